@@ -1,0 +1,110 @@
+package model
+
+import "context"
+
+// Component is one model that learns from a partition's stream: lift tables, local subspaces, the kernel. It holds the
+// live state of one partition under the structure of the serving Model.
+//
+// All methods of one Component are called from one goroutine. A Row or Example belongs to the caller and may be reused
+// when the method returns. Two components that saw the same calls hold, and append, the same bytes. The result does not
+// depend on how rows were batched. NaN in a Row means missing; an Example of weight zero changes nothing.
+type Component interface {
+	// Observe sees every row once, before it is scored and whatever its label.
+	Observe(row Row)
+	// Learn adds a labelled record.
+	Learn(ex *Example)
+	// Retract takes back exactly what Learn added for the same Example: Learn then Retract restores every count,
+	// exactly for integer weights without decay, to 1e-12 of the total weight otherwise.
+	Retract(ex *Example)
+	// InputCount is the number of inputs that the component offers to the scorecard under the current structure.
+	InputCount() int
+	// Inputs writes InputCount() x classes log-lifts (nats; 0 = says nothing), input by input, into dst. It is pure.
+	Inputs(row Row, dst []float64)
+	// AppendState appends the component's state in its own binary form.
+	AppendState(b []byte) []byte
+	// LoadState replaces the state by what AppendState wrote. Hostile bytes give an error, never a panic; after an error
+	// the component must be dropped.
+	LoadState(b []byte) error
+	// Rebase moves the component to the structure of a new Model (SPEC and DESIGN "State, Model, Fit").
+	Rebase(rb *Rebase) error
+}
+
+// Rebase is what a component is given when a Model starts to serve.
+type Rebase struct {
+	// Part is the component's part of the Model, as its Fit returned it; it aliases the Model and must not be changed.
+	Part []byte
+	// Self is the input partition whose state the component holds.
+	Self int32
+	// Recode maps the level codes under which the state was built to the Model's.
+	Recode Recode
+	// Clock is the partition's labelled-record clock now.
+	Clock float64
+	// Since yields, oldest first, the labelled examples (recoded) that the partition learnt after the Model's offset
+	// for it: what a table of new structure must learn on top of the Model's share for Self. A table whose structure did
+	// not change keeps its own counts and must not learn them again.
+	Since func(yield func(ex *Example) bool)
+}
+
+// Factory makes one kind of component or scorecard, and is the one place where its structure is searched.
+type Factory interface {
+	// Name keys the part in snapshots and models; it is stable for ever.
+	Name() string
+	// New returns an empty component that offers nothing until its first Rebase.
+	New(levels *Levels) Component
+	// Fit searches the structure on the evidence and returns the component's part of a Model. previous is the part of
+	// the serving Model, nil when there is none; Fit starts from it and keeps what need not change, so that live counts
+	// carry over. It obeys ctx, may run while other components learn, and gives the same bytes for the same evidence.
+	Fit(ctx context.Context, ev *Evidence, previous []byte) ([]byte, error)
+}
+
+// Evidence is what a Fit sees: labelled, coded, weighted records, oldest first, and the partitions' own states.
+// It is read-only and may be shared by concurrent Fits.
+type Evidence struct {
+	Schema *Schema
+	Levels *Levels // canonical codes of Columns
+	// Columns[f][i] is the Row cell of feature f in record i.
+	Columns [][]float64
+	Class   []int32   // at least 0
+	Weight  []float64 // record weight times the inverse of its chance to be in the sample
+	Clock   []float64 // Example.Clock of the record in its partition
+	// Partition is the input partition of each record.
+	Partition []int32
+	// Recent is the index from which the records are a contiguous, unsampled run (the tails); before it they are a
+	// reservoir sample. 0 when every record is here.
+	Recent int
+	// States holds, for each partition, the state of this component as AppendState wrote it, recoded lazily by the
+	// component through Recodes; nil for evidence read from files.
+	States  map[int32][]byte
+	Recodes map[int32]Recode
+	// Models is the version of the Model under which each state in States was built.
+	Models map[int32]int64
+	Seed   uint64
+}
+
+// Len is the number of records.
+func (e *Evidence) Len() int { return len(e.Class) }
+
+// Row copies record i into dst, which must have one cell a feature.
+func (e *Evidence) Row(i int, dst Row) {
+	for f := range e.Columns {
+		dst[f] = e.Columns[f][i]
+	}
+}
+
+// Scorecard joins the inputs of all components into calibrated propensities. It is a Component whose scores depend on
+// the order in which it learns; the same rules hold.
+type Scorecard interface {
+	Component
+	// PendingLen is the length of what Score must remember of a record for its Learn, in float64s.
+	PendingLen() int
+	// Score writes the calibrated propensity of every class into p (sum 1, each in (0, 1)) and what LearnScored needs
+	// into pending. inputs holds the components' inputs, input by input, classes innermost. It changes nothing.
+	Score(row Row, inputs, pending, p []float64)
+	// LearnScored learns a record with the inputs as they were when it was scored. pending nil: they are computed now.
+	LearnScored(ex *Example, inputs, pending []float64)
+	// Explain appends the contributions to the calibrated log-odds of the class target, for the record for which pending
+	// was filled: one Reason a feature, in schema order, then the named terms. They sum to ln(p/(1-p)) to 1e-9.
+	Explain(row Row, pending []float64, target int32, dst []Reason) []Reason
+	// BaseRate is the never-forgetting rate of the class.
+	BaseRate(class int32) float64
+}

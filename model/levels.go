@@ -1,0 +1,162 @@
+package model
+
+import (
+	"fmt"
+	"math"
+
+	"liftstream/model/wire"
+)
+
+// MaxLevels bounds the learnt levels of one nominal feature; what comes later shares the code Levels.Other.
+const MaxLevels = 4096
+
+// maxLevelBytes bounds the text of one level; longer texts are cut there before they are looked up.
+const maxLevelBytes = 256
+
+// Levels is the append-only table from the text of a level to its code, one table for each feature of a Schema.
+// Codes are dense from 0 in order of first appearance (fixed levels first, in their order). Not safe for concurrent
+// use while Code is called.
+type Levels struct {
+	schema *Schema
+	names  [][]string
+	index  []map[string]uint32
+}
+
+// NewLevels returns the table that holds just the fixed levels of the schema.
+func NewLevels(s *Schema) *Levels {
+	l := &Levels{schema: s, names: make([][]string, len(s.Features)), index: make([]map[string]uint32, len(s.Features))}
+	for f := range s.Features {
+		if s.Features[f].Kind == Continuous {
+			continue
+		}
+		l.index[f] = make(map[string]uint32, len(s.Features[f].Levels))
+		for _, t := range s.Features[f].Levels {
+			l.add(f, t)
+		}
+	}
+	return l
+}
+
+func (l *Levels) add(f int, text string) uint32 {
+	c := uint32(len(l.names[f]))
+	l.names[f] = append(l.names[f], text)
+	l.index[f][text] = c
+	return c
+}
+
+// Count is the number of levels known of feature f.
+func (l *Levels) Count(f int) int { return len(l.names[f]) }
+
+// Names returns the texts of feature f by code; the caller must not change it.
+func (l *Levels) Names(f int) []string { return l.names[f] }
+
+// Other is the code of every level that has no code of its own: unseen texts of a feature with fixed levels, and
+// whatever appears after MaxLevels.
+func (l *Levels) Other(f int) uint32 {
+	if n := len(l.schema.Features[f].Levels); n > 0 {
+		return uint32(n)
+	}
+	return MaxLevels
+}
+
+// Code returns the code of text, appending it when it is new and the feature's levels are learnt.
+func (l *Levels) Code(f int, text string) uint32 {
+	if len(text) > maxLevelBytes {
+		text = text[:maxLevelBytes]
+	}
+	if c, ok := l.index[f][text]; ok {
+		return c
+	}
+	if len(l.schema.Features[f].Levels) > 0 || len(l.names[f]) >= MaxLevels {
+		return l.Other(f)
+	}
+	return l.add(f, text)
+}
+
+// Text returns the text of value v of feature f as a report prints it: the name of the level, or "(other)". It is
+// defined for features with levels only.
+func (l *Levels) Text(f int, v float64) string {
+	if c := int(v); c >= 0 && c < len(l.names[f]) {
+		return l.names[f][c]
+	}
+	return "(other)"
+}
+
+// Clone returns an independent copy.
+func (l *Levels) Clone() *Levels {
+	c := NewLevels(l.schema)
+	for f := range l.names {
+		for _, t := range l.names[f][len(c.names[f]):] {
+			c.add(f, t)
+		}
+	}
+	return c
+}
+
+// Merge appends the levels of o that l lacks, in o's order, and returns the recoding of o's codes into l's.
+func (l *Levels) Merge(o *Levels) Recode {
+	r := make(Recode, len(l.names))
+	for f := range o.names {
+		if l.schema.Features[f].Kind == Continuous {
+			continue
+		}
+		r[f] = make([]uint32, len(o.names[f]))
+		for c, t := range o.names[f] {
+			r[f][c] = l.Code(f, t)
+		}
+	}
+	return r
+}
+
+// Recode maps the level codes of one table to those of another: Recode[feature][old] = new. Codes beyond the end map to
+// themselves (they are Levels.Other); nil is the identity.
+type Recode [][]uint32
+
+// Value recodes one cell of a Row.
+func (r Recode) Value(f int, v float64) float64 {
+	if r == nil || r[f] == nil || math.IsNaN(v) || int(v) >= len(r[f]) {
+		return v
+	}
+	return float64(r[f][int(v)])
+}
+
+// Identity reports whether the recoding changes nothing.
+func (r Recode) Identity() bool {
+	for _, m := range r {
+		for old, c := range m {
+			if uint32(old) != c {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// AppendBinary appends the learnt levels: for each feature a count and that many texts.
+func (l *Levels) AppendBinary(b []byte) []byte {
+	b = wire.AppendUvarint(b, uint64(len(l.names)))
+	for f := range l.names {
+		b = wire.AppendStrings(b, l.names[f])
+	}
+	return b
+}
+
+// DecodeLevels reads what AppendBinary wrote for a Levels of the same schema.
+func DecodeLevels(s *Schema, r *wire.Reader) (*Levels, error) {
+	if n := r.Uvarint(); n != uint64(len(s.Features)) {
+		return nil, r.Fail(fmt.Errorf("levels of %d features, the schema has %d", n, len(s.Features)))
+	}
+	l := NewLevels(s)
+	for f := range s.Features {
+		names := r.Strings(MaxLevels)
+		if s.Features[f].Kind == Continuous && len(names) > 0 {
+			return nil, r.Fail(fmt.Errorf("levels of the continuous feature %q", s.Features[f].Name))
+		}
+		for c, t := range names {
+			if got := l.Code(f, t); got != uint32(c) {
+				return nil, r.Fail(fmt.Errorf("level %d %q of feature %q does not fit the schema", c, t, s.Features[f].Name))
+			}
+		}
+	}
+	return l, r.Err()
+}

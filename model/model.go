@@ -1,0 +1,112 @@
+package model
+
+import (
+	"fmt"
+	"hash/crc32"
+	"slices"
+
+	"liftstream/model/wire"
+)
+
+// ModelFormat is the version of a Model's binary form.
+const ModelFormat = 1
+
+// Model is what a Fit produced: immutable, versioned. Its parts are opaque here; each component decodes its own.
+type Model struct {
+	Version int64
+	// Fingerprint is that of the schema and of the options that shape states.
+	Fingerprint uint64
+	Levels      *Levels
+	// Offsets holds, for each input partition, the next event offset that the Model has not seen.
+	Offsets map[int32]int64
+	// Parts by Factory.Name.
+	Parts map[string][]byte
+	// Info says in words and numbers what the fit did: shown by inspect, never needed to score.
+	Info Info
+}
+
+// Info is the history of a Model.
+type Info struct {
+	Records  int     // labelled records in the evidence
+	Weight   float64 // their weight
+	Previous int64
+	// GateNew and GateOld are the log-losses of the new and the serving model on the newest labelled slice; NaN when
+	// there was none to compare.
+	GateNew, GateOld float64
+}
+
+var crcTable = crc32.MakeTable(crc32.Castagnoli)
+
+// AppendBinary appends the model; the format is described in FORMAT.md.
+func (m *Model) AppendBinary(b []byte) []byte {
+	start := len(b)
+	b = append(b, "LSMD"...)
+	b = wire.AppendUvarint(b, ModelFormat)
+	b = wire.AppendVarint(b, m.Version)
+	b = wire.AppendUvarint(b, m.Fingerprint)
+	b = m.Levels.AppendBinary(b)
+	b = wire.AppendUvarint(b, uint64(len(m.Offsets)))
+	for _, p := range sortedKeys(m.Offsets) {
+		b = wire.AppendVarint(b, int64(p))
+		b = wire.AppendVarint(b, m.Offsets[p])
+	}
+	b = wire.AppendUvarint(b, uint64(len(m.Parts)))
+	for _, name := range sortedKeys(m.Parts) {
+		b = wire.AppendString(b, name)
+		b = wire.AppendBytes(b, m.Parts[name])
+	}
+	b = wire.AppendUvarint(b, uint64(m.Info.Records))
+	b = wire.AppendFloat(b, m.Info.Weight)
+	b = wire.AppendVarint(b, m.Info.Previous)
+	b = wire.AppendFloat(b, m.Info.GateNew)
+	b = wire.AppendFloat(b, m.Info.GateOld)
+	return wire.AppendUvarint(b, uint64(crc32.Checksum(b[start:], crcTable)))
+}
+
+// DecodeModel reads what AppendBinary wrote. The parts alias b.
+func DecodeModel(s *Schema, b []byte) (*Model, error) {
+	if len(b) < 4 || string(b[:4]) != "LSMD" {
+		return nil, fmt.Errorf("decoding model: not a liftstream model")
+	}
+	r := wire.NewReader(b[4:])
+	if v := r.Uvarint(); r.Err() == nil && v != ModelFormat {
+		return nil, fmt.Errorf("decoding model: format %d, this build reads %d", v, ModelFormat)
+	}
+	m := &Model{Version: r.Varint(), Fingerprint: r.Uvarint(), Offsets: map[int32]int64{}, Parts: map[string][]byte{}}
+	l, err := DecodeLevels(s, r)
+	if err != nil {
+		return nil, fmt.Errorf("decoding model: levels: %w", err)
+	}
+	m.Levels = l
+	for n := r.Uvarint(); n > 0 && r.Err() == nil; n-- {
+		p := r.Varint()
+		m.Offsets[int32(p)] = r.Varint()
+	}
+	for n := r.Uvarint(); n > 0 && r.Err() == nil; n-- {
+		name := r.String()
+		m.Parts[name] = r.Bytes()
+	}
+	m.Info.Records = int(r.Uvarint())
+	m.Info.Weight = r.Float()
+	m.Info.Previous = r.Varint()
+	m.Info.GateNew = r.Float()
+	m.Info.GateOld = r.Float()
+	body := len(b) - r.Rest()
+	sum := r.Uvarint()
+	if err := r.Done(); err != nil {
+		return nil, fmt.Errorf("decoding model: %w", err)
+	}
+	if uint32(sum) != crc32.Checksum(b[:body], crcTable) {
+		return nil, fmt.Errorf("decoding model: checksum mismatch: the bytes are damaged")
+	}
+	return m, nil
+}
+
+func sortedKeys[K int32 | string, V any](m map[K]V) []K {
+	k := make([]K, 0, len(m))
+	for x := range m {
+		k = append(k, x)
+	}
+	slices.Sort(k)
+	return k
+}

@@ -1,0 +1,115 @@
+package model
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// Kind says how the values of a feature relate to each other.
+type Kind uint8
+
+const (
+	Continuous Kind = iota // numbers on a line
+	Ordinal                // named levels in a fixed order
+	Nominal                // named levels without order
+)
+
+func (k Kind) String() string {
+	switch k {
+	case Continuous:
+		return "continuous"
+	case Ordinal:
+		return "ordinal"
+	case Nominal:
+		return "nominal"
+	}
+	return fmt.Sprintf("Kind(%d)", uint8(k))
+}
+
+// Use says where a feature may appear. Features that must never be looked at are not part of a Schema at all.
+type Use uint8
+
+const (
+	UseScore  Use = iota // in tables, searches and scores
+	UseReport            // in tables by group; never in a score
+)
+
+// Direction is the constraint on how the propensity of the positive class may move with a feature.
+type Direction uint8
+
+const (
+	Free Direction = iota
+	Up             // never falls as the feature grows
+	Down           // never rises as the feature grows
+	Auto           // up or down, whichever the evidence says at a fit
+)
+
+// Feature is one configured column of a record.
+type Feature struct {
+	Name     string
+	Kind     Kind
+	Use      Use
+	Levels   []string // the fixed levels, in order for Ordinal; nil means learnt from the stream (Nominal only)
+	Monotone Direction
+}
+
+// Schema is what a record looks like to the models. It is immutable after construction and may be shared.
+type Schema struct {
+	Features []Feature // in configuration order, which is also the order of Batch.Columns and of a Row
+	Classes  []string
+	Positive int // index of the class that marketers ask for; -1 when none is configured
+}
+
+// Feature returns the index of the feature with that name, or -1.
+func (s *Schema) Feature(name string) int {
+	for i := range s.Features {
+		if s.Features[i].Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// Class returns the index of the class with that name, or -1.
+func (s *Schema) Class(name string) int {
+	for i, c := range s.Classes {
+		if c == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// Row is one coded record: for each feature of the Schema its number, or the code of its level in Levels as a float64;
+// NaN means missing. Codes are exact: they stay far below 2^53.
+type Row []float64
+
+// Missing reports whether the value of a Row cell is missing.
+func Missing(v float64) bool { return math.IsNaN(v) }
+
+// Unlabelled marks a record whose class is not known (yet).
+const Unlabelled int32 = -1
+
+// UnknownClass marks a record whose label is a text that the configuration does not list: it is scored, counted, and
+// never learnt.
+const UnknownClass int32 = -2
+
+// Example is a labelled coded record as the components learn it.
+type Example struct {
+	Row   Row
+	Class int32
+	// Weight is the record's own weight (1 unless configured), at least 0. Zero changes nothing.
+	Weight float64
+	// Clock is the number of labelled records that the partition had learnt before this one. Decay by growing weights
+	// (SPEC B.3 iv) is 2^(Clock/half-life), so a retraction or a replay with the same Clock is exact.
+	Clock float64
+	// Time is the record's time in Unix nanoseconds, for half-lives that are durations: 2^(Time/half-life).
+	Time int64
+}
+
+// HalfLife is the memory of a count: a number of labelled records of the partition, or a duration; both zero = for ever.
+type HalfLife struct {
+	Records  float64
+	Duration time.Duration
+}
