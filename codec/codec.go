@@ -1,0 +1,103 @@
+// Package codec turns Arrow IPC stream messages into the model's batches and the model's scores into messages. It knows
+// the contract of the topics (column names, kinds, missing values, reasons) and nothing of Kafka.
+//
+// Whatever arrives is hostile until it has passed the guard: no bytes make this package panic, end the process, or
+// allocate more than a bound that the configuration sets.
+package codec
+
+import (
+	"time"
+
+	"liftstream/model"
+)
+
+// Features says which input features the scores hand on.
+type Features uint8
+
+const (
+	FeaturesNone     Features = iota
+	FeaturesSelected          // those of the record's subspace, the others null
+	FeaturesAll
+)
+
+// Format is the encoding of a scores message.
+type Format uint8
+
+const (
+	FormatArrow Format = iota // one Arrow IPC stream
+	FormatJSONL               // one JSON object a line
+)
+
+// DefaultMaxMessage is the bound on a message when Options sets none.
+const DefaultMaxMessage = 16 << 20
+
+// Options is the contract between the columns of a record and the Schema.
+type Options struct {
+	Schema *model.Schema
+	// ID, Time, Weight and Label are the names of columns; "" means that none is configured. The label column may be
+	// absent from a record, the others may not.
+	ID, Time, Weight, Label string
+	// Missing lists the texts that mean a missing value, after spaces around them are cut.
+	Missing []string
+	// MaxMessage bounds the bytes of one message; 0 means DefaultMaxMessage. What a message decodes to is bounded by
+	// sixteen times that.
+	MaxMessage int64
+	// Future is how far the time of a record may lie after Message.Now; 0 means any time is taken.
+	Future time.Duration
+	// Features and Format shape what a ScoreEncoder writes.
+	Features Features
+	Format   Format
+}
+
+// Headers are the optional headers of a message that say something about its value; nil means absent.
+type Headers struct {
+	Rows   []byte // HeaderRows: number of rows over all batches, in decimal
+	CRC32C []byte // HeaderCRC32C: CRC-32C (Castagnoli) of the value, eight hexadecimal digits
+}
+
+// Set takes the header when it is one of those that Headers holds, and ignores it otherwise. It keeps value.
+func (h *Headers) Set(name string, value []byte) {
+	switch name {
+	case HeaderRows:
+		h.Rows = value
+	case HeaderCRC32C:
+		h.CRC32C = value
+	}
+}
+
+// Names of the headers of events and labels.
+const (
+	HeaderRows   = "rows"
+	HeaderCRC32C = "crc32c"
+)
+
+// Names of the headers of a dead letter.
+const (
+	DeadReason    = "reason"
+	DeadStage     = "stage" // one of the Stage constants
+	DeadError     = "error"
+	DeadTopic     = "topic"
+	DeadPartition = "partition"
+	DeadOffset    = "offset"
+	DeadRow       = "row"        // absent when the whole message is dead
+	DeadFirstSeen = "first_seen" // RFC 3339
+)
+
+// Stages name what was being done when a dead letter was made.
+const (
+	StageEvents = "events"
+	StageLabels = "labels"
+)
+
+// Message is one input message.
+type Message struct {
+	Value     []byte
+	Headers   Headers
+	Partition int32
+	Offset    int64
+	// Time is the message's own timestamp in Unix nanoseconds: the time of records that have none.
+	Time int64
+	// Now is what Options.Future is counted from, in Unix nanoseconds; 0 checks nothing. A caller that must be able to
+	// replay passes a time that is stored with the message, such as its timestamp.
+	Now int64
+}

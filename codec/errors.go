@@ -1,0 +1,69 @@
+package codec
+
+import (
+	"fmt"
+)
+
+// Reason says in one word why a message or a row was refused. The set is closed: dead letters and metrics use it.
+type Reason string
+
+// Reasons to refuse a whole message.
+const (
+	ReasonEmpty     Reason = "empty"          // no bytes
+	ReasonNotArrow  Reason = "not_arrow"      // does not begin as an Arrow IPC stream
+	ReasonTruncated Reason = "truncated"      // ends before its end mark
+	ReasonTrailing  Reason = "trailing_bytes" // goes on after its end mark
+	ReasonDamaged   Reason = "damaged"        // sizes or offsets inside it contradict each other
+	ReasonCRC       Reason = "crc_mismatch"   // the crc32c header is not that of the value
+	ReasonRows      Reason = "rows_mismatch"  // the rows header is not the number of rows
+	ReasonSchema    Reason = "schema"         // a column is missing, twice there, or of a type that does not fit; it is named
+	ReasonTooLarge  Reason = "too_large"      // the message, or what it would decode to, exceeds its bound
+	ReasonPanic     Reason = "panic"          // the decoder failed in a way that only this message explains
+)
+
+// Reasons to refuse a row.
+const (
+	ReasonID      Reason = "id"      // the id is null or empty
+	ReasonTime    Reason = "time"    // the time cannot be read
+	ReasonFuture  Reason = "future"  // the time lies further ahead than allowed
+	ReasonWeight  Reason = "weight"  // the weight is null, negative or not finite
+	ReasonLabel   Reason = "label"   // a label is null or none of the classes (labels only; events accept both)
+	ReasonRecord  Reason = "record"  // a label's source position is null or negative
+	ReasonNumber  Reason = "number"  // a text where a number belongs (JSON and text files only)
+	ReasonPayload Reason = "payload" // a value of the row lies outside its buffer
+)
+
+// MessageError is returned when a whole message cannot be read.
+type MessageError struct {
+	Reason Reason
+	Column string // the column at fault; "" when none is
+	Err    error
+}
+
+func (e *MessageError) Error() string {
+	if e.Column != "" {
+		return fmt.Sprintf("decoding message: %s: column %q: %v", e.Reason, e.Column, e.Err)
+	}
+	return fmt.Sprintf("decoding message: %s: %v", e.Reason, e.Err)
+}
+
+func (e *MessageError) Unwrap() error { return e.Err }
+
+func dead(r Reason, format string, args ...any) *MessageError {
+	return &MessageError{Reason: r, Err: fmt.Errorf(format, args...)}
+}
+
+// RowError says why a row is absent from its batch.
+type RowError struct {
+	Row    int32 // counted over all batches of the message
+	Reason Reason
+	Column string
+	Value  string // as text, cut to 100 bytes; "" when null
+}
+
+func (e RowError) Error() string {
+	if e.Value == "" {
+		return fmt.Sprintf("row %d: %s: column %q", e.Row, e.Reason, e.Column)
+	}
+	return fmt.Sprintf("row %d: %s: column %q holds %q", e.Row, e.Reason, e.Column, e.Value)
+}
