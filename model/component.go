@@ -67,6 +67,7 @@ type Evidence struct {
 	Class   []int32   // at least 0
 	Weight  []float64 // record weight times the inverse of its chance to be in the sample
 	Clock   []float64 // Example.Clock of the record in its partition
+	Time    []int64   // Example.Time
 	// Partition is the input partition of each record.
 	Partition []int32
 	// Recent is the index from which the records are a contiguous, unsampled run (the tails); before it they are a

@@ -17,12 +17,18 @@ type Model struct {
 	// Fingerprint is that of the schema and of the options that shape states.
 	Fingerprint uint64
 	Levels      *Levels
-	// Offsets holds, for each input partition, the next event offset that the Model has not seen.
-	Offsets map[int32]int64
+	// Marks holds, for each input partition, how far the Model has seen it.
+	Marks map[int32]Mark
 	// Parts by Factory.Name.
 	Parts map[string][]byte
 	// Info says in words and numbers what the fit did: shown by inspect, never needed to score.
 	Info Info
+}
+
+// Mark is a position in one partition's history.
+type Mark struct {
+	Offset int64   // next event offset
+	Clock  float64 // labelled records learnt
 }
 
 // Info is the history of a Model.
@@ -45,10 +51,11 @@ func (m *Model) AppendBinary(b []byte) []byte {
 	b = wire.AppendVarint(b, m.Version)
 	b = wire.AppendUvarint(b, m.Fingerprint)
 	b = m.Levels.AppendBinary(b)
-	b = wire.AppendUvarint(b, uint64(len(m.Offsets)))
-	for _, p := range sortedKeys(m.Offsets) {
+	b = wire.AppendUvarint(b, uint64(len(m.Marks)))
+	for _, p := range sortedKeys(m.Marks) {
 		b = wire.AppendVarint(b, int64(p))
-		b = wire.AppendVarint(b, m.Offsets[p])
+		b = wire.AppendVarint(b, m.Marks[p].Offset)
+		b = wire.AppendFloat(b, m.Marks[p].Clock)
 	}
 	b = wire.AppendUvarint(b, uint64(len(m.Parts)))
 	for _, name := range sortedKeys(m.Parts) {
@@ -72,7 +79,7 @@ func DecodeModel(s *Schema, b []byte) (*Model, error) {
 	if v := r.Uvarint(); r.Err() == nil && v != ModelFormat {
 		return nil, fmt.Errorf("decoding model: format %d, this build reads %d", v, ModelFormat)
 	}
-	m := &Model{Version: r.Varint(), Fingerprint: r.Uvarint(), Offsets: map[int32]int64{}, Parts: map[string][]byte{}}
+	m := &Model{Version: r.Varint(), Fingerprint: r.Uvarint(), Marks: map[int32]Mark{}, Parts: map[string][]byte{}}
 	l, err := DecodeLevels(s, r)
 	if err != nil {
 		return nil, fmt.Errorf("decoding model: levels: %w", err)
@@ -80,7 +87,7 @@ func DecodeModel(s *Schema, b []byte) (*Model, error) {
 	m.Levels = l
 	for n := r.Uvarint(); n > 0 && r.Err() == nil; n-- {
 		p := r.Varint()
-		m.Offsets[int32(p)] = r.Varint()
+		m.Marks[int32(p)] = Mark{Offset: r.Varint(), Clock: r.Float()}
 	}
 	for n := r.Uvarint(); n > 0 && r.Err() == nil; n-- {
 		name := r.String()

@@ -3,14 +3,22 @@ package model
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"liftstream/model/wire"
 )
 
-// ErrModelTooOld is returned by Swap when the model's offset for the partition lies before what the tail still holds and
-// the model's structure needs those records.
+// ErrModelTooOld is returned by Swap when the model ends before the tail begins, so that records in between would be
+// missing from what the model restructures.
 var ErrModelTooOld = errors.New("model is older than the tail")
 
-// ErrModelForeign is returned by Swap when the model was made under another schema or other options.
-var ErrModelForeign = errors.New("model was made under another configuration")
+// ErrModelForeign is returned when a model or a state was made under another schema or other options.
+var ErrModelForeign = errors.New("made under another configuration")
+
+// StateFormat is the version of the binary form of a Partition's state.
+const StateFormat = 1
 
 // Spec is what a stage is made of: the schema, the components, and the sizes. It is immutable and shared by all
 // partitions and by the trainer.
@@ -23,15 +31,17 @@ type Spec struct {
 
 // Options are the sizes and choices of a Partition and of Fit.
 type Options struct {
+	// Fingerprint names the schema and whatever else shapes states and models; both carry it, and others are refused.
+	Fingerprint      uint64
 	Warmup           int   // labelled records before the first structure is built from the tail
-	TailBytes        int64 // bound of the tail
+	TailBytes        int64 // bound of the tail; at least 4,096 records are kept
 	ReservoirRecords int
 	ReservoirBytes   int64
 	WaitBytes        int64 // bound of the room where records wait for their labels; 0 = unlabelled records do not wait
-	WaitWindow       int64 // nanoseconds after which a waiting record expires
-	ExpireAs         int32 // class that an expired record is learnt as, Unlabelled = dropped
+	WaitWindow       int64 // nanoseconds of record time after which a waiting record expires; 0 = never
+	ExpireAs         int32 // class that an expired record is learnt as; Unlabelled = dropped
 	Correct          bool  // a second label of the same record replaces the first
-	Why              int   // reasons a score; -1 = all, with the named terms
+	Why              int   // reasons a score; negative = all, with the named terms
 	Gate             float64
 	Seed             uint64
 }
@@ -39,59 +49,676 @@ type Options struct {
 // Section is one independently stored part of a Partition's state.
 type Section struct {
 	Name string
-	Data []byte
+	// Version changes whenever the bytes do, within one process: a part of the same version need not be written again.
+	Version uint64
+	// Append appends the part's bytes. It must be called before the next command.
+	Append func(b []byte) []byte
 }
 
-// Partition is the deterministic state machine of one input partition (DESIGN, first section): three commands, and
-// nothing else, move it. It is not safe for concurrent use.
-type Partition struct{}
+// Profiler is a Component that knows profiles.
+type Profiler interface {
+	// Profile returns the known profile of highest lower lift bound for the class that the row meets, and its lift;
+	// "" when it meets none. The text belongs to the component and stays valid.
+	Profile(row Row, class int32) (text string, lift float64)
+}
+
+// Partition is the deterministic state machine of one input partition (DESIGN, first section): three commands, Events,
+// Labels and Swap, and nothing else, move it. It reads no clock and no random source. It is not safe for concurrent use.
+type Partition struct {
+	spec *Spec
+	self int32
+
+	levels     *Levels
+	components []Component
+	scorecard  Scorecard
+	profiler   Profiler
+	trained    bool
+	version    int64  // of the serving model
+	epoch      uint64 // counts structures: pending inputs of another epoch are void
+
+	clock  float64
+	seen   uint64
+	next   int64 // event offset after the last message
+	counts []float64
+	lost   Losses
+
+	tail      *tail
+	reservoir *reservoir
+	percent   percentile
+	room      *room
+
+	row     Row
+	inputs  []float64
+	pending []float64
+	codes   [][]uint32 // batch-local level -> state level + 1, 0 = not looked up yet
+	reasons []Reason
+	out     record
+	edits   uint64
+}
+
+// Losses counts what the state could not use; everything in it is also a metric.
+type Losses struct {
+	UnknownClass uint64 // records whose label the configuration does not list: scored, not learnt
+	Expired      uint64 // waiting records that left the room without a label
+	ModelTooOld  uint64 // models refused by Swap
+}
 
 // LabelCounts says what became of labels.
 type LabelCounts struct {
-	Learnt, Corrected, Repeated, Unmatched, Expired int
+	Learnt    int
+	Corrected int
+	Repeated  int // the record has that class already, or corrections are off
+	Unmatched int // no such record in the room
+	Misrouted int // the label names another partition
+	Unknown   int // class outside the configuration
 }
 
 // NewPartition returns the empty state of an input partition.
-func NewPartition(spec *Spec, partition int32) *Partition { panic("being written") }
-
-// Events scores the batch into out and then learns it, row by row: each record is scored before it or a later one is
-// learnt. out is valid until the next call.
-func (p *Partition) Events(b *Batch, out *Scores) {}
-
-// Labels learns late labels.
-func (p *Partition) Labels(l *Labels) (c LabelCounts) { return }
-
-// Swap makes m the serving model.
-func (p *Partition) Swap(m *Model) error { return nil }
-
-// ModelVersion is the version of the serving model; 0 before the first published one.
-func (p *Partition) ModelVersion() int64 { return 0 }
-
-// Levels is the level table with which Scores of this partition are rendered.
-func (p *Partition) Levels() *Levels { return nil }
-
-// NextOffset is the offset after the last message that Events saw; -1 before the first.
-func (p *Partition) NextOffset() int64 { return -1 }
-
-// Labelled is the number of labelled records learnt so far: the partition's clock.
-func (p *Partition) Labelled() float64 { return 0 }
-
-// Sections appends the whole state in independent parts. Their names are stable.
-func (p *Partition) Sections() []Section { return nil }
-
-// RestorePartition rebuilds a partition from Sections. serving is the model whose version the state names (ask
-// SectionsModel), nil for version 0.
-func RestorePartition(spec *Spec, partition int32, sections []Section, serving *Model) (*Partition, error) {
-	return nil, nil
+func NewPartition(spec *Spec, partition int32) *Partition {
+	n := len(spec.Schema.Features)
+	p := &Partition{
+		spec: spec, self: partition, levels: NewLevels(spec.Schema), next: -1,
+		counts:    make([]float64, len(spec.Schema.Classes)),
+		tail:      newTail(n, spec.Options.TailBytes),
+		reservoir: newReservoir(n, spec.Options.ReservoirRecords, spec.Options.ReservoirBytes),
+		room:      newRoom(spec.Options.WaitBytes, spec.Options.WaitWindow),
+		row:       make(Row, n), codes: make([][]uint32, n),
+	}
+	p.install(newComponents(spec, p.levels))
+	return p
 }
 
-// SectionsModel returns the version of the model under which the sections were written.
-func SectionsModel(sections []Section) (int64, error) { return 0, nil }
+func newComponents(spec *Spec, levels *Levels) ([]Component, Scorecard) {
+	c := make([]Component, len(spec.Components))
+	for i, f := range spec.Components {
+		c[i] = f.New(levels)
+	}
+	return c, spec.Scorecard.New(levels).(Scorecard)
+}
 
-// Fit makes a new model from the partitions' states: it merges them in partition order, fits every factory, and compares
-// the result with the serving model on the newest labelled slice. previous is the serving model, nil before the first;
-// models returns an older model by version, for states that still run under it. accepted is false when the gate
-// refused the result, which is returned all the same.
-func Fit(ctx context.Context, spec *Spec, states map[int32][]Section, previous *Model, models func(version int64) *Model) (m *Model, accepted bool, err error) {
-	return nil, false, nil
+func (p *Partition) install(c []Component, s Scorecard) {
+	p.components, p.scorecard, p.profiler = c, s, nil
+	inputs := 0
+	for _, x := range c {
+		inputs += x.InputCount()
+		if q, ok := x.(Profiler); ok {
+			p.profiler = q
+		}
+	}
+	p.inputs = make([]float64, inputs*len(p.spec.Schema.Classes))
+	p.pending = make([]float64, s.PendingLen())
+}
+
+// ModelVersion is the version of the serving model; 0 before the first published one.
+func (p *Partition) ModelVersion() int64 { return p.version }
+
+// Trained reports whether scores are more than base rates.
+func (p *Partition) Trained() bool { return p.trained }
+
+// Levels is the level table with which Scores of this partition are rendered. It is valid until the next command.
+func (p *Partition) Levels() *Levels { return p.levels }
+
+// NextOffset is the offset after the last message that Events saw; -1 before the first.
+func (p *Partition) NextOffset() int64 { return p.next }
+
+// Labelled is the number of labelled records learnt so far: the partition's clock.
+func (p *Partition) Labelled() float64 { return p.clock }
+
+// Seen is the number of records that Events saw.
+func (p *Partition) Seen() uint64 { return p.seen }
+
+// Waiting is the number of bytes in the room where records wait for their labels.
+func (p *Partition) Waiting() int64 { return p.room.bytes }
+
+// Losses counts what could not be used.
+func (p *Partition) Losses() Losses { return p.lost }
+
+// Component returns the live component of that factory name, nil when there is none.
+func (p *Partition) Component(name string) Component {
+	for i, f := range p.spec.Components {
+		if f.Name() == name {
+			return p.components[i]
+		}
+	}
+	if p.spec.Scorecard.Name() == name {
+		return p.scorecard
+	}
+	return nil
+}
+
+// Events scores the batch into out and learns it, row by row: each record is scored before it or a later one is
+// learnt. out is valid until the next call. An empty batch only moves NextOffset.
+func (p *Partition) Events(b *Batch, out *Scores) {
+	out.Reset(b.N, len(p.spec.Schema.Classes))
+	out.Model = p.version
+	for f := range p.codes {
+		p.codes[f] = grow(p.codes[f], len(b.Columns[f].Levels))
+	}
+	for i := range b.N {
+		p.code(b, i)
+		p.event(b, i, out)
+	}
+	p.next = b.Offset + 1
+}
+
+// code writes record i of the batch into p.row.
+func (p *Partition) code(b *Batch, i int) {
+	for f := range p.row {
+		c := &b.Columns[f]
+		if c.Float != nil {
+			v := c.Float[i]
+			if math.IsInf(v, 0) {
+				v = math.NaN()
+			}
+			p.row[f] = v
+			continue
+		}
+		l := c.Code[i]
+		if l == MissingCode {
+			p.row[f] = math.NaN()
+			continue
+		}
+		if p.codes[f][l] == 0 {
+			p.codes[f][l] = p.levels.Code(f, c.Levels[l]) + 1
+		}
+		p.row[f] = float64(p.codes[f][l] - 1)
+	}
+}
+
+func (p *Partition) event(b *Batch, i int, out *Scores) {
+	p.seen++
+	for _, c := range p.components {
+		c.Observe(p.row)
+	}
+	p.scorecard.Observe(p.row)
+	p.score(out, i)
+
+	rec := &record{Example: Example{Row: p.row, Class: b.Label[i], Weight: 1}, offset: b.Offset, row: int32(i)}
+	if b.Weight != nil {
+		rec.Weight = b.Weight[i]
+	}
+	if b.Time != nil {
+		rec.Time = b.Time[i]
+	}
+	if b.Row != nil {
+		rec.row = b.Row[i]
+	}
+	if rec.Class == UnknownClass {
+		p.lost.UnknownClass++
+	}
+	pending := p.pending
+	if !p.trained {
+		pending = nil
+	}
+	waits := p.spec.Options.WaitBytes > 0 && rec.Class != UnknownClass
+	epoch := p.epoch
+	if rec.Class >= 0 {
+		p.learn(rec, pending)
+		waits = waits && p.spec.Options.Correct
+		pending = nil
+	}
+	if waits {
+		id := ""
+		if b.ID != nil {
+			id = b.ID[i]
+		}
+		p.room.admit(rec, id, epoch, pending, rec.Class >= 0)
+		p.expire()
+	}
+}
+
+// expire lets overdue records out of the room, as the configuration says.
+func (p *Partition) expire() {
+	for w := p.room.overdue(); w != nil; w = p.room.overdue() {
+		if w.learnt {
+			continue
+		}
+		p.lost.Expired++
+		if p.spec.Options.ExpireAs >= 0 {
+			w.Class = p.spec.Options.ExpireAs
+			p.learn(&w.record, p.usable(w))
+		}
+	}
+}
+
+// usable returns what was remembered of a waiting record, nil when the structure has changed since.
+func (p *Partition) usable(w *waiting) []float64 {
+	if w.epoch != p.epoch || len(w.pending) == 0 {
+		return nil
+	}
+	return w.pending
+}
+
+// learn adds one labelled record to everything; pending nil means that the inputs are computed now.
+func (p *Partition) learn(rec *record, pending []float64) {
+	rec.Clock = p.clock
+	if rec.Weight <= 0 {
+		return
+	}
+	if p.trained {
+		p.fill(rec.Row)
+		for _, c := range p.components {
+			c.Learn(&rec.Example)
+		}
+		p.scorecard.LearnScored(&rec.Example, p.inputs, pending)
+	}
+	p.counts[rec.Class] += rec.Weight
+	p.clock++
+	if p.tail.push(rec, &p.out) {
+		p.reservoir.add(&p.out, Hash(p.spec.Options.Seed, uint64(p.self), uint64(p.out.offset), uint64(p.out.row)))
+	}
+	if !p.trained && int(p.clock) >= p.spec.Options.Warmup && p.classesSeen() > 1 {
+		p.first()
+	}
+}
+
+func (p *Partition) classesSeen() (n int) {
+	for _, c := range p.counts {
+		if c > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// fill computes the components' inputs of a row.
+func (p *Partition) fill(row Row) {
+	at := 0
+	for _, c := range p.components {
+		n := c.InputCount() * len(p.spec.Schema.Classes)
+		if n > 0 {
+			c.Inputs(row, p.inputs[at:at+n])
+			at += n
+		}
+	}
+}
+
+// first builds the structure of model 0 from the tail. A fit that fails leaves the partition untrained; it is tried
+// again at the next labelled record.
+func (p *Partition) first() {
+	ev := p.evidence()
+	parts, err := fitParts(context.Background(), p.spec, ev, nil, nil)
+	if err != nil {
+		return
+	}
+	m := &Model{Fingerprint: p.spec.Options.Fingerprint, Levels: p.levels.Clone(), Parts: parts, Marks: map[int32]Mark{p.self: {Clock: p.clock}}}
+	if p.rebase(m) == nil {
+		p.trained = true
+	}
+}
+
+// evidence is the partition's own sample, without states: what a first fit sees.
+func (p *Partition) evidence() *Evidence {
+	e := newEvidence(p.spec.Schema, p.levels, p.spec.Options.Seed)
+	p.reservoir.sample(func(r *record, inverse float64) { e.add(r, inverse, p.self, nil) })
+	e.Recent = e.Len()
+	var r record
+	for n := p.tail.first; n < p.tail.next; n++ {
+		p.tail.at(n, &r)
+		e.add(&r, 1, p.self, nil)
+	}
+	return e
+}
+
+// minRelevance is the share of the largest contribution below which a feature is not part of the record's subspace.
+const minRelevance = 0.2
+
+// score writes the score of p.row into entry i.
+func (p *Partition) score(out *Scores, i int) {
+	classes := len(p.spec.Schema.Classes)
+	prob := out.P[i*classes : (i+1)*classes]
+	defer func() {
+		out.SubspaceEnd[i] = int32(len(out.Subspace))
+		out.WhyEnd[i] = int32(len(out.Why))
+	}()
+	if !p.trained {
+		var n float64
+		for _, c := range p.counts {
+			n += c
+		}
+		best := int32(0)
+		for c := range prob {
+			prob[c] = (p.counts[c] + 1) / (n + float64(classes))
+			if prob[c] > prob[best] {
+				best = int32(c)
+			}
+		}
+		out.Status[i], out.Segment[i], out.Target[i] = StatusUntrained, best, best
+		if p.spec.Schema.Positive >= 0 {
+			out.Target[i] = int32(p.spec.Schema.Positive)
+		}
+		out.BaseRate[i], out.Lift[i], out.ProfileLift[i] = prob[out.Target[i]], 1, math.NaN()
+		return
+	}
+	p.fill(p.row)
+	p.scorecard.Score(p.row, p.inputs, p.pending, prob)
+	segment, target, top := int32(0), int32(p.spec.Schema.Positive), math.Inf(-1)
+	for c := range prob {
+		if prob[c] > prob[segment] {
+			segment = int32(c)
+		}
+		if p.spec.Schema.Positive < 0 {
+			if l := prob[c] / p.scorecard.BaseRate(int32(c)); l > top {
+				target, top = int32(c), l
+			}
+		}
+	}
+	out.Segment[i], out.Target[i] = segment, target
+	out.BaseRate[i] = p.scorecard.BaseRate(target)
+	out.Lift[i] = prob[target] / out.BaseRate[i]
+	out.Percentile[i] = p.percent.rank(prob[target])
+	out.ProfileLift[i] = math.NaN()
+	if p.profiler != nil {
+		if text, lift := p.profiler.Profile(p.row, target); text != "" {
+			out.Profile[i], out.ProfileLift[i] = text, lift
+		}
+	}
+	p.explain(out, target)
+	if p.allMissing() {
+		out.Status[i], out.Reason[i] = StatusDegraded, ReasonAllMissing
+	}
+}
+
+// ReasonAllMissing is the reason of a degraded score of a record without a single value.
+const ReasonAllMissing = "all_missing"
+
+func (p *Partition) allMissing() bool {
+	for f, v := range p.row {
+		if p.spec.Schema.Features[f].Use == UseScore && !math.IsNaN(v) {
+			return false
+		}
+	}
+	return true
+}
+
+// explain appends the record's reasons and its subspace: the features whose contribution to the target reaches
+// minRelevance of the largest one, relevance being that ratio.
+func (p *Partition) explain(out *Scores, target int32) {
+	p.reasons = p.scorecard.Explain(p.row, p.pending, target, p.reasons[:0])
+	features := p.reasons
+	for n := len(features); n > 0 && features[n-1].Feature < 0; n-- {
+		features = features[:n-1]
+	}
+	terms := p.reasons[len(features):]
+	// Insertion sort: a few dozen entries, no allocation, and equal effects stay in configuration order.
+	for a := 1; a < len(features); a++ {
+		for b := a; b > 0 && math.Abs(features[b].Effect) > math.Abs(features[b-1].Effect); b-- {
+			features[b], features[b-1] = features[b-1], features[b]
+		}
+	}
+	if len(features) > 0 {
+		if top := math.Abs(features[0].Effect); top > 0 {
+			for _, r := range features {
+				if rel := math.Abs(r.Effect) / top; rel >= minRelevance {
+					out.Subspace = append(out.Subspace, r.Feature)
+					out.Relevance = append(out.Relevance, float32(rel))
+				}
+			}
+		}
+	}
+	if w := p.spec.Options.Why; w >= 0 {
+		out.Why = append(out.Why, features[:min(w, len(features))]...)
+		return
+	}
+	out.Why = append(append(out.Why, features...), terms...)
+}
+
+// Labels learns late labels: of the newest record with that id, or of the record at that position. A class of
+// Unlabelled is ignored. Labels of records that are not in the room are counted, not kept.
+func (p *Partition) Labels(l *Labels) (c LabelCounts) {
+	for i := range l.N {
+		class := l.Class[i]
+		if class < 0 {
+			if class == UnknownClass {
+				c.Unknown++
+			}
+			continue
+		}
+		var w *waiting
+		if l.ID != nil {
+			w = p.room.find(l.ID[i], place{}, true)
+		} else {
+			if l.Partition[i] != p.self {
+				c.Misrouted++
+				continue
+			}
+			w = p.room.find("", place{l.Offset[i], l.Row[i]}, false)
+		}
+		switch {
+		case w == nil:
+			c.Unmatched++
+		case !w.learnt:
+			w.Class = class
+			p.learn(&w.record, p.usable(w))
+			c.Learnt++
+			p.settle(w)
+		case w.Class == class || !p.spec.Options.Correct:
+			c.Repeated++
+		default:
+			p.correct(w, class)
+			c.Corrected++
+		}
+	}
+	if l.N > 0 && l.Time != nil {
+		p.room.newest = max(p.room.newest, l.Time[l.N-1])
+	}
+	p.expire()
+	return c
+}
+
+// settle keeps a record that was learnt from the room as long as it may be corrected, without what only scoring needs.
+func (p *Partition) settle(w *waiting) {
+	if !p.spec.Options.Correct {
+		p.room.remove(w)
+		return
+	}
+	p.room.bytes -= w.size()
+	w.pending, w.learnt = w.pending[:0], true
+	p.room.bytes += w.size()
+}
+
+// correct replaces the class that a record was learnt with, in the counts with the weight of its position; the
+// scorecard's weights, a path of gradient steps, keep what they learnt.
+func (p *Partition) correct(w *waiting, class int32) {
+	if w.Weight > 0 {
+		if p.trained {
+			for _, c := range p.all() {
+				c.Retract(&w.Example)
+			}
+		}
+		p.counts[w.Class] -= w.Weight
+		w.Class = class
+		if p.trained {
+			for _, c := range p.all() {
+				c.Learn(&w.Example)
+			}
+		}
+		p.counts[class] += w.Weight
+		p.tail.relabel(w.Clock, class)
+	}
+	w.Class = class
+}
+
+func (p *Partition) all() []Component { return append(slices.Clone(p.components), p.scorecard) }
+
+// Swap makes m the serving model: structure is the model's, counts are the model's and this partition's own since the
+// model's mark. A model that is refused (ErrModelTooOld, ErrModelForeign, or damaged) changes nothing but a counter.
+func (p *Partition) Swap(m *Model) error {
+	if m.Fingerprint != p.spec.Options.Fingerprint {
+		return fmt.Errorf("swapping to model %d: %w", m.Version, ErrModelForeign)
+	}
+	if p.tail.len() > 0 && p.tail.clock[p.tail.first%p.tail.capacity] > m.Marks[p.self].Clock {
+		p.lost.ModelTooOld++
+		return fmt.Errorf("swapping to model %d: %w", m.Version, ErrModelTooOld)
+	}
+	if err := p.rebase(m); err != nil {
+		return fmt.Errorf("swapping to model %d: %w", m.Version, err)
+	}
+	p.version, p.trained = m.Version, true
+	return nil
+}
+
+// rebase moves copies of the components to the model, so that an error leaves the partition as it was.
+func (p *Partition) rebase(m *Model) error {
+	levels := m.Levels.Clone()
+	rc := levels.Merge(p.levels)
+	components, scorecard := newComponents(p.spec, levels)
+	moved := append(slices.Clone(components), Component(scorecard))
+	for i, c := range p.all() {
+		name := p.factory(i).Name()
+		part, ok := m.Parts[name]
+		if !ok {
+			return fmt.Errorf("model has no part %q", name)
+		}
+		if err := moved[i].LoadState(c.AppendState(nil)); err != nil {
+			return fmt.Errorf("copying %s: %w", name, err)
+		}
+		rb := &Rebase{Part: part, Self: p.self, Recode: rc, Clock: p.clock, Since: func(yield func(ex *Example) bool) {
+			p.tail.since(m.Marks[p.self].Clock, rc, yield)
+		}}
+		if err := moved[i].Rebase(rb); err != nil {
+			return fmt.Errorf("rebasing %s: %w", name, err)
+		}
+	}
+	p.tail.recode(rc)
+	p.reservoir.recode(rc)
+	p.room.recode(rc)
+	p.levels = levels
+	p.epoch++
+	p.install(components, scorecard)
+	return nil
+}
+
+func (p *Partition) factory(i int) Factory {
+	if i < len(p.spec.Components) {
+		return p.spec.Components[i]
+	}
+	return p.spec.Scorecard
+}
+
+// Sections returns the whole state in independent parts with stable names. Reading them changes nothing.
+func (p *Partition) Sections() []Section {
+	p.edits++ // parts without a version of their own count as changed at every look
+	s := []Section{
+		{"core", p.edits, p.appendCore},
+		{"levels", p.edits, p.levels.AppendBinary},
+		{"percentile", p.edits, p.percent.appendState},
+		{"reservoir", p.reservoir.version, p.reservoir.appendState},
+	}
+	for i, c := range p.all() {
+		s = append(s, Section{"model/" + p.factory(i).Name(), p.edits, c.AppendState})
+	}
+	for c := range p.tail.version {
+		s = append(s, Section{tailName(c), p.tail.version[c], func(b []byte) []byte { return p.tail.appendChunk(b, c) }})
+	}
+	lo, hi := p.room.chunks()
+	for c := lo; c < hi; c++ {
+		s = append(s, Section{roomName(c), p.room.version[c], func(b []byte) []byte { return p.room.appendChunk(b, c) }})
+	}
+	return s
+}
+
+// Snapshot returns the bytes of all Sections by name.
+func (p *Partition) Snapshot() map[string][]byte {
+	m := map[string][]byte{}
+	for _, s := range p.Sections() {
+		m[s.Name] = s.Append(nil)
+	}
+	return m
+}
+
+func (p *Partition) appendCore(b []byte) []byte {
+	b = wire.AppendUvarint(b, StateFormat)
+	b = wire.AppendUvarint(b, p.spec.Options.Fingerprint)
+	b = wire.AppendVarint(b, int64(p.self))
+	b = wire.AppendBool(b, p.trained)
+	b = wire.AppendVarint(b, p.version)
+	b = wire.AppendUvarint(b, p.epoch)
+	b = wire.AppendFloat(b, p.clock)
+	b = wire.AppendUvarint(b, p.seen)
+	b = wire.AppendVarint(b, p.next)
+	b = wire.AppendFloats(b, p.counts)
+	b = wire.AppendUvarint(b, p.lost.UnknownClass)
+	b = wire.AppendUvarint(b, p.lost.Expired)
+	b = wire.AppendUvarint(b, p.lost.ModelTooOld)
+	b = wire.AppendUvarint(b, p.tail.capacity)
+	b = wire.AppendUvarint(b, p.tail.first)
+	b = wire.AppendUvarint(b, p.tail.next)
+	b = wire.AppendUvarint(b, uint64(len(p.tail.class)))
+	b = wire.AppendUvarint(b, p.room.first)
+	b = wire.AppendUvarint(b, p.room.next())
+	return wire.AppendVarint(b, p.room.newest)
+}
+
+// RestorePartition rebuilds a partition from the bytes of its Sections. Foreign or damaged ones give an error.
+func RestorePartition(spec *Spec, sections map[string][]byte) (*Partition, error) {
+	r := wire.NewReader(sections["core"])
+	if v := r.Uvarint(); r.Err() == nil && v != StateFormat {
+		return nil, fmt.Errorf("restoring state: format %d, this build reads %d", v, StateFormat)
+	}
+	if r.Uvarint() != spec.Options.Fingerprint && r.Err() == nil {
+		return nil, fmt.Errorf("restoring state: %w", ErrModelForeign)
+	}
+	p := NewPartition(spec, int32(r.Varint()))
+	p.trained, p.version, p.epoch = r.Bool(), r.Varint(), r.Uvarint()
+	p.clock, p.seen, p.next = r.Float(), r.Uvarint(), r.Varint()
+	r.FloatsInto(p.counts)
+	p.lost = Losses{r.Uvarint(), r.Uvarint(), r.Uvarint()}
+	capacity, first, next, slots := r.Uvarint(), r.Uvarint(), r.Uvarint(), r.Int(math.MaxInt32)
+	roomFirst, roomNext, newest := r.Uvarint(), r.Uvarint(), r.Varint()
+	if err := r.Done(); err != nil {
+		return nil, fmt.Errorf("restoring state: decoding core: %w", err)
+	}
+	lr := wire.NewReader(sections["levels"])
+	levels, err := DecodeLevels(spec.Schema, lr)
+	if err == nil {
+		err = lr.Done()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("restoring state: decoding levels: %w", err)
+	}
+	p.levels = levels
+	components, scorecard := newComponents(spec, levels)
+	for i, c := range append(slices.Clone(components), Component(scorecard)) {
+		name := p.factory(i).Name()
+		if err := c.LoadState(sections["model/"+name]); err != nil {
+			return nil, fmt.Errorf("restoring state: decoding %s: %w", name, err)
+		}
+	}
+	p.install(components, scorecard)
+	section := func(name string) []byte { return sections[name] }
+	n, classes := len(spec.Schema.Features), len(spec.Schema.Classes)
+	for _, err := range []error{
+		p.loadTail(capacity, first, next, slots, section),
+		p.reservoir.load(sections["reservoir"], n, classes),
+		p.percent.load(sections["percentile"]),
+		p.room.load(roomFirst, roomNext, newest, n, classes, len(p.pending), section),
+	} {
+		if err != nil {
+			return nil, fmt.Errorf("restoring state: %w", err)
+		}
+	}
+	return p, nil
+}
+
+// loadTail reads a tail that may have been written under another bound.
+func (p *Partition) loadTail(capacity, first, next uint64, slots int, section func(string) []byte) error {
+	if capacity == p.tail.capacity {
+		return p.tail.load(first, next, slots, len(p.counts), section)
+	}
+	if capacity == 0 || capacity > 1<<40 {
+		return fmt.Errorf("tail of %d records", capacity)
+	}
+	old := &tail{features: p.tail.features, capacity: capacity}
+	if err := old.load(first, next, slots, len(p.counts), section); err != nil {
+		return err
+	}
+	var r record
+	for n := old.first; n < old.next; n++ {
+		old.at(n, &r)
+		if p.tail.push(&r, &p.out) {
+			p.reservoir.add(&p.out, Hash(p.spec.Options.Seed, uint64(p.self), uint64(p.out.offset), uint64(p.out.row)))
+		}
+	}
+	return nil
 }

@@ -1,0 +1,232 @@
+package model
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// gateRecords bounds the newest labelled slice of each partition on which a new model is compared with the serving one.
+const gateRecords = 2000
+
+func newEvidence(s *Schema, l *Levels, seed uint64) *Evidence {
+	return &Evidence{Schema: s, Levels: l, Columns: make([][]float64, len(s.Features)), Seed: seed}
+}
+
+func (e *Evidence) add(r *record, inverse float64, partition int32, rc Recode) {
+	for f := range e.Columns {
+		e.Columns[f] = append(e.Columns[f], rc.Value(f, r.Row[f]))
+	}
+	e.Class = append(e.Class, r.Class)
+	e.Weight = append(e.Weight, r.Weight*inverse)
+	e.Clock = append(e.Clock, r.Clock)
+	e.Time = append(e.Time, r.Time)
+	e.Partition = append(e.Partition, partition)
+}
+
+// Builder collects evidence from files, where every labelled row is seen.
+type Builder struct{ p *Partition }
+
+// NewBuilder returns an empty builder.
+func NewBuilder(spec *Spec) *Builder {
+	b := &Builder{p: NewPartition(spec, 0)}
+	b.p.tail = newTail(len(spec.Schema.Features), math.MaxInt64/2)
+	b.p.trained = false
+	return b
+}
+
+// Add takes the labelled rows of a batch; the batch may be reused afterwards.
+func (x *Builder) Add(b *Batch) {
+	p := x.p
+	for f := range p.codes {
+		p.codes[f] = grow(p.codes[f], len(b.Columns[f].Levels))
+	}
+	for i := range b.N {
+		p.code(b, i)
+		rec := &record{Example: Example{Row: p.row, Class: b.Label[i], Weight: 1, Clock: p.clock}, offset: b.Offset, row: int32(i)}
+		if b.Weight != nil {
+			rec.Weight = b.Weight[i]
+		}
+		if b.Time != nil {
+			rec.Time = b.Time[i]
+		}
+		if rec.Class < 0 || rec.Weight <= 0 {
+			continue
+		}
+		p.counts[rec.Class] += rec.Weight
+		p.clock++
+		p.tail.push(rec, &p.out)
+	}
+}
+
+// Len is the number of labelled rows taken.
+func (x *Builder) Len() int { return x.p.tail.len() }
+
+// Fit makes model 1 of all rows.
+func (x *Builder) Fit(ctx context.Context) (*Model, error) {
+	if x.Len() == 0 {
+		return nil, fmt.Errorf("fitting: no labelled record")
+	}
+	if x.p.classesSeen() < 2 {
+		return nil, fmt.Errorf("fitting: all %d labelled records are of one class", x.Len())
+	}
+	ev := x.p.evidence()
+	parts, err := fitParts(ctx, x.p.spec, ev, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{Version: 1, Fingerprint: x.p.spec.Options.Fingerprint, Levels: x.p.levels.Clone(), Parts: parts,
+		Marks: map[int32]Mark{0: {Clock: x.p.clock}}}
+	m.Info = Info{Records: ev.Len(), GateNew: math.NaN(), GateOld: math.NaN()}
+	for _, w := range ev.Weight {
+		m.Info.Weight += w
+	}
+	return m, nil
+}
+
+// fitParts fits every factory on the evidence, side by side. states holds each partition's snapshot.
+func fitParts(ctx context.Context, spec *Spec, ev *Evidence, states map[int32]map[string][]byte, previous *Model) (map[string][]byte, error) {
+	all := append(slices.Clone(spec.Components), spec.Scorecard)
+	out := make([][]byte, len(all))
+	g, ctx := errgroup.WithContext(ctx)
+	for i, f := range all {
+		own := *ev
+		if states != nil {
+			own.States = map[int32][]byte{}
+			for p, s := range states {
+				own.States[p] = s["model/"+f.Name()]
+			}
+		}
+		var before []byte
+		if previous != nil {
+			before = previous.Parts[f.Name()]
+		}
+		g.Go(func() error {
+			part, err := f.Fit(ctx, &own, before)
+			if err != nil {
+				return fmt.Errorf("fitting %s: %w", f.Name(), err)
+			}
+			out[i] = part
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	parts := make(map[string][]byte, len(all))
+	for i, f := range all {
+		parts[f.Name()] = out[i]
+	}
+	return parts, nil
+}
+
+// Fit makes the next model from the partitions' snapshots: it merges their samples in partition order, fits every
+// factory, and compares the result with the serving structure on the newest labelled slice of each partition.
+// previous is the serving model, nil before the first. accepted is false when the gate refused the result, which is
+// returned all the same. states[p] is what Snapshot returned, or the same parts read back.
+func Fit(ctx context.Context, spec *Spec, states map[int32]map[string][]byte, previous *Model) (m *Model, accepted bool, err error) {
+	order := sortedKeys(states)
+	parts := make([]*Partition, len(order))
+	levels := NewLevels(spec.Schema)
+	m = &Model{Version: 1, Fingerprint: spec.Options.Fingerprint, Marks: map[int32]Mark{}}
+	if previous != nil {
+		levels = previous.Levels.Clone()
+		m.Version, m.Info.Previous = previous.Version+1, previous.Version
+	}
+	ev := newEvidence(spec.Schema, levels, spec.Options.Seed)
+	ev.Recodes, ev.Models = map[int32]Recode{}, map[int32]int64{}
+	for i, n := range order {
+		p, err := RestorePartition(spec, states[n])
+		if err != nil {
+			return nil, false, fmt.Errorf("partition %d: %w", n, err)
+		}
+		if p.self != n {
+			return nil, false, fmt.Errorf("partition %d: its state is that of partition %d", n, p.self)
+		}
+		parts[i] = p
+		ev.Recodes[n], ev.Models[n] = levels.Merge(p.levels), p.version
+		m.Marks[n] = Mark{Offset: p.next, Clock: p.clock}
+		p.reservoir.sample(func(r *record, inverse float64) { ev.add(r, inverse, n, ev.Recodes[n]) })
+	}
+	ev.Recent = ev.Len()
+	mergeTails(ev, parts)
+	if ev.Len() == 0 {
+		return nil, false, fmt.Errorf("fitting: no labelled record")
+	}
+	m.Levels = levels
+	m.Info.Records = ev.Len()
+	for _, w := range ev.Weight {
+		m.Info.Weight += w
+	}
+	if m.Parts, err = fitParts(ctx, spec, ev, states, previous); err != nil {
+		return nil, false, err
+	}
+	if m.Info.GateNew, m.Info.GateOld, err = gate(m, parts); err != nil {
+		return nil, false, err
+	}
+	return m, !(m.Info.GateNew > m.Info.GateOld+spec.Options.Gate), nil
+}
+
+// mergeTails appends the records of all tails in the order of their times; equal times in partition order.
+func mergeTails(ev *Evidence, parts []*Partition) {
+	at := make([]uint64, len(parts))
+	for i, p := range parts {
+		at[i] = p.tail.first
+	}
+	var r record
+	for {
+		best := -1
+		var oldest int64
+		for i, p := range parts {
+			if at[i] == p.tail.next {
+				continue
+			}
+			if t := p.tail.time[at[i]%p.tail.capacity]; best < 0 || t < oldest {
+				best, oldest = i, t
+			}
+		}
+		if best < 0 {
+			return
+		}
+		parts[best].tail.at(at[best], &r)
+		at[best]++
+		ev.add(&r, 1, parts[best].self, ev.Recodes[parts[best].self])
+	}
+}
+
+// gate returns the log-losses of the new and the serving structure on the newest records of every partition that serves
+// already, NaN when there is none. Both have learnt these records, so the difference is that of the structures.
+func gate(m *Model, parts []*Partition) (after, before float64, err error) {
+	var weight float64
+	loss := func(p *Partition) (sum float64) {
+		classes := len(p.spec.Schema.Classes)
+		prob := make([]float64, classes)
+		var r record
+		lo := p.tail.next - min(uint64(p.tail.len()/4), gateRecords)
+		for n := lo; n < p.tail.next; n++ {
+			p.tail.at(n, &r)
+			p.fill(r.Row)
+			p.scorecard.Score(r.Row, p.inputs, p.pending, prob)
+			sum -= r.Weight * math.Log(max(prob[r.Class], 1e-12))
+			weight += r.Weight
+		}
+		return sum
+	}
+	for _, p := range parts {
+		if !p.trained {
+			continue
+		}
+		before += loss(p)
+		if err := p.rebase(m); err != nil {
+			return 0, 0, fmt.Errorf("comparing with the serving model: partition %d: %w", p.self, err)
+		}
+		after += loss(p)
+	}
+	if weight == 0 {
+		return math.NaN(), math.NaN(), nil
+	}
+	return after / (weight / 2), before / (weight / 2), nil
+}

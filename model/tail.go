@@ -1,0 +1,173 @@
+package model
+
+import (
+	"fmt"
+	"strconv"
+
+	"liftstream/model/wire"
+)
+
+// tailChunk is the number of records in one stored part of the tail: only parts that changed are written again.
+const tailChunk = 4096
+
+// record is one learnt example with its position, as the tail and the reservoir keep it.
+type record struct {
+	Example
+	offset int64
+	row    int32
+}
+
+// tail is a byte-bounded ring of the last learnt examples, in the order of their clocks, which are consecutive.
+// Records are stored by number: record n lies in slot n mod capacity.
+type tail struct {
+	features int
+	capacity uint64
+	first    uint64 // number of the oldest record held
+	next     uint64 // number of the next record
+	rows     []float64
+	class    []int32
+	weight   []float64
+	clock    []float64
+	time     []int64
+	offset   []int64
+	row      []int32
+	version  []uint64 // of each stored part
+}
+
+func newTail(features int, bytes int64) *tail {
+	per := int64(8*features + 4 + 8 + 8 + 8 + 8 + 4)
+	n := uint64(max(bytes/per, tailChunk))
+	n -= n % tailChunk
+	return &tail{features: features, capacity: n}
+}
+
+func (t *tail) len() int { return int(t.next - t.first) }
+
+// push appends a record and returns the one that fell out, if any; its row is valid until the next push.
+func (t *tail) push(r *record, out *record) (evicted bool) {
+	i := int(t.next % t.capacity)
+	if t.next-t.first == t.capacity {
+		t.at(t.first, out)
+		t.first++
+		evicted = true
+	}
+	if i < len(t.class) {
+		copy(t.rows[i*t.features:], r.Row)
+		t.class[i], t.weight[i], t.clock[i], t.time[i], t.offset[i], t.row[i] = r.Class, r.Weight, r.Clock, r.Time, r.offset, r.row
+	} else {
+		t.rows = append(t.rows, r.Row...)
+		t.class = append(t.class, r.Class)
+		t.weight = append(t.weight, r.Weight)
+		t.clock = append(t.clock, r.Clock)
+		t.time = append(t.time, r.Time)
+		t.offset = append(t.offset, r.offset)
+		t.row = append(t.row, r.row)
+	}
+	t.touch(i)
+	t.next++
+	return evicted
+}
+
+func (t *tail) touch(slot int) {
+	c := slot / tailChunk
+	for len(t.version) <= c {
+		t.version = append(t.version, 0)
+	}
+	t.version[c]++
+}
+
+// at copies record n into r, reusing r.Row.
+func (t *tail) at(n uint64, r *record) {
+	i := int(n % t.capacity)
+	r.Row = append(r.Row[:0], t.rows[i*t.features:(i+1)*t.features]...)
+	r.Class, r.Weight, r.Clock, r.Time, r.offset, r.row = t.class[i], t.weight[i], t.clock[i], t.time[i], t.offset[i], t.row[i]
+}
+
+// relabel corrects the class of the record with that clock, if it is still held.
+func (t *tail) relabel(clock float64, class int32) {
+	if t.len() == 0 {
+		return
+	}
+	oldest := t.clock[t.first%t.capacity]
+	if clock < oldest || clock >= oldest+float64(t.len()) {
+		return
+	}
+	i := int((t.first + uint64(clock-oldest)) % t.capacity)
+	t.class[i] = class
+	t.touch(i)
+}
+
+// since yields the records whose clock is at least clock, oldest first, recoded.
+func (t *tail) since(clock float64, recode Recode, yield func(ex *Example) bool) {
+	var r record
+	for n := t.first; n < t.next; n++ {
+		if t.clock[n%t.capacity] < clock {
+			continue
+		}
+		t.at(n, &r)
+		for f := range r.Row {
+			r.Row[f] = recode.Value(f, r.Row[f])
+		}
+		if !yield(&r.Example) {
+			return
+		}
+	}
+}
+
+// recode rewrites the level codes of all records held.
+func (t *tail) recode(rc Recode) {
+	if rc.Identity() {
+		return
+	}
+	for i := range t.class {
+		for f := 0; f < t.features; f++ {
+			t.rows[i*t.features+f] = rc.Value(f, t.rows[i*t.features+f])
+		}
+	}
+	for c := range t.version {
+		t.version[c]++
+	}
+}
+
+func tailName(c int) string { return "tail/" + strconv.Itoa(c) }
+
+// appendChunk appends stored part c: the slots from c*tailChunk on that have been filled.
+func (t *tail) appendChunk(b []byte, c int) []byte {
+	lo, hi := c*tailChunk, min((c+1)*tailChunk, len(t.class))
+	b = wire.AppendFloats(b, t.rows[lo*t.features:hi*t.features])
+	b = wire.AppendInts(b, t.class[lo:hi])
+	b = wire.AppendFloats(b, t.weight[lo:hi])
+	b = wire.AppendFloats(b, t.clock[lo:hi])
+	b = wire.AppendInts(b, t.time[lo:hi])
+	b = wire.AppendInts(b, t.offset[lo:hi])
+	return wire.AppendInts(b, t.row[lo:hi])
+}
+
+// load reads the parts that the section "core" announced: slots filled, and the ring's ends.
+func (t *tail) load(first, next uint64, slots int, classes int, section func(name string) []byte) error {
+	if next < first || next-first > t.capacity || slots > int(t.capacity) || next-first > uint64(slots) {
+		return fmt.Errorf("tail of %d records in %d slots does not fit %d: memory.tail changed", next-first, slots, t.capacity)
+	}
+	for c := 0; c*tailChunk < slots; c++ {
+		r := wire.NewReader(section(tailName(c)))
+		rows, class, weight, clock := r.Floats(), wire.Ints[int32](r), r.Floats(), r.Floats()
+		time, offset, row := wire.Ints[int64](r), wire.Ints[int64](r), wire.Ints[int32](r)
+		if err := r.Done(); err != nil {
+			return fmt.Errorf("decoding %s: %w", tailName(c), err)
+		}
+		n := min(tailChunk, slots-c*tailChunk)
+		if len(rows) != n*t.features || len(class) != n || len(weight) != n || len(clock) != n || len(time) != n || len(offset) != n || len(row) != n {
+			return fmt.Errorf("decoding %s: %d records where %d should be", tailName(c), len(class), n)
+		}
+		for _, y := range class {
+			if y < 0 || int(y) >= classes {
+				return fmt.Errorf("decoding %s: class %d", tailName(c), y)
+			}
+		}
+		t.rows, t.class, t.weight, t.clock = append(t.rows, rows...), append(t.class, class...), append(t.weight, weight...), append(t.clock, clock...)
+		t.time, t.offset, t.row = append(t.time, time...), append(t.offset, offset...), append(t.row, row...)
+		t.version = append(t.version, 1)
+	}
+	t.first, t.next = first, next
+	return nil
+}
