@@ -1,0 +1,331 @@
+package lift
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"testing"
+
+	"liftstream/model"
+)
+
+func near(t *testing.T, what string, got, want, tolerance float64) {
+	t.Helper()
+	if math.IsNaN(got) != math.IsNaN(want) || math.Abs(got-want) > tolerance {
+		t.Errorf("%s = %.15g, want %.15g within %g", what, got, want, tolerance)
+	}
+}
+
+// golden holds the paper's printed count tables with the measures that an independent program computed from them.
+type golden struct {
+	Counts   [][]float64 `json:"counts"`
+	Eta      float64     `json:"eta"`
+	EtaCells []float64   `json:"eta_cells"`
+	Lift     [][]float64 `json:"lift"`
+}
+
+func loadGolden(t *testing.T) map[string]golden {
+	t.Helper()
+	b, err := os.ReadFile("testdata/tables.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var g map[string]golden
+	if err := json.Unmarshal(b, &g); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func (g golden) flat() []float64 {
+	var n []float64
+	for _, r := range g.Counts {
+		n = append(n, r...)
+	}
+	return n
+}
+
+func TestPaperTables(t *testing.T) {
+	for name, g := range loadGolden(t) {
+		s := Summarise(g.flat(), len(g.Counts[0]), 0)
+		near(t, name+" eta", s.Eta(), g.Eta, 1e-9)
+		all := make([]int, len(g.Counts))
+		for x := range g.Counts {
+			all[x] = x
+			near(t, name+" cell eta", s.CellEta(x), g.EtaCells[x], 1e-9)
+			sum := 0.0
+			for y := range g.Counts[x] {
+				near(t, name+" lift", s.Lift(x, y), g.Lift[x][y], 1e-9)
+				low, high := s.LiftInterval(x, y)
+				if l := s.Lift(x, y); !(low <= l && l <= high) || low < 0 || high > s.N/s.NY[y]+1e-9 {
+					t.Errorf("%s: lift %v of cell %d class %d outside its interval [%v, %v]", name, l, x, y, low, high)
+				}
+				sum += s.NY[y] / s.N * s.Lift(x, y)
+			}
+			near(t, name+" sum_y h L", sum, 1, 1e-12)
+		}
+		for y := 0; y < s.Classes; y++ {
+			sum := 0.0
+			for x := range g.Counts {
+				sum += s.NX[x] / s.N * s.Lift(x, y)
+			}
+			near(t, name+" sum_x g L", sum, 1, 1e-12)
+		}
+		near(t, name+" window of all cells", s.WindowEta(all), s.Eta(), 1e-15)
+	}
+}
+
+func TestMeasuresAreInvariantToScale(t *testing.T) {
+	g := loadGolden(t)["T1"]
+	n := g.flat()
+	a := Summarise(n, 3, 0)
+	scaled := make([]float64, len(n))
+	for i := range n {
+		scaled[i] = n[i] * 1e-40
+	}
+	b := Summarise(scaled, 3, a.N)
+	near(t, "eta", b.Eta(), a.Eta(), 1e-13)
+	near(t, "corrected eta", b.EtaCorrected(), a.EtaCorrected(), 1e-13)
+	low, high := a.LiftInterval(0, 1)
+	low2, high2 := b.LiftInterval(0, 1)
+	near(t, "low", low2, low, 1e-12)
+	near(t, "high", high2, high, 1e-12)
+}
+
+func TestEtaCorrectedTakesTheBiasAway(t *testing.T) {
+	// I - (K_x-1)(K_y-1)/(2n) over H, computed here from the definition.
+	n := []float64{30, 10, 12, 28, 0, 0, 9, 11}
+	s := Summarise(n, 2, 0)
+	var mi, hy float64
+	for x := 0; x < 4; x++ {
+		for y := 0; y < 2; y++ {
+			if f := n[2*x+y] / 100; f > 0 {
+				mi += f * math.Log(f/(s.NX[x]/100*s.NY[y]/100))
+			}
+		}
+	}
+	for _, v := range s.NY {
+		hy -= v / 100 * math.Log(v/100)
+	}
+	near(t, "corrected", s.EtaCorrected(), (mi-2.0*1/200)/hy, 1e-12)
+	if e := Summarise([]float64{10, 10, 10, 10}, 2, 0).EtaCorrected(); e != 0 {
+		t.Errorf("corrected eta of independent counts %v, want 0", e)
+	}
+}
+
+func TestUndefinedUntilTwoClasses(t *testing.T) {
+	for _, n := range [][]float64{nil, {0, 0}, {5, 0, 7, 0}} {
+		s := Summarise(n, 2, 0)
+		near(t, "eta", s.Eta(), math.NaN(), 0)
+		near(t, "corrected", s.EtaCorrected(), math.NaN(), 0)
+		if len(n) > 0 {
+			near(t, "cell", s.CellEta(0), math.NaN(), 0)
+			near(t, "lift", s.Lift(0, 0), math.NaN(), 0)
+		}
+	}
+	// A class that was never seen among three leaves the others defined.
+	s := Summarise([]float64{5, 0, 1, 0, 0, 0, 1, 0, 5}, 3, 0)
+	near(t, "lift of the unseen class", s.Lift(0, 1), math.NaN(), 0)
+	near(t, "lift of an empty cell", s.Lift(1, 0), math.NaN(), 0)
+	low, high := s.LiftInterval(1, 0)
+	near(t, "low of an empty cell", low, 0, 0)
+	near(t, "high of an empty cell", high, 2, 1e-12)
+}
+
+func TestWilson(t *testing.T) {
+	// statsmodels.stats.proportion.proportion_confint(count, n, method="wilson")
+	for _, c := range []struct{ k, n, low, high float64 }{
+		{0, 10, 0, 0.27753279986288}, {3, 10, 0.10778927, 0.60322183}, {10, 10, 0.72246720013712, 1}, {0, 0, 0, 1},
+	} {
+		p := 0.0
+		if c.n > 0 {
+			p = c.k / c.n
+		}
+		low, high := Wilson(p, c.n)
+		near(t, "low", low, c.low, 2e-6)
+		near(t, "high", high, c.high, 2e-6)
+	}
+}
+
+func example(class int32, weight, clock float64) *model.Example {
+	return &model.Example{Class: class, Weight: weight, Clock: clock, Time: int64(clock * 1e9)}
+}
+
+// stream is a small generated stream of cells and examples.
+func stream(n int, seed uint64) (cells []int, exs []*model.Example) {
+	for i := 0; i < n; i++ {
+		u := mix(seed + uint64(i))
+		cells = append(cells, int(u%7))
+		w := float64(1 + u>>8%3)
+		exs = append(exs, example(int32((u>>16)%3), w, float64(i)))
+	}
+	return cells, exs
+}
+
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+func TestDecayIsTheWeightedBatch(t *testing.T) {
+	const n = 20000
+	cells, exs := stream(n, 1)
+	half := math.Ln2 / .02 // 577 half-lives in all: rescales
+	live := NewTable(3, model.HalfLife{Records: half})
+	batch := make([]float64, 21)
+	var sum, square float64
+	for i, ex := range exs {
+		live.Add(cells[i], ex)
+		w := ex.Weight * math.Exp2((ex.Clock-n)/half)
+		batch[cells[i]*3+int(ex.Class)] += w
+		sum += w
+		square += w * w
+	}
+	if live.base == 0 {
+		t.Fatal("the test never rescaled")
+	}
+	a, b := Summarise(live.Counts(), 3, live.Effective()), Summarise(batch, 3, sum*sum/square)
+	near(t, "eta", a.Eta(), b.Eta(), 1e-12)
+	near(t, "effective", a.Effective/b.Effective, 1, 1e-12)
+	near(t, "lift", a.Lift(2, 1), b.Lift(2, 1), 1e-12)
+	var total float64
+	for _, v := range live.Counts() {
+		total += v
+	}
+	for i, v := range live.Counts() {
+		near(t, "share", v/total, batch[i]/sum, 1e-12)
+	}
+}
+
+func TestRetractAfterRescaleTakesBackWhatWasAdded(t *testing.T) {
+	table := NewTable(3, model.HalfLife{Records: 10})
+	first := example(1, 3, 4.25)
+	table.Add(2, first)
+	for c := 0.0; c < 4000; c += 100 {
+		table.Add(1, example(0, 1, c))
+	}
+	table.Sub(2, first)
+	if v := table.Counts()[2*3+1]; v != 0 {
+		t.Errorf("left %v of a record that was taken back", v)
+	}
+}
+
+func TestMergeOrderAndRetraction(t *testing.T) {
+	cells, exs := stream(5000, 7)
+	for _, half := range []model.HalfLife{{}, {Records: 6}, {Duration: 6e9}} {
+		all, a, b := NewTable(3, half), NewTable(3, half), NewTable(3, half)
+		backwards := NewTable(3, half)
+		for i, ex := range exs {
+			all.Add(cells[i], ex)
+			if i%3 == 0 {
+				a.Add(cells[i], ex)
+			} else {
+				b.Add(cells[i], ex)
+			}
+			j := len(exs) - 1 - i
+			backwards.Add(cells[j], exs[j])
+		}
+		tolerance := 0.0
+		if half != (model.HalfLife{}) {
+			tolerance = 1e-12
+		}
+		// The older shard takes the newer one's base whichever merges whichever.
+		merged := a.Clone()
+		merged.Merge(b)
+		for name, o := range map[string]*Table{"merged": merged, "backwards": backwards} {
+			x, y := Summarise(all.Counts(), 3, all.Effective()), Summarise(o.Counts(), 3, o.Effective())
+			for i := range all.n {
+				near(t, name, o.n[i]/y.N, all.n[i]/x.N, tolerance)
+			}
+			near(t, name+" n_eff", o.Effective()/all.Effective(), 1, tolerance)
+		}
+		before := string(appendTable(nil, all))
+		extraCells, extra := stream(50, 99)
+		for i, ex := range extra {
+			ex.Clock += 5000
+			ex.Time += 5000e9
+			all.Add(extraCells[i], ex)
+		}
+		for i, ex := range extra {
+			all.Sub(extraCells[i], ex)
+		}
+		if half == (model.HalfLife{}) && before != string(appendTable(nil, all)) {
+			t.Error("learning and retracting left a trace")
+		}
+	}
+}
+
+func TestWeightlessAndForeignExamplesChangeNothing(t *testing.T) {
+	table := NewTable(2, model.HalfLife{})
+	for _, ex := range []*model.Example{example(0, 0, 1), example(-1, 1, 1), example(2, 1, 1), example(0, math.NaN(), 1)} {
+		table.Add(0, ex)
+	}
+	if table.Cells() != 0 || table.Effective() != 0 {
+		t.Errorf("table changed: %v", table.Counts())
+	}
+}
+
+func TestQuantileCuts(t *testing.T) {
+	values := func(v ...float64) (w []weighted) {
+		for _, x := range v {
+			w = append(w, weighted{x, 1})
+		}
+		return w
+	}
+	for _, c := range []struct {
+		name string
+		v    []weighted
+		k    int
+		want []float64
+	}{
+		{"type 7", values(5, 1, 4, 2, 3, 6), 4, []float64{2.25, 3.5, 4.75}}, // numpy.quantile([1..6], [.25, .5, .75])
+		{"ties", values(1, 1, 1, 1, 1, 2, 3), 5, []float64{1, 1.8}},
+		{"constant", values(2, 2, 2), 5, nil},
+		{"one", values(7), 5, nil},
+		{"none", nil, 5, nil},
+		{"no cell", values(1, 2, 3), 1, nil},
+	} {
+		got := quantileCuts(c.v, c.k)
+		if len(got) != len(c.want) {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+			continue
+		}
+		for i := range got {
+			near(t, c.name, got[i], c.want[i], 1e-14)
+		}
+	}
+	// Weights barely off equal give nearly the unweighted cuts, so the two formulas agree where they meet.
+	var a, b []weighted
+	for i := 0; i < 101; i++ {
+		x := float64(mix(uint64(i)) % 1000)
+		a = append(a, weighted{x, 2})
+		b = append(b, weighted{x, 2 + 1e-9*float64(i%2)})
+	}
+	x, y := quantileCuts(a, 5), quantileCuts(b, 5)
+	if len(x) != 4 || len(y) != 4 {
+		t.Fatalf("cuts %v and %v", x, y)
+	}
+	for i := range x {
+		near(t, "weighted", y[i], x[i], 1e-5)
+	}
+}
+
+func TestCellsAreRightClosed(t *testing.T) {
+	cuts := []float64{1, 2, 3}
+	for v, want := range map[float64]int32{0: 0, 1: 0, 1.5: 1, 2: 1, 3: 2, 3.1: 3} {
+		if got := cellOf(cuts, v); got != want {
+			t.Errorf("cell of %v is %d, want %d", v, got, want)
+		}
+	}
+	long := make([]float64, 40)
+	for i := range long {
+		long[i] = float64(i)
+	}
+	for v, want := range map[float64]int32{-1: 0, 0: 0, .5: 1, 17: 17, 17.5: 18, 39: 39, 50: 40} {
+		if got := cellOf(long, v); got != want {
+			t.Errorf("cell of %v among 40 cuts is %d, want %d", v, got, want)
+		}
+	}
+}
