@@ -1,0 +1,60 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+)
+
+// result is what one command line did.
+type result struct {
+	status   int
+	out, err string
+}
+
+// command runs a command line in the process.
+func command(t *testing.T, args ...string) result {
+	t.Helper()
+	var out, errs bytes.Buffer
+	status := execute(context.Background(), args, strings.NewReader(""), &out, &errs)
+	return result{status, out.String(), errs.String()}
+}
+
+func TestUsageErrors(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{nil, "no command given"},
+		{[]string{"vresion"}, `there is no command "vresion" (did you mean version?)`},
+		{[]string{"version", "extra"}, `"extra" is one argument too many`},
+		{[]string{"version", "--colour"}, "unknown flag: --colour"},
+		{[]string{"version", "--log-level", "loud"}, "--log-level loud: it is one of debug, info, warn, error"},
+		{[]string{"version", "--log-format", "xml"}, "--log-format xml: it is one of auto, console, json"},
+		{[]string{"help", "nothing"}, `there is no command "nothing"`},
+	} {
+		r := command(t, c.args...)
+		if r.status != statusUsage || !strings.Contains(r.err, c.want) || !strings.Contains(r.err, "--help'") || r.out != "" {
+			t.Errorf("%q: status %d, stdout %q, stderr %q; want status 2 and %q", c.args, r.status, r.out, r.err, c.want)
+		}
+	}
+}
+
+func TestEveryCommandHasHelpWithAnExample(t *testing.T) {
+	for _, c := range rootCommand(&app{}).Commands() {
+		r := command(t, c.Name(), "--help")
+		if r.status != statusDone || c.Name() != "help" && !strings.Contains(r.out, "Examples:\n  liftstream "+c.Name()) {
+			t.Errorf("%s --help: status %d without an example of it:\n%s", c.Name(), r.status, r.out)
+		}
+	}
+}
+
+func TestVersionNamesTheFormats(t *testing.T) {
+	r := command(t, "version")
+	for _, want := range []string{"version ", "commit ", "go ", "state ", "model "} {
+		if !strings.Contains(r.out, want) {
+			t.Errorf("version prints no %q:\n%s", want, r.out)
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/schollz/progressbar/v3"
+)
+
+// writeFile writes a file so that its name never shows half of it: under a temporary name beside it, synced, then
+// renamed. "-" is standard output; what exists and is no regular file (a pipe, a device) is written in place.
+func (a *app) writeFile(path string, write func(w io.Writer) error) error {
+	if path == "-" {
+		w := bufio.NewWriter(a.out)
+		if err := write(w); err != nil {
+			return err
+		}
+		return environment(w.Flush())
+	}
+	return replaceFile(path, func(name string) error {
+		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
+		if err != nil {
+			return environment(err)
+		}
+		w := bufio.NewWriterSize(f, 1<<16)
+		if err := write(w); err != nil {
+			f.Close()
+			return err
+		}
+		return environment(errors.Join(w.Flush(), sync(f), f.Close()))
+	})
+}
+
+// sync brings a regular file to the disk.
+func sync(f *os.File) error {
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return err
+	}
+	return f.Sync()
+}
+
+// replaceFile calls write with a temporary name that has path's extension, then renames that file to path. Whatever
+// fails, the temporary file is removed.
+func replaceFile(path string, write func(name string) error) error {
+	target := path
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		target = real
+	}
+	info, err := os.Stat(target)
+	switch {
+	case err == nil && info.IsDir():
+		return fmt.Errorf("%s is a directory; name a file in it", path)
+	case err == nil && !info.Mode().IsRegular():
+		return write(target)
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return environment(err)
+	}
+	dir, name := filepath.Split(target)
+	if dir != "" {
+		if _, err := os.Stat(dir); err != nil {
+			return fmt.Errorf("writing %s: the directory %s does not exist; create it first", path, dir)
+		}
+	}
+	temporary := dir + ".partial-" + strconv.Itoa(os.Getpid()) + "-" + name
+	defer os.Remove(temporary)
+	if err := write(temporary); err != nil {
+		return err
+	}
+	return environment(os.Rename(temporary, target))
+}
+
+// table writes rows of cells in aligned columns; a column whose heading begins with a space is right-aligned.
+func table(w io.Writer, indent string, heading []string, rows [][]string) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	width := make([]int, len(heading))
+	for c, h := range heading {
+		width[c] = len([]rune(strings.TrimPrefix(h, " ")))
+		for _, r := range rows {
+			width[c] = max(width[c], len([]rune(r[c])))
+		}
+	}
+	line := func(cells []string) {
+		out := make([]string, len(cells))
+		for c, x := range cells {
+			x = strings.TrimPrefix(x, " ")
+			if strings.HasPrefix(heading[c], " ") {
+				x = strings.Repeat(" ", width[c]-len([]rune(x))) + x
+			}
+			out[c] = x
+		}
+		fmt.Fprintln(t, strings.TrimRight(indent+strings.Join(out, "\t"), " \t"))
+	}
+	line(heading)
+	for _, r := range rows {
+		line(r)
+	}
+	return environment(t.Flush())
+}
+
+// progress shows how far a command is, on a terminal only. Its methods may be called on nil.
+type progress struct{ bar *progressbar.ProgressBar }
+
+// progressBytes returns a bar over that many bytes, nil when standard error is no terminal or the user wants quiet.
+func (a *app) progressBytes(what string, total int64) *progress {
+	if a.quiet || !onTerminal(a.err) {
+		return nil
+	}
+	return &progress{progressbar.NewOptions64(total, progressbar.OptionSetWriter(a.err), progressbar.OptionSetDescription(what),
+		progressbar.OptionShowBytes(true), progressbar.OptionThrottle(65_000_000), progressbar.OptionClearOnFinish(), progressbar.OptionSetWidth(30))}
+}
+
+func (p *progress) add(n int64) {
+	if p != nil {
+		_ = p.bar.Add64(n)
+	}
+}
+
+func (p *progress) done() {
+	if p != nil {
+		_ = p.bar.Finish()
+	}
+}
