@@ -25,6 +25,9 @@ type Model struct {
 	Info Info
 }
 
+// Schema is the schema of the model's levels; it must not be changed.
+func (m *Model) Schema() *Schema { return m.Levels.schema }
+
 // Mark is a position in one partition's history.
 type Mark struct {
 	Offset int64   // next event offset
@@ -50,6 +53,7 @@ func (m *Model) AppendBinary(b []byte) []byte {
 	b = wire.AppendUvarint(b, ModelFormat)
 	b = wire.AppendVarint(b, m.Version)
 	b = wire.AppendUvarint(b, m.Fingerprint)
+	b = m.Levels.schema.AppendBinary(b)
 	b = m.Levels.AppendBinary(b)
 	b = wire.AppendUvarint(b, uint64(len(m.Marks)))
 	for _, p := range sortedKeys(m.Marks) {
@@ -70,7 +74,8 @@ func (m *Model) AppendBinary(b []byte) []byte {
 	return wire.AppendUvarint(b, uint64(crc32.Checksum(b[start:], crcTable)))
 }
 
-// DecodeModel reads what AppendBinary wrote. The parts alias b.
+// DecodeModel reads what AppendBinary wrote. The parts alias b. A model whose own schema is not like s is refused
+// (ErrModelForeign); s nil means that the model's own, which Model.Schema returns, is taken.
 func DecodeModel(s *Schema, b []byte) (*Model, error) {
 	if len(b) < 4 || string(b[:4]) != "LSMD" {
 		return nil, fmt.Errorf("decoding model: not a liftstream model")
@@ -80,6 +85,15 @@ func DecodeModel(s *Schema, b []byte) (*Model, error) {
 		return nil, fmt.Errorf("decoding model: format %d, this build reads %d", v, ModelFormat)
 	}
 	m := &Model{Version: r.Varint(), Fingerprint: r.Uvarint(), Marks: map[int32]Mark{}, Parts: map[string][]byte{}}
+	own, err := DecodeSchema(r)
+	if err != nil {
+		return nil, fmt.Errorf("decoding model: schema: %w", err)
+	}
+	if s == nil {
+		s = own
+	} else if err := s.foreign(own); err != nil {
+		return nil, fmt.Errorf("decoding model: %w", err)
+	}
 	l, err := DecodeLevels(s, r)
 	if err != nil {
 		return nil, fmt.Errorf("decoding model: levels: %w", err)

@@ -1,0 +1,57 @@
+package model
+
+import (
+	"fmt"
+
+	"liftstream/model/wire"
+)
+
+// maxNames bounds the features and the classes of a decoded Schema.
+const maxNames = 1 << 16
+
+// AppendBinary appends the schema: the features (name, kind, use, monotone, fixed levels), the classes, and the index
+// of the positive one.
+func (s *Schema) AppendBinary(b []byte) []byte {
+	b = wire.AppendUvarint(b, uint64(len(s.Features)))
+	for i := range s.Features {
+		f := &s.Features[i]
+		b = wire.AppendString(b, f.Name)
+		b = append(b, byte(f.Kind), byte(f.Use), byte(f.Monotone))
+		b = wire.AppendStrings(b, f.Levels)
+	}
+	b = wire.AppendStrings(b, s.Classes)
+	return wire.AppendVarint(b, int64(s.Positive))
+}
+
+// DecodeSchema reads what Schema.AppendBinary wrote.
+func DecodeSchema(r *wire.Reader) (*Schema, error) {
+	s := &Schema{}
+	for n := r.Int(maxNames); n > 0 && r.Err() == nil; n-- {
+		f := Feature{Name: r.String(), Kind: Kind(r.Int(int(Nominal))), Use: Use(r.Int(int(UseReport))), Monotone: Direction(r.Int(int(Auto)))}
+		f.Levels = r.Strings(MaxLevels)
+		s.Features = append(s.Features, f)
+	}
+	s.Classes = r.Strings(maxNames)
+	s.Positive = int(r.Varint())
+	if r.Err() == nil && (s.Positive < -1 || s.Positive >= len(s.Classes)) {
+		return nil, r.Fail(fmt.Errorf("positive class %d of %d", s.Positive, len(s.Classes)))
+	}
+	return s, r.Err()
+}
+
+// foreign says in what o, read from a model, differs from s; nil when a model of o can serve records of s.
+func (s *Schema) foreign(o *Schema) error {
+	if len(s.Features) != len(o.Features) {
+		return fmt.Errorf("%d features where the configuration has %d: %w", len(o.Features), len(s.Features), ErrModelForeign)
+	}
+	for i := range s.Features {
+		if s.Features[i].Name != o.Features[i].Name || s.Features[i].Kind != o.Features[i].Kind {
+			return fmt.Errorf("feature %d is %q (%s), the configuration has %q (%s): %w", i+1, o.Features[i].Name, o.Features[i].Kind,
+				s.Features[i].Name, s.Features[i].Kind, ErrModelForeign)
+		}
+	}
+	if len(s.Classes) != len(o.Classes) {
+		return fmt.Errorf("%d classes where the configuration has %d: %w", len(o.Classes), len(s.Classes), ErrModelForeign)
+	}
+	return nil
+}
