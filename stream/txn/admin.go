@@ -1,0 +1,351 @@
+package txn
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol"
+	"github.com/segmentio/kafka-go/protocol/createtopics"
+	"github.com/segmentio/kafka-go/protocol/describeconfigs"
+	"github.com/segmentio/kafka-go/protocol/listoffsets"
+	"github.com/segmentio/kafka-go/protocol/metadata"
+	"github.com/segmentio/kafka-go/protocol/offsetfetch"
+)
+
+// Topic is what the cluster says of a topic.
+type Topic struct {
+	Name        string
+	Partitions  int
+	Replication int               // of partition 0
+	Leaderless  []int             // partitions that have no leader at present
+	Configs     map[string]string // effective settings; only filled by Describe
+}
+
+// TopicSpec is a topic to create. Replication 0 means what the broker has as its default.
+type TopicSpec struct {
+	Name        string
+	Partitions  int
+	Replication int
+	Configs     map[string]string // such as cleanup.policy
+}
+
+// Position names an offset by what is there.
+type Position int64
+
+const (
+	// Start is the first offset still kept.
+	Start Position = -2
+	// End is the last stable offset: where a read-committed reader waits for more.
+	End Position = -1
+	// HighWatermark is one past the last replicated record, whether its transaction has ended or not.
+	HighWatermark Position = -1 << 62
+)
+
+// At is the first offset whose record is not older than t, to the millisecond, or End if there is none.
+func At(t time.Time) Position { return Position(max(t.UnixMilli(), 0)) }
+
+// Topics lists the topics of the cluster by name, internal ones left out. The answer is at most two seconds old.
+func (c *Client) Topics(ctx context.Context) ([]Topic, error) {
+	known, err := c.metadata(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	var topics []Topic
+	for _, t := range known { // sorted by the transport
+		if !t.IsInternal && t.ErrorCode == 0 {
+			topics = append(topics, topicOf(t))
+		}
+	}
+	return topics, nil
+}
+
+func topicOf(t metadata.ResponseTopic) Topic {
+	topic := Topic{Name: t.Name, Partitions: len(t.Partitions)}
+	for _, p := range t.Partitions {
+		if p.PartitionIndex == 0 {
+			topic.Replication = len(p.ReplicaNodes)
+		}
+		if p.LeaderID < 0 {
+			topic.Leaderless = append(topic.Leaderless, int(p.PartitionIndex))
+		}
+	}
+	return topic
+}
+
+// Partitions is the number of partitions of a topic; an Error of Kind NoTopic if the cluster has none of that name. At most two seconds old.
+func (c *Client) Partitions(ctx context.Context, topic string) (int, error) {
+	known, err := c.metadata(ctx, []string{topic})
+	if err != nil {
+		return 0, err
+	}
+	t := known[0]
+	if t.ErrorCode != 0 {
+		return 0, coded("Metadata", topic, -1, t.ErrorCode)
+	}
+	return len(t.Partitions), nil
+}
+
+// Describe tells partitions and effective settings of the named topics, in that order. Those that do not exist are left out.
+func (c *Client) Describe(ctx context.Context, names ...string) ([]Topic, error) {
+	const op = "DescribeConfigs"
+	if len(names) == 0 {
+		return nil, nil
+	}
+	known, err := c.metadata(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	var topics []Topic
+	req := &describeconfigs.Request{}
+	for _, t := range known {
+		switch {
+		case kafka.Error(t.ErrorCode) == kafka.UnknownTopicOrPartition:
+			continue
+		case t.ErrorCode != 0:
+			return nil, coded("Metadata", t.Name, -1, t.ErrorCode)
+		}
+		topics = append(topics, topicOf(t))
+		req.Resources = append(req.Resources, describeconfigs.RequestResource{ResourceType: int8(kafka.ResourceTypeTopic), ResourceName: t.Name})
+	}
+	if len(topics) == 0 {
+		return nil, nil
+	}
+	m, err := c.roundTrip(ctx, req, 0)
+	if err != nil {
+		return nil, failed(op, err)
+	}
+	for _, r := range m.(*describeconfigs.Response).Resources {
+		if r.ErrorCode != 0 {
+			return nil, coded(op, r.ResourceName, -1, r.ErrorCode)
+		}
+		i := slices.IndexFunc(topics, func(t Topic) bool { return t.Name == r.ResourceName })
+		if i < 0 {
+			continue
+		}
+		topics[i].Configs = make(map[string]string, len(r.ConfigEntries))
+		for _, e := range r.ConfigEntries {
+			topics[i].Configs[e.ConfigName] = e.ConfigValue
+		}
+	}
+	return topics, nil
+}
+
+// CreateTopics creates what does not exist and tells, by topic in the order of specs, whether it was created now. A topic that exists already
+// is left as it is. It returns when this client knows the new topics.
+func (c *Client) CreateTopics(ctx context.Context, specs ...TopicSpec) (created []bool, err error) {
+	const op = "CreateTopics"
+	if len(specs) == 0 {
+		return nil, nil
+	}
+	req := &createtopics.Request{TimeoutMs: int32(c.cfg.Timeout.Milliseconds() / 2)}
+	for _, s := range specs {
+		t := createtopics.RequestTopic{Name: s.Name, NumPartitions: int32(s.Partitions), ReplicationFactor: int16(s.Replication)}
+		if s.Replication == 0 {
+			t.ReplicationFactor = -1
+		}
+		for _, name := range sortedKeys(s.Configs) {
+			t.Configs = append(t.Configs, createtopics.RequestConfig{Name: name, Value: s.Configs[name]})
+		}
+		req.Topics = append(req.Topics, t)
+	}
+	m, err := c.roundTrip(ctx, req, 0)
+	if err != nil {
+		return nil, failed(op, err)
+	}
+	created = make([]bool, len(specs))
+	var failures []error
+	for _, t := range m.(*createtopics.Response).Topics {
+		switch code := kafka.Error(t.ErrorCode); {
+		case code == 0:
+			i := slices.IndexFunc(specs, func(s TopicSpec) bool { return s.Name == t.Name })
+			if i >= 0 {
+				created[i] = true
+			}
+		case code != kafka.TopicAlreadyExists:
+			failures = append(failures, failedAt(op, t.Name, -1, told(code, t.ErrorMessage)))
+		}
+	}
+	return created, errors.Join(failures...)
+}
+
+// told adds the broker's own words to its code.
+func told(code kafka.Error, message string) error {
+	if message == "" {
+		return code
+	}
+	return fmt.Errorf("%w: %s", code, message)
+}
+
+// CommittedOffset is the group's next offset for a partition, -1 if it has none. It is certain only between Producer.Recover and the
+// next Commit of the producer that commits it: right after a Commit the broker often still gives the one before.
+func (c *Client) CommittedOffset(ctx context.Context, group, topic string, partition int) (int64, error) {
+	offsets, err := c.CommittedOffsets(ctx, group, topic, []int{partition})
+	if err != nil {
+		return 0, err
+	}
+	return offsets[partition], nil
+}
+
+// CommittedOffsets is CommittedOffset for several partitions of a topic.
+func (c *Client) CommittedOffsets(ctx context.Context, group, topic string, partitions []int) (map[int]int64, error) {
+	const op = "OffsetFetch"
+	req := &offsetfetch.Request{GroupID: group, Topics: []offsetfetch.RequestTopic{{Name: topic, PartitionIndexes: int32s(partitions)}}}
+	var res *offsetfetch.Response
+	err := c.patiently(ctx, func() error {
+		m, err := c.roundTrip(ctx, req, 0)
+		if err != nil {
+			return failed(op, err)
+		}
+		res = m.(*offsetfetch.Response)
+		if res.ErrorCode != 0 {
+			return coded(op, "", 0, res.ErrorCode)
+		}
+		for _, t := range res.Topics {
+			for _, p := range t.Partitions {
+				if p.ErrorCode != 0 {
+					return coded(op, t.Name, int(p.PartitionIndex), p.ErrorCode)
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	offsets := make(map[int]int64, len(partitions))
+	for _, p := range partitions {
+		offsets[p] = -1
+	}
+	for _, t := range res.Topics {
+		for _, p := range t.Partitions {
+			offsets[int(p.PartitionIndex)] = p.CommittedOffset
+		}
+	}
+	return offsets, nil
+}
+
+// ListOffsets finds the offsets of a position in the named partitions of a topic.
+func (c *Client) ListOffsets(ctx context.Context, topic string, partitions []int, at Position) (map[int]int64, error) {
+	const op = "ListOffsets"
+	if len(partitions) == 0 {
+		return map[int]int64{}, nil
+	}
+	n, err := c.Partitions(ctx, topic)
+	if err != nil {
+		return nil, err
+	}
+	isolation, stamp := kafka.ReadCommitted, int64(at)
+	if at == HighWatermark {
+		isolation, stamp = kafka.ReadUncommitted, int64(End)
+	}
+	req := &listoffsets.Request{ReplicaID: -1, IsolationLevel: int8(isolation), Topics: []listoffsets.RequestTopic{{Topic: topic}}}
+	for _, p := range partitions {
+		if p < 0 || p >= n { // kafka-go would ask any broker, which answers in its own time
+			return nil, failedAt(op, topic, p, protocol.ErrNoPartition)
+		}
+		req.Topics[0].Partitions = append(req.Topics[0].Partitions, listoffsets.RequestPartition{Partition: int32(p), CurrentLeaderEpoch: -1, Timestamp: stamp})
+	}
+	m, err := c.roundTrip(ctx, req, 0)
+	if err != nil {
+		return nil, failed(op, err)
+	}
+	offsets := make(map[int]int64, len(partitions))
+	var beyond []int
+	for _, t := range m.(*listoffsets.Response).Topics {
+		for _, p := range t.Partitions {
+			if p.ErrorCode != 0 {
+				return nil, coded(op, topic, int(p.Partition), p.ErrorCode)
+			}
+			if p.Offset < 0 { // nothing as young as that
+				beyond = append(beyond, int(p.Partition))
+				continue
+			}
+			offsets[int(p.Partition)] = p.Offset
+		}
+	}
+	if len(beyond) > 0 && at >= 0 {
+		ends, err := c.ListOffsets(ctx, topic, beyond, End)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range beyond {
+			offsets[p] = ends[p]
+		}
+	}
+	return offsets, nil
+}
+
+// GroupDescription is the state of a consumer group.
+type GroupDescription struct {
+	State   string // Empty, PreparingRebalance, CompletingRebalance, Stable, Dead
+	Members []GroupMember
+}
+
+// GroupMember is one member of a group. Partitions, by topic, are sorted.
+type GroupMember struct {
+	ID         string
+	ClientID   string
+	Host       string
+	Partitions map[string][]int
+}
+
+// DescribeGroup tells the state of a group and its members, by member id. A group that does not exist is Dead.
+func (c *Client) DescribeGroup(ctx context.Context, group string) (GroupDescription, error) {
+	const op = "DescribeGroups"
+	var d GroupDescription
+	err := c.patiently(ctx, func() error {
+		res, err := c.kafka.DescribeGroups(ctx, &kafka.DescribeGroupsRequest{GroupIDs: []string{group}})
+		if err != nil {
+			return failed(op, err)
+		}
+		if len(res.Groups) != 1 {
+			return failed(op, errors.New("the answer is not about the one group asked for"))
+		}
+		g := res.Groups[0]
+		if g.Error != nil {
+			if errors.Is(g.Error, kafka.GroupIdNotFound) {
+				d = GroupDescription{State: "Dead"}
+				return nil
+			}
+			return failed(op, g.Error)
+		}
+		d = GroupDescription{State: g.GroupState}
+		for _, m := range g.Members {
+			member := GroupMember{ID: m.MemberID, ClientID: m.ClientID, Host: m.ClientHost, Partitions: make(map[string][]int)}
+			for _, t := range m.MemberAssignments.Topics {
+				member.Partitions[t.Topic] = slices.Sorted(slices.Values(t.Partitions))
+			}
+			d.Members = append(d.Members, member)
+		}
+		slices.SortFunc(d.Members, func(a, b GroupMember) int { return cmp.Compare(a.ID, b.ID) })
+		return nil
+	})
+	return d, err
+}
+
+// patiently repeats a request that only reads while the cluster is not ready for it, within one timeout.
+func (c *Client) patiently(ctx context.Context, f func() error) error {
+	const pause = 50 * time.Millisecond
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
+	defer cancel()
+	for {
+		err := f()
+		var e *Error
+		if !errors.As(err, &e) || e.Code == 0 || e.Kind != Environment || !sleep(ctx, pause) {
+			return err
+		}
+	}
+}
+
+func int32s(ints []int) []int32 {
+	out := make([]int32, len(ints))
+	for i, v := range ints {
+		out[i] = int32(v)
+	}
+	return out
+}

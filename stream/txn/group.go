@@ -1,0 +1,121 @@
+package txn
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+)
+
+// GroupConfig describes a consumer group. Partition p of every topic goes to the same member: the topics are co-partitioned.
+type GroupConfig struct {
+	ID     string
+	Topics []string // the first one's partitions are handed out; the others' follow by number
+
+	// Heartbeat is the interval of signs of life, and how late a member learns of a new generation; 0 = 500 ms.
+	Heartbeat time.Duration
+	// Session is how long a silent member keeps its partitions; 0 = 10 s. Brokers take 6 s to 30 min by default. Tasks must end within it
+	// when their generation does, for the signs of life stop then.
+	Session time.Duration
+	// Rebalance is how long the others wait for a member to come back; 0 = 30 s.
+	Rebalance time.Duration
+	// OnWait, if not nil, is told why Next still waits, at every failed attempt. It must not block.
+	OnWait func(error)
+}
+
+// Group is a membership in a consumer group. Next belongs to one goroutine; Close may be called from any.
+//
+// Nothing is committed through it and its offsets are not used: they are stale where transactions commit them.
+type Group struct {
+	cfg    GroupConfig
+	group  *kafka.ConsumerGroup
+	sticky *sticky
+}
+
+// Generation is a membership that owns partitions until it ends. ID and Member belong into every Transaction of its tasks.
+type Generation struct {
+	ID         int
+	Member     string
+	Partitions []int // sorted; may be empty, when there are more members than partitions
+
+	generation *kafka.Generation
+}
+
+const (
+	joinBackoff = 200 * time.Millisecond // kafka-go's own 5 s would be felt at each start
+	opJoin      = "JoinGroup"
+)
+
+// JoinGroup begins to join. The partitions come by Next.
+func (c *Client) JoinGroup(cfg GroupConfig) (*Group, error) {
+	if cfg.Heartbeat <= 0 {
+		cfg.Heartbeat = 500 * time.Millisecond
+	}
+	if cfg.Session <= 0 {
+		cfg.Session = 10 * time.Second
+	}
+	if cfg.Rebalance <= 0 {
+		cfg.Rebalance = 30 * time.Second
+	}
+	s := &sticky{}
+	group, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{
+		ID: cfg.ID, Brokers: c.cfg.Brokers, Topics: cfg.Topics,
+		Dialer: &kafka.Dialer{
+			ClientID: c.cfg.ClientID, Timeout: c.cfg.Timeout, TLS: c.cfg.TLS, SASLMechanism: c.cfg.SASL, DialFunc: c.cfg.Dial,
+		},
+		GroupBalancers:    []kafka.GroupBalancer{s},
+		HeartbeatInterval: cfg.Heartbeat, SessionTimeout: cfg.Session, RebalanceTimeout: cfg.Rebalance,
+		JoinGroupBackoff: joinBackoff, Timeout: c.cfg.Timeout,
+	})
+	if err != nil {
+		return nil, &Error{Op: opJoin, Kind: Invalid, Reason: "the group's settings", Err: err}
+	}
+	return &Group{cfg: cfg, group: group, sticky: s}, nil
+}
+
+// Next waits for the next generation; the one before must have ended, which it does by itself at a rebalance. It goes on trying while the
+// coordinator is away, starting or moving, and tells OnWait. It returns an error when ctx ends, the group is closed, or trying again cannot
+// help: Denied, Credentials, Handshake, Invalid.
+func (g *Group) Next(ctx context.Context) (*Generation, error) {
+	for {
+		gen, err := g.group.Next(ctx)
+		if err == nil {
+			partitions := make([]int, 0, len(gen.Assignments[g.cfg.Topics[0]]))
+			for _, a := range gen.Assignments[g.cfg.Topics[0]] {
+				partitions = append(partitions, a.ID)
+			}
+			slices.Sort(partitions)
+			g.sticky.own(int64(gen.ID), partitions)
+			return &Generation{ID: int(gen.ID), Member: gen.MemberID, Partitions: partitions, generation: gen}, nil
+		}
+		if errors.Is(err, kafka.ErrGroupClosed) || ctx.Err() != nil {
+			return nil, &Error{Op: opJoin, Kind: Unknown, Reason: "given up", Err: err}
+		}
+		e := failed(opJoin, err)
+		switch e.Kind {
+		case Denied, Credentials, Handshake, Invalid:
+			return nil, e
+		}
+		if g.cfg.OnWait != nil {
+			g.cfg.OnWait(e)
+		}
+	}
+}
+
+// Close ends the generation, waits for its goroutines and leaves the group, so that others take over at once.
+func (g *Group) Close() error { return g.group.Close() }
+
+// Start runs f in a goroutine of this generation. Its context ends when the generation does; the next generation is joined only when all
+// goroutines have returned. A goroutine that returns while the generation lives ends it for the whole member, which then joins again.
+func (g *Generation) Start(f func(ctx context.Context)) {
+	g.generation.Start(func(ended context.Context) {
+		// kafka-go's context has an error of its own; this one is context.Canceled like everybody else's.
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		stop := context.AfterFunc(ended, cancel)
+		defer stop()
+		f(ctx)
+	})
+}

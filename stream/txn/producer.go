@@ -1,0 +1,263 @@
+package txn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol/addoffsetstotxn"
+	"github.com/segmentio/kafka-go/protocol/addpartitionstotxn"
+	"github.com/segmentio/kafka-go/protocol/endtxn"
+	"github.com/segmentio/kafka-go/protocol/initproducerid"
+	"github.com/segmentio/kafka-go/protocol/txnoffsetcommit"
+)
+
+// Transaction is what one Commit makes visible, all of it or nothing.
+type Transaction struct {
+	// Records go to their partitions in this order. The slices are read until Commit returns, never changed.
+	Records     []Record
+	Compression Compression
+
+	// Offsets are the group's next offsets to read, by topic and partition; empty = none.
+	Offsets map[string]map[int]int64
+	Group   string
+	// Member and Generation are those of the group's generation in which the caller owns what it commits (see Generation). They are
+	// always sent: they keep a former owner from committing.
+	Member     string
+	Generation int
+}
+
+// Producer runs transactions under one transactional id. It belongs to one goroutine at a time.
+type Producer struct {
+	client   *Client
+	id       string
+	timeout  time.Duration
+	session  *session
+	poisoned error // why Commit refuses; nil = usable
+}
+
+var errNotInitialised = errors.New("no producer id yet")
+
+// NewProducer takes over transactionalID: it fences whoever used it before, aborts or completes what that one had open, and gives a producer
+// that is ready to Commit. timeout is the longest that one transaction may take, above 0 and at most the broker's
+// transaction.max.timeout.ms (15 minutes by default); Commit keeps to it, and the broker aborts what an ended process left after it.
+//
+// It waits while the broker's coordinators are starting or the former transaction is completing, until ctx ends or timeout has passed.
+func (c *Client) NewProducer(ctx context.Context, transactionalID string, timeout time.Duration) (*Producer, error) {
+	p := &Producer{client: c, id: transactionalID, timeout: timeout, poisoned: errNotInitialised}
+	if err := p.Recover(ctx); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// ID is the transactional id.
+func (p *Producer) ID() string { return p.id }
+
+// Recover makes the producer usable after a failed Commit: InitProducerID again, which aborts what was open, completes what was being
+// completed, and bars every earlier request that is still under way. Afterwards, and not before, Client.CommittedOffset tells
+// whether the failed transaction took effect; the caller must ask and go on from there.
+func (p *Producer) Recover(ctx context.Context) error {
+	s, err := p.client.initProducer(ctx, p.id, p.timeout)
+	if err != nil {
+		p.poisoned = err
+		return err
+	}
+	p.session, p.poisoned = s, nil
+	return nil
+}
+
+// initProducer asks for a producer id; an empty transactionalID asks for an idempotent one.
+func (c *Client) initProducer(ctx context.Context, transactionalID string, timeout time.Duration) (*session, error) {
+	ctx, cancel := context.WithTimeout(ctx, max(timeout, c.cfg.Timeout))
+	defer cancel()
+	// -1 and -1 always: zeros would claim to be producer 0 in epoch 0.
+	req := &initproducerid.Request{TransactionalID: transactionalID, TransactionTimeoutMs: int32(timeout.Milliseconds()), ProducerID: -1, ProducerEpoch: -1}
+	var res *initproducerid.Response
+	err := c.step(ctx, opInit, func() error {
+		m, err := c.roundTrip(ctx, req, 0)
+		if err != nil {
+			return failed(opInit, err)
+		}
+		res = m.(*initproducerid.Response)
+		return coded(opInit, "", 0, res.ErrorCode)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &session{
+		client: c, transactionalID: transactionalID, id: res.ProducerID, epoch: res.ProducerEpoch,
+		sequence: make(map[topicPartition]int32),
+	}, nil
+}
+
+// Commit runs one whole transaction: all partitions are added, the records produced, the offsets added and sent, the end committed, strictly
+// one after another. A Transaction with neither records nor offsets does nothing. When it returns nil, everything is committed; the offset
+// that the broker gives for the group may lag for an instant all the same, and what the caller knows itself is right.
+//
+// After an error the producer refuses further use until Recover. ctx is for giving up (the outcome is then unknown), not for the
+// end of a generation: a transaction under way had better be finished.
+func (p *Producer) Commit(ctx context.Context, t Transaction) error {
+	if p.poisoned != nil {
+		return &Error{Op: "Commit", Kind: Poisoned, Reason: "Recover must come first", Err: p.poisoned}
+	}
+	if len(t.Records) == 0 && len(t.Offsets) == 0 {
+		return nil // EndTxn of an empty transaction is an error to the broker
+	}
+	ctx, cancel := context.WithTimeout(ctx, p.timeout)
+	defer cancel()
+	err := p.commit(ctx, &t)
+	if err == nil {
+		return nil
+	}
+	p.poisoned = err
+	var e *Error
+	if ctx.Err() != nil && errors.As(err, &e) && e.Kind == Fenced {
+		// Past its time the broker itself bumps the epoch: that is not another owner.
+		e.Kind, e.Reason = Unknown, "the transaction outlived its timeout, or was given up"
+	}
+	return err
+}
+
+func (p *Producer) commit(ctx context.Context, t *Transaction) error {
+	s := p.session
+	if len(t.Records) > 0 {
+		batches, err := s.encode(t.Records, t.Compression, p.client.cfg.BatchBytes)
+		if err != nil {
+			return err
+		}
+		if err := p.addPartitions(ctx, batches); err != nil {
+			return err
+		}
+		if err := s.produce(ctx, batches); err != nil {
+			return err
+		}
+	}
+	if len(t.Offsets) > 0 {
+		if err := p.addOffsets(ctx, t); err != nil {
+			return err
+		}
+	}
+	return p.end(ctx)
+}
+
+func (p *Producer) addPartitions(ctx context.Context, batches []batch) error {
+	const op = "AddPartitionsToTxn"
+	s, c := p.session, p.client
+	req := &addpartitionstotxn.Request{TransactionalID: p.id, ProducerID: s.id, ProducerEpoch: s.epoch}
+	for i, b := range batches { // sorted by topic and partition
+		if i > 0 && b.topicPartition == batches[i-1].topicPartition {
+			continue
+		}
+		if n := len(req.Topics); n == 0 || req.Topics[n-1].Name != b.topic {
+			req.Topics = append(req.Topics, addpartitionstotxn.RequestTopic{Name: b.topic})
+		}
+		t := &req.Topics[len(req.Topics)-1]
+		t.Partitions = append(t.Partitions, b.partition)
+	}
+	return c.step(ctx, op, func() error {
+		m, err := c.roundTrip(ctx, req, 0)
+		if err != nil {
+			return failed(op, err)
+		}
+		var worst error
+		for _, t := range m.(*addpartitionstotxn.Response).Results {
+			for _, r := range t.Results {
+				worst = worse(worst, coded(op, t.Name, int(r.PartitionIndex), r.ErrorCode))
+			}
+		}
+		return worst
+	})
+}
+
+func (p *Producer) addOffsets(ctx context.Context, t *Transaction) error {
+	s, c := p.session, p.client
+	const opAdd, opCommit = "AddOffsetsToTxn", "TxnOffsetCommit"
+	add := &addoffsetstotxn.Request{TransactionalID: p.id, ProducerID: s.id, ProducerEpoch: s.epoch, GroupID: t.Group}
+	err := c.step(ctx, opAdd, func() error {
+		m, err := c.roundTrip(ctx, add, 0)
+		if err != nil {
+			return failed(opAdd, err)
+		}
+		return coded(opAdd, "", 0, m.(*addoffsetstotxn.Response).ErrorCode)
+	})
+	if err != nil {
+		return err
+	}
+	commit := &txnoffsetcommit.Request{
+		TransactionalID: p.id, GroupID: t.Group, ProducerID: s.id, ProducerEpoch: s.epoch,
+		GenerationID: int32(t.Generation), MemberID: t.Member,
+	}
+	for _, topic := range sortedKeys(t.Offsets) {
+		rt := txnoffsetcommit.RequestTopic{Name: topic}
+		for _, partition := range sortedKeys(t.Offsets[topic]) {
+			rt.Partitions = append(rt.Partitions, txnoffsetcommit.RequestPartition{
+				Partition: int32(partition), CommittedOffset: t.Offsets[topic][partition], CommittedLeaderEpoch: -1,
+			})
+		}
+		commit.Topics = append(commit.Topics, rt)
+	}
+	return c.step(ctx, opCommit, func() error {
+		m, err := c.roundTrip(ctx, commit, 0)
+		if err != nil {
+			return failed(opCommit, err)
+		}
+		var worst error
+		for _, t := range m.(*txnoffsetcommit.Response).Topics {
+			for _, r := range t.Partitions {
+				worst = worse(worst, coded(opCommit, t.Name, int(r.Partition), r.ErrorCode))
+			}
+		}
+		return worst
+	})
+}
+
+func (p *Producer) end(ctx context.Context) error {
+	const op = "EndTxn"
+	s, c := p.session, p.client
+	req := &endtxn.Request{TransactionalID: p.id, ProducerID: s.id, ProducerEpoch: s.epoch, Committed: true}
+	return c.step(ctx, op, func() error {
+		m, err := c.roundTrip(ctx, req, 0)
+		if err != nil {
+			return failed(op, err)
+		}
+		return coded(op, "", 0, m.(*endtxn.Response).ErrorCode)
+	})
+}
+
+// step runs one step of the protocol again and again while its error is of Kind Retry. When ctx ends first, the step has had no effect, but
+// the transaction cannot go on: Environment.
+func (c *Client) step(ctx context.Context, op string, f func() error) error {
+	const shortest, longest = time.Millisecond, 50 * time.Millisecond
+	for pause := shortest; ; pause = min(2*pause, longest) {
+		err := f()
+		if KindOf(err) != Retry {
+			return err
+		}
+		if !sleep(ctx, pause) {
+			var e *Error
+			errors.As(err, &e)
+			return &Error{Op: op, Topic: e.Topic, Partition: e.Partition, Kind: Environment, Code: e.Code, Reason: "still so at the time limit: " + e.Reason, Err: e.Err}
+		}
+	}
+}
+
+// coded turns the error code of an answer into an error, nil for 0.
+func coded(op, topic string, partition int, code int16) error {
+	if code == 0 {
+		return nil
+	}
+	return failedAt(op, topic, partition, kafka.Error(code))
+}
+
+// worse picks, of two errors of one answer, the one to decide by: one that ends the transaction before one that may be tried again.
+func worse(a, b error) error {
+	if a == nil || (b != nil && KindOf(a) == Retry) {
+		return b
+	}
+	return a
+}
+
+func (s *session) String() string { return fmt.Sprintf("producer %d epoch %d", s.id, s.epoch) }

@@ -1,0 +1,32 @@
+package txn
+
+import "time"
+
+// Header is one header of a record.
+type Header struct {
+	Key   string
+	Value []byte
+}
+
+// Record is one record of a partition. A nil Key or Value is Kafka's null (a null value is a tombstone in a compacted topic); an empty one is empty.
+type Record struct {
+	Topic     string
+	Partition int
+	Key       []byte
+	Value     []byte
+	Headers   []Header
+	Time      time.Time // kept to the millisecond; the zero time is sent and read as "no timestamp"
+	Offset    int64     // set by Fetch, ignored when sent
+}
+
+// Compression of record batches, by Kafka's numbers.
+type Compression int8
+
+// The codecs that every broker of today reads.
+const (
+	None Compression = iota
+	Gzip
+	Snappy
+	Lz4
+	Zstd
+)

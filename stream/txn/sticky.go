@@ -1,0 +1,190 @@
+package txn
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/segmentio/kafka-go"
+)
+
+// sticky is a group balancer that moves as few partitions as it can and gives partition p of every topic to the same member.
+//
+// What a member owned last travels in its user data, so that it is kept over a change of member id:
+//
+//	version = 1 (one byte) | generation (varint) | count (uvarint) | partitions (uvarints, ascending)
+type sticky struct {
+	mu         sync.Mutex
+	generation int64
+	owned      []int
+}
+
+const claimVersion = 1
+
+// maxPartition bounds partition numbers in user data, which comes from other processes.
+const maxPartition = 1 << 20
+
+func (s *sticky) own(generation int64, partitions []int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.generation, s.owned = generation, slices.Clone(partitions)
+}
+
+// ProtocolName is what all members must have in common.
+func (*sticky) ProtocolName() string { return "liftstream-sticky" }
+
+// UserData is asked for at every join.
+func (s *sticky) UserData() ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return appendClaim(nil, claim{s.generation, s.owned}), nil
+}
+
+// claim is what a member owned, and in which generation.
+type claim struct {
+	generation int64
+	partitions []int
+}
+
+func appendClaim(dst []byte, c claim) []byte {
+	dst = append(dst, claimVersion)
+	dst = binary.AppendVarint(dst, c.generation)
+	dst = binary.AppendUvarint(dst, uint64(len(c.partitions)))
+	for _, p := range c.partitions {
+		dst = binary.AppendUvarint(dst, uint64(p))
+	}
+	return dst
+}
+
+var errClaim = errors.New("malformed user data of a group member")
+
+func parseClaim(b []byte) (claim, error) {
+	var c claim
+	if len(b) == 0 || b[0] != claimVersion {
+		return c, errClaim
+	}
+	b = b[1:]
+	generation, n := binary.Varint(b)
+	if n <= 0 {
+		return c, errClaim
+	}
+	b = b[n:]
+	count, n := binary.Uvarint(b)
+	if n <= 0 || count > uint64(len(b)-n) { // at least one byte each
+		return c, errClaim
+	}
+	b = b[n:]
+	c.generation, c.partitions = generation, make([]int, count)
+	for i := range c.partitions {
+		p, n := binary.Uvarint(b)
+		if n <= 0 || p >= maxPartition || (i > 0 && int(p) <= c.partitions[i-1]) {
+			return claim{}, errClaim
+		}
+		c.partitions[i], b = int(p), b[n:]
+	}
+	if len(b) != 0 {
+		return claim{}, errClaim
+	}
+	return c, nil
+}
+
+// AssignGroups is called at the leader. A member whose user data cannot be read simply owned nothing.
+func (s *sticky) AssignGroups(members []kafka.GroupMember, partitions []kafka.Partition) kafka.GroupMemberAssignments {
+	claims := make(map[string]claim, len(members))
+	ids := make([]string, 0, len(members))
+	var topics []string
+	for _, m := range members {
+		ids = append(ids, m.ID)
+		topics = append(topics, m.Topics...)
+		if c, err := parseClaim(m.UserData); err == nil {
+			claims[m.ID] = c
+		}
+	}
+	slices.Sort(ids)
+	slices.Sort(topics)
+	topics = slices.Compact(topics)
+
+	count := make(map[string]int)
+	n := 0
+	for _, p := range partitions {
+		count[p.Topic] = max(count[p.Topic], p.ID+1)
+		n = max(n, p.ID+1)
+	}
+	owner := distribute(n, ids, claims)
+	assignments := make(kafka.GroupMemberAssignments, len(ids))
+	for _, id := range ids {
+		assignments[id] = make(map[string][]int)
+	}
+	for p, id := range owner {
+		for _, topic := range topics {
+			if p < count[topic] {
+				assignments[id][topic] = append(assignments[id][topic], p)
+			}
+		}
+	}
+	return assignments
+}
+
+// distribute gives each of n partitions an owner: everybody keeps what it claims up to a fair share, the younger claim winning, and the rest
+// fills up whoever has least. Shares differ by one at most. The result depends on nothing but the arguments.
+func distribute(n int, ids []string, claims map[string]claim) []string {
+	owner := make([]string, n)
+	if len(ids) == 0 {
+		return owner
+	}
+	// Members by age of claim, youngest first, so that of two that claim a partition the later owner has it.
+	claimants := slices.Clone(ids)
+	slices.SortStableFunc(claimants, func(a, b string) int { return cmp.Compare(claims[b].generation, claims[a].generation) })
+	claimed := make(map[string][]int, len(ids))
+	for _, id := range claimants {
+		for _, p := range claims[id].partitions {
+			if p < n && owner[p] == "" {
+				owner[p] = id
+				claimed[id] = append(claimed[id], p)
+			}
+		}
+	}
+	share, extra := n/len(ids), n%len(ids) // extra members may have one more
+	held := make(map[string]int, len(ids))
+	// Those who claim most have the first right to the extra ones: that moves least.
+	slices.SortStableFunc(claimants, func(a, b string) int { return cmp.Compare(len(claimed[b]), len(claimed[a])) })
+	for _, id := range claimants {
+		keep := share
+		if len(claimed[id]) > share && extra > 0 {
+			keep++
+			extra--
+		}
+		for i, p := range claimed[id] {
+			if i >= keep {
+				owner[p] = ""
+			}
+		}
+		held[id] = min(keep, len(claimed[id]))
+	}
+	next := 0
+	for p := range owner {
+		if owner[p] != "" {
+			continue
+		}
+		// ids are filled up to the share first, then given the extra ones, in order.
+		for next < len(ids) && held[ids[next]] >= share {
+			next++
+		}
+		id := ""
+		if next < len(ids) {
+			id = ids[next]
+		} else {
+			for _, candidate := range ids {
+				if held[candidate] == share {
+					id = candidate
+					break
+				}
+			}
+		}
+		owner[p] = id
+		held[id]++
+	}
+	return owner
+}
