@@ -1,0 +1,192 @@
+package evaluate
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"liftstream/model"
+)
+
+// DriftRecords is the length of the windows whose distributions are compared.
+const DriftRecords = 2000
+
+const (
+	driftBins  = 10   // quantile bins of a number
+	driftShare = 0.01 // levels rarer than this in the reference share one bin
+)
+
+// Drift is how far the distribution of a column moved over the stream: the population stability index between the first
+// DriftRecords records and each later window of as many,
+//
+//	PSI = sum_k (q_k - p_k) ln(q_k / p_k),  p_k = (n_k + 1/2) / (n + K/2),
+//
+// over K bins: of a number the deciles of the reference, of levels those with at least 1 % of it and the rest, and one
+// for missing. By custom .1 is a shift and .25 a large one. Beside the features stand "(class)" and "(propensity)", the
+// latter of the class that the figures speak of.
+type Drift struct {
+	Feature string `json:"feature"`
+	PSI     Number `json:"psi"` // of the window where it is largest
+	At      int64  `json:"at"`  // records of the stream at the end of that window
+	Last    Number `json:"last"`
+	// Expected is the PSI of two windows of the same distribution, (K-1) 2/DriftRecords.
+	Expected Number `json:"expected"`
+}
+
+// DriftMeter accumulates Drift over a stream in bounded memory. It counts records, whatever they weigh.
+type DriftMeter struct {
+	columns []driftColumn
+	seen    int64
+}
+
+type driftColumn struct {
+	name    string
+	numbers []float64 // the reference while it is being gathered
+	cuts    []float64 // upper ends of the bins but the last
+	levels  map[string]int
+	names   []string // of levels in order of appearance, while the reference is being gathered
+	counts  []float64
+	ref     []float64
+	psi     float64
+	at      int64
+	last    float64
+}
+
+// NewDriftMeter watches the features of the schema, the class, and a propensity.
+func NewDriftMeter(s *model.Schema) *DriftMeter {
+	d := &DriftMeter{}
+	for _, f := range s.Features {
+		c := driftColumn{name: f.Name}
+		if f.Kind != model.Continuous {
+			c.levels = map[string]int{}
+		}
+		d.columns = append(d.columns, c)
+	}
+	d.columns = append(d.columns, driftColumn{name: "(class)", levels: map[string]int{}}, driftColumn{name: "(propensity)"})
+	return d
+}
+
+// Add takes row i of the batch, the name of its class ("" = not known) and its propensity (NaN = not scored).
+func (d *DriftMeter) Add(b *model.Batch, i int, class string, propensity float64) {
+	n := len(d.columns)
+	for f := range n - 2 {
+		c, v := &d.columns[f], &b.Columns[f]
+		if c.levels == nil {
+			c.number(v.Float[i])
+		} else if code := v.Code[i]; code == model.MissingCode {
+			c.level("", false)
+		} else {
+			c.level(v.Levels[code], true)
+		}
+	}
+	d.columns[n-2].level(class, class != "")
+	d.columns[n-1].number(propensity)
+	d.seen++
+	if d.seen%DriftRecords == 0 {
+		for k := range d.columns {
+			d.columns[k].close(d.seen)
+		}
+	}
+}
+
+func (c *driftColumn) number(v float64) {
+	if math.IsInf(v, 0) {
+		v = math.NaN()
+	}
+	if c.ref == nil {
+		c.numbers = append(c.numbers, v)
+		return
+	}
+	c.counts[c.bin(v)]++
+}
+
+// bin of a number: (cut[k-1], cut[k]], missing last.
+func (c *driftColumn) bin(v float64) int {
+	if math.IsNaN(v) {
+		return len(c.counts) - 1
+	}
+	k, _ := slices.BinarySearch(c.cuts, v)
+	return k
+}
+
+// level counts by text. While the reference is gathered each text has its own bin; names beyond it share bin 0.
+func (c *driftColumn) level(text string, present bool) {
+	if c.counts == nil {
+		c.counts = make([]float64, 2) // the rest, missing
+	}
+	if !present {
+		c.counts[1]++
+		return
+	}
+	k, ok := c.levels[text]
+	if !ok && c.ref == nil {
+		k = len(c.counts)
+		c.levels[text] = k
+		c.names = append(c.names, text)
+		c.counts = append(c.counts, 0)
+	}
+	c.counts[k]++
+}
+
+func (c *driftColumn) close(seen int64) {
+	switch {
+	case c.ref != nil:
+		c.last = psi(c.ref, c.counts)
+		if c.last > c.psi || c.at == 0 {
+			c.psi, c.at = c.last, seen
+		}
+	case c.levels == nil:
+		v := slices.DeleteFunc(slices.Clone(c.numbers), math.IsNaN)
+		slices.Sort(v)
+		for k := 1; k < driftBins && len(v) > 0; k++ {
+			c.cuts = append(c.cuts, v[(len(v)-1)*k/driftBins])
+		}
+		c.cuts = slices.Compact(c.cuts)
+		c.counts = make([]float64, len(c.cuts)+2)
+		for _, x := range c.numbers {
+			c.counts[c.bin(x)]++
+		}
+		c.ref, c.numbers = slices.Clone(c.counts), nil
+	default:
+		merged := c.counts[:2:2]
+		for k, text := range c.names {
+			if n := c.counts[k+2]; n >= driftShare*DriftRecords {
+				c.levels[text] = len(merged)
+				merged = append(merged, n)
+			} else {
+				delete(c.levels, text)
+				merged[0] += n
+			}
+		}
+		c.counts, c.names = merged, nil
+		c.ref = slices.Clone(c.counts)
+	}
+	clear(c.counts)
+}
+
+func psi(ref, now []float64) float64 {
+	half := float64(len(ref)) / 2
+	var nr, nn, sum float64
+	for k := range ref {
+		nr += ref[k]
+		nn += now[k]
+	}
+	for k := range ref {
+		p, q := (ref[k]+.5)/(nr+half), (now[k]+.5)/(nn+half)
+		sum += (q - p) * math.Log(q/p)
+	}
+	return sum
+}
+
+// Report lists every column, the largest drift first; it is empty before two windows have passed.
+func (d *DriftMeter) Report() []Drift {
+	report := []Drift{}
+	for _, c := range d.columns {
+		if c.at > 0 {
+			report = append(report, Drift{Feature: c.name, PSI: Number(c.psi), At: c.at, Last: Number(c.last),
+				Expected: Number(float64(len(c.ref)-1) * 2 / DriftRecords)})
+		}
+	}
+	slices.SortStableFunc(report, func(a, b Drift) int { return cmp.Compare(b.PSI, a.PSI) })
+	return report
+}

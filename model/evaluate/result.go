@@ -1,0 +1,96 @@
+package evaluate
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+)
+
+// Number is a float64 whose JSON is null where the figure is not defined (NaN or infinite).
+type Number float64
+
+// MarshalJSON writes the number, or null.
+func (n Number) MarshalJSON() ([]byte, error) {
+	if f := float64(n); !math.IsNaN(f) && !math.IsInf(f, 0) {
+		return json.Marshal(f)
+	}
+	return []byte("null"), nil
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote; null becomes NaN.
+func (n *Number) UnmarshalJSON(b []byte) error {
+	if bytes.Equal(b, []byte("null")) {
+		*n = Number(math.NaN())
+		return nil
+	}
+	return json.Unmarshal(b, (*float64)(n))
+}
+
+// Interval is a two-sided 95 % interval.
+type Interval [2]Number
+
+// Result is what the command eval answers.
+type Result struct {
+	Protocol   string                 `json:"protocol"`
+	Delay      int                    `json:"delay"`
+	Partitions int                    `json:"partitions"`
+	Records    int64                  `json:"records"` // read
+	Scored     int64                  `json:"scored"`  // labelled, and not among the skipped: what the figures are over
+	Classes    []string               `json:"classes"`
+	Positive   string                 `json:"positive,omitempty"`
+	Methods    map[string]*Metrics    `json:"methods"`
+	Against    map[string]*Difference `json:"against"`
+	Gains      []Gain                 `json:"gains"`
+	Curve      []CurvePoint           `json:"curve"`
+	Drift      []Drift                `json:"drift"`
+	Stability  Stability              `json:"stability"`
+	// RecordsPerSecond is for the caller to fill in: nothing here reads a clock.
+	RecordsPerSecond Number `json:"records_per_second"`
+}
+
+// Metrics is how good one method is; Set.Metrics says what each figure means.
+type Metrics struct {
+	LogLoss              Number            `json:"log_loss"`
+	AUC                  Number            `json:"auc"`
+	AUCBlocks            Number            `json:"auc_blocks"`
+	AveragePrecision     Number            `json:"average_precision"`
+	Brier                Number            `json:"brier"`
+	Accuracy             Number            `json:"accuracy"`
+	KS                   Number            `json:"ks"`
+	CalibrationError     Number            `json:"calibration_error"`
+	CalibrationSlope     Number            `json:"calibration_slope"`
+	CalibrationIntercept Number            `json:"calibration_intercept"`
+	LiftAt               map[string]Number `json:"lift_at"` // by share
+	LogLossInterval      Interval          `json:"log_loss_interval"`
+	MeanSubspace         Number            `json:"mean_subspace"` // features selected for a record
+}
+
+// Difference is the log-loss of the method all less that of another on the same records: negative where all is better.
+type Difference struct {
+	LogLoss  Number   `json:"log_loss_difference"`
+	Interval Interval `json:"interval"`
+}
+
+// Gain is a row of the gains table: the share of the records that score highest, and what is found among them.
+type Gain struct {
+	Share          float64 `json:"share"`
+	N              Number  `json:"n"`
+	Positives      Number  `json:"positives"`
+	Capture        Number  `json:"capture"` // share of all positives
+	Lift           Number  `json:"lift"`
+	MeanPropensity Number  `json:"mean_propensity"`
+}
+
+// CurvePoint is a point of the learning curve: the figures of the records since the point before.
+type CurvePoint struct {
+	Records int64  `json:"records"` // of the stream up to here, skipped ones included
+	AUC     Number `json:"auc"`
+	LogLoss Number `json:"log_loss"`
+}
+
+// Stability is what re-fits did to the scores of the same records, the last before each swap: the mean absolute change
+// of the propensity of a class, and the share whose class of highest propensity changed. Null when no model was swapped.
+type Stability struct {
+	MeanChange     Number `json:"mean_change"`
+	SegmentChanged Number `json:"segment_changed"`
+}
