@@ -144,9 +144,9 @@ func needs(min, max int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) < min:
-			return usagef("%s needs %s: %s", cmd.CommandPath(), what, cmd.UseLine())
+			return usagef("%s needs %s: %s", cmd.Name(), what, cmd.UseLine())
 		case max >= 0 && len(args) > max:
-			return usagef("%s: %q is one argument too many: %s", cmd.CommandPath(), args[max], cmd.UseLine())
+			return usagef("%s: %q is one argument too many: %s", cmd.Name(), args[max], cmd.UseLine())
 		}
 		return nil
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"syscall"
 )
 
@@ -63,11 +62,14 @@ func exitStatus(err error) int {
 
 // complaint is what standard error shows of an error.
 func complaint(err error) string {
+	var broken *brokenConfig
 	switch {
 	case errors.Is(err, errFound):
 		return ""
+	case errors.As(err, &broken):
+		return broken.Error() + "\n"
 	case errors.Is(err, context.Canceled):
 		return "liftstream: interrupted\n"
 	}
-	return "liftstream: " + strings.TrimRight(err.Error(), "\n") + "\n"
+	return "liftstream: " + err.Error() + "\n"
 }

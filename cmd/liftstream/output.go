@@ -35,12 +35,12 @@ func (a *app) writeFile(path string, write func(w io.Writer) error) error {
 			f.Close()
 			return err
 		}
-		return environment(errors.Join(w.Flush(), sync(f), f.Close()))
+		return environment(errors.Join(w.Flush(), toDisk(f), f.Close()))
 	})
 }
 
-// sync brings a regular file to the disk.
-func sync(f *os.File) error {
+// toDisk brings a regular file to the disk.
+func toDisk(f *os.File) error {
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		return err
 	}
