@@ -1,0 +1,161 @@
+package config
+
+// A chooser is a text type with a closed set of values.
+type chooser interface{ choices() []string }
+
+// Kind says how the values of a feature relate to each other.
+type Kind string
+
+const (
+	KindContinuous Kind = "continuous" // numbers on a line
+	KindOrdinal    Kind = "ordinal"    // named levels in a fixed order
+	KindNominal    Kind = "nominal"    // named levels without order
+)
+
+func (Kind) choices() []string { return []string{"continuous", "ordinal", "nominal"} }
+
+// Use says where a feature may appear.
+type Use string
+
+const (
+	UseScore  Use = "score"  // in tables, searches and scores
+	UseReport Use = "report" // in tables by group, never in a score
+	UseNever  Use = "never"  // nowhere: the column is known and not looked at
+)
+
+func (Use) choices() []string { return []string{"score", "report", "never"} }
+
+// Joint says how several continuous features are cut into cells together.
+type Joint string
+
+const (
+	JointMahalanobis Joint = "mahalanobis" // quantiles of the Mahalanobis distance to zero, as in the paper
+	JointProduct     Joint = "product"     // the product of each one's quantiles
+)
+
+func (Joint) choices() []string { return []string{"mahalanobis", "product"} }
+
+// Search says how feature sets are gone through.
+type Search string
+
+const (
+	SearchAuto       Search = "auto"       // exhaustive where affordable, else beam
+	SearchExhaustive Search = "exhaustive" // all of them: exact
+	SearchBeam       Search = "beam"       // the best of each size are extended
+)
+
+func (Search) choices() []string { return []string{"auto", "exhaustive", "beam"} }
+
+// Redundant says what becomes of profiles that hold the same records as a shorter one.
+type Redundant string
+
+const (
+	RedundantDrop Redundant = "drop" // only the shortest is reported, with the number of the others
+	RedundantKeep Redundant = "keep" // all are reported
+)
+
+func (Redundant) choices() []string { return []string{"drop", "keep"} }
+
+// Direction says how the propensity of the positive class may move with a feature.
+type Direction string
+
+const (
+	DirectionUp   Direction = "up"   // never falls as the feature grows
+	DirectionDown Direction = "down" // never rises as the feature grows
+	DirectionAuto Direction = "auto" // up or down, whichever the evidence says at a fit
+)
+
+func (Direction) choices() []string { return []string{"up", "down", "auto"} }
+
+// Observation says what the Gaussian process of a feature observes.
+type Observation string
+
+const (
+	ObservationAveraged Observation = "averaged" // the score at a value, averaged over the classes
+	ObservationRecord   Observation = "record"   // the score of single records, as in the paper
+)
+
+func (Observation) choices() []string { return []string{"averaged", "record"} }
+
+// ScoreForm is the form of the score that tells how well a feature discriminates at a value.
+type ScoreForm string
+
+const (
+	ScoreHit      ScoreForm = "hit"      // the kernel share of the same class
+	ScoreBalanced ScoreForm = "balanced" // hits against misses, whatever the classes' sizes
+)
+
+func (ScoreForm) choices() []string { return []string{"hit", "balanced"} }
+
+// Redundancy says how the correlation with the selected features is taken off.
+type Redundancy string
+
+const (
+	RedundancyMean Redundancy = "mean" // the mean over the selected ones, as in the paper
+	RedundancyMax  Redundancy = "max"  // the largest: a duplicate never enters
+)
+
+func (Redundancy) choices() []string { return []string{"mean", "max"} }
+
+// KernelMode is the form of the kernel's linear programme.
+type KernelMode string
+
+const (
+	KernelNonneg  KernelMode = "nonneg"  // weights at least 0: always a kernel
+	KernelRidge   KernelMode = "ridge"   // weights of any sign, with a nugget
+	KernelLiteral KernelMode = "literal" // as printed in the paper
+)
+
+func (KernelMode) choices() []string { return []string{"nonneg", "ridge", "literal"} }
+
+// Late says what a label does that comes for a record that was already learnt.
+type Late string
+
+const (
+	LateCorrect Late = "correct" // the record is taken back and learnt with it
+	LateIgnore  Late = "ignore"  // it is counted; what was learnt stays
+)
+
+func (Late) choices() []string { return []string{"correct", "ignore"} }
+
+// Reaction says what to do when the world changed under the stage.
+type Reaction string
+
+const (
+	ReactionFail    Reaction = "fail"    // stop and say what to decide
+	ReactionRebuild Reaction = "rebuild" // drop the state and learn again from what is there
+)
+
+func (Reaction) choices() []string { return []string{"fail", "rebuild"} }
+
+// OutputFeatures says which features are handed on with the scores.
+type OutputFeatures string
+
+const (
+	FeaturesNone     OutputFeatures = "none"
+	FeaturesSelected OutputFeatures = "selected" // those of the record's subspace; the others are null
+	FeaturesAll      OutputFeatures = "all"
+)
+
+func (OutputFeatures) choices() []string { return []string{"none", "selected", "all"} }
+
+// Format is that of the scores' messages.
+type Format string
+
+const (
+	FormatArrow Format = "arrow" // one Arrow stream a message
+	FormatJSONL Format = "jsonl" // one JSON object a line
+)
+
+func (Format) choices() []string { return []string{"arrow", "jsonl"} }
+
+// Mechanism is a way to authenticate with a broker.
+type Mechanism string
+
+const (
+	MechanismPlain       Mechanism = "PLAIN"
+	MechanismScramSHA256 Mechanism = "SCRAM-SHA-256"
+	MechanismScramSHA512 Mechanism = "SCRAM-SHA-512"
+)
+
+func (Mechanism) choices() []string { return []string{"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"} }

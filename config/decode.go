@@ -1,0 +1,533 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// maxFile bounds a configuration file, in bytes.
+const maxFile = 16 << 20
+
+// Load reads and checks the configuration in a file; see Parse. An error that is not Problems means that the file could
+// not be read.
+func Load(path string, env func(string) (string, bool)) (*Config, []Warning, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading configuration: %w", err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading configuration: %w", err)
+	}
+	return Parse(path, data, env)
+}
+
+// Parse checks a configuration; name is that of its file in messages. ${NAME} inside a value is replaced, after
+// parsing, by what env says of NAME, and $${ stands for ${. Names that env does not know are problems; with env nil
+// (checking a file away from where it runs) a value with ${NAME} is accepted unseen, and the Config is not for use.
+//
+// The error is nil or Problems: all of them, by line. The Config is nil when there is an error.
+func Parse(name string, data []byte, env func(string) (string, bool)) (*Config, []Warning, error) {
+	d := &decoder{
+		file:    name,
+		env:     env,
+		lines:   map[string]int{},
+		raw:     map[string]string{},
+		bad:     map[string]bool{},
+		excused: map[string]bool{},
+		masked:  map[string]bool{},
+	}
+	c := Default("")
+	c.Topics = Topics{Partitions: c.Topics.Partitions, Replication: c.Topics.Replication}
+	var warnings []Warning
+	if root := d.parse(data); root != nil {
+		d.forbid(root)
+		d.section(root, "", reflect.ValueOf(c).Elem())
+		d.optionalTexts(reflect.ValueOf(&c.Topics), "topics")
+		if d.given("kafka.embedded") && !d.given("kafka.brokers") {
+			c.Kafka.Brokers = nil
+		}
+		c.nameTopics()
+		d.check(c)
+		warnings = d.warn(c)
+	}
+	if len(d.problems) > 0 {
+		d.problems.sort()
+		return nil, warnings, d.problems
+	}
+	c.masked = d.masked
+	return c, warnings, nil
+}
+
+// decoder reads a document onto a Config. Paths are dotted keys with list indices, such as record.features[2].kind.
+type decoder struct {
+	file     string
+	env      func(string) (string, bool)
+	problems Problems
+	lines    map[string]int    // where a path was given
+	raw      map[string]string // how a value that holds ${NAME} was written
+	bad      map[string]bool   // paths of which nothing more is to be said
+	excused  map[string]bool   // required paths that a misspelt key stands for
+	masked   map[string]bool   // paths that hold text from a variable that holds a secret
+}
+
+func (d *decoder) given(path string) bool { return d.lines[path] > 0 }
+
+// line is where path was given, or else what it belongs to.
+func (d *decoder) line(path string) int {
+	for path != "" {
+		if n := d.lines[path]; n > 0 {
+			return n
+		}
+		path = path[:max(0, strings.LastIndexAny(path, ".["))]
+	}
+	return 1
+}
+
+// report notes a problem of the value at path, once for each path.
+func (d *decoder) report(path, hint, format string, args ...any) {
+	if d.bad[path] {
+		return
+	}
+	if path != "" {
+		d.bad[path] = true
+	}
+	d.reportLine(d.line(path), hint, format, args...)
+}
+
+func (d *decoder) reportLine(line int, hint, format string, args ...any) {
+	d.problems = append(d.problems, Problem{d.file, max(line, 1), fmt.Sprintf(format, args...), hint})
+}
+
+// YAML takes braces in a plain value inside {...} for a mapping, but {token: ${TOKEN}} is what people write. The
+// braces of ${NAME} are therefore exchanged, before parsing, for two code points that no text may hold, and back after.
+const (
+	openMark  = "\ufdd0"
+	closeMark = "\ufdd1"
+)
+
+var (
+	reference     = regexp.MustCompile(`\$\{([^{}\s"',#\[\]]*)\}`)
+	variableName  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	secretName    = regexp.MustCompile(`(?i)pass|secret|token|credential|private`)
+	yamlLine      = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
+	unknownAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced$`)
+	unmark        = strings.NewReplacer(openMark, "{", closeMark, "}")
+)
+
+// parse returns the root mapping of the one document in data, or nil after a problem.
+func (d *decoder) parse(data []byte) *yaml.Node {
+	if len(data) > maxFile {
+		d.reportLine(1, "", "the file is larger than %s", ByteSize(maxFile))
+		return nil
+	}
+	for n, line := range bytes.Split(data, []byte("\n")) {
+		if !utf8.Valid(line) {
+			d.reportLine(n+1, "", "the file is not UTF-8 text")
+			return nil
+		}
+		if bytes.Contains(line, []byte(openMark)) || bytes.Contains(line, []byte(closeMark)) {
+			d.reportLine(n+1, "", "the characters U+FDD0 and U+FDD1 are not for texts")
+			return nil
+		}
+	}
+	data = reference.ReplaceAll(data, []byte("$$"+openMark+"${1}"+closeMark))
+	in := yaml.NewDecoder(bytes.NewReader(data))
+	var doc, next yaml.Node
+	switch err := in.Decode(&doc); {
+	case errors.Is(err, io.EOF):
+		d.reportLine(1, "", "the configuration is empty")
+		return nil
+	case err != nil:
+		d.syntax(err, data)
+		return nil
+	}
+	if err := in.Decode(&next); err == nil {
+		d.reportLine(next.Line, "", "a second document begins here: a configuration is one")
+		return nil
+	} else if !errors.Is(err, io.EOF) {
+		d.syntax(err, data)
+		return nil
+	}
+	switch root := doc.Content[0]; {
+	case isEmpty(root):
+		d.reportLine(1, "", "the configuration is empty")
+		return nil
+	case root.Kind != yaml.MappingNode:
+		d.reportLine(root.Line, "", "the configuration must be a section with keys, not %s", kindName(root))
+		return nil
+	default:
+		return root
+	}
+}
+
+func (d *decoder) syntax(err error, data []byte) {
+	message := unmark.Replace(err.Error())
+	line := 1
+	if m := yamlLine.FindStringSubmatch(message); m != nil {
+		message = message[len(m[0]):]
+		if n, err := strconv.Atoi(m[1]); err == nil {
+			line = n
+		}
+	}
+	if m := unknownAnchor.FindStringSubmatch(message); m != nil {
+		alias := regexp.MustCompile(`(?m)^[^#\n]*\*` + regexp.QuoteMeta(m[1]))
+		if at := alias.FindIndex(data); at != nil {
+			line = 1 + bytes.Count(data[:at[1]], []byte("\n"))
+		}
+		message = "alias *" + clip(m[1]) + " has no anchor, and aliases are not supported: write the value out"
+	}
+	d.reportLine(line, "", "not valid YAML: %s", message)
+}
+
+// forbid reports what YAML allows and a configuration does not, and restores the braces of ${NAME}. Anchors, aliases
+// and merge keys are refused because they hide where a value comes from, tags because every key has its type.
+func (d *decoder) forbid(n *yaml.Node) {
+	n.Value = unmark.Replace(n.Value)
+	switch {
+	case n.Kind == yaml.AliasNode:
+		d.reportLine(n.Line, "", "aliases (*%s) are not supported: write the value out", clip(n.Value))
+	case n.Anchor != "":
+		d.reportLine(n.Line, "", "anchors (&%s) are not supported: write the value out where it is needed", clip(n.Anchor))
+	case n.Style&yaml.TaggedStyle != 0:
+		d.reportLine(n.Line, "", "tags (%s) are not supported: every key has its type", clip(n.Tag))
+	}
+	for _, c := range n.Content {
+		d.forbid(c)
+	}
+}
+
+func clip(t string) string { return strings.Trim(quote(t), `"`) }
+
+func (d *decoder) value(n *yaml.Node, path string, v reflect.Value) {
+	d.lines[path] = n.Line
+	t := v.Type()
+	switch {
+	case n.Kind == yaml.AliasNode:
+		d.bad[path] = true
+	case t.Kind() == reflect.Pointer:
+		v.Set(reflect.New(t.Elem()))
+		d.value(n, path, v.Elem())
+	case isSection(t):
+		if x, ok := v.Addr().Interface().(interface{ setDefaults() }); ok {
+			x.setDefaults()
+		}
+		d.section(n, path, v)
+	case t.Kind() == reflect.Slice:
+		d.list(n, path, v)
+	case t.Kind() == reflect.Map:
+		d.table(n, path, v)
+	default:
+		d.single(n, path, v)
+	}
+}
+
+// isEmpty reports whether nothing, or null, was written as the value.
+func isEmpty(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
+
+// pairs calls f for each key and value of a mapping, after refusing what cannot be a key.
+func (d *decoder) pairs(n *yaml.Node, path string, f func(key string, k, v *yaml.Node)) {
+	first := map[string]int{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		k, v := n.Content[i], n.Content[i+1]
+		switch {
+		case k.Kind == yaml.AliasNode:
+		case k.Kind != yaml.ScalarNode:
+			d.reportLine(k.Line, "", "a key of %s is not a text", sectionName(path))
+		case k.Tag == "!!merge":
+			d.reportLine(k.Line, "", "merge keys (<<) are not supported: write the keys out")
+		case first[k.Value] > 0:
+			d.reportLine(k.Line, "", "%s is given twice, first on line %d", quote(join(path, k.Value)), first[k.Value])
+		default:
+			first[k.Value] = k.Line
+			f(k.Value, k, v)
+		}
+	}
+}
+
+func sectionName(path string) string {
+	if path == "" {
+		return "the configuration"
+	}
+	return path
+}
+
+// section reads a mapping with fixed keys. An empty one stands for its defaults.
+func (d *decoder) section(n *yaml.Node, path string, v reflect.Value) {
+	if isEmpty(n) {
+		return
+	}
+	if n.Kind != yaml.MappingNode {
+		d.report(path, "", "%s must be a section with keys, not %s", sectionName(path), kindName(n))
+		return
+	}
+	ms := members(v.Type())
+	d.pairs(n, path, func(key string, k, val *yaml.Node) {
+		i := slices.IndexFunc(ms, func(m member) bool { return m.key == key })
+		if i < 0 {
+			d.unknown(k, path, ms)
+			return
+		}
+		d.value(val, join(path, key), v.Field(ms[i].index))
+		if val.Line > k.Line {
+			d.lines[join(path, key)] = k.Line
+		}
+	})
+}
+
+// unknown reports a key that its section does not have: where it belongs, or what it may be a slip of.
+func (d *decoder) unknown(k *yaml.Node, path string, ms []member) {
+	keys := make([]string, len(ms))
+	for i, m := range ms {
+		keys[i] = m.key
+	}
+	hint := nearest(k.Value, keys)
+	if hint != "" {
+		d.excused[join(path, hint)] = true
+	}
+	var homes []string
+	sections(reflect.TypeFor[Config](), "", func(section string, ms []member) {
+		for _, m := range ms {
+			if m.key == k.Value || join(section, m.key) == k.Value {
+				homes = append(homes, sectionName(section))
+			}
+		}
+	})
+	const most = 3
+	switch {
+	case len(homes) > most:
+		homes = append(homes[:most], "others")
+		fallthrough
+	case len(homes) > 0:
+		d.reportLine(k.Line, hint, "unknown key %s in %s: it belongs to %s", quote(k.Value), sectionName(path), strings.Join(homes, " or "))
+	default:
+		if hint == "" {
+			sections(reflect.TypeFor[Config](), "", func(section string, ms []member) {
+				for _, m := range ms {
+					if hint == "" && nearest(k.Value, []string{m.key}) != "" && len(m.key) > 3 {
+						hint = join(section, m.key)
+					}
+				}
+			})
+		}
+		d.reportLine(k.Line, hint, "unknown key %s in %s", quote(k.Value), sectionName(path))
+	}
+}
+
+// sections calls visit for every section that a configuration can have.
+func sections(t reflect.Type, path string, visit func(path string, ms []member)) {
+	switch {
+	case t.Kind() == reflect.Pointer:
+		sections(t.Elem(), path, visit)
+	case isSection(t):
+		ms := members(t)
+		visit(path, ms)
+		for _, m := range ms {
+			sections(t.Field(m.index).Type, join(path, m.key), visit)
+		}
+	case t.Kind() == reflect.Slice && isSection(t.Elem()):
+		sections(t.Elem(), path+"[]", visit)
+	}
+}
+
+func (d *decoder) list(n *yaml.Node, path string, v reflect.Value) {
+	if n.Kind != yaml.SequenceNode {
+		d.report(path, "", "%s must be a list such as [a, b], not %s", path, kindName(n))
+		return
+	}
+	s := reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content))
+	for i, e := range n.Content {
+		d.value(e, fmt.Sprintf("%s[%d]", path, i), s.Index(i))
+	}
+	v.Set(s)
+}
+
+// table reads a mapping whose keys are free.
+func (d *decoder) table(n *yaml.Node, path string, v reflect.Value) {
+	if isEmpty(n) {
+		return
+	}
+	if n.Kind != yaml.MappingNode {
+		d.report(path, "", "%s must be a mapping such as {age: up}, not %s", path, kindName(n))
+		return
+	}
+	m := reflect.MakeMap(v.Type())
+	d.pairs(n, path, func(key string, k, val *yaml.Node) {
+		e := reflect.New(v.Type().Elem()).Elem()
+		d.value(val, join(path, key), e)
+		m.SetMapIndex(reflect.ValueOf(key), e)
+	})
+	v.Set(m)
+}
+
+func kindName(n *yaml.Node) string {
+	switch {
+	case n.Kind == yaml.MappingNode:
+		return "a section"
+	case n.Kind == yaml.SequenceNode:
+		return "a list"
+	case isEmpty(n):
+		return "nothing"
+	}
+	return "a single value"
+}
+
+// single reads one value. In a list of texts null is the text it is written as: it may be a level.
+func (d *decoder) single(n *yaml.Node, path string, v reflect.Value) {
+	if n.Kind != yaml.ScalarNode {
+		d.report(path, "", "%s must be a single value, not %s", path, kindName(n))
+		return
+	}
+	inTexts := strings.HasSuffix(path, "]") && v.Kind() == reflect.String
+	if isEmpty(n) && (!inTexts || n.Value == "") {
+		d.report(path, "", "%s has no value: leave the key out for its default, or put quotes around a text", path)
+		return
+	}
+	_, secret := v.Interface().(Secret)
+	t, ok := d.expand(n, path, secret)
+	if !ok {
+		return
+	}
+	err := set(v, t)
+	if err == nil {
+		return
+	}
+	hint := ""
+	var h *hinted
+	if errors.As(err, &h) && d.raw[path] == "" {
+		hint = h.hint
+	}
+	d.report(path, hint, "%s %v, not %s", path, err, d.quote(path, t))
+}
+
+// set reads a value from its text.
+func set(v reflect.Value, t string) error {
+	if s, ok := v.Addr().Interface().(scalar); ok {
+		return s.setText(t)
+	}
+	if c, ok := v.Interface().(chooser); ok {
+		choices := c.choices()
+		if !slices.Contains(choices, t) {
+			return &hinted{"must be " + orList(choices), nearest(t, choices)}
+		}
+		v.SetString(t)
+		return nil
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(t)
+	case reflect.Bool:
+		switch t {
+		case "true", "false":
+			v.SetBool(t == "true")
+		case "yes", "on", "True", "TRUE", "1":
+			return &hinted{"must be true or false", "true"}
+		case "no", "off", "False", "FALSE", "0":
+			return &hinted{"must be true or false", "false"}
+		default:
+			return errors.New("must be true or false")
+		}
+	case reflect.Int, reflect.Int64:
+		i, err := parseInt(t)
+		if err != nil {
+			return err
+		}
+		v.SetInt(i)
+	case reflect.Float64:
+		f, err := parseFloat(t)
+		if err != nil {
+			return err
+		}
+		v.SetFloat(f)
+	default:
+		panic("config: no text form for " + v.Type().String())
+	}
+	return nil
+}
+
+func orList(ts []string) string {
+	if len(ts) == 1 {
+		return ts[0]
+	}
+	return strings.Join(ts[:len(ts)-1], ", ") + " or " + ts[len(ts)-1]
+}
+
+// expand replaces the references in a value. It returns false when the value is not to be read.
+func (d *decoder) expand(n *yaml.Node, path string, secret bool) (string, bool) {
+	if !strings.Contains(n.Value, "${") {
+		return n.Value, true
+	}
+	var out strings.Builder
+	rest, known := n.Value, true
+	for {
+		i := strings.Index(rest, "${")
+		if i < 0 {
+			out.WriteString(rest)
+			break
+		}
+		if i > 0 && rest[i-1] == '$' {
+			out.WriteString(rest[:i-1] + "${")
+			rest = rest[i+2:]
+			continue
+		}
+		out.WriteString(rest[:i])
+		name, after, closed := strings.Cut(rest[i+2:], "}")
+		if !closed || !variableName.MatchString(name) {
+			d.report(path, "", `%s: "${" must be followed by the name of an environment variable and "}"; "$${" stands for "${"`, path)
+			return "", false
+		}
+		d.raw[path] = n.Value
+		rest = after
+		if d.env == nil {
+			known = false
+			continue
+		}
+		t, ok := d.env(name)
+		if !ok {
+			d.report(path, "", "%s needs the environment variable %s, which is not set", path, name)
+			return "", false
+		}
+		if secret || secretName.MatchString(name) {
+			d.masked[path] = true
+		}
+		if !utf8.ValidString(t) {
+			d.report(path, "", "%s: the environment variable %s does not hold UTF-8 text", path, name)
+			return "", false
+		}
+		out.WriteString(t)
+	}
+	if !known {
+		d.bad[path] = true
+		return "", false
+	}
+	return out.String(), true
+}
+
+// quote shows the value at path in a message. What came from the environment is shown as it is written in the file.
+func (d *decoder) quote(path, t string) string {
+	if raw := d.raw[path]; raw != "" {
+		return "what " + quote(raw) + " stands for"
+	}
+	return quote(t)
+}
+
+func sortedKeys(m reflect.Value) []string {
+	keys := make([]string, 0, m.Len())
+	for _, k := range m.MapKeys() {
+		keys = append(keys, k.String())
+	}
+	slices.Sort(keys)
+	return keys
+}

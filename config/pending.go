@@ -1,0 +1,63 @@
+package config
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// pendingKey is a key of a part that this build does not have yet: it is accepted, and a warning says what happens
+// instead. When the part comes, its row goes.
+type pendingKey struct {
+	path    string  // a key, or a section with all its keys
+	above   float64 // numbers up to it have their effect already; 0 when none has
+	instead string
+}
+
+var pending = []pendingKey{
+	{"local", 0, "local subspaces are not part of this build yet; scores come without them"},
+	{"kernel", 0, "the learnt kernel is not part of this build yet; scores come without it"},
+	{"lift.sets.max", 2, "sets of up to 2 features are searched for now"},
+	{"lift.profiles.max_features", 2, "profiles of up to 2 features are searched for now"},
+}
+
+// warn returns what the file sets without getting it. A key that is set to its default warns of nothing.
+func (d *decoder) warn(c *Config) []Warning {
+	var ws []Warning
+	add := func(path, message string) { ws = append(ws, Warning{d.file, d.line(path), message}) }
+	standard := map[string]string{}
+	leaves(reflect.ValueOf(Default("")), "", func(path string, v reflect.Value) { standard[path] = strings.Join(texts(v), " ") })
+	leaves(reflect.ValueOf(c), "", func(path string, v reflect.Value) {
+		if !d.given(path) || d.bad[path] || strings.Join(texts(v), " ") == standard[path] {
+			return
+		}
+		for _, p := range pending {
+			if path != p.path && !strings.HasPrefix(path, p.path+".") {
+				continue
+			}
+			if m, ok := measureOf(v); p.above == 0 || ok && m.value > p.above {
+				add(path, path+" has no effect: "+p.instead)
+			}
+		}
+	})
+	if s := c.Kafka.SASL; s != nil && c.Kafka.TLS == nil && s.Mechanism == MechanismPlain {
+		add("kafka.sasl.mechanism", "kafka.sasl.mechanism PLAIN without kafka.tls sends the password in clear text")
+	}
+	for i := range c.Record.Features {
+		path := elementPath("record.features", i) + ".levels"
+		for j, l := range c.Record.Features[i].Levels {
+			if slices.Contains(c.Record.Missing, l) {
+				p := elementPath(path, j)
+				add(p, p+": "+quote(l)+" is one of record.missing: in CSV files it means missing, not the level")
+			}
+		}
+	}
+	for i, l := range c.Record.Label.Classes {
+		if slices.Contains(c.Record.Missing, l) {
+			p := elementPath("record.label.classes", i)
+			add(p, p+": "+quote(l)+" is one of record.missing: in CSV files it means missing, not the class")
+		}
+	}
+	slices.SortStableFunc(ws, func(a, b Warning) int { return a.Line - b.Line })
+	return ws
+}
