@@ -1,37 +1,362 @@
 package codec
 
 import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/apache/arrow/go/v15/arrow"
+	"github.com/apache/arrow/go/v15/arrow/array"
+	"github.com/apache/arrow/go/v15/arrow/bitutil"
+	"github.com/apache/arrow/go/v15/arrow/memory"
+
 	"liftstream/model"
 )
 
 // ScoreEncoder writes scores messages. It reuses its buffers and is not safe for concurrent use.
-type ScoreEncoder struct{}
+type ScoreEncoder struct {
+	o      Options
+	stream streamEncoder
+	schema *arrow.Schema
+	plan   *plan // of the input under which schema was made
+	made   bool
+
+	ids, status, reason, segment, target, profile textColumn
+	times, offsets, models                        fixedColumn[int64]
+	partitions, rows                              fixedColumn[int32]
+	p                                             []fixedColumn[float64]
+	baseRate, lift, profileLift                   fixedColumn[float64]
+	percentile                                    fixedColumn[float32]
+	subspace, relevance, why                      listColumn
+	subspaceText, whyFeature, whyValue            textColumn
+	relevanceValue                                fixedColumn[float32]
+	whyEffect, whyLift, whyN                      fixedColumn[float64]
+	masks                                         [][]byte
+}
 
 // NewScoreEncoder returns an encoder for the options' schema, format and features.
-func NewScoreEncoder(o Options) (*ScoreEncoder, error) { return &ScoreEncoder{}, nil }
+func NewScoreEncoder(o Options) (*ScoreEncoder, error) {
+	if o.Schema == nil {
+		return nil, errors.New("making score encoder: no schema")
+	}
+	return &ScoreEncoder{o: o, p: make([]fixedColumn[float64], len(o.Schema.Classes))}, nil
+}
+
+var (
+	timeType = &arrow.TimestampType{Unit: arrow.Nanosecond, TimeZone: "UTC"}
+	listText = arrow.ListOf(arrow.BinaryTypes.String)
+	listReal = arrow.ListOf(arrow.PrimitiveTypes.Float32)
+	whyType  = arrow.StructOf(
+		arrow.Field{Name: "feature", Type: arrow.BinaryTypes.String},
+		arrow.Field{Name: "value", Type: arrow.BinaryTypes.String, Nullable: true},
+		arrow.Field{Name: "effect", Type: arrow.PrimitiveTypes.Float64},
+		arrow.Field{Name: "lift", Type: arrow.PrimitiveTypes.Float64, Nullable: true},
+		arrow.Field{Name: "n", Type: arrow.PrimitiveTypes.Float64, Nullable: true},
+	)
+	listWhy = arrow.ListOf(whyType)
+)
+
+// makeSchema lays out the columns of INTERFACE "scores", with what the input hands on in its own types.
+func (e *ScoreEncoder) makeSchema(c *Carry) {
+	var in *arrow.Schema
+	e.plan, e.made = nil, true
+	if c != nil {
+		e.plan, in = c.plan, c.recs[0].Schema()
+	}
+	var fields []arrow.Field
+	add := func(name string, t arrow.DataType, nullable bool) {
+		fields = append(fields, arrow.Field{Name: name, Type: t, Nullable: nullable})
+	}
+	text, real, whole := arrow.BinaryTypes.String, arrow.PrimitiveTypes.Float64, arrow.PrimitiveTypes.Int64
+	if e.o.ID != "" {
+		t := arrow.DataType(text)
+		if in != nil {
+			t = in.Field(c.plan.id).Type
+		}
+		add("id", t, true)
+	}
+	if e.o.Time != "" {
+		t := arrow.DataType(timeType)
+		if in != nil {
+			t = in.Field(c.plan.time).Type
+		}
+		add("time", t, true)
+	}
+	add(ColumnPartition, arrow.PrimitiveTypes.Int32, false)
+	add(ColumnOffset, whole, false)
+	add(ColumnRow, arrow.PrimitiveTypes.Int32, false)
+	add("model", whole, false)
+	add("status", text, false)
+	add("reason", text, true)
+	add("segment", text, true)
+	add("target", text, true)
+	for _, class := range e.o.Schema.Classes {
+		add("propensity_"+class, real, true)
+	}
+	add("base_rate", real, true)
+	add("lift", real, true)
+	add("percentile", arrow.PrimitiveTypes.Float32, true)
+	add("subspace", listText, true)
+	add("relevance", listReal, true)
+	add("profile", text, true)
+	add("profile_lift", real, true)
+	add("why", listWhy, true)
+	if e.o.Features != FeaturesNone && in != nil {
+		for f, col := range e.plan.features {
+			add(e.o.Schema.Features[f].Name, in.Field(col).Type, true)
+		}
+	}
+	e.schema = arrow.NewSchema(fields, nil)
+}
 
 // Encode appends one scores message to dst: row i holds b's record i and s's entry i, in the columns and the order of the
 // interface. levels renders the values of reasons. c is what Decode filled for b; nil: ids are text, times are
 // timestamps in UTC nanoseconds, and no features are handed on. A Segment or Target below 0, and NaN in a number that may
 // be unknown, is null; so is, when the status is untrained, everything that needs a model.
 func (e *ScoreEncoder) Encode(dst []byte, b *model.Batch, s *model.Scores, levels *model.Levels, c *Carry) ([]byte, error) {
-	return dst, nil
+	t, err := e.Table(b, s, levels, c)
+	if err != nil {
+		return dst, err
+	}
+	if e.o.Format == FormatJSONL {
+		for i := range t.Rows() {
+			dst = append(t.AppendJSON(dst, i), '\n')
+		}
+		return dst, nil
+	}
+	return e.stream.encode(dst, t.rec)
 }
 
 // Table returns the same rows for a writer of files. It is valid until the next call.
-func (e *ScoreEncoder) Table(b *model.Batch, s *model.Scores, levels *model.Levels, c *Carry) (*Table, error) {
-	return nil, nil
+func (e *ScoreEncoder) Table(b *model.Batch, s *model.Scores, levels *model.Levels, c *Carry) (t *Table, err error) {
+	if s.N != b.N || s.Classes != len(e.p) || c != nil && c.rows != b.N {
+		return nil, fmt.Errorf("encoding scores: %d records of %d classes for a batch of %d", s.N, s.Classes, b.N)
+	}
+	if c != nil && len(c.recs) == 0 {
+		c = nil // no batches, so no rows
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			t, err = nil, fmt.Errorf("encoding scores: %v", p)
+		}
+	}()
+	if !e.made || c == nil && e.plan != nil || c != nil && c.plan != e.plan {
+		e.makeSchema(c)
+	}
+	e.fill(b, s, levels)
+	cols := make([]arrow.Array, 0, e.schema.NumFields())
+	add := func(d arrow.ArrayData) { cols = append(cols, array.MakeFromData(d)) }
+	carried := func(col int) error {
+		a, err := c.column(col)
+		if err == nil {
+			cols = append(cols, a)
+		}
+		return err
+	}
+	if e.o.ID != "" {
+		if c == nil {
+			add(e.ids.data())
+		} else if err := carried(c.plan.id); err != nil {
+			return nil, fmt.Errorf("encoding scores: id: %w", err)
+		}
+	}
+	if e.o.Time != "" {
+		if c == nil {
+			add(e.times.data(timeType))
+		} else if err := carried(c.plan.time); err != nil {
+			return nil, fmt.Errorf("encoding scores: time: %w", err)
+		}
+	}
+	real := arrow.PrimitiveTypes.Float64
+	add(e.partitions.data(arrow.PrimitiveTypes.Int32))
+	add(e.offsets.data(arrow.PrimitiveTypes.Int64))
+	add(e.rows.data(arrow.PrimitiveTypes.Int32))
+	add(e.models.data(arrow.PrimitiveTypes.Int64))
+	add(e.status.data())
+	add(e.reason.data())
+	add(e.segment.data())
+	add(e.target.data())
+	for k := range e.p {
+		add(e.p[k].data(real))
+	}
+	add(e.baseRate.data(real))
+	add(e.lift.data(real))
+	add(e.percentile.data(arrow.PrimitiveTypes.Float32))
+	add(e.subspace.data(listText, e.subspaceText.data()))
+	add(e.relevance.data(listReal, e.relevanceValue.data(arrow.PrimitiveTypes.Float32)))
+	add(e.profile.data())
+	add(e.profileLift.data(real))
+	add(e.why.data(listWhy, array.NewData(whyType, len(e.whyEffect.v), []*memory.Buffer{nil}, []arrow.ArrayData{
+		e.whyFeature.data(), e.whyValue.data(), e.whyEffect.data(real), e.whyLift.data(real), e.whyN.data(real)}, 0, 0)))
+	if e.o.Features != FeaturesNone && c != nil {
+		for f, col := range c.plan.features {
+			a, err := c.column(col)
+			if err != nil {
+				return nil, fmt.Errorf("encoding scores: feature %q: %w", e.o.Schema.Features[f].Name, err)
+			}
+			if e.o.Features == FeaturesSelected {
+				a = e.mask(a, f, s)
+			}
+			cols = append(cols, a)
+		}
+	}
+	return &Table{rec: array.NewRecord(e.schema, cols, int64(b.N))}, nil
+}
+
+// mask returns a with the values null of records whose subspace lacks feature f.
+func (e *ScoreEncoder) mask(a arrow.Array, f int, s *model.Scores) arrow.Array {
+	d := a.Data()
+	if d.DataType().ID() == arrow.NULL {
+		return a
+	}
+	for len(e.masks) <= f {
+		e.masks = append(e.masks, nil)
+	}
+	off := d.Offset()
+	bits := resize(e.masks[f], int(bitutil.BytesForBits(int64(off+a.Len()))))
+	clear(bits)
+	nulls := 0
+	for i := range a.Len() {
+		selected := false
+		if a.IsValid(i) {
+			subspace, _ := s.SubspaceOf(i)
+			for _, g := range subspace {
+				selected = selected || int(g) == f
+			}
+		}
+		if selected {
+			bitutil.SetBit(bits, off+i)
+		} else {
+			nulls++
+		}
+	}
+	e.masks[f] = bits
+	buffers := append([]*memory.Buffer{memory.NewBufferBytes(bits)}, d.Buffers()[1:]...)
+	if dict, ok := a.(*array.Dictionary); ok {
+		return array.MakeFromData(array.NewDataWithDictionary(d.DataType(), a.Len(), buffers, nulls, off, dict.Dictionary().Data().(*array.Data)))
+	}
+	return array.MakeFromData(array.NewData(d.DataType(), a.Len(), buffers, d.Children(), nulls, off))
+}
+
+func known(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
+func (e *ScoreEncoder) fill(b *model.Batch, s *model.Scores, levels *model.Levels) {
+	for _, c := range []*textColumn{&e.ids, &e.status, &e.reason, &e.segment, &e.target, &e.profile, &e.subspaceText, &e.whyFeature, &e.whyValue} {
+		c.reset()
+	}
+	for _, c := range []*fixedColumn[int64]{&e.times, &e.offsets, &e.models} {
+		c.reset()
+	}
+	for _, c := range []*fixedColumn[float64]{&e.baseRate, &e.lift, &e.profileLift, &e.whyEffect, &e.whyLift, &e.whyN} {
+		c.reset()
+	}
+	for k := range e.p {
+		e.p[k].reset()
+	}
+	for _, c := range []*listColumn{&e.subspace, &e.relevance, &e.why} {
+		c.reset()
+	}
+	e.partitions.reset()
+	e.rows.reset()
+	e.percentile.reset()
+	e.relevanceValue.reset()
+	classes := e.o.Schema.Classes
+	for i := range b.N {
+		if b.ID != nil {
+			e.ids.add(b.ID[i])
+		} else {
+			e.ids.null()
+		}
+		e.times.add(b.Time[i], true)
+		e.partitions.add(b.Partition, true)
+		e.offsets.add(b.Offset, true)
+		e.rows.add(b.Row[i], true)
+		e.models.add(s.Model, true)
+		e.status.add(s.Status[i].String())
+		e.optional(&e.reason, s.Reason[i])
+		e.class(&e.segment, s.Segment[i])
+		e.class(&e.target, s.Target[i])
+		for k := range classes {
+			v := s.P[i*len(classes)+k]
+			e.p[k].add(v, known(v))
+		}
+		trained := s.Status[i] != model.StatusUntrained
+		e.baseRate.add(s.BaseRate[i], known(s.BaseRate[i]))
+		e.lift.add(s.Lift[i], trained && known(s.Lift[i]))
+		e.percentile.add(s.Percentile[i], trained && known(float64(s.Percentile[i])))
+		if trained {
+			features, relevance := s.SubspaceOf(i)
+			for k, f := range features {
+				e.subspaceText.add(e.o.Schema.TermName(f))
+				e.relevanceValue.add(relevance[k], known(float64(relevance[k])))
+			}
+			e.reasons(s.WhyOf(i), levels)
+			e.optional(&e.profile, s.Profile[i])
+		} else {
+			e.profile.null()
+		}
+		e.profileLift.add(s.ProfileLift[i], trained && s.Profile[i] != "" && known(s.ProfileLift[i]))
+		e.subspace.end(len(e.relevanceValue.v), trained)
+		e.relevance.end(len(e.relevanceValue.v), trained)
+		e.why.end(len(e.whyEffect.v), trained)
+	}
+}
+
+func (e *ScoreEncoder) optional(c *textColumn, s string) {
+	c.text = append(c.text, s...)
+	c.end(s != "")
+}
+
+func (e *ScoreEncoder) class(c *textColumn, class int32) {
+	if class < 0 {
+		c.null()
+		return
+	}
+	c.add(e.o.Schema.Classes[class])
+}
+
+func (e *ScoreEncoder) reasons(why []model.Reason, levels *model.Levels) {
+	for k := range why {
+		r := &why[k]
+		e.whyFeature.add(e.o.Schema.TermName(r.Feature))
+		switch {
+		case r.Feature < 0 || !known(r.Value):
+			e.whyValue.null()
+		case e.o.Schema.Features[r.Feature].Kind == model.Continuous:
+			e.whyValue.text = appendFloat(e.whyValue.text, r.Value, 64)
+			e.whyValue.end(true)
+		default:
+			e.whyValue.add(levels.Text(int(r.Feature), r.Value))
+		}
+		e.whyEffect.add(r.Effect, true)
+		e.whyLift.add(r.Lift, known(r.Lift))
+		e.whyN.add(r.N, known(r.N))
+	}
 }
 
 // EventEncoder writes events messages from the rows of tables, with the columns and types of the table. It is not safe
 // for concurrent use.
-type EventEncoder struct{}
+type EventEncoder struct{ stream streamEncoder }
 
 // NewEventEncoder returns an encoder.
 func NewEventEncoder() *EventEncoder { return &EventEncoder{} }
 
 // Encode appends one Arrow stream that holds the given rows of t in that order; nil means all rows.
-func (e *EventEncoder) Encode(dst []byte, t *Table, rows []int) ([]byte, error) { return dst, nil }
-
-// EventHeaders returns the values of the headers HeaderRows and HeaderCRC32C for a message.
-func EventHeaders(value []byte, rows int) Headers { return Headers{} }
+func (e *EventEncoder) Encode(dst []byte, t *Table, rows []int) ([]byte, error) {
+	rec := t.rec
+	if rows != nil {
+		cols := make([]arrow.Array, rec.NumCols())
+		for i, a := range rec.Columns() {
+			var err error
+			if cols[i], err = take(a, rows); err != nil {
+				return dst, fmt.Errorf("encoding events: column %q: %w", rec.ColumnName(i), err)
+			}
+		}
+		rec = array.NewRecord(rec.Schema(), cols, int64(len(rows)))
+	}
+	out, err := e.stream.encode(dst, rec)
+	if err != nil {
+		return dst, fmt.Errorf("encoding events: %w", err)
+	}
+	return out, nil
+}
