@@ -23,7 +23,7 @@ const (
 //
 // over K bins: of a number the deciles of the reference, of levels those with at least 1 % of it and the rest, and one
 // for missing. By custom .1 is a shift and .25 a large one. Beside the features stand "(class)" and "(propensity)", the
-// latter of the class that the figures speak of.
+// latter of the class that the figures speak of, or of the record's likeliest one where they are means over classes.
 type Drift struct {
 	Feature string `json:"feature"`
 	PSI     Number `json:"psi"` // of the window where it is largest

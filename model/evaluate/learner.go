@@ -1,0 +1,94 @@
+package evaluate
+
+import (
+	"liftstream/model"
+)
+
+// Learner is one input partition of a method, as the protocols drive it: *model.Partition is one.
+type Learner interface {
+	// Events scores the batch and learns its labelled records, row by row, each scored before it or a later one is
+	// learnt. out is valid until the next call; the batch belongs to the caller.
+	Events(b *model.Batch, out *model.Scores)
+	// Labels learns labels of earlier records, by position.
+	Labels(l *model.Labels) model.LabelCounts
+}
+
+// Method is one way to score, compared with others on the same records.
+type Method struct {
+	Name string
+	// New returns the empty learner of an input partition.
+	New func(partition int32) Learner
+	// Spec, when set, says that the learners are *model.Partition of it: they are re-fitted as the stage does.
+	Spec *model.Spec
+}
+
+// MethodAll is the name of the method that the others are compared with.
+const MethodAll = "all"
+
+// Stage is the method of a whole stage.
+func Stage(name string, spec *model.Spec) Method {
+	return Method{Name: name, Spec: spec, New: func(p int32) Learner { return model.NewPartition(spec, p) }}
+}
+
+// Prior is the method that knows the base rates and nothing else: (n_c + 1) / (n + C) of the weights learnt so far.
+func Prior(s *model.Schema) Method {
+	return Method{Name: "prior", New: func(int32) Learner {
+		return &prior{schema: s, n: make([]float64, len(s.Classes)), waiting: map[position]float64{}}
+	}}
+}
+
+type position struct {
+	offset int64
+	row    int32
+}
+
+type prior struct {
+	schema  *model.Schema
+	n       []float64
+	total   float64
+	waiting map[position]float64 // weights, other than 1, of records that wait for their labels
+}
+
+func (q *prior) learn(class int32, w float64) {
+	q.n[class] += w
+	q.total += w
+}
+
+func (q *prior) Events(b *model.Batch, out *model.Scores) {
+	k := len(q.n)
+	out.Reset(b.N, k)
+	for i := range b.N {
+		p := out.P[i*k : (i+1)*k]
+		for c := range p {
+			p[c] = (q.n[c] + 1) / (q.total + float64(k))
+		}
+		out.Segment[i] = int32(segment(p))
+		out.Target[i] = out.Segment[i]
+		if q.schema.Positive >= 0 {
+			out.Target[i] = int32(q.schema.Positive)
+		}
+		out.BaseRate[i], out.Lift[i] = p[out.Target[i]], 1
+		w := weightOf(b, i)
+		switch y := b.Label[i]; {
+		case y >= 0:
+			q.learn(y, w)
+		case y == model.Unlabelled && w != 1:
+			q.waiting[position{b.Offset, b.Row[i]}] = w
+		}
+	}
+}
+
+func (q *prior) Labels(l *model.Labels) (c model.LabelCounts) {
+	for i, y := range l.Class {
+		w, at := 1.0, position{l.Offset[i], l.Row[i]}
+		if v, ok := q.waiting[at]; ok {
+			w = v
+			delete(q.waiting, at)
+		}
+		if y >= 0 {
+			q.learn(y, w)
+			c.Learnt++
+		}
+	}
+	return c
+}

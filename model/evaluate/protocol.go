@@ -1,0 +1,372 @@
+package evaluate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+
+	"liftstream/model"
+)
+
+// Source is a stream of batches; a batch is valid until the next one is asked for. Folds ranges over it several times.
+type Source = iter.Seq2[*model.Batch, error]
+
+// Options say how a protocol runs.
+type Options struct {
+	// Delay is the number of records after which a label arrives: that of record t is learnt when t + Delay has been
+	// scored and before t + Delay + 1 is. 0 = with the record itself. Labels that the stream ends before are not learnt.
+	Delay int
+	// Partitions is the number of input partitions, each learning alone between re-fits; 0 = 1. A record belongs to
+	// murmur2(id) mod Partitions, as Kafka's producers for Java have it; without ids they take turns.
+	Partitions int
+	// Refit is the number of learnt records, of all partitions, between re-fits; 0 = never. A re-fit is done at once:
+	// the next record is scored by its result.
+	Refit int
+}
+
+// messageRows bounds the records of a partition that are handed over at once. It has no effect on any score.
+const messageRows = 1000
+
+// stabilityRecords is the number of records before each re-fit that are scored by the model before and after it.
+const stabilityRecords = 1000
+
+// Record is one scored record, in stream order (Folds: fold by fold). It is valid during the call that hands it over.
+type Record struct {
+	Index     int64 // in the stream, from 0
+	Partition int32
+	Class     int32 // of the source: may be Unlabelled or UnknownClass
+	Weight    float64
+	Batch     *model.Batch    // its values; the labels in it are those that the learners saw
+	Scores    []*model.Scores // by method
+	Row       int             // in Batch and Scores
+}
+
+// Sink takes the records; an error ends the run.
+type Sink func(r *Record) error
+
+// Run is what a protocol did.
+type Run struct {
+	Protocol   string
+	Delay      int
+	Partitions int
+	Records    int64 // read
+	Learnt     int64 // labelled records handed to the learners
+	Fits       int   // models that were accepted by the gate and swapped in
+	Refused    int   // models that the gate, or a partition, refused
+	Lost       int   // labels that a learner had no record for: its waiting room was too small
+	Stability  Stability
+}
+
+// place is where a record of the current messages stands.
+type place struct {
+	index     int64
+	class     int32
+	partition int32
+	row       int32
+}
+
+// due is a label on its way.
+type due struct {
+	position
+	partition, class int32
+}
+
+type driver struct {
+	opt      Options
+	methods  []Method
+	learners [][]Learner // by method and partition
+	serving  []*model.Model
+	messages []*message // by partition
+	offsets  []int64
+	out      [][]model.Scores // by method and partition
+	order    []place
+	sink     Sink
+	recent   []*message // by partition: records before the next re-fit
+	change   change
+	run      Run
+	next     int64 // learnt records at the next re-fit
+	record   Record
+	label    model.Labels
+}
+
+func newDriver(s *model.Schema, methods []Method, opt Options, sink Sink) *driver {
+	opt.Partitions = max(1, opt.Partitions)
+	d := &driver{opt: opt, methods: methods, sink: sink, serving: make([]*model.Model, len(methods)), next: math.MaxInt64}
+	if opt.Refit > 0 {
+		d.next = int64(opt.Refit)
+	}
+	for p := range int32(opt.Partitions) {
+		d.messages = append(d.messages, newMessage(p, s))
+		d.recent = append(d.recent, newMessage(p, s))
+	}
+	d.offsets = make([]int64, opt.Partitions)
+	d.learners = make([][]Learner, len(methods))
+	d.out = make([][]model.Scores, len(methods))
+	for m := range methods {
+		for p := range int32(opt.Partitions) {
+			d.learners[m] = append(d.learners[m], methods[m].New(p))
+		}
+		d.out[m] = make([]model.Scores, opt.Partitions)
+	}
+	d.record.Scores = make([]*model.Scores, len(methods))
+	d.label = model.Labels{N: 1, Class: make([]int32, 1), Partition: make([]int32, 1), Offset: make([]int64, 1), Row: make([]int32, 1), Time: make([]int64, 1)}
+	d.run = Run{Delay: opt.Delay, Partitions: opt.Partitions}
+	return d
+}
+
+// Prequential scores every record before it, or any later one, is learnt, by all methods side by side, and hands each to
+// the sink in stream order. The result is a function of the source's records, whatever batches they come in.
+func Prequential(ctx context.Context, s *model.Schema, src Source, methods []Method, opt Options, sink Sink) (Run, error) {
+	d := newDriver(s, methods, opt, sink)
+	d.run.Protocol = "prequential"
+	var wait []due // a ring of opt.Delay labels, by index
+	if opt.Delay > 0 {
+		wait = make([]due, opt.Delay)
+	}
+	for b, err := range src {
+		if err != nil {
+			return d.run, fmt.Errorf("evaluating: after record %d: %w", d.run.Records, err)
+		}
+		for p := range d.messages {
+			d.messages[p].from(b)
+			d.recent[p].from(b)
+		}
+		for i := range b.N {
+			if err := d.prequential(ctx, b, i, wait); err != nil {
+				return d.run, err
+			}
+		}
+	}
+	if err := d.flush(ctx); err != nil {
+		return d.run, err
+	}
+	d.run.Stability = d.change.stability()
+	return d.run, nil
+}
+
+func (d *driver) prequential(ctx context.Context, b *model.Batch, i int, wait []due) error {
+	index, y := d.run.Records, b.Label[i]
+	p := d.partition(b, i, index)
+	shown := y
+	if wait != nil {
+		shown = model.Unlabelled
+	}
+	m := d.messages[p]
+	d.order = append(d.order, place{index: index, class: y, partition: p, row: int32(m.batch.N)})
+	m.add(index, i, shown)
+	if d.next-d.run.Learnt <= stabilityRecords && d.recent[p].batch.N < 2*stabilityRecords {
+		d.recent[p].add(index, i, model.Unlabelled)
+	}
+	d.run.Records++
+	if wait == nil {
+		if y >= 0 {
+			d.run.Learnt++
+		}
+		if len(d.order) < messageRows*d.opt.Partitions && d.run.Learnt < d.next {
+			return nil
+		}
+		if err := d.flush(ctx); err != nil {
+			return err
+		}
+		return d.refit(ctx)
+	}
+	at, now := position{d.offsets[p], int32(0)}, m.batch.Time[0]
+	if err := d.flush(ctx); err != nil {
+		return err
+	}
+	slot := &wait[index%int64(len(wait))]
+	arrived := *slot
+	*slot = due{at, p, y}
+	if index < int64(len(wait)) || arrived.class < 0 {
+		return nil
+	}
+	l := &d.label
+	l.Class[0], l.Partition[0], l.Offset[0], l.Row[0], l.Time[0] = arrived.class, arrived.partition, arrived.offset, arrived.row, now
+	for m := range d.methods {
+		c := d.learners[m][arrived.partition].Labels(l)
+		d.run.Lost += c.Unmatched
+	}
+	d.run.Learnt++
+	return d.refit(ctx)
+}
+
+func (d *driver) partition(b *model.Batch, i int, index int64) int32 {
+	if d.opt.Partitions == 1 {
+		return 0
+	}
+	if b.ID != nil {
+		return int32(murmur2(b.ID[i])&0x7fffffff) % int32(d.opt.Partitions)
+	}
+	return int32(index % int64(d.opt.Partitions))
+}
+
+// flush hands the gathered messages to every learner and the scores to the sink.
+func (d *driver) flush(ctx context.Context) error {
+	if len(d.order) == 0 {
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("evaluating: after record %d: %w", d.order[0].index, err)
+	}
+	for p, m := range d.messages {
+		if m.batch.N == 0 {
+			continue
+		}
+		m.batch.Offset = d.offsets[p]
+		d.offsets[p]++
+		for k := range d.methods {
+			d.learners[k][p].Events(&m.batch, &d.out[k][p])
+		}
+	}
+	for _, at := range d.order {
+		m := d.messages[at.partition]
+		r := &d.record
+		r.Index, r.Partition, r.Class, r.Row, r.Batch = at.index, at.partition, at.class, int(at.row), &m.batch
+		r.Weight = m.batch.Weight[at.row]
+		for k := range d.methods {
+			r.Scores[k] = &d.out[k][at.partition]
+		}
+		if err := d.sink(r); err != nil {
+			return fmt.Errorf("evaluating: record %d: %w", at.index, err)
+		}
+	}
+	for _, m := range d.messages {
+		m.reset()
+	}
+	d.order = d.order[:0]
+	return nil
+}
+
+// refit fits and swaps every method that can be, when its time has come.
+func (d *driver) refit(ctx context.Context) error {
+	if d.run.Learnt < d.next {
+		return nil
+	}
+	d.next += int64(d.opt.Refit)
+	for k := range d.methods {
+		if d.methods[k].Spec == nil || !d.trained(k) {
+			continue
+		}
+		if err := d.refitOne(ctx, k); err != nil {
+			return fmt.Errorf("evaluating: re-fitting %s after record %d: %w", d.methods[k].Name, d.run.Records, err)
+		}
+	}
+	for _, m := range d.recent {
+		m.reset()
+	}
+	return nil
+}
+
+// trained reports whether some partition of the method has seen enough for a structure; before that there is nothing to
+// fit.
+func (d *driver) trained(k int) bool {
+	return slices.ContainsFunc(d.learners[k], func(l Learner) bool { return l.(*model.Partition).Trained() })
+}
+
+func (d *driver) refitOne(ctx context.Context, k int) error {
+	spec := d.methods[k].Spec
+	states := map[int32]map[string][]byte{}
+	for p, l := range d.learners[k] {
+		states[int32(p)] = l.(*model.Partition).Snapshot()
+	}
+	m, accepted, err := model.Fit(ctx, spec, states, d.serving[k])
+	if err != nil {
+		return err
+	}
+	if !accepted {
+		d.run.Refused++
+		return nil
+	}
+	d.run.Fits++
+	d.serving[k] = m
+	for p, l := range d.learners[k] {
+		live := l.(*model.Partition)
+		trained := live.Trained()
+		if err := live.Swap(m); errors.Is(err, model.ErrModelTooOld) {
+			d.run.Refused++
+			continue
+		} else if err != nil {
+			return err
+		}
+		if k == 0 && trained {
+			if err := d.compare(spec, m, states[int32(p)], d.recent[p]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// compare scores the same records by copies of a partition before and after the swap.
+func (d *driver) compare(spec *model.Spec, m *model.Model, state map[string][]byte, recent *message) error {
+	var out [2]model.Scores
+	for i := range out {
+		p, err := model.RestorePartition(spec, state)
+		if err != nil {
+			return err
+		}
+		if i == 1 {
+			if err := p.Swap(m); err != nil {
+				return err
+			}
+		}
+		recent.batch.Offset = p.NextOffset()
+		p.Events(&recent.batch, &out[i])
+	}
+	d.change.add(&out[0], &out[1])
+	return nil
+}
+
+// change accumulates Stability.
+type change struct {
+	records, segments int
+	sum               float64
+}
+
+func (c *change) add(before, after *model.Scores) {
+	for i := range before.N {
+		c.records++
+		if before.Segment[i] != after.Segment[i] {
+			c.segments++
+		}
+	}
+	for i, p := range before.P {
+		c.sum += math.Abs(p-after.P[i]) / float64(before.Classes)
+	}
+}
+
+func (c *change) stability() Stability {
+	n := float64(c.records)
+	return Stability{MeanChange: Number(c.sum / n), SegmentChanged: Number(float64(c.segments) / n)}
+}
+
+// murmur2 is the hash by which Kafka's producers for Java choose the partition of a key.
+func murmur2(key string) uint32 {
+	const m = 0x5bd1e995
+	h := uint32(0x9747b28c) ^ uint32(len(key))
+	for ; len(key) >= 4; key = key[4:] {
+		k := uint32(key[0]) | uint32(key[1])<<8 | uint32(key[2])<<16 | uint32(key[3])<<24
+		k *= m
+		k ^= k >> 24
+		k *= m
+		h *= m
+		h ^= k
+	}
+	switch len(key) {
+	case 3:
+		h ^= uint32(key[2]) << 16
+		fallthrough
+	case 2:
+		h ^= uint32(key[1]) << 8
+		fallthrough
+	case 1:
+		h ^= uint32(key[0])
+		h *= m
+	}
+	h ^= h >> 13
+	h *= m
+	return h ^ h>>15
+}
