@@ -136,7 +136,7 @@ func (c *Client) Describe(ctx context.Context, names ...string) ([]Topic, error)
 }
 
 // CreateTopics creates what does not exist and tells, by topic in the order of specs, whether it was created now. A topic that exists already
-// is left as it is. It returns when this client knows the new topics.
+// is left as it is. It returns when the leaders of the new partitions answer, which they do not at once.
 func (c *Client) CreateTopics(ctx context.Context, specs ...TopicSpec) (created []bool, err error) {
 	const op = "CreateTopics"
 	if len(specs) == 0 {
@@ -170,7 +170,33 @@ func (c *Client) CreateTopics(ctx context.Context, specs ...TopicSpec) (created 
 			failures = append(failures, failedAt(op, t.Name, -1, told(code, t.ErrorMessage)))
 		}
 	}
-	return created, errors.Join(failures...)
+	if len(failures) > 0 {
+		return created, errors.Join(failures...)
+	}
+	for i, s := range specs {
+		if !created[i] {
+			continue
+		}
+		err := c.patiently(ctx, func() error {
+			n, err := c.Partitions(ctx, s.Name)
+			if err == nil {
+				_, err = c.ListOffsets(ctx, s.Name, upTo(n), Start)
+			}
+			return err
+		})
+		if err != nil {
+			return created, err
+		}
+	}
+	return created, nil
+}
+
+func upTo(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
 }
 
 // told adds the broker's own words to its code.

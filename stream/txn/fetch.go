@@ -71,6 +71,12 @@ func (f *Fetched) collect(topic string, partition int, offset int64, p *fetch.Re
 	aborts := p.AbortedTransactions
 	slices.SortFunc(aborts, func(a, b fetch.ResponseTransaction) int { return int(min(max(a.FirstOffset-b.FirstOffset, -1), 1)) })
 	aborted := make(map[int64]bool) // producers inside an aborted transaction at this point of the log
+	begin := func(upTo int64) { // the aborted transactions that have begun there
+		for len(aborts) > 0 && aborts[0].FirstOffset <= upTo {
+			aborted[aborts[0].ProducerID] = true
+			aborts = aborts[1:]
+		}
+	}
 	var bytes block
 	for _, batch := range stream.Records {
 		var base int64
@@ -85,17 +91,15 @@ func (f *Fetched) collect(topic string, partition int, offset int64, p *fetch.Re
 			if err != nil {
 				return fmt.Errorf("reading a marker: %w", err)
 			}
-			if marker.Type == 0 { // abort: this producer's aborted transaction ends here
+			if marker.Type == 0 { // abort: this producer's aborted transaction ends here, even if compaction has left nothing else of it
+				begin(marker.Offset)
 				delete(aborted, b.ProducerID)
 			}
 			f.advance(marker.Offset)
 			continue
 		case *protocol.RecordBatch:
 			base = b.BaseOffset
-			for len(aborts) > 0 && aborts[0].FirstOffset <= base {
-				aborted[aborts[0].ProducerID] = true
-				aborts = aborts[1:]
-			}
+			begin(base)
 			skip = b.Attributes.Transactional() && aborted[b.ProducerID]
 		case *protocol.MessageSet:
 			base = b.BaseOffset
@@ -172,6 +176,9 @@ func (b *block) read(src protocol.Bytes) ([]byte, error) {
 	}
 	defer src.Close()
 	n := src.Len()
+	if n == 0 {
+		return []byte{}, nil // empty is not null
+	}
 	var dst []byte
 	if n > blockBytes/8 {
 		dst = make([]byte, n)
