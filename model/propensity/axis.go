@@ -1,0 +1,315 @@
+package propensity
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"liftstream/model"
+	"liftstream/model/wire"
+)
+
+// Cells of a feature by their local index.
+const (
+	cellMissing = 0
+	cellOther   = 1 // of features with levels: levels without a cell of their own
+	cellLevels  = 2 // of features with levels: the cell of code 0
+	cellFirst   = 1 // of continuous features
+	noCell      = -1
+)
+
+// axis is the structure of one feature. Edges are the cut points and the atoms of a continuous feature, ascending; the
+// open stretch below edge i is cell gap[i], the edge itself cell at[i] (a cut belongs to the stretch below it), what
+// lies above the last edge cell gap[len(edges)]. Features with levels have no edges: their cells are their codes.
+type axis struct {
+	edges []float64
+	gap   []int32
+	at    []int32
+	cells int // including that of missing values; 0 for features with levels
+	// center and scale bring the values near 0 and 1 before their moments are summed.
+	center, scale float64
+	// rise is +1 or -1 when the margin of the positive class must rise or fall with the feature, else 0.
+	rise int
+}
+
+// find returns the cell of a number.
+func (a *axis) find(v float64) int {
+	if !(math.Abs(v) <= math.MaxFloat64) {
+		return cellMissing
+	}
+	n := 0
+	for _, e := range a.edges {
+		if e < v {
+			n++
+		}
+	}
+	if n < len(a.edges) && a.edges[n] == v {
+		return int(a.at[n])
+	}
+	return int(a.gap[n])
+}
+
+// cell returns the cell of value v of feature f, noCell for a level that has none yet.
+func (p *plan) cell(f *feature, a *axis, v float64, have int) int {
+	if f.kind == model.Continuous {
+		return a.find(v)
+	}
+	c := p.level(f, v)
+	if c >= have {
+		return noCell
+	}
+	return c
+}
+
+// level returns the cell that a level has or is to get.
+func (p *plan) level(f *feature, v float64) int {
+	if !(v >= 0) {
+		return cellMissing
+	}
+	limit := p.levels
+	if f.fixed > 0 && f.fixed < limit {
+		limit = f.fixed
+	}
+	if v >= float64(limit) {
+		return cellOther
+	}
+	return cellLevels + int(v)
+}
+
+// same reports whether counts under one axis are counts under the other.
+func (a *axis) same(b *axis) bool {
+	return a.cells == b.cells && slices.Equal(a.edges, b.edges) && slices.Equal(a.gap, b.gap) && slices.Equal(a.at, b.at)
+}
+
+// unit brings a value near 0 and 1 for the moments. Values absurdly far out are held at a million scales, so that one
+// of them cannot drown all others for ever.
+func (a *axis) unit(v float64) float64 {
+	return clip((v-a.center)/a.scale, 1e6)
+}
+
+// order appends the cells along the feature, for features whose cells must be ordered.
+func (a *axis) order(f *feature, dst []int32) []int32 {
+	if f.kind == model.Ordinal {
+		for c := range f.fixed {
+			dst = append(dst, int32(cellLevels+c))
+		}
+		return dst
+	}
+	last := int32(-1)
+	for i, c := range a.gap {
+		if c != last {
+			dst, last = append(dst, c), c
+		}
+		if i < len(a.at) && a.at[i] != last {
+			last = a.at[i]
+			dst = append(dst, last)
+		}
+	}
+	return dst
+}
+
+// cut builds the cells of one continuous feature (SPEC F, "Cells of one continuous feature"): a value that holds more
+// than 1/(2q) of the weight is an atom; the rest is cut at its q-quantiles, interpolated between neighbours when all
+// records weigh the same. A rest of 50 records or fewer is one cell. With split every stretch between two edges is a
+// cell of its own, so that cells have an order.
+func cut(values, weights []float64, q int, split bool) axis {
+	a := axis{scale: 1}
+	type point struct{ v, w float64 }
+	pts := make([]point, 0, len(values))
+	var total float64
+	for i, v := range values {
+		if math.Abs(v) <= math.MaxFloat64 && weights[i] > 0 {
+			pts = append(pts, point{v, weights[i]})
+			total += weights[i]
+		}
+	}
+	slices.SortStableFunc(pts, func(a, b point) int {
+		switch {
+		case a.v < b.v:
+			return -1
+		case a.v > b.v:
+			return 1
+		}
+		return 0
+	})
+	var atoms, rest, restW []float64
+	even := true
+	for i := 0; i < len(pts); {
+		j, w := i, 0.
+		for ; j < len(pts) && pts[j].v == pts[i].v; j++ {
+			w += pts[j].w
+			even = even && pts[j].w == pts[0].w
+		}
+		if w > total/float64(2*q) {
+			atoms = append(atoms, pts[i].v)
+		} else {
+			for _, p := range pts[i:j] {
+				rest, restW = append(rest, p.v), append(restW, p.w)
+			}
+		}
+		i = j
+	}
+	var cuts []float64
+	if len(rest) > 50 {
+		cuts = slices.Compact(quantiles(rest, restW, even, q))
+	}
+	a.center, a.scale = moments(values, weights)
+	i, j, cell := 0, 0, int32(cellFirst)
+	atom := int32(cellFirst + len(cuts) + 1)
+	a.gap = append(a.gap, cell)
+	next := cell
+	for i < len(cuts) || j < len(atoms) {
+		switch {
+		case j == len(atoms) || i < len(cuts) && cuts[i] < atoms[j]:
+			a.edges = append(a.edges, cuts[i])
+			a.at = append(a.at, a.gap[len(a.gap)-1])
+			next++
+			cell = next
+			i++
+		default:
+			if i < len(cuts) && cuts[i] == atoms[j] { // the cut ends at the atom
+				i++
+				next++
+			}
+			a.edges = append(a.edges, atoms[j])
+			a.at = append(a.at, atom)
+			atom++
+			j++
+			cell = next
+		}
+		a.gap = append(a.gap, cell)
+	}
+	a.cells = int(atom)
+	if split {
+		n := int32(cellFirst)
+		for k := range a.gap {
+			was := a.gap[k]
+			a.gap[k] = n
+			n++
+			if k < len(a.at) {
+				if a.at[k] == was {
+					a.at[k] = a.gap[k]
+				} else {
+					a.at[k] = n
+					n++
+				}
+			}
+		}
+		a.cells = int(n)
+	}
+	return a
+}
+
+// quantiles returns the q-1 inner q-quantiles of ascending values.
+func quantiles(v, w []float64, even bool, q int) []float64 {
+	out := make([]float64, 0, q-1)
+	if even {
+		for i := 1; i < q; i++ {
+			h := float64(len(v)-1) * (float64(i) / float64(q))
+			k := int(h)
+			x := v[k]
+			if k+1 < len(v) {
+				if y := lerp(v[k], v[k+1], h-float64(k)); finite(y) {
+					x = y
+				}
+			}
+			out = append(out, x)
+		}
+		return out
+	}
+	var total, sum float64
+	for _, x := range w {
+		total += x
+	}
+	k := 0
+	for i := 1; i < q; i++ {
+		for k < len(v)-1 && sum+w[k] < total*float64(i)/float64(q) {
+			sum += w[k]
+			k++
+		}
+		out = append(out, v[k])
+	}
+	return out
+}
+
+// lerp interpolates as numpy does: from the nearer end.
+func lerp(a, b, t float64) float64 {
+	d := b - a
+	if t >= .5 {
+		return b - d*(1-t)
+	}
+	return a + d*t
+}
+
+// moments returns the weighted mean and standard deviation; the latter is 1 where it is not positive and finite.
+func moments(values, weights []float64) (mean, sd float64) {
+	var n, m2 float64
+	for i, v := range values {
+		if math.Abs(v) <= math.MaxFloat64 && weights[i] > 0 {
+			n += weights[i]
+			e := v - mean
+			mean += e * weights[i] / n
+			m2 += e * (v - mean) * weights[i]
+		}
+	}
+	sd = math.Sqrt(m2 / n)
+	if !(math.Abs(mean) <= math.MaxFloat64) {
+		mean = 0
+	}
+	if !(sd > 0) || math.IsInf(sd, 0) {
+		sd = 1
+	}
+	return mean, sd
+}
+
+func (a *axis) append(b []byte) []byte {
+	b = wire.AppendFloats(b, a.edges)
+	b = wire.AppendInts(b, a.gap)
+	b = wire.AppendInts(b, a.at)
+	b = wire.AppendUvarint(b, uint64(a.cells))
+	b = wire.AppendFloat(b, a.center)
+	b = wire.AppendFloat(b, a.scale)
+	return wire.AppendVarint(b, int64(a.rise))
+}
+
+func readAxis(r *wire.Reader, f *feature) (a axis) {
+	a.edges = r.Floats()
+	a.gap = wire.Ints[int32](r)
+	a.at = wire.Ints[int32](r)
+	a.cells = r.Int(1 << 16)
+	a.center, a.scale = r.Float(), r.Float()
+	a.rise = int(r.Varint())
+	if r.Err() != nil {
+		return axis{}
+	}
+	bad := func(what string) axis {
+		r.Fail(fmt.Errorf("cells of feature %d: %s", f.index, what))
+		return axis{}
+	}
+	if a.rise < -1 || a.rise > 1 {
+		return bad("direction out of range")
+	}
+	if f.kind != model.Continuous {
+		if a.cells != 0 || len(a.edges)+len(a.gap)+len(a.at) != 0 {
+			return bad("edges of a feature with levels")
+		}
+		return a
+	}
+	if !(a.scale > 0) || math.IsInf(a.scale, 0) || !(math.Abs(a.center) <= math.MaxFloat64) {
+		return bad("no usable scale")
+	}
+	if len(a.gap) != len(a.edges)+1 || len(a.at) != len(a.edges) {
+		return bad("edges and cells do not fit")
+	}
+	for i, e := range a.edges {
+		if !(math.Abs(e) <= math.MaxFloat64) || i > 0 && !(a.edges[i-1] < e) {
+			return bad("edges not ascending")
+		}
+	}
+	for _, c := range slices.Concat(a.gap, a.at) {
+		if c < cellFirst || int(c) >= a.cells {
+			return bad("cell out of range")
+		}
+	}
+	return a
+}

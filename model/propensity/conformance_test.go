@@ -1,0 +1,40 @@
+package propensity
+
+import (
+	"testing"
+
+	"liftstream/model"
+	"liftstream/model/modeltest"
+)
+
+// schemas are those over which the suite and the property tests run.
+func schemas() map[string]*model.Schema {
+	many := modeltest.Schema()
+	two := modeltest.Schema()
+	two.Classes, two.Positive = []string{"no", "yes"}, 1
+	turned := modeltest.Schema()
+	turned.Classes, turned.Positive = []string{"yes", "no"}, 0
+	bound := func(s *model.Schema) *model.Schema {
+		c := *s
+		c.Features = append([]model.Feature(nil), s.Features...)
+		c.Features[0].Monotone = model.Up
+		c.Features[1].Monotone = model.Auto
+		c.Features[3].Monotone = model.Down
+		c.Features[4].Monotone = model.Up
+		return &c
+	}
+	return map[string]*model.Schema{"many": many, "two": two, "turned": turned, "many monotone": bound(many),
+		"two monotone": bound(two), "turned monotone": bound(turned)}
+}
+
+func TestConformance(t *testing.T) {
+	for name, s := range schemas() {
+		t.Run(name, func(t *testing.T) {
+			modeltest.Suite{
+				Schema:        s,
+				New:           func(s *model.Schema) model.Factory { return New(Default(), s) },
+				PathDependent: true,
+			}.Run(t)
+		})
+	}
+}

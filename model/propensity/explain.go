@@ -1,0 +1,169 @@
+package propensity
+
+import (
+	"math"
+
+	"liftstream/model"
+)
+
+// Explain takes the score of the record apart. It must be called before the next record is learnt, for it uses the
+// weights that scored the record.
+//
+// For two classes the log-odds are sum_f of contributions, so nothing has to be shared out. For more, with u the mixed
+// log-scores and pi_j = p_j/(1-p_t) for j != t, ln(p_t/(1-p_t)) = u_t - sum_j pi_j u_j + sum_j pi_j ln pi_j, which is
+// linear in u: a feature's effect is its part of u_t less its mean part of the others, and the entropy belongs to the
+// intercept. What the calibrated experts add to the raw ones, and what clipping takes away, is the calibration's.
+func (s *Scorecard) Explain(row model.Row, pending []float64, target int32, dst []model.Reason) []model.Reason {
+	trained := s.axes != nil && len(pending) == len(s.tmp) && pending[s.slots*s.margins] == 1
+	if !trained {
+		for i := range s.features {
+			f := s.features[i].index
+			dst = append(dst, model.Reason{Feature: int32(f), Value: row[f], Lift: math.NaN()})
+		}
+		p := s.BaseRate(target)
+		return append(dst, model.Reason{Feature: model.TermIntercept, Value: math.NaN(), Effect: math.Log(p / (1 - p)), Lift: math.NaN()})
+	}
+	s.locate(row)
+	var part [cards]float64 // share of each card, raw and calibrated together
+	for k := range part {
+		part[k] = s.q[2*k] + s.q[2*k+1]
+	}
+	K, H := s.margins, s.horizons
+	dir := s.direct(pending, int(target))
+	var total, sum float64
+	if K == 1 {
+		total = dir[0] * clip(s.mixed2(pending), maxLogit)
+	} else {
+		p := s.prob[:K]
+		s.mixedN(pending, p)
+		total = math.Log(p[target] / (1 - p[target]))
+	}
+	x := pending[:s.slots*K]
+	own := pending[s.slots*K:]
+	lift := func(i int) (e float64) { // of shared input i
+		w := dot(&s.cur.in[i].w, &part)
+		for k := range K {
+			e += dir[k] * x[i*K+k]
+		}
+		return e * w
+	}
+	free := func(p []pair) (e float64) { // of per-class weights
+		for k := range K {
+			e += dir[k] * dot(&p[k].w, &part)
+		}
+		return e
+	}
+	for i := range s.features {
+		f := &s.features[i]
+		var e float64
+		for h := range H {
+			e += lift(i*H + h)
+		}
+		c := s.cells[i]
+		if c != noCell {
+			e += free(s.cur.feat[i].pair[c*K : c*K+K])
+		}
+		if f.linear >= 0 {
+			j := 1 + f.linear
+			e += own[j] * free(s.cur.own[j*K:j*K+K])
+		}
+		l, n := s.cellLift(i, c, int(target))
+		dst = append(dst, model.Reason{Feature: int32(f.index), Value: row[f.index], Effect: e, Lift: l, N: n})
+		sum += e
+	}
+	term := func(f int32, e float64) {
+		dst = append(dst, model.Reason{Feature: f, Value: math.NaN(), Effect: e, Lift: math.NaN()})
+		sum += e
+	}
+	at := len(s.features) * H
+	base := free(s.cur.own[:K])
+	for h := range H {
+		base += lift(at + h)
+	}
+	if K > 1 {
+		for k, d := range dir {
+			if k != int(target) && d < 0 {
+				base -= d * math.Log(-d)
+			}
+		}
+	}
+	term(model.TermIntercept, base)
+	at += H
+	for b, block := range s.opt.Blocks {
+		var e float64
+		for i := range block.Inputs {
+			e += lift(at + i)
+		}
+		at += block.Inputs
+		merged := false
+		for _, was := range s.opt.Blocks[:b] {
+			merged = merged || was.Term == block.Term
+		}
+		if merged {
+			for j := range dst {
+				if dst[j].Feature == block.Term {
+					dst[j].Effect += e
+					sum += e
+					break
+				}
+			}
+			continue
+		}
+		term(block.Term, e)
+	}
+	term(model.TermCalibration, total-sum)
+	return dst
+}
+
+// direct writes the weights with which the margins make up the log-odds of the target.
+func (s *Scorecard) direct(pending []float64, target int) []float64 {
+	dir := s.dirs[:s.margins]
+	if s.margins == 1 {
+		dir[0] = float64(2*target - 1)
+		return dir
+	}
+	s.mixedN(pending, dir)
+	rest := 1 - dir[target]
+	for k := range dir {
+		dir[k] = -dir[k] / rest
+	}
+	dir[target] = 1
+	return dir
+}
+
+func dot(a, b *[cards]float64) (v float64) {
+	for k := range a {
+		v += a[k] * b[k]
+	}
+	return v
+}
+
+// cellLift is the never-forgetting lift of the class in a cell, and the weight of the cell's records.
+func (s *Scorecard) cellLift(i, cell, class int) (lift, n float64) {
+	if cell == noCell {
+		return math.NaN(), 0
+	}
+	C := s.classes
+	at := (cell*len(s.half) + s.forever) * C
+	counts := s.cur.feat[i].count[at : at+C]
+	all := s.cur.class[s.forever*C : s.forever*C+C]
+	var total float64
+	for c := range C {
+		n += counts[c]
+		total += all[c] - 1
+	}
+	ny := all[class] - 1
+	if !(n > 0) || !(ny > 0) {
+		return math.NaN(), n
+	}
+	return counts[class] / n / (ny / total), n
+}
+
+// mixed2 is the mixture's log-odds of remembered margins.
+func (s *Scorecard) mixed2(pending []float64) (sum float64) {
+	raw := pending[s.slots+1+s.linear:]
+	for k := range cards {
+		sum += s.q[2*k]*raw[k] + s.q[2*k+1]*raw[cards+k]
+	}
+	return sum
+}

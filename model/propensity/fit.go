@@ -1,0 +1,270 @@
+package propensity
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"liftstream/model"
+)
+
+// slack is how many times its intended weight a cell may hold before the cells of its feature are cut anew.
+const slack = 2.5
+
+// Name is the name of the scorecard's factory.
+const Name = "propensity"
+
+type factory struct{ *plan }
+
+// New returns the factory of scorecards for the schema. Options that are zero or out of range get their defaults.
+func New(opt Options, s *model.Schema) model.Factory { return factory{newPlan(opt, s)} }
+
+// Name returns Name.
+func (f factory) Name() string { return Name }
+
+// New returns a *Scorecard without a structure: it answers with base rates.
+func (f factory) New(*model.Levels) model.Component { return newScorecard(f.plan) }
+
+// Fit cuts the cells on the evidence, keeping those of the serving model (or, before the first one, of the first
+// partition that has any) where they are still adequate, and writes down what each partition has learnt under them.
+// Evidence without states is run through a new scorecard in order, each record scored and then learnt: that is how files
+// train. With states, only the counts of features whose cells changed are learnt again, from the partition's records in
+// the evidence; their weights pass to the new cells that hold the same values.
+func (f factory) Fit(ctx context.Context, ev *model.Evidence, previous []byte) ([]byte, error) {
+	p := f.plan
+	if err := p.check(ev.Schema); err != nil {
+		return nil, fmt.Errorf("fitting scorecard: %w", err)
+	}
+	var before []axis
+	if previous != nil {
+		m, err := p.readPart(previous)
+		if err != nil {
+			return nil, fmt.Errorf("fitting scorecard: previous model: %w", err)
+		}
+		before = m.axes
+	}
+	states := make([]*Scorecard, 0, len(ev.States))
+	order := make([]int32, 0, len(ev.States))
+	for n := range ev.States {
+		order = append(order, n)
+	}
+	slices.Sort(order)
+	for _, n := range order {
+		s := newScorecard(p)
+		if err := s.LoadState(ev.States[n]); err != nil {
+			return nil, fmt.Errorf("fitting scorecard: partition %d: %w", n, err)
+		}
+		s.recode(ev.Recodes[n])
+		if before == nil {
+			before = s.axes
+		}
+		states = append(states, s)
+	}
+	m := &part{axes: p.build(ev, before)}
+	if len(states) == 0 {
+		var n int32
+		if len(ev.Partition) > 0 {
+			n = ev.Partition[0]
+		}
+		c, err := p.train(ctx, m.axes, ev, func(int) bool { return true })
+		if err != nil {
+			return nil, err
+		}
+		c.partition = n
+		m.shares = append(m.shares, c)
+		return p.appendPart(nil, m), nil
+	}
+	for k, n := range order {
+		mine := func(i int) bool { return ev.Partition[i] == n }
+		var c contribution
+		var err error
+		if states[k].axes == nil {
+			if c, err = p.train(ctx, m.axes, ev, mine); err != nil {
+				return nil, err
+			}
+			c.partition = n
+		} else {
+			c = states[k].share(n)
+			p.restructure(&c, states[k].axes, m.axes, ev, mine)
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("fitting scorecard: %w", err)
+		}
+		m.shares = append(m.shares, c)
+	}
+	return p.appendPart(nil, m), nil
+}
+
+// train runs the chosen records through a new scorecard and returns what it learnt.
+func (p *plan) train(ctx context.Context, axes []axis, ev *model.Evidence, use func(i int) bool) (contribution, error) {
+	s := newScorecard(p)
+	s.axes = axes
+	p.furnish(s.cur, axes)
+	s.derive()
+	row := make(model.Row, len(ev.Columns))
+	pending, prob := make([]float64, p.pending()), make([]float64, p.classes)
+	for i := range ev.Class {
+		if i%4096 == 0 && ctx.Err() != nil {
+			return contribution{}, fmt.Errorf("fitting scorecard: %w", ctx.Err())
+		}
+		if !use(i) {
+			continue
+		}
+		ev.Row(i, row)
+		ex := model.Example{Row: row, Class: ev.Class[i], Weight: ev.Weight[i], Clock: float64(i)}
+		if ev.Clock != nil {
+			ex.Clock = ev.Clock[i]
+		}
+		if ev.Time != nil {
+			ex.Time = ev.Time[i]
+		}
+		s.Score(row, nil, pending, prob)
+		s.LearnScored(&ex, nil, pending)
+	}
+	return s.share(0), nil
+}
+
+// restructure brings a share from the structure under which it was learnt to that of the model.
+func (p *plan) restructure(c *contribution, from, to []axis, ev *model.Evidence, use func(i int) bool) {
+	var changed []int
+	for i := range p.features {
+		if j := 3 * p.features[i].linear; j >= 0 {
+			convert(c.t.mom[j:j+3], &from[i], &to[i])
+		}
+		if from[i].same(&to[i]) {
+			continue
+		}
+		changed = append(changed, i)
+		old := c.t.feat[i]
+		var t cellTable
+		p.resize(&t, to[i].cells, pair{})
+		p.inherit(t.pair, old.pair, &from[i], &to[i])
+		c.t.feat[i] = t
+	}
+	if len(changed) == 0 {
+		return
+	}
+	k := clock{records: c.records, time: c.time, timed: c.timed, origin: make([]float64, len(p.half)), since: make([]int64, len(p.half))}
+	for h := range p.half {
+		k.origin[h], k.since[h] = c.records, c.time
+	}
+	for r := range ev.Class {
+		if !use(r) || !(ev.Weight[r] > 0) || ev.Class[r] < 0 || int(ev.Class[r]) >= p.classes {
+			continue
+		}
+		var records float64
+		var time int64
+		if ev.Clock != nil {
+			records = ev.Clock[r]
+		}
+		if ev.Time != nil {
+			time = ev.Time[r]
+		}
+		for h := range p.half {
+			w := min(ev.Weight[r], maxWeight) * k.weight(h, p.half[h], records, time)
+			for _, i := range changed {
+				cell := to[i].find(ev.Columns[p.features[i].index][r])
+				c.t.feat[i].count[(cell*len(p.half)+h)*p.classes+int(ev.Class[r])] += w
+			}
+		}
+	}
+}
+
+// build returns the cells of every feature for the evidence, keeping those of before where they are still adequate.
+func (p *plan) build(ev *model.Evidence, before []axis) []axis {
+	axes := make([]axis, len(p.features))
+	for i := range p.features {
+		f := &p.features[i]
+		v := ev.Columns[f.index]
+		if f.kind == model.Continuous {
+			var old *axis
+			if before != nil {
+				old = &before[i]
+			}
+			switch {
+			case old != nil && p.adequate(old, v, ev.Weight):
+				axes[i] = *old
+			default:
+				axes[i] = cut(v, ev.Weight, p.opt.Cells, f.want != model.Free)
+				if old != nil { // moments stay what they are
+					axes[i].center, axes[i].scale = old.center, old.scale
+				}
+			}
+		} else {
+			axes[i] = axis{scale: 1}
+		}
+		if f.want != model.Free {
+			was := 0
+			if before != nil {
+				was = before[i].rise
+			}
+			axes[i].rise = p.direction(f, &axes[i], v, ev, was)
+		}
+	}
+	return axes
+}
+
+// adequate reports whether no cell but an atom holds more than slack times the weight intended for it.
+func (p *plan) adequate(a *axis, values, weights []float64) bool {
+	mass := make([]float64, a.cells)
+	var total float64
+	for i, v := range values {
+		if c := a.find(v); c != cellMissing {
+			mass[c] += weights[i]
+			total += weights[i]
+		}
+	}
+	for i, c := range a.at {
+		if c != a.gap[i] {
+			mass[c] = 0
+		}
+	}
+	for _, m := range mass {
+		if m > slack*total/float64(p.opt.Cells) {
+			return false
+		}
+	}
+	return true
+}
+
+// direction returns the sign with which the margin must move with a monotone feature. Under Auto that of the covariance
+// of the cell's rank with the positive class, or the one before when there is none.
+func (p *plan) direction(f *feature, a *axis, values []float64, ev *model.Evidence, was int) int {
+	sign := 1
+	if p.margins == 1 && p.schema.Positive == 0 {
+		sign = -1
+	}
+	switch f.want {
+	case model.Up:
+		return sign
+	case model.Down:
+		return -sign
+	}
+	order := a.order(f, nil)
+	rank := map[int]float64{}
+	for i, c := range order {
+		rank[int(c)] = float64(i)
+	}
+	var n, sx, sy, sxy float64
+	for i, v := range values {
+		x, ok := rank[p.cell(f, a, v, math.MaxInt32)]
+		if !ok {
+			continue
+		}
+		w := ev.Weight[i]
+		n, sx = n+w, sx+w*x
+		if int(ev.Class[i]) == p.schema.Positive {
+			sy, sxy = sy+w, sxy+w*x
+		}
+	}
+	switch c := sxy*n - sx*sy; {
+	case c > 0:
+		return sign
+	case c < 0:
+		return -sign
+	case was != 0:
+		return was
+	}
+	return sign
+}

@@ -1,0 +1,261 @@
+package propensity
+
+import (
+	"math"
+
+	"liftstream/model"
+)
+
+// The path of three classes or more: one margin a class, softmax. Log-lifts and base rates have one weight for all
+// classes; cells, the constant and the linear inputs have one a class.
+
+// probFloor keeps the probability of an expert's class inside (0, 1) before its log-odds are taken.
+const probFloor = 1e-6
+
+// scoreN computes inputs and margins of the row whose cells are in s.cells into pending, and the propensities into p.
+func (s *Scorecard) scoreN(row model.Row, inputs, pending, p []float64) {
+	K, H := s.margins, s.horizons
+	x := pending[:s.slots*K]
+	stride := K * len(s.half)
+	at := 0
+	for i := range s.features {
+		dst := x[at : at+H*K]
+		at += H * K
+		c := s.cells[i]
+		if c == noCell {
+			clear(dst)
+			continue
+		}
+		if s.order[i] != nil && s.lifted(i, c, dst) {
+			continue
+		}
+		n := s.cur.feat[i].count[c*stride : c*stride+stride]
+		for h := range H {
+			t := n[h*K : h*K+K]
+			sum := s.opt.Prior * s.clock.now[h]
+			m := sum
+			for _, v := range t {
+				sum += v
+			}
+			for k, v := range t {
+				r := &s.shares[h*K+k]
+				dst[h*K+k] = ln((v + m*r.p) / (sum * r.p))
+			}
+		}
+	}
+	for i := range s.shares[:H*K] {
+		x[at] = s.shares[i].log
+		at++
+	}
+	clear(x[at:])
+	for j, slot := range s.ext {
+		if slot >= 0 && (j+1)*K <= len(inputs) {
+			for k, v := range inputs[j*K : j*K+K] {
+				x[slot*K+k] = safe(v)
+			}
+		}
+	}
+	own := pending[s.slots*K : s.slots*K+1+s.linear]
+	own[0] = 1
+	s.standardise(row, own[1:])
+
+	raw := pending[s.slots*K+len(own):]
+	z := raw[:cards*K]
+	s.marginsN(x, own, z)
+	for k := range cards {
+		s.odds(z[k*K:k*K+K], s.logits)
+		cal := raw[(cards+k)*K : (cards+k+1)*K]
+		var sum float64
+		for c := range cal {
+			cal[c] = sigmoid(s.calibrated(k*K+c, s.logits[c]))
+			sum += cal[c]
+		}
+		for c := range cal {
+			cal[c] = ln(cal[c] / sum)
+		}
+	}
+	raw[experts*K] = s.learnt
+	s.mixedN(pending, p)
+}
+
+// mixedN writes the mixture's propensities of remembered margins: the softmax of the mixed log-probabilities.
+func (s *Scorecard) mixedN(pending, p []float64) {
+	K := s.margins
+	raw := pending[s.slots*K+1+s.linear:]
+	clear(p)
+	for k := range cards {
+		z, cal := raw[k*K:k*K+K], raw[(cards+k)*K:(cards+k+1)*K]
+		for c := range p {
+			p[c] += s.q[2*k]*z[c] + s.q[2*k+1]*cal[c]
+		}
+	}
+	softmax(p)
+}
+
+// softmax turns log-scores into probabilities, none below exp(-maxLogit) of the largest.
+func softmax(v []float64) {
+	top := math.Inf(-1)
+	for _, x := range v {
+		top = max(top, x)
+	}
+	var sum float64
+	for i, x := range v {
+		v[i] = math.Exp(max(x-top, -maxLogit))
+		sum += v[i]
+	}
+	for i := range v {
+		v[i] /= sum
+	}
+}
+
+// odds writes the one-against-the-rest log-odds of the softmax of z.
+func (s *Scorecard) odds(z, dst []float64) {
+	copy(dst, z)
+	softmax(dst)
+	for c, p := range dst {
+		p = min(max(p, probFloor), 1-probFloor)
+		dst[c] = ln(p / (1 - p))
+	}
+}
+
+// marginsN writes the raw scores of each card and class, classes innermost.
+func (s *Scorecard) marginsN(x, own, z []float64) {
+	K := s.margins
+	clear(z)
+	for i := range s.slots {
+		w := &s.cur.in[i].w
+		for c, u := range x[i*K : i*K+K] {
+			z[c] += w[0] * u
+			z[K+c] += w[1] * u
+			z[2*K+c] += w[2] * u
+			z[3*K+c] += w[3] * u
+		}
+	}
+	for j, u := range own {
+		s.addOwn(s.cur.own[j*K:j*K+K], u, z)
+	}
+	for i, c := range s.cells {
+		if c != noCell {
+			s.addOwn(s.cur.feat[i].pair[c*K:c*K+K], 1, z)
+		}
+	}
+}
+
+func (s *Scorecard) addOwn(w []pair, u float64, z []float64) {
+	K := len(w)
+	for c := range w {
+		z[c] += w[c].w[0] * u
+		z[K+c] += w[c].w[1] * u
+		z[2*K+c] += w[c].w[2] * u
+		z[3*K+c] += w[c].w[3] * u
+	}
+}
+
+// learnN learns a record of class y whose inputs and margins are in pending and whose cells are in s.cells.
+func (s *Scorecard) learnN(y int, weight float64, pending []float64) {
+	K, H := s.margins, s.horizons
+	x := pending[:s.slots*K]
+	own := pending[s.slots*K : s.slots*K+1+s.linear]
+	raw := pending[s.slots*K+len(own):]
+	then := raw[:cards*K]
+	var loss [experts]float64
+	s.knot *= s.fade
+	for k := range cards {
+		copy(s.probs, then[k*K:k*K+K])
+		softmax(s.probs)
+		loss[2*k] = ln(s.probs[y])
+		loss[2*k+1] = max(raw[(cards+k)*K+y], -maxLogit)
+		s.odds(then[k*K:k*K+K], s.logits)
+		for c := range K {
+			hit := 0
+			if c == y {
+				hit = 1
+			}
+			s.calibrate(k*K+c, s.logits[c], hit, weight)
+		}
+	}
+	s.tame()
+	s.judge(&loss, weight)
+
+	z := s.xs
+	if raw[experts*K] == s.learnt {
+		copy(z, then)
+	} else {
+		s.marginsN(x, own, z)
+	}
+	for k := range cards {
+		r := z[k*K : k*K+K]
+		softmax(r)
+		r[y]--
+		for c := range r {
+			r[c] *= weight
+		}
+	}
+	r, step := z, s.opt.Step
+	n := len(s.features) * H
+	for i := range s.slots {
+		use := cards
+		if i < n+H {
+			use = s.using[i%H]
+		}
+		v := x[i*K : i*K+K]
+		p := &s.cur.in[i]
+		for k := range use {
+			var d float64
+			for c, u := range v {
+				d += r[k*K+c] * u
+			}
+			p.g[k] += d * d
+			p.w[k] -= step * recipes[k].step * d / math.Sqrt(p.g[k])
+		}
+	}
+	for j, u := range own {
+		if u == 0 {
+			continue
+		}
+		only := noClass
+		if j > 0 && s.order[s.linearOf[j-1]] != nil {
+			only = s.schema.Positive
+		}
+		s.descendOwn(s.cur.own[j*K:j*K+K], u, r, false, only)
+	}
+	for i, c := range s.cells {
+		if c == noCell {
+			continue
+		}
+		only := noClass
+		if s.order[i] != nil {
+			only = s.schema.Positive
+		}
+		s.descendOwn(s.cur.feat[i].pair[c*K:c*K+K], 1, r, true, only)
+		if s.order[i] != nil {
+			s.project(i)
+		}
+	}
+	if s.bound {
+		s.projectLinear()
+	}
+}
+
+// noClass as descendOwn's only stands for all classes.
+const noClass = -1
+
+// descendOwn makes one AdaGrad step of per-class weights, of all classes or of only one.
+func (s *Scorecard) descendOwn(w []pair, u float64, r []float64, cell bool, only int) {
+	K := len(w)
+	for c := range w {
+		if only != noClass && c != only {
+			continue
+		}
+		p := &w[c]
+		for k := range cards {
+			step := s.opt.Step * recipes[k].step
+			if cell {
+				step = s.opt.Step * recipes[k].cellStep
+			}
+			d := r[k*K+c] * u
+			p.g[k] += d * d
+			p.w[k] -= step * d / math.Sqrt(p.g[k])
+		}
+	}
+}

@@ -1,0 +1,172 @@
+package propensity
+
+import "math"
+
+// A margin that must rise (or fall) with a feature is a sum of terms that do: log-lifts isotonic over the cells with
+// weights of at least 0, isotonic cell weights, a linear weight of the right sign, and isotonic calibration. For more
+// than two classes the terms of the other classes are all alike, so that only the positive class moves against them.
+
+// block is a run of cells that the isotonic regression has pooled.
+type block struct {
+	a, b float64 // weights of the positive class and of the rest; or weight and weighted sum
+	n    int
+}
+
+// lifted writes the log-lifts of an ordered cell, its rate pooled with its neighbours' as far as order demands; it
+// reports whether the cell is ordered.
+func (s *Scorecard) lifted(i, cell int, dst []float64) bool {
+	order := s.order[i]
+	at := -1
+	for j, c := range order {
+		if int(c) == cell {
+			at = j
+		}
+	}
+	if at < 0 {
+		return false
+	}
+	pos := s.schema.Positive
+	rise := s.axes[i].rise
+	if s.margins == 1 {
+		pos = 1
+	}
+	C := s.classes
+	count := s.cur.feat[i].count
+	for h := range s.horizons {
+		now := s.clock.now[h]
+		var n, all float64
+		for c, v := range s.cur.class[h*C : h*C+C] {
+			v += rateFloor * now
+			all += v
+			if c == pos {
+				n = v
+			}
+		}
+		rate := n / all
+		m := s.opt.Prior * now
+		s.iso = s.iso[:0]
+		for j := range order {
+			k := j
+			if rise < 0 {
+				k = len(order) - 1 - j
+			}
+			t := count[(int(order[k])*len(s.half)+h)*C:]
+			b := block{a: m * rate, b: m * (1 - rate), n: 1}
+			for c, v := range t[:C] {
+				if c == pos {
+					b.a += v
+				} else {
+					b.b += v
+				}
+			}
+			s.pool(b, func(x, y *block) bool { return x.a*y.b > y.a*x.b })
+		}
+		want := at
+		if rise < 0 {
+			want = len(order) - 1 - at
+		}
+		b := s.blockOf(want)
+		if s.margins == 1 {
+			dst[h] = ln(b.a/b.b) - ln(rate/(1-rate))
+			continue
+		}
+		p := b.a / (b.a + b.b)
+		up, down := ln(p/rate), ln(b.b/(b.a+b.b)/(1-rate))
+		for c := range C {
+			dst[h*C+c] = down
+		}
+		dst[h*C+pos] = up
+	}
+	return true
+}
+
+// pool appends a block to s.iso and merges backwards while above says that the one before lies above the one behind.
+func (s *Scorecard) pool(b block, above func(x, y *block) bool) {
+	for len(s.iso) > 0 && above(&s.iso[len(s.iso)-1], &b) {
+		p := s.iso[len(s.iso)-1]
+		s.iso = s.iso[:len(s.iso)-1]
+		b = block{p.a + b.a, p.b + b.b, p.n + b.n}
+	}
+	s.iso = append(s.iso, b)
+}
+
+func (s *Scorecard) blockOf(at int) block {
+	for _, b := range s.iso {
+		if at < b.n {
+			return b
+		}
+		at -= b.n
+	}
+	return block{a: 1, b: 1}
+}
+
+// project brings the weights of an ordered feature back into order: log-lift weights to 0 or above, cell weights to
+// their isotonic regression weighted by G.
+func (s *Scorecard) project(i int) {
+	H, K := s.horizons, s.margins
+	for h := range H {
+		w := &s.cur.in[i*H+h].w
+		for k := range w {
+			w[k] = max(w[k], 0)
+		}
+	}
+	m, rise := s.positive(i)
+	order, t := s.order[i], s.cur.feat[i].pair
+	for k := range cards {
+		s.iso = s.iso[:0]
+		ok := true
+		for j := range order {
+			p := &t[int(order[j])*K+m]
+			if j > 0 {
+				ok = ok && rise*t[int(order[j-1])*K+m].w[k] <= rise*p.w[k]
+			}
+		}
+		if ok {
+			continue
+		}
+		for j := range order {
+			p := &t[int(order[j])*K+m]
+			s.pool(block{p.g[k], p.g[k] * p.w[k] * rise, 1}, func(x, y *block) bool { return x.b*y.a > y.b*x.a })
+		}
+		j := 0
+		for _, b := range s.iso {
+			for range b.n {
+				t[int(order[j])*K+m].w[k] = rise * b.b / b.a
+				j++
+			}
+		}
+	}
+}
+
+// positive returns the margin of the positive class and the direction in which it must move with feature i.
+func (s *Scorecard) positive(i int) (margin int, rise float64) {
+	if s.margins > 1 {
+		margin = s.schema.Positive
+	}
+	return margin, float64(s.axes[i].rise)
+}
+
+// projectLinear gives the linear weights of ordered features the sign that they may have.
+func (s *Scorecard) projectLinear() {
+	for i := range s.features {
+		if f := &s.features[i]; s.order[i] != nil && f.linear >= 0 {
+			m, rise := s.positive(i)
+			w := &s.cur.own[(1+f.linear)*s.margins+m].w
+			for k := range w {
+				w[k] = rise * max(rise*w[k], 0)
+			}
+		}
+	}
+}
+
+// calibratedIso is the calibrated log-odds at fraction f between knots b and b+1 of table t, m being the weight of the
+// prior, with the knots' log-odds made non-decreasing.
+func (s *Scorecard) calibratedIso(t []float64, b int, f, m float64) float64 {
+	s.iso = s.iso[:0]
+	for j, p := range s.knotP {
+		s.pool(block{t[2*j+1] + m*p, t[2*j] + m*(1-p), 1}, func(x, y *block) bool { return x.a*y.b > y.a*x.b })
+	}
+	lo, hi := s.blockOf(b), s.blockOf(b+1)
+	l, h := math.Log(lo.a/lo.b), math.Log(hi.a/hi.b)
+	return l + f*max(h-l, 0)
+}

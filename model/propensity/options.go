@@ -1,0 +1,235 @@
+package propensity
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"liftstream/model"
+)
+
+// Calibration says how raw log-odds are turned into calibrated ones (SPEC F, "Calibration").
+type Calibration struct {
+	Knots    int     // on the log-odds from -6 to 6, at least 2
+	HalfLife float64 // in labelled records
+	Prior    float64 // pseudo-records of the identity at each knot
+}
+
+// Block announces the inputs of one other component: the named term under which Explain reports them, and the most
+// inputs that it can ever offer. The blocks stand in the order in which their inputs arrive.
+type Block struct {
+	Term   int32
+	Inputs int
+}
+
+// Options are the choices of a scorecard; they mirror the `propensity:` section of the configuration.
+type Options struct {
+	Cells       int              // quantile cells of one continuous feature, atoms apart; default 15
+	HalfLives   []model.HalfLife // memories of the counts; default 20, 200 and 2000 labelled records, and for ever
+	Prior       float64          // pseudo-records of the base rate in a cell; default 5
+	Step        float64          // AdaGrad step of the boldest card, the others follow; default 0.1
+	Linear      bool             // continuous features are inputs themselves as well; default true
+	Calibration Calibration      // default 25 knots, a half-life of 3000, 20 pseudo-records
+	Blocks      []Block          // inputs of other components
+}
+
+// Default returns the options with which the figures of SPEC F were measured.
+func Default() Options {
+	return Options{
+		Cells:       15,
+		HalfLives:   []model.HalfLife{{Records: 20}, {Records: 200}, {Records: 2000}, {}},
+		Prior:       5,
+		Step:        .1,
+		Linear:      true,
+		Calibration: Calibration{Knots: 25, HalfLife: 3000, Prior: 20},
+	}
+}
+
+// cards is the number of scorecards that are mixed; pair and the unrolled loops of the two-class path rely on it.
+const cards = 4
+
+// recipe is one of the mixed scorecards (SPEC F, "A mixture of scorecards"): its starting weight, shared out over the
+// horizons that it uses; its AdaGrad steps as multiples of Options.Step; and how many of the longest horizons it uses,
+// 0 for all. The recipes stand in order of falling use of horizons, so that those that use a horizon are a prefix.
+type recipe struct {
+	start, step, cellStep float64
+	horizons              int
+}
+
+var recipes = [cards]recipe{{.3, 1, 1, 0}, {.15, .2, .2, 0}, {.05, .2, .2, 2}, {.15, .2, .2, 1}}
+
+const (
+	share     = .001  // fixed share of the mixture of experts
+	maxWeight = 1e9   // a record's weight above it counts as this much
+	maxLogit  = 12.   // log-odds are clipped here before they become a probability
+	knotEdge  = 6.    // outermost knots of the calibration
+	rateFloor = 1e-15 // records of each class that never fade from a base rate, so that it stays inside (0, 1)
+	maxTable  = 1 << 15
+	experts   = 2 * cards
+)
+
+// feature is one scored feature of the schema.
+type feature struct {
+	index  int // in Schema.Features
+	kind   model.Kind
+	want   model.Direction
+	fixed  int // levels of a fixed list, 0 when they are learnt
+	linear int // position among the linear inputs, -1 when it is none
+}
+
+// plan is what schema and options fix for ever: the shape of every table but the cells.
+type plan struct {
+	schema   *model.Schema
+	opt      Options
+	features []feature
+	classes  int
+	// margins is the number of scores that a card computes: 1 for two classes (class 1 against class 0), else one a class.
+	margins  int
+	horizons int // those that make inputs, shortest first
+	// half holds the half-lives of the counts: the horizons, and "for ever" at the end when it is not among them.
+	half    []model.HalfLife
+	forever int // index in half
+	linear  int
+	extern  int // external input slots
+	slots   int // shared inputs: features x horizons, horizons, external
+	using   []int
+	levels  int // most levels of a nominal feature that get cells of their own
+	start   []pair
+}
+
+func newPlan(opt Options, s *model.Schema) *plan {
+	d := Default()
+	if opt.Cells < 1 {
+		opt.Cells = d.Cells
+	}
+	if len(opt.HalfLives) == 0 {
+		opt.HalfLives = d.HalfLives
+	}
+	if !(opt.Prior > 0) {
+		opt.Prior = d.Prior
+	}
+	if !(opt.Step > 0) {
+		opt.Step = d.Step
+	}
+	if opt.Calibration.Knots < 2 {
+		opt.Calibration.Knots = d.Calibration.Knots
+	}
+	if !(opt.Calibration.HalfLife > 0) {
+		opt.Calibration.HalfLife = d.Calibration.HalfLife
+	}
+	if !(opt.Calibration.Prior > 0) {
+		opt.Calibration.Prior = d.Calibration.Prior
+	}
+	p := &plan{schema: s, opt: opt, classes: len(s.Classes), margins: len(s.Classes), forever: -1}
+	if p.classes == 2 {
+		p.margins = 1
+	}
+	for i, f := range s.Features {
+		if f.Use != model.UseScore {
+			continue
+		}
+		x := feature{index: i, kind: f.Kind, want: f.Monotone, fixed: len(f.Levels), linear: -1}
+		if f.Kind == model.Nominal || s.Positive < 0 {
+			x.want = model.Free
+		}
+		if f.Kind == model.Continuous && opt.Linear {
+			x.linear = p.linear
+			p.linear++
+		}
+		p.features = append(p.features, x)
+	}
+	p.half = slices.Clone(opt.HalfLives)
+	slices.SortStableFunc(p.half, func(a, b model.HalfLife) int {
+		ka, kb := span(a), span(b)
+		switch {
+		case ka < kb:
+			return -1
+		case ka > kb:
+			return 1
+		}
+		return 0
+	})
+	p.horizons = len(p.half)
+	for i, h := range p.half {
+		if h == (model.HalfLife{}) {
+			p.forever = i
+		}
+	}
+	if p.forever < 0 {
+		p.forever = len(p.half)
+		p.half = append(p.half, model.HalfLife{})
+	}
+	for _, b := range opt.Blocks {
+		p.extern += b.Inputs
+	}
+	p.slots = (len(p.features)+1)*p.horizons + p.extern
+	p.using = make([]int, p.horizons)
+	for h := range p.using {
+		for _, r := range recipes {
+			if r.horizons == 0 || h >= p.horizons-r.horizons {
+				p.using[h]++
+			}
+		}
+	}
+	p.levels = min(model.MaxLevels, max(64, maxTable/p.classes))
+	p.start = make([]pair, p.horizons)
+	for h := range p.start {
+		for k, r := range recipes {
+			n := r.horizons
+			if n == 0 || n > p.horizons {
+				n = p.horizons
+			}
+			if h >= p.horizons-n {
+				p.start[h].w[k] = 1 / float64(n)
+			}
+		}
+	}
+	return p
+}
+
+// span orders half-lives: record counts, then durations, then for ever.
+func span(h model.HalfLife) float64 {
+	switch {
+	case h.Records > 0:
+		return h.Records
+	case h.Duration > 0:
+		return 1e12 + float64(h.Duration)
+	}
+	return math.Inf(1)
+}
+
+// prior returns the pair with which shared slot i starts.
+func (p *plan) prior(i int) pair {
+	v := pair{g: [cards]float64{1, 1, 1, 1}}
+	n := len(p.features) * p.horizons
+	switch {
+	case i < n:
+		v.w = p.start[i%p.horizons].w
+		for k, r := range recipes {
+			v.w[k] *= r.start
+		}
+	case i < n+p.horizons:
+		v.w = p.start[i-n].w
+	}
+	return v
+}
+
+var fresh = pair{g: [cards]float64{1, 1, 1, 1}}
+
+// pending is the length of what Score remembers of a record: the inputs, the raw margins and the calibrated ones of
+// each card, and the number of records that had been learnt.
+func (p *plan) pending() int {
+	return p.slots*p.margins + 1 + p.linear + experts*p.margins + 1
+}
+
+func (p *plan) check(s *model.Schema) error {
+	if len(s.Classes) != p.classes || len(s.Features) != len(p.schema.Features) {
+		return fmt.Errorf("evidence of %d features and %d classes, the scorecard has %d and %d",
+			len(s.Features), len(s.Classes), len(p.schema.Features), p.classes)
+	}
+	return nil
+}
+
+// pair holds a weight of each card and its AdaGrad sum of squared gradients. In shares w holds the product of both, so
+// that shares add up.
+type pair struct{ w, g [cards]float64 }

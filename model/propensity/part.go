@@ -1,0 +1,466 @@
+package propensity
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"liftstream/model"
+	"liftstream/model/wire"
+)
+
+// part is a scorecard's part of a Model: the structure, and what each partition has learnt under it by itself.
+type part struct {
+	axes   []axis
+	shares []contribution // by ascending partition
+}
+
+// contribution is one partition's own: counts as a record learnt next would find them (its weight is 1), weights as
+// pairs (G w, G) without the prior.
+type contribution struct {
+	partition int32
+	records   float64
+	time      int64
+	timed     bool
+	t         *tables
+	mix       []float64
+}
+
+func (p *plan) appendPart(b []byte, m *part) []byte {
+	b = wire.AppendUvarint(b, partFormat)
+	b = p.appendShape(b)
+	b = p.appendAxes(b, m.axes)
+	b = wire.AppendUvarint(b, uint64(len(m.shares)))
+	for i := range m.shares {
+		c := &m.shares[i]
+		b = wire.AppendVarint(b, int64(c.partition))
+		b = wire.AppendFloat(b, c.records)
+		b = wire.AppendVarint(b, c.time)
+		b = wire.AppendBool(b, c.timed)
+		b = p.appendTables(b, c.t)
+		b = wire.AppendFloats(b, c.mix)
+	}
+	return b
+}
+
+func (p *plan) readPart(b []byte) (*part, error) {
+	r := wire.NewReader(b)
+	if v := r.Uvarint(); r.Err() == nil && v != partFormat {
+		return nil, fmt.Errorf("decoding scorecard: format %d, this build reads %d", v, partFormat)
+	}
+	p.readShape(r)
+	m := &part{axes: p.readAxes(r)}
+	for n := r.Uvarint(); n > 0 && r.Err() == nil; n-- {
+		c := contribution{partition: int32(r.Varint()), records: r.Float(), time: r.Varint(), timed: r.Bool()}
+		c.t = p.readTables(r, m.axes)
+		c.mix = make([]float64, experts)
+		readFinite(r, c.mix)
+		if k := len(m.shares); k > 0 && m.shares[k-1].partition >= c.partition {
+			r.Fail(fmt.Errorf("partitions out of order"))
+		}
+		if !(math.Abs(c.records) < 1<<53) {
+			r.Fail(errNumber)
+		}
+		for f := range m.axes {
+			if n := m.axes[f].cells; r.Err() == nil && n > 0 && p.cellCount(&c.t.feat[f]) != n {
+				r.Fail(fmt.Errorf("feature %d: cells do not fit", f))
+			}
+		}
+		m.shares = append(m.shares, c)
+	}
+	if err := r.Done(); err != nil {
+		return nil, fmt.Errorf("decoding scorecard: %w", err)
+	}
+	return m, nil
+}
+
+// share returns what this partition has learnt by itself.
+func (s *Scorecard) share(partition int32) contribution {
+	c := contribution{partition: partition, records: s.clock.records, time: s.clock.time, timed: s.clock.timed,
+		t: s.cur.clone(), mix: slices.Clone(s.mix)}
+	t, p := c.t, s.plan
+	away := s.away
+	if away == nil {
+		away = p.newTables()
+	}
+	counts := func(own, of []float64) {
+		n := len(p.half) * p.classes
+		for i := range own {
+			if i < len(of) {
+				own[i] -= of[i]
+			}
+			own[i] = max(own[i], 0) / s.clock.now[i%n/p.classes]
+		}
+	}
+	counts(t.class, away.class)
+	for k := p.forever * p.classes; k < (p.forever+1)*p.classes; k++ {
+		t.class[k] = max(t.class[k]-1, 0) // the prior record
+	}
+	for f := range t.feat {
+		counts(t.feat[f].count, away.feat[f].count)
+		for i := range t.feat[f].pair {
+			takeOut(&t.feat[f].pair[i], fresh, away.feat[f].pair, i)
+		}
+	}
+	for i := range t.in {
+		takeOut(&t.in[i], p.prior(i), away.in, i)
+	}
+	for i := range t.own {
+		takeOut(&t.own[i], fresh, away.own, i)
+	}
+	for i := range t.knot {
+		t.knot[i] = max(t.knot[i]-away.knot[i], 0) / s.knot
+	}
+	for i := range t.mom {
+		t.mom[i] -= away.mom[i]
+	}
+	return c
+}
+
+// takeOut turns a live pair into the partition's own share of it.
+func takeOut(v *pair, prior pair, away []pair, i int) {
+	for k := range cards {
+		g, w := v.g[k]-prior.g[k], v.g[k]*v.w[k]-prior.g[k]*prior.w[k]
+		if i < len(away) {
+			g, w = g-away[i].g[k], w-away[i].w[k]
+		}
+		if g <= 0 {
+			g, w = 0, 0
+		}
+		v.g[k], v.w[k] = g, w
+	}
+}
+
+// putIn adds a share to a live pair. An empty share changes no bit.
+func putIn(v, of *pair) {
+	for k := range cards {
+		if of.g[k] == 0 && of.w[k] == 0 {
+			continue
+		}
+		g := max(v.g[k]+of.g[k], 1)
+		v.w[k] = (v.g[k]*v.w[k] + of.w[k]) / g
+		v.g[k] = g
+	}
+}
+
+// recode moves the cells of levels to where the new codes want them.
+func (s *Scorecard) recode(rc model.Recode) {
+	if rc.Identity() {
+		return
+	}
+	all := []*tables{s.cur}
+	if s.away != nil {
+		all = append(all, s.away)
+	}
+	s.learnt++
+	for i := range s.features {
+		f := &s.features[i]
+		if f.kind == model.Continuous || f.index >= len(rc) || rc[f.index] == nil {
+			continue
+		}
+		for n, t := range all {
+			with := fresh
+			if n > 0 {
+				with = pair{}
+			}
+			t.feat[i] = s.recodeCells(f, &t.feat[i], rc, with)
+		}
+	}
+}
+
+func (p *plan) recodeCells(f *feature, t *cellTable, rc model.Recode, with pair) cellTable {
+	var n cellTable
+	K, C := p.margins, len(p.half)*p.classes
+	old := p.cellCount(t)
+	p.resize(&n, min(old, cellLevels), with)
+	for c := range old {
+		to := c
+		if c >= cellLevels {
+			to = p.level(f, rc.Value(f.index, float64(c-cellLevels)))
+		}
+		p.resize(&n, to+1, with)
+		if c >= cellLevels && to == cellOther { // no cell of its own any more
+			addFloats(n.count[to*C:to*C+C], t.count[c*C:c*C+C], 1)
+			continue
+		}
+		copy(n.count[to*C:to*C+C], t.count[c*C:c*C+C])
+		copy(n.pair[to*K:to*K+K], t.pair[c*K:c*K+K])
+	}
+	p.resize(&n, old, with)
+	return n
+}
+
+// convert moves the sums of a linear input from the units of one axis to those of another.
+func convert(m []float64, from, to *axis) {
+	if from.center == to.center && from.scale == to.scale {
+		return
+	}
+	a := from.scale / to.scale
+	b := (from.center - to.center) / to.scale
+	m[2] = a*a*m[2] + 2*a*b*m[1] + b*b*m[0]
+	m[1] = a*m[1] + b*m[0]
+	for i := range m {
+		if !finite(m[i]) {
+			clear(m)
+		}
+	}
+}
+
+// inherit fills the pairs of the cells of axis to with those of the cells of axis from that hold the same values.
+func (p *plan) inherit(dst, src []pair, from, to *axis) {
+	K := p.margins
+	done := make([]bool, to.cells)
+	take := func(c int32, v float64) {
+		if !done[c] {
+			done[c] = true
+			old := from.find(v)
+			copy(dst[int(c)*K:(int(c)+1)*K], src[old*K:(old+1)*K])
+		}
+	}
+	copy(dst[:K], src[:K]) // missing
+	for i, e := range to.edges {
+		if to.at[i] != to.gap[i] {
+			take(to.at[i], e)
+		}
+	}
+	for i, c := range to.gap {
+		var v float64
+		switch {
+		case len(to.edges) == 0:
+			v = to.center
+		case i == 0:
+			v = to.edges[0]
+			if to.at[0] != c {
+				v = math.Nextafter(v, math.Inf(-1))
+			}
+		case i == len(to.edges):
+			v = math.Nextafter(to.edges[i-1], math.Inf(1))
+		default:
+			v = to.edges[i-1]/2 + to.edges[i]/2
+		}
+		if finite(v) {
+			take(c, v)
+		}
+	}
+}
+
+// Rebase moves the scorecard to the structure of a Model. Features whose cells did not change keep what they have; the
+// rest starts from the Model's share of this partition and learns on. What other partitions have learnt since the last
+// Rebase is added. With one partition and the same structure nothing changes, bit for bit.
+func (s *Scorecard) Rebase(rb *model.Rebase) error {
+	m, err := s.readPart(rb.Part)
+	if err != nil {
+		return fmt.Errorf("rebasing: %w", err)
+	}
+	s.recode(rb.Recode)
+	var self *contribution
+	var others *tables
+	var mix []float64
+	ones := make([]float64, len(s.half))
+	for h := range ones {
+		ones[h] = 1
+	}
+	n := 0.
+	for i := range m.shares {
+		c := &m.shares[i]
+		if c.partition == rb.Self {
+			self = c
+			continue
+		}
+		if others == nil {
+			others, mix = s.newTables(), make([]float64, experts)
+		}
+		s.add(others, c.t, ones, 1)
+		addFloats(mix, c.mix, 1)
+		n++
+	}
+	for e := range mix {
+		mix[e] /= n
+	}
+	begins, had := s.axes == nil, s.away != nil
+	var changed []int
+	if begins {
+		s.begin(m, self, others, rb)
+	} else {
+		changed = s.move(m, self, others)
+	}
+	s.mixAway = mix
+	if begins || len(changed) > 0 || others != nil || had {
+		s.learnt++
+	}
+	s.derive()
+	for i := range s.order {
+		if s.order[i] != nil {
+			s.project(i)
+		}
+	}
+	if s.bound {
+		s.projectLinear()
+	}
+	if rb.Since != nil {
+		for ex := range rb.Since {
+			if begins {
+				s.LearnScored(ex, nil, nil)
+			} else {
+				s.relearn(changed, ex)
+			}
+		}
+	}
+	if rb.Clock > s.clock.records {
+		s.clock.advance(s.half, rb.Clock, 0, false, s.rescale)
+	}
+	s.refresh()
+	return nil
+}
+
+// begin takes over the structure, this partition's share and the others'.
+func (s *Scorecard) begin(m *part, self *contribution, others *tables, rb *model.Rebase) {
+	s.axes = m.axes
+	s.clock = newClock(len(s.half))
+	s.clock.records = rb.Clock
+	s.cur = s.prior0()
+	s.furnish(s.cur, s.axes)
+	if self != nil {
+		s.clock.records, s.clock.time, s.clock.timed = self.records, self.time, self.timed
+		s.mix = slices.Clone(self.mix)
+		clear(s.cur.class[:s.forever*s.classes])
+		clear(s.cur.class[(s.forever+1)*s.classes:])
+		s.join(s.cur, self.t, s.clock.now)
+	}
+	for h := range s.half {
+		s.clock.origin[h], s.clock.since[h] = s.clock.records, s.clock.time
+	}
+	s.knot = 1
+	s.away = others
+	if others != nil {
+		s.join(s.cur, others, s.clock.now)
+	}
+}
+
+// join adds a share to live tables.
+func (p *plan) join(dst, src *tables, now []float64) {
+	p.addCounts(dst.class, src.class, now)
+	for f := range src.feat {
+		p.joinCells(&dst.feat[f], &src.feat[f], now)
+	}
+	joinPairs(dst.in, src.in)
+	joinPairs(dst.own, src.own)
+	addFloats(dst.knot, src.knot, 1)
+	addFloats(dst.mom, src.mom, 1)
+}
+
+func (p *plan) joinCells(dst, src *cellTable, now []float64) {
+	p.resize(dst, p.cellCount(src), fresh)
+	p.addCounts(dst.count, src.count, now)
+	joinPairs(dst.pair, src.pair)
+}
+
+func joinPairs(dst, src []pair) {
+	for i := range src {
+		putIn(&dst[i], &src[i])
+	}
+}
+
+// move takes over a structure and exchanges what the others had contributed for what they contribute now. It returns
+// the features whose cells changed.
+func (s *Scorecard) move(m *part, self *contribution, others *tables) (changed []int) {
+	p := s.plan
+	was := s.axes
+	s.axes = m.axes
+	for i := range s.features {
+		if f := &s.features[i]; f.linear >= 0 {
+			j := 3 * f.linear
+			convert(s.cur.mom[j:j+3], &was[i], &s.axes[i])
+			if s.away != nil {
+				convert(s.away.mom[j:j+3], &was[i], &s.axes[i])
+			}
+		}
+		if was[i].same(&s.axes[i]) {
+			continue
+		}
+		changed = append(changed, i)
+		var t cellTable
+		p.resize(&t, s.axes[i].cells, fresh)
+		if self != nil {
+			then := make([]float64, len(s.half))
+			for h := range then {
+				then[h] = s.clock.weight(h, s.half[h], self.records, self.time)
+			}
+			p.joinCells(&t, &self.t.feat[i], then)
+		}
+		s.cur.feat[i] = t
+		if s.away != nil {
+			s.away.feat[i] = cellTable{}
+		}
+	}
+	if others == nil && s.away == nil {
+		return changed
+	}
+	add, old := p.newTables(), s.away
+	if others != nil {
+		p.add(add, others, s.clock.now, s.knot)
+	}
+	if old == nil {
+		old = p.newTables()
+	}
+	exchange(s.cur.class, add.class, old.class)
+	for k := p.forever * p.classes; k < (p.forever+1)*p.classes; k++ {
+		s.cur.class[k] = max(s.cur.class[k], 1)
+	}
+	for i := range s.features {
+		c, a, o := &s.cur.feat[i], &add.feat[i], &old.feat[i]
+		n := max(p.cellCount(c), p.cellCount(a), p.cellCount(o))
+		p.resize(c, n, fresh)
+		p.resize(a, n, pair{})
+		p.resize(o, n, pair{})
+		exchange(c.count, a.count, o.count)
+		exchangePairs(c.pair, a.pair, o.pair)
+	}
+	exchangePairs(s.cur.in, add.in, old.in)
+	exchangePairs(s.cur.own, add.own, old.own)
+	exchange(s.cur.knot, add.knot, old.knot)
+	for j := range s.cur.mom {
+		s.cur.mom[j] += add.mom[j] - old.mom[j]
+	}
+	for j := 0; j < len(s.cur.mom); j += 3 {
+		if s.cur.mom[j] < 0 || s.cur.mom[j+2] < 0 {
+			clear(s.cur.mom[j : j+3])
+		}
+	}
+	s.away = nil
+	if others != nil {
+		s.away = add
+	}
+	return changed
+}
+
+func exchange(cur, add, old []float64) {
+	for i := range cur {
+		cur[i] = max(cur[i]+(add[i]-old[i]), 0)
+	}
+}
+
+func exchangePairs(cur, add, old []pair) {
+	for i := range cur {
+		d := add[i]
+		for k := range cards {
+			d.w[k] -= old[i].w[k]
+			d.g[k] -= old[i].g[k]
+		}
+		putIn(&cur[i], &d)
+	}
+}
+
+// relearn adds a record to the counts of the features whose cells changed.
+func (s *Scorecard) relearn(changed []int, ex *model.Example) {
+	if len(changed) == 0 || !(ex.Weight > 0) || ex.Class < 0 || int(ex.Class) >= s.classes {
+		return
+	}
+	w := min(ex.Weight, maxWeight)
+	for h := range s.wt {
+		s.wt[h] = w * s.clock.weight(h, s.half[h], ex.Clock, ex.Time)
+	}
+	for _, i := range changed {
+		s.addCell(i, s.axes[i].find(ex.Row[s.features[i].index]), int(ex.Class), false)
+	}
+}

@@ -1,0 +1,390 @@
+// Package propensity joins the live log-lifts of all features, and the inputs of other components, into calibrated
+// propensities (SPEC F): a few scorecards over the same inputs, each before and after online calibration, mixed in
+// log-odds. All of it learns record by record, and every score is a sum of contributions.
+package propensity
+
+import (
+	"math"
+
+	"liftstream/model"
+)
+
+// Scorecard is the live state of one partition. It is used from one goroutine.
+type Scorecard struct {
+	*plan
+	axes  []axis    // nil before the first Rebase
+	order [][]int32 // cells along each feature whose margin must rise or fall, nil for the others
+	bound bool      // some feature has an order
+	// cur is what scores are made of. away is what other partitions contributed to it at the last Rebase, pairs as in
+	// shares and counts on the scale of cur; nil when they contributed nothing.
+	cur, away *tables
+	clock     clock
+	knot      float64 // weight of the last record in the calibration counts
+	mix       []float64
+	mixAway   []float64 // the other partitions' opinion of the experts, nil when there is none
+	learnt    float64   // number of records learnt: tells whether remembered margins are still exact
+
+	// What follows is derived from the above.
+	q        [experts]float64 // share of each expert, raw and calibrated in turn
+	rates    []rate
+	ext      []int // shared slot of each external input
+	tmp      []float64
+	cells    []int
+	xs       []float64
+	probs    []float64
+	prob     []float64
+	dirs     []float64
+	logits   []float64
+	shares   []classRate
+	linearOf []int // feature of each linear input
+	wt       []float64
+	iso      []block
+	knotZ    []float64
+	knotP    []float64 // sigmoid of knotZ times the prior
+	fade     float64
+}
+
+// rate is what the log-lifts of one horizon need of the class counts, two classes.
+type rate struct {
+	a, b  float64 // pseudo-records of class 1 and of class 0
+	odds  float64 // inverse base odds
+	logit float64 // base log-odds
+}
+
+// classRate is the base rate of a class over one horizon, and its logarithm.
+type classRate struct{ p, log float64 }
+
+var _ model.Scorecard = (*Scorecard)(nil)
+
+func newScorecard(p *plan) *Scorecard {
+	s := &Scorecard{plan: p, clock: newClock(len(p.half)), knot: 1, mix: make([]float64, experts)}
+	s.cur = p.prior0()
+	s.derive()
+	return s
+}
+
+// prior0 returns the tables before any record.
+func (p *plan) prior0() *tables {
+	t := p.newTables()
+	for i := range t.class {
+		t.class[i] = 1
+	}
+	for i := range t.in {
+		t.in[i] = p.prior(i)
+	}
+	for i := range t.own {
+		t.own[i] = fresh
+	}
+	return t
+}
+
+// derive recomputes everything that follows from the state.
+func (s *Scorecard) derive() {
+	p := s.plan
+	s.rates = make([]rate, p.horizons)
+	s.tmp = make([]float64, p.pending())
+	s.cells = make([]int, len(p.features))
+	s.xs = make([]float64, p.margins*cards)
+	s.probs, s.prob = make([]float64, p.classes), make([]float64, p.classes)
+	s.dirs, s.logits = make([]float64, p.classes), make([]float64, p.classes)
+	s.shares = make([]classRate, p.horizons*p.classes)
+	s.linearOf = s.linearOf[:0]
+	for i := range p.features {
+		if p.features[i].linear >= 0 {
+			s.linearOf = append(s.linearOf, i)
+		}
+	}
+	s.wt = make([]float64, len(p.half))
+	k := p.opt.Calibration.Knots
+	s.knotZ, s.knotP = make([]float64, k), make([]float64, k)
+	for i := range s.knotZ {
+		s.knotZ[i] = -knotEdge + 2*knotEdge*float64(i)/float64(k-1)
+		s.knotP[i] = sigmoid(s.knotZ[i])
+	}
+	s.fade = math.Exp2(1 / p.opt.Calibration.HalfLife)
+	s.order, s.bound = make([][]int32, len(p.features)), false
+	for f := range s.axes {
+		if s.axes[f].rise != 0 {
+			s.order[f], s.bound = s.axes[f].order(&p.features[f], nil), true
+		}
+	}
+	if s.ext == nil {
+		counts := make([]int, len(p.opt.Blocks))
+		for i, b := range p.opt.Blocks {
+			counts[i] = b.Inputs
+		}
+		s.SetBlocks(counts)
+	}
+	s.remix()
+	s.refresh()
+}
+
+// SetBlocks says how many inputs each of the Options.Blocks offers at present, in their order; more than a block
+// announced are ignored. Without this call every block offers as many as it announced. An input keeps its weight by
+// its position in its block.
+func (s *Scorecard) SetBlocks(counts []int) {
+	s.ext = s.ext[:0]
+	at := s.slots - s.extern
+	for i, b := range s.opt.Blocks {
+		for j := range counts[i] {
+			if j < b.Inputs {
+				s.ext = append(s.ext, at+j)
+			} else {
+				s.ext = append(s.ext, -1)
+			}
+		}
+		at += b.Inputs
+	}
+}
+
+// remix recomputes the shares of the experts.
+func (s *Scorecard) remix() {
+	var l [experts]float64
+	top := math.Inf(-1)
+	for e := range l {
+		l[e] = s.mix[e]
+		if s.mixAway != nil {
+			l[e] += s.mixAway[e]
+		}
+		top = max(top, l[e])
+	}
+	var sum float64
+	for e := range l {
+		s.q[e] = math.Exp(l[e] - top)
+		sum += s.q[e]
+	}
+	for e := range l {
+		s.q[e] /= sum
+	}
+}
+
+// refresh recomputes what scores need of the class counts and the clock.
+func (s *Scorecard) refresh() {
+	if s.margins != 1 {
+		C := s.classes
+		for h := range s.rates {
+			var sum float64
+			t, r := s.cur.class[h*C:h*C+C], s.shares[h*C:h*C+C]
+			for c, v := range t {
+				r[c].p = v + rateFloor*s.clock.now[h]
+				sum += r[c].p
+			}
+			for c := range r {
+				r[c].p /= sum
+				r[c].log = ln(r[c].p)
+			}
+		}
+		return
+	}
+	for h := range s.rates {
+		now := s.clock.now[h]
+		n0, n1 := s.cur.class[2*h]+rateFloor*now, s.cur.class[2*h+1]+rateFloor*now
+		p := n1 / (n0 + n1)
+		m := s.opt.Prior * now
+		s.rates[h] = rate{a: m * p, b: m * (1 - p), odds: n0 / n1, logit: ln(n1 / n0)}
+	}
+}
+
+// BaseRate is the never-forgetting rate of the class, with one pseudo-record of each class.
+func (s *Scorecard) BaseRate(class int32) float64 {
+	n := s.cur.class[s.forever*s.classes : (s.forever+1)*s.classes]
+	var sum float64
+	for _, x := range n {
+		sum += x
+	}
+	return n[class] / sum
+}
+
+// Observe does nothing: the scorecard learns from labelled records only.
+func (s *Scorecard) Observe(model.Row) {}
+
+// InputCount is 0: the scorecard consumes inputs, it offers none.
+func (s *Scorecard) InputCount() int { return 0 }
+
+// Inputs writes nothing.
+func (s *Scorecard) Inputs(model.Row, []float64) {}
+
+// PendingLen is the length of what Score remembers. It does not depend on the structure, and what was remembered stays
+// meaningful after a Rebase.
+func (s *Scorecard) PendingLen() int { return s.pending() }
+
+// Score writes the calibrated propensities; without a structure these are the base rates.
+func (s *Scorecard) Score(row model.Row, inputs, pending, p []float64) {
+	if len(pending) != len(s.tmp) {
+		pending = s.tmp
+	}
+	if s.axes == nil {
+		clear(pending)
+		for c := range p {
+			p[c] = s.BaseRate(int32(c))
+		}
+		return
+	}
+	s.locate(row)
+	if s.margins == 1 {
+		z := s.score2(row, inputs, pending)
+		p[1] = sigmoid(z)
+		p[0] = 1 - p[1]
+		return
+	}
+	s.scoreN(row, inputs, pending, p)
+}
+
+// locate writes the cells of a row into s.cells.
+func (s *Scorecard) locate(row model.Row) {
+	for i := range s.features {
+		f := &s.features[i]
+		s.cells[i] = s.cell(f, &s.axes[i], row[f.index], s.cellCount(&s.cur.feat[i]))
+	}
+}
+
+// LearnScored learns a labelled record: mixture, calibration, weights, then moments and counts. Records of weight 0
+// change nothing. Without a structure only the class counts learn.
+func (s *Scorecard) LearnScored(ex *model.Example, inputs, pending []float64) {
+	if !(ex.Weight > 0) || ex.Class < 0 || int(ex.Class) >= s.classes {
+		return
+	}
+	if s.axes != nil {
+		s.locate(ex.Row)
+		if len(pending) != len(s.tmp) || pending[s.slots*s.margins] != 1 {
+			pending = s.tmp
+			if s.margins == 1 {
+				s.score2(ex.Row, inputs, pending)
+			} else {
+				s.scoreN(ex.Row, inputs, pending, s.prob)
+			}
+		}
+		s.grow(ex.Row)
+		w := min(ex.Weight, maxWeight)
+		if s.margins == 1 {
+			s.learn2(int(ex.Class), w, pending)
+		} else {
+			s.learnN(int(ex.Class), w, pending)
+		}
+		s.learnt++
+	}
+	s.count(ex)
+}
+
+// Learn adds a labelled record to the counts and moments only: the second half of a correction, whose first is
+// Retract. Weights are a path of gradient steps that cannot be taken back.
+func (s *Scorecard) Learn(ex *model.Example) {
+	if !(ex.Weight > 0) || ex.Class < 0 || int(ex.Class) >= s.classes {
+		return
+	}
+	if s.axes != nil {
+		s.locate(ex.Row)
+		s.grow(ex.Row)
+		s.learnt++
+	}
+	s.count(ex)
+}
+
+// Retract takes a labelled record out of the counts and moments.
+func (s *Scorecard) Retract(ex *model.Example) {
+	if !(ex.Weight > 0) || ex.Class < 0 || int(ex.Class) >= s.classes {
+		return
+	}
+	if s.axes != nil {
+		s.locate(ex.Row)
+		s.learnt++
+	}
+	if s.clock.records == ex.Clock+1 {
+		s.clock.records = ex.Clock
+		s.clock.advance(s.half, ex.Clock, ex.Time, false, nil)
+	}
+	s.addCounts(ex, -1)
+	s.refresh()
+}
+
+// grow gives a cell to each level of the row for which s.cells has none.
+func (s *Scorecard) grow(row model.Row) {
+	for i := range s.features {
+		f := &s.features[i]
+		if f.kind == model.Continuous {
+			continue
+		}
+		if s.cells[i] == noCell {
+			s.cells[i] = s.level(f, row[f.index])
+			s.resize(&s.cur.feat[i], s.cells[i]+1, fresh)
+		}
+	}
+}
+
+// count adds a record to the counts of its cells (s.cells) and moves the clock behind it.
+func (s *Scorecard) count(ex *model.Example) {
+	if ex.Clock > s.clock.records || ex.Time > s.clock.time {
+		s.clock.advance(s.half, ex.Clock, ex.Time, true, s.rescale)
+	}
+	s.addCounts(ex, 1)
+	s.clock.advance(s.half, ex.Clock+1, ex.Time, true, s.rescale)
+	s.refresh()
+}
+
+func (s *Scorecard) rescale(h int, v float64) {
+	s.plan.scale(s.cur, h, v)
+	if s.away != nil {
+		s.plan.scale(s.away, h, v)
+	}
+}
+
+func (s *Scorecard) addCounts(ex *model.Example, sign float64) {
+	w := sign * min(ex.Weight, maxWeight)
+	y, n := int(ex.Class), s.classes
+	for h := range s.wt {
+		s.wt[h] = w * s.clock.weight(h, s.half[h], ex.Clock, ex.Time)
+		s.cur.class[h*n+y] += s.wt[h]
+	}
+	if sign < 0 {
+		floor(s.cur.class)
+	}
+	if s.axes == nil {
+		return
+	}
+	for i := range s.features {
+		s.addCell(i, s.cells[i], y, sign < 0)
+		f := &s.features[i]
+		if v := ex.Row[f.index]; f.linear >= 0 && finite(v) {
+			u := s.axes[i].unit(v)
+			m := s.cur.mom[3*f.linear : 3*f.linear+3]
+			m[0] += w
+			m[1] += w * u
+			m[2] += w * u * u
+			if m[0] < 0 {
+				clear(m)
+			}
+		}
+	}
+}
+
+// addCell adds the weights s.wt to a cell.
+func (s *Scorecard) addCell(i, cell, y int, clamp bool) {
+	if cell == noCell {
+		return
+	}
+	n := len(s.wt) * s.classes
+	t := s.cur.feat[i].count[cell*n : (cell+1)*n]
+	for h, w := range s.wt {
+		t[h*s.classes+y] += w
+	}
+	if clamp {
+		floor(t)
+	}
+}
+
+func floor(v []float64) {
+	for i := range v {
+		v[i] = max(v[i], 0)
+	}
+}
+
+// furnish gives every feature the cells that its axis has from the start.
+func (p *plan) furnish(t *tables, axes []axis) {
+	for i := range p.features {
+		n := axes[i].cells
+		if p.features[i].kind != model.Continuous {
+			n = cellLevels + min(p.features[i].fixed, p.levels)
+		}
+		p.resize(&t.feat[i], n, fresh)
+	}
+}

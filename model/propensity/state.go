@@ -1,0 +1,153 @@
+package propensity
+
+import (
+	"fmt"
+
+	"liftstream/model"
+	"liftstream/model/wire"
+)
+
+// stateFormat and partFormat are the versions of the binary forms; FORMAT.md describes them.
+const (
+	stateFormat = 1
+	partFormat  = 1
+)
+
+// AppendState appends the state in the form that FORMAT.md describes.
+func (s *Scorecard) AppendState(b []byte) []byte {
+	b = wire.AppendUvarint(b, stateFormat)
+	b = s.appendShape(b)
+	b = wire.AppendBool(b, s.axes != nil)
+	if s.axes != nil {
+		b = s.appendAxes(b, s.axes)
+	}
+	b = s.clock.append(b)
+	b = s.appendTables(b, s.cur)
+	b = wire.AppendBool(b, s.away != nil)
+	if s.away != nil {
+		b = s.appendTables(b, s.away)
+	}
+	b = wire.AppendFloat(b, s.knot)
+	b = wire.AppendFloats(b, s.mix)
+	b = wire.AppendBool(b, s.mixAway != nil)
+	if s.mixAway != nil {
+		b = wire.AppendFloats(b, s.mixAway)
+	}
+	return wire.AppendFloat(b, s.learnt)
+}
+
+// LoadState replaces the state by what AppendState wrote under the same schema and options.
+func (s *Scorecard) LoadState(b []byte) error {
+	r := wire.NewReader(b)
+	n := &Scorecard{plan: s.plan, ext: s.ext}
+	if v := r.Uvarint(); r.Err() == nil && v != stateFormat {
+		return fmt.Errorf("decoding scorecard: format %d, this build reads %d", v, stateFormat)
+	}
+	s.readShape(r)
+	if r.Bool() {
+		n.axes = s.readAxes(r)
+	}
+	axes := n.axes
+	if axes == nil {
+		axes = make([]axis, len(s.features))
+	}
+	n.clock = readClock(r, len(s.half))
+	if r.Err() == nil {
+		n.cur = s.readTables(r, axes)
+	}
+	if r.Bool() && r.Err() == nil {
+		n.away = s.readTables(r, axes)
+	}
+	n.knot = r.Float()
+	n.mix = make([]float64, experts)
+	readFinite(r, n.mix)
+	if r.Bool() {
+		n.mixAway = make([]float64, experts)
+		readFinite(r, n.mixAway)
+	}
+	n.learnt = r.Float()
+	if !(n.knot >= 1 && n.knot <= 1<<(maxGrowth+1)) || !finite(n.learnt) {
+		r.Fail(errNumber)
+	}
+	if r.Err() == nil {
+		s.checkLive(r, n)
+	}
+	if err := r.Done(); err != nil {
+		return fmt.Errorf("decoding scorecard: %w", err)
+	}
+	n.derive()
+	*s = *n
+	return nil
+}
+
+// checkLive refuses live tables with which a record could not be scored.
+func (p *plan) checkLive(r *wire.Reader, n *Scorecard) {
+	all := [][]pair{n.cur.in, n.cur.own}
+	for f := range n.cur.feat {
+		all = append(all, n.cur.feat[f].pair)
+		have := p.cellCount(&n.cur.feat[f])
+		switch {
+		case n.axes == nil && have > 0:
+			r.Fail(fmt.Errorf("cells without a structure"))
+		case n.axes != nil && n.axes[f].cells > 0 && have != n.axes[f].cells,
+			n.axes != nil && n.axes[f].cells == 0 && have < cellLevels+min(p.features[f].fixed, p.levels):
+			r.Fail(fmt.Errorf("feature %d has %d cells", p.features[f].index, have))
+		}
+		if n.away != nil && p.cellCount(&n.away.feat[f]) > have {
+			r.Fail(fmt.Errorf("feature %d has cells of others only", p.features[f].index))
+		}
+	}
+	for _, t := range all {
+		for i := range t {
+			for k := range cards {
+				if !(t[i].g[k] > 0) {
+					r.Fail(errNumber)
+				}
+			}
+		}
+	}
+	for _, v := range n.cur.class[p.forever*p.classes : (p.forever+1)*p.classes] {
+		if !(v > 0) {
+			r.Fail(errNumber)
+		}
+	}
+}
+
+// appendShape appends what both sides must agree on.
+func (p *plan) appendShape(b []byte) []byte {
+	for _, v := range p.shape() {
+		b = wire.AppendUvarint(b, uint64(v))
+	}
+	return b
+}
+
+func (p *plan) shape() []int {
+	return []int{cards, p.classes, len(p.features), len(p.half), p.horizons, p.linear, p.extern, p.opt.Calibration.Knots, p.levels}
+}
+
+func (p *plan) readShape(r *wire.Reader) {
+	for i, want := range p.shape() {
+		if got := r.Uvarint(); r.Err() == nil && got != uint64(want) {
+			r.Fail(fmt.Errorf("made under other options: %d where %d should be (number %d)", got, want, i))
+		}
+	}
+}
+
+func (p *plan) appendAxes(b []byte, axes []axis) []byte {
+	for i := range axes {
+		b = axes[i].append(b)
+	}
+	return b
+}
+
+func (p *plan) readAxes(r *wire.Reader) []axis {
+	axes := make([]axis, len(p.features))
+	for i := range axes {
+		f := &p.features[i]
+		axes[i] = readAxis(r, f)
+		if axes[i].rise != 0 && f.want == model.Free {
+			r.Fail(fmt.Errorf("feature %d has a direction", f.index))
+		}
+	}
+	return axes
+}
