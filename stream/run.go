@@ -1,0 +1,281 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+	"golang.org/x/sync/semaphore"
+
+	"liftstream/model"
+	"liftstream/stream/txn"
+)
+
+// Stage is one process's share of the work. Run it once.
+type Stage struct {
+	o              Options
+	budget         *semaphore.Weighted
+	models         *modelLog
+	partitions     int
+	deadPartitions int
+
+	fits, refusals atomic.Uint64
+	stop, hurry    atomic.Bool
+
+	mu         sync.Mutex
+	waiting    string // what keeps it from having a generation; "" when it has one
+	generation int
+	tasks      []*task
+}
+
+// New returns a stage; Run runs it.
+func New(o Options) *Stage {
+	return &Stage{o: o, budget: semaphore.NewWeighted(max(o.InFlight, 1<<20)), models: newModelLog(o.Client, o.Topics.Model, o.Spec.Schema), waiting: "not started"}
+}
+
+func (s *Stage) stopping() bool { return s.stop.Load() }
+func (s *Stage) hurried() bool  { return s.hurry.Load() }
+
+func (s *Stage) wait(text string) {
+	s.mu.Lock()
+	s.waiting = text
+	s.mu.Unlock()
+}
+
+// Serving returns the newest published model that this process knows, nil before the first.
+func (s *Stage) Serving() *model.Model {
+	v, _ := s.models.head()
+	if v == 0 {
+		return nil
+	}
+	m, err := s.models.get(v)
+	if err != nil {
+		return nil
+	}
+	return m
+}
+
+// Status tells where the stage stands. It may be called at any time.
+func (s *Stage) Status() Status {
+	s.mu.Lock()
+	tasks := slices.Clone(s.tasks)
+	st := Status{Live: true, Generation: s.generation, Fits: s.fits.Load(), Refused: s.refusals.Load()}
+	if s.waiting != "" {
+		st.Waiting = append(st.Waiting, s.waiting)
+	}
+	s.mu.Unlock()
+	st.Model, _ = s.models.head()
+	for _, t := range tasks {
+		t.mu.Lock()
+		p := t.status
+		t.mu.Unlock()
+		st.Partitions = append(st.Partitions, p)
+		if p.Phase != "running" {
+			st.Waiting = append(st.Waiting, fmt.Sprintf("partition %d: %s", p.Partition, p.Phase))
+		}
+	}
+	if s.stopping() {
+		st.Waiting = append(st.Waiting, "stopping")
+	}
+	st.Ready = len(st.Waiting) == 0
+	return st
+}
+
+// check compares the topics with each other.
+func (s *Stage) check(ctx context.Context) error {
+	o := &s.o
+	var err error
+	if s.partitions, err = o.Client.Partitions(ctx, o.Topics.Events); err != nil {
+		return fmt.Errorf("looking at topic %s: %w", o.Topics.Events, err)
+	}
+	for _, topic := range []string{o.Topics.Scores, o.Topics.State, o.Topics.Labels} {
+		if topic == "" {
+			continue
+		}
+		n, err := o.Client.Partitions(ctx, topic)
+		if err != nil {
+			return fmt.Errorf("looking at topic %s: %w", topic, err)
+		}
+		if n != s.partitions {
+			return &PolicyError{"", 0, fmt.Sprintf("topic %s has %d partitions, %s has %d: they must be equal", topic, n, o.Topics.Events, s.partitions)}
+		}
+	}
+	if s.deadPartitions, err = o.Client.Partitions(ctx, o.Topics.Dead); err != nil {
+		return fmt.Errorf("looking at topic %s: %w", o.Topics.Dead, err)
+	}
+	if _, err = o.Client.Partitions(ctx, o.Topics.Model); err != nil {
+		return fmt.Errorf("looking at topic %s: %w", o.Topics.Model, err)
+	}
+	return nil
+}
+
+// Run works until ctx ends, then drains: it stops reading, commits what is processed, writes a last snapshot and leaves
+// the group, all within Options.Grace; what could not be flushed is in the error. It returns earlier with an error that
+// waiting does not mend. It runs once.
+func (s *Stage) Run(ctx context.Context) error {
+	s.wait("looking at the topics")
+	if err := s.check(ctx); err != nil {
+		return err
+	}
+	life, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	var children sync.WaitGroup
+	defer children.Wait()
+	defer end(nil)
+
+	s.wait("reading the model topic")
+	if err := s.loadModels(ctx); err != nil {
+		return err
+	}
+	children.Go(func() { s.followModels(life) })
+
+	topics := []string{s.o.Topics.Events}
+	if s.o.Topics.Labels != "" {
+		topics = append(topics, s.o.Topics.Labels)
+	}
+	s.wait("joining the group " + s.o.Name)
+	group, err := s.o.Client.JoinGroup(txn.GroupConfig{ID: s.o.Name, Topics: topics, OnWait: func(err error) {
+		s.wait("joining the group: " + err.Error())
+	}})
+	if err != nil {
+		return err
+	}
+	work, stopWork := context.WithCancelCause(ctx)
+	defer stopWork(nil)
+	err = s.generations(work, stopWork, group)
+	if cause := context.Cause(work); err == nil && cause != nil && !errors.Is(cause, context.Canceled) {
+		err = cause
+	}
+	return err
+}
+
+// generations works through the memberships of the group, then drains the last one.
+func (s *Stage) generations(ctx context.Context, fail context.CancelCauseFunc, group *txn.Group) error {
+	var tasks sync.WaitGroup
+	released := make(chan struct{})
+	var failed error
+	for ctx.Err() == nil {
+		gen, err := group.Next(ctx)
+		if err != nil {
+			if ctx.Err() == nil {
+				failed = fmt.Errorf("joining the group: %w", err)
+			}
+			break
+		}
+		s.begin(ctx, fail, gen, &tasks, released)
+	}
+	s.stop.Store(true)
+	fail(failed)
+	err := s.drain(&tasks)
+	close(released)
+	closed := make(chan error, 1)
+	go func() { closed <- group.Close() }()
+	select {
+	case <-closed:
+	case <-time.After(max(s.o.Grace/4, time.Second)):
+		err = errors.Join(err, errors.New("leaving the group took longer than the grace period"))
+	}
+	return errors.Join(failed, err)
+}
+
+// begin starts the tasks of a generation.
+func (s *Stage) begin(ctx context.Context, fail context.CancelCauseFunc, gen *txn.Generation, running *sync.WaitGroup, released <-chan struct{}) {
+	var tasks []*task
+	for _, p := range gen.Partitions {
+		t, err := newTask(s, gen, p)
+		if err != nil {
+			fail(err)
+			return
+		}
+		tasks = append(tasks, t)
+	}
+	s.mu.Lock()
+	s.tasks, s.generation, s.waiting = tasks, gen.ID, ""
+	s.mu.Unlock()
+	s.o.Log.Info("generation", zap.Int("generation", gen.ID), zap.Ints("partitions", gen.Partitions))
+	start := func(f func(ctx context.Context) error) {
+		running.Add(1)
+		gen.Start(func(alive context.Context) {
+			own, cancel := context.WithCancel(alive)
+			defer context.AfterFunc(ctx, cancel)()
+			defer cancel()
+			if err := f(own); err != nil {
+				fail(err)
+			}
+			running.Done()
+			if s.stopping() || ctx.Err() != nil {
+				// A goroutine that returns ends the generation, and with it the right of the others to commit.
+				select {
+				case <-released:
+				case <-alive.Done():
+				}
+			}
+		})
+	}
+	for _, t := range tasks {
+		start(t.run)
+	}
+	if slices.Contains(gen.Partitions, 0) {
+		start(s.train)
+	}
+	if len(gen.Partitions) == 0 {
+		start(func(ctx context.Context) error { <-ctx.Done(); return nil })
+	}
+}
+
+// drain waits for the tasks, three quarters of the grace period in peace, then without snapshots.
+func (s *Stage) drain(tasks *sync.WaitGroup) error {
+	done := make(chan struct{})
+	go func() { tasks.Wait(); close(done) }()
+	select {
+	case <-done:
+		return nil
+	case <-time.After(s.o.Grace * 3 / 4):
+	}
+	s.hurry.Store(true)
+	select {
+	case <-done:
+		return nil
+	case <-time.After(s.o.Grace / 4):
+	}
+	err := errors.New("grace period over")
+	for _, p := range s.Status().Partitions {
+		err = errors.Join(err, fmt.Errorf("partition %d was not flushed beyond offset %d: %s", p.Partition, p.Offset, p.Phase))
+	}
+	return err
+}
+
+// loadModels reads the model topic to its end.
+func (s *Stage) loadModels(ctx context.Context) error {
+	for {
+		end, err := s.models.advance(ctx, 100*time.Millisecond)
+		if err != nil {
+			return err
+		}
+		if end {
+			v, _ := s.models.head()
+			s.o.Metrics.ModelVersion.Set(float64(v))
+			return nil
+		}
+	}
+}
+
+// followModels keeps the model topic's content current until ctx ends.
+func (s *Stage) followModels(ctx context.Context) {
+	for ctx.Err() == nil {
+		if _, err := s.models.advance(ctx, 500*time.Millisecond); err != nil && ctx.Err() == nil {
+			s.o.Log.Warn("reading the model topic", zap.Error(err))
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Second):
+			}
+			continue
+		}
+		v, _ := s.models.head()
+		s.o.Metrics.ModelVersion.Set(float64(v))
+	}
+}

@@ -1,0 +1,182 @@
+package stream
+
+import (
+	"bytes"
+	"maps"
+	"strings"
+	"testing"
+
+	"liftstream/model"
+	"liftstream/model/propensity"
+)
+
+var testSchema = &model.Schema{
+	Features: []model.Feature{{Name: "x", Kind: model.Continuous}, {Name: "c", Kind: model.Nominal}},
+	Classes:  []string{"no", "yes"}, Positive: 1,
+}
+
+func testSpec() *model.Spec {
+	return &model.Spec{Schema: testSchema, Scorecard: propensity.New(propensity.Default(), testSchema), Options: model.Options{
+		Fingerprint: 9, Warmup: 50, TailBytes: 1 << 20, ReservoirRecords: 100, ReservoirBytes: 1 << 20, Correct: true, Why: 3,
+		WaitBytes: 1 << 20, ExpireAs: model.Unlabelled, Gate: 0.01, Seed: 1,
+	}}
+}
+
+// some gives n records from number from on.
+func some(from, n int) *model.Batch {
+	b := &model.Batch{N: n, Columns: make([]model.Column, 2), Offset: int64(from)}
+	b.Columns[1].Levels = []string{"a", "b"}
+	for i := from; i < from+n; i++ {
+		h := model.Hash(3, uint64(i))
+		x := float64(h>>40) / (1 << 24)
+		y := int32(0)
+		if float64(h&0xffff)/(1<<16) < x {
+			y = 1
+		}
+		b.Columns[0].Float = append(b.Columns[0].Float, x)
+		b.Columns[1].Code = append(b.Columns[1].Code, uint32(h>>20&1))
+		b.Label = append(b.Label, y)
+		b.Time = append(b.Time, int64(i))
+	}
+	return b
+}
+
+// drive takes snapshots of a growing partition, applying only the first cut changes of the last one, as if the writer
+// had died there.
+func drive(t testing.TB, rounds, cut int) (*stateLog, *snapshotter, []map[string][]byte) {
+	t.Helper()
+	p := model.NewPartition(testSpec(), 0)
+	log, snap := newStateLog(), newSnapshotter()
+	var s model.Scores
+	var states []map[string][]byte
+	for r := range rounds {
+		p.Events(some(r*5000, 5000), &s)
+		states = append(states, p.Snapshot())
+		snap.begin(p, 9, position{events: int64(r + 1)}, uint64(10*r))
+		applied := 0
+		for snap.busy() {
+			changes, done := snap.take(1)
+			for _, c := range changes {
+				if r == rounds-1 && applied == cut {
+					return log, snap, states
+				}
+				log.apply([]byte(c.key), c.value)
+				applied++
+			}
+			if done {
+				snap.committed()
+			}
+		}
+	}
+	return log, snap, states
+}
+
+func TestSnapshotIsWholeWhereverTheWriterDies(t *testing.T) {
+	const rounds = 5
+	_, full, _ := drive(t, rounds, -1)
+	last := 0
+	for _, s := range full.last.sections {
+		last += s.chunks
+	}
+	for cut := 0; cut <= last+3; cut++ {
+		log, _, states := drive(t, rounds, cut)
+		found, problems := log.manifests()
+		if len(problems) > 0 || len(found) != 2 {
+			t.Fatalf("cut after %d changes: %d manifests, %v", cut, len(found), problems)
+		}
+		for _, m := range found {
+			got, err := log.sections(m)
+			if err != nil {
+				t.Fatalf("cut after %d changes, snapshot %d: %v", cut, m.number, err)
+			}
+			// A manifest that is about to be overwritten may already share slots with nothing newer: both must be whole.
+			if want := states[m.number-1]; !maps.EqualFunc(got, want, bytes.Equal) {
+				t.Errorf("cut after %d changes: snapshot %d is not the state it was taken of", cut, m.number)
+			}
+			if _, err := model.RestorePartition(testSpec(), got); err != nil {
+				t.Errorf("cut after %d changes, snapshot %d: %v", cut, m.number, err)
+			}
+		}
+	}
+}
+
+func TestSnapshotRewritesOnlyWhatChanged(t *testing.T) {
+	p := model.NewPartition(testSpec(), 0)
+	snap := newSnapshotter()
+	var s model.Scores
+	p.Events(some(0, 9000), &s)
+	write := func() (keys []string) {
+		snap.begin(p, 9, position{events: int64(p.NextOffset())}, 0)
+		for snap.busy() {
+			changes, done := snap.take(1 << 20)
+			for _, c := range changes {
+				keys = append(keys, c.key)
+			}
+			if done {
+				snap.committed()
+			}
+		}
+		return keys
+	}
+	write()
+	p.Events(some(9000, 10), &s)
+	for _, k := range write() {
+		if strings.HasPrefix(k, "part/tail/0/") || strings.HasPrefix(k, "part/tail/1/") || strings.HasPrefix(k, "part/reservoir/") {
+			t.Errorf("%s was written again though nothing in it changed", k)
+		}
+	}
+}
+
+func TestStateTopicStaysBounded(t *testing.T) {
+	log, snap, _ := drive(t, 12, -1)
+	for _, c := range func() []change { c, _ := snap.take(1); return c }() {
+		log.apply([]byte(c.key), c.value)
+	}
+	named := 2 // manifests
+	for _, m := range []*manifest{snap.last, snap.before} {
+		for _, s := range m.sections {
+			named += s.chunks
+		}
+	}
+	if len(log.values) > named {
+		t.Errorf("%d keys live, two manifests name %d", len(log.values), named)
+	}
+}
+
+func TestJournalEndsAtAGapAndAtTheRoundBefore(t *testing.T) {
+	log := newStateLog()
+	put := func(n uint64) {
+		e := journalEntry{number: n, position: position{events: int64(n) * 2, labels: 5, model: 3}}
+		log.apply([]byte(journalKey(n)), e.encode())
+	}
+	for n := uint64(journalRing - 3); n < journalRing+4; n++ {
+		put(n)
+	}
+	got, err := log.journal(journalRing - 2)
+	if err != nil || len(got) != 6 || got[5].number != journalRing+3 || got[0].events != 2*(journalRing-2) {
+		t.Errorf("%v %v", got, err)
+	}
+	put(journalRing + 6)
+	if got, _ = log.journal(journalRing + 2); len(got) != 2 {
+		t.Errorf("a gap did not end the journal: %v", got)
+	}
+	log.values[journalKey(journalRing)][3] ^= 1
+	if _, err := log.journal(journalRing); err == nil {
+		t.Error("a damaged record was read")
+	}
+}
+
+func FuzzDecodeManifest(f *testing.F) {
+	log, _, _ := drive(f, 1, -1)
+	f.Add(log.values["manifest/1"])
+	f.Fuzz(func(t *testing.T, b []byte) {
+		l := newStateLog()
+		l.apply([]byte("manifest/0"), b)
+		l.apply([]byte("manifest/1"), seal(b))
+		found, _ := l.manifests()
+		for _, m := range found {
+			_, _ = l.sections(m)
+		}
+		_, _ = decodeJournal(seal(b))
+	})
+}

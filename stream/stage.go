@@ -1,0 +1,136 @@
+// Package stream runs the models between Kafka topics: one task for each input partition, which drives a
+// model.Partition by its three commands and commits scores, dead letters, input offsets and journal in one transaction;
+// snapshots of the states; the trainer, where partition 0 is owned; the model topic.
+package stream
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"liftstream/codec"
+	"liftstream/model"
+	"liftstream/stream/txn"
+)
+
+// Topics are the names of the stage's topics. Labels may be "", the others not.
+type Topics struct {
+	Events, Scores, Labels, State, Model, Dead string
+}
+
+// Rebuild says what to do where the world does not match the state.
+type Rebuild bool
+
+const (
+	Fail    Rebuild = false // stop with an error that says what to do
+	Restart Rebuild = true  // begin with an empty state from what is there, and count it
+)
+
+// Options make a Stage. All fields are needed unless they say otherwise.
+type Options struct {
+	Name   string // prefix of the group and of the transactional ids
+	Spec   *model.Spec
+	Codec  codec.Options
+	Client *txn.Client
+	Topics Topics
+
+	Commit time.Duration // longest time that a score waits for its transaction
+	// Snapshot is the time between two snapshots of a partition; SnapshotRate the bytes a second that they may write.
+	Snapshot     time.Duration
+	SnapshotRate int64
+	InFlight     int64 // bytes of fetched and not yet committed input, over all partitions
+	Grace        time.Duration
+
+	FitEvery   time.Duration // shortest time between two fits
+	FitRecords int           // fewest new labelled records between two fits
+	FitBudget  time.Duration // longest time of one fit
+
+	InputLost, TopicRecreated, SchemaChanged Rebuild
+
+	// Initial is the model that serves before the first published one, as `run --model` gives it; nil = none.
+	Initial *model.Model
+
+	Log     *zap.Logger
+	Metrics *Metrics
+	Now     func() time.Time
+	// OnScores, when set, sees every scored batch before it is committed; after a restart some may be seen again. It
+	// must return quickly, must not keep what it is given, and is called from several partitions at once.
+	OnScores func(partition int32, b *model.Batch, s *model.Scores, l *model.Levels)
+}
+
+// PartitionStatus is where one owned partition stands.
+type PartitionStatus struct {
+	Partition int32
+	Phase     string // "taking over", "restoring", "running", "draining", "waiting: ..."
+	Offset    int64  // next event offset to commit
+	End       int64  // where the events topic ended at the last fetch
+	Labelled  float64
+	Scored    uint64 // records scored by this process
+	Dead      uint64 // dead letters made by this process
+	Model     int64
+	Trained   bool
+}
+
+// Status is where the stage stands.
+type Status struct {
+	Live       bool
+	Ready      bool
+	Waiting    []string // what is waited for, in words; empty when ready
+	Generation int
+	Partitions []PartitionStatus
+	Model      int64 // newest published version known
+	Fits       uint64
+	Refused    uint64 // fits that the gate refused
+}
+
+// Metrics are the stage's Prometheus metrics.
+type Metrics struct {
+	Records      *prometheus.CounterVec // by status of the score
+	Dead         *prometheus.CounterVec // by reason
+	Labels       *prometheus.CounterVec // by what became of them
+	Commits      *prometheus.CounterVec // by outcome
+	CommitTime   prometheus.Histogram
+	Lag          *prometheus.GaugeVec // records not yet read, by partition
+	StateBytes   prometheus.Counter   // written to the state topic
+	Restores     *prometheus.CounterVec
+	RestoreTime  prometheus.Histogram
+	Fits         *prometheus.CounterVec // by outcome
+	FitTime      prometheus.Histogram
+	ModelVersion prometheus.Gauge
+	InFlight     prometheus.Gauge
+}
+
+// NewMetrics registers the metrics.
+func NewMetrics(r prometheus.Registerer) *Metrics {
+	vec := func(name, help string, labels ...string) *prometheus.CounterVec {
+		c := prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "liftstream", Name: name, Help: help}, labels)
+		r.MustRegister(c)
+		return c
+	}
+	hist := func(name, help string, buckets []float64) prometheus.Histogram {
+		h := prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "liftstream", Name: name, Help: help, Buckets: buckets})
+		r.MustRegister(h)
+		return h
+	}
+	seconds := prometheus.ExponentialBuckets(0.001, 2, 16)
+	m := &Metrics{
+		Records:     vec("records_total", "Records scored, by status.", "status"),
+		Dead:        vec("dead_letters_total", "Rows and messages sent to the dead-letter topic, by reason.", "reason"),
+		Labels:      vec("labels_total", "Late labels, by what became of them.", "outcome"),
+		Commits:     vec("commits_total", "Transactions, by outcome.", "outcome"),
+		CommitTime:  hist("commit_seconds", "Time from the start of a transaction's first request to its end.", seconds),
+		StateBytes:  prometheus.NewCounter(prometheus.CounterOpts{Namespace: "liftstream", Name: "state_written_bytes_total", Help: "Bytes written to the state topic."}),
+		Lag:         prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "liftstream", Name: "lag_messages", Help: "Messages between the committed offset and the end of the events topic."}, []string{"partition"}),
+		Restores:    vec("restores_total", "States taken over, by how.", "how"),
+		RestoreTime: hist("restore_seconds", "Time from assignment to the first fetch.", seconds),
+		Fits:        vec("fits_total", "Fits, by outcome.", "outcome"),
+		FitTime:     hist("fit_seconds", "Time of a fit.", seconds),
+		ModelVersion: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "liftstream", Name: "model_version",
+			Help: "Newest published model version known."}),
+		InFlight: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "liftstream", Name: "in_flight_bytes",
+			Help: "Bytes of input fetched and not yet committed."}),
+	}
+	r.MustRegister(m.StateBytes, m.Lag, m.ModelVersion, m.InFlight)
+	return m
+}

@@ -1,0 +1,592 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"liftstream/codec"
+	"liftstream/model"
+	"liftstream/stream/txn"
+)
+
+const (
+	// transactionTimeout is how long the broker keeps an open transaction of a process that is gone.
+	transactionTimeout = 30 * time.Second
+	// outputBytes is how much output makes a transaction due before its time.
+	outputBytes = 8 << 20
+	// patience is how long a sick environment is waited for before the stage stops with its last error.
+	patience = 5 * time.Minute
+)
+
+// PolicyError is returned by Run where the world does not match the state and the configuration says to stop.
+type PolicyError struct {
+	Policy    string // the key of the configuration
+	Partition int
+	Problem   string
+}
+
+func (e *PolicyError) Error() string {
+	return fmt.Sprintf("partition %d: %s; policy.%s is fail: set it to rebuild to go on with an empty state from what is there", e.Partition, e.Problem, e.Policy)
+}
+
+// task owns one input partition as long as it lives: it alone moves the partition's state.
+type task struct {
+	s   *Stage
+	id  int
+	gen *txn.Generation
+	log *zap.Logger
+
+	producer *txn.Producer
+	part     *model.Partition
+	decoder  *codec.Decoder
+	encoder  *codec.ScoreEncoder
+	snap     *snapshotter
+	at       position // what the state has taken in
+	done     position // what is committed
+	journal  uint64   // number of the next journal record
+	refused  int64    // model version that Swap refused; not tried again
+	taken    time.Time
+
+	batch  model.Batch
+	carry  codec.Carry
+	labels model.Labels
+	scores model.Scores
+	value  []byte
+
+	mu     sync.Mutex
+	status PartitionStatus
+}
+
+func newTask(s *Stage, gen *txn.Generation, id int) (*task, error) {
+	t := &task{s: s, id: id, gen: gen, log: s.o.Log.With(zap.Int("partition", id))}
+	t.status = PartitionStatus{Partition: int32(id), Phase: "taking over", Offset: -1}
+	var err error
+	if t.decoder, err = codec.NewDecoder(s.o.Codec); err != nil {
+		return nil, err
+	}
+	t.encoder, err = codec.NewScoreEncoder(s.o.Codec)
+	return t, err
+}
+
+func (t *task) phase(text string) {
+	t.mu.Lock()
+	t.status.Phase = text
+	t.mu.Unlock()
+}
+
+// run owns the partition until ctx ends, somebody else owns it, or an error that waiting does not mend. After a failed
+// transaction it begins anew from what is committed.
+func (t *task) run(ctx context.Context) error {
+	wait, since := 50*time.Millisecond, time.Time{}
+	for {
+		began := t.s.o.Now()
+		err := t.own(ctx)
+		if err == nil || ctx.Err() != nil {
+			return nil
+		}
+		switch txn.KindOf(err) {
+		case txn.Fenced, txn.StaleGeneration:
+			t.log.Info("partition has another owner", zap.Error(err))
+			return nil
+		case txn.Environment, txn.Unknown, txn.NoTopic:
+		default:
+			return err
+		}
+		t.s.o.Metrics.Commits.WithLabelValues("aborted").Inc()
+		now := t.s.o.Now()
+		if now.Sub(began) > patience/10 || since.IsZero() {
+			since, wait = now, 50*time.Millisecond
+		}
+		if now.Sub(since) > patience {
+			return fmt.Errorf("giving up after %v: %w", patience, err)
+		}
+		t.log.Warn("starting over from the last commit", zap.Error(err), zap.Duration("wait", wait))
+		t.phase("waiting: " + err.Error())
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(wait):
+		}
+		wait = min(2*wait, 5*time.Second)
+	}
+}
+
+// transaction is what is processed and not yet committed.
+type transaction struct {
+	records  []txn.Record
+	bytes    int64
+	reserved int64 // of the in-flight budget
+	begun    time.Time
+	snapshot bool // holds the manifest of the snapshot being written
+	to       position
+	seen     int
+}
+
+func (x *transaction) add(r txn.Record) {
+	x.records = append(x.records, r)
+	x.bytes += int64(len(r.Value) + len(r.Key))
+}
+
+// own takes the partition over and processes it until ctx ends (nil) or a transaction fails.
+func (t *task) own(ctx context.Context) (err error) {
+	t.phase("taking over")
+	began := t.s.o.Now()
+	o := &t.s.o
+	// InitProducerID first: it ends what a former owner left open, and only after it the group's offset is right.
+	if t.producer, err = o.Client.NewProducer(ctx, o.Name+"-"+strconv.Itoa(t.id), transactionTimeout); err != nil {
+		return err
+	}
+	t.phase("restoring")
+	if err := t.restore(ctx); err != nil {
+		return err
+	}
+	o.Metrics.RestoreTime.Observe(o.Now().Sub(began).Seconds())
+	t.phase("running")
+
+	inner, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var readers sync.WaitGroup
+	defer readers.Wait()
+	defer stop()
+	events := t.s.read(inner, &readers, o.Topics.Events, t.id, t.at.events)
+	var labels <-chan fetched
+	if o.Topics.Labels != "" {
+		labels = t.s.read(inner, &readers, o.Topics.Labels, t.id, t.at.labels)
+	}
+	return t.loop(ctx, events, labels)
+}
+
+// loop is the pipeline of depth one: the next transaction is processed while the one before is committed.
+func (t *task) loop(ctx context.Context, events, labels <-chan fetched) error {
+	o := &t.s.o
+	var (
+		open       = &transaction{}
+		committing *transaction
+		done       = make(chan error, 1)
+		late       []fetched
+		timer      = time.NewTimer(time.Hour)
+		lastSnap   time.Time
+		paced      = o.Now()
+	)
+	if t.snap.last != nil { // else the first commit begins the first snapshot, which says where the state began
+		lastSnap = o.Now()
+	}
+	defer timer.Stop()
+	defer func() { t.s.budget.Release(open.reserved) }()
+	// settle waits for the transaction under way.
+	settle := func() error {
+		if committing == nil {
+			return nil
+		}
+		err := <-done
+		x := committing
+		committing = nil
+		t.s.budget.Release(x.reserved)
+		if err != nil {
+			return err
+		}
+		o.Metrics.Commits.WithLabelValues("committed").Inc()
+		if x.snapshot {
+			t.snap.committed()
+		}
+		t.done = x.to
+		t.report()
+		return nil
+	}
+	// commit closes the open transaction, labels and model included, and sends it.
+	commit := func() error {
+		if err := settle(); err != nil {
+			return err
+		}
+		if err := t.close(open, &late, &lastSnap, &paced); err != nil {
+			return err
+		}
+		if open.to == t.done && len(open.records) == 0 {
+			t.s.budget.Release(open.reserved)
+			open = &transaction{}
+			return nil
+		}
+		committing, open = open, &transaction{}
+		go t.send(context.WithoutCancel(ctx), committing, done)
+		return nil
+	}
+	tick := time.NewTicker(max(o.Commit, 20*time.Millisecond))
+	defer tick.Stop()
+	_, changed := t.s.models.head()
+	for {
+		select {
+		case <-ctx.Done():
+			return t.drain(commit, settle, &lastSnap)
+		case f := <-events:
+			if f.err != nil {
+				return errors.Join(f.err, settle())
+			}
+			open.reserved += f.reserved
+			if err := t.process(open, f.Fetched); err != nil {
+				return errors.Join(err, settle())
+			}
+			if open.begun.IsZero() {
+				open.begun = o.Now()
+				timer.Reset(o.Commit)
+			}
+			if open.bytes >= outputBytes || o.Now().Sub(open.begun) >= o.Commit && committing == nil {
+				if err := commit(); err != nil {
+					return err
+				}
+			}
+		case f := <-labels:
+			if f.err != nil {
+				return errors.Join(f.err, settle())
+			}
+			open.reserved += f.reserved
+			late = append(late, f)
+			if open.begun.IsZero() {
+				open.begun = o.Now()
+				timer.Reset(o.Commit)
+			}
+		case <-timer.C:
+			if committing != nil {
+				continue // its end is the next chance
+			}
+			if err := commit(); err != nil {
+				return err
+			}
+		case <-changed:
+			_, changed = t.s.models.head()
+			if err := commit(); err != nil {
+				return err
+			}
+		case <-tick.C: // an idle partition still finishes its snapshots
+			if open.begun.IsZero() && (t.snap.busy() || t.snapshotDue(lastSnap)) {
+				if err := commit(); err != nil {
+					return err
+				}
+			}
+		case err := <-done:
+			done <- err
+			if err := settle(); err != nil {
+				return err
+			}
+			if !open.begun.IsZero() && o.Now().Sub(open.begun) >= o.Commit {
+				if err := commit(); err != nil {
+					return err
+				}
+			}
+		}
+	}
+}
+
+func (t *task) report() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.status.Offset, t.status.Model = t.done.events, t.done.model
+	t.status.Labelled, t.status.Trained = t.part.Labelled(), t.part.Trained()
+}
+
+// drain commits what is processed and, when the whole stage stops, writes a last snapshot, so that the next start has
+// nothing to replay.
+func (t *task) drain(commit, settle func() error, lastSnap *time.Time) error {
+	t.phase("draining")
+	if err := commit(); err != nil {
+		return err
+	}
+	if err := settle(); err != nil || !t.s.stopping() {
+		return err
+	}
+	*lastSnap = time.Time{}
+	for {
+		if err := commit(); err != nil {
+			return err
+		}
+		if err := settle(); err != nil {
+			return err
+		}
+		if !t.snap.busy() || t.s.hurried() {
+			return nil
+		}
+	}
+}
+
+func (t *task) snapshotDue(last time.Time) bool {
+	return !t.snap.busy() && t.s.o.Now().Sub(last) >= t.s.o.Snapshot && (t.snap.last == nil || t.snap.last.position != t.at)
+}
+
+// close completes a transaction: late labels, then a newer model, the journal record if either was there, and the next
+// pieces of a snapshot.
+func (t *task) close(x *transaction, late *[]fetched, lastSnap, paced *time.Time) error {
+	journaled := false
+	for _, f := range *late {
+		for i := range f.Records {
+			t.takeLabels(x, &f.Records[i])
+		}
+		t.at.labels = f.Next
+		journaled = true
+	}
+	*late = (*late)[:0]
+	if v, _ := t.s.models.head(); v > t.part.ModelVersion() && v != t.refused {
+		m, err := t.s.models.get(v)
+		if err == nil {
+			err = t.part.Swap(m)
+		}
+		if err != nil {
+			t.refused = v
+			t.s.o.Metrics.Restores.WithLabelValues("model_refused").Inc()
+			t.log.Warn("model not taken over", zap.Int64("model", v), zap.Error(err))
+		} else {
+			t.at.model = v
+			journaled = true
+		}
+	}
+	state := func(c change) {
+		x.add(txn.Record{Topic: t.s.o.Topics.State, Partition: t.id, Key: []byte(c.key), Value: c.value})
+		t.s.o.Metrics.StateBytes.Add(float64(len(c.key) + len(c.value)))
+	}
+	if journaled {
+		e := journalEntry{number: t.journal, position: t.at}
+		state(change{journalKey(e.number), e.encode()})
+		t.journal++
+	}
+	now := t.s.o.Now()
+	forced := t.snap.last == nil && t.journal >= journalRing/2 || t.snap.last != nil && t.journal-t.snap.last.journal >= journalRing/2
+	if t.snapshotDue(*lastSnap) || forced && !t.snap.busy() {
+		t.snap.begin(t.part, t.s.o.Spec.Options.Fingerprint, t.at, t.journal)
+		*lastSnap = now
+		*paced = now.Add(-100 * time.Millisecond)
+	}
+	if t.snap.busy() || len(t.snap.garbage) > 0 {
+		rate := float64(t.s.o.SnapshotRate)
+		limit := int64(rate * min(now.Sub(*paced).Seconds(), 1))
+		if t.s.stopping() {
+			limit = outputBytes
+		}
+		pieces, done := t.snap.take(limit)
+		for _, c := range pieces {
+			state(c)
+		}
+		x.snapshot = done
+	}
+	*paced = now
+	x.to = t.at
+	return nil
+}
+
+// send commits one transaction.
+func (t *task) send(ctx context.Context, x *transaction, done chan<- error) {
+	o := &t.s.o
+	began := o.Now()
+	err := t.producer.Commit(ctx, txn.Transaction{
+		Records: x.records, Compression: txn.Lz4, Group: o.Name, Member: t.gen.Member, Generation: t.gen.ID, Offsets: t.offsets(x.to),
+	})
+	o.Metrics.CommitTime.Observe(o.Now().Sub(began).Seconds())
+	done <- err
+}
+
+func (t *task) offsets(at position) map[string]map[int]int64 {
+	out := map[string]map[int]int64{t.s.o.Topics.Events: {t.id: at.events}}
+	if t.s.o.Topics.Labels != "" {
+		out[t.s.o.Topics.Labels] = map[int]int64{t.id: at.labels}
+	}
+	return out
+}
+
+// process takes fetched events into the state and their scores into the transaction.
+func (t *task) process(x *transaction, f txn.Fetched) error {
+	for i := range f.Records {
+		r := &f.Records[i]
+		if !t.decode(x, r) {
+			continue
+		}
+		n := t.batch.N
+		t.part.Events(&t.batch, &t.scores)
+		start := len(t.value)
+		var err error
+		if t.value, err = t.encoder.Encode(t.value, &t.batch, &t.scores, t.part.Levels(), &t.carry); err != nil {
+			return fmt.Errorf("encoding the scores of offset %d: %w", r.Offset, err)
+		}
+		v := t.value[start:len(t.value):len(t.value)]
+		x.add(txn.Record{Topic: t.s.o.Topics.Scores, Partition: t.id, Key: r.Key, Value: v, Time: r.Time, Headers: scoreHeaders(r.Headers, n, t.part.ModelVersion())})
+		x.seen += n
+		if t.s.o.OnScores != nil {
+			t.s.o.OnScores(int32(t.id), &t.batch, &t.scores, t.part.Levels())
+		}
+		t.count(n)
+	}
+	if len(t.value) > outputBytes {
+		t.value = nil // the transaction keeps the bytes; a new buffer begins
+	}
+	t.at.events = f.Next
+	t.mu.Lock()
+	t.status.End = f.LastStable
+	t.mu.Unlock()
+	t.s.o.Metrics.Lag.WithLabelValues(strconv.Itoa(t.id)).Set(float64(max(f.LastStable-f.Next, 0)))
+	return nil
+}
+
+func (t *task) count(n int) {
+	var by [3]int
+	for _, s := range t.scores.Status[:n] {
+		by[s]++
+	}
+	for s, c := range by {
+		if c > 0 {
+			t.s.o.Metrics.Records.WithLabelValues(model.Status(s).String()).Add(float64(c))
+		}
+	}
+	t.mu.Lock()
+	t.status.Scored += uint64(n)
+	t.mu.Unlock()
+}
+
+func scoreHeaders(in []txn.Header, rows int, version int64) []txn.Header {
+	out := make([]txn.Header, 0, len(in)+2)
+	for _, h := range in {
+		// These two describe the event's own value.
+		if h.Key != codec.HeaderRows && h.Key != codec.HeaderCRC32C {
+			out = append(out, h)
+		}
+	}
+	return append(out,
+		txn.Header{Key: "liftstream-rows", Value: strconv.AppendInt(nil, int64(rows), 10)},
+		txn.Header{Key: "liftstream-model", Value: strconv.AppendInt(nil, version, 10)})
+}
+
+func (t *task) message(r *txn.Record) *codec.Message {
+	m := &codec.Message{Value: r.Value, Partition: int32(t.id), Offset: r.Offset, Time: r.Time.UnixNano(), Now: r.Time.UnixNano()}
+	if r.Time.IsZero() {
+		m.Time, m.Now = 0, 0
+	}
+	for _, h := range r.Headers {
+		m.Headers.Set(h.Key, h.Value)
+	}
+	return m
+}
+
+// decode reads an events message into t.batch; bad rows, or the whole message, become dead letters of x, which may be
+// nil during a replay. It reports whether there is a batch.
+func (t *task) decode(x *transaction, r *txn.Record) bool {
+	bad, err := t.decoder.Decode(t.message(r), &t.batch, &t.carry)
+	if x != nil {
+		t.bury(x, r, codec.StageEvents, t.s.o.Topics.Events, bad, err)
+	}
+	return err == nil
+}
+
+// takeLabels learns one labels message.
+func (t *task) takeLabels(x *transaction, r *txn.Record) {
+	bad, err := t.decoder.DecodeLabels(t.message(r), &t.labels)
+	if x != nil {
+		t.bury(x, r, codec.StageLabels, t.s.o.Topics.Labels, bad, err)
+	}
+	if err != nil {
+		return
+	}
+	c := t.part.Labels(&t.labels)
+	if x == nil {
+		return
+	}
+	for outcome, n := range map[string]int{"learnt": c.Learnt, "corrected": c.Corrected, "repeated": c.Repeated, "unmatched": c.Unmatched, "misrouted": c.Misrouted, "unknown": c.Unknown} {
+		if n > 0 {
+			t.s.o.Metrics.Labels.WithLabelValues(outcome).Add(float64(n))
+		}
+	}
+}
+
+// bury adds the dead letters of a message: each bad row as a one-row stream, or the message as it came.
+func (t *task) bury(x *transaction, r *txn.Record, stage, topic string, bad []codec.RowError, err error) {
+	letter := func(value []byte, reason codec.Reason, text string, row int32) {
+		h := slices.Clone(r.Headers)
+		put := func(k, v string) { h = append(h, txn.Header{Key: k, Value: []byte(v)}) }
+		put(codec.DeadReason, string(reason))
+		put(codec.DeadStage, stage)
+		put(codec.DeadError, text)
+		put(codec.DeadTopic, topic)
+		put(codec.DeadPartition, strconv.Itoa(t.id))
+		put(codec.DeadOffset, strconv.FormatInt(r.Offset, 10))
+		if row >= 0 {
+			put(codec.DeadRow, strconv.Itoa(int(row)))
+		}
+		put(codec.DeadFirstSeen, t.s.o.Now().UTC().Format(time.RFC3339Nano))
+		x.add(txn.Record{Topic: t.s.o.Topics.Dead, Partition: t.id % t.s.deadPartitions, Key: r.Key, Value: value, Time: r.Time, Headers: h})
+		t.s.o.Metrics.Dead.WithLabelValues(string(reason)).Inc()
+		t.mu.Lock()
+		t.status.Dead++
+		t.mu.Unlock()
+	}
+	if err != nil {
+		reason := codec.ReasonDamaged
+		var m *codec.MessageError
+		if errors.As(err, &m) {
+			reason = m.Reason
+		}
+		letter(r.Value, reason, err.Error(), -1)
+		t.log.Debug("message refused", zap.String("topic", topic), zap.Int64("offset", r.Offset), zap.Error(err))
+		return
+	}
+	for _, b := range bad {
+		value, err := t.decoder.AppendRow(nil, b.Row)
+		if err != nil {
+			value = r.Value // better the whole message than nothing
+		}
+		letter(value, b.Reason, b.Error(), b.Row)
+	}
+}
+
+func sortedKeys[K int | int64 | string, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
+
+// fetched is one answer of the broker, or the error that ended the reader.
+type fetched struct {
+	txn.Fetched
+	reserved int64
+	err      error
+}
+
+// read fetches a partition from offset on into a channel, each answer paid for from the in-flight budget by whoever
+// takes it. It ends with ctx or after an error.
+func (s *Stage) read(ctx context.Context, wg *sync.WaitGroup, topic string, partition int, offset int64) <-chan fetched {
+	out := make(chan fetched)
+	wg.Add(1)
+	go func() {
+		defer wg.Done()
+		// A quarter of the budget at a time leaves room for other partitions and for what is being committed.
+		size := min(max(s.o.InFlight/4, 64<<10), 4<<20)
+		for {
+			if s.budget.Acquire(ctx, size) != nil {
+				return
+			}
+			f, err := s.o.Client.Fetch(ctx, topic, partition, offset, int(size), 500*time.Millisecond)
+			if err != nil && txn.KindOf(err) == txn.Unknown && ctx.Err() == nil {
+				err = nil // a fetch has no effect: ask again
+				s.budget.Release(size)
+				select {
+				case <-time.After(50 * time.Millisecond):
+				case <-ctx.Done():
+				}
+				continue
+			}
+			keep := min(f.Bytes, size)
+			s.budget.Release(size - keep)
+			if err == nil && f.Next == offset {
+				s.budget.Release(keep)
+				continue
+			}
+			select {
+			case out <- fetched{f, keep, err}:
+			case <-ctx.Done():
+				s.budget.Release(keep)
+				return
+			}
+			if err != nil {
+				return
+			}
+			offset = f.Next
+		}
+	}()
+	return out
+}

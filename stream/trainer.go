@@ -1,0 +1,189 @@
+package stream
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+
+	"liftstream/model"
+	"liftstream/stream/txn"
+)
+
+// trainer runs where partition 0 is owned. It knows the partitions only by their snapshots in the state topic, so it
+// does not matter in which process they live.
+type trainer struct {
+	s        *Stage
+	producer *txn.Producer
+	packer   *packer
+	logs     []*stateLog
+	last     time.Time // of the last fit
+	tried    float64   // labelled records at the last fit, published or not
+}
+
+// train fits and publishes until ctx ends. Errors of the environment are waited for.
+func (s *Stage) train(ctx context.Context) error {
+	t := &trainer{s: s, packer: newPacker()}
+	for range s.partitions {
+		t.logs = append(t.logs, newStateLog())
+	}
+	wait := 100 * time.Millisecond
+	for ctx.Err() == nil {
+		err := t.step(ctx)
+		switch {
+		case err == nil:
+			wait = 100 * time.Millisecond
+		case ctx.Err() != nil:
+			return nil
+		case txn.KindOf(err) == txn.Fenced:
+			return nil
+		default:
+			t.producer = nil
+			s.o.Log.Warn("trainer", zap.Error(err))
+			wait = min(2*wait, 5*time.Second)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
+	}
+	return nil
+}
+
+func (t *trainer) step(ctx context.Context) error {
+	o := &t.s.o
+	if t.producer == nil {
+		p, err := o.Client.NewProducer(ctx, o.Name+"-trainer", transactionTimeout)
+		if err != nil {
+			return err
+		}
+		t.producer = p
+	}
+	if newest, _ := t.s.models.head(); newest == 0 && o.Initial != nil {
+		m := *o.Initial
+		m.Version = 1
+		return t.publish(ctx, &m)
+	}
+	due := t.last.IsZero() || o.Now().Sub(t.last) >= o.FitEvery
+	if !due {
+		return nil
+	}
+	var labelled float64
+	snaps := map[int32]*manifest{}
+	for p, l := range t.logs {
+		if err := l.follow(ctx, o.Client, o.Topics.State, p); err != nil {
+			return err
+		}
+		found, _ := l.manifests()
+		for _, m := range found {
+			if m.fingerprint == o.Spec.Options.Fingerprint {
+				snaps[int32(p)] = m
+				labelled += m.labelled
+				break
+			}
+		}
+	}
+	previous, err := t.previous()
+	if err != nil {
+		return err
+	}
+	seen := t.tried
+	if previous != nil {
+		var n float64
+		for _, m := range previous.Marks {
+			n += m.Clock
+		}
+		seen = max(seen, n)
+	}
+	if labelled == 0 || labelled-seen < float64(o.FitRecords) {
+		return nil
+	}
+	return t.fit(ctx, snaps, previous, labelled)
+}
+
+// previous is the serving model, nil when there is none of this configuration.
+func (t *trainer) previous() (*model.Model, error) {
+	v, _ := t.s.models.head()
+	if v == 0 {
+		return nil, nil
+	}
+	m, err := t.s.models.get(v)
+	if err != nil {
+		return nil, err
+	}
+	if m.Fingerprint != t.s.o.Spec.Options.Fingerprint {
+		return nil, nil
+	}
+	return m, nil
+}
+
+func (t *trainer) fit(ctx context.Context, snaps map[int32]*manifest, previous *model.Model, labelled float64) error {
+	o := &t.s.o
+	states := map[int32]map[string][]byte{}
+	for p, m := range snaps {
+		sections, err := t.logs[p].sections(m)
+		if err != nil {
+			return fmt.Errorf("partition %d: %w", p, err)
+		}
+		states[p] = sections
+	}
+	began := o.Now()
+	t.last, t.tried = began, labelled
+	budget, cancel := context.WithTimeout(ctx, o.FitBudget)
+	defer cancel()
+	m, accepted, err := model.Fit(budget, o.Spec, states, previous)
+	o.Metrics.FitTime.Observe(o.Now().Sub(began).Seconds())
+	if err != nil {
+		o.Metrics.Fits.WithLabelValues("failed").Inc()
+		o.Log.Warn("fit failed; the serving model stays", zap.Error(err))
+		return nil
+	}
+	newest, _ := t.s.models.head()
+	m.Version = newest + 1
+	log := o.Log.With(zap.Int64("model", m.Version), zap.Int("records", m.Info.Records), zap.Float64("log_loss", m.Info.GateNew), zap.Float64("serving_log_loss", m.Info.GateOld))
+	if !accepted {
+		o.Metrics.Fits.WithLabelValues("refused").Inc()
+		t.s.refusals.Add(1)
+		log.Warn("fit refused by the gate; the serving model stays")
+		return nil
+	}
+	if err := t.publish(ctx, m); err != nil {
+		return err
+	}
+	o.Metrics.Fits.WithLabelValues("published").Inc()
+	t.s.fits.Add(1)
+	log.Info("model published", zap.Duration("took", o.Now().Sub(began)))
+	return nil
+}
+
+func (t *trainer) publish(ctx context.Context, m *model.Model) error {
+	needed := map[int64]bool{}
+	for _, l := range t.logs {
+		found, _ := l.manifests()
+		for _, m := range found {
+			needed[m.model] = true
+			if entries, err := l.journal(m.journal); err == nil {
+				for _, e := range entries {
+					needed[e.model] = true
+				}
+			}
+		}
+	}
+	err := t.producer.Commit(ctx, txn.Transaction{Records: t.s.models.publication(t.packer, m, needed)})
+	if err != nil {
+		t.producer = nil // whether it took effect shows in the topic
+		return fmt.Errorf("publishing model %d: %w", m.Version, err)
+	}
+	// The task that follows the topic must see it before the next decision.
+	_, changed := t.s.models.head()
+	if v, _ := t.s.models.head(); v >= m.Version {
+		return nil
+	}
+	select {
+	case <-changed:
+	case <-time.After(time.Second):
+	case <-ctx.Done():
+	}
+	return nil
+}
