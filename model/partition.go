@@ -100,7 +100,6 @@ type Partition struct {
 type Losses struct {
 	UnknownClass uint64 // records whose label the configuration does not list: scored, not learnt
 	Expired      uint64 // waiting records that left the room without a label
-	ModelTooOld  uint64 // models refused by Swap
 }
 
 // LabelCounts says what became of labels.
@@ -542,13 +541,12 @@ func (p *Partition) correct(w *waiting, class int32) {
 func (p *Partition) all() []Component { return append(slices.Clone(p.components), p.scorecard) }
 
 // Swap makes m the serving model: structure is the model's, counts are the model's and this partition's own since the
-// model's mark. A model that is refused (ErrModelTooOld, ErrModelForeign, or damaged) changes nothing but a counter.
+// model's mark. A model that is refused (ErrModelTooOld, ErrModelForeign, or damaged) changes nothing.
 func (p *Partition) Swap(m *Model) error {
 	if m.Fingerprint != p.spec.Options.Fingerprint {
 		return fmt.Errorf("swapping to model %d: %w", m.Version, ErrModelForeign)
 	}
 	if p.tail.len() > 0 && p.tail.clock[p.tail.first%p.tail.capacity] > m.Marks[p.self].Clock {
-		p.lost.ModelTooOld++
 		return fmt.Errorf("swapping to model %d: %w", m.Version, ErrModelTooOld)
 	}
 	if err := p.rebase(m); err != nil {
@@ -640,7 +638,6 @@ func (p *Partition) appendCore(b []byte) []byte {
 	b = wire.AppendFloats(b, p.counts)
 	b = wire.AppendUvarint(b, p.lost.UnknownClass)
 	b = wire.AppendUvarint(b, p.lost.Expired)
-	b = wire.AppendUvarint(b, p.lost.ModelTooOld)
 	b = wire.AppendUvarint(b, p.tail.capacity)
 	b = wire.AppendUvarint(b, p.tail.first)
 	b = wire.AppendUvarint(b, p.tail.next)
@@ -663,7 +660,7 @@ func RestorePartition(spec *Spec, sections map[string][]byte) (*Partition, error
 	p.trained, p.version, p.epoch = r.Bool(), r.Varint(), r.Uvarint()
 	p.clock, p.seen, p.next = r.Float(), r.Uvarint(), r.Varint()
 	r.FloatsInto(p.counts)
-	p.lost = Losses{r.Uvarint(), r.Uvarint(), r.Uvarint()}
+	p.lost = Losses{r.Uvarint(), r.Uvarint()}
 	capacity, first, next, slots := r.Uvarint(), r.Uvarint(), r.Uvarint(), r.Int(math.MaxInt32)
 	roomFirst, roomNext, newest := r.Uvarint(), r.Uvarint(), r.Varint()
 	if err := r.Done(); err != nil {
