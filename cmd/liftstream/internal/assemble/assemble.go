@@ -1,0 +1,177 @@
+// Package assemble makes what runs out of a configuration: the schema, the components, their options, and the contract
+// of the columns. Every command and the stage use it, so that they agree.
+package assemble
+
+import (
+	"fmt"
+	"math"
+
+	"liftstream/codec"
+	"liftstream/config"
+	"liftstream/model"
+	"liftstream/model/lift"
+	"liftstream/model/propensity"
+)
+
+// Stage is what a configuration says about records and models.
+type Stage struct {
+	Config *config.Config
+	Spec   *model.Spec
+	Codec  codec.Options
+}
+
+// New returns the stage of a configuration that config.Load accepted. It fails where the configuration asks for
+// what this build does not have.
+func New(c *config.Config) (*Stage, error) {
+	schema := Schema(c)
+	scorecard, err := scorecardOptions(c)
+	if err != nil {
+		return nil, err
+	}
+	components := []model.Factory{lift.New(liftOptions(c, schema), schema)}
+	return &Stage{
+		Config: c,
+		Spec: &model.Spec{
+			Schema:     schema,
+			Scorecard:  propensity.New(scorecard, schema),
+			Components: components,
+			Options:    options(c, schema),
+		},
+		Codec: columns(c, schema),
+	}, nil
+}
+
+// Schema returns the features that are looked at, in configuration order: those with use: never are not among them.
+func Schema(c *config.Config) *model.Schema {
+	s := &model.Schema{Classes: c.Record.Label.Classes, Positive: -1}
+	if c.Record.Label.Positive != "" {
+		s.Positive = s.Class(c.Record.Label.Positive)
+	}
+	for _, f := range c.Record.Features {
+		if f.Use == config.UseNever {
+			continue
+		}
+		x := model.Feature{Name: f.Name, Levels: f.Levels}
+		switch f.Kind {
+		case config.KindContinuous:
+			x.Kind = model.Continuous
+		case config.KindOrdinal:
+			x.Kind = model.Ordinal
+		case config.KindNominal:
+			x.Kind = model.Nominal
+		}
+		if f.Use == config.UseReport {
+			x.Use = model.UseReport
+		}
+		switch c.Propensity.Monotone[f.Name] {
+		case config.DirectionUp:
+			x.Monotone = model.Up
+		case config.DirectionDown:
+			x.Monotone = model.Down
+		case config.DirectionAuto:
+			x.Monotone = model.Auto
+		}
+		s.Features = append(s.Features, x)
+	}
+	return s
+}
+
+func options(c *config.Config, s *model.Schema) model.Options {
+	o := model.Options{
+		Fingerprint:      c.Fingerprint(),
+		Warmup:           c.Fit.Warmup,
+		TailBytes:        int64(c.Memory.Tail),
+		ReservoirRecords: c.Fit.Reservoir.Records,
+		ReservoirBytes:   int64(c.Fit.Reservoir.Bytes),
+		ExpireAs:         model.Unlabelled,
+		Why:              c.Output.Why,
+		Gate:             c.Fit.Gate,
+		Seed:             uint64(c.Fit.Seed),
+	}
+	if l := c.Labels; l != nil {
+		o.WaitBytes = int64(l.MaxBytes)
+		o.WaitWindow = int64(l.Window)
+		o.Correct = l.Late == config.LateCorrect
+		if l.OnExpiry != config.OnExpiryDrop {
+			o.ExpireAs = int32(s.Class(l.OnExpiry))
+		}
+	}
+	return o
+}
+
+func liftOptions(c *config.Config, s *model.Schema) lift.Options {
+	l := &c.Lift
+	o := lift.Options{
+		Quantiles: l.Quantiles,
+		Sets:      lift.SetOptions{Min: l.Sets.Min, Max: l.Sets.Max, Top: l.Sets.Top},
+		Windows:   lift.WindowOptions{Top: l.Windows.Top, MinMass: l.Windows.MinMass},
+		Profiles: lift.ProfileOptions{
+			Top:           l.Profiles.Top,
+			MinSupport:    l.Profiles.MinSupport,
+			MaxFeatures:   l.Profiles.MaxFeatures,
+			KeepRedundant: l.Profiles.Redundant == config.RedundantKeep,
+		},
+	}
+	if l.Joint == config.JointProduct {
+		o.Joint = lift.Product
+	}
+	switch l.Sets.Search {
+	case config.SearchExhaustive:
+		o.Sets.Search = lift.Exhaustive
+	case config.SearchBeam:
+		o.Sets.Search = lift.Beam
+	}
+	for _, class := range l.Profiles.Of {
+		o.Profiles.Of = append(o.Profiles.Of, int32(s.Class(class)))
+	}
+	return o
+}
+
+func scorecardOptions(c *config.Config) (propensity.Options, error) {
+	p := &c.Propensity
+	if p.Calibration.HalfLife.Duration != 0 {
+		return propensity.Options{}, fmt.Errorf("propensity.calibration.half_life: %s: a calibration forgets by labelled records here; give their number", p.Calibration.HalfLife)
+	}
+	o := propensity.Options{
+		Cells:  p.Cells,
+		Prior:  p.Prior,
+		Step:   p.Step,
+		Linear: p.Linear,
+		Calibration: propensity.Calibration{
+			Knots:    p.Calibration.Knots,
+			HalfLife: p.Calibration.HalfLife.Records,
+			Prior:    p.Calibration.Prior,
+		},
+	}
+	if p.Calibration.HalfLife.Forever() {
+		o.Calibration.HalfLife = math.Inf(1)
+	}
+	for _, h := range p.HalfLives {
+		o.HalfLives = append(o.HalfLives, model.HalfLife{Records: h.Records, Duration: h.Duration})
+	}
+	return o, nil
+}
+
+// columns is the contract between the columns of a record and the schema.
+func columns(c *config.Config, s *model.Schema) codec.Options {
+	o := codec.Options{
+		Schema:     s,
+		ID:         c.Record.ID,
+		Time:       c.Record.Time,
+		Weight:     c.Record.Weight,
+		Label:      c.Record.Label.Column,
+		Missing:    c.Record.Missing,
+		MaxMessage: int64(c.Memory.Message),
+		Future:     c.Policy.Future.Std(),
+	}
+	switch c.Output.Features {
+	case config.FeaturesSelected:
+		o.Features = codec.FeaturesSelected
+	case config.FeaturesAll:
+		o.Features = codec.FeaturesAll
+	}
+	if c.Output.Format == config.FormatJSONL {
+		o.Format = codec.FormatJSONL
+	}
+	return o
+}

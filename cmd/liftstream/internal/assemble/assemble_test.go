@@ -1,0 +1,135 @@
+package assemble
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"liftstream/codec"
+	"liftstream/config"
+	"liftstream/model"
+	"liftstream/model/propensity"
+)
+
+const full = `
+name: shop
+record:
+  id: customer
+  time: seen_at
+  weight: w
+  missing: ["", "-"]
+  label: {column: outcome, classes: [no, later, yes], positive: yes}
+  features:
+    - {name: age, kind: continuous}
+    - {name: calls, kind: continuous, use: never}
+    - {name: plan, kind: ordinal, levels: [basic, plus]}
+    - {name: region, kind: nominal, use: report}
+lift: {joint: product, sets: {max: 2, search: beam}, profiles: {of: [yes, no], redundant: keep}}
+propensity: {half_lives: [50, 24h, 0], monotone: {age: up, plan: auto}, calibration: {half_life: 0}}
+fit: {seed: 7, warmup: 30, gate: 0.5}
+memory: {tail: 1MiB}
+output: {features: selected, format: jsonl, why: 3}
+`
+
+func stage(t *testing.T, text string) *Stage {
+	t.Helper()
+	c, _, err := config.Parse("test.yaml", []byte(text), func(string) (string, bool) { return "", false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestSchemaHasWhatIsLookedAt(t *testing.T) {
+	s := stage(t, full).Spec.Schema
+	want := []model.Feature{
+		{Name: "age", Kind: model.Continuous, Monotone: model.Up},
+		{Name: "plan", Kind: model.Ordinal, Levels: []string{"basic", "plus"}, Monotone: model.Auto},
+		{Name: "region", Kind: model.Nominal, Use: model.UseReport},
+	}
+	if len(s.Features) != len(want) {
+		t.Fatalf("%d features, want %d: use: never is not among them", len(s.Features), len(want))
+	}
+	for i, w := range want {
+		g := s.Features[i]
+		if g.Name != w.Name || g.Kind != w.Kind || g.Use != w.Use || g.Monotone != w.Monotone || strings.Join(g.Levels, " ") != strings.Join(w.Levels, " ") {
+			t.Errorf("feature %d is %+v, want %+v", i, g, w)
+		}
+	}
+	if s.Positive != 2 {
+		t.Errorf("positive class %d, want 2", s.Positive)
+	}
+}
+
+func TestOptionsFollowTheConfiguration(t *testing.T) {
+	s := stage(t, full)
+	o := s.Spec.Options
+	if o.Fingerprint != s.Config.Fingerprint() || o.Warmup != 30 || o.TailBytes != 1<<20 || o.Gate != .5 || o.Seed != 7 || o.Why != 3 ||
+		o.ReservoirRecords != 65536 || o.ReservoirBytes != 64<<20 {
+		t.Errorf("options %+v", o)
+	}
+	if o.WaitBytes != 0 || o.ExpireAs != model.Unlabelled {
+		t.Errorf("records wait for labels (%d bytes) though no label topic is configured", o.WaitBytes)
+	}
+	c := s.Codec
+	if c.ID != "customer" || c.Time != "seen_at" || c.Weight != "w" || c.Label != "outcome" || len(c.Missing) != 2 || c.Features != codec.FeaturesSelected ||
+		c.Format != codec.FormatJSONL || c.Future != 5*time.Minute || c.MaxMessage != 16<<20 {
+		t.Errorf("columns %+v", c)
+	}
+	p, err := scorecardOptions(s.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h := p.HalfLives; len(h) != 3 || h[0].Records != 50 || h[1].Duration != 24*time.Hour || h[2] != (model.HalfLife{}) || !math.IsInf(p.Calibration.HalfLife, 1) {
+		t.Errorf("scorecard %+v", p)
+	}
+	l := liftOptions(s.Config, s.Spec.Schema)
+	if !l.Profiles.KeepRedundant || len(l.Profiles.Of) != 2 || l.Profiles.Of[0] != 2 || l.Profiles.Of[1] != 0 || l.Sets.Max != 2 || l.Quantiles != 5 {
+		t.Errorf("lift %+v", l)
+	}
+}
+
+func TestDefaultsAreThoseOfTheModels(t *testing.T) {
+	p, err := scorecardOptions(config.Default("x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := propensity.Default()
+	if len(p.HalfLives) != len(want.HalfLives) {
+		t.Fatalf("half-lives %v, want %v", p.HalfLives, want.HalfLives)
+	}
+	for i := range want.HalfLives {
+		if p.HalfLives[i] != want.HalfLives[i] {
+			t.Errorf("half-life %d is %v, want %v", i, p.HalfLives[i], want.HalfLives[i])
+		}
+	}
+	if p.Cells != want.Cells || p.Prior != want.Prior || p.Step != want.Step || p.Linear != want.Linear || p.Calibration != want.Calibration {
+		t.Errorf("defaults of the configuration %+v, of the scorecard %+v", p, want)
+	}
+}
+
+func TestRecordsWaitOnlyWithALabelTopic(t *testing.T) {
+	o := stage(t, full+"labels: {window: 1h, on_expiry: no, late: ignore, max_bytes: 1MiB}\n").Spec.Options
+	if o.WaitBytes != 1<<20 || o.WaitWindow != int64(time.Hour) || o.ExpireAs != 0 || o.Correct {
+		t.Errorf("options %+v", o)
+	}
+	o = stage(t, full+"topics: {labels: outcomes}\n").Spec.Options
+	if o.WaitBytes != 256<<20 || o.ExpireAs != model.Unlabelled || !o.Correct {
+		t.Errorf("options %+v", o)
+	}
+}
+
+func TestWhatTheBuildLacksIsRefused(t *testing.T) {
+	c, _, err := config.Parse("test.yaml", []byte(strings.Replace(full, "calibration: {half_life: 0}", "calibration: {half_life: 24h}", 1)), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := New(c); err == nil || !strings.Contains(err.Error(), "propensity.calibration.half_life") {
+		t.Errorf("error %v, want one that names propensity.calibration.half_life", err)
+	}
+}

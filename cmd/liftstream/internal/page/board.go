@@ -1,0 +1,315 @@
+// Package page shows a running stage to people: what was scored, how good it is so far, the strongest profiles, and whom
+// to call first. A Board takes the scores as they are made and holds a bounded view of them; Handler serves that view as
+// one self-contained page and as JSON.
+package page
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"liftstream/model"
+)
+
+const (
+	lastKept     = 12   // newest records shown, and kept of each partition
+	callsKept    = 12   // records of the call list, and kept of each block
+	callsRecords = 1000 // records of a block
+	callsBlocks  = 5    // blocks of a partition, the one being filled among them
+)
+
+// Record is one scored record as people read it. Its texts are copies.
+type Record struct {
+	Who        string    `json:"who"` // its id, else its position
+	Partition  int32     `json:"source_partition"`
+	Offset     int64     `json:"source_offset"`
+	Row        int32     `json:"source_row"`
+	Time       time.Time `json:"time"`
+	Model      int64     `json:"model"`
+	Status     string    `json:"status"`
+	Segment    string    `json:"segment"`
+	Target     string    `json:"target"`
+	Propensity float64   `json:"propensity"` // of the target
+	BaseRate   float64   `json:"base_rate"`
+	Lift       float64   `json:"lift"`
+	Percentile float64   `json:"percentile"`
+	Profile    string    `json:"profile,omitempty"`
+	Label      string    `json:"label,omitempty"` // what it was, when the event said so
+	Why        []Reason  `json:"why"`
+}
+
+// Reason is one contribution to a record's propensity.
+type Reason struct {
+	Feature string   `json:"feature"`
+	Value   *string  `json:"value"` // null = missing
+	Effect  float64  `json:"effect"`
+	Lift    *float64 `json:"lift"` // null where undefined
+	N       float64  `json:"n"`
+}
+
+// String is the reason in a few words, such as "poutcome is success".
+func (r Reason) String() string {
+	switch {
+	case strings.HasPrefix(r.Feature, "("):
+		return r.Feature
+	case r.Value == nil:
+		return r.Feature + " is not known"
+	}
+	return r.Feature + " is " + *r.Value
+}
+
+// Board is the bounded view of the scores of one process. Its methods may be called from several goroutines.
+type Board struct {
+	schema *model.Schema
+	skip   uint64
+
+	mu    sync.RWMutex // guards parts; each part guards itself
+	parts map[int32]*part
+}
+
+// part is what the board holds of one partition. A lock a partition, so that they do not wait for each other.
+type part struct {
+	mu        sync.Mutex
+	next      int64 // offset after the last message seen
+	seen      uint64
+	untrained uint64
+	degraded  uint64
+	model     int64
+	running   *running
+	last      []Record // ring
+	lastAt    int
+	calls     [callsBlocks][]Record // the best of each block; the block being filled first
+	inBlock   int
+}
+
+// NewBoard returns an empty board. The first skip records of each partition do not count in Quality.
+func NewBoard(s *model.Schema, skip int) *Board {
+	return &Board{schema: s, skip: uint64(max(skip, 0)), parts: map[int32]*part{}}
+}
+
+func (b *Board) part(n int32) *part {
+	b.mu.RLock()
+	p := b.parts[n]
+	b.mu.RUnlock()
+	if p != nil {
+		return p
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if p = b.parts[n]; p == nil {
+		p = &part{running: newRunning(len(b.schema.Classes), b.schema.Positive)}
+		b.parts[n] = p
+	}
+	return p
+}
+
+// Scores takes a scored batch; it is what stream.Options.OnScores wants. Messages below the last one seen of their
+// partition are ignored: an aborted transaction shows them again.
+func (b *Board) Scores(partition int32, batch *model.Batch, s *model.Scores, l *model.Levels) {
+	p := b.part(partition)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if batch.Offset < p.next {
+		return
+	}
+	p.next, p.model = batch.Offset+1, s.Model
+	for i := range s.N {
+		p.seen++
+		switch s.Status[i] {
+		case model.StatusUntrained:
+			p.untrained++
+		case model.StatusDegraded:
+			p.degraded++
+		}
+		prob := s.P[i*s.Classes : (i+1)*s.Classes]
+		if class := batch.Label[i]; class >= 0 && p.seen > b.skip && s.Status[i] != model.StatusUntrained {
+			w := 1.0
+			if batch.Weight != nil {
+				w = batch.Weight[i]
+			}
+			p.running.add(prob, class, w)
+		}
+		if s.Status[i] == model.StatusOK {
+			b.offer(p, partition, batch, s, l, i)
+		}
+		if p.inBlock++; p.inBlock == callsRecords {
+			p.inBlock = 0
+			oldest := p.calls[callsBlocks-1]
+			copy(p.calls[1:], p.calls[:])
+			p.calls[0] = oldest[:0]
+		}
+		if i >= s.N-lastKept {
+			p.push(b.record(partition, batch, s, l, i))
+		}
+	}
+}
+
+// rank is what the call list is ordered by: the propensity of the positive class, else the lift of the record's own
+// target, for propensities of different classes do not compare.
+func (b *Board) rank(propensity, lift float64) float64 {
+	if b.schema.Positive >= 0 {
+		return propensity
+	}
+	return lift
+}
+
+// offer puts record i into the block's best when it belongs there.
+func (b *Board) offer(p *part, partition int32, batch *model.Batch, s *model.Scores, l *model.Levels, i int) {
+	best := p.calls[0]
+	r := b.rank(s.P[i*s.Classes+int(s.Target[i])], s.Lift[i])
+	if math.IsNaN(r) || len(best) == callsKept && r <= b.rank(best[callsKept-1].Propensity, best[callsKept-1].Lift) {
+		return
+	}
+	if len(best) < callsKept {
+		best = append(best, Record{})
+	}
+	at := len(best) - 1
+	for ; at > 0 && b.rank(best[at-1].Propensity, best[at-1].Lift) < r; at-- {
+		best[at] = best[at-1]
+	}
+	best[at] = b.record(partition, batch, s, l, i)
+	p.calls[0] = best
+}
+
+func (p *part) push(r Record) {
+	if len(p.last) < lastKept {
+		p.last = append(p.last, r)
+		return
+	}
+	p.last[p.lastAt] = r
+	p.lastAt = (p.lastAt + 1) % lastKept
+}
+
+// record renders record i; nothing of it belongs to the batch.
+func (b *Board) record(partition int32, batch *model.Batch, s *model.Scores, l *model.Levels, i int) Record {
+	target := s.Target[i]
+	r := Record{
+		Partition: partition, Offset: batch.Offset, Row: int32(i), Model: s.Model, Status: s.Status[i].String(),
+		Segment: b.schema.Classes[s.Segment[i]], Target: b.schema.Classes[target],
+		Propensity: s.P[i*s.Classes+int(target)], BaseRate: finite(s.BaseRate[i]), Lift: finite(s.Lift[i]), Percentile: float64(s.Percentile[i]),
+		Profile: strings.Clone(s.Profile[i]),
+	}
+	if batch.Row != nil {
+		r.Row = batch.Row[i]
+	}
+	if batch.Time != nil {
+		r.Time = time.Unix(0, batch.Time[i]).UTC()
+	}
+	if batch.ID != nil {
+		r.Who = strings.Clone(batch.ID[i])
+	} else {
+		r.Who = fmt.Sprintf("%d/%d/%d", partition, r.Offset, r.Row)
+	}
+	if c := batch.Label[i]; c >= 0 {
+		r.Label = b.schema.Classes[c]
+	}
+	why := s.WhyOf(i)
+	r.Why = make([]Reason, len(why))
+	for k, w := range why {
+		x := Reason{Feature: b.schema.TermName(w.Feature), Effect: finite(w.Effect), N: finite(w.N)}
+		if !math.IsNaN(w.Lift) && !math.IsInf(w.Lift, 0) {
+			lift := w.Lift
+			x.Lift = &lift
+		}
+		if w.Feature >= 0 && !model.Missing(w.Value) {
+			text := valueText(b.schema, l, w)
+			x.Value = &text
+		}
+		r.Why[k] = x
+	}
+	return r
+}
+
+// finite keeps JSON free of what it cannot say.
+func finite(v float64) float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return 0
+	}
+	return v
+}
+
+func valueText(s *model.Schema, l *model.Levels, w model.Reason) string {
+	if s.Features[w.Feature].Kind == model.Continuous {
+		return strconv.FormatFloat(w.Value, 'g', 6, 64)
+	}
+	return strings.Clone(l.Text(int(w.Feature), w.Value))
+}
+
+// View is what a Board shows at one moment. It owns its content.
+type View struct {
+	Scored    uint64   `json:"scored"` // by this process
+	Untrained uint64   `json:"untrained"`
+	Degraded  uint64   `json:"degraded"`
+	Model     int64    `json:"model"` // newest version that scored
+	Quality   Quality  `json:"quality"`
+	Calls     []Record `json:"call_first"` // highest first, among about the last 5,000 records of each partition
+	Last      []Record `json:"last"`       // newest first
+}
+
+// View returns the present view.
+func (b *Board) View() View {
+	b.mu.RLock()
+	order := make([]int32, 0, len(b.parts))
+	for n := range b.parts {
+		order = append(order, n)
+	}
+	slices.Sort(order)
+	parts := make([]*part, len(order))
+	for i, n := range order {
+		parts[i] = b.parts[n]
+	}
+	b.mu.RUnlock()
+
+	v := View{Calls: []Record{}, Last: []Record{}}
+	measures := make([]*running, len(parts))
+	for i, p := range parts {
+		p.mu.Lock()
+		v.Scored += p.seen
+		v.Untrained += p.untrained
+		v.Degraded += p.degraded
+		v.Model = max(v.Model, p.model)
+		measures[i] = p.running.snapshot()
+		for _, best := range p.calls {
+			v.Calls = append(v.Calls, best...)
+		}
+		for k := range p.last {
+			v.Last = append(v.Last, p.last[(p.lastAt+len(p.last)-1-k)%len(p.last)])
+		}
+		p.mu.Unlock()
+	}
+	v.Quality = quality(measures)
+	slices.SortStableFunc(v.Last, func(x, y Record) int { return y.Time.Compare(x.Time) })
+	v.Last = v.Last[:min(len(v.Last), lastKept)]
+	v.Calls = b.callFirst(v.Calls)
+	return v
+}
+
+// callFirst sorts the candidates and keeps the newest record of each id.
+func (b *Board) callFirst(all []Record) []Record {
+	newest := map[string]int{}
+	for i := range all {
+		if k, ok := newest[all[i].Who]; !ok || later(&all[i], &all[k]) {
+			newest[all[i].Who] = i
+		}
+	}
+	kept := all[:0]
+	for i, r := range all {
+		if newest[r.Who] == i {
+			kept = append(kept, r)
+		}
+	}
+	slices.SortStableFunc(kept, func(x, y Record) int {
+		return cmp.Compare(b.rank(y.Propensity, y.Lift), b.rank(x.Propensity, x.Lift))
+	})
+	return kept[:min(len(kept), callsKept)]
+}
+
+// later compares records of one id, which one partition holds unless its events are not split by id.
+func later(x, y *Record) bool {
+	return cmp.Or(cmp.Compare(x.Offset, y.Offset), cmp.Compare(x.Row, y.Row)) > 0
+}

@@ -1,0 +1,223 @@
+package page
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"liftstream/model/evaluate"
+	"liftstream/stream"
+)
+
+// Profile is a combination of values and how much more often than on average the class is among its records.
+type Profile struct {
+	Class string          `json:"class"`
+	Text  string          `json:"profile"` // such as "contact=cellular & poutcome=success"
+	Lift  evaluate.Number `json:"lift"`
+	Low   evaluate.Number `json:"lift_low"`
+	High  evaluate.Number `json:"lift_high"`
+	// Validated is the lift on records later than those that the profile was found on; NaN when there were too few.
+	Validated     evaluate.Number `json:"validated_lift"`
+	ValidatedLow  evaluate.Number `json:"validated_low"`
+	ValidatedHigh evaluate.Number `json:"validated_high"`
+	Records       float64         `json:"n_x"`
+	Positives     float64         `json:"n_xy"`
+}
+
+// Profiles are the strongest profiles of a model.
+type Profiles struct {
+	Model int64     `json:"model"` // 0 = none published yet
+	Best  []Profile `json:"best"`  // strongest first
+}
+
+// Place is where something is that the page is about, such as a topic or a file.
+type Place struct {
+	What string `json:"what"`
+	Name string `json:"name"`
+}
+
+// Source is what the page shows. All functions must be quick and may be called at the same time.
+type Source struct {
+	Name     string
+	Positive string   // class that marketers ask for; "" when none is configured
+	Notes    []string // what a reader should know of the data
+	Places   []Place
+	Board    *Board
+	Status   func() stream.Status
+	Profiles func() Profiles
+}
+
+// Live is the answer of /api/live.
+type Live struct {
+	Name     string   `json:"name"`
+	Positive string   `json:"positive,omitempty"`
+	Ready    bool     `json:"ready"`
+	Waiting  []string `json:"waiting"` // what is waited for; empty when ready
+	Behind   int64    `json:"behind"`  // messages not yet read
+	Dead     uint64   `json:"dead"`    // dead letters made by this process
+	Fits     uint64   `json:"fits"`
+	Refused  uint64   `json:"fits_refused"`
+	Profiles Profiles `json:"profiles"`
+	View
+}
+
+func (s *Source) live() Live {
+	st := s.Status()
+	l := Live{Name: s.Name, Positive: s.Positive, Ready: st.Ready, Waiting: st.Waiting, Fits: st.Fits, Refused: st.Refused,
+		Profiles: s.Profiles(), View: s.Board.View()}
+	if l.Waiting == nil {
+		l.Waiting = []string{}
+	}
+	if l.Profiles.Best == nil {
+		l.Profiles.Best = []Profile{}
+	}
+	for _, p := range st.Partitions {
+		l.Behind += max(p.End-p.Offset, 0)
+		l.Dead += p.Dead
+	}
+	return l
+}
+
+//go:embed page.html
+var source string
+
+//go:embed page.css
+var style string
+
+//go:embed page.js
+var script string
+
+var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
+	"count": func(n any) string { return grouped(fmt.Sprint(n)) }, "percent": Percent, "times": Times, "figure": figure, "spark": spark, "join": strings.Join,
+	"first":   func(n int, r []Reason) []Reason { return r[:min(n, len(r))] },
+	"number":  func(v float64) evaluate.Number { return evaluate.Number(v) },
+	"whole":   func(v float64) int64 { return int64(math.Round(v)) },
+	"figure1": func(v evaluate.Number) string { return strings.TrimSuffix(Times(v), " times") },
+	"bar":     func(p float64) string { return strconv.FormatFloat(100*min(max(p, 0), 1), 'f', 1, 64) },
+	"style":   func() template.CSS { return template.CSS(style) },
+	"script":  func() template.JS { return template.JS(script) },
+}).Parse(source))
+
+// policy lets the page use what it carries and ask this server, nothing else.
+var policy = fmt.Sprintf("default-src 'none'; style-src 'unsafe-inline'; script-src '%s'; connect-src 'self'; img-src data:; "+
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'", digest(script))
+
+func digest(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+}
+
+// Register adds the page at "/" and its data at "/api/live" to a mux. guard wraps both, as with a check of a token; nil
+// leaves them open.
+func Register(mux *http.ServeMux, s *Source, guard func(http.Handler) http.Handler) {
+	if guard == nil {
+		guard = func(h http.Handler) http.Handler { return h }
+	}
+	mux.Handle("GET /{$}", guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name := "page"
+		if r.URL.Query().Has("body") {
+			name = "body"
+		}
+		var b bytes.Buffer
+		if err := pageTemplate.ExecuteTemplate(&b, name, struct {
+			Live
+			Notes  []string
+			Places []Place
+		}{s.live(), s.Notes, s.Places}); err != nil {
+			http.Error(w, "the page cannot be shown", http.StatusInternalServerError)
+			return
+		}
+		secure(w, "text/html; charset=utf-8")
+		_, _ = w.Write(b.Bytes())
+	})))
+	mux.Handle("GET /api/live", guard(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		b, err := json.Marshal(s.live())
+		if err != nil {
+			http.Error(w, "the figures cannot be written", http.StatusInternalServerError)
+			return
+		}
+		secure(w, "application/json")
+		_, _ = w.Write(append(b, '\n'))
+	})))
+}
+
+func secure(w http.ResponseWriter, content string) {
+	h := w.Header()
+	h.Set("Content-Type", content)
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cache-Control", "no-store")
+}
+
+// Count writes a whole number with its thousands apart, such as 45,211.
+func Count(n int64) string { return grouped(strconv.FormatInt(n, 10)) }
+
+func grouped(s string) string {
+	sign := ""
+	if strings.HasPrefix(s, "-") {
+		sign, s = "-", s[1:]
+	}
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return sign + s
+}
+
+// Percent writes a share, such as 11.7 %; a dash where it is not defined.
+func Percent(v evaluate.Number) string {
+	switch f := 100 * float64(v); {
+	case math.IsNaN(f) || math.IsInf(f, 0):
+		return "–"
+	case f > 0 && f < 0.1:
+		return "under 0.1 %"
+	default:
+		return strconv.FormatFloat(f, 'f', 1, 64) + " %"
+	}
+}
+
+// Times writes a lift, such as 5.2 times; a dash where it is not defined.
+func Times(v evaluate.Number) string {
+	f := float64(v)
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return "–"
+	}
+	return strconv.FormatFloat(f, 'f', 1, 64) + " times"
+}
+
+func figure(v evaluate.Number) string {
+	f := float64(v)
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return "–"
+	}
+	return strconv.FormatFloat(f, 'f', 4, 64)
+}
+
+// Width and height of the course of AUC, in its own units.
+const sparkWidth, sparkHeight = 600, 80
+
+// spark returns the points of the course of AUC between 0.5 and 1 for a polyline, "" for fewer than two.
+func spark(course []evaluate.Number) string {
+	var b strings.Builder
+	if len(course) < 2 {
+		return ""
+	}
+	for i, a := range course {
+		v := float64(a)
+		if math.IsNaN(v) {
+			continue
+		}
+		x := float64(i) / float64(len(course)-1) * sparkWidth
+		y := (1 - (min(max(v, 0.5), 1)-0.5)/0.5) * sparkHeight
+		fmt.Fprintf(&b, "%.1f,%.1f ", x, y)
+	}
+	return strings.TrimSpace(b.String())
+}
