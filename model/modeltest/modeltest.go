@@ -415,6 +415,13 @@ func testRebaseSince(t *testing.T, x *fixture) {
 	late := x.live(t, part, 0, x.examples[mark:])
 	rebase(t, c, part, 0, nil, x.examples[mark:])
 	x.same(t, "fresh", late, c, 1e-9)
+	// Both must also be the same to the next Fit.
+	next := func(c model.Component) model.Component {
+		ev := x.evidence(x.examples)
+		ev.States, ev.Recodes, ev.Models = map[int32][]byte{0: state(c)}, map[int32]model.Recode{0: nil}, map[int32]int64{0: 2}
+		return x.live(t, x.fit(t, x.factory, ev, part), 0, nil)
+	}
+	x.same(t, "the next generation", next(late), next(c), 1e-9)
 }
 
 // testMerge: the model of two partitions that saw parts of a stream is that of one that saw all of it.
@@ -480,6 +487,18 @@ func testRecode(t *testing.T, x *fixture) {
 	if !bytes.Equal(state(c), state(d)) {
 		t.Error("a recoded state is not that of the renamed records")
 	}
+	// A Fit recodes the states that it reads in the same way.
+	e := x.live(t, x.part, 77, nil)
+	learn(e, renamed)
+	fit := func(c model.Component, r model.Recode) model.Component {
+		ev := x.evidence(x.examples)
+		for i := range ev.Partition {
+			ev.Partition[i] = 77
+		}
+		ev.States, ev.Recodes, ev.Models = map[int32][]byte{77: state(c)}, map[int32]model.Recode{77: r}, map[int32]int64{77: 1}
+		return x.live(t, x.fit(t, x.factory, ev, x.part), 77, nil)
+	}
+	x.same(t, "recoded by Fit", fit(e, r), fit(d, nil), 1e-9)
 }
 
 func testFeatureOrder(t *testing.T, x *fixture) {

@@ -1,0 +1,387 @@
+package lift
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"liftstream/model"
+)
+
+// Name is the factory's name: the key of its part in models and of its section in snapshots.
+const Name = "lift"
+
+// Options choose what is searched and kept.
+type Options struct {
+	Quantiles int // cells of a continuous part
+	Joint     Joint
+	Sets      SetOptions
+	Windows   WindowOptions
+	Profiles  ProfileOptions
+}
+
+// SetOptions choose the feature sets.
+type SetOptions struct {
+	Min, Max int // features of a set
+	Search   Search
+	Top      int // sets that are kept and counted live
+}
+
+// WindowOptions choose the windows.
+type WindowOptions struct {
+	Top int
+	// MinMass is the share of a set's records that a window must exceed. Above 0, sets of more than 12 occupied cells
+	// have no windows.
+	MinMass float64
+}
+
+// ProfileOptions choose the profiles.
+type ProfileOptions struct {
+	Top         int     // of each class
+	MinSupport  float64 // share of the complete cases that a profile must exceed
+	MaxFeatures int     // lowered where trying all sets is not affordable; see Part.Depth
+	Of          []int32 // classes; empty = all
+	// KeepRedundant keeps profiles that add tests to another one and cover the same records.
+	KeepRedundant bool
+}
+
+// Factory makes the lift component of a schema.
+type Factory struct {
+	options Options
+	schema  *model.Schema
+}
+
+// New returns the factory for the schema.
+func New(o Options, s *model.Schema) *Factory { return &Factory{options: o, schema: s} }
+
+var _ model.Factory = (*Factory)(nil)
+
+// Name is "lift".
+func (f *Factory) Name() string { return Name }
+
+// New returns an empty component, which counts nothing until its first Rebase.
+func (f *Factory) New(*model.Levels) model.Component { return &Component{schema: f.schema} }
+
+// Fit searches the feature sets, windows and profiles (Algorithms 1, 2 and 3) and returns them with the counts of every
+// partition: those of its state where the state has a set with the same cells, else those of its records in the
+// evidence.
+//
+// Profiles are searched on the older four fifths of the evidence and validated on the newest fifth; with fewer than 50
+// records there they are searched on everything and not validated.
+func (f *Factory) Fit(ctx context.Context, ev *model.Evidence, previous []byte) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	var serving []*Set
+	if previous != nil {
+		p, err := DecodePart(f.schema, previous)
+		if err != nil {
+			return nil, fmt.Errorf("reading the previous part: %w", err)
+		}
+		for i := range p.Sets {
+			serving = append(serving, p.Sets[i].Set)
+		}
+	}
+	s := newSample(ev)
+	search := newSetSearch(s, &f.options, serving)
+	if err := search.run(ctx); err != nil {
+		return nil, err
+	}
+	p := &Part{Windows: search.windows, Exhausted: search.exhausted, Tried: search.tried}
+	if err := f.count(ev, search, p); err != nil {
+		return nil, err
+	}
+	n := s.n - int(validationShare*float64(s.n))
+	if s.n-n < minValidation {
+		n = s.n
+	}
+	o := &f.options.Profiles
+	p.Depth = o.MaxFeatures
+	if f.options.Sets.Search != Exhaustive {
+		p.Depth = affordableDepth(len(s.fields), s.n, o.MaxFeatures)
+	}
+	if o.Top > 0 {
+		m := newMiner(s, n, ev.Levels, func(f int32) *Set { return search.define([]int32{f}) }, o)
+		if err := m.run(ctx, p.Depth); err != nil {
+			return nil, err
+		}
+		p.Profiles = m.show(ev.Levels)
+	}
+	return p.appendBinary(nil), nil
+}
+
+// count fills the shares of the partitions for the best sets.
+func (f *Factory) count(ev *model.Evidence, search *setSearch, p *Part) error {
+	partitions := slices.Clone(ev.Partition)
+	states := map[int32]*Component{}
+	for n, b := range ev.States {
+		partitions = append(partitions, n)
+		c := &Component{schema: f.schema}
+		if len(b) > 0 {
+			if err := c.LoadState(b); err != nil {
+				return fmt.Errorf("reading the state of partition %d: %w", n, err)
+			}
+		}
+		states[n] = c
+	}
+	slices.Sort(partitions)
+	partitions = slices.Compact(partitions)
+	for _, t := range search.top {
+		m := PartSet{Set: t.set}
+		search.fill(t.set)
+		sampled := make([]*Table, len(partitions))
+		for i := range sampled {
+			sampled[i] = NewTable(search.classes, model.HalfLife{})
+		}
+		for i, x := range search.cells {
+			if x >= 0 {
+				at, _ := slices.BinarySearch(partitions, ev.Partition[i])
+				sampled[at].add(int(x), int(ev.Class[i]), 1, ev.Weight[i])
+			}
+		}
+		for i, n := range partitions {
+			share := Share{Partition: n, Table: sampled[i]}
+			if c := states[n]; c != nil {
+				if own := c.find(t.set); own != nil {
+					share.Table = own.own.Clone()
+					t.set.recode(share.Table, ev.Recodes[n])
+				}
+			}
+			m.Shares = append(m.Shares, share)
+		}
+		p.Sets = append(p.Sets, m)
+	}
+	return nil
+}
+
+// Component counts the classes of one partition by the cells of the monitored sets. It is a model.Component and a
+// model.Profiler; it offers no inputs to the scorecard. Learn and Retract cost one look-up a monitored set and allocate
+// only when a new level needs a cell.
+type Component struct {
+	schema   *model.Schema
+	sets     []liveSet
+	profiles []*Profile // by class, then by descending lower bound
+	ofClass  []int      // profiles[ofClass[y]:ofClass[y+1]] are those of class y
+
+	// What the sets share is computed once a row: the cells of distinct parts, then the codes of distinct features.
+	parts  []*part
+	fields []int32
+	slots  []int32
+	terms  []term
+}
+
+// liveSet is a monitored set: the counts of this partition, and those of the others as of the Model.
+type liveSet struct {
+	set         *Set
+	own, others *Table
+	from, to    int32 // terms
+}
+
+// term adds to the cell of a set the slot, bounded, times the stride.
+type term struct {
+	slot, cap, stride int32
+}
+
+var (
+	_ model.Component = (*Component)(nil)
+	_ model.Profiler  = (*Component)(nil)
+)
+
+func (c *Component) find(t *Set) *liveSet {
+	for i := range c.sets {
+		if c.sets[i].set.equal(t) {
+			return &c.sets[i]
+		}
+	}
+	return nil
+}
+
+// compile lays out what Learn walks over.
+func (c *Component) compile() {
+	c.parts, c.fields, c.terms = nil, nil, nil
+	for i := range c.sets {
+		for j := range c.sets[i].set.parts {
+			if p := &c.sets[i].set.parts[j]; c.partSlot(p) < 0 {
+				c.parts = append(c.parts, p)
+			}
+		}
+	}
+	for i := range c.sets {
+		s := &c.sets[i]
+		s.from = int32(len(c.terms))
+		for j := range s.set.parts {
+			p := &s.set.parts[j]
+			c.terms = append(c.terms, term{int32(c.partSlot(p)), math.MaxInt32, p.stride})
+		}
+		for _, l := range s.set.levels {
+			at := slices.Index(c.fields, l.feature)
+			if at < 0 {
+				at = len(c.fields)
+				c.fields = append(c.fields, l.feature)
+			}
+			c.terms = append(c.terms, term{int32(len(c.parts) + at), l.cap, l.stride})
+		}
+		s.to = int32(len(c.terms))
+	}
+	c.slots = make([]int32, len(c.parts)+len(c.fields))
+}
+
+func (c *Component) partSlot(p *part) int {
+	return slices.IndexFunc(c.parts, func(o *part) bool {
+		return slices.Equal(o.features, p.features) && slices.Equal(o.factor, p.factor) && slices.Equal(o.cuts, p.cuts)
+	})
+}
+
+// Observe does nothing: unlabelled records carry no counts.
+func (c *Component) Observe(model.Row) {}
+
+// Learn adds the example to the cell of every monitored set of which it has all features.
+func (c *Component) Learn(ex *model.Example) { c.count(ex, 1, c.sets) }
+
+// Retract takes back what Learn added.
+func (c *Component) Retract(ex *model.Example) { c.count(ex, -1, c.sets) }
+
+func (c *Component) count(ex *model.Example, sign float64, sets []liveSet) {
+	if !(ex.Weight > 0) || uint32(ex.Class) >= uint32(len(c.schema.Classes)) {
+		return
+	}
+	for i, p := range c.parts {
+		c.slots[i] = p.cell(ex.Row)
+	}
+	codes := c.slots[len(c.parts):]
+	for i, f := range c.fields {
+		v := ex.Row[f]
+		if v != v {
+			codes[i] = -1
+		} else {
+			codes[i] = int32(v)
+		}
+	}
+	class := int(ex.Class)
+next:
+	for i := range sets {
+		s := &sets[i]
+		x := int32(0)
+		for _, t := range c.terms[s.from:s.to] {
+			v := c.slots[t.slot]
+			if v < 0 {
+				continue next
+			}
+			x += min(v, t.cap-1) * t.stride
+		}
+		s.own.add(int(x), class, sign, ex.Weight)
+	}
+}
+
+// InputCount is 0: the sets do not feed the scorecard.
+func (c *Component) InputCount() int { return 0 }
+
+// Inputs writes nothing.
+func (c *Component) Inputs(model.Row, []float64) {}
+
+// Profile returns the text and the lift of the known profile of the class with the highest lower lift bound among those
+// that the row meets; "" when it meets none. The bound is the validated one where the fit validated.
+func (c *Component) Profile(row model.Row, class int32) (text string, lift float64) {
+	if uint32(class)+1 >= uint32(len(c.ofClass)) {
+		return "", math.NaN()
+	}
+	for _, p := range c.profiles[c.ofClass[class]:c.ofClass[class+1]] {
+		if p.meets(row) {
+			return p.Text, p.Tally.Lift()
+		}
+	}
+	return "", math.NaN()
+}
+
+// setProfiles orders the profiles for Profile.
+func (c *Component) setProfiles(profiles []*Profile) {
+	c.profiles = slices.Clone(profiles)
+	slices.SortStableFunc(c.profiles, func(a, b *Profile) int {
+		if a.Class != b.Class {
+			return int(a.Class) - int(b.Class)
+		}
+		x, _ := a.lower()
+		y, _ := b.lower()
+		return compareValues(x, y)
+	})
+	c.ofClass = make([]int, len(c.schema.Classes)+1)
+	for y := range c.schema.Classes {
+		c.ofClass[y+1] = c.ofClass[y]
+		for c.ofClass[y+1] < len(c.profiles) && int(c.profiles[c.ofClass[y+1]].Class) == y {
+			c.ofClass[y+1]++
+		}
+	}
+}
+
+// Rebase takes over the sets and profiles of the part. A set whose cells are the same keeps its own counts; another one
+// starts from the part's share for Self and learns Since.
+func (c *Component) Rebase(rb *model.Rebase) error {
+	p, err := DecodePart(c.schema, rb.Part)
+	if err != nil {
+		return fmt.Errorf("reading the part: %w", err)
+	}
+	classes := len(c.schema.Classes)
+	var kept, fresh []liveSet
+	order := make([]*Set, len(p.Sets))
+	for i := range p.Sets {
+		s := &p.Sets[i]
+		order[i] = s.Set
+		live := liveSet{set: s.Set, others: NewTable(classes, model.HalfLife{})}
+		share := NewTable(classes, model.HalfLife{})
+		for j := range s.Shares {
+			if s.Shares[j].Partition == rb.Self {
+				share = s.Shares[j].Table
+			} else {
+				live.others.Merge(s.Shares[j].Table)
+			}
+		}
+		if old := c.find(s.Set); old != nil {
+			live.own = old.own
+			s.Set.recode(live.own, rb.Recode)
+			kept = append(kept, live)
+		} else {
+			live.own = share
+			fresh = append(fresh, live)
+		}
+	}
+	if len(fresh) > 0 {
+		d := &Component{schema: c.schema, sets: fresh}
+		d.compile()
+		rb.Since(func(ex *model.Example) bool {
+			d.Learn(ex)
+			return true
+		})
+	}
+	c.sets = c.sets[:0:0]
+	for _, t := range order {
+		for _, from := range [][]liveSet{kept, fresh} {
+			for i := range from {
+				if from[i].set == t {
+					c.sets = append(c.sets, from[i])
+				}
+			}
+		}
+	}
+	c.compile()
+	c.setProfiles(p.Profiles)
+	return nil
+}
+
+// Live returns the sets in their order of rank at the fit with their counts of now: all partitions' as of the Model and
+// this one's own since.
+func (c *Component) Live() []Counted {
+	out := make([]Counted, len(c.sets))
+	for i := range c.sets {
+		t := c.sets[i].others.Clone()
+		t.Merge(c.sets[i].own)
+		out[i] = Counted{c.sets[i].set, t}
+	}
+	return out
+}
+
+// Counted is a feature set with its counts.
+type Counted struct {
+	Set   *Set
+	Table *Table
+}

@@ -1,0 +1,232 @@
+package lift
+
+import (
+	"fmt"
+	"math"
+
+	"liftstream/model"
+	"liftstream/model/wire"
+)
+
+// partFormat and stateFormat are the versions of the binary forms, which FORMAT.md describes.
+const (
+	partFormat  = 1
+	stateFormat = 1
+)
+
+// Bounds of what a part or a state may hold.
+const (
+	maxMonitored  = 256
+	maxWindows    = 1 << 16
+	maxProfiles   = 1 << 16
+	maxPartitions = 1 << 16
+)
+
+// Part is the lift component's part of a Model.
+type Part struct {
+	Sets     []PartSet // best first
+	Windows  []*Window // best first
+	Profiles []*Profile
+	// Exhausted is the size up to which every feature set was tried, Tried their number, Depth the largest number of
+	// features of a profile.
+	Exhausted, Tried, Depth int
+}
+
+// PartSet is a monitored set with the counts of each partition at the Model's mark.
+type PartSet struct {
+	Set    *Set
+	Shares []Share // by ascending partition
+}
+
+// Share is the counts of one partition.
+type Share struct {
+	Partition int32
+	Table     *Table
+}
+
+// Total returns the counts of all partitions.
+func (s *PartSet) Total(classes int) *Table {
+	t := NewTable(classes, model.HalfLife{})
+	for i := range s.Shares {
+		t.Merge(s.Shares[i].Table)
+	}
+	return t
+}
+
+func (p *Part) appendBinary(b []byte) []byte {
+	b = wire.AppendUvarint(b, partFormat)
+	for _, n := range []int{p.Exhausted, p.Tried, p.Depth} {
+		b = wire.AppendUvarint(b, uint64(n))
+	}
+	b = wire.AppendUvarint(b, uint64(len(p.Sets)))
+	for i := range p.Sets {
+		s := &p.Sets[i]
+		b = append(b, s.Set.key...)
+		b = wire.AppendUvarint(b, uint64(len(s.Shares)))
+		for j := range s.Shares {
+			b = wire.AppendVarint(b, int64(s.Shares[j].Partition))
+			b = appendTable(b, s.Shares[j].Table)
+		}
+	}
+	b = wire.AppendUvarint(b, uint64(len(p.Windows)))
+	for _, w := range p.Windows {
+		b = append(b, w.Set.key...)
+		b = wire.AppendInts(b, w.Cells)
+		b = wire.AppendFloat(b, w.Eta)
+		b = wire.AppendFloat(b, w.N)
+		b = wire.AppendFloat(b, w.Mass)
+	}
+	return appendProfiles(b, p.Profiles)
+}
+
+// DecodePart reads a part that Fit returned for the schema.
+func DecodePart(s *model.Schema, b []byte) (*Part, error) {
+	r := wire.NewReader(b)
+	if v := r.Uvarint(); r.Err() == nil && v != partFormat {
+		return nil, fmt.Errorf("format %d, this build reads %d", v, partFormat)
+	}
+	classes := len(s.Classes)
+	p := &Part{Exhausted: r.Int(math.MaxInt32), Tried: r.Int(math.MaxInt32), Depth: r.Int(math.MaxInt32)}
+	for n := r.Int(maxMonitored); n > 0 && r.Err() == nil; n-- {
+		set, err := decodeSet(r, s)
+		if err != nil {
+			return nil, fmt.Errorf("set %d: %w", len(p.Sets), err)
+		}
+		m := PartSet{Set: set}
+		for k := r.Int(maxPartitions); k > 0 && r.Err() == nil; k-- {
+			n := r.Varint()
+			if int64(int32(n)) != n || len(m.Shares) > 0 && int32(n) <= m.Shares[len(m.Shares)-1].Partition {
+				return nil, r.Fail(fmt.Errorf("set %d: partition %d is out of order", len(p.Sets), n))
+			}
+			t, err := decodeTable(r, classes, set.cells)
+			if err != nil {
+				return nil, fmt.Errorf("set %d, partition %d: %w", len(p.Sets), n, err)
+			}
+			m.Shares = append(m.Shares, Share{int32(n), t})
+		}
+		p.Sets = append(p.Sets, m)
+	}
+	for n := r.Int(maxWindows); n > 0 && r.Err() == nil; n-- {
+		set, err := decodeSet(r, s)
+		if err != nil {
+			return nil, fmt.Errorf("window %d: %w", len(p.Windows), err)
+		}
+		w := &Window{Set: set, Cells: wire.Ints[int](r), Eta: r.Float(), N: r.Float(), Mass: r.Float()}
+		for i, x := range w.Cells {
+			if x < 0 || x >= set.cells || i > 0 && x <= w.Cells[i-1] {
+				return nil, r.Fail(fmt.Errorf("window %d: cell %d is out of place", len(p.Windows), x))
+			}
+		}
+		p.Windows = append(p.Windows, w)
+	}
+	p.Profiles = decodeProfiles(r, s)
+	if err := r.Done(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+func (t *Tally) floats() []*float64 {
+	return []*float64{&t.N, &t.NX, &t.NXY, &t.NY, &t.Effective}
+}
+
+func appendProfiles(b []byte, profiles []*Profile) []byte {
+	b = wire.AppendUvarint(b, uint64(len(profiles)))
+	for _, p := range profiles {
+		b = wire.AppendUvarint(b, uint64(p.Class))
+		b = wire.AppendUvarint(b, uint64(len(p.Items)))
+		for _, t := range p.Items {
+			b = wire.AppendVarint(b, int64(t.Feature))
+			b = wire.AppendVarint(b, int64(t.Level))
+			if t.Level < 0 {
+				b = wire.AppendFloat(b, t.Low)
+				b = wire.AppendFloat(b, t.High)
+			}
+		}
+		for _, v := range append(p.Tally.floats(), p.Validation.floats()...) {
+			b = wire.AppendFloat(b, *v)
+		}
+		b = wire.AppendFloat(b, p.LiftAll)
+		b = wire.AppendFloat(b, p.Q)
+		b = wire.AppendUvarint(b, uint64(p.Refinements))
+		b = wire.AppendString(b, p.Text)
+	}
+	return b
+}
+
+func decodeProfiles(r *wire.Reader, s *model.Schema) []*Profile {
+	var out []*Profile
+	for n := r.Int(maxProfiles); n > 0 && r.Err() == nil; n-- {
+		p := &Profile{Class: int32(r.Int(len(s.Classes) - 1))}
+		for k := r.Int(min(maxSetFeatures, len(s.Features))); k > 0 && r.Err() == nil; k-- {
+			f, level := r.Varint(), r.Varint()
+			if r.Err() != nil {
+				break
+			}
+			if f < 0 || f >= int64(len(s.Features)) || level < -1 || level > model.MaxLevels ||
+				(s.Features[f].Kind == model.Continuous) != (level < 0) {
+				r.Fail(fmt.Errorf("profile %d: test of feature %d, level %d", len(out), f, level))
+				break
+			}
+			t := Item{Feature: int32(f), Level: int32(level)}
+			if level < 0 {
+				t.Low, t.High = r.Float(), r.Float()
+			}
+			p.Items = append(p.Items, t)
+		}
+		for _, v := range append(p.Tally.floats(), p.Validation.floats()...) {
+			*v = r.Float()
+		}
+		p.LiftAll, p.Q = r.Float(), r.Float()
+		p.Refinements = r.Int(math.MaxInt32)
+		p.Text = r.String()
+		out = append(out, p)
+	}
+	return out
+}
+
+// AppendState appends the sets with this partition's counts and the others', and the profiles: all that the component
+// needs to go on without its Model at hand.
+func (c *Component) AppendState(b []byte) []byte {
+	b = wire.AppendUvarint(b, stateFormat)
+	b = wire.AppendUvarint(b, uint64(len(c.sets)))
+	for i := range c.sets {
+		b = append(b, c.sets[i].set.key...)
+		b = appendTable(b, c.sets[i].own)
+		b = appendTable(b, c.sets[i].others)
+	}
+	return appendProfiles(b, c.profiles)
+}
+
+// LoadState replaces the state by what AppendState wrote.
+func (c *Component) LoadState(b []byte) error {
+	r := wire.NewReader(b)
+	if v := r.Uvarint(); r.Err() == nil && v != stateFormat {
+		return fmt.Errorf("format %d, this build reads %d", v, stateFormat)
+	}
+	classes := len(c.schema.Classes)
+	c.sets = nil
+	for n := r.Int(maxMonitored); n > 0 && r.Err() == nil; n-- {
+		set, err := decodeSet(r, c.schema)
+		if err != nil {
+			return fmt.Errorf("set %d: %w", len(c.sets), err)
+		}
+		if c.find(set) != nil {
+			return r.Fail(fmt.Errorf("set %d is there twice", len(c.sets)))
+		}
+		l := liveSet{set: set}
+		for _, t := range []**Table{&l.own, &l.others} {
+			if *t, err = decodeTable(r, classes, set.cells); err != nil {
+				return fmt.Errorf("set %d: %w", len(c.sets), err)
+			}
+		}
+		c.sets = append(c.sets, l)
+	}
+	profiles := decodeProfiles(r, c.schema)
+	if err := r.Done(); err != nil {
+		return err
+	}
+	c.compile()
+	c.setProfiles(profiles)
+	return nil
+}

@@ -1,0 +1,600 @@
+package lift
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"liftstream/model"
+)
+
+// Item is one test of a profile: a feature has the level, or lies in (Low, High].
+type Item struct {
+	Feature   int32
+	Level     int32 // code; -1 for a continuous feature
+	Low, High float64
+}
+
+func (t *Item) meets(row model.Row) bool {
+	v := row[t.Feature]
+	if t.Level < 0 {
+		return v > t.Low && v <= t.High
+	}
+	return v == float64(t.Level)
+}
+
+// text is "job=student" or "age in (30, 35]".
+func (t *Item) text(s *model.Schema, l *model.Levels) string {
+	name := s.Features[t.Feature].Name
+	if t.Level >= 0 {
+		return name + "=" + l.Text(int(t.Feature), float64(t.Level))
+	}
+	return name + " in " + t.interval()
+}
+
+func (t *Item) interval() string {
+	close := "]"
+	if math.IsInf(t.High, 1) {
+		close = ")"
+	}
+	return "(" + number(t.Low) + ", " + number(t.High) + close
+}
+
+func number(v float64) string {
+	switch {
+	case math.IsInf(v, 1):
+		return "inf"
+	case math.IsInf(v, -1):
+		return "-inf"
+	}
+	return strconv.FormatFloat(v, 'g', 6, 64)
+}
+
+// Tally is what a profile covers of a run of records: of those that have all its features.
+type Tally struct {
+	N, NX, NXY, NY float64
+	// Effective is the effective number of the covered records.
+	Effective float64
+}
+
+// Lift is (n_xy/n_x)/(n_y/n); NaN when nothing is covered or the class is absent.
+func (t *Tally) Lift() float64 { return t.NXY / t.NX * t.N / t.NY }
+
+// Interval is the 95 % Wilson interval of n_xy/n_x over the base rate n_y/n, as Summary.LiftInterval.
+func (t *Tally) Interval() (low, high float64) {
+	if !(t.NY > 0) {
+		return math.NaN(), math.NaN()
+	}
+	p := 0.0
+	if t.NX > 0 {
+		p = t.NXY / t.NX
+	}
+	low, high = Wilson(p, t.Effective)
+	return low * t.N / t.NY, high * t.N / t.NY
+}
+
+// Profile is a conjunction of tests with the lift of one class under it (Algorithm 3).
+type Profile struct {
+	Class int32
+	Items []Item // by ascending feature
+	// Tally counts all the evidence, Validation the newer part, which the search did not see.
+	Tally, Validation Tally
+	// LiftAll is n_xy/n_x over the rate of the class among all labelled records, complete or not: what of the lift is
+	// not owed to which records are missing.
+	LiftAll float64
+	// Q is the Benjamini-Hochberg value of a one-sided Fisher test on the newer part, over the profiles shown of the
+	// class; NaN without validation.
+	Q float64
+	// Refinements is the number of profiles that add tests to this one and cover the same of the searched records.
+	Refinements int
+	Text        string
+}
+
+// lower is the bound by which profiles are shown and matched: the validated one where there is one.
+func (p *Profile) lower() (low, lift float64) {
+	if p.Validation.N > 0 {
+		low, _ = p.Validation.Interval()
+	} else {
+		low, _ = p.Tally.Interval()
+	}
+	return low, p.Tally.Lift()
+}
+
+func (p *Profile) meets(row model.Row) bool {
+	for i := range p.Items {
+		if !p.Items[i].meets(row) {
+			return false
+		}
+	}
+	return true
+}
+
+// validationShare is the newer part of the evidence that the search for profiles leaves alone, and minValidation the
+// least number of records for which it does.
+const (
+	validationShare = 0.2
+	minValidation   = 50
+)
+
+// miner finds, for each wanted class, the profiles of highest lift among those of more than a share of their complete
+// cases: exactly, by depth-first search over the feature sets in their order, the covered records of every cell split
+// further feature by feature. A cell is given up when even its present cover is no more than the share of the records
+// complete on everything that may be added (SPEC B.3 ii: with missing data per set, support relative to the complete
+// cases is not monotone by itself).
+type miner struct {
+	*sample
+	n       int       // records searched, from the oldest
+	item    [][]int32 // by position: the test that a record meets; -1 missing, the number of tests for none of them
+	items   [][]Item  // by position
+	share   float64
+	depth   int
+	top     int
+	keep    bool // refinements of the same records
+	classOf []bool
+
+	lastMissing  []int32 // by record, the last position that is missing; -1
+	missingAfter []bool  // by position: some record lacks a later one
+	levels       []mineLevel
+	best         [][]*mined
+	frequent     int // profiles of more than the minimum support
+	err          error
+	ctx          context.Context
+	visits       int
+}
+
+// mineLevel holds the records of one depth of the search, group after group.
+type mineLevel struct {
+	position int
+	record   []int32
+	group    []mineGroup
+	complete []int32 // records complete on the features; nil = all
+	buffer   []int32 // of complete
+	count    []float64
+	at       []int32
+}
+
+// mineGroup is a cell: records[from:to] of its level, the test by which it was split off, and its group one level up.
+type mineGroup struct {
+	from, to int32
+	item     int32
+	parent   int32
+}
+
+// mined is a found profile: a test for each of some positions.
+type mined struct {
+	class    int32
+	position []int32
+	item     []int32
+	lift     float64
+	nx       float64
+	cover    int // records
+}
+
+// compareMined ranks by lift, then more records, then fewer features, then names in configuration order, then tests.
+func compareMined(a, b *mined) int {
+	if c := compareValues(a.lift, b.lift); c != 0 {
+		return c
+	}
+	if c := compareValues(a.nx, b.nx); c != 0 {
+		return c
+	}
+	if c := compareFeatures(a.position, b.position); c != 0 {
+		return c
+	}
+	return slices.Compare(a.item, b.item)
+}
+
+// newMiner prepares the search on the n oldest records; sets holds the single-feature cells of the continuous features.
+func newMiner(s *sample, n int, levels *model.Levels, single func(f int32) *Set, o *ProfileOptions) *miner {
+	m := &miner{sample: s, n: n, share: o.MinSupport, top: o.Top, keep: o.KeepRedundant, classOf: make([]bool, s.classes)}
+	for y := range m.classOf {
+		m.classOf[y] = len(o.Of) == 0 || slices.Contains(o.Of, int32(y))
+	}
+	row := make(model.Row, len(s.column))
+	for _, f := range s.fields {
+		var items []Item
+		item := make([]int32, s.n)
+		if s.code[f] != nil {
+			known := int32(levels.Count(int(f)))
+			for c := int32(0); c < known; c++ {
+				items = append(items, Item{Feature: f, Level: c})
+			}
+			for i, c := range s.code[f] {
+				item[i] = min(c, known)
+			}
+		} else {
+			t := single(f)
+			p := &t.parts[0]
+			for c := 0; c <= len(p.cuts); c++ {
+				it := Item{Feature: f, Level: -1, Low: math.Inf(-1), High: math.Inf(1)}
+				if c > 0 {
+					it.Low = p.cuts[c-1]
+				}
+				if c < len(p.cuts) {
+					it.High = p.cuts[c]
+				}
+				items = append(items, it)
+			}
+			for i, v := range s.column[f] {
+				row[f] = v
+				item[i] = p.cell(row)
+			}
+		}
+		m.items, m.item = append(m.items, items), append(m.item, item)
+	}
+	m.lastMissing = make([]int32, n)
+	for i := range m.lastMissing {
+		m.lastMissing[i] = -1
+		for p := range m.item {
+			if m.item[p][i] < 0 {
+				m.lastMissing[i] = int32(p)
+			}
+		}
+	}
+	m.missingAfter = make([]bool, len(m.item))
+	some := false
+	for p := len(m.item) - 1; p >= 0; p-- {
+		m.missingAfter[p] = some
+		some = some || m.missing[s.fields[p]]
+	}
+	m.best = make([][]*mined, s.classes)
+	return m
+}
+
+// run searches profiles of up to depth features.
+func (m *miner) run(ctx context.Context, depth int) error {
+	m.ctx, m.depth = ctx, min(depth, len(m.item), maxSetFeatures)
+	if m.depth < 1 || m.n == 0 {
+		return nil
+	}
+	m.levels = make([]mineLevel, m.depth+1)
+	root := &m.levels[0]
+	root.record = make([]int32, m.n)
+	total := make([]float64, m.classes)
+	for i := range root.record {
+		root.record[i] = int32(i)
+		total[m.class[i]] += m.weight[i]
+	}
+	root.group = []mineGroup{{0, int32(m.n), 0, -1}}
+	root.position = -1
+	m.extend(1, total)
+	return m.err
+}
+
+// extend adds one feature to the set of the level above. total holds the class weights of the complete cases there.
+func (m *miner) extend(d int, total []float64) {
+	up, l := &m.levels[d-1], &m.levels[d]
+	if l.record == nil {
+		l.record = make([]int32, m.n)
+	}
+	for p := up.position + 1; p < len(m.item); p++ {
+		if m.visits++; m.visits%ctxEvery == 0 && m.ctx.Err() != nil {
+			m.err = m.ctx.Err()
+		}
+		if m.err != nil {
+			return
+		}
+		l.position = p
+		ny := total
+		l.complete = up.complete
+		if m.missing[m.fields[p]] {
+			ny = make([]float64, m.classes)
+			if l.buffer == nil {
+				l.buffer = make([]int32, m.n)
+			}
+			k := 0
+			visit := func(r int32) {
+				if m.item[p][r] >= 0 {
+					l.buffer[k] = r
+					k++
+					ny[m.class[r]] += m.weight[r]
+				}
+			}
+			if up.complete == nil {
+				for r := range m.lastMissing {
+					visit(int32(r))
+				}
+			} else {
+				for _, r := range up.complete {
+					visit(r)
+				}
+			}
+			l.complete = l.buffer[:k]
+		}
+		n := 0.0
+		for _, v := range ny {
+			n += v
+		}
+		// The least number of complete cases that any extension can have.
+		least := n
+		if m.missingAfter[p] {
+			least = 0
+			add := func(r int32) {
+				if m.lastMissing[r] <= int32(p) {
+					least += m.weight[r]
+				}
+			}
+			if l.complete == nil {
+				for r := range m.lastMissing {
+					add(int32(r))
+				}
+			} else {
+				for _, r := range l.complete {
+					add(r)
+				}
+			}
+		}
+		deeper := d < m.depth && p+1 < len(m.item)
+		m.split(d, n, ny, least, deeper)
+		if deeper && len(l.group) > 0 {
+			m.extend(d+1, ny)
+		}
+	}
+}
+
+// split divides every group of the level above by the tests of the level's feature.
+func (m *miner) split(d int, n float64, ny []float64, least float64, deeper bool) {
+	up, l := &m.levels[d-1], &m.levels[d]
+	item := m.item[l.position]
+	k := len(m.items[l.position])
+	if cap(l.count) < k*m.classes {
+		l.count, l.at = make([]float64, k*m.classes), make([]int32, k)
+	}
+	count, at := l.count[:k*m.classes], l.at[:k]
+	l.group = l.group[:0]
+	used := int32(0)
+	for g := range up.group {
+		from := up.record[up.group[g].from:up.group[g].to]
+		clear(count)
+		clear(at)
+		for _, r := range from {
+			if c := item[r]; uint32(c) < uint32(k) {
+				count[int(c)*m.classes+int(m.class[r])] += m.weight[r]
+				at[c]++
+			}
+		}
+		for c := 0; c < k; c++ {
+			records := at[c]
+			at[c] = -1
+			if records == 0 {
+				continue
+			}
+			xy := count[c*m.classes : (c+1)*m.classes]
+			nx := 0.0
+			for _, v := range xy {
+				nx += v
+			}
+			if exceeds(nx, m.share*n) {
+				m.frequent++
+				m.offer(d, g, c, int(records), nx, xy, n, ny)
+			}
+			if deeper && nx > m.share*least*(1-tieTolerance) {
+				at[c] = used
+				l.group = append(l.group, mineGroup{used, used + records, int32(c), int32(g)})
+				used += records
+			}
+		}
+		if !deeper {
+			continue
+		}
+		for _, r := range from {
+			if c := item[r]; uint32(c) < uint32(k) && at[c] >= 0 {
+				l.record[at[c]] = r
+				at[c]++
+			}
+		}
+	}
+}
+
+// offer puts the cell c of group g among the best of each wanted class.
+func (m *miner) offer(d, g, c, cover int, nx float64, xy []float64, n float64, ny []float64) {
+	for y, wanted := range m.classOf {
+		if !wanted || !(ny[y] > 0) {
+			continue
+		}
+		x := &mined{class: int32(y), lift: xy[y] / nx * n / ny[y], nx: nx, cover: cover}
+		best := m.best[y]
+		if len(best) == m.top && (m.top == 0 || compareValues(x.lift, best[m.top-1].lift) > 0) {
+			continue
+		}
+		x.position, x.item = make([]int32, d), make([]int32, d)
+		x.position[d-1], x.item[d-1] = int32(m.levels[d].position), int32(c)
+		for i, group := d-1, g; i > 0; i-- {
+			up := m.levels[i].group[group]
+			x.position[i-1], x.item[i-1], group = int32(m.levels[i].position), up.item, int(up.parent)
+		}
+		if len(best) == m.top && compareMined(x, best[m.top-1]) >= 0 || !m.keep && m.redundant(x) {
+			continue
+		}
+		m.best[y] = insertTop(best, x, m.top, compareMined)
+	}
+}
+
+// redundant reports whether leaving one test out covers the same records: then, and only then, some profile of fewer of
+// these tests does.
+func (m *miner) redundant(x *mined) bool {
+	for without := range x.position {
+		if len(x.position) > 1 && m.cover(x, without) == x.cover {
+			return true
+		}
+	}
+	return false
+}
+
+// cover counts the records that meet the tests but one; without -1: all of them.
+func (m *miner) cover(x *mined, without int) int {
+	n := 0
+	for r := 0; r < m.n; r++ {
+		if m.covers(x, r, without) {
+			n++
+		}
+	}
+	return n
+}
+
+func (m *miner) covers(x *mined, r, without int) bool {
+	for i, p := range x.position {
+		if i != without && m.item[p][r] != x.item[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// refinements counts the profiles of up to depth features that add tests to x and cover the same records: every subset
+// of the tests that all covered records share.
+func (m *miner) refinements(x *mined) int {
+	shared := 0
+	for p := range m.item {
+		if slices.Contains(x.position, int32(p)) {
+			continue
+		}
+		value, same := int32(-2), true
+		for r := 0; r < m.n && same; r++ {
+			if m.covers(x, r, -1) {
+				if value == -2 {
+					value = m.item[p][r]
+				}
+				same = m.item[p][r] == value
+			}
+		}
+		if same && value >= 0 && int(value) < len(m.items[p]) {
+			shared++
+		}
+	}
+	n := 0.0
+	for k := 1; k <= m.depth-len(x.position); k++ {
+		n += binomial(shared, k)
+	}
+	return int(min(n, math.MaxInt32))
+}
+
+// profile turns a found one into what is kept: counted on all records and on the newer ones.
+func (m *miner) profile(x *mined, l *model.Levels) *Profile {
+	p := &Profile{Class: x.class, Refinements: m.refinements(x), Q: math.NaN()}
+	var text []string
+	var features []int32
+	for i, at := range x.position {
+		it := m.items[at][x.item[i]]
+		p.Items = append(p.Items, it)
+		features = append(features, it.Feature)
+		text = append(text, it.text(m.schema, l))
+	}
+	p.Text = strings.Join(text, " & ")
+	tally := func(t *Tally, from int) {
+		square := 0.0
+		for r := from; r < m.sample.n; r++ {
+			if !m.complete(features, r) {
+				continue
+			}
+			w := m.weight[r]
+			t.N += w
+			hit := m.class[r] == x.class
+			if hit {
+				t.NY += w
+			}
+			if m.covers(x, r, -1) {
+				t.NX += w
+				square += w * w
+				if hit {
+					t.NXY += w
+				}
+			}
+		}
+		if square > 0 {
+			t.Effective = t.NX * t.NX / square
+		}
+	}
+	tally(&p.Tally, 0)
+	if m.n < m.sample.n {
+		tally(&p.Validation, m.n)
+	}
+	all := 0.0
+	for r, y := range m.class {
+		if y == x.class {
+			all += m.weight[r]
+		}
+	}
+	p.LiftAll = p.Tally.NXY / p.Tally.NX * m.total / all
+	return p
+}
+
+// show validates the found profiles of each class and orders them by their lower bound, then as compareMined does.
+func (m *miner) show(l *model.Levels) []*Profile {
+	var out []*Profile
+	for _, best := range m.best {
+		var of []*Profile
+		var p []float64
+		for _, x := range best {
+			f := m.profile(x, l)
+			of = append(of, f)
+			p = append(p, f.Validation.fisher())
+		}
+		if m.n < m.sample.n {
+			for i, q := range benjaminiHochberg(p) {
+				of[i].Q = q
+			}
+		}
+		slices.SortStableFunc(of, func(a, b *Profile) int {
+			x, _ := a.lower()
+			y, _ := b.lower()
+			return compareValues(x, y)
+		})
+		out = append(out, of...)
+	}
+	return out
+}
+
+// fisher is the one-sided p-value of Fisher's exact test that the class is no more frequent among the covered records
+// than among the rest, on the counts scaled to the effective number of covered records and rounded; 1 without data.
+func (t *Tally) fisher() float64 {
+	if !(t.NX > 0) || !(t.NY > 0) {
+		return 1
+	}
+	scale := t.Effective / t.NX
+	n, nx, ny, xy := math.Round(t.N*scale), math.Round(t.Effective), math.Round(t.NY*scale), math.Round(t.NXY*scale)
+	logChoose := func(n, k float64) float64 {
+		a, _ := math.Lgamma(n + 1)
+		b, _ := math.Lgamma(k + 1)
+		c, _ := math.Lgamma(n - k + 1)
+		return a - b - c
+	}
+	all, sum := logChoose(n, nx), 0.0
+	for k := max(xy, 0); k <= min(nx, ny); k++ {
+		if nx-k > n-ny {
+			continue
+		}
+		sum += math.Exp(logChoose(ny, k) + logChoose(n-ny, nx-k) - all)
+	}
+	return min(sum, 1)
+}
+
+// benjaminiHochberg turns p-values into false-discovery rates (Benjamini and Hochberg, JRSS B 57, 1995).
+func benjaminiHochberg(p []float64) []float64 {
+	order := make([]int, len(p))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p[b], p[a]) })
+	q := make([]float64, len(p))
+	least := 1.0
+	for i, j := range order {
+		least = min(least, p[j]*float64(len(p))/float64(len(p)-i))
+		q[j] = least
+	}
+	return q
+}
+
+// affordableDepth is the largest number of features, at most wanted, of which all sets may be tried on n records.
+func affordableDepth(features, n, wanted int) int {
+	visits := 0.0
+	for d := 1; d <= min(wanted, features); d++ {
+		if visits += binomial(features, d) * float64(n); visits > affordable && d > 1 {
+			return d - 1
+		}
+	}
+	return wanted
+}

@@ -1,0 +1,470 @@
+package lift
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"liftstream/model"
+)
+
+// Search says how feature sets of more than one feature are tried.
+type Search uint8
+
+const (
+	// Auto tries every set of a size while that is affordable, and goes on as Beam from there.
+	Auto Search = iota
+	// Exhaustive tries every set, whatever it takes; the context is the only limit.
+	Exhaustive
+	// Beam extends the 32 best sets of each size.
+	Beam
+)
+
+const (
+	beamWidth = 32
+	// affordable bounds, under Auto, the record visits of one size of set, and of the profiles of one fit.
+	affordable = 1 << 27
+	// maxCandidates bounds the sets of one size that are tried.
+	maxCandidates = 1 << 20
+	// cutTolerance is how far the mass of a cell under the serving cuts may lie from that under fresh ones, as a share
+	// of the mass of an equal cell, for the serving cuts to stay.
+	cutTolerance = 0.25
+	// ctxEvery is the number of sets between two looks at the context.
+	ctxEvery = 4
+)
+
+// sample is the evidence in the form that the searches read.
+type sample struct {
+	schema  *model.Schema
+	n       int
+	classes int
+	fields  []int32     // features that may be searched
+	column  [][]float64 // by feature
+	code    [][]int32   // by feature with levels; -1 missing
+	missing []bool      // by feature: some record lacks it
+	class   []int32
+	weight  []float64
+	total   float64
+}
+
+func newSample(ev *model.Evidence) *sample {
+	s := &sample{schema: ev.Schema, n: ev.Len(), classes: len(ev.Schema.Classes), column: ev.Columns, class: ev.Class, weight: ev.Weight}
+	s.code, s.missing = make([][]int32, len(ev.Columns)), make([]bool, len(ev.Columns))
+	for f, column := range ev.Columns {
+		if ev.Schema.Features[f].Use != model.UseScore {
+			continue
+		}
+		s.fields = append(s.fields, int32(f))
+		for _, v := range column {
+			if v != v {
+				s.missing[f] = true
+				break
+			}
+		}
+		if ev.Schema.Features[f].Kind == model.Continuous {
+			continue
+		}
+		s.code[f] = make([]int32, s.n)
+		for i, v := range column {
+			if v != v {
+				s.code[f][i] = -1
+			} else {
+				s.code[f][i] = int32(v)
+			}
+		}
+	}
+	for _, w := range ev.Weight {
+		s.total += w
+	}
+	return s
+}
+
+// found is an evaluated feature set.
+type found struct {
+	set       *Set
+	eta       float64
+	corrected float64
+	n         float64
+}
+
+// compareFound ranks by eta, then more records, then fewer features, then names in configuration order.
+func compareFound(a, b *found) int {
+	if c := compareValues(a.eta, b.eta); c != 0 {
+		return c
+	}
+	if c := compareValues(a.n, b.n); c != 0 {
+		return c
+	}
+	return compareFeatures(a.set.features, b.set.features)
+}
+
+// setSearch is Algorithm 1 and Algorithm 2 over all sets of the wanted sizes.
+type setSearch struct {
+	*sample
+	options  *Options
+	previous []*Set
+	row      model.Row
+	values   []weighted
+	cells    []int32
+	table    *Table
+
+	// The part of the last continuous features that were cut on all their complete cases, and its cell by record.
+	lastKey  []int32
+	lastPart []part
+	lastSlot []int32
+
+	top     []*found
+	windows []*Window
+	// exhausted is the largest size up to which every set was tried.
+	exhausted int
+	tried     int
+}
+
+func newSetSearch(s *sample, o *Options, previous []*Set) *setSearch {
+	return &setSearch{sample: s, options: o, previous: previous, row: make(model.Row, len(s.column)),
+		cells: make([]int32, s.n), lastSlot: make([]int32, s.n)}
+}
+
+// run tries the sets of each size in turn.
+func (s *setSearch) run(ctx context.Context) error {
+	o := &s.options.Sets
+	complete := true
+	var beam []*found
+	for size := 1; size <= min(o.Max, len(s.fields), maxSetFeatures); size++ {
+		var sets [][]int32
+		count := binomial(len(s.fields), size)
+		switch {
+		case size == 1, complete && count <= maxCandidates &&
+			(o.Search == Exhaustive || o.Search == Auto && count*float64(s.n) <= affordable):
+			sets = combinations(s.fields, size)
+		default:
+			complete = false
+			sets = s.extensions(beam)
+		}
+		if len(sets) == 0 {
+			break
+		}
+		if complete {
+			s.exhausted = size
+		}
+		s.groupByPart(sets)
+		beam = nil
+		for i, features := range sets {
+			if i%ctxEvery == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
+			f, summary := s.evaluate(features)
+			if f == nil {
+				continue
+			}
+			s.tried++
+			beam = insertTop(beam, f, beamWidth, compareFound)
+			if size < o.Min {
+				continue
+			}
+			s.top = insertTop(s.top, f, min(o.Top, maxMonitored), compareFound)
+			var worst *Window
+			if k := s.options.Windows.Top; len(s.windows) == k && k > 0 {
+				worst = s.windows[k-1]
+			}
+			for _, w := range bestWindows(f.set, summary, s.options.Windows.Top, s.options.Windows.MinMass, worst) {
+				s.windows = insertTop(s.windows, w, s.options.Windows.Top, compareWindows)
+			}
+		}
+	}
+	return nil
+}
+
+// groupByPart puts sets with the same continuous features next to each other, so that these are cut once.
+func (s *setSearch) groupByPart(sets [][]int32) {
+	key := func(features []int32) (k []int32) {
+		for _, f := range features {
+			if s.code[f] == nil {
+				k = append(k, f)
+			}
+		}
+		return k
+	}
+	keys := make(map[*int32][]int32, len(sets))
+	for _, t := range sets {
+		keys[&t[0]] = key(t)
+	}
+	slices.SortStableFunc(sets, func(a, b []int32) int { return slices.Compare(keys[&a[0]], keys[&b[0]]) })
+}
+
+// extensions returns every set of the beam with one more feature, each once.
+func (s *setSearch) extensions(beam []*found) [][]int32 {
+	var sets [][]int32
+	for _, b := range beam {
+		for _, f := range s.fields {
+			i, has := slices.BinarySearch(b.set.features, f)
+			if !has {
+				sets = append(sets, slices.Insert(slices.Clone(b.set.features), i, f))
+			}
+		}
+	}
+	slices.SortFunc(sets, slices.Compare[[]int32])
+	return slices.CompactFunc(sets, slices.Equal[[]int32])
+}
+
+// evaluate counts the classes by the cells of the set; nil when it has too many cells. The summary is valid until the
+// next call.
+func (s *setSearch) evaluate(features []int32) (*found, *Summary) {
+	t := s.define(features)
+	if t == nil {
+		return nil, nil
+	}
+	s.fill(t)
+	s.table = NewTable(s.classes, model.HalfLife{})
+	for i, x := range s.cells {
+		if x >= 0 {
+			s.table.add(int(x), int(s.class[i]), 1, s.weight[i])
+		}
+	}
+	m := Summarise(s.table.n, s.classes, s.table.Effective())
+	return &found{set: t, eta: m.Eta(), corrected: m.EtaCorrected(), n: m.N}, m
+}
+
+// define cuts the continuous features of the set on its complete cases; the cuts of the serving definition stay where
+// they still make cells of about the same masses.
+func (s *setSearch) define(features []int32) *Set {
+	parts := partsOf(s.schema, features, s.options.Joint)
+	if len(parts) == 0 {
+		return newSet(s.schema, features, s.options.Joint, nil)
+	}
+	var key []int32
+	others := false // a feature with levels takes records away from the parts
+	for _, f := range features {
+		if s.code[f] == nil {
+			key = append(key, f)
+		} else {
+			others = others || s.missing[f]
+		}
+	}
+	var serving *Set
+	for _, p := range s.previous {
+		if slices.Equal(p.features, features) && p.joint == s.options.Joint {
+			serving = p
+		}
+	}
+	single := len(parts) == 1
+	if single && !others && slices.Equal(key, s.lastKey) {
+		parts = s.lastPart
+	} else {
+		s.lastKey = nil
+		for i := range parts {
+			s.cut(features, &parts[i])
+		}
+		if single && !others {
+			s.lastKey, s.lastPart = key, parts
+			s.slots(&parts[0], s.lastSlot)
+		}
+	}
+	if serving != nil {
+		parts = slices.Clone(parts)
+		for i := range parts {
+			if s.adequate(features, &serving.parts[i], &parts[i]) {
+				parts[i] = serving.parts[i]
+			}
+		}
+	}
+	return newSet(s.schema, features, s.options.Joint, parts)
+}
+
+// complete reports whether record i has all features.
+func (s *sample) complete(features []int32, i int) bool {
+	for _, f := range features {
+		if s.missing[f] {
+			if v := s.column[f][i]; v != v {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// cut defines the cells of the part on the records that are complete on features.
+func (s *setSearch) cut(features []int32, p *part) {
+	if k := len(p.features); k > 1 {
+		p.factor = factorise(s.covariance(features, p.features), k)
+	}
+	s.values = s.values[:0]
+	for i := 0; i < s.n; i++ {
+		if !(s.weight[i] > 0) || !s.complete(features, i) {
+			continue
+		}
+		if v := s.value(p, i); finite(v) {
+			s.values = append(s.values, weighted{v, s.weight[i]})
+		}
+	}
+	p.cuts = quantileCuts(s.values, min(s.options.Quantiles, maxCells))
+}
+
+// value is what the cuts of the part divide: the number itself or the distance.
+func (s *setSearch) value(p *part, i int) float64 {
+	if p.factor == nil {
+		return s.column[p.features[0]][i]
+	}
+	for _, f := range p.features {
+		s.row[f] = s.column[f][i]
+	}
+	return p.distance(s.row)
+}
+
+// slots writes the part's cell of every record, -1 where a feature is missing.
+func (s *setSearch) slots(p *part, dst []int32) {
+	for i := range dst {
+		if v := s.value(p, i); v == v {
+			dst[i] = cellOf(p.cuts, v)
+		} else {
+			dst[i] = -1
+		}
+	}
+}
+
+// covariance returns the covariance about the mean of the part's features over the records complete on features, with
+// the divisor W - sum w^2/W of the total weight W, which is n - 1 for equal weights (SPEC G.24).
+func (s *setSearch) covariance(features, of []int32) []float64 {
+	k := len(of)
+	mean, cov := make([]float64, k), make([]float64, k*k)
+	var total, square float64
+	for i := 0; i < s.n; i++ {
+		if w := s.weight[i]; w > 0 && s.complete(features, i) {
+			total += w
+			square += w * w
+			for j, f := range of {
+				mean[j] += w * s.column[f][i]
+			}
+		}
+	}
+	for j := range mean {
+		mean[j] /= total
+	}
+	x := make([]float64, k)
+	for i := 0; i < s.n; i++ {
+		if w := s.weight[i]; w > 0 && s.complete(features, i) {
+			for j, f := range of {
+				x[j] = s.column[f][i] - mean[j]
+				for m := 0; m <= j; m++ {
+					cov[j*k+m] += w * x[j] * x[m]
+				}
+			}
+		}
+	}
+	divisor := total - square/total
+	for j := 0; j < k; j++ {
+		for m := 0; m <= j; m++ {
+			v := cov[j*k+m] / divisor
+			if !finite(v) {
+				v = 0
+			}
+			cov[j*k+m], cov[m*k+j] = v, v
+		}
+	}
+	return cov
+}
+
+// adequate reports whether the cells of the serving part have about the masses of those of the fresh one.
+func (s *setSearch) adequate(features []int32, serving, fresh *part) bool {
+	k := len(fresh.cuts) + 1
+	if len(serving.cuts)+1 != k {
+		return false
+	}
+	a, b := make([]float64, k), make([]float64, k)
+	var total float64
+	for i := 0; i < s.n; i++ {
+		if !s.complete(features, i) {
+			continue
+		}
+		a[cellOf(serving.cuts, s.value(serving, i))] += s.weight[i]
+		b[cellOf(fresh.cuts, s.value(fresh, i))] += s.weight[i]
+		total += s.weight[i]
+	}
+	for x := range a {
+		if math.Abs(a[x]-b[x]) > cutTolerance/float64(s.options.Quantiles)*total {
+			return false
+		}
+	}
+	return true
+}
+
+// fill writes the cell of every record, -1 where the set has a missing feature. It gives what Set.Cell gives.
+func (s *setSearch) fill(t *Set) {
+	first := true
+	for i := range t.parts {
+		p := &t.parts[i]
+		cached := len(t.parts) == 1 && s.lastKey != nil && slices.Equal(p.features, s.lastKey) &&
+			slices.Equal(p.cuts, s.lastPart[0].cuts) && slices.Equal(p.factor, s.lastPart[0].factor)
+		switch {
+		case first && cached:
+			copy(s.cells, s.lastSlot)
+		case first:
+			s.slots(p, s.cells)
+		default:
+			for r := range s.cells {
+				if v := s.value(p, r); v != v {
+					s.cells[r] = -1
+				} else if s.cells[r] >= 0 {
+					s.cells[r] += cellOf(p.cuts, v) * p.stride
+				}
+			}
+		}
+		first = false
+	}
+	for i := range t.levels {
+		l := &t.levels[i]
+		code := s.code[l.feature]
+		if first {
+			for r, c := range code {
+				if s.cells[r] = -1; c >= 0 {
+					s.cells[r] = min(c, l.cap-1) * l.stride
+				}
+			}
+		} else {
+			for r, c := range code {
+				if c < 0 {
+					s.cells[r] = -1
+				} else if s.cells[r] >= 0 {
+					s.cells[r] += min(c, l.cap-1) * l.stride
+				}
+			}
+		}
+		first = false
+	}
+}
+
+// binomial is the number of subsets of k of n.
+func binomial(n, k int) float64 {
+	b := 1.0
+	for i := 1; i <= k; i++ {
+		b *= float64(n-k+i) / float64(i)
+	}
+	return math.Round(b)
+}
+
+// combinations returns the subsets of k features, in lexicographic order.
+func combinations(features []int32, k int) [][]int32 {
+	var out [][]int32
+	at := make([]int, k)
+	for i := range at {
+		at[i] = i
+	}
+	for {
+		c := make([]int32, k)
+		for i, j := range at {
+			c[i] = features[j]
+		}
+		out = append(out, c)
+		i := k - 1
+		for i >= 0 && at[i] == len(features)-k+i {
+			i--
+		}
+		if i < 0 {
+			return out
+		}
+		at[i]++
+		for j := i + 1; j < k; j++ {
+			at[j] = at[j-1] + 1
+		}
+	}
+}
