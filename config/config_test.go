@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -425,4 +426,30 @@ func TestPendingKeysExist(t *testing.T) {
 			t.Errorf("row %+v is for no key", p)
 		}
 	}
+}
+
+// The example of the documentation names every key.
+func TestFullFileNamesEveryKey(t *testing.T) {
+	data, err := os.ReadFile("testdata/full.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range places(reflect.TypeFor[Config](), "", nil) {
+		if !regexp.MustCompile(`\b` + p.key + `:`).Match(data) {
+			t.Errorf("%s is not in testdata/full.yaml", join(p.section, p.key))
+		}
+	}
+}
+
+func ExampleParse() {
+	_, _, err := Parse("bank.yaml", []byte(`name: bank
+record:
+  label: {column: class, classes: [no, yes]}
+  features: [{name: age, kind: continuos}]
+lift: {knots: 25}
+`), os.LookupEnv)
+	fmt.Println(err)
+	// Output:
+	// bank.yaml:4: record.features[0].kind must be continuous, ordinal or nominal, not "continuos" (did you mean "continuous"?)
+	// bank.yaml:5: unknown key "knots" in lift: it belongs to propensity.calibration
 }

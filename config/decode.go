@@ -80,6 +80,7 @@ type decoder struct {
 	raw      map[string]string // how a value that holds ${NAME} was written
 	bad      map[string]bool   // paths of which nothing more is to be said
 	excused  map[string]bool   // required paths that a misspelt key stands for
+	places   []place           // every key there is, once one was not found
 	masked   map[string]bool   // paths that hold text from a variable that holds a secret
 }
 
@@ -297,14 +298,15 @@ func (d *decoder) unknown(k *yaml.Node, path string, ms []member) {
 	if hint != "" {
 		d.excused[join(path, hint)] = true
 	}
+	if d.places == nil {
+		d.places = places(reflect.TypeFor[Config](), "", nil)
+	}
 	var homes []string
-	sections(reflect.TypeFor[Config](), "", func(section string, ms []member) {
-		for _, m := range ms {
-			if m.key == k.Value || join(section, m.key) == k.Value {
-				homes = append(homes, sectionName(section))
-			}
+	for _, p := range d.places {
+		if p.key == k.Value || join(p.section, p.key) == k.Value {
+			homes = append(homes, sectionName(p.section))
 		}
-	})
+	}
 	const most = 3
 	switch {
 	case len(homes) > most:
@@ -314,32 +316,44 @@ func (d *decoder) unknown(k *yaml.Node, path string, ms []member) {
 		d.reportLine(k.Line, hint, "unknown key %s in %s: it belongs to %s", quote(k.Value), sectionName(path), strings.Join(homes, " or "))
 	default:
 		if hint == "" {
-			sections(reflect.TypeFor[Config](), "", func(section string, ms []member) {
-				for _, m := range ms {
-					if hint == "" && nearest(k.Value, []string{m.key}) != "" && len(m.key) > 3 {
-						hint = join(section, m.key)
-					}
-				}
-			})
+			hint = d.elsewhere(k.Value)
 		}
 		d.reportLine(k.Line, hint, "unknown key %s in %s", quote(k.Value), sectionName(path))
 	}
 }
 
-// sections calls visit for every section that a configuration can have.
-func sections(t reflect.Type, path string, visit func(path string, ms []member)) {
+// elsewhere returns the path of the key of any section that key is probably a slip of, or "".
+func (d *decoder) elsewhere(key string) string {
+	const shortest = 4 // shorter keys are near to everything
+	var keys, paths []string
+	for _, p := range d.places {
+		if len(p.key) >= shortest {
+			keys, paths = append(keys, p.key), append(paths, join(p.section, p.key))
+		}
+	}
+	if i := slices.Index(keys, nearest(key, keys)); i >= 0 {
+		return paths[i]
+	}
+	return ""
+}
+
+// place is a key and the section that has it.
+type place struct{ section, key string }
+
+// places appends every key that a configuration can have.
+func places(t reflect.Type, path string, ps []place) []place {
 	switch {
 	case t.Kind() == reflect.Pointer:
-		sections(t.Elem(), path, visit)
+		return places(t.Elem(), path, ps)
 	case isSection(t):
-		ms := members(t)
-		visit(path, ms)
-		for _, m := range ms {
-			sections(t.Field(m.index).Type, join(path, m.key), visit)
+		for _, m := range members(t) {
+			ps = append(ps, place{path, m.key})
+			ps = places(t.Field(m.index).Type, join(path, m.key), ps)
 		}
 	case t.Kind() == reflect.Slice && isSection(t.Elem()):
-		sections(t.Elem(), path+"[]", visit)
+		return places(t.Elem(), path+"[]", ps)
 	}
+	return ps
 }
 
 func (d *decoder) list(n *yaml.Node, path string, v reflect.Value) {

@@ -63,7 +63,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(checkParse)
 }
 
-// TestParseNoPanic damages good and bad files in every place.
+// TestParseNoPanic cuts and damages a good file all over.
 func TestParseNoPanic(t *testing.T) {
 	for _, b := range seeds(t) {
 		checkParse(t, b)
@@ -72,15 +72,11 @@ func TestParseNoPanic(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := 0; i < len(full); i += 3 {
+	const marks = "\x00{[:&*!-\"'\n\t\x80"
+	for i := 0; i < len(full); i += 7 {
 		checkParse(t, full[:i])
-		for _, c := range []byte("\x00{[:&*!-\"'\n\t\x80") {
-			if i%5 != int(c)%5 {
-				continue
-			}
-			damaged := append([]byte{}, full...)
-			damaged[i] = c
-			checkParse(t, damaged)
-		}
+		damaged := append([]byte{}, full...)
+		damaged[i] = marks[i%len(marks)]
+		checkParse(t, damaged)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -80,9 +81,6 @@ func nearest(text string, candidates []string) string {
 	if len(text) > longest {
 		return ""
 	}
-	fold := func(s string) []rune {
-		return []rune(strings.ToLower(strings.NewReplacer("-", "", "_", "", " ", "", ".", "").Replace(s)))
-	}
 	a := fold(text)
 	best, bestDistance := "", 0
 	for _, c := range candidates {
@@ -90,12 +88,26 @@ func nearest(text string, candidates []string) string {
 			continue
 		}
 		b := fold(c)
-		d := editDistance(a, b)
-		if d <= max(1, max(len(a), len(b))/3) && d < max(len(a), len(b)) && (best == "" || d < bestDistance) {
+		most := max(1, max(len(a), len(b))/3)
+		if len(a)-len(b) > most || len(b)-len(a) > most {
+			continue
+		}
+		if d := editDistance(a, b); d <= most && d < max(len(a), len(b)) && (best == "" || d < bestDistance) {
 			best, bestDistance = c, d
 		}
 	}
 	return best
+}
+
+// fold drops what does not count in a comparison of names.
+func fold(name string) []rune {
+	rs := make([]rune, 0, len(name))
+	for _, r := range name {
+		if r != '-' && r != '_' && r != ' ' && r != '.' {
+			rs = append(rs, unicode.ToLower(r))
+		}
+	}
+	return rs
 }
 
 // editDistance counts insertions, deletions, replacements and swaps of neighbours that turn a into b (optimal string
