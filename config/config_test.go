@@ -190,7 +190,7 @@ func TestVariablesUnknown(t *testing.T) {
 	const text = `name: ${A}
 record:
   id: ${ID}
-  label: {column: ${C}, classes: [no, "${C}", "${D}"], positive: ${P}}
+  label: {column: ${C}, classes: [no, "${C}", "${D}"], positive: maybe}
   features: [{name: "${F}", kind: "${K}"}, {name: "${G}", kind: continuous, use: "${U}"}]
 lift: {quantiles: ${Q}, sets: {min: 9, max: ${M}}, profiles: {of: ["${C}"]}}
 propensity: {half_lives: ["${X}", "${Y}", 0], monotone: {z: up}}

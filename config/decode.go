@@ -47,7 +47,8 @@ func Parse(name string, data []byte, env func(string) (string, bool)) (*Config, 
 		raw:     map[string]string{},
 		bad:     map[string]bool{},
 		excused: map[string]bool{},
-		masked:  map[string]bool{},
+		uses:    map[string][]string{},
+		secrets: map[string]bool{},
 	}
 	c := Default("")
 	c.Topics = Topics{Partitions: c.Topics.Partitions, Replication: c.Topics.Replication}
@@ -67,7 +68,7 @@ func Parse(name string, data []byte, env func(string) (string, bool)) (*Config, 
 		d.problems.sort()
 		return nil, warnings, d.problems
 	}
-	c.masked = d.masked
+	c.masked = d.masked()
 	return c, warnings, nil
 }
 
@@ -76,12 +77,13 @@ type decoder struct {
 	file     string
 	env      func(string) (string, bool)
 	problems Problems
-	lines    map[string]int    // where a path was given
-	raw      map[string]string // how a value that holds ${NAME} was written
-	bad      map[string]bool   // paths of which nothing more is to be said
-	excused  map[string]bool   // required paths that a misspelt key stands for
-	places   []place           // every key there is, once one was not found
-	masked   map[string]bool   // paths that hold text from a variable that holds a secret
+	lines    map[string]int      // where a path was given
+	raw      map[string]string   // how a value that holds ${NAME} was written
+	bad      map[string]bool     // paths of which nothing more is to be said
+	excused  map[string]bool     // required paths that a misspelt key stands for
+	places   []place             // every key there is, once one was not found
+	uses     map[string][]string // the paths that a variable went into
+	secrets  map[string]bool     // variables that hold a secret: one went into a Secret, or its name says so
 }
 
 func (d *decoder) given(path string) bool { return d.lines[path] > 0 }
@@ -514,8 +516,9 @@ func (d *decoder) expand(n *yaml.Node, path string, secret bool) (string, bool) 
 			return "", false
 		}
 		if secret || secretName.MatchString(name) {
-			d.masked[path] = true
+			d.secrets[name] = true
 		}
+		d.uses[name] = append(d.uses[name], path)
 		if !utf8.ValidString(t) {
 			d.report(path, "", "%s: the environment variable %s does not hold UTF-8 text", path, name)
 			return "", false
@@ -527,6 +530,17 @@ func (d *decoder) expand(n *yaml.Node, path string, secret bool) (string, bool) 
 		return "", false
 	}
 	return out.String(), true
+}
+
+// masked returns the paths that hold text from a variable that holds a secret.
+func (d *decoder) masked() map[string]bool {
+	paths := map[string]bool{}
+	for name := range d.secrets {
+		for _, p := range d.uses[name] {
+			paths[p] = true
+		}
+	}
+	return paths
 }
 
 // quote shows the value at path in a message. What came from the environment is shown as it is written in the file.

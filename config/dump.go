@@ -11,7 +11,8 @@ import (
 )
 
 // Redacted writes the whole configuration, defaults included, as YAML that loads again. Secrets are three stars, and
-// so is every other text that came from an environment variable whose name says that it holds one.
+// so is every other text that came from an environment variable that holds one: it went into a secret as well, or its
+// name says so.
 func (c *Config) Redacted() []byte {
 	var out strings.Builder
 	e := yaml.NewEncoder(&out)

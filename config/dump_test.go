@@ -32,17 +32,18 @@ func TestSecretIsNeverShown(t *testing.T) {
 }
 
 func TestRedacted(t *testing.T) {
-	c, _ := load(t, minimal+`topics: {dead: "dead-${DB_PASSWORD}"}
+	c, _ := load(t, minimal+`topics: {dead: "dead-${DB_PASSWORD}", events: "${A}"}
 http: {listen: "${HOST}:80", token: literal-token}
-kafka: {tls: {}, sasl: {mechanism: PLAIN, username: me, password: "pre${SECRET}"}}
+output: {why: ${SEVEN}}
+kafka: {tls: {}, sasl: {mechanism: PLAIN, username: me, password: "pre${A}"}}
 `)
 	got := string(c.Redacted())
-	for _, never := range []string{"s3cr3t", "literal-token", "pssst", "prep"} {
+	for _, never := range []string{"s3cr3t", "literal-token", "alpha", "prea"} {
 		if strings.Contains(got, never) || strings.Contains(fmt.Sprint(c), never) || strings.Contains(fmt.Sprintf("%v %+v", c, *c), "literal-token") {
 			t.Errorf("%q is shown in\n%s", never, got)
 		}
 	}
-	for _, want := range []string{"10.0.0.1:80", "username: me", "token: '***'", "password: '***'", "dead: '***'"} {
+	for _, want := range []string{"10.0.0.1:80", "username: me", "token: '***'", "password: '***'", "dead: '***'", "events: '***'", "why: 7"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing in\n%s", want, got)
 		}
@@ -115,6 +116,8 @@ name: bank
 		minimal + "lift: {quantiles: 6}\n", minimal + "lift: {profiles: {of: [yes]}}\n", minimal + "lift: {profiles: {of: [no, yes]}}\n",
 		minimal + "propensity: {half_lives: [20, 200, 2000]}\n", minimal + "propensity: {half_lives: [20, 200, 2000s, 0]}\n",
 		minimal + "propensity: {monotone: {age: up}}\n", minimal + "propensity: {monotone: {age: down}}\n", minimal + "propensity: {linear: false}\n",
+		strings.Replace(minimal, "nominal", "continuous", 1) + "propensity: {monotone: {age: up}}\n",
+		strings.Replace(minimal, "nominal", "continuous", 1) + "propensity: {monotone: {job: up}}\n",
 		minimal + "local: {theta: 0}\n", minimal + "kernel: {mode: ridge}\n", minimal + "fit: {seed: 2}\n",
 	} {
 		c, _ := load(t, other)

@@ -28,7 +28,7 @@ func (d *decoder) warn(c *Config) []Warning {
 	standard := map[string]string{}
 	leaves(reflect.ValueOf(Default("")), "", func(path string, v reflect.Value) { standard[path] = strings.Join(texts(v), " ") })
 	leaves(reflect.ValueOf(c), "", func(path string, v reflect.Value) {
-		if !d.given(path) || d.bad[path] || strings.Join(texts(v), " ") == standard[path] {
+		if d.bad[path] || strings.Join(texts(v), " ") == standard[path] {
 			return
 		}
 		for _, p := range pending {

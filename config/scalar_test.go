@@ -99,6 +99,20 @@ func TestFormatFloatReadsBack(t *testing.T) {
 	}
 }
 
+func TestEditDistance(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want int
+	}{
+		{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"abc", "abc", 0}, {"abc", "acb", 1}, {"abc", "bac", 1}, {"abcd", "xbca", 2}, {"kitten", "sitting", 3},
+		{"ab", "xa", 2}, {"ca", "abc", 3}, {"half_life", "half_lives", 2},
+	} {
+		if got := editDistance([]rune(c.a), []rune(c.b)); got != c.want {
+			t.Errorf("from %q to %q: %d, want %d", c.a, c.b, got, c.want)
+		}
+	}
+}
+
 func TestNearest(t *testing.T) {
 	keys := []string{"min_support", "max_features", "top", "of", "redundant"}
 	for text, want := range map[string]string{
