@@ -43,6 +43,7 @@ func (t *Item) interval() string {
 	return "(" + number(t.Low) + ", " + number(t.High) + close
 }
 
+// number prints a bound: all of a short number, else seven digits.
 func number(v float64) string {
 	switch {
 	case math.IsInf(v, 1):
@@ -50,7 +51,10 @@ func number(v float64) string {
 	case math.IsInf(v, -1):
 		return "-inf"
 	}
-	return strconv.FormatFloat(v, 'g', 6, 64)
+	if s := strconv.FormatFloat(v, 'f', -1, 64); len(s) <= 9 {
+		return s
+	}
+	return strconv.FormatFloat(v, 'g', 7, 64)
 }
 
 // Tally is what a profile covers of a run of records: of those that have all its features.

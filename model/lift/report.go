@@ -1,0 +1,95 @@
+package lift
+
+import (
+	"math"
+	"slices"
+
+	"liftstream/model"
+	"liftstream/model/report"
+)
+
+// Report fills the sections of a report that are this package's: base rates aside, everything about sets, windows and
+// profiles. levels is that of the Model.
+func (p *Part) Report(s *model.Schema, levels *model.Levels, r *report.Report) {
+	r.Sets = ReportSets(s, levels, p.counted(len(s.Classes)))
+	r.Windows = make([]report.Window, 0, len(p.Windows))
+	for _, w := range p.Windows {
+		x := report.Window{Features: report.Names(s, w.Set.features), Levels: []string{}, Eta: report.Number(w.Eta), N: report.Number(w.N), Mass: report.Number(w.Mass)}
+		for _, c := range w.Cells {
+			x.Levels = append(x.Levels, w.Set.Label(levels, c))
+		}
+		r.Windows = append(r.Windows, x)
+	}
+	r.Profiles = make([]report.Profile, 0, len(p.Profiles))
+	for _, f := range p.Profiles {
+		r.Profiles = append(r.Profiles, f.report(s, levels))
+	}
+	r.Search = &report.SearchLog{Sets: p.Tried, Exhaustive: p.Exhausted, ProfileFeatures: p.Depth}
+}
+
+func (p *Part) counted(classes int) []Counted {
+	out := make([]Counted, len(p.Sets))
+	for i := range p.Sets {
+		out[i] = Counted{p.Sets[i].Set, p.Sets[i].Total(classes)}
+	}
+	return out
+}
+
+// ReportSets measures counted sets and ranks them by eta. Cells without a record are left out.
+func ReportSets(s *model.Schema, levels *model.Levels, sets []Counted) []report.Set {
+	type ranked struct {
+		*found
+		*Summary
+	}
+	order := make([]ranked, len(sets))
+	for i, c := range sets {
+		m := Summarise(c.Table.n, len(s.Classes), c.Table.Effective())
+		order[i] = ranked{&found{set: c.Set, eta: m.Eta(), corrected: m.EtaCorrected(), n: m.N}, m}
+	}
+	slices.SortStableFunc(order, func(a, b ranked) int { return compareFound(a.found, b.found) })
+	out := make([]report.Set, 0, len(sets))
+	for _, o := range order {
+		x := report.Set{Features: report.Names(s, o.set.features), Eta: report.Number(o.eta), EtaCorrected: report.Number(o.corrected),
+			N: report.Number(o.n), Levels: []string{}, Cuts: report.Numbers(o.set.Cuts())}
+		for c := range o.NX {
+			if !(o.NX[c] > 0) {
+				continue
+			}
+			k := len(s.Classes)
+			lift, low, high := make([]report.Number, k), make([]report.Number, k), make([]report.Number, k)
+			for y := range s.Classes {
+				a, b := o.LiftInterval(c, y)
+				lift[y], low[y], high[y] = report.Number(o.Lift(c, y)), report.Number(a), report.Number(b)
+			}
+			x.Levels = append(x.Levels, o.set.Label(levels, c))
+			x.Counts = append(x.Counts, report.Numbers(o.Count[c*k:(c+1)*k]))
+			x.Lift, x.LiftLow, x.LiftHigh = append(x.Lift, lift), append(x.LiftLow, low), append(x.LiftHigh, high)
+			x.CellEta = append(x.CellEta, report.Number(o.CellEta(c)))
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+func (p *Profile) report(s *model.Schema, levels *model.Levels) report.Profile {
+	low, high := p.Tally.Interval()
+	nan := math.NaN()
+	lift, vlow, vhigh := nan, nan, nan
+	if p.Validation.N > 0 {
+		lift = p.Validation.Lift()
+		vlow, vhigh = p.Validation.Interval()
+	}
+	x := report.Profile{Class: s.Classes[p.Class], Lift: report.Number(p.Tally.Lift()), LiftLow: report.Number(low), LiftHigh: report.Number(high),
+		LiftAll: report.Number(p.LiftAll), ValidatedLift: report.Number(lift), ValidatedLow: report.Number(vlow), ValidatedHigh: report.Number(vhigh),
+		N: report.Number(p.Tally.N), NX: report.Number(p.Tally.NX), NXY: report.Number(p.Tally.NXY), NY: report.Number(p.Tally.NY),
+		QValue: report.Number(p.Q), Refinements: p.Refinements}
+	for i := range p.Items {
+		t := &p.Items[i]
+		cell := t.interval()
+		if t.Level >= 0 {
+			cell = levels.Text(int(t.Feature), float64(t.Level))
+		}
+		x.Profile = append(x.Profile, report.Test{Feature: s.Features[t.Feature].Name, Cell: cell})
+	}
+	return x
+}

@@ -1,0 +1,229 @@
+// Package report holds the data of a fit's report (INTERFACE "Report of fit") as plain structs: each model fills its
+// own section, pages and pictures are drawn from it.
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+
+	"liftstream/model"
+)
+
+// Report is everything that a fit has to say.
+type Report struct {
+	Name      string     `json:"name"`
+	Records   int        `json:"records"`
+	Labelled  int        `json:"labelled"`
+	Classes   []string   `json:"classes"`
+	BaseRates []Number   `json:"base_rates"`
+	Sets      []Set      `json:"sets"`
+	Windows   []Window   `json:"windows"`
+	Profiles  []Profile  `json:"profiles"`
+	Features  []Feature  `json:"features"`
+	Local     *Local     `json:"local,omitempty"`
+	Kernel    *Kernel    `json:"kernel,omitempty"`
+	Seconds   *Seconds   `json:"seconds,omitempty"`
+	Search    *SearchLog `json:"search,omitempty"`
+}
+
+// Set is a feature set with its class counts by cell. Counts, lifts and intervals are by level (cell), then by class.
+type Set struct {
+	Features     []string   `json:"features"`
+	Eta          Number     `json:"eta"`
+	EtaCorrected Number     `json:"eta_corrected"`
+	N            Number     `json:"n"` // weight of the records that have all features
+	Levels       []string   `json:"levels"`
+	Cuts         []Number   `json:"cuts"` // of the continuous features, one part after the other
+	Counts       [][]Number `json:"counts"`
+	Lift         [][]Number `json:"lift"`
+	LiftLow      [][]Number `json:"lift_low"`
+	LiftHigh     [][]Number `json:"lift_high"`
+	CellEta      []Number   `json:"cell_eta"`
+}
+
+// Window is a set of cells of one feature set.
+type Window struct {
+	Features []string `json:"features"`
+	Levels   []string `json:"levels"`
+	Eta      Number   `json:"eta"`
+	N        Number   `json:"n"`
+	Mass     Number   `json:"mass"`
+}
+
+// Profile is a conjunction of tests with the lift of a class under it.
+type Profile struct {
+	Class         string `json:"class"`
+	Profile       Tests  `json:"profile"`
+	Lift          Number `json:"lift"`
+	LiftLow       Number `json:"lift_low"`
+	LiftHigh      Number `json:"lift_high"`
+	LiftAll       Number `json:"lift_all"`
+	ValidatedLift Number `json:"validated_lift"`
+	ValidatedLow  Number `json:"validated_low"`
+	ValidatedHigh Number `json:"validated_high"`
+	N             Number `json:"n"`
+	NX            Number `json:"n_x"`
+	NXY           Number `json:"n_xy"`
+	NY            Number `json:"n_y"`
+	QValue        Number `json:"q_value"`
+	Refinements   int    `json:"refinements"`
+}
+
+// Test is one feature of a profile with its level or its interval.
+type Test struct{ Feature, Cell string }
+
+// Tests is a JSON object from feature to cell that keeps the order of its entries.
+type Tests []Test
+
+// MarshalJSON writes the object in the order of the tests.
+func (t Tests) MarshalJSON() ([]byte, error) {
+	b := []byte{'{'}
+	for i, x := range t {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		for j, s := range []string{x.Feature, x.Cell} {
+			q, err := json.Marshal(s)
+			if err != nil {
+				return nil, err
+			}
+			if j == 1 {
+				b = append(b, ':')
+			}
+			b = append(b, q...)
+		}
+	}
+	return append(b, '}'), nil
+}
+
+// UnmarshalJSON reads an object of texts in its order.
+func (t *Tests) UnmarshalJSON(b []byte) error {
+	d := json.NewDecoder(bytes.NewReader(b))
+	if tok, err := d.Token(); err != nil || tok != json.Delim('{') {
+		return fmt.Errorf("reading a profile: not an object")
+	}
+	*t = (*t)[:0]
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return err
+		}
+		x := Test{Feature: key.(string)}
+		if err := d.Decode(&x.Cell); err != nil {
+			return err
+		}
+		*t = append(*t, x)
+	}
+	return nil
+}
+
+// Feature is what single features say: credit scoring's weight of evidence, and warnings.
+type Feature struct {
+	Name             string   `json:"name"`
+	InformationValue Number   `json:"information_value"`
+	WOE              []WOE    `json:"woe"`
+	AUC              Number   `json:"auc"`
+	Warnings         []string `json:"warnings"`
+}
+
+// WOE is the weight of evidence of one cell, ln of the share of the positive class there over that of the others.
+type WOE struct {
+	Cell string `json:"cell"`
+	N    Number `json:"n"`
+	WOE  Number `json:"woe"`
+}
+
+// Local is the report of the local subspaces.
+type Local struct {
+	Theta  Number  `json:"theta"`
+	Curves []Curve `json:"curves"`
+}
+
+// Curve is the Gaussian process of one feature.
+type Curve struct {
+	Feature               string `json:"feature"`
+	LengthScale           Number `json:"length_scale"`
+	SignalSD              Number `json:"signal_sd"`
+	NoiseSD               Number `json:"noise_sd"`
+	Observations          int    `json:"observations"`
+	LogMarginalLikelihood Number `json:"log_marginal_likelihood"`
+}
+
+// Kernel is the report of the kernel's linear programme.
+type Kernel struct {
+	Mode      string         `json:"mode"`
+	Status    string         `json:"status"`
+	Objective Number         `json:"objective"`
+	Bound     Number         `json:"bound"`
+	Features  []string       `json:"features"`
+	Weights   []KernelWeight `json:"weights"`
+}
+
+// KernelWeight is the weight of one feature's kernel of one width.
+type KernelWeight struct {
+	Feature string `json:"feature"`
+	Width   Number `json:"width"`
+	Alpha   Number `json:"alpha"`
+}
+
+// Seconds is how long each part of the fit took.
+type Seconds struct {
+	Read   float64 `json:"read"`
+	Lift   float64 `json:"lift"`
+	Local  float64 `json:"local"`
+	Kernel float64 `json:"kernel"`
+}
+
+// SearchLog says how far the search for feature sets and profiles went.
+type SearchLog struct {
+	Sets            int `json:"sets"`             // feature sets tried
+	Exhaustive      int `json:"exhaustive"`       // size up to which every feature set was tried
+	ProfileFeatures int `json:"profile_features"` // largest number of features of a profile
+}
+
+// Number is a float64 whose JSON form of an undefined or infinite value is null.
+type Number float64
+
+// MarshalJSON writes the shortest number that reads back the same, or null.
+func (n Number) MarshalJSON() ([]byte, error) {
+	v := float64(n)
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return []byte("null"), nil
+	}
+	return json.Marshal(v)
+}
+
+// UnmarshalJSON reads a number, or null as NaN.
+func (n *Number) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		*n = Number(math.NaN())
+		return nil
+	}
+	v, err := strconv.ParseFloat(string(b), 64)
+	if err != nil {
+		return fmt.Errorf("reading a number: %w", err)
+	}
+	*n = Number(v)
+	return nil
+}
+
+// Numbers converts.
+func Numbers(v []float64) []Number {
+	out := make([]Number, len(v))
+	for i, x := range v {
+		out[i] = Number(x)
+	}
+	return out
+}
+
+// Names returns the names of features.
+func Names(s *model.Schema, features []int32) []string {
+	out := make([]string, len(features))
+	for i, f := range features {
+		out[i] = s.Features[f].Name
+	}
+	return out
+}

@@ -1,0 +1,88 @@
+package report
+
+import (
+	"encoding/json"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func TestUndefinedIsNull(t *testing.T) {
+	b, err := json.Marshal([]Number{1, Number(math.NaN()), Number(math.Inf(1)), 0.1, 581012})
+	if err != nil || string(b) != "[1,null,null,0.1,581012]" {
+		t.Fatalf("%s, %v", b, err)
+	}
+	var n []Number
+	if err := json.Unmarshal(b, &n); err != nil || n[0] != 1 || !math.IsNaN(float64(n[1])) || n[3] != .1 {
+		t.Errorf("%v, %v", n, err)
+	}
+	if err := json.Unmarshal([]byte(`["1"]`), &n); err == nil {
+		t.Error("a text is read as a number")
+	}
+}
+
+func TestTestsKeepTheirOrder(t *testing.T) {
+	want := Profile{Class: "yes", Profile: Tests{{"poutcome", "success"}, {"age", "(30, 35]"}, {"a \"b\"", ""}}}
+	b, err := json.Marshal(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got Profile
+	if err := json.Unmarshal(b, &got); err != nil || !reflect.DeepEqual(got.Profile, want.Profile) {
+		t.Errorf("%v, %v from %s", got, err, b)
+	}
+	for _, bad := range []string{`[]`, `{"a":1}`, `1`} {
+		if err := json.Unmarshal([]byte(bad), &got.Profile); err == nil {
+			t.Errorf("%s is read as a profile", bad)
+		}
+	}
+}
+
+// TestReportKeys holds the names that INTERFACE promises.
+func TestReportKeys(t *testing.T) {
+	r := Report{Sets: []Set{{}}, Windows: []Window{{}}, Profiles: []Profile{{}}, Features: []Feature{{WOE: []WOE{{}}}},
+		Local: &Local{Curves: []Curve{{}}}, Kernel: &Kernel{Weights: []KernelWeight{{}}}, Seconds: &Seconds{}}
+	b, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m map[string]any
+	if err := json.Unmarshal(b, &m); err != nil {
+		t.Fatal(err)
+	}
+	first := func(v any) map[string]any {
+		if l, ok := v.([]any); ok {
+			v = l[0]
+		}
+		return v.(map[string]any)
+	}
+	for path, keys := range map[string][]string{
+		"":               {"name", "records", "labelled", "classes", "base_rates", "sets", "windows", "profiles", "features", "local", "kernel", "seconds"},
+		"sets":           {"features", "eta", "eta_corrected", "n", "levels", "cuts", "counts", "lift", "lift_low", "lift_high", "cell_eta"},
+		"windows":        {"features", "levels", "eta", "n", "mass"},
+		"profiles":       {"class", "profile", "lift", "lift_low", "lift_high", "lift_all", "validated_lift", "validated_low", "validated_high", "n", "n_x", "n_xy", "n_y", "q_value", "refinements"},
+		"features":       {"name", "information_value", "woe", "auc", "warnings"},
+		"local":          {"theta", "curves"},
+		"kernel":         {"mode", "status", "objective", "bound", "features", "weights"},
+		"seconds":        {"read", "lift", "local", "kernel"},
+		"features/woe":   {"cell", "n", "woe"},
+		"local/curves":   {"feature", "length_scale", "signal_sd", "noise_sd", "observations", "log_marginal_likelihood"},
+		"kernel/weights": {"feature", "width", "alpha"},
+	} {
+		at := m
+		if path != "" {
+			for _, p := range strings.Split(path, "/") {
+				at = first(at[p])
+			}
+		}
+		for _, k := range keys {
+			if _, ok := at[k]; !ok {
+				t.Errorf("%q has no %q", path, k)
+			}
+		}
+		if path != "" && len(at) != len(keys) {
+			t.Errorf("%q has %d keys, want %d", path, len(at), len(keys))
+		}
+	}
+}
