@@ -453,3 +453,16 @@ lift: {knots: 25}
 	// bank.yaml:4: record.features[0].kind must be continuous, ordinal or nominal, not "continuos" (did you mean "continuous"?)
 	// bank.yaml:5: unknown key "knots" in lift: it belongs to propensity.calibration
 }
+
+func TestTooManyFeatures(t *testing.T) {
+	text := minimal
+	for i := range MaxFeatures {
+		text += fmt.Sprintf("    - {name: f%d, kind: continuous}\n", i)
+	}
+	_, _, err := Parse("t.yaml", []byte(text), environment)
+	want := Problem{"t.yaml", 4, "record.features lists 10002 features; at most 10000 are possible", ""}
+	var problem Problem
+	if !errors.As(err, &problem) || problem != want {
+		t.Errorf("got %v, want %v", err, want)
+	}
+}
