@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow/go/v15/arrow/bitutil"
 	"github.com/apache/arrow/go/v15/arrow/memory"
 
+	"liftstream/codec/internal/column"
 	"liftstream/model"
 )
 
@@ -21,16 +22,16 @@ type ScoreEncoder struct {
 	plan   *plan // of the input under which schema was made
 	made   bool
 
-	ids, status, reason, segment, target, profile textColumn
-	times, offsets, models                        fixedColumn[int64]
-	partitions, rows                              fixedColumn[int32]
-	p                                             []fixedColumn[float64]
-	baseRate, lift, profileLift                   fixedColumn[float64]
-	percentile                                    fixedColumn[float32]
-	subspace, relevance, why                      listColumn
-	subspaceText, whyFeature, whyValue            textColumn
-	relevanceValue                                fixedColumn[float32]
-	whyEffect, whyLift, whyN                      fixedColumn[float64]
+	ids, status, reason, segment, target, profile column.Text
+	times, offsets, models                        column.Fixed[int64]
+	partitions, rows                              column.Fixed[int32]
+	p                                             []column.Fixed[float64]
+	baseRate, lift, profileLift                   column.Fixed[float64]
+	percentile                                    column.Fixed[float32]
+	subspace, relevance, why                      column.List
+	subspaceText, whyFeature, whyValue            column.Text
+	relevanceValue                                column.Fixed[float32]
+	whyEffect, whyLift, whyN                      column.Fixed[float64]
 	masks                                         [][]byte
 }
 
@@ -39,7 +40,7 @@ func NewScoreEncoder(o Options) (*ScoreEncoder, error) {
 	if o.Schema == nil {
 		return nil, errors.New("making score encoder: no schema")
 	}
-	return &ScoreEncoder{o: o, p: make([]fixedColumn[float64], len(o.Schema.Classes))}, nil
+	return &ScoreEncoder{o: o, p: make([]column.Fixed[float64], len(o.Schema.Classes))}, nil
 }
 
 var (
@@ -155,39 +156,39 @@ func (e *ScoreEncoder) Table(b *model.Batch, s *model.Scores, levels *model.Leve
 	}
 	if e.o.ID != "" {
 		if c == nil {
-			add(e.ids.data())
+			add(e.ids.Data())
 		} else if err := carried(c.plan.id); err != nil {
 			return nil, fmt.Errorf("encoding scores: id: %w", err)
 		}
 	}
 	if e.o.Time != "" {
 		if c == nil {
-			add(e.times.data(timeType))
+			add(e.times.Data(timeType))
 		} else if err := carried(c.plan.time); err != nil {
 			return nil, fmt.Errorf("encoding scores: time: %w", err)
 		}
 	}
 	real := arrow.PrimitiveTypes.Float64
-	add(e.partitions.data(arrow.PrimitiveTypes.Int32))
-	add(e.offsets.data(arrow.PrimitiveTypes.Int64))
-	add(e.rows.data(arrow.PrimitiveTypes.Int32))
-	add(e.models.data(arrow.PrimitiveTypes.Int64))
-	add(e.status.data())
-	add(e.reason.data())
-	add(e.segment.data())
-	add(e.target.data())
+	add(e.partitions.Data(arrow.PrimitiveTypes.Int32))
+	add(e.offsets.Data(arrow.PrimitiveTypes.Int64))
+	add(e.rows.Data(arrow.PrimitiveTypes.Int32))
+	add(e.models.Data(arrow.PrimitiveTypes.Int64))
+	add(e.status.Data())
+	add(e.reason.Data())
+	add(e.segment.Data())
+	add(e.target.Data())
 	for k := range e.p {
-		add(e.p[k].data(real))
+		add(e.p[k].Data(real))
 	}
-	add(e.baseRate.data(real))
-	add(e.lift.data(real))
-	add(e.percentile.data(arrow.PrimitiveTypes.Float32))
-	add(e.subspace.data(listText, e.subspaceText.data()))
-	add(e.relevance.data(listReal, e.relevanceValue.data(arrow.PrimitiveTypes.Float32)))
-	add(e.profile.data())
-	add(e.profileLift.data(real))
-	add(e.why.data(listWhy, array.NewData(whyType, len(e.whyEffect.v), []*memory.Buffer{nil}, []arrow.ArrayData{
-		e.whyFeature.data(), e.whyValue.data(), e.whyEffect.data(real), e.whyLift.data(real), e.whyN.data(real)}, 0, 0)))
+	add(e.baseRate.Data(real))
+	add(e.lift.Data(real))
+	add(e.percentile.Data(arrow.PrimitiveTypes.Float32))
+	add(e.subspace.Data(listText, e.subspaceText.Data()))
+	add(e.relevance.Data(listReal, e.relevanceValue.Data(arrow.PrimitiveTypes.Float32)))
+	add(e.profile.Data())
+	add(e.profileLift.Data(real))
+	add(e.why.Data(listWhy, array.NewData(whyType, len(e.whyEffect.V), []*memory.Buffer{nil}, []arrow.ArrayData{
+		e.whyFeature.Data(), e.whyValue.Data(), e.whyEffect.Data(real), e.whyLift.Data(real), e.whyN.Data(real)}, 0, 0)))
 	if e.o.Features != FeaturesNone && c != nil {
 		for f, col := range c.plan.features {
 			a, err := c.column(col)
@@ -241,96 +242,96 @@ func (e *ScoreEncoder) mask(a arrow.Array, f int, s *model.Scores) arrow.Array {
 func known(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 func (e *ScoreEncoder) fill(b *model.Batch, s *model.Scores, levels *model.Levels) {
-	for _, c := range []*textColumn{&e.ids, &e.status, &e.reason, &e.segment, &e.target, &e.profile, &e.subspaceText, &e.whyFeature, &e.whyValue} {
-		c.reset()
+	for _, c := range []*column.Text{&e.ids, &e.status, &e.reason, &e.segment, &e.target, &e.profile, &e.subspaceText, &e.whyFeature, &e.whyValue} {
+		c.Reset()
 	}
-	for _, c := range []*fixedColumn[int64]{&e.times, &e.offsets, &e.models} {
-		c.reset()
+	for _, c := range []*column.Fixed[int64]{&e.times, &e.offsets, &e.models} {
+		c.Reset()
 	}
-	for _, c := range []*fixedColumn[float64]{&e.baseRate, &e.lift, &e.profileLift, &e.whyEffect, &e.whyLift, &e.whyN} {
-		c.reset()
+	for _, c := range []*column.Fixed[float64]{&e.baseRate, &e.lift, &e.profileLift, &e.whyEffect, &e.whyLift, &e.whyN} {
+		c.Reset()
 	}
 	for k := range e.p {
-		e.p[k].reset()
+		e.p[k].Reset()
 	}
-	for _, c := range []*listColumn{&e.subspace, &e.relevance, &e.why} {
-		c.reset()
+	for _, c := range []*column.List{&e.subspace, &e.relevance, &e.why} {
+		c.Reset()
 	}
-	e.partitions.reset()
-	e.rows.reset()
-	e.percentile.reset()
-	e.relevanceValue.reset()
+	e.partitions.Reset()
+	e.rows.Reset()
+	e.percentile.Reset()
+	e.relevanceValue.Reset()
 	classes := e.o.Schema.Classes
 	for i := range b.N {
 		if b.ID != nil {
-			e.ids.add(b.ID[i])
+			e.ids.Add(b.ID[i])
 		} else {
-			e.ids.null()
+			e.ids.Null()
 		}
-		e.times.add(b.Time[i], true)
-		e.partitions.add(b.Partition, true)
-		e.offsets.add(b.Offset, true)
-		e.rows.add(b.Row[i], true)
-		e.models.add(s.Model, true)
-		e.status.add(s.Status[i].String())
+		e.times.Add(b.Time[i], true)
+		e.partitions.Add(b.Partition, true)
+		e.offsets.Add(b.Offset, true)
+		e.rows.Add(b.Row[i], true)
+		e.models.Add(s.Model, true)
+		e.status.Add(s.Status[i].String())
 		e.optional(&e.reason, s.Reason[i])
 		e.class(&e.segment, s.Segment[i])
 		e.class(&e.target, s.Target[i])
 		for k := range classes {
 			v := s.P[i*len(classes)+k]
-			e.p[k].add(v, known(v))
+			e.p[k].Add(v, known(v))
 		}
 		trained := s.Status[i] != model.StatusUntrained
-		e.baseRate.add(s.BaseRate[i], known(s.BaseRate[i]))
-		e.lift.add(s.Lift[i], trained && known(s.Lift[i]))
-		e.percentile.add(s.Percentile[i], trained && known(float64(s.Percentile[i])))
+		e.baseRate.Add(s.BaseRate[i], known(s.BaseRate[i]))
+		e.lift.Add(s.Lift[i], trained && known(s.Lift[i]))
+		e.percentile.Add(s.Percentile[i], trained && known(float64(s.Percentile[i])))
 		if trained {
 			features, relevance := s.SubspaceOf(i)
 			for k, f := range features {
-				e.subspaceText.add(e.o.Schema.TermName(f))
-				e.relevanceValue.add(relevance[k], known(float64(relevance[k])))
+				e.subspaceText.Add(e.o.Schema.TermName(f))
+				e.relevanceValue.Add(relevance[k], known(float64(relevance[k])))
 			}
 			e.reasons(s.WhyOf(i), levels)
 			e.optional(&e.profile, s.Profile[i])
 		} else {
-			e.profile.null()
+			e.profile.Null()
 		}
-		e.profileLift.add(s.ProfileLift[i], trained && s.Profile[i] != "" && known(s.ProfileLift[i]))
-		e.subspace.end(len(e.relevanceValue.v), trained)
-		e.relevance.end(len(e.relevanceValue.v), trained)
-		e.why.end(len(e.whyEffect.v), trained)
+		e.profileLift.Add(s.ProfileLift[i], trained && s.Profile[i] != "" && known(s.ProfileLift[i]))
+		e.subspace.End(len(e.relevanceValue.V), trained)
+		e.relevance.End(len(e.relevanceValue.V), trained)
+		e.why.End(len(e.whyEffect.V), trained)
 	}
 }
 
-func (e *ScoreEncoder) optional(c *textColumn, s string) {
-	c.text = append(c.text, s...)
-	c.end(s != "")
+func (e *ScoreEncoder) optional(c *column.Text, s string) {
+	c.Bytes = append(c.Bytes, s...)
+	c.End(s != "")
 }
 
-func (e *ScoreEncoder) class(c *textColumn, class int32) {
+func (e *ScoreEncoder) class(c *column.Text, class int32) {
 	if class < 0 {
-		c.null()
+		c.Null()
 		return
 	}
-	c.add(e.o.Schema.Classes[class])
+	c.Add(e.o.Schema.Classes[class])
 }
 
 func (e *ScoreEncoder) reasons(why []model.Reason, levels *model.Levels) {
 	for k := range why {
 		r := &why[k]
-		e.whyFeature.add(e.o.Schema.TermName(r.Feature))
+		e.whyFeature.Add(e.o.Schema.TermName(r.Feature))
 		switch {
 		case r.Feature < 0 || !known(r.Value):
-			e.whyValue.null()
+			e.whyValue.Null()
 		case e.o.Schema.Features[r.Feature].Kind == model.Continuous:
-			e.whyValue.text = appendFloat(e.whyValue.text, r.Value, 64)
-			e.whyValue.end(true)
+			e.whyValue.Bytes = appendFloat(e.whyValue.Bytes, r.Value, 64)
+			e.whyValue.End(true)
 		default:
-			e.whyValue.add(levels.Text(int(r.Feature), r.Value))
+			e.whyValue.Add(levels.Text(int(r.Feature), r.Value))
 		}
-		e.whyEffect.add(r.Effect, true)
-		e.whyLift.add(r.Lift, known(r.Lift))
-		e.whyN.add(r.N, known(r.N))
+		e.whyEffect.Add(r.Effect, true)
+		e.whyLift.Add(r.Lift, known(r.Lift))
+		e.whyN.Add(r.N, known(r.N))
 	}
 }
 

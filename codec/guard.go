@@ -135,45 +135,52 @@ func split(value []byte, frames []frame) ([]frame, *MessageError) {
 		}
 		f := frame{meta: value[pos : pos+int(size) : pos+int(size)]}
 		pos += int(size)
-		fb := flat{b: f.meta}
-		root := fb.root()
-		length := int64(0)
-		version := 0
-		if p := fb.field(root, messageVersion); p != 0 {
-			version = fb.u16(p)
-		}
-		if p := fb.field(root, messageHeaderType); p != 0 {
-			f.kind = fb.u8(p)
-		}
-		if p := fb.field(root, messageBodyLength); p != 0 {
-			length = fb.i64(p)
-		}
-		header := fb.ref(fb.field(root, messageHeader))
+		length, err := f.open(len(frames))
 		switch {
-		case fb.bad || header == 0 || length < 0:
-			return nil, dead(ReasonDamaged, "metadata of message %d", len(frames))
-		case version != 3 && version != 4:
-			return nil, dead(ReasonNotArrow, "metadata version %d; V4 and V5 are read", version+1)
+		case err != nil:
+			return nil, err
 		case length > int64(len(value)-pos):
 			return nil, dead(ReasonTruncated, "body of %d bytes at byte %d, the value has %d", length, pos, len(value))
 		case (len(frames) == 0) != (f.kind == headerSchema):
 			return nil, dead(ReasonDamaged, "message %d is of kind %d; one schema comes first", len(frames), f.kind)
-		case f.kind == 0 || f.kind > headerRecords:
-			return nil, dead(ReasonDamaged, "message %d is of kind %d", len(frames), f.kind)
 		}
-		f.version = version
 		f.body = value[pos : pos+int(length) : pos+int(length)]
 		pos += int(length)
-		if f.kind == headerRecords {
-			if p := fb.field(header, batchLength); p != 0 {
-				f.rows = fb.i64(p)
-			}
-			if fb.bad || f.rows < 0 {
-				return nil, dead(ReasonDamaged, "row count of message %d", len(frames))
-			}
-		}
 		frames = append(frames, f)
 	}
+}
+
+// open reads what the metadata says of the frame and returns the length of its body. at names the frame in errors.
+func (f *frame) open(at int) (length int64, err *MessageError) {
+	fb := flat{b: f.meta}
+	root := fb.root()
+	if p := fb.field(root, messageVersion); p != 0 {
+		f.version = fb.u16(p)
+	}
+	if p := fb.field(root, messageHeaderType); p != 0 {
+		f.kind = fb.u8(p)
+	}
+	if p := fb.field(root, messageBodyLength); p != 0 {
+		length = fb.i64(p)
+	}
+	header := fb.ref(fb.field(root, messageHeader))
+	switch {
+	case fb.bad || header == 0 || length < 0:
+		return 0, dead(ReasonDamaged, "metadata of message %d", at)
+	case f.version != 3 && f.version != 4:
+		return 0, dead(ReasonNotArrow, "metadata version %d; V4 and V5 are read", f.version+1)
+	case f.kind == 0 || f.kind > headerRecords:
+		return 0, dead(ReasonDamaged, "message %d is of kind %d", at, f.kind)
+	}
+	if f.kind == headerRecords {
+		if p := fb.field(header, batchLength); p != 0 {
+			f.rows = fb.i64(p)
+		}
+		if fb.bad || f.rows < 0 {
+			return 0, dead(ReasonDamaged, "row count of message %d", at)
+		}
+	}
+	return length, nil
 }
 
 func allFF(b []byte) bool {

@@ -12,14 +12,15 @@ import (
 // stream is a schema that was seen, with the reader that goes on reading batches of it. Readers are kept only without
 // dictionaries: Arrow's reader loads them once and would decode a later message with the values of the first.
 type stream struct {
-	schema *arrow.Schema
-	needs  []need
-	top    []int // node of each column
-	dicts  bool
-	reader *ipc.Reader
-	feed   *feed
-	events *plan
-	labels *plan
+	schema  *arrow.Schema
+	version int
+	needs   []need
+	top     []int // node of each column
+	dicts   bool
+	reader  *ipc.Reader
+	feed    *feed
+	events  *plan
+	labels  *plan
 }
 
 // feed hands frames to Arrow's reader and never says that the stream is at its end, which the reader would remember.
@@ -116,26 +117,8 @@ func (in *input) read(m *Message) (*stream, []arrow.Record, *MessageError) {
 		return nil, nil, err
 	}
 	for i := range in.frames[1:] {
-		f := &in.frames[1+i]
-		if f.version != in.frames[0].version {
-			return nil, nil, dead(ReasonDamaged, "batches of another metadata version than the schema")
-		}
-		if f.kind == headerDictionary {
-			if !s.dicts {
-				return nil, nil, dead(ReasonDamaged, "a dictionary, and no column that has one")
-			}
-			if err := in.checkBatch(f, nil); err != nil {
-				return nil, nil, err
-			}
-			continue
-		}
-		if err := in.checkBatch(f, s.needs); err != nil {
+		if err := in.checkFrame(s, &in.frames[1+i]); err != nil {
 			return nil, nil, err
-		}
-		for c, node := range s.top {
-			if n := topNode(f, node); n != f.rows {
-				return nil, nil, dead(ReasonDamaged, "column %q has %d values, the batch %d rows", s.schema.Field(c).Name, n, f.rows)
-			}
 		}
 	}
 	if batches == 0 {
@@ -165,6 +148,28 @@ func (in *input) read(m *Message) (*stream, []arrow.Record, *MessageError) {
 	return s, in.last, nil
 }
 
+// checkFrame looks at a frame after the schema.
+func (in *input) checkFrame(s *stream, f *frame) *MessageError {
+	if f.version != s.version {
+		return dead(ReasonDamaged, "a batch of another metadata version than the schema")
+	}
+	if f.kind == headerDictionary {
+		if !s.dicts {
+			return dead(ReasonDamaged, "a dictionary, and no column that has one")
+		}
+		return in.checkBatch(f, nil)
+	}
+	if err := in.checkBatch(f, s.needs); err != nil {
+		return err
+	}
+	for c, node := range s.top {
+		if n := topNode(f, node); n != f.rows {
+			return dead(ReasonDamaged, "column %q has %d values, the batch %d rows", s.schema.Field(c).Name, n, f.rows)
+		}
+	}
+	return nil
+}
+
 // failed names the error of Arrow's reader, which turns panics of the allocator into texts.
 func (in *input) failed(e error) *MessageError {
 	in.forget()
@@ -181,7 +186,7 @@ func (in *input) stream(f frame) (*stream, *MessageError) {
 	if err := checkSchema(f.meta); err != nil {
 		return nil, err
 	}
-	s := &stream{feed: &feed{queue: []frame{f}}}
+	s := &stream{version: f.version, feed: &feed{queue: []frame{f}}}
 	var e error
 	if s.reader, e = ipc.NewReaderFromMessageReader(s.feed, ipc.WithAllocator(in.mem)); e != nil {
 		return nil, in.failed(e)

@@ -8,34 +8,36 @@ import (
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/array"
 	"github.com/apache/arrow/go/v15/arrow/memory"
+
+	"liftstream/codec/internal/column"
 )
 
 // take returns the given values of a.
 func take(a arrow.Array, rows []int) (arrow.Array, error) {
 	switch a := a.(type) {
 	case *array.Float64:
-		var c fixedColumn[float64]
+		var c column.Fixed[float64]
 		for _, r := range rows {
-			c.add(a.Value(r), a.IsValid(r))
+			c.Add(a.Value(r), a.IsValid(r))
 		}
-		return array.MakeFromData(c.data(a.DataType())), nil
+		return array.MakeFromData(c.Data(a.DataType())), nil
 	case *array.Int64:
-		var c fixedColumn[int64]
+		var c column.Fixed[int64]
 		for _, r := range rows {
-			c.add(a.Value(r), a.IsValid(r))
+			c.Add(a.Value(r), a.IsValid(r))
 		}
-		return array.MakeFromData(c.data(a.DataType())), nil
+		return array.MakeFromData(c.Data(a.DataType())), nil
 	case *array.String:
-		var c textColumn
-		c.reset()
+		var c column.Text
+		c.Reset()
 		for _, r := range rows {
 			if a.IsValid(r) {
-				c.add(a.Value(r))
+				c.Add(a.Value(r))
 			} else {
-				c.null()
+				c.Null()
 			}
 		}
-		return array.MakeFromData(c.data()), nil
+		return array.MakeFromData(c.Data()), nil
 	}
 	// Everything else by runs of neighbouring rows.
 	var parts []arrow.Array

@@ -371,3 +371,7 @@ func parseTime(s string) (int64, bool) {
 	}
 	return 0, false
 }
+
+// AppendNumber appends the canonical text of a finite number, the one by which levels are compared: whole numbers print
+// as integers do.
+func AppendNumber(dst []byte, v float64) []byte { return appendFloat(dst, v, 64) }

@@ -1,0 +1,97 @@
+package file
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"liftstream/codec"
+	"liftstream/model"
+)
+
+// shared is the folder of the data sets that are not shipped.
+func shared(t testing.TB, name string) string {
+	t.Helper()
+	dir := os.Getenv("LIFTSTREAM_SHARED")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "..", "shared")
+	}
+	path := filepath.Join(dir, "data", name)
+	if _, err := os.Stat(path); err != nil {
+		t.Skipf("MISSING DATA: %s is not there; set LIFTSTREAM_SHARED to the folder that holds data/", path)
+	}
+	return path
+}
+
+func continuous(names ...string) (f []model.Feature) {
+	for _, n := range names {
+		f = append(f, model.Feature{Name: n, Kind: model.Continuous})
+	}
+	return f
+}
+
+func nominal(names ...string) (f []model.Feature) {
+	for _, n := range names {
+		f = append(f, model.Feature{Name: n, Kind: model.Nominal})
+	}
+	return f
+}
+
+func bank() codec.Options {
+	return codec.Options{Label: "class", Missing: []string{"", "NA", "?"}, Schema: &model.Schema{
+		Classes: []string{"no", "yes"}, Positive: 1,
+		Features: append(continuous("age", "balance", "day", "duration", "campaign", "pdays", "previous"),
+			nominal("job", "marital", "education", "default", "housing", "loan", "contact", "month", "poutcome")...),
+	}}
+}
+
+func covtype() codec.Options {
+	return codec.Options{Label: "class", Schema: &model.Schema{
+		Classes: []string{"1", "2", "3", "4", "5", "6", "7"}, Positive: -1,
+		Features: continuous("Elevation", "Aspect", "Slope", "Horizontal_Distance_To_Hydrology", "Vertical_Distance_To_Hydrology",
+			"Horizontal_Distance_To_Roadways", "Hillshade_9am", "Hillshade_Noon", "Hillshade_3pm", "Horizontal_Distance_To_Fire_Points"),
+	}}
+}
+
+func count(t testing.TB, paths []string, o codec.Options) int {
+	t.Helper()
+	r, err := Open(paths, Options{Codec: o, RequireLabel: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	n := 0
+	var b model.Batch
+	for {
+		err := r.Next(&b, nil)
+		if errors.Is(err, io.EOF) {
+			return n
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		n += b.N
+	}
+}
+
+func BenchmarkBank(b *testing.B) {
+	path := shared(b, "bank_full.csv.gz")
+	for range b.N {
+		if n := count(b, []string{path}, bank()); n != 45211 {
+			b.Fatal(n)
+		}
+	}
+	b.ReportMetric(45211*float64(b.N)/b.Elapsed().Seconds(), "rows/s")
+}
+
+func BenchmarkCovtype(b *testing.B) {
+	path := shared(b, "covtype10.csv.gz")
+	for range b.N {
+		if n := count(b, []string{path}, covtype()); n != 581012 {
+			b.Fatal(n)
+		}
+	}
+	b.ReportMetric(581012*float64(b.N)/b.Elapsed().Seconds(), "rows/s")
+}

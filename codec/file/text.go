@@ -1,0 +1,297 @@
+package file
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"unsafe"
+
+	"github.com/apache/arrow/go/v15/arrow"
+	"github.com/apache/arrow/go/v15/arrow/array"
+
+	"liftstream/codec"
+	"liftstream/codec/internal/column"
+)
+
+// guess is what an untyped column holds, as far as was seen.
+type guess uint8
+
+const (
+	guessNone guess = iota // only nulls
+	guessInt
+	guessFloat
+	guessBool // only JSON has these
+	guessText
+)
+
+func (g guess) join(o guess) guess {
+	switch {
+	case g == guessNone || g == o:
+		return o
+	case o == guessNone:
+		return g
+	case g == guessInt && o == guessFloat || g == guessFloat && o == guessInt:
+		return guessFloat
+	}
+	return guessText
+}
+
+// cells builds one column of a text file, one table after the other.
+type cells struct {
+	name    string
+	as      want
+	floats  bool // numbers are float64 even when all are whole
+	missing *missing
+
+	nums  column.Fixed[float64]
+	whole bool // all of nums are integers that float64 holds exactly
+	text  column.Text
+	kind  guess // of the tables so far
+	seen  guess // of the values of this table that came with a type
+}
+
+func (c *cells) begin() {
+	c.nums = column.Fixed[float64]{V: make([]float64, 0, cap(c.nums.V))}
+	n := len(c.text.Bytes)
+	c.text = column.Text{Bytes: make([]byte, 0, n+n/8)}
+	c.text.Reset()
+	c.whole, c.seen = true, guessNone
+}
+
+var errNumber = errors.New("not a number")
+
+func (c *cells) null() {
+	if c.as == wantNumber {
+		c.nums.Add(0, false)
+	} else {
+		c.text.Null()
+	}
+}
+
+// add appends a text without a type, spaces around it cut.
+func (c *cells) add(b []byte) error {
+	if c.as == wantNumber {
+		v, ok := parseNumber(b)
+		if !ok {
+			if c.missing.has(b) {
+				c.nums.Add(0, false)
+				return nil
+			}
+			return errNumber
+		}
+		c.number(v)
+		return nil
+	}
+	if c.missing.has(b) {
+		c.text.Null()
+		return nil
+	}
+	c.text.Bytes = append(c.text.Bytes, b...)
+	c.text.End(true)
+	return nil
+}
+
+func (c *cells) number(v float64) {
+	if c.whole && (v != math.Trunc(v) || math.Abs(v) > 1<<53) {
+		c.whole = false
+	}
+	c.nums.Add(v, !math.IsNaN(v) && !math.IsInf(v, 0))
+}
+
+// string appends a value that is text by its format.
+func (c *cells) string(b []byte) error {
+	c.seen = c.seen.join(guessText)
+	return c.add(b)
+}
+
+// token appends a JSON number.
+func (c *cells) token(b []byte) error {
+	v, ok := parseNumber(b)
+	if !ok {
+		return errNumber
+	}
+	if c.as == wantNumber {
+		c.number(v)
+		return nil
+	}
+	if isInteger(b) {
+		c.seen = c.seen.join(guessInt)
+		c.text.Bytes = append(c.text.Bytes, b...)
+	} else {
+		if math.IsInf(v, 0) {
+			c.text.Null()
+			return nil
+		}
+		c.seen = c.seen.join(guessFloat)
+		c.text.Bytes = codec.AppendNumber(c.text.Bytes, v)
+	}
+	c.text.End(true)
+	return nil
+}
+
+// bool appends a JSON boolean.
+func (c *cells) bool(v bool) {
+	if c.as == wantNumber {
+		c.nums.Add(0, true)
+		if v {
+			c.nums.V[len(c.nums.V)-1] = 1
+		}
+		return
+	}
+	c.seen = c.seen.join(guessBool)
+	c.text.Bytes = strconv.AppendBool(c.text.Bytes, v)
+	c.text.End(true)
+}
+
+// finish returns the column of this table.
+func (c *cells) finish() (arrow.Array, arrow.DataType) {
+	number := func(whole bool) (arrow.Array, arrow.DataType) {
+		if !whole || c.floats {
+			t := arrow.PrimitiveTypes.Float64
+			return array.MakeFromData(c.nums.Data(t)), t
+		}
+		t := arrow.PrimitiveTypes.Int64
+		var ints column.Fixed[int64]
+		for i, v := range c.nums.V {
+			ints.Add(int64(v), c.nums.Valid(i))
+		}
+		return array.MakeFromData(ints.Data(t)), t
+	}
+	if c.as == wantNumber {
+		return number(c.whole)
+	}
+	if c.as == wantGuess {
+		c.kind = c.kind.join(c.look())
+		switch c.kind {
+		case guessInt:
+			t := arrow.PrimitiveTypes.Int64
+			var ints column.Fixed[int64]
+			for i := range c.text.Len() {
+				v, _ := strconv.ParseInt(borrow(c.text.Value(i)), 10, 64)
+				ints.Add(v, c.text.Valid(i))
+			}
+			return array.MakeFromData(ints.Data(t)), t
+		case guessFloat:
+			for i := range c.text.Len() {
+				v, _ := parseNumber(c.text.Value(i))
+				c.nums.Add(v, c.text.Valid(i) && !math.IsNaN(v) && !math.IsInf(v, 0))
+			}
+			return number(false)
+		case guessBool:
+			b := array.NewBooleanBuilder(allocator)
+			for i := range c.text.Len() {
+				if c.text.Valid(i) {
+					b.Append(string(c.text.Value(i)) == "true")
+				} else {
+					b.AppendNull()
+				}
+			}
+			return b.NewArray(), arrow.FixedWidthTypes.Boolean
+		}
+	}
+	return array.MakeFromData(c.text.Data()), arrow.BinaryTypes.String
+}
+
+// look guesses the type of this table's values.
+func (c *cells) look() guess {
+	if c.seen != guessNone {
+		return c.seen
+	}
+	g := guessNone
+	for i := range c.text.Len() {
+		if !c.text.Valid(i) {
+			continue
+		}
+		b := c.text.Value(i)
+		switch {
+		case isInteger(b):
+			g = g.join(guessInt)
+		case isPlainNumber(b):
+			g = g.join(guessFloat)
+		default:
+			return guessText
+		}
+	}
+	return g
+}
+
+// isInteger reports whether b is the canonical text of an int64.
+func isInteger(b []byte) bool {
+	d := b
+	if len(d) > 0 && d[0] == '-' {
+		d = d[1:]
+	}
+	if len(d) == 0 || len(d) > 18 || d[0] == '0' && len(b) > 1 {
+		return false
+	}
+	for _, x := range d {
+		if x < '0' || x > '9' {
+			return false
+		}
+	}
+	return true
+}
+
+// isPlainNumber reports whether b is a decimal number without leading zeros.
+func isPlainNumber(b []byte) bool {
+	d := b
+	if len(d) > 0 && d[0] == '-' {
+		d = d[1:]
+	}
+	if len(d) == 0 || d[0] == '0' && len(d) > 1 && d[1] != '.' && d[1] != 'e' && d[1] != 'E' || d[0] != '.' && (d[0] < '0' || d[0] > '9') {
+		return false
+	}
+	_, ok := parseNumber(b)
+	return ok
+}
+
+// borrow views bytes as a string that is not kept.
+func borrow(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+
+var powers = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15}
+
+// parseNumber reads a decimal number, as strconv.ParseFloat does but for hexadecimal and underscores. Numbers beyond
+// float64 are infinite. Up to fifteen digits the quotient of two exact numbers is the nearest double, so no library is
+// asked.
+func parseNumber(b []byte) (float64, bool) {
+	i, neg := 0, false
+	if len(b) > 0 && (b[0] == '-' || b[0] == '+') {
+		neg = b[0] == '-'
+		i = 1
+	}
+	if n := len(b) - i; n > 0 && n <= 16 {
+		mantissa, digits, frac := uint64(0), 0, -1
+		j := i
+		for ; j < len(b); j++ {
+			c := b[j]
+			if c-'0' <= 9 {
+				mantissa = mantissa*10 + uint64(c-'0')
+				digits++
+			} else if c == '.' && frac < 0 {
+				frac = digits
+			} else {
+				break
+			}
+		}
+		if j == len(b) && digits > 0 && digits <= 15 {
+			v := float64(mantissa)
+			if frac >= 0 {
+				v /= powers[digits-frac]
+			}
+			if neg {
+				v = -v
+			}
+			return v, true
+		}
+	}
+	for _, c := range b {
+		if c == 'x' || c == 'X' || c == '_' || c == 'p' || c == 'P' {
+			return 0, false
+		}
+	}
+	v, err := strconv.ParseFloat(borrow(b), 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return 0, false
+	}
+	return v, true
+}

@@ -1,0 +1,185 @@
+package codec
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/apache/arrow/go/v15/arrow/ipc"
+	"github.com/apache/arrow/go/v15/arrow/memory"
+)
+
+// maxBatch bounds the bytes of one batch of a file.
+const maxBatch = 1 << 31
+
+// TableStream reads the batches of an Arrow stream or file one by one, behind the same guard as messages. A file is read
+// as the stream that it contains; its footer is not needed.
+type TableStream struct {
+	r    *bufio.Reader
+	in   input
+	s    *stream
+	rd   *ipc.Reader
+	feed *feed
+	done bool
+}
+
+// NewTableStream starts to read r. Its errors, and those of Next, are *MessageError or those of r.
+func NewTableStream(r io.Reader) (*TableStream, error) {
+	t := &TableStream{r: bufio.NewReaderSize(r, 1<<18)}
+	t.in.init(maxBatch / inflation)
+	if b, err := t.r.Peek(8); err == nil && string(b[:6]) == "ARROW1" {
+		if _, err := t.r.Discard(8); err != nil {
+			return nil, err
+		}
+	}
+	f, ok, err := t.frame(true)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, dead(ReasonEmpty, "no schema")
+	}
+	if merr := t.in.guarded(func() (e *MessageError) {
+		t.in.budget.left = maxBatch
+		if t.s, e = t.in.stream(f); e != nil {
+			return e
+		}
+		t.feed = &feed{queue: []frame{f}}
+		var err error
+		if t.rd, err = ipc.NewReaderFromMessageReader(t.feed, ipc.WithAllocator(capped{memory.NewGoAllocator(), &t.in.budget})); err != nil {
+			return t.in.failed(err)
+		}
+		return nil
+	}); merr != nil {
+		return nil, merr
+	}
+	return t, nil
+}
+
+// frame reads the next frame; ok is false at the end mark, which may be absent where the input ends.
+func (t *TableStream) frame(first bool) (f frame, ok bool, err error) {
+	var head [8]byte
+	if n, err := io.ReadFull(t.r, head[:]); err != nil {
+		if errors.Is(err, io.EOF) && n == 0 {
+			if first {
+				return f, false, dead(ReasonEmpty, "no bytes")
+			}
+			return f, false, dead(ReasonTruncated, "ends without an end mark")
+		}
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			return f, false, dead(ReasonTruncated, "ends inside a message")
+		}
+		return f, false, err
+	}
+	if binary.LittleEndian.Uint32(head[:]) != continuation {
+		if first {
+			return f, false, dead(ReasonNotArrow, "the first bytes are % x, an Arrow stream starts with ff ff ff ff", head[:4])
+		}
+		return f, false, dead(ReasonDamaged, "no message where one should start")
+	}
+	size := int64(binary.LittleEndian.Uint32(head[4:]))
+	if size == 0 {
+		return f, false, nil
+	}
+	if f.meta, err = readN(t.r, size); err != nil {
+		return f, false, err
+	}
+	length, merr := f.open(len(f.meta))
+	if merr != nil {
+		return f, false, merr
+	}
+	if first != (f.kind == headerSchema) {
+		return f, false, dead(ReasonDamaged, "a message of kind %d; one schema comes first", f.kind)
+	}
+	f.body, err = readN(t.r, length)
+	return f, err == nil, err
+}
+
+// readN reads n bytes in steps, so that a damaged length costs no more than what is there.
+func readN(r io.Reader, n int64) ([]byte, error) {
+	if n > maxBatch {
+		return nil, dead(ReasonTooLarge, "a batch of %d bytes", n)
+	}
+	const step = 1 << 24
+	b := make([]byte, 0, min(n, step))
+	for int64(len(b)) < n {
+		k := len(b)
+		b = append(b, make([]byte, min(n-int64(k), step))...)
+		if _, err := io.ReadFull(r, b[k:]); err != nil {
+			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+				return nil, dead(ReasonTruncated, "ends inside a batch")
+			}
+			return nil, err
+		}
+	}
+	return b, nil
+}
+
+// Next returns the next batch, io.EOF after the last. Tables stay valid.
+func (t *TableStream) Next() (*Table, error) {
+	if t.done {
+		return nil, io.EOF
+	}
+	table, err := t.next()
+	t.done = err != nil
+	return table, err
+}
+
+func (t *TableStream) next() (*Table, error) {
+	for {
+		f, ok, err := t.frame(false)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return nil, io.EOF
+		}
+		var table *Table
+		merr := t.in.guarded(func() *MessageError {
+			t.in.budget = budget{left: maxBatch}
+			if e := t.in.checkFrame(t.s, &f); e != nil {
+				return e
+			}
+			t.feed.queue = append(t.feed.queue, f)
+			if f.kind == headerDictionary {
+				return nil // read with the batch that follows
+			}
+			if !t.rd.Next() {
+				return t.in.failed(fmt.Errorf("reading batch: %w", cmpErr(t.rd.Err())))
+			}
+			rec := t.rd.Record()
+			rec.Retain()
+			for c, a := range rec.Columns() {
+				if !sound(a, 0) {
+					return &MessageError{Reason: ReasonDamaged, Column: rec.ColumnName(c), Err: errOffsets}
+				}
+			}
+			table = &Table{rec: rec}
+			return nil
+		})
+		if merr != nil {
+			return nil, merr
+		}
+		if table != nil {
+			return table, nil
+		}
+	}
+}
+
+func cmpErr(err error) error {
+	if err == nil {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// Names returns the names of the columns, in order.
+func (t *TableStream) Names() []string {
+	var names []string
+	for _, f := range t.s.schema.Fields() {
+		names = append(names, f.Name)
+	}
+	return names
+}
