@@ -66,7 +66,7 @@ func rootCommand(a *app) *cobra.Command {
 		Long: `liftstream reads records, keeps statistics of them up to date, and answers every record with
 how prone it is to each class and which of its features say so: live between two Kafka topics,
 or from files.`,
-		Example: `  liftstream init cmd/liftstream/examples/votes.csv --label class`,
+		Example: `  liftstream fit -c cmd/liftstream/examples/votes.yaml cmd/liftstream/examples/votes.csv`,
 		Args:    noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return usagef("no command given; the first to try is 'liftstream init DATA --label COLUMN'")

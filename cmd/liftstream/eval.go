@@ -1,0 +1,439 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"liftstream/cmd/liftstream/internal/assemble"
+	"liftstream/codec/file"
+	"liftstream/model"
+	"liftstream/model/evaluate"
+)
+
+func evalCommand(a *app) *cobra.Command {
+	e := evaluation{}
+	c := a.command(groupFiles, "eval -c FILE DATA... [--delay N] [--partitions P] [--protocol P] [--method M]... [--json OUT]", `Measure how good the scores are
+Runs the stage over files as it would run over a topic, and compares its propensities with what happened.
+
+Under the protocol prequential every record is scored before it, or any later one, is learnt; with --delay N its label
+comes N records later. Models are re-fitted as fit.records says. The first --skip records are not counted. Under folds
+the stage is fitted to all folds but one, as 'fit' does it, and scores that one, frozen; folds are drawn at random
+(--folds) or read from a column (--fold-column; records without a value there are only learnt from).
+
+Methods: all is the whole stage, lift the stage with lifts alone, prior the base rates. The log-losses of the others
+are compared with that of all on the same records.`,
+		`liftstream eval -c cmd/liftstream/examples/bank.yaml cmd/liftstream/examples/bank.csv --delay 100`,
+		needs(1, -1, "data files"), func(ctx context.Context, data []string) error { return e.run(ctx, a, data) })
+	configFlag(c, &e.config)
+	f := c.Flags()
+	f.StringVar(&e.protocol, "protocol", "prequential", "prequential, folds or triples")
+	f.IntVar(&e.delay, "delay", 0, "records until a label comes (prequential)")
+	f.IntVar(&e.skip, "skip", 1000, "first records that are not counted (prequential)")
+	f.IntVar(&e.partitions, "partitions", 1, "input partitions, each learning alone between re-fits (prequential)")
+	f.StringVar(&e.foldColumn, "fold-column", "", "`COLUMN` that holds the fold of a record (folds)")
+	f.IntVar(&e.folds, "folds", 10, "number of folds (folds)")
+	f.StringSliceVar(&e.methods, "method", nil, "all, lift or prior; may be repeated (default: each)")
+	f.StringVar(&e.json, "json", "", "write the result as JSON to `OUT`; - is standard output, in place of the table")
+	return c
+}
+
+type evaluation struct {
+	config, protocol, foldColumn, json string
+	delay, skip, partitions, folds     int
+	methods                            []string
+}
+
+// later names the methods and protocols of parts that this build does not have.
+var later = map[string]string{
+	"local":   "local subspaces are not part of this build",
+	"kernel":  "the learnt kernel is not part of this build",
+	"knn":     "nearest neighbours come with local subspaces, which are not part of this build",
+	"triples": "it measures the learnt kernel, which is not part of this build",
+}
+
+func (e *evaluation) check() error {
+	for _, m := range e.methods {
+		switch m {
+		case evaluate.MethodAll, "lift", "prior":
+			continue
+		}
+		if why, ok := later[m]; ok && m != "triples" {
+			return fmt.Errorf("--method %s: %s; the methods are all, lift and prior", m, why)
+		}
+		return usagef("--method %s: it is one of all, lift, prior", m)
+	}
+	switch e.protocol {
+	case "prequential", "folds":
+	case "triples":
+		return fmt.Errorf("--protocol triples: %s; the protocols are prequential and folds", later["triples"])
+	default:
+		return usagef("--protocol %s: it is one of prequential, folds, triples", e.protocol)
+	}
+	for _, x := range []struct {
+		flag       string
+		value, min int
+	}{{"delay", e.delay, 0}, {"skip", e.skip, 0}, {"partitions", e.partitions, 1}, {"folds", e.folds, 2}} {
+		if x.value < x.min {
+			return usagef("--%s %d: it must be at least %d", x.flag, x.value, x.min)
+		}
+	}
+	return nil
+}
+
+func (e *evaluation) run(ctx context.Context, a *app, data []string) error {
+	if err := e.check(); err != nil {
+		return err
+	}
+	c, err := a.load(e.config)
+	if err != nil {
+		return err
+	}
+	stage, err := assemble.New(c)
+	if err != nil {
+		return fmt.Errorf("%s: %w", e.config, err)
+	}
+	spec := stage.Spec
+	spec.Options.Why = 0
+	spec.Options.WaitBytes, spec.Options.WaitWindow, spec.Options.Correct = 0, 0, false
+	if e.delay > 0 {
+		// Labels come when the protocol says: nothing may leave the room before.
+		spec.Options.WaitBytes = math.MaxInt64 / 2
+	}
+	methods, same := e.drive(spec)
+	start := time.Now()
+	var run evaluate.Run
+	var result *evaluate.Result
+	files := &source{a: a, ctx: ctx, data: data, options: file.Options{Codec: stage.Codec, RequireLabel: true}}
+	if e.protocol == "folds" {
+		k, fold, err := e.foldsOf(ctx, a, data, files.options, spec.Options.Seed)
+		if err != nil {
+			return err
+		}
+		ev := evaluate.NewEvaluation(spec.Schema, methods, 0, spec.Options.Seed)
+		files.passes = 2 * k
+		run, err = evaluate.Folds(ctx, spec.Schema, files.batches, methods, k, fold, ev.Add)
+		if err == nil {
+			result, err = ev.Result(run)
+		}
+		if err != nil {
+			return plain(err)
+		}
+	} else {
+		ev := evaluate.NewEvaluation(spec.Schema, methods, int64(e.skip), spec.Options.Seed)
+		files.passes = 1
+		run, err = evaluate.Prequential(ctx, spec.Schema, files.batches, methods,
+			evaluate.Options{Delay: e.delay, Partitions: e.partitions, Refit: c.Fit.Records}, ev.Add)
+		if err != nil {
+			return plain(err)
+		}
+		if run.Records > 0 && run.Records <= int64(e.skip) {
+			return fmt.Errorf("%s: %s, and the first %d are not counted; give a smaller --skip, or cross-validate with --protocol folds",
+				joined(data), count(int(run.Records), "record"), e.skip)
+		}
+		if result, err = ev.Result(run); err != nil {
+			return err
+		}
+	}
+	elapsed := time.Since(start)
+	if run.Records == 0 {
+		return fmt.Errorf("%s: no records", joined(data))
+	}
+	if result.Scored == 0 {
+		return fmt.Errorf("%s: no record that counts has one of the classes %s in column %q", joined(data), strings.Join(spec.Schema.Classes, ", "), c.Record.Label.Column)
+	}
+	result.RecordsPerSecond = evaluate.Number(float64(run.Records) / elapsed.Seconds())
+	for name, as := range same {
+		result.Methods[name] = result.Methods[as]
+		if as == evaluate.MethodAll {
+			result.Against[name] = &evaluate.Difference{}
+		}
+	}
+	if e.json != "" {
+		err := a.writeFile(e.json, func(w io.Writer) error {
+			j := json.NewEncoder(w)
+			j.SetIndent("", "  ")
+			return environment(j.Encode(result))
+		})
+		if err != nil || e.json == "-" {
+			return err
+		}
+	}
+	return e.print(a.out, data, run, result)
+}
+
+// drive returns the methods to run, all first, and those whose result is that of another: while lifts are all that the
+// stage has, all and lift are one.
+func (e *evaluation) drive(spec *model.Spec) (methods []evaluate.Method, same map[string]string) {
+	wanted := e.methods
+	if len(wanted) == 0 {
+		wanted = []string{evaluate.MethodAll, "lift", "prior"}
+	}
+	same = map[string]string{}
+	for _, name := range []string{evaluate.MethodAll, "lift", "prior"} {
+		switch {
+		case !slices.Contains(wanted, name):
+		case name == "prior":
+			methods = append(methods, evaluate.Prior(spec.Schema))
+		case name == "lift" && slices.Contains(wanted, evaluate.MethodAll):
+			same[name] = evaluate.MethodAll
+		default:
+			methods = append(methods, evaluate.Stage(name, spec))
+		}
+	}
+	return methods, same
+}
+
+// maxFolds bounds the values of a fold column.
+const maxFolds = 1000
+
+// foldsOf returns the number of folds and the maker of the function that assigns them.
+func (e *evaluation) foldsOf(ctx context.Context, a *app, data []string, o file.Options, seed uint64) (int, func() evaluate.Fold, error) {
+	if e.foldColumn == "" {
+		return e.folds, evaluate.StratifiedFolds(e.folds, seed), nil
+	}
+	o.Beside = []string{e.foldColumn}
+	var values []string
+	r, bar, err := a.open("folds", data, o)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer r.Close()
+	defer bar.done()
+	var b model.Batch
+	for {
+		if err := ctx.Err(); err != nil {
+			return 0, nil, err
+		}
+		err := r.Next(&b, nil)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return 0, nil, err
+		}
+		for _, v := range r.Beside(0) {
+			values = append(values, strings.Clone(v))
+		}
+	}
+	order := slices.Compact(slices.Sorted(slices.Values(values)))
+	order = slices.DeleteFunc(order, func(v string) bool { return v == "" })
+	if len(order) < 2 || len(order) > maxFolds {
+		return 0, nil, fmt.Errorf("%s: column %q has %s, and folds are 2 to %d", joined(data), e.foldColumn, count(len(order), "value"), maxFolds)
+	}
+	of := map[string]int{"": -1}
+	for i, v := range order {
+		of[v] = i
+	}
+	fold := func(index int64, _ int32) int { return of[values[index]] }
+	return len(order), func() evaluate.Fold { return fold }, nil
+}
+
+// source reads the files once for each pass that a protocol makes.
+type source struct {
+	a       *app
+	ctx     context.Context
+	data    []string
+	options file.Options
+	passes  int
+	bar     *progress
+	opened  int
+}
+
+func (s *source) batches(yield func(*model.Batch, error) bool) {
+	if s.bar == nil {
+		size, err := file.Size(s.data)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		s.bar = s.a.progressBytes("evaluating", size*int64(s.passes))
+	}
+	s.options.Progress = s.bar.add
+	s.opened++
+	r, err := file.Open(s.data, s.options)
+	if err != nil {
+		yield(nil, err)
+		return
+	}
+	defer func() {
+		r.Close()
+		if s.opened == s.passes {
+			s.bar.done()
+		}
+	}()
+	var b model.Batch
+	for {
+		err := s.ctx.Err()
+		if err == nil {
+			err = r.Next(&b, nil)
+		}
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		if !yield(&b, nil) {
+			return
+		}
+	}
+}
+
+// plain unwraps an error of a file, which says where it is better than the protocol that met it.
+func plain(err error) error {
+	var f *file.Error
+	if errors.As(err, &f) {
+		return f
+	}
+	return err
+}
+
+// print writes the table of results.
+func (e *evaluation) print(w io.Writer, data []string, run evaluate.Run, r *evaluate.Result) error {
+	fmt.Fprintf(w, "%s of %s: %s, %d scored and counted", r.Protocol, joined(data), count(int(r.Records), "record"), r.Scored)
+	if r.Positive != "" {
+		fmt.Fprintf(w, ", positive class %s", r.Positive)
+	}
+	if r.Delay > 0 {
+		fmt.Fprintf(w, ", labels %s late", count(r.Delay, "record"))
+	}
+	if r.Partitions > 1 {
+		fmt.Fprintf(w, ", %d partitions", r.Partitions)
+	}
+	fmt.Fprint(w, "\n\n")
+	heading := []string{""}
+	var columns []*evaluate.Metrics
+	var against []*evaluate.Difference
+	for _, name := range []string{evaluate.MethodAll, "lift", "prior"} {
+		if m, ok := r.Methods[name]; ok {
+			heading = append(heading, " "+name)
+			columns = append(columns, m)
+			against = append(against, r.Against[name])
+		}
+	}
+	var rows [][]string
+	row := func(name string, value func(m *evaluate.Metrics) string) {
+		cells := []string{name}
+		for _, m := range columns {
+			cells = append(cells, value(m))
+		}
+		rows = append(rows, cells)
+	}
+	figure := func(name string, of func(m *evaluate.Metrics) evaluate.Number) {
+		row(name, func(m *evaluate.Metrics) string { return decimals(float64(of(m)), 4) })
+	}
+	figure("log-loss", func(m *evaluate.Metrics) evaluate.Number { return m.LogLoss })
+	row("  95 % interval", func(m *evaluate.Metrics) string { return interval(m.LogLossInterval) })
+	figure("AUC", func(m *evaluate.Metrics) evaluate.Number { return m.AUC })
+	figure("AUC inside blocks", func(m *evaluate.Metrics) evaluate.Number { return m.AUCBlocks })
+	figure("average precision", func(m *evaluate.Metrics) evaluate.Number { return m.AveragePrecision })
+	figure("Brier", func(m *evaluate.Metrics) evaluate.Number { return m.Brier })
+	figure("accuracy", func(m *evaluate.Metrics) evaluate.Number { return m.Accuracy })
+	figure("KS", func(m *evaluate.Metrics) evaluate.Number { return m.KS })
+	figure("calibration error", func(m *evaluate.Metrics) evaluate.Number { return m.CalibrationError })
+	figure("  slope", func(m *evaluate.Metrics) evaluate.Number { return m.CalibrationSlope })
+	figure("  intercept", func(m *evaluate.Metrics) evaluate.Number { return m.CalibrationIntercept })
+	shares := map[string]bool{}
+	for _, m := range columns {
+		for s := range m.LiftAt {
+			shares[s] = true
+		}
+	}
+	for _, s := range sorted(shares) {
+		share, err := strconv.ParseFloat(s, 64)
+		if err != nil {
+			continue
+		}
+		row(fmt.Sprintf("lift in the top %g %%", share*100), func(m *evaluate.Metrics) string {
+			v, ok := m.LiftAt[s]
+			if !ok {
+				return "-"
+			}
+			return decimals(float64(v), 2)
+		})
+	}
+	row("features a record", func(m *evaluate.Metrics) string { return decimals(float64(m.MeanSubspace), 1) })
+	if r.Methods[evaluate.MethodAll] != nil && len(columns) > 1 {
+		difference, bounds := []string{"log-loss of all less this"}, []string{"  95 % interval"}
+		for i := range columns {
+			if d := against[i]; d != nil {
+				difference, bounds = append(difference, decimals(float64(d.LogLoss), 4)), append(bounds, interval(d.Interval))
+			} else {
+				difference, bounds = append(difference, ""), append(bounds, "")
+			}
+		}
+		rows = append(rows, difference, bounds)
+	}
+	if err := table(w, "", heading, rows); err != nil {
+		return err
+	}
+	if len(r.Gains) > 0 {
+		rows = nil
+		for _, g := range r.Gains {
+			if g.Share > 0.505 {
+				break
+			}
+			rows = append(rows, []string{fmt.Sprintf("%.0f %%", g.Share*100), number(float64(g.N)), number(float64(g.Positives)), decimals(100*float64(g.Capture), 1) + " %",
+				decimals(float64(g.Lift), 2), decimals(float64(g.MeanPropensity), 3)})
+		}
+		fmt.Fprintf(w, "\nGains: the records of the highest propensity\n")
+		if err := table(w, "", []string{" top", " records", " positives", " of all", " lift", " propensity"}, rows); err != nil {
+			return err
+		}
+	}
+	if len(r.Curve) > 1 {
+		rows = nil
+		for _, p := range r.Curve {
+			rows = append(rows, []string{strconv.FormatInt(p.Records, 10), decimals(float64(p.LogLoss), 4), decimals(float64(p.AUC), 4)})
+		}
+		fmt.Fprintf(w, "\nLearning curve: the records since the line before\n")
+		if err := table(w, "", []string{" up to", " log-loss", " AUC"}, rows); err != nil {
+			return err
+		}
+	}
+	rows = nil
+	for _, d := range r.Drift {
+		if d.PSI >= 0.1 && len(rows) < 8 {
+			rows = append(rows, []string{d.Feature, decimals(float64(d.PSI), 2), strconv.FormatInt(d.At, 10), decimals(float64(d.Last), 2)})
+		}
+	}
+	if len(rows) > 0 {
+		fmt.Fprintf(w, "\nDrift: what moved most since the first %d records (population stability index; .1 a shift, .25 a large one)\n", evaluate.DriftRecords)
+		if err := table(w, "", []string{"", " largest", " at record", " last"}, rows); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintln(w)
+	if run.Fits > 0 {
+		fmt.Fprintf(w, "%s", count(run.Fits, "fit"))
+		if run.Refused > 0 {
+			fmt.Fprintf(w, ", %d more refused by the gate", run.Refused)
+		}
+		if s := r.Stability; !math.IsNaN(float64(s.MeanChange)) {
+			fmt.Fprintf(w, "; a re-fit moved propensities by %s on average, and %s of the segments", decimals(float64(s.MeanChange), 4), percent(float64(s.SegmentChanged)))
+		}
+		fmt.Fprintln(w)
+	}
+	_, err := fmt.Fprintf(w, "%.0f records/s, reading included\n", float64(r.RecordsPerSecond))
+	return environment(err)
+}
+
+func interval(i evaluate.Interval) string {
+	if math.IsNaN(float64(i[0])) || math.IsNaN(float64(i[1])) {
+		return "-"
+	}
+	return fmt.Sprintf("[%.4f, %.4f]", float64(i[0]), float64(i[1]))
+}
+
+func percent(v float64) string { return decimals(100*v, 1) + " %" }

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// TestExamplesOfTheOfflineCommandsWork runs what the help says in a copy of the repository's examples.
+func TestExamplesOfTheOfflineCommandsWork(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.CopyFS(filepath.Join(dir, "cmd/liftstream/examples"), os.DirFS("examples")); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(dir)
+	commands := []*cobra.Command{rootCommand(&app{})}
+	for _, c := range commands[0].Commands() {
+		if c.GroupID == groupFiles || c.Name() == "version" || c.Name() == "inspect" {
+			commands = append(commands, c)
+		}
+	}
+	for _, c := range commands {
+		for _, line := range strings.Split(c.Example, "\n") {
+			args := strings.Fields(line)
+			if len(args) == 0 || args[0] != "liftstream" {
+				t.Fatalf("%s: example %q", c.Name(), line)
+			}
+			if r := command(t, args[1:]...); r.status != statusDone {
+				t.Errorf("%s: %s: status %d: %s", c.Name(), line, r.status, r.err)
+			}
+		}
+	}
+}

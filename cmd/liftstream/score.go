@@ -1,0 +1,202 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"liftstream/cmd/liftstream/internal/assemble"
+	"liftstream/codec"
+	"liftstream/codec/file"
+	"liftstream/model"
+)
+
+func scoreCommand(a *app) *cobra.Command {
+	var s scoring
+	c := a.command(groupFiles, "score -c FILE --model MODEL DATA... [--out OUT] [--explain]", `Score files with a fitted model
+Scores records with the model that 'fit' wrote. Nothing is learnt on the way: the labels of the files, if there are
+any, are not looked at, and every record gets the score that the model alone gives it (only percentile looks at the
+records before). To see how a model does that learns as it goes, use 'eval'.
+
+Each record's scores are one line of JSON on standard output, or a row of the file --out, whose extension says the
+format: .jsonl .csv .arrow .arrows .feather .parquet. With --explain, 'why' holds every contribution to the
+log-odds, the named terms in parentheses among them; they sum to the log-odds of 'propensity'.`,
+		`liftstream fit -c cmd/liftstream/examples/bank.yaml cmd/liftstream/examples/bank.csv --model bank.model
+liftstream score -c cmd/liftstream/examples/bank.yaml --model bank.model cmd/liftstream/examples/bank.csv --out scores.csv`,
+		needs(1, -1, "data files"), func(ctx context.Context, data []string) error { return s.run(ctx, a, data) })
+	configFlag(c, &s.config)
+	c.Flags().StringVarP(&s.model, "model", "m", "", "the model `FILE` that fit wrote (required)")
+	c.Flags().StringVarP(&s.out, "out", "o", "-", "write to `OUT`; - is JSON lines on standard output")
+	c.Flags().BoolVar(&s.explain, "explain", false, "give every contribution, not only the largest")
+	return c
+}
+
+type scoring struct {
+	config, model, out string
+	explain            bool
+	batch              int // records of a batch; 0 = the reader's own
+}
+
+func (s *scoring) run(ctx context.Context, a *app, data []string) error {
+	if s.model == "" {
+		return usagef("the model is missing: give it with --model FILE; 'liftstream fit' writes one")
+	}
+	c, err := a.load(s.config)
+	if err != nil {
+		return err
+	}
+	stage, err := assemble.New(c)
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.config, err)
+	}
+	if s.explain {
+		stage.Spec.Options.Why = -1
+	}
+	// Nothing waits for a label here.
+	stage.Spec.Options.WaitBytes = 0
+	m, err := readModel(s.model, stage.Spec.Schema)
+	if err != nil {
+		return err
+	}
+	p := model.NewPartition(stage.Spec, 0)
+	if err := p.Swap(m); err != nil {
+		return foreignModel(s.model, s.config, err)
+	}
+	r, bar, err := a.open("scoring", data, file.Options{Codec: stage.Codec, Rows: s.batch})
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	defer bar.done()
+	encoder, err := codec.NewScoreEncoder(stage.Codec)
+	if err != nil {
+		return err
+	}
+	var n int
+	start := time.Now()
+	feed := func(write func(t *codec.Table) error) error {
+		var b model.Batch
+		var carry codec.Carry
+		var scores model.Scores
+		for {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			err := r.Next(&b, &carry)
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			for i := range b.Label {
+				b.Label[i] = model.Unlabelled
+			}
+			p.Events(&b, &scores)
+			t, err := encoder.Table(&b, &scores, p.Levels(), &carry)
+			if err != nil {
+				return fmt.Errorf("writing scores: %w", err)
+			}
+			if err := write(t); err != nil {
+				return err
+			}
+			n += b.N
+		}
+	}
+	if err := a.writeTables(s.out, feed); err != nil {
+		return err
+	}
+	bar.done()
+	a.notef("%s scored%s with model %d (%s)", count(n, "record"), to(s.out), m.Version, rate(n, time.Since(start)))
+	return nil
+}
+
+// to says where results went, unless it was standard output.
+func to(out string) string {
+	if out == "-" {
+		return ""
+	}
+	return " to " + out
+}
+
+func rate(n int, d time.Duration) string {
+	return fmt.Sprintf("%.0f/s", float64(n)/max(d.Seconds(), 1e-9))
+}
+
+// writeTables writes what feed gives it to a file in the format of its name, or as JSON lines to standard output. The
+// name shows the whole file or nothing.
+func (a *app) writeTables(path string, feed func(write func(t *codec.Table) error) error) error {
+	if path == "-" {
+		w := bufio.NewWriterSize(a.out, 1<<16)
+		var line []byte
+		err := feed(func(t *codec.Table) error {
+			for i := range t.Rows() {
+				line = append(t.AppendJSON(line[:0], i), '\n')
+				if _, err := w.Write(line); err != nil {
+					return environment(err)
+				}
+			}
+			return nil
+		})
+		return errors.Join(err, environment(w.Flush()))
+	}
+	return replaceFile(path, func(name string) error {
+		w, err := file.Create(name)
+		if err != nil {
+			return fmt.Errorf("writing %s: %w", path, err)
+		}
+		err = feed(func(t *codec.Table) error {
+			if err := w.Write(t); err != nil {
+				return environment(fmt.Errorf("writing %s: %w", path, err))
+			}
+			return nil
+		})
+		if closing := w.Close(); err == nil && closing != nil {
+			err = environment(fmt.Errorf("writing %s: %w", path, closing))
+		}
+		return err
+	})
+}
+
+// readModel reads a model file under the schema of the configuration, or its own when schema is nil.
+func readModel(path string, schema *model.Schema) (*model.Model, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading model: %w", err)
+	}
+	m, err := model.DecodeModel(schema, b)
+	if err != nil {
+		return nil, foreignModel(path, "the configuration", err)
+	}
+	return m, nil
+}
+
+// foreignModel adds the place and the remedy to an error of reading or taking a model.
+func foreignModel(path, config string, err error) error {
+	if errors.Is(err, model.ErrModelForeign) {
+		return fmt.Errorf("%s: the model does not belong to %s (%w); fit it again with 'liftstream fit -c %s DATA... --model %s'", path, config, err, config, path)
+	}
+	return fmt.Errorf("%s: %w; it must be a file that 'liftstream fit --model' wrote", path, err)
+}
+
+// open opens data files with a progress bar.
+func (a *app) open(what string, data []string, o file.Options) (*file.Reader, *progress, error) {
+	size, err := file.Size(data)
+	if err != nil {
+		return nil, nil, err
+	}
+	bar := a.progressBytes(what, size)
+	o.Progress = bar.add
+	r, err := file.Open(data, o)
+	if err != nil {
+		bar.done()
+		return nil, nil, err
+	}
+	return r, bar, nil
+}
