@@ -547,7 +547,7 @@ func (d *Decoder) fillLabels(dst []int32, recs []arrow.Record, col int) {
 
 func (d *Decoder) reject(row int32, r Reason, column string, a arrow.Array, i int) {
 	e := RowError{Row: row, Reason: r, Column: column}
-	if a.IsValid(i) {
+	if !isNull(a, i) {
 		t, _ := appendText(nil, a, i)
 		if len(t) == 0 {
 			t = append(t, a.ValueStr(i)...)
@@ -603,7 +603,7 @@ func (d *Decoder) fillTimes(dst []int64, recs []arrow.Record, col, rows int, fir
 		a := r.Column(col)
 		for i := range a.Len() {
 			t := m.Time
-			if a.IsValid(i) {
+			if !isNull(a, i) {
 				v, ok := unixNano(a, i)
 				switch {
 				case !ok:
@@ -719,7 +719,7 @@ func (d *Decoder) positions(p *plan, recs []arrow.Record, l *model.Labels) {
 		part, off, pos := r.Column(p.partition), r.Column(p.offset), r.Column(p.row)
 		for i := range int(r.NumRows()) {
 			get := func(a arrow.Array, name string, limit int64) int64 {
-				if a.IsValid(i) {
+				if !isNull(a, i) {
 					if v, ok := integer(a, i); ok && v >= 0 && v <= limit {
 						return v
 					}

@@ -100,7 +100,7 @@ func (t *Table) Text(column, row int) (text string, ok bool) {
 // Booleans are 0 and 1, times Unix nanoseconds.
 func (t *Table) Float(column, row int) (v float64, ok bool) {
 	a := t.rec.Column(column)
-	if a.IsNull(row) {
+	if isNull(a, row) {
 		return 0, false
 	}
 	switch a := a.(type) {
@@ -125,7 +125,7 @@ func (t *Table) Float(column, row int) (v float64, ok bool) {
 // Int returns a value as an integer, as Float does; ok is false when it is not whole or too large.
 func (t *Table) Int(column, row int) (v int64, ok bool) {
 	a := t.rec.Column(column)
-	if a.IsNull(row) {
+	if isNull(a, row) {
 		return 0, false
 	}
 	if kindOf(a.DataType()) == KindTime {
@@ -155,7 +155,7 @@ func (t *Table) AppendJSON(dst []byte, row int) []byte {
 }
 
 func appendJSON(dst []byte, a arrow.Array, i int) []byte {
-	if a.IsNull(i) {
+	if isNull(a, i) {
 		return append(dst, "null"...)
 	}
 	list := func(values arrow.Array, lo, hi int64) []byte {
@@ -257,7 +257,7 @@ func (t *Table) AppendCSVHeader(dst []byte) []byte {
 }
 
 func appendFlat(dst []byte, a arrow.Array, i int) []byte {
-	if a.IsNull(i) {
+	if isNull(a, i) {
 		return dst
 	}
 	switch a := a.(type) {

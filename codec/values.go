@@ -206,9 +206,12 @@ func appendFloat(dst []byte, v float64, size int) []byte {
 	return strconv.AppendFloat(dst, v, format, -1, size)
 }
 
+// isNull reports whether value i is null. Arrow says no for columns of the null type.
+func isNull(a arrow.Array, i int) bool { return a.IsNull(i) || a.DataType().ID() == arrow.NULL }
+
 // appendText appends the canonical text of value i. ok is false for null, NaN and infinities.
 func appendText(dst []byte, a arrow.Array, i int) (text []byte, ok bool) {
-	if a.IsNull(i) {
+	if isNull(a, i) {
 		return dst, false
 	}
 	switch a := a.(type) {
@@ -314,7 +317,7 @@ func unixNano(a arrow.Array, i int) (t int64, ok bool) {
 		return parseTime(a.Value(i))
 	case *array.Dictionary:
 		k := a.GetValueIndex(i)
-		if a.Dictionary().IsNull(k) {
+		if isNull(a.Dictionary(), k) {
 			return 0, false
 		}
 		return unixNano(a.Dictionary(), k)
