@@ -354,6 +354,42 @@ func (c *Client) DescribeGroup(ctx context.Context, group string) (GroupDescript
 	return d, err
 }
 
+// Evict makes the group's members of that client id leave at once and tells how many there were. A process that was killed leaves a ghost that
+// keeps its partitions until its session ends; the process that takes its place may evict it, if its client id is its own alone.
+func (c *Client) Evict(ctx context.Context, group, clientID string) (int, error) {
+	const op = "LeaveGroup"
+	d, err := c.DescribeGroup(ctx, group)
+	if err != nil {
+		return 0, err
+	}
+	req := &kafka.LeaveGroupRequest{GroupID: group}
+	for _, m := range d.Members {
+		if m.ClientID == clientID {
+			req.Members = append(req.Members, kafka.LeaveGroupRequestMember{ID: m.ID})
+		}
+	}
+	if len(req.Members) == 0 {
+		return 0, nil
+	}
+	res, err := c.kafka.LeaveGroup(ctx, req)
+	if err == nil {
+		err = res.Error
+	}
+	if err != nil {
+		return 0, failed(op, err)
+	}
+	n := 0
+	for _, m := range res.Members {
+		switch {
+		case m.Error == nil:
+			n++
+		case !errors.Is(m.Error, kafka.UnknownMemberId): // it has just gone by itself
+			return n, failed(op, m.Error)
+		}
+	}
+	return n, nil
+}
+
 // patiently repeats a request that only reads while the cluster is not ready for it, within one timeout.
 func (c *Client) patiently(ctx context.Context, f func() error) error {
 	const pause = 50 * time.Millisecond

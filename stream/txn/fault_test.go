@@ -36,20 +36,24 @@ type faults struct {
 	t *testing.T
 
 	mu    sync.Mutex
-	api   int16
-	mode  mode
-	armed bool
+	armed []fault
 	seen  map[int16]int
 	held  func() // sends the held request and waits for its answer
 }
 
+// fault is what happens to the next request of that kind.
+type fault struct {
+	api  int16
+	mode mode
+}
+
 func newFaults(t *testing.T) *faults { return &faults{t: t, seen: make(map[int16]int)} }
 
-// arm breaks the next request of that kind, once.
+// arm adds a fault that strikes once, after those armed before it.
 func (f *faults) arm(api int16, m mode) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.api, f.mode, f.armed, f.held = api, m, true, nil
+	f.armed = append(f.armed, fault{api, m})
 }
 
 // count is how many requests of that kind were begun.
@@ -62,13 +66,14 @@ func (f *faults) count(api int16) int {
 func (f *faults) fired() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return !f.armed
+	return len(f.armed) == 0
 }
 
 // release lets the broker have the held request at last.
 func (f *faults) release() {
 	f.mu.Lock()
 	send := f.held
+	f.held = nil
 	f.mu.Unlock()
 	if send == nil {
 		f.t.Fatal("no request is held")
@@ -108,11 +113,11 @@ func (c *faultyConn) Write(p []byte) (int, error) {
 		f := c.faults
 		f.mu.Lock()
 		f.seen[api]++
-		hit := f.armed && f.api == api
+		hit := len(f.armed) > 0 && f.armed[0].api == api
+		var mode mode
 		if hit {
-			f.armed = false
+			mode, f.armed = f.armed[0].mode, f.armed[1:]
 		}
-		mode := f.mode
 		f.mu.Unlock()
 		if hit {
 			switch mode {

@@ -44,7 +44,7 @@ var errNotInitialised = errors.New("no producer id yet")
 // that is ready to Commit. timeout is the longest that one transaction may take, above 0 and at most the broker's
 // transaction.max.timeout.ms (15 minutes by default); Commit keeps to it, and the broker aborts what an ended process left after it.
 //
-// It waits while the broker's coordinators are starting or the former transaction is completing, until ctx ends or timeout has passed.
+// It waits while the broker's coordinators are starting or the former transaction is completing, for three of the client's timeouts at most.
 func (c *Client) NewProducer(ctx context.Context, transactionalID string, timeout time.Duration) (*Producer, error) {
 	p := &Producer{client: c, id: transactionalID, timeout: timeout, poisoned: errNotInitialised}
 	if err := p.Recover(ctx); err != nil {
@@ -71,7 +71,7 @@ func (p *Producer) Recover(ctx context.Context) error {
 
 // initProducer asks for a producer id; an empty transactionalID asks for an idempotent one.
 func (c *Client) initProducer(ctx context.Context, transactionalID string, timeout time.Duration) (*session, error) {
-	ctx, cancel := context.WithTimeout(ctx, max(timeout, c.cfg.Timeout))
+	ctx, cancel := context.WithTimeout(ctx, 3*c.cfg.Timeout)
 	defer cancel()
 	// -1 and -1 always: zeros would claim to be producer 0 in epoch 0.
 	req := &initproducerid.Request{TransactionalID: transactionalID, TransactionTimeoutMs: int32(timeout.Milliseconds()), ProducerID: -1, ProducerEpoch: -1}
