@@ -28,7 +28,10 @@ func (e *Evidence) add(r *record, inverse float64, partition int32, rc Recode) {
 }
 
 // Builder collects evidence from files, where every labelled row is seen.
-type Builder struct{ p *Partition }
+type Builder struct {
+	p  *Partition
+	ev *Evidence // of the rows taken so far; nil when it must be made anew
+}
 
 // NewBuilder returns an empty builder.
 func NewBuilder(spec *Spec) *Builder {
@@ -41,6 +44,7 @@ func NewBuilder(spec *Spec) *Builder {
 // Add takes the labelled rows of a batch; the batch may be reused afterwards.
 func (x *Builder) Add(b *Batch) {
 	p := x.p
+	x.ev = nil
 	for f := range p.codes {
 		p.codes[f] = grow(p.codes[f], len(b.Columns[f].Levels))
 	}
@@ -65,6 +69,14 @@ func (x *Builder) Add(b *Batch) {
 // Len is the number of labelled rows taken.
 func (x *Builder) Len() int { return x.p.tail.len() }
 
+// Evidence is what Fit sees: all rows taken so far. It must not be changed, and is valid until the next Add.
+func (x *Builder) Evidence() *Evidence {
+	if x.ev == nil {
+		x.ev = x.p.evidence()
+	}
+	return x.ev
+}
+
 // Fit makes model 1 of all rows.
 func (x *Builder) Fit(ctx context.Context) (*Model, error) {
 	if x.Len() == 0 {
@@ -73,7 +85,7 @@ func (x *Builder) Fit(ctx context.Context) (*Model, error) {
 	if x.p.classesSeen() < 2 {
 		return nil, fmt.Errorf("fitting: all %d labelled records are of one class", x.Len())
 	}
-	ev := x.p.evidence()
+	ev := x.Evidence()
 	parts, err := fitParts(ctx, x.p.spec, ev, nil, nil)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,293 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"liftstream/model"
+)
+
+const (
+	featureCells = 10  // quantile cells of one continuous feature
+	featureLevel = 50  // levels of one feature that have a cell of their own; the rarer ones share one
+	leakAUC      = .85 // inside blocks, of one feature alone
+	leakBlock    = 1000
+	mostlyGone   = .5 // share of missing values that is worth a warning
+)
+
+// Features measures every feature alone on the evidence, in schema order. Continuous features have at most ten cells at
+// their weighted quantiles, right-closed, equal ones merged; others a cell for each of their fifty most frequent levels,
+// most frequent first (ordinal ones in the order of their levels), and "(other)"; missing is a cell.
+//
+// With n_x1 the weight of the positive class (the second of two where none is configured) in cell x, n_x0 that of the
+// others, and K cells,
+//
+//	woe_x = ln[ (n_x1 + 1/2)/(n_1 + K/2) / ((n_x0 + 1/2)/(n_0 + K/2)) ],
+//	information value = sum_x (n_x1/n_1 - n_x0/n_0) woe_x.
+//
+// Several classes without a positive one have neither (WOE empty, information value NaN). AUC is that of the records
+// ranked by the rate of the class in their cells, on the records that the rates are from; of several classes the mean
+// over one against the rest. NaN where only one side was seen.
+func Features(ev *model.Evidence) []Feature {
+	s := ev.Schema
+	positive := s.Positive
+	if positive < 0 && len(s.Classes) == 2 {
+		positive = 1
+	}
+	out := make([]Feature, 0, len(s.Features))
+	cells := make([]int32, ev.Len())
+	for f := range s.Features {
+		x := Feature{Name: s.Features[f].Name, WOE: []WOE{}, Warnings: []string{}, InformationValue: Number(math.NaN())}
+		labels, missing := cut(ev, f, cells)
+		t := newTally(len(labels), len(s.Classes))
+		for i, c := range cells {
+			t.add(int(c), int(ev.Class[i]), ev.Weight[i])
+		}
+		if positive >= 0 {
+			x.InformationValue, x.WOE = t.evidence(labels, positive)
+		}
+		x.AUC = Number(t.auc(positive, t))
+		if blocks := t.blocks(ev, cells, positive); blocks > leakAUC {
+			x.Warnings = append(x.Warnings, fmt.Sprintf("alone it ranks the outcome with an AUC of %.2f inside blocks of %d records: is it known before the outcome?", blocks, leakBlock))
+		}
+		if t.n > 0 {
+			share := 0.0
+			if missing {
+				share = t.of(len(labels)-1) / t.n
+			}
+			switch {
+			case share == 1:
+				x.Warnings = append(x.Warnings, "always missing")
+			case len(labels) == 1:
+				x.Warnings = append(x.Warnings, "has one value")
+			case share >= mostlyGone:
+				x.Warnings = append(x.Warnings, fmt.Sprintf("missing in %.0f %% of the records", 100*share))
+			}
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// cut writes the cell of feature f of every record and returns the names of the cells; missing says that the last one
+// is that of missing values.
+func cut(ev *model.Evidence, f int, cells []int32) (labels []string, missing bool) {
+	column := ev.Columns[f]
+	if ev.Schema.Features[f].Kind == model.Continuous {
+		labels = cutNumbers(column, ev.Weight, cells)
+	} else {
+		labels = cutLevels(ev, f, cells)
+	}
+	for i, v := range column {
+		if math.IsNaN(v) {
+			cells[i] = int32(len(labels))
+			missing = true
+		}
+	}
+	if missing {
+		labels = append(labels, "(missing)")
+	}
+	return labels, missing
+}
+
+func cutNumbers(column, weight []float64, cells []int32) []string {
+	order := make([]int32, 0, len(column))
+	total := 0.0
+	for i, v := range column {
+		if !math.IsNaN(v) {
+			order = append(order, int32(i))
+			total += weight[i]
+		}
+	}
+	if len(order) == 0 {
+		return nil
+	}
+	slices.SortFunc(order, func(a, b int32) int { return cmp.Compare(column[a], column[b]) })
+	last := column[order[len(order)-1]]
+	var cuts []float64
+	sum, next := 0.0, 1
+	for _, i := range order {
+		sum += weight[i]
+		for next < featureCells && sum >= total*float64(next)/featureCells {
+			next++
+			if v := column[i]; v < last && (len(cuts) == 0 || v > cuts[len(cuts)-1]) {
+				cuts = append(cuts, v)
+			}
+		}
+	}
+	for _, i := range order {
+		c, _ := slices.BinarySearch(cuts, column[i])
+		cells[i] = int32(c)
+	}
+	labels := make([]string, len(cuts)+1)
+	low := "(-inf, "
+	for c, v := range cuts {
+		labels[c] = low + short(v) + "]"
+		low = "(" + short(v) + ", "
+	}
+	labels[len(cuts)] = low + "inf)"
+	return labels
+}
+
+// short prints a bound: all of a short number, else seven digits.
+func short(v float64) string {
+	if s := strconv.FormatFloat(v, 'f', -1, 64); len(s) <= 9 {
+		return s
+	}
+	return strconv.FormatFloat(v, 'g', 7, 64)
+}
+
+func cutLevels(ev *model.Evidence, f int, cells []int32) []string {
+	n := map[float64]float64{}
+	for i, v := range ev.Columns[f] {
+		if !math.IsNaN(v) {
+			n[v] += ev.Weight[i]
+		}
+	}
+	codes := make([]float64, 0, len(n))
+	for v := range n {
+		codes = append(codes, v)
+	}
+	slices.SortFunc(codes, func(a, b float64) int {
+		if c := cmp.Compare(n[b], n[a]); c != 0 {
+			return c
+		}
+		return cmp.Compare(a, b)
+	})
+	pooled := len(codes) > featureLevel
+	codes = codes[:min(len(codes), featureLevel)]
+	if ev.Schema.Features[f].Kind == model.Ordinal {
+		slices.Sort(codes)
+	}
+	of := make(map[float64]int32, len(codes))
+	var labels []string
+	for c, v := range codes {
+		of[v] = int32(c)
+		labels = append(labels, ev.Levels.Text(f, v))
+	}
+	for i, v := range ev.Columns[f] {
+		c, ok := of[v]
+		if !ok {
+			c = int32(len(codes))
+		}
+		cells[i] = c
+	}
+	if pooled {
+		labels = append(labels, "(other)")
+	}
+	return labels
+}
+
+// tally holds class weights by cell.
+type tally struct {
+	cells, classes int
+	counts         []float64
+	class          []float64
+	n              float64
+}
+
+func newTally(cells, classes int) *tally {
+	return &tally{cells: cells, classes: classes, counts: make([]float64, cells*classes), class: make([]float64, classes)}
+}
+
+func (t *tally) add(cell, class int, w float64) {
+	t.counts[cell*t.classes+class] += w
+	t.class[class] += w
+	t.n += w
+}
+
+func (t *tally) reset() {
+	clear(t.counts)
+	clear(t.class)
+	t.n = 0
+}
+
+// of is the weight of a cell.
+func (t *tally) of(cell int) (n float64) {
+	for _, v := range t.counts[cell*t.classes : (cell+1)*t.classes] {
+		n += v
+	}
+	return n
+}
+
+func (t *tally) evidence(labels []string, positive int) (Number, []WOE) {
+	n1 := t.class[positive]
+	n0 := t.n - n1
+	if n1 == 0 || n0 == 0 {
+		return Number(math.NaN()), []WOE{}
+	}
+	half := float64(t.cells) / 2
+	sum, out := 0.0, make([]WOE, t.cells)
+	for x := range out {
+		n := t.of(x)
+		x1 := t.counts[x*t.classes+positive]
+		w := math.Log((x1 + .5) / (n1 + half) / ((n - x1 + .5) / (n0 + half)))
+		sum += (x1/n1 - (n-x1)/n0) * w
+		out[x] = WOE{Cell: labels[x], N: Number(n), WOE: Number(w)}
+	}
+	return Number(sum), out
+}
+
+// auc is the chance that a record of the class lies in a cell of higher rate than one of another class, ties counted by
+// half, in the counts of o, with the rates of t. class below 0 means the mean over the classes that have both sides.
+func (t *tally) auc(class int, o *tally) float64 {
+	if class < 0 {
+		sum, n := 0.0, 0
+		for y := range t.classes {
+			if a := t.auc(y, o); !math.IsNaN(a) {
+				sum += a
+				n++
+			}
+		}
+		return sum / float64(n)
+	}
+	n1 := o.class[class]
+	n0 := o.n - n1
+	if n1 <= 0 || n0 <= 0 {
+		return math.NaN()
+	}
+	type side struct{ rate, one, rest float64 }
+	var sides []side
+	for x := range t.cells {
+		n := o.of(x)
+		if n == 0 {
+			continue
+		}
+		one := o.counts[x*t.classes+class]
+		sides = append(sides, side{t.counts[x*t.classes+class] / t.of(x), one, n - one})
+	}
+	slices.SortFunc(sides, func(a, b side) int { return cmp.Compare(a.rate, b.rate) })
+	below, sum := 0.0, 0.0
+	for i := 0; i < len(sides); {
+		one, rest, j := 0.0, 0.0, i
+		for ; j < len(sides) && sides[j].rate == sides[i].rate; j++ {
+			one, rest = one+sides[j].one, rest+sides[j].rest
+		}
+		sum += one * (below + rest/2)
+		below += rest
+		i = j
+	}
+	return sum / (n1 * n0)
+}
+
+// blocks is the mean of auc inside full blocks of leakBlock records, blocks of one side left out; all records are the
+// one block when they are fewer.
+func (t *tally) blocks(ev *model.Evidence, cells []int32, class int) float64 {
+	block := newTally(t.cells, t.classes)
+	sum, n := 0.0, 0
+	size := min(leakBlock, len(cells))
+	for i, c := range cells {
+		block.add(int(c), int(ev.Class[i]), ev.Weight[i])
+		if (i+1)%size == 0 {
+			if a := t.auc(class, block); !math.IsNaN(a) {
+				sum += a
+				n++
+			}
+			block.reset()
+		}
+	}
+	return sum / float64(n)
+}
