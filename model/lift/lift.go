@@ -283,7 +283,7 @@ func (c *Component) Inputs(model.Row, []float64) {}
 // Profile returns the text and the lift of the known profile of the class with the highest lower lift bound among those
 // that the row meets; "" when it meets none. The bound is the validated one where the fit validated.
 func (c *Component) Profile(row model.Row, class int32) (text string, lift float64) {
-	if uint32(class)+1 >= uint32(len(c.ofClass)) {
+	if class < 0 || int(class)+1 >= len(c.ofClass) {
 		return "", math.NaN()
 	}
 	for _, p := range c.profiles[c.ofClass[class]:c.ofClass[class+1]] {

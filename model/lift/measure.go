@@ -127,8 +127,7 @@ func (s *Summary) LiftInterval(x, y int) (low, high float64) {
 		p = s.rate(x, y)
 	}
 	low, high = Wilson(p, s.NX[x]*s.Effective/s.N)
-	h := s.NY[y] / s.N
-	return low / h, high / h
+	return low * s.N / s.NY[y], high * s.N / s.NY[y]
 }
 
 func (s *Summary) rate(x, y int) float64 {
@@ -143,7 +142,15 @@ func Wilson(p, n float64) (low, high float64) {
 	z2 := z95 * z95
 	centre := (p + z2/(2*n)) / (1 + z2/n)
 	half := z95 / (1 + z2/n) * math.Sqrt(p*(1-p)/n+z2/(4*n*n))
-	return max(centre-half, 0), min(centre+half, 1)
+	low, high = max(centre-half, 0), min(centre+half, 1)
+	// The bounds of the extreme rates are exact; rounding must not put the rate outside.
+	if p <= 0 {
+		low = 0
+	}
+	if p >= 1 {
+		high = 1
+	}
+	return low, high
 }
 
 // tieTolerance is the relative difference below which two values of a ranking are the same (SPEC G.26).

@@ -26,9 +26,9 @@ const (
 	affordable = 1 << 27
 	// maxCandidates bounds the sets of one size that are tried.
 	maxCandidates = 1 << 20
-	// cutTolerance is how far the mass of a cell under the serving cuts may lie from that under fresh ones, as a share
-	// of the mass of an equal cell, for the serving cuts to stay.
-	cutTolerance = 0.25
+	// cutTolerance is how much lower, in nats, the entropy of the cell masses may be under the serving cuts than under
+	// fresh ones for the serving cuts to stay: five cells of which one is 29 % too heavy lose as much.
+	cutTolerance = 0.01
 	// ctxEvery is the number of sets between two looks at the context.
 	ctxEvery = 4
 )
@@ -364,28 +364,25 @@ func (s *setSearch) covariance(features, of []int32) []float64 {
 	return cov
 }
 
-// adequate reports whether the cells of the serving part have about the masses of those of the fresh one.
+// adequate reports whether the cells of the serving part have masses about as equal as those of the fresh one.
 func (s *setSearch) adequate(features []int32, serving, fresh *part) bool {
-	k := len(fresh.cuts) + 1
-	if len(serving.cuts)+1 != k {
-		return false
-	}
-	a, b := make([]float64, k), make([]float64, k)
-	var total float64
-	for i := 0; i < s.n; i++ {
-		if !s.complete(features, i) {
-			continue
+	entropy := func(p *part) (h float64) {
+		mass := make([]float64, len(p.cuts)+1)
+		total := 0.0
+		for i := 0; i < s.n; i++ {
+			if s.complete(features, i) {
+				mass[cellOf(p.cuts, s.value(p, i))] += s.weight[i]
+				total += s.weight[i]
+			}
 		}
-		a[cellOf(serving.cuts, s.value(serving, i))] += s.weight[i]
-		b[cellOf(fresh.cuts, s.value(fresh, i))] += s.weight[i]
-		total += s.weight[i]
-	}
-	for x := range a {
-		if math.Abs(a[x]-b[x]) > cutTolerance/float64(s.options.Quantiles)*total {
-			return false
+		for _, m := range mass {
+			if m > 0 {
+				h -= m / total * math.Log(m/total)
+			}
 		}
+		return h
 	}
-	return true
+	return entropy(serving) >= entropy(fresh)-cutTolerance
 }
 
 // fill writes the cell of every record, -1 where the set has a missing feature. It gives what Set.Cell gives.
