@@ -1,0 +1,184 @@
+package describe
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"liftstream/model"
+)
+
+// YAML is the commented configuration that the description suggests. It holds what cannot be left to defaults, and for
+// every column of the table a line or the reason why there is none.
+func (d *Description) YAML() []byte {
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	line("# From %s records. Every other key has a default; look at the comments, then run `liftstream lint`.", count(d.Records))
+	line("name: %s", scalar(topicName(d.Name)))
+	line("record:")
+	for _, x := range []struct{ key, column, role string }{{"id", d.ID, "late labels and audiences need one"}, {"time", d.Time, "without it the message's timestamp is taken"}} {
+		if x.column == "" {
+			line("  # %s: COLUMN  # none found; %s", x.key, x.role)
+		} else {
+			line("  %s: %s", x.key, scalar(x.column))
+		}
+	}
+	line("  label:")
+	line("    column: %s", scalar(d.Label))
+	classes, shares := make([]string, len(d.Classes)), make([]string, len(d.Classes))
+	var labelled int64
+	for _, c := range d.Classes {
+		labelled += c.N
+	}
+	for i, c := range d.Classes {
+		classes[i] = scalar(c.Text)
+		shares[i] = percent(c.N, labelled)
+	}
+	line("    classes: [%s]  # %s of %s labelled records", strings.Join(classes, ", "), strings.Join(shares, ", "), count(labelled))
+	switch {
+	case d.Positive == "":
+		line("    # positive: CLASS  # the class that scores speak of; without it that of the highest lift")
+	case d.Guessed:
+		line("    positive: %s  # the rarer one: change it if you ask for the other", scalar(d.Positive))
+	default:
+		line("    positive: %s", scalar(d.Positive))
+	}
+	missing := make([]string, len(d.Missing))
+	for i, m := range d.Missing {
+		missing[i] = quote(m)
+	}
+	line("  missing: [%s]", strings.Join(missing, ", "))
+	line("  features:")
+	wide := 0
+	for i := range d.Columns {
+		if c := &d.Columns[i]; c.Role != Label && c.Role != ID && c.Role != Time {
+			wide = max(wide, min(70, len(c.entry())+2))
+		}
+	}
+	features := 0
+	for i := range d.Columns {
+		c := &d.Columns[i]
+		e := c.entry()
+		switch c.Role {
+		case Feature, Leak:
+			features++
+			if c.Role == Leak {
+				line("    # %s %s", comment(c.Name), comment(c.Why))
+			}
+			line("    - %s%s# %s", e, pad(wide-len(e)), c.facts(d.Records))
+		case Left:
+			line("    # - %s%s# left out: %s", comment(e), pad(wide-len(e)-2), comment(c.Why))
+		}
+	}
+	if features == 0 {
+		line("    []")
+	}
+	return []byte(b.String())
+}
+
+// pad is n spaces, at least two.
+func pad(n int) string { return strings.Repeat(" ", max(2, n)) }
+
+// entry is the feature in flow style.
+func (c *Column) entry() string {
+	use := ""
+	if c.Role == Leak {
+		use = ", use: never"
+	}
+	return fmt.Sprintf("{name: %s, kind: %s%s}", scalar(c.Name), c.Kind, use)
+}
+
+// facts is what a comment says of a feature.
+func (c *Column) facts(records int64) string {
+	var f []string
+	many := ""
+	if c.Distinct == maxDistinct {
+		many = "at least "
+	}
+	if c.Kind == model.Continuous {
+		f = append(f, fmt.Sprintf("%v to %v, %s%s values", c.Min, c.Max, many, count(int64(c.Distinct))))
+	} else {
+		const shown, longest = 5, 24
+		text, separator := fmt.Sprintf("%s%s levels", many, count(int64(c.Distinct))), ": "
+		for i, l := range c.Levels {
+			if i == shown {
+				text += ", ..."
+				break
+			}
+			name := l.Text
+			if r := []rune(name); len(r) > longest {
+				name = string(r[:longest]) + "..."
+			}
+			text += separator + name + " " + count(l.N)
+			separator = ", "
+		}
+		if c.Distinct > model.MaxLevels {
+			text += fmt.Sprintf("; only the first %s are told apart", count(model.MaxLevels))
+		}
+		f = append(f, text)
+	}
+	if c.Missing > 0 {
+		f = append(f, percent(c.Missing, records)+" missing")
+	}
+	return comment(strings.Join(f, "; "))
+}
+
+// comment makes a text fit for the rest of a comment line.
+func comment(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r == 0x2028 || r == 0x2029 || r == '\ufeff' || r == '\ufffd' || r >= 0xfff0 && r <= 0xffff {
+			return '.'
+		}
+		return r
+	}, text)
+}
+
+var (
+	bareText = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]*$`)
+	// reserved are the words that some reader of YAML takes for something else than text.
+	reserved = regexp.MustCompile(`(?i)^(y|n|yes|no|true|false|on|off|null|nan|inf|.*e[0-9]+)$`)
+)
+
+// scalar writes a text so that YAML reads it as that text, in a list or a mapping too: bare when that is safe, else in
+// double quotes. "${" is doubled, because a configuration replaces ${NAME} inside values.
+func scalar(text string) string {
+	if bareText.MatchString(text) && !reserved.MatchString(text) {
+		return text
+	}
+	return quote(text)
+}
+
+func quote(text string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for i, r := range text {
+		switch {
+		case r == '"' || r == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case r == '$' && strings.HasPrefix(text[i:], "${"):
+			b.WriteString("$$")
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case r == 0xfffd || comment(string(r)) != string(r):
+			fmt.Fprintf(&b, `\u%04X`, r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+var notTopic = regexp.MustCompile(`[^a-zA-Z0-9._-]+`)
+
+// topicName makes a name of which Kafka's topics can be made.
+func topicName(name string) string {
+	name = strings.Trim(notTopic.ReplaceAllString(name, "-"), "-.")
+	if name == "" {
+		return "stage"
+	}
+	return name[:min(len(name), 200)]
+}
