@@ -36,6 +36,7 @@ type Drift struct {
 // DriftMeter accumulates Drift over a stream in bounded memory. It counts records, whatever they weigh.
 type DriftMeter struct {
 	columns []driftColumn
+	from    int64
 	seen    int64
 }
 
@@ -52,9 +53,10 @@ type driftColumn struct {
 	last    float64
 }
 
-// NewDriftMeter watches the features of the schema, the class, and a propensity.
-func NewDriftMeter(s *model.Schema) *DriftMeter {
-	d := &DriftMeter{}
+// NewDriftMeter watches the features of the schema, the class, and a propensity, of the stream after its first from
+// records.
+func NewDriftMeter(s *model.Schema, from int64) *DriftMeter {
+	d := &DriftMeter{from: from}
 	for _, f := range s.Features {
 		c := driftColumn{name: f.Name}
 		if f.Kind != model.Continuous {
@@ -84,7 +86,7 @@ func (d *DriftMeter) Add(b *model.Batch, i int, class string, propensity float64
 	d.seen++
 	if d.seen%DriftRecords == 0 {
 		for k := range d.columns {
-			d.columns[k].close(d.seen)
+			d.columns[k].close(d.from + d.seen)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 func TestDrift(t *testing.T) {
 	s := &model.Schema{Features: []model.Feature{{Name: "steady"}, {Name: "moves"}, {Name: "job", Kind: model.Nominal}, {Name: "gone"}, {Name: "rare", Kind: model.Nominal}}, Classes: []string{"no", "yes"}, Positive: 1}
-	d := NewDriftMeter(s)
+	d := NewDriftMeter(s, 0)
 	b := &model.Batch{N: 1, Columns: []model.Column{{Float: make([]float64, 1)}, {Float: make([]float64, 1)}, {Code: make([]uint32, 1), Levels: []string{"a", "b", "c"}},
 		{Float: make([]float64, 1)}, {Code: make([]uint32, 1), Levels: make([]string, 1)}}}
 	const n = 5*DriftRecords + 100
@@ -55,7 +55,7 @@ func TestDrift(t *testing.T) {
 			t.Errorf("%s: %+v", f, got[f])
 		}
 	}
-	if r := NewDriftMeter(s).Report(); len(r) != 0 {
+	if r := NewDriftMeter(s, 0).Report(); len(r) != 0 {
 		t.Errorf("drift of nothing: %v", r)
 	}
 	// Two bins, 3 and 1 against 1 and 3, by hand: p = (3.5/5, 1.5/5), q reversed.

@@ -22,7 +22,7 @@ type Evaluation struct {
 // NewEvaluation evaluates methods, in the order in which they are driven. The first skip records of the stream are not
 // counted. seed is that of the bootstrap.
 func NewEvaluation(s *model.Schema, methods []Method, skip int64, seed uint64) *Evaluation {
-	e := &Evaluation{schema: s, skip: skip, seed: seed, drift: NewDriftMeter(s)}
+	e := &Evaluation{schema: s, skip: skip, seed: seed, drift: NewDriftMeter(s, skip)}
 	for _, m := range methods {
 		e.methods = append(e.methods, m.Name)
 		e.sets = append(e.sets, NewSet(len(s.Classes)))
@@ -40,6 +40,9 @@ func (e *Evaluation) Set(method string) *Set {
 
 // Add is the Sink of a run.
 func (e *Evaluation) Add(r *Record) error {
+	if r.Index < e.skip {
+		return nil
+	}
 	class, k := "", len(e.schema.Classes)
 	if r.Class >= 0 {
 		class = e.schema.Classes[r.Class]
@@ -50,7 +53,7 @@ func (e *Evaluation) Add(r *Record) error {
 		target = segment(p)
 	}
 	e.drift.Add(r.Batch, r.Row, class, p[target])
-	if r.Index < e.skip || r.Class < 0 {
+	if r.Class < 0 {
 		return nil
 	}
 	for m, s := range e.sets {
