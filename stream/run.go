@@ -138,7 +138,7 @@ func (s *Stage) Run(ctx context.Context) error {
 		topics = append(topics, s.o.Topics.Labels)
 	}
 	s.wait("joining the group " + s.o.Name)
-	group, err := s.o.Client.JoinGroup(txn.GroupConfig{ID: s.o.Name, Topics: topics, OnWait: func(err error) {
+	group, err := s.o.Client.JoinGroup(txn.GroupConfig{ID: s.o.Name, Topics: topics, Session: s.o.Session, OnWait: func(err error) {
 		s.wait("joining the group: " + err.Error())
 	}})
 	if err != nil {

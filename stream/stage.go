@@ -41,6 +41,8 @@ type Options struct {
 	SnapshotRate int64
 	InFlight     int64 // bytes of fetched and not yet committed input, over all partitions
 	Grace        time.Duration
+	// Session is how long a member that has gone silent keeps its partitions; 0 = 10 s. Brokers take 6 s and more.
+	Session time.Duration
 
 	FitEvery   time.Duration // shortest time between two fits
 	FitRecords int           // fewest new labelled records between two fits

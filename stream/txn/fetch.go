@@ -71,7 +71,7 @@ func (f *Fetched) collect(topic string, partition int, offset int64, p *fetch.Re
 	aborts := p.AbortedTransactions
 	slices.SortFunc(aborts, func(a, b fetch.ResponseTransaction) int { return int(min(max(a.FirstOffset-b.FirstOffset, -1), 1)) })
 	aborted := make(map[int64]bool) // producers inside an aborted transaction at this point of the log
-	begin := func(upTo int64) { // the aborted transactions that have begun there
+	begin := func(upTo int64) {     // the aborted transactions that have begun there
 		for len(aborts) > 0 && aborts[0].FirstOffset <= upTo {
 			aborted[aborts[0].ProducerID] = true
 			aborts = aborts[1:]

@@ -1,0 +1,610 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/apache/arrow/go/v15/arrow"
+	"github.com/apache/arrow/go/v15/arrow/array"
+	"github.com/apache/arrow/go/v15/arrow/memory"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest"
+
+	"liftstream/codec"
+	"liftstream/model"
+	"liftstream/stream/embedded"
+	"liftstream/stream/txn"
+)
+
+// world is a broker with the topics of one stage.
+type world struct {
+	t       *testing.T
+	brokers []string
+	topics  Topics
+	client  *txn.Client
+	n       int // partitions
+	next    []int
+	name    string
+}
+
+// brokers runs f on every broker that is there: always the embedded one, and a real one when LIFTSTREAM_KAFKA names it.
+func brokers(t *testing.T, f func(t *testing.T, addr string)) {
+	t.Run("embedded", func(t *testing.T) {
+		b, err := embedded.Start(embedded.Options{Dir: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.Close()
+		f(t, b.Addr())
+	})
+	t.Run("real", func(t *testing.T) {
+		addr := os.Getenv("LIFTSTREAM_KAFKA")
+		if addr == "" {
+			t.Skip("NOT RUN ON A REAL KAFKA: set LIFTSTREAM_KAFKA to the address of one (deploy/kafka.sh starts it)")
+		}
+		f(t, addr)
+	})
+}
+
+func newWorld(t *testing.T, addr string, partitions int) *world {
+	t.Helper()
+	name := fmt.Sprintf("t%d", time.Now().UnixNano())
+	w := &world{t: t, brokers: []string{addr}, n: partitions, next: make([]int, partitions), name: name, topics: Topics{
+		Events: name + "-events", Scores: name + "-scores", Labels: name + "-labels", State: name + "-state", Model: name + "-model", Dead: name + "-dead",
+	}}
+	w.client = txn.NewClient(txn.Config{Brokers: w.brokers})
+	t.Cleanup(w.client.Close)
+	if _, err := w.client.CreateTopics(context.Background(), TopicSpecs(w.topics, partitions, 1, 4<<20)...); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func (w *world) codec() codec.Options {
+	return codec.Options{Schema: testSchema, ID: "id", Label: "y"}
+}
+
+func (w *world) options(c *txn.Client) Options {
+	return Options{
+		Name: w.name, Spec: testSpec(), Codec: w.codec(), Client: c, Topics: w.topics, Commit: 20 * time.Millisecond,
+		Snapshot: 300 * time.Millisecond, SnapshotRate: 8 << 20, InFlight: 8 << 20, Grace: 10 * time.Second, Session: 6 * time.Second,
+		FitEvery: 200 * time.Millisecond, FitRecords: 1000, FitBudget: 10 * time.Second, SchemaChanged: Restart,
+		Log: zaptest.NewLogger(w.t, zaptest.Level(zap.WarnLevel)), Metrics: NewMetrics(prometheus.NewRegistry()), Now: time.Now,
+	}
+}
+
+// message encodes records [from, from+n) of a partition; labelled says whether they carry their class.
+func (w *world) message(partition, from, n int, labelled bool) []byte {
+	s := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.BinaryTypes.String}, {Name: "x", Type: arrow.PrimitiveTypes.Float64},
+		{Name: "c", Type: arrow.BinaryTypes.String}, {Name: "y", Type: arrow.BinaryTypes.String, Nullable: true}}, nil)
+	b := array.NewRecordBuilder(memory.DefaultAllocator, s)
+	defer b.Release()
+	x := some(partition*1_000_000+from, n)
+	for i := range n {
+		b.Field(0).(*array.StringBuilder).Append(recordID(partition, from+i))
+		b.Field(1).(*array.Float64Builder).Append(x.Columns[0].Float[i])
+		b.Field(2).(*array.StringBuilder).Append(x.Columns[1].Levels[x.Columns[1].Code[i]])
+		if labelled {
+			b.Field(3).(*array.StringBuilder).Append(testSchema.Classes[x.Label[i]])
+		} else {
+			b.Field(3).AppendNull()
+		}
+	}
+	v, err := codec.NewEventEncoder().Encode(nil, codec.NewTable(b.NewRecord()), nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return v
+}
+
+func recordID(partition, i int) string { return fmt.Sprintf("p%d-%06d", partition, i) }
+
+// produce sends the next n records to every partition, rows a message.
+func (w *world) produce(n, rows int, labelled bool) {
+	w.t.Helper()
+	for p := range w.n {
+		var out []txn.Record
+		for i := 0; i < n; i += rows {
+			k := min(rows, n-i)
+			out = append(out, txn.Record{Topic: w.topics.Events, Partition: p, Key: []byte(fmt.Sprint("key", p)), Value: w.message(p, w.next[p], k, labelled),
+				Time: time.UnixMilli(1_700_000_000_000 + int64(w.next[p])), Headers: []txn.Header{{Key: "trace", Value: []byte("7")}}})
+			w.next[p] += k
+		}
+		if err := w.client.Produce(context.Background(), out, txn.Lz4); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// records reads a partition of a topic, read committed, to its end.
+func (w *world) records(topic string, partition int) (out []txn.Record) {
+	w.t.Helper()
+	ctx := context.Background()
+	at, end, err := bounds(ctx, w.client, topic, partition)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for at < end {
+		f, err := w.client.Fetch(ctx, topic, partition, at, 4<<20, time.Second)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		out, at = append(out, f.Records...), f.Next
+	}
+	return out
+}
+
+// ids returns the ids of the scores of a partition, in the order of the topic.
+func (w *world) ids(partition int) (ids []string) {
+	w.t.Helper()
+	for _, r := range w.records(w.topics.Scores, partition) {
+		for tab, err := range codec.Tables(r.Value, 0) {
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			c := tab.Column("id")
+			for i := range tab.Rows() {
+				id, _ := tab.Text(c, i)
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
+}
+
+// exactlyOnce compares the scores with what was produced.
+func (w *world) exactlyOnce() {
+	w.t.Helper()
+	for p := range w.n {
+		got := w.ids(p)
+		for i := range max(len(got), w.next[p]) {
+			if i >= len(got) || i >= w.next[p] || got[i] != recordID(p, i) {
+				at := "(end)"
+				if i < len(got) {
+					at = got[i]
+				}
+				w.t.Fatalf("partition %d: score %d is %s, want %s; %d scores of %d records", p, i, at, recordID(p, i), len(got), w.next[p])
+			}
+		}
+	}
+}
+
+// running is a stage in the background.
+type running struct {
+	stage *Stage
+	stop  context.CancelFunc
+	done  chan error
+}
+
+func (w *world) run(o Options) *running {
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &running{stage: New(o), stop: cancel, done: make(chan error, 1)}
+	go func() { r.done <- r.stage.Run(ctx) }()
+	w.t.Cleanup(cancel)
+	return r
+}
+
+// caught waits until the stages together have committed everything that was produced.
+func (w *world) caught(rs ...*running) {
+	w.t.Helper()
+	deadline := time.Now().Add(60 * time.Second)
+	for time.Now().Before(deadline) {
+		n := 0
+		for p := range w.n {
+			_, end, err := bounds(context.Background(), w.client, w.topics.Events, p)
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			for _, r := range rs {
+				for _, s := range r.stage.Status().Partitions {
+					if int(s.Partition) == p && s.Offset >= end {
+						n++
+					}
+				}
+			}
+		}
+		if n >= w.n {
+			return
+		}
+		for _, r := range rs {
+			select {
+			case err := <-r.done:
+				w.t.Fatalf("stage ended: %v", err)
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+	}
+	for _, r := range rs {
+		w.t.Errorf("%+v", r.stage.Status())
+	}
+	w.t.Fatal("not caught up in time")
+}
+
+func (r *running) end(t *testing.T) {
+	t.Helper()
+	r.stop()
+	select {
+	case err := <-r.done:
+		if err != nil {
+			t.Fatalf("stopping: %v", err)
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("did not stop")
+	}
+}
+
+func TestEachRecordIsScoredOnceAndInOrder(t *testing.T) {
+	brokers(t, func(t *testing.T, addr string) {
+		w := newWorld(t, addr, 3)
+		w.produce(3000, 100, true)
+		r := w.run(w.options(w.client))
+		w.caught(r)
+		w.exactlyOnce()
+		for p := range w.n {
+			in, out := w.records(w.topics.Events, p), w.records(w.topics.Scores, p)
+			for i := range in {
+				if string(in[i].Key) != string(out[i].Key) || !in[i].Time.Equal(out[i].Time) {
+					t.Fatalf("partition %d message %d: key %q time %v became key %q time %v", p, i, in[i].Key, in[i].Time, out[i].Key, out[i].Time)
+				}
+				if h := out[i].Headers[0]; h.Key != "trace" || string(h.Value) != "7" {
+					t.Fatalf("header of the event is not on its score: %v", out[i].Headers)
+				}
+			}
+		}
+		r.end(t)
+	})
+}
+
+func TestStopInTheMiddleAndStartAgain(t *testing.T) {
+	brokers(t, func(t *testing.T, addr string) {
+		w := newWorld(t, addr, 2)
+		w.produce(20_000, 50, true)
+		for range 3 {
+			o := w.options(w.client)
+			o.OnScores = slowly
+			r := w.run(o)
+			for scored(r) < 2000 { // of 20,000 a partition
+				time.Sleep(time.Millisecond)
+			}
+			r.end(t)
+		}
+		r := w.run(w.options(w.client))
+		w.caught(r)
+		w.exactlyOnce()
+		r.end(t)
+	})
+}
+
+// slowly keeps a stage from being done before it is disturbed.
+func slowly(int32, *model.Batch, *model.Scores, *model.Levels) { time.Sleep(2 * time.Millisecond) }
+
+func scored(r *running) (n uint64) {
+	for _, p := range r.stage.Status().Partitions {
+		n += p.Scored
+	}
+	return n
+}
+
+// mortal is a network whose process can die: all connections break at once and none can be opened.
+type mortal struct {
+	mu    sync.Mutex
+	conns []net.Conn
+	dead  atomic.Bool
+}
+
+func (m *mortal) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	if m.dead.Load() {
+		return nil, errors.New("dead")
+	}
+	c, err := (&net.Dialer{}).DialContext(ctx, network, address)
+	if err == nil {
+		m.mu.Lock()
+		m.conns = append(m.conns, c)
+		m.mu.Unlock()
+	}
+	return c, err
+}
+
+func (m *mortal) die() {
+	m.dead.Store(true)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, c := range m.conns {
+		_ = c.Close()
+	}
+}
+
+func TestSuddenDeathLosesAndDoublesNothing(t *testing.T) {
+	brokers(t, func(t *testing.T, addr string) {
+		w := newWorld(t, addr, 2)
+		for i := range uint64(5) {
+			w.produce(1500, 30, true)
+			m := &mortal{}
+			c := txn.NewClient(txn.Config{Brokers: w.brokers, Dial: m.dial, Timeout: 2 * time.Second})
+			o := w.options(c)
+			o.Grace, o.OnScores = time.Second, slowly
+			r := w.run(o)
+			// Death comes a while after it began to work: the position is the seed's, not the clock's.
+			limit := 100 + model.Hash(i, 1)%2000
+			for scored(r) < limit {
+				time.Sleep(time.Millisecond)
+			}
+			m.die()
+			r.stop()
+			c.Close()
+		}
+		r := w.run(w.options(w.client))
+		w.caught(r)
+		w.exactlyOnce()
+		if v := r.stage.Status().Model; v == 0 {
+			t.Error("no model was published in the whole run")
+		}
+		r.end(t)
+	})
+}
+
+func TestStateAfterRestartIsTheOneOfAnUninterruptedRun(t *testing.T) {
+	b, err := embedded.Start(embedded.Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	w := newWorld(t, b.Addr(), 1)
+	o := w.options(w.client)
+	o.FitEvery = time.Hour // one model at the first chance, none later
+	for range 3 {
+		w.produce(3000, 40, true)
+		m := &mortal{}
+		c := txn.NewClient(txn.Config{Brokers: w.brokers, Dial: m.dial, Timeout: 2 * time.Second})
+		o := o
+		o.Client, o.Grace = c, time.Second
+		r := w.run(o)
+		w.caught(r)
+		m.die()
+		r.stop()
+	}
+	r := w.run(o)
+	w.caught(r)
+	r.end(t)
+	log := newStateLog()
+	if err := log.follow(context.Background(), w.client, w.topics.State, 0); err != nil {
+		t.Fatal(err)
+	}
+	found, _ := log.manifests()
+	if len(found) == 0 {
+		t.Fatal("no snapshot after a graceful stop")
+	}
+	got, err := log.sections(found[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The reference: the same commands in one go, models where the journal has them.
+	p := model.NewPartition(o.Spec, 0)
+	dec, err := codec.NewDecoder(w.codec())
+	if err != nil {
+		t.Fatal(err)
+	}
+	models := newModelLog(w.client, w.topics.Model, testSchema)
+	for end := false; !end; {
+		if end, err = models.advance(context.Background(), 100*time.Millisecond); err != nil {
+			t.Fatal(err)
+		}
+	}
+	swaps := journalOf(t, w)
+	var batch model.Batch
+	var s model.Scores
+	for _, rec := range w.records(w.topics.Events, 0) {
+		for len(swaps) > 0 && rec.Offset >= swaps[0].events {
+			if swaps[0].model != p.ModelVersion() {
+				m, err := models.get(swaps[0].model)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := p.Swap(m); err != nil {
+					t.Fatal(err)
+				}
+			}
+			swaps = swaps[1:]
+		}
+		if _, err := dec.Decode(&codec.Message{Value: rec.Value, Offset: rec.Offset, Time: rec.Time.UnixNano(), Now: rec.Time.UnixNano()}, &batch, nil); err != nil {
+			t.Fatal(err)
+		}
+		p.Events(&batch, &s)
+	}
+	want := p.Snapshot()
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		if string(want[name]) != string(got[name]) {
+			t.Errorf("section %s differs: %d and %d bytes", name, len(want[name]), len(got[name]))
+		}
+	}
+}
+
+// journalOf returns every journal record that was ever written, compacted or not.
+func journalOf(t *testing.T, w *world) (out []journalEntry) {
+	t.Helper()
+	for _, r := range w.records(w.topics.State, 0) {
+		if len(r.Key) > 8 && string(r.Key[:8]) == "journal/" {
+			e, err := decodeJournal(r.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+func TestBadMessagesGoToDeadLettersAndTheStageGoesOn(t *testing.T) {
+	brokers(t, func(t *testing.T, addr string) {
+		w := newWorld(t, addr, 1)
+		w.produce(100, 50, true)
+		good := w.message(0, 0, 10, true)
+		bad := []txn.Record{
+			{Topic: w.topics.Events, Key: []byte("k"), Value: []byte("not arrow at all")},
+			{Topic: w.topics.Events, Value: good[:len(good)/2]},
+			{Topic: w.topics.Events, Value: nil},
+		}
+		if err := w.client.Produce(context.Background(), bad, txn.None); err != nil {
+			t.Fatal(err)
+		}
+		w.produce(100, 50, true)
+		r := w.run(w.options(w.client))
+		w.caught(r)
+		w.exactlyOnce()
+		dead := w.records(w.topics.Dead, 0)
+		if len(dead) != len(bad) {
+			t.Fatalf("%d dead letters of %d bad messages", len(dead), len(bad))
+		}
+		for i, d := range dead {
+			h := map[string]string{}
+			for _, x := range d.Headers {
+				h[x.Key] = string(x.Value)
+			}
+			if string(d.Value) != string(bad[i].Value) || h["reason"] == "" || h["topic"] != w.topics.Events || h["offset"] != fmt.Sprint(2+i) || h["partition"] != "0" || h["error"] == "" || h["first_seen"] == "" || h["stage"] != "events" {
+				t.Errorf("dead letter %d: %v", i, h)
+			}
+		}
+		r.end(t)
+	})
+}
+
+func TestLateLabelsAreLearntAndSurviveARestart(t *testing.T) {
+	brokers(t, func(t *testing.T, addr string) {
+		w := newWorld(t, addr, 1)
+		w.produce(500, 100, true)
+		w.produce(500, 100, false)
+		r := w.run(w.options(w.client))
+		w.caught(r)
+		s := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.BinaryTypes.String}, {Name: "y", Type: arrow.BinaryTypes.String}}, nil)
+		b := array.NewRecordBuilder(memory.DefaultAllocator, s)
+		x := some(0, 1000)
+		for i := 500; i < 1000; i++ {
+			b.Field(0).(*array.StringBuilder).Append(recordID(0, i))
+			b.Field(1).(*array.StringBuilder).Append(testSchema.Classes[x.Label[i]])
+		}
+		v, err := codec.NewEventEncoder().Encode(nil, codec.NewTable(b.NewRecord()), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.client.Produce(context.Background(), []txn.Record{{Topic: w.topics.Labels, Value: v}}, txn.None); err != nil {
+			t.Fatal(err)
+		}
+		learnt := func(r *running, want float64) {
+			t.Helper()
+			for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+				st := r.stage.Status()
+				if len(st.Partitions) == 1 && st.Partitions[0].Labelled == want {
+					return
+				}
+				if time.Now().After(deadline) {
+					t.Fatalf("%+v, want %v labelled", st, want)
+				}
+			}
+		}
+		learnt(r, 1000)
+		r.end(t)
+		r = w.run(w.options(w.client))
+		w.caught(r)
+		learnt(r, 1000)
+		r.end(t)
+	})
+}
+
+func TestTwoMembersShareThePartitions(t *testing.T) {
+	brokers(t, func(t *testing.T, addr string) {
+		w := newWorld(t, addr, 4)
+		w.produce(1000, 20, true)
+		one := w.run(w.options(w.client))
+		w.caught(one)
+		two := w.run(w.options(w.client))
+		for deadline := time.Now().Add(40 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+			a, b := one.stage.Status(), two.stage.Status()
+			if a.Ready && b.Ready && len(a.Partitions) == 2 && len(b.Partitions) == 2 {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("%+v\n%+v", a, b)
+			}
+		}
+		w.produce(1000, 20, true)
+		w.caught(one, two)
+		one.end(t)
+		w.produce(1000, 20, true)
+		w.caught(two)
+		w.exactlyOnce()
+		two.end(t)
+	})
+}
+
+func TestPoliciesStopWithAClearSentence(t *testing.T) {
+	b, err := embedded.Start(embedded.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	w := newWorld(t, b.Addr(), 1)
+	w.produce(100, 10, true)
+	r := w.run(w.options(w.client))
+	w.caught(r)
+	r.end(t)
+	o := w.options(w.client)
+	spec := *o.Spec
+	spec.Options.Fingerprint++
+	o.Spec, o.SchemaChanged = &spec, Fail
+	r = w.run(o)
+	var p *PolicyError
+	select {
+	case err := <-r.done:
+		if !errors.As(err, &p) || p.Policy != "schema_changed" {
+			t.Errorf("another configuration: %v", err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("a changed configuration did not stop the stage")
+	}
+	o.SchemaChanged = Restart
+	w.produce(100, 10, true)
+	r = w.run(o)
+	w.caught(r)
+	w.exactlyOnce()
+	if st := r.stage.Status().Partitions[0]; st.Labelled != 200 {
+		t.Errorf("rebuilt state learnt %v of 200 records", st.Labelled)
+	}
+	r.end(t)
+}
+
+func BenchmarkStage(b *testing.B) {
+	br, err := embedded.Start(embedded.Options{Dir: b.TempDir()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer br.Close()
+	t := &testing.T{}
+	w := newWorld(t, br.Addr(), 1)
+	w.produce(200_000, 1000, true)
+	for b.Loop() {
+		o := w.options(w.client)
+		o.Log = zap.NewNop()
+		o.Name = fmt.Sprint(w.name, "-", time.Now().UnixNano())
+		began := time.Now()
+		ctx, cancel := context.WithCancel(context.Background())
+		s := New(o)
+		done := make(chan error, 1)
+		go func() { done <- s.Run(ctx) }()
+		for st := s.Status(); len(st.Partitions) == 0 || st.Partitions[0].Offset < 200; st = s.Status() {
+			time.Sleep(2 * time.Millisecond)
+		}
+		b.ReportMetric(200_000/time.Since(began).Seconds(), "records/s")
+		cancel()
+		<-done
+	}
+}
