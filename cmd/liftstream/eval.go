@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -160,9 +159,7 @@ func (e *evaluation) run(ctx context.Context, a *app, data []string) error {
 	}
 	if e.json != "" {
 		err := a.writeFile(e.json, func(w io.Writer) error {
-			j := json.NewEncoder(w)
-			j.SetIndent("", "  ")
-			return environment(j.Encode(result))
+			return writeJSON(w, result)
 		})
 		if err != nil || e.json == "-" {
 			return err

@@ -28,8 +28,18 @@ func TestExamplesOfTheOfflineCommandsWork(t *testing.T) {
 			if len(args) == 0 || args[0] != "liftstream" {
 				t.Fatalf("%s: example %q", c.Name(), line)
 			}
-			if r := command(t, args[1:]...); r.status != statusDone {
+			out := ""
+			if n := len(args); args[n-2] == ">" {
+				args, out = args[:n-2], args[n-1]
+			}
+			r := command(t, args[1:]...)
+			if r.status != statusDone {
 				t.Errorf("%s: %s: status %d: %s", c.Name(), line, r.status, r.err)
+			}
+			if out != "" {
+				if err := os.WriteFile(out, []byte(r.out), 0o600); err != nil {
+					t.Fatal(err)
+				}
 			}
 		}
 	}

@@ -13,6 +13,8 @@ import (
 	"liftstream/cmd/liftstream/internal/assemble"
 	"liftstream/codec/file"
 	"liftstream/model"
+	"liftstream/model/lift"
+	"liftstream/model/report"
 )
 
 func fitCommand(a *app) *cobra.Command {
@@ -43,27 +45,86 @@ func (f *fitting) run(ctx context.Context, a *app, data []string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.config, err)
 	}
+	seconds := map[string]*time.Duration{}
+	for i, x := range stage.Spec.Components {
+		t := &timed{Factory: x}
+		stage.Spec.Components[i], seconds[x.Name()] = t, &t.took
+	}
 	start := time.Now()
 	builder := model.NewBuilder(stage.Spec)
 	records, err := a.collect(ctx, data, file.Options{Codec: stage.Codec, RequireLabel: true}, builder.Add)
 	if err != nil {
 		return err
 	}
+	if builder.Len() == 0 {
+		return fmt.Errorf("%s: none of the %s has one of the classes %s in column %q; see record.label in %s", joined(data), count(records, "record"),
+			some(stage.Spec.Schema.Classes, 6), c.Record.Label.Column, f.config)
+	}
 	read := time.Since(start)
-	start = time.Now()
 	m, err := builder.Fit(ctx)
+	if err != nil {
+		return fmt.Errorf("%s: %w", joined(data), err)
+	}
+	if f.model != "" {
+		b := m.AppendBinary(nil)
+		if err := a.writeFile(f.model, func(w io.Writer) error { _, err := w.Write(b); return environment(err) }); err != nil {
+			return err
+		}
+		a.notef("model to %s (%s)", f.model, bytesText(int64(len(b))))
+	}
+	r, err := reportOf(c.Name, records, builder.Evidence(), m)
 	if err != nil {
 		return err
 	}
-	fitted := time.Since(start)
-	if f.model != "" {
-		b := m.AppendBinary(nil)
-		if err := a.writeFile(f.model, func(w io.Writer) error { _, err := w.Write(b); return err }); err != nil {
-			return err
-		}
+	r.Seconds = &report.Seconds{Read: read.Seconds()}
+	if t := seconds[lift.Name]; t != nil {
+		r.Seconds.Lift = t.Seconds()
 	}
-	_, _, _ = records, read, fitted
-	return nil
+	if f.report == "" {
+		return summarise(a.out, r, c.Record.Label.Positive)
+	}
+	err = a.writeFile(f.report, func(w io.Writer) error {
+		return writeJSON(w, r)
+	})
+	if err == nil && f.report != "-" {
+		a.notef("report to %s", f.report)
+	}
+	return err
+}
+
+// timed is a Factory that notes how long its Fit took.
+type timed struct {
+	model.Factory
+	took time.Duration
+}
+
+// Fit calls the factory's own.
+func (t *timed) Fit(ctx context.Context, ev *model.Evidence, previous []byte) ([]byte, error) {
+	start := time.Now()
+	defer func() { t.took = time.Since(start) }()
+	return t.Factory.Fit(ctx, ev, previous)
+}
+
+// reportOf gathers what a fit found.
+func reportOf(name string, records int, ev *model.Evidence, m *model.Model) (*report.Report, error) {
+	s := ev.Schema
+	r := &report.Report{Name: name, Records: records, Labelled: ev.Len(), Classes: s.Classes, BaseRates: make([]report.Number, len(s.Classes))}
+	var n float64
+	rates := make([]float64, len(s.Classes))
+	for i, y := range ev.Class {
+		rates[y] += ev.Weight[i]
+		n += ev.Weight[i]
+	}
+	for y := range rates {
+		r.BaseRates[y] = report.Number(rates[y] / n)
+	}
+	part, err := lift.DecodePart(s, m.Parts[lift.Name])
+	if err != nil {
+		return nil, fmt.Errorf("reading the model's part %s: %w", lift.Name, err)
+	}
+	part.Report(s, m.Levels, r)
+	r.Features = report.Features(ev)
+	return r, nil
 }
 
 // collect reads all records of the files and gives them to add, batch by batch. It returns their number.

@@ -2,12 +2,15 @@ package main
 
 import (
 	"bufio"
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -75,6 +78,29 @@ func replaceFile(path string, write func(name string) error) error {
 		return err
 	}
 	return environment(os.Rename(temporary, target))
+}
+
+// flatArray matches an indented JSON array of plain values.
+var flatArray = regexp.MustCompile(`\[\n[^\[\]{}]*\]`)
+
+// lineBreak matches a line break of indented JSON with the indentation behind it; texts hold none.
+var lineBreak = regexp.MustCompile(`\n\s*`)
+
+// writeJSON writes v as indented JSON in which an array of plain values takes one line.
+func writeJSON(w io.Writer, v any) error {
+	var b bytes.Buffer
+	j := json.NewEncoder(&b)
+	j.SetEscapeHTML(false)
+	j.SetIndent("", "  ")
+	if err := j.Encode(v); err != nil {
+		return fmt.Errorf("encoding JSON: %w", err)
+	}
+	text := flatArray.ReplaceAllFunc(b.Bytes(), func(array []byte) []byte {
+		flat := lineBreak.ReplaceAll(array, []byte(" "))
+		return append(append([]byte("["), bytes.TrimSpace(flat[1:len(flat)-1])...), ']')
+	})
+	_, err := w.Write(text)
+	return environment(err)
 }
 
 // table writes rows of cells in aligned columns; a column whose heading begins with a space is right-aligned.
