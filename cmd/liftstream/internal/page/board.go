@@ -16,8 +16,10 @@ import (
 	"liftstream/model"
 )
 
+// Kept is the number of newest records that are shown, and kept of each partition.
+const Kept = 12
+
 const (
-	lastKept     = 12   // newest records shown, and kept of each partition
 	callsKept    = 12   // records of the call list, and kept of each block
 	callsRecords = 1000 // records of a block
 	callsBlocks  = 5    // blocks of a partition, the one being filled among them
@@ -135,17 +137,48 @@ func (b *Board) Scores(partition int32, batch *model.Batch, s *model.Scores, l *
 			p.running.add(prob, class, w)
 		}
 		if s.Status[i] == model.StatusOK {
-			b.offer(p, partition, batch, s, l, i)
+			if r := b.rank(prob[s.Target[i]], s.Lift[i]); b.wants(p, r) {
+				b.offer(p, r, b.record(partition, batch, s, l, i))
+			}
 		}
-		if p.inBlock++; p.inBlock == callsRecords {
-			p.inBlock = 0
-			oldest := p.calls[callsBlocks-1]
-			copy(p.calls[1:], p.calls[:])
-			p.calls[0] = oldest[:0]
-		}
-		if i >= s.N-lastKept {
+		p.turn()
+		if i >= s.N-Kept {
 			p.push(b.record(partition, batch, s, l, i))
 		}
+	}
+}
+
+// Past is a score that was there before this process, such as one read from the scores topic.
+type Past struct {
+	Partition int32
+	Offset    int64
+	Class     int32 // model.Unlabelled when unknown
+	P         []float64
+	Trained   bool
+	Rank      float64       // propensity of the positive class, or the record's lift where none is configured; NaN = not to be called
+	Newest    bool          // among the last of its message
+	Record    func() Record // renders it
+}
+
+// Restore takes a score of the past as Scores would have taken it. Those of a partition come in their order.
+func (b *Board) Restore(x Past) {
+	p := b.part(x.Partition)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.next = max(p.next, x.Offset+1)
+	p.seen++
+	if !x.Trained {
+		p.untrained++
+	}
+	if x.Class >= 0 && p.seen > b.skip && x.Trained {
+		p.running.add(x.P, x.Class, 1)
+	}
+	if b.wants(p, x.Rank) {
+		b.offer(p, x.Rank, x.Record())
+	}
+	p.turn()
+	if x.Newest {
+		p.push(x.Record())
 	}
 }
 
@@ -158,31 +191,44 @@ func (b *Board) rank(propensity, lift float64) float64 {
 	return lift
 }
 
-// offer puts record i into the block's best when it belongs there.
-func (b *Board) offer(p *part, partition int32, batch *model.Batch, s *model.Scores, l *model.Levels, i int) {
+// wants reports whether a record of that rank is among the block's best; NaN never is.
+func (b *Board) wants(p *part, rank float64) bool {
 	best := p.calls[0]
-	r := b.rank(s.P[i*s.Classes+int(s.Target[i])], s.Lift[i])
-	if math.IsNaN(r) || len(best) == callsKept && r <= b.rank(best[callsKept-1].Propensity, best[callsKept-1].Lift) {
-		return
-	}
+	return !math.IsNaN(rank) && (len(best) < callsKept || rank > b.rank(best[callsKept-1].Propensity, best[callsKept-1].Lift))
+}
+
+// offer puts a record into the block's best.
+func (b *Board) offer(p *part, rank float64, r Record) {
+	best := p.calls[0]
 	if len(best) < callsKept {
 		best = append(best, Record{})
 	}
 	at := len(best) - 1
-	for ; at > 0 && b.rank(best[at-1].Propensity, best[at-1].Lift) < r; at-- {
+	for ; at > 0 && b.rank(best[at-1].Propensity, best[at-1].Lift) < rank; at-- {
 		best[at] = best[at-1]
 	}
-	best[at] = b.record(partition, batch, s, l, i)
+	best[at] = r
 	p.calls[0] = best
 }
 
+// turn counts a record of the block and begins the next block when it is full; the oldest goes.
+func (p *part) turn() {
+	if p.inBlock++; p.inBlock < callsRecords {
+		return
+	}
+	p.inBlock = 0
+	oldest := p.calls[callsBlocks-1]
+	copy(p.calls[1:], p.calls[:])
+	p.calls[0] = oldest[:0]
+}
+
 func (p *part) push(r Record) {
-	if len(p.last) < lastKept {
+	if len(p.last) < Kept {
 		p.last = append(p.last, r)
 		return
 	}
 	p.last[p.lastAt] = r
-	p.lastAt = (p.lastAt + 1) % lastKept
+	p.lastAt = (p.lastAt + 1) % Kept
 }
 
 // record renders record i; nothing of it belongs to the batch.
@@ -242,7 +288,7 @@ func valueText(s *model.Schema, l *model.Levels, w model.Reason) string {
 
 // View is what a Board shows at one moment. It owns its content.
 type View struct {
-	Scored    uint64   `json:"scored"` // by this process
+	Scored    uint64   `json:"scored"` // by this process, and those restored
 	Untrained uint64   `json:"untrained"`
 	Degraded  uint64   `json:"degraded"`
 	Model     int64    `json:"model"` // newest version that scored
@@ -284,7 +330,7 @@ func (b *Board) View() View {
 	}
 	v.Quality = quality(measures)
 	slices.SortStableFunc(v.Last, func(x, y Record) int { return y.Time.Compare(x.Time) })
-	v.Last = v.Last[:min(len(v.Last), lastKept)]
+	v.Last = v.Last[:min(len(v.Last), Kept)]
 	v.Calls = b.callFirst(v.Calls)
 	return v
 }

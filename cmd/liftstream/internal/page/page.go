@@ -69,7 +69,8 @@ type Live struct {
 	View
 }
 
-func (s *Source) live() Live {
+// Live is what the page shows at this moment.
+func (s *Source) Live() Live {
 	st := s.Status()
 	l := Live{Name: s.Name, Positive: s.Positive, Ready: st.Ready, Waiting: st.Waiting, Fits: st.Fits, Refused: st.Refused,
 		Profiles: s.Profiles(), View: s.Board.View()}
@@ -115,13 +116,9 @@ func digest(s string) string {
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// Register adds the page at "/" and its data at "/api/live" to a mux. guard wraps both, as with a check of a token; nil
-// leaves them open.
-func Register(mux *http.ServeMux, s *Source, guard func(http.Handler) http.Handler) {
-	if guard == nil {
-		guard = func(h http.Handler) http.Handler { return h }
-	}
-	mux.Handle("GET /{$}", guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+// Register adds the page at "/" and its data at "/api/live" to a mux.
+func Register(mux *http.ServeMux, s *Source) {
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
 		name := "page"
 		if r.URL.Query().Has("body") {
 			name = "body"
@@ -131,22 +128,22 @@ func Register(mux *http.ServeMux, s *Source, guard func(http.Handler) http.Handl
 			Live
 			Notes  []string
 			Places []Place
-		}{s.live(), s.Notes, s.Places}); err != nil {
+		}{s.Live(), s.Notes, s.Places}); err != nil {
 			http.Error(w, "the page cannot be shown", http.StatusInternalServerError)
 			return
 		}
 		secure(w, "text/html; charset=utf-8")
 		_, _ = w.Write(b.Bytes())
-	})))
-	mux.Handle("GET /api/live", guard(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		b, err := json.Marshal(s.live())
+	})
+	mux.HandleFunc("GET /api/live", func(w http.ResponseWriter, _ *http.Request) {
+		b, err := json.Marshal(s.Live())
 		if err != nil {
 			http.Error(w, "the figures cannot be written", http.StatusInternalServerError)
 			return
 		}
 		secure(w, "application/json")
 		_, _ = w.Write(append(b, '\n'))
-	})))
+	})
 }
 
 func secure(w http.ResponseWriter, content string) {

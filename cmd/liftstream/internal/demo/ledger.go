@@ -1,0 +1,295 @@
+package demo
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"liftstream/cmd/liftstream/internal/page"
+	"liftstream/codec"
+	"liftstream/model"
+	"liftstream/model/evaluate"
+	"liftstream/stream/txn"
+)
+
+// PositionHeader is the header of an events message that tells how many records of the data are in the topic once it is.
+const PositionHeader = "demo-position"
+
+const (
+	fetchBytes = 4 << 20
+	listed     = 10 // records of the call list
+)
+
+// Ledger is what the topics say, read committed: the events with their labels, and the scores of each.
+type Ledger struct {
+	Position int // records of the data that are in the events topic
+	Events   int // readable records there
+	Scored   int // of them
+	Twice    int // scores of a record that had one already
+	Strange  int // scores of a record that is not there
+	Dead     int // messages in the dead-letter topic
+	// Ends are the offsets after the last message of each partition of events.
+	Ends map[int]int64
+	// Best are the scores of highest propensity, best first.
+	Best []page.Record
+
+	schema *model.Schema
+	events map[place]event
+	order  []place // of the events, as they came
+	p      []float64
+}
+
+// Missing is the number of events without a score.
+func (l *Ledger) Missing() int { return l.Events - l.Scored }
+
+type place struct {
+	partition int32
+	offset    int64
+	row       int32
+}
+
+type event struct {
+	class int32
+	score int // index of its propensities in p; -1 = none yet
+}
+
+// Read reads topics to their present end. past, unless nil, is told every score in the order of its partition; what it
+// is given is valid during the call.
+func Read(ctx context.Context, c *txn.Client, events, scores, dead string, o codec.Options, past func(page.Past)) (*Ledger, error) {
+	l := &Ledger{schema: o.Schema, events: map[place]event{}, Ends: map[int]int64{}}
+	decoder, err := codec.NewDecoder(o)
+	if err != nil {
+		return nil, err
+	}
+	var b model.Batch
+	ends, err := each(ctx, c, events, func(r *txn.Record) error {
+		for _, h := range r.Headers {
+			if n, err := strconv.Atoi(string(h.Value)); h.Key == PositionHeader && err == nil {
+				l.Position = max(l.Position, n)
+			}
+		}
+		if _, err := decoder.Decode(&codec.Message{Value: r.Value, Partition: int32(r.Partition), Offset: r.Offset, Time: r.Time.UnixNano()}, &b, nil); err != nil {
+			return nil // a dead letter
+		}
+		for i := range b.N {
+			at := place{int32(r.Partition), r.Offset, int32(i)}
+			if b.Row != nil {
+				at.row = b.Row[i]
+			}
+			l.events[at] = event{b.Label[i], -1}
+			l.order = append(l.order, at)
+		}
+		l.Events += b.N
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	l.Ends = ends
+	if _, err := each(ctx, c, scores, func(r *txn.Record) error { return l.take(r, o, past) }); err != nil {
+		return nil, err
+	}
+	_, err = each(ctx, c, dead, func(*txn.Record) error { l.Dead++; return nil })
+	return l, err
+}
+
+// each calls f with every committed record of a topic, partition by partition, and returns where it stopped.
+func each(ctx context.Context, c *txn.Client, topic string, f func(r *txn.Record) error) (map[int]int64, error) {
+	n, err := c.Partitions(ctx, topic)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", topic, err)
+	}
+	parts := make([]int, n)
+	for i := range parts {
+		parts[i] = i
+	}
+	first, err := c.ListOffsets(ctx, topic, parts, txn.Start)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", topic, err)
+	}
+	last, err := c.ListOffsets(ctx, topic, parts, txn.End)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", topic, err)
+	}
+	for _, p := range parts {
+		for at := first[p]; at < last[p]; {
+			got, err := c.Fetch(ctx, topic, p, at, fetchBytes, 100*time.Millisecond)
+			if err != nil {
+				return nil, fmt.Errorf("reading %s: %w", topic, err)
+			}
+			for i := range got.Records {
+				got.Records[i].Topic, got.Records[i].Partition = topic, p
+				if err := f(&got.Records[i]); err != nil {
+					return nil, err
+				}
+			}
+			at = got.Next
+		}
+	}
+	return last, nil
+}
+
+// take reads one scores message.
+func (l *Ledger) take(r *txn.Record, o codec.Options, past func(page.Past)) error {
+	for t, err := range codec.Tables(r.Value, 4*o.MaxMessage) {
+		if err != nil {
+			return fmt.Errorf("reading %s, partition %d, offset %d: %w", r.Topic, r.Partition, r.Offset, err)
+		}
+		v, err := newView(t, l.schema)
+		if err != nil {
+			return fmt.Errorf("reading %s, partition %d, offset %d: %w", r.Topic, r.Partition, r.Offset, err)
+		}
+		for i := range t.Rows() {
+			at := v.place(i)
+			e, known := l.events[at]
+			switch {
+			case !known:
+				l.Strange++
+				continue
+			case e.score >= 0:
+				l.Twice++
+				continue
+			}
+			l.Scored++
+			e.score = len(l.p)
+			l.events[at] = e
+			for _, c := range v.p {
+				x, _ := t.Float(c, i)
+				l.p = append(l.p, x)
+			}
+			record := func() page.Record { return v.record(i, at, e.class) }
+			l.offer(v.rank(i), record)
+			if past != nil {
+				status, _ := t.Text(v.status, i)
+				past(page.Past{Partition: at.partition, Offset: at.offset, Class: e.class, P: l.p[e.score:], Trained: status != "untrained",
+					Rank: v.rank(i), Newest: i >= t.Rows()-page.Kept, Record: record})
+			}
+		}
+	}
+	return nil
+}
+
+// offer keeps the records of highest rank.
+func (l *Ledger) offer(rank float64, record func() page.Record) {
+	value := func(r page.Record) float64 {
+		if l.schema.Positive >= 0 {
+			return r.Propensity
+		}
+		return r.Lift
+	}
+	if math.IsNaN(rank) || len(l.Best) == listed && rank <= value(l.Best[listed-1]) {
+		return
+	}
+	at, _ := slices.BinarySearchFunc(l.Best, rank, func(r page.Record, x float64) int {
+		if value(r) >= x {
+			return -1
+		}
+		return 1
+	})
+	l.Best = slices.Insert(l.Best, at, record())
+	l.Best = l.Best[:min(len(l.Best), listed)]
+}
+
+// Set returns the propensities of the labelled events in the order of the topic, without the first skip of them.
+func (l *Ledger) Set(skip int) *evaluate.Set {
+	k := len(l.schema.Classes)
+	s := evaluate.NewSet(k)
+	for i, at := range l.order {
+		if e := l.events[at]; i >= skip && e.score >= 0 && e.class >= 0 {
+			_ = s.Add(int64(i), l.p[e.score:e.score+k], e.class, 1) // refuses what is no propensity
+		}
+	}
+	return s
+}
+
+// view finds the columns of a scores table.
+type view struct {
+	t                                                          *codec.Table
+	schema                                                     *model.Schema
+	partition, offset, row, id, status, segment, target        int
+	p                                                          []int
+	base, lift, percentile, profile, why, modelVersion, moment int
+}
+
+func newView(t *codec.Table, s *model.Schema) (*view, error) {
+	v := &view{t: t, schema: s}
+	for _, x := range []struct {
+		column *int
+		name   string
+	}{
+		{&v.partition, "source_partition"}, {&v.offset, "source_offset"}, {&v.row, "source_row"}, {&v.status, "status"}, {&v.segment, "segment"},
+		{&v.target, "target"}, {&v.base, "base_rate"}, {&v.lift, "lift"}, {&v.percentile, "percentile"}, {&v.profile, "profile"}, {&v.why, "why"},
+		{&v.modelVersion, "model"},
+	} {
+		if *x.column = t.Column(x.name); *x.column < 0 {
+			return nil, fmt.Errorf("there is no column %s", x.name)
+		}
+	}
+	v.id, v.moment = t.Column("id"), t.Column("time")
+	for _, c := range s.Classes {
+		at := t.Column("propensity_" + c)
+		if at < 0 {
+			return nil, fmt.Errorf("there is no column propensity_%s", c)
+		}
+		v.p = append(v.p, at)
+	}
+	return v, nil
+}
+
+func (v *view) place(i int) place {
+	p, _ := v.t.Int(v.partition, i)
+	o, _ := v.t.Int(v.offset, i)
+	r, _ := v.t.Int(v.row, i)
+	return place{int32(p), o, int32(r)}
+}
+
+func (v *view) text(column, i int) string {
+	if column < 0 {
+		return ""
+	}
+	s, _ := v.t.Text(column, i)
+	return strings.Clone(s)
+}
+
+func (v *view) float(column, i int) float64 {
+	x, _ := v.t.Float(column, i)
+	return x
+}
+
+// rank is what the call list is ordered by, NaN for records that do not belong there.
+func (v *view) rank(i int) float64 {
+	if s, _ := v.t.Text(v.status, i); s != "ok" {
+		return math.NaN()
+	}
+	if v.schema.Positive >= 0 {
+		return v.float(v.p[v.schema.Positive], i)
+	}
+	return v.float(v.lift, i)
+}
+
+func (v *view) record(i int, at place, class int32) page.Record {
+	version, _ := v.t.Int(v.modelVersion, i)
+	r := page.Record{Who: v.text(v.id, i), Partition: at.partition, Offset: at.offset, Row: at.row, Model: version, Status: v.text(v.status, i),
+		Segment: v.text(v.segment, i), Target: v.text(v.target, i), BaseRate: v.float(v.base, i), Lift: v.float(v.lift, i),
+		Percentile: v.float(v.percentile, i), Profile: v.text(v.profile, i), Why: []page.Reason{}}
+	if c := v.schema.Class(r.Target); c >= 0 {
+		r.Propensity = v.float(v.p[c], i)
+	}
+	if v.moment >= 0 {
+		if ns, ok := v.t.Int(v.moment, i); ok {
+			r.Time = time.Unix(0, ns).UTC()
+		}
+	}
+	if class >= 0 {
+		r.Label = v.schema.Classes[class]
+	}
+	if list, ok := v.t.Text(v.why, i); ok {
+		_ = json.Unmarshal([]byte(list), &r.Why) // what the page shows; a list that cannot be read shows none
+	}
+	return r
+}

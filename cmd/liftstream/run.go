@@ -1,0 +1,190 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+
+	"liftstream/cmd/liftstream/internal/assemble"
+	"liftstream/cmd/liftstream/internal/page"
+	"liftstream/config"
+	"liftstream/model"
+	"liftstream/model/evaluate"
+	"liftstream/model/lift"
+	"liftstream/stream"
+	"liftstream/stream/operator"
+)
+
+func runCommand(a *app) *cobra.Command {
+	var file, initial string
+	c := a.command(groupLive, "run -c FILE [--model MODEL]", `Score the events topic, until SIGTERM
+Reads events, scores them, learns from their labels, and writes scores, dead letters, state and models, each exactly
+once for readers that read committed. Start it as often as there are partitions to share. On SIGTERM it stops reading,
+commits what it has processed, writes a last snapshot and leaves the group within shutdown.grace; the exit status is
+then 0. It is 1 when the configuration or the topics are wrong, and 3 when the brokers cannot be reached, a wrong
+password included, or were away for five minutes: starting it again may then help.
+
+http.listen serves a page for people at /, its data at /api/live, and /healthz, /readyz and /metrics. --model gives the
+model that serves before the first published one, as 'liftstream fit --model' writes it.
+
+With kafka: {embedded: {dir: DIR}} a broker runs inside the process and the topics are made.`,
+		`liftstream run -c cmd/liftstream/examples/live.yaml`, needs(0, 0, ""),
+		func(ctx context.Context, _ []string) error { return a.run(ctx, file, initial) })
+	configFlag(c, &file)
+	c.Flags().StringVarP(&initial, "model", "m", "", "serve the model `FILE` until one is published")
+	return c
+}
+
+func (a *app) run(ctx context.Context, file, initial string) error {
+	c, err := a.load(file)
+	if err != nil {
+		return err
+	}
+	st, err := assemble.New(c)
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	var m *model.Model
+	if initial != "" {
+		if m, err = readModel(initial, st.Spec.Schema); err != nil {
+			return err
+		}
+	}
+	log := a.logger()
+	defer func() { _ = log.Sync() }()
+	k, err := a.connect(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer k.close()
+	if k.broker != nil {
+		if _, err := k.CreateTopics(ctx, specsOf(c)...); err != nil {
+			return explain(err, file)
+		}
+		log.Info("the embedded broker runs", zap.String("address", k.address), zap.String("dir", c.Kafka.Embedded.Dir))
+	}
+	l := newLive(c, st, k, log, m, 0)
+	s, err := l.serve(false)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	log.Info("serving", zap.String("page", "http://"+s.addr+"/"))
+	if err := l.run(ctx); err != nil {
+		return explain(err, file)
+	}
+	log.Info("stopped")
+	return nil
+}
+
+// live is a stage with what shows it: the board, the page, the metrics.
+type live struct {
+	config  *config.Config
+	log     *zap.Logger
+	stage   *stream.Stage
+	board   *page.Board
+	source  *page.Source
+	metrics *prometheus.Registry
+}
+
+// newLive prepares a stage of which nothing runs yet. initial may be nil. The quality on the page leaves out the first
+// skip records of each partition.
+func newLive(c *config.Config, st *assemble.Stage, k *cluster, log *zap.Logger, initial *model.Model, skip int) *live {
+	l := &live{config: c, log: log, board: page.NewBoard(st.Spec.Schema, skip), metrics: prometheus.NewRegistry()}
+	l.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	rebuild := func(r config.Reaction) stream.Rebuild { return stream.Rebuild(r == config.ReactionRebuild) }
+	l.stage = stream.New(stream.Options{
+		Name: c.Name, Spec: st.Spec, Codec: st.Codec, Client: k.Client, Topics: topicsOf(c),
+		Commit:   c.Commit.Interval.Std(),
+		Snapshot: c.Snapshot.Interval.Std(), SnapshotRate: int64(c.Snapshot.BytesPerSecond),
+		InFlight: int64(c.Memory.InFlight), Grace: c.Shutdown.Grace.Std(),
+		FitEvery: c.Fit.Every.Std(), FitRecords: c.Fit.Records, FitBudget: c.Fit.Budget.Std(),
+		InputLost: rebuild(c.Policy.InputLost), TopicRecreated: rebuild(c.Policy.TopicRecreated), SchemaChanged: rebuild(c.Policy.SchemaChanged),
+		Initial: initial, Log: log, Metrics: stream.NewMetrics(l.metrics), Now: time.Now, OnScores: l.board.Scores,
+	})
+	t := &c.Topics
+	l.source = &page.Source{Name: c.Name, Positive: c.Record.Label.Positive, Board: l.board, Places: []page.Place{
+		{What: "brokers", Name: k.address}, {What: "events", Name: t.Events}, {What: "scores", Name: t.Scores}, {What: "rejected", Name: t.Dead}}}
+	l.source.Status, l.source.Profiles = l.stage.Status, profiles(st.Spec, l.stage.Serving)
+	return l
+}
+
+// serve starts the endpoint; free lets it take another port when its own is taken.
+func (l *live) serve(free bool) (*server, error) {
+	mux := operator.Handler(l.source.Status, l.metrics)
+	page.Register(mux, l.source)
+	return serve(l.config.HTTP.Listen, free, guard(l.config.HTTP.Token.Reveal(), http.Handler(mux)), l.log)
+}
+
+func (l *live) run(ctx context.Context) error { return l.stage.Run(ctx) }
+
+// shownProfiles bounds the profiles on the page.
+const shownProfiles = 10
+
+// profiles returns a function that tells the strongest profiles of the serving model, those of the positive class where
+// there is one. It decodes each version once.
+func profiles(spec *model.Spec, serving func() *model.Model) func() page.Profiles {
+	var mu sync.Mutex
+	var last page.Profiles
+	return func() page.Profiles {
+		m := serving()
+		mu.Lock()
+		defer mu.Unlock()
+		if m == nil || m.Version == last.Model {
+			return last
+		}
+		p, err := strongest(spec.Schema, m)
+		if err != nil {
+			return last
+		}
+		last = page.Profiles{Model: m.Version, Best: p}
+		return last
+	}
+}
+
+func strongest(s *model.Schema, m *model.Model) ([]page.Profile, error) {
+	raw, ok := m.Parts["lift"]
+	if !ok {
+		return nil, errors.New("the model has no lift part")
+	}
+	part, err := lift.DecodePart(s, raw)
+	if err != nil {
+		return nil, fmt.Errorf("reading the lift part of model %d: %w", m.Version, err)
+	}
+	var out []page.Profile
+	for _, p := range part.Profiles {
+		if s.Positive >= 0 && int(p.Class) != s.Positive {
+			continue
+		}
+		low, high := p.Tally.Interval()
+		x := page.Profile{Class: s.Classes[p.Class], Text: p.Text, Lift: evaluate.Number(p.Tally.Lift()), Low: evaluate.Number(low), High: evaluate.Number(high),
+			Records: p.Tally.NX, Positives: p.Tally.NXY}
+		nan := evaluate.Number(math.NaN())
+		x.Validated, x.ValidatedLow, x.ValidatedHigh = nan, nan, nan
+		if p.Validation.NX > 0 {
+			low, high := p.Validation.Interval()
+			x.Validated, x.ValidatedLow, x.ValidatedHigh = evaluate.Number(p.Validation.Lift()), evaluate.Number(low), evaluate.Number(high)
+		}
+		out = append(out, x)
+	}
+	// The lower bound on later records is what a profile can be trusted for; without such records that on all.
+	trusted := func(p page.Profile) float64 {
+		if v := float64(p.ValidatedLow); !math.IsNaN(v) {
+			return v
+		}
+		return float64(p.Low)
+	}
+	slices.SortStableFunc(out, func(a, b page.Profile) int { return cmp.Compare(trusted(b), trusted(a)) })
+	return out[:min(len(out), shownProfiles)], nil
+}

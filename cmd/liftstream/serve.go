@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// server is the operator's endpoint of a running stage.
+type server struct {
+	http *http.Server
+	addr string
+	done chan error
+}
+
+// serve listens and serves in the background until close. free says to take a free port when the one of listen is taken.
+func serve(listen string, free bool, h http.Handler, log *zap.Logger) (*server, error) {
+	l, err := net.Listen("tcp", listen)
+	if err != nil && free {
+		if host, _, split := net.SplitHostPort(listen); split == nil {
+			l, err = net.Listen("tcp", net.JoinHostPort(host, "0"))
+		}
+	}
+	if err != nil {
+		return nil, environment(fmt.Errorf("listening for HTTP: %w; http.listen or --listen names another address", err))
+	}
+	s := &server{addr: l.Addr().String(), done: make(chan error, 1)}
+	s.http = &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: 60 * time.Second,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 1 << 16, ErrorLog: zap.NewStdLog(log)}
+	go func() {
+		err := s.http.Serve(l)
+		if errors.Is(err, http.ErrServerClosed) {
+			err = nil
+		}
+		s.done <- err
+	}()
+	return s, nil
+}
+
+// close lets requests under way end, for a second.
+func (s *server) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if s.http.Shutdown(ctx) != nil {
+		_ = s.http.Close()
+	}
+	<-s.done
+}
+
+// guard lets requests pass that carry the token, as "Authorization: Bearer TOKEN" or, for browsers, as the password of
+// basic authentication under any user name. Probes need none. An empty token lets all pass.
+func guard(token string, h http.Handler) http.Handler {
+	if token == "" {
+		return h
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		given, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		if !bearer {
+			_, given, _ = r.BasicAuth()
+		}
+		probe := r.URL.Path == "/healthz" || r.URL.Path == "/readyz"
+		if !probe && subtle.ConstantTimeCompare([]byte(given), []byte(token)) != 1 {
+			w.Header().Add("WWW-Authenticate", `Basic realm="liftstream", charset="UTF-8"`)
+			w.Header().Add("WWW-Authenticate", "Bearer")
+			http.Error(w, "the token of http.token is needed", http.StatusUnauthorized)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
