@@ -110,9 +110,10 @@ func (a *axis) order(f *feature, dst []int32) []int32 {
 
 // cut builds the cells of one continuous feature (SPEC F, "Cells of one continuous feature"): a value that holds more
 // than 1/(2q) of the weight is an atom; the rest is cut at its q-quantiles, interpolated between neighbours when all
-// records weigh the same. A rest of 50 records or fewer is one cell. With split every stretch between two edges is a
+// records weigh the same, and at fewer than q when that would leave cells with too few records. With split every stretch between two edges is a
 // cell of its own, so that cells have an order.
-func cut(values, weights []float64, q int, split bool) axis {
+func (p *plan) cut(values, weights []float64, split bool) axis {
+	q := p.opt.Cells
 	a := axis{scale: 1}
 	type point struct{ v, w float64 }
 	pts := make([]point, 0, len(values))
@@ -143,14 +144,17 @@ func cut(values, weights []float64, q int, split bool) axis {
 		if w > total/float64(2*q) {
 			atoms = append(atoms, pts[i].v)
 		} else {
-			for _, p := range pts[i:j] {
-				rest, restW = append(rest, p.v), append(restW, p.w)
+			for _, x := range pts[i:j] {
+				rest, restW = append(rest, x.v), append(restW, x.w)
 			}
 		}
 		i = j
 	}
 	var cuts []float64
-	if len(rest) > 50 {
+	switch {
+	case p.perCell > 0:
+		cuts = slices.Compact(quantiles(rest, restW, even, min(q, len(rest)/p.perCell)))
+	case len(rest) > 50:
 		cuts = slices.Compact(quantiles(rest, restW, even, q))
 	}
 	a.center, a.scale = moments(values, weights)
@@ -202,7 +206,7 @@ func cut(values, weights []float64, q int, split bool) axis {
 
 // quantiles returns the q-1 inner q-quantiles of ascending values.
 func quantiles(v, w []float64, even bool, q int) []float64 {
-	out := make([]float64, 0, q-1)
+	out := make([]float64, 0, max(q-1, 0))
 	if even {
 		for i := 1; i < q; i++ {
 			h := float64(len(v)-1) * (float64(i) / float64(q))

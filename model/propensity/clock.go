@@ -30,6 +30,14 @@ func newClock(n int) clock {
 	return c
 }
 
+// start sets a new clock: a record of this clock weighs 1.
+func (c *clock) start(records float64, time int64, timed bool) {
+	c.records, c.time, c.timed = records, time, timed
+	for h := range c.now {
+		c.origin[h], c.since[h] = records, time
+	}
+}
+
 // exponent is the number of half-lives between the origin and a record.
 func (c *clock) exponent(h int, half model.HalfLife, records float64, time int64) float64 {
 	switch {
@@ -45,6 +53,9 @@ func (c *clock) exponent(h int, half model.HalfLife, records float64, time int64
 }
 
 func (c *clock) weight(h int, half model.HalfLife, records float64, time int64) float64 {
+	if records == c.records && half.Duration == 0 {
+		return c.now[h]
+	}
 	e := c.exponent(h, half, records, time)
 	if e == 0 {
 		return 1

@@ -145,10 +145,8 @@ func (p *plan) restructure(c *contribution, from, to []axis, ev *model.Evidence,
 	if len(changed) == 0 {
 		return
 	}
-	k := clock{records: c.records, time: c.time, timed: c.timed, origin: make([]float64, len(p.half)), since: make([]int64, len(p.half))}
-	for h := range p.half {
-		k.origin[h], k.since[h] = c.records, c.time
-	}
+	k := newClock(len(p.half))
+	k.start(c.records, c.time, c.timed)
 	for r := range ev.Class {
 		if !use(r) || !(ev.Weight[r] > 0) || ev.Class[r] < 0 || int(ev.Class[r]) >= p.classes {
 			continue
@@ -171,25 +169,21 @@ func (p *plan) restructure(c *contribution, from, to []axis, ev *model.Evidence,
 	}
 }
 
-// build returns the cells of every feature for the evidence, keeping those of before where they are still adequate.
+// build returns the cells of every feature for the evidence, keeping those of before where they are still adequate: none
+// is overfull, and the evidence does not allow a quarter more.
 func (p *plan) build(ev *model.Evidence, before []axis) []axis {
 	axes := make([]axis, len(p.features))
 	for i := range p.features {
 		f := &p.features[i]
 		v := ev.Columns[f.index]
 		if f.kind == model.Continuous {
-			var old *axis
+			axes[i] = p.cut(v, ev.Weight, f.want != model.Free)
 			if before != nil {
-				old = &before[i]
-			}
-			switch {
-			case old != nil && p.adequate(old, v, ev.Weight):
-				axes[i] = *old
-			default:
-				axes[i] = cut(v, ev.Weight, p.opt.Cells, f.want != model.Free)
-				if old != nil { // moments stay what they are
-					axes[i].center, axes[i].scale = old.center, old.scale
+				old := &before[i]
+				if 4*axes[i].cells < 5*old.cells && p.adequate(old, v, ev.Weight) {
+					axes[i] = *old
 				}
+				axes[i].center, axes[i].scale = old.center, old.scale // moments stay what they are
 			}
 		} else {
 			axes[i] = axis{scale: 1}

@@ -158,13 +158,13 @@ func (s *Scorecard) learnN(y int, weight float64, pending []float64) {
 	own := pending[s.slots*K : s.slots*K+1+s.linear]
 	raw := pending[s.slots*K+len(own):]
 	then := raw[:cards*K]
-	var loss [experts]float64
+	var like [experts]float64
 	s.knot *= s.fade
 	for k := range cards {
 		copy(s.probs, then[k*K:k*K+K])
 		softmax(s.probs)
-		loss[2*k] = ln(s.probs[y])
-		loss[2*k+1] = max(raw[(cards+k)*K+y], -maxLogit)
+		like[2*k] = s.probs[y]
+		like[2*k+1] = math.Exp(max(raw[(cards+k)*K+y], -maxLogit))
 		s.odds(then[k*K:k*K+K], s.logits)
 		for c := range K {
 			hit := 0
@@ -175,7 +175,7 @@ func (s *Scorecard) learnN(y int, weight float64, pending []float64) {
 		}
 	}
 	s.tame()
-	s.judge(&loss, weight)
+	s.judge(&like, weight)
 
 	z := s.xs
 	if raw[experts*K] == s.learnt {
@@ -206,7 +206,7 @@ func (s *Scorecard) learnN(y int, weight float64, pending []float64) {
 				d += r[k*K+c] * u
 			}
 			p.g[k] += d * d
-			p.w[k] -= step * recipes[k].step * d / math.Sqrt(p.g[k])
+			p.w[k] -= step * s.recipes[k].step * d / math.Sqrt(p.g[k])
 		}
 	}
 	for j, u := range own {
@@ -249,9 +249,9 @@ func (s *Scorecard) descendOwn(w []pair, u float64, r []float64, cell bool, only
 		}
 		p := &w[c]
 		for k := range cards {
-			step := s.opt.Step * recipes[k].step
+			step := s.opt.Step * s.recipes[k].step
 			if cell {
-				step = s.opt.Step * recipes[k].cellStep
+				step = s.opt.Step * s.recipes[k].cellStep
 			}
 			d := r[k*K+c] * u
 			p.g[k] += d * d

@@ -36,7 +36,7 @@ func (s *Scorecard) lifted(i, cell int, dst []float64) bool {
 		now := s.clock.now[h]
 		var n, all float64
 		for c, v := range s.cur.class[h*C : h*C+C] {
-			v += rateFloor * now
+			v += s.rateFloor * now
 			all += v
 			if c == pos {
 				n = v
@@ -107,7 +107,9 @@ func (s *Scorecard) project(i int) {
 	for h := range H {
 		w := &s.cur.in[i*H+h].w
 		for k := range w {
-			w[k] = max(w[k], 0)
+			if w[k] < 0 {
+				w[k] = 0
+			}
 		}
 	}
 	m, rise := s.positive(i)
@@ -153,7 +155,9 @@ func (s *Scorecard) projectLinear() {
 			m, rise := s.positive(i)
 			w := &s.cur.own[(1+f.linear)*s.margins+m].w
 			for k := range w {
-				w[k] = rise * max(rise*w[k], 0)
+				if rise*w[k] < 0 {
+					w[k] = 0
+				}
 			}
 		}
 	}

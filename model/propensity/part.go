@@ -3,7 +3,6 @@ package propensity
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"liftstream/model"
 	"liftstream/model/wire"
@@ -23,7 +22,7 @@ type contribution struct {
 	time      int64
 	timed     bool
 	t         *tables
-	mix       []float64
+	mix       [experts]float64
 }
 
 func (p *plan) appendPart(b []byte, m *part) []byte {
@@ -38,7 +37,7 @@ func (p *plan) appendPart(b []byte, m *part) []byte {
 		b = wire.AppendVarint(b, c.time)
 		b = wire.AppendBool(b, c.timed)
 		b = p.appendTables(b, c.t)
-		b = wire.AppendFloats(b, c.mix)
+		b = wire.AppendFloats(b, c.mix[:])
 	}
 	return b
 }
@@ -53,8 +52,7 @@ func (p *plan) readPart(b []byte) (*part, error) {
 	for n := r.Uvarint(); n > 0 && r.Err() == nil; n-- {
 		c := contribution{partition: int32(r.Varint()), records: r.Float(), time: r.Varint(), timed: r.Bool()}
 		c.t = p.readTables(r, m.axes)
-		c.mix = make([]float64, experts)
-		readFinite(r, c.mix)
+		readShares(r, &c.mix)
 		if k := len(m.shares); k > 0 && m.shares[k-1].partition >= c.partition {
 			r.Fail(fmt.Errorf("partitions out of order"))
 		}
@@ -77,7 +75,7 @@ func (p *plan) readPart(b []byte) (*part, error) {
 // share returns what this partition has learnt by itself.
 func (s *Scorecard) share(partition int32) contribution {
 	c := contribution{partition: partition, records: s.clock.records, time: s.clock.time, timed: s.clock.timed,
-		t: s.cur.clone(), mix: slices.Clone(s.mix)}
+		t: s.cur.clone(), mix: s.mix}
 	t, p := c.t, s.plan
 	away := s.away
 	if away == nil {
@@ -271,7 +269,9 @@ func (s *Scorecard) Rebase(rb *model.Rebase) error {
 			others, mix = s.newTables(), make([]float64, experts)
 		}
 		s.add(others, c.t, ones, 1)
-		addFloats(mix, c.mix, 1)
+		for e, v := range c.mix {
+			mix[e] += ln(v)
+		}
 		n++
 	}
 	for e := range mix {
@@ -289,13 +289,8 @@ func (s *Scorecard) Rebase(rb *model.Rebase) error {
 		s.learnt++
 	}
 	s.derive()
-	for i := range s.order {
-		if s.order[i] != nil {
-			s.project(i)
-		}
-	}
 	if s.bound {
-		s.projectLinear()
+		s.straighten()
 	}
 	if rb.Since != nil {
 		for ex := range rb.Since {
@@ -313,22 +308,47 @@ func (s *Scorecard) Rebase(rb *model.Rebase) error {
 	return nil
 }
 
+// straighten brings weights that were put together from several partitions back into order. The correction goes to
+// the others' account, or every partition would publish it as its own.
+func (s *Scorecard) straighten() {
+	was := s.cur.clone()
+	for i := range s.order {
+		if s.order[i] != nil {
+			s.project(i)
+		}
+	}
+	s.projectLinear()
+	if s.away == nil {
+		return
+	}
+	charge := func(away, was, now []pair) {
+		for i := range away {
+			for k := range cards {
+				away[i].w[k] += now[i].g[k] * (now[i].w[k] - was[i].w[k])
+			}
+		}
+	}
+	charge(s.away.in, was.in, s.cur.in)
+	charge(s.away.own, was.own, s.cur.own)
+	for i := range s.cur.feat {
+		s.resize(&s.away.feat[i], s.cellCount(&s.cur.feat[i]), pair{})
+		charge(s.away.feat[i].pair, was.feat[i].pair, s.cur.feat[i].pair)
+	}
+}
+
 // begin takes over the structure, this partition's share and the others'.
 func (s *Scorecard) begin(m *part, self *contribution, others *tables, rb *model.Rebase) {
 	s.axes = m.axes
 	s.clock = newClock(len(s.half))
-	s.clock.records = rb.Clock
+	s.clock.start(rb.Clock, 0, false)
 	s.cur = s.prior0()
 	s.furnish(s.cur, s.axes)
 	if self != nil {
-		s.clock.records, s.clock.time, s.clock.timed = self.records, self.time, self.timed
-		s.mix = slices.Clone(self.mix)
+		s.clock.start(self.records, self.time, self.timed)
+		s.mix = self.mix
 		clear(s.cur.class[:s.forever*s.classes])
 		clear(s.cur.class[(s.forever+1)*s.classes:])
 		s.join(s.cur, self.t, s.clock.now)
-	}
-	for h := range s.half {
-		s.clock.origin[h], s.clock.since[h] = s.clock.records, s.clock.time
 	}
 	s.knot = 1
 	s.away = others

@@ -9,6 +9,13 @@ import (
 	"testing"
 )
 
+// reference holds the settings of SPEC F.
+var reference = tuning{
+	recipes:    [cards]recipe{{.3, 1, 1, 0}, {.15, .2, .2, 0}, {.05, .2, .2, 2}, {.15, .2, .2, 1}},
+	fixedShare: .001,
+	rateFloor:  1e-15,
+}
+
 // TestReference compares propensities with those of an independent program.
 func TestReference(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join("testdata", "golden.json"))
@@ -28,7 +35,7 @@ func TestReference(t *testing.T) {
 	for _, g := range golden.Runs {
 		t.Run(fmt.Sprintf("drop=%s,delay=%d", g.Drop, g.Delay), func(t *testing.T) {
 			d := load(t, "class", "yes", []string{g.Drop}, filepath.Join("testdata", "bank_sample.csv.gz"))
-			p := prequential(open(d, Default(), 1000), d, g.Delay)
+			p := prequential(open(d, Default(), reference, 1000), d, g.Delay)
 			for i, want := range g.P {
 				if got := p[i*g.Every]; math.Abs(got-want) > 1e-9 {
 					t.Fatalf("record %d: propensity %.12f, the reference says %.12f", i*g.Every, got, want)
@@ -39,8 +46,8 @@ func TestReference(t *testing.T) {
 }
 
 // open returns a scorecard whose cells are cut from the first n records, and that has learnt nothing.
-func open(d *table, opt Options, n int) *Scorecard {
-	s := newScorecard(newPlan(opt, d.schema))
+func open(d *table, opt Options, tune tuning, n int) *Scorecard {
+	s := newScorecard(newPlanOf(opt, d.schema, tune))
 	s.axes = s.build(d.evidence(n), nil)
 	s.furnish(s.cur, s.axes)
 	s.derive()

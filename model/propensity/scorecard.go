@@ -19,10 +19,10 @@ type Scorecard struct {
 	// shares and counts on the scale of cur; nil when they contributed nothing.
 	cur, away *tables
 	clock     clock
-	knot      float64 // weight of the last record in the calibration counts
-	mix       []float64
-	mixAway   []float64 // the other partitions' opinion of the experts, nil when there is none
-	learnt    float64   // number of records learnt: tells whether remembered margins are still exact
+	knot      float64          // weight of the last record in the calibration counts
+	mix       [experts]float64 // share of each expert by this partition's own records, raw and calibrated in turn
+	mixAway   []float64        // the others' log-shares, nil when there are none
+	learnt    float64          // number of records learnt: tells whether remembered margins are still exact
 
 	// What follows is derived from the above.
 	q        [experts]float64 // share of each expert, raw and calibrated in turn
@@ -57,10 +57,18 @@ type classRate struct{ p, log float64 }
 var _ model.Scorecard = (*Scorecard)(nil)
 
 func newScorecard(p *plan) *Scorecard {
-	s := &Scorecard{plan: p, clock: newClock(len(p.half)), knot: 1, mix: make([]float64, experts)}
+	s := &Scorecard{plan: p, clock: newClock(len(p.half)), knot: 1, mix: evenly()}
 	s.cur = p.prior0()
 	s.derive()
 	return s
+}
+
+// evenly returns equal shares of all experts.
+func evenly() (q [experts]float64) {
+	for e := range q {
+		q[e] = 1. / experts
+	}
+	return q
 }
 
 // prior0 returns the tables before any record.
@@ -139,21 +147,19 @@ func (s *Scorecard) SetBlocks(counts []int) {
 
 // remix recomputes the shares of the experts.
 func (s *Scorecard) remix() {
-	var l [experts]float64
-	top := math.Inf(-1)
-	for e := range l {
-		l[e] = s.mix[e]
-		if s.mixAway != nil {
-			l[e] += s.mixAway[e]
-		}
-		top = max(top, l[e])
+	s.q = s.mix
+	if s.mixAway == nil {
+		return
 	}
-	var sum float64
-	for e := range l {
-		s.q[e] = math.Exp(l[e] - top)
+	top, sum := math.Inf(-1), 0.
+	for _, v := range s.mixAway {
+		top = max(top, v)
+	}
+	for e := range s.q {
+		s.q[e] *= math.Exp(s.mixAway[e] - top)
 		sum += s.q[e]
 	}
-	for e := range l {
+	for e := range s.q {
 		s.q[e] /= sum
 	}
 }
@@ -166,7 +172,7 @@ func (s *Scorecard) refresh() {
 			var sum float64
 			t, r := s.cur.class[h*C:h*C+C], s.shares[h*C:h*C+C]
 			for c, v := range t {
-				r[c].p = v + rateFloor*s.clock.now[h]
+				r[c].p = v + s.rateFloor*s.clock.now[h]
 				sum += r[c].p
 			}
 			for c := range r {
@@ -178,7 +184,7 @@ func (s *Scorecard) refresh() {
 	}
 	for h := range s.rates {
 		now := s.clock.now[h]
-		n0, n1 := s.cur.class[2*h]+rateFloor*now, s.cur.class[2*h+1]+rateFloor*now
+		n0, n1 := s.cur.class[2*h]+s.rateFloor*now, s.cur.class[2*h+1]+s.rateFloor*now
 		p := n1 / (n0 + n1)
 		m := s.opt.Prior * now
 		s.rates[h] = rate{a: m * p, b: m * (1 - p), odds: n0 / n1, logit: ln(n1 / n0)}

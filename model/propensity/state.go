@@ -28,7 +28,7 @@ func (s *Scorecard) AppendState(b []byte) []byte {
 		b = s.appendTables(b, s.away)
 	}
 	b = wire.AppendFloat(b, s.knot)
-	b = wire.AppendFloats(b, s.mix)
+	b = wire.AppendFloats(b, s.mix[:])
 	b = wire.AppendBool(b, s.mixAway != nil)
 	if s.mixAway != nil {
 		b = wire.AppendFloats(b, s.mixAway)
@@ -59,8 +59,7 @@ func (s *Scorecard) LoadState(b []byte) error {
 		n.away = s.readTables(r, axes)
 	}
 	n.knot = r.Float()
-	n.mix = make([]float64, experts)
-	readFinite(r, n.mix)
+	readShares(r, &n.mix)
 	if r.Bool() {
 		n.mixAway = make([]float64, experts)
 		readFinite(r, n.mixAway)
@@ -78,6 +77,16 @@ func (s *Scorecard) LoadState(b []byte) error {
 	n.derive()
 	*s = *n
 	return nil
+}
+
+// readShares reads shares of the experts: positive numbers up to 1.
+func readShares(r *wire.Reader, q *[experts]float64) {
+	readFinite(r, q[:])
+	for _, v := range q {
+		if !(v > 1e-9 && v <= 1) {
+			r.Fail(errNumber)
+		}
+	}
 }
 
 // checkLive refuses live tables with which a record could not be scored.

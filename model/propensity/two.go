@@ -132,48 +132,46 @@ func (s *Scorecard) margins2(x []float64) (z [cards]float64) {
 func (s *Scorecard) learn2(y int, weight float64, pending []float64) {
 	x := pending[:s.slots+1+s.linear]
 	raw := pending[len(x):]
-	sign := float64(2*y - 1)
-	var loss [experts]float64
-	for k := range cards {
-		loss[2*k] = ln(sigmoid(sign * raw[k]))
-		loss[2*k+1] = ln(sigmoid(sign * raw[cards+k]))
-	}
-	s.judge(&loss, weight)
-
-	z := [cards]float64(raw[:cards])
-	if raw[experts] != s.learnt {
-		z = s.margins2(x)
-	}
-	s.knot *= s.fade
+	sign, target := float64(2*y-1), float64(y)
+	var like [experts]float64
 	var r [cards]float64
+	s.knot *= s.fade
 	for k := range cards {
+		p := sigmoid(raw[k])
+		like[2*k], r[k] = p, p-target
+		if y == 0 {
+			like[2*k] = 1 - p
+		}
+		like[2*k+1] = sigmoid(sign * raw[cards+k])
 		s.calibrate(k, raw[k], y, weight)
-		r[k] = weight * (sigmoid(z[k]) - float64(y))
 	}
 	s.tame()
+	s.judge(&like, weight)
+	if raw[experts] != s.learnt {
+		for k, z := range s.margins2(x) {
+			r[k] = sigmoid(z) - target
+		}
+	}
 
+	var sq, cell, step [cards]float64
+	for k := range cards {
+		r[k] *= weight
+		sq[k] = r[k] * r[k]
+		step[k] = s.opt.Step * s.recipes[k].step * r[k]
+		cell[k] = s.opt.Step * s.recipes[k].cellStep * r[k]
+	}
 	H := s.horizons
 	in := s.cur.in
-	step := s.opt.Step
-	var sq, st [cards]float64
-	for k := range cards {
-		sq[k] = r[k] * r[k]
-		st[k] = step * recipes[k].cellStep * r[k]
-	}
 	for i := range s.features {
 		c := s.cells[i]
 		if c == noCell {
 			continue
 		}
-		p := &s.cur.feat[i].pair[c]
-		for k := range cards {
-			p.g[k] += sq[k]
-			p.w[k] -= st[k] / math.Sqrt(p.g[k])
-		}
+		descend(&s.cur.feat[i].pair[c], cards, 1, &sq, &cell)
 		w := in[i*H : i*H+H]
 		v := x[i*H : i*H+H]
 		for h := range w {
-			descend(&w[h], s.using[h], v[h], &r, step)
+			descend(&w[h], s.using[h], v[h], &sq, &step)
 		}
 		if s.order[i] != nil {
 			s.project(i)
@@ -186,12 +184,12 @@ func (s *Scorecard) learn2(y int, weight float64, pending []float64) {
 			use = s.using[j]
 		}
 		if u != 0 {
-			descend(&in[n+j], use, u, &r, step)
+			descend(&in[n+j], use, u, &sq, &step)
 		}
 	}
 	for j, u := range x[s.slots:] {
 		if u != 0 {
-			descend(&s.cur.own[j], cards, u, &r, step)
+			descend(&s.cur.own[j], cards, u, &sq, &step)
 		}
 	}
 	if s.bound {
@@ -199,34 +197,51 @@ func (s *Scorecard) learn2(y int, weight float64, pending []float64) {
 	}
 }
 
-// descend makes one AdaGrad step of the first use cards: G += (r x)^2, w -= step r x / sqrt(G).
-func descend(p *pair, use int, x float64, r *[cards]float64, step float64) {
-	for k := range use {
-		d := r[k] * x
-		p.g[k] += d * d
-		p.w[k] -= step * recipes[k].step * d / math.Sqrt(p.g[k])
+// descend makes one AdaGrad step of the first use cards: G += (r x)^2, w -= step r x / sqrt(G), with sq = r^2 and
+// step = step r.
+func descend(p *pair, use int, x float64, sq, step *[cards]float64) {
+	xx := x * x
+	g0 := p.g[0] + sq[0]*xx
+	p.g[0] = g0
+	p.w[0] -= step[0] * x / math.Sqrt(g0)
+	g1 := p.g[1] + sq[1]*xx
+	p.g[1] = g1
+	p.w[1] -= step[1] * x / math.Sqrt(g1)
+	if use > 2 {
+		g2 := p.g[2] + sq[2]*xx
+		p.g[2] = g2
+		p.w[2] -= step[2] * x / math.Sqrt(g2)
+		if use > 3 {
+			g3 := p.g[3] + sq[3]*xx
+			p.g[3] = g3
+			p.w[3] -= step[3] * x / math.Sqrt(g3)
+		}
 	}
 }
 
-// judge adds the experts' log-likelihoods of a record to the mixture (rate 1) and shares a little out again.
-func (s *Scorecard) judge(loss *[experts]float64, weight float64) {
-	top := math.Inf(-1)
-	for e := range loss {
-		s.mix[e] += weight * loss[e]
-		top = max(top, s.mix[e])
-	}
+// judge multiplies the experts' shares by the likelihoods of a record (rate 1) and gives a little to each again.
+func (s *Scorecard) judge(like *[experts]float64, weight float64) {
+	q := &s.mix
 	var sum float64
-	var q [experts]float64
+	if weight == 1 {
+		for e := range q {
+			q[e] *= like[e]
+			sum += q[e]
+		}
+	} else {
+		top := math.Inf(-1)
+		for e := range q {
+			q[e] = ln(q[e]) + weight*ln(like[e])
+			top = max(top, q[e])
+		}
+		for e := range q {
+			q[e] = math.Exp(q[e] - top)
+			sum += q[e]
+		}
+	}
+	v := (1 - s.fixedShare) / sum
 	for e := range q {
-		q[e] = math.Exp(s.mix[e] - top)
-		sum += q[e]
+		q[e] = q[e]*v + s.fixedShare/experts
 	}
-	for e := range q {
-		q[e] = (1-share)*q[e]/sum + share/experts
-		s.mix[e] = ln(q[e])
-	}
-	s.q = q
-	if s.mixAway != nil {
-		s.remix()
-	}
+	s.remix()
 }

@@ -1,0 +1,37 @@
+package propensity
+
+import (
+	"path/filepath"
+	"testing"
+)
+
+// BenchmarkRecord scores and learns one bank record, in all or in parts.
+func BenchmarkRecord(b *testing.B) {
+	d := load(b, "class", "yes", nil, filepath.Join("testdata", "bank_sample.csv.gz"))
+	for _, part := range []string{"both", "score", "late", "explain"} {
+		b.Run(part, func(b *testing.B) {
+			s := open(d, Default(), standard, 1000)
+			prequential(s, d, 0)
+			prob, pending := make([]float64, 2), make([]float64, s.PendingLen())
+			reasons := s.Explain(d.rows[0], pending, 1, nil)
+			clock := len(d.rows)
+			b.ReportAllocs()
+			b.ResetTimer()
+			for i := range b.N {
+				k := i % len(d.rows)
+				ex := d.example(k)
+				ex.Clock = float64(clock + i)
+				s.Score(d.rows[k], nil, pending, prob)
+				switch part {
+				case "both":
+					s.LearnScored(&ex, nil, pending)
+				case "late":
+					pending[len(pending)-1] = -1
+					s.LearnScored(&ex, nil, pending)
+				case "explain":
+					reasons = s.Explain(d.rows[k], pending, 1, reasons[:0])
+				}
+			}
+		})
+	}
+}

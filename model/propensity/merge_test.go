@@ -1,0 +1,361 @@
+package propensity
+
+import (
+	"bytes"
+	"context"
+	"math"
+	"slices"
+	"testing"
+
+	"liftstream/model"
+	"liftstream/model/modeltest"
+)
+
+// cluster is a few partitions of one stream and the model that they share.
+type cluster struct {
+	t      *testing.T
+	f      model.Factory
+	schema *model.Schema
+	levels *model.Levels
+	live   []*Scorecard
+	seen   [][]model.Example
+	part   []byte
+}
+
+func newCluster(t *testing.T, s *model.Schema, l *model.Levels, n int) *cluster {
+	c := &cluster{t: t, f: New(Default(), s), schema: s, levels: l, seen: make([][]model.Example, n)}
+	for range n {
+		c.live = append(c.live, c.f.New(l).(*Scorecard))
+	}
+	return c
+}
+
+// learn gives a record to a partition, on its own clock.
+func (c *cluster) learn(p int, ex model.Example) {
+	ex.Clock = float64(len(c.seen[p]))
+	c.seen[p] = append(c.seen[p], ex)
+	c.live[p].LearnScored(&ex, nil, nil)
+}
+
+// fit makes the next model from all partitions and lets it serve everywhere.
+func (c *cluster) fit() {
+	c.t.Helper()
+	var all []model.Example
+	var partition []int32
+	for p := range c.seen {
+		all = append(all, c.seen[p]...)
+		partition = append(partition, slices.Repeat([]int32{int32(p)}, len(c.seen[p]))...)
+	}
+	ev := modeltest.Evidence(c.schema, c.levels, all)
+	ev.Partition = partition
+	ev.States, ev.Recodes, ev.Models = map[int32][]byte{}, map[int32]model.Recode{}, map[int32]int64{}
+	for p, s := range c.live {
+		ev.States[int32(p)] = s.AppendState(nil)
+	}
+	part, err := c.f.Fit(context.Background(), ev, c.part)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.part = part
+	for p, s := range c.live {
+		if err := s.Rebase(&model.Rebase{Part: part, Self: int32(p), Clock: float64(len(c.seen[p]))}); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+}
+
+// total is the never-forgetting weight of a class in every partition.
+func (c *cluster) total(class int32) (w float64) {
+	for p := range c.seen {
+		for _, ex := range c.seen[p] {
+			if ex.Class == class {
+				w += ex.Weight
+			}
+		}
+	}
+	return w
+}
+
+// TestPartitionsShare: after a fit every partition knows what all have counted, once, and another fit without news
+// changes next to nothing.
+func TestPartitionsShare(t *testing.T) {
+	for name, schema := range schemas() {
+		t.Run(name, func(t *testing.T) {
+			l, ex := modeltest.Generate(schema, 1500, 3)
+			c := newCluster(t, schema, l, 3)
+			at := 0
+			feed := func(n int) {
+				for range n {
+					c.learn(int(model.Hash(9, uint64(at))%3), ex[at])
+					at++
+				}
+			}
+			// The first structure comes from the untrained states: Fit runs the evidence.
+			feed(600)
+			for range 3 {
+				c.fit()
+				first := c.live[0].AppendState(nil)
+				for round := range 2 {
+					for p, s := range c.live {
+						for y := range int32(s.classes) {
+							got := s.cur.class[s.forever*s.classes+int(y)]
+							if want := c.total(y) + 1; math.Abs(got-want) > 1e-6*want {
+								t.Fatalf("round %d, partition %d: weight %v of class %d, want %v", round, p, got, y, want)
+							}
+						}
+						var sum float64
+						for cell := 0; cell < s.cellCount(&s.cur.feat[0]); cell++ {
+							for y := range s.classes {
+								sum += s.cur.feat[0].count[(cell*len(s.half)+s.forever)*s.classes+y]
+							}
+						}
+						var want float64
+						for y := range int32(s.classes) {
+							want += c.total(y)
+						}
+						if math.Abs(sum-want) > 1e-6*want {
+							t.Fatalf("round %d, partition %d: weight %v in the cells of a feature, want %v", round, p, sum, want)
+						}
+					}
+					c.fit()
+				}
+				p, q := make([]float64, c.live[0].classes), make([]float64, c.live[0].classes)
+				before := newScorecard(c.live[0].plan)
+				if err := before.LoadState(first); err != nil {
+					t.Fatal(err)
+				}
+				for i := range ex {
+					c.live[0].Score(ex[i].Row, nil, nil, p)
+					before.Score(ex[i].Row, nil, nil, q)
+					for y := range p {
+						if math.Abs(p[y]-q[y]) > 1e-6 {
+							t.Fatalf("record %d: propensity %v, before fits without news %v", i, p[y], q[y])
+						}
+					}
+				}
+				feed(300)
+			}
+		})
+	}
+}
+
+// TestSharedWeights: weights of partitions are averaged by their sums of squared gradients, the prior counted once.
+func TestSharedWeights(t *testing.T) {
+	schema := schemas()["two"]
+	l, ex := modeltest.Generate(schema, 900, 5)
+	c := newCluster(t, schema, l, 2)
+	for i := range 300 {
+		c.learn(i%2, ex[i])
+	}
+	c.fit()
+	a, b := c.live[0].cur.in[3], c.live[1].cur.in[3]
+	for k := range cards {
+		if math.Abs(a.w[k]-b.w[k]) > 1e-9 || math.Abs(a.g[k]-b.g[k]) > 1e-9*a.g[k] {
+			t.Fatalf("card %d: %v and %v in two partitions of the same news", k, a, b)
+		}
+	}
+	for i := 300; i < 900; i++ {
+		c.learn(i%2, ex[i])
+	}
+	x, y := c.live[0].cur.in[3], c.live[1].cur.in[3]
+	c.fit()
+	got := c.live[0].cur.in[3]
+	for k := range cards {
+		g := x.g[k] + y.g[k] - a.g[k]
+		w := (x.g[k]*x.w[k] + y.g[k]*y.w[k] - a.g[k]*a.w[k]) / g
+		if math.Abs(got.w[k]-w) > 1e-9 || math.Abs(got.g[k]-g) > 1e-9*g {
+			t.Errorf("card %d: weight %v of %v, want %v of %v", k, got.w[k], got.g[k], w, g)
+		}
+	}
+}
+
+// TestRestructure: when the cells of a feature change, the others keep what they have bit for bit, and the changed one
+// has counts of all records.
+func TestRestructure(t *testing.T) {
+	for _, name := range []string{"two", "many"} {
+		schema := schemas()[name]
+		l, ex := modeltest.Generate(schema, 1200, 4)
+		c := newCluster(t, schema, l, 1)
+		for i := range 400 {
+			c.learn(0, ex[i])
+		}
+		c.fit()
+		s := c.live[0]
+		for i := 400; i < 1200; i++ {
+			ex[i].Row[0] += 5 + float64(i)/400 // drifts out of its cells
+			c.learn(0, ex[i])
+		}
+		was, kept := s.axes[0], s.cur.clone()
+		c.fit()
+		if s.axes[0].same(&was) {
+			t.Fatal("cells of a feature that moved away are kept")
+		}
+		if !slices.Equal(s.cur.feat[5].count, kept.feat[5].count) || !slices.Equal(s.cur.in, kept.in) {
+			t.Error("a feature whose cells are adequate changed")
+		}
+		C := len(s.half) * s.classes
+		for h := range s.half {
+			var got, want float64
+			for i, v := range s.cur.feat[0].count {
+				if i%C/s.classes == h {
+					got += v
+				}
+			}
+			for i, v := range s.cur.feat[5].count {
+				if i%C/s.classes == h {
+					want += v
+				}
+			}
+			if math.Abs(got-want) > 1e-9*want {
+				t.Errorf("%s: horizon %d: weight %v in the new cells, want %v", name, h, got, want)
+			}
+		}
+		check(t, "after", s, ex[1100].Row, nil)
+	}
+}
+
+// TestSince: a new structure learns what came after the model's share.
+func TestSince(t *testing.T) {
+	schema := schemas()["two"]
+	l, ex := modeltest.Generate(schema, 700, 6)
+	f := New(Default(), schema)
+	whole, _ := f.Fit(context.Background(), modeltest.Evidence(schema, l, ex[:500]), nil)
+	since := func(yield func(*model.Example) bool) {
+		for i := 500; i < 700; i++ {
+			if !yield(&ex[i]) {
+				return
+			}
+		}
+	}
+	a, b := f.New(l).(*Scorecard), f.New(l).(*Scorecard)
+	if err := a.Rebase(&model.Rebase{Part: whole, Clock: 700, Since: since}); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Rebase(&model.Rebase{Part: whole, Clock: 500}); err != nil {
+		t.Fatal(err)
+	}
+	for i := 500; i < 700; i++ {
+		b.LearnScored(&ex[i], nil, nil)
+	}
+	if !bytes.Equal(a.AppendState(nil), b.AppendState(nil)) {
+		t.Error("learning since and learning live differ")
+	}
+}
+
+// TestRecode: renaming levels at a Rebase moves cells, not scores.
+func TestRecode(t *testing.T) {
+	schema := schemas()["many"]
+	l, ex := modeltest.Generate(schema, 800, 8)
+	c := newCluster(t, schema, l, 1)
+	for i := range ex {
+		c.learn(0, ex[i])
+	}
+	c.fit()
+	s := c.live[0]
+	n := l.Count(2)
+	rc := make(model.Recode, len(schema.Features))
+	rc[2] = make([]uint32, n)
+	for k := range rc[2] {
+		rc[2][k] = uint32((k + 2) % (n + 1)) // leaves a gap: the model knows a level that this partition does not
+	}
+	before := make([][]float64, len(ex))
+	for i := range ex {
+		before[i] = check(t, "before", s, ex[i].Row, nil)
+	}
+	if err := s.Rebase(&model.Rebase{Part: c.part, Recode: rc, Clock: 800}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range ex {
+		row := slices.Clone(ex[i].Row)
+		row[2] = rc.Value(2, row[2])
+		for y, v := range check(t, "after", s, row, nil) {
+			if math.Abs(v-before[i][y]) > 1e-12 {
+				t.Fatalf("record %d: propensity %v, before %v", i, v, before[i][y])
+			}
+		}
+	}
+}
+
+func TestCells(t *testing.T) {
+	p := newPlan(Default(), schemas()["two"])
+	values, weights := []float64{}, []float64{}
+	for i := range 1000 {
+		v := float64(i)
+		if i%5 == 0 {
+			v = 0
+		}
+		if i%50 == 1 {
+			v = math.NaN()
+		}
+		values, weights = append(values, v), append(weights, 1)
+	}
+	a := p.cut(values, weights, false)
+	mass := make([]int, a.cells)
+	for _, v := range values {
+		mass[a.find(v)]++
+	}
+	if mass[cellMissing] != 20 || mass[a.find(0)] != 200 {
+		t.Errorf("missing %d, zeros %d", mass[cellMissing], mass[a.find(0)])
+	}
+	if a.cells != 1+15+1 {
+		t.Errorf("%d cells, want missing, an atom and 15", a.cells)
+	}
+	for c, n := range mass {
+		if c > 0 && c < 16 && (n < 50 || n > 54) {
+			t.Errorf("cell %d holds %d of 780", c, n)
+		}
+	}
+	if !p.adequate(&a, values, weights) {
+		t.Error("cells are inadequate for what they were cut from")
+	}
+	for i := range values {
+		values[i] += 700
+	}
+	if p.adequate(&a, values, weights) {
+		t.Error("cells are adequate for what lies outside")
+	}
+	for _, e := range a.edges {
+		for _, v := range []float64{e, math.Nextafter(e, math.Inf(1)), math.Nextafter(e, math.Inf(-1))} {
+			if c := a.find(v); c < cellFirst || c >= a.cells {
+				t.Errorf("cell %d of %v", c, v)
+			}
+		}
+	}
+}
+
+func FuzzLoadState(f *testing.F) {
+	for _, name := range []string{"two", "many"} {
+		l, ex := modeltest.Generate(schemas()[name], 120, 2)
+		fac := New(Default(), schemas()[name])
+		part, err := fac.Fit(context.Background(), modeltest.Evidence(schemas()[name], l, ex), nil)
+		if err != nil {
+			f.Fatal(err)
+		}
+		s := fac.New(l).(*Scorecard)
+		if err := s.Rebase(&model.Rebase{Part: part, Clock: 120}); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(s.AppendState(nil))
+		f.Add(part)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		for _, name := range []string{"two", "many"} {
+			fac := New(Default(), schemas()[name])
+			_, ex := modeltest.Generate(schemas()[name], 4, 2)
+			s := fac.New(nil).(*Scorecard)
+			if s.LoadState(b) != nil {
+				s = fac.New(nil).(*Scorecard)
+				if s.Rebase(&model.Rebase{Part: b}) != nil {
+					continue
+				}
+			}
+			p := make([]float64, s.classes)
+			for i := range ex {
+				s.Score(ex[i].Row, nil, nil, p)
+				s.LearnScored(&ex[i], nil, nil)
+			}
+			again := newScorecard(s.plan)
+			_ = again.LoadState(s.AppendState(nil))
+		}
+	})
+}

@@ -1,0 +1,54 @@
+package propensity
+
+import (
+	"math"
+	"testing"
+)
+
+// TestThresholds runs the streams of SPEC F prequentially with one configuration, cells from the first 1,000 records,
+// which are not counted, and wants log-loss and area under the curve no worse than what was reached.
+func TestThresholds(t *testing.T) {
+	for _, c := range []struct {
+		name, label, positive string
+		drop                  []string
+		files                 []string
+		delay                 int
+		loss, auc             float64
+	}{
+		{"bank without duration", "class", "yes", []string{"duration"}, []string{"bank_full.csv.gz"}, 0, .2805, .8070},
+		{"bank without duration, late", "class", "yes", []string{"duration"}, []string{"bank_full.csv.gz"}, 1000, .3100, .7610},
+		{"bank", "class", "yes", nil, []string{"bank_full.csv.gz"}, 0, .1900, .9405},
+		{"bank, late", "class", "yes", nil, []string{"bank_full.csv.gz"}, 1000, .2390, .8995},
+		{"elec2", "class", "UP", nil, []string{"elec2.csv.gz"}, 0, .2225, .9685},
+		{"elec2, late", "class", "UP", nil, []string{"elec2.csv.gz"}, 1000, .5080, .8350},
+		{"adult", "class", ">50K", nil, []string{"adult_train.csv.gz", "adult_test.csv.gz"}, 0, .2970, .9175},
+		{"telco", "class", "Yes", []string{"customerID"}, []string{"telco_churn.csv"}, 0, .4190, .8420},
+		{"telco, late", "class", "Yes", []string{"customerID"}, []string{"telco_churn.csv"}, 1000, .4290, .8345},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var paths []string
+			for _, f := range c.files {
+				paths = append(paths, shared(t, f))
+			}
+			d := load(t, c.label, c.positive, c.drop, paths...)
+			p := prequential(open(d, Default(), standard, 1000), d, c.delay)
+			var loss float64
+			for i := 1000; i < len(p); i++ {
+				if d.class[i] == 1 {
+					loss -= math.Log(p[i])
+				} else {
+					loss -= math.Log(1 - p[i])
+				}
+			}
+			loss /= float64(len(p) - 1000)
+			area := auc(p[1000:], d.class[1000:])
+			t.Logf("log-loss %.4f, AUC %.4f", loss, area)
+			if loss > c.loss {
+				t.Errorf("log-loss %.4f, at most %.4f", loss, c.loss)
+			}
+			if area < c.auc {
+				t.Errorf("AUC %.4f, at least %.4f", area, c.auc)
+			}
+		})
+	}
+}
