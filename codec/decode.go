@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -12,7 +11,6 @@ import (
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/array"
 	"github.com/apache/arrow/go/v15/arrow/bitutil"
-	"github.com/apache/arrow/go/v15/arrow/ipc"
 	"github.com/apache/arrow/go/v15/arrow/memory"
 
 	"liftstream/model"
@@ -107,7 +105,7 @@ type Carry struct {
 // column returns the values of a column for the rows that are in the batch.
 func (c *Carry) column(i int) (arrow.Array, error) {
 	if len(c.recs) == 1 && len(c.bad) == 0 {
-		return c.recs[0].Column(i), nil
+		return rebased(c.recs[0].Column(i)), nil
 	}
 	var parts []arrow.Array
 	base, bad := int64(0), c.bad
@@ -773,21 +771,11 @@ func (d *Decoder) AppendRow(dst []byte, row int32) (out []byte, err error) {
 			at -= r.NumRows()
 			continue
 		}
-		w := appender{dst}
-		iw := ipc.NewWriter(&w, ipc.WithSchema(r.Schema()))
-		if err := errors.Join(iw.Write(r.NewSlice(at, at+1)), iw.Close()); err != nil {
+		var e streamEncoder
+		if out, err = e.encode(dst, r.NewSlice(at, at+1)); err != nil {
 			return dst, fmt.Errorf("encoding row %d: %w", row, err)
 		}
-		return w.b, nil
+		return out, nil
 	}
 	return dst, fmt.Errorf("encoding row %d: the last message has no such row", row)
 }
-
-type appender struct{ b []byte }
-
-func (a *appender) Write(p []byte) (int, error) {
-	a.b = append(a.b, p...)
-	return len(p), nil
-}
-
-var _ io.Writer = (*appender)(nil)

@@ -40,7 +40,7 @@ func (e *streamEncoder) encode(dst []byte, rec arrow.Record) (out []byte, err er
 		e.w = ipc.NewWriterWithPayloadWriter(e, ipc.WithSchema(e.schema))
 	}
 	e.out = append(dst, e.prefix...)
-	if err := e.w.Write(rec); err != nil {
+	if err := e.w.Write(rebasedRecord(rec)); err != nil {
 		return dst, fmt.Errorf("encoding batch: %w", err)
 	}
 	return append(e.out, endOfStream...), nil
@@ -76,4 +76,11 @@ func (e *streamEncoder) WritePayload(p ipc.Payload) error {
 		e.prefix = append([]byte{}, e.out[start:]...)
 	}
 	return nil
+}
+
+type appender struct{ b []byte }
+
+func (a *appender) Write(p []byte) (int, error) {
+	a.b = append(a.b, p...)
+	return len(p), nil
 }

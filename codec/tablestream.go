@@ -27,7 +27,7 @@ type TableStream struct {
 
 // NewTableStream starts to read r. Its errors, and those of Next, are *MessageError or those of r.
 func NewTableStream(r io.Reader) (*TableStream, error) {
-	t := &TableStream{r: bufio.NewReaderSize(r, 1<<18)}
+	t := &TableStream{r: bufio.NewReaderSize(r, 1<<16)}
 	t.in.init(maxBatch / inflation)
 	if b, err := t.r.Peek(8); err == nil && string(b[:6]) == "ARROW1" {
 		if _, err := t.r.Discard(8); err != nil {

@@ -196,8 +196,8 @@ func appendDecimal(dst []byte, v *big.Int, scale int) []byte {
 // appendFloat appends the canonical text of a number: whole numbers as integers do, others in their shortest decimal form,
 // with an exponent only outside 1e-7 .. 1e21. Negative zero is 0.
 func appendFloat(dst []byte, v float64, size int) []byte {
-	if n := int64(v); float64(n) == v && n < 1<<53 && n > -1<<53 {
-		return strconv.AppendInt(dst, n, 10)
+	if math.Abs(v) < 1<<63 && v == math.Trunc(v) {
+		return strconv.AppendInt(dst, int64(v), 10)
 	}
 	format := byte('f')
 	if x := math.Abs(v); x < 1e-7 || x >= 1e21 {

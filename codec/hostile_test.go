@@ -1,0 +1,206 @@
+package codec
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"runtime"
+	"slices"
+	"testing"
+
+	"github.com/apache/arrow/go/v15/arrow"
+	"github.com/apache/arrow/go/v15/arrow/ipc"
+
+	"liftstream/model"
+)
+
+var messageReasons = []Reason{ReasonEmpty, ReasonNotArrow, ReasonTruncated, ReasonTrailing, ReasonDamaged, ReasonCRC, ReasonRows, ReasonSchema, ReasonTooLarge, ReasonPanic}
+
+// seeds are valid messages with what decodes them.
+func seeds(t testing.TB) []struct {
+	name  string
+	o     Options
+	value []byte
+} {
+	e := expected(t)
+	colors := Options{Schema: &model.Schema{Classes: []string{"no", "yes"}, Features: []model.Feature{{Name: "color", Kind: model.Nominal}}}, Label: "class"}
+	bank := encodeStream(t, []arrow.Record{bankRecord(2), bankRecord(1)})
+	types := typesOptions(e)
+	types.Time, types.ID = "t_text", "l_string_view_long"
+	return []struct {
+		name  string
+		o     Options
+		value []byte
+	}{
+		{"bank", bankOptions(), bank},
+		{"bank lz4", bankOptions(), encodeStream(t, []arrow.Record{bankRecord(3)}, ipc.WithLZ4())},
+		{"bank zstd", bankOptions(), encodeStream(t, []arrow.Record{bankRecord(3)}, ipc.WithZstd())},
+		{"dictionary", colors, testdata(t, "dictionary.arrows")},
+		{"dictionary zstd", colors, testdata(t, "dictionary_zstd.arrows")},
+		{"types", types, testdata(t, "types.arrows")},
+		{"labels", Options{Schema: &model.Schema{Classes: []string{"no", "yes"}}, Label: "class"}, testdata(t, "labels.arrows")},
+	}
+}
+
+// survive decodes anything in every way and checks what must hold whatever the bytes are.
+func survive(t testing.TB, d *Decoder, e *ScoreEncoder, value []byte, b *model.Batch, l *model.Labels, c *Carry) {
+	t.Helper()
+	check := func(n int, bad []RowError, err error) {
+		t.Helper()
+		if err != nil {
+			var m *MessageError
+			if !errors.As(err, &m) || !slices.Contains(messageReasons, m.Reason) {
+				t.Fatalf("untyped error %v", err)
+			}
+			if n != 0 {
+				t.Fatalf("%d rows beside the error %v", n, err)
+			}
+			return
+		}
+		for i := range bad {
+			if i > 0 && bad[i-1].Row >= bad[i].Row {
+				t.Fatalf("bad rows out of order: %v", bad)
+			}
+			d.AppendRow(nil, bad[i].Row)
+		}
+	}
+	bad, err := d.Decode(&Message{Value: value, Now: 1}, b, c)
+	check(b.N, bad, err)
+	if err == nil {
+		for f := range b.Columns {
+			col := &b.Columns[f]
+			if len(col.Float)+len(col.Code) != b.N {
+				t.Fatalf("column %d has %d values of %d", f, len(col.Float)+len(col.Code), b.N)
+			}
+			for _, code := range col.Code {
+				if code != model.MissingCode && int(code) >= len(col.Levels) {
+					t.Fatalf("column %d: code %d of %d levels", f, code, len(col.Levels))
+				}
+			}
+		}
+		s := &model.Scores{}
+		s.Reset(b.N, len(d.o.Schema.Classes))
+		if out, err := e.Encode(nil, b, s, model.NewLevels(d.o.Schema), c); err == nil {
+			for _, err := range Tables(out, 1<<30) {
+				if err != nil {
+					t.Fatalf("our own message: %v", err)
+				}
+			}
+		}
+	}
+	bad, err = d.DecodeLabels(&Message{Value: value}, l)
+	check(l.N, bad, err)
+	for table, err := range Tables(value, 1<<20) {
+		if err != nil {
+			check(0, nil, err)
+			continue
+		}
+		for i := range min(table.Rows(), 100) {
+			table.AppendJSON(nil, i)
+			table.AppendCSV(nil, i)
+		}
+	}
+	s, err := NewTableStream(bytes.NewReader(value))
+	for err == nil {
+		_, err = s.Next()
+	}
+}
+
+func survivor(t testing.TB, o Options) (*Decoder, *ScoreEncoder) {
+	t.Helper()
+	o.MaxMessage = 1 << 20
+	o.Features = FeaturesSelected
+	e, err := NewScoreEncoder(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mustDecoder(t, o), e
+}
+
+// TestDecodeNoPanic damages valid messages at every byte, and cuts them at every length.
+func TestDecodeNoPanic(t *testing.T) {
+	for _, seed := range seeds(t) {
+		t.Run(seed.name, func(t *testing.T) {
+			d, e := survivor(t, seed.o)
+			var b model.Batch
+			var l model.Labels
+			var c Carry
+			survive(t, d, e, seed.value, &b, &l, &c)
+			step := 1 + len(seed.value)/400
+			damaged := make([]byte, len(seed.value))
+			for i := 0; i < len(seed.value); i += step {
+				for _, x := range []byte{0xFF, 0x04} {
+					copy(damaged, seed.value)
+					damaged[i] ^= x
+					survive(t, d, e, damaged, &b, &l, &c)
+				}
+			}
+			for n := 0; n < len(seed.value); n += step {
+				if _, err := d.Decode(&Message{Value: seed.value[:n]}, &b, nil); err == nil {
+					t.Fatalf("cut to %d of %d bytes it was read", n, len(seed.value))
+				}
+			}
+			if _, err := d.Decode(&Message{Value: append(bytes.Clone(seed.value), 0)}, &b, nil); err == nil {
+				t.Fatal("a byte after the end mark went unnoticed")
+			}
+		})
+	}
+}
+
+// TestLyingLengths: what a message claims to hold must not be allocated before it is found to be there.
+func TestLyingLengths(t *testing.T) {
+	for _, seed := range seeds(t) {
+		d, e := survivor(t, seed.o)
+		var b model.Batch
+		var l model.Labels
+		var c Carry
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		tries := uint64(0)
+		for i := 0; i+8 <= len(seed.value); i += 8 * (1 + len(seed.value)/600) {
+			for _, v := range []uint64{1 << 40, 1<<63 - 1, 1 << 31, ^uint64(0) - 1} {
+				damaged := bytes.Clone(seed.value)
+				binary.LittleEndian.PutUint64(damaged[i:], v)
+				survive(t, d, e, damaged, &b, &l, &c)
+				tries++
+			}
+		}
+		runtime.ReadMemStats(&after)
+		if mean := (after.TotalAlloc - before.TotalAlloc) / tries; mean > 24<<20 {
+			t.Errorf("%s: %d bytes allocated for a message in the mean", seed.name, mean)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	all := seeds(f)
+	for _, seed := range all {
+		if len(seed.value) < 8192 {
+			f.Add(seed.value)
+		}
+	}
+	f.Fuzz(func(t *testing.T, value []byte) {
+		for _, o := range []Options{all[0].o, all[3].o} {
+			d, e := survivor(t, o)
+			survive(t, d, e, value, &model.Batch{}, &model.Labels{}, &Carry{})
+		}
+	})
+}
+
+func FuzzDecodeLabels(f *testing.F) {
+	f.Add(testdata(f, "labels.arrows"))
+	f.Add(encodeStream(f, []arrow.Record{bankRecord(2)}))
+	f.Fuzz(func(t *testing.T, value []byte) {
+		for _, id := range []string{"", "customer"} {
+			d := mustDecoder(t, Options{Schema: &model.Schema{Classes: []string{"no", "yes"}}, Label: "class", ID: id, MaxMessage: 1 << 20})
+			var l model.Labels
+			bad, err := d.DecodeLabels(&Message{Value: value}, &l)
+			if err == nil && len(l.Class) != l.N {
+				t.Fatalf("%d classes of %d", len(l.Class), l.N)
+			}
+			for _, r := range bad {
+				d.AppendRow(nil, r.Row)
+			}
+		}
+	})
+}
