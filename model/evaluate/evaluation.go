@@ -16,13 +16,14 @@ type Evaluation struct {
 	skip    int64
 	seed    uint64
 	sets    []*Set
+	lead    int
 	drift   *DriftMeter
 }
 
 // NewEvaluation evaluates methods, in the order in which they are driven. The first skip records of the stream are not
 // counted. seed is that of the bootstrap.
 func NewEvaluation(s *model.Schema, methods []Method, skip int64, seed uint64) *Evaluation {
-	e := &Evaluation{schema: s, skip: skip, seed: seed, drift: NewDriftMeter(s, skip)}
+	e := &Evaluation{schema: s, skip: skip, seed: seed, lead: lead(methods), drift: NewDriftMeter(s, skip)}
 	for _, m := range methods {
 		e.methods = append(e.methods, m.Name)
 		e.sets = append(e.sets, NewSet(len(s.Classes)))
@@ -47,8 +48,8 @@ func (e *Evaluation) Add(r *Record) error {
 	if r.Class >= 0 {
 		class = e.schema.Classes[r.Class]
 	}
-	p := r.Scores[0].P[r.Row*k : (r.Row+1)*k]
-	target := e.sets[0].target(e.schema.Positive)
+	p := r.Scores[e.lead].P[r.Row*k : (r.Row+1)*k]
+	target := e.sets[e.lead].target(e.schema.Positive)
 	if target < 0 {
 		target = segment(p)
 	}
@@ -80,7 +81,7 @@ func (e *Evaluation) Result(run Run) (*Result, error) {
 		s.Sort()
 	}
 	if len(e.sets) > 0 {
-		main := e.sets[max(0, slices.Index(e.methods, MethodAll))]
+		main := e.sets[e.lead]
 		r.Scored = int64(main.Len())
 		r.Gains, r.Curve = main.Gains(e.schema.Positive), main.Curve()
 		if run.Protocol == "prequential" {

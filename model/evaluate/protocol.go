@@ -260,6 +260,11 @@ func (d *driver) refit(ctx context.Context) error {
 	return nil
 }
 
+// lead is the method whose stability, drift, gains and curve are reported: all, else the first.
+func lead(methods []Method) int {
+	return max(0, slices.IndexFunc(methods, func(m Method) bool { return m.Name == MethodAll }))
+}
+
 // trained reports whether some partition of the method has seen enough for a structure; before that there is nothing to
 // fit.
 func (d *driver) trained(k int) bool {
@@ -291,7 +296,7 @@ func (d *driver) refitOne(ctx context.Context, k int) error {
 		} else if err != nil {
 			return err
 		}
-		if k == 0 && trained {
+		if k == lead(d.methods) && trained {
 			if err := d.compare(spec, m, states[int32(p)], d.recent[p]); err != nil {
 				return err
 			}

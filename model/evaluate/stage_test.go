@@ -28,15 +28,13 @@ func TestStage(t *testing.T) {
 	s := testSchema()
 	const n = 6000
 	for _, opt := range []Options{{}, {Refit: 1500}, {Refit: 1500, Partitions: 3}, {Refit: 2000, Delay: 300}, {Refit: 2000, Delay: 30, Partitions: 2}} {
-		methods := []Method{Stage(MethodAll, stageSpec(s)), Prior(s)}
+		methods := []Method{Prior(s), Stage(MethodAll, stageSpec(s))}
 		var first []seen
 		for _, size := range []int{77, 5000} {
 			var got []seen
 			e := NewEvaluation(s, methods, 1000, 1)
 			run, err := Prequential(t.Context(), s, stream(n, size, true, true), methods, opt, func(r *Record) error {
-				if err := collect(&got)(r); err != nil {
-					return err
-				}
+				got = append(got, seen{r.Index, int64(r.Partition), r.Class, r.Weight, r.Scores[1].P[2*r.Row+1]})
 				return e.Add(r)
 			})
 			if err != nil {
@@ -56,7 +54,8 @@ func TestStage(t *testing.T) {
 			if run.Fits+run.Refused != want || want > 0 && run.Fits == 0 || run.Lost != 0 {
 				t.Errorf("%+v: %d fits, %d refused, %d labels lost of %d learnt", opt, run.Fits, run.Refused, run.Lost, run.Learnt)
 			}
-			if change := float64(run.Stability.MeanChange); math.IsNaN(change) == (run.Fits > 0) || change > .3 {
+			// The first re-fit brings the partitions' counts together, so scores change where there are several.
+			if change := float64(run.Stability.MeanChange); math.IsNaN(change) == (run.Fits > 0) || change > .3 || opt.Partitions > 1 && !(change > 1e-4) {
 				t.Errorf("%+v: stability %+v after %d fits", opt, run.Stability, run.Fits)
 			}
 			r, err := e.Result(run)
