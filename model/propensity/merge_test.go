@@ -323,25 +323,41 @@ func TestCells(t *testing.T) {
 	}
 }
 
+// fuzzed returns factories of small states, so that mutations hit what matters.
+func fuzzed() []model.Factory {
+	opt := Options{Cells: 2, HalfLives: []model.HalfLife{{Records: 20}}, Linear: true, Calibration: Calibration{Knots: 2}}
+	var out []model.Factory
+	for _, classes := range [][]string{{"no", "yes"}, {"no", "maybe", "yes"}} {
+		out = append(out, New(opt, &model.Schema{Classes: classes, Positive: 1, Features: []model.Feature{
+			{Name: "a", Kind: model.Continuous, Monotone: model.Up}, {Name: "b", Kind: model.Nominal}}}))
+	}
+	return out
+}
+
+// fuzzRows are rows of the schemas of fuzzed.
+var fuzzRows = []model.Row{{1, 0}, {2, 1}, {math.NaN(), math.NaN()}, {-3, 2}, {0, model.MaxLevels}}
+
 func FuzzLoadState(f *testing.F) {
-	for _, name := range []string{"two", "many"} {
-		l, ex := modeltest.Generate(schemas()[name], 120, 2)
-		fac := New(Default(), schemas()[name])
-		part, err := fac.Fit(context.Background(), modeltest.Evidence(schemas()[name], l, ex), nil)
+	for _, fac := range fuzzed() {
+		ev := &model.Evidence{Columns: make([][]float64, 2), Schema: &model.Schema{Features: make([]model.Feature, 2), Classes: make([]string, fac.(factory).classes)}}
+		for i := range 20 {
+			row := fuzzRows[i%len(fuzzRows)]
+			ev.Columns[0], ev.Columns[1] = append(ev.Columns[0], row[0]+float64(i)), append(ev.Columns[1], row[1])
+			ev.Class, ev.Weight = append(ev.Class, int32(i%2)), append(ev.Weight, 1)
+		}
+		part, err := fac.Fit(context.Background(), ev, nil)
 		if err != nil {
 			f.Fatal(err)
 		}
-		s := fac.New(l).(*Scorecard)
-		if err := s.Rebase(&model.Rebase{Part: part, Clock: 120}); err != nil {
+		s := fac.New(nil).(*Scorecard)
+		if err := s.Rebase(&model.Rebase{Part: part, Clock: 20}); err != nil {
 			f.Fatal(err)
 		}
 		f.Add(s.AppendState(nil))
 		f.Add(part)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		for _, name := range []string{"two", "many"} {
-			fac := New(Default(), schemas()[name])
-			_, ex := modeltest.Generate(schemas()[name], 4, 2)
+		for _, fac := range fuzzed() {
 			s := fac.New(nil).(*Scorecard)
 			if s.LoadState(b) != nil {
 				s = fac.New(nil).(*Scorecard)
@@ -350,9 +366,9 @@ func FuzzLoadState(f *testing.F) {
 				}
 			}
 			p := make([]float64, s.classes)
-			for i := range ex {
-				s.Score(ex[i].Row, nil, nil, p)
-				s.LearnScored(&ex[i], nil, nil)
+			for i, row := range fuzzRows {
+				s.Score(row, nil, nil, p)
+				s.LearnScored(&model.Example{Row: row, Class: int32(i % 2), Weight: 1, Clock: float64(i)}, nil, nil)
 			}
 			again := newScorecard(s.plan)
 			_ = again.LoadState(s.AppendState(nil))
