@@ -101,7 +101,8 @@ func (e *evaluation) run(ctx context.Context, a *app, data []string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", e.config, err)
 	}
-	spec := stage.Spec
+	// What is only reported, such as profiles, changes no propensity and is not searched for here.
+	spec := stage.Scoring()
 	spec.Options.Why = 0
 	spec.Options.WaitBytes, spec.Options.WaitWindow, spec.Options.Correct = 0, 0, false
 	if e.delay > 0 {
@@ -156,6 +157,9 @@ func (e *evaluation) run(ctx context.Context, a *app, data []string) error {
 		if as == evaluate.MethodAll {
 			result.Against[name] = &evaluate.Difference{}
 		}
+	}
+	if e.protocol == "prequential" && run.Learnt < int64(c.Fit.Warmup)*int64(e.partitions) {
+		a.notef("note: %d labelled records are learnt, and a partition builds its first structure after fit.warmup = %d: scores before that are base rates", run.Learnt, c.Fit.Warmup)
 	}
 	if e.json != "" {
 		err := a.writeFile(e.json, func(w io.Writer) error {

@@ -18,6 +18,8 @@ type Stage struct {
 	Config *config.Config
 	Spec   *model.Spec
 	Codec  codec.Options
+
+	feeds map[string]bool // by name: whether the component offers inputs to the scorecard
 }
 
 // New returns the stage of a configuration that config.Load accepted. It fails where the configuration asks for
@@ -28,17 +30,46 @@ func New(c *config.Config) (*Stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	components := []model.Factory{lift.New(liftOptions(c, schema), schema)}
-	return &Stage{
-		Config: c,
-		Spec: &model.Spec{
-			Schema:     schema,
-			Scorecard:  propensity.New(scorecard, schema),
-			Components: components,
-			Options:    options(c, schema),
-		},
-		Codec: columns(c, schema),
-	}, nil
+	s := &Stage{Config: c, Codec: columns(c, schema), feeds: map[string]bool{}}
+	var components []model.Factory
+	for _, x := range parts(c, schema) {
+		components = append(components, x.factory)
+		if x.block != nil {
+			scorecard.Blocks = append(scorecard.Blocks, *x.block)
+			s.feeds[x.factory.Name()] = true
+		}
+	}
+	s.Spec = &model.Spec{
+		Schema:     schema,
+		Scorecard:  propensity.New(scorecard, schema),
+		Components: components,
+		Options:    options(c, schema),
+	}
+	return s, nil
+}
+
+// part is a component of the stage, with the inputs that it offers to the scorecard; block nil: it never offers any,
+// and no propensity depends on it.
+type part struct {
+	factory model.Factory
+	block   *propensity.Block
+}
+
+func parts(c *config.Config, s *model.Schema) []part {
+	return []part{{factory: lift.New(liftOptions(c, s), s)}}
+}
+
+// Scoring returns the Spec without the components that no propensity depends on: its scores are the same bits but for
+// the profiles, and its fits do not search what is only reported. Its models do not fit Spec.
+func (s *Stage) Scoring() *model.Spec {
+	spec := *s.Spec
+	spec.Components = nil
+	for _, f := range s.Spec.Components {
+		if s.feeds[f.Name()] {
+			spec.Components = append(spec.Components, f)
+		}
+	}
+	return &spec
 }
 
 // Schema returns the features that are looked at, in configuration order: those with use: never are not among them.

@@ -133,3 +133,47 @@ func TestWhatTheBuildLacksIsRefused(t *testing.T) {
 		t.Errorf("error %v, want one that names propensity.calibration.half_life", err)
 	}
 }
+
+// TestScoringGivesTheSamePropensities drives the whole stage and its scoring part over the same records.
+func TestScoringGivesTheSamePropensities(t *testing.T) {
+	const text = `
+name: test
+record:
+  label: {column: y, classes: [no, yes], positive: yes}
+  features: [{name: x, kind: continuous}, {name: l, kind: nominal}]
+fit: {warmup: 100}
+`
+	s := stage(t, text)
+	whole, part := model.NewPartition(s.Spec, 0), model.NewPartition(s.Scoring(), 0)
+	if len(s.Scoring().Components) == len(s.Spec.Components) {
+		t.Fatal("nothing is left out")
+	}
+	var a, b model.Scores
+	for offset := range int64(20) {
+		batch := &model.Batch{N: 50, Offset: offset, Columns: []model.Column{{Float: make([]float64, 50)}, {Code: make([]uint32, 50), Levels: []string{"a", "b"}}},
+			Label: make([]int32, 50), Time: make([]int64, 50), Row: make([]int32, 50)}
+		for i := range 50 {
+			h := model.Hash(1, uint64(offset), uint64(i))
+			batch.Columns[0].Float[i], batch.Columns[1].Code[i] = float64(h%100), uint32(h>>8%2)
+			if h>>16%100 < h%100 {
+				batch.Label[i] = 1
+			}
+			batch.Row[i] = int32(i)
+		}
+		whole.Events(batch, &a)
+		part.Events(batch, &b)
+		for i := range a.P {
+			if math.Float64bits(a.P[i]) != math.Float64bits(b.P[i]) {
+				t.Fatalf("batch %d: propensity %d is %v by the stage, %v by its scoring part", offset, i, a.P[i], b.P[i])
+			}
+		}
+	}
+	if !whole.Trained() {
+		t.Fatal("never trained")
+	}
+	for _, f := range s.Spec.Components {
+		if c := whole.Component(f.Name()); c.InputCount() > 0 && !s.feeds[f.Name()] {
+			t.Errorf("%s offers %d inputs and has no block", f.Name(), c.InputCount())
+		}
+	}
+}
