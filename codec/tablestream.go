@@ -22,6 +22,7 @@ type TableStream struct {
 	s    *stream
 	rd   *ipc.Reader
 	feed *feed
+	file bool // the file format: a footer follows
 	done bool
 }
 
@@ -33,6 +34,7 @@ func NewTableStream(r io.Reader) (*TableStream, error) {
 		if _, err := t.r.Discard(8); err != nil {
 			return nil, err
 		}
+		t.file = true
 	}
 	f, ok, err := t.frame(true)
 	if err != nil {
@@ -77,9 +79,16 @@ func (t *TableStream) frame(first bool) (f frame, ok bool, err error) {
 		if first {
 			return f, false, dead(ReasonNotArrow, "the first bytes are % x, an Arrow stream starts with ff ff ff ff", head[:4])
 		}
+		if t.file {
+			// Go's writer of files puts no end mark before the footer.
+			return f, false, t.footer(head[:])
+		}
 		return f, false, dead(ReasonDamaged, "no message where one should start")
 	}
 	size := int64(binary.LittleEndian.Uint32(head[4:]))
+	if size == 0 && t.file {
+		return f, false, t.footer(nil)
+	}
 	if size == 0 {
 		return f, false, nil
 	}
@@ -95,6 +104,23 @@ func (t *TableStream) frame(first bool) (f frame, ok bool, err error) {
 	}
 	f.body, err = readN(t.r, length)
 	return f, err == nil, err
+}
+
+// maxFooter bounds the footer of a file.
+const maxFooter = 1 << 26
+
+// footer reads the rest of a file, of which head was read, and checks that it is a whole footer.
+func (t *TableStream) footer(head []byte) error {
+	rest, err := io.ReadAll(io.LimitReader(t.r, maxFooter))
+	if err != nil {
+		return err
+	}
+	rest = append(head, rest...)
+	n := len(rest) - 10
+	if n < 0 || string(rest[n+4:]) != "ARROW1" || int64(binary.LittleEndian.Uint32(rest[n:])) != int64(n) {
+		return dead(ReasonTruncated, "ends without a whole footer")
+	}
+	return nil
 }
 
 // readN reads n bytes in steps, so that a damaged length costs no more than what is there.

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/apache/arrow/go/v15/arrow"
+	"github.com/apache/arrow/go/v15/arrow/array"
 	"github.com/apache/arrow/go/v15/parquet"
 	pqfile "github.com/apache/arrow/go/v15/parquet/file"
 	"github.com/apache/arrow/go/v15/parquet/pqarrow"
@@ -36,12 +37,16 @@ func (a *ipcFile) names() ([]string, error)    { return a.s.Names(), nil }
 func (a *ipcFile) next() (*codec.Table, error) { return a.s.Next() }
 func (a *ipcFile) close() error                { return a.f.close() }
 
-// parquetFile reads Parquet. Its library panics on damaged files; that becomes an error.
+// parquetFile reads Parquet column by column. Its library panics on damaged files, which becomes an error; the library's
+// own record reader would do so in goroutines of its own, where nobody can recover. (Columns that are structs are still
+// read that way; the contract has none.)
 type parquetFile struct {
-	f      *stored
-	pf     *pqfile.Reader
-	schema *arrow.Schema
-	rr     pqarrow.RecordReader
+	f       *stored
+	pf      *pqfile.Reader
+	rows    int64
+	all     []string
+	schema  *arrow.Schema // of what is read
+	columns []*pqarrow.ColumnReader
 }
 
 // seekable counts what a Parquet reader reads out of order.
@@ -76,7 +81,7 @@ func openParquet(path string, rows int, w *wants, progress func(int64)) (src *pa
 	if f.z != nil {
 		return nil, &Error{Err: errors.New("packed parquet"), Remedy: "unpack it; parquet compresses by itself"}
 	}
-	p := &parquetFile{f: f}
+	p := &parquetFile{f: f, rows: int64(rows)}
 	if p.pf, err = pqfile.NewParquetReader(seekable{f}); err != nil {
 		return nil, &Error{Err: fmt.Errorf("reading parquet: %w", err), Remedy: "is it really Parquet, and whole?"}
 	}
@@ -84,54 +89,82 @@ func openParquet(path string, rows int, w *wants, progress func(int64)) (src *pa
 	if err != nil {
 		return nil, &Error{Err: fmt.Errorf("reading parquet: %w", err), Remedy: "is it really Parquet, and whole?"}
 	}
-	if p.schema, err = fr.Schema(); err != nil {
+	schema, err := fr.Schema()
+	if err != nil {
 		return nil, &Error{Err: fmt.Errorf("reading parquet schema: %w", err), Remedy: "write the file again"}
 	}
-	if p.rr, err = fr.GetRecordReader(context.Background(), parquetColumns(fr, p.schema, w), nil); err != nil {
-		return nil, &Error{Err: fmt.Errorf("reading parquet: %w", err), Remedy: "write the file again"}
+	p.all = fieldNames(schema)
+	groups := make([]int, p.pf.NumRowGroups())
+	for i := range groups {
+		groups[i] = i
 	}
+	var fields []arrow.Field
+	for i := range fr.Manifest.Fields {
+		field := &fr.Manifest.Fields[i]
+		if w.of(field.Field.Name) == wantNothing {
+			continue
+		}
+		leaves := map[int]bool{}
+		markLeaves(field, leaves)
+		c, err := fr.GetFieldReader(context.Background(), i, leaves, groups)
+		if err != nil {
+			return nil, &Error{Column: field.Field.Name, Err: fmt.Errorf("reading parquet: %w", err), Remedy: "write the file again"}
+		}
+		p.columns = append(p.columns, c)
+		fields = append(fields, *c.Field())
+	}
+	p.schema = arrow.NewSchema(fields, nil)
 	return p, nil
 }
 
-// parquetColumns returns the leaf columns of the fields that are wanted; nil means all.
-func parquetColumns(fr *pqarrow.FileReader, s *arrow.Schema, w *wants) []int {
-	if w.rest != wantNothing {
-		return nil
+func markLeaves(f *pqarrow.SchemaField, leaves map[int]bool) {
+	if f.IsLeaf() {
+		leaves[f.ColIndex] = true
 	}
-	leaves := []int{}
-	var walk func(f *pqarrow.SchemaField)
-	walk = func(f *pqarrow.SchemaField) {
-		if f.IsLeaf() {
-			leaves = append(leaves, f.ColIndex)
-		}
-		for i := range f.Children {
-			walk(&f.Children[i])
-		}
+	for i := range f.Children {
+		markLeaves(&f.Children[i], leaves)
 	}
-	for i := range fr.Manifest.Fields {
-		if f := &fr.Manifest.Fields[i]; w.of(f.Field.Name) != wantNothing {
-			walk(f)
-		}
-	}
-	return leaves
 }
 
-func (p *parquetFile) names() ([]string, error) { return fieldNames(p.schema), nil }
+func (p *parquetFile) names() ([]string, error) { return p.all, nil }
 
 func (p *parquetFile) next() (t *codec.Table, err error) {
 	defer recovered("reading parquet", &err)
-	if !p.rr.Next() {
-		if err := p.rr.Err(); err != nil && !errors.Is(err, io.EOF) {
-			return nil, &Error{Err: fmt.Errorf("reading parquet: %w", err), Remedy: "the file is damaged; write it again"}
+	damaged := func(i int, err error) error {
+		return &Error{Column: p.schema.Field(i).Name, Err: fmt.Errorf("reading parquet: %w", err), Remedy: "the file is damaged; write it again"}
+	}
+	arrays := make([]arrow.Array, len(p.columns))
+	n := 0
+	for i, c := range p.columns {
+		chunks, err := c.NextBatch(p.rows)
+		if err != nil {
+			return nil, damaged(i, err)
 		}
+		switch parts := chunks.Chunks(); len(parts) {
+		case 0:
+			arrays[i] = array.MakeArrayOfNull(allocator, p.schema.Field(i).Type, 0)
+		case 1:
+			arrays[i] = parts[0]
+		default:
+			if arrays[i], err = array.Concatenate(parts, allocator); err != nil {
+				return nil, damaged(i, err)
+			}
+		}
+		if i == 0 {
+			n = arrays[i].Len()
+		}
+		if arrays[i].Len() != n {
+			return nil, damaged(i, fmt.Errorf("%d values where the first column has %d", arrays[i].Len(), n))
+		}
+	}
+	if n == 0 {
 		return nil, io.EOF
 	}
-	return codec.NewTable(p.rr.Record()), nil
+	return codec.NewTable(array.NewRecord(p.schema, arrays, int64(n))), nil
 }
 
 func (p *parquetFile) close() (err error) {
 	defer recovered("closing parquet", &err)
-	p.rr.Release()
 	return errors.Join(p.pf.Close(), p.f.close())
 }
 
