@@ -26,7 +26,8 @@ usage() { sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0" >&2; exit 2; }
 
 [ $# -ge 2 ] || usage
 command=$1
-mkdir -p "$2"
+if [ "$command" = start ]; then mkdir -p "$2"; fi
+[ -d "$2" ] || { echo "kafka.sh: $2 does not exist" >&2; exit 3; }
 dir=$(cd "$2" && pwd)
 wanted_port=${3:-}
 case $dir in *[[:space:]]*) fail "DIR must not contain spaces: $dir" ;; esac
@@ -194,6 +195,7 @@ case $command in
   env)
     [ -n "$made" ] || fail "$dir has never been started"
     printf 'export LIFTSTREAM_KAFKA=%q\nexport LIFTSTREAM_KAFKA_SASL=%q\nexport LIFTSTREAM_KAFKA_CA=%q\n' "127.0.0.1:$port" "127.0.0.1:$((port + 1))" "$dir/tls/ca.pem"
+    printf 'export LIFTSTREAM_KAFKA_DIR=%q\n' "$dir"
     printf 'export LIFTSTREAM_KAFKA_USER=%q\nexport LIFTSTREAM_KAFKA_PASS=%q\n' "$user" "$pass" ;;
   wipe)
     end TERM

@@ -41,6 +41,7 @@ func TestConformance(t *testing.T) {
 		{"EmptyTransaction", testEmptyTransaction},
 		{"AbortedIsInvisible", testAbortedIsInvisible},
 		{"OpenTransactionIsInvisible", testOpenTransactionIsInvisible},
+		{"RecoverDecides", testRecoverDecides},
 		{"ZombieIsFenced", testZombieIsFenced},
 		{"ExactlyOnceUnderFaults", testExactlyOnceUnderFaults},
 		{"LateRequestsHaveNoEffect", testLateRequests},
@@ -358,6 +359,31 @@ func testOpenTransactionIsInvisible(t *testing.T, b *broker) {
 		t.Fatal(err)
 	}
 	mustEqual(t, "after the late commit", values(read(t, c, topic, 0, 0)), []string{"a", "b"})
+}
+
+// testRecoverDecides: once Recover has returned, no transaction of this id is open anywhere, so that a restore may read to End.
+func testRecoverDecides(t *testing.T, b *broker) {
+	ctx, f := testContext(t), newFaults(t)
+	c := b.client(t, func(cfg *Config) { cfg.Dial = f.dial })
+	topic := mustTopic(t, c, 2, nil)
+	p := mustProducer(t, c, unique("id"))
+	for i := range 20 {
+		if i%2 == 1 {
+			f.arm(apiEndTxn, mode(i/2%2))
+		}
+		err := p.Commit(ctx, Transaction{Records: []Record{record(topic, 0, "a"), record(topic, 1, "b")}})
+		if (err == nil) != (i%2 == 0) {
+			t.Fatal(err)
+		}
+		if err := p.Recover(ctx); err != nil {
+			t.Fatal(err)
+		}
+		for partition := range 2 {
+			if end, high := offsetAt(t, c, topic, partition, End), offsetAt(t, c, topic, partition, HighWatermark); end != high {
+				t.Fatalf("round %d, partition %d: End %d, high watermark %d", i, partition, end, high)
+			}
+		}
+	}
 }
 
 func testZombieIsFenced(t *testing.T, b *broker) {

@@ -73,6 +73,7 @@ func TestCollect(t *testing.T) {
 		{"the end of a batch compacted away", 12, nil, []protocol.RecordReader{data(1, 10, 10, 11)}, nil, 13},
 		{"an empty batch at the end", 10, nil, []protocol.RecordReader{data(1, 10)}, nil, 11},
 		{"an empty batch before another", 10, nil, []protocol.RecordReader{data(1, 10), data(1, 20, 22)}, []string{"22"}, 23},
+		{"two empty batches", 10, nil, []protocol.RecordReader{data(1, 10), data(1, 20)}, nil, 20},
 		{"an empty marker", 10, nil, []protocol.RecordReader{compactedMarker(1, 10)}, nil, 11},
 		{"an empty marker before data", 10, nil, []protocol.RecordReader{compactedMarker(1, 10), data(1, 11, 11)}, []string{"11"}, 12},
 	} {

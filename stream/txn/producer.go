@@ -3,7 +3,6 @@ package txn
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/segmentio/kafka-go"
@@ -58,7 +57,8 @@ func (p *Producer) ID() string { return p.id }
 
 // Recover makes the producer usable after a failed Commit: InitProducerID again, which aborts what was open, completes what was being
 // completed, and bars every earlier request that is still under way. Afterwards, and not before, Client.CommittedOffset tells
-// whether the failed transaction took effect; the caller must ask and go on from there.
+// whether the failed transaction took effect; the caller must ask and go on from there. Everything that this id ever wrote is decided by
+// then: nothing of it lies above the last stable offset.
 func (p *Producer) Recover(ctx context.Context) error {
 	s, err := p.client.initProducer(ctx, p.id, p.timeout)
 	if err != nil {
@@ -259,5 +259,3 @@ func worse(a, b error) error {
 	}
 	return a
 }
-
-func (s *session) String() string { return fmt.Sprintf("producer %d epoch %d", s.id, s.epoch) }

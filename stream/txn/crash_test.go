@@ -1,0 +1,210 @@
+package txn
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+)
+
+// TestBrokerKilled runs a group of tasks, each owning a partition, while the broker is killed and started and a member comes and goes. In the
+// end every input record must be in the output once and in order.
+func TestBrokerKilled(t *testing.T) {
+	dir, addrs := os.Getenv("LIFTSTREAM_KAFKA_DIR"), realBroker()
+	if dir == "" || addrs == nil || testing.Short() {
+		t.Skip("THE LOSS OF A BROKER IS NOT PROVED: set LIFTSTREAM_KAFKA_DIR and LIFTSTREAM_KAFKA, as by: eval \"$(deploy/kafka.sh env DIR)\", and do not run -short")
+	}
+	script, err := filepath.Abs("../../deploy/kafka.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	control := func(command string) {
+		t.Helper()
+		if out, err := exec.Command(script, command, dir).CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", command, err, out)
+		}
+	}
+	t.Cleanup(func() { control("start") }) // leave it as it was found
+
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	defer cancel()
+	const partitions, records, each = 4, 6000, 15
+	c := NewClient(Config{Brokers: addrs, ClientID: "txntest-main"})
+	defer c.Close()
+	s := &soak{in: mustTopic(t, c, partitions, nil), out: mustTopic(t, c, partitions, nil), state: mustTopic(t, c, partitions, map[string]string{"cleanup.policy": "compact"}), group: unique("group"), addrs: addrs, each: each}
+	var input []Record
+	for i := range records {
+		for p := range partitions {
+			input = append(input, record(s.in, p, fmt.Sprint(i)))
+		}
+	}
+	if err := c.Produce(ctx, input, Zstd); err != nil {
+		t.Fatal(err)
+	}
+
+	members, stop := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() { s.member(members, "a") })
+	running.Go(func() { // comes and goes
+		for members.Err() == nil {
+			visit, end := context.WithTimeout(members, 4*time.Second)
+			s.member(visit, "b")
+			end()
+			sleep(members, 2*time.Second)
+		}
+	})
+	done := func() int64 {
+		offsets, err := c.CommittedOffsets(ctx, s.group, s.in, upTo(partitions))
+		if err != nil {
+			return 0
+		}
+		var sum int64
+		for _, o := range offsets {
+			sum += max(o, 0)
+		}
+		return sum
+	}
+	await := func(n int64) {
+		t.Helper()
+		for done() < n {
+			if !sleep(ctx, 100*time.Millisecond) {
+				t.Fatalf("only %d of %d after all this time; %v", done(), n, s.counts())
+			}
+		}
+	}
+	const total = partitions * records
+	await(total / 8)
+	control("kill")
+	control("start")
+	await(total * 3 / 8)
+	control("kill")
+	control("start")
+	await(total * 5 / 8)
+	control("restart")
+	await(total)
+	stop()
+	running.Wait()
+	t.Log(s.counts())
+	for p := range partitions {
+		got := values(read(t, c, s.out, p, 0))
+		if len(got) != records {
+			t.Errorf("partition %d: %d records, want %d", p, len(got), records)
+		}
+		for i, v := range got {
+			if v != fmt.Sprint(i) {
+				t.Fatalf("partition %d: record %d is %s", p, i, v)
+			}
+		}
+		journal := read(t, c, s.state, p, 0)
+		if last := string(journal[len(journal)-1].Value); last != fmt.Sprint(records) {
+			t.Errorf("partition %d: the journal ends at %s", p, last)
+		}
+	}
+}
+
+// soak is a stage that copies.
+type soak struct {
+	in, out, state, group string
+	addrs                 []string
+	each                  int
+
+	mu      sync.Mutex
+	kinds   map[string]int
+	commits int
+}
+
+func (s *soak) note(what string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.kinds == nil {
+		s.kinds = make(map[string]int)
+	}
+	s.kinds[what]++
+}
+
+func (s *soak) counts() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text := fmt.Sprintf("%d commits", s.commits)
+	for _, k := range sortedKeys(s.kinds) {
+		text += fmt.Sprintf(", %d %s", s.kinds[k], k)
+	}
+	return text
+}
+
+func (s *soak) member(ctx context.Context, name string) {
+	c := NewClient(Config{Brokers: s.addrs, ClientID: "txntest-" + name, Timeout: 5 * time.Second})
+	defer c.Close()
+	g, err := c.JoinGroup(GroupConfig{ID: s.group, Topics: []string{s.in}, Session: 6 * time.Second, OnWait: func(err error) { s.note("join: " + KindOf(err).String()) }})
+	if err != nil {
+		s.note(err.Error())
+		return
+	}
+	defer g.Close()
+	for {
+		gen, err := g.Next(ctx)
+		if err != nil {
+			return
+		}
+		for _, p := range gen.Partitions {
+			gen.Start(func(ended context.Context) { s.task(ended, c, gen, p) })
+		}
+	}
+}
+
+// task owns a partition until its generation ends, or until an error says that it has ended.
+func (s *soak) task(ctx context.Context, c *Client, gen *Generation, partition int) {
+	for ctx.Err() == nil {
+		err := s.own(ctx, c, gen, partition)
+		if ctx.Err() != nil {
+			return
+		}
+		s.note(KindOf(err).String())
+		if KindOf(err) == StaleGeneration {
+			return
+		}
+		sleep(ctx, 50*time.Millisecond)
+	}
+}
+
+func (s *soak) own(ctx context.Context, c *Client, gen *Generation, partition int) error {
+	p, err := c.NewProducer(ctx, fmt.Sprintf("%s-%d", s.group, partition), 15*time.Second)
+	if err != nil {
+		return err
+	}
+	next, err := c.CommittedOffset(ctx, s.group, s.in, partition)
+	if err != nil {
+		return err
+	}
+	next = max(next, 0)
+	for ctx.Err() == nil {
+		f, err := c.Fetch(ctx, s.in, partition, next, 1<<20, 500*time.Millisecond)
+		if err != nil {
+			return err
+		}
+		if len(f.Records) == 0 {
+			next = f.Next
+			continue
+		}
+		f.Records = f.Records[:min(s.each, len(f.Records))]
+		next = f.Records[len(f.Records)-1].Offset + 1
+		for i := range f.Records {
+			f.Records[i].Topic = s.out
+		}
+		records := append(f.Records, Record{Topic: s.state, Partition: partition, Key: []byte("position"), Value: []byte(fmt.Sprint(next))})
+		err = p.Commit(context.WithoutCancel(ctx), Transaction{
+			Records: records, Compression: Lz4, Group: s.group, Member: gen.Member, Generation: gen.ID, Offsets: map[string]map[int]int64{s.in: {partition: next}},
+		})
+		if err != nil {
+			return err
+		}
+		s.mu.Lock()
+		s.commits++
+		s.mu.Unlock()
+	}
+	return ctx.Err()
+}
