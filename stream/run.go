@@ -138,6 +138,11 @@ func (s *Stage) Run(ctx context.Context) error {
 		topics = append(topics, s.o.Topics.Labels)
 	}
 	s.wait("joining the group " + s.o.Name)
+	if s.o.Instance != "" {
+		if n, err := s.o.Client.Evict(ctx, s.o.Name, s.o.Instance); err != nil || n > 0 {
+			s.o.Log.Info("evicting what a killed process left in the group", zap.Int("members", n), zap.Error(err))
+		}
+	}
 	group, err := s.o.Client.JoinGroup(txn.GroupConfig{ID: s.o.Name, Topics: topics, Session: s.o.Session, OnWait: func(err error) {
 		s.wait("joining the group: " + err.Error())
 	}})
@@ -201,7 +206,10 @@ func (s *Stage) begin(ctx context.Context, fail context.CancelCauseFunc, gen *tx
 		running.Add(1)
 		gen.Start(func(alive context.Context) {
 			own, cancel := context.WithCancel(alive)
-			defer context.AfterFunc(ctx, cancel)()
+			defer context.AfterFunc(ctx, func() {
+				s.stop.Store(true) // before the task sees the end: it writes a last snapshot only when the stage stops
+				cancel()
+			})()
 			defer cancel()
 			if err := f(own); err != nil {
 				fail(err)

@@ -50,6 +50,10 @@ type Options struct {
 
 	InputLost, TopicRecreated, SchemaChanged Rebuild
 
+	// Instance is the client id of Client when no other process uses it: what a killed process left of it in the group is
+	// evicted at the start, instead of keeping its partitions until its session ends. "" = nobody is evicted.
+	Instance string
+
 	// Initial is the model that serves before the first published one, as `run --model` gives it; nil = none.
 	Initial *model.Model
 

@@ -273,9 +273,7 @@ func TestStopInTheMiddleAndStartAgain(t *testing.T) {
 			o := w.options(w.client)
 			o.OnScores = slowly
 			r := w.run(o)
-			for scored(r) < 2000 { // of 20,000 a partition
-				time.Sleep(time.Millisecond)
-			}
+			r.until(t, 1500) // of 20,000 a partition
 			r.end(t)
 		}
 		r := w.run(w.options(w.client))
@@ -288,11 +286,23 @@ func TestStopInTheMiddleAndStartAgain(t *testing.T) {
 // slowly keeps a stage from being done before it is disturbed.
 func slowly(int32, *model.Batch, *model.Scores, *model.Levels) { time.Sleep(2 * time.Millisecond) }
 
-func scored(r *running) (n uint64) {
-	for _, p := range r.stage.Status().Partitions {
-		n += p.Scored
+// until waits until the stage has scored that many records.
+func (r *running) until(t *testing.T, records uint64) {
+	t.Helper()
+	for {
+		var n uint64
+		for _, p := range r.stage.Status().Partitions {
+			n += p.Scored
+		}
+		if n >= records {
+			return
+		}
+		select {
+		case err := <-r.done:
+			t.Fatalf("stage ended after %d records: %v", n, err)
+		case <-time.After(time.Millisecond):
+		}
 	}
-	return n
 }
 
 // mortal is a network whose process can die: all connections break at once and none can be opened.
@@ -330,24 +340,25 @@ func TestSuddenDeathLosesAndDoublesNothing(t *testing.T) {
 		for i := range uint64(5) {
 			w.produce(1500, 30, true)
 			m := &mortal{}
-			c := txn.NewClient(txn.Config{Brokers: w.brokers, Dial: m.dial, Timeout: 2 * time.Second})
+			c := txn.NewClient(txn.Config{Brokers: w.brokers, Dial: m.dial, Timeout: 2 * time.Second, ClientID: w.name})
 			o := w.options(c)
-			o.Grace, o.OnScores = time.Second, slowly
+			o.Grace, o.OnScores, o.Instance = time.Second, slowly, w.name
 			r := w.run(o)
 			// Death comes a while after it began to work: the position is the seed's, not the clock's.
-			limit := 100 + model.Hash(i, 1)%2000
-			for scored(r) < limit {
-				time.Sleep(time.Millisecond)
-			}
+			r.until(t, 100+model.Hash(i, 1)%2000)
 			m.die()
 			r.stop()
 			c.Close()
 		}
-		r := w.run(w.options(w.client))
+		o := w.options(w.client)
+		o.Instance = w.name
+		r := w.run(o)
 		w.caught(r)
 		w.exactlyOnce()
-		if v := r.stage.Status().Model; v == 0 {
-			t.Error("no model was published in the whole run")
+		for deadline := time.Now().Add(20 * time.Second); r.stage.Status().Model == 0; time.Sleep(20 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatal("no model was published in the whole run")
+			}
 		}
 		r.end(t)
 	})
@@ -365,14 +376,15 @@ func TestStateAfterRestartIsTheOneOfAnUninterruptedRun(t *testing.T) {
 	for range 3 {
 		w.produce(3000, 40, true)
 		m := &mortal{}
-		c := txn.NewClient(txn.Config{Brokers: w.brokers, Dial: m.dial, Timeout: 2 * time.Second})
+		c := txn.NewClient(txn.Config{Brokers: w.brokers, Dial: m.dial, Timeout: 2 * time.Second, ClientID: w.name})
 		o := o
-		o.Client, o.Grace = c, time.Second
+		o.Client, o.Grace, o.Instance = c, time.Second, w.name
 		r := w.run(o)
 		w.caught(r)
 		m.die()
 		r.stop()
 	}
+	o.Instance = w.name
 	r := w.run(o)
 	w.caught(r)
 	r.end(t)
@@ -420,6 +432,9 @@ func TestStateAfterRestartIsTheOneOfAnUninterruptedRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.Events(&batch, &s)
+	}
+	if p.ModelVersion() == 0 {
+		t.Error("no model was swapped in: the journal was not put to use")
 	}
 	want := p.Snapshot()
 	for _, name := range slices.Sorted(maps.Keys(want)) {

@@ -127,7 +127,6 @@ type transaction struct {
 	begun    time.Time
 	snapshot bool // holds the manifest of the snapshot being written
 	to       position
-	seen     int
 }
 
 func (x *transaction) add(r txn.Record) {
@@ -217,29 +216,60 @@ func (t *task) loop(ctx context.Context, events, labels <-chan fetched) error {
 		go t.send(context.WithoutCancel(ctx), committing, done)
 		return nil
 	}
+	// due commits when the open transaction has waited or grown enough and the one before has ended.
+	due := func() error {
+		if open.begun.IsZero() {
+			return nil
+		}
+		if open.bytes >= outputBytes || o.Now().Sub(open.begun) >= o.Commit && committing == nil {
+			return commit()
+		}
+		return nil
+	}
+	begin := func() {
+		if open.begun.IsZero() {
+			open.begun = o.Now()
+			timer.Reset(o.Commit)
+		}
+	}
 	tick := time.NewTicker(max(o.Commit, 20*time.Millisecond))
 	defer tick.Stop()
 	_, changed := t.s.models.head()
+	var current fetched // events being worked through, message by message
+	defer func() { t.s.budget.Release(current.reserved) }()
 	for {
+		if len(current.Records) > 0 && ctx.Err() == nil {
+			begin()
+			if err := t.process(open, &current.Records[0]); err != nil {
+				return errors.Join(err, settle())
+			}
+			current.Records = current.Records[1:]
+			if len(current.Records) == 0 {
+				t.passed(open, &current)
+			}
+			select {
+			case err := <-done:
+				done <- err
+				if err := settle(); err != nil {
+					return err
+				}
+			default:
+			}
+			if err := due(); err != nil {
+				return err
+			}
+			continue
+		}
 		select {
 		case <-ctx.Done():
 			return t.drain(commit, settle, &lastSnap)
-		case f := <-events:
-			if f.err != nil {
-				return errors.Join(f.err, settle())
+		case current = <-events:
+			if current.err != nil {
+				return errors.Join(current.err, settle())
 			}
-			open.reserved += f.reserved
-			if err := t.process(open, f.Fetched); err != nil {
-				return errors.Join(err, settle())
-			}
-			if open.begun.IsZero() {
-				open.begun = o.Now()
-				timer.Reset(o.Commit)
-			}
-			if open.bytes >= outputBytes || o.Now().Sub(open.begun) >= o.Commit && committing == nil {
-				if err := commit(); err != nil {
-					return err
-				}
+			if len(current.Records) == 0 {
+				begin() // what was aborted or compacted away is passed over, and so is the group's offset
+				t.passed(open, &current)
 			}
 		case f := <-labels:
 			if f.err != nil {
@@ -247,15 +277,9 @@ func (t *task) loop(ctx context.Context, events, labels <-chan fetched) error {
 			}
 			open.reserved += f.reserved
 			late = append(late, f)
-			if open.begun.IsZero() {
-				open.begun = o.Now()
-				timer.Reset(o.Commit)
-			}
+			begin()
 		case <-timer.C:
-			if committing != nil {
-				continue // its end is the next chance
-			}
-			if err := commit(); err != nil {
+			if err := due(); err != nil {
 				return err
 			}
 		case <-changed:
@@ -274,13 +298,22 @@ func (t *task) loop(ctx context.Context, events, labels <-chan fetched) error {
 			if err := settle(); err != nil {
 				return err
 			}
-			if !open.begun.IsZero() && o.Now().Sub(open.begun) >= o.Commit {
-				if err := commit(); err != nil {
-					return err
-				}
+			if err := due(); err != nil {
+				return err
 			}
 		}
 	}
+}
+
+// passed ends the work on one answer of the broker.
+func (t *task) passed(x *transaction, f *fetched) {
+	x.reserved += f.reserved
+	f.reserved = 0
+	t.at.events = f.Next
+	t.mu.Lock()
+	t.status.End = f.LastStable
+	t.mu.Unlock()
+	t.s.o.Metrics.Lag.WithLabelValues(strconv.Itoa(t.id)).Set(float64(max(f.LastStable-f.Next, 0)))
 }
 
 func (t *task) report() {
@@ -300,18 +333,19 @@ func (t *task) drain(commit, settle func() error, lastSnap *time.Time) error {
 	if err := settle(); err != nil || !t.s.stopping() {
 		return err
 	}
-	*lastSnap = time.Time{}
-	for {
+	for t.snap.last == nil || t.snap.busy() || t.snap.last.position != t.at {
+		if t.s.hurried() {
+			return nil
+		}
+		*lastSnap = time.Time{}
 		if err := commit(); err != nil {
 			return err
 		}
 		if err := settle(); err != nil {
 			return err
 		}
-		if !t.snap.busy() || t.s.hurried() {
-			return nil
-		}
 	}
+	return nil
 }
 
 func (t *task) snapshotDue(last time.Time) bool {
@@ -396,36 +430,30 @@ func (t *task) offsets(at position) map[string]map[int]int64 {
 	return out
 }
 
-// process takes fetched events into the state and their scores into the transaction.
-func (t *task) process(x *transaction, f txn.Fetched) error {
-	for i := range f.Records {
-		r := &f.Records[i]
-		if !t.decode(x, r) {
-			continue
-		}
-		n := t.batch.N
-		t.part.Events(&t.batch, &t.scores)
-		start := len(t.value)
-		var err error
-		if t.value, err = t.encoder.Encode(t.value, &t.batch, &t.scores, t.part.Levels(), &t.carry); err != nil {
-			return fmt.Errorf("encoding the scores of offset %d: %w", r.Offset, err)
-		}
-		v := t.value[start:len(t.value):len(t.value)]
-		x.add(txn.Record{Topic: t.s.o.Topics.Scores, Partition: t.id, Key: r.Key, Value: v, Time: r.Time, Headers: scoreHeaders(r.Headers, n, t.part.ModelVersion())})
-		x.seen += n
-		if t.s.o.OnScores != nil {
-			t.s.o.OnScores(int32(t.id), &t.batch, &t.scores, t.part.Levels())
-		}
-		t.count(n)
+// process takes one events message into the state and its scores into the transaction.
+func (t *task) process(x *transaction, r *txn.Record) error {
+	t.at.events = r.Offset + 1
+	if !t.decode(x, r) {
+		return nil
 	}
-	if len(t.value) > outputBytes {
-		t.value = nil // the transaction keeps the bytes; a new buffer begins
+	n := t.batch.N
+	t.part.Events(&t.batch, &t.scores)
+	if cap(t.value)-len(t.value) < 64<<10 {
+		t.value = make([]byte, 0, 1<<20) // the transactions keep what they have; growing would copy it
 	}
-	t.at.events = f.Next
-	t.mu.Lock()
-	t.status.End = f.LastStable
-	t.mu.Unlock()
-	t.s.o.Metrics.Lag.WithLabelValues(strconv.Itoa(t.id)).Set(float64(max(f.LastStable-f.Next, 0)))
+	start := len(t.value)
+	var err error
+	if t.value, err = t.encoder.Encode(t.value, &t.batch, &t.scores, t.part.Levels(), &t.carry); err != nil {
+		return fmt.Errorf("encoding the scores of offset %d: %w", r.Offset, err)
+	}
+	x.add(txn.Record{
+		Topic: t.s.o.Topics.Scores, Partition: t.id, Key: r.Key, Value: t.value[start:len(t.value):len(t.value)], Time: r.Time,
+		Headers: scoreHeaders(r.Headers, n, t.part.ModelVersion()),
+	})
+	if t.s.o.OnScores != nil {
+		t.s.o.OnScores(int32(t.id), &t.batch, &t.scores, t.part.Levels())
+	}
+	t.count(n)
 	return nil
 }
 
