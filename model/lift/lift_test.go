@@ -723,9 +723,9 @@ func TestSearchSizes(t *testing.T) {
 }
 
 func FuzzState(f *testing.F) {
-	ev := generated(200, 1)
+	ev := generated(60, 1)
 	o := testOptions()
-	o.Sets.Top = 4
+	o.Sets.Top, o.Windows.Top, o.Profiles.Top = 2, 1, 1 // small seeds: large ones stall the fuzzer
 	part, err := New(o, ev.Schema).Fit(context.Background(), ev, nil)
 	if err != nil {
 		f.Fatal(err)
@@ -748,9 +748,9 @@ func FuzzState(f *testing.F) {
 }
 
 func FuzzPart(f *testing.F) {
-	ev := generated(200, 1)
+	ev := generated(60, 1)
 	o := testOptions()
-	o.Sets.Top = 4
+	o.Sets.Top, o.Windows.Top, o.Profiles.Top = 2, 1, 1 // small seeds: large ones stall the fuzzer
 	part, err := New(o, ev.Schema).Fit(context.Background(), ev, nil)
 	if err != nil {
 		f.Fatal(err)

@@ -3,6 +3,7 @@ package lift
 import (
 	"cmp"
 	"math"
+	"math/bits"
 	"slices"
 )
 
@@ -12,42 +13,55 @@ type weighted struct{ value, weight float64 }
 // quantileCuts returns the cut points of k cells of equal mass: the quantiles 1/k, ..., (k-1)/k of the values, equal
 // ones once and none at or above the greatest value, so that no cell is empty (SPEC G.23). They are R's type 7; with
 // unequal weights the interpolation between the order statistics j and j+1 runs over S_j = (j-1) w_j + (n-1) sum_{i<j}
-// w_i in units of S_n (1-based), which is type 7 when the weights are equal. values is sorted in place. nil when values
-// is empty or k < 2.
+// w_i in units of S_n (1-based), which is type 7 when the weights are equal. The order of values is not kept. nil when values is
+// empty or k < 2.
 func quantileCuts(values []weighted, k int) []float64 {
+	n := len(values)
+	if n == 0 || k < 2 {
+		return nil
+	}
+	equal, total, highest := true, 0.0, values[0].value
+	for _, v := range values {
+		total += v.weight
+		highest = max(highest, v.value)
+		equal = equal && v.weight == values[0].weight
+	}
+	var cuts []float64
+	add := func(low, high, share float64) {
+		c := low
+		if share > 0 {
+			c += share * (high - low)
+		}
+		if c < highest && (len(cuts) == 0 || c > cuts[len(cuts)-1]) {
+			cuts = append(cuts, c)
+		}
+	}
+	if equal {
+		v := make([]float64, n)
+		for i := range values {
+			v[i] = values[i].value
+		}
+		at := make([]float64, k-1)
+		ranks := make([]int, 0, 2*k)
+		for i := range at {
+			at[i] = float64(n-1) * float64(i+1) / float64(k)
+			j := int(at[i])
+			ranks = append(ranks, j, min(j+1, n-1))
+		}
+		slices.Sort(ranks)
+		selectRanks(v, 0, slices.Compact(ranks), 2*bits.Len(uint(n)))
+		for _, a := range at {
+			j := int(a)
+			add(v[j], v[min(j+1, n-1)], a-float64(j))
+		}
+		return cuts
+	}
 	slices.SortFunc(values, func(a, b weighted) int {
 		if c := cmp.Compare(a.value, b.value); c != 0 {
 			return c
 		}
 		return cmp.Compare(a.weight, b.weight)
 	})
-	n := len(values)
-	if n == 0 {
-		return nil
-	}
-	equal, total := true, 0.0
-	for _, v := range values {
-		total += v.weight
-		equal = equal && v.weight == values[0].weight
-	}
-	var cuts []float64
-	add := func(j int, share float64) {
-		c := values[j].value
-		if share > 0 && j+1 < n {
-			c += share * (values[j+1].value - c)
-		}
-		if c < values[n-1].value && (len(cuts) == 0 || c > cuts[len(cuts)-1]) {
-			cuts = append(cuts, c)
-		}
-	}
-	if equal {
-		for i := 1; i < k; i++ {
-			at := float64(n-1) * float64(i) / float64(k)
-			j := int(at)
-			add(j, at-float64(j))
-		}
-		return cuts
-	}
 	j, before := 0, 0.0
 	at := func(j int, before float64) float64 { return float64(j)*values[j].weight + float64(n-1)*before }
 	for i := 1; i < k; i++ {
@@ -63,9 +77,42 @@ func quantileCuts(values []weighted, k int) []float64 {
 				share = min(max((target-low)/gap, 0), 1)
 			}
 		}
-		add(j, share)
+		add(values[j].value, values[min(j+1, n-1)].value, share)
 	}
 	return cuts
+}
+
+// selectRanks reorders v so that the elements of the given ranks (ascending, counted from offset) stand where sorting
+// would put them: quickselect with three-way partitions around the median of three, sorting what is left when depth
+// partitions were not enough. v holds no NaN.
+func selectRanks(v []float64, offset int, ranks []int, depth int) {
+	for len(ranks) > 0 && len(v) > 1 {
+		if len(v) <= 24 || depth == 0 {
+			slices.Sort(v)
+			return
+		}
+		depth--
+		a, b, c := v[0], v[len(v)/2], v[len(v)-1]
+		pivot := max(min(a, b), min(max(a, b), c))
+		low, high := 0, len(v)
+		for i := 0; i < high; {
+			switch x := v[i]; {
+			case x < pivot:
+				v[i], v[low] = v[low], x
+				low++
+				i++
+			case x > pivot:
+				high--
+				v[i], v[high] = v[high], x
+			default:
+				i++
+			}
+		}
+		first, _ := slices.BinarySearch(ranks, offset+low)
+		last, _ := slices.BinarySearch(ranks, offset+high)
+		selectRanks(v[:low], offset, ranks[:first], depth)
+		v, offset, ranks = v[high:], offset+high, ranks[last:]
+	}
 }
 
 // cellOf returns the right-closed cell of v: the number of cuts below it. cuts ascend.

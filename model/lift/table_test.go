@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"os"
+	"slices"
 	"testing"
 
 	"liftstream/model"
@@ -309,6 +310,36 @@ func TestQuantileCuts(t *testing.T) {
 	}
 	for i := range x {
 		near(t, "weighted", y[i], x[i], 1e-5)
+	}
+}
+
+func TestSelectRanksIsSorting(t *testing.T) {
+	for n := 1; n < 3000; n = n*3/2 + 1 {
+		for _, distinct := range []uint64{1, 3, 1 << 40} {
+			for _, depth := range []int{0, 2, 40} {
+				v, ranks := make([]float64, n), []int{}
+				for i := range v {
+					v[i] = float64(mix(uint64(n*7+i)) % distinct)
+				}
+				for i := 0; i < 9; i++ {
+					ranks = append(ranks, int(mix(uint64(i*n))%uint64(n)))
+				}
+				want := slices.Clone(v)
+				slices.Sort(want)
+				slices.Sort(ranks)
+				ranks = slices.Compact(ranks)
+				selectRanks(v, 0, ranks, depth)
+				for _, r := range ranks {
+					if v[r] != want[r] {
+						t.Fatalf("n %d distinct %d depth %d: rank %d is %v, want %v", n, distinct, depth, r, v[r], want[r])
+					}
+				}
+				slices.Sort(v)
+				if !slices.Equal(v, want) {
+					t.Fatalf("n %d: elements were lost", n)
+				}
+			}
+		}
 	}
 }
 
