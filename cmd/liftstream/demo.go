@@ -24,6 +24,7 @@ import (
 	"liftstream/codec/file"
 	"liftstream/config"
 	"liftstream/model/evaluate"
+	"liftstream/stream"
 	"liftstream/stream/txn"
 )
 
@@ -109,7 +110,11 @@ type show struct {
 	cluster                 *cluster
 	live                    *live
 	sent                    int // records in the topic before this run
-	now                     func() time.Time
+	pace                    struct {
+		when   time.Time
+		scored uint64
+	}
+	now func() time.Time
 }
 
 // lay writes the files of the set into the directory.
@@ -240,7 +245,7 @@ func (s *show) feed(ctx context.Context) error {
 	}
 }
 
-// watch tells how far it is until all records are sent and scored.
+// watch tells how far it is until all records are sent and scored, and the models have taken them in.
 func (s *show) watch(ctx context.Context, feeder, stage chan error) error {
 	screen := s.newScreen()
 	defer screen.done()
@@ -248,9 +253,8 @@ func (s *show) watch(ctx context.Context, feeder, stage chan error) error {
 	defer tick.Stop()
 	look := time.NewTicker(50 * time.Millisecond)
 	defer look.Stop()
-	began := s.now()
-	var allSent time.Time
 	var ends map[int]int64
+	var settled *settling
 	for {
 		select {
 		case <-ctx.Done():
@@ -265,13 +269,7 @@ func (s *show) watch(ctx context.Context, feeder, stage chan error) error {
 			if err != nil {
 				return err
 			}
-			allSent = s.now()
-			topic := s.config.Topics.Events
-			n, err := s.cluster.Partitions(ctx, topic)
-			if err != nil {
-				return err
-			}
-			if ends, err = s.cluster.ListOffsets(ctx, topic, upTo(n), txn.End); err != nil {
+			if ends, err = s.ends(ctx); err != nil {
 				return err
 			}
 		case <-look.C:
@@ -280,23 +278,65 @@ func (s *show) watch(ctx context.Context, feeder, stage chan error) error {
 			for _, p := range st.Partitions {
 				read = read && p.Offset >= ends[int(p.Partition)]
 			}
-			// A short run may be over before its first fit is.
-			if read && (st.Model > 0 || s.now().Sub(allSent) > 15*time.Second) {
-				screen.show(s.story(began))
+			if read && settled == nil {
+				settled = &settling{since: s.now(), refused: st.Refused}
+			}
+			if settled != nil && settled.over(s, &st) {
+				screen.show(s.story())
 				return nil
 			}
 		case <-tick.C:
-			screen.show(s.story(began))
+			screen.show(s.story())
 		}
 	}
 }
 
+// ends are the offsets after the last message of each partition of events.
+func (s *show) ends(ctx context.Context) (map[int]int64, error) {
+	topic := s.config.Topics.Events
+	n, err := s.cluster.Partitions(ctx, topic)
+	if err != nil {
+		return nil, err
+	}
+	return s.cluster.ListOffsets(ctx, topic, upTo(n), txn.End)
+}
+
+// settling is the time between the last score and the model that has seen all records: a run is so short that its last
+// fit is often still to come.
+type settling struct {
+	since   time.Time
+	refused uint64
+}
+
+// over reports that the serving model has seen all but the records that start no fit, that the gate refused a newer one,
+// or that neither came in time.
+func (x *settling) over(s *show, st *stream.Status) bool {
+	if st.Refused > x.refused || s.now().Sub(x.since) > s.config.Fit.Budget.Std() {
+		return true
+	}
+	m := s.live.stage.Serving()
+	if m == nil {
+		return false
+	}
+	var seen, labelled float64
+	for _, k := range m.Marks {
+		seen += k.Clock
+	}
+	for _, p := range st.Partitions {
+		labelled += p.Labelled
+	}
+	return labelled-seen < float64(s.config.Fit.Records)
+}
+
 // story is how far it is, in a few lines.
-func (s *show) story(began time.Time) []string {
+func (s *show) story() []string {
 	v := s.live.source.Live()
 	lines := []string{fmt.Sprintf("scored %s of %s", page.Count(int64(v.Scored)), page.Count(int64(s.set.Records)))}
-	if d := s.now().Sub(began).Seconds(); d > 0 && int(v.Scored) > s.sent {
-		lines[0] += fmt.Sprintf(" (%s a second)", page.Count(int64(float64(int(v.Scored)-s.sent)/d)))
+	if now := s.now(); s.pace.when.IsZero() {
+		s.pace.when, s.pace.scored = now, v.Scored
+	} else if d := now.Sub(s.pace.when).Seconds(); v.Scored > s.pace.scored && d > 0 {
+		lines[0] += fmt.Sprintf(" (%s a second)", page.Count(int64(float64(v.Scored-s.pace.scored)/d)))
+		s.pace.when, s.pace.scored = now, v.Scored
 	}
 	switch {
 	case !v.Ready && v.Scored == 0 && len(v.Waiting) > 0:

@@ -130,7 +130,7 @@ func (l *live) serve(free bool) (*server, error) {
 func (l *live) run(ctx context.Context) error { return l.stage.Run(ctx) }
 
 // shownProfiles bounds the profiles on the page.
-const shownProfiles = 10
+const shownProfiles = 8
 
 // profiles returns a function that tells the strongest profiles of the serving model, those of the positive class where
 // there is one. It decodes each version once.
@@ -178,13 +178,18 @@ func strongest(s *model.Schema, m *model.Model) ([]page.Profile, error) {
 		}
 		out = append(out, x)
 	}
-	// The lower bound on later records is what a profile can be trusted for; without such records that on all.
-	trusted := func(p page.Profile) float64 {
-		if v := float64(p.ValidatedLow); !math.IsNaN(v) {
-			return v
+	// The lower bound on later records is what a profile can be trusted for; those that no later record met come last.
+	slices.SortStableFunc(out, func(a, b page.Profile) int {
+		av, bv := float64(a.ValidatedLow), float64(b.ValidatedLow)
+		switch {
+		case math.IsNaN(av) && math.IsNaN(bv):
+			return cmp.Compare(b.Low, a.Low)
+		case math.IsNaN(av):
+			return 1
+		case math.IsNaN(bv):
+			return -1
 		}
-		return float64(p.Low)
-	}
-	slices.SortStableFunc(out, func(a, b page.Profile) int { return cmp.Compare(trusted(b), trusted(a)) })
+		return cmp.Compare(bv, av)
+	})
 	return out[:min(len(out), shownProfiles)], nil
 }

@@ -20,7 +20,7 @@ import (
 const Kept = 12
 
 const (
-	callsKept    = 12   // records of the call list, and kept of each block
+	callsKept    = 8    // records of the call list, and kept of each block
 	callsRecords = 1000 // records of a block
 	callsBlocks  = 5    // blocks of a partition, the one being filled among them
 )

@@ -100,6 +100,7 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"count": func(n any) string { return grouped(fmt.Sprint(n)) }, "percent": Percent, "times": Times, "figure": figure, "spark": spark, "join": strings.Join,
 	"first":   func(n int, r []Reason) []Reason { return r[:min(n, len(r))] },
 	"number":  func(v float64) evaluate.Number { return evaluate.Number(v) },
+	"odds":    func(effect float64) string { return strconv.FormatFloat(math.Exp(effect), 'f', 2, 64) },
 	"whole":   func(v float64) int64 { return int64(math.Round(v)) },
 	"figure1": func(v evaluate.Number) string { return strings.TrimSuffix(Times(v), " times") },
 	"bar":     func(p float64) string { return strconv.FormatFloat(100*min(max(p, 0), 1), 'f', 1, 64) },
