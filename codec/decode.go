@@ -42,7 +42,7 @@ type Decoder struct {
 	text    []byte
 	ends    []int32
 	bad     []RowError
-	weights []float64
+	letters streamEncoder
 }
 
 // NewDecoder returns a Decoder. It fails when the options contradict each other, such as one column in two roles.
@@ -771,8 +771,7 @@ func (d *Decoder) AppendRow(dst []byte, row int32) (out []byte, err error) {
 			at -= r.NumRows()
 			continue
 		}
-		var e streamEncoder
-		if out, err = e.encode(dst, r.NewSlice(at, at+1)); err != nil {
+		if out, err = d.letters.encode(dst, r.NewSlice(at, at+1)); err != nil {
 			return dst, fmt.Errorf("encoding row %d: %w", row, err)
 		}
 		return out, nil

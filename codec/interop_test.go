@@ -244,3 +244,82 @@ func TestSchemaErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestCarry: features come out of the scores as they went in, in their own types, from several batches, whole and with
+// rows left out.
+func TestCarry(t *testing.T) {
+	types := typesOptions(expected(t))
+	types.ID = "l_string_view_long" // its null row is bad
+	colors := Options{Schema: &model.Schema{Classes: []string{"no", "yes"}, Features: []model.Feature{{Name: "color", Kind: model.Nominal}}}}
+	for _, c := range []struct {
+		file string
+		o    Options
+		bad  int
+	}{{"types.arrows", types, 1}, {"dictionary.arrows", colors, 0}, {"other_dictionary.arrows", colors, 0}} {
+		var want []string
+		for table, err := range Tables(testdata(t, c.file), 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range table.Rows() {
+				if c.o.ID != "" {
+					if _, ok := table.Text(table.Column(c.o.ID), i); !ok {
+						continue
+					}
+				}
+				want = append(want, rendered(table, i, c.o.Schema))
+			}
+		}
+		for _, selected := range []bool{false, true} {
+			o := c.o
+			o.Features = FeaturesAll
+			if selected {
+				o.Features = FeaturesSelected
+			}
+			d := mustDecoder(t, o)
+			e, err := NewScoreEncoder(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var b model.Batch
+			var carry Carry
+			bad, err := d.Decode(&Message{Value: testdata(t, c.file)}, &b, &carry)
+			if err != nil || len(bad) != c.bad {
+				t.Fatalf("%s: %v, %v", c.file, bad, err)
+			}
+			s := &model.Scores{}
+			s.Reset(b.N, 2)
+			for i := range b.N {
+				for f := range o.Schema.Features {
+					s.Subspace, s.Relevance = append(s.Subspace, int32(f)), append(s.Relevance, 1)
+				}
+				s.SubspaceEnd[i] = int32(len(s.Subspace))
+			}
+			out, err := e.Encode(nil, &b, s, model.NewLevels(o.Schema), &carry)
+			if err != nil {
+				t.Fatalf("%s: %v", c.file, err)
+			}
+			var got []string
+			for table, err := range Tables(out, 0) {
+				if err != nil {
+					t.Fatalf("%s: %v", c.file, err)
+				}
+				for i := range table.Rows() {
+					got = append(got, rendered(table, i, o.Schema))
+				}
+			}
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("%s, selected %v:\n%q, want\n%q", c.file, selected, got, want)
+			}
+		}
+	}
+}
+
+func rendered(t *Table, row int, s *model.Schema) string {
+	line := ""
+	for i := range s.Features {
+		c := t.Column(s.Features[i].Name)
+		line += s.Features[i].Name + " " + t.Columns()[c].Type + " " + string(appendJSON(nil, t.Record().Column(c), row)) + "\n"
+	}
+	return line
+}

@@ -115,6 +115,9 @@ func openCSV(f *stored, rows int, w *wants) (*csv, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(first) > maxColumns {
+		return nil, &Error{Line: 1, Err: fmt.Errorf("%d columns, at most %d are read", len(first), maxColumns), Remedy: "is it really CSV with a line of names?"}
+	}
 	for _, b := range first {
 		name := string(b)
 		c.header = append(c.header, name)
@@ -135,6 +138,9 @@ func (c *csv) record(header bool) ([][]byte, error) {
 			return nil, err
 		}
 		if header {
+			if bytes.HasPrefix(line, []byte{0xFF, 0xFE}) || bytes.HasPrefix(line, []byte{0xFE, 0xFF}) {
+				return nil, &Error{Line: 1, Err: errors.New("the text is UTF-16"), Remedy: "save it as UTF-8"}
+			}
 			line = bytes.TrimPrefix(line, []byte("\xEF\xBB\xBF"))
 			c.comma = delimiter(line)
 		}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/apache/arrow/go/v15/arrow"
@@ -111,6 +112,12 @@ func (r *Reader) checkColumns(file string, names []string) error {
 
 func list(names []string) string {
 	const most = 30
+	names = slices.Clone(names)
+	for i, n := range names {
+		if q := strconv.Quote(cut([]byte(n))); q != `"`+n+`"` {
+			names[i] = q
+		}
+	}
 	if len(names) > most {
 		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
 	}

@@ -505,27 +505,25 @@ func TestProgress(t *testing.T) {
 func hostile(t testing.TB, kind string, content []byte) {
 	t.Helper()
 	path := write(t, "x"+kind, string(content))
-	for _, rows := range []int{1, 100} {
-		readAll(t, Options{Codec: rowsOptions(), Rows: rows, RequireLabel: true}, path)
-		r, err := OpenTables([]string{path}, TableOptions{Missing: []string{""}, Rows: rows})
+	readAll(t, Options{Codec: rowsOptions(), Rows: 3, RequireLabel: true}, path)
+	r, err := OpenTables([]string{path}, TableOptions{Missing: []string{""}, Rows: 3})
+	if err != nil {
+		return
+	}
+	defer r.Close()
+	for {
+		table, err := r.Next()
 		if err != nil {
-			continue
+			break
 		}
-		for {
-			table, err := r.Next()
-			if err != nil {
-				break
-			}
-			for i := range table.Rows() {
-				table.AppendJSON(nil, i)
-				for c := range table.Columns() {
-					table.Text(c, i)
-					table.Float(c, i)
-					table.Int(c, i)
-				}
+		for i := range table.Rows() {
+			table.AppendJSON(nil, i)
+			for c := range table.Columns() {
+				table.Text(c, i)
+				table.Float(c, i)
+				table.Int(c, i)
 			}
 		}
-		r.Close()
 	}
 }
 
@@ -537,7 +535,7 @@ func TestFilesNoPanic(t *testing.T) {
 			t.Fatal(err)
 		}
 		kind := strings.TrimPrefix(f, strings.SplitN(f, ".", 2)[0])
-		step := 1 + len(content)/150
+		step := 1 + len(content)/60
 		for i := 0; i < len(content); i += step {
 			hostile(t, kind, content[:i])
 			for _, x := range []byte{0xFF, 0x01} {
