@@ -80,6 +80,12 @@ or from files.`,
 	f.StringVar(&a.logLevel, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&a.logForm, "log-format", "auto", "console, json, or auto: console on a terminal, else json")
 	root.SuggestionsMinimumDistance = 2
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		if before, _, ok := strings.Cut(err.Error(), ": strconv."); ok {
+			return usagef("%s: it must be a number", before)
+		}
+		return &usageError{err}
+	})
 	root.AddGroup(&cobra.Group{ID: groupFiles, Title: "From files:"}, &cobra.Group{ID: groupLive, Title: "Live:"}, &cobra.Group{ID: groupOther, Title: "Other:"})
 	root.SetHelpCommandGroupID(groupOther)
 	root.SetHelpCommand(&cobra.Command{Use: "help [COMMAND]", Short: "Tell how a command is used", GroupID: groupOther, RunE: func(cmd *cobra.Command, args []string) error {

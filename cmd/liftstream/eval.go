@@ -33,6 +33,7 @@ Methods: all is the whole stage, lift the stage with lifts alone, prior the base
 are compared with that of all on the same records.`,
 		`liftstream eval -c cmd/liftstream/examples/bank.yaml cmd/liftstream/examples/bank.csv --delay 100`,
 		needs(1, -1, "data files"), func(ctx context.Context, data []string) error { return e.run(ctx, a, data) })
+	e.changed = c.Flags().Changed
 	configFlag(c, &e.config)
 	f := c.Flags()
 	f.StringVar(&e.protocol, "protocol", "prequential", "prequential, folds or triples")
@@ -50,6 +51,7 @@ type evaluation struct {
 	config, protocol, foldColumn, json string
 	delay, skip, partitions, folds     int
 	methods                            []string
+	changed                            func(flag string) bool // whether it was given
 }
 
 // later names the methods and protocols of parts that this build does not have.
@@ -77,6 +79,12 @@ func (e *evaluation) check() error {
 		return fmt.Errorf("--protocol triples: %s; the protocols are prequential and folds", later["triples"])
 	default:
 		return usagef("--protocol %s: it is one of prequential, folds, triples", e.protocol)
+	}
+	other := map[string][]string{"prequential": {"fold-column", "folds"}, "folds": {"delay", "skip", "partitions"}}
+	for _, flag := range other[e.protocol] {
+		if e.changed(flag) {
+			return usagef("--%s means nothing under --protocol %s", flag, e.protocol)
+		}
 	}
 	for _, x := range []struct {
 		flag       string

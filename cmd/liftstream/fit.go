@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -61,6 +62,9 @@ func (f *fitting) run(ctx context.Context, a *app, data []string) error {
 			some(stage.Spec.Schema.Classes, 6), c.Record.Label.Column, f.config)
 	}
 	read := time.Since(start)
+	if y := builder.Evidence().Class; !slices.ContainsFunc(y, func(c int32) bool { return c != y[0] }) {
+		return fmt.Errorf("%s: all %s are of the class %s; a fit needs records of two classes", joined(data), count(len(y), "labelled record"), stage.Spec.Schema.Classes[y[0]])
+	}
 	m, err := builder.Fit(ctx)
 	if err != nil {
 		return fmt.Errorf("%s: %w", joined(data), err)

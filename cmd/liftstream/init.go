@@ -76,8 +76,9 @@ func runInit(ctx context.Context, a *app, data string, o describe.Options) error
 		}
 	}
 	text := d.YAML()
-	if _, _, err := config.Parse(o.Name+".yaml", text, nil); err != nil {
-		return fmt.Errorf("%s: no valid configuration follows from this file:\n%w", data, err)
+	var problems config.Problems
+	if _, _, err := config.Parse(o.Name+".yaml", text, nil); errors.As(err, &problems) {
+		return fmt.Errorf("%s: no valid configuration follows from this file: %s", data, problems[0].Message)
 	}
 	_, err = a.out.Write(text)
 	return environment(err)

@@ -16,6 +16,8 @@ import (
 	"text/tabwriter"
 
 	"github.com/schollz/progressbar/v3"
+
+	"liftstream/codec/file"
 )
 
 // writeFile writes a file so that its name never shows half of it: under a temporary name beside it, synced, then
@@ -75,9 +77,26 @@ func replaceFile(path string, write func(name string) error) error {
 	temporary := dir + ".partial-" + strconv.Itoa(os.Getpid()) + "-" + name
 	defer os.Remove(temporary)
 	if err := write(temporary); err != nil {
-		return err
+		return renamed(err, temporary, path)
 	}
-	return environment(os.Rename(temporary, target))
+	return environment(renamed(os.Rename(temporary, target), temporary, path))
+}
+
+// renamed lets an error speak of the file that the user named.
+func renamed(err error, temporary, path string) error {
+	var data *file.Error
+	if errors.As(err, &data) && data.File == temporary {
+		data.File = path
+	}
+	var access *fs.PathError
+	if errors.As(err, &access) && access.Path == temporary {
+		access.Path = path
+	}
+	var link *os.LinkError
+	if errors.As(err, &link) && link.Old == temporary {
+		return &fs.PathError{Op: "write", Path: path, Err: link.Err}
+	}
+	return err
 }
 
 // flatArray matches an indented JSON array of plain values.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"time"
 
@@ -22,11 +23,14 @@ func scoreCommand(a *app) *cobra.Command {
 	c := a.command(groupFiles, "score -c FILE --model MODEL DATA... [--out OUT] [--explain]", `Score files with a fitted model
 Scores records with the model that 'fit' wrote. Nothing is learnt on the way: the labels of the files, if there are
 any, are not looked at, and every record gets the score that the model alone gives it (only percentile looks at the
-records before). To see how a model does that learns as it goes, use 'eval'.
+records before). The model speaks as of the last record that it learnt: with short half-lives (propensity.half_lives)
+it follows the latest base rates, so it suits what comes next better than what lies far back. To see how a model does
+that learns as it goes, use 'eval'.
 
 Each record's scores are one line of JSON on standard output, or a row of the file --out, whose extension says the
-format: .jsonl .csv .arrow .arrows .feather .parquet. With --explain, 'why' holds every contribution to the
-log-odds, the named terms in parentheses among them; they sum to the log-odds of 'propensity'.`,
+format: .jsonl .csv .arrow .arrows .feather .parquet. source_row is the number of the record, over all files from 0.
+With --explain, 'why' holds every contribution to the log-odds of 'target', the named terms in parentheses among
+them; they sum to the log-odds of its propensity.`,
 		`liftstream fit -c cmd/liftstream/examples/bank.yaml cmd/liftstream/examples/bank.csv --model bank.model
 liftstream score -c cmd/liftstream/examples/bank.yaml --model bank.model cmd/liftstream/examples/bank.csv --out scores.csv`,
 		needs(1, -1, "data files"), func(ctx context.Context, data []string) error { return s.run(ctx, a, data) })
@@ -66,9 +70,11 @@ func (s *scoring) run(ctx context.Context, a *app, data []string) error {
 	}
 	p := model.NewPartition(stage.Spec, 0)
 	if err := p.Swap(m); err != nil {
-		return foreignModel(s.model, s.config, err)
+		return foreignModel(s.model, err)
 	}
-	r, bar, err := a.open("scoring", data, file.Options{Codec: stage.Codec, Rows: s.batch})
+	columns := stage.Codec
+	columns.Label = ""
+	r, bar, err := a.open("scoring", data, file.Options{Codec: columns, Rows: s.batch})
 	if err != nil {
 		return err
 	}
@@ -78,7 +84,7 @@ func (s *scoring) run(ctx context.Context, a *app, data []string) error {
 	if err != nil {
 		return err
 	}
-	var n int
+	var n int64
 	start := time.Now()
 	feed := func(write func(t *codec.Table) error) error {
 		var b model.Batch
@@ -95,8 +101,10 @@ func (s *scoring) run(ctx context.Context, a *app, data []string) error {
 			if err != nil {
 				return err
 			}
-			for i := range b.Label {
-				b.Label[i] = model.Unlabelled
+			// The position of a record is its number over all files, whatever batches they are read in.
+			b.Offset = n >> 31
+			for i := range b.N {
+				b.Row[i] = int32((n + int64(i)) & math.MaxInt32)
 			}
 			p.Events(&b, &scores)
 			t, err := encoder.Table(&b, &scores, p.Levels(), &carry)
@@ -106,14 +114,14 @@ func (s *scoring) run(ctx context.Context, a *app, data []string) error {
 			if err := write(t); err != nil {
 				return err
 			}
-			n += b.N
+			n += int64(b.N)
 		}
 	}
 	if err := a.writeTables(s.out, feed); err != nil {
 		return err
 	}
 	bar.done()
-	a.notef("%s scored%s with model %d (%s)", count(n, "record"), to(s.out), m.Version, rate(n, time.Since(start)))
+	a.notef("%s scored%s with model %d (%s)", count(int(n), "record"), to(s.out), m.Version, rate(n, time.Since(start)))
 	return nil
 }
 
@@ -125,7 +133,7 @@ func to(out string) string {
 	return " to " + out
 }
 
-func rate(n int, d time.Duration) string {
+func rate[N int | int64](n N, d time.Duration) string {
 	return fmt.Sprintf("%.0f/s", float64(n)/max(d.Seconds(), 1e-9))
 }
 
@@ -149,7 +157,7 @@ func (a *app) writeTables(path string, feed func(write func(t *codec.Table) erro
 	return replaceFile(path, func(name string) error {
 		w, err := file.Create(name)
 		if err != nil {
-			return fmt.Errorf("writing %s: %w", path, err)
+			return err
 		}
 		err = feed(func(t *codec.Table) error {
 			if err := w.Write(t); err != nil {
@@ -172,15 +180,15 @@ func readModel(path string, schema *model.Schema) (*model.Model, error) {
 	}
 	m, err := model.DecodeModel(schema, b)
 	if err != nil {
-		return nil, foreignModel(path, "the configuration", err)
+		return nil, foreignModel(path, err)
 	}
 	return m, nil
 }
 
 // foreignModel adds the place and the remedy to an error of reading or taking a model.
-func foreignModel(path, config string, err error) error {
+func foreignModel(path string, err error) error {
 	if errors.Is(err, model.ErrModelForeign) {
-		return fmt.Errorf("%s: the model does not belong to %s (%w); fit it again with 'liftstream fit -c %s DATA... --model %s'", path, config, err, config, path)
+		return fmt.Errorf("%s does not belong to the configuration: %w; fit it again with 'liftstream fit -c FILE DATA... --model %s', or take the configuration that it was fitted with (record, lift, propensity and fit.seed count)", path, err, path)
 	}
 	return fmt.Errorf("%s: %w; it must be a file that 'liftstream fit --model' wrote", path, err)
 }

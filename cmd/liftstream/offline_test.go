@@ -1,0 +1,587 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"liftstream/codec/file"
+	"liftstream/config"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// workbench is a directory with copies of the examples and a model of the bank, as the working directory.
+func workbench(t *testing.T) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("examples")); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(dir)
+	if r := command(t, "fit", "-c", "bank.yaml", "bank.csv", "--model", "bank.model"); r.status != statusDone {
+		t.Fatal(r.err)
+	}
+}
+
+// write writes a file that edit makes of another one.
+func write(t *testing.T, name, from string, edit func(string) string) {
+	t.Helper()
+	b, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(edit(string(b))), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// line edits line n, from 1, of a text.
+func line(n int, edit func(string) string) func(string) string {
+	return func(text string) string {
+		lines := strings.Split(text, "\n")
+		lines[n-1] = edit(lines[n-1])
+		return strings.Join(lines, "\n")
+	}
+}
+
+func swap(old, new string) func(string) string {
+	return func(text string) string { return strings.Replace(text, old, new, 1) }
+}
+
+// TestBadInput holds what each command says of each bad input: place, fault and remedy in one message, status 1.
+func TestBadInput(t *testing.T) {
+	workbench(t)
+	write(t, "empty.csv", "bank.csv", func(string) string { return "" })
+	write(t, "header.csv", "bank.csv", func(s string) string { return s[:strings.Index(s, "\n")+1] })
+	write(t, "nolabel.csv", "bank.csv", line(1, swap(",class", ",klass")))
+	write(t, "class.csv", "bank.csv", line(9, func(s string) string { return s[:strings.LastIndex(s, ",")] + ",perhaps" }))
+	write(t, "oneclass.csv", "bank.csv", func(s string) string { return strings.ReplaceAll(s, ",yes\n", ",no\n") })
+	write(t, "text.csv", "bank.csv", line(5, func(s string) string { return "old" + s[strings.Index(s, ","):] }))
+	write(t, "twice.csv", "bank.csv", line(1, swap("job", "age")))
+	write(t, "short.csv", "bank.csv", line(7, func(s string) string { return s[:strings.LastIndex(s, ",")] }))
+	write(t, "gone.csv", "bank.csv", line(1, swap("balance", "balances")))
+	write(t, "data.xls", "bank.csv", func(s string) string { return s })
+	write(t, "broken.yaml", "bank.yaml", swap("kind: nominal", "kind: nominl"))
+	write(t, "seed.yaml", "bank.yaml", func(s string) string { return s + "fit: {seed: 9}\n" })
+	write(t, "short.model", "bank.model", func(s string) string { return s[:len(s)/2] })
+	write(t, "damaged.model", "bank.model", func(s string) string { return s[:len(s)/2] + "!" + s[len(s)/2+1:] })
+	type row struct {
+		args []string
+		want []string
+	}
+	rows := []row{
+		{[]string{"fit", "-c", "bank.yaml", "class.csv"}, []string{"class.csv", "row 8", `"class"`, `"perhaps"`, "no, yes"}},
+		{[]string{"eval", "-c", "bank.yaml", "class.csv"}, []string{"class.csv", "row 8", `"class"`, `"perhaps"`, "no, yes"}},
+		{[]string{"fit", "-c", "bank.yaml", "nolabel.csv"}, []string{"nolabel.csv", `"class"`, "klass"}},
+		{[]string{"eval", "-c", "bank.yaml", "nolabel.csv"}, []string{"nolabel.csv", `"class"`, "klass"}},
+		{[]string{"init", "nolabel.csv", "--label", "class"}, []string{"nolabel.csv", `"class"`, "klass"}},
+		{[]string{"init", "bank.csv", "--label", "class", "--id", "who"}, []string{"bank.csv", `"who"`, "--id"}},
+		{[]string{"init", "bank.csv", "--label", "class", "--positive", "perhaps"}, []string{"bank.csv", `"perhaps"`, "no, yes"}},
+		{[]string{"fit", "-c", "bank.yaml", "oneclass.csv"}, []string{"oneclass.csv", "all 2056 labelled records are of the class no", "two classes"}},
+		{[]string{"fit", "-c", "bank.yaml", "bank.csv", "text.csv"}, []string{"text.csv", "row 4", `"age"`, `"old"`}},
+		{[]string{"fit", "-c", "none.yaml", "bank.csv"}, []string{"none.yaml", "no such file", "liftstream init"}},
+		{[]string{"fit", "-c", "broken.yaml", "bank.csv"}, []string{"broken.yaml:7:", `did you mean "nominal"`}},
+		{[]string{"lint", "bank.yaml", "broken.yaml", "none.yaml"}, []string{"broken.yaml:7:", `did you mean "nominal"`, "none.yaml", "no such file"}},
+		{[]string{"score", "-c", "bank.yaml", "--model", "none.model", "bank.csv"}, []string{"none.model", "no such file"}},
+		{[]string{"score", "-c", "bank.yaml", "--model", "bank.csv", "bank.csv"}, []string{"bank.csv", "not a liftstream model", "liftstream fit --model"}},
+		{[]string{"score", "-c", "bank.yaml", "--model", "short.model", "bank.csv"}, []string{"short.model", "liftstream fit --model"}},
+		{[]string{"score", "-c", "bank.yaml", "--model", "damaged.model", "bank.csv"}, []string{"damaged.model", "liftstream fit --model"}},
+		{[]string{"inspect", "damaged.model"}, []string{"damaged.model", "liftstream fit --model"}},
+		{[]string{"score", "-c", "votes.yaml", "--model", "bank.model", "votes.csv"}, []string{"bank.model does not belong to the configuration", "15 features", "fit it again"}},
+		{[]string{"score", "-c", "seed.yaml", "--model", "bank.model", "bank.csv"}, []string{"bank.model does not belong to the configuration", "fit it again"}},
+		{[]string{"score", "-c", "bank.yaml", "--model", "bank.model", "bank.csv", "--out", "scores.xls"}, []string{"scores.xls", ".parquet"}},
+		{[]string{"score", "-c", "bank.yaml", "--model", "bank.model", "bank.csv", "--out", "no/scores.csv"}, []string{"no/scores.csv", "create it first"}},
+		{[]string{"fit", "-c", "bank.yaml", "bank.csv", "--model", "."}, []string{". is a directory"}},
+		{[]string{"eval", "-c", "bank.yaml", "bank.csv", "--skip", "9999"}, []string{"bank.csv", "2056 records", "--skip"}},
+		{[]string{"eval", "-c", "bank.yaml", "bank.csv", "--protocol", "folds", "--fold-column", "fold"}, []string{"bank.csv", `"fold"`}},
+		{[]string{"eval", "-c", "bank.yaml", "bank.csv", "--method", "kernel"}, []string{"--method kernel", "not part of this build"}},
+		{[]string{"eval", "-c", "bank.yaml", "bank.csv", "--method", "local"}, []string{"--method local", "not part of this build"}},
+		{[]string{"eval", "-c", "bank.yaml", "bank.csv", "--method", "knn"}, []string{"--method knn", "not part of this build"}},
+		{[]string{"eval", "-c", "bank.yaml", "bank.csv", "--protocol", "triples"}, []string{"--protocol triples", "not part of this build"}},
+	}
+	for _, c := range [][]string{{"fit", "-c", "bank.yaml"}, {"eval", "-c", "bank.yaml"}, {"score", "-c", "bank.yaml", "--model", "bank.model"}, {"init", "--label", "class"}} {
+		add := func(file string, want ...string) {
+			rows = append(rows, row{append(append([]string{}, c...), file), want})
+		}
+		add("none.csv", "none.csv", "no such file")
+		add("empty.csv", "empty.csv", "the file is empty")
+		add("header.csv", "header.csv", "no record")
+		add("twice.csv", "twice.csv", `"age"`, "two columns")
+		add("short.csv", "short.csv", "row 6 (line 7)", "16 values")
+		add("data.xls", "data.xls", ".parquet")
+		if c[0] != "init" {
+			add("text.csv", "text.csv", "row 4 (line 5)", `"age"`, `"old"`)
+			add("gone.csv", "gone.csv", `"balance"`, "balances")
+		}
+	}
+	for _, r := range rows {
+		t.Run(strings.Join(r.args, " "), func(t *testing.T) {
+			got := command(t, r.args...)
+			text := got.err
+			if r.args[0] == "lint" {
+				text = got.out
+			}
+			if got.status != statusInput {
+				t.Errorf("status %d, want 1", got.status)
+			}
+			for _, w := range r.want {
+				if !strings.Contains(text, w) {
+					t.Errorf("the message lacks %q: %s", w, text)
+				}
+			}
+			if strings.Contains(text, "goroutine") || strings.Contains(text, ".partial") || strings.Count(text, "\n") > 2 {
+				t.Errorf("not one clear sentence: %s", text)
+			}
+		})
+	}
+	left, err := filepath.Glob(".partial*")
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+func TestWrongUse(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"fit", "bank.csv"}, "-c FILE"},
+		{[]string{"fit", "-c", "bank.yaml"}, "needs data files"},
+		{[]string{"fit", "-c", "bank.yaml", "bank.csv", "--colour"}, "--colour"},
+		{[]string{"score", "-c", "bank.yaml", "bank.csv"}, "--model FILE"},
+		{[]string{"init", "bank.csv"}, "--label"},
+		{[]string{"init", "a.csv", "b.csv", "--label", "x"}, `"b.csv"`},
+		{[]string{"lint"}, "needs configurations"},
+		{[]string{"inspect"}, "model file"},
+		{[]string{"eval", "-c", "x", "y", "--method", "magic"}, "one of all, lift, prior"},
+		{[]string{"eval", "-c", "x", "y", "--protocol", "magic"}, "one of prequential, folds, triples"},
+		{[]string{"eval", "-c", "x", "y", "--delay", "-1"}, "at least 0"},
+		{[]string{"eval", "-c", "x", "y", "--skip", "many"}, "must be a number"},
+		{[]string{"eval", "-c", "x", "y", "--folds", "5"}, "means nothing under --protocol prequential"},
+		{[]string{"eval", "-c", "x", "y", "--delay", "5", "--protocol", "folds"}, "means nothing under --protocol folds"},
+	} {
+		if r := command(t, c.args...); r.status != statusUsage || !strings.Contains(r.err, c.want) || r.out != "" {
+			t.Errorf("%q: status %d: %s; want status 2 and %q", c.args, r.status, r.err, c.want)
+		}
+	}
+}
+
+// full is a writer on a full disk.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
+
+func TestOutputThatFailsIsTheEnvironments(t *testing.T) {
+	workbench(t)
+	for _, args := range [][]string{
+		{"version"},
+		{"init", "bank.csv", "--label", "class"},
+		{"fit", "-c", "bank.yaml", "bank.csv"},
+		{"fit", "-c", "bank.yaml", "bank.csv", "--report", "-"},
+		{"score", "-c", "bank.yaml", "--model", "bank.model", "bank.csv"},
+		{"eval", "-c", "bank.yaml", "bank.csv"},
+		{"eval", "-c", "bank.yaml", "bank.csv", "--json", "-"},
+		{"inspect", "bank.model"},
+	} {
+		var errs bytes.Buffer
+		if status := execute(context.Background(), args, strings.NewReader(""), full{}, &errs); status != statusEnvironment {
+			t.Errorf("%q: status %d (%s), want 3", args, status, errs.String())
+		}
+	}
+}
+
+func TestInterruptedCommandsLeaveNothing(t *testing.T) {
+	workbench(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	for _, args := range [][]string{
+		{"init", "bank.csv", "--label", "class"},
+		{"fit", "-c", "bank.yaml", "bank.csv", "--model", "new.model"},
+		{"score", "-c", "bank.yaml", "--model", "bank.model", "bank.csv", "--out", "new.csv"},
+		{"eval", "-c", "bank.yaml", "bank.csv", "--json", "new.json"},
+		{"eval", "-c", "bank.yaml", "bank.csv", "--protocol", "folds", "--json", "new.json"},
+	} {
+		var out, errs bytes.Buffer
+		status := execute(ctx, args, strings.NewReader(""), &out, &errs)
+		if status != statusEnvironment || errs.String() != "liftstream: interrupted\n" || out.Len() > 0 {
+			t.Errorf("%q: status %d, stdout %q, stderr %q", args, status, out.String(), errs.String())
+		}
+	}
+	if left, _ := filepath.Glob("*new*"); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+// alike compares decoded JSON, numbers to a relative 1e-9.
+func alike(got, want any, path string) error {
+	switch w := want.(type) {
+	case map[string]any:
+		g, ok := got.(map[string]any)
+		if !ok || len(g) != len(w) {
+			return fmt.Errorf("%s: %v, want %v", path, got, want)
+		}
+		for _, k := range sorted(w) {
+			if err := alike(g[k], w[k], path+"."+k); err != nil {
+				return err
+			}
+		}
+	case []any:
+		g, ok := got.([]any)
+		if !ok || len(g) != len(w) {
+			return fmt.Errorf("%s: %v, want %v", path, got, want)
+		}
+		for i := range w {
+			if err := alike(g[i], w[i], fmt.Sprintf("%s[%d]", path, i)); err != nil {
+				return err
+			}
+		}
+	case float64:
+		if g, ok := got.(float64); !ok || math.Abs(g-w) > 1e-9*math.Max(1, math.Abs(w)) {
+			return fmt.Errorf("%s: %v, want %v", path, got, want)
+		}
+	default:
+		if got != want {
+			return fmt.Errorf("%s: %v, want %v", path, got, want)
+		}
+	}
+	return nil
+}
+
+// TestFitVotes holds the report of a fit of all votes. The figures themselves are checked against the paper and an
+// independent program in model/lift; this golden file holds what the command makes of them.
+func TestFitVotes(t *testing.T) {
+	golden, err := filepath.Abs("testdata/votes_fit.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := command(t, "fit", "-c", "examples/votes.yaml", "examples/votes.csv", "--report", "-")
+	if r.status != statusDone {
+		t.Fatal(r.err)
+	}
+	var got, want map[string]any
+	if err := json.Unmarshal([]byte(r.out), &got); err != nil {
+		t.Fatal(err)
+	}
+	if s, ok := got["seconds"].(map[string]any); !ok || s["read"] == nil || s["lift"].(float64) <= 0 {
+		t.Errorf("seconds %v", got["seconds"])
+	}
+	delete(got, "seconds")
+	if *update {
+		if err := replaceFile(golden, func(name string) error {
+			f, err := os.Create(name)
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			return writeJSON(f, got)
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(b, &want); err != nil {
+		t.Fatal(err)
+	}
+	if err := alike(got, want, ""); err != nil {
+		t.Errorf("%v (-update writes the golden file anew)", err)
+	}
+}
+
+func TestSummaryShowsTheBest(t *testing.T) {
+	r := command(t, "fit", "-c", "examples/votes.yaml", "examples/votes.csv")
+	if r.status != statusDone || r.err != "" {
+		t.Fatalf("status %d: %s", r.status, r.err)
+	}
+	for _, want := range []string{"votes: 435 records, 435 labelled", "democrat 61.4 %, republican 38.6 %", "0.8716", "Profiles of republican", "physician-fee-freeze=y", "validated"} {
+		if !strings.Contains(r.out, want) {
+			t.Errorf("the summary lacks %q:\n%s", want, r.out)
+		}
+	}
+	if strings.ContainsAny(r.out, "\x1b\r") {
+		t.Error("a pipe got terminal codes")
+	}
+}
+
+func TestFitIsDeterministic(t *testing.T) {
+	workbench(t)
+	command(t, "fit", "-c", "bank.yaml", "bank.csv", "--model", "again.model")
+	a, err := os.ReadFile("bank.model")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile("again.model")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(a, b) {
+		t.Error("two fits of the same file differ")
+	}
+}
+
+// scored runs score in the process, in batches of n records.
+func scored(t *testing.T, n int, explain bool, data ...string) string {
+	t.Helper()
+	var out, errs bytes.Buffer
+	a := &app{out: &out, err: &errs}
+	s := scoring{config: "bank.yaml", model: "bank.model", out: "-", batch: n, explain: explain}
+	if err := s.run(context.Background(), a, data); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// TestScoresDoNotDependOnBatches is "live = offline" as far as files go: the same bytes in batches of 1, 7 and 1,000.
+func TestScoresDoNotDependOnBatches(t *testing.T) {
+	workbench(t)
+	want := scored(t, 0, true, "bank.csv")
+	for _, n := range []int{1, 7, 1000} {
+		if scored(t, n, true, "bank.csv") != want {
+			t.Errorf("batches of %d records give other scores", n)
+		}
+	}
+}
+
+func TestScoringDoesNotLearn(t *testing.T) {
+	workbench(t)
+	want := scored(t, 0, false, "bank.csv")
+	write(t, "other.csv", "bank.csv", func(s string) string { return strings.ReplaceAll(s, ",no\n", ",yes\n") })
+	if scored(t, 0, false, "other.csv") != want {
+		t.Error("scores depend on the labels")
+	}
+	first, _, _ := strings.Cut(want, "\n")
+	twice := strings.Split(strings.TrimSuffix(scored(t, 0, false, "bank.csv", "bank.csv"), "\n"), "\n")
+	var a, b map[string]any
+	if err := json.Unmarshal([]byte(first), &a); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal([]byte(twice[len(twice)/2]), &b); err != nil {
+		t.Fatal(err)
+	}
+	if b["source_row"] != 2056. {
+		t.Errorf("the first record of the second file is row %v, want 2056", b["source_row"])
+	}
+	for _, k := range []string{"source_row", "percentile"} {
+		delete(a, k)
+		delete(b, k)
+	}
+	if err := alike(b, a, ""); err != nil {
+		t.Errorf("the same record scored later: %v", err)
+	}
+}
+
+// TestReasonsSumToTheLogOdds reads the scores as a user would.
+func TestReasonsSumToTheLogOdds(t *testing.T) {
+	workbench(t)
+	for i, text := range strings.Split(strings.TrimSuffix(scored(t, 0, true, "bank.csv"), "\n"), "\n") {
+		var s struct {
+			No, Yes float64
+			Status  string
+			Why     []struct {
+				Feature string
+				Effect  float64
+			}
+		}
+		if err := json.Unmarshal([]byte(strings.NewReplacer("propensity_no", "no", "propensity_yes", "yes").Replace(text)), &s); err != nil {
+			t.Fatal(err)
+		}
+		sum, terms := 0.0, 0
+		for _, w := range s.Why {
+			sum += w.Effect
+			if strings.HasPrefix(w.Feature, "(") {
+				terms++
+			}
+		}
+		if s.Status != "ok" || terms == 0 || math.Abs(sum-math.Log(s.Yes/s.No)) > 1e-9 || math.Abs(s.Yes+s.No-1) > 1e-12 {
+			t.Fatalf("record %d: %d reasons sum to %v, the log-odds are %v: %s", i, len(s.Why), sum, math.Log(s.Yes/s.No), text)
+		}
+	}
+}
+
+func TestScoresInEveryFormat(t *testing.T) {
+	workbench(t)
+	lines := strings.Split(strings.TrimSuffix(scored(t, 0, false, "bank.csv"), "\n"), "\n")
+	for _, name := range []string{"s.jsonl", "s.csv", "s.arrow", "s.arrows", "s.feather", "s.parquet"} {
+		got := command(t, "score", "-c", "bank.yaml", "--model", "bank.model", "bank.csv", "--out", name)
+		if got.status != statusDone || got.out != "" || !strings.Contains(got.err, "2056 records scored to "+name) {
+			t.Errorf("%s: status %d, stdout %q, stderr %q", name, got.status, got.out, got.err)
+		}
+		// What was written reads back.
+		r, err := file.OpenTables([]string{name}, file.TableOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for {
+			x, err := r.Next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for row := range x.Rows() {
+				var want map[string]any
+				if err := json.Unmarshal([]byte(lines[n]), &want); err != nil {
+					t.Fatal(err)
+				}
+				if p, ok := x.Float(x.Column("propensity_yes"), row); !ok || p != want["propensity_yes"] {
+					t.Fatalf("%s: record %d has propensity %v, standard output %v", name, n, p, want["propensity_yes"])
+				}
+				n++
+			}
+		}
+		r.Close()
+		if n != len(lines) {
+			t.Errorf("%s holds %d records, want %d", name, n, len(lines))
+		}
+	}
+}
+
+func TestEvalFigures(t *testing.T) {
+	workbench(t)
+	run := func(args ...string) map[string]any {
+		t.Helper()
+		r := command(t, append([]string{"eval", "-c", "bank.yaml", "bank.csv", "--json", "-"}, args...)...)
+		if r.status != statusDone {
+			t.Fatalf("%q: %s", args, r.err)
+		}
+		var m map[string]any
+		if err := json.Unmarshal([]byte(r.out), &m); err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	loss := func(m map[string]any, method string) float64 {
+		t.Helper()
+		x, ok := m["methods"].(map[string]any)[method].(map[string]any)
+		if !ok {
+			t.Fatalf("no method %s", method)
+		}
+		return x["log_loss"].(float64)
+	}
+	m := run()
+	if m["records"] != 2056. || m["scored"] != 1056. || m["positive"] != "yes" || m["records_per_second"].(float64) <= 0 {
+		t.Errorf("%v records, %v scored, positive %v, %v records/s", m["records"], m["scored"], m["positive"], m["records_per_second"])
+	}
+	if !(loss(m, "all") < loss(m, "prior")-.05) || loss(m, "all") != loss(m, "lift") {
+		t.Errorf("log-loss: all %v, lift %v, prior %v", loss(m, "all"), loss(m, "lift"), loss(m, "prior"))
+	}
+	late := run("--delay", "200")
+	if late["delay"] != 200. || !(loss(late, "all") > loss(m, "all")) {
+		t.Errorf("with labels 200 late: delay %v, log-loss %v, at once %v", late["delay"], loss(late, "all"), loss(m, "all"))
+	}
+	if p := run("--partitions", "2", "--skip", "0"); p["partitions"] != 2. || p["scored"] != 2056. {
+		t.Errorf("partitions %v, scored %v", p["partitions"], p["scored"])
+	}
+	if m := run("--method", "prior"); len(m["methods"].(map[string]any)) != 1 {
+		t.Errorf("methods %v", m["methods"])
+	}
+	f := run("--protocol", "folds", "--folds", "3")
+	if f["protocol"] != "folds" || f["scored"] != 2056. {
+		t.Errorf("protocol %v, %v scored", f["protocol"], f["scored"])
+	}
+	// Folds by month: every record has one, so all are scored, by a model of the other months.
+	if g := run("--protocol", "folds", "--fold-column", "month"); g["scored"] != 2056. || loss(g, "all") == loss(f, "all") {
+		t.Errorf("folds by month: %v scored, log-loss %v", g["scored"], loss(g, "all"))
+	}
+}
+
+func TestEvalTellsOfTheWarmup(t *testing.T) {
+	r := command(t, "eval", "-c", "examples/votes.yaml", "examples/votes.csv", "--skip", "0")
+	if r.status != statusDone || !strings.Contains(r.err, "fit.warmup = 500") {
+		t.Errorf("status %d: %s", r.status, r.err)
+	}
+}
+
+func TestInspectShowsTheModel(t *testing.T) {
+	workbench(t)
+	r := command(t, "inspect", "bank.model")
+	if r.status != statusDone {
+		t.Fatal(r.err)
+	}
+	for _, want := range []string{"bank.model", "version      1", "2056 labelled records", "no, yes; positive: yes", "poutcome", "lift", "propensity", "eta"} {
+		if !strings.Contains(r.out, want) {
+			t.Errorf("inspect lacks %q:\n%s", want, r.out)
+		}
+	}
+}
+
+func TestQuietSaysNothing(t *testing.T) {
+	workbench(t)
+	for _, args := range [][]string{
+		{"-q", "score", "-c", "bank.yaml", "--model", "bank.model", "bank.csv"},
+		{"fit", "-q", "-c", "bank.yaml", "bank.csv", "--model", "x.model"},
+		{"init", "-q", "votes.csv", "--label", "class"},
+	} {
+		if r := command(t, args...); r.status != statusDone || r.err != "" {
+			t.Errorf("%q: status %d, stderr %q", args, r.status, r.err)
+		}
+	}
+}
+
+// TestInitOfEveryDataSet runs the whole way from a data file: init, lint, fit, score, eval, with the configuration as
+// init wrote it.
+func TestInitOfEveryDataSet(t *testing.T) {
+	for _, c := range []struct {
+		file, positive string
+		skip           string
+		better         float64 // log-loss of all is lower than that of prior by this
+	}{
+		{"bank_full.csv.gz", "yes", "1000", .05},
+		{"adult_train.csv.gz", ">50K", "1000", .2},
+		{"telco_churn.csv", "Yes", "1000", .1},
+		{"elec2.csv.gz", "UP", "1000", .2},
+		{"house_votes84.csv", "republican", "0", -1}, // fewer records than the warm-up
+	} {
+		t.Run(c.file, func(t *testing.T) {
+			if testing.Short() {
+				t.Skip("SKIPPED under -short: it fits whole data sets")
+			}
+			data := sharedData(t, c.file)
+			t.Chdir(t.TempDir())
+			must := func(args ...string) result {
+				t.Helper()
+				r := command(t, args...)
+				if r.status != statusDone {
+					t.Fatalf("%q: status %d: %s", args, r.status, r.err)
+				}
+				return r
+			}
+			r := must("init", data, "--label", "class", "--positive", c.positive)
+			if err := os.WriteFile("c.yaml", []byte(r.out), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, warnings, err := config.Load("c.yaml", os.LookupEnv); err != nil || len(warnings) > 0 {
+				t.Fatalf("%v, warnings %v", err, warnings)
+			}
+			must("lint", "c.yaml")
+			must("fit", "-c", "c.yaml", data, "--model", "m", "--report", "r.json")
+			must("score", "-c", "c.yaml", "--model", "m", data, "--out", "s.arrow")
+			r = must("eval", "-c", "c.yaml", data, "--skip", c.skip, "--json", "-")
+			var e struct {
+				Methods map[string]struct {
+					LogLoss float64 `json:"log_loss"`
+				}
+			}
+			if err := json.Unmarshal([]byte(r.out), &e); err != nil {
+				t.Fatal(err)
+			}
+			if all, prior := e.Methods["all"].LogLoss, e.Methods["prior"].LogLoss; !(all < prior-c.better) {
+				t.Errorf("log-loss of all is %v, of prior %v", all, prior)
+			}
+		})
+	}
+}
