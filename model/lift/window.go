@@ -70,70 +70,153 @@ func bestWindows(t *Set, s *Summary, k int, minMass float64, worst *Window) []*W
 	if minMass > 0 {
 		return massWindows(t, s, cells, k, minMass)
 	}
+	q := windowSearch{set: t, summary: s, cells: cells}
 	// Only the best k problems can ever be taken up, so no more are kept.
-	var open []windowProblem
-	push := func(in, out []bool, room int) {
-		w := solveWindow(t, s, cells, in, out)
-		if w == nil || len(open) == room && compareWindows(w, open[room-1].best) >= 0 {
-			return
-		}
-		open = insertTop(open, windowProblem{w, slices.Clone(in), slices.Clone(out)}, room, compareProblems)
-	}
-	push(make([]bool, len(cells)), make([]bool, len(cells)), 1)
+	open := q.branch(nil, &windowProblem{fixed: make([]int8, len(cells)), flip: -1}, k)
 	var best []*Window
-	for len(open) > 0 && len(best) < k {
+	for len(open) > 0 {
 		p := open[0]
-		open = slices.Delete(open, 0, 1)
-		if worst != nil && compareWindows(p.best, worst) > 0 {
+		open = open[1:]
+		w := q.window(p)
+		if worst != nil && compareWindows(w, worst) > 0 {
 			break
 		}
-		best = append(best, p.best)
-		room := k - len(best)
-		if room == 0 {
+		if best = append(best, w); len(best) == k {
 			break
 		}
-		in, out := p.in, p.out
-		for i, x := range cells {
-			if in[i] || out[i] {
-				continue
-			}
-			if _, has := slices.BinarySearch(p.best.Cells, x); has {
-				out[i] = true
-				push(in, out, room)
-				in[i], out[i] = true, false
-			} else {
-				in[i] = true
-				push(in, out, room)
-				in[i], out[i] = false, true
-			}
-		}
+		open = q.branch(open, p, k-len(best))
 	}
 	return best
 }
 
-// solveWindow returns the best window that holds the cells in and none of out, nil when there is none. cells descend by eta.
-func solveWindow(t *Set, s *Summary, cells []int, in, out []bool) *Window {
-	var w []int
-	var a, b float64
-	for i, x := range cells {
-		if in[i] {
-			w = append(w, x)
-			a += s.A[x]
-			b += s.B[x]
+// windowSearch is the search for windows of one table.
+type windowSearch struct {
+	set     *Set
+	summary *Summary
+	cells   []int // occupied, by descending eta
+}
+
+// windowProblem asks for the best window that holds some cells and none of some others. The free cells of its parent
+// that come before the flipped one stay as they were in the parent's answer, the flipped one changes sides, and those
+// after it are free.
+type windowProblem struct {
+	fixed  []int8 // of the parent, by index in cells: 1 in, -1 out, 0 free
+	free   []int  // indices that are free in the parent
+	taken  int    // the parent's answer holds free[:taken]
+	flip   int    // index in free; -1 for the root
+	to     int    // the answer holds free[flip+1:to] as well
+	eta, n float64
+	built  *Window
+}
+
+// branch adds the problems that divide what p asks for, less its answer, to the best ones, at most room of them. For the
+// root it is p itself.
+func (q *windowSearch) branch(open []*windowProblem, p *windowProblem, room int) []*windowProblem {
+	fixed := slices.Clone(p.fixed)
+	root := p.flip < 0 && p.free == nil
+	for i, x := range p.free {
+		switch {
+		case i > p.flip:
+		case (i < p.taken) != (i == p.flip):
+			fixed[x] = 1
+		default:
+			fixed[x] = -1
 		}
 	}
-	for i, x := range cells {
-		if in[i] || out[i] {
-			continue
+	child := windowProblem{fixed: fixed, free: make([]int, 0, len(fixed)), flip: -1}
+	var a, b, n float64
+	add := func(i int) {
+		x := q.cells[i]
+		a += q.summary.A[x]
+		b += q.summary.B[x]
+		n += q.summary.NX[x]
+	}
+	for i, v := range fixed {
+		switch v {
+		case 0:
+			child.free = append(child.free, i)
+		case 1:
+			add(i)
 		}
-		if len(w) > 0 && compareValues(s.CellEta(x), a/b) > 0 {
+	}
+	free := child.free
+	solve := func(from int, some bool) (to int, ok bool) {
+		for to = from; to < len(free); to++ {
+			if some && compareValues(q.summary.CellEta(q.cells[free[to]]), a/b) > 0 {
+				break
+			}
+			add(free[to])
+			some = true
+		}
+		return to, some
+	}
+	offer := func(flip, taken, to int) {
+		c := child
+		c.flip, c.taken, c.to, c.eta, c.n = flip, taken, to, q.summary.ratio(a, b), n
+		if len(open) < room || q.compare(&c, open[room-1]) < 0 {
+			open = insertTop(open, &c, room, q.compare)
+		}
+	}
+	some := b > 0
+	if root {
+		if to, ok := solve(0, false); ok {
+			offer(-1, 0, to)
+		}
+		return open
+	}
+	taken := 0 // free cells are in the order of cells, so that the answer took the first ones
+	for taken < len(free) {
+		if _, has := slices.BinarySearch(q.window(p).Cells, q.cells[free[taken]]); !has {
 			break
 		}
-		w = append(w, x)
-		a += s.A[x]
-		b += s.B[x]
+		taken++
 	}
-	return newWindow(t, s, w)
+	fa, fb, fn := a, b, n
+	for i := range free {
+		a, b, n = fa, fb, fn
+		held := some
+		if i >= taken {
+			add(free[i])
+			held = true
+		}
+		if to, ok := solve(i+1, held); ok {
+			offer(i, taken, to)
+		}
+		if i < taken {
+			a, b, n = fa, fb, fn
+			add(free[i])
+			fa, fb, fn, some = a, b, n, true
+		}
+	}
+	return open
+}
+
+// compare ranks as compareWindows, building windows only where their cells decide.
+func (q *windowSearch) compare(a, b *windowProblem) int {
+	if c := cmp.Or(compareValues(a.eta, b.eta), compareValues(a.n, b.n)); c != 0 {
+		return c
+	}
+	return slices.Compare(q.window(a).Cells, q.window(b).Cells)
+}
+
+// window returns the problem's answer.
+func (q *windowSearch) window(p *windowProblem) *Window {
+	if p.built != nil {
+		return p.built
+	}
+	var cells []int
+	for i, v := range p.fixed {
+		if v > 0 {
+			cells = append(cells, q.cells[i])
+		}
+	}
+	for i, x := range p.free[:p.to] {
+		if i > p.flip || (i < p.taken) != (i == p.flip) {
+			cells = append(cells, q.cells[x])
+		}
+	}
+	p.built = newWindow(q.set, q.summary, cells)
+	return p.built
 }
 
 func newWindow(t *Set, s *Summary, cells []int) *Window {
@@ -185,11 +268,3 @@ func insertTop[T any](top []T, v T, k int, compare func(a, b T) int) []T {
 	}
 	return top
 }
-
-// windowProblem is the search for the best window that holds the cells in and none of out.
-type windowProblem struct {
-	best    *Window
-	in, out []bool
-}
-
-func compareProblems(a, b windowProblem) int { return compareWindows(a.best, b.best) }

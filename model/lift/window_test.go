@@ -89,3 +89,24 @@ func TestWindowsBelowTheWorstAreNotSearched(t *testing.T) {
 		t.Errorf("%v above .5", got)
 	}
 }
+
+// TestWindowsOfManyPureCells: a feature that is almost an id ties at eta 1 everywhere; the windows of most records win.
+func TestWindowsOfManyPureCells(t *testing.T) {
+	const cells = 600
+	n := make([]float64, cells*3)
+	for x := 0; x < cells; x++ {
+		n[x*3+x%3] = float64(1 + x%5)
+	}
+	s := Summarise(n, 3, 0)
+	got := bestWindows(newSet(oneFeature(cells), []int32{0}, Mahalanobis, nil), s, 4, 0, nil)
+	for i, w := range got {
+		// All cells, then all but one of the cells of one record, the last ones first.
+		want := s.N
+		if i > 0 {
+			want--
+		}
+		if w.Eta != 1 || w.N != want || i > 0 && slices.Contains(w.Cells, []int{0, 595, 590, 585}[i]) {
+			t.Errorf("window %d has eta %v and %v records", i, w.Eta, w.N)
+		}
+	}
+}

@@ -31,6 +31,7 @@ func (s Suite) Run(t *testing.T) {
 	if s.Records == 0 {
 		s.Records = 1200
 	}
+	x := newFixture(t, s)
 	for _, c := range []struct {
 		name string
 		test func(*testing.T, *fixture)
@@ -54,11 +55,11 @@ func (s Suite) Run(t *testing.T) {
 		{"HostileBytesNoPanic", testHostile},
 		{"Scorecard", testScorecard},
 	} {
-		t.Run(c.name, func(t *testing.T) { c.test(t, newFixture(t, s)) })
+		t.Run(c.name, func(t *testing.T) { c.test(t, x) })
 	}
 }
 
-// fixture is a generated stream with a model fitted on its first two thirds.
+// fixture is a generated stream with a model fitted on its first two thirds. The tests share it and change nothing in it.
 type fixture struct {
 	Suite
 	levels   *model.Levels
