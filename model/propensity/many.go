@@ -229,7 +229,7 @@ func (s *Scorecard) learnN(y int, weight float64, pending []float64) {
 		}
 		s.descendOwn(s.cur.feat[i].pair[c*K:c*K+K], 1, r, true, only)
 		if s.order[i] != nil {
-			s.project(i)
+			s.project(i, true)
 		}
 	}
 	if s.bound {

@@ -124,11 +124,15 @@ func TestPartitionsShare(t *testing.T) {
 				if err := before.LoadState(first); err != nil {
 					t.Fatal(err)
 				}
+				tolerance := 1e-6
+				if before.bound {
+					tolerance = 1e-2 // order moves cells that never learnt, and differently in each partition
+				}
 				for i := range ex {
 					c.live[0].Score(ex[i].Row, nil, nil, p)
 					before.Score(ex[i].Row, nil, nil, q)
 					for y := range p {
-						if math.Abs(p[y]-q[y]) > 1e-6 {
+						if math.Abs(p[y]-q[y]) > tolerance {
 							t.Fatalf("record %d: propensity %v, before fits without news %v", i, p[y], q[y])
 						}
 					}
@@ -139,32 +143,27 @@ func TestPartitionsShare(t *testing.T) {
 	}
 }
 
-// TestSharedWeights: weights of partitions are averaged by their sums of squared gradients, the prior counted once.
+// TestSharedWeights: weights of partitions are averaged by their sums of squared gradients, which they keep.
 func TestSharedWeights(t *testing.T) {
 	schema := schemas()["two"]
 	l, ex := modeltest.Generate(schema, 900, 5)
 	c := newCluster(t, schema, l, 2)
-	for i := range 300 {
+	for i := range ex {
 		c.learn(i%2, ex[i])
-	}
-	c.fit()
-	a, b := c.live[0].cur.in[3], c.live[1].cur.in[3]
-	for k := range cards {
-		if math.Abs(a.w[k]-b.w[k]) > 1e-9 || math.Abs(a.g[k]-b.g[k]) > 1e-9*a.g[k] {
-			t.Fatalf("card %d: %v and %v in two partitions of the same news", k, a, b)
+		if i == 300 {
+			c.fit()
 		}
-	}
-	for i := 300; i < 900; i++ {
-		c.learn(i%2, ex[i])
 	}
 	x, y := c.live[0].cur.in[3], c.live[1].cur.in[3]
 	c.fit()
-	got := c.live[0].cur.in[3]
+	got, other := c.live[0].cur.in[3], c.live[1].cur.in[3]
 	for k := range cards {
-		g := x.g[k] + y.g[k] - a.g[k]
-		w := (x.g[k]*x.w[k] + y.g[k]*y.w[k] - a.g[k]*a.w[k]) / g
-		if math.Abs(got.w[k]-w) > 1e-9 || math.Abs(got.g[k]-g) > 1e-9*g {
-			t.Errorf("card %d: weight %v of %v, want %v of %v", k, got.w[k], got.g[k], w, g)
+		w := (x.g[k]*x.w[k] + y.g[k]*y.w[k]) / (x.g[k] + y.g[k])
+		if math.Abs(got.w[k]-w) > 1e-12 || math.Abs(other.w[k]-w) > 1e-12 {
+			t.Errorf("card %d: weights %v and %v, want %v", k, got.w[k], other.w[k], w)
+		}
+		if got.g[k] != x.g[k] || other.g[k] != y.g[k] {
+			t.Errorf("card %d: sums of squared gradients moved", k)
 		}
 	}
 }

@@ -101,8 +101,8 @@ func (s *Scorecard) blockOf(at int) block {
 }
 
 // project brings the weights of an ordered feature back into order: log-lift weights to 0 or above, cell weights to
-// their isotonic regression weighted by G.
-func (s *Scorecard) project(i int) {
+// their isotonic regression, weighted by this partition's own G or evenly: the same for all partitions.
+func (s *Scorecard) project(i int, own bool) {
 	H, K := s.horizons, s.margins
 	for h := range H {
 		w := &s.cur.in[i*H+h].w
@@ -128,12 +128,17 @@ func (s *Scorecard) project(i int) {
 		}
 		for j := range order {
 			p := &t[int(order[j])*K+m]
-			s.pool(block{p.g[k], p.g[k] * p.w[k] * rise, 1}, func(x, y *block) bool { return x.b*y.a > y.b*x.a })
+			g := 1.
+			if own {
+				g = p.g[k]
+			}
+			s.pool(block{g, g * p.w[k] * rise, 1}, func(x, y *block) bool { return x.b*y.a > y.b*x.a })
 		}
-		j := 0
+		j, last := 0, math.Inf(-1)
 		for _, b := range s.iso {
+			last = max(last, b.b/b.a) // rounding must not undo the order
 			for range b.n {
-				t[int(order[j])*K+m].w[k] = rise * b.b / b.a
+				t[int(order[j])*K+m].w[k] = rise * last
 				j++
 			}
 		}

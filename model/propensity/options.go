@@ -248,6 +248,6 @@ func (p *plan) check(s *model.Schema) error {
 	return nil
 }
 
-// pair holds a weight of each card and its AdaGrad sum of squared gradients. In shares w holds the product of both, so
-// that shares add up.
+// pair holds a weight of each card and its AdaGrad sum of squared gradients G, which starts at 1. In shares w holds the
+// product of both, so that shares add up.
 type pair struct{ w, g [cards]float64 }

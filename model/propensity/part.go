@@ -14,8 +14,8 @@ type part struct {
 	shares []contribution // by ascending partition
 }
 
-// contribution is one partition's own: counts as a record learnt next would find them (its weight is 1), weights as
-// pairs (G w, G) without the prior.
+// contribution is one partition's: its own counts as a record learnt next would find them (its weight is 1), and its
+// weights as pairs (G w, G).
 type contribution struct {
 	partition int32
 	records   float64
@@ -36,7 +36,7 @@ func (p *plan) appendPart(b []byte, m *part) []byte {
 		b = wire.AppendFloat(b, c.records)
 		b = wire.AppendVarint(b, c.time)
 		b = wire.AppendBool(b, c.timed)
-		b = p.appendTables(b, c.t)
+		b = p.appendTables(b, c.t, true)
 		b = wire.AppendFloats(b, c.mix[:])
 	}
 	return b
@@ -51,7 +51,7 @@ func (p *plan) readPart(b []byte) (*part, error) {
 	m := &part{axes: p.readAxes(r)}
 	for n := r.Uvarint(); n > 0 && r.Err() == nil; n-- {
 		c := contribution{partition: int32(r.Varint()), records: r.Float(), time: r.Varint(), timed: r.Bool()}
-		c.t = p.readTables(r, m.axes)
+		c.t = p.readTables(r, m.axes, true)
 		readShares(r, &c.mix)
 		if k := len(m.shares); k > 0 && m.shares[k-1].partition >= c.partition {
 			r.Fail(fmt.Errorf("partitions out of order"))
@@ -96,16 +96,10 @@ func (s *Scorecard) share(partition int32) contribution {
 	}
 	for f := range t.feat {
 		counts(t.feat[f].count, away.feat[f].count)
-		for i := range t.feat[f].pair {
-			takeOut(&t.feat[f].pair[i], fresh, away.feat[f].pair, i)
-		}
+		pack(t.feat[f].pair)
 	}
-	for i := range t.in {
-		takeOut(&t.in[i], p.prior(i), away.in, i)
-	}
-	for i := range t.own {
-		takeOut(&t.own[i], fresh, away.own, i)
-	}
+	pack(t.in)
+	pack(t.own)
 	for i := range t.knot {
 		t.knot[i] = max(t.knot[i]-away.knot[i], 0) / s.knot
 	}
@@ -115,29 +109,46 @@ func (s *Scorecard) share(partition int32) contribution {
 	return c
 }
 
-// takeOut turns a live pair into the partition's own share of it.
-func takeOut(v *pair, prior pair, away []pair, i int) {
-	for k := range cards {
-		g, w := v.g[k]-prior.g[k], v.g[k]*v.w[k]-prior.g[k]*prior.w[k]
-		if i < len(away) {
-			g, w = g-away[i].g[k], w-away[i].w[k]
+// pack turns live weights into what adds up over partitions: (G w, G); nothing of weights that never learnt.
+func pack(v []pair) {
+	for i := range v {
+		for k := range cards {
+			if v[i].g[k] == 1 {
+				v[i].w[k], v[i].g[k] = 0, 0
+			}
+			v[i].w[k] *= v[i].g[k]
 		}
-		if g <= 0 {
-			g, w = 0, 0
-		}
-		v.g[k], v.w[k] = g, w
 	}
 }
 
-// putIn adds a share to a live pair. An empty share changes no bit.
-func putIn(v, of *pair) {
-	for k := range cards {
-		if of.g[k] == 0 && of.w[k] == 0 {
-			continue
+// blend moves live weights to the mean over this and n other partitions, each weighted by its G. G itself, which sets
+// the steps, stays the partition's own: with the others' added, a stream cut into partitions would learn more slowly
+// than one that is not. A weight that never learnt here is the others' mean, its G theirs. The mean of equal weights moves
+// nothing, so fits without news do no harm; sums of moves, the obvious alternative, overshoot.
+func blend(live, others []pair, n float64) {
+	for i := range others {
+		v, o := &live[i], &others[i]
+		for k := range cards {
+			if !(o.g[k] > 0) {
+				continue
+			}
+			if v.g[k] == 1 {
+				v.w[k], v.g[k] = o.w[k]/o.g[k], max(o.g[k]/n, 1)
+				continue
+			}
+			v.w[k] += o.g[k] / (v.g[k] + o.g[k]) * (o.w[k]/o.g[k] - v.w[k])
 		}
-		g := max(v.g[k]+of.g[k], 1)
-		v.w[k] = (v.g[k]*v.w[k] + of.w[k]) / g
-		v.g[k] = g
+	}
+}
+
+// unpack turns a share's pairs into live ones.
+func unpack(live, share []pair) {
+	for i := range share {
+		for k := range cards {
+			if g := share[i].g[k]; g > 0 {
+				live[i].w[k], live[i].g[k] = share[i].w[k]/g, g
+			}
+		}
 	}
 }
 
@@ -280,9 +291,9 @@ func (s *Scorecard) Rebase(rb *model.Rebase) error {
 	begins, had := s.axes == nil, s.away != nil
 	var changed []int
 	if begins {
-		s.begin(m, self, others, rb)
+		s.begin(m, self, others, n, rb)
 	} else {
-		changed = s.move(m, self, others)
+		changed = s.move(m, self, others, n)
 	}
 	s.mixAway = mix
 	if begins || len(changed) > 0 || others != nil || had {
@@ -308,36 +319,18 @@ func (s *Scorecard) Rebase(rb *model.Rebase) error {
 	return nil
 }
 
-// straighten brings weights that were put together from several partitions back into order. The correction goes to
-// the others' account, or every partition would publish it as its own.
+// straighten brings weights that were put together from several partitions back into order.
 func (s *Scorecard) straighten() {
-	was := s.cur.clone()
 	for i := range s.order {
 		if s.order[i] != nil {
-			s.project(i)
+			s.project(i, false)
 		}
 	}
 	s.projectLinear()
-	if s.away == nil {
-		return
-	}
-	charge := func(away, was, now []pair) {
-		for i := range away {
-			for k := range cards {
-				away[i].w[k] += now[i].g[k] * (now[i].w[k] - was[i].w[k])
-			}
-		}
-	}
-	charge(s.away.in, was.in, s.cur.in)
-	charge(s.away.own, was.own, s.cur.own)
-	for i := range s.cur.feat {
-		s.resize(&s.away.feat[i], s.cellCount(&s.cur.feat[i]), pair{})
-		charge(s.away.feat[i].pair, was.feat[i].pair, s.cur.feat[i].pair)
-	}
 }
 
 // begin takes over the structure, this partition's share and the others'.
-func (s *Scorecard) begin(m *part, self *contribution, others *tables, rb *model.Rebase) {
+func (s *Scorecard) begin(m *part, self *contribution, others *tables, n float64, rb *model.Rebase) {
 	s.axes = m.axes
 	s.clock = newClock(len(s.half))
 	s.clock.start(rb.Clock, 0, false)
@@ -349,41 +342,44 @@ func (s *Scorecard) begin(m *part, self *contribution, others *tables, rb *model
 		clear(s.cur.class[:s.forever*s.classes])
 		clear(s.cur.class[(s.forever+1)*s.classes:])
 		s.join(s.cur, self.t, s.clock.now)
+		unpack(s.cur.in, self.t.in)
+		unpack(s.cur.own, self.t.own)
+		for f := range s.cur.feat {
+			unpack(s.cur.feat[f].pair, self.t.feat[f].pair)
+		}
 	}
 	s.knot = 1
 	s.away = others
 	if others != nil {
 		s.join(s.cur, others, s.clock.now)
+		s.blend(others, n)
 	}
 }
 
-// join adds a share to live tables.
+// join adds the counts of a share to live tables whose calibration stands at weight 1.
 func (p *plan) join(dst, src *tables, now []float64) {
 	p.addCounts(dst.class, src.class, now)
 	for f := range src.feat {
-		p.joinCells(&dst.feat[f], &src.feat[f], now)
+		p.resize(&dst.feat[f], p.cellCount(&src.feat[f]), fresh)
+		p.addCounts(dst.feat[f].count, src.feat[f].count, now)
 	}
-	joinPairs(dst.in, src.in)
-	joinPairs(dst.own, src.own)
 	addFloats(dst.knot, src.knot, 1)
 	addFloats(dst.mom, src.mom, 1)
 }
 
-func (p *plan) joinCells(dst, src *cellTable, now []float64) {
-	p.resize(dst, p.cellCount(src), fresh)
-	p.addCounts(dst.count, src.count, now)
-	joinPairs(dst.pair, src.pair)
-}
-
-func joinPairs(dst, src []pair) {
-	for i := range src {
-		putIn(&dst[i], &src[i])
+// blend moves all weights towards the mean over the partitions.
+func (s *Scorecard) blend(others *tables, n float64) {
+	blend(s.cur.in, others.in, n)
+	blend(s.cur.own, others.own, n)
+	for f := range others.feat {
+		s.resize(&s.cur.feat[f], s.cellCount(&others.feat[f]), fresh)
+		blend(s.cur.feat[f].pair, others.feat[f].pair, n)
 	}
 }
 
 // move takes over a structure and exchanges what the others had contributed for what they contribute now. It returns
 // the features whose cells changed.
-func (s *Scorecard) move(m *part, self *contribution, others *tables) (changed []int) {
+func (s *Scorecard) move(m *part, self *contribution, others *tables, n float64) (changed []int) {
 	p := s.plan
 	was := s.axes
 	s.axes = m.axes
@@ -406,7 +402,8 @@ func (s *Scorecard) move(m *part, self *contribution, others *tables) (changed [
 			for h := range then {
 				then[h] = s.clock.weight(h, s.half[h], self.records, self.time)
 			}
-			p.joinCells(&t, &self.t.feat[i], then)
+			p.addCounts(t.count, self.t.feat[i].count, then)
+			unpack(t.pair, self.t.feat[i].pair)
 		}
 		s.cur.feat[i] = t
 		if s.away != nil {
@@ -429,15 +426,12 @@ func (s *Scorecard) move(m *part, self *contribution, others *tables) (changed [
 	}
 	for i := range s.features {
 		c, a, o := &s.cur.feat[i], &add.feat[i], &old.feat[i]
-		n := max(p.cellCount(c), p.cellCount(a), p.cellCount(o))
-		p.resize(c, n, fresh)
-		p.resize(a, n, pair{})
-		p.resize(o, n, pair{})
+		cells := max(p.cellCount(c), p.cellCount(a), p.cellCount(o))
+		p.resize(c, cells, fresh)
+		p.resize(a, cells, pair{})
+		p.resize(o, cells, pair{})
 		exchange(c.count, a.count, o.count)
-		exchangePairs(c.pair, a.pair, o.pair)
 	}
-	exchangePairs(s.cur.in, add.in, old.in)
-	exchangePairs(s.cur.own, add.own, old.own)
 	exchange(s.cur.knot, add.knot, old.knot)
 	for j := range s.cur.mom {
 		s.cur.mom[j] += add.mom[j] - old.mom[j]
@@ -450,6 +444,7 @@ func (s *Scorecard) move(m *part, self *contribution, others *tables) (changed [
 	s.away = nil
 	if others != nil {
 		s.away = add
+		s.blend(others, n)
 	}
 	return changed
 }
@@ -457,17 +452,6 @@ func (s *Scorecard) move(m *part, self *contribution, others *tables) (changed [
 func exchange(cur, add, old []float64) {
 	for i := range cur {
 		cur[i] = max(cur[i]+(add[i]-old[i]), 0)
-	}
-}
-
-func exchangePairs(cur, add, old []pair) {
-	for i := range cur {
-		d := add[i]
-		for k := range cards {
-			d.w[k] -= old[i].w[k]
-			d.g[k] -= old[i].g[k]
-		}
-		putIn(&cur[i], &d)
 	}
 }
 

@@ -15,8 +15,8 @@ type Scorecard struct {
 	axes  []axis    // nil before the first Rebase
 	order [][]int32 // cells along each feature whose margin must rise or fall, nil for the others
 	bound bool      // some feature has an order
-	// cur is what scores are made of. away is what other partitions contributed to it at the last Rebase, pairs as in
-	// shares and counts on the scale of cur; nil when they contributed nothing.
+	// cur is what scores are made of. away is what other partitions contributed to its counts at the last Rebase, on the
+	// scale of cur (its pairs are not used); nil when they contributed nothing.
 	cur, away *tables
 	clock     clock
 	knot      float64          // weight of the last record in the calibration counts

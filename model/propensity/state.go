@@ -22,10 +22,10 @@ func (s *Scorecard) AppendState(b []byte) []byte {
 		b = s.appendAxes(b, s.axes)
 	}
 	b = s.clock.append(b)
-	b = s.appendTables(b, s.cur)
+	b = s.appendTables(b, s.cur, true)
 	b = wire.AppendBool(b, s.away != nil)
 	if s.away != nil {
-		b = s.appendTables(b, s.away)
+		b = s.appendTables(b, s.away, false)
 	}
 	b = wire.AppendFloat(b, s.knot)
 	b = wire.AppendFloats(b, s.mix[:])
@@ -53,10 +53,10 @@ func (s *Scorecard) LoadState(b []byte) error {
 	}
 	n.clock = readClock(r, len(s.half))
 	if r.Err() == nil {
-		n.cur = s.readTables(r, axes)
+		n.cur = s.readTables(r, axes, true)
 	}
 	if r.Bool() && r.Err() == nil {
-		n.away = s.readTables(r, axes)
+		n.away = s.readTables(r, axes, false)
 	}
 	n.knot = r.Float()
 	readShares(r, &n.mix)

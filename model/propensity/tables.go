@@ -8,7 +8,8 @@ import (
 	"liftstream/model/wire"
 )
 
-// tables are the quantities of a scorecard that add up over partitions: counts, weights as pairs, moments.
+// tables are the quantities of a scorecard that are put together over partitions: counts and moments add up, weights are
+// averaged.
 type tables struct {
 	class []float64 // half-lives x classes: weight of each class
 	feat  []cellTable
@@ -167,21 +168,25 @@ func readCounts(r *wire.Reader, dst []float64) {
 	}
 }
 
-func (p *plan) appendTables(b []byte, t *tables) []byte {
+func (p *plan) appendTables(b []byte, t *tables, weights bool) []byte {
 	b = wire.AppendFloats(b, t.class)
 	for f := range t.feat {
 		b = wire.AppendUvarint(b, uint64(p.cellCount(&t.feat[f])))
 		b = wire.AppendFloats(b, t.feat[f].count)
-		b = appendPairs(b, t.feat[f].pair)
+		if weights {
+			b = appendPairs(b, t.feat[f].pair)
+		}
 	}
-	b = appendPairs(b, t.in)
-	b = appendPairs(b, t.own)
+	if weights {
+		b = appendPairs(b, t.in)
+		b = appendPairs(b, t.own)
+	}
 	b = wire.AppendFloats(b, t.knot)
 	return wire.AppendFloats(b, t.mom)
 }
 
-// readTables reads what appendTables wrote; axes bounds the cells of continuous features.
-func (p *plan) readTables(r *wire.Reader, axes []axis) *tables {
+// readTables reads what appendTables wrote; axes bound the cells of continuous features.
+func (p *plan) readTables(r *wire.Reader, axes []axis, weights bool) *tables {
 	t := p.newTables()
 	readCounts(r, t.class)
 	for f := range t.feat {
@@ -190,7 +195,7 @@ func (p *plan) readTables(r *wire.Reader, axes []axis) *tables {
 			limit = axes[f].cells
 		}
 		n := r.Int(limit)
-		if r.Rest() < n*8*(len(p.half)*p.classes+2*cards*p.margins) {
+		if r.Rest() < n*8*len(p.half)*p.classes {
 			r.Fail(wire.ErrTruncated)
 		}
 		if r.Err() != nil {
@@ -198,10 +203,16 @@ func (p *plan) readTables(r *wire.Reader, axes []axis) *tables {
 		}
 		t.feat[f].count = make([]float64, n*len(p.half)*p.classes)
 		readCounts(r, t.feat[f].count)
-		t.feat[f].pair = readPairs(r, n*p.margins)
+		if weights {
+			t.feat[f].pair = readPairs(r, n*p.margins)
+		} else {
+			t.feat[f].pair = make([]pair, n*p.margins)
+		}
 	}
-	t.in = readPairs(r, p.slots)
-	t.own = readPairs(r, (1+p.linear)*p.margins)
+	if weights {
+		t.in = readPairs(r, p.slots)
+		t.own = readPairs(r, (1+p.linear)*p.margins)
+	}
 	readCounts(r, t.knot)
 	readFinite(r, t.mom)
 	return t

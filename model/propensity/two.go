@@ -174,7 +174,7 @@ func (s *Scorecard) learn2(y int, weight float64, pending []float64) {
 			descend(&w[h], s.using[h], v[h], &sq, &step)
 		}
 		if s.order[i] != nil {
-			s.project(i)
+			s.project(i, true)
 		}
 	}
 	n := len(s.features) * H
