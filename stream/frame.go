@@ -11,7 +11,10 @@ import (
 	"liftstream/model/wire"
 )
 
-// frameFormat is the version of every value in the state and the model topic; see FORMAT.md.
+// Format is the version of every value in the state topic, journal and snapshots alike, and in the model topic; see
+// FORMAT.md.
+const Format = frameFormat
+
 const frameFormat = 1
 
 // chunkBytes is the largest piece of a section or model in one record, far below the smallest message limit of brokers.

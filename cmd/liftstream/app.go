@@ -33,7 +33,7 @@ func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 		if r := recover(); r != nil {
 			fmt.Fprintf(stderr, "liftstream: internal error: %v; please report it with the command line and --log-level debug\n", r)
 			if a.logLevel == "debug" {
-				stderr.Write(debug.Stack())
+				_, _ = stderr.Write(debug.Stack())
 			}
 			status = statusEnvironment
 		}
@@ -49,7 +49,7 @@ func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 		err = &usageError{err}
 	}
 	if err != nil {
-		io.WriteString(stderr, complaint(err))
+		_, _ = io.WriteString(stderr, complaint(err))
 	}
 	status = exitStatus(err)
 	if status == statusUsage {
@@ -120,9 +120,9 @@ func noCommand(cmd *cobra.Command, args []string) error {
 // command builds a subcommand of a group. use is its line of usage, about the text of its help, whose first line is the summary;
 // example works when pasted in the root of the repository.
 func (a *app) command(group, use, about, example string, args cobra.PositionalArgs, run func(ctx context.Context, args []string) error) *cobra.Command {
-	short, _, _ := strings.Cut(about, "\n")
+	short, long, _ := strings.Cut(about, "\n")
 	return &cobra.Command{
-		GroupID: group, Use: use, Short: short, Long: about, Example: "  " + strings.ReplaceAll(strings.TrimSpace(example), "\n", "\n  "),
+		GroupID: group, Use: use, Short: short, Long: strings.TrimSpace(short + "\n\n" + long), Example: "  " + strings.ReplaceAll(strings.TrimSpace(example), "\n", "\n  "),
 		Args: args, DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := a.check(); err != nil {
@@ -160,7 +160,7 @@ func needs(min, max int, what string) cobra.PositionalArgs {
 
 // configFlag adds -c to a command.
 func configFlag(cmd *cobra.Command, file *string) {
-	cmd.Flags().StringVarP(file, "config", "c", "", "the configuration `FILE` (required)")
+	cmd.Flags().StringVarP(file, "config", "c", "", "configuration `FILE` (required)")
 	_ = cmd.MarkFlagFilename("config", "yaml", "yml")
 }
 

@@ -101,7 +101,7 @@ func (e *evaluation) run(ctx context.Context, a *app, data []string) error {
 	if err := e.check(); err != nil {
 		return err
 	}
-	c, err := a.load(e.config)
+	c, err := a.loadOffline(e.config)
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ same profile on later records that took no part in finding it.`,
 type fitting struct{ config, model, report string }
 
 func (f *fitting) run(ctx context.Context, a *app, data []string) error {
-	c, err := a.load(f.config)
+	c, err := a.loadOffline(f.config)
 	if err != nil {
 		return err
 	}

@@ -29,11 +29,11 @@ at. The configuration is valid as it is; read the comments, and decide about the
 		`liftstream init cmd/liftstream/examples/bank.csv --label class --positive yes > bank.yaml`,
 		needs(1, 1, "one data file"), func(ctx context.Context, data []string) error { return runInit(ctx, a, data[0], o) })
 	f := c.Flags()
-	f.StringVar(&o.Label, "label", "", "the `COL`umn of the outcome (required)")
-	f.StringVar(&o.Positive, "positive", "", "the `CLASS` that is asked for, such as a purchase; the rarer of two unless given")
-	f.StringVar(&o.ID, "id", "", "the `COL`umn that says who a record is about")
-	f.StringVar(&o.Time, "time", "", "the `COL`umn of the record's time")
-	f.StringVar(&o.Name, "name", "", "the `NAME` of the configuration; that of the file unless given")
+	f.StringVar(&o.Label, "label", "", "column `COL` of the outcome (required)")
+	f.StringVar(&o.Positive, "positive", "", "`CLASS` that is asked for, such as a purchase; the rarer of two unless given")
+	f.StringVar(&o.ID, "id", "", "column `COL` that says who a record is about")
+	f.StringVar(&o.Time, "time", "", "column `COL` of the record's time")
+	f.StringVar(&o.Name, "name", "", "`NAME` of the configuration; that of the file unless given")
 	return c
 }
 

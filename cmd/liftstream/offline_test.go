@@ -315,6 +315,20 @@ func TestSummaryShowsTheBest(t *testing.T) {
 	}
 }
 
+func TestSecretsOfTheBrokerAreNotNeededOffline(t *testing.T) {
+	workbench(t)
+	t.Setenv("HTTP_TOKEN", "x")
+	secrets := "kafka: {brokers: [b:9092], sasl: {mechanism: PLAIN, username: u, password: ${NO_SUCH_PASSWORD}}}\nhttp: {token: ${HTTP_TOKEN}}\n"
+	write(t, "live.yaml", "bank.yaml", func(s string) string { return s + secrets })
+	if r := command(t, "score", "-c", "live.yaml", "--model", "bank.model", "bank.csv"); r.status != statusDone {
+		t.Errorf("status %d: %s", r.status, r.err)
+	}
+	write(t, "name.yaml", "live.yaml", swap("column: class", "column: ${NO_SUCH_COLUMN}"))
+	if r := command(t, "score", "-c", "name.yaml", "--model", "bank.model", "bank.csv"); r.status != statusInput || !strings.Contains(r.err, "NO_SUCH_COLUMN, which is not set") {
+		t.Errorf("status %d: %s", r.status, r.err)
+	}
+}
+
 func TestFitIsDeterministic(t *testing.T) {
 	workbench(t)
 	command(t, "fit", "-c", "bank.yaml", "bank.csv", "--model", "again.model")

@@ -35,7 +35,7 @@ them; they sum to the log-odds of its propensity.`,
 liftstream score -c cmd/liftstream/examples/bank.yaml --model bank.model cmd/liftstream/examples/bank.csv --out scores.csv`,
 		needs(1, -1, "data files"), func(ctx context.Context, data []string) error { return s.run(ctx, a, data) })
 	configFlag(c, &s.config)
-	c.Flags().StringVarP(&s.model, "model", "m", "", "the model `FILE` that fit wrote (required)")
+	c.Flags().StringVarP(&s.model, "model", "m", "", "model `FILE` that fit wrote (required)")
 	c.Flags().StringVarP(&s.out, "out", "o", "-", "write to `OUT`; - is JSON lines on standard output")
 	c.Flags().BoolVar(&s.explain, "explain", false, "give every contribution, not only the largest")
 	return c
@@ -51,7 +51,7 @@ func (s *scoring) run(ctx context.Context, a *app, data []string) error {
 	if s.model == "" {
 		return usagef("the model is missing: give it with --model FILE; 'liftstream fit' writes one")
 	}
-	c, err := a.load(s.config)
+	c, err := a.loadOffline(s.config)
 	if err != nil {
 		return err
 	}

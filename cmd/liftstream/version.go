@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"liftstream/model"
+	"liftstream/stream"
 )
 
 // version is that of a release, set by the linker: -ldflags "-X main.version=1.2.3". Without it the build information
@@ -22,8 +23,8 @@ and the versions of the binary formats that it writes.`,
 		`liftstream version`, needs(0, 0, ""),
 		func(context.Context, []string) error {
 			v, commit := build()
-			_, err := fmt.Fprintf(a.out, "version %s\ncommit  %s\ngo      %s %s/%s\nstate   format %d\nmodel   format %d\n",
-				v, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH, model.StateFormat, model.ModelFormat)
+			_, err := fmt.Fprintf(a.out, "version %s\ncommit  %s\ngo      %s %s/%s\nstate   format %d\nmodel   format %d\njournal format %d\n",
+				v, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH, model.StateFormat, model.ModelFormat, stream.Format)
 			return environment(err)
 		})
 }
