@@ -59,7 +59,8 @@ type recipe struct {
 // tuning holds what was chosen by measuring and is nobody's choice to make.
 type tuning struct {
 	recipes    [cards]recipe
-	fixedShare float64 // of the mixture of experts
+	rate       float64 // at which the mixture of experts learns from log-losses
+	fixedShare float64 // of the mixture
 	// rateFloor is the number of records of each class that never fade from a base rate: it keeps it inside (0, 1).
 	rateFloor float64
 	// perCell is the least number of records for one quantile cell; 0 = the rule of SPEC F: all q cells from 51 records
@@ -70,6 +71,7 @@ type tuning struct {
 // standard did better than the settings of SPEC F on every stream of TestThresholds.
 var standard = tuning{
 	recipes:    [cards]recipe{{.3, 1.5, .5, 0}, {.15, .2, .2, 0}, {.05, .2, .2, 2}, {.15, .2, 1, 1}},
+	rate:       .5,
 	fixedShare: .003,
 	rateFloor:  .1,
 	perCell:    4,

@@ -12,6 +12,7 @@ import (
 // reference holds the settings of SPEC F.
 var reference = tuning{
 	recipes:    [cards]recipe{{.3, 1, 1, 0}, {.15, .2, .2, 0}, {.05, .2, .2, 2}, {.15, .2, .2, 1}},
+	rate:       1,
 	fixedShare: .001,
 	rateFloor:  1e-15,
 }

@@ -219,16 +219,24 @@ func descend(p *pair, use int, x float64, sq, step *[cards]float64) {
 	}
 }
 
-// judge multiplies the experts' shares by the likelihoods of a record (rate 1) and gives a little to each again.
+// judge multiplies the experts' shares by the likelihoods of a record, each to the power of weight and rate, and gives a
+// little to each again.
 func (s *Scorecard) judge(like *[experts]float64, weight float64) {
 	q := &s.mix
 	var sum float64
-	if weight == 1 {
+	weight *= s.rate
+	switch weight {
+	case 1:
 		for e := range q {
 			q[e] *= like[e]
 			sum += q[e]
 		}
-	} else {
+	case .5:
+		for e := range q {
+			q[e] *= math.Sqrt(like[e])
+			sum += q[e]
+		}
+	default:
 		top := math.Inf(-1)
 		for e := range q {
 			q[e] = ln(q[e]) + weight*ln(like[e])
