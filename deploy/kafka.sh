@@ -13,7 +13,7 @@
 # It needs Java 17 and, once, mvn, which fetches Kafka from the registry that it is set up with.
 #
 # Environment, read when DIR is made and kept there:
-#   KAFKA_VERSION=4.0.2   KAFKA_USER=liftstream   KAFKA_PASS=liftstream-test
+#   KAFKA_VERSION=4.4.0   KAFKA_USER=liftstream   KAFKA_PASS=liftstream-test
 #   KAFKA_EXTRA           more broker settings, one a line; they win
 # Environment, read each time:
 #   KAFKA_CACHE           where the jars are kept, one folder a version (default ${XDG_CACHE_HOME:-$HOME/.cache}/liftstream/kafka)
@@ -38,7 +38,7 @@ if [ -f "$settings" ]; then
   . "$settings"
   made=1
 else
-  version=${KAFKA_VERSION:-4.0.2} port=${wanted_port:-19092} user=${KAFKA_USER:-liftstream} pass=${KAFKA_PASS:-liftstream-test} extra=${KAFKA_EXTRA:-}
+  version=${KAFKA_VERSION:-4.4.0} port=${wanted_port:-19092} user=${KAFKA_USER:-liftstream} pass=${KAFKA_PASS:-liftstream-test} extra=${KAFKA_EXTRA:-}
   made=
 fi
 cache=${KAFKA_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/liftstream/kafka}
@@ -195,7 +195,6 @@ case $command in
   env)
     [ -n "$made" ] || fail "$dir has never been started"
     printf 'export LIFTSTREAM_KAFKA=%q\nexport LIFTSTREAM_KAFKA_SASL=%q\nexport LIFTSTREAM_KAFKA_CA=%q\n' "127.0.0.1:$port" "127.0.0.1:$((port + 1))" "$dir/tls/ca.pem"
-    printf 'export LIFTSTREAM_KAFKA_DIR=%q\n' "$dir"
     printf 'export LIFTSTREAM_KAFKA_USER=%q\nexport LIFTSTREAM_KAFKA_PASS=%q\n' "$user" "$pass" ;;
   wipe)
     end TERM

@@ -86,7 +86,7 @@ func (c *Client) probe(ctx context.Context, address string) (stage int, err erro
 	if err != nil {
 		return 0, &Error{Op: "Connect", Kind: Environment, Reason: "no broker answers at " + address, Err: err}
 	}
-	defer func() { conn.Close() }()
+	defer func() { _ = conn.Close() }()
 	if c.cfg.TLS != nil {
 		cfg := c.cfg.TLS.Clone()
 		if cfg.ServerName == "" {
@@ -109,7 +109,7 @@ func (c *Client) probe(ctx context.Context, address string) (stage int, err erro
 	}
 	k, err := dialer.DialContext(ctx, "tcp", address)
 	if err == nil {
-		defer k.Close()
+		defer func() { _ = k.Close() }()
 		_, err = k.ApiVersions()
 	}
 	if err == nil {
@@ -124,7 +124,7 @@ func (c *Client) probe(ctx context.Context, address string) (stage int, err erro
 	case e.Kind == Credentials:
 		e.Reason = address + " refuses user, password or mechanism"
 		return 3, e
-	case c.cfg.TLS == nil && errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		e.Kind, e.Reason = Handshake, address+" ends the conversation: it expects TLS or a password, or is no Kafka broker"
 		return 2, e
 	case e.Code == 0 && ctx.Err() == nil:

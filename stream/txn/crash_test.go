@@ -3,9 +3,10 @@ package txn
 import (
 	"context"
 	"fmt"
-	"os"
+	"net"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -14,25 +15,30 @@ import (
 // TestBrokerKilled runs a group of tasks, each owning a partition, while the broker is killed and started and a member comes and goes. In the
 // end every input record must be in the output once and in order.
 func TestBrokerKilled(t *testing.T) {
-	dir, addrs := os.Getenv("LIFTSTREAM_KAFKA_DIR"), realBroker()
-	if dir == "" || addrs == nil || testing.Short() {
-		t.Skip("THE LOSS OF A BROKER IS NOT PROVED: set LIFTSTREAM_KAFKA_DIR and LIFTSTREAM_KAFKA, as by: eval \"$(deploy/kafka.sh env DIR)\", and do not run -short")
+	switch {
+	case realBroker() == nil:
+		t.Skip("THE LOSS OF A BROKER IS NOT PROVED: it takes a real one, as offered by LIFTSTREAM_KAFKA; this test then starts one of its own by deploy/kafka.sh")
+	case testing.Short():
+		t.Skip("THE LOSS OF A BROKER IS NOT PROVED under -short: it takes minutes")
 	}
 	script, err := filepath.Abs("../../deploy/kafka.sh")
 	if err != nil {
 		t.Fatal(err)
 	}
-	control := func(command string) {
+	dir, port := t.TempDir(), freePorts(t, 3)
+	control := func(arguments ...string) {
 		t.Helper()
-		if out, err := exec.Command(script, command, dir).CombinedOutput(); err != nil {
-			t.Fatalf("%s: %v\n%s", command, err, out)
+		if out, err := exec.Command(script, arguments...).CombinedOutput(); err != nil {
+			t.Fatalf("%s %v: %v\n%s", script, arguments, err, out)
 		}
 	}
-	t.Cleanup(func() { control("start") }) // leave it as it was found
+	t.Cleanup(func() { control("wipe", dir) })
+	control("start", dir, strconv.Itoa(port))
+	addrs := []string{net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}
 
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
-	const partitions, records, each = 4, 6000, 15
+	const partitions, records, each = 4, 3600, 15
 	c := NewClient(Config{Brokers: addrs, ClientID: "txntest-main"})
 	defer c.Close()
 	s := &soak{in: mustTopic(t, c, partitions, nil), out: mustTopic(t, c, partitions, nil), state: mustTopic(t, c, partitions, map[string]string{"cleanup.policy": "compact"}), group: unique("group"), addrs: addrs, each: each}
@@ -78,13 +84,13 @@ func TestBrokerKilled(t *testing.T) {
 	}
 	const total = partitions * records
 	await(total / 8)
-	control("kill")
-	control("start")
+	control("kill", dir)
+	control("start", dir)
 	await(total * 3 / 8)
-	control("kill")
-	control("start")
+	control("kill", dir)
+	control("start", dir)
 	await(total * 5 / 8)
-	control("restart")
+	control("restart", dir)
 	await(total)
 	stop()
 	running.Wait()
@@ -104,6 +110,32 @@ func TestBrokerKilled(t *testing.T) {
 			t.Errorf("partition %d: the journal ends at %s", p, last)
 		}
 	}
+}
+
+// freePorts gives the first of n ports in a row that nobody listens on.
+func freePorts(t *testing.T, n int) int {
+	t.Helper()
+	for range 100 {
+		first, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		port, free := first.Addr().(*net.TCPAddr).Port, true
+		first.Close()
+		for i := range n {
+			l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port+i)))
+			if err != nil {
+				free = false
+				break
+			}
+			l.Close()
+		}
+		if free {
+			return port
+		}
+	}
+	t.Fatal("no ports in a row are free")
+	return 0
 }
 
 // soak is a stage that copies.
