@@ -240,3 +240,28 @@ func benchmarkEncode(b *testing.B, rows int) {
 
 func BenchmarkEncode1(b *testing.B)    { benchmarkEncode(b, 1) }
 func BenchmarkEncode1000(b *testing.B) { benchmarkEncode(b, 1000) }
+
+// TestKnownSchemaIsNotParsed: after the first message of a schema, the next cost a fraction of its allocations, which are
+// those of Arrow's schema.
+func TestKnownSchemaIsNotParsed(t *testing.T) {
+	m := &Message{Value: encodeStream(t, []arrow.Record{bankRecord(1)})}
+	d := mustDecoder(t, bankOptions())
+	var b model.Batch
+	decode := func(d *Decoder) {
+		if _, err := d.Decode(m, &b, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	decode(d)
+	known := testing.AllocsPerRun(20, func() { decode(d) })
+	first := testing.AllocsPerRun(20, func() {
+		d.in.forget()
+		decode(d)
+	})
+	if known > first*3/4 {
+		t.Errorf("%v allocations for a known schema, %v for a new one", known, first)
+	}
+	if len(d.in.known) != 1 {
+		t.Errorf("%d schemas are kept", len(d.in.known))
+	}
+}

@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -441,6 +442,47 @@ func TestInternForgets(t *testing.T) {
 		}
 		if len(c.raw) > internTexts+4001 {
 			t.Fatalf("%d texts are kept", len(c.raw))
+		}
+	}
+}
+
+// TestSameBytes: an encoder that wrote other things before writes the same bytes as a new one.
+func TestSameBytes(t *testing.T) {
+	for _, format := range []Format{FormatArrow, FormatJSONL} {
+		o := bankOptions()
+		o.Features, o.Format = FeaturesSelected, format
+		var first []byte
+		used, err := NewScoreEncoder(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for round := range 3 {
+			d := mustDecoder(t, o)
+			encode := func(e *ScoreEncoder, rows int) []byte {
+				var b model.Batch
+				var c Carry
+				if _, err := d.Decode(&Message{Value: encodeStream(t, []arrow.Record{bankRecord(rows)})}, &b, &c); err != nil {
+					t.Fatal(err)
+				}
+				out, err := e.Encode([]byte("before"), &b, bankScores(rows), model.NewLevels(o.Schema), &c)
+				if err != nil || string(out[:6]) != "before" {
+					t.Fatal(err)
+				}
+				return out
+			}
+			encode(used, 100+round)
+			got := encode(used, 7)
+			fresh, err := NewScoreEncoder(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := encode(fresh, 7)
+			if first == nil {
+				first = want
+			}
+			if !bytes.Equal(got, want) || !bytes.Equal(got, first) {
+				t.Errorf("format %d, round %d: %d and %d bytes differ", format, round, len(got), len(want))
+			}
 		}
 	}
 }

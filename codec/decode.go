@@ -324,7 +324,9 @@ func (d *Decoder) contract(p *plan, recs []arrow.Record, first int32, m *Message
 			at := 0
 			for _, r := range recs {
 				n := int(r.NumRows())
-				d.fillContinuous(col.Float[at:at+n], r.Column(p.features[f]))
+				if err := d.fillContinuous(col.Float[at:at+n], r.Column(p.features[f])); err != nil {
+					return nil, &MessageError{Reason: ReasonDamaged, Column: features[f].Name, Err: err}
+				}
 				at += n
 			}
 			continue
@@ -350,7 +352,10 @@ func (d *Decoder) contract(p *plan, recs []arrow.Record, first int32, m *Message
 	d.fillLabels(b.Label, recs, p.label)
 	b.ID = d.fillIDs(b.ID, recs, p.id, rows, first)
 	b.Time = d.fillTimes(b.Time, recs, p.time, rows, first, m)
-	b.Weight = d.fillWeights(b.Weight, recs, p.weight, rows, first)
+	var err error
+	if b.Weight, err = d.fillWeights(b.Weight, recs, p.weight, rows, first); err != nil {
+		return nil, &MessageError{Reason: ReasonDamaged, Column: d.o.Weight, Err: err}
+	}
 	b.N = rows
 	d.orderBad()
 	if c != nil {
@@ -418,8 +423,10 @@ func dropRows(b *model.Batch, bad []RowError) {
 	}
 }
 
-func (d *Decoder) fillContinuous(dst []float64, a arrow.Array) {
-	fillFloats(dst, a)
+func (d *Decoder) fillContinuous(dst []float64, a arrow.Array) error {
+	if err := fillFloats(dst, a); err != nil {
+		return err
+	}
 	switch a.DataType().ID() {
 	case arrow.FLOAT16, arrow.FLOAT32, arrow.FLOAT64, arrow.DICTIONARY:
 		for i, v := range dst {
@@ -435,6 +442,7 @@ func (d *Decoder) fillContinuous(dst []float64, a arrow.Array) {
 			}
 		}
 	}
+	return nil
 }
 
 var errOffsets = errors.New("a value lies outside its buffer")
@@ -628,16 +636,18 @@ func (d *Decoder) missingText(a arrow.Array, i int) bool {
 	return !ok || d.missing[string(trim(t))]
 }
 
-func (d *Decoder) fillWeights(dst []float64, recs []arrow.Record, col, rows int, first int32) []float64 {
+func (d *Decoder) fillWeights(dst []float64, recs []arrow.Record, col, rows int, first int32) ([]float64, error) {
 	if col < 0 {
-		return nil
+		return nil, nil
 	}
 	dst = resize(dst, rows)
 	at := 0
 	for _, r := range recs {
 		a := r.Column(col)
 		part := dst[at : at+a.Len()]
-		fillFloats(part, a)
+		if err := fillFloats(part, a); err != nil {
+			return dst, err
+		}
 		for i, w := range part {
 			if !(w >= 0) || math.IsInf(w, 1) {
 				d.reject(first+int32(at+i), ReasonWeight, d.o.Weight, a, i)
@@ -645,7 +655,7 @@ func (d *Decoder) fillWeights(dst []float64, recs []arrow.Record, col, rows int,
 		}
 		at += a.Len()
 	}
-	return dst
+	return dst, nil
 }
 
 // DecodeLabels reads a labels message into l, whose buffers it reuses. A row names its record by the id column when the
@@ -771,7 +781,11 @@ func (d *Decoder) AppendRow(dst []byte, row int32) (out []byte, err error) {
 			at -= r.NumRows()
 			continue
 		}
-		if out, err = d.letters.encode(dst, r.NewSlice(at, at+1)); err != nil {
+		one, err := cutRow(r, at)
+		if err == nil {
+			out, err = d.letters.encode(dst, one)
+		}
+		if err != nil {
 			return dst, fmt.Errorf("encoding row %d: %w", row, err)
 		}
 		return out, nil

@@ -29,8 +29,6 @@ const (
 	ReasonWeight  Reason = "weight"  // the weight is null, negative or not finite
 	ReasonLabel   Reason = "label"   // a label is null or none of the classes (labels only; events accept both)
 	ReasonRecord  Reason = "record"  // a label's source position is null or negative
-	ReasonNumber  Reason = "number"  // a text where a number belongs (JSON and text files only)
-	ReasonPayload Reason = "payload" // a value of the row lies outside its buffer
 )
 
 // MessageError is returned when a whole message cannot be read.

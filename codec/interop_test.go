@@ -323,3 +323,39 @@ func rendered(t *Table, row int, s *model.Schema) string {
 	}
 	return line
 }
+
+// TestDeadLetters: a row is cut out of a message with every column as it was.
+func TestDeadLetters(t *testing.T) {
+	d := mustDecoder(t, typesOptions(expected(t)))
+	value := testdata(t, "types.arrows")
+	var b model.Batch
+	if _, err := d.Decode(&Message{Value: value}, &b, nil); err != nil {
+		t.Fatal(err)
+	}
+	for whole, err := range Tables(value, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for row := range whole.Rows() {
+			letter, err := d.AppendRow(nil, int32(row))
+			if err != nil {
+				t.Errorf("row %d: %v", row, err)
+				continue
+			}
+			for one, err := range Tables(letter, 0) {
+				if err != nil || one.Rows() != 1 {
+					t.Fatalf("row %d: %v", row, err)
+				}
+				for i, c := range whole.Columns() {
+					got, want := string(appendJSON(nil, one.rec.Column(i), 0)), string(appendJSON(nil, whole.rec.Column(i), row))
+					if got != want {
+						t.Errorf("row %d: %s is %s, want %s", row, c.Name, got, want)
+					}
+				}
+			}
+		}
+	}
+	if _, err := d.AppendRow(nil, 4); err == nil {
+		t.Error("a row that is not there was cut out")
+	}
+}

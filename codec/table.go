@@ -116,7 +116,9 @@ func (t *Table) Float(column, row int) (v float64, ok bool) {
 			return 0, false
 		}
 		one := [1]float64{}
-		fillFloats(one[:], array.NewSlice(a, int64(row), int64(row+1)))
+		if fillFloats(one[:], array.NewSlice(a, int64(row), int64(row+1))) != nil {
+			return 0, false
+		}
 		v = one[0]
 	}
 	return v, !math.IsNaN(v) && !math.IsInf(v, 0)

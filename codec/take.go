@@ -58,6 +58,57 @@ func take(a arrow.Array, rows []int) (arrow.Array, error) {
 	return array.Concatenate(parts, memory.DefaultAllocator)
 }
 
+// cutRow returns one row of rec in a form that Arrow's writer gets right, which it does not for slices of list views and
+// of dense unions.
+func cutRow(rec arrow.Record, row int64) (arrow.Record, error) {
+	cols := make([]arrow.Array, rec.NumCols())
+	for i, a := range rec.Columns() {
+		cols[i] = array.NewSlice(a, row, row+1)
+		var err error
+		switch {
+		case a.DataType().ID() == arrow.DENSE_UNION:
+			cols[i] = cutUnion(a.(*array.DenseUnion), int(row))
+		case within(a.DataType(), arrow.LIST_VIEW), within(a.DataType(), arrow.LARGE_LIST_VIEW):
+			cols[i], err = array.Concatenate(cols[i:i+1], memory.DefaultAllocator)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("column %q: %w", rec.ColumnName(i), err)
+		}
+	}
+	return array.NewRecord(rec.Schema(), cols, 1), nil
+}
+
+// cutUnion makes a union of one row: the child of its type has one value, the others none.
+func cutUnion(a *array.DenseUnion, row int) arrow.Array {
+	children := make([]arrow.ArrayData, a.NumFields())
+	for k := range children {
+		from, to := int64(0), int64(0)
+		if k == a.ChildID(row) {
+			from = int64(a.ValueOffset(row))
+			to = from + 1
+		}
+		children[k] = array.NewSliceData(a.Field(k).Data(), from, to)
+	}
+	code, offset := []byte{byte(a.TypeCode(row))}, make([]byte, 4)
+	return array.MakeFromData(array.NewData(a.DataType(), 1,
+		[]*memory.Buffer{nil, memory.NewBufferBytes(code), memory.NewBufferBytes(offset)}, children, 0, 0))
+}
+
+// within reports whether the type is, or has inside, a type of that kind.
+func within(t arrow.DataType, kind arrow.Type) bool {
+	if t.ID() == kind {
+		return true
+	}
+	if n, ok := t.(arrow.NestedType); ok {
+		for _, f := range n.Fields() {
+			if within(f.Type, kind) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // EventHeaders returns the values of the headers HeaderRows and HeaderCRC32C for a message.
 func EventHeaders(value []byte, rows int) Headers {
 	return Headers{

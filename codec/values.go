@@ -65,8 +65,9 @@ func temporal(t arrow.DataType) bool {
 	return arrow.IsInteger(t.ID())
 }
 
-// fillFloats writes the values of a as numbers, NaN for null; infinities stay. dst has a.Len() entries.
-func fillFloats(dst []float64, a arrow.Array) {
+// fillFloats writes the values of a as numbers, NaN for null; infinities stay. dst has a.Len() entries. It fails where a
+// dictionary has no such value.
+func fillFloats(dst []float64, a arrow.Array) error {
 	switch a := a.(type) {
 	case *array.Float64:
 		copy(dst, a.Float64Values())
@@ -108,30 +109,38 @@ func fillFloats(dst []float64, a arrow.Array) {
 		}
 	case *array.Dictionary:
 		values := make([]float64, a.Dictionary().Len())
-		fillFloats(values, a.Dictionary())
+		if err := fillFloats(values, a.Dictionary()); err != nil {
+			return err
+		}
 		for i := range dst {
-			if a.IsValid(i) {
-				dst[i] = values[a.GetValueIndex(i)]
+			if !a.IsValid(i) {
+				continue
 			}
+			k := a.GetValueIndex(i)
+			if k < 0 || k >= len(values) {
+				return errOffsets
+			}
+			dst[i] = values[k]
 		}
 	default: // null
 		for i := range dst {
 			dst[i] = math.NaN()
 		}
-		return
+		return nil
 	}
 	if a.NullN() == 0 {
-		return
+		return nil
 	}
 	bitmap, off := a.NullBitmapBytes(), a.Data().Offset()
 	if len(bitmap) == 0 {
-		return
+		return nil
 	}
 	for i := range dst {
 		if !bitutil.BitIsSet(bitmap, off+i) {
 			dst[i] = math.NaN()
 		}
 	}
+	return nil
 }
 
 // decimal returns the unscaled value and the scale of a decimal.

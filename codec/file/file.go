@@ -387,7 +387,7 @@ const (
 	wantGuess   want = iota // what it holds
 	wantNumber              // anything else is an error
 	wantText                // as it stands
-	wantTime                // integers, else text
+	wantTime                // as wantGuess: integers are Unix milliseconds
 	wantNothing             // not read
 )
 

@@ -95,3 +95,42 @@ func BenchmarkCovtype(b *testing.B) {
 	}
 	b.ReportMetric(581012*float64(b.N)/b.Elapsed().Seconds(), "rows/s")
 }
+
+// BenchmarkFormats reads the bank's records from every format.
+func BenchmarkFormats(b *testing.B) {
+	csv := shared(b, "bank_full.csv.gz")
+	for _, kind := range []string{".csv", ".jsonl", ".arrow", ".parquet"} {
+		path := filepath.Join(b.TempDir(), "bank"+kind)
+		in, err := OpenTables([]string{csv}, TableOptions{Codec: bank()})
+		if err != nil {
+			b.Fatal(err)
+		}
+		out, err := Create(path)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for {
+			t, err := in.Next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				b.Fatal(err)
+			}
+			if err := out.Write(t); err != nil {
+				b.Fatal(err)
+			}
+		}
+		if err := errors.Join(in.Close(), out.Close()); err != nil {
+			b.Fatal(err)
+		}
+		b.Run(kind, func(b *testing.B) {
+			for range b.N {
+				if n := count(b, []string{path}, bank()); n != 45211 {
+					b.Fatal(n)
+				}
+			}
+			b.ReportMetric(45211*float64(b.N)/b.Elapsed().Seconds(), "rows/s")
+		})
+	}
+}

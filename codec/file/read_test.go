@@ -576,3 +576,44 @@ func FuzzCSV(f *testing.F) {
 func FuzzJSONL(f *testing.F) {
 	fuzzText(f, "rows.jsonl", ".jsonl", func(s *stored, rows int, w *wants) (source, error) { return openJSON(s, rows, w) })
 }
+
+// TestTimes: a time column of a text file holds integers or texts.
+func TestTimes(t *testing.T) {
+	o := codec.Options{Time: "at", Missing: []string{"", "NA"}, Schema: &model.Schema{Classes: []string{"a"}, Features: continuous("x")}}
+	for _, c := range []struct {
+		file, content string
+		kind          codec.ValueKind
+	}{
+		{"x.csv", "at,x\n1000,1\n,2\n-1000,3\n", codec.KindInt},
+		{"x.csv", "at,x\n1970-01-01T00:00:01Z,1\nNA,2\n1969-12-31 23:59:59,3\n", codec.KindText},
+		{"x.jsonl", "{\"at\": 1000, \"x\": 1}\n{\"x\": 2}\n{\"at\": -1000, \"x\": 3}\n", codec.KindInt},
+		{"x.jsonl", "{\"at\": \"1970-01-01T01:00:01+01:00\", \"x\": 1}\n{\"at\": null}\n{\"at\": \"-1000\", \"x\": 3}\n", codec.KindText},
+	} {
+		path := write(t, c.file, c.content)
+		r, err := Open([]string{path}, Options{Codec: o})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b model.Batch
+		if err := r.Next(&b, nil); err != nil {
+			t.Errorf("%s: %v", c.content, err)
+		} else if want := []int64{1e9, 0, -1e9}; !reflect.DeepEqual(b.Time, want) {
+			t.Errorf("%s: %v", c.content, b.Time)
+		}
+		r.Close()
+		tables, err := OpenTables([]string{path}, TableOptions{Codec: o})
+		if err != nil {
+			t.Fatal(err)
+		}
+		table, err := tables.Next()
+		if err != nil || table.Columns()[0].Kind != c.kind {
+			t.Errorf("%s: %v, %v", c.content, table.Columns(), err)
+		}
+		tables.Close()
+	}
+	_, err := readAll(t, Options{Codec: o}, write(t, "x.csv", "at,x\n1970-01-01,1\nsoon,2\n"))
+	var e *Error
+	if !errors.As(err, &e) || e.Row != 2 || e.Column != "at" || e.Value != "soon" {
+		t.Errorf("%v", err)
+	}
+}

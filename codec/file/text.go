@@ -160,7 +160,7 @@ func (c *cells) finish() (arrow.Array, arrow.DataType) {
 	if c.as == wantNumber {
 		return number(c.whole)
 	}
-	if c.as == wantGuess {
+	if c.as == wantGuess || c.as == wantTime {
 		c.kind = c.kind.join(c.look())
 		switch c.kind {
 		case guessInt:
