@@ -23,12 +23,12 @@ const (
 
 // Reasons to refuse a row.
 const (
-	ReasonID      Reason = "id"      // the id is null or empty
-	ReasonTime    Reason = "time"    // the time cannot be read
-	ReasonFuture  Reason = "future"  // the time lies further ahead than allowed
-	ReasonWeight  Reason = "weight"  // the weight is null, negative or not finite
-	ReasonLabel   Reason = "label"   // a label is null or none of the classes (labels only; events accept both)
-	ReasonRecord  Reason = "record"  // a label's source position is null or negative
+	ReasonID     Reason = "id"     // the id is null or empty
+	ReasonTime   Reason = "time"   // the time cannot be read
+	ReasonFuture Reason = "future" // the time lies further ahead than allowed
+	ReasonWeight Reason = "weight" // the weight is null, negative or not finite
+	ReasonLabel  Reason = "label"  // a label is null or none of the classes (labels only; events accept both)
+	ReasonRecord Reason = "record" // a label's source position is null or negative
 )
 
 // MessageError is returned when a whole message cannot be read.
