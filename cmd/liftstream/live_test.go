@@ -45,7 +45,25 @@ func newWorld(t *testing.T, extra string) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.Close)
-	w := &world{t: t, address: b.Addr(), client: txn.NewClient(txn.Config{Brokers: []string{b.Addr()}})}
+	return newWorldAt(t, b.Addr(), "votes", extra)
+}
+
+// worlds runs f with an embedded broker and, where there is one, with a real one.
+func worlds(t *testing.T, extra string, f func(t *testing.T, w *world)) {
+	t.Run("embedded", func(t *testing.T) { f(t, newWorld(t, extra)) })
+	t.Run("kafka", func(t *testing.T) {
+		address := os.Getenv("LIFTSTREAM_KAFKA")
+		if address == "" {
+			t.Skip("NOT PROVED ON A REAL BROKER: set LIFTSTREAM_KAFKA to its address, as by: eval \"$(deploy/kafka.sh env DIR)\"")
+		}
+		address, _, _ = strings.Cut(address, ",")
+		f(t, newWorldAt(t, address, fmt.Sprintf("votes-%d", time.Now().UnixNano()), extra))
+	})
+}
+
+func newWorldAt(t *testing.T, address, name, extra string) *world {
+	t.Helper()
+	w := &world{t: t, address: address, client: txn.NewClient(txn.Config{Brokers: []string{address}})}
 	t.Cleanup(w.client.Close)
 	dir := t.TempDir()
 	w.file, w.data = filepath.Join(dir, "votes.yaml"), filepath.Join(dir, "votes.csv")
@@ -53,6 +71,7 @@ func newWorld(t *testing.T, extra string) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
+	text = bytes.Replace(text, []byte("name: votes\n"), []byte("name: "+name+"\n"), 1)
 	text = fmt.Appendf(text, "kafka: {brokers: [%q]}\nhttp: {listen: \"127.0.0.1:0\"}\n%s\n", w.address, extra)
 	if err := os.WriteFile(w.file, text, 0o644); err != nil {
 		t.Fatal(err)
@@ -179,63 +198,64 @@ func (w *world) produce(value []byte, partition int, headers ...txn.Header) {
 func (w *world) scored() int { return w.ledger().Scored }
 
 func TestEveryRecordIsScoredOnceInItsPlace(t *testing.T) {
-	w := newWorld(t, "topics: {partitions: 3}")
-	w.must("topics", "create", "-c", w.file)
-	run := start(t, "run", "-c", w.file)
-	w.must("produce", "-c", w.file, w.data, "--batch", "20")
-	eventually(t, "the last score", func() bool { return w.scored() == 435 })
+	worlds(t, "topics: {partitions: 3}", func(t *testing.T, w *world) {
+		w.must("topics", "create", "-c", w.file)
+		run := start(t, "run", "-c", w.file)
+		w.must("produce", "-c", w.file, w.data, "--batch", "20")
+		eventually(t, "the last score", func() bool { return w.scored() == 435 })
 
-	events, scores := w.records("votes-events"), w.records("votes-scores")
-	if len(events) != len(scores) {
-		t.Fatalf("%d scores messages for %d events messages", len(scores), len(events))
-	}
-	used := map[int]int{}
-	for i, e := range events { // partition by partition, each in order
-		s := scores[i]
-		used[e.Partition]++
-		if e.Partition != s.Partition || !bytes.Equal(e.Key, s.Key) || !e.Time.Equal(s.Time) {
-			t.Fatalf("event %d/%d key %q time %v was answered by %d/%d key %q time %v", e.Partition, e.Offset, e.Key, e.Time, s.Partition, s.Offset, s.Key, s.Time)
+		events, scores := w.records(w.config.Topics.Events), w.records(w.config.Topics.Scores)
+		if len(events) != len(scores) {
+			t.Fatalf("%d scores messages for %d events messages", len(scores), len(events))
 		}
-		ids := column(t, e.Value, "member")
-		if got := column(t, s.Value, "id"); !slices.Equal(got, ids) {
-			t.Errorf("event %d/%d of %v was answered by scores of %v", e.Partition, e.Offset, ids, got)
-		}
-		for row, id := range ids {
-			if want := txn.Partition([]byte(id), 3); want != e.Partition {
-				t.Errorf("member %s lies in partition %d, want %d", id, e.Partition, want)
+		used := map[int]int{}
+		for i, e := range events { // partition by partition, each in order
+			s := scores[i]
+			used[e.Partition]++
+			if e.Partition != s.Partition || !bytes.Equal(e.Key, s.Key) || !e.Time.Equal(s.Time) {
+				t.Fatalf("event %d/%d key %q time %v was answered by %d/%d key %q time %v", e.Partition, e.Offset, e.Key, e.Time, s.Partition, s.Offset, s.Key, s.Time)
 			}
-			if got := column(t, s.Value, "source_offset")[row]; got != strconv.FormatInt(e.Offset, 10) {
-				t.Errorf("member %s names offset %s, want %d", id, got, e.Offset)
+			ids := column(t, e.Value, "member")
+			if got := column(t, s.Value, "id"); !slices.Equal(got, ids) {
+				t.Errorf("event %d/%d of %v was answered by scores of %v", e.Partition, e.Offset, ids, got)
+			}
+			for row, id := range ids {
+				if want := txn.Partition([]byte(id), 3); want != e.Partition {
+					t.Errorf("member %s lies in partition %d, want %d", id, e.Partition, want)
+				}
+				if got := column(t, s.Value, "source_offset")[row]; got != strconv.FormatInt(e.Offset, 10) {
+					t.Errorf("member %s names offset %s, want %d", id, got, e.Offset)
+				}
 			}
 		}
-	}
-	if len(used) != 3 {
-		t.Errorf("records lie in %d of 3 partitions", len(used))
-	}
-	if l := w.ledger(); l.Twice+l.Strange+l.Missing() != 0 {
-		t.Errorf("%d scored twice, %d strange, %d missing", l.Twice, l.Strange, l.Missing())
-	}
+		if len(used) != 3 {
+			t.Errorf("records lie in %d of 3 partitions", len(used))
+		}
+		if l := w.ledger(); l.Twice+l.Strange+l.Missing() != 0 {
+			t.Errorf("%d scored twice, %d strange, %d missing", l.Twice, l.Strange, l.Missing())
+		}
 
-	lines := w.must("tail", "-c", w.file, "--from", "start", "-n", "435", "--format", "jsonl").out
-	seen := map[string]bool{}
-	for line := range strings.Lines(lines) {
-		var x struct {
-			ID     string
-			No, Up float64
-			P      float64 `json:"propensity_democrat"`
-			Q      float64 `json:"propensity_republican"`
+		lines := w.must("tail", "-c", w.file, "--from", "start", "-n", "435", "--format", "jsonl").out
+		seen := map[string]bool{}
+		for line := range strings.Lines(lines) {
+			var x struct {
+				ID     string
+				No, Up float64
+				P      float64 `json:"propensity_democrat"`
+				Q      float64 `json:"propensity_republican"`
+			}
+			if err := json.Unmarshal([]byte(line), &x); err != nil || seen[x.ID] || !(x.P+x.Q > 1-1e-9 && x.P+x.Q < 1+1e-9) {
+				t.Fatalf("line %s: %v", line, err)
+			}
+			seen[x.ID] = true
 		}
-		if err := json.Unmarshal([]byte(line), &x); err != nil || seen[x.ID] || !(x.P+x.Q > 1-1e-9 && x.P+x.Q < 1+1e-9) {
-			t.Fatalf("line %s: %v", line, err)
+		if len(seen) != 435 {
+			t.Errorf("tail prints %d records, want 435", len(seen))
 		}
-		seen[x.ID] = true
-	}
-	if len(seen) != 435 {
-		t.Errorf("tail prints %d records, want 435", len(seen))
-	}
-	if status := run.stop(t); status != statusDone {
-		t.Errorf("run ends with status %d\n%s", status, run.err.String())
-	}
+		if status := run.stop(t); status != statusDone {
+			t.Errorf("run ends with status %d\n%s", status, run.err.String())
+		}
+	})
 }
 
 // column returns the texts of a column over a message.
@@ -258,80 +278,82 @@ func column(t *testing.T, value []byte, name string) (texts []string) {
 }
 
 func TestRunStopsAndGoesOn(t *testing.T) {
-	w := newWorld(t, "topics: {partitions: 2}\ncommit: {interval: 20ms}")
-	w.must("topics", "create", "-c", w.file)
-	producing := start(t, "produce", "-c", w.file, w.data, "--rate", "2000", "--repeat", "8", "--batch", "10")
-	stops := 0
-	for w.scored() < 3000 {
-		before := w.scored()
-		run := start(t, "run", "-c", w.file)
-		eventually(t, "a score", func() bool { return w.scored() > before })
-		if status := run.stop(t); status != statusDone {
-			t.Fatalf("run ends with status %d\n%s", status, run.err.String())
+	worlds(t, "topics: {partitions: 2}\ncommit: {interval: 20ms}", func(t *testing.T, w *world) {
+		w.must("topics", "create", "-c", w.file)
+		producing := start(t, "produce", "-c", w.file, w.data, "--rate", "2000", "--repeat", "8", "--batch", "10")
+		stops := 0
+		for w.scored() < 3000 {
+			before := w.scored()
+			run := start(t, "run", "-c", w.file)
+			eventually(t, "a score", func() bool { return w.scored() > before })
+			if status := run.stop(t); status != statusDone {
+				t.Fatalf("run ends with status %d\n%s", status, run.err.String())
+			}
+			stops++
 		}
-		stops++
-	}
-	if status := <-producing.done; status != statusDone {
-		t.Fatalf("produce ends with status %d\n%s", status, producing.err.String())
-	}
-	run := start(t, "run", "-c", w.file)
-	eventually(t, "the last score", func() bool { return w.scored() == 8*435 })
-	run.stop(t)
-	if l := w.ledger(); l.Events != 8*435 || l.Twice+l.Strange+l.Missing()+l.Dead != 0 {
-		t.Errorf("%d events, %d scored twice, %d strange, %d missing, %d dead", l.Events, l.Twice, l.Strange, l.Missing(), l.Dead)
-	}
-	t.Logf("stopped %d times on the way", stops)
+		if status := <-producing.done; status != statusDone {
+			t.Fatalf("produce ends with status %d\n%s", status, producing.err.String())
+		}
+		run := start(t, "run", "-c", w.file)
+		eventually(t, "the last score", func() bool { return w.scored() == 8*435 })
+		run.stop(t)
+		if l := w.ledger(); l.Events != 8*435 || l.Twice+l.Strange+l.Missing()+l.Dead != 0 {
+			t.Errorf("%d events, %d scored twice, %d strange, %d missing, %d dead", l.Events, l.Twice, l.Strange, l.Missing(), l.Dead)
+		}
+		t.Logf("stopped %d times on the way", stops)
+	})
 }
 
 func TestBadInputBecomesDeadLetters(t *testing.T) {
-	w := newWorld(t, "")
-	w.must("topics", "create", "-c", w.file)
-	run := start(t, "run", "-c", w.file)
-	w.must("produce", "-c", w.file, w.data, "--batch", "435")
-	good := w.records("votes-events")[0].Value
-	w.produce(good[:len(good)/2], 0)
-	w.produce([]byte("customer,age\n1,2\n"), 0)
-	w.produce(good, 0, txn.Header{Key: codec.HeaderRows, Value: []byte("7")}, txn.Header{Key: "trace", Value: []byte("abc")})
-	// The stage goes on: these are scored.
-	w.must("produce", "-c", w.file, w.data, "--batch", "435")
-	eventually(t, "the last score", func() bool { return w.scored() == 2*435 })
+	worlds(t, "", func(t *testing.T, w *world) {
+		w.must("topics", "create", "-c", w.file)
+		run := start(t, "run", "-c", w.file)
+		w.must("produce", "-c", w.file, w.data, "--batch", "435")
+		good := w.records(w.config.Topics.Events)[0].Value
+		w.produce(good[:len(good)/2], 0)
+		w.produce([]byte("customer,age\n1,2\n"), 0)
+		w.produce(good, 0, txn.Header{Key: codec.HeaderRows, Value: []byte("7")}, txn.Header{Key: "trace", Value: []byte("abc")})
+		// The stage goes on: these are scored.
+		w.must("produce", "-c", w.file, w.data, "--batch", "435")
+		eventually(t, "the last score", func() bool { return w.scored() == 2*435 })
 
-	var got []string
-	for line := range strings.Lines(w.must("tail", "-c", w.file, "--topic", "dead", "--from", "start", "--follow=false", "--format", "jsonl").out) {
-		var x struct {
-			Reason, Stage, Topic, Partition, Offset, Error string
-			Row                                            *string
-			FirstSeen                                      time.Time `json:"first_seen"`
-			Headers                                        map[string]string
-			Value                                          []byte `json:"value_base64"`
-		}
-		if err := json.Unmarshal([]byte(line), &x); err != nil {
-			t.Fatal(err)
-		}
-		got = append(got, x.Reason+" "+x.Offset)
-		if x.Stage != "events" || x.Topic != "votes-events" || x.Partition != "0" || x.Row != nil || x.FirstSeen.IsZero() || x.Error == "" {
-			t.Errorf("dead letter %s", line)
-		}
-		switch x.Offset {
-		case "1":
-			if !bytes.Equal(x.Value, good[:len(good)/2]) {
-				t.Error("the truncated message is not kept as it was")
+		var got []string
+		for line := range strings.Lines(w.must("tail", "-c", w.file, "--topic", "dead", "--from", "start", "--follow=false", "--format", "jsonl").out) {
+			var x struct {
+				Reason, Stage, Topic, Partition, Offset, Error string
+				Row                                            *string
+				FirstSeen                                      time.Time `json:"first_seen"`
+				Headers                                        map[string]string
+				Value                                          []byte `json:"value_base64"`
 			}
-		case "3":
-			if x.Headers["trace"] != "abc" {
-				t.Errorf("headers %v of the message are lost", x.Headers)
+			if err := json.Unmarshal([]byte(line), &x); err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, x.Reason+" "+x.Offset)
+			if x.Stage != "events" || x.Topic != w.config.Topics.Events || x.Partition != "0" || x.Row != nil || x.FirstSeen.IsZero() || x.Error == "" {
+				t.Errorf("dead letter %s", line)
+			}
+			switch x.Offset {
+			case "1":
+				if !bytes.Equal(x.Value, good[:len(good)/2]) {
+					t.Error("the truncated message is not kept as it was")
+				}
+			case "3":
+				if x.Headers["trace"] != "abc" {
+					t.Errorf("headers %v of the message are lost", x.Headers)
+				}
 			}
 		}
-	}
-	if want := []string{"truncated 1", "not_arrow 2", "rows_mismatch 3"}; !slices.Equal(got, want) {
-		t.Errorf("dead letters %v, want %v", got, want)
-	}
-	if table := w.must("tail", "-c", w.file, "--topic", "dead", "--from", "start", "--follow=false").out; !strings.Contains(table, "not_arrow") {
-		t.Errorf("the table of dead letters:\n%s", table)
-	}
-	if status := run.stop(t); status != statusDone {
-		t.Errorf("run ends with status %d\n%s", status, run.err.String())
-	}
+		if want := []string{"truncated 1", "not_arrow 2", "rows_mismatch 3"}; !slices.Equal(got, want) {
+			t.Errorf("dead letters %v, want %v", got, want)
+		}
+		if table := w.must("tail", "-c", w.file, "--topic", "dead", "--from", "start", "--follow=false").out; !strings.Contains(table, "not_arrow") {
+			t.Errorf("the table of dead letters:\n%s", table)
+		}
+		if status := run.stop(t); status != statusDone {
+			t.Errorf("run ends with status %d\n%s", status, run.err.String())
+		}
+	})
 }
 
 // other writes the votes with another header or other values.
@@ -556,14 +578,15 @@ func TestTopicsTellsWhatIsOff(t *testing.T) {
 }
 
 func TestTopicsCreateTwice(t *testing.T) {
-	w := newWorld(t, "topics: {partitions: 2}\nlabels: {}")
-	if r := w.must("topics", "create", "-c", w.file); strings.Count(r.out, "created") != 6 {
-		t.Errorf("the first time:\n%s", r.out)
-	}
-	if r := w.must("topics", "create", "-c", w.file); strings.Count(r.out, "exists") != 6 {
-		t.Errorf("the second time:\n%s", r.out)
-	}
-	w.must("topics", "describe", "-c", w.file)
+	worlds(t, "topics: {partitions: 2}\nlabels: {}", func(t *testing.T, w *world) {
+		if r := w.must("topics", "create", "-c", w.file); strings.Count(r.out, "created") != 6 {
+			t.Errorf("the first time:\n%s", r.out)
+		}
+		if r := w.must("topics", "create", "-c", w.file); strings.Count(r.out, "exists") != 6 {
+			t.Errorf("the second time:\n%s", r.out)
+		}
+		w.must("topics", "describe", "-c", w.file)
+	})
 }
 
 func TestRightsNameEverythingTheStageTouches(t *testing.T) {
@@ -671,23 +694,24 @@ func TestTailFormats(t *testing.T) {
 
 // An open transaction and an aborted one show nothing.
 func TestTailFollowsAndReadsCommitted(t *testing.T) {
-	w := newWorld(t, "")
-	w.must("topics", "create", "-c", w.file)
-	tail := start(t, "tail", "-c", w.file, "--topic", "events", "--from", "start", "--format", "jsonl")
-	w.must("produce", "-c", w.file, w.data, "--batch", "50")
-	eventually(t, "the last line", func() bool { return strings.Count(tail.out.String(), "\n") == 435 })
-	if status := tail.stop(t); status != statusDone {
-		t.Errorf("an interrupted tail ends with status %d", status)
-	}
-	late := start(t, "tail", "-c", w.file, "--topic", "events", "--from", "end", "-n", "3", "--format", "jsonl")
-	time.Sleep(300 * time.Millisecond) // it must not print what is there already
-	if out := late.out.String(); out != "" {
-		t.Errorf("--from end prints %s", out)
-	}
-	w.must("produce", "-c", w.file, w.data, "--batch", "50")
-	if status := <-late.done; status != statusDone || strings.Count(late.out.String(), "\n") != 3 {
-		t.Errorf("status %d\n%s", status, late.out.String())
-	}
+	worlds(t, "", func(t *testing.T, w *world) {
+		w.must("topics", "create", "-c", w.file)
+		tail := start(t, "tail", "-c", w.file, "--topic", "events", "--from", "start", "--format", "jsonl")
+		w.must("produce", "-c", w.file, w.data, "--batch", "50")
+		eventually(t, "the last line", func() bool { return strings.Count(tail.out.String(), "\n") == 435 })
+		if status := tail.stop(t); status != statusDone {
+			t.Errorf("an interrupted tail ends with status %d", status)
+		}
+		late := start(t, "tail", "-c", w.file, "--topic", "events", "--from", "end", "-n", "3", "--format", "jsonl")
+		time.Sleep(300 * time.Millisecond) // it must not print what is there already
+		if out := late.out.String(); out != "" {
+			t.Errorf("--from end prints %s", out)
+		}
+		w.must("produce", "-c", w.file, w.data, "--batch", "50")
+		if status := <-late.done; status != statusDone || strings.Count(late.out.String(), "\n") != 3 {
+			t.Errorf("status %d\n%s", status, late.out.String())
+		}
+	})
 }
 
 func TestBrokerCommand(t *testing.T) {
