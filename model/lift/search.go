@@ -106,7 +106,12 @@ type setSearch struct {
 	row      model.Row
 	values   []weighted
 	cells    []int32
-	table    *Table
+	// distances are what the cuts of the last part of several features, distanceOf, divide.
+	distances  []float64
+	distanceOf part
+	// The covariance of all continuous features, where no record lacks one of them; nil until it is needed.
+	full  []float64
+	table *Table
 
 	// The part of the last continuous features that were cut on all their complete cases, and its cell by record.
 	lastKey  []int32
@@ -289,32 +294,40 @@ func (s *setSearch) cut(features []int32, p *part) {
 		p.factor = factorise(s.covariance(features, p.features), k)
 	}
 	s.values = s.values[:0]
-	for i := 0; i < s.n; i++ {
-		if !(s.weight[i] > 0) || !s.complete(features, i) {
-			continue
-		}
-		if v := s.value(p, i); finite(v) {
+	for i, v := range s.numbers(p) {
+		if s.weight[i] > 0 && finite(v) && s.complete(features, i) {
 			s.values = append(s.values, weighted{v, s.weight[i]})
 		}
 	}
 	p.cuts = quantileCuts(s.values, min(s.options.Quantiles, maxCells))
 }
 
-// value is what the cuts of the part divide: the number itself or the distance.
-func (s *setSearch) value(p *part, i int) float64 {
+// numbers returns what the cuts of the part divide: the feature itself, or the distance of every record, valid until
+// the next call; NaN where a feature is missing.
+func (s *setSearch) numbers(p *part) []float64 {
 	if p.factor == nil {
-		return s.column[p.features[0]][i]
+		return s.column[p.features[0]]
 	}
-	for _, f := range p.features {
-		s.row[f] = s.column[f][i]
+	if slices.Equal(p.features, s.distanceOf.features) && slices.Equal(p.factor, s.distanceOf.factor) {
+		return s.distances
 	}
-	return p.distance(s.row)
+	if s.distances == nil {
+		s.distances = make([]float64, s.n)
+	}
+	for i := range s.distances {
+		for _, f := range p.features {
+			s.row[f] = s.column[f][i]
+		}
+		s.distances[i] = p.distance(s.row)
+	}
+	s.distanceOf = part{features: p.features, factor: p.factor}
+	return s.distances
 }
 
 // slots writes the part's cell of every record, -1 where a feature is missing.
 func (s *setSearch) slots(p *part, dst []int32) {
-	for i := range dst {
-		if v := s.value(p, i); v == v {
+	for i, v := range s.numbers(p) {
+		if v == v {
 			dst[i] = cellOf(p.cuts, v)
 		} else {
 			dst[i] = -1
@@ -322,9 +335,38 @@ func (s *setSearch) slots(p *part, dst []int32) {
 	}
 }
 
-// covariance returns the covariance about the mean of the part's features over the records complete on features, with
-// the divisor W - sum w^2/W of the total weight W, which is n - 1 for equal weights (SPEC G.24).
+// covariance returns that of the part's features over the records complete on features.
 func (s *setSearch) covariance(features, of []int32) []float64 {
+	for _, f := range features {
+		if s.missing[f] {
+			return s.moments(features, of)
+		}
+	}
+	// Every record counts, so that one matrix serves all such sets.
+	var all []int32
+	for _, f := range s.fields {
+		if s.code[f] == nil && !s.missing[f] {
+			all = append(all, f)
+		}
+	}
+	if s.full == nil {
+		s.full = s.moments(nil, all)
+	}
+	k := len(of)
+	cov := make([]float64, k*k)
+	for j, f := range of {
+		fj, _ := slices.BinarySearch(all, f)
+		for m, g := range of {
+			gm, _ := slices.BinarySearch(all, g)
+			cov[j*k+m] = s.full[fj*len(all)+gm]
+		}
+	}
+	return cov
+}
+
+// moments returns the covariance about the mean of the features of over the records complete on features, with the
+// divisor W - sum w^2/W of the total weight W, which is n - 1 for equal weights (SPEC G.24).
+func (s *setSearch) moments(features, of []int32) []float64 {
 	k := len(of)
 	mean, cov := make([]float64, k), make([]float64, k*k)
 	var total, square float64
@@ -369,9 +411,9 @@ func (s *setSearch) adequate(features []int32, serving, fresh *part) bool {
 	entropy := func(p *part) (h float64) {
 		mass := make([]float64, len(p.cuts)+1)
 		total := 0.0
-		for i := 0; i < s.n; i++ {
+		for i, v := range s.numbers(p) {
 			if s.complete(features, i) {
-				mass[cellOf(p.cuts, s.value(p, i))] += s.weight[i]
+				mass[cellOf(p.cuts, v)] += s.weight[i]
 				total += s.weight[i]
 			}
 		}
@@ -398,8 +440,8 @@ func (s *setSearch) fill(t *Set) {
 		case first:
 			s.slots(p, s.cells)
 		default:
-			for r := range s.cells {
-				if v := s.value(p, r); v != v {
+			for r, v := range s.numbers(p) {
+				if v != v {
 					s.cells[r] = -1
 				} else if s.cells[r] >= 0 {
 					s.cells[r] += cellOf(p.cuts, v) * p.stride
