@@ -92,6 +92,7 @@ type Partition struct {
 	pending []float64
 	codes   [][]uint32 // batch-local level -> state level + 1, 0 = not looked up yet
 	reasons []Reason
+	rec     record // the record being taken in; a field, for what goes through an interface would move to the heap
 	out     record
 	edits   uint64
 }
@@ -232,7 +233,8 @@ func (p *Partition) event(b *Batch, i int, out *Scores) {
 	p.scorecard.Observe(p.row)
 	p.score(out, i)
 
-	rec := &record{Example: Example{Row: p.row, Class: b.Label[i], Weight: 1}, offset: b.Offset, row: int32(i)}
+	rec := &p.rec
+	*rec = record{Example: Example{Row: p.row, Class: b.Label[i], Weight: 1}, offset: b.Offset, row: int32(i)}
 	if b.Weight != nil {
 		rec.Weight = b.Weight[i]
 	}

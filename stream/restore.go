@@ -73,9 +73,9 @@ func (t *task) restore(ctx context.Context) error {
 			how = "schema_changed"
 			break
 		}
-		if target.events >= 0 && m.events > target.events {
+		if m.events > max(target.events, 0) {
 			if o.TopicRecreated == Fail {
-				return &PolicyError{"topic_recreated", t.id, fmt.Sprintf("the group's offset %d lies before that of the state, %d", target.events, m.events)}
+				return &PolicyError{"topic_recreated", t.id, fmt.Sprintf("the group's offset (%d, -1 = none) lies before that of the state, %d: topics were made anew, offsets reset or expired", target.events, m.events)}
 			}
 			how = "topic_recreated"
 			break
