@@ -81,6 +81,11 @@ func (a *axis) same(b *axis) bool {
 	return a.cells == b.cells && slices.Equal(a.edges, b.edges) && slices.Equal(a.gap, b.gap) && slices.Equal(a.at, b.at)
 }
 
+// number reports whether v can be a linear input: not missing, not beyond the levels.
+func (f *feature) number(v float64) bool {
+	return finite(v) && (f.kind == model.Continuous || v < float64(f.fixed))
+}
+
 // unit brings a value near 0 and 1 for the moments. Values absurdly far out are held at a million scales, so that one
 // of them cannot drown all others for ever.
 func (a *axis) unit(v float64) float64 {
@@ -293,14 +298,14 @@ func readAxis(r *wire.Reader, f *feature) (a axis) {
 	if a.rise < -1 || a.rise > 1 {
 		return bad("direction out of range")
 	}
+	if !(a.scale > 0) || math.IsInf(a.scale, 0) || !(math.Abs(a.center) <= math.MaxFloat64) {
+		return bad("no usable scale")
+	}
 	if f.kind != model.Continuous {
 		if a.cells != 0 || len(a.edges)+len(a.gap)+len(a.at) != 0 {
 			return bad("edges of a feature with levels")
 		}
 		return a
-	}
-	if !(a.scale > 0) || math.IsInf(a.scale, 0) || !(math.Abs(a.center) <= math.MaxFloat64) {
-		return bad("no usable scale")
 	}
 	if len(a.gap) != len(a.edges)+1 || len(a.at) != len(a.edges) {
 		return bad("edges and cells do not fit")

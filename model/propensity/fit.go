@@ -186,7 +186,7 @@ func (p *plan) build(ev *model.Evidence, before []axis) []axis {
 				axes[i].center, axes[i].scale = old.center, old.scale // moments stay what they are
 			}
 		} else {
-			axes[i] = axis{scale: 1}
+			axes[i] = axis{center: float64(f.fixed) / 2, scale: max(1, float64(f.fixed)/4)}
 		}
 		if f.want != model.Free {
 			was := 0

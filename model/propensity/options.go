@@ -28,7 +28,7 @@ type Options struct {
 	HalfLives   []model.HalfLife // memories of the counts; default 20, 200 and 2000 labelled records, and for ever
 	Prior       float64          // pseudo-records of the base rate in a cell; default 5
 	Step        float64          // AdaGrad step of the boldest card, the others follow; default 0.1
-	Linear      bool             // continuous features are inputs themselves as well; default true
+	Linear      bool             // continuous and ordinal features are inputs themselves as well, the latter by rank; default true
 	Calibration Calibration      // default 25 knots, a half-life of 3000, 20 pseudo-records
 	Blocks      []Block          // inputs of other components
 }
@@ -66,6 +66,8 @@ type tuning struct {
 	// perCell is the least number of records for one quantile cell; 0 = the rule of SPEC F: all q cells from 51 records
 	// on, else one.
 	perCell int
+	// features is the number of features up to which the recipes hold as they are.
+	features float64
 }
 
 // standard did better than the settings of SPEC F on every stream of TestThresholds.
@@ -75,6 +77,7 @@ var standard = tuning{
 	fixedShare: .003,
 	rateFloor:  .1,
 	perCell:    4,
+	features:   20,
 }
 
 const (
@@ -152,11 +155,20 @@ func newPlanOf(opt Options, s *model.Schema, t tuning) *plan {
 		if f.Kind == model.Nominal || s.Positive < 0 {
 			x.want = model.Free
 		}
-		if f.Kind == model.Continuous && opt.Linear {
+		if f.Kind != model.Nominal && opt.Linear {
 			x.linear = p.linear
 			p.linear++
 		}
 		p.features = append(p.features, x)
+	}
+	// The more features tell the same, the less each may claim at first, and the shorter must be the steps of a sum of so
+	// many weights.
+	if n := float64(len(p.features)); n > t.features {
+		for k := range p.recipes {
+			p.recipes[k].start *= t.features / n
+			p.recipes[k].step *= math.Sqrt(t.features / n)
+			p.recipes[k].cellStep *= math.Sqrt(t.features / n)
+		}
 	}
 	p.half = slices.Clone(opt.HalfLives)
 	slices.SortStableFunc(p.half, func(a, b model.HalfLife) int {

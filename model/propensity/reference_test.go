@@ -15,6 +15,7 @@ var reference = tuning{
 	rate:       1,
 	fixedShare: .001,
 	rateFloor:  1e-15,
+	features:   1e9,
 }
 
 // TestReference compares propensities with those of an independent program.

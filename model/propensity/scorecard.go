@@ -350,7 +350,7 @@ func (s *Scorecard) addCounts(ex *model.Example, sign float64) {
 	for i := range s.features {
 		s.addCell(i, s.cells[i], y, sign < 0)
 		f := &s.features[i]
-		if v := ex.Row[f.index]; f.linear >= 0 && finite(v) {
+		if v := ex.Row[f.index]; f.linear >= 0 && f.number(v) {
 			u := s.axes[i].unit(v)
 			m := s.cur.mom[3*f.linear : 3*f.linear+3]
 			m[0] += w

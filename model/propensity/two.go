@@ -75,7 +75,7 @@ func (s *Scorecard) standardise(row model.Row, dst []float64) {
 			continue
 		}
 		v := row[f.index]
-		if !finite(v) {
+		if !f.number(v) {
 			dst[f.linear] = 0
 			continue
 		}
