@@ -423,6 +423,16 @@ func TestParseTime(t *testing.T) {
 	}
 }
 
+// TestLevelsAreText: bytes that are not UTF-8 are not published as a level.
+func TestLevelsAreText(t *testing.T) {
+	c := levelColumn{missing: map[string]bool{}}
+	c.begin(nil)
+	a, b, same := c.lookup([]byte("gr\xFCn")), c.lookup([]byte("green")), c.lookup([]byte(" gr\xFCn"))
+	if want := []string{"gr\uFFFDn", "green"}; a != 0 || b != 1 || same != a || !reflect.DeepEqual(c.levels, want) {
+		t.Errorf("codes %d %d %d of %q", a, b, same, c.levels)
+	}
+}
+
 // TestInternForgets: the table of texts stays bounded, and codes stay right when it is emptied.
 func TestInternForgets(t *testing.T) {
 	c := levelColumn{missing: map[string]bool{"": true}}

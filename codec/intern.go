@@ -1,7 +1,9 @@
 package codec
 
 import (
+	"bytes"
 	"encoding/binary"
+	"unicode/utf8"
 
 	"liftstream/model"
 )
@@ -62,7 +64,7 @@ func (t *intern) id(b []byte) (id uint32, fresh bool) {
 type levelColumn struct {
 	intern
 	missing map[string]bool
-	canon   []uint32 // by id: the id of the text without spaces around it; MissingCode for a text that means missing
+	canon   []uint32 // by id: the id of the text as UTF-8 without spaces around it; MissingCode for a text that means missing
 	stamp   []uint32 // by id: the batch in which code is valid
 	code    []uint32
 	batch   uint32
@@ -99,10 +101,13 @@ func (c *levelColumn) lookup(b []byte) uint32 {
 func (c *levelColumn) admit(id uint32, b []byte) {
 	c.canon, c.stamp, c.code = append(c.canon, id), append(c.stamp, 0), append(c.code, 0)
 	t := trim(b)
+	if !utf8.Valid(t) {
+		t = bytes.ToValidUTF8(t, []byte("\uFFFD")) // what is published must be text
+	}
 	switch {
 	case c.missing[string(t)]:
 		c.canon[id] = model.MissingCode
-	case len(t) != len(b):
+	case string(t) != string(b):
 		k, fresh := c.id(t)
 		if fresh {
 			c.canon, c.stamp, c.code = append(c.canon, k), append(c.stamp, 0), append(c.code, 0)

@@ -297,8 +297,9 @@ func (c *csv) next() (*codec.Table, error) {
 				continue
 			}
 			if err := col.add(fields[k]); err != nil {
-				return nil, &Error{Row: c.row, Line: c.l.line, Column: col.name, Value: cut(fields[k]), Err: err,
-					Remedy: "correct it, add the text to missing, or make the feature nominal"}
+				e := col.misfit(fields[k], err)
+				e.Row, e.Line = c.row, c.l.line
+				return nil, e
 			}
 		}
 		n++

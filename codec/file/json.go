@@ -178,9 +178,6 @@ func (j *jsonl) object(b []byte, n int) error {
 }
 
 func (j *jsonl) value(p *parser, c *cells) error {
-	bad := func(value []byte) error {
-		return &Error{Column: c.name, Value: cut(value), Err: errNumber, Remedy: "correct it, add the text to missing, or make the feature nominal"}
-	}
 	if p.i >= len(p.b) {
 		return errJSON
 	}
@@ -191,8 +188,8 @@ func (j *jsonl) value(p *parser, c *cells) error {
 			return err
 		}
 		t = trim(t)
-		if c.string(t) != nil {
-			return bad(t)
+		if err := c.string(t); err != nil {
+			return c.misfit(t, err)
 		}
 		return nil
 	case x == '{' || x == '[':
@@ -200,8 +197,8 @@ func (j *jsonl) value(p *parser, c *cells) error {
 		if err != nil || c.as == wantNothing {
 			return err
 		}
-		if c.string(raw) != nil {
-			return bad(raw)
+		if err := c.string(raw); err != nil {
+			return c.misfit(raw, err)
 		}
 		return nil
 	case x == '-' || x >= '0' && x <= '9':

@@ -214,6 +214,8 @@ func TestErrors(t *testing.T) {
 		{"open quote", "x.csv", header + good + "\"b,1,2,x,1,0,no\n", Error{Row: 2, Line: 3}, "never closed"},
 		{"text after a quote", "x.csv", header + "\"b\"c,1,2,x,1,0,no\n", Error{Row: 1, Line: 2, Value: "b"}, "after a closing quote"},
 		{"rows after a quoted line end", "x.csv", header + "\"b\nb\",1,2,x,1,0,no\nc,old,2,x,1,0,no\n", Error{Row: 2, Line: 4, Column: "age", Value: "old"}, "not a number"},
+		{"latin-1", "x.csv", header + "b,1,2,gr\xFC\xDFe,1,0,no\n", Error{Row: 1, Line: 2, Column: "job", Value: "gr\xFC\xDFe"}, "UTF-8"},
+		{"utf-16", "x.csv", "\xFF\xFEa\x00,\x00", Error{Line: 1}, "UTF-8"},
 		{"unknown kind", "x.xls", "", Error{}, ".csv"},
 		{"not gzip", "x.csv.gz", header, Error{}, "gzip"},
 		{"not arrow", "x.arrow", header, Error{}, "Arrow"},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"strconv"
+	"unicode/utf8"
 	"unsafe"
 
 	"github.com/apache/arrow/go/v15/arrow"
@@ -58,7 +59,19 @@ func (c *cells) begin() {
 	c.whole, c.seen = true, guessNone
 }
 
-var errNumber = errors.New("not a number")
+var (
+	errNumber = errors.New("not a number")
+	errText   = errors.New("not UTF-8")
+)
+
+// misfit is the error of a value that its column does not take.
+func (c *cells) misfit(value []byte, err error) *Error {
+	e := &Error{Column: c.name, Value: cut(value), Err: err, Remedy: "correct it, add the text to missing, or make the feature nominal"}
+	if errors.Is(err, errText) {
+		e.Remedy = "save the file as UTF-8"
+	}
+	return e
+}
 
 func (c *cells) null() {
 	if c.as == wantNumber {
@@ -85,6 +98,9 @@ func (c *cells) add(b []byte) error {
 	if c.missing.has(b) {
 		c.text.Null()
 		return nil
+	}
+	if !utf8.Valid(b) {
+		return errText
 	}
 	c.text.Bytes = append(c.text.Bytes, b...)
 	c.text.End(true)
