@@ -685,6 +685,29 @@ func TestTailFormats(t *testing.T) {
 	if lines := strings.Count(out, "\n"); lines != 436 {
 		t.Errorf("the table has %d lines, want 436", lines)
 	}
+	out = w.must("tail", "-c", w.file, "--topic", "events", "--from", "start", "-n", "100", "--format", "arrow").out
+	stream, err := codec.NewTableStream(strings.NewReader(out))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := 0
+	for table, err := stream.Next(); ; table, err = stream.Next() {
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range table.Rows() {
+			rows++
+			if id, _ := table.Text(table.Column("member"), i); id != strconv.Itoa(rows) {
+				t.Errorf("arrow: row %d is that of member %s", rows, id)
+			}
+		}
+	}
+	if rows != 100 {
+		t.Errorf("arrow: %d rows, want 100", rows)
+	}
 	for _, c := range [][]string{{"--topic", "labels"}, {"--topic", "nothing"}, {"--from", "middle"}, {"--format", "xml"}, {"-n", "-1"}, {"--topic", "dead", "--format", "arrow"}} {
 		if r := command(t, append([]string{"tail", "-c", w.file}, c...)...); r.status != statusUsage && r.status != statusInput || r.out != "" {
 			t.Errorf("%v: status %d, %s", c, r.status, r.out)
@@ -692,8 +715,7 @@ func TestTailFormats(t *testing.T) {
 	}
 }
 
-// An open transaction and an aborted one show nothing.
-func TestTailFollowsAndReadsCommitted(t *testing.T) {
+func TestTailFollows(t *testing.T) {
 	worlds(t, "", func(t *testing.T, w *world) {
 		w.must("topics", "create", "-c", w.file)
 		tail := start(t, "tail", "-c", w.file, "--topic", "events", "--from", "start", "--format", "jsonl")

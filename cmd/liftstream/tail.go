@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"liftstream/codec"
+	"liftstream/codec/file"
 	"liftstream/config"
 	"liftstream/stream/txn"
 )
@@ -177,7 +178,10 @@ func (t *tailing) printer(a *app, c *config.Config, w *bufio.Writer) (string, pr
 			p.scores = true
 		}
 		if t.format == "arrow" {
-			p.encoder = codec.NewEventEncoder()
+			var err error
+			if p.arrow, err = file.NewWriter(w, ".arrows"); err != nil {
+				return "", nil, err
+			}
 		}
 		return topic, p, nil
 	}
@@ -212,13 +216,18 @@ type rowPrinter struct {
 	positive   string
 	label      string
 	unreadable func(r *txn.Record, err error)
-	encoder    *codec.EventEncoder
+	arrow      *file.Writer // of the format arrow
 
 	columns []codec.ColumnInfo // of the last table, for headings
 	buffer  []byte
 }
 
-func (p *rowPrinter) close() error { return nil }
+func (p *rowPrinter) close() error {
+	if p.arrow == nil {
+		return nil
+	}
+	return environment(p.arrow.Close())
+}
 
 func (p *rowPrinter) print(r *txn.Record, limit int) (int, error) {
 	if len(r.Value) > 0 && r.Value[0] == '{' {
@@ -235,7 +244,7 @@ func (p *rowPrinter) print(r *txn.Record, limit int) (int, error) {
 			continue
 		}
 		if err := p.table(t, n); err != nil {
-			return printed, environment(err)
+			return printed, err
 		}
 		if printed += n; printed == limit {
 			break
@@ -279,14 +288,10 @@ func (p *rowPrinter) table(t *codec.Table, n int) error {
 			b = t.AppendCSV(b, i)
 		}
 	case "arrow":
-		rows := make([]int, n)
-		for i := range rows {
-			rows[i] = i
+		if n < t.Rows() {
+			t = codec.NewTable(t.Record().NewSlice(0, int64(n)))
 		}
-		var err error
-		if b, err = p.encoder.Encode(b, t, rows); err != nil {
-			return err
-		}
+		return p.arrow.Write(t)
 	default:
 		if p.scores && t.Column("source_partition") >= 0 {
 			b = p.people(b, t, n)
@@ -296,7 +301,7 @@ func (p *rowPrinter) table(t *codec.Table, n int) error {
 	}
 	p.buffer = b
 	_, err := p.w.Write(b)
-	return err
+	return environment(err)
 }
 
 // changed reports whether the columns are others than those of the table before.
@@ -570,7 +575,7 @@ func (p *versionPrinter) print(r *txn.Record, _ int) (int, error) {
 	}
 	size := int64(p.bytes[version])
 	delete(p.bytes, version)
-	at := ""
+	at := "-"
 	if !r.Time.IsZero() {
 		at = r.Time.UTC().Format(time.RFC3339)
 	}

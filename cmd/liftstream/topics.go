@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 
@@ -18,7 +19,8 @@ func topicsCommand(a *app) *cobra.Command {
 state with topics.partitions partitions each, model with one; state and model compacted; large enough messages. Those
 that exist are left as they are. 'describe' lists them and tells what is off; its exit status is 1 if anything is.
 
-With --acls both print, as the arguments of kafka-acls, the rights that a secured cluster must grant.`,
+With --acls both contact nobody and print, as the arguments of kafka-acls, the rights that a secured cluster must
+grant: for the stage, and for the commands beside it.`,
 		`liftstream topics create -c cmd/liftstream/examples/live.yaml`, needs(0, 0, ""),
 		func(context.Context, []string) error {
 			return usagef("say 'liftstream topics create -c FILE' or 'liftstream topics describe -c FILE'")
@@ -231,6 +233,7 @@ func (a *app) printRights(c *config.Config) error {
 		}
 		b.WriteByte('\n')
 	}
+	b.WriteString("# run\n")
 	add("topic", t.Events, false, "Read", "Describe")
 	if t.Labels != "" {
 		add("topic", t.Labels, false, "Read", "Describe")
@@ -242,7 +245,17 @@ func (a *app) printRights(c *config.Config) error {
 	add("group", c.Name, false, "Read", "Describe")
 	// One transactional id a partition, NAME-0, NAME-1 ..., and NAME-trainer.
 	add("transactional-id", c.Name+"-", true, "Write", "Describe")
-	_, err := fmt.Fprint(a.out, b.String())
+	b.WriteString("# produce\n")
+	add("topic", t.Events, false, "Write", "Describe")
+	b.WriteString("# tail\n")
+	for _, topic := range []string{t.Scores, t.Dead} {
+		add("topic", topic, false, "Read", "Describe")
+	}
+	b.WriteString("# topics create, topics describe\n")
+	for _, s := range specsOf(c) {
+		add("topic", s.Name, false, "Create", "Describe", "DescribeConfigs")
+	}
+	_, err := io.WriteString(a.out, b.String())
 	return environment(err)
 }
 
