@@ -130,21 +130,22 @@ func (f *Factory) count(ev *model.Evidence, search *setSearch, p *Part) error {
 	for _, t := range search.top {
 		m := PartSet{Set: t.set}
 		search.fill(t.set)
-		sampled := make([]*Table, len(partitions))
+		sampled := make([]Share, len(partitions))
 		for i := range sampled {
-			sampled[i] = NewTable(search.classes, model.HalfLife{})
+			sampled[i] = Share{Partition: partitions[i], Table: NewTable(search.classes, model.HalfLife{})}
 		}
 		for i, x := range search.cells {
 			if x >= 0 {
 				at, _ := slices.BinarySearch(partitions, ev.Partition[i])
-				sampled[at].add(int(x), int(ev.Class[i]), 1, ev.Weight[i])
+				sampled[at].Table.add(int(x), int(ev.Class[i]), 1, ev.Weight[i])
+				sampled[at].Estimated = sampled[at].Estimated || i < ev.Recent
 			}
 		}
 		for i, n := range partitions {
-			share := Share{Partition: n, Table: sampled[i]}
+			share := sampled[i]
 			if c := states[n]; c != nil {
 				if own := c.find(t.set); own != nil {
-					share.Table = own.own.Clone()
+					share.Table, share.Estimated = own.own.Clone(), own.estimated
 					t.set.recode(share.Table, ev.Recodes[n])
 				}
 			}
@@ -175,7 +176,9 @@ type Component struct {
 type liveSet struct {
 	set         *Set
 	own, others *Table
-	from, to    int32 // terms
+	// estimated and othersEstimated say that the tables began as estimates; see Share.
+	estimated, othersEstimated bool
+	from, to                   int32 // terms
 }
 
 // term adds to the cell of a set the slot, bounded, times the stride.
@@ -331,13 +334,14 @@ func (c *Component) Rebase(rb *model.Rebase) error {
 		share := NewTable(classes, model.HalfLife{})
 		for j := range s.Shares {
 			if s.Shares[j].Partition == rb.Self {
-				share = s.Shares[j].Table
+				share, live.estimated = s.Shares[j].Table, s.Shares[j].Estimated
 			} else {
 				live.others.Merge(s.Shares[j].Table)
+				live.othersEstimated = live.othersEstimated || s.Shares[j].Estimated
 			}
 		}
 		if old := c.find(s.Set); old != nil {
-			live.own = old.own
+			live.own, live.estimated = old.own, old.estimated
 			s.Set.recode(live.own, rb.Recode)
 			kept = append(kept, live)
 		} else {
@@ -375,7 +379,7 @@ func (c *Component) Live() []Counted {
 	for i := range c.sets {
 		t := c.sets[i].others.Clone()
 		t.Merge(c.sets[i].own)
-		out[i] = Counted{c.sets[i].set, t}
+		out[i] = Counted{c.sets[i].set, t, c.sets[i].estimated || c.sets[i].othersEstimated}
 	}
 	return out
 }
@@ -384,4 +388,6 @@ func (c *Component) Live() []Counted {
 type Counted struct {
 	Set   *Set
 	Table *Table
+	// Estimated says that a part of the counts began as an estimate; see Share.
+	Estimated bool
 }

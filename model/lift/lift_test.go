@@ -802,3 +802,59 @@ func BenchmarkLearn(b *testing.B) {
 		})
 	}
 }
+
+// TestEstimatesAreFlagged: counts that a reservoir stands in for are marked for as long as they are kept, and weigh
+// with the effective number of the sample.
+func TestEstimatesAreFlagged(t *testing.T) {
+	ev := generated(400, 6)
+	o := testOptions()
+	o.Sets.Max = 1
+	ev.Recent = 100
+	for i := range ev.Class {
+		if ev.Weight[i] = 1; i < ev.Recent {
+			ev.Weight[i] = 10 // one in ten of the older records is here
+		}
+		ev.Partition[i] = int32(i % 2)
+	}
+	flags := func(c *Component) (out []bool) {
+		for _, s := range c.Live() {
+			out = append(out, s.Estimated)
+		}
+		return out
+	}
+	p, part := fitPart(t, o, ev, nil)
+	c := serve(t, o, ev, part, 0, nil)
+	if !p.Sets[0].Shares[0].Estimated || slices.Contains(flags(c), false) {
+		t.Error("counts from a reservoir are not marked")
+	}
+	live := c.Live()[0].Table
+	var n float64
+	for _, v := range live.Counts() {
+		n += v
+	}
+	if n < 1000 || live.Effective() > n/4 {
+		t.Errorf("weight %v, effective %v", n, live.Effective())
+	}
+	// The state keeps the mark, and so does the next fit even if its own evidence is whole.
+	d := New(o, ev.Schema).New(ev.Levels).(*Component)
+	if err := d.LoadState(c.AppendState(nil)); err != nil {
+		t.Fatal(err)
+	}
+	whole := *ev
+	whole.Recent = 0
+	whole.States = map[int32][]byte{0: d.AppendState(nil), 1: serve(t, o, ev, part, 1, nil).AppendState(nil)}
+	_, next := fitPart(t, o, &whole, part)
+	if slices.Contains(flags(serve(t, o, ev, next, 0, nil)), false) {
+		t.Error("a carried estimate lost its mark")
+	}
+	whole.States = nil
+	_, next = fitPart(t, o, &whole, nil)
+	if slices.Contains(flags(serve(t, o, ev, next, 0, nil)), true) {
+		t.Error("whole counts are marked")
+	}
+	var r report.Report
+	p.Report(ev.Schema, ev.Levels, &r)
+	if !r.Sets[0].Estimated {
+		t.Error("the report does not say so")
+	}
+}

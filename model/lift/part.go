@@ -3,6 +3,7 @@ package lift
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"liftstream/model"
 	"liftstream/model/wire"
@@ -42,6 +43,14 @@ type PartSet struct {
 type Share struct {
 	Partition int32
 	Table     *Table
+	// Estimated says that the table was, at some time, counted on a sample of what the partition had learnt: its counts
+	// are unbiased and its effective number of records is the sample's.
+	Estimated bool
+}
+
+// Estimated reports whether the share of any partition is an estimate.
+func (s *PartSet) Estimated() bool {
+	return slices.ContainsFunc(s.Shares, func(x Share) bool { return x.Estimated })
 }
 
 // Total returns the counts of all partitions.
@@ -66,6 +75,7 @@ func (p *Part) appendBinary(b []byte) []byte {
 		for j := range s.Shares {
 			b = wire.AppendVarint(b, int64(s.Shares[j].Partition))
 			b = appendTable(b, s.Shares[j].Table)
+			b = wire.AppendBool(b, s.Shares[j].Estimated)
 		}
 	}
 	b = wire.AppendUvarint(b, uint64(len(p.Windows)))
@@ -102,7 +112,7 @@ func DecodePart(s *model.Schema, b []byte) (*Part, error) {
 			if err != nil {
 				return nil, fmt.Errorf("set %d, partition %d: %w", len(p.Sets), n, err)
 			}
-			m.Shares = append(m.Shares, Share{int32(n), t})
+			m.Shares = append(m.Shares, Share{int32(n), t, r.Bool()})
 		}
 		p.Sets = append(p.Sets, m)
 	}
@@ -194,6 +204,8 @@ func (c *Component) AppendState(b []byte) []byte {
 		b = append(b, c.sets[i].set.key...)
 		b = appendTable(b, c.sets[i].own)
 		b = appendTable(b, c.sets[i].others)
+		b = wire.AppendBool(b, c.sets[i].estimated)
+		b = wire.AppendBool(b, c.sets[i].othersEstimated)
 	}
 	return appendProfiles(b, c.profiles)
 }
@@ -220,6 +232,7 @@ func (c *Component) LoadState(b []byte) error {
 				return fmt.Errorf("set %d: %w", len(c.sets), err)
 			}
 		}
+		l.estimated, l.othersEstimated = r.Bool(), r.Bool()
 		c.sets = append(c.sets, l)
 	}
 	profiles := decodeProfiles(r, c.schema)

@@ -34,7 +34,8 @@ type Set struct {
 	Features     []string   `json:"features"`
 	Eta          Number     `json:"eta"`
 	EtaCorrected Number     `json:"eta_corrected"`
-	N            Number     `json:"n"` // weight of the records that have all features
+	N            Number     `json:"n"`                   // weight of the records that have all features
+	Estimated    bool       `json:"estimated,omitempty"` // part of the counts were extrapolated from a sample
 	Levels       []string   `json:"levels"`
 	Cuts         []Number   `json:"cuts"` // of the continuous features, one part after the other
 	Counts       [][]Number `json:"counts"`
