@@ -23,8 +23,8 @@ import (
 	"liftstream/codec"
 	"liftstream/codec/file"
 	"liftstream/config"
+	"liftstream/model"
 	"liftstream/model/evaluate"
-	"liftstream/stream"
 	"liftstream/stream/txn"
 )
 
@@ -33,7 +33,7 @@ type demonstration struct {
 	rate              float64
 	once              bool
 	anyPort           bool // --listen was not given: another port will do when it is taken
-	quietLog          bool // --log-level was not given: only warnings
+	quietLog          bool // --log-level was not given: only what ends it
 }
 
 func demoCommand(a *app) *cobra.Command {
@@ -110,10 +110,7 @@ type show struct {
 	cluster                 *cluster
 	live                    *live
 	sent                    int // records in the topic before this run
-	pace                    struct {
-		when   time.Time
-		scored uint64
-	}
+	pace                    pace
 	now func() time.Time
 }
 
@@ -146,19 +143,19 @@ func (s *show) lay() error {
 
 // play runs feeder, stage and page until the data are scored, and longer unless once.
 func (s *show) play(ctx context.Context) error {
-	k, t := s.cluster, topicsOf(s.config)
+	k := s.cluster
 	if _, err := k.CreateTopics(ctx, specsOf(s.config)...); err != nil {
 		return err
 	}
 	logs := *s.app
 	if s.quietLog {
-		logs.logLevel = "warn"
+		logs.logLevel = "error"
 	}
 	log := logs.logger()
 	defer func() { _ = log.Sync() }()
 	l := newLive(s.config, s.stage, k, log, nil, s.set.Skip)
 	s.live = l
-	before, err := demo.Read(ctx, k.Client, t.Events, t.Scores, t.Dead, s.stage.Codec, l.board.Restore)
+	before, err := demo.Read(ctx, k.Client, s.topics(), s.stage.Codec, demo.Watch{Scores: l.board.Restore})
 	if err != nil {
 		return err
 	}
@@ -245,7 +242,12 @@ func (s *show) feed(ctx context.Context) error {
 	}
 }
 
-// watch tells how far it is until all records are sent and scored, and the models have taken them in.
+func (s *show) topics() demo.Topics {
+	t := &s.config.Topics
+	return demo.Topics{Events: t.Events, Scores: t.Scores, Dead: t.Dead}
+}
+
+// watch tells how far it is until all records are sent and scored.
 func (s *show) watch(ctx context.Context, feeder, stage chan error) error {
 	screen := s.newScreen()
 	defer screen.done()
@@ -254,7 +256,6 @@ func (s *show) watch(ctx context.Context, feeder, stage chan error) error {
 	look := time.NewTicker(50 * time.Millisecond)
 	defer look.Stop()
 	var ends map[int]int64
-	var settled *settling
 	for {
 		select {
 		case <-ctx.Done():
@@ -278,10 +279,7 @@ func (s *show) watch(ctx context.Context, feeder, stage chan error) error {
 			for _, p := range st.Partitions {
 				read = read && p.Offset >= ends[int(p.Partition)]
 			}
-			if read && settled == nil {
-				settled = &settling{since: s.now(), refused: st.Refused}
-			}
-			if settled != nil && settled.over(s, &st) {
+			if read {
 				screen.show(s.story())
 				return nil
 			}
@@ -301,42 +299,12 @@ func (s *show) ends(ctx context.Context) (map[int]int64, error) {
 	return s.cluster.ListOffsets(ctx, topic, upTo(n), txn.End)
 }
 
-// settling is the time between the last score and the model that has seen all records: a run is so short that its last
-// fit is often still to come.
-type settling struct {
-	since   time.Time
-	refused uint64
-}
-
-// over reports that the serving model has seen all but the records that start no fit, that the gate refused a newer one,
-// or that neither came in time.
-func (x *settling) over(s *show, st *stream.Status) bool {
-	if st.Refused > x.refused || s.now().Sub(x.since) > s.config.Fit.Budget.Std() {
-		return true
-	}
-	m := s.live.stage.Serving()
-	if m == nil {
-		return false
-	}
-	var seen, labelled float64
-	for _, k := range m.Marks {
-		seen += k.Clock
-	}
-	for _, p := range st.Partitions {
-		labelled += p.Labelled
-	}
-	return labelled-seen < float64(s.config.Fit.Records)
-}
-
 // story is how far it is, in a few lines.
 func (s *show) story() []string {
 	v := s.live.source.Live()
 	lines := []string{fmt.Sprintf("scored %s of %s", page.Count(int64(v.Scored)), page.Count(int64(s.set.Records)))}
-	if now := s.now(); s.pace.when.IsZero() {
-		s.pace.when, s.pace.scored = now, v.Scored
-	} else if d := now.Sub(s.pace.when).Seconds(); v.Scored > s.pace.scored && d > 0 {
-		lines[0] += fmt.Sprintf(" (%s a second)", page.Count(int64(float64(v.Scored-s.pace.scored)/d)))
-		s.pace.when, s.pace.scored = now, v.Scored
+	if rate := s.pace.rate(s.now(), v.Scored); rate > 0 {
+		lines[0] += fmt.Sprintf(" (%s a second)", page.Count(int64(rate)))
 	}
 	switch {
 	case !v.Ready && v.Scored == 0 && len(v.Waiting) > 0:
@@ -352,6 +320,24 @@ func (s *show) story() []string {
 		lines = append(lines, "first to call: "+s.call(v.Calls[0]))
 	}
 	return lines
+}
+
+// pace measures records a second between two looks.
+type pace struct {
+	when   time.Time
+	scored uint64
+	last   float64
+}
+
+func (p *pace) rate(now time.Time, scored uint64) float64 {
+	const least = 200 * time.Millisecond // a shorter time says too little
+	if d := now.Sub(p.when); d >= least {
+		if p.last = 0; !p.when.IsZero() {
+			p.last = float64(scored-p.scored) / d.Seconds()
+		}
+		p.when, p.scored = now, scored
+	}
+	return p.last
 }
 
 func (s *show) quality(v *page.Live) string {
@@ -394,7 +380,16 @@ func (s *show) call(r page.Record) string {
 // final writes the figures as the topics give them.
 func (s *show) final(ctx context.Context, web string) error {
 	t := topicsOf(s.config)
-	l, err := demo.Read(ctx, s.cluster.Client, t.Events, t.Scores, t.Dead, s.stage.Codec, nil)
+	builder := model.NewBuilder(s.stage.Spec)
+	l, err := demo.Read(ctx, s.cluster.Client, s.topics(), s.stage.Codec, demo.Watch{Events: builder.Add})
+	if err != nil {
+		return err
+	}
+	exact, err := builder.Fit(ctx)
+	if err != nil {
+		return err
+	}
+	best, err := strongest(s.stage.Spec.Schema, exact)
 	if err != nil {
 		return err
 	}
@@ -412,10 +407,10 @@ func (s *show) final(ctx context.Context, web string) error {
 		line("  the tenth with the highest propensity holds %s of all “%s”: %s as many as a tenth picked at random", page.Percent(evaluate.Number(lift/10)),
 			s.config.Record.Label.Positive, page.Times(evaluate.Number(lift)))
 	}
-	if p := s.live.source.Profiles(); len(p.Best) > 0 {
+	if len(best) > 0 {
 		line("")
-		line("strongest profiles (model %d)", p.Model)
-		for _, x := range p.Best[:min(5, len(p.Best))] {
+		line("strongest profiles (over all records, looked for in the older four fifths)")
+		for _, x := range best[:min(5, len(best))] {
 			line("  %s", s.profile(x))
 		}
 	}

@@ -165,7 +165,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 func (w *world) ledger() *demo.Ledger {
 	w.t.Helper()
 	t := &w.config.Topics
-	l, err := demo.Read(context.Background(), w.client, t.Events, t.Scores, t.Dead, w.stage.Codec, nil)
+	l, err := demo.Read(context.Background(), w.client, demo.Topics{Events: t.Events, Scores: t.Scores, Dead: t.Dead}, w.stage.Codec, demo.Watch{})
 	if err != nil {
 		w.t.Fatal(err)
 	}

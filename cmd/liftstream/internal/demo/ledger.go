@@ -33,8 +33,6 @@ type Ledger struct {
 	Twice    int // scores of a record that had one already
 	Strange  int // scores of a record that is not there
 	Dead     int // messages in the dead-letter topic
-	// Ends are the offsets after the last message of each partition of events.
-	Ends map[int]int64
 	// Best are the scores of highest propensity, best first.
 	Best []page.Record
 
@@ -58,16 +56,25 @@ type event struct {
 	score int // index of its propensities in p; -1 = none yet
 }
 
-// Read reads topics to their present end. past, unless nil, is told every score in the order of its partition; what it
-// is given is valid during the call.
-func Read(ctx context.Context, c *txn.Client, events, scores, dead string, o codec.Options, past func(page.Past)) (*Ledger, error) {
-	l := &Ledger{schema: o.Schema, events: map[place]event{}, Ends: map[int]int64{}}
+// Topics are what a Ledger is read from.
+type Topics struct{ Events, Scores, Dead string }
+
+// Watch is told what is read, in the order of its partition; nil functions are not called, and what they are given is
+// valid during the call.
+type Watch struct {
+	Events func(*model.Batch)
+	Scores func(page.Past)
+}
+
+// Read reads topics to their present end.
+func Read(ctx context.Context, c *txn.Client, topics Topics, o codec.Options, w Watch) (*Ledger, error) {
+	l := &Ledger{schema: o.Schema, events: map[place]event{}}
 	decoder, err := codec.NewDecoder(o)
 	if err != nil {
 		return nil, err
 	}
 	var b model.Batch
-	ends, err := each(ctx, c, events, func(r *txn.Record) error {
+	err = each(ctx, c, topics.Events, func(r *txn.Record) error {
 		for _, h := range r.Headers {
 			if n, err := strconv.Atoi(string(h.Value)); h.Key == PositionHeader && err == nil {
 				l.Position = max(l.Position, n)
@@ -85,24 +92,26 @@ func Read(ctx context.Context, c *txn.Client, events, scores, dead string, o cod
 			l.order = append(l.order, at)
 		}
 		l.Events += b.N
+		if w.Events != nil {
+			w.Events(&b)
+		}
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	l.Ends = ends
-	if _, err := each(ctx, c, scores, func(r *txn.Record) error { return l.take(r, o, past) }); err != nil {
+	if err := each(ctx, c, topics.Scores, func(r *txn.Record) error { return l.take(r, o, w.Scores) }); err != nil {
 		return nil, err
 	}
-	_, err = each(ctx, c, dead, func(*txn.Record) error { l.Dead++; return nil })
+	err = each(ctx, c, topics.Dead, func(*txn.Record) error { l.Dead++; return nil })
 	return l, err
 }
 
-// each calls f with every committed record of a topic, partition by partition, and returns where it stopped.
-func each(ctx context.Context, c *txn.Client, topic string, f func(r *txn.Record) error) (map[int]int64, error) {
+// each calls f with every committed record of a topic, partition by partition.
+func each(ctx context.Context, c *txn.Client, topic string, f func(r *txn.Record) error) error {
 	n, err := c.Partitions(ctx, topic)
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", topic, err)
+		return fmt.Errorf("reading %s: %w", topic, err)
 	}
 	parts := make([]int, n)
 	for i := range parts {
@@ -110,28 +119,28 @@ func each(ctx context.Context, c *txn.Client, topic string, f func(r *txn.Record
 	}
 	first, err := c.ListOffsets(ctx, topic, parts, txn.Start)
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", topic, err)
+		return fmt.Errorf("reading %s: %w", topic, err)
 	}
 	last, err := c.ListOffsets(ctx, topic, parts, txn.End)
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", topic, err)
+		return fmt.Errorf("reading %s: %w", topic, err)
 	}
 	for _, p := range parts {
 		for at := first[p]; at < last[p]; {
 			got, err := c.Fetch(ctx, topic, p, at, fetchBytes, 100*time.Millisecond)
 			if err != nil {
-				return nil, fmt.Errorf("reading %s: %w", topic, err)
+				return fmt.Errorf("reading %s: %w", topic, err)
 			}
 			for i := range got.Records {
 				got.Records[i].Topic, got.Records[i].Partition = topic, p
 				if err := f(&got.Records[i]); err != nil {
-					return nil, err
+					return err
 				}
 			}
 			at = got.Next
 		}
 	}
-	return last, nil
+	return nil
 }
 
 // take reads one scores message.
