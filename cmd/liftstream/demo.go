@@ -111,7 +111,7 @@ type show struct {
 	live                    *live
 	sent                    int // records in the topic before this run
 	pace                    pace
-	now func() time.Time
+	now                     func() time.Time
 }
 
 // lay writes the files of the set into the directory.
