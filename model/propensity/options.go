@@ -68,6 +68,10 @@ type tuning struct {
 	perCell int
 	// features is the number of features up to which the recipes hold as they are.
 	features float64
+	// zeroPrior puts the pseudo-record of the linear inputs' moments at 0 with variance 1, whatever their scale.
+	zeroPrior bool
+	// blindStart learns from what was remembered before anything had been learnt, too.
+	blindStart bool
 }
 
 // standard did better than the settings of SPEC F on every stream of TestThresholds.

@@ -16,6 +16,8 @@ var reference = tuning{
 	fixedShare: .001,
 	rateFloor:  1e-15,
 	features:   1e9,
+	zeroPrior:  true,
+	blindStart: true,
 }
 
 // TestReference compares propensities with those of an independent program.

@@ -252,7 +252,7 @@ func (s *Scorecard) LearnScored(ex *model.Example, inputs, pending []float64) {
 	}
 	if s.axes != nil {
 		s.locate(ex.Row)
-		if len(pending) != len(s.tmp) || pending[s.slots*s.margins] != 1 {
+		if !s.remembers(pending) {
 			pending = s.tmp
 			if s.margins == 1 {
 				s.score2(ex.Row, inputs, pending)
@@ -270,6 +270,12 @@ func (s *Scorecard) LearnScored(ex *model.Example, inputs, pending []float64) {
 		s.learnt++
 	}
 	s.count(ex)
+}
+
+// remembers reports whether pending holds inputs to learn from. What was remembered before anything had been learnt says
+// nothing: all log-lifts were 0, and the constant would learn the base rate that its own inputs carry from then on.
+func (s *Scorecard) remembers(pending []float64) bool {
+	return len(pending) == len(s.tmp) && pending[s.slots*s.margins] == 1 && (pending[len(pending)-1] > 0 || s.blindStart)
 }
 
 // Learn adds a labelled record to the counts and moments only: the second half of a correction, whose first is
