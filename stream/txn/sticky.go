@@ -148,8 +148,6 @@ func distribute(n int, ids []string, claims map[string]claim) []string {
 	}
 	share, extra := n/len(ids), n%len(ids) // extra members may have one more
 	held := make(map[string]int, len(ids))
-	// Those who claim most have the first right to the extra ones: that moves least.
-	slices.SortStableFunc(claimants, func(a, b string) int { return cmp.Compare(len(claimed[b]), len(claimed[a])) })
 	for _, id := range claimants {
 		keep := share
 		if len(claimed[id]) > share && extra > 0 {
