@@ -624,7 +624,7 @@ func testTransactionTimeout(t *testing.T, b *broker) {
 	}
 	// A broker that does not answer: Commit gives up at the transaction's own timeout, long before the client's.
 	stuck := newStuck()
-	slow := b.client(t, func(cfg *Config) { cfg.Dial, cfg.Timeout = stuck.dial, time.Minute })
+	slow := b.client(t, func(cfg *Config) { cfg.Dial, cfg.Timeout = stuck.dial, time.Hour })
 	p, err := slow.NewProducer(ctx, unique("id"), time.Second)
 	if err != nil {
 		t.Fatal(err)
@@ -635,6 +635,9 @@ func testTransactionTimeout(t *testing.T, b *broker) {
 	stuck.stop()
 	mustKind(t, "no answer", p.Commit(ctx, Transaction{Records: []Record{record(topic, 0, "b")}}), Unknown)
 	stuck.goOn()
+	if ctx.Err() != nil {
+		t.Fatal("Commit did not keep to the transaction's timeout")
+	}
 	if err := p.Recover(ctx); err != nil {
 		t.Fatal(err)
 	}
