@@ -73,8 +73,7 @@ type Partition struct {
 	scorecard  Scorecard
 	profiler   Profiler
 	trained    bool
-	version    int64  // of the serving model
-	epoch      uint64 // counts structures: pending inputs of another epoch are void
+	version    int64 // of the serving model
 
 	clock  float64
 	seen   uint64
@@ -252,7 +251,6 @@ func (p *Partition) event(b *Batch, i int, out *Scores) {
 		pending = nil
 	}
 	waits := p.spec.Options.WaitBytes > 0 && rec.Class != UnknownClass
-	epoch := p.epoch
 	if rec.Class >= 0 {
 		p.learn(rec, pending)
 		waits = waits && p.spec.Options.Correct
@@ -263,7 +261,7 @@ func (p *Partition) event(b *Batch, i int, out *Scores) {
 		if b.ID != nil {
 			id = b.ID[i]
 		}
-		p.room.admit(rec, id, epoch, pending, rec.Class >= 0)
+		p.room.admit(rec, id, pending, rec.Class >= 0)
 		p.expire()
 	}
 }
@@ -282,9 +280,10 @@ func (p *Partition) expire() {
 	}
 }
 
-// usable returns what was remembered of a waiting record, nil when the structure has changed since.
+// usable returns what was remembered of a waiting record when it was scored, nil when that was before there was a
+// structure. It outlives a change of cells: inputs are log-lifts by feature and horizon, whatever cells they came from.
 func (p *Partition) usable(w *waiting) []float64 {
-	if w.epoch != p.epoch || len(w.pending) == 0 {
+	if len(w.pending) != len(p.pending) {
 		return nil
 	}
 	return w.pending
@@ -308,9 +307,21 @@ func (p *Partition) learn(rec *record, pending []float64) {
 	if p.tail.push(rec, &p.out) {
 		p.reservoir.add(&p.out, Hash(p.spec.Options.Seed, uint64(p.self), uint64(p.out.offset), uint64(p.out.row)))
 	}
-	if !p.trained && int(p.clock) >= p.spec.Options.Warmup && p.classesSeen() > 1 {
-		p.first()
+	if p.version == 0 && p.classesSeen() > 1 && (!p.trained && p.clock >= float64(p.spec.Options.Warmup) || p.trained && p.doubled()) {
+		p.ownModel()
 	}
+}
+
+// doubled reports whether the clock is the warm-up doubled once or up to coldDoublings times: the moments at which a
+// partition that no published model serves yet looks at its own tail again, since cells cut from the first few hundred
+// records are coarse.
+func (p *Partition) doubled() bool {
+	for k := 1; k <= coldDoublings; k++ {
+		if p.clock == float64(p.spec.Options.Warmup<<k) {
+			return true
+		}
+	}
+	return false
 }
 
 func (p *Partition) classesSeen() (n int) {
@@ -334,11 +345,17 @@ func (p *Partition) fill(row Row) {
 	}
 }
 
-// first builds the structure of model 0 from the tail. A fit that fails leaves the partition untrained; it is tried
-// again at the next labelled record.
-func (p *Partition) first() {
-	ev := p.evidence()
-	parts, err := fitParts(context.Background(), p.spec, ev, nil, nil)
+// ownModel builds model 0, or refines it, from the tail. A fit that fails changes nothing.
+func (p *Partition) ownModel() {
+	var states map[int32]map[string][]byte
+	if p.trained {
+		own := map[string][]byte{}
+		for i, c := range p.all() {
+			own["model/"+p.factory(i).Name()] = c.AppendState(nil)
+		}
+		states = map[int32]map[string][]byte{p.self: own}
+	}
+	parts, err := fitParts(context.Background(), p.spec, p.evidence(), states, nil)
 	if err != nil {
 		return
 	}
@@ -363,6 +380,9 @@ func (p *Partition) evidence() *Evidence {
 
 // minRelevance is the share of the largest contribution below which a feature is not part of the record's subspace.
 const minRelevance = 0.2
+
+// coldDoublings bounds how often model 0 is refined.
+const coldDoublings = 4
 
 // score writes the score of p.row into entry i.
 func (p *Partition) score(out *Scores, i int) {
@@ -584,7 +604,6 @@ func (p *Partition) rebase(m *Model) error {
 	p.reservoir.recode(rc)
 	p.room.recode(rc)
 	p.levels = levels
-	p.epoch++
 	p.install(components, scorecard)
 	return nil
 }
@@ -633,7 +652,6 @@ func (p *Partition) appendCore(b []byte) []byte {
 	b = wire.AppendVarint(b, int64(p.self))
 	b = wire.AppendBool(b, p.trained)
 	b = wire.AppendVarint(b, p.version)
-	b = wire.AppendUvarint(b, p.epoch)
 	b = wire.AppendFloat(b, p.clock)
 	b = wire.AppendUvarint(b, p.seen)
 	b = wire.AppendVarint(b, p.next)
@@ -659,7 +677,7 @@ func RestorePartition(spec *Spec, sections map[string][]byte) (*Partition, error
 		return nil, fmt.Errorf("restoring state: %w", ErrModelForeign)
 	}
 	p := NewPartition(spec, int32(r.Varint()))
-	p.trained, p.version, p.epoch = r.Bool(), r.Varint(), r.Uvarint()
+	p.trained, p.version = r.Bool(), r.Varint()
 	p.clock, p.seen, p.next = r.Float(), r.Uvarint(), r.Varint()
 	r.FloatsInto(p.counts)
 	p.lost = Losses{r.Uvarint(), r.Uvarint()}

@@ -34,7 +34,6 @@ type place struct {
 type waiting struct {
 	record
 	id      string
-	epoch   uint64    // structure under which pending was filled
 	pending []float64 // what the scorecard remembers of it; empty once learnt
 	learnt  bool      // Class and Clock are those it was learnt with
 	gone    bool
@@ -49,13 +48,13 @@ func (w *waiting) size() int64 { return int64(8*(len(w.Row)+len(w.pending))+2*le
 func (r *room) next() uint64 { return r.first + uint64(len(r.entries)) }
 
 // admit copies a record into the room.
-func (r *room) admit(rec *record, id string, epoch uint64, pending []float64, learnt bool) {
+func (r *room) admit(rec *record, id string, pending []float64, learnt bool) {
 	w := &waiting{}
 	if n := len(r.free); n > 0 {
 		w, r.free = r.free[n-1], r.free[:n-1]
 	}
 	row, buf := append(w.Row[:0], rec.Row...), append(w.pending[:0], pending...)
-	*w = waiting{record: *rec, id: id, epoch: epoch, pending: buf, learnt: learnt}
+	*w = waiting{record: *rec, id: id, pending: buf, learnt: learnt}
 	w.Row = row
 	n := r.next()
 	r.entries = append(r.entries, w)
@@ -173,7 +172,6 @@ func (r *room) appendChunk(b []byte, chunk uint64) []byte {
 		b = wire.AppendVarint(b, w.offset)
 		b = wire.AppendVarint(b, int64(w.row))
 		b = wire.AppendString(b, w.id)
-		b = wire.AppendUvarint(b, w.epoch)
 		b = wire.AppendFloats(b, w.pending)
 		b = wire.AppendBool(b, w.learnt)
 	}
@@ -194,7 +192,7 @@ func (r *room) load(first, next uint64, newest int64, features, classes, pending
 			if !e.gone {
 				e.Row, e.Class, e.Weight, e.Clock = w.Floats(), int32(w.Varint()), w.Float(), w.Float()
 				e.Time, e.offset, e.row, e.id = w.Varint(), w.Varint(), int32(w.Varint()), w.String()
-				e.epoch, e.pending, e.learnt = w.Uvarint(), w.Floats(), w.Bool()
+				e.pending, e.learnt = w.Floats(), w.Bool()
 				if len(e.Row) != features || e.Class < UnknownClass || int(e.Class) >= classes || len(e.pending) != 0 && len(e.pending) != pending {
 					w.Fail(fmt.Errorf("record %d does not fit the schema", n))
 				}
