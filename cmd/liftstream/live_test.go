@@ -22,6 +22,7 @@ import (
 	"liftstream/cmd/liftstream/internal/demo"
 	"liftstream/codec"
 	"liftstream/config"
+	"liftstream/stream"
 	"liftstream/stream/embedded"
 	"liftstream/stream/txn"
 )
@@ -599,6 +600,69 @@ func TestRightsNameEverythingTheStageTouches(t *testing.T) {
 	}
 }
 
+// Outcomes that come after their scores are learnt once, by id and by position.
+func TestLateLabels(t *testing.T) {
+	for _, by := range []string{"id", "position"} {
+		t.Run(by, func(t *testing.T) {
+			w := newWorld(t, "topics: {partitions: 2}\nlabels: {window: 1d}")
+			w.must("topics", "create", "-c", w.file)
+			run := start(t, "run", "-c", w.file)
+			// The events do not know their class; the labels do.
+			class := map[string]string{}
+			unknown := w.other(func(r []string, line int) {
+				if line > 0 {
+					class[r[0]], r[len(r)-1] = r[len(r)-1], ""
+				}
+			})
+			w.must("produce", "-c", w.file, unknown, "--batch", "50")
+			eventually(t, "the last score", func() bool { return w.scored() == 435 })
+			var b strings.Builder
+			b.WriteString("member,class\n")
+			if by == "position" {
+				b.Reset()
+				b.WriteString("source_partition,source_offset,source_row,class\n")
+			}
+			for _, r := range w.records(w.config.Topics.Scores) {
+				offset, row := column(t, r.Value, "source_offset"), column(t, r.Value, "source_row")
+				for i, id := range column(t, r.Value, "id") {
+					if by == "id" {
+						fmt.Fprintf(&b, "%s,%s\n", id, class[id])
+					} else {
+						fmt.Fprintf(&b, "%d,%s,%s,%s\n", r.Partition, offset[i], row[i], class[id])
+					}
+				}
+			}
+			labels := filepath.Join(t.TempDir(), "labels.csv")
+			if err := os.WriteFile(labels, []byte(b.String()), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			w.must("produce", "-c", w.file, "--topic", "labels", labels, "--batch", "20")
+			eventually(t, "the last label", func() bool { return learnt(t, run) == 435 })
+			if l := w.ledger(); l.Dead != 0 {
+				t.Errorf("%d dead letters", l.Dead)
+			}
+			run.stop(t)
+		})
+	}
+}
+
+// learnt is the number of labelled records that a running stage has learnt.
+func learnt(t *testing.T, run *background) (n int) {
+	r, err := http.Get(pageOf(t, run) + "readyz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	var s stream.Status
+	if err := json.NewDecoder(r.Body).Decode(&s); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range s.Partitions {
+		n += int(p.Labelled)
+	}
+	return n
+}
+
 func TestProduceKeys(t *testing.T) {
 	w := newWorld(t, "topics: {partitions: 4}")
 	w.must("topics", "create", "-c", w.file)
@@ -662,7 +726,7 @@ func TestProduceRefusesWhatEveryRowWouldDieOf(t *testing.T) {
 	if r.status != statusInput || !strings.Contains(r.err, "adoption-of-the-budget-resolution") || len(w.records("votes-events")) != 0 {
 		t.Errorf("status %d, %s", r.status, r.err)
 	}
-	for _, c := range []struct{ flag, value string }{{"--rate", "-1"}, {"--batch", "0"}, {"--repeat", "0"}, {"--key", "nothing"}} {
+	for _, c := range []struct{ flag, value string }{{"--rate", "-1"}, {"--batch", "0"}, {"--repeat", "0"}, {"--key", "nothing"}, {"--topic", "scores"}} {
 		if r := command(t, "produce", "-c", w.file, w.data, c.flag, c.value); r.status != statusUsage || !strings.Contains(r.err, c.flag) {
 			t.Errorf("%s %s: status %d, %s", c.flag, c.value, r.status, r.err)
 		}

@@ -24,27 +24,32 @@ const (
 )
 
 type producing struct {
-	config, key   string
+	config, topic string
+	key           string
 	rate          float64
 	batch, repeat int
 }
 
 func produceCommand(a *app) *cobra.Command {
 	var p producing
-	c := a.command(groupLive, "produce -c FILE DATA... [--rate R] [--batch N] [--repeat K] [--key COL]", `Send data files as events
+	c := a.command(groupLive, "produce -c FILE DATA... [--rate R] [--batch N] [--repeat K] [--key COL] [--topic events|labels]", `Send data files as events, or as late labels
 Sends the records of data files to the events topic, as Arrow messages of --batch records with the headers rows and
 crc32c, each exactly once as long as the command runs.
 
 Where the configuration has record.id, or --key names a column, a record goes to the partition that Java's clients
 choose for that text (murmur2), so that all records of one id stay in order. A message holds records of one partition;
 it carries that text as its key when all its records share it, else no key. Without id and key the messages go to the
-partitions in turn. A record whose id is missing goes where the empty text goes.`,
+partitions in turn. A record whose id is missing goes where the empty text goes.
+
+--topic labels sends outcomes that became known later: rows of the label column and either the id, or
+source_partition, source_offset and source_row as copied from the scores. They go to the partition of their record.`,
 		`liftstream produce -c cmd/liftstream/examples/live.yaml cmd/liftstream/examples/bank.csv`,
 		needs(1, -1, "data files"), func(ctx context.Context, data []string) error { return p.run(ctx, a, data) })
 	configFlag(c, &p.config)
 	c.Flags().Float64Var(&p.rate, "rate", 0, "send `R` records a second; 0 = as fast as it goes")
 	c.Flags().IntVar(&p.batch, "batch", 1000, "put at most `N` records into a message; --rate makes it fewer, so that ten messages a second go out")
 	c.Flags().IntVar(&p.repeat, "repeat", 1, "send the files `K` times")
+	c.Flags().StringVar(&p.topic, "topic", "events", "send to `TOPIC`: events or labels")
 	c.Flags().StringVar(&p.key, "key", "", "split and key by column `COL` in place of record.id")
 	return c
 }
@@ -57,6 +62,10 @@ func (p *producing) run(ctx context.Context, a *app, data []string) error {
 		return usagef("--batch %d: a message holds at least one record", p.batch)
 	case p.repeat < 1:
 		return usagef("--repeat %d: it is at least 1", p.repeat)
+	case p.topic != "events" && p.topic != "labels":
+		return usagef("--topic %s: it is events or labels", p.topic)
+	case p.topic == "labels" && p.key != "":
+		return usagef("--key is for events: labels go where their records are")
 	}
 	c, err := a.load(p.config)
 	if err != nil {
@@ -65,6 +74,12 @@ func (p *producing) run(ctx context.Context, a *app, data []string) error {
 	stage, err := assemble.New(c)
 	if err != nil {
 		return fmt.Errorf("%s: %w", p.config, err)
+	}
+	topic := c.Topics.Events
+	if p.topic == "labels" {
+		if topic = c.Topics.Labels; topic == "" {
+			return fmt.Errorf("%s: the configuration has no labels topic; topics.labels or the section labels adds one", p.config)
+		}
 	}
 	size, err := file.Size(data)
 	if err != nil {
@@ -80,9 +95,9 @@ func (p *producing) run(ctx context.Context, a *app, data []string) error {
 			return explain(err, p.config)
 		}
 	}
-	partitions, err := k.Partitions(ctx, c.Topics.Events)
+	partitions, err := k.Partitions(ctx, topic)
 	if err != nil {
-		return explain(fmt.Errorf("looking at topic %s: %w", c.Topics.Events, err), p.config)
+		return explain(fmt.Errorf("looking at topic %s: %w", topic, err), p.config)
 	}
 	batch := p.batch
 	if p.rate > 0 {
@@ -90,7 +105,7 @@ func (p *producing) run(ctx context.Context, a *app, data []string) error {
 	}
 	bar := a.progressBytes("sending", size*int64(p.repeat))
 	defer bar.done()
-	s := &sender{client: k.Client, topic: c.Topics.Events, partitions: partitions, key: c.Record.ID, batch: batch, rate: p.rate,
+	s := &sender{client: k.Client, topic: topic, labels: p.topic == "labels", partitions: partitions, key: c.Record.ID, batch: batch, rate: p.rate,
 		encoder: codec.NewEventEncoder(), now: time.Now}
 	if p.key != "" {
 		s.key = p.key
@@ -115,6 +130,7 @@ func (p *producing) run(ctx context.Context, a *app, data []string) error {
 type sender struct {
 	client     *txn.Client
 	topic      string
+	labels     bool // rows name their records
 	partitions int
 	key        string // column that splits; "" = in turn
 	batch      int
@@ -147,7 +163,7 @@ func (s *sender) files(ctx context.Context, data []string, o file.TableOptions, 
 		if err != nil {
 			return errors.Join(err, s.flush(ctx))
 		}
-		if err := complete(t, data, c); err != nil {
+		if err := s.complete(t, data, c); err != nil {
 			return err
 		}
 		if err := s.table(ctx, t); err != nil {
@@ -157,27 +173,58 @@ func (s *sender) files(ctx context.Context, data []string, o file.TableOptions, 
 }
 
 // complete reports a column of the configuration that the data do not have: every row of theirs would be rejected.
-func complete(t *codec.Table, data []string, c *config.Config) error {
+func (s *sender) complete(t *codec.Table, data []string, c *config.Config) error {
 	needed := []string{c.Record.ID, c.Record.Time, c.Record.Weight}
 	for _, f := range c.Record.Features {
 		if f.Use != config.UseNever {
 			needed = append(needed, f.Name)
 		}
 	}
+	if s.labels {
+		needed = []string{c.Record.Label.Column, c.Record.ID}
+		if c.Record.ID == "" || t.Column(c.Record.ID) < 0 {
+			needed = []string{c.Record.Label.Column, "source_partition", "source_offset", "source_row"}
+		}
+	}
 	for _, name := range needed {
 		if name != "" && t.Column(name) < 0 {
-			return fmt.Errorf("%s: there is no column %q, which the configuration names", joined(data), name)
+			return fmt.Errorf("%s: there is no column %q, which %s need", joined(data), name, s.topic)
 		}
 	}
 	return nil
 }
 
-func (s *sender) table(ctx context.Context, t *codec.Table) error {
-	column := -1
+// home returns what tells the partition of a row, nil when rows go in turn, and the column of their key, -1 for none.
+func (s *sender) home(t *codec.Table) (partition func(row int) (int, error), key int, err error) {
 	if s.key != "" {
-		if column = t.Column(s.key); column < 0 {
-			return usagef("--key %s: the data have no such column", s.key)
+		if key = t.Column(s.key); key >= 0 {
+			return func(row int) (int, error) {
+				text, _ := t.Text(key, row)
+				return txn.Partition([]byte(text), s.partitions), nil
+			}, key, nil
 		}
+		if !s.labels {
+			return nil, -1, usagef("--key %s: the data have no such column", s.key)
+		}
+	}
+	if !s.labels {
+		return nil, -1, nil
+	}
+	source := t.Column("source_partition")
+	return func(row int) (int, error) {
+		p, ok := t.Int(source, row)
+		if !ok || p < 0 || p >= int64(s.partitions) {
+			text, _ := t.Text(source, row)
+			return 0, fmt.Errorf("source_partition is %q: the topic has the partitions 0 to %d", text, s.partitions-1)
+		}
+		return int(p), nil
+	}, -1, nil
+}
+
+func (s *sender) table(ctx context.Context, t *codec.Table) error {
+	home, key, err := s.home(t)
+	if err != nil {
+		return err
 	}
 	if s.rows == nil {
 		s.rows = make([][]int, s.partitions)
@@ -187,20 +234,21 @@ func (s *sender) table(ctx context.Context, t *codec.Table) error {
 	}
 	for i := range t.Rows() {
 		p := 0
-		if column >= 0 {
-			text, _ := t.Text(column, i)
-			p = txn.Partition([]byte(text), s.partitions)
+		if home != nil {
+			if p, err = home(i); err != nil {
+				return err
+			}
 		}
 		s.rows[p] = append(s.rows[p], i)
 	}
 	for p, rows := range s.rows {
 		for len(rows) > 0 {
 			n := min(s.batch, len(rows))
-			if column < 0 {
+			if home == nil {
 				p = s.turn % s.partitions
 				s.turn++
 			}
-			if err := s.message(ctx, t, column, p, rows[:n]); err != nil {
+			if err := s.message(ctx, t, key, p, rows[:n]); err != nil {
 				return err
 			}
 			rows = rows[n:]
