@@ -538,7 +538,7 @@ func FuzzDescribe(f *testing.F) {
 }
 
 func yamlKey(line string) bool {
-	for _, k := range []string{"name:", "record:", "id:", "time:", "label:", "column:", "classes:", "positive:", "missing:", "features:"} {
+	for _, k := range []string{"name:", "record:", "id:", "time:", "label:", "column:", "classes:", "positive:", "missing:", "features:", "fit:"} {
 		if strings.HasPrefix(line, k) {
 			return true
 		}

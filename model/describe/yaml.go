@@ -73,6 +73,9 @@ func (d *Description) YAML() []byte {
 	if features == 0 {
 		line("    []")
 	}
+	if n := warmup(labelled); n < defaultWarmup {
+		line("fit: {warmup: %d}  # labelled records before the first scores that are more than base rates; 2 %% of these", n)
+	}
 	return []byte(b.String())
 }
 
@@ -182,3 +185,10 @@ func topicName(name string) string {
 	}
 	return name[:min(len(name), 200)]
 }
+
+// defaultWarmup is that of the configuration, right from 25,000 labelled records on.
+const defaultWarmup = 500
+
+// warmup is 2 % of the labelled records, at least 50: in a small set, waiting for more would cost more than the coarser
+// first cells do, which the stage refines as it goes on.
+func warmup(labelled int64) int64 { return max(labelled/50, 50) }
