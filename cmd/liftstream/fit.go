@@ -65,6 +65,9 @@ func (f *fitting) run(ctx context.Context, a *app, data []string) error {
 	if y := builder.Evidence().Class; !slices.ContainsFunc(y, func(c int32) bool { return c != y[0] }) {
 		return fmt.Errorf("%s: all %s are of the class %s; a fit needs records of two classes", joined(data), count(len(y), "labelled record"), stage.Spec.Schema.Classes[y[0]])
 	}
+	if onTerminal(a.err) {
+		a.notef("fitting %s of %s", count(builder.Len(), "record"), count(len(stage.Spec.Schema.Features), "feature"))
+	}
 	m, err := builder.Fit(ctx)
 	if err != nil {
 		return fmt.Errorf("%s: %w", joined(data), err)
