@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"liftstream/cmd/liftstream/internal/assemble"
 	"liftstream/config"
 )
 
@@ -19,11 +20,17 @@ environment variables need not be set. The exit status is 1 if anything is wrong
 		func(_ context.Context, files []string) error {
 			wrong := false
 			for _, f := range files {
-				_, warnings, err := config.Load(f, nil)
+				c, warnings, err := config.Load(f, nil)
 				for _, w := range warnings {
 					fmt.Fprintln(a.out, w)
 				}
 				var problems config.Problems
+				if err == nil {
+					// What this build lacks is the matter of the whole file: the message names the key.
+					if _, err = assemble.New(c); err != nil {
+						err = config.Problems{{File: f, Line: 1, Message: err.Error()}}
+					}
+				}
 				switch {
 				case errors.As(err, &problems):
 					fmt.Fprintln(a.out, problems)

@@ -72,6 +72,7 @@ func TestBadInput(t *testing.T) {
 	write(t, "gone.csv", "bank.csv", line(1, swap("balance", "balances")))
 	write(t, "data.xls", "bank.csv", func(s string) string { return s })
 	write(t, "broken.yaml", "bank.yaml", swap("kind: nominal", "kind: nominl"))
+	write(t, "lacks.yaml", "bank.yaml", func(s string) string { return s + "propensity: {calibration: {half_life: 24h}}\n" })
 	write(t, "seed.yaml", "bank.yaml", func(s string) string { return s + "fit: {seed: 9}\n" })
 	write(t, "short.model", "bank.model", func(s string) string { return s[:len(s)/2] })
 	write(t, "damaged.model", "bank.model", func(s string) string { return s[:len(s)/2] + "!" + s[len(s)/2+1:] })
@@ -92,6 +93,8 @@ func TestBadInput(t *testing.T) {
 		{[]string{"fit", "-c", "none.yaml", "bank.csv"}, []string{"none.yaml", "no such file", "liftstream init"}},
 		{[]string{"fit", "-c", "broken.yaml", "bank.csv"}, []string{"broken.yaml:7:", `did you mean "nominal"`}},
 		{[]string{"lint", "bank.yaml", "broken.yaml", "none.yaml"}, []string{"broken.yaml:7:", `did you mean "nominal"`, "none.yaml", "no such file"}},
+		{[]string{"lint", "lacks.yaml"}, []string{"lacks.yaml:1: propensity.calibration.half_life", "give their number"}},
+		{[]string{"fit", "-c", "lacks.yaml", "bank.csv"}, []string{"lacks.yaml: propensity.calibration.half_life", "give their number"}},
 		{[]string{"score", "-c", "bank.yaml", "--model", "none.model", "bank.csv"}, []string{"none.model", "no such file"}},
 		{[]string{"score", "-c", "bank.yaml", "--model", "bank.csv", "bank.csv"}, []string{"bank.csv", "not a liftstream model", "liftstream fit --model"}},
 		{[]string{"score", "-c", "bank.yaml", "--model", "short.model", "bank.csv"}, []string{"short.model", "liftstream fit --model"}},
