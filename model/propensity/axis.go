@@ -28,14 +28,22 @@ type axis struct {
 	cells int // including that of missing values; 0 for features with levels
 	// center and scale bring the values near 0 and 1 before their moments are summed.
 	center, scale float64
+	// smooth says that log-lifts and cell weights run linearly between the middles of neighbouring stretches.
+	smooth bool
 	// rise is +1 or -1 when the margin of the positive class must rise or fall with the feature, else 0.
 	rise int
 }
 
 // find returns the cell of a number.
 func (a *axis) find(v float64) int {
+	c, _ := a.place(v)
+	return c
+}
+
+// place returns the cell of a number and the index of the stretch in which it lies, -1 when it lies in none.
+func (a *axis) place(v float64) (cell, stretch int) {
 	if !(math.Abs(v) <= math.MaxFloat64) {
-		return cellMissing
+		return cellMissing, -1
 	}
 	n := 0
 	for _, e := range a.edges {
@@ -44,21 +52,79 @@ func (a *axis) find(v float64) int {
 		}
 	}
 	if n < len(a.edges) && a.edges[n] == v {
-		return int(a.at[n])
+		if a.at[n] != a.gap[n] {
+			return int(a.at[n]), -1
+		}
 	}
-	return int(a.gap[n])
+	return int(a.gap[n]), n
 }
 
-// cell returns the cell of value v of feature f, noCell for a level that has none yet.
-func (p *plan) cell(f *feature, a *axis, v float64, have int) int {
-	if f.kind == model.Continuous {
-		return a.find(v)
+// hood tells of a stretch where its middle lies and which cells lie beside it, 0 for none, with the inverse distances to
+// their middles.
+type hood struct {
+	mid, below, above float64
+	lower, upper      int32
+}
+
+// hoods returns the neighbourhood of each stretch, nil when the axis is not smooth. The middle of an open stretch is
+// its only edge.
+func (a *axis) hoods() []hood {
+	if !a.smooth || len(a.edges) == 0 {
+		return nil
 	}
-	c := p.level(f, v)
-	if c >= have {
-		return noCell
+	last := len(a.gap) - 1
+	// runs of stretches of one cell: a cell goes on behind an atom that lies in it
+	type run struct {
+		cell  int32
+		mid   float64
+		first int
 	}
-	return c
+	var runs []run
+	for i := 0; i <= last; {
+		j := i
+		for j < last && a.gap[j+1] == a.gap[i] {
+			j++
+		}
+		r := run{cell: a.gap[i], first: i}
+		switch {
+		case i == 0 && j == last:
+			return nil
+		case i == 0:
+			r.mid = a.edges[j]
+		case j == last:
+			r.mid = a.edges[i-1]
+		default:
+			r.mid = a.edges[i-1]/2 + a.edges[j]/2
+		}
+		runs = append(runs, r)
+		i = j + 1
+	}
+	out := make([]hood, len(a.gap))
+	for k, r := range runs {
+		h := hood{mid: r.mid}
+		if k > 0 && runs[k-1].mid < r.mid {
+			h.lower, h.below = runs[k-1].cell, 1/(r.mid-runs[k-1].mid)
+		}
+		if k+1 < len(runs) && runs[k+1].mid > r.mid {
+			h.upper, h.above = runs[k+1].cell, 1/(runs[k+1].mid-r.mid)
+		}
+		end := len(a.gap)
+		if k+1 < len(runs) {
+			end = runs[k+1].first
+		}
+		for i := r.first; i < end; i++ {
+			out[i] = h
+		}
+	}
+	return out
+}
+
+// beside returns the cell on the side of the middle on which v lies, and its share of the value.
+func (h *hood) beside(v float64) (cell int, part float64) {
+	if v < h.mid {
+		return int(h.lower), min((h.mid-v)*h.below, 1)
+	}
+	return int(h.upper), min((v-h.mid)*h.above, 1)
 }
 
 // level returns the cell that a level has or is to get.
@@ -78,7 +144,7 @@ func (p *plan) level(f *feature, v float64) int {
 
 // same reports whether counts under one axis are counts under the other.
 func (a *axis) same(b *axis) bool {
-	return a.cells == b.cells && slices.Equal(a.edges, b.edges) && slices.Equal(a.gap, b.gap) && slices.Equal(a.at, b.at)
+	return a.cells == b.cells && a.smooth == b.smooth && slices.Equal(a.edges, b.edges) && slices.Equal(a.gap, b.gap) && slices.Equal(a.at, b.at)
 }
 
 // number reports whether v can be a linear input: not missing, not beyond the levels.
@@ -116,7 +182,7 @@ func (a *axis) order(f *feature, dst []int32) []int32 {
 // cut builds the cells of one continuous feature (SPEC F, "Cells of one continuous feature"): a value that holds more
 // than 1/(2q) of the weight is an atom; the rest is cut at its q-quantiles, interpolated between neighbours when all
 // records weigh the same, and at fewer than q when that would leave cells with too few records. With split every stretch between two edges is a
-// cell of its own, so that cells have an order.
+// cell of its own, so that cells have an order. Unless it is split, an axis most of whose weight is not in atoms is smooth.
 func (p *plan) cut(values, weights []float64, split bool) axis {
 	q := p.opt.Cells
 	a := axis{scale: 1}
@@ -155,6 +221,11 @@ func (p *plan) cut(values, weights []float64, split bool) axis {
 		}
 		i = j
 	}
+	var loose float64
+	for _, w := range restW {
+		loose += w
+	}
+	a.smooth = p.smoothing && !split && loose > total/2
 	var cuts []float64
 	switch {
 	case p.perCell > 0:
@@ -278,6 +349,7 @@ func (a *axis) append(b []byte) []byte {
 	b = wire.AppendUvarint(b, uint64(a.cells))
 	b = wire.AppendFloat(b, a.center)
 	b = wire.AppendFloat(b, a.scale)
+	b = wire.AppendBool(b, a.smooth)
 	return wire.AppendVarint(b, int64(a.rise))
 }
 
@@ -287,6 +359,7 @@ func readAxis(r *wire.Reader, f *feature) (a axis) {
 	a.at = wire.Ints[int32](r)
 	a.cells = r.Int(1 << 16)
 	a.center, a.scale = r.Float(), r.Float()
+	a.smooth = r.Bool()
 	a.rise = int(r.Varint())
 	if r.Err() != nil {
 		return axis{}
@@ -301,8 +374,11 @@ func readAxis(r *wire.Reader, f *feature) (a axis) {
 	if !(a.scale > 0) || math.IsInf(a.scale, 0) || !(math.Abs(a.center) <= math.MaxFloat64) {
 		return bad("no usable scale")
 	}
+	if a.smooth && a.rise != 0 {
+		return bad("smooth and ordered")
+	}
 	if f.kind != model.Continuous {
-		if a.cells != 0 || len(a.edges)+len(a.gap)+len(a.at) != 0 {
+		if a.smooth || a.cells != 0 || len(a.edges)+len(a.gap)+len(a.at) != 0 {
 			return bad("edges of a feature with levels")
 		}
 		return a

@@ -61,7 +61,11 @@ func (s *Scorecard) Explain(row model.Row, pending []float64, target int32, dst 
 		}
 		c := s.cells[i]
 		if c != noCell {
-			e += free(s.cur.feat[i].pair[c*K : c*K+K])
+			p, t := s.cur.feat[i].pair, s.parts[i]
+			e += (1 - t) * free(p[c*K:c*K+K])
+			if t > 0 {
+				e += t * free(p[s.sides[i]*K:s.sides[i]*K+K])
+			}
 		}
 		if f.linear >= 0 {
 			j := 1 + f.linear

@@ -3,7 +3,6 @@ package propensity
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 
 	"liftstream/model"
@@ -222,6 +221,14 @@ func (p *plan) adequate(a *axis, values, weights []float64) bool {
 	return true
 }
 
+// cell returns the cell that a value has or is to get.
+func (p *plan) cell(f *feature, a *axis, v float64) int {
+	if f.kind == model.Continuous {
+		return a.find(v)
+	}
+	return p.level(f, v)
+}
+
 // direction returns the sign with which the margin must move with a monotone feature. Under Auto that of the covariance
 // of the cell's rank with the positive class, or the one before when there is none.
 func (p *plan) direction(f *feature, a *axis, values []float64, ev *model.Evidence, was int) int {
@@ -242,7 +249,7 @@ func (p *plan) direction(f *feature, a *axis, values []float64, ev *model.Eviden
 	}
 	var n, sx, sy, sxy float64
 	for i, v := range values {
-		x, ok := rank[p.cell(f, a, v, math.MaxInt32)]
+		x, ok := rank[p.cell(f, a, v)]
 		if !ok {
 			continue
 		}

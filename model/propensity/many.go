@@ -30,6 +30,13 @@ func (s *Scorecard) scoreN(row model.Row, inputs, pending, p []float64) {
 			continue
 		}
 		n := s.cur.feat[i].count[c*stride : c*stride+stride]
+		if part := s.parts[i]; part > 0 {
+			m := s.cur.feat[i].count[s.sides[i]*stride : s.sides[i]*stride+stride]
+			for j := range n {
+				s.blended[j] = n[j] + part*(m[j]-n[j])
+			}
+			n = s.blended
+		}
 		for h := range H {
 			t := n[h*K : h*K+K]
 			sum := s.opt.Prior * s.clock.now[h]
@@ -135,8 +142,14 @@ func (s *Scorecard) marginsN(x, own, z []float64) {
 		s.addOwn(s.cur.own[j*K:j*K+K], u, z)
 	}
 	for i, c := range s.cells {
-		if c != noCell {
-			s.addOwn(s.cur.feat[i].pair[c*K:c*K+K], 1, z)
+		if c == noCell {
+			continue
+		}
+		p := s.cur.feat[i].pair
+		t := s.parts[i]
+		s.addOwn(p[c*K:c*K+K], 1-t, z)
+		if t > 0 {
+			s.addOwn(p[s.sides[i]*K:s.sides[i]*K+K], t, z)
 		}
 	}
 }
@@ -227,7 +240,13 @@ func (s *Scorecard) learnN(y int, weight float64, pending []float64) {
 		if s.order[i] != nil {
 			only = s.schema.Positive
 		}
-		s.descendOwn(s.cur.feat[i].pair[c*K:c*K+K], 1, r, true, only)
+		p, t := s.cur.feat[i].pair, s.parts[i]
+		if t < 1 {
+			s.descendOwn(p[c*K:c*K+K], 1-t, r, true, only)
+		}
+		if t > 0 {
+			s.descendOwn(p[s.sides[i]*K:s.sides[i]*K+K], t, r, true, only)
+		}
 		if s.order[i] != nil {
 			s.project(i, true)
 		}

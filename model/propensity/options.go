@@ -70,6 +70,8 @@ type tuning struct {
 	features float64
 	// zeroPrior puts the pseudo-record of the linear inputs' moments at 0 with variance 1, whatever their scale.
 	zeroPrior bool
+	// smoothing lets log-lifts run linearly between cells of features that are not mostly atoms.
+	smoothing bool
 	// blindStart learns from what was remembered before anything had been learnt, too.
 	blindStart bool
 }
@@ -82,6 +84,7 @@ var standard = tuning{
 	rateFloor:  .1,
 	perCell:    4,
 	features:   20,
+	smoothing:  true,
 }
 
 const (

@@ -469,3 +469,41 @@ func TestGradient(t *testing.T) {
 		})
 	}
 }
+
+// TestSmooth: propensities do not jump at the cuts of a smooth axis.
+func TestSmooth(t *testing.T) {
+	for _, name := range []string{"two", "many"} {
+		s, ex := trained(t, schemas()[name], 900, Default())
+		smooth := 0
+		for i := range s.features {
+			f := &s.features[i]
+			if s.near[i] == nil {
+				continue
+			}
+			smooth++
+			jumps := 0.
+			for k, e := range s.axes[i].edges {
+				if s.axes[i].at[k] != s.axes[i].gap[k] {
+					continue
+				}
+				row := slices.Clone(ex[k].Row)
+				row[f.index] = e
+				a := check(t, name, s, row, nil)
+				row[f.index] = math.Nextafter(e, math.Inf(1))
+				b := check(t, name, s, row, nil)
+				row[f.index] = e + .3
+				c := check(t, name, s, row, nil)
+				if math.Abs(a[0]-b[0]) > 1e-9 {
+					t.Errorf("%s: feature %d jumps from %v to %v at %v", name, f.index, a[0], b[0], e)
+				}
+				jumps += math.Abs(c[0] - a[0])
+			}
+			if jumps == 0 {
+				t.Errorf("%s: feature %d moves nothing", name, f.index)
+			}
+		}
+		if smooth == 0 {
+			t.Errorf("%s: no axis is smooth", name)
+		}
+	}
+}

@@ -25,23 +25,29 @@ type Scorecard struct {
 	learnt    float64          // number of records learnt: tells whether remembered margins are still exact
 
 	// What follows is derived from the above.
-	q        [experts]float64 // share of each expert, raw and calibrated in turn
-	rates    []rate
-	ext      []int // shared slot of each external input
-	tmp      []float64
-	cells    []int
-	xs       []float64
-	probs    []float64
-	prob     []float64
-	dirs     []float64
-	logits   []float64
-	shares   []classRate
-	linearOf []int // feature of each linear input
-	wt       []float64
-	iso      []block
+	q        [experts]float64 // shares of the experts, the others' opinion included
+	rates    []rate           // of each horizon, two classes
+	shares   []classRate      // of each horizon and class, more classes
+	ext      []int            // shared slot of each external input, -1 where there is none
+	linearOf []int            // feature of each linear input
+	near     [][]hood         // of each feature's stretches, nil where the axis is not smooth
 	knotZ    []float64
-	knotP    []float64 // sigmoid of knotZ times the prior
-	fade     float64
+	knotP    []float64 // sigmoid of knotZ
+	fade     float64   // growth of the calibration's weight with a record
+
+	// The record in hand: its cells, the neighbouring cells and their parts (0 = none), and room to work.
+	cells   []int
+	sides   []int
+	parts   []float64
+	tmp     []float64 // pending of a record that was not remembered
+	wt      []float64 // half-lives
+	blended []float64 // half-lives x classes
+	xs      []float64 // cards x margins
+	probs   []float64 // classes, as the next three
+	prob    []float64
+	dirs    []float64
+	logits  []float64
+	iso     []block
 }
 
 // rate is what the log-lifts of one horizon need of the class counts, two classes.
@@ -91,7 +97,11 @@ func (s *Scorecard) derive() {
 	p := s.plan
 	s.rates = make([]rate, p.horizons)
 	s.tmp = make([]float64, p.pending())
-	s.cells = make([]int, len(p.features))
+	s.cells, s.sides, s.parts = make([]int, len(p.features)), make([]int, len(p.features)), make([]float64, len(p.features))
+	s.near = make([][]hood, len(p.features))
+	for f := range s.axes {
+		s.near[f] = s.axes[f].hoods()
+	}
 	s.xs = make([]float64, p.margins*cards)
 	s.probs, s.prob = make([]float64, p.classes), make([]float64, p.classes)
 	s.dirs, s.logits = make([]float64, p.classes), make([]float64, p.classes)
@@ -103,6 +113,7 @@ func (s *Scorecard) derive() {
 		}
 	}
 	s.wt = make([]float64, len(p.half))
+	s.blended = make([]float64, len(p.half)*p.classes)
 	k := p.opt.Calibration.Knots
 	s.knotZ, s.knotP = make([]float64, k), make([]float64, k)
 	for i := range s.knotZ {
@@ -236,11 +247,25 @@ func (s *Scorecard) Score(row model.Row, inputs, pending, p []float64) {
 	s.scoreN(row, inputs, pending, p)
 }
 
-// locate writes the cells of a row into s.cells.
+// locate writes the cells of a row into s.cells, the neighbours that have a part in it into s.sides and s.parts.
 func (s *Scorecard) locate(row model.Row) {
 	for i := range s.features {
 		f := &s.features[i]
-		s.cells[i] = s.cell(f, &s.axes[i], row[f.index], s.cellCount(&s.cur.feat[i]))
+		v := row[f.index]
+		s.parts[i] = 0
+		if f.kind != model.Continuous {
+			c := s.level(f, v)
+			if c >= s.cellCount(&s.cur.feat[i]) {
+				c = noCell
+			}
+			s.cells[i] = c
+			continue
+		}
+		c, at := s.axes[i].place(v)
+		s.cells[i] = c
+		if near := s.near[i]; near != nil && at >= 0 {
+			s.sides[i], s.parts[i] = near[at].beside(v)
+		}
 	}
 }
 

@@ -27,7 +27,17 @@ func (s *Scorecard) score2(row model.Row, inputs, pending []float64) float64 {
 		if s.order[i] != nil && s.lifted(i, c, dst) {
 			continue
 		}
-		n := s.cur.feat[i].count[c*stride : c*stride+stride]
+		count := s.cur.feat[i].count
+		n := count[c*stride : c*stride+stride]
+		if t := s.parts[i]; t > 0 {
+			m := count[s.sides[i]*stride : s.sides[i]*stride+stride]
+			for h := range dst {
+				r := &rates[h]
+				n0, n1 := n[2*h]+t*(m[2*h]-n[2*h]), n[2*h+1]+t*(m[2*h+1]-n[2*h+1])
+				dst[h] = ln((n1 + r.a) * r.odds / (n0 + r.b))
+			}
+			continue
+		}
 		for h := range dst {
 			r := &rates[h]
 			dst[h] = ln((n[2*h+1] + r.a) * r.odds / (n[2*h] + r.b))
@@ -104,7 +114,16 @@ func (s *Scorecard) margins2(x []float64) (z [cards]float64) {
 			z2 += p[2] * u
 			z3 += p[3] * u
 		}
-		p := &s.cur.feat[i].pair[c].w
+		pairs := s.cur.feat[i].pair
+		p := &pairs[c].w
+		if t := s.parts[i]; t > 0 {
+			q := &pairs[s.sides[i]].w
+			z0 += p[0] + t*(q[0]-p[0])
+			z1 += p[1] + t*(q[1]-p[1])
+			z2 += p[2] + t*(q[2]-p[2])
+			z3 += p[3] + t*(q[3]-p[3])
+			continue
+		}
 		z0 += p[0]
 		z1 += p[1]
 		z2 += p[2]
@@ -167,7 +186,13 @@ func (s *Scorecard) learn2(y int, weight float64, pending []float64) {
 		if c == noCell {
 			continue
 		}
-		descend(&s.cur.feat[i].pair[c], cards, 1, &sq, &cell)
+		pairs := s.cur.feat[i].pair
+		if t := s.parts[i]; t > 0 {
+			descend(&pairs[c], cards, 1-t, &sq, &cell)
+			descend(&pairs[s.sides[i]], cards, t, &sq, &cell)
+		} else {
+			descend(&pairs[c], cards, 1, &sq, &cell)
+		}
 		w := in[i*H : i*H+H]
 		v := x[i*H : i*H+H]
 		for h := range w {
