@@ -10,7 +10,7 @@ func commands(a *app) []*cobra.Command {
 		scoreCommand(a),
 		evalCommand(a),
 		lintCommand(a),
-		inspectCommand(a, nil),
+		inspectCommand(a, inspectTopic),
 		versionCommand(a),
 	}, liveCommands(a)...)
 }

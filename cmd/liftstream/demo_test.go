@@ -51,6 +51,9 @@ func TestDemoOfTheVotes(t *testing.T) {
 	if r := command(t, "topics", "describe", "-c", file); r.status != statusDone {
 		t.Errorf("topics describe after the demo: status %d, %s%s", r.status, r.out, r.err)
 	}
+	if r := command(t, "inspect", "-c", file, "--topic", "state"); r.status != statusDone || !strings.Contains(r.out, "435") || !strings.Contains(r.out, "whole") || !strings.Contains(r.out, "model/lift") {
+		t.Errorf("inspect of the state: status %d, %s%s", r.status, r.out, r.err)
+	}
 	if b, err := os.ReadFile(filepath.Join(dir, "SOURCES.md")); err != nil || !bytes.Contains(b, []byte("CC")) && !bytes.Contains(b, []byte("Creative Commons")) {
 		t.Errorf("the licence of the data is not beside them: %v", err)
 	}

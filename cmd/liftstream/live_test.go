@@ -72,6 +72,7 @@ func newWorldAt(t *testing.T, address, name, extra string) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
+	text = bytes.Replace(text, []byte("budget: 5s}"), []byte("budget: 5s, gate: 1}"), 1) // a model is published whatever the machine's pace
 	text = bytes.Replace(text, []byte("name: votes\n"), []byte("name: "+name+"\n"), 1)
 	text = fmt.Appendf(text, "kafka: {brokers: [%q]}\nhttp: {listen: \"127.0.0.1:0\"}\n%s\n", w.address, extra)
 	if err := os.WriteFile(w.file, text, 0o644); err != nil {
@@ -798,6 +799,49 @@ func TestTailFollows(t *testing.T) {
 			t.Errorf("status %d\n%s", status, late.out.String())
 		}
 	})
+}
+
+func TestInspectTopics(t *testing.T) {
+	w := newWorld(t, "topics: {partitions: 2}")
+	w.must("topics", "create", "-c", w.file)
+	if r := w.must("inspect", "-c", w.file, "--topic", "model"); !strings.Contains(r.out, "holds no model") {
+		t.Errorf("the empty model topic:\n%s", r.out)
+	}
+	if r := w.must("inspect", "-c", w.file, "--topic", "state"); strings.Count(r.out, "none") != 2 {
+		t.Errorf("the empty state topic:\n%s", r.out)
+	}
+	run := start(t, "run", "-c", w.file)
+	w.must("produce", "-c", w.file, w.data)
+	eventually(t, "a model", func() bool {
+		return !strings.Contains(w.must("inspect", "-c", w.file, "--topic", "model").out, "holds no model")
+	})
+	run.stop(t)
+	r := w.must("inspect", "-c", w.file, "--topic", "model")
+	for _, want := range []string{"of this configuration", "the newest of votes-model", "physician-fee-freeze"} {
+		if !strings.Contains(r.out, want) {
+			t.Errorf("inspect of the models lacks %q:\n%s", want, r.out)
+		}
+	}
+	if r := w.must("tail", "-c", w.file, "--topic", "model", "--from", "start", "--follow=false", "--format", "jsonl"); !strings.HasPrefix(r.out, "{\"version\":1,\"what\":\"published\"") {
+		t.Errorf("tail of the models: %s", r.out)
+	}
+	if r := w.must("inspect", "-c", w.file, "--topic", "state"); strings.Count(r.out, "whole") < 2 {
+		t.Errorf("inspect of the states:\n%s", r.out)
+	}
+	damage := func(topic, key string) {
+		err := w.client.Produce(context.Background(), []txn.Record{{Topic: topic, Key: []byte(key), Value: []byte("damaged")}}, txn.None)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	damage("votes-model", "model/1/0")
+	damage("votes-state", "manifest/0")
+	damage("votes-state", "manifest/1")
+	for _, topic := range []string{"model", "state"} {
+		if r := command(t, "inspect", "-c", w.file, "--topic", topic); r.status != statusInput || !strings.Contains(r.err, "checksum") {
+			t.Errorf("a damaged %s topic: status %d\n%s%s", topic, r.status, r.out, r.err)
+		}
+	}
 }
 
 func TestBrokerCommand(t *testing.T) {

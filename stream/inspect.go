@@ -1,0 +1,99 @@
+package stream
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"liftstream/model"
+	"liftstream/stream/txn"
+)
+
+// ModelVersion is a version that the model topic holds.
+type ModelVersion struct {
+	Version       int64
+	Bytes, Packed int          // of its binary form, and as it lies in the topic
+	Model         *model.Model // nil when it cannot be read
+	Err           error        // why
+}
+
+// ReadModels reads the versions that a model topic holds, in ascending order.
+func ReadModels(ctx context.Context, c *txn.Client, topic string) ([]ModelVersion, error) {
+	l := newModelLog(c, topic, nil)
+	for end := false; !end; {
+		var err error
+		if end, err = l.advance(ctx, 100*time.Millisecond); err != nil {
+			return nil, err
+		}
+	}
+	held := l.versions()
+	var out []ModelVersion
+	for _, v := range sortedKeys(held) {
+		m, err := l.get(v)
+		out = append(out, ModelVersion{Version: v, Bytes: held[v].length, Packed: held[v].packed, Model: m, Err: err})
+	}
+	return out, nil
+}
+
+// SectionSize is the size of one section of a snapshot.
+type SectionSize struct {
+	Name          string
+	Bytes, Packed int
+}
+
+// SnapshotInfo describes a snapshot of one partition's state.
+type SnapshotInfo struct {
+	Number         uint64
+	Fingerprint    uint64 // of the configuration under which it was made
+	Events, Labels int64  // next offsets; below 0 = none yet
+	Model          int64  // version of the serving model
+	Labelled       float64
+	// Replayed is the number of journal records after it: what a restart does beside reading the events.
+	Replayed int
+	Sections []SectionSize
+	Err      error // why its sections cannot be read; nil = they can
+}
+
+// StateInfo describes one partition of the state topic.
+type StateInfo struct {
+	Partition int
+	Keys      int
+	Bytes     int64          // of the last value of every key
+	Snapshots []SnapshotInfo // newest first
+	Problems  []error        // manifests that cannot be read
+}
+
+// ReadStates reads the state topic, partition by partition.
+func ReadStates(ctx context.Context, c *txn.Client, topic string) ([]StateInfo, error) {
+	n, err := c.Partitions(ctx, topic)
+	if err != nil {
+		return nil, fmt.Errorf("reading the state topic: %w", err)
+	}
+	out := make([]StateInfo, n)
+	for p := range out {
+		l := newStateLog()
+		if err := l.follow(ctx, c, topic, p); err != nil {
+			return nil, err
+		}
+		s := &out[p]
+		s.Partition, s.Keys = p, len(l.values)
+		for _, v := range l.values {
+			s.Bytes += int64(len(v))
+		}
+		var found []*manifest
+		found, s.Problems = l.manifests()
+		for _, m := range found {
+			x := SnapshotInfo{Number: m.number, Fingerprint: m.fingerprint, Events: m.events, Labels: m.labels, Model: m.model, Labelled: m.labelled}
+			for _, sec := range m.sections {
+				x.Sections = append(x.Sections, SectionSize{sec.name, sec.length, sec.packed})
+			}
+			_, x.Err = l.sections(m)
+			entries, err := l.journal(m.journal)
+			if x.Replayed = len(entries); x.Err == nil {
+				x.Err = err
+			}
+			s.Snapshots = append(s.Snapshots, x)
+		}
+	}
+	return out, nil
+}
