@@ -1,0 +1,472 @@
+package gp
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"testing"
+
+	"liftstream/model"
+)
+
+type golden struct {
+	Cases []struct {
+		Name      string
+		X, Y      []float64
+		M         float64
+		L, Sf, Sn float64
+		Tau2      []float64
+		Q         []float64
+		Golden    struct {
+			LML   float64   `json:"lml"`
+			Grad  []float64 `json:"grad_log_l_sf_sn"`
+			GradM float64   `json:"grad_mean"`
+			Mean  []float64 `json:"post_mean"`
+			Var   []float64 `json:"latent_var"`
+			Alpha []float64 `json:"alpha"`
+			Cond  float64   `json:"cond_Sigma"`
+		}
+	}
+	ML []struct {
+		Case   string
+		M      float64      `json:"M_fixed"`
+		Bounds [][2]float64 `json:"bounds_l_sf_sn"`
+		Theta  []float64
+		LML    float64 `json:"lml"`
+	}
+	Greedy []struct {
+		Name         string
+		X, Y         []float64
+		M, L, Sf, Sn float64
+		B            int
+		Pivots       []int
+		Max          []float64 `json:"max_var_before_each"`
+		Var          []float64 `json:"final_var"`
+		Mean         []float64 `json:"final_mean"`
+	}
+}
+
+func read(t testing.TB) (g golden) {
+	t.Helper()
+	b, err := os.ReadFile("testdata/golden.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(b, &g); err != nil {
+		t.Fatal(err)
+	}
+	if len(g.Cases) < 15 || len(g.ML) < 8 || len(g.Greedy) < 4 {
+		t.Fatal("golden.json is short")
+	}
+	return g
+}
+
+func pool(x, y, tau2 []float64) []Observation {
+	out := make([]Observation, len(x))
+	for i := range x {
+		out[i] = Observation{X: x[i], Y: y[i]}
+		if tau2 != nil {
+			out[i].Tau2 = tau2[i]
+		}
+	}
+	return out
+}
+
+func close(got, want, tolerance float64) bool {
+	return math.Abs(got-want) <= tolerance*max(1, math.Abs(want))
+}
+
+func TestGoldenPosterior(t *testing.T) {
+	for _, c := range read(t).Cases {
+		r, err := New(Params{c.L, c.Sf, c.Sn}, c.M, pool(c.X, c.Y, c.Tau2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tolerance := 1e-9
+		if c.Golden.Cond > 1e6 { // what double precision can give there
+			tolerance = 1e-8
+		}
+		check := func(what string, got, want float64) {
+			t.Helper()
+			if !close(got, want, tolerance) {
+				t.Errorf("%s: %s is %.17g, want %.17g", c.Name, what, got, want)
+			}
+		}
+		check("likelihood", r.LogLikelihood(), c.Golden.LML)
+		g, m := r.Gradient()
+		for i, w := range c.Golden.Grad {
+			check(fmt.Sprint("gradient ", i), g[i], w)
+		}
+		check("gradient by the mean", m, c.Golden.GradM)
+		for i, q := range c.Q {
+			mu, v := r.At(q)
+			check(fmt.Sprint("mean at ", q), mu, c.Golden.Mean[i])
+			check(fmt.Sprint("variance at ", q), v, c.Golden.Var[i])
+		}
+		for i, a := range r.Alpha() {
+			check(fmt.Sprint("alpha ", i), a, c.Golden.Alpha[i])
+		}
+	}
+}
+
+func TestGoldenMaximum(t *testing.T) {
+	g := read(t)
+	for _, m := range g.ML {
+		for _, c := range g.Cases {
+			if c.Name != m.Case {
+				continue
+			}
+			opt := FitOptions{Bounds: Bounds{Params{m.Bounds[0][0], m.Bounds[1][0], m.Bounds[2][0]}, Params{m.Bounds[0][1], m.Bounds[1][1], m.Bounds[2][1]}}}
+			for _, l := range []float64{.05, .2, .8} {
+				opt.Starts = append(opt.Starts, Params{l, .3, .02}, Params{l, .3, .2})
+			}
+			p, lml, err := Fit(pool(c.X, c.Y, c.Tau2), m.M, opt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if lml < m.LML-1e-6*max(1, math.Abs(m.LML)) || lml > m.LML+1e-3 {
+				t.Errorf("%s: likelihood %.9f at %v, want %.9f at %v", m.Case, lml, p, m.LML, m.Theta)
+			}
+		}
+	}
+}
+
+func TestGoldenPivots(t *testing.T) {
+	for _, c := range read(t).Greedy {
+		p := Params{c.L, c.Sf, c.Sn}
+		v := NewPivots(p, c.M, 1e-12/(c.Sf*c.Sf), c.X)
+		for i, want := range c.Pivots {
+			at, top := v.Next()
+			if at != want {
+				t.Fatalf("%s: choice %d is %d, want %d", c.Name, i, at, want)
+			}
+			if !close(top, c.Max[i], 1e-12) {
+				t.Errorf("%s: largest variance %d is %v, want %v", c.Name, i, top, c.Max[i])
+			}
+			v.Observe(at, c.Y[at], 0)
+		}
+		for i := range c.X {
+			mu, s := v.At(i)
+			if !close(mu, c.Mean[i], 1e-10) || !close(s, c.Var[i], 1e-12) {
+				t.Errorf("%s: candidate %d has %v, %v, want %v, %v", c.Name, i, mu, s, c.Mean[i], c.Var[i])
+			}
+		}
+	}
+}
+
+// sample is n reproducible observations of a curve on [0, 1].
+func sample(seed uint64, n int, tau bool) []Observation {
+	out := make([]Observation, n)
+	for i := range out {
+		u := func(k uint64) float64 { return float64(model.Hash(seed, uint64(i), k)>>11) / (1 << 53) }
+		x := u(1)
+		out[i] = Observation{X: x, Y: .5 + .3*math.Sin(9*x) + .1*(u(2)+u(3)-1)}
+		if tau {
+			out[i].Tau2 = .01 * u(4)
+		}
+	}
+	return out
+}
+
+// TestPivotsAgainstRefits chooses and conditions from scratch at every step.
+func TestPivotsAgainstRefits(t *testing.T) {
+	for seed := range uint64(6) {
+		obs := sample(seed, 60, seed%2 == 1)
+		p := Params{.03 + .05*float64(seed), .4, .05}
+		x := make([]float64, len(obs))
+		for i := range x {
+			x[i] = obs[i].X
+		}
+		v := NewPivots(p, .5, 1e-9, x)
+		var chosen []Observation
+		taken := map[int]bool{}
+		for range 30 {
+			r, err := New(p, .5, chosen)
+			if err != nil {
+				t.Fatal(err)
+			}
+			top := 0.0
+			for i := range obs {
+				mu, s := r.At(x[i])
+				gm, gs := v.At(i)
+				if math.Abs(mu-gm) > 1e-10 || math.Abs(s-gs) > 1e-10 {
+					t.Fatalf("seed %d, %d observations: candidate %d has %v, %v, refitted %v, %v", seed, len(chosen), i, gm, gs, mu, s)
+				}
+				if !taken[i] {
+					top = max(top, s)
+				}
+			}
+			at, s := v.Next()
+			if math.Abs(s-top) > 1e-10 {
+				t.Fatalf("seed %d: largest variance %v, refitted %v", seed, s, top)
+			}
+			taken[at] = true
+			chosen = append(chosen, obs[at])
+			v.Observe(at, obs[at].Y, obs[at].Tau2)
+		}
+	}
+}
+
+// TestPool: growing, shrinking and joining give the pool that is made at once.
+func TestPool(t *testing.T) {
+	p := Params{.1, .3, .05}
+	obs := sample(3, 40, true)
+	a, _ := New(p, .5, obs[:25])
+	b, _ := New(p, .5, obs[25:])
+	a.Merge(b)
+	a.Remove(7)
+	a.Remove(0)
+	want := slices.Concat(obs[1:7], obs[8:])
+	if !slices.Equal(a.Pool(), want) {
+		t.Fatal("the pool has other observations")
+	}
+	fresh, _ := New(p, .5, want)
+	compare := func(what string, a, b *Regression) {
+		t.Helper()
+		if !close(a.LogLikelihood(), b.LogLikelihood(), 1e-12) {
+			t.Errorf("%s: likelihood %v, rebuilt %v", what, a.LogLikelihood(), b.LogLikelihood())
+		}
+		for x := -.5; x < 1.5; x += .05 {
+			m, v := a.At(x)
+			n, w := b.At(x)
+			if !close(m, n, 1e-12) || !close(v, w, 1e-12) {
+				t.Errorf("%s: at %v %v, %v, rebuilt %v, %v", what, x, m, v, n, w)
+			}
+		}
+	}
+	compare("changed", a, fresh)
+	if err := a.Age(2, .001); err != nil {
+		t.Fatal(err)
+	}
+	for i := range want {
+		want[i].Tau2 = 2 * (want[i].Tau2 + .001)
+	}
+	fresh, _ = New(p, .5, want)
+	compare("aged", a, fresh)
+	for len(a.Pool()) > 0 {
+		a.Remove(len(a.Pool()) - 1)
+	}
+	if m, v := a.At(.3); m != .5 || v != p.Signal*p.Signal || a.LogLikelihood() != 0 {
+		t.Errorf("an empty pool has %v, %v", m, v)
+	}
+}
+
+func TestPosteriorInvariants(t *testing.T) {
+	p := Params{.08, .3, .05}
+	obs := sample(9, 30, false)
+	r, _ := New(p, .5, nil)
+	grid := func() (v []float64) {
+		for x := -1.0; x <= 2; x += .01 {
+			_, s := r.At(x)
+			if s < 0 || s > p.Signal*p.Signal {
+				t.Fatalf("variance %v at %v", s, x)
+			}
+			v = append(v, s)
+		}
+		return v
+	}
+	before := grid()
+	for _, o := range obs {
+		if err := r.Append(o); err != nil {
+			t.Fatal(err)
+		}
+		after := grid()
+		for i := range after {
+			if after[i] > before[i]+1e-14 {
+				t.Fatalf("an observation raises a variance from %v to %v", before[i], after[i])
+			}
+		}
+		before = after
+	}
+	other := slices.Clone(obs)
+	for i := range other {
+		other[i].Y = 1 - other[i].Y*other[i].Y
+	}
+	q, _ := New(p, .2, other)
+	for x := -1.0; x <= 2; x += .1 {
+		_, v := r.At(x)
+		if _, w := q.At(x); v != w {
+			t.Fatalf("the variance at %v depends on the outputs", x)
+		}
+	}
+	if m, v := r.At(50); m != .5 || v != p.Signal*p.Signal {
+		t.Errorf("far away the posterior is %v, %v", m, v)
+	}
+}
+
+// TestLowRank compares the factor of low rank with the whole covariance: value within its proved bounds, slopes close.
+func TestLowRank(t *testing.T) {
+	for _, tau := range []bool{false, true} {
+		obs := sample(4, 400, tau)
+		for _, p := range []Params{{.3, .3, .05}, {.1, .4, .02}, {.03, .2, .1}, {.02, 1, .3}} {
+			r, err := New(p, .5, obs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := r.terms()
+			got := lowRank(p, .5, obs, true)
+			slack := 1e-8 * math.Abs(want.value())
+			if d := want.value() - got.value(); d > got.above+slack || -d > got.below+slack || got.below > 1e-4 {
+				t.Errorf("%v: likelihood %v, exact %v, bounds -%v +%v", p, got.value(), want.value(), got.below, got.above)
+			}
+			for i := range want.slopeQuad {
+				g, w := got.slopeQuad[i]-got.slopeDet[i], want.slopeQuad[i]-want.slopeDet[i]
+				if math.Abs(g-w) > 1e-3*max(1, math.Abs(w)) {
+					t.Errorf("%v: slope %d is %v, exact %v", p, i, g, w)
+				}
+			}
+		}
+	}
+}
+
+// TestFitRises: the search ends no lower than it starts, with and without a prior, profiled and not.
+func TestFitRises(t *testing.T) {
+	b := Bounds{Params{.01, .01, .002}, Params{2, 2, .5}}
+	for _, n := range []int{2, 20, 300} {
+		for _, tau := range []bool{false, true} {
+			obs := sample(5, n, tau)
+			start := Params{.5, .1, .2}
+			before, _, _, _ := Likelihood(start, .5, obs)
+			p, after, err := Fit(obs, .5, FitOptions{Bounds: b, Starts: []Params{start}})
+			if err != nil || after < before {
+				t.Errorf("n %d: from %v to %v at %v, %v", n, before, after, p, err)
+			}
+			q, _, err := Fit(obs, .5, FitOptions{Bounds: b, Starts: []Params{start},
+				Prior: &Prior{Center: Params{.2, .2, .05}, Width: Params{1e-3, 1e-3, 1e-3}}})
+			if err != nil || math.Abs(math.Log(q.Length/.2)) > .01 || math.Abs(math.Log(q.Noise/.05)) > .01 {
+				t.Errorf("n %d: a narrow prior is not obeyed: %v, %v", n, q, err)
+			}
+		}
+	}
+}
+
+func TestTableBound(t *testing.T) {
+	for seed := range uint64(4) {
+		obs := sample(seed, 25, seed%2 == 0)
+		p := Params{.05 + .1*float64(seed), .3, .04}
+		r, _ := New(p, .5, obs)
+		for _, points := range []int{64, 256, 4096} {
+			c, err := r.Tabulate(0, 1, 1e-3, points)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if points == 4096 && c.MeanBound > 1e-3 {
+				t.Errorf("bound %v above what was asked for", c.MeanBound)
+			}
+			worst := [2]float64{}
+			for i := range 5000 {
+				x := c.Start + (float64(i)+.37)/5001*c.Step*float64(len(c.Mean)-1)
+				m, v := r.At(x)
+				n, w := c.At(x)
+				worst[0], worst[1] = max(worst[0], math.Abs(m-n)), max(worst[1], math.Abs(v-w))
+			}
+			if worst[0] > c.MeanBound || worst[1] > c.VarianceBound {
+				t.Errorf("seed %d, %d points: errors %v above the bounds %v, %v", seed, len(c.Mean), worst, c.MeanBound, c.VarianceBound)
+			}
+			if worst[0] < c.MeanBound/50 {
+				t.Errorf("seed %d, %d points: bound %v is far above the error %v", seed, len(c.Mean), c.MeanBound, worst[0])
+			}
+			if m, v := c.At(c.Start - 1e-9); m != .5 || v != p.Signal*p.Signal {
+				t.Errorf("outside the table: %v, %v", m, v)
+			}
+			if m, _ := c.At(math.NaN()); m != .5 {
+				t.Errorf("at NaN: %v", m)
+			}
+		}
+	}
+}
+
+func TestInvalidInput(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	for _, p := range []Params{{0, 1, 1}, {1, -1, 1}, {1, 1, nan}, {inf, 1, 1}} {
+		if _, err := New(p, 0, nil); !errors.Is(err, ErrInput) {
+			t.Errorf("%v is accepted", p)
+		}
+	}
+	r, _ := New(Params{1, 1, 1}, 0, nil)
+	for _, o := range []Observation{{nan, 0, 0}, {0, inf, 0}, {0, 0, -1}, {0, 0, nan}} {
+		if err := r.Append(o); !errors.Is(err, ErrInput) {
+			t.Errorf("%v is accepted", o)
+		}
+	}
+	if _, err := r.Tabulate(1, 0, 1e-3, 10); !errors.Is(err, ErrInput) {
+		t.Error("an empty range is accepted")
+	}
+	if _, _, err := Fit(nil, 0, FitOptions{}); !errors.Is(err, ErrInput) {
+		t.Error("no bounds are accepted")
+	}
+}
+
+func TestLearn(t *testing.T) {
+	opt := Options{
+		Fit:   FitOptions{Bounds: Bounds{Params{.01, .01, .002}, Params{1, 1, .5}}, Starts: []Params{{.05, .2, .1}}},
+		Start: Params{.1, .2, .05}, Observations: 40,
+	}
+	obs := sample(8, 300, true)
+	opt.Holdout = func(i int) bool { return i%4 == 0 }
+	l, err := Learn(t.Context(), obs, .5, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(l.Chosen) > 40 || len(l.Chosen) < 3 || !(l.Error < .003) {
+		t.Errorf("%d chosen, error %v", len(l.Chosen), l.Error)
+	}
+	for _, c := range l.Chosen {
+		if c%4 == 0 {
+			t.Errorf("candidate %d of the hold-out is in the pool", c)
+		}
+	}
+	for x := .05; x < 1; x += .05 {
+		if m, _ := l.At(x); math.Abs(m-(.5+.3*math.Sin(9*x))) > .06 {
+			t.Errorf("curve at %v is %v", x, m)
+		}
+	}
+	for name, c := range map[string][]Observation{"none": nil, "one": obs[:1], "all at one value": {{.3, .2, 0}, {.3, .4, 0}, {.3, .9, 0}}} {
+		l, err := Learn(t.Context(), c, .5, opt)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if m, v := l.At(.3); math.IsNaN(m+v) || v < 0 {
+			t.Errorf("%s: %v, %v", name, m, v)
+		}
+	}
+}
+
+func BenchmarkLearn(b *testing.B) {
+	opt := Options{Fit: FitOptions{Bounds: Bounds{Params{.01, .01, .002}, Params{1, 1, .5}}, Starts: []Params{{.05, .2, .1}}, Tolerance: 1e-3}, Start: Params{.1, .2, .05},
+		Holdout: func(i int) bool { return i%4 == 0 }}
+	obs := sample(8, 256, true)
+	for b.Loop() {
+		if _, err := Learn(b.Context(), obs, .5, opt); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkFit searches all hyperparameters of all observations, without a pool.
+func BenchmarkFit(b *testing.B) {
+	opt := FitOptions{Bounds: Bounds{Params{.01, .01, .002}, Params{10, 10, 1}}, Starts: []Params{{.2, .3, .1}}}
+	for _, n := range []int{64, 1000, 2000} {
+		obs := sample(8, n, false)
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			for b.Loop() {
+				if _, _, err := Fit(obs, .5, opt); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkCurve(b *testing.B) {
+	r, _ := New(Params{.1, .3, .05}, .5, sample(8, 64, false))
+	c, _ := r.Tabulate(0, 1, 1e-3, 1024)
+	x := 0.0
+	for b.Loop() {
+		m, _ := c.At(x)
+		x = math.Mod(x+m*1e-3, 1)
+	}
+}
