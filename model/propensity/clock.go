@@ -15,8 +15,7 @@ const maxGrowth = 40
 // taking it back later needs nothing but its own clock.
 type clock struct {
 	records float64 // labelled records so far: the clock of the next one
-	time    int64   // newest time learnt
-	timed   bool    // a time was learnt
+	time    int64   // newest time learnt, 0 before the first
 	origin  []float64
 	since   []int64
 	now     []float64 // weight of a record learnt now
@@ -31,8 +30,8 @@ func newClock(n int) clock {
 }
 
 // start sets a new clock: a record of this clock weighs 1.
-func (c *clock) start(records float64, time int64, timed bool) {
-	c.records, c.time, c.timed = records, time, timed
+func (c *clock) start(records float64, time int64) {
+	c.records, c.time = records, time
 	for h := range c.now {
 		c.origin[h], c.since[h] = records, time
 	}
@@ -44,8 +43,11 @@ func (c *clock) exponent(h int, half model.HalfLife, records float64, time int64
 	case half.Records > 0:
 		return (records - c.origin[h]) / half.Records
 	case half.Duration > 0:
-		if !c.timed {
+		if c.since[h] == 0 {
 			return 0
+		}
+		if time == 0 {
+			time = c.time
 		}
 		return (float64(time) - float64(c.since[h])) / float64(half.Duration)
 	}
@@ -63,19 +65,17 @@ func (c *clock) weight(h int, half model.HalfLife, records float64, time int64) 
 	return math.Exp2(min(e, maxGrowth+1))
 }
 
-// advance moves the clock to the given record count and time, never back. rescale is told by what the counts of a
-// half-life must be multiplied when weights have grown too large.
-func (c *clock) advance(half []model.HalfLife, records float64, time int64, timed bool, rescale func(h int, v float64)) {
+// advance moves the clock to the given record count and time, never back; time 0 says nothing. rescale is told by what
+// the counts of a half-life must be multiplied when weights have grown too large.
+func (c *clock) advance(half []model.HalfLife, records float64, time int64, rescale func(h int, v float64)) {
 	c.records = max(c.records, records)
-	if timed {
-		if !c.timed {
-			c.timed, c.time = true, time
-			for h := range c.since {
-				c.since[h] = time
-			}
+	if c.time == 0 && time != 0 {
+		c.time = time
+		for h := range c.since {
+			c.since[h] = time
 		}
-		c.time = max(c.time, time)
 	}
+	c.time = max(c.time, time)
 	for h := range half {
 		e := c.exponent(h, half[h], c.records, c.time)
 		if e > maxGrowth {
@@ -99,7 +99,6 @@ func (c *clock) advance(half []model.HalfLife, records float64, time int64, time
 func (c *clock) append(b []byte) []byte {
 	b = wire.AppendFloat(b, c.records)
 	b = wire.AppendVarint(b, c.time)
-	b = wire.AppendBool(b, c.timed)
 	b = wire.AppendFloats(b, c.origin)
 	b = wire.AppendInts(b, c.since)
 	return wire.AppendFloats(b, c.now)
@@ -109,7 +108,6 @@ func readClock(r *wire.Reader, n int) clock {
 	c := newClock(n)
 	c.records = r.Float()
 	c.time = r.Varint()
-	c.timed = r.Bool()
 	r.FloatsInto(c.origin)
 	if since := wire.Ints[int64](r); len(since) == n {
 		c.since = since

@@ -145,7 +145,7 @@ func (p *plan) restructure(c *contribution, from, to []axis, ev *model.Evidence,
 		return
 	}
 	k := newClock(len(p.half))
-	k.start(c.records, c.time, c.timed)
+	k.start(c.records, c.time)
 	for r := range ev.Class {
 		if !use(r) || !(ev.Weight[r] > 0) || ev.Class[r] < 0 || int(ev.Class[r]) >= p.classes {
 			continue

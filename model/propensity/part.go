@@ -3,6 +3,7 @@ package propensity
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"liftstream/model"
 	"liftstream/model/wire"
@@ -20,7 +21,7 @@ type contribution struct {
 	partition int32
 	records   float64
 	time      int64
-	timed     bool
+	prior     []float64 // faded pseudo-record of each class, not part of the counts
 	t         *tables
 	mix       [experts]float64
 }
@@ -35,7 +36,7 @@ func (p *plan) appendPart(b []byte, m *part) []byte {
 		b = wire.AppendVarint(b, int64(c.partition))
 		b = wire.AppendFloat(b, c.records)
 		b = wire.AppendVarint(b, c.time)
-		b = wire.AppendBool(b, c.timed)
+		b = wire.AppendFloats(b, c.prior)
 		b = p.appendTables(b, c.t, true)
 		b = wire.AppendFloats(b, c.mix[:])
 	}
@@ -50,7 +51,8 @@ func (p *plan) readPart(b []byte) (*part, error) {
 	p.readShape(r)
 	m := &part{axes: p.readAxes(r)}
 	for n := r.Uvarint(); n > 0 && r.Err() == nil; n-- {
-		c := contribution{partition: int32(r.Varint()), records: r.Float(), time: r.Varint(), timed: r.Bool()}
+		c := contribution{partition: int32(r.Varint()), records: r.Float(), time: r.Varint(), prior: make([]float64, len(p.half))}
+		readCounts(r, c.prior)
 		c.t = p.readTables(r, m.axes, true)
 		readShares(r, &c.mix)
 		if k := len(m.shares); k > 0 && m.shares[k-1].partition >= c.partition {
@@ -74,7 +76,7 @@ func (p *plan) readPart(b []byte) (*part, error) {
 
 // share returns what this partition has learnt by itself.
 func (s *Scorecard) share(partition int32) contribution {
-	c := contribution{partition: partition, records: s.clock.records, time: s.clock.time, timed: s.clock.timed,
+	c := contribution{partition: partition, records: s.clock.records, time: s.clock.time, prior: slices.Clone(s.prior),
 		t: s.cur.clone(), mix: s.mix}
 	t, p := c.t, s.plan
 	away := s.away
@@ -90,9 +92,12 @@ func (s *Scorecard) share(partition int32) contribution {
 			own[i] = max(own[i], 0) / s.clock.now[i%n/p.classes]
 		}
 	}
+	for k := range t.class {
+		t.class[k] -= s.prior[k/p.classes]
+	}
 	counts(t.class, away.class)
-	for k := p.forever * p.classes; k < (p.forever+1)*p.classes; k++ {
-		t.class[k] = max(t.class[k]-1, 0) // the prior record
+	for h := range c.prior {
+		c.prior[h] /= s.clock.now[h]
 	}
 	for f := range t.feat {
 		counts(t.feat[f].count, away.feat[f].count)
@@ -265,10 +270,6 @@ func (s *Scorecard) Rebase(rb *model.Rebase) error {
 	var self *contribution
 	var others *tables
 	var mix []float64
-	ones := make([]float64, len(s.half))
-	for h := range ones {
-		ones[h] = 1
-	}
 	n := 0.
 	for i := range m.shares {
 		c := &m.shares[i]
@@ -279,7 +280,7 @@ func (s *Scorecard) Rebase(rb *model.Rebase) error {
 		if others == nil {
 			others, mix = s.newTables(), make([]float64, experts)
 		}
-		s.add(others, c.t, ones, 1)
+		s.add(others, c.t, ones(len(s.half)), 1)
 		for e, v := range c.mix {
 			mix[e] += ln(v)
 		}
@@ -313,7 +314,7 @@ func (s *Scorecard) Rebase(rb *model.Rebase) error {
 		}
 	}
 	if rb.Clock > s.clock.records {
-		s.clock.advance(s.half, rb.Clock, 0, false, s.rescale)
+		s.clock.advance(s.half, rb.Clock, 0, s.rescale)
 	}
 	s.refresh()
 	return nil
@@ -333,14 +334,17 @@ func (s *Scorecard) straighten() {
 func (s *Scorecard) begin(m *part, self *contribution, others *tables, n float64, rb *model.Rebase) {
 	s.axes = m.axes
 	s.clock = newClock(len(s.half))
-	s.clock.start(rb.Clock, 0, false)
+	s.clock.start(rb.Clock, 0)
+	s.prior = ones(len(s.half))
 	s.cur = s.prior0()
 	s.furnish(s.cur, s.axes)
 	if self != nil {
-		s.clock.start(self.records, self.time, self.timed)
+		s.clock.start(self.records, self.time)
+		s.prior = self.prior
+		for k := range s.cur.class {
+			s.cur.class[k] = s.prior[k/s.classes]
+		}
 		s.mix = self.mix
-		clear(s.cur.class[:s.forever*s.classes])
-		clear(s.cur.class[(s.forever+1)*s.classes:])
 		s.join(s.cur, self.t, s.clock.now)
 		unpack(s.cur.in, self.t.in)
 		unpack(s.cur.own, self.t.own)

@@ -19,10 +19,12 @@ type Scorecard struct {
 	// scale of cur (its pairs are not used); nil when they contributed nothing.
 	cur, away *tables
 	clock     clock
-	knot      float64          // weight of the last record in the calibration counts
-	mix       [experts]float64 // share of each expert by this partition's own records, raw and calibrated in turn
-	mixAway   []float64        // the others' log-shares, nil when there are none
-	learnt    float64          // number of records learnt: tells whether remembered margins are still exact
+	// prior is the pseudo-record of each class with which class counts started, faded like everything else.
+	prior   []float64
+	knot    float64          // weight of the last record in the calibration counts
+	mix     [experts]float64 // share of each expert by this partition's own records, raw and calibrated in turn
+	mixAway []float64        // the others' log-shares, nil when there are none
+	learnt  float64          // number of records learnt: tells whether remembered margins are still exact
 
 	// What follows is derived from the above.
 	q        [experts]float64 // shares of the experts, the others' opinion included
@@ -63,7 +65,7 @@ type classRate struct{ p, log float64 }
 var _ model.Scorecard = (*Scorecard)(nil)
 
 func newScorecard(p *plan) *Scorecard {
-	s := &Scorecard{plan: p, clock: newClock(len(p.half)), knot: 1, mix: evenly()}
+	s := &Scorecard{plan: p, clock: newClock(len(p.half)), prior: ones(len(p.half)), knot: 1, mix: evenly()}
 	s.cur = p.prior0()
 	s.derive()
 	return s
@@ -75,6 +77,14 @@ func evenly() (q [experts]float64) {
 		q[e] = 1. / experts
 	}
 	return q
+}
+
+func ones(n int) []float64 {
+	v := make([]float64, n)
+	for i := range v {
+		v[i] = 1
+	}
+	return v
 }
 
 // prior0 returns the tables before any record.
@@ -328,7 +338,7 @@ func (s *Scorecard) Retract(ex *model.Example) {
 	}
 	if s.clock.records == ex.Clock+1 {
 		s.clock.records = ex.Clock
-		s.clock.advance(s.half, ex.Clock, ex.Time, false, nil)
+		s.clock.advance(s.half, ex.Clock, 0, nil)
 	}
 	s.addCounts(ex, -1)
 	s.refresh()
@@ -351,15 +361,16 @@ func (s *Scorecard) grow(row model.Row) {
 // count adds a record to the counts of its cells (s.cells) and moves the clock behind it.
 func (s *Scorecard) count(ex *model.Example) {
 	if ex.Clock > s.clock.records || ex.Time > s.clock.time {
-		s.clock.advance(s.half, ex.Clock, ex.Time, true, s.rescale)
+		s.clock.advance(s.half, ex.Clock, ex.Time, s.rescale)
 	}
 	s.addCounts(ex, 1)
-	s.clock.advance(s.half, ex.Clock+1, ex.Time, true, s.rescale)
+	s.clock.advance(s.half, ex.Clock+1, ex.Time, s.rescale)
 	s.refresh()
 }
 
 func (s *Scorecard) rescale(h int, v float64) {
 	s.plan.scale(s.cur, h, v)
+	s.prior[h] *= v
 	if s.away != nil {
 		s.plan.scale(s.away, h, v)
 	}

@@ -22,6 +22,7 @@ func (s *Scorecard) AppendState(b []byte) []byte {
 		b = s.appendAxes(b, s.axes)
 	}
 	b = s.clock.append(b)
+	b = wire.AppendFloats(b, s.prior)
 	b = s.appendTables(b, s.cur, true)
 	b = wire.AppendBool(b, s.away != nil)
 	if s.away != nil {
@@ -52,6 +53,8 @@ func (s *Scorecard) LoadState(b []byte) error {
 		axes = make([]axis, len(s.features))
 	}
 	n.clock = readClock(r, len(s.half))
+	n.prior = make([]float64, len(s.half))
+	readCounts(r, n.prior)
 	if r.Err() == nil {
 		n.cur = s.readTables(r, axes, true)
 	}
