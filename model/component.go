@@ -80,6 +80,9 @@ type Evidence struct {
 	// Models is the version of the Model under which each state in States was built.
 	Models map[int32]int64
 	Seed   uint64
+	// Keep asks a Fit to leave its structure as it is (previous's, or else that of the first state that has one) and to
+	// bring only what was learnt up to date: what Fit of this package does when the gate has refused a new structure.
+	Keep bool
 }
 
 // Len is the number of records.

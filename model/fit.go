@@ -107,10 +107,7 @@ func fitParts(ctx context.Context, spec *Spec, ev *Evidence, states map[int32]ma
 	for i, f := range all {
 		own := *ev
 		if states != nil {
-			own.States = map[int32][]byte{}
-			for p, s := range states {
-				own.States[p] = s["model/"+f.Name()]
-			}
+			own.States = statesOf(states, f.Name())
 		}
 		var before []byte
 		if previous != nil {
@@ -136,7 +133,8 @@ func fitParts(ctx context.Context, spec *Spec, ev *Evidence, states map[int32]ma
 }
 
 // Fit makes the next model from the partitions' snapshots: it merges their samples in partition order, fits every
-// factory, and compares the result with the serving structure on the newest labelled slice of each partition.
+// factory, and compares the result with the serving structure on the newest labelled slice of each partition. If that is
+// worse by more than Options.Gate, the scorecard keeps its structure and only the other parts are new.
 // previous is the serving model, nil before the first. accepted is false when the gate refused the result, which is
 // returned all the same. states[p] is what Snapshot returned, or the same parts read back.
 func Fit(ctx context.Context, spec *Spec, states map[int32]map[string][]byte, previous *Model) (m *Model, accepted bool, err error) {
@@ -179,7 +177,42 @@ func Fit(ctx context.Context, spec *Spec, states map[int32]map[string][]byte, pr
 	if m.Info.GateNew, m.Info.GateOld, err = gate(m, parts); err != nil {
 		return nil, false, err
 	}
-	return m, !(m.Info.GateNew > m.Info.GateOld+spec.Options.Gate), nil
+	if m.passes(spec) {
+		return m, true, nil
+	}
+	// Cells that fit all records better can serve the newest ones worse. The other parts need not wait for that.
+	name := spec.Scorecard.Name()
+	ev.Keep, ev.States = true, statesOf(states, name)
+	var before []byte
+	if previous != nil {
+		before = previous.Parts[name]
+	}
+	if m.Parts[name], err = spec.Scorecard.Fit(ctx, ev, before); err != nil {
+		return nil, false, fmt.Errorf("fitting %s: %w", name, err)
+	}
+	for i, n := range order {
+		if parts[i], err = RestorePartition(spec, states[n]); err != nil {
+			return nil, false, fmt.Errorf("partition %d: %w", n, err)
+		}
+	}
+	m.Info.Kept = true
+	if m.Info.GateNew, m.Info.GateOld, err = gate(m, parts); err != nil {
+		return nil, false, err
+	}
+	return m, m.passes(spec), nil
+}
+
+// passes reports whether the gate lets the model serve; NaN, nothing to compare with, passes.
+func (m *Model) passes(spec *Spec) bool {
+	return !(m.Info.GateNew > m.Info.GateOld+spec.Options.Gate)
+}
+
+func statesOf(states map[int32]map[string][]byte, factory string) map[int32][]byte {
+	out := map[int32][]byte{}
+	for p, s := range states {
+		out[p] = s["model/"+factory]
+	}
+	return out
 }
 
 // mergeTails appends the records of all tails in the order of their times; equal times in partition order.

@@ -42,6 +42,8 @@ type Info struct {
 	// GateNew and GateOld are the log-losses of the new and the serving model on the newest labelled slice; NaN when
 	// there was none to compare.
 	GateNew, GateOld float64
+	// Kept says that the scorecard kept its structure, because the gate refused the new one.
+	Kept bool
 }
 
 var crcTable = crc32.MakeTable(crc32.Castagnoli)
@@ -71,6 +73,7 @@ func (m *Model) AppendBinary(b []byte) []byte {
 	b = wire.AppendVarint(b, m.Info.Previous)
 	b = wire.AppendFloat(b, m.Info.GateNew)
 	b = wire.AppendFloat(b, m.Info.GateOld)
+	b = wire.AppendBool(b, m.Info.Kept)
 	return wire.AppendUvarint(b, uint64(crc32.Checksum(b[start:], crcTable)))
 }
 
@@ -112,6 +115,7 @@ func DecodeModel(s *Schema, b []byte) (*Model, error) {
 	m.Info.Previous = r.Varint()
 	m.Info.GateNew = r.Float()
 	m.Info.GateOld = r.Float()
+	m.Info.Kept = r.Bool()
 	body := len(b) - r.Rest()
 	sum := r.Uvarint()
 	if err := r.Done(); err != nil {

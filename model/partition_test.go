@@ -342,6 +342,25 @@ func TestFitIsDeterministicAndModelsRoundTrip(t *testing.T) {
 	}
 }
 
+func TestGateKeepsTheScorecardsStructureWhenTheNewOneIsWorse(t *testing.T) {
+	// A gate of -1 nat refuses whatever a fit proposes; one of 1 nat takes it.
+	for _, gate := range []float64{-1, 1} {
+		spec := newSpec(func(o *model.Options) { o.Gate = gate; o.Warmup = 10 })
+		p := model.NewPartition(spec, 0)
+		feed(p, 0, 3000, 100, nil) // structures of 10 to 160 records: a fit wants to change them
+		m, accepted, err := model.Fit(context.Background(), spec, map[int32]map[string][]byte{0: p.Snapshot()}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if refused := gate < 0; m.Info.Kept != refused || accepted == refused {
+			t.Errorf("gate %v: kept %v, accepted %v", gate, m.Info.Kept, accepted)
+		}
+		if m.Info.Kept && m.Info.GateNew != m.Info.GateOld {
+			t.Errorf("a kept structure has log-loss %v, the serving one %v", m.Info.GateNew, m.Info.GateOld)
+		}
+	}
+}
+
 func TestSwapRefuses(t *testing.T) {
 	spec := newSpec(nil)
 	p := model.NewPartition(spec, 0)

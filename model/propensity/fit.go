@@ -169,8 +169,11 @@ func (p *plan) restructure(c *contribution, from, to []axis, ev *model.Evidence,
 }
 
 // build returns the cells of every feature for the evidence, keeping those of before where they are still adequate: none
-// is overfull, and the evidence does not allow a quarter more.
+// is overfull, and the evidence does not allow a quarter more. Evidence that says Keep leaves all of them.
 func (p *plan) build(ev *model.Evidence, before []axis) []axis {
+	if ev.Keep && before != nil {
+		return slices.Clone(before)
+	}
 	axes := make([]axis, len(p.features))
 	for i := range p.features {
 		f := &p.features[i]
