@@ -20,18 +20,22 @@ import (
 type cluster struct {
 	*txn.Client
 	broker  *ownBroker // nil = somebody else's
+	heir    *heir      // takes over somebody else's embedded broker; nil = none
 	address string     // of the brokers, for people
 }
 
 func (k *cluster) close() {
 	k.Client.Close()
+	if k.heir != nil {
+		k.heir.close()
+	}
 	if k.broker != nil {
 		k.broker.close()
 	}
 }
 
 // connect reaches the brokers of a configuration, or starts the embedded one unless another process has its directory
-// already: then that one's broker is used. It fails with what is wrong and the remedy when the brokers do not answer.
+// already: then that one's broker is used, and taken over when that process ends. It fails with what is wrong and the remedy when the brokers do not answer.
 func (a *app) connect(ctx context.Context, c *config.Config) (*cluster, error) {
 	k := &cluster{}
 	cfg := txn.Config{Brokers: c.Kafka.Brokers, ClientID: "liftstream-" + c.Name}
@@ -40,7 +44,9 @@ func (a *app) connect(ctx context.Context, c *config.Config) (*cluster, error) {
 		if err != nil {
 			return nil, err
 		}
-		k.broker = own
+		if k.broker = own; own == nil {
+			k.heir = inherit(c.Kafka.Embedded.Dir)
+		}
 		cfg.Brokers = []string{address}
 	} else {
 		if err := secure(&cfg, &c.Kafka); err != nil {
@@ -113,7 +119,7 @@ func explain(err error, file string) error {
 }
 
 // brokerFile is the file in the directory of an embedded broker that is locked while the broker runs and holds its
-// address, so that other commands find it.
+// address, so that other commands find it. The next broker listens there again if it can.
 const brokerFile = "liftstream-broker"
 
 // ownBroker is an embedded broker of this process.
@@ -124,7 +130,6 @@ type ownBroker struct {
 
 func (b *ownBroker) close() {
 	b.Close()
-	_ = b.lock.Truncate(0)
 	_ = b.lock.Close()
 }
 
@@ -135,38 +140,123 @@ func openBroker(o embedded.Options) (own *ownBroker, address string, err error) 
 		return nil, "", environment(fmt.Errorf("starting the embedded broker: %w", err))
 	}
 	name := filepath.Join(o.Dir, brokerFile)
-	lock, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644)
-	if err != nil {
-		return nil, "", environment(fmt.Errorf("starting the embedded broker: %w", err))
-	}
 	// The other one may have locked and not yet written its address, or be ending.
 	for range 50 {
-		err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err == nil {
-			b, err := embedded.Start(o)
-			if err == nil {
-				_ = lock.Truncate(0)
-				_, err = lock.WriteAt([]byte(b.Addr()+"\n"), 0)
-			}
+		lock, err := lockFile(name)
+		if err != nil {
+			return nil, "", environment(fmt.Errorf("starting the embedded broker: %w", err))
+		}
+		if lock != nil {
+			own, err := startBroker(o, lock)
 			if err != nil {
-				if b != nil {
-					b.Close()
-				}
-				_ = lock.Close()
 				return nil, "", environment(err)
 			}
-			return &ownBroker{b, lock}, b.Addr(), nil
+			return own, own.Addr(), nil
 		}
-		if text, err := os.ReadFile(name); err == nil {
-			if at, whole := strings.CutSuffix(string(text), "\n"); whole && at != "" {
-				_ = lock.Close()
-				return nil, at, nil
-			}
+		if at := addressIn(name); at != "" {
+			return nil, at, nil
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	_ = lock.Close()
-	return nil, "", environment(fmt.Errorf("starting the embedded broker: another process keeps %s locked and does not say where it listens: %w", name, err))
+	return nil, "", environment(fmt.Errorf("starting the embedded broker: another process keeps %s locked and does not say where it listens", name))
+}
+
+// lockFile opens and locks a file; nil without an error when another process has locked it.
+func lockFile(name string) (*os.File, error) {
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if err == nil {
+		return f, nil
+	}
+	_ = f.Close()
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return nil, nil
+	}
+	return nil, err
+}
+
+// addressIn reads the address that a broker has written; "" while there is none.
+func addressIn(name string) string {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return ""
+	}
+	at, whole := strings.CutSuffix(string(text), "\n")
+	if !whole {
+		return ""
+	}
+	return at
+}
+
+// startBroker starts a broker whose directory is locked by lock, which it then owns: where the one before listened, unless
+// o says where or that address is taken.
+func startBroker(o embedded.Options, lock *os.File) (*ownBroker, error) {
+	before := addressIn(lock.Name())
+	if err := lock.Truncate(0); err != nil {
+		_ = lock.Close()
+		return nil, fmt.Errorf("starting the embedded broker: %w", err)
+	}
+	var b *embedded.Broker
+	var err error
+	if o.Listen == "" && before != "" {
+		again := o
+		again.Listen = before
+		b, err = embedded.Start(again)
+	}
+	if b == nil {
+		b, err = embedded.Start(o)
+	}
+	if err == nil {
+		if _, err = lock.WriteAt([]byte(b.Addr()+"\n"), 0); err != nil {
+			b.Close()
+		}
+	}
+	if err != nil {
+		_ = lock.Close()
+		return nil, err
+	}
+	return &ownBroker{b, lock}, nil
+}
+
+// heir waits for the end of the process that runs an embedded broker, and then runs it in its place and at its address:
+// a stage outlives the short command that happened to start the broker.
+type heir struct {
+	stop, stopped chan struct{}
+	broker        *ownBroker // written before stopped is closed
+}
+
+func inherit(dir string) *heir {
+	h := &heir{stop: make(chan struct{}), stopped: make(chan struct{})}
+	go func() {
+		defer close(h.stopped)
+		tick := time.NewTicker(100 * time.Millisecond)
+		defer tick.Stop()
+		for h.broker == nil {
+			select {
+			case <-h.stop:
+				return
+			case <-tick.C:
+			}
+			lock, err := lockFile(filepath.Join(dir, brokerFile))
+			if err != nil || lock == nil {
+				continue
+			}
+			// A failure leaves the file to the next attempt, and the clients to their patience.
+			h.broker, _ = startBroker(embedded.Options{Dir: dir}, lock)
+		}
+	}()
+	return h
+}
+
+func (h *heir) close() {
+	close(h.stop)
+	<-h.stopped
+	if h.broker != nil {
+		h.broker.close()
+	}
 }
 
 // topicsOf names the topics of a configuration.

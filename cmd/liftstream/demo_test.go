@@ -174,11 +174,11 @@ func TestDemoSurvivesKill(t *testing.T) {
 
 // position is how many records of the data a running demonstration has sent.
 func position(dir, data string) int {
-	text, err := os.ReadFile(filepath.Join(dir, "broker", brokerFile))
-	if err != nil || len(text) == 0 {
+	at := addressIn(filepath.Join(dir, "broker", brokerFile))
+	if at == "" {
 		return 0
 	}
-	client := txn.NewClient(txn.Config{Brokers: []string{strings.TrimSpace(string(text))}, Timeout: time.Second})
+	client := txn.NewClient(txn.Config{Brokers: []string{at}, Timeout: time.Second})
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()

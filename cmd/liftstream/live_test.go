@@ -878,6 +878,49 @@ func TestBrokerCommand(t *testing.T) {
 	}
 }
 
+// A stage that found somebody else's embedded broker runs it itself when that process ends.
+func TestEmbeddedBrokerIsInherited(t *testing.T) {
+	w := newWorld(t, "topics: {partitions: 2}")
+	dir := filepath.Join(t.TempDir(), "broker")
+	b, err := os.ReadFile(w.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Replace(string(b), fmt.Sprintf("{brokers: [%q]}", w.address), fmt.Sprintf("{embedded: {dir: %q}}", dir), 1)
+	if err := os.WriteFile(w.file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	first := start(t, "broker", "--dir", dir, "--listen", "127.0.0.1:0")
+	eventually(t, "the address", func() bool { return strings.HasSuffix(first.out.String(), "\n") })
+	address := strings.TrimSpace(first.out.String())
+	w.must("topics", "create", "-c", w.file)
+	run := start(t, "run", "-c", w.file)
+	w.must("produce", "-c", w.file, w.data, "--batch", "50")
+	w.client = txn.NewClient(txn.Config{Brokers: []string{address}})
+	defer w.client.Close()
+	eventually(t, "the last score", func() bool { return w.scored() == 435 })
+	first.stop(t)
+	w.must("produce", "-c", w.file, w.data, "--batch", "50") // by the broker of run
+	var l *demo.Ledger
+	eventually(t, "the last score of both times", func() bool {
+		client := txn.NewClient(txn.Config{Brokers: []string{address}}) // connections of before are broken
+		defer client.Close()
+		n := &w.config.Topics
+		var err error
+		l, err = demo.Read(context.Background(), client, demo.Topics{Events: n.Events, Scores: n.Scores, Dead: n.Dead}, w.stage.Codec, demo.Watch{})
+		return err == nil && l.Scored == 870
+	})
+	if l.Twice+l.Strange+l.Missing()+l.Dead != 0 {
+		t.Errorf("%d scored twice, %d strange, %d missing, %d dead", l.Twice, l.Strange, l.Missing(), l.Dead)
+	}
+	if status := run.stop(t); status != statusDone {
+		t.Errorf("run ends with status %d\n%s", status, run.err.String())
+	}
+	if at := addressIn(filepath.Join(dir, brokerFile)); at != address {
+		t.Errorf("the broker moved from %s to %s", address, at)
+	}
+}
+
 func TestTokenGuardsAllButTheProbes(t *testing.T) {
 	w := newWorld(t, "")
 	b, err := os.ReadFile(w.file)

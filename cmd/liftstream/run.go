@@ -38,7 +38,8 @@ password included, or were away for five minutes: starting it again may then hel
 http.listen serves a page for people at /, its data at /api/live, and /healthz, /readyz and /metrics. --model gives the
 model that serves before the first published one, as 'liftstream fit --model' writes it.
 
-With kafka: {embedded: {dir: DIR}} a broker runs inside the process and the topics are made.`,
+With kafka: {embedded: {dir: DIR}} a broker runs inside the process and the topics are made. Commands on the same DIR
+share that broker; when the process that runs it ends, another one that still runs takes it over.`,
 		`liftstream run -c cmd/liftstream/examples/live.yaml`, needs(0, 0, ""),
 		func(ctx context.Context, _ []string) error { return a.run(ctx, file, initial) })
 	configFlag(c, &file)
