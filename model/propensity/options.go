@@ -33,7 +33,7 @@ type Options struct {
 	Blocks      []Block          // inputs of other components
 }
 
-// Default returns the options with which the figures of SPEC F were measured.
+// Default returns the options with which SPEC F and TestThresholds were measured.
 func Default() Options {
 	return Options{
 		Cells:       15,
@@ -88,11 +88,11 @@ var standard = tuning{
 }
 
 const (
-	maxWeight = 1e9 // a record's weight above it counts as this much
-	maxLogit  = 12. // log-odds are clipped here before they become a probability
-	knotEdge  = 6.  // outermost knots of the calibration
-	maxTable  = 1 << 15
-	experts   = 2 * cards
+	maxWeight = 1e9       // a record's weight above it counts as this much
+	maxLogit  = 12.       // log-odds are clipped here before they become a probability
+	knotEdge  = 6.        // outermost knots of the calibration
+	maxTable  = 1 << 15   // bound of levels times classes of one nominal feature; later levels share the cell "other"
+	experts   = 2 * cards // every card, raw and calibrated
 )
 
 // feature is one scored feature of the schema.
@@ -118,11 +118,11 @@ type plan struct {
 	half    []model.HalfLife
 	forever int // index in half
 	linear  int
-	extern  int   // external input slots
-	slots   int   // shared inputs: features x horizons, horizons, external
-	using   []int // cards that use each horizon, always a prefix of at least two
-	levels  int   // most levels of a nominal feature that get cells of their own
-	start   []pair
+	extern  int              // external input slots
+	slots   int              // shared inputs: features x horizons, horizons, external
+	using   []int            // cards that use each horizon, always a prefix of at least two
+	levels  int              // most levels of a nominal feature that get cells of their own
+	start   [][cards]float64 // share of each horizon in the horizons that a card uses
 }
 
 func newPlan(opt Options, s *model.Schema) *plan { return newPlanOf(opt, s, standard) }
@@ -211,7 +211,7 @@ func newPlanOf(opt Options, s *model.Schema, t tuning) *plan {
 		}
 	}
 	p.levels = min(model.MaxLevels, max(64, maxTable/p.classes))
-	p.start = make([]pair, p.horizons)
+	p.start = make([][cards]float64, p.horizons)
 	for h := range p.start {
 		for k, r := range p.recipes {
 			n := r.horizons
@@ -219,7 +219,7 @@ func newPlanOf(opt Options, s *model.Schema, t tuning) *plan {
 				n = p.horizons
 			}
 			if h >= p.horizons-n {
-				p.start[h].w[k] = 1 / float64(n)
+				p.start[h][k] = 1 / float64(n)
 			}
 		}
 	}
@@ -243,12 +243,12 @@ func (p *plan) prior(i int) pair {
 	n := len(p.features) * p.horizons
 	switch {
 	case i < n:
-		v.w = p.start[i%p.horizons].w
+		v.w = p.start[i%p.horizons]
 		for k, r := range p.recipes {
 			v.w[k] *= r.start
 		}
 	case i < n+p.horizons:
-		v.w = p.start[i-n].w
+		v.w = p.start[i-n]
 	}
 	return v
 }

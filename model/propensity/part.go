@@ -190,6 +190,9 @@ func (p *plan) recodeCells(f *feature, t *cellTable, rc model.Recode, with pair)
 	for c := range old {
 		to := c
 		if c >= cellLevels {
+			if c-cellLevels >= len(rc[f.index]) {
+				break // room for levels that the old table never had
+			}
 			to = p.level(f, rc.Value(f.index, float64(c-cellLevels)))
 		}
 		p.resize(&n, to+1, with)
@@ -259,8 +262,9 @@ func (p *plan) inherit(dst, src []pair, from, to *axis) {
 }
 
 // Rebase moves the scorecard to the structure of a Model. Features whose cells did not change keep what they have; the
-// rest starts from the Model's share of this partition and learns on. What other partitions have learnt since the last
-// Rebase is added. With one partition and the same structure nothing changes, bit for bit.
+// rest starts from the Model's share of this partition and learns on. What other partitions have counted since the last
+// Rebase is added, and weights move to the mean over all partitions. With one partition and the same structure nothing
+// changes, bit for bit. After an error the scorecard must be dropped.
 func (s *Scorecard) Rebase(rb *model.Rebase) error {
 	m, err := s.readPart(rb.Part)
 	if err != nil {

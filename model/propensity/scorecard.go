@@ -149,12 +149,15 @@ func (s *Scorecard) derive() {
 }
 
 // SetBlocks says how many inputs each of the Options.Blocks offers at present, in their order; more than a block
-// announced are ignored. Without this call every block offers as many as it announced. An input keeps its weight by
-// its position in its block.
+// announced are ignored, and blocks without a count offer none. Without this call every block offers as many as it
+// announced. An input keeps its weight by its position in its block. It is not part of the state.
 func (s *Scorecard) SetBlocks(counts []int) {
 	s.ext = s.ext[:0]
 	at := s.slots - s.extern
 	for i, b := range s.opt.Blocks {
+		if i == len(counts) {
+			break
+		}
 		for j := range counts[i] {
 			if j < b.Inputs {
 				s.ext = append(s.ext, at+j)
