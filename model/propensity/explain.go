@@ -53,6 +53,7 @@ func (s *Scorecard) Explain(row model.Row, pending []float64, target int32, dst 
 		}
 		return e
 	}
+	base := s.observedRate(int(target))
 	for i := range s.features {
 		f := &s.features[i]
 		var e float64
@@ -71,7 +72,7 @@ func (s *Scorecard) Explain(row model.Row, pending []float64, target int32, dst 
 			j := 1 + f.linear
 			e += own[j] * free(s.cur.own[j*K:j*K+K])
 		}
-		l, n := s.cellLift(i, c, int(target))
+		l, n := s.cellLift(i, c, int(target), base)
 		dst = append(dst, model.Reason{Feature: int32(f.index), Value: row[f.index], Effect: e, Lift: l, N: n})
 		sum += e
 	}
@@ -80,18 +81,18 @@ func (s *Scorecard) Explain(row model.Row, pending []float64, target int32, dst 
 		sum += e
 	}
 	at := len(s.features) * H
-	base := free(s.cur.own[:K])
+	intercept := free(s.cur.own[:K])
 	for h := range H {
-		base += lift(at + h)
+		intercept += lift(at + h)
 	}
 	if K > 1 {
 		for k, d := range dir {
 			if k != int(target) && d < 0 {
-				base -= d * math.Log(-d)
+				intercept -= d * math.Log(-d)
 			}
 		}
 	}
-	term(model.TermIntercept, base)
+	term(model.TermIntercept, intercept)
 	at += H
 	for b, block := range s.opt.Blocks {
 		var e float64
@@ -142,25 +143,31 @@ func dot(a, b *[cards]float64) (v float64) {
 	return v
 }
 
-// cellLift is the never-forgetting lift of the class in a cell, and the weight of the cell's records.
-func (s *Scorecard) cellLift(i, cell, class int) (lift, n float64) {
+// observedRate is the never-forgetting rate of the class without any prior, NaN before the first record.
+func (s *Scorecard) observedRate(class int) float64 {
+	all := s.cur.class[s.forever*s.classes : (s.forever+1)*s.classes]
+	var n float64
+	for _, v := range all {
+		n += v - 1
+	}
+	return (all[class] - 1) / n
+}
+
+// cellLift is the never-forgetting lift of the class in a cell over its base rate, NaN where undefined, and the weight of
+// the cell's records.
+func (s *Scorecard) cellLift(i, cell, class int, base float64) (lift, n float64) {
 	if cell == noCell {
 		return math.NaN(), 0
 	}
-	C := s.classes
-	at := (cell*len(s.half) + s.forever) * C
-	counts := s.cur.feat[i].count[at : at+C]
-	all := s.cur.class[s.forever*C : s.forever*C+C]
-	var total float64
-	for c := range C {
-		n += counts[c]
-		total += all[c] - 1
+	at := (cell*len(s.half) + s.forever) * s.classes
+	counts := s.cur.feat[i].count[at : at+s.classes]
+	for _, v := range counts {
+		n += v
 	}
-	ny := all[class] - 1
-	if !(n > 0) || !(ny > 0) {
+	if !(n > 0) || !(base > 0) {
 		return math.NaN(), n
 	}
-	return counts[class] / n / (ny / total), n
+	return counts[class] / n / base, n
 }
 
 // mixed2 is the mixture's log-odds of remembered margins.
