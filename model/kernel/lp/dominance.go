@@ -1,0 +1,487 @@
+package lp
+
+import (
+	"context"
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+)
+
+// pairCache bounds the bytes of kernel values of pairs that are kept between separations.
+const pairCache = 256 << 20
+
+// rounding is the part of the size of a mixture below which a broken dominance row is taken to hold.
+const rounding = 1e-13
+
+// maxRounds bounds the masters of one solve; in practice they are fewer than 30.
+const maxRounds = 400
+
+// cutter solves Ridge and Literal: the hinges stand in the master from the start, dominance rows are generated where the
+// vertex breaks them, with the signs that the mixture has there.
+type cutter struct {
+	p      *Problem
+	pairs  []float64 // kernel values of every pair i < j, or nil
+	cuts   []Cut
+	rows   [][]float64 // coefficients of the cuts
+	price  float64     // of a dominance row
+	basis  []item
+	at     []int32 // position of each group's s, -1 when its size is 1
+	groups int
+	size   []int
+
+	alpha  []float64
+	rho    float64
+	lambda []float64
+	r      []float64
+	h      []float64 // by point: sum_j |K_ij| - K_ii
+	sums   []float64 // by point: sum_j sign K_ij, column by column
+	res    *Result
+}
+
+func solveDominance(ctx context.Context, p *Problem, warm []float64) *Result {
+	n := len(p.Columns)
+	s := &cutter{p: p, alpha: make([]float64, n), lambda: make([]float64, p.rows()), r: make([]float64, p.rows()),
+		h: make([]float64, p.Points), sums: make([]float64, p.Points*n), at: make([]int32, p.Groups), size: make([]int, p.Groups),
+		res: &Result{Upper: math.Inf(1), Lower: 0, Alpha: make([]float64, n), Lambda: make([]float64, p.rows())}}
+	for _, g := range p.Group {
+		s.size[g]++
+	}
+	at := int32(n)
+	if p.Mode == Ridge {
+		at++
+	}
+	for g, k := range s.size {
+		s.at[g] = -1
+		if k > 1 {
+			s.at[g] = at
+			at++
+			s.groups++
+		}
+	}
+	if b := int64(p.Points) * int64(p.Points-1) / 2 * int64(n) * 8; b <= pairCache {
+		s.pairs = make([]float64, b/8)
+		x := 0
+		for i := range p.Points {
+			for j := i + 1; j < p.Points; j++ {
+				p.Pair(i, j, s.pairs[x:x+n])
+				x += n
+			}
+		}
+	}
+	s.run(ctx, warm)
+	return s.res
+}
+
+func (s *cutter) run(ctx context.Context, warm []float64) {
+	p, res := s.p, s.res
+	trace := 0.0
+	for i := range p.Points {
+		trace = max(trace, math.Abs(floats.Max(p.Diagonal[i])))
+	}
+	s.price = 10 * max(1, floats.Max(p.Cost)/max(trace, 1e-9))
+	if p.Mode == Ridge {
+		s.price = 1.001 * p.RidgeCost
+	}
+	s.begin()
+	s.incumbent(s.alpha, 0) // alpha = 0
+	if warm != nil {
+		copy(s.alpha, warm)
+		s.separate(s.alpha, true)
+		s.repair()
+		s.add(s.alpha, -.01*s.scale(s.alpha))
+	}
+	z := s.vertex()
+	level, best, idle := 0, math.Inf(1), 0
+	for range maxRounds {
+		if s.done(ctx) {
+			return
+		}
+		m := s.master()
+		m.start(z, s.candidates(m), disturbances[level])
+		end := m.minimise(ctx, tolerance(p), 50*m.n+10*len(m.items))
+		res.Iterations += m.iterations
+		res.Rounds++
+		res.Rows = len(m.items) - m.n
+		s.read(m)
+		if end != interrupted {
+			s.bound()
+		}
+		s.separate(s.alpha, true)
+		s.repair()
+		if end == interrupted {
+			s.done(ctx)
+			return
+		}
+		grown := s.add(s.alpha, rounding*s.scale(s.alpha))
+		if grown {
+			// Between the vertex and the incumbent the signs are those that the optimum will have, more often.
+			mid := make([]float64, len(s.alpha))
+			for k, a := range s.alpha {
+				mid[k] = .5 * (a + res.Alpha[k])
+			}
+			s.separate(mid, true)
+			s.add(mid, rounding*s.scale(mid))
+		}
+		z = s.vertex()
+		gap := res.Gap()
+		if gap < best*(1-1e-6) {
+			best, idle = gap, 0
+		} else {
+			idle++
+		}
+		if p.Mode == Literal && end == minimal && s.price < 1e12 && s.broken(m) {
+			// The multipliers of hard rows have no bound known beforehand.
+			s.price *= 10
+			continue
+		}
+		if grown && end == minimal && idle < 10 {
+			continue
+		}
+		if level+1 == len(disturbances) {
+			if idle >= 3 || end != minimal {
+				break
+			}
+			continue
+		}
+		level++
+		idle = 0
+	}
+	s.finish(ctx)
+}
+
+func (s *cutter) done(ctx context.Context) bool {
+	if s.res.Gap() <= Tolerance/10 || ctx.Err() != nil {
+		s.finish(ctx)
+		return true
+	}
+	return false
+}
+
+// finish replaces the bound by what plain arithmetic makes of its multipliers and sets the status.
+func (s *cutter) finish(ctx context.Context) {
+	s.res.Lower = s.p.Bound(s.res.Lambda, s.res.Cuts)
+	switch {
+	case s.res.Gap() <= Tolerance:
+		s.res.Status = Optimal
+	case ctx.Err() != nil:
+		s.res.Status = Stopped
+	default:
+		s.res.Status = Inexact
+	}
+}
+
+// scale is the size of the mixture, to which dominance is compared.
+func (s *cutter) scale(alpha []float64) float64 { return floats.Norm(alpha, 1) + 1e-12 }
+
+// begin lays down the rows that hold for every sign: the diagonal is not negative, and all-plus and all-minus.
+func (s *cutter) begin() {
+	p := s.p
+	n := len(p.Columns)
+	zero := make([]float64, n)
+	s.separate(zero, true)
+	varies := false
+	for i := 1; i < p.Points; i++ {
+		varies = varies || floats.Distance(p.Diagonal[i], p.Diagonal[0], math.Inf(1)) > 0
+	}
+	for i := range p.Points {
+		if i == 0 || varies {
+			s.addCut(Cut{Point: i, Sign: make([]int8, p.Points)}, p.Diagonal[i])
+		}
+	}
+	row := make([]float64, n)
+	for i := range p.Points {
+		for _, sign := range []int8{1, -1} {
+			signs := make([]int8, p.Points)
+			for j := range signs {
+				if j != i {
+					signs[j] = sign
+				}
+			}
+			copy(row, p.Diagonal[i])
+			floats.AddScaled(row, -float64(sign), s.sums[i*n:i*n+n])
+			s.addCut(Cut{Point: i, Sign: signs}, row)
+		}
+	}
+}
+
+func (s *cutter) addCut(c Cut, row []float64) {
+	s.cuts = append(s.cuts, c)
+	s.rows = append(s.rows, append([]float64(nil), row...))
+}
+
+// separate computes h, and the sums of each point's row, at alpha.
+func (s *cutter) separate(alpha []float64, sums bool) {
+	p := s.p
+	n := len(alpha)
+	clear(s.h)
+	if sums {
+		clear(s.sums)
+	}
+	x := 0
+	buf := make([]float64, n)
+	for i := range p.Points {
+		for j := i + 1; j < p.Points; j++ {
+			pair := buf
+			if s.pairs != nil {
+				pair = s.pairs[x : x+n]
+				x += n
+			} else {
+				p.Pair(i, j, buf)
+			}
+			v := floats.Dot(pair, alpha)
+			sign := 1.0
+			if v < 0 {
+				v, sign = -v, -1
+			}
+			s.h[i] += v
+			s.h[j] += v
+			if sums {
+				floats.AddScaled(s.sums[i*n:i*n+n], sign, pair)
+				floats.AddScaled(s.sums[j*n:j*n+n], sign, pair)
+			}
+		}
+		s.h[i] -= floats.Dot(p.Diagonal[i], alpha)
+	}
+}
+
+// add appends the rows whose h, as separate left it at alpha, is above rho + slack, and reports whether there were any.
+func (s *cutter) add(alpha []float64, slack float64) bool {
+	p := s.p
+	n := len(alpha)
+	row, pair := make([]float64, n), make([]float64, n)
+	any := false
+	for i, h := range s.h {
+		if h <= s.rho+slack {
+			continue
+		}
+		any = true
+		signs := make([]int8, p.Points)
+		for j := range signs {
+			if j == i {
+				continue
+			}
+			v := pair
+			if s.pairs != nil {
+				a, b := min(i, j), max(i, j)
+				x := (a*(2*p.Points-a-1)/2 + b - a - 1) * n
+				v = s.pairs[x : x+n]
+			} else {
+				p.Pair(i, j, pair)
+			}
+			if signs[j] = 1; floats.Dot(v, alpha) < 0 {
+				signs[j] = -1
+			}
+		}
+		copy(row, p.Diagonal[i])
+		floats.AddScaled(row, -1, s.sums[i*n:i*n+n])
+		s.addCut(Cut{Point: i, Sign: signs}, row)
+	}
+	return any
+}
+
+// repair makes a feasible point of alpha, h being its separation, and keeps it when it is the best.
+func (s *cutter) repair() {
+	worst := floats.Max(s.h)
+	if s.p.Mode == Ridge {
+		s.incumbent(s.alpha, max(worst, 0))
+		return
+	}
+	if worst <= rounding*s.scale(s.alpha) {
+		s.incumbent(s.alpha, 0)
+		return
+	}
+	// The feasible part of the way from the incumbent is an interval.
+	try := make([]float64, len(s.alpha))
+	at := func(x float64) {
+		for k, a := range s.alpha {
+			try[k] = s.res.Alpha[k] + x*(a-s.res.Alpha[k])
+		}
+	}
+	lo, hi := 0.0, 1.0
+	keep := append([]float64(nil), s.sums...)
+	h := append([]float64(nil), s.h...)
+	for range 40 {
+		x := (lo + hi) / 2
+		at(x)
+		s.separate(try, false)
+		if floats.Max(s.h) <= 0 {
+			lo = x
+		} else {
+			hi = x
+		}
+	}
+	copy(s.sums, keep)
+	copy(s.h, h)
+	if lo > 0 {
+		at(lo)
+		s.incumbent(try, 0)
+	}
+}
+
+func (s *cutter) incumbent(alpha []float64, rho float64) {
+	s.p.residuals(alpha, s.r)
+	if f := s.p.objective(alpha, rho, s.r); f < s.res.Upper {
+		s.res.Upper, s.res.Rho = f, rho
+		copy(s.res.Alpha, alpha)
+	}
+}
+
+// bound keeps the multipliers when they prove the best bound so far.
+func (s *cutter) bound() {
+	p := s.p
+	v := make([]float64, len(p.Columns))
+	for k, col := range p.Columns {
+		v[k] = floats.Dot(s.lambda, col)
+	}
+	sum := 0.0
+	for i := range s.cuts {
+		sum += s.cuts[i].Multiplier
+	}
+	shrink := 1.0
+	if p.Mode == Ridge && sum > p.RidgeCost {
+		shrink = p.RidgeCost / sum
+	}
+	for i := range s.cuts {
+		if nu := s.cuts[i].Multiplier * shrink; nu > 0 {
+			floats.AddScaled(v, nu, s.rows[i])
+		}
+	}
+	b := p.towardsCentre(v) * floats.Sum(s.lambda)
+	if b <= s.res.Lower {
+		return
+	}
+	s.res.Lower = b
+	copy(s.res.Lambda, s.lambda)
+	s.res.Cuts = s.res.Cuts[:0]
+	for _, c := range s.cuts {
+		if c.Multiplier > 0 {
+			s.res.Cuts = append(s.res.Cuts, c)
+		}
+	}
+}
+
+// broken reports whether the vertex breaks a known row by more than the disturbance.
+func (s *cutter) broken(m *master) bool {
+	for j := m.first; j < len(m.items); j++ {
+		if m.items[j].kind == cut && m.up[j] && m.pos[j] < 0 && m.r[j] > 1e-6*s.scale(s.alpha) {
+			return true
+		}
+	}
+	return false
+}
+
+// vertex is alpha, rho and s.
+func (s *cutter) vertex() []float64 {
+	z := append([]float64(nil), s.alpha...)
+	if s.p.Mode == Ridge {
+		z = append(z, s.rho)
+	}
+	return append(z, s.tops()...)
+}
+
+func (s *cutter) tops() []float64 {
+	top := make([]float64, 0, s.groups)
+	for range s.groups {
+		top = append(top, 0)
+	}
+	for k, g := range s.p.Group {
+		if at := s.at[g]; at >= 0 {
+			i := int(at) - (len(s.alpha) + s.ridge())
+			top[i] = max(top[i], math.Abs(s.alpha[k]))
+		}
+	}
+	return top
+}
+
+func (s *cutter) ridge() int {
+	if s.p.Mode == Ridge {
+		return 1
+	}
+	return 0
+}
+
+// master builds the programme over all columns, all hinges and the cuts so far. A column that is alone in its group has
+// gamma |alpha| as gamma alpha + 2 gamma max(0, -alpha).
+func (s *cutter) master() *master {
+	p := s.p
+	n := len(s.alpha)
+	m := newMaster(n+s.ridge(), s.groups)
+	for k, g := range p.Group {
+		m.c[k] = p.Cost[k]
+		if s.at[g] < 0 {
+			m.c[k] += p.Gamma
+			m.add(item{bounded, 1, int32(k)}, int32(k), 0, 0, 2*p.Gamma)
+		}
+	}
+	if p.Mode == Ridge {
+		m.c[n] = p.RidgeCost
+		m.add(item{bounded, 1, int32(n)}, int32(n), 0, 0, 2*p.RidgeCost)
+	}
+	for k, g := range p.Group {
+		if at := s.at[g]; at >= 0 {
+			m.c[at] = p.Gamma
+			m.add(item{grouped, 1, int32(k)}, int32(k), at, 0, 2*p.Gamma)
+			m.add(item{grouped, -1, int32(k)}, int32(k), at, 0, 2*p.Gamma)
+		}
+	}
+	for t := range s.r {
+		m.addDense(item{hinge, 1, int32(t)}, 1, p.weight(t))
+	}
+	for k, col := range p.Columns {
+		for t, a := range col {
+			m.dense[t*m.nd+k] = a
+		}
+	}
+	for i, row := range s.rows {
+		d := m.addDense(item{cut, 1, int32(i)}, 0, s.price)
+		copy(d, row)
+		if p.Mode == Ridge {
+			d[n] = 1
+		}
+	}
+	return m
+}
+
+// candidates lists the rows that are to be basic: those of the last master, else those that are tight.
+func (s *cutter) candidates(m *master) []int32 {
+	var out []int32
+	if s.basis != nil {
+		want := make(map[item]bool, len(s.basis))
+		for _, it := range s.basis {
+			want[it] = true
+		}
+		for j := m.n; j < len(m.items); j++ {
+			if want[m.items[j]] {
+				out = append(out, int32(j))
+			}
+		}
+		return out
+	}
+	z := s.vertex()
+	for j := m.n; j < len(m.items); j++ {
+		if d := m.dot(j, z) - m.exact[j]; math.Abs(d) < tight {
+			if m.items[j].kind != cut || floats.Norm(s.alpha, 1) > 0 {
+				out = append(out, int32(j))
+			}
+		}
+	}
+	return out
+}
+
+// read takes alpha, rho, multipliers and basis over from a master.
+func (s *cutter) read(m *master) {
+	copy(s.alpha, m.z)
+	s.rho = 0
+	if s.p.Mode == Ridge {
+		s.rho = max(m.z[len(s.alpha)], 0)
+	}
+	for j := m.first; j < len(m.items); j++ {
+		it := m.items[j]
+		if it.kind == hinge {
+			s.lambda[it.id] = m.multiplier(j)
+		} else {
+			s.cuts[it.id].Multiplier = m.multiplier(j)
+		}
+	}
+	s.basis = m.basicItems(s.basis[:0])
+}

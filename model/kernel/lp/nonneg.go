@@ -1,0 +1,460 @@
+package lp
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+)
+
+// Sizes of the sifting: a programme of more rows than sampleRows starts from the answer of a quarter of them, and a
+// master holds at least masterRows rows.
+const (
+	sampleRows = 3000
+	masterRows = 1500
+)
+
+// disturbances of the right-hand side, in turn: each starts from the vertex of the one before.
+var disturbances = [...]float64{1e-7, 1e-10, 0}
+
+// tolerance is how far outside of its bounds a multiplier may end. A bound is shrunk by what it misses over gamma, so it
+// must be small beside gamma, but can not be below the rounding of a sum over all rows.
+func tolerance(p *Problem) float64 {
+	sum := 0.0
+	for t := range p.rows() {
+		sum += p.weight(t)
+	}
+	return max(min(1e-11, 1e-11*p.Gamma), 1e-16*sum, 1e-14)
+}
+
+// tight is the residual below which a row is taken to be basic at a warm start.
+const tight = 1e-6
+
+// sifter solves a Nonneg programme over few of its columns and rows at a time. The other columns have alpha = 0 and are
+// priced by the dual: a group is missing when sum_{p in g} max(0, v_p - c_p) > gamma. The other rows keep the side of
+// their hinge: violated ones with lambda = w are part of the cost, satisfied ones drop out.
+type sifter struct {
+	p       *Problem
+	members [][]int32 // columns of each group
+	inside  []bool    // by group
+	cols    []int32   // columns of the master, in its order
+	at      []int32   // position of each group's s, -1 when its size is 1
+	worst   []float64 // largest multiplier that alpha_p >= 0 can have
+
+	alpha     []float64
+	r         []float64 // residuals of alpha
+	lambda    []float64
+	v         []float64 // lambda.a_p of every column
+	held      []bool    // row t is in the master
+	rows      []int32   // held rows, ascending
+	basis     []item    // of the last master, over basisCols
+	basisCols []int32
+	top       []float64
+
+	res *Result
+}
+
+func solveNonneg(ctx context.Context, p *Problem, warm []float64) *Result {
+	res := &Result{Upper: math.Inf(1), Lower: math.Inf(-1)}
+	if warm == nil {
+		warm = make([]float64, len(p.Columns))
+		if p.rows() > sampleRows {
+			sub := solveSample(ctx, p)
+			copy(warm, sub.Alpha)
+			res.Iterations, res.Rounds = sub.Iterations, sub.Rounds
+		}
+	}
+	s := newSifter(p, res, warm)
+	s.run(ctx, disturbances[:])
+	return res
+}
+
+// sample is every fourth row or so, spread evenly, with four times the weight.
+func sample(p *Problem) *Problem {
+	all := p.rows()
+	n := max(all/4, 1)
+	// Steps of the golden ratio spread any number of rows evenly, whatever their order.
+	step := int(.6180339887498949*float64(all)) | 1
+	for gcd(step, all) != 1 {
+		step += 2
+	}
+	rows := make([]int, n)
+	for i, t := 0, 0; i < n; i, t = i+1, (t+step)%all {
+		rows[i] = t
+	}
+	slices.Sort(rows)
+	q := *p
+	q.Columns = make([][]float64, len(p.Columns))
+	flat := make([]float64, n*len(p.Columns))
+	for k, col := range p.Columns {
+		q.Columns[k] = flat[k*n : (k+1)*n]
+		for i, t := range rows {
+			q.Columns[k][i] = col[t]
+		}
+	}
+	q.Weight = make([]float64, n)
+	for i, t := range rows {
+		q.Weight[i] = p.weight(t) * float64(all) / float64(n)
+	}
+	return &q
+}
+
+func gcd(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+func solveSample(ctx context.Context, p *Problem) *Result {
+	q := sample(p)
+	res := &Result{Upper: math.Inf(1), Lower: math.Inf(-1)}
+	var warm []float64
+	if q.rows() > sampleRows {
+		sub := solveSample(ctx, q)
+		warm, res.Iterations, res.Rounds = sub.Alpha, sub.Iterations, sub.Rounds
+	} else {
+		warm = make([]float64, len(p.Columns))
+	}
+	newSifter(q, res, warm).run(ctx, disturbances[:1])
+	return res
+}
+
+func newSifter(p *Problem, res *Result, warm []float64) *sifter {
+	n, t := len(p.Columns), p.rows()
+	s := &sifter{p: p, res: res, members: make([][]int32, p.Groups), inside: make([]bool, p.Groups), at: make([]int32, p.Groups),
+		worst: make([]float64, n), alpha: make([]float64, n), r: make([]float64, t), lambda: make([]float64, t),
+		v: make([]float64, n), held: make([]bool, t), top: make([]float64, p.Groups)}
+	for k, g := range p.Group {
+		s.members[g] = append(s.members[g], int32(k))
+		s.worst[k] = -1
+	}
+	for k, a := range warm {
+		if s.alpha[k] = max(a, 0); s.alpha[k] > 0 {
+			s.inside[p.Group[k]] = true
+		}
+	}
+	return s
+}
+
+// run sifts at each of the disturbances until nothing is missing and keeps the best point and the best bound.
+func (s *sifter) run(ctx context.Context, levels []float64) {
+	p := s.p
+	p.residuals(s.alpha, s.r)
+	s.incumbent()
+	for t, r := range s.r {
+		s.lambda[t] = 0
+		if r > 0 {
+			s.lambda[t] = p.weight(t)
+		}
+	}
+	s.price()
+	s.bound()
+	s.admit(0)
+	s.choose()
+	z := s.vertex()
+	level, best := 0, math.Inf(1)
+	for {
+		if s.done(ctx) {
+			return
+		}
+		m := s.master()
+		m.start(z, s.candidates(m), levels[level])
+		end := m.minimise(ctx, tolerance(p), 50*m.n+10*len(m.items))
+		s.res.Iterations += m.iterations
+		s.res.Rounds++
+		s.res.Rows = len(m.items) - m.n
+		s.read(m)
+		s.incumbent()
+		if end == interrupted {
+			s.price()
+			s.bound()
+			s.done(ctx)
+			return
+		}
+		grown := s.hold()
+		s.price()
+		s.bound()
+		if s.admit(1e-9) {
+			grown = true
+		}
+		z = s.vertex()
+		if grown && end == minimal {
+			continue
+		}
+		if gap := s.res.Gap(); level+1 == len(levels) || len(levels) == 1 {
+			if end != minimal || gap >= best || !grown {
+				s.finish()
+				return
+			}
+			best = gap
+			continue
+		}
+		level++
+	}
+}
+
+// done reports whether the search is over, and sets the status.
+func (s *sifter) done(ctx context.Context) bool {
+	if s.res.Gap() <= Tolerance/10 {
+		s.res.Status = Optimal
+		return true
+	}
+	if ctx.Err() != nil {
+		s.res.Status = Stopped
+		if s.res.Gap() <= Tolerance {
+			s.res.Status = Optimal
+		}
+		return true
+	}
+	return false
+}
+
+func (s *sifter) finish() {
+	s.res.Status = Inexact
+	if s.res.Gap() <= Tolerance {
+		s.res.Status = Optimal
+	}
+}
+
+// incumbent keeps alpha when it is the best so far.
+func (s *sifter) incumbent() {
+	if f := s.p.objective(s.alpha, 0, s.r); f < s.res.Upper {
+		s.res.Upper = f
+		s.res.Alpha = append(s.res.Alpha[:0], s.alpha...)
+	}
+}
+
+// price computes v.
+func (s *sifter) price() {
+	for k, col := range s.p.Columns {
+		s.v[k] = floats.Dot(s.lambda, col)
+	}
+}
+
+// bound keeps lambda when it proves the best bound so far.
+func (s *sifter) bound() {
+	theta := s.p.shrink(s.v)
+	if b := theta * floats.Sum(s.lambda); b > s.res.Lower {
+		s.res.Lower = b
+		s.res.Lambda = append(s.res.Lambda[:0], s.lambda...)
+	}
+}
+
+// admit lets the groups into the master that lambda asks for most, and reports whether there were any.
+func (s *sifter) admit(slack float64) bool {
+	p := s.p
+	clear(s.top)
+	for k, g := range p.Group {
+		s.top[g] += max(s.v[k]-p.Cost[k], 0)
+	}
+	var missing []int32
+	for g, w := range s.top {
+		if !s.inside[g] && len(s.members[g]) > 0 && w > p.Gamma*(1+slack)+slack {
+			missing = append(missing, int32(g))
+		}
+	}
+	slices.SortFunc(missing, func(a, b int32) int {
+		if s.top[a] != s.top[b] {
+			if s.top[a] > s.top[b] {
+				return -1
+			}
+			return 1
+		}
+		return int(a - b)
+	})
+	limit := 10
+	for _, in := range s.inside {
+		if in {
+			limit++
+		}
+	}
+	if len(missing) > limit {
+		missing = missing[:limit]
+	}
+	for _, g := range missing {
+		s.inside[g] = true
+	}
+	return len(missing) > 0
+}
+
+// choose holds the rows whose residual is smallest.
+func (s *sifter) choose() {
+	n := len(s.r)
+	want := max(masterRows, n/10)
+	if want >= n {
+		for t := range s.held {
+			s.held[t] = true
+		}
+		return
+	}
+	size := make([]float64, n)
+	for t, r := range s.r {
+		size[t] = math.Abs(r)
+	}
+	slices.Sort(size)
+	for t, r := range s.r {
+		s.held[t] = math.Abs(r) <= size[want]
+	}
+}
+
+// hold takes the rows in that have changed sides, and reports whether there were any.
+func (s *sifter) hold() bool {
+	grown := false
+	for t, r := range s.r {
+		if !s.held[t] && (r > 0) != (s.lambda[t] > 0) {
+			s.held[t] = true
+			grown = true
+		}
+	}
+	return grown
+}
+
+// vertex lays out the columns of the next master and returns alpha and s there.
+func (s *sifter) vertex() []float64 {
+	s.cols = s.cols[:0]
+	for g, in := range s.inside {
+		if in {
+			s.cols = append(s.cols, s.members[g]...)
+		}
+	}
+	z := make([]float64, 0, 2*len(s.cols))
+	for _, k := range s.cols {
+		z = append(z, s.alpha[k])
+	}
+	for g, in := range s.inside {
+		s.at[g] = -1
+		if in && len(s.members[g]) > 1 {
+			s.at[g] = int32(len(z))
+			top := 0.0
+			for _, k := range s.members[g] {
+				top = max(top, s.alpha[k])
+			}
+			z = append(z, top)
+		}
+	}
+	return z
+}
+
+// master builds the programme over the present columns and held rows.
+func (s *sifter) master() *master {
+	p := s.p
+	nd := len(s.cols)
+	groups := 0
+	for _, at := range s.at {
+		if at >= 0 {
+			groups++
+		}
+	}
+	m := newMaster(nd, groups)
+	s.rows = s.rows[:0]
+	fixed := make([]float64, len(s.r)) // lambda of the rows left out
+	for t, held := range s.held {
+		if held {
+			s.rows = append(s.rows, int32(t))
+		} else if s.r[t] > 0 {
+			fixed[t] = p.weight(t)
+		}
+	}
+	copy(s.lambda, fixed)
+	whole := len(s.rows) == len(s.r)
+	for i, k := range s.cols {
+		col := p.Columns[k]
+		m.c[i] = p.Cost[k]
+		if !whole {
+			m.c[i] -= floats.Dot(fixed, col)
+		}
+		if s.worst[k] < 0 {
+			s.worst[k] = p.Cost[k] + p.Gamma
+			for t, a := range col {
+				if a < 0 {
+					s.worst[k] -= p.weight(t) * a
+				}
+			}
+		}
+		m.add(item{bounded, 1, k}, int32(i), 0, 0, s.worst[k])
+	}
+	for i, k := range s.cols {
+		at := s.at[p.Group[k]]
+		if at < 0 {
+			m.c[i] += p.Gamma
+			continue
+		}
+		m.c[at] = p.Gamma
+		m.add(item{grouped, 1, k}, int32(i), at, 0, 2*p.Gamma)
+	}
+	m.dense = make([]float64, 0, len(s.rows)*nd)
+	for _, t := range s.rows {
+		m.addDense(item{hinge, 1, t}, 1, p.weight(int(t)))
+	}
+	for i, k := range s.cols {
+		col := p.Columns[k]
+		for x, t := range s.rows {
+			m.dense[x*nd+i] = col[t]
+		}
+	}
+	return m
+}
+
+// candidates lists the rows that are to be basic: those of the last master's basis, else those that are tight.
+func (s *sifter) candidates(m *master) []int32 {
+	var out []int32
+	if s.basis == nil {
+		for j := m.n; j < len(m.items); j++ {
+			it := m.items[j]
+			switch it.kind {
+			case bounded:
+				if s.alpha[it.id] == 0 {
+					out = append(out, int32(j))
+				}
+			case grouped:
+				g := s.p.Group[it.id]
+				top := 0.0
+				for _, k := range s.members[g] {
+					top = max(top, s.alpha[k])
+				}
+				if top-s.alpha[it.id] < tight {
+					out = append(out, int32(j))
+				}
+			case hinge:
+				if math.Abs(s.r[it.id]) < tight {
+					out = append(out, int32(j))
+				}
+			}
+		}
+		return out
+	}
+	want := make(map[item]bool, len(s.basis))
+	known := make(map[int32]bool)
+	for _, it := range s.basis {
+		want[it] = true
+	}
+	for _, k := range s.basisCols {
+		known[k] = true
+	}
+	for j := m.n; j < len(m.items); j++ {
+		it := m.items[j]
+		// A column that was not there has alpha = 0, and so has its group.
+		if want[it] || it.kind < hinge && !known[it.id] {
+			out = append(out, int32(j))
+		}
+	}
+	return out
+}
+
+// read takes alpha, residuals, multipliers and basis over from a master.
+func (s *sifter) read(m *master) {
+	clear(s.alpha)
+	for i, k := range s.cols {
+		if m.pos[m.n+i] < 0 { // its bound is not basic
+			s.alpha[k] = max(m.z[i], 0)
+		}
+	}
+	s.p.residuals(s.alpha, s.r)
+	for j := m.first; j < len(m.items); j++ {
+		s.lambda[m.items[j].id] = m.multiplier(j)
+	}
+	s.basis = m.basicItems(s.basis[:0])
+	s.basisCols = append(s.basisCols[:0], s.cols...)
+}
