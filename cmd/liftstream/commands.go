@@ -11,6 +11,7 @@ func commands(a *app) []*cobra.Command {
 		evalCommand(a),
 		lintCommand(a),
 		inspectCommand(a, inspectTopic),
+		reproduceCommand(a),
 		versionCommand(a),
 	}, liveCommands(a)...)
 }

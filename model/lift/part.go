@@ -17,7 +17,7 @@ const (
 
 // Bounds of what a part or a state may hold.
 const (
-	maxMonitored  = 256
+	maxMonitored  = 10000
 	maxWindows    = 1 << 16
 	maxProfiles   = 1 << 16
 	maxPartitions = 1 << 16

@@ -116,6 +116,30 @@ func (p *Profile) meets(row model.Row) bool {
 	return true
 }
 
+// Mined is what Mine found.
+type Mined struct {
+	Profiles []*Profile // of each wanted class the best, by falling lift; not validated
+	Frequent int        // profiles of more than the minimum support
+}
+
+// Mine is Algorithm 3 alone, on all of the evidence: nothing is held back to validate, and o.Profiles.MaxFeatures holds
+// whatever it takes.
+func Mine(ctx context.Context, ev *model.Evidence, o Options) (*Mined, error) {
+	s := newSample(ev)
+	search := newSetSearch(s, &o, nil)
+	m := newMiner(s, s.n, ev.Levels, func(f int32) *Set { return search.define([]int32{f}) }, &o.Profiles)
+	if err := m.run(ctx, o.Profiles.MaxFeatures); err != nil {
+		return nil, err
+	}
+	out := &Mined{Frequent: m.frequent}
+	for _, best := range m.best {
+		for _, x := range best {
+			out.Profiles = append(out.Profiles, m.profile(x, ev.Levels))
+		}
+	}
+	return out, nil
+}
+
 // validationShare is the newer part of the evidence that the search for profiles leaves alone, and minValidation the
 // least number of records for which it does.
 const (
