@@ -20,8 +20,15 @@ const frameFormat = 1
 // chunkBytes is the largest piece of a section or model in one record, far below the smallest message limit of brokers.
 const chunkBytes = 256 << 10
 
-// maxSection bounds what a section or model may decompress to, against hostile lengths.
+// maxSection bounds what a section or model may decompress to, against hostile lengths. What a task reads is bounded
+// further by what its own configuration can have written.
 const maxSection = 1 << 30
+
+// maxManifest bounds the value of a manifest, journalBytes that of a journal record.
+const (
+	maxManifest  = 4 << 20
+	journalBytes = 64
+)
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -102,7 +109,7 @@ func unpack(s blob, chunk func(i int) []byte) ([]byte, error) {
 	if len(packed) != s.packed {
 		return nil, fmt.Errorf("%d bytes where %d should be", len(packed), s.packed)
 	}
-	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxSection))
+	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(max(s.length, 8<<20))))
 	if err != nil {
 		return nil, err
 	}

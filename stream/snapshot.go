@@ -1,9 +1,11 @@
 package stream
 
 import (
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"strconv"
+	"strings"
 
 	"liftstream/model"
 	"liftstream/model/wire"
@@ -101,20 +103,83 @@ func decodeManifest(value []byte) (*manifest, error) {
 	return m, r.Done()
 }
 
-// stateLog is the live content of one partition of the state topic: the last value of each key.
+// stateLog is the live content of one partition of the state topic: the last value of each key. Keys that no stage
+// writes, values that are too large for their key, and what goes beyond limit are left out and counted: whoever else
+// may write to the topic decides nothing about the memory of its readers.
 type stateLog struct {
-	values map[string][]byte
-	next   int64 // offset to read from
+	values  map[string][]byte
+	next    int64 // offset to read from
+	limit   int64 // bytes of values, and of the sections of one snapshot
+	bytes   int64
+	foreign int
 }
 
-func newStateLog() *stateLog { return &stateLog{values: map[string][]byte{}} }
+func newStateLog() *stateLog { return &stateLog{values: map[string][]byte{}, limit: maxSection} }
 
 func (l *stateLog) apply(key, value []byte) {
+	bound := stateKeyBound(string(key))
+	if bound == 0 || len(value) > bound {
+		l.foreign++
+		return
+	}
+	old := int64(len(l.values[string(key)]))
 	if value == nil {
+		l.bytes -= old
 		delete(l.values, string(key))
 		return
 	}
+	if l.bytes+int64(len(value))-old > l.limit {
+		l.foreign++
+		return
+	}
+	l.bytes += int64(len(value)) - old
 	l.values[string(key)] = value
+}
+
+// stateKeyBound returns how large the value of a key may be, 0 when no stage writes such a key.
+func stateKeyBound(key string) int {
+	kind, rest, _ := strings.Cut(key, "/")
+	number := func(text string, below int) bool {
+		n, err := strconv.Atoi(text)
+		return err == nil && n >= 0 && n < below && strconv.Itoa(n) == text
+	}
+	switch kind {
+	case "journal":
+		if number(rest, journalRing) {
+			return journalBytes
+		}
+	case "manifest":
+		if number(rest, 2) {
+			return maxManifest
+		}
+	case "part":
+		p := strings.Split(rest, "/")
+		if n := len(p); n >= 3 && len(rest) < 256 && number(p[n-1], maxSection/chunkBytes) && number(p[n-2], slots) {
+			return chunkBytes + 5
+		}
+	}
+	return 0
+}
+
+// orphans returns the keys of parts that none of the manifests names: what a writer left that died in the middle.
+func (l *stateLog) orphans(found ...*manifest) (out []string) {
+	named := map[string]bool{}
+	for _, m := range found {
+		if m == nil {
+			continue
+		}
+		for _, s := range m.sections {
+			for c := range s.chunks {
+				named[s.key(c)] = true
+			}
+		}
+	}
+	for _, key := range sortedKeys(l.values) {
+		if strings.HasPrefix(key, "part/") && !named[key] {
+			out = append(out, key)
+		}
+	}
+	return out
 }
 
 // manifests returns the readable manifests, newest first, and why others are not readable.
@@ -140,7 +205,14 @@ func (l *stateLog) manifests() (found []*manifest, problems []error) {
 // sections reads all sections of a snapshot.
 func (l *stateLog) sections(m *manifest) (map[string][]byte, error) {
 	out := make(map[string][]byte, len(m.sections))
+	var total int64
 	for _, s := range m.sections {
+		if total += int64(s.length); total > l.limit {
+			return nil, fmt.Errorf("reading snapshot %d: more than %d bytes, which this configuration cannot have written", m.number, l.limit)
+		}
+		if _, twice := out[s.name]; twice {
+			return nil, fmt.Errorf("reading snapshot %d: section %s is named twice", m.number, s.name)
+		}
 		raw, err := unpack(s.blob, func(i int) []byte { return l.values[s.key(i)] })
 		if err != nil {
 			return nil, fmt.Errorf("reading snapshot %d: section %s: %w", m.number, s.name, err)
@@ -150,24 +222,46 @@ func (l *stateLog) sections(m *manifest) (map[string][]byte, error) {
 	return out, nil
 }
 
-// journal returns the entries from number on, in turn; the first gap ends it.
+// errJournalLost is returned when journal records that a replay needs were overwritten.
+var errJournalLost = errors.New("later journal records are there, but not this one")
+
+// journal returns the entries from number on, in turn, up to the newest.
 func (l *stateLog) journal(from uint64) ([]journalEntry, error) {
 	var out []journalEntry
 	for n := from; ; n++ {
 		v, ok := l.values[journalKey(n)]
-		if !ok {
-			return out, nil
+		if ok {
+			e, err := decodeJournal(v)
+			if err != nil {
+				return nil, fmt.Errorf("decoding %s: %w", journalKey(n), err)
+			}
+			if e.number == n {
+				out = append(out, e)
+				continue
+			}
+			// A round of the ring ago is where the journal ends; a round later is what has overwritten it.
 		}
-		e, err := decodeJournal(v)
-		if err != nil {
-			return nil, fmt.Errorf("decoding %s: %w", journalKey(n), err)
+		if l.journalEnd() > n {
+			return nil, fmt.Errorf("reading journal record %d: %w", n, errJournalLost)
 		}
-		if e.number != n {
-			return out, nil // a round of the ring ago
-		}
-		out = append(out, e)
+		return out, nil
 	}
 }
+
+// journalEnd returns the number after the newest readable journal record.
+func (l *stateLog) journalEnd() (end uint64) {
+	for i := range uint64(journalRing) {
+		if v, ok := l.values[journalKey(i)]; ok {
+			if e, err := decodeJournal(v); err == nil && e.number%journalRing == i && e.number < maxNumber {
+				end = max(end, e.number+1)
+			}
+		}
+	}
+	return end
+}
+
+// maxNumber bounds the numbers of snapshots, journal records and models, so that counting on never overflows.
+const maxNumber = 1 << 53
 
 // change is one record to write to the state topic; a nil value is a tombstone.
 type change struct {
@@ -175,8 +269,8 @@ type change struct {
 	value []byte
 }
 
-// snapshotter writes a partition's snapshots piece by piece: begin takes the state, take hands out what fits into the
-// next transactions, and committed is told when all of it is in the topic.
+// snapshotter writes a partition's snapshots piece by piece: begin copies the state, take compresses and hands out what
+// fits into the next transactions, and committed is told when all of it is in the topic.
 type snapshotter struct {
 	packer *packer
 	last   *manifest // newest complete one; nil = none
@@ -186,8 +280,16 @@ type snapshotter struct {
 
 	writing *manifest
 	next    map[string]uint64
+	raw     []rawSection // of writing, not yet compressed
+	sealed  bool         // the manifest is in the queue
 	queue   []change
 	garbage []change // tombstones of what no manifest names any more; they go before a slot is written again
+}
+
+// rawSection is a changed section as begin found it.
+type rawSection struct {
+	name  string
+	bytes []byte
 }
 
 func newSnapshotter() *snapshotter { return &snapshotter{packer: newPacker()} }
@@ -195,15 +297,15 @@ func newSnapshotter() *snapshotter { return &snapshotter{packer: newPacker()} }
 // busy reports whether a snapshot is being written.
 func (s *snapshotter) busy() bool { return s.writing != nil }
 
-// begin takes the state as it is now.
+// begin takes the state as it is now. It only copies: compressing it at once would hold up the records.
 func (s *snapshotter) begin(p *model.Partition, fingerprint uint64, at position, journal uint64) {
 	m := &manifest{number: 1, fingerprint: fingerprint, position: at, journal: journal, labelled: p.Labelled()}
 	if s.last != nil {
 		m.number = s.last.number + 1
 	}
 	s.next = map[string]uint64{}
-	s.queue = s.queue[:0]
-	var raw []byte
+	s.queue, s.raw, s.sealed = s.queue[:0], s.raw[:0], false
+	size := 0
 	for _, sec := range p.Sections() {
 		s.next[sec.Name] = sec.Version
 		old, known := find(s.last, sec.Name)
@@ -211,20 +313,39 @@ func (s *snapshotter) begin(p *model.Partition, fingerprint uint64, at position,
 			m.sections = append(m.sections, old)
 			continue
 		}
-		raw = sec.Append(raw[:0])
+		// Sections are of similar sizes from one snapshot to the next: growing would copy them several times.
+		raw := sec.Append(make([]byte, 0, max(old.length+old.length/8, size)))
 		if known && old.length == len(raw) && old.crc == crc32.Checksum(raw, castagnoli) {
 			m.sections = append(m.sections, old)
 			continue
 		}
-		b, frames := s.packer.pack(raw)
-		put := stored{name: sec.Name, slot: s.freeSlot(sec.Name), blob: b}
-		m.sections = append(m.sections, put)
+		if size = 0; strings.HasPrefix(sec.Name, "tail/") {
+			size = len(raw)
+		}
+		s.raw = append(s.raw, rawSection{sec.Name, raw})
+	}
+	s.writing = m
+}
+
+// pack moves the next section, at last the manifest, into the queue; it reports false when there is no more.
+func (s *snapshotter) pack() bool {
+	if len(s.raw) > 0 {
+		sec := s.raw[0]
+		s.raw[0].bytes, s.raw = nil, s.raw[1:]
+		b, frames := s.packer.pack(sec.bytes)
+		put := stored{name: sec.name, slot: s.freeSlot(sec.name), blob: b}
+		s.writing.sections = append(s.writing.sections, put)
 		for i, f := range frames {
 			s.queue = append(s.queue, change{put.key(i), f})
 		}
+		return true
 	}
-	s.queue = append(s.queue, change{m.key(), m.encode()})
-	s.writing = m
+	if s.sealed {
+		return false
+	}
+	s.sealed = true
+	s.queue = append(s.queue, change{s.writing.key(), s.writing.encode()})
+	return true
 }
 
 func find(m *manifest, name string) (stored, bool) {
@@ -255,12 +376,12 @@ func (s *snapshotter) take(limit int64) (out []change, done bool) {
 	if s.writing == nil {
 		return out, false
 	}
-	for len(s.queue) > 0 && (limit > 0 || len(out) == 0) {
+	for (limit > 0 || len(out) == 0) && (len(s.queue) > 0 || s.pack()) {
 		limit -= int64(len(s.queue[0].value))
 		out = append(out, s.queue[0])
 		s.queue = s.queue[1:]
 	}
-	return out, len(s.queue) == 0
+	return out, s.sealed && len(s.queue) == 0
 }
 
 // committed is told that the transaction with the manifest is in the topic.

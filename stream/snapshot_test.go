@@ -2,6 +2,7 @@ package stream
 
 import (
 	"bytes"
+	"errors"
 	"maps"
 	"strings"
 	"testing"
@@ -143,7 +144,7 @@ func TestStateTopicStaysBounded(t *testing.T) {
 	}
 }
 
-func TestJournalEndsAtAGapAndAtTheRoundBefore(t *testing.T) {
+func TestJournalEndsAtTheNewestAndReportsGaps(t *testing.T) {
 	log := newStateLog()
 	put := func(n uint64) {
 		e := journalEntry{number: n, position: position{events: int64(n) * 2, labels: 5, model: 3}}
@@ -157,8 +158,14 @@ func TestJournalEndsAtAGapAndAtTheRoundBefore(t *testing.T) {
 		t.Errorf("%v %v", got, err)
 	}
 	put(journalRing + 6)
-	if got, _ = log.journal(journalRing + 2); len(got) != 2 {
-		t.Errorf("a gap did not end the journal: %v", got)
+	if got, err = log.journal(journalRing + 2); !errors.Is(err, errJournalLost) {
+		t.Errorf("a replay would pass over a gap: %v %v", got, err)
+	}
+	if got, err = log.journal(5); !errors.Is(err, errJournalLost) {
+		t.Errorf("a replay would begin after what was overwritten: %v %v", got, err)
+	}
+	if got, err = log.journal(journalRing + 7); err != nil || len(got) != 0 {
+		t.Errorf("after the newest: %v %v", got, err)
 	}
 	log.values[journalKey(journalRing)][3] ^= 1
 	if _, err := log.journal(journalRing); err == nil {
