@@ -36,6 +36,9 @@ type world struct {
 	config  *config.Config
 	stage   *assemble.Stage
 	data    string
+
+	next []int64 // of scored
+	rows int
 }
 
 // newWorld starts an embedded broker. extra is added to the configuration of the votes.
@@ -156,7 +159,7 @@ func (b *background) stop(t *testing.T) int {
 // eventually waits for a condition that only a broken program keeps from coming.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(30 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%s does not come", what)
 		}
@@ -196,8 +199,40 @@ func (w *world) produce(value []byte, partition int, headers ...txn.Header) {
 	}
 }
 
-// scored is the number of records that the scores topic answers.
-func (w *world) scored() int { return w.ledger().Scored }
+// scored is the number of rows that the scores topic holds, as its messages say; each is read once.
+func (w *world) scored() int {
+	w.t.Helper()
+	topic, ctx := w.config.Topics.Scores, context.Background()
+	n, err := w.client.Partitions(ctx, topic)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	ends, err := w.client.ListOffsets(ctx, topic, upTo(n), txn.End)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if w.next == nil {
+		w.next = make([]int64, n)
+	}
+	for p := range n {
+		for w.next[p] < ends[p] {
+			got, err := w.client.Fetch(ctx, topic, p, w.next[p], 1<<20, 10*time.Millisecond)
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			for _, r := range got.Records {
+				for _, h := range r.Headers {
+					if h.Key == "liftstream-rows" {
+						rows, _ := strconv.Atoi(string(h.Value))
+						w.rows += rows
+					}
+				}
+			}
+			w.next[p] = got.Next
+		}
+	}
+	return w.rows
+}
 
 func TestEveryRecordIsScoredOnceInItsPlace(t *testing.T) {
 	worlds(t, "topics: {partitions: 3}", func(t *testing.T, w *world) {
