@@ -1,0 +1,272 @@
+package local
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"liftstream/model"
+	"liftstream/model/wire"
+)
+
+// axis places the values of a feature on a histogram: bins at equal steps from low to high of a number or a rank, one
+// bin a level of a nominal feature.
+type axis struct {
+	nominal   bool
+	levels    int     // of an ordinal feature; codes from there on are missing
+	low, high float64 // of the bins
+	bins      int     // 0 = the feature is not used; nominal tables grow
+	// zero and scale turn a value into units of the robust range: u = (x - zero) / scale.
+	zero, scale float64
+}
+
+func (a *axis) same(b *axis) bool { return *a == *b }
+
+// value is the place of a cell of a Row on the axis, clamped to it; ok is false for what is missing.
+func (a *axis) value(v float64) (x float64, ok bool) {
+	if v != v || a.levels > 0 && v >= float64(a.levels) {
+		return 0, false
+	}
+	return min(max(v, a.low), a.high), true
+}
+
+// at is the place of bin i.
+func (a *axis) at(i int) float64 {
+	if a.bins < 2 {
+		return a.low
+	}
+	return a.low + (a.high-a.low)*float64(i)/float64(a.bins-1)
+}
+
+// splitUnit is the step in which the weight of a value is split over two bins, so that sums of integer weights are exact
+// and what is learnt can be taken back.
+const splitUnit = 1 << 16
+
+// split returns the bin below x, which lies on the axis, and the share of the bin above it.
+func (a *axis) split(x float64) (bin int, above float64) {
+	if a.bins < 2 {
+		return 0, 0
+	}
+	t := (x - a.low) / (a.high - a.low) * float64(a.bins-1)
+	bin = min(int(t), a.bins-2)
+	return bin, math.Round((t-float64(bin))*splitUnit) / splitUnit
+}
+
+// maxExponent bounds the growth of the weights of a decayed histogram before it is scaled back.
+const maxExponent = 256
+
+// histogram counts the classes of records along an axis. With a half-life it decays by growing weights (SPEC B.3 iv):
+// a record weighs 2^(clock / half - base).
+type histogram struct {
+	n    []float64 // bins x classes
+	base float64   // half-lives divided out
+}
+
+// add is O(1): it splits the weight of a value over two bins. half = 0 does not decay.
+func (g *histogram) add(a *axis, classes int, v float64, class int32, weight, clock, half float64) {
+	if a.bins == 0 && !a.nominal {
+		return
+	}
+	if half > 0 {
+		e := clock/half - g.base
+		if e > maxExponent {
+			shift := math.Floor(e)
+			for i := range g.n {
+				g.n[i] = math.Ldexp(g.n[i], -int(min(shift, 4096)))
+			}
+			g.base += shift
+			e -= shift
+		}
+		weight *= math.Exp2(e)
+	}
+	if a.nominal {
+		if v != v {
+			return
+		}
+		at := int(v)*classes + int(class)
+		if at >= len(g.n) {
+			g.n = append(g.n, make([]float64, (int(v)+1)*classes-len(g.n))...)
+		}
+		g.n[at] += weight
+		return
+	}
+	x, ok := a.value(v)
+	if !ok {
+		return
+	}
+	bin, above := a.split(x)
+	at := bin*classes + int(class)
+	g.n[at] += weight * (1 - above)
+	if a.bins > 1 {
+		g.n[at+classes] += weight * above
+	}
+}
+
+func newHistogram(a *axis, classes int) *histogram {
+	return &histogram{n: make([]float64, a.bins*classes)}
+}
+
+func (g *histogram) clone() *histogram { return &histogram{n: slices.Clone(g.n), base: g.base} }
+
+// merge adds o, whose clock is the same.
+func (g *histogram) merge(o *histogram) {
+	if len(o.n) == 0 {
+		return
+	}
+	if len(g.n) < len(o.n) {
+		g.n = append(g.n, make([]float64, len(o.n)-len(g.n))...)
+	}
+	from := 1.0
+	if g.base < o.base {
+		f := math.Exp2(g.base - o.base)
+		for i := range g.n {
+			g.n[i] *= f
+		}
+		g.base = o.base
+	} else {
+		from = math.Exp2(o.base - g.base)
+	}
+	for i, v := range o.n {
+		g.n[i] += v * from
+	}
+}
+
+// recode renames the levels of a nominal histogram.
+func (g *histogram) recode(r model.Recode, f, classes int) {
+	if r == nil || r[f] == nil {
+		return
+	}
+	out := &histogram{base: g.base}
+	for c := 0; c*classes < len(g.n); c++ {
+		to := int(r.Value(f, float64(c)))
+		if need := (to + 1) * classes; need > len(out.n) {
+			out.n = append(out.n, make([]float64, need-len(out.n))...)
+		}
+		for y := range classes {
+			out.n[to*classes+y] += g.n[c*classes+y]
+		}
+	}
+	*g = *out
+}
+
+// counts adds up the classes.
+func (g *histogram) counts(classes int) []float64 {
+	out := make([]float64, classes)
+	for i, v := range g.n {
+		out[i%classes] += v
+	}
+	return out
+}
+
+// tidy returns the cells without the rounding that decayed retractions leave below 0.
+func (g *histogram) tidy() *histogram {
+	o := g.clone()
+	for i := range o.n {
+		o.n[i] = max(0, o.n[i])
+	}
+	return o
+}
+
+// appendBinary writes the bins that are not all zero.
+func (g *histogram) appendBinary(b []byte, classes int) []byte {
+	b = wire.AppendFloat(b, g.base)
+	used, last := 0, 0
+	zero := func(i int) bool {
+		for _, v := range g.n[i : i+classes] {
+			if v != 0 {
+				return false
+			}
+		}
+		return true
+	}
+	for i := 0; i < len(g.n); i += classes {
+		if !zero(i) {
+			used++
+		}
+	}
+	b = wire.AppendUvarint(b, uint64(used))
+	for i := 0; i < len(g.n); i += classes {
+		if zero(i) {
+			continue
+		}
+		b = wire.AppendUvarint(b, uint64(i/classes-last))
+		last = i / classes
+		for _, v := range g.n[i : i+classes] {
+			b = wire.AppendFloat(b, v)
+		}
+	}
+	return b
+}
+
+func decodeHistogram(r *wire.Reader, a *axis, classes int) *histogram {
+	g := newHistogram(a, classes)
+	if g.base = r.Float(); math.IsNaN(g.base) || math.IsInf(g.base, 0) {
+		r.Fail(fmt.Errorf("histogram of base %v", g.base))
+	}
+	limit := a.bins
+	if a.nominal {
+		limit = model.MaxLevels + 1
+	}
+	at := 0
+	for n := r.Int(limit); n > 0 && r.Err() == nil; n-- {
+		at += r.Int(limit)
+		if at >= limit {
+			r.Fail(fmt.Errorf("bin %d of %d", at, limit))
+			break
+		}
+		if need := (at + 1) * classes; need > len(g.n) {
+			g.n = append(g.n, make([]float64, need-len(g.n))...)
+		}
+		for y := range classes {
+			v := r.Float()
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				r.Fail(fmt.Errorf("bin %d holds %v", at, v))
+			}
+			g.n[at*classes+y] = v
+		}
+	}
+	return g
+}
+
+// reach is the number of widths beyond which the kernel counts as 0; kappa there is 3.4e-4.
+const reach = 4
+
+// around returns M_c and the sum of squared kernel values at every bin of a numeric axis: the convolution of the
+// histogram with the kernel of width h (in units of the scale) over four widths on either side. A level of a nominal
+// feature is its own neighbourhood. The mass of n records is off by at most n ((bin/h)^2 / 8 + .61 bin / (h splitUnit) +
+// 3.4e-4), bin being the step in units of the scale.
+func (g *histogram) around(a *axis, classes int, h float64) (mass, squares []float64) {
+	bins := len(g.n) / classes
+	mass, squares = make([]float64, len(g.n)), make([]float64, bins)
+	if a.nominal {
+		copy(mass, g.n)
+		for i := range squares {
+			squares[i] = total(g.n[i*classes : (i+1)*classes])
+		}
+		return mass, squares
+	}
+	step := 0.0
+	if bins > 1 && a.scale > 0 {
+		step = (a.high - a.low) / float64(bins-1) / a.scale
+	}
+	kernel := []float64{1}
+	for k := 1; k < bins && step > 0 && float64(k)*step <= reach*h; k++ {
+		d := float64(k) * step / h
+		kernel = append(kernel, math.Exp(-.5*d*d))
+	}
+	for i := range bins {
+		n := g.n[i*classes : (i+1)*classes]
+		sum := total(n)
+		if sum == 0 {
+			continue
+		}
+		for j := max(0, i-len(kernel)+1); j < min(bins, i+len(kernel)); j++ {
+			w := kernel[max(i-j, j-i)]
+			squares[j] += sum * w * w
+			for y, v := range n {
+				mass[j*classes+y] += v * w
+			}
+		}
+	}
+	return mass, squares
+}

@@ -1,0 +1,231 @@
+package local
+
+import (
+	"math"
+
+	"liftstream/model"
+)
+
+// Distances are sums of integers: values are standardised (population sd, SPEC G.16) and rounded to 1/16384 sd, so that a
+// distance does not depend on the order of the features and ties are exact.
+const (
+	unit     = 1 << 14
+	farthest = 1 << 19 // 32 sd; what is farther is as far
+	absent   = math.MinInt32
+	// noCap is beyond any squared difference.
+	noCap = int64(1) << 40
+	// weightUnit is the step of a relevance weight.
+	weightUnit = 1 << 8
+)
+
+// nominalTerm is the squared difference of two different levels: that of two independent standardised numbers on average.
+const nominalTerm = 2 * unit * unit
+
+// levelStep keeps different levels further apart than nominalTerm.
+const levelStep = 23171
+
+// column is one feature of the prototypes.
+type column struct {
+	nominal  bool
+	mean, sd float64
+	at       []int32 // rounded values by prototype; absent = missing
+	missing  []int32 // the prototypes that miss it
+}
+
+// place rounds a cell of a Row, absent when it is missing or the column says nothing.
+func (c *column) place(v float64) int32 {
+	if v != v {
+		return absent
+	}
+	if c.nominal {
+		return int32(v) * levelStep
+	}
+	if !(c.sd > 0) {
+		return absent
+	}
+	return int32(math.Round(min(max((v-c.mean)/c.sd*unit, -farthest), farthest)))
+}
+
+// Measure is a distance between records.
+type Measure struct {
+	// Theta is the threshold of the subspace in which neighbours are sought; 0 = all features.
+	Theta float64
+	// Cap, in standard deviations, is the difference beyond which a feature counts as not agreeing at all, whatever it
+	// is: each pair of records then has its own subspace (SPEC H). 0 = none: the Euclidean distance.
+	Cap float64
+	// Weighted multiplies each feature's term by its relevance at the record, sum_c P_c ln(P_c / p_c).
+	Weighted bool
+}
+
+// cap is the largest term of a column.
+func (m *Measure) cap(c *column) int64 {
+	limit := noCap
+	if m.Cap > 0 {
+		limit = int64(math.Round(m.Cap * unit))
+		limit *= limit
+	}
+	if c.nominal {
+		limit = min(limit, nominalTerm)
+	}
+	return max(limit, 1)
+}
+
+// prototypes are labelled records, column by column.
+type prototypes struct {
+	class   []int32
+	columns []column
+	// prior is the share of each class among the prototypes.
+	prior []float64
+}
+
+// term is one column of a distance.
+type queryTerm struct {
+	at       []int32
+	missing  []int32
+	q        int64
+	cap      int64
+	weight   int64
+	expected int64 // the term of a prototype that misses the feature
+}
+
+// expectedTerm is the Relief rule for missing values: the mean term over pairs of prototypes that have the feature.
+func expectedTerm(c *column, limit int64) int64 {
+	if len(c.missing) == 0 {
+		return 0
+	}
+	n := len(c.at)
+	var sum, pairs int64
+	for shift := 1; shift < n && shift <= 16; shift++ {
+		for i, a := range c.at {
+			if b := c.at[(i+shift)%n]; a != absent && b != absent {
+				d := int64(a) - int64(b)
+				sum += min(d*d, limit)
+				pairs++
+			}
+		}
+	}
+	if pairs == 0 {
+		return 0
+	}
+	return sum / pairs
+}
+
+// distances fills sum with the distance of every prototype from the query whose terms are given.
+func distances(terms []queryTerm, sum []int64) {
+	clear(sum)
+	for len(terms) >= 4 && terms[0].weight|terms[1].weight|terms[2].weight|terms[3].weight == 1 {
+		add4(&terms[0], &terms[1], &terms[2], &terms[3], sum)
+		terms = terms[4:]
+	}
+	for i := range terms {
+		t := &terms[i]
+		at := t.at[:len(sum)]
+		for k := range sum {
+			d := int64(at[k]) - t.q
+			sum[k] += min(d*d, t.cap) * t.weight
+		}
+	}
+}
+
+// add4 is the same for four columns of weight 1 at once.
+func add4(a, b, c, d *queryTerm, sum []int64) {
+	n := len(sum)
+	aa, ba, ca, da := a.at[:n], b.at[:n], c.at[:n], d.at[:n]
+	aq, bq, cq, dq := a.q, b.q, c.q, d.q
+	ac, bc, cc, dc := a.cap, b.cap, c.cap, d.cap
+	for k := range sum {
+		x, y := int64(aa[k])-aq, int64(ba[k])-bq
+		z, w := int64(ca[k])-cq, int64(da[k])-dq
+		x, y = min(x*x, ac), min(y*y, bc)
+		z, w = min(z*z, cc), min(w*w, dc)
+		sum[k] += x + y + (z + w)
+	}
+}
+
+// correct puts the expected term where a prototype misses the feature: the stored value is absent there.
+func correct(terms []queryTerm, sum []int64) {
+	for i := range terms {
+		t := &terms[i]
+		for _, k := range t.missing {
+			d := int64(absent) - t.q
+			sum[k] += (t.expected - min(d*d, t.cap)) * t.weight
+		}
+	}
+}
+
+// neighbour is a prototype at a distance.
+type neighbour struct {
+	distance int64
+	index    int32
+}
+
+// nearest fills near, from its start, with the closest prototypes, nearest first, ties by the lower index; skip is left
+// out (negative = none). It returns how many there are.
+func nearest(sum []int64, near []neighbour, skip int) int {
+	n, worst := 0, int64(math.MaxInt64)
+	for k, d := range sum {
+		if d >= worst || k == skip {
+			continue
+		}
+		at := n
+		if n < len(near) {
+			n++
+		} else {
+			at--
+		}
+		for at > 0 && near[at-1].distance > d {
+			near[at] = near[at-1]
+			at--
+		}
+		near[at] = neighbour{d, int32(k)}
+		if n == len(near) {
+			worst = near[n-1].distance
+		}
+	}
+	return n
+}
+
+// vote writes the votes of the neighbours by class, with a trace of the distance so that classes of equal votes rank by
+// the smaller mean distance, then by the lower class (SPEC G.16).
+func vote(near []neighbour, class []int32, votes, far []float64) {
+	clear(votes)
+	clear(far)
+	all := 0.0
+	for _, n := range near {
+		d := math.Sqrt(float64(n.distance))
+		votes[class[n.index]]++
+		far[class[n.index]] += d
+		all += d
+	}
+	for y, v := range votes {
+		if v > 0 && all > 0 {
+			votes[y] += 1e-3 * (1 - far[y]/all)
+		}
+	}
+}
+
+// relevanceOf is sum_c P_c ln(P_c / p_c) of smoothed shares, in nats: 0 where the shares are the base rates.
+func relevanceOf(mass, counts []float64, squares float64) float64 {
+	gamma, n := total(mass), total(counts)
+	if !(gamma > 0) || !(squares > 0) {
+		return 0
+	}
+	eff := gamma * gamma / squares
+	sum := 0.0
+	for c, m := range mass {
+		p := counts[c] / n
+		if q := (eff*m/gamma + p) / (eff + 1); q > 0 && p > 0 {
+			sum += q * math.Log(q/p)
+		}
+	}
+	return max(0, sum)
+}
+
+// clean returns the cell of the row, NaN where the axis counts it as missing.
+func (a *axis) clean(row model.Row, f int32) float64 {
+	v := row[f]
+	if a.levels > 0 && v >= float64(a.levels) {
+		return math.NaN()
+	}
+	return v
+}

@@ -1,0 +1,164 @@
+package local
+
+import (
+	"fmt"
+	"math"
+)
+
+// Score is the form of the discriminativity score (eq. 3).
+type Score uint8
+
+const (
+	Hit      Score = iota // share of the own class around the value; neutral: sum p_c^2 on average
+	Balanced              // hits against misses whatever the class sizes, as in ReliefF; neutral: 1/2
+)
+
+// Observation says what a curve is fitted to.
+type Observation uint8
+
+const (
+	// Averaged is sum_c P_c S_c, a function of the location, with nothing left out (SPEC G.1).
+	Averaged Observation = iota
+	// PerRecord is the mean of the scores of the records at a value, each without itself: the paper's.
+	PerRecord
+)
+
+// Mass returns M_c(u_i) of every record as n rows of classes numbers, without the record itself when leaveOut, and per
+// record the sum of the squared kernel values: exactly, in O(n^2). u is in units of the range, h the width in the same.
+func Mass(u []float64, class []int32, classes int, h float64, leaveOut bool) (mass, squares []float64) {
+	n := len(u)
+	mass, squares = make([]float64, n*classes), make([]float64, n)
+	for i := range n {
+		m := mass[i*classes : (i+1)*classes]
+		for k := range n {
+			if leaveOut && i == k {
+				continue
+			}
+			d := (u[i] - u[k]) / h
+			w := math.Exp(-.5 * d * d)
+			m[class[k]] += w
+			squares[i] += w * w
+		}
+	}
+	return mass, squares
+}
+
+func total(mass []float64) (gamma float64) {
+	for _, m := range mass {
+		gamma += m
+	}
+	return gamma
+}
+
+// Neutral is the score that says nothing: sum p_c^2 of the hit form, 1/2 of the balanced one. counts are the n_c.
+func (s Score) Neutral(counts []float64) float64 {
+	if s == Balanced {
+		return .5
+	}
+	n, sum := total(counts), 0.0
+	if n == 0 {
+		return 1 / float64(max(1, len(counts)))
+	}
+	for _, c := range counts {
+		sum += c / n * c / n
+	}
+	return sum
+}
+
+// Record is the score of a record of class own, from the masses and class counts that leave it out of mass and keep it
+// in counts: M_own / Gamma, or H / (H + Ms) with H = M_own / (n_own - 1) and Ms the mean kernel of the other classes.
+// Where nothing is near, or a balanced class has one member, it is neutral: p_own, and 1/2 (SPEC G.5, G.6).
+func (s Score) Record(mass, counts []float64, own int32) float64 {
+	gamma := total(mass)
+	if s == Hit {
+		if gamma > 0 {
+			return mass[own] / gamma
+		}
+		return counts[own] / total(counts)
+	}
+	if counts[own] <= 1 {
+		return .5
+	}
+	return balanced(mass[own]/(counts[own]-1), gamma-mass[own], total(counts)-counts[own])
+}
+
+func balanced(hits, misses, others float64) float64 {
+	if others > 0 {
+		misses = max(0, misses) / others
+	}
+	if hits+misses > 0 {
+		return hits / (hits + misses)
+	}
+	return .5
+}
+
+// Location is the class-averaged score sum_c P_c S_c at a location, nothing left out: sum P_c^2 in the hit form. Where
+// nothing is near it is neutral.
+func (s Score) Location(mass, counts []float64) float64 {
+	gamma := total(mass)
+	if !(gamma > 0) {
+		return s.Neutral(counts)
+	}
+	sum := 0.0
+	n := total(counts)
+	for c, m := range mass {
+		p := m / gamma
+		if s == Hit {
+			sum += p * p
+		} else if m > 0 {
+			sum += p * balanced(m/counts[c], gamma-m, n-counts[c])
+		}
+	}
+	return sum
+}
+
+// minVariance is the least variance of an observation (SPEC G.12).
+const minVariance = 1e-6
+
+// locationVariance is the variance of a class-averaged score by the delta method, 4 (sum P^3 - (sum P^2)^2) / n_eff with
+// n_eff = Gamma^2 / sum kappa^2 (SPEC G.12). The shares are drawn towards the base rates by one pseudo-record, so that a
+// score of few records that happen to agree is not certain.
+func locationVariance(mass, counts []float64, squares float64) float64 {
+	gamma, n := total(mass), total(counts)
+	if !(gamma > 0) || !(squares > 0) {
+		return 1
+	}
+	eff := gamma * gamma / squares
+	var two, three float64
+	for c, m := range mass {
+		p := (eff*m/gamma + counts[c]/n) / (eff + 1)
+		two += p * p
+		three += p * p * p
+	}
+	return max(minVariance, 4*(three-two*two)/eff)
+}
+
+// recordVariance is S (1 - S) / n_eff of a per-record score, with the same pseudo-record towards neutral.
+func recordVariance(score, neutral, gamma, squares float64) float64 {
+	if !(gamma > 0) || !(squares > 0) {
+		return 1
+	}
+	eff := gamma * gamma / squares
+	s := (eff*score + neutral) / (eff + 1)
+	return max(minVariance, s*(1-s)/eff)
+}
+
+func (s Score) String() string {
+	switch s {
+	case Hit:
+		return "hit"
+	case Balanced:
+		return "balanced"
+	}
+	return fmt.Sprintf("Score(%d)", uint8(s))
+}
+
+func (o Observation) String() string {
+	switch o {
+	case Averaged:
+		return "averaged"
+	case PerRecord:
+		return "record"
+	}
+	return fmt.Sprintf("Observation(%d)", uint8(o))
+}

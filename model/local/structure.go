@@ -1,0 +1,262 @@
+package local
+
+import (
+	"math"
+
+	"liftstream/model"
+	"liftstream/model/gp"
+)
+
+// Options choose how curves are learnt and neighbours are sought.
+type Options struct {
+	// Theta is the threshold of the published subspace and of the neighbours' one; negative = auto: both, and the
+	// distance, are chosen at each fit by leaving out one prototype after the other.
+	Theta float64
+	// Neighbours is K; 0 = 8.
+	Neighbours int
+	// Prototypes bounds those kept, of all classes together; 0 = 1,024.
+	Prototypes int
+	// Width is the kernel width h of the scores, in units of a feature's range; 0 = 0.05.
+	Width       float64
+	Observation Observation
+	Score       Score
+	Redundancy  Redundancy
+	Divergence  Divergence
+	// Observations bounds the pool of one curve; 0 = 64.
+	Observations int
+	// HalfLife of the class histograms in labelled records of a partition; 0 = never forget.
+	HalfLife float64
+	// ReferenceSD is the deviation of F_ref, whose mean is 0; 0 = 0.05.
+	ReferenceSD float64
+}
+
+func (o Options) withDefaults() Options {
+	for _, d := range []struct {
+		v  *int
+		to int
+	}{{&o.Neighbours, 8}, {&o.Prototypes, 1024}, {&o.Observations, 64}} {
+		if *d.v <= 0 {
+			*d.v = d.to
+		}
+	}
+	if !(o.Width > 0) {
+		o.Width = .05
+	}
+	if !(o.ReferenceSD > 0) {
+		o.ReferenceSD = .05
+	}
+	return o
+}
+
+// Auto is the Options.Theta that lets each fit choose.
+const Auto = -1.0
+
+// feature is what the structure knows of one feature.
+type feature struct {
+	axis
+	// low and high of the observed values; a record outside has no local Gaussian there (SPEC G.3). Levels: all that have
+	// a curve.
+	minimum, maximum float64
+	curve            *gp.Curve // in units of the range; nil for levels and for features that are never selected
+	mean, variance   []float64 // of each level of a nominal feature
+	relevance        []float64 // sum_c P_c ln(P_c / p_c) at each bin or level
+	neutral          float64   // the score that says nothing
+	likelihood       float64
+	observations     int
+}
+
+// candidate reports whether the feature can be selected.
+func (f *feature) candidate() bool { return f.curve != nil || len(f.mean) > 0 }
+
+// gaussian returns the local Gaussian at a cell, ok = false where there is none.
+func (f *feature) gaussian(v float64) (mean, variance float64, ok bool) {
+	if f.nominal {
+		if !(v >= 0) || int(v) >= len(f.mean) {
+			return 0, 0, false
+		}
+		return f.mean[int(v)], f.variance[int(v)], true
+	}
+	x, there := f.value(v)
+	if !there || f.curve == nil || v < f.minimum || v > f.maximum {
+		return 0, 0, false
+	}
+	mean, variance = f.curve.At((x - f.zero) / f.scale)
+	return mean, variance, true
+}
+
+// weight is the relevance at a cell, in steps of weightUnit.
+func (f *feature) weight(v float64) int64 {
+	var r float64
+	if f.nominal {
+		if !(v >= 0) || int(v) >= len(f.relevance) {
+			return 0
+		}
+		r = f.relevance[int(v)]
+	} else {
+		x, ok := f.value(v)
+		if !ok || len(f.relevance) == 0 {
+			return 0
+		}
+		bin, above := f.split(x)
+		r = f.relevance[bin]
+		if above > 0 {
+			r += above * (f.relevance[bin+1] - r)
+		}
+	}
+	return int64(math.Round(min(r, 64) * weightUnit))
+}
+
+// structure is what a Fit found: all that scoring needs. It is immutable.
+type structure struct {
+	features   []feature
+	rho        []float32
+	theta      float64 // of the published subspace
+	measure    Measure // of the neighbours
+	neighbours int
+	redundancy Redundancy
+	divergence Divergence
+	reference  reference
+	halfLife   float64
+	base       []float64 // base rates of the classes
+	prototypes prototypes
+	trials     []Trial
+	useless    float64 // relevance of a feature that says nothing, on average over the prototypes
+
+	caps, expected []int64 // by column under the measure
+}
+
+// prepare computes what follows from the rest.
+func (s *structure) prepare() {
+	s.caps, s.expected = s.limits(s.measure)
+}
+
+func (s *structure) limits(m Measure) (caps, expected []int64) {
+	for j := range s.prototypes.columns {
+		c := &s.prototypes.columns[j]
+		caps = append(caps, m.cap(c))
+		expected = append(expected, expectedTerm(c, caps[j]))
+	}
+	return caps, expected
+}
+
+// scratch is the working memory of one goroutine.
+type scratch struct {
+	divergence, penalty []float64
+	features            []int32
+	scores              []float32
+	terms               []queryTerm
+	sum                 []int64
+	near                []neighbour
+	votes, far          []float64
+}
+
+func newScratch(s *structure) *scratch {
+	m := len(s.features)
+	return &scratch{divergence: make([]float64, m), penalty: make([]float64, m), features: make([]int32, 0, m), scores: make([]float32, 0, m),
+		terms: make([]queryTerm, 0, m), sum: make([]int64, len(s.prototypes.class)), near: make([]neighbour, s.neighbours),
+		votes: make([]float64, len(s.base)), far: make([]float64, len(s.base))}
+}
+
+// best is the class of most votes, the lowest of equals.
+func (w *scratch) best() int {
+	best := 0
+	for y, v := range w.votes {
+		if v > w.votes[best] {
+			best = y
+		}
+	}
+	return best
+}
+
+// diverge fills w.divergence with those of the row's local Gaussians, NaN where there is none.
+func (s *structure) diverge(row model.Row, w *scratch) {
+	for j := range s.features {
+		mean, v, ok := s.features[j].gaussian(row[j])
+		if !ok {
+			w.divergence[j] = math.NaN()
+			continue
+		}
+		w.divergence[j] = s.divergence.of(mean, v, s.reference)
+	}
+}
+
+// subspace appends the features selected for the row at theta, best first, and their scores.
+func (s *structure) subspace(row model.Row, theta float64, w *scratch, features []int32, scores []float32) ([]int32, []float32) {
+	s.diverge(row, w)
+	return greedy(w.divergence, s.rho, theta, s.redundancy, w.penalty, features, scores)
+}
+
+// query lists the terms of the distance from the row. place holds rounded values of it, nil to compute them.
+func (s *structure) query(row model.Row, m Measure, caps, expected []int64, w *scratch) {
+	w.terms = w.terms[:0]
+	w.features = w.features[:0]
+	if m.Theta > 0 {
+		w.features, w.scores = s.subspace(row, m.Theta, w, w.features, w.scores[:0])
+	}
+	add := func(j int32) {
+		c := &s.prototypes.columns[j]
+		q := c.place(s.features[j].clean(row, j))
+		if q == absent || len(c.at) == 0 {
+			return
+		}
+		t := queryTerm{at: c.at, missing: c.missing, q: int64(q), cap: caps[j], weight: 1, expected: expected[j]}
+		if m.Weighted {
+			if t.weight = s.features[j].weight(row[j]); t.weight == 0 {
+				return
+			}
+		}
+		w.terms = append(w.terms, t)
+	}
+	if len(w.features) == 0 {
+		for j := range s.features {
+			add(int32(j))
+		}
+		return
+	}
+	for _, j := range w.features {
+		add(j)
+	}
+}
+
+// neighbourhood finds the nearest prototypes of the row, leaving out skip, and counts their votes into w.votes. It
+// returns their number: 0 when there is no prototype, or no value to compare.
+func (s *structure) neighbourhood(row model.Row, m Measure, caps, expected []int64, skip int, w *scratch) int {
+	s.query(row, m, caps, expected, w)
+	if len(w.terms) == 0 || len(w.sum) == 0 {
+		clear(w.votes)
+		return 0
+	}
+	distances(w.terms, w.sum)
+	correct(w.terms, w.sum)
+	n := nearest(w.sum, w.near, skip)
+	vote(w.near[:n], s.prototypes.class, w.votes, w.far)
+	return n
+}
+
+// pseudo is the weight of the base rates among the neighbours' votes.
+const pseudo = 1.0
+
+// shares turns w.votes of n neighbours into class shares: (votes + pseudo q_c) / (n + pseudo) among the prototypes, whose
+// class shares are q_c, then times p_c / q_c for the stream's base rates p_c, normalised. lifts are ln(share / p_c), 0
+// for a class without records.
+func (s *structure) shares(n int, w *scratch, lifts []float64) {
+	if n == 0 {
+		clear(lifts)
+		return
+	}
+	votes := total(w.votes)
+	sum := 0.0
+	for y, v := range w.votes {
+		q := s.prototypes.prior[y]
+		lifts[y] = 0
+		if q > 0 && s.base[y] > 0 {
+			lifts[y] = (v + pseudo*q) / (votes + pseudo) / q
+			sum += lifts[y] * s.base[y]
+		}
+	}
+	for y, l := range lifts {
+		if l > 0 {
+			lifts[y] = math.Log(l / sum)
+		}
+	}
+}
