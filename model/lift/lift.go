@@ -129,6 +129,10 @@ func (f *Factory) count(ev *model.Evidence, search *setSearch, p *Part) error {
 	partitions = slices.Compact(partitions)
 	for _, t := range search.top {
 		m := PartSet{Set: t.set}
+		if len(partitions) == 1 && len(states) == 0 && ev.Recent == 0 {
+			p.Sets = append(p.Sets, PartSet{t.set, []Share{{Partition: partitions[0], Table: t.table}}})
+			continue
+		}
 		search.fill(t.set)
 		sampled := make([]Share, len(partitions))
 		for i := range sampled {

@@ -71,8 +71,8 @@ func TestSetCellAgreesWithTheSearch(t *testing.T) {
 					}
 					c.Learn(exampleOf(ev, i))
 				}
-				if !slices.Equal(c.sets[0].own.n, s.table.n) {
-					t.Fatalf("joint %d set %v: counted live %v, in the search %v", joint, features, c.sets[0].own.n, s.table.n)
+				if !slices.Equal(c.sets[0].own.n, f.table.n) {
+					t.Fatalf("joint %d set %v: counted live %v, in the search %v", joint, features, c.sets[0].own.n, f.table.n)
 				}
 			}
 		}

@@ -85,6 +85,7 @@ type found struct {
 	eta       float64
 	corrected float64
 	n         float64
+	table     *Table // the counts of all records
 }
 
 // compareFound ranks by eta, then more records, then fewer features, then names in configuration order.
@@ -110,14 +111,14 @@ type setSearch struct {
 	distances  []float64
 	distanceOf part
 	// The covariance of all continuous features, where no record lacks one of them; nil until it is needed.
-	full  []float64
-	table *Table
+	full []float64
 
 	// The part of the last continuous features that were cut on all their complete cases, and its cell by record.
 	lastKey  []int32
 	lastPart []part
 	lastSlot []int32
 
+	lattice map[string]*latticeSet
 	top     []*found
 	windows []*Window
 	// exhausted is the largest size up to which every set was tried.
@@ -133,24 +134,28 @@ func newSetSearch(s *sample, o *Options, previous []*Set) *setSearch {
 // run tries the sets of each size in turn.
 func (s *setSearch) run(ctx context.Context) error {
 	o := &s.options.Sets
-	complete := true
-	var beam []*found
-	for size := 1; size <= min(o.Max, len(s.fields), maxSetFeatures); size++ {
-		var sets [][]int32
+	largest := min(o.Max, len(s.fields), maxSetFeatures)
+	for size := 1; size <= largest; size++ {
 		count := binomial(len(s.fields), size)
-		switch {
-		case size == 1, complete && count <= maxCandidates &&
-			(o.Search == Exhaustive || o.Search == Auto && count*float64(s.n) <= affordable):
+		if size > 1 && (count > maxCandidates || o.Search == Beam || o.Search == Auto && count*float64(s.n) > affordable) {
+			break
+		}
+		s.exhausted = size
+	}
+	var err error
+	if s.lattice, err = s.latticeOf(ctx, s.exhausted); err != nil {
+		return err
+	}
+	var beam []*found
+	for size := 1; size <= largest; size++ {
+		var sets [][]int32
+		if size <= s.exhausted {
 			sets = combinations(s.fields, size)
-		default:
-			complete = false
+		} else {
 			sets = s.extensions(beam)
 		}
 		if len(sets) == 0 {
 			break
-		}
-		if complete {
-			s.exhausted = size
 		}
 		s.groupByPart(sets)
 		beam = nil
@@ -212,22 +217,34 @@ func (s *setSearch) extensions(beam []*found) [][]int32 {
 	return slices.CompactFunc(sets, slices.Equal[[]int32])
 }
 
-// evaluate counts the classes by the cells of the set; nil when it has too many cells. The summary is valid until the
-// next call.
+// evaluate counts the classes by the cells of the set; nil when it has too many cells.
 func (s *setSearch) evaluate(features []int32) (*found, *Summary) {
+	if l := s.lattice[keyOf(features)]; l != nil && s.serving(features) == nil {
+		return l.found(s)
+	}
 	t := s.define(features)
 	if t == nil {
 		return nil, nil
 	}
 	s.fill(t)
-	s.table = NewTable(s.classes, model.HalfLife{})
+	table := NewTable(s.classes, model.HalfLife{})
 	for i, x := range s.cells {
 		if x >= 0 {
-			s.table.add(int(x), int(s.class[i]), 1, s.weight[i])
+			table.add(int(x), int(s.class[i]), 1, s.weight[i])
 		}
 	}
-	m := Summarise(s.table.n, s.classes, s.table.Effective())
-	return &found{set: t, eta: m.Eta(), corrected: m.EtaCorrected(), n: m.N}, m
+	m := Summarise(table.n, s.classes, table.Effective())
+	return &found{set: t, eta: m.Eta(), corrected: m.EtaCorrected(), n: m.N, table: table}, m
+}
+
+// serving returns the serving definition of the set, nil when there is none.
+func (s *setSearch) serving(features []int32) *Set {
+	for _, p := range s.previous {
+		if slices.Equal(p.features, features) && p.joint == s.options.Joint {
+			return p
+		}
+	}
+	return nil
 }
 
 // define cuts the continuous features of the set on its complete cases; the cuts of the serving definition stay where
@@ -246,12 +263,7 @@ func (s *setSearch) define(features []int32) *Set {
 			others = others || s.missing[f]
 		}
 	}
-	var serving *Set
-	for _, p := range s.previous {
-		if slices.Equal(p.features, features) && p.joint == s.options.Joint {
-			serving = p
-		}
-	}
+	serving := s.serving(features)
 	single := len(parts) == 1
 	if single && !others && slices.Equal(key, s.lastKey) {
 		parts = s.lastPart

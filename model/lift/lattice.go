@@ -1,0 +1,656 @@
+package lift
+
+import (
+	"context"
+	"math"
+	"runtime"
+	"slices"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"liftstream/model"
+)
+
+// Sizes of the lattice search.
+const (
+	latticeChunk  = 1024    // records that go through a family together, so that their residuals stay in the cache
+	latticeFirst  = 2048    // records that say where the grid lies
+	latticeSample = 1 << 16 // records that say in which bands of the grid the cuts lie
+	latticeGrid   = 1024    // bins of the grid
+	latticeFamily = 6       // features that vary inside a family
+	latticeSets   = 1 << 16 // most sets that are evaluated this way
+	// latticeDeviations is the half-width of a band in standard deviations of a sample quantile.
+	latticeDeviations = 4
+)
+
+// latticeSet is what the lattice found of one set of continuous features: the factor of its covariance, the cuts of its
+// distance, and the classes by cell. Without cuts the set must be evaluated by itself.
+type latticeSet struct {
+	features []int32
+	factor   []float64
+	cuts     []float64
+	count    []float64 // cells x classes
+
+	inverse float64 // of the last diagonal entry of the Cholesky factor
+	// The grid: bin floor(d^2 scale + shift), and for each bin the counter of its stretch, times 2, plus 1 in a band.
+	scale, shift float64
+	table        [latticeGrid]uint16
+	counter      []uint32 // stretches x classes
+	// The squared distances and the classes of the records in bands.
+	inBand []float64
+	ofBand []uint16
+}
+
+// lattice evaluates all sets of 2 to most of some continuous features that no record lacks, on records of equal weight:
+// Algorithm 1 with the recursion of SPEC B.3 (v).
+//
+// Sets are visited depth first, each from the one without its last feature. The residual of every later feature on the
+// set is kept, so that a set costs one multiplication, an addition and a square for each record, whatever its size:
+//
+//	z_j = r_j/l_jj,  d^2 <- d^2 + z_j^2,  r_t <- r_t - l_tj z_j for later t
+//
+// in the order of part.distance, so that both give the same bits. The cuts are exact: a sample says in which bands of a
+// fine grid they lie; all records are counted by the stretches in and between the bands, and those inside a band kept;
+// ranks among these are ranks among all. Where a cut is not inside its band after all, or the covariance is
+// singular, the set is left to be evaluated by itself.
+//
+// A family is the sets that hold certain ones of the first features; families are independent of each other, which is
+// what runs in parallel, and bounds the records kept.
+type lattice struct {
+	columns  [][]float64
+	features []int32
+	cov      []float64
+	class    []uint16
+	n        int
+	classes  int
+	cells    int
+	most     int
+	weight   float64
+}
+
+// latticeOf evaluates the sets of 2 to most features for which a lattice is worth it; nil when there are none.
+func (s *setSearch) latticeOf(ctx context.Context, most int) (map[string]*latticeSet, error) {
+	k := min(s.options.Quantiles, maxCells)
+	if s.options.Joint != Mahalanobis || most < 2 || s.n < 2*latticeChunk || k < 2 || (2*k-1)*s.classes*2 > math.MaxUint16 {
+		return nil, nil
+	}
+	for _, w := range s.weight {
+		if w != s.weight[0] || !(w > 0) {
+			return nil, nil
+		}
+	}
+	var features []int32
+	for _, f := range s.fields {
+		if s.code[f] == nil && !s.missing[f] && !slices.ContainsFunc(s.column[f], func(v float64) bool { return !finite(v) }) {
+			features = append(features, f)
+		}
+	}
+	sets := 0.0
+	for size := 2; size <= min(most, len(features)); size++ {
+		sets += binomial(len(features), size)
+	}
+	if sets < 2 || sets > latticeSets {
+		return nil, nil
+	}
+	l := &lattice{columns: s.column, features: features, n: s.n, classes: s.classes, cells: k, most: most, weight: s.weight[0],
+		cov: s.covariance(features, features), class: make([]uint16, s.n)}
+	for i, y := range s.class {
+		l.class[i] = uint16(y)
+	}
+	return l.run(ctx)
+}
+
+func (l *lattice) run(ctx context.Context) (map[string]*latticeSet, error) {
+	prefix := max(len(l.features)-latticeFamily, 0)
+	families := make([][]*latticeSet, 1<<prefix)
+	g, ctx := errgroup.WithContext(ctx)
+	var next atomic.Int64
+	for range runtime.GOMAXPROCS(0) {
+		g.Go(func() error {
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= len(families) {
+					return nil
+				}
+				f := newFamily(l, i, prefix)
+				if f == nil {
+					continue
+				}
+				if err := f.run(ctx); err != nil {
+					return err
+				}
+				families[i] = f.sets
+			}
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	out := map[string]*latticeSet{}
+	for _, sets := range families {
+		for _, t := range sets {
+			if t != nil && t.cuts != nil {
+				out[keyOf(t.features)] = t
+			}
+		}
+	}
+	return out, nil
+}
+
+// keyOf is the features of a set as a key of a map.
+func keyOf(features []int32) string {
+	b := make([]byte, 0, 4*len(features))
+	for _, f := range features {
+		b = append(b, byte(f), byte(f>>8), byte(f>>16), byte(f>>24))
+	}
+	return string(b)
+}
+
+// family visits its sets depth first for one chunk of records after another.
+type family struct {
+	*lattice
+	head []int // positions in features that all of its sets hold
+	from int   // position from which features vary
+	sets []*latticeSet
+	plan []step
+
+	distance [][]float64 // by depth: squared distances
+	residual [][][]float64
+	z        []float64
+	row      []uint16 // classes of the chunk
+}
+
+// step adds a feature to the set of the depth above, or to none.
+type step struct {
+	depth   int // of the set that is made, from 1
+	feature int // position
+	inverse float64
+	later   []int     // positions whose residuals a deeper set needs
+	factor  []float64 // for each of later, l_tj
+	set     int       // index in sets, -1 for a set that is not wanted
+}
+
+// newFamily plans the sets that hold, of the first prefix features, those in mask; nil when there are none.
+func newFamily(l *lattice, mask, prefix int) *family {
+	f := &family{lattice: l, from: prefix}
+	for i := range prefix {
+		if mask>>i&1 == 1 {
+			f.head = append(f.head, i)
+		}
+	}
+	if len(f.head) > l.most {
+		return nil
+	}
+	// rows of the Cholesky factor of the set in hand, as factorise gives them
+	f.visit(nil, nil, 0)
+	if len(f.sets) == 0 {
+		return nil
+	}
+	depth := 0
+	for _, s := range f.plan {
+		depth = max(depth, s.depth)
+	}
+	f.distance, f.residual = make([][]float64, depth+1), make([][][]float64, depth+1)
+	for d := range f.distance {
+		f.distance[d] = make([]float64, latticeChunk)
+		f.residual[d] = make([][]float64, len(l.features))
+	}
+	for _, s := range f.plan {
+		for _, t := range s.later {
+			if f.residual[s.depth][t] == nil {
+				f.residual[s.depth][t] = make([]float64, latticeChunk)
+			}
+		}
+	}
+	f.z = make([]float64, latticeChunk)
+	return f
+}
+
+// visit plans the supersets of a set (positions, with its factor); next is the first position that may be added.
+func (f *family) visit(set []int, factor []float64, next int) {
+	depth := len(set)
+	if depth == f.most {
+		return
+	}
+	var add []int
+	if depth < len(f.head) {
+		add = f.head[depth : depth+1]
+	} else {
+		for j := max(next, f.from); j < len(f.features); j++ {
+			add = append(add, j)
+		}
+	}
+	for _, j := range add {
+		own := append(slices.Clone(set), j)
+		rows := f.extend(set, factor, j)
+		if rows == nil {
+			continue // nor has any superset a regular covariance
+		}
+		s := step{depth: depth + 1, feature: j, inverse: rows[len(rows)-1], set: -1}
+		inside := depth+1 >= len(f.head)
+		if inside && depth+1 >= 2 {
+			t := &latticeSet{factor: rows, inverse: s.inverse}
+			for _, p := range own {
+				t.features = append(t.features, f.features[p])
+			}
+			s.set = len(f.sets)
+			f.sets = append(f.sets, t)
+		}
+		if depth+1 < f.most {
+			if !inside {
+				s.later = append(s.later, f.head[depth+1:]...)
+			}
+			for t := max(j+1, f.from); t < len(f.features); t++ {
+				s.later = append(s.later, t)
+			}
+		}
+		for _, t := range s.later {
+			s.factor = append(s.factor, f.entry(own, rows, t))
+		}
+		at := len(f.plan)
+		f.plan = append(f.plan, s)
+		f.visit(own, rows, j+1)
+		if len(f.plan) == at+1 && s.set < 0 {
+			f.plan = f.plan[:at]
+		}
+	}
+}
+
+// extend returns the factor of the set with position j added; nil when that is singular.
+func (f *family) extend(set []int, factor []float64, j int) []float64 {
+	k := len(set)
+	m := len(f.features)
+	row := make([]float64, k+1)
+	full := f.cov[j*m+j]
+	v := full
+	for i := range k {
+		ri := factor[i*(i+1)/2:]
+		x := f.cov[j*m+set[i]]
+		for q := 0; q < i; q++ {
+			x -= float64(row[q] * ri[q])
+		}
+		row[i] = x * ri[i]
+	}
+	for q := range k {
+		v -= float64(row[q] * row[q])
+	}
+	if !(v > degenerate*full) || math.IsInf(v, 1) {
+		return nil
+	}
+	row[k] = 1 / math.Sqrt(v)
+	return append(slices.Clone(factor), row...)
+}
+
+// entry returns l_tj of position t for j the last of the set.
+func (f *family) entry(set []int, factor []float64, t int) float64 {
+	k := len(set)
+	m := len(f.features)
+	row := make([]float64, k)
+	for i := range k {
+		ri := factor[i*(i+1)/2:]
+		x := f.cov[t*m+set[i]]
+		for q := 0; q < i; q++ {
+			x -= float64(row[q] * ri[q])
+		}
+		row[i] = x * ri[i]
+	}
+	return row[k-1]
+}
+
+// run evaluates the sets of the family.
+func (f *family) run(ctx context.Context) error {
+	sample := func(most int) [][]float64 {
+		stride := max((f.n+most-1)/most, 1)
+		n := (f.n + stride - 1) / stride
+		columns := make([][]float64, len(f.features))
+		for i, p := range f.features {
+			columns[i] = make([]float64, n)
+			for r := range n {
+				columns[i][r] = f.columns[p][r*stride]
+			}
+		}
+		return columns
+	}
+	// The grid covers what lies around the outer cuts; what lies beyond falls into its first and last bins.
+	first := sample(latticeFirst)
+	n := len(first[0])
+	values := make([][]float64, len(f.sets))
+	for i := range values {
+		values[i] = make([]float64, 0, n)
+	}
+	f.walk(first, 0, n, func(set int, d []float64) { values[set] = append(values[set], d...) })
+	edge := max(int(5*math.Sqrt(float64(n)*float64(f.cells-1))/float64(f.cells)), 1)
+	for i, t := range f.sets {
+		low, high := max(n/f.cells-edge, 0), min(n-n/f.cells+edge, n-1)
+		v := values[i]
+		ranks := slices.Compact([]int{low, high})
+		selectRanks(v, 0, ranks, 2*22)
+		if span := v[high] - v[low]; span > 0 && finite(span) {
+			t.scale = (latticeGrid - 2) / span
+			t.shift = 1 - v[low]*t.scale
+		}
+	}
+	// The bands hold the cuts of a larger sample and what these may be off.
+	second := sample(latticeSample)
+	n = len(second[0])
+	bins := make([][latticeGrid]uint32, len(f.sets))
+	f.walk(second, 0, n, func(set int, d []float64) {
+		t, h := f.sets[set], &bins[set]
+		for _, v := range d {
+			h[t.bin(v)]++
+		}
+	})
+	for i, t := range f.sets {
+		t.bands(&bins[i], n, f.n, f.cells, f.classes)
+	}
+	// All records.
+	for lo := 0; lo < f.n; lo += latticeChunk {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		hi := min(lo+latticeChunk, f.n)
+		f.row = f.class[lo:hi]
+		f.walk(nil, lo, hi, f.take)
+	}
+	var work latticeWork
+	for _, t := range f.sets {
+		t.finish(f.lattice, &work)
+	}
+	return nil
+}
+
+// bin returns the bin of a squared distance.
+func (t *latticeSet) bin(v float64) int {
+	x := v*t.scale + t.shift
+	if x > latticeGrid {
+		x = latticeGrid
+	}
+	i := int(x)
+	if i < 0 {
+		i = 0
+	}
+	if i > latticeGrid-1 {
+		i = latticeGrid - 1
+	}
+	return i
+}
+
+// bands marks, for every cut, the bins in which it lies by a sample of n of all records, and numbers the stretches
+// between and inside them. A grid that does not tell the cuts apart leaves no counters.
+func (t *latticeSet) bands(bins *[latticeGrid]uint32, n, all, cells, classes int) {
+	if t.scale == 0 {
+		return
+	}
+	stretch, bin, below := 0, 0, 0.0
+	for c := 1; c < cells; c++ {
+		p := float64(c) / float64(cells)
+		sd := math.Sqrt(float64(n)*p*(1-p)) * latticeDeviations
+		if n == all {
+			sd = 1
+		}
+		low, high := p*float64(n)-sd-1, p*float64(n)+sd+1
+		for bin < latticeGrid && below+float64(bins[bin]) < low {
+			t.table[bin] = uint16(stretch * classes * 2)
+			below += float64(bins[bin])
+			bin++
+		}
+		// The first and the last bin are open, and two cuts in one band would not be told apart.
+		if bin == 0 || stretch > 0 && t.table[bin-1]&1 == 1 {
+			t.scale = 0
+			return
+		}
+		stretch++
+		for bin < latticeGrid-1 && below < high {
+			t.table[bin] = uint16(stretch*classes*2 + 1)
+			below += float64(bins[bin])
+			bin++
+		}
+		if bin == latticeGrid-1 {
+			t.scale = 0
+			return
+		}
+		stretch++
+	}
+	for ; bin < latticeGrid; bin++ {
+		t.table[bin] = uint16(stretch * classes * 2)
+	}
+	t.counter = make([]uint32, (2*cells-1)*classes)
+	kept := 0
+	for b, c := range bins {
+		if t.table[b]&1 == 1 {
+			kept += int(c)
+		}
+	}
+	room := int(1.05*float64(kept)/float64(n)*float64(all)) + 2*latticeChunk
+	t.inBand, t.ofBand = make([]float64, 0, room), make([]uint16, 0, room)
+}
+
+// walk computes the squared distances of records lo to hi for every set, in the order of the plan, and hands them to
+// use. The columns are those of the lattice, or those given, by position.
+func (f *family) walk(columns [][]float64, lo, hi int, use func(set int, d []float64)) {
+	for ; lo < hi; lo += latticeChunk {
+		n := min(latticeChunk, hi-lo)
+		for i := range f.plan {
+			s := &f.plan[i]
+			var r []float64
+			switch {
+			case s.depth > 1:
+				r = f.residual[s.depth-1][s.feature][:n]
+			case columns != nil:
+				r = columns[s.feature][lo : lo+n]
+			default:
+				r = f.columns[f.features[s.feature]][lo : lo+n]
+			}
+			z, d := f.z[:n], f.distance[s.depth][:n]
+			if s.depth == 1 {
+				for k, v := range r {
+					v *= s.inverse
+					z[k] = v
+					d[k] = float64(v * v)
+				}
+			} else {
+				up := f.distance[s.depth-1][:n]
+				for k, v := range r {
+					v *= s.inverse
+					z[k] = v
+					d[k] = up[k] + float64(v*v)
+				}
+			}
+			for q, t := range s.later {
+				var from []float64
+				switch {
+				case s.depth > 1:
+					from = f.residual[s.depth-1][t][:n]
+				case columns != nil:
+					from = columns[t][lo : lo+n]
+				default:
+					from = f.columns[f.features[t]][lo : lo+n]
+				}
+				to, l := f.residual[s.depth][t][:n], s.factor[q]
+				for k, v := range z {
+					to[k] = from[k] - float64(l*v)
+				}
+			}
+			if s.set >= 0 {
+				use(s.set, d)
+			}
+		}
+	}
+}
+
+// take counts a chunk of records by stretch and class, and keeps those in bands.
+func (f *family) take(set int, d []float64) {
+	t := f.sets[set]
+	if t.counter == nil {
+		return
+	}
+	at := len(t.inBand)
+	t.inBand = slices.Grow(t.inBand, len(d))
+	t.ofBand = slices.Grow(t.ofBand, len(d))
+	keep, class := t.inBand[at:at+len(d)], t.ofBand[at:at+len(d)]
+	counter, scale, shift := t.counter, t.scale, t.shift
+	k := 0
+	row := f.row[:len(d)]
+	for i, v := range d {
+		x := v*scale + shift
+		if x > latticeGrid {
+			x = latticeGrid
+		}
+		b := int(x)
+		if b < 0 {
+			b = 0
+		}
+		if b > latticeGrid-1 {
+			b = latticeGrid - 1
+		}
+		e := t.table[b&(latticeGrid-1)]
+		y := row[i]
+		counter[int(e>>1)+int(y)]++
+		keep[k] = v
+		class[k] = y
+		k += int(e & 1)
+	}
+	t.inBand, t.ofBand = t.inBand[:at+k], t.ofBand[:at+k]
+}
+
+// finish finds the cuts among the records in bands and the classes by cell. It releases what it no longer needs.
+func (t *latticeSet) finish(l *lattice, work *latticeWork) {
+	inBand, ofBand, counter := t.inBand, t.ofBand, t.counter
+	t.inBand, t.ofBand, t.counter = nil, nil, nil
+	if counter == nil {
+		return
+	}
+	if need := latticeGrid * l.classes; cap(work.bins) < need {
+		work.bins = make([]uint32, need)
+	}
+	bins := work.bins[:latticeGrid*l.classes]
+	clear(bins)
+	if cap(work.at) < len(inBand) {
+		work.at = make([]uint16, len(inBand)+len(inBand)/4)
+	}
+	at := work.at[:len(inBand)]
+	for i, v := range inBand {
+		b := t.bin(v)
+		at[i] = uint16(b)
+		bins[b*l.classes+int(ofBand[i])]++
+	}
+	records := func(part []uint32) (n int) {
+		for _, c := range part {
+			n += int(c)
+		}
+		return n
+	}
+	// In each band the bins that hold the two ranks beside the cut.
+	type edge struct {
+		low, high uint16  // bins
+		below     int     // records below the low one
+		share     float64 // of the way from the lower to the upper rank
+		rank      int     // in the records of these bins
+		value     []float64
+		class     []uint16
+	}
+	edges := make([]edge, l.cells-1)
+	count := make([]float64, l.cells*l.classes)
+	add := func(cell int, part []uint32) {
+		for y, c := range part {
+			count[cell*l.classes+y] += float64(c)
+		}
+	}
+	var near [latticeGrid]bool
+	below, bin := 0, 0
+	for b := range edges {
+		e := &edges[b]
+		stretch := counter[2*b*l.classes : (2*b+1)*l.classes]
+		add(b, stretch)
+		below += records(stretch)
+		place := float64(l.n-1) * float64(b+1) / float64(l.cells)
+		rank := int(place)
+		e.share = place - float64(rank)
+		mark := uint16((2*b+1)*l.classes*2 + 1)
+		for bin < latticeGrid && t.table[bin] != mark {
+			bin++
+		}
+		state := 0 // 0 below the lower rank, 1 among the ranks, 2 above
+		if rank < below {
+			return
+		}
+		for ; bin < latticeGrid && t.table[bin] == mark; bin++ {
+			part := bins[bin*l.classes : (bin+1)*l.classes]
+			n := records(part)
+			if state == 0 && rank < below+n {
+				state, e.low, e.rank = 1, uint16(bin), rank-below
+			}
+			switch state {
+			case 0:
+				add(b, part)
+			case 1:
+				near[bin] = true
+				e.high = uint16(bin)
+				if rank+1 < below+n {
+					state = 2
+				}
+			default:
+				add(b+1, part)
+			}
+			below += n
+		}
+		if state != 2 {
+			return
+		}
+	}
+	for i, b := range at {
+		if near[b] {
+			for q := range edges {
+				if e := &edges[q]; b >= e.low && b <= e.high {
+					e.value, e.class = append(e.value, inBand[i]), append(e.class, ofBand[i])
+				}
+			}
+		}
+	}
+	cuts := make([]float64, 0, l.cells-1)
+	for b := range edges {
+		e := &edges[b]
+		v := slices.Clone(e.value)
+		selectRanks(v, 0, []int{e.rank, e.rank + 1}, 2*22)
+		low, high := math.Sqrt(v[e.rank]), math.Sqrt(v[e.rank+1])
+		cut := low
+		if e.share > 0 {
+			cut += e.share * (high - low)
+		}
+		if b > 0 && cut <= cuts[b-1] {
+			return
+		}
+		cuts = append(cuts, cut)
+		for i, v := range e.value {
+			cell := b
+			if math.Sqrt(v) > cut {
+				cell++
+			}
+			count[cell*l.classes+int(e.class[i])]++
+		}
+	}
+	add(l.cells-1, counter[(2*l.cells-2)*l.classes:])
+	if l.weight != 1 {
+		for i := range count {
+			count[i] *= l.weight
+		}
+	}
+	t.cuts, t.count = cuts, count
+}
+
+// latticeWork is what finish uses again from set to set.
+type latticeWork struct {
+	bins []uint32
+	at   []uint16
+}
+
+// found returns what evaluate returns for the set of a lattice.
+func (t *latticeSet) found(s *setSearch) (*found, *Summary) {
+	set := newSet(s.schema, t.features, s.options.Joint, []part{{features: t.features, factor: t.factor, cuts: t.cuts}})
+	table := NewTable(s.classes, model.HalfLife{})
+	table.n = t.count
+	table.square = float64(s.n) * s.weight[0] * s.weight[0]
+	m := Summarise(table.n, s.classes, table.Effective())
+	return &found{set: set, eta: m.Eta(), corrected: m.EtaCorrected(), n: m.N, table: table}, m
+}
