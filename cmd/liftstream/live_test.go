@@ -699,6 +699,26 @@ func learnt(t *testing.T, run *background) (n int) {
 	return n
 }
 
+// A topic of JSON lines prints like one of Arrow messages.
+func TestTailOfJSONLines(t *testing.T) {
+	var tables [2]string
+	for i, format := range []string{"arrow", "jsonl"} {
+		w := newWorld(t, "output: {format: "+format+"}")
+		w.must("topics", "create", "-c", w.file)
+		w.must("produce", "-c", w.file, w.data)
+		run := start(t, "run", "-c", w.file)
+		eventually(t, "the last score", func() bool { return w.scored() == 435 })
+		run.stop(t)
+		tables[i] = w.must("tail", "-c", w.file, "--from", "start", "-n", "435").out
+		if lines := strings.Count(w.must("tail", "-c", w.file, "--from", "start", "-n", "400", "--format", "jsonl").out, "\n"); lines != 400 {
+			t.Errorf("%s: %d lines, want 400", format, lines)
+		}
+	}
+	if tables[0] != tables[1] || strings.Count(tables[0], "\n") != 436 {
+		t.Errorf("the tables differ:\n%s\n%s", tables[0], tables[1])
+	}
+}
+
 func TestProduceKeys(t *testing.T) {
 	w := newWorld(t, "topics: {partitions: 4}")
 	w.must("topics", "create", "-c", w.file)

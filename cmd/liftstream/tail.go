@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -172,11 +173,7 @@ func (t *tailing) printer(a *app, c *config.Config, w *bufio.Writer) (string, pr
 		a.notef("%s, partition %d, offset %d: %v", r.Topic, r.Partition, r.Offset, err)
 	}
 	rows := func(topic string, scores bool) (string, printer, error) {
-		p := &rowPrinter{w: w, format: t.format, maxMessage: 4 * int64(c.Memory.Message), unreadable: bad}
-		if scores {
-			p.positive, p.label = c.Record.Label.Positive, c.Record.Label.Column
-			p.scores = true
-		}
+		p := &rowPrinter{w: w, format: t.format, scores: scores, maxMessage: 4 * int64(c.Memory.Message), unreadable: bad}
 		if t.format == "arrow" {
 			var err error
 			if p.arrow, err = file.NewWriter(w, ".arrows"); err != nil {
@@ -213,10 +210,9 @@ type rowPrinter struct {
 	format     string
 	maxMessage int64
 	scores     bool // a table shows the columns that people ask for
-	positive   string
-	label      string
 	unreadable func(r *txn.Record, err error)
 	arrow      *file.Writer // of the format arrow
+	headed     bool         // the heading of the table of scores is written
 
 	columns []codec.ColumnInfo // of the last table, for headings
 	buffer  []byte
@@ -260,13 +256,20 @@ func (p *rowPrinter) lines(r *txn.Record, limit int) (int, error) {
 		if printed == limit {
 			break
 		}
+		b := append(append(p.buffer[:0], line...), '\n')
 		switch p.format {
-		case "jsonl", "table":
-			if _, err := p.w.WriteString(line + "\n"); err != nil {
-				return printed, environment(err)
+		case "jsonl":
+		case "table":
+			var row jsonRow
+			if json.Unmarshal([]byte(line), &row) == nil && p.scores {
+				b = p.score(b[:0], row)
 			}
 		default:
-			return printed, fmt.Errorf("the topic holds JSON lines (output.format: jsonl); --format jsonl prints them")
+			return printed, fmt.Errorf("the topic holds JSON lines (output.format: jsonl), which --format jsonl and table print")
+		}
+		p.buffer = b
+		if _, err := p.w.Write(b); err != nil {
+			return printed, environment(err)
 		}
 		printed++
 	}
@@ -316,50 +319,75 @@ func (p *rowPrinter) changed(t *codec.Table) bool {
 
 // people appends scores as people read them.
 func (p *rowPrinter) people(b []byte, t *codec.Table, n int) []byte {
-	const layout = "%-16s %-14s %11s %8s %7s %6s  %s\n"
-	if p.changed(t) {
-		b = fmt.Appendf(b, layout, "who", "most likely", "propensity", "average", "top", "model", "because")
+	for i := range n {
+		b = p.score(b, tableRow{t, i})
 	}
-	column := func(name string, i int) string {
-		if c := t.Column(name); c >= 0 {
-			if text, ok := t.Text(c, i); ok {
-				return text
-			}
-		}
+	return b
+}
+
+// scoreRow is one score, whatever it is written in; absent and null texts are empty.
+type scoreRow interface{ text(column string) string }
+
+type tableRow struct {
+	t *codec.Table
+	i int
+}
+
+func (r tableRow) text(column string) string {
+	if c := r.t.Column(column); c >= 0 {
+		s, _ := r.t.Text(c, r.i)
+		return s
+	}
+	return ""
+}
+
+type jsonRow map[string]json.RawMessage
+
+func (r jsonRow) text(column string) string {
+	raw := string(r[column])
+	var s string
+	switch {
+	case raw == "null":
 		return ""
+	case strings.HasPrefix(raw, `"`) && json.Unmarshal(r[column], &s) == nil:
+		return s
 	}
-	number := func(name string, i int) float64 {
-		if c := t.Column(name); c >= 0 {
-			if v, ok := t.Float(c, i); ok {
-				return v
-			}
+	return raw
+}
+
+// score appends one line, and the heading before the first.
+func (p *rowPrinter) score(b []byte, r scoreRow) []byte {
+	const layout = "%-16s %-14s %11s %8s %7s %6s  %s\n"
+	if !p.headed {
+		b = fmt.Appendf(b, layout, "who", "most likely", "propensity", "average", "top", "model", "because")
+		p.headed = true
+	}
+	number := func(column string) float64 {
+		if v, err := strconv.ParseFloat(r.text(column), 64); err == nil {
+			return v
 		}
 		return math.NaN()
 	}
-	for i := range n {
-		who := column("id", i)
-		if who == "" {
-			who = column("source_partition", i) + "/" + column("source_offset", i) + "/" + column("source_row", i)
+	share := func(v float64) string {
+		if math.IsNaN(v) {
+			return "-"
 		}
-		target := column("target", i)
-		share := func(v float64) string {
-			if math.IsNaN(v) {
-				return "-"
-			}
-			return strconv.FormatFloat(100*v, 'f', 1, 64) + "%"
-		}
-		times := "-"
-		if v := number("lift", i); !math.IsNaN(v) {
-			times = strconv.FormatFloat(v, 'f', 1, 64) + "x"
-		}
-		because := reasons(column("why", i))
-		if because == "" {
-			because = "(" + column("status", i) + ")"
-		}
-		b = fmt.Appendf(b, layout, clip(who, 16), clip(column("segment", i), 14), share(number("propensity_"+target, i)), times,
-			share(1-number("percentile", i)), column("model", i), because)
+		return strconv.FormatFloat(100*v, 'f', 1, 64) + "%"
 	}
-	return b
+	who := r.text("id")
+	if who == "" {
+		who = r.text("source_partition") + "/" + r.text("source_offset") + "/" + r.text("source_row")
+	}
+	times := "-"
+	if v := number("lift"); !math.IsNaN(v) {
+		times = strconv.FormatFloat(v, 'f', 1, 64) + "x"
+	}
+	because := reasons(r.text("why"))
+	if because == "" {
+		because = "(" + r.text("status") + ")"
+	}
+	return fmt.Appendf(b, layout, clip(who, 16), clip(r.text("segment"), 14), share(number("propensity_"+r.text("target"))), times,
+		share(1-number("percentile")), r.text("model"), clip(because, 1000))
 }
 
 // reasons writes the first reasons of a why list, given as JSON.
@@ -409,7 +437,7 @@ func (p *rowPrinter) generic(b []byte, t *codec.Table, n int) []byte {
 // clip shortens a text for a table and makes control characters visible.
 func clip(s string, width int) string {
 	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
+		if unicode.IsControl(r) {
 			return '·'
 		}
 		return r
