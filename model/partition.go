@@ -148,6 +148,9 @@ func (p *Partition) install(c []Component, s Scorecard) {
 	p.pending = make([]float64, s.PendingLen())
 }
 
+// Index is the number of the input partition.
+func (p *Partition) Index() int32 { return p.self }
+
 // ModelVersion is the version of the serving model; 0 before the first published one.
 func (p *Partition) ModelVersion() int64 { return p.version }
 
@@ -715,7 +718,47 @@ func RestorePartition(spec *Spec, sections map[string][]byte) (*Partition, error
 			return nil, fmt.Errorf("restoring state: %w", err)
 		}
 	}
+	if err := p.checkRecords(); err != nil {
+		return nil, fmt.Errorf("restoring state: %w", err)
+	}
 	return p, nil
+}
+
+// checkRecords checks what tables are indexed by: level codes, and clocks, which are consecutive in the tail.
+func (p *Partition) checkRecords() error {
+	valid := func(row []float64, clock float64) bool {
+		for f, v := range row {
+			if math.IsInf(v, 0) || p.spec.Schema.Features[f].Kind != Continuous && !(math.IsNaN(v) || v >= 0 && v <= MaxLevels && v == math.Trunc(v)) {
+				return false
+			}
+		}
+		return clock >= 0 && clock <= 1<<53
+	}
+	if !valid(nil, p.clock) {
+		return fmt.Errorf("clock %v", p.clock)
+	}
+	n := p.tail.features
+	for i, clock := range p.tail.clock {
+		if !valid(p.tail.rows[i*n:(i+1)*n], clock) {
+			return fmt.Errorf("the tail holds an impossible record in slot %d", i)
+		}
+	}
+	for k := p.tail.first; k < p.tail.next; k++ {
+		if want := p.tail.clock[p.tail.first%p.tail.capacity] + float64(k-p.tail.first); p.tail.clock[k%p.tail.capacity] != want {
+			return fmt.Errorf("record %d of the tail has clock %v, want %v", k, p.tail.clock[k%p.tail.capacity], want)
+		}
+	}
+	for i := range p.reservoir.items {
+		if x := &p.reservoir.items[i]; !valid(x.Row, x.Clock) {
+			return fmt.Errorf("the reservoir holds an impossible record %d", i)
+		}
+	}
+	for i, w := range p.room.entries {
+		if !w.gone && !valid(w.Row, w.Clock) {
+			return fmt.Errorf("the room holds an impossible record %d", i)
+		}
+	}
+	return nil
 }
 
 // loadTail reads a tail that may have been written under another bound.

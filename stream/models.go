@@ -3,6 +3,8 @@ package stream
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,6 +18,10 @@ import (
 // keptModels is the number of newest versions that stay in the model topic whatever else needs them.
 const keptModels = 20
 
+// maxModels bounds the bytes of the model topic that a process keeps; more than the versions that stay can need is
+// somebody else's writing.
+const maxModels = 4 << 30
+
 // modelLog is the live content of the model topic, followed by one goroutine of a process and read by its tasks.
 type modelLog struct {
 	client *txn.Client
@@ -24,15 +30,17 @@ type modelLog struct {
 
 	mu      sync.Mutex
 	values  map[string][]byte
+	bytes   int64 // of values, at most maxModels
 	blobs   map[int64]blob
+	broken  map[int64]error // versions whose bytes are no model of this schema
 	newest  int64
 	cache   map[int64]*model.Model
-	next    int64
+	next    int64         // written by the following goroutine only, under mu
 	changed chan struct{} // closed and replaced whenever something arrived
 }
 
 func newModelLog(c *txn.Client, topic string, s *model.Schema) *modelLog {
-	return &modelLog{client: c, topic: topic, schema: s, values: map[string][]byte{}, blobs: map[int64]blob{},
+	return &modelLog{client: c, topic: topic, schema: s, values: map[string][]byte{}, blobs: map[int64]blob{}, broken: map[int64]error{},
 		cache: map[int64]*model.Model{}, changed: make(chan struct{})}
 }
 
@@ -43,16 +51,21 @@ func modelChunkKey(v int64, chunk int) string {
 }
 
 // advance reads what is there from where it stopped, waiting up to wait for the first record. It returns whether it has
-// reached the end of what is committed.
+// reached the end of what is committed. It belongs to one goroutine at a time.
 func (l *modelLog) advance(ctx context.Context, wait time.Duration) (end bool, err error) {
 	if l.next == 0 {
 		start, _, err := bounds(ctx, l.client, l.topic, 0)
 		if err != nil {
 			return false, fmt.Errorf("reading the model topic: %w", err)
 		}
-		l.next = start
+		l.move(start)
 	}
 	f, err := l.client.Fetch(ctx, l.topic, 0, l.next, 8<<20, wait)
+	if txn.KindOf(err) == txn.OutOfRange {
+		// Deleted up to beyond where it stopped, or made anew: what is known stays, the rest is read from the start.
+		l.move(0)
+		return false, fmt.Errorf("reading the model topic from its start again: %w", err)
+	}
 	if err != nil {
 		return false, fmt.Errorf("reading the model topic: %w", err)
 	}
@@ -63,27 +76,82 @@ func (l *modelLog) advance(ctx context.Context, wait time.Duration) (end bool, e
 	}
 	l.next = f.Next
 	if len(f.Records) > 0 {
-		close(l.changed)
-		l.changed = make(chan struct{})
+		l.wake()
 	}
 	return f.Next >= f.LastStable, nil
 }
 
+func (l *modelLog) move(offset int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.next = offset
+}
+
+func (l *modelLog) wake() {
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+// reach waits until the follower has read everything that is committed by now: what a replay needs, and what a version
+// is numbered after.
+func (l *modelLog) reach(ctx context.Context) error {
+	_, end, err := bounds(ctx, l.client, l.topic, 0)
+	if err != nil {
+		return fmt.Errorf("reading the model topic: %w", err)
+	}
+	for {
+		l.mu.Lock()
+		next, changed := l.next, l.changed
+		l.mu.Unlock()
+		if next >= end {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-time.After(50 * time.Millisecond): // markers move next without records
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// number returns the canonical number of a key, -1 when it is none in [0, maxNumber).
+func number(text string) int64 {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 || n >= maxNumber || strconv.FormatInt(n, 10) != text {
+		return -1
+	}
+	return n
+}
+
+// apply takes one record. What no stage writes is left out: whoever else may write to the topic decides nothing about
+// the memory of its readers.
 func (l *modelLog) apply(key string, value []byte) {
-	rest, isVersion := strings.CutPrefix(key, "version/")
-	switch {
-	case !isVersion && value == nil:
-		delete(l.values, key)
-	case !isVersion:
-		l.values[key] = value
-	default:
-		v, err := strconv.ParseInt(rest, 10, 64)
-		if err != nil {
+	kind, rest, _ := strings.Cut(key, "/")
+	switch kind {
+	case "model":
+		v, c, _ := strings.Cut(rest, "/")
+		if number(v) < 0 || number(c) < 0 || len(value) > chunkBytes+5 {
 			return
 		}
+		delete(l.broken, number(v))
+		old := int64(len(l.values[key]))
+		if value == nil {
+			l.bytes -= old
+			delete(l.values, key)
+		} else if l.bytes+int64(len(value))-old <= maxModels {
+			l.bytes += int64(len(value)) - old
+			l.values[key] = value
+		}
+	case "version":
+		v := number(rest)
+		if v <= 0 {
+			return
+		}
+		delete(l.broken, v)
+		delete(l.cache, v)
 		if value == nil {
 			delete(l.blobs, v)
-			delete(l.cache, v)
 			return
 		}
 		payload, err := open(value)
@@ -91,7 +159,7 @@ func (l *modelLog) apply(key string, value []byte) {
 			return // written by something else; get says that the version is not there
 		}
 		r := wire.NewReader(payload)
-		if number := r.Uvarint(); int64(number) != v {
+		if written := r.Uvarint(); written != uint64(v) {
 			return
 		}
 		b := readBlob(r)
@@ -110,17 +178,18 @@ func (l *modelLog) get(version int64) (*model.Model, error) {
 	if m := l.cache[version]; m != nil {
 		return m, nil
 	}
+	if err := l.broken[version]; err != nil {
+		return nil, err
+	}
 	b, ok := l.blobs[version]
 	if !ok {
 		return nil, fmt.Errorf("reading model %d: the model topic does not hold it", version)
 	}
-	raw, err := unpack(b, func(i int) []byte { return l.values[modelChunkKey(version, i)] })
+	m, err := l.decode(version, b)
 	if err != nil {
-		return nil, fmt.Errorf("reading model %d: %w", version, err)
-	}
-	m, err := model.DecodeModel(l.schema, raw)
-	if err != nil {
-		return nil, fmt.Errorf("reading model %d: %w", version, err)
+		err = fmt.Errorf("reading model %d: %w", version, err)
+		l.broken[version] = err // decompressing it at each question would cost more than it says
+		return nil, err
 	}
 	for v := range l.cache { // two are in use at a swap; older ones are read again in the rare case
 		if v < version-1 {
@@ -129,6 +198,46 @@ func (l *modelLog) get(version int64) (*model.Model, error) {
 	}
 	l.cache[version] = m
 	return m, nil
+}
+
+func (l *modelLog) decode(version int64, b blob) (m *model.Model, err error) {
+	raw, err := unpack(b, func(i int) []byte { return l.values[modelChunkKey(version, i)] })
+	if err != nil {
+		return nil, err
+	}
+	err = contained(func() error {
+		m, err = model.DecodeModel(l.schema, raw)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if m.Version != version {
+		return nil, fmt.Errorf("its bytes are those of model %d", m.Version)
+	}
+	return m, nil
+}
+
+// readable returns the newest version that can be read, nil when there is none.
+func (l *modelLog) readable() *model.Model {
+	held := l.versions()
+	for _, v := range slices.Backward(sortedKeys(held)) {
+		if m, err := l.get(v); err == nil {
+			return m
+		}
+	}
+	return nil
+}
+
+// contained runs f and turns a panic into an error: what comes out of a topic may be of any origin, and a value that
+// passes the checks of the decoders and yet upsets a model must not end the process.
+func contained(f func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+		}
+	}()
+	return f()
 }
 
 // head returns the newest version, 0 when there is none, and a channel that is closed when something has arrived.

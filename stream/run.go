@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
-	"golang.org/x/sync/semaphore"
 
 	"liftstream/model"
 	"liftstream/stream/txn"
@@ -19,23 +19,47 @@ import (
 // Stage is one process's share of the work. Run it once.
 type Stage struct {
 	o              Options
-	budget         *semaphore.Weighted
+	budget         *budget
 	models         *modelLog
 	partitions     int
 	deadPartitions int
 
 	fits, refusals atomic.Uint64
 	stop, hurry    atomic.Bool
+	share          atomic.Int64 // bytes of one fetch
+
+	// force ends when the grace period is nearly over: it cuts off the transactions that are still under way.
+	force context.Context
+	cut   context.CancelFunc
 
 	mu         sync.Mutex
-	waiting    string // what keeps it from having a generation; "" when it has one
+	waiting    string    // what keeps it from having a generation; "" when it has one
+	joining    time.Time // since when that is so
 	generation int
 	tasks      []*task
+	kept       map[int]*kept // what the tasks of the generation before left in order
+	unflushed  []error       // what was not committed when the stage stopped
+}
+
+// kept is a partition as its task left it when its generation ended: everything committed, nothing in doubt.
+type kept struct {
+	generation int
+	part       *model.Partition
+	snap       *snapshotter
+	at         position
+	journal    uint64
+	refused    int64
+	rebuilt    bool
 }
 
 // New returns a stage; Run runs it.
 func New(o Options) *Stage {
-	return &Stage{o: o, budget: semaphore.NewWeighted(max(o.InFlight, 1<<20)), models: newModelLog(o.Client, o.Topics.Model, o.Spec.Schema), waiting: "not started"}
+	if o.Patience <= 0 {
+		o.Patience = 5 * time.Minute
+	}
+	s := &Stage{o: o, budget: newBudget(max(o.InFlight, 1<<20)), models: newModelLog(o.Client, o.Topics.Model, o.Spec.Schema), waiting: "not started"}
+	s.force, s.cut = context.WithCancel(context.Background())
+	return s
 }
 
 func (s *Stage) stopping() bool { return s.stop.Load() }
@@ -58,6 +82,33 @@ func (s *Stage) Serving() *model.Model {
 		return nil
 	}
 	return m
+}
+
+// patiently repeats f while the environment is sick, at most for Options.Patience.
+func (s *Stage) patiently(ctx context.Context, f func() error) error {
+	wait, since := 50*time.Millisecond, s.o.Now()
+	for {
+		err := f()
+		switch txn.KindOf(err) {
+		case txn.Environment, txn.Unknown:
+		default:
+			return err
+		}
+		if ctx.Err() != nil {
+			return err
+		}
+		if s.o.Now().Sub(since) > s.o.Patience {
+			return fmt.Errorf("giving up after %v: %w", s.o.Patience, err)
+		}
+		s.wait(err.Error())
+		s.o.Log.Warn("waiting for the brokers", zap.Error(err))
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(wait):
+		}
+		wait = min(2*wait, 5*time.Second)
+	}
 }
 
 // Status tells where the stage stands. It may be called at any time.
@@ -118,8 +169,9 @@ func (s *Stage) check(ctx context.Context) error {
 // the group, all within Options.Grace; what could not be flushed is in the error. It returns earlier with an error that
 // waiting does not mend. It runs once.
 func (s *Stage) Run(ctx context.Context) error {
+	defer s.cut()
 	s.wait("looking at the topics")
-	if err := s.check(ctx); err != nil {
+	if err := s.patiently(ctx, func() error { return s.check(ctx) }); err != nil {
 		return err
 	}
 	life, end := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -128,7 +180,7 @@ func (s *Stage) Run(ctx context.Context) error {
 	defer end(nil)
 
 	s.wait("reading the model topic")
-	if err := s.loadModels(ctx); err != nil {
+	if err := s.patiently(ctx, func() error { return s.loadModels(ctx) }); err != nil {
 		return err
 	}
 	children.Go(func() { s.followModels(life) })
@@ -143,19 +195,50 @@ func (s *Stage) Run(ctx context.Context) error {
 			s.o.Log.Info("evicting what a killed process left in the group", zap.Int("members", n), zap.Error(err))
 		}
 	}
+	work, stopWork := context.WithCancelCause(ctx)
+	defer stopWork(nil)
 	group, err := s.o.Client.JoinGroup(txn.GroupConfig{ID: s.o.Name, Topics: topics, Session: s.o.Session, OnWait: func(err error) {
-		s.wait("joining the group: " + err.Error())
+		if since := s.join("joining the group: " + err.Error()); s.o.Now().Sub(since) > s.o.Patience {
+			stopWork(fmt.Errorf("giving up after %v: joining the group: %w", s.o.Patience, err))
+		}
 	}})
 	if err != nil {
 		return err
 	}
-	work, stopWork := context.WithCancelCause(ctx)
-	defer stopWork(nil)
+	children.Go(func() { s.watchPartitions(work, stopWork) })
 	err = s.generations(work, stopWork, group)
 	if cause := context.Cause(work); err == nil && cause != nil && !errors.Is(cause, context.Canceled) {
 		err = cause
 	}
 	return err
+}
+
+// join notes that there is no generation, why, and returns since when.
+func (s *Stage) join(text string) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waiting = text
+	if s.joining.IsZero() {
+		s.joining = s.o.Now()
+	}
+	return s.joining
+}
+
+// watchPartitions stops the stage when the events topic has got more partitions: nobody would read them.
+func (s *Stage) watchPartitions(ctx context.Context, fail context.CancelCauseFunc) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(max(s.o.Commit, 10*time.Second)):
+		}
+		n, err := s.o.Client.Partitions(ctx, s.o.Topics.Events)
+		if err == nil && n != s.partitions {
+			s.o.Metrics.Policies.WithLabelValues("partitions_added", "fail").Inc()
+			fail(&PolicyError{"", -1, fmt.Sprintf("topic %s had %d partitions and has %d now: give the topics of scores, labels and state as many, then start again", s.o.Topics.Events, s.partitions, n)})
+			return
+		}
+	}
 }
 
 // generations works through the memberships of the group, then drains the last one.
@@ -175,13 +258,14 @@ func (s *Stage) generations(ctx context.Context, fail context.CancelCauseFunc, g
 	}
 	s.stop.Store(true)
 	fail(failed)
-	err := s.drain(&tasks)
+	began := time.Now()
+	err := s.drain(&tasks, began)
 	close(released)
 	closed := make(chan error, 1)
 	go func() { closed <- group.Close() }()
 	select {
 	case <-closed:
-	case <-time.After(max(s.o.Grace/4, time.Second)):
+	case <-time.After(s.o.Grace - time.Since(began)):
 		err = errors.Join(err, errors.New("leaving the group took longer than the grace period"))
 	}
 	return errors.Join(failed, err)
@@ -189,6 +273,10 @@ func (s *Stage) generations(ctx context.Context, fail context.CancelCauseFunc, g
 
 // begin starts the tasks of a generation.
 func (s *Stage) begin(ctx context.Context, fail context.CancelCauseFunc, gen *txn.Generation, running *sync.WaitGroup, released <-chan struct{}) {
+	s.mu.Lock()
+	left := s.kept
+	s.kept = nil
+	s.mu.Unlock()
 	var tasks []*task
 	for _, p := range gen.Partitions {
 		t, err := newTask(s, gen, p)
@@ -196,10 +284,25 @@ func (s *Stage) begin(ctx context.Context, fail context.CancelCauseFunc, gen *tx
 			fail(err)
 			return
 		}
+		// Only the very next generation can follow without somebody else having owned the partition in between.
+		if k := left[p]; k != nil && k.generation+1 == gen.ID {
+			t.kept = k
+		}
 		tasks = append(tasks, t)
 	}
+	readers := int64(len(tasks))
+	if s.o.Topics.Labels != "" {
+		readers *= 2
+	}
+	// A quarter of each reader's share at a time: one answer is worked on, one is fetched, one is being committed.
+	s.share.Store(min(max(s.o.InFlight/(4*max(readers, 1)), 64<<10), 4<<20))
 	s.mu.Lock()
-	s.tasks, s.generation, s.waiting = tasks, gen.ID, ""
+	for _, t := range s.tasks {
+		if !slices.Contains(gen.Partitions, t.id) {
+			s.o.Metrics.Lag.DeleteLabelValues(strconv.Itoa(t.id))
+		}
+	}
+	s.tasks, s.generation, s.waiting, s.joining = tasks, gen.ID, "", time.Time{}
 	s.mu.Unlock()
 	s.o.Log.Info("generation", zap.Int("generation", gen.ID), zap.Ints("partitions", gen.Partitions))
 	start := func(f func(ctx context.Context) error) {
@@ -211,7 +314,7 @@ func (s *Stage) begin(ctx context.Context, fail context.CancelCauseFunc, gen *tx
 				cancel()
 			})()
 			defer cancel()
-			if err := f(own); err != nil {
+			if err := contained(func() error { return f(own) }); err != nil {
 				fail(err)
 			}
 			running.Done()
@@ -235,24 +338,42 @@ func (s *Stage) begin(ctx context.Context, fail context.CancelCauseFunc, gen *tx
 	}
 }
 
-// drain waits for the tasks, three quarters of the grace period in peace, then without snapshots.
-func (s *Stage) drain(tasks *sync.WaitGroup) error {
+// drain waits for the tasks: half of the grace period in peace, then without snapshots, then it cuts off the transactions
+// that are under way. It returns within seven eighths, so that the rest is left for leaving the group.
+func (s *Stage) drain(tasks *sync.WaitGroup, began time.Time) error {
 	done := make(chan struct{})
 	go func() { tasks.Wait(); close(done) }()
-	select {
-	case <-done:
-		return nil
-	case <-time.After(s.o.Grace * 3 / 4):
+	wait := func(until time.Duration) bool {
+		select {
+		case <-done:
+			return true
+		case <-time.After(until - time.Since(began)):
+			return false
+		}
 	}
-	s.hurry.Store(true)
-	select {
-	case <-done:
-		return nil
-	case <-time.After(s.o.Grace / 4):
+	ended := wait(s.o.Grace / 2)
+	if !ended {
+		s.hurry.Store(true)
+		ended = wait(s.o.Grace * 3 / 4)
 	}
-	err := errors.New("grace period over")
-	for _, p := range s.Status().Partitions {
-		err = errors.Join(err, fmt.Errorf("partition %d was not flushed beyond offset %d: %s", p.Partition, p.Offset, p.Phase))
+	if !ended {
+		s.cut()
+		ended = wait(s.o.Grace * 7 / 8)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := errors.Join(s.unflushed...)
+	if ended {
+		return err
+	}
+	err = errors.Join(err, errors.New("grace period over"))
+	for _, t := range s.tasks {
+		t.mu.Lock()
+		p := t.status
+		t.mu.Unlock()
+		if p.Phase != phaseEnded {
+			err = errors.Join(err, fmt.Errorf("partition %d was not flushed beyond offset %d: %s", p.Partition, p.Offset, p.Phase))
+		}
 	}
 	return err
 }
@@ -274,15 +395,18 @@ func (s *Stage) loadModels(ctx context.Context) error {
 
 // followModels keeps the model topic's content current until ctx ends.
 func (s *Stage) followModels(ctx context.Context) {
+	wait := time.Second
 	for ctx.Err() == nil {
 		if _, err := s.models.advance(ctx, 500*time.Millisecond); err != nil && ctx.Err() == nil {
-			s.o.Log.Warn("reading the model topic", zap.Error(err))
+			s.o.Log.Warn("reading the model topic", zap.Error(err), zap.Duration("wait", wait))
 			select {
 			case <-ctx.Done():
-			case <-time.After(time.Second):
+			case <-time.After(wait):
 			}
+			wait = min(2*wait, 30*time.Second)
 			continue
 		}
+		wait = time.Second
 		v, _ := s.models.head()
 		s.o.Metrics.ModelVersion.Set(float64(v))
 	}

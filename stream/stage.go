@@ -41,6 +41,8 @@ type Options struct {
 	SnapshotRate int64
 	InFlight     int64 // bytes of fetched and not yet committed input, over all partitions
 	Grace        time.Duration
+	// Patience is how long a sick environment is waited for before Run returns its last error; 0 = 5 minutes.
+	Patience time.Duration
 	// Session is how long a member that has gone silent keeps its partitions; 0 = 10 s. Brokers take 6 s and more.
 	Session time.Duration
 
@@ -100,6 +102,7 @@ type Metrics struct {
 	Lag          *prometheus.GaugeVec // records not yet read, by partition
 	StateBytes   prometheus.Counter   // written to the state topic
 	Restores     *prometheus.CounterVec
+	Policies     *prometheus.CounterVec // by policy and what was done
 	RestoreTime  prometheus.Histogram
 	Fits         *prometheus.CounterVec // by outcome
 	FitTime      prometheus.Histogram
@@ -128,6 +131,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		CommitTime:  hist("commit_seconds", "Time from the start of a transaction's first request to its end.", seconds),
 		StateBytes:  prometheus.NewCounter(prometheus.CounterOpts{Namespace: "liftstream", Name: "state_written_bytes_total", Help: "Bytes written to the state topic."}),
 		Lag:         prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "liftstream", Name: "lag_messages", Help: "Messages between the committed offset and the end of the events topic."}, []string{"partition"}),
+		Policies:    vec("policy_total", "Times that the world did not match the state, by policy and action.", "policy", "action"),
 		Restores:    vec("restores_total", "States taken over, by how.", "how"),
 		RestoreTime: hist("restore_seconds", "Time from assignment to the first fetch.", seconds),
 		Fits:        vec("fits_total", "Fits, by outcome.", "outcome"),

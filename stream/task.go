@@ -22,18 +22,25 @@ const (
 	transactionTimeout = 30 * time.Second
 	// outputBytes is how much output makes a transaction due before its time.
 	outputBytes = 8 << 20
-	// patience is how long a sick environment is waited for before the stage stops with its last error.
-	patience = 5 * time.Minute
+)
+
+// Phases of a partition that others look at.
+const (
+	phaseRunning = "running"
+	phaseEnded   = "ended"
 )
 
 // PolicyError is returned by Run where the world does not match the state and the configuration says to stop.
 type PolicyError struct {
-	Policy    string // the key of the configuration
+	Policy    string // the key of the configuration; "" = no setting makes it go on
 	Partition int
 	Problem   string
 }
 
 func (e *PolicyError) Error() string {
+	if e.Policy == "" {
+		return e.Problem
+	}
 	return fmt.Sprintf("partition %d: %s; policy.%s is fail: set it to rebuild to go on with an empty state from what is there", e.Partition, e.Problem, e.Policy)
 }
 
@@ -53,7 +60,12 @@ type task struct {
 	done     position // what is committed
 	journal  uint64   // number of the next journal record
 	refused  int64    // model version that Swap refused; not tried again
-	taken    time.Time
+	kept     *kept    // what this member's task of the generation before left; nil = nothing
+	end      int64    // where the events topic ended when last asked
+	newest   time.Time
+	progress bool // something was committed since the last failure
+	settled  bool // nothing is in doubt: the state is the committed one
+	rebuilt  bool // the state began anew: until there is a snapshot of it, the topic tells of another one
 
 	batch  model.Batch
 	carry  codec.Carry
@@ -85,11 +97,17 @@ func (t *task) phase(text string) {
 // run owns the partition until ctx ends, somebody else owns it, or an error that waiting does not mend. After a failed
 // transaction it begins anew from what is committed.
 func (t *task) run(ctx context.Context) error {
-	wait, since := 50*time.Millisecond, time.Time{}
+	defer t.phase(phaseEnded)
+	const shortest = 50 * time.Millisecond
+	wait, since := shortest, time.Time{}
 	for {
-		began := t.s.o.Now()
+		t.progress, t.settled = false, false
 		err := t.own(ctx)
-		if err == nil || ctx.Err() != nil {
+		if ctx.Err() != nil {
+			t.leave(err)
+			return nil
+		}
+		if err == nil {
 			return nil
 		}
 		switch txn.KindOf(err) {
@@ -97,16 +115,17 @@ func (t *task) run(ctx context.Context) error {
 			t.log.Info("partition has another owner", zap.Error(err))
 			return nil
 		case txn.Environment, txn.Unknown, txn.NoTopic:
+		case txn.OutOfRange: // what was to be read is gone: the policies decide
 		default:
 			return err
 		}
 		t.s.o.Metrics.Commits.WithLabelValues("aborted").Inc()
 		now := t.s.o.Now()
-		if now.Sub(began) > patience/10 || since.IsZero() {
-			since, wait = now, 50*time.Millisecond
+		if t.progress || since.IsZero() {
+			since, wait = now, shortest
 		}
-		if now.Sub(since) > patience {
-			return fmt.Errorf("giving up after %v: %w", patience, err)
+		if now.Sub(since) > t.s.o.Patience {
+			return fmt.Errorf("giving up after %v: %w", t.s.o.Patience, err)
 		}
 		t.log.Warn("starting over from the last commit", zap.Error(err), zap.Duration("wait", wait))
 		t.phase("waiting: " + err.Error())
@@ -116,6 +135,25 @@ func (t *task) run(ctx context.Context) error {
 		case <-time.After(wait):
 		}
 		wait = min(2*wait, 5*time.Second)
+	}
+}
+
+// leave ends the ownership with its generation, or with the stage: a state without doubt is left to the next generation;
+// what could not be committed is told to whoever stops the stage.
+func (t *task) leave(err error) {
+	s := t.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.stopping() && err != nil && t.part != nil && t.at != t.done:
+		s.unflushed = append(s.unflushed, fmt.Errorf("partition %d was not flushed beyond offset %d: %w", t.id, t.done.events, err))
+	case !s.stopping() && err == nil && t.settled:
+		if s.kept == nil {
+			s.kept = map[int]*kept{}
+		}
+		s.kept[t.id] = &kept{generation: t.gen.ID, part: t.part, snap: t.snap, at: t.at, journal: t.journal, refused: t.refused, rebuilt: t.rebuilt}
+	case err != nil:
+		t.log.Info("what was not committed is left to the next owner", zap.Error(err))
 	}
 }
 
@@ -148,7 +186,7 @@ func (t *task) own(ctx context.Context) (err error) {
 		return err
 	}
 	o.Metrics.RestoreTime.Observe(o.Now().Sub(began).Seconds())
-	t.phase("running")
+	t.phase(phaseRunning)
 
 	inner, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var readers sync.WaitGroup
@@ -169,16 +207,16 @@ func (t *task) loop(ctx context.Context, events, labels <-chan fetched) error {
 		open       = &transaction{}
 		committing *transaction
 		done       = make(chan error, 1)
-		late       []fetched
+		late       lateLabels
 		timer      = time.NewTimer(time.Hour)
 		lastSnap   time.Time
 		paced      = o.Now()
 	)
-	if t.snap.last != nil { // else the first commit begins the first snapshot, which says where the state began
+	if t.snap.last != nil && !t.rebuilt { // else the first commit begins the first snapshot, which says where the state began
 		lastSnap = o.Now()
 	}
 	defer timer.Stop()
-	defer func() { t.s.budget.Release(open.reserved) }()
+	defer func() { t.s.budget.charge(-open.reserved - late.reserved()) }()
 	// settle waits for the transaction under way.
 	settle := func() error {
 		if committing == nil {
@@ -187,13 +225,16 @@ func (t *task) loop(ctx context.Context, events, labels <-chan fetched) error {
 		err := <-done
 		x := committing
 		committing = nil
-		t.s.budget.Release(x.reserved)
+		t.s.budget.charge(-x.reserved)
+		o.Metrics.InFlight.Set(float64(t.s.budget.inUse()))
 		if err != nil {
 			return err
 		}
+		t.progress = true
 		o.Metrics.Commits.WithLabelValues("committed").Inc()
 		if x.snapshot {
 			t.snap.committed()
+			t.rebuilt = false
 		}
 		t.done = x.to
 		t.report()
@@ -208,12 +249,12 @@ func (t *task) loop(ctx context.Context, events, labels <-chan fetched) error {
 			return err
 		}
 		if open.to == t.done && len(open.records) == 0 {
-			t.s.budget.Release(open.reserved)
+			t.s.budget.charge(-open.reserved)
 			open = &transaction{}
 			return nil
 		}
 		committing, open = open, &transaction{}
-		go t.send(context.WithoutCancel(ctx), committing, done)
+		go t.send(committing, done)
 		return nil
 	}
 	// due commits when the open transaction has waited or grown enough and the one before has ended.
@@ -236,9 +277,13 @@ func (t *task) loop(ctx context.Context, events, labels <-chan fetched) error {
 	defer tick.Stop()
 	_, changed := t.s.models.head()
 	var current fetched // events being worked through, message by message
-	defer func() { t.s.budget.Release(current.reserved) }()
+	defer func() { t.s.budget.charge(-current.reserved) }()
 	for {
-		if len(current.Records) > 0 && ctx.Err() == nil {
+		if ctx.Err() != nil {
+			// First of all: an answer taken now would hide the records before it that are not processed yet.
+			return t.drain(commit, settle, &lastSnap)
+		}
+		if len(current.Records) > 0 {
 			begin()
 			if err := t.process(open, &current.Records[0]); err != nil {
 				return errors.Join(err, settle())
@@ -260,9 +305,12 @@ func (t *task) loop(ctx context.Context, events, labels <-chan fetched) error {
 			}
 			continue
 		}
+		arriving := labels
+		if late.reserved() > t.s.share.Load() {
+			arriving = nil // they wait for their records; more of them would keep those from being fetched
+		}
 		select {
 		case <-ctx.Done():
-			return t.drain(commit, settle, &lastSnap)
 		case current = <-events:
 			if current.err != nil {
 				return errors.Join(current.err, settle())
@@ -271,11 +319,10 @@ func (t *task) loop(ctx context.Context, events, labels <-chan fetched) error {
 				begin() // what was aborted or compacted away is passed over, and so is the group's offset
 				t.passed(open, &current)
 			}
-		case f := <-labels:
+		case f := <-arriving:
 			if f.err != nil {
 				return errors.Join(f.err, settle())
 			}
-			open.reserved += f.reserved
 			late = append(late, f)
 			begin()
 		case <-timer.C:
@@ -309,7 +356,7 @@ func (t *task) loop(ctx context.Context, events, labels <-chan fetched) error {
 func (t *task) passed(x *transaction, f *fetched) {
 	x.reserved += f.reserved
 	f.reserved = 0
-	t.at.events = f.Next
+	t.at.events, t.end = f.Next, f.LastStable
 	t.mu.Lock()
 	t.status.End = f.LastStable
 	t.mu.Unlock()
@@ -331,9 +378,10 @@ func (t *task) drain(commit, settle func() error, lastSnap *time.Time) error {
 		return err
 	}
 	if err := settle(); err != nil || !t.s.stopping() {
+		t.settled = err == nil
 		return err
 	}
-	for t.snap.last == nil || t.snap.busy() || t.snap.last.position != t.at {
+	for t.snap.last == nil || t.rebuilt || t.snap.busy() || t.snap.last.position != t.at {
 		if t.s.hurried() {
 			return nil
 		}
@@ -349,26 +397,48 @@ func (t *task) drain(commit, settle func() error, lastSnap *time.Time) error {
 }
 
 func (t *task) snapshotDue(last time.Time) bool {
-	return !t.snap.busy() && t.s.o.Now().Sub(last) >= t.s.o.Snapshot && (t.snap.last == nil || t.snap.last.position != t.at)
+	return !t.snap.busy() && t.s.o.Now().Sub(last) >= t.s.o.Snapshot && (t.snap.last == nil || t.rebuilt || t.snap.last.position != t.at)
+}
+
+// lateLabels are answers of the labels topic that are not learnt yet.
+type lateLabels []fetched
+
+func (l lateLabels) reserved() (n int64) {
+	for i := range l {
+		n += l[i].reserved
+	}
+	return n
+}
+
+// learnLate learns the late labels whose records can have been processed: while events are behind, labels wait for the
+// events that are not younger than they, else those of a backlog would all come before their records. It reports
+// whether the labels' offset has moved.
+func (t *task) learnLate(x *transaction, late *lateLabels) (moved bool) {
+	caughtUp := t.at.events >= t.end
+	for len(*late) > 0 {
+		f := &(*late)[0]
+		for len(f.Records) > 0 {
+			r := &f.Records[0]
+			if !caughtUp && !r.Time.IsZero() && r.Time.After(t.newest) {
+				return moved
+			}
+			t.takeLabels(x, r)
+			t.at.labels, moved = r.Offset+1, true
+			f.Records = f.Records[1:]
+		}
+		t.at.labels, moved = f.Next, true
+		x.reserved += f.reserved
+		*late = (*late)[1:]
+	}
+	return moved
 }
 
 // close completes a transaction: late labels, then a newer model, the journal record if either was there, and the next
 // pieces of a snapshot.
-func (t *task) close(x *transaction, late *[]fetched, lastSnap, paced *time.Time) error {
-	journaled := false
-	for _, f := range *late {
-		for i := range f.Records {
-			t.takeLabels(x, &f.Records[i])
-		}
-		t.at.labels = f.Next
-		journaled = true
-	}
-	*late = (*late)[:0]
+func (t *task) close(x *transaction, late *lateLabels, lastSnap, paced *time.Time) error {
+	journaled := t.learnLate(x, late)
 	if v, _ := t.s.models.head(); v > t.part.ModelVersion() && v != t.refused {
-		m, err := t.s.models.get(v)
-		if err == nil {
-			err = t.part.Swap(m)
-		}
+		err := t.swap(v)
 		if err != nil {
 			t.refused = v
 			t.s.o.Metrics.Restores.WithLabelValues("model_refused").Inc()
@@ -388,8 +458,12 @@ func (t *task) close(x *transaction, late *[]fetched, lastSnap, paced *time.Time
 		t.journal++
 	}
 	now := t.s.o.Now()
-	forced := t.snap.last == nil && t.journal >= journalRing/2 || t.snap.last != nil && t.journal-t.snap.last.journal >= journalRing/2
-	if t.snapshotDue(*lastSnap) || forced && !t.snap.busy() {
+	unsaved := t.journal
+	if t.snap.last != nil {
+		unsaved -= t.snap.last.journal
+	}
+	// A quarter of the ring each: the snapshot before the last must be able to replay too.
+	if t.snapshotDue(*lastSnap) || unsaved >= journalRing/4 && !t.snap.busy() {
 		t.snap.begin(t.part, t.s.o.Spec.Options.Fingerprint, t.at, t.journal)
 		*lastSnap = now
 		*paced = now.Add(-100 * time.Millisecond)
@@ -397,7 +471,7 @@ func (t *task) close(x *transaction, late *[]fetched, lastSnap, paced *time.Time
 	if t.snap.busy() || len(t.snap.garbage) > 0 {
 		rate := float64(t.s.o.SnapshotRate)
 		limit := int64(rate * min(now.Sub(*paced).Seconds(), 1))
-		if t.s.stopping() {
+		if t.s.stopping() || unsaved >= journalRing/2 { // better too many bytes a second than a journal that is overwritten
 			limit = outputBytes
 		}
 		pieces, done := t.snap.take(limit)
@@ -411,11 +485,21 @@ func (t *task) close(x *transaction, late *[]fetched, lastSnap, paced *time.Time
 	return nil
 }
 
-// send commits one transaction.
-func (t *task) send(ctx context.Context, x *transaction, done chan<- error) {
+// swap makes a published version the partition's serving model.
+func (t *task) swap(version int64) error {
+	m, err := t.s.models.get(version)
+	if err != nil {
+		return err
+	}
+	return contained(func() error { return t.part.Swap(m) })
+}
+
+// send commits one transaction. Neither the end of the generation nor that of the stage cuts it short: its outcome would
+// be unknown.
+func (t *task) send(x *transaction, done chan<- error) {
 	o := &t.s.o
 	began := o.Now()
-	err := t.producer.Commit(ctx, txn.Transaction{
+	err := t.producer.Commit(t.s.force, txn.Transaction{
 		Records: x.records, Compression: txn.Lz4, Group: o.Name, Member: t.gen.Member, Generation: t.gen.ID, Offsets: t.offsets(x.to),
 	})
 	o.Metrics.CommitTime.Observe(o.Now().Sub(began).Seconds())
@@ -433,6 +517,9 @@ func (t *task) offsets(at position) map[string]map[int]int64 {
 // process takes one events message into the state and its scores into the transaction.
 func (t *task) process(x *transaction, r *txn.Record) error {
 	t.at.events = r.Offset + 1
+	if r.Time.After(t.newest) {
+		t.newest = r.Time
+	}
 	if !t.decode(x, r) {
 		return nil
 	}
@@ -582,32 +669,32 @@ func (s *Stage) read(ctx context.Context, wg *sync.WaitGroup, topic string, part
 	wg.Add(1)
 	go func() {
 		defer wg.Done()
-		// A quarter of the budget at a time leaves room for other partitions and for what is being committed.
-		size := min(max(s.o.InFlight/4, 64<<10), 4<<20)
+		failures := 0
 		for {
-			if s.budget.Acquire(ctx, size) != nil {
+			size := s.share.Load()
+			if s.budget.acquire(ctx, size) != nil {
 				return
 			}
 			f, err := s.o.Client.Fetch(ctx, topic, partition, offset, int(size), 500*time.Millisecond)
-			if err != nil && txn.KindOf(err) == txn.Unknown && ctx.Err() == nil {
-				err = nil // a fetch has no effect: ask again
-				s.budget.Release(size)
+			if err == nil {
+				failures = 0
+			} else if failures++; txn.KindOf(err) == txn.Unknown && failures < maxFailures && ctx.Err() == nil {
+				s.budget.charge(-size) // a fetch has no effect: ask again
 				select {
 				case <-time.After(50 * time.Millisecond):
 				case <-ctx.Done():
 				}
 				continue
 			}
-			keep := min(f.Bytes, size)
-			s.budget.Release(size - keep)
+			s.budget.charge(f.Bytes - size)
 			if err == nil && f.Next == offset {
-				s.budget.Release(keep)
+				s.budget.charge(-f.Bytes)
 				continue
 			}
 			select {
-			case out <- fetched{f, keep, err}:
+			case out <- fetched{f, f.Bytes, err}:
 			case <-ctx.Done():
-				s.budget.Release(keep)
+				s.budget.charge(-f.Bytes)
 				return
 			}
 			if err != nil {
@@ -618,3 +705,7 @@ func (s *Stage) read(ctx context.Context, wg *sync.WaitGroup, topic string, part
 	}()
 	return out
 }
+
+// maxFailures is how many fetches in a row may go without an answer before the partition counts as waiting for its
+// brokers.
+const maxFailures = 3

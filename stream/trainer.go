@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -26,7 +27,9 @@ type trainer struct {
 func (s *Stage) train(ctx context.Context) error {
 	t := &trainer{s: s, packer: newPacker()}
 	for range s.partitions {
-		t.logs = append(t.logs, newStateLog())
+		l := newStateLog()
+		l.limit = stateBound(s.o.Spec)
+		t.logs = append(t.logs, l)
 	}
 	wait := 100 * time.Millisecond
 	for ctx.Err() == nil {
@@ -36,6 +39,9 @@ func (s *Stage) train(ctx context.Context) error {
 			wait = 100 * time.Millisecond
 		case ctx.Err() != nil:
 			return nil
+		case errors.Is(err, errNotYet):
+			// Looking costs requests for every partition.
+			wait = min(max(s.o.FitEvery/20, 100*time.Millisecond), 2*time.Second)
 		case txn.KindOf(err) == txn.Fenced:
 			return nil
 		default:
@@ -58,6 +64,11 @@ func (t *trainer) step(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		// What a former trainer published is decided now and nobody else can publish: only after all of it is read is the
+		// next version a new one.
+		if err := t.s.models.reach(ctx); err != nil {
+			return err
+		}
 		t.producer = p
 	}
 	if newest, _ := t.s.models.head(); newest == 0 && o.Initial != nil {
@@ -67,7 +78,7 @@ func (t *trainer) step(ctx context.Context) error {
 	}
 	due := t.last.IsZero() || o.Now().Sub(t.last) >= o.FitEvery
 	if !due {
-		return nil
+		return errNotYet
 	}
 	var labelled float64
 	snaps := map[int32]*manifest{}
@@ -84,10 +95,7 @@ func (t *trainer) step(ctx context.Context) error {
 			}
 		}
 	}
-	previous, err := t.previous()
-	if err != nil {
-		return err
-	}
+	previous := t.previous()
 	seen := t.tried
 	if previous != nil {
 		var n float64
@@ -97,26 +105,22 @@ func (t *trainer) step(ctx context.Context) error {
 		seen = max(seen, n)
 	}
 	if labelled == 0 || labelled-seen < float64(o.FitRecords) {
-		return nil
+		return errNotYet
 	}
 	return t.fit(ctx, snaps, previous, labelled)
 }
 
-// previous is the serving model, nil when there is none of this configuration.
-func (t *trainer) previous() (*model.Model, error) {
-	v, _ := t.s.models.head()
-	if v == 0 {
-		return nil, nil
+// previous is the newest readable model, nil when there is none of this configuration.
+func (t *trainer) previous() *model.Model {
+	m := t.s.models.readable()
+	if m == nil || m.Fingerprint != t.s.o.Spec.Options.Fingerprint {
+		return nil
 	}
-	m, err := t.s.models.get(v)
-	if err != nil {
-		return nil, err
-	}
-	if m.Fingerprint != t.s.o.Spec.Options.Fingerprint {
-		return nil, nil
-	}
-	return m, nil
+	return m
 }
+
+// errNotYet is returned by a step that finds too little to fit.
+var errNotYet = errors.New("not yet")
 
 func (t *trainer) fit(ctx context.Context, snaps map[int32]*manifest, previous *model.Model, labelled float64) error {
 	o := &t.s.o
@@ -124,7 +128,8 @@ func (t *trainer) fit(ctx context.Context, snaps map[int32]*manifest, previous *
 	for p, m := range snaps {
 		sections, err := t.logs[p].sections(m)
 		if err != nil {
-			return fmt.Errorf("partition %d: %w", p, err)
+			o.Log.Warn("fitting without a partition whose snapshot cannot be read", zap.Int32("partition", p), zap.Error(err))
+			continue
 		}
 		states[p] = sections
 	}
@@ -132,7 +137,15 @@ func (t *trainer) fit(ctx context.Context, snaps map[int32]*manifest, previous *
 	t.last, t.tried = began, labelled
 	budget, cancel := context.WithTimeout(ctx, o.FitBudget)
 	defer cancel()
-	m, accepted, err := model.Fit(budget, o.Spec, states, previous)
+	var m *model.Model
+	var accepted bool
+	err := contained(func() (err error) {
+		m, accepted, err = model.Fit(budget, o.Spec, states, previous)
+		return err
+	})
+	if err != nil && ctx.Err() != nil {
+		return err // stopped, not failed
+	}
 	o.Metrics.FitTime.Observe(o.Now().Sub(began).Seconds())
 	if err != nil {
 		o.Metrics.Fits.WithLabelValues("failed").Inc()
@@ -140,7 +153,9 @@ func (t *trainer) fit(ctx context.Context, snaps map[int32]*manifest, previous *
 		return nil
 	}
 	newest, _ := t.s.models.head()
-	m.Version = newest + 1
+	if m.Version = newest + 1; m.Version >= maxNumber {
+		return fmt.Errorf("the model topic holds version/%d, which no stage has written: delete it by a tombstone", newest)
+	}
 	log := o.Log.With(zap.Int64("model", m.Version), zap.Int("records", m.Info.Records), zap.Float64("log_loss", m.Info.GateNew), zap.Float64("serving_log_loss", m.Info.GateOld))
 	if !accepted {
 		o.Metrics.Fits.WithLabelValues("refused").Inc()

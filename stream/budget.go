@@ -1,0 +1,76 @@
+package stream
+
+import (
+	"context"
+	"sync"
+)
+
+// budget bounds the bytes of input in memory. Who asks waits until there is room; what an answer turns out to hold is
+// charged as it is, so that the bound may be passed by one answer a reader, and then nobody gets more until it is met.
+type budget struct {
+	mu      sync.Mutex
+	limit   int64
+	used    int64
+	waiting []*claim // in order of arrival
+}
+
+type claim struct {
+	n     int64
+	ready chan struct{}
+}
+
+func newBudget(limit int64) *budget { return &budget{limit: limit} }
+
+// acquire waits for n bytes, at most the whole budget, or until ctx ends.
+func (b *budget) acquire(ctx context.Context, n int64) error {
+	b.mu.Lock()
+	if len(b.waiting) == 0 && b.fits(n) {
+		b.used += n
+		b.mu.Unlock()
+		return nil
+	}
+	c := &claim{n, make(chan struct{})}
+	b.waiting = append(b.waiting, c)
+	b.mu.Unlock()
+	select {
+	case <-c.ready:
+		return nil
+	case <-ctx.Done():
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i, w := range b.waiting {
+		if w == c {
+			b.waiting = append(b.waiting[:i], b.waiting[i+1:]...)
+			b.admit()
+			return ctx.Err()
+		}
+	}
+	b.used -= n // it was given at the same moment
+	b.admit()
+	return ctx.Err()
+}
+
+func (b *budget) fits(n int64) bool { return b.used == 0 || b.used+n <= b.limit }
+
+func (b *budget) admit() {
+	for len(b.waiting) > 0 && b.fits(b.waiting[0].n) {
+		b.used += b.waiting[0].n
+		close(b.waiting[0].ready)
+		b.waiting = b.waiting[1:]
+	}
+}
+
+// charge adds n bytes, or gives them back when n is below 0, without waiting.
+func (b *budget) charge(n int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.used += n
+	b.admit()
+}
+
+func (b *budget) inUse() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.used
+}
