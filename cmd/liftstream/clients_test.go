@@ -2,15 +2,20 @@ package main
 
 import (
 	"encoding/json"
+	"os"
 	"os/exec"
 	"testing"
 )
 
 // librdkafka and pyarrow, as producer and as read-committed consumer, agree with this program on every record.
 func TestPythonClient(t *testing.T) {
-	python, err := exec.LookPath("python3")
+	name := os.Getenv("LIFTSTREAM_PYTHON")
+	if name == "" {
+		name = "python3"
+	}
+	python, err := exec.LookPath(name)
 	if err != nil {
-		t.Skip("NOT PROVED: that Python clients understand the topics; python3 is missing")
+		t.Skipf("NOT PROVED: that Python clients understand the topics; %s is missing", name)
 	}
 	if out, err := exec.Command(python, "-c", "import confluent_kafka, pyarrow").CombinedOutput(); err != nil {
 		t.Skipf("NOT PROVED: that Python clients understand the topics; pip install -r deploy/clients/python/requirements.txt\n%s", out)

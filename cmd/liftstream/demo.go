@@ -217,7 +217,7 @@ func (s *show) feed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer r.Close()
+	defer func() { _ = r.Close() }()
 	out := &sender{client: s.cluster.Client, topic: s.config.Topics.Events, partitions: 1, batch: s.set.Batch, rate: s.rate,
 		encoder: codec.NewEventEncoder(), now: s.now}
 	at := 0

@@ -154,7 +154,7 @@ func (s *sender) files(ctx context.Context, data []string, o file.TableOptions, 
 	if err != nil {
 		return err
 	}
-	defer r.Close()
+	defer func() { _ = r.Close() }()
 	for {
 		t, err := r.Next()
 		if errors.Is(err, io.EOF) {

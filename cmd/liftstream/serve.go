@@ -17,7 +17,7 @@ import (
 type server struct {
 	http *http.Server
 	addr string
-	done chan error
+	done chan struct{}
 }
 
 // serve listens and serves in the background until close. free says to take a free port when the one of listen is taken.
@@ -31,15 +31,14 @@ func serve(listen string, free bool, h http.Handler, log *zap.Logger) (*server, 
 	if err != nil {
 		return nil, environment(fmt.Errorf("listening for HTTP: %w; http.listen or --listen names another address", err))
 	}
-	s := &server{addr: l.Addr().String(), done: make(chan error, 1)}
+	s := &server{addr: l.Addr().String(), done: make(chan struct{})}
 	s.http = &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: 60 * time.Second,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 1 << 16, ErrorLog: zap.NewStdLog(log)}
 	go func() {
-		err := s.http.Serve(l)
-		if errors.Is(err, http.ErrServerClosed) {
-			err = nil
+		defer close(s.done)
+		if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			log.Error("the page is gone", zap.Error(err))
 		}
-		s.done <- err
 	}()
 	return s, nil
 }

@@ -590,16 +590,16 @@ func (p *versionPrinter) print(r *txn.Record, _ int) (int, error) {
 		return 0, nil
 	}
 	version, ok := strings.CutPrefix(string(r.Key), "version/")
-	if !ok {
-		return 0, nil
+	if n, err := strconv.ParseInt(version, 10, 64); ok && err == nil {
+		return 1, p.version(r, version, n)
 	}
+	return 0, nil // of somebody else
+}
+
+func (p *versionPrinter) version(r *txn.Record, version string, n int64) error {
 	what := "published"
 	if r.Value == nil {
 		what = "deleted"
-	}
-	n, err := strconv.ParseInt(version, 10, 64)
-	if err != nil {
-		return 0, nil
 	}
 	size := int64(p.bytes[version])
 	delete(p.bytes, version)
@@ -607,5 +607,5 @@ func (p *versionPrinter) print(r *txn.Record, _ int) (int, error) {
 	if !r.Time.IsZero() {
 		at = r.Time.UTC().Format(time.RFC3339)
 	}
-	return 1, p.line([]cell{{"version", n, 8}, {"what", what, 10}, {"time", at, 21}, {"bytes", size, 9}, {"offset", r.Offset, 8}})
+	return p.line([]cell{{"version", n, 8}, {"what", what, 10}, {"time", at, 21}, {"bytes", size, 9}, {"offset", r.Offset, 8}})
 }

@@ -80,20 +80,12 @@ func Read(ctx context.Context, c *txn.Client, topics Topics, o codec.Options, w 
 				l.Position = max(l.Position, n)
 			}
 		}
-		if _, err := decoder.Decode(&codec.Message{Value: r.Value, Partition: int32(r.Partition), Offset: r.Offset, Time: r.Time.UnixNano()}, &b, nil); err != nil {
-			return nil // a dead letter
-		}
-		for i := range b.N {
-			at := place{int32(r.Partition), r.Offset, int32(i)}
-			if b.Row != nil {
-				at.row = b.Row[i]
+		// A message that cannot be read has become a dead letter.
+		if _, err := decoder.Decode(&codec.Message{Value: r.Value, Partition: int32(r.Partition), Offset: r.Offset, Time: r.Time.UnixNano()}, &b, nil); err == nil {
+			l.admit(int32(r.Partition), r.Offset, &b)
+			if w.Events != nil {
+				w.Events(&b)
 			}
-			l.events[at] = event{b.Label[i], -1}
-			l.order = append(l.order, at)
-		}
-		l.Events += b.N
-		if w.Events != nil {
-			w.Events(&b)
 		}
 		return nil
 	})
@@ -105,6 +97,19 @@ func Read(ctx context.Context, c *txn.Client, topics Topics, o codec.Options, w 
 	}
 	err = each(ctx, c, topics.Dead, func(*txn.Record) error { l.Dead++; return nil })
 	return l, err
+}
+
+// admit takes the events of a message.
+func (l *Ledger) admit(partition int32, offset int64, b *model.Batch) {
+	for i := range b.N {
+		at := place{partition, offset, int32(i)}
+		if b.Row != nil {
+			at.row = b.Row[i]
+		}
+		l.events[at] = event{b.Label[i], -1}
+		l.order = append(l.order, at)
+	}
+	l.Events += b.N
 }
 
 // each calls f with every committed record of a topic, partition by partition.
