@@ -99,6 +99,9 @@ func (e *Evidence) Row(i int, dst Row) {
 // the order in which it learns; the same rules hold.
 type Scorecard interface {
 	Component
+	// SetBlocks is told how many inputs each of the Spec's components offers, in their order, whenever that may have
+	// changed: before the first Score and after every Rebase.
+	SetBlocks(counts []int)
 	// PendingLen is the length of what Score must remember of a record for its Learn, in float64s.
 	PendingLen() int
 	// Score writes the calibrated propensity of every class into p (sum 1, each in (0, 1)) and what LearnScored needs

@@ -62,6 +62,12 @@ type Profiler interface {
 	Profile(row Row, class int32) (text string, lift float64)
 }
 
+// Selector is a Component that knows which features matter for a record.
+type Selector interface {
+	// Select appends the features of the row's subspace, best first, and their relevance; nothing when it cannot tell.
+	Select(row Row, features []int32, relevance []float32) ([]int32, []float32)
+}
+
 // Partition is the deterministic state machine of one input partition (DESIGN, first section): three commands, Events,
 // Labels and Swap, and nothing else, move it. It reads no clock and no random source. It is not safe for concurrent use.
 type Partition struct {
@@ -72,6 +78,7 @@ type Partition struct {
 	components []Component
 	scorecard  Scorecard
 	profiler   Profiler
+	selector   Selector
 	trained    bool
 	version    int64 // of the serving model
 
@@ -136,14 +143,19 @@ func newComponents(spec *Spec, levels *Levels) ([]Component, Scorecard) {
 }
 
 func (p *Partition) install(c []Component, s Scorecard) {
-	p.components, p.scorecard, p.profiler = c, s, nil
-	inputs := 0
-	for _, x := range c {
-		inputs += x.InputCount()
+	p.components, p.scorecard, p.profiler, p.selector = c, s, nil, nil
+	inputs, counts := 0, make([]int, len(c))
+	for i, x := range c {
+		counts[i] = x.InputCount()
+		inputs += counts[i]
 		if q, ok := x.(Profiler); ok {
 			p.profiler = q
 		}
+		if q, ok := x.(Selector); ok {
+			p.selector = q
+		}
 	}
+	s.SetBlocks(counts)
 	p.inputs = make([]float64, inputs*len(p.spec.Schema.Classes))
 	p.pending = make([]float64, s.PendingLen())
 }
@@ -455,8 +467,9 @@ func (p *Partition) allMissing() bool {
 	return true
 }
 
-// explain appends the record's reasons and its subspace: the features whose contribution to the target reaches
-// minRelevance of the largest one, relevance being that ratio.
+// explain appends the record's reasons and its subspace: what the Selector says, and where there is none or it says
+// nothing, the features whose contribution to the target reaches minRelevance of the largest one, relevance being that
+// ratio.
 func (p *Partition) explain(out *Scores, target int32) {
 	p.reasons = p.scorecard.Explain(p.row, p.pending, target, p.reasons[:0])
 	features := p.reasons
@@ -470,7 +483,11 @@ func (p *Partition) explain(out *Scores, target int32) {
 			features[b], features[b-1] = features[b-1], features[b]
 		}
 	}
-	if len(features) > 0 {
+	before := len(out.Subspace)
+	if p.selector != nil {
+		out.Subspace, out.Relevance = p.selector.Select(p.row, out.Subspace, out.Relevance)
+	}
+	if len(features) > 0 && len(out.Subspace) == before {
 		if top := math.Abs(features[0].Effect); top > 0 {
 			for _, r := range features {
 				if rel := math.Abs(r.Effect) / top; rel >= minRelevance {

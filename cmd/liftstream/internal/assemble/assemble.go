@@ -34,10 +34,11 @@ func New(c *config.Config) (*Stage, error) {
 	var components []model.Factory
 	for _, x := range parts(c, schema) {
 		components = append(components, x.factory)
+		block := propensity.Block{} // the blocks stand in the order of the components, those that offer nothing among them
 		if x.block != nil {
-			scorecard.Blocks = append(scorecard.Blocks, *x.block)
-			s.feeds[x.factory.Name()] = true
+			block, s.feeds[x.factory.Name()] = *x.block, true
 		}
+		scorecard.Blocks = append(scorecard.Blocks, block)
 	}
 	s.Spec = &model.Spec{
 		Schema:     schema,
