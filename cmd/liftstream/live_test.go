@@ -856,6 +856,35 @@ func TestTailFollows(t *testing.T) {
 	})
 }
 
+// What the tests and the demonstration rely on sees doubled, strange and missing scores.
+func TestLedgerSeesWhatIsWrong(t *testing.T) {
+	w := newWorld(t, "")
+	w.must("topics", "create", "-c", w.file)
+	run := start(t, "run", "-c", w.file)
+	w.must("produce", "-c", w.file, w.data, "--batch", "400")
+	eventually(t, "the last score", func() bool { return w.scored() == 435 })
+	run.stop(t)
+	scores := w.records(w.config.Topics.Scores)
+	again := scores[1] // of 35 records
+	err := w.client.Produce(context.Background(), []txn.Record{{Topic: again.Topic, Value: again.Value}}, txn.None)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.must("produce", "-c", w.file, w.data, "--batch", "435") // nobody scores these
+	if l := w.ledger(); l.Events != 870 || l.Scored != 435 || l.Twice != 35 || l.Missing() != 435 || l.Strange != 0 {
+		t.Errorf("%d events, %d scored, %d twice, %d missing, %d strange", l.Events, l.Scored, l.Twice, l.Missing(), l.Strange)
+	}
+	other := newWorld(t, "")
+	other.must("topics", "create", "-c", other.file)
+	err = other.client.Produce(context.Background(), []txn.Record{{Topic: other.config.Topics.Scores, Value: again.Value}}, txn.None)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l := other.ledger(); l.Strange != 35 {
+		t.Errorf("%d strange scores, want 35", l.Strange)
+	}
+}
+
 func TestInspectTopics(t *testing.T) {
 	w := newWorld(t, "topics: {partitions: 2}")
 	w.must("topics", "create", "-c", w.file)
