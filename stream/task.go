@@ -535,7 +535,7 @@ func (t *task) process(x *transaction, r *txn.Record) error {
 	}
 	x.add(txn.Record{
 		Topic: t.s.o.Topics.Scores, Partition: t.id, Key: r.Key, Value: t.value[start:len(t.value):len(t.value)], Time: r.Time,
-		Headers: scoreHeaders(r.Headers, n, t.part.ModelVersion()),
+		Headers: scoreHeaders(r, n, t.part.ModelVersion()),
 	})
 	if t.s.o.OnScores != nil {
 		t.s.o.OnScores(int32(t.id), &t.batch, &t.scores, t.part.Levels())
@@ -559,17 +559,25 @@ func (t *task) count(n int) {
 	t.mu.Unlock()
 }
 
-func scoreHeaders(in []txn.Header, rows int, version int64) []txn.Header {
-	out := make([]txn.Header, 0, len(in)+2)
-	for _, h := range in {
+// Headers of a scores message, beside those of its event.
+const (
+	HeaderScoreRows   = "liftstream-rows"
+	HeaderScoreModel  = "liftstream-model"
+	HeaderScoreOffset = "liftstream-offset" // of the event that it answers
+)
+
+func scoreHeaders(event *txn.Record, rows int, version int64) []txn.Header {
+	out := make([]txn.Header, 0, len(event.Headers)+3)
+	for _, h := range event.Headers {
 		// These two describe the event's own value.
 		if h.Key != codec.HeaderRows && h.Key != codec.HeaderCRC32C {
 			out = append(out, h)
 		}
 	}
 	return append(out,
-		txn.Header{Key: "liftstream-rows", Value: strconv.AppendInt(nil, int64(rows), 10)},
-		txn.Header{Key: "liftstream-model", Value: strconv.AppendInt(nil, version, 10)})
+		txn.Header{Key: HeaderScoreRows, Value: strconv.AppendInt(nil, int64(rows), 10)},
+		txn.Header{Key: HeaderScoreModel, Value: strconv.AppendInt(nil, version, 10)},
+		txn.Header{Key: HeaderScoreOffset, Value: strconv.AppendInt(nil, event.Offset, 10)})
 }
 
 func (t *task) message(r *txn.Record) *codec.Message {

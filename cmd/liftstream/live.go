@@ -11,5 +11,6 @@ func liveCommands(a *app) []*cobra.Command {
 		produceCommand(a),
 		runCommand(a),
 		tailCommand(a),
+		verifyCommand(a),
 	}
 }

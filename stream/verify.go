@@ -1,0 +1,433 @@
+package stream
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"go.uber.org/zap"
+
+	"liftstream/model"
+	"liftstream/stream/txn"
+)
+
+// Verdict is what Verify found in one partition.
+type Verdict struct {
+	Partition int
+	From, To  int64  // event offsets that were replayed
+	Start     string // what the replay began with: "the beginning", or a snapshot
+	Messages  int    // scores messages compared, byte for byte
+	Records   int    // records in them
+	Swaps     int    // changes of the model that were replayed
+	Labels    int64  // label offsets replayed
+	States    int    // snapshots compared with the replayed state, section by section
+	Unread    int    // snapshots that compaction has taken parts of, so that they could not be compared
+	Problems  []string
+	More      int // problems beyond those listed
+}
+
+const maxProblems = 20
+
+func (v *Verdict) problem(format string, args ...any) {
+	if len(v.Problems) == maxProblems {
+		v.More++
+		return
+	}
+	v.Problems = append(v.Problems, fmt.Sprintf(format, args...))
+}
+
+// Verify replays what the topics hold, events, labels and models in the order that the journal gives, with the code that
+// scored them, and compares: every scores message byte for byte, and the state at every snapshot that can still be read.
+// A partition is replayed from its beginning where the topics still hold it, else from its oldest usable snapshot, up to
+// the group's committed offset. Scores of events outside [from, to], by Kafka's timestamps, are replayed but not compared;
+// a zero time sets no bound. It writes nothing, and may run beside a stage.
+//
+// Of the options it needs Name, Spec, Codec, Client, Topics and Log.
+func Verify(ctx context.Context, o Options, from, to time.Time) ([]Verdict, error) {
+	if o.Log == nil {
+		o.Log = zap.NewNop()
+	}
+	s := New(o)
+	if err := s.check(ctx); err != nil {
+		return nil, err
+	}
+	out := make([]Verdict, s.partitions)
+	for p := range out {
+		v := &verifier{s: s, from: from, to: to, verdict: &out[p]}
+		out[p].Partition = p
+		if err := v.run(ctx, p); err != nil {
+			return out, fmt.Errorf("verifying partition %d: %w", p, err)
+		}
+	}
+	return out, nil
+}
+
+// verifier replays one partition.
+type verifier struct {
+	s        *Stage
+	from, to time.Time
+	verdict  *Verdict
+	task     *task
+
+	journal map[uint64]journalEntry
+	states  []*pastState // readable or not, by number
+	scores  scoreReader
+	value   []byte
+}
+
+// pastState is a snapshot that the state topic held at some time.
+type pastState struct {
+	*manifest
+	digests  map[string][sha256.Size]byte // nil = its parts could not be read
+	sections map[string][]byte            // only of those that a replay may begin with
+}
+
+func (v *verifier) run(ctx context.Context, p int) (err error) {
+	o := &v.s.o
+	if v.task, err = newTask(v.s, &txn.Generation{}, p); err != nil {
+		return err
+	}
+	// Asked first: whatever is committed meanwhile is left for the next time.
+	target, err := o.Client.CommittedOffset(ctx, o.Name, o.Topics.Events, p)
+	if err != nil {
+		return err
+	}
+	if target < 0 {
+		return nil
+	}
+	if err := v.history(ctx, p); err != nil {
+		return err
+	}
+	if err := v.s.loadModels(ctx); err != nil {
+		return err
+	}
+	if !v.begin(ctx, p, target) {
+		v.verdict.problem("there is nothing to begin with: neither the first events nor a snapshot with the journal after it")
+		return nil
+	}
+	start, _, err := bounds(ctx, o.Client, o.Topics.Scores, p)
+	if err != nil {
+		return err
+	}
+	v.scores = scoreReader{c: o.Client, topic: o.Topics.Scores, partition: p, next: start, skipped: start > 0 || v.task.at.events > 0}
+	v.verdict.From = v.task.at.events
+	if err := v.replay(ctx, target); err != nil {
+		return err
+	}
+	v.verdict.To = v.task.at.events
+	if v.to.IsZero() {
+		return v.surplus(ctx, target)
+	}
+	return nil
+}
+
+// history reads everything that the partition of the state topic still holds, in the order in which it was written.
+func (v *verifier) history(ctx context.Context, p int) error {
+	o := &v.s.o
+	v.journal = map[uint64]journalEntry{}
+	log := newStateLog()
+	log.limit = stateBound(o.Spec)
+	at, end, err := bounds(ctx, o.Client, o.Topics.State, p)
+	if err != nil {
+		return fmt.Errorf("reading the state topic: %w", err)
+	}
+	first := true
+	for at < end {
+		f, err := o.Client.Fetch(ctx, o.Topics.State, p, at, 8<<20, 500*time.Millisecond)
+		if err != nil {
+			return fmt.Errorf("reading the state topic: %w", err)
+		}
+		for i := range f.Records {
+			key, value := string(f.Records[i].Key), f.Records[i].Value
+			log.apply(f.Records[i].Key, value)
+			if e, err := decodeJournal(value); err == nil && key == journalKey(e.number) && len(value) <= journalBytes {
+				v.journal[e.number] = e
+				continue
+			}
+			m, err := decodeManifest(value)
+			if err != nil || key != m.key() {
+				continue
+			}
+			x := &pastState{manifest: m}
+			if sections, err := log.sections(m); err == nil {
+				x.digests = map[string][sha256.Size]byte{}
+				for name, raw := range sections {
+					x.digests[name] = sha256.Sum256(raw)
+				}
+				if first || len(v.states) > 0 {
+					x.sections = sections
+				}
+				// The oldest and the newest two may serve as a beginning; the others' bytes are not kept.
+				if n := len(v.states); n > 2 {
+					v.states[n-2].sections = nil
+				}
+				first = false
+			}
+			v.states = append(v.states, x)
+		}
+		at = f.Next
+	}
+	return nil
+}
+
+// complete reports whether the journal is there from number on, up to the newest.
+func (v *verifier) complete(from uint64) bool {
+	var end uint64
+	for n := range v.journal {
+		end = max(end, n+1)
+	}
+	for n := from; n < end; n++ {
+		if _, ok := v.journal[n]; !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// begin puts the task to where the replay begins.
+func (v *verifier) begin(ctx context.Context, p int, target int64) bool {
+	o := &v.s.o
+	var first position
+	var err error
+	if first.events, _, err = bounds(ctx, o.Client, o.Topics.Events, p); err != nil {
+		return false
+	}
+	if o.Topics.Labels != "" {
+		if first.labels, _, err = bounds(ctx, o.Client, o.Topics.Labels, p); err != nil {
+			return false
+		}
+	}
+	ours := func(x *pastState) bool { return x.fingerprint == o.Spec.Options.Fingerprint }
+	t := v.task
+	if first == (position{}) && v.complete(0) && !slices.ContainsFunc(v.states, func(x *pastState) bool { return !ours(x) }) {
+		v.verdict.Start = "the beginning"
+		t.part = model.NewPartition(o.Spec, int32(p))
+		return true
+	}
+	for _, x := range v.states {
+		if x.sections == nil || !ours(x) || x.events < first.events || x.events > target || x.labels < first.labels || !v.complete(x.journal) {
+			continue
+		}
+		if err := v.load(x); err != nil {
+			v.verdict.problem("snapshot %d: %v", x.number, err)
+			continue
+		}
+		v.verdict.Start = fmt.Sprintf("snapshot %d", x.number)
+		return true
+	}
+	return false
+}
+
+func (v *verifier) load(x *pastState) error {
+	return contained(func() (err error) {
+		if v.task.part, err = model.RestorePartition(v.s.o.Spec, x.sections); err == nil {
+			v.task.at, v.task.journal = x.position, x.journal
+		}
+		return err
+	})
+}
+
+// replay goes through journal and snapshots to the event offset target.
+func (v *verifier) replay(ctx context.Context, target int64) error {
+	t := v.task
+	states := slices.Clone(v.states)
+	slices.SortStableFunc(states, func(a, b *pastState) int { return int(a.number) - int(b.number) })
+	for {
+		for len(states) > 0 && (states[0].journal < t.journal || states[0].events < t.at.events) {
+			states = states[1:]
+		}
+		e, more := v.journal[t.journal]
+		if len(states) > 0 && states[0].journal == t.journal && states[0].events <= target && (!more || states[0].events <= e.events) {
+			if err := v.events(ctx, states[0].events); err != nil {
+				return err
+			}
+			v.compare(states[0])
+			states = states[1:]
+			continue
+		}
+		if !more || e.events > target {
+			return v.events(ctx, target)
+		}
+		if err := v.events(ctx, e.events); err != nil {
+			return err
+		}
+		labels := t.at.labels
+		if err := t.replayLabels(ctx, e.labels); err != nil {
+			return err
+		}
+		v.verdict.Labels += t.at.labels - labels
+		if e.model != t.at.model {
+			if err := t.swap(e.model); err != nil {
+				return fmt.Errorf("replaying journal record %d: %w", e.number, err)
+			}
+			t.at.model = e.model
+			v.verdict.Swaps++
+		}
+		t.journal = e.number + 1
+	}
+}
+
+// compare holds the replayed state against a snapshot.
+func (v *verifier) compare(x *pastState) {
+	if x.digests == nil {
+		v.verdict.Unread++
+		return
+	}
+	v.verdict.States++
+	got := v.task.part.Snapshot()
+	var wrong []string
+	for _, name := range slices.Sorted(maps.Keys(x.digests)) {
+		if raw, ok := got[name]; !ok || sha256.Sum256(raw) != x.digests[name] {
+			wrong = append(wrong, name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(got)) {
+		if _, ok := x.digests[name]; !ok {
+			wrong = append(wrong, name)
+		}
+	}
+	if len(wrong) > 0 {
+		v.verdict.problem("snapshot %d, at event %d: not the replayed state in %v", x.number, x.events, wrong)
+	}
+}
+
+// events replays the events below offset to and compares their scores.
+func (v *verifier) events(ctx context.Context, to int64) error {
+	t := v.task
+	var failed error
+	err := t.refetch(ctx, v.s.o.Topics.Events, &t.at.events, to, func(r *txn.Record) {
+		if failed != nil || !t.decode(nil, r) {
+			return
+		}
+		t.part.Events(&t.batch, &t.scores)
+		if !v.from.IsZero() && r.Time.Before(v.from) || !v.to.IsZero() && r.Time.After(v.to) {
+			v.scores.skipped = true
+			return
+		}
+		failed = v.score(ctx, r)
+	})
+	if err != nil {
+		return fmt.Errorf("replaying events: %w", err)
+	}
+	return failed
+}
+
+// score compares the scores of one message with what the scores topic holds.
+func (v *verifier) score(ctx context.Context, event *txn.Record) (err error) {
+	t := v.task
+	if v.value, err = t.encoder.Encode(v.value[:0], &t.batch, &t.scores, t.part.Levels(), &t.carry); err != nil {
+		return fmt.Errorf("encoding the scores of offset %d: %w", event.Offset, err)
+	}
+	for {
+		got, of, err := v.scores.peek(ctx)
+		if err != nil {
+			return err
+		}
+		if got == nil || of > event.Offset {
+			if v.scores.skipped && got != nil {
+				return nil // older scores are no longer in the topic
+			}
+			v.verdict.problem("event %d has no score", event.Offset)
+			return nil
+		}
+		v.scores.drop()
+		if of < event.Offset {
+			if !v.scores.skipped {
+				v.verdict.problem("scores message %d answers event %d a second time, or one that has no answer", got.Offset, of)
+			}
+			continue
+		}
+		v.scores.skipped = false
+		v.verdict.Messages++
+		v.verdict.Records += t.batch.N
+		switch {
+		case !bytes.Equal(got.Value, v.value):
+			v.verdict.problem("scores message %d, of event %d: not what the replay gives", got.Offset, event.Offset)
+		case !bytes.Equal(got.Key, event.Key) || !got.Time.Equal(event.Time):
+			v.verdict.problem("scores message %d, of event %d: another key or time", got.Offset, event.Offset)
+		}
+		return nil
+	}
+}
+
+// surplus looks for scores after the last committed event's that answer earlier ones.
+func (v *verifier) surplus(ctx context.Context, target int64) error {
+	for {
+		got, of, err := v.scores.peek(ctx)
+		if err != nil || got == nil {
+			return err
+		}
+		v.scores.drop()
+		if of < target && !v.scores.skipped {
+			v.verdict.problem("scores message %d answers event %d a second time, or one that has no answer", got.Offset, of)
+		}
+	}
+}
+
+// scoreReader reads a partition of the scores topic in order.
+type scoreReader struct {
+	c         *txn.Client
+	topic     string
+	partition int
+	next      int64
+	records   []txn.Record
+	skipped   bool // what lies before is not compared
+	waited    int
+}
+
+// peek returns the next scores message and the offset of the event that it answers; nil at the end.
+func (r *scoreReader) peek(ctx context.Context) (*txn.Record, int64, error) {
+	for len(r.records) == 0 {
+		_, end, err := bounds(ctx, r.c, r.topic, r.partition)
+		if err != nil {
+			return nil, 0, fmt.Errorf("reading the scores: %w", err)
+		}
+		if r.next >= end {
+			// A broker writes the markers of a transaction after it has answered, partition by partition: the group's offset
+			// may be there before the scores.
+			high, err := r.c.ListOffsets(ctx, r.topic, []int{r.partition}, txn.HighWatermark)
+			if err != nil {
+				return nil, 0, fmt.Errorf("reading the scores: %w", err)
+			}
+			if high[r.partition] <= r.next {
+				return nil, 0, nil
+			}
+			if r.waited++; r.waited > 600 {
+				return nil, 0, errors.New("reading the scores: a transaction is open there for half a minute")
+			}
+			select {
+			case <-ctx.Done():
+				return nil, 0, ctx.Err()
+			case <-time.After(50 * time.Millisecond):
+			}
+			continue
+		}
+		r.waited = 0
+		f, err := r.c.Fetch(ctx, r.topic, r.partition, r.next, 4<<20, 500*time.Millisecond)
+		if err != nil {
+			return nil, 0, fmt.Errorf("reading the scores: %w", err)
+		}
+		r.records, r.next = f.Records, f.Next
+	}
+	x := &r.records[0]
+	for _, h := range slices.Backward(x.Headers) { // the event's own headers come first
+		if h.Key == HeaderScoreOffset {
+			of, err := strconv.ParseInt(string(h.Value), 10, 64)
+			if err != nil {
+				return nil, 0, fmt.Errorf("scores message %d: %w", x.Offset, err)
+			}
+			return x, of, nil
+		}
+	}
+	return nil, 0, fmt.Errorf("scores message %d has no header %s: %w", x.Offset, HeaderScoreOffset, errForeignScore)
+}
+
+func (r *scoreReader) drop() { r.records = r.records[1:] }
+
+var errForeignScore = errors.New("somebody else writes to the scores topic")
