@@ -34,7 +34,7 @@ func New(c *config.Config) (*Stage, error) {
 	var components []model.Factory
 	for _, x := range parts(c, schema) {
 		components = append(components, x.factory)
-		block := propensity.Block{} // the blocks stand in the order of the components, those that offer nothing among them
+		block := propensity.Block{Term: model.TermSets} // the blocks stand in the order of the components, those that offer nothing among them
 		if x.block != nil {
 			block, s.feeds[x.factory.Name()] = *x.block, true
 		}

@@ -177,3 +177,35 @@ fit: {warmup: 100}
 		}
 	}
 }
+
+// TestReasonsNameEachTermOnce guards the order of the blocks: an input block without a term of its own would speak of
+// the first feature.
+func TestReasonsNameEachTermOnce(t *testing.T) {
+	s := stage(t, strings.Replace(full, "why: 3", "why: 5", 1))
+	spec := *s.Spec
+	spec.Options.Why = -1
+	p := model.NewPartition(&spec, 0)
+	b := &model.Batch{N: 200, Columns: make([]model.Column, 3), Label: make([]int32, 200), Time: make([]int64, 200)}
+	b.Columns[1].Levels, b.Columns[2].Levels = []string{"plus", "basic"}, []string{"north", "south"}
+	for i := range b.N {
+		b.Columns[0].Float = append(b.Columns[0].Float, float64(20+i%50))
+		b.Columns[1].Code = append(b.Columns[1].Code, uint32(i%2))
+		b.Columns[2].Code = append(b.Columns[2].Code, uint32(i/3%2))
+		b.Label[i] = int32(i % 3)
+	}
+	var out model.Scores
+	p.Events(b, &out)
+	seen := map[int32]int{}
+	for _, r := range out.WhyOf(199) {
+		seen[r.Feature]++
+	}
+	if !p.Trained() || seen[0] != 1 || seen[1] != 1 || seen[model.TermIntercept] != 1 || seen[model.TermCalibration] != 1 {
+		t.Errorf("reasons by feature and term: %v", seen)
+	}
+	features, _ := out.SubspaceOf(199)
+	for _, f := range features {
+		if f < 0 {
+			t.Errorf("%s is in the subspace", s.Spec.Schema.TermName(f))
+		}
+	}
+}

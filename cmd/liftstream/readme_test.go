@@ -1,0 +1,111 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var fence = regexp.MustCompile("(?s)```([a-z]+)\n(.*?)```")
+
+func snippets(t *testing.T) (all [][2]string) {
+	t.Helper()
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range fence.FindAllStringSubmatch(string(text), -1) {
+		all = append(all, [2]string{m[1], m[2]})
+	}
+	return all
+}
+
+// TestReadmeSnippets runs every command of the README and lints every configuration.
+func TestReadmeSnippets(t *testing.T) {
+	all := snippets(t)
+	dir := t.TempDir()
+	if err := os.CopyFS(filepath.Join(dir, "cmd/liftstream/examples"), os.DirFS("examples")); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(dir)
+	ran := map[string]int{}
+	for _, s := range all {
+		ran[s[0]]++
+		switch s[0] {
+		case "sh":
+			for _, line := range strings.Split(strings.TrimSpace(s[1]), "\n") {
+				if line == "go test ./..." {
+					continue // this test is part of it
+				}
+				args := strings.Fields(line)
+				if len(args) < 4 || strings.Join(args[:3], " ") != "go run ./cmd/liftstream" {
+					t.Errorf("%q is not a command that this test knows to run", line)
+					continue
+				}
+				args = args[3:]
+				if args[0] == "demo" {
+					args = append(args, "--once", "--rate", "0", "--listen", "127.0.0.1:0")
+				}
+				if r := command(t, args...); r.status != statusDone {
+					t.Errorf("%s: status %d: %s", line, r.status, r.err)
+				}
+			}
+		case "yaml":
+			if err := os.WriteFile("readme.yaml", []byte(s[1]), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if r := command(t, "lint", "readme.yaml"); r.status != statusDone {
+				t.Errorf("configuration: %s%s", r.out, r.err)
+			}
+		case "json":
+			compareKeys(t, s[1])
+		default:
+			t.Errorf("a snippet of %s is checked by nobody", s[0])
+		}
+	}
+	if ran["sh"] < 2 || ran["yaml"] < 1 || ran["json"] < 1 {
+		t.Errorf("snippets found: %v", ran)
+	}
+}
+
+// compareKeys holds the README's score against one that was just written (scores.jsonl of the commands before it).
+func compareKeys(t *testing.T, shown string) {
+	t.Helper()
+	keys := func(text string) (k []string) {
+		d := json.NewDecoder(strings.NewReader(text))
+		for depth := 0; ; {
+			tok, err := d.Token()
+			if err != nil {
+				t.Fatalf("%v in %s", err, text)
+			}
+			switch tok {
+			case json.Delim('{'), json.Delim('['):
+				depth++
+			case json.Delim('}'), json.Delim(']'):
+				if depth--; depth == 0 {
+					return k
+				}
+			default:
+				if s, ok := tok.(string); ok && depth == 1 {
+					k = append(k, s)
+					var skip any
+					if err := d.Decode(&skip); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		}
+	}
+	scores, err := os.ReadFile("scores.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, _, _ := strings.Cut(string(scores), "\n")
+	if got, want := keys(shown), keys(line); !slices.Equal(got, want) {
+		t.Errorf("the README's score has %v, a real one %v", got, want)
+	}
+}
