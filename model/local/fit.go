@@ -165,8 +165,11 @@ func (x *fitter) feature(ctx context.Context, f *feature, column []float64, g *h
 		}
 		obs = append(obs, ob)
 	}
+	single(f.relevance)
 	if f.nominal {
 		x.levels(f, obs, bins)
+		single(f.mean)
+		single(f.variance)
 		return nil
 	}
 	f.minimum, f.maximum = math.Inf(1), math.Inf(-1)
@@ -191,8 +194,12 @@ func (x *fitter) feature(ctx context.Context, f *feature, column []float64, g *h
 		return err
 	}
 	f.likelihood, f.observations = l.Likelihood, len(l.Chosen)
-	f.curve, err = l.Tabulate((f.low-f.zero)/f.scale, (f.high-f.zero)/f.scale, curveTolerance, curvePoints)
-	return err
+	if f.curve, err = l.Tabulate((f.low-f.zero)/f.scale, (f.high-f.zero)/f.scale, curveTolerance, curvePoints); err != nil {
+		return err
+	}
+	single(f.curve.Mean)
+	single(f.curve.Variance)
+	return nil
 }
 
 // recordScore is the mean of the scores of the records in a bin, each without itself.

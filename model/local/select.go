@@ -124,7 +124,7 @@ func correlations(columns [][]float64) []float32 {
 				for i, v := range centred[j] {
 					s += v * centred[k][i]
 				}
-				r = share(s, norm[j], norm[k])
+				r = pearson(s, norm[j], norm[k])
 			default:
 				r = pairwise(columns[j], columns[k])
 			}
@@ -134,8 +134,8 @@ func correlations(columns [][]float64) []float32 {
 	return out
 }
 
-func share(sxy, sxx, syy float64) float64 {
-	r := math.Abs(sxy) / math.Sqrt(sxx) / math.Sqrt(syy)
+func pearson(sxy, sxx, syy float64) float64 {
+	r := math.Abs(sxy) / (math.Sqrt(sxx) * math.Sqrt(syy))
 	if !(r <= 1) {
 		if r > 1 {
 			return 1
@@ -166,5 +166,5 @@ func pairwise(a, b []float64) float64 {
 			sbb += (w - mb) * (w - mb)
 		}
 	}
-	return share(sab, saa, sbb)
+	return pearson(sab, saa, sbb)
 }

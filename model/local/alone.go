@@ -1,0 +1,129 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"liftstream/model"
+	"liftstream/model/wire"
+)
+
+// Alone is the factory of a scorecard that adds the components' log-lifts to the base rates and learns nothing but
+// these: p_c proportional to b_c exp(sum of inputs_c), b_c = (n_c + 1) / (n + C). With this package's Factory as the one
+// component it is the method "local" of an evaluation.
+func Alone(s *model.Schema) model.Factory { return alone{s} }
+
+type alone struct{ schema *model.Schema }
+
+func (a alone) Name() string { return "alone" }
+
+func (a alone) New(*model.Levels) model.Component {
+	return &rates{schema: a.schema, counts: make([]float64, len(a.schema.Classes))}
+}
+
+// Fit counts the classes of the evidence.
+func (a alone) Fit(ctx context.Context, ev *model.Evidence, _ []byte) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	n := make([]float64, len(a.schema.Classes))
+	for i, w := range ev.Weight {
+		n[ev.Class[i]] += w
+	}
+	return wire.AppendFloats(nil, n), nil
+}
+
+// rates is that scorecard: class counts of the model and of what this partition learnt since.
+type rates struct {
+	schema *model.Schema
+	counts []float64
+}
+
+var _ model.Scorecard = (*rates)(nil)
+
+func (r *rates) Observe(model.Row) {}
+
+func (r *rates) Learn(ex *model.Example) {
+	if ex.Weight > 0 {
+		r.counts[ex.Class] += ex.Weight
+	}
+}
+
+func (r *rates) Retract(ex *model.Example) {
+	if ex.Weight > 0 {
+		r.counts[ex.Class] -= ex.Weight
+	}
+}
+
+func (r *rates) InputCount() int { return 0 }
+
+func (r *rates) Inputs(model.Row, []float64) {}
+
+func (r *rates) AppendState(b []byte) []byte { return wire.AppendFloats(b, r.counts) }
+
+func (r *rates) LoadState(b []byte) error {
+	in := wire.NewReader(b)
+	in.FloatsInto(r.counts)
+	for _, v := range r.counts {
+		if !(v >= 0) || math.IsInf(v, 1) {
+			in.Fail(fmt.Errorf("a class of weight %v", v))
+		}
+	}
+	return in.Done()
+}
+
+func (r *rates) Rebase(rb *model.Rebase) error {
+	if err := r.LoadState(rb.Part); err != nil {
+		return fmt.Errorf("reading the part: %w", err)
+	}
+	rb.Since(func(ex *model.Example) bool {
+		r.Learn(ex)
+		return true
+	})
+	return nil
+}
+
+// SetBlocks changes nothing: all inputs count alike.
+func (r *rates) SetBlocks([]int) {}
+
+// PendingLen is the classes' propensities.
+func (r *rates) PendingLen() int { return len(r.counts) }
+
+func (r *rates) Score(_ model.Row, inputs, pending, p []float64) {
+	k := len(p)
+	top := math.Inf(-1)
+	for c := range p {
+		p[c] = math.Log(r.BaseRate(int32(c)))
+		for i := c; i < len(inputs); i += k {
+			p[c] += inputs[i]
+		}
+		top = max(top, p[c])
+	}
+	for c := range p {
+		p[c] = max(math.Exp(p[c]-top), 1e-12)
+	}
+	n := total(p)
+	for c := range p {
+		p[c] /= n
+	}
+	copy(pending, p)
+}
+
+func (r *rates) LearnScored(ex *model.Example, _, _ []float64) { r.Learn(ex) }
+
+func (r *rates) Explain(row model.Row, pending []float64, target int32, dst []model.Reason) []model.Reason {
+	for f := range r.schema.Features {
+		if r.schema.Features[f].Use == model.UseScore {
+			dst = append(dst, model.Reason{Feature: int32(f), Value: row[f], Lift: math.NaN()})
+		}
+	}
+	b, p := r.BaseRate(target), pending[target]
+	intercept := math.Log(b / (1 - b))
+	dst = append(dst, model.Reason{Feature: model.TermIntercept, Value: math.NaN(), Effect: intercept, Lift: math.NaN()})
+	return append(dst, model.Reason{Feature: model.TermLocal, Value: math.NaN(), Effect: math.Log(p/(1-p)) - intercept, Lift: math.NaN()})
+}
+
+func (r *rates) BaseRate(class int32) float64 {
+	return (r.counts[class] + 1) / (total(r.counts) + float64(len(r.counts)))
+}

@@ -1,0 +1,31 @@
+package local_test
+
+import (
+	"testing"
+
+	"liftstream/model"
+	"liftstream/model/local"
+	"liftstream/model/modeltest"
+)
+
+func TestConformance(t *testing.T) {
+	for name, o := range map[string]local.Options{
+		"auto":      {Theta: local.Auto},
+		"threshold": {Theta: .25},
+		"all":       {Theta: 0},
+		"record":    {Theta: .3, Observation: local.PerRecord, Score: local.Balanced, Redundancy: local.Max, Divergence: local.LowerBound},
+		"few":       {Theta: local.Auto, Prototypes: 60, Neighbours: 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			modeltest.Suite{
+				Schema:  modeltest.Schema(),
+				Records: 600,
+				New:     func(s *model.Schema) model.Factory { return local.New(o, s) },
+			}.Run(t)
+		})
+	}
+}
+
+func TestAloneConformance(t *testing.T) {
+	modeltest.Suite{Schema: modeltest.Schema(), Records: 300, New: local.Alone, PathDependent: true}.Run(t)
+}

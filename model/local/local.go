@@ -1,0 +1,336 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"liftstream/model"
+)
+
+// Name is the factory's name: the key of its part in models and of its section in snapshots.
+const Name = "local"
+
+// Factory makes the local component of a schema.
+type Factory struct {
+	options Options
+	schema  *model.Schema
+}
+
+// New returns the factory for the schema.
+func New(o Options, s *model.Schema) *Factory {
+	return &Factory{options: o.withDefaults(), schema: s}
+}
+
+var _ model.Factory = (*Factory)(nil)
+
+// Name is "local".
+func (f *Factory) Name() string { return Name }
+
+// New returns an empty component, which counts nothing until its first Rebase.
+func (f *Factory) New(*model.Levels) model.Component { return &Component{schema: f.schema} }
+
+// Fit learns the curves from the class histograms of all partitions - those of their states where the axis is the same,
+// else those of their records in the evidence -, draws the prototypes from the evidence, and chooses threshold and
+// distance on them. Evidence without a record gives a part that says nothing.
+func (f *Factory) Fit(ctx context.Context, ev *model.Evidence, previous []byte) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	var before []feature
+	if previous != nil {
+		p, err := DecodePart(f.schema, previous)
+		if err != nil {
+			return nil, fmt.Errorf("reading the previous part: %w", err)
+		}
+		before = p.structure.features
+	}
+	x := &fitter{options: f.options, schema: f.schema, ev: ev, classes: len(f.schema.Classes)}
+	x.base = make([]float64, x.classes)
+	for i, w := range ev.Weight {
+		x.base[ev.Class[i]] += w
+	}
+	if n := total(x.base); n > 0 {
+		for y := range x.base {
+			x.base[y] /= n
+		}
+	}
+	axes := x.axes(before)
+	shares, err := x.shares(axes)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]*histogram, len(axes))
+	for j := range axes {
+		all[j] = newHistogram(&axes[j], x.classes)
+		for i := range shares {
+			all[j].merge(shares[i].counts[j])
+		}
+	}
+	s, err := x.build(ctx, axes, all)
+	if err != nil {
+		return nil, err
+	}
+	p := &Part{structure: s, shares: shares}
+	return p.appendBinary(nil), nil
+}
+
+// share is the class histograms of one partition at the Model's mark, by feature.
+type share struct {
+	partition int32
+	counts    []*histogram
+}
+
+// shares collects the histograms of every partition, ascending.
+func (x *fitter) shares(axes []axis) ([]share, error) {
+	partitions := slices.Clone(x.ev.Partition)
+	states := map[int32]*Component{}
+	for n, b := range x.ev.States {
+		partitions = append(partitions, n)
+		c := &Component{schema: x.schema}
+		if len(b) > 0 {
+			if err := c.LoadState(b); err != nil {
+				return nil, fmt.Errorf("reading the state of partition %d: %w", n, err)
+			}
+		}
+		states[n] = c
+	}
+	slices.Sort(partitions)
+	partitions = slices.Compact(partitions)
+	out := make([]share, len(partitions))
+	counted := make([][]bool, len(partitions))
+	for i, n := range partitions {
+		out[i] = share{n, make([]*histogram, len(axes))}
+		counted[i] = make([]bool, len(axes))
+		for j := range axes {
+			c := states[n]
+			if c == nil || c.structure == nil || !c.structure.features[j].same(&axes[j]) {
+				out[i].counts[j] = newHistogram(&axes[j], x.classes)
+				continue
+			}
+			out[i].counts[j], counted[i][j] = c.own[j].clone(), true
+			out[i].counts[j].recode(x.ev.Recodes[n], j, x.classes)
+		}
+	}
+	for j := range axes {
+		if axes[j].bins == 0 && !axes[j].nominal {
+			continue
+		}
+		for k, v := range x.ev.Columns[j] {
+			i, _ := slices.BinarySearch(partitions, x.ev.Partition[k])
+			if !counted[i][j] && x.ev.Weight[k] > 0 {
+				out[i].counts[j].add(&axes[j], x.classes, v, x.ev.Class[k], x.ev.Weight[k], x.ev.Clock[k], x.options.HalfLife)
+			}
+		}
+	}
+	return out, nil
+}
+
+// Component serves one structure and counts the classes of one partition along the values of every feature, for the
+// next fit. It is a model.Component and a
+// model.Selector. Its one input is the log-lifts of the shares of the classes among the
+// nearest prototypes.
+type Component struct {
+	schema    *model.Schema
+	structure *structure // nil before the first Rebase
+	own       []*histogram
+	work      *scratch
+}
+
+var (
+	_ model.Component = (*Component)(nil)
+	_ model.Selector  = (*Component)(nil)
+)
+
+// Observe does nothing: unlabelled records carry no counts.
+func (c *Component) Observe(model.Row) {}
+
+// Learn adds the example to the class histogram of every feature that it has, in O(1) each.
+func (c *Component) Learn(ex *model.Example) { c.count(ex, 1, nil) }
+
+// Retract takes back what Learn added.
+func (c *Component) Retract(ex *model.Example) { c.count(ex, -1, nil) }
+
+// count adds to all histograms, or to those that only has.
+func (c *Component) count(ex *model.Example, sign float64, only []bool) {
+	if c.structure == nil || !(ex.Weight > 0) || uint32(ex.Class) >= uint32(len(c.schema.Classes)) {
+		return
+	}
+	for j := range c.structure.features {
+		if only == nil || only[j] {
+			c.own[j].add(&c.structure.features[j].axis, len(c.schema.Classes), ex.Row[j], ex.Class, sign*ex.Weight, ex.Clock, c.structure.halfLife)
+		}
+	}
+}
+
+// InputCount is 1 once there is a structure with prototypes.
+func (c *Component) InputCount() int {
+	if c.structure == nil || len(c.structure.prototypes.class) == 0 {
+		return 0
+	}
+	return 1
+}
+
+// Inputs writes the log-lift of every class: that of its smoothed share among the nearest prototypes. It is 0 where the
+// row has no value to compare.
+func (c *Component) Inputs(row model.Row, dst []float64) {
+	if c.InputCount() == 0 {
+		return
+	}
+	s := c.structure
+	n := s.neighbourhood(row, s.measure, s.caps, s.expected, -1, c.work)
+	s.shares(n, c.work, dst)
+}
+
+// Select appends the features of the row's subspace, best first, and their scores (at most 1). It does not allocate when
+// there is room, and appends nothing where no feature has anything to say.
+func (c *Component) Select(row model.Row, features []int32, relevance []float32) ([]int32, []float32) {
+	if c.structure == nil {
+		return features, relevance
+	}
+	return c.structure.subspace(row, c.structure.theta, c.work, features, relevance)
+}
+
+// Reasons why a record has no local answer; the closed set of Reason.
+const (
+	ReasonNoCurves     = "local: no feature tells the classes apart"
+	ReasonOutside      = "local: no value in its observed range"
+	ReasonNoPrototypes = "local: no prototypes"
+)
+
+// Reason says why the component has nothing to say of the row; "" when it has.
+func (c *Component) Reason(row model.Row) string {
+	s := c.structure
+	if s == nil || len(s.prototypes.class) == 0 {
+		return ReasonNoPrototypes
+	}
+	curves := false
+	for j := range s.features {
+		curves = curves || s.features[j].candidate()
+		if _, _, ok := s.features[j].gaussian(row[j]); ok {
+			return ""
+		}
+	}
+	if !curves {
+		return ReasonNoCurves
+	}
+	return ReasonOutside
+}
+
+// Predict writes the class shares of the row, which sum to 1, into p; the base rates where there is nothing to compare.
+func (c *Component) Predict(row model.Row, p []float64) {
+	if c.InputCount() == 0 {
+		for y := range p {
+			p[y] = 1 / float64(len(p))
+		}
+		if c.structure != nil && total(c.structure.base) > 0 {
+			copy(p, c.structure.base)
+		}
+		return
+	}
+	c.Inputs(row, p)
+	for y := range p {
+		p[y] = c.structure.base[y] * math.Exp(p[y])
+	}
+	n := total(p)
+	for y := range p {
+		p[y] /= n
+	}
+}
+
+// Rebase takes over the structure of the part. A feature whose axis is the same keeps its own counts; another one starts
+// from the part's share for Self and learns Since.
+func (c *Component) Rebase(rb *model.Rebase) error {
+	p, err := DecodePart(c.schema, rb.Part)
+	if err != nil {
+		return fmt.Errorf("reading the part: %w", err)
+	}
+	classes := len(c.schema.Classes)
+	own := make([]*histogram, len(p.structure.features))
+	fresh := make([]bool, len(own))
+	any := false
+	for j := range own {
+		a := &p.structure.features[j].axis
+		if c.structure != nil && c.structure.features[j].same(a) {
+			own[j] = c.own[j]
+			own[j].recode(rb.Recode, j, classes)
+			continue
+		}
+		fresh[j], any = true, true
+		own[j] = newHistogram(a, classes)
+		for i := range p.shares {
+			if p.shares[i].partition == rb.Self {
+				own[j] = p.shares[i].counts[j]
+			}
+		}
+	}
+	c.install(p.structure, own)
+	if any && rb.Since != nil {
+		rb.Since(func(ex *model.Example) bool {
+			c.count(ex, 1, fresh)
+			return true
+		})
+	}
+	return nil
+}
+
+func (c *Component) install(s *structure, own []*histogram) {
+	c.structure, c.own, c.work = s, own, newScratch(s)
+}
+
+// Explanation is what the component knows of one feature of a record.
+type Explanation struct {
+	Feature int32
+	Value   float64 // cell of the Row
+	// Mean and Deviation are those of the local Gaussian, NaN where there is none: missing, outside the observed range, or
+	// a feature without a curve.
+	Mean, Deviation float64
+	// Relevance is the divergence over the record's largest.
+	Relevance float64
+	// Rank is the place in the subspace from 1, 0 for what is not selected, and Score what it was selected by.
+	Rank  int
+	Score float64
+	// Redundant is the feature of the subspace with the largest |rho| and Rho that, -1 and 0 when there is none.
+	Redundant int32
+	Rho       float64
+}
+
+// Explain appends one Explanation a feature, in schema order; features that are not used are left out.
+func (c *Component) Explain(row model.Row, dst []Explanation) []Explanation {
+	s := c.structure
+	if s == nil {
+		return dst
+	}
+	features, scores := c.Select(row, nil, nil)
+	top := 0.0
+	for _, d := range c.work.divergence {
+		if d > top {
+			top = d
+		}
+	}
+	m := len(s.features)
+	for j := range s.features {
+		if f := &s.features[j]; f.bins == 0 && !f.nominal {
+			continue
+		}
+		e := Explanation{Feature: int32(j), Value: row[j], Mean: math.NaN(), Deviation: math.NaN(), Redundant: -1}
+		if mean, v, ok := s.features[j].gaussian(row[j]); ok {
+			e.Mean, e.Deviation = mean, math.Sqrt(v)
+			if top > 0 {
+				e.Relevance = c.work.divergence[j] / top
+			}
+		}
+		for k, f := range features {
+			if f == int32(j) {
+				e.Rank, e.Score = k+1, float64(scores[k])
+				continue
+			}
+			if r := float64(s.rho[j*m+int(f)]); r > e.Rho {
+				e.Rho, e.Redundant = r, f
+			}
+		}
+		dst = append(dst, e)
+	}
+	return dst
+}

@@ -1,0 +1,385 @@
+package local
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"liftstream/model"
+	"liftstream/model/gp"
+	"liftstream/model/wire"
+)
+
+// partFormat and stateFormat are the versions of the binary forms, which FORMAT.md describes.
+const (
+	partFormat  = 1
+	stateFormat = 1
+)
+
+// Bounds of what a part or a state may hold.
+const (
+	maxPrototypes = 1 << 20
+	maxPartitions = 1 << 16
+	maxTrials     = 1 << 10
+	maxNeighbours = 1 << 10
+	maxCap        = 1 << 5
+)
+
+// Part is the local component's part of a Model.
+type Part struct {
+	structure *structure
+	shares    []share
+}
+
+// CurveReport describes what was learnt of one feature.
+type CurveReport struct {
+	Feature int
+	gp.Params
+	Observations             int
+	LogLikelihood            float64
+	MeanBound, VarianceBound float64 // proved bounds of the error of the tabulated curve
+	Neutral                  float64 // score of a feature that says nothing
+}
+
+// Report describes a fit.
+type Report struct {
+	// Theta is the threshold of the published subspace, Useless the mean relevance of a feature that says nothing.
+	Theta, Useless float64
+	Measure        Measure
+	Neighbours     int
+	Prototypes     int
+	Curves         []CurveReport // of the features that can be selected; those of levels have no Params
+	Trials         []Trial
+}
+
+// Report describes the fit of the part.
+func (p *Part) Report() Report {
+	s := p.structure
+	r := Report{Theta: s.theta, Useless: s.useless, Measure: s.measure, Neighbours: s.neighbours, Prototypes: len(s.prototypes.class), Trials: s.trials}
+	for j := range s.features {
+		f := &s.features[j]
+		if !f.candidate() {
+			continue
+		}
+		c := CurveReport{Feature: j, Observations: f.observations, LogLikelihood: f.likelihood, Neutral: f.neutral}
+		if f.curve != nil {
+			c.Params, c.MeanBound, c.VarianceBound = f.curve.Params, f.curve.MeanBound, f.curve.VarianceBound
+		}
+		r.Curves = append(r.Curves, c)
+	}
+	return r
+}
+
+func (p *Part) appendBinary(b []byte) []byte {
+	b = wire.AppendUvarint(b, partFormat)
+	b = p.structure.appendBinary(b)
+	b = wire.AppendUvarint(b, uint64(len(p.shares)))
+	classes := len(p.structure.base)
+	for i := range p.shares {
+		b = wire.AppendVarint(b, int64(p.shares[i].partition))
+		for _, g := range p.shares[i].counts {
+			b = g.appendBinary(b, classes)
+		}
+	}
+	return b
+}
+
+// DecodePart reads a part that Fit returned for the schema.
+func DecodePart(s *model.Schema, b []byte) (*Part, error) {
+	r := wire.NewReader(b)
+	if v := r.Uvarint(); r.Err() == nil && v != partFormat {
+		return nil, fmt.Errorf("format %d, this build reads %d", v, partFormat)
+	}
+	p := &Part{structure: decodeStructure(r, s)}
+	for n := r.Int(maxPartitions); n > 0 && r.Err() == nil; n-- {
+		v := r.Varint()
+		if int64(int32(v)) != v || len(p.shares) > 0 && int32(v) <= p.shares[len(p.shares)-1].partition {
+			r.Fail(fmt.Errorf("partition %d is out of order", v))
+			break
+		}
+		p.shares = append(p.shares, share{int32(v), decodeHistograms(r, p.structure)})
+	}
+	if err := r.Done(); err != nil {
+		return nil, err
+	}
+	p.structure.prepare()
+	return p, nil
+}
+
+func decodeHistograms(r *wire.Reader, s *structure) []*histogram {
+	out := make([]*histogram, len(s.features))
+	for j := range out {
+		if r.Err() != nil {
+			return out
+		}
+		out[j] = decodeHistogram(r, &s.features[j].axis, len(s.base))
+	}
+	return out
+}
+
+// AppendState appends the structure and this partition's counts: all that the component needs to go on without its Model
+// at hand.
+func (c *Component) AppendState(b []byte) []byte {
+	b = wire.AppendUvarint(b, stateFormat)
+	b = wire.AppendBool(b, c.structure != nil)
+	if c.structure == nil {
+		return b
+	}
+	b = c.structure.appendBinary(b)
+	for _, g := range c.own {
+		b = g.appendBinary(b, len(c.schema.Classes))
+	}
+	return b
+}
+
+// LoadState replaces the state by what AppendState wrote.
+func (c *Component) LoadState(b []byte) error {
+	r := wire.NewReader(b)
+	if v := r.Uvarint(); r.Err() == nil && v != stateFormat {
+		return fmt.Errorf("format %d, this build reads %d", v, stateFormat)
+	}
+	if !r.Bool() {
+		c.structure, c.own, c.work = nil, nil, nil
+		return r.Done()
+	}
+	s := decodeStructure(r, c.schema)
+	own := decodeHistograms(r, s)
+	if err := r.Done(); err != nil {
+		return err
+	}
+	s.prepare()
+	c.install(s, own)
+	return nil
+}
+
+// Curves and tables are kept to single precision, far below their error.
+func single(v []float64) []float64 {
+	for i := range v {
+		v[i] = float64(float32(v[i]))
+	}
+	return v
+}
+
+func appendSingles(b []byte, v []float64) []byte {
+	b = wire.AppendUvarint(b, uint64(4*len(v)))
+	for _, x := range v {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(x)))
+	}
+	return b
+}
+
+func singles(r *wire.Reader) []float64 {
+	b := r.Bytes()
+	if len(b)%4 != 0 {
+		r.Fail(fmt.Errorf("%d bytes where numbers of four should be", len(b)))
+		return nil
+	}
+	v := make([]float64, len(b)/4)
+	for i := range v {
+		v[i] = float64(math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:])))
+		if math.IsNaN(v[i]) || math.IsInf(v[i], 0) {
+			r.Fail(fmt.Errorf("%v in a table", v[i]))
+		}
+	}
+	return v
+}
+
+// finite reads a number that must be finite.
+func finite(r *wire.Reader) float64 {
+	v := r.Float()
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		r.Fail(fmt.Errorf("%v where a finite number should be", v))
+		return 0
+	}
+	return v
+}
+
+func (s *structure) appendBinary(b []byte) []byte {
+	b = wire.AppendUvarint(b, uint64(len(s.features)))
+	for j := range s.features {
+		b = s.features[j].appendBinary(b)
+	}
+	// The lower half; the diagonal is 1.
+	var half []float64
+	m := len(s.features)
+	for j := range m {
+		for k := range j {
+			half = append(half, float64(s.rho[j*m+k]))
+		}
+	}
+	b = appendSingles(b, half)
+	for _, v := range []float64{s.theta, s.reference.mean, s.reference.sd, s.halfLife, s.useless} {
+		b = wire.AppendFloat(b, v)
+	}
+	b = s.measure.appendBinary(b)
+	for _, v := range []int{s.neighbours, int(s.redundancy), int(s.divergence)} {
+		b = wire.AppendUvarint(b, uint64(v))
+	}
+	b = wire.AppendFloats(b, s.base)
+	b = wire.AppendUvarint(b, uint64(len(s.trials)))
+	for _, t := range s.trials {
+		b = t.Measure.appendBinary(b)
+		b = wire.AppendUvarint(b, uint64(t.Records))
+		b = wire.AppendFloat(b, t.Errors)
+		b = wire.AppendFloat(b, t.LogLoss)
+	}
+	p := &s.prototypes
+	b = wire.AppendInts(b, p.class)
+	b = wire.AppendFloats(b, p.prior)
+	for j := range p.columns {
+		b = wire.AppendFloat(b, p.columns[j].mean)
+		b = wire.AppendFloat(b, p.columns[j].sd)
+		b = wire.AppendInts(b, p.columns[j].at)
+	}
+	return b
+}
+
+func decodeStructure(r *wire.Reader, schema *model.Schema) *structure {
+	s := &structure{}
+	m, classes := len(schema.Features), len(schema.Classes)
+	if n := r.Uvarint(); r.Err() == nil && n != uint64(m) {
+		r.Fail(fmt.Errorf("%d features, the schema has %d", n, m))
+	}
+	for j := 0; j < m && r.Err() == nil; j++ {
+		s.features = append(s.features, decodeFeature(r, &schema.Features[j]))
+	}
+	half := singles(r)
+	if r.Err() != nil {
+		return s
+	}
+	if len(half) != m*(m-1)/2 {
+		r.Fail(fmt.Errorf("%d correlations of %d features", len(half), m))
+		return s
+	}
+	s.rho = make([]float32, m*m)
+	for j := range m {
+		s.rho[j*m+j] = 1
+		for k := range j {
+			s.rho[j*m+k], s.rho[k*m+j] = float32(half[0]), float32(half[0])
+			half = half[1:]
+		}
+	}
+	s.theta = finite(r)
+	s.reference.mean, s.reference.sd = finite(r), finite(r)
+	s.halfLife, s.useless = finite(r), finite(r)
+	s.measure = decodeMeasure(r)
+	s.neighbours = r.Int(maxNeighbours)
+	s.redundancy, s.divergence = Redundancy(r.Int(int(Max))), Divergence(r.Int(int(LowerBound)))
+	s.base = make([]float64, classes)
+	r.FloatsInto(s.base)
+	for n := r.Int(maxTrials); n > 0 && r.Err() == nil; n-- {
+		s.trials = append(s.trials, Trial{decodeMeasure(r), r.Int(math.MaxInt32), finite(r), finite(r)})
+	}
+	p := &s.prototypes
+	p.class = wire.Ints[int32](r)
+	p.prior = make([]float64, classes)
+	r.FloatsInto(p.prior)
+	for y := range classes {
+		if !(s.base[y] >= 0 && s.base[y] <= 2) || !(p.prior[y] >= 0 && p.prior[y] <= 2) {
+			r.Fail(fmt.Errorf("class rates %v and %v", s.base[y], p.prior[y]))
+		}
+	}
+	if len(p.class) > maxPrototypes || s.neighbours < 1 || !(s.reference.sd > 0) || s.halfLife < 0 {
+		r.Fail(fmt.Errorf("%d prototypes, %d neighbours", len(p.class), s.neighbours))
+	}
+	for _, y := range p.class {
+		if y < 0 || int(y) >= classes {
+			r.Fail(fmt.Errorf("prototype of class %d", y))
+		}
+	}
+	for j := 0; j < m && r.Err() == nil; j++ {
+		c := column{nominal: s.features[j].nominal, mean: finite(r), sd: finite(r), at: wire.Ints[int32](r)}
+		if len(c.at) != 0 && len(c.at) != len(p.class) {
+			r.Fail(fmt.Errorf("%d values of %d prototypes", len(c.at), len(p.class)))
+		}
+		for k, v := range c.at {
+			if v == absent {
+				c.missing = append(c.missing, int32(k))
+			}
+		}
+		p.columns = append(p.columns, c)
+	}
+	return s
+}
+
+func (m *Measure) appendBinary(b []byte) []byte {
+	b = wire.AppendFloat(b, m.Theta)
+	b = wire.AppendFloat(b, m.Cap)
+	return wire.AppendBool(b, m.Weighted)
+}
+
+func decodeMeasure(r *wire.Reader) Measure {
+	m := Measure{Theta: finite(r), Cap: finite(r), Weighted: r.Bool()}
+	if m.Cap < 0 || m.Cap > maxCap {
+		r.Fail(fmt.Errorf("distance capped at %v", m.Cap))
+	}
+	return m
+}
+
+func (f *feature) appendBinary(b []byte) []byte {
+	b = wire.AppendBool(b, f.nominal)
+	b = wire.AppendUvarint(b, uint64(f.bins))
+	b = wire.AppendUvarint(b, uint64(f.levels))
+	for _, v := range []float64{f.axis.low, f.axis.high, f.zero, f.scale, f.neutral, f.likelihood} {
+		b = wire.AppendFloat(b, v)
+	}
+	b = wire.AppendUvarint(b, uint64(f.observations))
+	b = appendSingles(b, f.relevance)
+	b = appendSingles(b, f.mean)
+	b = appendSingles(b, f.variance)
+	b = wire.AppendBool(b, f.curve != nil)
+	if f.curve == nil {
+		return b
+	}
+	c := f.curve
+	for _, v := range []float64{f.minimum, f.maximum, c.Params.Length, c.Params.Signal, c.Params.Noise, c.Prior, c.Low, c.High, c.Start, c.Step, c.MeanBound, c.VarianceBound} {
+		b = wire.AppendFloat(b, v)
+	}
+	b = appendSingles(b, c.Mean)
+	return appendSingles(b, c.Variance)
+}
+
+func decodeFeature(r *wire.Reader, s *model.Feature) (f feature) {
+	f.nominal = r.Bool()
+	f.bins, f.levels = r.Int(max(maxBins, model.MaxLevels)), r.Int(model.MaxLevels)
+	for _, v := range []*float64{&f.axis.low, &f.axis.high, &f.zero, &f.scale, &f.neutral, &f.likelihood} {
+		*v = finite(r)
+	}
+	f.observations = r.Int(math.MaxInt32)
+	f.relevance, f.mean, f.variance = singles(r), singles(r), singles(r)
+	if !r.Bool() {
+		f.check(r, s)
+		return f
+	}
+	c := &gp.Curve{}
+	for _, v := range []*float64{&f.minimum, &f.maximum, &c.Params.Length, &c.Params.Signal, &c.Params.Noise, &c.Prior, &c.Low, &c.High, &c.Start, &c.Step, &c.MeanBound, &c.VarianceBound} {
+		*v = finite(r)
+	}
+	c.Mean, c.Variance = singles(r), singles(r)
+	if r.Err() == nil && (len(c.Mean) < 2 || len(c.Mean) != len(c.Variance) || !(c.Step > 0) || f.nominal || f.bins < 2) {
+		r.Fail(fmt.Errorf("a curve of %d means and %d variances", len(c.Mean), len(c.Variance)))
+	}
+	f.curve = c
+	f.check(r, s)
+	return f
+}
+
+// check refuses an axis on which values could not be placed.
+func (f *feature) check(r *wire.Reader, s *model.Feature) {
+	if r.Err() != nil {
+		return
+	}
+	used := s.Use == model.UseScore
+	switch {
+	case f.nominal != (used && s.Kind == model.Nominal),
+		f.nominal && f.bins != 0,
+		!used && f.bins != 0,
+		f.levels != 0 && (s.Kind != model.Ordinal || f.levels != len(s.Levels)),
+		f.bins > 1 && !(f.axis.high > f.axis.low),
+		f.bins > 0 && !(f.scale > 0),
+		len(f.mean) != len(f.variance),
+		!f.nominal && len(f.relevance) != 0 && len(f.relevance) != f.bins,
+		!f.nominal && len(f.mean) != 0:
+		r.Fail(fmt.Errorf("an axis of %d bins from %v to %v", f.bins, f.axis.low, f.axis.high))
+	}
+}
