@@ -23,6 +23,7 @@ type app struct {
 	quiet    bool
 	logLevel string
 	logForm  string
+	instance string // of run: its name among the processes of the group
 	started  bool // a command's own code has begun: what fails from here on is not usage
 }
 

@@ -22,6 +22,8 @@ type cluster struct {
 	broker  *ownBroker // nil = somebody else's
 	heir    *heir      // takes over somebody else's embedded broker; nil = none
 	address string     // of the brokers, for people
+	// instance is the client id when it is this process's alone, else "".
+	instance string
 }
 
 func (k *cluster) close() {
@@ -39,6 +41,10 @@ func (k *cluster) close() {
 func (a *app) connect(ctx context.Context, c *config.Config) (*cluster, error) {
 	k := &cluster{}
 	cfg := txn.Config{Brokers: c.Kafka.Brokers, ClientID: "liftstream-" + c.Name}
+	if a.instance != "" {
+		cfg.ClientID += "-" + a.instance
+		k.instance = cfg.ClientID
+	}
 	if c.Kafka.Embedded != nil {
 		own, address, err := openBroker(embedded.Options{Dir: c.Kafka.Embedded.Dir})
 		if err != nil {

@@ -28,7 +28,7 @@ import (
 
 func runCommand(a *app) *cobra.Command {
 	var file, initial string
-	c := a.command(groupLive, "run -c FILE [--model MODEL]", `Score the events topic, until SIGTERM
+	c := a.command(groupLive, "run -c FILE [--model MODEL] [--instance NAME]", `Score the events topic, until SIGTERM
 Reads events, scores them, learns from their labels, and writes scores, dead letters, state and models, each exactly
 once for readers that read committed. Start it as often as there are partitions to share. On SIGTERM it stops reading,
 commits what it has processed, writes a last snapshot and leaves the group within shutdown.grace; the exit status is
@@ -38,12 +38,17 @@ password included, or were away for five minutes: starting it again may then hel
 http.listen serves a page for people at /, its data at /api/live, and /healthz, /readyz and /metrics. --model gives the
 model that serves before the first published one, as 'liftstream fit --model' writes it.
 
+--instance names this process among those of the group, as the name of a pod that keeps it over its restarts does. What
+a killed process of that name left in the group is then evicted at the start, instead of keeping its partitions until
+its session of 10 s ends. No two processes may have the same name at a time.
+
 With kafka: {embedded: {dir: DIR}} a broker runs inside the process and the topics are made. Commands on the same DIR
 share that broker; when the process that runs it ends, another one that still runs takes it over.`,
 		`liftstream run -c cmd/liftstream/examples/live.yaml`, needs(0, 0, ""),
 		func(ctx context.Context, _ []string) error { return a.run(ctx, file, initial) })
 	configFlag(c, &file)
 	c.Flags().StringVarP(&initial, "model", "m", "", "serve the model `FILE` until one is published")
+	c.Flags().StringVar(&a.instance, "instance", "", "the `NAME` of this process, its alone, over restarts")
 	return c
 }
 
@@ -112,7 +117,7 @@ func newLive(c *config.Config, st *assemble.Stage, k *cluster, log *zap.Logger, 
 		InFlight: int64(c.Memory.InFlight), Grace: c.Shutdown.Grace.Std(),
 		FitEvery: c.Fit.Every.Std(), FitRecords: c.Fit.Records, FitBudget: c.Fit.Budget.Std(),
 		InputLost: rebuild(c.Policy.InputLost), TopicRecreated: rebuild(c.Policy.TopicRecreated), SchemaChanged: rebuild(c.Policy.SchemaChanged),
-		Initial: initial, Log: log, Metrics: stream.NewMetrics(l.metrics), Now: time.Now, OnScores: l.board.Scores,
+		Instance: k.instance, Initial: initial, Log: log, Metrics: stream.NewMetrics(l.metrics), Now: time.Now, OnScores: l.board.Scores,
 	})
 	t := &c.Topics
 	l.source = &page.Source{Name: c.Name, Positive: c.Record.Label.Positive, Board: l.board, Places: []page.Place{
