@@ -24,7 +24,7 @@ type app struct {
 	logLevel string
 	logForm  string
 	instance string // of run: its name among the processes of the group
-	started  bool // a command's own code has begun: what fails from here on is not usage
+	started  bool   // a command's own code has begun: what fails from here on is not usage
 }
 
 // execute runs one command line until it ends or ctx is cancelled, and returns the exit status.
