@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
 	"liftstream/model"
@@ -52,6 +53,9 @@ func (v *Verdict) problem(format string, args ...any) {
 func Verify(ctx context.Context, o Options, from, to time.Time) ([]Verdict, error) {
 	if o.Log == nil {
 		o.Log = zap.NewNop()
+	}
+	if o.Metrics == nil {
+		o.Metrics = NewMetrics(prometheus.NewRegistry())
 	}
 	s := New(o)
 	if err := s.check(ctx); err != nil {
