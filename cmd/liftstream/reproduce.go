@@ -255,12 +255,16 @@ func (r *reproduction) votes(ctx context.Context, a *app) error {
 		return err
 	}
 	o := lift.Options{Profiles: lift.ProfileOptions{Top: 16, MinSupport: .15, MaxFeatures: len(questions), KeepRedundant: true}}
-	found, err := lift.Mine(ctx, ev, o)
+	profiles, err := lift.Mine(ctx, ev, o)
+	if err != nil {
+		return err
+	}
+	frequent, err := lift.CountProfiles(ctx, ev, o)
 	if err != nil {
 		return err
 	}
 	best := map[string][]*lift.Profile{}
-	for _, p := range found.Profiles {
+	for _, p := range profiles {
 		best[s.Classes[p.Class]] = append(best[s.Classes[p.Class]], p)
 	}
 	rows := map[string]int{}
@@ -287,7 +291,7 @@ func (r *reproduction) votes(ctx context.Context, a *app) error {
 		r.check(what, paper, fmt.Sprintf("%.6f of %.0f", t.Lift(), t.N), int(t.N) == b.n && math.Abs(t.Lift()-want) <= .005*(1+1e-9))
 	}
 	return r.flush(fmt.Sprintf("Table 5: lift of the votes of 435 members of Congress, and the records that have all of them\n"+
-		"  its rows are the best of all %d profiles that more than .15 of those records meet", found.Frequent))
+		"  its rows are the best of all %d profiles that more than .15 of those records meet", frequent))
 }
 
 // forest is Covertype with what a fit of all its sets found.

@@ -112,9 +112,9 @@ func TestLatticeObeysContext(t *testing.T) {
 func BenchmarkCovertype(b *testing.B) {
 	ev := covtype(b)
 	f := New(Options{Quantiles: 5, Sets: SetOptions{Min: 1, Max: 10, Search: Exhaustive, Top: 1023}, Windows: WindowOptions{Top: 10}}, ev.Schema)
-	for b.Loop() {
+	reportCPU(b, func() {
 		if _, err := f.Fit(context.Background(), ev, nil); err != nil {
 			b.Fatal(err)
 		}
-	}
+	})
 }

@@ -444,82 +444,100 @@ func TestHotPathsDoNotAllocate(t *testing.T) {
 // TestProfilesAgainstEnumeration searches profiles of up to three features beside a plain enumeration, weights,
 // missing values and numeric cells included.
 func TestProfilesAgainstEnumeration(t *testing.T) {
-	ev := generated(300, 17)
+	for _, equal := range []bool{false, true} {
+		ev := generated(300, 17)
+		if equal {
+			for i := range ev.Weight {
+				ev.Weight[i] = 1.5
+			}
+		}
+		for _, top := range []int{5, 25} {
+			for _, keep := range []bool{true, false} {
+				compareWithEnumeration(t, ev, equal, keep, top)
+			}
+		}
+	}
+}
+
+func compareWithEnumeration(t *testing.T, ev *model.Evidence, equal, keep bool, top int) {
 	s := newSample(ev)
 	o := testOptions()
 	search := newSetSearch(s, &o, nil)
-	for _, keep := range []bool{true, false} {
-		po := &ProfileOptions{Top: 25, MinSupport: .04, MaxFeatures: 3, KeepRedundant: keep}
-		m := newMiner(s, s.n, ev.Levels, func(f int32) *Set { return search.define([]int32{f}) }, po)
-		if err := m.run(context.Background(), 3); err != nil {
-			t.Fatal(err)
-		}
-		var all [3][]*mined
-		frequent := 0
-		row := make(model.Row, len(ev.Columns))
-		positions := make([]int32, len(m.items))
-		for i := range positions {
-			positions[i] = int32(i)
-		}
-		for size := 1; size <= 3; size++ {
-			for _, at := range combinations(positions, size) {
-				var walk func(i int, items []int32)
-				walk = func(i int, items []int32) {
-					if i < size {
-						for c := range m.items[at[i]] {
-							walk(i+1, append(slices.Clone(items), int32(c)))
-						}
-						return
+	po := &ProfileOptions{Top: top, MinSupport: .04, MaxFeatures: 3, KeepRedundant: keep}
+	m := newMiner(s, s.n, ev.Levels, func(f int32) *Set { return search.define([]int32{f}) }, po)
+	if err := m.run(context.Background(), 3); err != nil {
+		t.Fatal(err)
+	}
+	var all [3][]*mined
+	frequent := 0
+	row := make(model.Row, len(ev.Columns))
+	positions := make([]int32, len(m.items))
+	for i := range positions {
+		positions[i] = int32(i)
+	}
+	for size := 1; size <= 3; size++ {
+		for _, at := range combinations(positions, size) {
+			var walk func(i int, items []int32)
+			walk = func(i int, items []int32) {
+				if i < size {
+					for c := range m.items[at[i]] {
+						walk(i+1, append(slices.Clone(items), int32(c)))
 					}
-					var n, nx float64
-					var ny, nxy [3]float64
-					cover := 0
-					for r := 0; r < s.n; r++ {
-						ev.Row(r, row)
-						complete, met := true, true
-						for j, p := range at {
-							it := &m.items[p][items[j]]
-							complete = complete && !math.IsNaN(row[it.Feature])
-							met = met && it.meets(row)
-						}
-						if complete {
-							n += s.weight[r]
-							ny[s.class[r]] += s.weight[r]
-						}
-						if met {
-							cover++
-							nx += s.weight[r]
-							nxy[s.class[r]] += s.weight[r]
-						}
+					return
+				}
+				var n, nx float64
+				var ny, nxy [3]float64
+				cover := 0
+				for r := 0; r < s.n; r++ {
+					ev.Row(r, row)
+					complete, met := true, true
+					for j, p := range at {
+						it := &m.items[p][items[j]]
+						complete = complete && !math.IsNaN(row[it.Feature])
+						met = met && it.meets(row)
 					}
-					if !(nx > .04*n) {
-						return
+					if complete {
+						n += s.weight[r]
+						ny[s.class[r]] += s.weight[r]
 					}
-					frequent++
-					for y := range all {
-						x := &mined{class: int32(y), position: at, item: items, lift: nxy[y] / nx * n / ny[y], nx: nx, cover: cover}
-						if keep || !m.redundant(x) {
-							all[y] = append(all[y], x)
-						}
+					if met {
+						cover++
+						nx += s.weight[r]
+						nxy[s.class[r]] += s.weight[r]
 					}
 				}
-				walk(0, nil)
-			}
-		}
-		if frequent != m.frequent {
-			t.Errorf("keep %v: %d profiles above the support, want %d", keep, m.frequent, frequent)
-		}
-		for y := range all {
-			slices.SortFunc(all[y], compareMined)
-			for i, x := range m.best[y] {
-				w := all[y][i]
-				if !slices.Equal(x.position, w.position) || !slices.Equal(x.item, w.item) || math.Abs(x.lift-w.lift) > 1e-12 || x.cover != w.cover {
-					t.Fatalf("keep %v class %d rank %d: %+v, want %+v", keep, y, i, x, w)
+				if !(nx > .04*n) {
+					return
+				}
+				frequent++
+				for y := range all {
+					x := &mined{class: int32(y), position: at, item: items, lift: nxy[y] / nx * n / ny[y], nx: nx, cover: cover}
+					if keep || !redundant(x, m.coverWithout) {
+						all[y] = append(all[y], x)
+					}
 				}
 			}
-			if len(m.best[y]) != min(25, len(all[y])) {
-				t.Errorf("keep %v class %d: %d profiles", keep, y, len(m.best[y]))
+			walk(0, nil)
+		}
+	}
+	if (newBitMiner(m) != nil) != equal {
+		t.Errorf("equal weights %v: the wrong search", equal)
+	}
+	count := newMiner(s, s.n, ev.Levels, func(f int32) *Set { return search.define([]int32{f}) }, po)
+	count.counting = true
+	if err := count.run(context.Background(), 3); err != nil || frequent != count.frequent {
+		t.Errorf("keep %v: %d profiles above the support, want %d; %v", keep, count.frequent, frequent, err)
+	}
+	for y := range all {
+		slices.SortFunc(all[y], compareMined)
+		for i, x := range m.best[y] {
+			w := all[y][i]
+			if !slices.Equal(x.position, w.position) || !slices.Equal(x.item, w.item) || math.Abs(x.lift-w.lift) > 1e-12 || x.cover != w.cover {
+				t.Fatalf("keep %v class %d rank %d: %+v, want %+v", keep, y, i, x, w)
 			}
+		}
+		if len(m.best[y]) != min(top, len(all[y])) {
+			t.Errorf("keep %v class %d: %d profiles", keep, y, len(m.best[y]))
 		}
 	}
 }

@@ -3,6 +3,7 @@ package lift
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -116,28 +117,37 @@ func (p *Profile) meets(row model.Row) bool {
 	return true
 }
 
-// Mined is what Mine found.
-type Mined struct {
-	Profiles []*Profile // of each wanted class the best, by falling lift; not validated
-	Frequent int        // profiles of more than the minimum support
-}
-
-// Mine is Algorithm 3 alone, on all of the evidence: nothing is held back to validate, and o.Profiles.MaxFeatures holds
-// whatever it takes.
-func Mine(ctx context.Context, ev *model.Evidence, o Options) (*Mined, error) {
-	s := newSample(ev)
-	search := newSetSearch(s, &o, nil)
-	m := newMiner(s, s.n, ev.Levels, func(f int32) *Set { return search.define([]int32{f}) }, &o.Profiles)
+// Mine is Algorithm 3 alone, on all of the evidence: the best profiles of each wanted class by falling lift. Nothing is
+// held back to validate, and o.Profiles.MaxFeatures holds whatever it takes.
+func Mine(ctx context.Context, ev *model.Evidence, o Options) ([]*Profile, error) {
+	m := minerOf(ev, &o)
 	if err := m.run(ctx, o.Profiles.MaxFeatures); err != nil {
 		return nil, err
 	}
-	out := &Mined{Frequent: m.frequent}
+	var out []*Profile
 	for _, best := range m.best {
 		for _, x := range best {
-			out.Profiles = append(out.Profiles, m.profile(x, ev.Levels))
+			out = append(out, m.profile(x, ev.Levels))
 		}
 	}
 	return out, nil
+}
+
+// CountProfiles counts the profiles of up to o.Profiles.MaxFeatures features of more than the minimum support.
+func CountProfiles(ctx context.Context, ev *model.Evidence, o Options) (int, error) {
+	o.Profiles.Top = 0
+	m := minerOf(ev, &o)
+	m.counting = true
+	if err := m.run(ctx, o.Profiles.MaxFeatures); err != nil {
+		return 0, err
+	}
+	return m.frequent, nil
+}
+
+func minerOf(ev *model.Evidence, o *Options) *miner {
+	s := newSample(ev)
+	search := newSetSearch(s, o, nil)
+	return newMiner(s, s.n, ev.Levels, func(f int32) *Set { return search.define([]int32{f}) }, &o.Profiles)
 }
 
 // validationShare is the newer part of the evidence that the search for profiles leaves alone, and minValidation the
@@ -148,8 +158,8 @@ const (
 )
 
 // miner finds, for each wanted class, the profiles of highest lift among those of more than a share of their complete
-// cases: exactly, by depth-first search over the feature sets in their order, the covered records of every cell split
-// further feature by feature. A cell is given up when even its present cover is no more than the share of the records
+// cases: exactly. Records of equal weight are searched by a bitMiner. Others by depth-first search over the feature sets
+// in their order, the covered records of every cell split further feature by feature. A cell is given up when even its present cover is no more than the share of the records
 // complete on everything that may be added (SPEC B.3 ii: with missing data per set, support relative to the complete
 // cases is not monotone by itself).
 type miner struct {
@@ -163,11 +173,14 @@ type miner struct {
 	keep    bool // refinements of the same records
 	classOf []bool
 
+	known map[string][2]float64 // what completeCases counted
+
 	lastMissing  []int32 // by record, the last position that is missing; -1
 	missingAfter []bool  // by position: some record lacks a later one
 	levels       []mineLevel
 	best         [][]*mined
-	frequent     int // profiles of more than the minimum support
+	frequent     int // profiles of more than the minimum support; of a bitMiner all of them only when counting
+	counting     bool
 	err          error
 	ctx          context.Context
 	visits       int
@@ -221,7 +234,6 @@ func newMiner(s *sample, n int, levels *model.Levels, single func(f int32) *Set,
 	for y := range m.classOf {
 		m.classOf[y] = len(o.Of) == 0 || slices.Contains(o.Of, int32(y))
 	}
-	row := make(model.Row, len(s.column))
 	for _, f := range s.fields {
 		var items []Item
 		item := make([]int32, s.n)
@@ -247,12 +259,32 @@ func newMiner(s *sample, n int, levels *model.Levels, single func(f int32) *Set,
 				items = append(items, it)
 			}
 			for i, v := range s.column[f] {
-				row[f] = v
-				item[i] = p.cell(row)
+				if item[i] = -1; v == v {
+					item[i] = cellOf(p.cuts, v)
+				}
 			}
 		}
 		m.items, m.item = append(m.items, items), append(m.item, item)
 	}
+	m.best = make([][]*mined, s.classes)
+	return m
+}
+
+// run searches profiles of up to depth features.
+func (m *miner) run(ctx context.Context, depth int) error {
+	m.ctx, m.depth = ctx, min(depth, len(m.item), maxSetFeatures)
+	if m.depth < 1 || m.n == 0 {
+		return nil
+	}
+	if b := newBitMiner(m); b != nil {
+		return b.run()
+	}
+	return m.runLists()
+}
+
+// runLists searches with a list of the covered records of every cell.
+func (m *miner) runLists() error {
+	n := m.n
 	m.lastMissing = make([]int32, n)
 	for i := range m.lastMissing {
 		m.lastMissing[i] = -1
@@ -266,17 +298,7 @@ func newMiner(s *sample, n int, levels *model.Levels, single func(f int32) *Set,
 	some := false
 	for p := len(m.item) - 1; p >= 0; p-- {
 		m.missingAfter[p] = some
-		some = some || m.missing[s.fields[p]]
-	}
-	m.best = make([][]*mined, s.classes)
-	return m
-}
-
-// run searches profiles of up to depth features.
-func (m *miner) run(ctx context.Context, depth int) error {
-	m.ctx, m.depth = ctx, min(depth, len(m.item), maxSetFeatures)
-	if m.depth < 1 || m.n == 0 {
-		return nil
+		some = some || m.missing[m.fields[p]]
 	}
 	m.levels = make([]mineLevel, m.depth+1)
 	root := &m.levels[0]
@@ -423,37 +445,48 @@ func (m *miner) offer(d, g, c, cover int, nx float64, xy []float64, n float64, n
 		if !wanted || !(ny[y] > 0) {
 			continue
 		}
-		x := &mined{class: int32(y), lift: xy[y] / nx * n / ny[y], nx: nx, cover: cover}
-		best := m.best[y]
-		if len(best) == m.top && (m.top == 0 || compareValues(x.lift, best[m.top-1].lift) > 0) {
+		lift := xy[y] / nx * n / ny[y]
+		if !m.wants(y, lift) {
 			continue
 		}
-		x.position, x.item = make([]int32, d), make([]int32, d)
+		x := &mined{class: int32(y), lift: lift, nx: nx, cover: cover, position: make([]int32, d), item: make([]int32, d)}
 		x.position[d-1], x.item[d-1] = int32(m.levels[d].position), int32(c)
 		for i, group := d-1, g; i > 0; i-- {
 			up := m.levels[i].group[group]
 			x.position[i-1], x.item[i-1], group = int32(m.levels[i].position), up.item, int(up.parent)
 		}
-		if len(best) == m.top && compareMined(x, best[m.top-1]) >= 0 || !m.keep && m.redundant(x) {
-			continue
-		}
-		m.best[y] = insertTop(best, x, m.top, compareMined)
+		m.insert(x, m.coverWithout)
 	}
+}
+
+// wants reports whether a profile of class y with that lift may be among the best.
+func (m *miner) wants(y int, lift float64) bool {
+	best := m.best[y]
+	return len(best) < m.top || m.top > 0 && compareValues(lift, best[m.top-1].lift) <= 0
+}
+
+// insert puts a profile among the best of its class. cover counts the records that meet all of its tests but one.
+func (m *miner) insert(x *mined, cover func(x *mined, without int) int) {
+	best := m.best[x.class]
+	if len(best) == m.top && compareMined(x, best[m.top-1]) >= 0 || !m.keep && redundant(x, cover) {
+		return
+	}
+	m.best[x.class] = insertTop(best, x, m.top, compareMined)
 }
 
 // redundant reports whether leaving one test out covers the same records: then, and only then, some profile of fewer of
 // these tests does.
-func (m *miner) redundant(x *mined) bool {
+func redundant(x *mined, cover func(x *mined, without int) int) bool {
 	for without := range x.position {
-		if len(x.position) > 1 && m.cover(x, without) == x.cover {
+		if len(x.position) > 1 && cover(x, without) == x.cover {
 			return true
 		}
 	}
 	return false
 }
 
-// cover counts the records that meet the tests but one; without -1: all of them.
-func (m *miner) cover(x *mined, without int) int {
+// coverWithout counts the records that meet the tests but one.
+func (m *miner) coverWithout(x *mined, without int) int {
 	n := 0
 	for r := 0; r < m.n; r++ {
 		if m.covers(x, r, without) {
@@ -472,24 +505,21 @@ func (m *miner) covers(x *mined, r, without int) bool {
 	return true
 }
 
-// refinements counts the profiles of up to depth features that add tests to x and cover the same records: every subset
-// of the tests that all covered records share.
-func (m *miner) refinements(x *mined) int {
+// refinements counts the profiles of up to depth features that add tests to x and cover the same of the searched
+// records: every subset of the tests that all of these share. covered are the records that x covers, ascending.
+func (m *miner) refinements(x *mined, covered []int32) int {
+	end, _ := slices.BinarySearch(covered, int32(m.n))
+	covered = covered[:end]
 	shared := 0
-	for p := range m.item {
-		if slices.Contains(x.position, int32(p)) {
+	for p, item := range m.item {
+		if len(covered) == 0 || slices.Contains(x.position, int32(p)) {
 			continue
 		}
-		value, same := int32(-2), true
-		for r := 0; r < m.n && same; r++ {
-			if m.covers(x, r, -1) {
-				if value == -2 {
-					value = m.item[p][r]
-				}
-				same = m.item[p][r] == value
-			}
+		value := item[covered[0]]
+		if value < 0 || int(value) >= len(m.items[p]) {
+			continue
 		}
-		if same && value >= 0 && int(value) < len(m.items[p]) {
+		if !slices.ContainsFunc(covered, func(r int32) bool { return item[r] != value }) {
 			shared++
 		}
 	}
@@ -502,7 +532,7 @@ func (m *miner) refinements(x *mined) int {
 
 // profile turns a found one into what is kept: counted on all records and on the newer ones.
 func (m *miner) profile(x *mined, l *model.Levels) *Profile {
-	p := &Profile{Class: x.class, Refinements: m.refinements(x), Q: math.NaN()}
+	p := &Profile{Class: x.class, Q: math.NaN()}
 	var text []string
 	var features []int32
 	for i, at := range x.position {
@@ -512,24 +542,24 @@ func (m *miner) profile(x *mined, l *model.Levels) *Profile {
 		text = append(text, it.text(m.schema, l))
 	}
 	p.Text = strings.Join(text, " & ")
+	first, value := m.item[x.position[0]], x.item[0]
+	var covered []int32
+	for r, c := range first {
+		if c == value && m.covers(x, r, 0) {
+			covered = append(covered, int32(r))
+		}
+	}
+	p.Refinements = m.refinements(x, covered)
 	tally := func(t *Tally, from int) {
+		t.N, t.NY = m.completeCases(features, int(x.class), from)
 		square := 0.0
-		for r := from; r < m.sample.n; r++ {
-			if !m.complete(features, r) {
-				continue
-			}
+		at, _ := slices.BinarySearch(covered, int32(from))
+		for _, r := range covered[at:] {
 			w := m.weight[r]
-			t.N += w
-			hit := m.class[r] == x.class
-			if hit {
-				t.NY += w
-			}
-			if m.covers(x, r, -1) {
-				t.NX += w
-				square += w * w
-				if hit {
-					t.NXY += w
-				}
+			t.NX += w
+			square += w * w
+			if m.class[r] == x.class {
+				t.NXY += w
 			}
 		}
 		if square > 0 {
@@ -540,14 +570,36 @@ func (m *miner) profile(x *mined, l *model.Levels) *Profile {
 	if m.n < m.sample.n {
 		tally(&p.Validation, m.n)
 	}
-	all := 0.0
-	for r, y := range m.class {
-		if y == x.class {
-			all += m.weight[r]
-		}
-	}
+	_, all := m.completeCases(nil, int(x.class), 0)
 	p.LiftAll = p.Tally.NXY / p.Tally.NX * m.total / all
 	return p
+}
+
+// completeCases returns the weight of the records from a position on that have all features, and that of a class.
+func (m *miner) completeCases(features []int32, class, from int) (n, ny float64) {
+	var lacking []int32
+	for _, f := range features {
+		if m.missing[f] {
+			lacking = append(lacking, f)
+		}
+	}
+	key := fmt.Sprint(lacking, class, from)
+	if v, ok := m.known[key]; ok {
+		return v[0], v[1]
+	}
+	for r := from; r < m.sample.n; r++ {
+		if m.complete(lacking, r) {
+			n += m.weight[r]
+			if int(m.class[r]) == class {
+				ny += m.weight[r]
+			}
+		}
+	}
+	if m.known == nil {
+		m.known = map[string][2]float64{}
+	}
+	m.known[key] = [2]float64{n, ny}
+	return n, ny
 }
 
 // show validates the found profiles of each class and orders them by their lower bound, then as compareMined does.

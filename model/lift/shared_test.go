@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/csv"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -117,11 +118,13 @@ func table(t testing.TB, name string, classes []string) *model.Evidence {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
+	var in io.Reader = f
+	if strings.HasSuffix(name, ".gz") {
+		if in, err = gzip.NewReader(f); err != nil {
+			t.Fatal(err)
+		}
 	}
-	rows, err := csv.NewReader(z).ReadAll()
+	rows, err := csv.NewReader(in).ReadAll()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,57 +145,87 @@ func bank(t testing.TB) *model.Evidence {
 	return table(t, "data/bank_full.csv.gz", []string{"no", "yes"})
 }
 
-// TestProfilesAgainstOracles compares the best 100 profiles of up to three features with those that another program
-// found by plain enumeration, missing values set by set.
+// oracle is the best profiles that another program found by plain enumeration.
+type oracle struct {
+	N           int
+	NY          float64 `json:"n_y"`
+	Y           string
+	Categorical []string `json:"columns_categorical"`
+	Numeric     []string `json:"columns_numeric"`
+	Top100      map[string]struct {
+		Variant  string
+		Minsup   float64
+		Profiles []struct {
+			Features, Levels []string
+			Lift             float64
+			NX               float64 `json:"n_x"`
+			NXY              float64 `json:"n_xy"`
+			N                float64
+			NY               float64 `json:"n_y"`
+		}
+	}
+}
+
+// oracles are the lists, each with its data file.
+var oracles = [][2]string{
+	{"house_votes84", "data/house_votes84.csv"},
+	{"bank_full", "data/bank_full.csv.gz"},
+	{"bank_full_mixed", "data/bank_full.csv.gz"},
+	{"adult_train", "data/adult_train.csv.gz"},
+	{"adult_train_mixed", "data/adult_train.csv.gz"},
+	{"covtype10", ""},
+}
+
+// readOracle returns a list with its records: the features that it searched, and the class asked for as class 1 of two.
+func readOracle(t testing.TB, name, data string) (*oracle, *model.Evidence) {
+	t.Helper()
+	f, err := os.Open(shared(t, "oracles/profiles_"+name+".json.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var o oracle
+	if err := json.NewDecoder(z).Decode(&o); err != nil {
+		t.Fatal(err)
+	}
+	var ev *model.Evidence
+	if data == "" {
+		ev = covtype(t)
+		of := int32(ev.Schema.Class(o.Y))
+		for i, y := range ev.Class {
+			ev.Class[i] = 0
+			if y == of {
+				ev.Class[i] = 1
+			}
+		}
+		ev.Schema.Classes = []string{"other", o.Y}
+	} else {
+		ev = table(t, data, []string{"other", o.Y})
+		for i, y := range ev.Class {
+			ev.Class[i] = max(y, 0)
+		}
+	}
+	if ev.Len() != o.N {
+		t.Fatalf("%d records, the oracle has %d", ev.Len(), o.N)
+	}
+	for i := range ev.Schema.Features {
+		x := &ev.Schema.Features[i]
+		if !slices.Contains(o.Categorical, x.Name) && !slices.Contains(o.Numeric, x.Name) {
+			x.Use = model.UseReport
+		}
+	}
+	return &o, ev
+}
+
+// TestProfilesAgainstOracles compares the best 100 profiles of up to three features, missing values set by set.
 func TestProfilesAgainstOracles(t *testing.T) {
-	for _, c := range []struct {
-		name, data string
-		classes    []string
-	}{
-		{"bank_full_mixed", "data/bank_full.csv.gz", []string{"no", "yes"}},
-		{"adult_train_mixed", "data/adult_train.csv.gz", nil},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			var oracle struct {
-				N      int
-				NY     float64 `json:"n_y"`
-				Y      string
-				Top100 map[string]struct {
-					Variant  string
-					Minsup   float64
-					Profiles []struct {
-						Features, Levels []string
-						Lift             float64
-						NX               float64 `json:"n_x"`
-						NXY              float64 `json:"n_xy"`
-						N                float64
-						NY               float64 `json:"n_y"`
-					}
-				}
-			}
-			f, err := os.Open(shared(t, "oracles/profiles_"+c.name+".json.gz"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer f.Close()
-			z, err := gzip.NewReader(f)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := json.NewDecoder(z).Decode(&oracle); err != nil {
-				t.Fatal(err)
-			}
-			classes := c.classes
-			if classes == nil {
-				classes = []string{"other", oracle.Y}
-			}
-			ev := table(t, c.data, classes)
-			for i, y := range ev.Class {
-				ev.Class[i] = max(y, 0) // whatever is not the class asked for is the other
-			}
-			if ev.Len() != oracle.N {
-				t.Fatalf("%d records, the oracle has %d", ev.Len(), oracle.N)
-			}
+	for _, c := range oracles {
+		t.Run(c[0], func(t *testing.T) {
+			oracle, ev := readOracle(t, c[0], c[1])
 			s := newSample(ev)
 			search := newSetSearch(s, &Options{Quantiles: 4}, nil)
 			checked := 0
@@ -250,6 +283,31 @@ func TestProfilesAgainstOracles(t *testing.T) {
 			}
 			if checked == 0 {
 				t.Error("the oracle has no list on complete cases")
+			}
+		})
+	}
+}
+
+// BenchmarkProfiles is the search for the best 100 profiles of up to three features on cells that are there already: of
+// more than .005 of the complete cases, and of more than .05, together, as deploy/bench/profiles.py does.
+func BenchmarkProfiles(b *testing.B) {
+	for _, c := range oracles {
+		b.Run(c[0], func(b *testing.B) {
+			_, ev := readOracle(b, c[0], c[1])
+			s := newSample(ev)
+			search := newSetSearch(s, &Options{Quantiles: 4}, nil)
+			for _, support := range []float64{.005, .05} {
+				o := &ProfileOptions{Top: 100, MinSupport: support, Of: []int32{1}, KeepRedundant: true}
+				prepared := newMiner(s, s.n, ev.Levels, func(f int32) *Set { return search.define([]int32{f}) }, o)
+				b.Run(strconv.FormatFloat(support, 'g', -1, 64), func(b *testing.B) {
+					reportCPU(b, func() {
+						m := *prepared
+						m.best = make([][]*mined, s.classes)
+						if err := m.run(context.Background(), 3); err != nil {
+							b.Fatal(err)
+						}
+					})
+				})
 			}
 		})
 	}

@@ -223,12 +223,17 @@ func TestTable5Tallies(t *testing.T) {
 // and the best 16 of more than .15 of their complete cases, of which there are 33,779.
 func TestTable5IsTheTop(t *testing.T) {
 	s, ev := votes(t)
-	m := newMiner(newSample(ev), ev.Len(), ev.Levels, nil, &ProfileOptions{Top: 16, MinSupport: .15, KeepRedundant: true})
+	o := Options{Profiles: ProfileOptions{Top: 16, MinSupport: .15, MaxFeatures: 16, KeepRedundant: true}}
+	for support, want := range map[float64]int{.15: 33779, .15 * (1 - 1e-9): 33779 + 129} {
+		o.Profiles.MinSupport = support
+		if n, err := CountProfiles(context.Background(), ev, o); err != nil || n != want {
+			t.Errorf("%d profiles of more than %v, want %d; %v", n, support, want, err)
+		}
+	}
+	o.Profiles.MinSupport = .15
+	m := minerOf(ev, &o)
 	if err := m.run(context.Background(), 16); err != nil {
 		t.Fatal(err)
-	}
-	if m.frequent != 33779 {
-		t.Errorf("%d profiles of more than .15, want 33,779", m.frequent)
 	}
 	for y, party := range s.Classes {
 		var want, got []string

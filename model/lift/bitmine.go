@@ -1,0 +1,477 @@
+package lift
+
+import (
+	"cmp"
+	"math"
+	"math/bits"
+	"slices"
+)
+
+// Bounds of what a bitMiner keeps in memory.
+const (
+	maxBitWords = 1 << 25 // words of the tests' bitmaps
+	maxBitPairs = 1 << 25 // entries of the pair tables
+)
+
+// bitMiner is the search of a miner on records of equal weight: the records that meet a test are a bitmap, in which the
+// records of a class stand together, so that the members of one class are counted by themselves.
+//
+// All single tests and all pairs come first; then the pairs are extended depth first, the most promising ones first. A
+// conjunction is given up when no extension can have more than the minimum support, or when none can reach the lift of
+// the worst profile kept of any wanted class (SPEC B.3 ii). With s the least support of an extension in records, o the
+// complete cases now and o_E those complete on all that may be added,
+//
+//	L' <= min(1, n_xy/s) (1 + n_not-y(o)/n_y(o_E))
+//
+// where n_xy is at most that of any pair of the tests. The result does not depend on the order: profiles that tie with
+// the worst one kept are never given up.
+type bitMiner struct {
+	*miner
+	words    int
+	from     []int // first word of each class, and the end
+	base     []int // first test of each position; as long as the positions, and the end
+	bit      [][]uint64
+	complete [][]uint64 // by position; nil where no record lacks the feature
+	wanted   []int
+	weight   float64
+
+	pairs  []int32   // by test and test: covered records
+	pairsY [][]int32 // by wanted class, as pairs: its members among them
+	dead   []bool    // tests that no profile of enough support holds
+
+	sets   *caseSet
+	cover  [][]uint64 // by number of tests
+	work   []uint64
+	path   []int32
+	member []int32 // by wanted class
+}
+
+// caseSet holds what profiles over one set of positions share: the complete cases, all and by class, and the fewest that
+// any extension by later positions can have.
+type caseSet struct {
+	n, least   float64
+	ny, leastY []float64
+	next       []*caseSet // by position
+}
+
+// newBitMiner returns nil when the records differ in weight or the bitmaps would be too large.
+func newBitMiner(m *miner) *bitMiner {
+	b := &bitMiner{miner: m, from: make([]int, m.classes+1), base: make([]int, len(m.item)+1)}
+	for r := 0; r < m.n; r++ {
+		if m.sample.weight[r] != m.sample.weight[0] || !(m.sample.weight[0] > 0) {
+			return nil
+		}
+	}
+	b.weight = m.sample.weight[0]
+	size := make([]int, m.classes)
+	for r := 0; r < m.n; r++ {
+		size[m.class[r]]++
+	}
+	for y, k := range size {
+		b.from[y+1] = b.from[y] + (k+63)/64
+	}
+	b.words = b.from[m.classes]
+	for p := range m.items {
+		b.base[p+1] = b.base[p] + len(m.items[p])
+	}
+	for y, w := range m.classOf {
+		if w && size[y] > 0 {
+			b.wanted = append(b.wanted, y)
+		}
+	}
+	tests := b.base[len(m.item)]
+	if (tests+len(m.item))*b.words > maxBitWords || tests*tests*(1+len(b.wanted)) > maxBitPairs {
+		return nil
+	}
+	place := make([]int32, m.n) // bit of each record
+	at := make([]int, m.classes)
+	for r := range place {
+		y := m.class[r]
+		place[r] = int32(64*b.from[y] + at[y])
+		at[y]++
+	}
+	all := make([]uint64, tests*b.words)
+	b.bit = make([][]uint64, tests)
+	for i := range b.bit {
+		b.bit[i] = all[i*b.words : (i+1)*b.words]
+	}
+	b.complete = make([][]uint64, len(m.item))
+	for p, item := range m.item {
+		known := len(m.items[p])
+		of := all[b.base[p]*b.words : b.base[p+1]*b.words]
+		for r, c := range item[:m.n] {
+			if uint32(c) < uint32(known) {
+				of[int(c)*b.words+int(place[r]>>6)] |= 1 << (place[r] & 63)
+			}
+		}
+		if m.missing[m.fields[p]] {
+			b.complete[p] = make([]uint64, b.words)
+			for r, c := range item[:m.n] {
+				if c >= 0 {
+					b.complete[p][place[r]>>6] |= 1 << (place[r] & 63)
+				}
+			}
+		}
+	}
+	b.work = make([]uint64, b.words)
+	b.member = make([]int32, len(b.wanted))
+	b.cover = make([][]uint64, m.depth+1)
+	b.sets = b.cases(nil)
+	return b
+}
+
+// cases counts the complete cases of a set of positions.
+func (b *bitMiner) cases(positions []int32) *caseSet {
+	c := &caseSet{}
+	some := false
+	fill := func(p int) {
+		if b.complete[p] == nil {
+			return
+		}
+		if !some {
+			copy(b.work, b.complete[p])
+			some = true
+			return
+		}
+		for i, v := range b.complete[p] {
+			b.work[i] &= v
+		}
+	}
+	count := func() (n float64, ny []float64) {
+		ny = make([]float64, b.classes)
+		for y := range ny {
+			if some {
+				ny[y] = float64(ones(b.work[b.from[y]:b.from[y+1]]))
+			} else {
+				ny[y] = float64(b.members(y))
+			}
+			n += ny[y]
+		}
+		return n, ny
+	}
+	last := -1
+	for _, p := range positions {
+		fill(int(p))
+		last = int(p)
+	}
+	c.n, c.ny = count()
+	c.least, c.leastY = c.n, c.ny
+	if slices.ContainsFunc(b.complete[last+1:], func(w []uint64) bool { return w != nil }) {
+		for p := last + 1; p < len(b.complete); p++ {
+			fill(p)
+		}
+		c.least, c.leastY = count()
+	}
+	return c
+}
+
+// members counts the searched records of a class.
+func (b *bitMiner) members(y int) (n int) {
+	if b.sets != nil {
+		return int(b.sets.ny[y])
+	}
+	for r := 0; r < b.n; r++ {
+		if int(b.class[r]) == y {
+			n++
+		}
+	}
+	return n
+}
+
+// of returns the complete cases of the positions.
+func (b *bitMiner) of(positions []int32) *caseSet {
+	c := b.sets
+	for i, p := range positions {
+		if c.next == nil {
+			c.next = make([]*caseSet, len(b.item))
+		}
+		if c.next[p] == nil {
+			c.next[p] = b.cases(positions[:i+1])
+		}
+		c = c.next[p]
+	}
+	return c
+}
+
+func ones(a []uint64) (n int) {
+	for _, v := range a {
+		n += bits.OnesCount64(v)
+	}
+	return n
+}
+
+func onesOf(a, b []uint64) (n int) {
+	b = b[:len(a)]
+	for i, v := range a {
+		n += bits.OnesCount64(v & b[i])
+	}
+	return n
+}
+
+// support is the least number of records above the minimum support of n complete cases.
+func (b *bitMiner) support(n float64) float64 {
+	return math.Floor(b.share*n*(1+tieTolerance)) + 1
+}
+
+// reaches reports whether a profile of class y with that lift would be kept.
+func (b *bitMiner) reaches(y int, lift float64) bool {
+	best := b.best[y]
+	return b.counting || len(best) < b.top || b.top > 0 && lift*(1+1e-9) >= best[b.top-1].lift
+}
+
+// alive reports whether tests that cover at most nx records, with at most the given members of the wanted classes, may
+// be a profile over the cases c or, with deeper, become one by later tests.
+func (b *bitMiner) alive(c *caseSet, nx float64, members []int32, deeper bool) bool {
+	n, low := c.n, c.ny
+	if deeper {
+		n, low = c.least, c.leastY
+	}
+	s := b.support(n)
+	if nx < s {
+		return false
+	}
+	for i, y := range b.wanted {
+		var bound float64
+		if deeper {
+			bound = 1 + (c.n-c.ny[y])/low[y]
+		} else {
+			bound = n / low[y]
+		}
+		if !(low[y] > 0) {
+			bound = math.Inf(1)
+		}
+		if v := float64(members[i]); v < s {
+			if v == 0 {
+				bound = 0
+			} else {
+				bound *= v / s
+			}
+		}
+		if b.reaches(y, bound) {
+			return true
+		}
+	}
+	return b.counting
+}
+
+// run finds the best profiles of up to depth tests.
+func (b *bitMiner) run() error {
+	if len(b.wanted) == 0 && !b.counting {
+		return nil
+	}
+	tests := len(b.bit)
+	b.dead = make([]bool, tests)
+	least := b.support(b.cases(b.allPositions()).least)
+	count := make([]int32, tests)
+	countY := make([][]int32, len(b.wanted))
+	for i := range countY {
+		countY[i] = make([]int32, tests)
+	}
+	for p := range b.item {
+		c := b.of([]int32{int32(p)})
+		for t := b.base[p]; t < b.base[p+1]; t++ {
+			count[t] = int32(ones(b.bit[t]))
+			b.dead[t] = float64(count[t]) < least
+			for i, y := range b.wanted {
+				countY[i][t] = int32(ones(b.bit[t][b.from[y]:b.from[y+1]]))
+				b.member[i] = countY[i][t]
+			}
+			b.keepProfile(c, []int32{int32(p)}, []int32{int32(t - b.base[p])}, count[t])
+		}
+	}
+	if b.depth < 2 {
+		return nil
+	}
+	b.pairs = make([]int32, tests*tests)
+	b.pairsY = make([][]int32, len(b.wanted))
+	for i := range b.pairsY {
+		b.pairsY[i] = make([]int32, tests*tests)
+	}
+	type pair struct {
+		p, q, s, t int32
+		promise    float64
+	}
+	var open []pair
+	for p := range b.item {
+		for q := p + 1; q < len(b.item); q++ {
+			if b.visits++; b.visits%ctxEvery == 0 && b.ctx.Err() != nil {
+				return b.ctx.Err()
+			}
+			c := b.of([]int32{int32(p), int32(q)})
+			for s := b.base[p]; s < b.base[p+1]; s++ {
+				if b.dead[s] {
+					continue
+				}
+				for t := b.base[q]; t < b.base[q+1]; t++ {
+					if b.dead[t] {
+						continue
+					}
+					nx := 0
+					for y, i := 0, 0; y < b.classes; y++ {
+						v := onesOf(b.bit[s][b.from[y]:b.from[y+1]], b.bit[t][b.from[y]:b.from[y+1]])
+						if i < len(b.wanted) && b.wanted[i] == y {
+							b.member[i] = int32(v)
+							b.pairsY[i][s*tests+t], b.pairsY[i][t*tests+s] = int32(v), int32(v)
+							i++
+						}
+						nx += v
+					}
+					b.pairs[s*tests+t], b.pairs[t*tests+s] = int32(nx), int32(nx)
+					if float64(nx) < least {
+						continue
+					}
+					b.keepProfile(c, []int32{int32(p), int32(q)}, []int32{int32(s - b.base[p]), int32(t - b.base[q])}, int32(nx))
+					if b.depth > 2 && q+1 < len(b.item) && float64(nx) >= b.support(c.least) {
+						promise := 0.0
+						for i, y := range b.wanted {
+							promise = max(promise, float64(b.member[i])/max(float64(nx), b.support(c.n))/max(c.ny[y], 1)*c.n)
+						}
+						open = append(open, pair{int32(p), int32(q), int32(s), int32(t), promise})
+					}
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(open, func(x, y pair) int { return cmp.Compare(y.promise, x.promise) })
+	for _, x := range open {
+		if b.visits++; b.visits%ctxEvery == 0 && b.ctx.Err() != nil {
+			return b.ctx.Err()
+		}
+		c := b.of([]int32{x.p, x.q})
+		at := int(x.s)*tests + int(x.t)
+		for i := range b.wanted {
+			b.member[i] = b.pairsY[i][at]
+		}
+		if !b.alive(c, float64(b.pairs[at]), b.member, true) {
+			continue
+		}
+		e := b.buffer(2)
+		for i, v := range b.bit[x.s] {
+			e[i] = v & b.bit[x.t][i]
+		}
+		if err := b.extend([]int32{x.p, x.q}, []int32{x.s - int32(b.base[x.p]), x.t - int32(b.base[x.q])}, float64(b.pairs[at]), slices.Clone(b.member)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *bitMiner) allPositions() []int32 {
+	all := make([]int32, len(b.item))
+	for i := range all {
+		all[i] = int32(i)
+	}
+	return all
+}
+
+func (b *bitMiner) buffer(depth int) []uint64 {
+	if b.cover[depth] == nil {
+		b.cover[depth] = make([]uint64, b.words)
+	}
+	return b.cover[depth]
+}
+
+// extend adds every test of a later position to the tests whose records are in the buffer of their number.
+func (b *bitMiner) extend(positions, items []int32, nx float64, members []int32) error {
+	d := len(positions)
+	e := b.cover[d]
+	tests := len(b.bit)
+	most := make([]int32, len(b.wanted))
+	for p := int(positions[d-1]) + 1; p < len(b.item); p++ {
+		own := append(positions[:d:d], int32(p))
+		c := b.of(own)
+		deeper := d+1 < b.depth && p+1 < len(b.item)
+		for t := b.base[p]; t < b.base[p+1]; t++ {
+			if b.dead[t] {
+				continue
+			}
+			covered := nx
+			copy(most, members)
+			for i, q := range positions {
+				s := b.base[q] + int(items[i])
+				covered = min(covered, float64(b.pairs[s*tests+t]))
+				for k := range most {
+					most[k] = min(most[k], b.pairsY[k][s*tests+t])
+				}
+			}
+			if !b.alive(c, covered, most, false) && !(deeper && b.alive(c, covered, most, true)) {
+				continue
+			}
+			of := b.bit[t]
+			k := 0
+			for i, y := range b.wanted {
+				most[i] = int32(onesOf(e[b.from[y]:b.from[y+1]], of[b.from[y]:b.from[y+1]]))
+				k += int(most[i])
+			}
+			if !b.alive(c, covered, most, false) && !(deeper && b.alive(c, covered, most, true)) {
+				continue
+			}
+			for y, i := 0, 0; y < b.classes; y++ {
+				if i < len(b.wanted) && b.wanted[i] == y {
+					i++
+					continue
+				}
+				k += onesOf(e[b.from[y]:b.from[y+1]], of[b.from[y]:b.from[y+1]])
+			}
+			if k == 0 {
+				continue
+			}
+			all := append(items[:d:d], int32(t-b.base[p]))
+			copy(b.member, most)
+			b.keepProfile(c, own, all, int32(k))
+			if !deeper || !b.alive(c, float64(k), most, true) {
+				continue
+			}
+			if b.visits++; b.visits%(64*ctxEvery) == 0 && b.ctx.Err() != nil {
+				return b.ctx.Err()
+			}
+			to := b.buffer(d + 1)
+			for i, v := range e {
+				to[i] = v & of[i]
+			}
+			if err := b.extend(own, all, float64(k), slices.Clone(most)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// keepProfile offers tests that cover nx records, with b.member of the wanted classes, to the best of each class.
+func (b *bitMiner) keepProfile(c *caseSet, positions, items []int32, nx int32) {
+	if nx == 0 || !exceeds(float64(nx), b.share*c.n) {
+		return
+	}
+	b.frequent++
+	for i, y := range b.wanted {
+		if !(c.ny[y] > 0) {
+			continue
+		}
+		lift := float64(b.member[i]) / float64(nx) * c.n / c.ny[y]
+		if !b.wants(y, lift) {
+			continue
+		}
+		x := &mined{class: int32(y), position: slices.Clone(positions), item: slices.Clone(items), lift: lift, nx: float64(nx) * b.weight, cover: int(nx)}
+		b.insert(x, b.coverWithout)
+	}
+}
+
+// coverWithout counts the records that meet the tests but one.
+func (b *bitMiner) coverWithout(x *mined, without int) int {
+	first := true
+	for i, p := range x.position {
+		if i == without {
+			continue
+		}
+		of := b.bit[b.base[p]+int(x.item[i])]
+		if first {
+			copy(b.work, of)
+			first = false
+			continue
+		}
+		for k, v := range of {
+			b.work[k] &= v
+		}
+	}
+	return ones(b.work)
+}
