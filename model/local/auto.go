@@ -26,7 +26,7 @@ var (
 	caps   = []float64{.1, .2, .4, .8, 1.6, 3.2}
 )
 
-// trialTerms bounds the terms of distances that a choice may compute: about five seconds on one core.
+// trialTerms bounds the terms of distances that a choice may compute: some seconds on one core.
 const trialTerms = 4e9
 
 func measures() []Measure {
@@ -47,13 +47,13 @@ func measures() []Measure {
 // choose sets the measure and the threshold of the published subspace.
 func (x *fitter) choose(ctx context.Context, s *structure) error {
 	s.theta = x.options.Theta
-	s.measure = Measure{Theta: max(0, x.options.Theta)}
+	s.measure = Measure{Theta: max(0, x.options.Theta), Close: true}
 	n := len(x.rows)
 	if n < 2 {
 		s.theta = max(0, s.theta)
 		return nil
 	}
-	all := []Measure{s.measure}
+	all := []Measure{{Theta: s.measure.Theta}}
 	if x.options.Theta < 0 {
 		all = measures()
 	}
@@ -61,7 +61,8 @@ func (x *fitter) choose(ctx context.Context, s *structure) error {
 	if work := float64(n) * float64(len(s.features)) * float64(len(all)); work*float64(queries) > trialTerms {
 		queries = max(1, int(trialTerms/work))
 	}
-	trials := make([]Trial, len(all))
+	trials := make([]Trial, 2*len(all))
+	weights := x.leftOut(s, queries)
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for i, m := range all {
@@ -69,7 +70,7 @@ func (x *fitter) choose(ctx context.Context, s *structure) error {
 			if err := gctx.Err(); err != nil {
 				return fmt.Errorf("choosing the distance: %w", err)
 			}
-			trials[i] = x.trial(s, m, queries)
+			trials[2*i], trials[2*i+1] = x.trial(s, m, queries, weights)
 			return nil
 		})
 	}
@@ -93,29 +94,72 @@ func (x *fitter) choose(ctx context.Context, s *structure) error {
 	return nil
 }
 
-func (t *Trial) better(o *Trial) bool { return t.LogLoss < o.LogLoss-1e-12 }
+// better compares the sums of log-loss and share of errors: the first tells more, the second what eval counts.
+func (t *Trial) better(o *Trial) bool { return t.LogLoss+t.Errors < o.LogLoss+o.Errors-1e-12 }
 
-// trial leaves out one prototype after the other, evenly spread.
-func (x *fitter) trial(s *structure, m Measure, queries int) Trial {
+// trial leaves out one prototype after the other, evenly spread; weights are their features' relevance without
+// themselves. It returns the figures of neighbours that vote alike, and by closeness.
+func (x *fitter) trial(s *structure, m Measure, queries int, weights []int64) (alike, close Trial) {
 	caps, expected := s.limits(m)
 	w := newScratch(s)
-	t := Trial{Measure: m, Records: queries}
+	alike, close = Trial{Measure: m, Records: queries}, Trial{Measure: m, Records: queries}
+	close.Close = true
 	row := make(model.Row, len(s.features))
 	n := len(x.rows)
 	for k := range queries {
 		i := k * n / queries
 		x.ev.Row(x.rows[i], row)
+		w.weights = weights[k*len(row) : (k+1)*len(row)]
 		found := s.neighbourhood(row, m, caps, expected, i, w)
 		own := s.prototypes.class[i]
-		votes := total(w.votes)
-		if found == 0 || w.best() != int(own) {
-			t.Errors++
+		for _, t := range []*Trial{&alike, &close} {
+			vote(w.near[:found], s.prototypes.class, t.Close, w.votes, w.far)
+			if found == 0 || w.best() != int(own) {
+				t.Errors += 1 / float64(queries)
+			}
+			q := s.prototypes.prior[own]
+			t.LogLoss -= math.Log((w.votes[own]+pseudo*q)/(total(w.votes)+pseudo)) / float64(queries)
 		}
-		t.LogLoss -= math.Log((w.votes[own] + pseudo*s.prototypes.prior[own]) / (votes + pseudo))
 	}
-	t.Errors /= float64(queries)
-	t.LogLoss /= float64(queries)
-	return t
+	return alike, close
+}
+
+// leftOut returns the weights of every feature at each of the prototypes that are tried, as they would be without it.
+func (x *fitter) leftOut(s *structure, queries int) []int64 {
+	out := make([]int64, 0, queries*len(s.features))
+	n := len(x.rows)
+	m := make([]float64, x.classes)
+	for k := range queries {
+		i := x.rows[k*n/queries]
+		own := x.ev.Class[i]
+		for j := range s.features {
+			f, near := &s.features[j], &x.around[j]
+			v := x.ev.Columns[j][i]
+			at := func(bin int, kernel float64) float64 {
+				copy(m, near.mass[bin*x.classes:])
+				m[own] = max(0, m[own]-kernel)
+				return relevanceOf(m, near.counts, near.squares[bin]-kernel*kernel)
+			}
+			r := 0.0
+			if f.nominal {
+				if v == v && int(v) < len(near.squares) {
+					r = at(int(v), 1)
+				}
+			} else if p, ok := f.value(v); ok && len(near.squares) > 0 {
+				bin, above := f.split(p)
+				kernel := func(bin int) float64 {
+					d := (p - f.at(bin)) / f.scale / x.options.Width
+					return math.Exp(-.5 * d * d)
+				}
+				r = at(bin, kernel(bin))
+				if above > 0 {
+					r += above * (at(bin+1, kernel(bin+1)) - r)
+				}
+			}
+			out = append(out, quantise(r))
+		}
+	}
+	return out
 }
 
 // uselessness is the mean, over prototypes, of the relevance that a feature with the neutral score and the reference's

@@ -40,7 +40,11 @@ type fitter struct {
 	classes int
 	base    []float64
 	rows    []int // of the prototypes, in the evidence
+	around  []around
 }
+
+// around is the kernel mass at every bin of a feature, and its class counts.
+type around struct{ mass, squares, counts []float64 }
 
 // axes lays out the histograms. One of before is kept where its range still fits, so that live counts carry over.
 func (x *fitter) axes(before []feature) []axis {
@@ -106,12 +110,13 @@ func (x *fitter) build(ctx context.Context, axes []axis, counts []*histogram) (*
 	o := &x.options
 	s := &structure{features: make([]feature, len(axes)), neighbours: o.Neighbours, redundancy: o.Redundancy, divergence: o.Divergence,
 		reference: reference{0, o.ReferenceSD}, halfLife: o.HalfLife, base: x.base}
+	x.around = make([]around, len(axes))
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for f := range axes {
 		s.features[f].axis = axes[f]
 		g.Go(func() error {
-			if err := x.feature(gctx, &s.features[f], x.ev.Columns[f], counts[f]); err != nil {
+			if err := x.feature(gctx, &s.features[f], &x.around[f], x.ev.Columns[f], counts[f]); err != nil {
 				return fmt.Errorf("feature %q: %w", x.schema.Features[f].Name, err)
 			}
 			return nil
@@ -130,7 +135,7 @@ func (x *fitter) build(ctx context.Context, axes []axis, counts []*histogram) (*
 }
 
 // feature learns the curve or the level table of one feature.
-func (x *fitter) feature(ctx context.Context, f *feature, column []float64, g *histogram) error {
+func (x *fitter) feature(ctx context.Context, f *feature, near *around, column []float64, g *histogram) error {
 	if f.bins == 0 && !f.nominal {
 		return nil
 	}
@@ -142,6 +147,7 @@ func (x *fitter) feature(ctx context.Context, f *feature, column []float64, g *h
 	o := &x.options
 	f.neutral = o.Score.Neutral(counts)
 	mass, squares := g.around(&f.axis, x.classes, o.Width)
+	*near = around{mass, squares, counts}
 	bins := len(squares)
 	f.relevance = make([]float64, bins)
 	var obs []gp.Observation

@@ -3,6 +3,7 @@ package local
 import (
 	"compress/gzip"
 	"encoding/csv"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -107,4 +108,89 @@ func (d *folded) split(fold int) (*model.Evidence, []int) {
 		ev.Partition = append(ev.Partition, 0)
 	}
 	return ev, test
+}
+
+// accuracy is the share of records whose class the component finds when it was fitted without their fold.
+type accuracy struct {
+	local, plain float64 // plain: neighbours by Euclidean distance, majority vote
+	n            int
+	size         float64 // mean number of selected features
+}
+
+func (a accuracy) error() float64 { return math.Sqrt(a.local * (1 - a.local) / float64(a.n)) }
+
+// crossValidate fits on all folds but one, everything chosen inside, and predicts that one; folds limits their number.
+func crossValidate(t testing.TB, d *folded, folds int) (a accuracy) {
+	p := make([]float64, len(d.schema.Classes))
+	for fold := range folds {
+		ev, test := d.split(fold)
+		c := fit(t, Options{Theta: Auto}, d.schema, ev)
+		s := c.structure
+		caps, expected := s.limits(Measure{})
+		for _, i := range test {
+			a.n++
+			c.Predict(d.rows[i], p)
+			if slices.Index(p, slices.Max(p)) == int(d.class[i]) {
+				a.local++
+			}
+			features, _ := c.Select(d.rows[i], nil, nil)
+			a.size += float64(len(features))
+			s.neighbourhood(d.rows[i], Measure{}, caps, expected, -1, c.work)
+			if c.work.best() == int(d.class[i]) {
+				a.plain++
+			}
+		}
+	}
+	n := float64(a.n)
+	return accuracy{a.local / n, a.plain / n, a.n, a.size / n}
+}
+
+// goals are the accuracies that ten folds should reach, beside those of the best other program of any kind.
+var goals = []struct {
+	name       string
+	goal, peer float64
+}{
+	{"wdbc", .967, .977},
+	{"wine", .966, .983},
+	{"ionosphere", .945, .954},
+	{"isolet40", .890, .959},
+	{"syn_wide1", .870, .786},
+	{"syn_narrow1", .870, .866},
+}
+
+// TestFolds: never below plain neighbours by more than one standard error, nor below the goal by more than one.
+// The larger sets, and all folds of them, are in BenchmarkFolds.
+func TestFolds(t *testing.T) {
+	for _, g := range goals {
+		folds := 10
+		switch g.name {
+		case "isolet40", "syn_narrow1":
+			continue
+		case "syn_wide1", "wdbc":
+			folds = 3
+		}
+		a := crossValidate(t, readFolds(t, g.name), folds)
+		t.Logf("%-12s local %.3f +- %.3f, plain %.3f, goal %.3f, best peer %.3f, %.1f features selected, %d records", g.name, a.local, a.error(), a.plain, g.goal, g.peer, a.size, a.n)
+		if a.local < a.plain-a.error() || a.local < g.goal-a.error() {
+			t.Errorf("%s: accuracy %.3f +- %.3f, plain %.3f, goal %.3f", g.name, a.local, a.error(), a.plain, g.goal)
+		}
+	}
+}
+
+// BenchmarkFolds reports the accuracies of all ten folds of every set.
+func BenchmarkFolds(b *testing.B) {
+	for _, g := range goals {
+		b.Run(g.name, func(b *testing.B) {
+			d := readFolds(b, g.name)
+			for b.Loop() {
+				a := crossValidate(b, d, 10)
+				b.ReportMetric(a.local, "accuracy")
+				b.ReportMetric(a.error(), "se")
+				b.ReportMetric(a.plain, "plain")
+				b.ReportMetric(g.goal, "goal")
+				b.ReportMetric(g.peer, "peer")
+				b.ReportMetric(a.size, "features")
+			}
+		})
+	}
 }

@@ -55,6 +55,9 @@ type Measure struct {
 	Cap float64
 	// Weighted multiplies each feature's term by its relevance at the record, sum_c P_c ln(P_c / p_c).
 	Weighted bool
+	// Close lets neighbours vote by how close they are instead of alike: with squared distances d_1 <= .. <= d_K,
+	// v_k = (a + e) / (d_k - d_1 + a + e), a = d_1 / 5, e = d_K / 50, scaled to sum to K.
+	Close bool
 }
 
 // cap is the largest term of a column.
@@ -185,10 +188,29 @@ func nearest(sum []int64, near []neighbour, skip int) int {
 	return n
 }
 
-// vote writes the votes of the neighbours by class, with a trace of the distance so that classes of equal votes rank by
-// the smaller mean distance, then by the lower class (SPEC G.16).
-func vote(near []neighbour, class []int32, votes, far []float64) {
+// vote writes the votes of the neighbours by class: of each one, or by closeness. A trace of the distance ranks classes
+// of equal votes by the smaller mean distance, then by the lower class (SPEC G.16).
+func vote(near []neighbour, class []int32, close bool, votes, far []float64) {
 	clear(votes)
+	if len(near) == 0 {
+		return
+	}
+	if close {
+		first, last := float64(near[0].distance), float64(near[len(near)-1].distance)
+		s, sum := first/5+last/50, 0.0
+		for _, n := range near {
+			v := 1.0
+			if d := float64(n.distance) - first; d > 0 {
+				v = s / (d + s)
+			}
+			votes[class[n.index]] += v
+			sum += v
+		}
+		for y := range votes {
+			votes[y] *= float64(len(near)) / sum
+		}
+		return
+	}
 	clear(far)
 	all := 0.0
 	for _, n := range near {

@@ -305,11 +305,12 @@ func decodeStructure(r *wire.Reader, schema *model.Schema) *structure {
 func (m *Measure) appendBinary(b []byte) []byte {
 	b = wire.AppendFloat(b, m.Theta)
 	b = wire.AppendFloat(b, m.Cap)
-	return wire.AppendBool(b, m.Weighted)
+	b = wire.AppendBool(b, m.Weighted)
+	return wire.AppendBool(b, m.Close)
 }
 
 func decodeMeasure(r *wire.Reader) Measure {
-	m := Measure{Theta: finite(r), Cap: finite(r), Weighted: r.Bool()}
+	m := Measure{Theta: finite(r), Cap: finite(r), Weighted: r.Bool(), Close: r.Bool()}
 	if m.Cap < 0 || m.Cap > maxCap {
 		r.Fail(fmt.Errorf("distance capped at %v", m.Cap))
 	}

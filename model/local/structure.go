@@ -103,8 +103,11 @@ func (f *feature) weight(v float64) int64 {
 			r += above * (f.relevance[bin+1] - r)
 		}
 	}
-	return int64(math.Round(min(r, 64) * weightUnit))
+	return quantise(r)
 }
+
+// quantise rounds a relevance to steps of weightUnit.
+func quantise(r float64) int64 { return int64(math.Round(min(r, 64) * weightUnit)) }
 
 // structure is what a Fit found: all that scoring needs. It is immutable.
 type structure struct {
@@ -148,13 +151,16 @@ type scratch struct {
 	sum                 []int64
 	near                []neighbour
 	votes, far          []float64
+	weights             []int64 // of the features at the row, where they are not those of the tables
+	row                 model.Row
+	known               bool // divergence is that of row
 }
 
 func newScratch(s *structure) *scratch {
 	m := len(s.features)
 	return &scratch{divergence: make([]float64, m), penalty: make([]float64, m), features: make([]int32, 0, m), scores: make([]float32, 0, m),
 		terms: make([]queryTerm, 0, m), sum: make([]int64, len(s.prototypes.class)), near: make([]neighbour, s.neighbours),
-		votes: make([]float64, len(s.base)), far: make([]float64, len(s.base))}
+		votes: make([]float64, len(s.base)), far: make([]float64, len(s.base)), row: make(model.Row, m)}
 }
 
 // best is the class of most votes, the lowest of equals.
@@ -168,8 +174,13 @@ func (w *scratch) best() int {
 	return best
 }
 
-// diverge fills w.divergence with those of the row's local Gaussians, NaN where there is none.
+// diverge fills w.divergence with those of the row's local Gaussians, NaN where there is none. The last row is known.
 func (s *structure) diverge(row model.Row, w *scratch) {
+	if w.known = w.known && same(row, w.row); w.known {
+		return
+	}
+	copy(w.row, row)
+	w.known = true
 	for j := range s.features {
 		mean, v, ok := s.features[j].gaussian(row[j])
 		if !ok {
@@ -180,13 +191,23 @@ func (s *structure) diverge(row model.Row, w *scratch) {
 	}
 }
 
+// same compares bit by bit.
+func same(a, b model.Row) bool {
+	for i, v := range a {
+		if math.Float64bits(v) != math.Float64bits(b[i]) {
+			return false
+		}
+	}
+	return true
+}
+
 // subspace appends the features selected for the row at theta, best first, and their scores.
 func (s *structure) subspace(row model.Row, theta float64, w *scratch, features []int32, scores []float32) ([]int32, []float32) {
 	s.diverge(row, w)
 	return greedy(w.divergence, s.rho, theta, s.redundancy, w.penalty, features, scores)
 }
 
-// query lists the terms of the distance from the row. place holds rounded values of it, nil to compute them.
+// query lists the terms of the distance from the row.
 func (s *structure) query(row model.Row, m Measure, caps, expected []int64, w *scratch) {
 	w.terms = w.terms[:0]
 	w.features = w.features[:0]
@@ -201,7 +222,12 @@ func (s *structure) query(row model.Row, m Measure, caps, expected []int64, w *s
 		}
 		t := queryTerm{at: c.at, missing: c.missing, q: int64(q), cap: caps[j], weight: 1, expected: expected[j]}
 		if m.Weighted {
-			if t.weight = s.features[j].weight(row[j]); t.weight == 0 {
+			if w.weights != nil {
+				t.weight = w.weights[j]
+			} else {
+				t.weight = s.features[j].weight(row[j])
+			}
+			if t.weight == 0 {
 				return
 			}
 		}
@@ -229,7 +255,7 @@ func (s *structure) neighbourhood(row model.Row, m Measure, caps, expected []int
 	distances(w.terms, w.sum)
 	correct(w.terms, w.sum)
 	n := nearest(w.sum, w.near, skip)
-	vote(w.near[:n], s.prototypes.class, w.votes, w.far)
+	vote(w.near[:n], s.prototypes.class, m.Close, w.votes, w.far)
 	return n
 }
 
