@@ -3,6 +3,7 @@ package model
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -174,38 +175,41 @@ func Fit(ctx context.Context, spec *Spec, states map[int32]map[string][]byte, pr
 	if m.Parts, err = fitParts(ctx, spec, ev, states, previous); err != nil {
 		return nil, false, err
 	}
-	if m.Info.GateNew, m.Info.GateOld, err = gate(m, parts); err != nil {
+	if m.Info.GateNew, m.Info.GateOld, err = gate(spec, m, states); err != nil {
 		return nil, false, err
 	}
-	if m.passes(spec) {
+	if m.within(spec.Options.Gate) {
 		return m, true, nil
 	}
-	// Cells that fit all records better can serve the newest ones worse. The other parts need not wait for that.
+	// Cells that fit all records better can serve the newest ones worse; the other parts need not wait for that. What is
+	// merged from other partitions also looks worse on records that the own counts have just learnt, so it is held
+	// against neither side.
+	kept := *m
+	kept.Parts = maps.Clone(m.Parts)
 	name := spec.Scorecard.Name()
 	ev.Keep, ev.States = true, statesOf(states, name)
 	var before []byte
 	if previous != nil {
 		before = previous.Parts[name]
 	}
-	if m.Parts[name], err = spec.Scorecard.Fit(ctx, ev, before); err != nil {
+	if kept.Parts[name], err = spec.Scorecard.Fit(ctx, ev, before); err != nil {
 		return nil, false, fmt.Errorf("fitting %s: %w", name, err)
 	}
-	for i, n := range order {
-		if parts[i], err = RestorePartition(spec, states[n]); err != nil {
-			return nil, false, fmt.Errorf("partition %d: %w", n, err)
-		}
-	}
-	m.Info.Kept = true
-	if m.Info.GateNew, m.Info.GateOld, err = gate(m, parts); err != nil {
+	kept.Info.Kept = true
+	if kept.Info.GateNew, kept.Info.GateOld, err = gate(spec, &kept, states); err != nil {
 		return nil, false, err
 	}
-	return m, m.passes(spec), nil
+	if m.Info.GateNew <= kept.Info.GateNew+spec.Options.Gate {
+		return m, m.within(mergeGate * spec.Options.Gate), nil
+	}
+	return &kept, kept.within(mergeGate * spec.Options.Gate), nil
 }
 
-// passes reports whether the gate lets the model serve; NaN, nothing to compare with, passes.
-func (m *Model) passes(spec *Spec) bool {
-	return !(m.Info.GateNew > m.Info.GateOld+spec.Options.Gate)
-}
+// mergeGate is how many times wider the gate is for a model whose structure is no worse than the serving one's.
+const mergeGate = 10
+
+// within reports whether the model is worse than the serving one by at most limit; NaN, nothing to compare with, is.
+func (m *Model) within(limit float64) bool { return !(m.Info.GateNew > m.Info.GateOld+limit) }
 
 func statesOf(states map[int32]map[string][]byte, factory string) map[int32][]byte {
 	out := map[int32][]byte{}
@@ -243,35 +247,42 @@ func mergeTails(ev *Evidence, parts []*Partition) {
 }
 
 // gate returns the log-losses of the new and the serving structure on the newest records of every partition that serves
-// already, NaN when there is none. Both have learnt these records, so the difference is that of the structures.
-func gate(m *Model, parts []*Partition) (after, before float64, err error) {
+// already, NaN when there is none. Both have learnt these records.
+func gate(spec *Spec, m *Model, states map[int32]map[string][]byte) (after, before float64, err error) {
 	var weight float64
-	loss := func(p *Partition) (sum float64) {
-		classes := len(p.spec.Schema.Classes)
-		prob := make([]float64, classes)
-		var r record
-		lo := p.tail.next - min(uint64(p.tail.len()/4), gateRecords)
-		for n := lo; n < p.tail.next; n++ {
-			p.tail.at(n, &r)
-			p.fill(r.Row)
-			p.scorecard.Score(r.Row, p.inputs, p.pending, prob)
-			sum -= r.Weight * math.Log(max(prob[r.Class], 1e-12))
-			weight += r.Weight
+	for _, n := range sortedKeys(states) {
+		p, err := RestorePartition(spec, states[n])
+		if err != nil {
+			return 0, 0, fmt.Errorf("partition %d: %w", n, err)
 		}
-		return sum
-	}
-	for _, p := range parts {
 		if !p.trained {
 			continue
 		}
-		before += loss(p)
+		loss, w := p.newest()
+		before, weight = before+loss, weight+w
 		if err := p.rebase(m); err != nil {
-			return 0, 0, fmt.Errorf("comparing with the serving model: partition %d: %w", p.self, err)
+			return 0, 0, fmt.Errorf("comparing with the serving model: partition %d: %w", n, err)
 		}
-		after += loss(p)
+		loss, _ = p.newest()
+		after += loss
 	}
 	if weight == 0 {
 		return math.NaN(), math.NaN(), nil
 	}
-	return after / (weight / 2), before / (weight / 2), nil
+	return after / weight, before / weight, nil
+}
+
+// newest returns the log-loss and the weight of the newest records, at most a quarter of the tail, as the partition
+// would score them now.
+func (p *Partition) newest() (loss, weight float64) {
+	prob := make([]float64, len(p.counts))
+	var r record
+	for n := p.tail.next - min(uint64(p.tail.len()/4), gateRecords); n < p.tail.next; n++ {
+		p.tail.at(n, &r)
+		p.fill(r.Row)
+		p.scorecard.Score(r.Row, p.inputs, p.pending, prob)
+		loss -= r.Weight * math.Log(max(prob[r.Class], 1e-12))
+		weight += r.Weight
+	}
+	return loss, weight
 }

@@ -343,7 +343,7 @@ func TestFitIsDeterministicAndModelsRoundTrip(t *testing.T) {
 }
 
 func TestGateKeepsTheScorecardsStructureWhenTheNewOneIsWorse(t *testing.T) {
-	// A gate of -1 nat refuses whatever a fit proposes; one of 1 nat takes it.
+	// A gate of -1 nat finds whatever a fit proposes worse; one of 1 nat takes it.
 	for _, gate := range []float64{-1, 1} {
 		spec := newSpec(func(o *model.Options) { o.Gate = gate; o.Warmup = 10 })
 		p := model.NewPartition(spec, 0)
@@ -352,7 +352,7 @@ func TestGateKeepsTheScorecardsStructureWhenTheNewOneIsWorse(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if refused := gate < 0; m.Info.Kept != refused || accepted == refused {
+		if worse := gate < 0; m.Info.Kept != worse || accepted == worse {
 			t.Errorf("gate %v: kept %v, accepted %v", gate, m.Info.Kept, accepted)
 		}
 		if m.Info.Kept && m.Info.GateNew != m.Info.GateOld {
