@@ -38,7 +38,7 @@ type cutter struct {
 	res    *Result
 }
 
-func solveDominance(ctx context.Context, p *Problem, warm []float64) *Result {
+func solveDominance(ctx context.Context, p *Problem, warm *Result) *Result {
 	n := len(p.Columns)
 	s := &cutter{p: p, alpha: make([]float64, n), lambda: make([]float64, p.rows()), r: make([]float64, p.rows()),
 		h: make([]float64, p.Points), sums: make([]float64, p.Points*n), at: make([]int32, p.Groups), size: make([]int, p.Groups),
@@ -72,7 +72,7 @@ func solveDominance(ctx context.Context, p *Problem, warm []float64) *Result {
 	return s.res
 }
 
-func (s *cutter) run(ctx context.Context, warm []float64) {
+func (s *cutter) run(ctx context.Context, warm *Result) {
 	p, res := s.p, s.res
 	trace := 0.0
 	for i := range p.Points {
@@ -85,9 +85,19 @@ func (s *cutter) run(ctx context.Context, warm []float64) {
 	s.begin()
 	s.incumbent(s.alpha, 0) // alpha = 0
 	if warm != nil {
-		copy(s.alpha, warm)
+		copy(s.alpha, warm.Alpha)
 		s.separate(s.alpha, true)
 		s.repair()
+		if p.Mode == Ridge {
+			s.rho = max(floats.Max(s.h), 0)
+		}
+		row := make([]float64, len(s.alpha))
+		for _, c := range warm.Cuts {
+			if c.Point < p.Points && len(c.Sign) == p.Points {
+				p.cutRow(&c, row)
+				s.addCut(Cut{Point: c.Point, Sign: c.Sign}, row)
+			}
+		}
 		s.add(s.alpha, -.01*s.scale(s.alpha))
 	}
 	z := s.vertex()
@@ -112,7 +122,9 @@ func (s *cutter) run(ctx context.Context, warm []float64) {
 			s.done(ctx)
 			return
 		}
-		grown := s.add(s.alpha, rounding*s.scale(s.alpha))
+		// A row that stands in the master may be broken by its disturbance.
+		slack := 2.5*disturbances[level] + rounding*s.scale(s.alpha)
+		grown := s.add(s.alpha, slack)
 		if grown {
 			// Between the vertex and the incumbent the signs are those that the optimum will have, more often.
 			mid := make([]float64, len(s.alpha))
@@ -120,7 +132,7 @@ func (s *cutter) run(ctx context.Context, warm []float64) {
 				mid[k] = .5 * (a + res.Alpha[k])
 			}
 			s.separate(mid, true)
-			s.add(mid, rounding*s.scale(mid))
+			s.add(mid, slack)
 		}
 		z = s.vertex()
 		gap := res.Gap()

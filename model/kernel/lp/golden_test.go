@@ -208,7 +208,7 @@ func (o *oracle) problem(t testing.TB) *Problem {
 }
 
 // solved solves and checks what every answer must keep.
-func solved(t testing.TB, p *Problem, warm []float64) *Result {
+func solved(t testing.TB, p *Problem, warm *Result) *Result {
 	t.Helper()
 	r, err := Solve(context.Background(), p, warm)
 	if err != nil {

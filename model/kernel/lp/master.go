@@ -322,7 +322,11 @@ const (
 // minimise walks to the optimum. Multipliers within tol of their bounds count as inside.
 func (m *master) minimise(ctx context.Context, tol float64, limit int) outcome {
 	n := m.n
-	retries := 0
+	retries, idle := 0, 0
+	total := 1.0
+	for _, u := range m.u[m.first:] {
+		total += min(u, 1)
+	}
 	for it := 0; it < limit; it++ {
 		if it&15 == 0 && ctx.Err() != nil {
 			return interrupted
@@ -348,6 +352,13 @@ func (m *master) minimise(ctx context.Context, tol float64, limit int) outcome {
 			}
 			m.refactor()
 			continue
+		}
+		// Ties that the disturbance does not break can turn in a circle.
+		if t := m.passed[e].t; -slope*t > 1e-15*total {
+			idle = 0
+		} else if idle++; idle > 3*n+100 {
+			m.refactor()
+			return stuck
 		}
 		m.pivot(k, sign, m.passed[e], e, flips)
 		if m.since > 100+n/2 {

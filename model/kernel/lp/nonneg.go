@@ -55,10 +55,12 @@ type sifter struct {
 	res *Result
 }
 
-func solveNonneg(ctx context.Context, p *Problem, warm []float64) *Result {
+func solveNonneg(ctx context.Context, p *Problem, from *Result) *Result {
 	res := &Result{Upper: math.Inf(1), Lower: math.Inf(-1)}
-	if warm == nil {
-		warm = make([]float64, len(p.Columns))
+	warm := make([]float64, len(p.Columns))
+	if from != nil {
+		copy(warm, from.Alpha)
+	} else {
 		if p.rows() > sampleRows {
 			sub := solveSample(ctx, p)
 			copy(warm, sub.Alpha)

@@ -107,7 +107,7 @@ func TestStopped(t *testing.T) {
 			t.Errorf("%v: %v in [%v, %v]", mode, r.Status, r.Lower, r.Upper)
 		}
 		best := solved(t, p, nil)
-		warm, err := Solve(ctx, p, best.Alpha)
+		warm, err := Solve(ctx, p, best)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -115,7 +115,7 @@ func TestWarm(t *testing.T) {
 		for k := range p.Columns {
 			p.Columns[k] = append(slices.Clone(p.Columns[k][100:]), q.Columns[k][:100]...)
 		}
-		cold, warm := solved(t, p, nil), solved(t, p, old.Alpha)
+		cold, warm := solved(t, p, nil), solved(t, p, old)
 		if math.Abs(cold.Upper-warm.Upper) > 1e-8*cold.Upper {
 			t.Errorf("%v: warm %v, cold %v", mode, warm.Upper, cold.Upper)
 		}
@@ -167,7 +167,7 @@ func BenchmarkWarm(b *testing.B) {
 				q.Columns[c][t] = x[c] - z[c]
 			}
 		}
-		for name, from := range map[string][]float64{"cold": nil, "warm": old.Alpha} {
+		for name, from := range map[string]*Result{"cold": nil, "warm": old} {
 			b.Run(fmt.Sprintf("%s_%d_%s/%s", o.Set, o.T, o.Mode, name), func(b *testing.B) {
 				for b.Loop() {
 					sink, _ = Solve(context.Background(), &q, from)

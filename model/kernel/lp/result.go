@@ -92,16 +92,23 @@ func (p *Problem) Verify(r *Result) error {
 	return nil
 }
 
-// Solve minimises F. warm is nil or the weights of an earlier, similar programme, from whose vertex the search starts.
-// When ctx ends the best point so far is returned with its bound, status Stopped: at worst alpha = 0, or the warm
+// Solve minimises F. warm is nil or the answer to an earlier, similar programme of as many columns, from whose vertex the
+// search starts: its Alpha is enough; Cuts help where the points are the same. It is not changed. When ctx ends the best point so far is returned with its bound, status Stopped: at worst alpha = 0, or the warm
 // weights repaired, with a bound of 0. The error is that of a malformed Problem only. The result is a function of the
 // Problem and warm alone unless ctx ends first.
-func Solve(ctx context.Context, p *Problem, warm []float64) (*Result, error) {
+func Solve(ctx context.Context, p *Problem, warm *Result) (*Result, error) {
 	if err := p.check(); err != nil {
 		return nil, fmt.Errorf("solving: %w", err)
 	}
-	if warm != nil && len(warm) != len(p.Columns) {
-		return nil, fmt.Errorf("solving: %w: %d warm weights for %d columns", ErrProblem, len(warm), len(p.Columns))
+	if warm != nil {
+		if len(warm.Alpha) != len(p.Columns) {
+			return nil, fmt.Errorf("solving: %w: %d warm weights for %d columns", ErrProblem, len(warm.Alpha), len(p.Columns))
+		}
+		for k, a := range warm.Alpha {
+			if math.IsNaN(a) || math.IsInf(a, 0) {
+				return nil, fmt.Errorf("solving: %w: warm weight %v of column %d", ErrProblem, a, k)
+			}
+		}
 	}
 	if p.Mode == Nonneg {
 		return solveNonneg(ctx, p, warm), nil
