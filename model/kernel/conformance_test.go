@@ -1,0 +1,34 @@
+package kernel
+
+import (
+	"testing"
+
+	"liftstream/model"
+	"liftstream/model/kernel/lp"
+	"liftstream/model/modeltest"
+)
+
+func TestConformance(t *testing.T) {
+	two := modeltest.Schema()
+	two.Classes, two.Positive = []string{"no", "yes"}, 1
+	for name, c := range map[string]struct {
+		schema *model.Schema
+		change func(*Options)
+	}{
+		"nonneg": {modeltest.Schema(), func(*Options) {}},
+		"two":    {two, func(*Options) {}},
+		"fixed":  {two, func(o *Options) { o.Gamma1, o.Gamma2 = 1, 1 }},
+		"ridge":  {two, func(o *Options) { o.Mode, o.Gamma1, o.Gamma2, o.Triples = lp.Ridge, 1, .1, 60 }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := Default()
+			o.Triples = 300
+			c.change(&o)
+			modeltest.Suite{
+				Schema:        c.schema,
+				New:           func(s *model.Schema) model.Factory { return New(o, s) },
+				PathDependent: true, // nothing is learnt between fits, so there is nothing to take back or to add up
+			}.Run(t)
+		})
+	}
+}

@@ -1,0 +1,140 @@
+package kernel
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"liftstream/model/kernel/lp"
+)
+
+// scale is the number of triples for which gamma1 and gamma2 are meant: a programme over T triples has T/scale times
+// them, so that the same configuration regularises alike at any number (SPEC G.33).
+const scale = 1500
+
+// design is a programme over one dictionary and one set of points.
+type design struct {
+	mode       lp.Mode
+	dictionary []Base
+	group      []int32
+	groups     int
+	p          *points
+	triples    [][3]int32
+	columns    [][]float64
+	trace      []float64 // mean of K_p(i,i) over the points of the triples
+	members    []int32   // points of the triples, ascending
+	diagonal   [][]float64
+}
+
+func newDesign(mode lp.Mode, dictionary []Base, p *points, triples [][3]int32) *design {
+	d := &design{mode: mode, dictionary: dictionary, p: p, triples: triples, columns: columns(dictionary, p, triples), trace: make([]float64, len(dictionary))}
+	d.group, d.groups = groups(dictionary)
+	seen := make([]bool, p.n)
+	for _, c := range triples {
+		for _, i := range c {
+			seen[i] = true
+		}
+	}
+	for i, s := range seen {
+		if s {
+			d.members = append(d.members, int32(i))
+		}
+	}
+	for k := range dictionary {
+		for _, i := range d.members {
+			d.trace[k] += dictionary[k].value(p, int(i), int(i))
+		}
+		d.trace[k] /= float64(len(d.members))
+	}
+	if mode != lp.Nonneg {
+		for _, i := range d.members {
+			row := make([]float64, len(dictionary))
+			for k := range row {
+				row[k] = dictionary[k].value(p, int(i), int(i))
+			}
+			d.diagonal = append(d.diagonal, row)
+		}
+	}
+	return d
+}
+
+// programme is the linear programme at gamma1 and gamma2: formulation (7) for one-feature kernels, whose groups are the
+// features, and (4) for full kernels. gamma2 is the cost of one unit of alpha whose kernel has ones on its diagonal, at
+// scale triples (SPEC G.32).
+func (d *design) programme(gamma1, gamma2 float64) *lp.Problem {
+	factor := float64(len(d.triples)) / scale
+	p := &lp.Problem{Mode: d.mode, Columns: d.columns, Group: d.group, Groups: d.groups, Gamma: gamma1 * factor, RidgeCost: gamma2 * factor}
+	for _, v := range d.trace {
+		p.Cost = append(p.Cost, gamma2*factor*v)
+	}
+	if d.mode != lp.Nonneg {
+		p.Points, p.Diagonal = len(d.members), d.diagonal
+		p.Pair = func(i, j int, dst []float64) {
+			for k := range dst {
+				dst[k] = d.dictionary[k].value(d.p, int(d.members[i]), int(d.members[j]))
+			}
+		}
+	}
+	return p
+}
+
+// solve solves at the gammas and verifies the answer.
+func (d *design) solve(ctx context.Context, gamma1, gamma2 float64, warm *lp.Result) (*lp.Result, error) {
+	p := d.programme(gamma1, gamma2)
+	r, err := lp.Solve(ctx, p, warm)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.Verify(r); err != nil {
+		return nil, fmt.Errorf("verifying the weights: %w", err)
+	}
+	return r, nil
+}
+
+// gammas are the grid of auto, in the order in which it is walked: each solve starts from the one before. The paper's is
+// {1e-4, 1e-2, .1, 1, 10, 100} for both.
+var (
+	grid1 = []float64{100, 30, 10, 3, 1, .1}
+	grid2 = []float64{30, 3, .1}
+)
+
+// choice is a pair of gammas.
+type choice struct{ gamma1, gamma2 float64 }
+
+// choose picks the gammas by the paper's cross-validation on two halves: weights fitted on each half are measured on the
+// triples of the other (SPEC G.38); of equals the sparser, larger gammas win. NaN asks for a choice, a number stays.
+// When ctx ends the best so far is taken.
+func choose(ctx context.Context, halves [2]*design, gamma1, gamma2 float64) (choice, error) {
+	first, second := grid1, grid2
+	if !math.IsNaN(gamma1) {
+		first = []float64{gamma1}
+	}
+	if !math.IsNaN(gamma2) {
+		second = []float64{gamma2}
+	}
+	best, chosen := math.Inf(-1), choice{first[len(first)/2], second[len(second)/2]}
+	if len(first)*len(second) == 1 || len(halves[0].triples) == 0 || len(halves[1].triples) == 0 {
+		return chosen, nil
+	}
+	for _, g2 := range second {
+		var warm [2]*lp.Result
+		for _, g1 := range first {
+			sum := 0.0
+			for h, d := range halves {
+				if ctx.Err() != nil {
+					return chosen, nil
+				}
+				r, err := d.solve(ctx, g1, g2, warm[h])
+				if err != nil {
+					return chosen, err
+				}
+				warm[h] = r
+				sum += accuracy(d.dictionary, r.Alpha, d.p, halves[1-h].triples).Both
+			}
+			if sum > best {
+				best, chosen = sum, choice{g1, g2}
+			}
+		}
+	}
+	return chosen, nil
+}

@@ -1,0 +1,175 @@
+// Package kernel designs a similarity by linear programming (SPEC parts C, E and G; after Fung, Rosales and Rao 2007):
+// a sparse mixture of one-feature kernels under which records of a class are more alike than records of different
+// classes. It gives a short list of features and, by the mean similarity of a record to each class, one more opinion on
+// its propensity; that mean is a sum of one tabulated curve a feature.
+package kernel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"liftstream/model"
+	"liftstream/model/kernel/lp"
+)
+
+// Name is the factory's name: the key of its part in models and of its section in snapshots.
+const Name = "kernel"
+
+// Options choose the programme.
+type Options struct {
+	Mode lp.Mode
+	// Widths are those of the Gaussian kernels of a number, on standardised values: exp(-width (x-y)^2).
+	Widths []float64
+	// Gamma1 is the price of a feature, Gamma2 that of one unit of weight, for 1,500 triples whatever their number; NaN
+	// = chosen by cross-validation on two halves of the evidence at a fit.
+	Gamma1, Gamma2 float64
+	// Triples is the number of comparisons drawn.
+	Triples int
+}
+
+// Default returns the options of the default configuration.
+func Default() Options {
+	return Options{Mode: lp.Nonneg, Widths: []float64{.1, 1, 10}, Gamma1: math.NaN(), Gamma2: math.NaN(), Triples: 1500}
+}
+
+// Factory makes the kernel component of a schema.
+type Factory struct {
+	options Options
+	schema  *model.Schema
+}
+
+// New returns the factory for the schema.
+func New(o Options, s *model.Schema) *Factory { return &Factory{o, s} }
+
+var _ model.Factory = (*Factory)(nil)
+
+// Name is "kernel".
+func (f *Factory) Name() string { return Name }
+
+// New returns an empty component, which offers nothing until its first Rebase.
+func (f *Factory) New(*model.Levels) model.Component { return &Component{schema: f.schema} }
+
+// cvTriples bounds the triples of each half at the choice of the gammas.
+const cvTriples = 1000
+
+// Fit draws triples from the evidence, chooses the gammas where they are not given, solves for the weights, starting
+// from those of the previous part, verifies them, and tabulates the curves on all of the evidence. When the deadline of
+// ctx passes on the way the best weights so far are taken, with their gap; when ctx is cancelled, or has ended before
+// the start, its error is returned. An answer that does not verify leaves the weights as they were, status Kept.
+// Evidence in which no two classes can be compared gives a part that says nothing, status Empty.
+func (f *Factory) Fit(ctx context.Context, ev *model.Evidence, previous []byte) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	var before *Part
+	if previous != nil {
+		var err error
+		if before, err = DecodePart(f.schema, previous); err != nil {
+			return nil, fmt.Errorf("reading the previous part: %w", err)
+		}
+	}
+	p, err := f.fit(ctx, ev, before)
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); errors.Is(err, context.Canceled) {
+		return nil, err
+	}
+	return p.appendBinary(nil), nil
+}
+
+func (f *Factory) fit(ctx context.Context, ev *model.Evidence, before *Part) (*Part, error) {
+	o := &f.options
+	p := &Part{Mode: o.Mode, Status: Empty}
+	classes := len(f.schema.Classes)
+	total, share := make([]float64, classes), make([]float64, classes)
+	all := 0.0
+	rows := make([]int32, ev.Len())
+	for i := range rows {
+		rows[i] = int32(i)
+		total[ev.Class[i]] += ev.Weight[i]
+		all += ev.Weight[i]
+	}
+	for y := range share {
+		share[y] = total[y] / all
+	}
+	axes := make([]axis, len(f.schema.Features))
+	for i := range axes {
+		axes[i] = newAxis(&f.schema.Features[i], ev.Columns[i], ev.Weight, rows)
+	}
+	dictionary := weak(f.schema, axes, o.Widths)
+	triples := draw(ev.Class, ev.Weight, rows, classes, o.Triples, ev.Seed)
+	if len(dictionary) == 0 || len(triples) == 0 {
+		return p, nil
+	}
+	pts := standardise(ev, axes)
+	d := newDesign(o.Mode, dictionary, pts, triples)
+	warm := before.weights(dictionary)
+	r, g, err := f.solve(ctx, ev, d, rows, warm)
+	switch {
+	case errors.Is(err, lp.ErrCertificate) && warm != nil:
+		r, p.Status = &lp.Result{Alpha: warm.Alpha, Rho: before.Rho, Upper: before.Objective, Lower: before.Bound}, Kept
+		g = choice{before.Gamma1, before.Gamma2}
+	case err != nil:
+		return nil, err
+	default:
+		p.Status = Status(r.Status)
+	}
+	p.Gamma1, p.Gamma2, p.Triples = g.gamma1, g.gamma2, len(triples)
+	p.Objective, p.Bound, p.Rho = r.Upper, r.Lower, r.Rho
+	p.Train = accuracy(dictionary, r.Alpha, pts, triples)
+	self := 0.0
+	var curves []*curve
+	for _, x := range features(dictionary, r.Alpha) {
+		var bases []Base
+		var alpha []float64
+		for k, b := range dictionary {
+			if b.A == x && r.Alpha[k] != 0 {
+				bases, alpha = append(bases, b), append(alpha, r.Alpha[k])
+				self += r.Alpha[k]
+				p.Weights = append(p.Weights, Weight{b, r.Alpha[k]})
+			}
+		}
+		c := tabulate(ev, x, &axes[x], bases, alpha, total)
+		c.centre(share)
+		curves = append(curves, c)
+	}
+	if len(curves) == 0 {
+		p.Status = Forced
+		return p, nil
+	}
+	p.Beta = slope(ev, curves, total, share, self)
+	for _, c := range curves {
+		c.scale(p.Beta)
+		p.curves = append(p.curves, *c)
+	}
+	return p, nil
+}
+
+// solve chooses the gammas and solves.
+func (f *Factory) solve(ctx context.Context, ev *model.Evidence, d *design, rows []int32, warm *lp.Result) (*lp.Result, choice, error) {
+	o := &f.options
+	var halves [2]*design
+	if math.IsNaN(o.Gamma1) || math.IsNaN(o.Gamma2) {
+		var parts [2][]int32
+		for _, i := range rows {
+			h := model.Hash(ev.Seed, uint64(i), 77) & 1
+			parts[h] = append(parts[h], i)
+		}
+		for h := range halves {
+			t := draw(ev.Class, ev.Weight, parts[h], len(f.schema.Classes), min(o.Triples, cvTriples), ev.Seed+1+uint64(h))
+			halves[h] = &design{}
+			if len(t) > 0 {
+				halves[h] = newDesign(d.mode, d.dictionary, d.p, t)
+			}
+		}
+	}
+	g, err := choose(ctx, halves, o.Gamma1, o.Gamma2)
+	if err != nil {
+		return nil, g, fmt.Errorf("choosing the gammas: %w", err)
+	}
+	r, err := d.solve(ctx, g.gamma1, g.gamma2, warm)
+	return r, g, err
+}

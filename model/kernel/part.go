@@ -1,0 +1,192 @@
+package kernel
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"liftstream/model"
+	"liftstream/model/kernel/lp"
+	"liftstream/model/report"
+	"liftstream/model/wire"
+)
+
+// partFormat is the version of the binary form, which FORMAT.md describes.
+const partFormat = 1
+
+// maxWeights bounds the weights of a part.
+const maxWeights = 1 << 16
+
+// Status is how the weights of a part came about.
+type Status uint8
+
+const (
+	Optimal = Status(lp.Optimal) // proved to 1e-9
+	Stopped = Status(lp.Stopped) // the time ran out: the best so far
+	Inexact = Status(lp.Inexact) // the numbers allowed no better proof
+	// Forced: alpha = 0 is the optimum; Objective and Bound prove it.
+	Forced Status = 3
+	// Kept: the answer did not verify; the weights are those of the part before, and so are Objective and Bound.
+	Kept Status = 4
+	// Empty: no two classes, or no feature, to compare.
+	Empty Status = 5
+)
+
+func (s Status) String() string {
+	switch s {
+	case Forced:
+		return "forced to zero"
+	case Kept:
+		return "kept"
+	case Empty:
+		return "empty"
+	}
+	return lp.Status(s).String()
+}
+
+// Weight is the weight of one base kernel.
+type Weight struct {
+	Base  Base
+	Alpha float64
+}
+
+// Part is the kernel component's part of a Model.
+type Part struct {
+	Mode             lp.Mode
+	Status           Status
+	Gamma1, Gamma2   float64 // for 1,500 triples
+	Triples          int
+	Objective, Bound float64
+	Rho              float64
+	Train            Accuracy // on the triples that it was fitted to
+	Beta             float64  // nats a unit of mean similarity
+	Weights          []Weight // feature by feature, those that are not 0
+	curves           []curve
+}
+
+// weights lays the weights out for a dictionary; nil when nothing is known.
+func (p *Part) weights(dictionary []Base) *lp.Result {
+	if p == nil || len(p.Weights) == 0 {
+		return nil
+	}
+	by := make(map[Base]float64, len(p.Weights))
+	for _, w := range p.Weights {
+		by[w.Base] = w.Alpha
+	}
+	r := &lp.Result{Alpha: make([]float64, len(dictionary)), Rho: p.Rho}
+	for k, b := range dictionary {
+		r.Alpha[k] = by[b]
+	}
+	return r
+}
+
+func (p *Part) appendBinary(b []byte) []byte {
+	b = wire.AppendUvarint(b, partFormat)
+	b = append(b, byte(p.Mode), byte(p.Status))
+	for _, v := range []float64{p.Gamma1, p.Gamma2, p.Objective, p.Bound, p.Rho, p.Train.Both, p.Train.Single, p.Beta} {
+		b = wire.AppendFloat(b, v)
+	}
+	b = wire.AppendUvarint(b, uint64(p.Triples))
+	b = wire.AppendUvarint(b, uint64(len(p.Weights)))
+	for _, w := range p.Weights {
+		b = append(b, byte(w.Base.Shape))
+		b = wire.AppendUvarint(b, uint64(w.Base.A))
+		b = wire.AppendFloat(b, w.Base.Width)
+		b = wire.AppendFloat(b, w.Alpha)
+	}
+	b = wire.AppendUvarint(b, uint64(len(p.curves)))
+	for i := range p.curves {
+		c := &p.curves[i]
+		b = wire.AppendUvarint(b, uint64(c.feature))
+		b = wire.AppendFloat(b, c.lo)
+		b = wire.AppendFloat(b, c.per)
+		b = wire.AppendFloats(b, c.missing)
+		b = wire.AppendFloats(b, c.nodes)
+	}
+	return b
+}
+
+// DecodePart reads a part of a Model of the schema. Hostile bytes give an error.
+func DecodePart(s *model.Schema, b []byte) (*Part, error) {
+	r := wire.NewReader(b)
+	if v := r.Uvarint(); r.Err() == nil && v != partFormat {
+		return nil, fmt.Errorf("decoding kernel: format %d, this build reads %d", v, partFormat)
+	}
+	finite := func() float64 {
+		v := r.Float()
+		if v-v != 0 {
+			r.Fail(fmt.Errorf("number %v", v))
+		}
+		return v
+	}
+	p := &Part{Mode: lp.Mode(r.Int(int(lp.Literal))), Status: Status(r.Int(int(Empty)))}
+	p.Gamma1, p.Gamma2, p.Objective, p.Bound, p.Rho = finite(), finite(), finite(), finite(), finite()
+	p.Train.Both, p.Train.Single, p.Beta = finite(), finite(), finite()
+	p.Triples = r.Int(math.MaxInt32)
+	for n := r.Int(maxWeights); n > 0 && r.Err() == nil; n-- {
+		w := Weight{Base: Base{Shape: Shape(r.Int(int(maxShape))), A: int32(r.Int(len(s.Features) - 1)), B: -1}}
+		w.Base.Width, w.Alpha = finite(), finite()
+		p.Weights = append(p.Weights, w)
+	}
+	classes := len(s.Classes)
+	for n := r.Int(len(s.Features)); n > 0 && r.Err() == nil; n-- {
+		c := curve{feature: int32(r.Int(len(s.Features) - 1)), lo: finite(), per: finite(), missing: r.Floats(), nodes: r.Floats()}
+		if r.Err() != nil {
+			break
+		}
+		c.levels = s.Features[c.feature].Kind == model.Nominal
+		if len(c.missing) != classes || len(c.nodes)%classes != 0 || len(c.nodes) < classes || !c.levels && len(c.nodes) < 2*classes || !c.levels && !(c.per > 0) {
+			return nil, r.Fail(fmt.Errorf("decoding kernel: a curve of %d numbers for %d classes", len(c.nodes), classes))
+		}
+		for _, v := range append(c.missing, c.nodes...) {
+			if !(math.Abs(v) <= maxInput) {
+				return nil, r.Fail(fmt.Errorf("decoding kernel: a node of %v", v))
+			}
+		}
+		p.curves = append(p.curves, c)
+	}
+	if err := r.Done(); err != nil {
+		return nil, fmt.Errorf("decoding kernel: %w", err)
+	}
+	return p, nil
+}
+
+// maxInput bounds a node of a curve: log-odds of more than this come from damaged bytes.
+const maxInput = 1e9
+
+// Report is the report's section about the kernel: the features are the short list, those with a weight above a
+// thousandth of the largest, heaviest first.
+func (p *Part) Report(s *model.Schema) *report.Kernel {
+	k := &report.Kernel{Mode: p.Mode.String(), Status: p.Status.String(), Objective: report.Number(p.Objective), Bound: report.Number(p.Bound),
+		Features: []string{}, Weights: []report.KernelWeight{}}
+	for _, f := range p.ShortList() {
+		k.Features = append(k.Features, s.Features[f].Name)
+	}
+	for _, w := range p.Weights {
+		k.Weights = append(k.Weights, report.KernelWeight{Feature: s.Features[w.Base.A].Name, Width: report.Number(w.Base.Width), Alpha: report.Number(w.Alpha)})
+	}
+	return k
+}
+
+// ShortList returns the features with a weight above a thousandth of the largest (SPEC G.41), heaviest first.
+func (p *Part) ShortList() []int32 {
+	top := map[int32]float64{}
+	largest := 0.0
+	var order []int32
+	for _, w := range p.Weights {
+		if _, ok := top[w.Base.A]; !ok {
+			order = append(order, w.Base.A)
+		}
+		top[w.Base.A] = max(top[w.Base.A], math.Abs(w.Alpha))
+		largest = max(largest, math.Abs(w.Alpha))
+	}
+	out := order[:0]
+	for _, f := range order {
+		if top[f] > largest/1000 {
+			out = append(out, f)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b int32) int { return cmp.Compare(top[b], top[a]) })
+	return out
+}
