@@ -90,8 +90,6 @@ func tabulate(ev *model.Evidence, f int32, a *axis, bases []Base, alpha, total [
 		count = int(min(max(math.Ceil((hi-lo)/math.Sqrt(4*curveError/width)), minNodes), maxNodes-1)) + 1
 		c.lo = (lo*a.sd + a.mean) * a.scale
 		c.per = float64(count-1) / (hi - lo) / a.sd / a.scale
-		c.lo *= a.scale
-		c.per /= a.scale
 	}
 	mass := make([]float64, count*classes)
 	gone := make([]float64, classes)
