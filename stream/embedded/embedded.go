@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"strconv"
 
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -43,6 +44,7 @@ type Options struct {
 type Broker struct {
 	cluster *kfake.Cluster
 	addr    string
+	dir     string
 }
 
 // Start opens or creates the directory, listens and serves in the background until Close.
@@ -71,13 +73,32 @@ func Start(o Options) (*Broker, error) {
 			return nil, fmt.Errorf("starting the embedded broker: %w", err)
 		}
 	}
+	killed, err := wasKilled(o.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("starting the embedded broker: %w", err)
+	}
+	if killed {
+		// On a port of its own first: nobody may write before the repair is done.
+		b, err := start(o, "127.0.0.1:0", "127.0.0.1")
+		if err == nil {
+			err = repair(b.addr)
+			b.cluster.Close()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("repairing the topics of an embedded broker that was killed: %w", err)
+		}
+	}
+	return start(o, o.Listen, advertise)
+}
+
+func start(o Options, listen, advertise string) (*Broker, error) {
 	var listening net.Addr
 	opts := []kfake.Opt{
 		kfake.NumBrokers(1),
 		kfake.ClusterID("liftstream-embedded"),
 		kfake.BrokerConfigs(map[string]string{"message.max.bytes": strconv.Itoa(o.MaxMessage)}),
 		kfake.ListenFn(func(network, _ string) (net.Listener, error) {
-			l, err := net.Listen(network, o.Listen)
+			l, err := net.Listen(network, listen)
 			if err != nil {
 				return nil, err
 			}
@@ -102,7 +123,7 @@ func Start(o Options) (*Broker, error) {
 		cluster.Close()
 		return nil, errors.New("starting the embedded broker: it does not listen")
 	}
-	return &Broker{cluster: cluster, addr: listening.String()}, nil
+	return &Broker{cluster: cluster, addr: listening.String(), dir: o.Dir}, nil
 }
 
 // Addr is host:port for clients.
@@ -112,7 +133,12 @@ func (b *Broker) Addr() string { return b.addr }
 func (b *Broker) Compact() { b.cluster.Compact() }
 
 // Close stops serving and writes what is still in memory to the directory.
-func (b *Broker) Close() { b.cluster.Close() }
+func (b *Broker) Close() {
+	b.cluster.Close()
+	if b.dir != "" {
+		_ = os.WriteFile(filepath.Join(b.dir, cleanFile), nil, 0o644) // without it the next start only takes longer
+	}
+}
 
 func loopback(host string) bool {
 	if host == "localhost" {
