@@ -98,6 +98,7 @@ type Partition struct {
 	pending []float64
 	codes   [][]uint32 // batch-local level -> state level + 1, 0 = not looked up yet
 	reasons []Reason
+	order   []ranked
 	rec     record // the record being taken in; a field, for what goes through an interface would move to the heap
 	out     record
 	edits   uint64
@@ -477,31 +478,45 @@ func (p *Partition) explain(out *Scores, target int32) {
 		features = features[:n-1]
 	}
 	terms := p.reasons[len(features):]
-	// Insertion sort: a few dozen entries, no allocation, and equal effects stay in configuration order.
-	for a := 1; a < len(features); a++ {
-		for b := a; b > 0 && math.Abs(features[b].Effect) > math.Abs(features[b-1].Effect); b-- {
-			features[b], features[b-1] = features[b-1], features[b]
+	// Insertion sort of what is small: a few dozen entries, no allocation, and equal effects stay in configuration order.
+	p.order = p.order[:0]
+	for i := range features {
+		x := ranked{math.Abs(features[i].Effect), int32(i)}
+		p.order = append(p.order, x)
+		at := i
+		for ; at > 0 && p.order[at-1].size < x.size; at-- {
+			p.order[at] = p.order[at-1]
 		}
+		p.order[at] = x
 	}
 	before := len(out.Subspace)
 	if p.selector != nil {
 		out.Subspace, out.Relevance = p.selector.Select(p.row, out.Subspace, out.Relevance)
 	}
-	if len(features) > 0 && len(out.Subspace) == before {
-		if top := math.Abs(features[0].Effect); top > 0 {
-			for _, r := range features {
-				if rel := math.Abs(r.Effect) / top; rel >= minRelevance {
-					out.Subspace = append(out.Subspace, r.Feature)
-					out.Relevance = append(out.Relevance, float32(rel))
-				}
+	if len(features) > 0 && len(out.Subspace) == before && p.order[0].size > 0 {
+		for _, x := range p.order {
+			rel := x.size / p.order[0].size
+			if rel < minRelevance {
+				break
 			}
+			out.Subspace = append(out.Subspace, features[x.at].Feature)
+			out.Relevance = append(out.Relevance, float32(rel))
 		}
 	}
+	why := len(features)
 	if w := p.spec.Options.Why; w >= 0 {
-		out.Why = append(out.Why, features[:min(w, len(features))]...)
-		return
+		why, terms = min(w, why), nil
 	}
-	out.Why = append(append(out.Why, features...), terms...)
+	for _, x := range p.order[:why] {
+		out.Why = append(out.Why, features[x.at])
+	}
+	out.Why = append(out.Why, terms...)
+}
+
+// ranked is a reason's place by the size of its effect.
+type ranked struct {
+	size float64
+	at   int32
 }
 
 // Labels learns late labels: of the newest record with that id, or of the record at that position. A class of
