@@ -135,7 +135,17 @@ func (t *task) restore(ctx context.Context) error {
 		} else if target.events > 0 {
 			how = "replay"
 		}
+		if how == "damaged" {
+			// Not even their numbers are to be believed: they go, and counting begins anew.
+			for _, key := range []string{"manifest/0", "manifest/1"} {
+				if log.values[key] != nil {
+					t.snap.garbage = append(t.snap.garbage, change{key, nil})
+				}
+			}
+			found = nil
+		}
 		t.startEmpty(log, found, first)
+		t.rebuilt = t.rebuilt || how == "damaged"
 	}
 	if err := t.replay(ctx, entries); err != nil {
 		return err

@@ -230,7 +230,7 @@ func (s *Stage) watchPartitions(ctx context.Context, fail context.CancelCauseFun
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(max(s.o.Commit, 10*time.Second)):
+		case <-time.After(s.o.Patience / 30):
 		}
 		n, err := s.o.Client.Partitions(ctx, s.o.Topics.Events)
 		if err == nil && n != s.partitions {

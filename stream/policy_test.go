@@ -1,0 +1,355 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"liftstream/model/wire"
+	"liftstream/stream/txn"
+)
+
+func counted(c prometheus.Counter) float64 {
+	var m dto.Metric
+	if c.Write(&m) != nil {
+		return -1
+	}
+	return m.GetCounter().GetValue()
+}
+
+// admin sends the broker a request that the stage itself never makes.
+func (w *world) admin(req kmsg.Request) {
+	w.t.Helper()
+	conn, err := net.Dial("tcp", w.brokers[0])
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	if _, err = conn.Write(kmsg.NewRequestFormatter().AppendRequest(nil, req, 1)); err == nil {
+		_, err = readFrame(conn)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) deleteEvents(partition int, before int64) {
+	p := kmsg.NewDeleteRecordsRequestTopicPartition()
+	p.Partition, p.Offset = int32(partition), before
+	t := kmsg.NewDeleteRecordsRequestTopic()
+	t.Topic, t.Partitions = w.topics.Events, append(t.Partitions, p)
+	req := kmsg.NewPtrDeleteRecordsRequest()
+	req.Version, req.TimeoutMillis = 1, 5000
+	req.Topics = append(req.Topics, t)
+	w.admin(req)
+}
+
+func (w *world) recreateEvents() {
+	req := kmsg.NewPtrDeleteTopicsRequest()
+	req.Version, req.TimeoutMillis = 3, 5000
+	req.TopicNames = []string{w.topics.Events}
+	w.admin(req)
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+		made, err := w.client.CreateTopics(context.Background(), TopicSpecs(w.topics, w.n, 1, 4<<20)[0])
+		if err == nil && made[0] {
+			break
+		}
+		if time.Now().After(deadline) {
+			w.t.Fatalf("creating the topic anew: %v", err)
+		}
+	}
+	clear(w.next)
+	w.client.Close() // its producer has a past in the topic that is gone
+	w.client = txn.NewClient(txn.Config{Brokers: w.brokers})
+	w.t.Cleanup(w.client.Close)
+}
+
+// fails waits for the end of a stage and returns its error.
+func (r *running) fails(t *testing.T, within time.Duration) error {
+	t.Helper()
+	select {
+	case err := <-r.done:
+		return err
+	case <-time.After(within):
+		t.Fatalf("the stage goes on: %+v", r.stage.Status())
+		return nil
+	}
+}
+
+func TestPoliciesOfLostInput(t *testing.T) {
+	for _, c := range []struct {
+		policy string
+		change func(w *world)
+	}{
+		{"input_lost", func(w *world) { w.produce(100, 10, true); w.deleteEvents(0, 15) }},
+		{"topic_recreated", func(w *world) { w.recreateEvents(); w.produce(50, 10, true) }},
+	} {
+		t.Run(c.policy, func(t *testing.T) {
+			brokers(t, func(t *testing.T, addr string) {
+				w := newWorld(t, addr, 1)
+				w.produce(100, 10, true)
+				r := w.run(w.options(w.client))
+				w.caught(r)
+				r.end(t)
+				before := len(w.ids(0))
+				c.change(w)
+				o := w.options(w.client)
+				o.InputLost, o.TopicRecreated = Fail, Fail
+				var p *PolicyError
+				if err := w.run(o).fails(t, 20*time.Second); !errors.As(err, &p) || p.Policy != c.policy || !strings.Contains(err.Error(), "policy."+c.policy) {
+					t.Fatalf("got %v", err)
+				}
+				if n := counted(o.Metrics.Policies.WithLabelValues(c.policy, "fail")); n != 1 {
+					t.Errorf("counted %v times", n)
+				}
+				o = w.options(w.client)
+				o.InputLost, o.TopicRecreated = Restart, Restart
+				r = w.run(o)
+				w.caught(r)
+				r.end(t)
+				if n := counted(o.Metrics.Policies.WithLabelValues(c.policy, "rebuild")); n < 1 {
+					t.Errorf("the rebuild was counted %v times", n)
+				}
+				if got := len(w.ids(0)) - before; got != 50 {
+					t.Errorf("%d records scored after the change, want 50", got)
+				}
+			})
+		})
+	}
+}
+
+func TestAddedPartitionsStopTheStage(t *testing.T) {
+	brokers(t, func(t *testing.T, addr string) {
+		w := newWorld(t, addr, 1)
+		w.produce(100, 10, true)
+		o := w.options(w.client)
+		o.Patience = 6 * time.Second
+		r := w.run(o)
+		w.caught(r)
+		part := kmsg.NewCreatePartitionsRequestTopic()
+		part.Topic, part.Count = w.topics.Events, 2
+		req := kmsg.NewPtrCreatePartitionsRequest()
+		req.Version, req.TimeoutMillis = 1, 5000
+		req.Topics = append(req.Topics, part)
+		w.admin(req)
+		if err := r.fails(t, 20*time.Second); err == nil || !strings.Contains(err.Error(), "had 1 partitions and has 2 now") {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestForeignValuesInStateAndModelTopicsDoNoHarm(t *testing.T) {
+	brokers(t, func(t *testing.T, addr string) {
+		w := newWorld(t, addr, 1)
+		w.produce(2000, 50, true)
+		r := w.run(w.options(w.client))
+		w.caught(r)
+		r.end(t)
+		huge := seal((&blob{chunks: 4000, packed: 1 << 30, length: 1 << 30}).append(wire.AppendUvarint(nil, 77)))
+		zeros := newPacker().enc.EncodeAll(make([]byte, 64<<20), nil)
+		hostile := &manifest{number: maxNumber - 1, fingerprint: 9, journal: 1 << 60}
+		for i := range 3000 {
+			hostile.sections = append(hostile.sections, stored{fmt.Sprint("x", i), 0, blob{1, len(zeros), 64 << 20, 0}})
+		}
+		journal := journalEntry{number: 1 << 60, position: position{1 << 60, 1 << 60, 1 << 60}}
+		var out []txn.Record
+		put := func(topic, key string, value []byte) {
+			out = append(out, txn.Record{Topic: topic, Key: []byte(key), Value: value})
+		}
+		for _, topic := range []string{w.topics.State, w.topics.Model} {
+			for _, key := range []string{"", "x", "journal/0", "journal/9999", "journal/x", "manifest/0", "manifest/7", "part/tail/0/0/9999999", "part/", "version/x", "version/0",
+				"version/-3", "version/12", "model/12/0", "model/x/y"} {
+				put(topic, key, []byte("\x01foreign"))
+				put(topic, key, seal([]byte{}))
+			}
+		}
+		put(w.topics.State, "manifest/1", hostile.encode())
+		put(w.topics.State, "part/x0/0/0", seal(zeros))
+		put(w.topics.State, journalKey(journal.number), journal.encode())
+		put(w.topics.Model, "version/77", huge)
+		put(w.topics.Model, "model/77/0", seal(zeros))
+		put(w.topics.Model, "version/9223372036854775807", huge)
+		if err := w.client.Produce(context.Background(), out, txn.None); err != nil {
+			t.Fatal(err)
+		}
+		w.produce(2000, 50, true)
+		o := w.options(w.client)
+		r = w.run(o)
+		w.caught(r)
+		w.exactlyOnce()
+		for deadline := time.Now().Add(20 * time.Second); r.stage.Status().Model != 78; time.Sleep(20 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("no model is published over a foreign one: %+v", r.stage.Status())
+			}
+		}
+		w.produce(100, 50, true)
+		w.caught(r)
+		r.end(t)
+		if n := counted(o.Metrics.Restores.WithLabelValues("damaged")); n != 1 {
+			t.Errorf("%v restores from damaged states", n)
+		}
+		// What the stage has written since is its own again.
+		o = w.options(w.client)
+		r = w.run(o)
+		w.caught(r)
+		if n := counted(o.Metrics.Restores.WithLabelValues("snapshot")); n != 1 {
+			t.Errorf("%v restores from a snapshot", n)
+		}
+		r.end(t)
+	})
+}
+
+func TestRebalanceKeepsTheStatesThatStay(t *testing.T) {
+	brokers(t, func(t *testing.T, addr string) {
+		w := newWorld(t, addr, 2)
+		w.produce(500, 20, true)
+		o := w.options(w.client)
+		one := w.run(o)
+		w.caught(one)
+		two := w.run(w.options(w.client))
+		for deadline := time.Now().Add(40 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+			if a, b := one.stage.Status(), two.stage.Status(); a.Ready && b.Ready && len(a.Partitions) == 1 && len(b.Partitions) == 1 {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("%+v\n%+v", one.stage.Status(), two.stage.Status())
+			}
+		}
+		w.produce(500, 20, true)
+		w.caught(one, two)
+		if n := counted(o.Metrics.Restores.WithLabelValues("kept")); n != 1 {
+			t.Errorf("%v states were kept, want 1", n)
+		}
+		two.end(t)
+		one.end(t)
+		w.exactlyOnce()
+		found, err := Verify(context.Background(), o, time.Time{}, time.Time{})
+		if err != nil || len(found[0].Problems)+len(found[1].Problems) > 0 {
+			t.Errorf("%v %+v", err, found)
+		}
+	})
+}
+
+func TestLabelsOfABacklogWaitForTheirRecords(t *testing.T) {
+	brokers(t, func(t *testing.T, addr string) {
+		w := newWorld(t, addr, 1)
+		w.produce(3000, 50, false)
+		w.labels(0, 1500)
+		w.labels(1500, 1500)
+		r := w.run(w.options(w.client))
+		w.caught(r)
+		for deadline := time.Now().Add(20 * time.Second); r.stage.Status().Partitions[0].Labelled != 3000; time.Sleep(20 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("%v of 3000 labels were learnt", r.stage.Status().Partitions[0].Labelled)
+			}
+		}
+		r.end(t)
+	})
+}
+
+// swallowing is a network that can lose everything that is sent.
+type swallowing struct{ lost atomic.Bool }
+
+func (s *swallowing) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	c, err := (&net.Dialer{}).DialContext(ctx, network, address)
+	return swallowed{c, s}, err
+}
+
+type swallowed struct {
+	net.Conn
+	s *swallowing
+}
+
+func (c swallowed) Write(b []byte) (int, error) {
+	if c.s.lost.Load() {
+		return len(b), nil
+	}
+	return c.Conn.Write(b)
+}
+
+func TestStopWithoutBrokersSaysWhatWasNotFlushed(t *testing.T) {
+	brokers(t, func(t *testing.T, addr string) {
+		w := newWorld(t, addr, 2)
+		w.produce(20_000, 20, true)
+		s := &swallowing{}
+		o := w.options(txn.NewClient(txn.Config{Brokers: w.brokers, Dial: s.dial}))
+		o.OnScores, o.Grace = slowly, 4*time.Second
+		r := w.run(o)
+		r.until(t, 500)
+		s.lost.Store(true)
+		r.stop()
+		began := time.Now()
+		err := r.fails(t, 20*time.Second)
+		if took := time.Since(began); took > o.Grace+time.Second { // no measure of speed: the promise is the grace period
+			t.Errorf("it took %v to stop, the grace period is %v", took, o.Grace)
+		}
+		if err == nil || !strings.Contains(err.Error(), "partition 0 was not flushed beyond offset") || !strings.Contains(err.Error(), "partition 1 was not flushed beyond offset") {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestSickBrokersAreWaitedForAndThenGivenUp(t *testing.T) {
+	brokers(t, func(t *testing.T, addr string) {
+		w := newWorld(t, addr, 1)
+		w.produce(1000, 20, true)
+		s := &swallowing{}
+		o := w.options(txn.NewClient(txn.Config{Brokers: w.brokers, Dial: s.dial, Timeout: 500 * time.Millisecond}))
+		o.Patience, o.Grace = 4*time.Second, 2*time.Second
+		r := w.run(o)
+		w.caught(r)
+		s.lost.Store(true)
+		waited := false
+		for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+			if st := r.stage.Status(); !st.Ready && strings.Contains(strings.Join(st.Waiting, " "), "i/o timeout") || strings.Contains(strings.Join(st.Waiting, " "), "without an answer") {
+				waited = true
+			}
+			select {
+			case err := <-r.done:
+				if err == nil || !strings.Contains(err.Error(), "giving up after 4s") {
+					t.Errorf("got %v", err)
+				}
+				if !waited {
+					t.Error("it never said what it waits for")
+				}
+				return
+			default:
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("it waits for ever: %+v", r.stage.Status())
+			}
+		}
+	})
+}
+
+func TestScoresThatDoNotFitTheirTopicStopTheStageByName(t *testing.T) {
+	brokers(t, func(t *testing.T, addr string) {
+		w := newWorld(t, addr, 1)
+		small := TopicSpecs(w.topics, 1, 1, 4<<20)[1]
+		small.Name, small.Configs = w.name+"-small", map[string]string{"max.message.bytes": "2000"}
+		if _, err := w.client.CreateTopics(context.Background(), small); err != nil {
+			t.Fatal(err)
+		}
+		w.produce(100, 50, true)
+		o := w.options(w.client)
+		o.Topics.Scores = small.Name
+		if err := w.run(o).fails(t, 20*time.Second); txn.KindOf(err) != txn.TooLarge || !strings.Contains(err.Error(), small.Name) {
+			t.Errorf("got %v", err)
+		}
+		w.produce(100, 50, true)
+		r := w.run(w.options(w.client)) // a topic that takes them: nothing was passed over
+		w.caught(r)
+		w.exactlyOnce()
+		r.end(t)
+	})
+}
