@@ -246,7 +246,9 @@ func TestLabelsOfABacklogWaitForTheirRecords(t *testing.T) {
 		w.produce(3000, 50, false)
 		w.labels(0, 1500)
 		w.labels(1500, 1500)
-		r := w.run(w.options(w.client))
+		o := w.options(w.client)
+		o.OnScores = slowly // several transactions before the end
+		r := w.run(o)
 		w.caught(r)
 		for deadline := time.Now().Add(20 * time.Second); r.stage.Status().Partitions[0].Labelled != 3000; time.Sleep(20 * time.Millisecond) {
 			if time.Now().After(deadline) {
