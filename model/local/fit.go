@@ -41,13 +41,14 @@ type fitter struct {
 	base    []float64
 	rows    []int // of the prototypes, in the evidence
 	around  []around
+	before  []feature // of the previous structure
 }
 
 // around is the kernel mass at every bin of a feature, and its class counts.
 type around struct{ mass, squares, counts []float64 }
 
-// axes lays out the histograms. One of before is kept where its range still fits, so that live counts carry over.
-func (x *fitter) axes(before []feature) []axis {
+// axes lays out the histograms. One of the previous structure is kept where its range still fits, so that live counts carry over.
+func (x *fitter) axes() []axis {
 	used := 0
 	for f := range x.schema.Features {
 		if x.schema.Features[f].Use == model.UseScore {
@@ -69,8 +70,8 @@ func (x *fitter) axes(before []feature) []axis {
 			out[f] = axis{levels: n, high: float64(n - 1), bins: n, scale: max(1, float64(n-1))}
 		default:
 			out[f] = continuousAxis(x.ev.Columns[f], bins)
-			if f < len(before) && before[f].bins == out[f].bins && out[f].scale > 0 {
-				old, a := &before[f].axis, &out[f]
+			if f < len(x.before) && x.before[f].bins == out[f].bins && out[f].scale > 0 {
+				old, a := &x.before[f].axis, &out[f]
 				if math.Abs(old.zero-a.zero) < .1*a.scale && math.Abs(old.zero+old.scale-a.zero-a.scale) < .1*a.scale {
 					out[f] = *old
 				}
@@ -115,8 +116,12 @@ func (x *fitter) build(ctx context.Context, axes []axis, counts []*histogram) (*
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for f := range axes {
 		s.features[f].axis = axes[f]
+		var old *feature
+		if f < len(x.before) {
+			old = &x.before[f]
+		}
 		g.Go(func() error {
-			if err := x.feature(gctx, &s.features[f], &x.around[f], x.ev.Columns[f], counts[f]); err != nil {
+			if err := x.feature(gctx, &s.features[f], old, &x.around[f], x.ev.Columns[f], counts[f]); err != nil {
 				return fmt.Errorf("feature %q: %w", x.schema.Features[f].Name, err)
 			}
 			return nil
@@ -134,8 +139,8 @@ func (x *fitter) build(ctx context.Context, axes []axis, counts []*histogram) (*
 	return s, nil
 }
 
-// feature learns the curve or the level table of one feature.
-func (x *fitter) feature(ctx context.Context, f *feature, near *around, column []float64, g *histogram) error {
+// feature learns the curve or the level table of one feature; old is what was known of it, nil for nothing.
+func (x *fitter) feature(ctx context.Context, f, old *feature, near *around, column []float64, g *histogram) error {
 	if f.bins == 0 && !f.nominal {
 		return nil
 	}
@@ -191,6 +196,9 @@ func (x *fitter) feature(ctx context.Context, f *feature, near *around, column [
 		Start: start, Observations: o.Observations, Rounds: 6}
 	if len(x.schema.Features) > wide {
 		opt.Observations, opt.Rounds, opt.Fit.Starts, opt.Fit.Iterations = min(opt.Observations, 32), 2, nil, 20
+	}
+	if old != nil && old.curve != nil && old.same(&f.axis) { // warm
+		opt.Start, opt.Fit.Starts = old.curve.Params, nil
 	}
 	if len(obs) >= minHoldout {
 		opt.Holdout = func(i int) bool { return model.Hash(x.ev.Seed, uint64(i))%4 == 0 }

@@ -38,15 +38,14 @@ func (f *Factory) Fit(ctx context.Context, ev *model.Evidence, previous []byte) 
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	var before []feature
+	x := &fitter{options: f.options, schema: f.schema, ev: ev, classes: len(f.schema.Classes)}
 	if previous != nil {
 		p, err := DecodePart(f.schema, previous)
 		if err != nil {
 			return nil, fmt.Errorf("reading the previous part: %w", err)
 		}
-		before = p.structure.features
+		x.before = p.structure.features
 	}
-	x := &fitter{options: f.options, schema: f.schema, ev: ev, classes: len(f.schema.Classes)}
 	x.base = make([]float64, x.classes)
 	for i, w := range ev.Weight {
 		x.base[ev.Class[i]] += w
@@ -56,7 +55,7 @@ func (f *Factory) Fit(ctx context.Context, ev *model.Evidence, previous []byte) 
 			x.base[y] /= n
 		}
 	}
-	axes := x.axes(before)
+	axes := x.axes()
 	shares, err := x.shares(axes)
 	if err != nil {
 		return nil, err

@@ -528,7 +528,7 @@ func BenchmarkScores(b *testing.B) {
 	ev := benchmarkEvidence(5000)
 	x := &fitter{options: Options{}.withDefaults(), schema: ev.Schema, ev: ev, classes: 2}
 	for b.Loop() {
-		axes := x.axes(nil)
+		axes := x.axes()
 		shares, err := x.shares(axes)
 		if err != nil {
 			b.Fatal(err)

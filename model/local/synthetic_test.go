@@ -1,0 +1,78 @@
+package local
+
+import (
+	"slices"
+	"testing"
+)
+
+// TestSynthetic: the subspaces of records are nearer to their patterns' than one of the same size for all records is.
+func TestSynthetic(t *testing.T) {
+	for name, make := range map[string]func(uint64) Synthetic{"wide": WideSubspaces, "narrow": NarrowSubspaces} {
+		for seed := range uint64(2) {
+			g := make(seed)
+			x, err := g.Run(t.Context(), Options{Theta: .4, Width: .02}, 500, 200)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if x.Local.Precision <= x.Global.Precision || x.Local.Recall <= x.Global.Recall {
+				t.Errorf("%s, seed %d: %+v", name, seed, x)
+			}
+		}
+	}
+}
+
+// TestGenerator: the same seed gives the same records; classes, noise and sizes are as asked for.
+func TestGenerator(t *testing.T) {
+	g, h := WideSubspaces(3), WideSubspaces(3)
+	noise := 0
+	counts := make([]int, 4)
+	for i := range 2000 {
+		row, class, truth := g.Record(i)
+		again, _, _ := h.Record(i)
+		if !slices.Equal(row, again) {
+			t.Fatal("the same seed gives other records")
+		}
+		counts[class]++
+		if truth == nil {
+			noise++
+		} else if len(truth) < 5 || len(truth) > 15 || !slices.IsSorted(truth) {
+			t.Fatalf("subspace %v", truth)
+		}
+	}
+	if noise < 240 || noise > 360 || slices.Min(counts) < 400 {
+		t.Errorf("%d records of noise, classes %v", noise, counts)
+	}
+}
+
+// BenchmarkSynthetic reports the means over 20 seeds, and the seeds on which the subspaces win.
+func BenchmarkSynthetic(b *testing.B) {
+	for _, c := range []struct {
+		name string
+		make func(uint64) Synthetic
+	}{{"wide", WideSubspaces}, {"narrow", NarrowSubspaces}} {
+		b.Run(c.name, func(b *testing.B) {
+			const seeds = 20
+			for b.Loop() {
+				figures := map[string]float64{}
+				for seed := range uint64(seeds) {
+					g := c.make(seed)
+					x, err := g.Run(b.Context(), Options{Theta: Auto, Width: .02}, 500, 200)
+					if err != nil {
+						b.Fatal(err)
+					}
+					if x.Local.Recall > x.Global.Recall && x.Local.Precision > x.Global.Precision {
+						figures["wins"]++
+					}
+					for name, v := range map[string]float64{"recall": x.Local.Recall, "precision": x.Local.Precision, "globalrecall": x.Global.Recall,
+						"globalprecision": x.Global.Precision, "frequentprecision": x.Frequent.Precision, "chance": x.Chance, "features": x.Size,
+						"accuracy": x.Accuracy, "plain": x.Plain} {
+						figures[name] += v / seeds
+					}
+				}
+				for name, v := range figures {
+					b.ReportMetric(v, name)
+				}
+			}
+		})
+	}
+}
