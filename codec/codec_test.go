@@ -35,7 +35,7 @@ func bankRecord(n int) arrow.Record {
 	s := bankSchema()
 	fields := []arrow.Field{{Name: "customer", Type: arrow.BinaryTypes.String}}
 	for _, f := range s.Features {
-		t := arrow.DataType(arrow.PrimitiveTypes.Int64)
+		var t arrow.DataType = arrow.PrimitiveTypes.Int64
 		if f.Kind == model.Nominal {
 			t = arrow.BinaryTypes.String
 		}

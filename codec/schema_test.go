@@ -27,7 +27,7 @@ func schemaOnly(t testing.TB, fields []arrow.Field) []byte {
 
 // TestSchemaBombs: schemas that would make Arrow copy or recurse without bound are refused before it sees them.
 func TestSchemaBombs(t *testing.T) {
-	deep := arrow.DataType(int64Type)
+	var deep arrow.DataType = int64Type
 	for range maxDepth + 3 {
 		deep = arrow.ListOf(deep)
 	}

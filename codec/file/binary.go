@@ -74,7 +74,7 @@ func openParquet(path string, rows int, w *wants, progress func(int64)) (src *pa
 	}
 	defer func() {
 		if err != nil {
-			f.close()
+			_ = f.close()
 		}
 	}()
 	defer recovered("reading parquet", &err)

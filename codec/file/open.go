@@ -70,7 +70,7 @@ func (s *stored) Read(p []byte) (int, error) {
 
 func (s *stored) close() error {
 	if s.z != nil {
-		s.z.Close()
+		_ = s.z.Close()
 	}
 	return s.f.Close()
 }
@@ -102,7 +102,7 @@ func open(path string, rows int, w *wants, progress func(int64)) (source, error)
 		src, err = openCSV(f, rows, w)
 	}
 	if err != nil {
-		f.close()
+		_ = f.close()
 		return nil, err
 	}
 	return src, nil

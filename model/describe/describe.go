@@ -350,7 +350,7 @@ func (d *Description) judgeNames() {
 		if c.Role != Feature && c.Role != Leak {
 			continue
 		}
-		why := ""
+		var why string
 		switch {
 		case slices.Contains(outputColumns, c.Name):
 			why = "the scores have a column of that name"

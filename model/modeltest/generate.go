@@ -37,7 +37,7 @@ func Generate(s *model.Schema, n int, seed uint64) (*model.Levels, []model.Examp
 				ex.Row[f] = v
 			default:
 				levels := len(feature.Levels)
-				text := ""
+				var text string
 				k := int(math.Abs(2*pull + 1.5*noise))
 				if levels > 0 {
 					text = feature.Levels[min(k, levels-1)]

@@ -364,12 +364,7 @@ func TestMonotone(t *testing.T) {
 			for v := -6.; v <= 9; v += .07 {
 				line = append(line, v)
 			}
-			for _, e := range s.axes[0].edges {
-				line = append(line, e)
-			}
-			for _, e := range s.axes[1].edges {
-				line = append(line, e)
-			}
+			line = append(append(line, s.axes[0].edges...), s.axes[1].edges...)
 			line = append(line, -1e9, 1e9)
 			slices.Sort(line)
 			auto := float64(s.axes[1].rise)
