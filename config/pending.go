@@ -9,16 +9,13 @@ import (
 // pendingKey is a key of a part that this build does not have yet: it is accepted, and a warning says what happens
 // instead. When the part comes, its row goes.
 type pendingKey struct {
-	path    string  // a key, or a section with all its keys
-	above   float64 // numbers up to it have their effect already; 0 when none has
+	path    string // a key, or a section with all its keys
 	instead string
 }
 
 var pending = []pendingKey{
-	{"local", 0, "local subspaces are not part of this build yet; scores come without them"},
-	{"kernel", 0, "the learnt kernel is not part of this build yet; scores come without it"},
-	{"lift.sets.max", 2, "sets of up to 2 features are searched for now"},
-	{"lift.profiles.max_features", 2, "profiles of up to 2 features are searched for now"},
+	{"local", "local subspaces are not part of this build yet; scores come without them"},
+	{"kernel", "the learnt kernel is not part of this build yet; scores come without it"},
 }
 
 // warn returns what the file sets without getting it. A key that is set to its default warns of nothing.
@@ -35,9 +32,7 @@ func (d *decoder) warn(c *Config) []Warning {
 			if path != p.path && !strings.HasPrefix(path, p.path+".") {
 				continue
 			}
-			if m, ok := measureOf(v); p.above == 0 || ok && m.value > p.above {
-				add(path, path+" has no effect: "+p.instead)
-			}
+			add(path, path+" has no effect: "+p.instead)
 		}
 	})
 	if s := c.Kafka.SASL; s != nil && c.Kafka.TLS == nil && s.Mechanism == MechanismPlain {

@@ -12,6 +12,7 @@ import (
 func options() lift.Options {
 	return lift.Options{
 		Quantiles: 5,
+		Enter:     true,
 		Sets:      lift.SetOptions{Min: 1, Max: 2, Top: 30},
 		Windows:   lift.WindowOptions{Top: 10},
 		Profiles:  lift.ProfileOptions{Top: 10, MinSupport: .02, MaxFeatures: 2},

@@ -19,6 +19,8 @@ type Options struct {
 	Sets      SetOptions
 	Windows   WindowOptions
 	Profiles  ProfileOptions
+	// Enter chooses sets that feed the scorecard; see MaxEntered.
+	Enter bool
 }
 
 // SetOptions choose the feature sets.
@@ -84,11 +86,18 @@ func (f *Factory) Fit(ctx context.Context, ev *model.Evidence, previous []byte) 
 		}
 	}
 	s := newSample(ev)
+	var entered []*Entered
+	if f.options.Enter {
+		var err error
+		if entered, err = enter(ctx, s); err != nil {
+			return nil, err
+		}
+	}
 	search := newSetSearch(s, &f.options, serving)
 	if err := search.run(ctx); err != nil {
 		return nil, err
 	}
-	p := &Part{Windows: search.windows, Exhausted: search.exhausted, Tried: search.tried}
+	p := &Part{Entered: entered, Windows: search.windows, Exhausted: search.exhausted, Tried: search.tried}
 	if err := f.count(ev, search, p); err != nil {
 		return nil, err
 	}
@@ -161,13 +170,14 @@ func (f *Factory) count(ev *model.Evidence, search *setSearch, p *Part) error {
 }
 
 // Component counts the classes of one partition by the cells of the monitored sets. It is a model.Component and a
-// model.Profiler; it offers no inputs to the scorecard. Learn and Retract cost one look-up a monitored set and allocate
+// model.Profiler; its inputs are what the entered sets say. Learn and Retract cost one look-up a monitored set and allocate
 // only when a new level needs a cell.
 type Component struct {
 	schema   *model.Schema
 	sets     []liveSet
 	profiles []*Profile // by class, then by descending lower bound
 	ofClass  []int      // profiles[ofClass[y]:ofClass[y+1]] are those of class y
+	entered  []*Entered
 
 	// What the sets share is computed once a row: the cells of distinct parts, then the codes of distinct features.
 	parts  []*part
@@ -281,11 +291,18 @@ next:
 	}
 }
 
-// InputCount is 0: the sets do not feed the scorecard.
-func (c *Component) InputCount() int { return 0 }
+// InputCount is the number of entered sets.
+func (c *Component) InputCount() int { return len(c.entered) }
 
-// Inputs writes nothing.
-func (c *Component) Inputs(model.Row, []float64) {}
+// Inputs writes, for each entered set, what it says of the classes beyond its features one by one; 0 where it lacks a
+// feature or does not know the cell.
+func (c *Component) Inputs(row model.Row, dst []float64) {
+	clear(dst)
+	k := len(c.schema.Classes)
+	for i, e := range c.entered {
+		copy(dst[i*k:(i+1)*k], e.value(row, k))
+	}
+}
 
 // Profile returns the text and the lift of the known profile of the class with the highest lower lift bound among those
 // that the row meets; "" when it meets none. The bound is the validated one where the fit validated.
@@ -373,6 +390,7 @@ func (c *Component) Rebase(rb *model.Rebase) error {
 	}
 	c.compile()
 	c.setProfiles(p.Profiles)
+	c.entered = p.Entered
 	return nil
 }
 

@@ -11,8 +11,8 @@ import (
 
 // partFormat and stateFormat are the versions of the binary forms, which FORMAT.md describes.
 const (
-	partFormat  = 1
-	stateFormat = 1
+	partFormat  = 2
+	stateFormat = 2
 )
 
 // Bounds of what a part or a state may hold.
@@ -28,6 +28,7 @@ type Part struct {
 	Sets     []PartSet // best first
 	Windows  []*Window // best first
 	Profiles []*Profile
+	Entered  []*Entered // in the order in which they entered
 	// Exhausted is the size up to which every feature set was tried, Tried their number, Depth the largest number of
 	// features of a profile.
 	Exhausted, Tried, Depth int
@@ -86,7 +87,38 @@ func (p *Part) appendBinary(b []byte) []byte {
 		b = wire.AppendFloat(b, w.N)
 		b = wire.AppendFloat(b, w.Mass)
 	}
-	return appendProfiles(b, p.Profiles)
+	b = appendProfiles(b, p.Profiles)
+	return appendEntered(b, p.Entered)
+}
+
+func appendEntered(b []byte, entered []*Entered) []byte {
+	b = wire.AppendUvarint(b, uint64(len(entered)))
+	for _, e := range entered {
+		b = append(b, e.Set.key...)
+		b = wire.AppendFloats(b, e.Value)
+	}
+	return b
+}
+
+func decodeEntered(r *wire.Reader, s *model.Schema) ([]*Entered, error) {
+	var out []*Entered
+	for n := r.Int(MaxEntered); n > 0 && r.Err() == nil; n-- {
+		set, err := decodeSet(r, s)
+		if err != nil {
+			return nil, fmt.Errorf("entered set %d: %w", len(out), err)
+		}
+		e := &Entered{Set: set, Value: r.Floats()}
+		if len(e.Value)%len(s.Classes) != 0 || len(e.Value)/len(s.Classes) > set.cells {
+			return nil, r.Fail(fmt.Errorf("entered set %d: %d values", len(out), len(e.Value)))
+		}
+		for _, v := range e.Value {
+			if !finite(v) {
+				return nil, r.Fail(fmt.Errorf("entered set %d: value %v", len(out), v))
+			}
+		}
+		out = append(out, e)
+	}
+	return out, r.Err()
 }
 
 // DecodePart reads a part that Fit returned for the schema.
@@ -130,6 +162,10 @@ func DecodePart(s *model.Schema, b []byte) (*Part, error) {
 		p.Windows = append(p.Windows, w)
 	}
 	p.Profiles = decodeProfiles(r, s)
+	var err error
+	if p.Entered, err = decodeEntered(r, s); err != nil {
+		return nil, err
+	}
 	if err := r.Done(); err != nil {
 		return nil, err
 	}
@@ -207,7 +243,8 @@ func (c *Component) AppendState(b []byte) []byte {
 		b = wire.AppendBool(b, c.sets[i].estimated)
 		b = wire.AppendBool(b, c.sets[i].othersEstimated)
 	}
-	return appendProfiles(b, c.profiles)
+	b = appendProfiles(b, c.profiles)
+	return appendEntered(b, c.entered)
 }
 
 // LoadState replaces the state by what AppendState wrote.
@@ -236,6 +273,10 @@ func (c *Component) LoadState(b []byte) error {
 		c.sets = append(c.sets, l)
 	}
 	profiles := decodeProfiles(r, c.schema)
+	var err error
+	if c.entered, err = decodeEntered(r, c.schema); err != nil {
+		return err
+	}
 	if err := r.Done(); err != nil {
 		return err
 	}

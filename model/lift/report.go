@@ -25,6 +25,9 @@ func (p *Part) Report(s *model.Schema, levels *model.Levels, r *report.Report) {
 		r.Profiles = append(r.Profiles, f.report(s, levels))
 	}
 	r.Search = &report.SearchLog{Sets: p.Tried, Exhaustive: p.Exhausted, ProfileFeatures: p.Depth}
+	for _, e := range p.Entered {
+		r.Search.Entered = append(r.Search.Entered, report.Names(s, e.Set.features))
+	}
 }
 
 func (p *Part) counted(classes int) []Counted {

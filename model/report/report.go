@@ -183,6 +183,8 @@ type SearchLog struct {
 	Sets            int `json:"sets"`             // feature sets tried
 	Exhaustive      int `json:"exhaustive"`       // size up to which every feature set was tried
 	ProfileFeatures int `json:"profile_features"` // largest number of features of a profile
+	// Entered are the feature sets that feed the scorecard, in the order in which they entered.
+	Entered [][]string `json:"entered,omitempty"`
 }
 
 // Number is a float64 whose JSON form of an undefined or infinite value is null.

@@ -19,7 +19,7 @@ type Stage struct {
 	Spec   *model.Spec
 	Codec  codec.Options
 
-	feeds map[string]bool // by name: whether the component offers inputs to the scorecard
+	feeds map[string]model.Factory // by name: the components that offer inputs to the scorecard, less what is only reported
 }
 
 // New returns the stage of a configuration that config.Load accepted. It fails where the configuration asks for
@@ -30,13 +30,13 @@ func New(c *config.Config) (*Stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Stage{Config: c, Codec: columns(c, schema), feeds: map[string]bool{}}
+	s := &Stage{Config: c, Codec: columns(c, schema), feeds: map[string]model.Factory{}}
 	var components []model.Factory
 	for _, x := range parts(c, schema) {
 		components = append(components, x.factory)
 		block := propensity.Block{Term: model.TermSets} // the blocks stand in the order of the components, those that offer nothing among them
 		if x.block != nil {
-			block, s.feeds[x.factory.Name()] = *x.block, true
+			block, s.feeds[x.factory.Name()] = *x.block, x.scoring
 		}
 		scorecard.Blocks = append(scorecard.Blocks, block)
 	}
@@ -54,10 +54,16 @@ func New(c *config.Config) (*Stage, error) {
 type part struct {
 	factory model.Factory
 	block   *propensity.Block
+	scoring model.Factory // gives the same inputs, and may leave out what is only reported
 }
 
 func parts(c *config.Config, s *model.Schema) []part {
-	return []part{{factory: lift.New(liftOptions(c, s), s)}}
+	o := liftOptions(c, s)
+	return []part{{
+		factory: lift.New(o, s),
+		block:   &propensity.Block{Term: model.TermSets, Inputs: lift.MaxEntered},
+		scoring: lift.New(lift.Options{Quantiles: o.Quantiles, Joint: o.Joint, Enter: o.Enter}, s),
+	}}
 }
 
 // Scoring returns the Spec without the components that no propensity depends on: its scores are the same bits but for
@@ -66,8 +72,8 @@ func (s *Stage) Scoring() *model.Spec {
 	spec := *s.Spec
 	spec.Components = nil
 	for _, f := range s.Spec.Components {
-		if s.feeds[f.Name()] {
-			spec.Components = append(spec.Components, f)
+		if x := s.feeds[f.Name()]; x != nil {
+			spec.Components = append(spec.Components, x)
 		}
 	}
 	return &spec
@@ -135,6 +141,7 @@ func liftOptions(c *config.Config, s *model.Schema) lift.Options {
 	l := &c.Lift
 	o := lift.Options{
 		Quantiles: l.Quantiles,
+		Enter:     true,
 		Sets:      lift.SetOptions{Min: l.Sets.Min, Max: l.Sets.Max, Top: l.Sets.Top},
 		Windows:   lift.WindowOptions{Top: l.Windows.Top, MinMass: l.Windows.MinMass},
 		Profiles: lift.ProfileOptions{

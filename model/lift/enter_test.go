@@ -1,0 +1,179 @@
+package lift
+
+import (
+	"context"
+	"math"
+	"slices"
+	"testing"
+
+	"liftstream/model"
+)
+
+// mixed returns n records of four numbers, a letter and a class whose log-odds are those of odds.
+func mixed(n int, seed uint64, odds func(v []float64) float64) *model.Evidence {
+	s := &model.Schema{Classes: []string{"no", "yes"}, Positive: 1}
+	for _, name := range []string{"a", "b", "c", "d"} {
+		s.Features = append(s.Features, model.Feature{Name: name})
+	}
+	s.Features = append(s.Features, model.Feature{Name: "letter", Kind: model.Nominal})
+	ev := &model.Evidence{Schema: s, Levels: model.NewLevels(s), Columns: make([][]float64, 5)}
+	for _, l := range []string{"x", "y", "z"} {
+		ev.Levels.Code(4, l)
+	}
+	for i := range n {
+		var v []float64
+		for f := range 5 {
+			h := model.Hash(seed, uint64(i), uint64(f))
+			x := float64(h>>11) / (1 << 53)
+			if f == 4 {
+				x = float64(h % 3)
+			} else if f == 3 && h%11 == 0 {
+				x = math.NaN()
+			}
+			v = append(v, x)
+			ev.Columns[f] = append(ev.Columns[f], x)
+		}
+		y := int32(0)
+		if u := float64(model.Hash(seed, uint64(i), 99)>>11) / (1 << 53); u < 1/(1+math.Exp(-odds(v))) {
+			y = 1
+		}
+		ev.Class = append(ev.Class, y)
+		ev.Weight, ev.Clock, ev.Time, ev.Partition = append(ev.Weight, 1), append(ev.Clock, float64(i)), append(ev.Time, int64(i)), append(ev.Partition, 0)
+	}
+	return ev
+}
+
+// TestWhatActsTogetherEnters: an effect of two features that neither has alone, and one of three, are found; what acts
+// alone does not enter, and the values are the log-odds that were put in.
+func TestWhatActsTogetherEnters(t *testing.T) {
+	sign := func(x float64) float64 {
+		if x > .5 {
+			return 1
+		}
+		return -1
+	}
+	ev := mixed(8000, 1, func(v []float64) float64 { return -.5 + 2*v[2] + 1.2*sign(v[0])*sign(v[1]) })
+	got, err := enter(context.Background(), newSample(ev))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got) == 0 || !slices.Equal(got[0].Set.features, []int32{0, 1}) {
+		t.Fatalf("%d sets", len(got))
+	}
+	if len(got) > 3 {
+		t.Errorf("%d sets entered for one effect", len(got))
+	}
+	row := make(model.Row, 5)
+	for i := range 200 {
+		ev.Row(i, row)
+		v := got[0].value(row, 2)
+		if v == nil {
+			t.Fatalf("record %d: nothing", i)
+		}
+		// Cells that the middle cuts are noise.
+		if math.Abs(row[0]-.5) < .13 || math.Abs(row[1]-.5) < .13 {
+			continue
+		}
+		want := 1.2 * sign(row[0]) * sign(row[1])
+		if d := v[1] - v[0]; d*want < 0 || math.Abs(d-want) > .8 {
+			t.Errorf("record %d: log-odds %v, want about %v", i, d, want)
+		}
+	}
+	ev = mixed(12000, 2, func(v []float64) float64 { return .8*sign(v[0])*sign(v[1]) + .9*sign(v[0])*sign(v[1])*(v[4]-1) })
+	if got, err = enter(context.Background(), newSample(ev)); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(got, func(e *Entered) bool { return slices.Equal(e.Set.features, []int32{0, 1, 4}) }) {
+		t.Errorf("the three that act together did not enter, of %d", len(got))
+	}
+}
+
+// TestNoiseDoesNotEnter: of searches in noise, and beside effects of single features, few let a set in.
+func TestNoiseDoesNotEnter(t *testing.T) {
+	runs, some := 40, 0
+	if testing.Short() {
+		runs = 15
+	}
+	for seed := range runs {
+		ev := mixed(2000, uint64(seed)+10, func(v []float64) float64 { return float64(seed%2) * (v[0] + 2*v[2] - 1.5) })
+		got, err := enter(context.Background(), newSample(ev))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got) > 0 {
+			some++
+		}
+	}
+	t.Logf("sets entered in %d of %d", some, runs)
+	if some > runs/4 {
+		t.Errorf("sets entered in %d of %d searches in noise", some, runs)
+	}
+}
+
+// TestEnteredSetsAreInputs: what Fit chose is what a component offers, before and after a snapshot; a row without a
+// value and a cell that was never seen say nothing.
+func TestEnteredSetsAreInputs(t *testing.T) {
+	ev := mixed(4000, 3, func(v []float64) float64 { return 3 * (v[4] - 1) * (v[0] - .5) * 2 })
+	o := Options{Quantiles: 5, Enter: true}
+	p, b := fitPart(t, o, ev, nil)
+	if len(p.Entered) == 0 || !slices.Equal(p.Entered[0].Set.features, []int32{0, 4}) {
+		t.Fatalf("%d entered", len(p.Entered))
+	}
+	if _, again := fitPart(t, o, ev, nil); !slices.Equal(b, again) {
+		t.Error("two fits of the same evidence differ")
+	}
+	c := serve(t, o, ev, b, 0, nil)
+	d := New(o, ev.Schema).New(ev.Levels).(*Component)
+	if err := d.LoadState(c.AppendState(nil)); err != nil {
+		t.Fatal(err)
+	}
+	row := make(model.Row, 5)
+	for _, c := range []*Component{c, d} {
+		if c.InputCount() != len(p.Entered) {
+			t.Fatalf("%d inputs", c.InputCount())
+		}
+		dst := make([]float64, 2*c.InputCount())
+		ev.Row(7, row)
+		c.Inputs(row, dst)
+		if dst[0] == 0 || dst[0] != -dst[1] {
+			t.Errorf("inputs %v", dst)
+		}
+		if n := testing.AllocsPerRun(100, func() { c.Inputs(row, dst) }); n != 0 {
+			t.Errorf("Inputs allocates %v times", n)
+		}
+		row[4] = 1 << 30
+		c.Inputs(row, dst)
+		if dst[0] != 0 {
+			t.Errorf("a level never seen says %v", dst[0])
+		}
+		row[4] = math.NaN()
+		c.Inputs(row, dst)
+		if dst[0] != 0 {
+			t.Errorf("a missing level says %v", dst[0])
+		}
+	}
+	if q, _ := fitPart(t, Options{Quantiles: 5}, ev, nil); len(q.Entered) != 0 {
+		t.Error("sets entered unasked")
+	}
+}
+
+func TestAtomCuts(t *testing.T) {
+	var v []weighted
+	for range 50 {
+		v = append(v, weighted{0, 1})
+	}
+	for i := range 40 {
+		v = append(v, weighted{float64(i) + 1, 1})
+	}
+	for range 10 {
+		v = append(v, weighted{20.5, 1})
+	}
+	cuts := atomCuts(v, 8)
+	cell := func(x float64) int32 { return cellOf(cuts, x) }
+	if cell(0) == cell(1) || cell(20) == cell(20.5) || cell(20.5) == cell(21) || cell(1) == cell(15) || len(cuts) > 12 {
+		t.Errorf("cuts %v", cuts)
+	}
+	if c := atomCuts([]weighted{{3, 1}, {3, 1}}, 4); len(c) != 0 {
+		t.Errorf("one value is cut at %v", c)
+	}
+}
