@@ -33,8 +33,7 @@ type SetOptions struct {
 // WindowOptions choose the windows.
 type WindowOptions struct {
 	Top int
-	// MinMass is the share of a set's records that a window must exceed. Above 0, sets of more than 12 occupied cells
-	// have no windows.
+	// MinMass is the share of a set's records that a window must exceed.
 	MinMass float64
 }
 
@@ -97,7 +96,7 @@ func (f *Factory) Fit(ctx context.Context, ev *model.Evidence, previous []byte) 
 	if err := search.run(ctx); err != nil {
 		return nil, err
 	}
-	p := &Part{Entered: entered, Windows: search.windows, Exhausted: search.exhausted, Tried: search.tried}
+	p := &Part{Entered: entered, Windows: search.windows, Exhausted: search.exhausted, Tried: search.tried, Inexact: search.inexact}
 	if err := f.count(ev, search, p); err != nil {
 		return nil, err
 	}

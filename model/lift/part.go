@@ -30,8 +30,8 @@ type Part struct {
 	Profiles []*Profile
 	Entered  []*Entered // in the order in which they entered
 	// Exhausted is the size up to which every feature set was tried, Tried their number, Depth the largest number of
-	// features of a profile.
-	Exhausted, Tried, Depth int
+	// features of a profile, Inexact the number of sets whose search for windows of a minimum mass ended early.
+	Exhausted, Tried, Depth, Inexact int
 }
 
 // PartSet is a monitored set with the counts of each partition at the Model's mark.
@@ -65,7 +65,7 @@ func (s *PartSet) Total(classes int) *Table {
 
 func (p *Part) appendBinary(b []byte) []byte {
 	b = wire.AppendUvarint(b, partFormat)
-	for _, n := range []int{p.Exhausted, p.Tried, p.Depth} {
+	for _, n := range []int{p.Exhausted, p.Tried, p.Depth, p.Inexact} {
 		b = wire.AppendUvarint(b, uint64(n))
 	}
 	b = wire.AppendUvarint(b, uint64(len(p.Sets)))
@@ -128,7 +128,7 @@ func DecodePart(s *model.Schema, b []byte) (*Part, error) {
 		return nil, fmt.Errorf("format %d, this build reads %d", v, partFormat)
 	}
 	classes := len(s.Classes)
-	p := &Part{Exhausted: r.Int(math.MaxInt32), Tried: r.Int(math.MaxInt32), Depth: r.Int(math.MaxInt32)}
+	p := &Part{Exhausted: r.Int(math.MaxInt32), Tried: r.Int(math.MaxInt32), Depth: r.Int(math.MaxInt32), Inexact: r.Int(math.MaxInt32)}
 	for n := r.Int(maxMonitored); n > 0 && r.Err() == nil; n-- {
 		set, err := decodeSet(r, s)
 		if err != nil {

@@ -24,7 +24,7 @@ func (p *Part) Report(s *model.Schema, levels *model.Levels, r *report.Report) {
 	for _, f := range p.Profiles {
 		r.Profiles = append(r.Profiles, f.report(s, levels))
 	}
-	r.Search = &report.SearchLog{Sets: p.Tried, Exhaustive: p.Exhausted, ProfileFeatures: p.Depth}
+	r.Search = &report.SearchLog{Sets: p.Tried, Exhaustive: p.Exhausted, ProfileFeatures: p.Depth, InexactWindows: p.Inexact}
 	for _, e := range p.Entered {
 		r.Search.Entered = append(r.Search.Entered, report.Names(s, e.Set.features))
 	}

@@ -124,6 +124,7 @@ type setSearch struct {
 	// exhausted is the largest size up to which every set was tried.
 	exhausted int
 	tried     int
+	inexact   int // sets whose search for windows ended early
 }
 
 func newSetSearch(s *sample, o *Options, previous []*Set) *setSearch {
@@ -177,7 +178,11 @@ func (s *setSearch) run(ctx context.Context) error {
 			if k := s.options.Windows.Top; len(s.windows) == k && k > 0 {
 				worst = s.windows[k-1]
 			}
-			for _, w := range bestWindows(f.set, summary, s.options.Windows.Top, s.options.Windows.MinMass, worst) {
+			best, exact := findWindows(f.set, summary, s.options.Windows.Top, s.options.Windows.MinMass, worst)
+			if !exact {
+				s.inexact++
+			}
+			for _, w := range best {
 				s.windows = insertTop(s.windows, w, s.options.Windows.Top, compareWindows)
 			}
 		}

@@ -2,13 +2,8 @@ package lift
 
 import (
 	"cmp"
-	"math/bits"
 	"slices"
 )
-
-// maxMassCells bounds the occupied cells of a set whose windows are searched under a minimum mass, where every subset
-// is looked at.
-const maxMassCells = 12
 
 // Window is a set of cells of one feature set in which the cell says much about the class (Algorithm 2).
 type Window struct {
@@ -41,16 +36,17 @@ func compareFeatures(a, b []int32) int {
 	return slices.Compare(a, b)
 }
 
-// bestWindows returns the k windows of highest eta whose mass exceeds minMass (a share of the set's records, strict),
-// best first; windows that rank below worst, if given, may be left out. It is exact.
+// findWindows returns the k windows of highest eta whose mass exceeds minMass (a share of the set's records, strict),
+// best first; windows that rank below worst, if given, may be left out. exact is false when a bound on the work ended the
+// search early.
 //
 // Without a minimum mass the search space is partitioned as Lawler and Murty do: the best window among those that hold
 // the cells F and none of O adds to F every free cell whose eta is at least that of the window so far, because eta(W) is
 // the b-weighted mean of the eta of its cells (SPEC B.3 i); the best of all is the cells of the highest eta. With a
-// minimum mass all subsets are looked at; sets of more than 12 occupied cells then give none.
-func bestWindows(t *Set, s *Summary, k int, minMass float64, worst *Window) []*Window {
+// minimum mass see massSearch, which is exact up to 2 million nodes.
+func findWindows(t *Set, s *Summary, k int, minMass float64, worst *Window) (best []*Window, exact bool) {
 	if s.Seen < 2 || k < 1 {
-		return nil
+		return nil, true
 	}
 	var cells []int
 	for x := range s.NX {
@@ -65,15 +61,16 @@ func bestWindows(t *Set, s *Summary, k int, minMass float64, worst *Window) []*W
 		return cmp.Compare(a, b)
 	})
 	if len(cells) == 0 || worst != nil && compareValues(s.CellEta(cells[0]), worst.Eta) > 0 {
-		return nil
+		return nil, true
 	}
 	if minMass > 0 {
-		return massWindows(t, s, cells, k, minMass)
+		q := massSearch{set: t, summary: s, cells: cells, k: k, limit: minMass * s.N, floor: worst}
+		best = q.run()
+		return best, !q.capped
 	}
 	q := windowSearch{set: t, summary: s, cells: cells}
 	// Only the best k problems can ever be taken up, so no more are kept.
 	open := q.branch(nil, &windowProblem{fixed: make([]int8, len(cells)), flip: -1}, k)
-	var best []*Window
 	for len(open) > 0 {
 		p := open[0]
 		open = open[1:]
@@ -86,7 +83,7 @@ func bestWindows(t *Set, s *Summary, k int, minMass float64, worst *Window) []*W
 		}
 		open = q.branch(open, p, k-len(best))
 	}
-	return best
+	return best, true
 }
 
 // windowSearch is the search for windows of one table.
@@ -230,28 +227,6 @@ func newWindow(t *Set, s *Summary, cells []int) *Window {
 	}
 	w.Mass = w.N / s.N
 	return w
-}
-
-func massWindows(t *Set, s *Summary, cells []int, k int, minMass float64) []*Window {
-	if len(cells) > maxMassCells {
-		return nil
-	}
-	var best []*Window
-	for m := uint(1); m < 1<<len(cells); m++ {
-		mass := 0.0
-		for v := m; v != 0; v &= v - 1 {
-			mass += s.NX[cells[bits.TrailingZeros(v)]]
-		}
-		if !exceeds(mass, minMass*s.N) {
-			continue
-		}
-		var w []int
-		for v := m; v != 0; v &= v - 1 {
-			w = append(w, cells[bits.TrailingZeros(v)])
-		}
-		best = insertTop(best, newWindow(t, s, w), k, compareWindows)
-	}
-	return best
 }
 
 // exceeds is the strict comparison of a mass with a limit, equal within rounding counting as not greater (SPEC G.22).

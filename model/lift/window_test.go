@@ -12,6 +12,14 @@ func oneFeature(levels int) *model.Schema {
 	return &model.Schema{Features: []model.Feature{{Name: "a", Kind: model.Nominal}}, Classes: make([]string, 3), Positive: -1}
 }
 
+func bestWindows(t *Set, s *Summary, k int, minMass float64, worst *Window) []*Window {
+	best, exact := findWindows(t, s, k, minMass, worst)
+	if !exact {
+		panic("the search ended early")
+	}
+	return best
+}
+
 func TestWindowRankingOfTable7(t *testing.T) {
 	g := loadGolden(t)["T7"]
 	s := Summarise(g.flat(), 7, 0)
@@ -33,13 +41,29 @@ func TestWindowRankingOfTable7(t *testing.T) {
 	near(t, "mass", got[0].Mass, 116203.0/581012, 1e-12)
 }
 
-// TestBestWindowsAgainstEnumeration compares with all subsets, ties and all.
+// TestBestWindowsAgainstEnumeration compares with all subsets, ties and all: ten thousand tables of up to 12 cells, small
+// counts that tie often, large ones, weights, empty cells and counts of zero.
 func TestBestWindowsAgainstEnumeration(t *testing.T) {
-	for seed := uint64(0); seed < 300; seed++ {
+	tables := uint64(10000)
+	if testing.Short() {
+		tables = 1000
+	}
+	for seed := uint64(0); seed < tables; seed++ {
 		cells := 1 + int(mix(seed)%7)
+		if seed%16 == 0 {
+			cells += 5
+		}
 		n := make([]float64, cells*3)
 		for i := range n {
-			n[i] = float64(mix(seed*1000+uint64(i)) % 4)
+			h := mix(seed*1000 + uint64(i))
+			switch seed % 4 {
+			case 0, 1:
+				n[i] = float64(h % 4)
+			case 2:
+				n[i] = float64(h % 1000)
+			default:
+				n[i] = float64(h%3) * float64(h>>8%100+1) / 7
+			}
 		}
 		set := newSet(oneFeature(cells), []int32{0}, Mahalanobis, nil)
 		s := Summarise(n, 3, 0)
@@ -49,7 +73,7 @@ func TestBestWindowsAgainstEnumeration(t *testing.T) {
 				occupied = append(occupied, x)
 			}
 		}
-		for _, mass := range []float64{0, .3} {
+		for _, mass := range []float64{0, []float64{.05, .15, .3, .6, .95}[seed%5]} {
 			var all []*Window
 			for m := 1; m < 1<<len(occupied); m++ {
 				var w []int
@@ -58,14 +82,15 @@ func TestBestWindowsAgainstEnumeration(t *testing.T) {
 						w = append(w, x)
 					}
 				}
-				if v := newWindow(set, s, w); s.Seen > 1 && v.N > mass*s.N {
+				if v := newWindow(set, s, w); s.Seen > 1 && (mass == 0 || exceeds(v.N, mass*s.N)) {
 					all = append(all, v)
 				}
 			}
 			slices.SortFunc(all, compareWindows)
-			got := bestWindows(set, s, 10, mass, nil)
-			if len(got) != min(10, len(all)) {
-				t.Fatalf("seed %d mass %v: %d windows, want %d", seed, mass, len(got), min(10, len(all)))
+			k := 1 + int(mix(seed+7)%20)
+			got := bestWindows(set, s, k, mass, nil)
+			if len(got) != min(k, len(all)) {
+				t.Fatalf("seed %d mass %v: %d windows, want %d", seed, mass, len(got), min(k, len(all)))
 			}
 			for i, w := range got {
 				if !slices.Equal(w.Cells, all[i].Cells) {
@@ -108,5 +133,60 @@ func TestWindowsOfManyPureCells(t *testing.T) {
 		if w.Eta != 1 || w.N != want || i > 0 && slices.Contains(w.Cells, []int{0, 595, 590, 585}[i]) {
 			t.Errorf("window %d has eta %v and %v records", i, w.Eta, w.N)
 		}
+	}
+}
+
+// TestMassWindowsOfManyCells: under a minimum mass the best windows of hundreds of cells are found, and none that leaves
+// one cell out or takes one more is better.
+func TestMassWindowsOfManyCells(t *testing.T) {
+	for seed := uint64(0); seed < 8; seed++ {
+		cells := 100 + int(mix(seed)%200)
+		n := make([]float64, cells*3)
+		for i := range n {
+			n[i] = float64(mix(seed*5000+uint64(i)) % 200)
+		}
+		s := Summarise(n, 3, 0)
+		set := newSet(oneFeature(cells), []int32{0}, Mahalanobis, nil)
+		got := bestWindows(set, s, 3, .15, nil)
+		if len(got) != 3 {
+			t.Fatalf("seed %d: %d windows", seed, len(got))
+		}
+		for x := range cells {
+			if s.NX[x] == 0 {
+				continue
+			}
+			var w []int
+			if i := slices.Index(got[0].Cells, x); i >= 0 {
+				w = slices.Delete(slices.Clone(got[0].Cells), i, i+1)
+			} else {
+				w = append(slices.Clone(got[0].Cells), x)
+			}
+			if v := newWindow(set, s, w); v != nil && exceeds(v.N, .15*s.N) && compareWindows(v, got[0]) < 0 {
+				t.Errorf("seed %d: changing cell %d gives eta %v, above %v", seed, x, v.Eta, got[0].Eta)
+			}
+		}
+	}
+	// The cells of the same eta tie; the search ends all the same.
+	n := make([]float64, 600*3)
+	for x := range 600 {
+		n[x*3+x%3] = float64(1 + x%5)
+	}
+	s := Summarise(n, 3, 0)
+	for i, w := range bestWindows(newSet(oneFeature(600), []int32{0}, Mahalanobis, nil), s, 4, .3, nil) {
+		if want := s.N - float64(min(i, 1)); w.Eta != 1 || w.N != want {
+			t.Errorf("window %d has eta %v and %v records", i, w.Eta, w.N)
+		}
+	}
+}
+
+func BenchmarkMassWindows(b *testing.B) {
+	n := make([]float64, 300*3)
+	for i := range n {
+		n[i] = float64(mix(uint64(i)) % 200)
+	}
+	s := Summarise(n, 3, 0)
+	set := newSet(oneFeature(300), []int32{0}, Mahalanobis, nil)
+	for b.Loop() {
+		bestWindows(set, s, 10, .15, nil)
 	}
 }

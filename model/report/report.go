@@ -183,6 +183,8 @@ type SearchLog struct {
 	Sets            int `json:"sets"`             // feature sets tried
 	Exhaustive      int `json:"exhaustive"`       // size up to which every feature set was tried
 	ProfileFeatures int `json:"profile_features"` // largest number of features of a profile
+	// InexactWindows is the number of sets whose windows of a minimum mass were not searched to the end.
+	InexactWindows int `json:"inexact_windows,omitempty"`
 	// Entered are the feature sets that feed the scorecard, in the order in which they entered.
 	Entered [][]string `json:"entered,omitempty"`
 }
