@@ -333,17 +333,15 @@ func (x *fitter) sample(s *structure) {
 		if !c.nominal && !(c.sd > 0) {
 			continue
 		}
-		for k, i := range x.rows {
+		var at []int32
+		for _, i := range x.rows {
 			v := x.ev.Columns[f][i]
 			if _, ok := a.value(v); !ok && !a.nominal {
 				v = math.NaN()
 			}
-			at := c.place(v)
-			if at == absent {
-				c.missing = append(c.missing, int32(k))
-			}
-			c.at = append(c.at, at)
+			at = append(at, c.place(v))
 		}
+		c.set(at)
 	}
 }
 

@@ -231,7 +231,7 @@ func TestGolden(t *testing.T) {
 		s := &structure{neighbours: 8, base: make([]float64, 2), features: make([]feature, 30)}
 		s.prototypes.class = class
 		for j := range columns {
-			c := column{at: make([]int32, n)}
+			c := column{}
 			for _, x := range columns[j] {
 				c.mean += x / float64(n)
 			}
@@ -239,9 +239,11 @@ func TestGolden(t *testing.T) {
 				c.sd += (x - c.mean) * (x - c.mean) / float64(n)
 			}
 			c.sd = math.Sqrt(c.sd)
+			at := make([]int32, n)
 			for i, x := range columns[j] {
-				c.at[i] = c.place(x)
+				at[i] = c.place(x)
 			}
+			c.set(at)
 			s.prototypes.columns = append(s.prototypes.columns, c)
 		}
 		w := newScratch(s)
@@ -273,7 +275,7 @@ func TestGolden(t *testing.T) {
 				w.terms = w.terms[:0]
 				for _, j := range features {
 					c := &s.prototypes.columns[j]
-					w.terms = append(w.terms, queryTerm{at: c.at, q: int64(c.at[r.Row]), cap: noCap, weight: 1})
+					w.terms = append(w.terms, queryTerm{at: c.at, q: c.at[r.Row], cap: noCap, weight: 1})
 				}
 				distances(w.terms, w.sum)
 				k := nearest(w.sum, w.near, r.Row)

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -207,7 +208,8 @@ func TestNested(t *testing.T) {
 
 // TestMissing: a missing value counts as the mean difference, in a prototype and in the record, and changes nothing else.
 func TestMissing(t *testing.T) {
-	a := column{sd: 1, at: []int32{0, unit, 2 * unit, absent}, missing: []int32{3}}
+	a := column{sd: 1}
+	a.set([]int32{0, unit, 2 * unit, absent})
 	e := expectedTerm(&a, noCap)
 	if want := int64(2 * unit * unit); e != want { // (1 + 4 + 1) / 3
 		t.Fatalf("expected term %v, want %v", e, want)
@@ -249,15 +251,18 @@ func TestDistances(t *testing.T) {
 			var terms []queryTerm
 			want := make([]int64, n)
 			for j := range m {
-				q := queryTerm{q: int64(model.Hash(3, uint64(j)) % 5000), cap: 1 << (10 + j), weight: 1}
+				q := queryTerm{q: float64(model.Hash(3, uint64(j)) % 5000), cap: 1 << (20 + j/5), weight: 1}
+				if j < 5 {
+					q.cap = noCap
+				}
 				if weighted {
 					q.weight = int64(j % 5)
 				}
 				for k := range n {
-					v := int32(model.Hash(4, uint64(j), uint64(k)) % 5000)
+					v := float64(model.Hash(4, uint64(j), uint64(k)) % 5000)
 					q.at = append(q.at, v)
-					d := int64(v) - q.q
-					want[k] += min(d*d, q.cap) * q.weight
+					d := v - q.q
+					want[k] += min(int64(d*d), q.cap) * q.weight
 				}
 				terms = append(terms, q)
 			}
@@ -275,7 +280,7 @@ func TestDistances(t *testing.T) {
 				}
 			}
 			slices.SortStableFunc(order, func(a, b neighbour) int {
-				return int(a.distance - b.distance)
+				return cmp.Compare(a.distance, b.distance)
 			})
 			if !slices.Equal(near[:k], order[:8]) {
 				t.Fatalf("%d columns: nearest %v, want %v", m, near[:k], order[:8])

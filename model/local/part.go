@@ -229,7 +229,7 @@ func (s *structure) appendBinary(b []byte) []byte {
 	for j := range p.columns {
 		b = wire.AppendFloat(b, p.columns[j].mean)
 		b = wire.AppendFloat(b, p.columns[j].sd)
-		b = wire.AppendInts(b, p.columns[j].at)
+		b = wire.AppendInts(b, p.columns[j].values())
 	}
 	return b
 }
@@ -288,14 +288,10 @@ func decodeStructure(r *wire.Reader, schema *model.Schema) *structure {
 		}
 	}
 	for j := 0; j < m && r.Err() == nil; j++ {
-		c := column{nominal: s.features[j].nominal, mean: finite(r), sd: finite(r), at: wire.Ints[int32](r)}
+		c := column{nominal: s.features[j].nominal, mean: finite(r), sd: finite(r)}
+		c.set(wire.Ints[int32](r))
 		if len(c.at) != 0 && len(c.at) != len(p.class) {
 			r.Fail(fmt.Errorf("%d values of %d prototypes", len(c.at), len(p.class)))
-		}
-		for k, v := range c.at {
-			if v == absent {
-				c.missing = append(c.missing, int32(k))
-			}
 		}
 		p.columns = append(p.columns, c)
 	}

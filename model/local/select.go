@@ -46,7 +46,7 @@ func (d Divergence) of(mean, variance float64, ref reference) float64 {
 // lower feature. Entries of divergence that are NaN are no candidates. Where no divergence is above 1e-12 nothing is
 // selected (SPEC G.13).
 //
-// rho holds |rho_jk| row by row. penalty is scratch of one number a feature. Features and their scores are appended.
+// rho holds |rho_jk| row by row; penalty is scratch of one number a feature. Features and their scores are appended.
 func greedy(divergence []float64, rho []float32, theta float64, how Redundancy, penalty []float64, features []int32, scores []float32) ([]int32, []float32) {
 	top := 1e-12
 	for _, d := range divergence {

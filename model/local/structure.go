@@ -220,7 +220,7 @@ func (s *structure) query(row model.Row, m Measure, caps, expected []int64, w *s
 		if q == absent || len(c.at) == 0 {
 			return
 		}
-		t := queryTerm{at: c.at, missing: c.missing, q: int64(q), cap: caps[j], weight: 1, expected: expected[j]}
+		t := queryTerm{at: c.at, missing: c.missing, q: float64(q), cap: caps[j], weight: 1, expected: expected[j]}
 		if m.Weighted {
 			if w.weights != nil {
 				t.weight = w.weights[j]
