@@ -5,4 +5,11 @@
 // Notation: a record falls into one cell x of a feature set; n_xy is the weight of the records of class y in cell x,
 // n_x, n_y and n its sums. f = n_xy/n, g = n_x/n, h = n_y/n. A record that lacks a value of any feature of a set is not
 // in the table of that set, so n and n_y are those of the set's complete cases.
+//
+// What is said of profiles is honest about chance in these ways. The search sees the older four fifths of the evidence;
+// lift, interval and p-value of the profiles shown are measured again on the newest fifth, which it did not see, so that
+// they need no correction for the size of the search. The q-values are Benjamini and Hochberg's over the p-values of all
+// profiles shown at one fit: of fits to noise at most one in twenty shows a q-value of .05 or less. An interval is of one
+// profile by itself. Neither is corrected for fitting again and again: a stage that re-fits 500 times on noise will show,
+// at some moment, a profile that looks like a discovery.
 package lift

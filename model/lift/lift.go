@@ -319,15 +319,7 @@ func (c *Component) Profile(row model.Row, class int32) (text string, lift float
 
 // setProfiles orders the profiles for Profile.
 func (c *Component) setProfiles(profiles []*Profile) {
-	c.profiles = slices.Clone(profiles)
-	slices.SortStableFunc(c.profiles, func(a, b *Profile) int {
-		if a.Class != b.Class {
-			return int(a.Class) - int(b.Class)
-		}
-		x, _ := a.lower()
-		y, _ := b.lower()
-		return compareValues(x, y)
-	})
+	c.profiles = byLower(profiles)
 	c.ofClass = make([]int, len(c.schema.Classes)+1)
 	for y := range c.schema.Classes {
 		c.ofClass[y+1] = c.ofClass[y]

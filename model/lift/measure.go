@@ -115,42 +115,84 @@ func (s *Summary) Lift(x, y int) float64 {
 	return s.rate(x, y) * s.N / s.NY[y]
 }
 
-// LiftInterval is the 95 % Wilson score interval of f(y|x) on the effective records of the cell, divided by the base
-// rate h(y), which it takes as known. It exists for empty cells, [0, 1/h], and for counts of zero. NaN when the class
-// was not seen or fewer than two classes were.
+// LiftInterval is the 95 % interval of Lift(x, y); see liftInterval. NaN when the class was not seen or fewer than two
+// classes were.
 func (s *Summary) LiftInterval(x, y int) (low, high float64) {
 	if s.Seen < 2 || !(s.NY[y] > 0) {
 		return math.NaN(), math.NaN()
 	}
-	p := 0.0
-	if s.NX[x] > 0 {
-		p = s.rate(x, y)
-	}
-	low, high = Wilson(p, s.NX[x]*s.Effective/s.N)
-	return low * s.N / s.NY[y], high * s.N / s.NY[y]
+	return liftInterval(max(s.Count[x*s.Classes+y], 0), s.NX[x], s.NY[y], s.N, s.Effective/s.N)
 }
 
 func (s *Summary) rate(x, y int) float64 {
 	return max(s.Count[x*s.Classes+y], 0) / s.NX[x]
 }
 
-// Wilson is the 95 % score interval of a rate p observed on n effective records (Wilson, JASA 22, 1927); [0, 1] for n = 0.
-func Wilson(p, n float64) (low, high float64) {
-	if !(n > 0) {
-		return 0, 1
+// liftInterval is the 95 % interval of the lift (n_xy/n_x)/(n_y/n) of a class under a condition, on counts times scale as
+// effective numbers of records. With p the rate of the class under the condition, r that among the rest, and g = n_x/n,
+// the lift is 1/(g + (1-g) r/p): the interval is that of the ratio of two independent rates by the score test (Koopman,
+// Biometrics 40, 1984), so that the base rate is not taken as known. It exists at counts of zero: without a covered
+// record it is [0, n/n_y], without a record of the rest [1, 1]. NaN when the class was not seen.
+func liftInterval(nxy, nx, ny, n, scale float64) (low, high float64) {
+	switch {
+	case !(ny > 0):
+		return math.NaN(), math.NaN()
+	case !(nx > 0):
+		return 0, n / ny
+	case n-nx <= n*tieTolerance:
+		return 1, 1
 	}
-	z2 := z95 * z95
-	centre := (p + z2/(2*n)) / (1 + z2/n)
-	half := z95 / (1 + z2/n) * math.Sqrt(p*(1-p)/n+z2/(4*n*n))
-	low, high = max(centre-half, 0), min(centre+half, 1)
-	// The bounds of the extreme rates are exact; rounding must not put the rate outside.
-	if p <= 0 {
-		low = 0
+	nxy, ny = min(nxy, nx), max(ny, nxy)
+	rest := n - nx
+	of := min(max(ny-nxy, 0), rest)
+	lift := nxy / nx * n / ny
+	g := nx / n
+	at := func(ratio float64) float64 { return 1 / (g + (1-g)*ratio) } // the lift when the rest's rate is ratio times p
+	x1, n1, x2, n2 := of*scale, rest*scale, nxy*scale, nx*scale
+	// bisect returns where the score passes its 95 % point between a ratio at which it is below and one at which not.
+	bisect := func(in, out float64) float64 {
+		for range 60 {
+			mid := math.Sqrt(in * out)
+			if ratioScore(x1, n1, x2, n2, mid) <= z95*z95 {
+				in = mid
+			} else {
+				out = mid
+			}
+		}
+		return in
 	}
-	if p >= 1 {
-		high = 1
+	const least, most = 1e-9, 1e9
+	best := min(max(of/rest*nx/nxy, least), most)
+	if nxy == 0 {
+		best = most
+	}
+	low, high = 0, max(1/g, lift)
+	if nxy > 0 {
+		low = min(at(bisect(best, most)), lift)
+	}
+	if of > 0 {
+		high = max(at(bisect(best, least)), lift)
 	}
 	return low, high
+}
+
+// ratioScore is the score statistic, chi-square of one degree of freedom, for the ratio of the rates x1/n1 and x2/n2 being
+// t.
+func ratioScore(x1, n1, x2, n2, t float64) float64 {
+	a := (n1 + n2) * t
+	b := t*n1 + x1 + n2 + t*x2
+	p2 := 2 * (x1 + x2) / (b + math.Sqrt(max(b*b-4*a*(x1+x2), 0))) // the smaller root, without cancellation
+	p1 := min(p2*t, 1)
+	p2 = min(p2, 1)
+	d := x1/n1 - t*x2/n2
+	v := p1*(1-p1)/n1 + t*t*p2*(1-p2)/n2
+	if !(v > 0) {
+		if math.Abs(d) < 1e-12 {
+			return 0
+		}
+		return math.Inf(1)
+	}
+	return d * d / v
 }
 
 // tieTolerance is the relative difference below which two values of a ranking are the same (SPEC G.26).

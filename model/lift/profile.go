@@ -68,17 +68,14 @@ type Tally struct {
 // Lift is (n_xy/n_x)/(n_y/n); NaN when nothing is covered or the class is absent.
 func (t *Tally) Lift() float64 { return t.NXY / t.NX * t.N / t.NY }
 
-// Interval is the 95 % Wilson interval of n_xy/n_x over the base rate n_y/n, as Summary.LiftInterval.
+// Interval is the 95 % interval of Lift; see liftInterval. It is that of one profile looked at once: of many profiles, or of
+// one at many fits, some intervals miss.
 func (t *Tally) Interval() (low, high float64) {
-	if !(t.NY > 0) {
-		return math.NaN(), math.NaN()
-	}
-	p := 0.0
+	scale := 1.0
 	if t.NX > 0 {
-		p = t.NXY / t.NX
+		scale = t.Effective / t.NX
 	}
-	low, high = Wilson(p, t.Effective)
-	return low * t.N / t.NY, high * t.N / t.NY
+	return liftInterval(t.NXY, t.NX, t.NY, t.N, scale)
 }
 
 // Profile is a conjunction of tests with the lift of one class under it (Algorithm 3).
@@ -90,8 +87,9 @@ type Profile struct {
 	// LiftAll is n_xy/n_x over the rate of the class among all labelled records, complete or not: what of the lift is
 	// not owed to which records are missing.
 	LiftAll float64
-	// Q is the Benjamini-Hochberg value of a one-sided Fisher test on the newer part, over the profiles shown of the
-	// class; NaN without validation.
+	// Q is the Benjamini-Hochberg value of a one-sided Fisher test on the newer part, over all profiles shown of all
+	// classes: the search did not see these records, so that its size does not count. It says nothing of how often fits
+	// are repeated. NaN without validation.
 	Q float64
 	// Refinements is the number of profiles that add tests to this one and cover the same of the searched records.
 	Refinements int
@@ -602,28 +600,42 @@ func (m *miner) completeCases(features []int32, class, from int) (n, ny float64)
 	return n, ny
 }
 
-// show validates the found profiles of each class and orders them by their lower bound, then as compareMined does.
+// show validates the found profiles and orders those of each class by their lower bound, then as compareMined does.
 func (m *miner) show(l *model.Levels) []*Profile {
 	var out []*Profile
+	var p []float64
 	for _, best := range m.best {
-		var of []*Profile
-		var p []float64
 		for _, x := range best {
 			f := m.profile(x, l)
-			of = append(of, f)
+			out = append(out, f)
 			p = append(p, f.Validation.fisher())
 		}
-		if m.n < m.sample.n {
-			for i, q := range benjaminiHochberg(p) {
-				of[i].Q = q
-			}
+	}
+	if m.n < m.sample.n {
+		for i, q := range benjaminiHochberg(p) {
+			out[i].Q = q
 		}
-		slices.SortStableFunc(of, func(a, b *Profile) int {
-			x, _ := a.lower()
-			y, _ := b.lower()
-			return compareValues(x, y)
-		})
-		out = append(out, of...)
+	}
+	return byLower(out)
+}
+
+// byLower orders profiles by class, then by falling lower bound; equal ones stay in their order.
+func byLower(profiles []*Profile) []*Profile {
+	type bounded struct {
+		*Profile
+		low float64
+	}
+	order := make([]bounded, len(profiles))
+	for i, p := range profiles {
+		low, _ := p.lower()
+		order[i] = bounded{p, low}
+	}
+	slices.SortStableFunc(order, func(a, b bounded) int {
+		return cmp.Or(cmp.Compare(a.Class, b.Class), compareValues(a.low, b.low))
+	})
+	out := make([]*Profile, len(order))
+	for i := range order {
+		out[i] = order[i].Profile
 	}
 	return out
 }

@@ -54,7 +54,9 @@ type Window struct {
 	Mass     Number   `json:"mass"`
 }
 
-// Profile is a conjunction of tests with the lift of a class under it.
+// Profile is a conjunction of tests with the lift of a class under it. The validated figures and the q-value are of newer
+// records than the search saw; the q-value accounts for all profiles of the report, an interval for its profile alone, and
+// neither for other reports made before or after.
 type Profile struct {
 	Class         string `json:"class"`
 	Profile       Tests  `json:"profile"`
