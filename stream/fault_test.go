@@ -33,6 +33,7 @@ import (
 //	deploy/kafka.sh start DIR
 //	LIFTSTREAM_FAULTS=long LIFTSTREAM_KAFKA_DIR=DIR go test ./stream -run TestFaults -count 1 -v -timeout 3h
 //
+// LIFTSTREAM_FAULTS_KEEP=DIR keeps the topics of a failed run on the embedded broker and the logs of its stages in DIR.
 // LIFTSTREAM_FAULTS_SEED=N repeats a run; LIFTSTREAM_FAULTS_RESULT=FILE writes the lines of its result to FILE.
 func TestFaults(t *testing.T) {
 	long := os.Getenv("LIFTSTREAM_FAULTS") == "long"
@@ -607,6 +608,20 @@ func (r *rig) judge(name string, seed uint64, took time.Duration) {
 	}
 	if bytes.Count(out, []byte("replayed from the beginning")) != r.n {
 		t.Errorf("verify did not replay everything:\n%s", out)
+	}
+	if keep := os.Getenv("LIFTSTREAM_FAULTS_KEEP"); keep != "" && t.Failed() {
+		to := filepath.Join(keep, r.name)
+		if !r.real {
+			_ = r.broker.Process.Kill()
+			if err := os.CopyFS(filepath.Join(to, "broker"), os.DirFS(filepath.Join(r.dir, "broker"))); err != nil {
+				t.Error(err)
+			}
+		}
+		for i, p := range r.procs {
+			if err := os.WriteFile(filepath.Join(to, fmt.Sprintf("stage-%03d.log", i)), p.log.b.Bytes(), 0o644); err != nil {
+				t.Error(err)
+			}
+		}
 	}
 	line := fmt.Sprintf("%s: %d records in %d partitions, %d lost, %d doubled, verify clean %v; %d models published; %s; %v; seed %d", name, records, r.n, lost, doubled, err == nil && !t.Failed(),
 		newest, strings.Join(r.events, "; "), took.Round(time.Second), seed)

@@ -290,7 +290,7 @@ func (t *task) target(ctx context.Context) (target, first position, err error) {
 	o := &t.s.o
 	ask := func(topic string) (committed, start int64, err error) {
 		if committed, err = o.Client.CommittedOffset(ctx, o.Name, topic, t.id); err != nil {
-			return 0, 0, err
+			return 0, 0, fmt.Errorf("asking for the offset of the group %s: %w", o.Name, err)
 		}
 		start, end, err := bounds(ctx, o.Client, topic, t.id)
 		if err != nil {

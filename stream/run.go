@@ -250,7 +250,7 @@ func (s *Stage) generations(ctx context.Context, fail context.CancelCauseFunc, g
 		gen, err := group.Next(ctx)
 		if err != nil {
 			if ctx.Err() == nil {
-				failed = fmt.Errorf("joining the group: %w", err)
+				failed = fmt.Errorf("joining the group %s: %w", s.o.Name, err)
 			}
 			break
 		}

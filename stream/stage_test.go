@@ -705,3 +705,57 @@ func (w *world) labels(from, n int) {
 		}
 	}
 }
+
+func TestAbortedRecordsStayHiddenHoweverSmallTheAnswers(t *testing.T) {
+	brokers(t, func(t *testing.T, addr string) {
+		w := newWorld(t, addr, 1)
+		ctx := context.Background()
+		send := func(c *txn.Client, from int) error {
+			p, err := c.NewProducer(ctx, w.name, 10*time.Second)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return p.Commit(ctx, txn.Transaction{Records: []txn.Record{{Topic: w.topics.Scores, Key: []byte("k"), Value: w.message(0, from, 1000, true)}}})
+		}
+		m := &mortal{}
+		dies := func(ctx context.Context, network, address string) (net.Conn, error) {
+			c, err := m.dial(ctx, network, address)
+			return endless{c}, err
+		}
+		broken := txn.NewClient(txn.Config{Brokers: w.brokers, Dial: dies, Timeout: 2 * time.Second})
+		defer broken.Close()
+		if err := send(broken, 5000); err == nil {
+			t.Fatal("a transaction without an end was committed")
+		}
+		for i := range 3 {
+			if err := send(w.client, i*1000); err != nil {
+				t.Fatal(err)
+			}
+		}
+		at, end, err := bounds(ctx, w.client, w.topics.Scores, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for at < end {
+			f, err := w.client.Fetch(ctx, w.topics.Scores, 0, at, 1000, time.Second)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n, at = n+len(f.Records), f.Next
+		}
+		if n != 3 {
+			t.Errorf("%d records are visible, 3 were committed", n)
+		}
+	})
+}
+
+// endless is a connection that ends where a transaction would.
+type endless struct{ net.Conn }
+
+func (c endless) Write(b []byte) (int, error) {
+	if len(b) > 6 && b[4] == 0 && b[5] == 26 {
+		return 0, net.ErrClosed
+	}
+	return c.Conn.Write(b)
+}

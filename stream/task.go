@@ -178,8 +178,9 @@ func (t *task) own(ctx context.Context) (err error) {
 	began := t.s.o.Now()
 	o := &t.s.o
 	// InitProducerID first: it ends what a former owner left open, and only after it the group's offset is right.
-	if t.producer, err = o.Client.NewProducer(ctx, o.Name+"-"+strconv.Itoa(t.id), transactionTimeout); err != nil {
-		return err
+	id := o.Name + "-" + strconv.Itoa(t.id)
+	if t.producer, err = o.Client.NewProducer(ctx, id, transactionTimeout); err != nil {
+		return fmt.Errorf("taking over the transactional id %s: %w", id, err)
 	}
 	t.phase("restoring")
 	if err := t.restore(ctx); err != nil {

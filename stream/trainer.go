@@ -60,9 +60,10 @@ func (s *Stage) train(ctx context.Context) error {
 func (t *trainer) step(ctx context.Context) error {
 	o := &t.s.o
 	if t.producer == nil {
-		p, err := o.Client.NewProducer(ctx, o.Name+"-trainer", transactionTimeout)
+		id := o.Name + "-trainer"
+		p, err := o.Client.NewProducer(ctx, id, transactionTimeout)
 		if err != nil {
-			return err
+			return fmt.Errorf("taking over the transactional id %s: %w", id, err)
 		}
 		// What a former trainer published is decided now and nobody else can publish: only after all of it is read is the
 		// next version a new one.

@@ -174,7 +174,7 @@ func classifyCode(op string, code kafka.Error) (Kind, string) {
 		return Credentials, "the broker refused to authenticate"
 	case kafka.TopicAuthorizationFailed, kafka.GroupAuthorizationFailed, kafka.ClusterAuthorizationFailed, kafka.TransactionalIDAuthorizationFailed,
 		kafka.BrokerAuthorizationFailed, kafka.PolicyViolation: // 29, 30, 31, 53, 55, 44
-		return Denied, "a right is missing"
+		return Denied, right(op, code)
 
 	case kafka.InvalidTransactionTimeout: // 50
 		return Invalid, "the timeout must be above 0 and not above the broker's transaction.max.timeout.ms"
@@ -187,6 +187,33 @@ func classifyCode(op string, code kafka.Error) (Kind, string) {
 	}
 	// What remains (5, 6, 8, 9, 52, 56, 74, 75, 78, 88, 89 ...) was answered and had no effect: leaders and coordinators move, quotas throttle.
 	return Environment, "the cluster is not ready for it"
+}
+
+// right names what somebody has to grant, by Kafka's names of operations.
+func right(op string, code kafka.Error) string {
+	operation := map[string]string{
+		"Fetch": "Read", opProduce: "Write", "AddPartitionsToTxn": "Write", "ListOffsets": "Describe", "Metadata": "Describe", "DescribeConfigs": "DescribeConfigs",
+		"CreateTopics": "Create", opJoin: "Read", "OffsetFetch": "Describe", "DescribeGroups": "Describe", "LeaveGroup": "Read", opInit: "Write", "EndTxn": "Write",
+		"AddOffsetsToTxn": "Write", "TxnOffsetCommit": "Write",
+	}[op]
+	on := "it"
+	switch code {
+	case kafka.TopicAuthorizationFailed:
+		on = "the topic"
+	case kafka.GroupAuthorizationFailed:
+		on = "the group"
+		if op != "OffsetFetch" && op != "DescribeGroups" {
+			operation = "Read"
+		}
+	case kafka.TransactionalIDAuthorizationFailed:
+		on = "the transactional id"
+	case kafka.ClusterAuthorizationFailed:
+		on = "the cluster"
+	}
+	if operation == "" {
+		return "a right is missing"
+	}
+	return "the right " + operation + " on " + on + " is missing"
 }
 
 func isHandshake(err error) bool {
