@@ -80,6 +80,7 @@ var bounds = []bound{
 
 	{path: "commit.interval", low: second / 1000, high: 30 * second, why: "a transaction takes time, and brokers end one that is open for too long"},
 	{path: "snapshot.interval", low: second, high: 24 * hour, why: "a restart replays what came after the last one"},
+	{path: "snapshot.share", low: 0.001, high: 1, why: "it is a share; below it a restart would replay almost everything"},
 	{path: "snapshot.bytes_per_second", low: 64 * kib, high: tib, why: "a snapshot must end before the next one begins"},
 
 	{path: "memory.in_flight", low: 64 * kib, high: tib, why: "a message must fit"},

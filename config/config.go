@@ -343,6 +343,10 @@ type Snapshot struct {
 	Interval Duration `yaml:"interval"`
 	// BytesPerSecond bounds what snapshots add to the transactions. Default 8MiB; a larger state takes longer.
 	BytesPerSecond ByteSize `yaml:"bytes_per_second"`
+	// Share bounds the bytes of snapshots by those of the input that was read. Default 0.1: the next snapshot waits until
+	// ten times what the one before wrote has been read, so that a restart replays no more than that, and on a slow
+	// stream the trainer looks less often. 1 leaves the interval alone to decide.
+	Share float64 `yaml:"share"`
 }
 
 // Memory bounds what is held, in bytes.
@@ -444,7 +448,7 @@ func Default(name string) *Config {
 		Topics:   Topics{Partitions: 1, Replication: 1},
 		Kafka:    Kafka{Brokers: []string{"localhost:9092"}},
 		Commit:   Commit{Interval: Duration(100 * time.Millisecond)},
-		Snapshot: Snapshot{Interval: Duration(60 * time.Second), BytesPerSecond: 8 << 20},
+		Snapshot: Snapshot{Interval: Duration(60 * time.Second), BytesPerSecond: 8 << 20, Share: 0.1},
 		Memory:   Memory{InFlight: 64 << 20, Tail: 32 << 20, Message: 16 << 20},
 		Policy: Policy{
 			InputLost:      ReactionFail,

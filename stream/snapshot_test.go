@@ -2,13 +2,16 @@ package stream
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"maps"
 	"strings"
 	"testing"
+	"time"
 
 	"liftstream/model"
 	"liftstream/model/propensity"
+	"liftstream/stream/embedded"
 )
 
 var testSchema = &model.Schema{
@@ -126,6 +129,44 @@ func TestSnapshotRewritesOnlyWhatChanged(t *testing.T) {
 			t.Errorf("%s was written again though nothing in it changed", k)
 		}
 	}
+}
+
+func TestSnapshotsKeepToTheirShareOfWhatWasRead(t *testing.T) {
+	b, err := embedded.Start(embedded.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	w := newWorld(t, b.Addr(), 1)
+	o := w.options(w.client)
+	o.Snapshot, o.SnapshotShare, o.FitEvery = time.Millisecond, 0.1, time.Hour
+	o.Commit = time.Millisecond
+	r := w.run(o)
+	read := 0.0
+	for range 20 {
+		w.produce(2000, 10, true)
+		w.caught(r)
+	}
+	for _, e := range w.records(w.topics.Events, 0) {
+		read += float64(len(e.Key) + len(e.Value))
+	}
+	var log stateLog
+	wrote := counted(o.Metrics.StateBytes)
+	last := func() (n float64) {
+		log = *newStateLog()
+		if err := log.follow(context.Background(), w.client, w.topics.State, 0); err != nil {
+			t.Fatal(err)
+		}
+		found, _ := log.manifests()
+		for _, s := range found[0].sections {
+			n += float64(s.packed)
+		}
+		return n
+	}()
+	if wrote > 0.1*read+last || wrote == 0 {
+		t.Errorf("%v bytes of state were written, %v were read; the last snapshot has %v", wrote, read, last)
+	}
+	r.end(t)
 }
 
 func TestStateTopicStaysBounded(t *testing.T) {

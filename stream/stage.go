@@ -39,8 +39,11 @@ type Options struct {
 	// Snapshot is the time between two snapshots of a partition; SnapshotRate the bytes a second that they may write.
 	Snapshot     time.Duration
 	SnapshotRate int64
-	InFlight     int64 // bytes of fetched and not yet committed input, over all partitions
-	Grace        time.Duration
+	// SnapshotShare bounds the bytes of snapshots by those of the input: the next one waits until the bytes that the one
+	// before wrote are at most that share of what was read since it began. 0 or 1 and more = no such bound.
+	SnapshotShare float64
+	InFlight      int64 // bytes of fetched and not yet committed input, over all partitions
+	Grace         time.Duration
 	// Patience is how long a sick environment is waited for before Run returns its last error; 0 = 5 minutes.
 	Patience time.Duration
 	// Session is how long a member that has gone silent keeps its partitions; 0 = 10 s. Brokers take 6 s and more.

@@ -63,9 +63,11 @@ type task struct {
 	kept     *kept    // what this member's task of the generation before left; nil = nothing
 	end      int64    // where the events topic ended when last asked
 	newest   time.Time
-	progress bool // something was committed since the last failure
-	settled  bool // nothing is in doubt: the state is the committed one
-	rebuilt  bool // the state began anew: until there is a snapshot of it, the topic tells of another one
+	read     int64 // bytes of input taken since the last snapshot began
+	wrote    int64 // bytes of state written since then
+	progress bool  // something was committed since the last failure
+	settled  bool  // nothing is in doubt: the state is the committed one
+	rebuilt  bool  // the state began anew: until there is a snapshot of it, the topic tells of another one
 
 	batch  model.Batch
 	carry  codec.Carry
@@ -356,6 +358,7 @@ func (t *task) loop(ctx context.Context, events, labels <-chan fetched) error {
 // passed ends the work on one answer of the broker.
 func (t *task) passed(x *transaction, f *fetched) {
 	x.reserved += f.reserved
+	t.read += f.Bytes
 	f.reserved = 0
 	t.at.events, t.end = f.Next, f.LastStable
 	t.mu.Lock()
@@ -398,6 +401,9 @@ func (t *task) drain(commit, settle func() error, lastSnap *time.Time) error {
 }
 
 func (t *task) snapshotDue(last time.Time) bool {
+	if share := t.s.o.SnapshotShare; share > 0 && share < 1 && !t.s.stopping() && float64(t.read)*share < float64(t.wrote) {
+		return false
+	}
 	return !t.snap.busy() && t.s.o.Now().Sub(last) >= t.s.o.Snapshot && (t.snap.last == nil || t.rebuilt || t.snap.last.position != t.at)
 }
 
@@ -429,6 +435,7 @@ func (t *task) learnLate(x *transaction, late *lateLabels) (moved bool) {
 		}
 		t.at.labels, moved = f.Next, true
 		x.reserved += f.reserved
+		t.read += f.Bytes
 		*late = (*late)[1:]
 	}
 	return moved
@@ -451,6 +458,7 @@ func (t *task) close(x *transaction, late *lateLabels, lastSnap, paced *time.Tim
 	}
 	state := func(c change) {
 		x.add(txn.Record{Topic: t.s.o.Topics.State, Partition: t.id, Key: []byte(c.key), Value: c.value})
+		t.wrote += int64(len(c.key) + len(c.value))
 		t.s.o.Metrics.StateBytes.Add(float64(len(c.key) + len(c.value)))
 	}
 	if journaled {
@@ -466,6 +474,7 @@ func (t *task) close(x *transaction, late *lateLabels, lastSnap, paced *time.Tim
 	// A quarter of the ring each: the snapshot before the last must be able to replay too.
 	if t.snapshotDue(*lastSnap) || unsaved >= journalRing/4 && !t.snap.busy() {
 		t.snap.begin(t.part, t.s.o.Spec.Options.Fingerprint, t.at, t.journal)
+		t.read, t.wrote = 0, 0
 		*lastSnap = now
 		*paced = now.Add(-100 * time.Millisecond)
 	}

@@ -113,7 +113,7 @@ func newLive(c *config.Config, st *assemble.Stage, k *cluster, log *zap.Logger, 
 	l.stage = stream.New(stream.Options{
 		Name: c.Name, Spec: st.Spec, Codec: st.Codec, Client: k.Client, Topics: topicsOf(c),
 		Commit:   c.Commit.Interval.Std(),
-		Snapshot: c.Snapshot.Interval.Std(), SnapshotRate: int64(c.Snapshot.BytesPerSecond),
+		Snapshot: c.Snapshot.Interval.Std(), SnapshotRate: int64(c.Snapshot.BytesPerSecond), SnapshotShare: c.Snapshot.Share,
 		InFlight: int64(c.Memory.InFlight), Grace: c.Shutdown.Grace.Std(),
 		FitEvery: c.Fit.Every.Std(), FitRecords: c.Fit.Records, FitBudget: c.Fit.Budget.Std(),
 		InputLost: rebuild(c.Policy.InputLost), TopicRecreated: rebuild(c.Policy.TopicRecreated), SchemaChanged: rebuild(c.Policy.SchemaChanged),
