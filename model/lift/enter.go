@@ -25,6 +25,7 @@ const (
 	enterCells    = 2048    // most cells of a set
 	enterPasses   = 6       // of the fit of single features
 	enterSingle   = 2.      // ridge of the cell weights of single features, in records of even odds times 4
+	enterGain     = 1.      // nats by which it must lower the log-loss of all records
 	enterCertain  = 2.
 )
 
@@ -259,6 +260,10 @@ func enter(ctx context.Context, s *sample) ([]*Entered, error) {
 	if len(e.rows) < enterLeast || len(s.fields) == 0 {
 		return nil, nil
 	}
+	first := s.class[e.rows[0]]
+	if !slices.ContainsFunc(e.rows, func(r int32) bool { return s.class[r] != first }) {
+		return nil, nil
+	}
 	slices.Reverse(e.rows)
 	if err := e.prepare(ctx); err != nil {
 		return nil, err
@@ -282,7 +287,7 @@ func enter(ctx context.Context, s *sample) ([]*Entered, error) {
 			c := &open[i]
 			cell, cells := e.cell(c.at)
 			c.gain, c.se, c.ridge = a.gain(cell, cells, &e.work)
-			if c.gain > enterCertain*c.se && (best < 0 || c.gain > open[best].gain) {
+			if c.gain > max(enterCertain*c.se, enterGain) && (best < 0 || c.gain > open[best].gain) {
 				best = i
 			}
 		}

@@ -157,6 +157,36 @@ func TestEnteredSetsAreInputs(t *testing.T) {
 	}
 }
 
+// TestPoorEvidenceLetsNothingIn: features without a value, of one value, of thousands of levels; one class; infinities.
+func TestPoorEvidenceLetsNothingIn(t *testing.T) {
+	ev := mixed(1500, 4, func([]float64) float64 { return 0 })
+	for i := range ev.Class {
+		ev.Columns[0][i] = math.NaN()
+		ev.Columns[1][i] = 7
+		ev.Columns[4][i] = float64(i)
+		if i%100 == 0 {
+			ev.Columns[2][i] = math.Inf(1 - 2*(i/100%2))
+		}
+	}
+	for _, class := range []int32{-1, 0, 1} {
+		for i := range ev.Class {
+			if class >= 0 {
+				ev.Class[i] = class
+			}
+		}
+		got, err := enter(context.Background(), newSample(ev))
+		if err != nil || len(got) > 0 {
+			t.Errorf("class %d: %d sets entered; %v", class, len(got), err)
+		}
+	}
+	for i := range ev.Weight {
+		ev.Weight[i] = 0
+	}
+	if got, err := enter(context.Background(), newSample(ev)); err != nil || got != nil {
+		t.Errorf("records of no weight: %d sets entered; %v", len(got), err)
+	}
+}
+
 func TestAtomCuts(t *testing.T) {
 	var v []weighted
 	for range 50 {

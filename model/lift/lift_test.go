@@ -811,12 +811,12 @@ func BenchmarkLearn(b *testing.B) {
 		b.Run(fmt.Sprint(top, "sets"), func(b *testing.B) {
 			b.ReportAllocs()
 			i := 0
-			for b.Loop() {
+			reportCPU(b, func() {
 				c.Learn(&ex[i])
 				if i++; i == len(ex) {
 					i = 0
 				}
-			}
+			})
 		})
 	}
 }

@@ -392,3 +392,48 @@ func TestCellsAreRightClosed(t *testing.T) {
 		}
 	}
 }
+
+// TestMillionRecordsDoNotDrift: after a million records, growing weights and their rescaling leave the counts at what the
+// records alive sum up to, and counts without decay exact.
+func TestMillionRecordsDoNotDrift(t *testing.T) {
+	n := 1000000
+	if testing.Short() {
+		n = 100000
+	}
+	const half, cells, classes = 700.0, 5, 3
+	decayed, whole := NewTable(classes, model.HalfLife{Records: half}), NewTable(classes, model.HalfLife{})
+	want := make([]float64, cells*classes) // decayed to now, by the recursion n <- n/2^(1/half) + w
+	exact := make([]float64, cells*classes)
+	fade := math.Exp2(-1 / half)
+	for i := range n {
+		u := mix(uint64(i))
+		x, y := int(u%cells), int(u>>8%classes)
+		ex := example(int32(y), float64(1+u>>16%4), float64(i))
+		decayed.Add(x, ex)
+		whole.Add(x, ex)
+		if i >= n-60*half { // older records weigh less than 1e-18
+			for j := range want {
+				want[j] *= fade
+			}
+			want[x*classes+y] += ex.Weight
+		}
+		exact[x*classes+y] += ex.Weight
+		if i%1000 == 7 { // what is taken back leaves no trace
+			decayed.Sub(x, ex)
+			decayed.Add(x, ex)
+		}
+	}
+	now := math.Exp2(float64(n-1)/half - decayed.base)
+	total := 0.0
+	for _, v := range want {
+		total += v
+	}
+	for j, v := range decayed.Counts() {
+		if math.Abs(v/now-want[j]) > 1e-12*total {
+			t.Errorf("count %d is %v, want %v", j, v/now, want[j])
+		}
+	}
+	if !slices.Equal(whole.Counts(), exact) {
+		t.Errorf("counts %v, want %v", whole.Counts(), exact)
+	}
+}
