@@ -27,6 +27,7 @@ type Stage struct {
 	fits, refusals atomic.Uint64
 	stop, hurry    atomic.Bool
 	share          atomic.Int64 // bytes of one fetch
+	commit         func(ctx context.Context, p *txn.Producer, t txn.Transaction) error
 
 	// force ends when the grace period is nearly over: it cuts off the transactions that are still under way.
 	force context.Context
@@ -58,6 +59,7 @@ func New(o Options) *Stage {
 		o.Patience = 5 * time.Minute
 	}
 	s := &Stage{o: o, budget: newBudget(max(o.InFlight, 1<<20)), models: newModelLog(o.Client, o.Topics.Model, o.Spec.Schema), waiting: "not started"}
+	s.commit = func(ctx context.Context, p *txn.Producer, t txn.Transaction) error { return p.Commit(ctx, t) }
 	s.force, s.cut = context.WithCancel(context.Background())
 	return s
 }

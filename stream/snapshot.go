@@ -281,6 +281,7 @@ type snapshotter struct {
 	writing *manifest
 	next    map[string]uint64
 	raw     []rawSection // of writing, not yet compressed
+	current *packing     // of writing, being compressed
 	sealed  bool         // the manifest is in the queue
 	queue   []change
 	garbage []change // tombstones of what no manifest names any more; they go before a slot is written again
@@ -304,7 +305,7 @@ func (s *snapshotter) begin(p *model.Partition, fingerprint uint64, at position,
 		m.number = s.last.number + 1
 	}
 	s.next = map[string]uint64{}
-	s.queue, s.raw, s.sealed = s.queue[:0], s.raw[:0], false
+	s.queue, s.raw, s.current, s.sealed = s.queue[:0], s.raw[:0], nil, false
 	size := 0
 	for _, sec := range p.Sections() {
 		s.next[sec.Name] = sec.Version
@@ -327,24 +328,47 @@ func (s *snapshotter) begin(p *model.Partition, fingerprint uint64, at position,
 	s.writing = m
 }
 
-// pack moves the next section, at last the manifest, into the queue; it reports false when there is no more.
+// packing is a section that is being compressed, piece by piece, each piece a Zstandard frame of its own.
+type packing struct {
+	stored
+	rest   []byte // not yet compressed
+	packed []byte // compressed and not yet in the queue
+}
+
+// pieceBytes is how much is compressed at a time, between records.
+const pieceBytes = 1 << 20
+
+// pack compresses the next piece into the queue, at last the manifest; it reports false when there is no more.
 func (s *snapshotter) pack() bool {
-	if len(s.raw) > 0 {
+	if s.current == nil {
+		if len(s.raw) == 0 {
+			if s.sealed {
+				return false
+			}
+			s.sealed = true
+			s.queue = append(s.queue, change{s.writing.key(), s.writing.encode()})
+			return true
+		}
 		sec := s.raw[0]
 		s.raw[0].bytes, s.raw = nil, s.raw[1:]
-		b, frames := s.packer.pack(sec.bytes)
-		put := stored{name: sec.name, slot: s.freeSlot(sec.name), blob: b}
-		s.writing.sections = append(s.writing.sections, put)
-		for i, f := range frames {
-			s.queue = append(s.queue, change{put.key(i), f})
-		}
-		return true
+		s.current = &packing{rest: sec.bytes, stored: stored{name: sec.name, slot: s.freeSlot(sec.name),
+			blob: blob{length: len(sec.bytes), crc: crc32.Checksum(sec.bytes, castagnoli)}}}
 	}
-	if s.sealed {
-		return false
+	c := s.current
+	n := min(len(c.rest), pieceBytes)
+	c.packed = s.packer.enc.EncodeAll(c.rest[:n], c.packed)
+	c.rest = c.rest[n:]
+	for len(c.packed) >= chunkBytes || len(c.rest) == 0 && (len(c.packed) > 0 || c.chunks == 0) {
+		n := min(len(c.packed), chunkBytes)
+		s.queue = append(s.queue, change{c.key(c.chunks), seal(c.packed[:n])})
+		c.packed = c.packed[n:]
+		c.chunks++
+		c.stored.packed += n
 	}
-	s.sealed = true
-	s.queue = append(s.queue, change{s.writing.key(), s.writing.encode()})
+	if len(c.rest) == 0 {
+		s.writing.sections = append(s.writing.sections, c.stored)
+		s.current = nil
+	}
 	return true
 }
 

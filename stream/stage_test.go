@@ -189,15 +189,23 @@ func (w *world) exactlyOnce() {
 // running is a stage in the background.
 type running struct {
 	stage *Stage
+	begin func()
 	stop  context.CancelFunc
 	done  chan error
 }
 
 func (w *world) run(o Options) *running {
+	r := w.prepared(o)
+	r.begin()
+	return r
+}
+
+// prepared is a stage that does not run yet.
+func (w *world) prepared(o Options) *running {
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &running{stage: New(o), stop: cancel, done: make(chan error, 1)}
-	go func() { r.done <- r.stage.Run(ctx) }()
 	w.t.Cleanup(cancel)
+	r := &running{stage: New(o), stop: cancel, done: make(chan error, 1)}
+	r.begin = func() { go func() { r.done <- r.stage.Run(ctx) }() }
 	return r
 }
 
@@ -602,33 +610,6 @@ func TestPoliciesStopWithAClearSentence(t *testing.T) {
 		t.Errorf("rebuilt state learnt %v of 200 records", st.Labelled)
 	}
 	r.end(t)
-}
-
-// BenchmarkStage runs 200,000 records through the stage on the embedded broker, messages of 1,000 rows, from the start of
-// Run to the last commit.
-func BenchmarkStage(b *testing.B) {
-	const records, rows = 200_000, 1000
-	br, err := embedded.Start(embedded.Options{Dir: b.TempDir()})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer br.Close()
-	var spent time.Duration
-	for b.Loop() {
-		w := newWorld(b, br.Addr(), 1)
-		w.produce(records, rows, true)
-		o := w.options(w.client)
-		o.Commit, o.Snapshot, o.FitRecords = 100*time.Millisecond, time.Minute, 50_000
-		began := time.Now()
-		r := w.run(o)
-		for st := r.stage.Status(); len(st.Partitions) == 0 || st.Partitions[0].Offset < records/rows; st = r.stage.Status() {
-			time.Sleep(time.Millisecond)
-		}
-		spent += time.Since(began)
-		r.stop()
-		<-r.done
-	}
-	b.ReportMetric(float64(records*b.N)/spent.Seconds(), "records/s")
 }
 
 func TestVerifyFindsNothingAfterDeathsAndFindsWhatWasChanged(t *testing.T) {

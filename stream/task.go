@@ -509,7 +509,7 @@ func (t *task) swap(version int64) error {
 func (t *task) send(x *transaction, done chan<- error) {
 	o := &t.s.o
 	began := o.Now()
-	err := t.producer.Commit(t.s.force, txn.Transaction{
+	err := t.s.commit(t.s.force, t.producer, txn.Transaction{
 		Records: x.records, Compression: txn.Lz4, Group: o.Name, Member: t.gen.Member, Generation: t.gen.ID, Offsets: t.offsets(x.to),
 	})
 	o.Metrics.CommitTime.Observe(o.Now().Sub(began).Seconds())

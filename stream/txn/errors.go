@@ -173,7 +173,7 @@ func classifyCode(op string, code kafka.Error) (Kind, string) {
 	case kafka.SASLAuthenticationFailed, kafka.UnsupportedSASLMechanism, kafka.IllegalSASLState: // 58, 33, 34
 		return Credentials, "the broker refused to authenticate"
 	case kafka.TopicAuthorizationFailed, kafka.GroupAuthorizationFailed, kafka.ClusterAuthorizationFailed, kafka.TransactionalIDAuthorizationFailed,
-		kafka.BrokerAuthorizationFailed, kafka.PolicyViolation: // 29, 30, 31, 53, 55, 44
+		kafka.PolicyViolation: // 29, 30, 31, 53, 44
 		return Denied, right(op, code)
 
 	case kafka.InvalidTransactionTimeout: // 50

@@ -252,10 +252,22 @@ func coded(op, topic string, partition int, code int16) error {
 	return failedAt(op, topic, partition, kafka.Error(code))
 }
 
-// worse picks, of two errors of one answer, the one to decide by: one that ends the transaction before one that may be tried again.
+// notAttempted is said of partitions whose request failed because of another one's. kafka-go calls the code BrokerAuthorizationFailed.
+const notAttempted = 55
+
+// worse picks, of two errors of one answer, the one to decide by: one that ends the transaction before one that may be tried again, and
+// before those two the one that is the cause.
 func worse(a, b error) error {
-	if a == nil || (b != nil && KindOf(a) == Retry) {
+	if a == nil || b != nil && (KindOf(a) == Retry || codeOf(a) == notAttempted) && codeOf(b) != notAttempted {
 		return b
 	}
 	return a
+}
+
+func codeOf(err error) int {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return 0
 }
