@@ -12,12 +12,12 @@ import (
 type Shape uint8
 
 const (
-	// Gaussian is exp(-width (x-y)^2) of one feature (equation (5)), of the signed sum of two, or, without features, of
-	// all numbers: exp(-width |x-y|^2).
+	// Gaussian is exp(-width (x-y)^2) of one feature (equation (5)) or, without a feature, of all numbers:
+	// exp(-width |x-y|^2).
 	Gaussian Shape = iota
 	// Delta is 1 where two levels are equal and 0 elsewhere.
 	Delta
-	// Triangular is max(0, 1 - width |x-y|) of one feature or of the signed sum of two.
+	// Triangular is max(0, 1 - width |x-y|).
 	Triangular
 	// Linear is x.y.
 	Linear
@@ -44,13 +44,10 @@ func (s Shape) String() string {
 
 // Base is one kernel of the dictionary, over standardised numbers or level codes. A missing value is a level of its own:
 // the similarity of two missing values is 1, that of a missing value and any other is 0; Linear, Polynomial and the full
-// kernels take it for the mean. Each Base but Triangular of two features is positive semidefinite.
+// kernels take it for the mean. Each Base is positive semidefinite.
 type Base struct {
 	Shape Shape
-	// A is the feature, -1 for all numbers. B is -1, or the second feature, of which Sign (1 or -1) times the value is
-	// added to that of A.
-	A, B  int32
-	Sign  int8
+	A     int32 // the feature, -1 for all numbers
 	Width float64
 }
 
@@ -126,12 +123,7 @@ func (b *Base) value(p *points, i, j int) float64 {
 	if b.A < 0 {
 		return b.full(p, i, j)
 	}
-	x, y := p.z[b.A][i], p.z[b.A][j]
-	if b.B >= 0 {
-		x += float64(b.Sign) * p.z[b.B][i]
-		y += float64(b.Sign) * p.z[b.B][j]
-	}
-	return b.between(x, y)
+	return b.between(p.z[b.A][i], p.z[b.A][j])
 }
 
 // between is the kernel between two values.
@@ -208,10 +200,10 @@ func weak(s *model.Schema, axes []axis, widths []float64) []Base {
 		switch {
 		case !axes[f].ok || s.Features[f].Use == model.UseReport:
 		case axes[f].levels:
-			out = append(out, Base{Shape: Delta, A: f, B: -1})
+			out = append(out, Base{Shape: Delta, A: f})
 		default:
 			for _, w := range widths {
-				out = append(out, Base{Shape: Gaussian, A: f, B: -1, Width: w})
+				out = append(out, Base{Shape: Gaussian, A: f, Width: w})
 			}
 		}
 	}
@@ -235,16 +227,15 @@ func byName(s *model.Schema) []int32 {
 	return order
 }
 
-// groups numbers the features of the dictionary, a pair of features as one, and every full kernel by itself.
+// groups numbers the features of the dictionary, and every full kernel by itself.
 func groups(dictionary []Base) (group []int32, n int) {
-	type key struct{ a, b int32 }
-	seen := map[key]int32{}
+	seen := map[int32]int32{}
 	for _, b := range dictionary {
-		g, ok := seen[key{b.A, b.B}]
+		g, ok := seen[b.A]
 		if !ok || b.A < 0 {
 			g = int32(n)
 			n++
-			seen[key{b.A, b.B}] = g
+			seen[b.A] = g
 		}
 		group = append(group, g)
 	}

@@ -125,7 +125,7 @@ func DecodePart(s *model.Schema, b []byte) (*Part, error) {
 	p.Train.Both, p.Train.Single, p.Beta = finite(), finite(), finite()
 	p.Triples = r.Int(math.MaxInt32)
 	for n := r.Int(maxWeights); n > 0 && r.Err() == nil; n-- {
-		w := Weight{Base: Base{Shape: Shape(r.Int(int(maxShape))), A: int32(r.Int(len(s.Features) - 1)), B: -1}}
+		w := Weight{Base: Base{Shape: Shape(r.Int(int(maxShape))), A: int32(r.Int(len(s.Features) - 1))}}
 		w.Base.Width, w.Alpha = finite(), finite()
 		p.Weights = append(p.Weights, w)
 	}

@@ -16,7 +16,8 @@ type Family uint8
 const (
 	// Weak is that of the live component: one-feature kernels of the configured widths.
 	Weak Family = iota
-	// Rich is Weak, Triangular kernels, and for at most maxPaired features the sums and differences of pairs.
+	// Rich is Weak, and Gaussian kernels along discriminant directions of the features that Weak has given weight, where there
+	// are ten training points for each of these and each class.
 	Rich
 	// FullGaussian, FullPolynomial and FullLinear are single kernels over all numbers (formulation (4)).
 	FullGaussian
@@ -90,14 +91,14 @@ func EvaluateTriples(ctx context.Context, ev *model.Evidence, s *Split, o Protoc
 		}
 		return t
 	}
-	var parts [2][]int32
+	var split [2][]int32
 	for _, i := range s.Train {
 		h := model.Hash(o.Seed, uint64(i), 77) & 1
-		parts[h] = append(parts[h], i)
+		split[h] = append(split[h], i)
 	}
 	var halves [2]*design
 	for h := range halves {
-		rows := slices.Clone(parts[h])
+		rows := slices.Clone(split[h])
 		slices.Sort(rows)
 		halves[h] = newDesign(o.Mode, dictionary, p, view(drawEven(ev.Class, rows, len(s.TrainTriples)/2, o.Seed+uint64(h))))
 	}
@@ -110,15 +111,88 @@ func EvaluateTriples(ctx context.Context, ev *model.Evidence, s *Split, o Protoc
 	if err != nil {
 		return nil, err
 	}
+	parts := make([][]int32, len(axes)) // features that each number of the points is made of
+	for f := range parts {
+		parts[f] = []int32{int32(f)}
+	}
+	var short []int32
+	for f, use := range used(dictionary, r.Alpha, .01, parts) {
+		if use && !axes[f].levels {
+			short = append(short, int32(f))
+		}
+	}
+	// A direction has a weight a feature, and the mean of each class: ten points for each of these.
+	if o.Family == Rich && len(s.Train) >= 10*(len(short)+len(ev.Schema.Classes)) {
+		// Each half finds directions of its own, so that the other one tells what they are worth.
+		for h, half := range halves {
+			q, more, _ := extend(p, short, half.triples, split[h], dictionary, o.Widths)
+			halves[h] = newDesign(o.Mode, more, q, half.triples)
+		}
+		if g, err = choose(ctx, halves, o.Gamma1, o.Gamma2); err != nil {
+			return nil, fmt.Errorf("choosing the gammas: %w", err)
+		}
+		var added int
+		p, dictionary, added = extend(p, short, s.TrainTriples, s.Train, dictionary, o.Widths)
+		for range added {
+			parts = append(parts, short)
+		}
+		d = newDesign(o.Mode, dictionary, p, view(s.TrainTriples))
+		if r, err = d.solve(ctx, g.gamma1, g.gamma2, nil); err != nil {
+			return nil, err
+		}
+	}
 	t := &Trial{Accuracy: accuracy(dictionary, r.Alpha, p, s.TestTriples), Train: accuracy(dictionary, r.Alpha, p, s.TrainTriples),
 		Gamma1: g.gamma1, Gamma2: g.gamma2, Status: r.Status, Upper: r.Upper, Lower: r.Lower}
 	largest := 0.0
 	for _, a := range r.Alpha {
 		largest = max(largest, math.Abs(a))
 	}
-	t.Features = countFeatures(dictionary, r.Alpha, .01, axes)
-	t.Relative = countFeatures(dictionary, r.Alpha, largest/1000, axes)
+	for f, use := range used(dictionary, r.Alpha, .01, parts) {
+		if use && f < len(axes) && axes[f].ok {
+			t.Features++
+		}
+	}
+	for f, use := range used(dictionary, r.Alpha, largest/1000, parts) {
+		if use && f < len(axes) && axes[f].ok {
+			t.Relative++
+		}
+	}
 	return t, nil
+}
+
+// extend returns the points and the dictionary with Gaussian kernels along directions of the features added, and the
+// number of directions.
+func extend(p *points, features []int32, triples [][3]int32, rows []int32, dictionary []Base, widths []float64) (*points, []Base, int) {
+	q := &points{z: slices.Clone(p.z), n: p.n}
+	out := slices.Clone(dictionary)
+	for _, u := range directions(p, features, triples) {
+		if x := q.project(&u, rows); x >= 0 {
+			for _, w := range widths {
+				out = append(out, Base{Shape: Gaussian, A: x, Width: w})
+			}
+		}
+	}
+	return q, out, len(q.z) - len(p.z)
+}
+
+// used tells which features have a kernel of more weight than above; parts lists those that make up each number.
+func used(dictionary []Base, alpha []float64, above float64, parts [][]int32) []bool {
+	out := make([]bool, len(parts))
+	for k, b := range dictionary {
+		if math.Abs(alpha[k]) <= above {
+			continue
+		}
+		if b.A < 0 {
+			for f := range out {
+				out[f] = true
+			}
+			break
+		}
+		for _, f := range parts[b.A] {
+			out[f] = true
+		}
+	}
+	return out
 }
 
 // drawEven draws triples as the paper does: two points of one class, the third of another, all points alike.
@@ -145,66 +219,19 @@ func drawEven(class []int32, rows []int32, count int, seed uint64) [][3]int32 {
 	return out
 }
 
-func countFeatures(dictionary []Base, alpha []float64, above float64, axes []axis) int {
-	used := make([]bool, len(axes))
-	for k, b := range dictionary {
-		if math.Abs(alpha[k]) <= above {
-			continue
-		}
-		for f := range used {
-			if axes[f].ok && (b.A < 0 || int32(f) == b.A || int32(f) == b.B) {
-				used[f] = true
-			}
-		}
-	}
-	n := 0
-	for _, u := range used {
-		if u {
-			n++
-		}
-	}
-	return n
-}
-
-// maxPaired bounds the features of which Rich pairs all.
-const maxPaired = 14
-
 // family builds the dictionary.
 func family(s *model.Schema, axes []axis, o *ProtocolOptions) []Base {
 	switch o.Family {
 	case FullGaussian:
 		var out []Base
 		for _, w := range o.Widths {
-			out = append(out, Base{Shape: Gaussian, A: -1, B: -1, Width: w})
+			out = append(out, Base{Shape: Gaussian, A: -1, Width: w})
 		}
 		return out
 	case FullPolynomial:
-		return []Base{{Shape: Polynomial, A: -1, B: -1}}
+		return []Base{{Shape: Polynomial, A: -1}}
 	case FullLinear:
-		return []Base{{Shape: Linear, A: -1, B: -1}}
+		return []Base{{Shape: Linear, A: -1}}
 	}
-	out := weak(s, axes, o.Widths)
-	if o.Family == Weak {
-		return out
-	}
-	var numbers []int32
-	for _, f := range byName(s) {
-		if axes[f].ok && !axes[f].levels {
-			numbers = append(numbers, f)
-			out = append(out, Base{Shape: Triangular, A: f, B: -1, Width: .5})
-		}
-	}
-	if len(numbers) > maxPaired {
-		return out
-	}
-	for x, a := range numbers {
-		for _, b := range numbers[x+1:] {
-			for _, sign := range []int8{1, -1} {
-				for _, w := range o.Widths {
-					out = append(out, Base{Shape: Gaussian, A: a, B: b, Sign: sign, Width: w})
-				}
-			}
-		}
-	}
-	return out
+	return weak(s, axes, o.Widths)
 }
