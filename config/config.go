@@ -141,6 +141,9 @@ type Windows struct {
 	Top int `yaml:"top"`
 	// MinMass is the share of the records that a window must exceed, strictly. Default 0: the best single cell wins.
 	MinMass float64 `yaml:"min_mass"`
+	// Contiguous asks for windows without a gap where the cells of a set have an order: those of one ordinal feature, of
+	// one continuous one, or of several cut together. Default false: any cells make a window.
+	Contiguous bool `yaml:"contiguous"`
 }
 
 // Profiles rules the search for profiles: combinations of values with a high lift for a class.

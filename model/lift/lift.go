@@ -35,6 +35,8 @@ type WindowOptions struct {
 	Top int
 	// MinMass is the share of a set's records that a window must exceed.
 	MinMass float64
+	// Contiguous asks for windows of neighbouring cells where the cells of a set have an order.
+	Contiguous bool
 }
 
 // ProfileOptions choose the profiles.

@@ -178,7 +178,13 @@ func (s *setSearch) run(ctx context.Context) error {
 			if k := s.options.Windows.Top; len(s.windows) == k && k > 0 {
 				worst = s.windows[k-1]
 			}
-			best, exact := findWindows(f.set, summary, s.options.Windows.Top, s.options.Windows.MinMass, worst)
+			var best []*Window
+			exact := true
+			if o := &s.options.Windows; o.Contiguous && f.set.ordered(s.schema) {
+				best = contiguousWindows(f.set, summary, o.Top, o.MinMass)
+			} else {
+				best, exact = findWindows(f.set, summary, o.Top, o.MinMass, worst)
+			}
 			if !exact {
 				s.inexact++
 			}

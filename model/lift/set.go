@@ -126,6 +126,17 @@ func newSet(s *model.Schema, features []int32, joint Joint, parts []part) *Set {
 // Features returns the indices of the set's features, ascending; the caller must not change it.
 func (t *Set) Features() []int32 { return t.features }
 
+// ordered reports whether neighbouring cells are neighbours in value: one part alone, or one ordinal feature.
+func (t *Set) ordered(s *model.Schema) bool {
+	switch {
+	case len(t.levels) == 0:
+		return len(t.parts) == 1
+	case len(t.parts) == 0:
+		return len(t.levels) == 1 && s.Features[t.levels[0].feature].Kind == model.Ordinal
+	}
+	return false
+}
+
 // Cells is one more than the highest cell that Cell returns.
 func (t *Set) Cells() int { return t.cells }
 

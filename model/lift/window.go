@@ -229,6 +229,34 @@ func newWindow(t *Set, s *Summary, cells []int) *Window {
 	return w
 }
 
+// contiguousWindows returns the k windows of highest eta among the runs of neighbouring cells, empty ones skipped, whose
+// mass exceeds minMass: all N(N+1)/2 of them by prefix sums.
+func contiguousWindows(t *Set, s *Summary, k int, minMass float64) (best []*Window) {
+	if s.Seen < 2 || k < 1 {
+		return nil
+	}
+	var cells []int
+	for x := range s.NX {
+		if s.NX[x] > 0 {
+			cells = append(cells, x)
+		}
+	}
+	for i := range cells {
+		var a, b, n float64
+		for j := i; j < len(cells); j++ {
+			x := cells[j]
+			a, b, n = a+s.A[x], b+s.B[x], n+s.NX[x]
+			if minMass > 0 && !exceeds(n, minMass*s.N) || len(best) == k && compareValues(s.ratio(a, b), best[k-1].Eta) > 0 {
+				continue
+			}
+			if w := newWindow(t, s, slices.Clone(cells[i:j+1])); w.Eta == w.Eta {
+				best = insertTop(best, w, k, compareWindows)
+			}
+		}
+	}
+	return best
+}
+
 // exceeds is the strict comparison of a mass with a limit, equal within rounding counting as not greater (SPEC G.22).
 func exceeds(mass, limit float64) bool { return mass > limit*(1+tieTolerance) }
 

@@ -190,3 +190,86 @@ func BenchmarkMassWindows(b *testing.B) {
 		bestWindows(set, s, 10, .15, nil)
 	}
 }
+
+// TestContiguousWindowsAgainstEnumeration compares with all runs of occupied cells.
+func TestContiguousWindowsAgainstEnumeration(t *testing.T) {
+	for seed := uint64(0); seed < 500; seed++ {
+		cells := 1 + int(mix(seed)%12)
+		n := make([]float64, cells*3)
+		for i := range n {
+			n[i] = float64(mix(seed*1000+uint64(i)) % 5)
+		}
+		s := Summarise(n, 3, 0)
+		set := newSet(oneFeature(cells), []int32{0}, Mahalanobis, nil)
+		for _, mass := range []float64{0, .25} {
+			var all []*Window
+			for i := range cells {
+				for j := i; j < cells; j++ {
+					var w []int
+					for x := i; x <= j; x++ {
+						if s.NX[x] > 0 {
+							w = append(w, x)
+						}
+					}
+					if len(w) == 0 || s.NX[i] == 0 || s.NX[j] == 0 || s.Seen < 2 {
+						continue
+					}
+					if v := newWindow(set, s, w); mass == 0 || exceeds(v.N, mass*s.N) {
+						all = append(all, v)
+					}
+				}
+			}
+			slices.SortFunc(all, compareWindows)
+			got := contiguousWindows(set, s, 6, mass)
+			if len(got) != min(6, len(all)) {
+				t.Fatalf("seed %d mass %v: %d windows, want %d", seed, mass, len(got), min(6, len(all)))
+			}
+			for i, w := range got {
+				if !slices.Equal(w.Cells, all[i].Cells) {
+					t.Fatalf("seed %d mass %v: window %d is %v, want %v", seed, mass, i, w.Cells, all[i].Cells)
+				}
+			}
+		}
+	}
+}
+
+// TestContiguousOnlyWhereThereIsAnOrder: an ordinal feature and cells of numbers have neighbours, a nominal one has none.
+func TestContiguousOnlyWhereThereIsAnOrder(t *testing.T) {
+	s := &model.Schema{Classes: []string{"a", "b"}, Features: []model.Feature{{Name: "x"}, {Name: "y"}, {Name: "o", Kind: model.Ordinal, Levels: []string{"l", "m", "h"}}, {Name: "n", Kind: model.Nominal}}}
+	for _, c := range []struct {
+		features []int32
+		joint    Joint
+		want     bool
+	}{
+		{[]int32{0}, Mahalanobis, true}, {[]int32{0, 1}, Mahalanobis, true}, {[]int32{0, 1}, Product, false},
+		{[]int32{2}, Mahalanobis, true}, {[]int32{3}, Mahalanobis, false}, {[]int32{0, 2}, Mahalanobis, false}, {[]int32{2, 3}, Mahalanobis, false},
+	} {
+		parts := partsOf(s, c.features, c.joint)
+		for i := range parts {
+			parts[i].cuts = []float64{1, 2}
+			parts[i].factor = make([]float64, len(parts[i].features)*(len(parts[i].features)+1)/2)
+		}
+		if got := newSet(s, c.features, c.joint, parts).ordered(s); got != c.want {
+			t.Errorf("set %v joint %d: ordered %v", c.features, c.joint, got)
+		}
+	}
+	ev := generated(600, 3)
+	o := testOptions()
+	o.Sets.Max, o.Windows.Top, o.Windows.Contiguous = 1, 200, true
+	p, _ := fitPart(t, o, ev, nil)
+	some := 0
+	for _, w := range p.Windows {
+		if !w.Set.ordered(ev.Schema) {
+			continue
+		}
+		some++
+		for i, x := range w.Cells {
+			if i > 0 && x != w.Cells[i-1]+1 {
+				t.Errorf("window %v of set %v has a gap", w.Cells, w.Set.features)
+			}
+		}
+	}
+	if some == 0 {
+		t.Error("no window of an ordered set")
+	}
+}

@@ -143,7 +143,7 @@ func liftOptions(c *config.Config, s *model.Schema) lift.Options {
 		Quantiles: l.Quantiles,
 		Enter:     true,
 		Sets:      lift.SetOptions{Min: l.Sets.Min, Max: l.Sets.Max, Top: l.Sets.Top},
-		Windows:   lift.WindowOptions{Top: l.Windows.Top, MinMass: l.Windows.MinMass},
+		Windows:   lift.WindowOptions{Top: l.Windows.Top, MinMass: l.Windows.MinMass, Contiguous: l.Windows.Contiguous},
 		Profiles: lift.ProfileOptions{
 			Top:           l.Profiles.Top,
 			MinSupport:    l.Profiles.MinSupport,
