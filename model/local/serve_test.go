@@ -1,0 +1,164 @@
+package local
+
+import (
+	"math"
+	"testing"
+
+	"liftstream/model"
+	"liftstream/model/modeltest"
+)
+
+// TestNeighbourhood compares distances, with missing values, levels, caps and weights, with plain arithmetic.
+func TestNeighbourhood(t *testing.T) {
+	c, _, ex := fitted(t, Options{Theta: .2, Prototypes: 100}, 400)
+	s, w := c.structure, c.work
+	for _, m := range []Measure{{}, {Cap: .4}, {Cap: 1.6, Weighted: true}, {Weighted: true}, {Theta: .2}} {
+		caps, expected := s.limits(m)
+		for i := range ex[:60] {
+			row := ex[i].Row
+			s.neighbourhood(row, m, caps, expected, -1, w)
+			use := make([]bool, len(row))
+			if m.Theta > 0 {
+				features, _ := s.subspace(row, m.Theta, newScratch(s), nil, nil)
+				for _, j := range features {
+					use[j] = true
+				}
+				if len(features) == 0 {
+					continue
+				}
+			}
+			for k := range w.sum {
+				want := int64(0)
+				for j := range row {
+					p := &s.prototypes.columns[j]
+					if row[j] != row[j] || len(p.at) == 0 || m.Theta > 0 && !use[j] {
+						continue
+					}
+					term, q, v := expected[j], p.place(row[j]), p.values()[k]
+					if v != absent {
+						d := int64(v) - int64(q)
+						term = d * d
+						if p.nominal && d != 0 {
+							term = nominalTerm
+						}
+						if m.Cap > 0 {
+							term = min(term, int64(math.Round(m.Cap*unit))*int64(math.Round(m.Cap*unit)))
+						}
+					}
+					if m.Weighted {
+						term *= s.features[j].weight(row[j])
+					}
+					want += term
+				}
+				if w.sum[k] != want {
+					t.Fatalf("%+v: record %d, prototype %d at %v, want %v", m, i, k, w.sum[k], want)
+				}
+			}
+		}
+	}
+}
+
+func TestVote(t *testing.T) {
+	votes, far := make([]float64, 3), make([]float64, 3)
+	near := []neighbour{{1, 0}, {4, 1}, {9, 2}, {16, 3}}
+	for _, c := range []struct {
+		class []int32
+		best  int
+	}{
+		{[]int32{0, 1, 1, 0}, 0}, // equal votes, equal mean distances: the lower class
+		{[]int32{2, 1, 2, 1}, 2}, // equal votes, the nearer
+		{[]int32{2, 1, 1, 1}, 1},
+	} {
+		vote(near, c.class, false, votes, far)
+		if w := (&scratch{votes: votes}); w.best() != c.best {
+			t.Errorf("classes %v: votes %v", c.class, votes)
+		}
+	}
+	vote(near, []int32{0, 1, 1, 1}, true, votes, far)
+	// s = 1/5 + 16/50; 1, s/(3+s), s/(8+s), s/(15+s), scaled to sum to 4.
+	s := .52
+	all := 1 + s/(3+s) + s/(8+s) + s/(15+s)
+	if math.Abs(votes[0]-4/all) > 1e-12 || math.Abs(total(votes)-4) > 1e-12 {
+		t.Errorf("votes by closeness: %v", votes)
+	}
+	vote([]neighbour{{0, 0}, {0, 1}}, []int32{0, 1}, true, votes, far)
+	if votes[0] != 1 || votes[1] != 1 {
+		t.Errorf("votes of copies: %v", votes)
+	}
+}
+
+// TestShares: prototypes of balanced classes that vote as they are made up say nothing of a stream of other rates.
+func TestShares(t *testing.T) {
+	s := &structure{base: []float64{.9, .1, 0}, prototypes: prototypes{prior: []float64{.5, .5, 0}}}
+	w := &scratch{votes: []float64{4, 4, 0}}
+	lifts := make([]float64, 3)
+	s.shares(8, w, lifts)
+	for _, l := range lifts {
+		if math.Abs(l) > 1e-12 {
+			t.Errorf("lifts %v", lifts)
+		}
+	}
+	w.votes = []float64{0, 8, 0}
+	s.shares(8, w, lifts)
+	// Shares among the prototypes .5/9 and 8.5/9, over .5 each.
+	a, b := .5/9/.5, 8.5/9/.5
+	n := .9*a + .1*b
+	if math.Abs(lifts[0]-math.Log(a/n)) > 1e-12 || math.Abs(lifts[1]-math.Log(b/n)) > 1e-12 || lifts[2] != 0 {
+		t.Errorf("lifts %v", lifts)
+	}
+}
+
+// TestMeasureSurvives: a component goes on with the distance that it had.
+func TestMeasureSurvives(t *testing.T) {
+	c, _, _ := fitted(t, Options{Theta: .2}, 200)
+	for _, m := range []Measure{{Close: true}, {Theta: .3}, {Cap: 1.6, Weighted: true}} {
+		c.structure.measure = m
+		d := &Component{schema: c.schema}
+		if err := d.LoadState(c.AppendState(nil)); err != nil {
+			t.Fatal(err)
+		}
+		if d.structure.measure != m {
+			t.Errorf("measure %+v becomes %+v", m, d.structure.measure)
+		}
+	}
+}
+
+// TestLeftOut: the relevance by which a prototype is tried is that of the other records.
+func TestLeftOut(t *testing.T) {
+	s := &model.Schema{Classes: []string{"a", "b"}, Features: []model.Feature{{Name: "x"}}, Positive: -1}
+	columns, class := wdbc(t)
+	ev := modeltest.Evidence(s, model.NewLevels(s), nil)
+	ev.Columns[0] = columns[0]
+	for i, y := range class {
+		ev.Class, ev.Weight, ev.Clock = append(ev.Class, y), append(ev.Weight, 1), append(ev.Clock, float64(i))
+		ev.Time, ev.Partition = append(ev.Time, 0), append(ev.Partition, 0)
+	}
+	x := &fitter{options: Options{Theta: .2}.withDefaults(), schema: s, ev: ev, classes: 2, base: []float64{.6, .4}}
+	axes := x.axes()
+	shares, err := x.shares(axes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	built, err := x.build(t.Context(), axes, shares[0].counts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	weights := x.leftOut(built, len(x.rows))
+	a := &axes[0]
+	u := make([]float64, len(class))
+	for i, v := range columns[0] {
+		p, _ := a.value(v)
+		u[i] = (p - a.zero) / a.scale
+	}
+	mass, squares := Mass(u, class, 2, x.options.Width, true)
+	counts := shares[0].counts[0].counts(2)
+	differ, moved := 0.0, 0.0
+	for k, i := range x.rows {
+		want := relevanceOf(mass[2*i:2*i+2], counts, squares[i])
+		differ = max(differ, math.Abs(float64(weights[k])/weightUnit-want))
+		moved = max(moved, math.Abs(float64(built.features[0].weight(columns[0][i]))/weightUnit-want))
+	}
+	if differ > .02 || moved < 2*differ {
+		t.Errorf("relevance without the record is off by %v, with it by %v", differ, moved)
+	}
+}
