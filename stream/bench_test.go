@@ -234,3 +234,37 @@ func BenchmarkLatency(b *testing.B) {
 		}
 	})
 }
+
+// BenchmarkRestart stops a stage that has learnt 100,000 records in the middle of more (stop-ms) and starts it again with
+// records waiting, up to the first committed score (start-ms).
+func BenchmarkRestart(b *testing.B) {
+	benchmarked(b, func(b *testing.B, addr string) {
+		w := newWorld(b, addr, 1)
+		w.produce(100_000, 1000, true)
+		o := w.options(w.client)
+		o.Commit, o.Snapshot, o.FitRecords = 100*time.Millisecond, time.Minute, 1<<40
+		r := w.run(o)
+		w.caught(r)
+		var stop, start time.Duration
+		for b.Loop() {
+			w.produce(50_000, 50, true)
+			began := time.Now()
+			r.stop()
+			if err := <-r.done; err != nil {
+				b.Fatal(err)
+			}
+			stop = max(stop, time.Since(began))
+			began = time.Now()
+			r = w.prepared(o)
+			r.begin()
+			for st := r.stage.Status(); len(st.Partitions) == 0 || st.Partitions[0].Scored == 0; st = r.stage.Status() {
+				time.Sleep(time.Millisecond)
+			}
+			start = max(start, time.Since(began))
+		}
+		r.stop()
+		<-r.done
+		b.ReportMetric(stop.Seconds()*1e3, "stop-ms")
+		b.ReportMetric(start.Seconds()*1e3, "start-ms")
+	})
+}

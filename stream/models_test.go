@@ -1,0 +1,34 @@
+package stream
+
+import (
+	"strings"
+	"testing"
+)
+
+// FuzzModelTopic takes records of any origin and then looks at everything that the topic is said to hold.
+func FuzzModelTopic(f *testing.F) {
+	b := blob{chunks: 1, packed: 20, length: 30, crc: 1}
+	f.Add("version/7", []byte("\x01\x07"), "model/7/0", []byte("x"))
+	f.Add("version/7", seal(b.append([]byte{7})), "model/7/0", seal(newPacker().enc.EncodeAll([]byte("LSMD\x01\x0e"), nil)))
+	f.Add("version/9007199254740992", seal(nil), "version/-1", seal(nil))
+	f.Fuzz(func(t *testing.T, key string, value []byte, other string, content []byte) {
+		l := newModelLog(nil, "", testSchema)
+		l.apply(key, value)
+		l.apply(other, content)
+		l.apply(other, seal(content))
+		for v := range l.versions() {
+			if v <= 0 || v >= maxNumber {
+				t.Errorf("version %d is taken for one", v)
+			}
+			_, _ = l.get(v)
+		}
+		if m := l.readable(); m != nil && m.Version != l.newest {
+			t.Errorf("model %d is read as version %d", m.Version, l.newest)
+		}
+		for k := range l.values {
+			if !strings.HasPrefix(k, "model/") {
+				t.Errorf("key %q is kept", k)
+			}
+		}
+	})
+}
