@@ -67,6 +67,13 @@ func solveDominance(ctx context.Context, p *Problem, warm *Result) *Result {
 				x += n
 			}
 		}
+		q := *p
+		q.Pair = func(i, j int, dst []float64) {
+			a, b := min(i, j), max(i, j)
+			x := (a*(2*p.Points-a-1)/2 + b - a - 1) * n
+			copy(dst, s.pairs[x:x+n])
+		}
+		s.p = &q
 	}
 	s.run(ctx, warm)
 	return s.res
@@ -102,12 +109,18 @@ func (s *cutter) run(ctx context.Context, warm *Result) {
 	}
 	z := s.vertex()
 	level, best, idle := 0, math.Inf(1), 0
+	var m *master // nil when it must be built anew
 	for range maxRounds {
 		if s.done(ctx) {
 			return
 		}
-		m := s.master()
-		m.start(z, s.candidates(m), disturbances[level])
+		if m == nil {
+			m = s.master()
+			m.start(z, s.candidates(m), disturbances[level])
+		} else {
+			m.disturb(disturbances[level])
+		}
+		res.Iterations -= m.iterations
 		end := m.minimise(ctx, tolerance(p), 50*m.n+10*len(m.items))
 		res.Iterations += m.iterations
 		res.Rounds++
@@ -134,14 +147,17 @@ func (s *cutter) run(ctx context.Context, warm *Result) {
 			s.separate(mid, true)
 			s.add(mid, slack)
 		}
-		z = s.vertex()
+		broken := p.Mode == Literal && end == minimal && s.price < 1e12 && s.broken(m)
+		if grown || broken {
+			z, m = s.vertex(), nil
+		}
 		gap := res.Gap()
 		if gap < best*(1-1e-6) {
 			best, idle = gap, 0
 		} else {
 			idle++
 		}
-		if p.Mode == Literal && end == minimal && s.price < 1e12 && s.broken(m) {
+		if broken {
 			// The multipliers of hard rows have no bound known beforehand.
 			s.price *= 10
 			continue
@@ -272,15 +288,8 @@ func (s *cutter) add(alpha []float64, slack float64) bool {
 			if j == i {
 				continue
 			}
-			v := pair
-			if s.pairs != nil {
-				a, b := min(i, j), max(i, j)
-				x := (a*(2*p.Points-a-1)/2 + b - a - 1) * n
-				v = s.pairs[x : x+n]
-			} else {
-				p.Pair(i, j, pair)
-			}
-			if signs[j] = 1; floats.Dot(v, alpha) < 0 {
+			p.Pair(i, j, pair)
+			if signs[j] = 1; floats.Dot(pair, alpha) < 0 {
 				signs[j] = -1
 			}
 		}

@@ -157,12 +157,18 @@ func (s *sifter) run(ctx context.Context, levels []float64) {
 	s.choose()
 	z := s.vertex()
 	level, best := 0, math.Inf(1)
+	var m *master // nil when it must be built anew
 	for {
 		if s.done(ctx) {
 			return
 		}
-		m := s.master()
-		m.start(z, s.candidates(m), levels[level])
+		if m == nil {
+			m = s.master()
+			m.start(z, s.candidates(m), levels[level])
+		} else {
+			m.disturb(levels[level])
+		}
+		s.res.Iterations -= m.iterations
 		end := m.minimise(ctx, tolerance(p), 50*m.n+10*len(m.items))
 		s.res.Iterations += m.iterations
 		s.res.Rounds++
@@ -181,7 +187,9 @@ func (s *sifter) run(ctx context.Context, levels []float64) {
 		if s.admit(1e-9) {
 			grown = true
 		}
-		z = s.vertex()
+		if grown {
+			z, m = s.vertex(), nil
+		}
 		if grown && end == minimal {
 			continue
 		}
@@ -284,7 +292,7 @@ func (s *sifter) admit(slack float64) bool {
 // choose holds the rows whose residual is smallest.
 func (s *sifter) choose() {
 	n := len(s.r)
-	want := max(masterRows, n/10)
+	want := max(masterRows, n/20)
 	if want >= n {
 		for t := range s.held {
 			s.held[t] = true

@@ -169,9 +169,11 @@ func BenchmarkWarm(b *testing.B) {
 		}
 		for name, from := range map[string]*Result{"cold": nil, "warm": old} {
 			b.Run(fmt.Sprintf("%s_%d_%s/%s", o.Set, o.T, o.Mode, name), func(b *testing.B) {
+				start := processor()
 				for b.Loop() {
 					sink, _ = Solve(context.Background(), &q, from)
 				}
+				b.ReportMetric((processor()-start).Seconds()/float64(b.N), "cpu-s/op")
 				b.ReportMetric(float64(sink.Iterations), "pivots")
 				b.ReportMetric(float64(sink.Rounds), "rounds")
 			})
@@ -184,10 +186,11 @@ func BenchmarkGolden(b *testing.B) {
 	for _, o := range oracles(b) {
 		b.Run(fmt.Sprintf("%s_%d_%s", o.Set, o.T, o.Mode), func(b *testing.B) {
 			p := o.problem(b)
-			b.ResetTimer()
+			from := processor()
 			for b.Loop() {
 				sink, _ = Solve(context.Background(), p, nil)
 			}
+			b.ReportMetric((processor()-from).Seconds()/float64(b.N), "cpu-s/op")
 		})
 	}
 }

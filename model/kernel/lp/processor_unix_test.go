@@ -1,0 +1,17 @@
+//go:build unix
+
+package lp
+
+import (
+	"syscall"
+	"time"
+)
+
+// processor is the processor time that the process has used.
+func processor() time.Duration {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
