@@ -368,6 +368,15 @@ func (r *rig) killStage(kills, records int) {
 		go func() { defer close(fed); r.feed(records) }()
 		at := base + int(model.Hash(r.seed, 1, i)%uint64(records*9/10))
 		r.reached(at - at%rigRows)
+		// A third dies within a few hundred milliseconds, a third while a snapshot is written, the rest after a fit.
+		switch i % 3 {
+		case 1:
+			r.until(5*time.Second, r.snapshotUnderWay)
+		case 2:
+			<-fed // records of one partition come from one feeder at a time
+			before := r.newest()
+			r.until(15*time.Second, func() bool { r.feed(120); return r.newest() > before })
+		}
 		time.Sleep(time.Duration(model.Hash(r.seed, 2, i) % uint64(400*time.Millisecond)))
 		p.kill()
 		<-fed
@@ -376,6 +385,26 @@ func (r *rig) killStage(kills, records int) {
 		}
 	}
 	r.note("%d times kill -9, %d of them while a snapshot was written", kills, inSnapshot)
+}
+
+// until waits for a condition that is welcome, not owed.
+func (r *rig) until(longest time.Duration, ok func() bool) {
+	for deadline := time.Now().Add(longest); !ok() && time.Now().Before(deadline); {
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// newest is the version of the newest published model.
+func (r *rig) newest() int64 {
+	l := newModelLog(r.client, r.topics.Model, nil)
+	for end := false; !end; {
+		var err error
+		if end, err = l.advance(context.Background(), 20*time.Millisecond); err != nil {
+			return 0
+		}
+	}
+	v, _ := l.head()
+	return v
 }
 
 // snapshotUnderWay reports whether a partition of the state topic ends within a snapshot.
@@ -539,20 +568,17 @@ func (r *rig) judge(name string, seed uint64, took time.Duration) {
 		r.start("one")
 	}
 	r.feed(1200)
-	var newest int64
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		// A run without a switch of models would prove less than it says.
-		versions, err := ReadModels(context.Background(), r.client, r.topics.Model)
-		if n := len(versions); err == nil && n > 0 {
-			if newest = versions[n-1].Version; newest >= int64(r.models) {
-				break
-			}
+	// A run without switches of models would prove less than it says.
+	newest := r.newest()
+	r.until(3*time.Minute, func() bool {
+		if newest = r.newest(); newest < int64(r.models) {
+			time.Sleep(200 * time.Millisecond)
+			r.feed(120)
 		}
-		if time.Now().After(deadline) {
-			t.Errorf("%d models were published, want %d: %v", newest, r.models, err)
-			break
-		}
-		r.feed(600)
+		return newest >= int64(r.models)
+	})
+	if newest < int64(r.models) {
+		t.Errorf("%d models were published, want %d", newest, r.models)
 	}
 	want := 0
 	for p := range r.n {
@@ -611,6 +637,9 @@ func (r *rig) judge(name string, seed uint64, took time.Duration) {
 	}
 	if keep := os.Getenv("LIFTSTREAM_FAULTS_KEEP"); keep != "" && t.Failed() {
 		to := filepath.Join(keep, r.name)
+		if err := os.MkdirAll(to, 0o755); err != nil {
+			t.Error(err)
+		}
 		if !r.real {
 			_ = r.broker.Process.Kill()
 			if err := os.CopyFS(filepath.Join(to, "broker"), os.DirFS(filepath.Join(r.dir, "broker"))); err != nil {
@@ -623,7 +652,7 @@ func (r *rig) judge(name string, seed uint64, took time.Duration) {
 			}
 		}
 	}
-	line := fmt.Sprintf("%s: %d records in %d partitions, %d lost, %d doubled, verify clean %v; %d models published; %s; %v; seed %d", name, records, r.n, lost, doubled, err == nil && !t.Failed(),
+	line := fmt.Sprintf("%s: %d records in %d partitions, %d lost, %d doubled, verify clean %v; %d models published; %s; %v; seed %d", name, records, r.n, lost, doubled, err == nil,
 		newest, strings.Join(r.events, "; "), took.Round(time.Second), seed)
 	t.Log(line)
 	if file := os.Getenv("LIFTSTREAM_FAULTS_RESULT"); file != "" {
