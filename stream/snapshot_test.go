@@ -3,8 +3,10 @@ package stream
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"errors"
 	"maps"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -228,3 +230,34 @@ func FuzzDecodeManifest(f *testing.F) {
 		_, _ = decodeJournal(seal(b))
 	})
 }
+
+// TestFormatsAreReadForEver holds the frames of format 1 as they were first written.
+func TestFormatsAreReadForEver(t *testing.T) {
+	e := journalEntry{number: 300, position: position{events: 1000, labels: 20, model: 3}}
+	m := &manifest{number: 5, fingerprint: 9, position: position{events: 1000, labels: 20, model: 3}, journal: 301, labelled: 512.5,
+		sections: []stored{{name: "core", slot: 2, blob: blob{chunks: 1, packed: 40, length: 61, crc: 0xdeadbeef}}}}
+	for _, c := range []struct {
+		name, golden string
+		value        []byte
+	}{
+		{"journal", goldenJournal, e.encode()},
+		{"manifest", goldenManifest, m.encode()},
+	} {
+		if got := hex.EncodeToString(c.value); got != c.golden {
+			t.Errorf("%s is written as %s, was %s", c.name, got, c.golden)
+		}
+	}
+	raw, _ := hex.DecodeString(goldenJournal)
+	if got, err := decodeJournal(raw); err != nil || got != e {
+		t.Errorf("%+v %v", got, err)
+	}
+	raw, _ = hex.DecodeString(goldenManifest)
+	if got, err := decodeManifest(raw); err != nil || !reflect.DeepEqual(got, m) {
+		t.Errorf("%+v %v", got, err)
+	}
+}
+
+const (
+	goldenJournal  = "01ac02d00f2806d5aded70"
+	goldenManifest = "010509d00f2806ad0200000000000480400104636f72650201283deffdb6f50db61d8e1f"
+)
