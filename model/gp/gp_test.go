@@ -335,9 +335,16 @@ func TestFitRises(t *testing.T) {
 				t.Errorf("n %d: from %v to %v at %v, %v", n, before, after, p, err)
 			}
 			q, _, err := Fit(obs, .5, FitOptions{Bounds: b, Starts: []Params{start},
-				Prior: &Prior{Center: Params{.2, .2, .05}, Width: Params{1e-3, 1e-3, 1e-3}}})
-			if err != nil || math.Abs(math.Log(q.Length/.2)) > .01 || math.Abs(math.Log(q.Noise/.05)) > .01 {
+				Prior: &Prior{Center: Params{.2, .2, .05}, Width: Params{.02, .02, .02}}})
+			if err != nil || math.Abs(math.Log(q.Length/.2)) > .2 || math.Abs(math.Log(q.Noise/.05)) > .2 {
 				t.Errorf("n %d: a narrow prior is not obeyed: %v, %v", n, q, err)
+			}
+			if n != 20 || tau {
+				continue
+			}
+			q, _, err = Fit(obs, .5, FitOptions{Bounds: b, Starts: []Params{start}, Prior: &Prior{Center: Params{.03, 1, 1}, Width: Params{.02, 0, 0}}})
+			if err != nil || math.Abs(math.Log(q.Length/.03)) > .1 {
+				t.Errorf("a narrow prior of the length is not obeyed: %v, %v", q, err)
 			}
 		}
 	}
@@ -423,6 +430,31 @@ func TestLearn(t *testing.T) {
 		if m, _ := l.At(x); math.Abs(m-(.5+.3*math.Sin(9*x))) > .06 {
 			t.Errorf("curve at %v is %v", x, m)
 		}
+	}
+	// The pool is the prefix of the choice whose error is returned.
+	x := make([]float64, len(obs))
+	for i := range x {
+		x[i] = obs[i].X
+	}
+	short := opt
+	short.Improve, short.Patience, short.AtLeast = .2, 5, 10
+	chosen, mse := choose(opt.Start, .5, x, obs, &short)
+	var first []Observation
+	for _, i := range chosen {
+		first = append(first, obs[i])
+	}
+	r, err := New(opt.Start, .5, first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, n := 0.0, 0.0
+	for i := 0; i < len(obs); i += 4 {
+		m, _ := r.At(x[i])
+		sum += (m - obs[i].Y) * (m - obs[i].Y)
+		n++
+	}
+	if len(chosen) >= 38 || math.Abs(sum/n-mse) > 1e-12 {
+		t.Errorf("%d chosen of error %v, recomputed %v", len(chosen), mse, sum/n)
 	}
 	for name, c := range map[string][]Observation{"none": nil, "one": obs[:1], "all at one value": {{.3, .2, 0}, {.3, .4, 0}, {.3, .9, 0}}} {
 		l, err := Learn(t.Context(), c, .5, opt)

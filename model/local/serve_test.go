@@ -87,10 +87,10 @@ func TestVote(t *testing.T) {
 	}
 }
 
-// TestShares: prototypes of balanced classes that vote as they are made up say nothing of a stream of other rates.
+// TestShares: prototypes that vote as they are made up say nothing of a stream of other rates.
 func TestShares(t *testing.T) {
-	s := &structure{base: []float64{.9, .1, 0}, prototypes: prototypes{prior: []float64{.5, .5, 0}}}
-	w := &scratch{votes: []float64{4, 4, 0}}
+	s := &structure{base: []float64{.9, .1, 0}, prototypes: prototypes{prior: []float64{.4, .6, 0}}}
+	w := &scratch{votes: []float64{3.2, 4.8, 0}}
 	lifts := make([]float64, 3)
 	s.shares(8, w, lifts)
 	for _, l := range lifts {
@@ -100,8 +100,8 @@ func TestShares(t *testing.T) {
 	}
 	w.votes = []float64{0, 8, 0}
 	s.shares(8, w, lifts)
-	// Shares among the prototypes .5/9 and 8.5/9, over .5 each.
-	a, b := .5/9/.5, 8.5/9/.5
+	// Shares among the prototypes .4/9 and 8.6/9, over .4 and .6.
+	a, b := .4/9/.4, 8.6/9/.6
 	n := .9*a + .1*b
 	if math.Abs(lifts[0]-math.Log(a/n)) > 1e-12 || math.Abs(lifts[1]-math.Log(b/n)) > 1e-12 || lifts[2] != 0 {
 		t.Errorf("lifts %v", lifts)
