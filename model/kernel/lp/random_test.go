@@ -194,3 +194,15 @@ func BenchmarkGolden(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkLarge solves 20,000 triples over 600 kernels.
+func BenchmarkLarge(b *testing.B) {
+	p := instance(1, 1000, 200, 20000, []float64{.1, 1, 10}, .1, 10, Nonneg)
+	start := processor()
+	for b.Loop() {
+		sink, _ = Solve(context.Background(), p, nil)
+	}
+	b.ReportMetric((processor()-start).Seconds()/float64(b.N), "cpu-s/op")
+	b.ReportMetric(float64(sink.Iterations), "pivots")
+	b.ReportMetric(sink.Gap(), "gap")
+}
