@@ -12,4 +12,9 @@
 // profiles shown at one fit: of fits to noise at most one in twenty shows a q-value of .05 or less. An interval is of one
 // profile by itself. Neither is corrected for fitting again and again: a stage that re-fits 500 times on noise will show,
 // at some moment, a profile that looks like a discovery.
+//
+// Cut points are quantiles of the evidence. From files that is every record, and they are exact. Live it is the newest
+// records of each partition and a sample of the older ones, chosen by a hash and weighted by the inverse of the chance to
+// be in it, which merges over partitions: the rank of the cut at p then has a standard error of sqrt(p(1-p)/n_eff), .0016
+// at .2 with 65,536 records. Cuts stay as they are while the cells keep about equal masses, so that counts carry over.
 package lift
