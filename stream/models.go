@@ -27,6 +27,7 @@ type modelLog struct {
 	client *txn.Client
 	topic  string
 	schema *model.Schema
+	all    bool // deleted versions are kept, as long as compaction leaves them
 
 	mu      sync.Mutex
 	values  map[string][]byte
@@ -127,6 +128,9 @@ func number(text string) int64 {
 // apply takes one record. What no stage writes is left out: whoever else may write to the topic decides nothing about
 // the memory of its readers.
 func (l *modelLog) apply(key string, value []byte) {
+	if value == nil && l.all {
+		return
+	}
 	kind, rest, _ := strings.Cut(key, "/")
 	switch kind {
 	case "model":

@@ -32,3 +32,17 @@ func FuzzModelTopic(f *testing.F) {
 		}
 	})
 }
+
+func TestVerifyReadsModelsThatWereDeletedMeanwhile(t *testing.T) {
+	for _, all := range []bool{false, true} {
+		l := newModelLog(nil, "", testSchema)
+		l.all = all
+		l.apply("model/3/0", seal([]byte("x")))
+		l.apply("version/3", seal((&blob{chunks: 1}).append([]byte{3})))
+		l.apply("version/3", nil)
+		l.apply("model/3/0", nil)
+		if _, held := l.versions()[3]; held != all || len(l.values) > 0 != all {
+			t.Errorf("all %v: version 3 held %v, %d chunks", all, held, len(l.values))
+		}
+	}
+}

@@ -58,6 +58,7 @@ func Verify(ctx context.Context, o Options, from, to time.Time) ([]Verdict, erro
 		o.Metrics = NewMetrics(prometheus.NewRegistry())
 	}
 	s := New(o)
+	s.models.all = true
 	if err := s.check(ctx); err != nil {
 		return nil, err
 	}
@@ -180,15 +181,24 @@ func (v *verifier) history(ctx context.Context, p int) error {
 	return nil
 }
 
-// complete reports whether the journal is there from number on, up to the newest.
-func (v *verifier) complete(from uint64) bool {
+// complete reports whether a replay can go from the journal record of that number, under that model, to the newest: all
+// records are there, and the models that they swap in.
+func (v *verifier) complete(from uint64, model int64) bool {
 	var end uint64
 	for n := range v.journal {
 		end = max(end, n+1)
 	}
+	held := v.s.models.versions()
 	for n := from; n < end; n++ {
-		if _, ok := v.journal[n]; !ok {
+		e, ok := v.journal[n]
+		if !ok {
 			return false
+		}
+		if e.model != model {
+			if _, ok := held[e.model]; !ok {
+				return false
+			}
+			model = e.model
 		}
 	}
 	return true
@@ -209,13 +219,13 @@ func (v *verifier) begin(ctx context.Context, p int, target int64) bool {
 	}
 	ours := func(x *pastState) bool { return x.fingerprint == o.Spec.Options.Fingerprint }
 	t := v.task
-	if first == (position{}) && v.complete(0) && !slices.ContainsFunc(v.states, func(x *pastState) bool { return !ours(x) }) {
+	if first == (position{}) && v.complete(0, 0) && !slices.ContainsFunc(v.states, func(x *pastState) bool { return !ours(x) }) {
 		v.verdict.Start = "the beginning"
 		t.part = model.NewPartition(o.Spec, int32(p))
 		return true
 	}
 	for _, x := range v.states {
-		if x.sections == nil || !ours(x) || x.events < first.events || x.events > target || x.labels < first.labels || !v.complete(x.journal) {
+		if x.sections == nil || !ours(x) || x.events < first.events || x.events > target || x.labels < first.labels || !v.complete(x.journal, x.model) {
 			continue
 		}
 		if err := v.load(x); err != nil {
