@@ -145,7 +145,7 @@ func (l *modelLog) apply(key string, value []byte) {
 			delete(l.values, key)
 		} else if l.bytes+int64(len(value))-old <= maxModels {
 			l.bytes += int64(len(value)) - old
-			l.values[key] = value
+			l.values[key] = lasting(value)
 		}
 	case "version":
 		v := number(rest)

@@ -46,3 +46,15 @@ func TestVerifyReadsModelsThatWereDeletedMeanwhile(t *testing.T) {
 		}
 	}
 }
+
+func TestSmallValuesDoNotKeepTheAnswersThatTheyCameIn(t *testing.T) {
+	state, models := newStateLog(), newModelLog(nil, "", testSchema)
+	block := make([]byte, 64<<10)
+	copy(block, "value")
+	state.apply([]byte("journal/5"), block[:5])
+	models.apply("model/3/0", block[:5])
+	copy(block, "other")
+	if string(state.values["journal/5"]) != "value" || string(models.values["model/3/0"]) != "value" {
+		t.Error("a value lies in the block of its answer")
+	}
+}

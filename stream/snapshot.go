@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -133,7 +134,16 @@ func (l *stateLog) apply(key, value []byte) {
 		return
 	}
 	l.bytes += int64(len(value)) - old
-	l.values[string(key)] = value
+	l.values[string(key)] = lasting(value)
+}
+
+// lasting returns value for keeping: small ones lie in blocks of the answer that they came in (txn.Fetched), each of
+// which a single journal record would keep alive.
+func lasting(value []byte) []byte {
+	if len(value) < 16<<10 {
+		return bytes.Clone(value)
+	}
+	return value
 }
 
 // stateKeyBound returns how large the value of a key may be, 0 when no stage writes such a key.
