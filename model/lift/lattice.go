@@ -182,7 +182,6 @@ func newFamily(l *lattice, mask, prefix int) *family {
 	if len(f.head) > l.most {
 		return nil
 	}
-	// rows of the Cholesky factor of the set in hand, as factorise gives them
 	f.visit(nil, nil, 0)
 	if len(f.sets) == 0 {
 		return nil

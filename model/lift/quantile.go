@@ -173,7 +173,7 @@ func cholesky(cov []float64, k int, add float64) []float64 {
 			}
 			full := v
 			for m := 0; m < j; m++ {
-				v -= ri[m] * rj[m]
+				v -= float64(ri[m] * rj[m])
 			}
 			if i != j {
 				ri[j] = v * rj[j]

@@ -175,12 +175,13 @@ func (p *part) cell(row model.Row) int32 {
 	return cellOf(p.cuts, d)
 }
 
-// distance is the Mahalanobis distance of the row's raw values to the origin, NaN when one is missing.
+// distance is the Mahalanobis distance of the row's raw values to the origin, NaN when one is missing. Products are
+// rounded before they are added, here and in the lattice, so that both give the same bits on every machine.
 func (p *part) distance(row model.Row) float64 {
 	if len(p.features) == 2 {
 		z := row[p.features[0]] * p.factor[0]
-		v := (row[p.features[1]] - p.factor[1]*z) * p.factor[2]
-		return math.Sqrt(z*z + v*v)
+		v := (row[p.features[1]] - float64(p.factor[1]*z)) * p.factor[2]
+		return math.Sqrt(float64(z*z) + float64(v*v))
 	}
 	var z [maxSetFeatures]float64
 	sum := 0.0
@@ -188,11 +189,11 @@ func (p *part) distance(row model.Row) float64 {
 		l := p.factor[i*(i+1)/2:]
 		v := row[f]
 		for j := 0; j < i; j++ {
-			v -= l[j] * z[j]
+			v -= float64(l[j] * z[j])
 		}
 		v *= l[i]
 		z[i] = v
-		sum += v * v
+		sum += float64(v * v)
 	}
 	return math.Sqrt(sum)
 }
