@@ -635,7 +635,15 @@ func TestVerifyFindsNothingAfterDeathsAndFindsWhatWasChanged(t *testing.T) {
 		o.Instance = w.name
 		r := w.run(o)
 		w.caught(r)
-		time.Sleep(200 * time.Millisecond) // more models, more snapshots
+		for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+			p := r.stage.Status().Partitions
+			if p[0].Model > 0 && p[1].Model > 0 {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("no model was taken over: %+v", r.stage.Status())
+			}
+		}
 		r.end(t)
 		w.exactlyOnce()
 		found, err := Verify(context.Background(), o, time.Time{}, time.Time{})
