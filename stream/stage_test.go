@@ -402,6 +402,11 @@ func TestStateAfterRestartIsTheOneOfAnUninterruptedRun(t *testing.T) {
 	o.Instance = w.name
 	r := w.run(o)
 	w.caught(r)
+	for deadline := time.Now().Add(30 * time.Second); r.stage.Status().Partitions[0].Model == 0; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("no model was taken over")
+		}
+	}
 	r.end(t)
 	log := newStateLog()
 	if err := log.follow(context.Background(), w.client, w.topics.State, 0); err != nil {
