@@ -391,8 +391,8 @@ func TestWarnings(t *testing.T) {
 		{"lift: {sets: {max: 3}, profiles: {max_features: 3}}\nlocal: {theta: auto, width: 5e-2}\nkernel: {widths: [0.1, 1.0, 10]}\n", ""},
 		{"lift: {sets: {max: 2}, profiles: {max_features: 1}}\n", ""},
 		{"lift: {sets: {max: 4}, profiles: {max_features: 4}}\n", ""},
-		{"local:\n  neighbours: 9\n", "t.yaml:8: warning: local.neighbours has no effect: local subspaces are not part of this build yet; scores come without them"},
-		{"kernel: {mode: ridge}\n", "t.yaml:7: warning: kernel.mode has no effect: the learnt kernel is not part of this build yet; scores come without it"},
+		{"local:\n  neighbours: 9\n", "t.yaml:8: warning: local.neighbours has no effect: the live stage has no local subspaces yet; only eval --method local looks at these keys"},
+		{"kernel: {mode: ridge}\n", "t.yaml:7: warning: kernel.mode has no effect: the live stage has no learnt kernel yet; only eval --method kernel looks at these keys"},
 		{"kafka: {sasl: {mechanism: PLAIN, username: u, password: p}}\n", "t.yaml:7: warning: kafka.sasl.mechanism PLAIN without kafka.tls sends the password in clear text"},
 		{"kafka: {tls: {}, sasl: {mechanism: PLAIN, username: u, password: p}}\n", ""},
 	} {

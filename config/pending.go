@@ -14,8 +14,8 @@ type pendingKey struct {
 }
 
 var pending = []pendingKey{
-	{"local", "local subspaces are not part of this build yet; scores come without them"},
-	{"kernel", "the learnt kernel is not part of this build yet; scores come without it"},
+	{"local", "the live stage has no local subspaces yet; only eval --method local looks at these keys"},
+	{"kernel", "the live stage has no learnt kernel yet; only eval --method kernel looks at these keys"},
 }
 
 // warn returns what the file sets without getting it. A key that is set to its default warns of nothing.

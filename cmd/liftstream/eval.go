@@ -42,7 +42,7 @@ are compared with that of all on the same records.`,
 	f.IntVar(&e.partitions, "partitions", 1, "input partitions, each learning alone between re-fits (prequential)")
 	f.StringVar(&e.foldColumn, "fold-column", "", "`COLUMN` that holds the fold of a record (folds)")
 	f.IntVar(&e.folds, "folds", 10, "number of folds (folds)")
-	f.StringSliceVar(&e.methods, "method", nil, "all, lift or prior; may be repeated (default: each)")
+	f.StringSliceVar(&e.methods, "method", nil, "all, lift, prior, and on request local and kernel, each alone; may be repeated (default: all, lift, prior)")
 	f.StringVar(&e.json, "json", "", "write the result as JSON to `OUT`; - is standard output, in place of the table")
 	return c
 }
@@ -56,22 +56,20 @@ type evaluation struct {
 
 // later names the methods and protocols of parts that this build does not have.
 var later = map[string]string{
-	"local":   "local subspaces are not part of this build",
-	"kernel":  "the learnt kernel is not part of this build",
-	"knn":     "nearest neighbours come with local subspaces, which are not part of this build",
-	"triples": "it measures the learnt kernel, which is not part of this build",
+	"knn":     "plain nearest neighbours are not part of this build; local has them in each record's subspace",
+	"triples": "it is not part of this build",
 }
 
 func (e *evaluation) check() error {
 	for _, m := range e.methods {
 		switch m {
-		case evaluate.MethodAll, "lift", "prior":
+		case evaluate.MethodAll, "lift", "local", "kernel", "prior":
 			continue
 		}
 		if why, ok := later[m]; ok && m != "triples" {
-			return fmt.Errorf("--method %s: %s; the methods are all, lift and prior", m, why)
+			return fmt.Errorf("--method %s: %s; the methods are all, lift, local, kernel and prior", m, why)
 		}
-		return usagef("--method %s: it is one of all, lift, prior", m)
+		return usagef("--method %s: it is one of all, lift, local, kernel, prior", m)
 	}
 	switch e.protocol {
 	case "prequential", "folds":
@@ -117,7 +115,10 @@ func (e *evaluation) run(ctx context.Context, a *app, data []string) error {
 		// Labels come when the protocol says: nothing may leave the room before.
 		spec.Options.WaitBytes = math.MaxInt64 / 2
 	}
-	methods, same := e.drive(spec)
+	methods, same, err := e.drive(stage, spec)
+	if err != nil {
+		return err
+	}
 	start := time.Now()
 	var run evaluate.Run
 	var result *evaluate.Result
@@ -182,15 +183,21 @@ func (e *evaluation) run(ctx context.Context, a *app, data []string) error {
 
 // drive returns the methods to run, all first, and those whose result is that of another: while lifts are all that the
 // stage has, all and lift are one.
-func (e *evaluation) drive(spec *model.Spec) (methods []evaluate.Method, same map[string]string) {
+func (e *evaluation) drive(stage *assemble.Stage, spec *model.Spec) (methods []evaluate.Method, same map[string]string, err error) {
 	wanted := e.methods
 	if len(wanted) == 0 {
 		wanted = []string{evaluate.MethodAll, "lift", "prior"}
 	}
 	same = map[string]string{}
-	for _, name := range []string{evaluate.MethodAll, "lift", "prior"} {
+	for _, name := range []string{evaluate.MethodAll, "lift", "local", "kernel", "prior"} {
 		switch {
 		case !slices.Contains(wanted, name):
+		case name == "local" || name == "kernel":
+			alone := *spec
+			if alone.Components, alone.Scorecard, err = stage.Alone(name); err != nil {
+				return nil, nil, err
+			}
+			methods = append(methods, evaluate.Stage(name, &alone))
 		case name == "prior":
 			methods = append(methods, evaluate.Prior(spec.Schema))
 		case name == "lift" && slices.Contains(wanted, evaluate.MethodAll):
@@ -199,7 +206,7 @@ func (e *evaluation) drive(spec *model.Spec) (methods []evaluate.Method, same ma
 			methods = append(methods, evaluate.Stage(name, spec))
 		}
 	}
-	return methods, same
+	return methods, same, nil
 }
 
 // maxFolds bounds the values of a fold column.
@@ -324,7 +331,7 @@ func (e *evaluation) print(w io.Writer, data []string, run evaluate.Run, r *eval
 	heading := []string{""}
 	var columns []*evaluate.Metrics
 	var against []*evaluate.Difference
-	for _, name := range []string{evaluate.MethodAll, "lift", "prior"} {
+	for _, name := range []string{evaluate.MethodAll, "lift", "local", "kernel", "prior"} {
 		if m, ok := r.Methods[name]; ok {
 			heading = append(heading, " "+name)
 			columns = append(columns, m)

@@ -9,7 +9,10 @@ import (
 	"liftstream/codec"
 	"liftstream/config"
 	"liftstream/model"
+	"liftstream/model/kernel"
+	"liftstream/model/kernel/lp"
 	"liftstream/model/lift"
+	"liftstream/model/local"
 	"liftstream/model/propensity"
 )
 
@@ -77,6 +80,58 @@ func (s *Stage) Scoring() *model.Spec {
 		}
 	}
 	return &spec
+}
+
+// Alone returns the component of that name, local or kernel, under a scorecard that adds nothing of its own to its
+// log-lifts but the base rates: how good the component is by itself. The live stage does not use these two yet.
+func (s *Stage) Alone(name string) ([]model.Factory, model.Factory, error) {
+	schema := s.Spec.Schema
+	scorecard := local.Alone(schema)
+	switch name {
+	case local.Name:
+		return []model.Factory{local.New(localOptions(s.Config), schema)}, scorecard, nil
+	case kernel.Name:
+		return []model.Factory{kernel.New(kernelOptions(s.Config), schema)}, scorecard, nil
+	}
+	return nil, nil, fmt.Errorf("no component %q stands alone", name)
+}
+
+func localOptions(c *config.Config) local.Options {
+	l := &c.Local
+	o := local.Options{
+		Theta: l.Theta.Value, Neighbours: l.Neighbours, Prototypes: l.Prototypes, Width: l.Width, Observations: l.Observations,
+	}
+	if l.Theta.Auto {
+		o.Theta = local.Auto
+	}
+	if l.Observation == config.ObservationRecord {
+		o.Observation = local.PerRecord
+	}
+	if l.Score == config.ScoreBalanced {
+		o.Score = local.Balanced
+	}
+	if l.Redundancy == config.RedundancyMax {
+		o.Redundancy = local.Max
+	}
+	return o
+}
+
+func kernelOptions(c *config.Config) kernel.Options {
+	k := &c.Kernel
+	o := kernel.Options{Widths: k.Widths, Gamma1: math.NaN(), Gamma2: math.NaN(), Triples: k.Triples}
+	if !k.Gamma1.Auto {
+		o.Gamma1 = k.Gamma1.Value
+	}
+	if !k.Gamma2.Auto {
+		o.Gamma2 = k.Gamma2.Value
+	}
+	switch k.Mode {
+	case config.KernelRidge:
+		o.Mode = lp.Ridge
+	case config.KernelLiteral:
+		o.Mode = lp.Literal
+	}
+	return o
 }
 
 // Schema returns the features that are looked at, in configuration order: those with use: never are not among them.
