@@ -433,10 +433,8 @@ func TestStateAfterRestartIsTheOneOfAnUninterruptedRun(t *testing.T) {
 		}
 	}
 	swaps := journalOf(t, w)
-	var batch model.Batch
-	var s model.Scores
-	for _, rec := range w.records(w.topics.Events, 0) {
-		for len(swaps) > 0 && rec.Offset >= swaps[0].events {
+	swap := func(before int64) { // those that come before the event with that offset
+		for len(swaps) > 0 && before >= swaps[0].events {
 			if swaps[0].model != p.ModelVersion() {
 				m, err := models.get(swaps[0].model)
 				if err != nil {
@@ -448,11 +446,17 @@ func TestStateAfterRestartIsTheOneOfAnUninterruptedRun(t *testing.T) {
 			}
 			swaps = swaps[1:]
 		}
+	}
+	var batch model.Batch
+	var s model.Scores
+	for _, rec := range w.records(w.topics.Events, 0) {
+		swap(rec.Offset)
 		if _, err := dec.Decode(&codec.Message{Value: rec.Value, Offset: rec.Offset, Time: rec.Time.UnixNano(), Now: rec.Time.UnixNano()}, &batch, nil); err != nil {
 			t.Fatal(err)
 		}
 		p.Events(&batch, &s)
 	}
+	swap(1 << 60)
 	if p.ModelVersion() == 0 {
 		t.Error("no model was swapped in: the journal was not put to use")
 	}
