@@ -229,9 +229,9 @@ type Kernel struct {
 
 // Fit says when a model is fitted anew and what that may cost.
 type Fit struct {
-	// Every is the longest time between fits while new labelled records arrive. Default 60s.
+	// Every is the shortest time between two fits. Default 60s.
 	Every Duration `yaml:"every"`
-	// Records is the number of new labelled records that starts a fit before that. Default 5000.
+	// Records is the fewest new labelled records, over all partitions, that a fit is worth. Default 5000.
 	Records int `yaml:"records"`
 	// Warmup is the number of labelled records of a partition before it builds its first structure; until then scores
 	// are base rates with status untrained. Default 500.
