@@ -138,7 +138,7 @@ const (
 func newRig(t *testing.T, binary, kind, kafkaDir string, seed uint64) *rig {
 	t.Helper()
 	r := &rig{t: t, binary: binary, dir: t.TempDir(), seed: seed, real: kind == "real", kafka: kafkaDir, late: make([]int, rigPartitions)}
-	address := ""
+	var address string
 	if r.real {
 		text, err := os.ReadFile(filepath.Join(kafkaDir, "settings"))
 		if err != nil {

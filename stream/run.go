@@ -266,7 +266,10 @@ func (s *Stage) generations(ctx context.Context, fail context.CancelCauseFunc, g
 	closed := make(chan error, 1)
 	go func() { closed <- group.Close() }()
 	select {
-	case <-closed:
+	case left := <-closed:
+		if left != nil {
+			s.o.Log.Info("leaving the group", zap.Error(left)) // its session ends by itself
+		}
 	case <-time.After(s.o.Grace - time.Since(began)):
 		err = errors.Join(err, errors.New("leaving the group took longer than the grace period"))
 	}

@@ -112,7 +112,7 @@ func TestSnapshotRewritesOnlyWhatChanged(t *testing.T) {
 	var s model.Scores
 	p.Events(some(0, 9000), &s)
 	write := func() (keys []string) {
-		snap.begin(p, 9, position{events: int64(p.NextOffset())}, 0)
+		snap.begin(p, 9, position{events: p.NextOffset()}, 0)
 		for snap.busy() {
 			changes, done := snap.take(1 << 20)
 			for _, c := range changes {

@@ -75,7 +75,7 @@ func (c *curve) add(v float64, dst []float64) {
 func tabulate(ev *model.Evidence, f int32, a *axis, bases []Base, alpha, total []float64) *curve {
 	classes := len(total)
 	c := &curve{feature: f, levels: a.levels, missing: make([]float64, classes), per: 1}
-	count := 0
+	var count int
 	if a.levels {
 		count = ev.Levels.Count(int(f))
 		if other := int(ev.Levels.Other(int(f))); a.hi >= float64(other) {

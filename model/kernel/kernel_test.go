@@ -44,8 +44,7 @@ func TestCurves(t *testing.T) {
 	o.Gamma1, o.Gamma2 = .3, .1
 	p := fitted(t, t.Context(), o, ev, nil)
 	rows := make([]int32, ev.Len())
-	var total []float64
-	total = make([]float64, len(ev.Schema.Classes))
+	total := make([]float64, len(ev.Schema.Classes))
 	all := 0.0
 	for i := range rows {
 		rows[i] = int32(i)

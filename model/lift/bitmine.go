@@ -42,7 +42,6 @@ type bitMiner struct {
 	sets   *caseSet
 	cover  [][]uint64 // by number of tests
 	work   []uint64
-	path   []int32
 	member []int32 // by wanted class
 }
 

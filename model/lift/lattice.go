@@ -543,7 +543,6 @@ func (t *latticeSet) finish(l *lattice, work *latticeWork) {
 	// In each band the bins that hold the two ranks beside the cut.
 	type edge struct {
 		low, high uint16  // bins
-		below     int     // records below the low one
 		share     float64 // of the way from the lower to the upper rank
 		rank      int     // in the records of these bins
 		value     []float64
