@@ -1,4 +1,7 @@
-"""Reads `go test -json`, prints failures and totals, and fails when a test failed or was skipped."""
+"""Reads `go test -json`, prints failures and totals, and fails when a test failed or was skipped.
+
+usage: summary.py FILE [TEST ...]: the tests named have a run of their own, in which they are not skipped.
+"""
 import json
 import sys
 
@@ -16,7 +19,7 @@ for line in open(sys.argv[1]):
         status[key if e["Action"] != "build-fail" else (e.get("ImportPath", ""), "(build)")] = "fail" if "fail" in e["Action"] else e["Action"]
 bad = False
 for (package, test), s in sorted(status.items()):
-    if s == "fail" or s == "skip" and test:
+    if s == "fail" or s == "skip" and test and test not in sys.argv[2:]:
         bad = True
         print(f"--- {s.upper()}: {package} {test}")
         print("".join(output.get((package, test), [])[-60:] or output.get((package, ""), [])[-60:]))

@@ -164,7 +164,7 @@ func TestWrongUse(t *testing.T) {
 		{[]string{"init", "a.csv", "b.csv", "--label", "x"}, `"b.csv"`},
 		{[]string{"lint"}, "needs configurations"},
 		{[]string{"inspect"}, "model file"},
-		{[]string{"eval", "-c", "x", "y", "--method", "magic"}, "one of all, lift, prior"},
+		{[]string{"eval", "-c", "x", "y", "--method", "magic"}, "one of all, lift, local, kernel, prior"},
 		{[]string{"eval", "-c", "x", "y", "--protocol", "magic"}, "one of prequential, folds, triples"},
 		{[]string{"eval", "-c", "x", "y", "--delay", "-1"}, "at least 0"},
 		{[]string{"eval", "-c", "x", "y", "--skip", "many"}, "must be a number"},
