@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"liftstream/model"
+	"liftstream/model/murmur2"
 )
 
 // Source is a stream of batches; a batch is valid until the next one is asked for. Folds ranges over it several times.
@@ -198,7 +199,7 @@ func (d *driver) partition(b *model.Batch, i int, index int64) int32 {
 		return 0
 	}
 	if b.ID != nil {
-		return int32(murmur2(b.ID[i])&0x7fffffff) % int32(d.opt.Partitions)
+		return int32(murmur2.Partition(b.ID[i], d.opt.Partitions))
 	}
 	return int32(index % int64(d.opt.Partitions))
 }
@@ -346,32 +347,4 @@ func (c *change) add(before, after *model.Scores) {
 func (c *change) stability() Stability {
 	n := float64(c.records)
 	return Stability{MeanChange: Number(c.sum / n), SegmentChanged: Number(float64(c.segments) / n)}
-}
-
-// murmur2 is the hash by which Kafka's producers for Java choose the partition of a key.
-func murmur2(key string) uint32 {
-	const m = 0x5bd1e995
-	h := uint32(0x9747b28c) ^ uint32(len(key))
-	for ; len(key) >= 4; key = key[4:] {
-		k := uint32(key[0]) | uint32(key[1])<<8 | uint32(key[2])<<16 | uint32(key[3])<<24
-		k *= m
-		k ^= k >> 24
-		k *= m
-		h *= m
-		h ^= k
-	}
-	switch len(key) {
-	case 3:
-		h ^= uint32(key[2]) << 16
-		fallthrough
-	case 2:
-		h ^= uint32(key[1]) << 8
-		fallthrough
-	case 1:
-		h ^= uint32(key[0])
-		h *= m
-	}
-	h ^= h >> 13
-	h *= m
-	return h ^ h>>15
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"liftstream/model"
+	"liftstream/model/murmur2"
 )
 
 func testSchema() *model.Schema {
@@ -146,7 +147,7 @@ func TestBatchesHaveNoEffect(t *testing.T) {
 func TestMurmur2(t *testing.T) {
 	for key, want := range map[string]int32{"21": -973932308, "foobar": -790332482, "a-little-bit-long-string": -985981536,
 		"a-little-bit-longer-string": -1486304829, "lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8": -58897971, "abc": 479470107} {
-		if got := int32(murmur2(key)); got != want {
+		if got := int32(murmur2.Sum(key)); got != want {
 			t.Errorf("murmur2(%q) = %d, want %d", key, got, want)
 		}
 	}
@@ -158,7 +159,7 @@ func TestIDsChooseThePartition(t *testing.T) {
 	counts := map[int32]int{}
 	_, err := Prequential(t.Context(), s, stream(2000, 64, false, true), []Method{Prior(s)}, Options{Partitions: 5}, func(r *Record) error {
 		counts[r.Partition]++
-		if want := int32(murmur2(r.Batch.ID[r.Row])&0x7fffffff) % 5; r.Partition != want {
+		if want := int32(murmur2.Partition(r.Batch.ID[r.Row], 5)); r.Partition != want {
 			return fmt.Errorf("id %q in partition %d, want %d", r.Batch.ID[r.Row], r.Partition, want)
 		}
 		return nil

@@ -1,34 +1,6 @@
 package txn
 
-// Partition is the partition, of n, that Java's default partitioner chooses for a record with this key: the low 31 bits of murmur2, modulo n.
-// It panics if n is not positive. A record without a key has no such partition; an empty key has.
-func Partition(key []byte, n int) int {
-	return int(murmur2(key)&0x7fffffff) % n
-}
+import "liftstream/model/murmur2"
 
-// murmur2 is Austin Appleby's MurmurHash2 with the seed of Kafka's Utils.murmur2.
-func murmur2(key []byte) uint32 {
-	const seed, m = 0x9747b28c, 0x5bd1e995
-	h := uint32(seed) ^ uint32(len(key))
-	for ; len(key) >= 4; key = key[4:] {
-		k := uint32(key[0]) | uint32(key[1])<<8 | uint32(key[2])<<16 | uint32(key[3])<<24
-		k *= m
-		k ^= k >> 24
-		k *= m
-		h = h*m ^ k
-	}
-	switch len(key) {
-	case 3:
-		h ^= uint32(key[2]) << 16
-		fallthrough
-	case 2:
-		h ^= uint32(key[1]) << 8
-		fallthrough
-	case 1:
-		h ^= uint32(key[0])
-		h *= m
-	}
-	h ^= h >> 13
-	h *= m
-	return h ^ h>>15
-}
+// Partition is the partition, of n, that Java's default partitioner chooses for a record with this key; see murmur2.Partition.
+func Partition(key []byte, n int) int { return murmur2.Partition(key, n) }

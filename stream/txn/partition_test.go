@@ -1,6 +1,10 @@
 package txn
 
-import "testing"
+import (
+	"testing"
+
+	"liftstream/model/murmur2"
+)
 
 // TestMurmur2: the vectors of Apache Kafka's own UtilsTest.
 func TestMurmur2(t *testing.T) {
@@ -12,7 +16,7 @@ func TestMurmur2(t *testing.T) {
 		"lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8": -58897971,
 		"abc": 479470107,
 	} {
-		if got := int32(murmur2([]byte(key))); got != want {
+		if got := int32(murmur2.Sum(key)); got != want {
 			t.Errorf("%q: got %d, want %d", key, got, want)
 		}
 		for _, n := range []int{1, 3, 12} {
