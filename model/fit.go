@@ -53,7 +53,7 @@ func (x *Builder) Add(b *Batch) {
 		p.code(b, i)
 		rec := &record{Example: Example{Row: p.row, Class: b.Label[i], Weight: 1, Clock: p.clock}, offset: b.Offset, row: int32(i)}
 		if b.Weight != nil {
-			rec.Weight = b.Weight[i]
+			rec.Weight = min(b.Weight[i], MaxWeight)
 		}
 		if b.Time != nil {
 			rec.Time = b.Time[i]

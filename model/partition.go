@@ -251,7 +251,7 @@ func (p *Partition) event(b *Batch, i int, out *Scores) {
 	rec := &p.rec
 	*rec = record{Example: Example{Row: p.row, Class: b.Label[i], Weight: 1}, offset: b.Offset, row: int32(i)}
 	if b.Weight != nil {
-		rec.Weight = b.Weight[i]
+		rec.Weight = min(b.Weight[i], MaxWeight)
 	}
 	if b.Time != nil {
 		rec.Time = b.Time[i]

@@ -99,7 +99,8 @@ const UnknownClass int32 = -2
 type Example struct {
 	Row   Row
 	Class int32
-	// Weight is the record's own weight (1 unless configured), at least 0. Zero changes nothing.
+	// Weight is the record's own weight (1 unless configured), at least 0. Zero changes nothing; what exceeds MaxWeight
+	// counts as MaxWeight.
 	Weight float64
 	// Clock is the number of labelled records that the partition had learnt before this one. Decay by growing weights
 	// (SPEC B.3 iv) is 2^(Clock/half-life), so a retraction or a replay with the same Clock is exact.
@@ -107,6 +108,9 @@ type Example struct {
 	// Time is the record's time in Unix nanoseconds, for half-lives that are durations: 2^(Time/half-life).
 	Time int64
 }
+
+// MaxWeight bounds the weight of a record, so that no sum of weights or of their squares overflows.
+const MaxWeight = 1e9
 
 // HalfLife is the memory of a count: a number of labelled records of the partition, or a duration; both zero = for ever.
 type HalfLife struct {

@@ -276,7 +276,7 @@ func (c *Component) count(ex *model.Example, sign float64, sets []liveSet) {
 			codes[i] = int32(v)
 		}
 	}
-	class := int(ex.Class)
+	class, weight := int(ex.Class), min(ex.Weight, model.MaxWeight)
 next:
 	for i := range sets {
 		s := &sets[i]
@@ -288,7 +288,7 @@ next:
 			}
 			x += min(v, t.cap-1) * t.stride
 		}
-		s.own.add(int(x), class, sign, ex.Weight)
+		s.own.add(int(x), class, sign, weight)
 	}
 }
 

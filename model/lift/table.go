@@ -71,7 +71,7 @@ func (t *Table) count(cell int, ex *model.Example, sign float64) {
 	if !(ex.Weight > 0) || uint32(ex.Class) >= uint32(t.classes) {
 		return
 	}
-	t.add(cell, int(ex.Class), sign, ex.Weight*t.factor(ex))
+	t.add(cell, int(ex.Class), sign, min(ex.Weight, model.MaxWeight)*t.factor(ex))
 }
 
 func (t *Table) add(cell, class int, sign, w float64) {

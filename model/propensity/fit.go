@@ -159,7 +159,7 @@ func (p *plan) restructure(c *contribution, from, to []axis, ev *model.Evidence,
 			time = ev.Time[r]
 		}
 		for h := range p.half {
-			w := min(ev.Weight[r], maxWeight) * k.weight(h, p.half[h], records, time)
+			w := min(ev.Weight[r], model.MaxWeight) * k.weight(h, p.half[h], records, time)
 			for _, i := range changed {
 				cell := to[i].find(ev.Columns[p.features[i].index][r])
 				c.t.feat[i].count[(cell*len(p.half)+h)*p.classes+int(ev.Class[r])] += w

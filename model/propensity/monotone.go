@@ -34,15 +34,15 @@ func (s *Scorecard) lifted(i, cell int, dst []float64) bool {
 	count := s.cur.feat[i].count
 	for h := range s.horizons {
 		now := s.clock.now[h]
-		var n, all float64
+		var n, others float64
 		for c, v := range s.cur.class[h*C : h*C+C] {
-			v += s.rateFloor * now
-			all += v
-			if c == pos {
+			if v += s.rateFloor * now; c == pos {
 				n = v
+			} else {
+				others += v
 			}
 		}
-		rate := n / all
+		rate, rest := n/(n+others), others/(n+others)
 		m := s.opt.Prior * now
 		s.iso = s.iso[:0]
 		for j := range order {
@@ -51,7 +51,7 @@ func (s *Scorecard) lifted(i, cell int, dst []float64) bool {
 				k = len(order) - 1 - j
 			}
 			t := count[(int(order[k])*len(s.half)+h)*C:]
-			b := block{a: m * rate, b: m * (1 - rate), n: 1}
+			b := block{a: m * rate, b: m * rest, n: 1}
 			for c, v := range t[:C] {
 				if c == pos {
 					b.a += v
@@ -67,11 +67,11 @@ func (s *Scorecard) lifted(i, cell int, dst []float64) bool {
 		}
 		b := s.blockOf(want)
 		if s.margins == 1 {
-			dst[h] = ln(b.a/b.b) - ln(rate/(1-rate))
+			dst[h] = ln(b.a/b.b) - ln(rate/rest)
 			continue
 		}
 		p := b.a / (b.a + b.b)
-		up, down := ln(p/rate), ln(b.b/(b.a+b.b)/(1-rate))
+		up, down := ln(p/rate), ln(b.b/(b.a+b.b)/rest)
 		for c := range C {
 			dst[h*C+c] = down
 		}

@@ -88,11 +88,10 @@ var standard = tuning{
 }
 
 const (
-	maxWeight = 1e9       // a record's weight above it counts as this much
-	maxLogit  = 12.       // log-odds are clipped here before they become a probability
-	knotEdge  = 6.        // outermost knots of the calibration
-	maxTable  = 1 << 15   // bound of levels times classes of one nominal feature; later levels share the cell "other"
-	experts   = 2 * cards // every card, raw and calibrated
+	maxLogit = 12.       // log-odds are clipped here before they become a probability
+	knotEdge = 6.        // outermost knots of the calibration
+	maxTable = 1 << 15   // bound of levels times classes of one nominal feature; later levels share the cell "other"
+	experts  = 2 * cards // every card, raw and calibrated
 )
 
 // feature is one scored feature of the schema.

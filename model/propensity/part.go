@@ -52,7 +52,7 @@ func (p *plan) readPart(b []byte) (*part, error) {
 	m := &part{axes: p.readAxes(r)}
 	for n := r.Uvarint(); n > 0 && r.Err() == nil; n-- {
 		c := contribution{partition: int32(r.Varint()), records: r.Float(), time: r.Varint(), prior: make([]float64, len(p.half))}
-		readCounts(r, c.prior)
+		p.readPrior(r, c.prior)
 		c.t = p.readTables(r, m.axes, true)
 		readShares(r, &c.mix)
 		if k := len(m.shares); k > 0 && m.shares[k-1].partition >= c.partition {
@@ -468,7 +468,7 @@ func (s *Scorecard) relearn(changed []int, ex *model.Example) {
 	if len(changed) == 0 || !(ex.Weight > 0) || ex.Class < 0 || int(ex.Class) >= s.classes {
 		return
 	}
-	w := min(ex.Weight, maxWeight)
+	w := min(ex.Weight, model.MaxWeight)
 	for h := range s.wt {
 		s.wt[h] = w * s.clock.weight(h, s.half[h], ex.Clock, ex.Time)
 	}

@@ -209,9 +209,8 @@ func (s *Scorecard) refresh() {
 	for h := range s.rates {
 		now := s.clock.now[h]
 		n0, n1 := s.cur.class[2*h]+s.rateFloor*now, s.cur.class[2*h+1]+s.rateFloor*now
-		p := n1 / (n0 + n1)
-		m := s.opt.Prior * now
-		s.rates[h] = rate{a: m * p, b: m * (1 - p), odds: n0 / n1, logit: ln(n1 / n0)}
+		m := s.opt.Prior * now / (n0 + n1)
+		s.rates[h] = rate{a: m * n1, b: m * n0, odds: n0 / n1, logit: ln(n1 / n0)}
 	}
 }
 
@@ -299,7 +298,7 @@ func (s *Scorecard) LearnScored(ex *model.Example, inputs, pending []float64) {
 			}
 		}
 		s.grow(ex.Row)
-		w := min(ex.Weight, maxWeight)
+		w := min(ex.Weight, model.MaxWeight)
 		if s.margins == 1 {
 			s.learn2(int(ex.Class), w, pending)
 		} else {
@@ -330,7 +329,9 @@ func (s *Scorecard) Learn(ex *model.Example) {
 	s.count(ex)
 }
 
-// Retract takes a labelled record out of the counts and moments.
+// Retract takes a labelled record out of the counts and moments. The clock does not run back: counts grow with it, so
+// that the weight of a record learnt now, in which all else is measured, would fade to nothing beside what rounding left
+// of the records taken back.
 func (s *Scorecard) Retract(ex *model.Example) {
 	if !(ex.Weight > 0) || ex.Class < 0 || int(ex.Class) >= s.classes {
 		return
@@ -338,10 +339,6 @@ func (s *Scorecard) Retract(ex *model.Example) {
 	if s.axes != nil {
 		s.locate(ex.Row)
 		s.learnt++
-	}
-	if s.clock.records == ex.Clock+1 {
-		s.clock.records = ex.Clock
-		s.clock.advance(s.half, ex.Clock, 0, nil)
 	}
 	s.addCounts(ex, -1)
 	s.refresh()
@@ -380,14 +377,16 @@ func (s *Scorecard) rescale(h int, v float64) {
 }
 
 func (s *Scorecard) addCounts(ex *model.Example, sign float64) {
-	w := sign * min(ex.Weight, maxWeight)
+	w := sign * min(ex.Weight, model.MaxWeight)
 	y, n := int(ex.Class), s.classes
 	for h := range s.wt {
 		s.wt[h] = w * s.clock.weight(h, s.half[h], ex.Clock, ex.Time)
 		s.cur.class[h*n+y] += s.wt[h]
 	}
 	if sign < 0 {
-		floor(s.cur.class)
+		for k, v := range s.cur.class { // no class falls below its pseudo-record
+			s.cur.class[k] = max(v, s.prior[k/n])
+		}
 	}
 	if s.axes == nil {
 		return

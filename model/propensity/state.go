@@ -54,7 +54,7 @@ func (s *Scorecard) LoadState(b []byte) error {
 	}
 	n.clock = readClock(r, len(s.half))
 	n.prior = make([]float64, len(s.half))
-	readCounts(r, n.prior)
+	s.readPrior(r, n.prior)
 	if r.Err() == nil {
 		n.cur = s.readTables(r, axes, true)
 	}
@@ -80,6 +80,14 @@ func (s *Scorecard) LoadState(b []byte) error {
 	n.derive()
 	*s = *n
 	return nil
+}
+
+// readPrior reads the pseudo-records of the classes; that which never fades must be there.
+func (p *plan) readPrior(r *wire.Reader, prior []float64) {
+	readCounts(r, prior)
+	if !(prior[p.forever] > 0) {
+		r.Fail(errNumber)
+	}
 }
 
 // readShares reads shares of the experts: positive numbers up to 1.
