@@ -16,7 +16,6 @@ type pendingKey struct {
 var pending = []pendingKey{
 	{"local", "the live stage has no local subspaces yet; only eval --method local looks at these keys"},
 	{"kernel", "the live stage has no learnt kernel yet; only eval --method kernel looks at these keys"},
-	{"policy.dead_share", "dead letters do not stop the stage yet, however many; watch liftstream_dead_letters_total"},
 }
 
 // warn returns what the file sets without getting it. A key that is set to its default warns of nothing.

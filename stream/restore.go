@@ -51,6 +51,7 @@ func (l *stateLog) follow(ctx context.Context, c *txn.Client, topic string, part
 func (t *task) restore(ctx context.Context) error {
 	o := &t.s.o
 	t.part, t.snap, t.refused, t.at, t.journal, t.rebuilt = nil, newSnapshotter(), 0, position{}, 0, false
+	t.deadEvents, t.deadLabels = deadWindow{}, deadWindow{}
 	left := t.kept
 	t.kept = nil // whatever happens from here on, it is used at most once
 	target, first, err := t.target(ctx)
@@ -59,6 +60,7 @@ func (t *task) restore(ctx context.Context) error {
 	}
 	if left != nil && left.at.events == target.events && (o.Topics.Labels == "" || left.at.labels == target.labels) {
 		t.part, t.snap, t.at, t.journal, t.refused, t.rebuilt = left.part, left.snap, left.at, left.journal, left.refused, left.rebuilt
+		t.deadEvents, t.deadLabels = left.deadEvents, left.deadLabels
 		t.restored("kept", target)
 		return nil
 	}
@@ -158,6 +160,16 @@ func (t *task) restore(ctx context.Context) error {
 			return err
 		}
 	}
+	if o.DeadShare > 0 {
+		if err := t.lookBack(ctx, &t.deadEvents, o.Topics.Events, first.events, t.at.events); err != nil {
+			return err
+		}
+		if o.Topics.Labels != "" {
+			if err := t.lookBack(ctx, &t.deadLabels, o.Topics.Labels, first.labels, t.at.labels); err != nil {
+				return err
+			}
+		}
+	}
 	for _, key := range log.orphans(t.snap.last, t.snap.before) {
 		t.snap.garbage = append(t.snap.garbage, change{key, nil})
 	}
@@ -178,7 +190,7 @@ func (t *task) restored(how string, target position) {
 // stop counts a policy that ends the stage and returns its error.
 func (t *task) stop(policy, problem string) error {
 	t.s.o.Metrics.Policies.WithLabelValues(policy, "fail").Inc()
-	return &PolicyError{policy, t.id, problem}
+	return &PolicyError{Policy: policy, Partition: t.id, Problem: problem}
 }
 
 // readState reads the partition of the state topic. All that was ever written under the task's transactional id is

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
 	"liftstream/model"
@@ -39,6 +41,7 @@ type Stage struct {
 	generation int
 	tasks      []*task
 	kept       map[int]*kept // what the tasks of the generation before left in order
+	failed     error         // why it stops by itself; nil = it does not
 	unflushed  []error       // what was not committed when the stage stopped
 }
 
@@ -51,6 +54,8 @@ type kept struct {
 	journal    uint64
 	refused    int64
 	rebuilt    bool
+
+	deadEvents, deadLabels deadWindow
 }
 
 // New returns a stage; Run runs it.
@@ -121,6 +126,7 @@ func (s *Stage) Status() Status {
 	if s.waiting != "" {
 		st.Waiting = append(st.Waiting, s.waiting)
 	}
+	failed := s.failed
 	s.mu.Unlock()
 	st.Model, _ = s.models.head()
 	for _, t := range tasks {
@@ -132,7 +138,9 @@ func (s *Stage) Status() Status {
 			st.Waiting = append(st.Waiting, fmt.Sprintf("partition %d: %s", p.Partition, p.Phase))
 		}
 	}
-	if s.stopping() {
+	if failed != nil {
+		st.Waiting = append(st.Waiting, "stopping: "+failed.Error())
+	} else if s.stopping() {
 		st.Waiting = append(st.Waiting, "stopping")
 	}
 	st.Ready = len(st.Waiting) == 0
@@ -155,7 +163,7 @@ func (s *Stage) check(ctx context.Context) error {
 			return fmt.Errorf("looking at topic %s: %w", topic, err)
 		}
 		if n != s.partitions {
-			return &PolicyError{"", 0, fmt.Sprintf("topic %s has %d partitions, %s has %d: they must be equal", topic, n, o.Topics.Events, s.partitions)}
+			return &PolicyError{Problem: fmt.Sprintf("topic %s has %d partitions, %s has %d: they must be equal", topic, n, o.Topics.Events, s.partitions)}
 		}
 	}
 	if s.deadPartitions, err = o.Client.Partitions(ctx, o.Topics.Dead); err != nil {
@@ -237,7 +245,7 @@ func (s *Stage) watchPartitions(ctx context.Context, fail context.CancelCauseFun
 		n, err := s.o.Client.Partitions(ctx, s.o.Topics.Events)
 		if err == nil && n != s.partitions {
 			s.o.Metrics.Policies.WithLabelValues("partitions_added", "fail").Inc()
-			fail(&PolicyError{"", -1, fmt.Sprintf("topic %s had %d partitions and has %d now: give the topics of scores, labels and state as many, then start again", s.o.Topics.Events, s.partitions, n)})
+			fail(&PolicyError{Partition: -1, Problem: fmt.Sprintf("topic %s had %d partitions and has %d now: give the topics of scores, labels and state as many, then start again", s.o.Topics.Events, s.partitions, n)})
 			return
 		}
 	}
@@ -305,6 +313,7 @@ func (s *Stage) begin(ctx context.Context, fail context.CancelCauseFunc, gen *tx
 	for _, t := range s.tasks {
 		if !slices.Contains(gen.Partitions, t.id) {
 			s.o.Metrics.Lag.DeleteLabelValues(strconv.Itoa(t.id))
+			s.o.Metrics.DeadShare.DeletePartialMatch(prometheus.Labels{"partition": strconv.Itoa(t.id)})
 		}
 	}
 	s.tasks, s.generation, s.waiting, s.joining = tasks, gen.ID, "", time.Time{}
@@ -320,6 +329,9 @@ func (s *Stage) begin(ctx context.Context, fail context.CancelCauseFunc, gen *tx
 			})()
 			defer cancel()
 			if err := contained(func() error { return f(own) }); err != nil {
+				s.mu.Lock()
+				s.failed = cmp.Or(s.failed, err)
+				s.mu.Unlock()
 				fail(err)
 			}
 			running.Done()

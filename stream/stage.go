@@ -55,6 +55,12 @@ type Options struct {
 
 	InputLost, TopicRecreated, SchemaChanged Rebuild
 
+	// DeadShare is the share of bad rows among the newest of a partition above which Run commits what it has taken in and
+	// returns a PolicyError; 0 = it never does. The newest are the fewest last messages that are at least 100 and hold at
+	// least 1,000 rows; a message that cannot be read stands for as many rows as the others have on average (deadWindow).
+	// Events and labels are counted apart. A restart counts the same messages again.
+	DeadShare float64
+
 	// Instance is the client id of Client when no other process uses it: what a killed process left of it in the group is
 	// evicted at the start, instead of keeping its partitions until its session ends. "" = nobody is evicted.
 	Instance string
@@ -99,6 +105,7 @@ type Status struct {
 type Metrics struct {
 	Records      *prometheus.CounterVec // by status of the score
 	Dead         *prometheus.CounterVec // by reason
+	DeadShare    *prometheus.GaugeVec   // of the newest rows, by partition and stage
 	Labels       *prometheus.CounterVec // by what became of them
 	Commits      *prometheus.CounterVec // by outcome
 	CommitTime   prometheus.Histogram
@@ -127,13 +134,15 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	}
 	seconds := prometheus.ExponentialBuckets(0.001, 2, 16)
 	m := &Metrics{
-		Records:     vec("records_total", "Records scored, by status.", "status"),
-		Dead:        vec("dead_letters_total", "Rows and messages sent to the dead-letter topic, by reason.", "reason"),
-		Labels:      vec("labels_total", "Late labels, by what became of them.", "outcome"),
-		Commits:     vec("commits_total", "Transactions, by outcome.", "outcome"),
-		CommitTime:  hist("commit_seconds", "Time from the start of a transaction's first request to its end.", seconds),
-		StateBytes:  prometheus.NewCounter(prometheus.CounterOpts{Namespace: "liftstream", Name: "state_written_bytes_total", Help: "Bytes written to the state topic."}),
-		Lag:         prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "liftstream", Name: "lag_messages", Help: "Messages between the committed offset and the end of the events topic."}, []string{"partition"}),
+		Records:    vec("records_total", "Records scored, by status.", "status"),
+		Dead:       vec("dead_letters_total", "Rows and messages sent to the dead-letter topic, by reason.", "reason"),
+		Labels:     vec("labels_total", "Late labels, by what became of them.", "outcome"),
+		Commits:    vec("commits_total", "Transactions, by outcome.", "outcome"),
+		CommitTime: hist("commit_seconds", "Time from the start of a transaction's first request to its end.", seconds),
+		StateBytes: prometheus.NewCounter(prometheus.CounterOpts{Namespace: "liftstream", Name: "state_written_bytes_total", Help: "Bytes written to the state topic."}),
+		Lag:        prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "liftstream", Name: "lag_messages", Help: "Messages between the committed offset and the end of the events topic."}, []string{"partition"}),
+		DeadShare: prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "liftstream", Name: "dead_share",
+			Help: "Share of bad rows among the newest ones, which policy.dead_share bounds."}, []string{"partition", "stage"}),
 		Policies:    vec("policy_total", "Times that the world did not match the state, by policy and action.", "policy", "action"),
 		Restores:    vec("restores_total", "States taken over, by how.", "how"),
 		RestoreTime: hist("restore_seconds", "Time from assignment to the first fetch.", seconds),
@@ -144,6 +153,6 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		InFlight: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "liftstream", Name: "in_flight_bytes",
 			Help: "Bytes of input fetched and not yet committed."}),
 	}
-	r.MustRegister(m.StateBytes, m.Lag, m.ModelVersion, m.InFlight)
+	r.MustRegister(m.StateBytes, m.Lag, m.DeadShare, m.ModelVersion, m.InFlight)
 	return m
 }

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,11 +36,15 @@ type PolicyError struct {
 	Policy    string // the key of the configuration; "" = no setting makes it go on
 	Partition int
 	Problem   string
+	Remedy    string // what to do; "" = set the policy to rebuild
 }
 
 func (e *PolicyError) Error() string {
 	if e.Policy == "" {
 		return e.Problem
+	}
+	if e.Remedy != "" {
+		return fmt.Sprintf("partition %d: %s; %s", e.Partition, e.Problem, e.Remedy)
 	}
 	return fmt.Sprintf("partition %d: %s; policy.%s is fail: set it to rebuild to go on with an empty state from what is there", e.Partition, e.Problem, e.Policy)
 }
@@ -68,6 +73,8 @@ type task struct {
 	progress bool  // something was committed since the last failure
 	settled  bool  // nothing is in doubt: the state is the committed one
 	rebuilt  bool  // the state began anew: until there is a snapshot of it, the topic tells of another one
+
+	deadEvents, deadLabels deadWindow
 
 	batch  model.Batch
 	carry  codec.Carry
@@ -153,7 +160,8 @@ func (t *task) leave(err error) {
 		if s.kept == nil {
 			s.kept = map[int]*kept{}
 		}
-		s.kept[t.id] = &kept{generation: t.gen.ID, part: t.part, snap: t.snap, at: t.at, journal: t.journal, refused: t.refused, rebuilt: t.rebuilt}
+		s.kept[t.id] = &kept{generation: t.gen.ID, part: t.part, snap: t.snap, at: t.at, journal: t.journal, refused: t.refused, rebuilt: t.rebuilt,
+			deadEvents: t.deadEvents, deadLabels: t.deadLabels}
 	case err != nil:
 		t.log.Info("what was not committed is left to the next owner", zap.Error(err))
 	}
@@ -286,6 +294,12 @@ func (t *task) loop(ctx context.Context, events, labels <-chan fetched) error {
 			// First of all: an answer taken now would hide the records before it that are not processed yet.
 			return t.drain(commit, settle, &lastSnap)
 		}
+		if stop := t.tripped(); stop != nil {
+			if err := commit(); err != nil {
+				return err
+			}
+			return cmp.Or(settle(), stop)
+		}
 		if len(current.Records) > 0 {
 			begin()
 			if err := t.process(open, &current.Records[0]); err != nil {
@@ -372,6 +386,7 @@ func (t *task) report() {
 	defer t.mu.Unlock()
 	t.status.Offset, t.status.Model = t.done.events, t.done.model
 	t.status.Labelled, t.status.Trained = t.part.Labelled(), t.part.Trained()
+	t.shares()
 }
 
 // drain commits what is processed and, when the whole stage stops, writes a last snapshot, so that the next start has
@@ -605,6 +620,7 @@ func (t *task) message(r *txn.Record) *codec.Message {
 // nil during a replay. It reports whether there is a batch.
 func (t *task) decode(x *transaction, r *txn.Record) bool {
 	bad, err := t.decoder.Decode(t.message(r), &t.batch, &t.carry)
+	t.deadEvents.add(weighed(t.batch.N, bad, err))
 	if x != nil {
 		t.bury(x, r, codec.StageEvents, t.s.o.Topics.Events, bad, err)
 	}
@@ -614,6 +630,7 @@ func (t *task) decode(x *transaction, r *txn.Record) bool {
 // takeLabels learns one labels message.
 func (t *task) takeLabels(x *transaction, r *txn.Record) {
 	bad, err := t.decoder.DecodeLabels(t.message(r), &t.labels)
+	t.deadLabels.add(weighed(t.labels.N, bad, err))
 	if x != nil {
 		t.bury(x, r, codec.StageLabels, t.s.o.Topics.Labels, bad, err)
 	}

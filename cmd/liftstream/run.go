@@ -32,7 +32,8 @@ func runCommand(a *app) *cobra.Command {
 Reads events, scores them, learns from their labels, and writes scores, dead letters, state and models, each exactly
 once for readers that read committed. Start it as often as there are partitions to share. On SIGTERM it stops reading,
 commits what it has processed, writes a last snapshot and leaves the group within shutdown.grace; the exit status is
-then 0. It is 1 when the configuration or the topics are wrong, and 3 when the brokers cannot be reached, a wrong
+then 0. It is 1 when the configuration or the topics are wrong, or more of the newest rows were bad than
+policy.dead_share allows, and 3 when the brokers cannot be reached, a wrong
 password included, or were away for five minutes: starting it again may then help.
 
 http.listen serves a page for people at /, its data at /api/live, and /healthz, /readyz and /metrics. --model gives the
@@ -117,7 +118,8 @@ func newLive(c *config.Config, st *assemble.Stage, k *cluster, log *zap.Logger, 
 		InFlight: int64(c.Memory.InFlight), Grace: c.Shutdown.Grace.Std(),
 		FitEvery: c.Fit.Every.Std(), FitRecords: c.Fit.Records, FitBudget: c.Fit.Budget.Std(),
 		InputLost: rebuild(c.Policy.InputLost), TopicRecreated: rebuild(c.Policy.TopicRecreated), SchemaChanged: rebuild(c.Policy.SchemaChanged),
-		Instance: k.instance, Initial: initial, Log: log, Metrics: stream.NewMetrics(l.metrics), Now: time.Now, OnScores: l.board.Scores,
+		DeadShare: c.Policy.DeadShare,
+		Instance:  k.instance, Initial: initial, Log: log, Metrics: stream.NewMetrics(l.metrics), Now: time.Now, OnScores: l.board.Scores,
 	})
 	t := &c.Topics
 	l.source = &page.Source{Name: c.Name, Positive: c.Record.Label.Positive, Board: l.board, Places: []page.Place{

@@ -1,0 +1,144 @@
+package stream
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"liftstream/codec"
+	"liftstream/stream/txn"
+)
+
+// The window over which dead letters are counted holds the fewest newest messages that are at least windowMessages and
+// hold at least windowRows rows, a message that cannot be read being one row for this. So it never holds more than
+// windowRows messages.
+const (
+	windowMessages = 100
+	windowRows     = 1000
+)
+
+// deadWindow counts the bad rows of the newest messages of one topic of one partition. It is a function of those messages
+// alone, so a restart that reads them again comes to the same share. The zero value is empty.
+type deadWindow struct {
+	ring  [windowRows + 1]windowed
+	first int
+	n     int // messages
+	lost  int // of them, cannot be read
+	rows  int // of those that can
+	bad   int // of rows
+}
+
+// windowed is one message: its rows, and how many of them are bad; rows -1 = it cannot be read.
+type windowed struct{ rows, bad int }
+
+// add counts one message; the oldest ones leave as soon as the others are enough.
+func (w *deadWindow) add(m windowed) {
+	w.ring[(w.first+w.n)%len(w.ring)] = m
+	w.count(m, 1)
+	for w.n > windowMessages {
+		oldest := w.ring[w.first]
+		if w.rows+w.lost-max(oldest.rows, 1) < windowRows {
+			return
+		}
+		w.count(oldest, -1)
+		w.first = (w.first + 1) % len(w.ring)
+	}
+}
+
+func (w *deadWindow) count(m windowed, sign int) {
+	w.n += sign
+	switch {
+	case m.rows < 0:
+		w.lost += sign
+	case m.rows == 0:
+		w.rows += sign // else messages without rows would fill the ring
+	default:
+		w.rows += sign * m.rows
+		w.bad += sign * m.bad
+	}
+}
+
+// full reports whether older messages would not change the share.
+func (w *deadWindow) full() bool { return w.n >= windowMessages && w.rows+w.lost >= windowRows }
+
+// share returns lost/N + (1 - lost/N) bad/R: the bad rows among all, where a message that cannot be read stands for as
+// many rows as the others have on average. N counts the messages and R the rows of those that can be read; while the window
+// is not full yet, what it lacks counts as good.
+func (w *deadWindow) share() float64 {
+	lost := float64(w.lost) / float64(max(w.n, windowMessages))
+	rows := max(w.rows, windowRows-w.lost)
+	if rows <= 0 {
+		return lost
+	}
+	return lost + (1-lost)*float64(w.bad)/float64(rows)
+}
+
+// weighed is a decoded message of rows good ones.
+func weighed(rows int, bad []codec.RowError, err error) windowed {
+	if err != nil {
+		return windowed{rows: -1}
+	}
+	return windowed{rows + len(bad), len(bad)}
+}
+
+// tripped returns the error that ends the stage when more than Options.DeadShare of the newest rows of a topic are bad.
+func (t *task) tripped() error {
+	o := &t.s.o
+	if o.DeadShare <= 0 {
+		return nil
+	}
+	for _, x := range []struct {
+		w     *deadWindow
+		topic string
+		next  int64
+	}{{&t.deadEvents, o.Topics.Events, t.at.events}, {&t.deadLabels, o.Topics.Labels, t.at.labels}} {
+		share := x.w.share()
+		if share <= o.DeadShare {
+			continue
+		}
+		o.Metrics.Policies.WithLabelValues("dead_share", "fail").Inc()
+		return &PolicyError{
+			Policy: "dead_share", Partition: t.id,
+			Problem: fmt.Sprintf("%.3g of the newest %d messages of %s, up to offset %d, cannot be used, more than policy.dead_share, %v; they are in %s with their reasons", share, x.w.n, x.topic, x.next-1, o.DeadShare, o.Topics.Dead),
+			Remedy:  "correct what sends them, then set it above that share (1 never stops) until they are behind: the stage goes on where it stopped",
+		}
+	}
+	return nil
+}
+
+// lookBack fills a window by the messages before offset to, the next one, unless a replay has done so. first is the first
+// offset that is left.
+func (t *task) lookBack(ctx context.Context, w *deadWindow, topic string, first, to int64) error {
+	// Transactions leave offsets without messages.
+	for _, back := range []int64{2 * windowMessages, 2 * windowRows} {
+		if w.full() {
+			return nil
+		}
+		*w = deadWindow{}
+		at := max(first, to-back)
+		err := t.refetch(ctx, topic, &at, to, func(r *txn.Record) {
+			if w == &t.deadEvents {
+				t.decode(nil, r)
+				return
+			}
+			bad, err := t.decoder.DecodeLabels(t.message(r), &t.labels)
+			w.add(weighed(t.labels.N, bad, err))
+		})
+		if err != nil {
+			return fmt.Errorf("looking back at %s: %w", topic, err)
+		}
+		if to-back <= first {
+			return nil
+		}
+	}
+	return nil
+}
+
+// shares publishes the shares of both topics.
+func (t *task) shares() {
+	id := strconv.Itoa(t.id)
+	t.s.o.Metrics.DeadShare.WithLabelValues(id, codec.StageEvents).Set(t.deadEvents.share())
+	if t.s.o.Topics.Labels != "" {
+		t.s.o.Metrics.DeadShare.WithLabelValues(id, codec.StageLabels).Set(t.deadLabels.share())
+	}
+}
