@@ -17,6 +17,9 @@ import (
 	"liftstream/codec/file"
 	"liftstream/model"
 	"liftstream/model/evaluate"
+	"liftstream/model/kernel"
+	"liftstream/model/lift"
+	"liftstream/model/local"
 )
 
 func evalCommand(a *app) *cobra.Command {
@@ -29,8 +32,9 @@ comes N records later. Models are re-fitted as fit.records says. The first --ski
 the stage is fitted to all folds but one, as 'fit' does it, and scores that one, frozen; folds are drawn at random
 (--folds) or read from a column (--fold-column; records without a value there are only learnt from).
 
-Methods: all is the whole stage, lift the stage with lifts alone, prior the base rates. The log-losses of the others
-are compared with that of all on the same records.`,
+Methods: all is the whole stage; lift, lift+local and lift+kernel the stage with these components alone; local and
+kernel each component by itself, without the scorecard; prior the base rates. The log-losses of the others are compared
+with that of all on the same records.`,
 		`liftstream eval -c cmd/liftstream/examples/bank.yaml cmd/liftstream/examples/bank.csv --delay 100`,
 		needs(1, -1, "data files"), func(ctx context.Context, data []string) error { return e.run(ctx, a, data) })
 	e.changed = c.Flags().Changed
@@ -42,7 +46,7 @@ are compared with that of all on the same records.`,
 	f.IntVar(&e.partitions, "partitions", 1, "input partitions, each learning alone between re-fits (prequential)")
 	f.StringVar(&e.foldColumn, "fold-column", "", "`COLUMN` that holds the fold of a record (folds)")
 	f.IntVar(&e.folds, "folds", 10, "number of folds (folds)")
-	f.StringSliceVar(&e.methods, "method", nil, "all, lift, prior, and on request local and kernel, each alone; may be repeated (default: all, lift, prior)")
+	f.StringSliceVar(&e.methods, "method", nil, "all, lift, lift+local, lift+kernel, local, kernel or prior; may be repeated (default: all, lift, prior)")
 	f.StringVar(&e.json, "json", "", "write the result as JSON to `OUT`; - is standard output, in place of the table")
 	return c
 }
@@ -61,15 +65,17 @@ var later = map[string]string{
 }
 
 func (e *evaluation) check() error {
+	var names []string
+	for _, m := range methods {
+		names = append(names, m.name)
+	}
 	for _, m := range e.methods {
-		switch m {
-		case evaluate.MethodAll, "lift", "local", "kernel", "prior":
-			continue
-		}
 		if why, ok := later[m]; ok && m != "triples" {
-			return fmt.Errorf("--method %s: %s; the methods are all, lift, local, kernel and prior", m, why)
+			return fmt.Errorf("--method %s: %s; the methods are %s", m, why, strings.Join(names, ", "))
 		}
-		return usagef("--method %s: it is one of all, lift, local, kernel, prior", m)
+		if !slices.Contains(names, m) {
+			return usagef("--method %s: it is one of %s", m, strings.Join(names, ", "))
+		}
 	}
 	switch e.protocol {
 	case "prequential", "folds":
@@ -107,18 +113,15 @@ func (e *evaluation) run(ctx context.Context, a *app, data []string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", e.config, err)
 	}
-	// What is only reported, such as profiles, changes no propensity and is not searched for here.
-	spec := stage.Scoring()
-	spec.Options.Why = 0
-	spec.Options.WaitBytes, spec.Options.WaitWindow, spec.Options.Correct = 0, 0, false
-	if e.delay > 0 {
-		// Labels come when the protocol says: nothing may leave the room before.
-		spec.Options.WaitBytes = math.MaxInt64 / 2
-	}
-	methods, same, err := e.drive(stage, spec)
-	if err != nil {
-		return err
-	}
+	spec := stage.Spec
+	methods := e.drive(stage, func(s *model.Spec) {
+		s.Options.Why = 0
+		s.Options.WaitBytes, s.Options.WaitWindow, s.Options.Correct = 0, 0, false
+		if e.delay > 0 {
+			// Labels come when the protocol says: nothing may leave the room before.
+			s.Options.WaitBytes = math.MaxInt64 / 2
+		}
+	})
 	start := time.Now()
 	var run evaluate.Run
 	var result *evaluate.Result
@@ -161,12 +164,6 @@ func (e *evaluation) run(ctx context.Context, a *app, data []string) error {
 		return fmt.Errorf("%s: no record that counts has one of the classes %s in column %q", joined(data), strings.Join(spec.Schema.Classes, ", "), c.Record.Label.Column)
 	}
 	result.RecordsPerSecond = evaluate.Number(float64(run.Records) / elapsed.Seconds())
-	for name, as := range same {
-		result.Methods[name] = result.Methods[as]
-		if as == evaluate.MethodAll {
-			result.Against[name] = &evaluate.Difference{}
-		}
-	}
 	if e.protocol == "prequential" && run.Learnt < int64(c.Fit.Warmup)*int64(e.partitions) {
 		a.notef("note: %d labelled records are learnt, and a partition builds its first structure after fit.warmup = %d: scores before that are base rates", run.Learnt, c.Fit.Warmup)
 	}
@@ -181,32 +178,47 @@ func (e *evaluation) run(ctx context.Context, a *app, data []string) error {
 	return e.print(a.out, data, run, result)
 }
 
-// drive returns the methods to run, all first, and those whose result is that of another: while lifts are all that the
-// stage has, all and lift are one.
-func (e *evaluation) drive(stage *assemble.Stage, spec *model.Spec) (methods []evaluate.Method, same map[string]string, err error) {
+// methods are what eval can run, in the order of its table: by name, the components under the whole scorecard, or one
+// component alone.
+var methods = []struct {
+	name       string
+	components []string // under the scorecard
+	alone      string
+}{
+	{name: evaluate.MethodAll, components: []string{lift.Name, local.Name, kernel.Name}},
+	{name: "lift", components: []string{lift.Name}},
+	{name: "lift+local", components: []string{lift.Name, local.Name}},
+	{name: "lift+kernel", components: []string{lift.Name, kernel.Name}},
+	{name: "local", alone: local.Name},
+	{name: "kernel", alone: kernel.Name},
+	{name: "prior"},
+}
+
+// drive returns the methods to run, all first.
+func (e *evaluation) drive(stage *assemble.Stage, frozen func(*model.Spec)) []evaluate.Method {
 	wanted := e.methods
 	if len(wanted) == 0 {
 		wanted = []string{evaluate.MethodAll, "lift", "prior"}
 	}
-	same = map[string]string{}
-	for _, name := range []string{evaluate.MethodAll, "lift", "local", "kernel", "prior"} {
-		switch {
-		case !slices.Contains(wanted, name):
-		case name == "local" || name == "kernel":
-			alone := *spec
-			if alone.Components, alone.Scorecard, err = stage.Alone(name); err != nil {
-				return nil, nil, err
-			}
-			methods = append(methods, evaluate.Stage(name, &alone))
-		case name == "prior":
-			methods = append(methods, evaluate.Prior(spec.Schema))
-		case name == "lift" && slices.Contains(wanted, evaluate.MethodAll):
-			same[name] = evaluate.MethodAll
-		default:
-			methods = append(methods, evaluate.Stage(name, spec))
+	var out []evaluate.Method
+	for _, m := range methods {
+		if !slices.Contains(wanted, m.name) {
+			continue
 		}
+		var spec *model.Spec
+		switch {
+		case m.alone != "":
+			spec = stage.Alone(m.alone)
+		case m.components != nil:
+			spec = stage.Scoring(m.components...)
+		default:
+			out = append(out, evaluate.Prior(stage.Spec.Schema))
+			continue
+		}
+		frozen(spec)
+		out = append(out, evaluate.Stage(m.name, spec))
 	}
-	return methods, same, nil
+	return out
 }
 
 // maxFolds bounds the values of a fold column.
@@ -331,11 +343,11 @@ func (e *evaluation) print(w io.Writer, data []string, run evaluate.Run, r *eval
 	heading := []string{""}
 	var columns []*evaluate.Metrics
 	var against []*evaluate.Difference
-	for _, name := range []string{evaluate.MethodAll, "lift", "local", "kernel", "prior"} {
-		if m, ok := r.Methods[name]; ok {
-			heading = append(heading, " "+name)
+	for _, method := range methods {
+		if m, ok := r.Methods[method.name]; ok {
+			heading = append(heading, " "+method.name)
 			columns = append(columns, m)
-			against = append(against, r.Against[name])
+			against = append(against, r.Against[method.name])
 		}
 	}
 	var rows [][]string

@@ -5,6 +5,7 @@ package assemble
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"liftstream/codec"
 	"liftstream/config"
@@ -22,7 +23,8 @@ type Stage struct {
 	Spec   *model.Spec
 	Codec  codec.Options
 
-	feeds map[string]model.Factory // by name: the components that offer inputs to the scorecard, less what is only reported
+	parts     []part
+	scorecard propensity.Options // without the blocks
 }
 
 // New returns the stage of a configuration that config.Load accepted. It fails where the configuration asks for
@@ -33,67 +35,63 @@ func New(c *config.Config) (*Stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Stage{Config: c, Codec: columns(c, schema), feeds: map[string]model.Factory{}}
-	var components []model.Factory
-	for _, x := range parts(c, schema) {
-		components = append(components, x.factory)
-		block := propensity.Block{Term: model.TermSets} // the blocks stand in the order of the components, those that offer nothing among them
-		if x.block != nil {
-			block, s.feeds[x.factory.Name()] = *x.block, x.scoring
-		}
-		scorecard.Blocks = append(scorecard.Blocks, block)
+	s := &Stage{Config: c, Codec: columns(c, schema), parts: parts(c, schema), scorecard: scorecard}
+	s.Spec = &model.Spec{Schema: schema, Options: options(c, schema)}
+	for _, x := range s.parts {
+		s.Spec.Components = append(s.Spec.Components, x.factory)
+		s.scorecard.Blocks = append(s.scorecard.Blocks, x.block)
 	}
-	s.Spec = &model.Spec{
-		Schema:     schema,
-		Scorecard:  propensity.New(scorecard, schema),
-		Components: components,
-		Options:    options(c, schema),
-	}
+	s.Spec.Scorecard = propensity.New(s.scorecard, schema)
 	return s, nil
 }
 
-// part is a component of the stage, with the inputs that it offers to the scorecard; block nil: it never offers any,
-// and no propensity depends on it.
+// part is a component of the stage, with the inputs that it offers to the scorecard.
 type part struct {
 	factory model.Factory
-	block   *propensity.Block
-	scoring model.Factory // gives the same inputs, and may leave out what is only reported
+	block   propensity.Block
+	scoring model.Factory // gives the same inputs, and leaves out what is only reported
 }
 
 func parts(c *config.Config, s *model.Schema) []part {
 	o := liftOptions(c, s)
+	near, similar := local.New(localOptions(c), s), kernel.New(kernelOptions(c), s)
 	return []part{{
 		factory: lift.New(o, s),
-		block:   &propensity.Block{Term: model.TermSets, Inputs: lift.MaxEntered},
+		block:   propensity.Block{Term: model.TermSets, Inputs: lift.MaxEntered},
 		scoring: lift.New(lift.Options{Quantiles: o.Quantiles, Joint: o.Joint, Enter: o.Enter}, s),
+	}, {
+		factory: near,
+		block:   propensity.Block{Term: model.TermLocal, Inputs: 1},
+		scoring: near,
+	}, {
+		factory: similar,
+		block:   propensity.Block{Term: model.TermKernel, Inputs: 1},
+		scoring: similar,
 	}}
 }
 
-// Scoring returns the Spec without the components that no propensity depends on: its scores are the same bits but for
-// the profiles, and its fits do not search what is only reported. Its models do not fit Spec.
-func (s *Stage) Scoring() *model.Spec {
-	spec := *s.Spec
-	spec.Components = nil
-	for _, f := range s.Spec.Components {
-		if x := s.feeds[f.Name()]; x != nil {
-			spec.Components = append(spec.Components, x)
+// Scoring returns the Spec with the components of these names alone, all of them if none is named, and without what is
+// only reported: with all of them its scores are the same bits but for the profiles, and its fits do not search
+// those. Its models do not fit Spec.
+func (s *Stage) Scoring(names ...string) *model.Spec {
+	spec, scorecard := *s.Spec, s.scorecard
+	spec.Components, scorecard.Blocks = nil, nil
+	for _, x := range s.parts {
+		if len(names) == 0 || slices.Contains(names, x.factory.Name()) {
+			spec.Components = append(spec.Components, x.scoring)
+			scorecard.Blocks = append(scorecard.Blocks, x.block)
 		}
 	}
+	spec.Scorecard = propensity.New(scorecard, spec.Schema)
 	return &spec
 }
 
-// Alone returns the component of that name, local or kernel, under a scorecard that adds nothing of its own to its
-// log-lifts but the base rates: how good the component is by itself. The live stage does not use these two yet.
-func (s *Stage) Alone(name string) ([]model.Factory, model.Factory, error) {
-	schema := s.Spec.Schema
-	scorecard := local.Alone(schema)
-	switch name {
-	case local.Name:
-		return []model.Factory{local.New(localOptions(s.Config), schema)}, scorecard, nil
-	case kernel.Name:
-		return []model.Factory{kernel.New(kernelOptions(s.Config), schema)}, scorecard, nil
-	}
-	return nil, nil, fmt.Errorf("no component %q stands alone", name)
+// Alone returns the Spec of the component of that name, local or kernel, under a scorecard that adds nothing of its own
+// to its log-lifts but the base rates: how good the component is by itself.
+func (s *Stage) Alone(name string) *model.Spec {
+	spec := s.Scoring(name)
+	spec.Scorecard = local.Alone(spec.Schema)
+	return spec
 }
 
 func localOptions(c *config.Config) local.Options {

@@ -168,9 +168,9 @@ fit: {warmup: 100}
 	if !whole.Trained() {
 		t.Fatal("never trained")
 	}
-	for _, f := range s.Spec.Components {
-		if c := whole.Component(f.Name()); c.InputCount() > 0 && s.feeds[f.Name()] == nil {
-			t.Errorf("%s offers %d inputs and has no block", f.Name(), c.InputCount())
+	for _, x := range s.parts {
+		if c := whole.Component(x.factory.Name()); c.InputCount() > x.block.Inputs {
+			t.Errorf("%s offers %d inputs and its block has room for %d", x.factory.Name(), c.InputCount(), x.block.Inputs)
 		}
 	}
 }
