@@ -360,7 +360,10 @@ func (d *decoder) checkKafka(k *Kafka) {
 	if k.SASL != nil {
 		d.require("kafka.sasl.mechanism", orList(Mechanism("").choices()), k.SASL.Mechanism != "")
 		d.require("kafka.sasl.username", "the name of the account", k.SASL.Username != "")
-		d.require("kafka.sasl.password", "its secret, best given as ${NAME}", k.SASL.Password != "")
+		d.require("kafka.sasl.password", "its secret, best given as ${NAME}, or kafka.sasl.password_file", k.SASL.Password != "" || k.SASL.PasswordFile != "" || d.bad["kafka.sasl.password_file"])
+		if k.SASL.Password != "" && k.SASL.PasswordFile != "" {
+			d.report("kafka.sasl.password_file", "", "kafka.sasl.password and kafka.sasl.password_file exclude each other: give one")
+		}
 	}
 }
 

@@ -313,7 +313,7 @@ type Embedded struct {
 	Dir string `yaml:"dir"`
 }
 
-// TLS names the files of the certificates, in PEM.
+// TLS names the files of the certificates, in PEM. They are read at each connection: a new one needs no restart.
 type TLS struct {
 	// CA is the file of the authorities to trust. Default none: the system's.
 	CA string `yaml:"ca,omitempty"`
@@ -323,14 +323,17 @@ type TLS struct {
 	Key string `yaml:"key,omitempty"`
 }
 
-// SASL is who the stage is to the brokers. All three are required.
+// SASL is who the stage is to the brokers. Mechanism, Username and one of the passwords are required.
 type SASL struct {
 	// Mechanism is the way to authenticate.
 	Mechanism Mechanism `yaml:"mechanism"`
 	// Username is the name of the account.
 	Username string `yaml:"username"`
 	// Password is its secret, best given as ${NAME}.
-	Password Secret `yaml:"password"`
+	Password Secret `yaml:"password,omitempty"`
+	// PasswordFile is the file that holds it instead, without line ends at its end. It is read at each connection, so a
+	// new password needs no restart. Default none.
+	PasswordFile string `yaml:"password_file,omitempty"`
 }
 
 // Commit paces the transactions.

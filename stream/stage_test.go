@@ -58,11 +58,17 @@ func brokers(t *testing.T, f func(t *testing.T, addr string)) {
 
 func newWorld(t testing.TB, addr string, partitions int) *world {
 	t.Helper()
+	return newWorldAt(t, txn.Config{Brokers: []string{addr}}, partitions)
+}
+
+// newWorldAt reaches its broker as cfg says.
+func newWorldAt(t testing.TB, cfg txn.Config, partitions int) *world {
+	t.Helper()
 	name := fmt.Sprintf("t%d", time.Now().UnixNano())
-	w := &world{t: t, brokers: []string{addr}, n: partitions, next: make([]int, partitions), name: name, topics: Topics{
+	w := &world{t: t, brokers: cfg.Brokers, n: partitions, next: make([]int, partitions), name: name, topics: Topics{
 		Events: name + "-events", Scores: name + "-scores", Labels: name + "-labels", State: name + "-state", Model: name + "-model", Dead: name + "-dead",
 	}}
-	w.client = txn.NewClient(txn.Config{Brokers: w.brokers})
+	w.client = txn.NewClient(cfg)
 	t.Cleanup(w.client.Close)
 	if _, err := w.client.CreateTopics(context.Background(), TopicSpecs(w.topics, partitions, 1, 4<<20)...); err != nil {
 		t.Fatal(err)
@@ -342,6 +348,11 @@ func (m *mortal) dial(ctx context.Context, network, address string) (net.Conn, e
 
 func (m *mortal) die() {
 	m.dead.Store(true)
+	m.cut()
+}
+
+// cut ends the connections; new ones can be opened.
+func (m *mortal) cut() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, c := range m.conns {

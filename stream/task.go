@@ -124,6 +124,7 @@ func (t *task) run(ctx context.Context) error {
 			t.log.Info("partition has another owner", zap.Error(err))
 			return nil
 		case txn.Environment, txn.Unknown, txn.NoTopic:
+		case txn.Credentials, txn.Handshake: // this member has joined by them: they are being changed
 		case txn.OutOfRange: // what was to be read is gone: the policies decide
 		default:
 			return err

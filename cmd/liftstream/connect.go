@@ -80,7 +80,11 @@ func secure(cfg *txn.Config, k *config.Kafka) error {
 		}
 	}
 	if s := k.SASL; s != nil {
-		if cfg.SASL, err = txn.SASL(string(s.Mechanism), s.Username, s.Password.Reveal()); err != nil {
+		password := txn.Password(s.Password.Reveal())
+		if s.PasswordFile != "" {
+			password = txn.PasswordFile(s.PasswordFile)
+		}
+		if cfg.SASL, err = txn.SASL(string(s.Mechanism), s.Username, password); err != nil {
 			return fmt.Errorf("kafka.sasl: %w", err)
 		}
 	}

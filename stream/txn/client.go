@@ -17,7 +17,6 @@ package txn
 import (
 	"bufio"
 	"context"
-	"crypto/tls"
 	"errors"
 	"net"
 	"sync"
@@ -41,7 +40,7 @@ const (
 // Config tells where the cluster is and how to reach it.
 type Config struct {
 	Brokers  []string       // bootstrap addresses, host:port
-	TLS      *tls.Config    // nil = plain text; see LoadTLS
+	TLS      *TLS           // nil = plain text; see LoadTLS
 	SASL     sasl.Mechanism // nil = no authentication; see SASL
 	ClientID string         // told to the brokers, shown by DescribeGroup
 
@@ -77,11 +76,10 @@ func NewClient(cfg Config) *Client {
 		cfg.Dial = (&net.Dialer{}).DialContext
 	}
 	transport := &kafka.Transport{
-		Dial:        buffered(cfg.Dial),
+		Dial:        secured(buffered(cfg.Dial), cfg.TLS),
 		DialTimeout: cfg.Timeout,
 		MetadataTTL: metadataTTL,
 		ClientID:    cfg.ClientID,
-		TLS:         cfg.TLS,
 		SASL:        cfg.SASL,
 	}
 	addr := kafka.TCP(cfg.Brokers...)
@@ -122,6 +120,20 @@ func buffered(dial dialFunc) dialFunc {
 			return nil, err
 		}
 		return &bufferedConn{Conn: conn, reader: bufio.NewReaderSize(conn, readBufferBytes)}, nil
+	}
+}
+
+// secured opens connections with TLS by the files as they are then; nil = without. The client's own TLS would keep those of the start.
+func secured(dial dialFunc, files *TLS) dialFunc {
+	if files == nil {
+		return dial
+	}
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return files.secure(ctx, conn, address)
 	}
 }
 

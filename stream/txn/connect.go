@@ -17,44 +17,128 @@ import (
 	"github.com/segmentio/kafka-go/sasl/scram"
 )
 
-// SASL makes the mechanism of that name: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512.
-func SASL(mechanism, username, password string) (sasl.Mechanism, error) {
-	switch strings.ToUpper(mechanism) {
-	case "PLAIN":
-		return plain.Mechanism{Username: username, Password: password}, nil
-	case "SCRAM-SHA-256":
-		return scram.Mechanism(scram.SHA256, username, password)
-	case "SCRAM-SHA-512":
-		return scram.Mechanism(scram.SHA512, username, password)
+// SASL makes the mechanism of that name: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512. password is asked at each connection, so that one that is
+// changed meanwhile needs no new Client.
+func SASL(mechanism, username string, password func() (string, error)) (sasl.Mechanism, error) {
+	a := &account{name: strings.ToUpper(mechanism), username: username, password: password}
+	if _, err := a.mechanism("x"); err != nil {
+		return nil, err
 	}
-	return nil, fmt.Errorf("no SASL mechanism %q: PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512 exist", mechanism)
+	if _, err := password(); err != nil {
+		return nil, err
+	}
+	return a, nil
 }
 
-// LoadTLS makes a TLS configuration of PEM files: ca is trusted in place of the system's authorities, cert and key are shown to the broker.
-// Each may be empty; cert and key only together.
-func LoadTLS(ca, cert, key string) (*tls.Config, error) {
-	cfg := &tls.Config{MinVersion: tls.VersionTLS12}
-	if ca != "" {
-		pem, err := os.ReadFile(ca)
+// Password is a password that never changes.
+func Password(text string) func() (string, error) {
+	return func() (string, error) { return text, nil }
+}
+
+// PasswordFile is a password that is the content of a file, without line ends at its end.
+func PasswordFile(name string) func() (string, error) {
+	return func() (string, error) {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return "", fmt.Errorf("reading the password: %w", err)
+		}
+		p := strings.TrimRight(string(text), "\r\n")
+		if p == "" {
+			return "", fmt.Errorf("reading the password: %s is empty", name)
+		}
+		return p, nil
+	}
+}
+
+// account is a mechanism with the password of the moment.
+type account struct {
+	name, username string
+	password       func() (string, error)
+}
+
+func (a *account) Name() string { return a.name }
+
+func (a *account) Start(ctx context.Context) (sasl.StateMachine, []byte, error) {
+	p, err := a.password()
+	if err != nil {
+		return nil, nil, &renewError{err}
+	}
+	m, err := a.mechanism(p)
+	if err != nil {
+		return nil, nil, &renewError{err}
+	}
+	return m.Start(ctx)
+}
+
+func (a *account) mechanism(password string) (sasl.Mechanism, error) {
+	switch a.name {
+	case "PLAIN":
+		return plain.Mechanism{Username: a.username, Password: password}, nil
+	case "SCRAM-SHA-256":
+		return scram.Mechanism(scram.SHA256, a.username, password)
+	case "SCRAM-SHA-512":
+		return scram.Mechanism(scram.SHA512, a.username, password)
+	}
+	return nil, fmt.Errorf("no SASL mechanism %q: PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512 exist", a.name)
+}
+
+// renewError is returned at a connection when files of TLS or of the password cannot be read any more, as while they are being replaced.
+type renewError struct{ err error }
+
+func (e *renewError) Error() string { return e.err.Error() }
+func (e *renewError) Unwrap() error { return e.err }
+
+// TLS names PEM files: CA is trusted in place of the system's authorities, Cert and Key are shown to the broker. Each may be empty; Cert and
+// Key only together. They are read at each connection, so that certificates that are changed meanwhile need no new Client.
+type TLS struct{ CA, Cert, Key string }
+
+// LoadTLS returns the files if they can be read now.
+func LoadTLS(ca, cert, key string) (*TLS, error) {
+	t := &TLS{ca, cert, key}
+	_, err := t.config("")
+	return t, err
+}
+
+// config reads the files for a connection to a broker of that name.
+func (t *TLS) config(server string) (*tls.Config, error) {
+	cfg := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: server}
+	if t.CA != "" {
+		pem, err := os.ReadFile(t.CA)
 		if err != nil {
 			return nil, fmt.Errorf("reading the authorities to trust: %w", err)
 		}
 		cfg.RootCAs = x509.NewCertPool()
 		if !cfg.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("reading the authorities to trust: no certificate in %s", ca)
+			return nil, fmt.Errorf("reading the authorities to trust: no certificate in %s", t.CA)
 		}
 	}
-	if (cert == "") != (key == "") {
+	if (t.Cert == "") != (t.Key == "") {
 		return nil, errors.New("a client certificate needs its key, and a key its certificate")
 	}
-	if cert != "" {
-		pair, err := tls.LoadX509KeyPair(cert, key)
+	if t.Cert != "" {
+		pair, err := tls.LoadX509KeyPair(t.Cert, t.Key)
 		if err != nil {
 			return nil, fmt.Errorf("reading the client certificate: %w", err)
 		}
 		cfg.Certificates = []tls.Certificate{pair}
 	}
 	return cfg, nil
+}
+
+// secure agrees on TLS over a connection to address, which it closes when that fails.
+func (t *TLS) secure(ctx context.Context, conn net.Conn, address string) (net.Conn, error) {
+	host, _, _ := net.SplitHostPort(address)
+	cfg, err := t.config(host)
+	if err != nil {
+		_ = conn.Close()
+		return nil, &renewError{err}
+	}
+	c := tls.Client(conn, cfg)
+	if err := c.HandshakeContext(ctx); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return c, nil
 }
 
 // Check connects to the brokers one after another until one works, and else says what is wrong with the one that got furthest: nobody listens
@@ -88,12 +172,11 @@ func (c *Client) probe(ctx context.Context, address string) (stage int, err erro
 	}
 	defer func() { _ = conn.Close() }()
 	if c.cfg.TLS != nil {
-		cfg := c.cfg.TLS.Clone()
-		if cfg.ServerName == "" {
-			cfg.ServerName, _, _ = net.SplitHostPort(address)
+		secure, err := c.cfg.TLS.secure(ctx, conn, address)
+		if renew := (*renewError)(nil); errors.As(err, &renew) {
+			return 1, failed("Connect", err)
 		}
-		secure := tls.Client(conn, cfg)
-		if err := secure.HandshakeContext(ctx); err != nil {
+		if err != nil {
 			reason := "TLS with " + address + " failed"
 			if header := (tls.RecordHeaderError{}); errors.As(err, &header) || errors.Is(err, io.EOF) {
 				reason = address + " does not speak TLS"
@@ -120,7 +203,9 @@ func (c *Client) probe(ctx context.Context, address string) (stage int, err erro
 		return 0, nil
 	}
 	e := failed("Connect", err)
-	switch {
+	switch renew := (*renewError)(nil); {
+	case errors.As(err, &renew):
+		return 3, e
 	case e.Kind == Credentials:
 		e.Reason = address + " refuses user, password or mechanism"
 		return 3, e

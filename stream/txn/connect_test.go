@@ -30,8 +30,8 @@ func closedPort(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// secured is a broker that wants TLS and a password.
-type secured struct{ name, addr, ca, user, pass string }
+// securedBroker is a broker that wants TLS and a password.
+type securedBroker struct{ name, addr, ca, user, pass string }
 
 // TestCheckSecured: everything that can be wrong with a secured connection is told apart.
 func TestCheckSecured(t *testing.T) {
@@ -42,9 +42,9 @@ func TestCheckSecured(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer cluster.Close()
-	brokers := []secured{{"kfake", cluster.ListenAddrs()[0], ca, "user", "secret"}}
+	brokers := []securedBroker{{"kfake", cluster.ListenAddrs()[0], ca, "user", "secret"}}
 	if addr := os.Getenv("LIFTSTREAM_KAFKA_SASL"); addr != "" {
-		brokers = append(brokers, secured{"kafka", addr, os.Getenv("LIFTSTREAM_KAFKA_CA"), os.Getenv("LIFTSTREAM_KAFKA_USER"), os.Getenv("LIFTSTREAM_KAFKA_PASS")})
+		brokers = append(brokers, securedBroker{"kafka", addr, os.Getenv("LIFTSTREAM_KAFKA_CA"), os.Getenv("LIFTSTREAM_KAFKA_USER"), os.Getenv("LIFTSTREAM_KAFKA_PASS")})
 	} else {
 		t.Run("kafka", func(t *testing.T) {
 			t.Skip("NOT PROVED ON A REAL BROKER: set LIFTSTREAM_KAFKA_SASL, as by: eval \"$(deploy/kafka.sh env DIR)\"")
@@ -75,7 +75,7 @@ func TestCheckSecured(t *testing.T) {
 				}
 				if test.mechanism != "" {
 					var err error
-					if cfg.SASL, err = SASL(test.mechanism, test.user, test.pass); err != nil {
+					if cfg.SASL, err = SASL(test.mechanism, test.user, Password(test.pass)); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -92,7 +92,7 @@ func TestCheckSecured(t *testing.T) {
 			cfg := Config{Brokers: []string{b.addr}}
 			var err error
 			if cfg.TLS, err = LoadTLS(b.ca, "", ""); err == nil {
-				cfg.SASL, err = SASL("scram-sha-512", b.user, b.pass)
+				cfg.SASL, err = SASL("scram-sha-512", b.user, Password(b.pass))
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -188,7 +188,7 @@ func TestLoadTLSRefuses(t *testing.T) {
 			t.Errorf("%v: accepted", test)
 		}
 	}
-	if _, err := SASL("GSSAPI", "u", "p"); err == nil {
+	if _, err := SASL("GSSAPI", "u", Password("p")); err == nil {
 		t.Error("GSSAPI: accepted")
 	}
 }

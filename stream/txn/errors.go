@@ -116,7 +116,10 @@ func classify(op string, err error) (Kind, string) {
 	if errors.As(err, &code) {
 		return classifyCode(op, code)
 	}
+	var renew *renewError
 	switch {
+	case errors.As(err, &renew):
+		return Environment, "the files of TLS or the password cannot be read"
 	case errors.Is(err, protocol.ErrNoTopic), errors.Is(err, protocol.ErrNoPartition):
 		return NoTopic, "not in the cluster's metadata"
 	case errors.Is(err, protocol.ErrNoLeader):

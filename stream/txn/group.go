@@ -32,6 +32,7 @@ type Group struct {
 	cfg    GroupConfig
 	group  *kafka.ConsumerGroup
 	sticky *sticky
+	joined bool // there was a generation
 }
 
 // Generation is a membership that owns partitions until it ends. ID and Member belong into every Transaction of its tasks.
@@ -63,7 +64,7 @@ func (c *Client) JoinGroup(cfg GroupConfig) (*Group, error) {
 	group, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{
 		ID: cfg.ID, Brokers: c.cfg.Brokers, Topics: cfg.Topics,
 		Dialer: &kafka.Dialer{
-			ClientID: c.cfg.ClientID, Timeout: c.cfg.Timeout, TLS: c.cfg.TLS, SASLMechanism: c.cfg.SASL, DialFunc: c.cfg.Dial,
+			ClientID: c.cfg.ClientID, Timeout: c.cfg.Timeout, SASLMechanism: c.cfg.SASL, DialFunc: secured(c.cfg.Dial, c.cfg.TLS),
 		},
 		GroupBalancers:    []kafka.GroupBalancer{s},
 		HeartbeatInterval: cfg.Heartbeat, SessionTimeout: cfg.Session, RebalanceTimeout: cfg.Rebalance,
@@ -77,7 +78,8 @@ func (c *Client) JoinGroup(cfg GroupConfig) (*Group, error) {
 
 // Next waits for the next generation; the one before must have ended, which it does by itself at a rebalance. It goes on trying while the
 // coordinator is away, starting or moving, and tells OnWait. It returns an error when ctx ends, the group is closed, or trying again cannot
-// help: Denied, Credentials, Handshake, Invalid.
+// help: Denied, Invalid, and before the first generation Credentials and Handshake; later these mean that passwords or certificates are
+// being changed.
 func (g *Group) Next(ctx context.Context) (*Generation, error) {
 	for {
 		gen, err := g.group.Next(ctx)
@@ -87,6 +89,7 @@ func (g *Group) Next(ctx context.Context) (*Generation, error) {
 				partitions = append(partitions, a.ID)
 			}
 			slices.Sort(partitions)
+			g.joined = true
 			g.sticky.own(int64(gen.ID), partitions)
 			return &Generation{ID: int(gen.ID), Member: gen.MemberID, Partitions: partitions, generation: gen}, nil
 		}
@@ -95,8 +98,12 @@ func (g *Group) Next(ctx context.Context) (*Generation, error) {
 		}
 		e := failed(opJoin, err)
 		switch e.Kind {
-		case Denied, Credentials, Handshake, Invalid:
+		case Denied, Invalid:
 			return nil, e
+		case Credentials, Handshake:
+			if !g.joined {
+				return nil, e
+			}
 		}
 		if g.cfg.OnWait != nil {
 			g.cfg.OnWait(e)

@@ -1,0 +1,81 @@
+package stream
+
+import (
+	"crypto/pbkdf2"
+	"crypto/sha512"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"liftstream/stream/txn"
+)
+
+// TestStageGoesOnWithANewPassword: the password of its account is changed, all connections end, the file changes a moment
+// later, and nothing is lost, doubled or restarted.
+func TestStageGoesOnWithANewPassword(t *testing.T) {
+	plain, addr := os.Getenv("LIFTSTREAM_KAFKA"), os.Getenv("LIFTSTREAM_KAFKA_SASL")
+	if plain == "" || addr == "" {
+		t.Skip("NOT RUN ON A REAL KAFKA: set LIFTSTREAM_KAFKA and LIFTSTREAM_KAFKA_SASL, as by: eval \"$(deploy/kafka.sh env DIR)\"")
+	}
+	w := newWorld(t, plain, 2)
+	file := filepath.Join(t.TempDir(), "password")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	password := func(text string) {
+		t.Helper()
+		u := kmsg.NewAlterUserSCRAMCredentialsRequestUpsertion()
+		u.Name, u.Mechanism, u.Iterations, u.Salt = w.name, 2, 4096, []byte("of no worth")
+		var err error
+		if u.SaltedPassword, err = pbkdf2.Key(sha512.New, text, u.Salt, int(u.Iterations), sha512.Size); err != nil {
+			t.Fatal(err)
+		}
+		req := kmsg.NewPtrAlterUserSCRAMCredentialsRequest()
+		req.Upsertions = append(req.Upsertions, u)
+		w.admin(req)
+	}
+	password("first")
+	write("first")
+	files, err := txn.LoadTLS(os.Getenv("LIFTSTREAM_KAFKA_CA"), "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &mortal{}
+	cfg := txn.Config{Brokers: []string{addr}, TLS: files, Dial: m.dial, ClientID: w.name}
+	if cfg.SASL, err = txn.SASL("SCRAM-SHA-512", w.name, txn.PasswordFile(file)); err != nil {
+		t.Fatal(err)
+	}
+	c := txn.NewClient(cfg)
+	defer c.Close()
+	o := w.options(c)
+	w.produce(1000, 20, true)
+	r := w.run(o)
+	w.caught(r)
+	password("second")
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) { // brokers learn of it a moment later
+		if txn.KindOf(c.Check(t.Context())) == txn.Credentials {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the broker takes the old password: nothing is tested")
+		}
+	}
+	m.cut()
+	w.produce(1000, 20, true)
+	for deadline := time.Now().Add(20 * time.Second); r.stage.Status().Ready; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the stage does without its connections")
+		}
+	}
+	time.Sleep(time.Second) // the file comes later than the change
+	write("second")
+	w.caught(r)
+	w.exactlyOnce()
+	r.end(t)
+}
