@@ -145,7 +145,9 @@ func (t *trainer) fit(ctx context.Context, snaps map[int32]*manifest, previous *
 		return err
 	})
 	if err != nil && ctx.Err() != nil {
-		return err // stopped, not failed
+		// Stopped, not failed: whoever owns partition 0 next fits anew.
+		o.Log.Info("fit cancelled: the stage stops, or partition 0 has another owner", zap.Duration("after", o.Now().Sub(began)))
+		return err
 	}
 	o.Metrics.FitTime.Observe(o.Now().Sub(began).Seconds())
 	if err != nil {

@@ -1,0 +1,62 @@
+package stream
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"liftstream/model"
+)
+
+// unending is a factory whose live fits end with their context alone.
+type unending struct {
+	model.Factory
+	began func()
+}
+
+func (f unending) Fit(ctx context.Context, ev *model.Evidence, previous []byte) ([]byte, error) {
+	if _, live := ctx.Deadline(); live {
+		f.began()
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return f.Factory.Fit(ctx, ev, previous)
+}
+
+func TestACancelledFitIsNoFailure(t *testing.T) {
+	brokers(t, func(t *testing.T, addr string) {
+		w := newWorld(t, addr, 1)
+		w.produce(3000, 50, true)
+		for _, c := range []struct {
+			budget            time.Duration
+			cancelled, failed int
+		}{{time.Hour, 1, 0}, {50 * time.Millisecond, 0, 1}} {
+			core, logs := observer.New(zap.InfoLevel)
+			began := make(chan struct{})
+			o := w.options(w.client)
+			spec := *o.Spec
+			spec.Scorecard = unending{spec.Scorecard, sync.OnceFunc(func() { close(began) })}
+			o.Spec, o.Log, o.FitBudget, o.FitEvery = &spec, zap.New(core), c.budget, 10*time.Minute
+			r := w.run(o)
+			w.caught(r)
+			select {
+			case <-began:
+			case <-time.After(30 * time.Second):
+				t.Fatal("no fit began")
+			}
+			for c.failed > 0 && counted(o.Metrics.Fits.WithLabelValues("failed")) == 0 {
+				time.Sleep(10 * time.Millisecond)
+			}
+			r.end(t)
+			cancelled := logs.FilterMessageSnippet("fit cancelled").FilterLevelExact(zap.InfoLevel).Len()
+			failed := logs.FilterMessageSnippet("fit failed").Len()
+			if n := counted(o.Metrics.Fits.WithLabelValues("failed")); cancelled != c.cancelled || failed != c.failed || n != float64(c.failed) {
+				t.Errorf("budget %v: %d logged as cancelled, %d as failed, %v counted as failed; want %d, %d", c.budget, cancelled, failed, n, c.cancelled, c.failed)
+			}
+		}
+	})
+}
