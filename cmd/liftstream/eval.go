@@ -32,6 +32,12 @@ comes N records later. Models are re-fitted as fit.records says. The first --ski
 the stage is fitted to all folds but one, as 'fit' does it, and scores that one, frozen; folds are drawn at random
 (--folds) or read from a column (--fold-column; records without a value there are only learnt from).
 
+Under triples the kernel alone is fitted to comparisons of the records outside of a fold, 'i is more like j than like k',
+and asked for those of the records inside: whether it finds i and j more alike than either and k. Triples are drawn from
+the classes, kernel.triples of them to fit and 1,000 to ask, or read from a file (--triples): to fit, those without a
+record of the fold; to ask, those with one. Methods are kernel, as the stage has it; directions, which adds kernels along
+sums of features; euclidean, the plain distance.
+
 Methods: all is the whole stage; lift, lift+local and lift+kernel the stage with these components alone; local and
 kernel each component by itself, without the scorecard; prior the base rates. The log-losses of the others are compared
 with that of all on the same records.`,
@@ -44,47 +50,49 @@ with that of all on the same records.`,
 	f.IntVar(&e.delay, "delay", 0, "records until a label comes (prequential)")
 	f.IntVar(&e.skip, "skip", 1000, "first records that are not counted (prequential)")
 	f.IntVar(&e.partitions, "partitions", 1, "input partitions, each learning alone between re-fits (prequential)")
-	f.StringVar(&e.foldColumn, "fold-column", "", "`COLUMN` that holds the fold of a record (folds)")
-	f.IntVar(&e.folds, "folds", 10, "number of folds (folds)")
+	f.StringVar(&e.foldColumn, "fold-column", "", "`COLUMN` that holds the fold of a record (folds, triples)")
+	f.IntVar(&e.folds, "folds", 10, "number of folds (folds, triples)")
+	f.StringVar(&e.triples, "triples", "", "compare the records of `FILE`, lines of three ids i,j,k (triples)")
 	f.StringSliceVar(&e.methods, "method", nil, "all, lift, lift+local, lift+kernel, local, kernel or prior; may be repeated (default: all, lift, prior)")
 	f.StringVar(&e.json, "json", "", "write the result as JSON to `OUT`; - is standard output, in place of the table")
 	return c
 }
 
 type evaluation struct {
-	config, protocol, foldColumn, json string
-	delay, skip, partitions, folds     int
-	methods                            []string
-	changed                            func(flag string) bool // whether it was given
+	config, protocol, foldColumn, json, triples string
+	delay, skip, partitions, folds              int
+	methods                                     []string
+	changed                                     func(flag string) bool // whether it was given
+	foldNames                                   []string               // of the values of the fold column
 }
 
 // later names the methods and protocols of parts that this build does not have.
 var later = map[string]string{
-	"knn":     "plain nearest neighbours are not part of this build; local has them in each record's subspace",
-	"triples": "it is not part of this build",
+	"knn": "plain nearest neighbours are not part of this build; local has them in each record's subspace",
 }
 
 func (e *evaluation) check() error {
-	var names []string
-	for _, m := range methods {
-		names = append(names, m.name)
+	names := tripleMethods
+	if e.protocol != "triples" {
+		names = nil
+		for _, m := range methods {
+			names = append(names, m.name)
+		}
 	}
 	for _, m := range e.methods {
-		if why, ok := later[m]; ok && m != "triples" {
+		if why, ok := later[m]; ok {
 			return fmt.Errorf("--method %s: %s; the methods are %s", m, why, strings.Join(names, ", "))
 		}
 		if !slices.Contains(names, m) {
-			return usagef("--method %s: it is one of %s", m, strings.Join(names, ", "))
+			return usagef("--method %s: under --protocol %s it is one of %s", m, e.protocol, strings.Join(names, ", "))
 		}
 	}
 	switch e.protocol {
-	case "prequential", "folds":
-	case "triples":
-		return fmt.Errorf("--protocol triples: %s; the protocols are prequential and folds", later["triples"])
+	case "prequential", "folds", "triples":
 	default:
 		return usagef("--protocol %s: it is one of prequential, folds, triples", e.protocol)
 	}
-	other := map[string][]string{"prequential": {"fold-column", "folds"}, "folds": {"delay", "skip", "partitions"}}
+	other := map[string][]string{"prequential": {"fold-column", "folds", "triples"}, "folds": {"delay", "skip", "partitions", "triples"}, "triples": {"delay", "skip", "partitions"}}
 	for _, flag := range other[e.protocol] {
 		if e.changed(flag) {
 			return usagef("--%s means nothing under --protocol %s", flag, e.protocol)
@@ -112,6 +120,9 @@ func (e *evaluation) run(ctx context.Context, a *app, data []string) error {
 	stage, err := assemble.New(c)
 	if err != nil {
 		return fmt.Errorf("%s: %w", e.config, err)
+	}
+	if e.protocol == "triples" {
+		return e.compare(ctx, a, stage, data)
 	}
 	spec := stage.Spec
 	methods := e.drive(stage, func(s *model.Spec) {
@@ -262,6 +273,7 @@ func (e *evaluation) foldsOf(ctx context.Context, a *app, data []string, o file.
 	for i, v := range order {
 		of[v] = i
 	}
+	e.foldNames = order
 	fold := func(index int64, _ int32) int { return of[values[index]] }
 	return len(order), func() evaluate.Fold { return fold }, nil
 }

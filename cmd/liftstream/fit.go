@@ -14,6 +14,7 @@ import (
 	"liftstream/cmd/liftstream/internal/assemble"
 	"liftstream/codec/file"
 	"liftstream/model"
+	"liftstream/model/kernel"
 	"liftstream/model/lift"
 	"liftstream/model/report"
 )
@@ -31,11 +32,12 @@ same profile on later records that took no part in finding it.`,
 		needs(1, -1, "data files"), func(ctx context.Context, data []string) error { return f.run(ctx, a, data) })
 	configFlag(c, &f.config)
 	c.Flags().StringVarP(&f.model, "model", "m", "", "write the model to `OUT`")
+	c.Flags().StringVar(&f.triples, "triples", "", "compare the records of `FILE`, whose lines i,j,k say that the record of id i is more like j than like k, when the kernel is designed; without it triples are drawn from the classes")
 	c.Flags().StringVarP(&f.report, "report", "r", "", "write the report to `OUT.json`; - is standard output")
 	return c
 }
 
-type fitting struct{ config, model, report string }
+type fitting struct{ config, model, report, triples string }
 
 func (f *fitting) run(ctx context.Context, a *app, data []string) error {
 	c, err := a.loadOffline(f.config)
@@ -46,16 +48,31 @@ func (f *fitting) run(ctx context.Context, a *app, data []string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.config, err)
 	}
+	var given *comparisons
+	if f.triples != "" {
+		if given, err = readComparisons(f.triples); err != nil {
+			return err
+		}
+	}
+	var triples [][3]int32
 	seconds := map[string]*time.Duration{}
 	for i, x := range stage.Spec.Components {
+		if k, ok := x.(*kernel.Factory); ok && given != nil {
+			x = &compared{k, &triples}
+		}
 		t := &timed{Factory: x}
 		stage.Spec.Components[i], seconds[x.Name()] = t, &t.took
 	}
 	start := time.Now()
 	builder := model.NewBuilder(stage.Spec)
-	records, err := a.collect(ctx, data, file.Options{Codec: stage.Codec, RequireLabel: true}, builder.Add)
+	records, err := a.gather(ctx, data, file.Options{Codec: stage.Codec, RequireLabel: true}, builder, given, nil)
 	if err != nil {
 		return err
+	}
+	if given != nil {
+		if triples, err = given.indices(data); err != nil {
+			return err
+		}
 	}
 	if builder.Len() == 0 {
 		return fmt.Errorf("%s: none of the %s has one of the classes %s in column %q; see record.label in %s", joined(data), count(records, "record"),
@@ -84,8 +101,10 @@ func (f *fitting) run(ctx context.Context, a *app, data []string) error {
 		return err
 	}
 	r.Seconds = &report.Seconds{Read: read.Seconds()}
-	if t := seconds[lift.Name]; t != nil {
-		r.Seconds.Lift = t.Seconds()
+	for name, to := range map[string]*float64{lift.Name: &r.Seconds.Lift, kernel.Name: &r.Seconds.Kernel} {
+		if t := seconds[name]; t != nil {
+			*to = t.Seconds()
+		}
 	}
 	if f.report == "" {
 		return summarise(a.out, r, c.Record.Label.Positive)
@@ -112,6 +131,17 @@ func (t *timed) Fit(ctx context.Context, ev *model.Evidence, previous []byte) ([
 	return t.Factory.Fit(ctx, ev, previous)
 }
 
+// compared is the kernel's Factory with triples of its own, record numbers of the evidence.
+type compared struct {
+	*kernel.Factory
+	triples *[][3]int32
+}
+
+// Fit is FitGiven.
+func (c *compared) Fit(ctx context.Context, ev *model.Evidence, previous []byte) ([]byte, error) {
+	return c.FitGiven(ctx, ev, previous, *c.triples)
+}
+
 // reportOf gathers what a fit found.
 func reportOf(name string, records int, ev *model.Evidence, m *model.Model) (*report.Report, error) {
 	s := ev.Schema
@@ -130,6 +160,13 @@ func reportOf(name string, records int, ev *model.Evidence, m *model.Model) (*re
 		return nil, fmt.Errorf("reading the model's part %s: %w", lift.Name, err)
 	}
 	part.Report(s, m.Levels, r)
+	if b, ok := m.Parts[kernel.Name]; ok {
+		part, err := kernel.DecodePart(s, b)
+		if err != nil {
+			return nil, fmt.Errorf("reading the model's part %s: %w", kernel.Name, err)
+		}
+		r.Kernel = part.Report(s)
+	}
 	r.Features = report.Features(ev)
 	return r, nil
 }

@@ -11,6 +11,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -71,6 +73,22 @@ func TestBadInput(t *testing.T) {
 	write(t, "short.csv", "bank.csv", line(7, func(s string) string { return s[:strings.LastIndex(s, ",")] }))
 	write(t, "gone.csv", "bank.csv", line(1, swap("balance", "balances")))
 	write(t, "data.xls", "bank.csv", func(s string) string { return s })
+	write(t, "id.csv", "bank.csv", func(s string) string {
+		lines := strings.Split(s, "\n")
+		for i := range lines[:len(lines)-1] {
+			lines[i] = fmt.Sprintf("r%d,%s", i, lines[i])
+		}
+		lines[0] = "who" + lines[0][2:]
+		lines[8] = lines[8][:strings.LastIndex(lines[8], ",")+1]
+		return strings.Join(lines, "\n")
+	})
+	write(t, "id.yaml", "bank.yaml", swap("record:\n", "record:\n  id: who\n"))
+	for name, text := range map[string]string{
+		"good.txt": "r1,r2,r3\n", "short.txt": "i,j,k\nr1,r2,r3\nr1,r2\n", "quote.txt": "r1,r2,r3\nr1,\"r2,r3\n", "blank.txt": "r1,r2,r3\nr1, ,r3\n",
+		"same.txt": "r1,r2,r1\n", "unknown.txt": "i,j,k\nr1,r2,r3\nr1,r9999,r3\n", "label.txt": "r1,r8,r3\n",
+	} {
+		write(t, name, "bank.csv", func(string) string { return text })
+	}
 	write(t, "broken.yaml", "bank.yaml", swap("kind: nominal", "kind: nominl"))
 	write(t, "lacks.yaml", "bank.yaml", func(s string) string { return s + "propensity: {calibration: {half_life: 24h}}\n" })
 	write(t, "seed.yaml", "bank.yaml", func(s string) string { return s + "fit: {seed: 9}\n" })
@@ -108,7 +126,18 @@ func TestBadInput(t *testing.T) {
 		{[]string{"eval", "-c", "bank.yaml", "bank.csv", "--skip", "9999"}, []string{"bank.csv", "2056 records", "--skip"}},
 		{[]string{"eval", "-c", "bank.yaml", "bank.csv", "--protocol", "folds", "--fold-column", "fold"}, []string{"bank.csv", `"fold"`}},
 		{[]string{"eval", "-c", "bank.yaml", "bank.csv", "--method", "knn"}, []string{"--method knn", "not part of this build"}},
-		{[]string{"eval", "-c", "bank.yaml", "bank.csv", "--protocol", "triples"}, []string{"--protocol triples", "not part of this build"}},
+		{[]string{"eval", "-c", "bank.yaml", "bank.csv", "--protocol", "triples", "--folds", "2000"}, []string{"bank.csv: fold 1", "no triple can be drawn", "fewer folds"}},
+		{[]string{"eval", "-c", "bank.yaml", "bank.csv", "--protocol", "triples", "--triples", "none.txt"}, []string{"none.txt", "no such file"}},
+		{[]string{"eval", "-c", "bank.yaml", "bank.csv", "--protocol", "triples", "--triples", "good.txt"}, []string{"good.txt", "record.id"}},
+		{[]string{"fit", "-c", "bank.yaml", "bank.csv", "--triples", "good.txt"}, []string{"good.txt", "record.id"}},
+		{[]string{"fit", "-c", "id.yaml", "id.csv", "--triples", "empty.csv"}, []string{"empty.csv: no triple"}},
+		{[]string{"fit", "-c", "id.yaml", "id.csv", "--triples", "short.txt"}, []string{"short.txt:3: 2 values", "i,j,k"}},
+		{[]string{"fit", "-c", "id.yaml", "id.csv", "--triples", "quote.txt"}, []string{"quote.txt:2: ", "quote"}},
+		{[]string{"fit", "-c", "id.yaml", "id.csv", "--triples", "blank.txt"}, []string{"blank.txt:2: an empty id"}},
+		{[]string{"fit", "-c", "id.yaml", "id.csv", "--triples", "same.txt"}, []string{"same.txt:1: r1, r2, r1 are not three records"}},
+		{[]string{"fit", "-c", "id.yaml", "id.csv", "--triples", "unknown.txt"}, []string{`unknown.txt:3: there is no record "r9999" in id.csv`}},
+		{[]string{"fit", "-c", "id.yaml", "id.csv", "--triples", "label.txt"}, []string{`label.txt:1: record "r8"`, "row 8", "no class"}},
+		{[]string{"fit", "-c", "id.yaml", "id.csv", "id.csv", "--triples", "good.txt"}, []string{`good.txt:1: the id "r1" names two records`, "rows 1 and 2057"}},
 	}
 	for _, c := range [][]string{{"fit", "-c", "bank.yaml"}, {"eval", "-c", "bank.yaml"}, {"score", "-c", "bank.yaml", "--model", "bank.model"}, {"init", "--label", "class"}} {
 		add := func(file string, want ...string) {
@@ -165,6 +194,9 @@ func TestWrongUse(t *testing.T) {
 		{[]string{"lint"}, "needs configurations"},
 		{[]string{"inspect"}, "model file"},
 		{[]string{"eval", "-c", "x", "y", "--method", "magic"}, "one of all, lift, lift+local, lift+kernel, local, kernel, prior"},
+		{[]string{"eval", "-c", "x", "y", "--method", "all", "--protocol", "triples"}, "one of kernel, directions, euclidean"},
+		{[]string{"eval", "-c", "x", "y", "--delay", "1", "--protocol", "triples"}, "means nothing under --protocol triples"},
+		{[]string{"eval", "-c", "x", "y", "--triples", "z"}, "means nothing under --protocol prequential"},
 		{[]string{"eval", "-c", "x", "y", "--protocol", "magic"}, "one of prequential, folds, triples"},
 		{[]string{"eval", "-c", "x", "y", "--delay", "-1"}, "at least 0"},
 		{[]string{"eval", "-c", "x", "y", "--skip", "many"}, "must be a number"},
@@ -515,6 +547,80 @@ func TestEvalFigures(t *testing.T) {
 	// Folds by month: every record has one, so all are scored, by a model of the other months.
 	if g := run("--protocol", "folds", "--fold-column", "month"); g["scored"] != 2056. || loss(g, "all") == loss(f, "all") {
 		t.Errorf("folds by month: %v scored, log-loss %v", g["scored"], loss(g, "all"))
+	}
+}
+
+// TestTriples evaluates drawn triples and those of a file, and fits to the file: comparisons by day alone give that
+// feature the largest weight.
+func TestTriples(t *testing.T) {
+	workbench(t)
+	column := func(name string, row string) string {
+		header, _ := os.ReadFile("bank.csv")
+		names := strings.Split(strings.SplitN(string(header), "\n", 2)[0], ",")
+		return strings.Split(row, ",")[slices.Index(names, name)]
+	}
+	var rows []string
+	write(t, "id.csv", "bank.csv", func(s string) string {
+		lines := strings.Split(strings.TrimSuffix(s, "\n"), "\n")
+		rows = lines[1:]
+		for i := range lines {
+			lines[i] = fmt.Sprintf("r%d,%s", i, lines[i])
+		}
+		lines[0] = "who" + lines[0][2:]
+		return strings.Join(lines, "\n") + "\n"
+	})
+	write(t, "id.yaml", "bank.yaml", swap("record:\n", "record:\n  id: who\n"))
+	write(t, "days.txt", "bank.csv", func(string) string {
+		text := "i,j,k\n"
+		for n := 0; n < 6000; n++ {
+			i, j, k := n*7%len(rows), n*13%len(rows), n*29%len(rows)
+			day := func(r int) float64 {
+				v, _ := strconv.ParseFloat(column("day", rows[r][strings.Index(rows[r], ",")+1:]), 64)
+				return v
+			}
+			if i != j && i != k && j != k && math.Abs(day(i)-day(j))+3 < math.Abs(day(i)-day(k)) {
+				text += fmt.Sprintf("r%d,r%d,r%d\n", i+1, j+1, k+1)
+			}
+		}
+		return text
+	})
+	run := func(args ...string) (m map[string]any) {
+		t.Helper()
+		r := command(t, args...)
+		if r.status != statusDone {
+			t.Fatalf("%q: %s", args, r.err)
+		}
+		if err := json.Unmarshal([]byte(r.out), &m); err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	both := func(m map[string]any, method string) float64 {
+		t.Helper()
+		x, ok := m["methods"].(map[string]any)[method].(map[string]any)
+		if !ok {
+			t.Fatalf("no method %s", method)
+		}
+		return x["both"].(float64)
+	}
+	m := run("eval", "-c", "bank.yaml", "bank.csv", "--protocol", "triples", "--folds", "3", "--json", "-")
+	if len(m["splits"].([]any)) != 3 || m["features"] != 15. || !(both(m, "kernel") > both(m, "euclidean")+.05) || both(m, "directions") < .33 {
+		t.Errorf("drawn: kernel %v, directions %v, euclidean %v of %v features", both(m, "kernel"), both(m, "directions"), both(m, "euclidean"), m["features"])
+	}
+	m = run("eval", "-c", "id.yaml", "id.csv", "--protocol", "triples", "--folds", "3", "--triples", "days.txt", "--method", "kernel", "--json", "-")
+	if len(m["methods"].(map[string]any)) != 1 || m["methods"].(map[string]any)["kernel"].(map[string]any)["single"].(float64) < .99 {
+		t.Errorf("by day: %v", m["methods"])
+	}
+	m = run("fit", "-c", "id.yaml", "id.csv", "--triples", "days.txt", "--report", "-")
+	if list := m["kernel"].(map[string]any)["features"]; list.([]any)[0] != "day" {
+		t.Errorf("comparisons by day leave the features %v", list)
+	}
+	if m = run("fit", "-c", "id.yaml", "id.csv", "--report", "-"); len(m["kernel"].(map[string]any)["features"].([]any)) < 2 {
+		t.Errorf("drawn comparisons: %v", m["kernel"])
+	}
+	if r := command(t, "eval", "-c", "bank.yaml", "bank.csv", "--protocol", "triples", "--fold-column", "month", "--method", "kernel", "--method", "euclidean"); r.status != statusDone ||
+		!strings.Contains(r.out, "both views") || !strings.Contains(r.out, "features of 15") || !strings.Contains(r.out, "poutcome (") {
+		t.Errorf("status %d: %s%s", r.status, r.out, r.err)
 	}
 }
 

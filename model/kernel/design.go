@@ -15,6 +15,7 @@ const scale = 1500
 // design is a programme over one dictionary and one set of points.
 type design struct {
 	mode       lp.Mode
+	given      bool // the triples are not drawn from classes: they speak of the first record's view only
 	dictionary []Base
 	group      []int32
 	groups     int
@@ -102,7 +103,7 @@ var (
 type choice struct{ gamma1, gamma2 float64 }
 
 // choose picks the gammas by the paper's cross-validation on two halves: weights fitted on each half are measured on the
-// triples of the other (SPEC G.38); of equals the last, which regularises least, wins: it keeps
+// triples of the other (SPEC G.38), from both views where these are drawn from classes; of equals the last, which regularises least, wins: it keeps
 // more features when the triples tell nothing against it. NaN asks for a choice, a number stays.
 // When ctx ends the best so far is taken.
 func choose(ctx context.Context, halves [2]*design, gamma1, gamma2 float64) (choice, error) {
@@ -130,7 +131,10 @@ func choose(ctx context.Context, halves [2]*design, gamma1, gamma2 float64) (cho
 					return chosen, err
 				}
 				warm[h] = r
-				sum += accuracy(d.dictionary, r.Alpha, d.p, halves[1-h].triples).Both
+				a := accuracy(d.dictionary, r.Alpha, d.p, halves[1-h].triples)
+				if sum += a.Both; d.given {
+					sum += a.Single - a.Both
+				}
 			}
 			if sum >= best {
 				best, chosen = sum, choice{g1, g2}

@@ -60,6 +60,16 @@ const cvTriples = 1000
 // the start, its error is returned. An answer that does not verify leaves the weights as they were, status Kept.
 // Evidence in which no two classes can be compared gives a part that says nothing, status Empty.
 func (f *Factory) Fit(ctx context.Context, ev *model.Evidence, previous []byte) ([]byte, error) {
+	return f.FitGiven(ctx, ev, previous, nil)
+}
+
+// FitGiven is Fit with triples (i, j, k) of record numbers of the evidence, record i more like j than like k, in place of
+// those that Fit draws from the classes; nil draws them. Without gammas of their own the halves of the cross-validation
+// are those triples whose i lies in the one or the other half of the records.
+func (f *Factory) FitGiven(ctx context.Context, ev *model.Evidence, previous []byte, given [][3]int32) ([]byte, error) {
+	if err := inside("triple", ev.Len(), given); err != nil {
+		return nil, err
+	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -70,7 +80,7 @@ func (f *Factory) Fit(ctx context.Context, ev *model.Evidence, previous []byte) 
 			return nil, fmt.Errorf("reading the previous part: %w", err)
 		}
 	}
-	p, err := f.fit(ctx, ev, before)
+	p, err := f.fit(ctx, ev, before, given)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +90,7 @@ func (f *Factory) Fit(ctx context.Context, ev *model.Evidence, previous []byte) 
 	return p.appendBinary(nil), nil
 }
 
-func (f *Factory) fit(ctx context.Context, ev *model.Evidence, before *Part) (*Part, error) {
+func (f *Factory) fit(ctx context.Context, ev *model.Evidence, before *Part, triples [][3]int32) (*Part, error) {
 	o := &f.options
 	p := &Part{Mode: o.Mode, Status: Empty}
 	classes := len(f.schema.Classes)
@@ -100,14 +110,17 @@ func (f *Factory) fit(ctx context.Context, ev *model.Evidence, before *Part) (*P
 		axes[i] = newAxis(&f.schema.Features[i], ev.Columns[i], ev.Weight, rows)
 	}
 	dictionary := weak(f.schema, axes, o.Widths)
-	triples := draw(ev.Class, ev.Weight, rows, classes, o.Triples, ev.Seed)
+	given := triples != nil
+	if !given {
+		triples = draw(ev.Class, ev.Weight, rows, classes, o.Triples, ev.Seed)
+	}
 	if len(dictionary) == 0 || len(triples) == 0 {
 		return p, nil
 	}
 	pts := standardise(ev, axes)
 	d := newDesign(o.Mode, dictionary, pts, triples)
 	warm := before.weights(dictionary)
-	r, g, err := f.solve(ctx, ev, d, rows, warm)
+	r, g, err := f.solve(ctx, ev, d, rows, given, warm)
 	switch {
 	case errors.Is(err, lp.ErrCertificate) && warm != nil:
 		r, p.Status = &lp.Result{Alpha: warm.Alpha, Rho: before.Rho, Upper: before.Objective, Lower: before.Bound}, Kept
@@ -149,20 +162,22 @@ func (f *Factory) fit(ctx context.Context, ev *model.Evidence, before *Part) (*P
 }
 
 // solve chooses the gammas and solves.
-func (f *Factory) solve(ctx context.Context, ev *model.Evidence, d *design, rows []int32, warm *lp.Result) (*lp.Result, choice, error) {
+func (f *Factory) solve(ctx context.Context, ev *model.Evidence, d *design, rows []int32, given bool, warm *lp.Result) (*lp.Result, choice, error) {
 	o := &f.options
 	var halves [2]*design
 	if math.IsNaN(o.Gamma1) || math.IsNaN(o.Gamma2) {
-		var parts [2][]int32
-		for _, i := range rows {
-			h := model.Hash(ev.Seed, uint64(i), 77) & 1
-			parts[h] = append(parts[h], i)
-		}
+		parts := halve(rows, ev.Seed)
 		for h := range halves {
-			t := draw(ev.Class, ev.Weight, parts[h], len(f.schema.Classes), min(o.Triples, cvTriples), ev.Seed+1+uint64(h))
+			var t [][3]int32
+			if given {
+				t = anchored(d.triples, ev.Seed, uint64(h))
+			} else {
+				t = draw(ev.Class, ev.Weight, parts[h], len(f.schema.Classes), min(o.Triples, cvTriples), ev.Seed+1+uint64(h))
+			}
 			halves[h] = &design{}
 			if len(t) > 0 {
 				halves[h] = newDesign(d.mode, d.dictionary, d.p, t)
+				halves[h].given = given
 			}
 		}
 	}

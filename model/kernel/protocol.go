@@ -40,7 +40,10 @@ type ProtocolOptions struct {
 	Gamma1, Gamma2 float64
 	// Mirror also asks each training triple from the second point's view, as the measure does.
 	Mirror bool
-	Seed   uint64
+	// Given says that the triples are not drawn from the classes. Then those of the halves on which the gammas are
+	// chosen are training triples, by their first record; else they are drawn anew inside each half of the records.
+	Given bool
+	Seed  uint64
 }
 
 // Trial is the outcome of one split.
@@ -50,28 +53,82 @@ type Trial struct {
 	// Features is the number of features of the schema with max |alpha| > .01 (the paper's measure), Relative that with
 	// more than a thousandth of the largest (SPEC G.41).
 	Features, Relative int
-	Gamma1, Gamma2     float64
-	Status             lp.Status
-	Upper, Lower       float64
+	// Used lists the former.
+	Used           []int32
+	Gamma1, Gamma2 float64
+	Status         lp.Status
+	Upper, Lower   float64
+}
+
+// Draw makes a split of record numbers with triples of its own in each part, drawn as the paper does: two records of one
+// class, the third of another, all records alike. A part without two classes, or of fewer than three records, has none.
+func Draw(ev *model.Evidence, train, test []int32, trainTriples, testTriples int, seed uint64) *Split {
+	return &Split{train, test, drawEven(ev.Class, train, trainTriples, seed), drawEven(ev.Class, test, testTriples, seed+1)}
+}
+
+func (s *Split) check(n int) error {
+	if err := inside("training triple", n, s.TrainTriples); err != nil {
+		return err
+	}
+	if err := inside("test triple", n, s.TestTriples); err != nil {
+		return err
+	}
+	for _, i := range append(slices.Clone(s.Train), s.Test...) {
+		if i < 0 || int(i) >= n {
+			return fmt.Errorf("reading the split: record %d of %d", i, n)
+		}
+	}
+	return nil
+}
+
+// EvaluateEuclidean measures the Euclidean distance on a split, to compare with: numbers standardised by the training
+// part, levels 0 or 1 apart, a missing value at the mean of a number and 1 from any level but another missing one.
+// Features that are only reported take no part.
+func EvaluateEuclidean(ev *model.Evidence, s *Split) (*Trial, error) {
+	if err := s.check(ev.Len()); err != nil {
+		return nil, err
+	}
+	axes := make([]axis, len(ev.Schema.Features))
+	t := &Trial{Gamma1: math.NaN(), Gamma2: math.NaN(), Upper: math.NaN(), Lower: math.NaN()}
+	for f := range axes {
+		axes[f] = newAxis(&ev.Schema.Features[f], ev.Columns[f], ev.Weight, s.Train)
+		if axes[f].ok = axes[f].ok && ev.Schema.Features[f].Use != model.UseReport; axes[f].ok {
+			t.Used = append(t.Used, int32(f))
+		}
+	}
+	t.Features, t.Relative = len(t.Used), len(t.Used)
+	p := standardise(ev, axes)
+	nearness := func(i, j int32) (s float64) {
+		for f, z := range p.z {
+			if z == nil {
+				continue
+			}
+			x, y := z[i], z[j]
+			switch {
+			case axes[f].levels:
+				if x != y && !(x != x && y != y) {
+					s--
+				}
+				continue
+			case x != x:
+				x = 0
+			}
+			if y != y {
+				y = 0
+			}
+			s -= (x - y) * (x - y)
+		}
+		return s
+	}
+	t.Accuracy, t.Train = respected(s.TestTriples, 0, nearness), respected(s.TrainTriples, 0, nearness)
+	return t, nil
 }
 
 // EvaluateTriples fits on a split's training part (points standardised by it) and measures on its test triples
 // (SPEC C.1). It is a function of its arguments alone unless ctx ends.
 func EvaluateTriples(ctx context.Context, ev *model.Evidence, s *Split, o ProtocolOptions) (*Trial, error) {
-	n := int32(ev.Len())
-	for _, list := range [][][3]int32{s.TrainTriples, s.TestTriples} {
-		for t, c := range list {
-			for _, i := range c {
-				if i < 0 || i >= n {
-					return nil, fmt.Errorf("reading triple %d: record %d of %d", t, i, n)
-				}
-			}
-		}
-	}
-	for _, i := range append(slices.Clone(s.Train), s.Test...) {
-		if i < 0 || i >= n {
-			return nil, fmt.Errorf("reading the split: record %d of %d", i, n)
-		}
+	if err := s.check(ev.Len()); err != nil {
+		return nil, err
 	}
 	if len(s.TrainTriples) == 0 {
 		return nil, fmt.Errorf("reading the split: no training triple")
@@ -91,16 +148,22 @@ func EvaluateTriples(ctx context.Context, ev *model.Evidence, s *Split, o Protoc
 		}
 		return t
 	}
-	var split [2][]int32
-	for _, i := range s.Train {
-		h := model.Hash(o.Seed, uint64(i), 77) & 1
-		split[h] = append(split[h], i)
-	}
+	split := halve(s.Train, o.Seed)
 	var halves [2]*design
 	for h := range halves {
 		rows := slices.Clone(split[h])
 		slices.Sort(rows)
-		halves[h] = newDesign(o.Mode, dictionary, p, view(drawEven(ev.Class, rows, len(s.TrainTriples)/2, o.Seed+uint64(h))))
+		var t [][3]int32
+		if o.Given {
+			t = anchored(s.TrainTriples, o.Seed, uint64(h))
+		} else {
+			t = drawEven(ev.Class, rows, len(s.TrainTriples)/2, o.Seed+uint64(h))
+		}
+		halves[h] = &design{}
+		if len(t) > 0 {
+			halves[h] = newDesign(o.Mode, dictionary, p, view(t))
+			halves[h].given = o.Given
+		}
 	}
 	g, err := choose(ctx, halves, o.Gamma1, o.Gamma2)
 	if err != nil {
@@ -125,8 +188,12 @@ func EvaluateTriples(ctx context.Context, ev *model.Evidence, s *Split, o Protoc
 	if o.Family == Rich && len(s.Train) >= 10*(len(short)+len(ev.Schema.Classes)) {
 		// Each half finds directions of its own, so that the other one tells what they are worth.
 		for h, half := range halves {
+			if len(half.triples) == 0 {
+				continue
+			}
 			q, more, _ := extend(p, short, half.triples, split[h], dictionary, o.Widths)
 			halves[h] = newDesign(o.Mode, more, q, half.triples)
+			halves[h].given = o.Given
 		}
 		if g, err = choose(ctx, halves, o.Gamma1, o.Gamma2); err != nil {
 			return nil, fmt.Errorf("choosing the gammas: %w", err)
@@ -150,6 +217,7 @@ func EvaluateTriples(ctx context.Context, ev *model.Evidence, s *Split, o Protoc
 	for f, use := range used(dictionary, r.Alpha, .01, parts) {
 		if use && f < len(axes) && axes[f].ok {
 			t.Features++
+			t.Used = append(t.Used, int32(f))
 		}
 	}
 	for f, use := range used(dictionary, r.Alpha, largest/1000, parts) {

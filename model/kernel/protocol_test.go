@@ -180,8 +180,11 @@ func TestProtocolByHand(t *testing.T) {
 		Class: []int32{0, 0, 1, 1, 0}, Weight: []float64{1, 1, 1, 1, 1}}
 	split := &Split{Train: []int32{0, 1, 2, 3}, Test: []int32{4},
 		TrainTriples: [][3]int32{{0, 1, 2}, {1, 0, 3}, {2, 3, 1}, {3, 2, 0}},
-		// 1.9 is nearer to 1 than to 3; 0 is nearer to 1.9 than to 3, but 1.9 nearer to 3 than to 0; both fail.
-		TestTriples: [][3]int32{{4, 1, 2}, {0, 4, 2}, {3, 0, 4}, {0, 0, 0}}}
+		// 1.9 is nearer to 1 than to 3; 0 is nearer to 1.9 than to 3, but 1.9 nearer to 3 than to 0; the others fail.
+		TestTriples: [][3]int32{{4, 1, 2}, {0, 4, 2}, {3, 0, 4}, {1, 0, 4}}}
+	if r, err := EvaluateEuclidean(ev, split); err != nil || r.Both != .25 || r.Single != .5 || r.Train.Both != 1 || r.Features != 1 {
+		t.Errorf("Euclidean distance: %+v, %v", r, err)
+	}
 	for _, f := range []Family{Weak, Rich, FullGaussian} {
 		r, err := EvaluateTriples(t.Context(), ev, split, ProtocolOptions{Family: f, Widths: []float64{1}, Gamma1: .01, Gamma2: .01})
 		if err != nil {
@@ -192,6 +195,7 @@ func TestProtocolByHand(t *testing.T) {
 		}
 	}
 	for name, spoil := range map[string]func(*Split){
+		"same":        func(s *Split) { s.TrainTriples = [][3]int32{{0, 0, 2}} },
 		"triple":      func(s *Split) { s.TestTriples = [][3]int32{{0, 1, 9}} },
 		"record":      func(s *Split) { s.Train = []int32{-1} },
 		"no triples":  func(s *Split) { s.TrainTriples = nil },

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"fmt"
 	"math"
 	"sort"
 
@@ -90,6 +91,43 @@ func unit(seed uint64, t, what int) float64 {
 	return float64(model.Hash(seed, uint64(t), uint64(what))>>11) / (1 << 53)
 }
 
+// half is the half of the records, 0 or 1, in which record i lies when the gammas are chosen.
+func half(i int32, seed uint64) uint64 { return model.Hash(seed, uint64(i), 77) & 1 }
+
+// halve divides rows.
+func halve(rows []int32, seed uint64) (parts [2][]int32) {
+	for _, i := range rows {
+		h := half(i, seed)
+		parts[h] = append(parts[h], i)
+	}
+	return parts
+}
+
+// anchored returns the triples whose first record lies in the half.
+func anchored(triples [][3]int32, seed, h uint64) (out [][3]int32) {
+	for _, c := range triples {
+		if half(c[0], seed) == h {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// inside checks that the triples name records 0 to n-1, three different ones each.
+func inside(what string, n int, triples [][3]int32) error {
+	for t, c := range triples {
+		for _, i := range c {
+			if i < 0 || int(i) >= n {
+				return fmt.Errorf("reading %s %d: record %d of %d", what, t, i, n)
+			}
+		}
+		if c[0] == c[1] || c[0] == c[2] || c[1] == c[2] {
+			return fmt.Errorf("reading %s %d: %v are not three records", what, t, c)
+		}
+	}
+	return nil
+}
+
 // mirrored appends (j, i, k) for every (i, j, k): both points of the pair are asked.
 func mirrored(triples [][3]int32) [][3]int32 {
 	out := make([][3]int32, 0, 2*len(triples))
@@ -106,27 +144,31 @@ type Accuracy struct {
 	Both, Single float64
 }
 
-func accuracy(dictionary []Base, alpha []float64, p *points, triples [][3]int32) (a Accuracy) {
-	if len(triples) == 0 {
-		return Accuracy{math.NaN(), math.NaN()}
-	}
+func accuracy(dictionary []Base, alpha []float64, p *points, triples [][3]int32) Accuracy {
 	size := 0.0
 	for _, v := range alpha {
 		size += math.Abs(v)
 	}
-	sim := func(i, j int32) (s float64) {
+	return respected(triples, 1e-12*size, func(i, j int32) (s float64) {
 		for k, v := range alpha {
 			if v != 0 {
 				s += v * dictionary[k].value(p, int(i), int(j))
 			}
 		}
 		return s
+	})
+}
+
+// respected measures a similarity; NaN without triples.
+func respected(triples [][3]int32, tie float64, similarity func(i, j int32) float64) (a Accuracy) {
+	if len(triples) == 0 {
+		return Accuracy{math.NaN(), math.NaN()}
 	}
 	for _, c := range triples {
-		ij := sim(c[0], c[1]) - 1e-12*size
-		if ij > sim(c[0], c[2]) {
+		ij := similarity(c[0], c[1]) - tie
+		if ij > similarity(c[0], c[2]) {
 			a.Single++
-			if ij > sim(c[1], c[2]) {
+			if ij > similarity(c[1], c[2]) {
 				a.Both++
 			}
 		}

@@ -94,6 +94,9 @@ func (s *Stage) Alone(name string) *model.Spec {
 	return spec
 }
 
+// Kernel returns the options of the kernel.
+func (s *Stage) Kernel() kernel.Options { return kernelOptions(s.Config) }
+
 func localOptions(c *config.Config) local.Options {
 	l := &c.Local
 	o := local.Options{
