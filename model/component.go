@@ -1,6 +1,9 @@
 package model
 
-import "context"
+import (
+	"context"
+	"math"
+)
 
 // Component is one model that learns from a partition's stream: lift tables, local subspaces, the kernel. It holds the
 // live state of one partition under the structure of the serving Model.
@@ -65,14 +68,16 @@ type Evidence struct {
 	// Columns[f][i] is the Row cell of feature f in record i.
 	Columns [][]float64
 	Class   []int32   // at least 0
-	Weight  []float64 // record weight times the inverse of its chance to be in the sample
+	Weight  []float64 // record weight times the number of records that it stands for
 	Clock   []float64 // Example.Clock of the record in its partition
 	Time    []int64   // Example.Time
 	// Partition is the input partition of each record.
 	Partition []int32
-	// Recent is the index from which the records are a contiguous, unsampled run (the tails); before it they are a
-	// reservoir sample. 0 when every record is here.
+	// Recent is the index from which the records are the tails, a contiguous run; before it they are the reservoirs.
+	// 0 when every record is here.
 	Recent int
+	// Sampled holds the partitions whose reservoir is a sample of what left the tail; that of the others is all of it.
+	Sampled map[int32]bool
 	// States holds, for each partition, the state of this component as AppendState wrote it, recoded lazily by the
 	// component through Recodes; nil for evidence read from files.
 	States  map[int32][]byte
@@ -87,6 +92,37 @@ type Evidence struct {
 
 // Len is the number of records.
 func (e *Evidence) Len() int { return len(e.Class) }
+
+// StandsFor reports whether record i stands for others as well, which are not here.
+func (e *Evidence) StandsFor(i int) bool { return i < e.Recent && e.Sampled[e.Partition[i]] }
+
+// RankError bounds, with probability 1-delta, how far the rank of a value among the records here, by weight, is from its
+// rank among all records that the partitions have learnt, as a share of their weight W:
+//
+//	eps = sqrt(ln(2/delta)/2 sum_s w_s^2) / W
+//
+// with the weights w_s of the records that stand for others. Of one partition that has sampled everything this is the
+// inequality of Dvoretzky, Kiefer and Wolfowitz with Massart's constant (Ann. Probab. 18, 1990) for n kept records,
+// sqrt(ln(2/delta)/(2n)), and holds for all values at once, so for all cut points; records of the tails add to W without
+// error; and of several partitions, each a sample by itself, the sum is that of Hoeffding's inequality (1963, theorem 2 and
+// section 6), and holds for each value. It is 0 when every record is here. among chooses records, such as those that have
+// all features of a set; nil means all. Records that weigh more than others widen the bound by their squares.
+func (e *Evidence) RankError(among func(i int) bool, delta float64) float64 {
+	var total, square float64
+	for i, w := range e.Weight {
+		if among != nil && !among(i) {
+			continue
+		}
+		total += w
+		if e.StandsFor(i) {
+			square += w * w
+		}
+	}
+	if square == 0 {
+		return 0
+	}
+	return min(math.Sqrt(math.Log(2/delta)/2*square)/total, 1)
+}
 
 // Row copies record i into dst, which must have one cell a feature.
 func (e *Evidence) Row(i int, dst Row) {

@@ -14,18 +14,23 @@ import (
 const gateRecords = 2000
 
 func newEvidence(s *Schema, l *Levels, seed uint64) *Evidence {
-	return &Evidence{Schema: s, Levels: l, Columns: make([][]float64, len(s.Features)), Seed: seed}
+	return &Evidence{Schema: s, Levels: l, Columns: make([][]float64, len(s.Features)), Seed: seed, Sampled: map[int32]bool{}}
 }
 
-func (e *Evidence) add(r *record, inverse float64, partition int32, rc Recode) {
+func (e *Evidence) add(r *record, standsFor float64, partition int32, rc Recode) {
 	for f := range e.Columns {
 		e.Columns[f] = append(e.Columns[f], rc.Value(f, r.Row[f]))
 	}
 	e.Class = append(e.Class, r.Class)
-	e.Weight = append(e.Weight, r.Weight*inverse)
+	e.Weight = append(e.Weight, r.Weight*standsFor)
 	e.Clock = append(e.Clock, r.Clock)
 	e.Time = append(e.Time, r.Time)
 	e.Partition = append(e.Partition, partition)
+}
+
+func (e *Evidence) addReservoir(r *reservoir, partition int32, rc Recode) {
+	e.Sampled[partition] = !r.whole()
+	r.sample(func(rec *record, standsFor float64) { e.add(rec, standsFor, partition, rc) })
 }
 
 // Builder collects evidence from files, where every labelled row is seen.
@@ -160,7 +165,7 @@ func Fit(ctx context.Context, spec *Spec, states map[int32]map[string][]byte, pr
 		parts[i] = p
 		ev.Recodes[n], ev.Models[n] = levels.Merge(p.levels), p.version
 		m.Marks[n] = Mark{Offset: p.next, Clock: p.clock}
-		p.reservoir.sample(func(r *record, inverse float64) { ev.add(r, inverse, n, ev.Recodes[n]) })
+		ev.addReservoir(p.reservoir, n, ev.Recodes[n])
 	}
 	ev.Recent = ev.Len()
 	mergeTails(ev, parts)

@@ -1,7 +1,5 @@
 package model
 
-import "math"
-
 // Hash mixes a seed and a record's position into 64 uniform bits: the only source of randomness here, so that the same
 // input gives the same choices (splitmix64's finaliser, Steele, Lea and Flood 2014, over the words in turn).
 func Hash(seed uint64, words ...uint64) uint64 {
@@ -17,9 +15,3 @@ func mix(z uint64) uint64 {
 	z = (z ^ z>>27) * 0x94d049bb133111eb
 	return z ^ z>>31
 }
-
-// uniform maps 64 bits into (0, 1), both ends left out.
-func uniform(h uint64) float64 { return (float64(h>>12) + 0.5) / (1 << 52) }
-
-// exponential maps 64 bits to a draw of the unit exponential distribution.
-func exponential(h uint64) float64 { return -math.Log(uniform(h)) }

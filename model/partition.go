@@ -18,7 +18,7 @@ var ErrModelTooOld = errors.New("model is older than the tail")
 var ErrModelForeign = errors.New("made under another configuration")
 
 // StateFormat is the version of the binary form of a Partition's state.
-const StateFormat = 1
+const StateFormat = 2
 
 // Spec is what a stage is made of: the schema, the components, and the sizes. It is immutable and shared by all
 // partitions and by the trainer.
@@ -384,7 +384,7 @@ func (p *Partition) ownModel() {
 // evidence is the partition's own sample, without states: what a first fit sees.
 func (p *Partition) evidence() *Evidence {
 	e := newEvidence(p.spec.Schema, p.levels, p.spec.Options.Seed)
-	p.reservoir.sample(func(r *record, inverse float64) { e.add(r, inverse, p.self, nil) })
+	e.addReservoir(p.reservoir, p.self, nil)
 	e.Recent = e.Len()
 	var r record
 	for n := p.tail.first; n < p.tail.next; n++ {
@@ -741,8 +741,8 @@ func RestorePartition(spec *Spec, sections map[string][]byte) (*Partition, error
 	section := func(name string) []byte { return sections[name] }
 	n, classes := len(spec.Schema.Features), len(spec.Schema.Classes)
 	for _, err := range []error{
+		p.reservoir.load(sections["reservoir"], n, classes), // before the tail, a shorter one of which adds to it
 		p.loadTail(capacity, first, next, slots, section),
-		p.reservoir.load(sections["reservoir"], n, classes),
 		p.percent.load(sections["percentile"]),
 		p.room.load(roomFirst, roomNext, newest, n, classes, len(p.pending), section),
 	} {

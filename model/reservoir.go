@@ -3,33 +3,32 @@ package model
 import (
 	"container/heap"
 	"fmt"
-	"math"
 	"sort"
 
 	"liftstream/model/wire"
 )
 
-// reservoir is a bottom-k sample of the examples that left the tail, weighted for recency: record i has the key
-// ln(E_i) - clock_i ln 2 / halfLife with E_i a unit exponential drawn from the hash of its position (Efraimidis and
-// Spirakis 2006, in logarithms), and the k smallest keys are kept. With the smallest key that was ever dropped as
-// threshold tau, record i was kept with probability 1 - exp(-w_i e^tau), w_i = 2^(clock_i/halfLife).
+// reservoir is a bottom-k sample of the examples that left the tail: of all that were offered, it keeps those of the
+// smallest keys, a key being the hash of the record's position. Any k of n are kept with the same chance, so each stands
+// for n/k records, and no order, trend or tie of the values can mislead it. It is a mergeable sketch: the k smallest of
+// the keys of two reservoirs are the reservoir of both streams, and n adds up. How well the ranks of a feature in it, or of
+// any function of several, are those among all n says Evidence.RankError. The tail before it holds all of the newest
+// records, so that the sample as a whole is weighted for recency.
 type reservoir struct {
-	limit    int
-	halfLife float64
-	items    []reserved // max-heap by key
-	tau      float64    // smallest key dropped; +Inf while nothing was
-	version  uint64
+	limit   int
+	items   []reserved // max-heap by key
+	seen    uint64     // examples offered
+	version uint64
 }
 
 type reserved struct {
-	key float64
+	key uint64
 	record
 }
 
 func newReservoir(features, records int, bytes int64) *reservoir {
 	per := int64(8*features + 56)
-	n := int(min(int64(records), bytes/per))
-	return &reservoir{limit: max(n, 1), halfLife: float64(max(n, 1)), tau: math.Inf(1)}
+	return &reservoir{limit: max(int(min(int64(records), bytes/per)), 1)}
 }
 
 func (r *reservoir) Len() int           { return len(r.items) }
@@ -45,40 +44,36 @@ func (r *reservoir) Pop() any {
 }
 
 // add offers a record; it is copied when kept.
-func (r *reservoir) add(rec *record, hash uint64) {
-	key := math.Log(exponential(hash)) - rec.Clock*math.Ln2/r.halfLife
+func (r *reservoir) add(rec *record, key uint64) {
+	r.seen++
+	r.version++
 	if len(r.items) == r.limit {
 		if key >= r.items[0].key {
-			r.tau = min(r.tau, key)
 			return
 		}
-		r.version++
-		r.tau = min(r.tau, r.items[0].key)
 		row := append(r.items[0].Row[:0], rec.Row...)
 		r.items[0] = reserved{key, *rec}
 		r.items[0].Row = row
 		heap.Fix(r, 0)
 		return
 	}
-	r.version++
 	c := reserved{key, *rec}
 	c.Row = append(Row(nil), rec.Row...)
 	heap.Push(r, c)
 }
 
-// sample yields the records oldest first with the inverse of their chance to be kept.
-func (r *reservoir) sample(yield func(rec *record, inverse float64)) {
+// whole reports whether every record that was offered is here.
+func (r *reservoir) whole() bool { return r.seen == uint64(len(r.items)) }
+
+// sample yields the records oldest first with the number of records that each stands for.
+func (r *reservoir) sample(yield func(rec *record, standsFor float64)) {
 	order := make([]int, len(r.items))
 	for i := range order {
 		order[i] = i
 	}
 	sort.Slice(order, func(a, b int) bool { return r.items[order[a]].Clock < r.items[order[b]].Clock })
 	for _, i := range order {
-		p := 1.0
-		if !math.IsInf(r.tau, 1) {
-			p = -math.Expm1(-math.Exp(r.items[i].Clock*math.Ln2/r.halfLife + r.tau))
-		}
-		yield(&r.items[i].record, 1/max(p, 1e-9))
+		yield(&r.items[i].record, float64(r.seen)/float64(len(r.items)))
 	}
 }
 
@@ -95,11 +90,11 @@ func (r *reservoir) recode(rc Recode) {
 }
 
 func (r *reservoir) appendState(b []byte) []byte {
-	b = wire.AppendFloat(b, r.tau)
+	b = wire.AppendUvarint(b, r.seen)
 	b = wire.AppendUvarint(b, uint64(len(r.items)))
 	for i := range r.items { // in heap order, so that restoring gives the same heap
 		x := &r.items[i]
-		b = wire.AppendFloat(b, x.key)
+		b = wire.AppendUvarint(b, x.key)
 		b = wire.AppendFloats(b, x.Row)
 		b = wire.AppendVarint(b, int64(x.Class))
 		b = wire.AppendFloat(b, x.Weight)
@@ -111,22 +106,32 @@ func (r *reservoir) appendState(b []byte) []byte {
 	return b
 }
 
+// load reads what appendState wrote. Where it held more than the limit now allows, the smallest keys stay.
 func (r *reservoir) load(b []byte, features, classes int) error {
 	w := wire.NewReader(b)
-	r.tau = w.Float()
-	n := w.Int(r.limit)
+	r.seen = w.Uvarint()
+	n := w.Int(len(b)) // a record has more than one byte
 	for i := 0; i < n && w.Err() == nil; i++ {
-		x := reserved{key: w.Float()}
+		x := reserved{key: w.Uvarint()}
 		x.Row = w.Floats()
 		x.Class = int32(w.Varint())
 		x.Weight, x.Clock, x.Time, x.offset, x.row = w.Float(), w.Float(), w.Varint(), w.Varint(), int32(w.Varint())
 		if len(x.Row) != features || x.Class < 0 || int(x.Class) >= classes {
 			w.Fail(fmt.Errorf("record %d does not fit the schema", i))
 		}
+		if i > 0 && x.key > r.items[(i-1)/2].key {
+			w.Fail(fmt.Errorf("record %d is out of order", i))
+		}
 		r.items = append(r.items, x)
+	}
+	if r.seen < uint64(len(r.items)) || len(r.items) == 0 && r.seen > 0 {
+		w.Fail(fmt.Errorf("%d records of %d", len(r.items), r.seen))
 	}
 	if err := w.Done(); err != nil {
 		return fmt.Errorf("decoding reservoir: %w", err)
+	}
+	for len(r.items) > r.limit {
+		heap.Pop(r)
 	}
 	r.version = 1
 	return nil

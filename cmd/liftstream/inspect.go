@@ -133,15 +133,24 @@ func inspectModel(w io.Writer, name string, m *model.Model) error {
 		return fmt.Errorf("decoding the part %s: %w", lift.Name, err)
 	}
 	rows = nil
+	sampled := false
 	for i := range part.Sets {
+		off := "-"
+		if len(part.Sets[i].Set.Cuts()) > 0 {
+			off = decimals(part.Sets[i].RankError, 4)
+			sampled = sampled || part.Sets[i].RankError > 0
+		}
 		t := part.Sets[i].Total(len(s.Classes))
 		x := lift.Summarise(t.Counts(), len(s.Classes), t.Effective())
-		rows = append(rows, []string{strconv.Itoa(i + 1), decimals(x.Eta(), 4), decimals(x.EtaCorrected(), 4), number(x.N), strconv.Itoa(x.Occupied),
+		rows = append(rows, []string{strconv.Itoa(i + 1), decimals(x.Eta(), 4), decimals(x.EtaCorrected(), 4), number(x.N), strconv.Itoa(x.Occupied), off,
 			names(s, part.Sets[i].Set.Features())})
 	}
 	fmt.Fprintln(w)
-	if err := table(w, "", []string{" set", " eta", " corrected", " records", " cells", "features"}, rows); err != nil {
+	if err := table(w, "", []string{" set", " eta", " corrected", " records", " cells", " rank error", "features"}, rows); err != nil {
 		return err
+	}
+	if sampled {
+		fmt.Fprintln(w, "rank error: how far the cut points of the cells are, at most, from the quantiles of all records, as a share of these; probability .999")
 	}
 	fmt.Fprintf(w, "\n%s tried, all of up to %s; %s, %s\n", count(part.Tried, "set"), count(part.Exhausted, "feature"),
 		count(len(part.Windows), "window"), count(len(part.Profiles), "profile"))

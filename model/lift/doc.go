@@ -14,7 +14,10 @@
 // at some moment, a profile that looks like a discovery.
 //
 // Cut points are quantiles of the evidence. From files that is every record, and they are exact. Live it is the newest
-// records of each partition and a sample of the older ones, chosen by a hash and weighted by the inverse of the chance to
-// be in it, which merges over partitions: the rank of the cut at p then has a standard error of sqrt(p(1-p)/n_eff), .0016
-// at .2 with 65,536 records. Cuts stay as they are while the cells keep about equal masses, so that counts carry over.
+// records of each partition and, of the older ones, those of the smallest hashes, a sketch that merges over partitions:
+// the rank of a cut is then off by at most sqrt(ln(2/delta)/(2n)) with probability 1-delta for n kept records, the
+// inequality of Dvoretzky, Kiefer and Wolfowitz with Massart's constant: .0076 with the default of 65,536 and
+// delta = .001, less the share of the newest records, which are all there (model.Evidence.RankError). Cuts stay as they are
+// while the cells keep about equal masses, so that counts carry over; how far they are off then is added to the bound that
+// each model states of its sets (PartSet.RankError).
 package lift

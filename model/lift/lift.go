@@ -66,6 +66,9 @@ func (f *Factory) Name() string { return Name }
 // New returns an empty component, which counts nothing until its first Rebase.
 func (f *Factory) New(*model.Levels) model.Component { return &Component{schema: f.schema} }
 
+// rankDelta is the chance that RankError allows a cut point to be further off than it says.
+const rankDelta = .001
+
 // Fit searches the feature sets, windows and profiles (Algorithms 1, 2 and 3) and returns them with the counts of every
 // partition: those of its state where the state has a set with the same cells, else those of its records in the
 // evidence.
@@ -139,10 +142,11 @@ func (f *Factory) count(ev *model.Evidence, search *setSearch, p *Part) error {
 	partitions = slices.Compact(partitions)
 	for _, t := range search.top {
 		m := PartSet{Set: t.set}
-		if len(partitions) == 1 && len(states) == 0 && ev.Recent == 0 {
-			p.Sets = append(p.Sets, PartSet{t.set, []Share{{Partition: partitions[0], Table: t.table}}})
+		if len(partitions) == 1 && len(states) == 0 && ev.Recent == 0 && search.serving(t.set.features) == nil {
+			p.Sets = append(p.Sets, PartSet{Set: t.set, Shares: []Share{{Partition: partitions[0], Table: t.table}}})
 			continue
 		}
+		m.RankError = search.rankError(t.set, ev)
 		search.fill(t.set)
 		sampled := make([]Share, len(partitions))
 		for i := range sampled {
@@ -152,7 +156,7 @@ func (f *Factory) count(ev *model.Evidence, search *setSearch, p *Part) error {
 			if x >= 0 {
 				at, _ := slices.BinarySearch(partitions, ev.Partition[i])
 				sampled[at].Table.add(int(x), int(ev.Class[i]), 1, ev.Weight[i])
-				sampled[at].Estimated = sampled[at].Estimated || i < ev.Recent
+				sampled[at].Estimated = sampled[at].Estimated || ev.StandsFor(i)
 			}
 		}
 		for i, n := range partitions {
@@ -394,7 +398,7 @@ func (c *Component) Live() []Counted {
 	for i := range c.sets {
 		t := c.sets[i].others.Clone()
 		t.Merge(c.sets[i].own)
-		out[i] = Counted{c.sets[i].set, t, c.sets[i].estimated || c.sets[i].othersEstimated}
+		out[i] = Counted{c.sets[i].set, t, c.sets[i].estimated || c.sets[i].othersEstimated, math.NaN()}
 	}
 	return out
 }
@@ -405,4 +409,6 @@ type Counted struct {
 	Table *Table
 	// Estimated says that a part of the counts began as an estimate; see Share.
 	Estimated bool
+	// RankError is that of PartSet; NaN of live counts, as records since the fit have no say in it.
+	RankError float64
 }

@@ -827,7 +827,7 @@ func TestEstimatesAreFlagged(t *testing.T) {
 	ev := generated(400, 6)
 	o := testOptions()
 	o.Sets.Max = 1
-	ev.Recent = 100
+	ev.Recent, ev.Sampled = 100, map[int32]bool{0: true, 1: true}
 	for i := range ev.Class {
 		if ev.Weight[i] = 1; i < ev.Recent {
 			ev.Weight[i] = 10 // one in ten of the older records is here

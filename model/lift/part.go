@@ -11,7 +11,7 @@ import (
 
 // partFormat and stateFormat are the versions of the binary forms, which FORMAT.md describes.
 const (
-	partFormat  = 2
+	partFormat  = 3
 	stateFormat = 2
 )
 
@@ -36,8 +36,13 @@ type Part struct {
 
 // PartSet is a monitored set with the counts of each partition at the Model's mark.
 type PartSet struct {
-	Set    *Set
-	Shares []Share // by ascending partition
+	Set *Set
+	// RankError bounds, with probability .999, how far the rank of any cut point among all records that the partitions have
+	// learnt is from the quantile that it stands for, as a share of the records that have all features: how far it is among
+	// the records of the evidence, where cuts of the model before were kept, and the error of these, Evidence.RankError. 0
+	// when the cuts are exact quantiles of every record, or there are none.
+	RankError float64
+	Shares    []Share // by ascending partition
 }
 
 // Share is the counts of one partition.
@@ -72,6 +77,7 @@ func (p *Part) appendBinary(b []byte) []byte {
 	for i := range p.Sets {
 		s := &p.Sets[i]
 		b = append(b, s.Set.key...)
+		b = wire.AppendFloat(b, s.RankError)
 		b = wire.AppendUvarint(b, uint64(len(s.Shares)))
 		for j := range s.Shares {
 			b = wire.AppendVarint(b, int64(s.Shares[j].Partition))
@@ -134,7 +140,10 @@ func DecodePart(s *model.Schema, b []byte) (*Part, error) {
 		if err != nil {
 			return nil, fmt.Errorf("set %d: %w", len(p.Sets), err)
 		}
-		m := PartSet{Set: set}
+		m := PartSet{Set: set, RankError: r.Float()}
+		if !(m.RankError >= 0 && m.RankError <= 2) {
+			return nil, r.Fail(fmt.Errorf("set %d: rank error %v", len(p.Sets), m.RankError))
+		}
 		for k := r.Int(maxPartitions); k > 0 && r.Err() == nil; k-- {
 			n := r.Varint()
 			if int64(int32(n)) != n || len(m.Shares) > 0 && int32(n) <= m.Shares[len(m.Shares)-1].Partition {

@@ -33,7 +33,7 @@ func (p *Part) Report(s *model.Schema, levels *model.Levels, r *report.Report) {
 func (p *Part) counted(classes int) []Counted {
 	out := make([]Counted, len(p.Sets))
 	for i := range p.Sets {
-		out[i] = Counted{p.Sets[i].Set, p.Sets[i].Total(classes), p.Sets[i].Estimated()}
+		out[i] = Counted{p.Sets[i].Set, p.Sets[i].Total(classes), p.Sets[i].Estimated(), p.Sets[i].RankError}
 	}
 	return out
 }
@@ -44,17 +44,18 @@ func ReportSets(s *model.Schema, levels *model.Levels, sets []Counted) []report.
 		*found
 		*Summary
 		estimated bool
+		rankError float64
 	}
 	order := make([]ranked, len(sets))
 	for i, c := range sets {
 		m := Summarise(c.Table.n, len(s.Classes), c.Table.Effective())
-		order[i] = ranked{&found{set: c.Set, eta: m.Eta(), corrected: m.EtaCorrected(), n: m.N}, m, c.Estimated}
+		order[i] = ranked{&found{set: c.Set, eta: m.Eta(), corrected: m.EtaCorrected(), n: m.N}, m, c.Estimated, c.RankError}
 	}
 	slices.SortStableFunc(order, func(a, b ranked) int { return compareFound(a.found, b.found) })
 	out := make([]report.Set, 0, len(sets))
 	for _, o := range order {
 		x := report.Set{Features: report.Names(s, o.set.features), Eta: report.Number(o.eta), EtaCorrected: report.Number(o.corrected),
-			N: report.Number(o.n), Estimated: o.estimated, Levels: []string{}, Cuts: report.Numbers(o.set.Cuts())}
+			N: report.Number(o.n), Estimated: o.estimated, RankError: report.Number(o.rankError), Levels: []string{}, Cuts: report.Numbers(o.set.Cuts())}
 		for c := range o.NX {
 			if !(o.NX[c] > 0) {
 				continue

@@ -31,18 +31,21 @@ type Report struct {
 
 // Set is a feature set with its class counts by cell. Counts, lifts and intervals are by level (cell), then by class.
 type Set struct {
-	Features     []string   `json:"features"`
-	Eta          Number     `json:"eta"`
-	EtaCorrected Number     `json:"eta_corrected"`
-	N            Number     `json:"n"`                   // weight of the records that have all features
-	Estimated    bool       `json:"estimated,omitempty"` // part of the counts were extrapolated from a sample
-	Levels       []string   `json:"levels"`
-	Cuts         []Number   `json:"cuts"` // of the continuous features, one part after the other
-	Counts       [][]Number `json:"counts"`
-	Lift         [][]Number `json:"lift"`
-	LiftLow      [][]Number `json:"lift_low"`
-	LiftHigh     [][]Number `json:"lift_high"`
-	CellEta      []Number   `json:"cell_eta"`
+	Features     []string `json:"features"`
+	Eta          Number   `json:"eta"`
+	EtaCorrected Number   `json:"eta_corrected"`
+	N            Number   `json:"n"`                   // weight of the records that have all features
+	Estimated    bool     `json:"estimated,omitempty"` // part of the counts were extrapolated from a sample
+	Levels       []string `json:"levels"`
+	Cuts         []Number `json:"cuts"` // of the continuous features, one part after the other
+	// RankError bounds, with probability .999, how far the share of records below a cut is from the quantile that it stands
+	// for; absent where the cuts are quantiles of every record.
+	RankError Number     `json:"rank_error,omitempty"`
+	Counts    [][]Number `json:"counts"`
+	Lift      [][]Number `json:"lift"`
+	LiftLow   [][]Number `json:"lift_low"`
+	LiftHigh  [][]Number `json:"lift_high"`
+	CellEta   []Number   `json:"cell_eta"`
 }
 
 // Window is a set of cells of one feature set.
