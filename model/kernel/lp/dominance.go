@@ -13,6 +13,9 @@ const pairCache = 256 << 20
 // rounding is the part of the size of a mixture below which a broken dominance row is taken to hold.
 const rounding = 1e-13
 
+// proofRounds bounds the masters that prove alpha = 0.
+const proofRounds = 20
+
 // maxRounds bounds the masters of one solve; in practice they are fewer than 30.
 const maxRounds = 400
 
@@ -28,6 +31,7 @@ type cutter struct {
 	at     []int32 // position of each group's s, -1 when its size is 1
 	groups int
 	size   []int
+	gamma  float64 // of the masters
 
 	alpha  []float64
 	rho    float64
@@ -40,7 +44,7 @@ type cutter struct {
 
 func solveDominance(ctx context.Context, p *Problem, warm *Result) *Result {
 	n := len(p.Columns)
-	s := &cutter{p: p, alpha: make([]float64, n), lambda: make([]float64, p.rows()), r: make([]float64, p.rows()),
+	s := &cutter{p: p, gamma: p.Gamma, alpha: make([]float64, n), lambda: make([]float64, p.rows()), r: make([]float64, p.rows()),
 		h: make([]float64, p.Points), sums: make([]float64, p.Points*n), at: make([]int32, p.Groups), size: make([]int, p.Groups),
 		res: &Result{Upper: math.Inf(1), Lower: 0, Alpha: make([]float64, n), Lambda: make([]float64, p.rows())}}
 	for _, g := range p.Group {
@@ -76,7 +80,36 @@ func solveDominance(ctx context.Context, p *Problem, warm *Result) *Result {
 		s.p = &q
 	}
 	s.run(ctx, warm)
+	if floats.Norm(s.res.Alpha, math.Inf(1)) == 0 && s.res.Gap() > Tolerance/100 && ctx.Err() == nil {
+		s.prove(ctx)
+	}
+	s.finish(ctx)
 	return s.res
+}
+
+// prove sharpens the proof that alpha = 0 is optimal: where it is so at a somewhat smaller gamma too, the multipliers
+// found there are feasible with room to spare, and no rounding shrinks their bound.
+func (s *cutter) prove(ctx context.Context) {
+	s.gamma = .999 * s.p.Gamma
+	for range proofRounds {
+		m := s.master()
+		m.start(s.vertex(), s.candidates(m), 0)
+		end := m.minimise(ctx, tolerance(s.p), 50*m.n+10*len(m.items))
+		s.res.Iterations += m.iterations
+		s.res.Rounds++
+		s.read(m)
+		if end == interrupted {
+			return
+		}
+		s.bound()
+		if s.res.Gap() <= rounding {
+			return
+		}
+		s.separate(s.alpha, true)
+		if !s.add(s.alpha, rounding*s.scale(s.alpha)) {
+			return
+		}
+	}
 }
 
 func (s *cutter) run(ctx context.Context, warm *Result) {
@@ -132,7 +165,6 @@ func (s *cutter) run(ctx context.Context, warm *Result) {
 		s.separate(s.alpha, true)
 		s.repair()
 		if end == interrupted {
-			s.done(ctx)
 			return
 		}
 		// A row that stands in the master may be broken by its disturbance.
@@ -174,15 +206,11 @@ func (s *cutter) run(ctx context.Context, warm *Result) {
 		level++
 		idle = 0
 	}
-	s.finish(ctx)
 }
 
+// done reports whether the search is over.
 func (s *cutter) done(ctx context.Context) bool {
-	if s.res.Gap() <= Tolerance/10 || ctx.Err() != nil {
-		s.finish(ctx)
-		return true
-	}
-	return false
+	return s.res.Gap() <= Tolerance/10 || ctx.Err() != nil
 }
 
 // finish replaces the bound by what plain arithmetic makes of its multipliers and sets the status.
@@ -430,8 +458,8 @@ func (s *cutter) master() *master {
 	for k, g := range p.Group {
 		m.c[k] = p.Cost[k]
 		if s.at[g] < 0 {
-			m.c[k] += p.Gamma
-			m.add(item{bounded, 1, int32(k)}, int32(k), 0, 0, 2*p.Gamma)
+			m.c[k] += s.gamma
+			m.add(item{bounded, 1, int32(k)}, int32(k), 0, 0, 2*s.gamma)
 		}
 	}
 	if p.Mode == Ridge {
@@ -440,9 +468,9 @@ func (s *cutter) master() *master {
 	}
 	for k, g := range p.Group {
 		if at := s.at[g]; at >= 0 {
-			m.c[at] = p.Gamma
-			m.add(item{grouped, 1, int32(k)}, int32(k), at, 0, 2*p.Gamma)
-			m.add(item{grouped, -1, int32(k)}, int32(k), at, 0, 2*p.Gamma)
+			m.c[at] = s.gamma
+			m.add(item{grouped, 1, int32(k)}, int32(k), at, 0, 2*s.gamma)
+			m.add(item{grouped, -1, int32(k)}, int32(k), at, 0, 2*s.gamma)
 		}
 	}
 	for t := range s.r {

@@ -49,6 +49,7 @@ type master struct {
 	dense         []float64 // nd coefficients a dense row
 	b, exact      []float64 // right-hand side, disturbed and true
 	u             []float64
+	eps           float64 // size of the disturbance
 
 	pos   []int32 // position in the basis, or -1
 	up    []bool  // not basic and violated
@@ -174,6 +175,7 @@ func (m *master) start(z []float64, candidates []int32, eps float64) {
 
 // disturb sets b = exact + eps noise and follows with the vertex.
 func (m *master) disturb(eps float64) {
+	m.eps = eps
 	for j, v := range m.exact {
 		m.b[j] = v
 		it := m.items[j]

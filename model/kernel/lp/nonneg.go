@@ -157,9 +157,10 @@ func (s *sifter) run(ctx context.Context, levels []float64) {
 	s.choose()
 	z := s.vertex()
 	level, best := 0, math.Inf(1)
-	var m *master // nil when it must be built anew
+	var m, last *master // m is nil when it must be built anew
 	for {
 		if s.done(ctx) {
+			s.polish(ctx, last)
 			return
 		}
 		if m == nil {
@@ -184,6 +185,7 @@ func (s *sifter) run(ctx context.Context, levels []float64) {
 		grown := s.hold()
 		s.price()
 		s.bound()
+		last = m
 		if s.admit(1e-9) {
 			grown = true
 		}
@@ -203,6 +205,28 @@ func (s *sifter) run(ctx context.Context, levels []float64) {
 		}
 		level++
 	}
+}
+
+// polishPivots bounds the pivots of a polish.
+const polishPivots = 200
+
+// polish takes the disturbance out of the last master's vertex, which leaves a gap of rounding and weights
+// of exactly 0.
+func (s *sifter) polish(ctx context.Context, m *master) {
+	if m == nil || m.eps == 0 || s.res.Status != Optimal {
+		return
+	}
+	m.disturb(0)
+	s.res.Iterations -= m.iterations
+	end := m.minimise(ctx, tolerance(s.p), polishPivots)
+	s.res.Iterations += m.iterations
+	if end != minimal {
+		return
+	}
+	s.read(m)
+	s.incumbent()
+	s.price()
+	s.bound()
 }
 
 // done reports whether the search is over, and sets the status.
@@ -230,7 +254,7 @@ func (s *sifter) finish() {
 
 // incumbent keeps alpha when it is the best so far.
 func (s *sifter) incumbent() {
-	if f := s.p.objective(s.alpha, 0, s.r); f < s.res.Upper {
+	if f := s.p.objective(s.alpha, 0, s.r); f <= s.res.Upper {
 		s.res.Upper = f
 		s.res.Alpha = append(s.res.Alpha[:0], s.alpha...)
 	}
@@ -456,9 +480,13 @@ func (s *sifter) candidates(m *master) []int32 {
 // read takes alpha, residuals, multipliers and basis over from a master.
 func (s *sifter) read(m *master) {
 	clear(s.alpha)
+	largest := 0.0
+	for i := range s.cols {
+		largest = max(largest, m.z[i])
+	}
 	for i, k := range s.cols {
-		if m.pos[m.n+i] < 0 { // its bound is not basic
-			s.alpha[k] = max(m.z[i], 0)
+		if m.pos[m.n+i] < 0 && m.z[i] > rounding*largest { // its bound is not basic
+			s.alpha[k] = m.z[i]
 		}
 	}
 	s.p.residuals(s.alpha, s.r)
