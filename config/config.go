@@ -373,7 +373,8 @@ type Policy struct {
 	// TopicRecreated is for an input topic that is not the one of the state. Default fail.
 	TopicRecreated Reaction `yaml:"topic_recreated"`
 	// SchemaChanged is for a state made under another record, lift, propensity, local or kernel section. Default
-	// rebuild.
+	// rebuild: where only features, their levels, classes at the end or monotone have changed, what mentions no feature
+	// that is gone or has become another is kept to the count, and the rest begins anew; else all of it does.
 	SchemaChanged Reaction `yaml:"schema_changed"`
 	// Future is how far ahead of the clock an event's time may be; a row beyond it is bad. Default 5m.
 	Future Duration `yaml:"future"`

@@ -99,7 +99,21 @@ var shapers = []string{"record", "lift", "propensity", "local", "kernel", "fit.s
 // what they mean. Order of keys, comments, the spelling of numbers and defaults that are written out do not count; the
 // order of features, classes and levels does. It is FNV-1a over the path and the value of every key that differs from
 // its default, so that a new key leaves it as it is.
-func (c *Config) Fingerprint() uint64 {
+func (c *Config) Fingerprint() uint64 { return c.fingerprint(nil) }
+
+// unframed are the keys that say what the features, levels and classes are.
+var unframed = []string{"record.features", "record.label.classes", "propensity.monotone"}
+
+// Frame is a Fingerprint without record.features, record.label.classes and propensity.monotone: two configurations of
+// the same Frame differ, as far as states go, in these alone.
+func (c *Config) Frame() uint64 {
+	return c.fingerprint(func(path string) bool {
+		return slices.ContainsFunc(unframed, func(key string) bool { return path == key || strings.HasPrefix(path, key+"[") })
+	})
+}
+
+// fingerprint leaves out the paths that skip names.
+func (c *Config) fingerprint(skip func(path string) bool) uint64 {
 	standard := map[string][]string{}
 	leaves(reflect.ValueOf(Default("")), "", func(path string, v reflect.Value) { standard[path] = texts(v) })
 	h := fnv.New64a()
@@ -112,6 +126,9 @@ func (c *Config) Fingerprint() uint64 {
 	binary.LittleEndian.PutUint64(length[:], fingerprintVersion)
 	h.Write(length[:])
 	leaves(reflect.ValueOf(c), "", func(path string, v reflect.Value) {
+		if skip != nil && skip(path) {
+			return
+		}
 		for _, s := range shapers {
 			if path != s && !strings.HasPrefix(path, s+".") {
 				continue

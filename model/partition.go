@@ -32,7 +32,10 @@ type Spec struct {
 // Options are the sizes and choices of a Partition and of Fit.
 type Options struct {
 	// Fingerprint names the schema and whatever else shapes states and models; both carry it, and others are refused.
-	Fingerprint      uint64
+	Fingerprint uint64
+	// Frame names what of that is neither features nor classes: states of another schema can be carried over to this one
+	// if it is the same.
+	Frame            uint64
 	Warmup           int   // labelled records before the first structure is built from the tail
 	TailBytes        int64 // bound of the tail; at least 4,096 records are kept
 	ReservoirRecords int
@@ -655,6 +658,7 @@ func (p *Partition) Sections() []Section {
 	p.edits++ // parts without a version of their own count as changed at every look
 	s := []Section{
 		{"core", p.edits, p.appendCore},
+		{SectionSchema, 1, p.spec.appendOrigin},
 		{"levels", p.edits, p.levels.AppendBinary},
 		{"percentile", p.edits, p.percent.appendState},
 		{"reservoir", p.reservoir.version, p.reservoir.appendState},

@@ -189,7 +189,7 @@ func (l *modelLog) get(version int64) (*model.Model, error) {
 	if !ok {
 		return nil, fmt.Errorf("reading model %d: the model topic does not hold it", version)
 	}
-	m, err := l.decode(version, b)
+	m, err := l.decode(version, b, l.schema)
 	if err != nil {
 		err = fmt.Errorf("reading model %d: %w", version, err)
 		l.broken[version] = err // decompressing it at each question would cost more than it says
@@ -204,13 +204,28 @@ func (l *modelLog) get(version int64) (*model.Model, error) {
 	return m, nil
 }
 
-func (l *modelLog) decode(version int64, b blob) (m *model.Model, err error) {
+// under returns a version that was made under another schema.
+func (l *modelLog) under(version int64, s *model.Schema) (*model.Model, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b, ok := l.blobs[version]
+	if !ok {
+		return nil, fmt.Errorf("reading model %d: the model topic does not hold it", version)
+	}
+	m, err := l.decode(version, b, s)
+	if err != nil {
+		return nil, fmt.Errorf("reading model %d: %w", version, err)
+	}
+	return m, nil
+}
+
+func (l *modelLog) decode(version int64, b blob, s *model.Schema) (m *model.Model, err error) {
 	raw, err := unpack(b, func(i int) []byte { return l.values[modelChunkKey(version, i)] })
 	if err != nil {
 		return nil, err
 	}
 	err = contained(func() error {
-		m, err = model.DecodeModel(l.schema, raw)
+		m, err = model.DecodeModel(s, raw)
 		return err
 	})
 	if err != nil {

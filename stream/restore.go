@@ -51,6 +51,7 @@ func (l *stateLog) follow(ctx context.Context, c *txn.Client, topic string, part
 func (t *task) restore(ctx context.Context) error {
 	o := &t.s.o
 	t.part, t.snap, t.refused, t.at, t.journal, t.rebuilt = nil, newSnapshotter(), 0, position{}, 0, false
+	t.carried = false
 	t.deadEvents, t.deadLabels = deadWindow{}, deadWindow{}
 	left := t.kept
 	t.kept = nil // whatever happens from here on, it is used at most once
@@ -96,6 +97,24 @@ func (t *task) restore(ctx context.Context) error {
 			t.log.Warn("rebuilding the state", zap.String("policy", policy), zap.String("problem", problem))
 			how = policy
 			break
+		}
+		if m.fingerprint != o.Spec.Options.Fingerprint {
+			if err := t.carryOver(ctx, log, m, target); sick(err) {
+				return err
+			} else if err != nil {
+				t.log.Warn("rebuilding the state", zap.String("policy", "schema_changed"), zap.String("problem", "the state was made under another configuration"), zap.Error(err))
+				how = "schema_changed"
+				break
+			}
+			how, t.carried, t.rebuilt, t.snap.last = "carried", true, true, m
+			if i == 0 && len(found) > 1 {
+				t.snap.before = found[1]
+			}
+			o.Metrics.Policies.WithLabelValues("schema_changed", "carried").Inc()
+			break
+		}
+		if i > 0 && found[0].fingerprint != m.fingerprint {
+			break // between the two the schema changed: the journal goes through both
 		}
 		part, after, err := t.open(log, m, target)
 		if err != nil {
@@ -190,7 +209,11 @@ func (t *task) restored(how string, target position) {
 // stop counts a policy that ends the stage and returns its error.
 func (t *task) stop(policy, problem string) error {
 	t.s.o.Metrics.Policies.WithLabelValues(policy, "fail").Inc()
-	return &PolicyError{Policy: policy, Partition: t.id, Problem: problem}
+	e := &PolicyError{Policy: policy, Partition: t.id, Problem: problem}
+	if policy == "schema_changed" {
+		e.Remedy = "policy.schema_changed is fail: set it to rebuild to keep what mentions no feature that has changed, and to begin the rest anew"
+	}
+	return e
 }
 
 // readState reads the partition of the state topic. All that was ever written under the task's transactional id is
@@ -228,7 +251,7 @@ func stateBound(s *model.Spec) int64 {
 func (t *task) fits(m *manifest, target, first position) (policy, problem string, reaction Rebuild) {
 	o := &t.s.o
 	switch {
-	case m.fingerprint != o.Spec.Options.Fingerprint:
+	case m.fingerprint != o.Spec.Options.Fingerprint && (o.SchemaChanged == Fail || o.Under == nil):
 		return "schema_changed", "the state was made under another configuration", o.SchemaChanged
 	case m.events > target.events: // a snapshot never exists without a committed offset
 		return "topic_recreated", fmt.Sprintf("the group's offset (%d, -1 = none) lies before that of the state, %d: topics were made anew, offsets reset or expired", target.events, m.events), o.TopicRecreated
@@ -252,7 +275,7 @@ func (t *task) open(log *stateLog, m *manifest, target position) (part *model.Pa
 		return nil, nil, err
 	}
 	err = contained(func() error {
-		part, err = model.RestorePartition(t.s.o.Spec, sections)
+		part, err = model.RestorePartition(t.spec, sections)
 		return err
 	})
 	if err != nil {

@@ -54,6 +54,10 @@ type Options struct {
 	FitBudget  time.Duration // longest time of one fit
 
 	InputLost, TopicRecreated, SchemaChanged Rebuild
+	// Under returns the specification and the columns that this configuration would have with another schema. With it,
+	// SchemaChanged Restart carries a state of that schema over, as far as the change does not touch it. nil = such
+	// states begin anew.
+	Under func(s *model.Schema, fingerprint uint64) (*model.Spec, codec.Options, error)
 
 	// DeadShare is the share of bad rows among the newest of a partition above which Run commits what it has taken in and
 	// returns a PolicyError; 0 = it never does. The newest are the fewest last messages that are at least 100 and hold at

@@ -92,11 +92,13 @@ func (w *world) options(c *txn.Client) Options {
 // message encodes records [from, from+n) of a partition; labelled says whether they carry their class.
 func (w *world) message(partition, from, n int, labelled bool) []byte {
 	s := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.BinaryTypes.String}, {Name: "x", Type: arrow.PrimitiveTypes.Float64},
-		{Name: "c", Type: arrow.BinaryTypes.String}, {Name: "y", Type: arrow.BinaryTypes.String, Nullable: true}}, nil)
+		{Name: "c", Type: arrow.BinaryTypes.String}, {Name: "y", Type: arrow.BinaryTypes.String, Nullable: true},
+		{Name: "extra", Type: arrow.PrimitiveTypes.Float64}}, nil)
 	b := array.NewRecordBuilder(memory.DefaultAllocator, s)
 	defer b.Release()
 	x := some(partition*1_000_000+from, n)
 	for i := range n {
+		b.Field(4).(*array.Float64Builder).Append(float64(i % 7)) // a column that most configurations ignore
 		b.Field(0).(*array.StringBuilder).Append(recordID(partition, from+i))
 		b.Field(1).(*array.Float64Builder).Append(x.Columns[0].Float[i])
 		b.Field(2).(*array.StringBuilder).Append(x.Columns[1].Levels[x.Columns[1].Code[i]])

@@ -56,6 +56,7 @@ type task struct {
 	gen *txn.Generation
 	log *zap.Logger
 
+	spec     *model.Spec // Options.Spec, but while a state of another schema is replayed
 	producer *txn.Producer
 	part     *model.Partition
 	decoder  *codec.Decoder
@@ -72,6 +73,7 @@ type task struct {
 	wrote    int64 // bytes of state written since then
 	progress bool  // something was committed since the last failure
 	settled  bool  // nothing is in doubt: the state is the committed one
+	carried  bool  // the state is of another schema: nothing is learnt before there is a snapshot of it
 	rebuilt  bool  // the state began anew: until there is a snapshot of it, the topic tells of another one
 
 	deadEvents, deadLabels deadWindow
@@ -87,7 +89,7 @@ type task struct {
 }
 
 func newTask(s *Stage, gen *txn.Generation, id int) (*task, error) {
-	t := &task{s: s, id: id, gen: gen, log: s.o.Log.With(zap.Int("partition", id))}
+	t := &task{s: s, id: id, gen: gen, spec: s.o.Spec, log: s.o.Log.With(zap.Int("partition", id))}
 	t.status = PartitionStatus{Partition: int32(id), Phase: "taking over", Offset: -1}
 	var err error
 	if t.decoder, err = codec.NewDecoder(s.o.Codec); err != nil {
@@ -287,6 +289,14 @@ func (t *task) loop(ctx context.Context, events, labels <-chan fetched) error {
 	}
 	tick := time.NewTicker(max(o.Commit, 20*time.Millisecond))
 	defer tick.Stop()
+	if t.carried {
+		lastSnap = time.Time{}
+		err := t.settleCarried(ctx, func() error { return cmp.Or(commit(), settle()) })
+		if err != nil || t.carried {
+			return err
+		}
+		t.phase(phaseRunning)
+	}
 	_, changed := t.s.models.head()
 	var current fetched // events being worked through, message by message
 	defer func() { t.s.budget.charge(-current.reserved) }()
@@ -461,7 +471,7 @@ func (t *task) learnLate(x *transaction, late *lateLabels) (moved bool) {
 // pieces of a snapshot.
 func (t *task) close(x *transaction, late *lateLabels, lastSnap, paced *time.Time) error {
 	journaled := t.learnLate(x, late)
-	if v, _ := t.s.models.head(); v > t.part.ModelVersion() && v != t.refused {
+	if v, _ := t.s.models.head(); v > t.part.ModelVersion() && v != t.refused && !t.carried {
 		err := t.swap(v)
 		if err != nil {
 			t.refused = v
@@ -497,7 +507,7 @@ func (t *task) close(x *transaction, late *lateLabels, lastSnap, paced *time.Tim
 	if t.snap.busy() || len(t.snap.garbage) > 0 {
 		rate := float64(t.s.o.SnapshotRate)
 		limit := int64(rate * min(now.Sub(*paced).Seconds(), 1))
-		if t.s.stopping() || unsaved >= journalRing/2 { // better too many bytes a second than a journal that is overwritten
+		if t.s.stopping() || unsaved >= journalRing/2 || t.carried { // better too many bytes a second than a journal that is overwritten
 			limit = outputBytes
 		}
 		pieces, done := t.snap.take(limit)
@@ -513,7 +523,11 @@ func (t *task) close(x *transaction, late *lateLabels, lastSnap, paced *time.Tim
 
 // swap makes a published version the partition's serving model.
 func (t *task) swap(version int64) error {
-	m, err := t.s.models.get(version)
+	get := t.s.models.get
+	if t.spec != t.s.o.Spec {
+		get = func(v int64) (*model.Model, error) { return t.s.models.under(v, t.spec.Schema) }
+	}
+	m, err := get(version)
 	if err != nil {
 		return err
 	}

@@ -19,13 +19,14 @@ type trainer struct {
 	producer *txn.Producer
 	packer   *packer
 	logs     []*stateLog
+	began    time.Time
 	last     time.Time // of the last fit
 	tried    float64   // labelled records at the last fit, published or not
 }
 
 // train fits and publishes until ctx ends. Errors of the environment are waited for.
 func (s *Stage) train(ctx context.Context) error {
-	t := &trainer{s: s, packer: newPacker()}
+	t := &trainer{s: s, packer: newPacker(), began: s.o.Now()}
 	for range s.partitions {
 		l := newStateLog()
 		l.limit = stateBound(s.o.Spec)
@@ -82,12 +83,15 @@ func (t *trainer) step(ctx context.Context) error {
 		return errNotYet
 	}
 	var labelled float64
-	snaps := map[int32]*manifest{}
+	snaps, others := map[int32]*manifest{}, 0
 	for p, l := range t.logs {
 		if err := l.follow(ctx, o.Client, o.Topics.State, p); err != nil {
 			return err
 		}
 		found, _ := l.manifests()
+		if len(found) > 0 && found[0].fingerprint != o.Spec.Options.Fingerprint {
+			others++
+		}
 		for _, m := range found {
 			if m.fingerprint == o.Spec.Options.Fingerprint {
 				snaps[int32(p)] = m
@@ -95,6 +99,9 @@ func (t *trainer) step(ctx context.Context) error {
 				break
 			}
 		}
+	}
+	if others > 0 && o.Now().Sub(t.began) < o.Patience {
+		return errNotYet // partitions that are about to be carried over to this configuration belong into its first model
 	}
 	previous := t.previous()
 	seen := t.tried

@@ -118,8 +118,8 @@ func newLive(c *config.Config, st *assemble.Stage, k *cluster, log *zap.Logger, 
 		InFlight: int64(c.Memory.InFlight), Grace: c.Shutdown.Grace.Std(),
 		FitEvery: c.Fit.Every.Std(), FitRecords: c.Fit.Records, FitBudget: c.Fit.Budget.Std(),
 		InputLost: rebuild(c.Policy.InputLost), TopicRecreated: rebuild(c.Policy.TopicRecreated), SchemaChanged: rebuild(c.Policy.SchemaChanged),
-		DeadShare: c.Policy.DeadShare,
-		Instance:  k.instance, Initial: initial, Log: log, Metrics: stream.NewMetrics(l.metrics), Now: time.Now, OnScores: l.board.Scores,
+		DeadShare: c.Policy.DeadShare, Under: st.Under,
+		Instance: k.instance, Initial: initial, Log: log, Metrics: stream.NewMetrics(l.metrics), Now: time.Now, OnScores: l.board.Scores,
 	})
 	t := &c.Topics
 	l.source = &page.Source{Name: c.Name, Positive: c.Record.Label.Positive, Board: l.board, Places: []page.Place{

@@ -89,6 +89,12 @@ func (f *Factory) Fit(ctx context.Context, ev *model.Evidence, previous []byte) 
 			serving = append(serving, p.Sets[i].Set)
 		}
 	}
+	if previous == nil {
+		var err error
+		if serving, err = f.carried(ev); err != nil {
+			return nil, err
+		}
+	}
 	s := newSample(ev)
 	var entered []*Entered
 	if f.options.Enter {
@@ -122,6 +128,29 @@ func (f *Factory) Fit(ctx context.Context, ev *model.Evidence, previous []byte) 
 		p.Profiles = m.show(ev.Levels)
 	}
 	return p.appendBinary(nil), nil
+}
+
+// carried returns the sets of the first partition that a published model serves which is not at hand: it was made under
+// another schema, and what is left of it lies in the states.
+func (f *Factory) carried(ev *model.Evidence) ([]*Set, error) {
+	first := int32(-1)
+	for n, v := range ev.Models {
+		if v > 0 && len(ev.States[n]) > 0 && (first < 0 || n < first) {
+			first = n
+		}
+	}
+	if first < 0 {
+		return nil, nil
+	}
+	c := &Component{schema: f.schema}
+	if err := c.LoadState(ev.States[first]); err != nil {
+		return nil, fmt.Errorf("reading the state of partition %d: %w", first, err)
+	}
+	var sets []*Set
+	for i := range c.sets {
+		sets = append(sets, c.sets[i].set)
+	}
+	return sets, nil
 }
 
 // count fills the shares of the partitions for the best sets.

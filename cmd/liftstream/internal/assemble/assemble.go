@@ -45,6 +45,18 @@ func New(c *config.Config) (*Stage, error) {
 	return s, nil
 }
 
+// Under returns the Spec and the contract of columns of the same configuration with another schema: those under which a
+// state of that fingerprint was made, if all else was the same.
+func (s *Stage) Under(schema *model.Schema, fingerprint uint64) (*model.Spec, codec.Options, error) {
+	spec := &model.Spec{Schema: schema, Options: options(s.Config, schema)}
+	spec.Options.Fingerprint = fingerprint
+	for _, x := range parts(s.Config, schema) {
+		spec.Components = append(spec.Components, x.factory)
+	}
+	spec.Scorecard = propensity.New(s.scorecard, schema)
+	return spec, columns(s.Config, schema), nil
+}
+
 // part is a component of the stage, with the inputs that it offers to the scorecard.
 type part struct {
 	factory model.Factory
@@ -173,6 +185,7 @@ func Schema(c *config.Config) *model.Schema {
 func options(c *config.Config, s *model.Schema) model.Options {
 	o := model.Options{
 		Fingerprint:      c.Fingerprint(),
+		Frame:            c.Frame(),
 		Warmup:           c.Fit.Warmup,
 		TailBytes:        int64(c.Memory.Tail),
 		ReservoirRecords: c.Fit.Reservoir.Records,

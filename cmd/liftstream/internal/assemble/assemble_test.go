@@ -206,3 +206,89 @@ func TestReasonsNameEachTermOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestAChangedFeatureListKeepsTheState: with all components that a stage has, from one configuration to another.
+func TestAChangedFeatureListKeepsTheState(t *testing.T) {
+	const first = `
+name: shop
+record:
+  label: {column: outcome, classes: [no, yes], positive: yes}
+  features: [{name: age, kind: continuous}, {name: plan, kind: nominal}]
+fit: {warmup: 100}
+`
+	second := strings.Replace(first, "features: [", "features: [{name: visits, kind: continuous}, ", 1)
+	a, b := stage(t, first), stage(t, second)
+	if a.Spec.Options.Fingerprint == b.Spec.Options.Fingerprint || a.Spec.Options.Frame != b.Spec.Options.Frame {
+		t.Fatal("another list of features must be another fingerprint in the same frame")
+	}
+	for _, other := range []string{"lift: {quantiles: 4}\n", "propensity: {half_lives: [30, 0]}\n", "fit: {warmup: 100, seed: 3}\n"} {
+		if stage(t, strings.Replace(first, "fit: {warmup: 100}\n", other, 1)).Spec.Options.Frame == a.Spec.Options.Frame {
+			t.Errorf("%s: the same frame", other)
+		}
+	}
+	take := func(p *model.Partition, features, from, to int) {
+		x := &model.Batch{N: to - from, Columns: make([]model.Column, features), Offset: int64(from)}
+		plan := &x.Columns[features-1]
+		plan.Levels = []string{"basic", "plus"}
+		for i := from; i < to; i++ {
+			h := model.Hash(3, uint64(i))
+			age := float64(h>>40) / (1 << 24)
+			x.Columns[features-2].Float = append(x.Columns[features-2].Float, age)
+			plan.Code = append(plan.Code, uint32(h&1))
+			if features == 3 {
+				x.Columns[0].Float = append(x.Columns[0].Float, float64(h>>8&31))
+			}
+			y := int32(0)
+			if float64(h>>16&0xffff)/(1<<16) < age {
+				y = 1
+			}
+			x.Label = append(x.Label, y)
+			x.Row = append(x.Row, int32(i))
+		}
+		var s model.Scores
+		p.Events(x, &s)
+	}
+	fit := func(spec *model.Spec, p *model.Partition, version int64) {
+		t.Helper()
+		m, _, err := model.Fit(t.Context(), spec, map[int32]map[string][]byte{0: p.Snapshot()}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Version = version
+		if err := p.Swap(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := model.NewPartition(a.Spec, 0)
+	take(p, 2, 0, 2000)
+	fit(a.Spec, p, 1)
+	take(p, 2, 2000, 2500)
+
+	// As a stage does: from the bytes of the state alone.
+	state := p.Snapshot()
+	schema, frame, err := model.Origin(state[model.SectionSchema])
+	if err != nil || frame != b.Spec.Options.Frame {
+		t.Fatal(err, frame)
+	}
+	spec, columns, err := b.Under(schema, a.Spec.Options.Fingerprint)
+	if err != nil || columns.Schema != schema {
+		t.Fatal(err)
+	}
+	old, err := model.RestorePartition(spec, state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, change, err := old.Carry(b.Spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := change.String(); got != "kept: age, plan; new: visits; gone: ; new classes: " {
+		t.Errorf("%q", got)
+	}
+	take(q, 3, 2500, 3500)
+	fit(b.Spec, q, 2)
+	take(q, 3, 3500, 3600)
+	if q.Labelled() != 3600 || !q.Trained() {
+		t.Errorf("%v records, trained %v", q.Labelled(), q.Trained())
+	}
+}

@@ -1,0 +1,91 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.uber.org/zap"
+
+	"liftstream/codec"
+	"liftstream/model"
+	"liftstream/stream/txn"
+)
+
+// carryOver makes the task's state of a snapshot of another schema: it brings it to the committed offsets as the
+// configuration of then would have, old journal, models and events included, and takes what the change does not touch over
+// to this configuration. So the change lies between two transactions, and nothing is learnt under the new schema before a
+// snapshot of it is in the topic (loop): a restart before that does the same again, one after it knows one schema only.
+func (t *task) carryOver(ctx context.Context, log *stateLog, m *manifest, target position) (err error) {
+	o := &t.s.o
+	defer func() {
+		if t.spec = o.Spec; err != nil {
+			t.part, t.at, t.journal = nil, position{}, 0
+		}
+	}()
+	sections, err := log.sections(m)
+	if err != nil {
+		return err
+	}
+	schema, frame, err := model.Origin(sections[model.SectionSchema])
+	if err != nil {
+		return err
+	}
+	if frame != o.Spec.Options.Frame {
+		return errors.New("more has changed than features, levels and classes")
+	}
+	if _, err := model.Relate(schema, o.Spec.Schema); err != nil {
+		return err
+	}
+	spec, columns, err := o.Under(schema, m.fingerprint)
+	if err != nil {
+		return err
+	}
+	own := t.decoder
+	defer func() { t.decoder = own }()
+	if t.decoder, err = codec.NewDecoder(columns); err != nil {
+		return err
+	}
+	t.spec = spec
+	part, entries, err := t.open(log, m, target)
+	if err != nil {
+		return err
+	}
+	t.part, t.at, t.journal = part, m.position, m.journal
+	if err := t.replay(ctx, entries); err != nil {
+		return err
+	}
+	if o.Topics.Labels != "" && target.labels >= 0 && target.labels != t.at.labels {
+		return fmt.Errorf("replaying the journal: labels end at offset %d, committed is %d", t.at.labels, target.labels)
+	}
+	if err := t.replayEvents(ctx, target.events); err != nil {
+		return err
+	}
+	var change *model.Change
+	err = contained(func() (err error) {
+		t.part, change, err = t.part.Carry(o.Spec)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	t.log.Info("the state is carried over to another schema", zap.Int64("offset", t.at.events), zap.Stringer("change", change))
+	return nil
+}
+
+// settleCarried writes the first snapshot under the new schema, before anything is learnt under it.
+func (t *task) settleCarried(ctx context.Context, commit func() error) error {
+	for t.rebuilt && ctx.Err() == nil {
+		t.phase("writing the state under the new schema")
+		if err := commit(); err != nil {
+			return err
+		}
+	}
+	t.carried = t.rebuilt
+	return nil
+}
+
+// sick reports whether an error is the environment's, so that doing the same again may help.
+func sick(err error) bool {
+	return txn.KindOf(err) != 0 || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}

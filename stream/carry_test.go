@@ -1,0 +1,202 @@
+package stream
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"liftstream/codec"
+	"liftstream/model"
+	"liftstream/model/lift"
+	"liftstream/model/propensity"
+	"liftstream/stream/txn"
+)
+
+// changedSchema is testSchema with another order, a new feature in front and a new class.
+var changedSchema = &model.Schema{
+	Features: []model.Feature{{Name: "extra", Kind: model.Continuous}, {Name: "c", Kind: model.Nominal}, {Name: "x", Kind: model.Continuous}},
+	Classes:  []string{"no", "yes", "maybe"}, Positive: 1,
+}
+
+// under makes o that of another schema.
+func under(o Options, s *model.Schema, fingerprint uint64) Options {
+	o.Under = func(s *model.Schema, fingerprint uint64) (*model.Spec, codec.Options, error) {
+		spec := testSpec()
+		spec.Schema, spec.Options.Fingerprint, spec.Options.Frame = s, fingerprint, 77
+		p := propensity.Default()
+		p.Blocks = []propensity.Block{{Term: model.TermSets, Inputs: lift.MaxEntered}}
+		spec.Scorecard = propensity.New(p, s)
+		spec.Components = []model.Factory{lift.New(lift.Options{Quantiles: 4, Enter: true, Sets: lift.SetOptions{Min: 1, Max: 2, Top: 9}}, s)}
+		return spec, codec.Options{Schema: s, ID: "id", Label: "y"}, nil
+	}
+	var err error
+	if o.Spec, o.Codec, err = o.Under(s, fingerprint); err != nil {
+		panic(err)
+	}
+	return o
+}
+
+func TestChangedSchemaCarriesTheStateOver(t *testing.T) {
+	brokers(t, func(t *testing.T, addr string) {
+		ctx := context.Background()
+		w := newWorld(t, addr, 1)
+		was := under(w.options(w.client), testSchema, 9)
+		w.produce(4000, 40, true)
+		m := &mortal{}
+		c := txn.NewClient(txn.Config{Brokers: w.brokers, Dial: m.dial, Timeout: 2 * time.Second, ClientID: w.name})
+		o := was
+		o.Client, o.Grace, o.Instance = c, time.Second, w.name
+		o.Snapshot = 500 * time.Millisecond
+		r := w.run(o)
+		w.caught(r)
+		for deadline := time.Now().Add(30 * time.Second); r.stage.Status().Partitions[0].Model == 0; time.Sleep(20 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatal("no model was taken over")
+			}
+		}
+		w.produce(1000, 40, true) // after the snapshot, some of it
+		w.caught(r)
+		m.die()
+		r.stop()
+		<-r.done
+		c.Close()
+		change, err := w.client.CommittedOffset(ctx, w.name, w.topics.Events, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.produce(1000, 40, true)
+
+		// It stops where it is told to.
+		next := under(w.options(w.client), changedSchema, 10)
+		o = next
+		o.SchemaChanged, o.Instance = Fail, w.name
+		var p *PolicyError
+		if err := w.run(o).fails(t, 30*time.Second); !errors.As(err, &p) || p.Policy != "schema_changed" {
+			t.Fatalf("got %v", err)
+		}
+		// It dies before the first snapshot of the new schema is there: nothing has happened.
+		o = next
+		o.Metrics, o.Patience, o.Grace = w.options(w.client).Metrics, 300*time.Millisecond, time.Second
+		r = w.prepared(o)
+		r.stage.commit = func(context.Context, *txn.Producer, txn.Transaction) error {
+			return &txn.Error{Op: "EndTxn", Kind: txn.Environment, Err: errors.New("dead")}
+		}
+		r.begin()
+		if err := r.fails(t, 30*time.Second); !strings.Contains(err.Error(), "dead") {
+			t.Fatal(err)
+		}
+		if n := counted(o.Metrics.Restores.WithLabelValues("carried")); n == 0 {
+			t.Error("it was not carried over at all")
+		}
+
+		o = next
+		r = w.prepared(o)
+		send, written := r.stage.commit, false
+		r.stage.commit = func(ctx context.Context, p *txn.Producer, x txn.Transaction) error {
+			for _, rec := range x.Records {
+				if rec.Topic == w.topics.Scores && !written {
+					t.Error("something is scored under the new schema before there is a snapshot of it")
+				}
+				written = written || strings.HasPrefix(string(rec.Key), "manifest/")
+			}
+			return send(ctx, p, x)
+		}
+		r.begin()
+		w.caught(r)
+		if n := counted(o.Metrics.Restores.WithLabelValues("carried")); n != 1 {
+			t.Errorf("%v states were carried over", n)
+		}
+		if n := counted(o.Metrics.Policies.WithLabelValues("schema_changed", "carried")); n != 1 {
+			t.Errorf("counted %v times", n)
+		}
+		if n := counted(o.Metrics.Records.WithLabelValues("untrained")); n != 0 {
+			t.Errorf("%v scores know nothing", n)
+		}
+		before := r.stage.Status().Partitions[0].Model
+		for deadline := time.Now().Add(30 * time.Second); r.stage.Status().Partitions[0].Model == before; time.Sleep(20 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("no model of the new schema was taken over: %+v", r.stage.Status())
+			}
+		}
+		w.produce(1000, 40, true)
+		w.caught(r)
+		r.end(t)
+		w.exactlyOnce()
+
+		// The reference: the old commands under the old schema, the change, the new ones under the new.
+		ref := model.NewPartition(was.Spec, 0)
+		dec, err := codec.NewDecoder(was.Codec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		models := newModelLog(w.client, w.topics.Model, testSchema)
+		for end := false; !end; {
+			if end, err = models.advance(ctx, 100*time.Millisecond); err != nil {
+				t.Fatal(err)
+			}
+		}
+		now, swaps := was.Spec, journalOf(t, w)
+		swap := func(before int64) {
+			for len(swaps) > 0 && before >= swaps[0].events {
+				if e := swaps[0]; e.model != ref.ModelVersion() && (e.events < change || now == next.Spec || len(swaps) > 1) {
+					m, err := models.under(e.model, now.Schema)
+					if err == nil {
+						err = ref.Swap(m)
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+				}
+				swaps = swaps[1:]
+			}
+		}
+		var batch model.Batch
+		var s model.Scores
+		for _, rec := range w.records(w.topics.Events, 0) {
+			if rec.Offset >= change && now == was.Spec {
+				swap(change - 1)
+				if ref, _, err = ref.Carry(next.Spec); err != nil {
+					t.Fatal(err)
+				}
+				if dec, err = codec.NewDecoder(next.Codec); err != nil {
+					t.Fatal(err)
+				}
+				now = next.Spec
+			}
+			swap(rec.Offset)
+			if _, err := dec.Decode(&codec.Message{Value: rec.Value, Offset: rec.Offset, Time: rec.Time.UnixNano(), Now: rec.Time.UnixNano()}, &batch, nil); err != nil {
+				t.Fatal(err)
+			}
+			ref.Events(&batch, &s)
+		}
+		swap(1 << 60)
+		log := newStateLog()
+		if err := log.follow(ctx, w.client, w.topics.State, 0); err != nil {
+			t.Fatal(err)
+		}
+		found, _ := log.manifests()
+		got, err := log.sections(found[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := ref.Snapshot()
+		for name := range want {
+			if !bytes.Equal(want[name], got[name]) {
+				t.Errorf("section %s is not that of the reference", name)
+			}
+		}
+		// And back again.
+		w.produce(100, 20, true)
+		back := under(w.options(w.client), testSchema, 9)
+		r = w.run(back)
+		w.caught(r)
+		r.end(t)
+		if n := counted(back.Metrics.Restores.WithLabelValues("schema_changed")) + counted(back.Metrics.Policies.WithLabelValues("schema_changed", "rebuild")); n == 0 {
+			t.Error("a class less is a state anew, and that is counted")
+		}
+		w.exactlyOnce()
+	})
+}
