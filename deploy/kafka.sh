@@ -130,7 +130,8 @@ PROPERTIES
 
 class_path() { local all=("$jars"/*.jar) IFS=:; echo "${all[*]}"; }
 
-# An ApiVersions request (version 0) over a bare socket: a node that answers it serves clients.
+# An ApiVersions request (version 0) over a bare socket: a node that answers it serves clients. An answer as long as the question is no
+# answer: a socket may be connected to itself where PORT is one that the system gives to connections.
 answers() {
   local length
   length=$(
@@ -138,7 +139,7 @@ answers() {
     printf '\0\0\0\012\0\022\0\0\0\0\0\001\377\377' >&3
     timeout 2 head -c 4 <&3 2>/dev/null | od -An -tx1 | tr -d ' \n'
   ) || true
-  [ "${#length}" -eq 8 ]
+  [ "${#length}" -eq 8 ] && [ "$length" != 0000000a ]
 }
 
 start() {

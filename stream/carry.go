@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"go.uber.org/zap"
 
@@ -21,6 +22,7 @@ func (t *task) carryOver(ctx context.Context, log *stateLog, m *manifest, target
 	defer func() {
 		if t.spec = o.Spec; err != nil {
 			t.part, t.at, t.journal = nil, position{}, 0
+			t.redo.x.records = slices.DeleteFunc(t.redo.x.records, func(r txn.Record) bool { return r.Topic == o.Topics.Scores })
 		}
 	}()
 	sections, err := log.sections(m)
@@ -41,9 +43,12 @@ func (t *task) carryOver(ctx context.Context, log *stateLog, m *manifest, target
 	if err != nil {
 		return err
 	}
-	own := t.decoder
-	defer func() { t.decoder = own }()
+	decoder, encoder := t.decoder, t.encoder
+	defer func() { t.decoder, t.encoder = decoder, encoder }()
 	if t.decoder, err = codec.NewDecoder(columns); err != nil {
+		return err
+	}
+	if t.encoder, err = codec.NewScoreEncoder(columns); err != nil { // of what a transaction has left undone
 		return err
 	}
 	t.spec = spec

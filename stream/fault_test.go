@@ -318,7 +318,7 @@ func (r *rig) committed() int {
 	}
 	n := 0
 	for _, o := range got {
-		n += int(max(o, 0)) * rigRows
+		n += int(max(o.Offset, 0)) * rigRows
 	}
 	return n
 }

@@ -24,7 +24,7 @@ const chunkBytes = 256 << 10
 // further by what its own configuration can have written.
 const maxSection = 1 << 30
 
-// maxManifest bounds the value of a manifest, journalBytes that of a journal record.
+// maxManifest bounds the value of a manifest, journalBytes that of a journal or done record.
 const (
 	maxManifest  = 4 << 20
 	journalBytes = 64

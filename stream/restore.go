@@ -46,29 +46,55 @@ func (l *stateLog) follow(ctx context.Context, c *txn.Client, topic string, part
 	return nil
 }
 
-// restore brings the partition to the group's committed offsets: the state that this member's own task of the generation
-// before left, else the newest readable snapshot, then a replay by the journal, learning only. It must follow NewProducer.
+// restore brings the partition to what is committed: the state that this member's own task of the generation before
+// left, else the newest readable snapshot, then a replay by the journal, learning only. It must follow NewProducer.
 func (t *task) restore(ctx context.Context) error {
 	o := &t.s.o
-	t.part, t.snap, t.refused, t.at, t.journal, t.rebuilt = nil, newSnapshotter(), 0, position{}, 0, false
+	t.part, t.snap, t.refused, t.at, t.last, t.journal, t.rebuilt = nil, newSnapshotter(), 0, position{}, doneRecord{}, 0, false
+	t.claimed, t.letters, t.redo = false, nil, redo{scores: nothing, x: &transaction{}}
 	t.carried = false
 	t.deadEvents, t.deadLabels = deadWindow{}, deadWindow{}
 	left := t.kept
 	t.kept = nil // whatever happens from here on, it is used at most once
-	target, first, err := t.target(ctx)
+	torn, err := t.conclude(ctx)
 	if err != nil {
 		return err
 	}
-	if left != nil && left.at.events == target.events && (o.Topics.Labels == "" || left.at.labels == target.labels) {
+	group, err := t.s.groupOffsets(ctx, t.id)
+	if err != nil {
+		return err
+	}
+	if left != nil && !torn && group.agree(left.last) {
 		t.part, t.snap, t.at, t.journal, t.refused, t.rebuilt = left.part, left.snap, left.at, left.journal, left.refused, left.rebuilt
 		t.deadEvents, t.deadLabels = left.deadEvents, left.deadLabels
-		t.restored("kept", target)
+		t.last, t.answered, t.scoresAt, t.deadAt, t.claimed = left.last, left.last.answered, left.scoresAt, left.deadAt, true
+		t.restored("kept")
 		return nil
 	}
 	log, err := t.readState(ctx)
 	if err != nil {
 		return err
 	}
+	done, err := log.done()
+	if err != nil {
+		t.log.Error("what the last transaction committed cannot be read; the group's offsets are taken", zap.Error(err))
+	}
+	committed, moved := group.settle(done)
+	if moved == "" && group.numbered() && !group.agree(done) {
+		t.log.Warn("the group's offsets are not those that the last transaction committed; the transaction's are taken", zap.Int64("committed", committed.events), zap.Int64("group", group.events.Offset))
+	}
+	target, first, err := t.within(ctx, committed)
+	if err != nil {
+		return err
+	}
+	if done.number > 0 && moved == "" && target.events == done.events {
+		t.claimed = true
+		t.last = done
+		if target.events, err = t.inspect(ctx, done); err != nil {
+			return err
+		}
+	}
+	t.last.number = max(done.number, group.number())
 	// The journal may name versions that the follower of the model topic has not read yet.
 	if err := t.s.models.reach(ctx); err != nil {
 		return err
@@ -80,16 +106,30 @@ func (t *task) restore(ctx context.Context) error {
 	how := "empty"
 	if len(found)+len(problems) > 0 {
 		how = "damaged"
-	} else if log.journalEnd() > 0 && target.events < 0 {
-		problem := "the group has no offset, but there is a journal of what it committed: offsets were deleted or expired"
+	} else if log.journalEnd() > 0 && target.events < 0 && moved == "" {
+		moved = "the group has no offset, but there is a journal of what it committed: offsets were deleted or expired"
+	}
+	if moved != "" {
 		if o.TopicRecreated == Fail {
-			return t.stop("topic_recreated", problem)
+			return t.stop("topic_recreated", moved)
 		}
-		t.log.Warn("rebuilding the state", zap.String("policy", "topic_recreated"), zap.String("problem", problem))
+		t.log.Warn("rebuilding the state", zap.String("policy", "topic_recreated"), zap.String("problem", moved))
 		how = "topic_recreated"
+	}
+	if n := len(found); n > 0 && t.redo.scores < found[n-1].events && t.redo.scores < t.redo.from.events {
+		// More is missing than the death of a broker explains, and no snapshot lies before it.
+		t.log.Error("scores are missing that cannot be made again", zap.Int64("from", t.redo.scores), zap.Int64("to", t.redo.from.events))
+		t.redo.scores = t.redo.from.events
 	}
 	var entries []journalEntry
 	for i, m := range found {
+		if moved != "" {
+			break
+		}
+		if m.events > t.redo.scores { // what is to be scored again must be ahead of it
+			how = "empty"
+			continue
+		}
 		if policy, problem, reaction := t.fits(m, target, first); policy != "" {
 			if reaction == Fail {
 				return t.stop(policy, problem)
@@ -122,6 +162,10 @@ func (t *task) restore(ctx context.Context) error {
 			continue
 		}
 		how, t.part, t.at, t.journal, entries = "snapshot", part, m.position, m.journal, after
+		if t.redo.scores != nothing {
+			t.follow(found)
+			break
+		}
 		t.snap.last = m
 		if i == 0 && len(found) > 1 {
 			t.snap.before = found[1]
@@ -137,6 +181,7 @@ func (t *task) restore(ctx context.Context) error {
 		}
 		if err == nil {
 			how, t.part, t.at = "replay", model.NewPartition(o.Spec, int32(t.id)), first
+			t.follow(found)
 			break
 		}
 		t.log.Error("journal refused", zap.Error(err))
@@ -189,19 +234,39 @@ func (t *task) restore(ctx context.Context) error {
 			}
 		}
 	}
+	if !t.claimed {
+		if err := t.begin(ctx); err != nil {
+			return err
+		}
+	}
 	for _, key := range log.orphans(t.snap.last, t.snap.before) {
 		t.snap.garbage = append(t.snap.garbage, change{key, nil})
 	}
-	t.restored(how, target)
+	t.restored(how)
 	return nil
 }
 
-func (t *task) restored(how string, target position) {
+// begin begins a line of transactions: what lies in the topics of scores and dead letters by now is not of it.
+func (t *task) begin(ctx context.Context) error {
+	o := &t.s.o
+	t.answered, t.redo.from = t.at.events, t.at
+	for topic, at := range map[string]*int64{o.Topics.Scores: &t.scoresAt, o.Topics.Dead: &t.deadAt} {
+		partition := t.id
+		if topic == o.Topics.Dead {
+			partition %= t.s.deadPartitions
+		}
+		_, end, err := bounds(ctx, o.Client, topic, partition)
+		if err != nil {
+			return err
+		}
+		*at = end
+	}
+	return nil
+}
+
+func (t *task) restored(how string) {
 	t.s.o.Metrics.Restores.WithLabelValues(how).Inc()
 	t.done = t.at
-	if target.events < 0 {
-		t.done.events = -1 // nothing is committed yet, not even where reading begins
-	}
 	t.report()
 	t.log.Info("partition taken over", zap.String("from", how), zap.Int64("offset", t.at.events), zap.Int64("model", t.at.model), zap.Float64("labelled", t.part.Labelled()))
 }
@@ -310,23 +375,83 @@ func (t *task) startEmpty(log *stateLog, found []*manifest, first position) {
 	for _, m := range found {
 		t.journal = max(t.journal, min(m.journal, maxNumber))
 	}
+	t.follow(found)
+	t.rebuilt = len(found) > 0
+}
+
+// follow lets the next snapshot follow those that are there.
+func (t *task) follow(found []*manifest) {
 	if len(found) > 0 && found[0].number < maxNumber {
 		t.snap.last = found[0]
 		if len(found) > 1 {
 			t.snap.before = found[1]
 		}
 	}
-	t.rebuilt = len(found) > 0
 }
 
-// target asks for the committed offsets (-1 = none) and the first offsets that the topics hold, and applies the
-// policies where the two do not fit.
-func (t *task) target(ctx context.Context) (target, first position, err error) {
-	o := &t.s.o
-	ask := func(topic string) (committed, start int64, err error) {
-		if committed, err = o.Client.CommittedOffset(ctx, o.Name, topic, t.id); err != nil {
-			return 0, 0, fmt.Errorf("asking for the offset of the group %s: %w", o.Name, err)
+// groupOffsets are those of one partition; labels is the zero value when there is no such topic.
+type groupOffsets struct {
+	events, labels txn.GroupOffset
+	topics         Topics
+}
+
+// groupOffsets asks the broker, whose answer may be older than what is committed.
+func (s *Stage) groupOffsets(ctx context.Context, partition int) (g groupOffsets, err error) {
+	g.topics = s.o.Topics
+	ask := func(topic string) txn.GroupOffset {
+		var all map[int]txn.GroupOffset
+		if err == nil {
+			all, err = s.o.Client.CommittedOffsets(ctx, s.o.Name, topic, []int{partition})
 		}
+		return all[partition]
+	}
+	g.events = ask(g.topics.Events)
+	if g.topics.Labels != "" {
+		g.labels = ask(g.topics.Labels)
+	}
+	if err != nil {
+		err = fmt.Errorf("asking for the offset of the group %s: %w", s.o.Name, err)
+	}
+	return g, err
+}
+
+// numbered reports whether each offset is that of a transaction with a number.
+func (g *groupOffsets) numbered() bool {
+	_, events := noted(g.events)
+	_, labels := noted(g.labels)
+	return events && (labels || g.topics.Labels == "")
+}
+
+// number is that of the newest transaction of which the group tells.
+func (g *groupOffsets) number() uint64 {
+	events, _ := noted(g.events)
+	labels, _ := noted(g.labels)
+	return max(events, labels)
+}
+
+// agree reports whether the group's offsets are those that a transaction committed.
+func (g *groupOffsets) agree(d doneRecord) bool {
+	same := func(o txn.GroupOffset, offset int64) bool { return o.Offset == offset && o.Note == d.note() }
+	return same(g.events, d.events) && (g.topics.Labels == "" || same(g.labels, d.labels))
+}
+
+// settle decides what is committed, see doneRecord.settle.
+func (g *groupOffsets) settle(d doneRecord) (target position, problem string) {
+	target.events, problem = d.settle("events", d.events, g.events)
+	if g.topics.Labels != "" {
+		var also string
+		if target.labels, also = d.settle("labels", d.labels, g.labels); problem == "" {
+			problem = also
+		}
+	}
+	return target, problem
+}
+
+// within compares what is committed with the first and last offsets that the topics hold, applies the policies where the
+// two do not fit, and returns both.
+func (t *task) within(ctx context.Context, committed position) (target, first position, err error) {
+	o := &t.s.o
+	look := func(topic string, committed int64) (int64, int64, error) {
 		start, end, err := bounds(ctx, o.Client, topic, t.id)
 		if err != nil {
 			return 0, 0, err
@@ -342,7 +467,7 @@ func (t *task) target(ctx context.Context) (target, first position, err error) {
 			}
 			if committed > high[t.id] {
 				if o.TopicRecreated == Fail {
-					return 0, 0, t.stop("topic_recreated", fmt.Sprintf("the group's offset %d lies beyond the end of %s, %d: the topic was made anew", committed, topic, high[t.id]))
+					return 0, 0, t.stop("topic_recreated", fmt.Sprintf("what is committed ends at offset %d, beyond the end of %s, %d: the topic was made anew", committed, topic, high[t.id]))
 				}
 				o.Metrics.Policies.WithLabelValues("topic_recreated", "rebuild").Inc()
 				committed = -1
@@ -357,10 +482,10 @@ func (t *task) target(ctx context.Context) (target, first position, err error) {
 		}
 		return committed, start, nil
 	}
-	if target.events, first.events, err = ask(o.Topics.Events); err != nil || o.Topics.Labels == "" {
+	if target.events, first.events, err = look(o.Topics.Events, committed.events); err != nil || o.Topics.Labels == "" {
 		return target, first, err
 	}
-	target.labels, first.labels, err = ask(o.Topics.Labels)
+	target.labels, first.labels, err = look(o.Topics.Labels, committed.labels)
 	return target, first, err
 }
 
@@ -384,14 +509,19 @@ func (t *task) replay(ctx context.Context, entries []journalEntry) error {
 	return nil
 }
 
-// replayEvents learns the events below the offset to, without publishing anything.
+// replayEvents learns the events below the offset to, without publishing anything but the scores that are missing.
 func (t *task) replayEvents(ctx context.Context, to int64) error {
+	var failed error
 	err := t.refetch(ctx, t.s.o.Topics.Events, &t.at.events, to, func(r *txn.Record) {
-		if t.decode(nil, r) {
+		switch {
+		case failed != nil:
+		case r.Offset >= t.redo.scores:
+			failed = t.process(t.redo.x, r)
+		case t.decode(nil, r):
 			t.part.Events(&t.batch, &t.scores)
 		}
 	})
-	if err != nil {
+	if err = errors.Join(err, failed); err != nil {
 		return fmt.Errorf("replaying events: %w", err)
 	}
 	return nil

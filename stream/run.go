@@ -51,6 +51,9 @@ type kept struct {
 	part       *model.Partition
 	snap       *snapshotter
 	at         position
+	last       doneRecord
+	scoresAt   int64
+	deadAt     int64
 	journal    uint64
 	refused    int64
 	rebuilt    bool

@@ -154,6 +154,10 @@ func stateKeyBound(key string) int {
 		return err == nil && n >= 0 && n < below && strconv.Itoa(n) == text
 	}
 	switch kind {
+	case doneKey:
+		if key == doneKey {
+			return journalBytes
+		}
 	case "journal":
 		if number(rest, journalRing) {
 			return journalBytes
@@ -230,6 +234,19 @@ func (l *stateLog) sections(m *manifest) (map[string][]byte, error) {
 		out[s.name] = raw
 	}
 	return out, nil
+}
+
+// done returns what the last transaction says that it committed.
+func (l *stateLog) done() (doneRecord, error) {
+	v, ok := l.values[doneKey]
+	if !ok {
+		return doneRecord{}, nil
+	}
+	d, err := decodeDone(v)
+	if err != nil {
+		return doneRecord{}, fmt.Errorf("decoding %s: %w", doneKey, err)
+	}
+	return d, nil
 }
 
 // errJournalLost is returned when journal records that a replay needs were overwritten.

@@ -62,12 +62,19 @@ type task struct {
 	decoder  *codec.Decoder
 	encoder  *codec.ScoreEncoder
 	snap     *snapshotter
-	at       position // what the state has taken in
-	done     position // what is committed
-	journal  uint64   // number of the next journal record
-	refused  int64    // model version that Swap refused; not tried again
-	kept     *kept    // what this member's task of the generation before left; nil = nothing
-	end      int64    // where the events topic ended when last asked
+	at       position          // what the state has taken in
+	done     position          // what is committed
+	last     doneRecord        // of the last committed transaction
+	claimed  bool              // the last transaction says in state and group where the partition stands
+	answered int64             // one past the last event that has scores
+	scoresAt int64             // where in the scores topic this line of transactions begins
+	deadAt   int64             // where in the dead-letter topic the letters of the next transaction must be looked for
+	redo     redo              // what a transaction that was committed in part has left undone
+	letters  map[letterID]bool // dead letters that are there though their transaction is not
+	journal  uint64            // number of the next journal record
+	refused  int64             // model version that Swap refused; not tried again
+	kept     *kept             // what this member's task of the generation before left; nil = nothing
+	end      int64             // where the events topic ended when last asked
 	newest   time.Time
 	read     int64 // bytes of input taken since the last snapshot began
 	wrote    int64 // bytes of state written since then
@@ -163,8 +170,8 @@ func (t *task) leave(err error) {
 		if s.kept == nil {
 			s.kept = map[int]*kept{}
 		}
-		s.kept[t.id] = &kept{generation: t.gen.ID, part: t.part, snap: t.snap, at: t.at, journal: t.journal, refused: t.refused, rebuilt: t.rebuilt,
-			deadEvents: t.deadEvents, deadLabels: t.deadLabels}
+		s.kept[t.id] = &kept{generation: t.gen.ID, part: t.part, snap: t.snap, at: t.at, last: t.last, scoresAt: t.scoresAt, deadAt: t.deadAt, journal: t.journal,
+			refused: t.refused, rebuilt: t.rebuilt, deadEvents: t.deadEvents, deadLabels: t.deadLabels}
 	case err != nil:
 		t.log.Info("what was not committed is left to the next owner", zap.Error(err))
 	}
@@ -178,6 +185,8 @@ type transaction struct {
 	begun    time.Time
 	snapshot bool // holds the manifest of the snapshot being written
 	to       position
+	done     doneRecord // number 0 = there is nothing to commit
+	buried   int        // dead letters
 }
 
 func (x *transaction) add(r txn.Record) {
@@ -190,7 +199,7 @@ func (t *task) own(ctx context.Context) (err error) {
 	t.phase("taking over")
 	began := t.s.o.Now()
 	o := &t.s.o
-	// InitProducerID first: it ends what a former owner left open, and only after it the group's offset is right.
+	// InitProducerID first: it ends what a former owner left open, and only after it the state topic tells all that is committed.
 	id := o.Name + "-" + strconv.Itoa(t.id)
 	if t.producer, err = o.Client.NewProducer(ctx, id, transactionTimeout); err != nil {
 		return fmt.Errorf("taking over the transactional id %s: %w", id, err)
@@ -199,6 +208,12 @@ func (t *task) own(ctx context.Context) (err error) {
 	if err := t.restore(ctx); err != nil {
 		return err
 	}
+	if !t.claimed || len(t.redo.x.records) > 0 {
+		if err := t.claim(); err != nil {
+			return err
+		}
+	}
+	t.redo.x = nil
 	o.Metrics.RestoreTime.Observe(o.Now().Sub(began).Seconds())
 	t.phase(phaseRunning)
 
@@ -250,7 +265,7 @@ func (t *task) loop(ctx context.Context, events, labels <-chan fetched) error {
 			t.snap.committed()
 			t.rebuilt = false
 		}
-		t.done = x.to
+		t.committed(x)
 		t.report()
 		return nil
 	}
@@ -262,7 +277,7 @@ func (t *task) loop(ctx context.Context, events, labels <-chan fetched) error {
 		if err := t.close(open, &late, &lastSnap, &paced); err != nil {
 			return err
 		}
-		if open.to == t.done && len(open.records) == 0 {
+		if open.done.number == 0 {
 			t.s.budget.charge(-open.reserved)
 			open = &transaction{}
 			return nil
@@ -482,14 +497,9 @@ func (t *task) close(x *transaction, late *lateLabels, lastSnap, paced *time.Tim
 			journaled = true
 		}
 	}
-	state := func(c change) {
-		x.add(txn.Record{Topic: t.s.o.Topics.State, Partition: t.id, Key: []byte(c.key), Value: c.value})
-		t.wrote += int64(len(c.key) + len(c.value))
-		t.s.o.Metrics.StateBytes.Add(float64(len(c.key) + len(c.value)))
-	}
 	if journaled {
 		e := journalEntry{number: t.journal, position: t.at}
-		state(change{journalKey(e.number), e.encode()})
+		t.state(x, change{journalKey(e.number), e.encode()})
 		t.journal++
 	}
 	now := t.s.o.Now()
@@ -512,12 +522,54 @@ func (t *task) close(x *transaction, late *lateLabels, lastSnap, paced *time.Tim
 		}
 		pieces, done := t.snap.take(limit)
 		for _, c := range pieces {
-			state(c)
+			t.state(x, c)
 		}
 		x.snapshot = done
 	}
 	*paced = now
+	if t.at != t.done || len(x.records) > 0 {
+		t.finish(x, t.done)
+	}
+	return nil
+}
+
+// state adds a record of the state topic to a transaction.
+func (t *task) state(x *transaction, c change) {
+	x.add(txn.Record{Topic: t.s.o.Topics.State, Partition: t.id, Key: []byte(c.key), Value: c.value})
+	t.wrote += int64(len(c.key) + len(c.value))
+	t.s.o.Metrics.StateBytes.Add(float64(len(c.key) + len(c.value)))
+}
+
+// finish numbers a transaction that began at from, and says in it what it commits.
+func (t *task) finish(x *transaction, from position) {
 	x.to = t.at
+	x.done = doneRecord{number: t.last.number + 1, events: t.at.events, labels: t.at.labels, eventsFrom: min(from.events, t.at.events), labelsFrom: min(from.labels, t.at.labels),
+		answered: min(t.answered, t.at.events), scores: t.scoresAt, buried: x.buried, dead: t.deadAt}
+	t.state(x, change{doneKey, x.done.encode()})
+}
+
+// committed takes note of a transaction that is.
+func (t *task) committed(x *transaction) {
+	t.done, t.last = x.to, x.done
+	if offset, ok := t.producer.Written(t.s.o.Topics.Dead, t.id%t.s.deadPartitions); ok {
+		t.deadAt = offset
+	}
+}
+
+// claim commits, before anything else is answered, what a transaction before has left undone, and what the partition
+// begins with when the group's offsets are not those of a numbered transaction: from then on an offset without number is
+// one that somebody else has set.
+func (t *task) claim() error {
+	x := t.redo.x
+	t.finish(x, t.redo.from)
+	done := make(chan error, 1)
+	t.send(x, done)
+	if err := <-done; err != nil {
+		return fmt.Errorf("claiming the partition: %w", err)
+	}
+	t.s.o.Metrics.Commits.WithLabelValues("committed").Inc()
+	t.committed(x)
+	t.claimed = true
 	return nil
 }
 
@@ -540,7 +592,7 @@ func (t *task) send(x *transaction, done chan<- error) {
 	o := &t.s.o
 	began := o.Now()
 	err := t.s.commit(t.s.force, t.producer, txn.Transaction{
-		Records: x.records, Compression: txn.Lz4, Group: o.Name, Member: t.gen.Member, Generation: t.gen.ID, Offsets: t.offsets(x.to),
+		Records: x.records, Compression: txn.Lz4, Group: o.Name, Member: t.gen.Member, Generation: t.gen.ID, Offsets: t.offsets(x.to), Note: x.done.note(),
 	})
 	o.Metrics.CommitTime.Observe(o.Now().Sub(began).Seconds())
 	done <- err
@@ -577,6 +629,7 @@ func (t *task) process(x *transaction, r *txn.Record) error {
 		Topic: t.s.o.Topics.Scores, Partition: t.id, Key: r.Key, Value: t.value[start:len(t.value):len(t.value)], Time: r.Time,
 		Headers: scoreHeaders(r, n, t.part.ModelVersion()),
 	})
+	t.answered = r.Offset + 1
 	if t.s.o.OnScores != nil {
 		t.s.o.OnScores(int32(t.id), &t.batch, &t.scores, t.part.Levels())
 	}
@@ -666,6 +719,12 @@ func (t *task) takeLabels(x *transaction, r *txn.Record) {
 // bury adds the dead letters of a message: each bad row as a one-row stream, or the message as it came.
 func (t *task) bury(x *transaction, r *txn.Record, stage, topic string, bad []codec.RowError, err error) {
 	letter := func(value []byte, reason codec.Reason, text string, row int32) {
+		if id := (letterID{topic, r.Offset, int(row)}); t.letters[id] {
+			return
+		} else if x == t.redo.x {
+			t.letters[id] = true
+		}
+		x.buried++
 		h := slices.Clone(r.Headers)
 		put := func(k, v string) { h = append(h, txn.Header{Key: k, Value: []byte(v)}) }
 		put(codec.DeadReason, string(reason))

@@ -66,6 +66,12 @@ func (t *trainer) step(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("taking over the transactional id %s: %w", id, err)
 		}
+		// A broker that died may have left its last publication open, see txn.Producer.Discard.
+		if open, err := t.s.undecided(ctx, map[string][]int{o.Topics.Model: {0}}); err != nil {
+			return err
+		} else if err := p.Discard(ctx, open); err != nil {
+			return fmt.Errorf("ending what a broker has left open: %w", err)
+		}
 		// What a former trainer published is decided now and nobody else can publish: only after all of it is read is the
 		// next version a new one.
 		if err := t.s.models.reach(ctx); err != nil {
@@ -208,6 +214,7 @@ func (t *trainer) publish(ctx context.Context, m *model.Model) error {
 	select {
 	case <-changed:
 	case <-time.After(time.Second):
+		t.producer = nil // it may have been left open, and the next one must not be committed together with it
 	case <-ctx.Done():
 	}
 	return nil

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -46,7 +45,7 @@ func (v *Verdict) problem(format string, args ...any) {
 // Verify replays what the topics hold, events, labels and models in the order that the journal gives, with the code that
 // scored them, and compares: every scores message byte for byte, and the state at every snapshot that can still be read.
 // A partition is replayed from its beginning where the topics still hold it, else from its oldest usable snapshot, up to
-// the group's committed offset. Scores of events outside [from, to], by Kafka's timestamps, are replayed but not compared;
+// what is committed. Scores of events outside [from, to], by Kafka's timestamps, are replayed but not compared;
 // a zero time sets no bound. It writes nothing, and may run beside a stage.
 //
 // Of the options it needs Name, Spec, Codec, Client, Topics and Log.
@@ -80,6 +79,7 @@ type verifier struct {
 	verdict  *Verdict
 	task     *task
 
+	done    doneRecord // of the newest transaction that history has read
 	journal map[uint64]journalEntry
 	states  []*pastState // readable or not, by number
 	scores  scoreReader
@@ -98,16 +98,31 @@ func (v *verifier) run(ctx context.Context, p int) (err error) {
 	if v.task, err = newTask(v.s, &txn.Generation{}, p); err != nil {
 		return err
 	}
-	// Asked first: whatever is committed meanwhile is left for the next time.
-	target, err := o.Client.CommittedOffset(ctx, o.Name, o.Topics.Events, p)
+	// Asked first: then it is not ahead of what the state topic tells.
+	group, err := v.s.groupOffsets(ctx, p)
 	if err != nil {
 		return err
 	}
+	if err := v.history(ctx, p); err != nil {
+		return err
+	}
+	committed, _ := group.settle(v.done)
+	target := committed.events
 	if target < 0 {
 		return nil
 	}
-	if err := v.history(ctx, p); err != nil {
-		return err
+	if target == v.done.events {
+		// After the death of a broker the scores may be ahead of the state or behind it until somebody takes the partition over.
+		next, known, err := v.s.answered(ctx, p, v.done.scores)
+		if err != nil {
+			return err
+		}
+		switch {
+		case known && next > target, next >= 0 && next < v.done.answered:
+			target = next
+		case known && next < v.done.answered:
+			target = v.done.eventsFrom
+		}
 	}
 	if err := v.s.loadModels(ctx); err != nil {
 		return err
@@ -177,6 +192,9 @@ func (v *verifier) history(ctx context.Context, p int) error {
 			v.states = append(v.states, x)
 		}
 		at = f.Next
+	}
+	if v.done, err = log.done(); err != nil {
+		v.verdict.problem("what the last transaction committed: %v", err)
 	}
 	return nil
 }
@@ -429,17 +447,8 @@ func (r *scoreReader) peek(ctx context.Context) (*txn.Record, int64, error) {
 		}
 		r.records, r.next = f.Records, f.Next
 	}
-	x := &r.records[0]
-	for _, h := range slices.Backward(x.Headers) { // the event's own headers come first
-		if h.Key == HeaderScoreOffset {
-			of, err := strconv.ParseInt(string(h.Value), 10, 64)
-			if err != nil {
-				return nil, 0, fmt.Errorf("scores message %d: %w", x.Offset, err)
-			}
-			return x, of, nil
-		}
-	}
-	return nil, 0, fmt.Errorf("scores message %d has no header %s: %w", x.Offset, HeaderScoreOffset, errForeignScore)
+	of, err := eventOf(&r.records[0])
+	return &r.records[0], of, err
 }
 
 func (r *scoreReader) drop() { r.records = r.records[1:] }

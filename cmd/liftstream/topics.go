@@ -238,8 +238,9 @@ func (a *app) printRights(c *config.Config) error {
 	if t.Labels != "" {
 		add("topic", t.Labels, false, "Read", "Describe")
 	}
-	add("topic", t.Scores, false, "Write", "Describe")
-	add("topic", t.Dead, false, "Write", "Describe")
+	// What it wrote itself it reads at a start, to see what of the last transaction is there.
+	add("topic", t.Scores, false, "Read", "Write", "Describe")
+	add("topic", t.Dead, false, "Read", "Write", "Describe")
 	add("topic", t.State, false, "Read", "Write", "Describe")
 	add("topic", t.Model, false, "Read", "Write", "Describe")
 	add("group", c.Name, false, "Read", "Describe")

@@ -207,18 +207,23 @@ func told(code kafka.Error, message string) error {
 	return fmt.Errorf("%w: %s", code, message)
 }
 
-// CommittedOffset is the group's next offset for a partition, -1 if it has none. It is certain only between Producer.Recover and the
-// next Commit of the producer that commits it: right after a Commit the broker often still gives the one before.
+// CommittedOffset is the group's next offset for a partition, -1 if it has none. It is for people and for looking on: a broker may give an
+// offset that an earlier transaction committed. Right after a Commit it often does, and one that was killed was seen to do so even
+// after Producer.Recover. Who must not do anything twice writes what it commits into a topic, in the same transaction, and reads it
+// there after Recover: when the last stable offset of that partition is its high watermark, the last such record is the truth.
 func (c *Client) CommittedOffset(ctx context.Context, group, topic string, partition int) (int64, error) {
 	offsets, err := c.CommittedOffsets(ctx, group, topic, []int{partition})
-	if err != nil {
-		return 0, err
-	}
-	return offsets[partition], nil
+	return offsets[partition].Offset, err
 }
 
-// CommittedOffsets is CommittedOffset for several partitions of a topic.
-func (c *Client) CommittedOffsets(ctx context.Context, group, topic string, partitions []int) (map[int]int64, error) {
+// GroupOffset is what a group has committed for a partition.
+type GroupOffset struct {
+	Offset int64  // the next one to read; -1 = none
+	Note   string // what was committed beside it (Transaction.Note)
+}
+
+// CommittedOffsets is CommittedOffset for several partitions of a topic, with what was noted beside each.
+func (c *Client) CommittedOffsets(ctx context.Context, group, topic string, partitions []int) (map[int]GroupOffset, error) {
 	const op = "OffsetFetch"
 	req := &offsetfetch.Request{GroupID: group, Topics: []offsetfetch.RequestTopic{{Name: topic, PartitionIndexes: int32s(partitions)}}}
 	var res *offsetfetch.Response
@@ -243,13 +248,13 @@ func (c *Client) CommittedOffsets(ctx context.Context, group, topic string, part
 	if err != nil {
 		return nil, err
 	}
-	offsets := make(map[int]int64, len(partitions))
+	offsets := make(map[int]GroupOffset, len(partitions))
 	for _, p := range partitions {
-		offsets[p] = -1
+		offsets[p] = GroupOffset{Offset: -1}
 	}
 	for _, t := range res.Topics {
 		for _, p := range t.Partitions {
-			offsets[int(p.PartitionIndex)] = p.CommittedOffset
+			offsets[int(p.PartitionIndex)] = GroupOffset{p.CommittedOffset, p.Metadata}
 		}
 	}
 	return offsets, nil

@@ -57,6 +57,7 @@ type session struct {
 	id              int64
 	epoch           int16
 	sequence        map[topicPartition]int32 // next one
+	written         map[topicPartition]int64 // offset of the last batch
 	out, scratch    []byte                   // encoding buffers
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 func testSession(transactionalID string) *session {
-	return &session{transactionalID: transactionalID, id: 0x1122334455667788, epoch: 0x0102, sequence: make(map[topicPartition]int32)}
+	return &session{transactionalID: transactionalID, id: 0x1122334455667788, epoch: 0x0102, sequence: make(map[topicPartition]int32), written: make(map[topicPartition]int64)}
 }
 
 // TestBatchGolden: bytes written out by hand from the description of the format; the CRC is of an independent implementation (Python's crc32c).

@@ -37,6 +37,7 @@ func TestConformance(t *testing.T) {
 		test func(*testing.T, *broker)
 	}{
 		{"CommitIsVisible", testCommitIsVisible},
+		{"DiscardTouchesNothingThatIsDecided", testDiscardTouchesNothingThatIsDecided},
 		{"RecordsComeBackAsTheyWere", testRecordsComeBack},
 		{"EmptyTransaction", testEmptyTransaction},
 		{"AbortedIsInvisible", testAbortedIsInvisible},
@@ -226,6 +227,40 @@ func testCommitIsVisible(t *testing.T, b *broker) {
 	if o, err := c.CommittedOffset(ctx, group, out, 0); err != nil || o != -1 {
 		t.Errorf("offset never committed: got %d, %v, want -1", o, err)
 	}
+}
+
+func testDiscardTouchesNothingThatIsDecided(t *testing.T, b *broker) {
+	ctx, c := testContext(t), b.client(t)
+	in, out, group := mustTopic(t, c, 1, nil), mustTopic(t, c, 2, nil), unique("group")
+	gen := member(t, c, group, in)
+	p := mustProducer(t, c, unique("id"))
+	tx := func(value string, next int64) Transaction {
+		return Transaction{
+			Records: []Record{record(out, 0, value), record(out, 1, value)}, Group: group, Member: gen.Member, Generation: gen.ID,
+			Offsets: map[string]map[int]int64{in: {0: next}}, Note: "note " + value,
+		}
+	}
+	for i, v := range []string{"a", "b"} {
+		if err := p.Commit(ctx, tx(v, int64(i+1))); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := p.Written(out, 1); !ok {
+			t.Error("nothing is said to be written")
+		}
+		if err := p.Discard(ctx, map[string][]int{out: {1, 0}}); err != nil {
+			t.Fatal(err)
+		}
+		if o, ok := p.Written(out, 1); ok {
+			t.Errorf("offset %d is said to be written since Recover", o)
+		}
+	}
+	for partition := range 2 {
+		mustEqual(t, fmt.Sprint("partition ", partition), values(read(t, c, out, partition, 0)), []string{"a", "b"})
+	}
+	if o, err := c.CommittedOffsets(ctx, group, in, []int{0}); err != nil || o[0] != (GroupOffset{2, "note b"}) {
+		t.Errorf("committed: got %v, %v", o, err)
+	}
+	mustKind(t, "a producer that must recover", (&Producer{client: c, poisoned: errNotInitialised}).Discard(ctx, nil), Poisoned)
 }
 
 func testRecordsComeBack(t *testing.T, b *broker) {

@@ -20,7 +20,7 @@ type Kind int
 const (
 	// Environment: the cluster or one of its coordinators is away or not ready. Back off, then Recover and go on.
 	Environment Kind = iota + 1
-	// Unknown: no answer, or one that does not tell whether the request took effect. Recover, then CommittedOffset tells.
+	// Unknown: no answer, or one that does not tell whether the request took effect. Recover, then what the transaction wrote is there or not.
 	Unknown
 	// Fenced: another producer with the same transactional id has begun. Stop the task; it belongs to somebody else.
 	Fenced

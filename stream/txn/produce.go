@@ -33,7 +33,7 @@ func (s *session) produce(ctx context.Context, batches []batch) error {
 			if err != nil {
 				return failed(opProduce, err)
 			}
-			return acknowledge(batches, m.(*produce.Response))
+			return s.acknowledge(batches, m.(*produce.Response))
 		})
 		if err != nil {
 			s.release(true)
@@ -84,7 +84,7 @@ func (s *session) request(ctx context.Context, batches []batch) (*rawproduce.Req
 }
 
 // acknowledge marks what the broker has taken. A partition that the answer leaves out is an unknown outcome.
-func acknowledge(batches []batch, res *produce.Response) error {
+func (s *session) acknowledge(batches []batch, res *produce.Response) error {
 	var worst error
 	answered := false
 	for _, t := range res.Topics {
@@ -98,6 +98,9 @@ func acknowledge(batches []batch, res *produce.Response) error {
 			for i := range batches {
 				if b := &batches[i]; !b.done && b.topic == t.Topic && b.partition == p.Partition {
 					b.done = true
+					if p.BaseOffset >= 0 { // else it had been there before
+						s.written[b.topicPartition] = p.BaseOffset
+					}
 					break
 				}
 			}

@@ -3,6 +3,7 @@ package txn
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/segmentio/kafka-go"
@@ -22,6 +23,7 @@ type Transaction struct {
 	// Offsets are the group's next offsets to read, by topic and partition; empty = none.
 	Offsets map[string]map[int]int64
 	Group   string
+	Note    string // stands beside each of the offsets; brokers take 4 KiB by default
 	// Member and Generation are those of the group's generation in which the caller owns what it commits (see Generation). They are
 	// always sent: they keep a former owner from committing.
 	Member     string
@@ -56,9 +58,9 @@ func (c *Client) NewProducer(ctx context.Context, transactionalID string, timeou
 func (p *Producer) ID() string { return p.id }
 
 // Recover makes the producer usable after a failed Commit: InitProducerID again, which aborts what was open, completes what was being
-// completed, and bars every earlier request that is still under way. Afterwards, and not before, Client.CommittedOffset tells
-// whether the failed transaction took effect; the caller must ask and go on from there. Everything that this id ever wrote is decided by
-// then: nothing of it lies above the last stable offset.
+// completed, and bars every earlier request that is still under way. Whether the failed transaction took effect shows in what it wrote,
+// afterwards and not before; the caller must look and go on from there. Everything that this id ever wrote is decided by then, and nothing of
+// it lies above the last stable offset, but after the death of a broker: see Discard. Client.CommittedOffset may be behind then for good.
 func (p *Producer) Recover(ctx context.Context) error {
 	s, err := p.client.initProducer(ctx, p.id, p.timeout)
 	if err != nil {
@@ -89,8 +91,51 @@ func (c *Client) initProducer(ctx context.Context, transactionalID string, timeo
 	}
 	return &session{
 		client: c, transactionalID: transactionalID, id: res.ProducerID, epoch: res.ProducerEpoch,
-		sequence: make(map[topicPartition]int32),
+		sequence: make(map[topicPartition]int32), written: make(map[topicPartition]int64),
 	}, nil
+}
+
+// Discard aborts what the transactions before Recover have left open in the named partitions, by topic. Nothing should be: but a broker that
+// starts again while a transaction is being completed may take partitions whose leader it does not know yet for deleted ones, and
+// say that the transaction is complete without having written its markers there (Kafka 4.4.0, TransactionMarkerChannelManager). Of one
+// transaction some partitions are committed then, and others open for ever: readers of committed records wait there, and the next
+// transaction of this producer decides, by its own end, over what is open. A transaction that holds nothing and is aborted ends it.
+// What has its marker stays as it is, so what was one transaction may be committed in part: whoever cannot bear that compares the
+// partitions and writes again what is missing.
+func (p *Producer) Discard(ctx context.Context, partitions map[string][]int) error {
+	if p.poisoned != nil {
+		return &Error{Op: "Discard", Kind: Poisoned, Reason: "Recover must come first", Err: p.poisoned}
+	}
+	if len(partitions) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, p.timeout)
+	defer cancel()
+	var empty []batch
+	for _, topic := range sortedKeys(partitions) {
+		for _, partition := range slices.Sorted(slices.Values(partitions[topic])) {
+			empty = append(empty, batch{topicPartition: topicPartition{topic, int32(partition)}})
+		}
+	}
+	err := p.addPartitions(ctx, empty)
+	if err == nil {
+		err = p.end(ctx, false)
+	}
+	if err != nil {
+		p.poisoned = err
+		return err
+	}
+	return p.Recover(ctx) // which waits for the markers
+}
+
+// Written is the offset of the first record of the last batch that this producer, since Recover, has written to a partition; false when it
+// has written none. It is committed if Commit has returned nil since.
+func (p *Producer) Written(topic string, partition int) (offset int64, ok bool) {
+	if p.session == nil {
+		return 0, false
+	}
+	offset, ok = p.session.written[topicPartition{topic, int32(partition)}]
+	return offset, ok
 }
 
 // Commit runs one whole transaction: all partitions are added, the records produced, the offsets added and sent, the end committed, strictly
@@ -140,7 +185,7 @@ func (p *Producer) commit(ctx context.Context, t *Transaction) error {
 			return err
 		}
 	}
-	return p.end(ctx)
+	return p.end(ctx, true)
 }
 
 func (p *Producer) addPartitions(ctx context.Context, batches []batch) error {
@@ -194,7 +239,7 @@ func (p *Producer) addOffsets(ctx context.Context, t *Transaction) error {
 		rt := txnoffsetcommit.RequestTopic{Name: topic}
 		for _, partition := range sortedKeys(t.Offsets[topic]) {
 			rt.Partitions = append(rt.Partitions, txnoffsetcommit.RequestPartition{
-				Partition: int32(partition), CommittedOffset: t.Offsets[topic][partition], CommittedLeaderEpoch: -1,
+				Partition: int32(partition), CommittedOffset: t.Offsets[topic][partition], CommittedLeaderEpoch: -1, CommittedMetadata: t.Note,
 			})
 		}
 		commit.Topics = append(commit.Topics, rt)
@@ -214,10 +259,10 @@ func (p *Producer) addOffsets(ctx context.Context, t *Transaction) error {
 	})
 }
 
-func (p *Producer) end(ctx context.Context) error {
+func (p *Producer) end(ctx context.Context, commit bool) error {
 	const op = "EndTxn"
 	s, c := p.session, p.client
-	req := &endtxn.Request{TransactionalID: p.id, ProducerID: s.id, ProducerEpoch: s.epoch, Committed: true}
+	req := &endtxn.Request{TransactionalID: p.id, ProducerID: s.id, ProducerEpoch: s.epoch, Committed: commit}
 	return c.step(ctx, op, func() error {
 		m, err := c.roundTrip(ctx, req, 0)
 		if err != nil {

@@ -1,0 +1,332 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"liftstream/codec"
+	"liftstream/model/wire"
+	"liftstream/stream/txn"
+)
+
+// doneKey is where each transaction of a partition says in the state topic what it commits.
+const doneKey = "done"
+
+// doneRecord is what the last committed transaction of a partition commits, see FORMAT.md. The zero value says that no
+// transaction has said it yet.
+type doneRecord struct {
+	number         uint64 // of the transaction, from 1 on
+	events, labels int64  // next offsets
+
+	// What the transaction should have left in the other topics, for when it was committed in part.
+	eventsFrom, labelsFrom int64 // where it began
+	answered               int64 // one past the last event that has scores
+	scores                 int64 // where in the scores topic to look for them
+	buried                 int   // dead letters in it
+	dead                   int64 // where in the dead-letter topic to look for them
+}
+
+func (d doneRecord) encode() []byte {
+	b := wire.AppendUvarint(nil, d.number)
+	for _, v := range []int64{d.events, d.labels, d.events - d.eventsFrom, d.labels - d.labelsFrom, d.events - d.answered, d.scores, int64(d.buried), d.dead} {
+		b = wire.AppendVarint(b, v)
+	}
+	return seal(b)
+}
+
+func decodeDone(value []byte) (d doneRecord, err error) {
+	payload, err := open(value)
+	if err != nil {
+		return d, err
+	}
+	r := wire.NewReader(payload)
+	d = doneRecord{number: r.Uvarint(), events: r.Varint(), labels: r.Varint()}
+	d.eventsFrom, d.labelsFrom, d.answered = d.events-r.Varint(), d.labels-r.Varint(), d.events-r.Varint()
+	d.scores, d.buried, d.dead = r.Varint(), int(r.Varint()), r.Varint()
+	if err := r.Done(); err != nil {
+		return doneRecord{}, err
+	}
+	between := func(v, low, high int64) bool { return low <= v && v <= high }
+	if d.number == 0 || d.number >= maxNumber || !between(d.events, 0, maxNumber) || !between(d.labels, 0, maxNumber) || !between(d.eventsFrom, 0, d.events) ||
+		!between(d.labelsFrom, 0, d.labels) || !between(d.answered, 0, d.events) || d.scores < 0 || d.buried < 0 || d.dead < 0 {
+		return doneRecord{}, fmt.Errorf("transaction %d at event %d and label %d is not one of a stage", d.number, d.events, d.labels)
+	}
+	return d, nil
+}
+
+// note is what stands beside the group's offsets that the transaction commits. It tells them from offsets that
+// somebody else has set.
+func (d doneRecord) note() string { return noteMark + strconv.FormatUint(d.number, 10) }
+
+const noteMark = "liftstream/"
+
+// noted returns the number of the transaction that has committed an offset of the group; ok is false when it was none
+// that numbers itself.
+func noted(o txn.GroupOffset) (number uint64, ok bool) {
+	digits, ok := strings.CutPrefix(o.Note, noteMark)
+	if !ok || o.Offset < 0 {
+		return 0, false
+	}
+	number, err := strconv.ParseUint(digits, 10, 64)
+	return number, err == nil && number < maxNumber
+}
+
+// settle decides which next offset of a topic is committed: own, the one of the record, or that of the group, which a
+// broker that has died may give as it was a transaction ago. problem is not "" when the group's is taken though
+// it loses what the record says is committed: somebody moved or deleted it, or made the topic anew.
+func (d doneRecord) settle(what string, own int64, group txn.GroupOffset) (committed int64, problem string) {
+	_, ours := noted(group)
+	switch {
+	case d.number == 0:
+		return group.Offset, "" // of a version that did not write the record, or the state topic is new
+	case ours:
+		return own, "" // the broker is behind, or the transaction is in the group and not in the state
+	case group.Offset >= own:
+		return group.Offset, "" // an older version went on, or somebody passes over events
+	case group.Offset < 0 && d.number == 1:
+		return own, "" // the first transaction answers nothing: a broker that has forgotten it does no harm
+	case own == 0:
+		return group.Offset, "" // nothing was read of the topic
+	case group.Offset < 0:
+		return group.Offset, fmt.Sprintf("the group has no offset of %s, but the state says that all below %d are done: offsets were deleted or expired, or the topic was made anew", what, own)
+	}
+	return group.Offset, fmt.Sprintf("the group's offset of %s was set to %d by somebody else, and the state says that all below %d are done: offsets were reset", what, group.Offset, own)
+}
+
+// conclude ends what the broker has left open of this task's transactions, see txn.Producer.Discard, and reports whether
+// there was any. Afterwards all that the partition's transactions wrote is committed or aborted, though a transaction may
+// be the one in one topic and the other in another.
+func (t *task) conclude(ctx context.Context) (was bool, err error) {
+	o := &t.s.o
+	mine := map[string][]int{o.Topics.State: {t.id}, o.Topics.Scores: {t.id}}
+	all := map[string][]int{o.Topics.State: {t.id}, o.Topics.Scores: {t.id}, o.Topics.Dead: {t.id % t.s.deadPartitions}}
+	open, err := t.s.undecided(ctx, all)
+	if err != nil || len(open) == 0 {
+		return false, err
+	}
+	// In the dead-letter topic it may be another task's, which is not touched by this.
+	if err := t.producer.Discard(ctx, all); err != nil {
+		return false, fmt.Errorf("ending what a broker has left open: %w", err)
+	}
+	before := len(open)
+	if open, err = t.s.undecided(ctx, mine); err != nil {
+		return false, err
+	}
+	for _, topic := range slices.Sorted(maps.Keys(open)) {
+		return false, &txn.Error{Op: "taking over", Topic: topic, Partition: t.id, Kind: txn.Environment, Reason: "its outcome decides what the state is; 'kafka-transactions.sh find-hanging' names a transaction that nobody will end",
+			Err: errors.New("somebody else's transaction is open there")}
+	}
+	t.log.Warn("the broker had left transactions of this partition open; what they held is written again where it is missing", zap.Int("topics", before))
+	return true, nil
+}
+
+// undecided returns those of the partitions that hold records of transactions that have not ended.
+func (s *Stage) undecided(ctx context.Context, partitions map[string][]int) (map[string][]int, error) {
+	open := map[string][]int{}
+	for topic, ps := range partitions {
+		high, err := s.o.Client.ListOffsets(ctx, topic, ps, txn.HighWatermark)
+		if err != nil {
+			return nil, err
+		}
+		stable, err := s.o.Client.ListOffsets(ctx, topic, ps, txn.End)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range ps {
+			if stable[p] < high[p] {
+				open[topic] = append(open[topic], p)
+			}
+		}
+	}
+	return open, nil
+}
+
+// answered returns one past the last event that has scores among the messages of the scores topic from offset from on,
+// -1 when there is none. It is not known when there is none left.
+func (s *Stage) answered(ctx context.Context, partition int, from int64) (next int64, known bool, err error) {
+	c, topic := s.o.Client, s.o.Topics.Scores
+	start, end, err := bounds(ctx, c, topic, partition)
+	if err != nil {
+		return 0, false, fmt.Errorf("reading the scores: %w", err)
+	}
+	low := max(start, from)
+	next = -1
+	for high, step := end, int64(64); next < 0 && high > low; step *= 8 {
+		begin := max(high-step, low)
+		for at := begin; at < high; {
+			f, err := c.Fetch(ctx, topic, partition, at, 4<<20, 500*time.Millisecond)
+			if err != nil {
+				return 0, false, fmt.Errorf("reading the scores: %w", err)
+			}
+			for i := range f.Records {
+				if of, err := eventOf(&f.Records[i]); err == nil {
+					next = max(next, of+1)
+				}
+			}
+			if ctx.Err() != nil {
+				return 0, false, ctx.Err()
+			}
+			at = f.Next
+		}
+		high = begin
+	}
+	return next, next >= 0 || start <= from, nil
+}
+
+// eventOf returns the offset of the event that a scores message answers.
+func eventOf(r *txn.Record) (int64, error) {
+	for _, h := range slices.Backward(r.Headers) { // the event's own headers come first
+		if h.Key == HeaderScoreOffset {
+			of, err := strconv.ParseInt(string(h.Value), 10, 64)
+			if err != nil {
+				return 0, fmt.Errorf("scores message %d: %w", r.Offset, err)
+			}
+			return of, nil
+		}
+	}
+	return 0, fmt.Errorf("scores message %d has no header %s: %w", r.Offset, HeaderScoreOffset, errForeignScore)
+}
+
+// letterID is which row of which message a dead letter is about; row -1 = all of it.
+type letterID struct {
+	topic  string
+	offset int64
+	row    int
+}
+
+// lettersOf reads which dead letters of the partition the dead-letter topic holds from offset from on.
+func (t *task) lettersOf(ctx context.Context, from int64) (map[letterID]bool, error) {
+	o := &t.s.o
+	dead := t.id % t.s.deadPartitions
+	began := o.Now()
+	for { // other tasks write there too: theirs may be open
+		open, err := t.s.undecided(ctx, map[string][]int{o.Topics.Dead: {dead}})
+		if err != nil || len(open) == 0 || o.Now().Sub(began) > 5*time.Second {
+			if err != nil {
+				return nil, fmt.Errorf("reading the dead letters: %w", err)
+			}
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	start, end, err := bounds(ctx, o.Client, o.Topics.Dead, dead)
+	if err != nil {
+		return nil, fmt.Errorf("reading the dead letters: %w", err)
+	}
+	out := map[letterID]bool{}
+	for at := max(start, from); at < end; {
+		f, err := o.Client.Fetch(ctx, o.Topics.Dead, dead, at, 4<<20, 500*time.Millisecond)
+		if err != nil {
+			return nil, fmt.Errorf("reading the dead letters: %w", err)
+		}
+		for i := range f.Records {
+			id, partition := letterID{row: -1}, -1
+			for _, h := range f.Records[i].Headers { // the message's own headers come first
+				switch h.Key {
+				case codec.DeadTopic:
+					id.topic = string(h.Value)
+				case codec.DeadPartition:
+					partition, _ = strconv.Atoi(string(h.Value))
+				case codec.DeadOffset:
+					id.offset, _ = strconv.ParseInt(string(h.Value), 10, 64)
+				case codec.DeadRow:
+					id.row, _ = strconv.Atoi(string(h.Value))
+				}
+			}
+			if partition == t.id {
+				out[id] = true
+			}
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		at = f.Next
+	}
+	return out, nil
+}
+
+// redo is what the last transaction left undone.
+type redo struct {
+	scores int64        // events below the committed offset and from this one on have no scores
+	from   position     // where it began
+	x      *transaction // what the next one must write for it
+}
+
+const nothing = math.MaxInt64 // to be scored again
+
+// inspect compares what the last transaction says with what it has left in the topics of scores and dead letters, for
+// it may be committed in one and not in the other. It returns the next event offset that is committed.
+func (t *task) inspect(ctx context.Context, d doneRecord) (events int64, err error) {
+	events = d.events
+	t.redo.from = position{events: d.eventsFrom, labels: d.labelsFrom}
+	t.scoresAt, t.deadAt, t.answered = d.scores, d.dead, d.answered
+	next, known, err := t.s.answered(ctx, t.id, d.scores)
+	if err != nil {
+		return 0, err
+	}
+	switch {
+	case !known:
+	case next > d.events: // it is in the scores and not in the state
+		events, t.answered = next, next
+	case next >= 0 && next < d.answered: // it is in the state and not in the scores
+		t.redo.scores = next
+	case next < d.answered: // and none before it is there to begin after
+		t.redo.scores = d.eventsFrom
+	}
+	if t.letters, err = t.lettersOf(ctx, d.dead); err != nil {
+		return 0, err
+	}
+	there := 0
+	for id := range t.letters {
+		if id.topic == t.s.o.Topics.Events && d.eventsFrom <= id.offset && id.offset < d.events || id.topic != t.s.o.Topics.Events && d.labelsFrom <= id.offset && id.offset < d.labels {
+			there++
+		}
+	}
+	from := d.events
+	if there < d.buried {
+		from = d.eventsFrom
+		if err := t.rebury(ctx, codec.StageLabels, d.labelsFrom, d.labels); err != nil {
+			return 0, err
+		}
+	}
+	return events, t.rebury(ctx, codec.StageEvents, from, events)
+}
+
+// rebury writes the dead letters of [from, to) that the dead-letter topic does not hold.
+func (t *task) rebury(ctx context.Context, stage string, from, to int64) error {
+	o := &t.s.o
+	topic := o.Topics.Events
+	each := func(r *txn.Record) {
+		bad, err := t.decoder.Decode(t.message(r), &t.batch, &t.carry)
+		t.bury(t.redo.x, r, stage, topic, bad, err)
+	}
+	if stage == codec.StageLabels {
+		topic = o.Topics.Labels
+		each = func(r *txn.Record) {
+			bad, err := t.decoder.DecodeLabels(t.message(r), &t.labels)
+			t.bury(t.redo.x, r, stage, topic, bad, err)
+		}
+	}
+	if topic == "" || from >= to {
+		return nil
+	}
+	start, _, err := bounds(ctx, o.Client, topic, t.id)
+	if err != nil {
+		return err
+	}
+	from = max(from, start)
+	return t.refetch(ctx, topic, &from, to, each)
+}

@@ -1,0 +1,276 @@
+package stream
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"liftstream/stream/txn"
+)
+
+func TestDoneRecordBytes(t *testing.T) {
+	d := doneRecord{number: 300, events: 5000, labels: 70, eventsFrom: 4990, labelsFrom: 69, answered: 4999, scores: 12, buried: 2, dead: 3}
+	const want = "01ac02904e8c011402021804067d9f3b18"
+	if got := hex.EncodeToString(d.encode()); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	back, err := decodeDone(d.encode())
+	if err != nil || back != d {
+		t.Errorf("got %+v, %v", back, err)
+	}
+	for _, bad := range []doneRecord{{}, {number: maxNumber, events: 1}, {number: 1, events: -1}, {number: 1, events: 5, eventsFrom: 6}, {number: 1, events: 5, answered: 6}, {number: 1, labels: 1, labelsFrom: -1}, {number: 1, dead: -1}} {
+		if _, err := decodeDone(bad.encode()); err == nil {
+			t.Errorf("%+v is taken", bad)
+		}
+	}
+}
+
+func FuzzDoneRecord(f *testing.F) {
+	f.Add(doneRecord{number: 1, events: 2}.encode())
+	f.Fuzz(func(t *testing.T, b []byte) {
+		for _, v := range [][]byte{b, seal(b)} {
+			d, err := decodeDone(v)
+			if err != nil {
+				continue
+			}
+			if again, err := decodeDone(d.encode()); err != nil || again != d {
+				t.Errorf("%+v comes back as %+v, %v", d, again, err)
+			}
+		}
+	})
+}
+
+func TestWhoseOffsetCounts(t *testing.T) {
+	d := doneRecord{number: 7, events: 100}
+	first := doneRecord{number: 1, events: 100}
+	for _, c := range []struct {
+		name    string
+		d       doneRecord
+		group   txn.GroupOffset
+		want    int64
+		problem bool
+	}{
+		{"nothing anywhere", doneRecord{}, txn.GroupOffset{Offset: -1}, -1, false},
+		{"an older version's group", doneRecord{}, txn.GroupOffset{Offset: 50}, 50, false},
+		{"the state topic was made anew", doneRecord{}, txn.GroupOffset{Offset: 50, Note: "liftstream/3"}, 50, false},
+		{"they agree", d, txn.GroupOffset{Offset: 100, Note: "liftstream/7"}, 100, false},
+		{"the broker is a transaction behind", d, txn.GroupOffset{Offset: 90, Note: "liftstream/6"}, 100, false},
+		{"the transaction is not in the state", d, txn.GroupOffset{Offset: 110, Note: "liftstream/8"}, 100, false},
+		{"an older version went on", d, txn.GroupOffset{Offset: 110}, 110, false},
+		{"moved back", d, txn.GroupOffset{Offset: 40}, 40, true},
+		{"moved back by a tool that leaves a note", d, txn.GroupOffset{Offset: 40, Note: "liftstream/x"}, 40, true},
+		{"deleted", d, txn.GroupOffset{Offset: -1}, -1, true},
+		{"the broker has forgotten the first", first, txn.GroupOffset{Offset: -1}, 100, false},
+		{"moved back after the first", first, txn.GroupOffset{Offset: 40}, 40, true},
+		{"nothing was read", doneRecord{number: 7}, txn.GroupOffset{Offset: -1}, -1, false},
+	} {
+		got, problem := c.d.settle("events", c.d.events, c.group)
+		if got != c.want || (problem != "") != c.problem {
+			t.Errorf("%s: got %d, %q", c.name, got, problem)
+		}
+	}
+}
+
+// tearing commits every few transactions in part, in turn in all the ways that a broker which dies can: what is left out
+// was aborted there. The stage is told that the outcome is unknown.
+type tearing struct {
+	topics Topics
+	mu     sync.Mutex
+	begun  bool
+	count  int
+	torn   map[int]int // by what was kept: 1 state, 2 scores, 4 dead letters, 8 the group's offsets
+}
+
+func (f *tearing) commit(ctx context.Context, p *txn.Producer, t txn.Transaction) error {
+	f.mu.Lock()
+	if f.begun {
+		f.count++
+	}
+	kept := f.count / 3 % 16
+	whole := !f.begun || f.count%3 != 0
+	if !whole {
+		f.torn[kept]++
+	}
+	f.mu.Unlock()
+	if whole {
+		return p.Commit(ctx, t)
+	}
+	bit := map[string]int{f.topics.State: 1, f.topics.Scores: 2, f.topics.Dead: 4}
+	all := t.Records
+	t.Records = nil
+	for _, r := range all {
+		if kept&bit[r.Topic] != 0 {
+			t.Records = append(t.Records, r)
+		}
+	}
+	if kept&8 == 0 {
+		t.Offsets = nil
+	}
+	if err := p.Commit(ctx, t); err != nil {
+		return err
+	}
+	return &txn.Error{Op: "EndTxn", Kind: txn.Unknown, Reason: "by the test", Err: errors.New("torn")}
+}
+
+func TestTransactionsThatAreCommittedInPartAreMadeWhole(t *testing.T) {
+	brokers(t, func(t *testing.T, addr string) {
+		w := newWorld(t, addr, 1)
+		ctx := context.Background()
+		f := &tearing{topics: w.topics, torn: map[int]int{}}
+		o := w.options(w.client)
+		o.FitRecords, o.Snapshot, o.SnapshotRate = 300, time.Millisecond, 64<<20 // a whole one in nearly every transaction
+		r := w.prepared(o)
+		r.stage.commit = f.commit
+		r.begin()
+		bad := 0
+		done := func() bool {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			p := r.stage.Status().Partitions
+			f.begun = f.begun || len(p) == 1 && p[0].Model > 0 // it takes a while to get one when nothing is left in peace
+			return len(f.torn) == 16
+		}
+		for i, deadline := 0, time.Now().Add(90*time.Second); !done(); i++ {
+			w.produce(40, 10, i%3 != 0)
+			if i%3 == 0 {
+				w.labels(40*i, 40)
+			}
+			if err := w.client.Produce(ctx, []txn.Record{{Topic: w.topics.Events, Value: []byte("no event")}, {Topic: w.topics.Labels, Value: []byte("no label")}}, txn.None); err != nil {
+				t.Fatal(err)
+			}
+			bad++
+			time.Sleep(20 * time.Millisecond)
+			if time.Now().After(deadline) {
+				t.Fatalf("only these were torn: %v", f.torn)
+			}
+		}
+		w.caught(r)
+		for deadline := time.Now().Add(20 * time.Second); len(w.records(w.topics.Dead, 0)) < 2*bad && time.Now().Before(deadline); {
+			time.Sleep(50 * time.Millisecond)
+		}
+		r.end(t)
+		w.exactlyOnce()
+		letters := map[string]int{}
+		for _, l := range w.records(w.topics.Dead, 0) {
+			h := map[string]string{}
+			for _, x := range l.Headers {
+				h[x.Key] = string(x.Value)
+			}
+			letters[h["topic"]+" "+h["offset"]]++
+		}
+		for id, n := range letters {
+			if n != 1 {
+				t.Errorf("%d dead letters of %s", n, id)
+			}
+		}
+		if len(letters) != 2*bad {
+			t.Errorf("dead letters of %d messages, want %d", len(letters), 2*bad)
+		}
+		found, err := Verify(ctx, o, time.Time{}, time.Time{})
+		if err != nil || len(found[0].Problems) > 0 || found[0].Records != w.next[0] || found[0].Swaps == 0 || found[0].States == 0 {
+			t.Errorf("%v %+v", err, found)
+		}
+		t.Logf("%d transactions, torn %v; %+v", f.count, f.torn, found[0])
+	})
+}
+
+// setOffset commits an offset for the group as an administrator's tool does, or a broker that has forgotten the newest.
+func (w *world) setOffset(topic string, offset int64, note string) {
+	w.t.Helper()
+	p := kmsg.NewOffsetCommitRequestTopicPartition()
+	p.Offset, p.Metadata = offset, &note
+	t := kmsg.NewOffsetCommitRequestTopic()
+	t.Topic, t.Partitions = topic, append(t.Partitions, p)
+	req := kmsg.NewPtrOffsetCommitRequest()
+	req.Version, req.Group, req.Generation = 5, w.name, -1
+	req.Topics = append(req.Topics, t)
+	w.admin(req)
+	got, err := w.client.CommittedOffsets(context.Background(), w.name, topic, []int{0})
+	if err != nil || got[0] != (txn.GroupOffset{Offset: offset, Note: note}) {
+		w.t.Fatalf("the offset is not set: %v, %v", got, err)
+	}
+}
+
+func TestGroupOffsetsThatOthersSet(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		offset int64
+		note   string
+		policy bool // topic_recreated decides
+		want   int  // records scored in all
+	}{
+		{"older one of the stage's own", 20, "liftstream/1", false, 1000},
+		{"moved back", 20, "", true, 600 + 800},
+		{"moved forward", 70, "", false, 1000 - 100},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			brokers(t, func(t *testing.T, addr string) {
+				w := newWorld(t, addr, 1)
+				w.produce(600, 10, true)
+				r := w.run(w.options(w.client))
+				w.caught(r)
+				r.end(t)
+				w.produce(400, 10, true)
+				w.setOffset(w.topics.Events, c.offset, c.note)
+				if c.policy {
+					var p *PolicyError
+					if err := w.run(w.options(w.client)).fails(t, 20*time.Second); !errors.As(err, &p) || p.Policy != "topic_recreated" {
+						t.Fatalf("got %v", err)
+					}
+				}
+				for range 2 { // what was decided once stays so
+					o := w.options(w.client)
+					o.TopicRecreated = Restart
+					r = w.run(o)
+					w.caught(r)
+					r.end(t)
+				}
+				if got := len(w.ids(0)); got != c.want {
+					t.Errorf("%d records were scored, want %d", got, c.want)
+				}
+				if l := r.stage.Status().Partitions[0].Labelled; l != 1000 {
+					t.Errorf("%v records were learnt, want 1000", l)
+				}
+			})
+		})
+	}
+}
+
+// withoutDone commits as the versions before the done record did.
+func withoutDone(ctx context.Context, p *txn.Producer, t txn.Transaction) error {
+	t.Records = slices.DeleteFunc(slices.Clone(t.Records), func(r txn.Record) bool { return string(r.Key) == doneKey })
+	t.Note = ""
+	return p.Commit(ctx, t)
+}
+
+func TestVersionsWithoutDoneRecordTakeTurns(t *testing.T) {
+	brokers(t, func(t *testing.T, addr string) {
+		w := newWorld(t, addr, 1)
+		var o Options
+		for i := range 5 {
+			w.produce(300, 10, i != 1)
+			if i == 1 {
+				w.labels(300, 300)
+			}
+			o = w.options(w.client)
+			r := w.prepared(o)
+			if i%2 == 0 {
+				r.stage.commit = withoutDone
+			}
+			r.begin()
+			w.caught(r)
+			r.end(t)
+			w.exactlyOnce()
+		}
+		found, err := Verify(context.Background(), o, time.Time{}, time.Time{})
+		if err != nil || len(found[0].Problems) > 0 || found[0].Records != 1500 {
+			t.Errorf("%v %+v", err, found)
+		}
+	})
+}
