@@ -143,7 +143,10 @@ type Scorecard interface {
 	// Score writes the calibrated propensity of every class into p (sum 1, each in (0, 1)) and what LearnScored needs
 	// into pending. inputs holds the components' inputs, input by input, classes innermost. It changes nothing.
 	Score(row Row, inputs, pending, p []float64)
-	// LearnScored learns a record with the inputs as they were when it was scored. pending nil: they are computed now.
+	// Remembers reports whether LearnScored can learn from pending alone, so that its inputs need not be there.
+	Remembers(pending []float64) bool
+	// LearnScored learns a record with the inputs as they were when it was scored. Where pending does not hold them they are
+	// computed now, from inputs.
 	LearnScored(ex *Example, inputs, pending []float64)
 	// Explain appends the contributions to the calibrated log-odds of the class target, for the record for which pending
 	// was filled: one Reason a feature, in schema order, then the named terms. They sum to ln(p/(1-p)) to 1e-9.

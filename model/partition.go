@@ -315,7 +315,9 @@ func (p *Partition) learn(rec *record, pending []float64) {
 		return
 	}
 	if p.trained {
-		p.fill(rec.Row)
+		if !p.scorecard.Remembers(pending) {
+			p.fill(rec.Row)
+		}
 		for _, c := range p.components {
 			c.Learn(&rec.Example)
 		}

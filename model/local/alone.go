@@ -110,6 +110,9 @@ func (r *rates) Score(_ model.Row, inputs, pending, p []float64) {
 	copy(pending, p)
 }
 
+// Remembers is true: inputs are not learnt from.
+func (r *rates) Remembers([]float64) bool { return true }
+
 func (r *rates) LearnScored(ex *model.Example, _, _ []float64) { r.Learn(ex) }
 
 func (r *rates) Explain(row model.Row, pending []float64, target int32, dst []model.Reason) []model.Reason {

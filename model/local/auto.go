@@ -100,7 +100,7 @@ func (t *Trial) better(o *Trial) bool { return t.LogLoss+t.Errors < o.LogLoss+o.
 // trial leaves out one prototype after the other, evenly spread; weights are their features' relevance without
 // themselves. It returns the figures of neighbours that vote alike, and by closeness.
 func (x *fitter) trial(s *structure, m Measure, queries int, weights []int64) (alike, close Trial) {
-	caps, expected := s.limits(m)
+	l := s.prototypes.limits(m)
 	w := newScratch(s)
 	alike, close = Trial{Measure: m, Records: queries}, Trial{Measure: m, Records: queries}
 	close.Close = true
@@ -110,7 +110,7 @@ func (x *fitter) trial(s *structure, m Measure, queries int, weights []int64) (a
 		i := k * n / queries
 		x.ev.Row(x.rows[i], row)
 		w.weights = weights[k*len(row) : (k+1)*len(row)]
-		found := s.neighbourhood(row, m, caps, expected, i, w)
+		found := s.neighbourhood(row, m, &l, i, w)
 		own := s.prototypes.class[i]
 		for _, t := range []*Trial{&alike, &close} {
 			vote(w.near[:found], s.prototypes.class, t.Close, w.votes, w.far)

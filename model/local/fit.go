@@ -343,6 +343,7 @@ func (x *fitter) sample(s *structure) {
 		}
 		c.set(at)
 	}
+	p.prepare()
 }
 
 func (x *fitter) standardise(c *column, a *axis, values []float64) {

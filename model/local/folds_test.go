@@ -126,7 +126,7 @@ func crossValidate(t testing.TB, d *folded, folds int) (a accuracy) {
 		ev, test := d.split(fold)
 		c := fit(t, Options{Theta: Auto}, d.schema, ev)
 		s := c.structure
-		caps, expected := s.limits(Measure{})
+		l := s.prototypes.limits(Measure{})
 		for _, i := range test {
 			a.n++
 			c.Predict(d.rows[i], p)
@@ -135,7 +135,7 @@ func crossValidate(t testing.TB, d *folded, folds int) (a accuracy) {
 			}
 			features, _ := c.Select(d.rows[i], nil, nil)
 			a.size += float64(len(features))
-			s.neighbourhood(d.rows[i], Measure{}, caps, expected, -1, c.work)
+			s.neighbourhood(d.rows[i], Measure{}, &l, -1, c.work)
 			if c.work.best() == int(d.class[i]) {
 				a.plain++
 			}

@@ -264,7 +264,7 @@ func TestGolden(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				features, scores := greedy(from, rho, theta, how, w.penalty, nil, nil)
+				features, scores := greedy(from, rho, theta, how, w.penalty, w.rel, nil, nil)
 				if !slices.Equal(features, want.Features) {
 					t.Errorf("%s: record %d, %s: features %v, want %v", name, r.Row, key, features, want.Features)
 					continue
@@ -277,8 +277,10 @@ func TestGolden(t *testing.T) {
 					c := &s.prototypes.columns[j]
 					w.terms = append(w.terms, queryTerm{at: c.at, q: c.at[r.Row], cap: noCap, weight: 1})
 				}
-				distances(w.terms, w.sum)
-				k := nearest(w.sum, w.near, r.Row)
+				sum := w.sum[:w.prototypes]
+				distances(w.terms, sum)
+				sum[r.Row] = beyond
+				k := nearest(sum, w.near)
 				for i, x := range w.near[:k] {
 					// Values are rounded to 1/16384 of a standard deviation.
 					if d := math.Sqrt(float64(x.distance)) / unit; math.Abs(d-want.Distance[i]) > math.Sqrt(float64(len(features)))/unit {

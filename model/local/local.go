@@ -178,7 +178,7 @@ func (c *Component) Inputs(row model.Row, dst []float64) {
 		return
 	}
 	s := c.structure
-	n := s.neighbourhood(row, s.measure, s.caps, s.expected, -1, c.work)
+	n := s.neighbourhood(row, s.measure, &s.limits, -1, c.work)
 	s.shares(n, c.work, dst)
 }
 

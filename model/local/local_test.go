@@ -179,7 +179,7 @@ func TestNested(t *testing.T) {
 		for _, how := range []Redundancy{Mean, Max} {
 			var last []int32
 			for _, theta := range []float64{.9, .55, .4, .25, .1, .01} {
-				got, scores := greedy(d, rho, theta, how, penalty, nil, nil)
+				got, scores := greedy(d, rho, theta, how, penalty, make([]float64, len(d)), nil, nil)
 				if len(got) < len(last) || !slices.Equal(got[:len(last)], last) {
 					t.Fatalf("theta %v selects %v, a higher one %v", theta, got, last)
 				}
@@ -201,7 +201,7 @@ func TestNested(t *testing.T) {
 			}
 		}
 	}
-	if f, _ := greedy([]float64{0, 0, math.NaN()}, make([]float32, 9), 0, Mean, make([]float64, 3), nil, nil); len(f) != 0 {
+	if f, _ := greedy([]float64{0, 0, math.NaN()}, make([]float32, 9), 0, Mean, make([]float64, 3), make([]float64, 3), nil, nil); len(f) != 0 {
 		t.Errorf("nothing diverges, and %v is selected", f)
 	}
 }
@@ -210,7 +210,7 @@ func TestNested(t *testing.T) {
 func TestMissing(t *testing.T) {
 	a := column{sd: 1}
 	a.set([]int32{0, unit, 2 * unit, absent})
-	e := expectedTerm(&a, noCap)
+	e := a.expected(noCap)
 	if want := int64(2 * unit * unit); e != want { // (1 + 4 + 1) / 3
 		t.Fatalf("expected term %v, want %v", e, want)
 	}
@@ -245,47 +245,63 @@ func TestMissing(t *testing.T) {
 
 // TestDistances compares the fused loops with plain arithmetic.
 func TestDistances(t *testing.T) {
-	const n = 37
-	for m := range 12 {
-		for _, weighted := range []bool{false, true} {
-			var terms []queryTerm
-			want := make([]int64, n)
-			for j := range m {
-				q := queryTerm{q: float64(model.Hash(3, uint64(j)) % 5000), cap: 1 << (20 + j/5), weight: 1}
-				if j < 5 {
-					q.cap = noCap
-				}
-				if weighted {
-					q.weight = int64(j % 5)
-				}
-				for k := range n {
-					v := float64(model.Hash(4, uint64(j), uint64(k)) % 5000)
-					q.at = append(q.at, v)
-					d := v - q.q
-					want[k] += min(int64(d*d), q.cap) * q.weight
-				}
-				terms = append(terms, q)
-			}
-			sum := make([]int64, n)
-			distances(terms, sum)
-			if !slices.Equal(sum, want) {
-				t.Fatalf("%d columns: %v, want %v", m, sum, want)
-			}
-			near := make([]neighbour, 8)
-			k := nearest(sum, near, 2)
-			order := make([]neighbour, 0, n)
-			for i, d := range want {
-				if i != 2 {
-					order = append(order, neighbour{d, int32(i)})
-				}
-			}
-			slices.SortStableFunc(order, func(a, b neighbour) int {
-				return cmp.Compare(a.distance, b.distance)
-			})
-			if !slices.Equal(near[:k], order[:8]) {
-				t.Fatalf("%d columns: nearest %v, want %v", m, near[:k], order[:8])
+	for _, n := range []int{6, 37, 301} {
+		for m := range 24 {
+			for _, kind := range []string{"", "weighted", "missing"} {
+				testDistances(t, n, m, kind)
 			}
 		}
+	}
+}
+
+func testDistances(t *testing.T, n, m int, kind string) {
+	var terms []queryTerm
+	want := make([]int64, n)
+	for j := range m {
+		q := queryTerm{q: float64(model.Hash(3, uint64(j)) % 5000), cap: 1 << (20 + j/5), weight: 1}
+		if j < 5 {
+			q.cap = noCap
+		}
+		if kind == "weighted" {
+			q.weight = int64(j % 5)
+		}
+		if kind == "missing" && j%3 == 0 {
+			q.expected = 1 << 21
+		}
+		for k := range n {
+			v := float64(model.Hash(4, uint64(j), uint64(k)) % 5000)
+			if m%2 == 0 { // ties
+				v = float64(model.Hash(4, uint64(j), uint64(k)) % 3 * 1000)
+			}
+			q.at = append(q.at, v)
+			d := v - q.q
+			term := min(int64(d*d), q.cap) * q.weight
+			if q.expected > 0 && model.Hash(5, uint64(j), uint64(k))%4 == 0 {
+				q.missing, term = append(q.missing, int32(k)), q.expected
+			}
+			want[k] += term
+		}
+		terms = append(terms, q)
+	}
+	sum := make([]int64, n)
+	distances(terms, sum)
+	correct(terms, sum)
+	if !slices.Equal(sum, want) {
+		t.Fatalf("%d columns: %v, want %v", m, sum, want)
+	}
+	order := make([]neighbour, 0, n)
+	for i, d := range want {
+		if i != 2 {
+			order = append(order, neighbour{d, int32(i)})
+		}
+	}
+	slices.SortStableFunc(order, func(a, b neighbour) int {
+		return cmp.Compare(a.distance, b.distance)
+	})
+	sum[2] = beyond
+	near := make([]neighbour, 8)
+	if k := nearest(sum, near); !slices.Equal(near[:k], order[:min(8, len(order))]) {
+		t.Fatalf("%d columns of %d, %s: nearest %v, want %v", m, n, kind, near[:k], order)
 	}
 }
 

@@ -108,20 +108,38 @@ type prototypes struct {
 	columns []column
 	// prior is the share of each class among the prototypes.
 	prior []float64
+
+	places []int32 // of each prototype in all columns
+	packs  []pack
+	exact  []bool // whether the cells of a column hold one place each
 }
 
-// queryTerm is one column of a distance from a record.
+// queryTerm is one feature of a distance from a record.
 type queryTerm struct {
+	feature  int32
 	at       []float64
 	missing  []int32
 	q        float64
 	cap      int64
-	weight   int64
+	weight   int64 // 0 = the feature does not count
 	expected int64 // the term of a prototype that misses the feature
 }
 
-// expectedTerm is the Relief rule for missing values: the mean term over pairs of prototypes that have the feature.
-func expectedTerm(c *column, limit int64) int64 {
+// limits are what a measure makes of the columns: the largest term of each, and that of a prototype which misses the
+// feature, by the Relief rule for missing values.
+type limits struct{ cap, expected []int64 }
+
+func (p *prototypes) limits(m Measure) (l limits) {
+	for j := range p.columns {
+		c := &p.columns[j]
+		l.cap = append(l.cap, m.cap(c))
+		l.expected = append(l.expected, c.expected(l.cap[j]))
+	}
+	return l
+}
+
+// expected is the mean term over pairs of prototypes that have the feature, 0 when none misses it.
+func (c *column) expected(limit int64) int64 {
 	if len(c.missing) == 0 {
 		return 0
 	}
@@ -216,30 +234,130 @@ type neighbour struct {
 	index    int32
 }
 
-// nearest fills near, from its start, with the closest prototypes, nearest first, ties by the lower index; skip is left
-// out (negative = none). It returns how many there are.
-func nearest(sum []int64, near []neighbour, skip int) int {
-	n, worst := 0, int64(math.MaxInt64)
+// beyond is farther than any prototype: terms are below 2^52, as 2^38 times a weight of 2^14, and features below 2^10.
+const beyond = int64(1) << 62
+
+// place puts a prototype at distance d into the n nearest so far, at the end of those at the same distance.
+func place(near []neighbour, n int, d int64, index int32) int {
+	at := n
+	if n < len(near) {
+		n++
+	} else {
+		at--
+	}
+	for at > 0 && near[at-1].distance > d {
+		near[at] = near[at-1]
+		at--
+	}
+	near[at] = neighbour{d, index}
+	return n
+}
+
+// nearest fills near, from its start, with the closest prototypes, nearest first, ties by the lower index; those beyond
+// are left out. It returns how many there are.
+func nearest(sum []int64, near []neighbour) int {
+	n, worst := 0, beyond
 	for k, d := range sum {
-		if d >= worst || k == skip {
-			continue
-		}
-		at := n
-		if n < len(near) {
-			n++
-		} else {
-			at--
-		}
-		for at > 0 && near[at-1].distance > d {
-			near[at] = near[at-1]
-			at--
-		}
-		near[at] = neighbour{d, int32(k)}
-		if n == len(near) {
-			worst = near[n-1].distance
+		if d < worst {
+			if n = place(near, n, d, int32(k)); n == len(near) {
+				worst = near[n-1].distance
+			}
 		}
 	}
 	return n
+}
+
+// block is the number of prototypes of which the closest stands for all at first.
+const block = 8
+
+// blocks fills low with the least of every block of sum, whose length is a multiple of theirs.
+func blocks(sum, low []int64) {
+	for b := range low {
+		s := sum[b*block : b*block+block : b*block+block]
+		low[b] = min(min(s[0], s[1], s[2], s[3]), min(s[4], s[5], s[6], s[7]))
+	}
+}
+
+// find fills w.near with the prototypes closest by w.terms, nearest first, ties by the lower index, leaving out skip
+// (negative = none). It returns how many there are. The sums of w.tables are at most those of the terms; exact says that
+// they are the same.
+func (w *scratch) find(exact bool, skip int) int {
+	sum := w.sum[:w.prototypes]
+	lookUp(w.tables, w.codes, sum)
+	if skip >= 0 {
+		sum[skip] = beyond
+	}
+	blocks(w.sum, w.low)
+	// The K-th of the nearest is no farther than the farthest of K others.
+	bound := beyond - 1
+	if n := nearest(w.low, w.near); n == len(w.near) {
+		bound = 0
+		for _, x := range w.near {
+			if exact {
+				bound = x.distance
+				continue
+			}
+			k := x.index * block
+			for w.sum[k] != x.distance {
+				k++
+			}
+			bound = max(bound, w.to(k, beyond))
+		}
+	}
+	left := w.left[:0]
+	for b, low := range w.low {
+		if low > bound {
+			continue
+		}
+		for k := b * block; k < b*block+block; k++ {
+			if w.sum[k] <= bound {
+				left = append(left, int32(k))
+			}
+		}
+	}
+	if !exact && len(left) > len(sum)/4 {
+		distances(w.terms, sum)
+		correct(w.terms, sum)
+		if skip >= 0 {
+			sum[skip] = beyond
+		}
+		return nearest(sum, w.near)
+	}
+	n, worst := 0, beyond
+	for _, k := range left {
+		d := w.sum[k]
+		if d >= worst {
+			continue
+		}
+		if !exact {
+			if d = w.to(k, worst); d >= worst {
+				continue
+			}
+		}
+		if n = place(w.near, n, d, k); n == len(w.near) {
+			worst = w.near[n-1].distance
+		}
+	}
+	return n
+}
+
+// to is the distance of a prototype, given up where it reaches limit.
+func (w *scratch) to(k int32, limit int64) (d int64) {
+	m := int32(len(w.all))
+	places := w.places[k*m : k*m+m]
+	for i := range w.terms {
+		t := &w.terms[i]
+		if v := places[t.feature]; v != absent {
+			x := float64(v) - t.q
+			d += min(int64(x*x), t.cap) * t.weight
+		} else {
+			d += t.expected * t.weight
+		}
+		if d >= limit {
+			break
+		}
+	}
+	return d
 }
 
 // vote writes the votes of the neighbours by class: of each one, or by closeness. A trace of the distance ranks classes

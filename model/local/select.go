@@ -46,8 +46,9 @@ func (d Divergence) of(mean, variance float64, ref reference) float64 {
 // lower feature. Entries of divergence that are NaN are no candidates. Where no divergence is above 1e-12 nothing is
 // selected (SPEC G.13).
 //
-// rho holds |rho_jk| row by row; penalty is scratch of one number a feature. Features and their scores are appended.
-func greedy(divergence []float64, rho []float32, theta float64, how Redundancy, penalty []float64, features []int32, scores []float32) ([]int32, []float32) {
+// rho holds |rho_jk| row by row; penalty and rel are scratch of one number a feature. Features and their scores are
+// appended.
+func greedy(divergence []float64, rho []float32, theta float64, how Redundancy, penalty, rel []float64, features []int32, scores []float32) ([]int32, []float32) {
 	top := 1e-12
 	for _, d := range divergence {
 		if d > top {
@@ -58,15 +59,19 @@ func greedy(divergence []float64, rho []float32, theta float64, how Redundancy, 
 		return features, scores
 	}
 	m := len(divergence)
+	penalty, rel = penalty[:m], rel[:m]
 	clear(penalty)
+	for j, d := range divergence {
+		rel[j] = d / top
+	}
 	for n := 0; ; n++ {
 		best, at := math.Inf(-1), -1
 		scale := 1.0
 		if how == Mean && n > 0 {
 			scale = 1 / float64(n)
 		}
-		for j, d := range divergence {
-			if s := d/top - penalty[j]*scale; s > best+1e-12 && !math.IsNaN(penalty[j]) {
+		for j, r := range rel {
+			if s := r - penalty[j]*scale; s > best+1e-12 { // false for NaN
 				best, at = s, j
 			}
 		}
@@ -74,11 +79,11 @@ func greedy(divergence []float64, rho []float32, theta float64, how Redundancy, 
 			return features, scores
 		}
 		features, scores = append(features, int32(at)), append(scores, float32(best))
-		penalty[at] = math.NaN()
+		rel[at] = math.NaN()
 		for j, r := range rho[at*m : (at+1)*m] {
 			if how == Mean {
 				penalty[j] += float64(r)
-			} else if p := float64(r); p > penalty[j] { // false for the NaN of what is selected
+			} else if p := float64(r); p > penalty[j] {
 				penalty[j] = p
 			}
 		}

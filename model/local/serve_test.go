@@ -1,7 +1,9 @@
 package local
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"testing"
 
 	"liftstream/model"
@@ -10,13 +12,21 @@ import (
 
 // TestNeighbourhood compares distances, with missing values, levels, caps and weights, with plain arithmetic.
 func TestNeighbourhood(t *testing.T) {
-	c, _, ex := fitted(t, Options{Theta: .2, Prototypes: 100}, 400)
+	for _, prototypes := range []int{5, 100, 400} {
+		c, _, ex := fitted(t, Options{Theta: .2, Prototypes: prototypes}, 400)
+		neighbourhoods(t, c, ex)
+	}
+}
+
+func neighbourhoods(t *testing.T, c *Component, ex []model.Example) {
 	s, w := c.structure, c.work
 	for _, m := range []Measure{{}, {Cap: .4}, {Cap: 1.6, Weighted: true}, {Weighted: true}, {Theta: .2}} {
-		caps, expected := s.limits(m)
+		l := s.prototypes.limits(m)
 		for i := range ex[:60] {
 			row := ex[i].Row
-			s.neighbourhood(row, m, caps, expected, -1, w)
+			skip := i%(len(s.prototypes.class)+1) - 1
+			n := s.neighbourhood(row, m, &l, skip, w)
+			var order []neighbour
 			use := make([]bool, len(row))
 			if m.Theta > 0 {
 				features, _ := s.subspace(row, m.Theta, newScratch(s), nil, nil)
@@ -27,14 +37,14 @@ func TestNeighbourhood(t *testing.T) {
 					continue
 				}
 			}
-			for k := range w.sum {
+			for k := range s.prototypes.class {
 				want := int64(0)
 				for j := range row {
 					p := &s.prototypes.columns[j]
 					if row[j] != row[j] || len(p.at) == 0 || m.Theta > 0 && !use[j] {
 						continue
 					}
-					term, q, v := expected[j], p.place(row[j]), p.values()[k]
+					term, q, v := l.expected[j], p.place(row[j]), p.values()[k]
 					if v != absent {
 						d := int64(v) - int64(q)
 						term = d * d
@@ -50,9 +60,13 @@ func TestNeighbourhood(t *testing.T) {
 					}
 					want += term
 				}
-				if w.sum[k] != want {
-					t.Fatalf("%+v: record %d, prototype %d at %v, want %v", m, i, k, w.sum[k], want)
+				if k != skip {
+					order = append(order, neighbour{want, int32(k)})
 				}
+			}
+			slices.SortStableFunc(order, func(a, b neighbour) int { return cmp.Compare(a.distance, b.distance) })
+			if order = order[:min(len(order), s.neighbours)]; !slices.Equal(w.near[:n], order) {
+				t.Fatalf("%+v, %d prototypes: record %d: neighbours %v, want %v", m, len(s.prototypes.class), i, w.near[:n], order)
 			}
 		}
 	}

@@ -125,30 +125,30 @@ type structure struct {
 	trials     []Trial
 	useless    float64 // relevance of a feature that says nothing, on average over the prototypes
 
-	caps, expected []int64 // by column under the measure
+	limits limits // under the measure
 }
 
 // prepare computes what follows from the rest.
 func (s *structure) prepare() {
-	s.caps, s.expected = s.limits(s.measure)
-}
-
-func (s *structure) limits(m Measure) (caps, expected []int64) {
-	for j := range s.prototypes.columns {
-		c := &s.prototypes.columns[j]
-		caps = append(caps, m.cap(c))
-		expected = append(expected, expectedTerm(c, caps[j]))
-	}
-	return caps, expected
+	s.prototypes.prepare()
+	s.limits = s.prototypes.limits(s.measure)
 }
 
 // scratch is the working memory of one goroutine.
 type scratch struct {
 	divergence, penalty []float64
+	rel                 []float64
 	features            []int32
 	scores              []float32
-	terms               []queryTerm
-	sum                 []int64
+	all                 []queryTerm // by feature
+	terms               []queryTerm // that count
+	tables              []table
+	codes               [][]uint8
+	prototypes          int
+	places              []int32 // of the prototypes
+	sum                 []int64 // by prototype, filled up with what is beyond to whole blocks
+	low                 []int64 // by block
+	left                []int32
 	near                []neighbour
 	votes, far          []float64
 	weights             []int64 // of the features at the row, where they are not those of the tables
@@ -157,10 +157,17 @@ type scratch struct {
 }
 
 func newScratch(s *structure) *scratch {
-	m := len(s.features)
-	return &scratch{divergence: make([]float64, m), penalty: make([]float64, m), features: make([]int32, 0, m), scores: make([]float32, 0, m),
-		terms: make([]queryTerm, 0, m), sum: make([]int64, len(s.prototypes.class)), near: make([]neighbour, s.neighbours),
+	m, n, packs := len(s.features), len(s.prototypes.class), len(s.prototypes.packs)
+	w := &scratch{divergence: make([]float64, m), penalty: make([]float64, m), rel: make([]float64, m),
+		features: make([]int32, 0, m), scores: make([]float32, 0, m),
+		all: make([]queryTerm, m), terms: make([]queryTerm, 0, m), tables: make([]table, 0, packs), codes: make([][]uint8, 0, packs),
+		prototypes: n, places: s.prototypes.places, low: make([]int64, (n+block-1)/block), left: make([]int32, 0, n), near: make([]neighbour, s.neighbours),
 		votes: make([]float64, len(s.base)), far: make([]float64, len(s.base)), row: make(model.Row, m)}
+	w.sum = make([]int64, len(w.low)*block)
+	for k := n; k < len(w.sum); k++ {
+		w.sum[k] = beyond
+	}
+	return w
 }
 
 // best is the class of most votes, the lowest of equals.
@@ -204,23 +211,27 @@ func same(a, b model.Row) bool {
 // subspace appends the features selected for the row at theta, best first, and their scores.
 func (s *structure) subspace(row model.Row, theta float64, w *scratch, features []int32, scores []float32) ([]int32, []float32) {
 	s.diverge(row, w)
-	return greedy(w.divergence, s.rho, theta, s.redundancy, w.penalty, features, scores)
+	return greedy(w.divergence, s.rho, theta, s.redundancy, w.penalty, w.rel, features, scores)
 }
 
-// query lists the terms of the distance from the row.
-func (s *structure) query(row model.Row, m Measure, caps, expected []int64, w *scratch) {
-	w.terms = w.terms[:0]
+// query lists the terms of the distance from the row and makes their tables. exact says that these leave nothing open.
+func (s *structure) query(row model.Row, m Measure, l *limits, w *scratch) (exact bool) {
+	w.terms, w.tables, w.codes = w.terms[:0], w.tables[:0], w.codes[:0]
 	w.features = w.features[:0]
 	if m.Theta > 0 {
 		w.features, w.scores = s.subspace(row, m.Theta, w, w.features, w.scores[:0])
 	}
+	for j := range w.all {
+		w.all[j].weight = 0
+	}
+	exact = true
 	add := func(j int32) {
 		c := &s.prototypes.columns[j]
 		q := c.place(s.features[j].clean(row, j))
 		if q == absent || len(c.at) == 0 {
 			return
 		}
-		t := queryTerm{at: c.at, missing: c.missing, q: float64(q), cap: caps[j], weight: 1, expected: expected[j]}
+		t := queryTerm{feature: j, at: c.at, missing: c.missing, q: float64(q), cap: l.cap[j], weight: 1, expected: l.expected[j]}
 		if m.Weighted {
 			if w.weights != nil {
 				t.weight = w.weights[j]
@@ -231,30 +242,41 @@ func (s *structure) query(row model.Row, m Measure, caps, expected []int64, w *s
 				return
 			}
 		}
+		w.all[j] = t
 		w.terms = append(w.terms, t)
+		exact = exact && s.prototypes.exact[j]
 	}
 	if len(w.features) == 0 {
 		for j := range s.features {
 			add(int32(j))
 		}
-		return
+	} else {
+		for _, j := range w.features {
+			add(j)
+		}
 	}
-	for _, j := range w.features {
-		add(j)
+	for i := range s.prototypes.packs {
+		k := &s.prototypes.packs[i]
+		n := len(w.tables)
+		w.tables = w.tables[:n+1]
+		if k.fill(w.all, &w.tables[n]) {
+			w.codes = append(w.codes, k.code)
+		} else {
+			w.tables = w.tables[:n]
+		}
 	}
+	return exact
 }
 
 // neighbourhood finds the nearest prototypes of the row, leaving out skip, and counts their votes into w.votes. It
 // returns their number: 0 when there is no prototype, or no value to compare.
-func (s *structure) neighbourhood(row model.Row, m Measure, caps, expected []int64, skip int, w *scratch) int {
-	s.query(row, m, caps, expected, w)
-	if len(w.terms) == 0 || len(w.sum) == 0 {
+func (s *structure) neighbourhood(row model.Row, m Measure, l *limits, skip int, w *scratch) int {
+	exact := s.query(row, m, l, w)
+	if len(w.terms) == 0 || w.prototypes == 0 {
 		clear(w.votes)
 		return 0
 	}
-	distances(w.terms, w.sum)
-	correct(w.terms, w.sum)
-	n := nearest(w.sum, w.near, skip)
+	n := w.find(exact, skip)
 	vote(w.near[:n], s.prototypes.class, m.Close, w.votes, w.far)
 	return n
 }

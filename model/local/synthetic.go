@@ -134,7 +134,7 @@ func (g *Synthetic) Run(ctx context.Context, o Options, train, test int) (Experi
 	}
 	byMean, byFrequency := descending(mean), descending(frequency)
 	x := Experiment{Theta: c.structure.theta, Measure: c.structure.measure}
-	caps, expected := c.structure.limits(Measure{})
+	l := c.structure.prototypes.limits(Measure{})
 	p := make([]float64, g.Classes)
 	var rows float64
 	for i := train; i < train+test; i++ {
@@ -145,7 +145,7 @@ func (g *Synthetic) Run(ctx context.Context, o Options, train, test int) (Experi
 		if slices.Index(p, slices.Max(p)) == int(class) {
 			x.Accuracy += 1 / float64(test)
 		}
-		c.structure.neighbourhood(row, Measure{}, caps, expected, -1, c.work)
+		c.structure.neighbourhood(row, Measure{}, &l, -1, c.work)
 		if c.work.best() == int(class) {
 			x.Plain += 1 / float64(test)
 		}

@@ -289,7 +289,7 @@ func (s *Scorecard) LearnScored(ex *model.Example, inputs, pending []float64) {
 	}
 	if s.axes != nil {
 		s.locate(ex.Row)
-		if !s.remembers(pending) {
+		if !s.Remembers(pending) {
 			pending = s.tmp
 			if s.margins == 1 {
 				s.score2(ex.Row, inputs, pending)
@@ -309,9 +309,9 @@ func (s *Scorecard) LearnScored(ex *model.Example, inputs, pending []float64) {
 	s.count(ex)
 }
 
-// remembers reports whether pending holds inputs to learn from. What was remembered before anything had been learnt says
+// Remembers reports whether pending holds inputs to learn from. What was remembered before anything had been learnt says
 // nothing: all log-lifts were 0, and the constant would learn the base rate that its own inputs carry from then on.
-func (s *Scorecard) remembers(pending []float64) bool {
+func (s *Scorecard) Remembers(pending []float64) bool {
 	return len(pending) == len(s.tmp) && pending[s.slots*s.margins] == 1 && (pending[len(pending)-1] > 0 || s.blindStart)
 }
 
