@@ -236,16 +236,33 @@ func BenchmarkLatency(b *testing.B) {
 }
 
 // BenchmarkRestart stops a stage that has learnt 100,000 records in the middle of more (stop-ms) and starts it again with
-// records waiting, up to the first committed score (start-ms).
+// records waiting, up to the first committed score (start-ms). Then it kills one, without an instance whose ghost could be
+// evicted, and starts another at once: beyond-session-ms is what that takes to the first committed score beyond the
+// session of the ghost.
 func BenchmarkRestart(b *testing.B) {
 	benchmarked(b, func(b *testing.B, addr string) {
 		w := newWorld(b, addr, 1)
 		w.produce(100_000, 1000, true)
 		o := w.options(w.client)
-		o.Commit, o.Snapshot, o.FitRecords = 100*time.Millisecond, time.Minute, 1<<40
+		o.Commit, o.Snapshot, o.FitRecords, o.Grace = 100*time.Millisecond, time.Minute, 1<<40, 20*time.Second
 		r := w.run(o)
 		w.caught(r)
-		var stop, start time.Duration
+		first := func(r *running) {
+			at := int64(-1)
+			for ; ; time.Sleep(time.Millisecond) {
+				st := r.stage.Status()
+				if len(st.Partitions) == 0 || st.Partitions[0].Phase != phaseRunning {
+					continue
+				}
+				if at < 0 {
+					at = st.Partitions[0].Offset
+				}
+				if st.Partitions[0].Offset > at {
+					return
+				}
+			}
+		}
+		var stop, start, beyond time.Duration
 		for b.Loop() {
 			w.produce(50_000, 50, true)
 			began := time.Now()
@@ -255,16 +272,35 @@ func BenchmarkRestart(b *testing.B) {
 			}
 			stop = max(stop, time.Since(began))
 			began = time.Now()
-			r = w.prepared(o)
-			r.begin()
+			r = w.run(o)
+			first(r)
+			start = max(start, time.Since(began))
+
+			r.stop()
+			<-r.done
+			m := &mortal{}
+			doomed := o
+			doomed.Client = txn.NewClient(txn.Config{Brokers: w.brokers, Dial: m.dial, Timeout: 2 * time.Second})
+			doomed.OnScores, doomed.Grace = slowly, time.Second
+			r = w.run(doomed)
 			for st := r.stage.Status(); len(st.Partitions) == 0 || st.Partitions[0].Scored == 0; st = r.stage.Status() {
 				time.Sleep(time.Millisecond)
 			}
-			start = max(start, time.Since(began))
+			began = time.Now()
+			m.die()
+			r.stop()
+			next := w.run(o)
+			w.produce(50_000, 50, true)
+			first(next)
+			beyond = max(beyond, time.Since(began)-o.Session)
+			<-r.done
+			doomed.Client.Close()
+			r = next
 		}
 		r.stop()
 		<-r.done
 		b.ReportMetric(stop.Seconds()*1e3, "stop-ms")
 		b.ReportMetric(start.Seconds()*1e3, "start-ms")
+		b.ReportMetric(beyond.Seconds()*1e3, "beyond-session-ms")
 	})
 }

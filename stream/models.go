@@ -279,11 +279,11 @@ func (l *modelLog) versions() map[int64]blob {
 
 // publication returns the records that publish m and delete the versions that nobody needs: neither among the newest
 // keptModels nor in needed.
-func (l *modelLog) publication(p *packer, m *model.Model, needed map[int64]bool) []txn.Record {
+func (l *modelLog) publication(p *packer, m *model.Model, needed map[int64]bool, now time.Time) []txn.Record {
 	b, frames := p.pack(m.AppendBinary(nil))
 	var out []txn.Record
 	put := func(key string, value []byte) {
-		out = append(out, txn.Record{Topic: l.topic, Key: []byte(key), Value: value})
+		out = append(out, txn.Record{Topic: l.topic, Key: []byte(key), Value: value, Time: now})
 	}
 	for i, f := range frames {
 		put(modelChunkKey(m.Version, i), f)

@@ -288,6 +288,37 @@ func TestEachRecordIsScoredOnceAndInOrder(t *testing.T) {
 	})
 }
 
+func TestStateAndModelsCarryTheTimeOfTheClock(t *testing.T) {
+	b, err := embedded.Start(embedded.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	w := newWorld(t, b.Addr(), 1)
+	w.produce(2000, 100, true)
+	o := w.options(w.client)
+	o.Now = func() time.Time { return time.Now().Add(-1000 * time.Hour) }
+	r := w.run(o)
+	w.caught(r)
+	for deadline := time.Now().Add(20 * time.Second); r.stage.Status().Model == 0; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("no model was published")
+		}
+	}
+	r.end(t)
+	for _, topic := range []string{w.topics.State, w.topics.Model} {
+		all := w.records(topic, 0)
+		if len(all) == 0 {
+			t.Errorf("%s is empty", topic)
+		}
+		for _, x := range all {
+			if age := o.Now().Sub(x.Time); age < 0 || age > time.Hour {
+				t.Errorf("%s: %s has the time %v", topic, x.Key, x.Time)
+			}
+		}
+	}
+}
+
 func TestStopInTheMiddleAndStartAgain(t *testing.T) {
 	brokers(t, func(t *testing.T, addr string) {
 		w := newWorld(t, addr, 2)

@@ -535,7 +535,7 @@ func (t *task) close(x *transaction, late *lateLabels, lastSnap, paced *time.Tim
 
 // state adds a record of the state topic to a transaction.
 func (t *task) state(x *transaction, c change) {
-	x.add(txn.Record{Topic: t.s.o.Topics.State, Partition: t.id, Key: []byte(c.key), Value: c.value})
+	x.add(txn.Record{Topic: t.s.o.Topics.State, Partition: t.id, Key: []byte(c.key), Value: c.value, Time: t.s.o.Now()})
 	t.wrote += int64(len(c.key) + len(c.value))
 	t.s.o.Metrics.StateBytes.Add(float64(len(c.key) + len(c.value)))
 }

@@ -189,6 +189,7 @@ func (t *trainer) fit(ctx context.Context, snaps map[int32]*manifest, previous *
 }
 
 func (t *trainer) publish(ctx context.Context, m *model.Model) error {
+	o := &t.s.o
 	needed := map[int64]bool{}
 	for _, l := range t.logs {
 		found, _ := l.manifests()
@@ -201,7 +202,7 @@ func (t *trainer) publish(ctx context.Context, m *model.Model) error {
 			}
 		}
 	}
-	err := t.producer.Commit(ctx, txn.Transaction{Records: t.s.models.publication(t.packer, m, needed)})
+	err := t.producer.Commit(ctx, txn.Transaction{Records: t.s.models.publication(t.packer, m, needed, o.Now())})
 	if err != nil {
 		t.producer = nil // whether it took effect shows in the topic
 		return fmt.Errorf("publishing model %d: %w", m.Version, err)

@@ -203,3 +203,15 @@ func TestKindNames(t *testing.T) {
 		t.Error("errors of others have no kind")
 	}
 }
+
+func TestErrorsNameThePlaceThatTheyAreAbout(t *testing.T) {
+	for want, e := range map[string]*Error{
+		"Fetch t/0: x (environment: y)":    {Op: "Fetch", Topic: "t", Kind: Environment, Reason: "y", Err: errors.New("x")},
+		"Metadata t: x (no such topic: y)": {Op: "Metadata", Topic: "t", Partition: -1, Kind: NoTopic, Reason: "y", Err: errors.New("x")},
+		"EndTxn: x (unknown outcome: y)":   {Op: "EndTxn", Partition: -1, Kind: Unknown, Reason: "y", Err: errors.New("x")},
+	} {
+		if e.Error() != want {
+			t.Errorf("got %q, want %q", e.Error(), want)
+		}
+	}
+}

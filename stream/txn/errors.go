@@ -64,7 +64,7 @@ func (k Kind) String() string {
 type Error struct {
 	Op        string // the request, such as "EndTxn"
 	Topic     string // empty where the error is not about one partition
-	Partition int
+	Partition int    // below 0 where it is about all of the topic
 	Kind      Kind
 	Code      int    // Kafka's error code; 0 where no broker answered
 	Reason    string // why Kind follows, in a few words
@@ -75,7 +75,9 @@ type Error struct {
 func (e *Error) Error() string {
 	where := ""
 	if e.Topic != "" {
-		where = fmt.Sprintf(" %s/%d", e.Topic, e.Partition)
+		if where = " " + e.Topic; e.Partition >= 0 {
+			where = fmt.Sprintf(" %s/%d", e.Topic, e.Partition)
+		}
 	}
 	return fmt.Sprintf("%s%s: %v (%s: %s)", e.Op, where, e.Err, e.Kind, e.Reason)
 }
