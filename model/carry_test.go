@@ -284,6 +284,11 @@ func TestOriginOfAState(t *testing.T) {
 	if c, err := model.Relate(s, wide); err != nil || !slices.Equal(c.Feature, []int{0, 1, 2, 3, 4}) {
 		t.Errorf("%v %v", err, c)
 	}
+	before := p.Snapshot() // as builds wrote it that did not know the section
+	delete(before, model.SectionSchema)
+	if _, err := model.RestorePartition(carrySpec(wide), before); err != nil {
+		t.Errorf("a state without its schema: %v", err)
+	}
 	for n := range section {
 		bad := slices.Clone(section)
 		bad[n] ^= 0x55

@@ -69,7 +69,7 @@ func BenchmarkSnapshot(b *testing.B) {
 	for b.Loop() {
 		s := newSnapshotter()
 		at := time.Now()
-		s.begin(p, 9, position{events: 1}, 0)
+		s.begin(p, 9, position{events: 1}, 0, 1)
 		begin = min(begin, time.Since(at))
 		bytes = 0
 		for _, r := range s.raw {
@@ -98,7 +98,7 @@ func BenchmarkRestore(b *testing.B) {
 	spec.Components = []model.Factory{lift.New(sets, spec.Schema)}
 	p := filled(b, spec, 1_000_000)
 	s := newSnapshotter()
-	s.begin(p, 9, position{events: 1}, 0)
+	s.begin(p, 9, position{events: 1}, 0, 1)
 	log := newStateLog()
 	for done := false; !done; {
 		var pieces []change

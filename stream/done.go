@@ -35,16 +35,16 @@ type doneRecord struct {
 	dead                   int64 // where in the dead-letter topic to look for them
 }
 
-func (d doneRecord) encode() []byte {
+func (d doneRecord) encode(format int) []byte {
 	b := wire.AppendUvarint(nil, d.number)
 	for _, v := range []int64{d.events, d.labels, d.events - d.eventsFrom, d.labels - d.labelsFrom, d.events - d.answered, d.scores, int64(d.buried), d.dead} {
 		b = wire.AppendVarint(b, v)
 	}
-	return seal(b)
+	return seal(b, format)
 }
 
-func decodeDone(value []byte) (d doneRecord, err error) {
-	payload, err := open(value)
+func decodeDone(value []byte, newest int) (d doneRecord, err error) {
+	payload, _, err := open(value, newest)
 	if err != nil {
 		return d, err
 	}

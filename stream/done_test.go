@@ -17,29 +17,29 @@ import (
 func TestDoneRecordBytes(t *testing.T) {
 	d := doneRecord{number: 300, events: 5000, labels: 70, eventsFrom: 4990, labelsFrom: 69, answered: 4999, scores: 12, buried: 2, dead: 3}
 	const want = "01ac02904e8c011402021804067d9f3b18"
-	if got := hex.EncodeToString(d.encode()); got != want {
+	if got := hex.EncodeToString(d.encode(1)); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	back, err := decodeDone(d.encode())
+	back, err := decodeDone(d.encode(1), 1)
 	if err != nil || back != d {
 		t.Errorf("got %+v, %v", back, err)
 	}
 	for _, bad := range []doneRecord{{}, {number: maxNumber, events: 1}, {number: 1, events: -1}, {number: 1, events: 5, eventsFrom: 6}, {number: 1, events: 5, answered: 6}, {number: 1, labels: 1, labelsFrom: -1}, {number: 1, dead: -1}} {
-		if _, err := decodeDone(bad.encode()); err == nil {
+		if _, err := decodeDone(bad.encode(1), 1); err == nil {
 			t.Errorf("%+v is taken", bad)
 		}
 	}
 }
 
 func FuzzDoneRecord(f *testing.F) {
-	f.Add(doneRecord{number: 1, events: 2}.encode())
+	f.Add(doneRecord{number: 1, events: 2}.encode(1))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		for _, v := range [][]byte{b, seal(b)} {
-			d, err := decodeDone(v)
+		for _, v := range [][]byte{b, seal(b, 1)} {
+			d, err := decodeDone(v, 1)
 			if err != nil {
 				continue
 			}
-			if again, err := decodeDone(d.encode()); err != nil || again != d {
+			if again, err := decodeDone(d.encode(1), 1); err != nil || again != d {
 				t.Errorf("%+v comes back as %+v, %v", d, again, err)
 			}
 		}

@@ -11,11 +11,13 @@ import (
 	"liftstream/model/wire"
 )
 
-// Format is the version of every value in the state topic, journal and snapshots alike, and in the model topic; see
-// FORMAT.md.
-const Format = frameFormat
+// Format is the newest version of the values in the state topic, journal and snapshots alike, and in the model topic, that
+// this build reads and writes; see FORMAT.md. Whatever changes in them, down to the bytes of a component, is a new one, and
+// a build writes the one before as well, for as long as members that read no other may be in its group.
+const Format = oldestFormat
 
-const frameFormat = 1
+// oldestFormat is the oldest version that this build reads and writes.
+const oldestFormat = 1
 
 // chunkBytes is the largest piece of a section or model in one record, far below the smallest message limit of brokers.
 const chunkBytes = 256 << 10
@@ -32,24 +34,36 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-func seal(payload []byte) []byte {
-	b := append(make([]byte, 0, len(payload)+5), frameFormat)
+// seal frames a payload. Format 0 is the oldest one.
+func seal(payload []byte, format int) []byte {
+	b := append(make([]byte, 0, len(payload)+5), byte(max(format, oldestFormat)))
 	b = append(b, payload...)
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
-func open(value []byte) ([]byte, error) {
+// open is the inverse, for a reader of formats up to newest. A whole frame of a later one gives a *formatError.
+func open(value []byte, newest int) (payload []byte, format int, err error) {
 	if len(value) < 5 {
-		return nil, fmt.Errorf("frame of %d bytes", len(value))
+		return nil, 0, fmt.Errorf("frame of %d bytes", len(value))
 	}
 	body := value[:len(value)-4]
 	if crc32.Checksum(body, castagnoli) != binary.LittleEndian.Uint32(value[len(body):]) {
-		return nil, errors.New("checksum mismatch")
+		return nil, 0, errors.New("checksum mismatch")
 	}
-	if body[0] != frameFormat {
-		return nil, fmt.Errorf("format %d, this build reads %d", body[0], frameFormat)
+	switch format = int(body[0]); {
+	case format > newest:
+		return nil, 0, &formatError{format, newest}
+	case format < oldestFormat:
+		return nil, 0, fmt.Errorf("format %d, this build reads %d and later", format, oldestFormat)
 	}
-	return body[1:], nil
+	return body[1:], format, nil
+}
+
+// formatError is returned for what a newer build has written.
+type formatError struct{ format, newest int }
+
+func (e *formatError) Error() string {
+	return fmt.Sprintf("format %d, this build reads up to %d", e.format, e.newest)
 }
 
 // blob is how a large value lies in a topic.
@@ -81,26 +95,26 @@ func newPacker() *packer {
 }
 
 // pack returns the frames of raw, compressed and cut.
-func (p *packer) pack(raw []byte) (blob, [][]byte) {
+func (p *packer) pack(raw []byte, format int) (blob, [][]byte) {
 	packed := p.enc.EncodeAll(raw, nil)
 	s := blob{packed: len(packed), length: len(raw), crc: crc32.Checksum(raw, castagnoli)}
 	var frames [][]byte
 	for at := 0; at < len(packed) || at == 0; at += chunkBytes {
-		frames = append(frames, seal(packed[at:min(at+chunkBytes, len(packed))]))
+		frames = append(frames, seal(packed[at:min(at+chunkBytes, len(packed))], format))
 	}
 	s.chunks = len(frames)
 	return s, frames
 }
 
 // unpack is the inverse: chunk gives the frame with that number, nil when there is none.
-func unpack(s blob, chunk func(i int) []byte) ([]byte, error) {
+func unpack(s blob, newest int, chunk func(i int) []byte) ([]byte, error) {
 	packed := make([]byte, 0, min(s.packed, 64*chunkBytes))
 	for i := range s.chunks {
 		frame := chunk(i)
 		if frame == nil {
 			return nil, fmt.Errorf("chunk %d of %d is not there", i, s.chunks)
 		}
-		body, err := open(frame)
+		body, _, err := open(frame, newest)
 		if err != nil {
 			return nil, fmt.Errorf("chunk %d: %w", i, err)
 		}

@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -27,6 +28,7 @@ type modelLog struct {
 	client *txn.Client
 	topic  string
 	schema *model.Schema
+	newest int  // format that is read
 	all    bool // deleted versions are kept, as long as compaction leaves them
 
 	mu      sync.Mutex
@@ -34,14 +36,14 @@ type modelLog struct {
 	bytes   int64 // of values, at most maxModels
 	blobs   map[int64]blob
 	broken  map[int64]error // versions whose bytes are no model of this schema
-	newest  int64
+	highest int64           // version
 	cache   map[int64]*model.Model
 	next    int64         // written by the following goroutine only, under mu
 	changed chan struct{} // closed and replaced whenever something arrived
 }
 
 func newModelLog(c *txn.Client, topic string, s *model.Schema) *modelLog {
-	return &modelLog{client: c, topic: topic, schema: s, values: map[string][]byte{}, blobs: map[int64]blob{}, broken: map[int64]error{},
+	return &modelLog{client: c, topic: topic, schema: s, newest: Format, values: map[string][]byte{}, blobs: map[int64]blob{}, broken: map[int64]error{},
 		cache: map[int64]*model.Model{}, changed: make(chan struct{})}
 }
 
@@ -158,7 +160,11 @@ func (l *modelLog) apply(key string, value []byte) {
 			delete(l.blobs, v)
 			return
 		}
-		payload, err := open(value)
+		payload, _, err := open(value, l.newest)
+		if newer := (*formatError)(nil); errors.As(err, &newer) {
+			l.highest, l.broken[v] = max(l.highest, v), err // its number is taken
+			return
+		}
 		if err != nil {
 			return // written by something else; get says that the version is not there
 		}
@@ -171,7 +177,7 @@ func (l *modelLog) apply(key string, value []byte) {
 			return
 		}
 		l.blobs[v] = b
-		l.newest = max(l.newest, v)
+		l.highest = max(l.highest, v)
 	}
 }
 
@@ -220,7 +226,7 @@ func (l *modelLog) under(version int64, s *model.Schema) (*model.Model, error) {
 }
 
 func (l *modelLog) decode(version int64, b blob, s *model.Schema) (m *model.Model, err error) {
-	raw, err := unpack(b, func(i int) []byte { return l.values[modelChunkKey(version, i)] })
+	raw, err := unpack(b, l.newest, func(i int) []byte { return l.values[modelChunkKey(version, i)] })
 	if err != nil {
 		return nil, err
 	}
@@ -263,7 +269,7 @@ func contained(f func() error) (err error) {
 func (l *modelLog) head() (int64, <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.newest, l.changed
+	return l.highest, l.changed
 }
 
 // versions returns the versions held, unordered.
@@ -279,8 +285,8 @@ func (l *modelLog) versions() map[int64]blob {
 
 // publication returns the records that publish m and delete the versions that nobody needs: neither among the newest
 // keptModels nor in needed.
-func (l *modelLog) publication(p *packer, m *model.Model, needed map[int64]bool, now time.Time) []txn.Record {
-	b, frames := p.pack(m.AppendBinary(nil))
+func (l *modelLog) publication(p *packer, m *model.Model, needed map[int64]bool, now time.Time, format int) []txn.Record {
+	b, frames := p.pack(m.AppendBinary(nil), format)
 	var out []txn.Record
 	put := func(key string, value []byte) {
 		out = append(out, txn.Record{Topic: l.topic, Key: []byte(key), Value: value, Time: now})
@@ -288,7 +294,7 @@ func (l *modelLog) publication(p *packer, m *model.Model, needed map[int64]bool,
 	for i, f := range frames {
 		put(modelChunkKey(m.Version, i), f)
 	}
-	put(versionKey(m.Version), seal(b.append(wire.AppendUvarint(nil, uint64(m.Version)))))
+	put(versionKey(m.Version), seal(b.append(wire.AppendUvarint(nil, uint64(m.Version))), format))
 	old := l.versions()
 	for _, v := range sortedKeys(old) {
 		if v > m.Version-keptModels || needed[v] {

@@ -9,20 +9,20 @@ import (
 func FuzzModelTopic(f *testing.F) {
 	b := blob{chunks: 1, packed: 20, length: 30, crc: 1}
 	f.Add("version/7", []byte("\x01\x07"), "model/7/0", []byte("x"))
-	f.Add("version/7", seal(b.append([]byte{7})), "model/7/0", seal(newPacker().enc.EncodeAll([]byte("LSMD\x01\x0e"), nil)))
-	f.Add("version/9007199254740992", seal(nil), "version/-1", seal(nil))
+	f.Add("version/7", seal(b.append([]byte{7}), 1), "model/7/0", seal(newPacker().enc.EncodeAll([]byte("LSMD\x01\x0e"), nil), 1))
+	f.Add("version/9007199254740992", seal(nil, 1), "version/-1", seal(nil, 1))
 	f.Fuzz(func(t *testing.T, key string, value []byte, other string, content []byte) {
 		l := newModelLog(nil, "", testSchema)
 		l.apply(key, value)
 		l.apply(other, content)
-		l.apply(other, seal(content))
+		l.apply(other, seal(content, 1))
 		for v := range l.versions() {
 			if v <= 0 || v >= maxNumber {
 				t.Errorf("version %d is taken for one", v)
 			}
 			_, _ = l.get(v)
 		}
-		if m := l.readable(); m != nil && m.Version != l.newest {
+		if m := l.readable(); m != nil && m.Version != l.highest {
 			t.Errorf("model %d is read as version %d", m.Version, l.newest)
 		}
 		for k := range l.values {
@@ -37,8 +37,8 @@ func TestVerifyReadsModelsThatWereDeletedMeanwhile(t *testing.T) {
 	for _, all := range []bool{false, true} {
 		l := newModelLog(nil, "", testSchema)
 		l.all = all
-		l.apply("model/3/0", seal([]byte("x")))
-		l.apply("version/3", seal((&blob{chunks: 1}).append([]byte{3})))
+		l.apply("model/3/0", seal([]byte("x"), 1))
+		l.apply("version/3", seal((&blob{chunks: 1}).append([]byte{3}), 1))
 		l.apply("version/3", nil)
 		l.apply("model/3/0", nil)
 		if _, held := l.versions()[3]; held != all || len(l.values) > 0 != all {

@@ -155,7 +155,7 @@ func TestForeignValuesInStateAndModelTopicsDoNoHarm(t *testing.T) {
 		r := w.run(w.options(w.client))
 		w.caught(r)
 		r.end(t)
-		huge := seal((&blob{chunks: 4000, packed: 1 << 30, length: 1 << 30}).append(wire.AppendUvarint(nil, 77)))
+		huge := seal((&blob{chunks: 4000, packed: 1 << 30, length: 1 << 30}).append(wire.AppendUvarint(nil, 77)), 1)
 		zeros := newPacker().enc.EncodeAll(make([]byte, 64<<20), nil)
 		hostile := &manifest{number: maxNumber - 1, fingerprint: 9, journal: 1 << 60}
 		for i := range 3000 {
@@ -170,14 +170,14 @@ func TestForeignValuesInStateAndModelTopicsDoNoHarm(t *testing.T) {
 			for _, key := range []string{"", "x", "journal/0", "journal/9999", "journal/x", "manifest/0", "manifest/7", "part/tail/0/0/9999999", "part/", "version/x", "version/0",
 				"version/-3", "version/12", "model/12/0", "model/x/y"} {
 				put(topic, key, []byte("\x01foreign"))
-				put(topic, key, seal([]byte{}))
+				put(topic, key, seal([]byte{}, 1))
 			}
 		}
 		put(w.topics.State, "manifest/1", hostile.encode())
-		put(w.topics.State, "part/x0/0/0", seal(zeros))
+		put(w.topics.State, "part/x0/0/0", seal(zeros, 1))
 		put(w.topics.State, journalKey(journal.number), journal.encode())
 		put(w.topics.Model, "version/77", huge)
-		put(w.topics.Model, "model/77/0", seal(zeros))
+		put(w.topics.Model, "model/77/0", seal(zeros, 1))
 		put(w.topics.Model, "version/9223372036854775807", huge)
 		if err := w.client.Produce(context.Background(), out, txn.None); err != nil {
 			t.Fatal(err)

@@ -76,6 +76,9 @@ func (t *task) restore(ctx context.Context) error {
 		return err
 	}
 	done, err := log.done()
+	if newer := (*formatError)(nil); errors.As(err, &newer) {
+		return t.newer(newer)
+	}
 	if err != nil {
 		t.log.Error("what the last transaction committed cannot be read; the group's offsets are taken", zap.Error(err))
 	}
@@ -101,6 +104,9 @@ func (t *task) restore(ctx context.Context) error {
 	}
 	found, problems := log.manifests()
 	for _, p := range problems {
+		if newer := (*formatError)(nil); errors.As(p, &newer) {
+			return t.newer(newer)
+		}
 		t.log.Error("snapshot refused", zap.Error(p))
 	}
 	how := "empty"
@@ -157,6 +163,9 @@ func (t *task) restore(ctx context.Context) error {
 			break // between the two the schema changed: the journal goes through both
 		}
 		part, after, err := t.open(log, m, target)
+		if newer := (*formatError)(nil); errors.As(err, &newer) {
+			return t.newer(newer)
+		}
 		if err != nil {
 			t.log.Error("snapshot refused", zap.Uint64("snapshot", m.number), zap.Error(err))
 			continue
@@ -267,8 +276,17 @@ func (t *task) begin(ctx context.Context) error {
 func (t *task) restored(how string) {
 	t.s.o.Metrics.Restores.WithLabelValues(how).Inc()
 	t.done = t.at
+	if t.snap.last != nil {
+		t.s.found(t.snap.last.format)
+	}
 	t.report()
 	t.log.Info("partition taken over", zap.String("from", how), zap.Int64("offset", t.at.events), zap.Int64("model", t.at.model), zap.Float64("labelled", t.part.Labelled()))
+}
+
+// newer returns the error that ends the stage where a newer build has written what it needs: the state is not lost, so
+// nothing begins anew.
+func (t *task) newer(e *formatError) error {
+	return &PolicyError{Problem: fmt.Sprintf("partition %d: a newer build has written the state: %v; run a build that reads it, with --format %d before this one is to follow it", t.id, e, e.newest)}
 }
 
 // stop counts a policy that ends the stage and returns its error.
@@ -286,6 +304,7 @@ func (t *task) stop(policy, problem string) error {
 func (t *task) readState(ctx context.Context) (*stateLog, error) {
 	o := &t.s.o
 	log := newStateLog()
+	log.newest = t.s.newest
 	log.limit = stateBound(o.Spec)
 	if err := log.follow(ctx, o.Client, o.Topics.State, t.id); err != nil {
 		return nil, err

@@ -31,6 +31,10 @@ type Stage struct {
 	share          atomic.Int64 // bytes of one fetch
 	commit         func(ctx context.Context, p *txn.Producer, t txn.Transaction) error
 
+	newest     int           // format that this process reads
+	hesitation time.Duration // how long all members must read a format before it is written
+	agreement  agreement     // of formats, under mu
+
 	// force ends when the grace period is nearly over: it cuts off the transactions that are still under way.
 	force context.Context
 	cut   context.CancelFunc
@@ -67,6 +71,7 @@ func New(o Options) *Stage {
 		o.Patience = 5 * time.Minute
 	}
 	s := &Stage{o: o, budget: newBudget(max(o.InFlight, 1<<20)), models: newModelLog(o.Client, o.Topics.Model, o.Spec.Schema), waiting: "not started"}
+	s.newest, s.hesitation, s.agreement = Format, o.Patience, agreement{oldestFormat, oldestFormat, time.Time{}}
 	s.commit = func(ctx context.Context, p *txn.Producer, t txn.Transaction) error { return p.Commit(ctx, t) }
 	s.force, s.cut = context.WithCancel(context.Background())
 	return s
@@ -193,6 +198,7 @@ func (s *Stage) Run(ctx context.Context) error {
 	defer end(nil)
 
 	s.wait("reading the model topic")
+	s.models.newest = s.newest
 	if err := s.patiently(ctx, func() error { return s.loadModels(ctx) }); err != nil {
 		return err
 	}
@@ -210,7 +216,7 @@ func (s *Stage) Run(ctx context.Context) error {
 	}
 	work, stopWork := context.WithCancelCause(ctx)
 	defer stopWork(nil)
-	group, err := s.o.Client.JoinGroup(txn.GroupConfig{ID: s.o.Name, Topics: topics, Session: s.o.Session, OnWait: func(err error) {
+	group, err := s.o.Client.JoinGroup(txn.GroupConfig{ID: s.o.Name, Topics: topics, Session: s.o.Session, Format: s.newest, OnWait: func(err error) {
 		if since := s.join("joining the group: " + err.Error()); s.o.Now().Sub(since) > s.o.Patience {
 			stopWork(fmt.Errorf("giving up after %v: joining the group: %w", s.o.Patience, err))
 		}
@@ -289,6 +295,7 @@ func (s *Stage) generations(ctx context.Context, fail context.CancelCauseFunc, g
 
 // begin starts the tasks of a generation.
 func (s *Stage) begin(ctx context.Context, fail context.CancelCauseFunc, gen *txn.Generation, running *sync.WaitGroup, released <-chan struct{}) {
+	s.agree(gen.Format)
 	s.mu.Lock()
 	left := s.kept
 	s.kept = nil

@@ -27,6 +27,7 @@ type position struct {
 type journalEntry struct {
 	number uint64
 	position
+	format int
 }
 
 func journalKey(number uint64) string { return "journal/" + strconv.FormatUint(number%journalRing, 10) }
@@ -35,16 +36,16 @@ func (e journalEntry) encode() []byte {
 	b := wire.AppendUvarint(nil, e.number)
 	b = wire.AppendVarint(b, e.events)
 	b = wire.AppendVarint(b, e.labels)
-	return seal(wire.AppendVarint(b, e.model))
+	return seal(wire.AppendVarint(b, e.model), e.format)
 }
 
-func decodeJournal(value []byte) (e journalEntry, err error) {
-	payload, err := open(value)
+func decodeJournal(value []byte, newest int) (e journalEntry, err error) {
+	payload, format, err := open(value, newest)
 	if err != nil {
 		return e, err
 	}
 	r := wire.NewReader(payload)
-	e = journalEntry{number: r.Uvarint(), position: position{events: r.Varint(), labels: r.Varint(), model: r.Varint()}}
+	e = journalEntry{number: r.Uvarint(), position: position{events: r.Varint(), labels: r.Varint(), model: r.Varint()}, format: format}
 	return e, r.Done()
 }
 
@@ -61,6 +62,7 @@ func (s stored) key(chunk int) string {
 
 // manifest describes a complete snapshot.
 type manifest struct {
+	format      int // of all its values
 	number      uint64
 	fingerprint uint64
 	position
@@ -85,16 +87,16 @@ func (m *manifest) encode() []byte {
 		b = wire.AppendUvarint(b, uint64(s.slot))
 		b = s.append(b)
 	}
-	return seal(b)
+	return seal(b, m.format)
 }
 
-func decodeManifest(value []byte) (*manifest, error) {
-	payload, err := open(value)
+func decodeManifest(value []byte, newest int) (*manifest, error) {
+	payload, format, err := open(value, newest)
 	if err != nil {
 		return nil, err
 	}
 	r := wire.NewReader(payload)
-	m := &manifest{number: r.Uvarint(), fingerprint: r.Uvarint(), position: position{events: r.Varint(), labels: r.Varint(), model: r.Varint()},
+	m := &manifest{format: format, number: r.Uvarint(), fingerprint: r.Uvarint(), position: position{events: r.Varint(), labels: r.Varint(), model: r.Varint()},
 		journal: r.Uvarint(), labelled: r.Float()}
 	for n := r.Uvarint(); n > 0 && r.Err() == nil; n-- {
 		s := stored{name: r.String(), slot: r.Int(slots - 1)}
@@ -110,12 +112,15 @@ func decodeManifest(value []byte) (*manifest, error) {
 type stateLog struct {
 	values  map[string][]byte
 	next    int64 // offset to read from
+	newest  int   // format that is read
 	limit   int64 // bytes of values, and of the sections of one snapshot
 	bytes   int64
 	foreign int
 }
 
-func newStateLog() *stateLog { return &stateLog{values: map[string][]byte{}, limit: maxSection} }
+func newStateLog() *stateLog {
+	return &stateLog{values: map[string][]byte{}, limit: maxSection, newest: Format}
+}
 
 func (l *stateLog) apply(key, value []byte) {
 	bound := stateKeyBound(string(key))
@@ -203,7 +208,7 @@ func (l *stateLog) manifests() (found []*manifest, problems []error) {
 		if !ok {
 			continue
 		}
-		m, err := decodeManifest(v)
+		m, err := decodeManifest(v, l.newest)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("decoding %s: %w", key, err))
 			continue
@@ -227,7 +232,7 @@ func (l *stateLog) sections(m *manifest) (map[string][]byte, error) {
 		if _, twice := out[s.name]; twice {
 			return nil, fmt.Errorf("reading snapshot %d: section %s is named twice", m.number, s.name)
 		}
-		raw, err := unpack(s.blob, func(i int) []byte { return l.values[s.key(i)] })
+		raw, err := unpack(s.blob, l.newest, func(i int) []byte { return l.values[s.key(i)] })
 		if err != nil {
 			return nil, fmt.Errorf("reading snapshot %d: section %s: %w", m.number, s.name, err)
 		}
@@ -242,7 +247,7 @@ func (l *stateLog) done() (doneRecord, error) {
 	if !ok {
 		return doneRecord{}, nil
 	}
-	d, err := decodeDone(v)
+	d, err := decodeDone(v, l.newest)
 	if err != nil {
 		return doneRecord{}, fmt.Errorf("decoding %s: %w", doneKey, err)
 	}
@@ -258,7 +263,7 @@ func (l *stateLog) journal(from uint64) ([]journalEntry, error) {
 	for n := from; ; n++ {
 		v, ok := l.values[journalKey(n)]
 		if ok {
-			e, err := decodeJournal(v)
+			e, err := decodeJournal(v, l.newest)
 			if err != nil {
 				return nil, fmt.Errorf("decoding %s: %w", journalKey(n), err)
 			}
@@ -279,7 +284,7 @@ func (l *stateLog) journal(from uint64) ([]journalEntry, error) {
 func (l *stateLog) journalEnd() (end uint64) {
 	for i := range uint64(journalRing) {
 		if v, ok := l.values[journalKey(i)]; ok {
-			if e, err := decodeJournal(v); err == nil && e.number%journalRing == i && e.number < maxNumber {
+			if e, err := decodeJournal(v, l.newest); err == nil && e.number%journalRing == i && e.number < maxNumber {
 				end = max(end, e.number+1)
 			}
 		}
@@ -326,8 +331,9 @@ func newSnapshotter() *snapshotter { return &snapshotter{packer: newPacker()} }
 func (s *snapshotter) busy() bool { return s.writing != nil }
 
 // begin takes the state as it is now. It only copies: compressing it at once would hold up the records.
-func (s *snapshotter) begin(p *model.Partition, fingerprint uint64, at position, journal uint64) {
-	m := &manifest{number: 1, fingerprint: fingerprint, position: at, journal: journal, labelled: p.Labelled()}
+// Where the last snapshot is of another format, all of it is written again.
+func (s *snapshotter) begin(p *model.Partition, fingerprint uint64, at position, journal uint64, format int) {
+	m := &manifest{format: format, number: 1, fingerprint: fingerprint, position: at, journal: journal, labelled: p.Labelled()}
 	if s.last != nil {
 		m.number = s.last.number + 1
 	}
@@ -337,6 +343,7 @@ func (s *snapshotter) begin(p *model.Partition, fingerprint uint64, at position,
 	for _, sec := range p.Sections() {
 		s.next[sec.Name] = sec.Version
 		old, known := find(s.last, sec.Name)
+		known = known && s.last.format == format
 		if v, ok := s.versions[sec.Name]; known && ok && v == sec.Version {
 			m.sections = append(m.sections, old)
 			continue
@@ -387,7 +394,7 @@ func (s *snapshotter) pack() bool {
 	c.rest = c.rest[n:]
 	for len(c.packed) >= chunkBytes || len(c.rest) == 0 && (len(c.packed) > 0 || c.chunks == 0) {
 		n := min(len(c.packed), chunkBytes)
-		s.queue = append(s.queue, change{c.key(c.chunks), seal(c.packed[:n])})
+		s.queue = append(s.queue, change{c.key(c.chunks), seal(c.packed[:n], s.writing.format)})
 		c.packed = c.packed[n:]
 		c.chunks++
 		c.stored.packed += n

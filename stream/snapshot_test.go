@@ -58,7 +58,7 @@ func drive(t testing.TB, rounds, cut int) (*stateLog, *snapshotter, []map[string
 	for r := range rounds {
 		p.Events(some(r*5000, 5000), &s)
 		states = append(states, p.Snapshot())
-		snap.begin(p, 9, position{events: int64(r + 1)}, uint64(10*r))
+		snap.begin(p, 9, position{events: int64(r + 1)}, uint64(10*r), 1)
 		applied := 0
 		for snap.busy() {
 			changes, done := snap.take(1)
@@ -112,7 +112,7 @@ func TestSnapshotRewritesOnlyWhatChanged(t *testing.T) {
 	var s model.Scores
 	p.Events(some(0, 9000), &s)
 	write := func() (keys []string) {
-		snap.begin(p, 9, position{events: p.NextOffset()}, 0)
+		snap.begin(p, 9, position{events: p.NextOffset()}, 0, 1)
 		for snap.busy() {
 			changes, done := snap.take(1 << 20)
 			for _, c := range changes {
@@ -222,19 +222,19 @@ func FuzzDecodeManifest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		l := newStateLog()
 		l.apply([]byte("manifest/0"), b)
-		l.apply([]byte("manifest/1"), seal(b))
+		l.apply([]byte("manifest/1"), seal(b, 1))
 		found, _ := l.manifests()
 		for _, m := range found {
 			_, _ = l.sections(m)
 		}
-		_, _ = decodeJournal(seal(b))
+		_, _ = decodeJournal(seal(b, 1), 1)
 	})
 }
 
 // TestFormatsAreReadForEver holds the frames of format 1 as they were first written.
 func TestFormatsAreReadForEver(t *testing.T) {
-	e := journalEntry{number: 300, position: position{events: 1000, labels: 20, model: 3}}
-	m := &manifest{number: 5, fingerprint: 9, position: position{events: 1000, labels: 20, model: 3}, journal: 301, labelled: 512.5,
+	e := journalEntry{number: 300, position: position{events: 1000, labels: 20, model: 3}, format: 1}
+	m := &manifest{format: 1, number: 5, fingerprint: 9, position: position{events: 1000, labels: 20, model: 3}, journal: 301, labelled: 512.5,
 		sections: []stored{{name: "core", slot: 2, blob: blob{chunks: 1, packed: 40, length: 61, crc: 0xdeadbeef}}}}
 	for _, c := range []struct {
 		name, golden string
@@ -248,11 +248,11 @@ func TestFormatsAreReadForEver(t *testing.T) {
 		}
 	}
 	raw, _ := hex.DecodeString(goldenJournal)
-	if got, err := decodeJournal(raw); err != nil || got != e {
+	if got, err := decodeJournal(raw, 1); err != nil || got != e {
 		t.Errorf("%+v %v", got, err)
 	}
 	raw, _ = hex.DecodeString(goldenManifest)
-	if got, err := decodeManifest(raw); err != nil || !reflect.DeepEqual(got, m) {
+	if got, err := decodeManifest(raw, 1); err != nil || !reflect.DeepEqual(got, m) {
 		t.Errorf("%+v %v", got, err)
 	}
 }

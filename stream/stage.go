@@ -65,6 +65,10 @@ type Options struct {
 	// Events and labels are counted apart. A restart counts the same messages again.
 	DeadShare float64
 
+	// Format bounds the format of what is written, so that a build that reads no later one can take over; 0 = what all
+	// members of the group read.
+	Format int
+
 	// Instance is the client id of Client when no other process uses it: what a killed process left of it in the group is
 	// evicted at the start, instead of keeping its partitions until its session ends. "" = nobody is evicted.
 	Instance string

@@ -517,7 +517,7 @@ func journalOf(t *testing.T, w *world) (out []journalEntry) {
 	t.Helper()
 	for _, r := range w.records(w.topics.State, 0) {
 		if len(r.Key) > 8 && string(r.Key[:8]) == "journal/" {
-			e, err := decodeJournal(r.Value)
+			e, err := decodeJournal(r.Value, Format)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -426,7 +426,7 @@ func (t *task) drain(commit, settle func() error, lastSnap *time.Time) error {
 		t.settled = err == nil
 		return err
 	}
-	for t.snap.last == nil || t.rebuilt || t.snap.busy() || t.snap.last.position != t.at {
+	for t.snap.busy() || t.unsaved() {
 		if t.s.hurried() {
 			return nil
 		}
@@ -445,7 +445,14 @@ func (t *task) snapshotDue(last time.Time) bool {
 	if share := t.s.o.SnapshotShare; share > 0 && share < 1 && !t.s.stopping() && float64(t.read)*share < float64(t.wrote) {
 		return false
 	}
-	return !t.snap.busy() && t.s.o.Now().Sub(last) >= t.s.o.Snapshot && (t.snap.last == nil || t.rebuilt || t.snap.last.position != t.at)
+	return !t.snap.busy() && t.s.o.Now().Sub(last) >= t.s.o.Snapshot && t.unsaved()
+}
+
+// unsaved reports whether the newest snapshot is not of the state as it is, or in another format than is written now, or
+// the one before it in a later one, which a build that reads no such format must not meet.
+func (t *task) unsaved() bool {
+	f := t.s.format()
+	return t.snap.last == nil || t.rebuilt || t.snap.last.position != t.at || t.snap.last.format != f || t.snap.before != nil && t.snap.before.format > f
 }
 
 // lateLabels are answers of the labels topic that are not learnt yet.
@@ -498,7 +505,7 @@ func (t *task) close(x *transaction, late *lateLabels, lastSnap, paced *time.Tim
 		}
 	}
 	if journaled {
-		e := journalEntry{number: t.journal, position: t.at}
+		e := journalEntry{number: t.journal, position: t.at, format: t.s.format()}
 		t.state(x, change{journalKey(e.number), e.encode()})
 		t.journal++
 	}
@@ -509,7 +516,7 @@ func (t *task) close(x *transaction, late *lateLabels, lastSnap, paced *time.Tim
 	}
 	// A quarter of the ring each: the snapshot before the last must be able to replay too.
 	if t.snapshotDue(*lastSnap) || unsaved >= journalRing/4 && !t.snap.busy() {
-		t.snap.begin(t.part, t.s.o.Spec.Options.Fingerprint, t.at, t.journal)
+		t.snap.begin(t.part, t.s.o.Spec.Options.Fingerprint, t.at, t.journal, t.s.format())
 		t.read, t.wrote = 0, 0
 		*lastSnap = now
 		*paced = now.Add(-100 * time.Millisecond)
@@ -545,7 +552,7 @@ func (t *task) finish(x *transaction, from position) {
 	x.to = t.at
 	x.done = doneRecord{number: t.last.number + 1, events: t.at.events, labels: t.at.labels, eventsFrom: min(from.events, t.at.events), labelsFrom: min(from.labels, t.at.labels),
 		answered: min(t.answered, t.at.events), scores: t.scoresAt, buried: x.buried, dead: t.deadAt}
-	t.state(x, change{doneKey, x.done.encode()})
+	t.state(x, change{doneKey, x.done.encode(t.s.format())})
 }
 
 // committed takes note of a transaction that is.

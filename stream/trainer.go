@@ -29,6 +29,7 @@ func (s *Stage) train(ctx context.Context) error {
 	t := &trainer{s: s, packer: newPacker(), began: s.o.Now()}
 	for range s.partitions {
 		l := newStateLog()
+		l.newest = s.newest
 		l.limit = stateBound(s.o.Spec)
 		t.logs = append(t.logs, l)
 	}
@@ -202,7 +203,7 @@ func (t *trainer) publish(ctx context.Context, m *model.Model) error {
 			}
 		}
 	}
-	err := t.producer.Commit(ctx, txn.Transaction{Records: t.s.models.publication(t.packer, m, needed, o.Now())})
+	err := t.producer.Commit(ctx, txn.Transaction{Records: t.s.models.publication(t.packer, m, needed, o.Now(), t.s.format())})
 	if err != nil {
 		t.producer = nil // whether it took effect shows in the topic
 		return fmt.Errorf("publishing model %d: %w", m.Version, err)

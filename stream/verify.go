@@ -166,11 +166,11 @@ func (v *verifier) history(ctx context.Context, p int) error {
 		for i := range f.Records {
 			key, value := string(f.Records[i].Key), f.Records[i].Value
 			log.apply(f.Records[i].Key, value)
-			if e, err := decodeJournal(value); err == nil && key == journalKey(e.number) && len(value) <= journalBytes {
+			if e, err := decodeJournal(value, Format); err == nil && key == journalKey(e.number) && len(value) <= journalBytes {
 				v.journal[e.number] = e
 				continue
 			}
-			m, err := decodeManifest(value)
+			m, err := decodeManifest(value, Format)
 			if err != nil || key != m.key() {
 				continue
 			}

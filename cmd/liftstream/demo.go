@@ -153,7 +153,7 @@ func (s *show) play(ctx context.Context) error {
 	}
 	log := logs.logger()
 	defer func() { _ = log.Sync() }()
-	l := newLive(s.config, s.stage, k, log, nil, s.set.Skip)
+	l := newLive(s.config, s.stage, k, log, nil, s.set.Skip, 0)
 	s.live = l
 	before, err := demo.Read(ctx, k.Client, s.topics(), s.stage.Codec, demo.Watch{Scores: l.board.Restore})
 	if err != nil {

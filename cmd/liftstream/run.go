@@ -28,7 +28,8 @@ import (
 
 func runCommand(a *app) *cobra.Command {
 	var file, initial string
-	c := a.command(groupLive, "run -c FILE [--model MODEL] [--instance NAME]", `Score the events topic, until SIGTERM
+	var format int
+	c := a.command(groupLive, "run -c FILE [--model MODEL] [--instance NAME] [--format N]", `Score the events topic, until SIGTERM
 Reads events, scores them, learns from their labels, and writes scores, dead letters, state and models, each exactly
 once for readers that read committed. Start it as often as there are partitions to share. On SIGTERM it stops reading,
 commits what it has processed, writes a last snapshot and leaves the group within shutdown.grace; the exit status is
@@ -43,17 +44,25 @@ model that serves before the first published one, as 'liftstream fit --model' wr
 a killed process of that name left in the group is then evicted at the start, instead of keeping its partitions until
 its session of 10 s ends. No two processes may have the same name at a time.
 
+Builds of two versions may run in one group: all of them write what all of them read, and a newer format only once all
+have read it for five minutes. To go back to a build that reads no later format than N, start this one with --format N,
+stop it, and start the other one; the state is kept. 'liftstream version' prints the newest one of a build.
+
 With kafka: {embedded: {dir: DIR}} a broker runs inside the process and the topics are made. Commands on the same DIR
 share that broker; when the process that runs it ends, another one that still runs takes it over.`,
 		`liftstream run -c cmd/liftstream/examples/live.yaml`, needs(0, 0, ""),
-		func(ctx context.Context, _ []string) error { return a.run(ctx, file, initial) })
+		func(ctx context.Context, _ []string) error { return a.run(ctx, file, initial, format) })
 	configFlag(c, &file)
 	c.Flags().StringVarP(&initial, "model", "m", "", "serve the model `FILE` until one is published")
 	c.Flags().StringVar(&a.instance, "instance", "", "the `NAME` of this process, its alone, over restarts")
+	c.Flags().IntVar(&format, "format", 0, "write states and models in format `N` at most, for a build that reads no later one; 0 = what all members read")
 	return c
 }
 
-func (a *app) run(ctx context.Context, file, initial string) error {
+func (a *app) run(ctx context.Context, file, initial string, format int) error {
+	if format < 0 || format > stream.Format {
+		return usagef("--format %d: this build writes formats 1 to %d; 0 is what all members read", format, stream.Format)
+	}
 	c, err := a.load(file)
 	if err != nil {
 		return err
@@ -81,7 +90,7 @@ func (a *app) run(ctx context.Context, file, initial string) error {
 		}
 		log.Info("the embedded broker runs", zap.String("address", k.address), zap.String("dir", c.Kafka.Embedded.Dir))
 	}
-	l := newLive(c, st, k, log, m, 0)
+	l := newLive(c, st, k, log, m, 0, format)
 	s, err := l.serve(false)
 	if err != nil {
 		return err
@@ -106,8 +115,8 @@ type live struct {
 }
 
 // newLive prepares a stage of which nothing runs yet. initial may be nil. The quality on the page leaves out the first
-// skip records of each partition.
-func newLive(c *config.Config, st *assemble.Stage, k *cluster, log *zap.Logger, initial *model.Model, skip int) *live {
+// skip records of each partition. format bounds that of what is written, 0 = not.
+func newLive(c *config.Config, st *assemble.Stage, k *cluster, log *zap.Logger, initial *model.Model, skip, format int) *live {
 	l := &live{config: c, log: log, board: page.NewBoard(st.Spec.Schema, skip), metrics: prometheus.NewRegistry()}
 	l.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	rebuild := func(r config.Reaction) stream.Rebuild { return stream.Rebuild(r == config.ReactionRebuild) }
@@ -118,7 +127,7 @@ func newLive(c *config.Config, st *assemble.Stage, k *cluster, log *zap.Logger, 
 		InFlight: int64(c.Memory.InFlight), Grace: c.Shutdown.Grace.Std(),
 		FitEvery: c.Fit.Every.Std(), FitRecords: c.Fit.Records, FitBudget: c.Fit.Budget.Std(),
 		InputLost: rebuild(c.Policy.InputLost), TopicRecreated: rebuild(c.Policy.TopicRecreated), SchemaChanged: rebuild(c.Policy.SchemaChanged),
-		DeadShare: c.Policy.DeadShare, Under: st.Under,
+		DeadShare: c.Policy.DeadShare, Under: st.Under, Format: format,
 		Instance: k.instance, Initial: initial, Log: log, Metrics: stream.NewMetrics(l.metrics), Now: time.Now, OnScores: l.board.Scores,
 	})
 	t := &c.Topics

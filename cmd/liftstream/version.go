@@ -23,7 +23,7 @@ and the versions of the binary formats that it writes.`,
 		`liftstream version`, needs(0, 0, ""),
 		func(context.Context, []string) error {
 			v, commit := build()
-			_, err := fmt.Fprintf(a.out, "version %s\ncommit  %s\ngo      %s %s/%s\nstate   format %d\nmodel   format %d\njournal format %d\n",
+			_, err := fmt.Fprintf(a.out, "version %s\ncommit  %s\ngo      %s %s/%s\nstate   format %d\nmodel   format %d\ntopics  format %d\n",
 				v, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH, model.StateFormat, model.ModelFormat, stream.Format)
 			return environment(err)
 		})

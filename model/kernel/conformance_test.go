@@ -24,7 +24,12 @@ func TestConformance(t *testing.T) {
 			o := Default()
 			o.Triples = 300
 			c.change(&o)
+			golden := ""
+			if name == "nonneg" {
+				golden = "testdata/format-1.gz"
+			}
 			modeltest.Suite{
+				Golden:        golden,
 				Schema:        c.schema,
 				New:           func(s *model.Schema) model.Factory { return New(o, s) },
 				PathDependent: true, // nothing is learnt between fits, so there is nothing to take back or to add up

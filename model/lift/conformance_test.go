@@ -58,7 +58,12 @@ func TestConformance(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := options()
 			change(&o)
+			golden := ""
+			if name == "mahalanobis" {
+				golden = "testdata/format-1.gz"
+			}
 			modeltest.Suite{
+				Golden: golden,
 				Schema: modeltest.Schema(),
 				New:    func(s *model.Schema) model.Factory { return lift.New(o, s) },
 				Same:   sameCounts,

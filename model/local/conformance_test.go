@@ -17,7 +17,12 @@ func TestConformance(t *testing.T) {
 		"few":       {Theta: local.Auto, Prototypes: 60, Neighbours: 3},
 	} {
 		t.Run(name, func(t *testing.T) {
+			golden := ""
+			if name == "few" {
+				golden = "testdata/format-1.gz"
+			}
 			modeltest.Suite{
+				Golden:  golden,
 				Schema:  modeltest.Schema(),
 				Records: 600,
 				New:     func(s *model.Schema) model.Factory { return local.New(o, s) },

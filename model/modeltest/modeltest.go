@@ -24,6 +24,9 @@ type Suite struct {
 	PathDependent bool
 	// Same compares two live components beyond their Inputs; nil compares just those. tolerance is relative.
 	Same func(t *testing.T, what string, got, want model.Component, tolerance float64)
+	// Golden is a file with a state and a part as an earlier build has written them, which this one must read; "" = none.
+	// LIFTSTREAM_GOLDEN=write makes it anew: right for a format that no release has written, and for no other.
+	Golden string
 }
 
 // Run runs the suite, each rule as a subtest.
@@ -54,6 +57,7 @@ func (s Suite) Run(t *testing.T) {
 		{"FeatureOrderHasNoEffect", testFeatureOrder},
 		{"HostileBytesNoPanic", testHostile},
 		{"Scorecard", testScorecard},
+		{"FormatIsReadForEver", testFormat},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, x) })
 	}

@@ -34,7 +34,12 @@ func TestConformance(t *testing.T) {
 			if s.Features[0].Monotone != model.Free {
 				records = 400 // pooling makes these slow
 			}
+			golden := ""
+			if name == "two" {
+				golden = "testdata/format-1.gz"
+			}
 			modeltest.Suite{
+				Golden:        golden,
 				Schema:        s,
 				Records:       records,
 				New:           func(s *model.Schema) model.Factory { return New(Default(), s) },

@@ -323,6 +323,7 @@ type GroupMember struct {
 	ClientID   string
 	Host       string
 	Partitions map[string][]int
+	Format     int // see GroupConfig; 0 when it does not say
 }
 
 // DescribeGroup tells the state of a group and its members, by member id. A group that does not exist is Dead.
@@ -348,6 +349,9 @@ func (c *Client) DescribeGroup(ctx context.Context, group string) (GroupDescript
 		d = GroupDescription{State: g.GroupState}
 		for _, m := range g.Members {
 			member := GroupMember{ID: m.MemberID, ClientID: m.ClientID, Host: m.ClientHost, Partitions: make(map[string][]int)}
+			if c, err := parseClaim(m.MemberMetadata.UserData); err == nil {
+				member.Format = c.format
+			}
 			for _, t := range m.MemberAssignments.Topics {
 				member.Partitions[t.Topic] = slices.Sorted(slices.Values(t.Partitions))
 			}

@@ -21,6 +21,8 @@ type GroupConfig struct {
 	Session time.Duration
 	// Rebalance is how long the others wait for a member to come back; 0 = 30 s.
 	Rebalance time.Duration
+	// Format is the newest format of whatever the members share that this one reads; 1 and more, 0 = 1.
+	Format int
 	// OnWait, if not nil, is told why Next still waits, at every failed attempt. It must not block.
 	OnWait func(error)
 }
@@ -30,6 +32,7 @@ type GroupConfig struct {
 // Nothing is committed through it and its offsets are not used: they are stale where transactions commit them.
 type Group struct {
 	cfg    GroupConfig
+	client *Client
 	group  *kafka.ConsumerGroup
 	sticky *sticky
 	joined bool // there was a generation
@@ -40,6 +43,8 @@ type Generation struct {
 	ID         int
 	Member     string
 	Partitions []int // sorted; may be empty, when there are more members than partitions
+	// Format is the newest format that all members read; 1 when the group does not tell.
+	Format int
 
 	generation *kafka.Generation
 }
@@ -60,7 +65,7 @@ func (c *Client) JoinGroup(cfg GroupConfig) (*Group, error) {
 	if cfg.Rebalance <= 0 {
 		cfg.Rebalance = 30 * time.Second
 	}
-	s := &sticky{}
+	s := &sticky{format: max(cfg.Format, 1)}
 	group, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{
 		ID: cfg.ID, Brokers: c.cfg.Brokers, Topics: cfg.Topics,
 		Dialer: &kafka.Dialer{
@@ -73,7 +78,7 @@ func (c *Client) JoinGroup(cfg GroupConfig) (*Group, error) {
 	if err != nil {
 		return nil, &Error{Op: opJoin, Kind: Invalid, Reason: "the group's settings", Err: err}
 	}
-	return &Group{cfg: cfg, group: group, sticky: s}, nil
+	return &Group{cfg: cfg, client: c, group: group, sticky: s}, nil
 }
 
 // Next waits for the next generation; the one before must have ended, which it does by itself at a rebalance. It goes on trying while the
@@ -91,7 +96,7 @@ func (g *Group) Next(ctx context.Context) (*Generation, error) {
 			slices.Sort(partitions)
 			g.joined = true
 			g.sticky.own(int64(gen.ID), partitions)
-			return &Generation{ID: int(gen.ID), Member: gen.MemberID, Partitions: partitions, generation: gen}, nil
+			return &Generation{ID: int(gen.ID), Member: gen.MemberID, Partitions: partitions, Format: g.format(ctx), generation: gen}, nil
 		}
 		if errors.Is(err, kafka.ErrGroupClosed) || ctx.Err() != nil {
 			return nil, &Error{Op: opJoin, Kind: Unknown, Reason: "given up", Err: err}
@@ -109,6 +114,20 @@ func (g *Group) Next(ctx context.Context) (*Generation, error) {
 			g.cfg.OnWait(e)
 		}
 	}
+}
+
+// format asks what all members read. The group's members were told it by each other when they joined, but the protocol's
+// answer shows it to the leader alone.
+func (g *Group) format(ctx context.Context) int {
+	d, err := g.client.DescribeGroup(ctx, g.cfg.ID)
+	if err != nil || len(d.Members) == 0 {
+		return 1
+	}
+	all := g.sticky.format
+	for _, m := range d.Members {
+		all = min(all, max(m.Format, 1))
+	}
+	return all
 }
 
 // Close ends the generation, waits for its goroutines and leaves the group, so that others take over at once.

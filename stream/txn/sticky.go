@@ -14,8 +14,11 @@ import (
 //
 // What a member owned last travels in its user data, so that it is kept over a change of member id:
 //
-//	version = 1 (one byte) | generation (varint) | count (uvarint) | partitions (uvarints, ascending)
+//	version = 1 (one byte) | generation (varint) | count (uvarint) | partitions (uvarints, ascending) | format (uvarint)
+//
+// What follows is for later versions, and passed over.
 type sticky struct {
+	format     int // see GroupConfig
 	mu         sync.Mutex
 	generation int64
 	owned      []int
@@ -25,6 +28,9 @@ const claimVersion = 1
 
 // maxPartition bounds partition numbers in user data, which comes from other processes.
 const maxPartition = 1 << 20
+
+// maxFormat bounds formats in user data.
+const maxFormat = 255
 
 func (s *sticky) own(generation int64, partitions []int) {
 	s.mu.Lock()
@@ -39,13 +45,14 @@ func (*sticky) ProtocolName() string { return "liftstream-sticky" }
 func (s *sticky) UserData() ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return appendClaim(nil, claim{s.generation, s.owned}), nil
+	return appendClaim(nil, claim{s.generation, s.owned, s.format}), nil
 }
 
-// claim is what a member owned, and in which generation.
+// claim is what a member owned, in which generation, and the newest format that it reads.
 type claim struct {
 	generation int64
 	partitions []int
+	format     int
 }
 
 func appendClaim(dst []byte, c claim) []byte {
@@ -55,7 +62,7 @@ func appendClaim(dst []byte, c claim) []byte {
 	for _, p := range c.partitions {
 		dst = binary.AppendUvarint(dst, uint64(p))
 	}
-	return dst
+	return binary.AppendUvarint(dst, uint64(c.format))
 }
 
 var errClaim = errors.New("malformed user data of a group member")
@@ -84,9 +91,11 @@ func parseClaim(b []byte) (claim, error) {
 		}
 		c.partitions[i], b = int(p), b[n:]
 	}
-	if len(b) != 0 {
+	format, n := binary.Uvarint(b)
+	if n <= 0 || format > maxFormat {
 		return claim{}, errClaim
 	}
+	c.format = int(format)
 	return c, nil
 }
 

@@ -1,0 +1,85 @@
+package modeltest
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"liftstream/model"
+	"liftstream/model/wire"
+)
+
+// testFormat reads what an earlier build has written. It holds the bytes to be read, not how they come to be: a fit that
+// finds something else does not matter.
+func testFormat(t *testing.T, x *fixture) {
+	if x.Golden == "" {
+		return
+	}
+	if os.Getenv("LIFTSTREAM_GOLDEN") == "write" {
+		writeGolden(t, x)
+	}
+	file, err := os.Open(x.Golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	z, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := wire.NewReader(raw)
+	levels, err := model.DecodeLevels(x.Schema, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	part, old := r.Bytes(), r.Bytes()
+	if err := r.Done(); err != nil {
+		t.Fatal(err)
+	}
+	c := x.factory.New(levels)
+	if err := c.LoadState(old); err != nil {
+		t.Fatalf("%s: a state of an earlier build is not read: %v", x.Golden, err)
+	}
+	if !bytes.Equal(state(c), old) {
+		t.Errorf("%s: a state of an earlier build is written otherwise: that is another format", x.Golden)
+	}
+	rebase(t, c, part, 0, nil, nil)
+	rebase(t, x.factory.New(levels), part, 0, nil, nil)
+	ev := Evidence(x.Schema, levels, x.examples[:x.fitted])
+	ev.States, ev.Recodes, ev.Models = map[int32][]byte{0: old}, map[int32]model.Recode{0: nil}, map[int32]int64{0: 1}
+	if _, err := x.factory.Fit(context.Background(), ev, part); err != nil {
+		t.Errorf("%s: fitting behind an earlier build: %v", x.Golden, err)
+	}
+}
+
+func writeGolden(t *testing.T, x *fixture) {
+	t.Helper()
+	b := x.levels.AppendBinary(nil)
+	b = wire.AppendBytes(b, x.part)
+	b = wire.AppendBytes(b, state(x.live(t, x.part, 0, x.examples[x.fitted:])))
+	var out bytes.Buffer
+	z, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
+	if err == nil {
+		_, err = z.Write(b)
+	}
+	if err == nil {
+		err = z.Close()
+	}
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(x.Golden), 0o755)
+	}
+	if err == nil {
+		err = os.WriteFile(x.Golden, out.Bytes(), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}

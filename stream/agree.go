@@ -1,0 +1,44 @@
+package stream
+
+import "time"
+
+// agreement is what the members of the group read. A member joins with the newest format that it reads, and everyone
+// writes the oldest of those: while builds of two versions are in one group, both read what either writes. A newer format
+// is written only after all members have read it for a while, so that a member that is started again is not met by what
+// it does not read.
+type agreement struct {
+	written int
+	all     int // read by all members
+	since   time.Time
+}
+
+// agree is told what all members of a generation read.
+func (s *Stage) agree(all int) {
+	all = min(max(all, oldestFormat), s.newest)
+	if f := s.o.Format; f > 0 {
+		all = min(all, max(f, oldestFormat))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if all != s.agreement.all {
+		s.agreement.all, s.agreement.since = all, s.o.Now()
+	}
+	s.agreement.written = min(s.agreement.written, all)
+}
+
+// found is told the format of a state that was taken over: its group has agreed on it before.
+func (s *Stage) found(format int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.agreement.written = max(s.agreement.written, min(format, s.agreement.all))
+}
+
+// format is what is written now.
+func (s *Stage) format() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a := &s.agreement; a.written < a.all && s.o.Now().Sub(a.since) >= s.hesitation {
+		a.written = a.all
+	}
+	return s.agreement.written
+}

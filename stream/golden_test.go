@@ -1,0 +1,104 @@
+package stream
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"liftstream/model"
+	"liftstream/model/wire"
+)
+
+// TestTopicsOfFormat1AreReadForEver reads the values of both topics as an earlier build has written them. The bytes of the
+// components inside are held by their own packages. LIFTSTREAM_GOLDEN=write makes the file anew: right for a format that no
+// release has written, and for no other.
+func TestTopicsOfFormat1AreReadForEver(t *testing.T) {
+	name := filepath.Join("testdata", "format-1", "topics.bin")
+	if os.Getenv("LIFTSTREAM_GOLDEN") == "write" {
+		writeTopics(t, name)
+	}
+	raw, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	state, models := newStateLog(), newModelLog(nil, "", testSchema)
+	r := wire.NewReader(raw)
+	for n := r.Int(1 << 20); n > 0 && r.Err() == nil; n-- {
+		key, value := r.String(), r.Bytes()
+		state.apply([]byte(key), value)
+		models.apply(key, value)
+	}
+	if err := r.Done(); err != nil {
+		t.Fatal(err)
+	}
+	found, problems := state.manifests()
+	if len(found) != 1 || len(problems) != 0 || found[0].format != 1 || found[0].events != 700 {
+		t.Fatalf("%+v %v", found, problems)
+	}
+	sections, err := state.sections(found[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := model.RestorePartition(testSpec(), sections)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, now := range p.Snapshot() {
+		if !bytes.Equal(now, sections[name]) {
+			t.Errorf("section %s is written otherwise: that is another format", name)
+		}
+	}
+	if e, err := state.journal(3); err != nil || len(e) != 1 || e[0].model != 1 {
+		t.Errorf("journal %+v %v", e, err)
+	}
+	m, err := models.get(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Swap(m); err != nil {
+		t.Error(err)
+	}
+}
+
+func writeTopics(t *testing.T, name string) {
+	t.Helper()
+	p := model.NewPartition(testSpec(), 0)
+	var out model.Scores
+	for i := range 14 {
+		b := some(50*i, 50)
+		b.Offset = int64(50*i + 49)
+		p.Events(b, &out)
+	}
+	values := map[string][]byte{}
+	s := newSnapshotter()
+	s.begin(p, 9, position{events: 700}, 3, 1)
+	for done := false; !done; {
+		var pieces []change
+		pieces, done = s.take(1 << 20)
+		for _, c := range pieces {
+			values[c.key] = c.value
+		}
+	}
+	e := journalEntry{number: 3, position: position{events: 700, model: 1}, format: 1}
+	values[journalKey(3)] = e.encode()
+	m, _, err := model.Fit(context.Background(), testSpec(), map[int32]map[string][]byte{0: p.Snapshot()}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range newModelLog(nil, "", testSchema).publication(newPacker(), m, nil, time.Time{}, 1) {
+		values[string(r.Key)] = r.Value
+	}
+	b := wire.AppendUvarint(nil, uint64(len(values)))
+	for _, k := range sortedKeys(values) {
+		b = wire.AppendBytes(wire.AppendString(b, k), values[k])
+	}
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
