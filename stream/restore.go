@@ -152,9 +152,9 @@ func (t *task) restore(ctx context.Context) error {
 				how = "schema_changed"
 				break
 			}
-			how, t.carried, t.rebuilt, t.snap.last = "carried", true, true, m
-			if i == 0 && len(found) > 1 {
-				t.snap.before = found[1]
+			how, t.carried, t.rebuilt = "carried", true, true
+			if t.follow(found[i:]); t.redo.scores != nothing {
+				t.follow(found)
 			}
 			o.Metrics.Policies.WithLabelValues("schema_changed", "carried").Inc()
 			break
