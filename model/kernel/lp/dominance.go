@@ -19,8 +19,9 @@ const proofRounds = 20
 // maxRounds bounds the masters of one solve; in practice they are fewer than 30.
 const maxRounds = 400
 
-// cutter solves Ridge and Literal: the hinges stand in the master from the start, dominance rows are generated where the
-// vertex breaks them, with the signs that the mixture has there.
+// cutter solves Ridge and Literal: dominance rows are generated where the vertex breaks them, with the signs that the
+// mixture has there. The hinges stand in the master from the start or, at a warm start, those near their kinks: the
+// others keep their side, as a sifter's do, and are taken in when they change it.
 type cutter struct {
 	p      *Problem
 	pairs  []float64 // kernel values of every pair i < j, or nil
@@ -32,6 +33,7 @@ type cutter struct {
 	groups int
 	size   []int
 	gamma  float64 // of the masters
+	held   []bool  // hinge t is in the master
 
 	alpha  []float64
 	rho    float64
@@ -44,7 +46,7 @@ type cutter struct {
 
 func solveDominance(ctx context.Context, p *Problem, warm *Result) *Result {
 	n := len(p.Columns)
-	s := &cutter{p: p, gamma: p.Gamma, alpha: make([]float64, n), lambda: make([]float64, p.rows()), r: make([]float64, p.rows()),
+	s := &cutter{p: p, gamma: p.Gamma, held: make([]bool, p.rows()), alpha: make([]float64, n), lambda: make([]float64, p.rows()), r: make([]float64, p.rows()),
 		h: make([]float64, p.Points), sums: make([]float64, p.Points*n), at: make([]int32, p.Groups), size: make([]int, p.Groups),
 		res: &Result{Upper: math.Inf(1), Lower: 0, Alpha: make([]float64, n), Lambda: make([]float64, p.rows())}}
 	for _, g := range p.Group {
@@ -106,10 +108,51 @@ func (s *cutter) prove(ctx context.Context) {
 			return
 		}
 		s.separate(s.alpha, true)
-		if !s.add(s.alpha, rounding*s.scale(s.alpha)) {
+		held := s.hold()
+		if !s.add(s.alpha, rounding*s.scale(s.alpha)) && !held {
 			return
 		}
 	}
+}
+
+// choose holds the hinges: all of them, or those whose residuals at alpha are smallest.
+func (s *cutter) choose(warm bool) {
+	p := s.p
+	p.residuals(s.alpha, s.r)
+	far := math.Inf(1)
+	if n := max(warmRows, len(s.r)/50); warm && n < len(s.r) {
+		size := make([]float64, len(s.r))
+		for t, r := range s.r {
+			size[t] = math.Abs(r)
+		}
+		far = smallest(size, n)
+	}
+	for t, r := range s.r {
+		if s.held[t] = math.Abs(r) <= far; !s.held[t] && r > 0 {
+			s.lambda[t] = p.weight(t)
+		}
+	}
+}
+
+// all holds all hinges, and reports whether some were not held.
+func (s *cutter) all() (grown bool) {
+	for t, held := range s.held {
+		grown = grown || !held
+		s.held[t] = true
+	}
+	return grown
+}
+
+// hold takes the hinges in that have changed sides at alpha, and reports whether there were any.
+func (s *cutter) hold() bool {
+	s.p.residuals(s.alpha, s.r)
+	grown := false
+	for t, r := range s.r {
+		if !s.held[t] && (r > 0) != (s.lambda[t] > 0) {
+			s.held[t], grown = true, true
+		}
+	}
+	return grown
 }
 
 func (s *cutter) run(ctx context.Context, warm *Result) {
@@ -140,6 +183,7 @@ func (s *cutter) run(ctx context.Context, warm *Result) {
 		}
 		s.add(s.alpha, -.01*s.scale(s.alpha))
 	}
+	s.choose(warm != nil)
 	z := s.vertex()
 	level, best, idle := 0, math.Inf(1), 0
 	var m *master // nil when it must be built anew
@@ -169,6 +213,9 @@ func (s *cutter) run(ctx context.Context, warm *Result) {
 		}
 		// A row that stands in the master may be broken by its disturbance.
 		slack := 2.5*disturbances[level] + rounding*s.scale(s.alpha)
+		held := s.hold()
+		// Far from the optimum the hinges left out can pull without end.
+		wider := end == stuck && s.all()
 		grown := s.add(s.alpha, slack)
 		if grown {
 			// Between the vertex and the incumbent the signs are those that the optimum will have, more often.
@@ -179,6 +226,7 @@ func (s *cutter) run(ctx context.Context, warm *Result) {
 			s.separate(mid, true)
 			s.add(mid, slack)
 		}
+		grown = grown || held || wider
 		broken := p.Mode == Literal && end == minimal && s.price < 1e12 && s.broken(m)
 		if grown || broken {
 			z, m = s.vertex(), nil
@@ -194,7 +242,7 @@ func (s *cutter) run(ctx context.Context, warm *Result) {
 			s.price *= 10
 			continue
 		}
-		if grown && end == minimal && idle < 10 {
+		if grown && (end == minimal || wider) && idle < 10 {
 			continue
 		}
 		if level+1 == len(disturbances) {
@@ -473,12 +521,22 @@ func (s *cutter) master() *master {
 			m.add(item{grouped, -1, int32(k)}, int32(k), at, 0, 2*s.gamma)
 		}
 	}
-	for t := range s.r {
-		m.addDense(item{hinge, 1, int32(t)}, 1, p.weight(t))
+	fixed := make([]float64, len(s.r))
+	var rows []int32
+	for t, held := range s.held {
+		if held {
+			rows = append(rows, int32(t))
+			m.addDense(item{hinge, 1, int32(t)}, 1, p.weight(t))
+		} else {
+			fixed[t] = s.lambda[t]
+		}
 	}
 	for k, col := range p.Columns {
-		for t, a := range col {
-			m.dense[t*m.nd+k] = a
+		if len(rows) < len(s.r) {
+			m.c[k] -= floats.Dot(fixed, col)
+		}
+		for x, t := range rows {
+			m.dense[x*m.nd+k] = col[t]
 		}
 	}
 	for i, row := range s.rows {

@@ -9,10 +9,14 @@ import (
 )
 
 // Sizes of the sifting: a programme of more rows than sampleRows starts from the answer of a quarter of them, and a
-// master holds at least masterRows rows.
+// master holds at least masterRows rows, or warmRows where a vertex close to the optimum is known, and rowsEach a column.
+// Up to exactRows rows nothing is summed up step by step.
 const (
 	sampleRows = 3000
 	masterRows = 1500
+	warmRows   = 350
+	rowsEach   = 6
+	exactRows  = 500
 )
 
 // disturbances of the right-hand side, in turn: each starts from the vertex of the one before.
@@ -42,15 +46,21 @@ type sifter struct {
 	at      []int32   // position of each group's s, -1 when its size is 1
 	worst   []float64 // largest multiplier that alpha_p >= 0 can have
 
-	alpha     []float64
-	r         []float64 // residuals of alpha
-	lambda    []float64
-	v         []float64 // lambda.a_p of every column
-	held      []bool    // row t is in the master
-	rows      []int32   // held rows, ascending
-	basis     []item    // of the last master, over basisCols
-	basisCols []int32
-	top       []float64
+	alpha       []float64
+	r           []float64 // residuals of alpha
+	lambda      []float64
+	v           []float64 // lambda.a_p of every column
+	held        []bool    // row t is in the master
+	rows, fresh []int32   // of the last master, ascending; held since
+	basis       []item    // of the last master, over basisCols
+	basisCols   []int32
+	top         []float64
+
+	base       []float64 // of every column: what the rows that are not held add to v
+	exact      bool      // base and v are computed anew each time
+	heaviest   float64   // weight of a row
+	rank       []float64
+	few, share int // least rows of the first master, and the part of all of them that it takes at least
 
 	res *Result
 }
@@ -68,6 +78,10 @@ func solveNonneg(ctx context.Context, p *Problem, from *Result) *Result {
 		}
 	}
 	s := newSifter(p, res, warm)
+	s.exact = p.rows() <= exactRows
+	if from != nil {
+		s.few, s.share = warmRows, 50
+	}
 	s.run(ctx, disturbances[:])
 	return res
 }
@@ -127,10 +141,14 @@ func newSifter(p *Problem, res *Result, warm []float64) *sifter {
 	n, t := len(p.Columns), p.rows()
 	s := &sifter{p: p, res: res, members: make([][]int32, p.Groups), inside: make([]bool, p.Groups), at: make([]int32, p.Groups),
 		worst: make([]float64, n), alpha: make([]float64, n), r: make([]float64, t), lambda: make([]float64, t),
-		v: make([]float64, n), held: make([]bool, t), top: make([]float64, p.Groups)}
+		v: make([]float64, n), held: make([]bool, t), top: make([]float64, p.Groups),
+		base: make([]float64, n), few: masterRows, share: 20}
 	for k, g := range p.Group {
 		s.members[g] = append(s.members[g], int32(k))
 		s.worst[k] = -1
+	}
+	for i := range p.rows() {
+		s.heaviest = max(s.heaviest, p.weight(i))
 	}
 	for k, a := range warm {
 		if s.alpha[k] = max(a, 0); s.alpha[k] > 0 {
@@ -151,16 +169,20 @@ func (s *sifter) run(ctx context.Context, levels []float64) {
 			s.lambda[t] = p.weight(t)
 		}
 	}
-	s.price()
+	s.priceAll()
 	s.bound()
 	s.admit(0)
-	s.choose()
+	copy(s.base, s.v)
+	s.choose(s.first())
 	z := s.vertex()
 	level, best := 0, math.Inf(1)
 	var m, last *master // m is nil when it must be built anew
 	for {
 		if s.done(ctx) {
-			s.polish(ctx, last)
+			if s.res.Status == Optimal {
+				s.polish(ctx, last)
+			}
+			s.certify()
 			return
 		}
 		if m == nil {
@@ -180,40 +202,52 @@ func (s *sifter) run(ctx context.Context, levels []float64) {
 			s.price()
 			s.bound()
 			s.done(ctx)
+			s.certify()
 			return
 		}
 		grown := s.hold()
+		// Far from the optimum the rows left out can pull without end.
+		wider := end == stuck && s.choose(4*len(s.rows))
+		grown = grown || wider
 		s.price()
 		s.bound()
 		last = m
 		if s.admit(1e-9) {
 			grown = true
 		}
-		if grown {
+		switch {
+		case grown:
 			z, m = s.vertex(), nil
+		case end == minimal:
+			s.polish(ctx, m)
 		}
-		if grown && end == minimal {
+		if grown && (end == minimal || wider) {
 			continue
 		}
 		if gap := s.res.Gap(); level+1 == len(levels) || len(levels) == 1 {
 			if end != minimal || gap >= best || !grown {
 				s.finish()
+				s.certify()
 				return
 			}
 			best = gap
 			continue
 		}
+		// The sums that are kept up to date gather rounding, which may be what is in the way.
 		level++
+		if !s.exact {
+			s.exact = true
+			z, m = s.vertex(), nil
+		}
 	}
 }
 
 // polishPivots bounds the pivots of a polish.
 const polishPivots = 200
 
-// polish takes the disturbance out of the last master's vertex, which leaves a gap of rounding and weights
-// of exactly 0.
+// polish takes the disturbance out of a master's vertex, which leaves a gap of rounding and weights of exactly 0.
 func (s *sifter) polish(ctx context.Context, m *master) {
-	if m == nil || m.eps == 0 || s.res.Status != Optimal {
+	if m == nil || m.eps == 0 {
 		return
 	}
 	m.disturb(0)
@@ -223,10 +257,21 @@ func (s *sifter) polish(ctx context.Context, m *master) {
 	if end != minimal {
 		return
 	}
-	s.read(m)
+	changed := s.read(m)
 	s.incumbent()
-	s.price()
-	s.bound()
+	if changed {
+		s.price()
+		s.bound()
+	}
+}
+
+// certify replaces the bound by what plain arithmetic makes of its multipliers: the sums that are kept up to date gather
+// rounding.
+func (s *sifter) certify() {
+	s.res.Lower = s.p.Bound(s.res.Lambda, nil)
+	if s.res.Status == Optimal && s.res.Gap() > Tolerance {
+		s.res.Status = Inexact
+	}
 }
 
 // done reports whether the search is over, and sets the status.
@@ -260,10 +305,27 @@ func (s *sifter) incumbent() {
 	}
 }
 
-// price computes v.
-func (s *sifter) price() {
+// priceAll computes v anew.
+func (s *sifter) priceAll() {
 	for k, col := range s.p.Columns {
 		s.v[k] = floats.Dot(s.lambda, col)
+	}
+}
+
+// price computes v from what the rows that are not held add to it.
+func (s *sifter) price() {
+	if s.exact {
+		s.priceAll()
+		return
+	}
+	for k, col := range s.p.Columns {
+		sum := 0.0
+		for _, rows := range [...][]int32{s.rows, s.fresh} {
+			for _, t := range rows {
+				sum += s.lambda[t] * col[t]
+			}
+		}
+		s.v[k] = s.base[k] + sum
 	}
 }
 
@@ -313,36 +375,107 @@ func (s *sifter) admit(slack float64) bool {
 	return len(missing) > 0
 }
 
-// choose holds the rows whose residual is smallest.
-func (s *sifter) choose() {
-	n := len(s.r)
-	want := max(masterRows, n/20)
-	if want >= n {
-		for t := range s.held {
-			s.held[t] = true
+// first is the number of rows that the first master holds.
+func (s *sifter) first() int {
+	cols := 0
+	for g, in := range s.inside {
+		if in {
+			cols += len(s.members[g])
 		}
-		return
 	}
-	size := make([]float64, n)
+	return max(s.few, len(s.r)/s.share, rowsEach*cols)
+}
+
+// choose holds at least that many rows, those whose residual is smallest, and reports whether there are more than before.
+func (s *sifter) choose(want int) bool {
+	n := len(s.r)
+	if len(s.rows)+len(s.fresh) == n {
+		return false
+	}
+	if want >= n {
+		for t, held := range s.held {
+			if !held {
+				s.held[t] = true
+				s.fresh = append(s.fresh, int32(t))
+			}
+		}
+		clear(s.base)
+		return true
+	}
+	s.rank = s.rank[:0]
+	for _, r := range s.r {
+		s.rank = append(s.rank, math.Abs(r))
+	}
+	largest := smallest(s.rank, want)
+	var rows []int32
 	for t, r := range s.r {
-		size[t] = math.Abs(r)
+		if math.Abs(r) <= largest && !s.held[t] {
+			rows = append(rows, int32(t))
+		}
 	}
-	slices.Sort(size)
-	for t, r := range s.r {
-		s.held[t] = math.Abs(r) <= size[want]
+	s.take(rows)
+	return len(rows) > 0
+}
+
+// take holds rows from the next master on.
+func (s *sifter) take(rows []int32) {
+	s.fresh = append(s.fresh, rows...)
+	for _, t := range rows {
+		s.held[t] = true
 	}
+	for k, col := range s.p.Columns {
+		sum := 0.0
+		for _, t := range rows {
+			sum += s.lambda[t] * col[t]
+		}
+		s.base[k] -= sum
+	}
+}
+
+// smallest returns the element of v that n others precede in order. It reorders v.
+func smallest(v []float64, n int) float64 {
+	lo, hi := 0, len(v)-1
+	for lo < hi {
+		pivot := v[(lo+hi)/2]
+		i, j := lo, hi
+		for i <= j {
+			for v[i] < pivot {
+				i++
+			}
+			for v[j] > pivot {
+				j--
+			}
+			if i <= j {
+				v[i], v[j] = v[j], v[i]
+				i++
+				j--
+			}
+		}
+		switch {
+		case n <= j:
+			hi = j
+		case n >= i:
+			lo = i
+		default:
+			return v[n]
+		}
+	}
+	return v[lo]
 }
 
 // hold takes the rows in that have changed sides, and reports whether there were any.
 func (s *sifter) hold() bool {
-	grown := false
+	var rows []int32
 	for t, r := range s.r {
 		if !s.held[t] && (r > 0) != (s.lambda[t] > 0) {
-			s.held[t] = true
-			grown = true
+			rows = append(rows, int32(t))
 		}
 	}
-	return grown
+	if len(rows) == 0 {
+		return false
+	}
+	s.take(rows)
+	return true
 }
 
 // vertex lays out the columns of the next master and returns alpha and s there.
@@ -383,29 +516,32 @@ func (s *sifter) master() *master {
 	}
 	m := newMaster(nd, groups)
 	s.rows = s.rows[:0]
-	fixed := make([]float64, len(s.r)) // lambda of the rows left out
 	for t, held := range s.held {
 		if held {
 			s.rows = append(s.rows, int32(t))
-		} else if s.r[t] > 0 {
-			fixed[t] = p.weight(t)
 		}
 	}
-	copy(s.lambda, fixed)
-	whole := len(s.rows) == len(s.r)
-	for i, k := range s.cols {
-		col := p.Columns[k]
-		m.c[i] = p.Cost[k]
-		if !whole {
-			m.c[i] -= floats.Dot(fixed, col)
-		}
-		if s.worst[k] < 0 {
-			s.worst[k] = p.Cost[k] + p.Gamma
-			for t, a := range col {
-				if a < 0 {
-					s.worst[k] -= p.weight(t) * a
-				}
+	s.fresh = s.fresh[:0]
+	switch {
+	case len(s.rows) == len(s.r):
+		clear(s.base)
+	case s.exact:
+		fixed := make([]float64, len(s.r))
+		for t, l := range s.lambda {
+			if !s.held[t] {
+				fixed[t] = l
 			}
+		}
+		for k, col := range p.Columns {
+			s.base[k] = floats.Dot(fixed, col)
+		}
+	}
+	for i, k := range s.cols {
+		m.c[i] = p.Cost[k] - s.base[k]
+		if s.worst[k] < 0 {
+			// By Cauchy and Schwarz, at least the sum of what negative entries can add.
+			col := p.Columns[k]
+			s.worst[k] = p.Cost[k] + p.Gamma + s.heaviest*math.Sqrt(float64(len(col))*floats.Dot(col, col))
 		}
 		m.add(item{bounded, 1, k}, int32(i), 0, 0, s.worst[k])
 	}
@@ -477,8 +613,8 @@ func (s *sifter) candidates(m *master) []int32 {
 	return out
 }
 
-// read takes alpha, residuals, multipliers and basis over from a master.
-func (s *sifter) read(m *master) {
+// read takes alpha, residuals, multipliers and basis over from a master, and reports whether a multiplier changed.
+func (s *sifter) read(m *master) (changed bool) {
 	clear(s.alpha)
 	largest := 0.0
 	for i := range s.cols {
@@ -491,8 +627,11 @@ func (s *sifter) read(m *master) {
 	}
 	s.p.residuals(s.alpha, s.r)
 	for j := m.first; j < len(m.items); j++ {
-		s.lambda[m.items[j].id] = m.multiplier(j)
+		if l := m.multiplier(j); l != s.lambda[m.items[j].id] {
+			s.lambda[m.items[j].id], changed = l, true
+		}
 	}
 	s.basis = m.basicItems(s.basis[:0])
 	s.basisCols = append(s.basisCols[:0], s.cols...)
+	return changed
 }

@@ -126,6 +126,34 @@ func TestWarm(t *testing.T) {
 	}
 }
 
+// TestWarmRandom: a warm start ends at the optimum, as certified, from near and from far.
+func TestWarmRandom(t *testing.T) {
+	worst := 0.0
+	for s := range 60 {
+		mode := []Mode{Nonneg, Nonneg, Nonneg, Ridge}[s%4]
+		triples, columns := 400+s*s*2, 1+s%9
+		if mode == Ridge {
+			triples = 300 + 5*s
+		}
+		gamma := math.Pow(10, float64(s%5-3))
+		p := instance(int64(s), 40, columns, triples, []float64{.1, 1, 10}, gamma, gamma/10, mode)
+		q := instance(int64(s), 40, columns, triples, []float64{.1, 1, 10}, gamma*[]float64{1, 3, .1}[s%3], gamma/10, mode)
+		r := solved(t, q, solved(t, p, nil))
+		if s%5 == 0 {
+			far := &Result{Alpha: make([]float64, len(q.Columns))}
+			for k := range far.Alpha {
+				far.Alpha[k] = float64(k % 7)
+			}
+			r = solved(t, q, far)
+		}
+		if r.Gap() > 1e-8 {
+			t.Errorf("instance %d %v, %d triples, gamma %g: F %.12g, gap %.1e, %v after %d pivots in %d rounds", s, mode, triples, q.Gamma, r.Upper, r.Gap(), r.Status, r.Iterations, r.Rounds)
+		}
+		worst = max(worst, r.Gap())
+	}
+	t.Logf("worst relative gap %.1e", worst)
+}
+
 // TestDeterminism: the same programme gives the same bits.
 func TestDeterminism(t *testing.T) {
 	for _, mode := range []Mode{Nonneg, Ridge, Literal} {
@@ -142,7 +170,7 @@ var sink *Result
 // BenchmarkWarm compares a cold solve with one from the weights of a programme of which a tenth of the triples differ.
 func BenchmarkWarm(b *testing.B) {
 	for _, o := range oracles(b) {
-		if o.Set != "wdbc" || o.Mode == "literal" || o.T > 50000 {
+		if o.Set != "wdbc" && o.Set != "isolet" || o.Mode == "literal" || o.T > 50000 {
 			continue
 		}
 		p := o.problem(b)
