@@ -180,6 +180,16 @@ func (s *Stage) check(ctx context.Context) error {
 	if _, err = o.Client.Partitions(ctx, o.Topics.Model); err != nil {
 		return fmt.Errorf("looking at topic %s: %w", o.Topics.Model, err)
 	}
+	// What is read of these is little, and rarely: that it may be is better known at the first start than at one after a fault.
+	for _, topic := range []string{o.Topics.Scores, o.Topics.Dead} {
+		end, err := o.Client.ListOffsets(ctx, topic, []int{0}, txn.End)
+		if err == nil {
+			_, err = o.Client.Fetch(ctx, topic, 0, end[0], 1, 0)
+		}
+		if err != nil {
+			return fmt.Errorf("looking at topic %s: %w", topic, err)
+		}
+	}
 	return nil
 }
 

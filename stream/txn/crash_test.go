@@ -37,7 +37,7 @@ func TestBrokerKilled(t *testing.T) {
 
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
-	const partitions, records, each = 4, 3600, 15
+	const partitions, records, each = 4, 2400, 15
 	c := NewClient(Config{Brokers: addrs, ClientID: "txntest-main"})
 	defer c.Close()
 	s := &soak{in: mustTopic(t, c, partitions, nil), out: mustTopic(t, c, partitions, nil), state: mustTopic(t, c, partitions, map[string]string{"cleanup.policy": "compact"}), group: unique("group"), addrs: addrs, each: each}
