@@ -126,6 +126,11 @@ func TestChangedSchemaCarriesTheStateOver(t *testing.T) {
 		r.end(t)
 		w.exactlyOnce()
 
+		verdicts, err := Verify(ctx, o, time.Time{}, time.Time{})
+		if err != nil || len(verdicts[0].Problems) > 0 || verdicts[0].Messages == 0 {
+			t.Errorf("verify: %v %+v", err, verdicts)
+		}
+
 		// The reference: the old commands under the old schema, the change, the new ones under the new.
 		ref := model.NewPartition(was.Spec, 0)
 		dec, err := codec.NewDecoder(was.Codec)
