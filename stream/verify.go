@@ -235,15 +235,14 @@ func (v *verifier) begin(ctx context.Context, p int, target int64) bool {
 			return false
 		}
 	}
-	ours := func(x *pastState) bool { return x.fingerprint == o.Spec.Options.Fingerprint }
 	t := v.task
-	if first == (position{}) && v.complete(0, 0) && !slices.ContainsFunc(v.states, func(x *pastState) bool { return !ours(x) }) {
+	if first == (position{}) && v.complete(0, 0) && !slices.ContainsFunc(v.states, v.foreign) {
 		v.verdict.Start = "the beginning"
 		t.part = model.NewPartition(o.Spec, int32(p))
 		return true
 	}
 	for _, x := range v.states {
-		if x.sections == nil || !ours(x) || x.events < first.events || x.events > target || x.labels < first.labels || !v.complete(x.journal, x.model) {
+		if x.sections == nil || v.foreign(x) || x.events < first.events || x.events > target || x.labels < first.labels || !v.complete(x.journal, x.model) {
 			continue
 		}
 		if err := v.load(x); err != nil {
@@ -255,6 +254,9 @@ func (v *verifier) begin(ctx context.Context, p int, target int64) bool {
 	}
 	return false
 }
+
+// foreign reports whether a snapshot is of another configuration.
+func (v *verifier) foreign(x *pastState) bool { return x.fingerprint != v.s.o.Spec.Options.Fingerprint }
 
 func (v *verifier) load(x *pastState) error {
 	return contained(func() (err error) {
@@ -268,7 +270,7 @@ func (v *verifier) load(x *pastState) error {
 // replay goes through journal and snapshots to the event offset target.
 func (v *verifier) replay(ctx context.Context, target int64) error {
 	t := v.task
-	states := slices.Clone(v.states)
+	states := slices.DeleteFunc(slices.Clone(v.states), v.foreign) // one may lie where the state was carried over
 	slices.SortStableFunc(states, func(a, b *pastState) int { return int(a.number) - int(b.number) })
 	for {
 		for len(states) > 0 && (states[0].journal < t.journal || states[0].events < t.at.events) {

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"liftstream/stream/txn"
+)
+
+// metrics reads the metrics of a running stage.
+func metrics(t *testing.T, run *background) string {
+	t.Helper()
+	r, err := http.Get(pageOf(t, run) + "metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	text, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestAnotherListOfFeaturesKeepsTheState: with the configuration alone changed, between two runs of one group.
+func TestAnotherListOfFeaturesKeepsTheState(t *testing.T) {
+	worlds(t, "", func(t *testing.T, w *world) {
+		text, err := os.ReadFile(w.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		edited := func(name, old, now string) string {
+			if !strings.Contains(string(text), old) {
+				t.Fatalf("no %q in the configuration", old)
+			}
+			file := filepath.Join(t.TempDir(), name)
+			if err := os.WriteFile(file, []byte(strings.Replace(string(text), old, now, 1)), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			return file
+		}
+		const crime, duty = `    - {name: crime, kind: nominal, levels: ["n", "y"]}` + "\n", `    - {name: duty-free-exports, kind: nominal, levels: ["n", "y"]}` + "\n"
+		before := edited("before.yaml", crime, "")
+		after := edited("after.yaml", duty+`    - {name: export`, `    - {name: export`)
+		w.must("topics", "create", "-c", w.file)
+		w.must("produce", "-c", w.file, w.data, "--batch", "10", "--repeat", "3")
+		run := start(t, "run", "-c", before)
+		eventually(t, "the scores", func() bool { return w.scored() == 3*435 })
+		eventually(t, "a model", func() bool { return strings.Contains(metrics(t, run), `liftstream_fits_total{outcome="published"}`) })
+		if status := run.stop(t); status != statusDone {
+			t.Fatalf("run ends with status %d\n%s", status, run.err.String())
+		}
+		w.must("produce", "-c", w.file, w.data, "--batch", "10")
+		run = start(t, "run", "-c", after) // one feature is gone, one is new
+		eventually(t, "the scores", func() bool { return w.scored() == 4*435 })
+		m := metrics(t, run)
+		if !strings.Contains(m, `liftstream_restores_total{how="carried"} 1`) || !strings.Contains(m, `liftstream_policy_total{action="carried",policy="schema_changed"} 1`) {
+			t.Errorf("the state was not carried over:\n%s", m)
+		}
+		if strings.Contains(m, `liftstream_records_total{status="untrained"}`) {
+			t.Error("scores know nothing after the change")
+		}
+		eventually(t, "all labels", func() bool { return learnt(t, run) == 4*435 })
+		run.stop(t)
+		if l := w.ledger(); l.Events != 4*435 || l.Twice+l.Strange+l.Missing()+l.Dead != 0 {
+			t.Errorf("%d events, %d scored twice, %d strange, %d missing, %d dead", l.Events, l.Twice, l.Strange, l.Missing(), l.Dead)
+		}
+		w.must("verify", "-c", after)
+		// What else shapes a state begins it anew.
+		text, err = os.ReadFile(after)
+		if err != nil {
+			t.Fatal(err)
+		}
+		run = start(t, "run", "-c", edited("other.yaml", "lift:\n", "lift:\n  quantiles: 4\n"))
+		eventually(t, "a state anew", func() bool {
+			return strings.Contains(metrics(t, run), `liftstream_policy_total{action="rebuild",policy="schema_changed"} 1`)
+		})
+		run.stop(t)
+	})
+}
+
+func TestTooManyDeadLettersEndTheRun(t *testing.T) {
+	worlds(t, "policy: {dead_share: 0.2}", func(t *testing.T, w *world) {
+		w.must("topics", "create", "-c", w.file)
+		var out []txn.Record
+		for i := range 30 {
+			out = append(out, txn.Record{Topic: w.config.Topics.Events, Value: fmt.Appendf(nil, "no Arrow %d", i), Time: time.Now()})
+		}
+		if err := w.client.Produce(t.Context(), out, txn.None); err != nil {
+			t.Fatal(err)
+		}
+		r := command(t, "run", "-c", w.file)
+		if r.status != statusInput || !strings.Contains(r.err, "more than policy.dead_share, 0.2") {
+			t.Errorf("status %d, %s", r.status, r.err)
+		}
+		if n := len(w.records(w.config.Topics.Dead)); n != 21 {
+			t.Errorf("%d dead letters, want 21: more than a fifth of a hundred messages", n)
+		}
+	})
+}
