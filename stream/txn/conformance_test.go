@@ -5,14 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"liftstream/stream/embedded"
+	"net"
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"liftstream/stream/embedded"
 )
 
 // broker is one implementation that the suite runs on.
@@ -37,6 +38,7 @@ func TestConformance(t *testing.T) {
 		test func(*testing.T, *broker)
 	}{
 		{"CommitIsVisible", testCommitIsVisible},
+		{"LostMemberLeaves", testLostMemberLeaves},
 		{"DiscardTouchesNothingThatIsDecided", testDiscardTouchesNothingThatIsDecided},
 		{"RecordsComeBackAsTheyWere", testRecordsComeBack},
 		{"EmptyTransaction", testEmptyTransaction},
@@ -227,6 +229,76 @@ func testCommitIsVisible(t *testing.T, b *broker) {
 	if o, err := c.CommittedOffset(ctx, group, out, 0); err != nil || o != -1 {
 		t.Errorf("offset never committed: got %d, %v, want -1", o, err)
 	}
+}
+
+// unplugged is a dialer whose connections all end at once, with no new ones until it is plugged in again.
+type unplugged struct {
+	mu    sync.Mutex
+	off   bool
+	conns []net.Conn
+}
+
+func (u *unplugged) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.off {
+		return nil, errCut
+	}
+	conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+	if err == nil {
+		u.conns = append(u.conns, conn)
+	}
+	return conn, err
+}
+
+func (u *unplugged) plug(in bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.off = !in; u.off {
+		for _, c := range u.conns {
+			c.Close()
+		}
+		u.conns = nil
+	}
+}
+
+// testLostMemberLeaves would take the whole session, which is longer than the test may last, if the lost member did not leave.
+func testLostMemberLeaves(t *testing.T, b *broker) {
+	ctx, u := testContext(t), &unplugged{}
+	c := b.client(t, func(cfg *Config) { cfg.Dial = u.dial })
+	in := mustTopic(t, c, 2, nil)
+	failed := make(chan struct{}, 1000)
+	g, err := c.JoinGroup(GroupConfig{ID: unique("group"), Topics: []string{in}, Session: 5 * time.Minute, Rebalance: 5 * time.Minute, OnWait: func(error) {
+		select {
+		case failed <- struct{}{}:
+		default:
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	first, err := g.Next(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first.Start(func(ctx context.Context) { <-ctx.Done() })
+	for len(failed) > 0 {
+		<-failed
+	}
+	u.plug(false)
+	go func() {
+		<-failed // its id is given up
+		u.plug(true)
+	}()
+	second, err := g.Next(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if second.Member == first.Member || len(second.Partitions) != 2 {
+		t.Errorf("member %s after %s, with partitions %v", second.Member, first.Member, second.Partitions)
+	}
+	second.Start(func(ctx context.Context) { <-ctx.Done() })
 }
 
 func testDiscardTouchesNothingThatIsDecided(t *testing.T, b *broker) {

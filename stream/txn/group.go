@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/segmentio/kafka-go"
@@ -35,7 +36,8 @@ type Group struct {
 	client *Client
 	group  *kafka.ConsumerGroup
 	sticky *sticky
-	joined bool // there was a generation
+	joined bool   // there was a generation
+	member string // of the last one; "" = it has been given up
 }
 
 // Generation is a membership that owns partitions until it ends. ID and Member belong into every Transaction of its tasks.
@@ -82,10 +84,15 @@ func (c *Client) JoinGroup(cfg GroupConfig) (*Group, error) {
 }
 
 // Next waits for the next generation; the one before must have ended, which it does by itself at a rebalance. It goes on trying while the
-// coordinator is away, starting or moving, and tells OnWait. It returns an error when ctx ends, the group is closed, or trying again cannot
-// help: Denied, Invalid, and before the first generation Credentials and Handshake; later these mean that passwords or certificates are
+// coordinator is away, starting or moving, and tells OnWait. A member that has lost its coordinator joins anew as another one; the former
+// leaves as soon as there is a coordinator again, instead of keeping its partitions until its session ends. It returns an error when ctx
+// ends, the group is closed, or trying again cannot help: Denied, Invalid, and before the first generation Credentials and Handshake; later these mean that passwords or certificates are
 // being changed.
 func (g *Group) Next(ctx context.Context) (*Generation, error) {
+	retire, stop := context.WithCancel(ctx)
+	var retiring sync.WaitGroup
+	defer retiring.Wait()
+	defer stop()
 	for {
 		gen, err := g.group.Next(ctx)
 		if err == nil {
@@ -96,10 +103,15 @@ func (g *Group) Next(ctx context.Context) (*Generation, error) {
 			slices.Sort(partitions)
 			g.joined = true
 			g.sticky.own(int64(gen.ID), partitions)
+			g.member = gen.MemberID
 			return &Generation{ID: int(gen.ID), Member: gen.MemberID, Partitions: partitions, Format: g.format(ctx), generation: gen}, nil
 		}
 		if errors.Is(err, kafka.ErrGroupClosed) || ctx.Err() != nil {
 			return nil, &Error{Op: opJoin, Kind: Unknown, Reason: "given up", Err: err}
+		}
+		if former := g.member; former != "" && !errors.Is(err, kafka.RebalanceInProgress) { // the one error after which kafka-go keeps its id
+			g.member = ""
+			retiring.Go(func() { g.client.retire(retire, g.cfg.ID, former) })
 		}
 		e := failed(opJoin, err)
 		switch e.Kind {
@@ -128,6 +140,19 @@ func (g *Group) format(ctx context.Context) int {
 		all = min(all, max(m.Format, 1))
 	}
 	return all
+}
+
+// retire makes a member leave that nobody speaks for any more; it tries until that is so.
+func (c *Client) retire(ctx context.Context, group, member string) {
+	for {
+		res, err := c.kafka.LeaveGroup(ctx, &kafka.LeaveGroupRequest{GroupID: group, Members: []kafka.LeaveGroupRequestMember{{ID: member}}})
+		if err == nil && res.Error == nil && len(res.Members) == 1 && (res.Members[0].Error == nil || errors.Is(res.Members[0].Error, kafka.UnknownMemberId)) {
+			return
+		}
+		if !sleep(ctx, joinBackoff) {
+			return
+		}
+	}
 }
 
 // Close ends the generation, waits for its goroutines and leaves the group, so that others take over at once.
