@@ -338,7 +338,7 @@ func (s *Stage) begin(ctx context.Context, fail context.CancelCauseFunc, gen *tx
 	}
 	s.tasks, s.generation, s.waiting, s.joining = tasks, gen.ID, "", time.Time{}
 	s.mu.Unlock()
-	s.o.Log.Info("generation", zap.Int("generation", gen.ID), zap.Ints("partitions", gen.Partitions))
+	s.o.Log.Info("generation", zap.Int("generation", gen.ID), zap.Ints("partitions", gen.Partitions), zap.Int("format", gen.Format))
 	start := func(f func(ctx context.Context) error) {
 		running.Add(1)
 		gen.Start(func(alive context.Context) {

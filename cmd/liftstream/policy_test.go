@@ -104,3 +104,11 @@ func TestTooManyDeadLettersEndTheRun(t *testing.T) {
 		}
 	})
 }
+
+func TestFormatThatThisBuildDoesNotWrite(t *testing.T) {
+	for _, n := range []string{"7", "-1"} {
+		if r := command(t, "run", "-c", "examples/live.yaml", "--format", n); r.status != statusUsage || !strings.Contains(r.err, "this build writes formats 1 to 1") {
+			t.Errorf("--format %s: status %d, %s", n, r.status, r.err)
+		}
+	}
+}

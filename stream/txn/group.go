@@ -131,6 +131,9 @@ func (g *Group) Next(ctx context.Context) (*Generation, error) {
 // format asks what all members read. The group's members were told it by each other when they joined, but the protocol's
 // answer shows it to the leader alone.
 func (g *Group) format(ctx context.Context) int {
+	if g.sticky.format <= 1 {
+		return 1
+	}
 	d, err := g.client.DescribeGroup(ctx, g.cfg.ID)
 	if err != nil || len(d.Members) == 0 {
 		return 1
