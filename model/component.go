@@ -85,8 +85,14 @@ type Evidence struct {
 	// Models is the version of the Model under which each state in States was built.
 	Models map[int32]int64
 	Seed   uint64
-	// Keep asks a Fit to leave its structure as it is (previous's, or else that of the first state that has one) and to
-	// bring only what was learnt up to date: what Fit of this package does when the gate has refused a new structure.
+	// Blocks and Inputs are for the scorecard alone: how many inputs each of the new components offers, and a function that
+	// writes those of a row, as Component.Inputs does. They learnt from these very records, so that their weights cannot be
+	// learnt from them. Inputs is nil when nothing is known of them.
+	Blocks []int
+	Inputs func(row Row, dst []float64)
+	// Keep asks a Fit to leave its structure as it is (previous's, or else that of the first state that has one), to fit
+	// no weights anew, and to bring only what was learnt up to date: what Fit of this package does when the gate has
+	// refused a new structure.
 	Keep bool
 }
 

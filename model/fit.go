@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"slices"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -105,37 +104,74 @@ func (x *Builder) Fit(ctx context.Context) (*Model, error) {
 	return m, nil
 }
 
-// fitParts fits every factory on the evidence, side by side. states holds each partition's snapshot.
+// fitParts fits every component on the evidence, side by side, and then the scorecard over what they say. states holds
+// each partition's snapshot.
 func fitParts(ctx context.Context, spec *Spec, ev *Evidence, states map[int32]map[string][]byte, previous *Model) (map[string][]byte, error) {
-	all := append(slices.Clone(spec.Components), spec.Scorecard)
-	out := make([][]byte, len(all))
-	g, ctx := errgroup.WithContext(ctx)
-	for i, f := range all {
-		own := *ev
-		if states != nil {
-			own.States = statesOf(states, f.Name())
-		}
-		var before []byte
-		if previous != nil {
-			before = previous.Parts[f.Name()]
-		}
-		g.Go(func() error {
-			part, err := f.Fit(ctx, &own, before)
-			if err != nil {
-				return fmt.Errorf("fitting %s: %w", f.Name(), err)
-			}
-			out[i] = part
-			return nil
+	out := make([][]byte, len(spec.Components))
+	g, within := errgroup.WithContext(ctx)
+	for i, f := range spec.Components {
+		g.Go(func() (err error) {
+			out[i], err = fitPart(within, f, *ev, states, previous)
+			return err
 		})
 	}
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
-	parts := make(map[string][]byte, len(all))
-	for i, f := range all {
+	parts := make(map[string][]byte, len(out)+1)
+	for i, f := range spec.Components {
 		parts[f.Name()] = out[i]
 	}
+	var err error
+	if parts[spec.Scorecard.Name()], err = fitScorecard(ctx, spec, *ev, states, previous, parts); err != nil {
+		return nil, err
+	}
 	return parts, nil
+}
+
+func fitPart(ctx context.Context, f Factory, ev Evidence, states map[int32]map[string][]byte, previous *Model) ([]byte, error) {
+	if states != nil {
+		ev.States = statesOf(states, f.Name())
+	}
+	var before []byte
+	if previous != nil {
+		before = previous.Parts[f.Name()]
+	}
+	part, err := f.Fit(ctx, &ev, before)
+	if err != nil {
+		return nil, fmt.Errorf("fitting %s: %w", f.Name(), err)
+	}
+	return part, nil
+}
+
+// fitScorecard fits the scorecard over the components whose parts are given.
+func fitScorecard(ctx context.Context, spec *Spec, ev Evidence, states map[int32]map[string][]byte, previous *Model, parts map[string][]byte) ([]byte, error) {
+	components := make([]Component, len(spec.Components))
+	ev.Blocks = make([]int, len(components))
+	for i, f := range spec.Components {
+		components[i] = f.New(ev.Levels)
+		rb := &Rebase{Part: parts[f.Name()], Self: nobody, Since: func(func(*Example) bool) {}}
+		if err := components[i].Rebase(rb); err != nil {
+			return nil, fmt.Errorf("fitting %s: reading %s: %w", spec.Scorecard.Name(), f.Name(), err)
+		}
+		ev.Blocks[i] = components[i].InputCount()
+	}
+	ev.Inputs = func(row Row, dst []float64) { inputsOf(components, len(spec.Schema.Classes), row, dst) }
+	return fitPart(ctx, spec.Scorecard, ev, states, previous)
+}
+
+// nobody is a partition that no model knows.
+const nobody = -1
+
+// inputsOf writes what the components say of a row.
+func inputsOf(components []Component, classes int, row Row, dst []float64) {
+	at := 0
+	for _, c := range components {
+		if n := c.InputCount() * classes; n > 0 {
+			c.Inputs(row, dst[at:at+n])
+			at += n
+		}
+	}
 }
 
 // Fit makes the next model from the partitions' snapshots: it merges their samples in partition order, fits every
@@ -191,14 +227,9 @@ func Fit(ctx context.Context, spec *Spec, states map[int32]map[string][]byte, pr
 	// against neither side.
 	kept := *m
 	kept.Parts = maps.Clone(m.Parts)
-	name := spec.Scorecard.Name()
-	ev.Keep, ev.States = true, statesOf(states, name)
-	var before []byte
-	if previous != nil {
-		before = previous.Parts[name]
-	}
-	if kept.Parts[name], err = spec.Scorecard.Fit(ctx, ev, before); err != nil {
-		return nil, false, fmt.Errorf("fitting %s: %w", name, err)
+	ev.Keep = true
+	if kept.Parts[spec.Scorecard.Name()], err = fitScorecard(ctx, spec, *ev, states, previous, m.Parts); err != nil {
+		return nil, false, err
 	}
 	kept.Info.Kept = true
 	if kept.Info.GateNew, kept.Info.GateOld, err = gate(spec, &kept, states); err != nil {

@@ -356,14 +356,7 @@ func (p *Partition) classesSeen() (n int) {
 
 // fill computes the components' inputs of a row.
 func (p *Partition) fill(row Row) {
-	at := 0
-	for _, c := range p.components {
-		n := c.InputCount() * len(p.spec.Schema.Classes)
-		if n > 0 {
-			c.Inputs(row, p.inputs[at:at+n])
-			at += n
-		}
-	}
+	inputsOf(p.components, len(p.spec.Schema.Classes), row, p.inputs)
 }
 
 // ownModel builds model 0, or refines it, from the tail. A fit that fails changes nothing.

@@ -29,6 +29,7 @@ func (f factory) CarryState(c *model.Change, state []byte) ([]byte, []int, error
 	m.slots(c.Inputs)
 	n := newScorecard(to)
 	n.clock, n.prior, n.knot, n.mix, n.mixAway, n.learnt = old.clock, old.prior, old.knot, old.mix, old.mixAway, old.learnt
+	n.adopted, n.lag = old.adopted, old.lag
 	if old.axes != nil {
 		n.axes = m.axes(old.axes)
 	}

@@ -29,7 +29,8 @@ func (f factory) New(*model.Levels) model.Component { return newScorecard(f.plan
 // partition that has any) where they are still adequate, and writes down what each partition has learnt under them.
 // Evidence without states is run through a new scorecard in order, each record scored and then learnt: that is how files
 // train. With states, only the counts of features whose cells changed are learnt again, from the partition's records in
-// the evidence; their weights pass to the new cells that hold the same values.
+// the evidence; their weights pass to the new cells that hold the same values. The weights of the card of the longest memory
+// are fitted on all evidence besides, and live ones move towards them when the model begins to serve; see batch.
 func (f factory) Fit(ctx context.Context, ev *model.Evidence, previous []byte) ([]byte, error) {
 	p := f.plan
 	if err := p.check(ev.Schema); err != nil {
@@ -72,6 +73,9 @@ func (f factory) Fit(ctx context.Context, ev *model.Evidence, previous []byte) (
 		}
 		c.partition = n
 		m.shares = append(m.shares, c)
+		if m.batch, err = p.fitBatch(ctx, m.axes, ev, m.shares); err != nil {
+			return nil, err
+		}
 		return p.appendPart(nil, m), nil
 	}
 	for k, n := range order {
@@ -91,6 +95,10 @@ func (f factory) Fit(ctx context.Context, ev *model.Evidence, previous []byte) (
 			return nil, fmt.Errorf("fitting scorecard: %w", err)
 		}
 		m.shares = append(m.shares, c)
+	}
+	var err error
+	if m.batch, err = p.fitBatch(ctx, m.axes, ev, m.shares); err != nil {
+		return nil, err
 	}
 	return p.appendPart(nil, m), nil
 }

@@ -93,10 +93,11 @@ var standard = tuning{
 }
 
 const (
-	maxLogit = 12.       // log-odds are clipped here before they become a probability
-	knotEdge = 6.        // outermost knots of the calibration
-	maxTable = 1 << 15   // bound of levels times classes of one nominal feature; later levels share the cell "other"
-	experts  = 2 * cards // every card, raw and calibrated
+	lagMemory = 1000.     // records over which the lag of labels is averaged
+	maxLogit  = 12.       // log-odds are clipped here before they become a probability
+	knotEdge  = 6.        // outermost knots of the calibration
+	maxTable  = 1 << 15   // bound of levels times classes of one nominal feature; later levels share the cell "other"
+	experts   = 2 * cards // every card, raw and calibrated
 )
 
 // feature is one scored feature of the schema.

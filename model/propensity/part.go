@@ -12,6 +12,7 @@ import (
 // part is a scorecard's part of a Model: the structure, and what each partition has learnt under it by itself.
 type part struct {
 	axes   []axis
+	batch  *batch         // what the evidence makes of the weights, nil when there was too little
 	shares []contribution // by ascending partition
 }
 
@@ -21,6 +22,7 @@ type contribution struct {
 	partition int32
 	records   float64
 	time      int64
+	lag       float64   // of labels behind scores, in records
 	prior     []float64 // faded pseudo-record of each class, not part of the counts
 	t         *tables
 	mix       [experts]float64
@@ -30,12 +32,14 @@ func (p *plan) appendPart(b []byte, m *part) []byte {
 	b = wire.AppendUvarint(b, partFormat)
 	b = p.appendShape(b)
 	b = p.appendAxes(b, m.axes)
+	b = p.appendBatch(b, m.batch)
 	b = wire.AppendUvarint(b, uint64(len(m.shares)))
 	for i := range m.shares {
 		c := &m.shares[i]
 		b = wire.AppendVarint(b, int64(c.partition))
 		b = wire.AppendFloat(b, c.records)
 		b = wire.AppendVarint(b, c.time)
+		b = wire.AppendFloat(b, c.lag)
 		b = wire.AppendFloats(b, c.prior)
 		b = p.appendTables(b, c.t, true)
 		b = wire.AppendFloats(b, c.mix[:])
@@ -50,15 +54,16 @@ func (p *plan) readPart(b []byte) (*part, error) {
 	}
 	p.readShape(r)
 	m := &part{axes: p.readAxes(r)}
+	m.batch = p.readBatch(r, m.axes)
 	for n := r.Uvarint(); n > 0 && r.Err() == nil; n-- {
-		c := contribution{partition: int32(r.Varint()), records: r.Float(), time: r.Varint(), prior: make([]float64, len(p.half))}
+		c := contribution{partition: int32(r.Varint()), records: r.Float(), time: r.Varint(), lag: r.Float(), prior: make([]float64, len(p.half))}
 		p.readPrior(r, c.prior)
 		c.t = p.readTables(r, m.axes, true)
 		readShares(r, &c.mix)
 		if k := len(m.shares); k > 0 && m.shares[k-1].partition >= c.partition {
 			r.Fail(fmt.Errorf("partitions out of order"))
 		}
-		if !(math.Abs(c.records) < 1<<53) {
+		if !(math.Abs(c.records) < 1<<53) || !(c.lag >= 0 && c.lag < 1<<53) {
 			r.Fail(errNumber)
 		}
 		for f := range m.axes {
@@ -76,7 +81,7 @@ func (p *plan) readPart(b []byte) (*part, error) {
 
 // share returns what this partition has learnt by itself.
 func (s *Scorecard) share(partition int32) contribution {
-	c := contribution{partition: partition, records: s.clock.records, time: s.clock.time, prior: slices.Clone(s.prior),
+	c := contribution{partition: partition, records: s.clock.records, time: s.clock.time, lag: s.lag, prior: slices.Clone(s.prior),
 		t: s.cur.clone(), mix: s.mix}
 	t, p := c.t, s.plan
 	away := s.away
@@ -301,6 +306,7 @@ func (s *Scorecard) Rebase(rb *model.Rebase) error {
 		changed = s.move(m, self, others, n)
 	}
 	s.mixAway = mix
+	s.adopt(m.batch)
 	if begins || len(changed) > 0 || others != nil || had {
 		s.learnt++
 	}
@@ -344,7 +350,7 @@ func (s *Scorecard) begin(m *part, self *contribution, others *tables, n float64
 	s.furnish(s.cur, s.axes)
 	if self != nil {
 		s.clock.start(self.records, self.time)
-		s.prior = self.prior
+		s.prior, s.lag = self.prior, self.lag
 		for k := range s.cur.class {
 			s.cur.class[k] = s.prior[k/s.classes]
 		}

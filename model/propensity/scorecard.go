@@ -25,6 +25,8 @@ type Scorecard struct {
 	mix     [experts]float64 // share of each expert by this partition's own records, raw and calibrated in turn
 	mixAway []float64        // the others' log-shares, nil when there are none
 	learnt  float64          // number of records learnt: tells whether remembered margins are still exact
+	adopted uint64           // stamp of the last batch that weights moved to
+	lag     float64          // records that are learnt between the score and the label of a record, a fading mean
 
 	// What follows is derived from the above.
 	q        [experts]float64 // shares of the experts, the others' opinion included
@@ -289,7 +291,9 @@ func (s *Scorecard) LearnScored(ex *model.Example, inputs, pending []float64) {
 	}
 	if s.axes != nil {
 		s.locate(ex.Row)
-		if !s.Remembers(pending) {
+		if s.Remembers(pending) {
+			s.lag += (max(s.learnt-pending[len(pending)-1], 0) - s.lag) / lagMemory
+		} else {
 			pending = s.tmp
 			if s.margins == 1 {
 				s.score2(ex.Row, inputs, pending)

@@ -9,8 +9,8 @@ import (
 
 // stateFormat and partFormat are the versions of the binary forms; FORMAT.md describes them.
 const (
-	stateFormat = 1
-	partFormat  = 1
+	stateFormat = 2
+	partFormat  = 2
 )
 
 // AppendState appends the state in the form that FORMAT.md describes.
@@ -34,7 +34,9 @@ func (s *Scorecard) AppendState(b []byte) []byte {
 	if s.mixAway != nil {
 		b = wire.AppendFloats(b, s.mixAway)
 	}
-	return wire.AppendFloat(b, s.learnt)
+	b = wire.AppendFloat(b, s.learnt)
+	b = wire.AppendUvarint(b, s.adopted)
+	return wire.AppendFloat(b, s.lag)
 }
 
 // LoadState replaces the state by what AppendState wrote under the same schema and options.
@@ -68,7 +70,8 @@ func (s *Scorecard) LoadState(b []byte) error {
 		readFinite(r, n.mixAway)
 	}
 	n.learnt = r.Float()
-	if !(n.knot >= 1 && n.knot <= 1<<(maxGrowth+1)) || !finite(n.learnt) {
+	n.adopted, n.lag = r.Uvarint(), r.Float()
+	if !(n.knot >= 1 && n.knot <= 1<<(maxGrowth+1)) || !finite(n.learnt) || !(n.lag >= 0 && n.lag < 1<<53) {
 		r.Fail(errNumber)
 	}
 	if r.Err() == nil {
