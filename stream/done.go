@@ -117,7 +117,11 @@ func (t *task) conclude(ctx context.Context) (was bool, err error) {
 	if err := t.producer.Discard(ctx, all); err != nil {
 		return false, fmt.Errorf("ending what a broker has left open: %w", err)
 	}
-	before := len(open)
+	log := t.log.Warn
+	if len(open) == 1 && open[o.Topics.Dead] != nil {
+		log = t.log.Debug
+	}
+	log("transactions were open where this partition writes: a broker has left them so, or, among dead letters, others are at work", zap.Strings("topics", slices.Sorted(maps.Keys(open))))
 	if open, err = t.s.undecided(ctx, mine); err != nil {
 		return false, err
 	}
@@ -125,7 +129,6 @@ func (t *task) conclude(ctx context.Context) (was bool, err error) {
 		return false, &txn.Error{Op: "taking over", Topic: topic, Partition: t.id, Kind: txn.Environment, Reason: "its outcome decides what the state is; 'kafka-transactions.sh find-hanging' names a transaction that nobody will end",
 			Err: errors.New("somebody else's transaction is open there")}
 	}
-	t.log.Warn("the broker had left transactions of this partition open; what they held is written again where it is missing", zap.Int("topics", before))
 	return true, nil
 }
 
