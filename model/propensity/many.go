@@ -207,7 +207,7 @@ func (s *Scorecard) learnN(y int, weight float64, pending []float64) {
 	r, step := z, s.opt.Step
 	n := len(s.features) * H
 	for i := range s.slots {
-		use := blockCards
+		use := cards
 		if i < n+H {
 			use = s.using[i%H]
 		}

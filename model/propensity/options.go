@@ -48,11 +48,6 @@ func Default() Options {
 // cards is the number of scorecards that are mixed; pair and the unrolled loops of the two-class path rely on it.
 const cards = 4
 
-// blockCards is the number of cards that use the inputs of other components. The last one does without, so that the
-// mixture loses next to nothing where these say what the past was like and not what comes (elec2 with labels 1,000
-// records late: .5071 when all cards use them, .5059 so, .5053 without the neighbours and the kernel).
-const blockCards = cards - 1
-
 // recipe is one of the mixed scorecards (SPEC F, "A mixture of scorecards"): its starting weight, shared out over the
 // horizons that it uses; its AdaGrad steps as multiples of Options.Step; and how many of the longest horizons it uses,
 // 0 for all. The recipes stand in order of falling use of horizons, so that those that use a horizon are a prefix.

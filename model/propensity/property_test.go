@@ -451,7 +451,7 @@ func TestGradient(t *testing.T) {
 					if w.cell {
 						step = s.opt.Step * r.cellStep
 					}
-					if i < 2 && k >= s.using[i+1] || i == 2 && k >= blockCards { // that card does not use the input
+					if i < 2 && k >= s.using[i+1] { // that card does not use the horizon
 						d = 0
 					}
 					g := before[i].g[k] + d*d

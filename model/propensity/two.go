@@ -218,7 +218,7 @@ func (s *Scorecard) learn2(y int, weight float64, pending []float64) {
 	}
 	n := len(s.features) * H
 	for j, u := range x[n:s.slots] {
-		use := blockCards
+		use := cards
 		if j < H {
 			use = s.using[j]
 		}
