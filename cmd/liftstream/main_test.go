@@ -52,7 +52,7 @@ func TestEveryCommandHasHelpWithAnExample(t *testing.T) {
 
 func TestVersionNamesTheFormats(t *testing.T) {
 	r := command(t, "version")
-	for _, want := range []string{"version ", "commit ", "go ", "state ", "model ", "journal "} {
+	for _, want := range []string{"version ", "commit ", "go ", "state ", "model ", "topics "} {
 		if !strings.Contains(r.out, want) {
 			t.Errorf("version prints no %q:\n%s", want, r.out)
 		}
