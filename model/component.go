@@ -60,6 +60,19 @@ type Factory interface {
 	Fit(ctx context.Context, ev *Evidence, previous []byte) ([]byte, error)
 }
 
+// Remark is what is to be known of a part besides that it was made.
+type Remark struct {
+	Outcome string // from a closed set, for metrics
+	Text    string // for people
+	Trouble bool   // somebody should know
+}
+
+// Remarker is a Factory that has something to say about the parts that its Fit returns.
+type Remarker interface {
+	// Remark is about a part, nil bytes excepted.
+	Remark(part []byte) (Remark, error)
+}
+
 // Evidence is what a Fit sees: labelled, coded, weighted records, oldest first, and the partitions' own states.
 // It is read-only and may be shared by concurrent Fits.
 type Evidence struct {

@@ -123,6 +123,7 @@ type Metrics struct {
 	Policies     *prometheus.CounterVec // by policy and what was done
 	RestoreTime  prometheus.Histogram
 	Fits         *prometheus.CounterVec // by outcome
+	Parts        *prometheus.CounterVec // of fits, by component and how they came about
 	FitTime      prometheus.Histogram
 	ModelVersion prometheus.Gauge
 	InFlight     prometheus.Gauge
@@ -155,6 +156,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		Restores:    vec("restores_total", "States taken over, by how.", "how"),
 		RestoreTime: hist("restore_seconds", "Time from assignment to the first fetch.", seconds),
 		Fits:        vec("fits_total", "Fits, by outcome.", "outcome"),
+		Parts:       vec("fit_parts_total", "Parts of fitted models, by component and how they came about.", "component", "outcome"),
 		FitTime:     hist("fit_seconds", "Time of a fit.", seconds),
 		ModelVersion: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "liftstream", Name: "model_version",
 			Help: "Newest published model version known."}),

@@ -174,6 +174,7 @@ func (t *trainer) fit(ctx context.Context, snaps map[int32]*manifest, previous *
 		return fmt.Errorf("the model topic holds version/%d, which no stage has written: delete it by a tombstone", newest)
 	}
 	log := o.Log.With(zap.Int64("model", m.Version), zap.Int("records", m.Info.Records), zap.Float64("log_loss", m.Info.GateNew), zap.Float64("serving_log_loss", m.Info.GateOld))
+	log = t.remarks(m, log)
 	if !accepted {
 		o.Metrics.Fits.WithLabelValues("refused").Inc()
 		t.s.refusals.Add(1)
@@ -187,6 +188,30 @@ func (t *trainer) fit(ctx context.Context, snaps map[int32]*manifest, previous *
 	t.s.fits.Add(1)
 	log.Info("model published", zap.Duration("took", o.Now().Sub(began)))
 	return nil
+}
+
+// remarks counts what the factories have to say of the model's parts, warns of trouble, and returns the log with the rest
+// as fields.
+func (t *trainer) remarks(m *model.Model, log *zap.Logger) *zap.Logger {
+	o := &t.s.o
+	for _, f := range o.Spec.Components {
+		says, ok := f.(model.Remarker)
+		if !ok {
+			continue
+		}
+		r, err := says.Remark(m.Parts[f.Name()])
+		if err != nil {
+			log.Warn("a part of the new model cannot be read", zap.String("component", f.Name()), zap.Error(err))
+			continue
+		}
+		o.Metrics.Parts.WithLabelValues(f.Name(), r.Outcome).Inc()
+		if r.Trouble {
+			log.Warn("a part of the new model is not what it should be", zap.String("component", f.Name()), zap.String("because", r.Text))
+			continue
+		}
+		log = log.With(zap.String(f.Name(), r.Text))
+	}
+	return log
 }
 
 func (t *trainer) publish(ctx context.Context, m *model.Model) error {

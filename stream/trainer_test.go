@@ -2,10 +2,12 @@ package stream
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
@@ -60,3 +62,40 @@ func TestACancelledFitIsNoFailure(t *testing.T) {
 		}
 	})
 }
+
+// remarking is a factory with something to say.
+type remarking struct {
+	model.Factory
+	name string
+	says model.Remark
+	err  error
+}
+
+func (f remarking) Name() string                        { return f.name }
+func (f remarking) Remark([]byte) (model.Remark, error) { return f.says, f.err }
+
+// TestRemarksAreLoggedAndCounted: what the parts of a model have to say stands in the log of its publication, trouble in a
+// warning of its own, both in the metric.
+func TestRemarksAreLoggedAndCounted(t *testing.T) {
+	core, logs := observer.New(zap.InfoLevel)
+	metrics := NewMetrics(prometheus.NewRegistry())
+	spec := &model.Spec{Components: []model.Factory{
+		remarking{name: "fine", says: model.Remark{Outcome: "optimal", Text: "2 features"}},
+		remarking{name: "ill", says: model.Remark{Outcome: "kept", Text: "did not verify", Trouble: true}},
+		remarking{name: "odd", err: errors.New("damaged")},
+		silent{},
+	}}
+	tr := &trainer{s: &Stage{o: Options{Spec: spec, Metrics: metrics}}}
+	tr.remarks(&model.Model{}, zap.New(core)).Info("model published")
+	all := logs.All()
+	if len(all) != 3 || all[0].ContextMap()["because"] != "did not verify" || all[0].Level != zap.WarnLevel || all[1].ContextMap()["component"] != "odd" ||
+		all[2].ContextMap()["fine"] != "2 features" {
+		t.Errorf("logged %v", all)
+	}
+	if a, b := counted(metrics.Parts.WithLabelValues("fine", "optimal")), counted(metrics.Parts.WithLabelValues("ill", "kept")); a != 1 || b != 1 {
+		t.Errorf("counted %v and %v", a, b)
+	}
+}
+
+// silent is a factory with nothing to say.
+type silent struct{ model.Factory }

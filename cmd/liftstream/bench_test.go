@@ -15,6 +15,9 @@ import (
 	"liftstream/codec/file"
 	"liftstream/config"
 	"liftstream/model"
+	"liftstream/model/kernel"
+	"liftstream/model/lift"
+	"liftstream/model/modeltest"
 )
 
 // sharedData returns a data file that is not shipped, from the folder LIFTSTREAM_SHARED or ../shared beside the
@@ -104,6 +107,31 @@ func BenchmarkBankRecord(b *testing.B) {
 		batch := batches[i%len(batches)]
 		p.Events(batch, &out)
 		n += batch.N
+	}
+}
+
+// BenchmarkBankKernel is BenchmarkBankRecord with the lift alone and with the kernel beside it: what the kernel costs.
+func BenchmarkBankKernel(b *testing.B) {
+	stage, batches := bankBatches(b)
+	for name, components := range map[string][]string{"without": {lift.Name}, "with": {lift.Name, kernel.Name}} {
+		b.Run(name, func(b *testing.B) {
+			spec := *stage.Scoring(components...)
+			spec.Options.WaitBytes = 0
+			p := model.NewPartition(&spec, 0)
+			var out model.Scores
+			for _, batch := range batches {
+				p.Events(batch, &out)
+			}
+			b.ReportAllocs()
+			b.ResetTimer()
+			start := modeltest.Processor()
+			for i, n := 0, 0; n < b.N; i++ {
+				batch := batches[i%len(batches)]
+				p.Events(batch, &out)
+				n += batch.N
+			}
+			b.ReportMetric(float64((modeltest.Processor()-start).Nanoseconds())/float64(b.N), "cpu-ns/op")
+		})
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	"liftstream/config"
 	"liftstream/model"
 	"liftstream/model/evaluate"
+	"liftstream/model/kernel"
 	"liftstream/model/lift"
 	"liftstream/stream"
 	"liftstream/stream/operator"
@@ -165,9 +166,25 @@ func profiles(spec *model.Spec, serving func() *model.Model) func() page.Profile
 		if err != nil {
 			return last
 		}
-		last = page.Profiles{Model: m.Version, Best: p}
+		last = page.Profiles{Model: m.Version, Best: p, Features: shortList(spec.Schema, m)}
 		return last
 	}
+}
+
+// shortList names the features of the model's kernel, heaviest first; none without a kernel that can be read.
+func shortList(s *model.Schema, m *model.Model) (names []string) {
+	raw, ok := m.Parts[kernel.Name]
+	if !ok {
+		return nil
+	}
+	part, err := kernel.DecodePart(s, raw)
+	if err != nil {
+		return nil
+	}
+	for _, f := range part.ShortList() {
+		names = append(names, s.Features[f].Name)
+	}
+	return names
 }
 
 func strongest(s *model.Schema, m *model.Model) ([]page.Profile, error) {

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
@@ -25,10 +26,12 @@ type design struct {
 	trace      []float64 // mean of K_p(i,i) over the points of the triples
 	members    []int32   // points of the triples, ascending
 	diagonal   [][]float64
+	verify     func(*lp.Problem, *lp.Result) error
 }
 
 func newDesign(mode lp.Mode, dictionary []Base, p *points, triples [][3]int32) *design {
-	d := &design{mode: mode, dictionary: dictionary, p: p, triples: triples, columns: columns(dictionary, p, triples), trace: make([]float64, len(dictionary))}
+	d := &design{mode: mode, dictionary: dictionary, p: p, triples: triples, columns: columns(dictionary, p, triples), trace: make([]float64, len(dictionary)),
+		verify: (*lp.Problem).Verify}
 	d.group, d.groups = groups(dictionary)
 	seen := make([]bool, p.n)
 	for _, c := range triples {
@@ -86,7 +89,7 @@ func (d *design) solve(ctx context.Context, gamma1, gamma2 float64, warm *lp.Res
 	if err != nil {
 		return nil, err
 	}
-	if err := p.Verify(r); err != nil {
+	if err := d.verify(p, r); err != nil {
 		return nil, fmt.Errorf("verifying the weights: %w", err)
 	}
 	return r, nil
@@ -100,12 +103,15 @@ var (
 )
 
 // choice is a pair of gammas.
-type choice struct{ gamma1, gamma2 float64 }
+type choice struct {
+	gamma1, gamma2 float64
+	weights        *lp.Result // of the first half; nil when the pair was not tried
+}
 
 // choose picks the gammas by the paper's cross-validation on two halves: weights fitted on each half are measured on the
 // triples of the other (SPEC G.38), from both views where these are drawn from classes; of equals the last, which regularises least, wins: it keeps
 // more features when the triples tell nothing against it. NaN asks for a choice, a number stays.
-// When ctx ends the best so far is taken.
+// A pair whose answers do not verify is passed over. When ctx ends the best so far is taken.
 func choose(ctx context.Context, halves [2]*design, gamma1, gamma2 float64) (choice, error) {
 	first, second := grid1, grid2
 	if !math.IsNaN(gamma1) {
@@ -114,19 +120,23 @@ func choose(ctx context.Context, halves [2]*design, gamma1, gamma2 float64) (cho
 	if !math.IsNaN(gamma2) {
 		second = []float64{gamma2}
 	}
-	best, chosen := math.Inf(-1), choice{first[len(first)/2], second[len(second)/2]}
+	best, chosen := math.Inf(-1), choice{gamma1: first[len(first)/2], gamma2: second[len(second)/2]}
 	if len(first)*len(second) == 1 || len(halves[0].triples) == 0 || len(halves[1].triples) == 0 {
 		return chosen, nil
 	}
 	for _, g2 := range second {
 		var warm [2]*lp.Result
 		for _, g1 := range first {
-			sum := 0.0
+			sum, proved := 0.0, true
 			for h, d := range halves {
 				if ctx.Err() != nil {
 					return chosen, nil
 				}
 				r, err := d.solve(ctx, g1, g2, warm[h])
+				if errors.Is(err, lp.ErrCertificate) {
+					proved = false
+					break
+				}
 				if err != nil {
 					return chosen, err
 				}
@@ -136,8 +146,8 @@ func choose(ctx context.Context, halves [2]*design, gamma1, gamma2 float64) (cho
 					sum += a.Single - a.Both
 				}
 			}
-			if sum >= best {
-				best, chosen = sum, choice{g1, g2}
+			if proved && sum >= best {
+				best, chosen = sum, choice{g1, g2, warm[0]}
 			}
 		}
 	}

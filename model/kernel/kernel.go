@@ -38,12 +38,16 @@ func Default() Options {
 type Factory struct {
 	options Options
 	schema  *model.Schema
+	verify  func(*lp.Problem, *lp.Result) error // nil = that of lp
 }
 
 // New returns the factory for the schema.
-func New(o Options, s *model.Schema) *Factory { return &Factory{o, s} }
+func New(o Options, s *model.Schema) *Factory { return &Factory{options: o, schema: s} }
 
-var _ model.Factory = (*Factory)(nil)
+var (
+	_ model.Factory  = (*Factory)(nil)
+	_ model.Remarker = (*Factory)(nil)
+)
 
 // Name is "kernel".
 func (f *Factory) Name() string { return Name }
@@ -57,7 +61,8 @@ const cvTriples = 1000
 // Fit draws triples from the evidence, chooses the gammas where they are not given, solves for the weights, starting
 // from those of the previous part, verifies them, and tabulates the curves on all of the evidence. When the deadline of
 // ctx passes on the way the best weights so far are taken, with their gap; when ctx is cancelled, or has ended before
-// the start, its error is returned. An answer that does not verify leaves the weights as they were, status Kept.
+// the start, its error is returned. An answer that does not verify leaves the weights as they were, status Kept: none
+// where there were none.
 // Evidence in which no two classes can be compared gives a part that says nothing, status Empty.
 func (f *Factory) Fit(ctx context.Context, ev *model.Evidence, previous []byte) ([]byte, error) {
 	return f.FitGiven(ctx, ev, previous, nil)
@@ -119,12 +124,18 @@ func (f *Factory) fit(ctx context.Context, ev *model.Evidence, before *Part, tri
 	}
 	pts := standardise(ev, axes)
 	d := newDesign(o.Mode, dictionary, pts, triples)
+	if f.verify != nil {
+		d.verify = f.verify
+	}
 	warm := before.weights(dictionary)
 	r, g, err := f.solve(ctx, ev, d, rows, given, warm)
 	switch {
 	case errors.Is(err, lp.ErrCertificate) && warm != nil:
 		r, p.Status = &lp.Result{Alpha: warm.Alpha, Rho: before.Rho, Upper: before.Objective, Lower: before.Bound}, Kept
-		g = choice{before.Gamma1, before.Gamma2}
+		g = choice{gamma1: before.Gamma1, gamma2: before.Gamma2}
+	case errors.Is(err, lp.ErrCertificate):
+		p.Status = Kept
+		return p, nil
 	case err != nil:
 		return nil, err
 	default:
@@ -177,13 +188,16 @@ func (f *Factory) solve(ctx context.Context, ev *model.Evidence, d *design, rows
 			halves[h] = &design{}
 			if len(t) > 0 {
 				halves[h] = newDesign(d.mode, d.dictionary, d.p, t)
-				halves[h].given = given
+				halves[h].given, halves[h].verify = given, d.verify
 			}
 		}
 	}
 	g, err := choose(ctx, halves, o.Gamma1, o.Gamma2)
 	if err != nil {
 		return nil, g, fmt.Errorf("choosing the gammas: %w", err)
+	}
+	if warm == nil {
+		warm = g.weights // of half of the evidence: near, and something to have should the time end
 	}
 	r, err := d.solve(ctx, g.gamma1, g.gamma2, warm)
 	return r, g, err

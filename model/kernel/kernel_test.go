@@ -6,6 +6,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"liftstream/model"
@@ -214,6 +215,63 @@ func TestWarm(t *testing.T) {
 	q := fitted(t, t.Context(), Default(), ev, p)
 	if math.Abs(p.Objective-q.Objective) > 1e-8*p.Objective || q.Gamma1 != p.Gamma1 || q.Gamma2 != p.Gamma2 {
 		t.Errorf("objective %v at %v/%v, warm %v at %v/%v", p.Objective, p.Gamma1, p.Gamma2, q.Objective, q.Gamma1, q.Gamma2)
+	}
+}
+
+// TestUnverified: weights that do not verify never serve. Those of the part before stay, or there are none, and the remark
+// says so.
+func TestUnverified(t *testing.T) {
+	ev := generated(900)
+	f := New(Default(), ev.Schema)
+	raw, err := f.Fit(t.Context(), ev, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	good, err := DecodePart(ev.Schema, raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := f.Remark(raw); err != nil || r.Trouble || r.Outcome != "optimal" || !strings.Contains(r.Text, " features: ") {
+		t.Errorf("remark %+v, %v", r, err)
+	}
+	f.verify = func(*lp.Problem, *lp.Result) error { return lp.ErrCertificate }
+	for _, before := range [][]byte{raw, nil} {
+		b, err := f.Fit(t.Context(), ev, before)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := DecodePart(ev.Schema, b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := f.Remark(b)
+		if err != nil || !r.Trouble || r.Outcome != "kept" || p.Status != Kept {
+			t.Errorf("%v, remark %+v, %v", p.Status, r, err)
+		}
+		if before == nil {
+			if len(p.Weights) > 0 || len(p.curves) > 0 || !strings.Contains(r.Text, "no kernel") {
+				t.Errorf("%d weights, %d curves from nothing; %s", len(p.Weights), len(p.curves), r.Text)
+			}
+			continue
+		}
+		if !slices.Equal(p.Weights, good.Weights) || len(p.curves) != len(good.curves) || !strings.Contains(r.Text, "are kept") {
+			t.Errorf("weights %v, were %v; %s", p.Weights, good.Weights, r.Text)
+		}
+	}
+	// A pair of gammas that fails alone is passed over.
+	calls := 0
+	f.verify = func(p *lp.Problem, r *lp.Result) error {
+		if calls++; calls%5 == 0 && calls < 30 {
+			return lp.ErrCertificate
+		}
+		return p.Verify(r)
+	}
+	b, err := f.Fit(t.Context(), ev, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, err := DecodePart(ev.Schema, b); err != nil || p.Status != Optimal || len(p.Weights) == 0 {
+		t.Errorf("%+v, %v", p, err)
 	}
 }
 

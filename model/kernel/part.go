@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"liftstream/model"
 	"liftstream/model/kernel/lp"
@@ -27,7 +28,8 @@ const (
 	Inexact = Status(lp.Inexact) // the numbers allowed no better proof
 	// Forced: alpha = 0 is the optimum; Objective and Bound prove it.
 	Forced Status = 3
-	// Kept: the answer did not verify; the weights are those of the part before, and so are Objective and Bound.
+	// Kept: the answer did not verify; the weights are those of the part before, and so are Objective and Bound. There are
+	// none where there was no such part.
 	Kept Status = 4
 	// Empty: no two classes, or no feature, to compare.
 	Empty Status = 5
@@ -167,6 +169,46 @@ func (p *Part) Report(s *model.Schema) *report.Kernel {
 		k.Weights = append(k.Weights, report.KernelWeight{Feature: s.Features[w.Base.A].Name, Width: report.Number(w.Base.Width), Alpha: report.Number(w.Alpha)})
 	}
 	return k
+}
+
+// shownFeatures bounds the features that a remark names.
+const shownFeatures = 8
+
+// Remark tells how the weights came about, and the short list of features. Weights that did not verify, or for which the
+// time was too short, are trouble.
+func (f *Factory) Remark(part []byte) (model.Remark, error) {
+	p, err := DecodePart(f.schema, part)
+	if err != nil {
+		return model.Remark{}, err
+	}
+	r := model.Remark{Outcome: strings.ReplaceAll(p.Status.String(), " ", "_"), Trouble: p.Status == Kept || p.Status == Stopped}
+	switch p.Status {
+	case Kept:
+		if r.Text = "the new weights do not verify and those of the model before are kept"; len(p.Weights) == 0 {
+			r.Text = "the weights do not verify and there is no kernel before them to keep"
+		}
+	case Stopped:
+		r.Text = fmt.Sprintf("the time of the fit ended first; the weights are the best so far, between %.6g and the bound %.6g", p.Objective, p.Bound)
+	case Empty:
+		r.Text = "there are no two classes, or no features, to compare"
+	case Forced:
+		r.Text = "no similarity is worth its price"
+	default:
+		r.Text = p.Status.String()
+	}
+	list := p.ShortList()
+	for i, x := range list {
+		switch i {
+		case shownFeatures:
+			return r, nil
+		case 0:
+			r.Text += fmt.Sprintf("; %d of %d features: ", len(list), len(f.schema.Features))
+		default:
+			r.Text += ", "
+		}
+		r.Text += f.schema.Features[x].Name
+	}
+	return r, nil
 }
 
 // ShortList returns the features with a weight above a thousandth of the largest (SPEC G.41), heaviest first.

@@ -38,6 +38,11 @@ type ProtocolOptions struct {
 	Family         Family
 	Widths         []float64
 	Gamma1, Gamma2 float64
+	// Further adds one-feature kernels of each number: Triangular ones of every width, Linear.
+	Further []Shape
+	// Quantiles, when not nil, replaces Widths feature by feature: 1 over these quantiles of the squared differences, those
+	// that are not 0, between the first record of a training triple and the others.
+	Quantiles []float64
 	// Mirror also asks each training triple from the second point's view, as the measure does.
 	Mirror bool
 	// Given says that the triples are not drawn from the classes. Then those of the halves on which the gammas are
@@ -138,7 +143,7 @@ func EvaluateTriples(ctx context.Context, ev *model.Evidence, s *Split, o Protoc
 		axes[f] = newAxis(&ev.Schema.Features[f], ev.Columns[f], ev.Weight, s.Train)
 	}
 	p := standardise(ev, axes)
-	dictionary := family(ev.Schema, axes, &o)
+	dictionary := family(ev.Schema, axes, p, s.TrainTriples, &o)
 	if len(dictionary) == 0 {
 		return nil, fmt.Errorf("building the dictionary: no feature has two values")
 	}
@@ -191,7 +196,7 @@ func EvaluateTriples(ctx context.Context, ev *model.Evidence, s *Split, o Protoc
 			if len(half.triples) == 0 {
 				continue
 			}
-			q, more, _ := extend(p, short, half.triples, split[h], dictionary, o.Widths)
+			q, more, _ := extend(p, short, half.triples, split[h], dictionary, &o)
 			halves[h] = newDesign(o.Mode, more, q, half.triples)
 			halves[h].given = o.Given
 		}
@@ -199,7 +204,7 @@ func EvaluateTriples(ctx context.Context, ev *model.Evidence, s *Split, o Protoc
 			return nil, fmt.Errorf("choosing the gammas: %w", err)
 		}
 		var added int
-		p, dictionary, added = extend(p, short, s.TrainTriples, s.Train, dictionary, o.Widths)
+		p, dictionary, added = extend(p, short, s.TrainTriples, s.Train, dictionary, &o)
 		for range added {
 			parts = append(parts, short)
 		}
@@ -230,12 +235,12 @@ func EvaluateTriples(ctx context.Context, ev *model.Evidence, s *Split, o Protoc
 
 // extend returns the points and the dictionary with Gaussian kernels along directions of the features added, and the
 // number of directions.
-func extend(p *points, features []int32, triples [][3]int32, rows []int32, dictionary []Base, widths []float64) (*points, []Base, int) {
+func extend(p *points, features []int32, triples [][3]int32, rows []int32, dictionary []Base, o *ProtocolOptions) (*points, []Base, int) {
 	q := &points{z: slices.Clone(p.z), n: p.n}
 	out := slices.Clone(dictionary)
 	for _, u := range directions(p, features, triples) {
 		if x := q.project(&u, rows); x >= 0 {
-			for _, w := range widths {
+			for _, w := range o.Widths {
 				out = append(out, Base{Shape: Gaussian, A: x, Width: w})
 			}
 		}
@@ -288,7 +293,7 @@ func drawEven(class []int32, rows []int32, count int, seed uint64) [][3]int32 {
 }
 
 // family builds the dictionary.
-func family(s *model.Schema, axes []axis, o *ProtocolOptions) []Base {
+func family(s *model.Schema, axes []axis, p *points, triples [][3]int32, o *ProtocolOptions) []Base {
 	switch o.Family {
 	case FullGaussian:
 		var out []Base
@@ -301,5 +306,49 @@ func family(s *model.Schema, axes []axis, o *ProtocolOptions) []Base {
 	case FullLinear:
 		return []Base{{Shape: Linear, A: -1}}
 	}
-	return weak(s, axes, o.Widths)
+	var out []Base
+	for _, b := range weak(s, axes, []float64{math.NaN()}) {
+		if b.Shape != Gaussian {
+			out = append(out, b)
+			continue
+		}
+		widths := o.Widths
+		if o.Quantiles != nil {
+			widths = widthsOf(p.z[b.A], triples, o.Quantiles)
+		}
+		for _, w := range widths {
+			out = append(out, Base{Shape: Gaussian, A: b.A, Width: w})
+		}
+		for _, shape := range o.Further {
+			if shape == Linear {
+				out = append(out, Base{Shape: Linear, A: b.A})
+				continue
+			}
+			for _, w := range widths {
+				out = append(out, Base{Shape: shape, A: b.A, Width: w})
+			}
+		}
+	}
+	return out
+}
+
+// widthsOf returns 1 over quantiles of the squared differences in the triples, each once.
+func widthsOf(z []float64, triples [][3]int32, quantiles []float64) []float64 {
+	var squares []float64
+	for _, c := range triples {
+		for _, j := range c[1:] {
+			if d := z[c[0]] - z[j]; d*d > 0 {
+				squares = append(squares, d*d)
+			}
+		}
+	}
+	if len(squares) == 0 {
+		return nil
+	}
+	slices.Sort(squares)
+	var out []float64
+	for _, q := range quantiles {
+		out = append(out, 1/squares[min(int(q*float64(len(squares))), len(squares)-1)])
+	}
+	return slices.Compact(out)
 }

@@ -7,6 +7,8 @@ import (
 	"math/rand"
 	"slices"
 	"testing"
+
+	"liftstream/model/modeltest"
 )
 
 // instance draws points with ties, and triples of which some repeat or contradict others.
@@ -197,11 +199,11 @@ func BenchmarkWarm(b *testing.B) {
 		}
 		for name, from := range map[string]*Result{"cold": nil, "warm": old} {
 			b.Run(fmt.Sprintf("%s_%d_%s/%s", o.Set, o.T, o.Mode, name), func(b *testing.B) {
-				start := processor()
+				start := modeltest.Processor()
 				for b.Loop() {
 					sink, _ = Solve(context.Background(), &q, from)
 				}
-				b.ReportMetric((processor()-start).Seconds()/float64(b.N), "cpu-s/op")
+				b.ReportMetric((modeltest.Processor()-start).Seconds()/float64(b.N), "cpu-s/op")
 				b.ReportMetric(float64(sink.Iterations), "pivots")
 				b.ReportMetric(float64(sink.Rounds), "rounds")
 			})
@@ -214,11 +216,11 @@ func BenchmarkGolden(b *testing.B) {
 	for _, o := range oracles(b) {
 		b.Run(fmt.Sprintf("%s_%d_%s", o.Set, o.T, o.Mode), func(b *testing.B) {
 			p := o.problem(b)
-			from := processor()
+			from := modeltest.Processor()
 			for b.Loop() {
 				sink, _ = Solve(context.Background(), p, nil)
 			}
-			b.ReportMetric((processor()-from).Seconds()/float64(b.N), "cpu-s/op")
+			b.ReportMetric((modeltest.Processor()-from).Seconds()/float64(b.N), "cpu-s/op")
 		})
 	}
 }
@@ -226,11 +228,11 @@ func BenchmarkGolden(b *testing.B) {
 // BenchmarkLarge solves 20,000 triples over 600 kernels.
 func BenchmarkLarge(b *testing.B) {
 	p := instance(1, 1000, 200, 20000, []float64{.1, 1, 10}, .1, 10, Nonneg)
-	start := processor()
+	start := modeltest.Processor()
 	for b.Loop() {
 		sink, _ = Solve(context.Background(), p, nil)
 	}
-	b.ReportMetric((processor()-start).Seconds()/float64(b.N), "cpu-s/op")
+	b.ReportMetric((modeltest.Processor()-start).Seconds()/float64(b.N), "cpu-s/op")
 	b.ReportMetric(float64(sink.Iterations), "pivots")
 	b.ReportMetric(sink.Gap(), "gap")
 }

@@ -36,6 +36,8 @@ type Profile struct {
 type Profiles struct {
 	Model int64     `json:"model"` // 0 = none published yet
 	Best  []Profile `json:"best"`  // strongest first
+	// Features is the short list of the kernel, heaviest first: those by which records of a class are alike.
+	Features []string `json:"features"`
 }
 
 // Place is where something is that the page is about, such as a topic or a file.
@@ -79,6 +81,9 @@ func (s *Source) Live() Live {
 	}
 	if l.Profiles.Best == nil {
 		l.Profiles.Best = []Profile{}
+	}
+	if l.Profiles.Features == nil {
+		l.Profiles.Features = []string{}
 	}
 	for _, p := range st.Partitions {
 		l.Behind += max(p.End-p.Offset, 0)

@@ -232,7 +232,7 @@ func hostileSource(records int) *Source {
 			return stream.Status{Waiting: []string{"waiting for <em>something</em>"}, Partitions: []stream.PartitionStatus{{Offset: 3, End: 10, Dead: 2}}}
 		},
 		Profiles: func() Profiles {
-			return Profiles{Model: 7, Best: []Profile{{Class: "yes", Text: "job=<q>x</q>", Lift: 2, Low: 1.5, High: 2.5, Validated: evaluate.Number(math.NaN()), Records: 1234}}}
+			return Profiles{Model: 7, Features: []string{"<w>feature", "job"}, Best: []Profile{{Class: "yes", Text: "job=<q>x</q>", Lift: 2, Low: 1.5, High: 2.5, Validated: evaluate.Number(math.NaN()), Records: 1234}}}
 		}}
 }
 
@@ -240,12 +240,12 @@ func TestPageEscapesEverything(t *testing.T) {
 	s := server(t, hostileSource(60))
 	for _, path := range []string{"/", "/?body"} {
 		html, h := get(t, s.URL+path)
-		for _, bad := range []string{"<script>alert", "<img", "<i>name", "<u>note", "<s>there", "<em>something", "<q>x", "<b>student"} {
+		for _, bad := range []string{"<script>alert", "<img", "<i>name", "<u>note", "<s>there", "<em>something", "<q>x", "<b>student", "<w>feature"} {
 			if strings.Contains(html, bad) {
 				t.Errorf("%s contains %s unescaped", path, bad)
 			}
 		}
-		for _, want := range []string{"&lt;b&gt;student", "&lt;i&gt;name", "&lt;q&gt;x", "1,234", "60"} {
+		for _, want := range []string{"&lt;b&gt;student", "&lt;i&gt;name", "&lt;q&gt;x", "&lt;w&gt;feature, job", "1,234", "60"} {
 			if !strings.Contains(html, want) {
 				t.Errorf("%s does not show %s", path, want)
 			}

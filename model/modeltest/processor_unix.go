@@ -1,14 +1,14 @@
 //go:build unix
 
-package lp
+package modeltest
 
 import (
 	"syscall"
 	"time"
 )
 
-// processor is the processor time that the process has used.
-func processor() time.Duration {
+// Processor is the processor time that the process has used.
+func Processor() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
 		return 0

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestDegenerateData runs fit, score and eval over data in which there is little or nothing to learn: every score is a
+// probability, and the report says what the kernel could not do.
+func TestDegenerateData(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, c := range []struct {
+		name     string
+		features string // of the configuration
+		row      func(i int) string
+		class    func(i int) string
+		status   string // of the kernel
+	}{
+		{"constant", "[{name: a, kind: continuous}, {name: b, kind: nominal}]", func(int) string { return "7,x" }, nil, "empty"},
+		{"missing", "[{name: a, kind: continuous}, {name: b, kind: nominal}]", func(int) string { return "," }, nil, "empty"},
+		{"nominal", "[{name: a, kind: nominal}, {name: b, kind: nominal}]", func(i int) string { return fmt.Sprintf("l%d,m%d", i%5, i%7) }, nil, ""},
+		{"ordinal", "[{name: a, kind: ordinal, levels: [low, mid, high]}]", func(i int) string { return [...]string{"low", "mid", "high"}[i%3] }, nil, ""},
+		{"unseen", "[{name: a, kind: continuous}, {name: b, kind: nominal}]", func(i int) string { return fmt.Sprintf("%d,id%d", i, i) }, nil, ""},
+		{"rare", "[{name: a, kind: continuous}]", func(i int) string { return fmt.Sprint(i % 11) }, func(i int) string { return [...]string{"no", "yes"}[min(1, max(0, i-1198))] }, ""},
+		{"oneclass", "[{name: a, kind: continuous}]", func(i int) string { return fmt.Sprint(i % 11) }, func(int) string { return "no" }, ""},
+		{"huge", "[{name: a, kind: continuous}]", func(i int) string { return fmt.Sprintf("%de300", i%11) }, nil, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.class == nil {
+				c.class = func(i int) string { return [...]string{"no", "yes"}[i*i%5%2] }
+			}
+			names := "a"
+			if strings.Contains(c.features, "name: b") {
+				names = "a,b"
+			}
+			text := names + ",class\n"
+			for i := range 1200 {
+				text += c.row(i) + "," + c.class(i) + "\n"
+			}
+			config := "name: x\nrecord:\n  label: {column: class, classes: [\"no\", \"yes\"], positive: \"yes\"}\n  features: " + c.features + "\nfit: {warmup: 200, records: 300}\n"
+			for name, text := range map[string]string{"d.csv": text, "d.yaml": config} {
+				if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r := command(t, "eval", "-c", "d.yaml", "d.csv", "--skip", "0", "--method", "all", "--method", "lift+kernel", "--method", "kernel", "--json", "-")
+			if r.status != statusDone {
+				t.Fatalf("eval: %s", r.err)
+			}
+			var m struct{ Methods map[string]map[string]any }
+			if err := json.Unmarshal([]byte(r.out), &m); err != nil {
+				t.Fatal(err)
+			}
+			for name, x := range m.Methods {
+				if v, ok := x["log_loss"].(float64); !ok || !(v < 1) || len(m.Methods) != 3 {
+					t.Errorf("%s: log-loss %v", name, x["log_loss"])
+				}
+			}
+			r = command(t, "fit", "-c", "d.yaml", "d.csv", "--model", "d.model", "--report", "-")
+			if c.name == "oneclass" {
+				if r.status != statusInput || !strings.Contains(r.err, "two classes") {
+					t.Errorf("one class: status %d, %s", r.status, r.err)
+				}
+				return
+			}
+			if r.status != statusDone {
+				t.Fatalf("fit: %s", r.err)
+			}
+			var report struct{ Kernel struct{ Status string } }
+			if err := json.Unmarshal([]byte(r.out), &report); err != nil {
+				t.Fatal(err)
+			}
+			if got := report.Kernel.Status; c.status != "" && got != c.status || got == "" || got == "stopped" || got == "kept" {
+				t.Errorf("the kernel is %q, want %q", got, c.status)
+			}
+			r = command(t, "score", "-c", "d.yaml", "--model", "d.model", "d.csv", "--explain")
+			if r.status != statusDone {
+				t.Fatalf("score: %s", r.err)
+			}
+			var s map[string]any
+			if err := json.Unmarshal([]byte(strings.SplitN(r.out, "\n", 2)[0]), &s); err != nil {
+				t.Fatal(err)
+			}
+			if p, ok := s["propensity_yes"].(float64); !ok || !(p > 0 && p < 1) || math.Abs(p+s["propensity_no"].(float64)-1) > 1e-9 {
+				t.Errorf("score %v", s)
+			}
+			if report.Kernel.Status == "optimal" && !strings.Contains(r.out, `"(kernel)"`) {
+				t.Errorf("no (kernel) in %v", s["why"])
+			}
+		})
+	}
+}
