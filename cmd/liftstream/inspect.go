@@ -137,8 +137,9 @@ func inspectModel(w io.Writer, name string, m *model.Model) error {
 	for i := range part.Sets {
 		off := "-"
 		if len(part.Sets[i].Set.Cuts()) > 0 {
-			off = decimals(part.Sets[i].RankError, 4)
-			sampled = sampled || part.Sets[i].RankError > 0
+			if off = "exact"; part.Sets[i].RankError > 0 {
+				off, sampled = decimals(part.Sets[i].RankError, 4), true
+			}
 		}
 		t := part.Sets[i].Total(len(s.Classes))
 		x := lift.Summarise(t.Counts(), len(s.Classes), t.Effective())
@@ -148,6 +149,13 @@ func inspectModel(w io.Writer, name string, m *model.Model) error {
 	fmt.Fprintln(w)
 	if err := table(w, "", []string{" set", " eta", " corrected", " records", " cells", " rank error", "features"}, rows); err != nil {
 		return err
+	}
+	if len(part.Entered) > 0 {
+		entered := make([]string, len(part.Entered))
+		for i, e := range part.Entered {
+			entered[i] = names(s, e.Set.Features())
+		}
+		fmt.Fprintf(w, "\nIn the scorecard beside the single features: %s\n", strings.Join(entered, ", "))
 	}
 	if sampled {
 		fmt.Fprintln(w, "rank error: how far the cut points of the cells are, at most, from the quantiles of all records, as a share of these; probability .999")

@@ -92,6 +92,9 @@ func summariseWindows(w io.Writer, r *report.Report) error {
 		rows = append(rows, []string{decimals(float64(x.Eta), 4), number(float64(x.N)), percent(float64(x.Mass)), strings.Join(x.Features, " ") + ": " + some(x.Levels, 4)})
 	}
 	fmt.Fprintf(w, "\nWindows%s: the cells of a set in which it says most\n", best(len(rows), len(r.Windows)))
+	if r.Windows[0].Mass < .2 && r.Windows[len(rows)-1].Eta == 1 {
+		fmt.Fprintln(w, "all of these are cells with records of one class only; lift.windows.min_mass asks for windows with more of the records")
+	}
 	return table(w, "", []string{" eta", " records", " share", "cells"}, rows)
 }
 
@@ -115,7 +118,7 @@ func summariseProfiles(w io.Writer, r *report.Report, positive string) error {
 			most /= 2
 		}
 		var rows [][]string
-		all := 0
+		all, by := 0, ""
 		for _, p := range r.Profiles {
 			if p.Class != class {
 				continue
@@ -130,12 +133,13 @@ func summariseProfiles(w io.Writer, r *report.Report, positive string) error {
 			}
 			validated := "-"
 			if v := decimals(float64(p.ValidatedLift), 2); v != "-" {
+				by = ", by the low end of the validated lift"
 				validated = fmt.Sprintf("%s [%s, %s]", v, decimals(float64(p.ValidatedLow), 2), decimals(float64(p.ValidatedHigh), 2))
 			}
 			rows = append(rows, []string{fmt.Sprintf("%s [%s, %s]", decimals(float64(p.Lift), 2), decimals(float64(p.LiftLow), 2), decimals(float64(p.LiftHigh), 2)),
 				validated, number(float64(p.NX)), number(float64(p.NXY)), strings.Join(tests, " & ")})
 		}
-		fmt.Fprintf(w, "\nProfiles of %s%s\n", class, best(len(rows), all))
+		fmt.Fprintf(w, "\nProfiles of %s%s%s\n", class, best(len(rows), all), by)
 		if err := table(w, "", []string{" lift [low, high]", " validated", " records", " of the class", "profile"}, rows); err != nil {
 			return err
 		}

@@ -96,9 +96,9 @@ func permuted(t *testing.T, ev *model.Evidence, runs int) {
 // that a shown profile has on the newest thousand holds its lift on all later records.
 func TestValidatedIntervalsCoverTheLaterLift(t *testing.T) {
 	for name, ev := range map[string]*model.Evidence{"adult": table(t, "data/adult_train.csv.gz", []string{"<=50K", ">50K"}), "bank": bank(t)} {
-		seeds := 16
+		seeds, least, most := 16, .93, .97
 		if testing.Short() {
-			seeds = 4
+			seeds, least, most = 4, .90, .99 // the profiles of one search go together
 		}
 		inside, all := 0, 0
 		for seed := range seeds {
@@ -118,8 +118,8 @@ func TestValidatedIntervalsCoverTheLaterLift(t *testing.T) {
 		}
 		share := float64(inside) / float64(all)
 		t.Logf("%s: %.4f of %d", name, share, all)
-		if share < .93 || share > .97 {
-			t.Errorf("%s: %.3f of %d intervals hold the later lift, want .93 to .97", name, share, all)
+		if share < least || share > most {
+			t.Errorf("%s: %.3f of %d intervals hold the later lift, want %v to %v", name, share, all, least, most)
 		}
 	}
 }

@@ -419,6 +419,51 @@ func TestManyLevelsAreBounded(t *testing.T) {
 	}
 }
 
+// TestTenThousandLevels: of two features with 10,000 levels each, live tables and their bytes stay within the bound on
+// cells, every record is counted, and the levels that came too late share the cell "other".
+func TestTenThousandLevels(t *testing.T) {
+	const levels = 10000
+	s := &model.Schema{Classes: []string{"no", "yes"}, Positive: 1, Features: []model.Feature{
+		{Name: "a", Kind: model.Nominal}, {Name: "b", Kind: model.Nominal}, {Name: "x", Kind: model.Continuous}}}
+	l := model.NewLevels(s)
+	var ex []model.Example
+	for i := range 2 * levels {
+		k := i % levels
+		a, b := l.Code(0, fmt.Sprint("level ", k)), l.Code(1, fmt.Sprint("level ", levels-1-k))
+		ex = append(ex, model.Example{Row: model.Row{float64(a), float64(b), float64(i % 97)}, Class: int32(i % 3 / 2), Weight: 1, Clock: float64(i), Time: int64(i)})
+	}
+	ev := modeltest.Evidence(s, l, ex[:3000])
+	o := testOptions()
+	_, part := fitPart(t, o, ev, nil)
+	c := serve(t, o, ev, part, 0, nil)
+	for i := 3000; i < len(ex); i++ {
+		c.Learn(&ex[i])
+	}
+	bound := 0
+	for _, x := range c.Live() {
+		n := 0.0
+		for _, v := range x.Table.Counts() {
+			n += v
+		}
+		if x.Table.Cells() > maxCells || n != float64(len(ex)) {
+			t.Errorf("set %v: %d cells, %v of %d records", x.Set.Features(), x.Table.Cells(), n, len(ex))
+		}
+		bound += 24*maxCells + 1000 // two classes and the distance to the cell before
+	}
+	if n := len(c.AppendState(nil)); n > 2*bound {
+		t.Errorf("a state of %d bytes, the bound is %d", n, 2*bound)
+	}
+	for _, x := range c.Live() {
+		if len(x.Set.Features()) != 1 || x.Set.Features()[0] == 2 {
+			continue
+		}
+		first, last := x.Set.Cell(ex[0].Row), x.Set.Cell(ex[levels-1].Row)
+		if f := x.Set.Features()[0]; f == 0 && (x.Set.Label(l, first) == "(other)" || x.Set.Label(l, last) != "(other)") {
+			t.Errorf("feature %d: the first level is in %q, the last in %q", f, x.Set.Label(l, first), x.Set.Label(l, last))
+		}
+	}
+}
+
 func TestHotPathsDoNotAllocate(t *testing.T) {
 	ev := generated(800, 2)
 	o := testOptions()
