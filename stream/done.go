@@ -154,9 +154,13 @@ func (s *Stage) undecided(ctx context.Context, partitions map[string][]int) (map
 }
 
 // answered returns one past the last event that has scores among the messages of the scores topic from offset from on,
-// -1 when there is none. It is not known when there is none left.
+// -1 when there is none. It is not known when there is none left. What answers events that do not exist is not the stage's.
 func (s *Stage) answered(ctx context.Context, partition int, from int64) (next int64, known bool, err error) {
 	c, topic := s.o.Client, s.o.Topics.Scores
+	_, last, err := bounds(ctx, c, s.o.Topics.Events, partition)
+	if err != nil {
+		return 0, false, fmt.Errorf("reading the scores: %w", err)
+	}
 	start, end, err := bounds(ctx, c, topic, partition)
 	if err != nil {
 		return 0, false, fmt.Errorf("reading the scores: %w", err)
@@ -171,7 +175,7 @@ func (s *Stage) answered(ctx context.Context, partition int, from int64) (next i
 				return 0, false, fmt.Errorf("reading the scores: %w", err)
 			}
 			for i := range f.Records {
-				if of, err := eventOf(&f.Records[i]); err == nil {
+				if of, err := eventOf(&f.Records[i]); err == nil && of < last {
 					next = max(next, of+1)
 				}
 			}

@@ -274,3 +274,29 @@ func TestVersionsWithoutDoneRecordTakeTurns(t *testing.T) {
 		}
 	})
 }
+
+func TestScoresOfEventsThatDoNotExistAreNotBelieved(t *testing.T) {
+	brokers(t, func(t *testing.T, addr string) {
+		w := newWorld(t, addr, 1)
+		w.produce(100, 10, true)
+		r := w.run(w.options(w.client))
+		w.caught(r)
+		r.end(t)
+		forged := w.records(w.topics.Scores, 0)[0]
+		for i := range forged.Headers {
+			if forged.Headers[i].Key == HeaderScoreOffset {
+				forged.Headers[i].Value = []byte("1000000")
+			}
+		}
+		if err := w.client.Produce(context.Background(), []txn.Record{forged}, txn.None); err != nil {
+			t.Fatal(err)
+		}
+		w.produce(100, 10, true)
+		r = w.run(w.options(w.client))
+		w.caught(r)
+		r.end(t)
+		if n := len(w.ids(0)); n != 200+10 {
+			t.Errorf("%d records were scored, the forged ones included", n)
+		}
+	})
+}
