@@ -86,8 +86,8 @@ func (c *Client) JoinGroup(cfg GroupConfig) (*Group, error) {
 // Next waits for the next generation; the one before must have ended, which it does by itself at a rebalance. It goes on trying while the
 // coordinator is away, starting or moving, and tells OnWait. A member that has lost its coordinator joins anew as another one; the former
 // leaves as soon as there is a coordinator again, instead of keeping its partitions until its session ends. It returns an error when ctx
-// ends, the group is closed, or trying again cannot help: Denied, Invalid, and before the first generation Credentials and Handshake; later these mean that passwords or certificates are
-// being changed.
+// ends, the group is closed, or trying again cannot help: Denied, Invalid, and before the first generation Credentials and Handshake;
+// later these mean that passwords or certificates are being changed.
 func (g *Group) Next(ctx context.Context) (*Generation, error) {
 	retire, stop := context.WithCancel(ctx)
 	var retiring sync.WaitGroup
@@ -145,13 +145,14 @@ func (g *Group) format(ctx context.Context) int {
 	return all
 }
 
-// retire makes a member leave that nobody speaks for any more; it tries until that is so.
+// retire makes a member leave that nobody speaks for any more. It does so again and again until ctx ends: a broker that has just started
+// may load the group twice, and knows the member again the second time.
 func (c *Client) retire(ctx context.Context, group, member string) {
+	req := &kafka.LeaveGroupRequest{GroupID: group, Members: []kafka.LeaveGroupRequestMember{{ID: member}}}
 	for {
-		res, err := c.kafka.LeaveGroup(ctx, &kafka.LeaveGroupRequest{GroupID: group, Members: []kafka.LeaveGroupRequestMember{{ID: member}}})
-		if err == nil && res.Error == nil && len(res.Members) == 1 && (res.Members[0].Error == nil || errors.Is(res.Members[0].Error, kafka.UnknownMemberId)) {
-			return
-		}
+		once, cancel := context.WithTimeout(ctx, 2*time.Second)
+		_, _ = c.kafka.LeaveGroup(once, req) // that the member is unknown is what is wanted, and all else is tried again
+		cancel()
 		if !sleep(ctx, joinBackoff) {
 			return
 		}
