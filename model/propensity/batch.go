@@ -17,7 +17,7 @@ const (
 	batchLeast   = 1000      // records of the evidence below which nothing is fitted
 	batchBurn    = 500       // oldest records that are counted only
 	batchRecords = 1 << 16   // that are fitted on, evenly thinned
-	batchNumbers = 1 << 25   // of inputs that are held at once
+	batchNumbers = 1 << 23   // of inputs that are held at once, 64 MiB
 	batchRounds  = 10        // over all weights, gradients and curvatures new in each
 	// Ridges of the weights of log-lifts, cells, and constant and linear inputs, in units of curvature: a record of even odds
 	// has 1/4.

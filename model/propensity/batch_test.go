@@ -230,3 +230,42 @@ func TestLag(t *testing.T) {
 		t.Errorf("lag %v after reading the state back: %v", again.lag, err)
 	}
 }
+
+// TestBatchLeavesOthersTheirWeight: what other components say of a record counts with the weight that it has live, and
+// nothing of it is fitted.
+func TestBatchLeavesOthersTheirWeight(t *testing.T) {
+	for _, name := range []string{"two", "many"} {
+		schema := schemas()[name]
+		l, ex := modeltest.Generate(schema, 1500, 3)
+		opt := Default()
+		opt.Blocks = []Block{{Term: model.TermSets, Inputs: 2}, {Term: model.TermLocal, Inputs: 1}}
+		p := newPlan(opt, schema)
+		ev := modeltest.Evidence(schema, l, ex)
+		ev.Blocks = []int{1, 1} // the first block offers one of two inputs
+		says := func(row model.Row) float64 {
+			if row[0] > 0 {
+				return 1
+			}
+			return -1
+		}
+		ev.Inputs = func(row model.Row, dst []float64) {
+			clear(dst)
+			dst[p.classes-1] = says(row)
+			dst[2*p.classes-1] = 2 * says(row)
+		}
+		live := p.newTables()
+		at := p.slots - p.extern
+		live.in[at].w[batchCard], live.in[at].g[batchCard] = 3, 10 // G w and G: a weight of .3
+		live.in[at+2].w[batchCard], live.in[at+2].g[batchCard] = 4, 8
+		d, err := p.newDesign(context.Background(), p.build(ev, nil), ev, live, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range d.n {
+			want := (.3 + 2*.5) * says(ex[batchBurn+i].Row)
+			if got := d.z[(i+1)*p.margins-1]; math.Abs(got-want) > 1e-12 {
+				t.Fatalf("%s: record %d: the others make %v of the margin, want %v", name, i, got, want)
+			}
+		}
+	}
+}
