@@ -16,6 +16,11 @@ func TestReproduceWhatShips(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, r.out)
 		}
 	}
+	for _, want := range []string{"L1 literal", ".380559456   0.3805594560", ".614931812   0.6149318115", ".444258780   0.4442587796", "cube"} {
+		if !strings.Contains(r.out, want) {
+			t.Errorf("no %q in\n%s", want, r.out)
+		}
+	}
 	if n := strings.Count(r.out, " of 2") + strings.Count(r.out, " of 3"); n != 2*27 {
 		t.Errorf("%d figures of Table 5, want twice 27", n)
 	}
@@ -46,7 +51,7 @@ func TestReproduceTellsDifferences(t *testing.T) {
 	ballots[3].n++
 	ballots[12].votes = "y,y,n,n,y,n"
 	r := command(t, "reproduce", "5")
-	if r.status != statusInput || strings.Count(r.out, "DIFFERS") != 2 || !strings.Contains(r.out, "not among the best 16") || !strings.Contains(r.out, "2 figures differ from the paper") {
+	if r.status != statusInput || strings.Count(r.out, "DIFFERS") != 2 || !strings.Contains(r.out, "not among the best 16") || !strings.Contains(r.out, "2 figures differ from what is printed") {
 		t.Errorf("status %d:\n%s%s", r.status, r.out, r.err)
 	}
 	var x reproduction

@@ -16,8 +16,8 @@ type Family uint8
 const (
 	// Weak is that of the live component: one-feature kernels of the configured widths.
 	Weak Family = iota
-	// Rich is Weak, and Gaussian kernels along discriminant directions of the features that Weak has given weight, where there
-	// are ten training points for each of these and each class.
+	// Rich is Weak with a linear kernel of each number, and Gaussian and linear kernels along discriminant directions of the
+	// features that these have given weight, where there are ten training points for each of these and each class.
 	Rich
 	// FullGaussian, FullPolynomial and FullLinear are single kernels over all numbers (formulation (4)).
 	FullGaussian
@@ -233,8 +233,8 @@ func EvaluateTriples(ctx context.Context, ev *model.Evidence, s *Split, o Protoc
 	return t, nil
 }
 
-// extend returns the points and the dictionary with Gaussian kernels along directions of the features added, and the
-// number of directions.
+// extend returns the points and the dictionary with Gaussian and linear kernels along directions of the features added,
+// and the number of directions.
 func extend(p *points, features []int32, triples [][3]int32, rows []int32, dictionary []Base, o *ProtocolOptions) (*points, []Base, int) {
 	q := &points{z: slices.Clone(p.z), n: p.n}
 	out := slices.Clone(dictionary)
@@ -243,6 +243,7 @@ func extend(p *points, features []int32, triples [][3]int32, rows []int32, dicti
 			for _, w := range o.Widths {
 				out = append(out, Base{Shape: Gaussian, A: x, Width: w})
 			}
+			out = append(out, Base{Shape: Linear, A: x})
 		}
 	}
 	return q, out, len(q.z) - len(p.z)
@@ -319,7 +320,11 @@ func family(s *model.Schema, axes []axis, p *points, triples [][3]int32, o *Prot
 		for _, w := range widths {
 			out = append(out, Base{Shape: Gaussian, A: b.A, Width: w})
 		}
-		for _, shape := range o.Further {
+		further := o.Further
+		if o.Family == Rich && !slices.Contains(further, Linear) {
+			further = append(slices.Clone(further), Linear)
+		}
+		for _, shape := range further {
 			if shape == Linear {
 				out = append(out, Base{Shape: Linear, A: b.A})
 				continue
