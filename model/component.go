@@ -32,6 +32,13 @@ type Component interface {
 	Rebase(rb *Rebase) error
 }
 
+// Excluder is a Component that can say what it would of a record that it was fitted on, had the record not been there, so
+// that the weights of its inputs can be learnt from the same records.
+type Excluder interface {
+	// InputsWithout writes what Inputs would of the record of the example.
+	InputsWithout(ex *Example, dst []float64)
+}
+
 // Rebase is what a component is given when a Model starts to serve.
 type Rebase struct {
 	// Part is the component's part of the Model, as its Fit returned it; it aliases the Model and must not be changed.
@@ -98,11 +105,13 @@ type Evidence struct {
 	// Models is the version of the Model under which each state in States was built.
 	Models map[int32]int64
 	Seed   uint64
-	// Blocks and Inputs are for the scorecard alone: how many inputs each of the new components offers, and a function that
-	// writes those of a row, as Component.Inputs does. They learnt from these very records, so that their weights cannot be
-	// learnt from them. Inputs is nil when nothing is known of them.
-	Blocks []int
-	Inputs func(row Row, dst []float64)
+	// Blocks, Inputs and Without are for the scorecard alone: how many inputs each of the new components offers, and
+	// functions that write those of a row, as Component.Inputs does, and those of a record of the evidence as they would be
+	// had it not been there: as an Excluder says, and 0 of the others. What a component learnt from these very records
+	// repeats their classes, so that weights can be learnt from Without only. Both are nil when nothing is known of them.
+	Blocks  []int
+	Inputs  func(row Row, dst []float64)
+	Without func(ex *Example, dst []float64)
 	// Keep asks a Fit to leave its structure as it is (previous's, or else that of the first state that has one), to fit
 	// no weights anew, and to bring only what was learnt up to date: what Fit of this package does when the gate has
 	// refused a new structure.

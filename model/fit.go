@@ -157,6 +157,18 @@ func fitScorecard(ctx context.Context, spec *Spec, ev Evidence, states map[int32
 		ev.Blocks[i] = components[i].InputCount()
 	}
 	ev.Inputs = func(row Row, dst []float64) { inputsOf(components, len(spec.Schema.Classes), row, dst) }
+	ev.Without = func(ex *Example, dst []float64) {
+		at := 0
+		for i, c := range components {
+			n := ev.Blocks[i] * len(spec.Schema.Classes)
+			if x, ok := c.(Excluder); ok && n > 0 {
+				x.InputsWithout(ex, dst[at:at+n])
+			} else {
+				clear(dst[at : at+n])
+			}
+			at += n
+		}
+	}
 	return fitPart(ctx, spec.Scorecard, ev, states, previous)
 }
 

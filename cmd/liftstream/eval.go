@@ -39,7 +39,8 @@ record of the fold; to ask, those with one. Methods are kernel, as the stage has
 sums of features; euclidean, the plain distance.
 
 Methods: all is the whole stage; lift, lift+local and lift+kernel the stage with these components alone; local and
-kernel each component by itself, without the scorecard; prior the base rates. The log-losses of the others are compared
+kernel each component by itself, without the scorecard; knn the plain nearest neighbours on all standardised features,
+among the same prototypes; prior the base rates. The log-losses of the others are compared
 with that of all on the same records.`,
 		`liftstream eval -c cmd/liftstream/examples/bank.yaml cmd/liftstream/examples/bank.csv --delay 100`,
 		needs(1, -1, "data files"), func(ctx context.Context, data []string) error { return e.run(ctx, a, data) })
@@ -53,7 +54,7 @@ with that of all on the same records.`,
 	f.StringVar(&e.foldColumn, "fold-column", "", "`COLUMN` that holds the fold of a record (folds, triples)")
 	f.IntVar(&e.folds, "folds", 10, "number of folds (folds, triples)")
 	f.StringVar(&e.triples, "triples", "", "compare the records of `FILE`, lines of three ids i,j,k (triples)")
-	f.StringSliceVar(&e.methods, "method", nil, "all, lift, lift+local, lift+kernel, local, kernel or prior; may be repeated (default: all, lift, prior)")
+	f.StringSliceVar(&e.methods, "method", nil, "all, lift, lift+local, lift+kernel, local, kernel, knn or prior; may be repeated (default: all, lift, prior)")
 	f.StringVar(&e.json, "json", "", "write the result as JSON to `OUT`; - is standard output, in place of the table")
 	return c
 }
@@ -66,11 +67,6 @@ type evaluation struct {
 	foldNames                                   []string               // of the values of the fold column
 }
 
-// later names the methods and protocols of parts that this build does not have.
-var later = map[string]string{
-	"knn": "plain nearest neighbours are not part of this build; local has them in each record's subspace",
-}
-
 func (e *evaluation) check() error {
 	names := tripleMethods
 	if e.protocol != "triples" {
@@ -80,9 +76,6 @@ func (e *evaluation) check() error {
 		}
 	}
 	for _, m := range e.methods {
-		if why, ok := later[m]; ok {
-			return fmt.Errorf("--method %s: %s; the methods are %s", m, why, strings.Join(names, ", "))
-		}
 		if !slices.Contains(names, m) {
 			return usagef("--method %s: under --protocol %s it is one of %s", m, e.protocol, strings.Join(names, ", "))
 		}
@@ -202,6 +195,7 @@ var methods = []struct {
 	{name: "lift+kernel", components: []string{lift.Name, kernel.Name}},
 	{name: "local", alone: local.Name},
 	{name: "kernel", alone: kernel.Name},
+	{name: "knn", alone: assemble.Neighbours},
 	{name: "prior"},
 }
 
@@ -380,6 +374,7 @@ func (e *evaluation) print(w io.Writer, data []string, run evaluate.Run, r *eval
 	figure("average precision", func(m *evaluate.Metrics) evaluate.Number { return m.AveragePrecision })
 	figure("Brier", func(m *evaluate.Metrics) evaluate.Number { return m.Brier })
 	figure("accuracy", func(m *evaluate.Metrics) evaluate.Number { return m.Accuracy })
+	figure("  standard error", func(m *evaluate.Metrics) evaluate.Number { return m.AccuracyError })
 	figure("KS", func(m *evaluate.Metrics) evaluate.Number { return m.KS })
 	figure("calibration error", func(m *evaluate.Metrics) evaluate.Number { return m.CalibrationError })
 	figure("  slope", func(m *evaluate.Metrics) evaluate.Number { return m.CalibrationSlope })

@@ -56,6 +56,7 @@ type Metrics struct {
 	AveragePrecision     Number            `json:"average_precision"`
 	Brier                Number            `json:"brier"`
 	Accuracy             Number            `json:"accuracy"`
+	AccuracyError        Number            `json:"accuracy_error"` // its standard error
 	KS                   Number            `json:"ks"`
 	CalibrationError     Number            `json:"calibration_error"`
 	CalibrationSlope     Number            `json:"calibration_slope"`

@@ -128,16 +128,18 @@ func (s *Set) Brier() float64 {
 }
 
 // Accuracy is the share of records whose class has the highest propensity; of equal ones the first class counts. NaN
-// without weight.
-func (s *Set) Accuracy() float64 {
-	var sum, w float64
+// without weight. err is its standard error over records drawn alike: sqrt(a (1 - a) sum w^2) / sum w.
+func (s *Set) Accuracy() (a, err float64) {
+	var sum, w, square float64
 	for i, y := range s.Class {
 		if segment(s.P[i*s.Classes:(i+1)*s.Classes]) == int(y) {
 			sum += s.Weight[i]
 		}
 		w += s.Weight[i]
+		square += s.Weight[i] * s.Weight[i]
 	}
-	return sum / w
+	a = sum / w
+	return a, math.Sqrt(a*(1-a)*square) / w
 }
 
 func segment(p []float64) int {
@@ -183,9 +185,11 @@ func (s *Set) AUCBlocks() float64 {
 // second of two classes, else they are means over the classes for which they are defined.
 func (s *Set) Metrics(positive int, seed uint64) *Metrics {
 	m := &Metrics{
-		LogLoss: Number(s.LogLoss()), AUCBlocks: Number(s.AUCBlocks()), Brier: Number(s.Brier()), Accuracy: Number(s.Accuracy()),
+		LogLoss: Number(s.LogLoss()), AUCBlocks: Number(s.AUCBlocks()), Brier: Number(s.Brier()),
 		LiftAt: map[string]Number{}, LogLossInterval: s.logLossInterval(seed), MeanSubspace: Number(s.Selected / float64(s.Len())),
 	}
+	a, err := s.Accuracy()
+	m.Accuracy, m.AccuracyError = Number(a), Number(err)
 	var auc, ap, ks, ece, slope, intercept mean
 	var lift [len(liftShares)]mean
 	r := &Ranking{}

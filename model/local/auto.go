@@ -46,6 +46,9 @@ func measures() []Measure {
 
 // choose sets the measure and the threshold of the published subspace.
 func (x *fitter) choose(ctx context.Context, s *structure) error {
+	if x.options.Plain {
+		return nil
+	}
 	s.theta = x.options.Theta
 	s.measure = Measure{Theta: max(0, x.options.Theta), Close: true}
 	n := len(x.rows)
@@ -117,8 +120,7 @@ func (x *fitter) trial(s *structure, m Measure, queries int, weights []int64) (a
 			if found == 0 || w.best() != int(own) {
 				t.Errors += 1 / float64(queries)
 			}
-			q := s.prototypes.prior[own]
-			t.LogLoss -= math.Log((w.votes[own]+pseudo*q)/(total(w.votes)+pseudo)) / float64(queries)
+			t.LogLoss -= math.Log((w.votes[own]+s.prototypes.smooth(&t.Measure, int(own)))/(total(w.votes)+pseudo)) / float64(queries)
 		}
 	}
 	return alike, close

@@ -116,6 +116,9 @@ func (x *fitter) build(ctx context.Context, axes []axis, counts []*histogram) (*
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for f := range axes {
 		s.features[f].axis = axes[f]
+		if o.Plain {
+			continue
+		}
 		var old *feature
 		if f < len(x.before) {
 			old = &x.before[f]

@@ -182,6 +182,17 @@ func (c *Component) Inputs(row model.Row, dst []float64) {
 	s.shares(n, c.work, dst)
 }
 
+// InputsWithout writes what Inputs would of a record on which the structure was fitted, had it not been among the
+// prototypes: one that is equal to it, class included, is left out. The relevance that weighs features keeps the record.
+func (c *Component) InputsWithout(ex *model.Example, dst []float64) {
+	if c.InputCount() == 0 {
+		return
+	}
+	s := c.structure
+	n := s.neighbourhood(ex.Row, s.measure, &s.limits, s.itself(ex, c.work), c.work)
+	s.shares(n, c.work, dst)
+}
+
 // Select appends the features of the row's subspace, best first, and their scores (at most 1). It does not allocate when
 // there is room, and appends nothing where no feature has anything to say.
 func (c *Component) Select(row model.Row, features []int32, relevance []float32) ([]int32, []float32) {

@@ -4,6 +4,7 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/csv"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 	"liftstream/model"
 	"liftstream/model/evaluate"
 	"liftstream/model/local"
+	"liftstream/model/propensity"
 )
 
 // TestMethod drives the component alone as a method of an evaluation, over the shipped records, in folds and in stream
@@ -94,5 +96,54 @@ func TestMethod(t *testing.T) {
 	}
 	if a := float64(right) / float64(n); n < 250 || a < .93 {
 		t.Errorf("prequential: accuracy %v of %d trained", a, n)
+	}
+}
+
+// TestFittedWeights: a fit from records learns how much the neighbours' votes are worth, each record's without itself, and
+// scores new records better for it.
+func TestFittedWeights(t *testing.T) {
+	g := local.WideSubspaces(1)
+	s := g.Schema()
+	batch := func(from, to int) *model.Batch {
+		b := &model.Batch{N: to - from, Columns: make([]model.Column, g.Features)}
+		for i := from; i < to; i++ {
+			row, class, _ := g.Record(i)
+			for j, v := range row {
+				b.Columns[j].Float = append(b.Columns[j].Float, v)
+			}
+			b.Label, b.Time, b.Row = append(b.Label, class), append(b.Time, int64(i)), append(b.Row, int32(i))
+		}
+		return b
+	}
+	loss := map[string]float64{}
+	for _, name := range []string{"alone", "with"} {
+		o := propensity.Default()
+		spec := &model.Spec{Schema: s, Options: model.Options{Warmup: 150, TailBytes: 1 << 20, ReservoirRecords: 1000, ReservoirBytes: 1 << 20, Seed: 1}}
+		if name == "with" {
+			spec.Components = []model.Factory{local.New(local.Options{Theta: local.Auto, Observations: 24}, s)}
+			o.Blocks = []propensity.Block{{Term: model.TermLocal, Inputs: 1}}
+		}
+		spec.Scorecard = propensity.New(o, s)
+		b := model.NewBuilder(spec)
+		b.Add(batch(0, 450))
+		m, err := b.Fit(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := model.NewPartition(spec, 0)
+		if err := p.Swap(m); err != nil {
+			t.Fatal(err)
+		}
+		test := batch(450, 650)
+		class := test.Label
+		test.Label = slices.Repeat([]int32{model.Unlabelled}, test.N)
+		var out model.Scores
+		p.Events(test, &out)
+		for i, y := range class {
+			loss[name] -= math.Log(out.P[i*g.Classes+int(y)]) / float64(len(class))
+		}
+	}
+	if loss["with"] > loss["alone"]-.05 {
+		t.Errorf("log-losses %v", loss)
 	}
 }

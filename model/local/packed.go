@@ -59,6 +59,9 @@ func cells(places []int32) (low, high []int32) {
 func (p *prototypes) prepare() {
 	p.packs, p.exact = nil, make([]bool, len(p.columns))
 	p.places = make([]int32, len(p.class)*len(p.columns))
+	for i := range p.places {
+		p.places[i] = absent
+	}
 	var all []member
 	for j := range p.columns {
 		if len(p.columns[j].at) == 0 {

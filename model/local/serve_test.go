@@ -103,7 +103,7 @@ func TestVote(t *testing.T) {
 
 // TestShares: prototypes that vote as they are made up say nothing of a stream of other rates.
 func TestShares(t *testing.T) {
-	s := &structure{base: []float64{.9, .1, 0}, prototypes: prototypes{prior: []float64{.4, .6, 0}}}
+	s := &structure{base: []float64{.9, .1, 0}, measure: Measure{Close: true}, prototypes: prototypes{prior: []float64{.4, .6, 0}}}
 	w := &scratch{votes: []float64{3.2, 4.8, 0}}
 	lifts := make([]float64, 3)
 	s.shares(8, w, lifts)
@@ -119,6 +119,49 @@ func TestShares(t *testing.T) {
 	n := .9*a + .1*b
 	if math.Abs(lifts[0]-math.Log(a/n)) > 1e-12 || math.Abs(lifts[1]-math.Log(b/n)) > 1e-12 || lifts[2] != 0 {
 		t.Errorf("lifts %v", lifts)
+	}
+}
+
+// TestEqualVotes: the nearer of classes of equal votes stays ahead, whatever the class sizes.
+func TestEqualVotes(t *testing.T) {
+	s := &structure{base: []float64{.9, .1}, prototypes: prototypes{prior: []float64{.9, .1}}}
+	near := []neighbour{{1, 0}, {4, 1}, {9, 2}, {16, 3}}
+	w := &scratch{votes: make([]float64, 2), far: make([]float64, 2)}
+	vote(near, []int32{1, 0, 1, 0}, false, w.votes, w.far)
+	lifts := make([]float64, 2)
+	s.shares(4, w, lifts)
+	if p, q := .9*math.Exp(lifts[0]), .1*math.Exp(lifts[1]); p >= q || q > .502 {
+		t.Errorf("shares %v and %v", p, q)
+	}
+}
+
+// TestInputsWithout: a prototype does not vote for itself, and a record that is none keeps all neighbours.
+func TestInputsWithout(t *testing.T) {
+	c, _, ex := fitted(t, Options{Theta: .2, Prototypes: 100}, 400)
+	s := c.structure
+	got, want := make([]float64, len(s.base)), make([]float64, len(s.base))
+	found := 0
+	for i := range ex {
+		k := s.itself(&ex[i], c.work)
+		n := s.neighbourhood(ex[i].Row, s.measure, &s.limits, k, c.work)
+		s.shares(n, c.work, want)
+		if k >= 0 {
+			found++
+			if s.prototypes.class[k] != ex[i].Class {
+				t.Fatalf("record %d of class %d is prototype %d of class %d", i, ex[i].Class, k, s.prototypes.class[k])
+			}
+			for _, x := range c.work.near[:n] {
+				if int(x.index) == k {
+					t.Fatalf("record %d is its own neighbour", i)
+				}
+			}
+		}
+		if c.InputsWithout(&ex[i], got); !slices.Equal(got, want) {
+			t.Fatalf("record %d: %v, want %v", i, got, want)
+		}
+	}
+	if found != len(s.prototypes.class) {
+		t.Errorf("%d of %d prototypes found again", found, len(s.prototypes.class))
 	}
 }
 

@@ -2,6 +2,7 @@ package local
 
 import (
 	"math"
+	"slices"
 
 	"liftstream/model"
 	"liftstream/model/gp"
@@ -12,6 +13,9 @@ type Options struct {
 	// Theta is the threshold of the published subspace and of the neighbours' one; negative = auto: both, and the
 	// distance, are chosen at each fit by leaving out one prototype after the other.
 	Theta float64
+	// Plain learns no curves and seeks the neighbours by the Euclidean distance over all features, each of which has one
+	// vote: what the subspaces are compared with.
+	Plain bool
 	// Neighbours is K; 0 = 8.
 	Neighbours int
 	// Prototypes bounds those kept, of all classes together; 0 = 1,024.
@@ -146,6 +150,7 @@ type scratch struct {
 	codes               [][]uint8
 	prototypes          int
 	places              []int32 // of the prototypes
+	at                  []int32 // of a record, by feature
 	sum                 []int64 // by prototype, filled up with what is beyond to whole blocks
 	low                 []int64 // by block
 	left                []int32
@@ -161,7 +166,7 @@ func newScratch(s *structure) *scratch {
 	w := &scratch{divergence: make([]float64, m), penalty: make([]float64, m), rel: make([]float64, m),
 		features: make([]int32, 0, m), scores: make([]float32, 0, m),
 		all: make([]queryTerm, m), terms: make([]queryTerm, 0, m), tables: make([]table, 0, packs), codes: make([][]uint8, 0, packs),
-		prototypes: n, places: s.prototypes.places, low: make([]int64, (n+block-1)/block), left: make([]int32, 0, n), near: make([]neighbour, s.neighbours),
+		prototypes: n, places: s.prototypes.places, at: make([]int32, m), low: make([]int64, (n+block-1)/block), left: make([]int32, 0, n), near: make([]neighbour, s.neighbours),
 		votes: make([]float64, len(s.base)), far: make([]float64, len(s.base)), row: make(model.Row, m)}
 	w.sum = make([]int64, len(w.low)*block)
 	for k := n; k < len(w.sum); k++ {
@@ -212,6 +217,25 @@ func same(a, b model.Row) bool {
 func (s *structure) subspace(row model.Row, theta float64, w *scratch, features []int32, scores []float32) ([]int32, []float32) {
 	s.diverge(row, w)
 	return greedy(w.divergence, s.rho, theta, s.redundancy, w.penalty, w.rel, features, scores)
+}
+
+// itself is the first prototype that is equal to the example, -1 if none is.
+func (s *structure) itself(ex *model.Example, w *scratch) int {
+	p := &s.prototypes
+	m := len(p.columns)
+	for j := range p.columns {
+		c := &p.columns[j]
+		w.at[j] = absent
+		if len(c.at) > 0 {
+			w.at[j] = c.place(s.features[j].clean(ex.Row, int32(j)))
+		}
+	}
+	for k, y := range p.class {
+		if y == ex.Class && slices.Equal(w.at, p.places[k*m:k*m+m]) {
+			return k
+		}
+	}
+	return -1
 }
 
 // query lists the terms of the distance from the row and makes their tables. exact says that these leave nothing open.
@@ -281,10 +305,25 @@ func (s *structure) neighbourhood(row model.Row, m Measure, l *limits, skip int,
 	return n
 }
 
-// pseudo is the weight of the base rates among the neighbours' votes.
+// pseudo is the weight of what is known before among the neighbours' votes.
 const pseudo = 1.0
 
-// shares turns w.votes of n neighbours into class shares: (votes + pseudo q_c) / (n + pseudo) among the prototypes, whose
+// smooth returns what pseudo adds to the votes for class y: the class shares q_c of the prototypes, or, where votes are
+// alike and can be equal, as much to every class that has prototypes, so that the nearer of equal ones stays ahead.
+func (p *prototypes) smooth(m *Measure, y int) float64 {
+	if m.Close {
+		return pseudo * p.prior[y]
+	}
+	n := 0.0
+	for _, q := range p.prior {
+		if q > 0 {
+			n++
+		}
+	}
+	return pseudo / n
+}
+
+// shares turns w.votes of n neighbours into class shares: (votes + smooth) / (n + pseudo) among the prototypes, whose
 // class shares are q_c, then times p_c / q_c for the stream's base rates p_c, normalised. lifts are ln(share / p_c), 0
 // for a class without records.
 func (s *structure) shares(n int, w *scratch, lifts []float64) {
@@ -298,7 +337,7 @@ func (s *structure) shares(n int, w *scratch, lifts []float64) {
 		q := s.prototypes.prior[y]
 		lifts[y] = 0
 		if q > 0 && s.base[y] > 0 {
-			lifts[y] = (v + pseudo*q) / (votes + pseudo) / q
+			lifts[y] = (v + s.prototypes.smooth(&s.measure, y)) / (votes + pseudo) / q
 			sum += lifts[y] * s.base[y]
 		}
 	}

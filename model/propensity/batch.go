@@ -195,6 +195,10 @@ func (p *plan) newDesign(ctx context.Context, axes []axis, ev *model.Evidence, l
 	for _, n := range ev.Blocks {
 		inputs = append(inputs, make([]float64, n*p.classes)...)
 	}
+	weighed := false // whether this card gives them any weight
+	for e := (F + 1) * H; e < p.slots; e++ {
+		weighed = weighed || mean(&live.in[e], 0) != 0
+	}
 	var sum, square float64
 	row, counted := make(model.Row, len(ev.Columns)), make(model.Row, len(ev.Columns))
 	pending := make([]float64, p.pending())
@@ -206,7 +210,7 @@ func (p *plan) newDesign(ctx context.Context, axes []axis, ev *model.Evidence, l
 			ev.Row(i, row)
 			s.locate(row)
 			s.grow(row)
-			if ev.Inputs != nil {
+			if ev.Inputs != nil && weighed {
 				ev.Inputs(row, inputs)
 			}
 			if K == 1 {

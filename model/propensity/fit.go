@@ -103,6 +103,9 @@ func (f factory) Fit(ctx context.Context, ev *model.Evidence, previous []byte) (
 	return p.appendPart(nil, m), nil
 }
 
+// trainInputs is the number of newest records of the evidence for which the inputs of other components are computed.
+const trainInputs = 1 << 16
+
 // train runs the chosen records through a new scorecard and returns what it learnt.
 func (p *plan) train(ctx context.Context, axes []axis, ev *model.Evidence, use func(i int) bool) (contribution, error) {
 	s := newScorecard(p)
@@ -111,6 +114,13 @@ func (p *plan) train(ctx context.Context, axes []axis, ev *model.Evidence, use f
 	s.derive()
 	row := make(model.Row, len(ev.Columns))
 	pending, prob := make([]float64, p.pending()), make([]float64, p.classes)
+	var inputs []float64
+	if ev.Without != nil {
+		s.SetBlocks(ev.Blocks)
+		for _, n := range ev.Blocks {
+			inputs = append(inputs, make([]float64, n*p.classes)...)
+		}
+	}
 	for i := range ev.Class {
 		if i%4096 == 0 && ctx.Err() != nil {
 			return contribution{}, fmt.Errorf("fitting scorecard: %w", ctx.Err())
@@ -126,8 +136,11 @@ func (p *plan) train(ctx context.Context, axes []axis, ev *model.Evidence, use f
 		if ev.Time != nil {
 			ex.Time = ev.Time[i]
 		}
-		s.Score(row, nil, pending, prob)
-		s.LearnScored(&ex, nil, pending)
+		if len(inputs) > 0 && i >= ev.Len()-trainInputs {
+			ev.Without(&ex, inputs)
+		}
+		s.Score(row, inputs, pending, prob)
+		s.LearnScored(&ex, inputs, pending)
 	}
 	return s.share(0), nil
 }
