@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,6 +17,7 @@ import (
 	"liftstream/model"
 	"liftstream/model/kernel"
 	"liftstream/model/lift"
+	"liftstream/model/local"
 	"liftstream/model/report"
 )
 
@@ -55,12 +57,13 @@ func (f *fitting) run(ctx context.Context, a *app, data []string) error {
 		}
 	}
 	var triples [][3]int32
+	var turn sync.Mutex
 	seconds := map[string]*time.Duration{}
 	for i, x := range stage.Spec.Components {
 		if k, ok := x.(*kernel.Factory); ok && given != nil {
 			x = &compared{k, &triples}
 		}
-		t := &timed{Factory: x}
+		t := &timed{Factory: x, turn: &turn}
 		stage.Spec.Components[i], seconds[x.Name()] = t, &t.took
 	}
 	start := time.Now()
@@ -101,7 +104,7 @@ func (f *fitting) run(ctx context.Context, a *app, data []string) error {
 		return err
 	}
 	r.Seconds = &report.Seconds{Read: read.Seconds()}
-	for name, to := range map[string]*float64{lift.Name: &r.Seconds.Lift, kernel.Name: &r.Seconds.Kernel} {
+	for name, to := range map[string]*float64{lift.Name: &r.Seconds.Lift, local.Name: &r.Seconds.Local, kernel.Name: &r.Seconds.Kernel} {
 		if t := seconds[name]; t != nil {
 			*to = t.Seconds()
 		}
@@ -118,14 +121,17 @@ func (f *fitting) run(ctx context.Context, a *app, data []string) error {
 	return err
 }
 
-// timed is a Factory that notes how long its Fit took.
+// timed is a Factory that notes how long its Fit took. Fits take turns, so that each has all cores and its time is its own.
 type timed struct {
 	model.Factory
+	turn *sync.Mutex
 	took time.Duration
 }
 
 // Fit calls the factory's own.
 func (t *timed) Fit(ctx context.Context, ev *model.Evidence, previous []byte) ([]byte, error) {
+	t.turn.Lock()
+	defer t.turn.Unlock()
 	start := time.Now()
 	defer func() { t.took = time.Since(start) }()
 	return t.Factory.Fit(ctx, ev, previous)
