@@ -28,12 +28,26 @@ func summarise(w io.Writer, r *report.Report, positive string) error {
 		func() error { return summariseSets(w, r) },
 		func() error { return summariseWindows(w, r) },
 		func() error { return summariseProfiles(w, r, positive) },
+		func() error { return summariseKernel(w, r) },
 	} {
 		if err := section(); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// summariseKernel prints the kernel's short list, heaviest first.
+func summariseKernel(w io.Writer, r *report.Report) error {
+	if r.Kernel == nil {
+		return nil
+	}
+	list := "none"
+	if len(r.Kernel.Features) > 0 {
+		list = some(r.Kernel.Features, summaryRows)
+	}
+	_, err := fmt.Fprintf(w, "\nKernel (%s): records of a class are most alike in %s\n", r.Kernel.Status, list)
+	return environment(err)
 }
 
 func summariseFeatures(w io.Writer, r *report.Report) error {
