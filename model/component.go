@@ -108,10 +108,15 @@ type Evidence struct {
 	// Blocks, Inputs and Without are for the scorecard alone: how many inputs each of the new components offers, and
 	// functions that write those of a row, as Component.Inputs does, and those of a record of the evidence as they would be
 	// had it not been there: as an Excluder says, and 0 of the others. What a component learnt from these very records
-	// repeats their classes, so that weights can be learnt from Without only. Both are nil when nothing is known of them.
+	// repeats their classes, so that weights can be learnt from Without only. Inputs is nil when nothing is known of them,
+	// Without when not Whole.
 	Blocks  []int
 	Inputs  func(row Row, dst []float64)
 	Without func(ex *Example, dst []float64)
+	// Whole says that the records are all that there is to learn from, as from files. In a stream the weights of inputs are
+	// learnt from scores that were made before: records left out in turn have neighbours of their own time, those that come
+	// have not.
+	Whole bool
 	// Keep asks a Fit to leave its structure as it is (previous's, or else that of the first state that has one), to fit
 	// no weights anew, and to bring only what was learnt up to date: what Fit of this package does when the gate has
 	// refused a new structure.

@@ -91,7 +91,9 @@ func (x *Builder) Fit(ctx context.Context) (*Model, error) {
 		return nil, fmt.Errorf("fitting: all %d labelled records are of one class", x.Len())
 	}
 	ev := x.Evidence()
-	parts, err := fitParts(ctx, x.p.spec, ev, nil, nil)
+	whole := *ev
+	whole.Whole = true
+	parts, err := fitParts(ctx, x.p.spec, &whole, nil, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -157,6 +159,9 @@ func fitScorecard(ctx context.Context, spec *Spec, ev Evidence, states map[int32
 		ev.Blocks[i] = components[i].InputCount()
 	}
 	ev.Inputs = func(row Row, dst []float64) { inputsOf(components, len(spec.Schema.Classes), row, dst) }
+	if !ev.Whole {
+		return fitPart(ctx, spec.Scorecard, ev, states, previous)
+	}
 	ev.Without = func(ex *Example, dst []float64) {
 		at := 0
 		for i, c := range components {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -21,11 +22,41 @@ func TestReproduceWhatShips(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, r.out)
 		}
 	}
+	for _, want := range []string{"the synthetic experiment", "wide: features selected", "narrow: features selected", "draws on which both are ahead"} {
+		if !strings.Contains(r.out, want) {
+			t.Errorf("no %q in\n%s", want, r.out)
+		}
+	}
 	if n := strings.Count(r.out, " of 2") + strings.Count(r.out, " of 3"); n != 2*27 {
 		t.Errorf("%d figures of Table 5, want twice 27", n)
 	}
 	if !strings.Contains(r.err, "NOT CHECKED: tables 7, 8 and 9") {
 		t.Errorf("nothing says what was left out: %q", r.err)
+	}
+}
+
+// TestReproduceAccuracies cross-validates the set that ships, under the name of one of the table.
+func TestReproduceAccuracies(t *testing.T) {
+	kept := subspaceSeeds
+	t.Cleanup(func() { subspaceSeeds = kept })
+	subspaceSeeds = 1
+	dir := t.TempDir()
+	b, err := os.ReadFile(filepath.Join("..", "..", "model", "local", "testdata", "wdbc.csv.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "wdbc.csv.gz"), b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := command(t, "reproduce", "local", "--data", dir)
+	if r.status != statusDone || !strings.Contains(r.out, "wdbc, standard error 0.008") || !strings.Contains(r.out, "0.965  .972  .977  0.967") {
+		t.Fatalf("status %d:\n%s%s", r.status, r.out, r.err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "wine.csv.gz"), b[:100], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := command(t, "reproduce", "local", "--data", dir); r.status != statusInput || !strings.Contains(r.err, "wine.csv.gz") {
+		t.Errorf("a damaged file: status %d: %s", r.status, r.err)
 	}
 }
 
