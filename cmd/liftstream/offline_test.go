@@ -18,6 +18,7 @@ import (
 
 	"liftstream/codec/file"
 	"liftstream/config"
+	"liftstream/model/modeltest"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -674,7 +675,7 @@ func TestInitOfEveryDataSet(t *testing.T) {
 			if testing.Short() {
 				t.Skip("SKIPPED under -short: it fits whole data sets")
 			}
-			data := sharedData(t, c.file)
+			data := modeltest.Shared(t, "data/"+c.file)
 			t.Chdir(t.TempDir())
 			must := func(args ...string) result {
 				t.Helper()

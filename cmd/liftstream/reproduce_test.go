@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"liftstream/model/modeltest"
 )
 
 func TestReproduceWhatShips(t *testing.T) {
@@ -62,7 +64,7 @@ func TestReproduceAccuracies(t *testing.T) {
 
 // TestReproduceCovertype searches all 1,023 sets.
 func TestReproduceCovertype(t *testing.T) {
-	data := sharedData(t, "covtype10.csv.gz")
+	data := modeltest.Shared(t, "data/covtype10.csv.gz")
 	r := command(t, "reproduce", "9", "7", "8", "--data", filepath.Dir(data))
 	if r.status != statusDone || strings.Contains(r.out, "DIFFERS") {
 		t.Fatalf("status %d:\n%s%s", r.status, r.out, r.err)

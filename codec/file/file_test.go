@@ -3,27 +3,13 @@ package file
 import (
 	"errors"
 	"io"
-	"os"
 	"path/filepath"
 	"testing"
 
 	"liftstream/codec"
 	"liftstream/model"
+	"liftstream/model/modeltest"
 )
-
-// shared is the folder of the data sets that are not shipped.
-func shared(t testing.TB, name string) string {
-	t.Helper()
-	dir := os.Getenv("LIFTSTREAM_SHARED")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared")
-	}
-	path := filepath.Join(dir, "data", name)
-	if _, err := os.Stat(path); err != nil {
-		t.Skipf("MISSING DATA: %s is not there; set LIFTSTREAM_SHARED to the folder that holds data/", path)
-	}
-	return path
-}
 
 func continuous(names ...string) (f []model.Feature) {
 	for _, n := range names {
@@ -77,7 +63,7 @@ func count(t testing.TB, paths []string, o codec.Options) int {
 }
 
 func BenchmarkBank(b *testing.B) {
-	path := shared(b, "bank_full.csv.gz")
+	path := modeltest.Shared(b, "data/bank_full.csv.gz")
 	for range b.N {
 		if n := count(b, []string{path}, bank()); n != 45211 {
 			b.Fatal(n)
@@ -87,7 +73,7 @@ func BenchmarkBank(b *testing.B) {
 }
 
 func BenchmarkCovtype(b *testing.B) {
-	path := shared(b, "covtype10.csv.gz")
+	path := modeltest.Shared(b, "data/covtype10.csv.gz")
 	for range b.N {
 		if n := count(b, []string{path}, covtype()); n != 581012 {
 			b.Fatal(n)
@@ -98,7 +84,7 @@ func BenchmarkCovtype(b *testing.B) {
 
 // BenchmarkFormats reads the bank's records from every format.
 func BenchmarkFormats(b *testing.B) {
-	csv := shared(b, "bank_full.csv.gz")
+	csv := modeltest.Shared(b, "data/bank_full.csv.gz")
 	for _, kind := range []string{".csv", ".jsonl", ".arrow", ".parquet"} {
 		path := filepath.Join(b.TempDir(), "bank"+kind)
 		in, err := OpenTables([]string{csv}, TableOptions{Codec: bank()})

@@ -12,6 +12,7 @@ import (
 
 	"liftstream/codec"
 	"liftstream/model"
+	"liftstream/model/modeltest"
 )
 
 func rowsOptions() codec.Options {
@@ -454,7 +455,7 @@ func TestDataSets(t *testing.T) {
 		t.Run(c.files[0], func(t *testing.T) {
 			var paths []string
 			for _, f := range c.files {
-				paths = append(paths, shared(t, f))
+				paths = append(paths, modeltest.Shared(t, "data/"+f))
 			}
 			r, err := Open(paths, Options{Codec: c.o, RequireLabel: true})
 			if err != nil {

@@ -16,23 +16,10 @@ import (
 	"testing"
 
 	"liftstream/model"
+	"liftstream/model/modeltest"
 )
 
 var update = flag.Bool("update", false, "write the golden configuration anew")
-
-// shared finds a data set that is not shipped.
-func shared(t testing.TB, name string) string {
-	t.Helper()
-	dir := os.Getenv("LIFTSTREAM_SHARED")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared")
-	}
-	path := filepath.Join(dir, "data", name)
-	if _, err := os.Stat(path); err != nil {
-		t.Skipf("SKIPPED: the data set %s is not here: set LIFTSTREAM_SHARED to the folder that has data/%s", name, name)
-	}
-	return path
-}
 
 // load reads a CSV file into memory.
 func load(t testing.TB, path string) ([]string, [][]string) {
@@ -108,7 +95,7 @@ func flags(d *Description) (names []string) {
 func TestLeaksOfKnownData(t *testing.T) {
 	wrong := 0
 	for _, file := range []string{"bank_full.csv.gz", "adult_train.csv.gz", "telco_churn.csv", "elec2.csv.gz"} {
-		columns, rows := load(t, shared(t, file))
+		columns, rows := load(t, modeltest.Shared(t, "data/"+file))
 		d := describe(t, table(columns, rows), Options{Name: strings.SplitN(file, ".", 2)[0], Label: "class"})
 		for _, c := range flags(d) {
 			if c != "duration" {
@@ -180,7 +167,7 @@ func TestPlantedLeaksInKnownData(t *testing.T) {
 	files := []string{"bank_full.csv.gz", "adult_train.csv.gz", "telco_churn.csv", "elec2.csv.gz"}
 	positive := []string{"yes", ">50K", "Yes", "UP"}
 	for f, file := range files {
-		columns, rows := load(t, shared(t, file))
+		columns, rows := load(t, modeltest.Shared(t, "data/"+file))
 		// Three features of its own are enough beside the planted ones.
 		label := len(columns) - 1
 		keep := []int{1, 2, 3, label}
@@ -547,7 +534,7 @@ func yamlKey(line string) bool {
 }
 
 func BenchmarkDescribe(b *testing.B) {
-	columns, rows := load(b, shared(b, "bank_full.csv.gz"))
+	columns, rows := load(b, modeltest.Shared(b, "data/bank_full.csv.gz"))
 	for b.Loop() {
 		describe(b, table(columns, rows), Options{Label: "class"})
 	}

@@ -5,13 +5,13 @@ import (
 	"encoding/csv"
 	"math"
 	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
 	"testing"
 
 	"liftstream/model"
+	"liftstream/model/modeltest"
 	"liftstream/model/propensity"
 )
 
@@ -107,13 +107,9 @@ func TestStageFolds(t *testing.T) {
 // bank reads the bank data without duration, which is known only after the call.
 func bank(t testing.TB) (*model.Schema, Source) {
 	t.Helper()
-	dir := os.Getenv("LIFTSTREAM_SHARED")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared")
-	}
-	f, err := os.Open(filepath.Join(dir, "data", "bank_full.csv.gz"))
+	f, err := os.Open(modeltest.Shared(t, "data/bank_full.csv.gz"))
 	if err != nil {
-		t.Skip("SKIPPED: the bank data is not here: set LIFTSTREAM_SHARED to the folder that has data/bank_full.csv.gz")
+		t.Fatal(err)
 	}
 	defer f.Close()
 	z, err := gzip.NewReader(f)

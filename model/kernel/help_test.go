@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"liftstream/model"
 	"liftstream/model/evaluate"
 	"liftstream/model/kernel"
+	"liftstream/model/modeltest"
 	"liftstream/model/propensity"
 )
 
@@ -22,13 +22,9 @@ import (
 // continuous, any other nominal.
 func stream(t testing.TB, name, positive string, leave ...string) (*model.Schema, evaluate.Source) {
 	t.Helper()
-	dir := os.Getenv("LIFTSTREAM_SHARED")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared")
-	}
-	f, err := os.Open(filepath.Join(dir, "data", name))
+	f, err := os.Open(modeltest.Shared(t, "data/"+name))
 	if err != nil {
-		t.Skipf("SKIPPED, NOT CHECKED: data/%s is missing; set LIFTSTREAM_SHARED to the folder that holds it", name)
+		t.Fatal(err)
 	}
 	defer f.Close()
 	var in io.Reader = f

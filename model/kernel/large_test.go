@@ -19,7 +19,7 @@ import (
 // spoken reads all records of Isolet, their first features only.
 func spoken(b testing.TB, features int) *model.Evidence {
 	b.Helper()
-	f, err := os.Open(shared(b, "data/isolet.csv.gz"))
+	f, err := os.Open(modeltest.Shared(b, "data/isolet.csv.gz"))
 	if err != nil {
 		b.Fatal(err)
 	}

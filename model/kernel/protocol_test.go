@@ -7,33 +7,19 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
 	"liftstream/model"
 	"liftstream/model/kernel/lp"
+	"liftstream/model/modeltest"
 )
-
-// shared returns the path of a file that is not shipped.
-func shared(t testing.TB, name string) string {
-	t.Helper()
-	dir := os.Getenv("LIFTSTREAM_SHARED")
-	if dir == "" {
-		dir = "../../../shared"
-	}
-	path := filepath.Join(dir, name)
-	if _, err := os.Stat(path); err != nil {
-		t.Skipf("SKIPPED, NOT CHECKED: %s is missing; set LIFTSTREAM_SHARED to the folder that holds it", name)
-	}
-	return path
-}
 
 // readSet reads a data file of numbers whose last column is the class.
 func readSet(t testing.TB, set string) *model.Evidence {
 	t.Helper()
-	f, err := os.Open(shared(t, "data/"+set+".csv"))
+	f, err := os.Open(modeltest.Shared(t, "data/"+set+".csv"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +66,7 @@ func readSet(t testing.TB, set string) *model.Evidence {
 // readSplits reads the splits and triples of every set.
 func readSplits(t testing.TB) map[string][]Split {
 	t.Helper()
-	f, err := os.Open(shared(t, "oracles/kernel_triples.json.gz"))
+	f, err := os.Open(modeltest.Shared(t, "oracles/kernel_triples.json.gz"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +114,7 @@ var published = []struct{ best, reference float64 }{
 type measured struct{ both, se, features float64 }
 
 // measure runs the protocol on the splits.
-func measure(t *testing.T, ev *model.Evidence, splits []Split, o *ProtocolOptions) measured {
+func measure(t testing.TB, ev *model.Evidence, splits []Split, o *ProtocolOptions) measured {
 	t.Helper()
 	var both, count []float64
 	for x := range splits {
@@ -206,30 +192,35 @@ func TestTriplesProtocol(t *testing.T) {
 	}
 }
 
-// TestTriplesDictionaries prints what further kernels change, beside the Weak dictionary.
-func TestTriplesDictionaries(t *testing.T) {
-	if os.Getenv("LIFTSTREAM_LONG") == "" {
-		t.Skip("SKIPPED, NOT CHECKED: ten splits of nine sets under several dictionaries; set LIFTSTREAM_LONG=1")
-	}
-	splits := readSplits(t)
+// BenchmarkTriplesDictionaries measures what further kernels change, beside the Weak dictionary: held-out triples that are
+// right from both sides, and features used.
+func BenchmarkTriplesDictionaries(b *testing.B) {
+	splits := readSplits(b)
 	for _, set := range sets {
-		ev := readSet(t, set)
-		line := ""
-		for _, edit := range []func(o *ProtocolOptions){
-			func(*ProtocolOptions) {},
-			func(o *ProtocolOptions) { o.Mirror = false },
-			func(o *ProtocolOptions) { o.Widths = []float64{.03, .1, .3, 1, 3, 10, 30} },
-			func(o *ProtocolOptions) { o.Quantiles = []float64{.9, .5, .1} },
-			func(o *ProtocolOptions) { o.Further = []Shape{Triangular} },
-			func(o *ProtocolOptions) { o.Further = []Shape{Linear} },
-			func(o *ProtocolOptions) { o.Family = Rich },
+		ev := readSet(b, set)
+		for _, dictionary := range []struct {
+			name string
+			edit func(o *ProtocolOptions)
+		}{
+			{"weak", func(*ProtocolOptions) {}},
+			{"one-view", func(o *ProtocolOptions) { o.Mirror = false }},
+			{"seven-widths", func(o *ProtocolOptions) { o.Widths = []float64{.03, .1, .3, 1, 3, 10, 30} }},
+			{"quantile-widths", func(o *ProtocolOptions) { o.Quantiles = []float64{.9, .5, .1} }},
+			{"triangular", func(o *ProtocolOptions) { o.Further = []Shape{Triangular} }},
+			{"linear", func(o *ProtocolOptions) { o.Further = []Shape{Linear} }},
+			{"rich", func(o *ProtocolOptions) { o.Family = Rich }},
 		} {
-			o := protocol(Weak)
-			edit(o)
-			m := measure(t, ev, splits[set], o)
-			line += fmt.Sprintf(" %.3f (%.1f) |", m.both, m.features)
+			b.Run(set+"/"+dictionary.name, func(b *testing.B) {
+				o := protocol(Weak)
+				dictionary.edit(o)
+				var m measured
+				for b.Loop() {
+					m = measure(b, ev, splits[set], o)
+				}
+				b.ReportMetric(m.both, "both-sides")
+				b.ReportMetric(m.features, "features")
+			})
 		}
-		t.Logf("| %s |%s", set, line)
 	}
 }
 

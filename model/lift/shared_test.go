@@ -8,33 +8,19 @@ import (
 	"encoding/json"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"liftstream/model"
+	"liftstream/model/modeltest"
 )
-
-// shared returns the path of a data file that is not shipped.
-func shared(t testing.TB, name string) string {
-	t.Helper()
-	dir := os.Getenv("LIFTSTREAM_SHARED")
-	if dir == "" {
-		dir = "../../../shared"
-	}
-	path := filepath.Join(dir, name)
-	if _, err := os.Stat(path); err != nil {
-		t.Skipf("SKIPPED, NOT CHECKED: %s is missing; set LIFTSTREAM_SHARED to the folder that holds it", name)
-	}
-	return path
-}
 
 // covtype reads the ten numbers and the class of every record.
 func covtype(t testing.TB) *model.Evidence {
 	t.Helper()
-	f, err := os.Open(shared(t, "data/covtype10.csv.gz"))
+	f, err := os.Open(modeltest.Shared(t, "data/covtype10.csv.gz"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +99,7 @@ func TestCovtype(t *testing.T) {
 // table reads a data file with the class in the last column and the given classes.
 func table(t testing.TB, name string, classes []string) *model.Evidence {
 	t.Helper()
-	f, err := os.Open(shared(t, name))
+	f, err := os.Open(modeltest.Shared(t, name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +165,7 @@ var oracles = [][2]string{
 // readOracle returns a list with its records: the features that it searched, and the class asked for as class 1 of two.
 func readOracle(t testing.TB, name, data string) (*oracle, *model.Evidence) {
 	t.Helper()
-	f, err := os.Open(shared(t, "oracles/profiles_"+name+".json.gz"))
+	f, err := os.Open(modeltest.Shared(t, "oracles/profiles_"+name+".json.gz"))
 	if err != nil {
 		t.Fatal(err)
 	}

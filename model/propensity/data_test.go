@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"sort"
 	"strconv"
@@ -38,19 +37,6 @@ func (d *table) evidence(n int) *model.Evidence {
 		ev.Partition = append(ev.Partition, 0)
 	}
 	return ev
-}
-
-// shared returns the path of a file that can not be shipped.
-func shared(t testing.TB, name string) string {
-	dir := os.Getenv("LIFTSTREAM_SHARED")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared")
-	}
-	path := filepath.Join(dir, "data", name)
-	if _, err := os.Stat(path); err != nil {
-		t.Skipf("SKIPPED, nothing was checked: %s is missing; name the folder that holds data/ in LIFTSTREAM_SHARED", path)
-	}
-	return path
 }
 
 // load reads CSV files, one after the other: a column all of whose values are numbers or missing is continuous, others

@@ -3,6 +3,8 @@ package propensity
 import (
 	"math"
 	"testing"
+
+	"liftstream/model/modeltest"
 )
 
 // TestThresholds runs the streams of SPEC F prequentially with one configuration, cells from the first 1,000 records,
@@ -28,7 +30,7 @@ func TestThresholds(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var paths []string
 			for _, f := range c.files {
-				paths = append(paths, shared(t, f))
+				paths = append(paths, modeltest.Shared(t, "data/"+f))
 			}
 			d := load(t, c.label, c.positive, c.drop, paths...)
 			p := prequential(open(d, Default(), standard, 1000), d, c.delay)

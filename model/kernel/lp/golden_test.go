@@ -9,25 +9,12 @@ import (
 	"io"
 	"math"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
-)
 
-// shared returns the path of a file that is not shipped.
-func shared(t testing.TB, name string) string {
-	t.Helper()
-	dir := os.Getenv("LIFTSTREAM_SHARED")
-	if dir == "" {
-		dir = "../../../../shared"
-	}
-	path := filepath.Join(dir, name)
-	if _, err := os.Stat(path); err != nil {
-		t.Skipf("SKIPPED, NOT CHECKED: %s is missing; set LIFTSTREAM_SHARED to the folder that holds it", name)
-	}
-	return path
-}
+	"liftstream/model/modeltest"
+)
 
 // points are records with z-scored features and the class of each.
 type points struct {
@@ -42,7 +29,7 @@ func readPoints(t testing.TB, set string, n int) *points {
 	if set == "isolet" {
 		path += ".gz"
 	}
-	f, err := os.Open(shared(t, path))
+	f, err := os.Open(modeltest.Shared(t, path))
 	if err != nil {
 		t.Fatal(err)
 	}
