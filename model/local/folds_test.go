@@ -5,27 +5,13 @@ import (
 	"encoding/csv"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"testing"
 
 	"liftstream/model"
+	"liftstream/model/modeltest"
 )
-
-// shared returns the path of a file that is not shipped.
-func shared(t testing.TB, name string) string {
-	t.Helper()
-	dir := os.Getenv("LIFTSTREAM_SHARED")
-	if dir == "" {
-		dir = "../../../shared"
-	}
-	path := filepath.Join(dir, name)
-	if _, err := os.Stat(path); err != nil {
-		t.Skipf("SKIPPED, NOT CHECKED: %s is missing; set LIFTSTREAM_SHARED to the folder that holds it", name)
-	}
-	return path
-}
 
 // folded is a data set with the fold of each record.
 type folded struct {
@@ -37,7 +23,7 @@ type folded struct {
 
 func readFolds(t testing.TB, name string) *folded {
 	t.Helper()
-	f, err := os.Open(shared(t, "oracles/folds/"+name+".csv.gz"))
+	f, err := os.Open(modeltest.Shared(t, "oracles/folds/"+name+".csv.gz"))
 	if err != nil {
 		t.Fatal(err)
 	}
