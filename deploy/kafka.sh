@@ -92,6 +92,7 @@ certify() {
 }
 
 # Small numbers of internal partitions and no first-rebalance delay make it quick; the rest is as a single node needs it.
+# Nothing is deleted by age: tests write events of years ago.
 properties() {
   cat <<PROPERTIES
 process.roles=broker,controller
@@ -124,6 +125,7 @@ group.initial.rebalance.delay.ms=0
 broker.session.timeout.ms=3000
 broker.heartbeat.interval.ms=500
 log.cleaner.backoff.ms=500
+log.retention.ms=-1
 $extra
 PROPERTIES
 }
