@@ -9,7 +9,10 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/mat"
+
 	"liftstream/model"
+	"liftstream/model/modeltest"
 )
 
 type golden struct {
@@ -171,6 +174,123 @@ func sample(seed uint64, n int, tau bool) []Observation {
 	return out
 }
 
+// naive is the posterior at x and the log marginal likelihood from the whole matrix Sigma, by gonum and without a row that was
+// made before (eqs. 1, 2 and 4).
+type naive struct {
+	p     Params
+	mean  float64
+	obs   []Observation
+	sigma mat.Cholesky
+	alpha mat.VecDense
+	value float64
+}
+
+func refit(t *testing.T, p Params, mean float64, obs []Observation) *naive {
+	t.Helper()
+	f := &naive{p: p, mean: mean, obs: obs}
+	n := len(obs)
+	if n == 0 {
+		return f
+	}
+	sigma, y := mat.NewSymDense(n, nil), mat.NewVecDense(n, nil)
+	for i, a := range obs {
+		y.SetVec(i, a.Y-mean)
+		for j, b := range obs[:i+1] {
+			d := a.X - b.X
+			k := p.Signal * p.Signal * math.Exp(-d*d/(2*p.Length*p.Length))
+			if i == j {
+				k += p.Noise*p.Noise + a.Tau2
+			}
+			sigma.SetSym(i, j, k)
+		}
+	}
+	if !f.sigma.Factorize(sigma) {
+		t.Fatal("the matrix is not positive definite")
+	}
+	if err := f.sigma.SolveVecTo(&f.alpha, y); err != nil {
+		t.Fatal(err)
+	}
+	f.value = -.5*mat.Dot(y, &f.alpha) - .5*f.sigma.LogDet() - .5*float64(n)*math.Log(2*math.Pi)
+	return f
+}
+
+func (f *naive) at(t *testing.T, x float64) (mean, variance float64) {
+	t.Helper()
+	if len(f.obs) == 0 {
+		return f.mean, f.p.Signal * f.p.Signal
+	}
+	k := mat.NewVecDense(len(f.obs), nil)
+	for i, o := range f.obs {
+		d := x - o.X
+		k.SetVec(i, f.p.Signal*f.p.Signal*math.Exp(-d*d/(2*f.p.Length*f.p.Length)))
+	}
+	var solved mat.VecDense
+	if err := f.sigma.SolveVecTo(&solved, k); err != nil {
+		t.Fatal(err)
+	}
+	return f.mean + mat.Dot(k, &f.alpha), f.p.Signal*f.p.Signal - mat.Dot(k, &solved)
+}
+
+// TestRandomPools: after any sequence of appending, removing, ageing and joining, a pool is the one that is made of its
+// observations at once, and the naive one.
+func TestRandomPools(t *testing.T) {
+	for seed := range uint64(20) {
+		draw := func(step, k, n int) int { return int(model.Hash(seed, 77, uint64(step), uint64(k)) % uint64(n)) }
+		p := Params{.03 + .02*float64(seed%8), .2 + .05*float64(seed%5), .03 + .02*float64(seed%3)}
+		obs := sample(seed, 400, seed%2 == 0)
+		r, _ := New(p, .5, nil)
+		var want []Observation
+		for step := range 60 {
+			switch draw(step, 0, 8) {
+			case 0:
+				if len(want) > 0 {
+					i := draw(step, 1, len(want))
+					r.Remove(i)
+					want = slices.Delete(slices.Clone(want), i, i+1)
+				}
+			case 1:
+				if err := r.Age(1.25, 1e-4); err != nil {
+					t.Fatal(err)
+				}
+				want = slices.Clone(want)
+				for i := range want {
+					want[i].Tau2 = (want[i].Tau2 + 1e-4) * 1.25
+				}
+			case 2:
+				more := obs[draw(step, 1, 390):][:draw(step, 2, 6)]
+				o, _ := New(Params{1, 1, 1}, 0, more)
+				r.Merge(o)
+				want = slices.Concat(want, more)
+			default:
+				o := obs[draw(step, 1, len(obs))]
+				if err := r.Append(o); err != nil {
+					t.Fatal(err)
+				}
+				want = append(slices.Clone(want), o)
+			}
+			if !slices.Equal(r.Pool(), want) {
+				t.Fatalf("seed %d, step %d: the pool has other observations", seed, step)
+			}
+			fresh, err := New(p, .5, want)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := refit(t, p, .5, want)
+			if l := r.LogLikelihood(); !close(l, f.value, 1e-10) || !close(l, fresh.LogLikelihood(), 1e-10) {
+				t.Fatalf("seed %d, step %d: likelihood %v, naive %v, rebuilt %v", seed, step, l, f.value, fresh.LogLikelihood())
+			}
+			for x := -.25; x < 1.3; x += .125 {
+				m, v := r.At(x)
+				n, w := f.at(t, x)
+				k, u := fresh.At(x)
+				if math.Abs(m-n) > 1e-10 || math.Abs(v-w) > 1e-10 || math.Abs(m-k) > 1e-10 || math.Abs(v-u) > 1e-10 {
+					t.Fatalf("seed %d, step %d, at %v: %v, %v; naive %v, %v; rebuilt %v, %v", seed, step, x, m, v, n, w, k, u)
+				}
+			}
+		}
+	}
+}
+
 // TestPivotsAgainstRefits chooses and conditions from scratch at every step.
 func TestPivotsAgainstRefits(t *testing.T) {
 	for seed := range uint64(6) {
@@ -184,24 +304,26 @@ func TestPivotsAgainstRefits(t *testing.T) {
 		var chosen []Observation
 		taken := map[int]bool{}
 		for range 30 {
-			r, err := New(p, .5, chosen)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := refit(t, p, .5, chosen)
 			top := 0.0
+			refitted := make([]float64, len(obs))
 			for i := range obs {
-				mu, s := r.At(x[i])
+				mu, s := r.at(t, x[i])
 				gm, gs := v.At(i)
 				if math.Abs(mu-gm) > 1e-10 || math.Abs(s-gs) > 1e-10 {
 					t.Fatalf("seed %d, %d observations: candidate %d has %v, %v, refitted %v, %v", seed, len(chosen), i, gm, gs, mu, s)
 				}
-				if !taken[i] {
+				if refitted[i] = s; !taken[i] {
 					top = max(top, s)
 				}
 			}
+			widest := 0
+			for taken[widest] || refitted[widest] < top-1e-9*p.Signal*p.Signal {
+				widest++
+			}
 			at, s := v.Next()
-			if math.Abs(s-top) > 1e-10 {
-				t.Fatalf("seed %d: largest variance %v, refitted %v", seed, s, top)
+			if at != widest || math.Abs(s-top) > 1e-10 {
+				t.Fatalf("seed %d, %d observations: candidate %d of variance %v, refitted %d of %v", seed, len(chosen), at, s, widest, top)
 			}
 			taken[at] = true
 			chosen = append(chosen, obs[at])
@@ -478,17 +600,23 @@ func BenchmarkLearn(b *testing.B) {
 	}
 }
 
-// BenchmarkFit searches all hyperparameters of all observations, without a pool.
+// BenchmarkFit searches all hyperparameters of all observations, without a pool, and logs what it found: deploy/bench/local.py
+// runs it beside another program and draws the same observations.
 func BenchmarkFit(b *testing.B) {
 	opt := FitOptions{Bounds: Bounds{Params{.01, .01, .002}, Params{10, 10, 1}}, Starts: []Params{{.2, .3, .1}}}
 	for _, n := range []int{64, 1000, 2000} {
 		obs := sample(8, n, false)
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			var p Params
+			var err error
+			from := modeltest.Processor()
 			for b.Loop() {
-				if _, _, err := Fit(obs, .5, opt); err != nil {
+				if p, _, err = Fit(obs, .5, opt); err != nil {
 					b.Fatal(err)
 				}
 			}
+			b.ReportMetric((modeltest.Processor()-from).Seconds()/float64(b.N), "cpu-s/op")
+			b.Logf("length %.12g signal %.12g noise %.12g", p.Length, p.Signal, p.Noise)
 		})
 	}
 }

@@ -543,25 +543,3 @@ func BenchmarkFit(b *testing.B) {
 		}
 	}
 }
-
-// BenchmarkScores computes the scores of all features at every value from 5,000 records.
-func BenchmarkScores(b *testing.B) {
-	ev := benchmarkEvidence(5000)
-	x := &fitter{options: Options{}.withDefaults(), schema: ev.Schema, ev: ev, classes: 2}
-	for b.Loop() {
-		axes := x.axes()
-		shares, err := x.shares(axes)
-		if err != nil {
-			b.Fatal(err)
-		}
-		for j := range axes {
-			g := shares[0].counts[j]
-			mass, _ := g.around(&axes[j], 2, .05)
-			counts := g.counts(2)
-			sum := 0.0
-			for i := range len(mass) / 2 {
-				sum += Hit.Location(mass[2*i:2*i+2], counts) * total(g.n[2*i:2*i+2])
-			}
-		}
-	}
-}
