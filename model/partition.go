@@ -71,6 +71,13 @@ type Selector interface {
 	Select(row Row, features []int32, relevance []float32) ([]int32, []float32)
 }
 
+// Reasoner is a Component that can have nothing to say of a record.
+type Reasoner interface {
+	// Reason says why the component has nothing to say of the row, in a word of a closed set that begins with the
+	// component's name; "" when it has.
+	Reason(row Row) string
+}
+
 // Partition is the deterministic state machine of one input partition (DESIGN, first section): three commands, Events,
 // Labels and Swap, and nothing else, move it. It reads no clock and no random source. It is not safe for concurrent use.
 type Partition struct {
@@ -82,6 +89,7 @@ type Partition struct {
 	scorecard  Scorecard
 	profiler   Profiler
 	selector   Selector
+	reasoner   Reasoner
 	trained    bool
 	version    int64 // of the serving model
 
@@ -147,7 +155,7 @@ func newComponents(spec *Spec, levels *Levels) ([]Component, Scorecard) {
 }
 
 func (p *Partition) install(c []Component, s Scorecard) {
-	p.components, p.scorecard, p.profiler, p.selector = c, s, nil, nil
+	p.components, p.scorecard, p.profiler, p.selector, p.reasoner = c, s, nil, nil, nil
 	inputs, counts := 0, make([]int, len(c))
 	for i, x := range c {
 		counts[i] = x.InputCount()
@@ -157,6 +165,9 @@ func (p *Partition) install(c []Component, s Scorecard) {
 		}
 		if q, ok := x.(Selector); ok {
 			p.selector = q
+		}
+		if q, ok := x.(Reasoner); ok {
+			p.reasoner = q
 		}
 	}
 	s.SetBlocks(counts)
@@ -451,10 +462,15 @@ func (p *Partition) score(out *Scores, i int) {
 	p.explain(out, target)
 	if p.allMissing() {
 		out.Status[i], out.Reason[i] = StatusDegraded, ReasonAllMissing
+	} else if p.reasoner != nil {
+		if reason := p.reasoner.Reason(p.row); reason != "" {
+			out.Status[i], out.Reason[i] = StatusDegraded, reason
+		}
 	}
 }
 
-// ReasonAllMissing is the reason of a degraded score of a record without a single value.
+// ReasonAllMissing is the reason of a degraded score of a record without a single value, whatever else there is to say.
+// With what a Reasoner gives it is the closed set of reasons: those of the local part are its constants Reason....
 const ReasonAllMissing = "all_missing"
 
 func (p *Partition) allMissing() bool {

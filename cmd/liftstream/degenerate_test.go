@@ -19,15 +19,23 @@ func TestDegenerateData(t *testing.T) {
 		row      func(i int) string
 		class    func(i int) string
 		status   string // of the kernel
+		reason   string // of every score; "" = none is degraded
 	}{
-		{"constant", "[{name: a, kind: continuous}, {name: b, kind: nominal}]", func(int) string { return "7,x" }, nil, "empty"},
-		{"missing", "[{name: a, kind: continuous}, {name: b, kind: nominal}]", func(int) string { return "," }, nil, "empty"},
-		{"nominal", "[{name: a, kind: nominal}, {name: b, kind: nominal}]", func(i int) string { return fmt.Sprintf("l%d,m%d", i%5, i%7) }, nil, ""},
-		{"ordinal", "[{name: a, kind: ordinal, levels: [low, mid, high]}]", func(i int) string { return [...]string{"low", "mid", "high"}[i%3] }, nil, ""},
-		{"unseen", "[{name: a, kind: continuous}, {name: b, kind: nominal}]", func(i int) string { return fmt.Sprintf("%d,id%d", i, i) }, nil, ""},
-		{"rare", "[{name: a, kind: continuous}]", func(i int) string { return fmt.Sprint(i % 11) }, func(i int) string { return [...]string{"no", "yes"}[min(1, max(0, i-1198))] }, ""},
-		{"oneclass", "[{name: a, kind: continuous}]", func(i int) string { return fmt.Sprint(i % 11) }, func(int) string { return "no" }, ""},
-		{"huge", "[{name: a, kind: continuous}]", func(i int) string { return fmt.Sprintf("%de300", i%11) }, nil, ""},
+		{"constant", "[{name: a, kind: continuous}, {name: b, kind: nominal}]", func(int) string { return "7,x" }, nil, "empty", "local_no_curves"},
+		{"missing", "[{name: a, kind: continuous}, {name: b, kind: nominal}]", func(int) string { return "," }, nil, "empty", "all_missing"},
+		{"nominal", "[{name: a, kind: nominal}, {name: b, kind: nominal}]", func(i int) string { return fmt.Sprintf("l%d,m%d", i%5, i%7) }, nil, "", ""},
+		{"ordinal", "[{name: a, kind: ordinal, levels: [low, mid, high]}]", func(i int) string { return [...]string{"low", "mid", "high"}[i%3] }, nil, "", ""},
+		{"unseen", "[{name: a, kind: continuous}, {name: b, kind: nominal}]", func(i int) string { return fmt.Sprintf("%d,id%d", i, i) }, nil, "", ""},
+		{"rare", "[{name: a, kind: continuous}]", func(i int) string { return fmt.Sprint(i % 11) }, func(i int) string { return [...]string{"no", "yes"}[min(1, max(0, i-1198))] }, "", ""},
+		{"oneclass", "[{name: a, kind: continuous}]", func(i int) string { return fmt.Sprint(i % 11) }, func(int) string { return "no" }, "", ""},
+		{"apart", "[{name: a, kind: continuous}]", func(i int) string { return fmt.Sprint(i%2*100 + i%7) }, func(i int) string { return [...]string{"no", "yes"}[i%2] }, "", ""},
+		{"hole", "[{name: a, kind: continuous}, {name: b, kind: nominal}]", func(i int) string {
+			if i > 400 && i < 500 {
+				return "NaN,x"
+			}
+			return fmt.Sprintf("%d,%d", i%11, i%3)
+		}, nil, "", ""},
+		{"huge", "[{name: a, kind: continuous}]", func(i int) string { return fmt.Sprintf("%de300", i%11) }, nil, "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.class == nil {
@@ -70,9 +78,23 @@ func TestDegenerateData(t *testing.T) {
 			if r.status != statusDone {
 				t.Fatalf("fit: %s", r.err)
 			}
-			var report struct{ Kernel struct{ Status string } }
+			var report struct {
+				Kernel struct{ Status string }
+				Local  *struct {
+					Theta  *float64
+					Curves []struct{ Grid, Mean, SD []float64 }
+				}
+			}
 			if err := json.Unmarshal([]byte(r.out), &report); err != nil {
 				t.Fatal(err)
+			}
+			if report.Local == nil || report.Local.Theta == nil {
+				t.Fatal("no local section")
+			}
+			for _, x := range report.Local.Curves {
+				if len(x.Grid) == 0 || len(x.Mean) != len(x.Grid) || len(x.SD) != len(x.Grid) {
+					t.Errorf("a curve of %d values, %d means and %d deviations", len(x.Grid), len(x.Mean), len(x.SD))
+				}
 			}
 			if got := report.Kernel.Status; c.status != "" && got != c.status || got == "" || got == "stopped" || got == "kept" {
 				t.Errorf("the kernel is %q, want %q", got, c.status)
@@ -87,6 +109,26 @@ func TestDegenerateData(t *testing.T) {
 			}
 			if p, ok := s["propensity_yes"].(float64); !ok || !(p > 0 && p < 1) || math.Abs(p+s["propensity_no"].(float64)-1) > 1e-9 {
 				t.Errorf("score %v", s)
+			}
+			reasons := map[string]int{}
+			for line := range strings.Lines(r.out) {
+				var x struct {
+					Status string
+					Reason *string
+					Yes    *float64 `json:"propensity_yes"`
+				}
+				if err := json.Unmarshal([]byte(line), &x); err != nil {
+					t.Fatalf("%v in %s", err, line)
+				}
+				if x.Yes == nil || !(*x.Yes > 0 && *x.Yes < 1) || (x.Status == "degraded") != (x.Reason != nil) {
+					t.Fatalf("score %s", line)
+				}
+				if x.Reason != nil {
+					reasons[*x.Reason]++
+				}
+			}
+			if got := reasons[c.reason]; c.reason != "" && got != 1200 || c.reason == "" && len(reasons) > 0 {
+				t.Errorf("degraded: %v, want 1200 of %q", reasons, c.reason)
 			}
 			if report.Kernel.Status == "optimal" && !strings.Contains(r.out, `"(kernel)"`) {
 				t.Errorf("no (kernel) in %v", s["why"])

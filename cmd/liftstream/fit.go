@@ -173,6 +173,13 @@ func reportOf(name string, records int, ev *model.Evidence, m *model.Model) (*re
 		}
 		r.Kernel = part.Report(s)
 	}
+	if b, ok := m.Parts[local.Name]; ok {
+		part, err := local.DecodePart(s, b)
+		if err != nil {
+			return nil, fmt.Errorf("reading the model's part %s: %w", local.Name, err)
+		}
+		r.Local = part.Section(s, m.Levels)
+	}
 	r.Features = report.Features(ev)
 	return r, nil
 }

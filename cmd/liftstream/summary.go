@@ -28,6 +28,7 @@ func summarise(w io.Writer, r *report.Report, positive string) error {
 		func() error { return summariseSets(w, r) },
 		func() error { return summariseWindows(w, r) },
 		func() error { return summariseProfiles(w, r, positive) },
+		func() error { return summariseLocal(w, r) },
 		func() error { return summariseKernel(w, r) },
 	} {
 		if err := section(); err != nil {
@@ -35,6 +36,17 @@ func summarise(w io.Writer, r *report.Report, positive string) error {
 		}
 	}
 	return nil
+}
+
+// summariseLocal prints what was chosen for the neighbours and the subspaces of single records.
+func summariseLocal(w io.Writer, r *report.Report) error {
+	l := r.Local
+	if l == nil {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "\nLocal: %s; theta %s (a useless feature has relevance %s); the %d nearest of %s\n", count(len(l.Curves), "curve"),
+		decimals(float64(l.Theta), 2), decimals(float64(l.Useless), 2), l.Neighbours, count(l.Prototypes, "prototype"))
+	return environment(err)
 }
 
 // summariseKernel prints the kernel's short list, heaviest first.

@@ -140,6 +140,7 @@ type Component struct {
 var (
 	_ model.Component = (*Component)(nil)
 	_ model.Selector  = (*Component)(nil)
+	_ model.Reasoner  = (*Component)(nil)
 )
 
 // Observe does nothing: unlabelled records carry no counts.
@@ -202,11 +203,11 @@ func (c *Component) Select(row model.Row, features []int32, relevance []float32)
 	return c.structure.subspace(row, c.structure.theta, c.work, features, relevance)
 }
 
-// Reasons why a record has no local answer; the closed set of Reason.
+// Reasons why a record has no local answer: the closed set of Reason. Its score is degraded: what the other parts say.
 const (
-	ReasonNoCurves     = "local: no feature tells the classes apart"
-	ReasonOutside      = "local: no value in its observed range"
-	ReasonNoPrototypes = "local: no prototypes"
+	ReasonNoCurves     = "local_no_curves"     // no feature tells the classes apart
+	ReasonOutside      = "local_outside_range" // no value where the feature was observed
+	ReasonNoPrototypes = "local_no_prototypes" // nothing to compare with
 )
 
 // Reason says why the component has nothing to say of the row; "" when it has.

@@ -146,6 +146,29 @@ type WOE struct {
 type Local struct {
 	Theta  Number  `json:"theta"`
 	Curves []Curve `json:"curves"`
+	// Useless is the mean relevance of a feature that says nothing: what theta is to be seen beside.
+	Useless    Number   `json:"useless"`
+	Prototypes int      `json:"prototypes"`
+	Neighbours int      `json:"neighbours"`
+	Distance   Distance `json:"distance"`
+	// Trials are what was compared to choose the distance, by leaving out one prototype at a time; absent where nothing was.
+	Trials []Trial `json:"trials,omitempty"`
+}
+
+// Distance says how neighbours are found: in the features that are selected at theta.
+type Distance struct {
+	Theta    Number `json:"theta"`
+	Cap      Number `json:"cap"`      // of the difference in one feature, 0 = none
+	Weighted bool   `json:"weighted"` // by relevance
+	Close    bool   `json:"close"`    // nearer neighbours weigh more
+}
+
+// Trial is a distance that was tried, with its errors and its log-loss on so many records.
+type Trial struct {
+	Distance
+	Records int    `json:"records"`
+	Errors  Number `json:"errors"`
+	LogLoss Number `json:"log_loss"`
 }
 
 // Curve is the Gaussian process of one feature.
@@ -156,6 +179,16 @@ type Curve struct {
 	NoiseSD               Number `json:"noise_sd"`
 	Observations          int    `json:"observations"`
 	LogMarginalLikelihood Number `json:"log_marginal_likelihood"`
+	// Proved bounds of the error of the tabulated mean and variance.
+	MeanBound     Number `json:"mean_bound"`
+	VarianceBound Number `json:"variance_bound"`
+	Neutral       Number `json:"neutral"` // score of a feature that says nothing
+	// Levels are those of a nominal feature, in the order of Grid, which then counts them; they have no process.
+	Levels []string `json:"levels,omitempty"`
+	// Grid is where the mean and the standard deviation of the process are given.
+	Grid []Number `json:"grid"`
+	Mean []Number `json:"mean"`
+	SD   []Number `json:"sd"`
 }
 
 // Kernel is the report of the kernel's linear programme.

@@ -63,11 +63,11 @@ func TestReportKeys(t *testing.T) {
 		"windows":        {"features", "levels", "eta", "n", "mass"},
 		"profiles":       {"class", "profile", "lift", "lift_low", "lift_high", "lift_all", "validated_lift", "validated_low", "validated_high", "n", "n_x", "n_xy", "n_y", "q_value", "refinements"},
 		"features":       {"name", "information_value", "woe", "auc", "warnings"},
-		"local":          {"theta", "curves"},
+		"local":          {"theta", "curves", "useless", "prototypes", "neighbours", "distance"},
 		"kernel":         {"mode", "status", "objective", "bound", "features", "weights"},
 		"seconds":        {"read", "lift", "local", "kernel"},
 		"features/woe":   {"cell", "n", "woe"},
-		"local/curves":   {"feature", "length_scale", "signal_sd", "noise_sd", "observations", "log_marginal_likelihood"},
+		"local/curves":   {"feature", "length_scale", "signal_sd", "noise_sd", "observations", "log_marginal_likelihood", "mean_bound", "variance_bound", "neutral", "grid", "mean", "sd"},
 		"kernel/weights": {"feature", "width", "alpha"},
 	} {
 		at := m

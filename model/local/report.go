@@ -1,0 +1,61 @@
+package local
+
+import (
+	"math"
+
+	"liftstream/model"
+	"liftstream/model/report"
+)
+
+// gridPoints is the number of values at which a report gives a curve.
+const gridPoints = 33
+
+// Section is the part's section of a fit's report. The curves are given at equal steps of the observed range, those of
+// levels at each level, whose places on the grid are its codes. Theta and the distance are those that auto chose, if it
+// did; Useless is there to be seen beside theta.
+func (p *Part) Section(s *model.Schema, levels *model.Levels) *report.Local {
+	r := p.Report()
+	out := &report.Local{Theta: report.Number(r.Theta), Curves: []report.Curve{}, Useless: report.Number(r.Useless),
+		Prototypes: r.Prototypes, Neighbours: r.Neighbours, Distance: distanceOf(&r.Measure)}
+	for i := range r.Curves {
+		x := &r.Curves[i]
+		f := &p.structure.features[x.Feature]
+		c := report.Curve{Feature: s.Features[x.Feature].Name, LengthScale: report.Number(x.Length), SignalSD: report.Number(x.Signal),
+			NoiseSD: report.Number(x.Noise), Observations: x.Observations, LogMarginalLikelihood: report.Number(x.LogLikelihood),
+			MeanBound: report.Number(x.MeanBound), VarianceBound: report.Number(x.VarianceBound), Neutral: report.Number(x.Neutral)}
+		if f.nominal {
+			// Levels have exact tables and no process.
+			nan := report.Number(math.NaN())
+			c.LengthScale, c.SignalSD, c.NoiseSD, c.LogMarginalLikelihood = nan, nan, nan, nan
+			names := levels.Names(x.Feature)
+			c.Levels = names[:min(len(names), len(f.mean))]
+		}
+		n := gridPoints
+		if f.nominal {
+			n = len(f.mean)
+		}
+		for k := range n {
+			v := float64(k)
+			if !f.nominal {
+				v = min(f.maximum, f.minimum+(f.maximum-f.minimum)*float64(k)/(gridPoints-1))
+			}
+			mean, variance, ok := f.gaussian(v)
+			if !ok {
+				continue
+			}
+			c.Grid = append(c.Grid, report.Number(v))
+			c.Mean = append(c.Mean, report.Number(mean))
+			c.SD = append(c.SD, report.Number(math.Sqrt(variance)))
+		}
+		out.Curves = append(out.Curves, c)
+	}
+	for i := range r.Trials {
+		t := &r.Trials[i]
+		out.Trials = append(out.Trials, report.Trial{Distance: distanceOf(&t.Measure), Records: t.Records, Errors: report.Number(t.Errors), LogLoss: report.Number(t.LogLoss)})
+	}
+	return out
+}
+
+func distanceOf(m *Measure) report.Distance {
+	return report.Distance{Theta: report.Number(m.Theta), Cap: report.Number(m.Cap), Weighted: m.Weighted, Close: m.Close}
+}
