@@ -63,10 +63,6 @@ func TestChangedSchemaCarriesTheStateOver(t *testing.T) {
 		r.stop()
 		<-r.done
 		c.Close()
-		change, err := w.client.CommittedOffset(ctx, w.name, w.topics.Events, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
 		w.produce(1000, 40, true)
 
 		// It stops where it is told to.
@@ -77,6 +73,12 @@ func TestChangedSchemaCarriesTheStateOver(t *testing.T) {
 		if err := w.run(o).fails(t, 30*time.Second); !errors.As(err, &p) || p.Policy != "schema_changed" {
 			t.Fatalf("got %v", err)
 		}
+		// That has ended what the old stage left open, so now it is known where the old schema ends.
+		change, err := w.client.CommittedOffset(ctx, w.name, w.topics.Events, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		old := len(journalOf(t, w))
 		// It dies before the first snapshot of the new schema is there: nothing has happened.
 		o = next
 		o.Metrics, o.Patience, o.Grace = w.options(w.client).Metrics, 300*time.Millisecond, time.Second
@@ -143,10 +145,11 @@ func TestChangedSchemaCarriesTheStateOver(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		now, swaps := was.Spec, journalOf(t, w)
+		swaps := journalOf(t, w)
+		now, swaps, later := was.Spec, swaps[:old], swaps[old:]
 		swap := func(before int64) {
 			for len(swaps) > 0 && before >= swaps[0].events {
-				if e := swaps[0]; e.model != ref.ModelVersion() && (e.events < change || now == next.Spec || len(swaps) > 1) {
+				if e := swaps[0]; e.model != ref.ModelVersion() {
 					m, err := models.under(e.model, now.Schema)
 					if err == nil {
 						err = ref.Swap(m)
@@ -162,14 +165,17 @@ func TestChangedSchemaCarriesTheStateOver(t *testing.T) {
 		var s model.Scores
 		for _, rec := range w.records(w.topics.Events, 0) {
 			if rec.Offset >= change && now == was.Spec {
-				swap(change - 1)
+				swap(change)
+				if len(swaps) > 0 {
+					t.Fatalf("the old schema ends at event %d and has a journal record at %d", change, swaps[0].events)
+				}
 				if ref, _, err = ref.Carry(next.Spec); err != nil {
 					t.Fatal(err)
 				}
 				if dec, err = codec.NewDecoder(next.Codec); err != nil {
 					t.Fatal(err)
 				}
-				now = next.Spec
+				now, swaps = next.Spec, later
 			}
 			swap(rec.Offset)
 			if _, err := dec.Decode(&codec.Message{Value: rec.Value, Offset: rec.Offset, Time: rec.Time.UnixNano(), Now: rec.Time.UnixNano()}, &batch, nil); err != nil {

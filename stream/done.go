@@ -269,6 +269,7 @@ func (t *task) lettersOf(ctx context.Context, from int64) (map[letterID]bool, er
 type redo struct {
 	scores int64        // events below the committed offset and from this one on have no scores
 	from   position     // where it began
+	begun  bool         // an event without scores was met
 	x      *transaction // what the next one must write for it
 }
 
@@ -310,6 +311,36 @@ func (t *task) inspect(ctx context.Context, d doneRecord) (events int64, err err
 		}
 	}
 	return events, t.rebury(ctx, codec.StageEvents, from, events)
+}
+
+// undone reports whether a message at or after redo.scores must be done again. Those before the last transaction that
+// follow the last scores and are no events are done: they never had scores, and a transaction before buried them.
+func (t *task) undone(r *txn.Record) bool {
+	t.redo.begun = t.redo.begun || r.Offset >= t.redo.from.events || t.decodes(r)
+	return t.redo.begun
+}
+
+func (t *task) decodes(r *txn.Record) bool {
+	_, err := t.decoder.Decode(t.message(r), &t.batch, &t.carry)
+	return err == nil
+}
+
+// firstEvent returns the offset of the first message of [from, to) that is an event and so has scores, to when there is none.
+func (t *task) firstEvent(ctx context.Context, from, to int64) (int64, error) {
+	start, _, err := bounds(ctx, t.s.o.Client, t.s.o.Topics.Events, t.id)
+	if err != nil {
+		return 0, err
+	}
+	at, first := max(from, start), to
+	err = t.refetch(ctx, t.s.o.Topics.Events, &at, to, func(r *txn.Record) {
+		if from <= r.Offset && first == to && t.decodes(r) {
+			first = r.Offset
+		}
+	})
+	if err != nil {
+		return 0, fmt.Errorf("looking for events without scores: %w", err)
+	}
+	return first, nil
 }
 
 // rebury writes the dead letters of [from, to) that the dead-letter topic does not hold.

@@ -187,7 +187,8 @@ func TestForeignValuesInStateAndModelTopicsDoNoHarm(t *testing.T) {
 		r = w.run(o)
 		w.caught(r)
 		w.exactlyOnce()
-		for deadline := time.Now().Add(20 * time.Second); r.stage.Status().Model != 78; time.Sleep(20 * time.Millisecond) {
+		// It may be the second already when somebody looks.
+		for deadline := time.Now().Add(2 * time.Minute); r.stage.Status().Model < 78; time.Sleep(20 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatalf("no model is published over a foreign one: %+v", r.stage.Status())
 			}
@@ -195,6 +196,9 @@ func TestForeignValuesInStateAndModelTopicsDoNoHarm(t *testing.T) {
 		w.produce(100, 50, true)
 		w.caught(r)
 		r.end(t)
+		if s := r.stage.Status(); s.Model > 78+int64(s.Fits) { // one may be published and not counted when the stage ends
+			t.Errorf("model %d serves after %d fits", s.Model, s.Fits)
+		}
 		if n := counted(o.Metrics.Restores.WithLabelValues("damaged")); n != 1 {
 			t.Errorf("%v restores from damaged states", n)
 		}

@@ -123,8 +123,15 @@ func (t *task) restore(ctx context.Context) error {
 		how = "topic_recreated"
 	}
 	if n := len(found); n > 0 && t.redo.scores < found[n-1].events && t.redo.scores < t.redo.from.events {
-		// More is missing than the death of a broker explains, and no snapshot lies before it.
-		t.log.Error("scores are missing that cannot be made again", zap.Int64("from", t.redo.scores), zap.Int64("to", t.redo.from.events))
+		// No snapshot lies before what follows the last scores. Mostly that is messages which are no events; if not, more is
+		// missing than the death of a broker explains.
+		lost, err := t.firstEvent(ctx, t.redo.scores, t.redo.from.events)
+		if err != nil {
+			return err
+		}
+		if lost < t.redo.from.events {
+			t.log.Error("scores are missing that cannot be made again", zap.Int64("from", lost), zap.Int64("to", t.redo.from.events))
+		}
 		t.redo.scores = t.redo.from.events
 	}
 	var entries []journalEntry
@@ -534,7 +541,7 @@ func (t *task) replayEvents(ctx context.Context, to int64) error {
 	err := t.refetch(ctx, t.s.o.Topics.Events, &t.at.events, to, func(r *txn.Record) {
 		switch {
 		case failed != nil:
-		case r.Offset >= t.redo.scores:
+		case r.Offset >= t.redo.scores && t.undone(r):
 			failed = t.process(t.redo.x, r)
 		case t.decode(nil, r):
 			t.part.Events(&t.batch, &t.scores)

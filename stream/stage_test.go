@@ -220,7 +220,7 @@ func (w *world) prepared(o Options) *running {
 // caught waits until the stages together have committed everything that was produced.
 func (w *world) caught(rs ...*running) {
 	w.t.Helper()
-	deadline := time.Now().Add(60 * time.Second)
+	deadline := time.Now().Add(4 * time.Minute)
 	for time.Now().Before(deadline) {
 		n := 0
 		for p := range w.n {
