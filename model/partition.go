@@ -230,6 +230,9 @@ func (p *Partition) Events(b *Batch, out *Scores) {
 	p.next = b.Offset + 1
 }
 
+// Row returns the values of the last record that Events was given; the next call overwrites them.
+func (p *Partition) Row() Row { return p.row }
+
 // code writes record i of the batch into p.row.
 func (p *Partition) code(b *Batch, i int) {
 	for f := range p.row {

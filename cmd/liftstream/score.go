@@ -20,7 +20,7 @@ import (
 
 func scoreCommand(a *app) *cobra.Command {
 	var s scoring
-	c := a.command(groupFiles, "score -c FILE --model MODEL DATA... [--out OUT] [--explain]", `Score files with a fitted model
+	c := a.command(groupFiles, "score -c FILE --model MODEL DATA... [--out OUT] [--explain | --record N]", `Score files with a fitted model
 Scores records with the model that 'fit' wrote. Nothing is learnt on the way: the labels of the files, if there are
 any, are not looked at, and every record gets the score that the model alone gives it (only percentile looks at the
 records before). The model speaks as of the last record that it learnt: with short half-lives (propensity.half_lives)
@@ -30,21 +30,33 @@ that learns as it goes, use 'eval'.
 Each record's scores are one line of JSON on standard output, or a row of the file --out, whose extension says the
 format: .jsonl .csv .arrow .arrows .feather .parquet. source_row is the number of the record, over all files from 0.
 With --explain, 'why' holds every contribution to the log-odds of 'target', the named terms in parentheses among
-them; they sum to the log-odds of its propensity.`,
+them; they sum to the log-odds of its propensity.
+
+--record N explains one record instead, that of source_row N: its score, and feature by feature what the local curves say
+where its value lies: the mean of the feature's score there and its standard deviation, the relevance (the divergence
+from a feature that says nothing, over the record's largest), the place in the record's subspace, and the feature of the
+subspace that it is most redundant with.`,
 		`liftstream fit -c cmd/liftstream/examples/bank.yaml cmd/liftstream/examples/bank.csv --model bank.model
-liftstream score -c cmd/liftstream/examples/bank.yaml --model bank.model cmd/liftstream/examples/bank.csv --out scores.csv`,
+liftstream score -c cmd/liftstream/examples/bank.yaml --model bank.model cmd/liftstream/examples/bank.csv --out scores.csv
+liftstream score -c cmd/liftstream/examples/bank.yaml --model bank.model cmd/liftstream/examples/bank.csv --record 178`,
 		needs(1, -1, "data files"), func(ctx context.Context, data []string) error { return s.run(ctx, a, data) })
 	configFlag(c, &s.config)
 	c.Flags().StringVarP(&s.model, "model", "m", "", "model `FILE` that fit wrote (required)")
 	c.Flags().StringVarP(&s.out, "out", "o", "-", "write to `OUT`; - is JSON lines on standard output")
 	c.Flags().BoolVar(&s.explain, "explain", false, "give every contribution, not only the largest")
+	c.Flags().Int64Var(&s.record, "record", -1, "explain the record with source_row `N`, feature by feature")
+	c.MarkFlagsMutuallyExclusive("record", "explain")
+	c.MarkFlagsMutuallyExclusive("record", "out")
+	s.one = func() bool { return c.Flags().Changed("record") }
 	return c
 }
 
 type scoring struct {
 	config, model, out string
 	explain            bool
-	batch              int // records of a batch; 0 = the reader's own
+	record             int64
+	one                func() bool // whether one record is asked for
+	batch              int         // records of a batch; 0 = the reader's own
 }
 
 func (s *scoring) run(ctx context.Context, a *app, data []string) error {
@@ -74,6 +86,9 @@ func (s *scoring) run(ctx context.Context, a *app, data []string) error {
 	}
 	columns := stage.Codec
 	columns.Label = ""
+	if s.one != nil && s.one() {
+		return s.explainRecord(ctx, a, data, file.Options{Codec: columns, Rows: 1}, stage.Spec.Schema, p)
+	}
 	r, bar, err := a.open("scoring", data, file.Options{Codec: columns, Rows: s.batch})
 	if err != nil {
 		return err
