@@ -265,6 +265,20 @@ func (t *task) lettersOf(ctx context.Context, from int64) (map[letterID]bool, er
 	return out, nil
 }
 
+// forgetLetters forgets the dead letters that lie before their transaction once their messages are committed.
+func (t *task) forgetLetters(to position) {
+	topics := &t.s.o.Topics
+	maps.DeleteFunc(t.letters, func(id letterID, _ bool) bool {
+		switch id.topic {
+		case topics.Events:
+			return id.offset < to.events
+		case topics.Labels:
+			return id.offset < to.labels
+		}
+		return true
+	})
+}
+
 // redo is what the last transaction left undone.
 type redo struct {
 	scores int64        // events below the committed offset and from this one on have no scores

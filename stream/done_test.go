@@ -286,6 +286,20 @@ func TestMessagesWithoutScoresBeforeATornTransactionAreDone(t *testing.T) {
 	}
 }
 
+// A letter that was written without its transaction must be found by every owner until its message is committed, even
+// if letters of other messages are written meanwhile.
+func TestLettersAreKnownUntilTheirMessageIsCommitted(t *testing.T) {
+	k := &task{s: &Stage{o: Options{Topics: Topics{Events: "e", Labels: "l"}}}, letters: map[letterID]bool{{"e", 94, -1}: true, {"l", 3, 2}: true, {"x", 1 << 40, 0}: true}}
+	for _, c := range []struct {
+		to   position
+		want int
+	}{{position{events: 94, labels: 3}, 2}, {position{events: 94, labels: 4}, 1}, {position{events: 95, labels: 4}, 0}} {
+		if k.forgetLetters(c.to); len(k.letters) != c.want {
+			t.Errorf("at %+v: %v", c.to, k.letters)
+		}
+	}
+}
+
 // setOffset commits an offset for the group as an administrator's tool does, or a broker that has forgotten the newest.
 func (w *world) setOffset(topic string, offset int64, note string) {
 	w.t.Helper()

@@ -558,7 +558,8 @@ func (t *task) finish(x *transaction, from position) {
 // committed takes note of a transaction that is.
 func (t *task) committed(x *transaction) {
 	t.done, t.last = x.to, x.done
-	if offset, ok := t.producer.Written(t.s.o.Topics.Dead, t.id%t.s.deadPartitions); ok {
+	offset, ok := t.producer.Written(t.s.o.Topics.Dead, t.id%t.s.deadPartitions)
+	if t.forgetLetters(x.to); ok && len(t.letters) == 0 { // else the next owner must find those that are there already
 		t.deadAt = offset
 	}
 }
