@@ -194,7 +194,7 @@ type Calibration struct {
 // Local shapes the local subspaces: for each record, the features that tell the classes apart there.
 type Local struct {
 	// Theta is the relevance, 0 to 1, below which no further feature is selected. Default auto: chosen on the evidence
-	// at each fit. 0 selects all features.
+	// at each fit, at least that of a feature that says nothing. 0 selects all features.
 	Theta AutoFloat `yaml:"theta"`
 	// Neighbours is the number of nearest prototypes that vote. Default 8; at most Prototypes.
 	Neighbours int `yaml:"neighbours"`

@@ -219,3 +219,34 @@ func TestLeftOut(t *testing.T) {
 		t.Errorf("relevance without the record is off by %v, with it by %v", differ, moved)
 	}
 }
+
+// TestAutoLeavesOutWhatSaysNothing: of one rare class the relevance of a useless feature is near 1, above every threshold
+// that the neighbours would choose; the published subspace must not hold noise all the same.
+func TestAutoLeavesOutWhatSaysNothing(t *testing.T) {
+	s := &model.Schema{Features: []model.Feature{{Name: "tells"}, {Name: "noise"}}, Classes: []string{"no", "yes"}, Positive: 1}
+	l, ex := modeltest.Generate(s, 4000, 3)
+	for i := range ex {
+		tells, noise := float64(model.Hash(1, uint64(i))%1000)/1000, float64(model.Hash(2, uint64(i))%1000)/1000
+		ex[i].Row, ex[i].Class = model.Row{tells, noise}, 0
+		if tells > .5 && model.Hash(3, uint64(i))%5 == 0 {
+			ex[i].Class = 1
+		}
+	}
+	c := fit(t, Options{Theta: Auto}, s, modeltest.Evidence(s, l, ex))
+	if c.structure.theta < c.structure.useless {
+		t.Errorf("theta %v is below %v, the relevance of a useless feature", c.structure.theta, c.structure.useless)
+	}
+	noise := 0
+	for i := range ex {
+		features, _ := c.Select(ex[i].Row, nil, nil)
+		if !slices.Contains(features, 0) && ex[i].Row[0] < .45 {
+			t.Fatalf("record %v: %v, without the feature that tells the class there", ex[i].Row, features)
+		}
+		if slices.Contains(features, 1) && ex[i].Row[0] < .45 {
+			noise++
+		}
+	}
+	if noise > 0 {
+		t.Errorf("%d subspaces hold noise where the other feature tells", noise)
+	}
+}

@@ -146,7 +146,7 @@ type WOE struct {
 type Local struct {
 	Theta  Number  `json:"theta"`
 	Curves []Curve `json:"curves"`
-	// Useless is the mean relevance of a feature that says nothing: what theta is to be seen beside.
+	// Useless is the mean relevance of a feature that says nothing: theta is at least that where it is chosen by auto.
 	Useless    Number   `json:"useless"`
 	Prototypes int      `json:"prototypes"`
 	Neighbours int      `json:"neighbours"`
