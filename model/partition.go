@@ -715,6 +715,7 @@ func (p *Partition) appendCore(b []byte) []byte {
 	b = wire.AppendUvarint(b, p.tail.first)
 	b = wire.AppendUvarint(b, p.tail.next)
 	b = wire.AppendUvarint(b, uint64(len(p.tail.class)))
+	b = wire.AppendUvarint(b, p.reservoir.seen)
 	b = wire.AppendUvarint(b, p.room.first)
 	b = wire.AppendUvarint(b, p.room.next())
 	return wire.AppendVarint(b, p.room.newest)
@@ -735,6 +736,7 @@ func RestorePartition(spec *Spec, sections map[string][]byte) (*Partition, error
 	r.FloatsInto(p.counts)
 	p.lost = Losses{r.Uvarint(), r.Uvarint()}
 	capacity, first, next, slots := r.Uvarint(), r.Uvarint(), r.Uvarint(), r.Int(math.MaxInt32)
+	offered := r.Uvarint()
 	roomFirst, roomNext, newest := r.Uvarint(), r.Uvarint(), r.Varint()
 	if err := r.Done(); err != nil {
 		return nil, fmt.Errorf("restoring state: decoding core: %w", err)
@@ -759,7 +761,7 @@ func RestorePartition(spec *Spec, sections map[string][]byte) (*Partition, error
 	section := func(name string) []byte { return sections[name] }
 	n, classes := len(spec.Schema.Features), len(spec.Schema.Classes)
 	for _, err := range []error{
-		p.reservoir.load(sections["reservoir"], n, classes), // before the tail, a shorter one of which adds to it
+		p.reservoir.load(sections["reservoir"], offered, n, classes), // before the tail, a shorter one of which adds to it
 		p.loadTail(capacity, first, next, slots, section),
 		p.percent.load(sections["percentile"]),
 		p.room.load(roomFirst, roomNext, newest, n, classes, len(p.pending), section),

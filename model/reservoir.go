@@ -45,18 +45,19 @@ func (r *reservoir) Pop() any {
 
 // add offers a record; it is copied when kept.
 func (r *reservoir) add(rec *record, key uint64) {
-	r.seen++
-	r.version++
+	r.seen++ // which stands in the partition's core: a record that is not kept leaves the section as it is
 	if len(r.items) == r.limit {
 		if key >= r.items[0].key {
 			return
 		}
+		r.version++
 		row := append(r.items[0].Row[:0], rec.Row...)
 		r.items[0] = reserved{key, *rec}
 		r.items[0].Row = row
 		heap.Fix(r, 0)
 		return
 	}
+	r.version++
 	c := reserved{key, *rec}
 	c.Row = append(Row(nil), rec.Row...)
 	heap.Push(r, c)
@@ -90,7 +91,6 @@ func (r *reservoir) recode(rc Recode) {
 }
 
 func (r *reservoir) appendState(b []byte) []byte {
-	b = wire.AppendUvarint(b, r.seen)
 	b = wire.AppendUvarint(b, uint64(len(r.items)))
 	for i := range r.items { // in heap order, so that restoring gives the same heap
 		x := &r.items[i]
@@ -106,10 +106,10 @@ func (r *reservoir) appendState(b []byte) []byte {
 	return b
 }
 
-// load reads what appendState wrote. Where it held more than the limit now allows, the smallest keys stay.
-func (r *reservoir) load(b []byte, features, classes int) error {
+// load reads what appendState wrote of a reservoir that was offered seen records. Where it held more than the limit now allows, the smallest keys stay.
+func (r *reservoir) load(b []byte, seen uint64, features, classes int) error {
 	w := wire.NewReader(b)
-	r.seen = w.Uvarint()
+	r.seen = seen
 	n := w.Int(len(b)) // a record has more than one byte
 	for i := 0; i < n && w.Err() == nil; i++ {
 		x := reserved{key: w.Uvarint()}

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"bytes"
 	"cmp"
 	"math"
 	"slices"
@@ -169,7 +170,7 @@ func TestReservoirsMerge(t *testing.T) {
 		same("the stream backwards", turned.items)
 		// A smaller limit keeps the smallest, as if it had been so from the start.
 		short, small := newReservoir(1, 100, 1<<40), newReservoir(1, 100, 1<<40)
-		if err := short.load(union.appendState(nil), 1, 1); err != nil {
+		if err := short.load(union.appendState(nil), union.seen, 1, 1); err != nil {
 			t.Fatal(err)
 		}
 		for i := range backwards {
@@ -192,5 +193,25 @@ func TestWholeReservoirIsExact(t *testing.T) {
 	ev := evidenceOf([]*sketched{s})
 	if ev.Len() != 5000 || ev.StandsFor(0) || ev.RankError(nil, .01) != 0 || rankErrors(ev, s.all) > 1e-3 {
 		t.Errorf("%d records, rank error %v", ev.Len(), ev.RankError(nil, .01))
+	}
+}
+
+// TestARecordThatIsNotKeptLeavesTheReservoirAsItIs: a snapshot writes the section anew only when its records are others.
+func TestARecordThatIsNotKeptLeavesTheReservoirAsItIs(t *testing.T) {
+	r := newReservoir(1, 10, 1<<40)
+	changes := 0
+	for i := range uint64(1000) {
+		before, version := r.appendState(nil), r.version
+		r.add(&record{Example: Example{Row: Row{float64(i)}, Weight: 1, Clock: float64(i)}, offset: int64(i)}, Hash(7, i))
+		if same := bytes.Equal(before, r.appendState(nil)); same != (r.version == version) {
+			t.Fatalf("record %d: the section is the same: %v, its version %d after %d", i, same, r.version, version)
+		}
+		if r.version != version {
+			changes++
+		}
+	}
+	// 10 + 10 (H(1000) - H(10)) = 55.6 on average.
+	if changes < 30 || changes > 90 || r.seen != 1000 {
+		t.Errorf("%d changes, %d records seen", changes, r.seen)
 	}
 }
