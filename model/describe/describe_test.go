@@ -1,12 +1,10 @@
 package describe
 
 import (
-	"compress/gzip"
 	"encoding/csv"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -24,21 +22,7 @@ var update = flag.Bool("update", false, "write the golden configuration anew")
 // load reads a CSV file into memory.
 func load(t testing.TB, path string) ([]string, [][]string) {
 	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	var r io.Reader = f
-	if strings.HasSuffix(path, ".gz") {
-		if r, err = gzip.NewReader(f); err != nil {
-			t.Fatal(err)
-		}
-	}
-	rows, err := csv.NewReader(r).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := modeltest.CSV(t, path)
 	return rows[0], rows[1:]
 }
 

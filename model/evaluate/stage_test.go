@@ -1,10 +1,7 @@
 package evaluate
 
 import (
-	"compress/gzip"
-	"encoding/csv"
 	"math"
-	"os"
 	"reflect"
 	"slices"
 	"strconv"
@@ -107,19 +104,7 @@ func TestStageFolds(t *testing.T) {
 // bank reads the bank data without duration, which is known only after the call.
 func bank(t testing.TB) (*model.Schema, Source) {
 	t.Helper()
-	f, err := os.Open(modeltest.Shared(t, "data/bank_full.csv.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows, err := csv.NewReader(z).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := modeltest.CSV(t, modeltest.Shared(t, "data/bank_full.csv.gz"))
 	header, rows := rows[0], rows[1:]
 	s := &model.Schema{Classes: []string{"no", "yes"}, Positive: 1}
 	numbers := []string{"age", "balance", "day", "campaign", "pdays", "previous"}

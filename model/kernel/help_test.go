@@ -1,14 +1,9 @@
 package kernel_test
 
 import (
-	"compress/gzip"
-	"encoding/csv"
-	"io"
 	"math"
-	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 
 	"liftstream/model"
@@ -22,21 +17,7 @@ import (
 // continuous, any other nominal.
 func stream(t testing.TB, name, positive string, leave ...string) (*model.Schema, evaluate.Source) {
 	t.Helper()
-	f, err := os.Open(modeltest.Shared(t, "data/"+name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	var in io.Reader = f
-	if strings.HasSuffix(name, ".gz") {
-		if in, err = gzip.NewReader(f); err != nil {
-			t.Fatal(err)
-		}
-	}
-	rows, err := csv.NewReader(in).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := modeltest.CSV(t, modeltest.Shared(t, "data/"+name))
 	header, rows := rows[0], rows[1:]
 	label := len(header) - 1
 	s := &model.Schema{}

@@ -4,9 +4,7 @@ import (
 	"bufio"
 	"compress/gzip"
 	"context"
-	"encoding/csv"
 	"encoding/json"
-	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -99,21 +97,7 @@ func TestCovtype(t *testing.T) {
 // table reads a data file with the class in the last column and the given classes.
 func table(t testing.TB, name string, classes []string) *model.Evidence {
 	t.Helper()
-	f, err := os.Open(modeltest.Shared(t, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	var in io.Reader = f
-	if strings.HasSuffix(name, ".gz") {
-		if in, err = gzip.NewReader(f); err != nil {
-			t.Fatal(err)
-		}
-	}
-	rows, err := csv.NewReader(in).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := modeltest.CSV(t, modeltest.Shared(t, name))
 	s := &model.Schema{Classes: classes, Positive: 1}
 	last := len(rows[0]) - 1
 	for i, n := range rows[0][:last] {

@@ -1,10 +1,7 @@
 package local
 
 import (
-	"compress/gzip"
-	"encoding/csv"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"testing"
@@ -23,19 +20,7 @@ type folded struct {
 
 func readFolds(t testing.TB, name string) *folded {
 	t.Helper()
-	f, err := os.Open(modeltest.Shared(t, "oracles/folds/"+name+".csv.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines, err := csv.NewReader(z).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	lines := modeltest.CSV(t, modeltest.Shared(t, "oracles/folds/"+name+".csv.gz"))
 	head := lines[0]
 	label, fold := slices.Index(head, "class"), slices.Index(head, "fold")
 	d := &folded{schema: &model.Schema{Positive: -1}}

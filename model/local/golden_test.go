@@ -2,7 +2,6 @@ package local
 
 import (
 	"compress/gzip"
-	"encoding/csv"
 	"encoding/json"
 	"math"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"testing"
 
 	"liftstream/model/gp"
+	"liftstream/model/modeltest"
 )
 
 func TestPaperScores(t *testing.T) {
@@ -70,19 +70,7 @@ func TestPaperScores(t *testing.T) {
 // wdbc reads the shipped data: columns, classes 0 = B, 1 = M.
 func wdbc(t testing.TB) (columns [][]float64, class []int32) {
 	t.Helper()
-	f, err := os.Open("testdata/wdbc.csv.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines, err := csv.NewReader(z).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	lines := modeltest.CSV(t, "testdata/wdbc.csv.gz")
 	columns = make([][]float64, 30)
 	for _, l := range lines[1:] {
 		for j := range columns {

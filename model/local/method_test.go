@@ -1,11 +1,8 @@
 package local_test
 
 import (
-	"compress/gzip"
 	"context"
-	"encoding/csv"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"testing"
@@ -13,25 +10,14 @@ import (
 	"liftstream/model"
 	"liftstream/model/evaluate"
 	"liftstream/model/local"
+	"liftstream/model/modeltest"
 	"liftstream/model/propensity"
 )
 
 // TestMethod drives the component alone as a method of an evaluation, over the shipped records, in folds and in stream
 // order with re-fits.
 func TestMethod(t *testing.T) {
-	f, err := os.Open("testdata/wdbc.csv.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines, err := csv.NewReader(z).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	lines := modeltest.CSV(t, "testdata/wdbc.csv.gz")
 	s := &model.Schema{Classes: []string{"B", "M"}, Positive: 1}
 	b := &model.Batch{N: len(lines) - 1}
 	var folds []int

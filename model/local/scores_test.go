@@ -1,9 +1,6 @@
 package local
 
 import (
-	"compress/gzip"
-	"encoding/csv"
-	"os"
 	"slices"
 	"strconv"
 	"testing"
@@ -15,19 +12,7 @@ import (
 // bank reads every ninth record of the bank marketing data, 5,000 of them, 16 features of which nine are nominal.
 func bank(t testing.TB) *model.Evidence {
 	t.Helper()
-	f, err := os.Open(modeltest.Shared(t, "data/bank_full.csv.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines, err := csv.NewReader(z).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	lines := modeltest.CSV(t, modeltest.Shared(t, "data/bank_full.csv.gz"))
 	head := lines[0][:len(lines[0])-1]
 	s := &model.Schema{Classes: []string{"no", "yes"}, Positive: 1}
 	ev := &model.Evidence{Schema: s, Columns: make([][]float64, len(head)), Seed: 1}

@@ -1,8 +1,12 @@
 package modeltest
 
 import (
+	"compress/gzip"
+	"encoding/csv"
+	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -32,4 +36,25 @@ func Shared(t testing.TB, name string) string {
 		t.Skipf("SKIPPED, NOT CHECKED: %s is missing; set LIFTSTREAM_SHARED to the folder that holds it", name)
 	}
 	return path
+}
+
+// CSV reads a file, compressed where its name ends in .gz, into memory: the header, then the rows.
+func CSV(t testing.TB, path string) [][]string {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var in io.Reader = f
+	if strings.HasSuffix(path, ".gz") {
+		if in, err = gzip.NewReader(f); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+	}
+	rows, err := csv.NewReader(in).ReadAll()
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	return rows
 }

@@ -1,11 +1,7 @@
 package propensity
 
 import (
-	"compress/gzip"
-	"encoding/csv"
-	"io"
 	"math"
-	"os"
 	"slices"
 	"sort"
 	"strconv"
@@ -13,6 +9,7 @@ import (
 	"testing"
 
 	"liftstream/model"
+	"liftstream/model/modeltest"
 )
 
 // table is a data file as coded records.
@@ -46,21 +43,7 @@ func load(t testing.TB, label, positive string, drop []string, paths ...string) 
 	var head []string
 	var rec [][]string
 	for _, path := range paths {
-		file, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer file.Close()
-		var in io.Reader = file
-		if strings.HasSuffix(path, ".gz") {
-			if in, err = gzip.NewReader(file); err != nil {
-				t.Fatal(err)
-			}
-		}
-		all, err := csv.NewReader(in).ReadAll()
-		if err != nil {
-			t.Fatal(err)
-		}
+		all := modeltest.CSV(t, path)
 		head = all[0]
 		rec = append(rec, all[1:]...)
 	}
