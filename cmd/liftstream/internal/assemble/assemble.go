@@ -36,24 +36,26 @@ func New(c *config.Config) (*Stage, error) {
 		return nil, err
 	}
 	s := &Stage{Config: c, Codec: columns(c, schema), parts: parts(c, schema), scorecard: scorecard}
-	s.Spec = &model.Spec{Schema: schema, Options: options(c, schema)}
 	for _, x := range s.parts {
-		s.Spec.Components = append(s.Spec.Components, x.factory)
 		s.scorecard.Blocks = append(s.scorecard.Blocks, x.block)
 	}
-	s.Spec.Scorecard = propensity.New(s.scorecard, schema)
+	s.Spec = s.spec(schema, s.parts)
 	return s, nil
+}
+
+func (s *Stage) spec(schema *model.Schema, parts []part) *model.Spec {
+	spec := &model.Spec{Schema: schema, Scorecard: propensity.New(s.scorecard, schema), Options: options(s.Config, schema)}
+	for _, x := range parts {
+		spec.Components = append(spec.Components, x.factory)
+	}
+	return spec
 }
 
 // Under returns the Spec and the contract of columns of the same configuration with another schema: those under which a
 // state of that fingerprint was made, if all else was the same.
 func (s *Stage) Under(schema *model.Schema, fingerprint uint64) (*model.Spec, codec.Options, error) {
-	spec := &model.Spec{Schema: schema, Options: options(s.Config, schema)}
+	spec := s.spec(schema, parts(s.Config, schema))
 	spec.Options.Fingerprint = fingerprint
-	for _, x := range parts(s.Config, schema) {
-		spec.Components = append(spec.Components, x.factory)
-	}
-	spec.Scorecard = propensity.New(s.scorecard, schema)
 	return spec, columns(s.Config, schema), nil
 }
 
