@@ -80,13 +80,12 @@ func (t *task) carryOver(ctx context.Context, log *stateLog, m *manifest, target
 
 // settleCarried writes the first snapshot under the new schema, before anything is learnt under it.
 func (t *task) settleCarried(ctx context.Context, commit func() error) error {
-	for t.rebuilt && ctx.Err() == nil {
+	for t.carried && ctx.Err() == nil {
 		t.phase("writing the state under the new schema")
 		if err := commit(); err != nil {
 			return err
 		}
 	}
-	t.carried = t.rebuilt
 	return nil
 }
 

@@ -123,6 +123,10 @@ func TestPoliciesOfLostInput(t *testing.T) {
 				if got := len(w.ids(0)) - before; got != 50 {
 					t.Errorf("%d records scored after the change, want 50", got)
 				}
+				found, err := Verify(context.Background(), o, time.Time{}, time.Time{})
+				if err != nil || len(found[0].Problems) > 0 || found[0].Records != 50 || found[0].States == 0 || found[0].Start != "the beginning" {
+					t.Errorf("%v %+v", err, found)
+				}
 			})
 		})
 	}

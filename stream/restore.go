@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -50,7 +51,7 @@ func (l *stateLog) follow(ctx context.Context, c *txn.Client, topic string, part
 // left, else the newest readable snapshot, then a replay by the journal, learning only. It must follow NewProducer.
 func (t *task) restore(ctx context.Context) error {
 	o := &t.s.o
-	t.part, t.snap, t.refused, t.at, t.last, t.journal, t.rebuilt = nil, newSnapshotter(), 0, position{}, doneRecord{}, 0, false
+	t.part, t.snap, t.refused, t.at, t.last, t.journal = nil, newSnapshotter(), 0, position{}, doneRecord{}, 0
 	t.claimed, t.letters, t.redo = false, nil, redo{scores: nothing, x: &transaction{}}
 	t.carried = false
 	t.deadEvents, t.deadLabels = deadWindow{}, deadWindow{}
@@ -65,7 +66,7 @@ func (t *task) restore(ctx context.Context) error {
 		return err
 	}
 	if left != nil && !torn && group.agree(left.last) {
-		t.part, t.snap, t.at, t.journal, t.refused, t.rebuilt = left.part, left.snap, left.at, left.journal, left.refused, left.rebuilt
+		t.part, t.snap, t.at, t.journal, t.refused = left.part, left.snap, left.at, left.journal, left.refused
 		t.deadEvents, t.deadLabels = left.deadEvents, left.deadLabels
 		t.last, t.answered, t.scoresAt, t.deadAt, t.claimed = left.last, left.last.answered, left.scoresAt, left.deadAt, true
 		t.restored("kept")
@@ -159,7 +160,7 @@ func (t *task) restore(ctx context.Context) error {
 				how = "schema_changed"
 				break
 			}
-			how, t.carried, t.rebuilt = "carried", true, true
+			how, t.carried = "carried", true
 			if t.follow(found[i:]); t.redo.scores != nothing {
 				t.follow(found)
 			}
@@ -217,17 +218,7 @@ func (t *task) restore(ctx context.Context) error {
 		} else if target.events > 0 {
 			how = "replay"
 		}
-		if how == "damaged" {
-			// Not even their numbers are to be believed: they go, and counting begins anew.
-			for _, key := range []string{"manifest/0", "manifest/1"} {
-				if log.values[key] != nil {
-					t.snap.garbage = append(t.snap.garbage, change{key, nil})
-				}
-			}
-			found = nil
-		}
-		t.startEmpty(log, found, first)
-		t.rebuilt = t.rebuilt || how == "damaged"
+		t.startEmpty(log, first)
 	}
 	if err := t.replay(ctx, entries); err != nil {
 		return err
@@ -393,16 +384,16 @@ func fitting(entries []journalEntry, from, target position) error {
 	return nil
 }
 
-// startEmpty begins with an empty state at the first offsets that are there. Numbers go on from what the state topic
-// holds, so that nothing old can be taken for new.
-func (t *task) startEmpty(log *stateLog, found []*manifest, first position) {
-	t.part = model.NewPartition(t.s.o.Spec, int32(t.id))
-	t.at, t.journal = first, log.journalEnd()
-	for _, m := range found {
-		t.journal = max(t.journal, min(m.journal, maxNumber))
+// startEmpty begins with an empty state at the first offsets that are there. What tells of another state leaves the
+// state topic with the transaction that claims the partition, before the new one has come anywhere: else an owner that
+// follows before there is a snapshot could take the old one for its state.
+func (t *task) startEmpty(log *stateLog, first position) {
+	t.part, t.at = model.NewPartition(t.s.o.Spec, int32(t.id)), first
+	for _, key := range sortedKeys(log.values) {
+		if strings.HasPrefix(key, "manifest/") || strings.HasPrefix(key, "journal/") {
+			t.state(t.redo.x, change{key, nil})
+		}
 	}
-	t.follow(found)
-	t.rebuilt = len(found) > 0
 }
 
 // follow lets the next snapshot follow those that are there.

@@ -60,7 +60,6 @@ type kept struct {
 	deadAt     int64
 	journal    uint64
 	refused    int64
-	rebuilt    bool
 
 	deadEvents, deadLabels deadWindow
 }

@@ -663,6 +663,10 @@ func TestPoliciesStopWithAClearSentence(t *testing.T) {
 		t.Errorf("rebuilt state learnt %v of 200 records", st.Labelled)
 	}
 	r.end(t)
+	found, err := Verify(context.Background(), o, time.Time{}, time.Time{})
+	if err != nil || len(found[0].Problems) > 0 || found[0].Records != 100 || found[0].States == 0 || found[0].Start != "the beginning" {
+		t.Errorf("%v %+v", err, found)
+	}
 }
 
 func TestVerifyFindsNothingAfterDeathsAndFindsWhatWasChanged(t *testing.T) {

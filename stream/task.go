@@ -81,7 +81,6 @@ type task struct {
 	progress bool  // something was committed since the last failure
 	settled  bool  // nothing is in doubt: the state is the committed one
 	carried  bool  // the state is of another schema: nothing is learnt before there is a snapshot of it
-	rebuilt  bool  // the state began anew: until there is a snapshot of it, the topic tells of another one
 
 	deadEvents, deadLabels deadWindow
 
@@ -171,7 +170,7 @@ func (t *task) leave(err error) {
 			s.kept = map[int]*kept{}
 		}
 		s.kept[t.id] = &kept{generation: t.gen.ID, part: t.part, snap: t.snap, at: t.at, last: t.last, scoresAt: t.scoresAt, deadAt: t.deadAt, journal: t.journal,
-			refused: t.refused, rebuilt: t.rebuilt, deadEvents: t.deadEvents, deadLabels: t.deadLabels}
+			refused: t.refused, deadEvents: t.deadEvents, deadLabels: t.deadLabels}
 	case err != nil:
 		t.log.Info("what was not committed is left to the next owner", zap.Error(err))
 	}
@@ -241,7 +240,7 @@ func (t *task) loop(ctx context.Context, events, labels <-chan fetched) error {
 		lastSnap   time.Time
 		paced      = o.Now()
 	)
-	if t.snap.last != nil && !t.rebuilt { // else the first commit begins the first snapshot, which says where the state began
+	if t.snap.last != nil { // else the first commit begins the first snapshot
 		lastSnap = o.Now()
 	}
 	defer timer.Stop()
@@ -263,7 +262,7 @@ func (t *task) loop(ctx context.Context, events, labels <-chan fetched) error {
 		o.Metrics.Commits.WithLabelValues("committed").Inc()
 		if x.snapshot {
 			t.snap.committed()
-			t.rebuilt = false
+			t.carried = false
 		}
 		t.committed(x)
 		t.report()
@@ -452,7 +451,7 @@ func (t *task) snapshotDue(last time.Time) bool {
 // the one before it in a later one, which a build that reads no such format must not meet.
 func (t *task) unsaved() bool {
 	f := t.s.format()
-	return t.snap.last == nil || t.rebuilt || t.snap.last.position != t.at || t.snap.last.format != f || t.snap.before != nil && t.snap.before.format > f
+	return t.snap.last == nil || t.carried || t.snap.last.position != t.at || t.snap.last.format != f || t.snap.before != nil && t.snap.before.format > f
 }
 
 // lateLabels are answers of the labels topic that are not learnt yet.

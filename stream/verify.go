@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -44,8 +45,8 @@ func (v *Verdict) problem(format string, args ...any) {
 
 // Verify replays what the topics hold, events, labels and models in the order that the journal gives, with the code that
 // scored them, and compares: every scores message byte for byte, and the state at every snapshot that can still be read.
-// A partition is replayed from its beginning where the topics still hold it, else from its oldest usable snapshot, up to
-// what is committed. Scores of events outside [from, to], by Kafka's timestamps, are replayed but not compared;
+// A partition is replayed from where its state began, if the topics still hold that, else from its oldest usable snapshot,
+// up to what is committed. What was scored with a state before, which a policy has given up, is not compared. Scores of events outside [from, to], by Kafka's timestamps, are replayed but not compared;
 // a zero time sets no bound. It writes nothing, and may run beside a stage.
 //
 // Of the options it needs Name, Spec, Codec, Client, Topics and Log.
@@ -80,10 +81,27 @@ type verifier struct {
 	task     *task
 
 	done    doneRecord // of the newest transaction that history has read
+	line    line
 	journal map[uint64]journalEntry
 	states  []*pastState // readable or not, by number
 	scores  scoreReader
 	value   []byte
+}
+
+// line is what is known of how the state began that the journal tells of. The zero value: with the topics.
+type line struct {
+	anew    bool     // instead of another one
+	unknown bool     // the transaction in which it did is no longer told whole
+	claimed position // what that one committed: events below it were learnt again, and have the scores of the state before
+	scores  int64    // where its own scores begin
+}
+
+// start is where it began, in topics whose first offsets are these; ok is false when that is not certain any more.
+func (l line) start(first position) (at position, ok bool) {
+	if l.unknown || first.labels > l.claimed.labels || first.events != 0 && (!l.anew || first.events != l.claimed.events) {
+		return position{}, false
+	}
+	return position{events: first.events, labels: l.claimed.labels}, true
 }
 
 // pastState is a snapshot that the state topic held at some time.
@@ -135,7 +153,7 @@ func (v *verifier) run(ctx context.Context, p int) (err error) {
 	if err != nil {
 		return err
 	}
-	v.scores = scoreReader{c: o.Client, topic: o.Topics.Scores, partition: p, next: start, skipped: start > 0 || v.task.at.events > 0}
+	v.scores = scoreReader{c: o.Client, topic: o.Topics.Scores, partition: p, next: max(start, v.line.scores), skipped: start > v.line.scores || v.task.at.events > v.line.claimed.events}
 	v.verdict.From = v.task.at.events
 	if err := v.replay(ctx, target); err != nil {
 		return err
@@ -150,14 +168,14 @@ func (v *verifier) run(ctx context.Context, p int) (err error) {
 // history reads everything that the partition of the state topic still holds, in the order in which it was written.
 func (v *verifier) history(ctx context.Context, p int) error {
 	o := &v.s.o
-	v.journal = map[uint64]journalEntry{}
+	v.journal, v.line = map[uint64]journalEntry{}, line{}
 	log := newStateLog()
 	log.limit = stateBound(o.Spec)
 	at, end, err := bounds(ctx, o.Client, o.Topics.State, p)
 	if err != nil {
 		return fmt.Errorf("reading the state topic: %w", err)
 	}
-	first := true
+	first, ended := true, int64(-1)
 	for at < end {
 		f, err := o.Client.Fetch(ctx, o.Topics.State, p, at, 8<<20, 500*time.Millisecond)
 		if err != nil {
@@ -166,6 +184,17 @@ func (v *verifier) history(ctx context.Context, p int) error {
 		for i := range f.Records {
 			key, value := string(f.Records[i].Key), f.Records[i].Value
 			log.apply(f.Records[i].Key, value)
+			if value == nil && (strings.HasPrefix(key, "manifest/") || strings.HasPrefix(key, "journal/")) {
+				// What was before is of another state, which begins anew with this transaction.
+				ended, v.line, v.states, first = f.Records[i].Offset, line{anew: true, unknown: true}, nil, true
+				clear(v.journal)
+				continue
+			}
+			if key == doneKey && ended >= 0 && f.Records[i].Offset == ended+1 { // else a marker would lie between
+				if d, err := decodeDone(value, Format); err == nil {
+					v.line = line{anew: true, claimed: position{events: d.events, labels: d.labels}, scores: d.scores}
+				}
+			}
 			if e, err := decodeJournal(value, Format); err == nil && key == journalKey(e.number) && len(value) <= journalBytes {
 				v.journal[e.number] = e
 				continue
@@ -236,9 +265,9 @@ func (v *verifier) begin(ctx context.Context, p int, target int64) bool {
 		}
 	}
 	t := v.task
-	if first == (position{}) && v.complete(0, 0) && !slices.ContainsFunc(v.states, v.foreign) {
+	if at, ok := v.line.start(first); ok && v.complete(0, 0) && !slices.ContainsFunc(v.states, v.foreign) {
 		v.verdict.Start = "the beginning"
-		t.part = model.NewPartition(o.Spec, int32(p))
+		t.part, t.at = model.NewPartition(o.Spec, int32(p)), at
 		return true
 	}
 	for _, x := range v.states {
@@ -340,6 +369,9 @@ func (v *verifier) events(ctx context.Context, to int64) error {
 			return
 		}
 		t.part.Events(&t.batch, &t.scores)
+		if r.Offset < v.line.claimed.events {
+			return
+		}
 		if !v.from.IsZero() && r.Time.Before(v.from) || !v.to.IsZero() && r.Time.After(v.to) {
 			v.scores.skipped = true
 			return
@@ -372,7 +404,7 @@ func (v *verifier) score(ctx context.Context, event *txn.Record) (err error) {
 		}
 		v.scores.drop()
 		if of < event.Offset {
-			if !v.scores.skipped {
+			if !v.scores.skipped && of >= v.line.claimed.events {
 				v.verdict.problem("scores message %d answers event %d a second time, or one that has no answer", got.Offset, of)
 			}
 			continue
@@ -398,7 +430,7 @@ func (v *verifier) surplus(ctx context.Context, target int64) error {
 			return err
 		}
 		v.scores.drop()
-		if of < target && !v.scores.skipped {
+		if v.line.claimed.events <= of && of < target && !v.scores.skipped {
 			v.verdict.problem("scores message %d answers event %d a second time, or one that has no answer", got.Offset, of)
 		}
 	}
