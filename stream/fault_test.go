@@ -88,12 +88,14 @@ func faults(long bool) []fault {
 		return short
 	}
 	fs := []fault{
-		{"stage killed", func(r *rig) { r.killStage(n(4, 100), n(2000, 2000)) }},
+		{"stage killed", func(r *rig) { r.killStage(n(4, 100), 2000) }},
 		{"connections cut, delayed, black-holed", func(r *rig) { r.breakNetwork(n(6, 60)) }},
 		{"produce held back", func(r *rig) { r.holdBack(kmsg.Produce, n(3, 200)) }},
 		{"end of transaction held back", func(r *rig) { r.holdBack(kmsg.EndTxn, n(3, 200)) }},
 	}
-	fs = append(fs, fault{"broker killed", func(r *rig) { r.killBroker(n(1, 10)) }})
+	fs = append(fs,
+		fault{"broker killed", func(r *rig) { r.killBroker(n(1, 10)) }},
+		fault{"stage told to stop", func(r *rig) { r.terminate(n(3, 30)) }})
 	if long {
 		fs = append(fs,
 			fault{"members come and go", func(r *rig) { r.rebalance(2 * time.Minute) }},
@@ -204,6 +206,7 @@ type process struct {
 	log  *lockedBuffer
 	done chan struct{}
 	err  error
+	told bool // it was told to stop, and has been judged by how it did
 }
 
 type lockedBuffer struct {
@@ -229,7 +232,12 @@ func (l *lockedBuffer) tail() string {
 
 func (r *rig) start(instance string) *process {
 	r.t.Helper()
-	p := &process{cmd: exec.Command(r.binary, "run", "-c", r.config, "--instance", instance, "--log-format", "json"), log: &lockedBuffer{}, done: make(chan struct{})}
+	return r.startWith(r.config, instance)
+}
+
+func (r *rig) startWith(config, instance string) *process {
+	r.t.Helper()
+	p := &process{cmd: exec.Command(r.binary, "run", "-c", config, "--instance", instance, "--log-format", "json"), log: &lockedBuffer{}, done: make(chan struct{})}
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
 	if err := p.cmd.Start(); err != nil {
 		r.t.Fatal(err)
@@ -344,7 +352,7 @@ func (r *rig) reached(n int) {
 		for _, p := range r.procs {
 			select {
 			case <-p.done:
-				if p.err != nil && p.cmd.ProcessState.ExitCode() >= 0 { // not killed by the suite
+				if p.err != nil && !p.told && p.cmd.ProcessState.ExitCode() >= 0 { // not killed by the suite
 					r.t.Fatalf("the stage has ended: %v\n%s", p.err, p.log.tail())
 				}
 			default:
@@ -497,6 +505,55 @@ func (r *rig) killBroker(times int) {
 		r.reached(base + 1200)
 	}
 	r.note("%d times kill -9 of the broker", times)
+}
+
+// terminate ends the stage by SIGTERM in the middle of its work, every third time with a broker that no longer answers:
+// then it must be gone within its grace period and say what was not flushed.
+func (r *rig) terminate(times int) {
+	const grace = 4 * time.Second
+	text, err := os.ReadFile(r.config)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	short := filepath.Join(r.dir, "short.yaml")
+	if err := os.WriteFile(short, bytes.Replace(text, []byte("grace: 15s"), []byte("grace: "+grace.String()), 1), 0o644); err != nil {
+		r.t.Fatal(err)
+	}
+	var drained, cut time.Duration
+	for i := range uint64(times) {
+		p := r.startWith(short, "one")
+		base := int(r.fed.Load())
+		fed := make(chan struct{})
+		go func() { defer close(fed); r.feed(6000) }()
+		r.reached(base + int(model.Hash(r.seed, 8, i)%4000))
+		if i%3 != 2 {
+			drained = max(drained, r.stop(p))
+			<-fed
+			continue
+		}
+		r.through.holed.Store(true)
+		time.Sleep(time.Duration(model.Hash(r.seed, 9, i) % uint64(200*time.Millisecond)))
+		began := time.Now()
+		p.told = true
+		_ = p.cmd.Process.Signal(syscall.SIGTERM)
+		select {
+		case <-p.done:
+		case <-time.After(30 * time.Second):
+			r.t.Fatalf("the stage does not stop\n%s", p.log.tail())
+		}
+		took := time.Since(began)
+		if cut = max(cut, took); took > grace+time.Second { // no measure of speed: the promise is the grace period
+			r.t.Errorf("without a broker it took %v to stop, the grace period is %v", took, grace)
+		}
+		if p.cmd.ProcessState.ExitCode() != 3 || !strings.Contains(p.log.tail(), "was not flushed beyond offset") {
+			r.t.Errorf("without a broker it ends with %v and says\n%s", p.err, p.log.tail())
+		}
+		r.through.cut()
+		r.through.holed.Store(false)
+		<-fed
+	}
+	r.note("%d times SIGTERM in the middle of the work, gone after at most %v, %d of them without an answering broker, gone after at most %v of %v grace", times, drained.Round(10*time.Millisecond), times/3,
+		cut.Round(10*time.Millisecond), grace)
 }
 
 // rebalance lets members come and go every two seconds.

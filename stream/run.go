@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -46,8 +47,15 @@ type Stage struct {
 	tasks      []*task
 	kept       map[int]*kept // what the tasks of the generation before left in order
 	failed     error         // why it stops by itself; nil = it does not
-	unflushed  []error       // what was not committed when the stage stopped
+	unflushed  []string      // what was not committed when the stage stopped
 }
+
+// StopError is returned by a stage that was told to stop and could not bring everything to an end within Options.Grace.
+// Nothing is lost by it: whoever follows goes on from what is committed. It hides its causes: that the stage has cut them
+// off itself is no cancellation of the caller's.
+type StopError struct{ Left []string }
+
+func (e *StopError) Error() string { return "stopped, but " + strings.Join(e.Left, "; ") }
 
 // kept is a partition as its task left it when its generation ended: everything committed, nothing in doubt.
 type kept struct {
@@ -234,11 +242,11 @@ func (s *Stage) Run(ctx context.Context) error {
 		return err
 	}
 	children.Go(func() { s.watchPartitions(work, stopWork) })
-	err = s.generations(work, stopWork, group)
-	if cause := context.Cause(work); err == nil && cause != nil && !errors.Is(cause, context.Canceled) {
-		err = cause
+	left := s.generations(work, stopWork, group)
+	if cause := context.Cause(work); cause != nil && !errors.Is(cause, context.Canceled) {
+		return errors.Join(cause, left)
 	}
-	return err
+	return left
 }
 
 // join notes that there is no generation, why, and returns since when.
@@ -273,33 +281,35 @@ func (s *Stage) watchPartitions(ctx context.Context, fail context.CancelCauseFun
 func (s *Stage) generations(ctx context.Context, fail context.CancelCauseFunc, group *txn.Group) error {
 	var tasks sync.WaitGroup
 	released := make(chan struct{})
-	var failed error
 	for ctx.Err() == nil {
 		gen, err := group.Next(ctx)
 		if err != nil {
 			if ctx.Err() == nil {
-				failed = fmt.Errorf("joining the group %s: %w", s.o.Name, err)
+				fail(fmt.Errorf("joining the group %s: %w", s.o.Name, err))
 			}
 			break
 		}
 		s.begin(ctx, fail, gen, &tasks, released)
 	}
 	s.stop.Store(true)
-	fail(failed)
+	fail(nil)
 	began := time.Now()
-	err := s.drain(&tasks, began)
+	left := s.drain(&tasks, began)
 	close(released)
 	closed := make(chan error, 1)
 	go func() { closed <- group.Close() }()
 	select {
-	case left := <-closed:
-		if left != nil {
-			s.o.Log.Info("leaving the group", zap.Error(left)) // its session ends by itself
+	case err := <-closed:
+		if err != nil {
+			s.o.Log.Info("leaving the group", zap.Error(err)) // its session ends by itself
 		}
-	case <-time.After(s.o.Grace - time.Since(began)):
-		err = errors.Join(err, errors.New("leaving the group took longer than the grace period"))
+	case <-time.After(s.o.Grace*31/32 - time.Since(began)): // the rest is the process's own end
+		left = append(left, "leaving the group took longer than the grace period")
 	}
-	return errors.Join(failed, err)
+	if len(left) == 0 {
+		return nil
+	}
+	return &StopError{left}
 }
 
 // begin starts the tasks of a generation.
@@ -376,7 +386,7 @@ func (s *Stage) begin(ctx context.Context, fail context.CancelCauseFunc, gen *tx
 
 // drain waits for the tasks: half of the grace period in peace, then without snapshots, then it cuts off the transactions
 // that are under way. It returns within seven eighths, so that the rest is left for leaving the group.
-func (s *Stage) drain(tasks *sync.WaitGroup, began time.Time) error {
+func (s *Stage) drain(tasks *sync.WaitGroup, began time.Time) (left []string) {
 	done := make(chan struct{})
 	go func() { tasks.Wait(); close(done) }()
 	wait := func(until time.Duration) bool {
@@ -398,20 +408,20 @@ func (s *Stage) drain(tasks *sync.WaitGroup, began time.Time) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err := errors.Join(s.unflushed...)
+	left = slices.Sorted(slices.Values(s.unflushed))
 	if ended {
-		return err
+		return left
 	}
-	err = errors.Join(err, errors.New("grace period over"))
+	left = append(left, "the grace period is over")
 	for _, t := range s.tasks {
 		t.mu.Lock()
 		p := t.status
 		t.mu.Unlock()
 		if p.Phase != phaseEnded {
-			err = errors.Join(err, fmt.Errorf("partition %d was not flushed beyond offset %d: %s", p.Partition, p.Offset, p.Phase))
+			left = append(left, fmt.Sprintf("partition %d was not flushed beyond offset %d: %s", p.Partition, p.Offset, p.Phase))
 		}
 	}
-	return err
+	return left
 }
 
 // loadModels reads the model topic to its end.

@@ -76,11 +76,13 @@ type task struct {
 	kept     *kept             // what this member's task of the generation before left; nil = nothing
 	end      int64             // where the events topic ended when last asked
 	newest   time.Time
-	read     int64 // bytes of input taken since the last snapshot began
-	wrote    int64 // bytes of state written since then
-	progress bool  // something was committed since the last failure
-	settled  bool  // nothing is in doubt: the state is the committed one
-	carried  bool  // the state is of another schema: nothing is learnt before there is a snapshot of it
+	read     int64  // bytes of input taken since the last snapshot began
+	wrote    int64  // bytes of state written since then
+	progress bool   // something was committed since the last failure
+	settled  bool   // nothing is in doubt: the state is the committed one
+	working  bool   // the state is restored, and events are being taken in
+	left     string // what the last attempt did not bring to an end; "" = nothing
+	carried  bool   // the state is of another schema: nothing is learnt before there is a snapshot of it
 
 	deadEvents, deadLabels deadWindow
 
@@ -118,8 +120,13 @@ func (t *task) run(ctx context.Context) error {
 	const shortest = 50 * time.Millisecond
 	wait, since := shortest, time.Time{}
 	for {
-		t.progress, t.settled = false, false
+		t.progress, t.settled, t.working = false, false, false
 		err := t.own(ctx)
+		if err != nil && t.working {
+			if t.left = fmt.Sprintf("partition %d was not written to a last snapshot: %v", t.id, err); t.at != t.done {
+				t.left = fmt.Sprintf("partition %d was not flushed beyond offset %d: %v", t.id, t.done.events, err)
+			}
+		}
 		if ctx.Err() != nil {
 			t.leave(err)
 			return nil
@@ -149,6 +156,7 @@ func (t *task) run(ctx context.Context) error {
 		t.phase("waiting: " + err.Error())
 		select {
 		case <-ctx.Done():
+			t.leave(err)
 			return nil
 		case <-time.After(wait):
 		}
@@ -163,8 +171,8 @@ func (t *task) leave(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.stopping() && err != nil && t.part != nil && t.at != t.done:
-		s.unflushed = append(s.unflushed, fmt.Errorf("partition %d was not flushed beyond offset %d: %w", t.id, t.done.events, err))
+	case s.stopping() && t.left != "":
+		s.unflushed = append(s.unflushed, t.left)
 	case !s.stopping() && err == nil && t.settled:
 		if s.kept == nil {
 			s.kept = map[int]*kept{}
@@ -212,7 +220,7 @@ func (t *task) own(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	t.redo.x = nil
+	t.redo.x, t.working, t.left = nil, true, ""
 	o.Metrics.RestoreTime.Observe(o.Now().Sub(began).Seconds())
 	t.phase(phaseRunning)
 

@@ -115,6 +115,9 @@ func explain(err error, file string) error {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return err
 	}
+	if _, late := err.(*stream.StopError); late {
+		return environment(err)
+	}
 	switch txn.KindOf(err) {
 	case txn.NoTopic:
 		return fmt.Errorf("%w; 'liftstream topics create -c %s' makes the topics", err, file)
