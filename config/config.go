@@ -370,7 +370,7 @@ type Memory struct {
 type Policy struct {
 	// InputLost is for events that were deleted before they were read. Default fail.
 	InputLost Reaction `yaml:"input_lost"`
-	// TopicRecreated is for an input topic that is not the one of the state. Default fail.
+	// TopicRecreated is for an input topic that is not the one of the state, or a state topic that has lost it. Default fail.
 	TopicRecreated Reaction `yaml:"topic_recreated"`
 	// SchemaChanged is for a state made under another record, lift, propensity, local or kernel section. Default
 	// rebuild: where only features, their levels, classes at the end or monotone have changed, what mentions no feature

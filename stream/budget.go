@@ -5,6 +5,27 @@ import (
 	"sync"
 )
 
+// inFlight are the budgets of a stage. Labels have one of their own: those that wait for their records must leave room for
+// these, else both wait for ever.
+type inFlight struct{ events, labels *budget }
+
+func newInFlight(limit int64, labels bool) inFlight {
+	if !labels {
+		return inFlight{events: newBudget(limit), labels: newBudget(0)}
+	}
+	return inFlight{events: newBudget(limit / 2), labels: newBudget(limit / 2)}
+}
+
+// reserved is what somebody holds of them.
+type reserved struct{ events, labels int64 }
+
+func (f inFlight) release(r reserved) {
+	f.events.charge(-r.events)
+	f.labels.charge(-r.labels)
+}
+
+func (f inFlight) inUse() int64 { return f.events.inUse() + f.labels.inUse() }
+
 // budget bounds the bytes of input in memory. Who asks waits until there is room; what an answer turns out to hold is
 // charged as it is, so that the bound may be passed by one answer a reader, and then nobody gets more until it is met.
 type budget struct {

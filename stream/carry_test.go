@@ -211,3 +211,35 @@ func TestChangedSchemaCarriesTheStateOver(t *testing.T) {
 		w.exactlyOnce()
 	})
 }
+
+// The share of what was read does not bound the snapshot without which nothing is read: a first attempt that failed has
+// written, and nothing is read before the second.
+func TestTheSnapshotOfACarriedStateWaitsForNoInput(t *testing.T) {
+	brokers(t, func(t *testing.T, addr string) {
+		w := newWorld(t, addr, 1)
+		w.produce(500, 50, true)
+		r := w.run(under(w.options(w.client), testSchema, 9))
+		w.caught(r)
+		r.end(t)
+		w.produce(500, 50, true)
+		o := under(w.options(w.client), changedSchema, 10)
+		o.SnapshotShare = 0.1
+		r = w.prepared(o)
+		send, failed := r.stage.commit, false
+		r.stage.commit = func(ctx context.Context, p *txn.Producer, x txn.Transaction) error {
+			if !failed {
+				failed = true
+				return &txn.Error{Op: "EndTxn", Kind: txn.Unknown, Err: errors.New("by the test")}
+			}
+			return send(ctx, p, x)
+		}
+		r.begin()
+		for deadline := time.Now().Add(30 * time.Second); len(r.stage.Status().Partitions) == 0 || r.stage.Status().Partitions[0].Offset < 20; time.Sleep(20 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("it waits for ever: %+v", r.stage.Status())
+			}
+		}
+		r.end(t)
+		w.exactlyOnce()
+	})
+}

@@ -31,7 +31,7 @@ type doneRecord struct {
 	eventsFrom, labelsFrom int64 // where it began
 	answered               int64 // one past the last event that has scores
 	scores                 int64 // where in the scores topic to look for them
-	buried                 int   // dead letters in it
+	buried                 int   // dead letters of what lies between
 	dead                   int64 // where in the dead-letter topic to look for them
 }
 
@@ -315,6 +315,7 @@ func (t *task) inspect(ctx context.Context, d doneRecord) (events int64, err err
 	for id := range t.letters {
 		if id.topic == t.s.o.Topics.Events && d.eventsFrom <= id.offset && id.offset < d.events || id.topic != t.s.o.Topics.Events && d.labelsFrom <= id.offset && id.offset < d.labels {
 			there++
+			t.redo.x.bury(id)
 		}
 	}
 	from := d.events

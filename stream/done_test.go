@@ -289,7 +289,7 @@ func TestMessagesWithoutScoresBeforeATornTransactionAreDone(t *testing.T) {
 // A letter that was written without its transaction must be found by every owner until its message is committed, even
 // if letters of other messages are written meanwhile.
 func TestLettersAreKnownUntilTheirMessageIsCommitted(t *testing.T) {
-	k := &task{s: &Stage{o: Options{Topics: Topics{Events: "e", Labels: "l"}}}, letters: map[letterID]bool{{"e", 94, -1}: true, {"l", 3, 2}: true, {"x", 1 << 40, 0}: true}}
+	k := &task{s: &Stage{o: Options{Topics: Topics{Events: "e", Labels: "l"}}}, owned: owned{letters: map[letterID]bool{{"e", 94, -1}: true, {"l", 3, 2}: true, {"x", 1 << 40, 0}: true}}}
 	for _, c := range []struct {
 		to   position
 		want int
@@ -417,6 +417,56 @@ func TestScoresOfEventsThatDoNotExistAreNotBelieved(t *testing.T) {
 		r.end(t)
 		if n := len(w.ids(0)); n != 200+10 {
 			t.Errorf("%d records were scored, the forged ones included", n)
+		}
+	})
+}
+
+// A letter that was written without its transaction does not stand for another one that is missing.
+func TestLettersOfTransactionsTornOneAfterAnother(t *testing.T) {
+	brokers(t, func(t *testing.T, addr string) {
+		w := newWorld(t, addr, 1)
+		bad := func() {
+			if err := w.client.Produce(context.Background(), []txn.Record{{Topic: w.topics.Events, Value: []byte("no event")}}, txn.None); err != nil {
+				t.Error(err)
+			}
+		}
+		w.produce(100, 10, true)
+		bad()
+		o := w.options(w.client)
+		o.Commit, o.Log = 300*time.Millisecond, withoutErrors(t)
+		r := w.prepared(o)
+		var tears atomic.Int32
+		r.stage.commit = func(ctx context.Context, p *txn.Producer, x txn.Transaction) error {
+			dead := func(r txn.Record) bool { return r.Topic == w.topics.Dead }
+			if tears.Load() == 2 || !slices.ContainsFunc(x.Records, dead) {
+				return p.Commit(ctx, x)
+			}
+			x.Records = slices.Clone(x.Records)
+			if tears.Add(1) == 1 { // nothing but the letters
+				x.Records = slices.DeleteFunc(x.Records, func(r txn.Record) bool { return !dead(r) })
+				x.Offsets = nil
+				bad() // part of the next one
+			} else { // all but the letters
+				x.Records = slices.DeleteFunc(x.Records, dead)
+			}
+			if err := p.Commit(ctx, x); err != nil {
+				return err
+			}
+			return &txn.Error{Op: "EndTxn", Kind: txn.Unknown, Reason: "by the test", Err: errors.New("torn")}
+		}
+		r.begin()
+		for deadline := time.Now().Add(time.Minute); len(r.stage.Status().Partitions) == 0 || r.stage.Status().Partitions[0].Offset < 12; time.Sleep(20 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("%+v", r.stage.Status())
+			}
+		}
+		r.end(t)
+		w.exactlyOnce()
+		if l := w.letters(); len(l) != 2 || l[w.topics.Events+" 10"] != 1 || l[w.topics.Events+" 11"] != 1 {
+			t.Errorf("dead letters: %v", l)
+		}
+		if tears.Load() != 2 {
+			t.Errorf("%d transactions were torn", tears.Load())
 		}
 	})
 }

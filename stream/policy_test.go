@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"liftstream/model"
 	"liftstream/model/wire"
 	"liftstream/stream/txn"
 )
@@ -55,12 +57,19 @@ func (w *world) deleteEvents(partition int, before int64) {
 }
 
 func (w *world) recreateEvents() {
+	w.recreate(w.topics.Events)
+	clear(w.next)
+}
+
+func (w *world) recreate(topic string) {
+	specs := TopicSpecs(w.topics, w.n, 1, 4<<20)
+	spec := specs[slices.IndexFunc(specs, func(s txn.TopicSpec) bool { return s.Name == topic })]
 	req := kmsg.NewPtrDeleteTopicsRequest()
 	req.Version, req.TimeoutMillis = 3, 5000
-	req.TopicNames = []string{w.topics.Events}
+	req.TopicNames = []string{topic}
 	w.admin(req)
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(100 * time.Millisecond) {
-		made, err := w.client.CreateTopics(context.Background(), TopicSpecs(w.topics, w.n, 1, 4<<20)[0])
+		made, err := w.client.CreateTopics(context.Background(), spec)
 		if err == nil && made[0] {
 			break
 		}
@@ -68,7 +77,6 @@ func (w *world) recreateEvents() {
 			w.t.Fatalf("creating the topic anew: %v", err)
 		}
 	}
-	clear(w.next)
 	w.client.Close() // its producer has a past in the topic that is gone
 	w.client = txn.NewClient(txn.Config{Brokers: w.brokers})
 	w.t.Cleanup(w.client.Close)
@@ -133,6 +141,11 @@ func TestPoliciesOfLostInput(t *testing.T) {
 }
 
 func TestAddedPartitionsStopTheStage(t *testing.T) {
+	t.Run("events", func(t *testing.T) { addedPartitions(t, func(w *world) string { return w.topics.Events }) })
+	t.Run("labels", func(t *testing.T) { addedPartitions(t, func(w *world) string { return w.topics.Labels }) })
+}
+
+func addedPartitions(t *testing.T, topic func(w *world) string) {
 	brokers(t, func(t *testing.T, addr string) {
 		w := newWorld(t, addr, 1)
 		w.produce(100, 10, true)
@@ -141,7 +154,7 @@ func TestAddedPartitionsStopTheStage(t *testing.T) {
 		r := w.run(o)
 		w.caught(r)
 		part := kmsg.NewCreatePartitionsRequestTopic()
-		part.Topic, part.Count = w.topics.Events, 2
+		part.Topic, part.Count = topic(w), 2
 		req := kmsg.NewPtrCreatePartitionsRequest()
 		req.Version, req.TimeoutMillis = 1, 5000
 		req.Topics = append(req.Topics, part)
@@ -361,5 +374,211 @@ func TestScoresThatDoNotFitTheirTopicStopTheStageByName(t *testing.T) {
 		w.caught(r)
 		w.exactlyOnce()
 		r.end(t)
+	})
+}
+
+// Labels that wait for their records must leave room for these.
+func TestWaitingLabelsDoNotKeepTheirRecordsOut(t *testing.T) {
+	brokers(t, func(t *testing.T, addr string) {
+		w := newWorld(t, addr, 1)
+		for i := range 60 { // several answers
+			if err := w.client.Produce(context.Background(), []txn.Record{{Topic: w.topics.Events, Value: w.message(0, 50*i, 50, false), Time: time.UnixMilli(1_700_000_000_000 + int64(50*i)),
+				Headers: []txn.Header{{Key: "padding", Value: make([]byte, 20<<10)}}}}, txn.None); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.next[0] = 3000
+		for i := range 3 { // small in the topic, and larger than all that may be in flight in memory
+			w.labels(1000*i, 1000, txn.Header{Key: "padding", Value: make([]byte, 2<<20)})
+		}
+		o := w.options(w.client)
+		o.InFlight, o.OnScores = 1<<20, slowly
+		r := w.run(o)
+		for deadline := time.Now().Add(60 * time.Second); len(r.stage.Status().Partitions) == 0 || r.stage.Status().Partitions[0].Labelled != 3000; time.Sleep(20 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("it waits for ever: %+v", r.stage.Status())
+			}
+		}
+		w.caught(r)
+		r.end(t)
+		w.exactlyOnce()
+		if n := r.stage.budget.inUse(); n != 0 {
+			t.Errorf("%d bytes are still paid for", n)
+		}
+	})
+}
+
+// deaf is a network that can refuse to carry fetches.
+type deaf struct{ on atomic.Bool }
+
+func (d *deaf) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	c, err := (&net.Dialer{}).DialContext(ctx, network, address)
+	return deafened{c, d}, err
+}
+
+type deafened struct {
+	net.Conn
+	d *deaf
+}
+
+func (c deafened) Write(b []byte) (int, error) {
+	if c.d.on.Load() && len(b) > 6 && b[4] == 0 && b[5] == 1 {
+		return 0, net.ErrClosed
+	}
+	return c.Conn.Write(b)
+}
+
+// Troubles far apart are not one that lasts, though nothing is there to be committed in between.
+func TestPatienceBeginsAnewForAnIdlePartition(t *testing.T) {
+	brokers(t, func(t *testing.T, addr string) {
+		w := newWorld(t, addr, 1)
+		w.produce(100, 20, true)
+		d := &deaf{}
+		c := txn.NewClient(txn.Config{Brokers: w.brokers, Dial: d.dial})
+		defer c.Close()
+		o := w.options(c)
+		o.Patience = 3 * time.Second
+		r := w.run(o)
+		w.caught(r)
+		await := func(ready bool) {
+			t.Helper()
+			for deadline := time.Now().Add(30 * time.Second); r.stage.Status().Ready != ready; time.Sleep(5 * time.Millisecond) {
+				select {
+				case err := <-r.done:
+					t.Fatal(err)
+				default:
+				}
+				if time.Now().After(deadline) {
+					t.Fatalf("%+v", r.stage.Status())
+				}
+			}
+		}
+		for range 2 {
+			d.on.Store(true)
+			await(false)
+			d.on.Store(false)
+			await(true)
+			time.Sleep(o.Patience + time.Second)
+		}
+		r.end(t)
+	})
+}
+
+// What a generation leaves undone is known to the next one: dead letters that are there already, and labels that wait.
+func TestRebalanceKeepsWhatIsNotDoneYet(t *testing.T) {
+	brokers(t, func(t *testing.T, addr string) {
+		w := newWorld(t, addr, 1)
+		ctx := context.Background()
+		w.produce(1500, 50, false)
+		if err := w.client.Produce(ctx, []txn.Record{{Topic: w.topics.Events, Value: []byte("no event")}}, txn.None); err != nil {
+			t.Fatal(err)
+		}
+		w.produce(1500, 50, false)
+		w.labels(0, 3000)
+		o := w.options(w.client)
+		o.Commit = 500 * time.Millisecond
+		var torn, disturbed atomic.Bool
+		var other atomic.Pointer[running]
+		o.OnScores = func(int32, *model.Batch, *model.Scores, *model.Levels) {
+			switch {
+			case !torn.Load():
+			case disturbed.CompareAndSwap(false, true):
+				other.Store(w.run(w.options(w.client)))
+				for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+					if d, err := w.client.DescribeGroup(ctx, w.name); err == nil && d.State == "PreparingRebalance" {
+						break
+					}
+				}
+				time.Sleep(1500 * time.Millisecond) // several signs of life
+			default:
+				time.Sleep(20 * time.Millisecond) // several transactions before the end
+			}
+		}
+		r := w.prepared(o)
+		r.stage.commit = func(ctx context.Context, p *txn.Producer, x txn.Transaction) error {
+			dead := slices.DeleteFunc(slices.Clone(x.Records), func(r txn.Record) bool { return r.Topic != w.topics.Dead })
+			if len(dead) == 0 || torn.Load() {
+				return p.Commit(ctx, x)
+			}
+			torn.Store(true)
+			if err := p.Commit(ctx, txn.Transaction{Records: dead}); err != nil {
+				return err
+			}
+			return &txn.Error{Op: "EndTxn", Kind: txn.Unknown, Reason: "by the test", Err: errors.New("torn")}
+		}
+		r.begin()
+		for deadline := time.Now().Add(40 * time.Second); other.Load() == nil || r.stage.Status().Partitions[0].Offset < 61; time.Sleep(20 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("%+v", r.stage.Status())
+			}
+		}
+		time.Sleep(2 * o.Commit) // the labels follow
+		if n := counted(o.Metrics.Restores.WithLabelValues("kept")); n != 1 {
+			t.Errorf("the state was kept %v times", n)
+		}
+		if l := r.stage.Status().Partitions[0].Labelled; l != 3000 {
+			t.Errorf("%v of 3000 labels were learnt", l)
+		}
+		r.end(t)
+		other.Load().end(t)
+		w.exactlyOnce()
+		if l := w.letters(); len(l) != 1 || l[w.topics.Events+" 30"] != 1 {
+			t.Errorf("dead letters: %v", l)
+		}
+	})
+}
+
+// A state topic that was made anew has not lost the state in silence.
+func TestStateTopicMadeAnewIsAPolicy(t *testing.T) {
+	brokers(t, func(t *testing.T, addr string) {
+		w := newWorld(t, addr, 1)
+		w.produce(500, 10, true)
+		r := w.run(w.options(w.client))
+		w.caught(r)
+		r.end(t)
+		w.recreate(w.topics.State)
+		w.produce(500, 10, true)
+		var p *PolicyError
+		if err := w.run(w.options(w.client)).fails(t, 20*time.Second); !errors.As(err, &p) || p.Policy != "topic_recreated" {
+			t.Fatalf("got %v", err)
+		}
+		o := w.options(w.client)
+		o.TopicRecreated = Restart
+		r = w.run(o)
+		w.caught(r)
+		r.end(t)
+		if n := counted(o.Metrics.Policies.WithLabelValues("topic_recreated", "rebuild")); n != 1 {
+			t.Errorf("counted %v times", n)
+		}
+		w.exactlyOnce() // what was scored before is learnt only
+	})
+}
+
+func TestStopTellsItsCauseBesideWhatWasNotFlushed(t *testing.T) {
+	brokers(t, func(t *testing.T, addr string) {
+		w := newWorld(t, addr, 2)
+		w.produce(20_000, 20, true)
+		o := w.options(w.client)
+		o.OnScores = slowly
+		r := w.prepared(o)
+		var denied atomic.Bool
+		send := r.stage.commit
+		r.stage.commit = func(ctx context.Context, p *txn.Producer, x txn.Transaction) error {
+			scored := slices.ContainsFunc(x.Records, func(r txn.Record) bool { return r.Topic == w.topics.Scores })
+			switch {
+			case !scored:
+			case strings.HasSuffix(p.ID(), "-0"):
+				denied.Store(true)
+				return &txn.Error{Op: "Produce", Kind: txn.Denied, Err: errors.New("the cause")}
+			case denied.Load():
+				return &txn.Error{Op: "EndTxn", Kind: txn.Unknown, Err: errors.New("by the test")}
+			}
+			return send(ctx, p, x)
+		}
+		r.begin()
+		err := r.fails(t, 30*time.Second)
+		if txn.KindOf(err) != txn.Denied || !strings.Contains(err.Error(), "the cause") || !strings.Contains(err.Error(), "partition 1 was not flushed beyond offset") {
+			t.Errorf("got %v", err)
+		}
 	})
 }

@@ -51,10 +51,7 @@ func (l *stateLog) follow(ctx context.Context, c *txn.Client, topic string, part
 // left, else the newest readable snapshot, then a replay by the journal, learning only. It must follow NewProducer.
 func (t *task) restore(ctx context.Context) error {
 	o := &t.s.o
-	t.part, t.snap, t.refused, t.at, t.last, t.journal = nil, newSnapshotter(), 0, position{}, doneRecord{}, 0
-	t.claimed, t.letters, t.redo = false, nil, redo{scores: nothing, x: &transaction{}}
-	t.carried = false
-	t.deadEvents, t.deadLabels = deadWindow{}, deadWindow{}
+	t.owned, t.claimed, t.carried, t.redo = owned{snap: newSnapshotter()}, false, false, redo{scores: nothing, x: &transaction{}}
 	left := t.kept
 	t.kept = nil // whatever happens from here on, it is used at most once
 	torn, err := t.conclude(ctx)
@@ -66,9 +63,7 @@ func (t *task) restore(ctx context.Context) error {
 		return err
 	}
 	if left != nil && !torn && group.agree(left.last) {
-		t.part, t.snap, t.at, t.journal, t.refused = left.part, left.snap, left.at, left.journal, left.refused
-		t.deadEvents, t.deadLabels = left.deadEvents, left.deadLabels
-		t.last, t.answered, t.scoresAt, t.deadAt, t.claimed = left.last, left.last.answered, left.scoresAt, left.deadAt, true
+		t.owned, t.claimed = left.owned, true
 		t.restored("kept")
 		return nil
 	}
@@ -115,6 +110,8 @@ func (t *task) restore(ctx context.Context) error {
 		how = "damaged"
 	} else if log.journalEnd() > 0 && target.events < 0 && moved == "" {
 		moved = "the group has no offset, but there is a journal of what it committed: offsets were deleted or expired"
+	} else if len(log.values) == 0 && group.number() > 1 && target.events > first.events && moved == "" {
+		moved = fmt.Sprintf("the group's offset is %d, but the state topic holds nothing of what was committed up to there: it was deleted or made anew", target.events)
 	}
 	if moved != "" {
 		if o.TopicRecreated == Fail {

@@ -22,7 +22,7 @@ import (
 // Stage is one process's share of the work. Run it once.
 type Stage struct {
 	o              Options
-	budget         *budget
+	budget         inFlight
 	models         *modelLog
 	partitions     int
 	deadPartitions int
@@ -60,16 +60,7 @@ func (e *StopError) Error() string { return "stopped, but " + strings.Join(e.Lef
 // kept is a partition as its task left it when its generation ended: everything committed, nothing in doubt.
 type kept struct {
 	generation int
-	part       *model.Partition
-	snap       *snapshotter
-	at         position
-	last       doneRecord
-	scoresAt   int64
-	deadAt     int64
-	journal    uint64
-	refused    int64
-
-	deadEvents, deadLabels deadWindow
+	owned
 }
 
 // New returns a stage; Run runs it.
@@ -77,7 +68,7 @@ func New(o Options) *Stage {
 	if o.Patience <= 0 {
 		o.Patience = 5 * time.Minute
 	}
-	s := &Stage{o: o, budget: newBudget(max(o.InFlight, 1<<20)), models: newModelLog(o.Client, o.Topics.Model, o.Spec.Schema), waiting: "not started"}
+	s := &Stage{o: o, budget: newInFlight(max(o.InFlight, 1<<20), o.Topics.Labels != ""), models: newModelLog(o.Client, o.Topics.Model, o.Spec.Schema), waiting: "not started"}
 	s.newest, s.hesitation, s.agreement = Format, o.Patience, agreement{oldestFormat, oldestFormat, time.Time{}}
 	s.commit = func(ctx context.Context, p *txn.Producer, t txn.Transaction) error { return p.Commit(ctx, t) }
 	s.force, s.cut = context.WithCancel(context.Background())
@@ -260,7 +251,7 @@ func (s *Stage) join(text string) time.Time {
 	return s.joining
 }
 
-// watchPartitions stops the stage when the events topic has got more partitions: nobody would read them.
+// watchPartitions stops the stage when a topic that it reads has got more partitions: nobody would read them.
 func (s *Stage) watchPartitions(ctx context.Context, fail context.CancelCauseFunc) {
 	for {
 		select {
@@ -268,11 +259,15 @@ func (s *Stage) watchPartitions(ctx context.Context, fail context.CancelCauseFun
 			return
 		case <-time.After(s.o.Patience / 30):
 		}
-		n, err := s.o.Client.Partitions(ctx, s.o.Topics.Events)
-		if err == nil && n != s.partitions {
-			s.o.Metrics.Policies.WithLabelValues("partitions_added", "fail").Inc()
-			fail(&PolicyError{Partition: -1, Problem: fmt.Sprintf("topic %s had %d partitions and has %d now: give the topics of scores, labels and state as many, then start again", s.o.Topics.Events, s.partitions, n)})
-			return
+		for _, topic := range []string{s.o.Topics.Events, s.o.Topics.Labels} {
+			if topic == "" {
+				continue
+			}
+			if n, err := s.o.Client.Partitions(ctx, topic); err == nil && n != s.partitions {
+				s.o.Metrics.Policies.WithLabelValues("partitions_added", "fail").Inc()
+				fail(&PolicyError{Partition: -1, Problem: fmt.Sprintf("topic %s had %d partitions and has %d now: give the topics of events, scores, labels and state as many, then start again", topic, s.partitions, n)})
+				return
+			}
 		}
 	}
 }

@@ -730,7 +730,7 @@ func TestVerifyFindsNothingAfterDeathsAndFindsWhatWasChanged(t *testing.T) {
 }
 
 // labels sends the classes of records [from, from+n) of every partition.
-func (w *world) labels(from, n int) {
+func (w *world) labels(from, n int, headers ...txn.Header) {
 	w.t.Helper()
 	s := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.BinaryTypes.String}, {Name: "y", Type: arrow.BinaryTypes.String}}, nil)
 	for p := range w.n {
@@ -746,7 +746,7 @@ func (w *world) labels(from, n int) {
 			w.t.Fatal(err)
 		}
 		at := time.UnixMilli(1_700_000_000_000 + int64(from+n))
-		if err := w.client.Produce(context.Background(), []txn.Record{{Topic: w.topics.Labels, Partition: p, Value: v, Time: at}}, txn.None); err != nil {
+		if err := w.client.Produce(context.Background(), []txn.Record{{Topic: w.topics.Labels, Partition: p, Value: v, Time: at, Headers: headers}}, txn.Lz4); err != nil {
 			w.t.Fatal(err)
 		}
 	}

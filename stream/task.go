@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -49,6 +50,24 @@ func (e *PolicyError) Error() string {
 	return fmt.Sprintf("partition %d: %s; policy.%s is fail: set it to rebuild to go on with an empty state from what is there", e.Partition, e.Problem, e.Policy)
 }
 
+// owned is what a task knows of its partition. A generation that ends in order hands all of it to the next one.
+type owned struct {
+	part     *model.Partition
+	snap     *snapshotter
+	at       position          // what the state has taken in
+	last     doneRecord        // of the last committed transaction
+	answered int64             // one past the last event that has scores
+	scoresAt int64             // where in the scores topic this line of transactions begins
+	deadAt   int64             // where in the dead-letter topic the letters of the next transaction must be looked for
+	letters  map[letterID]bool // dead letters that are there though their transaction is not
+	journal  uint64            // number of the next journal record
+	refused  int64             // model version that Swap refused; not tried again
+	end      int64             // where the events topic ended when last asked
+	newest   time.Time         // of the events
+
+	deadEvents, deadLabels deadWindow
+}
+
 // task owns one input partition as long as it lives: it alone moves the partition's state.
 type task struct {
 	s   *Stage
@@ -58,33 +77,23 @@ type task struct {
 
 	spec     *model.Spec // Options.Spec, but while a state of another schema is replayed
 	producer *txn.Producer
-	part     *model.Partition
 	decoder  *codec.Decoder
 	encoder  *codec.ScoreEncoder
-	snap     *snapshotter
-	at       position          // what the state has taken in
-	done     position          // what is committed
-	last     doneRecord        // of the last committed transaction
-	claimed  bool              // the last transaction says in state and group where the partition stands
-	answered int64             // one past the last event that has scores
-	scoresAt int64             // where in the scores topic this line of transactions begins
-	deadAt   int64             // where in the dead-letter topic the letters of the next transaction must be looked for
-	redo     redo              // what a transaction that was committed in part has left undone
-	letters  map[letterID]bool // dead letters that are there though their transaction is not
-	journal  uint64            // number of the next journal record
-	refused  int64             // model version that Swap refused; not tried again
-	kept     *kept             // what this member's task of the generation before left; nil = nothing
-	end      int64             // where the events topic ended when last asked
-	newest   time.Time
-	read     int64  // bytes of input taken since the last snapshot began
-	wrote    int64  // bytes of state written since then
-	progress bool   // something was committed since the last failure
-	settled  bool   // nothing is in doubt: the state is the committed one
-	working  bool   // the state is restored, and events are being taken in
-	left     string // what the last attempt did not bring to an end; "" = nothing
-	carried  bool   // the state is of another schema: nothing is learnt before there is a snapshot of it
+	owned
+	done     position // what is committed
+	claimed  bool     // the last transaction says in state and group where the partition stands
+	redo     redo     // what a transaction that was committed in part has left undone
+	kept     *kept    // what this member's task of the generation before left; nil = nothing
+	read     int64    // bytes of input taken since the last snapshot began
+	wrote    int64    // bytes of state written since then
+	progress bool     // something was committed since the last failure
+	broken   bool     // a transaction has failed
+	settled  bool     // nothing is in doubt: the state is the committed one
+	working  bool     // the state is restored, and events are being taken in
+	left     string   // what the last attempt did not bring to an end; "" = nothing
+	carried  bool     // the state is of another schema: nothing is learnt before there is a snapshot of it
 
-	deadEvents, deadLabels deadWindow
+	heard struct{ events, labels atomic.Bool } // there was an answer since the last failure
 
 	batch  model.Batch
 	carry  codec.Carry
@@ -120,7 +129,9 @@ func (t *task) run(ctx context.Context) error {
 	const shortest = 50 * time.Millisecond
 	wait, since := shortest, time.Time{}
 	for {
-		t.progress, t.settled, t.working = false, false, false
+		t.progress, t.broken, t.settled, t.working = false, false, false, false
+		t.heard.events.Store(false)
+		t.heard.labels.Store(false)
 		err := t.own(ctx)
 		if err != nil && t.working {
 			if t.left = fmt.Sprintf("partition %d was not written to a last snapshot: %v", t.id, err); t.at != t.done {
@@ -146,7 +157,7 @@ func (t *task) run(ctx context.Context) error {
 		}
 		t.s.o.Metrics.Commits.WithLabelValues("aborted").Inc()
 		now := t.s.o.Now()
-		if t.progress || since.IsZero() {
+		if t.progress || t.idle() || since.IsZero() {
 			since, wait = now, shortest
 		}
 		if now.Sub(since) > t.s.o.Patience {
@@ -164,6 +175,11 @@ func (t *task) run(ctx context.Context) error {
 	}
 }
 
+// idle reports whether all that was lacking was something to commit.
+func (t *task) idle() bool {
+	return !t.broken && t.at == t.done && t.heard.events.Load() && (t.heard.labels.Load() || t.s.o.Topics.Labels == "")
+}
+
 // leave ends the ownership with its generation, or with the stage: a state without doubt is left to the next generation;
 // what could not be committed is told to whoever stops the stage.
 func (t *task) leave(err error) {
@@ -177,8 +193,7 @@ func (t *task) leave(err error) {
 		if s.kept == nil {
 			s.kept = map[int]*kept{}
 		}
-		s.kept[t.id] = &kept{generation: t.gen.ID, part: t.part, snap: t.snap, at: t.at, last: t.last, scoresAt: t.scoresAt, deadAt: t.deadAt, journal: t.journal,
-			refused: t.refused, deadEvents: t.deadEvents, deadLabels: t.deadLabels}
+		s.kept[t.id] = &kept{t.gen.ID, t.owned}
 	case err != nil:
 		t.log.Info("what was not committed is left to the next owner", zap.Error(err))
 	}
@@ -188,17 +203,25 @@ func (t *task) leave(err error) {
 type transaction struct {
 	records  []txn.Record
 	bytes    int64
-	reserved int64 // of the in-flight budget
+	reserved reserved
 	begun    time.Time
 	snapshot bool // holds the manifest of the snapshot being written
 	to       position
-	done     doneRecord // number 0 = there is nothing to commit
-	buried   int        // dead letters
+	done     doneRecord        // number 0 = there is nothing to commit
+	buried   map[letterID]bool // dead letters of its messages, those among them that are there already
 }
 
 func (x *transaction) add(r txn.Record) {
 	x.records = append(x.records, r)
 	x.bytes += int64(len(r.Value) + len(r.Key))
+}
+
+// bury counts a dead letter of a message of the transaction.
+func (x *transaction) bury(id letterID) {
+	if x.buried == nil {
+		x.buried = map[letterID]bool{}
+	}
+	x.buried[id] = true
 }
 
 // own takes the partition over and processes it until ctx ends (nil) or a transaction fails.
@@ -228,10 +251,10 @@ func (t *task) own(ctx context.Context) (err error) {
 	var readers sync.WaitGroup
 	defer readers.Wait()
 	defer stop()
-	events := t.s.read(inner, &readers, o.Topics.Events, t.id, t.at.events)
+	events := t.s.read(inner, &readers, t.s.budget.events, &t.heard.events, o.Topics.Events, t.id, t.at.events)
 	var labels <-chan fetched
 	if o.Topics.Labels != "" {
-		labels = t.s.read(inner, &readers, o.Topics.Labels, t.id, t.at.labels)
+		labels = t.s.read(inner, &readers, t.s.budget.labels, &t.heard.labels, o.Topics.Labels, t.id, t.at.labels)
 	}
 	return t.loop(ctx, events, labels)
 }
@@ -252,7 +275,10 @@ func (t *task) loop(ctx context.Context, events, labels <-chan fetched) error {
 		lastSnap = o.Now()
 	}
 	defer timer.Stop()
-	defer func() { t.s.budget.charge(-open.reserved - late.reserved()) }()
+	defer func() {
+		t.s.budget.release(open.reserved)
+		t.s.budget.labels.charge(-late.reserved())
+	}()
 	// settle waits for the transaction under way.
 	settle := func() error {
 		if committing == nil {
@@ -261,9 +287,10 @@ func (t *task) loop(ctx context.Context, events, labels <-chan fetched) error {
 		err := <-done
 		x := committing
 		committing = nil
-		t.s.budget.charge(-x.reserved)
+		t.s.budget.release(x.reserved)
 		o.Metrics.InFlight.Set(float64(t.s.budget.inUse()))
 		if err != nil {
+			t.broken = true
 			return err
 		}
 		t.progress = true
@@ -285,7 +312,7 @@ func (t *task) loop(ctx context.Context, events, labels <-chan fetched) error {
 			return err
 		}
 		if open.done.number == 0 {
-			t.s.budget.charge(-open.reserved)
+			t.s.budget.release(open.reserved)
 			open = &transaction{}
 			return nil
 		}
@@ -321,7 +348,7 @@ func (t *task) loop(ctx context.Context, events, labels <-chan fetched) error {
 	}
 	_, changed := t.s.models.head()
 	var current fetched // events being worked through, message by message
-	defer func() { t.s.budget.charge(-current.reserved) }()
+	defer func() { t.s.budget.events.charge(-current.reserved) }()
 	for {
 		if ctx.Err() != nil {
 			// First of all: an answer taken now would hide the records before it that are not processed yet.
@@ -404,7 +431,7 @@ func (t *task) loop(ctx context.Context, events, labels <-chan fetched) error {
 
 // passed ends the work on one answer of the broker.
 func (t *task) passed(x *transaction, f *fetched) {
-	x.reserved += f.reserved
+	x.reserved.events += f.reserved
 	t.read += f.Bytes
 	f.reserved = 0
 	t.at.events, t.end = f.Next, f.LastStable
@@ -449,7 +476,7 @@ func (t *task) drain(commit, settle func() error, lastSnap *time.Time) error {
 }
 
 func (t *task) snapshotDue(last time.Time) bool {
-	if share := t.s.o.SnapshotShare; share > 0 && share < 1 && !t.s.stopping() && float64(t.read)*share < float64(t.wrote) {
+	if share := t.s.o.SnapshotShare; share > 0 && share < 1 && !t.s.stopping() && !t.carried && float64(t.read)*share < float64(t.wrote) {
 		return false
 	}
 	return !t.snap.busy() && t.s.o.Now().Sub(last) >= t.s.o.Snapshot && t.unsaved()
@@ -489,7 +516,7 @@ func (t *task) learnLate(x *transaction, late *lateLabels) (moved bool) {
 			f.Records = f.Records[1:]
 		}
 		t.at.labels, moved = f.Next, true
-		x.reserved += f.reserved
+		x.reserved.labels += f.reserved
 		t.read += f.Bytes
 		*late = (*late)[1:]
 	}
@@ -558,7 +585,7 @@ func (t *task) state(x *transaction, c change) {
 func (t *task) finish(x *transaction, from position) {
 	x.to = t.at
 	x.done = doneRecord{number: t.last.number + 1, events: t.at.events, labels: t.at.labels, eventsFrom: min(from.events, t.at.events), labelsFrom: min(from.labels, t.at.labels),
-		answered: min(t.answered, t.at.events), scores: t.scoresAt, buried: x.buried, dead: t.deadAt}
+		answered: min(t.answered, t.at.events), scores: t.scoresAt, buried: len(x.buried), dead: t.deadAt}
 	t.state(x, change{doneKey, x.done.encode(t.s.format())})
 }
 
@@ -734,12 +761,13 @@ func (t *task) takeLabels(x *transaction, r *txn.Record) {
 // bury adds the dead letters of a message: each bad row as a one-row stream, or the message as it came.
 func (t *task) bury(x *transaction, r *txn.Record, stage, topic string, bad []codec.RowError, err error) {
 	letter := func(value []byte, reason codec.Reason, text string, row int32) {
-		if id := (letterID{topic, r.Offset, int(row)}); t.letters[id] {
+		id := letterID{topic, r.Offset, int(row)}
+		if x.bury(id); t.letters[id] {
 			return
-		} else if x == t.redo.x {
+		}
+		if x == t.redo.x {
 			t.letters[id] = true
 		}
-		x.buried++
 		h := slices.Clone(r.Headers)
 		put := func(k, v string) { h = append(h, txn.Header{Key: k, Value: []byte(v)}) }
 		put(codec.DeadReason, string(reason))
@@ -786,9 +814,9 @@ type fetched struct {
 	err      error
 }
 
-// read fetches a partition from offset on into a channel, each answer paid for from the in-flight budget by whoever
-// takes it. It ends with ctx or after an error.
-func (s *Stage) read(ctx context.Context, wg *sync.WaitGroup, topic string, partition int, offset int64) <-chan fetched {
+// read fetches a partition from offset on into a channel, each answer paid for from the in-flight budget, which whoever takes it
+// gives back. heard is set when there was an answer, if only that there is nothing. It ends with ctx or after an error.
+func (s *Stage) read(ctx context.Context, wg *sync.WaitGroup, budget *budget, heard *atomic.Bool, topic string, partition int, offset int64) <-chan fetched {
 	out := make(chan fetched)
 	wg.Add(1)
 	go func() {
@@ -796,29 +824,30 @@ func (s *Stage) read(ctx context.Context, wg *sync.WaitGroup, topic string, part
 		failures := 0
 		for {
 			size := s.share.Load()
-			if s.budget.acquire(ctx, size) != nil {
+			if budget.acquire(ctx, size) != nil {
 				return
 			}
 			f, err := s.o.Client.Fetch(ctx, topic, partition, offset, int(size), 500*time.Millisecond)
 			if err == nil {
 				failures = 0
+				heard.Store(true)
 			} else if failures++; txn.KindOf(err) == txn.Unknown && failures < maxFailures && ctx.Err() == nil {
-				s.budget.charge(-size) // a fetch has no effect: ask again
+				budget.charge(-size) // a fetch has no effect: ask again
 				select {
 				case <-time.After(50 * time.Millisecond):
 				case <-ctx.Done():
 				}
 				continue
 			}
-			s.budget.charge(f.Bytes - size)
+			budget.charge(f.Bytes - size)
 			if err == nil && f.Next == offset {
-				s.budget.charge(-f.Bytes)
+				budget.charge(-f.Bytes)
 				continue
 			}
 			select {
 			case out <- fetched{f, f.Bytes, err}:
 			case <-ctx.Done():
-				s.budget.charge(-f.Bytes)
+				budget.charge(-f.Bytes)
 				return
 			}
 			if err != nil {
