@@ -39,6 +39,22 @@ func (k *cluster) close() {
 // connect reaches the brokers of a configuration, or starts the embedded one unless another process has its directory
 // already: then that one's broker is used, and taken over when that process ends. It fails with what is wrong and the remedy when the brokers do not answer.
 func (a *app) connect(ctx context.Context, c *config.Config) (*cluster, error) {
+	k, err := a.cluster(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := k.Check(ctx); err != nil {
+		k.close()
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, unreachable(err, c)
+	}
+	return k, nil
+}
+
+// cluster is connect without a word to the brokers.
+func (a *app) cluster(c *config.Config) (*cluster, error) {
 	k := &cluster{}
 	cfg := txn.Config{Brokers: c.Kafka.Brokers, ClientID: "liftstream-" + c.Name}
 	if a.instance != "" {
@@ -61,13 +77,6 @@ func (a *app) connect(ctx context.Context, c *config.Config) (*cluster, error) {
 	}
 	k.address = strings.Join(cfg.Brokers, ", ")
 	k.Client = txn.NewClient(cfg)
-	if err := k.Check(ctx); err != nil {
-		k.close()
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		return nil, unreachable(err, c)
-	}
 	return k, nil
 }
 

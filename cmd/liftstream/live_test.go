@@ -537,11 +537,52 @@ func TestWithoutBroker(t *testing.T) {
 	if err := os.WriteFile(w.file, bytes.Replace(b, []byte(w.address), []byte(gone), 1), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"run"}, {"topics", "create"}, {"topics", "describe"}, {"tail"}, {"produce", w.data}} {
+	for _, args := range [][]string{{"topics", "create"}, {"topics", "describe"}, {"tail"}, {"produce", w.data}} {
 		r := command(t, append(args, "-c", w.file)...)
 		if r.status != statusEnvironment || !strings.Contains(r.err, gone) || !strings.Contains(r.err, "kafka.brokers") {
 			t.Errorf("%q without broker: status %d, %s", args, r.status, r.err)
 		}
+	}
+}
+
+// A stage may be started before its broker is, and works as soon as there is one.
+func TestRunWaitsForItsBroker(t *testing.T) {
+	dir := t.TempDir()
+	b, err := embedded.Start(embedded.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorldAt(t, b.Addr(), "votes", "")
+	w.must("topics", "create", "-c", w.file)
+	w.must("produce", "-c", w.file, w.data, "--batch", "50")
+	b.Close()
+	run := start(t, "run", "-c", w.file)
+	probe := func() (status int, text string) {
+		r, err := http.Get(pageOf(t, run) + "readyz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Body.Close()
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.StatusCode, string(body)
+	}
+	eventually(t, "a word on what is waited for", func() bool {
+		status, text := probe()
+		return status == http.StatusServiceUnavailable && strings.Contains(text, "no broker listens")
+	})
+	if b, err = embedded.Start(embedded.Options{Dir: dir, Listen: w.address}); err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	eventually(t, "readiness", func() bool { status, _ := probe(); return status == http.StatusOK })
+	w.client = txn.NewClient(txn.Config{Brokers: []string{w.address}})
+	defer w.client.Close()
+	eventually(t, "the last score", func() bool { return w.scored() == 435 })
+	if status := run.stop(t); status != statusDone {
+		t.Errorf("run ends with status %d\n%s", status, run.err.String())
 	}
 }
 

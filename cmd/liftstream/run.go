@@ -25,6 +25,7 @@ import (
 	"liftstream/model/lift"
 	"liftstream/stream"
 	"liftstream/stream/operator"
+	"liftstream/stream/txn"
 )
 
 func runCommand(a *app) *cobra.Command {
@@ -35,8 +36,8 @@ Reads events, scores them, learns from their labels, and writes scores, dead let
 once for readers that read committed. Start it as often as there are partitions to share. On SIGTERM it stops reading,
 commits what it has processed, writes a last snapshot and leaves the group within shutdown.grace; the exit status is
 then 0. It is 1 when the configuration or the topics are wrong, or more of the newest rows were bad than
-policy.dead_share allows, and 3 when the brokers cannot be reached, a wrong
-password included, or were away for five minutes: starting it again may then help.
+policy.dead_share allows, and 3 when the brokers refuse the connection, as for a wrong password, or were away for
+five minutes, at the start or later: starting it again may then help. What is waited for is on /readyz and in the log.
 
 http.listen serves a page for people at /, its data at /api/live, and /healthz, /readyz and /metrics. --model gives the
 model that serves before the first published one, as 'liftstream fit --model' writes it.
@@ -80,11 +81,18 @@ func (a *app) run(ctx context.Context, file, initial string, format int) error {
 	}
 	log := a.logger()
 	defer func() { _ = log.Sync() }()
-	k, err := a.connect(ctx, c)
+	k, err := a.cluster(c)
 	if err != nil {
 		return err
 	}
 	defer k.close()
+	if err := k.Check(ctx); ctx.Err() != nil {
+		return ctx.Err()
+	} else if kind := txn.KindOf(err); kind == txn.Environment || kind == txn.Unknown {
+		log.Warn("no broker answers yet; waiting", zap.Error(unreachable(err, c))) // the stage does, and says so on /readyz
+	} else if err != nil {
+		return unreachable(err, c)
+	}
 	if k.broker != nil {
 		if _, err := k.CreateTopics(ctx, specsOf(c)...); err != nil {
 			return explain(err, file)

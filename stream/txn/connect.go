@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/sasl"
@@ -211,6 +212,9 @@ func (c *Client) probe(ctx context.Context, address string) (stage int, err erro
 		return 3, e
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		e.Kind, e.Reason = Handshake, address+" ends the conversation: it expects TLS or a password, or is no Kafka broker"
+		return 2, e
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		e.Kind, e.Reason = Environment, address+" breaks the connection off, as a broker does that stops"
 		return 2, e
 	case e.Code == 0 && ctx.Err() == nil:
 		e.Kind, e.Reason = Invalid, address+" does not answer as a Kafka broker does"
