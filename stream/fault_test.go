@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -99,7 +101,8 @@ func faults(long bool) []fault {
 	if long {
 		fs = append(fs,
 			fault{"members come and go", func(r *rig) { r.rebalance(2 * time.Minute) }},
-			fault{"member stalled", func(r *rig) { r.stall(3) }})
+			fault{"member stalled", func(r *rig) { r.stall(3) }},
+			fault{"all of it", func(r *rig) { r.all(60) }})
 	}
 	return fs
 }
@@ -481,30 +484,36 @@ func (r *rig) holdBack(key kmsg.Key, times int) {
 	r.note("%d times a %s request was delivered inside the next transaction", r.through.delivered(), key.Name())
 }
 
-// killBroker kills the broker and starts it again on the same data.
+// killBroker kills the broker again and again.
 func (r *rig) killBroker(times int) {
 	r.start("one")
 	for i := range uint64(times) {
 		base := int(r.fed.Load())
 		r.feed(1200)
 		r.reached(base + int(model.Hash(r.seed, 6, i)%900))
-		if r.real {
-			for _, c := range []string{"kill", "start"} {
-				// Its output must not be a pipe: the broker that it starts would keep it open.
-				if err := exec.Command("../deploy/kafka.sh", c, r.kafka).Run(); err != nil {
-					r.t.Fatalf("kafka.sh %s: %v", c, err)
-				}
-			}
-		} else {
-			_ = r.broker.Process.Kill()
-			_ = r.broker.Wait()
-			time.Sleep(300 * time.Millisecond)
-			r.startBroker(r.brokers[0])
-		}
+		r.restartBroker()
 		r.feed(600)
 		r.reached(base + 1200)
 	}
 	r.note("%d times kill -9 of the broker", times)
+}
+
+// restartBroker kills the broker and starts it again on the same data.
+func (r *rig) restartBroker() {
+	r.t.Helper()
+	if r.real {
+		for _, c := range []string{"kill", "start"} {
+			// Its output must not be a pipe: the broker that it starts would keep it open.
+			if err := exec.Command("../deploy/kafka.sh", c, r.kafka).Run(); err != nil {
+				r.t.Fatalf("kafka.sh %s: %v", c, err)
+			}
+		}
+		return
+	}
+	_ = r.broker.Process.Kill()
+	_ = r.broker.Wait()
+	time.Sleep(300 * time.Millisecond)
+	r.startBroker(r.brokers[0])
 }
 
 // terminate ends the stage by SIGTERM in the middle of its work, every third time with a broker that no longer answers:
@@ -607,6 +616,90 @@ func (r *rig) stall(times int) {
 		r.reached(int(r.fed.Load()))
 	}
 	r.note("%d times a member was stopped for longer than its session and woken up", times)
+}
+
+// all lets one fault follow another, of every kind, upon two members, sooner than the one before is over.
+func (r *rig) all(times int) {
+	names := []string{"one", "two"}
+	members := make([]*process, len(names))
+	// A stage that has ended is started again, as by a supervisor: one may end when it is started or stopped in the middle of the fault before.
+	revive := func() {
+		for k, p := range members {
+			select {
+			case <-p.done:
+				if code := p.cmd.ProcessState.ExitCode(); code > 0 && code != 3 {
+					r.t.Fatalf("the stage has ended: %v\n%s", p.err, p.log.tail())
+				}
+				members[k] = r.start(names[k])
+				members[k].told = true
+			default:
+			}
+		}
+	}
+	for k := range members {
+		members[k] = r.start(names[k])
+		members[k].told = true
+	}
+	r.feed(1200)
+	r.reached(1200)
+	done := map[string]int{}
+	for i := range uint64(times) {
+		fed := make(chan struct{})
+		base := int(r.fed.Load())
+		go func() { defer close(fed); r.feed(1200) }()
+		k := model.Hash(r.seed, 10, i) % 2
+		at := func(salt uint64, below time.Duration) time.Duration {
+			return time.Duration(model.Hash(r.seed, 11, salt, i) % uint64(below))
+		}
+		time.Sleep(at(1, 500*time.Millisecond))
+		faults := []string{"kill", "SIGTERM", "SIGSTOP", "cut", "black hole", "held Produce", "held EndTxn", "broker"}
+		name := faults[model.Hash(r.seed, 12, i)%uint64(len(faults))]
+		done[name]++
+		revive()
+		switch p := members[k]; name {
+		case "kill":
+			p.kill()
+		case "SIGTERM":
+			_ = p.cmd.Process.Signal(syscall.SIGTERM)
+			select {
+			case <-p.done:
+			case <-time.After(30 * time.Second):
+				r.t.Fatalf("the stage does not stop\n%s", p.log.tail())
+			}
+		case "SIGSTOP":
+			_ = p.cmd.Process.Signal(syscall.SIGSTOP)
+			time.Sleep(8*time.Second + at(2, 8*time.Second)) // its session is 10 s
+			_ = p.cmd.Process.Signal(syscall.SIGCONT)
+		case "cut":
+			r.through.cut()
+		case "black hole":
+			r.through.holed.Store(true)
+			time.Sleep(at(3, 2*time.Second))
+			if i%2 == 0 {
+				r.through.cut()
+			}
+			r.through.holed.Store(false)
+		case "held Produce":
+			r.through.holdBack(kmsg.Produce)
+		case "held EndTxn":
+			r.through.holdBack(kmsg.EndTxn)
+		case "broker":
+			r.restartBroker()
+		}
+		revive()
+		<-fed
+		if i%4 == 3 {
+			r.reached(base)
+		}
+	}
+	r.through.holdBack(-1)
+	revive()
+	r.reached(int(r.fed.Load()))
+	var what []string
+	for _, name := range slices.Sorted(maps.Keys(done)) {
+		what = append(what, fmt.Sprintf("%d %s", done[name], name))
+	}
+	r.note("%d faults upon two members: %s", times, strings.Join(what, ", "))
 }
 
 // judge lets a stage catch up, stops it, and reads everything back.
