@@ -374,7 +374,8 @@ type Policy struct {
 	TopicRecreated Reaction `yaml:"topic_recreated"`
 	// SchemaChanged is for a state made under another record, lift, propensity, local or kernel section. Default
 	// rebuild: where only features, their levels, classes at the end or monotone have changed, what mentions no feature
-	// that is gone or has become another is kept to the count, and the rest begins anew; else all of it does.
+	// that is gone or has become another is kept, counts, weights and curves as they were, and the rest begins anew; else
+	// all of it does.
 	SchemaChanged Reaction `yaml:"schema_changed"`
 	// Future is how far ahead of the clock an event's time may be; a row beyond it is bad. Default 5m.
 	Future Duration `yaml:"future"`

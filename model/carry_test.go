@@ -11,20 +11,29 @@ import (
 	"testing"
 
 	"liftstream/model"
+	"liftstream/model/kernel"
 	"liftstream/model/lift"
+	"liftstream/model/local"
 	"liftstream/model/propensity"
 )
 
 // carrySpec has the components whose states are carried over.
 func carrySpec(s *model.Schema) *model.Spec {
 	o := propensity.Default()
-	o.Blocks = []propensity.Block{{Term: model.TermSets, Inputs: lift.MaxEntered}}
+	o.Blocks = []propensity.Block{{Term: model.TermSets, Inputs: lift.MaxEntered}, {Term: model.TermLocal, Inputs: 1}, {Term: model.TermKernel, Inputs: 1}}
 	spec := newSpec(func(o *model.Options) { o.TailBytes, o.Frame = 1, 5 })
 	spec.Schema, spec.Scorecard = s, propensity.New(o, s)
 	spec.Components = []model.Factory{lift.New(lift.Options{Quantiles: 4, Enter: true, Sets: lift.SetOptions{Min: 1, Max: 3, Top: 20},
-		Profiles: lift.ProfileOptions{Top: 5, MinSupport: .01, MaxFeatures: 2}}, s)}
+		Profiles: lift.ProfileOptions{Top: 5, MinSupport: .01, MaxFeatures: 2}}, s),
+		local.New(local.Options{Theta: .1, Prototypes: 128}, s), kernel.New(kernelOptions(), s)}
 	spec.Options.Fingerprint = uint64(len(s.Features))<<8 + uint64(len(s.Classes))
 	return spec
+}
+
+func kernelOptions() kernel.Options {
+	o := kernel.Default()
+	o.Triples, o.Gamma1, o.Gamma2 = 300, 1, 1
+	return o
 }
 
 // wide is what the tests begin with: two continuous features are cut together, and a set of features is at work.
@@ -170,7 +179,7 @@ func TestChangedSchemaKeepsWhatItDoesNotTouch(t *testing.T) {
 		{"renamed", []model.Feature{f("age"), renamed, f("grade"), f("sum"), f("side")}, two, []string{"job"}, -1},
 		{"another kind", []model.Feature{f("age"), f("job"), kinds, f("sum"), f("side")}, two, []string{"grade"}, -1},
 		{"levels added", []model.Feature{f("age"), f("job"), graded, f("sum"), sided}, two, nil, 1e-5}, // the linear input of an ordinal feature counts from the middle of its levels
-		{"a class added", wide.Features, three, nil, 0.08},                                             // weights that two classes share speak of the third, too
+		{"a class added", wide.Features, three, nil, 0.13},                                             // weights that two classes share speak of the third, too
 		{"all at once", []model.Feature{extra, f("side"), f("sum"), graded, f("age"), rank}, three, []string{"job"}, -1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -208,6 +217,39 @@ func TestChangedSchemaKeepsWhatItDoesNotTouch(t *testing.T) {
 			}
 			if t.Logf("propensities move by at most %.2g", worst); c.bound >= 0 && worst > c.bound {
 				t.Errorf("propensities move by up to %v, want at most %v", worst, c.bound)
+			}
+			// What the local part has to say: reasons and subspaces, by name, of records that have not lost what tells.
+			subspace := func(s *model.Scores, schema *model.Schema, i int) string {
+				from, text := int32(0), ""
+				if i > 0 {
+					from = s.SubspaceEnd[i-1]
+				}
+				for k := from; k < s.SubspaceEnd[i]; k++ {
+					text += fmt.Sprintf("%s %.5f ", schema.Features[s.Subspace[k]].Name, s.Relevance[k])
+				}
+				return text
+			}
+			whole := 0
+			for i := range 500 {
+				if b.Status[i] != model.StatusOK {
+					if len(c.gone) == 0 && b.Reason[i] != a.Reason[i] {
+						t.Fatalf("record %d: degraded, %s, was %q", i, b.Reason[i], a.Reason[i])
+					}
+					continue
+				}
+				whole++
+				if was, is := subspace(&a, wide, i), subspace(&b, next, i); len(c.gone) == 0 && was != is {
+					t.Fatalf("record %d: subspace %q, was %q", i, is, was)
+				}
+			}
+			if whole < 450 {
+				t.Errorf("%d of 500 records have a whole answer", whole)
+			}
+			// The opinions of the local part and of the kernel reach the scorecard: one input each, before and after.
+			for _, name := range []string{local.Name, kernel.Name} {
+				if n := q.Component(name).InputCount(); n != 1 || p.Component(name).InputCount() != 1 {
+					t.Errorf("%s offers %d inputs", name, n)
+				}
 			}
 			// The lifts and records of each cell, as reasons show them.
 			evidence := func(s *model.Scores, schema *model.Schema, i int) map[string][2]float64 {

@@ -62,8 +62,9 @@ type Factory interface {
 	// New returns an empty component that offers nothing until its first Rebase.
 	New(levels *Levels) Component
 	// Fit searches the structure on the evidence and returns the component's part of a Model. previous is the part of
-	// the serving Model, nil when there is none; Fit starts from it and keeps what need not change, so that live counts
-	// carry over. It obeys ctx, may run while other components learn, and gives the same bytes for the same evidence.
+	// the serving Model, nil when there is none, as after a change of the schema, when Evidence.Serving is what is left of
+	// it; Fit starts from it and keeps what need not change, so that live counts carry over. It obeys ctx, may run while
+	// other components learn, and gives the same bytes for the same evidence.
 	Fit(ctx context.Context, ev *Evidence, previous []byte) ([]byte, error)
 }
 
@@ -155,6 +156,18 @@ func (e *Evidence) RankError(among func(i int) bool, delta float64) float64 {
 		return 0
 	}
 	return min(math.Sqrt(math.Log(2/delta)/2*square)/total, 1)
+}
+
+// Serving returns the state of the first partition that a published model serves; nil when there is none. Where that model
+// is not at hand, since it was made under another schema, what is left of it lies there.
+func (e *Evidence) Serving() (partition int32, state []byte) {
+	partition = -1
+	for n, v := range e.Models {
+		if v > 0 && len(e.States[n]) > 0 && (partition < 0 || n < partition) {
+			partition = n
+		}
+	}
+	return partition, e.States[partition]
 }
 
 // Row copies record i into dst, which must have one cell a feature.

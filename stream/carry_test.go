@@ -3,14 +3,18 @@ package stream
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"liftstream/codec"
 	"liftstream/model"
+	"liftstream/model/kernel"
 	"liftstream/model/lift"
+	"liftstream/model/local"
 	"liftstream/model/propensity"
 	"liftstream/stream/txn"
 )
@@ -27,9 +31,12 @@ func under(o Options, s *model.Schema, fingerprint uint64) Options {
 		spec := testSpec()
 		spec.Schema, spec.Options.Fingerprint, spec.Options.Frame = s, fingerprint, 77
 		p := propensity.Default()
-		p.Blocks = []propensity.Block{{Term: model.TermSets, Inputs: lift.MaxEntered}}
+		p.Blocks = []propensity.Block{{Term: model.TermSets, Inputs: lift.MaxEntered}, {Term: model.TermLocal, Inputs: 1}, {Term: model.TermKernel, Inputs: 1}}
+		k := kernel.Default()
+		k.Triples, k.Gamma1, k.Gamma2 = 200, .1, .1
 		spec.Scorecard = propensity.New(p, s)
-		spec.Components = []model.Factory{lift.New(lift.Options{Quantiles: 4, Enter: true, Sets: lift.SetOptions{Min: 1, Max: 2, Top: 9}}, s)}
+		spec.Components = []model.Factory{lift.New(lift.Options{Quantiles: 4, Enter: true, Sets: lift.SetOptions{Min: 1, Max: 2, Top: 9}}, s),
+			local.New(local.Options{Theta: .1, Prototypes: 64}, s), kernel.New(k, s)}
 		return spec, codec.Options{Schema: s, ID: "id", Label: "y"}, nil
 	}
 	var err error
@@ -37,6 +44,47 @@ func under(o Options, s *model.Schema, fingerprint uint64) Options {
 		panic(err)
 	}
 	return o
+}
+
+// answer is what the local part says of a record, and what all say of its class.
+type answer struct {
+	status, subspace string
+	yes              float64
+}
+
+// locally reads that of a message of scores.
+func locally(t *testing.T, value []byte) (out []answer) {
+	t.Helper()
+	for tab, err := range codec.Tables(value, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range tab.Rows() {
+			var row struct {
+				Status    string
+				Subspace  []string
+				Relevance []float32
+				Yes       float64 `json:"propensity_yes"`
+			}
+			if err := json.Unmarshal(tab.AppendJSON(nil, i), &row); err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, answer{row.Status, fmt.Sprint(row.Subspace, row.Relevance), row.Yes})
+		}
+	}
+	return out
+}
+
+func answerOf(s *model.Scores, schema *model.Schema, i int) answer {
+	from := int32(0)
+	if i > 0 {
+		from = s.SubspaceEnd[i-1]
+	}
+	var names []string
+	for _, f := range s.Subspace[from:s.SubspaceEnd[i]] {
+		names = append(names, schema.Features[f].Name)
+	}
+	return answer{s.Status[i].String(), fmt.Sprint(names, s.Relevance[from:s.SubspaceEnd[i]]), s.P[i*s.Classes+1]}
 }
 
 func TestChangedSchemaCarriesTheStateOver(t *testing.T) {
@@ -95,6 +143,7 @@ func TestChangedSchemaCarriesTheStateOver(t *testing.T) {
 		}
 
 		o = next
+		o.FitRecords = 6500 // what was produced so far is answered before there is a model of the new schema
 		r = w.prepared(o)
 		send, written := r.stage.commit, false
 		r.stage.commit = func(ctx context.Context, p *txn.Producer, x txn.Transaction) error {
@@ -117,7 +166,11 @@ func TestChangedSchemaCarriesTheStateOver(t *testing.T) {
 		if n := counted(o.Metrics.Records.WithLabelValues("untrained")); n != 0 {
 			t.Errorf("%v scores know nothing", n)
 		}
+		if n := counted(o.Metrics.Records.WithLabelValues("degraded")); n != 0 {
+			t.Errorf("%v scores are degraded", n)
+		}
 		before := r.stage.Status().Partitions[0].Model
+		w.produce(1000, 40, true)
 		for deadline := time.Now().Add(30 * time.Second); r.stage.Status().Partitions[0].Model == before; time.Sleep(20 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatalf("no model of the new schema was taken over: %+v", r.stage.Status())
@@ -147,6 +200,15 @@ func TestChangedSchemaCarriesTheStateOver(t *testing.T) {
 		}
 		swaps := journalOf(t, w)
 		now, swaps, later := was.Spec, swaps[:old], swaps[old:]
+		// Beside it, one that goes on under the old schema: what its local part says of a record, that of the carried state
+		// says as well, until the first model of the new schema.
+		var uncarried *model.Partition
+		var same model.Scores
+		olddec, err := codec.NewDecoder(was.Codec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answers, compared := w.records(w.topics.Scores, 0), 0
 		swap := func(before int64) {
 			for len(swaps) > 0 && before >= swaps[0].events {
 				if e := swaps[0]; e.model != ref.ModelVersion() {
@@ -163,14 +225,22 @@ func TestChangedSchemaCarriesTheStateOver(t *testing.T) {
 		}
 		var batch model.Batch
 		var s model.Scores
-		for _, rec := range w.records(w.topics.Events, 0) {
+		for i, rec := range w.records(w.topics.Events, 0) {
 			if rec.Offset >= change && now == was.Spec {
 				swap(change)
 				if len(swaps) > 0 {
 					t.Fatalf("the old schema ends at event %d and has a journal record at %d", change, swaps[0].events)
 				}
+				if uncarried, err = model.RestorePartition(was.Spec, ref.Snapshot()); err != nil {
+					t.Fatal(err)
+				}
 				if ref, _, err = ref.Carry(next.Spec); err != nil {
 					t.Fatal(err)
+				}
+				for _, name := range []string{local.Name, kernel.Name} {
+					if n := ref.Component(name).InputCount(); n != 1 {
+						t.Errorf("%s offers %d inputs", name, n)
+					}
 				}
 				if dec, err = codec.NewDecoder(next.Codec); err != nil {
 					t.Fatal(err)
@@ -182,6 +252,25 @@ func TestChangedSchemaCarriesTheStateOver(t *testing.T) {
 				t.Fatal(err)
 			}
 			ref.Events(&batch, &s)
+			if uncarried == nil || ref.ModelVersion() != uncarried.ModelVersion() {
+				continue
+			}
+			if _, err := olddec.Decode(&codec.Message{Value: rec.Value, Offset: rec.Offset, Time: rec.Time.UnixNano(), Now: rec.Time.UnixNano()}, &batch, nil); err != nil {
+				t.Fatal(err)
+			}
+			uncarried.Events(&batch, &same)
+			for k, got := range locally(t, answers[i].Value) {
+				if want := answerOf(&s, next.Spec.Schema, k); got != want {
+					t.Fatalf("event %d, record %d: %+v, the reference says %+v", rec.Offset, k, got, want)
+				}
+				if want := answerOf(&same, was.Spec.Schema, k); got.status != want.status || got.subspace != want.subspace {
+					t.Fatalf("event %d, record %d: %+v, the old schema says %+v", rec.Offset, k, got, want)
+				}
+				compared++
+			}
+		}
+		if compared < 1000 {
+			t.Errorf("%d records were answered by what was carried over", compared)
 		}
 		swap(1 << 60)
 		log := newStateLog()

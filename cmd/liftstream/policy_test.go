@@ -66,6 +66,9 @@ func TestAnotherListOfFeaturesKeepsTheState(t *testing.T) {
 		if strings.Contains(m, `liftstream_records_total{status="untrained"}`) {
 			t.Error("scores know nothing after the change")
 		}
+		if !strings.Contains(m, `liftstream_records_total{status="ok"} 434`) { // one record of the data has no value at all
+			t.Errorf("scores are degraded after the change:\n%s", m)
+		}
 		eventually(t, "all labels", func() bool { return learnt(t, run) == 4*435 })
 		run.stop(t)
 		if l := w.ledger(); l.Events != 4*435 || l.Twice+l.Strange+l.Missing()+l.Dead != 0 {

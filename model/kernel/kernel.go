@@ -59,7 +59,7 @@ func (f *Factory) New(*model.Levels) model.Component { return &Component{schema:
 const cvTriples = 1000
 
 // Fit draws triples from the evidence, chooses the gammas where they are not given, solves for the weights, starting
-// from those of the previous part, verifies them, and tabulates the curves on all of the evidence. When the deadline of
+// from those of the previous part, or else of the part that serves a state, verifies them, and tabulates the curves on all of the evidence. When the deadline of
 // ctx passes on the way the best weights so far are taken, with their gap; when ctx is cancelled, or has ended before
 // the start, its error is returned. An answer that does not verify leaves the weights as they were, status Kept: none
 // where there were none.
@@ -77,6 +77,9 @@ func (f *Factory) FitGiven(ctx context.Context, ev *model.Evidence, previous []b
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
+	}
+	if previous == nil {
+		_, previous = ev.Serving() // which is a part
 	}
 	var before *Part
 	if previous != nil {

@@ -132,11 +132,16 @@ func DecodePart(s *model.Schema, b []byte) (*Part, error) {
 		p.Weights = append(p.Weights, w)
 	}
 	classes := len(s.Classes)
+	seen := make([]bool, len(s.Features))
 	for n := r.Int(len(s.Features)); n > 0 && r.Err() == nil; n-- {
 		c := curve{feature: int32(r.Int(len(s.Features) - 1)), lo: finite(), per: finite(), missing: r.Floats(), nodes: r.Floats()}
 		if r.Err() != nil {
 			break
 		}
+		if seen[c.feature] {
+			return nil, r.Fail(fmt.Errorf("decoding kernel: two curves of feature %d", c.feature))
+		}
+		seen[c.feature] = true
 		c.levels = s.Features[c.feature].Kind == model.Nominal
 		if len(c.missing) != classes || len(c.nodes)%classes != 0 || len(c.nodes) < classes || !c.levels && len(c.nodes) < 2*classes || !c.levels && !(c.per > 0) {
 			return nil, r.Fail(fmt.Errorf("decoding kernel: a curve of %d numbers for %d classes", len(c.nodes), classes))

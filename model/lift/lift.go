@@ -133,17 +133,12 @@ func (f *Factory) Fit(ctx context.Context, ev *model.Evidence, previous []byte) 
 // carried returns the sets of the first partition that a published model serves which is not at hand: it was made under
 // another schema, and what is left of it lies in the states.
 func (f *Factory) carried(ev *model.Evidence) ([]*Set, error) {
-	first := int32(-1)
-	for n, v := range ev.Models {
-		if v > 0 && len(ev.States[n]) > 0 && (first < 0 || n < first) {
-			first = n
-		}
-	}
-	if first < 0 {
+	first, state := ev.Serving()
+	if state == nil {
 		return nil, nil
 	}
 	c := &Component{schema: f.schema}
-	if err := c.LoadState(ev.States[first]); err != nil {
+	if err := c.LoadState(state); err != nil {
 		return nil, fmt.Errorf("reading the state of partition %d: %w", first, err)
 	}
 	var sets []*Set

@@ -59,16 +59,7 @@ func (x *fitter) axes() []axis {
 	out := make([]axis, len(x.schema.Features))
 	for f := range out {
 		s := &x.schema.Features[f]
-		if s.Use != model.UseScore {
-			continue
-		}
-		switch s.Kind {
-		case model.Nominal:
-			out[f] = axis{nominal: true}
-		case model.Ordinal:
-			n := len(s.Levels)
-			out[f] = axis{levels: n, high: float64(n - 1), bins: n, scale: max(1, float64(n-1))}
-		default:
+		if out[f] = levelAxis(s); s.Use == model.UseScore && s.Kind == model.Continuous {
 			out[f] = continuousAxis(x.ev.Columns[f], bins)
 			if f < len(x.before) && x.before[f].bins == out[f].bins && out[f].scale > 0 {
 				old, a := &x.before[f].axis, &out[f]
@@ -79,6 +70,18 @@ func (x *fitter) axes() []axis {
 		}
 	}
 	return out
+}
+
+// levelAxis is the axis of a feature with levels, which follows from the schema; that of any other is not used.
+func levelAxis(s *model.Feature) axis {
+	switch n := len(s.Levels); {
+	case s.Use != model.UseScore || s.Kind == model.Continuous:
+		return axis{}
+	case s.Kind == model.Nominal:
+		return axis{nominal: true}
+	default:
+		return axis{levels: n, high: float64(n - 1), bins: n, scale: max(1, float64(n-1))}
+	}
 }
 
 // continuousAxis spans the robust range, quantiles .01 to .99, and a quarter of it on either side, as far as there are

@@ -33,7 +33,8 @@ func (f *Factory) New(*model.Levels) model.Component { return &Component{schema:
 
 // Fit learns the curves from the class histograms of all partitions - those of their states where the axis is the same,
 // else those of their records in the evidence -, draws the prototypes from the evidence, and chooses threshold and
-// distance on them. Evidence without a record gives a part that says nothing.
+// distance on them. Axes, and where the search for a curve starts, are those of the previous part, or else of a state that a
+// model serves. Evidence without a record gives a part that says nothing.
 func (f *Factory) Fit(ctx context.Context, ev *model.Evidence, previous []byte) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -45,6 +46,14 @@ func (f *Factory) Fit(ctx context.Context, ev *model.Evidence, previous []byte) 
 			return nil, fmt.Errorf("reading the previous part: %w", err)
 		}
 		x.before = p.structure.features
+	} else if n, state := ev.Serving(); state != nil {
+		c := &Component{schema: f.schema}
+		if err := c.LoadState(state); err != nil {
+			return nil, fmt.Errorf("reading the state of partition %d: %w", n, err)
+		}
+		if c.structure != nil {
+			x.before = c.structure.features
+		}
 	}
 	x.base = make([]float64, x.classes)
 	for i, w := range ev.Weight {

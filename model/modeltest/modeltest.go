@@ -56,6 +56,7 @@ func (s Suite) Run(t *testing.T) {
 		{"RecodeIsRenaming", testRecode},
 		{"FeatureOrderHasNoEffect", testFeatureOrder},
 		{"HostileBytesNoPanic", testHostile},
+		{"ChangedSchemaCarriesOver", testCarry},
 		{"Scorecard", testScorecard},
 		{"FormatIsReadForEver", testFormat},
 	} {
