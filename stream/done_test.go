@@ -162,8 +162,11 @@ func TestTransactionsThatAreCommittedInPartAreMadeWhole(t *testing.T) {
 				}
 			}
 		}
+		f.mu.Lock()
+		f.begun = false // what is torn while it stops would be left to the next owner
+		f.mu.Unlock()
 		w.caught(r)
-		for deadline := time.Now().Add(2 * time.Minute); len(w.records(w.topics.Dead, 0)) < 2*bad && time.Now().Before(deadline); {
+		for deadline := time.Now().Add(2 * time.Minute); (len(w.records(w.topics.Dead, 0)) < 2*bad || !r.stage.Status().Ready) && time.Now().Before(deadline); {
 			time.Sleep(50 * time.Millisecond)
 		}
 		r.end(t)
