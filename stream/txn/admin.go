@@ -260,7 +260,7 @@ func (c *Client) CommittedOffsets(ctx context.Context, group, topic string, part
 	return offsets, nil
 }
 
-// ListOffsets finds the offsets of a position in the named partitions of a topic.
+// ListOffsets finds the offsets of a position in the named partitions of a topic. It waits for leaders that move.
 func (c *Client) ListOffsets(ctx context.Context, topic string, partitions []int, at Position) (map[int]int64, error) {
 	const op = "ListOffsets"
 	if len(partitions) == 0 {
@@ -281,17 +281,29 @@ func (c *Client) ListOffsets(ctx context.Context, topic string, partitions []int
 		}
 		req.Topics[0].Partitions = append(req.Topics[0].Partitions, listoffsets.RequestPartition{Partition: int32(p), CurrentLeaderEpoch: -1, Timestamp: stamp})
 	}
-	m, err := c.roundTrip(ctx, req, 0)
+	var res *listoffsets.Response
+	err = led(ctx, func() error {
+		m, err := c.roundTrip(ctx, req, 0)
+		if err != nil {
+			return failed(op, err)
+		}
+		res = m.(*listoffsets.Response)
+		for _, t := range res.Topics {
+			for _, p := range t.Partitions {
+				if p.ErrorCode != 0 {
+					return coded(op, topic, int(p.Partition), p.ErrorCode)
+				}
+			}
+		}
+		return nil
+	})
 	if err != nil {
-		return nil, failed(op, err)
+		return nil, err
 	}
 	offsets := make(map[int]int64, len(partitions))
 	var beyond []int
-	for _, t := range m.(*listoffsets.Response).Topics {
+	for _, t := range res.Topics {
 		for _, p := range t.Partitions {
-			if p.ErrorCode != 0 {
-				return nil, coded(op, topic, int(p.Partition), p.ErrorCode)
-			}
 			if p.Offset < 0 { // nothing as young as that
 				beyond = append(beyond, int(p.Partition))
 				continue

@@ -32,36 +32,60 @@ const opFetch = "Fetch"
 // time is no error. maxBytes bounds the answer before decompression, but the first batch always comes whole, so that a reader never sticks.
 // Aborted records and control markers are left out; empty batches, which compaction leaves, are passed over one offset at a time.
 //
-// An offset outside the log is an Error of Kind OutOfRange. A Fetch has no effect on the broker: after any error it may be repeated.
+// An offset outside the log is an Error of Kind OutOfRange. A Fetch has no effect on the broker: after any error it may be repeated. It waits
+// for a leader that moves.
 func (c *Client) Fetch(ctx context.Context, topic string, partition int, offset int64, maxBytes int, maxWait time.Duration) (Fetched, error) {
 	limit := int32(min(max(maxBytes, 1), math.MaxInt32))
-	m, err := c.roundTrip(ctx, &fetch.Request{
+	req := &fetch.Request{
 		// The partition's limit bounds the answer. kfake leaves out the aborted transactions of an answer that the request's limit cuts
 		// off (01_fetch.go, "break full"): what was aborted would be taken for committed.
 		ReplicaID: -1, MaxWaitTime: int32(maxWait.Milliseconds()), MinBytes: 1, MaxBytes: math.MaxInt32, IsolationLevel: int8(kafka.ReadCommitted), SessionEpoch: -1,
 		Topics: []fetch.RequestTopic{{Topic: topic, Partitions: []fetch.RequestPartition{{
 			Partition: int32(partition), CurrentLeaderEpoch: -1, FetchOffset: offset, LogStartOffset: -1, PartitionMaxBytes: limit,
 		}}}},
-	}, maxWait)
+	}
+	var p *fetch.ResponsePartition
+	err := led(ctx, func() error {
+		m, err := c.roundTrip(ctx, req, maxWait)
+		if err != nil {
+			return failedAt(opFetch, topic, partition, err)
+		}
+		res := m.(*fetch.Response)
+		if res.ErrorCode != 0 {
+			return coded(opFetch, topic, partition, res.ErrorCode)
+		}
+		if len(res.Topics) != 1 || len(res.Topics[0].Partitions) != 1 {
+			return failedAt(opFetch, topic, partition, errors.New("the answer is not about the one partition asked for"))
+		}
+		p = &res.Topics[0].Partitions[0]
+		return coded(opFetch, topic, partition, p.ErrorCode)
+	})
 	if err != nil {
-		return Fetched{}, failedAt(opFetch, topic, partition, err)
-	}
-	res := m.(*fetch.Response)
-	if res.ErrorCode != 0 {
-		return Fetched{}, coded(opFetch, topic, partition, res.ErrorCode)
-	}
-	if len(res.Topics) != 1 || len(res.Topics[0].Partitions) != 1 {
-		return Fetched{}, failedAt(opFetch, topic, partition, errors.New("the answer is not about the one partition asked for"))
-	}
-	p := &res.Topics[0].Partitions[0]
-	if p.ErrorCode != 0 {
-		return Fetched{}, coded(opFetch, topic, partition, p.ErrorCode)
+		return Fetched{}, err
 	}
 	f := Fetched{Next: offset, HighWatermark: p.HighWatermark, LastStable: p.LastStableOffset, LogStart: p.LogStartOffset}
 	if err := f.collect(topic, partition, offset, p); err != nil {
 		return Fetched{}, failedAt(opFetch, topic, partition, err)
 	}
 	return f, nil
+}
+
+// led repeats what reads of a partition's leader while the answer is that it leads no longer, or not quite yet. The client's metadata tell of
+// the new one within metadataTTL; after twice that it is no move but a sickness of the cluster, and the error is returned.
+func led(ctx context.Context, f func() error) error {
+	const pause = 50 * time.Millisecond
+	for range 2 * metadataTTL / pause {
+		err := f()
+		switch kafka.Error(codeOf(err)) {
+		case kafka.LeaderNotAvailable, kafka.NotLeaderForPartition, kafka.OffsetNotAvailable: // 5, 6, 78
+		default:
+			return err
+		}
+		if !sleep(ctx, pause) {
+			return err
+		}
+	}
+	return f()
 }
 
 // collect takes the committed records at offset and above out of an answer.
