@@ -5,6 +5,7 @@ import (
 	"crypto/sha512"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,7 +48,7 @@ func TestStageGoesOnWithANewPassword(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := &mortal{}
-	cfg := txn.Config{Brokers: []string{addr}, TLS: files, Dial: m.dial, ClientID: w.name}
+	cfg := txn.Config{Brokers: strings.Split(addr, ","), TLS: files, Dial: m.dial, ClientID: w.name}
 	if cfg.SASL, err = txn.SASL("SCRAM-SHA-512", w.name, txn.PasswordFile(file)); err != nil {
 		t.Fatal(err)
 	}

@@ -66,7 +66,7 @@ func TestCheckSecured(t *testing.T) {
 				{"unknown authority", strangers, "SCRAM-SHA-512", b.user, b.pass, Handshake, "TLS with"},
 				{"no TLS", "-", "SCRAM-SHA-512", b.user, b.pass, Handshake, "expects TLS"},
 			} {
-				cfg := Config{Brokers: []string{b.addr}, Timeout: 3 * time.Second}
+				cfg := Config{Brokers: strings.Split(b.addr, ","), Timeout: 3 * time.Second}
 				if test.ca != "-" {
 					var err error
 					if cfg.TLS, err = LoadTLS(test.ca, "", ""); err != nil {
@@ -89,7 +89,7 @@ func TestCheckSecured(t *testing.T) {
 				}
 			}
 			// And everything else works over it.
-			cfg := Config{Brokers: []string{b.addr}}
+			cfg := Config{Brokers: strings.Split(b.addr, ",")}
 			var err error
 			if cfg.TLS, err = LoadTLS(b.ca, "", ""); err == nil {
 				cfg.SASL, err = SASL("scram-sha-512", b.user, Password(b.pass))

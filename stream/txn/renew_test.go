@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -163,7 +164,7 @@ func TestNewPasswordNeedsNoNewClient(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			admin := Config{Brokers: []string{b.addr}, TLS: files}
+			admin := Config{Brokers: strings.Split(b.addr, ","), TLS: files}
 			if admin.SASL, err = SASL("SCRAM-SHA-512", b.user, Password(b.pass)); err != nil {
 				t.Fatal(err)
 			}
@@ -181,7 +182,7 @@ func TestNewPasswordNeedsNoNewClient(t *testing.T) {
 			password("first")
 			mustWrite(t, file, []byte("first\n"))
 			var network cuts
-			cfg := Config{Brokers: []string{b.addr}, TLS: files, Dial: network.dial, Timeout: 3 * time.Second}
+			cfg := Config{Brokers: strings.Split(b.addr, ","), TLS: files, Dial: network.dial, Timeout: 3 * time.Second}
 			if cfg.SASL, err = SASL("SCRAM-SHA-512", user, PasswordFile(file)); err != nil {
 				t.Fatal(err)
 			}
