@@ -35,6 +35,9 @@ import (
 //	deploy/kafka.sh start DIR
 //	LIFTSTREAM_FAULTS=long LIFTSTREAM_KAFKA_DIR=DIR go test ./stream -run TestFaults -count 1 -v -timeout 3h
 //
+// Where DIR was made with KAFKA_NODES=3 the faults that take the proxy, which stands before one broker, are left out, and
+// that of moving leaders is run.
+//
 // LIFTSTREAM_FAULTS_KEEP=DIR keeps the topics of a failed run on the embedded broker and the logs of its stages in DIR.
 // LIFTSTREAM_FAULTS_SEED=N repeats a run; LIFTSTREAM_FAULTS_RESULT=FILE writes the lines of its result to FILE.
 func TestFaults(t *testing.T) {
@@ -61,9 +64,17 @@ func TestFaults(t *testing.T) {
 			if kind == "real" && dir == "" {
 				t.Skip("FAULTS ARE NOT RUN ON A REAL KAFKA: set LIFTSTREAM_KAFKA_DIR to the folder that deploy/kafka.sh started one in")
 			}
+			there := 0 // an embedded one has as many as it takes
+			if kind == "real" {
+				_, there = kafkaAt(t, dir)
+			}
 			for _, f := range faults(long) {
+				if there != 0 && f.nodes != 0 && f.nodes != there {
+					t.Logf("NOT RUN ON THIS KAFKA: %q takes one of %d nodes, and %s has %d (KAFKA_NODES when it is made)", f.name, f.nodes, dir, there)
+					continue
+				}
 				t.Run(f.name, func(t *testing.T) {
-					r := newRig(t, binary, kind, dir, model.Hash(seed, uint64(len(f.name))))
+					r := newRig(t, binary, kind, dir, f.nodes, model.Hash(seed, uint64(len(f.name))))
 					if r.models = 1; long {
 						r.models = 20
 					}
@@ -77,8 +88,31 @@ func TestFaults(t *testing.T) {
 }
 
 type fault struct {
-	name string
-	run  func(r *rig)
+	name  string
+	nodes int // that the broker must have; 0 = any number
+	run   func(r *rig)
+}
+
+// kafkaAt tells the port and the number of nodes of the Kafka that kafka.sh has in a folder.
+func kafkaAt(t *testing.T, dir string) (port, nodes int) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, "settings"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	number := func(name string, missing int) int {
+		_, rest, ok := strings.Cut(string(text), " "+name+"=")
+		if !ok {
+			return missing
+		}
+		digits, _, _ := strings.Cut(rest, " ")
+		n, err := strconv.Atoi(digits)
+		if err != nil {
+			t.Fatalf("%s of the Kafka in %s: %v", name, dir, err)
+		}
+		return n
+	}
+	return number("port", 0), number("nodes", 1)
 }
 
 // faults lists the runs: few disturbances each in the short form.
@@ -90,19 +124,19 @@ func faults(long bool) []fault {
 		return short
 	}
 	fs := []fault{
-		{"stage killed", func(r *rig) { r.killStage(n(4, 100), 2000) }},
-		{"connections cut, delayed, black-holed", func(r *rig) { r.breakNetwork(n(6, 60)) }},
-		{"produce held back", func(r *rig) { r.holdBack(kmsg.Produce, n(3, 200)) }},
-		{"end of transaction held back", func(r *rig) { r.holdBack(kmsg.EndTxn, n(3, 200)) }},
+		{"stage killed", 0, func(r *rig) { r.killStage(n(4, 100), 2000) }},
+		{"connections cut, delayed, black-holed", 1, func(r *rig) { r.breakNetwork(n(6, 60)) }},
+		{"produce held back", 1, func(r *rig) { r.holdBack(kmsg.Produce, n(3, 200)) }},
+		{"end of transaction held back", 1, func(r *rig) { r.holdBack(kmsg.EndTxn, n(3, 200)) }},
+		{"broker killed", 0, func(r *rig) { r.killBroker(n(1, 10)) }},
+		{"stage told to stop", 1, func(r *rig) { r.terminate(n(3, 30)) }},
+		{"leaders move", 3, func(r *rig) { r.moveLeaders(n(2, 10)) }},
 	}
-	fs = append(fs,
-		fault{"broker killed", func(r *rig) { r.killBroker(n(1, 10)) }},
-		fault{"stage told to stop", func(r *rig) { r.terminate(n(3, 30)) }})
 	if long {
 		fs = append(fs,
-			fault{"members come and go", func(r *rig) { r.rebalance(2 * time.Minute) }},
-			fault{"member stalled", func(r *rig) { r.stall(3) }},
-			fault{"all of it", func(r *rig) { r.all(60) }})
+			fault{"members come and go", 0, func(r *rig) { r.rebalance(2 * time.Minute) }},
+			fault{"member stalled", 0, func(r *rig) { r.stall(3) }},
+			fault{"all of it", 1, func(r *rig) { r.all(60) }})
 	}
 	return fs
 }
@@ -126,8 +160,9 @@ type rig struct {
 	real    bool
 	kafka   string // folder of the real broker
 	broker  *exec.Cmd
+	cluster *three // in this process, where the fault takes three nodes
 	config  string
-	through *proxy
+	through *proxy // nil where there are three nodes: it stands before one
 	procs   []*process
 	events  []string // what was done, for the result
 	fed     atomic.Int64
@@ -140,23 +175,27 @@ const (
 	rigRows       = 20
 )
 
-func newRig(t *testing.T, binary, kind, kafkaDir string, seed uint64) *rig {
+func newRig(t *testing.T, binary, kind, kafkaDir string, nodes int, seed uint64) *rig {
 	t.Helper()
 	r := &rig{t: t, binary: binary, dir: t.TempDir(), seed: seed, real: kind == "real", kafka: kafkaDir, late: make([]int, rigPartitions)}
-	var address string
-	if r.real {
-		text, err := os.ReadFile(filepath.Join(kafkaDir, "settings"))
-		if err != nil {
-			t.Fatal(err)
+	var addresses []string
+	switch {
+	case r.real:
+		port, nodes := kafkaAt(t, kafkaDir)
+		for i := range nodes {
+			addresses = append(addresses, fmt.Sprintf("127.0.0.1:%d", port+10*i))
 		}
-		_, rest, _ := strings.Cut(string(text), "port=")
-		port, _, _ := strings.Cut(rest, " ")
-		address = "127.0.0.1:" + port
-	} else {
-		address = r.startBroker("127.0.0.1:0")
+	case nodes == 3:
+		r.cluster = startThree(t, seed)
+		addresses = r.cluster.ListenAddrs()
+	default:
+		addresses = []string{r.startBroker("127.0.0.1:0")}
 	}
-	r.world = newWorld(t, address, rigPartitions)
-	r.through = newProxy(t, address)
+	r.world = newWorldAt(t, txn.Config{Brokers: addresses}, rigPartitions)
+	if len(addresses) == 1 {
+		r.through = newProxy(t, addresses[0])
+		addresses = []string{r.through.addr()}
+	}
 	r.config = filepath.Join(r.dir, "stage.yaml")
 	text := fmt.Sprintf(`name: %s
 record:
@@ -168,14 +207,14 @@ record:
 lift: {sets: {max: 2, top: 5}}
 fit: {every: 1s, records: 200, warmup: 100, budget: 5s, gate: 5}
 topics: {partitions: %d}
-kafka: {brokers: [%q]}
+kafka: {brokers: [%s]}
 commit: {interval: 20ms}
 snapshot: {interval: 1s, bytes_per_second: 64KiB, share: 1}
 memory: {tail: 1MiB}
 labels: {max_bytes: 4MiB}
 shutdown: {grace: 15s}
 http: {listen: "127.0.0.1:0"}
-`, r.name, rigPartitions, r.through.addr())
+`, r.name, rigPartitions, strings.Join(addresses, ", "))
 	if err := os.WriteFile(r.config, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -732,10 +771,7 @@ func (r *rig) judge(name string, seed uint64, took time.Duration) {
 	}
 	want := 0
 	for p := range r.n {
-		_, end, err := bounds(context.Background(), r.client, r.topics.Events, p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, end := r.bounds(r.topics.Events, p)
 		want += int(end) * rigRows
 	}
 	r.reached(want)
@@ -790,7 +826,7 @@ func (r *rig) judge(name string, seed uint64, took time.Duration) {
 		if err := os.MkdirAll(to, 0o755); err != nil {
 			t.Error(err)
 		}
-		if !r.real {
+		if r.broker != nil {
 			_ = r.broker.Process.Kill()
 			if err := os.CopyFS(filepath.Join(to, "broker"), os.DirFS(filepath.Join(r.dir, "broker"))); err != nil {
 				t.Error(err)

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -58,10 +59,10 @@ func brokers(t *testing.T, f func(t *testing.T, addr string)) {
 
 func newWorld(t testing.TB, addr string, partitions int) *world {
 	t.Helper()
-	return newWorldAt(t, txn.Config{Brokers: []string{addr}}, partitions)
+	return newWorldAt(t, txn.Config{Brokers: strings.Split(addr, ",")}, partitions)
 }
 
-// newWorldAt reaches its broker as cfg says.
+// newWorldAt reaches its broker as cfg says. The topics have a replica at each of up to three addresses.
 func newWorldAt(t testing.TB, cfg txn.Config, partitions int) *world {
 	t.Helper()
 	name := fmt.Sprintf("t%d", time.Now().UnixNano())
@@ -70,7 +71,7 @@ func newWorldAt(t testing.TB, cfg txn.Config, partitions int) *world {
 	}}
 	w.client = txn.NewClient(cfg)
 	t.Cleanup(w.client.Close)
-	if _, err := w.client.CreateTopics(context.Background(), TopicSpecs(w.topics, partitions, 1, 4<<20)...); err != nil {
+	if _, err := w.client.CreateTopics(context.Background(), TopicSpecs(w.topics, partitions, min(len(cfg.Brokers), 3), 4<<20)...); err != nil {
 		t.Fatal(err)
 	}
 	return w
@@ -134,27 +135,51 @@ func (w *world) produce(n, rows int, labelled bool) {
 	}
 }
 
+// patiently repeats what only reads while leaders move or are missing.
+func (w *world) patiently(f func() error) {
+	w.t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		err := f()
+		if err == nil {
+			return
+		}
+		if k := txn.KindOf(err); k != txn.Environment && k != txn.Unknown || time.Now().After(deadline) {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// bounds are the first offset and the last stable one of a partition.
+func (w *world) bounds(topic string, partition int) (start, end int64) {
+	w.t.Helper()
+	w.patiently(func() (err error) {
+		start, end, err = bounds(context.Background(), w.client, topic, partition)
+		return err
+	})
+	return start, end
+}
+
 // records reads a partition of a topic, read committed, to its end.
 func (w *world) records(topic string, partition int) (out []txn.Record) {
 	w.t.Helper()
 	ctx := context.Background()
 	var at, end int64
 	for high := int64(-1); high != end; time.Sleep(5 * time.Millisecond) { // a broker writes a transaction's markers after it has answered
-		h, err := w.client.ListOffsets(ctx, topic, []int{partition}, txn.HighWatermark)
-		if err == nil {
-			at, end, err = bounds(ctx, w.client, topic, partition)
-		}
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		high = h[partition]
+		w.patiently(func() error {
+			h, err := w.client.ListOffsets(ctx, topic, []int{partition}, txn.HighWatermark)
+			high = h[partition]
+			return err
+		})
+		at, end = w.bounds(topic, partition)
 	}
 	for at < end {
-		f, err := w.client.Fetch(ctx, topic, partition, at, 4<<20, time.Second)
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		out, at = append(out, f.Records...), f.Next
+		w.patiently(func() error {
+			f, err := w.client.Fetch(ctx, topic, partition, at, 4<<20, time.Second)
+			if err == nil {
+				out, at = append(out, f.Records...), f.Next
+			}
+			return err
+		})
 	}
 	return out
 }
@@ -224,10 +249,7 @@ func (w *world) caught(rs ...*running) {
 	for time.Now().Before(deadline) {
 		n := 0
 		for p := range w.n {
-			_, end, err := bounds(context.Background(), w.client, w.topics.Events, p)
-			if err != nil {
-				w.t.Fatal(err)
-			}
+			_, end := w.bounds(w.topics.Events, p)
 			for _, r := range rs {
 				for _, s := range r.stage.Status().Partitions {
 					if int(s.Partition) == p && s.Offset >= end {
