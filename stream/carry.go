@@ -78,10 +78,10 @@ func (t *task) carryOver(ctx context.Context, log *stateLog, m *manifest, target
 	return nil
 }
 
-// settleCarried writes the first snapshot under the new schema, before anything is learnt under it.
+// settleCarried writes the first snapshot of a state that was carried over, before anything more is learnt.
 func (t *task) settleCarried(ctx context.Context, commit func() error) error {
 	for t.carried && ctx.Err() == nil {
-		t.phase("writing the state under the new schema")
+		t.phase("writing the state first")
 		if err := commit(); err != nil {
 			return err
 		}

@@ -473,3 +473,69 @@ func TestLettersOfTransactionsTornOneAfterAnother(t *testing.T) {
 		}
 	})
 }
+
+// Labels may be passed over as events may be, and the topic of labels may come later than the stage.
+func TestLabelsThatBeginElsewhere(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		late  bool // there was no topic of labels before
+		learn float64
+	}{{"offset moved forward", false, 400}, {"topic named later, its first labels deleted", true, 200}} {
+		t.Run(c.name, func(t *testing.T) {
+			brokers(t, func(t *testing.T, addr string) {
+				w := newWorld(t, addr, 1)
+				learnt := func(r *running, want float64) {
+					t.Helper()
+					for deadline := time.Now().Add(20 * time.Second); len(r.stage.Status().Partitions) == 0 || r.stage.Status().Partitions[0].Labelled != want; time.Sleep(10 * time.Millisecond) {
+						select {
+						case err := <-r.done:
+							t.Fatal(err)
+						default:
+						}
+						if time.Now().After(deadline) {
+							t.Fatalf("want %v labels: %+v", want, r.stage.Status())
+						}
+					}
+				}
+				o := w.options(w.client)
+				w.produce(400, 10, false)
+				w.labels(0, 100)
+				if c.late {
+					o.Topics.Labels = ""
+				}
+				r := w.run(o)
+				w.caught(r)
+				if !c.late {
+					learnt(r, 100)
+				}
+				r.end(t)
+				for i := range 3 {
+					w.labels(100*(i+1), 100)
+				}
+				if c.late {
+					w.deleteRecords(w.topics.Labels, 0, 2)
+				} else {
+					w.setOffset(w.topics.Labels, 3, "")
+				}
+				m := &mortal{}
+				o = w.options(txn.NewClient(txn.Config{Brokers: w.brokers, Dial: m.dial, Timeout: 2 * time.Second, ClientID: w.name}))
+				o.Grace, o.Snapshot, o.Patience = time.Second, time.Hour, 2*time.Second
+				r = w.run(o)
+				learnt(r, c.learn)
+				m.die()
+				r.stop()
+				<-r.done
+				o = w.options(w.client)
+				o.Instance = w.name
+				r = w.run(o)
+				w.caught(r)
+				learnt(r, c.learn)
+				r.end(t)
+				w.exactlyOnce()
+				if found, err := Verify(context.Background(), w.options(w.client), time.Time{}, time.Time{}); err != nil || len(found[0].Problems) > 0 {
+					t.Errorf("%v %+v", err, found)
+				}
+			})
+		})
+	}
+}

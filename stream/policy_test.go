@@ -46,10 +46,14 @@ func (w *world) admin(req kmsg.Request) {
 }
 
 func (w *world) deleteEvents(partition int, before int64) {
+	w.deleteRecords(w.topics.Events, partition, before)
+}
+
+func (w *world) deleteRecords(topic string, partition int, before int64) {
 	p := kmsg.NewDeleteRecordsRequestTopicPartition()
 	p.Partition, p.Offset = int32(partition), before
 	t := kmsg.NewDeleteRecordsRequestTopic()
-	t.Topic, t.Partitions = w.topics.Events, append(t.Partitions, p)
+	t.Topic, t.Partitions = topic, append(t.Partitions, p)
 	req := kmsg.NewPtrDeleteRecordsRequest()
 	req.Version, req.TimeoutMillis = 1, 5000
 	req.Topics = append(req.Topics, t)

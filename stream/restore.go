@@ -86,6 +86,10 @@ func (t *task) restore(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	passed := int64(0) // labels that somebody else's offset passes over
+	if done.number > 0 && moved == "" && target.labels > done.labels {
+		passed, target.labels = target.labels, done.labels
+	}
 	if done.number > 0 && moved == "" && target.events == done.events {
 		t.claimed = true
 		t.last = done
@@ -227,6 +231,9 @@ func (t *task) restore(ctx context.Context) error {
 		if err := t.replayEvents(ctx, target.events); err != nil {
 			return err
 		}
+	}
+	if err := t.passLabels(ctx, passed, first.labels); err != nil {
+		return err
 	}
 	if o.DeadShare > 0 {
 		if err := t.lookBack(ctx, &t.deadEvents, o.Topics.Events, first.events, t.at.events); err != nil {
@@ -545,6 +552,23 @@ func (t *task) replayLabels(ctx context.Context, to int64) error {
 	if err := t.refetch(ctx, t.s.o.Topics.Labels, &t.at.labels, to, func(r *txn.Record) { t.takeLabels(nil, r) }); err != nil {
 		return fmt.Errorf("replaying labels: %w", err)
 	}
+	return nil
+}
+
+// passLabels learns the labels below the offset to that are left, first being the first one, where no journal record leads
+// there yet: somebody else's offset passes over them, or the topic is new to the stage.
+func (t *task) passLabels(ctx context.Context, to, first int64) error {
+	if t.at.labels >= max(to, first) {
+		return nil
+	}
+	t.log.Warn("labels begin elsewhere than the state says", zap.Int64("state", t.at.labels), zap.Int64("committed", to), zap.Int64("first", first))
+	if t.at.labels < first { // a replay that begins before them could not be done: first of all a snapshot after them
+		t.at.labels, t.carried = first, true
+	}
+	if err := t.replayLabels(ctx, to); err != nil {
+		return err
+	}
+	t.record(t.redo.x)
 	return nil
 }
 

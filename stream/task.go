@@ -91,7 +91,7 @@ type task struct {
 	settled  bool     // nothing is in doubt: the state is the committed one
 	working  bool     // the state is restored, and events are being taken in
 	left     string   // what the last attempt did not bring to an end; "" = nothing
-	carried  bool     // the state is of another schema: nothing is learnt before there is a snapshot of it
+	carried  bool     // the state is not one that a replay leads to: nothing is learnt before there is a snapshot of it
 
 	heard struct{ events, labels atomic.Bool } // there was an answer since the last failure
 
@@ -539,9 +539,7 @@ func (t *task) close(x *transaction, late *lateLabels, lastSnap, paced *time.Tim
 		}
 	}
 	if journaled {
-		e := journalEntry{number: t.journal, position: t.at, format: t.s.format()}
-		t.state(x, change{journalKey(e.number), e.encode()})
-		t.journal++
+		t.record(x)
 	}
 	now := t.s.o.Now()
 	unsaved := t.journal
@@ -572,6 +570,13 @@ func (t *task) close(x *transaction, late *lateLabels, lastSnap, paced *time.Tim
 		t.finish(x, t.done)
 	}
 	return nil
+}
+
+// record adds a journal record of where the state is now.
+func (t *task) record(x *transaction) {
+	e := journalEntry{number: t.journal, position: t.at, format: t.s.format()}
+	t.state(x, change{journalKey(e.number), e.encode()})
+	t.journal++
 }
 
 // state adds a record of the state topic to a transaction.
