@@ -214,15 +214,25 @@ type letterID struct {
 func (t *task) lettersOf(ctx context.Context, from int64) (map[letterID]bool, error) {
 	o := &t.s.o
 	dead := t.id % t.s.deadPartitions
-	began := o.Now()
-	for { // other tasks write there too: theirs may be open
-		open, err := t.s.undecided(ctx, map[string][]int{o.Topics.Dead: {dead}})
-		if err != nil || len(open) == 0 || o.Now().Sub(began) > 5*time.Second {
-			if err != nil {
-				return nil, fmt.Errorf("reading the dead letters: %w", err)
-			}
+	// All letters of this partition lie below the high watermark, but others write there too, and theirs may be open. Nobody's
+	// transaction of the stage stays so for longer.
+	high, err := o.Client.ListOffsets(ctx, o.Topics.Dead, []int{dead}, txn.HighWatermark)
+	if err != nil {
+		return nil, fmt.Errorf("reading the dead letters: %w", err)
+	}
+	for began := o.Now(); ; {
+		stable, err := o.Client.ListOffsets(ctx, o.Topics.Dead, []int{dead}, txn.End)
+		if err != nil {
+			return nil, fmt.Errorf("reading the dead letters: %w", err)
+		}
+		if stable[dead] >= high[dead] {
 			break
 		}
+		if o.Now().Sub(began) > transactionTimeout+15*time.Second {
+			t.log.Warn("a transaction is open among the dead letters: those of this partition that lie behind it may be written again", zap.Int64("offset", stable[dead]))
+			break
+		}
+		t.phase("waiting for the end of somebody else's transaction among the dead letters")
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
@@ -284,6 +294,7 @@ type redo struct {
 	scores int64        // events below the committed offset and from this one on have no scores
 	from   position     // where it began
 	begun  bool         // an event without scores was met
+	claim  bool         // the group's offsets carry no number yet
 	x      *transaction // what the next one must write for it
 }
 

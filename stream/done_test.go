@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"net"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -538,4 +539,85 @@ func TestLabelsThatBeginElsewhere(t *testing.T) {
 			})
 		})
 	}
+}
+
+// An offset without number that is where the state is must not be taken for one that somebody has moved back, once the
+// broker has forgotten a transaction after it.
+func TestOffsetsWithoutNumberAreClaimedWhereverTheyAre(t *testing.T) {
+	brokers(t, func(t *testing.T, addr string) {
+		w := newWorld(t, addr, 1)
+		w.produce(100, 10, true)
+		r := w.run(w.options(w.client))
+		w.caught(r)
+		r.end(t)
+		w.setOffset(w.topics.Events, 10, "")
+		w.produce(100, 10, true)
+		r = w.prepared(w.options(w.client))
+		var torn atomic.Bool
+		r.stage.commit = func(ctx context.Context, p *txn.Producer, x txn.Transaction) error {
+			scored := slices.ContainsFunc(x.Records, func(r txn.Record) bool { return r.Topic == w.topics.Scores })
+			if !scored || !torn.CompareAndSwap(false, true) {
+				return p.Commit(ctx, x)
+			}
+			x.Offsets = nil
+			if err := p.Commit(ctx, x); err != nil {
+				return err
+			}
+			return &txn.Error{Op: "EndTxn", Kind: txn.Unknown, Reason: "by the test", Err: errors.New("torn")}
+		}
+		r.begin()
+		w.caught(r)
+		r.end(t)
+		w.exactlyOnce()
+	})
+}
+
+// Letters may lie behind a transaction of somebody else that is open for a while: they are there all the same.
+func TestLettersBehindAnOpenTransactionAreFound(t *testing.T) {
+	brokers(t, func(t *testing.T, addr string) {
+		w := newWorld(t, addr, 1)
+		ctx := context.Background()
+		m := &mortal{}
+		broken := txn.NewClient(txn.Config{Brokers: w.brokers, Timeout: 2 * time.Second, Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+			c, err := m.dial(ctx, network, address)
+			return endless{c}, err
+		}})
+		defer broken.Close()
+		w.produce(100, 10, true)
+		if err := w.client.Produce(ctx, []txn.Record{{Topic: w.topics.Events, Value: []byte("no event")}}, txn.None); err != nil {
+			t.Fatal(err)
+		}
+		r := w.prepared(w.options(w.client))
+		var torn atomic.Bool
+		r.stage.commit = func(ctx context.Context, p *txn.Producer, x txn.Transaction) error {
+			dead := slices.DeleteFunc(slices.Clone(x.Records), func(r txn.Record) bool { return r.Topic != w.topics.Dead })
+			if len(dead) == 0 || !torn.CompareAndSwap(false, true) {
+				return p.Commit(ctx, x)
+			}
+			foreign, err := broken.NewProducer(ctx, w.name+"-foreign", time.Minute)
+			if err != nil {
+				return err
+			}
+			if foreign.Commit(ctx, txn.Transaction{Records: []txn.Record{{Topic: w.topics.Dead, Value: []byte("somebody else's")}}}) == nil {
+				t.Error("a transaction without an end was committed")
+			}
+			go func() {
+				time.Sleep(8 * time.Second)
+				if _, err := w.client.NewProducer(context.Background(), w.name+"-foreign", time.Minute); err != nil { // which aborts it
+					t.Error(err)
+				}
+			}()
+			if err := p.Commit(ctx, txn.Transaction{Records: dead}); err != nil {
+				return err
+			}
+			return &txn.Error{Op: "EndTxn", Kind: txn.Unknown, Reason: "by the test", Err: errors.New("torn")}
+		}
+		r.begin()
+		w.caught(r)
+		r.end(t)
+		w.exactlyOnce()
+		if l := w.letters(); len(l) != 1 || l[w.topics.Events+" 10"] != 1 {
+			t.Errorf("dead letters: %v", l)
+		}
+	})
 }

@@ -39,6 +39,7 @@ type modelLog struct {
 	highest int64           // version
 	cache   map[int64]*model.Model
 	next    int64         // written by the following goroutine only, under mu
+	failed  error         // of the last attempt to read on
 	changed chan struct{} // closed and replaced whenever something arrived
 }
 
@@ -56,6 +57,11 @@ func modelChunkKey(v int64, chunk int) string {
 // advance reads what is there from where it stopped, waiting up to wait for the first record. It returns whether it has
 // reached the end of what is committed. It belongs to one goroutine at a time.
 func (l *modelLog) advance(ctx context.Context, wait time.Duration) (end bool, err error) {
+	defer func() {
+		l.mu.Lock()
+		l.failed = err
+		l.mu.Unlock()
+	}()
 	if l.next == 0 {
 		start, _, err := bounds(ctx, l.client, l.topic, 0)
 		if err != nil {
@@ -73,7 +79,6 @@ func (l *modelLog) advance(ctx context.Context, wait time.Duration) (end bool, e
 		return false, fmt.Errorf("reading the model topic: %w", err)
 	}
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	for i := range f.Records {
 		l.apply(string(f.Records[i].Key), f.Records[i].Value)
 	}
@@ -81,6 +86,7 @@ func (l *modelLog) advance(ctx context.Context, wait time.Duration) (end bool, e
 	if len(f.Records) > 0 {
 		l.wake()
 	}
+	l.mu.Unlock()
 	return f.Next >= f.LastStable, nil
 }
 
@@ -96,7 +102,7 @@ func (l *modelLog) wake() {
 }
 
 // reach waits until the follower has read everything that is committed by now: what a replay needs, and what a version
-// is numbered after.
+// is numbered after. It returns the follower's error when that one cannot.
 func (l *modelLog) reach(ctx context.Context) error {
 	_, end, err := bounds(ctx, l.client, l.topic, 0)
 	if err != nil {
@@ -104,10 +110,13 @@ func (l *modelLog) reach(ctx context.Context) error {
 	}
 	for {
 		l.mu.Lock()
-		next, changed := l.next, l.changed
+		next, changed, failed := l.next, l.changed, l.failed
 		l.mu.Unlock()
 		if next >= end {
 			return nil
+		}
+		if failed != nil {
+			return failed
 		}
 		select {
 		case <-changed:

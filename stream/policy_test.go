@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -582,6 +583,63 @@ func TestStopTellsItsCauseBesideWhatWasNotFlushed(t *testing.T) {
 		r.begin()
 		err := r.fails(t, 30*time.Second)
 		if txn.KindOf(err) != txn.Denied || !strings.Contains(err.Error(), "the cause") || !strings.Contains(err.Error(), "partition 1 was not flushed beyond offset") {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// without is a network that can refuse to carry fetches of a topic.
+type without struct {
+	topic string
+	on    atomic.Bool
+}
+
+func (w *without) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	c, err := (&net.Dialer{}).DialContext(ctx, network, address)
+	return lacking{c, w}, err
+}
+
+type lacking struct {
+	net.Conn
+	w *without
+}
+
+func (c lacking) Write(b []byte) (int, error) {
+	if c.w.on.Load() && len(b) > 6 && b[4] == 0 && b[5] == 1 && bytes.Contains(b, []byte(c.w.topic)) {
+		return 0, net.ErrClosed
+	}
+	return c.Conn.Write(b)
+}
+
+// A partition that waits for models which cannot be read says so, and does not wait for ever.
+func TestModelsThatCannotBeReadAreWaitedForAndThenGivenUp(t *testing.T) {
+	brokers(t, func(t *testing.T, addr string) {
+		w := newWorld(t, addr, 1)
+		w.produce(100, 20, true)
+		d := &without{topic: w.topics.Model}
+		c := txn.NewClient(txn.Config{Brokers: w.brokers, Dial: d.dial})
+		defer c.Close()
+		o := w.options(c)
+		o.Patience, o.FitEvery = 3*time.Second, time.Hour
+		r := w.prepared(o)
+		var fail atomic.Bool
+		send := r.stage.commit
+		r.stage.commit = func(ctx context.Context, p *txn.Producer, x txn.Transaction) error {
+			if fail.CompareAndSwap(true, false) {
+				return &txn.Error{Op: "EndTxn", Kind: txn.Unknown, Err: errors.New("by the test")}
+			}
+			return send(ctx, p, x)
+		}
+		r.begin()
+		w.caught(r)
+		d.on.Store(true)
+		time.Sleep(1200 * time.Millisecond) // what is under way is answered
+		if err := w.client.Produce(context.Background(), []txn.Record{{Topic: w.topics.Model, Key: []byte("no model"), Value: []byte("x")}}, txn.None); err != nil {
+			t.Fatal(err)
+		}
+		fail.Store(true)
+		w.produce(100, 20, true)
+		if err := r.fails(t, 30*time.Second); err == nil || !strings.Contains(err.Error(), "giving up after 3s") || !strings.Contains(err.Error(), "model topic") {
 			t.Errorf("got %v", err)
 		}
 	})

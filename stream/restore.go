@@ -91,7 +91,7 @@ func (t *task) restore(ctx context.Context) error {
 		passed, target.labels = target.labels, done.labels
 	}
 	if done.number > 0 && moved == "" && target.events == done.events {
-		t.claimed = true
+		t.claimed, t.redo.claim = true, !group.numbered()
 		t.last = done
 		if target.events, err = t.inspect(ctx, done); err != nil {
 			return err

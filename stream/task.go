@@ -238,7 +238,7 @@ func (t *task) own(ctx context.Context) (err error) {
 	if err := t.restore(ctx); err != nil {
 		return err
 	}
-	if !t.claimed || len(t.redo.x.records) > 0 {
+	if !t.claimed || t.redo.claim || len(t.redo.x.records) > 0 {
 		if err := t.claim(); err != nil {
 			return err
 		}
