@@ -114,6 +114,7 @@ type stateLog struct {
 	next    int64 // offset to read from
 	newest  int   // format that is read
 	limit   int64 // bytes of values, and of the sections of one snapshot
+	forgets bool  // parts that were deleted leave without their tombstones, see forget
 	bytes   int64
 	foreign int
 }
@@ -140,6 +141,23 @@ func (l *stateLog) apply(key, value []byte) {
 	}
 	l.bytes += int64(len(value)) - old
 	l.values[string(key)] = lasting(value)
+	if l.forgets && strings.HasPrefix(string(key), "manifest/") {
+		l.forget()
+	}
+}
+
+// forget drops the parts that neither manifest names. A manifest has just come, and what follows it is of the next
+// snapshot, so that these are of former ones: their tombstones may be gone before somebody comes by who reads on from time
+// to time.
+func (l *stateLog) forget() {
+	found, problems := l.manifests()
+	if len(problems) > 0 {
+		return
+	}
+	for _, key := range l.orphans(found...) {
+		l.bytes -= int64(len(l.values[key]))
+		delete(l.values, key)
+	}
 }
 
 // lasting returns value for keeping: small ones lie in blocks of the answer that they came in (txn.Fetched), each of

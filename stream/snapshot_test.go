@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"maps"
 	"reflect"
 	"strings"
@@ -261,3 +262,35 @@ const (
 	goldenJournal  = "01ac02d00f2806d5aded70"
 	goldenManifest = "010509d00f2806ad0200000000000480400104636f72650201283deffdb6f50db61d8e1f"
 )
+
+// Who reads on from time to time, as the trainer does, misses the tombstones that compaction has taken in between.
+func TestFollowerForgetsWhatItsWriterHasDeleted(t *testing.T) {
+	log := newStateLog()
+	log.forgets = true
+	part := func(chunk uint64) stored {
+		return stored{name: fmt.Sprint("room/", chunk), blob: blob{chunks: 1, packed: 1000, length: 1000}}
+	}
+	for n := range uint64(100) { // each snapshot has two sections, of which the one before has the first
+		p := part(n)
+		log.apply([]byte(p.key(0)), seal(make([]byte, 1000), 1))
+		if n%10 == 0 { // a writer that died in the middle
+			log.apply([]byte(part(1000+n).key(0)), seal(make([]byte, 1000), 1))
+		}
+		m := manifest{format: 1, number: n + 1, sections: []stored{p}}
+		if n > 0 {
+			m.sections = append(m.sections, part(n-1))
+		}
+		log.apply([]byte(m.key()), m.encode())
+		found, _ := log.manifests()
+		for _, m := range found {
+			for _, s := range m.sections {
+				if log.values[s.key(0)] == nil {
+					t.Fatalf("snapshot %d lacks %s", m.number, s.name)
+				}
+			}
+		}
+		if len(log.values) > 2+3 || log.bytes > 5*1100 {
+			t.Fatalf("after snapshot %d: %d keys, %d bytes", n+1, len(log.values), log.bytes)
+		}
+	}
+}

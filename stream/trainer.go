@@ -29,7 +29,7 @@ func (s *Stage) train(ctx context.Context) error {
 	t := &trainer{s: s, packer: newPacker(), began: s.o.Now()}
 	for range s.partitions {
 		l := newStateLog()
-		l.newest = s.newest
+		l.newest, l.forgets = s.newest, true
 		l.limit = stateBound(s.o.Spec)
 		t.logs = append(t.logs, l)
 	}
