@@ -121,7 +121,7 @@ func (t *task) lookBack(ctx context.Context, w *deadWindow, topic string, first,
 				t.decode(nil, r)
 				return
 			}
-			bad, err := t.decoder.DecodeLabels(t.message(r), &t.labels)
+			bad, err := t.readLabels(r)
 			w.add(weighed(t.labels.N, bad, err))
 		})
 		if err != nil {

@@ -347,7 +347,7 @@ func (t *task) undone(r *txn.Record) bool {
 }
 
 func (t *task) decodes(r *txn.Record) bool {
-	_, err := t.decoder.Decode(t.message(r), &t.batch, &t.carry)
+	_, err := t.readEvents(r)
 	return err == nil
 }
 
@@ -374,13 +374,13 @@ func (t *task) rebury(ctx context.Context, stage string, from, to int64) error {
 	o := &t.s.o
 	topic := o.Topics.Events
 	each := func(r *txn.Record) {
-		bad, err := t.decoder.Decode(t.message(r), &t.batch, &t.carry)
+		bad, err := t.readEvents(r)
 		t.bury(t.redo.x, r, stage, topic, bad, err)
 	}
 	if stage == codec.StageLabels {
 		topic = o.Topics.Labels
 		each = func(r *txn.Record) {
-			bad, err := t.decoder.DecodeLabels(t.message(r), &t.labels)
+			bad, err := t.readLabels(r)
 			t.bury(t.redo.x, r, stage, topic, bad, err)
 		}
 	}

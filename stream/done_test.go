@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"maps"
 	"net"
 	"slices"
 	"sync"
@@ -11,12 +12,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/apache/arrow/go/v15/arrow"
+	"github.com/apache/arrow/go/v15/arrow/array"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest"
 
 	"liftstream/codec"
+	"liftstream/stream/embedded"
 	"liftstream/stream/txn"
 )
 
@@ -620,4 +624,45 @@ func TestLettersBehindAnOpenTransactionAreFound(t *testing.T) {
 			t.Errorf("dead letters: %v", l)
 		}
 	})
+}
+
+// Millions of bad rows in a few bytes are one dead letter: as many would not fit into memory, at each start again.
+func TestMessageOfCountlessBadRowsIsOneDeadLetter(t *testing.T) {
+	b, err := embedded.Start(embedded.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	w := newWorld(t, b.Addr(), 1)
+	nulls := func(n int) []byte {
+		var fields []arrow.Field
+		var columns []arrow.Array
+		for _, name := range []string{"id", "x", "c", "y"} {
+			fields, columns = append(fields, arrow.Field{Name: name, Type: arrow.Null, Nullable: true}), append(columns, array.NewNull(n))
+		}
+		v, err := codec.NewEventEncoder().Encode(nil, codec.NewTable(array.NewRecord(arrow.NewSchema(fields, nil), columns, int64(n))), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	for _, n := range []int{1000, 300_000} {
+		for _, topic := range []string{w.topics.Events, w.topics.Labels} {
+			if err := w.client.Produce(context.Background(), []txn.Record{{Topic: topic, Value: nulls(n)}}, txn.None); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	w.produce(100, 10, true)
+	r := w.run(w.options(w.client))
+	w.caught(r)
+	want := map[string]int{w.topics.Events + " 0": 1000, w.topics.Labels + " 0": 1000, w.topics.Events + " 1": 1, w.topics.Labels + " 1": 1}
+	for deadline := time.Now().Add(20 * time.Second); len(w.letters()) < len(want) && time.Now().Before(deadline); {
+		time.Sleep(50 * time.Millisecond)
+	}
+	r.end(t)
+	w.exactlyOnce()
+	if got := w.letters(); !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
 }

@@ -24,6 +24,8 @@ const (
 	transactionTimeout = 30 * time.Second
 	// outputBytes is how much output makes a transaction due before its time.
 	outputBytes = 8 << 20
+	// letterBytes is what a dead letter takes beside its row and what it repeats of its message.
+	letterBytes = 1 << 10
 )
 
 // Phases of a partition that others look at.
@@ -731,10 +733,42 @@ func (t *task) message(r *txn.Record) *codec.Message {
 	return m
 }
 
+// readEvents reads an events message into t.batch, readLabels a labels message into t.labels.
+func (t *task) readEvents(r *txn.Record) ([]codec.RowError, error) {
+	bad, err := t.decoder.Decode(t.message(r), &t.batch, &t.carry)
+	return t.bounded(r, bad, err)
+}
+
+func (t *task) readLabels(r *txn.Record) ([]codec.RowError, error) {
+	bad, err := t.decoder.DecodeLabels(t.message(r), &t.labels)
+	return t.bounded(r, bad, err)
+}
+
+// bounded refuses a message whose bad rows would make dead letters of more than four times Options.Codec.MaxMessage: they
+// lie in memory together and in one transaction, and a few bytes of Arrow can stand for millions of rows.
+func (t *task) bounded(r *txn.Record, bad []codec.RowError, err error) ([]codec.RowError, error) {
+	if err != nil || len(bad) == 0 {
+		return bad, err
+	}
+	each := int64(letterBytes + len(r.Key))
+	for _, h := range r.Headers {
+		each += int64(len(h.Key) + len(h.Value))
+	}
+	if row, err := t.decoder.AppendRow(nil, bad[0].Row); err == nil {
+		each += int64(len(row))
+	} else {
+		each += int64(len(r.Value)) // what bury takes instead
+	}
+	if int64(len(bad))*each <= 4*cmp.Or(t.s.o.Codec.MaxMessage, codec.DefaultMaxMessage) {
+		return bad, nil
+	}
+	return nil, &codec.MessageError{Reason: codec.ReasonTooLarge, Err: fmt.Errorf("dead letters of %d rows, the first of them %w", len(bad), bad[0])}
+}
+
 // decode reads an events message into t.batch; bad rows, or the whole message, become dead letters of x, which may be
 // nil during a replay. It reports whether there is a batch.
 func (t *task) decode(x *transaction, r *txn.Record) bool {
-	bad, err := t.decoder.Decode(t.message(r), &t.batch, &t.carry)
+	bad, err := t.readEvents(r)
 	t.deadEvents.add(weighed(t.batch.N, bad, err))
 	if x != nil {
 		t.bury(x, r, codec.StageEvents, t.s.o.Topics.Events, bad, err)
@@ -744,7 +778,7 @@ func (t *task) decode(x *transaction, r *txn.Record) bool {
 
 // takeLabels learns one labels message.
 func (t *task) takeLabels(x *transaction, r *txn.Record) {
-	bad, err := t.decoder.DecodeLabels(t.message(r), &t.labels)
+	bad, err := t.readLabels(r)
 	t.deadLabels.add(weighed(t.labels.N, bad, err))
 	if x != nil {
 		t.bury(x, r, codec.StageLabels, t.s.o.Topics.Labels, bad, err)
