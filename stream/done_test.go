@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"maps"
+	"math/rand/v2"
 	"net"
 	"slices"
 	"sync"
@@ -665,4 +666,25 @@ func TestMessageOfCountlessBadRowsIsOneDeadLetter(t *testing.T) {
 	if got := w.letters(); !maps.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
+}
+
+func TestLargestMessageFitsAmongTheDeadLetters(t *testing.T) {
+	brokers(t, func(t *testing.T, addr string) {
+		w := newWorld(t, addr, 1)
+		noise := make([]byte, 4<<20-200)
+		if _, err := rand.NewChaCha8([32]byte{}).Read(noise); err != nil { // which does not compress
+			t.Fatal(err)
+		}
+		if err := w.client.Produce(context.Background(), []txn.Record{{Topic: w.topics.Events, Value: noise}}, txn.None); err != nil {
+			t.Fatal(err)
+		}
+		w.produce(100, 10, true)
+		r := w.run(w.options(w.client))
+		w.caught(r)
+		r.end(t)
+		w.exactlyOnce()
+		if l := w.letters(); len(l) != 1 {
+			t.Errorf("dead letters: %v", l)
+		}
+	})
 }
