@@ -357,7 +357,8 @@ type Snapshot struct {
 
 // Memory bounds what is held, in bytes.
 type Memory struct {
-	// InFlight bounds the fetched input of the process. Default 64MiB; at the bound fetching waits.
+	// InFlight bounds the fetched input of the process. Default 64MiB; at the bound fetching waits. With a topic of labels,
+	// half of it is for these.
 	InFlight ByteSize `yaml:"in_flight"`
 	// Tail bounds the last coded records of one partition. Default 32MiB; the oldest leave.
 	Tail ByteSize `yaml:"tail"`

@@ -42,7 +42,7 @@ type Options struct {
 	// SnapshotShare bounds the bytes of snapshots by those of the input: the next one waits until the bytes that the one
 	// before wrote are at most that share of what was read since it began. 0 or 1 and more = no such bound.
 	SnapshotShare float64
-	InFlight      int64 // bytes of fetched and not yet committed input, over all partitions
+	InFlight      int64 // bytes of fetched and not yet committed input, over all partitions; half of it labels, where there are any
 	Grace         time.Duration
 	// Patience is how long a sick environment is waited for before Run returns its last error; 0 = 5 minutes.
 	Patience time.Duration
@@ -87,7 +87,7 @@ type Options struct {
 // PartitionStatus is where one owned partition stands.
 type PartitionStatus struct {
 	Partition int32
-	Phase     string // "taking over", "restoring", "running", "draining", "waiting: ..."
+	Phase     string // "taking over", "restoring", "running", "draining", "ended", "waiting: ..." and the like
 	Offset    int64  // next event offset to commit
 	End       int64  // where the events topic ended at the last fetch
 	Labelled  float64
