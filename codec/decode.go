@@ -102,7 +102,8 @@ type Carry struct {
 	plan *plan
 }
 
-// column returns the values of a column for the rows that are in the batch.
+// column returns the values of a column for the rows that are in the batch, in the type of the input, but plain where the
+// dictionaries of several batches do not fit together.
 func (c *Carry) column(i int) (arrow.Array, error) {
 	if len(c.recs) == 1 && len(c.bad) == 0 {
 		return rebased(c.recs[0].Column(i)), nil
@@ -125,7 +126,11 @@ func (c *Carry) column(i int) (arrow.Array, error) {
 	if len(parts) == 0 {
 		return array.NewSlice(c.recs[0].Column(i), 0, 0), nil
 	}
-	return array.Concatenate(parts, memory.DefaultAllocator)
+	whole, err := array.Concatenate(parts, memory.DefaultAllocator)
+	if _, ok := parts[0].(*array.Dictionary); ok && err != nil {
+		return plain(parts)
+	}
+	return whole, err
 }
 
 // plan says where the columns of the contract are in a schema; -1 = absent.

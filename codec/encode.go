@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/array"
@@ -201,7 +202,15 @@ func (e *ScoreEncoder) Table(b *model.Batch, s *model.Scores, levels *model.Leve
 			cols = append(cols, a)
 		}
 	}
-	return &Table{rec: array.NewRecord(e.schema, cols, int64(b.N))}, nil
+	schema := e.schema
+	for i, col := range cols {
+		if !arrow.TypeEqual(col.DataType(), schema.Field(i).Type) { // see Carry.column
+			fields, metadata := slices.Clone(schema.Fields()), schema.Metadata()
+			fields[i].Type = col.DataType()
+			schema = arrow.NewSchema(fields, &metadata)
+		}
+	}
+	return &Table{rec: array.NewRecord(schema, cols, int64(b.N))}, nil
 }
 
 // mask returns a with the values null of records whose subspace lacks feature f.

@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"runtime"
 	"slices"
 	"testing"
 
 	"github.com/apache/arrow/go/v15/arrow"
+	"github.com/apache/arrow/go/v15/arrow/array"
 	"github.com/apache/arrow/go/v15/arrow/ipc"
+	"github.com/apache/arrow/go/v15/arrow/memory"
 
 	"liftstream/model"
 )
@@ -80,11 +83,13 @@ func survive(t testing.TB, d *Decoder, e *ScoreEncoder, value []byte, b *model.B
 		}
 		s := &model.Scores{}
 		s.Reset(b.N, len(d.o.Schema.Classes))
-		if out, err := e.Encode(nil, b, s, model.NewLevels(d.o.Schema), c); err == nil {
-			for _, err := range Tables(out, 1<<30) {
-				if err != nil {
-					t.Fatalf("our own message: %v", err)
-				}
+		out, err := e.Encode(nil, b, s, model.NewLevels(d.o.Schema), c)
+		if err != nil {
+			t.Fatalf("it was read, and the stage has learnt it, but has no scores: %v", err)
+		}
+		for _, err := range Tables(out, 1<<30) {
+			if err != nil {
+				t.Fatalf("our own message: %v", err)
 			}
 		}
 	}
@@ -203,4 +208,56 @@ func FuzzDecodeLabels(f *testing.F) {
 			}
 		}
 	})
+}
+
+// The ids of two batches may each fit the indices of their dictionaries, and together not.
+func TestDictionariesThatDoNotFitTogether(t *testing.T) {
+	dt := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}
+	schema := arrow.NewSchema([]arrow.Field{{Name: "id", Type: dt, Nullable: true}, {Name: "x", Type: arrow.PrimitiveTypes.Float64}}, nil)
+	var recs []arrow.Record
+	for batch := range 3 {
+		b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
+		for i := range 100 {
+			b.Field(1).(*array.Float64Builder).Append(float64(i))
+			if i == 50 {
+				b.Field(0).AppendNull()
+				continue
+			}
+			if err := b.Field(0).(*array.BinaryDictionaryBuilder).AppendString(fmt.Sprintf("id%d", 100*batch+i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		recs = append(recs, b.NewRecord())
+	}
+	o := Options{Schema: &model.Schema{Classes: []string{"no", "yes"}, Features: []model.Feature{{Name: "x", Kind: model.Continuous}}}, ID: "id"}
+	d, e := survivor(t, o)
+	var b model.Batch
+	var l model.Labels
+	var c Carry
+	value := encodeStream(t, recs)
+	survive(t, d, e, value, &b, &l, &c)
+	bad, err := d.Decode(&Message{Value: value}, &b, &c)
+	if err != nil || len(bad) != 3 || b.N != 297 {
+		t.Fatalf("%d rows, %v, %v", b.N, bad, err)
+	}
+	if a, err := plain([]arrow.Array{recs[0].Column(0), recs[1].Column(0)}); err != nil || a.Len() != 200 || !a.IsNull(50) || !a.IsNull(150) || a.NullN() != 2 || a.ValueStr(151) != "id151" {
+		t.Errorf("%v %v", a, err)
+	}
+	var s model.Scores
+	s.Reset(b.N, 2)
+	out, err := e.Encode(nil, &b, &s, model.NewLevels(o.Schema), &c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for table, err := range Tables(out, 1<<30) {
+		if err != nil || table.Rows() != 297 {
+			t.Fatalf("%v", err)
+		}
+		for at, row := range []int{0, 49, 51, 99, 100, 151, 299} {
+			i := []int{0, 49, 50, 98, 99, 149, 296}[at]
+			if got, _ := table.Text(table.Column("id"), i); got != fmt.Sprint("id", row) {
+				t.Errorf("row %d: %s", row, got)
+			}
+		}
+	}
 }

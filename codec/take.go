@@ -58,6 +58,33 @@ func take(a arrow.Array, rows []int) (arrow.Array, error) {
 	return array.Concatenate(parts, memory.DefaultAllocator)
 }
 
+// plain returns the values of dictionary arrays: those of several batches may together need wider indices than they have.
+func plain(parts []arrow.Array) (arrow.Array, error) {
+	var runs []arrow.Array
+	for _, p := range parts {
+		d := p.(*array.Dictionary)
+		for i := 0; i < d.Len(); {
+			var rows []int
+			from := i
+			for ; i < d.Len() && d.IsValid(i); i++ {
+				rows = append(rows, d.GetValueIndex(i))
+			}
+			if len(rows) > 0 {
+				run, err := take(d.Dictionary(), rows)
+				if err != nil {
+					return nil, err
+				}
+				runs = append(runs, run)
+				continue
+			}
+			for ; i < d.Len() && d.IsNull(i); i++ {
+			}
+			runs = append(runs, array.MakeArrayOfNull(memory.DefaultAllocator, d.Dictionary().DataType(), i-from))
+		}
+	}
+	return array.Concatenate(runs, memory.DefaultAllocator)
+}
+
 // cutRow returns one row of rec in a form that Arrow's writer gets right, which it does not for slices of list views and
 // of dense unions.
 func cutRow(rec arrow.Record, row int64) (arrow.Record, error) {
