@@ -261,3 +261,41 @@ func TestDictionariesThatDoNotFitTogether(t *testing.T) {
 		}
 	}
 }
+
+// Arrow combines the dictionaries of few types of values.
+func TestDictionariesOfEveryTypeAreHandedOn(t *testing.T) {
+	mem := memory.DefaultAllocator
+	for _, of := range []arrow.DataType{arrow.BinaryTypes.String, arrow.BinaryTypes.LargeString, arrow.BinaryTypes.StringView, arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Float64,
+		arrow.FixedWidthTypes.Float16, arrow.FixedWidthTypes.Boolean, &arrow.Decimal128Type{Precision: 10, Scale: 2}, arrow.FixedWidthTypes.Date32, arrow.FixedWidthTypes.Timestamp_us} {
+		dt := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: of}
+		schema := arrow.NewSchema([]arrow.Field{{Name: "a", Type: dt, Nullable: true}}, nil)
+		c := Carry{rows: 8}
+		for _, texts := range [][]string{{"1", "0"}, {"0", "1"}} {
+			values, indices := array.NewBuilder(mem, of), array.NewInt8Builder(mem)
+			for _, text := range texts {
+				if of.ID() == arrow.DATE32 || of.ID() == arrow.TIMESTAMP {
+					text = "2026-01-1" + text
+				}
+				if err := values.AppendValueFromString(text); err != nil {
+					t.Fatalf("%s: %v", of, err)
+				}
+			}
+			indices.AppendNull()
+			indices.AppendValues([]int8{0, 1}, nil)
+			indices.AppendNull()
+			c.recs = append(c.recs, array.NewRecord(schema, []arrow.Array{array.NewDictionaryArray(dt, indices.NewArray(), values.NewArray())}, 4))
+		}
+		a, err := c.column(0)
+		if err != nil || a.Len() != 8 || a.NullN() != 4 || !a.IsNull(3) || !a.IsNull(4) {
+			t.Errorf("%s: %v, %v", of, a, err)
+			continue
+		}
+		for k, rec := range c.recs {
+			for i := range 4 {
+				if want := rec.Column(0).ValueStr(i); a.ValueStr(4*k+i) != want {
+					t.Errorf("%s: row %d is %s, want %s", of, 4*k+i, a.ValueStr(4*k+i), want)
+				}
+			}
+		}
+	}
+}

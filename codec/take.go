@@ -79,7 +79,9 @@ func plain(parts []arrow.Array) (arrow.Array, error) {
 			}
 			for ; i < d.Len() && d.IsNull(i); i++ {
 			}
-			runs = append(runs, array.MakeArrayOfNull(memory.DefaultAllocator, d.Dictionary().DataType(), i-from))
+			nulls := array.NewBuilder(memory.DefaultAllocator, d.Dictionary().DataType())
+			nulls.AppendNulls(i - from)
+			runs = append(runs, nulls.NewArray())
 		}
 	}
 	return array.Concatenate(runs, memory.DefaultAllocator)
