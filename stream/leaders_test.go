@@ -78,6 +78,9 @@ func newStrikes(seed uint64, strike func(), keys ...kmsg.Key) *strikes {
 	s := &strikes{strike: strike, seen: map[kmsg.Key]int{}, at: map[kmsg.Key]int{}}
 	for _, k := range keys {
 		s.at[k] = 5 + int(model.Hash(seed, 3, uint64(k))%20)
+		if k == kmsg.InitProducerID { // one at each start and after each failure
+			s.at[k] = 1 + s.at[k]%3
+		}
 	}
 	return s
 }
@@ -129,7 +132,8 @@ func (s *strikes) request(key kmsg.Key) {
 	}
 }
 
-// TestLeadersMoveAtEveryStep moves leaders and coordinators before each kind of request that a stage sends.
+// TestLeadersMoveAtEveryStep moves leaders and coordinators before each kind of request that a stage sends, while
+// another one is in its group.
 func TestLeadersMoveAtEveryStep(t *testing.T) {
 	const seed, bad = 1, "no Arrow at all"
 	cluster := startThree(t, seed)
@@ -141,6 +145,9 @@ func TestLeadersMoveAtEveryStep(t *testing.T) {
 	o := w.options(c)
 	o.Log = zap.NewNop() // each strike is a warning of each partition
 	r := w.run(o)
+	beside := w.options(w.client)
+	beside.Log = o.Log
+	other := w.run(beside)
 	letters := make([]int, w.n)
 	for deadline := time.Now().Add(2 * time.Minute); len(s.left()) > 0; {
 		if time.Now().After(deadline) {
@@ -162,8 +169,9 @@ func TestLeadersMoveAtEveryStep(t *testing.T) {
 		time.Sleep(20 * time.Millisecond)
 	}
 	w.produce(200, 20, true)
-	w.caught(r)
+	w.caught(r, other)
 	r.end(t)
+	other.end(t)
 	w.exactlyOnce()
 	for p, want := range letters {
 		if got := len(w.records(w.topics.Dead, p)); got != want {
