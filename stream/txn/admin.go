@@ -182,6 +182,10 @@ func (c *Client) CreateTopics(ctx context.Context, specs ...TopicSpec) (created 
 			if err == nil {
 				_, err = c.ListOffsets(ctx, s.Name, upTo(n), Start)
 			}
+			var e *Error
+			if errors.As(err, &e) && e.Kind == NoTopic {
+				e.Kind, e.Reason = Environment, "created just now: not every broker knows it yet"
+			}
 			return err
 		})
 		if err != nil {
