@@ -243,17 +243,18 @@ start() {
 # end SIGNAL: send it to the nodes and wait; after 30 s by force. Of three nodes that are stopped at once the last one waits in vain for a
 # controller to let it go: what it has is on disk, and force comes after 10 s.
 end() {
-  local i p tenths=0 patience=300
-  if [ "$nodes" -eq 3 ] && [ -z "$node" ]; then patience=100; fi
+  local i p patience=30 deadline forced=
+  if [ "$nodes" -eq 3 ] && [ -z "$node" ]; then patience=10; fi
   for i in $chosen; do if p=$(pid "$i"); then kill "-$1" "$p" 2>/dev/null || true; fi; done
+  deadline=$((SECONDS + patience))
   for i in $chosen; do
     while p=$(pid "$i"); do
-      sleep 0.1
-      tenths=$((tenths + 1))
-      if [ "$tenths" -ge "$patience" ]; then
-        echo "kafka.sh: no end after $((patience / 10)) s; SIGKILL" >&2
+      if [ "$SECONDS" -ge "$deadline" ] && [ "$forced" != "$i" ]; then
+        echo "kafka.sh: no end after $patience s; SIGKILL" >&2
         kill -KILL "$p" 2>/dev/null || true
+        forced=$i
       fi
+      sleep 0.1
     done
     rm -f "$(home "$i")/pid"
   done
