@@ -21,49 +21,30 @@ func (t *task) carryOver(ctx context.Context, log *stateLog, m *manifest, target
 	o := &t.s.o
 	defer func() {
 		if t.spec = o.Spec; err != nil {
-			t.part, t.at, t.journal = nil, position{}, 0
+			t.part, t.at, t.journal, t.redo.begun = nil, position{}, 0, false
 			t.redo.x.records = slices.DeleteFunc(t.redo.x.records, func(r txn.Record) bool { return r.Topic == o.Topics.Scores })
 		}
 	}()
-	sections, err := log.sections(m)
+	spec, columns, err := t.origin(log, m)
 	if err != nil {
-		return err
-	}
-	schema, frame, err := model.Origin(sections[model.SectionSchema])
-	if err != nil {
-		return err
-	}
-	if frame != o.Spec.Options.Frame {
-		return errors.New("more has changed than features, levels and classes")
-	}
-	if _, err := model.Relate(schema, o.Spec.Schema); err != nil {
-		return err
-	}
-	spec, columns, err := o.Under(schema, m.fingerprint)
-	if err != nil {
-		return err
-	}
-	decoder, encoder := t.decoder, t.encoder
-	defer func() { t.decoder, t.encoder = decoder, encoder }()
-	if t.decoder, err = codec.NewDecoder(columns); err != nil {
-		return err
-	}
-	if t.encoder, err = codec.NewScoreEncoder(columns); err != nil { // of what a transaction has left undone
 		return err
 	}
 	t.spec = spec
-	part, entries, err := t.open(log, m, target)
+	err = t.as(&columns, func() error {
+		part, entries, err := t.open(log, m, target)
+		if err != nil {
+			return err
+		}
+		t.part, t.at, t.journal = part, m.position, m.journal
+		if err := t.replay(ctx, entries); err != nil {
+			return err
+		}
+		if o.Topics.Labels != "" && target.labels >= 0 && target.labels != t.at.labels {
+			return fmt.Errorf("replaying the journal: labels end at offset %d, committed is %d", t.at.labels, target.labels)
+		}
+		return t.replayEvents(ctx, target.events)
+	})
 	if err != nil {
-		return err
-	}
-	t.part, t.at, t.journal = part, m.position, m.journal
-	if err := t.replay(ctx, entries); err != nil {
-		return err
-	}
-	if o.Topics.Labels != "" && target.labels >= 0 && target.labels != t.at.labels {
-		return fmt.Errorf("replaying the journal: labels end at offset %d, committed is %d", t.at.labels, target.labels)
-	}
-	if err := t.replayEvents(ctx, target.events); err != nil {
 		return err
 	}
 	var change *model.Change
@@ -76,6 +57,54 @@ func (t *task) carryOver(ctx context.Context, log *stateLog, m *manifest, target
 	}
 	t.log.Info("the state is carried over to another schema", zap.Int64("offset", t.at.events), zap.Stringer("change", change))
 	return nil
+}
+
+// origin returns under which specification and columns a snapshot was made, if this configuration can carry it over.
+func (t *task) origin(log *stateLog, m *manifest) (*model.Spec, codec.Options, error) {
+	o := &t.s.o
+	sections, err := log.sections(m)
+	if err != nil {
+		return nil, codec.Options{}, err
+	}
+	schema, frame, err := model.Origin(sections[model.SectionSchema])
+	if err != nil {
+		return nil, codec.Options{}, err
+	}
+	if frame != o.Spec.Options.Frame {
+		return nil, codec.Options{}, errors.New("more has changed than features, levels and classes")
+	}
+	if _, err := model.Relate(schema, o.Spec.Schema); err != nil {
+		return nil, codec.Options{}, err
+	}
+	return o.Under(schema, m.fingerprint)
+}
+
+// columns are those under which the newest transaction read its messages, nil where they are this configuration's own or
+// not known.
+func (t *task) columns(log *stateLog, found []*manifest) *codec.Options {
+	o := &t.s.o
+	if len(found) > 0 && found[0].fingerprint != o.Spec.Options.Fingerprint && o.Under != nil {
+		if _, columns, err := t.origin(log, found[0]); err == nil {
+			return &columns
+		}
+	}
+	return nil
+}
+
+// as runs f while messages are read and scores are written under other columns, if they are not nil.
+func (t *task) as(columns *codec.Options, f func() error) (err error) {
+	if columns == nil {
+		return f()
+	}
+	decoder, encoder := t.decoder, t.encoder
+	defer func() { t.decoder, t.encoder = decoder, encoder }()
+	if t.decoder, err = codec.NewDecoder(*columns); err != nil {
+		return err
+	}
+	if t.encoder, err = codec.NewScoreEncoder(*columns); err != nil {
+		return err
+	}
+	return f()
 }
 
 // settleCarried writes the first snapshot of a state that was carried over, before anything more is learnt.

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -331,4 +333,90 @@ func TestTheSnapshotOfACarriedStateWaitsForNoInput(t *testing.T) {
 		r.end(t)
 		w.exactlyOnce()
 	})
+}
+
+// TestATornTransactionIsMadeWholeUnderItsOwnSchema kills a stage in a transaction that is committed in part, and starts the
+// next one with a feature that no message of then has.
+func TestATornTransactionIsMadeWholeUnderItsOwnSchema(t *testing.T) {
+	for name, kept := range map[string]int{"without dead letters": 1 | 2 | 8, "in the scores alone": 2} {
+		t.Run(name, func(t *testing.T) {
+			brokers(t, func(t *testing.T, addr string) {
+				w := newWorld(t, addr, 1)
+				o := under(w.options(w.client), testSchema, 9)
+				w.produce(400, 10, true)
+				r := w.run(o)
+				w.caught(r)
+				r.end(t)
+				w.produce(200, 10, true)
+				if err := w.client.Produce(context.Background(), []txn.Record{{Topic: w.topics.Events, Value: []byte("no event")}}, txn.None); err != nil {
+					t.Fatal(err)
+				}
+				w.produce(200, 10, true)
+				r = w.prepared(o)
+				send, torn := r.stage.commit, make(chan struct{}, 1)
+				r.stage.commit = func(ctx context.Context, p *txn.Producer, x txn.Transaction) error {
+					dead := &txn.Error{Op: "EndTxn", Kind: txn.Unknown, Err: errors.New("dead")}
+					if len(torn) > 0 {
+						return dead
+					}
+					if !slices.ContainsFunc(x.Records, func(rec txn.Record) bool { return rec.Topic == w.topics.Dead }) {
+						return send(ctx, p, x)
+					}
+					bit := map[string]int{w.topics.State: 1, w.topics.Scores: 2, w.topics.Dead: 4}
+					x.Records = slices.DeleteFunc(slices.Clone(x.Records), func(rec txn.Record) bool { return kept&bit[rec.Topic] == 0 })
+					if kept&8 == 0 {
+						x.Offsets = nil
+					}
+					if err := send(ctx, p, x); err != nil {
+						return err
+					}
+					torn <- struct{}{}
+					return dead
+				}
+				r.begin()
+				for deadline := time.Now().Add(30 * time.Second); len(torn) == 0; time.Sleep(5 * time.Millisecond) {
+					if time.Now().After(deadline) {
+						t.Fatal("nothing was torn")
+					}
+				}
+				r.stop()
+				<-r.done
+
+				with := *testSchema
+				with.Features = append([]model.Feature{{Name: "brand", Kind: model.Nominal}}, testSchema.Features...)
+				o = under(w.options(w.client), &with, 10)
+				r = w.run(o)
+				w.caught(r)
+				r.end(t)
+				if n := counted(o.Metrics.Restores.WithLabelValues("carried")); n != 1 {
+					t.Errorf("%v states were carried over", n)
+				}
+				// Each message is scored or a dead letter, once.
+				answers := map[int64]int{}
+				for _, rec := range w.records(w.topics.Scores, 0) {
+					of, err := eventOf(&rec)
+					if err != nil {
+						t.Fatal(err)
+					}
+					answers[of]++
+				}
+				for letter, n := range w.letters() {
+					of, err := strconv.ParseInt(strings.TrimPrefix(letter, w.topics.Events+" "), 10, 64)
+					if err != nil {
+						t.Fatal(err)
+					}
+					answers[of] += n
+				}
+				_, end, err := bounds(context.Background(), w.client, w.topics.Events, 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for of := range end {
+					if answers[of] != 1 {
+						t.Errorf("event %d has %d answers", of, answers[of])
+					}
+				}
+			})
+		})
+	}
 }

@@ -86,6 +86,8 @@ func (t *task) restore(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	found, problems := log.manifests()
+	columns := t.columns(log, found)
 	passed := int64(0) // labels that somebody else's offset passes over
 	if done.number > 0 && moved == "" && target.labels > done.labels {
 		passed, target.labels = target.labels, done.labels
@@ -93,7 +95,11 @@ func (t *task) restore(ctx context.Context) error {
 	if done.number > 0 && moved == "" && target.events == done.events {
 		t.claimed, t.redo.claim = true, !group.numbered()
 		t.last = done
-		if target.events, err = t.inspect(ctx, done); err != nil {
+		err := t.as(columns, func() (err error) {
+			target.events, err = t.inspect(ctx, done)
+			return err
+		})
+		if err != nil {
 			return err
 		}
 	}
@@ -102,7 +108,6 @@ func (t *task) restore(ctx context.Context) error {
 	if err := t.s.models.reach(ctx); err != nil {
 		return err
 	}
-	found, problems := log.manifests()
 	for _, p := range problems {
 		if newer := (*formatError)(nil); errors.As(p, &newer) {
 			return t.newer(newer)
@@ -127,7 +132,11 @@ func (t *task) restore(ctx context.Context) error {
 	if n := len(found); n > 0 && t.redo.scores < found[n-1].events && t.redo.scores < t.redo.from.events {
 		// No snapshot lies before what follows the last scores. Mostly that is messages which are no events; if not, more is
 		// missing than the death of a broker explains.
-		lost, err := t.firstEvent(ctx, t.redo.scores, t.redo.from.events)
+		var lost int64
+		err := t.as(columns, func() (err error) {
+			lost, err = t.firstEvent(ctx, t.redo.scores, t.redo.from.events)
+			return err
+		})
 		if err != nil {
 			return err
 		}
