@@ -146,6 +146,12 @@ func start(t *testing.T, args ...string) *background {
 func (b *background) stop(t *testing.T) int {
 	t.Helper()
 	b.cancel()
+	return b.wait(t)
+}
+
+// wait returns the status of the command when it ends.
+func (b *background) wait(t *testing.T) int {
+	t.Helper()
 	select {
 	case status := <-b.done:
 		b.done <- status
@@ -181,7 +187,7 @@ func (w *world) records(topic string) []txn.Record {
 	w.t.Helper()
 	var all []txn.Record
 	k := &cluster{Client: w.client}
-	err := k.follow(context.Background(), topic, txn.Start, false, func(r []txn.Record) (bool, error) {
+	err := k.follow(context.Background(), topic, txn.Start, false, nil, func(r []txn.Record) (bool, error) {
 		all = append(all, r...)
 		return true, nil
 	})
@@ -583,6 +589,31 @@ func TestRunWaitsForItsBroker(t *testing.T) {
 	eventually(t, "the last score", func() bool { return w.scored() == 435 })
 	if status := run.stop(t); status != statusDone {
 		t.Errorf("run ends with status %d\n%s", status, run.err.String())
+	}
+}
+
+// A reader that waits for more outlives its broker, says what it waits for, and repeats and leaves out no row.
+func TestTailWaitsForItsBroker(t *testing.T) {
+	dir := t.TempDir()
+	b, err := embedded.Start(embedded.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorldAt(t, b.Addr(), "votes", "")
+	w.must("topics", "create", "-c", w.file)
+	w.must("produce", "-c", w.file, w.data, "--batch", "50")
+	tail := start(t, "tail", "-c", w.file, "--topic", "events", "--from", "start", "--format", "jsonl", "-n", "870")
+	rows := func() int { return strings.Count(tail.out.String(), "\n") }
+	eventually(t, "the first rows", func() bool { return rows() == 435 })
+	b.Close()
+	eventually(t, "a word on what is waited for", func() bool { return strings.Contains(tail.err.String(), "waiting for the brokers: ") })
+	if b, err = embedded.Start(embedded.Options{Dir: dir, Listen: w.address}); err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	w.must("produce", "-c", w.file, w.data, "--batch", "50")
+	if status := tail.wait(t); status != statusDone || rows() != 870 || !strings.Contains(tail.err.String(), "the brokers are back") {
+		t.Errorf("tail ends with status %d after %d rows, want 0 after 870\n%s", status, rows(), tail.err.String())
 	}
 }
 

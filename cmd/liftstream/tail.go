@@ -37,7 +37,7 @@ func tailCommand(a *app) *cobra.Command {
 Prints the records of a topic as they come, row by row, of transactions that were committed only. It goes on until -n
 rows are printed, or until it is interrupted; --follow=false ends at what is the end of the topic when the command
 starts. --from start begins with the oldest row that is kept, --from end, the default, waits for new ones. Rows of one
-partition are in order.
+partition are in order. While it waits for more, brokers may be away for five minutes; it says so on standard error.
 
 jsonl and csv have every column of a score; csv flattens lists into one cell. arrow is an Arrow stream, for events,
 labels and scores. dead shows why rows were rejected, and in jsonl their headers and the row itself; model lists the
@@ -47,7 +47,7 @@ published versions. A message that cannot be read is named on standard error and
 	configFlag(c, &t.config)
 	f := c.Flags()
 	f.StringVar(&t.topic, "topic", "scores", "`TOPIC` to read: scores, events, dead, labels or model")
-	f.StringVar(&t.from, "from", "end", "begin at `start` or end")
+	f.StringVar(&t.from, "from", "end", "begin at `WHERE`: start or end")
 	f.IntVarP(&t.n, "rows", "n", 0, "stop after `N` rows; 0 = no limit")
 	f.StringVar(&t.format, "format", "table", "`FORMAT`: table, jsonl, csv or arrow")
 	f.BoolVar(&t.follow, "follow", true, "wait for more at the end of the topic")
@@ -86,7 +86,14 @@ func (t *tailing) run(ctx context.Context, a *app) error {
 	if left == 0 {
 		left = math.MaxInt
 	}
-	err = k.follow(ctx, topic, at, t.follow, func(records []txn.Record) (bool, error) {
+	away := func(err error) {
+		if err != nil {
+			a.notef("waiting for the brokers: %v", err)
+		} else {
+			a.notef("the brokers are back")
+		}
+	}
+	err = k.follow(ctx, topic, at, t.follow, away, func(records []txn.Record) (bool, error) {
 		for i := range records {
 			n, err := p.print(&records[i], left)
 			if err != nil {
@@ -107,10 +114,14 @@ func (t *tailing) run(ctx context.Context, a *app) error {
 	return explain(err, t.config)
 }
 
+// patience is how long a reader that waits for more bears brokers that are away, as 'run' does.
+const patience = 5 * time.Minute
+
 // follow reads the committed records of all partitions of a topic and hands them on, those of one partition in order,
 // until f says so by false or fails. At the end it waits for more, or returns when wait is false; the end is then that of
-// the moment of the call.
-func (k *cluster) follow(ctx context.Context, topic string, from txn.Position, wait bool, f func([]txn.Record) (more bool, err error)) error {
+// the moment of the call. While it waits, brokers may go away and come back within patience: away is called with the
+// error when they go, and with nil when they are back.
+func (k *cluster) follow(ctx context.Context, topic string, from txn.Position, wait bool, away func(error), f func([]txn.Record) (more bool, err error)) error {
 	n, err := k.Partitions(ctx, topic)
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", topic, err)
@@ -124,6 +135,7 @@ func (k *cluster) follow(ctx context.Context, topic string, from txn.Position, w
 		return fmt.Errorf("reading %s: %w", topic, err)
 	}
 	const fetchBytes = 4 << 20
+	var lost time.Time // since when the brokers are away; zero = they are there
 	for {
 		idle := true
 		for p := range n {
@@ -133,7 +145,24 @@ func (k *cluster) follow(ctx context.Context, topic string, from txn.Position, w
 					if ctx.Err() != nil {
 						return ctx.Err()
 					}
+					// A broker that has just come back may not know all of its topics yet.
+					kind, first := txn.KindOf(err), lost.IsZero()
+					passing := kind == txn.Environment || kind == txn.Unknown || kind == txn.NoTopic && !first
+					if wait && passing && (first || time.Since(lost) < patience) {
+						if first {
+							lost = time.Now()
+							away(err)
+						}
+						if err := pause(ctx, time.Second); err != nil {
+							return err
+						}
+						continue // the same offset again: a fetch has no effect
+					}
 					return fmt.Errorf("reading %s: %w", topic, err)
+				}
+				if !lost.IsZero() {
+					lost = time.Time{}
+					away(nil)
 				}
 				moved := got.Next > next[p]
 				next[p] = got.Next
