@@ -47,14 +47,14 @@ with that of all on the same records.`,
 	e.changed = c.Flags().Changed
 	configFlag(c, &e.config)
 	f := c.Flags()
-	f.StringVar(&e.protocol, "protocol", "prequential", "prequential, folds or triples")
-	f.IntVar(&e.delay, "delay", 0, "records until a label comes (prequential)")
-	f.IntVar(&e.skip, "skip", 1000, "first records that are not counted (prequential)")
-	f.IntVar(&e.partitions, "partitions", 1, "input partitions, each learning alone between re-fits (prequential)")
+	f.StringVar(&e.protocol, "protocol", "prequential", "`PROTOCOL`: prequential, folds or triples")
+	f.IntVar(&e.delay, "delay", 0, "let a label come `N` records late (prequential)")
+	f.IntVar(&e.skip, "skip", 1000, "do not count the first `N` records (prequential)")
+	f.IntVar(&e.partitions, "partitions", 1, "split the input into `P` partitions, each learning alone between re-fits (prequential)")
 	f.StringVar(&e.foldColumn, "fold-column", "", "`COLUMN` that holds the fold of a record (folds, triples)")
-	f.IntVar(&e.folds, "folds", 10, "number of folds (folds, triples)")
+	f.IntVar(&e.folds, "folds", 10, "draw `K` folds (folds, triples)")
 	f.StringVar(&e.triples, "triples", "", "compare the records of `FILE`, lines of three ids i,j,k (triples)")
-	f.StringSliceVar(&e.methods, "method", nil, "all, lift, lift+local, lift+kernel, local, kernel, knn or prior; may be repeated (default: all, lift, prior)")
+	f.StringSliceVar(&e.methods, "method", nil, "`METHOD`: all, lift, lift+local, lift+kernel, local, kernel, knn or prior; may be repeated (default: all, lift, prior)")
 	f.StringVar(&e.json, "json", "", "write the result as JSON to `OUT`; - is standard output, in place of the table")
 	return c
 }
@@ -92,11 +92,14 @@ func (e *evaluation) check() error {
 		}
 	}
 	for _, x := range []struct {
-		flag       string
-		value, min int
-	}{{"delay", e.delay, 0}, {"skip", e.skip, 0}, {"partitions", e.partitions, 1}, {"folds", e.folds, 2}} {
-		if x.value < x.min {
+		flag            string
+		value, min, max int
+	}{{"delay", e.delay, 0, 10_000_000}, {"skip", e.skip, 0, math.MaxInt}, {"partitions", e.partitions, 1, 10_000}, {"folds", e.folds, 2, 100_000}} {
+		switch {
+		case x.value < x.min:
 			return usagef("--%s %d: it must be at least %d", x.flag, x.value, x.min)
+		case x.value > x.max: // each takes memory, whatever the data
+			return usagef("--%s %d: it must be at most %d", x.flag, x.value, x.max)
 		}
 	}
 	return nil
@@ -104,6 +107,9 @@ func (e *evaluation) check() error {
 
 func (e *evaluation) run(ctx context.Context, a *app, data []string) error {
 	if err := e.check(); err != nil {
+		return err
+	}
+	if err := apart(places(data, place{"config", e.config}, place{"triples", e.triples}), place{"json", e.json}); err != nil {
 		return err
 	}
 	c, err := a.loadOffline(e.config)

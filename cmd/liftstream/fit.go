@@ -33,7 +33,7 @@ same profile on later records that took no part in finding it.`,
 		`liftstream fit -c cmd/liftstream/examples/votes.yaml cmd/liftstream/examples/votes.csv --model votes.model`,
 		needs(1, -1, "data files"), func(ctx context.Context, data []string) error { return f.run(ctx, a, data) })
 	configFlag(c, &f.config)
-	c.Flags().StringVarP(&f.model, "model", "m", "", "write the model to `OUT`")
+	c.Flags().StringVarP(&f.model, "model", "m", "", "write the model to `OUT`; - is standard output, in place of the summary")
 	c.Flags().StringVar(&f.triples, "triples", "", "compare the records of `FILE`, whose lines i,j,k say that the record of id i is more like j than like k, when the kernel is designed; without it triples are drawn from the classes")
 	c.Flags().StringVarP(&f.report, "report", "r", "", "write the report to `OUT.json`; - is standard output")
 	return c
@@ -42,6 +42,10 @@ same profile on later records that took no part in finding it.`,
 type fitting struct{ config, model, report, triples string }
 
 func (f *fitting) run(ctx context.Context, a *app, data []string) error {
+	err := apart(places(data, place{"config", f.config}, place{"triples", f.triples}), place{"model", f.model}, place{"report", f.report})
+	if err != nil {
+		return err
+	}
 	c, err := a.loadOffline(f.config)
 	if err != nil {
 		return err
@@ -109,7 +113,10 @@ func (f *fitting) run(ctx context.Context, a *app, data []string) error {
 			*to = t.Seconds()
 		}
 	}
-	if f.report == "" {
+	switch {
+	case f.report == "" && f.model == "-": // standard output holds the model
+		return nil
+	case f.report == "":
 		return summarise(a.out, r, c.Record.Label.Positive)
 	}
 	err = a.writeFile(f.report, func(w io.Writer) error {

@@ -64,7 +64,8 @@ liftstream inspect votes.model`,
 		})
 	if topic != nil {
 		configFlag(c, &file)
-		c.Flags().StringVar(&which, "topic", "", "state or model")
+		c.Flags().Lookup("config").Usage = "configuration `FILE`, with --topic"
+		c.Flags().StringVar(&which, "topic", "", "`TOPIC` to look into: state or model")
 	}
 	return c
 }

@@ -122,6 +122,7 @@ func TestBadInput(t *testing.T) {
 		{[]string{"score", "-c", "votes.yaml", "--model", "bank.model", "votes.csv"}, []string{"bank.model does not belong to the configuration", "15 features", "fit it again"}},
 		{[]string{"score", "-c", "seed.yaml", "--model", "bank.model", "bank.csv"}, []string{"bank.model does not belong to the configuration", "fit it again"}},
 		{[]string{"score", "-c", "bank.yaml", "--model", "bank.model", "bank.csv", "--out", "scores.xls"}, []string{"scores.xls", ".parquet"}},
+		{[]string{"score", "-c", "bank.yaml", "--model", "bank.model", "bank.csv", "--out", "scores"}, []string{"scores: the name has no extension", ".parquet"}},
 		{[]string{"score", "-c", "bank.yaml", "--model", "bank.model", "bank.csv", "--out", "no/scores.csv"}, []string{"no/scores.csv", "create it first"}},
 		{[]string{"fit", "-c", "bank.yaml", "bank.csv", "--model", "."}, []string{". is a directory"}},
 		{[]string{"eval", "-c", "bank.yaml", "bank.csv", "--skip", "9999"}, []string{"bank.csv", "2056 records", "--skip"}},
@@ -149,6 +150,7 @@ func TestBadInput(t *testing.T) {
 		add("twice.csv", "twice.csv", `"age"`, "two columns")
 		add("short.csv", "short.csv", "row 6 (line 7)", "16 values")
 		add("data.xls", "data.xls", ".parquet")
+		add(".", ".: this is a directory", "name the files in it")
 		if c[0] != "init" {
 			add("text.csv", "text.csv", "row 4 (line 5)", `"age"`, `"old"`)
 			add("gone.csv", "gone.csv", `"balance"`, "balances")
@@ -202,10 +204,30 @@ func TestWrongUse(t *testing.T) {
 		{[]string{"eval", "-c", "x", "y", "--skip", "many"}, "must be a number"},
 		{[]string{"eval", "-c", "x", "y", "--folds", "5"}, "means nothing under --protocol prequential"},
 		{[]string{"eval", "-c", "x", "y", "--delay", "5", "--protocol", "folds"}, "means nothing under --protocol folds"},
+		{[]string{"eval", "-c", "x", "y", "--partitions", "100000000"}, "at most 10000"},
+		{[]string{"eval", "-c", "x", "y", "--delay", "1000000000000"}, "at most 10000000"},
+		{[]string{"eval", "-c", "x", "y", "--json", "y"}, "--json y would overwrite what is read as the data"},
+		{[]string{"score", "-c", "x", "--model", "m", "y.csv", "z.csv", "--out", "./z.csv"}, "--out ./z.csv would overwrite what is read as the data"},
+		{[]string{"score", "-c", "x", "--model", "m.csv", "y.csv", "--out", "m.csv"}, "--out m.csv would overwrite what is read as --model"},
+		{[]string{"fit", "-c", "x", "y", "--model", "x"}, "--model x would overwrite what is read as --config"},
+		{[]string{"fit", "-c", "x", "y", "--model", "m", "--report", "./m"}, "--model and --report are both ./m"},
+		{[]string{"fit", "-c", "x", "y", "--model", "-", "--report", "-"}, "--model and --report are both -"},
 	} {
 		if r := command(t, c.args...); r.status != statusUsage || !strings.Contains(r.err, c.want) || r.out != "" {
 			t.Errorf("%q: status %d: %s; want status 2 and %q", c.args, r.status, r.err, c.want)
 		}
+	}
+}
+
+// Standard output in place of a file holds that file, and nothing else.
+func TestModelToStandardOutput(t *testing.T) {
+	workbench(t)
+	want, err := os.ReadFile("bank.model")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := command(t, "fit", "-c", "bank.yaml", "bank.csv", "--model", "-"); r.status != statusDone || r.out != string(want) {
+		t.Errorf("status %d and %d bytes, want the %d of the file\n%s", r.status, len(r.out), len(want), r.err)
 	}
 }
 

@@ -99,6 +99,57 @@ func renamed(err error, temporary, path string) error {
 	return err
 }
 
+// place is a file that a command line names, and the flag that names it; empty for the data files.
+type place struct{ flag, path string }
+
+// apart reports outputs that would overwrite what the same command reads, or each other. Two may be the same pipe or
+// device, but not both standard output.
+func apart(inputs []place, outputs ...place) error {
+	for i, out := range outputs {
+		if out.path == "" {
+			continue
+		}
+		for _, in := range inputs {
+			if in.path != "" && out.path != "-" && sameFile(in.path, out.path) {
+				what := "the data"
+				if in.flag != "" {
+					what = "--" + in.flag
+				}
+				return usagef("--%s %s would overwrite what is read as %s; name another file", out.flag, out.path, what)
+			}
+		}
+		for _, other := range outputs[:i] {
+			if other.path == out.path || other.path != "" && sameFile(other.path, out.path) {
+				return usagef("--%s and --%s are both %s; name two files", other.flag, out.flag, out.path)
+			}
+		}
+	}
+	return nil
+}
+
+// sameFile reports whether two names are of one regular file, which need not exist yet.
+func sameFile(a, b string) bool {
+	x, err := os.Stat(a)
+	y, missing := os.Stat(b)
+	switch {
+	case err == nil && missing == nil:
+		return x.Mode().IsRegular() && os.SameFile(x, y)
+	case err != nil && missing != nil && a != "-" && b != "-":
+		a, err = filepath.Abs(a)
+		b, missing = filepath.Abs(b)
+		return err == nil && missing == nil && a == b
+	}
+	return false
+}
+
+// places are the data files of a command line beside what its flags name.
+func places(data []string, flags ...place) []place {
+	for _, d := range data {
+		flags = append(flags, place{"", d})
+	}
+	return flags
+}
+
 // flatArray matches an indented JSON array of plain values.
 var flatArray = regexp.MustCompile(`\[\n[^\[\]{}]*\]`)
 

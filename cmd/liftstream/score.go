@@ -63,6 +63,14 @@ func (s *scoring) run(ctx context.Context, a *app, data []string) error {
 	if s.model == "" {
 		return usagef("the model is missing: give it with --model FILE; 'liftstream fit' writes one")
 	}
+	if err := apart(places(data, place{"config", s.config}, place{"model", s.model}), place{"out", s.out}); err != nil {
+		return err
+	}
+	if s.out != "-" {
+		if _, _, err := file.KindOf(s.out); err != nil {
+			return err
+		}
+	}
 	c, err := a.loadOffline(s.config)
 	if err != nil {
 		return err

@@ -79,6 +79,9 @@ func (s *stored) close() error {
 const Extensions = ".csv .csv.gz .tsv .jsonl .jsonl.gz .ndjson .arrow .arrows .feather .parquet"
 
 func open(path string, rows int, w *wants, progress func(int64)) (source, error) {
+	if st, err := os.Stat(path); err == nil && st.IsDir() {
+		return nil, &Error{Err: errors.New("this is a directory"), Remedy: "name the files in it"}
+	}
 	name := strings.TrimSuffix(strings.ToLower(path), ".gz")
 	kind := filepath.Ext(name)
 	switch kind {
@@ -86,7 +89,7 @@ func open(path string, rows int, w *wants, progress func(int64)) (source, error)
 	case ".parquet":
 		return openParquet(path, rows, w, progress)
 	default:
-		return nil, &Error{Err: fmt.Errorf("unknown kind of file %q", kind), Remedy: "files that are read end in " + Extensions}
+		return nil, &Error{Err: unknownKind(kind), Remedy: "files that are read end in " + Extensions}
 	}
 	f, err := openStored(path, progress)
 	if err != nil {

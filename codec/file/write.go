@@ -40,6 +40,25 @@ type sink interface {
 	close() error
 }
 
+// KindOf returns the extension that says the format of a file that Create writes, and whether it is packed; an error
+// tells which extensions there are.
+func KindOf(path string) (kind string, packed bool, err error) {
+	name := strings.ToLower(path)
+	packed = strings.HasSuffix(name, ".gz")
+	kind = filepath.Ext(strings.TrimSuffix(name, ".gz"))
+	if !writable(kind) || packed && !textKind(kind) {
+		return "", false, &Error{File: path, Err: unknownKind(kind), Remedy: "files that are written end in .jsonl .csv .arrow .arrows .feather .parquet"}
+	}
+	return kind, packed, nil
+}
+
+func unknownKind(kind string) error {
+	if kind == "" {
+		return errors.New("the name has no extension, which says the kind of file")
+	}
+	return fmt.Errorf("unknown kind of file %q", kind)
+}
+
 // Create starts a file that appears under its name, or replaces what was there, with Close. The extension says the
 // format: .jsonl .ndjson .csv (each also .gz), .arrow .feather (Arrow file), .arrows (Arrow stream), .parquet. "-" is
 // JSON lines on standard output.
@@ -47,11 +66,9 @@ func Create(path string) (*Writer, error) {
 	if path == "-" {
 		return NewWriter(os.Stdout, ".jsonl")
 	}
-	name := strings.ToLower(path)
-	packed := strings.HasSuffix(name, ".gz")
-	kind := filepath.Ext(strings.TrimSuffix(name, ".gz"))
-	if !writable(kind) || packed && !textKind(kind) {
-		return nil, &Error{File: path, Err: fmt.Errorf("unknown kind of file %q", kind), Remedy: "files that are written end in .jsonl .csv .arrow .arrows .feather .parquet"}
+	kind, packed, err := KindOf(path)
+	if err != nil {
+		return nil, err
 	}
 	w := &Writer{path: path, part: path + ".part", kind: kind}
 	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() {
@@ -61,7 +78,6 @@ func Create(path string) (*Writer, error) {
 	if w.part != "" {
 		target = w.part
 	}
-	var err error
 	if w.f, err = os.Create(target); err != nil {
 		return nil, located(path, err)
 	}
