@@ -150,7 +150,7 @@ func (d *decoder) class(path, c string, classes []string) {
 	if c == "" || slices.Contains(classes, c) || d.bad["record.label.classes"] || len(classes) == 0 || slices.Contains(classes, "") {
 		return
 	}
-	hint := nearest(c, classes)
+	hint := Nearest(c, classes)
 	if d.raw[path] != "" {
 		hint = ""
 	}
@@ -302,7 +302,7 @@ func (d *decoder) checkMonotone(c *Config) {
 		p := join(path, name)
 		switch f := kinds[name]; {
 		case f == nil:
-			d.report(p, nearest(name, candidates), "%s: %s is not one of record.features", path, quote(name))
+			d.report(p, Nearest(name, candidates), "%s: %s is not one of record.features", path, quote(name))
 		case f.Kind == KindNominal:
 			d.report(p, "", "%s: %s is nominal: its levels have no order to be monotone in", path, quote(name))
 		case f.Use != UseScore:

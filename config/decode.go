@@ -296,7 +296,7 @@ func (d *decoder) unknown(k *yaml.Node, path string, ms []member) {
 	for i, m := range ms {
 		keys[i] = m.key
 	}
-	hint := nearest(k.Value, keys)
+	hint := Nearest(k.Value, keys)
 	if hint != "" {
 		d.excused[join(path, hint)] = true
 	}
@@ -333,7 +333,7 @@ func (d *decoder) elsewhere(key string) string {
 			keys, paths = append(keys, p.key), append(paths, join(p.section, p.key))
 		}
 	}
-	if i := slices.Index(keys, nearest(key, keys)); i >= 0 {
+	if i := slices.Index(keys, Nearest(key, keys)); i >= 0 {
 		return paths[i]
 	}
 	return ""
@@ -436,7 +436,7 @@ func set(v reflect.Value, t string) error {
 	if c, ok := v.Interface().(chooser); ok {
 		choices := c.choices()
 		if !slices.Contains(choices, t) {
-			return &hinted{"must be " + orList(choices), nearest(t, choices)}
+			return &hinted{"must be " + orList(choices), Nearest(t, choices)}
 		}
 		v.SetString(t)
 		return nil

@@ -74,9 +74,9 @@ func quote(t string) string {
 	return fmt.Sprintf("%q", t)
 }
 
-// nearest returns the candidate that text is probably a slip of, or "". Case and the kind of the separators do not
+// Nearest returns the candidate that text is probably a slip of, or "". Case and the kind of the separators do not
 // count; of equally near ones the first wins.
-func nearest(text string, candidates []string) string {
+func Nearest(text string, candidates []string) string {
 	const longest = 64
 	if len(text) > longest {
 		return ""

@@ -119,8 +119,8 @@ func TestNearest(t *testing.T) {
 		"min-support": "min_support", "minSupport": "min_support", "max_feature": "max_features", "tpo": "top", "fo": "of", "redundent": "redundant",
 		"zebra": "", "x": "", "": "", "ab": "",
 	} {
-		if got := nearest(text, keys); got != want {
-			t.Errorf("nearest(%q) = %q, want %q", text, got, want)
+		if got := Nearest(text, keys); got != want {
+			t.Errorf("Nearest(%q) = %q, want %q", text, got, want)
 		}
 	}
 }

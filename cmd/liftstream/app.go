@@ -10,9 +10,12 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"golang.org/x/term"
+
+	"liftstream/config"
 )
 
 // app is what the commands share: the three streams and the flags of every command.
@@ -81,7 +84,15 @@ or from files.`,
 	f.StringVar(&a.logLevel, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&a.logForm, "log-format", "auto", "console, json, or auto: console on a terminal, else json")
 	root.SuggestionsMinimumDistance = 2
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		var unknown *pflag.NotExistError
+		if errors.As(err, &unknown) {
+			var names []string
+			cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+			if name := config.Nearest(unknown.GetSpecifiedName(), names); name != "" {
+				return usagef("%w (did you mean --%s?)", err, name)
+			}
+		}
 		if before, _, ok := strings.Cut(err.Error(), ": strconv."); ok {
 			return usagef("%s: it must be a number", before)
 		}
@@ -92,7 +103,7 @@ or from files.`,
 	root.SetHelpCommand(&cobra.Command{Use: "help [COMMAND]", Short: "Tell how a command is used", GroupID: groupOther, RunE: func(cmd *cobra.Command, args []string) error {
 		c, rest, err := root.Find(args)
 		if err != nil || len(rest) > 0 {
-			return usagef("there is no command %q", strings.Join(args, " "))
+			return noCommand(c, rest)
 		}
 		return c.Help()
 	}})
@@ -107,6 +118,7 @@ const (
 	groupOther = "other"
 )
 
+// noCommand is a check of the arguments of a command that has subcommands: what is no subcommand is a slip.
 func noCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

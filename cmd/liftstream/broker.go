@@ -3,11 +3,25 @@ package main
 import (
 	"context"
 	"fmt"
+	"net"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"liftstream/stream/embedded"
 )
+
+// address checks the value of a flag that is a host and a port.
+func address(flag, value string) error {
+	_, port, err := net.SplitHostPort(value)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil {
+		return usagef("--%s %s: it is HOST:PORT, such as 127.0.0.1:9092", flag, value)
+	}
+	return nil
+}
 
 func brokerCommand(a *app) *cobra.Command {
 	var o embedded.Options
@@ -22,18 +36,25 @@ Its address goes to standard output. Commands whose configuration says 'kafka: {
 			if o.Dir == "" {
 				return usagef("the directory is missing: give it with --dir DIR")
 			}
-			own, address, err := openBroker(o)
+			if err := address("listen", o.Listen); err != nil {
+				return err
+			}
+			host, _, _ := net.SplitHostPort(o.Listen)
+			if ip := net.ParseIP(host); !o.Insecure && (host == "" || ip != nil && !ip.IsLoopback()) {
+				return usagef("--listen %s: others reach that address, and the broker has neither encryption nor a password; --insecure listens there all the same", o.Listen)
+			}
+			own, at, err := openBroker(o)
 			if err != nil {
 				return err
 			}
 			if own == nil {
-				return environment(fmt.Errorf("a broker runs on %s already, at %s", o.Dir, address))
+				return environment(fmt.Errorf("a broker runs on %s already, at %s", o.Dir, at))
 			}
 			defer own.close()
-			if _, err := fmt.Fprintln(a.out, address); err != nil {
+			if _, err := fmt.Fprintln(a.out, at); err != nil {
 				return environment(err)
 			}
-			a.notef("the broker listens on %s, its topics are in %s; interrupt it to stop", address, o.Dir)
+			a.notef("the broker listens on %s, its topics are in %s; interrupt it to stop", at, o.Dir)
 			<-ctx.Done()
 			return nil
 		})

@@ -71,6 +71,9 @@ func (d *demonstration) run(ctx context.Context, a *app) error {
 	if !(d.rate >= 0) {
 		return usagef("--rate %v: it is a number of records a second, 0 for as fast as it goes", d.rate)
 	}
+	if err := address("listen", d.listen); err != nil {
+		return err
+	}
 	s := &show{app: a, demonstration: d, set: set, now: time.Now}
 	if err := s.lay(); err != nil {
 		return err

@@ -33,6 +33,18 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"version", "--log-level", "loud"}, "--log-level loud: it is one of debug, info, warn, error"},
 		{[]string{"version", "--log-format", "xml"}, "--log-format xml: it is one of auto, console, json"},
 		{[]string{"help", "nothing"}, `there is no command "nothing"`},
+		{[]string{"help", "inti"}, `there is no command "inti" (did you mean init or lint?)`},
+		{[]string{"help", "topics", "creat"}, `there is no command "creat" (did you mean create?)`},
+		{[]string{"topics", "creat", "-c", "x.yaml", "--acls"}, `there is no command "creat" (did you mean create?)`},
+		{[]string{"init", "x.csv", "--lable", "class"}, "unknown flag: --lable (did you mean --label?)"},
+		{[]string{"produce", "-c", "x", "y.csv", "--log_levle=info"}, "unknown flag: --log_levle (did you mean --log-level?)"},
+		{[]string{"score", "-c", "x", "--model", "m", "y.csv", "--record", "1", "--explain"}, "--record explains one record"},
+		{[]string{"broker", "--dir", "x", "--listen", "here"}, "--listen here: it is HOST:PORT"},
+		{[]string{"broker", "--dir", "x", "--listen", "127.0.0.1:99999"}, "--listen 127.0.0.1:99999: it is HOST:PORT"},
+		{[]string{"broker", "--dir", "x", "--listen", "0.0.0.0:0"}, "--insecure"},
+		{[]string{"broker", "--dir", "x", "--listen", ":0"}, "--insecure"},
+		{[]string{"demo", "--dir", "x", "--listen", "here"}, "--listen here: it is HOST:PORT"},
+		{[]string{"verify", "-c", "x", "--from", "2026-01-02T00:00:00Z", "--to", "2026-01-01T00:00:00Z"}, "nothing would be compared"},
 	} {
 		r := command(t, c.args...)
 		if r.status != statusUsage || !strings.Contains(r.err, c.want) || !strings.Contains(r.err, "--help'") || r.out != "" {

@@ -188,7 +188,7 @@ func (s *sender) complete(t *codec.Table, data []string, c *config.Config) error
 	}
 	for _, name := range needed {
 		if name != "" && t.Column(name) < 0 {
-			return fmt.Errorf("%s: there is no column %q, which %s need", joined(data), name, s.topic)
+			return fmt.Errorf("%s: there is no column %q, which the topic %s needs", joined(data), name, s.topic)
 		}
 	}
 	return nil

@@ -45,8 +45,6 @@ liftstream score -c cmd/liftstream/examples/bank.yaml --model bank.model cmd/lif
 	c.Flags().StringVarP(&s.out, "out", "o", "-", "write to `OUT`; - is JSON lines on standard output")
 	c.Flags().BoolVar(&s.explain, "explain", false, "give every contribution, not only the largest")
 	c.Flags().Int64Var(&s.record, "record", -1, "explain the record with source_row `N`, feature by feature")
-	c.MarkFlagsMutuallyExclusive("record", "explain")
-	c.MarkFlagsMutuallyExclusive("record", "out")
 	s.one = func() bool { return c.Flags().Changed("record") }
 	return c
 }
@@ -70,6 +68,9 @@ func (s *scoring) run(ctx context.Context, a *app, data []string) error {
 		if _, _, err := file.KindOf(s.out); err != nil {
 			return err
 		}
+	}
+	if s.one != nil && s.one() && (s.explain || s.out != "-") {
+		return usagef("--record explains one record on standard output: it goes with neither --explain nor --out")
 	}
 	c, err := a.loadOffline(s.config)
 	if err != nil {

@@ -29,7 +29,7 @@ func serve(listen string, free bool, h http.Handler, log *zap.Logger) (*server, 
 		}
 	}
 	if err != nil {
-		return nil, environment(fmt.Errorf("listening for HTTP: %w; http.listen or --listen names another address", err))
+		return nil, environment(fmt.Errorf("listening for HTTP: %w; http.listen, or --listen of 'demo', names another address", err))
 	}
 	s := &server{addr: l.Addr().String(), done: make(chan struct{})}
 	s.http = &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: 60 * time.Second,

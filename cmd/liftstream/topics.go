@@ -21,10 +21,12 @@ that exist are left as they are. 'describe' lists them and tells what is off; it
 
 With --acls both contact nobody and print, as the arguments of kafka-acls, the rights that a secured cluster must
 grant: for the stage, and for the commands beside it.`,
-		`liftstream topics create -c cmd/liftstream/examples/live.yaml`, needs(0, 0, ""),
+		`liftstream topics create -c cmd/liftstream/examples/live.yaml`, noCommand,
 		func(context.Context, []string) error {
 			return usagef("say 'liftstream topics create -c FILE' or 'liftstream topics describe -c FILE'")
 		})
+	c.SuggestionsMinimumDistance = 2
+	c.FParseErrWhitelist.UnknownFlags = true // the name of the subcommand is what is wrong, not its flags
 	for _, x := range []struct {
 		name, about string
 		run         func(ctx context.Context, file string, acls bool) error

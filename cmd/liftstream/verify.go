@@ -40,6 +40,9 @@ func (a *app) verify(ctx context.Context, file, from, to string) error {
 			return usagef("%s is no time such as 2026-05-01T00:00:00Z", text)
 		}
 	}
+	if !bounds[1].IsZero() && bounds[1].Before(bounds[0]) {
+		return usagef("--to %s is before --from %s: nothing would be compared", to, from)
+	}
 	c, err := a.load(file)
 	if err != nil {
 		return err
