@@ -39,6 +39,10 @@ func TestPageInABrowser(t *testing.T) {
 	if !regexp.MustCompile(`id="rate">[^<]+<`).MatchString(dom) {
 		t.Errorf("the script has not polled:\n%.2000s", dom)
 	}
+	// The source is 7 messages behind.
+	if !strings.Contains(dom, `id="rate">0 a second</span><span id="behind">7 messages to go</span>`) {
+		t.Errorf("the page does not tell how far it is behind:\n%.2000s", dom)
+	}
 	if !strings.Contains(dom, "<title>liftstream: &lt;i&gt;name&lt;/i&gt;</title>") {
 		t.Errorf("the title is not that of the page:\n%.500s", dom)
 	}

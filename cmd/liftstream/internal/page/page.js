@@ -5,7 +5,7 @@
     var n = +document.getElementById("scored").dataset.scored, now = Date.now();
     if (when && now > when) {
       var r = Math.round(1000 * (n - was) / (now - when));
-      rate = r > 0 ? r.toLocaleString("en") + " a second" : "waiting for more";
+      rate = r > 0 || document.getElementById("behind") ? r.toLocaleString("en") + " a second" : "waiting for more";
     }
     was = n; when = now;
     document.getElementById("rate").textContent = rate;
