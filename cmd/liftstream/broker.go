@@ -41,7 +41,7 @@ Its address goes to standard output. Commands whose configuration says 'kafka: {
 			}
 			host, _, _ := net.SplitHostPort(o.Listen)
 			if ip := net.ParseIP(host); !o.Insecure && (host == "" || ip != nil && !ip.IsLoopback()) {
-				return usagef("--listen %s: others reach that address, and the broker has neither encryption nor a password; --insecure listens there all the same", o.Listen)
+				return usagef("--listen %s: this is no loopback address, and the broker has neither encryption nor a password; --insecure listens there all the same", o.Listen)
 			}
 			own, at, err := openBroker(o)
 			if err != nil {

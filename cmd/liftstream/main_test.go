@@ -37,7 +37,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"help", "topics", "creat"}, `there is no command "creat" (did you mean create?)`},
 		{[]string{"topics", "creat", "-c", "x.yaml", "--acls"}, `there is no command "creat" (did you mean create?)`},
 		{[]string{"init", "x.csv", "--lable", "class"}, "unknown flag: --lable (did you mean --label?)"},
-		{[]string{"produce", "-c", "x", "y.csv", "--log_levle=info"}, "unknown flag: --log_levle (did you mean --log-level?)"},
+		{[]string{"produce", "-c", "x", "y.csv", "--log_format=x", "--Batch=3"}, "unknown flag: --log_format (did you mean --log-format?)"},
 		{[]string{"score", "-c", "x", "--model", "m", "y.csv", "--record", "1", "--explain"}, "--record explains one record"},
 		{[]string{"broker", "--dir", "x", "--listen", "here"}, "--listen here: it is HOST:PORT"},
 		{[]string{"broker", "--dir", "x", "--listen", "127.0.0.1:99999"}, "--listen 127.0.0.1:99999: it is HOST:PORT"},
