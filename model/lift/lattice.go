@@ -103,7 +103,8 @@ func (s *setSearch) latticeOf(ctx context.Context, most int) (map[string]*lattic
 
 func (l *lattice) run(ctx context.Context) (map[string]*latticeSet, error) {
 	prefix := max(len(l.features)-latticeFamily, 0)
-	families := make([][]*latticeSet, 1<<prefix)
+	heads := l.heads(prefix)
+	families := make([][]*latticeSet, len(heads))
 	g, ctx := errgroup.WithContext(ctx)
 	var next atomic.Int64
 	for range runtime.GOMAXPROCS(0) {
@@ -113,7 +114,7 @@ func (l *lattice) run(ctx context.Context) (map[string]*latticeSet, error) {
 				if i >= len(families) {
 					return nil
 				}
-				f := newFamily(l, i, prefix)
+				f := newFamily(l, heads[i], prefix)
 				if f == nil {
 					continue
 				}
@@ -136,6 +137,26 @@ func (l *lattice) run(ctx context.Context) (map[string]*latticeSet, error) {
 		}
 	}
 	return out, nil
+}
+
+// heads returns the sets of at most most of the first prefix positions, the empty one first: what the sets of a family
+// share. There are few more of them than sets.
+func (l *lattice) heads(prefix int) [][]int {
+	out := [][]int{nil}
+	for i := 0; i < len(out); i++ {
+		h := out[i]
+		if len(h) == l.most {
+			continue
+		}
+		next := 0
+		if len(h) > 0 {
+			next = h[len(h)-1] + 1
+		}
+		for j := next; j < prefix; j++ {
+			out = append(out, append(slices.Clone(h), j))
+		}
+	}
+	return out
 }
 
 // keyOf is the features of a set as a key of a map.
@@ -171,17 +192,9 @@ type step struct {
 	set     int       // index in sets, -1 for a set that is not wanted
 }
 
-// newFamily plans the sets that hold, of the first prefix features, those in mask; nil when there are none.
-func newFamily(l *lattice, mask, prefix int) *family {
-	f := &family{lattice: l, from: prefix}
-	for i := range prefix {
-		if mask>>i&1 == 1 {
-			f.head = append(f.head, i)
-		}
-	}
-	if len(f.head) > l.most {
-		return nil
-	}
+// newFamily plans the sets that hold, of the first prefix features, those of the head; nil when there are none.
+func newFamily(l *lattice, head []int, prefix int) *family {
+	f := &family{lattice: l, head: head, from: prefix}
 	f.visit(nil, nil, 0)
 	if len(f.sets) == 0 {
 		return nil
@@ -299,21 +312,23 @@ func (f *family) entry(set []int, factor []float64, t int) float64 {
 
 // run evaluates the sets of the family.
 func (f *family) run(ctx context.Context) error {
-	sample := func(most int) [][]float64 {
+	sample := func(most int) (columns [][]float64, n int) {
 		stride := max((f.n+most-1)/most, 1)
-		n := (f.n + stride - 1) / stride
-		columns := make([][]float64, len(f.features))
+		n = (f.n + stride - 1) / stride
+		columns = make([][]float64, len(f.features))
 		for i, p := range f.features {
+			if i < f.from && !slices.Contains(f.head, i) {
+				continue // none of the sets holds it
+			}
 			columns[i] = make([]float64, n)
 			for r := range n {
 				columns[i][r] = f.columns[p][r*stride]
 			}
 		}
-		return columns
+		return columns, n
 	}
 	// The grid covers what lies around the outer cuts; what lies beyond falls into its first and last bins.
-	first := sample(latticeFirst)
-	n := len(first[0])
+	first, n := sample(latticeFirst)
 	values := make([][]float64, len(f.sets))
 	for i := range values {
 		values[i] = make([]float64, 0, n)
@@ -331,8 +346,7 @@ func (f *family) run(ctx context.Context) error {
 		}
 	}
 	// The bands hold the cuts of a larger sample and what these may be off.
-	second := sample(latticeSample)
-	n = len(second[0])
+	second, n := sample(latticeSample)
 	bins := make([][latticeGrid]uint32, len(f.sets))
 	f.walk(second, 0, n, func(set int, d []float64) {
 		t, h := f.sets[set], &bins[set]
