@@ -85,7 +85,7 @@ func levelAxis(s *model.Feature) axis {
 }
 
 // continuousAxis spans the robust range, quantiles .01 to .99, and a quarter of it on either side, as far as there are
-// values. A feature of one value has no bins.
+// values. A feature of one value has no bins, nor has one whose range is no number.
 func continuousAxis(column []float64, bins int) axis {
 	v := make([]float64, 0, len(column))
 	for _, x := range column {
@@ -103,10 +103,11 @@ func continuousAxis(column []float64, bins int) axis {
 		low, high = v[0], v[last]
 	}
 	scale := high - low
-	if !(scale > 0) || math.IsInf(scale, 1) {
+	a := axis{low: max(v[0], low-scale/4), high: min(v[last], high+scale/4), bins: bins, zero: low, scale: scale}
+	if !(scale > 0) || math.IsInf(a.high-a.low, 1) {
 		return axis{}
 	}
-	return axis{low: max(v[0], low-scale/4), high: min(v[last], high+scale/4), bins: bins, zero: low, scale: scale}
+	return a
 }
 
 // build finds the structure. shares are the class histograms of all partitions together, by feature.

@@ -243,6 +243,41 @@ func TestMissing(t *testing.T) {
 	}
 }
 
+// TestLevelsFarApart: the product of the distance of levels with far codes and a large weight has no place in an int64; the
+// term is its cap.
+func TestLevelsFarApart(t *testing.T) {
+	c := column{nominal: true}
+	c.set([]int32{c.place(0), c.place(4000), c.place(4095)})
+	p := prototypes{class: make([]int32, 3)}
+	limit := (&Measure{}).cap(&c)
+	var terms []queryTerm
+	for range 4 {
+		p.columns = append(p.columns, c)
+		terms = append(terms, queryTerm{at: c.at, nominal: true, q: float64(c.place(0)), cap: limit, weight: quantise(6)})
+	}
+	sum := make([]int64, 3)
+	distances(terms, sum)
+	if far := 4 * limit * quantise(6); !slices.Equal(sum, []int64{0, far, far}) {
+		t.Errorf("distances %v, want 0 and %d", sum, far)
+	}
+}
+
+// TestRangeBeyondNumbers: where the distance of the ends is no number there is no axis, and nothing to place on it.
+func TestRangeBeyondNumbers(t *testing.T) {
+	column := []float64{-1.7e308, 1.7e308}
+	for range 500 {
+		column = append(column, -8e307, 8e307)
+	}
+	a := continuousAxis(column, 16)
+	g := newHistogram(&a, 3)
+	for _, v := range column {
+		g.add(&a, 3, v, 1, 1, 0, 0)
+	}
+	if wide := continuousAxis([]float64{-8e307, 8e307}, 16); wide.bins != 16 {
+		t.Errorf("%+v", wide)
+	}
+}
+
 // TestDistances compares the fused loops with plain arithmetic.
 func TestDistances(t *testing.T) {
 	for _, n := range []int{6, 37, 301} {

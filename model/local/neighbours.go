@@ -119,6 +119,7 @@ type queryTerm struct {
 	feature  int32
 	at       []float64
 	missing  []int32
+	nominal  bool
 	q        float64
 	cap      int64
 	weight   int64 // 0 = the feature does not count
@@ -170,6 +171,10 @@ func distances(terms []queryTerm, sum []int64) {
 		weight := a.weight == 1 && b.weight == 1 && c.weight == 1 && d.weight == 1
 		alike := a.cap == b.cap && b.cap == c.cap && c.cap == d.cap
 		switch {
+		case !weight && (a.nominal || b.nominal || c.nominal || d.nominal):
+			for i := range terms[:4] {
+				add1(&terms[i], sum)
+			}
 		case weight && alike && a.cap == noCap:
 			add4(a.at, b.at, c.at, d.at, a.q, b.q, c.q, d.q, sum)
 		case weight && alike:
@@ -200,7 +205,8 @@ func addCapped4(a, b, c, d []float64, p, q, r, s float64, limit int64, sum []int
 	}
 }
 
-// addWeighted4 multiplies before it caps, where a product costs less: a square is below 2^38, a weight at most 2^14.
+// addWeighted4 multiplies before it caps, where a product costs less: a square of numbers is at most 2^38, a weight at most
+// 2^14. Levels are up to 2^27 apart, too far for that.
 func addWeighted4(a, b, c, d []float64, p, q, r, s, pw, qw, rw, sw float64, pl, ql, rl, sl int64, sum []int64) {
 	a, b, c, d = a[:len(sum)], b[:len(sum)], c[:len(sum)], d[:len(sum)]
 	for k := range sum {

@@ -255,7 +255,7 @@ func (s *structure) query(row model.Row, m Measure, l *limits, w *scratch) (exac
 		if q == absent || len(c.at) == 0 {
 			return
 		}
-		t := queryTerm{feature: j, at: c.at, missing: c.missing, q: float64(q), cap: l.cap[j], weight: 1, expected: l.expected[j]}
+		t := queryTerm{feature: j, at: c.at, missing: c.missing, nominal: c.nominal, q: float64(q), cap: l.cap[j], weight: 1, expected: l.expected[j]}
 		if m.Weighted {
 			if w.weights != nil {
 				t.weight = w.weights[j]
