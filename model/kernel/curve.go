@@ -88,7 +88,7 @@ func tabulate(ev *model.Evidence, f int32, a *axis, bases []Base, alpha, total [
 			width = max(width, b.Width)
 		}
 		count = int(min(max(math.Ceil((hi-lo)/math.Sqrt(4*curveError/width)), minNodes), maxNodes-1)) + 1
-		c.lo = (lo*a.sd + a.mean) * a.scale
+		c.lo = max((lo*a.sd+a.mean)*a.scale, -math.MaxFloat64)
 		c.per = float64(count-1) / (hi - lo) / a.sd / a.scale
 	}
 	mass := make([]float64, count*classes)

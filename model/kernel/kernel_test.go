@@ -406,3 +406,24 @@ func BenchmarkFit(b *testing.B) {
 		fitted(b, context.Background(), Default(), ev, nil)
 	}
 }
+
+// TestLowestNumber: the lowest of all numbers is what some write for a missing one. Rounding must not take a curve beyond it.
+func TestLowestNumber(t *testing.T) {
+	ev := generated(1500)
+	rows := make([]int32, ev.Len())
+	total := make([]float64, len(ev.Schema.Classes))
+	column, weight := make([]float64, ev.Len()), make([]float64, ev.Len())
+	for i := range rows {
+		rows[i], weight[i] = int32(i), 1
+		total[ev.Class[i]]++
+	}
+	ev.Columns, ev.Weight = [][]float64{column}, weight
+	for n := range 500 {
+		column[n] = -math.MaxFloat64
+		a := newAxis(&ev.Schema.Features[0], column, weight, rows)
+		c := tabulate(ev, 0, &a, []Base{{Shape: Gaussian, Width: 1}}, []float64{1}, total)
+		if math.IsInf(c.lo, 0) || !(c.per > 0) {
+			t.Errorf("of %d numbers %d are the lowest: the curve begins at %v, with %v nodes a unit", len(rows), n+1, c.lo, c.per)
+		}
+	}
+}
