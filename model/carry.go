@@ -206,20 +206,13 @@ func (r *reservoir) carry(old *reservoir, c *Change) {
 // carry takes over the waiting records of another schema.
 func (r *room) carry(old *room, c *Change) {
 	r.first, r.newest = old.first, old.newest
-	for i, w := range old.entries {
-		n := old.first + uint64(i)
-		r.version[n/roomChunk]++
-		if w.gone {
-			r.entries = append(r.entries, &waiting{gone: true})
+	for _, w := range old.entries {
+		if w == nil {
+			r.gap()
 			continue
 		}
 		e := &waiting{record: w.record, id: w.id, learnt: w.learnt}
 		e.Row = c.Row(w.Row, nil)
-		r.entries = append(r.entries, e)
-		r.bytes += e.size()
-		if e.id != "" {
-			r.byID[e.id] = n
-		}
-		r.byPlace[place{e.offset, e.row}] = n
+		r.append(e)
 	}
 }

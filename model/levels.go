@@ -3,6 +3,8 @@ package model
 import (
 	"fmt"
 	"math"
+	"strings"
+	"unicode/utf8"
 
 	"liftstream/model/wire"
 )
@@ -10,7 +12,8 @@ import (
 // MaxLevels bounds the learnt levels of one nominal feature; what comes later shares the code Levels.Other.
 const MaxLevels = 4096
 
-// maxLevelBytes bounds the text of one level; longer texts are cut there before they are looked up.
+// maxLevelBytes bounds the text of one level; longer texts are cut there, or before the character in which it lies, before
+// they are looked up.
 const maxLevelBytes = 256
 
 // Levels is the append-only table from the text of a level to its code, one table for each feature of a Schema.
@@ -61,14 +64,22 @@ func (l *Levels) Other(f int) uint32 {
 
 // Code returns the code of text, appending it when it is new and the feature's levels are learnt.
 func (l *Levels) Code(f int, text string) uint32 {
-	if len(text) > maxLevelBytes {
-		text = text[:maxLevelBytes]
+	whole := len(text)
+	if whole > maxLevelBytes {
+		end := maxLevelBytes
+		for end > maxLevelBytes-utf8.UTFMax && !utf8.RuneStart(text[end]) {
+			end--
+		}
+		text = text[:end]
 	}
 	if c, ok := l.index[f][text]; ok {
 		return c
 	}
 	if len(l.schema.Features[f].Levels) > 0 || len(l.names[f]) >= MaxLevels {
 		return l.Other(f)
+	}
+	if len(text) < whole {
+		text = strings.Clone(text) // what was cut off need not be kept
 	}
 	return l.add(f, text)
 }

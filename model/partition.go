@@ -572,8 +572,10 @@ func (p *Partition) Labels(l *Labels) (c LabelCounts) {
 			c.Corrected++
 		}
 	}
-	if l.N > 0 && l.Time != nil {
-		p.room.newest = max(p.room.newest, l.Time[l.N-1])
+	if l.Time != nil {
+		for _, t := range l.Time[:l.N] {
+			p.room.newest = max(p.room.newest, t)
+		}
 	}
 	p.expire()
 	return c
@@ -806,7 +808,7 @@ func (p *Partition) checkRecords() error {
 		}
 	}
 	for i, w := range p.room.entries {
-		if !w.gone && !valid(w.Row, w.Clock) {
+		if w != nil && !valid(w.Row, w.Clock) {
 			return fmt.Errorf("the room holds an impossible record %d", i)
 		}
 	}

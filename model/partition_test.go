@@ -240,6 +240,27 @@ func TestLateLabelsByIDAndByPosition(t *testing.T) {
 	}
 }
 
+// TestLabelsMoveTheTimeHoweverTheyAreBatched: what is overdue after labels depends on their times, not on which of them
+// is the last of its message.
+func TestLabelsMoveTheTimeHoweverTheyAreBatched(t *testing.T) {
+	spec := newSpec(func(o *model.Options) { o.WaitWindow = int64(100 * time.Second) })
+	var states [][]byte
+	for _, size := range []int{1, 2} {
+		p := model.NewPartition(spec, 0)
+		feed(p, 0, 50, 50, func(b *model.Batch) { withhold(b, 1) })
+		ids, times := []string{"c48", "c49"}, []int64{int64(120 * time.Second), int64(60 * time.Second)}
+		for i := 0; i < 2; i += size {
+			if c := p.Labels(&model.Labels{N: size, Class: make([]int32, size), ID: ids[i : i+size], Time: times[i : i+size]}); c.Learnt != size {
+				t.Fatalf("labels %+v", c)
+			}
+		}
+		states = append(states, state(p))
+	}
+	if !bytes.Equal(states[0], states[1]) {
+		t.Error("labels in one message and in two lead to different states")
+	}
+}
+
 func TestRoomExpires(t *testing.T) {
 	spec := newSpec(func(o *model.Options) { o.WaitWindow = int64(100 * time.Second); o.ExpireAs = 0 })
 	p := model.NewPartition(spec, 0)

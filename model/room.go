@@ -2,7 +2,9 @@ package model
 
 import (
 	"fmt"
+	"math"
 	"strconv"
+	"strings"
 
 	"liftstream/model/wire"
 )
@@ -11,13 +13,16 @@ import (
 const roomChunk = 1024
 
 // room is where records wait for their labels, and where learnt ones stay as long as a label may still correct them.
-// It is a queue in order of arrival, bounded in bytes and by the window of record time.
+// It is a queue in order of arrival, bounded in bytes and by the window of record time. A record that leaves it out of
+// turn leaves a gap, and when more than half of the queue is gaps, what is left gets new numbers, behind all that were
+// there: one record that never gets its label does not keep the places of all later ones.
 type room struct {
 	limit   int64
 	window  int64
 	bytes   int64
-	first   uint64 // number of the oldest entry
-	entries []*waiting
+	first   uint64     // number of the oldest entry
+	entries []*waiting // nil = a gap
+	gaps    int
 	byID    map[string]uint64
 	byPlace map[place]uint64
 	newest  int64 // largest record time seen
@@ -33,10 +38,10 @@ type place struct {
 // waiting is one record in the room.
 type waiting struct {
 	record
-	id      string
+	number  uint64
+	id      string    // "" = none, or a newer record has it: labels mean the newest
 	pending []float64 // what the scorecard remembers of it; empty once learnt
 	learnt  bool      // Class and Clock are those it was learnt with
-	gone    bool
 }
 
 func newRoom(limit, window int64) *room {
@@ -47,24 +52,43 @@ func (w *waiting) size() int64 { return int64(8*(len(w.Row)+len(w.pending))+2*le
 
 func (r *room) next() uint64 { return r.first + uint64(len(r.entries)) }
 
-// admit copies a record into the room.
+// admit copies a record into the room. The id may be a part of a longer text, which must not be kept for its sake.
 func (r *room) admit(rec *record, id string, pending []float64, learnt bool) {
 	w := &waiting{}
 	if n := len(r.free); n > 0 {
 		w, r.free = r.free[n-1], r.free[:n-1]
 	}
 	row, buf := append(w.Row[:0], rec.Row...), append(w.pending[:0], pending...)
-	*w = waiting{record: *rec, id: id, pending: buf, learnt: learnt}
+	*w = waiting{record: *rec, id: strings.Clone(id), pending: buf, learnt: learnt}
 	w.Row = row
-	n := r.next()
+	r.append(w)
+	r.newest = max(r.newest, rec.Time)
+}
+
+// append puts an entry at the end of the queue.
+func (r *room) append(w *waiting) {
+	w.number = r.next()
+	if old, ok := r.byID[w.id]; ok {
+		o := r.entries[old-r.first]
+		r.bytes -= o.size()
+		o.id = ""
+		r.bytes += o.size()
+		r.version[old/roomChunk]++
+	}
 	r.entries = append(r.entries, w)
 	r.bytes += w.size()
-	if id != "" {
-		r.byID[id] = n
+	if w.id != "" {
+		r.byID[w.id] = w.number
 	}
-	r.byPlace[place{rec.offset, rec.row}] = n
-	r.newest = max(r.newest, rec.Time)
-	r.version[n/roomChunk]++
+	r.byPlace[place{w.offset, w.row}] = w.number
+	r.version[w.number/roomChunk]++
+}
+
+// gap puts a gap at the end of the queue.
+func (r *room) gap() {
+	r.version[r.next()/roomChunk]++
+	r.entries = append(r.entries, nil)
+	r.gaps++
 }
 
 func (r *room) find(id string, at place, byID bool) *waiting {
@@ -72,14 +96,11 @@ func (r *room) find(id string, at place, byID bool) *waiting {
 	if byID {
 		n, ok = r.byID[id]
 	}
-	if !ok || n < r.first {
+	if !ok {
 		return nil
 	}
-	if w := r.entries[n-r.first]; !w.gone {
-		r.version[n/roomChunk]++
-		return w
-	}
-	return nil
+	r.version[n/roomChunk]++
+	return r.entries[n-r.first]
 }
 
 // overdue removes and returns the oldest entry if the room holds more bytes than its limit or the entry is older than
@@ -87,7 +108,7 @@ func (r *room) find(id string, at place, byID bool) *waiting {
 func (r *room) overdue() *waiting {
 	for len(r.entries) > 0 {
 		w := r.entries[0]
-		if !w.gone && r.bytes <= r.limit && (r.window <= 0 || w.Time+r.window >= r.newest) {
+		if w != nil && r.bytes <= r.limit && (r.window <= 0 || w.Time >= r.newest-r.window) {
 			return nil
 		}
 		n := r.first
@@ -99,11 +120,11 @@ func (r *room) overdue() *waiting {
 		} else {
 			r.version[n/roomChunk]++
 		}
-		if w.gone {
-			r.recycle(w)
+		if w == nil {
+			r.gaps--
 			continue
 		}
-		r.forget(w, n)
+		r.forget(w)
 		r.recycle(w)
 		return w
 	}
@@ -116,20 +137,46 @@ func (r *room) recycle(w *waiting) {
 	}
 }
 
-func (r *room) forget(w *waiting, n uint64) {
+func (r *room) forget(w *waiting) {
 	r.bytes -= w.size()
-	if r.byID[w.id] == n {
-		delete(r.byID, w.id)
+	delete(r.byID, w.id)
+	if at := (place{w.offset, w.row}); r.byPlace[at] == w.number {
+		delete(r.byPlace, at)
 	}
-	delete(r.byPlace, place{w.offset, w.row})
 }
 
-// remove takes an entry out of the middle of the queue.
+// remove takes an entry out of the middle of the queue; it must not be used afterwards.
 func (r *room) remove(w *waiting) {
-	n := r.byPlace[place{w.offset, w.row}]
-	r.forget(w, n)
-	r.version[n/roomChunk]++
-	w.gone = true
+	r.forget(w)
+	r.version[w.number/roomChunk]++
+	r.entries[w.number-r.first] = nil
+	r.gaps++
+	r.recycle(w)
+	if r.gaps >= roomChunk && r.gaps > len(r.entries)/2 {
+		r.close()
+	}
+}
+
+// close closes the gaps.
+func (r *room) close() {
+	old := *r
+	r.first, r.entries, r.gaps = old.next(), make([]*waiting, 0, len(old.entries)-old.gaps), 0
+	r.version = map[uint64]uint64{r.first / roomChunk: old.version[r.first/roomChunk]} // other parts are new
+	for _, w := range old.entries {
+		if w == nil {
+			continue
+		}
+		at, was := place{w.offset, w.row}, w.number
+		w.number = r.next()
+		r.entries = append(r.entries, w)
+		r.version[w.number/roomChunk]++
+		if w.id != "" {
+			r.byID[w.id] = w.number
+		}
+		if r.byPlace[at] == was {
+			r.byPlace[at] = w.number
+		}
+	}
 }
 
 func (r *room) recode(rc Recode) {
@@ -137,6 +184,9 @@ func (r *room) recode(rc Recode) {
 		return
 	}
 	for _, w := range r.entries {
+		if w == nil {
+			continue
+		}
 		for f := range w.Row {
 			w.Row[f] = rc.Value(f, w.Row[f])
 		}
@@ -160,8 +210,8 @@ func (r *room) appendChunk(b []byte, chunk uint64) []byte {
 	lo, hi := max(r.first, chunk*roomChunk), min(r.next(), (chunk+1)*roomChunk)
 	for n := lo; n < hi; n++ {
 		w := r.entries[n-r.first]
-		b = wire.AppendBool(b, w.gone)
-		if w.gone {
+		b = wire.AppendBool(b, w == nil)
+		if w == nil {
 			continue
 		}
 		b = wire.AppendFloats(b, w.Row)
@@ -179,7 +229,7 @@ func (r *room) appendChunk(b []byte, chunk uint64) []byte {
 }
 
 func (r *room) load(first, next uint64, newest int64, features, classes, pending int, section func(string) []byte) error {
-	if next < first || next-first > 1<<32 {
+	if next < first || next-first > 1<<32 || next > math.MaxInt64 {
 		return fmt.Errorf("room from %d to %d", first, next)
 	}
 	r.first, r.newest = first, newest
@@ -188,25 +238,24 @@ func (r *room) load(first, next uint64, newest int64, features, classes, pending
 		hi := min(next, (chunk+1)*roomChunk)
 		w := wire.NewReader(section(roomName(chunk)))
 		for ; n < hi && w.Err() == nil; n++ {
-			e := &waiting{gone: w.Bool()}
-			if !e.gone {
-				e.Row, e.Class, e.Weight, e.Clock = w.Floats(), int32(w.Varint()), w.Float(), w.Float()
-				e.Time, e.offset, e.row, e.id = w.Varint(), w.Varint(), int32(w.Varint()), w.String()
-				e.pending, e.learnt = w.Floats(), w.Bool()
-				if len(e.Row) != features || e.Class < UnknownClass || int(e.Class) >= classes || len(e.pending) != 0 && len(e.pending) != pending {
-					w.Fail(fmt.Errorf("record %d does not fit the schema", n))
-				}
-				r.bytes += e.size()
-				if e.id != "" {
-					r.byID[e.id] = n
-				}
-				r.byPlace[place{e.offset, e.row}] = n
+			if w.Bool() {
+				r.gap()
+				continue
 			}
-			r.entries = append(r.entries, e)
+			e := &waiting{}
+			e.Row, e.Class, e.Weight, e.Clock = w.Floats(), int32(w.Varint()), w.Float(), w.Float()
+			e.Time, e.offset, e.row, e.id = w.Varint(), w.Varint(), int32(w.Varint()), w.String()
+			e.pending, e.learnt = w.Floats(), w.Bool()
+			if len(e.Row) != features || e.Class < UnknownClass || int(e.Class) >= classes || len(e.pending) != 0 && len(e.pending) != pending {
+				w.Fail(fmt.Errorf("record %d does not fit the schema", n))
+			}
+			r.append(e)
 		}
 		if err := w.Done(); err != nil {
 			return fmt.Errorf("decoding %s: %w", roomName(chunk), err)
 		}
+	}
+	for chunk := range r.version {
 		r.version[chunk] = 1
 	}
 	return nil

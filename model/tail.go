@@ -145,7 +145,7 @@ func (t *tail) appendChunk(b []byte, c int) []byte {
 
 // load reads the parts that the section "core" announced: slots filled, and the ring's ends.
 func (t *tail) load(first, next uint64, slots int, classes int, section func(name string) []byte) error {
-	if next < first || next-first > t.capacity || slots > int(t.capacity) || next-first > uint64(slots) {
+	if slots > int(t.capacity) || uint64(slots) != min(next, t.capacity) || first != next-uint64(slots) {
 		return fmt.Errorf("tail of %d records in %d slots does not fit %d: memory.tail changed", next-first, slots, t.capacity)
 	}
 	for c := 0; c*tailChunk < slots; c++ {

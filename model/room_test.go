@@ -1,0 +1,158 @@
+package model
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math"
+	"strings"
+	"testing"
+	"unicode/utf8"
+	"unsafe"
+
+	"liftstream/model/wire"
+)
+
+// waits admits a record of one feature.
+func waits(r *room, offset int64, id string) {
+	r.admit(&record{Example: Example{Row: Row{float64(offset)}, Class: Unlabelled, Weight: 1}, offset: offset}, id, nil, false)
+}
+
+// restored is the room that load makes of what appendChunk wrote.
+func restored(t *testing.T, r *room) *room {
+	t.Helper()
+	parts := map[string][]byte{}
+	for lo, hi := r.chunks(); lo < hi; lo++ {
+		parts[roomName(lo)] = r.appendChunk(nil, lo)
+	}
+	n := newRoom(r.limit, r.window)
+	if err := n.load(r.first, r.next(), r.newest, 1, 2, 0, func(name string) []byte { return parts[name] }); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestRestoredRoomFindsWhatTheLiveOneDoes: a label by id means the newest record of that id. When that has left, an older one
+// of the same id does not take its place, in a restored room either.
+func TestRestoredRoomFindsWhatTheLiveOneDoes(t *testing.T) {
+	r := newRoom(1<<20, 0)
+	for i, id := range []string{"x", "y", "x", ""} {
+		waits(r, int64(i), id)
+	}
+	for _, room := range []*room{r, restored(t, r)} {
+		if w := room.find("x", place{}, true); w == nil || w.offset != 2 {
+			t.Fatalf("x is %+v, want the record at 2", w)
+		}
+	}
+	r.remove(r.find("x", place{}, true))
+	for name, room := range map[string]*room{"live": r, "restored": restored(t, r)} {
+		if w := room.find("x", place{}, true); w != nil {
+			t.Errorf("%s: a second label of x would be learnt as that of the record at %d", name, w.offset)
+		}
+		if w := room.find("", place{0, 0}, false); w == nil || w.offset != 0 {
+			t.Errorf("%s: by its place the older record is %+v", name, w)
+		}
+		if room.bytes != r.bytes || room.find("y", place{}, true) == nil {
+			t.Errorf("%s: %d bytes, want %d", name, room.bytes, r.bytes)
+		}
+	}
+}
+
+// TestRoomIsBounded: one record without a label does not keep room for all that come and go behind it.
+func TestRoomIsBounded(t *testing.T) {
+	r := newRoom(1<<20, 0)
+	waits(r, 0, "first")
+	const n = 20 * roomChunk
+	versions := map[string]uint64{} // hash of the bytes by name and version
+	for i := int64(1); i <= n; i++ {
+		waits(r, i, fmt.Sprint("c", i))
+		if i%9 != 0 {
+			r.remove(r.find(fmt.Sprint("c", i), place{}, true))
+		}
+		if i%9 == 8 && i > 800 {
+			r.remove(r.find("", place{(i - 800) / 9 * 9, 0}, false))
+		}
+		for r.overdue() != nil {
+			t.Fatal("a record expires")
+		}
+		_, hi := r.chunks()
+		h := fnv.New64()
+		h.Write(r.appendChunk(nil, hi-1))
+		key := fmt.Sprint(roomName(hi-1), "/", r.version[hi-1])
+		if was, ok := versions[key]; ok && was != h.Sum64() {
+			t.Fatalf("after %d records: %s are other bytes", i, key)
+		}
+		versions[key] = h.Sum64()
+	}
+	if len(r.entries) > 3*roomChunk || cap(r.entries) > 8*roomChunk || len(r.version) > 8 {
+		t.Errorf("%d places and %d parts for %d records", len(r.entries), len(r.version), len(r.byPlace))
+	}
+	two := restored(t, r)
+	for name, room := range map[string]*room{"live": r, "restored": two} {
+		if room.gaps != r.gaps || room.bytes != r.bytes || len(room.byID) != len(r.byID) {
+			t.Errorf("%s: %d gaps, %d bytes, %d ids; want %d, %d and %d", name, room.gaps, room.bytes, len(room.byID), r.gaps, r.bytes, len(r.byID))
+		}
+		for _, i := range []int64{0, n - 2} {
+			if i%9 == 0 || i == 0 {
+				if w := room.find("", place{i, 0}, false); w == nil || w.Row[0] != float64(i) {
+					t.Errorf("%s: record %d is %+v", name, i, w)
+				}
+			}
+		}
+		if w := room.find("first", place{}, true); w == nil || w.offset != 0 {
+			t.Errorf("%s: the first record is %+v", name, w)
+		}
+	}
+}
+
+// TestRoomKeepsIdsAlone: ids come as parts of one text of their batch, which must not live on in the one record that waits.
+func TestRoomKeepsIdsAlone(t *testing.T) {
+	all := strings.Repeat("0123456789", 1000)
+	r := newRoom(1<<20, 0)
+	waits(r, 0, all[50:60])
+	if kept := r.entries[0].id; kept != all[50:60] || unsafe.StringData(kept) == unsafe.StringData(all[50:60]) {
+		t.Errorf("the id %q is kept inside the text of its batch", kept)
+	}
+}
+
+func TestHostileRingsNoPanic(t *testing.T) {
+	looked := 0
+	err := newRoom(1, 0).load(math.MaxUint64-10, math.MaxUint64-1, 0, 1, 2, 0, func(string) []byte {
+		if looked++; looked > 3 {
+			t.Fatal("the end of the room is never reached")
+		}
+		return nil
+	})
+	if err == nil {
+		t.Error("a room at the end of the numbers is accepted")
+	}
+	one := newTail(1, 0)
+	var out record
+	one.push(&record{Example: Example{Row: Row{1}, Weight: 1}}, &out)
+	chunk := one.appendChunk(nil, 0)
+	for _, ring := range [][2]uint64{{5, 6}, {0, 5}, {1, 1}, {math.MaxUint64, math.MaxUint64}} {
+		tail := newTail(1, 0)
+		if err := tail.load(ring[0], ring[1], 1, 2, func(string) []byte { return chunk }); err == nil {
+			t.Errorf("a tail of one slot with the records %d to %d is accepted", ring[0], ring[1])
+		}
+	}
+}
+
+// TestLongLevelsStayText: the text of a level is published, and must be UTF-8 wherever it is cut.
+func TestLongLevelsStayText(t *testing.T) {
+	s := &Schema{Features: []Feature{{Name: "job", Kind: Nominal}}, Classes: []string{"a", "b"}}
+	for shift := range 4 {
+		l := NewLevels(s)
+		long := strings.Repeat("x", shift) + strings.Repeat("€", 200)
+		code := l.Code(0, long)
+		cut := l.Names(0)[code]
+		if !utf8.ValidString(cut) || len(cut) > maxLevelBytes || len(cut) < maxLevelBytes-2 || !strings.HasPrefix(long, cut) {
+			t.Errorf("the text is cut to %d bytes that end in %q", len(cut), cut[len(cut)-3:])
+		}
+		if again := l.Code(0, cut); again != code || l.Code(0, long+"!") != code {
+			t.Errorf("the cut text has the code %d, the whole one %d", again, code)
+		}
+		if _, err := DecodeLevels(s, wire.NewReader(l.AppendBinary(nil))); err != nil {
+			t.Error(err)
+		}
+	}
+}
