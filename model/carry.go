@@ -165,7 +165,7 @@ func (p *Partition) Carry(spec *Spec) (*Partition, *Change, error) {
 		moved := r
 		moved.Row = row
 		if n.tail.push(&moved, &n.out) {
-			n.reservoir.add(&n.out, Hash(spec.Options.Seed, uint64(n.self), uint64(n.out.offset), uint64(n.out.row)))
+			n.reservoir.add(&n.out, n.key(&n.out))
 		}
 	}
 	n.room.carry(p.room, c)

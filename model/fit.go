@@ -82,7 +82,7 @@ func (x *Builder) Evidence() *Evidence {
 	return x.ev
 }
 
-// Fit makes model 1 of all rows.
+// Fit makes model 1 of all rows. It has seen nothing of any input partition, and so marks none.
 func (x *Builder) Fit(ctx context.Context) (*Model, error) {
 	if x.Len() == 0 {
 		return nil, fmt.Errorf("fitting: no labelled record")
@@ -97,8 +97,7 @@ func (x *Builder) Fit(ctx context.Context) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{Version: 1, Fingerprint: x.p.spec.Options.Fingerprint, Levels: x.p.levels.Clone(), Parts: parts,
-		Marks: map[int32]Mark{0: {Clock: x.p.clock}}}
+	m := &Model{Version: 1, Fingerprint: x.p.spec.Options.Fingerprint, Levels: x.p.levels.Clone(), Parts: parts, Marks: map[int32]Mark{}}
 	m.Info = Info{Records: ev.Len(), GateNew: math.NaN(), GateOld: math.NaN()}
 	for _, w := range ev.Weight {
 		m.Info.Weight += w

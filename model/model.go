@@ -17,7 +17,7 @@ type Model struct {
 	// Fingerprint is that of the schema and of the options that shape states.
 	Fingerprint uint64
 	Levels      *Levels
-	// Marks holds, for each input partition, how far the Model has seen it.
+	// Marks holds, for each input partition, how far the Model has seen it; none for a Model of files.
 	Marks map[int32]Mark
 	// Parts by Factory.Name.
 	Parts map[string][]byte
@@ -28,7 +28,8 @@ type Model struct {
 // Schema is the schema of the model's levels; it must not be changed.
 func (m *Model) Schema() *Schema { return m.Levels.schema }
 
-// Mark is a position in one partition's history.
+// Mark is a position in one partition's history. A partition whose clock is behind it has another history: the model has
+// seen none of it.
 type Mark struct {
 	Offset int64   // next event offset
 	Clock  float64 // labelled records learnt

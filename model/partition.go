@@ -340,11 +340,16 @@ func (p *Partition) learn(rec *record, pending []float64) {
 	p.counts[rec.Class] += rec.Weight
 	p.clock++
 	if p.tail.push(rec, &p.out) {
-		p.reservoir.add(&p.out, Hash(p.spec.Options.Seed, uint64(p.self), uint64(p.out.offset), uint64(p.out.row)))
+		p.reservoir.add(&p.out, p.key(&p.out))
 	}
 	if p.version == 0 && p.classesSeen() > 1 && (!p.trained && p.clock >= float64(p.spec.Options.Warmup) || p.trained && p.doubled()) {
 		p.ownModel()
 	}
+}
+
+// key decides whether the reservoir keeps the record.
+func (p *Partition) key(r *record) uint64 {
+	return Hash(p.spec.Options.Seed, uint64(p.self), uint64(r.offset), uint64(r.row))
 }
 
 // doubled reports whether the clock is the warm-up doubled once or up to coldDoublings times: the moments at which a
@@ -592,7 +597,7 @@ func (p *Partition) settle(w *waiting) {
 	p.room.bytes += w.size()
 }
 
-// correct replaces the class that a record was learnt with, in the counts with the weight of its position; the
+// correct replaces the class that a record was learnt with, in the counts with the weight of its position and in the sample; the
 // scorecard's weights, a path of gradient steps, keep what they learnt.
 func (p *Partition) correct(w *waiting, class int32) {
 	if w.Weight > 0 {
@@ -609,7 +614,9 @@ func (p *Partition) correct(w *waiting, class int32) {
 			}
 		}
 		p.counts[class] += w.Weight
-		p.tail.relabel(w.Clock, class)
+		if !p.tail.relabel(w.Clock, class) {
+			p.reservoir.relabel(p.key(&w.record), class)
+		}
 	}
 	w.Class = class
 }
@@ -622,7 +629,7 @@ func (p *Partition) Swap(m *Model) error {
 	if m.Fingerprint != p.spec.Options.Fingerprint {
 		return fmt.Errorf("swapping to model %d: %w", m.Version, ErrModelForeign)
 	}
-	if p.tail.len() > 0 && p.tail.clock[p.tail.first%p.tail.capacity] > m.Marks[p.self].Clock {
+	if p.tail.len() > 0 && p.tail.clock[p.tail.first%p.tail.capacity] > p.marked(m) {
 		return fmt.Errorf("swapping to model %d: %w", m.Version, ErrModelTooOld)
 	}
 	if err := p.rebase(m); err != nil {
@@ -630,6 +637,15 @@ func (p *Partition) Swap(m *Model) error {
 	}
 	p.version, p.trained = m.Version, true
 	return nil
+}
+
+// marked is the clock up to which the model has seen this partition. A mark that lies ahead is of another history, as that of
+// a state which is lost: of what this one has learnt the model knows nothing.
+func (p *Partition) marked(m *Model) float64 {
+	if clock := m.Marks[p.self].Clock; clock <= p.clock {
+		return clock
+	}
+	return 0
 }
 
 // rebase moves copies of the components to the model, so that an error leaves the partition as it was.
@@ -648,7 +664,7 @@ func (p *Partition) rebase(m *Model) error {
 			return fmt.Errorf("copying %s: %w", name, err)
 		}
 		rb := &Rebase{Part: part, Self: p.self, Recode: rc, Clock: p.clock, Since: func(yield func(ex *Example) bool) {
-			p.tail.since(m.Marks[p.self].Clock, rc, yield)
+			p.tail.since(p.marked(m), rc, yield)
 		}}
 		if err := moved[i].Rebase(rb); err != nil {
 			return fmt.Errorf("rebasing %s: %w", name, err)
@@ -831,7 +847,7 @@ func (p *Partition) loadTail(capacity, first, next uint64, slots int, section fu
 	for n := old.first; n < old.next; n++ {
 		old.at(n, &r)
 		if p.tail.push(&r, &p.out) {
-			p.reservoir.add(&p.out, Hash(p.spec.Options.Seed, uint64(p.self), uint64(p.out.offset), uint64(p.out.row)))
+			p.reservoir.add(&p.out, p.key(&p.out))
 		}
 	}
 	return nil

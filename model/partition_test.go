@@ -261,6 +261,66 @@ func TestLabelsMoveTheTimeHoweverTheyAreBatched(t *testing.T) {
 	}
 }
 
+// TestModelOfFilesComesBesideTheTail: a model that marks nothing of a partition, or more than it has learnt, knows none of
+// its records: the partition learns all of them again under the model's structure.
+func TestModelOfFilesComesBesideTheTail(t *testing.T) {
+	spec := newSpec(nil)
+	files := model.NewBuilder(spec)
+	files.Add(rows(0, 3000))
+	m, err := files.Fit(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(m.Marks) != 0 {
+		t.Errorf("the model of files marks %v", m.Marks)
+	}
+	rate := func() float64 {
+		p := model.NewPartition(spec, 0)
+		feed(p, 3000, 3090, 30, func(b *model.Batch) {
+			for i := range b.Label {
+				b.Label[i] = 1
+			}
+		})
+		if err := p.Swap(m); err != nil {
+			t.Fatal(err)
+		}
+		return p.Component(spec.Scorecard.Name()).(model.Scorecard).BaseRate(1)
+	}
+	unmarked := rate()
+	m.Marks = map[int32]model.Mark{0: {Clock: 3000}}
+	if ahead := rate(); ahead != unmarked {
+		t.Errorf("the base rate is %v, and %v under a mark beyond the partition's clock", unmarked, ahead)
+	}
+	m.Marks = map[int32]model.Mark{0: {Clock: 90}}
+	if known := rate(); !(known < unmarked) {
+		t.Errorf("the base rate is %v, and %v where the model knows the records", unmarked, known)
+	}
+}
+
+// TestCorrectionReachesTheSample: what a record is corrected to is what later fits see, wherever the record lies by then.
+func TestCorrectionReachesTheSample(t *testing.T) {
+	p := model.NewPartition(newSpec(func(o *model.Options) {
+		o.WaitWindow, o.WaitBytes, o.ReservoirRecords = 0, 1<<24, 1<<12
+		o.TailBytes = 1
+	}), 0)
+	const n = 5000 // the tail holds 4,096, the reservoir all others
+	feed(p, 0, n, 500, nil)
+	for _, i := range []int{10, n - 10} {
+		section := map[int]string{10: "reservoir", n - 10: "tail/0"}[i]
+		was := rows(i, 1).Label[0]
+		states := [][]byte{p.Snapshot()[section]}
+		for _, class := range []int32{1 - was, was} {
+			if c := p.Labels(&model.Labels{N: 1, Class: []int32{class}, Partition: []int32{0}, Offset: []int64{0}, Row: []int32{int32(i)}}); c.Corrected != 1 {
+				t.Fatalf("record %d: %+v", i, c)
+			}
+			states = append(states, p.Snapshot()[section])
+		}
+		if bytes.Equal(states[0], states[1]) || !bytes.Equal(states[0], states[2]) {
+			t.Errorf("record %d keeps its class in %s, or does not get it back", i, section)
+		}
+	}
+}
+
 func TestRoomExpires(t *testing.T) {
 	spec := newSpec(func(o *model.Options) { o.WaitWindow = int64(100 * time.Second); o.ExpireAs = 0 })
 	p := model.NewPartition(spec, 0)

@@ -63,6 +63,20 @@ func (r *reservoir) add(rec *record, key uint64) {
 	heap.Push(r, c)
 }
 
+// relabel corrects the class of the record with that key, if it is kept: none of a key above the root's is.
+func (r *reservoir) relabel(key uint64, class int32) {
+	if len(r.items) == 0 || key > r.items[0].key {
+		return
+	}
+	for i := range r.items {
+		if r.items[i].key == key {
+			r.items[i].Class = class
+			r.version++
+			return
+		}
+	}
+}
+
 // whole reports whether every record that was offered is here.
 func (r *reservoir) whole() bool { return r.seen == uint64(len(r.items)) }
 

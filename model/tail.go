@@ -83,18 +83,19 @@ func (t *tail) at(n uint64, r *record) {
 	r.Class, r.Weight, r.Clock, r.Time, r.offset, r.row = t.class[i], t.weight[i], t.clock[i], t.time[i], t.offset[i], t.row[i]
 }
 
-// relabel corrects the class of the record with that clock, if it is still held.
-func (t *tail) relabel(clock float64, class int32) {
+// relabel corrects the class of the record with that clock, and reports whether it is still held.
+func (t *tail) relabel(clock float64, class int32) bool {
 	if t.len() == 0 {
-		return
+		return false
 	}
 	oldest := t.clock[t.first%t.capacity]
 	if clock < oldest || clock >= oldest+float64(t.len()) {
-		return
+		return false
 	}
 	i := int((t.first + uint64(clock-oldest)) % t.capacity)
 	t.class[i] = class
 	t.touch(i)
+	return true
 }
 
 // since yields the records whose clock is at least clock, oldest first, recoded.

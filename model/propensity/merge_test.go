@@ -247,6 +247,61 @@ func TestSince(t *testing.T) {
 	}
 }
 
+// TestShareOfAnotherClock: a share may know more records than the partition has learnt, as that of files does, or that of a
+// state which is lost. Its counts are those of now, and the partition forgets them by its own clock.
+func TestShareOfAnotherClock(t *testing.T) {
+	for name, schema := range schemas() {
+		l, ex := modeltest.Generate(schema, 3000, 6)
+		f := New(Default(), schema)
+		fit := func(from int) []byte {
+			part, err := f.Fit(context.Background(), modeltest.Evidence(schema, l, ex[from:]), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return part
+		}
+		s := f.New(l).(*Scorecard)
+		if err := s.Rebase(&model.Rebase{Part: fit(0), Clock: 10}); err != nil {
+			t.Fatal(err)
+		}
+		C := s.classes
+		learn := func(from, n, class int) {
+			for i := range n {
+				x := ex[i]
+				x.Class, x.Weight, x.Clock, x.Time = int32(class), 1, float64(from+i), ex[len(ex)-1].Time
+				s.LearnScored(&x, nil, nil)
+			}
+			if got := s.cur.class[class] / total(s.cur.class[:C]); got < .99 {
+				t.Errorf("%s: after %d records of class %d the memory of 20 records holds %.3f of it", name, n, class, got)
+			}
+		}
+		learn(10, 200, 1)
+		for i := range ex {
+			ex[i].Row[0] += 5
+		}
+		if err := s.Rebase(&model.Rebase{Part: fit(500), Clock: 210}); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.cur.feat[0].count; len(got) > 0 {
+			var n float64
+			for i := 0; i < len(got); i += len(s.half) * C {
+				n += total(got[i : i+C])
+			}
+			if n /= s.clock.now[0]; n > 200 {
+				t.Errorf("%s: the memory of 20 records holds %v records of one feature", name, n)
+			}
+		}
+		learn(210, 200, 0)
+	}
+}
+
+func total(v []float64) (sum float64) {
+	for _, x := range v {
+		sum += x
+	}
+	return sum
+}
+
 // TestRecode: renaming levels at a Rebase moves cells, not scores.
 func TestRecode(t *testing.T) {
 	schema := schemas()["many"]

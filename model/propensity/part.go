@@ -340,7 +340,8 @@ func (s *Scorecard) straighten() {
 	s.projectLinear()
 }
 
-// begin takes over the structure, this partition's share and the others'.
+// begin takes over the structure, this partition's share and the others'. A share of more records than the partition has
+// learnt, as that of files, is of now: by a clock that is ahead, all that comes would weigh nothing.
 func (s *Scorecard) begin(m *part, self *contribution, others *tables, n float64, rb *model.Rebase) {
 	s.axes = m.axes
 	s.clock = newClock(len(s.half))
@@ -349,7 +350,7 @@ func (s *Scorecard) begin(m *part, self *contribution, others *tables, n float64
 	s.cur = s.prior0()
 	s.furnish(s.cur, s.axes)
 	if self != nil {
-		s.clock.start(self.records, self.time)
+		s.clock.start(min(self.records, rb.Clock), self.time)
 		s.prior, s.lag = self.prior, self.lag
 		for k := range s.cur.class {
 			s.cur.class[k] = s.prior[k/s.classes]
@@ -414,7 +415,7 @@ func (s *Scorecard) move(m *part, self *contribution, others *tables, n float64)
 		if self != nil {
 			then := make([]float64, len(s.half))
 			for h := range then {
-				then[h] = s.clock.weight(h, s.half[h], self.records, self.time)
+				then[h] = s.clock.weight(h, s.half[h], min(self.records, s.clock.records), self.time)
 			}
 			p.addCounts(t.count, self.t.feat[i].count, then)
 			unpack(t.pair, self.t.feat[i].pair)
