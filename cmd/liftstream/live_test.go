@@ -579,11 +579,17 @@ func TestRunWaitsForItsBroker(t *testing.T) {
 		status, text := probe()
 		return status == http.StatusServiceUnavailable && strings.Contains(text, "no broker listens")
 	})
+	if m := metrics(t, run); !strings.Contains(m, "\nliftstream_ready 0\n") {
+		t.Errorf("a stage that waits for its broker looks ready in its metrics:\n%s", m)
+	}
 	if b, err = embedded.Start(embedded.Options{Dir: dir, Listen: w.address}); err != nil {
 		t.Fatal(err)
 	}
 	defer b.Close()
 	eventually(t, "readiness", func() bool { status, _ := probe(); return status == http.StatusOK })
+	if m := metrics(t, run); !strings.Contains(m, "\nliftstream_ready 1\n") {
+		t.Errorf("a stage that works looks unready in its metrics:\n%s", m)
+	}
 	w.client = txn.NewClient(txn.Config{Brokers: []string{w.address}})
 	defer w.client.Close()
 	eventually(t, "the last score", func() bool { return w.scored() == 435 })

@@ -213,6 +213,16 @@ func (a *app) progressBytes(what string, total int64) *progress {
 		progressbar.OptionShowBytes(true), progressbar.OptionThrottle(65_000_000), progressbar.OptionClearOnFinish(), progressbar.OptionSetWidth(30))}
 }
 
+// progressRecords returns a count of records, whose number is unknown; nil as with progressBytes. It suits what is slow
+// on purpose: the bytes of a small file are read at once.
+func (a *app) progressRecords(what string) *progress {
+	if a.quiet || !onTerminal(a.err) {
+		return nil
+	}
+	return &progress{progressbar.NewOptions64(-1, progressbar.OptionSetWriter(a.err), progressbar.OptionSetDescription(what), progressbar.OptionShowCount(),
+		progressbar.OptionShowIts(), progressbar.OptionSetItsString("records"), progressbar.OptionThrottle(65_000_000), progressbar.OptionClearOnFinish())}
+}
+
 func (p *progress) add(n int64) {
 	if p != nil {
 		_ = p.bar.Add64(n)

@@ -103,10 +103,16 @@ func (p *producing) run(ctx context.Context, a *app, data []string) error {
 	if p.rate > 0 {
 		batch = min(batch, max(1, int(p.rate/10)))
 	}
-	bar := a.progressBytes("sending", size*int64(p.repeat))
-	defer bar.done()
+	var bar, sent *progress
+	if p.rate > 0 {
+		sent = a.progressRecords("sending")
+		defer sent.done()
+	} else {
+		bar = a.progressBytes("sending", size*int64(p.repeat))
+		defer bar.done()
+	}
 	s := &sender{client: k.Client, topic: topic, labels: p.topic == "labels", partitions: partitions, key: c.Record.ID, batch: batch, rate: p.rate,
-		encoder: codec.NewEventEncoder(), now: time.Now}
+		encoder: codec.NewEventEncoder(), now: time.Now, progress: sent}
 	if p.key != "" {
 		s.key = p.key
 	}
@@ -115,6 +121,7 @@ func (p *producing) run(ctx context.Context, a *app, data []string) error {
 		err := s.files(ctx, data, file.TableOptions{Codec: stage.Codec, Rows: min(batch*partitions, maxTable), Progress: bar.add}, c)
 		if err != nil {
 			bar.done()
+			sent.done()
 			if s.sent > 0 {
 				a.notef("%s in %s were sent to %s before that", count(s.sent, "record"), count(s.messages, "message"), s.topic)
 			}
@@ -122,6 +129,7 @@ func (p *producing) run(ctx context.Context, a *app, data []string) error {
 		}
 	}
 	bar.done()
+	sent.done()
 	a.notef("sent %s in %s to %s (%s)", count(s.sent, "record"), count(s.messages, "message"), s.topic, rate(s.sent, time.Since(began)))
 	return nil
 }
@@ -137,6 +145,7 @@ type sender struct {
 	rate       float64
 	encoder    *codec.EventEncoder
 	now        func() time.Time
+	progress   *progress  // of the records sent; may be nil
 	mark       txn.Header // one more header of the next messages; none without a key
 
 	began    time.Time
@@ -321,6 +330,7 @@ func (s *sender) flush(ctx context.Context) error {
 		return fmt.Errorf("sending events: %w", err)
 	}
 	s.sent += s.queued
+	s.progress.add(int64(s.queued))
 	s.messages += len(s.queue)
 	s.queue, s.queued, s.bytes = s.queue[:0], 0, 0
 	return nil

@@ -143,6 +143,13 @@ func newLive(c *config.Config, st *assemble.Stage, k *cluster, log *zap.Logger, 
 	l.source = &page.Source{Name: c.Name, Positive: c.Record.Label.Positive, Board: l.board, Places: []page.Place{
 		{What: "brokers", Name: k.address}, {What: "events", Name: t.Events}, {What: "scores", Name: t.Scores}, {What: "rejected", Name: t.Dead}}}
 	l.source.Status, l.source.Profiles = l.stage.Status, profiles(st.Spec, l.stage.Serving)
+	l.metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "liftstream", Name: "ready",
+		Help: "1 while /readyz says so, 0 while it names what is waited for, such as brokers that are away; the other figures then stand still."}, func() float64 {
+		if l.stage.Status().Ready {
+			return 1
+		}
+		return 0
+	}))
 	return l
 }
 
