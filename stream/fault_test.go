@@ -209,7 +209,7 @@ fit: {every: 1s, records: 200, warmup: 100, budget: 5s, gate: 5}
 topics: {partitions: %d}
 kafka: {brokers: [%s]}
 commit: {interval: 20ms}
-snapshot: {interval: 1s, bytes_per_second: 64KiB, share: 1}
+snapshot: {interval: 1s, bytes_per_second: 512KiB, share: 1}
 memory: {tail: 1MiB}
 labels: {max_bytes: 4MiB}
 shutdown: {grace: 15s}

@@ -48,9 +48,19 @@ func TestANewBeginningForgetsTheOldStateAtOnce(t *testing.T) {
 					return send(ctx, p, x)
 				}
 				r.begin()
-				<-refused
+				for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+					if p := r.stage.Status().Partitions; len(p) == 1 && p[0].Offset > 5 {
+						break
+					}
+					if time.Now().After(deadline) {
+						t.Fatalf("it gets nowhere: %+v", r.stage.Status())
+					}
+				}
 				r.stop()
 				<-r.done
+				if len(refused) == 0 {
+					t.Fatal("no snapshot came to its end")
+				}
 				if at, err := w.client.CommittedOffset(ctx, w.name, w.topics.Events, 0); err != nil || at <= 5 {
 					t.Fatalf("it died at event %d: %v", at, err)
 				}

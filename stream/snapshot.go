@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"strconv"
 	"strings"
+	"time"
 
 	"liftstream/model"
 	"liftstream/model/wire"
@@ -446,18 +447,44 @@ func (s *snapshotter) freeSlot(name string) int {
 	panic("three slots and two manifests leave one free")
 }
 
-// take returns the next pieces, about limit bytes of them but at least one; done reports that the manifest is among them.
+// take returns the next pieces until they are limit bytes or just more, none when limit is not above 0; done reports that
+// the manifest is among them.
 func (s *snapshotter) take(limit int64) (out []change, done bool) {
 	out, s.garbage = s.garbage, nil
 	if s.writing == nil {
 		return out, false
 	}
-	for (limit > 0 || len(out) == 0) && (len(s.queue) > 0 || s.pack()) {
+	for limit > 0 && (len(s.queue) > 0 || s.pack()) {
 		limit -= int64(len(s.queue[0].value))
 		out = append(out, s.queue[0])
 		s.queue = s.queue[1:]
 	}
 	return out, s.sealed && len(s.queue) == 0
+}
+
+// pace keeps the bytes of snapshots to a rate, also where a transaction comes before the next piece is due.
+type pace struct {
+	rate float64   // bytes a second
+	paid time.Time // when the bytes written so far would have been written at that rate
+}
+
+// begin is told that a snapshot begins: it may write what is due in the first 100 ms at once.
+func (p *pace) begin(now time.Time) { p.since(now.Add(-100 * time.Millisecond)) }
+
+func (p *pace) since(t time.Time) {
+	if p.paid.Before(t) {
+		p.paid = t
+	}
+}
+
+// allows returns how many bytes may be written now, at most those of a second; 0 and less = none.
+func (p *pace) allows(now time.Time) int64 {
+	p.since(now.Add(-time.Second))
+	return int64(p.rate * now.Sub(p.paid).Seconds())
+}
+
+func (p *pace) spend(bytes int) {
+	p.paid = p.paid.Add(time.Duration(float64(bytes) / p.rate * float64(time.Second)))
 }
 
 // committed is told that the transaction with the manifest is in the topic.

@@ -294,3 +294,35 @@ func TestFollowerForgetsWhatItsWriterHasDeleted(t *testing.T) {
 		}
 	}
 }
+
+func TestSnapshotsKeepToTheirRate(t *testing.T) {
+	const rate, every = 64 << 10, 20 * time.Millisecond
+	p := model.NewPartition(testSpec(), 0)
+	var s model.Scores
+	snap, pace := newSnapshotter(), pace{rate: rate}
+	now := time.Unix(1_700_000_000, 0)
+	began, written, whole := now, 0, 0
+	for i := 0; now.Sub(began) < 2*time.Minute; i++ {
+		if p.Events(some(i*20, 20), &s); !snap.busy() {
+			snap.begin(p, 9, position{events: int64(i)}, 0, 1)
+			pace.begin(now)
+		}
+		pieces, done := snap.take(pace.allows(now))
+		for _, c := range pieces {
+			written += len(c.value)
+			pace.spend(len(c.value))
+		}
+		if done {
+			snap.committed()
+			whole++
+		}
+		// A second's bytes may have been saved up, and the last piece may pass the limit.
+		if most := rate*(now.Sub(began).Seconds()+1) + chunkBytes; float64(written) > most {
+			t.Fatalf("%d bytes after %v, at most %.0f are due", written, now.Sub(began), most)
+		}
+		now = now.Add(every)
+	}
+	if least := rate * now.Sub(began).Seconds() / 2; whole < 3 || float64(written) < least {
+		t.Errorf("%d snapshots and %d bytes in %v", whole, written, now.Sub(began))
+	}
+}

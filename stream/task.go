@@ -271,7 +271,7 @@ func (t *task) loop(ctx context.Context, events, labels <-chan fetched) error {
 		late       lateLabels
 		timer      = time.NewTimer(time.Hour)
 		lastSnap   time.Time
-		paced      = o.Now()
+		pace       = pace{rate: float64(o.SnapshotRate)}
 	)
 	if t.snap.last != nil { // else the first commit begins the first snapshot
 		lastSnap = o.Now()
@@ -310,7 +310,7 @@ func (t *task) loop(ctx context.Context, events, labels <-chan fetched) error {
 		if err := settle(); err != nil {
 			return err
 		}
-		if err := t.close(open, &late, &lastSnap, &paced); err != nil {
+		if err := t.close(open, &late, &lastSnap, &pace); err != nil {
 			return err
 		}
 		if open.done.number == 0 {
@@ -527,7 +527,7 @@ func (t *task) learnLate(x *transaction, late *lateLabels) (moved bool) {
 
 // close completes a transaction: late labels, then a newer model, the journal record if either was there, and the next
 // pieces of a snapshot.
-func (t *task) close(x *transaction, late *lateLabels, lastSnap, paced *time.Time) error {
+func (t *task) close(x *transaction, late *lateLabels, lastSnap *time.Time, pace *pace) error {
 	journaled := t.learnLate(x, late)
 	if v, _ := t.s.models.head(); v > t.part.ModelVersion() && v != t.refused && !t.carried {
 		err := t.swap(v)
@@ -553,21 +553,20 @@ func (t *task) close(x *transaction, late *lateLabels, lastSnap, paced *time.Tim
 		t.snap.begin(t.part, t.s.o.Spec.Options.Fingerprint, t.at, t.journal, t.s.format())
 		t.read, t.wrote = 0, 0
 		*lastSnap = now
-		*paced = now.Add(-100 * time.Millisecond)
+		pace.begin(now)
 	}
 	if t.snap.busy() || len(t.snap.garbage) > 0 {
-		rate := float64(t.s.o.SnapshotRate)
-		limit := int64(rate * min(now.Sub(*paced).Seconds(), 1))
+		limit := pace.allows(now)
 		if t.s.stopping() || unsaved >= journalRing/2 || t.carried { // better too many bytes a second than a journal that is overwritten
 			limit = outputBytes
 		}
 		pieces, done := t.snap.take(limit)
 		for _, c := range pieces {
 			t.state(x, c)
+			pace.spend(len(c.value))
 		}
 		x.snapshot = done
 	}
-	*paced = now
 	if t.at != t.done || len(x.records) > 0 {
 		t.finish(x, t.done)
 	}
