@@ -644,3 +644,45 @@ func TestModelsThatCannotBeReadAreWaitedForAndThenGivenUp(t *testing.T) {
 		}
 	})
 }
+
+func TestAReplayByTheJournalFetchesOnce(t *testing.T) {
+	brokers(t, func(t *testing.T, addr string) {
+		w := newWorld(t, addr, 1)
+		o := w.options(w.client)
+		o.FitRecords, o.Snapshot, o.Commit = 1<<40, time.Hour, time.Millisecond
+		w.produce(100, 10, true)
+		r := w.run(o)
+		w.caught(r) // its only snapshot is behind it
+		const rounds = 150
+		for i := range rounds {
+			w.produce(10, 10, false)
+			w.caught(r)
+			w.labels(100+10*i, 10)
+			learnt(t, r, float64(110+10*i))
+		}
+		entries := len(journalOf(t, w))
+		if entries < rounds {
+			t.Fatalf("%d journal records", entries)
+		}
+		r.stage.commit = func(context.Context, *txn.Producer, txn.Transaction) error {
+			return &txn.Error{Op: "EndTxn", Kind: txn.Environment, Err: errors.New("dead")}
+		}
+		r.stop()
+		<-r.done
+
+		s := newStrikes(1, func() {})
+		o = w.options(txn.NewClient(txn.Config{Brokers: w.brokers, Dial: s.dial}))
+		defer o.Client.Close()
+		o.FitRecords = 1 << 40
+		r = w.run(o)
+		w.caught(r)
+		learnt(t, r, 100+10*rounds)
+		s.mu.Lock()
+		n := s.seen[kmsg.Fetch]
+		s.mu.Unlock()
+		if n > rounds/3 {
+			t.Errorf("%d fetches for %d journal records", n, entries)
+		}
+		r.end(t)
+	})
+}

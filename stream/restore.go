@@ -581,22 +581,43 @@ func (t *task) passLabels(ctx context.Context, to, first int64) error {
 	return nil
 }
 
+// ahead is what an answer held beyond what a replay has come to: a journal goes forward by a few messages at a time, and
+// to ask for each step would fetch the same again and again.
+type ahead struct {
+	at      int64 // where the replay is
+	records []txn.Record
+	next    int64 // where they end
+}
+
+// refetch passes the messages of a topic from *at up to the offset to.
 func (t *task) refetch(ctx context.Context, topic string, at *int64, to int64, each func(*txn.Record)) error {
-	for *at < to {
-		t.phase("restoring: offset " + strconv.FormatInt(*at, 10) + " of " + strconv.FormatInt(to, 10) + " of " + topic)
-		f, err := t.s.o.Client.Fetch(ctx, topic, t.id, *at, 4<<20, 500*time.Millisecond)
-		if err != nil {
-			return err
-		}
-		for i := range f.Records {
-			if f.Records[i].Offset < to {
-				each(&f.Records[i])
-			}
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		*at = min(f.Next, to)
+	a := t.ahead[topic]
+	if a.at != *at {
+		a = ahead{next: *at}
 	}
+	for *at < to {
+		if len(a.records) == 0 && a.next <= *at {
+			t.phase("restoring: offset " + strconv.FormatInt(*at, 10) + " of " + strconv.FormatInt(to, 10) + " of " + topic)
+			f, err := t.s.o.Client.Fetch(ctx, topic, t.id, *at, 4<<20, 500*time.Millisecond)
+			if err != nil {
+				return err
+			}
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			a.records, a.next = f.Records, f.Next
+		}
+		for len(a.records) > 0 && a.records[0].Offset < to {
+			each(&a.records[0])
+			a.records = a.records[1:]
+		}
+		if *at = to; len(a.records) == 0 {
+			*at = min(a.next, to)
+		}
+	}
+	if a.at = *at; t.ahead == nil {
+		t.ahead = map[string]ahead{}
+	}
+	t.ahead[topic] = a
 	return nil
 }

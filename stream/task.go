@@ -82,18 +82,19 @@ type task struct {
 	decoder  *codec.Decoder
 	encoder  *codec.ScoreEncoder
 	owned
-	done     position // what is committed
-	claimed  bool     // the last transaction says in state and group where the partition stands
-	redo     redo     // what a transaction that was committed in part has left undone
-	kept     *kept    // what this member's task of the generation before left; nil = nothing
-	read     int64    // bytes of input taken since the last snapshot began
-	wrote    int64    // bytes of state written since then
-	progress bool     // something was committed since the last failure
-	broken   bool     // a transaction has failed
-	settled  bool     // nothing is in doubt: the state is the committed one
-	working  bool     // the state is restored, and events are being taken in
-	left     string   // what the last attempt did not bring to an end; "" = nothing
-	carried  bool     // the state is not one that a replay leads to: nothing is learnt before there is a snapshot of it
+	done     position         // what is committed
+	claimed  bool             // the last transaction says in state and group where the partition stands
+	redo     redo             // what a transaction that was committed in part has left undone
+	ahead    map[string]ahead // of the replays, by topic
+	kept     *kept            // what this member's task of the generation before left; nil = nothing
+	read     int64            // bytes of input taken since the last snapshot began
+	wrote    int64            // bytes of state written since then
+	progress bool             // something was committed since the last failure
+	broken   bool             // a transaction has failed
+	settled  bool             // nothing is in doubt: the state is the committed one
+	working  bool             // the state is restored, and events are being taken in
+	left     string           // what the last attempt did not bring to an end; "" = nothing
+	carried  bool             // the state is not one that a replay leads to: nothing is learnt before there is a snapshot of it
 
 	heard struct{ events, labels atomic.Bool } // there was an answer since the last failure
 
@@ -245,7 +246,7 @@ func (t *task) own(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	t.redo.x, t.working, t.left = nil, true, ""
+	t.redo.x, t.ahead, t.working, t.left = nil, nil, true, ""
 	o.Metrics.RestoreTime.Observe(o.Now().Sub(began).Seconds())
 	t.phase(phaseRunning)
 
