@@ -280,6 +280,9 @@ func (d *Description) roles(profiles []profile) {
 		col, p := &d.Columns[c], &profiles[c]
 		switch {
 		case col.Role == Label:
+		case col.Name == "": // not even the id or the time, whose names are empty while there is none
+			col.Role, col.Why = Left, "it has no name"
+			d.warn("", WarnName, "a column has no name: it is left out; many programs write row numbers so, without being asked")
 		case col.Name == d.ID:
 			col.Role = ID
 		case col.Name == d.Time:

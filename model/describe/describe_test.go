@@ -271,6 +271,8 @@ func TestKindsAndRoles(t *testing.T) {
 		{"infinities", "inf", pick("inf", "-inf", "1"), model.Nominal, Feature},
 		{"numbers and words", "mixed", pick("1", "2", "3", "4", "many"), model.Nominal, Feature},
 		{"one value", "const", pick("x"), model.Nominal, Left},
+		{"row numbers without a name", "", func(i int) string { return strconv.Itoa(i) }, model.Continuous, Left},
+		{"words without a name", "", pick("a", "b"), model.Nominal, Left},
 		{"nothing", "void", pick("", "NA"), model.Nominal, Left},
 		{"codes", "customer", func(i int) string { return fmt.Sprintf("C%06d", i*7919%1000003) }, model.Nominal, ID},
 		{"a counter", "n", func(i int) string { return strconv.Itoa(i + 17) }, model.Continuous, ID},
