@@ -592,9 +592,7 @@ func (p *Partition) settle(w *waiting) {
 		p.room.remove(w)
 		return
 	}
-	p.room.bytes -= w.size()
-	w.pending, w.learnt = w.pending[:0], true
-	p.room.bytes += w.size()
+	p.room.settle(w)
 }
 
 // correct replaces the class that a record was learnt with, in the counts with the weight of its position and in the sample; the

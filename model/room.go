@@ -28,6 +28,7 @@ type room struct {
 	newest  int64 // largest record time seen
 	version map[uint64]uint64
 	free    []*waiting
+	buffers [][]float64 // for pending: an entry that has none keeps no room for it
 }
 
 type place struct {
@@ -58,9 +59,15 @@ func (r *room) admit(rec *record, id string, pending []float64, learnt bool) {
 	if n := len(r.free); n > 0 {
 		w, r.free = r.free[n-1], r.free[:n-1]
 	}
-	row, buf := append(w.Row[:0], rec.Row...), append(w.pending[:0], pending...)
-	*w = waiting{record: *rec, id: strings.Clone(id), pending: buf, learnt: learnt}
+	row := append(w.Row[:0], rec.Row...)
+	*w = waiting{record: *rec, id: strings.Clone(id), learnt: learnt}
 	w.Row = row
+	if len(pending) > 0 {
+		if n := len(r.buffers); n > 0 {
+			w.pending, r.buffers = r.buffers[n-1], r.buffers[:n-1]
+		}
+		w.pending = append(w.pending[:0], pending...)
+	}
 	r.append(w)
 	r.newest = max(r.newest, rec.Time)
 }
@@ -131,10 +138,26 @@ func (r *room) overdue() *waiting {
 	return nil
 }
 
+// recycle keeps what an entry is made of for others; its values stay as they are until the next admit.
 func (r *room) recycle(w *waiting) {
+	r.spare(w.pending)
 	if len(r.free) < roomChunk {
 		r.free = append(r.free, w)
 	}
+}
+
+func (r *room) spare(pending []float64) {
+	if cap(pending) > 0 && len(r.buffers) < roomChunk {
+		r.buffers = append(r.buffers, pending)
+	}
+}
+
+// settle keeps an entry that was learnt, without what only scoring needs.
+func (r *room) settle(w *waiting) {
+	r.bytes -= w.size()
+	r.spare(w.pending)
+	w.pending, w.learnt = nil, true
+	r.bytes += w.size()
 }
 
 func (r *room) forget(w *waiting) {

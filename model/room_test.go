@@ -114,6 +114,33 @@ func TestRoomKeepsIdsAlone(t *testing.T) {
 	}
 }
 
+// TestLearntRecordsKeepNoRoomForScores: what is not counted is not held, and what is free is used again.
+func TestLearntRecordsKeepNoRoomForScores(t *testing.T) {
+	r := newRoom(1<<20, 0)
+	pending := []float64{1, 2, 3}
+	one := record{Example: Example{Row: Row{1}, Class: Unlabelled, Weight: 1}}
+	r.admit(&one, "a", pending, false)
+	w := r.find("a", place{}, true)
+	buffer := &w.pending[0]
+	was := r.bytes
+	r.settle(w)
+	if cap(w.pending) != 0 || r.bytes != was-8*3 {
+		t.Errorf("the learnt record keeps %d numbers, %d bytes of %d", cap(w.pending), r.bytes, was)
+	}
+	one.offset = 1
+	r.admit(&one, "b", pending, false)
+	w = r.find("b", place{}, true)
+	if &w.pending[0] != buffer {
+		t.Error("what the learnt record gave back is not used")
+	}
+	r.remove(w)
+	one.offset = 2
+	r.admit(&one, "c", nil, true)
+	if w := r.find("c", place{}, true); cap(w.pending) != 0 {
+		t.Errorf("a record that was learnt at once keeps %d numbers", cap(w.pending))
+	}
+}
+
 func TestHostileRingsNoPanic(t *testing.T) {
 	looked := 0
 	err := newRoom(1, 0).load(math.MaxUint64-10, math.MaxUint64-1, 0, 1, 2, 0, func(string) []byte {
