@@ -56,7 +56,7 @@ type Base struct {
 type axis struct {
 	mean, sd, scale float64
 	levels          bool // the value is a level code: not standardised
-	ok              bool // the values differ
+	ok              bool // the values differ, and by more than numbers near 0 can: the nodes of a curve are numbers
 	lo, hi          float64
 }
 
@@ -83,7 +83,7 @@ func newAxis(feature *model.Feature, column, weight []float64, rows []int32) axi
 	mean /= sum
 	each(func(v, w float64) { square += w * (v/a.scale - mean) * (v/a.scale - mean) })
 	a.mean, a.sd = mean, math.Sqrt(square/sum)
-	a.ok = a.sd > 0
+	a.ok = a.sd > 0 && maxNodes/a.sd/a.scale <= math.MaxFloat64
 	return a
 }
 

@@ -407,6 +407,23 @@ func BenchmarkFit(b *testing.B) {
 	}
 }
 
+// TestSmallestNumbers: where all values are so near 0 that the nodes of a curve would be no numbers, there is none.
+func TestSmallestNumbers(t *testing.T) {
+	ev := generated(1500)
+	column := make([]float64, ev.Len())
+	for i := range column {
+		column[i] = (float64(ev.Class[i]) + float64(i%10)/10) * 5e-320
+	}
+	ev.Columns = slices.Clone(ev.Columns)
+	ev.Columns[0] = column
+	o := Default()
+	o.Gamma1, o.Gamma2 = .3, .1
+	p := fitted(t, t.Context(), o, ev, nil)
+	if slices.ContainsFunc(p.curves, func(c curve) bool { return c.feature == 0 }) {
+		t.Error("there is a curve")
+	}
+}
+
 // TestLowestNumber: the lowest of all numbers is what some write for a missing one. Rounding must not take a curve beyond it.
 func TestLowestNumber(t *testing.T) {
 	ev := generated(1500)

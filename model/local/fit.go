@@ -85,7 +85,7 @@ func levelAxis(s *model.Feature) axis {
 }
 
 // continuousAxis spans the robust range, quantiles .01 to .99, and a quarter of it on either side, as far as there are
-// values. A feature of one value has no bins, nor has one whose range is no number.
+// values. A feature of one value has no bins, nor has one of a range beyond numbers.
 func continuousAxis(column []float64, bins int) axis {
 	v := make([]float64, 0, len(column))
 	for _, x := range column {
@@ -104,7 +104,7 @@ func continuousAxis(column []float64, bins int) axis {
 	}
 	scale := high - low
 	a := axis{low: max(v[0], low-scale/4), high: min(v[last], high+scale/4), bins: bins, zero: low, scale: scale}
-	if !(scale > 0) || math.IsInf(a.high-a.low, 1) {
+	if !(scale > 0) || !((a.high-a.low)*float64(bins) <= math.MaxFloat64) {
 		return axis{}
 	}
 	return a

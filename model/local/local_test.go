@@ -273,8 +273,16 @@ func TestRangeBeyondNumbers(t *testing.T) {
 	for _, v := range column {
 		g.add(&a, 3, v, 1, 1, 0, 0)
 	}
-	if wide := continuousAxis([]float64{-8e307, 8e307}, 16); wide.bins != 16 {
-		t.Errorf("%+v", wide)
+	for _, column := range [][]float64{{-math.MaxFloat64, 1}, {-8e307, 8e307}, {-1e306, 1e306}} {
+		a := continuousAxis(column, 16)
+		for i := range a.bins {
+			if v := a.at(i); math.IsInf(v, 0) {
+				t.Errorf("bin %d of [%v, %v] is %v", i, a.low, a.high, v)
+			}
+		}
+		if column[1] == 1e306 && a.bins != 16 {
+			t.Errorf("%+v", a)
+		}
 	}
 }
 

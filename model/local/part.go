@@ -372,7 +372,7 @@ func (f *feature) check(r *wire.Reader, s *model.Feature) {
 		f.nominal && f.bins != 0,
 		!used && f.bins != 0,
 		f.levels != 0 && (s.Kind != model.Ordinal || f.levels != len(s.Levels)),
-		f.bins > 1 && !(f.axis.high > f.axis.low && f.axis.high-f.axis.low <= math.MaxFloat64),
+		f.bins > 1 && !(f.axis.high > f.axis.low && (f.axis.high-f.axis.low)*float64(f.bins) <= math.MaxFloat64),
 		f.bins > 0 && !(f.scale > 0),
 		len(f.mean) != len(f.variance),
 		!f.nominal && len(f.relevance) != 0 && len(f.relevance) != f.bins,
