@@ -60,7 +60,7 @@ func (a *axis) place(v float64) (cell, stretch int) {
 }
 
 // hood tells of a stretch where its middle lies and which cells lie beside it, 0 for none, with the inverse distances to
-// their middles.
+// their middles. Middles whose inverse distance is no number are not beside each other.
 type hood struct {
 	mid, below, above float64
 	lower, upper      int32
@@ -102,11 +102,15 @@ func (a *axis) hoods() []hood {
 	out := make([]hood, len(a.gap))
 	for k, r := range runs {
 		h := hood{mid: r.mid}
-		if k > 0 && runs[k-1].mid < r.mid {
-			h.lower, h.below = runs[k-1].cell, 1/(r.mid-runs[k-1].mid)
+		if k > 0 {
+			if by := 1 / (r.mid - runs[k-1].mid); by > 0 && finite(by) {
+				h.lower, h.below = runs[k-1].cell, by
+			}
 		}
-		if k+1 < len(runs) && runs[k+1].mid > r.mid {
-			h.upper, h.above = runs[k+1].cell, 1/(runs[k+1].mid-r.mid)
+		if k+1 < len(runs) {
+			if by := 1 / (runs[k+1].mid - r.mid); by > 0 && finite(by) {
+				h.upper, h.above = runs[k+1].cell, by
+			}
 		}
 		end := len(a.gap)
 		if k+1 < len(runs) {
@@ -121,10 +125,14 @@ func (a *axis) hoods() []hood {
 
 // beside returns the cell on the side of the middle on which v lies, and its share of the value.
 func (h *hood) beside(v float64) (cell int, part float64) {
+	cell, part = int(h.upper), (v-h.mid)*h.above
 	if v < h.mid {
-		return int(h.lower), min((h.mid-v)*h.below, 1)
+		cell, part = int(h.lower), (h.mid-v)*h.below
 	}
-	return int(h.upper), min((v-h.mid)*h.above, 1)
+	if cell == cellMissing { // none: the distance may be no number
+		return cellMissing, 0
+	}
+	return cell, min(part, 1)
 }
 
 // level returns the cell that a level has or is to get.
