@@ -115,6 +115,9 @@ func (s Score) Location(mass, counts []float64) float64 {
 // minVariance is the least variance of an observation (SPEC G.12).
 const minVariance = 1e-6
 
+// leastEffective is the least effective number of records: by fewer the variance would be no number.
+const leastEffective = 1e-12
+
 // locationVariance is the variance of a class-averaged score by the delta method, 4 (sum P^3 - (sum P^2)^2) / n_eff with
 // n_eff = Gamma^2 / sum kappa^2 (SPEC G.12). The shares are drawn towards the base rates by one pseudo-record, so that a
 // score of few records that happen to agree is not certain.
@@ -123,7 +126,7 @@ func locationVariance(mass, counts []float64, squares float64) float64 {
 	if !(gamma > 0) || !(squares > 0) {
 		return 1
 	}
-	eff := gamma * gamma / squares
+	eff := max(gamma*gamma/squares, leastEffective)
 	var two, three float64
 	for c, m := range mass {
 		p := (eff*m/gamma + counts[c]/n) / (eff + 1)
@@ -138,7 +141,7 @@ func recordVariance(score, neutral, gamma, squares float64) float64 {
 	if !(gamma > 0) || !(squares > 0) {
 		return 1
 	}
-	eff := gamma * gamma / squares
+	eff := max(gamma*gamma/squares, leastEffective)
 	s := (eff*score + neutral) / (eff + 1)
 	return max(minVariance, s*(1-s)/eff)
 }
