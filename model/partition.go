@@ -337,14 +337,22 @@ func (p *Partition) learn(rec *record, pending []float64) {
 		}
 		p.scorecard.LearnScored(&rec.Example, p.inputs, pending)
 	}
+	first := p.counts[rec.Class] == 0
 	p.counts[rec.Class] += rec.Weight
 	p.clock++
 	if p.tail.push(rec, &p.out) {
 		p.reservoir.add(&p.out, p.key(&p.out))
 	}
-	if p.version == 0 && p.classesSeen() > 1 && (!p.trained && p.clock >= float64(p.spec.Options.Warmup) || p.trained && p.doubled()) {
+	if p.version == 0 && p.classesSeen() > 1 && (!p.trained && p.warm(first) || p.trained && p.doubled()) {
 		p.ownModel()
 	}
+}
+
+// warm reports whether a partition without a structure tries to make one: at the end of the warm-up, at the first record of
+// a class after it, and, as a fit can fail, at every multiple of it.
+func (p *Partition) warm(first bool) bool {
+	n := float64(max(p.spec.Options.Warmup, 1))
+	return p.clock >= n && (first || math.Mod(p.clock, n) == 0)
 }
 
 // key decides whether the reservoir keeps the record.

@@ -321,6 +321,40 @@ func TestCorrectionReachesTheSample(t *testing.T) {
 	}
 }
 
+// refusing is a scorecard whose fit fails.
+type refusing struct {
+	model.Factory
+	tried *int
+}
+
+func (f refusing) Fit(context.Context, *model.Evidence, []byte) ([]byte, error) {
+	*f.tried++
+	return nil, errors.New("no fit")
+}
+
+// TestFitThatFailsIsNotTriedAtEveryRecord: a first fit that fails is tried again, but not so often that nothing else is done.
+func TestFitThatFailsIsNotTriedAtEveryRecord(t *testing.T) {
+	tried := 0
+	spec := newSpec(nil)
+	spec.Scorecard = refusing{spec.Scorecard, &tried}
+	p := model.NewPartition(spec, 0)
+	feed(p, 0, 1000, 50, nil)
+	if tried != 10 { // at the warm-up of 100 and at every 100 from there
+		t.Errorf("tried %d times in 1,000 records", tried)
+	}
+	// The second class comes late: it is tried at once.
+	tried = 0
+	p = model.NewPartition(spec, 0)
+	feed(p, 0, 150, 50, func(b *model.Batch) { clear(b.Label) })
+	if tried != 0 {
+		t.Errorf("tried %d times with one class", tried)
+	}
+	feed(p, 150, 151, 1, func(b *model.Batch) { b.Label[0] = 1 })
+	if tried != 1 {
+		t.Errorf("tried %d times at the first record of the second class", tried)
+	}
+}
+
 func TestRoomExpires(t *testing.T) {
 	spec := newSpec(func(o *model.Options) { o.WaitWindow = int64(100 * time.Second); o.ExpireAs = 0 })
 	p := model.NewPartition(spec, 0)
