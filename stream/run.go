@@ -298,7 +298,7 @@ func (s *Stage) generations(ctx context.Context, fail context.CancelCauseFunc, g
 		if err != nil {
 			s.o.Log.Info("leaving the group", zap.Error(err)) // its session ends by itself
 		}
-	case <-time.After(s.o.Grace*31/32 - time.Since(began)): // the rest is the process's own end
+	case <-time.After(s.o.Grace*15/16 - time.Since(began)): // the rest is the process's own end
 		left = append(left, "leaving the group took longer than the grace period")
 	}
 	if len(left) == 0 {
