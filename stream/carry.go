@@ -62,11 +62,15 @@ func (t *task) carryOver(ctx context.Context, log *stateLog, m *manifest, target
 // origin returns under which specification and columns a snapshot was made, if this configuration can carry it over.
 func (t *task) origin(log *stateLog, m *manifest) (*model.Spec, codec.Options, error) {
 	o := &t.s.o
-	sections, err := log.sections(m)
+	s, ok := find(m, model.SectionSchema)
+	if !ok {
+		return nil, codec.Options{}, errors.New("it does not say under which schema it was made")
+	}
+	raw, err := log.section(m, s)
 	if err != nil {
 		return nil, codec.Options{}, err
 	}
-	schema, frame, err := model.Origin(sections[model.SectionSchema])
+	schema, frame, err := model.Origin(raw)
 	if err != nil {
 		return nil, codec.Options{}, err
 	}

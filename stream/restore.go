@@ -51,7 +51,7 @@ func (l *stateLog) follow(ctx context.Context, c *txn.Client, topic string, part
 // left, else the newest readable snapshot, then a replay by the journal, learning only. It must follow NewProducer.
 func (t *task) restore(ctx context.Context) error {
 	o := &t.s.o
-	t.owned, t.claimed, t.carried, t.redo = owned{snap: newSnapshotter()}, false, false, redo{scores: nothing, x: &transaction{}}
+	t.owned, t.claimed, t.carried, t.ahead, t.redo = owned{snap: newSnapshotter()}, false, false, nil, redo{scores: nothing, x: &transaction{}}
 	left := t.kept
 	t.kept = nil // whatever happens from here on, it is used at most once
 	torn, err := t.conclude(ctx)

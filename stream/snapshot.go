@@ -251,13 +251,25 @@ func (l *stateLog) sections(m *manifest) (map[string][]byte, error) {
 		if _, twice := out[s.name]; twice {
 			return nil, fmt.Errorf("reading snapshot %d: section %s is named twice", m.number, s.name)
 		}
-		raw, err := unpack(s.blob, l.newest, func(i int) []byte { return l.values[s.key(i)] })
+		raw, err := l.section(m, s)
 		if err != nil {
-			return nil, fmt.Errorf("reading snapshot %d: section %s: %w", m.number, s.name, err)
+			return nil, err
 		}
 		out[s.name] = raw
 	}
 	return out, nil
+}
+
+// section reads one section of a snapshot.
+func (l *stateLog) section(m *manifest, s stored) ([]byte, error) {
+	if int64(s.length) > l.limit {
+		return nil, fmt.Errorf("reading snapshot %d: section %s: more than %d bytes, which this configuration cannot have written", m.number, s.name, l.limit)
+	}
+	raw, err := unpack(s.blob, l.newest, func(i int) []byte { return l.values[s.key(i)] })
+	if err != nil {
+		return nil, fmt.Errorf("reading snapshot %d: section %s: %w", m.number, s.name, err)
+	}
+	return raw, nil
 }
 
 // done returns what the last transaction says that it committed.

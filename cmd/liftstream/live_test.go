@@ -551,17 +551,30 @@ func TestWithoutBroker(t *testing.T) {
 	}
 }
 
-// A stage may be started before its broker is, and works as soon as there is one.
-func TestRunWaitsForItsBroker(t *testing.T) {
+// returning is a world with the votes in its events, whose broker can end and begin again on its data.
+func returning(t *testing.T) (w *world, end, again func()) {
+	t.Helper()
 	dir := t.TempDir()
 	b, err := embedded.Start(embedded.Options{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := newWorldAt(t, b.Addr(), "votes", "")
+	t.Cleanup(func() { b.Close() })
+	w = newWorldAt(t, b.Addr(), "votes", "")
 	w.must("topics", "create", "-c", w.file)
 	w.must("produce", "-c", w.file, w.data, "--batch", "50")
-	b.Close()
+	return w, func() { b.Close() }, func() {
+		t.Helper()
+		if b, err = embedded.Start(embedded.Options{Dir: dir, Listen: w.address}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A stage may be started before its broker is, and works as soon as there is one.
+func TestRunWaitsForItsBroker(t *testing.T) {
+	w, end, again := returning(t)
+	end()
 	run := start(t, "run", "-c", w.file)
 	probe := func() (status int, text string) {
 		r, err := http.Get(pageOf(t, run) + "readyz")
@@ -582,10 +595,7 @@ func TestRunWaitsForItsBroker(t *testing.T) {
 	if m := metrics(t, run); !strings.Contains(m, "\nliftstream_ready 0\n") {
 		t.Errorf("a stage that waits for its broker looks ready in its metrics:\n%s", m)
 	}
-	if b, err = embedded.Start(embedded.Options{Dir: dir, Listen: w.address}); err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
+	again()
 	eventually(t, "readiness", func() bool { status, _ := probe(); return status == http.StatusOK })
 	if m := metrics(t, run); !strings.Contains(m, "\nliftstream_ready 1\n") {
 		t.Errorf("a stage that works looks unready in its metrics:\n%s", m)
@@ -600,23 +610,13 @@ func TestRunWaitsForItsBroker(t *testing.T) {
 
 // A reader that waits for more outlives its broker, says what it waits for, and repeats and leaves out no row.
 func TestTailWaitsForItsBroker(t *testing.T) {
-	dir := t.TempDir()
-	b, err := embedded.Start(embedded.Options{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := newWorldAt(t, b.Addr(), "votes", "")
-	w.must("topics", "create", "-c", w.file)
-	w.must("produce", "-c", w.file, w.data, "--batch", "50")
+	w, end, again := returning(t)
 	tail := start(t, "tail", "-c", w.file, "--topic", "events", "--from", "start", "--format", "jsonl", "-n", "870")
 	rows := func() int { return strings.Count(tail.out.String(), "\n") }
 	eventually(t, "the first rows", func() bool { return rows() == 435 })
-	b.Close()
+	end()
 	eventually(t, "a word on what is waited for", func() bool { return strings.Contains(tail.err.String(), "waiting for the brokers: ") })
-	if b, err = embedded.Start(embedded.Options{Dir: dir, Listen: w.address}); err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
+	again()
 	w.must("produce", "-c", w.file, w.data, "--batch", "50")
 	if status := tail.wait(t); status != statusDone || rows() != 870 || !strings.Contains(tail.err.String(), "the brokers are back") {
 		t.Errorf("tail ends with status %d after %d rows, want 0 after 870\n%s", status, rows(), tail.err.String())

@@ -1,16 +1,12 @@
 package lp
 
 import (
-	"bufio"
-	"compress/gzip"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"strconv"
-	"strings"
 	"testing"
 
 	"liftstream/model/modeltest"
@@ -29,27 +25,16 @@ func readPoints(t testing.TB, set string, n int) *points {
 	if set == "isolet" {
 		path += ".gz"
 	}
-	f, err := os.Open(modeltest.Shared(t, path))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	var in io.Reader = f
-	if strings.HasSuffix(path, ".gz") {
-		if in, err = gzip.NewReader(f); err != nil {
-			t.Fatal(err)
-		}
-	}
-	lines := bufio.NewScanner(in)
-	lines.Buffer(nil, 1<<20)
-	lines.Scan()
 	p := &points{}
 	class := map[string]int{}
-	for lines.Scan() && (n == 0 || len(p.x) < n) {
-		cells := strings.Split(strings.TrimSpace(lines.Text()), ",")
+	for i, cells := range modeltest.CSV(t, modeltest.Shared(t, path))[1:] {
+		if n > 0 && i == n {
+			break
+		}
 		last := len(cells) - 1
 		row := make([]float64, last)
 		for k := range row {
+			var err error
 			if row[k], err = strconv.ParseFloat(cells[k], 64); err != nil {
 				t.Fatal(err)
 			}
