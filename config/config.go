@@ -164,7 +164,7 @@ type Profiles struct {
 type Propensity struct {
 	// Cells is the number of quantile cells of one continuous feature, atoms apart. Default 15.
 	Cells int `yaml:"cells"`
-	// HalfLives lists the horizons over which counts are kept, each once, 1 to 16 of them. Default 20, 200, 2000 and 0
+	// HalfLives lists the horizons over which counts are kept, each once, 1 to 16 of them. Default 3, 20, 200, 2000 and 0
 	// (never forget). Each costs its share of the time of a record.
 	HalfLives []HalfLife `yaml:"half_lives"`
 	// Prior is the number of pseudo-records of the base rate in a cell. Default 5. More shrinks small cells harder.
@@ -426,7 +426,7 @@ func Default(name string) *Config {
 		},
 		Propensity: Propensity{
 			Cells:       15,
-			HalfLives:   []HalfLife{{Records: 20}, {Records: 200}, {Records: 2000}, {}},
+			HalfLives:   []HalfLife{{Records: 3}, {Records: 20}, {Records: 200}, {Records: 2000}, {}},
 			Prior:       5,
 			Step:        0.1,
 			Linear:      true,

@@ -39,6 +39,31 @@ type Excluder interface {
 	InputsWithout(ex *Example, dst []float64)
 }
 
+// Keyed is a Component whose inputs are known by what they are. The inputs of the others are known by their numbers.
+type Keyed interface {
+	// InputKeys appends a key for each input that the component offers, none below FirstKey: inputs of equal keys speak of
+	// the same thing, whatever model, partition, number or schema they have.
+	InputKeys(dst []uint64) []uint64
+}
+
+// FirstKey is the lowest key of an input that is known by what it is. Input j of a component that is not Keyed has key 1 + j.
+const FirstKey = 1 << 32
+
+// inputKeys returns the keys of the inputs that the components offer.
+func inputKeys(components []Component) [][]uint64 {
+	keys := make([][]uint64, len(components))
+	for i, c := range components {
+		if k, ok := c.(Keyed); ok {
+			keys[i] = k.InputKeys(nil)
+			continue
+		}
+		for j := range c.InputCount() {
+			keys[i] = append(keys[i], uint64(1+j))
+		}
+	}
+	return keys
+}
+
 // Rebase is what a component is given when a Model starts to serve.
 type Rebase struct {
 	// Part is the component's part of the Model, as its Fit returned it; it aliases the Model and must not be changed.
@@ -106,14 +131,17 @@ type Evidence struct {
 	// Models is the version of the Model under which each state in States was built.
 	Models map[int32]int64
 	Seed   uint64
-	// Blocks, Inputs and Without are for the scorecard alone: how many inputs each of the new components offers, and
-	// functions that write those of a row, as Component.Inputs does, and those of a record of the evidence as they would be
-	// had it not been there: as an Excluder says, and 0 of the others. What a component learnt from these very records
-	// repeats their classes, so that weights can be learnt from Without only. Inputs is nil when nothing is known of them,
-	// Without when not Whole.
+	// What follows is for the scorecard alone. Blocks says how many inputs each of the new components offers, Keys which
+	// (see Keyed), nil when their numbers say it. The functions write those of a row, as Component.Inputs does, and those of
+	// a record of the evidence as they would be had it not been there, as an Excluder says: Without has 0 of the others,
+	// Offset what they say of the row. What a component learnt from these very records repeats their classes, so that
+	// weights can be learnt from Without only. Inputs and Offset are nil when nothing is known of them, Without when not
+	// Whole.
 	Blocks  []int
+	Keys    [][]uint64
 	Inputs  func(row Row, dst []float64)
 	Without func(ex *Example, dst []float64)
+	Offset  func(ex *Example, dst []float64)
 	// Whole says that the records are all that there is to learn from, as from files. In a stream the weights of inputs are
 	// learnt from scores that were made before: records left out in turn have neighbours of their own time, those that come
 	// have not.
@@ -181,9 +209,10 @@ func (e *Evidence) Row(i int, dst Row) {
 // the order in which it learns; the same rules hold.
 type Scorecard interface {
 	Component
-	// SetBlocks is told how many inputs each of the Spec's components offers, in their order, whenever that may have
-	// changed: before the first Score and after every Rebase.
-	SetBlocks(counts []int)
+	// SetInputs is told the keys of the inputs that each of the Spec's components offers, in their order (see Keyed),
+	// whenever these may have changed: before the first Score and after every Rebase. What the scorecard has learnt of an
+	// input belongs to its key.
+	SetInputs(keys [][]uint64)
 	// PendingLen is the length of what Score must remember of a record for its Learn, in float64s.
 	PendingLen() int
 	// Score writes the calibrated propensity of every class into p (sum 1, each in (0, 1)) and what LearnScored needs

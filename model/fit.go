@@ -157,21 +157,29 @@ func fitScorecard(ctx context.Context, spec *Spec, ev Evidence, states map[int32
 		}
 		ev.Blocks[i] = components[i].InputCount()
 	}
+	ev.Keys = inputKeys(components)
 	ev.Inputs = func(row Row, dst []float64) { inputsOf(components, len(spec.Schema.Classes), row, dst) }
-	if !ev.Whole {
-		return fitPart(ctx, spec.Scorecard, ev, states, previous)
-	}
-	ev.Without = func(ex *Example, dst []float64) {
-		at := 0
-		for i, c := range components {
-			n := ev.Blocks[i] * len(spec.Schema.Classes)
-			if x, ok := c.(Excluder); ok && n > 0 {
-				x.InputsWithout(ex, dst[at:at+n])
-			} else {
-				clear(dst[at : at+n])
+	excluding := func(otherwise func(c Component, row Row, dst []float64)) func(ex *Example, dst []float64) {
+		return func(ex *Example, dst []float64) {
+			at := 0
+			for i, c := range components {
+				n := ev.Blocks[i] * len(spec.Schema.Classes)
+				if x, ok := c.(Excluder); ok && n > 0 {
+					x.InputsWithout(ex, dst[at:at+n])
+				} else {
+					otherwise(c, ex.Row, dst[at:at+n])
+				}
+				at += n
 			}
-			at += n
 		}
+	}
+	ev.Offset = excluding(func(c Component, row Row, dst []float64) {
+		if len(dst) > 0 {
+			c.Inputs(row, dst)
+		}
+	})
+	if ev.Whole {
+		ev.Without = excluding(func(_ Component, _ Row, dst []float64) { clear(dst) })
 	}
 	return fitPart(ctx, spec.Scorecard, ev, states, previous)
 }

@@ -156,10 +156,9 @@ func newComponents(spec *Spec, levels *Levels) ([]Component, Scorecard) {
 
 func (p *Partition) install(c []Component, s Scorecard) {
 	p.components, p.scorecard, p.profiler, p.selector, p.reasoner = c, s, nil, nil, nil
-	inputs, counts := 0, make([]int, len(c))
-	for i, x := range c {
-		counts[i] = x.InputCount()
-		inputs += counts[i]
+	inputs := 0
+	for _, x := range c {
+		inputs += x.InputCount()
 		if q, ok := x.(Profiler); ok {
 			p.profiler = q
 		}
@@ -170,7 +169,7 @@ func (p *Partition) install(c []Component, s Scorecard) {
 			p.reasoner = q
 		}
 	}
-	s.SetBlocks(counts)
+	s.SetInputs(inputKeys(c))
 	p.inputs = make([]float64, inputs*len(p.spec.Schema.Classes))
 	p.pending = make([]float64, s.PendingLen())
 }

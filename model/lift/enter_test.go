@@ -207,3 +207,32 @@ func TestAtomCuts(t *testing.T) {
 		t.Errorf("one value is cut at %v", c)
 	}
 }
+
+// TestInputKeys: the key of an entered set is that of its features, whatever their numbers, its cells and its values.
+func TestInputKeys(t *testing.T) {
+	one := &model.Schema{Classes: []string{"a", "b"}, Features: []model.Feature{{Name: "x"}, {Name: "y"}, {Name: "z", Kind: model.Nominal}}}
+	two := &model.Schema{Classes: []string{"a", "b"}, Features: []model.Feature{{Name: "z", Kind: model.Nominal}, {Name: "y"}, {Name: "x"}}}
+	key := func(s *model.Schema, cut float64, features ...int32) uint64 {
+		parts := partsOf(s, features, Product)
+		for i := range parts {
+			parts[i].cuts = []float64{cut}
+		}
+		c := &Component{schema: s, entered: []*Entered{{Set: newSet(s, features, Product, parts)}}}
+		return c.InputKeys(nil)[0]
+	}
+	if a, b := key(one, 1, 0, 2), key(two, 2, 0, 2); a != b || a < model.FirstKey {
+		t.Errorf("keys %d and %d of the same features", a, b)
+	}
+	seen := map[uint64]bool{}
+	for _, features := range [][]int32{{0}, {1}, {2}, {0, 1}, {0, 2}, {1, 2}, {0, 1, 2}} {
+		k := key(one, 1, features...)
+		if seen[k] {
+			t.Errorf("the key of %v is that of others", features)
+		}
+		seen[k] = true
+	}
+	one.Features[2].Kind = model.Ordinal
+	if seen[key(one, 1, 2)] {
+		t.Error("a feature of another kind has the same key")
+	}
+}

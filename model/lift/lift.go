@@ -323,6 +323,14 @@ next:
 // InputCount is the number of entered sets.
 func (c *Component) InputCount() int { return len(c.entered) }
 
+// InputKeys appends the key of each entered set, that of its features by name and kind, whatever its cells.
+func (c *Component) InputKeys(dst []uint64) []uint64 {
+	for _, e := range c.entered {
+		dst = append(dst, e.Set.inputKey(c.schema))
+	}
+	return dst
+}
+
 // Inputs writes, for each entered set, what it says of the classes beyond its features one by one; 0 where it lacks a
 // feature or does not know the cell.
 func (c *Component) Inputs(row model.Row, dst []float64) {

@@ -198,6 +198,24 @@ func (p *part) distance(row model.Row) float64 {
 	return math.Sqrt(sum)
 }
 
+// inputKey is the key under which the scorecard knows the set, see model.Keyed: a hash of the names and kinds of its
+// features, in the order of their names.
+func (t *Set) inputKey(s *model.Schema) uint64 {
+	names := make([]string, len(t.features))
+	for i, f := range t.features {
+		names[i] = s.Features[f].Name + string(rune('0'+s.Features[f].Kind))
+	}
+	slices.Sort(names)
+	h := model.Hash(uint64(len(names)), uint64(t.joint))
+	for _, n := range names {
+		h = model.Hash(h, uint64(len(n)))
+		for i := range len(n) {
+			h = model.Hash(h, uint64(n[i]))
+		}
+	}
+	return h | model.FirstKey
+}
+
 // split returns the indices of a cell in each part and each feature with levels.
 func (t *Set) split(cell int, parts, levels []int32) {
 	x := int32(cell)

@@ -84,8 +84,8 @@ func (r *rates) Rebase(rb *model.Rebase) error {
 	return nil
 }
 
-// SetBlocks changes nothing: all inputs count alike.
-func (r *rates) SetBlocks([]int) {}
+// SetInputs changes nothing: all inputs count alike.
+func (r *rates) SetInputs([][]uint64) {}
 
 // PendingLen is the classes' propensities.
 func (r *rates) PendingLen() int { return len(r.counts) }

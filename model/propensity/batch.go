@@ -195,9 +195,11 @@ func (p *plan) newDesign(ctx context.Context, axes []axis, ev *model.Evidence, l
 	for _, n := range ev.Blocks {
 		inputs = append(inputs, make([]float64, n*p.classes)...)
 	}
-	weighed := false // whether this card gives them any weight
-	for e := (F + 1) * H; e < p.slots; e++ {
-		weighed = weighed || mean(&live.in[e], 0) != 0
+	extern, weighed := make([]float64, p.extern), false // the weights that this card gives them, and whether it gives any
+	for j := range extern {
+		e := (F+1)*H + j
+		extern[j] = mean(&live.in[e], p.prior(e).w[batchCard])
+		weighed = weighed || extern[j] != 0
 	}
 	var sum, square float64
 	row, counted := make(model.Row, len(ev.Columns)), make(model.Row, len(ev.Columns))
@@ -210,7 +212,11 @@ func (p *plan) newDesign(ctx context.Context, axes []axis, ev *model.Evidence, l
 			ev.Row(i, row)
 			s.locate(row)
 			s.grow(row)
-			if ev.Inputs != nil && weighed {
+			switch {
+			case !weighed:
+			case ev.Offset != nil:
+				ev.Offset(&model.Example{Row: row, Class: y, Weight: w, Clock: at(ev.Clock, i), Time: at(ev.Time, i)}, inputs)
+			case ev.Inputs != nil:
 				ev.Inputs(row, inputs)
 			}
 			if K == 1 {
@@ -231,8 +237,8 @@ func (p *plan) newDesign(ctx context.Context, axes []axis, ev *model.Evidence, l
 			}
 			for c := range K {
 				z := 0.
-				for e := (F + 1) * H; e < p.slots; e++ {
-					z += mean(&live.in[e], 0) * pending[e*K+c]
+				for j, w := range extern {
+					z += w * pending[((F+1)*H+j)*K+c]
 				}
 				d.z = append(d.z, z)
 			}
@@ -255,6 +261,14 @@ func (p *plan) newDesign(ctx context.Context, axes []axis, ev *model.Evidence, l
 	}
 	d.g, d.h = make([]float64, d.n*K), make([]float64, d.n*K)
 	return d, nil
+}
+
+// at returns v[i], 0 of nothing.
+func at[T any](v []T, i int) (x T) {
+	if v != nil {
+		x = v[i]
+	}
+	return x
 }
 
 // start adds what the weights of the batch say to z.

@@ -231,8 +231,8 @@ func TestLag(t *testing.T) {
 	}
 }
 
-// TestBatchLeavesOthersTheirWeight: what other components say of a record counts with the weight that it has live, and
-// nothing of it is fitted.
+// TestBatchLeavesOthersTheirWeight: what other components say of a record, had they not learnt it, counts with the weight
+// that it has live, and nothing of it is fitted.
 func TestBatchLeavesOthersTheirWeight(t *testing.T) {
 	for _, name := range []string{"two", "many"} {
 		schema := schemas()[name]
@@ -248,10 +248,11 @@ func TestBatchLeavesOthersTheirWeight(t *testing.T) {
 			}
 			return -1
 		}
-		ev.Inputs = func(row model.Row, dst []float64) {
+		ev.Inputs = func(row model.Row, dst []float64) { t.Fatal("the offset knows the record itself") }
+		ev.Offset = func(ex *model.Example, dst []float64) {
 			clear(dst)
-			dst[p.classes-1] = says(row)
-			dst[2*p.classes-1] = 2 * says(row)
+			dst[p.classes-1] = says(ex.Row)
+			dst[2*p.classes-1] = 2 * says(ex.Row)
 		}
 		live := p.newTables()
 		at := p.slots - p.extern

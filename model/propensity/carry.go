@@ -26,8 +26,15 @@ func (f factory) CarryState(c *model.Change, state []byte) ([]byte, []int, error
 		o := c.Feature[to.features[i].index]
 		m.feature[i] = slices.IndexFunc(from.features, func(x feature) bool { return o >= 0 && x.index == o })
 	}
-	m.slots(c.Inputs)
+	m.slots(c.Inputs, old.keys)
 	n := newScorecard(to)
+	for e := range n.keys {
+		if o := m.slot[to.slots-to.extern+e] - (from.slots - from.extern); o >= 0 {
+			if n.keys[e], n.since[e] = old.keys[o], old.since[o]; n.keys[e] != 0 && n.keys[e] < model.FirstKey {
+				n.keys[e] = to.number(e)
+			}
+		}
+	}
 	n.clock, n.prior, n.knot, n.mix, n.mixAway, n.learnt = old.clock, old.prior, old.knot, old.mix, old.mixAway, old.learnt
 	n.adopted, n.lag = old.adopted, old.lag
 	if old.axes != nil {
@@ -52,8 +59,9 @@ type move struct {
 	slot     []int // of each shared input of to: its number in from, -1 = new
 }
 
-// slots fills m.slot: features x horizons, horizons, inputs of other components.
-func (m *move) slots(inputs [][]int) {
+// slots fills m.slot: features x horizons, horizons, inputs of other components, by c.Inputs or, where they have keys that
+// outlast their numbers, as they are.
+func (m *move) slots(inputs [][]int, keys []uint64) {
 	H := m.to.horizons
 	for i := range m.slot {
 		m.slot[i] = -1
@@ -71,8 +79,10 @@ func (m *move) slots(inputs [][]int) {
 	}
 	at, was = at+H, was+H
 	for b, block := range m.to.opt.Blocks {
+		first := was - (m.from.slots - m.from.extern)
+		keyed := slices.ContainsFunc(keys[first:first+block.Inputs], func(k uint64) bool { return k >= model.FirstKey })
 		for j := range block.Inputs {
-			if b >= len(inputs) || inputs[b] == nil {
+			if keyed || b >= len(inputs) || inputs[b] == nil {
 				m.slot[at+j] = was + j
 			} else if j < len(inputs[b]) && inputs[b][j] < block.Inputs {
 				m.slot[at+j] = was + inputs[b][j]
@@ -80,6 +90,17 @@ func (m *move) slots(inputs [][]int) {
 		}
 		at, was = at+block.Inputs, was+block.Inputs
 	}
+}
+
+// number returns the key of the input of external slot e that is known by its number.
+func (p *plan) number(e int) uint64 {
+	for _, b := range p.opt.Blocks {
+		if e < b.Inputs {
+			break
+		}
+		e -= b.Inputs
+	}
+	return uint64(1 + e)
 }
 
 func (m *move) axes(old []axis) []axis {

@@ -61,7 +61,7 @@ func (f factory) Fit(ctx context.Context, ev *model.Evidence, previous []byte) (
 		}
 		states = append(states, s)
 	}
-	m := &part{axes: p.build(ev, before)}
+	m := &part{axes: p.build(ev, before), keys: p.offered(ev)}
 	if len(states) == 0 {
 		var n int32
 		if len(ev.Partition) > 0 {
@@ -89,6 +89,7 @@ func (f factory) Fit(ctx context.Context, ev *model.Evidence, previous []byte) (
 			c.partition = n
 		} else {
 			c = states[k].share(n)
+			c.t.in = states[k].canonical(c.t.in, m.keys)
 			p.restructure(&c, states[k].axes, m.axes, ev, mine)
 		}
 		if err := ctx.Err(); err != nil {
@@ -101,6 +102,19 @@ func (f factory) Fit(ctx context.Context, ev *model.Evidence, previous []byte) (
 		return nil, err
 	}
 	return p.appendPart(nil, m), nil
+}
+
+// offered returns the keys of the inputs of the evidence, no more than the blocks have announced; nil when nothing is
+// known of them.
+func (p *plan) offered(ev *model.Evidence) [][]uint64 {
+	if ev.Keys == nil {
+		return nil
+	}
+	keys := make([][]uint64, min(len(ev.Keys), len(p.opt.Blocks)))
+	for b := range keys {
+		keys[b] = ev.Keys[b][:min(len(ev.Keys[b]), p.opt.Blocks[b].Inputs)]
+	}
+	return keys
 }
 
 // trainInputs is the number of newest records of the evidence for which the inputs of other components are computed.

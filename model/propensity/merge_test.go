@@ -20,6 +20,7 @@ type cluster struct {
 	live   []*Scorecard
 	seen   [][]model.Example
 	part   []byte
+	keys   [][]uint64 // of the inputs that the next fit offers
 }
 
 func newCluster(t *testing.T, s *model.Schema, l *model.Levels, n int) *cluster {
@@ -47,7 +48,7 @@ func (c *cluster) fit() {
 		partition = append(partition, slices.Repeat([]int32{int32(p)}, len(c.seen[p]))...)
 	}
 	ev := modeltest.Evidence(c.schema, c.levels, all)
-	ev.Partition = partition
+	ev.Partition, ev.Keys = partition, c.keys
 	ev.States, ev.Recodes, ev.Models = map[int32][]byte{}, map[int32]model.Recode{}, map[int32]int64{}
 	for p, s := range c.live {
 		ev.States[int32(p)] = s.AppendState(nil)

@@ -13,6 +13,7 @@ import (
 type part struct {
 	axes   []axis
 	batch  *batch         // what the evidence makes of the weights, nil when there was too little
+	keys   [][]uint64     // of the inputs that each block offers, in whose order those of the shares stand; nil when unknown
 	shares []contribution // by ascending partition
 }
 
@@ -33,6 +34,7 @@ func (p *plan) appendPart(b []byte, m *part) []byte {
 	b = p.appendShape(b)
 	b = p.appendAxes(b, m.axes)
 	b = p.appendBatch(b, m.batch)
+	b = p.appendKeys(b, m.keys)
 	b = wire.AppendUvarint(b, uint64(len(m.shares)))
 	for i := range m.shares {
 		c := &m.shares[i]
@@ -47,14 +49,41 @@ func (p *plan) appendPart(b []byte, m *part) []byte {
 	return b
 }
 
+func (p *plan) appendKeys(b []byte, keys [][]uint64) []byte {
+	b = wire.AppendUvarint(b, uint64(len(keys)))
+	for _, k := range keys {
+		b = wire.AppendUvarint(b, uint64(len(k)))
+		for _, v := range k {
+			b = wire.AppendUvarint(b, v)
+		}
+	}
+	return b
+}
+
+func (p *plan) readKeys(r *wire.Reader) [][]uint64 {
+	var keys [][]uint64
+	for n := r.Int(len(p.opt.Blocks)); n > 0 && r.Err() == nil; n-- {
+		k := make([]uint64, r.Int(p.opt.Blocks[len(keys)].Inputs))
+		for j := range k {
+			k[j] = r.Uvarint()
+		}
+		keys = append(keys, k)
+	}
+	return keys
+}
+
 func (p *plan) readPart(b []byte) (*part, error) {
 	r := wire.NewReader(b)
-	if v := r.Uvarint(); r.Err() == nil && v != partFormat {
-		return nil, fmt.Errorf("decoding scorecard: format %d, this build reads %d", v, partFormat)
+	format := r.Uvarint()
+	if r.Err() == nil && format != partFormat && format != beforeKeys {
+		return nil, fmt.Errorf("decoding scorecard: format %d, this build reads %d", format, partFormat)
 	}
 	p.readShape(r)
 	m := &part{axes: p.readAxes(r)}
 	m.batch = p.readBatch(r, m.axes)
+	if format > beforeKeys {
+		m.keys = p.readKeys(r)
+	}
 	for n := r.Uvarint(); n > 0 && r.Err() == nil; n-- {
 		c := contribution{partition: int32(r.Varint()), records: r.Float(), time: r.Varint(), lag: r.Float(), prior: make([]float64, len(p.half))}
 		p.readPrior(r, c.prior)
@@ -276,12 +305,18 @@ func (s *Scorecard) Rebase(rb *model.Rebase) error {
 		return fmt.Errorf("rebasing: %w", err)
 	}
 	s.recode(rb.Recode)
+	if m.keys != nil {
+		s.SetInputs(m.keys)
+	}
 	var self *contribution
 	var others *tables
 	var mix []float64
 	n := 0.
 	for i := range m.shares {
 		c := &m.shares[i]
+		if m.keys != nil {
+			c.t.in = s.arrange(c.t.in, m.keys)
+		}
 		if c.partition == rb.Self {
 			self = c
 			continue

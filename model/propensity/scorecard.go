@@ -5,6 +5,7 @@ package propensity
 
 import (
 	"math"
+	"slices"
 
 	"liftstream/model"
 )
@@ -27,12 +28,18 @@ type Scorecard struct {
 	learnt  float64          // number of records learnt: tells whether remembered margins are still exact
 	adopted uint64           // stamp of the last batch that weights moved to
 	lag     float64          // records that are learnt between the score and the label of a record, a fading mean
+	// keys holds the key of the input (see model.Keyed) whose weights are in each external slot, 0 where there was none,
+	// and since what learnt was when it came there. An input that is not offered any more keeps its slot until another
+	// one needs it.
+	keys  []uint64
+	since []float64
 
 	// What follows is derived from the above.
 	q        [experts]float64 // shares of the experts, the others' opinion included
 	rates    []rate           // of each horizon, two classes
 	shares   []classRate      // of each horizon and class, more classes
 	ext      []int            // shared slot of each external input, -1 where there is none
+	renamed  float64          // the largest of since
 	linearOf []int            // feature of each linear input
 	near     [][]hood         // of each feature's stretches, nil where the axis is not smooth
 	knotZ    []float64
@@ -68,6 +75,7 @@ var _ model.Scorecard = (*Scorecard)(nil)
 
 func newScorecard(p *plan) *Scorecard {
 	s := &Scorecard{plan: p, clock: newClock(len(p.half)), prior: ones(len(p.half)), knot: 1, mix: evenly()}
+	s.keys, s.since = make([]uint64, p.extern), make([]float64, p.extern)
 	s.cur = p.prior0()
 	s.derive()
 	return s
@@ -146,13 +154,17 @@ func (s *Scorecard) derive() {
 		}
 		s.SetBlocks(counts)
 	}
+	s.renamed = 0
+	for _, v := range s.since {
+		s.renamed = max(s.renamed, v)
+	}
 	s.remix()
 	s.refresh()
 }
 
-// SetBlocks says how many inputs each of the Options.Blocks offers at present, in their order; more than a block
-// announced are ignored, and blocks without a count offer none. Without this call every block offers as many as it
-// announced. An input keeps its weight by its position in its block. It is not part of the state.
+// SetBlocks says how many inputs each of the Options.Blocks offers at present, in their order, input j of a block in its
+// slot j: for a scorecard whose inputs never change. More than a block announced are ignored, and blocks without a count
+// offer none. Without this call or SetInputs every block offers as many as it announced. It is not part of the state.
 func (s *Scorecard) SetBlocks(counts []int) {
 	s.ext = s.ext[:0]
 	at := s.slots - s.extern
@@ -169,6 +181,113 @@ func (s *Scorecard) SetBlocks(counts []int) {
 		}
 		at += b.Inputs
 	}
+}
+
+// SetInputs says which inputs each of the Options.Blocks offers at present, by their keys; more than a block announced are
+// ignored, and blocks without keys offer none. An input has the weights that its key had when it was last offered, wherever
+// in its block. A new one takes over the weights of a slot that had no key yet, or begins with those of a beginning in the
+// first slot whose key is not offered. What was remembered of scores before then says nothing of it.
+func (s *Scorecard) SetInputs(keys [][]uint64) {
+	s.ext = s.ext[:0]
+	first, begun := s.slots-s.extern, false
+	at := 0
+	for b := range min(len(keys), len(s.opt.Blocks)) {
+		n := s.opt.Blocks[b].Inputs
+		held, taken := s.keys[at:at+n], make([]bool, n)
+		slot := slices.Repeat([]int{-1}, len(keys[b]))
+		for j, k := range keys[b] {
+			for i, h := range held {
+				if slot[j] < 0 && h == k && !taken[i] {
+					slot[j], taken[i] = i, true
+				}
+			}
+		}
+		for j, k := range keys[b] {
+			if slot[j] >= 0 || !slices.Contains(taken, false) {
+				continue
+			}
+			i := slices.Index(taken, false)
+			for e := range held {
+				if held[e] == 0 && !taken[e] {
+					i = e
+					break
+				}
+			}
+			if held[i] != 0 {
+				s.cur.in[first+at+i], s.since[at+i] = s.plan.prior(first+at+i), s.learnt+1
+				begun = true
+			}
+			held[i], slot[j], taken[i] = k, i, true
+		}
+		for _, i := range slot {
+			if i >= 0 {
+				i += first + at
+			}
+			s.ext = append(s.ext, i)
+		}
+		at += n
+	}
+	if begun {
+		s.learnt++
+		s.renamed = s.learnt
+	}
+}
+
+// arrange returns external pairs that stand in the order of the keys of each block in that of their slots: after
+// SetInputs(keys) alone.
+func (s *Scorecard) arrange(in []pair, keys [][]uint64) []pair {
+	out := slices.Clone(in)
+	clear(out[s.slots-s.extern:])
+	s.eachInput(keys, func(canonical, slot int) { out[slot] = in[canonical] })
+	return out
+}
+
+// canonical is the way back: it returns pairs that stand in their slots in the order of the keys. Inputs of which the
+// scorecard has learnt nothing have the zero pair.
+func (s *Scorecard) canonical(in []pair, keys [][]uint64) []pair {
+	if keys == nil {
+		return in
+	}
+	out := slices.Clone(in)
+	clear(out[s.slots-s.extern:])
+	s.SetInputs(keys)
+	s.eachInput(keys, func(canonical, slot int) {
+		if s.cur.in[slot] != s.plan.prior(slot) { // begun just now, or never learnt
+			out[canonical] = in[slot]
+		}
+	})
+	return out
+}
+
+// eachInput yields the shared slot that an input would have by its number, and the one that it has.
+func (s *Scorecard) eachInput(keys [][]uint64, yield func(canonical, slot int)) {
+	at, n := s.slots-s.extern, 0
+	for b := range min(len(keys), len(s.opt.Blocks)) {
+		for j := range keys[b] {
+			if slot := s.ext[n]; slot >= 0 && j < s.opt.Blocks[b].Inputs {
+				yield(at+j, slot)
+			}
+			n++
+		}
+		at += s.opt.Blocks[b].Inputs
+	}
+}
+
+// current returns what was remembered of a record without the inputs whose slots have been given to others since: pending
+// itself where there are none.
+func (s *Scorecard) current(pending []float64) []float64 {
+	then := pending[len(pending)-1]
+	if then >= s.renamed {
+		return pending
+	}
+	copy(s.tmp, pending)
+	K, first := s.margins, s.slots-s.extern
+	for e, v := range s.since {
+		if then < v {
+			clear(s.tmp[(first+e)*K : (first+e+1)*K])
+		}
+	}
+	return s.tmp
 }
 
 // remix recomputes the shares of the experts.
@@ -293,6 +412,7 @@ func (s *Scorecard) LearnScored(ex *model.Example, inputs, pending []float64) {
 		s.locate(ex.Row)
 		if s.Remembers(pending) {
 			s.lag += (max(s.learnt-pending[len(pending)-1], 0) - s.lag) / lagMemory
+			pending = s.current(pending)
 		} else {
 			pending = s.tmp
 			if s.margins == 1 {

@@ -9,8 +9,11 @@ import (
 
 // stateFormat and partFormat are the versions of the binary forms; FORMAT.md describes them.
 const (
-	stateFormat = 2
-	partFormat  = 2
+	stateFormat = 3
+	partFormat  = 3
+	// beforeKeys is the last format of both that does not say which inputs the weights belong to: the numbers of the
+	// inputs at the time do.
+	beforeKeys = 2
 )
 
 // AppendState appends the state in the form that FORMAT.md describes.
@@ -36,15 +39,21 @@ func (s *Scorecard) AppendState(b []byte) []byte {
 	}
 	b = wire.AppendFloat(b, s.learnt)
 	b = wire.AppendUvarint(b, s.adopted)
-	return wire.AppendFloat(b, s.lag)
+	b = wire.AppendFloat(b, s.lag)
+	for e, k := range s.keys {
+		b = wire.AppendUvarint(b, k)
+		b = wire.AppendFloat(b, s.since[e])
+	}
+	return b
 }
 
 // LoadState replaces the state by what AppendState wrote under the same schema and options.
 func (s *Scorecard) LoadState(b []byte) error {
 	r := wire.NewReader(b)
-	n := &Scorecard{plan: s.plan, ext: s.ext}
-	if v := r.Uvarint(); r.Err() == nil && v != stateFormat {
-		return fmt.Errorf("decoding scorecard: format %d, this build reads %d", v, stateFormat)
+	n := &Scorecard{plan: s.plan, ext: s.ext, keys: make([]uint64, s.extern), since: make([]float64, s.extern)}
+	format := r.Uvarint()
+	if r.Err() == nil && format != stateFormat && format != beforeKeys {
+		return fmt.Errorf("decoding scorecard: format %d, this build reads %d", format, stateFormat)
 	}
 	s.readShape(r)
 	if r.Bool() {
@@ -73,6 +82,14 @@ func (s *Scorecard) LoadState(b []byte) error {
 	n.adopted, n.lag = r.Uvarint(), r.Float()
 	if !(n.knot >= 1 && n.knot <= 1<<(maxGrowth+1)) || !finite(n.learnt) || !(n.lag >= 0 && n.lag < 1<<53) {
 		r.Fail(errNumber)
+	}
+	if format > beforeKeys {
+		for e := range n.keys {
+			n.keys[e], n.since[e] = r.Uvarint(), r.Float()
+			if !(n.since[e] >= 0 && n.since[e] <= n.learnt) {
+				r.Fail(errNumber)
+			}
+		}
 	}
 	if r.Err() == nil {
 		s.checkLive(r, n)
