@@ -40,6 +40,7 @@ var bounds = []bound{
 	{path: "lift.windows.min_mass", low: 0, high: 1, openHigh: true, why: "it is a share, and a window must exceed it"},
 	{path: "lift.profiles.top", low: 0, high: 10000, why: "the model holds them all, for each class"},
 	{path: "lift.profiles.min_support", low: 0, high: 1, openHigh: true, why: "it is a share, and a profile must exceed it"},
+	{path: "lift.profiles.validate", low: 0, high: 0.9, why: "profiles need records to be found among"},
 	{path: "lift.profiles.max_features", low: 1, high: 16, why: "a profile has features, and the search multiplies with each"},
 
 	{path: "propensity.cells", low: 2, high: 255, why: "one cell tells nothing apart, and cells need records"},

@@ -46,11 +46,35 @@ const (
 
 func (Search) choices() []string { return []string{"auto", "exhaustive", "beam"} }
 
-// Redundant says what becomes of profiles that hold the same records as a shorter one.
+// SetRank says by what sets of features are ranked.
+type SetRank string
+
+const (
+	SetRankLeaveOneOut SetRank = "leave_one_out" // eta on records left out of the counts: many cells are no advantage
+	SetRankEta         SetRank = "eta"           // eta on the counted records, as in the paper
+)
+
+func (SetRank) choices() []string { return []string{"leave_one_out", "eta"} }
+
+// ProfileRank says by what the profiles of a class are ranked.
+type ProfileRank string
+
+const (
+	ProfileRankLift  ProfileRank = "lift"  // the lift on the searched records, as in the paper
+	ProfileRankLower ProfileRank = "lower" // the low end of its 95 % interval
+	// ProfileRankValidated takes four times as many candidates by lift and ranks them by the low end of the validated lift.
+	// The list is then chosen for its validated figures, so that the intervals are made to hold for all candidates at once
+	// and are wider than under the other ranks.
+	ProfileRankValidated ProfileRank = "validated"
+)
+
+func (ProfileRank) choices() []string { return []string{"lift", "lower", "validated"} }
+
+// Redundant says what becomes of profiles and windows that hold the same records as a better one.
 type Redundant string
 
 const (
-	RedundantDrop Redundant = "drop" // only the shortest is reported, with the number of the others
+	RedundantDrop Redundant = "drop" // only the best one is reported, with the number of the others
 	RedundantKeep Redundant = "keep" // all are reported
 )
 

@@ -131,6 +131,8 @@ type Sets struct {
 	Max int `yaml:"max"`
 	// Search says how the sets are gone through. Default auto: exhaustive where affordable, else a beam.
 	Search Search `yaml:"search"`
+	// Rank says by what sets are ranked and extended, and the cells of windows chosen. Default leave_one_out.
+	Rank SetRank `yaml:"rank"`
 	// Top is the number of best sets that are kept and counted live. Default 20.
 	Top int `yaml:"top"`
 }
@@ -139,11 +141,14 @@ type Sets struct {
 type Windows struct {
 	// Top is the number of best windows that are reported. Default 10; 0 searches none.
 	Top int `yaml:"top"`
-	// MinMass is the share of the records that a window must exceed, strictly. Default 0: the best single cell wins.
+	// MinMass is the share of the records that a window must exceed, strictly. Default .15. 0: the best single cell wins,
+	// and that is often one of a few records that happen to be of one class.
 	MinMass float64 `yaml:"min_mass"`
 	// Contiguous asks for windows without a gap where the cells of a set have an order: those of one ordinal feature, of
 	// one continuous one, or of several cut together. Default false: any cells make a window.
 	Contiguous bool `yaml:"contiguous"`
+	// Overlapping says what becomes of windows that share more than half of their records with a better one. Default drop.
+	Overlapping Redundant `yaml:"overlapping"`
 }
 
 // Profiles rules the search for profiles: combinations of values with a high lift for a class.
@@ -156,7 +161,15 @@ type Profiles struct {
 	MaxFeatures int `yaml:"max_features"`
 	// Of lists the classes for which profiles are searched. Default empty: all of them.
 	Of []string `yaml:"of"`
-	// Redundant says what becomes of refinements that hold the same records. Default drop.
+	// Rank says by what the profiles of a class are ranked. Default lower: by the low end of the lift on the records that
+	// were searched, which prefers profiles of more records.
+	Rank ProfileRank `yaml:"rank"`
+	// Validate is the share of the records, the newest of a stream, that the search leaves alone and on which the lift is
+	// then measured again. Default 0.2. 0 searches all records, as in the paper: no lift is validated then, and no score
+	// carries a profile.
+	Validate float64 `yaml:"validate"`
+	// Redundant says what becomes of refinements that hold the same records, and of profiles that hold nearly the same
+	// records as a better one. Default drop.
 	Redundant Redundant `yaml:"redundant"`
 }
 
@@ -420,9 +433,10 @@ func Default(name string) *Config {
 		Lift: Lift{
 			Quantiles: 5,
 			Joint:     JointMahalanobis,
-			Sets:      Sets{Min: 1, Max: 3, Search: SearchAuto, Top: 20},
-			Windows:   Windows{Top: 10},
-			Profiles:  Profiles{Top: 20, MinSupport: 0.005, MaxFeatures: 3, Of: []string{}, Redundant: RedundantDrop},
+			Sets:      Sets{Min: 1, Max: 3, Search: SearchAuto, Rank: SetRankLeaveOneOut, Top: 20},
+			Windows:   Windows{Top: 10, MinMass: 0.15, Overlapping: RedundantDrop},
+			Profiles: Profiles{Top: 20, MinSupport: 0.005, MaxFeatures: 3, Of: []string{}, Rank: ProfileRankLower, Validate: 0.2,
+				Redundant: RedundantDrop},
 		},
 		Propensity: Propensity{
 			Cells:       15,

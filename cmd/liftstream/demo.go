@@ -315,9 +315,11 @@ func (s *show) story() []string {
 	case v.Quality.Records > 0:
 		lines = append(lines, s.quality(&v))
 	}
-	if len(v.Profiles.Best) > 0 {
-		p := v.Profiles.Best[0]
-		lines = append(lines, fmt.Sprintf("strongest: %s", s.profile(p)))
+	switch {
+	case v.Profiles.Confirmed() > 0:
+		lines = append(lines, "strongest: "+s.profile(v.Profiles.Best[0]))
+	case len(v.Profiles.Best) > 0:
+		lines = append(lines, "strongest: no profile is confirmed on later records yet")
 	}
 	if len(v.Calls) > 0 {
 		lines = append(lines, "first to call: "+s.call(v.Calls[0]))
@@ -355,14 +357,18 @@ func (s *show) quality(v *page.Live) string {
 	return text
 }
 
-// profile writes a profile: "job=student, 2.4 times as often “yes” as on average (95 %: 2.1 to 2.8; on later records 2.3)".
+// profile writes a profile: "job=student, 2.4 times as often “yes” as on average on later records (95 %: 2.1 to 2.8)".
 func (s *show) profile(p page.Profile) string {
 	number := func(v evaluate.Number) string { return strings.TrimSuffix(page.Times(v), " times") }
-	text := fmt.Sprintf("%s: %s as often “%s” as on average (95 %%: %s to %s", p.Text, page.Times(p.Lift), p.Class, number(p.Low), number(p.High))
-	if !math.IsNaN(float64(p.Validated)) {
-		text += fmt.Sprintf("; on later records %s, %s to %s", number(p.Validated), number(p.ValidatedLow), number(p.ValidatedHigh))
+	if math.IsNaN(float64(p.Validated)) {
+		return fmt.Sprintf("%s: %s as often “%s” as on average where it was found, not yet seen on later records", p.Text, page.Times(p.Lift), p.Class)
 	}
-	return text + ")"
+	text := fmt.Sprintf("%s: %s as often “%s” as on average on later records (95 %%: %s to %s)", p.Text, page.Times(p.Validated), p.Class,
+		number(p.ValidatedLow), number(p.ValidatedHigh))
+	if !p.Confirmed {
+		text += ", not confirmed"
+	}
+	return text
 }
 
 // call writes a record of the call list.
@@ -412,7 +418,10 @@ func (s *show) final(ctx context.Context, web string) error {
 	}
 	if len(best) > 0 {
 		line("")
-		line("strongest profiles (over all records, looked for in the older four fifths)")
+		line("strongest profiles (looked for in the older four fifths of all records, measured on the newest; intervals hold for all at once)")
+		if (page.Profiles{Best: best}).Confirmed() == 0 {
+			line("  none is confirmed: on later records each of these could be chance")
+		}
 		for _, x := range best[:min(5, len(best))] {
 			line("  %s", s.profile(x))
 		}

@@ -144,11 +144,11 @@ func inspectModel(w io.Writer, name string, m *model.Model) error {
 		}
 		t := part.Sets[i].Total(len(s.Classes))
 		x := lift.Summarise(t.Counts(), len(s.Classes), t.Effective())
-		rows = append(rows, []string{strconv.Itoa(i + 1), decimals(x.Eta(), 4), decimals(x.EtaCorrected(), 4), number(x.N), strconv.Itoa(x.Occupied), off,
+		rows = append(rows, []string{strconv.Itoa(i + 1), decimals(x.EtaLeaveOneOut(), 4), decimals(x.Eta(), 4), decimals(x.EtaCorrected(), 4), number(x.N), strconv.Itoa(x.Occupied), off,
 			names(s, part.Sets[i].Set.Features())})
 	}
 	fmt.Fprintln(w)
-	if err := table(w, "", []string{" set", " eta", " corrected", " records", " cells", " rank error", "features"}, rows); err != nil {
+	if err := table(w, "", []string{" set", " left out", " eta", " corrected", " records", " cells", " rank error", "features"}, rows); err != nil {
 		return err
 	}
 	if len(part.Entered) > 0 {
@@ -161,8 +161,17 @@ func inspectModel(w io.Writer, name string, m *model.Model) error {
 	if sampled {
 		fmt.Fprintln(w, "rank error: how far the cut points of the cells are, at most, from the quantiles of all records, as a share of these; probability .999")
 	}
-	fmt.Fprintf(w, "\n%s tried, all of up to %s; %s, %s\n", count(part.Tried, "set"), count(part.Exhausted, "feature"),
-		count(len(part.Windows), "window"), count(len(part.Profiles), "profile"))
+	if len(part.Sets) > 0 {
+		fmt.Fprintln(w, "left out: eta on records left out of the counts; the counts of sets never forget, they are of all records learnt since the set is counted")
+	}
+	confirmed := 0
+	for _, p := range part.Profiles {
+		if p.Confirmed() {
+			confirmed++
+		}
+	}
+	fmt.Fprintf(w, "\n%s tried, all of up to %s; %s, %s of which %d confirmed on records held back\n", count(part.Tried, "set"), count(part.Exhausted, "feature"),
+		count(len(part.Windows), "window"), count(len(part.Profiles), "profile"), confirmed)
 	return nil
 }
 

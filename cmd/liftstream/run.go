@@ -202,6 +202,8 @@ func shortList(s *model.Schema, m *model.Model) (names []string) {
 	return names
 }
 
+// strongest returns the profiles to show, those of the positive class where there is one: the confirmed ones first, each
+// kind in the order of the model, which does not look at the records that validate.
 func strongest(s *model.Schema, m *model.Model) ([]page.Profile, error) {
 	raw, ok := m.Parts["lift"]
 	if !ok {
@@ -216,29 +218,15 @@ func strongest(s *model.Schema, m *model.Model) ([]page.Profile, error) {
 		if s.Positive >= 0 && int(p.Class) != s.Positive {
 			continue
 		}
-		low, high := p.Tally.Interval()
-		x := page.Profile{Class: s.Classes[p.Class], Text: p.Text, Lift: evaluate.Number(p.Tally.Lift()), Low: evaluate.Number(low), High: evaluate.Number(high),
+		low, high := p.ValidatedInterval()
+		x := page.Profile{Class: s.Classes[p.Class], Text: p.Text, Confirmed: p.Confirmed(), Lift: evaluate.Number(p.Tally.Lift()),
+			Validated: evaluate.Number(math.NaN()), ValidatedLow: evaluate.Number(low), ValidatedHigh: evaluate.Number(high),
 			Records: p.Tally.NX, Positives: p.Tally.NXY}
-		nan := evaluate.Number(math.NaN())
-		x.Validated, x.ValidatedLow, x.ValidatedHigh = nan, nan, nan
 		if p.Validation.NX > 0 {
-			low, high := p.Validation.Interval()
-			x.Validated, x.ValidatedLow, x.ValidatedHigh = evaluate.Number(p.Validation.Lift()), evaluate.Number(low), evaluate.Number(high)
+			x.Validated = evaluate.Number(p.Validation.Lift())
 		}
 		out = append(out, x)
 	}
-	// The lower bound on later records is what a profile can be trusted for; those that no later record met come last.
-	slices.SortStableFunc(out, func(a, b page.Profile) int {
-		av, bv := float64(a.ValidatedLow), float64(b.ValidatedLow)
-		switch {
-		case math.IsNaN(av) && math.IsNaN(bv):
-			return cmp.Compare(b.Low, a.Low)
-		case math.IsNaN(av):
-			return 1
-		case math.IsNaN(bv):
-			return -1
-		}
-		return cmp.Compare(bv, av)
-	})
+	slices.SortStableFunc(out, func(a, b page.Profile) int { return cmp.Compare(rank(a.Confirmed), rank(b.Confirmed)) })
 	return out[:min(len(out), shownProfiles)], nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -103,10 +104,11 @@ func best(shown, of int) string {
 func summariseSets(w io.Writer, r *report.Report) error {
 	var rows [][]string
 	for _, s := range r.Sets[:min(summaryRows, len(r.Sets))] {
-		rows = append(rows, []string{decimals(float64(s.Eta), 4), decimals(float64(s.EtaCorrected), 4), number(float64(s.N)), strconv.Itoa(len(s.Levels)), strings.Join(s.Features, " ")})
+		rows = append(rows, []string{decimals(float64(s.EtaLeaveOneOut), 4), decimals(float64(s.Eta), 4), decimals(float64(s.EtaCorrected), 4), number(float64(s.N)),
+			strconv.Itoa(len(s.Levels)), strings.Join(s.Features, " ")})
 	}
-	fmt.Fprintf(w, "\nSets of features%s: eta is the share of the uncertainty about the class that the set explains\n", best(len(rows), len(r.Sets)))
-	return table(w, "", []string{" eta", " corrected", " records", " cells", "features"}, rows)
+	fmt.Fprintf(w, "\nSets of features%s: eta is the share of the uncertainty about the class that the set explains, 'left out' of\nrecords left out of the counts; the counts never forget\n", best(len(rows), len(r.Sets)))
+	return table(w, "", []string{" left out", " eta", " corrected", " records", " cells", "features"}, rows)
 }
 
 func summariseWindows(w io.Writer, r *report.Report) error {
@@ -115,13 +117,10 @@ func summariseWindows(w io.Writer, r *report.Report) error {
 	}
 	var rows [][]string
 	for _, x := range r.Windows[:min(summaryRows/2, len(r.Windows))] {
-		rows = append(rows, []string{decimals(float64(x.Eta), 4), number(float64(x.N)), percent(float64(x.Mass)), strings.Join(x.Features, " ") + ": " + some(x.Levels, 4)})
+		rows = append(rows, []string{decimals(float64(x.Eta), 4), fmt.Sprintf("%s [%s, %s]", decimals(float64(x.EtaCorrected), 4), decimals(float64(x.EtaLow), 2), decimals(float64(x.EtaHigh), 2)), number(float64(x.N)), percent(float64(x.Mass)), strings.Join(x.Features, " ") + ": " + some(x.Levels, 4)})
 	}
-	fmt.Fprintf(w, "\nWindows%s: the cells of a set in which it says most\n", best(len(rows), len(r.Windows)))
-	if r.Windows[0].Mass < .2 && r.Windows[len(rows)-1].Eta == 1 {
-		fmt.Fprintln(w, "all of these are cells with records of one class only; lift.windows.min_mass asks for windows with more of the records")
-	}
-	return table(w, "", []string{" eta", " records", " share", "cells"}, rows)
+	fmt.Fprintf(w, "\nWindows%s: the cells of a set in which it says most; intervals of 95 %% for the windows of all sets tried at once\n", best(len(rows), len(r.Windows)))
+	return table(w, "", []string{" eta", " corrected [low, high]", " records", " share", "cells"}, rows)
 }
 
 func summariseProfiles(w io.Writer, r *report.Report, positive string) error {
@@ -143,34 +142,59 @@ func summariseProfiles(w io.Writer, r *report.Report, positive string) error {
 		if len(classes) > 2 {
 			most /= 2
 		}
-		var rows [][]string
-		all, by := 0, ""
+		var of []report.Profile
 		for _, p := range r.Profiles {
-			if p.Class != class {
-				continue
+			if p.Class == class {
+				of = append(of, p)
 			}
-			all++
-			if len(rows) == most {
+		}
+		// Confirmed ones first; each kind in the order of the report.
+		slices.SortStableFunc(of, func(a, b report.Profile) int { return cmp.Compare(rank(a.Confirmed), rank(b.Confirmed)) })
+		confirmed, validated := 0, false
+		var rows [][]string
+		for k, p := range of {
+			if p.Confirmed {
+				confirmed++
+			}
+			validated = validated || p.ValidatedAmong > 0
+			if k >= most {
 				continue
 			}
 			tests := make([]string, len(p.Profile))
 			for i, t := range p.Profile {
 				tests[i] = testText(t)
 			}
-			validated := "-"
+			later := "-"
 			if v := decimals(float64(p.ValidatedLift), 2); v != "-" {
-				by = ", by the low end of the validated lift"
-				validated = fmt.Sprintf("%s [%s, %s]", v, decimals(float64(p.ValidatedLow), 2), decimals(float64(p.ValidatedHigh), 2))
+				later = fmt.Sprintf("%s [%s, %s]", v, decimals(float64(p.ValidatedLow), 2), decimals(float64(p.ValidatedHigh), 2))
 			}
-			rows = append(rows, []string{fmt.Sprintf("%s [%s, %s]", decimals(float64(p.Lift), 2), decimals(float64(p.LiftLow), 2), decimals(float64(p.LiftHigh), 2)),
-				validated, number(float64(p.NX)), number(float64(p.NXY)), strings.Join(tests, " & ")})
+			is := "no"
+			if p.Confirmed {
+				is = "yes"
+			}
+			rows = append(rows, []string{is, later, decimals(float64(p.Lift), 2), number(float64(p.NX)), number(float64(p.NXY)), strings.Join(tests, " & ")})
 		}
-		fmt.Fprintf(w, "\nProfiles of %s%s%s\n", class, best(len(rows), all), by)
-		if err := table(w, "", []string{" lift [low, high]", " validated", " records", " of the class", "profile"}, rows); err != nil {
+		state := fmt.Sprintf("%d of %d confirmed on records held back", confirmed, len(of))
+		switch {
+		case !validated:
+			state = "searched among all records, none validated"
+		case confirmed == 0:
+			state = "none confirmed on records held back"
+		}
+		fmt.Fprintf(w, "\nProfiles of %s%s: %s\n", class, best(len(rows), len(of)), state)
+		if err := table(w, "", []string{"confirmed", " validated [low, high]", " lift", " records", " of the class", "profile"}, rows); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// rank puts confirmed profiles first.
+func rank(confirmed bool) int {
+	if confirmed {
+		return 0
+	}
+	return 1
 }
 
 // testText writes one test of a profile as it is written in scores.

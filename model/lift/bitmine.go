@@ -17,7 +17,7 @@ const (
 // records of a class stand together, so that the members of one class are counted by themselves.
 //
 // All single tests and all pairs come first; then the pairs are extended depth first, the most promising ones first. A
-// conjunction is given up when no extension can have more than the minimum support, or when none can reach the lift of
+// conjunction is given up when no extension can have more than the minimum support, or when none can reach the rank of
 // the worst profile kept of any wanted class (SPEC B.3 ii). With s the least support of an extension in records, o the
 // complete cases now and o_E those complete on all that may be added,
 //
@@ -215,7 +215,7 @@ func (b *bitMiner) support(n float64) float64 {
 // reaches reports whether a profile of class y with that lift would be kept.
 func (b *bitMiner) reaches(y int, lift float64) bool {
 	best := b.best[y]
-	return b.counting || len(best) < b.top || b.top > 0 && lift*(1+1e-9) >= best[b.top-1].lift
+	return b.counting || len(best) < b.top || b.top > 0 && lift*(1+1e-9) >= best[b.top-1].rank
 }
 
 // alive reports whether tests that cover at most nx records, with at most the given members of the wanted classes, may
@@ -239,12 +239,14 @@ func (b *bitMiner) alive(c *caseSet, nx float64, members []int32, deeper bool) b
 		if !(low[y] > 0) {
 			bound = math.Inf(1)
 		}
-		if v := float64(members[i]); v < s {
-			if v == 0 {
-				bound = 0
-			} else {
-				bound *= v / s
-			}
+		v := float64(members[i])
+		switch {
+		case v == 0:
+			bound = 0
+		case b.by == ByLower:
+			bound *= wilsonLower(min(v/s, 1), max(v, s)) // of v of the class under as few records as there can be
+		case v < s:
+			bound *= v / s
 		}
 		if b.reaches(y, bound) {
 			return true
@@ -450,7 +452,11 @@ func (b *bitMiner) keepProfile(c *caseSet, positions, items []int32, nx int32) {
 		if !b.wants(y, lift) {
 			continue
 		}
-		x := &mined{class: int32(y), position: slices.Clone(positions), item: slices.Clone(items), lift: lift, nx: float64(nx) * b.weight, cover: int(nx)}
+		rank := b.rankOf(lift, float64(b.member[i])/float64(nx), int(nx))
+		if !b.wants(y, rank) {
+			continue
+		}
+		x := &mined{class: int32(y), position: slices.Clone(positions), item: slices.Clone(items), lift: lift, rank: rank, nx: float64(nx) * b.weight, cover: int(nx)}
 		b.insert(x, b.coverWithout)
 	}
 }
@@ -473,4 +479,15 @@ func (b *bitMiner) coverWithout(x *mined, without int) int {
 		}
 	}
 	return ones(b.work)
+}
+
+// maskOf returns the records that a profile covers, in the order of the bitmaps.
+func (b *bitMiner) maskOf(x *mined) []uint64 {
+	mask := slices.Clone(b.bit[b.base[x.position[0]]+int(x.item[0])])
+	for i, p := range x.position[1:] {
+		for k, v := range b.bit[b.base[p]+int(x.item[i+1])] {
+			mask[k] &= v
+		}
+	}
+	return mask
 }

@@ -663,6 +663,5 @@ func (t *latticeSet) found(s *setSearch) (*found, *Summary) {
 	table := NewTable(s.classes, model.HalfLife{})
 	table.n = t.count
 	table.square = float64(s.n) * s.weight[0] * s.weight[0]
-	m := Summarise(table.n, s.classes, table.Effective())
-	return &found{set: set, eta: m.Eta(), corrected: m.EtaCorrected(), n: m.N, table: table}, m
+	return newFound(set, table, s.classes, s.options.Sets.Rank)
 }

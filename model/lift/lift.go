@@ -27,6 +27,7 @@ type Options struct {
 type SetOptions struct {
 	Min, Max int // features of a set
 	Search   Search
+	Rank     Rank
 	Top      int // sets that are kept and counted live
 }
 
@@ -37,6 +38,8 @@ type WindowOptions struct {
 	MinMass float64
 	// Contiguous asks for windows of neighbouring cells where the cells of a set have an order.
 	Contiguous bool
+	// Fold keeps, of windows that share most of their records, the best one.
+	Fold bool
 }
 
 // ProfileOptions choose the profiles.
@@ -45,8 +48,12 @@ type ProfileOptions struct {
 	MinSupport  float64 // share of the complete cases that a profile must exceed
 	MaxFeatures int     // lowered where trying all sets is not affordable; see Part.Depth
 	Of          []int32 // classes; empty = all
-	// KeepRedundant keeps profiles that add tests to another one and cover the same records.
+	// KeepRedundant keeps profiles that add tests to another one and cover the same records, or nearly the same.
 	KeepRedundant bool
+	Rank          ProfileRank
+	// Validate is the share of the newest records that the search leaves alone, and on which the profiles found are
+	// validated. 0 searches all records; nothing is then validated, and no score carries a profile.
+	Validate float64
 }
 
 // Factory makes the lift component of a schema.
@@ -73,7 +80,7 @@ const rankDelta = .001
 // partition: those of its state where the state has a set with the same cells, else those of its records in the
 // evidence.
 //
-// Profiles are searched on the older four fifths of the evidence and validated on the newest fifth; with fewer than 50
+// Profiles are searched on the older part of the evidence and validated on the newest Validate of it; with fewer than 50
 // records there they are searched on everything and not validated.
 func (f *Factory) Fit(ctx context.Context, ev *model.Evidence, previous []byte) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
@@ -107,25 +114,28 @@ func (f *Factory) Fit(ctx context.Context, ev *model.Evidence, previous []byte) 
 	if err := search.run(ctx); err != nil {
 		return nil, err
 	}
-	p := &Part{Entered: entered, Windows: search.windows, Exhausted: search.exhausted, Tried: search.tried, Inexact: search.inexact}
+	p := &Part{Rank: f.options.Sets.Rank, Entered: entered, Windows: search.windows, Exhausted: search.exhausted, Tried: search.tried, Inexact: search.inexact}
 	if err := f.count(ev, search, p); err != nil {
 		return nil, err
 	}
-	n := s.n - int(validationShare*float64(s.n))
+	o := &f.options.Profiles
+	n := s.n - int(o.Validate*float64(s.n))
 	if s.n-n < minValidation {
 		n = s.n
 	}
-	o := &f.options.Profiles
 	p.Depth = o.MaxFeatures
 	if f.options.Sets.Search != Exhaustive {
 		p.Depth = affordableDepth(len(s.fields), s.n, o.MaxFeatures)
 	}
 	if o.Top > 0 {
 		m := newMiner(s, n, ev.Levels, func(f int32) *Set { return search.define([]int32{f}) }, o)
+		if !o.KeepRedundant || o.Rank == ByValidated {
+			m.top *= foldPool
+		}
 		if err := m.run(ctx, p.Depth); err != nil {
 			return nil, err
 		}
-		p.Profiles = m.show(ev.Levels)
+		p.Profiles = m.show(o, ev.Levels)
 	}
 	return p.appendBinary(nil), nil
 }
@@ -204,7 +214,7 @@ func (f *Factory) count(ev *model.Evidence, search *setSearch, p *Part) error {
 type Component struct {
 	schema   *model.Schema
 	sets     []liveSet
-	profiles []*Profile // by class, then by descending lower bound
+	profiles []*Profile // by class, then by rank
 	ofClass  []int      // profiles[ofClass[y]:ofClass[y+1]] are those of class y
 	entered  []*Entered
 
@@ -341,23 +351,25 @@ func (c *Component) Inputs(row model.Row, dst []float64) {
 	}
 }
 
-// Profile returns the text and the lift of the known profile of the class with the highest lower lift bound among those
-// that the row meets; "" when it meets none. The bound is the validated one where the fit validated.
+// Profile returns the text and the validated lift of the first profile of the class, in the order of their rank, that the
+// row meets and that is confirmed; "" and NaN when it meets none. Rank looks at the searched records alone (but for
+// ByValidated), so that the profile is not picked for the chance in its validated lift.
 func (c *Component) Profile(row model.Row, class int32) (text string, lift float64) {
 	if class < 0 || int(class)+1 >= len(c.ofClass) {
 		return "", math.NaN()
 	}
 	for _, p := range c.profiles[c.ofClass[class]:c.ofClass[class+1]] {
-		if p.meets(row) {
-			return p.Text, p.Tally.Lift()
+		if p.Confirmed() && p.meets(row) {
+			return p.Text, p.Validation.Lift()
 		}
 	}
 	return "", math.NaN()
 }
 
-// setProfiles orders the profiles for Profile.
+// setProfiles orders the profiles by class for Profile; those of a class stay in their order.
 func (c *Component) setProfiles(profiles []*Profile) {
-	c.profiles = byLower(profiles)
+	c.profiles = slices.Clone(profiles)
+	slices.SortStableFunc(c.profiles, func(a, b *Profile) int { return int(a.Class) - int(b.Class) })
 	c.ofClass = make([]int, len(c.schema.Classes)+1)
 	for y := range c.schema.Classes {
 		c.ofClass[y+1] = c.ofClass[y]

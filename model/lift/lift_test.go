@@ -1,9 +1,12 @@
 package lift
 
 import (
+	"compress/gzip"
 	"context"
 	"fmt"
+	"io"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -11,11 +14,12 @@ import (
 	"liftstream/model"
 	"liftstream/model/modeltest"
 	"liftstream/model/report"
+	"liftstream/model/wire"
 )
 
 func testOptions() Options {
 	return Options{Quantiles: 5, Sets: SetOptions{Min: 1, Max: 2, Top: 100}, Windows: WindowOptions{Top: 5},
-		Profiles: ProfileOptions{Top: 10, MinSupport: .05, MaxFeatures: 2}}
+		Profiles: ProfileOptions{Top: 10, MinSupport: .05, MaxFeatures: 2, Validate: .2}}
 }
 
 func generated(n int, seed uint64) *model.Evidence {
@@ -359,7 +363,7 @@ func TestLevelsThatComeLate(t *testing.T) {
 		c.Learn(&model.Example{Row: model.Row{float64(a), float64(b)}, Class: int32(i % 2), Weight: 1})
 	}
 	labels := map[string]float64{}
-	for _, r := range ReportSets(s, ev.Levels, c.Live()) {
+	for _, r := range ReportSets(s, ev.Levels, c.Live(), ByEta) {
 		total := 0.0
 		for i, l := range r.Levels {
 			n := float64(r.Counts[i][0] + r.Counts[i][1])
@@ -498,17 +502,19 @@ func TestProfilesAgainstEnumeration(t *testing.T) {
 		}
 		for _, top := range []int{5, 25} {
 			for _, keep := range []bool{true, false} {
-				compareWithEnumeration(t, ev, equal, keep, top)
+				for _, by := range []ProfileRank{ByLift, ByLower} {
+					compareWithEnumeration(t, ev, equal, keep, by, top)
+				}
 			}
 		}
 	}
 }
 
-func compareWithEnumeration(t *testing.T, ev *model.Evidence, equal, keep bool, top int) {
+func compareWithEnumeration(t *testing.T, ev *model.Evidence, equal, keep bool, by ProfileRank, top int) {
 	s := newSample(ev)
 	o := testOptions()
 	search := newSetSearch(s, &o, nil)
-	po := &ProfileOptions{Top: top, MinSupport: .04, MaxFeatures: 3, KeepRedundant: keep}
+	po := &ProfileOptions{Top: top, MinSupport: .04, MaxFeatures: 3, KeepRedundant: keep, Rank: by}
 	m := newMiner(s, s.n, ev.Levels, func(f int32) *Set { return search.define([]int32{f}) }, po)
 	if err := m.run(context.Background(), 3); err != nil {
 		t.Fatal(err)
@@ -557,6 +563,9 @@ func compareWithEnumeration(t *testing.T, ev *model.Evidence, equal, keep bool, 
 				frequent++
 				for y := range all {
 					x := &mined{class: int32(y), position: at, item: items, lift: nxy[y] / nx * n / ny[y], nx: nx, cover: cover}
+					if x.rank = x.lift; by == ByLower && nxy[y] > 0 {
+						x.rank *= wilsonLower(nxy[y]/nx, float64(cover)) / (nxy[y] / nx)
+					}
 					if keep || !redundant(x, m.coverWithout) {
 						all[y] = append(all[y], x)
 					}
@@ -577,8 +586,8 @@ func compareWithEnumeration(t *testing.T, ev *model.Evidence, equal, keep bool, 
 		slices.SortFunc(all[y], compareMined)
 		for i, x := range m.best[y] {
 			w := all[y][i]
-			if !slices.Equal(x.position, w.position) || !slices.Equal(x.item, w.item) || math.Abs(x.lift-w.lift) > 1e-12 || x.cover != w.cover {
-				t.Fatalf("keep %v class %d rank %d: %+v, want %+v", keep, y, i, x, w)
+			if !slices.Equal(x.position, w.position) || !slices.Equal(x.item, w.item) || math.Abs(x.lift-w.lift) > 1e-12 || math.Abs(x.rank-w.rank) > 1e-12 || x.cover != w.cover {
+				t.Fatalf("keep %v by %d class %d rank %d: %+v, want %+v", keep, by, y, i, x, w)
 			}
 		}
 		if len(m.best[y]) != min(top, len(all[y])) {
@@ -630,7 +639,7 @@ func TestRedundantProfiles(t *testing.T) {
 	}
 }
 
-// TestValidation: the newer fifth is never looked at by the search; a profile that holds only before it falls back.
+// TestValidation: the newer fifth is never looked at by the search; a profile that holds only before it is in no score.
 func TestValidation(t *testing.T) {
 	s := &model.Schema{Classes: []string{"no", "yes"}, Positive: 1}
 	for _, n := range []string{"old", "steady", "new"} {
@@ -661,15 +670,16 @@ func TestValidation(t *testing.T) {
 	o := testOptions()
 	o.Profiles.Of, o.Profiles.MaxFeatures, o.Profiles.Top = []int32{1}, 1, 2
 	p, b := fitPart(t, o, ev, nil)
-	if len(p.Profiles) != 2 || p.Profiles[0].Text != "steady=true" || p.Profiles[1].Text != "old=true" {
+	// The order is that of the searched records, and does not look at the held-back ones.
+	if len(p.Profiles) != 2 || p.Profiles[0].Text != "old=true" || p.Profiles[1].Text != "steady=true" {
 		t.Fatalf("profiles %q and %q", p.Profiles[0].Text, p.Profiles[1].Text)
 	}
-	steady, old := p.Profiles[0], p.Profiles[1]
+	old, steady := p.Profiles[0], p.Profiles[1]
 	if steady.Tally.Lift() >= old.Tally.Lift() {
 		t.Error("the test needs a profile that shines on all the evidence")
 	}
-	if steady.Validation.N != n/5 || old.Q < .2 || steady.Q > .01 {
-		t.Errorf("validated on %v, q %v and %v", steady.Validation.N, steady.Q, old.Q)
+	if steady.Validation.N != n/5 || old.Q < .2 || steady.Q > .01 || old.Confirmed() || !steady.Confirmed() || old.Among != 2 {
+		t.Errorf("validated on %v, q %v and %v, among %d", steady.Validation.N, steady.Q, old.Q, old.Among)
 	}
 	c := serve(t, o, ev, b, 0, nil)
 	yes := func(v ...string) (row model.Row) {
@@ -678,18 +688,47 @@ func TestValidation(t *testing.T) {
 		}
 		return row
 	}
-	if text, lift := c.Profile(yes("true", "true", "false"), 1); text != "steady=true" || lift != steady.Tally.Lift() {
+	if text, lift := c.Profile(yes("true", "true", "false"), 1); text != "steady=true" || lift != steady.Validation.Lift() {
 		t.Errorf("met %q of lift %v", text, lift)
 	}
-	if text, _ := c.Profile(yes("true", "false", "false"), 1); text != "old=true" {
-		t.Errorf("met %q", text)
-	}
-	if text, lift := c.Profile(yes("false", "false", "true"), 1); text != "" || !math.IsNaN(lift) {
-		t.Errorf("met %q of lift %v", text, lift)
+	for _, row := range []model.Row{yes("true", "false", "false"), yes("false", "false", "true")} {
+		if text, lift := c.Profile(row, 1); text != "" || !math.IsNaN(lift) {
+			t.Errorf("met %q of lift %v, which no later record bore out", text, lift)
+		}
 	}
 	for _, class := range []int32{-1, 0, 2} {
 		if text, _ := c.Profile(yes("true", "true", "true"), class); text != "" {
 			t.Errorf("class %d: met %q", class, text)
+		}
+	}
+}
+
+// TestNoValidation: a search of all records finds what Mine does, validates nothing, and no score carries a profile.
+func TestNoValidation(t *testing.T) {
+	ev := generated(2000, 3)
+	o := testOptions()
+	o.Profiles.Validate, o.Profiles.KeepRedundant = 0, true
+	p, b := fitPart(t, o, ev, nil)
+	mined, err := Mine(context.Background(), ev, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Profiles) == 0 || len(p.Profiles) != len(mined) {
+		t.Fatalf("%d profiles, want %d", len(p.Profiles), len(mined))
+	}
+	c := serve(t, o, ev, b, 0, nil)
+	row := make(model.Row, len(ev.Columns))
+	for i, f := range p.Profiles {
+		if low, high := f.ValidatedInterval(); f.Text != mined[i].Text || f.Tally != mined[i].Tally || f.Q == f.Q || f.Among != 0 || low == low || high == high {
+			t.Errorf("profile %d: %+v, want %+v", i, f, mined[i])
+		}
+	}
+	for i := range ev.Class {
+		ev.Row(i, row)
+		for y := range ev.Schema.Classes {
+			if text, _ := c.Profile(row, int32(y)); text != "" {
+				t.Fatalf("record %d carries %q", i, text)
+			}
 		}
 	}
 }
@@ -782,6 +821,51 @@ func TestSearchSizes(t *testing.T) {
 	}
 	if d := affordableDepth(600, 1e6, 3); d != 1 {
 		t.Errorf("profiles of %d features of a wide table", d)
+	}
+}
+
+// TestFormerFormatIsRead: a part of format 3 and a state of format 2 give sets, windows and profiles.
+func TestFormerFormatIsRead(t *testing.T) {
+	file, err := os.Open("testdata/part-3-state-2.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	z, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := modeltest.Schema()
+	r := wire.NewReader(raw)
+	levels, err := model.DecodeLevels(s, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, state := r.Bytes(), r.Bytes()
+	p, err := DecodePart(s, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := New(testOptions(), s).New(levels).(*Component)
+	if err := c.LoadState(state); err != nil {
+		t.Fatal(err)
+	}
+	if p.Rank != ByEta || len(p.Sets) == 0 || len(p.Windows) == 0 || len(p.Profiles) == 0 || len(c.profiles) != len(p.Profiles) {
+		t.Fatalf("rank %d, %d sets, %d windows, %d and %d profiles", p.Rank, len(p.Sets), len(p.Windows), len(p.Profiles), len(c.profiles))
+	}
+	if w := p.Windows[0]; !(w.Eta > 0 && w.N > 0 && w.Mass > 0) || w.Low == w.Low || w.Folded != 0 {
+		t.Errorf("window %+v", w)
+	}
+	if f := p.Profiles[0]; f.Among != len(p.Profiles) || f.Text == "" || f.Folded != 0 {
+		t.Errorf("profile %+v", f)
+	}
+	again, err := DecodePart(s, p.appendBinary(nil))
+	if err != nil || len(again.Profiles) != len(p.Profiles) || again.Profiles[0].Tally != p.Profiles[0].Tally {
+		t.Errorf("written in the present format it reads back as %v, %v", again, err)
 	}
 }
 

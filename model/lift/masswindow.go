@@ -6,8 +6,14 @@ import (
 	"slices"
 )
 
-// maxMassNodes bounds the nodes of the search for windows of one set under a minimum mass.
-const maxMassNodes = 1 << 21
+// maxMassNodes bounds the nodes of the search for windows of one set under a minimum mass, and foldMassNodes where only
+// windows that differ are wanted. There a branch that cannot raise what windows are ranked by by more than foldMassGap of
+// it is given up: it would change a cell or two.
+const (
+	maxMassNodes  = 1 << 21
+	foldMassNodes = 1 << 14
+	foldMassGap   = 1e-3
+)
 
 // massSearch finds the k best windows of a set whose mass exceeds a limit: a 0-1 fractional programme (SPEC B.3 i),
 // weakly NP-hard. A window has an eta of at least lambda when the values a_x - lambda b_x of its cells sum to 0 or more
@@ -24,7 +30,9 @@ type massSearch struct {
 	floor   *Window // windows that rank below it are not wanted; nil
 	best    []*Window
 	nodes   int
-	capped  bool // maxMassNodes was reached: the windows are those found, perhaps not the best
+	most    int // nodes
+	gap     float64
+	capped  bool // most was reached: the windows are those found, perhaps not the best
 
 	lambda, slack float64
 	order         []int // cells as they are decided
@@ -77,19 +85,26 @@ func (q *massSearch) offer(cells []int) {
 func (q *massSearch) prepare() {
 	q.lambda, q.fresh, q.restart = 0, 0, false
 	if len(q.best) == q.k {
-		q.lambda = q.best[q.k-1].Eta
+		q.lambda = q.best[q.k-1].rank
 	}
 	if q.floor != nil {
-		q.lambda = max(q.lambda, q.floor.Eta)
+		q.lambda = max(q.lambda, q.floor.rank)
 	}
 	n := len(q.cells)
 	total := 0.0
 	v := make(map[int]float64, n)
 	for _, x := range q.cells {
-		v[x] = q.summary.A[x] - q.lambda*q.summary.B[x]
+		v[x] = q.summary.gain[x] - q.lambda*q.summary.B[x]
 		total += q.summary.B[x]
 	}
 	q.slack = 16 * tieTolerance * total
+	if q.gap > 0 && len(q.best) == q.k {
+		of := 0.0
+		for _, x := range q.best[q.k-1].Cells {
+			of += q.summary.B[x]
+		}
+		q.slack = -q.gap * q.lambda * of
+	}
 	q.order = slices.Clone(q.cells)
 	slices.SortFunc(q.order, func(a, b int) int {
 		va, vb := v[a], v[b]
@@ -141,7 +156,7 @@ func (q *massSearch) bound(i int, v, n float64) float64 {
 }
 
 func (q *massSearch) visit(i int, v, n float64) {
-	if q.nodes++; q.nodes > maxMassNodes {
+	if q.nodes++; q.nodes > q.most {
 		q.capped = true
 		return
 	}
@@ -149,7 +164,7 @@ func (q *massSearch) visit(i int, v, n float64) {
 	if b < -q.slack {
 		return
 	}
-	if len(q.best) == q.k && b <= q.slack && q.mostRecords(i, n, b) < q.best[q.k-1].N*(1-tieTolerance) && q.best[q.k-1].Eta >= q.lambda {
+	if len(q.best) == q.k && b <= q.slack && q.mostRecords(i, n, b) < q.best[q.k-1].N*(1-tieTolerance) && q.best[q.k-1].rank >= q.lambda {
 		return
 	}
 	if i == len(q.order) {
@@ -159,7 +174,7 @@ func (q *massSearch) visit(i int, v, n float64) {
 				cells[j] = q.order[at]
 			}
 			q.offer(cells)
-			q.restart = q.restart || len(q.best) == q.k && q.fresh >= q.k && q.best[q.k-1].Eta > q.lambda*(1+16*tieTolerance)
+			q.restart = q.restart || len(q.best) == q.k && q.fresh >= q.k && q.best[q.k-1].rank > q.lambda*(1+16*tieTolerance)
 		}
 		return
 	}

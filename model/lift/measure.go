@@ -1,6 +1,9 @@
 package lift
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // z95 is the two-sided 95 % point of the normal distribution.
 const z95 = 1.959963984540054
@@ -19,6 +22,8 @@ type Summary struct {
 	A, B []float64
 	// Occupied is the number of cells, Seen that of classes, with a positive count.
 	Occupied, Seen int
+	// gain is, by cell, what sets and windows are ranked by: A, or of leaveOneOut what a cell tells about records left out.
+	gain []float64
 }
 
 // Summarise computes the sums of the counts n_xy, laid out cell by cell with the classes innermost. effective is the
@@ -59,7 +64,85 @@ func Summarise(count []float64, classes int, effective float64) *Summary {
 		}
 		s.A[x] = max(s.A[x], 0)
 	}
+	s.gain = s.A
 	return s
+}
+
+// leftOutPriors are the pseudo-records of the base rates among which a set chooses for its cells, falling. With more of
+// them than any cell has records a set tells nothing, and is worth 0.
+var leftOutPriors = [...]float64{1024, 256, 64, 16, 4, 1}
+
+// EtaLeaveOneOut is Eta on records that are left out of the counts: each record is predicted by the counts of the others
+// in its cell, with m pseudo-records of the base rates,
+//
+//	q(y|x) = (n_xy - 1 + m h_y)/(n_x - 1 + m),  eta = max_m sum_xy n_xy ln(q(y|x)/h_y) / sum_xy n_xy ln(1/h_y)
+//
+// for the m of 1, 4, 16 to 1,024 that is best, and at least 0. A record weighs, and is left out, as n_eff/n of its
+// weight. The cells of a set that tells nothing gain some nats in all by chance, however many they are, where Eta gains
+// (K_x-1)(K_y-1)/2 (EtaCorrected takes that off, which is too little where most cells hold a few records). It is at most
+// Eta. NaN as Eta.
+func (s *Summary) EtaLeaveOneOut() float64 { return s.leaveOneOut().rank() }
+
+// leaveOneOut returns the summary with the gains of EtaLeaveOneOut, whose sum is that of the best prior; all 0 where no
+// prior has a positive one.
+func (s *Summary) leaveOneOut() *Summary {
+	out := *s
+	out.gain = make([]float64, len(s.A))
+	if s.Seen < 2 {
+		return &out
+	}
+	scale := s.Effective / s.N
+	try := make([]float64, len(s.A))
+	best := 0.0
+	for _, m := range leftOutPriors {
+		sum := 0.0
+		for x := range try {
+			try[x] = 0
+			if !(s.NX[x] > 0) {
+				continue
+			}
+			for y, v := range s.Count[x*s.Classes : (x+1)*s.Classes] {
+				if v > 0 {
+					one := min(v*scale, 1)
+					h := s.NY[y] / s.N
+					try[x] += v * math.Log((v*scale-one+m*h)/((s.NX[x]*scale-one+m)*h))
+				}
+			}
+			sum += try[x]
+		}
+		if sum > best {
+			best = sum
+			out.gain, try = try, out.gain
+		} else if best > 0 {
+			break // the sum has one top, nearly always
+		}
+	}
+	if best == 0 {
+		clear(out.gain)
+	}
+	return &out
+}
+
+// rank is the sum of the gains over that of b, which sets are ranked by: Eta, or EtaLeaveOneOut. NaN as Eta.
+func (s *Summary) rank() float64 {
+	var a, b float64
+	for x, v := range s.gain {
+		a += v
+		b += s.B[x]
+	}
+	return s.ratio(a, b)
+}
+
+// cellRank is what windows of the one cell x are ranked by, windowRank that of several cells.
+func (s *Summary) cellRank(x int) float64 { return s.ratio(s.gain[x], s.B[x]) }
+
+func (s *Summary) windowRank(cells []int) float64 {
+	var a, b float64
+	for _, x := range cells {
+		a += s.gain[x]
+		b += s.B[x]
+	}
+	return s.ratio(a, b)
 }
 
 // Eta is eta(Y|R), equation (2): the mutual information of cell and class over the entropy of the class, 0 to 1. NaN
@@ -99,6 +182,112 @@ func (s *Summary) WindowEta(cells []int) float64 {
 	return s.ratio(a, b)
 }
 
+// WindowEtaCorrected is WindowEta less the bias of its numerator where the cells tell nothing, (C-1)(1-g_x)/2 nats of
+// n_eff/n of the weight for each cell (SPEC B.3 iii) with the C seen classes, at least 0. NaN as WindowEta. It takes off
+// what the counts of given cells gain by chance, not what choosing the best cells gains: see WindowInterval.
+func (s *Summary) WindowEtaCorrected(cells []int) float64 {
+	var a, b float64
+	for _, x := range cells {
+		a += s.A[x] - s.N/s.Effective*float64(s.Seen-1)*(1-s.NX[x]/s.N)/2
+		b += s.B[x]
+	}
+	return s.ratio(max(a, 0), b)
+}
+
+// WindowInterval is the 95 % interval of WindowEta for every window of as many feature sets at once, so that it holds of
+// a window that was chosen as the best of all of them. The class rates p_x of the cells of one set lie, with probability
+// of at least 1 - .05/sets, where
+//
+//	sum_x n_x KL(^p_x || p_x) <= r = sum_xy n_xy ln ^p(y|x) - ln mean_m prod_x DM(n_x; m h) + ln(sets/.05)
+//
+// with the observed rates ^p_x, and the Dirichlet-multinomial chance DM of the classes in a cell under m pseudo-records of
+// the base rates (the m of EtaLeaveOneOut): by Markov's inequality, as the mean is the chance of the classes under some
+// law, whatever the numbers of records in the cells. The ends are eta where the window's rates have gone as far as that
+// allows, all in one proportion: at the low end towards the base rates, at the high end away from these, as ^p^t h^(1-t).
+// The base rates and the shares of the cells are taken as known, and records as independent: on records whose rates drift
+// the interval is too narrow. NaN as WindowEta.
+func (s *Summary) WindowInterval(cells []int, sets int) (low, high float64) {
+	if eta := s.WindowEta(cells); eta != eta {
+		return math.NaN(), math.NaN()
+	}
+	scale := s.Effective / s.N
+	h := make([]float64, s.Classes)
+	for y, v := range s.NY {
+		h[y] = v / s.N
+	}
+	gamma := func(v float64) float64 {
+		g, _ := math.Lgamma(v)
+		return g
+	}
+	var law [len(leftOutPriors)]float64 // log-chance under each of the priors
+	plug := 0.0
+	for x, nx := range s.NX {
+		if !(nx > 0) {
+			continue
+		}
+		for i, m := range leftOutPriors {
+			law[i] += gamma(m) - gamma(m+nx*scale)
+		}
+		for y, v := range s.Count[x*s.Classes : (x+1)*s.Classes] {
+			if v > 0 {
+				plug += v * scale * math.Log(v/nx)
+				for i, m := range leftOutPriors {
+					law[i] += gamma(m*h[y]+v*scale) - gamma(m*h[y])
+				}
+			}
+		}
+	}
+	top, sum := slices.Max(law[:]), 0.0
+	for _, v := range law {
+		sum += math.Exp(v - top)
+	}
+	budget := plug - top - math.Log(sum/float64(len(law))) + math.Log(float64(max(sets, 1))/.05)
+	// at returns eta of the window with other rates, and how far these are from the observed ones.
+	p := make([]float64, s.Classes)
+	at := func(move func(v, h float64) float64) (eta, distance float64) {
+		var a, b float64
+		for _, x := range cells {
+			total := 0.0
+			count := s.Count[x*s.Classes : (x+1)*s.Classes]
+			for y := range p {
+				p[y] = 0
+				if h[y] > 0 {
+					p[y] = move(max(count[y], 0)/s.NX[x], h[y])
+				}
+				total += p[y]
+			}
+			for y, v := range count {
+				if p[y] /= total; p[y] > 0 {
+					a += s.NX[x] * p[y] * math.Log(p[y]/h[y])
+					b -= s.NX[x] * p[y] * math.Log(h[y])
+				}
+				if v > 0 {
+					distance += v * scale * math.Log(v/s.NX[x]/p[y])
+				}
+			}
+		}
+		return min(max(a, 0)/b, 1), distance
+	}
+	// furthest bisects for the eta of the furthest move that stays within the budget; move(0) is none.
+	furthest := func(out float64, move func(t, v, h float64) float64) float64 {
+		in, eta := 0., s.WindowEta(cells)
+		for range 40 {
+			mid := (in + out) / 2
+			if e, d := at(func(v, h float64) float64 { return move(mid, v, h) }); d <= budget {
+				in, eta = mid, e
+			} else {
+				out = mid
+			}
+		}
+		return eta
+	}
+	if _, d := at(func(_, h float64) float64 { return h }); d > budget {
+		low = furthest(1, func(t, v, h float64) float64 { return v + t*(h-v) })
+	}
+	high = furthest(16, func(t, v, h float64) float64 { return v * math.Pow(v/h, t) })
+	return min(low, s.WindowEta(cells)), max(high, s.WindowEta(cells))
+}
+
 func (s *Summary) ratio(a, b float64) float64 {
 	if s.Seen < 2 || !(b > 0) {
 		return math.NaN()
@@ -134,6 +323,11 @@ func (s *Summary) rate(x, y int) float64 {
 // Biometrics 40, 1984), so that the base rate is not taken as known. It exists at counts of zero: without a covered
 // record it is [0, n/n_y], without a record of the rest [1, 1]. NaN when the class was not seen.
 func liftInterval(nxy, nx, ny, n, scale float64) (low, high float64) {
+	return scoreLiftInterval(nxy, nx, ny, n, scale, z95)
+}
+
+// scoreLiftInterval is liftInterval with another two-sided point of the normal distribution than z95.
+func scoreLiftInterval(nxy, nx, ny, n, scale, z float64) (low, high float64) {
 	switch {
 	case !(ny > 0):
 		return math.NaN(), math.NaN()
@@ -149,11 +343,11 @@ func liftInterval(nxy, nx, ny, n, scale float64) (low, high float64) {
 	g := nx / n
 	at := func(ratio float64) float64 { return 1 / (g + (1-g)*ratio) } // the lift when the rest's rate is ratio times p
 	x1, n1, x2, n2 := of*scale, rest*scale, nxy*scale, nx*scale
-	// bisect returns where the score passes its 95 % point between a ratio at which it is below and one at which not.
+	// bisect returns where the score passes z^2 between a ratio at which it is below and one at which not.
 	bisect := func(in, out float64) float64 {
 		for range 60 {
 			mid := math.Sqrt(in * out)
-			if ratioScore(x1, n1, x2, n2, mid) <= z95*z95 {
+			if ratioScore(x1, n1, x2, n2, mid) <= z*z {
 				in = mid
 			} else {
 				out = mid
@@ -193,6 +387,103 @@ func ratioScore(x1, n1, x2, n2, t float64) float64 {
 		return math.Inf(1)
 	}
 	return d * d / v
+}
+
+// jointLiftInterval is the interval of the lift at 95 % for among lifts at once, each with a chance of at most .05/among to
+// miss (Bonferroni): the wider at each end of scoreLiftInterval, in which the base rate has its error, and
+// exactLiftInterval, which holds at small counts. Counts times scale are effective numbers. NaN as liftInterval.
+func jointLiftInterval(nxy, nx, ny, n, scale float64, among int) (low, high float64) {
+	alpha := .05 / float64(max(among, 1))
+	low, high = scoreLiftInterval(nxy, nx, ny, n, scale, math.Sqrt2*math.Erfinv(1-alpha))
+	l, h := exactLiftInterval(nxy, nx, ny, n, scale, alpha)
+	return min(low, l), max(high, h)
+}
+
+// exactLiftInterval is the interval of the lift, with a chance of at most alpha to miss, by inverting Fisher's exact test of
+// the odds ratio (Cornfield, 1956): given the margins n_x, n_y and n the count n_xy has the non-central hypergeometric
+// distribution, and an end is the lift at the odds ratio under which the count that extreme has the chance alpha/2, with
+// the margins as observed. It holds its level at counts of any size and at any alpha, where liftInterval is too narrow for
+// small ones at small alpha. Counts times scale are effective numbers, rounded so that the interval is not narrower. NaN,
+// [0, n/n_y] and [1, 1] as liftInterval.
+func exactLiftInterval(nxy, nx, ny, n, scale, alpha float64) (low, high float64) {
+	switch {
+	case !(ny > 0):
+		return math.NaN(), math.NaN()
+	case !(nx > 0):
+		return 0, n / ny
+	case n-nx <= n*tieTolerance:
+		return 1, 1
+	}
+	all, covered, class := math.Round(n*scale), math.Round(nx*scale), math.Round(ny*scale)
+	covered, class = min(max(covered, 1), all-1), min(max(class, 1), all)
+	least, most := max(covered+class-all, 0), min(covered, class)
+	below := min(max(math.Floor(nxy*scale*(1+1e-9)), least), most)
+	above := min(max(math.Ceil(nxy*scale*(1-1e-9)), least), most)
+	g, h := covered/all, class/all
+	// side bisects between the rate of no dependence on the far side and the extreme one for the rate p under the
+	// condition at which tail(odds ratio) is alpha/2; tail rises from in to out.
+	side := func(in, out float64, tail func(odds float64) float64) float64 {
+		for range 50 {
+			p := (in + out) / 2
+			r := (h - g*p) / (1 - g)
+			odds := p / (1 - p) * (1 - r) / r
+			if tail(odds) <= alpha/2 {
+				in = p
+			} else {
+				out = p
+			}
+		}
+		return in / h
+	}
+	lowest, highest := max((h-(1-g))/g, 0), min(h/g, 1)
+	low, high = lowest/h, highest/h
+	if below > least {
+		low = side(lowest, highest, func(odds float64) float64 {
+			return hypergeometricTail(covered, class, all, odds, func(k float64) bool { return k >= below })
+		})
+	}
+	if above < most {
+		high = side(highest, lowest, func(odds float64) float64 {
+			return hypergeometricTail(covered, class, all, odds, func(k float64) bool { return k <= above })
+		})
+	}
+	return low, high
+}
+
+// hypergeometricTail is the chance that the number of the class among nx records, of n of which ny are of the class, is in a
+// tail, when the odds of the class among the nx are so many times those among the rest (Fisher's non-central
+// hypergeometric distribution). Terms are summed from the mode outwards until they no longer count.
+func hypergeometricTail(nx, ny, n, odds float64, tail func(k float64) bool) float64 {
+	least, most := max(nx+ny-n, 0), min(nx, ny)
+	up := func(k float64) float64 { return odds * (ny - k) * (nx - k) / ((k + 1) * (n - ny - nx + k + 1)) } // t(k+1)/t(k)
+	in, out := least, most
+	for in < out { // the first k from which terms fall
+		if mid := math.Floor((in + out) / 2); up(mid) > 1 {
+			in = mid + 1
+		} else {
+			out = mid
+		}
+	}
+	mode := in
+	all, part := 0.0, 0.0
+	add := func(k, t float64) bool {
+		all += t
+		if tail(k) {
+			part += t
+		}
+		return t > 1e-17*all
+	}
+	t := 1.0
+	for k := mode; k <= most && add(k, t); k++ {
+		t *= up(k)
+	}
+	t = 1
+	for k := mode - 1; k >= least; k-- {
+		if t /= up(k); !add(k, t) {
+			break
+		}
+	}
+	return part / all
 }
 
 // tieTolerance is the relative difference below which two values of a ranking are the same (SPEC G.26).

@@ -11,8 +11,12 @@ import (
 
 // partFormat and stateFormat are the versions of the binary forms, which FORMAT.md describes.
 const (
-	partFormat  = 3
-	stateFormat = 2
+	partFormat  = 4
+	stateFormat = 3
+	// Before these, profiles had no number that their intervals hold for, and windows neither a corrected eta nor an
+	// interval.
+	oldPartFormat  = 3
+	oldStateFormat = 2
 )
 
 // Bounds of what a part or a state may hold.
@@ -25,6 +29,8 @@ const (
 
 // Part is the lift component's part of a Model.
 type Part struct {
+	// Rank is what sets and windows are ranked by.
+	Rank     Rank
 	Sets     []PartSet // best first
 	Windows  []*Window // best first
 	Profiles []*Profile
@@ -70,6 +76,7 @@ func (s *PartSet) Total(classes int) *Table {
 
 func (p *Part) appendBinary(b []byte) []byte {
 	b = wire.AppendUvarint(b, partFormat)
+	b = append(b, byte(p.Rank))
 	for _, n := range []int{p.Exhausted, p.Tried, p.Depth, p.Inexact} {
 		b = wire.AppendUvarint(b, uint64(n))
 	}
@@ -89,9 +96,10 @@ func (p *Part) appendBinary(b []byte) []byte {
 	for _, w := range p.Windows {
 		b = append(b, w.Set.key...)
 		b = wire.AppendInts(b, w.Cells)
-		b = wire.AppendFloat(b, w.Eta)
-		b = wire.AppendFloat(b, w.N)
-		b = wire.AppendFloat(b, w.Mass)
+		for _, v := range w.floats() {
+			b = wire.AppendFloat(b, *v)
+		}
+		b = wire.AppendUvarint(b, uint64(w.Folded))
 	}
 	b = appendProfiles(b, p.Profiles)
 	return appendEntered(b, p.Entered)
@@ -130,11 +138,17 @@ func decodeEntered(r *wire.Reader, s *model.Schema) ([]*Entered, error) {
 // DecodePart reads a part that Fit returned for the schema.
 func DecodePart(s *model.Schema, b []byte) (*Part, error) {
 	r := wire.NewReader(b)
-	if v := r.Uvarint(); r.Err() == nil && v != partFormat {
-		return nil, fmt.Errorf("format %d, this build reads %d", v, partFormat)
+	v := r.Uvarint()
+	if r.Err() == nil && v != partFormat && v != oldPartFormat {
+		return nil, fmt.Errorf("format %d, this build reads %d and %d", v, oldPartFormat, partFormat)
 	}
+	old := v == oldPartFormat
 	classes := len(s.Classes)
-	p := &Part{Exhausted: r.Int(math.MaxInt32), Tried: r.Int(math.MaxInt32), Depth: r.Int(math.MaxInt32), Inexact: r.Int(math.MaxInt32)}
+	p := &Part{}
+	if !old {
+		p.Rank = Rank(r.Int(int(ByLeaveOneOut)))
+	}
+	p.Exhausted, p.Tried, p.Depth, p.Inexact = r.Int(math.MaxInt32), r.Int(math.MaxInt32), r.Int(math.MaxInt32), r.Int(math.MaxInt32)
 	for n := r.Int(maxMonitored); n > 0 && r.Err() == nil; n-- {
 		set, err := decodeSet(r, s)
 		if err != nil {
@@ -162,7 +176,16 @@ func DecodePart(s *model.Schema, b []byte) (*Part, error) {
 		if err != nil {
 			return nil, fmt.Errorf("window %d: %w", len(p.Windows), err)
 		}
-		w := &Window{Set: set, Cells: wire.Ints[int](r), Eta: r.Float(), N: r.Float(), Mass: r.Float()}
+		w := &Window{Set: set, Cells: wire.Ints[int](r)}
+		if old {
+			nan := math.NaN()
+			w.Eta, w.N, w.Mass, w.Corrected, w.Low, w.High = r.Float(), r.Float(), r.Float(), nan, nan, nan
+		} else {
+			for _, v := range w.floats() {
+				*v = r.Float()
+			}
+			w.Folded = r.Int(math.MaxInt32)
+		}
 		for i, x := range w.Cells {
 			if x < 0 || x >= set.cells || i > 0 && x <= w.Cells[i-1] {
 				return nil, r.Fail(fmt.Errorf("window %d: cell %d is out of place", len(p.Windows), x))
@@ -170,7 +193,7 @@ func DecodePart(s *model.Schema, b []byte) (*Part, error) {
 		}
 		p.Windows = append(p.Windows, w)
 	}
-	p.Profiles = decodeProfiles(r, s)
+	p.Profiles = decodeProfiles(r, s, old)
 	var err error
 	if p.Entered, err = decodeEntered(r, s); err != nil {
 		return nil, err
@@ -179,6 +202,10 @@ func DecodePart(s *model.Schema, b []byte) (*Part, error) {
 		return nil, err
 	}
 	return p, nil
+}
+
+func (w *Window) floats() []*float64 {
+	return []*float64{&w.Eta, &w.N, &w.Mass, &w.Corrected, &w.Low, &w.High}
 }
 
 func (t *Tally) floats() []*float64 {
@@ -203,13 +230,16 @@ func appendProfiles(b []byte, profiles []*Profile) []byte {
 		}
 		b = wire.AppendFloat(b, p.LiftAll)
 		b = wire.AppendFloat(b, p.Q)
-		b = wire.AppendUvarint(b, uint64(p.Refinements))
+		for _, n := range []int{p.Among, p.Refinements, p.Folded} {
+			b = wire.AppendUvarint(b, uint64(n))
+		}
 		b = wire.AppendString(b, p.Text)
 	}
 	return b
 }
 
-func decodeProfiles(r *wire.Reader, s *model.Schema) []*Profile {
+// decodeProfiles reads profiles; old ones say nothing of how many the validated figures are for: all of them.
+func decodeProfiles(r *wire.Reader, s *model.Schema, old bool) []*Profile {
 	var out []*Profile
 	for n := r.Int(maxProfiles); n > 0 && r.Err() == nil; n-- {
 		p := &Profile{Class: int32(r.Int(len(s.Classes) - 1))}
@@ -233,9 +263,22 @@ func decodeProfiles(r *wire.Reader, s *model.Schema) []*Profile {
 			*v = r.Float()
 		}
 		p.LiftAll, p.Q = r.Float(), r.Float()
+		if !old {
+			p.Among = r.Int(math.MaxInt32)
+		}
 		p.Refinements = r.Int(math.MaxInt32)
+		if !old {
+			p.Folded = r.Int(math.MaxInt32)
+		}
 		p.Text = r.String()
 		out = append(out, p)
+	}
+	if old {
+		for _, p := range out {
+			if p.Validation.N > 0 {
+				p.Among = len(out)
+			}
+		}
 	}
 	return out
 }
@@ -259,8 +302,9 @@ func (c *Component) AppendState(b []byte) []byte {
 // LoadState replaces the state by what AppendState wrote.
 func (c *Component) LoadState(b []byte) error {
 	r := wire.NewReader(b)
-	if v := r.Uvarint(); r.Err() == nil && v != stateFormat {
-		return fmt.Errorf("format %d, this build reads %d", v, stateFormat)
+	v := r.Uvarint()
+	if r.Err() == nil && v != stateFormat && v != oldStateFormat {
+		return fmt.Errorf("format %d, this build reads %d and %d", v, oldStateFormat, stateFormat)
 	}
 	classes := len(c.schema.Classes)
 	c.sets = nil
@@ -281,7 +325,7 @@ func (c *Component) LoadState(b []byte) error {
 		l.estimated, l.othersEstimated = r.Bool(), r.Bool()
 		c.sets = append(c.sets, l)
 	}
-	profiles := decodeProfiles(r, c.schema)
+	profiles := decodeProfiles(r, c.schema, v == oldStateFormat)
 	var err error
 	if c.entered, err = decodeEntered(r, c.schema); err != nil {
 		return err

@@ -68,8 +68,8 @@ type Tally struct {
 // Lift is (n_xy/n_x)/(n_y/n); NaN when nothing is covered or the class is absent.
 func (t *Tally) Lift() float64 { return t.NXY / t.NX * t.N / t.NY }
 
-// Interval is the 95 % interval of Lift; see liftInterval. It is that of one profile looked at once: of many profiles, or of
-// one at many fits, some intervals miss.
+// Interval is the 95 % interval of Lift; see liftInterval. It is that of one profile looked at once, which nobody searched
+// for: of a profile found among the same records it is too high, and of many profiles some intervals miss.
 func (t *Tally) Interval() (low, high float64) {
 	scale := 1.0
 	if t.NX > 0 {
@@ -82,29 +82,68 @@ func (t *Tally) Interval() (low, high float64) {
 type Profile struct {
 	Class int32
 	Items []Item // by ascending feature
-	// Tally counts all the evidence, Validation the newer part, which the search did not see.
+	// Tally counts all the evidence, Validation the newer part, which the search did not see. The effective number of the
+	// latter is less where the class comes in runs there; see clustering.
 	Tally, Validation Tally
+	// Among is the number of profiles, of all classes, that ValidatedInterval and Q account for: those shown or, where the
+	// validated figures chose these, those that they were chosen from. 0 without validation.
+	Among int
 	// LiftAll is n_xy/n_x over the rate of the class among all labelled records, complete or not: what of the lift is
 	// not owed to which records are missing.
 	LiftAll float64
-	// Q is the Benjamini-Hochberg value of a one-sided Fisher test on the newer part, over all profiles shown of all
-	// classes: the search did not see these records, so that its size does not count. It says nothing of how often fits
-	// are repeated. NaN without validation.
+	// Q is the Benjamini-Hochberg value of a one-sided Fisher test on the newer part, over the Among profiles: the search
+	// did not see these records, so that its size does not count. It says nothing of how often fits are repeated, nor of
+	// records that come after the drift of the newer part. NaN without validation.
 	Q float64
-	// Refinements is the number of profiles that add tests to this one and cover the same of the searched records.
-	Refinements int
-	Text        string
+	// Refinements is the number of profiles that add tests to this one and cover the same of the searched records, Folded
+	// that of other profiles of the class, among those ranked, that cover nearly the same of them and rank below it.
+	Refinements, Folded int
+	Text                string
 }
 
-// lower is the bound by which profiles are shown and matched: the validated one where there is one.
-func (p *Profile) lower() (low, lift float64) {
-	if p.Validation.N > 0 {
-		low, _ = p.Validation.Interval()
-	} else {
-		low, _ = p.Tally.Interval()
+// MaxQ is the q-value up to which a profile is confirmed: of fits to noise at most one in twenty confirms any.
+const MaxQ = .05
+
+// Confirmed reports whether later records than the search saw bear the profile out. Only such a one is in a score.
+func (p *Profile) Confirmed() bool { return p.Q <= MaxQ }
+
+// ValidatedInterval is the interval of the validated lift. It holds at 95 % for all of Among profiles at once
+// (Bonferroni), so that it stays true of a profile that was picked out of the list for its figures; see
+// jointLiftInterval. NaN without validation.
+func (p *Profile) ValidatedInterval() (low, high float64) {
+	t := &p.Validation
+	if p.Among == 0 {
+		return math.NaN(), math.NaN()
 	}
-	return low, p.Tally.Lift()
+	scale := 1.0
+	if t.NX > 0 {
+		scale = t.Effective / t.NX
+	}
+	return jointLiftInterval(t.NXY, t.NX, t.NY, t.N, scale, p.Among)
 }
+
+// ProfileRank says by what the profiles of a class are ranked.
+type ProfileRank uint8
+
+const (
+	// ByLift ranks by the lift on the searched records, as the paper does.
+	ByLift ProfileRank = iota
+	// ByLower ranks by the lower end of the lift on the searched records: that of Wilson's 95 % interval of the rate of the
+	// class under the profile, over the base rate. It prefers profiles of more records.
+	ByLower
+	// ByValidated takes the candidates, candidatePool times as many as are shown, by lift, and ranks them by the lower end
+	// of the validated lift. The intervals hold for all candidates at once, and are wider for it.
+	ByValidated
+)
+
+// Of the profiles of a class foldPool times as many as are wanted are found; those that share more than profileOverlap of
+// the searched records in either with a better one are folded into it. ByValidated validates candidatePool times as many
+// as are wanted.
+const (
+	foldPool       = 16
+	profileOverlap = 0.5
+	candidatePool  = 4
+)
 
 func (p *Profile) meets(row model.Row) bool {
 	for i := range p.Items {
@@ -148,11 +187,11 @@ func minerOf(ev *model.Evidence, o *Options) *miner {
 	return newMiner(s, s.n, ev.Levels, func(f int32) *Set { return search.define([]int32{f}) }, &o.Profiles)
 }
 
-// validationShare is the newer part of the evidence that the search for profiles leaves alone, and minValidation the
-// least number of records for which it does.
 const (
-	validationShare = 0.2
-	minValidation   = 50
+	// minValidation is the least number of records that are held back to validate.
+	minValidation = 50
+	// validationBlocks is the number of stretches of the held-back records that tell whether these are independent.
+	validationBlocks = 10
 )
 
 // miner finds, for each wanted class, the profiles of highest lift among those of more than a share of their complete
@@ -169,6 +208,7 @@ type miner struct {
 	depth   int
 	top     int
 	keep    bool // refinements of the same records
+	by      ProfileRank
 	classOf []bool
 
 	known map[string][2]float64 // what completeCases counted
@@ -179,6 +219,7 @@ type miner struct {
 	best         [][]*mined
 	frequent     int // profiles of more than the minimum support; of a bitMiner all of them only when counting
 	counting     bool
+	bits         *bitMiner // nil where lists search
 	err          error
 	ctx          context.Context
 	visits       int
@@ -208,13 +249,14 @@ type mined struct {
 	position []int32
 	item     []int32
 	lift     float64
+	rank     float64 // lift, or its lower end
 	nx       float64
 	cover    int // records
 }
 
-// compareMined ranks by lift, then more records, then fewer features, then names in configuration order, then tests.
+// compareMined ranks by rank, then more records, then fewer features, then names in configuration order, then tests.
 func compareMined(a, b *mined) int {
-	if c := compareValues(a.lift, b.lift); c != 0 {
+	if c := compareValues(a.rank, b.rank); c != 0 {
 		return c
 	}
 	if c := compareValues(a.nx, b.nx); c != 0 {
@@ -228,7 +270,7 @@ func compareMined(a, b *mined) int {
 
 // newMiner prepares the search on the n oldest records; sets holds the single-feature cells of the continuous features.
 func newMiner(s *sample, n int, levels *model.Levels, single func(f int32) *Set, o *ProfileOptions) *miner {
-	m := &miner{sample: s, n: n, share: o.MinSupport, top: o.Top, keep: o.KeepRedundant, classOf: make([]bool, s.classes)}
+	m := &miner{sample: s, n: n, share: o.MinSupport, top: o.Top, keep: o.KeepRedundant, by: o.Rank, classOf: make([]bool, s.classes)}
 	for y := range m.classOf {
 		m.classOf[y] = len(o.Of) == 0 || slices.Contains(o.Of, int32(y))
 	}
@@ -275,6 +317,7 @@ func (m *miner) run(ctx context.Context, depth int) error {
 		return nil
 	}
 	if b := newBitMiner(m); b != nil {
+		m.bits = b
 		return b.run()
 	}
 	return m.runLists()
@@ -447,7 +490,11 @@ func (m *miner) offer(d, g, c, cover int, nx float64, xy []float64, n float64, n
 		if !m.wants(y, lift) {
 			continue
 		}
-		x := &mined{class: int32(y), lift: lift, nx: nx, cover: cover, position: make([]int32, d), item: make([]int32, d)}
+		rank := m.rankOf(lift, xy[y]/nx, cover)
+		if !m.wants(y, rank) {
+			continue
+		}
+		x := &mined{class: int32(y), lift: lift, rank: rank, nx: nx, cover: cover, position: make([]int32, d), item: make([]int32, d)}
 		x.position[d-1], x.item[d-1] = int32(m.levels[d].position), int32(c)
 		for i, group := d-1, g; i > 0; i-- {
 			up := m.levels[i].group[group]
@@ -457,10 +504,24 @@ func (m *miner) offer(d, g, c, cover int, nx float64, xy []float64, n float64, n
 	}
 }
 
-// wants reports whether a profile of class y with that lift may be among the best.
-func (m *miner) wants(y int, lift float64) bool {
+// rankOf is what a profile is ranked by, whose class has that rate and lift under it; at most the lift.
+func (m *miner) rankOf(lift, rate float64, cover int) float64 {
+	if m.by != ByLower || !(rate > 0) {
+		return lift
+	}
+	return lift * wilsonLower(rate, float64(cover)) / rate
+}
+
+// wilsonLower is the lower end of the 95 % interval of a rate that was seen on n records (Wilson, JASA 22, 1927).
+func wilsonLower(rate, n float64) float64 {
+	const z = z95 * z95
+	return (rate + z/(2*n) - z95*math.Sqrt(rate*(1-rate)/n+z/(4*n*n))) / (1 + z/n)
+}
+
+// wants reports whether a profile of class y of that rank, or at most that, may be among the best.
+func (m *miner) wants(y int, rank float64) bool {
 	best := m.best[y]
-	return len(best) < m.top || m.top > 0 && compareValues(lift, best[m.top-1].lift) <= 0
+	return len(best) < m.top || m.top > 0 && compareValues(rank, best[m.top-1].rank) <= 0
 }
 
 // insert puts a profile among the best of its class. cover counts the records that meet all of its tests but one.
@@ -567,6 +628,7 @@ func (m *miner) profile(x *mined, l *model.Levels) *Profile {
 	tally(&p.Tally, 0)
 	if m.n < m.sample.n {
 		tally(&p.Validation, m.n)
+		p.Validation.Effective /= m.clustering(features, p)
 	}
 	_, all := m.completeCases(nil, int(x.class), 0)
 	p.LiftAll = p.Tally.NXY / p.Tally.NX * m.total / all
@@ -600,54 +662,147 @@ func (m *miner) completeCases(features []int32, class, from int) (n, ny float64)
 	return n, ny
 }
 
-// show validates the found profiles and orders those of each class by their lower bound, then as compareMined does.
-func (m *miner) show(l *model.Levels) []*Profile {
+// show validates the found profiles and returns those of each class in the order of their rank.
+func (m *miner) show(o *ProfileOptions, l *model.Levels) []*Profile {
+	most := o.Top
+	if o.Rank == ByValidated && m.n < m.sample.n {
+		most *= candidatePool
+	}
 	var out []*Profile
 	var p []float64
 	for _, best := range m.best {
-		for _, x := range best {
-			f := m.profile(x, l)
+		for _, x := range m.fold(best, most) {
+			f := m.profile(x.mined, l)
+			f.Folded = x.folded
 			out = append(out, f)
 			p = append(p, f.Validation.fisher())
 		}
 	}
-	if m.n < m.sample.n {
-		for i, q := range benjaminiHochberg(p) {
-			out[i].Q = q
-		}
+	if m.n == m.sample.n {
+		return out
 	}
-	return byLower(out)
-}
-
-// byLower orders profiles by class, then by falling lower bound; equal ones stay in their order.
-func byLower(profiles []*Profile) []*Profile {
-	type bounded struct {
-		*Profile
-		low float64
+	for i, q := range benjaminiHochberg(p) {
+		out[i].Q, out[i].Among = q, len(out)
 	}
-	order := make([]bounded, len(profiles))
-	for i, p := range profiles {
-		low, _ := p.lower()
-		order[i] = bounded{p, low}
-	}
-	slices.SortStableFunc(order, func(a, b bounded) int {
-		return cmp.Or(cmp.Compare(a.Class, b.Class), compareValues(a.low, b.low))
-	})
-	out := make([]*Profile, len(order))
-	for i := range order {
-		out[i] = order[i].Profile
+	if o.Rank == ByValidated {
+		out = byValidated(out, o.Top)
 	}
 	return out
 }
 
+// folded is a found profile with the number of those that were folded into it.
+type folded struct {
+	*mined
+	folded int
+}
+
+// fold returns the most best ones of the found profiles of a class, less those that cover nearly the same records as a
+// better one; of a miner that keeps redundant profiles just the best ones.
+func (m *miner) fold(found []*mined, most int) []folded {
+	var out []folded
+	var masks [][]uint64
+	for _, x := range found {
+		if m.keep {
+			if len(out) < most {
+				out = append(out, folded{x, 0})
+			}
+			continue
+		}
+		mask := m.mask(x)
+		at := slices.IndexFunc(masks, func(o []uint64) bool { return overlap(o, mask) > profileOverlap })
+		switch {
+		case at >= 0:
+			out[at].folded++
+		case len(out) < most:
+			out, masks = append(out, folded{x, 0}), append(masks, mask)
+		}
+	}
+	return out
+}
+
+// mask returns the searched records that a profile covers, one bit each in an order of their own.
+func (m *miner) mask(x *mined) []uint64 {
+	if m.bits != nil {
+		return m.bits.maskOf(x)
+	}
+	mask := make([]uint64, (m.n+63)/64)
+	for r := range m.n {
+		if m.covers(x, r, -1) {
+			mask[r>>6] |= 1 << (r & 63)
+		}
+	}
+	return mask
+}
+
+// byValidated orders the profiles of each class by the falling lower end of the validated lift and keeps top of them.
+func byValidated(profiles []*Profile, top int) []*Profile {
+	low := make(map[*Profile]float64, len(profiles))
+	for _, p := range profiles {
+		low[p], _ = p.ValidatedInterval()
+	}
+	slices.SortStableFunc(profiles, func(a, b *Profile) int {
+		return cmp.Or(cmp.Compare(a.Class, b.Class), compareValues(low[a], low[b]))
+	})
+	var out []*Profile
+	n := 0
+	for i, p := range profiles {
+		if i == 0 || p.Class != profiles[i-1].Class {
+			n = 0
+		}
+		if n++; n <= top {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// clustering is how many times the variance of the number of records of the class under a profile is that of independent
+// records, at least 1: the variance of t_i = w_i (x_i - g)(h_y - h) summed over each of validationBlocks stretches of the
+// held-back records, over that of the single terms, with x_i and h_y 1 for records under the profile and of the class and
+// g and h their means. Where rates drift together with the profile, or records come in groups that are alike, it is above 1.
+func (m *miner) clustering(features []int32, p *Profile) float64 {
+	t := &p.Validation
+	g, h := t.NX/t.N, t.NY/t.N
+	var block [validationBlocks]float64
+	var sum, square, n float64
+	row := make(model.Row, len(m.column))
+	for r := m.n; r < m.sample.n; r++ {
+		if !m.complete(features, r) {
+			continue
+		}
+		for _, f := range features {
+			row[f] = m.column[f][r]
+		}
+		x, y := -g, -h
+		if p.meets(row) {
+			x++
+		}
+		if m.class[r] == p.Class {
+			y++
+		}
+		v := m.weight[r] * x * y
+		block[(r-m.n)*validationBlocks/(m.sample.n-m.n)] += v
+		sum, square, n = sum+v, square+v*v, n+1
+	}
+	single := square - sum*sum/n
+	blocks := 0.0
+	for _, v := range block {
+		blocks += (v - sum/validationBlocks) * (v - sum/validationBlocks)
+	}
+	if blocks *= validationBlocks / (validationBlocks - 1.); !(single > 0) || !(blocks > single) {
+		return 1
+	}
+	return blocks / single
+}
+
 // fisher is the one-sided p-value of Fisher's exact test that the class is no more frequent among the covered records
-// than among the rest, on the counts scaled to the effective number of covered records and rounded; 1 without data.
+// than among the rest, on the counts scaled to the effective number of covered records and rounded, those of the class down; 1 without data.
 func (t *Tally) fisher() float64 {
 	if !(t.NX > 0) || !(t.NY > 0) {
 		return 1
 	}
 	scale := t.Effective / t.NX
-	n, nx, ny, xy := math.Round(t.N*scale), math.Round(t.Effective), math.Round(t.NY*scale), math.Round(t.NXY*scale)
+	n, nx, ny, xy := math.Round(t.N*scale), math.Round(t.Effective), math.Round(t.NY*scale), math.Floor(t.NXY*scale*(1+1e-9))
 	logChoose := func(n, k float64) float64 {
 		a, _ := math.Lgamma(n + 1)
 		b, _ := math.Lgamma(k + 1)

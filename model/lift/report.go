@@ -1,6 +1,7 @@
 package lift
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -11,10 +12,12 @@ import (
 // Report fills the sections of a report that are this package's: base rates aside, everything about sets, windows and
 // profiles. levels is that of the Model.
 func (p *Part) Report(s *model.Schema, levels *model.Levels, r *report.Report) {
-	r.Sets = ReportSets(s, levels, p.counted(len(s.Classes)))
+	r.Sets = ReportSets(s, levels, p.counted(len(s.Classes)), p.Rank)
 	r.Windows = make([]report.Window, 0, len(p.Windows))
 	for _, w := range p.Windows {
-		x := report.Window{Features: report.Names(s, w.Set.features), Levels: []string{}, Eta: report.Number(w.Eta), N: report.Number(w.N), Mass: report.Number(w.Mass)}
+		x := report.Window{Features: report.Names(s, w.Set.features), Levels: []string{}, Eta: report.Number(w.Eta),
+			EtaCorrected: report.Number(w.Corrected), EtaLow: report.Number(w.Low), EtaHigh: report.Number(w.High),
+			N: report.Number(w.N), Mass: report.Number(w.Mass), Folded: w.Folded}
 		for _, c := range w.Cells {
 			x.Levels = append(x.Levels, w.Set.Label(levels, c))
 		}
@@ -28,6 +31,31 @@ func (p *Part) Report(s *model.Schema, levels *model.Levels, r *report.Report) {
 	for _, e := range p.Entered {
 		r.Search.Entered = append(r.Search.Entered, report.Names(s, e.Set.features))
 	}
+	r.Search.Notes = p.notes(r)
+}
+
+// notes say in the report itself what its intervals and counts stand for.
+func (p *Part) notes(r *report.Report) []string {
+	cells := 0
+	for _, x := range r.Sets {
+		cells += len(x.Levels)
+	}
+	notes := []string{
+		fmt.Sprintf("sets: an interval of a lift is at 95 %% for one cell and class by itself; this report holds those of %d cells, after a search through %d sets", cells, p.Tried),
+		"sets: counts never forget; they are of all records learnt since the set is counted",
+	}
+	if len(p.Windows) > 0 {
+		notes = append(notes, fmt.Sprintf("windows: eta_low and eta_high hold at 95 %% for the windows of all %d sets tried at once", p.Tried))
+	}
+	if len(p.Profiles) > 0 {
+		among := p.Profiles[0].Among
+		text := "profiles: no records were held back, so that no lift is validated; they were searched for the highest lift, and chance is part of it"
+		if among > 0 {
+			text = fmt.Sprintf("profiles: validated intervals hold at 95 %% for all %d profiles at once, on the newest records, which the search did not see", among)
+		}
+		notes = append(notes, text)
+	}
+	return notes
 }
 
 func (p *Part) counted(classes int) []Counted {
@@ -38,8 +66,8 @@ func (p *Part) counted(classes int) []Counted {
 	return out
 }
 
-// ReportSets measures counted sets and ranks them by eta. Cells without a record are left out.
-func ReportSets(s *model.Schema, levels *model.Levels, sets []Counted) []report.Set {
+// ReportSets measures counted sets and ranks them. Cells without a record are left out.
+func ReportSets(s *model.Schema, levels *model.Levels, sets []Counted, by Rank) []report.Set {
 	type ranked struct {
 		*found
 		*Summary
@@ -48,13 +76,16 @@ func ReportSets(s *model.Schema, levels *model.Levels, sets []Counted) []report.
 	}
 	order := make([]ranked, len(sets))
 	for i, c := range sets {
-		m := Summarise(c.Table.n, len(s.Classes), c.Table.Effective())
-		order[i] = ranked{&found{set: c.Set, eta: m.Eta(), corrected: m.EtaCorrected(), n: m.N}, m, c.Estimated, c.RankError}
+		f, m := newFound(c.Set, c.Table, len(s.Classes), ByLeaveOneOut)
+		if by == ByEta {
+			f.rank = f.eta
+		}
+		order[i] = ranked{f, m, c.Estimated, c.RankError}
 	}
 	slices.SortStableFunc(order, func(a, b ranked) int { return compareFound(a.found, b.found) })
 	out := make([]report.Set, 0, len(sets))
 	for _, o := range order {
-		x := report.Set{Features: report.Names(s, o.set.features), Eta: report.Number(o.eta), EtaCorrected: report.Number(o.corrected),
+		x := report.Set{Features: report.Names(s, o.set.features), Eta: report.Number(o.eta), EtaCorrected: report.Number(o.corrected), EtaLeaveOneOut: report.Number(o.leftOut),
 			N: report.Number(o.n), Estimated: o.estimated, RankError: report.Number(o.rankError), Levels: []string{}, Cuts: report.Numbers(o.set.Cuts())}
 		for c := range o.NX {
 			if !(o.NX[c] > 0) {
@@ -82,12 +113,12 @@ func (p *Profile) report(s *model.Schema, levels *model.Levels) report.Profile {
 	lift, vlow, vhigh := nan, nan, nan
 	if p.Validation.N > 0 {
 		lift = p.Validation.Lift()
-		vlow, vhigh = p.Validation.Interval()
+		vlow, vhigh = p.ValidatedInterval()
 	}
 	x := report.Profile{Class: s.Classes[p.Class], Lift: report.Number(p.Tally.Lift()), LiftLow: report.Number(low), LiftHigh: report.Number(high),
 		LiftAll: report.Number(p.LiftAll), ValidatedLift: report.Number(lift), ValidatedLow: report.Number(vlow), ValidatedHigh: report.Number(vhigh),
 		N: report.Number(p.Tally.N), NX: report.Number(p.Tally.NX), NXY: report.Number(p.Tally.NXY), NY: report.Number(p.Tally.NY),
-		QValue: report.Number(p.Q), Refinements: p.Refinements}
+		ValidatedAmong: p.Among, QValue: report.Number(p.Q), Confirmed: p.Confirmed(), Refinements: p.Refinements, Folded: p.Folded}
 	for i := range p.Items {
 		t := &p.Items[i]
 		cell := t.interval()

@@ -62,7 +62,7 @@ func TestRetractSequences(t *testing.T) {
 				if err := again.LoadState(c.AppendState(nil)); err != nil {
 					t.Fatalf("%s: its own state: %v", what, err)
 				}
-				if _, err := json.Marshal(ReportSets(ev.Schema, ev.Levels, c.Live())); err != nil {
+				if _, err := json.Marshal(ReportSets(ev.Schema, ev.Levels, c.Live(), ByEta)); err != nil {
 					t.Fatalf("%s: %v", what, err)
 				}
 			}

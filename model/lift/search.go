@@ -20,6 +20,17 @@ const (
 	Beam
 )
 
+// Rank says by what feature sets are ranked, extended by the beam and kept, and windows chosen among their cells.
+type Rank uint8
+
+const (
+	// ByEta ranks by eta as the paper does: of the records that are counted, so that a set of many cells leads where the
+	// records are few.
+	ByEta Rank = iota
+	// ByLeaveOneOut ranks by eta on records left out of the counts; see Summary.EtaLeaveOneOut.
+	ByLeaveOneOut
+)
+
 const (
 	beamWidth = 32
 	// affordable bounds, under Auto, the record visits of one size of set, and of the profiles of one fit.
@@ -84,13 +95,27 @@ type found struct {
 	set       *Set
 	eta       float64
 	corrected float64
+	leftOut   float64 // EtaLeaveOneOut; NaN where it is not known
+	rank      float64 // what it is ranked by: eta or leftOut
 	n         float64
 	table     *Table // the counts of all records
 }
 
-// compareFound ranks by eta, then more records, then fewer features, then names in configuration order.
+// newFound measures a set; the summary returned has the gains that its windows are ranked by.
+func newFound(t *Set, table *Table, classes int, by Rank) (*found, *Summary) {
+	m := Summarise(table.n, classes, table.Effective())
+	f := &found{set: t, eta: m.Eta(), corrected: m.EtaCorrected(), leftOut: math.NaN(), n: m.N, table: table}
+	if by == ByLeaveOneOut {
+		m = m.leaveOneOut()
+		f.leftOut = m.rank()
+	}
+	f.rank = m.rank()
+	return f, m
+}
+
+// compareFound ranks by rank, then more records, then fewer features, then names in configuration order.
 func compareFound(a, b *found) int {
-	if c := compareValues(a.eta, b.eta); c != 0 {
+	if c := compareValues(a.rank, b.rank); c != 0 {
 		return c
 	}
 	if c := compareValues(a.n, b.n); c != 0 {
@@ -174,26 +199,49 @@ func (s *setSearch) run(ctx context.Context) error {
 				continue
 			}
 			s.top = insertTop(s.top, f, min(o.Top, maxMonitored), compareFound)
-			var worst *Window
-			if k := s.options.Windows.Top; len(s.windows) == k && k > 0 {
-				worst = s.windows[k-1]
-			}
-			var best []*Window
-			exact := true
-			if o := &s.options.Windows; o.Contiguous && f.set.ordered(s.schema) {
-				best = contiguousWindows(f.set, summary, o.Top, o.MinMass)
-			} else {
-				best, exact = findWindows(f.set, summary, o.Top, o.MinMass, worst)
-			}
-			if !exact {
-				s.inexact++
-			}
-			for _, w := range best {
-				s.windows = insertTop(s.windows, w, s.options.Windows.Top, compareWindows)
-			}
+			s.search(f, summary)
 		}
 	}
+	if s.options.Windows.Fold {
+		s.windows = s.foldWindows()
+	}
+	s.measureWindows()
 	return nil
+}
+
+// search keeps the best windows of a set.
+func (s *setSearch) search(f *found, summary *Summary) {
+	o := &s.options.Windows
+	keep := o.Top
+	if o.Fold {
+		keep *= windowPool
+	}
+	if keep < 1 {
+		return
+	}
+	var worst *Window
+	if len(s.windows) == keep {
+		worst = s.windows[keep-1]
+	}
+	var best []*Window
+	exact := true
+	contiguous := o.Contiguous && f.set.ordered(s.schema)
+	switch {
+	case o.Fold:
+		best, exact = differentWindows(f.set, summary, o, contiguous, worst)
+	case contiguous:
+		best = contiguousWindows(f.set, summary, o.Top, o.MinMass)
+	default:
+		best, exact = findWindows(f.set, summary, o.Top, o.MinMass, worst, false)
+	}
+	if !exact {
+		s.inexact++
+	}
+	for _, w := range best {
+		if s.options.Sets.Rank == ByEta || w.rank > 0 {
+			s.windows = insertTop(s.windows, w, keep, compareWindows)
+		}
+	}
 }
 
 // groupByPart puts sets with the same continuous features next to each other, so that these are cut once.
@@ -237,6 +285,11 @@ func (s *setSearch) evaluate(features []int32) (*found, *Summary) {
 	if t == nil {
 		return nil, nil
 	}
+	return newFound(t, s.tableOf(t), s.classes, s.options.Sets.Rank)
+}
+
+// tableOf counts the classes of all records by the cells of the set.
+func (s *setSearch) tableOf(t *Set) *Table {
 	s.fill(t)
 	table := NewTable(s.classes, model.HalfLife{})
 	for i, x := range s.cells {
@@ -244,8 +297,12 @@ func (s *setSearch) evaluate(features []int32) (*found, *Summary) {
 			table.add(int(x), int(s.class[i]), 1, s.weight[i])
 		}
 	}
-	m := Summarise(table.n, s.classes, table.Effective())
-	return &found{set: t, eta: m.Eta(), corrected: m.EtaCorrected(), n: m.N, table: table}, m
+	return table
+}
+
+func (s *setSearch) summaryOf(t *Set) *Summary {
+	table := s.tableOf(t)
+	return Summarise(table.n, s.classes, table.Effective())
 }
 
 // serving returns the serving definition of the set, nil when there is none.

@@ -9,14 +9,20 @@ import (
 type Window struct {
 	Set   *Set
 	Cells []int // ascending
-	Eta   float64
-	N     float64 // weight of its records
-	Mass  float64 // its share of the set's complete cases
+	// Eta is that of equation (3), on the records that the window was found among. Corrected is less what cells gain by
+	// chance, Low and High bound it; see Summary.WindowEtaCorrected and WindowInterval.
+	Eta, Corrected, Low, High float64
+	N                         float64 // weight of its records
+	Mass                      float64 // its share of the set's complete cases
+	// Folded is the number of windows found that overlap this one and rank below it.
+	Folded int
+
+	rank float64 // Summary.windowRank
 }
 
-// compareWindows ranks by eta, then more records, then fewer features, then names in configuration order, then cells.
+// compareWindows ranks by windowRank, then more records, then fewer features, then names in configuration order, then cells.
 func compareWindows(a, b *Window) int {
-	if c := compareValues(a.Eta, b.Eta); c != 0 {
+	if c := compareValues(a.rank, b.rank); c != 0 {
 		return c
 	}
 	if c := compareValues(a.N, b.N); c != 0 {
@@ -36,15 +42,16 @@ func compareFeatures(a, b []int32) int {
 	return slices.Compare(a, b)
 }
 
-// findWindows returns the k windows of highest eta whose mass exceeds minMass (a share of the set's records, strict),
+// findWindows returns the k windows of highest eta, or rank where that is another (Summary.windowRank), whose mass exceeds minMass (a share of the set's records, strict),
 // best first; windows that rank below worst, if given, may be left out. exact is false when a bound on the work ended the
 // search early.
 //
 // Without a minimum mass the search space is partitioned as Lawler and Murty do: the best window among those that hold
 // the cells F and none of O adds to F every free cell whose eta is at least that of the window so far, because eta(W) is
 // the b-weighted mean of the eta of its cells (SPEC B.3 i); the best of all is the cells of the highest eta. With a
-// minimum mass see massSearch, which is exact up to 2 million nodes.
-func findWindows(t *Set, s *Summary, k int, minMass float64, worst *Window) (best []*Window, exact bool) {
+// minimum mass see massSearch, which is exact up to 2 million nodes, and with fold to
+// a thousandth of the rank up to some thousand.
+func findWindows(t *Set, s *Summary, k int, minMass float64, worst *Window, fold bool) (best []*Window, exact bool) {
 	if s.Seen < 2 || k < 1 {
 		return nil, true
 	}
@@ -55,16 +62,19 @@ func findWindows(t *Set, s *Summary, k int, minMass float64, worst *Window) (bes
 		}
 	}
 	slices.SortFunc(cells, func(a, b int) int {
-		if c := cmp.Compare(s.CellEta(b), s.CellEta(a)); c != 0 {
+		if c := cmp.Compare(s.cellRank(b), s.cellRank(a)); c != 0 {
 			return c
 		}
 		return cmp.Compare(a, b)
 	})
-	if len(cells) == 0 || worst != nil && compareValues(s.CellEta(cells[0]), worst.Eta) > 0 {
+	if len(cells) == 0 || worst != nil && compareValues(s.cellRank(cells[0]), worst.rank) > 0 {
 		return nil, true
 	}
 	if minMass > 0 {
-		q := massSearch{set: t, summary: s, cells: cells, k: k, limit: minMass * s.N, floor: worst}
+		q := massSearch{set: t, summary: s, cells: cells, k: k, limit: minMass * s.N, floor: worst, most: maxMassNodes}
+		if fold {
+			q.most, q.gap = foldMassNodes, foldMassGap
+		}
 		best = q.run()
 		return best, !q.capped
 	}
@@ -124,7 +134,7 @@ func (q *windowSearch) branch(open []*windowProblem, p *windowProblem, room int)
 	var a, b, n float64
 	add := func(i int) {
 		x := q.cells[i]
-		a += q.summary.A[x]
+		a += q.summary.gain[x]
 		b += q.summary.B[x]
 		n += q.summary.NX[x]
 	}
@@ -139,7 +149,7 @@ func (q *windowSearch) branch(open []*windowProblem, p *windowProblem, room int)
 	free := child.free
 	solve := func(from int, some bool) (to int, ok bool) {
 		for to = from; to < len(free); to++ {
-			if some && compareValues(q.summary.CellEta(q.cells[free[to]]), a/b) > 0 {
+			if some && compareValues(q.summary.cellRank(q.cells[free[to]]), a/b) > 0 {
 				break
 			}
 			add(free[to])
@@ -216,12 +226,117 @@ func (q *windowSearch) window(p *windowProblem) *Window {
 	return p.built
 }
 
+// Windows that share more than windowOverlap of the records in either are the same one to a reader; windowPool times as
+// many windows as are wanted are kept until they are told apart.
+const (
+	windowOverlap = 0.5
+	windowPool    = 8
+)
+
+// differentWindows returns windows of a set that share no cell, or, where they must be contiguous, no more than
+// windowOverlap of the records in either: the best one, then the best of what is left, while they rank no lower than
+// worst, which may be nil.
+func differentWindows(t *Set, s *Summary, o *WindowOptions, contiguous bool, worst *Window) (out []*Window, exact bool) {
+	if contiguous {
+		for _, w := range contiguousWindows(t, s, windowPool*o.Top, o.MinMass) {
+			if !slices.ContainsFunc(out, func(x *Window) bool { return overlapOfCells(s, x.Cells, w.Cells) > windowOverlap }) {
+				out = append(out, w)
+			}
+		}
+		return out, true
+	}
+	left := *s
+	exact = true
+	for len(out) < o.Top {
+		best, ok := findWindows(t, &left, 1, o.MinMass, worst, true)
+		exact = exact && ok
+		if len(best) == 0 {
+			break
+		}
+		if out = append(out, best[0]); len(out) == 1 {
+			left.NX = slices.Clone(s.NX)
+		}
+		for _, x := range best[0].Cells {
+			left.NX[x] = 0
+		}
+	}
+	return out, exact
+}
+
+// overlapOfCells is the weight of the records in both of two windows of a set over that of the records in either.
+func overlapOfCells(s *Summary, a, b []int) float64 {
+	var both, either float64
+	for _, x := range a {
+		either += s.NX[x]
+		if _, is := slices.BinarySearch(b, x); is {
+			both += s.NX[x]
+		}
+	}
+	for _, x := range b {
+		either += s.NX[x]
+	}
+	return both / (either - both)
+}
+
+// foldWindows returns the best of the windows found, at most Top of them, each with the number of those that overlap it
+// and no better one.
+func (s *setSearch) foldWindows() []*Window {
+	var out []*Window
+	var masks [][]uint64
+	for _, w := range s.windows {
+		mask := s.maskOf(w)
+		at := slices.IndexFunc(masks, func(m []uint64) bool { return overlap(m, mask) > windowOverlap })
+		switch {
+		case at >= 0:
+			out[at].Folded++
+		case len(out) < s.options.Windows.Top:
+			out, masks = append(out, w), append(masks, mask)
+		}
+	}
+	return out
+}
+
+// maskOf returns the records of a window, one bit each.
+func (s *setSearch) maskOf(w *Window) []uint64 {
+	in := make([]bool, w.Set.cells)
+	for _, x := range w.Cells {
+		in[x] = true
+	}
+	s.fill(w.Set)
+	mask := make([]uint64, (s.n+63)/64)
+	for r, x := range s.cells {
+		if x >= 0 && in[x] {
+			mask[r>>6] |= 1 << (r & 63)
+		}
+	}
+	return mask
+}
+
+// overlap is the number of records in both of two masks over that of the records in either; 0 for empty ones.
+func overlap(a, b []uint64) float64 {
+	both := onesOf(a, b)
+	either := ones(a) + ones(b) - both
+	if either == 0 {
+		return 0
+	}
+	return float64(both) / float64(either)
+}
+
+// measureWindows fills the corrected figures and the intervals of the windows found.
+func (s *setSearch) measureWindows() {
+	for _, w := range s.windows {
+		m := s.summaryOf(w.Set)
+		w.Corrected = m.WindowEtaCorrected(w.Cells)
+		w.Low, w.High = m.WindowInterval(w.Cells, s.tried)
+	}
+}
+
 func newWindow(t *Set, s *Summary, cells []int) *Window {
 	if len(cells) == 0 {
 		return nil
 	}
 	slices.Sort(cells)
-	w := &Window{Set: t, Cells: cells, Eta: s.WindowEta(cells)}
+	w := &Window{Set: t, Cells: cells, Eta: s.WindowEta(cells), rank: s.windowRank(cells)}
 	for _, x := range cells {
 		w.N += s.NX[x]
 	}
@@ -245,11 +360,11 @@ func contiguousWindows(t *Set, s *Summary, k int, minMass float64) (best []*Wind
 		var a, b, n float64
 		for j := i; j < len(cells); j++ {
 			x := cells[j]
-			a, b, n = a+s.A[x], b+s.B[x], n+s.NX[x]
-			if minMass > 0 && !exceeds(n, minMass*s.N) || len(best) == k && compareValues(s.ratio(a, b), best[k-1].Eta) > 0 {
+			a, b, n = a+s.gain[x], b+s.B[x], n+s.NX[x]
+			if minMass > 0 && !exceeds(n, minMass*s.N) || len(best) == k && compareValues(s.ratio(a, b), best[k-1].rank) > 0 {
 				continue
 			}
-			if w := newWindow(t, s, slices.Clone(cells[i:j+1])); w.Eta == w.Eta {
+			if w := newWindow(t, s, slices.Clone(cells[i:j+1])); w.rank == w.rank {
 				best = insertTop(best, w, k, compareWindows)
 			}
 		}

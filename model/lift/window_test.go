@@ -13,7 +13,7 @@ func oneFeature(levels int) *model.Schema {
 }
 
 func bestWindows(t *Set, s *Summary, k int, minMass float64, worst *Window) []*Window {
-	best, exact := findWindows(t, s, k, minMass, worst)
+	best, exact := findWindows(t, s, k, minMass, worst, false)
 	if !exact {
 		panic("the search ended early")
 	}
@@ -104,12 +104,12 @@ func TestBestWindowsAgainstEnumeration(t *testing.T) {
 func TestWindowsBelowTheWorstAreNotSearched(t *testing.T) {
 	g := loadGolden(t)["T7"]
 	set := newSet(oneFeature(5), []int32{0}, Mahalanobis, nil)
-	worst := &Window{Set: set, Cells: []int{0}, Eta: .35, N: 1}
+	worst := &Window{Set: set, Cells: []int{0}, rank: .35, N: 1}
 	got := bestWindows(set, Summarise(g.flat(), 7, 0), 10, 0, worst)
 	if len(got) != 2 {
 		t.Errorf("%d windows of eta above .35, want 2", len(got))
 	}
-	worst.Eta = math.Nextafter(.5, 1)
+	worst.rank = math.Nextafter(.5, 1)
 	if got := bestWindows(set, Summarise(g.flat(), 7, 0), 10, 0, worst); got != nil {
 		t.Errorf("%v above .5", got)
 	}

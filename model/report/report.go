@@ -29,15 +29,20 @@ type Report struct {
 	Search    *SearchLog `json:"search,omitempty"`
 }
 
-// Set is a feature set with its class counts by cell. Counts, lifts and intervals are by level (cell), then by class.
+// Set is a feature set with its class counts by cell. Counts, lifts and intervals are by level (cell), then by class. The
+// counts never forget: they are of all records that were learnt since the set is counted. An interval of a lift is at 95 %
+// for one cell and class by itself: a report holds thousands, after a search for sets, so that some miss.
 type Set struct {
 	Features     []string `json:"features"`
 	Eta          Number   `json:"eta"`
 	EtaCorrected Number   `json:"eta_corrected"`
-	N            Number   `json:"n"`                   // weight of the records that have all features
-	Estimated    bool     `json:"estimated,omitempty"` // part of the counts were extrapolated from a sample
-	Levels       []string `json:"levels"`
-	Cuts         []Number `json:"cuts"` // of the continuous features, one part after the other
+	// EtaLeaveOneOut is eta on records left out of the counts, which does not grow with the number of cells of a set that
+	// tells nothing. Sets are in its order, or in that of Eta where lift.sets.rank says so.
+	EtaLeaveOneOut Number   `json:"eta_leave_one_out"`
+	N              Number   `json:"n"`                   // weight of the records that have all features
+	Estimated      bool     `json:"estimated,omitempty"` // part of the counts were extrapolated from a sample
+	Levels         []string `json:"levels"`
+	Cuts           []Number `json:"cuts"` // of the continuous features, one part after the other
 	// RankError bounds, with probability .999, how far the share of records below a cut is from the quantile that it stands
 	// for; absent where the cuts are quantiles of every record.
 	RankError Number     `json:"rank_error,omitempty"`
@@ -48,18 +53,26 @@ type Set struct {
 	CellEta   []Number   `json:"cell_eta"`
 }
 
-// Window is a set of cells of one feature set.
+// Window is a set of cells of one feature set. Eta is that of the records among which the window was searched, so that it
+// is high by chance too; EtaCorrected is less what given cells gain by chance; EtaLow and EtaHigh hold at 95 % for the
+// windows of all sets that were tried at once.
 type Window struct {
-	Features []string `json:"features"`
-	Levels   []string `json:"levels"`
-	Eta      Number   `json:"eta"`
-	N        Number   `json:"n"`
-	Mass     Number   `json:"mass"`
+	Features     []string `json:"features"`
+	Levels       []string `json:"levels"`
+	Eta          Number   `json:"eta"`
+	EtaCorrected Number   `json:"eta_corrected"`
+	EtaLow       Number   `json:"eta_low"`
+	EtaHigh      Number   `json:"eta_high"`
+	N            Number   `json:"n"`
+	Mass         Number   `json:"mass"`
+	// Folded is the number of windows that were found besides, share most of their records with this one and rank lower.
+	Folded int `json:"folded"`
 }
 
-// Profile is a conjunction of tests with the lift of a class under it. The validated figures and the q-value are of newer
-// records than the search saw; the q-value accounts for all profiles of the report, an interval for its profile alone, and
-// neither for other reports made before or after.
+// Profile is a conjunction of tests with the lift of a class under it. Lift, its interval and the counts are of all
+// records, those included among which the profile was searched: they are high by chance too. The validated figures and the
+// q-value are of newer records than the search saw, null where none were held back. The q-value and the validated
+// interval account for all of ValidatedAmong profiles, and neither for other reports made before or after.
 type Profile struct {
 	Class         string `json:"class"`
 	Profile       Tests  `json:"profile"`
@@ -70,12 +83,18 @@ type Profile struct {
 	ValidatedLift Number `json:"validated_lift"`
 	ValidatedLow  Number `json:"validated_low"`
 	ValidatedHigh Number `json:"validated_high"`
-	N             Number `json:"n"`
-	NX            Number `json:"n_x"`
-	NXY           Number `json:"n_xy"`
-	NY            Number `json:"n_y"`
-	QValue        Number `json:"q_value"`
-	Refinements   int    `json:"refinements"`
+	// ValidatedAmong is the number of profiles for all of which the validated intervals hold at once at 95 %.
+	ValidatedAmong int    `json:"validated_among"`
+	N              Number `json:"n"`
+	NX             Number `json:"n_x"`
+	NXY            Number `json:"n_xy"`
+	NY             Number `json:"n_y"`
+	QValue         Number `json:"q_value"`
+	// Confirmed says that the q-value is at most .05: scores carry this profile.
+	Confirmed   bool `json:"confirmed"`
+	Refinements int  `json:"refinements"`
+	// Folded is the number of profiles that cover nearly the same records and rank lower; they are not shown.
+	Folded int `json:"folded"`
 }
 
 // Test is one feature of a profile with its level or its interval.
@@ -225,6 +244,8 @@ type SearchLog struct {
 	InexactWindows int `json:"inexact_windows,omitempty"`
 	// Entered are the feature sets that feed the scorecard, in the order in which they entered.
 	Entered [][]string `json:"entered,omitempty"`
+	// Notes say what the intervals and counts of the report stand for.
+	Notes []string `json:"notes,omitempty"`
 }
 
 // Number is a float64 whose JSON form of an undefined or infinite value is null.

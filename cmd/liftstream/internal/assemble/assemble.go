@@ -224,13 +224,24 @@ func liftOptions(c *config.Config, s *model.Schema) lift.Options {
 		Quantiles: l.Quantiles,
 		Enter:     true,
 		Sets:      lift.SetOptions{Min: l.Sets.Min, Max: l.Sets.Max, Top: l.Sets.Top},
-		Windows:   lift.WindowOptions{Top: l.Windows.Top, MinMass: l.Windows.MinMass, Contiguous: l.Windows.Contiguous},
+		Windows: lift.WindowOptions{Top: l.Windows.Top, MinMass: l.Windows.MinMass, Contiguous: l.Windows.Contiguous,
+			Fold: l.Windows.Overlapping == config.RedundantDrop},
 		Profiles: lift.ProfileOptions{
 			Top:           l.Profiles.Top,
 			MinSupport:    l.Profiles.MinSupport,
 			MaxFeatures:   l.Profiles.MaxFeatures,
 			KeepRedundant: l.Profiles.Redundant == config.RedundantKeep,
+			Validate:      l.Profiles.Validate,
 		},
+	}
+	if l.Sets.Rank == config.SetRankLeaveOneOut {
+		o.Sets.Rank = lift.ByLeaveOneOut
+	}
+	switch l.Profiles.Rank {
+	case config.ProfileRankLower:
+		o.Profiles.Rank = lift.ByLower
+	case config.ProfileRankValidated:
+		o.Profiles.Rank = lift.ByValidated
 	}
 	if l.Joint == config.JointProduct {
 		o.Joint = lift.Product

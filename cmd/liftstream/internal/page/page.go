@@ -19,12 +19,14 @@ import (
 
 // Profile is a combination of values and how much more often than on average the class is among its records.
 type Profile struct {
-	Class string          `json:"class"`
-	Text  string          `json:"profile"` // such as "contact=cellular & poutcome=success"
-	Lift  evaluate.Number `json:"lift"`
-	Low   evaluate.Number `json:"lift_low"`
-	High  evaluate.Number `json:"lift_high"`
-	// Validated is the lift on records later than those that the profile was found on; NaN when there were too few.
+	Class string `json:"class"`
+	Text  string `json:"profile"` // such as "contact=cellular & poutcome=success"
+	// Confirmed says that later records than those that the profile was found among bear it out: its q-value is at most .05.
+	Confirmed bool `json:"confirmed"`
+	// Lift is that on all records, those included among which the profile was found, so that chance is part of it.
+	Lift evaluate.Number `json:"lift"`
+	// Validated is the lift on records that took no part in finding the profile, NaN when there were too few; its interval
+	// holds at 95 % for all profiles of the model at once.
 	Validated     evaluate.Number `json:"validated_lift"`
 	ValidatedLow  evaluate.Number `json:"validated_low"`
 	ValidatedHigh evaluate.Number `json:"validated_high"`
@@ -35,9 +37,19 @@ type Profile struct {
 // Profiles are the strongest profiles of a model.
 type Profiles struct {
 	Model int64     `json:"model"` // 0 = none published yet
-	Best  []Profile `json:"best"`  // strongest first
+	Best  []Profile `json:"best"`  // confirmed ones first
 	// Features is the short list of the kernel, heaviest first: those by which records of a class are alike.
 	Features []string `json:"features"`
+}
+
+// Confirmed is the number of profiles that later records bear out.
+func (p Profiles) Confirmed() (n int) {
+	for _, x := range p.Best {
+		if x.Confirmed {
+			n++
+		}
+	}
+	return n
 }
 
 // Place is where something is that the page is about, such as a topic or a file.

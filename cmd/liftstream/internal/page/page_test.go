@@ -232,7 +232,7 @@ func hostileSource(records int) *Source {
 			return stream.Status{Waiting: []string{"waiting for <em>something</em>"}, Partitions: []stream.PartitionStatus{{Offset: 3, End: 10, Dead: 2}}}
 		},
 		Profiles: func() Profiles {
-			return Profiles{Model: 7, Features: []string{"<w>feature", "job"}, Best: []Profile{{Class: "yes", Text: "job=<q>x</q>", Lift: 2, Low: 1.5, High: 2.5, Validated: evaluate.Number(math.NaN()), Records: 1234}}}
+			return Profiles{Model: 7, Features: []string{"<w>feature", "job"}, Best: []Profile{{Class: "yes", Text: "job=<q>x</q>", Lift: 2, Validated: evaluate.Number(math.NaN()), ValidatedLow: evaluate.Number(math.NaN()), ValidatedHigh: evaluate.Number(math.NaN()), Records: 1234}}}
 		}}
 }
 
