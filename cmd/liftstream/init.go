@@ -23,9 +23,11 @@ func initCommand(a *app) *cobra.Command {
 	var o describe.Options
 	c := a.command(groupFiles, "init DATA --label COL [--positive CLASS] [--id COL] [--time COL]", `Look at a data file and write a configuration for it
 Reads a data file and prints a commented configuration: the kind of every column, the texts that mean missing, the
-classes. It warns of columns that look like ids, of those that give the outcome away (one feature alone ranks the
-outcome too well, missing values that predict it, times after the event), and of whatever else its owner should look
-at. The configuration is valid as it is; read the comments, and decide about the features marked there.`,
+classes. It warns of columns that look like ids, of those that give the outcome away, and of whatever else its owner
+should look at. Features that give the outcome away get 'use: never': one that alone ranks the classes far better than
+all others together, one with a value for each class, one that is filled in for one class only, and times after the
+event. A good feature beside other good ones stays in, with a comment. The configuration is valid as it is; read the
+comments, and decide about the features marked there.`,
 		`liftstream init cmd/liftstream/examples/bank.csv --label class --positive yes > bank.yaml`,
 		needs(1, 1, "one data file"), func(ctx context.Context, data []string) error { return runInit(ctx, a, data[0], o) })
 	f := c.Flags()

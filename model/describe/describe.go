@@ -49,7 +49,7 @@ const (
 type Column struct {
 	Name    string
 	Role    Role
-	Why     string // of Leak and Left, and of a guessed ID or Time
+	Why     string // of Leak and Left, of a guessed ID or Time, and of a Feature that does well alone
 	Kind    model.Kind
 	Missing int64
 	Marks   []string // texts that mean missing here, in order of first appearance
@@ -105,6 +105,15 @@ type Description struct {
 	Missing  []string
 	Columns  []Column // in the order of the table, the label's among them
 	Warnings []Warning
+}
+
+// labelled is the number of records that have a class.
+func (d *Description) labelled() int64 {
+	var n int64
+	for _, c := range d.Classes {
+		n += c.N
+	}
+	return n
 }
 
 // ErrNoRecords is returned when the table has a header and nothing else.

@@ -10,12 +10,8 @@ import (
 	"liftstream/model/evaluate"
 )
 
-const (
-	// LeakAUC is the AUC inside blocks of 1,000 records above which one feature alone is taken for a leak.
-	LeakAUC = 0.85
-	// MissingAUC is the same for whether a value is missing.
-	MissingAUC = 0.75
-)
+// MissingAUC is the AUC inside blocks of 1,000 records above which whether a value is missing is taken for a leak.
+const MissingAUC = 0.75
 
 const (
 	leakCells = 30   // quantile cells of a number, atoms apart
@@ -76,15 +72,21 @@ func (d *Description) leaks(t Table, label int, profiles []profile) error {
 	}
 	later := d.newLater(profiles)
 
+	held := newSample(d.labelled(), len(scorers))
 	score := func(row []string) error {
 		later.add(row)
 		y, ok := class[row[label]]
 		if !ok {
 			return nil
 		}
-		for _, s := range scorers {
-			if err := s.add(row[s.column], y, base); err != nil {
+		hold := held.next(y, held.seen%2 == 1)
+		for i, s := range scorers {
+			cell := s.cell(row[s.column])
+			if err := s.add(cell, y, base); err != nil {
 				return err
+			}
+			if hold {
+				held.cells[i] = append(held.cells[i], int32(cell))
 			}
 		}
 		base[y]++
@@ -135,15 +137,13 @@ func (d *Description) leaks(t Table, label int, profiles []profile) error {
 	if n != d.Records {
 		return fmt.Errorf("reading the table again: %d records, the first time %d", n, d.Records)
 	}
-	for _, s := range scorers {
-		if !s.onlyIf {
-			d.judge(&d.Columns[s.column], s, base)
-		}
-	}
 	for c := range d.Columns {
 		if s := missing[c]; s != nil {
 			d.judgeMissing(&d.Columns[c], s, base)
 		}
+	}
+	if err := d.judge(held, scorers, base); err != nil {
+		return err
 	}
 	later.judge(d)
 	return nil
@@ -218,8 +218,9 @@ func (s *alone) cell(text string) int {
 	return k
 }
 
-func (s *alone) add(text string, y int32, base []float64) error {
-	k, at := len(base), s.cell(text)*len(base)
+// add scores a record of a cell and a class, and then counts it.
+func (s *alone) add(cell int, y int32, base []float64) error {
+	k, at := len(base), cell*len(base)
 	for len(s.n) < at+k {
 		s.n, s.odd = append(s.n, 0), append(s.odd, 0)
 	}
@@ -320,22 +321,36 @@ func (s *alone) pooledAUC(base []float64) float64 {
 	return sum / float64(defined)
 }
 
-func (d *Description) judge(col *Column, s *alone, base []float64) {
-	col.AUC, col.AUCBlocks = s.pooledAUC(base), s.auc()
-	auc, where := col.AUCBlocks, "inside blocks of 1,000 records"
-	if math.IsNaN(auc) {
-		// Sorted by class: the blocks say nothing.
-		auc, where = col.AUC, "over all records"
+// judge measures the features that are left, and takes out those that are leaks.
+func (d *Description) judge(held *sample, scorers []*alone, base []float64) error {
+	h := make([]float64, len(base))
+	for c, n := range base {
+		h[c] = (n + 1) / (float64(held.seen) + float64(len(base)))
 	}
-	if !(auc > LeakAUC) {
-		return
+	var features []judged
+	keep := func() { features = slices.DeleteFunc(features, func(f judged) bool { return f.col.Role != Feature }) }
+	for i, s := range scorers {
+		if !s.onlyIf {
+			col := &d.Columns[s.column]
+			col.AUC, col.AUCBlocks = s.pooledAUC(base), s.auc()
+			features = append(features, judged{col: col, at: i, score: s})
+		}
 	}
-	text := fmt.Sprintf("alone ranks the classes with an AUC of %.2f %s", auc, where)
-	if !math.IsNaN(col.AUC) && auc == col.AUCBlocks {
-		text += fmt.Sprintf(" (%.2f pooled)", col.AUC)
+	keep()
+	for _, f := range features {
+		d.copies(f, base)
 	}
-	col.Role, col.Why = Leak, text+": is it known before the outcome?"
-	d.warn(col.Name, WarnLeak, "%s", col.Why)
+	keep()
+	// A leak of one kind makes one of another look expected: neither vouches for the other.
+	if found, others := departures(features, base); len(found) > 0 {
+		leaks, _, err := held.beats(others, h)
+		if err != nil {
+			return err
+		}
+		d.departs(held, found, others[leaks:], h)
+		keep()
+	}
+	return d.judgeAlone(held, features, h)
 }
 
 // judgeMissing flags a column whose being missing, or present, ranks the classes, or nearly excludes some: of the

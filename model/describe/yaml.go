@@ -26,10 +26,7 @@ func (d *Description) YAML() []byte {
 	line("  label:")
 	line("    column: %s", scalar(d.Label))
 	classes, shares := make([]string, len(d.Classes)), make([]string, len(d.Classes))
-	var labelled int64
-	for _, c := range d.Classes {
-		labelled += c.N
-	}
+	labelled := d.labelled()
 	for i, c := range d.Classes {
 		classes[i] = scalar(c.Text)
 		shares[i] = percent(c.N, labelled)
@@ -62,7 +59,7 @@ func (d *Description) YAML() []byte {
 		switch c.Role {
 		case Feature, Leak:
 			features++
-			if c.Role == Leak {
+			if c.Why != "" {
 				line("    # %s %s", comment(c.Name), comment(c.Why))
 			}
 			line("    - %s%s# %s", e, pad(wide-len(e)), c.facts(d.Records))
