@@ -34,7 +34,7 @@ func (f *Factory) CarryState(c *model.Change, state []byte) ([]byte, []int, erro
 // carry returns the curve as that of feature j.
 func (c *curve) carry(x *model.Change, j int) curve {
 	from, to := len(x.From.Classes), len(x.To.Classes)
-	n := curve{feature: int32(j), levels: c.levels, lo: c.lo, per: c.per}
+	n := curve{feature: int32(j), levels: c.levels, lo: c.lo, per: c.per, end: levelsEnd(&x.To.Features[j])}
 	add := func(dst, row []float64) []float64 {
 		return append(append(dst, row...), make([]float64, to-from)...)
 	}

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"context"
+	"math"
 	"slices"
 	"testing"
 
@@ -135,7 +136,7 @@ func TestCarriedCurves(t *testing.T) {
 
 func TestACurveAppearsOnce(t *testing.T) {
 	s := modeltest.Schema()
-	p := &Part{curves: []curve{{feature: 2, levels: true, per: 1, missing: make([]float64, 3), nodes: make([]float64, 3)}}}
+	p := &Part{curves: []curve{{feature: 2, levels: true, per: 1, end: math.Inf(1), missing: make([]float64, 3), nodes: make([]float64, 3)}}}
 	if _, err := DecodePart(s, p.appendBinary(nil)); err != nil {
 		t.Fatal(err)
 	}

@@ -30,12 +30,13 @@ type curve struct {
 	lo, per float64   // node = (v - lo) * per
 	nodes   []float64 // of the levels, in the order of their codes, or of the nodes
 	missing []float64 // one a class
+	end     float64   // values from there on are missing: see levelsEnd
 }
 
 // add adds the curve at value v to dst.
 func (c *curve) add(v float64, dst []float64) {
 	n := len(dst)
-	if v-v != 0 {
+	if v-v != 0 || v >= c.end {
 		for y, x := range c.missing {
 			dst[y] += x
 		}
@@ -74,7 +75,7 @@ func (c *curve) add(v float64, dst []float64) {
 // weight of each class.
 func tabulate(ev *model.Evidence, f int32, a *axis, bases []Base, alpha, total []float64) *curve {
 	classes := len(total)
-	c := &curve{feature: f, levels: a.levels, missing: make([]float64, classes), per: 1}
+	c := &curve{feature: f, levels: a.levels, missing: make([]float64, classes), per: 1, end: a.end}
 	var count int
 	if a.levels {
 		count = ev.Levels.Count(int(f))
@@ -98,7 +99,7 @@ func tabulate(ev *model.Evidence, f int32, a *axis, bases []Base, alpha, total [
 		w := ev.Weight[i] / total[y]
 		switch {
 		case !(w > 0):
-		case v-v != 0:
+		case v-v != 0 || v >= a.end:
 			gone[y] += w
 		case a.levels:
 			if v < float64(count) {

@@ -58,13 +58,23 @@ type axis struct {
 	levels          bool // the value is a level code: not standardised
 	ok              bool // the values differ, and by more than numbers near 0 can: the nodes of a curve are numbers
 	lo, hi          float64
+	end             float64 // see levelsEnd
+}
+
+// levelsEnd is the number of levels of an ordinal feature, +Inf of any other: values from there on are text that is not
+// among the levels, which has no place in their order, and are missing, as for the local curves.
+func levelsEnd(feature *model.Feature) float64 {
+	if feature.Kind == model.Ordinal {
+		return float64(len(feature.Levels))
+	}
+	return math.Inf(1)
 }
 
 func newAxis(feature *model.Feature, column, weight []float64, rows []int32) axis {
-	a := axis{levels: feature.Kind == model.Nominal, lo: math.Inf(1), hi: math.Inf(-1)}
+	a := axis{levels: feature.Kind == model.Nominal, lo: math.Inf(1), hi: math.Inf(-1), end: levelsEnd(feature)}
 	each := func(f func(v, w float64)) {
 		for _, i := range rows {
-			if v := column[i]; v-v == 0 {
+			if v := column[i]; v-v == 0 && v < a.end {
 				f(v, weight[i])
 			}
 		}
@@ -92,7 +102,7 @@ func (a *axis) at(v float64) float64 {
 	if a.levels {
 		return v
 	}
-	if v-v != 0 {
+	if v-v != 0 || v >= a.end {
 		return math.NaN()
 	}
 	return (v/a.scale - a.mean) / a.sd

@@ -95,6 +95,42 @@ func TestCurves(t *testing.T) {
 	t.Logf("off by %.2g, weights %.3g, beta %.3g", worst, size, p.Beta)
 }
 
+// TestTextBesideTheLevels: text that is not among the levels of an ordinal feature is a missing value, in what is fitted
+// and in what is scored, and not a level above the highest.
+func TestTextBesideTheLevels(t *testing.T) {
+	s := &model.Schema{Features: []model.Feature{{Name: "size", Kind: model.Ordinal, Levels: []string{"s", "m", "l"}}}, Classes: []string{"no", "yes"}, Positive: 1}
+	of := func(beside float64) *model.Evidence {
+		const n = 600
+		ev := &model.Evidence{Schema: s, Levels: model.NewLevels(s), Columns: [][]float64{make([]float64, n)}, Class: make([]int32, n), Weight: make([]float64, n)}
+		for i := range n {
+			v := float64(i % 4)
+			// The levels rise with the class; the fourth kind of text goes with the lower one.
+			if ev.Weight[i] = 1; i%7 < int(v)*2 && v < 3 || v == 3 && i%7 == 0 {
+				ev.Class[i] = 1
+			}
+			if v == 3 {
+				v = beside
+			}
+			ev.Columns[0][i] = v
+		}
+		return ev
+	}
+	o := Default()
+	o.Gamma1, o.Gamma2 = .3, .1
+	missing := fitted(t, t.Context(), o, of(math.NaN()), nil)
+	beside := fitted(t, t.Context(), o, of(3), nil)
+	if len(missing.curves) != 1 || !slices.Equal(missing.appendBinary(nil), beside.appendBinary(nil)) {
+		t.Errorf("%d curves; text beside the levels gives another kernel than missing values", len(missing.curves))
+	}
+	want, got := make([]float64, 2), make([]float64, 2)
+	c := &Component{schema: s, curves: missing.curves}
+	c.Inputs(model.Row{math.NaN()}, want)
+	c.Inputs(model.Row{3}, got)
+	if !slices.Equal(got, want) || want[0] == 0 {
+		t.Errorf("inputs of text beside the levels %v, of a missing value %v", got, want)
+	}
+}
+
 func TestDraw(t *testing.T) {
 	const n = 4000
 	class, weight, rows := make([]int32, n), make([]float64, n), make([]int32, n)

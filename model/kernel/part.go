@@ -142,7 +142,7 @@ func DecodePart(s *model.Schema, b []byte) (*Part, error) {
 			return nil, r.Fail(fmt.Errorf("decoding kernel: two curves of feature %d", c.feature))
 		}
 		seen[c.feature] = true
-		c.levels = s.Features[c.feature].Kind == model.Nominal
+		c.levels, c.end = s.Features[c.feature].Kind == model.Nominal, levelsEnd(&s.Features[c.feature])
 		if len(c.missing) != classes || len(c.nodes)%classes != 0 || len(c.nodes) < classes || !c.levels && len(c.nodes) < 2*classes || !c.levels && !(c.per > 0) {
 			return nil, r.Fail(fmt.Errorf("decoding kernel: a curve of %d numbers for %d classes", len(c.nodes), classes))
 		}
