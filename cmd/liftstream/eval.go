@@ -445,7 +445,7 @@ func (e *evaluation) print(w io.Writer, data []string, run evaluate.Run, r *eval
 	}
 	rows = nil
 	for _, d := range r.Drift {
-		if d.PSI >= 0.1 && len(rows) < 8 {
+		if d.PSI >= 0.1 && d.PSI > d.Threshold && len(rows) < 8 {
 			rows = append(rows, []string{d.Feature, decimals(float64(d.PSI), 2), strconv.FormatInt(d.At, 10), decimals(float64(d.Last), 2)})
 		}
 	}

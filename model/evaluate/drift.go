@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/mathext"
+
 	"liftstream/model"
 )
 
@@ -14,6 +16,7 @@ const DriftRecords = 2000
 const (
 	driftBins  = 10   // quantile bins of a number
 	driftShare = 0.01 // levels rarer than this in the reference share one bin
+	driftTail  = 0.05 // share of streams without drift in which some column exceeds its threshold
 )
 
 // Drift is how far the distribution of a column moved over the stream: the population stability index between the first
@@ -29,8 +32,13 @@ type Drift struct {
 	PSI     Number `json:"psi"` // of the window where it is largest
 	At      int64  `json:"at"`  // records of the stream at the end of that window
 	Last    Number `json:"last"`
-	// Expected is the PSI of two windows of the same distribution, (K-1) 2/DriftRecords.
-	Expected Number `json:"expected"`
+	// Expected and Threshold belong to PSI, the largest of W windows: what it is on average, and what it exceeds in 5 % of
+	// streams in any of their columns, when the records of a stream are drawn alike and one by one. The PSI of one window is
+	// then close to 2/DriftRecords chi2_d, with d+1 bins that are not empty in the reference. With F the distribution of
+	// chi2_d, Expected is 2/DriftRecords times the integral of 1 - F(x)^W over x >= 0, as if windows had references of
+	// their own (a little too much: they share one), and Threshold is 2/DriftRecords F^-1(1 - .05 / (W columns)).
+	Expected  Number `json:"expected"`
+	Threshold Number `json:"threshold"`
 }
 
 // DriftMeter accumulates Drift over a stream in bounded memory. It counts records, whatever they weigh.
@@ -180,13 +188,39 @@ func psi(ref, now []float64) float64 {
 	return sum
 }
 
+// null returns Expected and Threshold of a column over w windows in a report of so many columns.
+func (c *driftColumn) null(w, columns int64) (expected, threshold float64) {
+	bins := 0
+	for _, n := range c.ref {
+		if n > 0 {
+			bins++
+		}
+	}
+	if bins < 2 {
+		return 0, 0
+	}
+	half := float64(bins-1) / 2
+	const unit, steps = 2.0 / DriftRecords, 4000
+	quantile := func(tail float64) float64 { return 2 * mathext.GammaIncRegCompInv(half, tail) }
+	// By trapezoids: what is left of the integrand beyond the end is below 1e-9.
+	end := quantile(1e-9 / float64(w))
+	for i := range steps + 1 {
+		f := 1 - math.Pow(mathext.GammaIncReg(half, end*float64(i)/steps/2), float64(w))
+		if i == 0 || i == steps {
+			f /= 2
+		}
+		expected += f * end / steps
+	}
+	return unit * expected, unit * quantile(driftTail/float64(w*columns))
+}
+
 // Report lists every column, the largest drift first; it is empty before two windows have passed.
 func (d *DriftMeter) Report() []Drift {
 	report := []Drift{}
 	for _, c := range d.columns {
 		if c.at > 0 {
-			report = append(report, Drift{Feature: c.name, PSI: Number(c.psi), At: c.at, Last: Number(c.last),
-				Expected: Number(float64(len(c.ref)-1) * 2 / DriftRecords)})
+			expected, threshold := c.null(d.seen/DriftRecords-1, int64(len(d.columns)))
+			report = append(report, Drift{Feature: c.name, PSI: Number(c.psi), At: c.at, Last: Number(c.last), Expected: Number(expected), Threshold: Number(threshold)})
 		}
 	}
 	slices.SortStableFunc(report, func(a, b Drift) int { return cmp.Compare(b.PSI, a.PSI) })
