@@ -140,6 +140,21 @@ func (s *Scores) Reset(n, classes int) {
 	s.Subspace, s.Relevance, s.Why = s.Subspace[:0], s.Relevance[:0], s.Why[:0]
 }
 
+// Append adds a copy of entry i of other scores, of the same classes, after the last one. Model stays as it is.
+func (s *Scores) Append(o *Scores, i int) {
+	s.N++
+	s.Status, s.Reason = append(s.Status, o.Status[i]), append(s.Reason, o.Reason[i])
+	s.Segment, s.Target = append(s.Segment, o.Segment[i]), append(s.Target, o.Target[i])
+	s.P = append(s.P, o.P[i*o.Classes:(i+1)*o.Classes]...)
+	s.BaseRate, s.Lift, s.Percentile = append(s.BaseRate, o.BaseRate[i]), append(s.Lift, o.Lift[i]), append(s.Percentile, o.Percentile[i])
+	features, relevance := o.SubspaceOf(i)
+	s.Subspace, s.Relevance = append(s.Subspace, features...), append(s.Relevance, relevance...)
+	s.SubspaceEnd = append(s.SubspaceEnd, int32(len(s.Subspace)))
+	s.Profile, s.ProfileLift = append(s.Profile, o.Profile[i]), append(s.ProfileLift, o.ProfileLift[i])
+	s.Why = append(s.Why, o.WhyOf(i)...)
+	s.WhyEnd = append(s.WhyEnd, int32(len(s.Why)))
+}
+
 func span(end []int32, i int) (int32, int32) {
 	if i == 0 {
 		return 0, end[0]

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"liftstream/cmd/liftstream/internal/assemble"
+	"liftstream/codec"
 	"liftstream/codec/file"
 	"liftstream/model"
 	"liftstream/model/evaluate"
@@ -24,7 +25,7 @@ import (
 
 func evalCommand(a *app) *cobra.Command {
 	e := evaluation{}
-	c := a.command(groupFiles, "eval -c FILE DATA... [--delay N] [--partitions P] [--protocol P] [--method M]... [--json OUT]", `Measure how good the scores are
+	c := a.command(groupFiles, "eval -c FILE DATA... [--delay N] [--partitions P] [--protocol P] [--method M]... [--json OUT] [--scores OUT]", `Measure how good the scores are
 Runs the stage over files as it would run over a topic, and compares its propensities with what happened.
 
 Under the protocol prequential every record is scored before it, or any later one, is learnt; with --delay N its label
@@ -41,7 +42,12 @@ sums of features; euclidean, the plain distance.
 Methods: all is the whole stage; lift, lift+local and lift+kernel the stage with these components alone; local and
 kernel each component by itself, without the scorecard; knn the plain nearest neighbours on all standardised features,
 among the same prototypes; prior the base rates. The log-losses of the others are compared
-with that of all on the same records.`,
+with that of all on the same records.
+
+--scores OUT writes the scores that are measured, those of the method all or else of the first one, in the columns and
+formats of 'score': each as it was before its record was learnt. source_row is the number of the record, over all files
+from 0; under prequential the rows stand in stream order, those of the first --skip records among them, under folds
+fold by fold. The subspaces and propensities in it have not seen their own labels, so a classifier can be fed them.`,
 		`liftstream eval -c cmd/liftstream/examples/bank.yaml cmd/liftstream/examples/bank.csv --delay 100`,
 		needs(1, -1, "data files"), func(ctx context.Context, data []string) error { return e.run(ctx, a, data) })
 	e.changed = c.Flags().Changed
@@ -56,11 +62,13 @@ with that of all on the same records.`,
 	f.StringVar(&e.triples, "triples", "", "compare the records of `FILE`, lines of three ids i,j,k (triples)")
 	f.StringSliceVar(&e.methods, "method", nil, "`METHOD`: all, lift, lift+local, lift+kernel, local, kernel, knn or prior; may be repeated (default: all, lift, prior)")
 	f.StringVar(&e.json, "json", "", "write the result as JSON to `OUT`; - is standard output, in place of the table")
+	f.StringVar(&e.scores, "scores", "", "write the scores of the records to `OUT`: .jsonl .csv .arrow .arrows .feather .parquet (prequential, folds)")
 	return c
 }
 
 type evaluation struct {
 	config, protocol, foldColumn, json, triples string
+	scores                                      string
 	delay, skip, partitions, folds              int
 	methods                                     []string
 	changed                                     func(flag string) bool // whether it was given
@@ -85,7 +93,7 @@ func (e *evaluation) check() error {
 	default:
 		return usagef("--protocol %s: it is one of prequential, folds, triples", e.protocol)
 	}
-	other := map[string][]string{"prequential": {"fold-column", "folds", "triples"}, "folds": {"delay", "skip", "partitions", "triples"}, "triples": {"delay", "skip", "partitions"}}
+	other := map[string][]string{"prequential": {"fold-column", "folds", "triples"}, "folds": {"delay", "skip", "partitions", "triples"}, "triples": {"delay", "skip", "partitions", "scores"}}
 	for _, flag := range other[e.protocol] {
 		if e.changed(flag) {
 			return usagef("--%s means nothing under --protocol %s", flag, e.protocol)
@@ -102,6 +110,11 @@ func (e *evaluation) check() error {
 			return usagef("--%s %d: it must be at most %d", x.flag, x.value, x.max)
 		}
 	}
+	if e.scores != "" {
+		if _, _, err := file.KindOf(e.scores); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -109,7 +122,7 @@ func (e *evaluation) run(ctx context.Context, a *app, data []string) error {
 	if err := e.check(); err != nil {
 		return err
 	}
-	if err := apart(places(data, place{"config", e.config}, place{"triples", e.triples}), place{"json", e.json}); err != nil {
+	if err := apart(places(data, place{"config", e.config}, place{"triples", e.triples}), place{"json", e.json}, place{"scores", e.scores}); err != nil {
 		return err
 	}
 	c, err := a.loadOffline(e.config)
@@ -125,7 +138,9 @@ func (e *evaluation) run(ctx context.Context, a *app, data []string) error {
 	}
 	spec := stage.Spec
 	methods := e.drive(stage, func(s *model.Spec) {
-		s.Options.Why = 0
+		if e.scores == "" {
+			s.Options.Why = 0
+		}
 		s.Options.WaitBytes, s.Options.WaitWindow, s.Options.Correct = 0, 0, false
 		if e.delay > 0 {
 			// Labels come when the protocol says: nothing may leave the room before.
@@ -134,37 +149,53 @@ func (e *evaluation) run(ctx context.Context, a *app, data []string) error {
 	})
 	start := time.Now()
 	var run evaluate.Run
-	var result *evaluate.Result
+	var ev *evaluate.Evaluation
 	files := &source{a: a, ctx: ctx, data: data, options: file.Options{Codec: stage.Codec, RequireLabel: true}}
-	if e.protocol == "folds" {
-		k, fold, err := e.foldsOf(ctx, a, data, files.options, spec.Options.Seed)
-		if err != nil {
-			return err
-		}
-		ev := evaluate.NewEvaluation(spec.Schema, methods, 0, spec.Options.Seed)
-		files.passes = 2 * k
-		run, err = evaluate.Folds(ctx, spec.Schema, files.batches, methods, k, fold, ev.Add)
-		if err == nil {
-			result, err = ev.Result(run)
-		}
-		if err != nil {
+	measure := func(sink func(ev *evaluate.Evaluation) evaluate.Sink) error {
+		if e.protocol == "folds" {
+			k, fold, err := e.foldsOf(ctx, a, data, files.options, spec.Options.Seed)
+			if err != nil {
+				return err
+			}
+			ev = evaluate.NewEvaluation(spec.Schema, methods, 0, spec.Options.Seed)
+			files.passes = 2 * k
+			run, err = evaluate.Folds(ctx, spec.Schema, files.batches, methods, k, fold, sink(ev))
 			return plain(err)
 		}
-	} else {
-		ev := evaluate.NewEvaluation(spec.Schema, methods, int64(e.skip), spec.Options.Seed)
+		ev = evaluate.NewEvaluation(spec.Schema, methods, int64(e.skip), spec.Options.Seed)
 		files.passes = 1
+		var err error
 		run, err = evaluate.Prequential(ctx, spec.Schema, files.batches, methods,
-			evaluate.Options{Delay: e.delay, Partitions: e.partitions, Refit: c.Fit.Records}, ev.Add)
-		if err != nil {
-			return plain(err)
-		}
-		if run.Records > 0 && run.Records <= int64(e.skip) {
-			return fmt.Errorf("%s: %s, and the first %d are not counted; give a smaller --skip, or cross-validate with --protocol folds",
-				joined(data), count(int(run.Records), "record"), e.skip)
-		}
-		if result, err = ev.Result(run); err != nil {
-			return err
-		}
+			evaluate.Options{Delay: e.delay, Partitions: e.partitions, Refit: c.Fit.Records}, sink(ev))
+		return plain(err)
+	}
+	if e.scores == "" {
+		err = measure(func(ev *evaluate.Evaluation) evaluate.Sink { return ev.Add })
+	} else {
+		err = a.writeTables(e.scores, func(write func(t *codec.Table) error) error {
+			rows, err := newScoreRows(stage.Codec, methods, write)
+			if err != nil {
+				return err
+			}
+			err = measure(func(ev *evaluate.Evaluation) evaluate.Sink {
+				return func(r *evaluate.Record) error { return errors.Join(ev.Add(r), rows.add(r)) }
+			})
+			if err != nil {
+				return err
+			}
+			return rows.flush()
+		})
+	}
+	if err != nil {
+		return err
+	}
+	if e.protocol == "prequential" && run.Records > 0 && run.Records <= int64(e.skip) {
+		return fmt.Errorf("%s: %s, and the first %d are not counted; give a smaller --skip, or cross-validate with --protocol folds",
+			joined(data), count(int(run.Records), "record"), e.skip)
+	}
+	result, err := ev.Result(run)
+	if err != nil {
+		return err
 	}
 	elapsed := time.Since(start)
 	if run.Records == 0 {

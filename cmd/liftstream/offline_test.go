@@ -206,6 +206,8 @@ func TestWrongUse(t *testing.T) {
 		{[]string{"eval", "-c", "x", "y", "--delay", "5", "--protocol", "folds"}, "means nothing under --protocol folds"},
 		{[]string{"eval", "-c", "x", "y", "--partitions", "100000000"}, "at most 10000"},
 		{[]string{"eval", "-c", "x", "y", "--delay", "1000000000000"}, "at most 10000000"},
+		{[]string{"eval", "-c", "x", "y", "--protocol", "triples", "--scores", "s.csv"}, "--scores means nothing under --protocol triples"},
+		{[]string{"eval", "-c", "x", "y", "--json", "s.csv", "--scores", "./s.csv"}, "--json and --scores are both ./s.csv"},
 		{[]string{"eval", "-c", "x", "y", "--json", "y"}, "--json y would overwrite what is read as the data"},
 		{[]string{"score", "-c", "x", "--model", "m", "y.csv", "z.csv", "--out", "./z.csv"}, "--out ./z.csv would overwrite what is read as the data"},
 		{[]string{"score", "-c", "x", "--model", "m.csv", "y.csv", "--out", "m.csv"}, "--out m.csv would overwrite what is read as --model"},
@@ -264,6 +266,7 @@ func TestInterruptedCommandsLeaveNothing(t *testing.T) {
 		{"fit", "-c", "bank.yaml", "bank.csv", "--model", "new.model"},
 		{"score", "-c", "bank.yaml", "--model", "bank.model", "bank.csv", "--out", "new.csv"},
 		{"eval", "-c", "bank.yaml", "bank.csv", "--json", "new.json"},
+		{"eval", "-c", "bank.yaml", "bank.csv", "--scores", "new.jsonl"},
 		{"eval", "-c", "bank.yaml", "bank.csv", "--protocol", "folds", "--json", "new.json"},
 	} {
 		var out, errs bytes.Buffer
@@ -574,6 +577,88 @@ func TestEvalFigures(t *testing.T) {
 
 // TestTriples evaluates drawn triples and those of a file, and fits to the file: comparisons by day alone give that
 // feature the largest weight.
+// TestScoresOfAnEvaluation: --scores writes every record's score as it was before the record was learnt. The log-loss of
+// these scores is the one that eval reports, and their reasons name the record's own values, whatever model and partition
+// scored it.
+func TestScoresOfAnEvaluation(t *testing.T) {
+	workbench(t)
+	data, err := os.ReadFile("bank.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
+	names := strings.Split(lines[0], ",")
+	write(t, "often.yaml", "bank.yaml", func(s string) string { return s + "fit: {records: 600, warmup: 100}\n" })
+	for _, flags := range [][]string{{}, {"--delay", "50", "--method", "lift"}, {"--partitions", "3", "--method", "lift+local"}, {"--protocol", "folds", "--folds", "3", "--method", "lift"}, {"--method", "prior"}} {
+		r := command(t, append([]string{"eval", "-c", "often.yaml", "bank.csv", "--scores", "s.jsonl", "--json", "-"}, flags...)...)
+		if r.status != statusDone {
+			t.Fatalf("%v: %s", flags, r.err)
+		}
+		var result struct {
+			Methods map[string]struct {
+				LogLoss float64 `json:"log_loss"`
+			}
+		}
+		if err := json.Unmarshal([]byte(r.out), &result); err != nil {
+			t.Fatal(err)
+		}
+		want := result.Methods["all"].LogLoss
+		if len(flags) > 0 {
+			want = result.Methods[flags[len(flags)-1]].LogLoss
+		}
+		text, err := os.ReadFile("s.jsonl")
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows := strings.Split(strings.TrimSpace(string(text)), "\n")
+		if len(rows) != len(lines)-1 {
+			t.Fatalf("%v: %d rows for %d records", flags, len(rows), len(lines)-1)
+		}
+		folds := slices.Contains(flags, "folds")
+		seen, models, partitions := map[int]bool{}, map[float64]bool{}, map[float64]bool{}
+		loss, counted, reasons := 0.0, 0, 0
+		for i, row := range rows {
+			var s map[string]any
+			if err := json.Unmarshal([]byte(row), &s); err != nil {
+				t.Fatal(err)
+			}
+			at := int(s["source_row"].(float64))
+			if seen[at] || !folds && at != i {
+				t.Fatalf("%v: row %d is of record %d", flags, i, at)
+			}
+			seen[at] = true
+			models[s["model"].(float64)], partitions[s["source_partition"].(float64)] = true, true
+			cells := strings.Split(lines[at+1], ",")
+			if folds || at >= 1000 {
+				loss -= math.Log(s["propensity_"+cells[len(cells)-1]].(float64))
+				counted++
+			}
+			if s["why"] == nil {
+				continue
+			}
+			for _, w := range s["why"].([]any) {
+				w := w.(map[string]any)
+				if f := slices.Index(names, w["feature"].(string)); f >= 0 && w["value"] != nil {
+					reasons++
+					a, e1 := strconv.ParseFloat(w["value"].(string), 64)
+					b, e2 := strconv.ParseFloat(cells[f], 64)
+					if e1 == nil && e2 == nil && a == b || w["value"] == cells[f] {
+						continue
+					}
+					t.Fatalf("%v: record %d: reason %v, its value is %q", flags, at, w, cells[f])
+				}
+			}
+		}
+		if got := loss / float64(counted); math.Abs(got-want) > 1e-9 {
+			t.Errorf("%v: the scores have a log-loss of %v, eval says %v", flags, got, want)
+		}
+		prior := slices.Contains(flags, "prior")
+		if !prior && (reasons == 0 || !folds && len(models) < 3) || slices.Contains(flags, "--partitions") && len(partitions) != 3 {
+			t.Errorf("%v: %d reasons, models %v, partitions %v", flags, reasons, models, partitions)
+		}
+	}
+}
+
 func TestTriples(t *testing.T) {
 	workbench(t)
 	column := func(name string, row string) string {

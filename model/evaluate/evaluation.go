@@ -23,7 +23,7 @@ type Evaluation struct {
 // NewEvaluation evaluates methods, in the order in which they are driven. The first skip records of the stream are not
 // counted. seed is that of the bootstrap.
 func NewEvaluation(s *model.Schema, methods []Method, skip int64, seed uint64) *Evaluation {
-	e := &Evaluation{schema: s, skip: skip, seed: seed, lead: lead(methods), drift: NewDriftMeter(s, skip)}
+	e := &Evaluation{schema: s, skip: skip, seed: seed, lead: Lead(methods), drift: NewDriftMeter(s, skip)}
 	for _, m := range methods {
 		e.methods = append(e.methods, m.Name)
 		e.sets = append(e.sets, NewSet(len(s.Classes)))

@@ -42,6 +42,7 @@ type Record struct {
 	Weight    float64
 	Batch     *model.Batch    // its values; the labels in it are those that the learners saw
 	Scores    []*model.Scores // by method
+	Levels    []*model.Levels // by method, to render Scores with; nil where a method has none
 	Row       int             // in Batch and Scores
 }
 
@@ -112,7 +113,7 @@ func newDriver(s *model.Schema, methods []Method, opt Options, sink Sink) *drive
 		}
 		d.out[m] = make([]model.Scores, opt.Partitions)
 	}
-	d.record.Scores = make([]*model.Scores, len(methods))
+	d.record.Scores, d.record.Levels = make([]*model.Scores, len(methods)), make([]*model.Levels, len(methods))
 	d.label = model.Labels{N: 1, Class: make([]int32, 1), Partition: make([]int32, 1), Offset: make([]int64, 1), Row: make([]int32, 1), Time: make([]int64, 1)}
 	d.run = Run{Delay: opt.Delay, Partitions: opt.Partitions}
 	return d
@@ -229,6 +230,9 @@ func (d *driver) flush(ctx context.Context) error {
 		r.Weight = m.batch.Weight[at.row]
 		for k := range d.methods {
 			r.Scores[k] = &d.out[k][at.partition]
+			if live, ok := d.learners[k][at.partition].(*model.Partition); ok {
+				r.Levels[k] = live.Levels()
+			}
 		}
 		if err := d.sink(r); err != nil {
 			return fmt.Errorf("evaluating: record %d: %w", at.index, err)
@@ -261,8 +265,8 @@ func (d *driver) refit(ctx context.Context) error {
 	return nil
 }
 
-// lead is the method whose stability, drift, gains and curve are reported: all, else the first.
-func lead(methods []Method) int {
+// Lead is the place of the method whose stability, drift, gains and curve are reported: all, else the first.
+func Lead(methods []Method) int {
 	return max(0, slices.IndexFunc(methods, func(m Method) bool { return m.Name == MethodAll }))
 }
 
@@ -297,7 +301,7 @@ func (d *driver) refitOne(ctx context.Context, k int) error {
 		} else if err != nil {
 			return err
 		}
-		if k == lead(d.methods) && trained {
+		if k == Lead(d.methods) && trained {
 			if err := d.compare(spec, m, states[int32(p)], d.recent[p]); err != nil {
 				return err
 			}
