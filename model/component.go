@@ -146,9 +146,8 @@ type Evidence struct {
 	// learnt from scores that were made before: records left out in turn have neighbours of their own time, those that come
 	// have not.
 	Whole bool
-	// Keep asks a Fit to leave its structure as it is (previous's, or else that of the first state that has one), to fit
-	// no weights anew, and to bring only what was learnt up to date: what Fit of this package does when the gate has
-	// refused a new structure.
+	// Keep asks a Fit to leave the structure and the fitted weights of previous as they are, and to bring only what the
+	// partitions have learnt up to date: what Renew does with a model that has passed the gate.
 	Keep bool
 }
 

@@ -9,9 +9,6 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// gateRecords bounds the newest labelled slice of each partition on which a new model is compared with the serving one.
-const gateRecords = 2000
-
 func newEvidence(s *Schema, l *Levels, seed uint64) *Evidence {
 	return &Evidence{Schema: s, Levels: l, Columns: make([][]float64, len(s.Features)), Seed: seed, Sampled: map[int32]bool{}}
 }
@@ -98,7 +95,7 @@ func (x *Builder) Fit(ctx context.Context) (*Model, error) {
 		return nil, err
 	}
 	m := &Model{Version: 1, Fingerprint: x.p.spec.Options.Fingerprint, Levels: x.p.levels.Clone(), Parts: parts, Marks: map[int32]Mark{}}
-	m.Info = Info{Records: ev.Len(), GateNew: math.NaN(), GateOld: math.NaN()}
+	m.Info = Info{Records: ev.Len(), Verdict: noVerdict(x.p.spec.Options.Gate)}
 	for _, w := range ev.Weight {
 		m.Info.Weight += w
 	}
@@ -198,78 +195,74 @@ func inputsOf(components []Component, classes int, row Row, dst []float64) {
 	}
 }
 
-// Fit makes the next model from the partitions' snapshots: it merges their samples in partition order, fits every
-// factory, and compares the result with the serving structure on the newest labelled slice of each partition. If that is
-// worse by more than Options.Gate, the scorecard keeps its structure and only the other parts are new.
-// previous is the serving model, nil before the first. accepted is false when the gate refused the result, which is
-// returned all the same. states[p] is what Snapshot returned, or the same parts read back.
-func Fit(ctx context.Context, spec *Spec, states map[int32]map[string][]byte, previous *Model) (m *Model, accepted bool, err error) {
-	order := sortedKeys(states)
-	parts := make([]*Partition, len(order))
-	levels := NewLevels(spec.Schema)
-	m = &Model{Version: 1, Fingerprint: spec.Options.Fingerprint, Marks: map[int32]Mark{}}
+// Fit makes the next model from the partitions' snapshots: it merges their samples in partition order and fits every
+// factory. Whether the model may serve is for Judge to say; until then Info.Verdict is that of a model compared with nothing.
+// previous is the serving model, nil before the first. states[p] is what Snapshot returned, or the same parts read back.
+func Fit(ctx context.Context, spec *Spec, states map[int32]map[string][]byte, previous *Model) (*Model, error) {
+	m := &Model{Version: 1, Fingerprint: spec.Options.Fingerprint, Levels: NewLevels(spec.Schema)}
 	if previous != nil {
-		levels = previous.Levels.Clone()
+		m.Levels = previous.Levels.Clone()
 		m.Version, m.Info.Previous = previous.Version+1, previous.Version
 	}
+	ev, marks, err := gather(spec, states, m.Levels)
+	if err != nil {
+		return nil, err
+	}
+	m.Marks, m.Info.Records, m.Info.Verdict = marks, ev.Len(), noVerdict(spec.Options.Gate)
+	for _, w := range ev.Weight {
+		m.Info.Weight += w
+	}
+	if m.Parts, err = fitParts(ctx, spec, ev, states, previous); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// Renew returns the model with what the partitions have learnt by now: the structure and the fitted weights that Judge
+// has compared stay, and the scorecard's counts become those of the states, so that no model begins with counts as old as
+// its comparison took. Shares says how far that is.
+func Renew(ctx context.Context, spec *Spec, m *Model, states map[int32]map[string][]byte) (*Model, error) {
+	out := *m
+	out.Levels = m.Levels.Clone()
+	ev, marks, err := gather(spec, states, out.Levels)
+	if err != nil {
+		return nil, err
+	}
+	ev.Keep = true
+	out.Shares, out.Parts = marks, maps.Clone(m.Parts)
+	if out.Parts[spec.Scorecard.Name()], err = fitScorecard(ctx, spec, *ev, states, m, m.Parts); err != nil {
+		return nil, err
+	}
+	return &out, nil
+}
+
+// gather merges the samples of the states, coded by levels, to which it adds what they lack.
+func gather(spec *Spec, states map[int32]map[string][]byte, levels *Levels) (*Evidence, map[int32]Mark, error) {
+	order := sortedKeys(states)
+	parts := make([]*Partition, len(order))
+	marks := map[int32]Mark{}
 	ev := newEvidence(spec.Schema, levels, spec.Options.Seed)
 	ev.Recodes, ev.Models = map[int32]Recode{}, map[int32]int64{}
 	for i, n := range order {
 		p, err := RestorePartition(spec, states[n])
 		if err != nil {
-			return nil, false, fmt.Errorf("partition %d: %w", n, err)
+			return nil, nil, fmt.Errorf("partition %d: %w", n, err)
 		}
 		if p.self != n {
-			return nil, false, fmt.Errorf("partition %d: its state is that of partition %d", n, p.self)
+			return nil, nil, fmt.Errorf("partition %d: its state is that of partition %d", n, p.self)
 		}
 		parts[i] = p
 		ev.Recodes[n], ev.Models[n] = levels.Merge(p.levels), p.version
-		m.Marks[n] = Mark{Offset: p.next, Clock: p.clock}
+		marks[n] = Mark{Offset: p.next, Clock: p.clock}
 		ev.addReservoir(p.reservoir, n, ev.Recodes[n])
 	}
 	ev.Recent = ev.Len()
 	mergeTails(ev, parts)
 	if ev.Len() == 0 {
-		return nil, false, fmt.Errorf("fitting: no labelled record")
+		return nil, nil, fmt.Errorf("fitting: no labelled record")
 	}
-	m.Levels = levels
-	m.Info.Records = ev.Len()
-	for _, w := range ev.Weight {
-		m.Info.Weight += w
-	}
-	if m.Parts, err = fitParts(ctx, spec, ev, states, previous); err != nil {
-		return nil, false, err
-	}
-	if m.Info.GateNew, m.Info.GateOld, err = gate(spec, m, states); err != nil {
-		return nil, false, err
-	}
-	if m.within(spec.Options.Gate) {
-		return m, true, nil
-	}
-	// Cells that fit all records better can serve the newest ones worse; the other parts need not wait for that. What is
-	// merged from other partitions also looks worse on records that the own counts have just learnt, so it is held
-	// against neither side.
-	kept := *m
-	kept.Parts = maps.Clone(m.Parts)
-	ev.Keep = true
-	if kept.Parts[spec.Scorecard.Name()], err = fitScorecard(ctx, spec, *ev, states, previous, m.Parts); err != nil {
-		return nil, false, err
-	}
-	kept.Info.Kept = true
-	if kept.Info.GateNew, kept.Info.GateOld, err = gate(spec, &kept, states); err != nil {
-		return nil, false, err
-	}
-	if m.Info.GateNew <= kept.Info.GateNew+spec.Options.Gate {
-		return m, m.within(mergeGate * spec.Options.Gate), nil
-	}
-	return &kept, kept.within(mergeGate * spec.Options.Gate), nil
+	return ev, marks, nil
 }
-
-// mergeGate is how many times wider the gate is for a model whose structure is no worse than the serving one's.
-const mergeGate = 10
-
-// within reports whether the model is worse than the serving one by at most limit; NaN, nothing to compare with, is.
-func (m *Model) within(limit float64) bool { return !(m.Info.GateNew > m.Info.GateOld+limit) }
 
 func statesOf(states map[int32]map[string][]byte, factory string) map[int32][]byte {
 	out := map[int32][]byte{}
@@ -304,45 +297,4 @@ func mergeTails(ev *Evidence, parts []*Partition) {
 		at[best]++
 		ev.add(&r, 1, parts[best].self, ev.Recodes[parts[best].self])
 	}
-}
-
-// gate returns the log-losses of the new and the serving structure on the newest records of every partition that serves
-// already, NaN when there is none. Both have learnt these records.
-func gate(spec *Spec, m *Model, states map[int32]map[string][]byte) (after, before float64, err error) {
-	var weight float64
-	for _, n := range sortedKeys(states) {
-		p, err := RestorePartition(spec, states[n])
-		if err != nil {
-			return 0, 0, fmt.Errorf("partition %d: %w", n, err)
-		}
-		if !p.trained {
-			continue
-		}
-		loss, w := p.newest()
-		before, weight = before+loss, weight+w
-		if err := p.rebase(m); err != nil {
-			return 0, 0, fmt.Errorf("comparing with the serving model: partition %d: %w", n, err)
-		}
-		loss, _ = p.newest()
-		after += loss
-	}
-	if weight == 0 {
-		return math.NaN(), math.NaN(), nil
-	}
-	return after / weight, before / weight, nil
-}
-
-// newest returns the log-loss and the weight of the newest records, at most a quarter of the tail, as the partition
-// would score them now.
-func (p *Partition) newest() (loss, weight float64) {
-	prob := make([]float64, len(p.counts))
-	var r record
-	for n := p.tail.next - min(uint64(p.tail.len()/4), gateRecords); n < p.tail.next; n++ {
-		p.tail.at(n, &r)
-		p.fill(r.Row)
-		p.scorecard.Score(r.Row, p.inputs, p.pending, prob)
-		loss -= r.Weight * math.Log(max(prob[r.Class], 1e-12))
-		weight += r.Weight
-	}
-	return loss, weight
 }

@@ -3,13 +3,17 @@ package model
 import (
 	"fmt"
 	"hash/crc32"
+	"math"
 	"slices"
 
 	"liftstream/model/wire"
 )
 
 // ModelFormat is the version of a Model's binary form.
-const ModelFormat = 1
+const ModelFormat = 2
+
+// oldestModel is the oldest version that is read.
+const oldestModel = 1
 
 // Model is what a Fit produced: immutable, versioned. Its parts are opaque here; each component decodes its own.
 type Model struct {
@@ -19,6 +23,8 @@ type Model struct {
 	Levels      *Levels
 	// Marks holds, for each input partition, how far the Model has seen it; none for a Model of files.
 	Marks map[int32]Mark
+	// Shares holds the same for the scorecard's part alone, where that has seen more (Renew); nil = Marks.
+	Shares map[int32]Mark
 	// Parts by Factory.Name.
 	Parts map[string][]byte
 	// Info says in words and numbers what the fit did: shown by inspect, never needed to score.
@@ -40,11 +46,8 @@ type Info struct {
 	Records  int     // labelled records in the evidence
 	Weight   float64 // their weight
 	Previous int64
-	// GateNew and GateOld are the log-losses of the new and the serving model on the newest labelled slice; NaN when
-	// there was none to compare.
-	GateNew, GateOld float64
-	// Kept says that the scorecard kept its structure, because the gate refused the new one.
-	Kept bool
+	// Verdict is that of the gate.
+	Verdict Verdict
 }
 
 var crcTable = crc32.MakeTable(crc32.Castagnoli)
@@ -58,12 +61,7 @@ func (m *Model) AppendBinary(b []byte) []byte {
 	b = wire.AppendUvarint(b, m.Fingerprint)
 	b = m.Levels.schema.AppendBinary(b)
 	b = m.Levels.AppendBinary(b)
-	b = wire.AppendUvarint(b, uint64(len(m.Marks)))
-	for _, p := range sortedKeys(m.Marks) {
-		b = wire.AppendVarint(b, int64(p))
-		b = wire.AppendVarint(b, m.Marks[p].Offset)
-		b = wire.AppendFloat(b, m.Marks[p].Clock)
-	}
+	b = appendMarks(b, m.Marks)
 	b = wire.AppendUvarint(b, uint64(len(m.Parts)))
 	for _, name := range sortedKeys(m.Parts) {
 		b = wire.AppendString(b, name)
@@ -72,10 +70,28 @@ func (m *Model) AppendBinary(b []byte) []byte {
 	b = wire.AppendUvarint(b, uint64(m.Info.Records))
 	b = wire.AppendFloat(b, m.Info.Weight)
 	b = wire.AppendVarint(b, m.Info.Previous)
-	b = wire.AppendFloat(b, m.Info.GateNew)
-	b = wire.AppendFloat(b, m.Info.GateOld)
-	b = wire.AppendBool(b, m.Info.Kept)
+	b = m.Info.Verdict.AppendBinary(b)
+	b = appendMarks(b, m.Shares)
 	return wire.AppendUvarint(b, uint64(crc32.Checksum(b[start:], crcTable)))
+}
+
+func appendMarks(b []byte, marks map[int32]Mark) []byte {
+	b = wire.AppendUvarint(b, uint64(len(marks)))
+	for _, p := range sortedKeys(marks) {
+		b = wire.AppendVarint(b, int64(p))
+		b = wire.AppendVarint(b, marks[p].Offset)
+		b = wire.AppendFloat(b, marks[p].Clock)
+	}
+	return b
+}
+
+func readMarks(r *wire.Reader) map[int32]Mark {
+	marks := map[int32]Mark{}
+	for n := r.Uvarint(); n > 0 && r.Err() == nil; n-- {
+		p := r.Varint()
+		marks[int32(p)] = Mark{Offset: r.Varint(), Clock: r.Float()}
+	}
+	return marks
 }
 
 // DecodeModel reads what AppendBinary wrote. The parts alias b. A model whose own schema is not like s is refused
@@ -85,10 +101,11 @@ func DecodeModel(s *Schema, b []byte) (*Model, error) {
 		return nil, fmt.Errorf("decoding model: not a liftstream model")
 	}
 	r := wire.NewReader(b[4:])
-	if v := r.Uvarint(); r.Err() == nil && v != ModelFormat {
-		return nil, fmt.Errorf("decoding model: format %d, this build reads %d", v, ModelFormat)
+	format := r.Uvarint()
+	if r.Err() == nil && (format < oldestModel || format > ModelFormat) {
+		return nil, fmt.Errorf("decoding model: format %d, this build reads %d to %d", format, oldestModel, ModelFormat)
 	}
-	m := &Model{Version: r.Varint(), Fingerprint: r.Uvarint(), Marks: map[int32]Mark{}, Parts: map[string][]byte{}}
+	m := &Model{Version: r.Varint(), Fingerprint: r.Uvarint(), Parts: map[string][]byte{}}
 	own, err := DecodeSchema(r)
 	if err != nil {
 		return nil, fmt.Errorf("decoding model: schema: %w", err)
@@ -103,10 +120,7 @@ func DecodeModel(s *Schema, b []byte) (*Model, error) {
 		return nil, fmt.Errorf("decoding model: levels: %w", err)
 	}
 	m.Levels = l
-	for n := r.Uvarint(); n > 0 && r.Err() == nil; n-- {
-		p := r.Varint()
-		m.Marks[int32(p)] = Mark{Offset: r.Varint(), Clock: r.Float()}
-	}
+	m.Marks = readMarks(r)
 	for n := r.Uvarint(); n > 0 && r.Err() == nil; n-- {
 		name := r.String()
 		m.Parts[name] = r.Bytes()
@@ -114,9 +128,19 @@ func DecodeModel(s *Schema, b []byte) (*Model, error) {
 	m.Info.Records = int(r.Uvarint())
 	m.Info.Weight = r.Float()
 	m.Info.Previous = r.Varint()
-	m.Info.GateNew = r.Float()
-	m.Info.GateOld = r.Float()
-	m.Info.Kept = r.Bool()
+	if format >= 2 {
+		m.Info.Verdict = DecodeVerdict(r)
+		if m.Shares = readMarks(r); len(m.Shares) == 0 {
+			m.Shares = nil
+		}
+	} else {
+		// Log-losses of the new and the serving model on records that both had learnt, and whether the cells stayed: no
+		// verdict of today's meaning.
+		r.Float()
+		r.Float()
+		r.Bool()
+		m.Info.Verdict = noVerdict(math.NaN())
+	}
 	body := len(b) - r.Rest()
 	sum := r.Uvarint()
 	if err := r.Done(); err != nil {

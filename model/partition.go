@@ -18,7 +18,10 @@ var ErrModelTooOld = errors.New("model is older than the tail")
 var ErrModelForeign = errors.New("made under another configuration")
 
 // StateFormat is the version of the binary form of a Partition's state.
-const StateFormat = 2
+const StateFormat = 3
+
+// oldestState is the oldest version that is read.
+const oldestState = 2
 
 // Spec is what a stage is made of: the schema, the components, and the sizes. It is immutable and shared by all
 // partitions and by the trainer.
@@ -265,7 +268,7 @@ func (p *Partition) event(b *Batch, i int, out *Scores) {
 	p.score(out, i)
 
 	rec := &p.rec
-	*rec = record{Example: Example{Row: p.row, Class: b.Label[i], Weight: 1}, offset: b.Offset, row: int32(i)}
+	*rec = record{Example: Example{Row: p.row, Class: b.Label[i], Weight: 1, Clock: p.clock}, offset: b.Offset, row: int32(i)}
 	if b.Weight != nil {
 		rec.Weight = min(b.Weight[i], MaxWeight)
 	}
@@ -321,8 +324,10 @@ func (p *Partition) usable(w *waiting) []float64 {
 	return w.pending
 }
 
-// learn adds one labelled record to everything; pending nil means that the inputs are computed now.
+// learn adds one labelled record to everything; pending nil means that the inputs are computed now. The record comes with
+// the clock at which it was scored.
 func (p *Partition) learn(rec *record, pending []float64) {
+	rec.lag = int32(min(max(p.clock-rec.Clock, 0), math.MaxInt32))
 	rec.Clock = p.clock
 	if rec.Weight <= 0 {
 		return
@@ -634,7 +639,7 @@ func (p *Partition) Swap(m *Model) error {
 	if m.Fingerprint != p.spec.Options.Fingerprint {
 		return fmt.Errorf("swapping to model %d: %w", m.Version, ErrModelForeign)
 	}
-	if p.tail.len() > 0 && p.tail.clock[p.tail.first%p.tail.capacity] > p.marked(m) {
+	if p.tail.len() > 0 && p.tail.clock[p.tail.first%p.tail.capacity] > p.marked(m.Marks) {
 		return fmt.Errorf("swapping to model %d: %w", m.Version, ErrModelTooOld)
 	}
 	if err := p.rebase(m); err != nil {
@@ -644,10 +649,10 @@ func (p *Partition) Swap(m *Model) error {
 	return nil
 }
 
-// marked is the clock up to which the model has seen this partition. A mark that lies ahead is of another history, as that of
+// marked is the clock up to which marks have seen this partition. A mark that lies ahead is of another history, as that of
 // a state which is lost: of what this one has learnt the model knows nothing.
-func (p *Partition) marked(m *Model) float64 {
-	if clock := m.Marks[p.self].Clock; clock <= p.clock {
+func (p *Partition) marked(marks map[int32]Mark) float64 {
+	if clock := marks[p.self].Clock; clock <= p.clock {
 		return clock
 	}
 	return 0
@@ -668,8 +673,12 @@ func (p *Partition) rebase(m *Model) error {
 		if err := moved[i].LoadState(c.AppendState(nil)); err != nil {
 			return fmt.Errorf("copying %s: %w", name, err)
 		}
+		mark := p.marked(m.Marks)
+		if i == len(components) && m.Shares != nil {
+			mark = p.marked(m.Shares)
+		}
 		rb := &Rebase{Part: part, Self: p.self, Recode: rc, Clock: p.clock, Since: func(yield func(ex *Example) bool) {
-			p.tail.since(p.marked(m), rc, yield)
+			p.tail.since(mark, rc, yield)
 		}}
 		if err := moved[i].Rebase(rb); err != nil {
 			return fmt.Errorf("rebasing %s: %w", name, err)
@@ -744,18 +753,40 @@ func (p *Partition) appendCore(b []byte) []byte {
 	return wire.AppendVarint(b, p.room.newest)
 }
 
+// head is what the section "core" begins with.
+type head struct {
+	format, fingerprint uint64
+	self                int32
+	trained             bool
+	version             int64
+	clock               float64
+}
+
+func readHead(r *wire.Reader) (h head, err error) {
+	if h.format = r.Uvarint(); r.Err() == nil && (h.format < oldestState || h.format > StateFormat) {
+		return h, fmt.Errorf("format %d, this build reads %d to %d", h.format, oldestState, StateFormat)
+	}
+	h.fingerprint, h.self = r.Uvarint(), int32(r.Varint())
+	h.trained, h.version, h.clock = r.Bool(), r.Varint(), r.Float()
+	if err := r.Err(); err != nil {
+		return h, fmt.Errorf("decoding core: %w", err)
+	}
+	return h, nil
+}
+
 // RestorePartition rebuilds a partition from the bytes of its Sections. Foreign or damaged ones give an error.
 func RestorePartition(spec *Spec, sections map[string][]byte) (*Partition, error) {
 	r := wire.NewReader(sections["core"])
-	if v := r.Uvarint(); r.Err() == nil && v != StateFormat {
-		return nil, fmt.Errorf("restoring state: format %d, this build reads %d", v, StateFormat)
+	head, err := readHead(r)
+	if err != nil {
+		return nil, fmt.Errorf("restoring state: %w", err)
 	}
-	if r.Uvarint() != spec.Options.Fingerprint && r.Err() == nil {
+	if head.fingerprint != spec.Options.Fingerprint {
 		return nil, fmt.Errorf("restoring state: %w", ErrModelForeign)
 	}
-	p := NewPartition(spec, int32(r.Varint()))
-	p.trained, p.version = r.Bool(), r.Varint()
-	p.clock, p.seen, p.next = r.Float(), r.Uvarint(), r.Varint()
+	p := NewPartition(spec, head.self)
+	p.trained, p.version = head.trained, head.version
+	p.clock, p.seen, p.next = head.clock, r.Uvarint(), r.Varint()
 	r.FloatsInto(p.counts)
 	p.lost = Losses{r.Uvarint(), r.Uvarint()}
 	capacity, first, next, slots := r.Uvarint(), r.Uvarint(), r.Uvarint(), r.Int(math.MaxInt32)
@@ -785,7 +816,7 @@ func RestorePartition(spec *Spec, sections map[string][]byte) (*Partition, error
 	n, classes := len(spec.Schema.Features), len(spec.Schema.Classes)
 	for _, err := range []error{
 		p.reservoir.load(sections["reservoir"], offered, n, classes), // before the tail, a shorter one of which adds to it
-		p.loadTail(capacity, first, next, slots, section),
+		p.loadTail(head.format, capacity, first, next, slots, section),
 		p.percent.load(sections["percentile"]),
 		p.room.load(roomFirst, roomNext, newest, n, classes, len(p.pending), section),
 	} {
@@ -837,15 +868,15 @@ func (p *Partition) checkRecords() error {
 }
 
 // loadTail reads a tail that may have been written under another bound.
-func (p *Partition) loadTail(capacity, first, next uint64, slots int, section func(string) []byte) error {
+func (p *Partition) loadTail(format, capacity, first, next uint64, slots int, section func(string) []byte) error {
 	if capacity == p.tail.capacity {
-		return p.tail.load(first, next, slots, len(p.counts), section)
+		return p.tail.load(format, first, next, slots, len(p.counts), section)
 	}
 	if capacity == 0 || capacity > 1<<40 {
 		return fmt.Errorf("tail of %d records", capacity)
 	}
 	old := &tail{features: p.tail.features, capacity: capacity}
-	if err := old.load(first, next, slots, len(p.counts), section); err != nil {
+	if err := old.load(format, first, next, slots, len(p.counts), section); err != nil {
 		return err
 	}
 	var r record

@@ -375,9 +375,9 @@ func TestSwapWithUnchangedStructureChangesNoScore(t *testing.T) {
 	p, q := model.NewPartition(spec, 0), model.NewPartition(spec, 0)
 	feed(p, 0, 3000, 100, nil)
 	feed(q, 0, 3000, 100, nil)
-	m, ok, err := model.Fit(context.Background(), spec, map[int32]map[string][]byte{0: p.Snapshot()}, nil)
-	if err != nil || !ok {
-		t.Fatalf("accepted %v, %v", ok, err)
+	m, err := model.Fit(context.Background(), spec, map[int32]map[string][]byte{0: p.Snapshot()}, nil)
+	if err != nil {
+		t.Fatal(err)
 	}
 	feed(p, 3000, 3500, 100, nil)
 	feed(q, 3000, 3500, 100, nil)
@@ -406,11 +406,11 @@ func TestFitIsDeterministicAndModelsRoundTrip(t *testing.T) {
 		feed(p, int(n)*1000, int(n)*1000+900, 100, nil)
 		states[n] = p.Snapshot()
 	}
-	m1, _, err := model.Fit(context.Background(), spec, states, nil)
+	m1, err := model.Fit(context.Background(), spec, states, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m2, _, err := model.Fit(context.Background(), spec, states, nil)
+	m2, err := model.Fit(context.Background(), spec, states, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -457,30 +457,11 @@ func TestFitIsDeterministicAndModelsRoundTrip(t *testing.T) {
 	}
 }
 
-func TestGateKeepsTheScorecardsStructureWhenTheNewOneIsWorse(t *testing.T) {
-	// A gate of -1 nat finds whatever a fit proposes worse; one of 1 nat takes it.
-	for _, gate := range []float64{-1, 1} {
-		spec := newSpec(func(o *model.Options) { o.Gate = gate; o.Warmup = 10 })
-		p := model.NewPartition(spec, 0)
-		feed(p, 0, 3000, 100, nil) // structures of 10 to 160 records: a fit wants to change them
-		m, accepted, err := model.Fit(context.Background(), spec, map[int32]map[string][]byte{0: p.Snapshot()}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if worse := gate < 0; m.Info.Kept != worse || accepted == worse {
-			t.Errorf("gate %v: kept %v, accepted %v", gate, m.Info.Kept, accepted)
-		}
-		if m.Info.Kept && m.Info.GateNew != m.Info.GateOld {
-			t.Errorf("a kept structure has log-loss %v, the serving one %v", m.Info.GateNew, m.Info.GateOld)
-		}
-	}
-}
-
 func TestSwapRefuses(t *testing.T) {
 	spec := newSpec(nil)
 	p := model.NewPartition(spec, 0)
 	feed(p, 0, 500, 100, nil)
-	m, _, err := model.Fit(context.Background(), spec, map[int32]map[string][]byte{0: p.Snapshot()}, nil)
+	m, err := model.Fit(context.Background(), spec, map[int32]map[string][]byte{0: p.Snapshot()}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -555,7 +536,7 @@ func FuzzDecodeModel(f *testing.F) {
 	spec := newSpec(nil)
 	p := model.NewPartition(spec, 0)
 	feed(p, 0, 200, 100, nil)
-	m, _, err := model.Fit(context.Background(), spec, map[int32]map[string][]byte{0: p.Snapshot()}, nil)
+	m, err := model.Fit(context.Background(), spec, map[int32]map[string][]byte{0: p.Snapshot()}, nil)
 	if err != nil {
 		f.Fatal(err)
 	}

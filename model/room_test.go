@@ -158,7 +158,7 @@ func TestHostileRingsNoPanic(t *testing.T) {
 	chunk := one.appendChunk(nil, 0)
 	for _, ring := range [][2]uint64{{5, 6}, {0, 5}, {1, 1}, {math.MaxUint64, math.MaxUint64}} {
 		tail := newTail(1, 0)
-		if err := tail.load(ring[0], ring[1], 1, 2, func(string) []byte { return chunk }); err == nil {
+		if err := tail.load(StateFormat, ring[0], ring[1], 1, 2, func(string) []byte { return chunk }); err == nil {
 			t.Errorf("a tail of one slot with the records %d to %d is accepted", ring[0], ring[1])
 		}
 	}

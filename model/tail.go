@@ -15,6 +15,7 @@ type record struct {
 	Example
 	offset int64
 	row    int32
+	lag    int32 // labelled records that were learnt between its score and its label; not kept by the reservoir
 }
 
 // tail is a byte-bounded ring of the last learnt examples, in the order of their clocks, which are consecutive.
@@ -31,11 +32,12 @@ type tail struct {
 	time     []int64
 	offset   []int64
 	row      []int32
+	lag      []int32
 	version  []uint64 // of each stored part
 }
 
 func newTail(features int, bytes int64) *tail {
-	per := int64(8*features + 4 + 8 + 8 + 8 + 8 + 4)
+	per := int64(8*features + 4 + 8 + 8 + 8 + 8 + 4 + 4)
 	n := uint64(max(bytes/per, tailChunk))
 	n -= n % tailChunk
 	return &tail{features: features, capacity: n}
@@ -53,7 +55,7 @@ func (t *tail) push(r *record, out *record) (evicted bool) {
 	}
 	if i < len(t.class) {
 		copy(t.rows[i*t.features:], r.Row)
-		t.class[i], t.weight[i], t.clock[i], t.time[i], t.offset[i], t.row[i] = r.Class, r.Weight, r.Clock, r.Time, r.offset, r.row
+		t.class[i], t.weight[i], t.clock[i], t.time[i], t.offset[i], t.row[i], t.lag[i] = r.Class, r.Weight, r.Clock, r.Time, r.offset, r.row, r.lag
 	} else {
 		t.rows = append(t.rows, r.Row...)
 		t.class = append(t.class, r.Class)
@@ -62,6 +64,7 @@ func (t *tail) push(r *record, out *record) (evicted bool) {
 		t.time = append(t.time, r.Time)
 		t.offset = append(t.offset, r.offset)
 		t.row = append(t.row, r.row)
+		t.lag = append(t.lag, r.lag)
 	}
 	t.touch(i)
 	t.next++
@@ -80,7 +83,7 @@ func (t *tail) touch(slot int) {
 func (t *tail) at(n uint64, r *record) {
 	i := int(n % t.capacity)
 	r.Row = append(r.Row[:0], t.rows[i*t.features:(i+1)*t.features]...)
-	r.Class, r.Weight, r.Clock, r.Time, r.offset, r.row = t.class[i], t.weight[i], t.clock[i], t.time[i], t.offset[i], t.row[i]
+	r.Class, r.Weight, r.Clock, r.Time, r.offset, r.row, r.lag = t.class[i], t.weight[i], t.clock[i], t.time[i], t.offset[i], t.row[i], t.lag[i]
 }
 
 // relabel corrects the class of the record with that clock, and reports whether it is still held.
@@ -141,11 +144,13 @@ func (t *tail) appendChunk(b []byte, c int) []byte {
 	b = wire.AppendFloats(b, t.clock[lo:hi])
 	b = wire.AppendInts(b, t.time[lo:hi])
 	b = wire.AppendInts(b, t.offset[lo:hi])
-	return wire.AppendInts(b, t.row[lo:hi])
+	b = wire.AppendInts(b, t.row[lo:hi])
+	return wire.AppendInts(b, t.lag[lo:hi])
 }
 
-// load reads the parts that the section "core" announced: slots filled, and the ring's ends.
-func (t *tail) load(first, next uint64, slots int, classes int, section func(name string) []byte) error {
+// load reads the parts that the section "core" announced: slots filled, and the ring's ends. Parts of format 2 do not say
+// how long a label took; the records then count as scored when they were learnt.
+func (t *tail) load(format uint64, first, next uint64, slots int, classes int, section func(name string) []byte) error {
 	if slots > int(t.capacity) || uint64(slots) != min(next, t.capacity) || first != next-uint64(slots) {
 		return fmt.Errorf("tail of %d records in %d slots does not fit %d: memory.tail changed", next-first, slots, t.capacity)
 	}
@@ -153,11 +158,15 @@ func (t *tail) load(first, next uint64, slots int, classes int, section func(nam
 		r := wire.NewReader(section(tailName(c)))
 		rows, class, weight, clock := r.Floats(), wire.Ints[int32](r), r.Floats(), r.Floats()
 		time, offset, row := wire.Ints[int64](r), wire.Ints[int64](r), wire.Ints[int32](r)
+		lag := make([]int32, len(row))
+		if format >= 3 {
+			lag = wire.Ints[int32](r)
+		}
 		if err := r.Done(); err != nil {
 			return fmt.Errorf("decoding %s: %w", tailName(c), err)
 		}
 		n := min(tailChunk, slots-c*tailChunk)
-		if len(rows) != n*t.features || len(class) != n || len(weight) != n || len(clock) != n || len(time) != n || len(offset) != n || len(row) != n {
+		if len(rows) != n*t.features || len(class) != n || len(weight) != n || len(clock) != n || len(time) != n || len(offset) != n || len(row) != n || len(lag) != n {
 			return fmt.Errorf("decoding %s: %d records where %d should be", tailName(c), len(class), n)
 		}
 		for _, y := range class {
@@ -165,8 +174,14 @@ func (t *tail) load(first, next uint64, slots int, classes int, section func(nam
 				return fmt.Errorf("decoding %s: class %d", tailName(c), y)
 			}
 		}
+		for _, n := range lag {
+			if n < 0 {
+				return fmt.Errorf("decoding %s: a label %d records before its score", tailName(c), -n)
+			}
+		}
 		t.rows, t.class, t.weight, t.clock = append(t.rows, rows...), append(t.class, class...), append(t.weight, weight...), append(t.clock, clock...)
 		t.time, t.offset, t.row = append(t.time, time...), append(t.offset, offset...), append(t.row, row...)
+		t.lag = append(t.lag, lag...)
 		t.version = append(t.version, 1)
 	}
 	t.first, t.next = first, next

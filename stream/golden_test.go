@@ -20,6 +20,18 @@ func TestTopicsOfFormat1AreReadForEver(t *testing.T) {
 	if os.Getenv("LIFTSTREAM_GOLDEN") == "write" {
 		writeTopics(t, name)
 	}
+	readTopics(t, name, true)
+}
+
+// TestTopicsBeforeTheGateAreRead: states of format 2 and models of format 1 (model.StateFormat, model.ModelFormat) are read
+// as what this build would have made of the same records, but for what they do not say: how late labels were, of which
+// class a score's percentile is, how a model was compared.
+func TestTopicsBeforeTheGateAreRead(t *testing.T) {
+	readTopics(t, filepath.Join("testdata", "format-1", "topics-state2.bin"), false)
+}
+
+func readTopics(t *testing.T, name string, same bool) {
+	t.Helper()
 	raw, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +59,7 @@ func TestTopicsOfFormat1AreReadForEver(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, now := range p.Snapshot() {
-		if !bytes.Equal(now, sections[name]) {
+		if same && !bytes.Equal(now, sections[name]) {
 			t.Errorf("section %s is written otherwise: that is another format", name)
 		}
 	}
@@ -58,8 +70,14 @@ func TestTopicsOfFormat1AreReadForEver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if same != (m.Info.Verdict.Gate == testSpec().Options.Gate) {
+		t.Errorf("verdict %+v", m.Info.Verdict)
+	}
 	if err := p.Swap(m); err != nil {
 		t.Error(err)
+	}
+	if back, err := model.RestorePartition(testSpec(), p.Snapshot()); err != nil || back.Labelled() != p.Labelled() {
+		t.Errorf("written again: %v", err)
 	}
 }
 
@@ -84,7 +102,7 @@ func writeTopics(t *testing.T, name string) {
 	}
 	e := journalEntry{number: 3, position: position{events: 700, model: 1}, format: 1}
 	values[journalKey(3)] = e.encode()
-	m, _, err := model.Fit(context.Background(), testSpec(), map[int32]map[string][]byte{0: p.Snapshot()}, nil)
+	m, err := model.Fit(context.Background(), testSpec(), map[int32]map[string][]byte{0: p.Snapshot()}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

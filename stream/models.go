@@ -31,20 +31,21 @@ type modelLog struct {
 	newest int  // format that is read
 	all    bool // deleted versions are kept, as long as compaction leaves them
 
-	mu      sync.Mutex
-	values  map[string][]byte
-	bytes   int64 // of values, at most maxModels
-	blobs   map[int64]blob
-	broken  map[int64]error // versions whose bytes are no model of this schema
-	highest int64           // version
-	cache   map[int64]*model.Model
-	next    int64         // written by the following goroutine only, under mu
-	failed  error         // of the last attempt to read on
-	changed chan struct{} // closed and replaced whenever something arrived
+	mu       sync.Mutex
+	values   map[string][]byte
+	bytes    int64 // of values, at most maxModels
+	blobs    map[int64]blob
+	verdicts map[int64]*GateVerdict // by slot
+	broken   map[int64]error        // versions whose bytes are no model of this schema
+	highest  int64                  // version
+	cache    map[int64]*model.Model
+	next     int64         // written by the following goroutine only, under mu
+	failed   error         // of the last attempt to read on
+	changed  chan struct{} // closed and replaced whenever something arrived
 }
 
 func newModelLog(c *txn.Client, topic string, s *model.Schema) *modelLog {
-	return &modelLog{client: c, topic: topic, schema: s, newest: Format, values: map[string][]byte{}, blobs: map[int64]blob{}, broken: map[int64]error{},
+	return &modelLog{client: c, topic: topic, schema: s, newest: Format, values: map[string][]byte{}, blobs: map[int64]blob{}, verdicts: map[int64]*GateVerdict{}, broken: map[int64]error{},
 		cache: map[int64]*model.Model{}, changed: make(chan struct{})}
 }
 
@@ -157,6 +158,16 @@ func (l *modelLog) apply(key string, value []byte) {
 		} else if l.bytes+int64(len(value))-old <= maxModels {
 			l.bytes += int64(len(value)) - old
 			l.values[key] = lasting(value)
+		}
+	case "verdict":
+		slot := number(rest)
+		if slot < 0 || slot >= keptVerdicts || len(value) > verdictBytes {
+			return
+		}
+		if value == nil {
+			delete(l.verdicts, slot)
+		} else if v, err := decodeVerdict(value, l.newest); err == nil && int64(v.Number%keptVerdicts) == slot {
+			l.verdicts[slot] = v
 		}
 	case "version":
 		v := number(rest)

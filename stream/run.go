@@ -135,6 +135,7 @@ func (s *Stage) Status() Status {
 	failed := s.failed
 	s.mu.Unlock()
 	st.Model, _ = s.models.head()
+	st.Verdict = s.models.verdict()
 	for _, t := range tasks {
 		t.mu.Lock()
 		p := t.status

@@ -106,7 +106,8 @@ type Status struct {
 	Partitions []PartitionStatus
 	Model      int64 // newest published version known
 	Fits       uint64
-	Refused    uint64 // fits that the gate refused
+	Refused    uint64       // fits that the gate refused
+	Verdict    *GateVerdict // the last one in the model topic, whichever process gave it; nil = none yet
 }
 
 // Metrics are the stage's Prometheus metrics.
@@ -125,6 +126,8 @@ type Metrics struct {
 	Fits         *prometheus.CounterVec // by outcome
 	Parts        *prometheus.CounterVec // of fits, by component and how they came about
 	FitTime      prometheus.Histogram
+	Verdicts     *prometheus.CounterVec // of the gate, by reason
+	Gate         *prometheus.GaugeVec   // figures of the last verdict
 	ModelVersion prometheus.Gauge
 	InFlight     prometheus.Gauge
 }
@@ -158,11 +161,23 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		Fits:        vec("fits_total", "Fits, by outcome.", "outcome"),
 		Parts:       vec("fit_parts_total", "Parts of fitted models, by component and how they came about.", "component", "outcome"),
 		FitTime:     hist("fit_seconds", "Time of a fit.", seconds),
+		Verdicts:    vec("gate_verdicts_total", "Comparisons of a new model with the serving one, by reason of the verdict.", "reason"),
+		Gate: prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "liftstream", Name: "gate",
+			Help: "The last comparison of a new model with the serving one: their log-losses, the difference new - serving with its 95 % interval, and the records."}, []string{"figure"}),
 		ModelVersion: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "liftstream", Name: "model_version",
 			Help: "Newest published model version known."}),
 		InFlight: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "liftstream", Name: "in_flight_bytes",
 			Help: "Bytes of input fetched and not yet committed."}),
 	}
-	r.MustRegister(m.StateBytes, m.Lag, m.DeadShare, m.ModelVersion, m.InFlight)
+	r.MustRegister(m.StateBytes, m.Lag, m.DeadShare, m.Gate, m.ModelVersion, m.InFlight)
 	return m
+}
+
+// verdict sets the figures of the gate.
+func (m *Metrics) verdict(v *model.Verdict) {
+	m.Verdicts.WithLabelValues(v.Reason.String()).Inc()
+	for figure, x := range map[string]float64{"log_loss": v.New, "serving_log_loss": v.Old, "difference": v.Difference(), "difference_low": v.Low, "difference_high": v.High,
+		"records": float64(v.Records), "allowed": v.Gate} {
+		m.Gate.WithLabelValues(figure).Set(x)
+	}
 }

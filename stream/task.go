@@ -844,7 +844,9 @@ func (t *task) bury(x *transaction, r *txn.Record, stage, topic string, bad []co
 	}
 }
 
-func sortedKeys[K int | int64 | string, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
+func sortedKeys[K int | int32 | int64 | string, V any](m map[K]V) []K {
+	return slices.Sorted(maps.Keys(m))
+}
 
 // fetched is one answer of the broker, or the error that ended the reader.
 type fetched struct {

@@ -14,14 +14,49 @@ import (
 
 // trainer runs where partition 0 is owned. It knows the partitions only by their snapshots in the state topic, so it
 // does not matter in which process they live.
+//
+// A model is made of the newest snapshots, then waits until later snapshots hold enough labelled records that neither it
+// nor the serving model had learnt, and is compared on those (model.Judge). So the trainer keeps, compressed as they lie
+// in the topic, the two newest snapshots of each partition and the one that the waiting model was made of.
 type trainer struct {
 	s        *Stage
 	producer *txn.Producer
 	packer   *packer
 	logs     []*stateLog
 	began    time.Time
-	last     time.Time // of the last fit
-	tried    float64   // labelled records at the last fit, published or not
+	last     time.Time         // of the last fit
+	tried    map[int32]float64 // labelled records of the partitions at the last fit or verdict of this trainer
+	waiting  *candidate
+}
+
+// candidate is a fitted model that waits for its verdict.
+type candidate struct {
+	model *model.Model
+	from  map[int32]*snapshot // that it was made of
+	made  time.Time
+	took  time.Duration
+	first bool // no model was published before
+	alone bool // no partition has a structure to compare with
+}
+
+// snapshot is a complete one, with its parts.
+type snapshot struct {
+	*manifest
+	log *stateLog
+}
+
+// hold returns a log of that snapshot alone, which later ones do not overwrite.
+func (l *stateLog) hold(m *manifest) *snapshot {
+	held := newStateLog()
+	held.newest, held.limit = l.newest, l.limit
+	for _, s := range m.sections {
+		for c := range s.chunks {
+			if v, ok := l.values[s.key(c)]; ok {
+				held.values[s.key(c)] = v
+			}
+		}
+	}
+	return &snapshot{m, held}
 }
 
 // train fits and publishes until ctx ends. Errors of the environment are waited for.
@@ -83,13 +118,11 @@ func (t *trainer) step(ctx context.Context) error {
 	if newest, _ := t.s.models.head(); newest == 0 && o.Initial != nil {
 		m := *o.Initial
 		m.Version = 1
-		return t.publish(ctx, &m)
+		return t.publish(ctx, &m, nil)
 	}
-	due := t.last.IsZero() || o.Now().Sub(t.last) >= o.FitEvery
-	if !due {
+	if due := t.waiting != nil || t.last.IsZero() || o.Now().Sub(t.last) >= o.FitEvery; !due {
 		return errNotYet
 	}
-	var labelled float64
 	snaps, others := map[int32]*manifest{}, 0
 	for p, l := range t.logs {
 		if err := l.follow(ctx, o.Client, o.Topics.State, p); err != nil {
@@ -102,27 +135,53 @@ func (t *trainer) step(ctx context.Context) error {
 		for _, m := range found {
 			if m.fingerprint == o.Spec.Options.Fingerprint {
 				snaps[int32(p)] = m
-				labelled += m.labelled
 				break
 			}
 		}
+	}
+	if t.waiting != nil {
+		return t.judge(ctx, snaps)
 	}
 	if others > 0 && o.Now().Sub(t.began) < o.Patience {
 		return errNotYet // partitions that are about to be carried over to this configuration belong into its first model
 	}
 	previous := t.previous()
-	seen := t.tried
-	if previous != nil {
-		var n float64
-		for _, m := range previous.Marks {
-			n += m.Clock
-		}
-		seen = max(seen, n)
-	}
-	if labelled == 0 || labelled-seen < float64(o.FitRecords) {
+	fresh := t.fresh(snaps, previous)
+	if fresh == 0 || fresh < float64(o.FitRecords-model.Compared(o.FitRecords)) {
 		return errNotYet
 	}
-	return t.fit(ctx, snaps, previous, labelled)
+	return t.fit(ctx, snaps, previous)
+}
+
+// fresh is the number of labelled records since the last verdict, or fit that came to none. All records of a partition
+// that began anew are.
+func (t *trainer) fresh(snaps map[int32]*manifest, previous *model.Model) (n float64) {
+	seen := map[int32]float64{}
+	if previous != nil {
+		for p, m := range previous.Marks {
+			seen[p] = m.Clock
+		}
+	}
+	if v := t.s.models.verdict(); v != nil && v.Fingerprint == t.s.o.Spec.Options.Fingerprint {
+		seen = v.Clocks
+	}
+	if t.tried != nil {
+		seen = t.tried
+	}
+	for p, m := range snaps {
+		if n += m.labelled; m.labelled >= seen[p] {
+			n -= seen[p]
+		}
+	}
+	return n
+}
+
+func clocks(snaps map[int32]*manifest) map[int32]float64 {
+	out := map[int32]float64{}
+	for p, m := range snaps {
+		out[p] = m.labelled
+	}
+	return out
 }
 
 // previous is the newest readable model, nil when there is none of this configuration.
@@ -134,28 +193,32 @@ func (t *trainer) previous() *model.Model {
 	return m
 }
 
-// errNotYet is returned by a step that finds too little to fit.
+// errNotYet is returned by a step that finds too little to do.
 var errNotYet = errors.New("not yet")
 
-func (t *trainer) fit(ctx context.Context, snaps map[int32]*manifest, previous *model.Model, labelled float64) error {
+// fit makes the next model, which then waits for its verdict.
+func (t *trainer) fit(ctx context.Context, snaps map[int32]*manifest, previous *model.Model) error {
 	o := &t.s.o
 	states := map[int32]map[string][]byte{}
+	from := map[int32]*snapshot{}
 	for p, m := range snaps {
 		sections, err := t.logs[p].sections(m)
 		if err != nil {
 			o.Log.Warn("fitting without a partition whose snapshot cannot be read", zap.Int32("partition", p), zap.Error(err))
 			continue
 		}
-		states[p] = sections
+		states[p], from[p] = sections, t.logs[p].hold(m)
 	}
 	began := o.Now()
-	t.last, t.tried = began, labelled
+	t.last, t.tried = began, clocks(snaps)
 	budget, cancel := context.WithTimeout(ctx, o.FitBudget)
 	defer cancel()
 	var m *model.Model
-	var accepted bool
+	var served bool
 	err := contained(func() (err error) {
-		m, accepted, err = model.Fit(budget, o.Spec, states, previous)
+		if m, err = model.Fit(budget, o.Spec, states, previous); err == nil {
+			served, err = model.Serving(states)
+		}
 		return err
 	})
 	if err != nil && ctx.Err() != nil {
@@ -169,24 +232,109 @@ func (t *trainer) fit(ctx context.Context, snaps map[int32]*manifest, previous *
 		o.Log.Warn("fit failed; the serving model stays", zap.Error(err))
 		return nil
 	}
+	t.waiting = &candidate{model: m, from: from, made: o.Now(), took: o.Now().Sub(began), first: previous == nil, alone: !served}
+	o.Log.Info("model fitted; it waits for labelled records that it has not learnt", zap.Int("records", m.Info.Records), zap.Duration("took", t.waiting.took))
+	return nil
+}
+
+// patience is how long the first model waits for the records that it is to be compared on. A later one waits as long as
+// it takes: the serving one stays, and until these records have come no other fit is due.
+func (t *trainer) patience() time.Duration { return 10 * t.s.o.FitEvery }
+
+// judge gives the verdict on the waiting model when enough labelled records have come, and publishes it where it may serve.
+func (t *trainer) judge(ctx context.Context, snaps map[int32]*manifest) error {
+	o := &t.s.o
+	c := t.waiting
+	limit := model.Compared(o.FitRecords)
+	var came float64
+	for p := range c.from {
+		m := snaps[p]
+		if m == nil || m.labelled < c.from[p].labelled {
+			return t.drop(model.ErrAnotherHistory)
+		}
+		came += m.labelled - c.from[p].labelled
+	}
+	late := c.first && o.Now().Sub(c.made) >= t.patience()
+	if came < float64(limit) && !c.alone && !late {
+		return errNotYet
+	}
+	from, to := map[int32]map[string][]byte{}, map[int32]map[string][]byte{}
+	for p, m := range snaps {
+		var err error
+		if to[p], err = t.logs[p].sections(m); err != nil {
+			if c.from[p] != nil {
+				return t.drop(fmt.Errorf("partition %d: %w", p, err))
+			}
+			delete(to, p)
+		}
+	}
+	for p, s := range c.from {
+		var err error
+		if from[p], err = s.log.sections(s.manifest); err != nil {
+			return t.drop(fmt.Errorf("partition %d: %w", p, err))
+		}
+	}
+	began := o.Now()
+	budget, cancel := context.WithTimeout(ctx, o.FitBudget)
+	defer cancel()
+	var m *model.Model
+	v := &GateVerdict{Number: 1, Fingerprint: o.Spec.Options.Fingerprint, Previous: c.model.Info.Previous, Clocks: clocks(snaps)}
+	err := contained(func() (err error) {
+		if v.Verdict, err = model.Judge(budget, o.Spec, c.model, from, to, limit); err == nil && v.Accepted() {
+			m, err = model.Renew(budget, o.Spec, c.model, to)
+		}
+		return err
+	})
+	if err != nil && ctx.Err() != nil {
+		return err
+	}
+	if err != nil {
+		return t.drop(err)
+	}
+	if before := t.s.models.verdict(); before != nil {
+		v.Number = before.Number + 1
+	}
+	log := t.remarks(c.model, o.Log.With(zap.Int("records", c.model.Info.Records), zap.Stringer("verdict", v.Reason), zap.Int("compared", v.Records), zap.Float64("log_loss", v.New),
+		zap.Float64("serving_log_loss", v.Old), zap.Float64("difference", v.Difference()), zap.Float64("low", v.Low), zap.Float64("high", v.High), zap.Float64("gate", v.Gate)))
+	if !v.Accepted() {
+		if err := t.publish(ctx, nil, v); err != nil {
+			return err
+		}
+		t.settled(v)
+		o.Metrics.Fits.WithLabelValues("refused").Inc()
+		t.s.refusals.Add(1)
+		log.Warn("model refused by the gate; the serving model stays")
+		return nil
+	}
 	newest, _ := t.s.models.head()
 	if m.Version = newest + 1; m.Version >= maxNumber {
 		return fmt.Errorf("the model topic holds version/%d, which no stage has written: delete it by a tombstone", newest)
 	}
-	log := o.Log.With(zap.Int64("model", m.Version), zap.Int("records", m.Info.Records), zap.Float64("log_loss", m.Info.GateNew), zap.Float64("serving_log_loss", m.Info.GateOld))
-	log = t.remarks(m, log)
-	if !accepted {
-		o.Metrics.Fits.WithLabelValues("refused").Inc()
-		t.s.refusals.Add(1)
-		log.Warn("fit refused by the gate; the serving model stays")
-		return nil
-	}
-	if err := t.publish(ctx, m); err != nil {
+	v.Version, m.Info.Verdict = m.Version, v.Verdict
+	if err := t.publish(ctx, m, v); err != nil {
 		return err
 	}
+	t.settled(v)
 	o.Metrics.Fits.WithLabelValues("published").Inc()
 	t.s.fits.Add(1)
-	log.Info("model published", zap.Duration("took", o.Now().Sub(began)))
+	log.Info("model published", zap.Int64("model", m.Version), zap.Duration("fit_took", c.took), zap.Duration("comparison_took", o.Now().Sub(began)))
+	return nil
+}
+
+// settled ends the waiting with a verdict that is in the topic.
+func (t *trainer) settled(v *GateVerdict) {
+	t.waiting, t.tried = nil, v.Clocks
+	t.s.o.Metrics.verdict(&v.Verdict)
+}
+
+// drop gives the waiting model up without a verdict; the next step fits anew, from the states as they are now.
+func (t *trainer) drop(because error) error {
+	t.waiting, t.tried = nil, nil
+	t.s.o.Metrics.Fits.WithLabelValues("dropped").Inc()
+	t.s.o.Log.Warn("a fitted model cannot be compared; another one is fitted", zap.Error(because))
+	if errors.Is(because, model.ErrModelTooOld) {
+		t.s.o.Log.Warn("memory.tail must hold the labelled records of a partition that come between two snapshots and during a fit")
+	}
 	return nil
 }
 
@@ -214,8 +362,41 @@ func (t *trainer) remarks(m *model.Model, log *zap.Logger) *zap.Logger {
 	return log
 }
 
-func (t *trainer) publish(ctx context.Context, m *model.Model) error {
+// publish writes a model, a verdict, or both in one transaction.
+func (t *trainer) publish(ctx context.Context, m *model.Model, v *GateVerdict) error {
 	o := &t.s.o
+	var records []txn.Record
+	if v != nil {
+		records = append(records, t.s.models.pronounce(v, o.Now(), t.s.format()))
+	}
+	if m != nil {
+		records = append(records, t.s.models.publication(t.packer, m, t.needed(), o.Now(), t.s.format())...)
+	}
+	if err := t.producer.Commit(ctx, txn.Transaction{Records: records}); err != nil {
+		t.producer = nil // whether it took effect shows in the topic
+		return fmt.Errorf("publishing: %w", err)
+	}
+	// The task that follows the topic must see it before the next decision.
+	seen := func() bool {
+		newest, _ := t.s.models.head()
+		said := t.s.models.verdict()
+		return (m == nil || newest >= m.Version) && (v == nil || said != nil && said.Number >= v.Number)
+	}
+	_, changed := t.s.models.head()
+	if seen() {
+		return nil
+	}
+	select {
+	case <-changed:
+	case <-time.After(time.Second):
+		t.producer = nil // it may have been left open, and the next one must not be committed together with it
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+// needed are the versions that a restart may have to read again.
+func (t *trainer) needed() map[int64]bool {
 	needed := map[int64]bool{}
 	for _, l := range t.logs {
 		found, _ := l.manifests()
@@ -228,21 +409,5 @@ func (t *trainer) publish(ctx context.Context, m *model.Model) error {
 			}
 		}
 	}
-	err := t.producer.Commit(ctx, txn.Transaction{Records: t.s.models.publication(t.packer, m, needed, o.Now(), t.s.format())})
-	if err != nil {
-		t.producer = nil // whether it took effect shows in the topic
-		return fmt.Errorf("publishing model %d: %w", m.Version, err)
-	}
-	// The task that follows the topic must see it before the next decision.
-	_, changed := t.s.models.head()
-	if v, _ := t.s.models.head(); v >= m.Version {
-		return nil
-	}
-	select {
-	case <-changed:
-	case <-time.After(time.Second):
-		t.producer = nil // it may have been left open, and the next one must not be committed together with it
-	case <-ctx.Done():
-	}
-	return nil
+	return needed
 }

@@ -486,6 +486,20 @@ func (e *evaluation) print(w io.Writer, data []string, run evaluate.Run, r *eval
 			return err
 		}
 	}
+	rows = nil
+	for _, f := range r.Fits {
+		if f.Method == r.Fits[0].Method {
+			rows = append(rows, []string{strconv.FormatInt(f.Learnt, 10), f.Reason, decimals(float64(f.LogLoss), 4), decimals(float64(f.Serving), 4),
+				signed(float64(f.Difference)), signedInterval(f.Interval), strconv.Itoa(f.Records)})
+		}
+	}
+	if len(rows) > 0 {
+		fmt.Fprintf(w, "\nGate: models of %s on records that neither they nor the serving model had learnt; worse than it by more than %s is refused\n",
+			r.Fits[0].Method, strconv.FormatFloat(float64(r.Fits[0].Gate), 'g', -1, 64))
+		if err := table(w, "", []string{" labelled", "verdict", " log-loss", " serving", " difference", "95 % interval", " records"}, rows); err != nil {
+			return err
+		}
+	}
 	fmt.Fprintln(w)
 	if run.Fits > 0 {
 		fmt.Fprintf(w, "%s", count(run.Fits, "fit"))
@@ -499,6 +513,21 @@ func (e *evaluation) print(w io.Writer, data []string, run evaluate.Run, r *eval
 	}
 	_, err := fmt.Fprintf(w, "%.0f records/s, reading included\n", float64(r.RecordsPerSecond))
 	return environment(err)
+}
+
+// signed writes a difference with its sign.
+func signed(v float64) string {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return "-"
+	}
+	return fmt.Sprintf("%+.4f", v)
+}
+
+func signedInterval(i evaluate.Interval) string {
+	if math.IsNaN(float64(i[0])) || math.IsNaN(float64(i[1])) {
+		return "-"
+	}
+	return fmt.Sprintf("[%s, %s]", signed(float64(i[0])), signed(float64(i[1])))
 }
 
 func interval(i evaluate.Interval) string {

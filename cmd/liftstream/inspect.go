@@ -82,9 +82,7 @@ func inspectModel(w io.Writer, name string, m *model.Model) error {
 		property("previous", "%d", m.Info.Previous)
 	}
 	property("fitted on", "%d labelled records of weight %s", m.Info.Records, number(m.Info.Weight))
-	if !math.IsNaN(m.Info.GateNew) {
-		property("gate", "log-loss %.4f, the model before %.4f", m.Info.GateNew, m.Info.GateOld)
-	}
+	property("gate", "%s", verdictText(&m.Info.Verdict))
 	property("fingerprint", "%016x", m.Fingerprint)
 	classes := strings.Join(s.Classes, ", ")
 	if s.Positive >= 0 {
@@ -173,6 +171,18 @@ func inspectModel(w io.Writer, name string, m *model.Model) error {
 	fmt.Fprintf(w, "\n%s tried, all of up to %s; %s, %s of which %d confirmed on records held back\n", count(part.Tried, "set"), count(part.Exhausted, "feature"),
 		count(len(part.Windows), "window"), count(len(part.Profiles), "profile"), confirmed)
 	return nil
+}
+
+// verdictText writes what the gate said of a model.
+func verdictText(v *model.Verdict) string {
+	if math.IsNaN(v.New) {
+		return v.Reason.String()
+	}
+	text := fmt.Sprintf("%s: log-loss %.4f, the serving model %.4f, difference %s", v.Reason, v.New, v.Old, signed(v.Difference()))
+	if !math.IsNaN(v.Low) {
+		text += fmt.Sprintf(" [%s, %s]", signed(v.Low), signed(v.High))
+	}
+	return text + fmt.Sprintf(" on %s that neither had learnt; gate %s", count(v.Records, "record"), strconv.FormatFloat(v.Gate, 'g', -1, 64))
 }
 
 // names joins the names of features.

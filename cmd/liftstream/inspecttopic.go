@@ -43,7 +43,7 @@ func (a *app) inspectModels(ctx context.Context, k *cluster, c *config.Config) e
 			if m.Fingerprint != c.Fingerprint() {
 				own = "no"
 			}
-			row = append(row[:3], strconv.Itoa(m.Info.Records), decimals(m.Info.GateNew, 4), decimals(m.Info.GateOld, 4), own, "")
+			row = append(row[:3], strconv.Itoa(m.Info.Records), decimals(m.Info.Verdict.New, 4), decimals(m.Info.Verdict.Old, 4), own, "")
 		} else {
 			broken = errFound
 			a.notef("model %d: %v", v.Version, v.Err)

@@ -73,7 +73,10 @@ func (e *Evaluation) Add(r *Record) error {
 func (e *Evaluation) Result(run Run) (*Result, error) {
 	r := &Result{Protocol: run.Protocol, Delay: run.Delay, Partitions: run.Partitions, Records: run.Records, Classes: e.schema.Classes,
 		Methods: map[string]*Metrics{}, Against: map[string]*Difference{}, Gains: []Gain{}, Curve: []CurvePoint{}, Drift: []Drift{},
-		Stability: run.Stability, RecordsPerSecond: Number(math.NaN())}
+		Stability: run.Stability, Fits: []Fit{}, RecordsPerSecond: Number(math.NaN())}
+	for i := range run.Verdicts {
+		r.Fits = append(r.Fits, NewFit(&run.Verdicts[i]))
+	}
 	if e.schema.Positive >= 0 {
 		r.Positive = e.schema.Classes[e.schema.Positive]
 	}

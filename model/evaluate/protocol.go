@@ -23,8 +23,8 @@ type Options struct {
 	// Partitions is the number of input partitions, each learning alone between re-fits; 0 = 1. A record belongs to
 	// murmur2(id) mod Partitions, as Kafka's producers for Java have it; without ids they take turns.
 	Partitions int
-	// Refit is the number of learnt records, of all partitions, between re-fits; 0 = never. A re-fit is done at once:
-	// the next record is scored by its result.
+	// Refit is the number of learnt records, of all partitions, between verdicts; 0 = never. A model is fitted
+	// model.Compared(Refit) records before its verdict and compared on those. The next record is scored by the result.
 	Refit int
 }
 
@@ -58,8 +58,16 @@ type Run struct {
 	Learnt     int64 // labelled records handed to the learners
 	Fits       int   // models that were accepted by the gate and swapped in
 	Refused    int   // models that the gate, or a partition, refused
-	Lost       int   // labels that a learner had no record for: its waiting room was too small
+	Verdicts   []FitVerdict
+	Lost       int // labels that a learner had no record for: its waiting room was too small
 	Stability  Stability
+}
+
+// FitVerdict is what the gate said of one model.
+type FitVerdict struct {
+	Method string
+	Learnt int64 // records at the verdict
+	model.Verdict
 }
 
 // place is where a record of the current messages stands.
@@ -81,6 +89,7 @@ type driver struct {
 	methods  []Method
 	learners [][]Learner // by method and partition
 	serving  []*model.Model
+	trial    []trial    // by method: models that wait for their verdict
 	messages []*message // by partition
 	offsets  []int64
 	out      [][]model.Scores // by method and partition
@@ -89,16 +98,17 @@ type driver struct {
 	recent   []*message // by partition: records before the next re-fit
 	change   change
 	run      Run
-	next     int64 // learnt records at the next re-fit
+	next     int64 // learnt records at the next verdict
+	fitAt    int64 // learnt records at the next fit
 	record   Record
 	label    model.Labels
 }
 
 func newDriver(s *model.Schema, methods []Method, opt Options, sink Sink) *driver {
 	opt.Partitions = max(1, opt.Partitions)
-	d := &driver{opt: opt, methods: methods, sink: sink, serving: make([]*model.Model, len(methods)), next: math.MaxInt64}
+	d := &driver{opt: opt, methods: methods, sink: sink, serving: make([]*model.Model, len(methods)), trial: make([]trial, len(methods)), next: math.MaxInt64, fitAt: math.MaxInt64}
 	if opt.Refit > 0 {
-		d.next = int64(opt.Refit)
+		d.fitAt = int64(opt.Refit - model.Compared(opt.Refit))
 	}
 	for p := range int32(opt.Partitions) {
 		d.messages = append(d.messages, newMessage(p, s))
@@ -167,7 +177,7 @@ func (d *driver) prequential(ctx context.Context, b *model.Batch, i int, wait []
 		if y >= 0 {
 			d.run.Learnt++
 		}
-		if len(d.order) < messageRows*d.opt.Partitions && d.run.Learnt < d.next {
+		if len(d.order) < messageRows*d.opt.Partitions && d.run.Learnt < min(d.fitAt, d.next) {
 			return nil
 		}
 		if err := d.flush(ctx); err != nil {
@@ -245,24 +255,50 @@ func (d *driver) flush(ctx context.Context) error {
 	return nil
 }
 
-// refit fits and swaps every method that can be, when its time has come.
+// trial is a model that waits for its verdict.
+type trial struct {
+	model  *model.Model
+	states map[int32]map[string][]byte // that it was made from
+}
+
+// refit gives the verdict on what was fitted, and fits every method that can be, when its time has come.
 func (d *driver) refit(ctx context.Context) error {
-	if d.run.Learnt < d.next {
+	if d.run.Learnt >= d.next {
+		for k := range d.trial {
+			if err := d.judge(ctx, k); err != nil {
+				return fmt.Errorf("evaluating: comparing models of %s after record %d: %w", d.methods[k].Name, d.run.Records, err)
+			}
+			d.trial[k] = trial{}
+		}
+		d.next, d.fitAt = math.MaxInt64, d.run.Learnt+int64(d.opt.Refit-model.Compared(d.opt.Refit))
+		for _, m := range d.recent {
+			m.reset()
+		}
+	}
+	if d.run.Learnt < d.fitAt {
 		return nil
 	}
-	d.next += int64(d.opt.Refit)
 	for k := range d.methods {
 		if d.methods[k].Spec == nil || !d.trained(k) {
 			continue
 		}
-		if err := d.refitOne(ctx, k); err != nil {
+		states := d.states(k)
+		m, err := model.Fit(ctx, d.methods[k].Spec, states, d.serving[k])
+		if err != nil {
 			return fmt.Errorf("evaluating: re-fitting %s after record %d: %w", d.methods[k].Name, d.run.Records, err)
 		}
-	}
-	for _, m := range d.recent {
-		m.reset()
+		d.trial[k] = trial{m, states}
+		d.next, d.fitAt = d.run.Learnt+int64(model.Compared(d.opt.Refit)), math.MaxInt64
 	}
 	return nil
+}
+
+func (d *driver) states(k int) map[int32]map[string][]byte {
+	states := map[int32]map[string][]byte{}
+	for p, l := range d.learners[k] {
+		states[int32(p)] = l.(*model.Partition).Snapshot()
+	}
+	return states
 }
 
 // Lead is the place of the method whose stability, drift, gains and curve are reported: all, else the first.
@@ -276,19 +312,30 @@ func (d *driver) trained(k int) bool {
 	return slices.ContainsFunc(d.learners[k], func(l Learner) bool { return l.(*model.Partition).Trained() })
 }
 
-func (d *driver) refitOne(ctx context.Context, k int) error {
-	spec := d.methods[k].Spec
-	states := map[int32]map[string][]byte{}
-	for p, l := range d.learners[k] {
-		states[int32(p)] = l.(*model.Partition).Snapshot()
+// judge compares the model that waits with what the partitions serve, as the stage does it, and swaps it in where it may
+// serve.
+func (d *driver) judge(ctx context.Context, k int) error {
+	spec, m := d.methods[k].Spec, d.trial[k].model
+	if m == nil {
+		return nil
 	}
-	m, accepted, err := model.Fit(ctx, spec, states, d.serving[k])
+	states := d.states(k)
+	v, err := model.Judge(ctx, spec, m, d.trial[k].states, states, model.Compared(d.opt.Refit))
+	if errors.Is(err, model.ErrModelTooOld) {
+		d.run.Refused++
+		return nil
+	}
 	if err != nil {
 		return err
 	}
-	if !accepted {
+	m.Info.Verdict = v
+	d.run.Verdicts = append(d.run.Verdicts, FitVerdict{d.methods[k].Name, d.run.Learnt, v})
+	if !v.Accepted() {
 		d.run.Refused++
 		return nil
+	}
+	if m, err = model.Renew(ctx, spec, m, states); err != nil {
+		return err
 	}
 	d.run.Fits++
 	d.serving[k] = m

@@ -44,6 +44,7 @@ type Result struct {
 	Curve      []CurvePoint           `json:"curve"`
 	Drift      []Drift                `json:"drift"`
 	Stability  Stability              `json:"stability"`
+	Fits       []Fit                  `json:"fits"` // in the order of their verdicts
 	// RecordsPerSecond is for the caller to fill in: nothing here reads a clock.
 	RecordsPerSecond Number `json:"records_per_second"`
 }
@@ -70,6 +71,26 @@ type Metrics struct {
 type Difference struct {
 	LogLoss  Number   `json:"log_loss_difference"`
 	Interval Interval `json:"interval"`
+}
+
+// Fit is a model that was compared with the serving one, on records that neither had learnt (model.Judge).
+type Fit struct {
+	Method     string   `json:"method"`
+	Learnt     int64    `json:"learnt"` // labelled records of the stream at the verdict
+	Accepted   bool     `json:"accepted"`
+	Reason     string   `json:"reason"` // nothing_to_compare, better, within_gate or worse
+	Records    int      `json:"records"`
+	LogLoss    Number   `json:"log_loss"`
+	Serving    Number   `json:"log_loss_serving"`
+	Difference Number   `json:"log_loss_difference"`
+	Interval   Interval `json:"interval"`
+	Gate       Number   `json:"gate"`
+}
+
+// NewFit is the verdict for people and programs.
+func NewFit(v *FitVerdict) Fit {
+	return Fit{Method: v.Method, Learnt: v.Learnt, Accepted: v.Accepted(), Reason: v.Reason.String(), Records: v.Records, LogLoss: Number(v.New), Serving: Number(v.Old),
+		Difference: Number(v.Difference()), Interval: Interval{Number(v.Low), Number(v.High)}, Gate: Number(v.Gate)}
 }
 
 // Gain is a row of the gains table: the share of the records that score highest, and what is found among them.

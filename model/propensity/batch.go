@@ -86,10 +86,9 @@ type design struct {
 }
 
 // fitBatch fits the batch on all records of the evidence, from the weights that the shares have on average; the inputs of
-// other components keep their weights. nil when there is no such card, too little to fit on, or the evidence says Keep:
-// then the gate has found that all this serves worse.
+// other components keep their weights. nil when there is no such card or too little to fit on.
 func (p *plan) fitBatch(ctx context.Context, axes []axis, ev *model.Evidence, shares []contribution) (*batch, error) {
-	if !p.batched() || ev.Len() < batchLeast || ev.Keep {
+	if !p.batched() || ev.Len() < batchLeast {
 		return nil, nil
 	}
 	live, lag := p.newTables(), 0.

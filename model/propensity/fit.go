@@ -37,12 +37,13 @@ func (f factory) Fit(ctx context.Context, ev *model.Evidence, previous []byte) (
 		return nil, fmt.Errorf("fitting scorecard: %w", err)
 	}
 	var before []axis
+	var fitted *batch
 	if previous != nil {
 		m, err := p.readPart(previous)
 		if err != nil {
 			return nil, fmt.Errorf("fitting scorecard: previous model: %w", err)
 		}
-		before = m.axes
+		before, fitted = m.axes, m.batch
 	}
 	states := make([]*Scorecard, 0, len(ev.States))
 	order := make([]int32, 0, len(ev.States))
@@ -97,9 +98,11 @@ func (f factory) Fit(ctx context.Context, ev *model.Evidence, previous []byte) (
 		}
 		m.shares = append(m.shares, c)
 	}
-	var err error
-	if m.batch, err = p.fitBatch(ctx, m.axes, ev, m.shares); err != nil {
-		return nil, err
+	if m.batch = fitted; !ev.Keep {
+		var err error
+		if m.batch, err = p.fitBatch(ctx, m.axes, ev, m.shares); err != nil {
+			return nil, err
+		}
 	}
 	return p.appendPart(nil, m), nil
 }

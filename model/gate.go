@@ -1,0 +1,330 @@
+package model
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"liftstream/model/wire"
+)
+
+// ErrAnotherHistory is returned by Judge when the later state of a partition is not the earlier one continued: the state
+// is gone or began anew.
+var ErrAnotherHistory = errors.New("the state is not the earlier one continued")
+
+// Compared is the number of labelled records, over all partitions, on which a new model is compared with the serving
+// one, where verdicts are to be fitRecords labelled records apart: a fifth of them, between 1 and 1,000. The model is
+// fitted that many records before its verdict, so that the comparison delays no model.
+func Compared(fitRecords int) int { return min(max(fitRecords/5, 1), 1000) }
+
+// VerdictReason says why the gate let a model pass or refused it.
+type VerdictReason uint8
+
+// The reasons. All but Worse let the model pass.
+const (
+	// NothingToCompare: no partition has a structure to compare with, or no label came in time.
+	NothingToCompare VerdictReason = iota
+	// Better: the whole interval of the difference lies below 0.
+	Better
+	// WithinGate: the difference is at most the gate.
+	WithinGate
+	// Worse: the difference is more than the gate.
+	Worse
+)
+
+func (r VerdictReason) String() string {
+	return [...]string{"nothing_to_compare", "better", "within_gate", "worse"}[r]
+}
+
+// VerdictReasons are all reasons.
+func VerdictReasons() []VerdictReason {
+	return []VerdictReason{NothingToCompare, Better, WithinGate, Worse}
+}
+
+// Verdict is the comparison of a new model with the serving one, on labelled records that neither had learnt when it
+// scored them.
+type Verdict struct {
+	Reason  VerdictReason
+	Records int     // compared
+	New     float64 // log-loss of the new model, nats a record, weighted; NaN = nothing to compare
+	Old     float64 // log-loss of the serving one on the same records
+	Gate    float64 // Options.Gate: how much worse the new model may be
+	// Low and High are the 95 % interval of New - Old; NaN with fewer than 2 records a batch. See interval.
+	Low, High float64
+}
+
+// Accepted reports whether the model may serve.
+func (v *Verdict) Accepted() bool { return v.Reason != Worse }
+
+// Difference is New - Old: negative where the new model is better.
+func (v *Verdict) Difference() float64 { return v.New - v.Old }
+
+// noVerdict is that of a model that was compared with nothing.
+func noVerdict(gate float64) Verdict {
+	nan := math.NaN()
+	return Verdict{New: nan, Old: nan, Low: nan, High: nan, Gate: gate}
+}
+
+// AppendBinary appends the verdict.
+func (v *Verdict) AppendBinary(b []byte) []byte {
+	b = wire.AppendUvarint(b, uint64(v.Reason))
+	b = wire.AppendUvarint(b, uint64(v.Records))
+	for _, x := range []float64{v.New, v.Old, v.Gate, v.Low, v.High} {
+		b = wire.AppendFloat(b, x)
+	}
+	return b
+}
+
+// DecodeVerdict reads what AppendBinary wrote.
+func DecodeVerdict(r *wire.Reader) Verdict {
+	v := Verdict{Reason: VerdictReason(r.Int(int(Worse))), Records: r.Int(math.MaxInt32)}
+	for _, x := range []*float64{&v.New, &v.Old, &v.Gate, &v.Low, &v.High} {
+		*x = r.Float()
+	}
+	return v
+}
+
+// Judge compares the model that Fit made of the states from with what these partitions serve, on the labelled records that
+// the states to, of the same partitions, have learnt since. It restores each partition of from twice, moves one to the
+// model, and lets both score and learn these records in the order in which they were scored and learnt. A record that
+// was scored before from, and has got its label since, is scored by both as from has them. The first limit records are
+// compared, shared out over the partitions as their records are. Partitions without a structure in from are not.
+//
+// It gives ErrModelTooOld where a tail of to no longer reaches back to from, ErrAnotherHistory where a partition of from
+// is missing in to or is not the same one continued. Partitions that are in to alone are passed over. The same states give the same verdict.
+func Judge(ctx context.Context, spec *Spec, m *Model, from, to map[int32]map[string][]byte, limit int) (Verdict, error) {
+	v := noVerdict(spec.Options.Gate)
+	order := sortedKeys(from)
+	available := make([]float64, len(order))
+	var total float64
+	for i, n := range order {
+		before, err := readClock(from[n])
+		if err != nil {
+			return v, fmt.Errorf("comparing: partition %d: %w", n, err)
+		}
+		if to[n] == nil {
+			return v, fmt.Errorf("comparing: partition %d: %w", n, ErrAnotherHistory)
+		}
+		after, err := readClock(to[n])
+		if err != nil {
+			return v, fmt.Errorf("comparing: partition %d: %w", n, err)
+		}
+		if after < before {
+			return v, fmt.Errorf("comparing: partition %d: %w", n, ErrAnotherHistory)
+		}
+		available[i] = after - before
+		total += available[i]
+	}
+	var all []comparison
+	var passed float64
+	for i, n := range order {
+		share := func(x float64) int { return int(min(1, float64(limit)/total) * x) }
+		take := share(passed+available[i]) - share(passed)
+		passed += available[i]
+		if total == 0 || math.IsNaN(total) || take == 0 {
+			continue
+		}
+		x, err := judgeOne(ctx, spec, m, from[n], to[n], take)
+		if err != nil {
+			return v, fmt.Errorf("comparing: partition %d: %w", n, err)
+		}
+		all = append(all, x...)
+	}
+	slices.SortStableFunc(all, func(a, b comparison) int { return cmp.Compare(a.time, b.time) })
+	v.decide(all)
+	return v, nil
+}
+
+// Serving reports whether some partition of these states has a structure, so that there is something to compare with.
+func Serving(states map[int32]map[string][]byte) (bool, error) {
+	for _, n := range sortedKeys(states) {
+		h, err := readHead(wire.NewReader(states[n]["core"]))
+		if err != nil {
+			return false, fmt.Errorf("partition %d: %w", n, err)
+		}
+		if h.trained {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// comparison is what two models said of one record.
+type comparison struct {
+	time             int64
+	weight, new, old float64 // losses: -ln of the propensity of its class
+}
+
+// leastLoss bounds a propensity from below, so that one impossible record does not decide alone.
+const leastLoss = 1e-12
+
+// batches is the number of batches of the interval, and batchQuantile the 97.5 % quantile of Student's t with one degree
+// of freedom fewer.
+const (
+	batches       = 20
+	batchQuantile = 2.093024054408263
+)
+
+// decide fills the verdict from records in the order of their times.
+//
+// The interval is that of batch means (Schmeiser, Operations Research 30, 1982): consecutive records of a stream depend on
+// each other, so their differences d_i are summed in 20 batches of equal length in time, and with e_b = sum_b w_i (d_i - d)
+//
+//	d +- t_19 sqrt(20/19 sum_b e_b^2) / sum_i w_i
+func (v *Verdict) decide(all []comparison) {
+	var weight, old, sum float64
+	for i := range all {
+		x := &all[i]
+		weight += x.weight
+		sum += x.weight * x.new
+		old += x.weight * x.old
+	}
+	if !(weight > 0) {
+		return
+	}
+	v.Records, v.New, v.Old = len(all), sum/weight, old/weight
+	d := v.Difference()
+	if n := len(all); n >= 2*batches {
+		var square float64
+		for b := range batches {
+			var e float64
+			for _, x := range all[b*n/batches : (b+1)*n/batches] {
+				e += x.weight * (x.new - x.old - d)
+			}
+			square += e * e
+		}
+		half := batchQuantile * math.Sqrt(batches*square/(batches-1)) / weight
+		v.Low, v.High = d-half, d+half
+	}
+	switch {
+	case !(d <= v.Gate):
+		v.Reason = Worse
+	case v.High < 0:
+		v.Reason = Better
+	default:
+		v.Reason = WithinGate
+	}
+}
+
+// judgeOne replays one partition.
+func judgeOne(ctx context.Context, spec *Spec, m *Model, from, to map[string][]byte, take int) ([]comparison, error) {
+	serving, err := RestorePartition(spec, from)
+	if err != nil || !serving.trained {
+		return nil, err
+	}
+	later, err := RestorePartition(spec, to)
+	if err != nil {
+		return nil, err
+	}
+	records, err := later.learntSince(serving, take)
+	if err != nil {
+		return nil, err
+	}
+	candidate, err := RestorePartition(spec, from)
+	if err != nil {
+		return nil, err
+	}
+	if err := candidate.Swap(m); err != nil {
+		return nil, err
+	}
+	out := make([]comparison, len(records))
+	g, within := errgroup.WithContext(ctx)
+	run := func(p *Partition, loss func(i int, l float64)) {
+		rc := p.levels.Merge(later.levels)
+		g.Go(func() error { return p.replay(within, records, rc, loss) })
+	}
+	run(serving, func(i int, l float64) { out[i].old = l })
+	run(candidate, func(i int, l float64) { out[i].new = l })
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	for i := range records {
+		out[i].time, out[i].weight = records[i].Time, records[i].Weight
+	}
+	return out, nil
+}
+
+// learntSince returns the first n records that p learnt after before, an earlier state of the same partition.
+func (p *Partition) learntSince(before *Partition, n int) ([]record, error) {
+	t, u := p.tail, before.tail
+	if t.len() == 0 || t.clock[t.first%t.capacity] > before.clock {
+		return nil, ErrModelTooOld
+	}
+	at := t.first + uint64(before.clock-t.clock[t.first%t.capacity])
+	if at > t.first && u.len() > 0 {
+		var a, b record
+		t.at(at-1, &a)
+		u.at(u.next-1, &b)
+		if a.offset != b.offset || a.row != b.row || a.Time != b.Time {
+			return nil, ErrAnotherHistory
+		}
+	}
+	out := make([]record, 0, n)
+	for ; at < t.next && len(out) < n; at++ {
+		var r record
+		t.at(at, &r)
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// replay scores and learns records that another copy of the partition has learnt, which follow what p has learnt, and
+// tells of each its loss. rc recodes them.
+func (p *Partition) replay(ctx context.Context, records []record, rc Recode, loss func(i int, l float64)) error {
+	begin := p.clock
+	order := make([]int, len(records))
+	scored := make([]float64, len(records))
+	for i := range records {
+		order[i], scored[i] = i, max(begin+float64(i)-float64(records[i].lag), begin)
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(scored[a], scored[b]) })
+	prob := make([]float64, len(p.counts))
+	pending := make([][]float64, len(records))
+	row := make(Row, len(p.row))
+	recode := func(i int) Row {
+		for f, v := range records[i].Row {
+			row[f] = rc.Value(f, v)
+		}
+		return row
+	}
+	for i := range records {
+		if i%256 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		for len(order) > 0 && scored[order[0]] <= p.clock {
+			k := order[0]
+			order = order[1:]
+			recode(k)
+			for _, c := range p.all() {
+				c.Observe(row)
+			}
+			p.fill(row)
+			p.scorecard.Score(row, p.inputs, p.pending, prob)
+			loss(k, -math.Log(max(prob[records[k].Class], leastLoss)))
+			if scored[k] == begin && int(records[k].lag) > k {
+				// It waited for its label already: what the room remembers is what the partition will learn with.
+				if w := p.room.find("", place{records[k].offset, records[k].row}, false); w != nil && p.usable(w) != nil {
+					pending[k] = w.pending
+					continue
+				}
+			}
+			pending[k] = slices.Clone(p.pending)
+		}
+		r := records[i]
+		r.Row = recode(i)
+		p.learn(&r, pending[i])
+		pending[i] = nil
+	}
+	return nil
+}
+
+// readClock reads the clock of a state.
+func readClock(sections map[string][]byte) (float64, error) {
+	h, err := readHead(wire.NewReader(sections["core"]))
+	return h.clock, err
+}

@@ -1,0 +1,199 @@
+package model_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+	"testing"
+
+	"liftstream/model"
+)
+
+type states = map[int32]map[string][]byte
+
+// fit makes a candidate of partitions.
+func fit(t *testing.T, spec *model.Spec, p ...*model.Partition) (*model.Model, states) {
+	t.Helper()
+	s := snapshots(p...)
+	m, err := model.Fit(context.Background(), spec, s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, s
+}
+
+func snapshots(p ...*model.Partition) states {
+	s := states{}
+	for _, x := range p {
+		s[x.Index()] = x.Snapshot()
+	}
+	return s
+}
+
+func judge(t *testing.T, spec *model.Spec, m *model.Model, from, to states, limit int) model.Verdict {
+	t.Helper()
+	v, err := model.Judge(context.Background(), spec, m, from, to, limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// TestTheServingSideIsWhatWasServed: what Judge says of the serving model is the log-loss of the scores that the partition
+// has given, at once, and late as well: with the labels that came between score and label, and what was remembered of it.
+func TestTheServingSideIsWhatWasServed(t *testing.T) {
+	for _, late := range []int{0, 30, 400} {
+		spec := newSpec(func(o *model.Options) { o.Warmup = 200; o.WaitWindow = 0; o.Correct = false })
+		p := model.NewPartition(spec, 0)
+		loss := map[int]float64{}
+		learnt, seen := 0, 0
+		step := func(to int) {
+			for ; seen < to; seen++ {
+				b := rows(seen, 1)
+				y := b.Label[0]
+				if late > 0 {
+					b.Label[0] = model.Unlabelled
+				}
+				var s model.Scores
+				p.Events(b, &s)
+				loss[seen] = -math.Log(s.P[y])
+				if late > 0 && seen >= late {
+					old := rows(seen-late, 1)
+					p.Labels(&model.Labels{N: 1, Class: old.Label, ID: old.ID, Time: b.Time})
+				}
+				learnt = seen + 1 - late
+			}
+		}
+		step(1500)
+		m, from := fit(t, spec, p)
+		first := learnt
+		step(2100)
+		to := snapshots(p)
+		v := judge(t, spec, m, from, to, 300)
+		if v.Records != 300 {
+			t.Fatalf("%d late: %d records compared", late, v.Records)
+		}
+		var want float64
+		n := 0
+		for i := first; i < first+300; i++ {
+			if i >= 1500 { // before, the two are compared as they are at the fit
+				want, n = want+loss[i], n+1
+			}
+		}
+		if n == 300 && math.Abs(v.Old-want/300) > 1e-12 {
+			t.Errorf("%d late: the serving log-loss is %v, that of the scores %v", late, v.Old, want/300)
+		}
+		if again := judge(t, spec, m, from, to, 300); !bytes.Equal(v.AppendBinary(nil), again.AppendBinary(nil)) {
+			t.Errorf("%d late: another verdict at the second time", late)
+		}
+		if late > 0 && late < 300 { // records 30 to 300 of the comparison were scored after the fit
+			all := judge(t, spec, m, from, to, late)
+			rest := (v.Old*300 - all.Old*float64(late)) / float64(300-late)
+			if math.Abs(rest-want/float64(n)) > 1e-12 {
+				t.Errorf("%d late: the serving log-loss is %v, that of the scores %v", late, rest, want/float64(n))
+			}
+		}
+	}
+}
+
+// invert gives every record the other class.
+func invert(b *model.Batch) {
+	for i := range b.Label {
+		b.Label[i] = 1 - b.Label[i]
+	}
+}
+
+// TestAModelOfInvertedLabelsIsRefused: partition 1 has learnt 10,000 inverted labels, and its counts would come to
+// partition 0.
+func TestAModelOfInvertedLabelsIsRefused(t *testing.T) {
+	spec := newSpec(nil)
+	good, bad := model.NewPartition(spec, 0), model.NewPartition(spec, 1)
+	feed(good, 0, 1000, 100, nil)
+	feed(bad, 1000, 11_000, 500, invert)
+	m, from := fit(t, spec, good, bad)
+	feed(good, 20_000, 21_000, 100, nil)
+	v := judge(t, spec, m, from, snapshots(good, bad), 1000)
+	if v.Accepted() || v.Reason != model.Worse || !(v.Low > 0) || v.Records != 1000 {
+		t.Errorf("%+v", v)
+	}
+}
+
+// TestAnHonestImprovementPasses: partition 0 has seen 150 records, partition 1 10,000 of the same kind.
+func TestAnHonestImprovementPasses(t *testing.T) {
+	spec := newSpec(func(o *model.Options) { o.Gate = 0 })
+	small, large := model.NewPartition(spec, 0), model.NewPartition(spec, 1)
+	feed(small, 0, 150, 50, nil)
+	feed(large, 1000, 11_000, 500, nil)
+	m, from := fit(t, spec, small, large)
+	feed(small, 20_000, 21_000, 100, nil)
+	v := judge(t, spec, m, from, snapshots(small, large), 1000)
+	if v.Reason != model.Better || !(v.Difference() < -.01) || !(v.Low < v.Difference() && v.Difference() < v.High && v.High < 0) {
+		t.Errorf("%+v", v)
+	}
+	renewed, err := model.Renew(context.Background(), spec, m, snapshots(small, large))
+	if err != nil || renewed.Shares[0].Clock != 1150 || renewed.Marks[0].Clock != 150 {
+		t.Fatalf("%v %+v", err, renewed)
+	}
+	back, err := model.DecodeModel(schema, renewed.AppendBinary(nil))
+	if err != nil || back.Shares[0].Clock != 1150 {
+		t.Errorf("%v %+v", err, back)
+	}
+	if err := small.Swap(back); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestTheMarginIsTheGate: the same comparison passes or not by Options.Gate alone.
+func TestTheMarginIsTheGate(t *testing.T) {
+	for _, gate := range []float64{-1, 0, 1} {
+		spec := newSpec(func(o *model.Options) { o.Gate = gate })
+		p := model.NewPartition(spec, 0)
+		feed(p, 0, 1000, 100, nil)
+		m, from := fit(t, spec, p)
+		feed(p, 1000, 1200, 100, nil)
+		if v := judge(t, spec, m, from, snapshots(p), 1000); v.Accepted() != (v.Difference() <= gate) || v.Gate != gate || v.Records != 200 {
+			t.Errorf("%+v", v)
+		}
+	}
+}
+
+// TestWhatCannotBeCompared has a defined end.
+func TestWhatCannotBeCompared(t *testing.T) {
+	spec := newSpec(func(o *model.Options) { o.TailBytes = 1 })
+	p, q := model.NewPartition(spec, 0), model.NewPartition(spec, 1)
+	feed(p, 0, 1000, 100, nil)
+	feed(q, 1000, 1050, 50, nil)
+	m, from := fit(t, spec, p, q)
+	if ok, err := model.Serving(from); !ok || err != nil {
+		t.Errorf("a trained partition is not seen: %v", err)
+	}
+	if v := judge(t, spec, m, from, from, 1000); v.Reason != model.NothingToCompare || !v.Accepted() || !math.IsNaN(v.New) {
+		t.Errorf("without later records: %+v", v)
+	}
+	feed(q, 5000, 5100, 50, nil)
+	if v := judge(t, spec, m, from, snapshots(p, q), 1000); v.Reason != model.NothingToCompare {
+		t.Errorf("records of an untrained partition alone: %+v", v)
+	}
+	feed(p, 2000, 12_000, 500, nil)
+	if _, err := model.Judge(context.Background(), spec, m, from, snapshots(p, q), 1000); !errors.Is(err, model.ErrModelTooOld) {
+		t.Errorf("a tail that no longer reaches back: %v", err)
+	}
+	other := model.NewPartition(spec, 0)
+	feed(other, 500, 1800, 100, nil)
+	for name, to := range map[string]states{"gone": snapshots(q), "behind": snapshots(model.NewPartition(spec, 0), q), "of other records": snapshots(other, q)} {
+		if _, err := model.Judge(context.Background(), spec, m, from, to, 1000); !errors.Is(err, model.ErrAnotherHistory) {
+			t.Errorf("a partition that is %s: %v", name, err)
+		}
+	}
+	other = model.NewPartition(spec, 3)
+	feed(other, 500, 1800, 100, nil)
+	half, err := model.RestorePartition(spec, from[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	feed(half, 3000, 3700, 100, nil)
+	if v := judge(t, spec, m, from, snapshots(half, q, other), 500); v.Records == 0 || v.Records > 500 {
+		t.Errorf("a new partition: %+v", v)
+	}
+}

@@ -1,0 +1,81 @@
+package stream
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"liftstream/model"
+	"liftstream/model/wire"
+	"liftstream/stream/txn"
+)
+
+const (
+	// keptVerdicts is the number of newest verdicts that stay in the model topic, refused models' as well.
+	keptVerdicts = 32
+	// verdictBytes bounds the value of one: a few figures, and a clock for each partition.
+	verdictBytes = 1 << 20
+)
+
+// GateVerdict is what the gate said of a fitted model.
+type GateVerdict struct {
+	Number      uint64 // counts all verdicts of the topic, from 1
+	Fingerprint uint64 // of the configuration
+	Version     int64  // that the model was published as; 0 = it was refused
+	Previous    int64  // the serving version; 0 = none was published yet
+	// Clocks holds the labelled records that each partition had learnt at the verdict.
+	Clocks map[int32]float64
+	model.Verdict
+}
+
+func verdictKey(number uint64) string {
+	return "verdict/" + strconv.FormatUint(number%keptVerdicts, 10)
+}
+
+func (v *GateVerdict) encode(format int) []byte {
+	b := wire.AppendUvarint(nil, v.Number)
+	b = wire.AppendUvarint(b, v.Fingerprint)
+	b = wire.AppendVarint(b, v.Version)
+	b = wire.AppendVarint(b, v.Previous)
+	b = v.AppendBinary(b)
+	b = wire.AppendUvarint(b, uint64(len(v.Clocks)))
+	for _, p := range sortedKeys(v.Clocks) {
+		b = wire.AppendVarint(b, int64(p))
+		b = wire.AppendFloat(b, v.Clocks[p])
+	}
+	return seal(b, format)
+}
+
+func decodeVerdict(value []byte, newest int) (*GateVerdict, error) {
+	payload, _, err := open(value, newest)
+	if err != nil {
+		return nil, err
+	}
+	r := wire.NewReader(payload)
+	v := &GateVerdict{Number: r.Uvarint(), Fingerprint: r.Uvarint(), Version: r.Varint(), Previous: r.Varint(), Clocks: map[int32]float64{}}
+	v.Verdict = model.DecodeVerdict(r)
+	for n := r.Uvarint(); n > 0 && r.Err() == nil; n-- {
+		v.Clocks[int32(r.Varint())] = r.Float()
+	}
+	if v.Number >= maxNumber {
+		return nil, fmt.Errorf("verdict %d", v.Number)
+	}
+	return v, r.Done()
+}
+
+// verdict returns the newest verdict that the topic holds, nil when there is none. It must not be changed.
+func (l *modelLog) verdict() (newest *GateVerdict) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, v := range l.verdicts {
+		if newest == nil || v.Number > newest.Number {
+			newest = v
+		}
+	}
+	return newest
+}
+
+// pronounce returns the record of a verdict.
+func (l *modelLog) pronounce(v *GateVerdict, now time.Time, format int) txn.Record {
+	return txn.Record{Topic: l.topic, Key: []byte(verdictKey(v.Number)), Value: v.encode(format), Time: now}
+}
