@@ -1,8 +1,11 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"liftstream/model"
@@ -32,6 +35,20 @@ func ReadModels(ctx context.Context, c *txn.Client, topic string) ([]ModelVersio
 		m, err := l.get(v)
 		out = append(out, ModelVersion{Version: v, Bytes: held[v].length, Packed: held[v].packed, Model: m, Err: err})
 	}
+	return out, nil
+}
+
+// ReadVerdicts reads what a model topic tells of the last verdicts of the gate, oldest first, refused models included.
+func ReadVerdicts(ctx context.Context, c *txn.Client, topic string) ([]*GateVerdict, error) {
+	l := newModelLog(c, topic, nil)
+	for end := false; !end; {
+		var err error
+		if end, err = l.advance(ctx, 100*time.Millisecond); err != nil {
+			return nil, err
+		}
+	}
+	out := slices.Collect(maps.Values(l.verdicts))
+	slices.SortFunc(out, func(a, b *GateVerdict) int { return cmp.Compare(a.Number, b.Number) })
 	return out, nil
 }
 

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
 
 	"liftstream/config"
+	"liftstream/model/evaluate"
 	"liftstream/stream"
 )
 
@@ -32,7 +34,7 @@ func (a *app) inspectModels(ctx context.Context, k *cluster, c *config.Config) e
 	}
 	if len(versions) == 0 {
 		_, err := fmt.Fprintf(a.out, "%s holds no model: none was published yet\n", c.Topics.Model)
-		return environment(err)
+		return cmp.Or(environment(err), a.inspectVerdicts(ctx, k, c))
 	}
 	var rows [][]string
 	var broken error
@@ -54,6 +56,9 @@ func (a *app) inspectModels(ctx context.Context, k *cluster, c *config.Config) e
 	if err := table(a.out, "", heading, rows); err != nil {
 		return err
 	}
+	if err := a.inspectVerdicts(ctx, k, c); err != nil {
+		return err
+	}
 	if last := versions[len(versions)-1]; last.Model != nil {
 		fmt.Fprintln(a.out)
 		if err := inspectModel(a.out, fmt.Sprintf("the newest of %s (%s)", c.Topics.Model, bytesText(int64(last.Bytes))), last.Model); err != nil {
@@ -61,6 +66,31 @@ func (a *app) inspectModels(ctx context.Context, k *cluster, c *config.Config) e
 		}
 	}
 	return broken
+}
+
+// inspectVerdicts prints the last verdicts of the gate.
+func (a *app) inspectVerdicts(ctx context.Context, k *cluster, c *config.Config) error {
+	verdicts, err := stream.ReadVerdicts(ctx, k.Client, c.Topics.Model)
+	if err != nil {
+		return err
+	}
+	var rows [][]string
+	for _, v := range verdicts {
+		as := "refused"
+		if v.Version > 0 {
+			as = strconv.FormatInt(v.Version, 10)
+		}
+		interval := evaluate.Interval{evaluate.Number(v.Low), evaluate.Number(v.High)}
+		rows = append(rows, []string{strconv.FormatUint(v.Number, 10), as, v.Reason.String(), decimals(v.New, 4), decimals(v.Old, 4), signed(v.Difference()), signedInterval(interval),
+			strconv.Itoa(v.Records)})
+	}
+	if len(rows) > 0 {
+		fmt.Fprintln(a.out)
+		if err := table(a.out, "", []string{" verdict", " model", "because", " log-loss", " serving", " difference", "95 % interval", " records"}, rows); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (a *app) inspectStates(ctx context.Context, k *cluster, c *config.Config) error {

@@ -102,6 +102,7 @@ type driver struct {
 	fitAt    int64 // learnt records at the next fit
 	record   Record
 	label    model.Labels
+	judged   func(m *model.Model, states map[int32]map[string][]byte, v FitVerdict) // sees each verdict; nil = nobody
 }
 
 func newDriver(s *model.Schema, methods []Method, opt Options, sink Sink) *driver {
@@ -133,14 +134,20 @@ func newDriver(s *model.Schema, methods []Method, opt Options, sink Sink) *drive
 // the sink in stream order. The result is a function of the source's records, whatever batches they come in.
 func Prequential(ctx context.Context, s *model.Schema, src Source, methods []Method, opt Options, sink Sink) (Run, error) {
 	d := newDriver(s, methods, opt, sink)
+	err := d.drive(ctx, src)
+	return d.run, err
+}
+
+func (d *driver) drive(ctx context.Context, src Source) error {
 	d.run.Protocol = "prequential"
+	opt := &d.opt
 	var wait []due // a ring of opt.Delay labels, by index
 	if opt.Delay > 0 {
 		wait = make([]due, opt.Delay)
 	}
 	for b, err := range src {
 		if err != nil {
-			return d.run, fmt.Errorf("evaluating: after record %d: %w", d.run.Records, err)
+			return fmt.Errorf("evaluating: after record %d: %w", d.run.Records, err)
 		}
 		for p := range d.messages {
 			d.messages[p].from(b)
@@ -148,15 +155,15 @@ func Prequential(ctx context.Context, s *model.Schema, src Source, methods []Met
 		}
 		for i := range b.N {
 			if err := d.prequential(ctx, b, i, wait); err != nil {
-				return d.run, err
+				return err
 			}
 		}
 	}
 	if err := d.flush(ctx); err != nil {
-		return d.run, err
+		return err
 	}
 	d.run.Stability = d.change.stability()
-	return d.run, nil
+	return nil
 }
 
 func (d *driver) prequential(ctx context.Context, b *model.Batch, i int, wait []due) error {
@@ -330,6 +337,9 @@ func (d *driver) judge(ctx context.Context, k int) error {
 	}
 	m.Info.Verdict = v
 	d.run.Verdicts = append(d.run.Verdicts, FitVerdict{d.methods[k].Name, d.run.Learnt, v})
+	if d.judged != nil {
+		d.judged(m, states, d.run.Verdicts[len(d.run.Verdicts)-1])
+	}
 	if !v.Accepted() {
 		d.run.Refused++
 		return nil

@@ -69,6 +69,44 @@ type Source struct {
 	Profiles func() Profiles
 }
 
+// Gate is a comparison of a new model with the serving one, on labelled records that neither had learnt.
+type Gate struct {
+	Model          int64           `json:"model"`  // that it was published as; 0 = it was refused
+	Reason         string          `json:"reason"` // nothing_to_compare, better, within_gate or worse
+	Records        int             `json:"records"`
+	LogLoss        evaluate.Number `json:"log_loss"`
+	Serving        evaluate.Number `json:"log_loss_serving"`
+	Difference     evaluate.Number `json:"log_loss_difference"`
+	DifferenceLow  evaluate.Number `json:"log_loss_difference_low"`
+	DifferenceHigh evaluate.Number `json:"log_loss_difference_high"`
+	Allowed        evaluate.Number `json:"gate"`
+}
+
+// Text says it for people.
+func (g *Gate) Text() string {
+	said := "published as model " + strconv.FormatInt(g.Model, 10)
+	if g.Model == 0 {
+		said = "refused"
+	}
+	if math.IsNaN(float64(g.LogLoss)) {
+		return said + ": nothing to compare it with"
+	}
+	text := fmt.Sprintf("%s: log-loss %.4f, the serving one %.4f", said, float64(g.LogLoss), float64(g.Serving))
+	if !math.IsNaN(float64(g.DifferenceLow)) {
+		text += fmt.Sprintf(" (difference %+.4f, 95 %% %+.4f to %+.4f)", float64(g.Difference), float64(g.DifferenceLow), float64(g.DifferenceHigh))
+	}
+	return text + fmt.Sprintf(", on %s records that neither had learnt", Count(int64(g.Records)))
+}
+
+func gateOf(v *stream.GateVerdict) *Gate {
+	if v == nil {
+		return nil
+	}
+	n := func(x float64) evaluate.Number { return evaluate.Number(x) }
+	return &Gate{Model: v.Version, Reason: v.Reason.String(), Records: v.Records, LogLoss: n(v.New), Serving: n(v.Old), Difference: n(v.Difference()),
+		DifferenceLow: n(v.Low), DifferenceHigh: n(v.High), Allowed: n(v.Gate)}
+}
+
 // Live is the answer of /api/live.
 type Live struct {
 	Name     string   `json:"name"`
@@ -79,6 +117,8 @@ type Live struct {
 	Dead     uint64   `json:"dead"`    // dead letters made by this process
 	Fits     uint64   `json:"fits"`
 	Refused  uint64   `json:"fits_refused"`
+	// Gate is the last verdict on a new model, whichever process gave it; nil = none yet.
+	Gate     *Gate    `json:"gate"`
 	Profiles Profiles `json:"profiles"`
 	View
 }
@@ -86,7 +126,7 @@ type Live struct {
 // Live is what the page shows at this moment.
 func (s *Source) Live() Live {
 	st := s.Status()
-	l := Live{Name: s.Name, Positive: s.Positive, Ready: st.Ready, Waiting: st.Waiting, Fits: st.Fits, Refused: st.Refused,
+	l := Live{Name: s.Name, Positive: s.Positive, Ready: st.Ready, Waiting: st.Waiting, Fits: st.Fits, Refused: st.Refused, Gate: gateOf(st.Verdict),
 		Profiles: s.Profiles(), View: s.Board.View()}
 	if l.Waiting == nil {
 		l.Waiting = []string{}

@@ -325,3 +325,27 @@ func BenchmarkBoardScores(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*1000), "ns/record")
 }
+
+// TestPageShowsTheLastVerdict: both figures, the interval and what became of the model, and the same in the JSON.
+func TestPageShowsTheLastVerdict(t *testing.T) {
+	src := hostileSource(60)
+	nan := math.NaN()
+	for _, c := range []struct {
+		v    stream.GateVerdict
+		want string
+		json string
+	}{
+		{stream.GateVerdict{Verdict: model.Verdict{Reason: model.Worse, Records: 1000, New: .31, Old: .3, Low: .002, High: .018, Gate: .005}},
+			"last new model refused: log-loss 0.3100, the serving one 0.3000 (difference &#43;0.0100, 95 % &#43;0.0020 to &#43;0.0180), on 1,000 records", `"reason":"worse","records":1000`},
+		{stream.GateVerdict{Version: 4, Verdict: model.Verdict{New: nan, Old: nan, Low: nan, High: nan}}, "published as model 4: nothing to compare it with", `"log_loss":null`},
+	} {
+		src.Status = func() stream.Status { return stream.Status{Verdict: &c.v} }
+		s := server(t, src)
+		if html, _ := get(t, s.URL+"/"); !strings.Contains(html, c.want) {
+			t.Errorf("the page does not show %q", c.want)
+		}
+		if body, _ := get(t, s.URL+"/api/live"); !strings.Contains(body, c.json) {
+			t.Errorf("the figures do not hold %s", c.json)
+		}
+	}
+}

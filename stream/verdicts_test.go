@@ -1,0 +1,226 @@
+package stream
+
+import (
+	"bytes"
+	"context"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+
+	"liftstream/model"
+)
+
+// judged waits until the stage knows a verdict of at least that number.
+func (r *running) judged(t *testing.T, number uint64) *GateVerdict {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		if v := r.stage.Status().Verdict; v != nil && v.Number >= number {
+			return v
+		}
+		select {
+		case err := <-r.done:
+			t.Fatalf("stage ended: %v", err)
+		default:
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("no verdict: %+v", r.stage.Status())
+		}
+	}
+}
+
+// fitted waits until a model waits for its verdict.
+func (r *running) fitted(t *testing.T, m *Metrics) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); observed(t, m.FitTime) == 0; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("no fit: %+v", r.stage.Status())
+		}
+	}
+}
+
+func observed(t *testing.T, h prometheus.Histogram) uint64 {
+	t.Helper()
+	return written(t, h).GetHistogram().GetSampleCount()
+}
+
+func written(t *testing.T, m prometheus.Metric) *dto.Metric {
+	t.Helper()
+	var out dto.Metric
+	if err := m.Write(&out); err != nil {
+		t.Fatal(err)
+	}
+	return &out
+}
+
+// TestTheTrainerComparesOnLaterRecords: the model is made of 900 records, waits, and is compared on the records after
+// them; the verdict is in the model, beside it in the topic, and in the metrics, and is what Judge says of the states.
+func TestTheTrainerComparesOnLaterRecords(t *testing.T) {
+	brokers(t, func(t *testing.T, addr string) {
+		w := newWorld(t, addr, 1)
+		o := w.options(w.client)
+		o.FitEvery = time.Hour // the first model waits for ten hours, a second one is not fitted
+		w.produce(900, 50, true)
+		r := w.run(o)
+		w.caught(r)
+		r.fitted(t, o.Metrics)
+		if v := r.stage.Status().Verdict; v != nil || r.stage.Status().Model != 0 {
+			t.Fatalf("verdict %+v before any record came to compare on", v)
+		}
+		w.produce(600, 50, true)
+		v := r.judged(t, 1)
+		w.caught(r)
+		if v.Records != model.Compared(o.FitRecords) || v.Version != 1 || v.Previous != 0 || !v.Accepted() || v.Clocks[0] < 1100 {
+			t.Errorf("verdict %+v", v)
+		}
+		m, err := r.stage.models.get(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Marks[0].Clock != 900 || m.Shares[0].Clock != v.Clocks[0] || !bytes.Equal(m.Info.Verdict.AppendBinary(nil), v.AppendBinary(nil)) {
+			t.Errorf("model marks %v, shares %v, verdict %+v", m.Marks, m.Shares, m.Info.Verdict)
+		}
+		if n := counted(o.Metrics.Verdicts.WithLabelValues(v.Reason.String())); n != 1 {
+			t.Errorf("%v verdicts counted", n)
+		}
+		if x := written(t, o.Metrics.Gate.WithLabelValues("difference")).GetGauge().GetValue(); x != v.Difference() {
+			t.Errorf("difference %v, want %v", x, v.Difference())
+		}
+		r.end(t)
+		// The same records give the same verdict: whatever the snapshots were, the comparison begins at 900 and takes 200.
+		p := model.NewPartition(o.Spec, 0)
+		feedTo := func(from, to int) {
+			var out model.Scores
+			for i := from; i < to; i += 50 {
+				tk, err := newTask(r.stage, nil, 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				recs := w.records(w.topics.Events, 0)
+				if tk.decode(nil, &recs[i/50]) {
+					p.Events(&tk.batch, &out)
+				}
+			}
+		}
+		feedTo(0, 900)
+		from := map[int32]map[string][]byte{0: p.Snapshot()}
+		c, err := model.Fit(context.Background(), o.Spec, from, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		feedTo(900, 1500)
+		again, err := model.Judge(context.Background(), o.Spec, c, from, map[int32]map[string][]byte{0: p.Snapshot()}, model.Compared(o.FitRecords))
+		if err != nil || !bytes.Equal(again.AppendBinary(nil), v.AppendBinary(nil)) {
+			t.Errorf("%v: %+v, the stage said %+v", err, again, v.Verdict)
+		}
+		found, err := Verify(context.Background(), w.options(w.client), time.Time{}, time.Time{})
+		if err != nil || len(found[0].Problems) > 0 || found[0].Swaps != 1 {
+			t.Errorf("verify: %v %+v", err, found)
+		}
+	})
+}
+
+// TestRefusedModelsLeaveTheirVerdict: a gate below every difference refuses all; their verdicts are in the topic, at most
+// keptVerdicts of them, and a trainer that begins anew counts on from there.
+func TestRefusedModelsLeaveTheirVerdict(t *testing.T) {
+	brokers(t, func(t *testing.T, addr string) {
+		w := newWorld(t, addr, 1)
+		o := w.options(w.client)
+		spec := *o.Spec
+		spec.Options.Gate = -10
+		o.Spec, o.FitEvery, o.Snapshot = &spec, 10*time.Millisecond, 20*time.Millisecond
+		w.produce(900, 50, true)
+		r := w.run(o)
+		w.caught(r)
+		r.fitted(t, o.Metrics)
+		w.produce(600, 50, true)
+		v := r.judged(t, 1)
+		if v.Accepted() || v.Reason != model.Worse || v.Version != 0 || r.stage.Status().Model != 0 {
+			t.Errorf("%+v, model %d", v, r.stage.Status().Model)
+		}
+		r.end(t)
+		if n := r.stage.refusals.Load(); n != 1 || counted(o.Metrics.Fits.WithLabelValues("refused")) != 1 {
+			t.Errorf("%d refused", n)
+		}
+		o = w.options(w.client)
+		o.Spec, o.FitEvery, o.Snapshot = &spec, 10*time.Millisecond, 20*time.Millisecond
+		r = w.run(o)
+		w.caught(r)
+		time.Sleep(300 * time.Millisecond)
+		if n := observed(t, o.Metrics.FitTime); n != 0 {
+			t.Errorf("%d fits without new records", n)
+		}
+		w.produce(900, 50, true)
+		w.caught(r)
+		r.fitted(t, o.Metrics)
+		w.produce(600, 50, true)
+		if v := r.judged(t, 2); v.Number != 2 || v.Version != 0 {
+			t.Errorf("%+v", v)
+		}
+		r.end(t)
+		all, err := ReadVerdicts(context.Background(), w.client, w.topics.Model)
+		if err != nil || len(all) != 2 || all[0].Number != 1 || all[1].Number != 2 {
+			t.Errorf("%v %+v", err, all)
+		}
+	})
+}
+
+// TestTheFirstModelIsNotKeptWaiting: where no more labels come, it is published without a comparison after a while.
+func TestTheFirstModelIsNotKeptWaiting(t *testing.T) {
+	brokers(t, func(t *testing.T, addr string) {
+		w := newWorld(t, addr, 1)
+		o := w.options(w.client)
+		w.produce(1000, 50, true)
+		r := w.run(o)
+		v := r.judged(t, 1)
+		if v.Reason != model.NothingToCompare || v.Version != 1 || v.Records != 0 {
+			t.Errorf("%+v", v)
+		}
+		r.end(t)
+	})
+}
+
+// TestAModelWhoseRecordsAreGoneIsDropped: the tail no longer reaches back to the snapshot that the model was made of, so
+// another one is fitted, and that one gets its verdict.
+func TestAModelWhoseRecordsAreGoneIsDropped(t *testing.T) {
+	brokers(t, func(t *testing.T, addr string) {
+		w := newWorld(t, addr, 1)
+		o := w.options(w.client)
+		spec := *o.Spec
+		spec.Options.TailBytes = 1 // 4,096 records
+		o.Spec, o.FitEvery, o.Snapshot = &spec, time.Second, 2*time.Second
+		w.produce(900, 50, true)
+		r := w.run(o)
+		w.caught(r)
+		r.fitted(t, o.Metrics)
+		w.produce(6000, 500, true) // between two snapshots
+		w.caught(r)
+		for deadline := time.Now().Add(time.Minute); counted(o.Metrics.Fits.WithLabelValues("dropped")) == 0; time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("not dropped: %+v", r.stage.Status())
+			}
+		}
+		for deadline := time.Now().Add(time.Minute); observed(t, o.Metrics.FitTime) < 2; time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatal("no second fit")
+			}
+		}
+		w.produce(600, 50, true)
+		if v := r.judged(t, 1); v.Records != model.Compared(o.FitRecords) {
+			t.Errorf("%+v", v)
+		}
+		r.end(t)
+	})
+}
+
+// FuzzVerdicts decodes values of any origin.
+func FuzzVerdicts(f *testing.F) {
+	f.Add((&GateVerdict{Number: 3, Clocks: map[int32]float64{0: 1}}).encode(1))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		v, err := decodeVerdict(b, Format)
+		if err == nil && v.Reason > model.Worse {
+			t.Errorf("%+v", v)
+		}
+	})
+}
