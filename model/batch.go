@@ -75,7 +75,7 @@ type Reason struct {
 	Value   float64 // the record's cell of the Row; NaN for a Term or a missing value
 	Effect  float64 // contribution in nats
 	Lift    float64 // never-forgetting lift of the target in the record's cell; NaN where undefined
-	N       float64 // weight of the labelled records in that cell
+	N       float64 // labelled records that those of the cell are worth: their weight by Unit
 }
 
 // Status is what a score is worth.

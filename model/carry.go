@@ -148,6 +148,7 @@ func (p *Partition) Carry(spec *Spec) (*Partition, *Change, error) {
 	n := NewPartition(spec, p.self)
 	n.trained, n.version, n.clock, n.seen, n.next, n.lost = p.trained, p.version, p.clock, p.seen, p.next, p.lost
 	copy(n.counts, p.counts)
+	n.square = p.square
 	n.percent = p.percent
 	for f, o := range c.Feature {
 		if o >= 0 && spec.Schema.Features[f].Kind != Continuous {

@@ -63,6 +63,7 @@ func (x *Builder) Add(b *Batch) {
 			continue
 		}
 		p.counts[rec.Class] += rec.Weight
+		p.square += rec.Weight * rec.Weight
 		p.clock++
 		p.tail.push(rec, &p.out)
 	}

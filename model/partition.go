@@ -20,7 +20,8 @@ var ErrModelForeign = errors.New("made under another configuration")
 // StateFormat is the version of the binary form of a Partition's state.
 const StateFormat = 3
 
-// oldestState is the oldest version that is read.
+// oldestState is the oldest version that is read. It has neither the sum of squared weights, so that its records are taken
+// to weigh 1, nor the lags of labels.
 const oldestState = 2
 
 // Spec is what a stage is made of: the schema, the components, and the sizes. It is immutable and shared by all
@@ -100,6 +101,7 @@ type Partition struct {
 	seen   uint64
 	next   int64 // event offset after the last message
 	counts []float64
+	square float64 // sum of the squared weights in counts
 	lost   Losses
 
 	tail      *tail
@@ -343,6 +345,7 @@ func (p *Partition) learn(rec *record, pending []float64) {
 	}
 	first := p.counts[rec.Class] == 0
 	p.counts[rec.Class] += rec.Weight
+	p.square += rec.Weight * rec.Weight
 	p.clock++
 	if p.tail.push(rec, &p.out) {
 		p.reservoir.add(&p.out, p.key(&p.out))
@@ -442,9 +445,10 @@ func (p *Partition) score(out *Scores, i int) {
 		for _, c := range p.counts {
 			n += c
 		}
+		unit := Unit(n, p.square)
 		best := int32(0)
 		for c := range prob {
-			prob[c] = (p.counts[c] + 1) / (n + float64(classes))
+			prob[c] = (p.counts[c] + unit) / (n + unit*float64(classes))
 			if prob[c] > prob[best] {
 				best = int32(c)
 			}
@@ -741,6 +745,7 @@ func (p *Partition) appendCore(b []byte) []byte {
 	b = wire.AppendUvarint(b, p.seen)
 	b = wire.AppendVarint(b, p.next)
 	b = wire.AppendFloats(b, p.counts)
+	b = wire.AppendFloat(b, p.square)
 	b = wire.AppendUvarint(b, p.lost.UnknownClass)
 	b = wire.AppendUvarint(b, p.lost.Expired)
 	b = wire.AppendUvarint(b, p.tail.capacity)
@@ -788,6 +793,13 @@ func RestorePartition(spec *Spec, sections map[string][]byte) (*Partition, error
 	p.trained, p.version = head.trained, head.version
 	p.clock, p.seen, p.next = head.clock, r.Uvarint(), r.Varint()
 	r.FloatsInto(p.counts)
+	if head.format > oldestState {
+		p.square = r.Float()
+	} else {
+		for _, c := range p.counts {
+			p.square += c
+		}
+	}
 	p.lost = Losses{r.Uvarint(), r.Uvarint()}
 	capacity, first, next, slots := r.Uvarint(), r.Uvarint(), r.Uvarint(), r.Int(math.MaxInt32)
 	offered := r.Uvarint()

@@ -109,6 +109,20 @@ type Example struct {
 	Time int64
 }
 
+// Unit is the weight of one record's worth of evidence among records of the given sums of weights and of their squares,
+//
+//	u = sum w^2 / sum w
+//
+// 1 where every record weighs 1, and where there is none. Weights are inverse probabilities: rates count a record of weight
+// 2 as two, but the records know no more than n_eff = (sum w)^2 / sum w^2 = sum w / u records do (Kish 1965), so that a
+// pseudo-record weighs u beside them. Multiplying all weights by a number multiplies u by it.
+func Unit(weight, square float64) float64 {
+	if u := square / weight; u > 0 && u <= MaxWeight {
+		return u
+	}
+	return 1
+}
+
 // MaxWeight bounds the weight of a record, so that no sum of weights or of their squares overflows.
 const MaxWeight = 1e9
 

@@ -30,7 +30,8 @@ func Stage(name string, spec *model.Spec) Method {
 	return Method{Name: name, Spec: spec, New: func(p int32) Learner { return model.NewPartition(spec, p) }}
 }
 
-// Prior is the method that knows the base rates and nothing else: (n_c + 1) / (n + C) of the weights learnt so far.
+// Prior is the method that knows the base rates and nothing else: (n_c + u) / (n + C u) of the weights learnt so far, u being
+// the weight of one record's worth of evidence, model.Unit.
 func Prior(s *model.Schema) Method {
 	return Method{Name: "prior", New: func(int32) Learner {
 		return &prior{schema: s, n: make([]float64, len(s.Classes)), waiting: map[position]float64{}}
@@ -46,21 +47,23 @@ type prior struct {
 	schema  *model.Schema
 	n       []float64
 	total   float64
+	square  float64
 	waiting map[position]float64 // weights, other than 1, of records that wait for their labels
 }
 
 func (q *prior) learn(class int32, w float64) {
 	q.n[class] += w
 	q.total += w
+	q.square += w * w
 }
 
 func (q *prior) Events(b *model.Batch, out *model.Scores) {
 	k := len(q.n)
 	out.Reset(b.N, k)
 	for i := range b.N {
-		p := out.P[i*k : (i+1)*k]
+		p, unit := out.P[i*k:(i+1)*k], model.Unit(q.total, q.square)
 		for c := range p {
-			p[c] = (q.n[c] + 1) / (q.total + float64(k))
+			p[c] = (q.n[c] + unit) / (q.total + unit*float64(k))
 		}
 		out.Segment[i] = int32(segment(p))
 		out.Target[i] = out.Segment[i]

@@ -98,18 +98,20 @@ func TestPrequentialOrder(t *testing.T) {
 			if len(got) != n || run.Records != n || run.Delay != delay || run.Partitions != partitions || run.Lost != 0 {
 				t.Fatalf("delay %d, partitions %d: %d records to the sink, run %+v", delay, partitions, len(got), run)
 			}
-			learnt := make([][2]float64, partitions)
+			learnt, square := make([][2]float64, partitions), make([]float64, partitions)
 			count := int64(0)
 			for i, r := range got {
 				// Delay 0 and delay 1 agree: a label that comes one record later is learnt before the next but one.
 				if late := i - 1 - delay; late >= 0 {
 					if l := got[late]; l.Class >= 0 {
 						learnt[l.Partition][l.Class] += l.Weight
+						square[l.Partition] += l.Weight * l.Weight
 						count++
 					}
 				}
 				c := learnt[i%partitions]
-				want := (c[1] + 1) / (c[0] + c[1] + 2)
+				u := model.Unit(c[0]+c[1], square[i%partitions])
+				want := (c[1] + u) / (c[0] + c[1] + 2*u)
 				if r.Index != int64(i) || r.Partition != int64(i%partitions) || math.Abs(r.P-want) > 1e-15 {
 					t.Fatalf("delay %d, partitions %d: record %d: %+v, want a rate of %v", delay, partitions, i, r, want)
 				}

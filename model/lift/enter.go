@@ -5,6 +5,8 @@ import (
 	"context"
 	"math"
 	"slices"
+
+	"liftstream/model"
 )
 
 // MaxEntered bounds the sets that feed the scorecard.
@@ -47,7 +49,7 @@ func (e *Entered) value(row []float64, classes int) []float64 {
 
 // additive is a softmax over the cells of features, of two classes the logistic of the second, fitted by Newton steps
 // cell by cell: the scorecard's stand-in while sets are chosen. Gradients and curvatures are those of the weighted
-// log-loss.
+// log-loss, in units of evidence (model.Unit).
 type additive struct {
 	classes int
 	k       int // margins of a record: one a class, 1 of two classes
@@ -67,12 +69,13 @@ func newAdditive(s *sample, rows []int32) *additive {
 	a.class, a.weight = make([]int32, a.n), make([]float64, a.n)
 	a.margin, a.g, a.h = make([]float64, a.n*a.k), make([]float64, a.n*a.k), make([]float64, a.n*a.k)
 	prior := make([]float64, a.classes)
-	total, mean := 0.0, 0.0
+	total, weight, square := 0.0, 0.0, 0.0
 	for _, r := range rows {
-		mean += s.weight[r] / float64(len(rows))
+		weight, square = weight+s.weight[r], square+s.weight[r]*s.weight[r]
 	}
+	unit := model.Unit(weight, square)
 	for i, r := range rows {
-		a.class[i], a.weight[i] = s.class[r], s.weight[r]/mean
+		a.class[i], a.weight[i] = s.class[r], s.weight[r]/unit
 		prior[a.class[i]] += a.weight[i]
 		total += a.weight[i]
 	}
@@ -474,7 +477,7 @@ func atomCuts(values []weighted, k int) []float64 {
 			w += values[j].weight
 			j++
 		}
-		if w > total/float64(2*k) {
+		if w > total/float64(2*k)*(1+1e-12) { // rounding must not decide
 			if i > 0 {
 				cuts = append(cuts, values[i-1].value)
 			}

@@ -220,7 +220,7 @@ func (p *plan) cut(values, weights []float64, split bool) axis {
 			w += pts[j].w
 			even = even && pts[j].w == pts[0].w
 		}
-		if w > total/float64(2*q) {
+		if w > total/float64(2*q)*(1+tie) {
 			atoms = append(atoms, pts[i].v)
 		} else {
 			for _, x := range pts[i:j] {
@@ -288,6 +288,9 @@ func (p *plan) cut(values, weights []float64, split bool) axis {
 	return a
 }
 
+// tie is the relative difference below which two sums of weights are equal: rounding must not decide where a cut lies.
+const tie = 1e-12
+
 // quantiles returns the q-1 inner q-quantiles of ascending values.
 func quantiles(v, w []float64, even bool, q int) []float64 {
 	out := make([]float64, 0, max(q-1, 0))
@@ -311,7 +314,7 @@ func quantiles(v, w []float64, even bool, q int) []float64 {
 	}
 	k := 0
 	for i := 1; i < q; i++ {
-		for k < len(v)-1 && sum+w[k] < total*float64(i)/float64(q) {
+		for k < len(v)-1 && sum+w[k] < total*float64(i)/float64(q)*(1-tie) {
 			sum += w[k]
 			k++
 		}

@@ -246,9 +246,7 @@ func (p *plan) newDesign(ctx context.Context, axes []axis, ev *model.Evidence, l
 		}
 		if j := i - lag; j >= 0 && ev.Weight[j] > 0 && ev.Class[j] >= 0 && int(ev.Class[j]) < p.classes {
 			ev.Row(j, counted)
-			s.locate(counted)
-			s.grow(counted)
-			s.count(&model.Example{Row: counted, Class: ev.Class[j], Weight: ev.Weight[j], Clock: float64(j)})
+			s.Learn(&model.Example{Row: counted, Class: ev.Class[j], Weight: ev.Weight[j], Clock: float64(j)})
 		}
 	}
 	d.n = len(d.class)

@@ -16,7 +16,7 @@ func (s *Scorecard) calibrated(k int, z float64) float64 {
 	n := len(s.knotZ)
 	t := s.cur.knot[2*n*k : 2*n*(k+1)]
 	b, f := s.stand(z)
-	m := s.opt.Calibration.Prior * s.knot
+	m := s.opt.Calibration.Prior * s.unit * s.knot
 	if s.bound {
 		return s.calibratedIso(t, b, f, m) + z - clip(z, knotEdge)
 	}

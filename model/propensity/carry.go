@@ -36,16 +36,11 @@ func (f factory) CarryState(c *model.Change, state []byte) ([]byte, []int, error
 		}
 	}
 	n.clock, n.prior, n.knot, n.mix, n.mixAway, n.learnt = old.clock, old.prior, old.knot, old.mix, old.mixAway, old.learnt
-	n.adopted, n.lag = old.adopted, old.lag
+	n.adopted, n.lag, n.mass, n.others = old.adopted, old.lag, old.mass, old.others
 	if old.axes != nil {
 		n.axes = m.axes(old.axes)
 	}
 	n.cur = m.tables(old.cur, old.axes, n.axes, true)
-	for h, v := range n.prior { // a pseudo-record of each class
-		for k := from.classes; k < to.classes; k++ {
-			n.cur.class[h*to.classes+k] = v
-		}
-	}
 	if old.away != nil {
 		n.away = m.tables(old.away, old.axes, n.axes, false)
 	}

@@ -148,13 +148,13 @@ func (s *Scorecard) observedRate(class int) float64 {
 	all := s.cur.class[s.forever*s.classes : (s.forever+1)*s.classes]
 	var n float64
 	for _, v := range all {
-		n += v - 1
+		n += v
 	}
-	return (all[class] - 1) / n
+	return all[class] / n
 }
 
 // cellLift is the never-forgetting lift of the class in a cell over its base rate, NaN where undefined, and the weight of
-// the cell's records.
+// the cell's records in units of evidence.
 func (s *Scorecard) cellLift(i, cell, class int, base float64) (lift, n float64) {
 	if cell == noCell {
 		return math.NaN(), 0
@@ -165,9 +165,9 @@ func (s *Scorecard) cellLift(i, cell, class int, base float64) (lift, n float64)
 		n += v
 	}
 	if !(n > 0) || !(base > 0) {
-		return math.NaN(), n
+		return math.NaN(), n / s.unit
 	}
-	return counts[class] / n / base, n
+	return counts[class] / n / base, n / s.unit
 }
 
 // mixed2 is the mixture's log-odds of remembered margins.

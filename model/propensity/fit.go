@@ -255,7 +255,7 @@ func (p *plan) adequate(a *axis, values, weights []float64) bool {
 		}
 	}
 	for _, m := range mass {
-		if m > slack*total/float64(p.opt.Cells) {
+		if m > slack*total/float64(p.opt.Cells)*(1+tie) {
 			return false
 		}
 	}

@@ -39,7 +39,7 @@ func (s *Scorecard) scoreN(row model.Row, inputs, pending, p []float64) {
 		}
 		for h := range H {
 			t := n[h*K : h*K+K]
-			sum := s.opt.Prior * s.clock.now[h]
+			sum := s.opt.Prior * s.unit * s.clock.now[h]
 			m := sum
 			for _, v := range t {
 				sum += v
@@ -188,6 +188,7 @@ func (s *Scorecard) learnN(y int, weight float64, pending []float64) {
 		}
 	}
 	s.tame()
+	weight /= s.unit
 	s.judge(&like, weight)
 
 	z := s.xs

@@ -100,7 +100,7 @@ func TestPartitionsShare(t *testing.T) {
 					for p, s := range c.live {
 						for y := range int32(s.classes) {
 							got := s.cur.class[s.forever*s.classes+int(y)]
-							if want := c.total(y) + 1; math.Abs(got-want) > 1e-6*want {
+							if want := c.total(y); math.Abs(got-want) > 1e-6*want {
 								t.Fatalf("round %d, partition %d: weight %v of class %d, want %v", round, p, got, y, want)
 							}
 						}

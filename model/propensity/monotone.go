@@ -33,17 +33,16 @@ func (s *Scorecard) lifted(i, cell int, dst []float64) bool {
 	C := s.classes
 	count := s.cur.feat[i].count
 	for h := range s.horizons {
-		now := s.clock.now[h]
 		var n, others float64
 		for c, v := range s.cur.class[h*C : h*C+C] {
-			if v += s.rateFloor * now; c == pos {
+			if v += s.pseudo(h); c == pos {
 				n = v
 			} else {
 				others += v
 			}
 		}
 		rate, rest := n/(n+others), others/(n+others)
-		m := s.opt.Prior * now
+		m := s.opt.Prior * s.unit * s.clock.now[h]
 		s.iso = s.iso[:0]
 		for j := range order {
 			k := j

@@ -24,7 +24,8 @@ type contribution struct {
 	records   float64
 	time      int64
 	lag       float64   // of labels behind scores, in records
-	prior     []float64 // faded pseudo-record of each class, not part of the counts
+	prior     []float64 // faded pseudo-record beside each class
+	mass      mass
 	t         *tables
 	mix       [experts]float64
 }
@@ -43,6 +44,7 @@ func (p *plan) appendPart(b []byte, m *part) []byte {
 		b = wire.AppendVarint(b, c.time)
 		b = wire.AppendFloat(b, c.lag)
 		b = wire.AppendFloats(b, c.prior)
+		b = appendMass(b, c.mass)
 		b = p.appendTables(b, c.t, true)
 		b = wire.AppendFloats(b, c.mix[:])
 	}
@@ -87,7 +89,13 @@ func (p *plan) readPart(b []byte) (*part, error) {
 	for n := r.Uvarint(); n > 0 && r.Err() == nil; n-- {
 		c := contribution{partition: int32(r.Varint()), records: r.Float(), time: r.Varint(), lag: r.Float(), prior: make([]float64, len(p.half))}
 		p.readPrior(r, c.prior)
+		if format > beforeKeys {
+			c.mass = readMass(r)
+		}
 		c.t = p.readTables(r, m.axes, true)
+		if format == beforeKeys {
+			c.mass = p.massOf(c.t)
+		}
 		readShares(r, &c.mix)
 		if k := len(m.shares); k > 0 && m.shares[k-1].partition >= c.partition {
 			r.Fail(fmt.Errorf("partitions out of order"))
@@ -111,7 +119,7 @@ func (p *plan) readPart(b []byte) (*part, error) {
 // share returns what this partition has learnt by itself.
 func (s *Scorecard) share(partition int32) contribution {
 	c := contribution{partition: partition, records: s.clock.records, time: s.clock.time, lag: s.lag, prior: slices.Clone(s.prior),
-		t: s.cur.clone(), mix: s.mix}
+		mass: s.mass, t: s.cur.clone(), mix: s.mix}
 	t, p := c.t, s.plan
 	away := s.away
 	if away == nil {
@@ -125,9 +133,6 @@ func (s *Scorecard) share(partition int32) contribution {
 			}
 			own[i] = max(own[i], 0) / s.clock.now[i%n/p.classes]
 		}
-	}
-	for k := range t.class {
-		t.class[k] -= s.prior[k/p.classes]
 	}
 	counts(t.class, away.class)
 	for h := range c.prior {
@@ -311,6 +316,7 @@ func (s *Scorecard) Rebase(rb *model.Rebase) error {
 	var self *contribution
 	var others *tables
 	var mix []float64
+	var away mass
 	n := 0.
 	for i := range m.shares {
 		c := &m.shares[i]
@@ -325,6 +331,7 @@ func (s *Scorecard) Rebase(rb *model.Rebase) error {
 			others, mix = s.newTables(), make([]float64, experts)
 		}
 		s.add(others, c.t, ones(len(s.half)), 1)
+		away.weight, away.square = away.weight+c.mass.weight, away.square+c.mass.square
 		for e, v := range c.mix {
 			mix[e] += ln(v)
 		}
@@ -340,7 +347,7 @@ func (s *Scorecard) Rebase(rb *model.Rebase) error {
 	} else {
 		changed = s.move(m, self, others, n)
 	}
-	s.mixAway = mix
+	s.mixAway, s.others = mix, away
 	s.adopt(m.batch)
 	if begins || len(changed) > 0 || others != nil || had {
 		s.learnt++
@@ -382,14 +389,12 @@ func (s *Scorecard) begin(m *part, self *contribution, others *tables, n float64
 	s.clock = newClock(len(s.half))
 	s.clock.start(rb.Clock, 0)
 	s.prior = ones(len(s.half))
+	s.mass = mass{}
 	s.cur = s.prior0()
 	s.furnish(s.cur, s.axes)
 	if self != nil {
 		s.clock.start(min(self.records, rb.Clock), self.time)
-		s.prior, s.lag = self.prior, self.lag
-		for k := range s.cur.class {
-			s.cur.class[k] = s.prior[k/s.classes]
-		}
+		s.prior, s.mass, s.lag = self.prior, self.mass, self.lag
 		s.mix = self.mix
 		s.join(s.cur, self.t, s.clock.now)
 		unpack(s.cur.in, self.t.in)
@@ -471,9 +476,6 @@ func (s *Scorecard) move(m *part, self *contribution, others *tables, n float64)
 		old = p.newTables()
 	}
 	exchange(s.cur.class, add.class, old.class)
-	for k := p.forever * p.classes; k < (p.forever+1)*p.classes; k++ {
-		s.cur.class[k] = max(s.cur.class[k], 1)
-	}
 	for i := range s.features {
 		c, a, o := &s.cur.feat[i], &add.feat[i], &old.feat[i]
 		cells := max(p.cellCount(c), p.cellCount(a), p.cellCount(o))

@@ -154,17 +154,16 @@ func TestUntrained(t *testing.T) {
 	if p[0] != 1./3 {
 		t.Errorf("base rate %v of nothing", p[0])
 	}
-	n := 1.
+	var n, total, square float64
 	for i := range ex {
 		s.LearnScored(&ex[i], nil, nil)
 		if ex[i].Class == 0 {
 			n += ex[i].Weight
 		}
-	}
-	total := 3.
-	for i := range ex {
 		total += ex[i].Weight
+		square += ex[i].Weight * ex[i].Weight
 	}
+	n, total = n+square/total, total+3*square/total // a pseudo-record of each class
 	if got := check(t, "counted", s, ex[0].Row, nil)[0]; math.Abs(got-n/total) > 1e-12 {
 		t.Errorf("base rate %v, want %v", got, n/total)
 	}
@@ -291,15 +290,16 @@ func TestInputs(t *testing.T) {
 	}
 }
 
-// TestReasons: lift and weight of a reason are those of the record's cell over all records.
+// TestReasons: the lift of a reason is that of the record's cell over all records, and n what they are worth.
 func TestReasons(t *testing.T) {
 	schema := schemas()["two"]
 	s, ex := trained(t, schema, 500, Default())
 	const f = 5 // nominal with fixed levels
 	row := ex[slices.IndexFunc(ex, func(e model.Example) bool { return e.Row[f] == 1 })].Row
-	var n, y, cell, both float64
+	var n, y, cell, both, square float64
 	for i := range ex {
 		n += ex[i].Weight
+		square += ex[i].Weight * ex[i].Weight
 		same := ex[i].Row[f] == row[f]
 		if same {
 			cell += ex[i].Weight
@@ -318,8 +318,8 @@ func TestReasons(t *testing.T) {
 	if got, want := reasons[k].Lift, both/cell/(y/n); math.Abs(got-want) > 1e-9 {
 		t.Errorf("lift %v, want %v", got, want)
 	}
-	if math.Abs(reasons[k].N-cell) > 1e-9 {
-		t.Errorf("weight %v, want %v", reasons[k].N, cell)
+	if want := cell * n / square; math.Abs(reasons[k].N-want) > 1e-9 {
+		t.Errorf("%v records, want %v", reasons[k].N, want)
 	}
 	if reasons[k].Value != row[f] {
 		t.Errorf("value %v, want %v", reasons[k].Value, row[f])
@@ -389,7 +389,8 @@ func TestMonotone(t *testing.T) {
 	}
 }
 
-// TestGradient: every weight moves against the gradient of the card's log-loss, by the step over the root of G.
+// TestGradient: every weight moves against the gradient of the card's log-loss, in units of evidence, by the step over the
+// root of G.
 func TestGradient(t *testing.T) {
 	for _, name := range []string{"two", "many"} {
 		t.Run(name, func(t *testing.T) {
@@ -424,7 +425,7 @@ func TestGradient(t *testing.T) {
 				p    *pair
 				cell bool
 			}
-			ws := []weight{{"log-lift", &s.cur.in[5], false}, {"base rate", &s.cur.in[len(s.features)*s.horizons+2], false},
+			ws := []weight{{"log-lift", &s.cur.in[s.horizons+1], false}, {"base rate", &s.cur.in[len(s.features)*s.horizons+2], false},
 				{"external", &s.cur.in[s.slots-1], false}}
 			for m := range K {
 				ws = append(ws, weight{"constant", &s.cur.own[m], false}, weight{"linear", &s.cur.own[K+m], false},
@@ -446,7 +447,7 @@ func TestGradient(t *testing.T) {
 			s.LearnScored(&e, inputs, pending)
 			for i, w := range ws {
 				for k, r := range s.recipes {
-					d := e.Weight * slope[i][k]
+					d := e.Weight / s.unit * slope[i][k]
 					step := s.opt.Step * r.step
 					if w.cell {
 						step = s.opt.Step * r.cellStep

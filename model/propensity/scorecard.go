@@ -20,8 +20,11 @@ type Scorecard struct {
 	// scale of cur (its pairs are not used); nil when they contributed nothing.
 	cur, away *tables
 	clock     clock
-	// prior is the pseudo-record of each class with which class counts started, faded like everything else.
+	// prior is the pseudo-record that stands beside the count of each class, in units of evidence, faded like everything
+	// else.
 	prior   []float64
+	mass    mass             // of what this partition has learnt
+	others  mass             // of what is in away
 	knot    float64          // weight of the last record in the calibration counts
 	mix     [experts]float64 // share of each expert by this partition's own records, raw and calibrated in turn
 	mixAway []float64        // the others' log-shares, nil when there are none
@@ -35,6 +38,7 @@ type Scorecard struct {
 	since []float64
 
 	// What follows is derived from the above.
+	unit     float64          // weight of one record's worth of evidence, model.Unit
 	q        [experts]float64 // shares of the experts, the others' opinion included
 	rates    []rate           // of each horizon, two classes
 	shares   []classRate      // of each horizon and class, more classes
@@ -59,6 +63,18 @@ type Scorecard struct {
 	dirs    []float64
 	logits  []float64
 	iso     []block
+}
+
+// mass is the sum of the weights of records and of their squares.
+type mass struct{ weight, square float64 }
+
+// add adds a record of weight w or, by sign -1, takes it out; where rounding is all that is left, nothing is.
+func (m *mass) add(w, sign float64) {
+	m.weight += sign * w
+	m.square += sign * w * w
+	if sign < 0 && !(m.weight > 1e-9*w && m.square > 1e-9*w*w) {
+		*m = mass{}
+	}
 }
 
 // rate is what the log-lifts of one horizon need of the class counts, two classes.
@@ -100,9 +116,6 @@ func ones(n int) []float64 {
 // prior0 returns the tables before any record.
 func (p *plan) prior0() *tables {
 	t := p.newTables()
-	for i := range t.class {
-		t.class[i] = 1
-	}
 	for i := range t.in {
 		t.in[i] = p.prior(i)
 	}
@@ -158,8 +171,15 @@ func (s *Scorecard) derive() {
 	for _, v := range s.since {
 		s.renamed = max(s.renamed, v)
 	}
+	s.weigh(0, 1)
 	s.remix()
 	s.refresh()
+}
+
+// weigh notes the weight of a record that is learnt or, by sign -1, taken back.
+func (s *Scorecard) weigh(w, sign float64) {
+	s.mass.add(w, sign)
+	s.unit = model.Unit(s.mass.weight+s.others.weight, s.mass.square+s.others.square)
 }
 
 // SetBlocks says how many inputs each of the Options.Blocks offers at present, in their order, input j of a block in its
@@ -317,7 +337,7 @@ func (s *Scorecard) refresh() {
 			var sum float64
 			t, r := s.cur.class[h*C:h*C+C], s.shares[h*C:h*C+C]
 			for c, v := range t {
-				r[c].p = v + s.rateFloor*s.clock.now[h]
+				r[c].p = v + s.pseudo(h)
 				sum += r[c].p
 			}
 			for c := range r {
@@ -328,21 +348,26 @@ func (s *Scorecard) refresh() {
 		return
 	}
 	for h := range s.rates {
-		now := s.clock.now[h]
-		n0, n1 := s.cur.class[2*h]+s.rateFloor*now, s.cur.class[2*h+1]+s.rateFloor*now
-		m := s.opt.Prior * now / (n0 + n1)
+		v := s.pseudo(h)
+		n0, n1 := s.cur.class[2*h]+v, s.cur.class[2*h+1]+v
+		m := s.opt.Prior * s.unit * s.clock.now[h] / (n0 + n1)
 		s.rates[h] = rate{a: m * n1, b: m * n0, odds: n0 / n1, logit: ln(n1 / n0)}
 	}
 }
 
+// pseudo is what stands beside the count of each class over horizon h: what is left of the pseudo-record, and what never
+// fades.
+func (s *Scorecard) pseudo(h int) float64 { return (s.prior[h] + s.rateFloor*s.clock.now[h]) * s.unit }
+
 // BaseRate is the never-forgetting rate of the class, with one pseudo-record of each class.
 func (s *Scorecard) BaseRate(class int32) float64 {
 	n := s.cur.class[s.forever*s.classes : (s.forever+1)*s.classes]
+	v := s.prior[s.forever] * s.unit
 	var sum float64
 	for _, x := range n {
-		sum += x
+		sum += x + v
 	}
-	return n[class] / sum
+	return (n[class] + v) / sum
 }
 
 // Observe does nothing: the scorecard learns from labelled records only.
@@ -408,6 +433,10 @@ func (s *Scorecard) LearnScored(ex *model.Example, inputs, pending []float64) {
 	if !(ex.Weight > 0) || ex.Class < 0 || int(ex.Class) >= s.classes {
 		return
 	}
+	w := min(ex.Weight, model.MaxWeight)
+	if s.axes == nil {
+		s.weigh(w, 1)
+	}
 	if s.axes != nil {
 		s.locate(ex.Row)
 		if s.Remembers(pending) {
@@ -421,8 +450,8 @@ func (s *Scorecard) LearnScored(ex *model.Example, inputs, pending []float64) {
 				s.scoreN(ex.Row, inputs, pending, s.prob)
 			}
 		}
+		s.weigh(w, 1)
 		s.grow(ex.Row)
-		w := min(ex.Weight, model.MaxWeight)
 		if s.margins == 1 {
 			s.learn2(int(ex.Class), w, pending)
 		} else {
@@ -445,6 +474,7 @@ func (s *Scorecard) Learn(ex *model.Example) {
 	if !(ex.Weight > 0) || ex.Class < 0 || int(ex.Class) >= s.classes {
 		return
 	}
+	s.weigh(min(ex.Weight, model.MaxWeight), 1)
 	if s.axes != nil {
 		s.locate(ex.Row)
 		s.grow(ex.Row)
@@ -460,6 +490,7 @@ func (s *Scorecard) Retract(ex *model.Example) {
 	if !(ex.Weight > 0) || ex.Class < 0 || int(ex.Class) >= s.classes {
 		return
 	}
+	s.weigh(min(ex.Weight, model.MaxWeight), -1)
 	if s.axes != nil {
 		s.locate(ex.Row)
 		s.learnt++
@@ -508,9 +539,7 @@ func (s *Scorecard) addCounts(ex *model.Example, sign float64) {
 		s.cur.class[h*n+y] += s.wt[h]
 	}
 	if sign < 0 {
-		for k, v := range s.cur.class { // no class falls below its pseudo-record
-			s.cur.class[k] = max(v, s.prior[k/n])
-		}
+		floor(s.cur.class)
 	}
 	if s.axes == nil {
 		return

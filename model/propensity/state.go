@@ -11,8 +11,9 @@ import (
 const (
 	stateFormat = 3
 	partFormat  = 3
-	// beforeKeys is the last format of both that does not say which inputs the weights belong to: the numbers of the
-	// inputs at the time do.
+	// beforeKeys is the last format of both that does not say which inputs the weights belong to, which the numbers of the
+	// inputs at the time do, nor the sums of weights and their squares: all records are taken to weigh 1. The class counts
+	// of its states contain the pseudo-records.
 	beforeKeys = 2
 )
 
@@ -26,6 +27,8 @@ func (s *Scorecard) AppendState(b []byte) []byte {
 	}
 	b = s.clock.append(b)
 	b = wire.AppendFloats(b, s.prior)
+	b = appendMass(b, s.mass)
+	b = appendMass(b, s.others)
 	b = s.appendTables(b, s.cur, true)
 	b = wire.AppendBool(b, s.away != nil)
 	if s.away != nil {
@@ -66,11 +69,20 @@ func (s *Scorecard) LoadState(b []byte) error {
 	n.clock = readClock(r, len(s.half))
 	n.prior = make([]float64, len(s.half))
 	s.readPrior(r, n.prior)
+	if format > beforeKeys {
+		n.mass, n.others = readMass(r), readMass(r)
+	}
 	if r.Err() == nil {
 		n.cur = s.readTables(r, axes, true)
 	}
 	if r.Bool() && r.Err() == nil {
 		n.away = s.readTables(r, axes, false)
+	}
+	if format == beforeKeys && r.Err() == nil {
+		for k := range n.cur.class {
+			n.cur.class[k] = max(n.cur.class[k]-n.prior[k/s.classes], 0)
+		}
+		n.mass = s.massOf(n.cur)
 	}
 	n.knot = r.Float()
 	readShares(r, &n.mix)
@@ -110,6 +122,27 @@ func (p *plan) readPrior(r *wire.Reader, prior []float64) {
 	}
 }
 
+func appendMass(b []byte, m mass) []byte {
+	return wire.AppendFloat(wire.AppendFloat(b, m.weight), m.square)
+}
+
+func readMass(r *wire.Reader) (m mass) {
+	m = mass{r.Float(), r.Float()}
+	if !(m.weight >= 0 && m.weight < 1e60) || !(m.square >= 0 && m.square < 1e60) {
+		r.Fail(errNumber)
+	}
+	return m
+}
+
+// massOf is the mass of records of weight 1 that have been counted.
+func (p *plan) massOf(t *tables) (m mass) {
+	for _, v := range t.class[p.forever*p.classes : (p.forever+1)*p.classes] {
+		m.weight += v
+	}
+	m.square = m.weight
+	return m
+}
+
 // readShares reads shares of the experts: positive numbers up to 1.
 func readShares(r *wire.Reader, q *[experts]float64) {
 	readFinite(r, q[:])
@@ -144,11 +177,6 @@ func (p *plan) checkLive(r *wire.Reader, n *Scorecard) {
 					r.Fail(errNumber)
 				}
 			}
-		}
-	}
-	for _, v := range n.cur.class[p.forever*p.classes : (p.forever+1)*p.classes] {
-		if !(v > 0) {
-			r.Fail(errNumber)
 		}
 	}
 }

@@ -103,9 +103,9 @@ func (s *Scorecard) moment(i int, m []float64) (mean, variance float64) {
 	if s.zeroPrior {
 		u, v = a.unit(0), 1/(a.scale*a.scale)
 	}
-	n := m[0] + 1
-	mean = (m[1] + u) / n
-	variance = (m[2]+u*u+v)/n - mean*mean
+	n := m[0] + s.unit
+	mean = (m[1] + s.unit*u) / n
+	variance = (m[2]+s.unit*(u*u+v))/n - mean*mean
 	return mean, max(variance, 1e-12)
 }
 
@@ -161,7 +161,9 @@ func (s *Scorecard) margins2(x []float64) (z [cards]float64) {
 	return [cards]float64{z0, z1, z2, z3}
 }
 
-// learn2 learns a record of class y whose inputs and margins are in pending and whose cells are in s.cells.
+// learn2 learns a record of class y whose inputs and margins are in pending and whose cells are in s.cells. The calibration
+// counts its weight; what is evidence, the experts' likelihoods and the gradient, counts the records that it stands for by
+// the unit.
 func (s *Scorecard) learn2(y int, weight float64, pending []float64) {
 	x := pending[:s.slots+1+s.linear]
 	raw := pending[len(x):]
@@ -179,6 +181,7 @@ func (s *Scorecard) learn2(y int, weight float64, pending []float64) {
 		s.calibrate(k, raw[k], y, weight)
 	}
 	s.tame()
+	weight /= s.unit
 	s.judge(&like, weight)
 	if raw[experts] != s.learnt {
 		for k, z := range s.margins2(x) {
