@@ -182,7 +182,8 @@ type Distance struct {
 	Close    bool   `json:"close"`    // nearer neighbours weigh more
 }
 
-// Trial is a distance that was tried, with its errors and its log-loss on so many records.
+// Trial is a distance that was tried, with its errors and its log-loss on so many records. The figures compare distances
+// with each other: those of the chosen one are the least of many and better than what eval measures on other records.
 type Trial struct {
 	Distance
 	Records int    `json:"records"`
