@@ -57,13 +57,19 @@ func (q *massSearch) run() []*Window {
 	}
 }
 
-// seed offers the cells of highest eta that have the mass, with every one more.
+// seed offers the cells of highest eta that have the mass, with every one more while that may be among the best: each
+// lowers the eta.
 func (q *massSearch) seed() {
-	n := 0.0
+	var a, b, n float64
 	for i, x := range q.cells {
-		if n += q.summary.NX[x]; exceeds(n, q.limit) {
-			q.offer(slices.Clone(q.cells[:i+1]))
+		a, b, n = a+q.summary.gain[x], b+q.summary.B[x], n+q.summary.NX[x]
+		if !exceeds(n, q.limit) {
+			continue
 		}
+		if len(q.best) == q.k && compareValues(q.summary.ratio(a, b), q.best[q.k-1].rank) > 0 {
+			return
+		}
+		q.offer(slices.Clone(q.cells[:i+1]))
 	}
 }
 

@@ -334,18 +334,27 @@ func TestBankProfiles(t *testing.T) {
 	}
 }
 
+// defaults are the options of a configuration that says nothing of lift.
+func defaults(o Options) Options {
+	o.Sets.Rank, o.Windows.MinMass, o.Windows.Fold, o.Profiles.Rank = ByLeaveOneOut, .15, true, ByLower
+	return o
+}
+
+// BenchmarkFitBank is Fit with the paper's rankings and with those of the defaults.
 func BenchmarkFitBank(b *testing.B) {
 	ev := bank(b)
 	for _, size := range []int{2, 3} {
 		o := bankOptions()
 		o.Sets.Max, o.Profiles.MaxFeatures = size, size
-		f := New(o, ev.Schema)
-		b.Run(strconv.Itoa(size)+"features", func(b *testing.B) {
-			for b.Loop() {
-				if _, err := f.Fit(context.Background(), ev, nil); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
+		for name, o := range map[string]Options{"paper": o, "defaults": defaults(o)} {
+			f := New(o, ev.Schema)
+			b.Run(strconv.Itoa(size)+"features/"+name, func(b *testing.B) {
+				reportCPU(b, func() {
+					if _, err := f.Fit(context.Background(), ev, nil); err != nil {
+						b.Fatal(err)
+					}
+				})
+			})
+		}
 	}
 }

@@ -14,7 +14,7 @@ type Window struct {
 	Eta, Corrected, Low, High float64
 	N                         float64 // weight of its records
 	Mass                      float64 // its share of the set's complete cases
-	// Folded is the number of windows found that overlap this one and rank below it.
+	// Folded is the number of windows found that overlap this one and rank between it and the last one shown.
 	Folded int
 
 	rank float64 // Summary.windowRank
@@ -278,19 +278,19 @@ func overlapOfCells(s *Summary, a, b []int) float64 {
 	return both / (either - both)
 }
 
-// foldWindows returns the best of the windows found, at most Top of them, each with the number of those that overlap it
-// and no better one.
+// foldWindows returns the best of the windows found, at most Top of them, each with the number of those before the last
+// that overlap it and no better one.
 func (s *setSearch) foldWindows() []*Window {
 	var out []*Window
 	var masks [][]uint64
 	for _, w := range s.windows {
 		mask := s.maskOf(w)
-		at := slices.IndexFunc(masks, func(m []uint64) bool { return overlap(m, mask) > windowOverlap })
-		switch {
-		case at >= 0:
+		if at := slices.IndexFunc(masks, func(m []uint64) bool { return overlap(m, mask) > windowOverlap }); at >= 0 {
 			out[at].Folded++
-		case len(out) < s.options.Windows.Top:
-			out, masks = append(out, w), append(masks, mask)
+			continue
+		}
+		if out, masks = append(out, w), append(masks, mask); len(out) == s.options.Windows.Top {
+			break
 		}
 	}
 	return out

@@ -65,7 +65,8 @@ type Window struct {
 	EtaHigh      Number   `json:"eta_high"`
 	N            Number   `json:"n"`
 	Mass         Number   `json:"mass"`
-	// Folded is the number of windows that were found besides, share most of their records with this one and rank lower.
+	// Folded is the number of windows that were found besides, share most of their records with this one and rank between
+	// it and the last one of the report.
 	Folded int `json:"folded"`
 }
 
