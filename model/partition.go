@@ -64,8 +64,8 @@ type Section struct {
 
 // Profiler is a Component that knows profiles.
 type Profiler interface {
-	// Profile returns the known profile of highest lower lift bound for the class that the row meets, and its lift;
-	// "" when it meets none. The text belongs to the component and stays valid.
+	// Profile returns the best known profile for the class that the row meets and that records held back from its search
+	// bear out, and its lift on these; "" when it meets none. The text belongs to the component and stays valid.
 	Profile(row Row, class int32) (text string, lift float64)
 }
 

@@ -319,7 +319,7 @@ func (s *show) story() []string {
 	case v.Profiles.Confirmed() > 0:
 		lines = append(lines, "strongest: "+s.profile(v.Profiles.Best[0]))
 	case len(v.Profiles.Best) > 0:
-		lines = append(lines, "strongest: no profile is confirmed on later records yet")
+		lines = append(lines, "strongest: no profile is confirmed yet on records held back from the search")
 	}
 	if len(v.Calls) > 0 {
 		lines = append(lines, "first to call: "+s.call(v.Calls[0]))
@@ -357,13 +357,13 @@ func (s *show) quality(v *page.Live) string {
 	return text
 }
 
-// profile writes a profile: "job=student, 2.4 times as often “yes” as on average on later records (95 %: 2.1 to 2.8)".
+// profile writes a profile: "job=student: 2.4 times as often “yes” as on average on records held back (95 %: 2.1 to 2.8)".
 func (s *show) profile(p page.Profile) string {
 	number := func(v evaluate.Number) string { return strings.TrimSuffix(page.Times(v), " times") }
 	if math.IsNaN(float64(p.Validated)) {
-		return fmt.Sprintf("%s: %s as often “%s” as on average where it was found, not yet seen on later records", p.Text, page.Times(p.Lift), p.Class)
+		return fmt.Sprintf("%s: %s as often “%s” as on average where it was found, not among records held back", p.Text, page.Times(p.Lift), p.Class)
 	}
-	text := fmt.Sprintf("%s: %s as often “%s” as on average on later records (95 %%: %s to %s)", p.Text, page.Times(p.Validated), p.Class,
+	text := fmt.Sprintf("%s: %s as often “%s” as on average on records held back (95 %%: %s to %s)", p.Text, page.Times(p.Validated), p.Class,
 		number(p.ValidatedLow), number(p.ValidatedHigh))
 	if !p.Confirmed {
 		text += ", not confirmed"
@@ -418,9 +418,9 @@ func (s *show) final(ctx context.Context, web string) error {
 	}
 	if len(best) > 0 {
 		line("")
-		line("strongest profiles (looked for in the older four fifths of all records, measured on the newest; intervals hold for all at once)")
+		line("strongest profiles (looked for in four fifths of all records, measured on the rest; intervals hold for all at once)")
 		if (page.Profiles{Best: best}).Confirmed() == 0 {
-			line("  none is confirmed: on later records each of these could be chance")
+			line("  none is confirmed: on records held back each of these could be chance")
 		}
 		for _, x := range best[:min(5, len(best))] {
 			line("  %s", s.profile(x))

@@ -28,8 +28,8 @@ Reads all labelled records of the files and finds the sets of features that tell
 the profiles in which a class is over-represented, and a scorecard of them: one exact fit over every record.
 
 --model writes the model, with which 'score' scores. --report writes all that was found as JSON; without it a short
-summary goes to standard output. 'validated' is the lift of a profile on records that took no part in finding it (the
-newest fifth, see lift.profiles.validate), with an interval that holds at 95 % for all profiles of the report at once;
+summary goes to standard output. 'validated' is the lift of a profile on records held back from the search (a fifth, see
+lift.profiles.validate), with an interval that holds at 95 % for all profiles of the report at once;
 'confirmed' says that its q-value is at most .05, and only then do scores carry it. 'lift' is that on all records, those
 included among which the profile was searched: chance is part of it. An interval of a lift in a cell of a set, in the
 report, is of that cell by itself.`,

@@ -51,7 +51,7 @@ func (p *Part) notes(r *report.Report) []string {
 		among := p.Profiles[0].Among
 		text := "profiles: no records were held back, so that no lift is validated; they were searched for the highest lift, and chance is part of it"
 		if among > 0 {
-			text = fmt.Sprintf("profiles: validated intervals hold at 95 %% for all %d profiles at once, on the newest records, which the search did not see", among)
+			text = fmt.Sprintf("profiles: validated intervals hold at 95 %% for all %d profiles at once, on records held back, which the search did not see", among)
 		}
 		notes = append(notes, text)
 	}

@@ -21,7 +21,7 @@ import (
 type Profile struct {
 	Class string `json:"class"`
 	Text  string `json:"profile"` // such as "contact=cellular & poutcome=success"
-	// Confirmed says that later records than those that the profile was found among bear it out: its q-value is at most .05.
+	// Confirmed says that records held back from the search bear the profile out: its q-value is at most .05.
 	Confirmed bool `json:"confirmed"`
 	// Lift is that on all records, those included among which the profile was found, so that chance is part of it.
 	Lift evaluate.Number `json:"lift"`
@@ -42,7 +42,7 @@ type Profiles struct {
 	Features []string `json:"features"`
 }
 
-// Confirmed is the number of profiles that later records bear out.
+// Confirmed is the number of profiles that records held back bear out.
 func (p Profiles) Confirmed() (n int) {
 	for _, x := range p.Best {
 		if x.Confirmed {

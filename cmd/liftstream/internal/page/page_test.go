@@ -256,6 +256,22 @@ func TestPageEscapesEverything(t *testing.T) {
 	}
 }
 
+// TestPageSaysWhatIsConfirmed: profiles that are not are marked, and when none is the page says so.
+func TestPageSaysWhatIsConfirmed(t *testing.T) {
+	src := hostileSource(60)
+	src.Profiles = func() Profiles {
+		return Profiles{Model: 7, Best: []Profile{{Class: "yes", Text: "job=student", Confirmed: true, Lift: 4, Validated: 2, ValidatedLow: 1.4, ValidatedHigh: 2.7},
+			{Class: "yes", Text: "month=mar", Lift: 5, Validated: 1.9, ValidatedLow: .1, ValidatedHigh: 3}}}
+	}
+	html, _ := get(t, server(t, src).URL+"/")
+	if strings.Count(html, "(not confirmed)") != 1 || strings.Contains(html, "None of them is confirmed") || !strings.Contains(html, "1.4 to 2.7") {
+		t.Errorf("of two profiles one is confirmed:\n%s", html)
+	}
+	if html, _ := get(t, server(t, hostileSource(60)).URL+"/"); !strings.Contains(html, "None of them is confirmed") {
+		t.Error("the page does not say that no profile is confirmed")
+	}
+}
+
 func TestPageAsksNobodyElse(t *testing.T) {
 	html, _ := get(t, server(t, hostileSource(60)).URL+"/")
 	for _, far := range []string{"http://", "https://", "//cdn", "url(", "@import"} {
