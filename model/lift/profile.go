@@ -220,6 +220,8 @@ type miner struct {
 	frequent     int // profiles of more than the minimum support; of a bitMiner all of them only when counting
 	counting     bool
 	bits         *bitMiner // nil where lists search
+	tests        [][][]uint64
+	met          []uint64
 	err          error
 	ctx          context.Context
 	visits       int
@@ -545,14 +547,47 @@ func redundant(x *mined, cover func(x *mined, without int) int) bool {
 }
 
 // coverWithout counts the records that meet the tests but one.
-func (m *miner) coverWithout(x *mined, without int) int {
-	n := 0
-	for r := 0; r < m.n; r++ {
-		if m.covers(x, r, without) {
-			n++
+func (m *miner) coverWithout(x *mined, without int) int { return ones(m.meeting(x, without)) }
+
+// meeting returns the searched records that meet the tests but one, or all for -1; valid until the next call.
+func (m *miner) meeting(x *mined, without int) []uint64 {
+	if m.tests == nil {
+		m.tests, m.met = make([][][]uint64, len(m.item)), make([]uint64, (m.n+63)/64)
+	}
+	first := true
+	for i, p := range x.position {
+		if i == without {
+			continue
+		}
+		of := m.test(p, x.item[i])
+		if first {
+			copy(m.met, of)
+			first = false
+			continue
+		}
+		for k, v := range of {
+			m.met[k] &= v
 		}
 	}
-	return n
+	return m.met
+}
+
+// test returns the searched records that meet a test, which are looked up at its first use.
+func (m *miner) test(position, item int32) []uint64 {
+	if m.tests[position] == nil {
+		m.tests[position] = make([][]uint64, len(m.items[position]))
+	}
+	if b := m.tests[position][item]; b != nil {
+		return b
+	}
+	b := make([]uint64, (m.n+63)/64)
+	for r, c := range m.item[position][:m.n] {
+		if c == item {
+			b[r>>6] |= 1 << (r & 63)
+		}
+	}
+	m.tests[position][item] = b
+	return b
 }
 
 func (m *miner) covers(x *mined, r, without int) bool {
@@ -725,13 +760,7 @@ func (m *miner) mask(x *mined) []uint64 {
 	if m.bits != nil {
 		return m.bits.maskOf(x)
 	}
-	mask := make([]uint64, (m.n+63)/64)
-	for r := range m.n {
-		if m.covers(x, r, -1) {
-			mask[r>>6] |= 1 << (r & 63)
-		}
-	}
-	return mask
+	return slices.Clone(m.meeting(x, -1))
 }
 
 // byValidated orders the profiles of each class by the falling lower end of the validated lift and keeps top of them.
