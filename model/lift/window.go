@@ -230,7 +230,7 @@ func (q *windowSearch) window(p *windowProblem) *Window {
 // many windows as are wanted are kept until they are told apart.
 const (
 	windowOverlap = 0.5
-	windowPool    = 8
+	windowPool    = 32
 )
 
 // differentWindows returns windows of a set that share no cell, or, where they must be contiguous, no more than
