@@ -205,43 +205,52 @@ func Fit(ctx context.Context, spec *Spec, states map[int32]map[string][]byte, pr
 		m.Levels = previous.Levels.Clone()
 		m.Version, m.Info.Previous = previous.Version+1, previous.Version
 	}
-	ev, marks, err := gather(spec, states, m.Levels)
+	ev, parts, err := gather(spec, states, m.Levels)
 	if err != nil {
 		return nil, err
 	}
-	m.Marks, m.Info.Records, m.Info.Verdict = marks, ev.Len(), noVerdict(spec.Options.Gate)
+	m.Marks, m.Info.Records, m.Info.Verdict = marksOf(parts), ev.Len(), noVerdict(spec.Options.Gate)
 	for _, w := range ev.Weight {
 		m.Info.Weight += w
 	}
 	if m.Parts, err = fitParts(ctx, spec, ev, states, previous); err != nil {
 		return nil, err
 	}
+	m.Parts[PartPercentile] = percentilePart(parts)
 	return m, nil
 }
 
 // Renew returns the model with what the partitions have learnt by now: the structure and the fitted weights that Judge
 // has compared stay, and the scorecard's counts become those of the states, so that no model begins with counts as old as
-// its comparison took. Shares says how far that is.
+// its comparison took; so do the scores among which percentiles are ranks. Shares says how far that is.
 func Renew(ctx context.Context, spec *Spec, m *Model, states map[int32]map[string][]byte) (*Model, error) {
 	out := *m
 	out.Levels = m.Levels.Clone()
-	ev, marks, err := gather(spec, states, out.Levels)
+	ev, parts, err := gather(spec, states, out.Levels)
 	if err != nil {
 		return nil, err
 	}
 	ev.Keep = true
-	out.Shares, out.Parts = marks, maps.Clone(m.Parts)
+	out.Shares, out.Parts = marksOf(parts), maps.Clone(m.Parts)
 	if out.Parts[spec.Scorecard.Name()], err = fitScorecard(ctx, spec, *ev, states, m, m.Parts); err != nil {
 		return nil, err
 	}
+	out.Parts[PartPercentile] = percentilePart(parts)
 	return &out, nil
 }
 
+func marksOf(parts []*Partition) map[int32]Mark {
+	marks := map[int32]Mark{}
+	for _, p := range parts {
+		marks[p.self] = Mark{Offset: p.next, Clock: p.clock}
+	}
+	return marks
+}
+
 // gather merges the samples of the states, coded by levels, to which it adds what they lack.
-func gather(spec *Spec, states map[int32]map[string][]byte, levels *Levels) (*Evidence, map[int32]Mark, error) {
+func gather(spec *Spec, states map[int32]map[string][]byte, levels *Levels) (*Evidence, []*Partition, error) {
 	order := sortedKeys(states)
 	parts := make([]*Partition, len(order))
-	marks := map[int32]Mark{}
 	ev := newEvidence(spec.Schema, levels, spec.Options.Seed)
 	ev.Recodes, ev.Models = map[int32]Recode{}, map[int32]int64{}
 	for i, n := range order {
@@ -254,7 +263,6 @@ func gather(spec *Spec, states map[int32]map[string][]byte, levels *Levels) (*Ev
 		}
 		parts[i] = p
 		ev.Recodes[n], ev.Models[n] = levels.Merge(p.levels), p.version
-		marks[n] = Mark{Offset: p.next, Clock: p.clock}
 		ev.addReservoir(p.reservoir, n, ev.Recodes[n])
 	}
 	ev.Recent = ev.Len()
@@ -262,7 +270,7 @@ func gather(spec *Spec, states map[int32]map[string][]byte, levels *Levels) (*Ev
 	if ev.Len() == 0 {
 		return nil, nil, fmt.Errorf("fitting: no labelled record")
 	}
-	return ev, marks, nil
+	return ev, parts, nil
 }
 
 func statesOf(states map[int32]map[string][]byte, factory string) map[int32][]byte {

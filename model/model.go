@@ -25,7 +25,7 @@ type Model struct {
 	Marks map[int32]Mark
 	// Shares holds the same for the scorecard's part alone, where that has seen more (Renew); nil = Marks.
 	Shares map[int32]Mark
-	// Parts by Factory.Name.
+	// Parts by Factory.Name, and PartPercentile.
 	Parts map[string][]byte
 	// Info says in words and numbers what the fit did: shown by inspect, never needed to score.
 	Info Info
@@ -152,7 +152,7 @@ func DecodeModel(s *Schema, b []byte) (*Model, error) {
 	return m, nil
 }
 
-func sortedKeys[K int32 | string, V any](m map[K]V) []K {
+func sortedKeys[K int32 | uint16 | string, V any](m map[K]V) []K {
 	k := make([]K, 0, len(m))
 	for x := range m {
 		k = append(k, x)

@@ -145,7 +145,7 @@ func NewPartition(spec *Spec, partition int32) *Partition {
 		tail:      newTail(n, spec.Options.TailBytes),
 		reservoir: newReservoir(n, spec.Options.ReservoirRecords, spec.Options.ReservoirBytes),
 		room:      newRoom(spec.Options.WaitBytes, spec.Options.WaitWindow),
-		row:       make(Row, n), codes: make([][]uint32, n),
+		row:       make(Row, n), codes: make([][]uint32, n), percent: newPercentile(),
 	}
 	p.install(newComponents(spec, p.levels))
 	return p
@@ -476,7 +476,7 @@ func (p *Partition) score(out *Scores, i int) {
 	out.Segment[i], out.Target[i] = segment, target
 	out.BaseRate[i] = p.scorecard.BaseRate(target)
 	out.Lift[i] = prob[target] / out.BaseRate[i]
-	out.Percentile[i] = p.percent.rank(prob[target])
+	out.Percentile[i] = p.percent.rank(target, prob[target])
 	out.ProfileLift[i] = math.NaN()
 	if p.profiler != nil {
 		if text, lift := p.profiler.Profile(p.row, target); text != "" {
@@ -688,6 +688,11 @@ func (p *Partition) rebase(m *Model) error {
 			return fmt.Errorf("rebasing %s: %w", name, err)
 		}
 	}
+	scores, err := readPercentilePart(m.Parts[PartPercentile], len(p.counts))
+	if err != nil {
+		return err
+	}
+	p.percent.rebase(scores, p.self)
 	p.tail.recode(rc)
 	p.reservoir.recode(rc)
 	p.room.recode(rc)
@@ -829,7 +834,7 @@ func RestorePartition(spec *Spec, sections map[string][]byte) (*Partition, error
 	for _, err := range []error{
 		p.reservoir.load(sections["reservoir"], offered, n, classes), // before the tail, a shorter one of which adds to it
 		p.loadTail(head.format, capacity, first, next, slots, section),
-		p.percent.load(sections["percentile"]),
+		p.percent.load(head.format, sections["percentile"], classes, spec.Schema.Positive),
 		p.room.load(roomFirst, roomNext, newest, n, classes, len(p.pending), section),
 	} {
 		if err != nil {

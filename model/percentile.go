@@ -14,11 +14,35 @@ const percentileWindow = 100_000
 // percentileBuckets is the resolution: buckets of equal width in log-odds between -12 and 12.
 const percentileBuckets = 4096
 
-// percentile ranks a propensity among the last percentileWindow ones: a ring of buckets and a Fenwick tree over them
-// (Fenwick 1994), O(log buckets) a score.
+// PartPercentile is the name of the part of a Model that holds the scores of all partitions.
+const PartPercentile = "percentile"
+
+// percentile ranks a propensity among the last percentileWindow ones, those of its class, over all partitions as the last
+// model knows them: the scores of the other partitions that the model carries, and this partition's own newest ones. Both
+// together are at most percentileWindow, so a partition keeps fewer of its own the more the others have. The own ones lie
+// in a ring of buckets, and each class has a Fenwick tree over own and others (Fenwick 1994), O(log buckets) a score.
 type percentile struct {
-	ring []uint16
-	at   int
+	ring   []scored // own scores; once there are limit of them the oldest is at at
+	at     int
+	limit  int                // of own scores: percentileWindow minus those of the others
+	others map[int32][]bucket // by class, ascending
+	trees  map[int32]*buckets // by class
+}
+
+// scored is the bucket of a propensity and its class.
+type scored struct {
+	bucket, class uint16
+}
+
+// bucket is how many scores lie in a bucket.
+type bucket struct {
+	bucket uint16
+	n      int32
+}
+
+// buckets counts the scores of a class.
+type buckets struct {
+	n    int32
 	tree [percentileBuckets + 1]int32
 }
 
@@ -27,65 +51,262 @@ func percentileBucket(p float64) uint16 {
 	return uint16(min(max(z, 0), 1) * (percentileBuckets - 1))
 }
 
-func (q *percentile) move(b uint16, d int32) {
+func (q *buckets) move(b uint16, d int32) {
+	q.n += d
 	for i := int(b) + 1; i <= percentileBuckets; i += i & -i {
 		q.tree[i] += d
 	}
 }
 
-func (q *percentile) below(b uint16) (n int32) {
+func (q *buckets) below(b uint16) (n int32) {
 	for i := int(b); i > 0; i -= i & -i {
 		n += q.tree[i]
 	}
 	return n
 }
 
-// rank returns the share of the window that lies below p, those in p's own bucket counted by half; 0.5 of an empty
-// window. Then it takes p into the window.
-func (q *percentile) rank(p float64) float32 {
-	b := percentileBucket(p)
-	r := float32(0.5)
-	if n := len(q.ring); n > 0 {
-		lo := q.below(b)
-		r = (float32(lo) + float32(q.below(b+1)-lo)/2) / float32(n)
+func newPercentile() percentile {
+	return percentile{limit: percentileWindow, trees: map[int32]*buckets{}}
+}
+
+// of returns the counts of a class.
+func (q *percentile) of(class int32) *buckets {
+	t := q.trees[class]
+	if t == nil {
+		t = &buckets{}
+		q.trees[class] = t
 	}
-	q.move(b, 1)
-	if len(q.ring) < percentileWindow {
-		q.ring = append(q.ring, b)
+	return t
+}
+
+// rank returns the share of the class's scores in the window that lie below p, those in p's own bucket counted by half; 0.5
+// where there are none. Then it takes p into the window.
+func (q *percentile) rank(class int32, p float64) float32 {
+	b := percentileBucket(p)
+	t := q.of(class)
+	r := float32(0.5)
+	if t.n > 0 {
+		lo := t.below(b)
+		r = (float32(lo) + float32(t.below(b+1)-lo)/2) / float32(t.n)
+	}
+	t.move(b, 1)
+	x := scored{b, uint16(class)}
+	if len(q.ring) < q.limit {
+		q.ring = append(q.ring, x)
 		return r
 	}
-	q.move(q.ring[q.at], -1)
-	q.ring[q.at] = b
-	q.at = (q.at + 1) % percentileWindow
+	old := q.ring[q.at]
+	q.of(int32(old.class)).move(old.bucket, -1)
+	q.ring[q.at] = x
+	q.at = (q.at + 1) % q.limit
 	return r
 }
 
-func (q *percentile) appendState(b []byte) []byte {
-	b = wire.AppendUvarint(b, uint64(q.at))
-	b = wire.AppendUvarint(b, uint64(2*len(q.ring)))
-	for _, x := range q.ring {
-		b = binary.LittleEndian.AppendUint16(b, x)
+// newest returns the last n own scores, oldest first.
+func (q *percentile) newest(n int) []scored {
+	n = min(n, len(q.ring))
+	out := make([]scored, 0, n)
+	for i := len(q.ring) - n; i < len(q.ring); i++ {
+		out = append(out, q.ring[(q.at+i)%len(q.ring)])
+	}
+	return out
+}
+
+// rebase takes the others' scores from the model's part, by partition and class, and gives up own ones for which there is no
+// room beside them. A model without such a part, as that of files, changes nothing.
+func (q *percentile) rebase(part map[int32]map[int32][]bucket, self int32) {
+	if part == nil {
+		return
+	}
+	counts, n := map[int32]map[uint16]int32{}, 0
+	for p, classes := range part {
+		if p == self {
+			continue
+		}
+		for class, list := range classes {
+			if counts[class] == nil {
+				counts[class] = map[uint16]int32{}
+			}
+			for _, x := range list {
+				counts[class][x.bucket] += x.n
+				n += int(x.n)
+			}
+		}
+	}
+	limit := max(percentileWindow-n, 1)
+	q.set(q.newest(limit), limit, ascending(counts))
+}
+
+// ascending makes lists of counts.
+func ascending(counts map[int32]map[uint16]int32) map[int32][]bucket {
+	lists := map[int32][]bucket{}
+	for class, by := range counts {
+		for _, b := range sortedKeys(by) {
+			lists[class] = append(lists[class], bucket{b, by[b]})
+		}
+	}
+	return lists
+}
+
+// set replaces everything.
+func (q *percentile) set(own []scored, limit int, others map[int32][]bucket) {
+	*q = newPercentile()
+	q.ring, q.limit, q.others = own, limit, others
+	for class, list := range others {
+		for _, x := range list {
+			q.of(class).move(x.bucket, x.n)
+		}
+	}
+	for _, x := range own {
+		q.of(int32(x.class)).move(x.bucket, 1)
+	}
+}
+
+// percentilePart makes the model's part: the newest scores of each partition, percentileWindow in all, shared out over the
+// partitions like the records that they have seen.
+func percentilePart(parts []*Partition) []byte {
+	var seen float64
+	for _, p := range parts {
+		seen += float64(p.seen)
+	}
+	b := wire.AppendUvarint(nil, uint64(len(parts)))
+	for _, p := range parts {
+		b = wire.AppendVarint(b, int64(p.self))
+		n := 0
+		if seen > 0 {
+			n = int(percentileWindow * float64(p.seen) / seen)
+		}
+		counts := map[int32]map[uint16]int32{}
+		for _, x := range p.percent.newest(n) {
+			c := int32(x.class)
+			if counts[c] == nil {
+				counts[c] = map[uint16]int32{}
+			}
+			counts[c][x.bucket]++
+		}
+		b = appendBuckets(b, ascending(counts))
 	}
 	return b
 }
 
-func (q *percentile) load(b []byte) error {
+// readPercentilePart reads what percentilePart wrote; nil of nothing.
+func readPercentilePart(b []byte, classes int) (map[int32]map[int32][]bucket, error) {
+	if len(b) == 0 {
+		return nil, nil
+	}
 	r := wire.NewReader(b)
-	q.at = r.Int(percentileWindow - 1)
+	out, total := map[int32]map[int32][]bucket{}, 0
+	for n := r.Uvarint(); n > 0 && r.Err() == nil; n-- {
+		p := int32(r.Varint())
+		out[p] = readBuckets(r, classes, &total)
+	}
+	if err := r.Done(); err != nil {
+		return nil, fmt.Errorf("decoding the scores of a model: %w", err)
+	}
+	return out, nil
+}
+
+func appendBuckets(b []byte, lists map[int32][]bucket) []byte {
+	b = wire.AppendUvarint(b, uint64(len(lists)))
+	for _, c := range sortedKeys(lists) {
+		b = wire.AppendUvarint(b, uint64(c))
+		b = wire.AppendUvarint(b, uint64(len(lists[c])))
+		for _, x := range lists[c] {
+			b = wire.AppendUvarint(b, uint64(x.bucket))
+			b = wire.AppendUvarint(b, uint64(x.n))
+		}
+	}
+	return b
+}
+
+// readBuckets reads what appendBuckets wrote and adds the number of scores to total, which the window bounds.
+func readBuckets(r *wire.Reader, classes int, total *int) map[int32][]bucket {
+	out := map[int32][]bucket{}
+	for n := r.Int(classes); n > 0 && r.Err() == nil; n-- {
+		c := int32(r.Int(classes - 1))
+		if out[c] != nil {
+			r.Fail(fmt.Errorf("class %d stands twice", c))
+		}
+		last := -1
+		for k := r.Int(percentileBuckets); k > 0 && r.Err() == nil; k-- {
+			x := bucket{uint16(r.Int(percentileBuckets - 1)), int32(r.Int(percentileWindow))}
+			if int(x.bucket) <= last {
+				r.Fail(fmt.Errorf("bucket %d follows %d", x.bucket, last))
+			}
+			last = int(x.bucket)
+			if *total += int(x.n); *total > percentileWindow {
+				r.Fail(fmt.Errorf("more than %d scores", percentileWindow))
+			}
+			out[c] = append(out[c], x)
+		}
+	}
+	return out
+}
+
+func (q *percentile) appendState(b []byte) []byte {
+	b = wire.AppendUvarint(b, uint64(q.limit))
+	b = appendBuckets(b, q.others)
+	own := q.newest(len(q.ring))
+	b = wire.AppendUvarint(b, uint64(2*len(own)))
+	one := true
+	for _, x := range own {
+		b = binary.LittleEndian.AppendUint16(b, x.bucket)
+		one = one && x.class == own[0].class
+	}
+	n := len(own)
+	if one { // it stands once
+		n = min(1, n)
+	}
+	b = wire.AppendUvarint(b, uint64(2*n))
+	for _, x := range own[:n] {
+		b = binary.LittleEndian.AppendUint16(b, x.class)
+	}
+	return b
+}
+
+// load reads a state. Format 2 had one ring for all classes: it is taken where only one can have been meant, positive.
+func (q *percentile) load(format uint64, b []byte, classes, positive int) error {
+	r := wire.NewReader(b)
+	var others map[int32][]bucket
+	var of []byte
+	limit, at, total := percentileWindow, 0, 0
+	if format < 3 {
+		at = r.Int(percentileWindow - 1)
+	} else {
+		limit = r.Int(percentileWindow)
+		others = readBuckets(r, classes, &total)
+	}
 	raw := r.Bytes()
+	if format >= 3 {
+		of = r.Bytes()
+	}
 	if err := r.Done(); err != nil {
 		return fmt.Errorf("decoding percentiles: %w", err)
 	}
-	if len(raw)%2 != 0 || len(raw) > 2*percentileWindow {
-		return fmt.Errorf("decoding percentiles: %d bytes", len(raw))
+	if limit < 1 || len(raw)%2 != 0 || len(raw) > 2*limit || format >= 3 && len(of) != min(2, len(raw)) && len(of) != len(raw) {
+		return fmt.Errorf("decoding percentiles: %d bytes of scores, %d of classes", len(raw), len(of))
 	}
-	for i := 0; i < len(raw); i += 2 {
-		x := binary.LittleEndian.Uint16(raw[i:])
-		if x >= percentileBuckets {
-			return fmt.Errorf("decoding percentiles: bucket %d", x)
+	own := make([]scored, len(raw)/2)
+	for i := range own {
+		x := &own[i]
+		x.bucket, x.class = binary.LittleEndian.Uint16(raw[2*i:]), uint16(max(positive, 0))
+		if len(of) > 0 {
+			k := 0
+			if len(of) == len(raw) {
+				k = 2 * i
+			}
+			x.class = binary.LittleEndian.Uint16(of[k:])
 		}
-		q.ring = append(q.ring, x)
-		q.move(x, 1)
+		if x.bucket >= percentileBuckets || int(x.class) >= classes {
+			return fmt.Errorf("decoding percentiles: bucket %d of class %d", x.bucket, x.class)
+		}
 	}
+	if format < 3 && at < len(own) {
+		own = append(own[at:len(own):len(own)], own[:at]...)
+	}
+	if format < 3 && positive < 0 {
+		own = nil
+	}
+	q.set(own, limit, others)
 	return nil
 }

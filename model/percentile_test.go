@@ -1,0 +1,125 @@
+package model
+
+import (
+	"bytes"
+	"math"
+	"slices"
+	"testing"
+)
+
+// naive ranks p among scores of its class.
+func naive(window []scored, class int32, p float64) float32 {
+	var below, same, n float32
+	b := percentileBucket(p)
+	for _, x := range window {
+		if int32(x.class) != class {
+			continue
+		}
+		switch n++; {
+		case x.bucket < b:
+			below++
+		case x.bucket == b:
+			same++
+		}
+	}
+	if n == 0 {
+		return .5
+	}
+	return (below + same/2) / n
+}
+
+func score(i, what int) (int32, float64) {
+	u := float64(Hash(3, uint64(i), uint64(what))>>11) / (1 << 53)
+	return int32(Hash(4, uint64(i), uint64(what)) % 3), .001 + .998*u
+}
+
+// TestPercentilesAreOfOneClassAndAllPartitions: each rank is that among the own newest scores and those of the others that
+// the last model carries, of the same class, before and after a model and a restart.
+func TestPercentilesAreOfOneClassAndAllPartitions(t *testing.T) {
+	parts := []*Partition{}
+	for n, count := range []int{300, 150_000, 50_000} {
+		p := &Partition{self: int32(n), percent: newPercentile(), seen: uint64(count)}
+		for i := range count {
+			c, v := score(i, n)
+			p.percent.rank(c, v)
+		}
+		parts = append(parts, p)
+	}
+	part, err := readPercentilePart(percentilePart(parts), 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var window []scored // of partition 0: what the model has of the others
+	for _, p := range parts[1:] {
+		window = append(window, p.percent.newest(int(percentileWindow*float64(p.seen)/200_300))...)
+	}
+	q := &parts[0].percent
+	q.rebase(part, 0)
+	if q.limit != percentileWindow-len(window) || q.limit < 100 || q.limit > 300 {
+		t.Fatalf("%d own scores beside %d", q.limit, len(window))
+	}
+	own := make([]scored, 0, 1000)
+	for i := range 300 {
+		c, v := score(i, 0)
+		own = append(own, scored{percentileBucket(v), uint16(c)})
+	}
+	for i := 300; i < 1000; i++ {
+		c, v := score(i, 0)
+		v = math.Sqrt(v) // the own ones drift away
+		if i%50 == 0 {
+			state := q.appendState(nil)
+			back := newPercentile()
+			if err := back.load(StateFormat, state, 3, -1); err != nil || !bytes.Equal(back.appendState(nil), state) {
+				t.Fatalf("restored otherwise: %v", err)
+			}
+			*q = back
+			all := slices.Concat(window, own[max(0, len(own)-q.limit):])
+			if got, want := q.rank(c, v), naive(all, c, v); got != want {
+				t.Fatalf("score %d: rank %v, want %v", i, got, want)
+			}
+		} else {
+			q.rank(c, v)
+		}
+		own = append(own, scored{percentileBucket(v), uint16(c)})
+	}
+	if size := len(q.ring); size != q.limit {
+		t.Errorf("%d own scores, %d may be kept", size, q.limit)
+	}
+	if n := testing.AllocsPerRun(100, func() { q.rank(1, .3) }); n != 0 {
+		t.Errorf("%v allocations a score", n)
+	}
+}
+
+// TestStatesWithPercentilesOfAnyClass: format 2 did not say of which class a score was; with a positive class there was one.
+func TestStatesWithPercentilesOfAnyClass(t *testing.T) {
+	old := []byte{1, 6, 10, 0, 20, 0, 30, 0} // at 1, three buckets
+	for positive, want := range map[int]int{-1: 0, 2: 3} {
+		q := newPercentile()
+		if err := q.load(2, old, 3, positive); err != nil || len(q.ring) != want {
+			t.Fatalf("%v: %d scores, want %d", err, len(q.ring), want)
+		}
+		if want > 0 && (q.ring[0] != scored{20, 2} || q.ring[2] != scored{10, 2}) {
+			t.Errorf("%v", q.ring)
+		}
+	}
+}
+
+func FuzzPercentiles(f *testing.F) {
+	q := newPercentile()
+	for i := range 50 {
+		q.rank(score(i, 0))
+	}
+	f.Add(q.appendState(nil), percentilePart([]*Partition{{percent: q, seen: 50}}))
+	f.Fuzz(func(t *testing.T, state, part []byte) {
+		q := newPercentile()
+		if q.load(StateFormat, state, 3, 1) != nil {
+			return
+		}
+		if scores, err := readPercentilePart(part, 3); err == nil {
+			q.rebase(scores, 1)
+		}
+		if r := q.rank(2, .7); !(r >= 0 && r <= 1) {
+			t.Errorf("rank %v", r)
+		}
+	})
+}
