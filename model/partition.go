@@ -120,7 +120,7 @@ type Partition struct {
 	edits   uint64
 }
 
-// Losses counts what the state could not use; everything in it is also a metric.
+// Losses counts what the state could not use: the metric liftstream_losses_total.
 type Losses struct {
 	UnknownClass uint64 // records whose label the configuration does not list: scored, not learnt
 	Expired      uint64 // waiting records that left the room without a label
@@ -200,7 +200,7 @@ func (p *Partition) Labelled() float64 { return p.clock }
 // Seen is the number of records that Events saw.
 func (p *Partition) Seen() uint64 { return p.seen }
 
-// Waiting is the number of bytes in the room where records wait for their labels.
+// Waiting is the number of bytes in the room where records wait for their labels: the metric liftstream_waiting_bytes.
 func (p *Partition) Waiting() int64 { return p.room.bytes }
 
 // Losses counts what could not be used.

@@ -286,7 +286,7 @@ func (t *task) begin(ctx context.Context) error {
 
 func (t *task) restored(how string) {
 	t.s.o.Metrics.Restores.WithLabelValues(how).Inc()
-	t.done = t.at
+	t.done, t.told = t.at, t.part.Losses() // a former owner has counted them
 	if t.snap.last != nil {
 		t.s.found(t.snap.last.format)
 	}

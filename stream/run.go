@@ -338,6 +338,7 @@ func (s *Stage) begin(ctx context.Context, fail context.CancelCauseFunc, gen *tx
 	for _, t := range s.tasks {
 		if !slices.Contains(gen.Partitions, t.id) {
 			s.o.Metrics.Lag.DeleteLabelValues(strconv.Itoa(t.id))
+			s.o.Metrics.Waiting.DeleteLabelValues(strconv.Itoa(t.id))
 			s.o.Metrics.DeadShare.DeletePartialMatch(prometheus.Labels{"partition": strconv.Itoa(t.id)})
 		}
 	}

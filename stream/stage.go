@@ -116,6 +116,8 @@ type Metrics struct {
 	Dead         *prometheus.CounterVec // by reason
 	DeadShare    *prometheus.GaugeVec   // of the newest rows, by partition and stage
 	Labels       *prometheus.CounterVec // by what became of them
+	Losses       *prometheus.CounterVec // by reason, see model.Losses
+	Waiting      *prometheus.GaugeVec   // bytes of records that wait for their labels, by partition
 	Commits      *prometheus.CounterVec // by outcome
 	CommitTime   prometheus.Histogram
 	Lag          *prometheus.GaugeVec // records not yet read, by partition
@@ -146,10 +148,14 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	}
 	seconds := prometheus.ExponentialBuckets(0.001, 2, 16)
 	m := &Metrics{
-		Records:    vec("records_total", "Records scored, by status.", "status"),
-		Dead:       vec("dead_letters_total", "Rows and messages sent to the dead-letter topic, by reason.", "reason"),
-		Labels:     vec("labels_total", "Late labels, by what became of them.", "outcome"),
-		Commits:    vec("commits_total", "Transactions, by outcome.", "outcome"),
+		Records: vec("records_total", "Records scored, by status.", "status"),
+		Dead:    vec("dead_letters_total", "Rows and messages sent to the dead-letter topic, by reason.", "reason"),
+		Labels:  vec("labels_total", "Late labels, by what became of them.", "outcome"),
+		Commits: vec("commits_total", "Transactions, by outcome.", "outcome"),
+		Losses: vec("losses_total", "Records that were scored and not learnt from: their label is no class of the configuration (unknown_class), "+
+			"or did not come in time (expired; labels.on_expiry can have them learnt as a class).", "reason"),
+		Waiting: prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "liftstream", Name: "waiting_bytes",
+			Help: "Bytes of the records that wait for their labels, which labels.max_bytes bounds."}, []string{"partition"}),
 		CommitTime: hist("commit_seconds", "Time from the start of a transaction's first request to its end.", seconds),
 		StateBytes: prometheus.NewCounter(prometheus.CounterOpts{Namespace: "liftstream", Name: "state_written_bytes_total", Help: "Bytes written to the state topic."}),
 		Lag:        prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "liftstream", Name: "lag_messages", Help: "Messages between the committed offset and the end of the events topic."}, []string{"partition"}),
@@ -169,7 +175,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		InFlight: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "liftstream", Name: "in_flight_bytes",
 			Help: "Bytes of input fetched and not yet committed."}),
 	}
-	r.MustRegister(m.StateBytes, m.Lag, m.DeadShare, m.Gate, m.ModelVersion, m.InFlight)
+	r.MustRegister(m.StateBytes, m.Lag, m.DeadShare, m.Waiting, m.Gate, m.ModelVersion, m.InFlight)
 	return m
 }
 

@@ -92,6 +92,7 @@ type task struct {
 	progress bool             // something was committed since the last failure
 	broken   bool             // a transaction has failed
 	settled  bool             // nothing is in doubt: the state is the committed one
+	told     model.Losses     // those of the state that the metric has
 	working  bool             // the state is restored, and events are being taken in
 	left     string           // what the last attempt did not bring to an end; "" = nothing
 	carried  bool             // the state is not one that a replay leads to: nothing is learnt before there is a snapshot of it
@@ -445,6 +446,11 @@ func (t *task) passed(x *transaction, f *fetched) {
 }
 
 func (t *task) report() {
+	m, lost := t.s.o.Metrics, t.part.Losses()
+	m.Losses.WithLabelValues("unknown_class").Add(float64(lost.UnknownClass - t.told.UnknownClass))
+	m.Losses.WithLabelValues("expired").Add(float64(lost.Expired - t.told.Expired))
+	t.told = lost
+	m.Waiting.WithLabelValues(strconv.Itoa(t.id)).Set(float64(t.part.Waiting()))
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.status.Offset, t.status.Model = t.done.events, t.done.model

@@ -1,0 +1,56 @@
+package stream
+
+import (
+	"testing"
+
+	"liftstream/model"
+	"liftstream/model/propensity"
+)
+
+// TestLossesAreCounted: labels outside of the configured classes, records whose label does not come, and the bytes of those
+// that wait are metrics, and a restart counts none of them again.
+func TestLossesAreCounted(t *testing.T) {
+	brokers(t, func(t *testing.T, addr string) {
+		w := newWorld(t, addr, 1)
+		spec := *testSpec()
+		o := w.options(w.client)
+		schema := *spec.Schema
+		known := schema.Classes[0]
+		schema.Classes = []string{known, "another"} // what the records say beside it is no class
+		spec.Schema, spec.Scorecard = &schema, propensity.New(propensity.Default(), &schema)
+		spec.Options.WaitBytes = 10_000
+		o = withSchema(o, &spec)
+		w.produce(500, 50, true)
+		unlabelled := 500
+		w.produce(unlabelled, 50, false)
+		r := w.run(o)
+		w.caught(r)
+		r.end(t)
+		unknown := 0
+		for _, y := range some(0, 500).Label {
+			if testSchema.Classes[y] != known {
+				unknown++
+			}
+		}
+		if n := counted(o.Metrics.Losses.WithLabelValues("unknown_class")); unknown == 0 || n != float64(unknown) {
+			t.Errorf("%v of an unknown class counted, want %d", n, unknown)
+		}
+		expired, bytes := counted(o.Metrics.Losses.WithLabelValues("expired")), written(t, o.Metrics.Waiting.WithLabelValues("0")).GetGauge().GetValue()
+		if !(expired > 0 && expired < float64(unlabelled)) || !(bytes > 0 && bytes <= 10_000) {
+			t.Errorf("%v expired, %v bytes wait", expired, bytes)
+		}
+		again := withSchema(w.options(w.client), &spec)
+		r = w.run(again)
+		w.caught(r)
+		r.end(t)
+		if n := counted(again.Metrics.Losses.WithLabelValues("unknown_class")) + counted(again.Metrics.Losses.WithLabelValues("expired")); n != 0 {
+			t.Errorf("%v counted again", n)
+		}
+	})
+}
+
+// withSchema makes a stage of another specification.
+func withSchema(o Options, spec *model.Spec) Options {
+	o.Spec, o.Codec.Schema = spec, spec.Schema
+	return o
+}
