@@ -73,7 +73,9 @@ type Options struct {
 	// evicted at the start, instead of keeping its partitions until its session ends. "" = nobody is evicted.
 	Instance string
 
-	// Initial is the model that serves before the first published one, as `run --model` gives it; nil = none.
+	// Initial is the model that serves before the first fitted one, as `run --model` gives it; nil = none. The trainer
+	// publishes it as version 1, and a partition whose state is empty takes it before its first event. Every process of the
+	// group needs it.
 	Initial *model.Model
 
 	Log     *zap.Logger

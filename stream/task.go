@@ -350,6 +350,13 @@ func (t *task) loop(ctx context.Context, events, labels <-chan fetched) error {
 		}
 		t.phase(phaseRunning)
 	}
+	if first, err := t.awaitModel(ctx); err != nil {
+		return err
+	} else if first {
+		if err := commit(); err != nil {
+			return err
+		}
+	}
 	_, changed := t.s.models.head()
 	var current fetched // events being worked through, message by message
 	defer func() { t.s.budget.events.charge(-current.reserved) }()
@@ -429,6 +436,35 @@ func (t *task) loop(ctx context.Context, events, labels <-chan fetched) error {
 			if err := due(); err != nil {
 				return err
 			}
+		}
+	}
+}
+
+// awaitModel waits, where a partition is empty and Options.Initial is to score its first record, until the trainer has
+// published that model, wherever it runs: then the journal says that the model came before the first event. It reports
+// whether there is a model. A trainer without that model is waited for as long as a sick environment; then the partition
+// begins without one.
+func (t *task) awaitModel(ctx context.Context) (bool, error) {
+	o := &t.s.o
+	if o.Initial == nil || t.part.NextOffset() >= 0 || t.part.ModelVersion() > 0 {
+		return false, nil
+	}
+	t.phase("waiting for the model that serves first")
+	defer t.phase(phaseRunning)
+	late := time.NewTimer(o.Patience)
+	defer late.Stop()
+	for {
+		newest, changed := t.s.models.head()
+		if newest > 0 {
+			return true, nil
+		}
+		select {
+		case <-ctx.Done():
+			return false, nil // the loop ends it
+		case <-changed:
+		case <-late.C:
+			t.log.Warn("the model that was to serve first is not published: the process that owns partition 0 does not have it; beginning without")
+			return false, nil
 		}
 	}
 }

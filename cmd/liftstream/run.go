@@ -40,7 +40,8 @@ policy.dead_share allows, and 3 when the brokers refuse the connection, as for a
 five minutes, at the start or later: starting it again may then help. What is waited for is on /readyz and in the log.
 
 http.listen serves a page for people at /, its data at /api/live, and /healthz, /readyz and /metrics. --model gives the
-model that serves before the first published one, as 'liftstream fit --model' writes it.
+model that serves from the first record on until one is published, as 'liftstream fit --model' writes it; give it to every
+process of the group. Where the model topic holds a model already, it is not needed.
 
 --instance names this process among those of the group, as the name of a pod that keeps it over its restarts does. What
 a killed process of that name left in the group is then evicted at the start, instead of keeping its partitions until

@@ -1,0 +1,99 @@
+package stream
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"liftstream/codec"
+	"liftstream/model"
+)
+
+// fromFiles is a model of records that no partition has seen.
+func fromFiles(t *testing.T, spec *model.Spec) *model.Model {
+	t.Helper()
+	b := model.NewBuilder(spec)
+	b.Add(some(5_000_000, 2000))
+	m, err := b.Fit(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// TestTheInitialModelScoresTheFirstRecord: with events that lie there before the stage starts, in several partitions and
+// processes, no score is without the model of Options.Initial; a replay from the beginning and verify give the same.
+func TestTheInitialModelScoresTheFirstRecord(t *testing.T) {
+	brokers(t, func(t *testing.T, addr string) {
+		w := newWorld(t, addr, 3)
+		w.produce(200, 50, true)
+		options := func() Options {
+			o := w.options(w.client)
+			o.Initial, o.FitEvery, o.Snapshot = fromFiles(t, o.Spec), time.Hour, time.Hour
+			return o
+		}
+		a, b := w.run(options()), w.run(options())
+		w.caught(a, b)
+		b.end(t)
+		w.produce(200, 50, true)
+		w.caught(a)
+		a.end(t)
+		w.exactlyOnce()
+		for p := range w.n {
+			for i, r := range w.records(w.topics.Scores, p) {
+				model := ""
+				for _, h := range r.Headers {
+					if h.Key == HeaderScoreModel {
+						model = string(h.Value)
+					}
+				}
+				for tab, err := range codec.Tables(r.Value, 0) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					c := tab.Column("status")
+					for k := range tab.Rows() {
+						if s, _ := tab.Text(c, k); s == "untrained" || model != "1" {
+							t.Fatalf("partition %d message %d row %d: status %s, model %s", p, i, k, s, model)
+						}
+					}
+				}
+			}
+		}
+		found, err := Verify(context.Background(), w.options(w.client), time.Time{}, time.Time{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range found {
+			if len(v.Problems) > 0 || v.Swaps != 1 || v.Start != "the beginning" {
+				t.Errorf("verify: %+v", v)
+			}
+		}
+	})
+}
+
+// TestAnInitialModelThatNobodyPublishesIsNotWaitedForForEver: the owner of partition 0 does not have it.
+func TestAnInitialModelThatNobodyPublishesIsNotWaitedForForEver(t *testing.T) {
+	brokers(t, func(t *testing.T, addr string) {
+		w := newWorld(t, addr, 1)
+		w.produce(100, 50, true)
+		o := w.options(w.client)
+		o.FitEvery, o.Patience = time.Hour, 500*time.Millisecond
+		r := w.prepared(o)
+		r.stage.o.Initial = nil
+		tk, err := newTask(r.stage, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.stage.o.Initial = fromFiles(t, o.Spec)
+		tk.part = model.NewPartition(o.Spec, 0)
+		began := time.Now()
+		if first, err := tk.awaitModel(context.Background()); first || err != nil || time.Since(began) < o.Patience {
+			t.Errorf("%v %v after %v", first, err, time.Since(began))
+		}
+		if s := fmt.Sprint(tk.status.Phase); s != phaseRunning {
+			t.Errorf("phase %s", s)
+		}
+	})
+}
