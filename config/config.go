@@ -244,7 +244,9 @@ type Kernel struct {
 type Fit struct {
 	// Every is the shortest time between two fits. Default 60s.
 	Every Duration `yaml:"every"`
-	// Records is the fewest new labelled records, over all partitions, that a fit is worth. Default 5000.
+	// Records is the number of labelled records, over all partitions, from one verdict on a new model to the next. A model
+	// is fitted when four fifths of them are there, or all but 1,000 if that is later, and is compared with the serving one
+	// on the rest, which neither has learnt. Default 5000.
 	Records int `yaml:"records"`
 	// Warmup is the number of labelled records of a partition before it builds its first structure; until then scores
 	// are base rates with status untrained. Default 500.
@@ -253,8 +255,8 @@ type Fit struct {
 	Reservoir Reservoir `yaml:"reservoir"`
 	// Budget bounds the time of one fit. Default 20s. What was found by then is kept.
 	Budget Duration `yaml:"budget"`
-	// Gate is how much worse, in nats of log-loss on the newest labelled slice, a new model may be and still be
-	// published. Default 0.005.
+	// Gate is how much worse, in nats of log-loss on labelled records that neither it nor the serving model has learnt, a
+	// new model may be and still be published. Default 0.005.
 	Gate float64 `yaml:"gate"`
 	// Seed starts every random choice. Default 1. Another seed is another, equally good, sample.
 	Seed int64 `yaml:"seed"`

@@ -50,8 +50,8 @@ type Options struct {
 	Session time.Duration
 
 	FitEvery   time.Duration // shortest time between two fits
-	FitRecords int           // fewest new labelled records between two fits
-	FitBudget  time.Duration // longest time of one fit
+	FitRecords int           // labelled records from one verdict to the next; a fit is model.Compared of them earlier
+	FitBudget  time.Duration // longest time of one fit, and of one comparison
 
 	InputLost, TopicRecreated, SchemaChanged Rebuild
 	// Under returns the specification and the columns that this configuration would have with another schema. With it,
