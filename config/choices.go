@@ -91,6 +91,16 @@ const (
 
 func (Direction) choices() []string { return []string{"up", "down", "auto"} }
 
+// Sign says whether the effect of a feature may go against its lift.
+type Sign string
+
+const (
+	SignFree   Sign = "free"   // it may: the weights say what suits best beside the other features
+	SignFollow Sign = "follow" // it may not: such a part of the log-odds is 0
+)
+
+func (Sign) choices() []string { return []string{"free", "follow"} }
+
 // Observation says what the Gaussian process of a feature observes.
 type Observation string
 

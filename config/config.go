@@ -186,6 +186,9 @@ type Propensity struct {
 	Step float64 `yaml:"step"`
 	// Linear adds the standardised continuous features themselves as inputs. Default true.
 	Linear bool `yaml:"linear"`
+	// Sign says whether the effect of a feature on a score may go against the lift that is published beside it. Default
+	// free.
+	Sign Sign `yaml:"sign"`
 	// Calibration rules the calibration after the softmax.
 	Calibration Calibration `yaml:"calibration"`
 	// Monotone constrains, by feature, how the propensity of the positive class may move with it. Default none. Only
@@ -446,6 +449,7 @@ func Default(name string) *Config {
 			Prior:       5,
 			Step:        0.1,
 			Linear:      true,
+			Sign:        SignFree,
 			Calibration: Calibration{Knots: 25, HalfLife: HalfLife{Records: 3000}, Prior: 20},
 		},
 		Local: Local{

@@ -115,6 +115,7 @@ type Status struct {
 // Metrics are the stage's Prometheus metrics.
 type Metrics struct {
 	Records      *prometheus.CounterVec // by status of the score
+	Reasons      *prometheus.CounterVec // of an effect of more than .1 nats, by whether it goes against its lift
 	Dead         *prometheus.CounterVec // by reason
 	DeadShare    *prometheus.GaugeVec   // of the newest rows, by partition and stage
 	Labels       *prometheus.CounterVec // by what became of them
@@ -151,6 +152,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	seconds := prometheus.ExponentialBuckets(0.001, 2, 16)
 	m := &Metrics{
 		Records: vec("records_total", "Records scored, by status.", "status"),
+		Reasons: vec("reasons_total",
+			"Features among the reasons of scores whose effect is more than .1 nats, by whether it follows their lift or conflicts with it.", "sign"),
 		Dead:    vec("dead_letters_total", "Rows and messages sent to the dead-letter topic, by reason.", "reason"),
 		Labels:  vec("labels_total", "Late labels, by what became of them.", "outcome"),
 		Commits: vec("commits_total", "Transactions, by outcome.", "outcome"),

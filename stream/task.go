@@ -738,6 +738,17 @@ func (t *task) count(n int) {
 			t.s.o.Metrics.Records.WithLabelValues(model.Status(s).String()).Add(float64(c))
 		}
 	}
+	var all, against int
+	for i := range t.scores.Why {
+		if t.scores.Why[i].Counts() {
+			all++
+		}
+		if t.scores.Why[i].Conflicts() {
+			against++
+		}
+	}
+	t.s.o.Metrics.Reasons.WithLabelValues("follows").Add(float64(all - against))
+	t.s.o.Metrics.Reasons.WithLabelValues("conflicts").Add(float64(against))
 	t.mu.Lock()
 	t.status.Scored += uint64(n)
 	t.mu.Unlock()

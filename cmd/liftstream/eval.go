@@ -66,6 +66,9 @@ fold by fold. The subspaces and propensities in it have not seen their own label
 	return c
 }
 
+// evalReasons is the number of first reasons of a record in which conflicts between effect and lift are counted.
+const evalReasons = 5
+
 type evaluation struct {
 	config, protocol, foldColumn, json, triples string
 	scores                                      string
@@ -139,7 +142,7 @@ func (e *evaluation) run(ctx context.Context, a *app, data []string) error {
 	spec := stage.Spec
 	methods := e.drive(stage, func(s *model.Spec) {
 		if e.scores == "" {
-			s.Options.Why = 0
+			s.Options.Why = evalReasons
 		}
 		s.Options.WaitBytes, s.Options.WaitWindow, s.Options.Correct = 0, 0, false
 		if e.delay > 0 {
@@ -436,6 +439,12 @@ func (e *evaluation) print(w io.Writer, data []string, run evaluate.Run, r *eval
 		})
 	}
 	row("features a record", func(m *evaluate.Metrics) string { return decimals(float64(m.MeanSubspace), 1) })
+	row("reasons against their lift", func(m *evaluate.Metrics) string {
+		if m.Reasons == 0 {
+			return "-"
+		}
+		return decimals(100*float64(m.Conflicts)/float64(m.Reasons), 1) + " %"
+	})
 	if r.Methods[evaluate.MethodAll] != nil && len(columns) > 1 {
 		difference, bounds := []string{"log-loss of all less this"}, []string{"  95 % interval"}
 		for i := range columns {

@@ -39,6 +39,11 @@ rows are printed, or until it is interrupted; --follow=false ends at what is the
 starts. --from start begins with the oldest row that is kept, --from end, the default, waits for new ones. Rows of one
 partition are in order. While it waits for more, brokers may be away for five minutes; it says so on standard error.
 
+In why, effect is a feature's contribution to the log-odds of target in nats, lift the rate of target in the record's cell
+over its base rate as the score used it (over the scorecard's horizons as they weigh in the score now, shrunken towards 1),
+and n the number of labelled records, ever, that those of the cell are worth. An effect can go against its lift where the
+feature stands for others; propensity.sign: follow forbids it.
+
 jsonl and csv have every column of a score; csv flattens lists into one cell. arrow is an Arrow stream, for events,
 labels and scores. dead shows why rows were rejected, and in jsonl their headers and the row itself; model lists the
 published versions. A message that cannot be read is named on standard error and passed over.`,

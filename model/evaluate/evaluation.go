@@ -64,6 +64,15 @@ func (e *Evaluation) Add(r *Record) error {
 		}
 		features, _ := out.SubspaceOf(r.Row)
 		s.Selected += float64(len(features))
+		why := out.WhyOf(r.Row)
+		for k := range why {
+			if why[k].Counts() {
+				s.Reasons++
+			}
+			if why[k].Conflicts() {
+				s.Conflicts++
+			}
+		}
 	}
 	return nil
 }

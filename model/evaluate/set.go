@@ -31,6 +31,8 @@ type Set struct {
 	Index []int64
 	// Selected is the sum of the number of features selected for the records.
 	Selected float64
+	// Reasons and Conflicts count the features among the reasons whose effect matters, and goes against their lift.
+	Reasons, Conflicts int64
 }
 
 // NewSet returns an empty set for propensities of the given number of classes.
@@ -73,7 +75,7 @@ func (s *Set) Sort() {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return int(min(1, max(-1, s.Index[a]-s.Index[b]))) })
-	t := &Set{Classes: s.Classes, Selected: s.Selected}
+	t := &Set{Classes: s.Classes, Selected: s.Selected, Reasons: s.Reasons, Conflicts: s.Conflicts}
 	for _, i := range order {
 		t.P = append(t.P, s.P[i*s.Classes:(i+1)*s.Classes]...)
 		t.Class = append(t.Class, s.Class[i])
@@ -187,6 +189,7 @@ func (s *Set) Metrics(positive int, seed uint64) *Metrics {
 	m := &Metrics{
 		LogLoss: Number(s.LogLoss()), AUCBlocks: Number(s.AUCBlocks()), Brier: Number(s.Brier()),
 		LiftAt: map[string]Number{}, LogLossInterval: s.logLossInterval(seed), MeanSubspace: Number(s.Selected / float64(s.Len())),
+		Reasons: s.Reasons, Conflicts: s.Conflicts,
 	}
 	a, err := s.Accuracy()
 	m.Accuracy, m.AccuracyError = Number(a), Number(err)

@@ -27,6 +27,23 @@ func schemas() map[string]*model.Schema {
 		"two monotone": bound(two), "turned monotone": bound(turned)}
 }
 
+// TestConformanceFollow runs the suite with effects that follow lifts.
+func TestConformanceFollow(t *testing.T) {
+	for _, name := range []string{"two", "many"} {
+		t.Run(name, func(t *testing.T) {
+			modeltest.Suite{
+				Schema: schemas()[name],
+				New: func(s *model.Schema) model.Factory {
+					opt := Default()
+					opt.Follow = true
+					return New(opt, s)
+				},
+				PathDependent: true,
+			}.Run(t)
+		})
+	}
+}
+
 func TestConformance(t *testing.T) {
 	for name, s := range schemas() {
 		t.Run(name, func(t *testing.T) {

@@ -12,7 +12,8 @@ import (
 // For two classes the log-odds are sum_f of contributions, so nothing has to be shared out. For more, with u the mixed
 // log-scores and pi_j = p_j/(1-p_t) for j != t, ln(p_t/(1-p_t)) = u_t - sum_j pi_j u_j + sum_j pi_j ln pi_j, which is
 // linear in u: a feature's effect is its part of u_t less its mean part of the others, and the entropy belongs to the
-// intercept. What the calibrated experts add to the raw ones, and what clipping takes away, is the calibration's.
+// intercept. A feature's lift is the one that the score used, see usedLift; with Options.Follow no effect has another sign.
+// What the calibrated experts add to the raw ones, and what clipping takes away, is the calibration's.
 func (s *Scorecard) Explain(row model.Row, pending []float64, target int32, dst []model.Reason) []model.Reason {
 	trained := s.axes != nil && len(pending) == len(s.tmp) && pending[s.slots*s.margins] == 1
 	if !trained {
@@ -24,10 +25,7 @@ func (s *Scorecard) Explain(row model.Row, pending []float64, target int32, dst 
 		return append(dst, model.Reason{Feature: model.TermIntercept, Value: math.NaN(), Effect: math.Log(p / (1 - p)), Lift: math.NaN()})
 	}
 	s.locate(row)
-	var part [cards]float64 // share of each card, raw and calibrated together
-	for k := range part {
-		part[k] = s.q[2*k] + s.q[2*k+1]
-	}
+	part := s.part
 	K, H := s.margins, s.horizons
 	dir := s.direct(pending, int(target))
 	var total, sum float64
@@ -53,26 +51,23 @@ func (s *Scorecard) Explain(row model.Row, pending []float64, target int32, dst 
 		}
 		return e
 	}
-	base := s.observedRate(int(target))
 	for i := range s.features {
 		f := &s.features[i]
-		var e float64
-		for h := range H {
-			e += lift(i*H + h)
+		weight := s.towards(i, x)
+		s.moves(i, x, own)
+		if s.opt.Follow {
+			s.straight()
 		}
-		c := s.cells[i]
-		if c != noCell {
-			p, t := s.cur.feat[i].pair, s.parts[i]
-			e += (1 - t) * free(p[c*K:c*K+K])
-			if t > 0 {
-				e += t * free(p[s.sides[i]*K:s.sides[i]*K+K])
+		var e float64
+		for k := range cards {
+			for c, d := range dir {
+				e += part[k] * d * s.moved[k*K+c]
 			}
 		}
-		if f.linear >= 0 {
-			j := 1 + f.linear
-			e += own[j] * free(s.cur.own[j*K:j*K+K])
+		l, n := math.NaN(), s.records(i, s.cells[i])
+		if n > 0 {
+			l = s.usedLift(int(target), weight, dir)
 		}
-		l, n := s.cellLift(i, c, int(target), base)
 		dst = append(dst, model.Reason{Feature: int32(f.index), Value: row[f.index], Effect: e, Lift: l, N: n})
 		sum += e
 	}
@@ -143,31 +138,16 @@ func dot(a, b *[cards]float64) (v float64) {
 	return v
 }
 
-// observedRate is the never-forgetting rate of the class without any prior, NaN before the first record.
-func (s *Scorecard) observedRate(class int) float64 {
-	all := s.cur.class[s.forever*s.classes : (s.forever+1)*s.classes]
-	var n float64
-	for _, v := range all {
-		n += v
-	}
-	return all[class] / n
-}
-
-// cellLift is the never-forgetting lift of the class in a cell over its base rate, NaN where undefined, and the weight of
-// the cell's records in units of evidence.
-func (s *Scorecard) cellLift(i, cell, class int, base float64) (lift, n float64) {
+// records is the number of labelled records, ever, that those of a cell are worth.
+func (s *Scorecard) records(i, cell int) (n float64) {
 	if cell == noCell {
-		return math.NaN(), 0
+		return 0
 	}
 	at := (cell*len(s.half) + s.forever) * s.classes
-	counts := s.cur.feat[i].count[at : at+s.classes]
-	for _, v := range counts {
+	for _, v := range s.cur.feat[i].count[at : at+s.classes] {
 		n += v
 	}
-	if !(n > 0) || !(base > 0) {
-		return math.NaN(), n / s.unit
-	}
-	return counts[class] / n / base, n / s.unit
+	return n / s.unit
 }
 
 // mixed2 is the mixture's log-odds of remembered margins.

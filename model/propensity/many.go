@@ -127,6 +127,10 @@ func (s *Scorecard) odds(z, dst []float64) {
 
 // marginsN writes the raw scores of each card and class, classes innermost.
 func (s *Scorecard) marginsN(x, own, z []float64) {
+	if s.opt.Follow {
+		s.follow(x, own, z)
+		return
+	}
 	K := s.margins
 	clear(z)
 	for i := range s.slots {
@@ -207,6 +211,9 @@ func (s *Scorecard) learnN(y int, weight float64, pending []float64) {
 	}
 	r, step := z, s.opt.Step
 	n := len(s.features) * H
+	if s.opt.Follow {
+		s.pulls(x, own, r)
+	}
 	for i := range s.slots {
 		use := cards
 		if i < n+H {
@@ -214,6 +221,10 @@ func (s *Scorecard) learnN(y int, weight float64, pending []float64) {
 		}
 		v := x[i*K : i*K+K]
 		p := &s.cur.in[i]
+		r := r
+		if i < n {
+			r = s.pullOf(i/H, r)
+		}
 		for k := range use {
 			var d float64
 			for c, u := range v {
@@ -227,9 +238,12 @@ func (s *Scorecard) learnN(y int, weight float64, pending []float64) {
 		if u == 0 {
 			continue
 		}
-		only := noClass
-		if j > 0 && s.order[s.linearOf[j-1]] != nil {
-			only = s.schema.Positive
+		only, r := noClass, r
+		if j > 0 {
+			r = s.pullOf(s.linearOf[j-1], r)
+			if s.order[s.linearOf[j-1]] != nil {
+				only = s.schema.Positive
+			}
 		}
 		s.descendOwn(s.cur.own[j*K:j*K+K], u, r, false, only)
 	}
@@ -237,7 +251,7 @@ func (s *Scorecard) learnN(y int, weight float64, pending []float64) {
 		if c == noCell {
 			continue
 		}
-		only := noClass
+		only, r := noClass, s.pullOf(i, r)
 		if s.order[i] != nil {
 			only = s.schema.Positive
 		}
@@ -255,6 +269,15 @@ func (s *Scorecard) learnN(y int, weight float64, pending []float64) {
 	if s.bound {
 		s.projectLinear()
 	}
+}
+
+// pullOf returns the gradients by what feature i adds to the margins, r being those by the margins.
+func (s *Scorecard) pullOf(i int, r []float64) []float64 {
+	if !s.opt.Follow {
+		return r
+	}
+	n := cards * s.margins
+	return s.pull[i*n : (i+1)*n]
 }
 
 // noClass as descendOwn's only stands for all classes.

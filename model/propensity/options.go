@@ -29,6 +29,7 @@ type Options struct {
 	Prior       float64          // pseudo-records of the base rate in a cell; default 5
 	Step        float64          // AdaGrad step of the boldest card, the others follow; default 0.1
 	Linear      bool             // continuous and ordinal features are inputs themselves as well, the latter by rank; default true
+	Follow      bool             // no feature's effect goes against its lift, see Scorecard.Explain; default false
 	Calibration Calibration      // default 25 knots, a half-life of 3000, 20 pseudo-records
 	Blocks      []Block          // inputs of other components
 }

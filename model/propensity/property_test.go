@@ -290,10 +290,12 @@ func TestInputs(t *testing.T) {
 	}
 }
 
-// TestReasons: the lift of a reason is that of the record's cell over all records, and n what they are worth.
+// TestReasons: with one horizon the lift of a reason is that of the record's cell over it, and n what its records are worth.
 func TestReasons(t *testing.T) {
 	schema := schemas()["two"]
-	s, ex := trained(t, schema, 500, Default())
+	opt := Default()
+	opt.HalfLives = []model.HalfLife{{}}
+	s, ex := trained(t, schema, 500, opt)
 	const f = 5 // nominal with fixed levels
 	row := ex[slices.IndexFunc(ex, func(e model.Example) bool { return e.Row[f] == 1 })].Row
 	var n, y, cell, both, square float64
@@ -315,8 +317,15 @@ func TestReasons(t *testing.T) {
 	s.Score(row, nil, pending, p)
 	reasons := s.Explain(row, pending, 1, nil)
 	k := slices.IndexFunc(reasons, func(r model.Reason) bool { return r.Feature == f })
-	if got, want := reasons[k].Lift, both/cell/(y/n); math.Abs(got-want) > 1e-9 {
+	// The base rate has a pseudo-record of each class and the floor, the cell the prior's of the base rate.
+	u := square / n
+	base := (y + (1+s.rateFloor)*u) / (n + 2*(1+s.rateFloor)*u)
+	rate := (both + s.opt.Prior*u*base) / (cell + s.opt.Prior*u)
+	if got, want := reasons[k].Lift, rate/base; math.Abs(got-want) > 1e-9 {
 		t.Errorf("lift %v, want %v", got, want)
+	}
+	if other := s.Explain(row, pending, 0, nil); math.Abs(other[k].Lift-(1-rate)/(1-base)) > 1e-9 {
+		t.Errorf("lift %v of the other class, want %v", other[k].Lift, (1-rate)/(1-base))
 	}
 	if want := cell * n / square; math.Abs(reasons[k].N-want) > 1e-9 {
 		t.Errorf("%v records, want %v", reasons[k].N, want)

@@ -63,6 +63,12 @@ type Scorecard struct {
 	dirs    []float64
 	logits  []float64
 	iso     []block
+	part    [cards]float64 // share of each card in the mixture, raw and calibrated together
+	ref     []float64      // margins: where a feature's lifts point
+	weights []float64      // half-lives that make inputs: how much each counts in ref
+	moved   []float64      // cards x margins: what a feature adds
+	pull    []float64      // features x cards x margins: gradients; only where effects follow lifts
+	bend    steps2
 }
 
 // mass is the sum of the weights of records and of their squares.
@@ -136,6 +142,10 @@ func (s *Scorecard) derive() {
 		s.near[f] = s.axes[f].hoods()
 	}
 	s.xs = make([]float64, p.margins*cards)
+	s.ref, s.weights, s.moved = make([]float64, p.margins), make([]float64, p.horizons), make([]float64, p.margins*cards)
+	if p.opt.Follow {
+		s.pull = make([]float64, len(p.features)*cards*p.margins)
+	}
 	s.probs, s.prob = make([]float64, p.classes), make([]float64, p.classes)
 	s.dirs, s.logits = make([]float64, p.classes), make([]float64, p.classes)
 	s.shares = make([]classRate, p.horizons*p.classes)
@@ -313,6 +323,11 @@ func (s *Scorecard) current(pending []float64) []float64 {
 // remix recomputes the shares of the experts.
 func (s *Scorecard) remix() {
 	s.q = s.mix
+	defer func() {
+		for k := range s.part {
+			s.part[k] = s.q[2*k] + s.q[2*k+1]
+		}
+	}()
 	if s.mixAway == nil {
 		return
 	}

@@ -111,6 +111,11 @@ func (s *Scorecard) moment(i int, m []float64) (mean, variance float64) {
 
 // margins2 returns the raw log-odds of each card for inputs x and the cells in s.cells.
 func (s *Scorecard) margins2(x []float64) (z [cards]float64) {
+	if s.opt.Follow {
+		s.follow(x[:s.slots], x[s.slots:], s.xs)
+		copy(z[:], s.xs)
+		return z
+	}
 	H := s.horizons
 	in := s.cur.in
 	var z0, z1, z2, z3 float64
@@ -198,22 +203,32 @@ func (s *Scorecard) learn2(y int, weight float64, pending []float64) {
 	}
 	H := s.horizons
 	in := s.cur.in
+	all := steps2{sq, cell, step}
+	by := &all
+	if s.opt.Follow {
+		s.pulls(x[:s.slots], x[s.slots:], r[:])
+	}
 	for i := range s.features {
 		c := s.cells[i]
 		if c == noCell {
 			continue
 		}
+		by := by
+		if s.opt.Follow {
+			by = s.bent(i, &all)
+		}
+		sq, cell, step := &by.sq, &by.cell, &by.step
 		pairs := s.cur.feat[i].pair
 		if t := s.parts[i]; t > 0 {
-			descend(&pairs[c], cards, 1-t, &sq, &cell)
-			descend(&pairs[s.sides[i]], cards, t, &sq, &cell)
+			descend(&pairs[c], cards, 1-t, sq, cell)
+			descend(&pairs[s.sides[i]], cards, t, sq, cell)
 		} else {
-			descend(&pairs[c], cards, 1, &sq, &cell)
+			descend(&pairs[c], cards, 1, sq, cell)
 		}
 		w := in[i*H : i*H+H]
 		v := x[i*H : i*H+H]
 		for h := range w {
-			descend(&w[h], s.using[h], v[h], &sq, &step)
+			descend(&w[h], s.using[h], v[h], sq, step)
 		}
 		if s.order[i] != nil {
 			s.project(i, true)
@@ -230,13 +245,34 @@ func (s *Scorecard) learn2(y int, weight float64, pending []float64) {
 		}
 	}
 	for j, u := range x[s.slots:] {
-		if u != 0 {
-			descend(&s.cur.own[j], cards, u, &sq, &step)
+		if u == 0 {
+			continue
 		}
+		by := by
+		if s.opt.Follow && j > 0 {
+			by = s.bent(s.linearOf[j-1], &all)
+		}
+		descend(&s.cur.own[j], cards, u, &by.sq, &by.step)
 	}
 	if s.bound {
 		s.projectLinear()
 	}
+}
+
+// steps2 holds what a gradient step needs of a record, by card: r^2, and the steps of cells and of the others times r.
+type steps2 struct{ sq, cell, step [cards]float64 }
+
+// bent returns the steps of the weights of feature i where effects follow lifts: those of all, but none of the cards whose
+// gradient s.pull is 0.
+func (s *Scorecard) bent(i int, all *steps2) *steps2 {
+	b := &s.bend
+	*b = *all
+	for k, g := range s.pull[i*cards : (i+1)*cards] {
+		if g == 0 {
+			b.sq[k], b.cell[k], b.step[k] = 0, 0, 0
+		}
+	}
+	return b
 }
 
 // descend makes one AdaGrad step of the first use cards: G += (r x)^2, w -= step r x / sqrt(G), with sq = r^2 and

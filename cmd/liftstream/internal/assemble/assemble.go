@@ -268,6 +268,7 @@ func scorecardOptions(c *config.Config) (propensity.Options, error) {
 		Prior:  p.Prior,
 		Step:   p.Step,
 		Linear: p.Linear,
+		Follow: p.Sign == config.SignFollow,
 		Calibration: propensity.Calibration{
 			Knots:    p.Calibration.Knots,
 			HalfLife: p.Calibration.HalfLife.Records,
