@@ -192,7 +192,8 @@ type Propensity struct {
 	// Calibration rules the calibration after the softmax.
 	Calibration Calibration `yaml:"calibration"`
 	// Monotone constrains, by feature, how the propensity of the positive class may move with it. Default none. Only
-	// scored continuous and ordinal features, and only with record.label.positive.
+	// scored continuous and ordinal features, and only with record.label.positive. Such a feature takes no part in what
+	// need not move one way: the neighbours' distance, the kernel and the sets that feed the scorecard.
 	Monotone map[string]Direction `yaml:"monotone,omitempty"`
 }
 

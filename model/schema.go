@@ -109,6 +109,11 @@ type Example struct {
 	Time int64
 }
 
+// Directed reports whether the propensity of the positive class must move one way with feature f.
+func (s *Schema) Directed(f int) bool {
+	return s.Positive >= 0 && s.Features[f].Kind != Nominal && s.Features[f].Monotone != Free
+}
+
 // Unit is the weight of one record's worth of evidence among records of the given sums of weights and of their squares,
 //
 //	u = sum w^2 / sum w

@@ -204,11 +204,12 @@ func columns(dictionary []Base, p *points, triples [][3]int32) [][]float64 {
 
 // weak is the dictionary of one-feature kernels: for a number a Gaussian of every width, for a nominal feature Delta.
 // Its groups are the features; features in the order of their names, so that the configuration's order has no effect.
+// A feature with a direction has none: a kernel's curve may turn.
 func weak(s *model.Schema, axes []axis, widths []float64) []Base {
 	var out []Base
 	for _, f := range byName(s) {
 		switch {
-		case !axes[f].ok || s.Features[f].Use == model.UseReport:
+		case !axes[f].ok || s.Features[f].Use == model.UseReport || s.Directed(int(f)):
 		case axes[f].levels:
 			out = append(out, Base{Shape: Delta, A: f})
 		default:

@@ -389,6 +389,9 @@ func (e *entering) prepare(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+		if e.schema.Directed(int(f)) { // what a set says may turn along its features
+			continue
+		}
 		cell := make([]int32, len(e.rows))
 		cells := 1
 		if e.code[f] == nil {

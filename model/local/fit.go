@@ -332,7 +332,7 @@ func (x *fitter) sample(s *structure) {
 	p.columns = make([]column, len(s.features))
 	for f := range p.columns {
 		c, a := &p.columns[f], &s.features[f].axis
-		if a.bins == 0 && !a.nominal {
+		if a.bins == 0 && !a.nominal || x.schema.Directed(f) { // what a neighbour says need not move with its feature one way
 			continue
 		}
 		c.nominal = a.nominal

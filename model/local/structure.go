@@ -141,6 +141,7 @@ func (s *structure) prepare() {
 // scratch is the working memory of one goroutine.
 type scratch struct {
 	divergence, penalty []float64
+	placed              []float64 // divergences of the features that have a place in the distance
 	rel                 []float64
 	features            []int32
 	scores              []float32
@@ -163,7 +164,7 @@ type scratch struct {
 
 func newScratch(s *structure) *scratch {
 	m, n, packs := len(s.features), len(s.prototypes.class), len(s.prototypes.packs)
-	w := &scratch{divergence: make([]float64, m), penalty: make([]float64, m), rel: make([]float64, m),
+	w := &scratch{divergence: make([]float64, m), penalty: make([]float64, m), rel: make([]float64, m), placed: make([]float64, m),
 		features: make([]int32, 0, m), scores: make([]float32, 0, m),
 		all: make([]queryTerm, m), terms: make([]queryTerm, 0, m), tables: make([]table, 0, packs), codes: make([][]uint8, 0, packs),
 		prototypes: n, places: s.prototypes.places, at: make([]int32, m), low: make([]int64, (n+block-1)/block), left: make([]int32, 0, n), near: make([]neighbour, s.neighbours),
@@ -243,7 +244,13 @@ func (s *structure) query(row model.Row, m Measure, l *limits, w *scratch) (exac
 	w.terms, w.tables, w.codes = w.terms[:0], w.tables[:0], w.codes[:0]
 	w.features = w.features[:0]
 	if m.Theta > 0 {
-		w.features, w.scores = s.subspace(row, m.Theta, w, w.features, w.scores[:0])
+		s.diverge(row, w)
+		for j, d := range w.divergence {
+			if w.placed[j] = d; len(s.prototypes.columns[j].at) == 0 { // it has no say in which others count
+				w.placed[j] = math.NaN()
+			}
+		}
+		w.features, w.scores = greedy(w.placed, s.rho, m.Theta, s.redundancy, w.penalty, w.rel, w.features, w.scores[:0])
 	}
 	for j := range w.all {
 		w.all[j].weight = 0

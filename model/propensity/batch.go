@@ -58,15 +58,26 @@ func (s *Scorecard) adopt(b *batch) {
 	for i, x := range b.lift {
 		x.pull(&s.cur.in[i*H+H-1])
 	}
+	K := s.margins
 	for i, x := range b.own {
-		x.pull(&s.cur.own[i])
+		if j := i / K; j == 0 || !s.still(s.axes, s.linearOf[j-1], i%K) {
+			x.pull(&s.cur.own[i])
+		}
 	}
 	for f, cells := range b.cell {
 		live := s.cur.feat[f].pair
 		for i, x := range cells[:min(len(cells), len(live))] {
-			x.pull(&live[i])
+			if !s.still(s.axes, f, i%K) {
+				x.pull(&live[i])
+			}
 		}
 	}
+}
+
+// still reports whether margin c may not move with feature f: of more than two classes, that of a class which is not the
+// positive one, where the feature has a direction.
+func (p *plan) still(axes []axis, f, c int) bool {
+	return p.margins > 1 && axes[f].rise != 0 && c != p.schema.Positive
 }
 
 // design is what the batch is fitted on, and the state of the fit.
@@ -82,7 +93,8 @@ type design struct {
 	z      []float64   // records x margins
 	g, h   []float64   // gradient and curvature of the log-loss by z
 	step   float64     // of a Newton step, as classes move against each other: (K-1)/K, 1 for two
-	order  []int       // features by name: that in which weights are fitted, whatever that of the configuration
+	axes   []axis
+	order  []int // features by name: that in which weights are fitted, whatever that of the configuration
 }
 
 // fitBatch fits the batch on all records of the evidence, from the weights that the shares have on average; the inputs of
@@ -176,7 +188,7 @@ func (p *plan) newDesign(ctx context.Context, axes []axis, ev *model.Evidence, l
 	K, H, F := p.margins, p.horizons, len(p.features)
 	most := max(min(batchRecords, batchNumbers/(K*(F+1)+F+p.linear+1)), 1)
 	stride := (ev.Len()-batchBurn)/most + 1
-	d := &design{plan: p, step: 1, lift: make([][]float64, F+1), own: make([][]float64, 1+p.linear)}
+	d := &design{plan: p, step: 1, axes: axes, lift: make([][]float64, F+1), own: make([][]float64, 1+p.linear)}
 	if K > 1 {
 		d.step = float64(K-1) / float64(K)
 	}
@@ -358,15 +370,18 @@ func (d *design) round(b *batch) {
 			d.z[i] += by * u
 		}
 	}
-	linear := []int{0}
+	linear, of := []int{0}, make([]int, len(d.own)) // inputs, and the feature of each
 	for _, i := range d.order {
 		if l := d.features[i].linear; l >= 0 {
-			linear = append(linear, 1+l)
+			linear, of[1+l] = append(linear, 1+l), i
 		}
 	}
 	for _, j := range linear {
 		x := d.own[j]
 		for c := range K {
+			if j > 0 && d.still(d.axes, of[j], c) {
+				continue
+			}
 			var g, h float64
 			for i, u := range x {
 				g += d.g[i*K+c] * u
@@ -392,6 +407,10 @@ func (d *design) round(b *batch) {
 			}
 		})
 		for c := range cells {
+			if d.still(d.axes, f, c%K) {
+				g[c] = 0
+				continue
+			}
 			g[c] = d.newton(cells[c].w, 0, g[c], h[c], batchCell)
 			cells[c] = point{cells[c].w + g[c], h[c]}
 		}
