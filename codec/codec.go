@@ -16,7 +16,7 @@ type Features uint8
 
 const (
 	FeaturesNone     Features = iota
-	FeaturesSelected          // those of the record's subspace, the others null
+	FeaturesSelected          // those of the record's subspace, which can be none; the others null
 	FeaturesAll
 )
 

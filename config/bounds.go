@@ -57,6 +57,8 @@ var bounds = []bound{
 	{path: "local.neighbours", low: 1, high: 1024, why: "somebody must vote, and each costs time on every record"},
 	{path: "local.prototypes", low: 8, high: 65536, why: "neighbours are chosen among them, on every record"},
 	{path: "local.width", low: 0, openLow: true, high: 10, why: "it is a share of the range of a feature"},
+	{path: "local.half_life", low: 1, high: 1e12, orZero: true, why: "less than one record remembers nothing; 0 never forgets"},
+	{path: "local.half_life", duration: true, low: second, high: century, why: "a shorter one remembers nothing; 0 never forgets"},
 	{path: "local.observations", low: 4, high: 512, why: "a curve needs points, and a fit costs their cube"},
 
 	{path: "kernel.widths[]", low: 0, openLow: true, high: 1e6, why: "a width of standardised values is positive"},

@@ -210,8 +210,9 @@ type Calibration struct {
 
 // Local shapes the local subspaces: for each record, the features that tell the classes apart there.
 type Local struct {
-	// Theta is the relevance, 0 to 1, below which no further feature is selected. Default auto: chosen on the evidence
-	// at each fit, at least that of a feature that says nothing. 0 selects all features.
+	// Theta is the relevance, 0 to 1, below which no further feature takes part in the neighbours' distance. Default auto:
+	// it and the form of the distance are chosen on the evidence at each fit. 0 takes all features. The subspace of a score has
+	// no threshold: its features tell about the class beyond chance.
 	Theta AutoFloat `yaml:"theta"`
 	// Neighbours is the number of nearest prototypes that vote. Default 8; at most Prototypes.
 	Neighbours int `yaml:"neighbours"`
@@ -221,12 +222,16 @@ type Local struct {
 	Width float64 `yaml:"width"`
 	// Observation says what a Gaussian process observes. Default averaged.
 	Observation Observation `yaml:"observation"`
-	// Score is the form of the score of a feature. Default hit.
+	// Score is the form of the score of a feature. Default balanced: under hit a value that makes a rare class likely
+	// scores less than one that says nothing.
 	Score ScoreForm `yaml:"score"`
 	// Redundancy says how the correlation with the selected features is taken off. Default mean.
 	Redundancy Redundancy `yaml:"redundancy"`
 	// Observations bounds the observations of one Gaussian process. Default 64; a fit costs their cube.
 	Observations int `yaml:"observations"`
+	// HalfLife is the memory of the class counts along the features, from which subspaces and curves are learnt, in labelled
+	// records of a partition. Default 0: never forget.
+	HalfLife HalfLife `yaml:"half_life"`
 }
 
 // Kernel shapes the sparse mixture of one-feature kernels.
@@ -459,7 +464,7 @@ func Default(name string) *Config {
 			Prototypes:   1024,
 			Width:        0.05,
 			Observation:  ObservationAveraged,
-			Score:        ScoreHit,
+			Score:        ScoreBalanced,
 			Redundancy:   RedundancyMean,
 			Observations: 64,
 		},

@@ -71,7 +71,8 @@ type Profiler interface {
 
 // Selector is a Component that knows which features matter for a record.
 type Selector interface {
-	// Select appends the features of the row's subspace, best first, and their relevance; nothing when it cannot tell.
+	// Select appends the features of the row's subspace, the most relevant first, and their relevance in nats; nothing when no
+	// feature tells about the class there.
 	Select(row Row, features []int32, relevance []float32) ([]int32, []float32)
 }
 
@@ -426,7 +427,8 @@ func (p *Partition) evidence() *Evidence {
 	return e
 }
 
-// minRelevance is the share of the largest contribution below which a feature is not part of the record's subspace.
+// minRelevance is the share of the largest contribution below which a feature is not part of the record's subspace where
+// no component selects one.
 const minRelevance = 0.2
 
 // coldDoublings bounds how often model 0 is refined.
@@ -506,9 +508,9 @@ func (p *Partition) allMissing() bool {
 	return true
 }
 
-// explain appends the record's reasons and its subspace: what the Selector says, and where there is none or it says
-// nothing, the features whose contribution to the target reaches minRelevance of the largest one, relevance being that
-// ratio.
+// explain appends the record's reasons and its subspace: what the Selector says, which can be nothing. Where no component
+// is one, as in evaluations without it, the subspace is the features whose contribution to the target reaches minRelevance of
+// the largest one, and relevance that ratio.
 func (p *Partition) explain(out *Scores, target int32) {
 	p.reasons = p.scorecard.Explain(p.row, p.pending, target, p.reasons[:0])
 	features := p.reasons
@@ -527,11 +529,9 @@ func (p *Partition) explain(out *Scores, target int32) {
 		}
 		p.order[at] = x
 	}
-	before := len(out.Subspace)
 	if p.selector != nil {
 		out.Subspace, out.Relevance = p.selector.Select(p.row, out.Subspace, out.Relevance)
-	}
-	if len(features) > 0 && len(out.Subspace) == before && p.order[0].size > 0 {
+	} else if len(features) > 0 && p.order[0].size > 0 {
 		for _, x := range p.order {
 			rel := x.size / p.order[0].size
 			if rel < minRelevance {

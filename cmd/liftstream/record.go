@@ -13,7 +13,7 @@ import (
 	"liftstream/model/local"
 )
 
-// explainRecord prints the score of one record and what the local curves say of each of its features.
+// explainRecord prints the score of one record and what each of its features tells about the class.
 func (s *scoring) explainRecord(ctx context.Context, a *app, data []string, o file.Options, schema *model.Schema, p *model.Partition) error {
 	if s.record < 0 {
 		return usagef("--record %d: records are numbered from 0", s.record)
@@ -77,19 +77,20 @@ func printRecord(w io.Writer, schema *model.Schema, p *model.Partition, scores *
 		default:
 			value = p.Levels().Text(int(e.Feature), e.Value)
 		}
-		place, redundant := "", ""
+		place := ""
 		if e.Rank > 0 {
 			place = strconv.Itoa(e.Rank)
 		}
-		if e.Redundant >= 0 {
-			redundant = fmt.Sprintf("%s (%s)", schema.Features[e.Redundant].Name, decimals(e.Rho, 2))
-		}
-		relevance := decimals(e.Relevance, 3)
-		if math.IsNaN(e.Mean) {
-			relevance = "-"
-		}
-		rows = append(rows, []string{f.Name, value, decimals(e.Mean, 3), decimals(e.Deviation, 3), relevance, place, redundant})
+		rows = append(rows, []string{f.Name, value, nats(e.Alone), nats(e.Beside), place, decimals(e.Mean, 3), decimals(e.Deviation, 3)})
 	}
 	fmt.Fprintln(w)
-	return table(w, "", []string{"feature", "value", " curve", " sd", " relevance", " place", "redundant with"}, rows)
+	return table(w, "", []string{"feature", "value", " alone", " beside others", " place", " curve", " sd"}, rows)
+}
+
+// nats shows what a feature tells, which is nothing where chance explains it.
+func nats(v float64) string {
+	if v == 0 {
+		return "-"
+	}
+	return decimals(v, 4)
 }

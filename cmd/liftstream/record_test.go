@@ -3,12 +3,14 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
 	"testing"
 )
 
-// TestOneRecordIsExplained holds the explanation of a record against its score: the same propensity, and the places are
-// those of its subspace.
+// TestOneRecordIsExplained holds the explanation of a record against its score: the same propensity, and the places and the
+// relevance are those of its subspace.
 func TestOneRecordIsExplained(t *testing.T) {
 	workbench(t)
 	var row struct {
@@ -33,9 +35,15 @@ func TestOneRecordIsExplained(t *testing.T) {
 	for i, feature := range row.Subspace {
 		found := false
 		for line := range strings.Lines(r.out) {
-			// feature, value, curve, sd, relevance, place, redundant with
-			if x := strings.Fields(line); len(x) > 5 && x[0] == feature && x[5] == fmt.Sprint(i+1) {
-				found = true
+			// feature, value, alone, beside others, place, curve, sd
+			x := strings.Fields(line)
+			if len(x) < 5 || x[0] != feature || x[4] != fmt.Sprint(i+1) {
+				continue
+			}
+			for _, of := range x[2:4] {
+				if v, err := strconv.ParseFloat(of, 64); err == nil && math.Abs(v-row.Relevance[i]) < 1e-4 {
+					found = true
+				}
 			}
 		}
 		if !found {

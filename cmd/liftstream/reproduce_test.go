@@ -51,7 +51,7 @@ func TestReproduceAccuracies(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := command(t, "reproduce", "local", "--data", dir)
-	if r.status != statusDone || !strings.Contains(r.out, "wdbc, standard error 0.008") || !strings.Contains(r.out, "0.965  .972  .977  0.967") {
+	if r.status != statusDone || !strings.Contains(r.out, "wdbc, standard error 0.007") || !strings.Contains(r.out, "0.965  .972  .977  0.968") {
 		t.Fatalf("status %d:\n%s%s", r.status, r.out, r.err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "wine.csv.gz"), b[:100], 0o600); err != nil {

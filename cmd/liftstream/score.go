@@ -32,10 +32,11 @@ format: .jsonl .csv .arrow .arrows .feather .parquet. source_row is the number o
 With --explain, 'why' holds every contribution to the log-odds of 'target', the named terms in parentheses among
 them; they sum to the log-odds of its propensity.
 
---record N explains one record instead, that of source_row N: its score, and feature by feature what the local curves say
-where its value lies: the mean of the feature's score there and its standard deviation, the relevance (the divergence
-from a feature that says nothing, over the record's largest), the place in the record's subspace, and the feature of the
-subspace that it is most redundant with.`,
+--record N explains one record instead, that of source_row N: its score, and feature by feature what its value tells about
+the class beyond chance, in nats: alone (the class shares around the value against the base rates) and beside the others (the
+class shares of the nearest records that agree in it against those of all the nearest), - where chance explains it; the place
+in the record's subspace, whose relevance is the larger of the two; and the mean and standard deviation of the curve by which
+the neighbours' distance selects features.`,
 		`liftstream fit -c cmd/liftstream/examples/bank.yaml cmd/liftstream/examples/bank.csv --model bank.model
 liftstream score -c cmd/liftstream/examples/bank.yaml --model bank.model cmd/liftstream/examples/bank.csv --out scores.csv
 liftstream score -c cmd/liftstream/examples/bank.yaml --model bank.model cmd/liftstream/examples/bank.csv --record 178`,

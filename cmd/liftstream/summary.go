@@ -45,7 +45,11 @@ func summariseLocal(w io.Writer, r *report.Report) error {
 	if l == nil {
 		return nil
 	}
-	_, err := fmt.Fprintf(w, "\nLocal: %s; theta %s (a useless feature has relevance %s); the %d nearest of %s\n", count(len(l.Curves), "curve"),
+	memory := "counts that never forget"
+	if l.HalfLife > 0 {
+		memory = fmt.Sprintf("counts of a half-life of %s records", number(float64(l.HalfLife)))
+	}
+	_, err := fmt.Fprintf(w, "\nLocal: %s from %s; theta %s (a useless feature has relevance %s); the %d nearest of %s\n", count(len(l.Curves), "curve"), memory,
 		decimals(float64(l.Theta), 2), decimals(float64(l.Useless), 2), l.Neighbours, count(l.Prototypes, "prototype"))
 	return environment(err)
 }

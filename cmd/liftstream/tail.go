@@ -44,7 +44,10 @@ over its base rate as the score used it (over the scorecard's horizons as they w
 and n the number of labelled records, ever, that those of the cell are worth. An effect can go against its lift where the
 feature stands for others; propensity.sign: follow forbids it.
 
-jsonl and csv have every column of a score; csv flattens lists into one cell. arrow is an Arrow stream, for events,
+jsonl and csv have every column of a score; csv flattens lists into one cell. Of these, subspace lists the features whose
+values tell about the class there beyond chance, the most telling first; it may be empty. relevance says how much, in nats:
+the Kullback-Leibler divergence of the class shares around the value from the base rates, or, where that is more, of those
+of the nearest records that agree in the feature from those of all the nearest; so it can be compared between records. arrow is an Arrow stream, for events,
 labels and scores. dead shows why rows were rejected, and in jsonl their headers and the row itself; model lists the
 published versions. A message that cannot be read is named on standard error and passed over.`,
 		`liftstream tail -c cmd/liftstream/examples/live.yaml --from start -n 5`, needs(0, 0, ""),

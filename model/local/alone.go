@@ -10,7 +10,8 @@ import (
 )
 
 // Alone is the factory of a scorecard that adds the components' log-lifts to the base rates and learns nothing but
-// these: p_c proportional to b_c exp(sum of inputs_c), b_c = (n_c + 1) / (n + C). With this package's Factory as the one
+// these: p_c proportional to b_c exp(sum of inputs_c), b_c = (n_c + w) / (n + C w), w = sum w_i^2 / sum w_i being the mean
+// weight of a record, so that the scale of weights changes nothing. With this package's Factory as the one
 // component it is the method "local" of an evaluation.
 func Alone(s *model.Schema) model.Factory { return alone{s} }
 
@@ -19,7 +20,7 @@ type alone struct{ schema *model.Schema }
 func (a alone) Name() string { return "alone" }
 
 func (a alone) New(*model.Levels) model.Component {
-	return &rates{schema: a.schema, counts: make([]float64, len(a.schema.Classes))}
+	return &rates{counts: make([]float64, len(a.schema.Classes)), schema: a.schema}
 }
 
 // Fit counts the classes of the evidence.
@@ -27,17 +28,18 @@ func (a alone) Fit(ctx context.Context, ev *model.Evidence, _ []byte) ([]byte, e
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	n := make([]float64, len(a.schema.Classes))
+	r := rates{counts: make([]float64, len(a.schema.Classes))}
 	for i, w := range ev.Weight {
-		n[ev.Class[i]] += w
+		r.add(ev.Class[i], w)
 	}
-	return wire.AppendFloats(nil, n), nil
+	return r.AppendState(nil), nil
 }
 
 // rates is that scorecard: class counts of the model and of what this partition learnt since.
 type rates struct {
-	schema *model.Schema
-	counts []float64
+	schema  *model.Schema
+	counts  []float64
+	squares float64 // sum of the squared weights
 }
 
 var _ model.Scorecard = (*rates)(nil)
@@ -46,26 +48,35 @@ func (r *rates) Observe(model.Row) {}
 
 func (r *rates) Learn(ex *model.Example) {
 	if ex.Weight > 0 {
-		r.counts[ex.Class] += ex.Weight
+		r.add(ex.Class, ex.Weight)
 	}
 }
 
 func (r *rates) Retract(ex *model.Example) {
 	if ex.Weight > 0 {
-		r.counts[ex.Class] -= ex.Weight
+		r.add(ex.Class, -ex.Weight)
 	}
+}
+
+// add counts a record, one of a negative weight as taken back.
+func (r *rates) add(class int32, weight float64) {
+	r.counts[class] += weight
+	r.squares += weight * math.Abs(weight)
 }
 
 func (r *rates) InputCount() int { return 0 }
 
 func (r *rates) Inputs(model.Row, []float64) {}
 
-func (r *rates) AppendState(b []byte) []byte { return wire.AppendFloats(b, r.counts) }
+func (r *rates) AppendState(b []byte) []byte {
+	return wire.AppendFloat(wire.AppendFloats(b, r.counts), r.squares)
+}
 
 func (r *rates) LoadState(b []byte) error {
 	in := wire.NewReader(b)
 	in.FloatsInto(r.counts)
-	for _, v := range r.counts {
+	r.squares = in.Float()
+	for _, v := range append(r.counts[:len(r.counts):len(r.counts)], r.squares) {
 		if !(v >= 0) || math.IsInf(v, 1) {
 			in.Fail(fmt.Errorf("a class of weight %v", v))
 		}
@@ -128,5 +139,9 @@ func (r *rates) Explain(row model.Row, pending []float64, target int32, dst []mo
 }
 
 func (r *rates) BaseRate(class int32) float64 {
-	return (r.counts[class] + 1) / (total(r.counts) + float64(len(r.counts)))
+	n, w := total(r.counts), 1.0
+	if n > 0 && r.squares > 0 {
+		w = r.squares / n
+	}
+	return (r.counts[class] + w) / (n + w*float64(len(r.counts)))
 }

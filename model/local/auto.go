@@ -45,7 +45,7 @@ func measures() []Measure {
 	return out
 }
 
-// choose sets the measure and the threshold of the published subspace.
+// choose sets the measure, and the threshold of the subspace that paper A would select.
 func (x *fitter) choose(ctx context.Context, s *structure) error {
 	if x.options.Plain {
 		return nil
@@ -121,7 +121,7 @@ func (x *fitter) trial(s *structure, m Measure, queries int, weights []int64) (a
 		found := s.neighbourhood(row, m, &l, i, w)
 		own := s.prototypes.class[i]
 		for _, t := range []*Trial{&alike, &close} {
-			vote(w.near[:found], s.prototypes.class, t.Close, w.votes, w.far)
+			vote(w.near[:found], w.tied, s.prototypes.class, t.Close, w.votes, w.far)
 			if found == 0 || w.best() != int(own) {
 				t.Errors += 1 / float64(queries)
 			}
@@ -131,7 +131,8 @@ func (x *fitter) trial(s *structure, m Measure, queries int, weights []int64) (a
 	return alike, close
 }
 
-// leftOut returns the weights of every feature at each of the prototypes that are tried, as they would be without it.
+// leftOut returns the weights of every feature at each of the prototypes that are tried, as they would be without it:
+// without a record of the mean weight of its class, since the histograms do not know what one record weighs in them.
 func (x *fitter) leftOut(s *structure, queries int) []int64 {
 	out := make([]int64, 0, queries*len(s.features))
 	n := len(x.rows)
@@ -144,6 +145,7 @@ func (x *fitter) leftOut(s *structure, queries int) []int64 {
 			v := x.ev.Columns[j][i]
 			at := func(bin int, kernel float64) float64 {
 				copy(m, near.mass[bin*x.classes:])
+				kernel *= near.weights[own]
 				m[own] = max(0, m[own]-kernel)
 				return relevanceOf(m, near.counts, near.squares[bin]-kernel*kernel)
 			}

@@ -10,7 +10,7 @@ import (
 var _ model.Carrier = (*Factory)(nil)
 
 // CarryState keeps the structure and the counts of every feature that stays: axis, curve or table of levels, relevance,
-// correlations, values of the prototypes, class histogram, each number as it was, so that a record is answered as before by
+// correlations, what it tells, values of the prototypes, class histogram, each number as it was, so that a record is answered as before by
 // what it has of them. Threshold, distance and base rates stay what the fit chose. Of a new feature nothing is known until
 // the next fit, but levels are counted from the start. A new level says nothing: its mean is the neutral one where levels
 // after it ("(other)") have a table, and there is no local Gaussian elsewhere. Levels that are added to an ordinal feature
@@ -29,7 +29,7 @@ func (f *Factory) CarryState(c *model.Change, state []byte) ([]byte, []int, erro
 	to := *s
 	to.features, to.rho = make([]feature, wide), make([]float32, wide*wide)
 	to.base = append(slices.Clone(s.base), make([]float64, len(c.To.Classes)-len(c.From.Classes))...)
-	to.prototypes = prototypes{class: s.prototypes.class, columns: make([]column, wide), prior: append(slices.Clone(s.prototypes.prior), make([]float64, len(to.base)-len(s.base))...)}
+	to.prototypes = prototypes{class: s.prototypes.class, clock: s.prototypes.clock, beside: make([]float32, len(s.prototypes.class)*wide), columns: make([]column, wide), prior: append(slices.Clone(s.prototypes.prior), make([]float64, len(to.base)-len(s.base))...)}
 	n.structure, n.own = &to, make([]*histogram, wide)
 	for j, o := range c.Feature {
 		a := levelAxis(&c.To.Features[j])
@@ -57,6 +57,9 @@ func (f *Factory) CarryState(c *model.Change, state []byte) ([]byte, []int, erro
 			}
 		}
 		to.prototypes.columns[j] = s.prototypes.columns[o].carry(c, j)
+		for k := range s.prototypes.class {
+			to.prototypes.beside[k*wide+j] = s.prototypes.beside[k*m+o]
+		}
 		n.own[j] = old.own[o].carry(c, j, &x.axis)
 	}
 	return n.AppendState(nil), make([]int, n.InputCount()), nil
@@ -80,6 +83,7 @@ func (f *feature) carryLevels(c *model.Change, j int) {
 		uncertain = max(uncertain, v)
 	}
 	f.mean, f.variance, f.relevance = move(f.mean, f.neutral), move(f.variance, uncertain), move(f.relevance, 0)
+	f.tells = move(f.tells, 0)
 }
 
 // stretch lays an ordinal feature on the axis of more levels.
@@ -88,6 +92,9 @@ func (f *feature) stretch(a axis) error {
 	f.axis = a
 	if len(f.relevance) > 0 {
 		f.relevance = append(slices.Clone(f.relevance), make([]float64, a.bins-len(f.relevance))...)
+	}
+	if len(f.tells) > 0 {
+		f.tells = append(slices.Clone(f.tells), make([]float64, a.bins-len(f.tells))...)
 	}
 	if f.curve == nil {
 		return nil
@@ -121,6 +128,9 @@ func (g *histogram) carry(c *model.Change, j int, a *axis) *histogram {
 	from, to := len(c.From.Classes), len(c.To.Classes)
 	n := newHistogram(a, to)
 	n.base = g.base
+	copy(n.missing, g.missing)
+	copy(n.total, g.total)
+	copy(n.squares, g.squares)
 	for i := range len(g.n) / from {
 		at := i
 		if a.nominal {

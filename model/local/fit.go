@@ -44,8 +44,8 @@ type fitter struct {
 	before  []feature // of the previous structure
 }
 
-// around is the kernel mass at every bin of a feature, and its class counts.
-type around struct{ mass, squares, counts []float64 }
+// around is the kernel mass at every bin of a feature, its class counts, and the mean weight of a record of each class.
+type around struct{ mass, squares, counts, weights []float64 }
 
 // axes lays out the histograms. One of the previous structure is kept where its range still fits, so that live counts carry over.
 func (x *fitter) axes() []axis {
@@ -114,12 +114,17 @@ func continuousAxis(column []float64, bins int) axis {
 func (x *fitter) build(ctx context.Context, axes []axis, counts []*histogram) (*structure, error) {
 	o := &x.options
 	s := &structure{features: make([]feature, len(axes)), neighbours: o.Neighbours, redundancy: o.Redundancy, divergence: o.Divergence,
-		reference: reference{0, o.ReferenceSD}, halfLife: o.HalfLife, base: x.base}
+		reference: reference{0, o.ReferenceSD}, width: o.Width, halfLife: o.HalfLife, base: x.base}
 	x.around = make([]around, len(axes))
+	for f := range axes {
+		s.features[f].axis = axes[f]
+	}
+	if s.critical = critical(x.classes, s.told()); o.Plain {
+		s.critical = math.Inf(1)
+	}
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for f := range axes {
-		s.features[f].axis = axes[f]
 		if o.Plain {
 			continue
 		}
@@ -128,7 +133,7 @@ func (x *fitter) build(ctx context.Context, axes []axis, counts []*histogram) (*
 			old = &x.before[f]
 		}
 		g.Go(func() error {
-			if err := x.feature(gctx, &s.features[f], old, &x.around[f], x.ev.Columns[f], counts[f]); err != nil {
+			if err := x.feature(gctx, f, &s.features[f], s.critical, old, &x.around[f], x.ev.Columns[f], counts[f]); err != nil {
 				return fmt.Errorf("feature %q: %w", x.schema.Features[f].Name, err)
 			}
 			return nil
@@ -143,11 +148,15 @@ func (x *fitter) build(ctx context.Context, axes []axis, counts []*histogram) (*
 		return nil, err
 	}
 	s.prepare()
+	if err := x.beside(ctx, s); err != nil {
+		return nil, err
+	}
 	return s, nil
 }
 
-// feature learns the curve or the level table of one feature; old is what was known of it, nil for nothing.
-func (x *fitter) feature(ctx context.Context, f, old *feature, near *around, column []float64, g *histogram) error {
+// feature learns the curve or the level table of the feature with index at; old is what was known of it, nil for nothing.
+// The values that are held out are chosen by a hash of (seed, name of the feature, rank of the value).
+func (x *fitter) feature(ctx context.Context, at int, f *feature, critical float64, old *feature, near *around, column []float64, g *histogram) error {
 	if f.bins == 0 && !f.nominal {
 		return nil
 	}
@@ -159,7 +168,8 @@ func (x *fitter) feature(ctx context.Context, f, old *feature, near *around, col
 	o := &x.options
 	f.neutral = o.Score.Neutral(counts)
 	mass, squares := g.around(&f.axis, x.classes, o.Width)
-	*near = around{mass, squares, counts}
+	*near = around{mass, squares, counts, g.weights()}
+	x.alone(f, near, g, critical)
 	bins := len(squares)
 	f.relevance = make([]float64, bins)
 	var obs []gp.Observation
@@ -172,7 +182,7 @@ func (x *fitter) feature(ctx context.Context, f, old *feature, near *around, col
 		}
 		ob := gp.Observation{X: (f.at(i) - f.zero) / max(f.scale, math.SmallestNonzeroFloat64)}
 		if o.Observation == PerRecord {
-			ob.Y = x.recordScore(m, here, counts)
+			ob.Y = x.recordScore(m, here, counts, near.weights)
 			ob.Tau2 = recordVariance(ob.Y, f.neutral, total(m), squares[i])
 		} else {
 			ob.Y = o.Score.Location(m, counts)
@@ -208,7 +218,11 @@ func (x *fitter) feature(ctx context.Context, f, old *feature, near *around, col
 		opt.Start, opt.Fit.Starts = old.curve.Params, nil
 	}
 	if len(obs) >= minHoldout {
-		opt.Holdout = func(i int) bool { return model.Hash(x.ev.Seed, uint64(i))%4 == 0 }
+		seed := x.ev.Seed
+		for _, b := range []byte(x.schema.Features[at].Name) {
+			seed = model.Hash(seed, uint64(b))
+		}
+		opt.Holdout = func(i int) bool { return model.Hash(seed, uint64(i))%4 == 0 }
 	}
 	l, err := gp.Learn(ctx, obs, f.neutral, opt)
 	if err != nil {
@@ -223,8 +237,8 @@ func (x *fitter) feature(ctx context.Context, f, old *feature, near *around, col
 	return nil
 }
 
-// recordScore is the mean of the scores of the records in a bin, each without itself.
-func (x *fitter) recordScore(mass, here, counts []float64) float64 {
+// recordScore is the mean of the scores of the records in a bin, each without itself, which weighs weights[c] in class c.
+func (x *fitter) recordScore(mass, here, counts, weights []float64) float64 {
 	sum, n := 0.0, total(here)
 	m := make([]float64, len(mass))
 	for c, h := range here {
@@ -232,8 +246,8 @@ func (x *fitter) recordScore(mass, here, counts []float64) float64 {
 			continue
 		}
 		copy(m, mass)
-		m[c] = max(0, m[c]-1)
-		sum += h / n * x.options.Score.Record(m, counts, int32(c))
+		m[c] = max(0, m[c]-weights[c])
+		sum += h / n * x.options.Score.record(m, counts, int32(c), weights[c])
 	}
 	return sum
 }
@@ -326,7 +340,7 @@ func (x *fitter) sample(s *structure) {
 	p := &s.prototypes
 	p.prior = make([]float64, x.classes)
 	for _, i := range x.rows {
-		p.class = append(p.class, x.ev.Class[i])
+		p.class, p.clock = append(p.class, x.ev.Class[i]), append(p.clock, x.ev.Clock[i])
 		p.prior[x.ev.Class[i]] += 1 / float64(len(x.rows))
 	}
 	p.columns = make([]column, len(s.features))

@@ -55,14 +55,19 @@ func (a *axis) split(x float64) (bin int, above float64) {
 // maxExponent bounds the growth of the weights of a decayed histogram before it is scaled back.
 const maxExponent = 256
 
-// histogram counts the classes of records along an axis. With a half-life it decays by growing weights (SPEC B.3 iv):
-// a record weighs 2^(clock / half - base).
+// histogram counts the classes of records along an axis, by weight. With a half-life it decays by growing weights
+// (SPEC B.3 iv): a record weighs 2^(clock / half - base).
 type histogram struct {
-	n    []float64 // bins x classes
-	base float64   // half-lives divided out
+	n       []float64 // bins x classes
+	missing []float64 // by class: records without a value
+	total   []float64 // by class: all records
+	// squares holds the sum of the squared weights of each class. Over the sum of its weights this is the mean weight of a
+	// record of the class, by which evidence is counted: exact where weights depend on the class alone.
+	squares []float64
+	base    float64 // half-lives divided out
 }
 
-// add is O(1): it splits the weight of a value over two bins. half = 0 does not decay.
+// add is O(1): it splits the weight of a value over two bins. A negative weight takes back. half = 0 does not decay.
 func (g *histogram) add(a *axis, classes int, v float64, class int32, weight, clock, half float64) {
 	if a.bins == 0 && !a.nominal {
 		return
@@ -71,27 +76,31 @@ func (g *histogram) add(a *axis, classes int, v float64, class int32, weight, cl
 		e := clock/half - g.base
 		if e > maxExponent {
 			shift := math.Floor(e)
+			by := -int(min(shift, 4096))
 			for i := range g.n {
-				g.n[i] = math.Ldexp(g.n[i], -int(min(shift, 4096)))
+				g.n[i] = math.Ldexp(g.n[i], by)
+			}
+			for y := range g.squares {
+				g.missing[y], g.total[y], g.squares[y] = math.Ldexp(g.missing[y], by), math.Ldexp(g.total[y], by), math.Ldexp(g.squares[y], 2*by)
 			}
 			g.base += shift
 			e -= shift
 		}
 		weight *= math.Exp2(e)
 	}
+	g.total[class] += weight
+	g.squares[class] += weight * math.Abs(weight)
+	x, ok := a.value(v)
+	if !ok {
+		g.missing[class] += weight
+		return
+	}
 	if a.nominal {
-		if v != v {
-			return
-		}
 		at := int(v)*classes + int(class)
 		if at >= len(g.n) {
 			g.n = append(g.n, make([]float64, (int(v)+1)*classes-len(g.n))...)
 		}
 		g.n[at] += weight
-		return
-	}
-	x, ok := a.value(v)
-	if !ok {
 		return
 	}
 	bin, above := a.split(x)
@@ -103,16 +112,16 @@ func (g *histogram) add(a *axis, classes int, v float64, class int32, weight, cl
 }
 
 func newHistogram(a *axis, classes int) *histogram {
-	return &histogram{n: make([]float64, a.bins*classes)}
+	by := func() []float64 { return make([]float64, classes) }
+	return &histogram{n: make([]float64, a.bins*classes), missing: by(), total: by(), squares: by()}
 }
 
-func (g *histogram) clone() *histogram { return &histogram{n: slices.Clone(g.n), base: g.base} }
+func (g *histogram) clone() *histogram {
+	return &histogram{slices.Clone(g.n), slices.Clone(g.missing), slices.Clone(g.total), slices.Clone(g.squares), g.base}
+}
 
 // merge adds o, whose clock is the same.
 func (g *histogram) merge(o *histogram) {
-	if len(o.n) == 0 {
-		return
-	}
 	if len(g.n) < len(o.n) {
 		g.n = append(g.n, make([]float64, len(o.n)-len(g.n))...)
 	}
@@ -122,12 +131,22 @@ func (g *histogram) merge(o *histogram) {
 		for i := range g.n {
 			g.n[i] *= f
 		}
+		for y := range g.squares {
+			g.missing[y] *= f
+			g.total[y] *= f
+			g.squares[y] *= f * f
+		}
 		g.base = o.base
 	} else {
 		from = math.Exp2(o.base - g.base)
 	}
 	for i, v := range o.n {
 		g.n[i] += v * from
+	}
+	for y := range o.squares {
+		g.missing[y] += o.missing[y] * from
+		g.total[y] += o.total[y] * from
+		g.squares[y] += o.squares[y] * from * from
 	}
 }
 
@@ -136,7 +155,7 @@ func (g *histogram) recode(r model.Recode, f, classes int) {
 	if r == nil || r[f] == nil {
 		return
 	}
-	out := &histogram{base: g.base}
+	out := &histogram{missing: g.missing, total: g.total, squares: g.squares, base: g.base}
 	for c := 0; c*classes < len(g.n); c++ {
 		to := int(r.Value(f, float64(c)))
 		if need := (to + 1) * classes; need > len(out.n) {
@@ -149,7 +168,7 @@ func (g *histogram) recode(r model.Recode, f, classes int) {
 	*g = *out
 }
 
-// counts adds up the classes.
+// counts adds up the classes of the records that have a value.
 func (g *histogram) counts(classes int) []float64 {
 	out := make([]float64, classes)
 	for i, v := range g.n {
@@ -164,12 +183,36 @@ func (g *histogram) tidy() *histogram {
 	for i := range o.n {
 		o.n[i] = max(0, o.n[i])
 	}
+	for y := range o.squares {
+		o.missing[y], o.total[y], o.squares[y] = max(0, o.missing[y]), max(0, o.total[y]), max(0, o.squares[y])
+	}
 	return o
+}
+
+// weights returns the mean weight of a record of each class, weighted by itself: sum w^2 / sum w; 0 where there is none.
+func (g *histogram) weights() []float64 {
+	out := make([]float64, len(g.total))
+	for y := range out {
+		out[y] = g.weight(y)
+	}
+	return out
+}
+
+func (g *histogram) weight(y int) float64 {
+	if g.total[y] > 0 && g.squares[y] > 0 {
+		return g.squares[y] / g.total[y]
+	}
+	return 0
 }
 
 // appendBinary writes the bins that are not all zero.
 func (g *histogram) appendBinary(b []byte, classes int) []byte {
 	b = wire.AppendFloat(b, g.base)
+	for y := range classes {
+		b = wire.AppendFloat(b, g.missing[y])
+		b = wire.AppendFloat(b, g.total[y])
+		b = wire.AppendFloat(b, g.squares[y])
+	}
 	used, last := 0, 0
 	zero := func(i int) bool {
 		for _, v := range g.n[i : i+classes] {
@@ -198,10 +241,15 @@ func (g *histogram) appendBinary(b []byte, classes int) []byte {
 	return b
 }
 
-func decodeHistogram(r *wire.Reader, a *axis, classes int) *histogram {
+// decodeHistogram reads what appendBinary wrote. The first format had neither missing values, of which nothing is known
+// then, nor squared weights: its records count as of weight 1.
+func decodeHistogram(r *wire.Reader, a *axis, classes int, format uint64) *histogram {
 	g := newHistogram(a, classes)
 	if g.base = r.Float(); math.IsNaN(g.base) || math.IsInf(g.base, 0) {
 		r.Fail(fmt.Errorf("histogram of base %v", g.base))
+	}
+	for y := 0; y < classes && format > 1; y++ {
+		g.missing[y], g.total[y], g.squares[y] = finite(r), finite(r), finite(r)
 	}
 	limit := a.bins
 	if a.nominal {
@@ -225,23 +273,27 @@ func decodeHistogram(r *wire.Reader, a *axis, classes int) *histogram {
 			g.n[at*classes+y] = v
 		}
 	}
+	if format == 1 {
+		g.total, g.squares = g.counts(classes), g.counts(classes)
+	}
 	return g
 }
 
 // reach is the number of widths beyond which the kernel counts as 0; kappa there is 3.4e-4.
 const reach = 4
 
-// around returns M_c and the sum of squared kernel values at every bin of a numeric axis: the convolution of the
-// histogram with the kernel of width h (in units of the scale) over four widths on either side. A level of a nominal
-// feature is its own neighbourhood. The mass of n records is off by at most n ((bin/h)^2 / 8 + .61 bin / (h splitUnit) +
-// 3.4e-4), bin being the step in units of the scale.
+// around returns M_c and the sum of w^2 kappa^2 at every bin of a numeric axis: the convolution of the histogram with the
+// kernel of width h (in units of the scale) over four widths on either side. A level of a nominal feature is its own
+// neighbourhood. The mass of n records is off by at most n ((bin/h)^2 / 8 + .61 bin / (h splitUnit) + 3.4e-4), bin being
+// the step in units of the scale. The squares take the weight of a record to be that of its class on average.
 func (g *histogram) around(a *axis, classes int, h float64) (mass, squares []float64) {
 	bins := len(g.n) / classes
 	mass, squares = make([]float64, len(g.n)), make([]float64, bins)
+	weights := g.weights()
 	if a.nominal {
 		copy(mass, g.n)
-		for i := range squares {
-			squares[i] = total(g.n[i*classes : (i+1)*classes])
+		for i, v := range g.n {
+			squares[i/classes] += v * weights[i%classes]
 		}
 		return mass, squares
 	}
@@ -256,9 +308,12 @@ func (g *histogram) around(a *axis, classes int, h float64) (mass, squares []flo
 	}
 	for i := range bins {
 		n := g.n[i*classes : (i+1)*classes]
-		sum := total(n)
-		if sum == 0 {
+		if total(n) == 0 {
 			continue
+		}
+		sum := 0.0
+		for y, v := range n {
+			sum += v * weights[y]
 		}
 		for j := max(0, i-len(kernel)+1); j < min(bins, i+len(kernel)); j++ {
 			w := kernel[max(i-j, j-i)]

@@ -187,13 +187,11 @@ func (c *Component) Inputs(row model.Row, dst []float64) {
 	if c.InputCount() == 0 {
 		return
 	}
-	s := c.structure
-	n := s.neighbourhood(row, s.measure, &s.limits, -1, c.work)
-	s.shares(n, c.work, dst)
+	c.structure.shares(c.structure.nearby(row, c.work), c.work, dst)
 }
 
 // InputsWithout writes what Inputs would of a record on which the structure was fitted, had it not been among the
-// prototypes: one that is equal to it, class included, is left out. The relevance that weighs features keeps the record.
+// prototypes: the one that it is, values, class and clock, is left out. The relevance that weighs features keeps the record.
 func (c *Component) InputsWithout(ex *model.Example, dst []float64) {
 	if c.InputCount() == 0 {
 		return
@@ -203,13 +201,14 @@ func (c *Component) InputsWithout(ex *model.Example, dst []float64) {
 	s.shares(n, c.work, dst)
 }
 
-// Select appends the features of the row's subspace, best first, and their scores (at most 1). It does not allocate when
-// there is room, and appends nothing where no feature has anything to say.
+// Select appends the features of the row's subspace, the most relevant first, and their relevance in nats: those whose
+// values tell about the class there beyond chance, alone or beside the others. It does not allocate when there is room, and
+// appends nothing where no feature tells.
 func (c *Component) Select(row model.Row, features []int32, relevance []float32) ([]int32, []float32) {
 	if c.structure == nil {
 		return features, relevance
 	}
-	return c.structure.subspace(row, c.structure.theta, c.work, features, relevance)
+	return c.structure.published(row, c.own, c.structure.nearby(row, c.work), c.work, features, relevance)
 }
 
 // Reasons why a record has no local answer: the closed set of Reason. Its score is degraded: what the other parts say.
@@ -306,14 +305,12 @@ type Explanation struct {
 	// Mean and Deviation are those of the local Gaussian, NaN where there is none: missing, outside the observed range, or
 	// a feature without a curve.
 	Mean, Deviation float64
-	// Relevance is the divergence over the record's largest.
+	// Alone and Beside are what the value tells about the class beyond chance, in nats, alone and beside the other features; 0
+	// where that is nothing.
+	Alone, Beside float64
+	// Relevance is the larger of the two, and Rank the place in the subspace from 1, 0 for what is not in it.
 	Relevance float64
-	// Rank is the place in the subspace from 1, 0 for what is not selected, and Score what it was selected by.
-	Rank  int
-	Score float64
-	// Redundant is the feature of the subspace with the largest |rho| and Rho that, -1 and 0 when there is none.
-	Redundant int32
-	Rho       float64
+	Rank      int
 }
 
 // Explain appends one Explanation a feature, in schema order; features that are not used are left out.
@@ -322,33 +319,19 @@ func (c *Component) Explain(row model.Row, dst []Explanation) []Explanation {
 	if s == nil {
 		return dst
 	}
-	features, scores := c.Select(row, nil, nil)
-	top := 0.0
-	for _, d := range c.work.divergence {
-		if d > top {
-			top = d
-		}
-	}
-	m := len(s.features)
+	features, relevance := c.Select(row, nil, nil)
 	for j := range s.features {
-		if f := &s.features[j]; f.bins == 0 && !f.nominal {
+		f := &s.features[j]
+		if f.bins == 0 && !f.nominal {
 			continue
 		}
-		e := Explanation{Feature: int32(j), Value: row[j], Mean: math.NaN(), Deviation: math.NaN(), Redundant: -1}
-		if mean, v, ok := s.features[j].gaussian(row[j]); ok {
+		e := Explanation{Feature: int32(j), Value: row[j], Mean: math.NaN(), Deviation: math.NaN(), Alone: s.alone(row, j, c.own),
+			Beside: s.beside(row, j, c.work.found, c.work)}
+		if mean, v, ok := f.gaussian(row[j]); ok {
 			e.Mean, e.Deviation = mean, math.Sqrt(v)
-			if top > 0 {
-				e.Relevance = c.work.divergence[j] / top
-			}
 		}
-		for k, f := range features {
-			if f == int32(j) {
-				e.Rank, e.Score = k+1, float64(scores[k])
-				continue
-			}
-			if r := float64(s.rho[j*m+int(f)]); r > e.Rho {
-				e.Rho, e.Redundant = r, f
-			}
+		if k := slices.Index(features, int32(j)); k >= 0 {
+			e.Rank, e.Relevance = k+1, float64(relevance[k])
 		}
 		dst = append(dst, e)
 	}

@@ -440,15 +440,15 @@ func TestDegenerate(t *testing.T) {
 					}
 				}
 				for _, v := range scores {
-					if !(v <= 1 && v >= -1) {
-						t.Fatalf("%s: score %v", c.name, v)
+					if !(v > 0 && v < 40) {
+						t.Fatalf("%s: relevance %v", c.name, v)
 					}
 				}
 				if math.Abs(total(p)-1) > 1e-12 {
 					t.Fatalf("%s: shares %v", c.name, p)
 				}
 				for _, e := range x.Explain(row, nil) {
-					if math.IsNaN(e.Relevance) || math.IsNaN(e.Score) || math.IsNaN(e.Rho) {
+					if math.IsNaN(e.Relevance) || math.IsNaN(e.Alone) || math.IsNaN(e.Beside) {
 						t.Fatalf("%s: %+v", c.name, e)
 					}
 				}
@@ -463,22 +463,32 @@ func TestDegenerate(t *testing.T) {
 	}
 }
 
+// TestExplain: the place of a feature is that in the subspace, its relevance the larger of what it tells alone and beside the
+// others.
 func TestExplain(t *testing.T) {
 	c, _, ex := fitted(t, Options{Theta: .1}, 800)
 	ranked := 0
 	for i := range ex[:50] {
-		features, scores := c.Select(ex[i].Row, nil, nil)
+		features, relevance := c.Select(ex[i].Row, nil, nil)
+		if !slices.IsSortedFunc(relevance, func(a, b float32) int { return cmp.Compare(b, a) }) {
+			t.Fatalf("record %d: relevance %v", i, relevance)
+		}
+		told := 0
 		for _, e := range c.Explain(ex[i].Row, nil) {
+			if want := float64(float32(max(e.Alone, e.Beside))); e.Relevance != want || (e.Rank > 0) != (want > 0) {
+				t.Fatalf("record %d: %+v", i, e)
+			}
 			if e.Rank > 0 {
-				ranked++
-				if features[e.Rank-1] != e.Feature || float64(scores[e.Rank-1]) != e.Score || math.IsNaN(e.Mean) {
-					t.Fatalf("%+v, selected %v", e, features)
+				told++
+				if features[e.Rank-1] != e.Feature || float64(relevance[e.Rank-1]) != e.Relevance {
+					t.Fatalf("%+v, the subspace is %v", e, features)
 				}
 			}
-			if e.Relevance < 0 || e.Relevance > 1 || e.Redundant == e.Feature {
-				t.Fatalf("%+v", e)
-			}
 		}
+		if told != len(features) {
+			t.Fatalf("record %d: %d of %v explained", i, told, features)
+		}
+		ranked += told
 	}
 	if ranked == 0 {
 		t.Error("no feature is ranked")

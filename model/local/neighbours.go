@@ -108,6 +108,10 @@ type prototypes struct {
 	columns []column
 	// prior is the share of each class among the prototypes.
 	prior []float64
+	// clock is Example.Clock of each; none in a part of the first format.
+	clock []float64
+	// beside holds, prototype by prototype, what each feature tells there beside the others, in nats.
+	beside []float32
 
 	places []int32 // of each prototype in all columns
 	packs  []pack
@@ -285,9 +289,12 @@ func blocks(sum, low []int64) {
 }
 
 // find fills w.near with the prototypes closest by w.terms, nearest first, ties by the lower index, leaving out skip
-// (negative = none). It returns how many there are. The sums of w.tables are at most those of the terms; exact says that
-// they are the same.
+// (negative = none), and w.tied with the classes of the others that are as far as the last of them. It returns how many
+// there are in w.near. The sums of w.tables are at most those of the terms; exact says that they are the same.
 func (w *scratch) find(exact bool, skip int) int {
+	if w.ties > 0 {
+		w.untie()
+	}
 	sum := w.sum[:w.prototypes]
 	lookUp(w.tables, w.codes, sum)
 	if skip >= 0 {
@@ -327,24 +334,62 @@ func (w *scratch) find(exact bool, skip int) int {
 		if skip >= 0 {
 			sum[skip] = beyond
 		}
-		return nearest(sum, w.near)
+		n := nearest(sum, w.near)
+		if n == len(w.near) {
+			last := w.near[n-1].distance
+			for k, d := range sum {
+				if d == last {
+					w.tie(int32(k), 1)
+				}
+			}
+			for k := n - 1; k >= 0 && w.near[k].distance == last; k-- {
+				w.tie(w.near[k].index, -1)
+			}
+		}
+		return n
 	}
 	n, worst := 0, beyond
 	for _, k := range left {
 		d := w.sum[k]
-		if d >= worst {
+		if d > worst {
 			continue
 		}
 		if !exact {
-			if d = w.to(k, worst); d >= worst {
+			if d = w.to(k, worst+1); d > worst {
 				continue
 			}
 		}
-		if n = place(w.near, n, d, k); n == len(w.near) {
-			worst = w.near[n-1].distance
+		if d == worst {
+			w.tie(k, 1)
+			continue
+		}
+		last := w.near[len(w.near)-1]
+		full := n == len(w.near)
+		if n = place(w.near, n, d, k); n < len(w.near) {
+			continue
+		}
+		worst = w.near[n-1].distance
+		switch {
+		case !full:
+		case worst == last.distance:
+			w.tie(last.index, 1)
+		case w.ties > 0:
+			w.untie()
 		}
 	}
 	return n
+}
+
+// tie counts a prototype that is as far as the last of the nearest.
+func (w *scratch) tie(k int32, n int) {
+	w.tied[w.class[k]] += float64(n)
+	w.ties += n
+}
+
+// untie forgets those that were as far as one that was the last.
+func (w *scratch) untie() {
+	clear(w.tied)
+	w.ties = 0
 }
 
 // to is the distance of a prototype, given up where it reaches limit.
@@ -366,32 +411,64 @@ func (w *scratch) to(k int32, limit int64) (d int64) {
 	return d
 }
 
-// vote writes the votes of the neighbours by class: of each one, or by closeness. A trace of the distance ranks classes
-// of equal votes by the smaller mean distance, then by the lower class (SPEC G.16).
-func vote(near []neighbour, class []int32, close bool, votes, far []float64) {
+// vote writes the votes of the neighbours by class: of each one, or by closeness. Those as far as the last share their votes
+// with the others that are as far, tied by class: c closer ones and T as far as the last leave each of these (K - c) / T of a
+// vote, whichever came first. A trace of the distance ranks classes of equal votes by the smaller mean distance, then by the
+// lower class (SPEC G.16).
+func vote(near []neighbour, tied []float64, class []int32, close bool, votes, far []float64) {
 	clear(votes)
 	if len(near) == 0 {
 		return
 	}
+	// far counts those as far as the last, by class, each at its share of a vote.
+	last, others := near[len(near)-1].distance, total(tied)
+	closer, share := len(near), 1.0
+	if others > 0 {
+		for closer > 0 && near[closer-1].distance == last {
+			closer--
+		}
+		copy(far, tied)
+		for _, n := range near[closer:] {
+			far[class[n.index]]++
+		}
+		share = float64(len(near)-closer) / (float64(len(near)-closer) + others)
+	} else {
+		clear(far)
+	}
 	if close {
-		first, last := float64(near[0].distance), float64(near[len(near)-1].distance)
-		s, sum := first/5+last/50, 0.0
-		for _, n := range near {
-			v := 1.0
-			if d := float64(n.distance) - first; d > 0 {
-				v = s / (d + s)
+		first, end := float64(near[0].distance), float64(last)
+		s, sum := first/5+end/50, 0.0
+		weight := func(d float64) float64 {
+			if d -= first; d > 0 {
+				return s / (d + s)
 			}
+			return 1
+		}
+		for _, n := range near[:closer] {
+			v := weight(float64(n.distance))
 			votes[class[n.index]] += v
 			sum += v
+		}
+		v := weight(end) * share
+		for y, n := range far {
+			if n > 0 {
+				votes[y] += v * n
+				sum += v * n
+			}
 		}
 		for y := range votes {
 			votes[y] *= float64(len(near)) / sum
 		}
 		return
 	}
-	clear(far)
 	all := 0.0
-	for _, n := range near {
+	d := math.Sqrt(float64(last))
+	for y, n := range far {
+		votes[y] = n * share
+		far[y] = votes[y] * d
+		all += far[y]
+	}
+	for _, n := range near[:closer] {
 		d := math.Sqrt(float64(n.distance))
 		votes[class[n.index]]++
 		far[class[n.index]] += d

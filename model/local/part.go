@@ -12,8 +12,8 @@ import (
 
 // partFormat and stateFormat are the versions of the binary forms, which FORMAT.md describes.
 const (
-	partFormat  = 1
-	stateFormat = 1
+	partFormat  = 2
+	stateFormat = 2
 )
 
 // Bounds of what a part or a state may hold.
@@ -87,17 +87,18 @@ func (p *Part) appendBinary(b []byte) []byte {
 // DecodePart reads a part that Fit returned for the schema.
 func DecodePart(s *model.Schema, b []byte) (*Part, error) {
 	r := wire.NewReader(b)
-	if v := r.Uvarint(); r.Err() == nil && v != partFormat {
-		return nil, fmt.Errorf("format %d, this build reads %d", v, partFormat)
+	format := r.Uvarint()
+	if r.Err() == nil && (format < 1 || format > partFormat) {
+		return nil, fmt.Errorf("format %d, this build reads %d and before", format, partFormat)
 	}
-	p := &Part{structure: decodeStructure(r, s)}
+	p := &Part{structure: decodeStructure(r, s, format)}
 	for n := r.Int(maxPartitions); n > 0 && r.Err() == nil; n-- {
 		v := r.Varint()
 		if int64(int32(v)) != v || len(p.shares) > 0 && int32(v) <= p.shares[len(p.shares)-1].partition {
 			r.Fail(fmt.Errorf("partition %d is out of order", v))
 			break
 		}
-		p.shares = append(p.shares, share{int32(v), decodeHistograms(r, p.structure)})
+		p.shares = append(p.shares, share{int32(v), decodeHistograms(r, p.structure, format)})
 	}
 	if err := r.Done(); err != nil {
 		return nil, err
@@ -106,13 +107,13 @@ func DecodePart(s *model.Schema, b []byte) (*Part, error) {
 	return p, nil
 }
 
-func decodeHistograms(r *wire.Reader, s *structure) []*histogram {
+func decodeHistograms(r *wire.Reader, s *structure, format uint64) []*histogram {
 	out := make([]*histogram, len(s.features))
 	for j := range out {
 		if r.Err() != nil {
 			return out
 		}
-		out[j] = decodeHistogram(r, &s.features[j].axis, len(s.base))
+		out[j] = decodeHistogram(r, &s.features[j].axis, len(s.base), format)
 	}
 	return out
 }
@@ -135,15 +136,16 @@ func (c *Component) AppendState(b []byte) []byte {
 // LoadState replaces the state by what AppendState wrote.
 func (c *Component) LoadState(b []byte) error {
 	r := wire.NewReader(b)
-	if v := r.Uvarint(); r.Err() == nil && v != stateFormat {
-		return fmt.Errorf("format %d, this build reads %d", v, stateFormat)
+	format := r.Uvarint()
+	if r.Err() == nil && (format < 1 || format > stateFormat) {
+		return fmt.Errorf("format %d, this build reads %d and before", format, stateFormat)
 	}
 	if !r.Bool() {
 		c.structure, c.own, c.work = nil, nil, nil
 		return r.Done()
 	}
-	s := decodeStructure(r, c.schema)
-	own := decodeHistograms(r, s)
+	s := decodeStructure(r, c.schema, format)
+	own := decodeHistograms(r, s, format)
 	if err := r.Done(); err != nil {
 		return err
 	}
@@ -208,7 +210,7 @@ func (s *structure) appendBinary(b []byte) []byte {
 		}
 	}
 	b = appendSingles(b, half)
-	for _, v := range []float64{s.theta, s.reference.mean, s.reference.sd, s.halfLife, s.useless} {
+	for _, v := range []float64{s.theta, s.reference.mean, s.reference.sd, s.halfLife, s.useless, s.width, s.critical} {
 		b = wire.AppendFloat(b, v)
 	}
 	b = s.measure.appendBinary(b)
@@ -231,17 +233,18 @@ func (s *structure) appendBinary(b []byte) []byte {
 		b = wire.AppendFloat(b, p.columns[j].sd)
 		b = wire.AppendInts(b, p.columns[j].values())
 	}
-	return b
+	b = wire.AppendFloats(b, p.clock)
+	return p.appendBeside(b)
 }
 
-func decodeStructure(r *wire.Reader, schema *model.Schema) *structure {
+func decodeStructure(r *wire.Reader, schema *model.Schema, format uint64) *structure {
 	s := &structure{}
 	m, classes := len(schema.Features), len(schema.Classes)
 	if n := r.Uvarint(); r.Err() == nil && n != uint64(m) {
 		r.Fail(fmt.Errorf("%d features, the schema has %d", n, m))
 	}
 	for j := 0; j < m && r.Err() == nil; j++ {
-		s.features = append(s.features, decodeFeature(r, &schema.Features[j]))
+		s.features = append(s.features, decodeFeature(r, &schema.Features[j], format))
 	}
 	half := singles(r)
 	if r.Err() != nil {
@@ -262,6 +265,11 @@ func decodeStructure(r *wire.Reader, schema *model.Schema) *structure {
 	s.theta = finite(r)
 	s.reference.mean, s.reference.sd = finite(r), finite(r)
 	s.halfLife, s.useless = finite(r), finite(r)
+	if format > 1 {
+		s.width, s.critical = finite(r), r.Float()
+	} else {
+		s.critical = math.Inf(1)
+	}
 	s.measure = decodeMeasure(r)
 	s.neighbours = r.Int(maxNeighbours)
 	s.redundancy, s.divergence = Redundancy(r.Int(int(Max))), Divergence(r.Int(int(LowerBound)))
@@ -279,6 +287,9 @@ func decodeStructure(r *wire.Reader, schema *model.Schema) *structure {
 			r.Fail(fmt.Errorf("class rates %v and %v", s.base[y], p.prior[y]))
 		}
 	}
+	if !(s.critical > 0) || s.width < 0 {
+		r.Fail(fmt.Errorf("a limit of %v, a width of %v", s.critical, s.width))
+	}
 	if len(p.class) > maxPrototypes || s.neighbours < 1 || !(s.reference.sd > 0) || s.halfLife < 0 {
 		r.Fail(fmt.Errorf("%d prototypes, %d neighbours", len(p.class), s.neighbours))
 	}
@@ -295,7 +306,54 @@ func decodeStructure(r *wire.Reader, schema *model.Schema) *structure {
 		}
 		p.columns = append(p.columns, c)
 	}
+	if r.Err() != nil {
+		return s
+	}
+	p.beside = make([]float32, len(p.class)*m)
+	if format > 1 {
+		p.clock = r.Floats()
+		if len(p.clock) != 0 && len(p.clock) != len(p.class) { // none since the first format
+			r.Fail(fmt.Errorf("%d clocks of %d prototypes", len(p.clock), len(p.class)))
+		}
+		p.decodeBeside(r)
+	}
 	return s
+}
+
+// appendBeside writes, feature by feature, the prototypes at which it tells something beside the others, and how much.
+func (p *prototypes) appendBeside(b []byte) []byte {
+	var at []int32
+	var nats []float64
+	m := len(p.columns)
+	for j := range m {
+		at, nats = at[:0], nats[:0]
+		for k := range p.class {
+			if v := p.beside[k*m+j]; v != 0 {
+				at, nats = append(at, int32(k)), append(nats, float64(v))
+			}
+		}
+		b = wire.AppendInts(b, at)
+		b = appendSingles(b, nats)
+	}
+	return b
+}
+
+func (p *prototypes) decodeBeside(r *wire.Reader) {
+	m := len(p.columns)
+	for j := 0; j < m && r.Err() == nil; j++ {
+		at, nats := wire.Ints[int32](r), singles(r)
+		if len(at) != len(nats) {
+			r.Fail(fmt.Errorf("%d prototypes with %d numbers", len(at), len(nats)))
+			return
+		}
+		for i, k := range at {
+			if k < 0 || int(k) >= len(p.class) || !(nats[i] > 0) {
+				r.Fail(fmt.Errorf("feature %d tells %v at prototype %d", j, nats[i], k))
+				return
+			}
+			p.beside[int(k)*m+j] = float32(nats[i])
+		}
+	}
 }
 
 func (m *Measure) appendBinary(b []byte) []byte {
@@ -324,6 +382,8 @@ func (f *feature) appendBinary(b []byte) []byte {
 	b = appendSingles(b, f.relevance)
 	b = appendSingles(b, f.mean)
 	b = appendSingles(b, f.variance)
+	b = appendSingles(b, f.tells)
+	b = wire.AppendFloat(b, f.missing)
 	b = wire.AppendBool(b, f.curve != nil)
 	if f.curve == nil {
 		return b
@@ -336,7 +396,7 @@ func (f *feature) appendBinary(b []byte) []byte {
 	return appendSingles(b, c.Variance)
 }
 
-func decodeFeature(r *wire.Reader, s *model.Feature) (f feature) {
+func decodeFeature(r *wire.Reader, s *model.Feature, format uint64) (f feature) {
 	f.nominal = r.Bool()
 	f.bins, f.levels = r.Int(max(maxBins, model.MaxLevels)), r.Int(model.MaxLevels)
 	for _, v := range []*float64{&f.axis.low, &f.axis.high, &f.zero, &f.scale, &f.neutral, &f.likelihood} {
@@ -344,6 +404,9 @@ func decodeFeature(r *wire.Reader, s *model.Feature) (f feature) {
 	}
 	f.observations = r.Int(math.MaxInt32)
 	f.relevance, f.mean, f.variance = singles(r), singles(r), singles(r)
+	if format > 1 {
+		f.tells, f.missing = singles(r), finite(r)
+	}
 	if !r.Bool() {
 		f.check(r, s)
 		return f
@@ -376,6 +439,7 @@ func (f *feature) check(r *wire.Reader, s *model.Feature) {
 		f.bins > 0 && !(f.scale > 0),
 		len(f.mean) != len(f.variance),
 		!f.nominal && len(f.relevance) != 0 && len(f.relevance) != f.bins,
+		!f.nominal && len(f.tells) != 0 && len(f.tells) != f.bins,
 		!f.nominal && len(f.mean) != 0:
 		r.Fail(fmt.Errorf("an axis of %d bins from %v to %v", f.bins, f.axis.low, f.axis.high))
 	}

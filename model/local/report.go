@@ -12,10 +12,10 @@ const gridPoints = 33
 
 // Section is the part's section of a fit's report. The curves are given at equal steps of the observed range, those of
 // levels at each level, whose places on the grid are its codes. Theta and the distance are those that auto chose, if it
-// did; Useless is there to be seen beside theta.
+// did; Useless is there to be seen beside theta, and HalfLife says whether the counts forget.
 func (p *Part) Section(s *model.Schema, levels *model.Levels) *report.Local {
 	r := p.Report()
-	out := &report.Local{Theta: report.Number(r.Theta), Curves: []report.Curve{}, Useless: report.Number(r.Useless),
+	out := &report.Local{Theta: report.Number(r.Theta), Curves: []report.Curve{}, Useless: report.Number(r.Useless), HalfLife: report.Number(p.structure.halfLife),
 		Prototypes: r.Prototypes, Neighbours: r.Neighbours, Distance: distanceOf(&r.Measure)}
 	for i := range r.Curves {
 		x := &r.Curves[i]

@@ -69,6 +69,11 @@ func (s Score) Neutral(counts []float64) float64 {
 // in counts: M_own / Gamma, or H / (H + Ms) with H = M_own / (n_own - 1) and Ms the mean kernel of the other classes.
 // Where nothing is near, or a balanced class has one member, it is neutral: p_own, and 1/2 (SPEC G.5, G.6).
 func (s Score) Record(mass, counts []float64, own int32) float64 {
+	return s.record(mass, counts, own, 1)
+}
+
+// record is Record of a record that weighs itself.
+func (s Score) record(mass, counts []float64, own int32, itself float64) float64 {
 	gamma := total(mass)
 	if s == Hit {
 		if gamma > 0 {
@@ -76,10 +81,10 @@ func (s Score) Record(mass, counts []float64, own int32) float64 {
 		}
 		return counts[own] / total(counts)
 	}
-	if counts[own] <= 1 {
+	if counts[own] <= itself {
 		return .5
 	}
-	return balanced(mass[own]/(counts[own]-1), gamma-mass[own], total(counts)-counts[own])
+	return balanced(mass[own]/(counts[own]-itself), gamma-mass[own], total(counts)-counts[own])
 }
 
 func balanced(hits, misses, others float64) float64 {

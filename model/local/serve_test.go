@@ -65,6 +65,15 @@ func neighbourhoods(t *testing.T, c *Component, ex []model.Example) {
 				}
 			}
 			slices.SortStableFunc(order, func(a, b neighbour) int { return cmp.Compare(a.distance, b.distance) })
+			tied := make([]float64, len(s.base))
+			for k, x := range order {
+				if k >= s.neighbours && x.distance == order[s.neighbours-1].distance {
+					tied[s.prototypes.class[x.index]]++
+				}
+			}
+			if !slices.Equal(w.tied, tied) {
+				t.Fatalf("%+v: record %d: tied %v, want %v", m, i, w.tied, tied)
+			}
 			if order = order[:min(len(order), s.neighbours)]; !slices.Equal(w.near[:n], order) {
 				t.Fatalf("%+v, %d prototypes: record %d: neighbours %v, want %v", m, len(s.prototypes.class), i, w.near[:n], order)
 			}
@@ -83,19 +92,19 @@ func TestVote(t *testing.T) {
 		{[]int32{2, 1, 2, 1}, 2}, // equal votes, the nearer
 		{[]int32{2, 1, 1, 1}, 1},
 	} {
-		vote(near, c.class, false, votes, far)
+		vote(near, nil, c.class, false, votes, far)
 		if w := (&scratch{votes: votes}); w.best() != c.best {
 			t.Errorf("classes %v: votes %v", c.class, votes)
 		}
 	}
-	vote(near, []int32{0, 1, 1, 1}, true, votes, far)
+	vote(near, nil, []int32{0, 1, 1, 1}, true, votes, far)
 	// s = 1/5 + 16/50; 1, s/(3+s), s/(8+s), s/(15+s), scaled to sum to 4.
 	s := .52
 	all := 1 + s/(3+s) + s/(8+s) + s/(15+s)
 	if math.Abs(votes[0]-4/all) > 1e-12 || math.Abs(total(votes)-4) > 1e-12 {
 		t.Errorf("votes by closeness: %v", votes)
 	}
-	vote([]neighbour{{0, 0}, {0, 1}}, []int32{0, 1}, true, votes, far)
+	vote([]neighbour{{0, 0}, {0, 1}}, nil, []int32{0, 1}, true, votes, far)
 	if votes[0] != 1 || votes[1] != 1 {
 		t.Errorf("votes of copies: %v", votes)
 	}
@@ -127,7 +136,7 @@ func TestEqualVotes(t *testing.T) {
 	s := &structure{base: []float64{.9, .1}, prototypes: prototypes{prior: []float64{.9, .1}}}
 	near := []neighbour{{1, 0}, {4, 1}, {9, 2}, {16, 3}}
 	w := &scratch{votes: make([]float64, 2), far: make([]float64, 2)}
-	vote(near, []int32{1, 0, 1, 0}, false, w.votes, w.far)
+	vote(near, nil, []int32{1, 0, 1, 0}, false, w.votes, w.far)
 	lifts := make([]float64, 2)
 	s.shares(4, w, lifts)
 	if p, q := .9*math.Exp(lifts[0]), .1*math.Exp(lifts[1]); p >= q || q > .502 {

@@ -10,8 +10,8 @@ import (
 
 // Options choose how curves are learnt and neighbours are sought.
 type Options struct {
-	// Theta is the threshold of the published subspace and of the neighbours' one; negative = auto: both, and the
-	// distance, are chosen at each fit by leaving out one prototype after the other.
+	// Theta is the threshold of the subspace in which neighbours are sought, paper A's; negative = auto: it and the distance
+	// are chosen at each fit by leaving out one prototype after the other. The published subspace has no threshold.
 	Theta float64
 	// Plain learns no curves and seeks the neighbours by the Euclidean distance over all features, each of which has one
 	// vote: what the subspaces are compared with.
@@ -64,6 +64,8 @@ type feature struct {
 	curve            *gp.Curve // in units of the range; nil for levels and for features that are never selected
 	mean, variance   []float64 // of each level of a nominal feature
 	relevance        []float64 // sum_c P_c ln(P_c / p_c) at each bin or level
+	tells            []float64 // what each bin or level tells alone beyond chance, in nats
+	missing          float64   // what a missing value tells so
 	neutral          float64   // the score that says nothing
 	likelihood       float64
 	observations     int
@@ -117,25 +119,32 @@ func quantise(r float64) int64 { return int64(math.Round(min(r, 64) * weightUnit
 type structure struct {
 	features   []feature
 	rho        []float32
-	theta      float64 // of the published subspace
+	theta      float64 // of paper A's subspace
 	measure    Measure // of the neighbours
 	neighbours int
 	redundancy Redundancy
 	divergence Divergence
 	reference  reference
+	width      float64 // of the kernel, in units of a feature's range
+	critical   float64 // what twice the log-likelihood ratio of a cell must exceed
 	halfLife   float64
 	base       []float64 // base rates of the classes
 	prototypes prototypes
 	trials     []Trial
 	useless    float64 // relevance of a feature that says nothing, on average over the prototypes
 
-	limits limits // under the measure
+	limits limits    // under the measure
+	agree  []float64 // agreement of every feature
 }
 
 // prepare computes what follows from the rest.
 func (s *structure) prepare() {
 	s.prototypes.prepare()
 	s.limits = s.prototypes.limits(s.measure)
+	s.agree = make([]float64, len(s.features))
+	for j := range s.agree {
+		s.agree[j] = s.agreement(j)
+	}
 }
 
 // scratch is the working memory of one goroutine.
@@ -151,11 +160,17 @@ type scratch struct {
 	codes               [][]uint8
 	prototypes          int
 	places              []int32 // of the prototypes
+	class               []int32 // of the prototypes
 	at                  []int32 // of a record, by feature
 	sum                 []int64 // by prototype, filled up with what is beyond to whole blocks
 	low                 []int64 // by block
 	left                []int32
 	near                []neighbour
+	tied                []float64 // prototypes as far as the last of near that are not in it, by class
+	ties                int       // their number
+	asked               model.Row // near holds its neighbours, found of them, while nearby
+	found               int
+	nearby              bool
 	votes, far          []float64
 	weights             []int64 // of the features at the row, where they are not those of the tables
 	row                 model.Row
@@ -167,7 +182,7 @@ func newScratch(s *structure) *scratch {
 	w := &scratch{divergence: make([]float64, m), penalty: make([]float64, m), rel: make([]float64, m), placed: make([]float64, m),
 		features: make([]int32, 0, m), scores: make([]float32, 0, m),
 		all: make([]queryTerm, m), terms: make([]queryTerm, 0, m), tables: make([]table, 0, packs), codes: make([][]uint8, 0, packs),
-		prototypes: n, places: s.prototypes.places, at: make([]int32, m), low: make([]int64, (n+block-1)/block), left: make([]int32, 0, n), near: make([]neighbour, s.neighbours),
+		prototypes: n, places: s.prototypes.places, class: s.prototypes.class, tied: make([]float64, len(s.base)), asked: make(model.Row, m), at: make([]int32, m), low: make([]int64, (n+block-1)/block), left: make([]int32, 0, n), near: make([]neighbour, s.neighbours),
 		votes: make([]float64, len(s.base)), far: make([]float64, len(s.base)), row: make(model.Row, m)}
 	w.sum = make([]int64, len(w.low)*block)
 	for k := n; k < len(w.sum); k++ {
@@ -214,13 +229,14 @@ func same(a, b model.Row) bool {
 	return true
 }
 
-// subspace appends the features selected for the row at theta, best first, and their scores.
+// subspace appends the features that paper A selects for the row at theta, best first, and their scores.
 func (s *structure) subspace(row model.Row, theta float64, w *scratch, features []int32, scores []float32) ([]int32, []float32) {
 	s.diverge(row, w)
 	return greedy(w.divergence, s.rho, theta, s.redundancy, w.penalty, w.rel, features, scores)
 }
 
-// itself is the first prototype that is equal to the example, -1 if none is.
+// itself is the prototype that the example is, -1 if it is none: the first that is equal to it, class and clock included.
+// Prototypes of a part of the first format have no clock: the first equal one is taken.
 func (s *structure) itself(ex *model.Example, w *scratch) int {
 	p := &s.prototypes
 	m := len(p.columns)
@@ -232,7 +248,7 @@ func (s *structure) itself(ex *model.Example, w *scratch) int {
 		}
 	}
 	for k, y := range p.class {
-		if y == ex.Class && slices.Equal(w.at, p.places[k*m:k*m+m]) {
+		if y == ex.Class && (len(p.clock) == 0 || p.clock[k] == ex.Clock) && slices.Equal(w.at, p.places[k*m:k*m+m]) {
 			return k
 		}
 	}
@@ -299,16 +315,28 @@ func (s *structure) query(row model.Row, m Measure, l *limits, w *scratch) (exac
 	return exact
 }
 
+// nearby finds the nearest prototypes of the row and counts their votes into w.votes. Those of the last row are known.
+func (s *structure) nearby(row model.Row, w *scratch) int {
+	if w.nearby && same(row, w.asked) {
+		return w.found
+	}
+	n := s.neighbourhood(row, s.measure, &s.limits, -1, w)
+	copy(w.asked, row)
+	w.found, w.nearby = n, true
+	return n
+}
+
 // neighbourhood finds the nearest prototypes of the row, leaving out skip, and counts their votes into w.votes. It
 // returns their number: 0 when there is no prototype, or no value to compare.
 func (s *structure) neighbourhood(row model.Row, m Measure, l *limits, skip int, w *scratch) int {
+	w.nearby = false
 	exact := s.query(row, m, l, w)
 	if len(w.terms) == 0 || w.prototypes == 0 {
 		clear(w.votes)
 		return 0
 	}
 	n := w.find(exact, skip)
-	vote(w.near[:n], s.prototypes.class, m.Close, w.votes, w.far)
+	vote(w.near[:n], w.tied, s.prototypes.class, m.Close, w.votes, w.far)
 	return n
 }
 

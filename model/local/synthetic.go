@@ -89,12 +89,15 @@ type Recovery struct{ Recall, Precision float64 }
 
 // Experiment is the result of the paper's experiment on one seed.
 type Experiment struct {
-	Local Recovery
+	// Local is the recovery by the features that paper A selects at Theta, Published that by the published subspace, where
+	// an empty one counts as neither recall nor precision.
+	Local, Published Recovery
 	// Global is the recovery by the features of largest mean score, as many as Local selected for the record; Frequent by
 	// those that are in most of the training records' patterns, which no program knows.
 	Global, Frequent Recovery
 	Chance           float64 // precision of a random choice
-	Size             float64 // mean number of features selected
+	Size             float64 // mean number of features that paper A selects
+	PublishedSize    float64 // mean number of features of the published subspace
 	Accuracy, Plain  float64 // of the chosen distance, and of plain neighbours
 	Theta            float64
 	Measure          Measure
@@ -136,10 +139,18 @@ func (g *Synthetic) Run(ctx context.Context, o Options, train, test int) (Experi
 	x := Experiment{Theta: c.structure.theta, Measure: c.structure.measure}
 	l := c.structure.prototypes.limits(Measure{})
 	p := make([]float64, g.Classes)
-	var rows float64
+	var rows, patterned float64
 	for i := train; i < train+test; i++ {
 		row, class, truth := g.Record(i)
-		selected, _ := c.Select(row, nil, nil)
+		published, _ := c.Select(row, nil, nil)
+		x.PublishedSize += float64(len(published)) / float64(test)
+		if truth != nil {
+			patterned++
+			if len(published) > 0 {
+				x.Published.add(published, truth)
+			}
+		}
+		selected, _ := c.structure.subspace(row, c.structure.theta, c.work, nil, nil)
 		x.Size += float64(len(selected)) / float64(test)
 		c.Predict(row, p)
 		if slices.Index(p, slices.Max(p)) == int(class) {
@@ -162,6 +173,8 @@ func (g *Synthetic) Run(ctx context.Context, o Options, train, test int) (Experi
 		r.Recall /= rows
 		r.Precision /= rows
 	}
+	x.Published.Recall /= patterned
+	x.Published.Precision /= patterned
 	x.Chance /= rows
 	return x, nil
 }

@@ -164,9 +164,15 @@ type WOE struct {
 
 // Local is the report of the local subspaces.
 type Local struct {
+	// Theta is the threshold at which paper A selects features: that of the neighbours' distance where this is one in a
+	// subspace. The subspaces of scores have none.
 	Theta  Number  `json:"theta"`
 	Curves []Curve `json:"curves"`
-	// Useless is the mean relevance of a feature that says nothing: theta is at least that where it is chosen by auto.
+	// HalfLife is the memory of the class counts from which curves and subspaces are learnt, in labelled records of a
+	// partition; 0 = they never forget, unlike the horizons of the scorecard.
+	HalfLife Number `json:"half_life"`
+	// Useless is the mean relevance of a feature that says nothing by paper A: theta is at least that where it is chosen by
+	// auto.
 	Useless    Number   `json:"useless"`
 	Prototypes int      `json:"prototypes"`
 	Neighbours int      `json:"neighbours"`

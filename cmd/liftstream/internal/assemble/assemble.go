@@ -31,6 +31,9 @@ type Stage struct {
 // what this build does not have.
 func New(c *config.Config) (*Stage, error) {
 	schema := Schema(c)
+	if d := c.Local.HalfLife.Duration; d != 0 {
+		return nil, fmt.Errorf("local.half_life: %s: local histograms forget by labelled records; give their number", c.Local.HalfLife)
+	}
 	scorecard, err := scorecardOptions(c)
 	if err != nil {
 		return nil, err
@@ -125,6 +128,7 @@ func localOptions(c *config.Config) local.Options {
 	l := &c.Local
 	o := local.Options{
 		Theta: l.Theta.Value, Neighbours: l.Neighbours, Prototypes: l.Prototypes, Width: l.Width, Observations: l.Observations,
+		HalfLife: l.HalfLife.Records,
 	}
 	if l.Theta.Auto {
 		o.Theta = local.Auto

@@ -1,0 +1,89 @@
+package local
+
+import (
+	"compress/gzip"
+	"context"
+	"io"
+	"os"
+	"testing"
+
+	"liftstream/model"
+	"liftstream/model/modeltest"
+	"liftstream/model/wire"
+)
+
+// TestFirstFormat: a state and a part of the first format go on, with empty subspaces until the next fit, whose part is of
+// today's.
+func TestFirstFormat(t *testing.T) {
+	f, err := os.Open("testdata/format-1.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := modeltest.Schema()
+	r := wire.NewReader(raw)
+	levels, err := model.DecodeLevels(s, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	part, state := r.Bytes(), r.Bytes()
+	if err := r.Done(); err != nil {
+		t.Fatal(err)
+	}
+	c := &Component{schema: s}
+	if err := c.LoadState(state); err != nil {
+		t.Fatal(err)
+	}
+	_, ex := modeltest.Generate(s, 600, 7)
+	in := make([]float64, 3)
+	said := 0
+	for i := range ex {
+		if c.Inputs(ex[i].Row, in); in[0] != 0 {
+			said++
+		}
+		if features, _ := c.Select(ex[i].Row, nil, nil); len(features) > 0 {
+			t.Fatalf("record %d: subspace %v before the next fit", i, features)
+		}
+		c.Learn(&ex[i])
+	}
+	if said < 500 {
+		t.Errorf("%d records have an answer", said)
+	}
+	for j, g := range c.own {
+		for y, w := range g.weights() {
+			if g.total[y] > 0 && !(w > .9 && w < 3.1) { // the weights of the records that were learnt since
+				t.Errorf("feature %d: a record of class %d weighs %v", j, y, w)
+			}
+		}
+	}
+	again := &Component{schema: s}
+	if err := again.LoadState(c.AppendState(nil)); err != nil {
+		t.Fatal(err)
+	}
+	ev := modeltest.Evidence(s, levels, ex)
+	ev.States, ev.Recodes, ev.Models = map[int32][]byte{0: c.AppendState(nil)}, map[int32]model.Recode{0: nil}, map[int32]int64{0: 1}
+	next, err := New(Options{Theta: Auto, Prototypes: 60, Neighbours: 3}, s).Fit(context.Background(), ev, part)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again.Rebase(&model.Rebase{Part: next}); err != nil {
+		t.Fatal(err)
+	}
+	published := 0
+	for i := range ex {
+		if features, _ := again.Select(ex[i].Row, nil, nil); len(features) > 0 {
+			published++
+		}
+	}
+	if published < 100 {
+		t.Errorf("%d records have a subspace", published)
+	}
+}
