@@ -12,6 +12,7 @@ import (
 	"liftstream/model/evaluate"
 	"liftstream/model/local"
 	"liftstream/model/modeltest"
+	"liftstream/model/propensity"
 )
 
 // noisy are records of a file with three continuous and two nominal columns that have nothing to do with them.
@@ -193,6 +194,46 @@ func (x *noisy) check(t *testing.T, name string, least float64, only func(i int)
 		}
 	}
 	return some
+}
+
+// TestNothingTells: where labels are drawn, nearly every record has an empty subspace, and the stage leaves it empty, though the
+// scorecard has contributions; where one feature decides them, it is in most.
+func TestNothingTells(t *testing.T) {
+	for _, tells := range []bool{false, true} {
+		x := readNoisy(t, "M", 0, []string{"fold"}, "testdata/wdbc.csv.gz")
+		for i := range x.batch.Label {
+			h := model.Hash(17, uint64(i)) % 100
+			if tells && x.batch.Columns[x.noise].Float[i] < .5 {
+				h /= 4
+			}
+			x.batch.Label[i] = int32(h / 50)
+		}
+		s := x.schema
+		o := propensity.Default()
+		o.Blocks = []propensity.Block{{Term: model.TermLocal, Inputs: 1}}
+		spec := &model.Spec{Schema: s, Components: []model.Factory{local.New(local.Options{Theta: local.Auto, Observations: 16}, s)}, Scorecard: propensity.New(o, s),
+			Options: model.Options{Warmup: 100, TailBytes: 1 << 20, ReservoirRecords: 1000, ReservoirBytes: 1 << 20, Seed: 1, Why: 3}}
+		p := model.NewPartition(spec, 0)
+		var out model.Scores
+		p.Events(x.batch, &out)
+		empty, with, why, n := 0, 0, 0, 0
+		for i := 450; i < x.batch.N; i++ {
+			features, _ := out.SubspaceOf(i)
+			n++
+			if len(features) == 0 {
+				empty++
+			}
+			if slices.Contains(features, int32(x.noise)) {
+				with++
+			}
+			if len(out.WhyOf(i)) > 0 {
+				why++
+			}
+		}
+		if why != n || !tells && empty < n*85/100 || tells && with < n*75/100 { // not where the class shares cross the base rates
+			t.Errorf("tells %v: of %d records, %d subspaces are empty, %d have the feature, %d have reasons", tells, n, empty, with, why)
+		}
+	}
 }
 
 // TestNoiseIsNotPublished adds columns of noise to records that ship.
