@@ -78,6 +78,7 @@ func TestHistogramDecay(t *testing.T) {
 	g, late := newHistogram(&a, 2), newHistogram(&a, 2)
 	const half = 3.0
 	want := make([]float64, 16)
+	var all, missing, squares [2]float64
 	for i := range 3000 {
 		v, y := math.Mod(float64(i)*.37, 1), int32(i%2)
 		to := g
@@ -89,6 +90,14 @@ func TestHistogramDecay(t *testing.T) {
 		w := math.Exp2(float64(i-2999) / half)
 		want[bin*2+int(y)] += w * (1 - above)
 		want[bin*2+2+int(y)] += w * above
+		all[y] += w
+		squares[y] += w * w
+		if i%3 == 0 {
+			to.add(&a, 2, math.NaN(), y, 2, float64(i), half)
+			all[y] += 2 * w
+			missing[y] += 2 * w
+			squares[y] += 4 * w * w
+		}
 	}
 	g.add(&a, 2, .4, 1, 5, 3000, half)
 	g.add(&a, 2, .4, 1, -5, 3000, half)
@@ -97,6 +106,11 @@ func TestHistogramDecay(t *testing.T) {
 	for i, w := range want {
 		if v := g.n[i] / scale; math.Abs(v-w) > 1e-12*10 {
 			t.Errorf("cell %d is %v, want %v", i, v, w)
+		}
+	}
+	for y := range 2 {
+		if n, m, q := g.total[y]/scale, g.missing[y]/scale, g.squares[y]/scale/scale; math.Abs(n-all[y]) > 1e-11 || math.Abs(m-missing[y]) > 1e-11 || math.Abs(q-squares[y]) > 1e-11 {
+			t.Errorf("class %d: %v records, %v missing, squares %v, want %v, %v, %v", y, n, m, q, all[y], missing[y], squares[y])
 		}
 	}
 }

@@ -210,6 +210,26 @@ func TestLeftOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	weights := x.leftOut(built, len(x.rows))
+	// In whatever the weights are measured.
+	heavy := *ev
+	heavy.Weight = make([]float64, len(ev.Weight))
+	for i, w := range ev.Weight {
+		heavy.Weight[i] = 100 * w
+	}
+	y := &fitter{options: x.options, schema: s, ev: &heavy, classes: 2, base: x.base}
+	if shares, err = y.shares(axes); err != nil {
+		t.Fatal(err)
+	}
+	also, err := y.build(t.Context(), axes, shares[0].counts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(y.leftOut(also, len(y.rows)), weights) {
+		t.Error("weights times 100 leave out something else")
+	}
+	if shares, err = x.shares(axes); err != nil {
+		t.Fatal(err)
+	}
 	a := &axes[0]
 	u := make([]float64, len(class))
 	for i, v := range columns[0] {
