@@ -146,6 +146,12 @@ type Evidence struct {
 	// learnt from scores that were made before: records left out in turn have neighbours of their own time, those that come
 	// have not.
 	Whole bool
+	// Exchangeable says that the order of the records has no meaning: they stand in one that is a function of their multiset
+	// and the seed, Clock being the place in it and Time 0. A Fit treats none as older than another: nothing fades from record
+	// to record. It gives the same bytes however the rows of a file are ordered.
+	Exchangeable bool
+	// Source is the number of each record in the order in which it was read, where that is another one; nil else.
+	Source []int32
 	// Keep asks a Fit to leave the structure and the fitted weights of previous as they are, and to bring only what the
 	// partitions have learnt up to date: what Renew does with a model that has passed the gate.
 	Keep bool

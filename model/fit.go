@@ -31,8 +31,8 @@ func (e *Evidence) addReservoir(r *reservoir, partition int32, rc Recode) {
 
 // Builder collects evidence from files, where every labelled row is seen.
 type Builder struct {
-	p  *Partition
-	ev *Evidence // of the rows taken so far; nil when it must be made anew
+	p         *Partition
+	ev, mixed *Evidence // of the rows taken so far, in their order and in none; nil when it must be made anew
 }
 
 // NewBuilder returns an empty builder.
@@ -46,7 +46,7 @@ func NewBuilder(spec *Spec) *Builder {
 // Add takes the labelled rows of a batch; the batch may be reused afterwards.
 func (x *Builder) Add(b *Batch) {
 	p := x.p
-	x.ev = nil
+	x.ev, x.mixed = nil, nil
 	for f := range p.codes {
 		p.codes[f] = grow(p.codes[f], len(b.Columns[f].Levels))
 	}
@@ -72,7 +72,10 @@ func (x *Builder) Add(b *Batch) {
 // Len is the number of labelled rows taken.
 func (x *Builder) Len() int { return x.p.tail.len() }
 
-// Evidence is what Fit sees: all rows taken so far. It must not be changed, and is valid until the next Add.
+// Classes is the number of different classes among the rows taken.
+func (x *Builder) Classes() int { return x.p.classesSeen() }
+
+// Evidence is all rows taken so far, in their order. It must not be changed, and is valid until the next Add.
 func (x *Builder) Evidence() *Evidence {
 	if x.ev == nil {
 		x.ev = x.p.evidence()
@@ -80,23 +83,39 @@ func (x *Builder) Evidence() *Evidence {
 	return x.ev
 }
 
-// Fit makes model 1 of all rows. It has seen nothing of any input partition, and so marks none.
-func (x *Builder) Fit(ctx context.Context) (*Model, error) {
+// Exchangeable is what Fit sees: the rows taken so far, in an order that says nothing; Evidence.Exchangeable says how. It
+// must not be changed, and is valid until the next Add.
+func (x *Builder) Exchangeable() *Evidence {
+	if x.mixed == nil {
+		x.mixed = x.p.evidence().exchangeable()
+	}
+	return x.mixed
+}
+
+// Fit makes model 1 of all rows, which are exchangeable: their order has no influence, and the counts of every half-life
+// are those of all rows. It has seen nothing of any input partition, and so marks none.
+func (x *Builder) Fit(ctx context.Context) (*Model, error) { return x.fit(ctx, x.Exchangeable) }
+
+// FitAsOfEnd makes model 1 of all rows as a stage would have it that has learnt them in their order: short half-lives,
+// calibration and mixture speak of the last rows.
+func (x *Builder) FitAsOfEnd(ctx context.Context) (*Model, error) { return x.fit(ctx, x.Evidence) }
+
+func (x *Builder) fit(ctx context.Context, evidence func() *Evidence) (*Model, error) {
 	if x.Len() == 0 {
 		return nil, fmt.Errorf("fitting: no labelled record")
 	}
 	if x.p.classesSeen() < 2 {
 		return nil, fmt.Errorf("fitting: all %d labelled records are of one class", x.Len())
 	}
-	ev := x.Evidence()
+	ev := evidence()
 	whole := *ev
 	whole.Whole = true
 	parts, err := fitParts(ctx, x.p.spec, &whole, nil, nil)
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{Version: 1, Fingerprint: x.p.spec.Options.Fingerprint, Levels: x.p.levels.Clone(), Parts: parts, Marks: map[int32]Mark{}}
-	m.Info = Info{Records: ev.Len(), Verdict: noVerdict(x.p.spec.Options.Gate)}
+	m := &Model{Version: 1, Fingerprint: x.p.spec.Options.Fingerprint, Levels: ev.Levels.Clone(), Parts: parts, Marks: map[int32]Mark{}}
+	m.Info = Info{Records: ev.Len(), Verdict: noVerdict(x.p.spec.Options.Gate), Exchangeable: ev.Exchangeable}
 	for _, w := range ev.Weight {
 		m.Info.Weight += w
 	}

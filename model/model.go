@@ -12,7 +12,7 @@ import (
 // ModelFormat is the version of a Model's binary form.
 const ModelFormat = 2
 
-// oldestModel is the oldest version that is read.
+// oldestModel is the oldest version that is read. It lacks Info.Exchangeable: such a model is as of its last record.
 const oldestModel = 1
 
 // Model is what a Fit produced: immutable, versioned. Its parts are opaque here; each component decodes its own.
@@ -48,6 +48,8 @@ type Info struct {
 	Previous int64
 	// Verdict is that of the gate.
 	Verdict Verdict
+	// Exchangeable says that the order of the records had no influence; else the model is as of the last of them.
+	Exchangeable bool
 }
 
 var crcTable = crc32.MakeTable(crc32.Castagnoli)
@@ -71,6 +73,7 @@ func (m *Model) AppendBinary(b []byte) []byte {
 	b = wire.AppendFloat(b, m.Info.Weight)
 	b = wire.AppendVarint(b, m.Info.Previous)
 	b = m.Info.Verdict.AppendBinary(b)
+	b = wire.AppendBool(b, m.Info.Exchangeable)
 	b = appendMarks(b, m.Shares)
 	return wire.AppendUvarint(b, uint64(crc32.Checksum(b[start:], crcTable)))
 }
@@ -130,6 +133,7 @@ func DecodeModel(s *Schema, b []byte) (*Model, error) {
 	m.Info.Previous = r.Varint()
 	if format >= 2 {
 		m.Info.Verdict = DecodeVerdict(r)
+		m.Info.Exchangeable = r.Bool()
 		if m.Shares = readMarks(r); len(m.Shares) == 0 {
 			m.Shares = nil
 		}

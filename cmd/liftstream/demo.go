@@ -394,7 +394,7 @@ func (s *show) final(ctx context.Context, web string) error {
 	if err != nil {
 		return err
 	}
-	exact, err := builder.Fit(ctx)
+	exact, err := builder.FitAsOfEnd(ctx)
 	if err != nil {
 		return err
 	}

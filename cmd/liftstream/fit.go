@@ -23,28 +23,38 @@ import (
 
 func fitCommand(a *app) *cobra.Command {
 	var f fitting
-	c := a.command(groupFiles, "fit -c FILE DATA... [--model OUT] [--report OUT.json]", `Fit a model to files, exactly
+	c := a.command(groupFiles, "fit -c FILE DATA... [--model OUT] [--report OUT.json] [--as-of end]", `Fit a model to files, exactly
 Reads all labelled records of the files and finds the sets of features that tell the classes apart, the windows and
 the profiles in which a class is over-represented, and a scorecard of them: one exact fit over every record.
 
+The order of the records does not matter: the same records in any other order give the same model, byte for byte, and
+the mean of the propensities that it gives them is their rate. With --as-of end it does: the model is that of a stage
+which has learnt the records one by one, the last of them just now, so that its short half-lives
+(propensity.half_lives), its calibration and its mixture speak of the last records. That suits a stage that goes on
+from there, 'run --model', where the files are the stream's own past, oldest first.
+
 --model writes the model, with which 'score' scores. --report writes all that was found as JSON; without it a short
 summary goes to standard output. 'validated' is the lift of a profile on records held back from the search (a fifth, see
-lift.profiles.validate), with an interval that holds at 95 % for all profiles of the report at once;
-'confirmed' says that its q-value is at most .05, and only then do scores carry it. 'lift' is that on all records, those
-included among which the profile was searched: chance is part of it. An interval of a lift in a cell of a set, in the
-report, is of that cell by itself.`,
+lift.profiles.validate: drawn at random, with --as-of end the last), with an interval that holds at 95 % for all profiles
+of the report at once; 'confirmed' says that its q-value is at most .05, and only then do scores carry it. 'lift' is that
+on all records, those included among which the profile was searched: chance is part of it. An interval of a lift in a cell
+of a set, in the report, is of that cell by itself.`,
 		`liftstream fit -c cmd/liftstream/examples/votes.yaml cmd/liftstream/examples/votes.csv --model votes.model`,
 		needs(1, -1, "data files"), func(ctx context.Context, data []string) error { return f.run(ctx, a, data) })
 	configFlag(c, &f.config)
 	c.Flags().StringVarP(&f.model, "model", "m", "", "write the model to `OUT`; - is standard output, in place of the summary")
 	c.Flags().StringVar(&f.triples, "triples", "", "compare the records of `FILE`, whose lines i,j,k say that the record of id i is more like j than like k, when the kernel is designed; without it triples are drawn from the classes")
+	c.Flags().StringVar(&f.asOf, "as-of", "", "`end`: fit the model of a stage that has learnt the records in their order; without it order does not matter")
 	c.Flags().StringVarP(&f.report, "report", "r", "", "write the report to `OUT.json`; - is standard output")
 	return c
 }
 
-type fitting struct{ config, model, report, triples string }
+type fitting struct{ config, model, report, triples, asOf string }
 
 func (f *fitting) run(ctx context.Context, a *app, data []string) error {
+	if f.asOf != "" && f.asOf != "end" {
+		return usagef("--as-of %s: the only value is end; leave the flag out to fit records whose order does not matter", f.asOf)
+	}
 	err := apart(places(data, place{"config", f.config}, place{"triples", f.triples}), place{"model", f.model}, place{"report", f.report})
 	if err != nil {
 		return err
@@ -89,13 +99,18 @@ func (f *fitting) run(ctx context.Context, a *app, data []string) error {
 			some(stage.Spec.Schema.Classes, 6), c.Record.Label.Column, f.config)
 	}
 	read := time.Since(start)
-	if y := builder.Evidence().Class; !slices.ContainsFunc(y, func(c int32) bool { return c != y[0] }) {
-		return fmt.Errorf("%s: all %s are of the class %s; a fit needs records of two classes", joined(data), count(len(y), "labelled record"), stage.Spec.Schema.Classes[y[0]])
+	if builder.Classes() < 2 {
+		return fmt.Errorf("%s: all %s are of the class %s; a fit needs records of two classes", joined(data), count(builder.Len(), "labelled record"),
+			stage.Spec.Schema.Classes[builder.Evidence().Class[0]])
+	}
+	fit, evidence := builder.Fit, builder.Exchangeable
+	if f.asOf == "end" {
+		fit, evidence = builder.FitAsOfEnd, builder.Evidence
 	}
 	if onTerminal(a.err) {
 		a.notef("fitting %s of %s", count(builder.Len(), "record"), count(len(stage.Spec.Schema.Features), "feature"))
 	}
-	m, err := builder.Fit(ctx)
+	m, err := fit(ctx)
 	if err != nil {
 		return fmt.Errorf("%s: %w", joined(data), err)
 	}
@@ -106,7 +121,7 @@ func (f *fitting) run(ctx context.Context, a *app, data []string) error {
 		}
 		a.notef("model to %s (%s)", f.model, bytesText(int64(len(b))))
 	}
-	r, err := reportOf(c.Name, records, builder.Evidence(), m)
+	r, err := reportOf(c.Name, records, evidence(), m)
 	if err != nil {
 		return err
 	}
@@ -147,7 +162,7 @@ func (t *timed) Fit(ctx context.Context, ev *model.Evidence, previous []byte) ([
 	return t.Factory.Fit(ctx, ev, previous)
 }
 
-// compared is the kernel's Factory with triples of its own, record numbers of the evidence.
+// compared is the kernel's Factory with triples of its own, numbers of records in the order in which they were read.
 type compared struct {
 	*kernel.Factory
 	triples *[][3]int32
@@ -155,7 +170,20 @@ type compared struct {
 
 // Fit is FitGiven.
 func (c *compared) Fit(ctx context.Context, ev *model.Evidence, previous []byte) ([]byte, error) {
-	return c.FitGiven(ctx, ev, previous, *c.triples)
+	triples := *c.triples
+	if ev.Source != nil {
+		at := make([]int32, len(ev.Source))
+		for i, s := range ev.Source {
+			at[s] = int32(i)
+		}
+		triples = slices.Clone(triples)
+		for t := range triples {
+			for n, i := range triples[t] {
+				triples[t][n] = at[i]
+			}
+		}
+	}
+	return c.FitGiven(ctx, ev, previous, triples)
 }
 
 // reportOf gathers what a fit found.

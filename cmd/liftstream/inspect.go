@@ -83,6 +83,11 @@ func inspectModel(w io.Writer, name string, m *model.Model) error {
 	}
 	property("fitted on", "%d labelled records of weight %s", m.Info.Records, number(m.Info.Weight))
 	property("gate", "%s", verdictText(&m.Info.Verdict))
+	if m.Info.Exchangeable {
+		property("speaks", "of all its records alike, in whatever order they were read; every half-life begins with their counts")
+	} else {
+		property("speaks", "as of its last record, as a stage does that has learnt them in their order")
+	}
 	property("fingerprint", "%016x", m.Fingerprint)
 	classes := strings.Join(s.Classes, ", ")
 	if s.Positive >= 0 {

@@ -41,7 +41,9 @@ five minutes, at the start or later: starting it again may then help. What is wa
 
 http.listen serves a page for people at /, its data at /api/live, and /healthz, /readyz and /metrics. --model gives the
 model that serves from the first record on until one is published, as 'liftstream fit --model' writes it; give it to every
-process of the group. Where the model topic holds a model already, it is not needed.
+process of the group. Where the model topic holds a model already, it is not needed. Of 'fit --as-of end' its short
+half-lives go on from the last records of the files. Of 'fit' alone they begin with the counts of all records, and turn
+to the stream as these fade: with n records in the files and a half-life of h, after some h log2(n/h) labelled ones.
 
 --instance names this process among those of the group, as the name of a pod that keeps it over its restarts does. What
 a killed process of that name left in the group is then evicted at the start, instead of keeping its partitions until

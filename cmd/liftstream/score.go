@@ -23,9 +23,10 @@ func scoreCommand(a *app) *cobra.Command {
 	c := a.command(groupFiles, "score -c FILE --model MODEL DATA... [--out OUT] [--explain | --record N]", `Score files with a fitted model
 Scores records with the model that 'fit' wrote. Nothing is learnt on the way: the labels of the files, if there are
 any, are not looked at, and every record gets the score that the model alone gives it (only percentile looks at the
-records before). The model speaks as of the last record that it learnt: with short half-lives (propensity.half_lives)
-it follows the latest base rates, so it suits what comes next better than what lies far back. To see how a model does
-that learns as it goes, use 'eval'.
+records before). A model that 'fit' wrote speaks of all its records alike: the mean of its propensities over them is
+their rate. One of 'fit --as-of end' speaks as of the last of them: with short half-lives (propensity.half_lives) it
+follows the latest base rates, so it suits what comes next better than what lies far back. 'inspect' tells which one it
+is. To see how a model does that learns as it goes, use 'eval'.
 
 Each record's scores are one line of JSON on standard output, or a row of the file --out, whose extension says the
 format: .jsonl .csv .arrow .arrows .feather .parquet. source_row is the number of the record, over all files from 0.

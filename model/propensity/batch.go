@@ -95,6 +95,11 @@ type design struct {
 	step   float64     // of a Newton step, as classes move against each other: (K-1)/K, 1 for two
 	axes   []axis
 	order  []int // features by name: that in which weights are fitted, whatever that of the configuration
+	// The weights of lift are drawn towards toward, with the ridge lifts; those of cells and of own towards 0, the
+	// constant with the ridge base and linear inputs with line.
+	toward                  []float64
+	lifts, cell, line, base float64
+	blank                   *batch // its weights, all 0
 }
 
 // fitBatch fits the batch on all records of the evidence, from the weights that the shares have on average; the inputs of
@@ -182,21 +187,34 @@ func stampOf(ev *model.Evidence) uint64 {
 	return model.Hash(ev.Seed, uint64(ev.Len()), math.Float64bits(weight), math.Float64bits(clock))
 }
 
-// newDesign runs the evidence in its order through counts that start empty, each record counted lag records after it was
-// scored, so that no input knows what was not known then. live weighs the inputs of other components.
-func (p *plan) newDesign(ctx context.Context, axes []axis, ev *model.Evidence, live *tables, lag int) (*design, error) {
-	K, H, F := p.margins, p.horizons, len(p.features)
-	most := max(min(batchRecords, batchNumbers/(K*(F+1)+F+p.linear+1)), 1)
-	stride := (ev.Len()-batchBurn)/most + 1
-	d := &design{plan: p, step: 1, axes: axes, lift: make([][]float64, F+1), own: make([][]float64, 1+p.linear)}
-	if K > 1 {
-		d.step = float64(K-1) / float64(K)
+// emptyDesign returns a design of no records with that many inputs of log-odds.
+func (p *plan) emptyDesign(lifts int) *design {
+	d := &design{plan: p, step: 1, lift: make([][]float64, lifts), own: make([][]float64, 1+p.linear), toward: make([]float64, lifts),
+		lifts: batchLift, cell: batchCell, line: batchOwn, base: batchOwn}
+	if p.margins > 1 {
+		d.step = float64(p.margins-1) / float64(p.margins)
+	}
+	for j := range d.toward {
+		if d.toward[j] = p.prior(j*p.horizons + p.horizons - 1).w[batchCard]; j > len(p.features) {
+			d.toward[j] = p.prior((len(p.features)+1)*p.horizons + j - len(p.features) - 1).w[batchCard]
+		}
 	}
 	for i := range p.features {
 		d.order = append(d.order, i)
 	}
 	name := func(i int) string { return p.schema.Features[p.features[i].index].Name }
 	slices.SortFunc(d.order, func(a, b int) int { return cmp.Compare(name(a), name(b)) })
+	return d
+}
+
+// newDesign runs the evidence in its order through counts that start empty, each record counted lag records after it was
+// scored, so that no input knows what was not known then. live weighs the inputs of other components.
+func (p *plan) newDesign(ctx context.Context, axes []axis, ev *model.Evidence, live *tables, lag int) (*design, error) {
+	K, H, F := p.margins, p.horizons, len(p.features)
+	most := max(min(batchRecords, batchNumbers/(K*(F+1)+F+p.linear+1)), 1)
+	stride := (ev.Len()-batchBurn)/most + 1
+	d := p.emptyDesign(F + 1)
+	d.axes = axes
 	s := newScorecard(p)
 	s.axes = axes
 	p.furnish(s.cur, axes)
@@ -351,10 +369,12 @@ func (d *design) newton(w, to, gradient, curvature, ridge float64) float64 {
 
 // round makes a Newton step of each weight in turn.
 func (d *design) round(b *batch) {
-	K, H := d.margins, d.horizons
+	K := d.margins
 	for at := range d.lift {
-		j := len(d.order) // the base rate
-		if at > 0 {
+		j := at // the base rate first, then the features in order, then inputs of other components
+		if at == 0 {
+			j = len(d.order)
+		} else if at <= len(d.order) {
 			j = d.order[at-1]
 		}
 		x := d.lift[j]
@@ -363,7 +383,10 @@ func (d *design) round(b *batch) {
 			g += d.g[i] * u
 			h += d.h[i] * u * u
 		}
-		by := d.newton(b.lift[j].w, d.prior(j*H + H - 1).w[batchCard], g, h, batchLift)
+		by := d.newton(b.lift[j].w, d.toward[j], g, h, d.lifts)
+		if j > len(d.order) { // another component's log-odds do not say their opposite
+			by = max(by, -b.lift[j].w)
+		}
 		b.lift[j] = point{b.lift[j].w + by, h}
 		for i, u := range x {
 			d.g[i] += d.h[i] * by * u
@@ -388,7 +411,11 @@ func (d *design) round(b *batch) {
 				h += d.h[i*K+c] * u * u
 			}
 			at := j*K + c
-			by := d.newton(b.own[at].w, 0, g, h, batchOwn)
+			ridge := d.line
+			if j == 0 {
+				ridge = d.base
+			}
+			by := d.newton(b.own[at].w, 0, g, h, ridge)
 			b.own[at] = point{b.own[at].w + by, h}
 			for i, u := range x {
 				d.g[i*K+c] += d.h[i*K+c] * by * u
@@ -411,7 +438,7 @@ func (d *design) round(b *batch) {
 				g[c] = 0
 				continue
 			}
-			g[c] = d.newton(cells[c].w, 0, g[c], h[c], batchCell)
+			g[c] = d.newton(cells[c].w, 0, g[c], h[c], d.cell)
 			cells[c] = point{cells[c].w + g[c], h[c]}
 		}
 		d.eachCell(f, func(i int, cell int32, share float64) {

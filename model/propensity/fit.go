@@ -68,6 +68,15 @@ func (f factory) Fit(ctx context.Context, ev *model.Evidence, previous []byte) (
 		if len(ev.Partition) > 0 {
 			n = ev.Partition[0]
 		}
+		if ev.Exchangeable {
+			c, err := p.settle(ctx, m.axes, ev)
+			if err != nil {
+				return nil, err
+			}
+			c.partition = n
+			m.shares = append(m.shares, c)
+			return p.appendPart(nil, m), nil
+		}
 		c, err := p.train(ctx, m.axes, ev, func(int) bool { return true })
 		if err != nil {
 			return nil, err

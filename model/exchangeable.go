@@ -1,0 +1,99 @@
+package model
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// exchangeable returns the evidence as a fit sees it that gives no meaning to the order of the records: a function of the
+// multiset of the records and of the seed alone, byte for byte.
+//
+//   - Learnt levels have their codes in the order of their texts, behind the fixed ones.
+//   - Records stand in the order of Hash(seed, values, class, weight, k), the k-th record of the same content having k-1
+//     before it: a random order of the multiset.
+//   - The clock of a record is its place in this order, which tells it from others and says nothing of its age; its time is 0.
+//
+// A feature of more than MaxLevels levels is the exception: its first MaxLevels levels keep codes of their own. NaN of any
+// bits is one value.
+func (e *Evidence) exchangeable() *Evidence {
+	n := e.Len()
+	levels, rc := e.Levels.sorted()
+	out := newEvidence(e.Schema, levels, e.Seed)
+	out.Exchangeable = true
+	content := make([]uint64, n)
+	for f, column := range e.Columns {
+		out.Columns[f] = make([]float64, n)
+		for i, v := range column {
+			content[i] = Hash(content[i], bitsOf(rc.Value(f, v)))
+		}
+	}
+	for i := range content {
+		content[i] = Hash(content[i], uint64(uint32(e.Class[i])), bitsOf(e.Weight[i]), e.Seed)
+	}
+	same := func(a, b int32) int {
+		if c := cmp.Compare(content[a], content[b]); c != 0 {
+			return c
+		}
+		for f, column := range e.Columns {
+			if c := cmp.Compare(bitsOf(rc.Value(f, column[a])), bitsOf(rc.Value(f, column[b]))); c != 0 {
+				return c
+			}
+		}
+		if c := cmp.Compare(e.Class[a], e.Class[b]); c != 0 {
+			return c
+		}
+		return cmp.Compare(bitsOf(e.Weight[a]), bitsOf(e.Weight[b]))
+	}
+	order := make([]int32, n)
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortStableFunc(order, same)
+	type place struct {
+		key    uint64
+		record int32
+	}
+	places := make([]place, n)
+	copies := uint64(0)
+	for i, r := range order {
+		if copies++; i == 0 || same(order[i-1], r) != 0 {
+			copies = 0
+		}
+		places[i] = place{Hash(content[r], copies), r}
+	}
+	slices.SortStableFunc(places, func(a, b place) int { return cmp.Compare(a.key, b.key) })
+	out.Source = make([]int32, n)
+	out.Class, out.Weight = make([]int32, n), make([]float64, n)
+	out.Clock, out.Time, out.Partition = make([]float64, n), make([]int64, n), make([]int32, n)
+	for i, p := range places {
+		out.Source[i] = p.record
+		out.Clock[i] = float64(i)
+		out.Class[i], out.Weight[i] = e.Class[p.record], e.Weight[p.record]
+		for f := range out.Columns {
+			out.Columns[f][i] = rc.Value(f, e.Columns[f][p.record])
+		}
+	}
+	return out
+}
+
+// bitsOf returns the bits of v, those of one NaN for all.
+func bitsOf(v float64) uint64 {
+	if v != v {
+		v = math.NaN()
+	}
+	return math.Float64bits(v)
+}
+
+// sorted returns a table of the same levels with learnt codes in the order of the texts, and the recoding into it.
+func (l *Levels) sorted() (*Levels, Recode) {
+	out := NewLevels(l.schema)
+	for f, names := range l.names {
+		learnt := slices.Clone(names[len(out.names[f]):])
+		slices.Sort(learnt)
+		for _, t := range learnt {
+			out.add(f, t)
+		}
+	}
+	return out, out.Merge(l)
+}
