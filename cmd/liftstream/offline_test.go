@@ -364,7 +364,7 @@ func TestSummaryShowsTheBest(t *testing.T) {
 	if r.status != statusDone || r.err != "" {
 		t.Fatalf("status %d: %s", r.status, r.err)
 	}
-	for _, want := range []string{"votes: 435 records, 435 labelled", "democrat 61.4 %, republican 38.6 %", "0.8716", "Profiles of republican", "physician-fee-freeze=y", "validated", "Kernel (optimal): records of a class are most alike in physician-fee-freeze, "} {
+	for _, want := range []string{"votes: 435 records, 435 labelled", "democrat 61.4 %, republican 38.6 %", "0.8716", "Profiles of republican", "physician-fee-freeze=y", "validated", "Kernel (optimal): records of a class are most alike in physician-fee-freeze"} {
 		if !strings.Contains(r.out, want) {
 			t.Errorf("the summary lacks %q:\n%s", want, r.out)
 		}

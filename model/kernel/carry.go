@@ -27,6 +27,9 @@ func (f *Factory) CarryState(c *model.Change, state []byte) ([]byte, []int, erro
 			n.curves = append(n.curves, p.curves[i].carry(c, j))
 		}
 	}
+	if len(p.Total) > 0 {
+		p.Total = append(p.Total, make([]float64, len(c.To.Classes)-len(c.From.Classes))...)
+	}
 	p.Weights, p.curves = weights, n.curves
 	return p.appendBinary(nil), make([]int, n.InputCount()), nil
 }

@@ -12,9 +12,14 @@ type Component struct {
 	schema *model.Schema
 	part   []byte // as the Model has it
 	curves []curve
+	total  []float64 // weight of each class in the curves, empty when it is not known
+	self   float64   // what a record of a class adds to the class's sum, K(x, x) of the mixture, in nats
 }
 
-var _ model.Component = (*Component)(nil)
+var (
+	_ model.Component = (*Component)(nil)
+	_ model.Excluder  = (*Component)(nil)
+)
 
 // Observe does nothing.
 func (c *Component) Observe(model.Row) {}
@@ -46,12 +51,44 @@ func (c *Component) Inputs(row model.Row, dst []float64) {
 	}
 }
 
+// InputsWithout writes what Inputs would of a record that the curves are means over, had it not been there: as for the
+// slope, w K(x, x) over the weight of its class is taken off the mean of its class, and the centre moves by the class's
+// share of that. The weights of the kernels keep the record. 0 where the weights of the classes are not known.
+func (c *Component) InputsWithout(ex *model.Example, dst []float64) {
+	if len(c.curves) == 0 {
+		return
+	}
+	dst = dst[:len(c.schema.Classes)]
+	if len(c.total) == 0 || ex.Class < 0 || int(ex.Class) >= len(dst) || !(c.total[ex.Class] > ex.Weight) {
+		clear(dst)
+		return
+	}
+	c.Inputs(ex.Row, dst)
+	all := 0.0
+	for _, v := range c.total {
+		all += v
+	}
+	off := ex.Weight / c.total[ex.Class] * c.self
+	for y := range dst {
+		dst[y] += c.total[ex.Class] / all * off
+	}
+	dst[ex.Class] -= off
+}
+
+// set takes over a part.
+func (c *Component) set(b []byte, p *Part) {
+	c.part, c.curves, c.total, c.self = append([]byte(nil), b...), p.curves, p.Total, 0
+	for _, w := range p.Weights {
+		c.self += p.Beta * w.Alpha
+	}
+}
+
 // AppendState appends the part that serves: there is nothing else.
 func (c *Component) AppendState(b []byte) []byte { return append(b, c.part...) }
 
 // LoadState replaces the state by what AppendState wrote.
 func (c *Component) LoadState(b []byte) error {
-	c.part, c.curves = nil, nil
+	c.part, c.curves, c.total, c.self = nil, nil, nil, 0
 	if len(b) == 0 {
 		return nil
 	}
@@ -59,7 +96,7 @@ func (c *Component) LoadState(b []byte) error {
 	if err != nil {
 		return err
 	}
-	c.part, c.curves = append([]byte(nil), b...), p.curves
+	c.set(b, p)
 	return nil
 }
 
@@ -69,6 +106,6 @@ func (c *Component) Rebase(rb *model.Rebase) error {
 	if err != nil {
 		return fmt.Errorf("reading the part: %w", err)
 	}
-	c.part, c.curves = append([]byte(nil), rb.Part...), p.curves
+	c.set(rb.Part, p)
 	return nil
 }

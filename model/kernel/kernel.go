@@ -120,7 +120,7 @@ func (f *Factory) fit(ctx context.Context, ev *model.Evidence, before *Part, tri
 	dictionary := weak(f.schema, axes, o.Widths)
 	given := triples != nil
 	if !given {
-		triples = draw(ev.Class, ev.Weight, rows, classes, o.Triples, ev.Seed)
+		triples = draw(ev.Class, ev.Weight, rows, classes, o.Triples, ev.Seed, growth(ev))
 	}
 	if len(dictionary) == 0 || len(triples) == 0 {
 		return p, nil
@@ -167,7 +167,7 @@ func (f *Factory) fit(ctx context.Context, ev *model.Evidence, before *Part, tri
 		p.Status = Forced
 		return p, nil
 	}
-	p.Beta = slope(ev, curves, total, share, self)
+	p.Beta, p.Total = slope(ev, curves, total, share, self), total
 	for _, c := range curves {
 		c.scale(p.Beta)
 		p.curves = append(p.curves, *c)
@@ -186,7 +186,7 @@ func (f *Factory) solve(ctx context.Context, ev *model.Evidence, d *design, rows
 			if given {
 				t = anchored(d.triples, ev.Seed, uint64(h))
 			} else {
-				t = draw(ev.Class, ev.Weight, parts[h], len(f.schema.Classes), min(o.Triples, cvTriples), ev.Seed+1+uint64(h))
+				t = draw(ev.Class, ev.Weight, parts[h], len(f.schema.Classes), min(o.Triples, cvTriples), ev.Seed+1+uint64(h), growth(ev))
 			}
 			halves[h] = &design{}
 			if len(t) > 0 {

@@ -65,10 +65,11 @@ func TestCurves(t *testing.T) {
 	if len(kinds) < 3 {
 		t.Fatalf("the weights are on features of kinds %v only: %+v", kinds, p.Weights)
 	}
-	c := &Component{schema: ev.Schema, curves: p.curves}
+	c := &Component{schema: ev.Schema}
+	c.set(nil, p)
 	row := make(model.Row, len(ev.Columns))
 	got := make([]float64, len(total))
-	worst := 0.0
+	worst, without := 0.0, 0.0
 	for i := 0; i < ev.Len(); i += 50 {
 		ev.Row(i, row)
 		c.Inputs(row, got)
@@ -87,10 +88,21 @@ func TestCurves(t *testing.T) {
 		for y, m := range mean {
 			worst = max(worst, math.Abs(got[y]-p.Beta*(m-centre)))
 		}
+		// The record's own similarity, that of a value to itself in every kernel, is taken off its class.
+		own := ev.Class[i]
+		mean[own] -= size * ev.Weight[i] / total[own]
+		centre -= size * ev.Weight[i] / all
+		c.InputsWithout(&model.Example{Row: row, Class: own, Weight: ev.Weight[i]}, got)
+		for y, m := range mean {
+			without = max(without, math.Abs(got[y]-p.Beta*(m-centre)))
+		}
 	}
 	// Interpolation is off by at most curveError at the record, and by as much from spreading the others over nodes.
 	if worst > 2*curveError*size*p.Beta {
 		t.Errorf("the curves are off by %v of weights %v at beta %v", worst, size, p.Beta)
+	}
+	if without > 2*curveError*size*p.Beta {
+		t.Errorf("without the record the curves are off by %v", without)
 	}
 	t.Logf("off by %.2g, weights %.3g, beta %.3g", worst, size, p.Beta)
 }
@@ -144,8 +156,8 @@ func TestDraw(t *testing.T) {
 		}
 	}
 	weight[17], class[17] = 0, 1
-	got := draw(class, weight, rows, 4, 3000, 9)
-	if !reflect.DeepEqual(got, draw(class, weight, rows, 4, 3000, 9)) || reflect.DeepEqual(got, draw(class, weight, rows, 4, 3000, 10)) {
+	got := draw(class, weight, rows, 4, 3000, 9, recency)
+	if !reflect.DeepEqual(got, draw(class, weight, rows, 4, 3000, 9, recency)) || reflect.DeepEqual(got, draw(class, weight, rows, 4, 3000, 10, recency)) {
 		t.Error("the draw is not a function of the seed")
 	}
 	if len(got) < 2900 {
@@ -176,7 +188,7 @@ func TestDraw(t *testing.T) {
 		}
 	}
 	for name, c := range map[string][]int32{"one class": make([]int32, n), "unknown": slices.Repeat([]int32{-1}, n)} {
-		if got := draw(c, weight, rows, 4, 100, 1); got != nil {
+		if got := draw(c, weight, rows, 4, 100, 1, recency); got != nil {
 			t.Errorf("%s: %d triples", name, len(got))
 		}
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // partFormat is the version of the binary form, which FORMAT.md describes.
-const partFormat = 1
+const partFormat = 2
 
 // maxWeights bounds the weights of a part.
 const maxWeights = 1 << 16
@@ -64,7 +64,9 @@ type Part struct {
 	Train            Accuracy // on the triples that it was fitted to
 	Beta             float64  // nats a unit of mean similarity
 	Weights          []Weight // feature by feature, those that are not 0
-	curves           []curve
+	// Total is the weight of the records of each class that the curves are means over; empty in a part of format 1.
+	Total  []float64
+	curves []curve
 }
 
 // weights lays the weights out for a dictionary; nil when nothing is known.
@@ -106,14 +108,15 @@ func (p *Part) appendBinary(b []byte) []byte {
 		b = wire.AppendFloats(b, c.missing)
 		b = wire.AppendFloats(b, c.nodes)
 	}
-	return b
+	return wire.AppendFloats(b, p.Total)
 }
 
 // DecodePart reads a part of a Model of the schema. Hostile bytes give an error.
 func DecodePart(s *model.Schema, b []byte) (*Part, error) {
 	r := wire.NewReader(b)
-	if v := r.Uvarint(); r.Err() == nil && v != partFormat {
-		return nil, fmt.Errorf("decoding kernel: format %d, this build reads %d", v, partFormat)
+	format := r.Uvarint()
+	if r.Err() == nil && (format < 1 || format > partFormat) {
+		return nil, fmt.Errorf("decoding kernel: format %d, this build reads 1 to %d", format, partFormat)
 	}
 	finite := func() float64 {
 		v := r.Float()
@@ -152,6 +155,17 @@ func DecodePart(s *model.Schema, b []byte) (*Part, error) {
 			}
 		}
 		p.curves = append(p.curves, c)
+	}
+	if format > 1 {
+		p.Total = r.Floats()
+		if len(p.Total) != 0 && len(p.Total) != classes {
+			return nil, r.Fail(fmt.Errorf("decoding kernel: weights of %d classes, there are %d", len(p.Total), classes))
+		}
+		for _, v := range p.Total {
+			if !(v >= 0 && v <= math.MaxFloat64) {
+				return nil, r.Fail(fmt.Errorf("decoding kernel: a class of weight %v", v))
+			}
+		}
 	}
 	if err := r.Done(); err != nil {
 		return nil, fmt.Errorf("decoding kernel: %w", err)

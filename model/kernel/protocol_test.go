@@ -277,7 +277,7 @@ func TestDirections(t *testing.T) {
 		}
 		p.z[0][i], p.z[1][i], p.z[2][i] = x, y, 4*unit(1, i, 3)-2
 	}
-	d := directions(p, []int32{0, 1, 2}, draw(class, weight, rows, 2, 1500, 1))
+	d := directions(p, []int32{0, 1, 2}, draw(class, weight, rows, 2, 1500, 1, recency))
 	if len(d) != 3 || math.Abs(d[0].weights[0]/d[0].weights[1]-1) > .15 || math.Abs(d[0].weights[2]) > .25*d[0].weights[0] {
 		t.Errorf("%+v", d)
 	}

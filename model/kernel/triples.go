@@ -8,8 +8,16 @@ import (
 	"liftstream/model"
 )
 
-// recency is the weight of the newest record beside the oldest when triples are drawn.
+// recency is the weight of the newest record beside the oldest when triples are drawn from records in order.
 const recency = 4
+
+// growth is the weight of the last record of the evidence beside the first.
+func growth(ev *model.Evidence) float64 {
+	if ev.Exchangeable {
+		return 1
+	}
+	return recency
+}
 
 // sampler draws records of a class by weight.
 type sampler struct {
@@ -33,14 +41,14 @@ func (s *sampler) at(u float64) int32 {
 // draw draws triples (i, j, k), i and j of one class and k of another, from the rows, oldest first. Every class that
 // has two records is the anchor of equally many; the anchors of a class are spread evenly over its weight, so that each
 // stretch of the evidence has its share; j and k are drawn by weight. The weight of a record is its own, growing
-// recency-fold from the oldest to the newest. Choices are hashes of seed and number. There are none when no two classes
+// growth-fold from the oldest to the newest. Choices are hashes of seed and number. There are none when no two classes
 // can be compared.
-func draw(class []int32, weight []float64, rows []int32, classes, count int, seed uint64) [][3]int32 {
+func draw(class []int32, weight []float64, rows []int32, classes, count int, seed uint64, growth float64) [][3]int32 {
 	by := make([]sampler, classes)
 	var total float64
 	for x, i := range rows {
 		c := class[i]
-		w := weight[i] * math.Pow(recency, float64(x)/float64(max(len(rows)-1, 1)))
+		w := weight[i] * math.Pow(growth, float64(x)/float64(max(len(rows)-1, 1)))
 		if c < 0 || int(c) >= classes || !(w > 0) || math.IsInf(w, 0) {
 			continue
 		}

@@ -36,6 +36,55 @@ const (
 type Entered struct {
 	Set   *Set
 	Value []float64 // cells x classes; cells beyond its length say nothing
+	// Fit is what takes a record out of the value of its cell again; see without. Empty in a state, and in a part of
+	// format 3.
+	Fit EnteredFit
+}
+
+// EnteredFit tells how the values of a set came about: margin by margin (one a class, of two classes that of the second)
+// the Newton step -shrink sum g / D of a cell, with D the sum of the curvatures h = p (1-p) and the ridge, and g = p - [y].
+type EnteredFit struct {
+	// Unit is the weight of a record of weight 1 among the sums. Where only every k-th record was looked at it is 1/k of
+	// that: no one knows which.
+	Unit   float64
+	Shrink float64
+	Cells  []float64 // cells x margins x (D, mean p, mean h)
+}
+
+// without writes into dst what the set says of a record that its values were fitted on, had it not been there: with the
+// weight w of the record, the value v of its cell and the mean p and h there,
+//
+//	v' = (v D + shrink w (p - [y])) / (D - w h)
+//
+// which depends on the class of the record in no way; p and h of the record itself, which do not either, are taken to be those
+// of its cell. 0 where the set says nothing or does not know how it was fitted.
+func (e *Entered) without(row []float64, class int32, weight float64, dst []float64) {
+	clear(dst)
+	classes, x := len(dst), e.Set.Cell(row)
+	k := classes
+	if k == 2 {
+		k = 1
+	}
+	if x < 0 || (x+1)*classes > len(e.Value) || (x+1)*3*k > len(e.Fit.Cells) {
+		return
+	}
+	w := weight * e.Fit.Unit
+	for m := range k {
+		at := e.Fit.Cells[3*(x*k+m) : 3*(x*k+m)+3]
+		v, hit := e.Value[x*classes+m], 0.
+		if k == 1 {
+			v = e.Value[x*2+1] - e.Value[x*2]
+		}
+		if k == 1 && class == 1 || k > 1 && int(class) == m {
+			hit = 1
+		}
+		if rest := at[0] - w*at[2]; rest > 0 {
+			dst[m] = (v*at[0] + e.Fit.Shrink*w*(at[1]-hit)) / rest
+		}
+	}
+	if k == 1 {
+		dst[0], dst[1] = -dst[0]/2, dst[0]/2
+	}
 }
 
 // value returns the entered values of the row's cell, nil when it says nothing.
@@ -59,6 +108,7 @@ type additive struct {
 	margin  []float64 // records x k
 	g, h    []float64 // gradient p_y - [y] and curvature p_y (1 - p_y), times the weight
 	shrink  float64   // of a step, as classes move against each other: (K-1)/K, 1 for two
+	unit    float64   // what a weight is multiplied by: the mean becomes 1
 }
 
 func newAdditive(s *sample, rows []int32) *additive {
@@ -74,6 +124,7 @@ func newAdditive(s *sample, rows []int32) *additive {
 		weight, square = weight+s.weight[r], square+s.weight[r]*s.weight[r]
 	}
 	unit := model.Unit(weight, square)
+	a.unit = 1 / unit
 	for i, r := range rows {
 		a.class[i], a.weight[i] = s.class[r], s.weight[r]/unit
 		prior[a.class[i]] += a.weight[i]
@@ -137,6 +188,35 @@ func (a *additive) step(cell []int32, cells int, ridge float64) []float64 {
 		sum[i] = -a.shrink * sum[i] / (curve[i] + ridge/4)
 	}
 	return sum
+}
+
+// fit returns how the values of step come about.
+func (a *additive) fit(cell []int32, cells int, ridge float64) EnteredFit {
+	k := a.k
+	f := EnteredFit{Unit: a.unit, Shrink: a.shrink, Cells: make([]float64, cells*k*3)}
+	mass := make([]float64, cells)
+	for i, c := range cell {
+		if c < 0 {
+			continue
+		}
+		mass[c] += a.weight[i]
+		for y := range k {
+			at := f.Cells[3*(int(c)*k+y):]
+			at[1] += a.g[i*k+y]
+			at[2] += a.h[i*k+y]
+			if k == 1 && a.class[i] == 1 || k > 1 && int(a.class[i]) == y {
+				at[1] += a.weight[i]
+			}
+		}
+	}
+	for j := range cells * k {
+		at := f.Cells[3*j : 3*j+3]
+		at[0] = at[2] + ridge/4
+		if m := mass[j/k]; m > 0 {
+			at[1], at[2] = at[1]/m, at[2]/m
+		}
+	}
+	return f
 }
 
 // add moves the margins of all records by their cell's values.
@@ -228,6 +308,7 @@ func (w *enterWork) take(n int) []float64 {
 type entering struct {
 	*sample
 	rows     []int32 // records looked at, oldest first
+	stride   int     // every how many-th
 	features []int32
 	fine     [][]int32 // by position in features: cell of each of rows, missing ones too
 	fineK    []int
@@ -254,8 +335,8 @@ type candidate struct {
 // only while what it gained before is more than the best gains now, and triples are those that extend a chosen pair.
 func enter(ctx context.Context, s *sample) ([]*Entered, error) {
 	e := entering{sample: s}
-	stride := max((s.n+enterRecords-1)/enterRecords, 1)
-	for r := s.n - 1; r >= 0; r -= stride {
+	e.stride = max((s.n+enterRecords-1)/enterRecords, 1)
+	for r := s.n - 1; r >= 0; r -= e.stride {
 		if s.weight[r] > 0 {
 			e.rows = append(e.rows, int32(r))
 		}
@@ -371,9 +452,10 @@ func (e *entering) take(a *additive, c candidate) *Entered {
 		cell[i] = int32(t.Cell(row))
 		cells = max(cells, int(cell[i])+1)
 	}
-	value := a.step(cell, cells, c.ridge)
+	value, fit := a.step(cell, cells, c.ridge), a.fit(cell, cells, c.ridge)
+	fit.Unit /= float64(e.stride)
 	a.add(cell, value)
-	return &Entered{t, a.expand(value)}
+	return &Entered{t, a.expand(value), fit}
 }
 
 // prepare cuts the features, and keeps those of highest corrected eta.

@@ -157,6 +157,61 @@ func TestEnteredSetsAreInputs(t *testing.T) {
 	}
 }
 
+// TestEnteredSetsForgetTheRecord: of labels that are noise a set says something of the very records that it was fitted on,
+// and nothing once each is taken out. The weight of the classes p - [y] on the one is that of the fit, on the other none.
+func TestEnteredSetsForgetTheRecord(t *testing.T) {
+	for _, classes := range []int{2, 3} {
+		ev := mixed(4000, 5, func([]float64) float64 { return -1 })
+		if classes == 3 {
+			s := *ev.Schema
+			s.Classes = append(slices.Clone(s.Classes), "may be")
+			ev.Schema = &s
+			for i := range ev.Class {
+				ev.Class[i] = int32(model.Hash(9, uint64(i)) % 3)
+			}
+		}
+		for i := range ev.Weight {
+			ev.Weight[i] = 3
+		}
+		e := entering{sample: newSample(ev), stride: 1}
+		for r := range ev.Len() {
+			e.rows = append(e.rows, int32(r))
+		}
+		if err := e.prepare(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		a := newAdditive(e.sample, e.rows)
+		g := slices.Clone(a.g)
+		x := e.take(a, candidate{at: []int{0, 1}, ridge: 10})
+		c := &Component{schema: ev.Schema, entered: []*Entered{x}}
+		row, dst := make(model.Row, len(ev.Columns)), make([]float64, classes)
+		margin := func() []float64 {
+			if classes == 2 {
+				return []float64{dst[1] - dst[0]}
+			}
+			return dst
+		}
+		var with, without, size float64
+		for i := range ev.Class {
+			ev.Row(i, row)
+			gi := g[i*a.k : (i+1)*a.k]
+			c.Inputs(row, dst)
+			for y, v := range margin() {
+				with -= gi[y] * v
+			}
+			c.InputsWithout(&model.Example{Row: row, Class: ev.Class[i], Weight: ev.Weight[i]}, dst)
+			for y, v := range margin() {
+				without -= gi[y] * v
+				size += gi[y] * gi[y] * v * v
+			}
+		}
+		// Every pair of records of a cell counts twice, and the terms of the classes of a record go together.
+		if sd := math.Sqrt(2 * float64(a.k) * size); !(with > 4*sd) || math.Abs(without) > 3*sd {
+			t.Errorf("%d classes: %.1f nats with the records, %.1f without, standard error %.1f", classes, with, without, sd)
+		}
+	}
+}
+
 // TestPoorEvidenceLetsNothingIn: features without a value, of one value, of thousands of levels; one class; infinities.
 func TestPoorEvidenceLetsNothingIn(t *testing.T) {
 	ev := mixed(1500, 4, func([]float64) float64 { return 0 })

@@ -241,6 +241,7 @@ type term struct {
 
 var (
 	_ model.Component = (*Component)(nil)
+	_ model.Excluder  = (*Component)(nil)
 	_ model.Profiler  = (*Component)(nil)
 )
 
@@ -348,6 +349,16 @@ func (c *Component) Inputs(row model.Row, dst []float64) {
 	k := len(c.schema.Classes)
 	for i, e := range c.entered {
 		copy(dst[i*k:(i+1)*k], e.value(row, k))
+	}
+}
+
+// InputsWithout writes what Inputs would of a record that the entered sets were fitted on, had it not been there: without
+// the record's own share in the value of its cell. The choice of the sets and the fit of the single features beside which
+// they were fitted keep the record.
+func (c *Component) InputsWithout(ex *model.Example, dst []float64) {
+	k := len(c.schema.Classes)
+	for i, e := range c.entered {
+		e.without(ex.Row, ex.Class, ex.Weight, dst[i*k:(i+1)*k])
 	}
 }
 

@@ -102,7 +102,31 @@ func (p *Part) appendBinary(b []byte) []byte {
 		b = wire.AppendUvarint(b, uint64(w.Folded))
 	}
 	b = appendProfiles(b, p.Profiles)
-	return appendEntered(b, p.Entered)
+	b = appendEntered(b, p.Entered)
+	for _, e := range p.Entered {
+		b = wire.AppendFloat(b, e.Fit.Unit)
+		b = wire.AppendFloat(b, e.Fit.Shrink)
+		b = wire.AppendFloats(b, e.Fit.Cells)
+	}
+	return b
+}
+
+// readFit reads how the values of an entered set came about.
+func (e *Entered) readFit(r *wire.Reader, classes int) {
+	f := EnteredFit{Unit: r.Float(), Shrink: r.Float(), Cells: r.Floats()}
+	k := classes
+	if k == 2 {
+		k = 1
+	}
+	if n := len(e.Value) / classes * k * 3; len(f.Cells) != 0 && len(f.Cells) != n {
+		r.Fail(fmt.Errorf("%d numbers of a fit where %d should be", len(f.Cells), n))
+	}
+	for _, v := range append([]float64{f.Unit, f.Shrink}, f.Cells...) {
+		if !finite(v) {
+			r.Fail(fmt.Errorf("number %v of a fit", v))
+		}
+	}
+	e.Fit = f
 }
 
 func appendEntered(b []byte, entered []*Entered) []byte {
@@ -197,6 +221,11 @@ func DecodePart(s *model.Schema, b []byte) (*Part, error) {
 	var err error
 	if p.Entered, err = decodeEntered(r, s); err != nil {
 		return nil, err
+	}
+	for _, e := range p.Entered {
+		if !old {
+			e.readFit(r, classes)
+		}
 	}
 	if err := r.Done(); err != nil {
 		return nil, err
