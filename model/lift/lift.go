@@ -81,7 +81,8 @@ const rankDelta = .001
 // evidence.
 //
 // Profiles are searched on the older part of the evidence and validated on the newest Validate of it; with fewer than 50
-// records there they are searched on everything and not validated.
+// records there they are searched on everything and not validated. Of exchangeable
+// records, which have no newest, the share is drawn at random.
 func (f *Factory) Fit(ctx context.Context, ev *model.Evidence, previous []byte) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
