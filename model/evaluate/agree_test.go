@@ -2,7 +2,6 @@ package evaluate
 
 import (
 	"math"
-	"os"
 	"testing"
 
 	"liftstream/model"
@@ -27,6 +26,11 @@ type outcome struct {
 
 func (f *follower) judged(m *model.Model, states map[int32]map[string][]byte, v FitVerdict) {
 	f.finish()
+	m, err := model.Renew(f.t.Context(), f.d.methods[0].Spec, m, states) // as it is, or would have been, published
+	if err != nil {
+		f.t.Error(err)
+		return
+	}
 	f.model, f.states, f.verdict = m, states, v
 }
 
@@ -49,12 +53,12 @@ func (f *follower) finish() {
 	f.model = nil
 }
 
-// agreement counts the verdicts after which new and serving model differ by more than .002 on the next records, and those
-// of them whose sign was the same.
-func agreement(all []outcome) (same, clear int) {
+// agreement counts the verdicts whose interval leaves out 0 and after which new and serving model differ by more than .002
+// on that many records, and those of them whose sign was the same.
+func agreement(all []outcome, records int) (same, clear int) {
 	for i := range all {
 		x := &all[i]
-		if math.Abs(x.after.Difference()) > .002 {
+		if sure := x.Low > 0 || x.High < 0; sure && x.after.Records == records && math.Abs(x.after.Difference()) > .002 {
 			clear++
 			if x.Difference()*x.after.Difference() > 0 {
 				same++
@@ -82,17 +86,18 @@ func following(t testing.TB, s *model.Schema, src Source, spec *model.Spec, opt 
 	return f.outcomes
 }
 
-// TestVerdictsHoldForTheRecordsAfter: on the stream of bank, with its drift, in one partition and in six, a verdict has the
-// sign of what the next 2,000 records say, wherever they say something.
-func TestVerdictsHoldForTheRecordsAfter(t *testing.T) {
+// TestSureVerdictsHoldForTheRecordsAfter: on the stream of bank, with its drift, in one partition and in six, a verdict whose
+// interval leaves out 0 has the sign of what the next 2,000 records say, wherever they say something. Of all verdicts on
+// bank, adult, telco and elec2 that is so in 26 of 32: where the interval holds 0, the records after can go either way.
+func TestSureVerdictsHoldForTheRecordsAfter(t *testing.T) {
 	s, src := bank(t)
 	same, clear := 0, 0
 	for _, opt := range []Options{{Refit: 5000}, {Refit: 5000, Delay: 1000}, {Refit: 5000, Partitions: 6}} {
-		a, b := agreement(following(t, s, src, stageSpec(s), opt, 2000))
+		a, b := agreement(following(t, s, src, stageSpec(s), opt, 2000), 2000)
 		same, clear = same+a, clear+b
 		t.Logf("%+v: %d of %d", opt, a, b)
 	}
-	if os.Getenv("LIFTSTREAM_AGREEMENT") == "" && 10*same < 9*clear {
+	if 10*same < 9*clear {
 		t.Errorf("%d of %d verdicts have the sign of what followed", same, clear)
 	}
 }
