@@ -195,9 +195,11 @@ func (p *plan) emptyDesign(lifts int) *design {
 		d.step = float64(p.margins-1) / float64(p.margins)
 	}
 	for j := range d.toward {
-		if d.toward[j] = p.prior(j*p.horizons + p.horizons - 1).w[batchCard]; j > len(p.features) {
-			d.toward[j] = p.prior((len(p.features)+1)*p.horizons + j - len(p.features) - 1).w[batchCard]
+		at := j*p.horizons + p.horizons - 1
+		if F := len(p.features); j > F {
+			at = (F+1)*p.horizons + j - F - 1
 		}
+		d.toward[j] = p.prior(at).w[batchCard]
 	}
 	for i := range p.features {
 		d.order = append(d.order, i)
