@@ -287,7 +287,7 @@ func (w *whole) loss(d *design, fold int) (sum float64) {
 		if i%wholeFolds != fold {
 			continue
 		}
-		like := 0.
+		var like float64
 		if K == 1 {
 			if like = sigmoid(d.z[n]); d.class[n] == 0 {
 				like = 1 - like

@@ -1,7 +1,6 @@
 package assemble
 
 import (
-	"fmt"
 	"math"
 	"path/filepath"
 	"strconv"
@@ -270,7 +269,7 @@ func sweep(t *testing.T, p *model.Partition, s *model.Schema, all *model.Batch) 
 			turns += min(up, down)
 		}
 		if testing.Verbose() {
-			t.Log(fmt.Sprintf("%s: %d steps up, %d down", s.Features[f].Name, up, down))
+			t.Logf("%s: %d steps up, %d down", s.Features[f].Name, up, down)
 		}
 	}
 	return queries, turns
