@@ -10,8 +10,8 @@ import (
 // multiset of the records and of the seed alone, byte for byte.
 //
 //   - Learnt levels have their codes in the order of their texts, behind the fixed ones.
-//   - Records stand in the order of Hash(seed, values, class, weight, k), the k-th record of the same content having k-1
-//     before it: a random order of the multiset.
+//   - Records stand in the order of Hash(seed, values, class, k), k records of the same values and class, those of smaller
+//     weight, being before it: a random order of the multiset, which the scale of the weights does not move.
 //   - The clock of a record is its place in this order, which tells it from others and says nothing of its age; its time is 0.
 //
 // A feature of more than MaxLevels levels is the exception: its first MaxLevels levels keep codes of their own. NaN of any
@@ -29,7 +29,7 @@ func (e *Evidence) exchangeable() *Evidence {
 		}
 	}
 	for i := range content {
-		content[i] = Hash(content[i], uint64(uint32(e.Class[i])), bitsOf(e.Weight[i]), e.Seed)
+		content[i] = Hash(content[i], uint64(uint32(e.Class[i])), e.Seed)
 	}
 	same := func(a, b int32) int {
 		if c := cmp.Compare(content[a], content[b]); c != 0 {
@@ -40,16 +40,15 @@ func (e *Evidence) exchangeable() *Evidence {
 				return c
 			}
 		}
-		if c := cmp.Compare(e.Class[a], e.Class[b]); c != 0 {
-			return c
-		}
-		return cmp.Compare(bitsOf(e.Weight[a]), bitsOf(e.Weight[b]))
+		return cmp.Compare(e.Class[a], e.Class[b])
 	}
 	order := make([]int32, n)
 	for i := range order {
 		order[i] = int32(i)
 	}
-	slices.SortStableFunc(order, same)
+	slices.SortStableFunc(order, func(a, b int32) int {
+		return cmp.Or(same(a, b), cmp.Compare(e.Weight[a], e.Weight[b]))
+	})
 	type place struct {
 		key    uint64
 		record int32

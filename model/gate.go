@@ -41,6 +41,20 @@ func (r VerdictReason) String() string {
 	return [...]string{"nothing_to_compare", "better", "within_gate", "worse"}[r]
 }
 
+// MarshalText writes the reason as String has it.
+func (r VerdictReason) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// UnmarshalText reads what MarshalText wrote.
+func (r *VerdictReason) UnmarshalText(b []byte) error {
+	for _, x := range VerdictReasons() {
+		if x.String() == string(b) {
+			*r = x
+			return nil
+		}
+	}
+	return fmt.Errorf("no reason of a verdict: %q", b)
+}
+
 // VerdictReasons are all reasons.
 func VerdictReasons() []VerdictReason {
 	return []VerdictReason{NothingToCompare, Better, WithinGate, Worse}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"liftstream/model"
+	"liftstream/model/propensity"
 	"liftstream/model/wire"
 )
 
@@ -20,17 +21,20 @@ func TestTopicsOfFormat1AreReadForEver(t *testing.T) {
 	if os.Getenv("LIFTSTREAM_GOLDEN") == "write" {
 		writeTopics(t, name)
 	}
-	readTopics(t, name, true)
+	readTopics(t, testSpec(), name, true)
 }
 
 // TestTopicsBeforeTheGateAreRead: states of format 2 and models of format 1 (model.StateFormat, model.ModelFormat) are read
 // as what this build would have made of the same records, but for what they do not say: how late labels were, of which
 // class a score's percentile is, how a model was compared.
 func TestTopicsBeforeTheGateAreRead(t *testing.T) {
-	readTopics(t, filepath.Join("testdata", "format-1", "topics-state2.bin"), false)
+	spec, o := testSpec(), propensity.Default()
+	o.HalfLives = []model.HalfLife{{Records: 20}, {Records: 200}, {Records: 2000}, {}} // the default of then
+	spec.Scorecard = propensity.New(o, testSchema)
+	readTopics(t, spec, filepath.Join("testdata", "format-1", "topics-state2.bin"), false)
 }
 
-func readTopics(t *testing.T, name string, same bool) {
+func readTopics(t *testing.T, spec *model.Spec, name string, same bool) {
 	t.Helper()
 	raw, err := os.ReadFile(name)
 	if err != nil {
@@ -54,7 +58,7 @@ func readTopics(t *testing.T, name string, same bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := model.RestorePartition(testSpec(), sections)
+	p, err := model.RestorePartition(spec, sections)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,13 +74,13 @@ func readTopics(t *testing.T, name string, same bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if same != (m.Info.Verdict.Gate == testSpec().Options.Gate) {
+	if same != (m.Info.Verdict.Gate == spec.Options.Gate) {
 		t.Errorf("verdict %+v", m.Info.Verdict)
 	}
 	if err := p.Swap(m); err != nil {
 		t.Error(err)
 	}
-	if back, err := model.RestorePartition(testSpec(), p.Snapshot()); err != nil || back.Labelled() != p.Labelled() {
+	if back, err := model.RestorePartition(spec, p.Snapshot()); err != nil || back.Labelled() != p.Labelled() {
 		t.Errorf("written again: %v", err)
 	}
 }

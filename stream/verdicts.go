@@ -1,11 +1,13 @@
 package stream
 
 import (
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"time"
 
 	"liftstream/model"
+	"liftstream/model/report"
 	"liftstream/model/wire"
 	"liftstream/stream/txn"
 )
@@ -26,6 +28,22 @@ type GateVerdict struct {
 	// Clocks holds the labelled records that each partition had learnt at the verdict.
 	Clocks map[int32]float64
 	model.Verdict
+}
+
+// MarshalJSON writes the verdict with null for a figure that there is none of, as of a model that was compared with
+// nothing.
+func (v *GateVerdict) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Number            uint64
+		Fingerprint       uint64
+		Version, Previous int64
+		Clocks            map[int32]float64
+		Reason            model.VerdictReason
+		Records           int
+		New, Old          report.Number
+		Gate, Low, High   report.Number
+	}{v.Number, v.Fingerprint, v.Version, v.Previous, v.Clocks, v.Reason, v.Records,
+		report.Number(v.New), report.Number(v.Old), report.Number(v.Gate), report.Number(v.Low), report.Number(v.High)})
 }
 
 func verdictKey(number uint64) string {

@@ -3,6 +3,9 @@ package stream
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -223,4 +226,22 @@ func FuzzVerdicts(f *testing.F) {
 			t.Errorf("%+v", v)
 		}
 	})
+}
+
+// The status of a stage whose first model was compared with nothing can be written and read as JSON.
+func TestVerdictAsJSON(t *testing.T) {
+	nan := math.NaN()
+	v := &GateVerdict{Number: 3, Version: 2, Clocks: map[int32]float64{1: 5},
+		Verdict: model.Verdict{Reason: model.NothingToCompare, New: nan, Old: nan, Gate: .005, Low: nan, High: nan}}
+	b, err := json.Marshal(Status{Verdict: v})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(b), `"New":null`) || !strings.Contains(string(b), `"Reason":"nothing_to_compare"`) {
+		t.Errorf("%s", b)
+	}
+	var s Status
+	if err := json.Unmarshal(b, &s); err != nil || s.Verdict.Number != 3 || s.Verdict.Gate != .005 || s.Verdict.Clocks[1] != 5 {
+		t.Errorf("%+v, %v", s.Verdict, err)
+	}
 }

@@ -64,7 +64,7 @@ func TestReportKeys(t *testing.T) {
 		"profiles": {"class", "profile", "lift", "lift_low", "lift_high", "lift_all", "validated_lift", "validated_low", "validated_high", "validated_among",
 			"n", "n_x", "n_xy", "n_y", "q_value", "confirmed", "refinements", "folded"},
 		"features":       {"name", "information_value", "woe", "auc", "warnings"},
-		"local":          {"theta", "curves", "useless", "prototypes", "neighbours", "distance"},
+		"local":          {"theta", "half_life", "curves", "useless", "prototypes", "neighbours", "distance"},
 		"kernel":         {"mode", "status", "objective", "bound", "features", "weights"},
 		"seconds":        {"read", "lift", "local", "kernel"},
 		"features/woe":   {"cell", "n", "woe"},
