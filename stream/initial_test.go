@@ -35,6 +35,11 @@ func TestTheInitialModelScoresTheFirstRecord(t *testing.T) {
 		}
 		a, b := w.run(options()), w.run(options())
 		w.caught(a, b)
+		for deadline := time.Now().Add(time.Minute); b.stage.Status().Generation == 0; time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatal("the second process has joined no generation after a minute")
+			}
+		}
 		b.end(t)
 		w.produce(200, 50, true)
 		w.caught(a)

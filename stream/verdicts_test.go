@@ -177,7 +177,9 @@ func TestTheFirstModelIsNotKeptWaiting(t *testing.T) {
 		w.produce(1000, 50, true)
 		r := w.run(o)
 		v := r.judged(t, 1)
-		if v.Reason != model.NothingToCompare || v.Version != 1 || v.Records != 0 {
+		// A fit of a snapshot before the last record finds a few to compare on.
+		few := v.Reason == model.NothingToCompare && v.Records == 0 || v.Records > 0 && v.Records < model.Compared(o.FitRecords)
+		if !few || v.Version != 1 {
 			t.Errorf("%+v", v)
 		}
 		r.end(t)
