@@ -132,7 +132,7 @@ func TestRefusedModelsLeaveTheirVerdict(t *testing.T) {
 		o := w.options(w.client)
 		spec := *o.Spec
 		spec.Options.Gate = -10
-		o.Spec, o.FitEvery, o.Snapshot = &spec, 10*time.Millisecond, 20*time.Millisecond
+		o.Spec, o.FitEvery, o.Snapshot = &spec, time.Second, 20*time.Millisecond
 		w.produce(900, 50, true)
 		r := w.run(o)
 		w.caught(r)
@@ -147,7 +147,7 @@ func TestRefusedModelsLeaveTheirVerdict(t *testing.T) {
 			t.Errorf("%d refused", n)
 		}
 		o = w.options(w.client)
-		o.Spec, o.FitEvery, o.Snapshot = &spec, 10*time.Millisecond, 20*time.Millisecond
+		o.Spec, o.FitEvery, o.Snapshot = &spec, time.Second, 20*time.Millisecond
 		r = w.run(o)
 		w.caught(r)
 		time.Sleep(300 * time.Millisecond)

@@ -54,6 +54,7 @@ func (s *Scorecard) scoreN(row model.Row, inputs, pending, p []float64) {
 		x[at] = s.shares[i].log
 		at++
 	}
+	s.age(x[:at])
 	clear(x[at:])
 	for j, slot := range s.ext {
 		if slot >= 0 && (j+1)*K <= len(inputs) {

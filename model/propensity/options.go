@@ -75,6 +75,9 @@ type tuning struct {
 	zeroPrior bool
 	// smoothing lets log-lifts run linearly between cells of features that are not mostly atoms.
 	smoothing bool
+	// late is the number of half-lives that labels may come late before the counts of a horizon say half as much of now as
+	// they do without a lag; 0 = they always say all of it.
+	late float64
 	// blindStart learns from what was remembered before anything had been learnt, too.
 	blindStart bool
 }
@@ -91,6 +94,7 @@ var standard = tuning{
 	perCell:    4,
 	features:   20,
 	smoothing:  true,
+	late:       30,
 }
 
 const (

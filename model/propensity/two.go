@@ -47,6 +47,7 @@ func (s *Scorecard) score2(row model.Row, inputs, pending []float64) float64 {
 		x[at] = rates[h].logit
 		at++
 	}
+	s.age(x[:at])
 	clear(x[at:s.slots])
 	for j, slot := range s.ext {
 		if slot >= 0 && 2*j+1 < len(inputs) {
