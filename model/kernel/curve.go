@@ -175,7 +175,7 @@ func (c *curve) scale(by float64) {
 const slopeRecords = 20000
 
 // slope fits beta, by Newton's method, so that ln share_y + beta s_y are log-odds of the classes (maximum likelihood
-// with one pseudo-record of curvature), s being the sum of the curves. What a record adds to its own class is taken off:
+// with one pseudo-record of curvature, records counting by the effective number, see model.Unit), s being the sum of the curves. What a record adds to its own class is taken off:
 // self is K(x, x) of the mixture. At least 0; 0 when nothing can be told.
 func slope(ev *model.Evidence, curves []*curve, total, share []float64, self float64) float64 {
 	classes := len(total)
@@ -204,6 +204,15 @@ func slope(ev *model.Evidence, curves []*curve, total, share []float64, self flo
 	}
 	if len(w) == 0 {
 		return 0
+	}
+	// The pseudo-record is one of the effective number of records, whatever the scale of the weights.
+	var sum, square float64
+	for _, v := range w {
+		sum, square = sum+v, square+v*v
+	}
+	unit := model.Unit(sum, square)
+	for i := range w {
+		w[i] /= unit
 	}
 	p := make([]float64, classes)
 	beta := 0.0

@@ -492,3 +492,19 @@ func TestLowestNumber(t *testing.T) {
 		}
 	}
 }
+
+// Weights times a number are the same evidence: the kernel and its slope stay.
+func TestScaleOfWeights(t *testing.T) {
+	ev := signal(600)
+	want := fitted(t, t.Context(), Default(), ev, nil)
+	if !(want.Beta > 0) {
+		t.Fatal("a kernel without a slope says nothing")
+	}
+	for i := range ev.Weight {
+		ev.Weight[i] *= 100
+	}
+	got := fitted(t, t.Context(), Default(), ev, nil)
+	if math.Abs(got.Beta-want.Beta) > 1e-9*want.Beta || len(got.Weights) != len(want.Weights) {
+		t.Errorf("slope %v of %d weights, want %v of %d", got.Beta, len(got.Weights), want.Beta, len(want.Weights))
+	}
+}

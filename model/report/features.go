@@ -186,7 +186,7 @@ type tally struct {
 	cells, classes int
 	counts         []float64
 	class          []float64
-	n              float64
+	n, square      float64 // sums of the weights and of their squares
 }
 
 func newTally(cells, classes int) *tally {
@@ -197,12 +197,13 @@ func (t *tally) add(cell, class int, w float64) {
 	t.counts[cell*t.classes+class] += w
 	t.class[class] += w
 	t.n += w
+	t.square += w * w
 }
 
 func (t *tally) reset() {
 	clear(t.counts)
 	clear(t.class)
-	t.n = 0
+	t.n, t.square = 0, 0
 }
 
 // of is the weight of a cell.
@@ -219,12 +220,13 @@ func (t *tally) evidence(labels []string, positive int) (Number, []WOE) {
 	if n1 == 0 || n0 == 0 {
 		return Number(math.NaN()), []WOE{}
 	}
-	half := float64(t.cells) / 2
+	one := .5 * model.Unit(t.n, t.square)
+	all := float64(t.cells) * one
 	sum, out := 0.0, make([]WOE, t.cells)
 	for x := range out {
 		n := t.of(x)
 		x1 := t.counts[x*t.classes+positive]
-		w := math.Log((x1 + .5) / (n1 + half) / ((n - x1 + .5) / (n0 + half)))
+		w := math.Log((x1 + one) / (n1 + all) / ((n - x1 + one) / (n0 + all)))
 		sum += (x1/n1 - (n-x1)/n0) * w
 		out[x] = WOE{Cell: labels[x], N: Number(n), WOE: Number(w)}
 	}
