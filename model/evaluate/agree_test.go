@@ -89,6 +89,7 @@ func following(t testing.TB, s *model.Schema, src Source, spec *model.Spec, opt 
 // TestSureVerdictsHoldForTheRecordsAfter: on the stream of bank, with its drift, in one partition and in six, a verdict whose
 // interval leaves out 0 has the sign of what the next 2,000 records say, wherever they say something. Of all verdicts on
 // bank, adult, telco and elec2 that is so in 26 of 32: where the interval holds 0, the records after can go either way.
+// At present no verdict on bank is sure where the records after say something: the test checks nothing until one is.
 func TestSureVerdictsHoldForTheRecordsAfter(t *testing.T) {
 	s, src := bank(t)
 	same, clear := 0, 0
