@@ -241,8 +241,8 @@ func benchmarkEncode(b *testing.B, rows int) {
 func BenchmarkEncode1(b *testing.B)    { benchmarkEncode(b, 1) }
 func BenchmarkEncode1000(b *testing.B) { benchmarkEncode(b, 1000) }
 
-// TestKnownSchemaIsNotParsed: after the first message of a schema, the next cost a fraction of its allocations, which are
-// those of Arrow's schema.
+// TestKnownSchemaIsNotParsed: after the first message of a schema, the next cost a fraction of its allocations, which
+// are those of Arrow's schema.
 func TestKnownSchemaIsNotParsed(t *testing.T) {
 	m := &Message{Value: encodeStream(t, []arrow.Record{bankRecord(1)})}
 	d := mustDecoder(t, bankOptions())

@@ -93,8 +93,8 @@ func NewDecoder(o Options) (*Decoder, error) {
 	return d, nil
 }
 
-// Carry is what of a batch's input the scores hand on, in the Arrow types of the input: id, time, features. It belongs to
-// the caller; a Decode given it replaces what it holds, and it stays valid until then.
+// Carry is what of a batch's input the scores hand on, in the Arrow types of the input: id, time, features. It belongs
+// to the caller; a Decode given it replaces what it holds, and it stays valid until then.
 type Carry struct {
 	recs []arrow.Record
 	rows int
@@ -102,8 +102,8 @@ type Carry struct {
 	plan *plan
 }
 
-// column returns the values of a column for the rows that are in the batch, in the type of the input, but plain where the
-// dictionaries of several batches do not fit together.
+// column returns the values of a column for the rows that are in the batch, in the type of the input, but plain where
+// the dictionaries of several batches do not fit together.
 func (c *Carry) column(i int) (arrow.Array, error) {
 	if len(c.recs) == 1 && len(c.bad) == 0 {
 		return rebased(c.recs[0].Column(i)), nil
@@ -248,10 +248,10 @@ func (d *Decoder) planLabels(s *arrow.Schema) *plan {
 	return p
 }
 
-// Decode reads an events message into b, whose buffers it reuses; Partition and Offset are set from m. Bad rows are left
-// out of b and listed in bad, in order. When err is not nil it is a *MessageError, the whole message is dead, and b holds
-// nothing. bad, the texts of b.ID and what c holds are valid until the next call. c receives what a ScoreEncoder hands on
-// of the input; nil when nobody will ask.
+// Decode reads an events message into b, whose buffers it reuses; Partition and Offset are set from m. Bad rows are
+// left out of b and listed in bad, in order. When err is not nil it is a *MessageError, the whole message is dead, and
+// b holds nothing. bad, the texts of b.ID and what c holds are valid until the next call. c receives what a
+// ScoreEncoder hands on of the input; nil when nobody will ask.
 func (d *Decoder) Decode(m *Message, b *model.Batch, c *Carry) (bad []RowError, err error) {
 	b.N = 0
 	merr := d.in.guarded(func() *MessageError {

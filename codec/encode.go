@@ -111,10 +111,10 @@ func (e *ScoreEncoder) makeSchema(c *Carry) {
 	e.schema = arrow.NewSchema(fields, nil)
 }
 
-// Encode appends one scores message to dst: row i holds b's record i and s's entry i, in the columns and the order of the
-// interface. levels renders the values of reasons. c is what Decode filled for b; nil: ids are text, times are
-// timestamps in UTC nanoseconds, and no features are handed on. A Segment or Target below 0, and NaN in a number that may
-// be unknown, is null; so is, when the status is untrained, everything that needs a model.
+// Encode appends one scores message to dst: row i holds b's record i and s's entry i, in the columns and the order of
+// the interface. levels renders the values of reasons. c is what Decode filled for b; nil: ids are text, times are
+// timestamps in UTC nanoseconds, and no features are handed on. A Segment or Target below 0, and NaN in a number that
+// may be unknown, is null; so is, when the status is untrained, everything that needs a model.
 func (e *ScoreEncoder) Encode(dst []byte, b *model.Batch, s *model.Scores, levels *model.Levels, c *Carry) ([]byte, error) {
 	t, err := e.Table(b, s, levels, c)
 	if err != nil {

@@ -9,8 +9,9 @@ import (
 	"github.com/apache/arrow/go/v15/arrow/memory"
 )
 
-// Arrow's reader trusts what it reads: a damaged length makes it allocate hundreds of gigabytes, which ends the process,
-// and a damaged offset panics where a value is looked at. So everything that it will follow is followed here first.
+// Arrow's reader trusts what it reads: a damaged length makes it allocate hundreds of gigabytes, which ends the
+// process, and a damaged offset panics where a value is looked at. So everything that it will follow is followed here
+// first.
 
 const (
 	maxFields    = 1 << 14 // of a schema, nested ones included
@@ -44,8 +45,8 @@ func (b *budget) take(n int64) bool {
 	return true
 }
 
-// capped is an allocator that refuses, by a panic that the decoder recovers, what exceeds the message's budget: Go's own
-// answer to an absurd size cannot be recovered.
+// capped is an allocator that refuses, by a panic that the decoder recovers, what exceeds the message's budget: Go's
+// own answer to an absurd size cannot be recovered.
 type capped struct {
 	memory.Allocator
 	budget *budget

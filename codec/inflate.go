@@ -23,8 +23,8 @@ const (
 	maxWindow = 32 << 20
 )
 
-// inflate replaces a compressed body by a plain one and patches a copy of the metadata to say so. Arrow's own path trusts
-// the announced lengths and window sizes, and makes a decompressor for every batch.
+// inflate replaces a compressed body by a plain one and patches a copy of the metadata to say so. Arrow's own path
+// trusts the announced lengths and window sizes, and makes a decompressor for every batch.
 func (g *guard) inflate(f *frame, fb *flat, root, table, compression, buffers, n int) *MessageError {
 	codec, method := byte(0), byte(0)
 	if p := fb.field(compression, compressionCodec); p != 0 {

@@ -8,8 +8,9 @@ import (
 	"liftstream/model"
 )
 
-// intern numbers texts in order of first sight and keeps them, so that the levels of a column, the same in message after
-// message, cost neither an allocation nor, mostly, a map look-up. It is emptied between messages when it has grown large.
+// intern numbers texts in order of first sight and keeps them, so that the levels of a column, the same in message
+// after message, cost neither an allocation nor, mostly, a map look-up. It is emptied between messages when it has
+// grown large.
 type intern struct {
 	index map[string]uint32
 	raw   []string

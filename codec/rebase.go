@@ -8,9 +8,9 @@ import (
 	"github.com/apache/arrow/go/v15/arrow/memory"
 )
 
-// Arrow's writer takes it that the offsets of an array which starts at its buffer's beginning start at 0. They need not:
-// other writers send slices as they are. It cuts the values then and leaves the offsets, and nobody can read the result.
-// One more offset than there are values makes it shift them.
+// Arrow's writer takes it that the offsets of an array which starts at its buffer's beginning start at 0. They need
+// not: other writers send slices as they are. It cuts the values then and leaves the offsets, and nobody can read the
+// result. One more offset than there are values makes it shift them.
 
 // rebased returns a in a form that Arrow's writer gets right.
 func rebased(a arrow.Array) arrow.Array {

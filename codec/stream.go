@@ -9,8 +9,8 @@ import (
 	"github.com/apache/arrow/go/v15/arrow/ipc"
 )
 
-// streamEncoder writes Arrow IPC streams of one batch each. The bytes of the schema are made once and copied after that,
-// unless it has dictionaries, which Arrow's writer would leave out of a second stream.
+// streamEncoder writes Arrow IPC streams of one batch each. The bytes of the schema are made once and copied after
+// that, unless it has dictionaries, which Arrow's writer would leave out of a second stream.
 type streamEncoder struct {
 	schema *arrow.Schema
 	prefix []byte

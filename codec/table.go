@@ -96,8 +96,8 @@ func (t *Table) Text(column, row int) (text string, ok bool) {
 	return string(b), ok
 }
 
-// Float returns a value as a number; ok is false for null, for numbers that are not finite, and for what is not a number.
-// Booleans are 0 and 1, times Unix nanoseconds.
+// Float returns a value as a number; ok is false for null, for numbers that are not finite, and for what is not a
+// number. Booleans are 0 and 1, times Unix nanoseconds.
 func (t *Table) Float(column, row int) (v float64, ok bool) {
 	a := t.rec.Column(column)
 	if isNull(a, row) {
@@ -143,7 +143,8 @@ func (t *Table) Int(column, row int) (v int64, ok bool) {
 	return int64(f), true
 }
 
-// AppendJSON appends the row as one JSON object, columns in order, nulls included; numbers that are not finite are null.
+// AppendJSON appends the row as one JSON object, columns in order, nulls included; numbers that are not finite are
+// null.
 func (t *Table) AppendJSON(dst []byte, row int) []byte {
 	dst = append(dst, '{')
 	for i, a := range t.rec.Columns() {
@@ -233,8 +234,8 @@ func appendQuoted(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// AppendCSV appends the row as one CSV record with its line end. Null is empty. Lists are flattened: their elements stand
-// in one cell, joined by "; ", the fields of a struct by ":".
+// AppendCSV appends the row as one CSV record with its line end. Null is empty. Lists are flattened: their elements
+// stand in one cell, joined by "; ", the fields of a struct by ":".
 func (t *Table) AppendCSV(dst []byte, row int) []byte {
 	var cell []byte
 	for i, a := range t.rec.Columns() {
@@ -310,8 +311,8 @@ func appendCell(dst, cell []byte) []byte {
 }
 
 // Tables yields the record batches of any Arrow IPC stream (scores, labels, events), guarded like Decode. maxMessage
-// bounds its bytes; 0 means DefaultMaxMessage. After an error, always a *MessageError, it ends. Damage that shows only in
-// a value (an offset inside a batch) is found before a table is yielded.
+// bounds its bytes; 0 means DefaultMaxMessage. After an error, always a *MessageError, it ends. Damage that shows only
+// in a value (an offset inside a batch) is found before a table is yielded.
 func Tables(value []byte, maxMessage int64) iter.Seq2[*Table, error] {
 	return func(yield func(*Table, error) bool) {
 		var in input
@@ -343,8 +344,8 @@ func Tables(value []byte, maxMessage int64) iter.Seq2[*Table, error] {
 	}
 }
 
-// sound reports whether every value of a can be looked at: offsets inside their buffers and in order, dictionary indices
-// inside the dictionary. It may panic where Arrow does.
+// sound reports whether every value of a can be looked at: offsets inside their buffers and in order, dictionary
+// indices inside the dictionary. It may panic where Arrow does.
 func sound(a arrow.Array, depth int) bool {
 	if depth > maxDepth {
 		return false

@@ -14,8 +14,8 @@ import (
 // maxBatch bounds the bytes of one batch of a file.
 const maxBatch = 1 << 31
 
-// TableStream reads the batches of an Arrow stream or file one by one, behind the same guard as messages. A file is read
-// as the stream that it contains; its footer is not needed.
+// TableStream reads the batches of an Arrow stream or file one by one, behind the same guard as messages. A file is
+// read as the stream that it contains; its footer is not needed.
 type TableStream struct {
 	r    *bufio.Reader
 	in   input

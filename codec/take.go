@@ -58,7 +58,8 @@ func take(a arrow.Array, rows []int) (arrow.Array, error) {
 	return array.Concatenate(parts, memory.DefaultAllocator)
 }
 
-// plain returns the values of dictionary arrays: those of several batches may together need wider indices than they have.
+// plain returns the values of dictionary arrays: those of several batches may together need wider indices than they
+// have.
 func plain(parts []arrow.Array) (arrow.Array, error) {
 	var runs []arrow.Array
 	for _, p := range parts {
@@ -87,8 +88,8 @@ func plain(parts []arrow.Array) (arrow.Array, error) {
 	return array.Concatenate(runs, memory.DefaultAllocator)
 }
 
-// cutRow returns one row of rec in a form that Arrow's writer gets right, which it does not for slices of list views and
-// of dense unions.
+// cutRow returns one row of rec in a form that Arrow's writer gets right, which it does not for slices of list views
+// and of dense unions.
 func cutRow(rec arrow.Record, row int64) (arrow.Record, error) {
 	cols := make([]arrow.Array, rec.NumCols())
 	for i, a := range rec.Columns() {

@@ -65,8 +65,8 @@ func temporal(t arrow.DataType) bool {
 	return arrow.IsInteger(t.ID())
 }
 
-// fillFloats writes the values of a as numbers, NaN for null; infinities stay. dst has a.Len() entries. It fails where a
-// dictionary has no such value.
+// fillFloats writes the values of a as numbers, NaN for null; infinities stay. dst has a.Len() entries. It fails where
+// a dictionary has no such value.
 func fillFloats(dst []float64, a arrow.Array) error {
 	switch a := a.(type) {
 	case *array.Float64:
@@ -202,8 +202,8 @@ func appendDecimal(dst []byte, v *big.Int, scale int) []byte {
 	return dst
 }
 
-// appendFloat appends the canonical text of a number: whole numbers as integers do, others in their shortest decimal form,
-// with an exponent only outside 1e-7 .. 1e21. Negative zero is 0.
+// appendFloat appends the canonical text of a number: whole numbers as integers do, others in their shortest decimal
+// form, with an exponent only outside 1e-7 .. 1e21. Negative zero is 0.
 func appendFloat(dst []byte, v float64, size int) []byte {
 	if math.Abs(v) < 1<<63 && v == math.Trunc(v) {
 		return strconv.AppendInt(dst, int64(v), 10)
@@ -293,8 +293,8 @@ func scaled(v, unit int64) (int64, bool) {
 	return int64(lo), true
 }
 
-// unixNano reads value i as a time: timestamps of any unit (without a zone: UTC), dates, integers and whole floats as Unix
-// milliseconds, text as parseTime does. ok is false when it cannot be read; null must be tested before.
+// unixNano reads value i as a time: timestamps of any unit (without a zone: UTC), dates, integers and whole floats as
+// Unix milliseconds, text as parseTime does. ok is false when it cannot be read; null must be tested before.
 func unixNano(a arrow.Array, i int) (t int64, ok bool) {
 	switch a := a.(type) {
 	case *array.Timestamp:

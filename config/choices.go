@@ -62,9 +62,9 @@ type ProfileRank string
 const (
 	ProfileRankLift  ProfileRank = "lift"  // the lift on the searched records, as in the paper
 	ProfileRankLower ProfileRank = "lower" // the low end of its 95 % interval
-	// ProfileRankValidated takes four times as many candidates by lift and ranks them by the low end of the validated lift.
-	// The list is then chosen for its validated figures, so that the intervals are made to hold for all candidates at once
-	// and are wider than under the other ranks.
+	// ProfileRankValidated takes four times as many candidates by lift and ranks them by the low end of the validated
+	// lift. The list is then chosen for its validated figures, so that the intervals are made to hold for all candidates
+	// at once and are wider than under the other ranks.
 	ProfileRankValidated ProfileRank = "validated"
 )
 

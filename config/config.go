@@ -1,6 +1,6 @@
 // Package config is the one configuration of liftstream: a strict YAML file decoded onto defaults, checked against one
-// table of bounds, and dumped without its secrets. Every mistake in a file is found in one pass and is reported with its
-// file and line.
+// table of bounds, and dumped without its secrets. Every mistake in a file is found in one pass and is reported with
+// its file and line.
 package config
 
 import "time"
@@ -211,8 +211,8 @@ type Calibration struct {
 // Local shapes the local subspaces: for each record, the features that tell the classes apart there.
 type Local struct {
 	// Theta is the relevance, 0 to 1, below which no further feature takes part in the neighbours' distance. Default auto:
-	// it and the form of the distance are chosen on the evidence at each fit. 0 takes all features. The subspace of a score has
-	// no threshold: its features tell about the class beyond chance.
+	// it and the form of the distance are chosen on the evidence at each fit. 0 takes all features. The subspace of a
+	// score has no threshold: its features tell about the class beyond chance.
 	Theta AutoFloat `yaml:"theta"`
 	// Neighbours is the number of nearest prototypes that vote. Default 8; at most Prototypes.
 	Neighbours int `yaml:"neighbours"`
@@ -229,8 +229,8 @@ type Local struct {
 	Redundancy Redundancy `yaml:"redundancy"`
 	// Observations bounds the observations of one Gaussian process. Default 64; a fit costs their cube.
 	Observations int `yaml:"observations"`
-	// HalfLife is the memory of the class counts along the features, from which subspaces and curves are learnt, in labelled
-	// records of a partition. Default 0: never forget.
+	// HalfLife is the memory of the class counts along the features, from which subspaces and curves are learnt, in
+	// labelled records of a partition. Default 0: never forget.
 	HalfLife HalfLife `yaml:"half_life"`
 }
 
@@ -254,8 +254,8 @@ type Fit struct {
 	// Every is the shortest time between two fits. Default 60s.
 	Every Duration `yaml:"every"`
 	// Records is the number of labelled records, over all partitions, from one verdict on a new model to the next. A model
-	// is fitted when four fifths of them are there, or all but 1,000 if that is later, and is compared with the serving one
-	// on the rest, which neither has learnt. Default 5000.
+	// is fitted when four fifths of them are there, or all but 1,000 if that is later, and is compared with the serving
+	// one on the rest, which neither has learnt. Default 5000.
 	Records int `yaml:"records"`
 	// Warmup is the number of labelled records of a partition before it builds its first structure; until then scores
 	// are base rates with status untrained. Default 500.
@@ -381,8 +381,8 @@ type Snapshot struct {
 
 // Memory bounds what is held, in bytes.
 type Memory struct {
-	// InFlight bounds the fetched input of the process. Default 64MiB; at the bound fetching waits. With a topic of labels,
-	// half of it is for these.
+	// InFlight bounds the fetched input of the process. Default 64MiB; at the bound fetching waits. With a topic of
+	// labels, half of it is for these.
 	InFlight ByteSize `yaml:"in_flight"`
 	// Tail bounds the last coded records of one partition. Default 32MiB; the oldest leave.
 	Tail ByteSize `yaml:"tail"`
@@ -395,7 +395,8 @@ type Memory struct {
 type Policy struct {
 	// InputLost is for events that were deleted before they were read. Default fail.
 	InputLost Reaction `yaml:"input_lost"`
-	// TopicRecreated is for an input topic that is not the one of the state, or a state topic that has lost it. Default fail.
+	// TopicRecreated is for an input topic that is not the one of the state, or a state topic that has lost it. Default
+	// fail.
 	TopicRecreated Reaction `yaml:"topic_recreated"`
 	// SchemaChanged is for a state made under another record, lift, propensity, local or kernel section. Default
 	// rebuild: where only features, their levels, classes at the end or monotone have changed, what mentions no feature

@@ -435,9 +435,8 @@ record:
 lift: {knots: 25}
 `), os.LookupEnv)
 	fmt.Println(err)
-	// Output:
-	// bank.yaml:4: record.features[0].kind must be continuous, ordinal or nominal, not "continuos" (did you mean "continuous"?)
-	// bank.yaml:5: unknown key "knots" in lift: it belongs to propensity.calibration
+	// Output: bank.yaml:4: record.features[0].kind must be continuous, ordinal or nominal, not "continuos" (did you mean
+	// "continuous"?) bank.yaml:5: unknown key "knots" in lift: it belongs to propensity.calibration
 }
 
 func TestTooManyFeatures(t *testing.T) {

@@ -86,14 +86,14 @@ type Reason struct {
 // conflicting is the effect, in nats, from which on it matters that it goes against its lift.
 const conflicting = .1
 
-// Counts reports whether the reason is a feature's, has a lift, and an effect of more than .1 nats: whether it could be in
-// conflict.
+// Counts reports whether the reason is a feature's, has a lift, and an effect of more than .1 nats: whether it could be
+// in conflict.
 func (r *Reason) Counts() bool {
 	return r.Feature >= 0 && math.Abs(r.Effect) > conflicting && !math.IsNaN(r.Lift)
 }
 
-// Conflicts reports whether such an effect goes against its lift: the feature's weights say the opposite of its counts, as
-// they may where it stands for others.
+// Conflicts reports whether such an effect goes against its lift: the feature's weights say the opposite of its counts,
+// as they may where it stands for others.
 func (r *Reason) Conflicts() bool { return r.Counts() && r.Effect*(r.Lift-1) < 0 }
 
 // Status is what a score is worth.

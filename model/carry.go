@@ -21,8 +21,8 @@ type Change struct {
 	// the same if name, kind, use and direction are, and the fixed levels of From begin those of To: levels that come
 	// later are new, and what was "(other)" stays so.
 	Feature []int
-	// Inputs[i][j] is the number that input j of component i had, for the scorecard, which knows inputs by their number; nil
-	// for a component whose inputs keep their numbers.
+	// Inputs[i][j] is the number that input j of component i had, for the scorecard, which knows inputs by their number;
+	// nil for a component whose inputs keep their numbers.
 	Inputs [][]int
 }
 
@@ -101,8 +101,8 @@ func (c *Change) String() string {
 // Carrier is a Factory that takes over states that were made under another schema and its own options.
 type Carrier interface {
 	// CarryState returns the state, which AppendState wrote under c.From, as one of c.To: what mentions no feature that is
-	// gone is kept, counts and numbers as they were. inputs tells of each input that the component offers then which number it had. Hostile
-	// bytes give an error.
+	// gone is kept, counts and numbers as they were. inputs tells of each input that the component offers then which
+	// number it had. Hostile bytes give an error.
 	CarryState(c *Change, state []byte) (out []byte, inputs []int, err error)
 }
 
@@ -134,12 +134,12 @@ func Origin(section []byte) (*Schema, uint64, error) {
 }
 
 // Carry returns the state as one of spec, whose schema is another and whose Frame is the same: a new state in which
-// everything that mentions no feature that is gone, or has become another, is what it was: counts of feature sets, cells
-// and weights of the scorecard, local curves, prototypes and their histograms, curves of the kernel, class counts,
-// calibration, level tables, tail, reservoir and waiting room, in which new features are missing. The Model that served is
-// not carried over: what scoring needs of it lies in the states of the components, and the next Fit starts from these
-// (Evidence.Serving). What components that are no Carrier knew is lost until the next model. Waiting records keep their
-// values but not what was remembered of their scores. p must not be used afterwards.
+// everything that mentions no feature that is gone, or has become another, is what it was: counts of feature sets,
+// cells and weights of the scorecard, local curves, prototypes and their histograms, curves of the kernel, class
+// counts, calibration, level tables, tail, reservoir and waiting room, in which new features are missing. The Model
+// that served is not carried over: what scoring needs of it lies in the states of the components, and the next Fit
+// starts from these (Evidence.Serving). What components that are no Carrier knew is lost until the next model. Waiting
+// records keep their values but not what was remembered of their scores. p must not be used afterwards.
 func (p *Partition) Carry(spec *Spec) (*Partition, *Change, error) {
 	c, err := Relate(p.spec.Schema, spec.Schema)
 	if err != nil {
@@ -190,7 +190,8 @@ func (p *Partition) Carry(spec *Spec) (*Partition, *Change, error) {
 	return n, c, nil
 }
 
-// carry takes over the sample of another schema. When the bytes are enough for fewer records now, the smallest keys stay.
+// carry takes over the sample of another schema. When the bytes are enough for fewer records now, the smallest keys
+// stay.
 func (r *reservoir) carry(old *reservoir, c *Change) {
 	r.seen = old.seen
 	for i := range old.items {

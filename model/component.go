@@ -32,8 +32,8 @@ type Component interface {
 	Rebase(rb *Rebase) error
 }
 
-// Excluder is a Component that can say what it would of a record that it was fitted on, had the record not been there, so
-// that the weights of its inputs can be learnt from the same records.
+// Excluder is a Component that can say what it would of a record that it was fitted on, had the record not been there,
+// so that the weights of its inputs can be learnt from the same records.
 type Excluder interface {
 	// InputsWithout writes what Inputs would of the record of the example.
 	InputsWithout(ex *Example, dst []float64)
@@ -46,7 +46,8 @@ type Keyed interface {
 	InputKeys(dst []uint64) []uint64
 }
 
-// FirstKey is the lowest key of an input that is known by what it is. Input j of a component that is not Keyed has key 1 + j.
+// FirstKey is the lowest key of an input that is known by what it is. Input j of a component that is not Keyed has key
+// 1 + j.
 const FirstKey = 1 << 32
 
 // inputKeys returns the keys of the inputs that the components offer.
@@ -132,23 +133,23 @@ type Evidence struct {
 	Models map[int32]int64
 	Seed   uint64
 	// What follows is for the scorecard alone. Blocks says how many inputs each of the new components offers, Keys which
-	// (see Keyed), nil when their numbers say it. The functions write those of a row, as Component.Inputs does, and those of
-	// a record of the evidence as they would be had it not been there, as an Excluder says: Without has 0 of the others,
-	// Offset what they say of the row. What a component learnt from these very records repeats their classes, so that
-	// weights can be learnt from Without only. Inputs and Offset are nil when nothing is known of them, Without when not
-	// Whole.
+	// (see Keyed), nil when their numbers say it. The functions write those of a row, as Component.Inputs does, and those
+	// of a record of the evidence as they would be had it not been there, as an Excluder says: Without has 0 of the
+	// others, Offset what they say of the row. What a component learnt from these very records repeats their classes, so
+	// that weights can be learnt from Without only. Inputs and Offset are nil when nothing is known of them, Without when
+	// not Whole.
 	Blocks  []int
 	Keys    [][]uint64
 	Inputs  func(row Row, dst []float64)
 	Without func(ex *Example, dst []float64)
 	Offset  func(ex *Example, dst []float64)
-	// Whole says that the records are all that there is to learn from, as from files. In a stream the weights of inputs are
-	// learnt from scores that were made before: records left out in turn have neighbours of their own time, those that come
-	// have not.
+	// Whole says that the records are all that there is to learn from, as from files. In a stream the weights of inputs
+	// are learnt from scores that were made before: records left out in turn have neighbours of their own time, those that
+	// come have not.
 	Whole bool
-	// Exchangeable says that the order of the records has no meaning: they stand in one that is a function of their multiset
-	// and the seed, Clock being the place in it and Time 0. A Fit treats none as older than another: nothing fades from record
-	// to record. It gives the same bytes however the rows of a file are ordered.
+	// Exchangeable says that the order of the records has no meaning: they stand in one that is a function of their
+	// multiset and the seed, Clock being the place in it and Time 0. A Fit treats none as older than another: nothing
+	// fades from record to record. It gives the same bytes however the rows of a file are ordered.
 	Exchangeable bool
 	// Source is the number of each record in the order in which it was read, where that is another one; nil else.
 	Source []int32
@@ -163,17 +164,18 @@ func (e *Evidence) Len() int { return len(e.Class) }
 // StandsFor reports whether record i stands for others as well, which are not here.
 func (e *Evidence) StandsFor(i int) bool { return i < e.Recent && e.Sampled[e.Partition[i]] }
 
-// RankError bounds, with probability 1-delta, how far the rank of a value among the records here, by weight, is from its
-// rank among all records that the partitions have learnt, as a share of their weight W:
+// RankError bounds, with probability 1-delta, how far the rank of a value among the records here, by weight, is from
+// its rank among all records that the partitions have learnt, as a share of their weight W:
 //
 //	eps = sqrt(ln(2/delta)/2 sum_s w_s^2) / W
 //
 // with the weights w_s of the records that stand for others. Of one partition that has sampled everything this is the
 // inequality of Dvoretzky, Kiefer and Wolfowitz with Massart's constant (Ann. Probab. 18, 1990) for n kept records,
-// sqrt(ln(2/delta)/(2n)), and holds for all values at once, so for all cut points; records of the tails add to W without
-// error; and of several partitions, each a sample by itself, the sum is that of Hoeffding's inequality (1963, theorem 2 and
-// section 6), and holds for each value. It is 0 when every record is here. among chooses records, such as those that have
-// all features of a set; nil means all. Records that weigh more than others widen the bound by their squares.
+// sqrt(ln(2/delta)/(2n)), and holds for all values at once, so for all cut points; records of the tails add to W
+// without error; and of several partitions, each a sample by itself, the sum is that of Hoeffding's inequality (1963,
+// theorem 2 and section 6), and holds for each value. It is 0 when every record is here. among chooses records, such as
+// those that have all features of a set; nil means all. Records that weigh more than others widen the bound by their
+// squares.
 func (e *Evidence) RankError(among func(i int) bool, delta float64) float64 {
 	var total, square float64
 	for i, w := range e.Weight {
@@ -191,8 +193,8 @@ func (e *Evidence) RankError(among func(i int) bool, delta float64) float64 {
 	return min(math.Sqrt(math.Log(2/delta)/2*square)/total, 1)
 }
 
-// Serving returns the state of the first partition that a published model serves; nil when there is none. Where that model
-// is not at hand, since it was made under another schema, what is left of it lies there.
+// Serving returns the state of the first partition that a published model serves; nil when there is none. Where that
+// model is not at hand, since it was made under another schema, what is left of it lies there.
 func (e *Evidence) Serving() (partition int32, state []byte) {
 	partition = -1
 	for n, v := range e.Models {
@@ -225,8 +227,8 @@ type Scorecard interface {
 	Score(row Row, inputs, pending, p []float64)
 	// Remembers reports whether LearnScored can learn from pending alone, so that its inputs need not be there.
 	Remembers(pending []float64) bool
-	// LearnScored learns a record with the inputs as they were when it was scored. Where pending does not hold them they are
-	// computed now, from inputs.
+	// LearnScored learns a record with the inputs as they were when it was scored. Where pending does not hold them they
+	// are computed now, from inputs.
 	LearnScored(ex *Example, inputs, pending []float64)
 	// Explain appends the contributions to the calibrated log-odds of the class target, for the record for which pending
 	// was filled: one Reason a feature, in schema order, then the named terms. They sum to ln(p/(1-p)) to 1e-9.

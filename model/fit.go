@@ -83,8 +83,8 @@ func (x *Builder) Evidence() *Evidence {
 	return x.ev
 }
 
-// Exchangeable is what Fit sees: the rows taken so far, in an order that says nothing; Evidence.Exchangeable says how. It
-// must not be changed, and is valid until the next Add.
+// Exchangeable is what Fit sees: the rows taken so far, in an order that says nothing; Evidence.Exchangeable says how.
+// It must not be changed, and is valid until the next Add.
 func (x *Builder) Exchangeable() *Evidence {
 	if x.mixed == nil {
 		x.mixed = x.p.evidence().exchangeable()
@@ -92,8 +92,8 @@ func (x *Builder) Exchangeable() *Evidence {
 	return x.mixed
 }
 
-// Fit makes model 1 of all rows, which are exchangeable: their order has no influence, and the counts of every half-life
-// are those of all rows. It has seen nothing of any input partition, and so marks none.
+// Fit makes model 1 of all rows, which are exchangeable: their order has no influence, and the counts of every
+// half-life are those of all rows. It has seen nothing of any input partition, and so marks none.
 func (x *Builder) Fit(ctx context.Context) (*Model, error) { return x.fit(ctx, x.Exchangeable) }
 
 // FitAsOfEnd makes model 1 of all rows as a stage would have it that has learnt them in their order: short half-lives,
@@ -216,8 +216,9 @@ func inputsOf(components []Component, classes int, row Row, dst []float64) {
 }
 
 // Fit makes the next model from the partitions' snapshots: it merges their samples in partition order and fits every
-// factory. Whether the model may serve is for Judge to say; until then Info.Verdict is that of a model compared with nothing.
-// previous is the serving model, nil before the first. states[p] is what Snapshot returned, or the same parts read back.
+// factory. Whether the model may serve is for Judge to say; until then Info.Verdict is that of a model compared with
+// nothing. previous is the serving model, nil before the first. states[p] is what Snapshot returned, or the same parts
+// read back.
 func Fit(ctx context.Context, spec *Spec, states map[int32]map[string][]byte, previous *Model) (*Model, error) {
 	m := &Model{Version: 1, Fingerprint: spec.Options.Fingerprint, Levels: NewLevels(spec.Schema)}
 	if previous != nil {
@@ -240,8 +241,8 @@ func Fit(ctx context.Context, spec *Spec, states map[int32]map[string][]byte, pr
 }
 
 // Renew returns the model with what the partitions have learnt by now: the structure and the fitted weights that Judge
-// has compared stay, and the scorecard's counts become those of the states, so that no model begins with counts as old as
-// its comparison took; so do the scores among which percentiles are ranks. Shares says how far that is.
+// has compared stay, and the scorecard's counts become those of the states, so that no model begins with counts as old
+// as its comparison took; so do the scores among which percentiles are ranks. Shares says how far that is.
 func Renew(ctx context.Context, spec *Spec, m *Model, states map[int32]map[string][]byte) (*Model, error) {
 	out := *m
 	out.Levels = m.Levels.Clone()

@@ -13,8 +13,8 @@ import (
 	"liftstream/model/wire"
 )
 
-// ErrAnotherHistory is returned by Judge when the later state of a partition is not the earlier one continued: the state
-// is gone or began anew.
+// ErrAnotherHistory is returned by Judge when the later state of a partition is not the earlier one continued: the
+// state is gone or began anew.
 var ErrAnotherHistory = errors.New("the state is not the earlier one continued")
 
 // Compared is the number of labelled records, over all partitions, on which a new model is compared with the serving
@@ -103,14 +103,15 @@ func DecodeVerdict(r *wire.Reader) Verdict {
 	return v
 }
 
-// Judge compares the model that Fit made of the states from with what these partitions serve, on the labelled records that
-// the states to, of the same partitions, have learnt since. It restores each partition of from twice, moves one to the
-// model, and lets both score and learn these records in the order in which they were scored and learnt. A record that
-// was scored before from, and has got its label since, is scored by both as from has them. The first limit records are
-// compared, shared out over the partitions as their records are. Partitions without a structure in from are not.
+// Judge compares the model that Fit made of the states from with what these partitions serve, on the labelled records
+// that the states to, of the same partitions, have learnt since. It restores each partition of from twice, moves one to
+// the model, and lets both score and learn these records in the order in which they were scored and learnt. A record
+// that was scored before from, and has got its label since, is scored by both as from has them. The first limit records
+// are compared, shared out over the partitions as their records are. Partitions without a structure in from are not.
 //
-// It gives ErrModelTooOld where a tail of to no longer reaches back to from, ErrAnotherHistory where a partition of from
-// is missing in to or is not the same one continued. Partitions that are in to alone are passed over. The same states give the same verdict.
+// It gives ErrModelTooOld where a tail of to no longer reaches back to from, ErrAnotherHistory where a partition of
+// from is missing in to or is not the same one continued. Partitions that are in to alone are passed over. The same
+// states give the same verdict.
 func Judge(ctx context.Context, spec *Spec, m *Model, from, to map[int32]map[string][]byte, limit int) (Verdict, error) {
 	v := noVerdict(spec.Options.Gate)
 	order := sortedKeys(from)
@@ -177,8 +178,8 @@ type comparison struct {
 // leastLoss bounds a propensity from below, so that one impossible record does not decide alone.
 const leastLoss = 1e-12
 
-// batches is the number of batches of the interval, and batchQuantile the 97.5 % quantile of Student's t with one degree
-// of freedom fewer.
+// batches is the number of batches of the interval, and batchQuantile the 97.5 % quantile of Student's t with one
+// degree of freedom fewer.
 const (
 	batches       = 20
 	batchQuantile = 2.093024054408263
@@ -186,8 +187,9 @@ const (
 
 // decide fills the verdict from records in the order of their times.
 //
-// The interval is that of batch means (Schmeiser, Operations Research 30, 1982): consecutive records of a stream depend on
-// each other, so their differences d_i are summed in 20 batches of equal length in time, and with e_b = sum_b w_i (d_i - d)
+// The interval is that of batch means (Schmeiser, Operations Research 30, 1982): consecutive records of a stream depend
+// on each other, so their differences d_i are summed in 20 batches of equal length in time, and with e_b = sum_b w_i
+// (d_i - d)
 //
 //	d +- t_19 sqrt(20/19 sum_b e_b^2) / sum_i w_i
 func (v *Verdict) decide(all []comparison) {

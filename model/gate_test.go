@@ -40,8 +40,9 @@ func judge(t *testing.T, spec *model.Spec, m *model.Model, from, to states, limi
 	return v
 }
 
-// TestTheServingSideIsWhatWasServed: what Judge says of the serving model is the log-loss of the scores that the partition
-// has given, at once, and late as well: with the labels that came between score and label, and what was remembered of it.
+// TestTheServingSideIsWhatWasServed: what Judge says of the serving model is the log-loss of the scores that the
+// partition has given, at once, and late as well: with the labels that came between score and label, and what was
+// remembered of it.
 func TestTheServingSideIsWhatWasServed(t *testing.T) {
 	for _, late := range []int{0, 30, 400} {
 		spec := newSpec(func(o *model.Options) { o.Warmup = 200; o.WaitWindow = 0; o.Correct = false })

@@ -12,8 +12,8 @@ import (
 // MaxLevels bounds the learnt levels of one nominal feature; what comes later shares the code Levels.Other.
 const MaxLevels = 4096
 
-// maxLevelBytes bounds the text of one level; longer texts are cut there, or before the character in which it lies, before
-// they are looked up.
+// maxLevelBytes bounds the text of one level; longer texts are cut there, or before the character in which it lies,
+// before they are looked up.
 const maxLevelBytes = 256
 
 // Levels is the append-only table from the text of a level to its code, one table for each feature of a Schema.

@@ -34,8 +34,8 @@ type Model struct {
 // Schema is the schema of the model's levels; it must not be changed.
 func (m *Model) Schema() *Schema { return m.Levels.schema }
 
-// Mark is a position in one partition's history. A partition whose clock is behind it has another history: the model has
-// seen none of it.
+// Mark is a position in one partition's history. A partition whose clock is behind it has another history: the model
+// has seen none of it.
 type Mark struct {
 	Offset int64   // next event offset
 	Clock  float64 // labelled records learnt

@@ -20,8 +20,8 @@ var ErrModelForeign = errors.New("made under another configuration")
 // StateFormat is the version of the binary form of a Partition's state.
 const StateFormat = 3
 
-// oldestState is the oldest version that is read. It has neither the sum of squared weights, so that its records are taken
-// to weigh 1, nor the lags of labels.
+// oldestState is the oldest version that is read. It has neither the sum of squared weights, so that its records are
+// taken to weigh 1, nor the lags of labels.
 const oldestState = 2
 
 // Spec is what a stage is made of: the schema, the components, and the sizes. It is immutable and shared by all
@@ -71,8 +71,8 @@ type Profiler interface {
 
 // Selector is a Component that knows which features matter for a record.
 type Selector interface {
-	// Select appends the features of the row's subspace, the most relevant first, and their relevance in nats; nothing when no
-	// feature tells about the class there.
+	// Select appends the features of the row's subspace, the most relevant first, and their relevance in nats; nothing
+	// when no feature tells about the class there.
 	Select(row Row, features []int32, relevance []float32) ([]int32, []float32)
 }
 
@@ -84,7 +84,8 @@ type Reasoner interface {
 }
 
 // Partition is the deterministic state machine of one input partition (DESIGN, first section): three commands, Events,
-// Labels and Swap, and nothing else, move it. It reads no clock and no random source. It is not safe for concurrent use.
+// Labels and Swap, and nothing else, move it. It reads no clock and no random source. It is not safe for concurrent
+// use.
 type Partition struct {
 	spec *Spec
 	self int32
@@ -327,8 +328,8 @@ func (p *Partition) usable(w *waiting) []float64 {
 	return w.pending
 }
 
-// learn adds one labelled record to everything; pending nil means that the inputs are computed now. The record comes with
-// the clock at which it was scored.
+// learn adds one labelled record to everything; pending nil means that the inputs are computed now. The record comes
+// with the clock at which it was scored.
 func (p *Partition) learn(rec *record, pending []float64) {
 	rec.lag = int32(min(max(p.clock-rec.Clock, 0), math.MaxInt32))
 	rec.Clock = p.clock
@@ -356,8 +357,8 @@ func (p *Partition) learn(rec *record, pending []float64) {
 	}
 }
 
-// warm reports whether a partition without a structure tries to make one: at the end of the warm-up, at the first record of
-// a class after it, and, as a fit can fail, at every multiple of it.
+// warm reports whether a partition without a structure tries to make one: at the end of the warm-up, at the first
+// record of a class after it, and, as a fit can fail, at every multiple of it.
 func (p *Partition) warm(first bool) bool {
 	n := float64(max(p.spec.Options.Warmup, 1))
 	return p.clock >= n && (first || math.Mod(p.clock, n) == 0)
@@ -427,8 +428,8 @@ func (p *Partition) evidence() *Evidence {
 	return e
 }
 
-// minRelevance is the share of the largest contribution below which a feature is not part of the record's subspace where
-// no component selects one.
+// minRelevance is the share of the largest contribution below which a feature is not part of the record's subspace
+// where no component selects one.
 const minRelevance = 0.2
 
 // coldDoublings bounds how often model 0 is refined.
@@ -508,9 +509,9 @@ func (p *Partition) allMissing() bool {
 	return true
 }
 
-// explain appends the record's reasons and its subspace: what the Selector says, which can be nothing. Where no component
-// is one, as in evaluations without it, the subspace is the features whose contribution to the target reaches minRelevance of
-// the largest one, and relevance that ratio.
+// explain appends the record's reasons and its subspace: what the Selector says, which can be nothing. Where no
+// component is one, as in evaluations without it, the subspace is the features whose contribution to the target reaches
+// minRelevance of the largest one, and relevance that ratio.
 func (p *Partition) explain(out *Scores, target int32) {
 	p.reasons = p.scorecard.Explain(p.row, p.pending, target, p.reasons[:0])
 	features := p.reasons
@@ -611,8 +612,8 @@ func (p *Partition) settle(w *waiting) {
 	p.room.settle(w)
 }
 
-// correct replaces the class that a record was learnt with, in the counts with the weight of its position and in the sample; the
-// scorecard's weights, a path of gradient steps, keep what they learnt.
+// correct replaces the class that a record was learnt with, in the counts with the weight of its position and in the
+// sample; the scorecard's weights, a path of gradient steps, keep what they learnt.
 func (p *Partition) correct(w *waiting, class int32) {
 	if w.Weight > 0 {
 		if p.trained {
@@ -653,8 +654,8 @@ func (p *Partition) Swap(m *Model) error {
 	return nil
 }
 
-// marked is the clock up to which marks have seen this partition. A mark that lies ahead is of another history, as that of
-// a state which is lost: of what this one has learnt the model knows nothing.
+// marked is the clock up to which marks have seen this partition. A mark that lies ahead is of another history, as that
+// of a state which is lost: of what this one has learnt the model knows nothing.
 func (p *Partition) marked(marks map[int32]Mark) float64 {
 	if clock := marks[p.self].Clock; clock <= p.clock {
 		return clock

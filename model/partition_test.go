@@ -261,8 +261,8 @@ func TestLabelsMoveTheTimeHoweverTheyAreBatched(t *testing.T) {
 	}
 }
 
-// TestModelOfFilesComesBesideTheTail: a model that marks nothing of a partition, or more than it has learnt, knows none of
-// its records: the partition learns all of them again under the model's structure.
+// TestModelOfFilesComesBesideTheTail: a model that marks nothing of a partition, or more than it has learnt, knows none
+// of its records: the partition learns all of them again under the model's structure.
 func TestModelOfFilesComesBesideTheTail(t *testing.T) {
 	spec := newSpec(nil)
 	files := model.NewBuilder(spec)
@@ -297,7 +297,8 @@ func TestModelOfFilesComesBesideTheTail(t *testing.T) {
 	}
 }
 
-// TestCorrectionReachesTheSample: what a record is corrected to is what later fits see, wherever the record lies by then.
+// TestCorrectionReachesTheSample: what a record is corrected to is what later fits see, wherever the record lies by
+// then.
 func TestCorrectionReachesTheSample(t *testing.T) {
 	p := model.NewPartition(newSpec(func(o *model.Options) {
 		o.WaitWindow, o.WaitBytes, o.ReservoirRecords = 0, 1<<24, 1<<12
@@ -332,7 +333,8 @@ func (f refusing) Fit(context.Context, *model.Evidence, []byte) ([]byte, error) 
 	return nil, errors.New("no fit")
 }
 
-// TestFitThatFailsIsNotTriedAtEveryRecord: a first fit that fails is tried again, but not so often that nothing else is done.
+// TestFitThatFailsIsNotTriedAtEveryRecord: a first fit that fails is tried again, but not so often that nothing else is
+// done.
 func TestFitThatFailsIsNotTriedAtEveryRecord(t *testing.T) {
 	tried := 0
 	spec := newSpec(nil)

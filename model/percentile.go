@@ -17,10 +17,11 @@ const percentileBuckets = 4096
 // PartPercentile is the name of the part of a Model that holds the scores of all partitions.
 const PartPercentile = "percentile"
 
-// percentile ranks a propensity among the last percentileWindow ones, those of its class, over all partitions as the last
-// model knows them: the scores of the other partitions that the model carries, and this partition's own newest ones. Both
-// together are at most percentileWindow, so a partition keeps fewer of its own the more the others have. The own ones lie
-// in a ring of buckets, and each class has a Fenwick tree over own and others (Fenwick 1994), O(log buckets) a score.
+// percentile ranks a propensity among the last percentileWindow ones, those of its class, over all partitions as the
+// last model knows them: the scores of the other partitions that the model carries, and this partition's own newest
+// ones. Both together are at most percentileWindow, so a partition keeps fewer of its own the more the others have. The
+// own ones lie in a ring of buckets, and each class has a Fenwick tree over own and others (Fenwick 1994), O(log
+// buckets) a score.
 type percentile struct {
 	ring   []scored // own scores; once there are limit of them the oldest is at at
 	at     int
@@ -79,8 +80,8 @@ func (q *percentile) of(class int32) *buckets {
 	return t
 }
 
-// rank returns the share of the class's scores in the window that lie below p, those in p's own bucket counted by half; 0.5
-// where there are none. Then it takes p into the window.
+// rank returns the share of the class's scores in the window that lie below p, those in p's own bucket counted by half;
+// 0.5 where there are none. Then it takes p into the window.
 func (q *percentile) rank(class int32, p float64) float32 {
 	b := percentileBucket(p)
 	t := q.of(class)
@@ -112,8 +113,8 @@ func (q *percentile) newest(n int) []scored {
 	return out
 }
 
-// rebase takes the others' scores from the model's part, by partition and class, and gives up own ones for which there is no
-// room beside them. A model without such a part, as that of files, changes nothing.
+// rebase takes the others' scores from the model's part, by partition and class, and gives up own ones for which there
+// is no room beside them. A model without such a part, as that of files, changes nothing.
 func (q *percentile) rebase(part map[int32]map[int32][]bucket, self int32) {
 	if part == nil {
 		return
@@ -162,8 +163,8 @@ func (q *percentile) set(own []scored, limit int, others map[int32][]bucket) {
 	}
 }
 
-// percentilePart makes the model's part: the newest scores of each partition, percentileWindow in all, shared out over the
-// partitions like the records that they have seen.
+// percentilePart makes the model's part: the newest scores of each partition, percentileWindow in all, shared out over
+// the partitions like the records that they have seen.
 func percentilePart(parts []*Partition) []byte {
 	var seen float64
 	for _, p := range parts {

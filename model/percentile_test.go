@@ -33,8 +33,8 @@ func score(i, what int) (int32, float64) {
 	return int32(Hash(4, uint64(i), uint64(what)) % 3), .001 + .998*u
 }
 
-// TestPercentilesAreOfOneClassAndAllPartitions: each rank is that among the own newest scores and those of the others that
-// the last model carries, of the same class, before and after a model and a restart.
+// TestPercentilesAreOfOneClassAndAllPartitions: each rank is that among the own newest scores and those of the others
+// that the last model carries, of the same class, before and after a model and a restart.
 func TestPercentilesAreOfOneClassAndAllPartitions(t *testing.T) {
 	parts := []*Partition{}
 	for n, count := range []int{300, 150_000, 50_000} {
@@ -90,7 +90,8 @@ func TestPercentilesAreOfOneClassAndAllPartitions(t *testing.T) {
 	}
 }
 
-// TestStatesWithPercentilesOfAnyClass: format 2 did not say of which class a score was; with a positive class there was one.
+// TestStatesWithPercentilesOfAnyClass: format 2 did not say of which class a score was; with a positive class there was
+// one.
 func TestStatesWithPercentilesOfAnyClass(t *testing.T) {
 	old := []byte{1, 6, 10, 0, 20, 0, 30, 0} // at 1, three buckets
 	for positive, want := range map[int]int{-1: 0, 2: 3} {

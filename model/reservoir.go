@@ -9,11 +9,11 @@ import (
 )
 
 // reservoir is a bottom-k sample of the examples that left the tail: of all that were offered, it keeps those of the
-// smallest keys, a key being the hash of the record's position. Any k of n are kept with the same chance, so each stands
-// for n/k records, and no order, trend or tie of the values can mislead it. It is a mergeable sketch: the k smallest of
-// the keys of two reservoirs are the reservoir of both streams, and n adds up. How well the ranks of a feature in it, or of
-// any function of several, are those among all n says Evidence.RankError. The tail before it holds all of the newest
-// records, so that the sample as a whole is weighted for recency.
+// smallest keys, a key being the hash of the record's position. Any k of n are kept with the same chance, so each
+// stands for n/k records, and no order, trend or tie of the values can mislead it. It is a mergeable sketch: the k
+// smallest of the keys of two reservoirs are the reservoir of both streams, and n adds up. How well the ranks of a
+// feature in it, or of any function of several, are those among all n says Evidence.RankError. The tail before it holds
+// all of the newest records, so that the sample as a whole is weighted for recency.
 type reservoir struct {
 	limit   int
 	items   []reserved // max-heap by key
@@ -120,7 +120,8 @@ func (r *reservoir) appendState(b []byte) []byte {
 	return b
 }
 
-// load reads what appendState wrote of a reservoir that was offered seen records. Where it held more than the limit now allows, the smallest keys stay.
+// load reads what appendState wrote of a reservoir that was offered seen records. Where it held more than the limit now
+// allows, the smallest keys stay.
 func (r *reservoir) load(b []byte, seen uint64, features, classes int) error {
 	w := wire.NewReader(b)
 	r.seen = seen

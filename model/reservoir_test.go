@@ -73,9 +73,9 @@ func rankErrors(ev *Evidence, all []float64) float64 {
 	return worst
 }
 
-// TestRankError: of 20 streams of each kind - ascending, of few values, drifting, in any order, each partition of its own
-// range - in partitions of unequal length, the quantiles of what was sampled lie within the bound that is stated, by their
-// rank among all records, and the bound is small enough to be worth something.
+// TestRankError: of 20 streams of each kind - ascending, of few values, drifting, in any order, each partition of its
+// own range - in partitions of unequal length, the quantiles of what was sampled lie within the bound that is stated,
+// by their rank among all records, and the bound is small enough to be worth something.
 func TestRankError(t *testing.T) {
 	gauss := func(seed uint64, i int) float64 {
 		u := func(what uint64) float64 { return (float64(Hash(seed, uint64(i), what)>>12) + .5) / (1 << 52) }
@@ -196,7 +196,8 @@ func TestWholeReservoirIsExact(t *testing.T) {
 	}
 }
 
-// TestARecordThatIsNotKeptLeavesTheReservoirAsItIs: a snapshot writes the section anew only when its records are others.
+// TestARecordThatIsNotKeptLeavesTheReservoirAsItIs: a snapshot writes the section anew only when its records are
+// others.
 func TestARecordThatIsNotKeptLeavesTheReservoirAsItIs(t *testing.T) {
 	r := newReservoir(1, 10, 1<<40)
 	changes := 0

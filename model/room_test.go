@@ -31,8 +31,8 @@ func restored(t *testing.T, r *room) *room {
 	return n
 }
 
-// TestRestoredRoomFindsWhatTheLiveOneDoes: a label by id means the newest record of that id. When that has left, an older one
-// of the same id does not take its place, in a restored room either.
+// TestRestoredRoomFindsWhatTheLiveOneDoes: a label by id means the newest record of that id. When that has left, an
+// older one of the same id does not take its place, in a restored room either.
 func TestRestoredRoomFindsWhatTheLiveOneDoes(t *testing.T) {
 	r := newRoom(1<<20, 0)
 	for i, id := range []string{"x", "y", "x", ""} {
@@ -104,7 +104,8 @@ func TestRoomIsBounded(t *testing.T) {
 	}
 }
 
-// TestRoomKeepsIdsAlone: ids come as parts of one text of their batch, which must not live on in the one record that waits.
+// TestRoomKeepsIdsAlone: ids come as parts of one text of their batch, which must not live on in the one record that
+// waits.
 func TestRoomKeepsIdsAlone(t *testing.T) {
 	all := strings.Repeat("0123456789", 1000)
 	r := newRoom(1<<20, 0)

@@ -118,9 +118,9 @@ func (s *Schema) Directed(f int) bool {
 //
 //	u = sum w^2 / sum w
 //
-// 1 where every record weighs 1, and where there is none. Weights are inverse probabilities: rates count a record of weight
-// 2 as two, but the records know no more than n_eff = (sum w)^2 / sum w^2 = sum w / u records do (Kish 1965), so that a
-// pseudo-record weighs u beside them. Multiplying all weights by a number multiplies u by it.
+// 1 where every record weighs 1, and where there is none. Weights are inverse probabilities: rates count a record of
+// weight 2 as two, but the records know no more than n_eff = (sum w)^2 / sum w^2 = sum w / u records do (Kish 1965), so
+// that a pseudo-record weighs u beside them. Multiplying all weights by a number multiplies u by it.
 func Unit(weight, square float64) float64 {
 	if u := square / weight; u > 0 && u <= MaxWeight {
 		return u
@@ -131,7 +131,8 @@ func Unit(weight, square float64) float64 {
 // MaxWeight bounds the weight of a record, so that no sum of weights or of their squares overflows.
 const MaxWeight = 1e9
 
-// HalfLife is the memory of a count: a number of labelled records of the partition, or a duration; both zero = for ever.
+// HalfLife is the memory of a count: a number of labelled records of the partition, or a duration; both zero = for
+// ever.
 type HalfLife struct {
 	Records  float64
 	Duration time.Duration

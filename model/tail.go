@@ -148,8 +148,8 @@ func (t *tail) appendChunk(b []byte, c int) []byte {
 	return wire.AppendInts(b, t.lag[lo:hi])
 }
 
-// load reads the parts that the section "core" announced: slots filled, and the ring's ends. Parts of format 2 do not say
-// how long a label took; the records then count as scored when they were learnt.
+// load reads the parts that the section "core" announced: slots filled, and the ring's ends. Parts of format 2 do not
+// say how long a label took; the records then count as scored when they were learnt.
 func (t *tail) load(format uint64, first, next uint64, slots int, classes int, section func(name string) []byte) error {
 	if slots > int(t.capacity) || uint64(slots) != min(next, t.capacity) || first != next-uint64(slots) {
 		return fmt.Errorf("tail of %d records in %d slots does not fit %d: memory.tail changed", next-first, slots, t.capacity)

@@ -3,9 +3,9 @@ package stream
 import "time"
 
 // agreement is what the members of the group read. A member joins with the newest format that it reads, and everyone
-// writes the oldest of those: while builds of two versions are in one group, both read what either writes. A newer format
-// is written only after all members have read it for a while, so that a member that is started again is not met by what
-// it does not read.
+// writes the oldest of those: while builds of two versions are in one group, both read what either writes. A newer
+// format is written only after all members have read it for a while, so that a member that is started again is not met
+// by what it does not read.
 type agreement struct {
 	written int
 	all     int // read by all members

@@ -90,8 +90,8 @@ func BenchmarkSnapshot(b *testing.B) {
 	b.ReportMetric(slices.Max(takes).Seconds()*1e3, "take-ms")
 }
 
-// BenchmarkRestore rebuilds the state of a partition that has learnt a million records, with 64 monitored sets, from its
-// sections in the state topic.
+// BenchmarkRestore rebuilds the state of a partition that has learnt a million records, with 64 monitored sets, from
+// its sections in the state topic.
 func BenchmarkRestore(b *testing.B) {
 	spec := wideSpec(32 << 20)
 	sets := lift.Options{Quantiles: 5, Sets: lift.SetOptions{Min: 1, Max: 2, Top: 64}}
@@ -140,8 +140,9 @@ func benchmarked(b *testing.B, f func(b *testing.B, addr string)) {
 	}
 }
 
-// BenchmarkStage runs 200,000 records through the stage, messages of 1,000 rows, from the start of Run to the last commit,
-// with transactions and without: then the same records are sent by an idempotent producer and no offsets are committed.
+// BenchmarkStage runs 200,000 records through the stage, messages of 1,000 rows, from the start of Run to the last
+// commit, with transactions and without: then the same records are sent by an idempotent producer and no offsets are
+// committed.
 func BenchmarkStage(b *testing.B) {
 	const records, rows = 200_000, 1000
 	benchmarked(b, func(b *testing.B, addr string) {
@@ -235,10 +236,10 @@ func BenchmarkLatency(b *testing.B) {
 	})
 }
 
-// BenchmarkRestart stops a stage that has learnt 100,000 records in the middle of more (stop-ms) and starts it again with
-// records waiting, up to the first committed score (start-ms). Then it kills one, without an instance whose ghost could be
-// evicted, and starts another at once: beyond-session-ms is what that takes to the first committed score beyond the
-// session of the ghost.
+// BenchmarkRestart stops a stage that has learnt 100,000 records in the middle of more (stop-ms) and starts it again
+// with records waiting, up to the first committed score (start-ms). Then it kills one, without an instance whose ghost
+// could be evicted, and starts another at once: beyond-session-ms is what that takes to the first committed score
+// beyond the session of the ghost.
 func BenchmarkRestart(b *testing.B) {
 	benchmarked(b, func(b *testing.B, addr string) {
 		w := newWorld(b, addr, 1)

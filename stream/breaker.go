@@ -17,8 +17,8 @@ const (
 	windowRows     = 1000
 )
 
-// deadWindow counts the bad rows of the newest messages of one topic of one partition. It is a function of those messages
-// alone, so a restart that reads them again comes to the same share. The zero value is empty.
+// deadWindow counts the bad rows of the newest messages of one topic of one partition. It is a function of those
+// messages alone, so a restart that reads them again comes to the same share. The zero value is empty.
 type deadWindow struct {
 	ring  [windowRows + 1]windowed
 	first int
@@ -62,8 +62,8 @@ func (w *deadWindow) count(m windowed, sign int) {
 func (w *deadWindow) full() bool { return w.n >= windowMessages && w.rows+w.lost >= windowRows }
 
 // share returns lost/N + (1 - lost/N) bad/R: the bad rows among all, where a message that cannot be read stands for as
-// many rows as the others have on average. N counts the messages and R the rows of those that can be read; while the window
-// is not full yet, what it lacks counts as good.
+// many rows as the others have on average. N counts the messages and R the rows of those that can be read; while the
+// window is not full yet, what it lacks counts as good.
 func (w *deadWindow) share() float64 {
 	lost := float64(w.lost) / float64(max(w.n, windowMessages))
 	rows := max(w.rows, windowRows-w.lost)
@@ -106,8 +106,8 @@ func (t *task) tripped() error {
 	return nil
 }
 
-// lookBack fills a window by the messages before offset to, the next one, unless a replay has done so. first is the first
-// offset that is left.
+// lookBack fills a window by the messages before offset to, the next one, unless a replay has done so. first is the
+// first offset that is left.
 func (t *task) lookBack(ctx context.Context, w *deadWindow, topic string, first, to int64) error {
 	// Transactions leave offsets without messages.
 	for _, back := range []int64{2 * windowMessages, 2 * windowRows} {

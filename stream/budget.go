@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// inFlight are the budgets of a stage. Labels have one of their own: those that wait for their records must leave room for
-// these, else both wait for ever.
+// inFlight are the budgets of a stage. Labels have one of their own: those that wait for their records must leave room
+// for these, else both wait for ever.
 type inFlight struct{ events, labels *budget }
 
 func newInFlight(limit int64, labels bool) inFlight {

@@ -14,9 +14,10 @@ import (
 )
 
 // carryOver makes the task's state of a snapshot of another schema: it brings it to the committed offsets as the
-// configuration of then would have, old journal, models and events included, and takes what the change does not touch over
-// to this configuration. So the change lies between two transactions, and nothing is learnt under the new schema before a
-// snapshot of it is in the topic (loop): a restart before that does the same again, one after it knows one schema only.
+// configuration of then would have, old journal, models and events included, and takes what the change does not touch
+// over to this configuration. So the change lies between two transactions, and nothing is learnt under the new schema
+// before a snapshot of it is in the topic (loop): a restart before that does the same again, one after it knows one
+// schema only.
 func (t *task) carryOver(ctx context.Context, log *stateLog, m *manifest, target position) (err error) {
 	o := &t.s.o
 	defer func() {
@@ -83,8 +84,8 @@ func (t *task) origin(log *stateLog, m *manifest) (*model.Spec, codec.Options, e
 	return o.Under(schema, m.fingerprint)
 }
 
-// columns are those under which the newest transaction read its messages, nil where they are this configuration's own or
-// not known.
+// columns are those under which the newest transaction read its messages, nil where they are this configuration's own
+// or not known.
 func (t *task) columns(log *stateLog, found []*manifest) *codec.Options {
 	o := &t.s.o
 	if len(found) > 0 && found[0].fingerprint != o.Spec.Options.Fingerprint && o.Under != nil {

@@ -335,8 +335,8 @@ func TestTheSnapshotOfACarriedStateWaitsForNoInput(t *testing.T) {
 	})
 }
 
-// TestATornTransactionIsMadeWholeUnderItsOwnSchema kills a stage in a transaction that is committed in part, and starts the
-// next one with a feature that no message of then has.
+// TestATornTransactionIsMadeWholeUnderItsOwnSchema kills a stage in a transaction that is committed in part, and starts
+// the next one with a feature that no message of then has.
 func TestATornTransactionIsMadeWholeUnderItsOwnSchema(t *testing.T) {
 	for name, kept := range map[string]int{"without dead letters": 1 | 2 | 8, "in the scores alone": 2} {
 		t.Run(name, func(t *testing.T) {

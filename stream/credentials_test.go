@@ -14,8 +14,8 @@ import (
 	"liftstream/stream/txn"
 )
 
-// TestStageGoesOnWithANewPassword: the password of its account is changed, all connections end, the file changes a moment
-// later, and nothing is lost, doubled or restarted.
+// TestStageGoesOnWithANewPassword: the password of its account is changed, all connections end, the file changes a
+// moment later, and nothing is lost, doubled or restarted.
 func TestStageGoesOnWithANewPassword(t *testing.T) {
 	plain, addr := os.Getenv("LIFTSTREAM_KAFKA"), os.Getenv("LIFTSTREAM_KAFKA_SASL")
 	if plain == "" || addr == "" {

@@ -102,9 +102,9 @@ func (d doneRecord) settle(what string, own int64, group txn.GroupOffset) (commi
 	return group.Offset, fmt.Sprintf("the group's offset of %s was set to %d by somebody else, and the state says that all below %d are done: offsets were reset", what, group.Offset, own)
 }
 
-// conclude ends what the broker has left open of this task's transactions, see txn.Producer.Discard, and reports whether
-// there was any. Afterwards all that the partition's transactions wrote is committed or aborted, though a transaction may
-// be the one in one topic and the other in another.
+// conclude ends what the broker has left open of this task's transactions, see txn.Producer.Discard, and reports
+// whether there was any. Afterwards all that the partition's transactions wrote is committed or aborted, though a
+// transaction may be the one in one topic and the other in another.
 func (t *task) conclude(ctx context.Context) (was bool, err error) {
 	o := &t.s.o
 	mine := map[string][]int{o.Topics.State: {t.id}, o.Topics.Scores: {t.id}}
@@ -154,7 +154,8 @@ func (s *Stage) undecided(ctx context.Context, partitions map[string][]int) (map
 }
 
 // answered returns one past the last event that has scores among the messages of the scores topic from offset from on,
-// -1 when there is none. It is not known when there is none left. What answers events that do not exist is not the stage's.
+// -1 when there is none. It is not known when there is none left. What answers events that do not exist is not the
+// stage's.
 func (s *Stage) answered(ctx context.Context, partition int, from int64) (next int64, known bool, err error) {
 	c, topic := s.o.Client, s.o.Topics.Scores
 	_, last, err := bounds(ctx, c, s.o.Topics.Events, partition)
@@ -214,8 +215,8 @@ type letterID struct {
 func (t *task) lettersOf(ctx context.Context, from int64) (map[letterID]bool, error) {
 	o := &t.s.o
 	dead := t.id % t.s.deadPartitions
-	// All letters of this partition lie below the high watermark, but others write there too, and theirs may be open. Nobody's
-	// transaction of the stage stays so for longer.
+	// All letters of this partition lie below the high watermark, but others write there too, and theirs may be open.
+	// Nobody's transaction of the stage stays so for longer.
 	high, err := o.Client.ListOffsets(ctx, o.Topics.Dead, []int{dead}, txn.HighWatermark)
 	if err != nil {
 		return nil, fmt.Errorf("reading the dead letters: %w", err)
@@ -351,7 +352,8 @@ func (t *task) decodes(r *txn.Record) bool {
 	return err == nil
 }
 
-// firstEvent returns the offset of the first message of [from, to) that is an event and so has scores, to when there is none.
+// firstEvent returns the offset of the first message of [from, to) that is an event and so has scores, to when there is
+// none.
 func (t *task) firstEvent(ctx context.Context, from, to int64) (int64, error) {
 	start, _, err := bounds(ctx, t.s.o.Client, t.s.o.Topics.Events, t.id)
 	if err != nil {

@@ -88,8 +88,8 @@ func TestWhoseOffsetCounts(t *testing.T) {
 	}
 }
 
-// tearing commits every few transactions in part, in turn in all the ways that a broker which dies can: what is left out
-// was aborted there. The stage is told that the outcome is unknown.
+// tearing commits every few transactions in part, in turn in all the ways that a broker which dies can: what is left
+// out was aborted there. The stage is told that the outcome is unknown.
 type tearing struct {
 	topics Topics
 	mu     sync.Mutex

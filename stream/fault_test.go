@@ -35,8 +35,8 @@ import (
 //	deploy/kafka.sh start DIR
 //	LIFTSTREAM_FAULTS=long LIFTSTREAM_KAFKA_DIR=DIR go test ./stream -run TestFaults -count 1 -v -timeout 3h
 //
-// Where DIR was made with KAFKA_NODES=3 the faults that take the proxy, which stands before one broker, are left out, and
-// that of moving leaders is run.
+// Where DIR was made with KAFKA_NODES=3 the faults that take the proxy, which stands before one broker, are left out,
+// and that of moving leaders is run.
 //
 // LIFTSTREAM_FAULTS_KEEP=DIR keeps the topics of a failed run on the embedded broker and the logs of its stages in DIR.
 // LIFTSTREAM_FAULTS_SEED=N repeats a run; LIFTSTREAM_FAULTS_RESULT=FILE writes the lines of its result to FILE.
@@ -683,7 +683,8 @@ func (r *rig) stall(times int) {
 func (r *rig) all(times int) {
 	names := []string{"one", "two"}
 	members := make([]*process, len(names))
-	// A stage that has ended is started again, as by a supervisor: one may end when it is started or stopped in the middle of the fault before.
+	// A stage that has ended is started again, as by a supervisor: one may end when it is started or stopped in the middle
+	// of the fault before.
 	revive := func() {
 		for k, p := range members {
 			select {

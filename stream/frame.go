@@ -11,9 +11,9 @@ import (
 	"liftstream/model/wire"
 )
 
-// Format is the newest version of the values in the state topic, journal and snapshots alike, and in the model topic, that
-// this build reads and writes; see FORMAT.md. Whatever changes in them, down to the bytes of a component, is a new one, and
-// a build writes the one before as well, for as long as members that read no other may be in its group.
+// Format is the newest version of the values in the state topic, journal and snapshots alike, and in the model topic,
+// that this build reads and writes; see FORMAT.md. Whatever changes in them, down to the bytes of a component, is a new
+// one, and a build writes the one before as well, for as long as members that read no other may be in its group.
 const Format = oldestFormat
 
 // oldestFormat is the oldest version that this build reads and writes.

@@ -13,9 +13,9 @@ import (
 	"liftstream/model/wire"
 )
 
-// TestTopicsOfFormat1AreReadForEver reads the values of both topics as an earlier build has written them. The bytes of the
-// components inside are held by their own packages. LIFTSTREAM_GOLDEN=write makes the file anew: right for a format that no
-// release has written, and for no other.
+// TestTopicsOfFormat1AreReadForEver reads the values of both topics as an earlier build has written them. The bytes of
+// the components inside are held by their own packages. LIFTSTREAM_GOLDEN=write makes the file anew: right for a format
+// that no release has written, and for no other.
 func TestTopicsOfFormat1AreReadForEver(t *testing.T) {
 	name := filepath.Join("testdata", "format-1", "topics.bin")
 	if os.Getenv("LIFTSTREAM_GOLDEN") == "write" {
@@ -24,9 +24,9 @@ func TestTopicsOfFormat1AreReadForEver(t *testing.T) {
 	readTopics(t, testSpec(), name, true)
 }
 
-// TestTopicsBeforeTheGateAreRead: states of format 2 and models of format 1 (model.StateFormat, model.ModelFormat) are read
-// as what this build would have made of the same records, but for what they do not say: how late labels were, of which
-// class a score's percentile is, how a model was compared.
+// TestTopicsBeforeTheGateAreRead: states of format 2 and models of format 1 (model.StateFormat, model.ModelFormat) are
+// read as what this build would have made of the same records, but for what they do not say: how late labels were, of
+// which class a score's percentile is, how a model was compared.
 func TestTopicsBeforeTheGateAreRead(t *testing.T) {
 	spec, o := testSpec(), propensity.Default()
 	o.HalfLives = []model.HalfLife{{Records: 20}, {Records: 200}, {Records: 2000}, {}} // the default of then

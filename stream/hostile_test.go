@@ -43,7 +43,8 @@ func FuzzUnpack(f *testing.F) {
 	})
 }
 
-// FuzzStateTopic puts values of any origin, whole frames included, between those of a stage, and goes the way of a restore.
+// FuzzStateTopic puts values of any origin, whole frames included, between those of a stage, and goes the way of a
+// restore.
 func FuzzStateTopic(f *testing.F) {
 	log, _, _ := drive(f, 2, -1)
 	keys := sortedKeys(log.values)

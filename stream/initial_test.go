@@ -22,8 +22,9 @@ func fromFiles(t *testing.T, spec *model.Spec) *model.Model {
 	return m
 }
 
-// TestTheInitialModelScoresTheFirstRecord: with events that lie there before the stage starts, in several partitions and
-// processes, no score is without the model of Options.Initial; a replay from the beginning and verify give the same.
+// TestTheInitialModelScoresTheFirstRecord: with events that lie there before the stage starts, in several partitions
+// and processes, no score is without the model of Options.Initial; a replay from the beginning and verify give the
+// same.
 func TestTheInitialModelScoresTheFirstRecord(t *testing.T) {
 	brokers(t, func(t *testing.T, addr string) {
 		w := newWorld(t, addr, 3)

@@ -21,7 +21,8 @@ import (
 	"liftstream/stream/txn"
 )
 
-// three is a cluster of three brokers in this process, in memory, whose leaders and coordinators move when they are told to.
+// three is a cluster of three brokers in this process, in memory, whose leaders and coordinators move when they are
+// told to.
 type three struct {
 	*kfake.Cluster
 	seed uint64
@@ -198,8 +199,8 @@ func TestLeadersMoveAtEveryStep(t *testing.T) {
 }
 
 // moveLeaders lets the leaders of a cluster of three move while records and labels arrive. In this process they do so
-// when they are told to; a real Kafka is made to by kill -9 of one of its nodes, which is started again at once, or when
-// the two others have taken over what there is to do.
+// when they are told to; a real Kafka is made to by kill -9 of one of its nodes, which is started again at once, or
+// when the two others have taken over what there is to do.
 func (r *rig) moveLeaders(times int) {
 	r.start("one")
 	r.start("two")

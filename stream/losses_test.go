@@ -7,8 +7,8 @@ import (
 	"liftstream/model/propensity"
 )
 
-// TestLossesAreCounted: labels outside of the configured classes, records whose label does not come, and the bytes of those
-// that wait are metrics, and a restart counts none of them again.
+// TestLossesAreCounted: labels outside of the configured classes, records whose label does not come, and the bytes of
+// those that wait are metrics, and a restart counts none of them again.
 func TestLossesAreCounted(t *testing.T) {
 	brokers(t, func(t *testing.T, addr string) {
 		w := newWorld(t, addr, 1)

@@ -341,8 +341,8 @@ func stateBound(s *model.Spec) int64 {
 	return min(2*max(sample, 0)+512<<20, 8<<30)
 }
 
-// fits compares a snapshot with the configuration and with the offsets. policy is "" when they fit, else the policy that
-// decides, with what is wrong and what is configured.
+// fits compares a snapshot with the configuration and with the offsets. policy is "" when they fit, else the policy
+// that decides, with what is wrong and what is configured.
 func (t *task) fits(m *manifest, target, first position) (policy, problem string, reaction Rebuild) {
 	o := &t.s.o
 	switch {
@@ -477,8 +477,8 @@ func (g *groupOffsets) settle(d doneRecord) (target position, problem string) {
 	return target, problem
 }
 
-// within compares what is committed with the first and last offsets that the topics hold, applies the policies where the
-// two do not fit, and returns both.
+// within compares what is committed with the first and last offsets that the topics hold, applies the policies where
+// the two do not fit, and returns both.
 func (t *task) within(ctx context.Context, committed position) (target, first position, err error) {
 	o := &t.s.o
 	look := func(topic string, committed int64) (int64, int64, error) {
@@ -564,8 +564,8 @@ func (t *task) replayLabels(ctx context.Context, to int64) error {
 	return nil
 }
 
-// passLabels learns the labels below the offset to that are left, first being the first one, where no journal record leads
-// there yet: somebody else's offset passes over them, or the topic is new to the stage.
+// passLabels learns the labels below the offset to that are left, first being the first one, where no journal record
+// leads there yet: somebody else's offset passes over them, or the topic is new to the stage.
 func (t *task) passLabels(ctx context.Context, to, first int64) error {
 	if t.at.labels >= max(to, first) {
 		return nil
@@ -581,8 +581,8 @@ func (t *task) passLabels(ctx context.Context, to, first int64) error {
 	return nil
 }
 
-// ahead is what an answer held beyond what a replay has come to: a journal goes forward by a few messages at a time, and
-// to ask for each step would fetch the same again and again.
+// ahead is what an answer held beyond what a replay has come to: a journal goes forward by a few messages at a time,
+// and to ask for each step would fetch the same again and again.
 type ahead struct {
 	at      int64 // where the replay is
 	records []txn.Record

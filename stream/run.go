@@ -51,8 +51,8 @@ type Stage struct {
 }
 
 // StopError is returned by a stage that was told to stop and could not bring everything to an end within Options.Grace.
-// Nothing is lost by it: whoever follows goes on from what is committed. It hides its causes: that the stage has cut them
-// off itself is no cancellation of the caller's.
+// Nothing is lost by it: whoever follows goes on from what is committed. It hides its causes: that the stage has cut
+// them off itself is no cancellation of the caller's.
 type StopError struct{ Left []string }
 
 func (e *StopError) Error() string { return "stopped, but " + strings.Join(e.Left, "; ") }
@@ -179,7 +179,8 @@ func (s *Stage) check(ctx context.Context) error {
 	if _, err = o.Client.Partitions(ctx, o.Topics.Model); err != nil {
 		return fmt.Errorf("looking at topic %s: %w", o.Topics.Model, err)
 	}
-	// What is read of these is little, and rarely: that it may be is better known at the first start than at one after a fault.
+	// What is read of these is little, and rarely: that it may be is better known at the first start than at one after a
+	// fault.
 	for _, topic := range []string{o.Topics.Scores, o.Topics.Dead} {
 		end, err := o.Client.ListOffsets(ctx, topic, []int{0}, txn.End)
 		if err == nil {
@@ -381,8 +382,8 @@ func (s *Stage) begin(ctx context.Context, fail context.CancelCauseFunc, gen *tx
 	}
 }
 
-// drain waits for the tasks: half of the grace period in peace, then without snapshots, then it cuts off the transactions
-// that are under way. It returns within seven eighths, so that the rest is left for leaving the group.
+// drain waits for the tasks: half of the grace period in peace, then without snapshots, then it cuts off the
+// transactions that are under way. It returns within seven eighths, so that the rest is left for leaving the group.
 func (s *Stage) drain(tasks *sync.WaitGroup, began time.Time) (left []string) {
 	done := make(chan struct{})
 	go func() { tasks.Wait(); close(done) }()

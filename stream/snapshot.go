@@ -148,8 +148,8 @@ func (l *stateLog) apply(key, value []byte) {
 }
 
 // forget drops the parts that neither manifest names. A manifest has just come, and what follows it is of the next
-// snapshot, so that these are of former ones: their tombstones may be gone before somebody comes by who reads on from time
-// to time.
+// snapshot, so that these are of former ones: their tombstones may be gone before somebody comes by who reads on from
+// time to time.
 func (l *stateLog) forget() {
 	found, problems := l.manifests()
 	if len(problems) > 0 {
@@ -459,8 +459,8 @@ func (s *snapshotter) freeSlot(name string) int {
 	panic("three slots and two manifests leave one free")
 }
 
-// take returns the next pieces until they are limit bytes or just more, none when limit is not above 0; done reports that
-// the manifest is among them.
+// take returns the next pieces until they are limit bytes or just more, none when limit is not above 0; done reports
+// that the manifest is among them.
 func (s *snapshotter) take(limit int64) (out []change, done bool) {
 	out, s.garbage = s.garbage, nil
 	if s.writing == nil {

@@ -74,8 +74,8 @@ type Options struct {
 	Instance string
 
 	// Initial is the model that serves before the first fitted one, as `run --model` gives it; nil = none. The trainer
-	// publishes it as version 1, and a partition whose state is empty takes it before its first event. Every process of the
-	// group needs it.
+	// publishes it as version 1, and a partition whose state is empty takes it before its first event. Every process of
+	// the group needs it.
 	Initial *model.Model
 
 	Log     *zap.Logger

@@ -184,8 +184,8 @@ func (t *task) idle() bool {
 	return !t.broken && t.at == t.done && t.heard.events.Load() && (t.heard.labels.Load() || t.s.o.Topics.Labels == "")
 }
 
-// leave ends the ownership with its generation, or with the stage: a state without doubt is left to the next generation;
-// what could not be committed is told to whoever stops the stage.
+// leave ends the ownership with its generation, or with the stage: a state without doubt is left to the next
+// generation; what could not be committed is told to whoever stops the stage.
 func (t *task) leave(err error) {
 	s := t.s
 	s.mu.Lock()
@@ -233,7 +233,8 @@ func (t *task) own(ctx context.Context) (err error) {
 	t.phase("taking over")
 	began := t.s.o.Now()
 	o := &t.s.o
-	// InitProducerID first: it ends what a former owner left open, and only after it the state topic tells all that is committed.
+	// InitProducerID first: it ends what a former owner left open, and only after it the state topic tells all that is
+	// committed.
 	id := o.Name + "-" + strconv.Itoa(t.id)
 	if t.producer, err = o.Client.NewProducer(ctx, id, transactionTimeout); err != nil {
 		return fmt.Errorf("taking over the transactional id %s: %w", id, err)
@@ -442,8 +443,8 @@ func (t *task) loop(ctx context.Context, events, labels <-chan fetched) error {
 
 // awaitModel waits, where a partition is empty and Options.Initial is to score its first record, until the trainer has
 // published that model, wherever it runs: then the journal says that the model came before the first event. It reports
-// whether there is a model. A trainer without that model is waited for as long as a sick environment; then the partition
-// begins without one.
+// whether there is a model. A trainer without that model is waited for as long as a sick environment; then the
+// partition begins without one.
 func (t *task) awaitModel(ctx context.Context) (bool, error) {
 	o := &t.s.o
 	if o.Initial == nil || t.part.NextOffset() >= 0 || t.part.ModelVersion() > 0 {
@@ -527,8 +528,8 @@ func (t *task) snapshotDue(last time.Time) bool {
 	return !t.snap.busy() && t.s.o.Now().Sub(last) >= t.s.o.Snapshot && t.unsaved()
 }
 
-// unsaved reports whether the newest snapshot is not of the state as it is, or in another format than is written now, or
-// the one before it in a later one, which a build that reads no such format must not meet.
+// unsaved reports whether the newest snapshot is not of the state as it is, or in another format than is written now,
+// or the one before it in a later one, which a build that reads no such format must not meet.
 func (t *task) unsaved() bool {
 	f := t.s.format()
 	return t.snap.last == nil || t.carried || t.snap.last.position != t.at || t.snap.last.format != f || t.snap.before != nil && t.snap.before.format > f
@@ -648,8 +649,8 @@ func (t *task) committed(x *transaction) {
 }
 
 // claim commits, before anything else is answered, what a transaction before has left undone, and what the partition
-// begins with when the group's offsets are not those of a numbered transaction: from then on an offset without number is
-// one that somebody else has set.
+// begins with when the group's offsets are not those of a numbered transaction: from then on an offset without number
+// is one that somebody else has set.
 func (t *task) claim() error {
 	x := t.redo.x
 	t.finish(x, t.redo.from)
@@ -677,8 +678,8 @@ func (t *task) swap(version int64) error {
 	return contained(func() error { return t.part.Swap(m) })
 }
 
-// send commits one transaction. Neither the end of the generation nor that of the stage cuts it short: its outcome would
-// be unknown.
+// send commits one transaction. Neither the end of the generation nor that of the stage cuts it short: its outcome
+// would be unknown.
 func (t *task) send(x *transaction, done chan<- error) {
 	o := &t.s.o
 	began := o.Now()
@@ -797,8 +798,8 @@ func (t *task) readLabels(r *txn.Record) ([]codec.RowError, error) {
 	return t.bounded(r, bad, err)
 }
 
-// bounded refuses a message whose bad rows would make dead letters of more than four times Options.Codec.MaxMessage: they
-// lie in memory together and in one transaction, and a few bytes of Arrow can stand for millions of rows.
+// bounded refuses a message whose bad rows would make dead letters of more than four times Options.Codec.MaxMessage:
+// they lie in memory together and in one transaction, and a few bytes of Arrow can stand for millions of rows.
 func (t *task) bounded(r *txn.Record, bad []codec.RowError, err error) ([]codec.RowError, error) {
 	if err != nil || len(bad) == 0 {
 		return bad, err
@@ -908,8 +909,9 @@ type fetched struct {
 	err      error
 }
 
-// read fetches a partition from offset on into a channel, each answer paid for from the in-flight budget, which whoever takes it
-// gives back. heard is set when there was an answer, if only that there is nothing. It ends with ctx or after an error.
+// read fetches a partition from offset on into a channel, each answer paid for from the in-flight budget, which whoever
+// takes it gives back. heard is set when there was an answer, if only that there is nothing. It ends with ctx or after
+// an error.
 func (s *Stage) read(ctx context.Context, wg *sync.WaitGroup, budget *budget, heard *atomic.Bool, topic string, partition int, offset int64) <-chan fetched {
 	out := make(chan fetched)
 	wg.Add(1)

@@ -11,8 +11,8 @@ import (
 const letterRoom = 1 << 20
 
 // TopicSpecs are the topics of a stage as they must be: events, scores, labels and state with the same number of
-// partitions, state and model compacted, messages up to maxMessage bytes, dead letters with room for their headers beside
-// the largest message. The names that are "" are left out.
+// partitions, state and model compacted, messages up to maxMessage bytes, dead letters with room for their headers
+// beside the largest message. The names that are "" are left out.
 //
 // Each transaction writes to the state topic, and a restart reads what compaction has not reached: so its segments are
 // small, and the markers of transactions leave after a minute instead of a day.

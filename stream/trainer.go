@@ -15,9 +15,9 @@ import (
 // trainer runs where partition 0 is owned. It knows the partitions only by their snapshots in the state topic, so it
 // does not matter in which process they live.
 //
-// A model is made of the newest snapshots, then waits until later snapshots hold enough labelled records that neither it
-// nor the serving model had learnt, and is compared on those (model.Judge). So the trainer keeps, compressed as they lie
-// in the topic, the two newest snapshots of each partition and the one that the waiting model was made of.
+// A model is made of the newest snapshots, then waits until later snapshots hold enough labelled records that neither
+// it nor the serving model had learnt, and is compared on those (model.Judge). So the trainer keeps, compressed as they
+// lie in the topic, the two newest snapshots of each partition and the one that the waiting model was made of.
 type trainer struct {
 	s        *Stage
 	producer *txn.Producer
@@ -241,7 +241,8 @@ func (t *trainer) fit(ctx context.Context, snaps map[int32]*manifest, previous *
 // it takes: the serving one stays, and until these records have come no other fit is due.
 func (t *trainer) patience() time.Duration { return 10 * t.s.o.FitEvery }
 
-// judge gives the verdict on the waiting model when enough labelled records have come, and publishes it where it may serve.
+// judge gives the verdict on the waiting model when enough labelled records have come, and publishes it where it may
+// serve.
 func (t *trainer) judge(ctx context.Context, snaps map[int32]*manifest) error {
 	o := &t.s.o
 	c := t.waiting
@@ -338,8 +339,8 @@ func (t *trainer) drop(because error) error {
 	return nil
 }
 
-// remarks counts what the factories have to say of the model's parts, warns of trouble, and returns the log with the rest
-// as fields.
+// remarks counts what the factories have to say of the model's parts, warns of trouble, and returns the log with the
+// rest as fields.
 func (t *trainer) remarks(m *model.Model, log *zap.Logger) *zap.Logger {
 	o := &t.s.o
 	for _, f := range o.Spec.Components {

@@ -74,8 +74,8 @@ type remarking struct {
 func (f remarking) Name() string                        { return f.name }
 func (f remarking) Remark([]byte) (model.Remark, error) { return f.says, f.err }
 
-// TestRemarksAreLoggedAndCounted: what the parts of a model have to say stands in the log of its publication, trouble in a
-// warning of its own, both in the metric.
+// TestRemarksAreLoggedAndCounted: what the parts of a model have to say stands in the log of its publication, trouble
+// in a warning of its own, both in the metric.
 func TestRemarksAreLoggedAndCounted(t *testing.T) {
 	core, logs := observer.New(zap.InfoLevel)
 	metrics := NewMetrics(prometheus.NewRegistry())

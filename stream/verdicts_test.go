@@ -124,8 +124,8 @@ func TestTheTrainerComparesOnLaterRecords(t *testing.T) {
 	})
 }
 
-// TestRefusedModelsLeaveTheirVerdict: a gate below every difference refuses all; their verdicts are in the topic, at most
-// keptVerdicts of them, and a trainer that begins anew counts on from there.
+// TestRefusedModelsLeaveTheirVerdict: a gate below every difference refuses all; their verdicts are in the topic, at
+// most keptVerdicts of them, and a trainer that begins anew counts on from there.
 func TestRefusedModelsLeaveTheirVerdict(t *testing.T) {
 	brokers(t, func(t *testing.T, addr string) {
 		w := newWorld(t, addr, 1)
@@ -186,8 +186,8 @@ func TestTheFirstModelIsNotKeptWaiting(t *testing.T) {
 	})
 }
 
-// TestAModelWhoseRecordsAreGoneIsDropped: the tail no longer reaches back to the snapshot that the model was made of, so
-// another one is fitted, and that one gets its verdict.
+// TestAModelWhoseRecordsAreGoneIsDropped: the tail no longer reaches back to the snapshot that the model was made of,
+// so another one is fitted, and that one gets its verdict.
 func TestAModelWhoseRecordsAreGoneIsDropped(t *testing.T) {
 	brokers(t, func(t *testing.T, addr string) {
 		w := newWorld(t, addr, 1)

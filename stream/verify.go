@@ -43,11 +43,12 @@ func (v *Verdict) problem(format string, args ...any) {
 	v.Problems = append(v.Problems, fmt.Sprintf(format, args...))
 }
 
-// Verify replays what the topics hold, events, labels and models in the order that the journal gives, with the code that
-// scored them, and compares: every scores message byte for byte, and the state at every snapshot that can still be read.
-// A partition is replayed from where its state began, if the topics still hold that, else from its oldest usable snapshot,
-// up to what is committed. What was scored with a state before, which a policy has given up, is not compared. Scores of events outside [from, to], by Kafka's timestamps, are replayed but not compared;
-// a zero time sets no bound. It writes nothing, and may run beside a stage.
+// Verify replays what the topics hold, events, labels and models in the order that the journal gives, with the code
+// that scored them, and compares: every scores message byte for byte, and the state at every snapshot that can still be
+// read. A partition is replayed from where its state began, if the topics still hold that, else from its oldest usable
+// snapshot, up to what is committed. What was scored with a state before, which a policy has given up, is not compared.
+// Scores of events outside [from, to], by Kafka's timestamps, are replayed but not compared; a zero time sets no bound.
+// It writes nothing, and may run beside a stage.
 //
 // Of the options it needs Name, Spec, Codec, Client, Topics and Log.
 func Verify(ctx context.Context, o Options, from, to time.Time) ([]Verdict, error) {
@@ -130,7 +131,8 @@ func (v *verifier) run(ctx context.Context, p int) (err error) {
 		return nil
 	}
 	if target == v.done.events {
-		// After the death of a broker the scores may be ahead of the state or behind it until somebody takes the partition over.
+		// After the death of a broker the scores may be ahead of the state or behind it until somebody takes the partition
+		// over.
 		next, known, err := v.s.answered(ctx, p, v.done.scores)
 		if err != nil {
 			return err

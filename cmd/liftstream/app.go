@@ -130,8 +130,8 @@ func noCommand(cmd *cobra.Command, args []string) error {
 	return usagef("%s", message)
 }
 
-// command builds a subcommand of a group. use is its line of usage, about the text of its help, whose first line is the summary;
-// example works when pasted in the root of the repository.
+// command builds a subcommand of a group. use is its line of usage, about the text of its help, whose first line is the
+// summary; example works when pasted in the root of the repository.
 func (a *app) command(group, use, about, example string, args cobra.PositionalArgs, run func(ctx context.Context, args []string) error) *cobra.Command {
 	short, long, _ := strings.Cut(about, "\n")
 	return &cobra.Command{

@@ -37,7 +37,8 @@ func (k *cluster) close() {
 }
 
 // connect reaches the brokers of a configuration, or starts the embedded one unless another process has its directory
-// already: then that one's broker is used, and taken over when that process ends. It fails with what is wrong and the remedy when the brokers do not answer.
+// already: then that one's broker is used, and taken over when that process ends. It fails with what is wrong and the
+// remedy when the brokers do not answer.
 func (a *app) connect(ctx context.Context, c *config.Config) (*cluster, error) {
 	k, err := a.cluster(c)
 	if err != nil {
@@ -213,8 +214,8 @@ func addressIn(name string) string {
 	return at
 }
 
-// startBroker starts a broker whose directory is locked by lock, which it then owns: where the one before listened, unless
-// o says where or that address is taken.
+// startBroker starts a broker whose directory is locked by lock, which it then owns: where the one before listened,
+// unless o says where or that address is taken.
 func startBroker(o embedded.Options, lock *os.File) (*ownBroker, error) {
 	before := addressIn(lock.Name())
 	if err := lock.Truncate(0); err != nil {

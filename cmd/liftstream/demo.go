@@ -357,7 +357,8 @@ func (s *show) quality(v *page.Live) string {
 	return text
 }
 
-// profile writes a profile: "job=student: 2.4 times as often “yes” as on average on records held back (95 %: 2.1 to 2.8)".
+// profile writes a profile: "job=student: 2.4 times as often “yes” as on average on records held back (95 %: 2.1 to
+// 2.8)".
 func (s *show) profile(p page.Profile) string {
 	number := func(v evaluate.Number) string { return strings.TrimSuffix(page.Times(v), " times") }
 	if math.IsNaN(float64(p.Validated)) {

@@ -33,9 +33,9 @@ type tripleResult struct {
 	Splits   []tripleSplit             `json:"splits"`
 }
 
-// tripleMetrics is how well one method finds held-out triples: means over the folds with their standard errors. Both asks
-// for the pair to be more alike than either is to the third record (chance 1/3), single for the first record's view of
-// it (chance 1/2).
+// tripleMetrics is how well one method finds held-out triples: means over the folds with their standard errors. Both
+// asks for the pair to be more alike than either is to the third record (chance 1/3), single for the first record's
+// view of it (chance 1/2).
 type tripleMetrics struct {
 	Both          evaluate.Number `json:"both"`
 	BothError     evaluate.Number `json:"both_error"`

@@ -146,7 +146,8 @@ func (f *fitting) run(ctx context.Context, a *app, data []string) error {
 	return err
 }
 
-// timed is a Factory that notes how long its Fit took. Fits take turns, so that each has all cores and its time is its own.
+// timed is a Factory that notes how long its Fit took. Fits take turns, so that each has all cores and its time is its
+// own.
 type timed struct {
 	model.Factory
 	turn *sync.Mutex

@@ -11,8 +11,8 @@ import (
 	"liftstream/stream"
 )
 
-// inspectTopic prints what the state topic or the model topic of a configuration holds. Its status is 1 when something in
-// it cannot be read.
+// inspectTopic prints what the state topic or the model topic of a configuration holds. Its status is 1 when something
+// in it cannot be read.
 func inspectTopic(ctx context.Context, a *app, c *config.Config, topic string) error {
 	k, err := a.connect(ctx, c)
 	if err != nil {

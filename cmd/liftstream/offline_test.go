@@ -579,7 +579,8 @@ func TestEvalFigures(t *testing.T) {
 	if p := run("--partitions", "2", "--skip", "0"); p["partitions"] != 2. || p["scored"] != 2056. {
 		t.Errorf("partitions %v, scored %v", p["partitions"], p["scored"])
 	}
-	// The kernel is calibrated by construction; the votes of neighbours rank well and need the scorecard to be probabilities.
+	// The kernel is calibrated by construction; the votes of neighbours rank well and need the scorecard to be
+	// probabilities.
 	if m := run("--method", "local", "--method", "kernel", "--method", "prior"); !(loss(m, "kernel") < loss(m, "prior")) || loss(m, "local") == loss(m, "prior") {
 		t.Errorf("alone: local %v, kernel %v, prior %v", loss(m, "local"), loss(m, "kernel"), loss(m, "prior"))
 	}
@@ -597,10 +598,9 @@ func TestEvalFigures(t *testing.T) {
 }
 
 // TestTriples evaluates drawn triples and those of a file, and fits to the file: comparisons by day alone give that
-// feature the largest weight.
-// TestScoresOfAnEvaluation: --scores writes every record's score as it was before the record was learnt. The log-loss of
-// these scores is the one that eval reports, and their reasons name the record's own values, whatever model and partition
-// scored it.
+// feature the largest weight. TestScoresOfAnEvaluation: --scores writes every record's score as it was before the
+// record was learnt. The log-loss of these scores is the one that eval reports, and their reasons name the record's own
+// values, whatever model and partition scored it.
 func TestScoresOfAnEvaluation(t *testing.T) {
 	workbench(t)
 	data, err := os.ReadFile("bank.csv")

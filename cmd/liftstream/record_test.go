@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestOneRecordIsExplained holds the explanation of a record against its score: the same propensity, and the places and the
-// relevance are those of its subspace.
+// TestOneRecordIsExplained holds the explanation of a record against its score: the same propensity, and the places and
+// the relevance are those of its subspace.
 func TestOneRecordIsExplained(t *testing.T) {
 	workbench(t)
 	var row struct {

@@ -247,8 +247,8 @@ var ballots = []ballot{
 	{"republican", "HI,AB,PF,AN,SC,ES,CR,DF", "n,n,y,n,n,y,y,n", "2.63", 350},
 }
 
-// votes searches all profiles of the voting records that more than .15 of their complete cases meet: the rows of Table 5
-// must be the best of each party.
+// votes searches all profiles of the voting records that more than .15 of their complete cases meet: the rows of Table
+// 5 must be the best of each party.
 func (r *reproduction) votes(ctx context.Context, a *app) error {
 	dir, err := os.MkdirTemp("", "liftstream")
 	if err != nil {

@@ -20,11 +20,11 @@ import (
 // subspaceSeeds is the number of draws of the synthetic experiment.
 var subspaceSeeds = uint64(3)
 
-// subspaces runs the synthetic experiment of Pichara and Soto (section 5): 500 records to learn from, 200 to score, and a
-// few draws of each of two settings, for the paper does not print the sizes and deviations of its own. Of the sizes of the
-// subspaces the paper says 19 with a deviation of 8, at theta .55. A subspace must find the features of a record's pattern
-// better than the same number of features chosen for all records. The subspace that scores publish is found otherwise (package
-// local), and stands beside the paper's.
+// subspaces runs the synthetic experiment of Pichara and Soto (section 5): 500 records to learn from, 200 to score, and
+// a few draws of each of two settings, for the paper does not print the sizes and deviations of its own. Of the sizes
+// of the subspaces the paper says 19 with a deviation of 8, at theta .55. A subspace must find the features of a
+// record's pattern better than the same number of features chosen for all records. The subspace that scores publish is
+// found otherwise (package local), and stands beside the paper's.
 func (r *reproduction) subspaces(ctx context.Context) error {
 	for _, setting := range []struct {
 		name string
@@ -63,8 +63,9 @@ func (r *reproduction) subspaces(ctx context.Context) error {
 	return r.flushBeside("Local subspaces: the synthetic experiment", "beside")
 }
 
-// neighbourSets are the sets of the accuracy table, each in ten fixed folds, with the best figures of others on the same
-// folds (scikit-learn, metric-learn and skrebate): of nearest neighbours after a selection or a transform, and of all.
+// neighbourSets are the sets of the accuracy table, each in ten fixed folds, with the best figures of others on the
+// same folds (scikit-learn, metric-learn and skrebate): of nearest neighbours after a selection or a transform, and of
+// all.
 var neighbourSets = []struct{ name, neighbours, any string }{
 	{"wdbc", ".972", ".977"}, {"wine", ".978", ".983"}, {"ionosphere", ".898", ".954"},
 	{"isolet40", ".901", ".959"}, {"syn_wide1", ".546", ".786"}, {"syn_narrow1", ".758", ".866"},

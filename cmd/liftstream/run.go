@@ -205,8 +205,8 @@ func shortList(s *model.Schema, m *model.Model) (names []string) {
 	return names
 }
 
-// strongest returns the profiles to show, those of the positive class where there is one: the confirmed ones first, each
-// kind in the order of the model, which does not look at the records that validate.
+// strongest returns the profiles to show, those of the positive class where there is one: the confirmed ones first,
+// each kind in the order of the model, which does not look at the records that validate.
 func strongest(s *model.Schema, m *model.Model) ([]page.Profile, error) {
 	raw, ok := m.Parts["lift"]
 	if !ok {

@@ -20,7 +20,8 @@ type server struct {
 	done chan struct{}
 }
 
-// serve listens and serves in the background until close. free says to take a free port when the one of listen is taken.
+// serve listens and serves in the background until close. free says to take a free port when the one of listen is
+// taken.
 func serve(listen string, free bool, h http.Handler, log *zap.Logger) (*server, error) {
 	l, err := net.Listen("tcp", listen)
 	if err != nil && free {

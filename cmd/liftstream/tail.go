@@ -126,8 +126,8 @@ func (t *tailing) run(ctx context.Context, a *app) error {
 const patience = 5 * time.Minute
 
 // follow reads the committed records of all partitions of a topic and hands them on, those of one partition in order,
-// until f says so by false or fails. At the end it waits for more, or returns when wait is false; the end is then that of
-// the moment of the call. While it waits, brokers may go away and come back within patience: away is called with the
+// until f says so by false or fails. At the end it waits for more, or returns when wait is false; the end is then that
+// of the moment of the call. While it waits, brokers may go away and come back within patience: away is called with the
 // error when they go, and with nil when they are back.
 func (k *cluster) follow(ctx context.Context, topic string, from txn.Position, wait bool, away func(error), f func([]txn.Record) (more bool, err error)) error {
 	n, err := k.Partitions(ctx, topic)

@@ -35,8 +35,8 @@ var orders = map[string]func(rows []string){
 	},
 }
 
-// TestOrderOfRowsHasNoEffect: a file in another order gives the same model with all components, byte for byte, and the same
-// report; as of its end it does not.
+// TestOrderOfRowsHasNoEffect: a file in another order gives the same model with all components, byte for byte, and the
+// same report; as of its end it does not.
 func TestOrderOfRowsHasNoEffect(t *testing.T) {
 	workbench(t)
 	for _, name := range []string{"bank", "votes"} {

@@ -37,9 +37,9 @@ func (a *ipcFile) names() ([]string, error)    { return a.s.Names(), nil }
 func (a *ipcFile) next() (*codec.Table, error) { return a.s.Next() }
 func (a *ipcFile) close() error                { return a.f.close() }
 
-// parquetFile reads Parquet column by column. Its library panics on damaged files, which becomes an error; the library's
-// own record reader would do so in goroutines of its own, where nobody can recover. (Columns that are structs are still
-// read that way; the contract has none.)
+// parquetFile reads Parquet column by column. Its library panics on damaged files, which becomes an error; the
+// library's own record reader would do so in goroutines of its own, where nobody can recover. (Columns that are structs
+// are still read that way; the contract has none.)
 type parquetFile struct {
 	f       *stored
 	pf      *pqfile.Reader

@@ -215,8 +215,8 @@ type TableReader struct {
 // OpenTables opens the files in order for raw reading.
 //
 // The type of an untyped column of a text file is that of the values so far: an integer column becomes a number column
-// with the first fraction, and either becomes text with the first text; so later tables may have other types than earlier
-// ones. Numbers with leading zeros are text.
+// with the first fraction, and either becomes text with the first text; so later tables may have other types than
+// earlier ones. Numbers with leading zeros are text.
 func OpenTables(paths []string, o TableOptions) (*TableReader, error) {
 	if len(paths) == 0 {
 		return nil, errors.New("opening data: no files")

@@ -331,8 +331,8 @@ func (d *Description) chooseID(profiles []profile) {
 	}
 }
 
-// chooseTime takes a column for the time of the records when it is always there and never falls, or is the only one that
-// is always there.
+// chooseTime takes a column for the time of the records when it is always there and never falls, or is the only one
+// that is always there.
 func (d *Description) chooseTime(profiles []profile) {
 	if d.Time != "" {
 		return

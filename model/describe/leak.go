@@ -157,8 +157,8 @@ func newAlone(c int, col *Column, classes int, onlyIf bool) *alone {
 	return s
 }
 
-// cut makes the cells of a number: a value that holds more than 1/(2 leakCells) of the records is a cell of its own, the
-// rest are quantiles.
+// cut makes the cells of a number: a value that holds more than 1/(2 leakCells) of the records is a cell of its own,
+// the rest are quantiles.
 func (s *alone) cut(warm [][]string) {
 	if !s.number {
 		return

@@ -35,7 +35,8 @@ var idName = regexp.MustCompile(`(?i:^(id|uuid|guid|key)$|[_\-. ](id|uuid|guid|k
 // timeName matches the usual names of times: time, seen_at, signup_date, updatedAt, ts.
 var timeName = regexp.MustCompile(`(?i:time|date|stamp|epoch|(^|[_\-. ])(ts|at)$)|[a-z](At|Ts)$`)
 
-// number parses what a continuous column may hold: decimal numbers without NaN, infinities, hexadecimals and underscores.
+// number parses what a continuous column may hold: decimal numbers without NaN, infinities, hexadecimals and
+// underscores.
 func number(text string) (float64, bool) {
 	if text == "" || strings.ContainsAny(text, "xXpP_") {
 		return 0, false

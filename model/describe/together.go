@@ -23,15 +23,15 @@ import (
 //   - or to depart from its commonest value happens to records of one class (departs), or whether it is missing tells
 //     the class (judgeMissing).
 //
-// A copy of the class with so much noise that the other features together are as good is found by none of these: nothing
-// in the table tells it from a good feature. And a good feature beside poor ones is taken for a leak: the price in the
-// first half of elec2 (.90 beside .70), of which its class is made, as much as the duration of bank's calls.
+// A copy of the class with so much noise that the other features together are as good is found by none of these:
+// nothing in the table tells it from a good feature. And a good feature beside poor ones is taken for a leak: the price
+// in the first half of elec2 (.90 beside .70), of which its class is made, as much as the duration of bank's calls.
 //
 // Together means naive Bayes: the classes are ranked by ln h_c + sum_f ln L_fc, with h the base rates and L_fc the
 // lifts of the feature's cells (see alone), each half of the records by the counts of the other half, so that nothing
-// is known by heart; R is the highest that the best 1, 2, 4, ... or all of the features reach so (reach). AUCs are those
-// inside blocks of 1,000 consecutive records, so that neither side is paid for the base rates of its time; where blocks
-// have one class each, those over all records.
+// is known by heart; R is the highest that the best 1, 2, 4, ... or all of the features reach so (reach). AUCs are
+// those inside blocks of 1,000 consecutive records, so that neither side is paid for the base rates of its time; where
+// blocks have one class each, those over all records.
 const (
 	// LeakAUC is the AUC inside blocks of 1,000 records above which a feature alone is looked at.
 	LeakAUC = 0.85
@@ -196,7 +196,8 @@ func (s *sample) beats(features []judged, h []float64) (leaks int, below []float
 	return leaks, below, nil
 }
 
-// judgeAlone takes out the features that beat the others, and notes of the good ones that stay in what the others reach.
+// judgeAlone takes out the features that beat the others, and notes of the good ones that stay in what the others
+// reach.
 func (d *Description) judgeAlone(s *sample, features []judged, h []float64) error {
 	leaks, below, err := s.beats(features, h)
 	if err != nil {
@@ -333,8 +334,8 @@ func departures(features []judged, base []float64) (found []departure, others []
 	return found, others
 }
 
-// departs flags the departures that the other features do not expect either: by what these say together, too, at least 20
-// records were to be expected outside the class, and at most a tenth of them is.
+// departs flags the departures that the other features do not expect either: by what these say together, too, at least
+// 20 records were to be expected outside the class, and at most a tenth of them is.
 func (d *Description) departs(s *sample, found []departure, others []judged, h []float64) {
 	t := s.together(h)
 	for _, f := range others {

@@ -7,7 +7,8 @@ import (
 	"liftstream/model"
 )
 
-// follower compares each model that was given a verdict with the one that served, again, on the records after the verdict.
+// follower compares each model that was given a verdict with the one that served, again, on the records after the
+// verdict.
 type follower struct {
 	d        *driver
 	t        testing.TB
@@ -53,8 +54,8 @@ func (f *follower) finish() {
 	f.model = nil
 }
 
-// agreement counts the verdicts whose interval leaves out 0 and after which new and serving model differ by more than .002
-// on that many records, and those of them whose sign was the same.
+// agreement counts the verdicts whose interval leaves out 0 and after which new and serving model differ by more than
+// .002 on that many records, and those of them whose sign was the same.
 func agreement(all []outcome, records int) (same, clear int) {
 	for i := range all {
 		x := &all[i]
@@ -86,10 +87,11 @@ func following(t testing.TB, s *model.Schema, src Source, spec *model.Spec, opt 
 	return f.outcomes
 }
 
-// TestSureVerdictsHoldForTheRecordsAfter: on the stream of bank, with its drift, in one partition and in six, a verdict whose
-// interval leaves out 0 has the sign of what the next 2,000 records say, wherever they say something. Of all verdicts on
-// bank, adult, telco and elec2 that is so in 26 of 32: where the interval holds 0, the records after can go either way.
-// At present no verdict on bank is sure where the records after say something: the test checks nothing until one is.
+// TestSureVerdictsHoldForTheRecordsAfter: on the stream of bank, with its drift, in one partition and in six, a verdict
+// whose interval leaves out 0 has the sign of what the next 2,000 records say, wherever they say something. Of all
+// verdicts on bank, adult, telco and elec2 that is so in 26 of 32: where the interval holds 0, the records after can go
+// either way. At present no verdict on bank is sure where the records after say something: the test checks nothing
+// until one is.
 func TestSureVerdictsHoldForTheRecordsAfter(t *testing.T) {
 	s, src := bank(t)
 	same, clear := 0, 0

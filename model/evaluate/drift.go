@@ -33,9 +33,9 @@ type Drift struct {
 	At      int64  `json:"at"`  // records of the stream at the end of that window
 	Last    Number `json:"last"`
 	// Expected and Threshold belong to PSI, the largest of W windows: what it is on average, and what it exceeds in 5 % of
-	// streams in any of their columns, when the records of a stream are drawn alike and one by one. The PSI of one window is
-	// then close to 2/DriftRecords chi2_d, with d+1 bins that are not empty in the reference. With F the distribution of
-	// chi2_d, Expected is 2/DriftRecords times the integral of 1 - F(x)^W over x >= 0, as if windows had references of
+	// streams in any of their columns, when the records of a stream are drawn alike and one by one. The PSI of one window
+	// is then close to 2/DriftRecords chi2_d, with d+1 bins that are not empty in the reference. With F the distribution
+	// of chi2_d, Expected is 2/DriftRecords times the integral of 1 - F(x)^W over x >= 0, as if windows had references of
 	// their own (a little too much: they share one), and Threshold is 2/DriftRecords F^-1(1 - .05 / (W columns)).
 	Expected  Number `json:"expected"`
 	Threshold Number `json:"threshold"`

@@ -30,8 +30,8 @@ func Stage(name string, spec *model.Spec) Method {
 	return Method{Name: name, Spec: spec, New: func(p int32) Learner { return model.NewPartition(spec, p) }}
 }
 
-// Prior is the method that knows the base rates and nothing else: (n_c + u) / (n + C u) of the weights learnt so far, u being
-// the weight of one record's worth of evidence, model.Unit.
+// Prior is the method that knows the base rates and nothing else: (n_c + u) / (n + C u) of the weights learnt so far, u
+// being the weight of one record's worth of evidence, model.Unit.
 func Prior(s *model.Schema) Method {
 	return Method{Name: "prior", New: func(int32) Learner {
 		return &prior{schema: s, n: make([]float64, len(s.Classes)), waiting: map[position]float64{}}

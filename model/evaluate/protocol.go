@@ -130,8 +130,8 @@ func newDriver(s *model.Schema, methods []Method, opt Options, sink Sink) *drive
 	return d
 }
 
-// Prequential scores every record before it, or any later one, is learnt, by all methods side by side, and hands each to
-// the sink in stream order. The result is a function of the source's records, whatever batches they come in.
+// Prequential scores every record before it, or any later one, is learnt, by all methods side by side, and hands each
+// to the sink in stream order. The result is a function of the source's records, whatever batches they come in.
 func Prequential(ctx context.Context, s *model.Schema, src Source, methods []Method, opt Options, sink Sink) (Run, error) {
 	d := newDriver(s, methods, opt, sink)
 	err := d.drive(ctx, src)
@@ -319,8 +319,8 @@ func (d *driver) trained(k int) bool {
 	return slices.ContainsFunc(d.learners[k], func(l Learner) bool { return l.(*model.Partition).Trained() })
 }
 
-// judge compares the model that waits with what the partitions serve, as the stage does it, and swaps it in where it may
-// serve.
+// judge compares the model that waits with what the partitions serve, as the stage does it, and swaps it in where it
+// may serve.
 func (d *driver) judge(ctx context.Context, k int) error {
 	spec, m := d.methods[k].Spec, d.trial[k].model
 	if m == nil {

@@ -182,9 +182,9 @@ func (r *Ranking) CalibrationError(bins int) float64 {
 }
 
 // Recalibrate fits ln(q/(1-q)) = intercept + slope ln(p/(1-p)) to the outcomes by maximum likelihood (Cox 1958; scores
-// are propensities, clipped to [Clip, 1-Clip]) with Newton's method: 0 and 1 when the propensities are calibrated, slope
-// below 1 when they are too extreme. Both NaN when the maximum does not exist: one side empty, all scores equal, or the
-// sides separated.
+// are propensities, clipped to [Clip, 1-Clip]) with Newton's method: 0 and 1 when the propensities are calibrated,
+// slope below 1 when they are too extreme. Both NaN when the maximum does not exist: one side empty, all scores equal,
+// or the sides separated.
 func (r *Ranking) Recalibrate() (slope, intercept float64) {
 	if r.oneSided() || len(r.steps) < 2 || r.separated() {
 		return math.NaN(), math.NaN()

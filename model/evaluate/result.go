@@ -65,8 +65,8 @@ type Metrics struct {
 	LiftAt               map[string]Number `json:"lift_at"` // by share
 	LogLossInterval      Interval          `json:"log_loss_interval"`
 	MeanSubspace         Number            `json:"mean_subspace"` // features selected for a record
-	// Reasons is the number of features among the reasons of all records whose effect is more than .1 nats, Conflicts that of
-	// those whose effect goes against their lift.
+	// Reasons is the number of features among the reasons of all records whose effect is more than .1 nats, Conflicts that
+	// of those whose effect goes against their lift.
 	Reasons   int64 `json:"reasons"`
 	Conflicts int64 `json:"reason_conflicts"`
 }
@@ -115,7 +115,8 @@ type CurvePoint struct {
 }
 
 // Stability is what re-fits did to the scores of the same records, the last before each swap: the mean absolute change
-// of the propensity of a class, and the share whose class of highest propensity changed. Null when no model was swapped.
+// of the propensity of a class, and the share whose class of highest propensity changed. Null when no model was
+// swapped.
 type Stability struct {
 	MeanChange     Number `json:"mean_change"`
 	SegmentChanged Number `json:"segment_changed"`

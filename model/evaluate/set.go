@@ -1,5 +1,6 @@
 // Package evaluate measures propensities against what happened: the figures of the command eval, and the protocols that
-// produce the scores they are over. The order of records matters for blocks, curves and intervals, and for nothing else.
+// produce the scores they are over. The order of records matters for blocks, curves and intervals, and for nothing
+// else.
 package evaluate
 
 import (

@@ -42,8 +42,8 @@ func together(n int, by float64, even bool) Source {
 	}
 }
 
-// TestScaleOfWeights: all weights times a number change no score of a stage with sets, before its first structure, in its
-// stream, late, in several partitions, or of files.
+// TestScaleOfWeights: all weights times a number change no score of a stage with sets, before its first structure, in
+// its stream, late, in several partitions, or of files.
 func TestScaleOfWeights(t *testing.T) {
 	s := &model.Schema{Classes: []string{"no", "yes"}, Positive: 1}
 	for f := range 5 {

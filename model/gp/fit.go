@@ -44,10 +44,10 @@ type FitOptions struct {
 }
 
 // Fit maximises the log marginal likelihood plus the log prior by conjugate gradients (gonum), and returns the
-// hyperparameters and the log marginal likelihood there. Bounds are kept by the substitution ln v = middle + half sin z,
-// which reaches them. When no observation has a variance of its own and the prior leaves sf and sn free, the signal is
-// profiled out, sf^2 = r'(R + g I)^-1 r / B, and the search is over (l, g = sn^2/sf^2) only; a result outside the bounds
-// is taken up by the full search. The result is never worse than any of the starts.
+// hyperparameters and the log marginal likelihood there. Bounds are kept by the substitution ln v = middle + half sin
+// z, which reaches them. When no observation has a variance of its own and the prior leaves sf and sn free, the signal
+// is profiled out, sf^2 = r'(R + g I)^-1 r / B, and the search is over (l, g = sn^2/sf^2) only; a result outside the
+// bounds is taken up by the full search. The result is never worse than any of the starts.
 func Fit(obs []Observation, mean float64, opt FitOptions) (Params, float64, error) {
 	if err := opt.Bounds.check(); err != nil {
 		return Params{}, 0, err

@@ -135,8 +135,8 @@ func (r *Regression) Merge(o *Regression) {
 	}
 }
 
-// Age multiplies what is uncertain of every observation, tau^2 + floor, by factor (at least 1), so that the observations
-// of an earlier fit weigh less than new ones. floor is a variance above 0.
+// Age multiplies what is uncertain of every observation, tau^2 + floor, by factor (at least 1), so that the
+// observations of an earlier fit weigh less than new ones. floor is a variance above 0.
 func (r *Regression) Age(factor, floor float64) error {
 	if !(factor >= 1) || !(floor > 0) || math.IsInf(factor*floor, 1) {
 		return fmt.Errorf("%w: ageing by %v from a floor of %v", ErrInput, factor, floor)

@@ -174,8 +174,8 @@ func sample(seed uint64, n int, tau bool) []Observation {
 	return out
 }
 
-// naive is the posterior at x and the log marginal likelihood from the whole matrix Sigma, by gonum and without a row that was
-// made before (eqs. 1, 2 and 4).
+// naive is the posterior at x and the log marginal likelihood from the whole matrix Sigma, by gonum and without a row
+// that was made before (eqs. 1, 2 and 4).
 type naive struct {
 	p     Params
 	mean  float64
@@ -600,8 +600,8 @@ func BenchmarkLearn(b *testing.B) {
 	}
 }
 
-// BenchmarkFit searches all hyperparameters of all observations, without a pool, and logs what it found: deploy/bench/local.py
-// runs it beside another program and draws the same observations.
+// BenchmarkFit searches all hyperparameters of all observations, without a pool, and logs what it found:
+// deploy/bench/local.py runs it beside another program and draws the same observations.
 func BenchmarkFit(b *testing.B) {
 	opt := FitOptions{Bounds: Bounds{Params{.01, .01, .002}, Params{10, 10, 1}}, Starts: []Params{{.2, .3, .1}}}
 	for _, n := range []int{64, 1000, 2000} {

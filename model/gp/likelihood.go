@@ -8,8 +8,8 @@ import (
 // exactLimit is the number of observations up to which a likelihood is computed from the whole covariance.
 const exactLimit = 96
 
-// residualShare is the trace of what a low-rank factor leaves out, relative to the smallest noise variance: half of it is
-// the error of the log-determinant in nats.
+// residualShare is the trace of what a low-rank factor leaves out, relative to the smallest noise variance: half of it
+// is the error of the log-determinant in nats.
 const residualShare = 1e-5
 
 // terms are the parts of the log marginal likelihood -1/2 quad - 1/2 det - n/2 ln 2 pi: quad = r' Sigma^-1 r, det =
@@ -25,11 +25,11 @@ func (t *terms) value() float64 {
 	return -.5*t.quad - .5*t.det - .5*float64(t.n)*math.Log(2*math.Pi)
 }
 
-// Likelihood returns the log marginal likelihood of n observations. Above 96 of them it is that of the covariance
-// L L' + noise, where L is a pivoted Cholesky factor of K_f of the smallest rank q that leaves a trace of at most 1e-5 of
+// Likelihood returns the log marginal likelihood of n observations. Above 96 of them it is that of the covariance L L'
+// + noise, where L is a pivoted Cholesky factor of K_f of the smallest rank q that leaves a trace of at most 1e-5 of
 // the smallest noise variance, in O(n q^2); the exact value lies in [value - below, value + above]: with E = K_f - L L'
-// positive semidefinite of trace t, and D the noise, 0 <= ln|Sigma| - ln|Sigma^| <= t / min D and
-// 0 <= r' (Sigma^^-1 - Sigma^-1) r <= t |Sigma^^-1 r|^2.
+// positive semidefinite of trace t, and D the noise, 0 <= ln|Sigma| - ln|Sigma^| <= t / min D and 0 <= r' (Sigma^^-1 -
+// Sigma^-1) r <= t |Sigma^^-1 r|^2.
 func Likelihood(p Params, mean float64, obs []Observation) (value, below, above float64, err error) {
 	if err := p.check(); err != nil {
 		return 0, 0, 0, err

@@ -36,9 +36,9 @@ func (r *Regression) Norm() float64 {
 	return math.Sqrt(max(0, s))
 }
 
-// Tabulate makes the table of the posterior over [low, high] and six length scales on either side, with the largest step
-// for which the proved bound of the mean is at most tolerance, but no more than points points (at least 2); the bounds
-// that hold are in the Curve. A NaN or an empty range is an error.
+// Tabulate makes the table of the posterior over [low, high] and six length scales on either side, with the largest
+// step for which the proved bound of the mean is at most tolerance, but no more than points points (at least 2); the
+// bounds that hold are in the Curve. A NaN or an empty range is an error.
 func (r *Regression) Tabulate(low, high, tolerance float64, points int) (*Curve, error) {
 	if !(low <= high) || math.IsInf(low, 0) || math.IsInf(high, 0) || !(tolerance > 0) || points < 2 {
 		return nil, fmt.Errorf("%w: a table of [%v, %v] to %v in %d points", ErrInput, low, high, tolerance, points)

@@ -4,9 +4,9 @@ import "liftstream/model"
 
 var _ model.Carrier = (*Factory)(nil)
 
-// CarryState keeps the weights and the curve of every feature that stays, each number as it was, and what was proved of the
-// programme that they come from. A new feature, level or class says nothing until the next fit, which starts from these
-// weights.
+// CarryState keeps the weights and the curve of every feature that stays, each number as it was, and what was proved of
+// the programme that they come from. A new feature, level or class says nothing until the next fit, which starts from
+// these weights.
 func (f *Factory) CarryState(c *model.Change, state []byte) ([]byte, []int, error) {
 	if len(state) == 0 {
 		return nil, []int{}, nil

@@ -175,8 +175,9 @@ func (c *curve) scale(by float64) {
 const slopeRecords = 20000
 
 // slope fits beta, by Newton's method, so that ln share_y + beta s_y are log-odds of the classes (maximum likelihood
-// with one pseudo-record of curvature, records counting by the effective number, see model.Unit), s being the sum of the curves. What a record adds to its own class is taken off:
-// self is K(x, x) of the mixture. At least 0; 0 when nothing can be told.
+// with one pseudo-record of curvature, records counting by the effective number, see model.Unit), s being the sum of
+// the curves. What a record adds to its own class is taken off: self is K(x, x) of the mixture. At least 0; 0 when
+// nothing can be told.
 func slope(ev *model.Evidence, curves []*curve, total, share []float64, self float64) float64 {
 	classes := len(total)
 	n := ev.Len()

@@ -95,8 +95,8 @@ func (d *design) solve(ctx context.Context, gamma1, gamma2 float64, warm *lp.Res
 	return r, nil
 }
 
-// gammas are the grid of auto, in the order in which it is walked: each solve starts from the one before. The paper's is
-// {1e-4, 1e-2, .1, 1, 10, 100} for both.
+// gammas are the grid of auto, in the order in which it is walked: each solve starts from the one before. The paper's
+// is {1e-4, 1e-2, .1, 1, 10, 100} for both.
 var (
 	grid1 = []float64{100, 30, 10, 3, 1, .1}
 	grid2 = []float64{30, 3, .1}
@@ -108,10 +108,10 @@ type choice struct {
 	weights        *lp.Result // of the first half; nil when the pair was not tried
 }
 
-// choose picks the gammas by the paper's cross-validation on two halves: weights fitted on each half are measured on the
-// triples of the other (SPEC G.38), from both views where these are drawn from classes; of equals the last, which regularises least, wins: it keeps
-// more features when the triples tell nothing against it. NaN asks for a choice, a number stays.
-// A pair whose answers do not verify is passed over. When ctx ends the best so far is taken.
+// choose picks the gammas by the paper's cross-validation on two halves: weights fitted on each half are measured on
+// the triples of the other (SPEC G.38), from both views where these are drawn from classes; of equals the last, which
+// regularises least, wins: it keeps more features when the triples tell nothing against it. NaN asks for a choice, a
+// number stays. A pair whose answers do not verify is passed over. When ctx ends the best so far is taken.
 func choose(ctx context.Context, halves [2]*design, gamma1, gamma2 float64) (choice, error) {
 	first, second := grid1, grid2
 	if !math.IsNaN(gamma1) {

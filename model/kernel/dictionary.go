@@ -42,9 +42,9 @@ func (s Shape) String() string {
 	return fmt.Sprintf("Shape(%d)", uint8(s))
 }
 
-// Base is one kernel of the dictionary, over standardised numbers or level codes. A missing value is a level of its own:
-// the similarity of two missing values is 1, that of a missing value and any other is 0; Linear, Polynomial and the full
-// kernels take it for the mean. Each Base is positive semidefinite.
+// Base is one kernel of the dictionary, over standardised numbers or level codes. A missing value is a level of its
+// own: the similarity of two missing values is 1, that of a missing value and any other is 0; Linear, Polynomial and
+// the full kernels take it for the mean. Each Base is positive semidefinite.
 type Base struct {
 	Shape Shape
 	A     int32 // the feature, -1 for all numbers

@@ -59,18 +59,18 @@ func (f *Factory) New(*model.Levels) model.Component { return &Component{schema:
 const cvTriples = 1000
 
 // Fit draws triples from the evidence, chooses the gammas where they are not given, solves for the weights, starting
-// from those of the previous part, or else of the part that serves a state, verifies them, and tabulates the curves on all of the evidence. When the deadline of
-// ctx passes on the way the best weights so far are taken, with their gap; when ctx is cancelled, or has ended before
-// the start, its error is returned. An answer that does not verify leaves the weights as they were, status Kept: none
-// where there were none.
-// Evidence in which no two classes can be compared gives a part that says nothing, status Empty.
+// from those of the previous part, or else of the part that serves a state, verifies them, and tabulates the curves on
+// all of the evidence. When the deadline of ctx passes on the way the best weights so far are taken, with their gap;
+// when ctx is cancelled, or has ended before the start, its error is returned. An answer that does not verify leaves
+// the weights as they were, status Kept: none where there were none. Evidence in which no two classes can be compared
+// gives a part that says nothing, status Empty.
 func (f *Factory) Fit(ctx context.Context, ev *model.Evidence, previous []byte) ([]byte, error) {
 	return f.FitGiven(ctx, ev, previous, nil)
 }
 
-// FitGiven is Fit with triples (i, j, k) of record numbers of the evidence, record i more like j than like k, in place of
-// those that Fit draws from the classes; nil draws them. Without gammas of their own the halves of the cross-validation
-// are those triples whose i lies in the one or the other half of the records.
+// FitGiven is Fit with triples (i, j, k) of record numbers of the evidence, record i more like j than like k, in place
+// of those that Fit draws from the classes; nil draws them. Without gammas of their own the halves of the
+// cross-validation are those triples whose i lies in the one or the other half of the records.
 func (f *Factory) FitGiven(ctx context.Context, ev *model.Evidence, previous []byte, given [][3]int32) ([]byte, error) {
 	if err := inside("triple", ev.Len(), given); err != nil {
 		return nil, err

@@ -107,8 +107,8 @@ func TestCurves(t *testing.T) {
 	t.Logf("off by %.2g, weights %.3g, beta %.3g", worst, size, p.Beta)
 }
 
-// TestTextBesideTheLevels: text that is not among the levels of an ordinal feature is a missing value, in what is fitted
-// and in what is scored, and not a level above the highest.
+// TestTextBesideTheLevels: text that is not among the levels of an ordinal feature is a missing value, in what is
+// fitted and in what is scored, and not a level above the highest.
 func TestTextBesideTheLevels(t *testing.T) {
 	s := &model.Schema{Features: []model.Feature{{Name: "size", Kind: model.Ordinal, Levels: []string{"s", "m", "l"}}}, Classes: []string{"no", "yes"}, Positive: 1}
 	of := func(beside float64) *model.Evidence {
@@ -266,8 +266,8 @@ func TestWarm(t *testing.T) {
 	}
 }
 
-// TestUnverified: weights that do not verify never serve. Those of the part before stay, or there are none, and the remark
-// says so.
+// TestUnverified: weights that do not verify never serve. Those of the part before stay, or there are none, and the
+// remark says so.
 func TestUnverified(t *testing.T) {
 	ev := generated(900)
 	f := New(Default(), ev.Schema)
@@ -472,7 +472,8 @@ func TestSmallestNumbers(t *testing.T) {
 	}
 }
 
-// TestLowestNumber: the lowest of all numbers is what some write for a missing one. Rounding must not take a curve beyond it.
+// TestLowestNumber: the lowest of all numbers is what some write for a missing one. Rounding must not take a curve
+// beyond it.
 func TestLowestNumber(t *testing.T) {
 	ev := generated(1500)
 	rows := make([]int32, ev.Len())

@@ -110,8 +110,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// BenchmarkLarge fits a part of 20,000 triples over 600 kernels (7,797 records of Isolet, 200 features of three widths):
-// cold, then warm on the evidence with a tenth of the records gone; with prices given, and chosen.
+// BenchmarkLarge fits a part of 20,000 triples over 600 kernels (7,797 records of Isolet, 200 features of three
+// widths): cold, then warm on the evidence with a tenth of the records gone; with prices given, and chosen.
 func BenchmarkLarge(b *testing.B) {
 	ev := spoken(b, 200)
 	old := newest(ev, 0)

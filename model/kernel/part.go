@@ -193,8 +193,8 @@ func (p *Part) Report(s *model.Schema) *report.Kernel {
 // shownFeatures bounds the features that a remark names.
 const shownFeatures = 8
 
-// Remark tells how the weights came about, and the short list of features. Weights that did not verify, or for which the
-// time was too short, are trouble.
+// Remark tells how the weights came about, and the short list of features. Weights that did not verify, or for which
+// the time was too short, are trouble.
 func (f *Factory) Remark(part []byte) (model.Remark, error) {
 	p, err := DecodePart(f.schema, part)
 	if err != nil {

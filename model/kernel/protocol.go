@@ -16,8 +16,8 @@ type Family uint8
 const (
 	// Weak is that of the live component: one-feature kernels of the configured widths.
 	Weak Family = iota
-	// Rich is Weak with a linear kernel of each number, and Gaussian and linear kernels along discriminant directions of the
-	// features that these have given weight, where there are ten training points for each of these and each class.
+	// Rich is Weak with a linear kernel of each number, and Gaussian and linear kernels along discriminant directions of
+	// the features that these have given weight, where there are ten training points for each of these and each class.
 	Rich
 	// FullGaussian, FullPolynomial and FullLinear are single kernels over all numbers (formulation (4)).
 	FullGaussian
@@ -40,8 +40,8 @@ type ProtocolOptions struct {
 	Gamma1, Gamma2 float64
 	// Further adds one-feature kernels of each number: Triangular ones of every width, Linear.
 	Further []Shape
-	// Quantiles, when not nil, replaces Widths feature by feature: 1 over these quantiles of the squared differences, those
-	// that are not 0, between the first record of a training triple and the others.
+	// Quantiles, when not nil, replaces Widths feature by feature: 1 over these quantiles of the squared differences,
+	// those that are not 0, between the first record of a training triple and the others.
 	Quantiles []float64
 	// Mirror also asks each training triple from the second point's view, as the measure does.
 	Mirror bool
@@ -65,8 +65,9 @@ type Trial struct {
 	Upper, Lower   float64
 }
 
-// Draw makes a split of record numbers with triples of its own in each part, drawn as the paper does: two records of one
-// class, the third of another, all records alike. A part without two classes, or of fewer than three records, has none.
+// Draw makes a split of record numbers with triples of its own in each part, drawn as the paper does: two records of
+// one class, the third of another, all records alike. A part without two classes, or of fewer than three records, has
+// none.
 func Draw(ev *model.Evidence, train, test []int32, trainTriples, testTriples int, seed uint64) *Split {
 	return &Split{train, test, drawEven(ev.Class, train, trainTriples, seed), drawEven(ev.Class, test, testTriples, seed+1)}
 }

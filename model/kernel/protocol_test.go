@@ -162,8 +162,8 @@ func TestTriplesShort(t *testing.T) {
 }
 
 // TestTriplesProtocol measures held-out triples on the given splits and prints the table of README.md. The Rich
-// dictionary must reach the reference programme on every set, the best figure, or one standard error below it, on six of
-// the nine, and use fewer features than there are on all but Balance.
+// dictionary must reach the reference programme on every set, the best figure, or one standard error below it, on six
+// of the nine, and use fewer features than there are on all but Balance.
 func TestTriplesProtocol(t *testing.T) {
 	if os.Getenv("LIFTSTREAM_LONG") == "" {
 		t.Skip("SKIPPED, NOT CHECKED: ten splits of nine sets; set LIFTSTREAM_LONG=1")
@@ -192,8 +192,8 @@ func TestTriplesProtocol(t *testing.T) {
 	}
 }
 
-// BenchmarkTriplesDictionaries measures what further kernels change, beside the Weak dictionary: held-out triples that are
-// right from both sides, and features used.
+// BenchmarkTriplesDictionaries measures what further kernels change, beside the Weak dictionary: held-out triples that
+// are right from both sides, and features used.
 func BenchmarkTriplesDictionaries(b *testing.B) {
 	splits := readSplits(b)
 	for _, set := range sets {

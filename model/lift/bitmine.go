@@ -45,8 +45,8 @@ type bitMiner struct {
 	member []int32 // by wanted class
 }
 
-// caseSet holds what profiles over one set of positions share: the complete cases, all and by class, and the fewest that
-// any extension by later positions can have.
+// caseSet holds what profiles over one set of positions share: the complete cases, all and by class, and the fewest
+// that any extension by later positions can have.
 type caseSet struct {
 	n, least   float64
 	ny, leastY []float64

@@ -31,8 +31,8 @@ const (
 	enterCertain  = 2.
 )
 
-// Entered is a feature set that feeds the scorecard: by cell and class what the set says beyond its features one by one,
-// as log-odds that a softmax adds to those of the single features.
+// Entered is a feature set that feeds the scorecard: by cell and class what the set says beyond its features one by
+// one, as log-odds that a softmax adds to those of the single features.
 type Entered struct {
 	Set   *Set
 	Value []float64 // cells x classes; cells beyond its length say nothing
@@ -41,8 +41,9 @@ type Entered struct {
 	Fit EnteredFit
 }
 
-// EnteredFit tells how the values of a set came about: margin by margin (one a class, of two classes that of the second)
-// the Newton step -shrink sum g / D of a cell, with D the sum of the curvatures h = p (1-p) and the ridge, and g = p - [y].
+// EnteredFit tells how the values of a set came about: margin by margin (one a class, of two classes that of the
+// second) the Newton step -shrink sum g / D of a cell, with D the sum of the curvatures h = p (1-p) and the ridge, and
+// g = p - [y].
 type EnteredFit struct {
 	// Unit is the weight of a record of weight 1 among the sums. Where only every k-th record was looked at it is 1/k of
 	// that: no one knows which.
@@ -56,8 +57,8 @@ type EnteredFit struct {
 //
 //	v' = (v D + shrink w (p - [y])) / (D - w h)
 //
-// which depends on the class of the record in no way; p and h of the record itself, which do not either, are taken to be those
-// of its cell. 0 where the set says nothing or does not know how it was fitted.
+// which depends on the class of the record in no way; p and h of the record itself, which do not either, are taken to
+// be those of its cell. 0 where the set says nothing or does not know how it was fitted.
 func (e *Entered) without(row []float64, class int32, weight float64, dst []float64) {
 	clear(dst)
 	classes, x := len(dst), e.Set.Cell(row)
@@ -331,8 +332,9 @@ type candidate struct {
 
 // enter chooses the sets of up to three features that add most to a scorecard of single features, each quarter of the
 // time judging what was fitted on the three others: greedily, each beside those before it, as long as its gain there is
-// certain, at most MaxEntered. A set of one feature is that feature in finer cells. In later rounds a set is judged again
-// only while what it gained before is more than the best gains now, and triples are those that extend a chosen pair.
+// certain, at most MaxEntered. A set of one feature is that feature in finer cells. In later rounds a set is judged
+// again only while what it gained before is more than the best gains now, and triples are those that extend a chosen
+// pair.
 func enter(ctx context.Context, s *sample) ([]*Entered, error) {
 	e := entering{sample: s}
 	e.stride = max((s.n+enterRecords-1)/enterRecords, 1)

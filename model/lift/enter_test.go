@@ -157,8 +157,9 @@ func TestEnteredSetsAreInputs(t *testing.T) {
 	}
 }
 
-// TestEnteredSetsForgetTheRecord: of labels that are noise a set says something of the very records that it was fitted on,
-// and nothing once each is taken out. The weight of the classes p - [y] on the one is that of the fit, on the other none.
+// TestEnteredSetsForgetTheRecord: of labels that are noise a set says something of the very records that it was fitted
+// on, and nothing once each is taken out. The weight of the classes p - [y] on the one is that of the fit, on the other
+// none.
 func TestEnteredSetsForgetTheRecord(t *testing.T) {
 	for _, classes := range []int{2, 3} {
 		ev := mixed(4000, 5, func([]float64) float64 { return -1 })

@@ -9,8 +9,8 @@ import (
 	"liftstream/model"
 )
 
-// TestLatticeOfManyFeatures: the work of the lattice grows with the sets, not with two to the number of features, and finds
-// what evaluating each set by itself finds.
+// TestLatticeOfManyFeatures: the work of the lattice grows with the sets, not with two to the number of features, and
+// finds what evaluating each set by itself finds.
 func TestLatticeOfManyFeatures(t *testing.T) {
 	const features, records = 60, 2500
 	s := &model.Schema{Classes: []string{"a", "b"}, Positive: 1}

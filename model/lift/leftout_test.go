@@ -95,8 +95,8 @@ func zip(n int, seed uint64) *model.Evidence {
 	return evidenceOf(s, rows)
 }
 
-// TestManyLevelsDoNotLead: the true feature leads sets of many levels that say nothing, exhaustively and in the beam, and
-// windows are of it; by eta the latter lead.
+// TestManyLevelsDoNotLead: the true feature leads sets of many levels that say nothing, exhaustively and in the beam,
+// and windows are of it; by eta the latter lead.
 func TestManyLevelsDoNotLead(t *testing.T) {
 	for seed := range uint64(8) {
 		ev := zip(5000, seed+1)
@@ -178,8 +178,8 @@ func setup(t *testing.T, o Options, ev *model.Evidence, permuted bool) *setSearc
 	return s
 }
 
-// plantedCells returns records of three features of 3, 6 and 40 levels; the class depends on the first two. truth is eta
-// of a window by the rates that the records were drawn from.
+// plantedCells returns records of three features of 3, 6 and 40 levels; the class depends on the first two. truth is
+// eta of a window by the rates that the records were drawn from.
 func plantedCells(n int, seed uint64) (*model.Evidence, func(w *Window) float64) {
 	levels := []uint64{3, 6, 40}
 	rate := func(a, b uint64) float64 { return []float64{.05, .2, .45}[a] * []float64{.2, .6, 1, 1.2, 1.5, 1.5}[b] }

@@ -80,9 +80,9 @@ const rankDelta = .001
 // partition: those of its state where the state has a set with the same cells, else those of its records in the
 // evidence.
 //
-// Profiles are searched on the older part of the evidence and validated on the newest Validate of it; with fewer than 50
-// records there they are searched on everything and not validated. Of exchangeable
-// records, which have no newest, the share is drawn at random.
+// Profiles are searched on the older part of the evidence and validated on the newest Validate of it; with fewer than
+// 50 records there they are searched on everything and not validated. Of exchangeable records, which have no newest,
+// the share is drawn at random.
 func (f *Factory) Fit(ctx context.Context, ev *model.Evidence, previous []byte) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -210,8 +210,8 @@ func (f *Factory) count(ev *model.Evidence, search *setSearch, p *Part) error {
 }
 
 // Component counts the classes of one partition by the cells of the monitored sets. It is a model.Component and a
-// model.Profiler; its inputs are what the entered sets say. Learn and Retract cost one look-up a monitored set and allocate
-// only when a new level needs a cell.
+// model.Profiler; its inputs are what the entered sets say. Learn and Retract cost one look-up a monitored set and
+// allocate only when a new level needs a cell.
 type Component struct {
 	schema   *model.Schema
 	sets     []liveSet
@@ -353,9 +353,9 @@ func (c *Component) Inputs(row model.Row, dst []float64) {
 	}
 }
 
-// InputsWithout writes what Inputs would of a record that the entered sets were fitted on, had it not been there: without
-// the record's own share in the value of its cell. The choice of the sets and the fit of the single features beside which
-// they were fitted keep the record.
+// InputsWithout writes what Inputs would of a record that the entered sets were fitted on, had it not been there:
+// without the record's own share in the value of its cell. The choice of the sets and the fit of the single features
+// beside which they were fitted keep the record.
 func (c *Component) InputsWithout(ex *model.Example, dst []float64) {
 	k := len(c.schema.Classes)
 	for i, e := range c.entered {
@@ -363,8 +363,8 @@ func (c *Component) InputsWithout(ex *model.Example, dst []float64) {
 	}
 }
 
-// Profile returns the text and the validated lift of the first profile of the class, in the order of their rank, that the
-// row meets and that is confirmed; "" and NaN when it meets none. Rank looks at the searched records alone (but for
+// Profile returns the text and the validated lift of the first profile of the class, in the order of their rank, that
+// the row meets and that is confirmed; "" and NaN when it meets none. Rank looks at the searched records alone (but for
 // ByValidated), so that the profile is not picked for the chance in its validated lift.
 func (c *Component) Profile(row model.Row, class int32) (text string, lift float64) {
 	if class < 0 || int(class)+1 >= len(c.ofClass) {

@@ -7,8 +7,8 @@ import (
 )
 
 // maxMassNodes bounds the nodes of the search for windows of one set under a minimum mass, and foldMassNodes where only
-// windows that differ are wanted. There a branch that cannot raise what windows are ranked by by more than foldMassGap of
-// it is given up: it would change a cell or two.
+// windows that differ are wanted. There a branch that cannot raise what windows are ranked by by more than foldMassGap
+// of it is given up: it would change a cell or two.
 const (
 	maxMassNodes  = 1 << 21
 	foldMassNodes = 1 << 14
@@ -17,10 +17,10 @@ const (
 
 // massSearch finds the k best windows of a set whose mass exceeds a limit: a 0-1 fractional programme (SPEC B.3 i),
 // weakly NP-hard. A window has an eta of at least lambda when the values a_x - lambda b_x of its cells sum to 0 or more
-// (Dinkelbach); with lambda the eta of the k-th best window so far, cells are decided depth first, those of positive value
-// by falling value, then the others by their cost per mass, and a branch ends when even the fractional covering knapsack
-// over the undecided cells stays below 0, or when it can only tie and not with as many records. Whenever all k windows
-// were replaced, lambda and the order are made anew.
+// (Dinkelbach); with lambda the eta of the k-th best window so far, cells are decided depth first, those of positive
+// value by falling value, then the others by their cost per mass, and a branch ends when even the fractional covering
+// knapsack over the undecided cells stays below 0, or when it can only tie and not with as many records. Whenever all k
+// windows were replaced, lambda and the order are made anew.
 type massSearch struct {
 	set     *Set
 	summary *Summary

@@ -22,7 +22,8 @@ type Summary struct {
 	A, B []float64
 	// Occupied is the number of cells, Seen that of classes, with a positive count.
 	Occupied, Seen int
-	// gain is, by cell, what sets and windows are ranked by: A, or of leaveOneOut what a cell tells about records left out.
+	// gain is, by cell, what sets and windows are ranked by: A, or of leaveOneOut what a cell tells about records left
+	// out.
 	gain []float64
 }
 
@@ -72,15 +73,15 @@ func Summarise(count []float64, classes int, effective float64) *Summary {
 // them than any cell has records a set tells nothing, and is worth 0.
 var leftOutPriors = [...]float64{1024, 256, 64, 16, 4, 1}
 
-// EtaLeaveOneOut is Eta on records that are left out of the counts: each record is predicted by the counts of the others
-// in its cell, with m pseudo-records of the base rates,
+// EtaLeaveOneOut is Eta on records that are left out of the counts: each record is predicted by the counts of the
+// others in its cell, with m pseudo-records of the base rates,
 //
 //	q(y|x) = (n_xy - 1 + m h_y)/(n_x - 1 + m),  eta = max_m sum_xy n_xy ln(q(y|x)/h_y) / sum_xy n_xy ln(1/h_y)
 //
 // for the m of 1, 4, 16 to 1,024 that is best, and at least 0. A record weighs, and is left out, as n_eff/n of its
 // weight. The cells of a set that tells nothing gain some nats in all by chance, however many they are, where Eta gains
-// (K_x-1)(K_y-1)/2 (EtaCorrected takes that off, which is too little where most cells hold a few records). It is at most
-// Eta. NaN as Eta.
+// (K_x-1)(K_y-1)/2 (EtaCorrected takes that off, which is too little where most cells hold a few records). It is at
+// most Eta. NaN as Eta.
 func (s *Summary) EtaLeaveOneOut() float64 { return s.leaveOneOut().rank() }
 
 // leaveOneOut returns the summary with the gains of EtaLeaveOneOut, whose sum is that of the best prior; all 0 where no
@@ -171,8 +172,9 @@ func (s *Summary) EtaCorrected() float64 {
 // CellEta is eta of the window of the one cell x. NaN when the cell is empty or fewer than two classes were seen.
 func (s *Summary) CellEta(x int) float64 { return s.ratio(s.A[x], s.B[x]) }
 
-// WindowEta is eta(Y|W), equation (3), of the window of the given cells: how much of the surprise about the class inside
-// W the cell explains, with the class rates of the whole table. NaN when W is empty or fewer than two classes were seen.
+// WindowEta is eta(Y|W), equation (3), of the window of the given cells: how much of the surprise about the class
+// inside W the cell explains, with the class rates of the whole table. NaN when W is empty or fewer than two classes
+// were seen.
 func (s *Summary) WindowEta(cells []int) float64 {
 	var a, b float64
 	for _, x := range cells {
@@ -183,8 +185,8 @@ func (s *Summary) WindowEta(cells []int) float64 {
 }
 
 // WindowEtaCorrected is WindowEta less the bias of its numerator where the cells tell nothing, (C-1)(1-g_x)/2 nats of
-// n_eff/n of the weight for each cell (SPEC B.3 iii) with the C seen classes, at least 0. NaN as WindowEta. It takes off
-// what the counts of given cells gain by chance, not what choosing the best cells gains: see WindowInterval.
+// n_eff/n of the weight for each cell (SPEC B.3 iii) with the C seen classes, at least 0. NaN as WindowEta. It takes
+// off what the counts of given cells gain by chance, not what choosing the best cells gains: see WindowInterval.
 func (s *Summary) WindowEtaCorrected(cells []int) float64 {
 	var a, b float64
 	for _, x := range cells {
@@ -194,18 +196,18 @@ func (s *Summary) WindowEtaCorrected(cells []int) float64 {
 	return s.ratio(max(a, 0), b)
 }
 
-// WindowInterval is the 95 % interval of WindowEta for every window of as many feature sets at once, so that it holds of
-// a window that was chosen as the best of all of them. The class rates p_x of the cells of one set lie, with probability
-// of at least 1 - .05/sets, where
+// WindowInterval is the 95 % interval of WindowEta for every window of as many feature sets at once, so that it holds
+// of a window that was chosen as the best of all of them. The class rates p_x of the cells of one set lie, with
+// probability of at least 1 - .05/sets, where
 //
 //	sum_x n_x KL(^p_x || p_x) <= r = sum_xy n_xy ln ^p(y|x) - ln mean_m prod_x DM(n_x; m h) + ln(sets/.05)
 //
-// with the observed rates ^p_x, and the Dirichlet-multinomial chance DM of the classes in a cell under m pseudo-records of
-// the base rates (the m of EtaLeaveOneOut): by Markov's inequality, as the mean is the chance of the classes under some
-// law, whatever the numbers of records in the cells. The ends are eta where the window's rates have gone as far as that
-// allows, all in one proportion: at the low end towards the base rates, at the high end away from these, as ^p^t h^(1-t).
-// The base rates and the shares of the cells are taken as known, and records as independent: on records whose rates drift
-// the interval is too narrow. NaN as WindowEta.
+// with the observed rates ^p_x, and the Dirichlet-multinomial chance DM of the classes in a cell under m pseudo-records
+// of the base rates (the m of EtaLeaveOneOut): by Markov's inequality, as the mean is the chance of the classes under
+// some law, whatever the numbers of records in the cells. The ends are eta where the window's rates have gone as far as
+// that allows, all in one proportion: at the low end towards the base rates, at the high end away from these, as ^p^t
+// h^(1-t). The base rates and the shares of the cells are taken as known, and records as independent: on records whose
+// rates drift the interval is too narrow. NaN as WindowEta.
 func (s *Summary) WindowInterval(cells []int, sets int) (low, high float64) {
 	if eta := s.WindowEta(cells); eta != eta {
 		return math.NaN(), math.NaN()
@@ -295,8 +297,8 @@ func (s *Summary) ratio(a, b float64) float64 {
 	return min(a/b, 1)
 }
 
-// Lift is L(x,y) = f(y|x)/h(y): how many times as frequent class y is in cell x as in the whole table. NaN when the cell
-// is empty, the class was not seen, or fewer than two classes were seen.
+// Lift is L(x,y) = f(y|x)/h(y): how many times as frequent class y is in cell x as in the whole table. NaN when the
+// cell is empty, the class was not seen, or fewer than two classes were seen.
 func (s *Summary) Lift(x, y int) float64 {
 	if s.Seen < 2 {
 		return math.NaN()
@@ -317,11 +319,11 @@ func (s *Summary) rate(x, y int) float64 {
 	return max(s.Count[x*s.Classes+y], 0) / s.NX[x]
 }
 
-// liftInterval is the 95 % interval of the lift (n_xy/n_x)/(n_y/n) of a class under a condition, on counts times scale as
-// effective numbers of records. With p the rate of the class under the condition, r that among the rest, and g = n_x/n,
-// the lift is 1/(g + (1-g) r/p): the interval is that of the ratio of two independent rates by the score test (Koopman,
-// Biometrics 40, 1984), so that the base rate is not taken as known. It exists at counts of zero: without a covered
-// record it is [0, n/n_y], without a record of the rest [1, 1]. NaN when the class was not seen.
+// liftInterval is the 95 % interval of the lift (n_xy/n_x)/(n_y/n) of a class under a condition, on counts times scale
+// as effective numbers of records. With p the rate of the class under the condition, r that among the rest, and g =
+// n_x/n, the lift is 1/(g + (1-g) r/p): the interval is that of the ratio of two independent rates by the score test
+// (Koopman, Biometrics 40, 1984), so that the base rate is not taken as known. It exists at counts of zero: without a
+// covered record it is [0, n/n_y], without a record of the rest [1, 1]. NaN when the class was not seen.
 func liftInterval(nxy, nx, ny, n, scale float64) (low, high float64) {
 	return scoreLiftInterval(nxy, nx, ny, n, scale, z95)
 }
@@ -370,8 +372,8 @@ func scoreLiftInterval(nxy, nx, ny, n, scale, z float64) (low, high float64) {
 	return low, high
 }
 
-// ratioScore is the score statistic, chi-square of one degree of freedom, for the ratio of the rates x1/n1 and x2/n2 being
-// t.
+// ratioScore is the score statistic, chi-square of one degree of freedom, for the ratio of the rates x1/n1 and x2/n2
+// being t.
 func ratioScore(x1, n1, x2, n2, t float64) float64 {
 	a := (n1 + n2) * t
 	b := t*n1 + x1 + n2 + t*x2
@@ -389,8 +391,8 @@ func ratioScore(x1, n1, x2, n2, t float64) float64 {
 	return d * d / v
 }
 
-// jointLiftInterval is the interval of the lift at 95 % for among lifts at once, each with a chance of at most .05/among to
-// miss (Bonferroni): the wider at each end of scoreLiftInterval, in which the base rate has its error, and
+// jointLiftInterval is the interval of the lift at 95 % for among lifts at once, each with a chance of at most
+// .05/among to miss (Bonferroni): the wider at each end of scoreLiftInterval, in which the base rate has its error, and
 // exactLiftInterval, which holds at small counts. Counts times scale are effective numbers. NaN as liftInterval.
 func jointLiftInterval(nxy, nx, ny, n, scale float64, among int) (low, high float64) {
 	alpha := .05 / float64(max(among, 1))
@@ -399,12 +401,12 @@ func jointLiftInterval(nxy, nx, ny, n, scale float64, among int) (low, high floa
 	return min(low, l), max(high, h)
 }
 
-// exactLiftInterval is the interval of the lift, with a chance of at most alpha to miss, by inverting Fisher's exact test of
-// the odds ratio (Cornfield, 1956): given the margins n_x, n_y and n the count n_xy has the non-central hypergeometric
-// distribution, and an end is the lift at the odds ratio under which the count that extreme has the chance alpha/2, with
-// the margins as observed. It holds its level at counts of any size and at any alpha, where liftInterval is too narrow for
-// small ones at small alpha. Counts times scale are effective numbers, rounded so that the interval is not narrower. NaN,
-// [0, n/n_y] and [1, 1] as liftInterval.
+// exactLiftInterval is the interval of the lift, with a chance of at most alpha to miss, by inverting Fisher's exact
+// test of the odds ratio (Cornfield, 1956): given the margins n_x, n_y and n the count n_xy has the non-central
+// hypergeometric distribution, and an end is the lift at the odds ratio under which the count that extreme has the
+// chance alpha/2, with the margins as observed. It holds its level at counts of any size and at any alpha, where
+// liftInterval is too narrow for small ones at small alpha. Counts times scale are effective numbers, rounded so that
+// the interval is not narrower. NaN, [0, n/n_y] and [1, 1] as liftInterval.
 func exactLiftInterval(nxy, nx, ny, n, scale, alpha float64) (low, high float64) {
 	switch {
 	case !(ny > 0):
@@ -450,8 +452,8 @@ func exactLiftInterval(nxy, nx, ny, n, scale, alpha float64) (low, high float64)
 	return low, high
 }
 
-// hypergeometricTail is the chance that the number of the class among nx records, of n of which ny are of the class, is in a
-// tail, when the odds of the class among the nx are so many times those among the rest (Fisher's non-central
+// hypergeometricTail is the chance that the number of the class among nx records, of n of which ny are of the class, is
+// in a tail, when the odds of the class among the nx are so many times those among the rest (Fisher's non-central
 // hypergeometric distribution). Terms are summed from the mode outwards until they no longer count.
 func hypergeometricTail(nx, ny, n, odds float64, tail func(k float64) bool) float64 {
 	least, most := max(nx+ny-n, 0), min(nx, ny)

@@ -43,10 +43,10 @@ type Part struct {
 // PartSet is a monitored set with the counts of each partition at the Model's mark.
 type PartSet struct {
 	Set *Set
-	// RankError bounds, with probability .999, how far the rank of any cut point among all records that the partitions have
-	// learnt is from the quantile that it stands for, as a share of the records that have all features: how far it is among
-	// the records of the evidence, where cuts of the model before were kept, and the error of these, Evidence.RankError. 0
-	// when the cuts are exact quantiles of every record, or there are none.
+	// RankError bounds, with probability .999, how far the rank of any cut point among all records that the partitions
+	// have learnt is from the quantile that it stands for, as a share of the records that have all features: how far it is
+	// among the records of the evidence, where cuts of the model before were kept, and the error of these,
+	// Evidence.RankError. 0 when the cuts are exact quantiles of every record, or there are none.
 	RankError float64
 	Shares    []Share // by ascending partition
 }

@@ -68,8 +68,8 @@ type Tally struct {
 // Lift is (n_xy/n_x)/(n_y/n); NaN when nothing is covered or the class is absent.
 func (t *Tally) Lift() float64 { return t.NXY / t.NX * t.N / t.NY }
 
-// Interval is the 95 % interval of Lift; see liftInterval. It is that of one profile looked at once, which nobody searched
-// for: of a profile found among the same records it is too high, and of many profiles some intervals miss.
+// Interval is the 95 % interval of Lift; see liftInterval. It is that of one profile looked at once, which nobody
+// searched for: of a profile found among the same records it is too high, and of many profiles some intervals miss.
 func (t *Tally) Interval() (low, high float64) {
 	scale := 1.0
 	if t.NX > 0 {
@@ -128,17 +128,17 @@ type ProfileRank uint8
 const (
 	// ByLift ranks by the lift on the searched records, as the paper does.
 	ByLift ProfileRank = iota
-	// ByLower ranks by the lower end of the lift on the searched records: that of Wilson's 95 % interval of the rate of the
-	// class under the profile, over the base rate. It prefers profiles of more records.
+	// ByLower ranks by the lower end of the lift on the searched records: that of Wilson's 95 % interval of the rate of
+	// the class under the profile, over the base rate. It prefers profiles of more records.
 	ByLower
 	// ByValidated takes the candidates, candidatePool times as many as are shown, by lift, and ranks them by the lower end
 	// of the validated lift. The intervals hold for all candidates at once, and are wider for it.
 	ByValidated
 )
 
-// Of the profiles of a class foldPool times as many as are wanted are found; those that share more than profileOverlap of
-// the searched records in either with a better one are folded into it. ByValidated validates candidatePool times as many
-// as are wanted.
+// Of the profiles of a class foldPool times as many as are wanted are found; those that share more than profileOverlap
+// of the searched records in either with a better one are folded into it. ByValidated validates candidatePool times as
+// many as are wanted.
 const (
 	foldPool       = 16
 	profileOverlap = 0.5
@@ -195,10 +195,10 @@ const (
 )
 
 // miner finds, for each wanted class, the profiles of highest lift among those of more than a share of their complete
-// cases: exactly. Records of equal weight are searched by a bitMiner. Others by depth-first search over the feature sets
-// in their order, the covered records of every cell split further feature by feature. A cell is given up when even its present cover is no more than the share of the records
-// complete on everything that may be added (SPEC B.3 ii: with missing data per set, support relative to the complete
-// cases is not monotone by itself).
+// cases: exactly. Records of equal weight are searched by a bitMiner. Others by depth-first search over the feature
+// sets in their order, the covered records of every cell split further feature by feature. A cell is given up when even
+// its present cover is no more than the share of the records complete on everything that may be added (SPEC B.3 ii:
+// with missing data per set, support relative to the complete cases is not monotone by itself).
 type miner struct {
 	*sample
 	n       int       // records searched, from the oldest
@@ -785,10 +785,11 @@ func byValidated(profiles []*Profile, top int) []*Profile {
 	return out
 }
 
-// clustering is how many times the variance of the number of records of the class under a profile is that of independent
-// records, at least 1: the variance of t_i = w_i (x_i - g)(h_y - h) summed over each of validationBlocks stretches of the
-// held-back records, over that of the single terms, with x_i and h_y 1 for records under the profile and of the class and
-// g and h their means. Where rates drift together with the profile, or records come in groups that are alike, it is above 1.
+// clustering is how many times the variance of the number of records of the class under a profile is that of
+// independent records, at least 1: the variance of t_i = w_i (x_i - g)(h_y - h) summed over each of validationBlocks
+// stretches of the held-back records, over that of the single terms, with x_i and h_y 1 for records under the profile
+// and of the class and g and h their means. Where rates drift together with the profile, or records come in groups that
+// are alike, it is above 1.
 func (m *miner) clustering(features []int32, p *Profile) float64 {
 	t := &p.Validation
 	g, h := t.NX/t.N, t.NY/t.N
@@ -825,7 +826,8 @@ func (m *miner) clustering(features []int32, p *Profile) float64 {
 }
 
 // fisher is the one-sided p-value of Fisher's exact test that the class is no more frequent among the covered records
-// than among the rest, on the counts scaled to the effective number of covered records and rounded, those of the class down; 1 without data.
+// than among the rest, on the counts scaled to the effective number of covered records and rounded, those of the class
+// down; 1 without data.
 func (t *Tally) fisher() float64 {
 	if !(t.NX > 0) || !(t.NY > 0) {
 		return 1

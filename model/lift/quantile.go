@@ -13,8 +13,8 @@ type weighted struct{ value, weight float64 }
 // quantileCuts returns the cut points of k cells of equal mass: the quantiles 1/k, ..., (k-1)/k of the values, equal
 // ones once and none at or above the greatest value, so that no cell is empty (SPEC G.23). They are R's type 7; with
 // unequal weights the interpolation between the order statistics j and j+1 runs over S_j = (j-1) w_j + (n-1) sum_{i<j}
-// w_i in units of S_n (1-based), which is type 7 when the weights are equal. The order of values is not kept. nil when values is
-// empty or k < 2.
+// w_i in units of S_n (1-based), which is type 7 when the weights are equal. The order of values is not kept. nil when
+// values is empty or k < 2.
 func quantileCuts(values []weighted, k int) []float64 {
 	n := len(values)
 	if n == 0 || k < 2 {

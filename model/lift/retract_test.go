@@ -11,9 +11,9 @@ import (
 )
 
 // TestRetractSequences learns and retracts in random sequences - the newest records, any, all - with whole and with odd
-// weights, and rows without values. At every stop the state can be read back, everything that is measured is a number or
-// undefined, and the counts of every set are those of the records that are left: to the count for whole weights, to 1e-12
-// of the greatest total weight otherwise.
+// weights, and rows without values. At every stop the state can be read back, everything that is measured is a number
+// or undefined, and the counts of every set are those of the records that are left: to the count for whole weights, to
+// 1e-12 of the greatest total weight otherwise.
 func TestRetractSequences(t *testing.T) {
 	for kind, weights := range map[string][]float64{"whole": {1, 1, 2, 3, 0}, "odd": {1, .3, 0, 1e-300, 17, 1e9, 1e300, math.SmallestNonzeroFloat64}} {
 		t.Run(kind, func(t *testing.T) {

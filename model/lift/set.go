@@ -36,10 +36,10 @@ const maxSetFeatures = 64
 // Set is a feature set with the definition of its cells. It is immutable and may be shared.
 //
 // The continuous features form one part (Mahalanobis, or a single feature) or one part each (Product); a part has one
-// cell more than cuts, right-closed. A feature with levels has a cell a level; a record's cell is the product. The index
-// of a level is its code, or the last index for every code from there on: unseen texts of a feature with fixed levels,
-// and whatever exceeds the room that the bounds on cells leave to a feature with learnt levels. So new levels get cells
-// of their own as they come, and the definition does not change.
+// cell more than cuts, right-closed. A feature with levels has a cell a level; a record's cell is the product. The
+// index of a level is its code, or the last index for every code from there on: unseen texts of a feature with fixed
+// levels, and whatever exceeds the room that the bounds on cells leave to a feature with learnt levels. So new levels
+// get cells of their own as they come, and the definition does not change.
 type Set struct {
 	features []int32
 	joint    Joint

@@ -133,9 +133,9 @@ func TestUndefinedUntilTwoClasses(t *testing.T) {
 	near(t, "high of an empty cell", high, 2, 1e-12)
 }
 
-// TestLiftInterval compares with the ratio intervals that maximising the likelihood numerically gives (scipy), turned into
-// lifts; statsmodels' confint_proportions_2indep(22, 90, 8, 10, compare="ratio", method="score", correction=False) gives
-// the first one, too.
+// TestLiftInterval compares with the ratio intervals that maximising the likelihood numerically gives (scipy), turned
+// into lifts; statsmodels' confint_proportions_2indep(22, 90, 8, 10, compare="ratio", method="score", correction=False)
+// gives the first one, too.
 func TestLiftInterval(t *testing.T) {
 	for _, c := range []struct{ nxy, nx, ny, n, low, high float64 }{
 		{8, 10, 30, 100, 1.6869256912184218, 3.6133318270206805},
@@ -393,8 +393,8 @@ func TestCellsAreRightClosed(t *testing.T) {
 	}
 }
 
-// TestMillionRecordsDoNotDrift: after a million records, growing weights and their rescaling leave the counts at what the
-// records alive sum up to, and counts without decay exact.
+// TestMillionRecordsDoNotDrift: after a million records, growing weights and their rescaling leave the counts at what
+// the records alive sum up to, and counts without decay exact.
 func TestMillionRecordsDoNotDrift(t *testing.T) {
 	n := 1000000
 	if testing.Short() {

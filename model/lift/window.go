@@ -20,7 +20,8 @@ type Window struct {
 	rank float64 // Summary.windowRank
 }
 
-// compareWindows ranks by windowRank, then more records, then fewer features, then names in configuration order, then cells.
+// compareWindows ranks by windowRank, then more records, then fewer features, then names in configuration order, then
+// cells.
 func compareWindows(a, b *Window) int {
 	if c := compareValues(a.rank, b.rank); c != 0 {
 		return c
@@ -42,15 +43,15 @@ func compareFeatures(a, b []int32) int {
 	return slices.Compare(a, b)
 }
 
-// findWindows returns the k windows of highest eta, or rank where that is another (Summary.windowRank), whose mass exceeds minMass (a share of the set's records, strict),
-// best first; windows that rank below worst, if given, may be left out. exact is false when a bound on the work ended the
-// search early.
+// findWindows returns the k windows of highest eta, or rank where that is another (Summary.windowRank), whose mass
+// exceeds minMass (a share of the set's records, strict), best first; windows that rank below worst, if given, may be
+// left out. exact is false when a bound on the work ended the search early.
 //
 // Without a minimum mass the search space is partitioned as Lawler and Murty do: the best window among those that hold
-// the cells F and none of O adds to F every free cell whose eta is at least that of the window so far, because eta(W) is
-// the b-weighted mean of the eta of its cells (SPEC B.3 i); the best of all is the cells of the highest eta. With a
-// minimum mass see massSearch, which is exact up to 2 million nodes, and with fold to
-// a thousandth of the rank up to some thousand.
+// the cells F and none of O adds to F every free cell whose eta is at least that of the window so far, because eta(W)
+// is the b-weighted mean of the eta of its cells (SPEC B.3 i); the best of all is the cells of the highest eta. With a
+// minimum mass see massSearch, which is exact up to 2 million nodes, and with fold to a thousandth of the rank up to
+// some thousand.
 func findWindows(t *Set, s *Summary, k int, minMass float64, worst *Window, fold bool) (best []*Window, exact bool) {
 	if s.Seen < 2 || k < 1 {
 		return nil, true
@@ -116,8 +117,8 @@ type windowProblem struct {
 	built  *Window
 }
 
-// branch adds the problems that divide what p asks for, less its answer, to the best ones, at most room of them. For the
-// root it is p itself.
+// branch adds the problems that divide what p asks for, less its answer, to the best ones, at most room of them. For
+// the root it is p itself.
 func (q *windowSearch) branch(open []*windowProblem, p *windowProblem, room int) []*windowProblem {
 	fixed := slices.Clone(p.fixed)
 	root := p.flip < 0 && p.free == nil
@@ -344,8 +345,8 @@ func newWindow(t *Set, s *Summary, cells []int) *Window {
 	return w
 }
 
-// contiguousWindows returns the k windows of highest eta among the runs of neighbouring cells, empty ones skipped, whose
-// mass exceeds minMass: all N(N+1)/2 of them by prefix sums.
+// contiguousWindows returns the k windows of highest eta among the runs of neighbouring cells, empty ones skipped,
+// whose mass exceeds minMass: all N(N+1)/2 of them by prefix sums.
 func contiguousWindows(t *Set, s *Summary, k int, minMass float64) (best []*Window) {
 	if s.Seen < 2 || k < 1 {
 		return nil

@@ -41,8 +41,8 @@ func TestWindowRankingOfTable7(t *testing.T) {
 	near(t, "mass", got[0].Mass, 116203.0/581012, 1e-12)
 }
 
-// TestBestWindowsAgainstEnumeration compares with all subsets, ties and all: ten thousand tables of up to 12 cells, small
-// counts that tie often, large ones, weights, empty cells and counts of zero.
+// TestBestWindowsAgainstEnumeration compares with all subsets, ties and all: ten thousand tables of up to 12 cells,
+// small counts that tie often, large ones, weights, empty cells and counts of zero.
 func TestBestWindowsAgainstEnumeration(t *testing.T) {
 	tables := uint64(10000)
 	if testing.Short() {
@@ -136,8 +136,8 @@ func TestWindowsOfManyPureCells(t *testing.T) {
 	}
 }
 
-// TestMassWindowsOfManyCells: under a minimum mass the best windows of hundreds of cells are found, and none that leaves
-// one cell out or takes one more is better.
+// TestMassWindowsOfManyCells: under a minimum mass the best windows of hundreds of cells are found, and none that
+// leaves one cell out or takes one more is better.
 func TestMassWindowsOfManyCells(t *testing.T) {
 	for seed := uint64(0); seed < 8; seed++ {
 		cells := 100 + int(mix(seed)%200)
@@ -233,7 +233,8 @@ func TestContiguousWindowsAgainstEnumeration(t *testing.T) {
 	}
 }
 
-// TestContiguousOnlyWhereThereIsAnOrder: an ordinal feature and cells of numbers have neighbours, a nominal one has none.
+// TestContiguousOnlyWhereThereIsAnOrder: an ordinal feature and cells of numbers have neighbours, a nominal one has
+// none.
 func TestContiguousOnlyWhereThereIsAnOrder(t *testing.T) {
 	s := &model.Schema{Classes: []string{"a", "b"}, Features: []model.Feature{{Name: "x"}, {Name: "y"}, {Name: "o", Kind: model.Ordinal, Levels: []string{"l", "m", "h"}}, {Name: "n", Kind: model.Nominal}}}
 	for _, c := range []struct {

@@ -10,8 +10,8 @@ import (
 )
 
 // Alone is the factory of a scorecard that adds the components' log-lifts to the base rates and learns nothing but
-// these: p_c proportional to b_c exp(sum of inputs_c), b_c = (n_c + w) / (n + C w), w = sum w_i^2 / sum w_i being the mean
-// weight of a record, so that the scale of weights changes nothing. With this package's Factory as the one
+// these: p_c proportional to b_c exp(sum of inputs_c), b_c = (n_c + w) / (n + C w), w = sum w_i^2 / sum w_i being the
+// mean weight of a record, so that the scale of weights changes nothing. With this package's Factory as the one
 // component it is the method "local" of an evaluation.
 func Alone(s *model.Schema) model.Factory { return alone{s} }
 

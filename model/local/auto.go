@@ -11,8 +11,8 @@ import (
 	"liftstream/model"
 )
 
-// Trial is how well a measure finds the class of a prototype that is left out. The least log-loss of many trials is lower
-// than that of the same measure on other records.
+// Trial is how well a measure finds the class of a prototype that is left out. The least log-loss of many trials is
+// lower than that of the same measure on other records.
 type Trial struct {
 	Measure
 	Records int

@@ -10,11 +10,12 @@ import (
 var _ model.Carrier = (*Factory)(nil)
 
 // CarryState keeps the structure and the counts of every feature that stays: axis, curve or table of levels, relevance,
-// correlations, what it tells, values of the prototypes, class histogram, each number as it was, so that a record is answered as before by
-// what it has of them. Threshold, distance and base rates stay what the fit chose. Of a new feature nothing is known until
-// the next fit, but levels are counted from the start. A new level says nothing: its mean is the neutral one where levels
-// after it ("(other)") have a table, and there is no local Gaussian elsewhere. Levels that are added to an ordinal feature
-// stretch its unit of length, and the curve with it, which moves its look-ups by rounding. A new class has no records.
+// correlations, what it tells, values of the prototypes, class histogram, each number as it was, so that a record is
+// answered as before by what it has of them. Threshold, distance and base rates stay what the fit chose. Of a new
+// feature nothing is known until the next fit, but levels are counted from the start. A new level says nothing: its
+// mean is the neutral one where levels after it ("(other)") have a table, and there is no local Gaussian elsewhere.
+// Levels that are added to an ordinal feature stretch its unit of length, and the curve with it, which moves its
+// look-ups by rounding. A new class has no records.
 func (f *Factory) CarryState(c *model.Change, state []byte) ([]byte, []int, error) {
 	old := &Component{schema: c.From}
 	if err := old.LoadState(state); err != nil {

@@ -59,7 +59,8 @@ func others(t *testing.T, o Options) (*Component, []model.Example) {
 	return c, ex
 }
 
-// TestCarriedTables: every number that is known of a feature is there after a change, at the code that its level has then.
+// TestCarriedTables: every number that is known of a feature is there after a change, at the code that its level has
+// then.
 func TestCarriedTables(t *testing.T) {
 	for _, o := range []Options{{Theta: .2}, {Theta: Auto, Prototypes: 200}, {Theta: .2, HalfLife: 2}} {
 		old, ex := others(t, o)
@@ -169,8 +170,8 @@ func TestAChangeLeavesNothingOfWhatIsGone(t *testing.T) {
 	}
 }
 
-// TestTheFirstFitAfterAChangeKeepsCounts: the model of before is not at hand, so axes come from what was carried over, and
-// with them what is counted of records that nobody holds any more.
+// TestTheFirstFitAfterAChangeKeepsCounts: the model of before is not at hand, so axes come from what was carried over,
+// and with them what is counted of records that nobody holds any more.
 func TestTheFirstFitAfterAChangeKeepsCounts(t *testing.T) {
 	old, ex := others(t, Options{Theta: .2})
 	to := grown(old.schema)

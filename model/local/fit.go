@@ -47,7 +47,8 @@ type fitter struct {
 // around is the kernel mass at every bin of a feature, its class counts, and the mean weight of a record of each class.
 type around struct{ mass, squares, counts, weights []float64 }
 
-// axes lays out the histograms. One of the previous structure is kept where its range still fits, so that live counts carry over.
+// axes lays out the histograms. One of the previous structure is kept where its range still fits, so that live counts
+// carry over.
 func (x *fitter) axes() []axis {
 	used := 0
 	for f := range x.schema.Features {
@@ -154,8 +155,8 @@ func (x *fitter) build(ctx context.Context, axes []axis, counts []*histogram) (*
 	return s, nil
 }
 
-// feature learns the curve or the level table of the feature with index at; old is what was known of it, nil for nothing.
-// The values that are held out are chosen by a hash of (seed, name of the feature, rank of the value).
+// feature learns the curve or the level table of the feature with index at; old is what was known of it, nil for
+// nothing. The values that are held out are chosen by a hash of (seed, name of the feature, rank of the value).
 func (x *fitter) feature(ctx context.Context, at int, f *feature, critical float64, old *feature, near *around, column []float64, g *histogram) error {
 	if f.bins == 0 && !f.nominal {
 		return nil
@@ -237,7 +238,8 @@ func (x *fitter) feature(ctx context.Context, at int, f *feature, critical float
 	return nil
 }
 
-// recordScore is the mean of the scores of the records in a bin, each without itself, which weighs weights[c] in class c.
+// recordScore is the mean of the scores of the records in a bin, each without itself, which weighs weights[c] in class
+// c.
 func (x *fitter) recordScore(mass, here, counts, weights []float64) float64 {
 	sum, n := 0.0, total(here)
 	m := make([]float64, len(mass))

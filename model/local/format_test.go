@@ -12,8 +12,8 @@ import (
 	"liftstream/model/wire"
 )
 
-// TestFirstFormat: a state and a part of the first format go on, with empty subspaces until the next fit, whose part is of
-// today's.
+// TestFirstFormat: a state and a part of the first format go on, with empty subspaces until the next fit, whose part is
+// of today's.
 func TestFirstFormat(t *testing.T) {
 	f, err := os.Open("testdata/format-1.gz")
 	if err != nil {

@@ -38,8 +38,8 @@ func (a *axis) at(i int) float64 {
 	return a.low + (a.high-a.low)*float64(i)/float64(a.bins-1)
 }
 
-// splitUnit is the step in which the weight of a value is split over two bins, so that sums of integer weights are exact
-// and what is learnt can be taken back.
+// splitUnit is the step in which the weight of a value is split over two bins, so that sums of integer weights are
+// exact and what is learnt can be taken back.
 const splitUnit = 1 << 16
 
 // split returns the bin below x, which lies on the axis, and the share of the bin above it.
@@ -189,7 +189,8 @@ func (g *histogram) tidy() *histogram {
 	return o
 }
 
-// weights returns the mean weight of a record of each class, weighted by itself: sum w^2 / sum w; 0 where there is none.
+// weights returns the mean weight of a record of each class, weighted by itself: sum w^2 / sum w; 0 where there is
+// none.
 func (g *histogram) weights() []float64 {
 	out := make([]float64, len(g.total))
 	for y := range out {
@@ -282,10 +283,10 @@ func decodeHistogram(r *wire.Reader, a *axis, classes int, format uint64) *histo
 // reach is the number of widths beyond which the kernel counts as 0; kappa there is 3.4e-4.
 const reach = 4
 
-// around returns M_c and the sum of w^2 kappa^2 at every bin of a numeric axis: the convolution of the histogram with the
-// kernel of width h (in units of the scale) over four widths on either side. A level of a nominal feature is its own
-// neighbourhood. The mass of n records is off by at most n ((bin/h)^2 / 8 + .61 bin / (h splitUnit) + 3.4e-4), bin being
-// the step in units of the scale. The squares take the weight of a record to be that of its class on average.
+// around returns M_c and the sum of w^2 kappa^2 at every bin of a numeric axis: the convolution of the histogram with
+// the kernel of width h (in units of the scale) over four widths on either side. A level of a nominal feature is its
+// own neighbourhood. The mass of n records is off by at most n ((bin/h)^2 / 8 + .61 bin / (h splitUnit) + 3.4e-4), bin
+// being the step in units of the scale. The squares take the weight of a record to be that of its class on average.
 func (g *histogram) around(a *axis, classes int, h float64) (mass, squares []float64) {
 	bins := len(g.n) / classes
 	mass, squares = make([]float64, len(g.n)), make([]float64, bins)

@@ -33,8 +33,8 @@ func (f *Factory) New(*model.Levels) model.Component { return &Component{schema:
 
 // Fit learns the curves from the class histograms of all partitions - those of their states where the axis is the same,
 // else those of their records in the evidence -, draws the prototypes from the evidence, and chooses threshold and
-// distance on them. Axes, and where the search for a curve starts, are those of the previous part, or else of a state that a
-// model serves. Evidence without a record gives a part that says nothing.
+// distance on them. Axes, and where the search for a curve starts, are those of the previous part, or else of a state
+// that a model serves. Evidence without a record gives a part that says nothing.
 func (f *Factory) Fit(ctx context.Context, ev *model.Evidence, previous []byte) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -191,7 +191,8 @@ func (c *Component) Inputs(row model.Row, dst []float64) {
 }
 
 // InputsWithout writes what Inputs would of a record on which the structure was fitted, had it not been among the
-// prototypes: the one that it is, values, class and clock, is left out. The relevance that weighs features keeps the record.
+// prototypes: the one that it is, values, class and clock, is left out. The relevance that weighs features keeps the
+// record.
 func (c *Component) InputsWithout(ex *model.Example, dst []float64) {
 	if c.InputCount() == 0 {
 		return
@@ -202,8 +203,8 @@ func (c *Component) InputsWithout(ex *model.Example, dst []float64) {
 }
 
 // Select appends the features of the row's subspace, the most relevant first, and their relevance in nats: those whose
-// values tell about the class there beyond chance, alone or beside the others. It does not allocate when there is room, and
-// appends nothing where no feature tells.
+// values tell about the class there beyond chance, alone or beside the others. It does not allocate when there is room,
+// and appends nothing where no feature tells.
 func (c *Component) Select(row model.Row, features []int32, relevance []float32) ([]int32, []float32) {
 	if c.structure == nil {
 		return features, relevance
@@ -258,8 +259,8 @@ func (c *Component) Predict(row model.Row, p []float64) {
 	}
 }
 
-// Rebase takes over the structure of the part. A feature whose axis is the same keeps its own counts; another one starts
-// from the part's share for Self and learns Since.
+// Rebase takes over the structure of the part. A feature whose axis is the same keeps its own counts; another one
+// starts from the part's share for Self and learns Since.
 func (c *Component) Rebase(rb *model.Rebase) error {
 	p, err := DecodePart(c.schema, rb.Part)
 	if err != nil {
@@ -305,8 +306,8 @@ type Explanation struct {
 	// Mean and Deviation are those of the local Gaussian, NaN where there is none: missing, outside the observed range, or
 	// a feature without a curve.
 	Mean, Deviation float64
-	// Alone and Beside are what the value tells about the class beyond chance, in nats, alone and beside the other features; 0
-	// where that is nothing.
+	// Alone and Beside are what the value tells about the class beyond chance, in nats, alone and beside the other
+	// features; 0 where that is nothing.
 	Alone, Beside float64
 	// Relevance is the larger of the two, and Rank the place in the subspace from 1, 0 for what is not in it.
 	Relevance float64

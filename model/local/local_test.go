@@ -220,7 +220,8 @@ func TestNested(t *testing.T) {
 	}
 }
 
-// TestMissing: a missing value counts as the mean difference, in a prototype and in the record, and changes nothing else.
+// TestMissing: a missing value counts as the mean difference, in a prototype and in the record, and changes nothing
+// else.
 func TestMissing(t *testing.T) {
 	a := column{sd: 1}
 	a.set([]int32{0, unit, 2 * unit, absent})
@@ -257,8 +258,8 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// TestLevelsFarApart: the product of the distance of levels with far codes and a large weight has no place in an int64; the
-// term is its cap.
+// TestLevelsFarApart: the product of the distance of levels with far codes and a large weight has no place in an int64;
+// the term is its cap.
 func TestLevelsFarApart(t *testing.T) {
 	c := column{nominal: true}
 	c.set([]int32{c.place(0), c.place(4000), c.place(4095)})
@@ -276,7 +277,8 @@ func TestLevelsFarApart(t *testing.T) {
 	}
 }
 
-// TestWeightsOfNothing: the variance of a score of records that weigh next to nothing is a number, or no curve can be fitted.
+// TestWeightsOfNothing: the variance of a score of records that weigh next to nothing is a number, or no curve can be
+// fitted.
 func TestWeightsOfNothing(t *testing.T) {
 	for _, w := range []float64{1, 1e-9, 1e-100, 1e-200, 5e-324} {
 		one := locationVariance([]float64{w, 0}, []float64{10, 10}, w)
@@ -477,8 +479,8 @@ func TestDegenerate(t *testing.T) {
 	}
 }
 
-// TestExplain: the place of a feature is that in the subspace, its relevance the larger of what it tells alone and beside the
-// others.
+// TestExplain: the place of a feature is that in the subspace, its relevance the larger of what it tells alone and
+// beside the others.
 func TestExplain(t *testing.T) {
 	c, _, ex := fitted(t, Options{Theta: .1}, 800)
 	ranked := 0
@@ -577,7 +579,8 @@ func benchmarkEvidence(n int) *model.Evidence {
 	return modeltest.Evidence(s, l, ex)
 }
 
-// BenchmarkInputs is what a record costs: curves, subspace, neighbours among 1,024 prototypes, and the published subspace.
+// BenchmarkInputs is what a record costs: curves, subspace, neighbours among 1,024 prototypes, and the published
+// subspace.
 func BenchmarkInputs(b *testing.B) {
 	ev := benchmarkEvidence(4000)
 	row := make(model.Row, 16)

@@ -19,7 +19,8 @@ const (
 	weightUnit = 1 << 8
 )
 
-// nominalTerm is the squared difference of two different levels: that of two independent standardised numbers on average.
+// nominalTerm is the squared difference of two different levels: that of two independent standardised numbers on
+// average.
 const nominalTerm = 2 * unit * unit
 
 // levelStep keeps different levels further apart than nominalTerm.
@@ -209,8 +210,8 @@ func addCapped4(a, b, c, d []float64, p, q, r, s float64, limit int64, sum []int
 	}
 }
 
-// addWeighted4 multiplies before it caps, where a product costs less: a square of numbers is at most 2^38, a weight at most
-// 2^14. Levels are up to 2^27 apart, too far for that.
+// addWeighted4 multiplies before it caps, where a product costs less: a square of numbers is at most 2^38, a weight at
+// most 2^14. Levels are up to 2^27 apart, too far for that.
 func addWeighted4(a, b, c, d []float64, p, q, r, s, pw, qw, rw, sw float64, pl, ql, rl, sl int64, sum []int64) {
 	a, b, c, d = a[:len(sum)], b[:len(sum)], c[:len(sum)], d[:len(sum)]
 	for k := range sum {
@@ -411,10 +412,10 @@ func (w *scratch) to(k int32, limit int64) (d int64) {
 	return d
 }
 
-// vote writes the votes of the neighbours by class: of each one, or by closeness. Those as far as the last share their votes
-// with the others that are as far, tied by class: c closer ones and T as far as the last leave each of these (K - c) / T of a
-// vote, whichever came first. A trace of the distance ranks classes of equal votes by the smaller mean distance, then by the
-// lower class (SPEC G.16).
+// vote writes the votes of the neighbours by class: of each one, or by closeness. Those as far as the last share their
+// votes with the others that are as far, tied by class: c closer ones and T as far as the last leave each of these (K -
+// c) / T of a vote, whichever came first. A trace of the distance ranks classes of equal votes by the smaller mean
+// distance, then by the lower class (SPEC G.16).
 func vote(near []neighbour, tied []float64, class []int32, close bool, votes, far []float64) {
 	clear(votes)
 	if len(near) == 0 {

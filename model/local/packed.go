@@ -4,9 +4,9 @@ import (
 	"slices"
 )
 
-// Most prototypes are too far to be looked at one feature after the other. Their places in several features, in cells of
-// a few places each, are one code; the least that the terms of a record can be at each code is looked up in a table that
-// is made for the record. What is farther by these sums than the K-th of the nearest is not measured.
+// Most prototypes are too far to be looked at one feature after the other. Their places in several features, in cells
+// of a few places each, are one code; the least that the terms of a record can be at each code is looked up in a table
+// that is made for the record. What is farther by these sums than the K-th of the nearest is not measured.
 const (
 	packSize = 256 // codes of a pack
 	packed   = 16  // cells of a feature
@@ -19,8 +19,8 @@ type pack struct {
 	size    int     // number of codes
 }
 
-// member is a feature of a pack, with the lowest and the highest place of its prototypes in each cell, ascending; absent
-// ones are a cell of their own.
+// member is a feature of a pack, with the lowest and the highest place of its prototypes in each cell, ascending;
+// absent ones are a cell of their own.
 type member struct {
 	feature   int32
 	low, high []int32
@@ -55,7 +55,8 @@ func cells(places []int32) (low, high []int32) {
 	return low, high
 }
 
-// prepare lays out the places, and puts the columns into packs: those of most cells first, each into the first with room.
+// prepare lays out the places, and puts the columns into packs: those of most cells first, each into the first with
+// room.
 func (p *prototypes) prepare() {
 	p.packs, p.exact = nil, make([]bool, len(p.columns))
 	p.places = make([]int32, len(p.class)*len(p.columns))

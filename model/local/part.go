@@ -118,8 +118,8 @@ func decodeHistograms(r *wire.Reader, s *structure, format uint64) []*histogram 
 	return out
 }
 
-// AppendState appends the structure and this partition's counts: all that the component needs to go on without its Model
-// at hand.
+// AppendState appends the structure and this partition's counts: all that the component needs to go on without its
+// Model at hand.
 func (c *Component) AppendState(b []byte) []byte {
 	b = wire.AppendUvarint(b, stateFormat)
 	b = wire.AppendBool(b, c.structure != nil)

@@ -127,8 +127,8 @@ func (s *shares) add(features []int32) {
 	}
 }
 
-// published returns how often each feature is in the subspaces: in a stream that learns as it goes, with a fit every 5,000
-// records, or of a model that was fitted to all the records. only chooses records, nil all.
+// published returns how often each feature is in the subspaces: in a stream that learns as it goes, with a fit every
+// 5,000 records, or of a model that was fitted to all the records. only chooses records, nil all.
 func (x *noisy) published(t *testing.T, stream bool, only func(i int) bool) (all, some shares) {
 	t.Helper()
 	s := x.schema
@@ -196,8 +196,8 @@ func (x *noisy) check(t *testing.T, name string, least float64, only func(i int)
 	return some
 }
 
-// TestNothingTells: where labels are drawn, nearly every record has an empty subspace, and the stage leaves it empty, though the
-// scorecard has contributions; where one feature decides them, it is in most.
+// TestNothingTells: where labels are drawn, nearly every record has an empty subspace, and the stage leaves it empty,
+// though the scorecard has contributions; where one feature decides them, it is in most.
 func TestNothingTells(t *testing.T) {
 	for _, tells := range []bool{false, true} {
 		x := readNoisy(t, "M", 0, []string{"fold"}, "testdata/wdbc.csv.gz")
@@ -241,8 +241,8 @@ func TestNoiseIsNotPublished(t *testing.T) {
 	readNoisy(t, "M", 0, []string{"fold"}, "testdata/wdbc.csv.gz").check(t, "wdbc", 10, nil)
 }
 
-// TestWhatTellsIsPublished holds the subspaces of four streams against columns of noise, and those of bank's records whose last
-// campaign was a success against what decides their scores.
+// TestWhatTellsIsPublished holds the subspaces of four streams against columns of noise, and those of bank's records
+// whose last campaign was a success against what decides their scores.
 func TestWhatTellsIsPublished(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED, NOT CHECKED: some minutes")

@@ -123,9 +123,9 @@ const minVariance = 1e-6
 // leastEffective is the least effective number of records: by fewer the variance would be no number.
 const leastEffective = 1e-12
 
-// locationVariance is the variance of a class-averaged score by the delta method, 4 (sum P^3 - (sum P^2)^2) / n_eff with
-// n_eff = Gamma^2 / sum kappa^2 (SPEC G.12). The shares are drawn towards the base rates by one pseudo-record, so that a
-// score of few records that happen to agree is not certain.
+// locationVariance is the variance of a class-averaged score by the delta method, 4 (sum P^3 - (sum P^2)^2) / n_eff
+// with n_eff = Gamma^2 / sum kappa^2 (SPEC G.12). The shares are drawn towards the base rates by one pseudo-record, so
+// that a score of few records that happen to agree is not certain.
 func locationVariance(mass, counts []float64, squares float64) float64 {
 	gamma, n := total(mass), total(counts)
 	if !(gamma > 0) || !(squares > 0) {

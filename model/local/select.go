@@ -41,10 +41,10 @@ func (d Divergence) of(mean, variance float64, ref reference) float64 {
 }
 
 // greedy selects features for one record (Algorithm 2): the next is that of the largest rel_j - penalty_j, rel_j =
-// divergence_j / max_k divergence_k and penalty_j the mean or largest |rho_jk| over the features k selected so far, until
-// that is below theta (first failure, SPEC G.14, so that a higher theta selects a subset). Ties within 1e-12 go to the
-// lower feature. Entries of divergence that are NaN are no candidates. Where no divergence is above 1e-12 nothing is
-// selected (SPEC G.13).
+// divergence_j / max_k divergence_k and penalty_j the mean or largest |rho_jk| over the features k selected so far,
+// until that is below theta (first failure, SPEC G.14, so that a higher theta selects a subset). Ties within 1e-12 go
+// to the lower feature. Entries of divergence that are NaN are no candidates. Where no divergence is above 1e-12
+// nothing is selected (SPEC G.13).
 //
 // rho holds |rho_jk| row by row; penalty and rel are scratch of one number a feature. Features and their scores are
 // appended.

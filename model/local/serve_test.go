@@ -249,8 +249,8 @@ func TestLeftOut(t *testing.T) {
 	}
 }
 
-// TestAutoLeavesOutWhatSaysNothing: of one rare class the relevance of a useless feature is near 1, above every threshold
-// that the neighbours would choose; the published subspace must not hold noise all the same.
+// TestAutoLeavesOutWhatSaysNothing: of one rare class the relevance of a useless feature is near 1, above every
+// threshold that the neighbours would choose; the published subspace must not hold noise all the same.
 func TestAutoLeavesOutWhatSaysNothing(t *testing.T) {
 	s := &model.Schema{Features: []model.Feature{{Name: "tells"}, {Name: "noise"}}, Classes: []string{"no", "yes"}, Positive: 1}
 	l, ex := modeltest.Generate(s, 4000, 3)

@@ -10,8 +10,9 @@ import (
 
 // Options choose how curves are learnt and neighbours are sought.
 type Options struct {
-	// Theta is the threshold of the subspace in which neighbours are sought, paper A's; negative = auto: it and the distance
-	// are chosen at each fit by leaving out one prototype after the other. The published subspace has no threshold.
+	// Theta is the threshold of the subspace in which neighbours are sought, paper A's; negative = auto: it and the
+	// distance are chosen at each fit by leaving out one prototype after the other. The published subspace has no
+	// threshold.
 	Theta float64
 	// Plain learns no curves and seeks the neighbours by the Euclidean distance over all features, each of which has one
 	// vote: what the subspaces are compared with.
@@ -235,8 +236,8 @@ func (s *structure) subspace(row model.Row, theta float64, w *scratch, features 
 	return greedy(w.divergence, s.rho, theta, s.redundancy, w.penalty, w.rel, features, scores)
 }
 
-// itself is the prototype that the example is, -1 if it is none: the first that is equal to it, class and clock included.
-// Prototypes of a part of the first format have no clock: the first equal one is taken.
+// itself is the prototype that the example is, -1 if it is none: the first that is equal to it, class and clock
+// included. Prototypes of a part of the first format have no clock: the first equal one is taken.
 func (s *structure) itself(ex *model.Example, w *scratch) int {
 	p := &s.prototypes
 	m := len(p.columns)

@@ -25,8 +25,8 @@ import (
 //     nearest prototypes and P those of the ones among them that agree, both at the base rates of the stream. A record takes
 //     the mean over those of its own neighbours that it agrees with, if they are at least a quarter of all.
 //
-// A feature that is independent of the class and of all other features passes by chance alone, at those levels: the classes of
-// prototypes that were chosen without it are exchangeable between those that agree and those that do not.
+// A feature that is independent of the class and of all other features passes by chance alone, at those levels: the
+// classes of prototypes that were chosen without it are exchangeable between those that agree and those that do not.
 //
 // Both are tabulated at a fit from all counts of the time, so that scoring is a look-up. What is learnt since moves the
 // scorecard at once and the subspaces at the next fit, but for levels and missing values: what these tell alone is also
@@ -68,7 +68,8 @@ func (x *fitter) alone(f *feature, near *around, g *histogram, critical float64)
 	f.missing = g.tells(g.missing, critical)
 }
 
-// tells is what the class masses of a cell tell, all being those of all records: their relevance if it is beyond chance, else 0.
+// tells is what the class masses of a cell tell, all being those of all records: their relevance if it is beyond
+// chance, else 0.
 func tells(mass, all []float64, squares, limit float64) float64 {
 	gamma := total(mass)
 	if !(squares > 0) || !(gamma > 0) {
@@ -125,8 +126,8 @@ func (f *feature) alone(v float64) float64 {
 	return f.tells[bin]
 }
 
-// alone is what feature j of the row tells alone, in nats: of a level or a missing value, by the counts of the fit or of now,
-// whichever is more, so that a new level tells as soon as it can.
+// alone is what feature j of the row tells alone, in nats: of a level or a missing value, by the counts of the fit or
+// of now, whichever is more, so that a new level tells as soon as it can.
 func (s *structure) alone(row model.Row, j int, own []*histogram) float64 {
 	f := &s.features[j]
 	if f.bins == 0 && !f.nominal {
@@ -135,8 +136,8 @@ func (s *structure) alone(row model.Row, j int, own []*histogram) float64 {
 	return max(f.alone(row[j]), own[j].live(f, row[j], s.critical))
 }
 
-// agreement returns the largest difference of two places of a feature at which their values agree: that of a window which
-// is as wide as the kernel of width h, sqrt(pi/2) h either way. Levels agree when they are equal.
+// agreement returns the largest difference of two places of a feature at which their values agree: that of a window
+// which is as wide as the kernel of width h, sqrt(pi/2) h either way. Levels agree when they are equal.
 func (s *structure) agreement(j int) float64 {
 	c := &s.prototypes.columns[j]
 	if c.nominal || !(c.sd > 0) {
@@ -145,8 +146,8 @@ func (s *structure) agreement(j int) float64 {
 	return math.Sqrt(math.Pi/2) * s.width * s.features[j].scale / c.sd * unit
 }
 
-// besideTerms bounds the terms of distances that a fit computes to see what features tell beside others; where there would be
-// more, only some of the prototypes, evenly spread, are tried.
+// besideTerms bounds the terms of distances that a fit computes to see what features tell beside others; where there
+// would be more, only some of the prototypes, evenly spread, are tried.
 const besideTerms = 4e9
 
 // beside tabulates what every feature tells beside the others at each of the prototypes.
@@ -265,7 +266,8 @@ func (t *trier) try(row model.Row, i int, out []float32) {
 }
 
 // tells compares the classes of t.same, some of the prototypes whose classes are t.all, with those of all: in nats, 0
-// where they have no more of the most frequent class (among prototypes that are made up otherwise) than chance explains.
+// where they have no more of the most frequent class (among prototypes that are made up otherwise) than chance
+// explains.
 func (t *trier) tells() float64 {
 	p := &t.s.prototypes
 	n, a := total(t.all), total(t.same)
@@ -307,8 +309,8 @@ func (t *trier) tail(n, r, a, k float64) float64 {
 	return p
 }
 
-// beside is what feature j of the row tells beside the others, in nats: the mean over the found nearest prototypes in w.near
-// at which it does and with which the row agrees in it.
+// beside is what feature j of the row tells beside the others, in nats: the mean over the found nearest prototypes in
+// w.near at which it does and with which the row agrees in it.
 func (s *structure) beside(row model.Row, j, found int, w *scratch) float64 {
 	p := &s.prototypes
 	c := &p.columns[j]
@@ -338,8 +340,9 @@ func (s *structure) beside(row model.Row, j, found int, w *scratch) float64 {
 	return sum / float64(n)
 }
 
-// published appends the features of the record's subspace, the most relevant first, equal ones in their order, and their
-// relevance in nats. own are the counts of this partition, found is the number of the record's neighbours in w.near.
+// published appends the features of the record's subspace, the most relevant first, equal ones in their order, and
+// their relevance in nats. own are the counts of this partition, found is the number of the record's neighbours in
+// w.near.
 func (s *structure) published(row model.Row, own []*histogram, found int, w *scratch, features []int32, relevance []float32) ([]int32, []float32) {
 	from := len(features)
 	for j := range s.features {

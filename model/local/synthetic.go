@@ -9,9 +9,9 @@ import (
 	"liftstream/model"
 )
 
-// Synthetic is the generator of the paper's experiment (Algorithm 3): every class is made of Patterns / classes patterns,
-// each with its own subspace in which its values are normal; the other features, and all of a noise record, are uniform
-// on [0, 1]. The paper does not print the sizes of the subspaces and the deviations.
+// Synthetic is the generator of the paper's experiment (Algorithm 3): every class is made of Patterns / classes
+// patterns, each with its own subspace in which its values are normal; the other features, and all of a noise record,
+// are uniform on [0, 1]. The paper does not print the sizes of the subspaces and the deviations.
 type Synthetic struct {
 	Features, Classes, Patterns int
 	SizeLow, SizeHigh           int // features of a subspace
@@ -20,8 +20,8 @@ type Synthetic struct {
 	Seed                        uint64
 }
 
-// WideSubspaces and NarrowSubspaces are two settings of the paper's experiment: 50 features, 4 classes, 24 patterns, 15 %
-// noise; deviations .01 to .03 in 5 to 15 features, and .005 to .02 in 10 to 20.
+// WideSubspaces and NarrowSubspaces are two settings of the paper's experiment: 50 features, 4 classes, 24 patterns, 15
+// % noise; deviations .01 to .03 in 5 to 15 features, and .005 to .02 in 10 to 20.
 func WideSubspaces(seed uint64) Synthetic { return Synthetic{50, 4, 24, 5, 15, .01, .03, .15, seed} }
 
 // NarrowSubspaces is described at WideSubspaces.

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestSynthetic: the subspaces that paper A selects are nearer to the records' patterns than one of the same size for all
-// records is.
+// TestSynthetic: the subspaces that paper A selects are nearer to the records' patterns than one of the same size for
+// all records is.
 func TestSynthetic(t *testing.T) {
 	for name, make := range map[string]func(uint64) Synthetic{"wide": WideSubspaces, "narrow": NarrowSubspaces} {
 		for seed := range uint64(2) {
@@ -22,8 +22,8 @@ func TestSynthetic(t *testing.T) {
 	}
 }
 
-// TestSyntheticPublished: by the distance that is chosen at the fit, published subspaces find more than half of a pattern's
-// features, and few others.
+// TestSyntheticPublished: by the distance that is chosen at the fit, published subspaces find more than half of a
+// pattern's features, and few others.
 func TestSyntheticPublished(t *testing.T) {
 	for name, make := range map[string]func(uint64) Synthetic{"wide": WideSubspaces, "narrow": NarrowSubspaces} {
 		g := make(1)
@@ -62,7 +62,8 @@ func TestGenerator(t *testing.T) {
 	}
 }
 
-// BenchmarkSynthetic reports the means over 20 seeds, and the seeds on which the subspaces win over either choice for all records.
+// BenchmarkSynthetic reports the means over 20 seeds, and the seeds on which the subspaces win over either choice for
+// all records.
 func BenchmarkSynthetic(b *testing.B) {
 	for _, c := range []struct {
 		name string

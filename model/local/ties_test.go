@@ -11,8 +11,8 @@ import (
 	"liftstream/model/modeltest"
 )
 
-// leveled returns n records of so many features of five values each, nominal and integer in turn, whose class is yes with a
-// chance of .3, or with signal of .1 to .5 by the first value.
+// leveled returns n records of so many features of five values each, nominal and integer in turn, whose class is yes
+// with a chance of .3, or with signal of .1 to .5 by the first value.
 func leveled(n, features int, signal bool) (*model.Schema, []model.Example) {
 	s := &model.Schema{Classes: []string{"no", "yes"}, Positive: 1}
 	for j := range features {
@@ -50,8 +50,9 @@ func evidence(s *model.Schema, ex []model.Example) *model.Evidence {
 	return modeltest.Evidence(s, l, ex)
 }
 
-// TestEqualNeighboursCountByTheirShares: where there are more prototypes at the distance of the last neighbour than votes left,
-// these go by their classes, whichever came first. Of records of one cell this is the share of the classes in it.
+// TestEqualNeighboursCountByTheirShares: where there are more prototypes at the distance of the last neighbour than
+// votes left, these go by their classes, whichever came first. Of records of one cell this is the share of the classes
+// in it.
 func TestEqualNeighboursCountByTheirShares(t *testing.T) {
 	for _, features := range []int{1, 2, 3} {
 		for _, signal := range []bool{false, true} {

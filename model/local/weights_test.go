@@ -9,8 +9,8 @@ import (
 	"liftstream/model/modeltest"
 )
 
-// TestTheScaleOfWeightsChangesNothing: neither curves nor relevance, distances, votes or subspaces, whatever the weights are
-// measured in; evidence is counted in records.
+// TestTheScaleOfWeightsChangesNothing: neither curves nor relevance, distances, votes or subspaces, whatever the
+// weights are measured in; evidence is counted in records.
 func TestTheScaleOfWeightsChangesNothing(t *testing.T) {
 	s := modeltest.Schema()
 	l, ex := modeltest.Generate(s, 900, 7)
@@ -56,8 +56,8 @@ func TestTheScaleOfWeightsChangesNothing(t *testing.T) {
 	}
 }
 
-// TestEvidenceIsTheNumberOfRecords: a record that stands for 50 others is one record, so that it tells nothing that it would
-// not tell alone, and half of the records at twice the weight have the evidence of half.
+// TestEvidenceIsTheNumberOfRecords: a record that stands for 50 others is one record, so that it tells nothing that it
+// would not tell alone, and half of the records at twice the weight have the evidence of half.
 func TestEvidenceIsTheNumberOfRecords(t *testing.T) {
 	a := axis{high: 1, bins: 64, scale: 1}
 	n := axis{nominal: true}

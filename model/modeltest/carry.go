@@ -130,8 +130,8 @@ func (a *says) near(b *says, tolerance float64) error {
 	return nil
 }
 
-// testCarry: a component says of every record after a change of the schema what it said before by the features that stay,
-// and counts on as if nothing had happened.
+// testCarry: a component says of every record after a change of the schema what it said before by the features that
+// stay, and counts on as if nothing had happened.
 func testCarry(t *testing.T, x *fixture) {
 	if _, able := x.factory.(model.Carrier); !able {
 		return

@@ -8,8 +8,8 @@ import (
 )
 
 // Generate returns n labelled records of the schema with their levels: every feature carries a different amount of
-// evidence about the class, numbers have ties, one value in twelve is missing, features with learnt levels meet new ones
-// late, weights are 1 to 3. The same seed gives the same records.
+// evidence about the class, numbers have ties, one value in twelve is missing, features with learnt levels meet new
+// ones late, weights are 1 to 3. The same seed gives the same records.
 func Generate(s *model.Schema, n int, seed uint64) (*model.Levels, []model.Example) {
 	l := model.NewLevels(s)
 	out := make([]model.Example, n)

@@ -64,7 +64,8 @@ func (s Suite) Run(t *testing.T) {
 	}
 }
 
-// fixture is a generated stream with a model fitted on its first two thirds. The tests share it and change nothing in it.
+// fixture is a generated stream with a model fitted on its first two thirds. The tests share it and change nothing in
+// it.
 type fixture struct {
 	Suite
 	levels   *model.Levels

@@ -59,8 +59,8 @@ func (a *axis) place(v float64) (cell, stretch int) {
 	return int(a.gap[n]), n
 }
 
-// hood tells of a stretch where its middle lies and which cells lie beside it, 0 for none, with the inverse distances to
-// their middles. Middles whose inverse distance is no number are not beside each other.
+// hood tells of a stretch where its middle lies and which cells lie beside it, 0 for none, with the inverse distances
+// to their middles. Middles whose inverse distance is no number are not beside each other.
 type hood struct {
 	mid, below, above float64
 	lower, upper      int32
@@ -189,8 +189,9 @@ func (a *axis) order(f *feature, dst []int32) []int32 {
 
 // cut builds the cells of one continuous feature (SPEC F, "Cells of one continuous feature"): a value that holds more
 // than 1/(2q) of the weight is an atom; the rest is cut at its q-quantiles, interpolated between neighbours when all
-// records weigh the same, and at fewer than q when that would leave cells with too few records. With split every stretch between two edges is a
-// cell of its own, so that cells have an order. Unless it is split, an axis most of whose weight is not in atoms is smooth.
+// records weigh the same, and at fewer than q when that would leave cells with too few records. With split every
+// stretch between two edges is a cell of its own, so that cells have an order. Unless it is split, an axis most of
+// whose weight is not in atoms is smooth.
 func (p *plan) cut(values, weights []float64, split bool) axis {
 	q := p.opt.Cells
 	a := axis{scale: 1}

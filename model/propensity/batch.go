@@ -19,8 +19,8 @@ const (
 	batchRecords = 1 << 16   // that are fitted on, evenly thinned
 	batchNumbers = 1 << 23   // of inputs that are held at once, 64 MiB
 	batchRounds  = 10        // over all weights, gradients and curvatures new in each
-	// Ridges of the weights of log-lifts, cells, and constant and linear inputs, in units of curvature: a record of even odds
-	// has 1/4.
+	// Ridges of the weights of log-lifts, cells, and constant and linear inputs, in units of curvature: a record of even
+	// odds has 1/4.
 	batchLift, batchCell, batchOwn = 50., 4., 20.
 )
 
@@ -34,9 +34,9 @@ type batch struct {
 	cell  [][]point // by feature: cells x margins
 }
 
-// point is a weight, and how far live weights move towards it: h/(h+G) of the way, with the curvature h of the log-loss by
-// the weight, which is what the evidence knows of it, and the sum G of the squared gradients of all partitions, which is
-// what their weights know together.
+// point is a weight, and how far live weights move towards it: h/(h+G) of the way, with the curvature h of the log-loss
+// by the weight, which is what the evidence knows of it, and the sum G of the squared gradients of all partitions,
+// which is what their weights know together.
 type point struct{ w, by float64 }
 
 func (x point) pull(v *pair) { v.w[batchCard] += x.by * (x.w - v.w[batchCard]) }
@@ -74,8 +74,8 @@ func (s *Scorecard) adopt(b *batch) {
 	}
 }
 
-// still reports whether margin c may not move with feature f: of more than two classes, that of a class which is not the
-// positive one, where the feature has a direction.
+// still reports whether margin c may not move with feature f: of more than two classes, that of a class which is not
+// the positive one, where the feature has a direction.
 func (p *plan) still(axes []axis, f, c int) bool {
 	return p.margins > 1 && axes[f].rise != 0 && c != p.schema.Positive
 }
@@ -102,8 +102,8 @@ type design struct {
 	blank                   *batch // its weights, all 0
 }
 
-// fitBatch fits the batch on all records of the evidence, from the weights that the shares have on average; the inputs of
-// other components keep their weights. nil when there is no such card or too little to fit on.
+// fitBatch fits the batch on all records of the evidence, from the weights that the shares have on average; the inputs
+// of other components keep their weights. nil when there is no such card or too little to fit on.
 func (p *plan) fitBatch(ctx context.Context, axes []axis, ev *model.Evidence, shares []contribution) (*batch, error) {
 	if !p.batched() || ev.Len() < batchLeast {
 		return nil, nil
@@ -159,8 +159,8 @@ func (p *plan) fitBatch(ctx context.Context, axes []axis, ev *model.Evidence, sh
 	return b, nil
 }
 
-// weigh turns the curvature, which by holds while the batch is fitted, into the way to go, v being the sum of the shares'
-// pairs.
+// weigh turns the curvature, which by holds while the batch is fitted, into the way to go, v being the sum of the
+// shares' pairs.
 func (x *point) weigh(v *pair) {
 	if x.by > 0 {
 		x.by /= x.by + v.g[batchCard]
@@ -209,8 +209,8 @@ func (p *plan) emptyDesign(lifts int) *design {
 	return d
 }
 
-// newDesign runs the evidence in its order through counts that start empty, each record counted lag records after it was
-// scored, so that no input knows what was not known then. live weighs the inputs of other components.
+// newDesign runs the evidence in its order through counts that start empty, each record counted lag records after it
+// was scored, so that no input knows what was not known then. live weighs the inputs of other components.
 func (p *plan) newDesign(ctx context.Context, axes []axis, ev *model.Evidence, live *tables, lag int) (*design, error) {
 	K, H, F := p.margins, p.horizons, len(p.features)
 	most := max(min(batchRecords, batchNumbers/(K*(F+1)+F+p.linear+1)), 1)

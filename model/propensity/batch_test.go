@@ -59,9 +59,8 @@ func designed(t *testing.T, p *plan, ev *model.Evidence, lag int) (*design, *bat
 	return d, b
 }
 
-// TestBatchIsTheOptimum: rounds of Newton steps end where no weight can lower the penalised log-loss, and the few that a
-// fit makes come within a fiftieth of a nat a record of it, from nothing;
-// a fit starts from what is live.
+// TestBatchIsTheOptimum: rounds of Newton steps end where no weight can lower the penalised log-loss, and the few that
+// a fit makes come within a fiftieth of a nat a record of it, from nothing; a fit starts from what is live.
 func TestBatchIsTheOptimum(t *testing.T) {
 	for _, name := range []string{"two", "many"} {
 		t.Run(name, func(t *testing.T) {
@@ -231,8 +230,8 @@ func TestLag(t *testing.T) {
 	}
 }
 
-// TestBatchLeavesOthersTheirWeight: what other components say of a record, had they not learnt it, counts with the weight
-// that it has live, and nothing of it is fitted.
+// TestBatchLeavesOthersTheirWeight: what other components say of a record, had they not learnt it, counts with the
+// weight that it has live, and nothing of it is fitted.
 func TestBatchLeavesOthersTheirWeight(t *testing.T) {
 	for _, name := range []string{"two", "many"} {
 		schema := schemas()[name]

@@ -9,11 +9,12 @@ import (
 var _ model.Carrier = factory{}
 
 // CarryState keeps the cells, counts and weights of every feature that stays, the class counts, base rates, calibration
-// and mixture. A new feature says nothing until it has learnt: one cell, no counts, the weights of a beginning. A record
-// that lacks it scores as before, to rounding. New levels and classes begin at 0. From two classes to more, the one margin
-// is that of class 1, against a class 0 of weight 0: the same odds, but for what the shared weights make of a class that
-// was never seen, less than .13 of a propensity in the tests, until it is seen. Inputs of other components keep their weights by
-// c.Inputs. With more features than the recipes hold for, steps and the first weights of new features are shorter.
+// and mixture. A new feature says nothing until it has learnt: one cell, no counts, the weights of a beginning. A
+// record that lacks it scores as before, to rounding. New levels and classes begin at 0. From two classes to more, the
+// one margin is that of class 1, against a class 0 of weight 0: the same odds, but for what the shared weights make of
+// a class that was never seen, less than .13 of a propensity in the tests, until it is seen. Inputs of other components
+// keep their weights by c.Inputs. With more features than the recipes hold for, steps and the first weights of new
+// features are shorter.
 func (f factory) CarryState(c *model.Change, state []byte) ([]byte, []int, error) {
 	to := f.plan
 	from := newPlanOf(to.opt, c.From, to.tuning)
@@ -54,8 +55,8 @@ type move struct {
 	slot     []int // of each shared input of to: its number in from, -1 = new
 }
 
-// slots fills m.slot: features x horizons, horizons, inputs of other components, by c.Inputs or, where they have keys that
-// outlast their numbers, as they are.
+// slots fills m.slot: features x horizons, horizons, inputs of other components, by c.Inputs or, where they have keys
+// that outlast their numbers, as they are.
 func (m *move) slots(inputs [][]int, keys []uint64) {
 	H := m.to.horizons
 	for i := range m.slot {

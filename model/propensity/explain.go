@@ -12,8 +12,8 @@ import (
 // For two classes the log-odds are sum_f of contributions, so nothing has to be shared out. For more, with u the mixed
 // log-scores and pi_j = p_j/(1-p_t) for j != t, ln(p_t/(1-p_t)) = u_t - sum_j pi_j u_j + sum_j pi_j ln pi_j, which is
 // linear in u: a feature's effect is its part of u_t less its mean part of the others, and the entropy belongs to the
-// intercept. A feature's lift is the one that the score used, see usedLift; with Options.Follow no effect has another sign.
-// What the calibrated experts add to the raw ones, and what clipping takes away, is the calibration's.
+// intercept. A feature's lift is the one that the score used, see usedLift; with Options.Follow no effect has another
+// sign. What the calibrated experts add to the raw ones, and what clipping takes away, is the calibration's.
 func (s *Scorecard) Explain(row model.Row, pending []float64, target int32, dst []model.Reason) []model.Reason {
 	trained := s.axes != nil && len(pending) == len(s.tmp) && pending[s.slots*s.margins] == 1
 	if !trained {

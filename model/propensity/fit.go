@@ -27,10 +27,11 @@ func (f factory) New(*model.Levels) model.Component { return newScorecard(f.plan
 
 // Fit cuts the cells on the evidence, keeping those of the serving model (or, before the first one, of the first
 // partition that has any) where they are still adequate, and writes down what each partition has learnt under them.
-// Evidence without states is run through a new scorecard in order, each record scored and then learnt: that is how files
-// train. With states, only the counts of features whose cells changed are learnt again, from the partition's records in
-// the evidence; their weights pass to the new cells that hold the same values. The weights of the card of the longest memory
-// are fitted on all evidence besides, and live ones move towards them when the model begins to serve; see batch.
+// Evidence without states is run through a new scorecard in order, each record scored and then learnt: that is how
+// files train. With states, only the counts of features whose cells changed are learnt again, from the partition's
+// records in the evidence; their weights pass to the new cells that hold the same values. The weights of the card of
+// the longest memory are fitted on all evidence besides, and live ones move towards them when the model begins to
+// serve; see batch.
 func (f factory) Fit(ctx context.Context, ev *model.Evidence, previous []byte) ([]byte, error) {
 	p := f.plan
 	if err := p.check(ev.Schema); err != nil {
@@ -215,8 +216,8 @@ func (p *plan) restructure(c *contribution, from, to []axis, ev *model.Evidence,
 	}
 }
 
-// build returns the cells of every feature for the evidence, keeping those of before where they are still adequate: none
-// is overfull, and the evidence does not allow a quarter more. Evidence that says Keep leaves all of them.
+// build returns the cells of every feature for the evidence, keeping those of before where they are still adequate:
+// none is overfull, and the evidence does not allow a quarter more. Evidence that says Keep leaves all of them.
 func (p *plan) build(ev *model.Evidence, before []axis) []axis {
 	if ev.Keep && before != nil {
 		return slices.Clone(before)

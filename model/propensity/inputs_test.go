@@ -31,8 +31,8 @@ func offer(sets string) [][]uint64 {
 	return keys
 }
 
-// TestSetsBeginWithTheirWeight: an entered set counts from the beginning, with weight 1 on the card that uses the longest
-// memory alone; other inputs do not.
+// TestSetsBeginWithTheirWeight: an entered set counts from the beginning, with weight 1 on the card that uses the
+// longest memory alone; other inputs do not.
 func TestSetsBeginWithTheirWeight(t *testing.T) {
 	p := newPlan(setOptions(), schemas()["two"])
 	first := p.slots - p.extern
@@ -73,9 +73,9 @@ func pairsOf(s *Scorecard, sets string) (v []pair) {
 	return v
 }
 
-// TestWeightsBelongToTheSet: a set keeps its weights where it changes its place, a new one begins with those of a beginning
-// in the place of another, one that comes back finds what is left of it, and a score that was remembered says nothing of a
-// set that came later. State and replay know all of it.
+// TestWeightsBelongToTheSet: a set keeps its weights where it changes its place, a new one begins with those of a
+// beginning in the place of another, one that comes back finds what is left of it, and a score that was remembered says
+// nothing of a set that came later. State and replay know all of it.
 func TestWeightsBelongToTheSet(t *testing.T) {
 	for _, name := range []string{"two", "many"} {
 		c, ex := setCluster(t, name, 1)
@@ -150,8 +150,8 @@ func TestWeightsBelongToTheSet(t *testing.T) {
 	}
 }
 
-// TestPartitionsShareBySet: partitions that hold the same sets in different places exchange what they learnt of each by set,
-// also one that starts from the model.
+// TestPartitionsShareBySet: partitions that hold the same sets in different places exchange what they learnt of each by
+// set, also one that starts from the model.
 func TestPartitionsShareBySet(t *testing.T) {
 	c, ex := setCluster(t, "two", 2)
 	for i := range 200 {

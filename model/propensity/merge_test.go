@@ -248,8 +248,8 @@ func TestSince(t *testing.T) {
 	}
 }
 
-// TestShareOfAnotherClock: a share may know more records than the partition has learnt, as that of files does, or that of a
-// state which is lost. Its counts are those of now, and the partition forgets them by its own clock.
+// TestShareOfAnotherClock: a share may know more records than the partition has learnt, as that of files does, or that
+// of a state which is lost. Its counts are those of now, and the partition forgets them by its own clock.
 func TestShareOfAnotherClock(t *testing.T) {
 	for name, schema := range schemas() {
 		l, ex := modeltest.Generate(schema, 3000, 6)
@@ -337,8 +337,8 @@ func TestRecode(t *testing.T) {
 	}
 }
 
-// TestNeighboursAtTheEndsOfNumbers: the share of the neighbouring cell is one, however near to each other or far apart the
-// cells are.
+// TestNeighboursAtTheEndsOfNumbers: the share of the neighbouring cell is one, however near to each other or far apart
+// the cells are.
 func TestNeighboursAtTheEndsOfNumbers(t *testing.T) {
 	for _, unit := range []float64{5e-324, 1e-320, 1e-300, 1, 4e307} {
 		a := axis{edges: []float64{-4 * unit, -2 * unit, 0, 2 * unit, 4 * unit}, gap: []int32{1, 2, 3, 4, 5, 6}, at: []int32{1, 2, 3, 4, 5}, cells: 7, smooth: true, scale: 1}

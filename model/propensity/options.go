@@ -50,9 +50,9 @@ func Default() Options {
 const cards = 4
 
 // recipe is one of the mixed scorecards (SPEC F, "A mixture of scorecards"): its starting weight, shared out over the
-// horizons that it uses; its AdaGrad steps as multiples of Options.Step; how many of the longest horizons it uses, 0 for
-// all; and the starting weight of an entered set. The recipes stand in order of falling use of horizons, so that those that
-// use a horizon are a prefix.
+// horizons that it uses; its AdaGrad steps as multiples of Options.Step; how many of the longest horizons it uses, 0
+// for all; and the starting weight of an entered set. The recipes stand in order of falling use of horizons, so that
+// those that use a horizon are a prefix.
 type recipe struct {
 	start, step, cellStep float64
 	horizons              int
@@ -82,11 +82,11 @@ type tuning struct {
 	blindStart bool
 }
 
-// standard did better than the settings of SPEC F on every stream of TestThresholds. An entered set's values are shrunken
-// log-odds that were fitted beside the single features, so 1 is their natural weight. They begin with it on the card that
-// uses the longest memory alone, the model beside which they were fitted. One that also has shorter memories follows a
-// stream that moves, where the set of an earlier time misleads it: with 1 there as well, bank with duration and labels 1,000
-// records late has a log-loss of .265 instead of .245.
+// standard did better than the settings of SPEC F on every stream of TestThresholds. An entered set's values are
+// shrunken log-odds that were fitted beside the single features, so 1 is their natural weight. They begin with it on
+// the card that uses the longest memory alone, the model beside which they were fitted. One that also has shorter
+// memories follows a stream that moves, where the set of an earlier time misleads it: with 1 there as well, bank with
+// duration and labels 1,000 records late has a log-loss of .265 instead of .245.
 var standard = tuning{
 	recipes:    [cards]recipe{{.3, 1.5, .5, 0, 0}, {.15, .2, .2, 0, 0}, {.05, .2, .2, 2, 0}, {.15, .2, 1, 1, 1}},
 	rate:       .5,

@@ -167,8 +167,8 @@ func pack(v []pair) {
 
 // blend moves live weights to the mean over this and n other partitions, each weighted by its G. G itself, which sets
 // the steps, stays the partition's own: with the others' added, a stream cut into partitions would learn more slowly
-// than one that is not. A weight that never learnt here is the others' mean, its G theirs. The mean of equal weights moves
-// nothing, so fits without news do no harm; sums of moves, the obvious alternative, overshoot.
+// than one that is not. A weight that never learnt here is the others' mean, its G theirs. The mean of equal weights
+// moves nothing, so fits without news do no harm; sums of moves, the obvious alternative, overshoot.
 func blend(live, others []pair, n float64) {
 	for i := range others {
 		v, o := &live[i], &others[i]
@@ -382,8 +382,8 @@ func (s *Scorecard) straighten() {
 	s.projectLinear()
 }
 
-// begin takes over the structure, this partition's share and the others'. A share of more records than the partition has
-// learnt, as that of files, is of now: by a clock that is ahead, all that comes would weigh nothing.
+// begin takes over the structure, this partition's share and the others'. A share of more records than the partition
+// has learnt, as that of files, is of now: by a clock that is ahead, all that comes would weigh nothing.
 func (s *Scorecard) begin(m *part, self *contribution, others *tables, n float64, rb *model.Rebase) {
 	s.axes = m.axes
 	s.clock = newClock(len(s.half))

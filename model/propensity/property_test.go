@@ -290,7 +290,8 @@ func TestInputs(t *testing.T) {
 	}
 }
 
-// TestReasons: with one horizon the lift of a reason is that of the record's cell over it, and n what its records are worth.
+// TestReasons: with one horizon the lift of a reason is that of the record's cell over it, and n what its records are
+// worth.
 func TestReasons(t *testing.T) {
 	schema := schemas()["two"]
 	opt := Default()
@@ -398,8 +399,8 @@ func TestMonotone(t *testing.T) {
 	}
 }
 
-// TestGradient: every weight moves against the gradient of the card's log-loss, in units of evidence, by the step over the
-// root of G.
+// TestGradient: every weight moves against the gradient of the card's log-loss, in units of evidence, by the step over
+// the root of G.
 func TestGradient(t *testing.T) {
 	for _, name := range []string{"two", "many"} {
 		t.Run(name, func(t *testing.T) {

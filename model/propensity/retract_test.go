@@ -10,11 +10,11 @@ import (
 	"liftstream/model/modeltest"
 )
 
-// TestRetractSequences learns and retracts in random sequences - the newest records, any, all - under decay, odd weights
-// and rows without values. At every stop scores are sound, the state can be read back, and the counts are those of the
-// records that are left: exactly where nothing is forgotten and weights are whole, else to 1e-12 of the greatest total
-// weight that the counts have held. The shortest half-life is so short that the weight of a record would fade below the
-// least number if the clock ran back with the newest records.
+// TestRetractSequences learns and retracts in random sequences - the newest records, any, all - under decay, odd
+// weights and rows without values. At every stop scores are sound, the state can be read back, and the counts are those
+// of the records that are left: exactly where nothing is forgotten and weights are whole, else to 1e-12 of the greatest
+// total weight that the counts have held. The shortest half-life is so short that the weight of a record would fade
+// below the least number if the clock ran back with the newest records.
 func TestRetractSequences(t *testing.T) {
 	weights := map[string][]float64{"whole": {1, 1, 2, 3, 0}, "odd": {1, .3, 0, 1e-300, 17, 1e9, 1e300, math.SmallestNonzeroFloat64}}
 	for name, schema := range schemas() {
@@ -141,8 +141,8 @@ func (l *ledger) check(t *testing.T, what string, s *Scorecard, kept []model.Exa
 	l.origin, l.since = slices.Clone(s.clock.origin), slices.Clone(s.clock.since)
 }
 
-// TestRetractOfAllTheNewest takes back thousands of half-lives of records, the newest first, and learns them again: what
-// the counts know afterwards is what they knew before, and no number is lost on the way.
+// TestRetractOfAllTheNewest takes back thousands of half-lives of records, the newest first, and learns them again:
+// what the counts know afterwards is what they knew before, and no number is lost on the way.
 func TestRetractOfAllTheNewest(t *testing.T) {
 	for name, schema := range schemas() {
 		t.Run(name, func(t *testing.T) {

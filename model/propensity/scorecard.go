@@ -192,9 +192,10 @@ func (s *Scorecard) weigh(w, sign float64) {
 	s.unit = model.Unit(s.mass.weight+s.others.weight, s.mass.square+s.others.square)
 }
 
-// SetBlocks says how many inputs each of the Options.Blocks offers at present, in their order, input j of a block in its
-// slot j: for a scorecard whose inputs never change. More than a block announced are ignored, and blocks without a count
-// offer none. Without this call or SetInputs every block offers as many as it announced. It is not part of the state.
+// SetBlocks says how many inputs each of the Options.Blocks offers at present, in their order, input j of a block in
+// its slot j: for a scorecard whose inputs never change. More than a block announced are ignored, and blocks without a
+// count offer none. Without this call or SetInputs every block offers as many as it announced. It is not part of the
+// state.
 func (s *Scorecard) SetBlocks(counts []int) {
 	s.ext = s.ext[:0]
 	at := s.slots - s.extern
@@ -213,10 +214,10 @@ func (s *Scorecard) SetBlocks(counts []int) {
 	}
 }
 
-// SetInputs says which inputs each of the Options.Blocks offers at present, by their keys; more than a block announced are
-// ignored, and blocks without keys offer none. An input has the weights that its key had when it was last offered, wherever
-// in its block. A new one takes over the weights of a slot that had no key yet, or begins with those of a beginning in the
-// first slot whose key is not offered. What was remembered of scores before then says nothing of it.
+// SetInputs says which inputs each of the Options.Blocks offers at present, by their keys; more than a block announced
+// are ignored, and blocks without keys offer none. An input has the weights that its key had when it was last offered,
+// wherever in its block. A new one takes over the weights of a slot that had no key yet, or begins with those of a
+// beginning in the first slot whose key is not offered. What was remembered of scores before then says nothing of it.
 func (s *Scorecard) SetInputs(keys [][]uint64) {
 	s.ext = s.ext[:0]
 	first, begun := s.slots-s.extern, false
@@ -303,8 +304,8 @@ func (s *Scorecard) eachInput(keys [][]uint64, yield func(canonical, slot int)) 
 	}
 }
 
-// current returns what was remembered of a record without the inputs whose slots have been given to others since: pending
-// itself where there are none.
+// current returns what was remembered of a record without the inputs whose slots have been given to others since:
+// pending itself where there are none.
 func (s *Scorecard) current(pending []float64) []float64 {
 	then := pending[len(pending)-1]
 	if then >= s.renamed {
@@ -370,8 +371,8 @@ func (s *Scorecard) refresh() {
 	}
 }
 
-// pseudo is what stands beside the count of each class over horizon h: what is left of the pseudo-record, and what never
-// fades.
+// pseudo is what stands beside the count of each class over horizon h: what is left of the pseudo-record, and what
+// never fades.
 func (s *Scorecard) pseudo(h int) float64 { return (s.prior[h] + s.rateFloor*s.clock.now[h]) * s.unit }
 
 // BaseRate is the never-forgetting rate of the class, with one pseudo-record of each class.
@@ -477,8 +478,9 @@ func (s *Scorecard) LearnScored(ex *model.Example, inputs, pending []float64) {
 	s.count(ex)
 }
 
-// Remembers reports whether pending holds inputs to learn from. What was remembered before anything had been learnt says
-// nothing: all log-lifts were 0, and the constant would learn the base rate that its own inputs carry from then on.
+// Remembers reports whether pending holds inputs to learn from. What was remembered before anything had been learnt
+// says nothing: all log-lifts were 0, and the constant would learn the base rate that its own inputs carry from then
+// on.
 func (s *Scorecard) Remembers(pending []float64) bool {
 	return len(pending) == len(s.tmp) && pending[s.slots*s.margins] == 1 && (pending[len(pending)-1] > 0 || s.blindStart)
 }
@@ -499,8 +501,8 @@ func (s *Scorecard) Learn(ex *model.Example) {
 }
 
 // Retract takes a labelled record out of the counts and moments. The clock does not run back: counts grow with it, so
-// that the weight of a record learnt now, in which all else is measured, would fade to nothing beside what rounding left
-// of the records taken back.
+// that the weight of a record learnt now, in which all else is measured, would fade to nothing beside what rounding
+// left of the records taken back.
 func (s *Scorecard) Retract(ex *model.Example) {
 	if !(ex.Weight > 0) || ex.Class < 0 || int(ex.Class) >= s.classes {
 		return

@@ -12,8 +12,9 @@ import "math"
 // with the log-lifts x_h that the score used: one number for two classes, one a class for more. X/sum_h W_h is the mean
 // log-lift at the horizons of the score.
 
-// towards writes X of feature i into s.ref, for more classes less its mean, which means nothing in a softmax, and the weight
-// of each horizon into s.weights, and returns their sum. Where no weight is positive, all horizons weigh the same.
+// towards writes X of feature i into s.ref, for more classes less its mean, which means nothing in a softmax, and the
+// weight of each horizon into s.weights, and returns their sum. Where no weight is positive, all horizons weigh the
+// same.
 func (s *Scorecard) towards(i int, x []float64) (weight float64) {
 	H, K := s.horizons, s.margins
 	for h := range H {
@@ -56,14 +57,14 @@ func (s *Scorecard) towards(i int, x []float64) (weight float64) {
 	return weight
 }
 
-// usedLift is the lift of the class target in the record's cell of a feature, as the score used it: with L = X/sum_h W_h,
-// taken in the direction dir in which margins make up the target's log-odds, and b the mean of its base log-odds over the
-// horizons, weighted alike,
+// usedLift is the lift of the class target in the record's cell of a feature, as the score used it: with L = X/sum_h
+// W_h, taken in the direction dir in which margins make up the target's log-odds, and b the mean of its base log-odds
+// over the horizons, weighted alike,
 //
 //	lift = p / p_0,  p = 1/(1 + exp(-b - L)),  p_0 = 1/(1 + exp(-b))
 //
-// the rate of the target where the feature alone moves it from the base rate, over the base rate. For more than two classes
-// the others count in L as the score of the record weighs them. weight is what towards returned of the feature.
+// the rate of the target where the feature alone moves it from the base rate, over the base rate. For more than two
+// classes the others count in L as the score of the record weighs them. weight is what towards returned of the feature.
 func (s *Scorecard) usedLift(target int, weight float64, dir []float64) float64 {
 	var l, b float64
 	for c, v := range s.ref {
@@ -81,8 +82,8 @@ func (s *Scorecard) usedLift(target int, weight float64, dir []float64) float64 
 	return (1 + z) / (1 + z*math.Exp(-l/weight))
 }
 
-// moves writes what feature i adds to the margins of each card, cards x margins, into s.moved: log-lifts, cell and linear
-// input, by their weights.
+// moves writes what feature i adds to the margins of each card, cards x margins, into s.moved: log-lifts, cell and
+// linear input, by their weights.
 func (s *Scorecard) moves(i int, x, own []float64) {
 	H, K := s.horizons, s.margins
 	m := s.moved
@@ -120,9 +121,9 @@ func (s *Scorecard) moves(i int, x, own []float64) {
 	}
 }
 
-// straight bends what feature i adds to the margins of each card, s.moved, to max(a, 0) X with a = <m, X>/<X, X>: for two
-// classes what has the sign of X, else nothing. So whatever the mixture, its effect has the sign of its lift for every
-// class, and where the margin must rise with a feature it still does.
+// straight bends what feature i adds to the margins of each card, s.moved, to max(a, 0) X with a = <m, X>/<X, X>: for
+// two classes what has the sign of X, else nothing. So whatever the mixture, its effect has the sign of its lift for
+// every class, and where the margin must rise with a feature it still does.
 func (s *Scorecard) straight() {
 	K := s.margins
 	size := 0.
@@ -174,8 +175,8 @@ func (s *Scorecard) follow(x, own, z []float64) {
 }
 
 // pulls writes the gradients by what each feature adds to the margins, features x cards x margins, into s.pull, r being
-// those by the margins: the derivative of straight with X held, <r, X>/<X, X> X. A part that is bent to nothing has that of
-// a part along X if a step makes it one, else none.
+// those by the margins: the derivative of straight with X held, <r, X>/<X, X> X. A part that is bent to nothing has
+// that of a part along X if a step makes it one, else none.
 func (s *Scorecard) pulls(x, own, r []float64) {
 	K := s.margins
 	for i := range s.features {

@@ -7,8 +7,9 @@ import (
 	"liftstream/model"
 )
 
-// TestFollow: with effects that follow lifts no effect goes against its lift, for any class, directions of margins or number
-// of them, at once or late, and the contributions make up the published propensity. Without, some do: the test can fail.
+// TestFollow: with effects that follow lifts no effect goes against its lift, for any class, directions of margins or
+// number of them, at once or late, and the contributions make up the published propensity. Without, some do: the test
+// can fail.
 func TestFollow(t *testing.T) {
 	for name, schema := range schemas() {
 		t.Run(name, func(t *testing.T) {

@@ -8,14 +8,15 @@ import (
 	"liftstream/model/wire"
 )
 
-// tables are the quantities of a scorecard that are put together over partitions: counts and moments add up, weights are
-// averaged.
+// tables are the quantities of a scorecard that are put together over partitions: counts and moments add up, weights
+// are averaged.
 type tables struct {
 	class []float64 // half-lives x classes: weight of each class
 	feat  []cellTable
 	in    []pair // shared inputs
 	own   []pair // (constant, linear inputs) x margins
-	// knot holds, for each card and margin, the weights of the class and of the rest (rest first) at each knot of the calibration.
+	// knot holds, for each card and margin, the weights of the class and of the rest (rest first) at each knot of the
+	// calibration.
 	knot []float64
 	mom  []float64 // linear inputs x (weight, sum, sum of squares) of the value in units of its axis
 }
@@ -89,8 +90,8 @@ func addPairs(dst, src []pair) {
 	}
 }
 
-// add adds shares: counts and pairs of src to dst, with growing tables. counts are multiplied by now of their half-life,
-// those of the calibration by knot.
+// add adds shares: counts and pairs of src to dst, with growing tables. counts are multiplied by now of their
+// half-life, those of the calibration by knot.
 func (p *plan) add(dst, src *tables, now []float64, knot float64) {
 	p.addCounts(dst.class, src.class, now)
 	for f := range src.feat {

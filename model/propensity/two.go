@@ -167,9 +167,9 @@ func (s *Scorecard) margins2(x []float64) (z [cards]float64) {
 	return [cards]float64{z0, z1, z2, z3}
 }
 
-// learn2 learns a record of class y whose inputs and margins are in pending and whose cells are in s.cells. The calibration
-// counts its weight; what is evidence, the experts' likelihoods and the gradient, counts the records that it stands for by
-// the unit.
+// learn2 learns a record of class y whose inputs and margins are in pending and whose cells are in s.cells. The
+// calibration counts its weight; what is evidence, the experts' likelihoods and the gradient, counts the records that
+// it stands for by the unit.
 func (s *Scorecard) learn2(y int, weight float64, pending []float64) {
 	x := pending[:s.slots+1+s.linear]
 	raw := pending[len(x):]
@@ -263,8 +263,8 @@ func (s *Scorecard) learn2(y int, weight float64, pending []float64) {
 // steps2 holds what a gradient step needs of a record, by card: r^2, and the steps of cells and of the others times r.
 type steps2 struct{ sq, cell, step [cards]float64 }
 
-// bent returns the steps of the weights of feature i where effects follow lifts: those of all, but none of the cards whose
-// gradient s.pull is 0.
+// bent returns the steps of the weights of feature i where effects follow lifts: those of all, but none of the cards
+// whose gradient s.pull is 0.
 func (s *Scorecard) bent(i int, all *steps2) *steps2 {
 	b := &s.bend
 	*b = *all
@@ -298,8 +298,8 @@ func descend(p *pair, use int, x float64, sq, step *[cards]float64) {
 	}
 }
 
-// judge multiplies the experts' shares by the likelihoods of a record, each to the power of weight and rate, and gives a
-// little to each again.
+// judge multiplies the experts' shares by the likelihoods of a record, each to the power of weight and rate, and gives
+// a little to each again.
 func (s *Scorecard) judge(like *[experts]float64, weight float64) {
 	q := &s.mix
 	var sum float64

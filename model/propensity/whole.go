@@ -17,8 +17,8 @@ const (
 	wholeLevel  = 4       // rounds that bring the mean of what is served to the rate
 )
 
-// setting says towards what the weights of log-lifts are drawn, as multiples of what they start with in a stream, and how
-// strongly all weights are held, as multiples of the ridges of batch.
+// setting says towards what the weights of log-lifts are drawn, as multiples of what they start with in a stream, and
+// how strongly all weights are held, as multiples of the ridges of batch.
 type setting struct{ toward, ridge float64 }
 
 // strengths and starts are the parts of a setting that are tried, one after the other; the first of equals is taken.
@@ -39,10 +39,10 @@ type whole struct {
 
 // settle returns the share of exchangeable records: counts that are the same over every half-life, and weights that are
 // the same on every card, those of a penalised logistic regression of the class on the log-lifts of these counts, the
-// cells, the constant, the linear inputs, and the inputs of other components as these are of a record that they have not
-// seen (Evidence.Without). The strength of the penalty is the one whose log-loss on held-out folds is least. Calibration
-// counts the margins of held-out records. At last the constant is moved until the mean propensity of the records is
-// their rate. Nothing fades.
+// cells, the constant, the linear inputs, and the inputs of other components as these are of a record that they have
+// not seen (Evidence.Without). The strength of the penalty is the one whose log-loss on held-out folds is least.
+// Calibration counts the margins of held-out records. At last the constant is moved until the mean propensity of the
+// records is their rate. Nothing fades.
 func (p *plan) settle(ctx context.Context, axes []axis, ev *model.Evidence) (contribution, error) {
 	w := &whole{plan: p, axes: axes, ev: ev}
 	if ev.Without != nil {
@@ -302,8 +302,8 @@ func (w *whole) loss(d *design, fold int) (sum float64) {
 	return sum
 }
 
-// install gives the weights to every card of s: that of a log-lift shared out over the horizons that the card uses, as at
-// the start of a stream. G is the sum of the squared gradients of all records at these weights.
+// install gives the weights to every card of s: that of a log-lift shared out over the horizons that the card uses, as
+// at the start of a stream. G is the sum of the squared gradients of all records at these weights.
 func (w *whole) install(s *Scorecard, d *design, b *batch) {
 	K, H, F := w.margins, w.horizons, len(w.features)
 	d.refresh()

@@ -19,8 +19,8 @@ const (
 )
 
 // Features measures every feature alone on the evidence, in schema order. Continuous features have at most ten cells at
-// their weighted quantiles, right-closed, equal ones merged; others a cell for each of their fifty most frequent levels,
-// most frequent first (ordinal ones in the order of their levels), and "(other)"; missing is a cell.
+// their weighted quantiles, right-closed, equal ones merged; others a cell for each of their fifty most frequent
+// levels, most frequent first (ordinal ones in the order of their levels), and "(other)"; missing is a cell.
 //
 // With n_x1 the weight of the positive class (the second of two where none is configured) in cell x, n_x0 that of the
 // others, and K cells,

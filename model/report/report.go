@@ -29,9 +29,9 @@ type Report struct {
 	Search    *SearchLog `json:"search,omitempty"`
 }
 
-// Set is a feature set with its class counts by cell. Counts, lifts and intervals are by level (cell), then by class. The
-// counts never forget: they are of all records that were learnt since the set is counted. An interval of a lift is at 95 %
-// for one cell and class by itself: a report holds thousands, after a search for sets, so that some miss.
+// Set is a feature set with its class counts by cell. Counts, lifts and intervals are by level (cell), then by class.
+// The counts never forget: they are of all records that were learnt since the set is counted. An interval of a lift is
+// at 95 % for one cell and class by itself: a report holds thousands, after a search for sets, so that some miss.
 type Set struct {
 	Features     []string `json:"features"`
 	Eta          Number   `json:"eta"`
@@ -43,8 +43,8 @@ type Set struct {
 	Estimated      bool     `json:"estimated,omitempty"` // part of the counts were extrapolated from a sample
 	Levels         []string `json:"levels"`
 	Cuts           []Number `json:"cuts"` // of the continuous features, one part after the other
-	// RankError bounds, with probability .999, how far the share of records below a cut is from the quantile that it stands
-	// for; absent where the cuts are quantiles of every record.
+	// RankError bounds, with probability .999, how far the share of records below a cut is from the quantile that it
+	// stands for; absent where the cuts are quantiles of every record.
 	RankError Number     `json:"rank_error,omitempty"`
 	Counts    [][]Number `json:"counts"`
 	Lift      [][]Number `json:"lift"`
@@ -53,9 +53,9 @@ type Set struct {
 	CellEta   []Number   `json:"cell_eta"`
 }
 
-// Window is a set of cells of one feature set. Eta is that of the records among which the window was searched, so that it
-// is high by chance too; EtaCorrected is less what given cells gain by chance; EtaLow and EtaHigh hold at 95 % for the
-// windows of all sets that were tried at once.
+// Window is a set of cells of one feature set. Eta is that of the records among which the window was searched, so that
+// it is high by chance too; EtaCorrected is less what given cells gain by chance; EtaLow and EtaHigh hold at 95 % for
+// the windows of all sets that were tried at once.
 type Window struct {
 	Features     []string `json:"features"`
 	Levels       []string `json:"levels"`
@@ -71,8 +71,8 @@ type Window struct {
 }
 
 // Profile is a conjunction of tests with the lift of a class under it. Lift, its interval and the counts are of all
-// records, those included among which the profile was searched: they are high by chance too. The validated figures and the
-// q-value are of newer records than the search saw, null where none were held back. The q-value and the validated
+// records, those included among which the profile was searched: they are high by chance too. The validated figures and
+// the q-value are of newer records than the search saw, null where none were held back. The q-value and the validated
 // interval account for all of ValidatedAmong profiles, and neither for other reports made before or after.
 type Profile struct {
 	Class         string `json:"class"`
@@ -171,13 +171,14 @@ type Local struct {
 	// HalfLife is the memory of the class counts from which curves and subspaces are learnt, in labelled records of a
 	// partition; 0 = they never forget, unlike the horizons of the scorecard.
 	HalfLife Number `json:"half_life"`
-	// Useless is the mean relevance of a feature that says nothing by paper A: theta is at least that where it is chosen by
-	// auto.
+	// Useless is the mean relevance of a feature that says nothing by paper A: theta is at least that where it is chosen
+	// by auto.
 	Useless    Number   `json:"useless"`
 	Prototypes int      `json:"prototypes"`
 	Neighbours int      `json:"neighbours"`
 	Distance   Distance `json:"distance"`
-	// Trials are what was compared to choose the distance, by leaving out one prototype at a time; absent where nothing was.
+	// Trials are what was compared to choose the distance, by leaving out one prototype at a time; absent where nothing
+	// was.
 	Trials []Trial `json:"trials,omitempty"`
 }
 
@@ -189,8 +190,9 @@ type Distance struct {
 	Close    bool   `json:"close"`    // nearer neighbours weigh more
 }
 
-// Trial is a distance that was tried, with its errors and its log-loss on so many records. The figures compare distances
-// with each other: those of the chosen one are the least of many and better than what eval measures on other records.
+// Trial is a distance that was tried, with its errors and its log-loss on so many records. The figures compare
+// distances with each other: those of the chosen one are the least of many and better than what eval measures on other
+// records.
 type Trial struct {
 	Distance
 	Records int    `json:"records"`

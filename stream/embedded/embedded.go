@@ -1,9 +1,10 @@
 // Package embedded is a Kafka broker inside the process, on disk: for the demo, for development and for tests.
 //
-// It is no broker for production. It is twmb/franz-go's kfake, which implements the protocol faithfully enough for every client tried, but
-// it is one node without replication, it was made to test clients, and it is kinder than a real broker: it never says
-// CONCURRENT_TRANSACTIONS after a commit, its group offsets are never stale, its coordinators are always up, it has no verification of
-// transactions that fails, and it tells a zombie something else. What has to hold of a broker is proved on Apache Kafka, never on this alone.
+// It is no broker for production. It is twmb/franz-go's kfake, which implements the protocol faithfully enough for
+// every client tried, but it is one node without replication, it was made to test clients, and it is kinder than a real
+// broker: it never says CONCURRENT_TRANSACTIONS after a commit, its group offsets are never stale, its coordinators are
+// always up, it has no verification of transactions that fails, and it tells a zombie something else. What has to hold
+// of a broker is proved on Apache Kafka, never on this alone.
 package embedded
 
 import (
@@ -22,19 +23,20 @@ const DefaultMaxMessage = 64 << 20
 
 // Options of a Broker. The zero value is an in-memory broker on a free port.
 type Options struct {
-	// Dir keeps topics, groups and transactions; it is made when missing. Empty = in memory, for tests; everything is then held twice or
-	// more and gone at the end. A directory serves one broker at a time.
+	// Dir keeps topics, groups and transactions; it is made when missing. Empty = in memory, for tests; everything is then
+	// held twice or more and gone at the end. A directory serves one broker at a time.
 	Dir string
-	// Listen is host:port; port 0 = any free one. Empty = 127.0.0.1:0. Hosts other than the loopback are refused unless Insecure:
-	// there is neither encryption nor a password.
+	// Listen is host:port; port 0 = any free one. Empty = 127.0.0.1:0. Hosts other than the loopback are refused unless
+	// Insecure: there is neither encryption nor a password.
 	Listen   string
 	Insecure bool
-	// Advertise is the host that clients are told to connect to; empty = the host of Listen, which must then not be a wildcard.
+	// Advertise is the host that clients are told to connect to; empty = the host of Listen, which must then not be a
+	// wildcard.
 	Advertise string
 	// MaxMessage is the greatest record batch in bytes; 0 = DefaultMaxMessage. Topics may set a lower max.message.bytes.
 	MaxMessage int
-	// SyncWrites forces every batch to the disk before it is acknowledged. Without it what was acknowledged survives the end of the
-	// process, however sudden, but not that of the machine.
+	// SyncWrites forces every batch to the disk before it is acknowledged. Without it what was acknowledged survives the
+	// end of the process, however sudden, but not that of the machine.
 	SyncWrites bool
 	// AutoCreate lets clients create topics by asking for them. Off, a misspelt topic is an error, as it ought to be.
 	AutoCreate bool

@@ -77,7 +77,8 @@ func topicOf(t metadata.ResponseTopic) Topic {
 	return topic
 }
 
-// Partitions is the number of partitions of a topic; an Error of Kind NoTopic if the cluster has none of that name. At most two seconds old.
+// Partitions is the number of partitions of a topic; an Error of Kind NoTopic if the cluster has none of that name. At
+// most two seconds old.
 func (c *Client) Partitions(ctx context.Context, topic string) (int, error) {
 	known, err := c.metadata(ctx, []string{topic})
 	if err != nil {
@@ -90,7 +91,8 @@ func (c *Client) Partitions(ctx context.Context, topic string) (int, error) {
 	return len(t.Partitions), nil
 }
 
-// Describe tells partitions and effective settings of the named topics, in that order. Those that do not exist are left out.
+// Describe tells partitions and effective settings of the named topics, in that order. Those that do not exist are left
+// out.
 func (c *Client) Describe(ctx context.Context, names ...string) ([]Topic, error) {
 	const op = "DescribeConfigs"
 	if len(names) == 0 {
@@ -135,8 +137,9 @@ func (c *Client) Describe(ctx context.Context, names ...string) ([]Topic, error)
 	return topics, nil
 }
 
-// CreateTopics creates what does not exist and tells, by topic in the order of specs, whether it was created now. A topic that exists already
-// is left as it is. It returns when the leaders of the new partitions answer, which they do not at once.
+// CreateTopics creates what does not exist and tells, by topic in the order of specs, whether it was created now. A
+// topic that exists already is left as it is. It returns when the leaders of the new partitions answer, which they do
+// not at once.
 func (c *Client) CreateTopics(ctx context.Context, specs ...TopicSpec) (created []bool, err error) {
 	const op = "CreateTopics"
 	if len(specs) == 0 {
@@ -211,10 +214,11 @@ func told(code kafka.Error, message string) error {
 	return fmt.Errorf("%w: %s", code, message)
 }
 
-// CommittedOffset is the group's next offset for a partition, -1 if it has none. It is for people and for looking on: a broker may give an
-// offset that an earlier transaction committed. Right after a Commit it often does, and one that was killed was seen to do so even
-// after Producer.Recover. Who must not do anything twice writes what it commits into a topic, in the same transaction, and reads it
-// there after Recover: when the last stable offset of that partition is its high watermark, the last such record is the truth.
+// CommittedOffset is the group's next offset for a partition, -1 if it has none. It is for people and for looking on: a
+// broker may give an offset that an earlier transaction committed. Right after a Commit it often does, and one that was
+// killed was seen to do so even after Producer.Recover. Who must not do anything twice writes what it commits into a
+// topic, in the same transaction, and reads it there after Recover: when the last stable offset of that partition is
+// its high watermark, the last such record is the truth.
 func (c *Client) CommittedOffset(ctx context.Context, group, topic string, partition int) (int64, error) {
 	offsets, err := c.CommittedOffsets(ctx, group, topic, []int{partition})
 	return offsets[partition].Offset, err
@@ -379,8 +383,9 @@ func (c *Client) DescribeGroup(ctx context.Context, group string) (GroupDescript
 	return d, err
 }
 
-// Evict makes the group's members of that client id leave at once and tells how many there were. A process that was killed leaves a ghost that
-// keeps its partitions until its session ends; the process that takes its place may evict it, if its client id is its own alone.
+// Evict makes the group's members of that client id leave at once and tells how many there were. A process that was
+// killed leaves a ghost that keeps its partitions until its session ends; the process that takes its place may evict
+// it, if its client id is its own alone.
 func (c *Client) Evict(ctx context.Context, group, clientID string) (int, error) {
 	const op = "LeaveGroup"
 	d, err := c.DescribeGroup(ctx, group)

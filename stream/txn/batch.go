@@ -21,8 +21,8 @@ import (
 //	16 magic = 2        1    35 greatest time      8    57 records         4
 //	17 CRC-32C of 21..  4                               61 records, compressed as one
 //
-// and a record, all integers zigzag varints: length of the rest, attributes (one byte), time delta, offset delta, key, value, number of
-// headers, headers (key, value); a byte string is its length, -1 for null, and its bytes.
+// and a record, all integers zigzag varints: length of the rest, attributes (one byte), time delta, offset delta, key,
+// value, number of headers, headers (key, value); a byte string is its length, -1 for null, and its bytes.
 const (
 	sizePrefix    = 4
 	batchHeader   = 61
@@ -61,8 +61,8 @@ type session struct {
 	out, scratch    []byte                   // encoding buffers
 }
 
-// encode groups the records by partition, in order, splits them by size and encodes the batches, sorted by topic and partition. The bytes are
-// valid until the next encode.
+// encode groups the records by partition, in order, splits them by size and encodes the batches, sorted by topic and
+// partition. The bytes are valid until the next encode.
 func (s *session) encode(records []Record, compression Compression, limit int) ([]batch, error) {
 	order := make([]int, len(records))
 	for i := range order {

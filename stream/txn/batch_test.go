@@ -18,7 +18,8 @@ func testSession(transactionalID string) *session {
 	return &session{transactionalID: transactionalID, id: 0x1122334455667788, epoch: 0x0102, sequence: make(map[topicPartition]int32), written: make(map[topicPartition]int64)}
 }
 
-// TestBatchGolden: bytes written out by hand from the description of the format; the CRC is of an independent implementation (Python's crc32c).
+// TestBatchGolden: bytes written out by hand from the description of the format; the CRC is of an independent
+// implementation (Python's crc32c).
 func TestBatchGolden(t *testing.T) {
 	s := testSession("id")
 	s.sequence[topicPartition{"t", 3}] = 0x0a0b0c0d

@@ -1,9 +1,10 @@
-// Package txn is the transaction protocol of Kafka, alone: whole transactions of records and group offsets, read-committed fetching, and the
-// few requests around them that a partition's task and the commands need. It is built on the protocol layer of kafka-go, whose own Writer
-// and Reader take no part in transactions, and it is the only package, beside the embedded broker, that knows that client.
+// Package txn is the transaction protocol of Kafka, alone: whole transactions of records and group offsets,
+// read-committed fetching, and the few requests around them that a partition's task and the commands need. It is built
+// on the protocol layer of kafka-go, whose own Writer and Reader take no part in transactions, and it is the only
+// package, beside the embedded broker, that knows that client.
 //
-// One Client serves a process. Its methods may overlap; a Producer belongs to one goroutine at a time. Every error is an *Error whose Kind says
-// what to do, see Kind.
+// One Client serves a process. Its methods may overlap; a Producer belongs to one goroutine at a time. Every error is
+// an *Error whose Kind says what to do, see Kind.
 //
 // The rules behind Producer, each seen on a real broker:
 //
@@ -30,7 +31,8 @@ import (
 const (
 	// DefaultTimeout bounds one request, answer included.
 	DefaultTimeout = 10 * time.Second
-	// DefaultBatchBytes is the limit of one record batch before compression: below the 1,048,588 bytes that brokers take by default.
+	// DefaultBatchBytes is the limit of one record batch before compression: below the 1,048,588 bytes that brokers take
+	// by default.
 	DefaultBatchBytes = 1_000_000
 
 	metadataTTL     = 2 * time.Second // metadata is refreshed by time only, never by an error, so this is how long a moved leader goes unnoticed
@@ -46,8 +48,8 @@ type Config struct {
 
 	// Timeout bounds one request with its answer; 0 = DefaultTimeout. Fetch adds its waiting time.
 	Timeout time.Duration
-	// BatchBytes is the limit of one record batch before compression; 0 = DefaultBatchBytes. More records make more batches. One record
-	// above it travels alone, and the topic's max.message.bytes decides.
+	// BatchBytes is the limit of one record batch before compression; 0 = DefaultBatchBytes. More records make more
+	// batches. One record above it travels alone, and the topic's max.message.bytes decides.
 	BatchBytes int
 	// Dial opens connections, without TLS; nil = net.Dialer. Tests put faults here.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
@@ -123,7 +125,8 @@ func buffered(dial dialFunc) dialFunc {
 	}
 }
 
-// secured opens connections with TLS by the files as they are then; nil = without. The client's own TLS would keep those of the start.
+// secured opens connections with TLS by the files as they are then; nil = without. The client's own TLS would keep
+// those of the start.
 func secured(dial dialFunc, files *TLS) dialFunc {
 	if files == nil {
 		return dial

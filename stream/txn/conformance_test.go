@@ -23,7 +23,8 @@ type broker struct {
 	compact func() // nil = it compacts by itself
 }
 
-// serial makes names unique within this process, started across processes: a real broker keeps the topics of earlier runs.
+// serial makes names unique within this process, started across processes: a real broker keeps the topics of earlier
+// runs.
 var (
 	serial  atomic.Int64
 	started = time.Now().UnixMilli()
@@ -31,7 +32,8 @@ var (
 
 func unique(kind string) string { return fmt.Sprintf("txntest-%s-%d-%d", kind, started, serial.Add(1)) }
 
-// TestConformance runs the suite on every broker there is. What it proves on the embedded broker alone is little, see that package.
+// TestConformance runs the suite on every broker there is. What it proves on the embedded broker alone is little, see
+// that package.
 func TestConformance(t *testing.T) {
 	suite := []struct {
 		name string
@@ -262,7 +264,8 @@ func (u *unplugged) plug(in bool) {
 	}
 }
 
-// testLostMemberLeaves would take the whole session, which is longer than the test may last, if the lost member did not leave.
+// testLostMemberLeaves would take the whole session, which is longer than the test may last, if the lost member did not
+// leave.
 func testLostMemberLeaves(t *testing.T, b *broker) {
 	ctx, u := testContext(t), &unplugged{}
 	c := b.client(t, func(cfg *Config) { cfg.Dial = u.dial })
@@ -468,7 +471,8 @@ func testOpenTransactionIsInvisible(t *testing.T, b *broker) {
 	mustEqual(t, "after the late commit", values(read(t, c, topic, 0, 0)), []string{"a", "b"})
 }
 
-// testRecoverDecides: once Recover has returned, no transaction of this id is open anywhere, so that a restore may read to End.
+// testRecoverDecides: once Recover has returned, no transaction of this id is open anywhere, so that a restore may read
+// to End.
 func testRecoverDecides(t *testing.T, b *broker) {
 	ctx, f := testContext(t), newFaults(t)
 	c := b.client(t, func(cfg *Config) { cfg.Dial = f.dial })
@@ -537,7 +541,8 @@ func testZombieIsFenced(t *testing.T, b *broker) {
 	mustEqual(t, "records", values(read(t, c, out, 1, 0)), []string{"c0", "c25", "c28", "c26"})
 }
 
-// consume is what a task does: it reads in, writes a line for each record, and commits both. It survives every failed commit.
+// consume is what a task does: it reads in, writes a line for each record, and commits both. It survives every failed
+// commit.
 type consume struct {
 	t              *testing.T
 	c              *Client
@@ -687,7 +692,8 @@ func testStaleGeneration(t *testing.T, b *broker) {
 	mustEqual(t, "records", values(read(t, c, out, 0, 0)), nil)
 }
 
-// testCommitsBackToBack leaves the broker no time between transactions: a real one then answers CONCURRENT_TRANSACTIONS now and then.
+// testCommitsBackToBack leaves the broker no time between transactions: a real one then answers CONCURRENT_TRANSACTIONS
+// now and then.
 func testCommitsBackToBack(t *testing.T, b *broker) {
 	ctx, f := testContext(t), newFaults(t)
 	c := b.client(t, func(cfg *Config) { cfg.Dial = f.dial })
@@ -769,7 +775,8 @@ func testTooLarge(t *testing.T, b *broker) {
 	}
 }
 
-// testCompacted: after compaction every key has its last committed value, from wherever one starts, and nothing aborted shows.
+// testCompacted: after compaction every key has its last committed value, from wherever one starts, and nothing aborted
+// shows.
 func testCompacted(t *testing.T, b *broker) {
 	ctx, f := testContext(t), newFaults(t)
 	c := b.client(t, func(cfg *Config) { cfg.Dial = f.dial })

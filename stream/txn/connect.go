@@ -18,8 +18,8 @@ import (
 	"github.com/segmentio/kafka-go/sasl/scram"
 )
 
-// SASL makes the mechanism of that name: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512. password is asked at each connection, so that one that is
-// changed meanwhile needs no new Client.
+// SASL makes the mechanism of that name: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512. password is asked at each connection,
+// so that one that is changed meanwhile needs no new Client.
 func SASL(mechanism, username string, password func() (string, error)) (sasl.Mechanism, error) {
 	a := &account{name: strings.ToUpper(mechanism), username: username, password: password}
 	if _, err := a.mechanism("x"); err != nil {
@@ -83,14 +83,16 @@ func (a *account) mechanism(password string) (sasl.Mechanism, error) {
 	return nil, fmt.Errorf("no SASL mechanism %q: PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512 exist", a.name)
 }
 
-// renewError is returned at a connection when files of TLS or of the password cannot be read any more, as while they are being replaced.
+// renewError is returned at a connection when files of TLS or of the password cannot be read any more, as while they
+// are being replaced.
 type renewError struct{ err error }
 
 func (e *renewError) Error() string { return e.err.Error() }
 func (e *renewError) Unwrap() error { return e.err }
 
-// TLS names PEM files: CA is trusted in place of the system's authorities, Cert and Key are shown to the broker. Each may be empty; Cert and
-// Key only together. They are read at each connection, so that certificates that are changed meanwhile need no new Client.
+// TLS names PEM files: CA is trusted in place of the system's authorities, Cert and Key are shown to the broker. Each
+// may be empty; Cert and Key only together. They are read at each connection, so that certificates that are changed
+// meanwhile need no new Client.
 type TLS struct{ CA, Cert, Key string }
 
 // LoadTLS returns the files if they can be read now.
@@ -142,9 +144,10 @@ func (t *TLS) secure(ctx context.Context, conn net.Conn, address string) (net.Co
 	return c, nil
 }
 
-// Check connects to the brokers one after another until one works, and else says what is wrong with the one that got furthest: nobody listens
-// (Environment), TLS (Handshake), user, password or mechanism (Credentials), or not a Kafka broker (Invalid). Other requests tell these apart
-// badly: with a wrong password a client is told that the broker is not available.
+// Check connects to the brokers one after another until one works, and else says what is wrong with the one that got
+// furthest: nobody listens (Environment), TLS (Handshake), user, password or mechanism (Credentials), or not a Kafka
+// broker (Invalid). Other requests tell these apart badly: with a wrong password a client is told that the broker is
+// not available.
 func (c *Client) Check(ctx context.Context) error {
 	if len(c.cfg.Brokers) == 0 {
 		return &Error{Op: "Connect", Kind: Invalid, Reason: "kafka.brokers is empty", Err: errNoBrokers}

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// TestBrokerKilled runs a group of tasks, each owning a partition, while the broker is killed and started and a member comes and goes. In the
-// end every input record must be in the output once and in order.
+// TestBrokerKilled runs a group of tasks, each owning a partition, while the broker is killed and started and a member
+// comes and goes. In the end every input record must be in the output once and in order.
 func TestBrokerKilled(t *testing.T) {
 	switch {
 	case testing.Short():
@@ -114,8 +114,9 @@ func TestBrokerKilled(t *testing.T) {
 	}
 }
 
-// freePorts gives the first of n ports in a row that nobody listens on, below those that systems give to connections: a client that tries to
-// reach a broker that is down could otherwise be given its very port, and keep it from starting again.
+// freePorts gives the first of n ports in a row that nobody listens on, below those that systems give to connections: a
+// client that tries to reach a broker that is down could otherwise be given its very port, and keep it from starting
+// again.
 func freePorts(t *testing.T, n int) int {
 	t.Helper()
 	for range 100 {
@@ -201,7 +202,8 @@ func (s *soak) task(ctx context.Context, c *Client, gen *Generation, partition i
 	}
 }
 
-// next is where a task goes on: after the last record of the output. It ends first what a broker has left open of the partition.
+// next is where a task goes on: after the last record of the output. It ends first what a broker has left open of the
+// partition.
 func (s *soak) next(ctx context.Context, c *Client, p *Producer, partition int) (int64, error) {
 	for _, topic := range []string{s.out, s.state} {
 		high, err := c.ListOffsets(ctx, topic, []int{partition}, HighWatermark)

@@ -14,7 +14,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// TestDecisions answers one step of a commit with each code that decides something, and looks at what becomes of the transaction.
+// TestDecisions answers one step of a commit with each code that decides something, and looks at what becomes of the
+// transaction.
 func TestDecisions(t *testing.T) {
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(2))
 	if err != nil {

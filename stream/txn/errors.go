@@ -12,7 +12,8 @@ import (
 	"github.com/segmentio/kafka-go/protocol"
 )
 
-// Kind says what whoever gets an Error has to do about it. It is the only thing to decide by; codes and texts are for people.
+// Kind says what whoever gets an Error has to do about it. It is the only thing to decide by; codes and texts are for
+// people.
 //
 // After any failed Producer.Commit, whatever its Kind, the producer refuses further use until Recover.
 type Kind int
@@ -20,7 +21,8 @@ type Kind int
 const (
 	// Environment: the cluster or one of its coordinators is away or not ready. Back off, then Recover and go on.
 	Environment Kind = iota + 1
-	// Unknown: no answer, or one that does not tell whether the request took effect. Recover, then what the transaction wrote is there or not.
+	// Unknown: no answer, or one that does not tell whether the request took effect. Recover, then what the transaction
+	// wrote is there or not.
 	Unknown
 	// Fenced: another producer with the same transactional id has begun. Stop the task; it belongs to somebody else.
 	Fenced
@@ -30,7 +32,8 @@ const (
 	TooLarge
 	// OutOfRange: the offset asked for is not in the log (any more).
 	OutOfRange
-	// NoTopic: the cluster does not know the topic or the partition. Up to MetadataTTL after a creation this can be said too early.
+	// NoTopic: the cluster does not know the topic or the partition. Up to MetadataTTL after a creation this can be said
+	// too early.
 	NoTopic
 	// Denied: authenticated, but without the right that the request needs. Somebody has to grant it.
 	Denied
@@ -190,7 +193,8 @@ func classifyCode(op string, code kafka.Error) (Kind, string) {
 		kafka.UnsupportedVersion, kafka.TopicAlreadyExists, kafka.OffsetMetadataTooLarge, kafka.InvalidCommitOffsetSize:
 		return Invalid, "the broker does not accept such a request"
 	}
-	// What remains (5, 6, 8, 9, 52, 56, 74, 75, 78, 88, 89 ...) was answered and had no effect: leaders and coordinators move, quotas throttle.
+	// What remains (5, 6, 8, 9, 52, 56, 74, 75, 78, 88, 89 ...) was answered and had no effect: leaders and coordinators
+	// move, quotas throttle.
 	return Environment, "the cluster is not ready for it"
 }
 

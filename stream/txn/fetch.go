@@ -14,8 +14,8 @@ import (
 	"github.com/segmentio/kafka-go/protocol/fetch"
 )
 
-// Fetched is the answer of one Fetch. It owns all its bytes: nothing else refers to them. Small keys and values share blocks of 64 KB, so
-// keep copies of what is to live long.
+// Fetched is the answer of one Fetch. It owns all its bytes: nothing else refers to them. Small keys and values share
+// blocks of 64 KB, so keep copies of what is to live long.
 type Fetched struct {
 	Records []Record // committed ones only, by offset; may be empty while Next moves on
 	Next    int64    // where to fetch from next; above the last record by what was aborted, a marker or compacted away
@@ -28,17 +28,18 @@ type Fetched struct {
 
 const opFetch = "Fetch"
 
-// Fetch reads committed records of a partition from offset on. It waits up to maxWait while there is nothing to read; nothing within that
-// time is no error. maxBytes bounds the answer before decompression, but the first batch always comes whole, so that a reader never sticks.
-// Aborted records and control markers are left out; empty batches, which compaction leaves, are passed over one offset at a time.
+// Fetch reads committed records of a partition from offset on. It waits up to maxWait while there is nothing to read;
+// nothing within that time is no error. maxBytes bounds the answer before decompression, but the first batch always
+// comes whole, so that a reader never sticks. Aborted records and control markers are left out; empty batches, which
+// compaction leaves, are passed over one offset at a time.
 //
-// An offset outside the log is an Error of Kind OutOfRange. A Fetch has no effect on the broker: after any error it may be repeated. It waits
-// for a leader that moves.
+// An offset outside the log is an Error of Kind OutOfRange. A Fetch has no effect on the broker: after any error it may
+// be repeated. It waits for a leader that moves.
 func (c *Client) Fetch(ctx context.Context, topic string, partition int, offset int64, maxBytes int, maxWait time.Duration) (Fetched, error) {
 	limit := int32(min(max(maxBytes, 1), math.MaxInt32))
 	req := &fetch.Request{
-		// The partition's limit bounds the answer. kfake leaves out the aborted transactions of an answer that the request's limit cuts
-		// off (01_fetch.go, "break full"): what was aborted would be taken for committed.
+		// The partition's limit bounds the answer. kfake leaves out the aborted transactions of an answer that the request's
+		// limit cuts off (01_fetch.go, "break full"): what was aborted would be taken for committed.
 		ReplicaID: -1, MaxWaitTime: int32(maxWait.Milliseconds()), MinBytes: 1, MaxBytes: math.MaxInt32, IsolationLevel: int8(kafka.ReadCommitted), SessionEpoch: -1,
 		Topics: []fetch.RequestTopic{{Topic: topic, Partitions: []fetch.RequestPartition{{
 			Partition: int32(partition), CurrentLeaderEpoch: -1, FetchOffset: offset, LogStartOffset: -1, PartitionMaxBytes: limit,
@@ -70,8 +71,9 @@ func (c *Client) Fetch(ctx context.Context, topic string, partition int, offset 
 	return f, nil
 }
 
-// led repeats what reads of a partition's leader while the answer is that it leads no longer, or not quite yet. The client's metadata tell of
-// the new one within metadataTTL; after twice that it is no move but a sickness of the cluster, and the error is returned.
+// led repeats what reads of a partition's leader while the answer is that it leads no longer, or not quite yet. The
+// client's metadata tell of the new one within metadataTTL; after twice that it is no move but a sickness of the
+// cluster, and the error is returned.
 func led(ctx context.Context, f func() error) error {
 	const pause = 50 * time.Millisecond
 	for range 2 * metadataTTL / pause {

@@ -10,15 +10,16 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// GroupConfig describes a consumer group. Partition p of every topic goes to the same member: the topics are co-partitioned.
+// GroupConfig describes a consumer group. Partition p of every topic goes to the same member: the topics are
+// co-partitioned.
 type GroupConfig struct {
 	ID     string
 	Topics []string // the first one's partitions are handed out; the others' follow by number
 
 	// Heartbeat is the interval of signs of life, and how late a member learns of a new generation; 0 = 500 ms.
 	Heartbeat time.Duration
-	// Session is how long a silent member keeps its partitions; 0 = 10 s. Brokers take 6 s to 30 min by default. Tasks must end within it
-	// when their generation does, for the signs of life stop then.
+	// Session is how long a silent member keeps its partitions; 0 = 10 s. Brokers take 6 s to 30 min by default. Tasks
+	// must end within it when their generation does, for the signs of life stop then.
 	Session time.Duration
 	// Rebalance is how long the others wait for a member to come back; 0 = 30 s.
 	Rebalance time.Duration
@@ -40,7 +41,8 @@ type Group struct {
 	member string // of the last one; "" = it has been given up
 }
 
-// Generation is a membership that owns partitions until it ends. ID and Member belong into every Transaction of its tasks.
+// Generation is a membership that owns partitions until it ends. ID and Member belong into every Transaction of its
+// tasks.
 type Generation struct {
 	ID         int
 	Member     string
@@ -83,11 +85,12 @@ func (c *Client) JoinGroup(cfg GroupConfig) (*Group, error) {
 	return &Group{cfg: cfg, client: c, group: group, sticky: s}, nil
 }
 
-// Next waits for the next generation; the one before must have ended, which it does by itself at a rebalance. It goes on trying while the
-// coordinator is away, starting or moving, and tells OnWait. A member that has lost its coordinator joins anew as another one; the former
-// leaves as soon as there is a coordinator again, instead of keeping its partitions until its session ends. It returns an error when ctx
-// ends, the group is closed, or trying again cannot help: Denied, Invalid, and before the first generation Credentials and Handshake;
-// later these mean that passwords or certificates are being changed.
+// Next waits for the next generation; the one before must have ended, which it does by itself at a rebalance. It goes
+// on trying while the coordinator is away, starting or moving, and tells OnWait. A member that has lost its coordinator
+// joins anew as another one; the former leaves as soon as there is a coordinator again, instead of keeping its
+// partitions until its session ends. It returns an error when ctx ends, the group is closed, or trying again cannot
+// help: Denied, Invalid, and before the first generation Credentials and Handshake; later these mean that passwords or
+// certificates are being changed.
 func (g *Group) Next(ctx context.Context) (*Generation, error) {
 	retire, stop := context.WithCancel(ctx)
 	var retiring sync.WaitGroup
@@ -128,8 +131,8 @@ func (g *Group) Next(ctx context.Context) (*Generation, error) {
 	}
 }
 
-// format asks what all members read. The group's members were told it by each other when they joined, but the protocol's
-// answer shows it to the leader alone.
+// format asks what all members read. The group's members were told it by each other when they joined, but the
+// protocol's answer shows it to the leader alone.
 func (g *Group) format(ctx context.Context) int {
 	if g.sticky.format <= 1 {
 		return 1
@@ -145,8 +148,8 @@ func (g *Group) format(ctx context.Context) int {
 	return all
 }
 
-// retire makes a member leave that nobody speaks for any more. It does so again and again until ctx ends: a broker that has just started
-// may load the group twice, and knows the member again the second time.
+// retire makes a member leave that nobody speaks for any more. It does so again and again until ctx ends: a broker that
+// has just started may load the group twice, and knows the member again the second time.
 func (c *Client) retire(ctx context.Context, group, member string) {
 	req := &kafka.LeaveGroupRequest{GroupID: group, Members: []kafka.LeaveGroupRequestMember{{ID: member}}}
 	for {
@@ -162,8 +165,9 @@ func (c *Client) retire(ctx context.Context, group, member string) {
 // Close ends the generation, waits for its goroutines and leaves the group, so that others take over at once.
 func (g *Group) Close() error { return g.group.Close() }
 
-// Start runs f in a goroutine of this generation. Its context ends when the generation does; the next generation is joined only when all
-// goroutines have returned. A goroutine that returns while the generation lives ends it for the whole member, which then joins again.
+// Start runs f in a goroutine of this generation. Its context ends when the generation does; the next generation is
+// joined only when all goroutines have returned. A goroutine that returns while the generation lives ends it for the
+// whole member, which then joins again.
 func (g *Generation) Start(f func(ctx context.Context)) {
 	g.generation.Start(func(ended context.Context) {
 		// kafka-go's context has an error of its own; this one is context.Canceled like everybody else's.

@@ -19,7 +19,8 @@ const (
 	requestBytes = 32 << 20
 )
 
-// produce sends the batches: each request has one leader's partitions and one batch of each, and goes out after the answer to the one before.
+// produce sends the batches: each request has one leader's partitions and one batch of each, and goes out after the
+// answer to the one before.
 func (s *session) produce(ctx context.Context, batches []batch) error {
 	for {
 		sent := false
@@ -46,7 +47,8 @@ func (s *session) produce(ctx context.Context, batches []batch) error {
 	}
 }
 
-// request picks the next batches: of the leader of the first one that is not acknowledged, the first one of each partition. nil = all done.
+// request picks the next batches: of the leader of the first one that is not acknowledged, the first one of each
+// partition. nil = all done.
 func (s *session) request(ctx context.Context, batches []batch) (*rawproduce.Request, error) {
 	var leaders map[topicPartition]int32
 	leader, size := int32(-1), 0
@@ -150,10 +152,12 @@ func (c *Client) metadata(ctx context.Context, topics []string) ([]metadata.Resp
 	return m.(*metadata.Response).Topics, nil
 }
 
-// Produce sends records outside of any transaction, each exactly once as long as this Client lives: an idempotent producer, whose batches are
-// sent again under the same sequence when an answer is lost. Records of one partition keep their order. Calls are served one at a time.
+// Produce sends records outside of any transaction, each exactly once as long as this Client lives: an idempotent
+// producer, whose batches are sent again under the same sequence when an answer is lost. Records of one partition keep
+// their order. Calls are served one at a time.
 //
-// It tries for three timeouts, or until ctx ends. After an error, of each partition's records some first ones may have been written.
+// It tries for three timeouts, or until ctx ends. After an error, of each partition's records some first ones may have
+// been written.
 func (c *Client) Produce(ctx context.Context, records []Record, compression Compression) error {
 	if len(records) == 0 {
 		return nil

@@ -24,8 +24,8 @@ type Transaction struct {
 	Offsets map[string]map[int]int64
 	Group   string
 	Note    string // stands beside each of the offsets; brokers take 4 KiB by default
-	// Member and Generation are those of the group's generation in which the caller owns what it commits (see Generation). They are
-	// always sent: they keep a former owner from committing.
+	// Member and Generation are those of the group's generation in which the caller owns what it commits (see Generation).
+	// They are always sent: they keep a former owner from committing.
 	Member     string
 	Generation int
 }
@@ -41,11 +41,13 @@ type Producer struct {
 
 var errNotInitialised = errors.New("no producer id yet")
 
-// NewProducer takes over transactionalID: it fences whoever used it before, aborts or completes what that one had open, and gives a producer
-// that is ready to Commit. timeout is the longest that one transaction may take, above 0 and at most the broker's
-// transaction.max.timeout.ms (15 minutes by default); Commit keeps to it, and the broker aborts what an ended process left after it.
+// NewProducer takes over transactionalID: it fences whoever used it before, aborts or completes what that one had open,
+// and gives a producer that is ready to Commit. timeout is the longest that one transaction may take, above 0 and at
+// most the broker's transaction.max.timeout.ms (15 minutes by default); Commit keeps to it, and the broker aborts what
+// an ended process left after it.
 //
-// It waits while the broker's coordinators are starting or the former transaction is completing, for three of the client's timeouts at most.
+// It waits while the broker's coordinators are starting or the former transaction is completing, for three of the
+// client's timeouts at most.
 func (c *Client) NewProducer(ctx context.Context, transactionalID string, timeout time.Duration) (*Producer, error) {
 	p := &Producer{client: c, id: transactionalID, timeout: timeout, poisoned: errNotInitialised}
 	if err := p.Recover(ctx); err != nil {
@@ -57,10 +59,11 @@ func (c *Client) NewProducer(ctx context.Context, transactionalID string, timeou
 // ID is the transactional id.
 func (p *Producer) ID() string { return p.id }
 
-// Recover makes the producer usable after a failed Commit: InitProducerID again, which aborts what was open, completes what was being
-// completed, and bars every earlier request that is still under way. Whether the failed transaction took effect shows in what it wrote,
-// afterwards and not before; the caller must look and go on from there. Everything that this id ever wrote is decided by then, and nothing of
-// it lies above the last stable offset, but after the death of a broker: see Discard. Client.CommittedOffset may be behind then for good.
+// Recover makes the producer usable after a failed Commit: InitProducerID again, which aborts what was open, completes
+// what was being completed, and bars every earlier request that is still under way. Whether the failed transaction took
+// effect shows in what it wrote, afterwards and not before; the caller must look and go on from there. Everything that
+// this id ever wrote is decided by then, and nothing of it lies above the last stable offset, but after the death of a
+// broker: see Discard. Client.CommittedOffset may be behind then for good.
 func (p *Producer) Recover(ctx context.Context) error {
 	s, err := p.client.initProducer(ctx, p.id, p.timeout)
 	if err != nil {
@@ -95,13 +98,14 @@ func (c *Client) initProducer(ctx context.Context, transactionalID string, timeo
 	}, nil
 }
 
-// Discard aborts what the transactions before Recover have left open in the named partitions, by topic. Nothing should be: but a broker that
-// starts again while a transaction is being completed may take partitions whose leader it does not know yet for deleted ones, and
-// say that the transaction is complete without having written its markers there (Kafka 4.4.0, TransactionMarkerChannelManager). Of one
-// transaction some partitions are committed then, and others open for ever: readers of committed records wait there, and the next
-// transaction of this producer decides, by its own end, over what is open. A transaction that holds nothing and is aborted ends it.
-// What has its marker stays as it is, so what was one transaction may be committed in part: whoever cannot bear that compares the
-// partitions and writes again what is missing.
+// Discard aborts what the transactions before Recover have left open in the named partitions, by topic. Nothing should
+// be: but a broker that starts again while a transaction is being completed may take partitions whose leader it does
+// not know yet for deleted ones, and say that the transaction is complete without having written its markers there
+// (Kafka 4.4.0, TransactionMarkerChannelManager). Of one transaction some partitions are committed then, and others
+// open for ever: readers of committed records wait there, and the next transaction of this producer decides, by its own
+// end, over what is open. A transaction that holds nothing and is aborted ends it. What has its marker stays as it is,
+// so what was one transaction may be committed in part: whoever cannot bear that compares the partitions and writes
+// again what is missing.
 func (p *Producer) Discard(ctx context.Context, partitions map[string][]int) error {
 	if p.poisoned != nil {
 		return &Error{Op: "Discard", Kind: Poisoned, Reason: "Recover must come first", Err: p.poisoned}
@@ -128,8 +132,8 @@ func (p *Producer) Discard(ctx context.Context, partitions map[string][]int) err
 	return p.Recover(ctx) // which waits for the markers
 }
 
-// Written is the offset of the first record of the last batch that this producer, since Recover, has written to a partition; false when it
-// has written none. It is committed if Commit has returned nil since.
+// Written is the offset of the first record of the last batch that this producer, since Recover, has written to a
+// partition; false when it has written none. It is committed if Commit has returned nil since.
 func (p *Producer) Written(topic string, partition int) (offset int64, ok bool) {
 	if p.session == nil {
 		return 0, false
@@ -138,12 +142,13 @@ func (p *Producer) Written(topic string, partition int) (offset int64, ok bool) 
 	return offset, ok
 }
 
-// Commit runs one whole transaction: all partitions are added, the records produced, the offsets added and sent, the end committed, strictly
-// one after another. A Transaction with neither records nor offsets does nothing. When it returns nil, everything is committed; the offset
-// that the broker gives for the group may lag for an instant all the same, and what the caller knows itself is right.
+// Commit runs one whole transaction: all partitions are added, the records produced, the offsets added and sent, the
+// end committed, strictly one after another. A Transaction with neither records nor offsets does nothing. When it
+// returns nil, everything is committed; the offset that the broker gives for the group may lag for an instant all the
+// same, and what the caller knows itself is right.
 //
-// After an error the producer refuses further use until Recover. ctx is for giving up (the outcome is then unknown), not for the
-// end of a generation: a transaction under way had better be finished.
+// After an error the producer refuses further use until Recover. ctx is for giving up (the outcome is then unknown),
+// not for the end of a generation: a transaction under way had better be finished.
 func (p *Producer) Commit(ctx context.Context, t Transaction) error {
 	if p.poisoned != nil {
 		return &Error{Op: "Commit", Kind: Poisoned, Reason: "Recover must come first", Err: p.poisoned}
@@ -272,8 +277,8 @@ func (p *Producer) end(ctx context.Context, commit bool) error {
 	})
 }
 
-// step runs one step of the protocol again and again while its error is of Kind Retry. When ctx ends first, the step has had no effect, but
-// the transaction cannot go on: Environment.
+// step runs one step of the protocol again and again while its error is of Kind Retry. When ctx ends first, the step
+// has had no effect, but the transaction cannot go on: Environment.
 func (c *Client) step(ctx context.Context, op string, f func() error) error {
 	const shortest, longest = time.Millisecond, 50 * time.Millisecond
 	for pause := shortest; ; pause = min(2*pause, longest) {
@@ -297,11 +302,12 @@ func coded(op, topic string, partition int, code int16) error {
 	return failedAt(op, topic, partition, kafka.Error(code))
 }
 
-// notAttempted is said of partitions whose request failed because of another one's. kafka-go calls the code BrokerAuthorizationFailed.
+// notAttempted is said of partitions whose request failed because of another one's. kafka-go calls the code
+// BrokerAuthorizationFailed.
 const notAttempted = 55
 
-// worse picks, of two errors of one answer, the one to decide by: one that ends the transaction before one that may be tried again, and
-// before those two the one that is the cause.
+// worse picks, of two errors of one answer, the one to decide by: one that ends the transaction before one that may be
+// tried again, and before those two the one that is the cause.
 func worse(a, b error) error {
 	if a == nil || b != nil && (KindOf(a) == Retry || codeOf(a) == notAttempted) && codeOf(b) != notAttempted {
 		return b

@@ -8,8 +8,8 @@ type Header struct {
 	Value []byte
 }
 
-// Record is one record of a partition. A nil Key or Value is Kafka's null (a null value is a tombstone in a compacted topic); an empty one is empty.
-// Time is the producer's, also in topics that stamp records when they are appended.
+// Record is one record of a partition. A nil Key or Value is Kafka's null (a null value is a tombstone in a compacted
+// topic); an empty one is empty. Time is the producer's, also in topics that stamp records when they are appended.
 type Record struct {
 	Topic     string
 	Partition int

@@ -64,7 +64,8 @@ func mustWrite(t *testing.T, name string, text []byte) {
 	}
 }
 
-// TestNewCertificatesNeedNoNewClient: authorities, the client's certificate and its key are those of the files at each connection.
+// TestNewCertificatesNeedNoNewClient: authorities, the client's certificate and its key are those of the files at each
+// connection.
 func TestNewCertificatesNeedNoNewClient(t *testing.T) {
 	type side struct {
 		ca   string

@@ -10,7 +10,8 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// sticky is a group balancer that moves as few partitions as it can and gives partition p of every topic to the same member.
+// sticky is a group balancer that moves as few partitions as it can and gives partition p of every topic to the same
+// member.
 //
 // What a member owned last travels in its user data, so that it is kept over a change of member id:
 //
@@ -136,8 +137,9 @@ func (s *sticky) AssignGroups(members []kafka.GroupMember, partitions []kafka.Pa
 	return assignments
 }
 
-// distribute gives each of n partitions an owner: everybody keeps what it claims up to a fair share, the younger claim winning, and the rest
-// fills up whoever has least. Shares differ by one at most. The result depends on nothing but the arguments.
+// distribute gives each of n partitions an owner: everybody keeps what it claims up to a fair share, the younger claim
+// winning, and the rest fills up whoever has least. Shares differ by one at most. The result depends on nothing but the
+// arguments.
 func distribute(n int, ids []string, claims map[string]claim) []string {
 	owner := make([]string, n)
 	if len(ids) == 0 {

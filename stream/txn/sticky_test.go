@@ -32,7 +32,8 @@ func TestDistribute(t *testing.T) {
 	}
 }
 
-// TestDistributeProperties: every partition has one owner, shares differ by one at most, and no more partitions move than have to.
+// TestDistributeProperties: every partition has one owner, shares differ by one at most, and no more partitions move
+// than have to.
 func TestDistributeProperties(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 3000 {

@@ -35,9 +35,9 @@ type item struct {
 // are a valid start, and the optimum is that of the hard rows. Variables are alpha (the first nd, rho among them), then
 // one s a group of several columns; hinges and cuts touch alpha only.
 //
-// A vertex is n basic rows. Releasing basic row k moves along column k of the inverse; the line search passes every kink
-// at which the slope stays negative (long step). In the dual these are bound flips of a bounded simplex whose columns
-// are the rows here.
+// A vertex is n basic rows. Releasing basic row k moves along column k of the inverse; the line search passes every
+// kink at which the slope stays negative (long step). In the dual these are bound flips of a bounded simplex whose
+// columns are the rows here.
 type master struct {
 	n, nd int
 	c     []float64

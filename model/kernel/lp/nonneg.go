@@ -9,8 +9,8 @@ import (
 )
 
 // Sizes of the sifting: a programme of more rows than sampleRows starts from the answer of a quarter of them, and a
-// master holds at least masterRows rows, or warmRows where a vertex close to the optimum is known, and rowsEach a column.
-// Up to exactRows rows nothing is summed up step by step.
+// master holds at least masterRows rows, or warmRows where a vertex close to the optimum is known, and rowsEach a
+// column. Up to exactRows rows nothing is summed up step by step.
 const (
 	sampleRows = 3000
 	masterRows = 1500
@@ -22,8 +22,8 @@ const (
 // disturbances of the right-hand side, in turn: each starts from the vertex of the one before.
 var disturbances = [...]float64{1e-7, 1e-10, 0}
 
-// tolerance is how far outside of its bounds a multiplier may end. A bound is shrunk by what it misses over gamma, so it
-// must be small beside gamma, but can not be below the rounding of a sum over all rows.
+// tolerance is how far outside of its bounds a multiplier may end. A bound is shrunk by what it misses over gamma, so
+// it must be small beside gamma, but can not be below the rounding of a sum over all rows.
 func tolerance(p *Problem) float64 {
 	sum := 0.0
 	for t := range p.rows() {
@@ -265,8 +265,8 @@ func (s *sifter) polish(ctx context.Context, m *master) {
 	}
 }
 
-// certify replaces the bound by what plain arithmetic makes of its multipliers: the sums that are kept up to date gather
-// rounding.
+// certify replaces the bound by what plain arithmetic makes of its multipliers: the sums that are kept up to date
+// gather rounding.
 func (s *sifter) certify() {
 	s.res.Lower = s.p.Bound(s.res.Lambda, nil)
 	if s.res.Status == Optimal && s.res.Gap() > Tolerance {
@@ -386,7 +386,8 @@ func (s *sifter) first() int {
 	return max(s.few, len(s.r)/s.share, rowsEach*cols)
 }
 
-// choose holds at least that many rows, those whose residual is smallest, and reports whether there are more than before.
+// choose holds at least that many rows, those whose residual is smallest, and reports whether there are more than
+// before.
 func (s *sifter) choose(want int) bool {
 	n := len(s.r)
 	if len(s.rows)+len(s.fresh) == n {

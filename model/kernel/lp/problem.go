@@ -250,8 +250,9 @@ func (p *Problem) Bound(lambda []float64, cuts []Cut) float64 {
 	return p.towardsCentre(v) * value
 }
 
-// towardsCentre is the factor by which a dual point of Ridge or Literal must be shrunk. The multipliers of "the diagonal
-// is not negative" that make v = c are feasible with lambda = 0, so shrinking towards them shrinks every |v - c| alike.
+// towardsCentre is the factor by which a dual point of Ridge or Literal must be shrunk. The multipliers of "the
+// diagonal is not negative" that make v = c are feasible with lambda = 0, so shrinking towards them shrinks every |v -
+// c| alike.
 func (p *Problem) towardsCentre(v []float64) float64 {
 	norm := make([]float64, p.Groups)
 	for k, g := range p.Group {

@@ -92,10 +92,11 @@ func (p *Problem) Verify(r *Result) error {
 	return nil
 }
 
-// Solve minimises F. warm is nil or the answer to an earlier, similar programme of as many columns, from whose vertex the
-// search starts: its Alpha is enough; Cuts help where the points are the same. It is not changed. When ctx ends the best point so far is returned with its bound, status Stopped: at worst alpha = 0, or the warm
-// weights repaired, with a bound of 0. The error is that of a malformed Problem only. The result is a function of the
-// Problem and warm alone unless ctx ends first.
+// Solve minimises F. warm is nil or the answer to an earlier, similar programme of as many columns, from whose vertex
+// the search starts: its Alpha is enough; Cuts help where the points are the same. It is not changed. When ctx ends the
+// best point so far is returned with its bound, status Stopped: at worst alpha = 0, or the warm weights repaired, with
+// a bound of 0. The error is that of a malformed Problem only. The result is a function of the Problem and warm alone
+// unless ctx ends first.
 func Solve(ctx context.Context, p *Problem, warm *Result) (*Result, error) {
 	if err := p.check(); err != nil {
 		return nil, fmt.Errorf("solving: %w", err)

@@ -106,8 +106,8 @@ func (s *Stage) Scoring(names ...string) *model.Spec {
 // Neighbours is the name under which Alone returns plain nearest neighbours.
 const Neighbours = "knn"
 
-// Alone returns the Spec of the component of that name, local, kernel or Neighbours, under a scorecard that adds nothing
-// of its own to its log-lifts but the base rates: how good the component is by itself.
+// Alone returns the Spec of the component of that name, local, kernel or Neighbours, under a scorecard that adds
+// nothing of its own to its log-lifts but the base rates: how good the component is by itself.
 func (s *Stage) Alone(name string) *model.Spec {
 	if name == Neighbours {
 		spec, o := *s.Spec, localOptions(s.Config)

@@ -68,8 +68,8 @@ func bankBatch(t *testing.T, s *model.Schema) *model.Batch {
 	return b
 }
 
-// mixtureHead is the head of a configuration of four continuous features, an ordinal and a nominal one; in mixtureBatch x0 and x1 tell
-// of the class together, x2 helps and hurts by turns, o helps.
+// mixtureHead is the head of a configuration of four continuous features, an ordinal and a nominal one; in mixtureBatch
+// x0 and x1 tell of the class together, x2 helps and hurts by turns, o helps.
 func mixtureHead(classes string) string {
 	return `
 name: mixture

@@ -17,7 +17,8 @@ import (
 	"liftstream/stream/txn"
 )
 
-// PositionHeader is the header of an events message that tells how many records of the data are in the topic once it is.
+// PositionHeader is the header of an events message that tells how many records of the data are in the topic once it
+// is.
 const PositionHeader = "demo-position"
 
 const (

@@ -1,6 +1,6 @@
-// Package page shows a running stage to people: what was scored, how good it is so far, the strongest profiles, and whom
-// to call first. A Board takes the scores as they are made and holds a bounded view of them; Handler serves that view as
-// one self-contained page and as JSON.
+// Package page shows a running stage to people: what was scored, how good it is so far, the strongest profiles, and
+// whom to call first. A Board takes the scores as they are made and holds a bounded view of them; Handler serves that
+// view as one self-contained page and as JSON.
 package page
 
 import (

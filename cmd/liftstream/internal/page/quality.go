@@ -38,7 +38,8 @@ func (h *histogram) merge(o *histogram) {
 	}
 }
 
-// auc is that of evaluate.Ranking with the scores of a bucket tied: off by at most half the share of pairs in one bucket.
+// auc is that of evaluate.Ranking with the scores of a bucket tied: off by at most half the share of pairs in one
+// bucket.
 func (h *histogram) auc() float64 {
 	var below, sum, pos float64
 	for i := range h.pos {
