@@ -28,7 +28,7 @@ type Component interface {
 	// LoadState replaces the state by what AppendState wrote. Hostile bytes give an error, never a panic; after an error
 	// the component must be dropped.
 	LoadState(b []byte) error
-	// Rebase moves the component to the structure of a new Model (SPEC and DESIGN "State, Model, Fit").
+	// Rebase moves the component to the structure of a new Model (MODEL.md 2).
 	Rebase(rb *Rebase) error
 }
 

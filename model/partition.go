@@ -83,7 +83,7 @@ type Reasoner interface {
 	Reason(row Row) string
 }
 
-// Partition is the deterministic state machine of one input partition (DESIGN, first section): three commands, Events,
+// Partition is the deterministic state machine of one input partition (MODEL.md 1): three commands, Events,
 // Labels and Swap, and nothing else, move it. It reads no clock and no random source. It is not safe for concurrent
 // use.
 type Partition struct {
