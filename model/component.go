@@ -12,8 +12,6 @@ import (
 // when the method returns. Two components that saw the same calls hold, and append, the same bytes. The result does not
 // depend on how rows were batched. NaN in a Row means missing; an Example of weight zero changes nothing.
 type Component interface {
-	// Observe sees every row once, before it is scored and whatever its label.
-	Observe(row Row)
 	// Learn adds a labelled record.
 	Learn(ex *Example)
 	// Retract takes back exactly what Learn added for the same Example: Learn then Retract restores every count,

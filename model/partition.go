@@ -265,10 +265,6 @@ func (p *Partition) code(b *Batch, i int) {
 
 func (p *Partition) event(b *Batch, i int, out *Scores) {
 	p.seen++
-	for _, c := range p.components {
-		c.Observe(p.row)
-	}
-	p.scorecard.Observe(p.row)
 	p.score(out, i)
 
 	rec := &p.rec
