@@ -3,7 +3,10 @@
 // its file and line.
 package config
 
-import "time"
+import (
+	"reflect"
+	"time"
+)
 
 // Config is a whole configuration. The value that Load and Parse return is complete: every default is filled in and
 // every rule holds. It must not be changed afterwards.
@@ -208,8 +211,28 @@ type Calibration struct {
 	Prior float64 `yaml:"prior"`
 }
 
-// Local shapes the local subspaces: for each record, the features that tell the classes apart there.
+// Switch is a section that `off` in its place switches off: `local: off`. The stage then runs without that component. Off
+// shapes states as the other keys do, but is no part of the Frame: a state is carried over when it changes.
+type Switch struct{ Off bool }
+
+func (s *Switch) off() *bool { return &s.Off }
+
+// switchable is a section with a Switch.
+type switchable interface{ off() *bool }
+
+// isOff reports whether v is a section that is switched off.
+func isOff(v reflect.Value) bool {
+	if !v.CanAddr() {
+		return false
+	}
+	s, ok := v.Addr().Interface().(switchable)
+	return ok && *s.off()
+}
+
+// Local shapes the local subspaces: for each record, the features that tell the classes apart there. `local: off` does
+// without them: scores then have no neighbours' opinion, and their subspaces are the features that contribute most.
 type Local struct {
+	Switch
 	// Theta is the relevance, 0 to 1, below which no further feature takes part in the neighbours' distance. Default auto:
 	// it and the form of the distance are chosen on the evidence at each fit. 0 takes all features. The subspace of a
 	// score has no threshold: its features tell about the class beyond chance.
@@ -234,8 +257,9 @@ type Local struct {
 	HalfLife HalfLife `yaml:"half_life"`
 }
 
-// Kernel shapes the sparse mixture of one-feature kernels.
+// Kernel shapes the sparse mixture of one-feature kernels. `kernel: off` does without it.
 type Kernel struct {
+	Switch
 	// Mode is the form of the linear programme. Default nonneg.
 	Mode KernelMode `yaml:"mode"`
 	// Widths lists the widths of the one-feature kernels on standardised values, each once, 1 to 16 of them. Default

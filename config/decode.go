@@ -267,9 +267,19 @@ func sectionName(path string) string {
 	return path
 }
 
+// switchedOff is the value in place of a section that switches it off.
+const switchedOff = "off"
+
 // section reads a mapping with fixed keys. An empty one stands for its defaults.
 func (d *decoder) section(n *yaml.Node, path string, v reflect.Value) {
 	if isEmpty(n) {
+		return
+	}
+	if s, ok := v.Addr().Interface().(switchable); ok && n.Kind == yaml.ScalarNode {
+		if n.Value != switchedOff {
+			d.report(path, "", "%s must be a section with keys, or off, not %q", path, n.Value)
+		}
+		*s.off() = true
 		return
 	}
 	if n.Kind != yaml.MappingNode {

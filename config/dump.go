@@ -35,6 +35,8 @@ func (c *Config) node(v reflect.Value, path string) *yaml.Node {
 			return nil
 		}
 		return c.node(v.Elem(), path)
+	case isOff(v):
+		return c.single(switchedOff, "")
 	case isSection(t):
 		n := &yaml.Node{Kind: yaml.MappingNode}
 		for _, m := range members(t) {
@@ -102,10 +104,11 @@ var shapers = []string{"record", "lift", "propensity", "local", "kernel", "fit.s
 func (c *Config) Fingerprint() uint64 { return c.fingerprint(nil) }
 
 // unframed are the keys that say what the features, levels and classes are.
-var unframed = []string{"record.features", "record.label.classes", "propensity.monotone"}
+// A section that is switched off is a path by itself.
+var unframed = []string{"record.features", "record.label.classes", "propensity.monotone", "local", "kernel"}
 
-// Frame is a Fingerprint without record.features, record.label.classes and propensity.monotone: two configurations of
-// the same Frame differ, as far as states go, in these alone.
+// Frame is a Fingerprint without record.features, record.label.classes, propensity.monotone, `local: off` and
+// `kernel: off`: two configurations of the same Frame differ, as far as states go, in these alone.
 func (c *Config) Frame() uint64 {
 	return c.fingerprint(func(path string) bool {
 		return slices.ContainsFunc(unframed, func(key string) bool { return path == key || strings.HasPrefix(path, key+"[") })
