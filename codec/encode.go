@@ -298,10 +298,10 @@ func (e *ScoreEncoder) fill(b *model.Batch, s *model.Scores, levels *model.Level
 		if trained {
 			features, relevance := s.SubspaceOf(i)
 			for k, f := range features {
-				e.subspaceText.Add(e.o.Schema.TermName(f))
+				e.subspaceText.Add(e.o.Schema.Features[f].Name)
 				e.relevanceValue.Add(relevance[k], known(float64(relevance[k])))
 			}
-			e.reasons(s.WhyOf(i), levels)
+			e.reasons(s, s.WhyOf(i), levels)
 			e.optional(&e.profile, s.Profile[i])
 		} else {
 			e.profile.Null()
@@ -326,10 +326,10 @@ func (e *ScoreEncoder) class(c *column.Text, class int32) {
 	c.Add(e.o.Schema.Classes[class])
 }
 
-func (e *ScoreEncoder) reasons(why []model.Reason, levels *model.Levels) {
+func (e *ScoreEncoder) reasons(s *model.Scores, why []model.Reason, levels *model.Levels) {
 	for k := range why {
 		r := &why[k]
-		e.whyFeature.Add(e.o.Schema.TermName(r.Feature))
+		e.whyFeature.Add(s.TermName(e.o.Schema, r.Feature))
 		switch {
 		case r.Feature < 0 || !known(r.Value):
 			e.whyValue.Null()

@@ -35,7 +35,7 @@ func under(o Options, s *model.Schema, fingerprint uint64) Options {
 		spec := sample.Spec()
 		spec.Schema, spec.Options.Fingerprint, spec.Options.Frame = s, fingerprint, 77
 		p := propensity.Default()
-		p.Blocks = []propensity.Block{{Term: model.TermSets, Inputs: lift.MaxEntered}, {Term: model.TermLocal, Inputs: 1}, {Term: model.TermKernel, Inputs: 1}}
+		p.Blocks = []propensity.Block{{Name: "lift", Inputs: lift.MaxEntered, Fitted: true}, {Name: "local", Inputs: 1}, {Name: "kernel", Inputs: 1}}
 		k := kernel.Default()
 		k.Triples, k.Gamma1, k.Gamma2 = 200, .1, .1
 		spec.Scorecard = propensity.New(p, s)

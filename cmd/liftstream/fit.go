@@ -125,11 +125,9 @@ func (f *fitting) run(ctx context.Context, a *app, data []string) error {
 	if err != nil {
 		return err
 	}
-	r.Seconds = &report.Seconds{Read: read.Seconds()}
-	for name, to := range map[string]*float64{lift.Name: &r.Seconds.Lift, local.Name: &r.Seconds.Local, kernel.Name: &r.Seconds.Kernel} {
-		if t := seconds[name]; t != nil {
-			*to = t.Seconds()
-		}
+	r.Seconds = report.Seconds{{Step: "read", Seconds: read.Seconds()}}
+	for _, x := range stage.Spec.Components {
+		r.Seconds = append(r.Seconds, report.Second{Step: x.Name(), Seconds: seconds[x.Name()].Seconds()})
 	}
 	switch {
 	case f.report == "" && f.model == "-": // standard output holds the model
