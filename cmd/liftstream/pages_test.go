@@ -179,3 +179,17 @@ func TestCitationsOfAbsentPagesAreFound(t *testing.T) {
 		}
 	}
 }
+
+// TestReadmeListsEveryCommand holds the README's table of commands against the help.
+func TestReadmeListsEveryCommand(t *testing.T) {
+	readme := pages(t)["README.md"]
+	all := regexp.MustCompile(`(?m)^  ([a-z]+) +[A-Z]`).FindAllStringSubmatch(command(t, "--help").out, -1)
+	if len(all) < 10 {
+		t.Fatalf("the help lists %d commands", len(all))
+	}
+	for _, m := range all {
+		if m[1] != "help" && !strings.Contains(readme, "\n| `"+m[1]+"` |") {
+			t.Errorf("the README does not list the command %s", m[1])
+		}
+	}
+}
