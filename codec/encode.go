@@ -58,7 +58,8 @@ var (
 	listWhy = arrow.ListOf(whyType)
 )
 
-// makeSchema lays out the columns of INTERFACE "scores", with what the input hands on in its own types.
+// makeSchema lays out the columns of a scores message (CONTRACT.md 3); columns handed on from the input keep their
+// types.
 func (e *ScoreEncoder) makeSchema(c *Carry) {
 	var in *arrow.Schema
 	e.plan, e.made = nil, true
