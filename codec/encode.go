@@ -57,7 +57,8 @@ func NewScoreEncoder(o Options) (*ScoreEncoder, error) {
 	return e, nil
 }
 
-// makeSchema lays out the columns for an input, in whose types its own columns are handed on.
+// makeSchema lays out the columns of a scores message (CONTRACT.md 3); columns handed on from the input keep their
+// types.
 func (e *ScoreEncoder) makeSchema(c *Carry) {
 	var in *arrow.Schema
 	e.plan, e.made = nil, true

@@ -98,14 +98,6 @@ func (c *Change) String() string {
 		strings.Join(c.To.Classes[len(c.From.Classes):], ", "))
 }
 
-// Carrier is a Factory that takes over states that were made under another schema and its own options.
-type Carrier interface {
-	// CarryState returns the state, which AppendState wrote under c.From, as one of c.To: what mentions no feature that is
-	// gone is kept, counts and numbers as they were. inputs tells of each input that the component offers then which
-	// number it had. Hostile bytes give an error.
-	CarryState(c *Change, state []byte) (out []byte, inputs []int, err error)
-}
-
 // appendOrigin appends the section SectionSchema.
 func (s *Spec) appendOrigin(b []byte) []byte {
 	return wire.AppendUvarint(s.Schema.AppendBinary(b), s.Options.Frame)

@@ -316,9 +316,6 @@ func (p *Partition) replay(ctx context.Context, records []record, rc Recode, los
 			k := order[0]
 			order = order[1:]
 			recode(k)
-			for _, c := range p.all() {
-				c.Observe(row)
-			}
 			p.fill(row)
 			p.scorecard.Score(row, p.inputs, p.pending, prob)
 			loss(k, -math.Log(max(prob[records[k].Class], leastLoss)))

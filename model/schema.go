@@ -103,7 +103,7 @@ type Example struct {
 	// counts as MaxWeight.
 	Weight float64
 	// Clock is the number of labelled records that the partition had learnt before this one. Decay by growing weights
-	// (SPEC B.3 iv) is 2^(Clock/half-life), so a retraction or a replay with the same Clock is exact.
+	// (MODEL.md 3) is 2^(Clock/half-life), so a retraction or a replay with the same Clock is exact.
 	Clock float64
 	// Time is the record's time in Unix nanoseconds, for half-lives that are durations: 2^(Time/half-life).
 	Time int64

@@ -1,6 +1,9 @@
 package stream
 
-import "time"
+import (
+	"liftstream/stream/state"
+	"time"
+)
 
 // agreement is what the members of the group read. A member joins with the newest format that it reads, and everyone
 // writes the oldest of those: while builds of two versions are in one group, both read what either writes. A newer
@@ -14,9 +17,9 @@ type agreement struct {
 
 // agree is told what all members of a generation read.
 func (s *Stage) agree(all int) {
-	all = min(max(all, oldestFormat), s.newest)
+	all = min(max(all, state.OldestFormat), s.newest)
 	if f := s.o.Format; f > 0 {
-		all = min(all, max(f, oldestFormat))
+		all = min(all, max(f, state.OldestFormat))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

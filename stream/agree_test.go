@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"liftstream/stream/state"
 	"strings"
 	"testing"
 	"time"
@@ -32,13 +33,13 @@ func (w *world) formats() map[byte]int {
 // manifests returns the format of the newest snapshot of each partition, 0 = none.
 func (w *world) snapshots() (out []int) {
 	for p := range w.n {
-		l := newStateLog()
-		l.newest = 255
+		l := state.NewLog()
+		l.Newest = 255
 		for _, r := range w.records(w.topics.State, p) {
-			l.apply(r.Key, r.Value)
+			l.Apply(r.Key, r.Value)
 		}
-		if found, _ := l.manifests(); len(found) > 0 {
-			out = append(out, found[0].format)
+		if found, _ := l.Manifests(); len(found) > 0 {
+			out = append(out, found[0].Format)
 		} else {
 			out = append(out, 0)
 		}

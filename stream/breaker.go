@@ -91,7 +91,7 @@ func (t *task) tripped() error {
 		w     *deadWindow
 		topic string
 		next  int64
-	}{{&t.deadEvents, o.Topics.Events, t.at.events}, {&t.deadLabels, o.Topics.Labels, t.at.labels}} {
+	}{{&t.deadEvents, o.Topics.Events, t.at.Events}, {&t.deadLabels, o.Topics.Labels, t.at.Labels}} {
 		share := x.w.share()
 		if share <= o.DeadShare {
 			continue

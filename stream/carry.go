@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"liftstream/stream/state"
 	"slices"
 
 	"go.uber.org/zap"
@@ -18,11 +19,11 @@ import (
 // over to this configuration. So the change lies between two transactions, and nothing is learnt under the new schema
 // before a snapshot of it is in the topic (loop): a restart before that does the same again, one after it knows one
 // schema only.
-func (t *task) carryOver(ctx context.Context, log *stateLog, m *manifest, target position) (err error) {
+func (t *task) carryOver(ctx context.Context, log *state.Log, m *state.Manifest, target state.Position) (err error) {
 	o := &t.s.o
 	defer func() {
 		if t.spec = o.Spec; err != nil {
-			t.part, t.at, t.journal, t.redo.begun = nil, position{}, 0, false
+			t.part, t.at, t.journal, t.redo.begun = nil, state.Position{}, 0, false
 			t.redo.x.records = slices.DeleteFunc(t.redo.x.records, func(r txn.Record) bool { return r.Topic == o.Topics.Scores })
 		}
 	}()
@@ -36,38 +37,38 @@ func (t *task) carryOver(ctx context.Context, log *stateLog, m *manifest, target
 		if err != nil {
 			return err
 		}
-		t.part, t.at, t.journal = part, m.position, m.journal
+		t.part, t.at, t.journal = part, m.Position, m.Journal
 		if err := t.replay(ctx, entries); err != nil {
 			return err
 		}
-		if o.Topics.Labels != "" && target.labels >= 0 && target.labels != t.at.labels {
-			return fmt.Errorf("replaying the journal: labels end at offset %d, committed is %d", t.at.labels, target.labels)
+		if o.Topics.Labels != "" && target.Labels >= 0 && target.Labels != t.at.Labels {
+			return fmt.Errorf("replaying the journal: labels end at offset %d, committed is %d", t.at.Labels, target.Labels)
 		}
-		return t.replayEvents(ctx, target.events)
+		return t.replayEvents(ctx, target.Events)
 	})
 	if err != nil {
 		return err
 	}
 	var change *model.Change
-	err = contained(func() (err error) {
+	err = state.Contain(func() (err error) {
 		t.part, change, err = t.part.Carry(o.Spec)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	t.log.Info("the state is carried over to another schema", zap.Int64("offset", t.at.events), zap.Stringer("change", change))
+	t.log.Info("the state is carried over to another schema", zap.Int64("offset", t.at.Events), zap.Stringer("change", change))
 	return nil
 }
 
 // origin returns under which specification and columns a snapshot was made, if this configuration can carry it over.
-func (t *task) origin(log *stateLog, m *manifest) (*model.Spec, codec.Options, error) {
+func (t *task) origin(log *state.Log, m *state.Manifest) (*model.Spec, codec.Options, error) {
 	o := &t.s.o
-	s, ok := find(m, model.SectionSchema)
+	s, ok := m.Find(model.SectionSchema)
 	if !ok {
 		return nil, codec.Options{}, errors.New("it does not say under which schema it was made")
 	}
-	raw, err := log.section(m, s)
+	raw, err := log.Section(m, s)
 	if err != nil {
 		return nil, codec.Options{}, err
 	}
@@ -81,14 +82,14 @@ func (t *task) origin(log *stateLog, m *manifest) (*model.Spec, codec.Options, e
 	if _, err := model.Relate(schema, o.Spec.Schema); err != nil {
 		return nil, codec.Options{}, err
 	}
-	return o.Under(schema, m.fingerprint)
+	return o.Under(schema, m.Fingerprint)
 }
 
 // columns are those under which the newest transaction read its messages, nil where they are this configuration's own
 // or not known.
-func (t *task) columns(log *stateLog, found []*manifest) *codec.Options {
+func (t *task) columns(log *state.Log, found []*state.Manifest) *codec.Options {
 	o := &t.s.o
-	if len(found) > 0 && found[0].fingerprint != o.Spec.Options.Fingerprint && o.Under != nil {
+	if len(found) > 0 && found[0].Fingerprint != o.Spec.Options.Fingerprint && o.Under != nil {
 		if _, columns, err := t.origin(log, found[0]); err == nil {
 			return &columns
 		}

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"liftstream/stream/internal/sample"
+	"liftstream/stream/state"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,7 +23,7 @@ import (
 	"liftstream/stream/txn"
 )
 
-// changedSchema is testSchema with another order, a new feature in front and a new class.
+// changedSchema is sample.Schema with another order, a new feature in front and a new class.
 var changedSchema = &model.Schema{
 	Features: []model.Feature{{Name: "extra", Kind: model.Continuous}, {Name: "c", Kind: model.Nominal}, {Name: "x", Kind: model.Continuous}},
 	Classes:  []string{"no", "yes", "maybe"}, Positive: 1,
@@ -30,7 +32,7 @@ var changedSchema = &model.Schema{
 // under makes o that of another schema.
 func under(o Options, s *model.Schema, fingerprint uint64) Options {
 	o.Under = func(s *model.Schema, fingerprint uint64) (*model.Spec, codec.Options, error) {
-		spec := testSpec()
+		spec := sample.Spec()
 		spec.Schema, spec.Options.Fingerprint, spec.Options.Frame = s, fingerprint, 77
 		p := propensity.Default()
 		p.Blocks = []propensity.Block{{Term: model.TermSets, Inputs: lift.MaxEntered}, {Term: model.TermLocal, Inputs: 1}, {Term: model.TermKernel, Inputs: 1}}
@@ -93,7 +95,7 @@ func TestChangedSchemaCarriesTheStateOver(t *testing.T) {
 	brokers(t, func(t *testing.T, addr string) {
 		ctx := context.Background()
 		w := newWorld(t, addr, 1)
-		was := under(w.options(w.client), testSchema, 9)
+		was := under(w.options(w.client), sample.Schema, 9)
 		w.produce(4000, 40, true)
 		m := &mortal{}
 		c := txn.NewClient(txn.Config{Brokers: w.brokers, Dial: m.dial, Timeout: 2 * time.Second, ClientID: w.name})
@@ -194,9 +196,9 @@ func TestChangedSchemaCarriesTheStateOver(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		models := newModelLog(w.client, w.topics.Model, testSchema)
+		models := state.NewModels(w.client, w.topics.Model, sample.Schema)
 		for end := false; !end; {
-			if end, err = models.advance(ctx, 100*time.Millisecond); err != nil {
+			if end, err = models.Advance(ctx, 100*time.Millisecond); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -212,9 +214,9 @@ func TestChangedSchemaCarriesTheStateOver(t *testing.T) {
 		}
 		answers, compared := w.records(w.topics.Scores, 0), 0
 		swap := func(before int64) {
-			for len(swaps) > 0 && before >= swaps[0].events {
-				if e := swaps[0]; e.model != ref.ModelVersion() {
-					m, err := models.under(e.model, now.Schema)
+			for len(swaps) > 0 && before >= swaps[0].Events {
+				if e := swaps[0]; e.Model != ref.ModelVersion() {
+					m, err := models.Under(e.Model, now.Schema)
 					if err == nil {
 						err = ref.Swap(m)
 					}
@@ -231,7 +233,7 @@ func TestChangedSchemaCarriesTheStateOver(t *testing.T) {
 			if rec.Offset >= change && now == was.Spec {
 				swap(change)
 				if len(swaps) > 0 {
-					t.Fatalf("the old schema ends at event %d and has a journal record at %d", change, swaps[0].events)
+					t.Fatalf("the old schema ends at event %d and has a journal record at %d", change, swaps[0].Events)
 				}
 				if uncarried, err = model.RestorePartition(was.Spec, ref.Snapshot()); err != nil {
 					t.Fatal(err)
@@ -275,12 +277,12 @@ func TestChangedSchemaCarriesTheStateOver(t *testing.T) {
 			t.Errorf("%d records were answered by what was carried over", compared)
 		}
 		swap(1 << 60)
-		log := newStateLog()
-		if err := log.follow(ctx, w.client, w.topics.State, 0); err != nil {
+		log := state.NewLog()
+		if err := log.Follow(ctx, w.client, w.topics.State, 0); err != nil {
 			t.Fatal(err)
 		}
-		found, _ := log.manifests()
-		got, err := log.sections(found[0])
+		found, _ := log.Manifests()
+		got, err := log.Sections(found[0])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -292,7 +294,7 @@ func TestChangedSchemaCarriesTheStateOver(t *testing.T) {
 		}
 		// And back again.
 		w.produce(100, 20, true)
-		back := under(w.options(w.client), testSchema, 9)
+		back := under(w.options(w.client), sample.Schema, 9)
 		r = w.run(back)
 		w.caught(r)
 		r.end(t)
@@ -309,7 +311,7 @@ func TestTheSnapshotOfACarriedStateWaitsForNoInput(t *testing.T) {
 	brokers(t, func(t *testing.T, addr string) {
 		w := newWorld(t, addr, 1)
 		w.produce(500, 50, true)
-		r := w.run(under(w.options(w.client), testSchema, 9))
+		r := w.run(under(w.options(w.client), sample.Schema, 9))
 		w.caught(r)
 		r.end(t)
 		w.produce(500, 50, true)
@@ -342,7 +344,7 @@ func TestATornTransactionIsMadeWholeUnderItsOwnSchema(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			brokers(t, func(t *testing.T, addr string) {
 				w := newWorld(t, addr, 1)
-				o := under(w.options(w.client), testSchema, 9)
+				o := under(w.options(w.client), sample.Schema, 9)
 				w.produce(400, 10, true)
 				r := w.run(o)
 				w.caught(r)
@@ -382,8 +384,8 @@ func TestATornTransactionIsMadeWholeUnderItsOwnSchema(t *testing.T) {
 				r.stop()
 				<-r.done
 
-				with := *testSchema
-				with.Features = append([]model.Feature{{Name: "brand", Kind: model.Nominal}}, testSchema.Features...)
+				with := *sample.Schema
+				with.Features = append([]model.Feature{{Name: "brand", Kind: model.Nominal}}, sample.Schema.Features...)
 				o = under(w.options(w.client), &with, 10)
 				r = w.run(o)
 				w.caught(r)
@@ -407,7 +409,7 @@ func TestATornTransactionIsMadeWholeUnderItsOwnSchema(t *testing.T) {
 					}
 					answers[of] += n
 				}
-				_, end, err := bounds(context.Background(), w.client, w.topics.Events, 0)
+				_, end, err := w.client.Bounds(context.Background(), w.topics.Events, 0)
 				if err != nil {
 					t.Fatal(err)
 				}

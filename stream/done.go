@@ -4,95 +4,32 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"liftstream/stream/state"
 	"maps"
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"go.uber.org/zap"
 
 	"liftstream/codec"
-	"liftstream/model/wire"
 	"liftstream/stream/txn"
 )
 
-// doneKey is where each transaction of a partition says in the state topic what it commits.
-const doneKey = "done"
-
-// doneRecord is what the last committed transaction of a partition commits, see FORMAT.md. The zero value says that no
-// transaction has said it yet.
-type doneRecord struct {
-	number         uint64 // of the transaction, from 1 on
-	events, labels int64  // next offsets
-
-	// What the transaction should have left in the other topics, for when it was committed in part.
-	eventsFrom, labelsFrom int64 // where it began
-	answered               int64 // one past the last event that has scores
-	scores                 int64 // where in the scores topic to look for them
-	buried                 int   // dead letters of what lies between
-	dead                   int64 // where in the dead-letter topic to look for them
-}
-
-func (d doneRecord) encode(format int) []byte {
-	b := wire.AppendUvarint(nil, d.number)
-	for _, v := range []int64{d.events, d.labels, d.events - d.eventsFrom, d.labels - d.labelsFrom, d.events - d.answered, d.scores, int64(d.buried), d.dead} {
-		b = wire.AppendVarint(b, v)
-	}
-	return seal(b, format)
-}
-
-func decodeDone(value []byte, newest int) (d doneRecord, err error) {
-	payload, _, err := open(value, newest)
-	if err != nil {
-		return d, err
-	}
-	r := wire.NewReader(payload)
-	d = doneRecord{number: r.Uvarint(), events: r.Varint(), labels: r.Varint()}
-	d.eventsFrom, d.labelsFrom, d.answered = d.events-r.Varint(), d.labels-r.Varint(), d.events-r.Varint()
-	d.scores, d.buried, d.dead = r.Varint(), int(r.Varint()), r.Varint()
-	if err := r.Done(); err != nil {
-		return doneRecord{}, err
-	}
-	between := func(v, low, high int64) bool { return low <= v && v <= high }
-	if d.number == 0 || d.number >= maxNumber || !between(d.events, 0, maxNumber) || !between(d.labels, 0, maxNumber) || !between(d.eventsFrom, 0, d.events) ||
-		!between(d.labelsFrom, 0, d.labels) || !between(d.answered, 0, d.events) || d.scores < 0 || d.buried < 0 || d.dead < 0 {
-		return doneRecord{}, fmt.Errorf("transaction %d at event %d and label %d is not one of a stage", d.number, d.events, d.labels)
-	}
-	return d, nil
-}
-
-// note is what stands beside the group's offsets that the transaction commits. It tells them from offsets that
-// somebody else has set.
-func (d doneRecord) note() string { return noteMark + strconv.FormatUint(d.number, 10) }
-
-const noteMark = "liftstream/"
-
-// noted returns the number of the transaction that has committed an offset of the group; ok is false when it was none
-// that numbers itself.
-func noted(o txn.GroupOffset) (number uint64, ok bool) {
-	digits, ok := strings.CutPrefix(o.Note, noteMark)
-	if !ok || o.Offset < 0 {
-		return 0, false
-	}
-	number, err := strconv.ParseUint(digits, 10, 64)
-	return number, err == nil && number < maxNumber
-}
-
-// settle decides which next offset of a topic is committed: own, the one of the record, or that of the group, which a
+// committedOffset decides which next offset of a topic is committed: own, the one of the record, or that of the group, which a
 // broker that has died may give as it was a transaction ago. problem is not "" when the group's is taken though
 // it loses what the record says is committed: somebody moved or deleted it, or made the topic anew.
-func (d doneRecord) settle(what string, own int64, group txn.GroupOffset) (committed int64, problem string) {
-	_, ours := noted(group)
+func committedOffset(d state.Done, what string, own int64, group txn.GroupOffset) (committed int64, problem string) {
+	_, ours := state.Noted(group)
 	switch {
-	case d.number == 0:
+	case d.Number == 0:
 		return group.Offset, "" // of a version that did not write the record, or the state topic is new
 	case ours:
 		return own, "" // the broker is behind, or the transaction is in the group and not in the state
 	case group.Offset >= own:
 		return group.Offset, "" // an older version went on, or somebody passes over events
-	case group.Offset < 0 && d.number == 1:
+	case group.Offset < 0 && d.Number == 1:
 		return own, "" // the first transaction answers nothing: a broker that has forgotten it does no harm
 	case own == 0:
 		return group.Offset, "" // nothing was read of the topic
@@ -158,11 +95,11 @@ func (s *Stage) undecided(ctx context.Context, partitions map[string][]int) (map
 // stage's.
 func (s *Stage) answered(ctx context.Context, partition int, from int64) (next int64, known bool, err error) {
 	c, topic := s.o.Client, s.o.Topics.Scores
-	_, last, err := bounds(ctx, c, s.o.Topics.Events, partition)
+	_, last, err := c.Bounds(ctx, s.o.Topics.Events, partition)
 	if err != nil {
 		return 0, false, fmt.Errorf("reading the scores: %w", err)
 	}
-	start, end, err := bounds(ctx, c, topic, partition)
+	start, end, err := c.Bounds(ctx, topic, partition)
 	if err != nil {
 		return 0, false, fmt.Errorf("reading the scores: %w", err)
 	}
@@ -240,7 +177,7 @@ func (t *task) lettersOf(ctx context.Context, from int64) (map[letterID]bool, er
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
-	start, end, err := bounds(ctx, o.Client, o.Topics.Dead, dead)
+	start, end, err := o.Client.Bounds(ctx, o.Topics.Dead, dead)
 	if err != nil {
 		return nil, fmt.Errorf("reading the dead letters: %w", err)
 	}
@@ -277,14 +214,14 @@ func (t *task) lettersOf(ctx context.Context, from int64) (map[letterID]bool, er
 }
 
 // forgetLetters forgets the dead letters that lie before their transaction once their messages are committed.
-func (t *task) forgetLetters(to position) {
+func (t *task) forgetLetters(to state.Position) {
 	topics := &t.s.o.Topics
 	maps.DeleteFunc(t.letters, func(id letterID, _ bool) bool {
 		switch id.topic {
 		case topics.Events:
-			return id.offset < to.events
+			return id.offset < to.Events
 		case topics.Labels:
-			return id.offset < to.labels
+			return id.offset < to.Labels
 		}
 		return true
 	})
@@ -292,48 +229,48 @@ func (t *task) forgetLetters(to position) {
 
 // redo is what the last transaction left undone.
 type redo struct {
-	scores int64        // events below the committed offset and from this one on have no scores
-	from   position     // where it began
-	begun  bool         // an event without scores was met
-	claim  bool         // the group's offsets carry no number yet
-	x      *transaction // what the next one must write for it
+	scores int64          // events below the committed offset and from this one on have no scores
+	from   state.Position // where it began
+	begun  bool           // an event without scores was met
+	claim  bool           // the group's offsets carry no number yet
+	x      *transaction   // what the next one must write for it
 }
 
 const nothing = math.MaxInt64 // to be scored again
 
 // inspect compares what the last transaction says with what it has left in the topics of scores and dead letters, for
 // it may be committed in one and not in the other. It returns the next event offset that is committed.
-func (t *task) inspect(ctx context.Context, d doneRecord) (events int64, err error) {
-	events = d.events
-	t.redo.from = position{events: d.eventsFrom, labels: d.labelsFrom}
-	t.scoresAt, t.deadAt, t.answered = d.scores, d.dead, d.answered
-	next, known, err := t.s.answered(ctx, t.id, d.scores)
+func (t *task) inspect(ctx context.Context, d state.Done) (events int64, err error) {
+	events = d.Events
+	t.redo.from = state.Position{Events: d.EventsFrom, Labels: d.LabelsFrom}
+	t.scoresAt, t.deadAt, t.answered = d.ScoresFrom, d.LettersFrom, d.Answered
+	next, known, err := t.s.answered(ctx, t.id, d.ScoresFrom)
 	if err != nil {
 		return 0, err
 	}
 	switch {
 	case !known:
-	case next > d.events: // it is in the scores and not in the state
+	case next > d.Events: // it is in the scores and not in the state
 		events, t.answered = next, next
-	case next >= 0 && next < d.answered: // it is in the state and not in the scores
+	case next >= 0 && next < d.Answered: // it is in the state and not in the scores
 		t.redo.scores = next
-	case next < d.answered: // and none before it is there to begin after
-		t.redo.scores = d.eventsFrom
+	case next < d.Answered: // and none before it is there to begin after
+		t.redo.scores = d.EventsFrom
 	}
-	if t.letters, err = t.lettersOf(ctx, d.dead); err != nil {
+	if t.letters, err = t.lettersOf(ctx, d.LettersFrom); err != nil {
 		return 0, err
 	}
 	there := 0
 	for id := range t.letters {
-		if id.topic == t.s.o.Topics.Events && d.eventsFrom <= id.offset && id.offset < d.events || id.topic != t.s.o.Topics.Events && d.labelsFrom <= id.offset && id.offset < d.labels {
+		if id.topic == t.s.o.Topics.Events && d.EventsFrom <= id.offset && id.offset < d.Events || id.topic != t.s.o.Topics.Events && d.LabelsFrom <= id.offset && id.offset < d.Labels {
 			there++
 			t.redo.x.bury(id)
 		}
 	}
-	from := d.events
-	if there < d.buried {
-		from = d.eventsFrom
-		if err := t.rebury(ctx, codec.StageLabels, d.labelsFrom, d.labels); err != nil {
+	from := d.Events
+	if there < d.Letters {
+		from = d.EventsFrom
+		if err := t.rebury(ctx, codec.StageLabels, d.LabelsFrom, d.Labels); err != nil {
 			return 0, err
 		}
 	}
@@ -343,7 +280,7 @@ func (t *task) inspect(ctx context.Context, d doneRecord) (events int64, err err
 // undone reports whether a message at or after redo.scores must be done again. Those before the last transaction that
 // follow the last scores and are no events are done: they never had scores, and a transaction before buried them.
 func (t *task) undone(r *txn.Record) bool {
-	t.redo.begun = t.redo.begun || r.Offset >= t.redo.from.events || t.decodes(r)
+	t.redo.begun = t.redo.begun || r.Offset >= t.redo.from.Events || t.decodes(r)
 	return t.redo.begun
 }
 
@@ -355,7 +292,7 @@ func (t *task) decodes(r *txn.Record) bool {
 // firstEvent returns the offset of the first message of [from, to) that is an event and so has scores, to when there is
 // none.
 func (t *task) firstEvent(ctx context.Context, from, to int64) (int64, error) {
-	start, _, err := bounds(ctx, t.s.o.Client, t.s.o.Topics.Events, t.id)
+	start, _, err := t.s.o.Client.Bounds(ctx, t.s.o.Topics.Events, t.id)
 	if err != nil {
 		return 0, err
 	}
@@ -389,7 +326,7 @@ func (t *task) rebury(ctx context.Context, stage string, from, to int64) error {
 	if topic == "" || from >= to {
 		return nil
 	}
-	start, _, err := bounds(ctx, o.Client, topic, t.id)
+	start, _, err := o.Client.Bounds(ctx, topic, t.id)
 	if err != nil {
 		return err
 	}

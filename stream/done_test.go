@@ -2,8 +2,8 @@ package stream
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
+	"liftstream/stream/state"
 	"maps"
 	"math/rand/v2"
 	"net"
@@ -25,51 +25,19 @@ import (
 	"liftstream/stream/txn"
 )
 
-func TestDoneRecordBytes(t *testing.T) {
-	d := doneRecord{number: 300, events: 5000, labels: 70, eventsFrom: 4990, labelsFrom: 69, answered: 4999, scores: 12, buried: 2, dead: 3}
-	const want = "01ac02904e8c011402021804067d9f3b18"
-	if got := hex.EncodeToString(d.encode(1)); got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-	back, err := decodeDone(d.encode(1), 1)
-	if err != nil || back != d {
-		t.Errorf("got %+v, %v", back, err)
-	}
-	for _, bad := range []doneRecord{{}, {number: maxNumber, events: 1}, {number: 1, events: -1}, {number: 1, events: 5, eventsFrom: 6}, {number: 1, events: 5, answered: 6}, {number: 1, labels: 1, labelsFrom: -1}, {number: 1, dead: -1}} {
-		if _, err := decodeDone(bad.encode(1), 1); err == nil {
-			t.Errorf("%+v is taken", bad)
-		}
-	}
-}
-
-func FuzzDoneRecord(f *testing.F) {
-	f.Add(doneRecord{number: 1, events: 2}.encode(1))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		for _, v := range [][]byte{b, seal(b, 1)} {
-			d, err := decodeDone(v, 1)
-			if err != nil {
-				continue
-			}
-			if again, err := decodeDone(d.encode(1), 1); err != nil || again != d {
-				t.Errorf("%+v comes back as %+v, %v", d, again, err)
-			}
-		}
-	})
-}
-
 func TestWhoseOffsetCounts(t *testing.T) {
-	d := doneRecord{number: 7, events: 100}
-	first := doneRecord{number: 1, events: 100}
+	d := state.Done{Number: 7, Events: 100}
+	first := state.Done{Number: 1, Events: 100}
 	for _, c := range []struct {
 		name    string
-		d       doneRecord
+		d       state.Done
 		group   txn.GroupOffset
 		want    int64
 		problem bool
 	}{
-		{"nothing anywhere", doneRecord{}, txn.GroupOffset{Offset: -1}, -1, false},
-		{"an older version's group", doneRecord{}, txn.GroupOffset{Offset: 50}, 50, false},
-		{"the state topic was made anew", doneRecord{}, txn.GroupOffset{Offset: 50, Note: "liftstream/3"}, 50, false},
+		{"nothing anywhere", state.Done{}, txn.GroupOffset{Offset: -1}, -1, false},
+		{"an older version's group", state.Done{}, txn.GroupOffset{Offset: 50}, 50, false},
+		{"the state topic was made anew", state.Done{}, txn.GroupOffset{Offset: 50, Note: "liftstream/3"}, 50, false},
 		{"they agree", d, txn.GroupOffset{Offset: 100, Note: "liftstream/7"}, 100, false},
 		{"the broker is a transaction behind", d, txn.GroupOffset{Offset: 90, Note: "liftstream/6"}, 100, false},
 		{"the transaction is not in the state", d, txn.GroupOffset{Offset: 110, Note: "liftstream/8"}, 100, false},
@@ -79,9 +47,9 @@ func TestWhoseOffsetCounts(t *testing.T) {
 		{"deleted", d, txn.GroupOffset{Offset: -1}, -1, true},
 		{"the broker has forgotten the first", first, txn.GroupOffset{Offset: -1}, 100, false},
 		{"moved back after the first", first, txn.GroupOffset{Offset: 40}, 40, true},
-		{"nothing was read", doneRecord{number: 7}, txn.GroupOffset{Offset: -1}, -1, false},
+		{"nothing was read", state.Done{Number: 7}, txn.GroupOffset{Offset: -1}, -1, false},
 	} {
-		got, problem := c.d.settle("events", c.d.events, c.group)
+		got, problem := committedOffset(c.d, "events", c.d.Events, c.group)
 		if got != c.want || (problem != "") != c.problem {
 			t.Errorf("%s: got %d, %q", c.name, got, problem)
 		}
@@ -242,15 +210,15 @@ func TestMessagesWithoutScoresBeforeATornTransactionAreDone(t *testing.T) {
 				}
 				r.begin()
 				manifest := func() int64 {
-					log := newStateLog()
-					if err := log.follow(ctx, w.client, w.topics.State, 0); err != nil {
+					log := state.NewLog()
+					if err := log.Follow(ctx, w.client, w.topics.State, 0); err != nil {
 						t.Fatal(err)
 					}
-					found, _ := log.manifests()
+					found, _ := log.Manifests()
 					if len(found) == 0 {
 						return -1
 					}
-					return found[0].events
+					return found[0].Events
 				}
 				await := func(what string, ok func() bool) {
 					t.Helper()
@@ -300,9 +268,9 @@ func TestMessagesWithoutScoresBeforeATornTransactionAreDone(t *testing.T) {
 func TestLettersAreKnownUntilTheirMessageIsCommitted(t *testing.T) {
 	k := &task{s: &Stage{o: Options{Topics: Topics{Events: "e", Labels: "l"}}}, owned: owned{letters: map[letterID]bool{{"e", 94, -1}: true, {"l", 3, 2}: true, {"x", 1 << 40, 0}: true}}}
 	for _, c := range []struct {
-		to   position
+		to   state.Position
 		want int
-	}{{position{events: 94, labels: 3}, 2}, {position{events: 94, labels: 4}, 1}, {position{events: 95, labels: 4}, 0}} {
+	}{{state.Position{Events: 94, Labels: 3}, 2}, {state.Position{Events: 94, Labels: 4}, 1}, {state.Position{Events: 95, Labels: 4}, 0}} {
 		if k.forgetLetters(c.to); len(k.letters) != c.want {
 			t.Errorf("at %+v: %v", c.to, k.letters)
 		}
@@ -373,7 +341,7 @@ func TestGroupOffsetsThatOthersSet(t *testing.T) {
 
 // withoutDone commits as the versions before the done record did.
 func withoutDone(ctx context.Context, p *txn.Producer, t txn.Transaction) error {
-	t.Records = slices.DeleteFunc(slices.Clone(t.Records), func(r txn.Record) bool { return string(r.Key) == doneKey })
+	t.Records = slices.DeleteFunc(slices.Clone(t.Records), func(r txn.Record) bool { return string(r.Key) == state.DoneKey })
 	t.Note = ""
 	return p.Commit(ctx, t)
 }

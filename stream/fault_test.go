@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"liftstream/stream/internal/sample"
+	"liftstream/stream/state"
 	"maps"
 	"os"
 	"os/exec"
@@ -347,10 +349,10 @@ func (r *rig) lateLabels(p, from int) []txn.Record {
 	s := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.BinaryTypes.String}, {Name: "y", Type: arrow.BinaryTypes.String}}, nil)
 	b := array.NewRecordBuilder(memory.DefaultAllocator, s)
 	defer b.Release()
-	x := some(p*1_000_000+from, rigRows)
+	x := sample.Records(p*1_000_000+from, rigRows)
 	for i := range rigRows {
 		b.Field(0).(*array.StringBuilder).Append(recordID(p, from+i))
-		b.Field(1).(*array.StringBuilder).Append(testSchema.Classes[x.Label[i]])
+		b.Field(1).(*array.StringBuilder).Append(sample.Schema.Classes[x.Label[i]])
 	}
 	v, err := codec.NewEventEncoder().Encode(nil, codec.NewTable(b.NewRecord()), nil)
 	if err != nil {
@@ -446,26 +448,26 @@ func (r *rig) until(longest time.Duration, ok func() bool) {
 
 // newest is the version of the newest published model.
 func (r *rig) newest() int64 {
-	l := newModelLog(r.client, r.topics.Model, nil)
+	l := state.NewModels(r.client, r.topics.Model, nil)
 	for end := false; !end; {
 		var err error
-		if end, err = l.advance(context.Background(), 20*time.Millisecond); err != nil {
+		if end, err = l.Advance(context.Background(), 20*time.Millisecond); err != nil {
 			return 0
 		}
 	}
-	v, _ := l.head()
+	v, _ := l.Head()
 	return v
 }
 
 // snapshotUnderWay reports whether a partition of the state topic ends within a snapshot.
 func (r *rig) snapshotUnderWay() bool {
 	for p := range r.n {
-		l := newStateLog()
-		if l.follow(context.Background(), r.client, r.topics.State, p) != nil {
+		l := state.NewLog()
+		if l.Follow(context.Background(), r.client, r.topics.State, p) != nil {
 			return false
 		}
-		found, _ := l.manifests()
-		if len(l.orphans(found...)) > 0 {
+		found, _ := l.Manifests()
+		if len(l.Orphans(found...)) > 0 {
 			return true
 		}
 	}
@@ -831,7 +833,7 @@ func (r *rig) judge(name string, seed uint64, took time.Duration) {
 	if lost+doubled > 0 {
 		t.Errorf("%d records lost, %d doubled of %d", lost, doubled, records)
 		for p := range r.n {
-			first, end, _ := bounds(context.Background(), r.client, r.topics.Scores, p)
+			first, end, _ := r.client.Bounds(context.Background(), r.topics.Scores, p)
 			high, _ := r.client.ListOffsets(context.Background(), r.topics.Scores, []int{p}, txn.HighWatermark)
 			done, _ := r.client.CommittedOffset(context.Background(), r.name, r.topics.Events, p)
 			t.Logf("partition %d: scores from %d, stable to %d, written to %d, %d visible messages; committed event %d", p, first, end, high[p], len(r.records(r.topics.Scores, p)), done)

@@ -3,6 +3,7 @@ package stream
 import (
 	"context"
 	"fmt"
+	"liftstream/stream/internal/sample"
 	"testing"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 func fromFiles(t *testing.T, spec *model.Spec) *model.Model {
 	t.Helper()
 	b := model.NewBuilder(spec)
-	b.Add(some(5_000_000, 2000))
+	b.Add(sample.Records(5_000_000, 2000))
 	m, err := b.Fit(context.Background())
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"liftstream/stream/internal/sample"
 	"testing"
 
 	"liftstream/model"
@@ -12,7 +13,7 @@ import (
 func TestLossesAreCounted(t *testing.T) {
 	brokers(t, func(t *testing.T, addr string) {
 		w := newWorld(t, addr, 1)
-		spec := *testSpec()
+		spec := *sample.Spec()
 		o := w.options(w.client)
 		schema := *spec.Schema
 		known := schema.Classes[0]
@@ -27,8 +28,8 @@ func TestLossesAreCounted(t *testing.T) {
 		w.caught(r)
 		r.end(t)
 		unknown := 0
-		for _, y := range some(0, 500).Label {
-			if testSchema.Classes[y] != known {
+		for _, y := range sample.Records(0, 500).Label {
+			if sample.Schema.Classes[y] != known {
 				unknown++
 			}
 		}

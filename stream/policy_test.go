@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"liftstream/stream/state"
 	"net"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -171,6 +173,14 @@ func addedPartitions(t *testing.T, topic func(w *world) string) {
 	})
 }
 
+func compressed(t *testing.T, raw []byte) []byte {
+	e, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e.EncodeAll(raw, nil)
+}
+
 func TestForeignValuesInStateAndModelTopicsDoNoHarm(t *testing.T) {
 	brokers(t, func(t *testing.T, addr string) {
 		w := newWorld(t, addr, 1)
@@ -178,13 +188,13 @@ func TestForeignValuesInStateAndModelTopicsDoNoHarm(t *testing.T) {
 		r := w.run(w.options(w.client))
 		w.caught(r)
 		r.end(t)
-		huge := seal((&blob{chunks: 4000, packed: 1 << 30, length: 1 << 30}).append(wire.AppendUvarint(nil, 77)), 1)
-		zeros := newPacker().enc.EncodeAll(make([]byte, 64<<20), nil)
-		hostile := &manifest{number: maxNumber - 1, fingerprint: 9, journal: 1 << 60}
+		huge := state.Seal((&state.Blob{Chunks: 4000, Packed: 1 << 30, Length: 1 << 30}).AppendBinary(wire.AppendUvarint(nil, 77)), 1)
+		zeros := compressed(t, make([]byte, 64<<20))
+		hostile := &state.Manifest{Number: state.MaxNumber - 1, Fingerprint: 9, Journal: 1 << 60}
 		for i := range 3000 {
-			hostile.sections = append(hostile.sections, stored{fmt.Sprint("x", i), 0, blob{1, len(zeros), 64 << 20, 0}})
+			hostile.Sections = append(hostile.Sections, state.Stored{Name: fmt.Sprint("x", i), Blob: state.Blob{Chunks: 1, Packed: len(zeros), Length: 64 << 20}})
 		}
-		journal := journalEntry{number: 1 << 60, position: position{1 << 60, 1 << 60, 1 << 60}}
+		journal := state.JournalEntry{Number: 1 << 60, Position: state.Position{Events: 1 << 60, Labels: 1 << 60, Model: 1 << 60}}
 		var out []txn.Record
 		put := func(topic, key string, value []byte) {
 			out = append(out, txn.Record{Topic: topic, Key: []byte(key), Value: value})
@@ -193,14 +203,14 @@ func TestForeignValuesInStateAndModelTopicsDoNoHarm(t *testing.T) {
 			for _, key := range []string{"", "x", "journal/0", "journal/9999", "journal/x", "manifest/0", "manifest/7", "part/tail/0/0/9999999", "part/", "version/x", "version/0",
 				"version/-3", "version/12", "model/12/0", "model/x/y"} {
 				put(topic, key, []byte("\x01foreign"))
-				put(topic, key, seal([]byte{}, 1))
+				put(topic, key, state.Seal([]byte{}, 1))
 			}
 		}
-		put(w.topics.State, "manifest/1", hostile.encode())
-		put(w.topics.State, "part/x0/0/0", seal(zeros, 1))
-		put(w.topics.State, journalKey(journal.number), journal.encode())
+		put(w.topics.State, "manifest/1", hostile.Encode())
+		put(w.topics.State, "part/x0/0/0", state.Seal(zeros, 1))
+		put(w.topics.State, state.JournalKey(journal.Number), journal.Encode())
 		put(w.topics.Model, "version/77", huge)
-		put(w.topics.Model, "model/77/0", seal(zeros, 1))
+		put(w.topics.Model, "model/77/0", state.Seal(zeros, 1))
 		put(w.topics.Model, "version/9223372036854775807", huge)
 		if err := w.client.Produce(context.Background(), out, txn.None); err != nil {
 			t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"liftstream/stream/state"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,7 +24,7 @@ import (
 type Stage struct {
 	o              Options
 	budget         inFlight
-	models         *modelLog
+	models         *state.Models
 	partitions     int
 	deadPartitions int
 
@@ -68,8 +69,8 @@ func New(o Options) *Stage {
 	if o.Patience <= 0 {
 		o.Patience = 5 * time.Minute
 	}
-	s := &Stage{o: o, budget: newInFlight(max(o.InFlight, 1<<20), o.Topics.Labels != ""), models: newModelLog(o.Client, o.Topics.Model, o.Spec.Schema), waiting: "not started"}
-	s.newest, s.hesitation, s.agreement = Format, o.Patience, agreement{oldestFormat, oldestFormat, time.Time{}}
+	s := &Stage{o: o, budget: newInFlight(max(o.InFlight, 1<<20), o.Topics.Labels != ""), models: state.NewModels(o.Client, o.Topics.Model, o.Spec.Schema), waiting: "not started"}
+	s.newest, s.hesitation, s.agreement = state.Format, o.Patience, agreement{state.OldestFormat, state.OldestFormat, time.Time{}}
 	s.commit = func(ctx context.Context, p *txn.Producer, t txn.Transaction) error { return p.Commit(ctx, t) }
 	s.force, s.cut = context.WithCancel(context.Background())
 	return s
@@ -86,11 +87,11 @@ func (s *Stage) wait(text string) {
 
 // Serving returns the newest published model that this process knows, nil before the first.
 func (s *Stage) Serving() *model.Model {
-	v, _ := s.models.head()
+	v, _ := s.models.Head()
 	if v == 0 {
 		return nil
 	}
-	m, err := s.models.get(v)
+	m, err := s.models.Get(v)
 	if err != nil {
 		return nil
 	}
@@ -134,8 +135,8 @@ func (s *Stage) Status() Status {
 	}
 	failed := s.failed
 	s.mu.Unlock()
-	st.Model, _ = s.models.head()
-	st.Verdict = s.models.verdict()
+	st.Model, _ = s.models.Head()
+	st.Verdict = s.models.Verdict()
 	for _, t := range tasks {
 		t.mu.Lock()
 		p := t.status
@@ -208,7 +209,7 @@ func (s *Stage) Run(ctx context.Context) error {
 	defer end(nil)
 
 	s.wait("reading the model topic")
-	s.models.newest = s.newest
+	s.models.Newest = s.newest
 	if err := s.patiently(ctx, func() error { return s.loadModels(ctx) }); err != nil {
 		return err
 	}
@@ -355,7 +356,7 @@ func (s *Stage) begin(ctx context.Context, fail context.CancelCauseFunc, gen *tx
 				cancel()
 			})()
 			defer cancel()
-			if err := contained(func() error { return f(own) }); err != nil {
+			if err := state.Contain(func() error { return f(own) }); err != nil {
 				s.mu.Lock()
 				s.failed = cmp.Or(s.failed, err)
 				s.mu.Unlock()
@@ -425,12 +426,12 @@ func (s *Stage) drain(tasks *sync.WaitGroup, began time.Time) (left []string) {
 // loadModels reads the model topic to its end.
 func (s *Stage) loadModels(ctx context.Context) error {
 	for {
-		end, err := s.models.advance(ctx, 100*time.Millisecond)
+		end, err := s.models.Advance(ctx, 100*time.Millisecond)
 		if err != nil {
 			return err
 		}
 		if end {
-			v, _ := s.models.head()
+			v, _ := s.models.Head()
 			s.o.Metrics.ModelVersion.Set(float64(v))
 			return nil
 		}
@@ -441,7 +442,7 @@ func (s *Stage) loadModels(ctx context.Context) error {
 func (s *Stage) followModels(ctx context.Context) {
 	wait := time.Second
 	for ctx.Err() == nil {
-		if _, err := s.models.advance(ctx, 500*time.Millisecond); err != nil && ctx.Err() == nil {
+		if _, err := s.models.Advance(ctx, 500*time.Millisecond); err != nil && ctx.Err() == nil {
 			s.o.Log.Warn("reading the model topic", zap.Error(err), zap.Duration("wait", wait))
 			select {
 			case <-ctx.Done():
@@ -451,7 +452,7 @@ func (s *Stage) followModels(ctx context.Context) {
 			continue
 		}
 		wait = time.Second
-		v, _ := s.models.head()
+		v, _ := s.models.Head()
 		s.o.Metrics.ModelVersion.Set(float64(v))
 	}
 }

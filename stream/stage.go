@@ -4,6 +4,7 @@
 package stream
 
 import (
+	"liftstream/stream/state"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -108,8 +109,8 @@ type Status struct {
 	Partitions []PartitionStatus
 	Model      int64 // newest published version known
 	Fits       uint64
-	Refused    uint64       // fits that the gate refused
-	Verdict    *GateVerdict // the last one in the model topic, whichever process gave it; nil = none yet
+	Refused    uint64             // fits that the gate refused
+	Verdict    *state.GateVerdict // the last one in the model topic, whichever process gave it; nil = none yet
 }
 
 // Metrics are the stage's Prometheus metrics.

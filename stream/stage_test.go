@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"liftstream/stream/internal/sample"
+	"liftstream/stream/state"
 	"maps"
 	"net"
 	"os"
@@ -78,12 +80,12 @@ func newWorldAt(t testing.TB, cfg txn.Config, partitions int) *world {
 }
 
 func (w *world) codec() codec.Options {
-	return codec.Options{Schema: testSchema, ID: "id", Label: "y"}
+	return codec.Options{Schema: sample.Schema, ID: "id", Label: "y"}
 }
 
 func (w *world) options(c *txn.Client) Options {
 	return Options{
-		Name: w.name, Spec: testSpec(), Codec: w.codec(), Client: c, Topics: w.topics, Commit: 20 * time.Millisecond,
+		Name: w.name, Spec: sample.Spec(), Codec: w.codec(), Client: c, Topics: w.topics, Commit: 20 * time.Millisecond,
 		Snapshot: 300 * time.Millisecond, SnapshotRate: 8 << 20, InFlight: 8 << 20, Grace: 10 * time.Second, Session: 6 * time.Second,
 		FitEvery: 200 * time.Millisecond, FitRecords: 1000, FitBudget: 10 * time.Second, SchemaChanged: Restart,
 		Log: zaptest.NewLogger(w.t, zaptest.Level(zap.WarnLevel)), Metrics: NewMetrics(prometheus.NewRegistry()), Now: time.Now,
@@ -97,14 +99,14 @@ func (w *world) message(partition, from, n int, labelled bool) []byte {
 		{Name: "extra", Type: arrow.PrimitiveTypes.Float64}}, nil)
 	b := array.NewRecordBuilder(memory.DefaultAllocator, s)
 	defer b.Release()
-	x := some(partition*1_000_000+from, n)
+	x := sample.Records(partition*1_000_000+from, n)
 	for i := range n {
 		b.Field(4).(*array.Float64Builder).Append(float64(i % 7)) // a column that most configurations ignore
 		b.Field(0).(*array.StringBuilder).Append(recordID(partition, from+i))
 		b.Field(1).(*array.Float64Builder).Append(x.Columns[0].Float[i])
 		b.Field(2).(*array.StringBuilder).Append(x.Columns[1].Levels[x.Columns[1].Code[i]])
 		if labelled {
-			b.Field(3).(*array.StringBuilder).Append(testSchema.Classes[x.Label[i]])
+			b.Field(3).(*array.StringBuilder).Append(sample.Schema.Classes[x.Label[i]])
 		} else {
 			b.Field(3).AppendNull()
 		}
@@ -153,7 +155,7 @@ func (w *world) patiently(f func() error) {
 func (w *world) bounds(topic string, partition int) (start, end int64) {
 	w.t.Helper()
 	w.patiently(func() (err error) {
-		start, end, err = bounds(context.Background(), w.client, topic, partition)
+		start, end, err = w.client.Bounds(context.Background(), topic, partition)
 		return err
 	})
 	return start, end
@@ -481,15 +483,15 @@ func TestStateAfterRestartIsTheOneOfAnUninterruptedRun(t *testing.T) {
 		t.Fatal("no model was taken over")
 	}
 	r.end(t)
-	log := newStateLog()
-	if err := log.follow(context.Background(), w.client, w.topics.State, 0); err != nil {
+	log := state.NewLog()
+	if err := log.Follow(context.Background(), w.client, w.topics.State, 0); err != nil {
 		t.Fatal(err)
 	}
-	found, _ := log.manifests()
+	found, _ := log.Manifests()
 	if len(found) == 0 {
 		t.Fatal("no snapshot after a graceful stop")
 	}
-	got, err := log.sections(found[0])
+	got, err := log.Sections(found[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -499,17 +501,17 @@ func TestStateAfterRestartIsTheOneOfAnUninterruptedRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	models := newModelLog(w.client, w.topics.Model, testSchema)
+	models := state.NewModels(w.client, w.topics.Model, sample.Schema)
 	for end := false; !end; {
-		if end, err = models.advance(context.Background(), 100*time.Millisecond); err != nil {
+		if end, err = models.Advance(context.Background(), 100*time.Millisecond); err != nil {
 			t.Fatal(err)
 		}
 	}
 	swaps := journalOf(t, w)
 	swap := func(before int64) { // those that come before the event with that offset
-		for len(swaps) > 0 && before >= swaps[0].events {
-			if swaps[0].model != p.ModelVersion() {
-				m, err := models.get(swaps[0].model)
+		for len(swaps) > 0 && before >= swaps[0].Events {
+			if swaps[0].Model != p.ModelVersion() {
+				m, err := models.Get(swaps[0].Model)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -542,11 +544,11 @@ func TestStateAfterRestartIsTheOneOfAnUninterruptedRun(t *testing.T) {
 }
 
 // journalOf returns every journal record that was ever written, compacted or not.
-func journalOf(t *testing.T, w *world) (out []journalEntry) {
+func journalOf(t *testing.T, w *world) (out []state.JournalEntry) {
 	t.Helper()
 	for _, r := range w.records(w.topics.State, 0) {
 		if len(r.Key) > 8 && string(r.Key[:8]) == "journal/" {
-			e, err := decodeJournal(r.Value, Format)
+			e, err := state.DecodeJournal(r.Value, state.Format)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -599,10 +601,10 @@ func TestLateLabelsAreLearntAndSurviveARestart(t *testing.T) {
 		w.caught(r)
 		s := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.BinaryTypes.String}, {Name: "y", Type: arrow.BinaryTypes.String}}, nil)
 		b := array.NewRecordBuilder(memory.DefaultAllocator, s)
-		x := some(0, 1000)
+		x := sample.Records(0, 1000)
 		for i := 500; i < 1000; i++ {
 			b.Field(0).(*array.StringBuilder).Append(recordID(0, i))
-			b.Field(1).(*array.StringBuilder).Append(testSchema.Classes[x.Label[i]])
+			b.Field(1).(*array.StringBuilder).Append(sample.Schema.Classes[x.Label[i]])
 		}
 		v, err := codec.NewEventEncoder().Encode(nil, codec.NewTable(b.NewRecord()), nil)
 		if err != nil {
@@ -764,10 +766,10 @@ func (w *world) labels(from, n int, headers ...txn.Header) {
 	s := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.BinaryTypes.String}, {Name: "y", Type: arrow.BinaryTypes.String}}, nil)
 	for p := range w.n {
 		b := array.NewRecordBuilder(memory.DefaultAllocator, s)
-		x := some(p*1_000_000+from, n)
+		x := sample.Records(p*1_000_000+from, n)
 		for i := range n {
 			b.Field(0).(*array.StringBuilder).Append(recordID(p, from+i))
-			b.Field(1).(*array.StringBuilder).Append(testSchema.Classes[x.Label[i]])
+			b.Field(1).(*array.StringBuilder).Append(sample.Schema.Classes[x.Label[i]])
 		}
 		v, err := codec.NewEventEncoder().Encode(nil, codec.NewTable(b.NewRecord()), nil)
 		b.Release()
@@ -807,7 +809,7 @@ func TestAbortedRecordsStayHiddenHoweverSmallTheAnswers(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		at, end, err := bounds(ctx, w.client, w.topics.Scores, 0)
+		at, end, err := w.client.Bounds(ctx, w.topics.Scores, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

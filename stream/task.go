@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
+	"liftstream/stream/state"
 	"slices"
 	"strconv"
 	"sync"
@@ -55,9 +55,9 @@ func (e *PolicyError) Error() string {
 // owned is what a task knows of its partition. A generation that ends in order hands all of it to the next one.
 type owned struct {
 	part     *model.Partition
-	snap     *snapshotter
-	at       position          // what the state has taken in
-	last     doneRecord        // of the last committed transaction
+	snap     *state.Snapshotter
+	at       state.Position    // what the state has taken in
+	last     state.Done        // of the last committed transaction
 	answered int64             // one past the last event that has scores
 	scoresAt int64             // where in the scores topic this line of transactions begins
 	deadAt   int64             // where in the dead-letter topic the letters of the next transaction must be looked for
@@ -82,7 +82,7 @@ type task struct {
 	decoder  *codec.Decoder
 	encoder  *codec.ScoreEncoder
 	owned
-	done     position         // what is committed
+	done     state.Position   // what is committed
 	claimed  bool             // the last transaction says in state and group where the partition stands
 	redo     redo             // what a transaction that was committed in part has left undone
 	ahead    map[string]ahead // of the replays, by topic
@@ -139,7 +139,7 @@ func (t *task) run(ctx context.Context) error {
 		err := t.own(ctx)
 		if err != nil && t.working {
 			if t.left = fmt.Sprintf("partition %d was not written to a last snapshot: %v", t.id, err); t.at != t.done {
-				t.left = fmt.Sprintf("partition %d was not flushed beyond offset %d: %v", t.id, t.done.events, err)
+				t.left = fmt.Sprintf("partition %d was not flushed beyond offset %d: %v", t.id, t.done.Events, err)
 			}
 		}
 		if ctx.Err() != nil {
@@ -210,8 +210,8 @@ type transaction struct {
 	reserved reserved
 	begun    time.Time
 	snapshot bool // holds the manifest of the snapshot being written
-	to       position
-	done     doneRecord        // number 0 = there is nothing to commit
+	to       state.Position
+	done     state.Done        // number 0 = there is nothing to commit
 	buried   map[letterID]bool // dead letters of its messages, those among them that are there already
 }
 
@@ -256,10 +256,10 @@ func (t *task) own(ctx context.Context) (err error) {
 	var readers sync.WaitGroup
 	defer readers.Wait()
 	defer stop()
-	events := t.s.read(inner, &readers, t.s.budget.events, &t.heard.events, o.Topics.Events, t.id, t.at.events)
+	events := t.s.read(inner, &readers, t.s.budget.events, &t.heard.events, o.Topics.Events, t.id, t.at.Events)
 	var labels <-chan fetched
 	if o.Topics.Labels != "" {
-		labels = t.s.read(inner, &readers, t.s.budget.labels, &t.heard.labels, o.Topics.Labels, t.id, t.at.labels)
+		labels = t.s.read(inner, &readers, t.s.budget.labels, &t.heard.labels, o.Topics.Labels, t.id, t.at.Labels)
 	}
 	return t.loop(ctx, events, labels)
 }
@@ -274,9 +274,9 @@ func (t *task) loop(ctx context.Context, events, labels <-chan fetched) error {
 		late       lateLabels
 		timer      = time.NewTimer(time.Hour)
 		lastSnap   time.Time
-		pace       = pace{rate: float64(o.SnapshotRate)}
+		pace       = state.Pace{Rate: float64(o.SnapshotRate)}
 	)
-	if t.snap.last != nil { // else the first commit begins the first snapshot
+	if t.snap.Last != nil { // else the first commit begins the first snapshot
 		lastSnap = o.Now()
 	}
 	defer timer.Stop()
@@ -301,7 +301,7 @@ func (t *task) loop(ctx context.Context, events, labels <-chan fetched) error {
 		t.progress = true
 		o.Metrics.Commits.WithLabelValues("committed").Inc()
 		if x.snapshot {
-			t.snap.committed()
+			t.snap.Complete()
 			t.carried = false
 		}
 		t.committed(x)
@@ -316,7 +316,7 @@ func (t *task) loop(ctx context.Context, events, labels <-chan fetched) error {
 		if err := t.close(open, &late, &lastSnap, &pace); err != nil {
 			return err
 		}
-		if open.done.number == 0 {
+		if open.done.Number == 0 {
 			t.s.budget.release(open.reserved)
 			open = &transaction{}
 			return nil
@@ -358,7 +358,7 @@ func (t *task) loop(ctx context.Context, events, labels <-chan fetched) error {
 			return err
 		}
 	}
-	_, changed := t.s.models.head()
+	_, changed := t.s.models.Head()
 	var current fetched // events being worked through, message by message
 	defer func() { t.s.budget.events.charge(-current.reserved) }()
 	for {
@@ -419,12 +419,12 @@ func (t *task) loop(ctx context.Context, events, labels <-chan fetched) error {
 				return err
 			}
 		case <-changed:
-			_, changed = t.s.models.head()
+			_, changed = t.s.models.Head()
 			if err := commit(); err != nil {
 				return err
 			}
 		case <-tick.C: // an idle partition still finishes its snapshots
-			if open.begun.IsZero() && (t.snap.busy() || t.snapshotDue(lastSnap)) {
+			if open.begun.IsZero() && (t.snap.Busy() || t.snapshotDue(lastSnap)) {
 				if err := commit(); err != nil {
 					return err
 				}
@@ -455,7 +455,7 @@ func (t *task) awaitModel(ctx context.Context) (bool, error) {
 	late := time.NewTimer(o.Patience)
 	defer late.Stop()
 	for {
-		newest, changed := t.s.models.head()
+		newest, changed := t.s.models.Head()
 		if newest > 0 {
 			return true, nil
 		}
@@ -475,7 +475,7 @@ func (t *task) passed(x *transaction, f *fetched) {
 	x.reserved.events += f.reserved
 	t.read += f.Bytes
 	f.reserved = 0
-	t.at.events, t.end = f.Next, f.LastStable
+	t.at.Events, t.end = f.Next, f.LastStable
 	t.mu.Lock()
 	t.status.End = f.LastStable
 	t.mu.Unlock()
@@ -490,7 +490,7 @@ func (t *task) report() {
 	m.Waiting.WithLabelValues(strconv.Itoa(t.id)).Set(float64(t.part.Waiting()))
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.status.Offset, t.status.Model = t.done.events, t.done.model
+	t.status.Offset, t.status.Model = t.done.Events, t.done.Model
 	t.status.Labelled, t.status.Trained = t.part.Labelled(), t.part.Trained()
 	t.shares()
 }
@@ -506,7 +506,7 @@ func (t *task) drain(commit, settle func() error, lastSnap *time.Time) error {
 		t.settled = err == nil
 		return err
 	}
-	for t.snap.busy() || t.unsaved() {
+	for t.snap.Busy() || t.unsaved() {
 		if t.s.hurried() {
 			return nil
 		}
@@ -525,14 +525,14 @@ func (t *task) snapshotDue(last time.Time) bool {
 	if share := t.s.o.SnapshotShare; share > 0 && share < 1 && !t.s.stopping() && !t.carried && float64(t.read)*share < float64(t.wrote) {
 		return false
 	}
-	return !t.snap.busy() && t.s.o.Now().Sub(last) >= t.s.o.Snapshot && t.unsaved()
+	return !t.snap.Busy() && t.s.o.Now().Sub(last) >= t.s.o.Snapshot && t.unsaved()
 }
 
 // unsaved reports whether the newest snapshot is not of the state as it is, or in another format than is written now,
 // or the one before it in a later one, which a build that reads no such format must not meet.
 func (t *task) unsaved() bool {
 	f := t.s.format()
-	return t.snap.last == nil || t.carried || t.snap.last.position != t.at || t.snap.last.format != f || t.snap.before != nil && t.snap.before.format > f
+	return t.snap.Last == nil || t.carried || t.snap.Last.Position != t.at || t.snap.Last.Format != f || t.snap.Before != nil && t.snap.Before.Format > f
 }
 
 // lateLabels are answers of the labels topic that are not learnt yet.
@@ -549,7 +549,7 @@ func (l lateLabels) reserved() (n int64) {
 // events that are not younger than they, else those of a backlog would all come before their records. It reports
 // whether the labels' offset has moved.
 func (t *task) learnLate(x *transaction, late *lateLabels) (moved bool) {
-	caughtUp := t.at.events >= t.end
+	caughtUp := t.at.Events >= t.end
 	for len(*late) > 0 {
 		f := &(*late)[0]
 		for len(f.Records) > 0 {
@@ -558,10 +558,10 @@ func (t *task) learnLate(x *transaction, late *lateLabels) (moved bool) {
 				return moved
 			}
 			t.takeLabels(x, r)
-			t.at.labels, moved = r.Offset+1, true
+			t.at.Labels, moved = r.Offset+1, true
 			f.Records = f.Records[1:]
 		}
-		t.at.labels, moved = f.Next, true
+		t.at.Labels, moved = f.Next, true
 		x.reserved.labels += f.reserved
 		t.read += f.Bytes
 		*late = (*late)[1:]
@@ -571,16 +571,16 @@ func (t *task) learnLate(x *transaction, late *lateLabels) (moved bool) {
 
 // close completes a transaction: late labels, then a newer model, the journal record if either was there, and the next
 // pieces of a snapshot.
-func (t *task) close(x *transaction, late *lateLabels, lastSnap *time.Time, pace *pace) error {
+func (t *task) close(x *transaction, late *lateLabels, lastSnap *time.Time, pace *state.Pace) error {
 	journaled := t.learnLate(x, late)
-	if v, _ := t.s.models.head(); v > t.part.ModelVersion() && v != t.refused && !t.carried {
+	if v, _ := t.s.models.Head(); v > t.part.ModelVersion() && v != t.refused && !t.carried {
 		err := t.swap(v)
 		if err != nil {
 			t.refused = v
 			t.s.o.Metrics.Restores.WithLabelValues("model_refused").Inc()
 			t.log.Warn("model not taken over", zap.Int64("model", v), zap.Error(err))
 		} else {
-			t.at.model = v
+			t.at.Model = v
 			journaled = true
 		}
 	}
@@ -589,25 +589,25 @@ func (t *task) close(x *transaction, late *lateLabels, lastSnap *time.Time, pace
 	}
 	now := t.s.o.Now()
 	unsaved := t.journal
-	if t.snap.last != nil {
-		unsaved -= t.snap.last.journal
+	if t.snap.Last != nil {
+		unsaved -= t.snap.Last.Journal
 	}
 	// A quarter of the ring each: the snapshot before the last must be able to replay too.
-	if t.snapshotDue(*lastSnap) || unsaved >= journalRing/4 && !t.snap.busy() {
-		t.snap.begin(t.part, t.s.o.Spec.Options.Fingerprint, t.at, t.journal, t.s.format())
+	if t.snapshotDue(*lastSnap) || unsaved >= state.JournalRing/4 && !t.snap.Busy() {
+		t.snap.Start(t.part, t.s.o.Spec.Options.Fingerprint, t.at, t.journal, t.s.format())
 		t.read, t.wrote = 0, 0
 		*lastSnap = now
-		pace.begin(now)
+		pace.Start(now)
 	}
-	if t.snap.busy() || len(t.snap.garbage) > 0 {
-		limit := pace.allows(now)
-		if t.s.stopping() || unsaved >= journalRing/2 || t.carried { // better too many bytes a second than a journal that is overwritten
+	if t.snap.Pending() {
+		limit := pace.Allows(now)
+		if t.s.stopping() || unsaved >= state.JournalRing/2 || t.carried { // better too many bytes a second than a journal that is overwritten
 			limit = outputBytes
 		}
-		pieces, done := t.snap.take(limit)
+		pieces, done := t.snap.Take(limit)
 		for _, c := range pieces {
 			t.state(x, c)
-			pace.spend(len(c.value))
+			pace.Spend(len(c.Value))
 		}
 		x.snapshot = done
 	}
@@ -619,24 +619,24 @@ func (t *task) close(x *transaction, late *lateLabels, lastSnap *time.Time, pace
 
 // record adds a journal record of where the state is now.
 func (t *task) record(x *transaction) {
-	e := journalEntry{number: t.journal, position: t.at, format: t.s.format()}
-	t.state(x, change{journalKey(e.number), e.encode()})
+	e := state.JournalEntry{Number: t.journal, Position: t.at, Format: t.s.format()}
+	t.state(x, state.Change{Key: state.JournalKey(e.Number), Value: e.Encode()})
 	t.journal++
 }
 
 // state adds a record of the state topic to a transaction.
-func (t *task) state(x *transaction, c change) {
-	x.add(txn.Record{Topic: t.s.o.Topics.State, Partition: t.id, Key: []byte(c.key), Value: c.value, Time: t.s.o.Now()})
-	t.wrote += int64(len(c.key) + len(c.value))
-	t.s.o.Metrics.StateBytes.Add(float64(len(c.key) + len(c.value)))
+func (t *task) state(x *transaction, c state.Change) {
+	x.add(txn.Record{Topic: t.s.o.Topics.State, Partition: t.id, Key: []byte(c.Key), Value: c.Value, Time: t.s.o.Now()})
+	t.wrote += int64(len(c.Key) + len(c.Value))
+	t.s.o.Metrics.StateBytes.Add(float64(len(c.Key) + len(c.Value)))
 }
 
 // finish numbers a transaction that began at from, and says in it what it commits.
-func (t *task) finish(x *transaction, from position) {
+func (t *task) finish(x *transaction, from state.Position) {
 	x.to = t.at
-	x.done = doneRecord{number: t.last.number + 1, events: t.at.events, labels: t.at.labels, eventsFrom: min(from.events, t.at.events), labelsFrom: min(from.labels, t.at.labels),
-		answered: min(t.answered, t.at.events), scores: t.scoresAt, buried: len(x.buried), dead: t.deadAt}
-	t.state(x, change{doneKey, x.done.encode(t.s.format())})
+	x.done = state.Done{Number: t.last.Number + 1, Events: t.at.Events, Labels: t.at.Labels, EventsFrom: min(from.Events, t.at.Events), LabelsFrom: min(from.Labels, t.at.Labels),
+		Answered: min(t.answered, t.at.Events), ScoresFrom: t.scoresAt, Letters: len(x.buried), LettersFrom: t.deadAt}
+	t.state(x, state.Change{Key: state.DoneKey, Value: x.done.Encode(t.s.format())})
 }
 
 // committed takes note of a transaction that is.
@@ -667,15 +667,15 @@ func (t *task) claim() error {
 
 // swap makes a published version the partition's serving model.
 func (t *task) swap(version int64) error {
-	get := t.s.models.get
+	get := t.s.models.Get
 	if t.spec != t.s.o.Spec {
-		get = func(v int64) (*model.Model, error) { return t.s.models.under(v, t.spec.Schema) }
+		get = func(v int64) (*model.Model, error) { return t.s.models.Under(v, t.spec.Schema) }
 	}
 	m, err := get(version)
 	if err != nil {
 		return err
 	}
-	return contained(func() error { return t.part.Swap(m) })
+	return state.Contain(func() error { return t.part.Swap(m) })
 }
 
 // send commits one transaction. Neither the end of the generation nor that of the stage cuts it short: its outcome
@@ -684,23 +684,23 @@ func (t *task) send(x *transaction, done chan<- error) {
 	o := &t.s.o
 	began := o.Now()
 	err := t.s.commit(t.s.force, t.producer, txn.Transaction{
-		Records: x.records, Compression: txn.Lz4, Group: o.Name, Member: t.gen.Member, Generation: t.gen.ID, Offsets: t.offsets(x.to), Note: x.done.note(),
+		Records: x.records, Compression: txn.Lz4, Group: o.Name, Member: t.gen.Member, Generation: t.gen.ID, Offsets: t.offsets(x.to), Note: x.done.Note(),
 	})
 	o.Metrics.CommitTime.Observe(o.Now().Sub(began).Seconds())
 	done <- err
 }
 
-func (t *task) offsets(at position) map[string]map[int]int64 {
-	out := map[string]map[int]int64{t.s.o.Topics.Events: {t.id: at.events}}
+func (t *task) offsets(at state.Position) map[string]map[int]int64 {
+	out := map[string]map[int]int64{t.s.o.Topics.Events: {t.id: at.Events}}
 	if t.s.o.Topics.Labels != "" {
-		out[t.s.o.Topics.Labels] = map[int]int64{t.id: at.labels}
+		out[t.s.o.Topics.Labels] = map[int]int64{t.id: at.Labels}
 	}
 	return out
 }
 
 // process takes one events message into the state and its scores into the transaction.
 func (t *task) process(x *transaction, r *txn.Record) error {
-	t.at.events = r.Offset + 1
+	t.at.Events = r.Offset + 1
 	if r.Time.After(t.newest) {
 		t.newest = r.Time
 	}
@@ -896,10 +896,6 @@ func (t *task) bury(x *transaction, r *txn.Record, stage, topic string, bad []co
 		}
 		letter(value, b.Reason, b.Error(), b.Row)
 	}
-}
-
-func sortedKeys[K int | int32 | int64 | string, V any](m map[K]V) []K {
-	return slices.Sorted(maps.Keys(m))
 }
 
 // fetched is one answer of the broker, or the error that ended the reader.

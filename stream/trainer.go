@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"liftstream/stream/state"
 	"time"
 
 	"go.uber.org/zap"
@@ -21,8 +22,8 @@ import (
 type trainer struct {
 	s        *Stage
 	producer *txn.Producer
-	packer   *packer
-	logs     []*stateLog
+	packer   *state.Packer
+	logs     []*state.Log
 	began    time.Time
 	last     time.Time         // of the last fit
 	tried    map[int32]float64 // labelled records of the partitions at the last fit or verdict of this trainer
@@ -32,40 +33,20 @@ type trainer struct {
 // candidate is a fitted model that waits for its verdict.
 type candidate struct {
 	model *model.Model
-	from  map[int32]*snapshot // that it was made of
+	from  map[int32]*state.Snapshot // that it was made of
 	made  time.Time
 	took  time.Duration
 	first bool // no model was published before
 	alone bool // no partition has a structure to compare with
 }
 
-// snapshot is a complete one, with its parts.
-type snapshot struct {
-	*manifest
-	log *stateLog
-}
-
-// hold returns a log of that snapshot alone, which later ones do not overwrite.
-func (l *stateLog) hold(m *manifest) *snapshot {
-	held := newStateLog()
-	held.newest, held.limit = l.newest, l.limit
-	for _, s := range m.sections {
-		for c := range s.chunks {
-			if v, ok := l.values[s.key(c)]; ok {
-				held.values[s.key(c)] = v
-			}
-		}
-	}
-	return &snapshot{m, held}
-}
-
 // train fits and publishes until ctx ends. Errors of the environment are waited for.
 func (s *Stage) train(ctx context.Context) error {
-	t := &trainer{s: s, packer: newPacker(), began: s.o.Now()}
+	t := &trainer{s: s, packer: state.NewPacker(), began: s.o.Now()}
 	for range s.partitions {
-		l := newStateLog()
-		l.newest, l.forgets = s.newest, true
-		l.limit = stateBound(s.o.Spec)
+		l := state.NewLog()
+		l.Newest, l.Forgets = s.newest, true
+		l.Limit = stateBound(s.o.Spec)
 		t.logs = append(t.logs, l)
 	}
 	wait := 100 * time.Millisecond
@@ -110,12 +91,12 @@ func (t *trainer) step(ctx context.Context) error {
 		}
 		// What a former trainer published is decided now and nobody else can publish: only after all of it is read is the
 		// next version a new one.
-		if err := t.s.models.reach(ctx); err != nil {
+		if err := t.s.models.Reach(ctx); err != nil {
 			return err
 		}
 		t.producer = p
 	}
-	if newest, _ := t.s.models.head(); newest == 0 && o.Initial != nil {
+	if newest, _ := t.s.models.Head(); newest == 0 && o.Initial != nil {
 		m := *o.Initial
 		m.Version = 1
 		return t.publish(ctx, &m, nil)
@@ -123,17 +104,17 @@ func (t *trainer) step(ctx context.Context) error {
 	if due := t.waiting != nil || t.last.IsZero() || o.Now().Sub(t.last) >= o.FitEvery; !due {
 		return errNotYet
 	}
-	snaps, others := map[int32]*manifest{}, 0
+	snaps, others := map[int32]*state.Manifest{}, 0
 	for p, l := range t.logs {
-		if err := l.follow(ctx, o.Client, o.Topics.State, p); err != nil {
+		if err := l.Follow(ctx, o.Client, o.Topics.State, p); err != nil {
 			return err
 		}
-		found, _ := l.manifests()
-		if len(found) > 0 && found[0].fingerprint != o.Spec.Options.Fingerprint {
+		found, _ := l.Manifests()
+		if len(found) > 0 && found[0].Fingerprint != o.Spec.Options.Fingerprint {
 			others++
 		}
 		for _, m := range found {
-			if m.fingerprint == o.Spec.Options.Fingerprint {
+			if m.Fingerprint == o.Spec.Options.Fingerprint {
 				snaps[int32(p)] = m
 				break
 			}
@@ -155,38 +136,38 @@ func (t *trainer) step(ctx context.Context) error {
 
 // fresh is the number of labelled records since the last verdict, or fit that came to none. All records of a partition
 // that began anew are.
-func (t *trainer) fresh(snaps map[int32]*manifest, previous *model.Model) (n float64) {
+func (t *trainer) fresh(snaps map[int32]*state.Manifest, previous *model.Model) (n float64) {
 	seen := map[int32]float64{}
 	if previous != nil {
 		for p, m := range previous.Marks {
 			seen[p] = m.Clock
 		}
 	}
-	if v := t.s.models.verdict(); v != nil && v.Fingerprint == t.s.o.Spec.Options.Fingerprint {
+	if v := t.s.models.Verdict(); v != nil && v.Fingerprint == t.s.o.Spec.Options.Fingerprint {
 		seen = v.Clocks
 	}
 	if t.tried != nil {
 		seen = t.tried
 	}
 	for p, m := range snaps {
-		if n += m.labelled; m.labelled >= seen[p] {
+		if n += m.Labelled; m.Labelled >= seen[p] {
 			n -= seen[p]
 		}
 	}
 	return n
 }
 
-func clocks(snaps map[int32]*manifest) map[int32]float64 {
+func clocks(snaps map[int32]*state.Manifest) map[int32]float64 {
 	out := map[int32]float64{}
 	for p, m := range snaps {
-		out[p] = m.labelled
+		out[p] = m.Labelled
 	}
 	return out
 }
 
 // previous is the newest readable model, nil when there is none of this configuration.
 func (t *trainer) previous() *model.Model {
-	m := t.s.models.readable()
+	m := t.s.models.Readable()
 	if m == nil || m.Fingerprint != t.s.o.Spec.Options.Fingerprint {
 		return nil
 	}
@@ -197,17 +178,17 @@ func (t *trainer) previous() *model.Model {
 var errNotYet = errors.New("not yet")
 
 // fit makes the next model, which then waits for its verdict.
-func (t *trainer) fit(ctx context.Context, snaps map[int32]*manifest, previous *model.Model) error {
+func (t *trainer) fit(ctx context.Context, snaps map[int32]*state.Manifest, previous *model.Model) error {
 	o := &t.s.o
 	states := map[int32]map[string][]byte{}
-	from := map[int32]*snapshot{}
+	from := map[int32]*state.Snapshot{}
 	for p, m := range snaps {
-		sections, err := t.logs[p].sections(m)
+		sections, err := t.logs[p].Sections(m)
 		if err != nil {
 			o.Log.Warn("fitting without a partition whose snapshot cannot be read", zap.Int32("partition", p), zap.Error(err))
 			continue
 		}
-		states[p], from[p] = sections, t.logs[p].hold(m)
+		states[p], from[p] = sections, t.logs[p].Hold(m)
 	}
 	began := o.Now()
 	t.last, t.tried = began, clocks(snaps)
@@ -215,7 +196,7 @@ func (t *trainer) fit(ctx context.Context, snaps map[int32]*manifest, previous *
 	defer cancel()
 	var m *model.Model
 	var served bool
-	err := contained(func() (err error) {
+	err := state.Contain(func() (err error) {
 		if m, err = model.Fit(budget, o.Spec, states, previous); err == nil {
 			served, err = model.Serving(states)
 		}
@@ -243,17 +224,17 @@ func (t *trainer) patience() time.Duration { return 10 * t.s.o.FitEvery }
 
 // judge gives the verdict on the waiting model when enough labelled records have come, and publishes it where it may
 // serve.
-func (t *trainer) judge(ctx context.Context, snaps map[int32]*manifest) error {
+func (t *trainer) judge(ctx context.Context, snaps map[int32]*state.Manifest) error {
 	o := &t.s.o
 	c := t.waiting
 	limit := model.Compared(o.FitRecords)
 	var came float64
 	for p := range c.from {
 		m := snaps[p]
-		if m == nil || m.labelled < c.from[p].labelled {
+		if m == nil || m.Labelled < c.from[p].Labelled {
 			return t.drop(model.ErrAnotherHistory)
 		}
-		came += m.labelled - c.from[p].labelled
+		came += m.Labelled - c.from[p].Labelled
 	}
 	late := c.first && o.Now().Sub(c.made) >= t.patience()
 	if came < float64(limit) && !c.alone && !late {
@@ -262,7 +243,7 @@ func (t *trainer) judge(ctx context.Context, snaps map[int32]*manifest) error {
 	from, to := map[int32]map[string][]byte{}, map[int32]map[string][]byte{}
 	for p, m := range snaps {
 		var err error
-		if to[p], err = t.logs[p].sections(m); err != nil {
+		if to[p], err = t.logs[p].Sections(m); err != nil {
 			if c.from[p] != nil {
 				return t.drop(fmt.Errorf("partition %d: %w", p, err))
 			}
@@ -271,7 +252,7 @@ func (t *trainer) judge(ctx context.Context, snaps map[int32]*manifest) error {
 	}
 	for p, s := range c.from {
 		var err error
-		if from[p], err = s.log.sections(s.manifest); err != nil {
+		if from[p], err = s.Log.Sections(s.Manifest); err != nil {
 			return t.drop(fmt.Errorf("partition %d: %w", p, err))
 		}
 	}
@@ -279,8 +260,8 @@ func (t *trainer) judge(ctx context.Context, snaps map[int32]*manifest) error {
 	budget, cancel := context.WithTimeout(ctx, o.FitBudget)
 	defer cancel()
 	var m *model.Model
-	v := &GateVerdict{Number: 1, Fingerprint: o.Spec.Options.Fingerprint, Previous: c.model.Info.Previous, Clocks: clocks(snaps)}
-	err := contained(func() (err error) {
+	v := &state.GateVerdict{Number: 1, Fingerprint: o.Spec.Options.Fingerprint, Previous: c.model.Info.Previous, Clocks: clocks(snaps)}
+	err := state.Contain(func() (err error) {
 		if v.Verdict, err = model.Judge(budget, o.Spec, c.model, from, to, limit); err == nil && v.Accepted() {
 			m, err = model.Renew(budget, o.Spec, c.model, to)
 		}
@@ -292,7 +273,7 @@ func (t *trainer) judge(ctx context.Context, snaps map[int32]*manifest) error {
 	if err != nil {
 		return t.drop(err)
 	}
-	if before := t.s.models.verdict(); before != nil {
+	if before := t.s.models.Verdict(); before != nil {
 		v.Number = before.Number + 1
 	}
 	log := t.remarks(c.model, o.Log.With(zap.Int("records", c.model.Info.Records), zap.Stringer("verdict", v.Reason), zap.Int("compared", v.Records), zap.Float64("log_loss", v.New),
@@ -307,8 +288,8 @@ func (t *trainer) judge(ctx context.Context, snaps map[int32]*manifest) error {
 		log.Warn("model refused by the gate; the serving model stays")
 		return nil
 	}
-	newest, _ := t.s.models.head()
-	if m.Version = newest + 1; m.Version >= maxNumber {
+	newest, _ := t.s.models.Head()
+	if m.Version = newest + 1; m.Version >= state.MaxNumber {
 		return fmt.Errorf("the model topic holds version/%d, which no stage has written: delete it by a tombstone", newest)
 	}
 	v.Version, m.Info.Verdict = m.Version, v.Verdict
@@ -323,7 +304,7 @@ func (t *trainer) judge(ctx context.Context, snaps map[int32]*manifest) error {
 }
 
 // settled ends the waiting with a verdict that is in the topic.
-func (t *trainer) settled(v *GateVerdict) {
+func (t *trainer) settled(v *state.GateVerdict) {
 	t.waiting, t.tried = nil, v.Clocks
 	t.s.o.Metrics.verdict(&v.Verdict)
 }
@@ -364,14 +345,14 @@ func (t *trainer) remarks(m *model.Model, log *zap.Logger) *zap.Logger {
 }
 
 // publish writes a model, a verdict, or both in one transaction.
-func (t *trainer) publish(ctx context.Context, m *model.Model, v *GateVerdict) error {
+func (t *trainer) publish(ctx context.Context, m *model.Model, v *state.GateVerdict) error {
 	o := &t.s.o
 	var records []txn.Record
 	if v != nil {
-		records = append(records, t.s.models.pronounce(v, o.Now(), t.s.format()))
+		records = append(records, t.s.models.Pronounce(v, o.Now(), t.s.format()))
 	}
 	if m != nil {
-		records = append(records, t.s.models.publication(t.packer, m, t.needed(), o.Now(), t.s.format())...)
+		records = append(records, t.s.models.Publication(t.packer, m, t.needed(), o.Now(), t.s.format())...)
 	}
 	if err := t.producer.Commit(ctx, txn.Transaction{Records: records}); err != nil {
 		t.producer = nil // whether it took effect shows in the topic
@@ -379,11 +360,11 @@ func (t *trainer) publish(ctx context.Context, m *model.Model, v *GateVerdict) e
 	}
 	// The task that follows the topic must see it before the next decision.
 	seen := func() bool {
-		newest, _ := t.s.models.head()
-		said := t.s.models.verdict()
+		newest, _ := t.s.models.Head()
+		said := t.s.models.Verdict()
 		return (m == nil || newest >= m.Version) && (v == nil || said != nil && said.Number >= v.Number)
 	}
-	_, changed := t.s.models.head()
+	_, changed := t.s.models.Head()
 	if seen() {
 		return nil
 	}
@@ -400,12 +381,12 @@ func (t *trainer) publish(ctx context.Context, m *model.Model, v *GateVerdict) e
 func (t *trainer) needed() map[int64]bool {
 	needed := map[int64]bool{}
 	for _, l := range t.logs {
-		found, _ := l.manifests()
+		found, _ := l.Manifests()
 		for _, m := range found {
-			needed[m.model] = true
-			if entries, err := l.journal(m.journal); err == nil {
+			needed[m.Model] = true
+			if entries, err := l.Journal(m.Journal); err == nil {
 				for _, e := range entries {
-					needed[e.model] = true
+					needed[e.Model] = true
 				}
 			}
 		}

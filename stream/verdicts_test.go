@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"liftstream/stream/state"
 	"math"
 	"strings"
 	"testing"
@@ -16,7 +17,7 @@ import (
 )
 
 // judged waits until the stage knows a verdict of at least that number.
-func (r *running) judged(t *testing.T, number uint64) *GateVerdict {
+func (r *running) judged(t *testing.T, number uint64) *state.GateVerdict {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		if v := r.stage.Status().Verdict; v != nil && v.Number >= number {
@@ -77,7 +78,7 @@ func TestTheTrainerComparesOnLaterRecords(t *testing.T) {
 		if v.Records != model.Compared(o.FitRecords) || v.Version != 1 || v.Previous != 0 || !v.Accepted() || v.Clocks[0] < 1100 {
 			t.Errorf("verdict %+v", v)
 		}
-		m, err := r.stage.models.get(1)
+		m, err := r.stage.models.Get(1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -162,7 +163,7 @@ func TestRefusedModelsLeaveTheirVerdict(t *testing.T) {
 			t.Errorf("%+v", v)
 		}
 		r.end(t)
-		all, err := ReadVerdicts(context.Background(), w.client, w.topics.Model)
+		all, err := state.ReadVerdicts(context.Background(), w.client, w.topics.Model)
 		if err != nil || len(all) != 2 || all[0].Number != 1 || all[1].Number != 2 {
 			t.Errorf("%v %+v", err, all)
 		}
@@ -219,21 +220,10 @@ func TestAModelWhoseRecordsAreGoneIsDropped(t *testing.T) {
 	})
 }
 
-// FuzzVerdicts decodes values of any origin.
-func FuzzVerdicts(f *testing.F) {
-	f.Add((&GateVerdict{Number: 3, Clocks: map[int32]float64{0: 1}}).encode(1))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		v, err := decodeVerdict(b, Format)
-		if err == nil && v.Reason > model.Worse {
-			t.Errorf("%+v", v)
-		}
-	})
-}
-
 // The status of a stage whose first model was compared with nothing can be written and read as JSON.
 func TestVerdictAsJSON(t *testing.T) {
 	nan := math.NaN()
-	v := &GateVerdict{Number: 3, Version: 2, Clocks: map[int32]float64{1: 5},
+	v := &state.GateVerdict{Number: 3, Version: 2, Clocks: map[int32]float64{1: 5},
 		Verdict: model.Verdict{Reason: model.NothingToCompare, New: nan, Old: nan, Gate: .005, Low: nan, High: nan}}
 	b, err := json.Marshal(Status{Verdict: v})
 	if err != nil {

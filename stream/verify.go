@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"liftstream/stream/state"
 	"maps"
 	"slices"
 	"strings"
@@ -59,7 +60,7 @@ func Verify(ctx context.Context, o Options, from, to time.Time) ([]Verdict, erro
 		o.Metrics = NewMetrics(prometheus.NewRegistry())
 	}
 	s := New(o)
-	s.models.all = true
+	s.models.KeepAll = true
 	if err := s.check(ctx); err != nil {
 		return nil, err
 	}
@@ -81,9 +82,9 @@ type verifier struct {
 	verdict  *Verdict
 	task     *task
 
-	done    doneRecord // of the newest transaction that history has read
+	done    state.Done // of the newest transaction that history has read
 	line    line
-	journal map[uint64]journalEntry
+	journal map[uint64]state.JournalEntry
 	states  []*pastState // readable or not, by number
 	scores  scoreReader
 	value   []byte
@@ -91,23 +92,23 @@ type verifier struct {
 
 // line is what is known of how the state began that the journal tells of. The zero value: with the topics.
 type line struct {
-	anew    bool     // instead of another one
-	unknown bool     // the transaction in which it did is no longer told whole
-	claimed position // what that one committed: events below it were learnt again, and have the scores of the state before
-	scores  int64    // where its own scores begin
+	anew    bool           // instead of another one
+	unknown bool           // the transaction in which it did is no longer told whole
+	claimed state.Position // what that one committed: events below it were learnt again, and have the scores of the state before
+	scores  int64          // where its own scores begin
 }
 
 // start is where it began, in topics whose first offsets are these; ok is false when that is not certain any more.
-func (l line) start(first position) (at position, ok bool) {
-	if l.unknown || first.labels > l.claimed.labels || first.events != 0 && (!l.anew || first.events != l.claimed.events) {
-		return position{}, false
+func (l line) start(first state.Position) (at state.Position, ok bool) {
+	if l.unknown || first.Labels > l.claimed.Labels || first.Events != 0 && (!l.anew || first.Events != l.claimed.Events) {
+		return state.Position{}, false
 	}
-	return position{events: first.events, labels: l.claimed.labels}, true
+	return state.Position{Events: first.Events, Labels: l.claimed.Labels}, true
 }
 
 // pastState is a snapshot that the state topic held at some time.
 type pastState struct {
-	*manifest
+	*state.Manifest
 	digests  map[string][sha256.Size]byte // nil = its parts could not be read
 	sections map[string][]byte            // only of those that a replay may begin with
 }
@@ -126,22 +127,22 @@ func (v *verifier) run(ctx context.Context, p int) (err error) {
 		return err
 	}
 	committed, _ := group.settle(v.done)
-	target := committed.events
+	target := committed.Events
 	if target < 0 {
 		return nil
 	}
-	if target == v.done.events {
+	if target == v.done.Events {
 		// After the death of a broker the scores may be ahead of the state or behind it until somebody takes the partition
 		// over.
-		next, known, err := v.s.answered(ctx, p, v.done.scores)
+		next, known, err := v.s.answered(ctx, p, v.done.ScoresFrom)
 		if err != nil {
 			return err
 		}
 		switch {
-		case known && next > target, next >= 0 && next < v.done.answered:
+		case known && next > target, next >= 0 && next < v.done.Answered:
 			target = next
-		case known && next < v.done.answered:
-			target = v.done.eventsFrom
+		case known && next < v.done.Answered:
+			target = v.done.EventsFrom
 		}
 	}
 	if err := v.s.loadModels(ctx); err != nil {
@@ -151,16 +152,16 @@ func (v *verifier) run(ctx context.Context, p int) (err error) {
 		v.verdict.problem("there is nothing to begin with: neither the first events nor a snapshot with the journal after it")
 		return nil
 	}
-	start, _, err := bounds(ctx, o.Client, o.Topics.Scores, p)
+	start, _, err := o.Client.Bounds(ctx, o.Topics.Scores, p)
 	if err != nil {
 		return err
 	}
-	v.scores = scoreReader{c: o.Client, topic: o.Topics.Scores, partition: p, next: max(start, v.line.scores), skipped: start > v.line.scores || v.task.at.events > v.line.claimed.events}
-	v.verdict.From = v.task.at.events
+	v.scores = scoreReader{c: o.Client, topic: o.Topics.Scores, partition: p, next: max(start, v.line.scores), skipped: start > v.line.scores || v.task.at.Events > v.line.claimed.Events}
+	v.verdict.From = v.task.at.Events
 	if err := v.replay(ctx, target); err != nil {
 		return err
 	}
-	v.verdict.To = v.task.at.events
+	v.verdict.To = v.task.at.Events
 	if v.to.IsZero() {
 		return v.surplus(ctx, target)
 	}
@@ -170,10 +171,10 @@ func (v *verifier) run(ctx context.Context, p int) (err error) {
 // history reads everything that the partition of the state topic still holds, in the order in which it was written.
 func (v *verifier) history(ctx context.Context, p int) error {
 	o := &v.s.o
-	v.journal, v.line = map[uint64]journalEntry{}, line{}
-	log := newStateLog()
-	log.limit = stateBound(o.Spec)
-	at, end, err := bounds(ctx, o.Client, o.Topics.State, p)
+	v.journal, v.line = map[uint64]state.JournalEntry{}, line{}
+	log := state.NewLog()
+	log.Limit = stateBound(o.Spec)
+	at, end, err := o.Client.Bounds(ctx, o.Topics.State, p)
 	if err != nil {
 		return fmt.Errorf("reading the state topic: %w", err)
 	}
@@ -185,28 +186,28 @@ func (v *verifier) history(ctx context.Context, p int) error {
 		}
 		for i := range f.Records {
 			key, value := string(f.Records[i].Key), f.Records[i].Value
-			log.apply(f.Records[i].Key, value)
+			log.Apply(f.Records[i].Key, value)
 			if value == nil && (strings.HasPrefix(key, "manifest/") || strings.HasPrefix(key, "journal/")) {
 				// What was before is of another state, which begins anew with this transaction.
 				ended, v.line, v.states, first = f.Records[i].Offset, line{anew: true, unknown: true}, nil, true
 				clear(v.journal)
 				continue
 			}
-			if key == doneKey && ended >= 0 && f.Records[i].Offset == ended+1 { // else a marker would lie between
-				if d, err := decodeDone(value, Format); err == nil {
-					v.line = line{anew: true, claimed: position{events: d.events, labels: d.labels}, scores: d.scores}
+			if key == state.DoneKey && ended >= 0 && f.Records[i].Offset == ended+1 { // else a marker would lie between
+				if d, err := state.DecodeDone(value, state.Format); err == nil {
+					v.line = line{anew: true, claimed: state.Position{Events: d.Events, Labels: d.Labels}, scores: d.ScoresFrom}
 				}
 			}
-			if e, err := decodeJournal(value, Format); err == nil && key == journalKey(e.number) && len(value) <= journalBytes {
-				v.journal[e.number] = e
+			if e, err := state.DecodeJournal(value, state.Format); err == nil && key == state.JournalKey(e.Number) && len(value) <= state.JournalBytes {
+				v.journal[e.Number] = e
 				continue
 			}
-			m, err := decodeManifest(value, Format)
-			if err != nil || key != m.key() {
+			m, err := state.DecodeManifest(value, state.Format)
+			if err != nil || key != m.Key() {
 				continue
 			}
-			x := &pastState{manifest: m}
-			if sections, err := log.sections(m); err == nil {
+			x := &pastState{Manifest: m}
+			if sections, err := log.Sections(m); err == nil {
 				x.digests = map[string][sha256.Size]byte{}
 				for name, raw := range sections {
 					x.digests[name] = sha256.Sum256(raw)
@@ -224,7 +225,7 @@ func (v *verifier) history(ctx context.Context, p int) error {
 		}
 		at = f.Next
 	}
-	if v.done, err = log.done(); err != nil {
+	if v.done, err = log.Done(); err != nil {
 		v.verdict.problem("what the last transaction committed: %v", err)
 	}
 	return nil
@@ -237,17 +238,17 @@ func (v *verifier) complete(from uint64, model int64) bool {
 	for n := range v.journal {
 		end = max(end, n+1)
 	}
-	held := v.s.models.versions()
+	held := v.s.models.Versions()
 	for n := from; n < end; n++ {
 		e, ok := v.journal[n]
 		if !ok {
 			return false
 		}
-		if e.model != model {
-			if _, ok := held[e.model]; !ok {
+		if e.Model != model {
+			if _, ok := held[e.Model]; !ok {
 				return false
 			}
-			model = e.model
+			model = e.Model
 		}
 	}
 	return true
@@ -256,13 +257,13 @@ func (v *verifier) complete(from uint64, model int64) bool {
 // begin puts the task to where the replay begins.
 func (v *verifier) begin(ctx context.Context, p int, target int64) bool {
 	o := &v.s.o
-	var first position
+	var first state.Position
 	var err error
-	if first.events, _, err = bounds(ctx, o.Client, o.Topics.Events, p); err != nil {
+	if first.Events, _, err = o.Client.Bounds(ctx, o.Topics.Events, p); err != nil {
 		return false
 	}
 	if o.Topics.Labels != "" {
-		if first.labels, _, err = bounds(ctx, o.Client, o.Topics.Labels, p); err != nil {
+		if first.Labels, _, err = o.Client.Bounds(ctx, o.Topics.Labels, p); err != nil {
 			return false
 		}
 	}
@@ -273,26 +274,26 @@ func (v *verifier) begin(ctx context.Context, p int, target int64) bool {
 		return true
 	}
 	for _, x := range v.states {
-		if x.sections == nil || v.foreign(x) || x.events < first.events || x.events > target || x.labels < first.labels || !v.complete(x.journal, x.model) {
+		if x.sections == nil || v.foreign(x) || x.Events < first.Events || x.Events > target || x.Labels < first.Labels || !v.complete(x.Journal, x.Model) {
 			continue
 		}
 		if err := v.load(x); err != nil {
-			v.verdict.problem("snapshot %d: %v", x.number, err)
+			v.verdict.problem("snapshot %d: %v", x.Number, err)
 			continue
 		}
-		v.verdict.Start = fmt.Sprintf("snapshot %d", x.number)
+		v.verdict.Start = fmt.Sprintf("snapshot %d", x.Number)
 		return true
 	}
 	return false
 }
 
 // foreign reports whether a snapshot is of another configuration.
-func (v *verifier) foreign(x *pastState) bool { return x.fingerprint != v.s.o.Spec.Options.Fingerprint }
+func (v *verifier) foreign(x *pastState) bool { return x.Fingerprint != v.s.o.Spec.Options.Fingerprint }
 
 func (v *verifier) load(x *pastState) error {
-	return contained(func() (err error) {
+	return state.Contain(func() (err error) {
 		if v.task.part, err = model.RestorePartition(v.s.o.Spec, x.sections); err == nil {
-			v.task.at, v.task.journal = x.position, x.journal
+			v.task.at, v.task.journal = x.Position, x.Journal
 		}
 		return err
 	})
@@ -302,39 +303,39 @@ func (v *verifier) load(x *pastState) error {
 func (v *verifier) replay(ctx context.Context, target int64) error {
 	t := v.task
 	states := slices.DeleteFunc(slices.Clone(v.states), v.foreign) // one may lie where the state was carried over
-	slices.SortStableFunc(states, func(a, b *pastState) int { return int(a.number) - int(b.number) })
+	slices.SortStableFunc(states, func(a, b *pastState) int { return int(a.Number) - int(b.Number) })
 	for {
-		for len(states) > 0 && (states[0].journal < t.journal || states[0].events < t.at.events) {
+		for len(states) > 0 && (states[0].Journal < t.journal || states[0].Events < t.at.Events) {
 			states = states[1:]
 		}
 		e, more := v.journal[t.journal]
-		if len(states) > 0 && states[0].journal == t.journal && states[0].events <= target && (!more || states[0].events <= e.events) {
-			if err := v.events(ctx, states[0].events); err != nil {
+		if len(states) > 0 && states[0].Journal == t.journal && states[0].Events <= target && (!more || states[0].Events <= e.Events) {
+			if err := v.events(ctx, states[0].Events); err != nil {
 				return err
 			}
 			v.compare(states[0])
 			states = states[1:]
 			continue
 		}
-		if !more || e.events > target {
+		if !more || e.Events > target {
 			return v.events(ctx, target)
 		}
-		if err := v.events(ctx, e.events); err != nil {
+		if err := v.events(ctx, e.Events); err != nil {
 			return err
 		}
-		labels := t.at.labels
-		if err := t.replayLabels(ctx, e.labels); err != nil {
+		labels := t.at.Labels
+		if err := t.replayLabels(ctx, e.Labels); err != nil {
 			return err
 		}
-		v.verdict.Labels += t.at.labels - labels
-		if e.model != t.at.model {
-			if err := t.swap(e.model); err != nil {
-				return fmt.Errorf("replaying journal record %d: %w", e.number, err)
+		v.verdict.Labels += t.at.Labels - labels
+		if e.Model != t.at.Model {
+			if err := t.swap(e.Model); err != nil {
+				return fmt.Errorf("replaying journal record %d: %w", e.Number, err)
 			}
-			t.at.model = e.model
+			t.at.Model = e.Model
 			v.verdict.Swaps++
 		}
-		t.journal = e.number + 1
+		t.journal = e.Number + 1
 	}
 }
 
@@ -358,7 +359,7 @@ func (v *verifier) compare(x *pastState) {
 		}
 	}
 	if len(wrong) > 0 {
-		v.verdict.problem("snapshot %d, at event %d: not the replayed state in %v", x.number, x.events, wrong)
+		v.verdict.problem("snapshot %d, at event %d: not the replayed state in %v", x.Number, x.Events, wrong)
 	}
 }
 
@@ -366,12 +367,12 @@ func (v *verifier) compare(x *pastState) {
 func (v *verifier) events(ctx context.Context, to int64) error {
 	t := v.task
 	var failed error
-	err := t.refetch(ctx, v.s.o.Topics.Events, &t.at.events, to, func(r *txn.Record) {
+	err := t.refetch(ctx, v.s.o.Topics.Events, &t.at.Events, to, func(r *txn.Record) {
 		if failed != nil || !t.decode(nil, r) {
 			return
 		}
 		t.part.Events(&t.batch, &t.scores)
-		if r.Offset < v.line.claimed.events {
+		if r.Offset < v.line.claimed.Events {
 			return
 		}
 		if !v.from.IsZero() && r.Time.Before(v.from) || !v.to.IsZero() && r.Time.After(v.to) {
@@ -406,7 +407,7 @@ func (v *verifier) score(ctx context.Context, event *txn.Record) (err error) {
 		}
 		v.scores.drop()
 		if of < event.Offset {
-			if !v.scores.skipped && of >= v.line.claimed.events {
+			if !v.scores.skipped && of >= v.line.claimed.Events {
 				v.verdict.problem("scores message %d answers event %d a second time, or one that has no answer", got.Offset, of)
 			}
 			continue
@@ -432,7 +433,7 @@ func (v *verifier) surplus(ctx context.Context, target int64) error {
 			return err
 		}
 		v.scores.drop()
-		if v.line.claimed.events <= of && of < target && !v.scores.skipped {
+		if v.line.claimed.Events <= of && of < target && !v.scores.skipped {
 			v.verdict.problem("scores message %d answers event %d a second time, or one that has no answer", got.Offset, of)
 		}
 	}
@@ -452,7 +453,7 @@ type scoreReader struct {
 // peek returns the next scores message and the offset of the event that it answers; nil at the end.
 func (r *scoreReader) peek(ctx context.Context) (*txn.Record, int64, error) {
 	for len(r.records) == 0 {
-		_, end, err := bounds(ctx, r.c, r.topic, r.partition)
+		_, end, err := r.c.Bounds(ctx, r.topic, r.partition)
 		if err != nil {
 			return nil, 0, fmt.Errorf("reading the scores: %w", err)
 		}

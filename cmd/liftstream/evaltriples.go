@@ -18,7 +18,7 @@ import (
 // tripleMethods are what the protocol triples can run, in the order of its table.
 var tripleMethods = []string{"kernel", "directions", "euclidean"}
 
-// askedTriples is the number of triples that are drawn to ask for in each fold (SPEC C.1).
+// askedTriples is the number of triples that are drawn to ask for in each fold (model/kernel/METHOD.md 1).
 const askedTriples = 1000
 
 // tripleResult is what the protocol triples answers.

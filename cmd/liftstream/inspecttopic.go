@@ -8,7 +8,7 @@ import (
 
 	"liftstream/config"
 	"liftstream/model/evaluate"
-	"liftstream/stream"
+	"liftstream/stream/state"
 )
 
 // inspectTopic prints what the state topic or the model topic of a configuration holds. Its status is 1 when something
@@ -28,7 +28,7 @@ func inspectTopic(ctx context.Context, a *app, c *config.Config, topic string) e
 }
 
 func (a *app) inspectModels(ctx context.Context, k *cluster, c *config.Config) error {
-	versions, err := stream.ReadModels(ctx, k.Client, c.Topics.Model)
+	versions, err := state.ReadModels(ctx, k.Client, c.Topics.Model)
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (a *app) inspectModels(ctx context.Context, k *cluster, c *config.Config) e
 
 // inspectVerdicts prints the last verdicts of the gate.
 func (a *app) inspectVerdicts(ctx context.Context, k *cluster, c *config.Config) error {
-	verdicts, err := stream.ReadVerdicts(ctx, k.Client, c.Topics.Model)
+	verdicts, err := state.ReadVerdicts(ctx, k.Client, c.Topics.Model)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (a *app) inspectVerdicts(ctx context.Context, k *cluster, c *config.Config)
 }
 
 func (a *app) inspectStates(ctx context.Context, k *cluster, c *config.Config) error {
-	states, err := stream.ReadStates(ctx, k.Client, c.Topics.State)
+	states, err := state.ReadStates(ctx, k.Client, c.Topics.State)
 	if err != nil {
 		return err
 	}

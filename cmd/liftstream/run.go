@@ -25,6 +25,7 @@ import (
 	"liftstream/model/lift"
 	"liftstream/stream"
 	"liftstream/stream/operator"
+	"liftstream/stream/state"
 	"liftstream/stream/txn"
 )
 
@@ -65,8 +66,8 @@ share that broker; when the process that runs it ends, another one that still ru
 }
 
 func (a *app) run(ctx context.Context, file, initial string, format int) error {
-	if format < 0 || format > stream.Format {
-		return usagef("--format %d: this build writes formats 1 to %d; 0 is what all members read", format, stream.Format)
+	if format < 0 || format > state.Format {
+		return usagef("--format %d: this build writes formats 1 to %d; 0 is what all members read", format, state.Format)
 	}
 	c, err := a.load(file)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"liftstream/model"
-	"liftstream/stream"
+	"liftstream/stream/state"
 )
 
 // version is that of a release, set by the linker: -ldflags "-X main.version=1.2.3". Without it the build information
@@ -24,7 +24,7 @@ and the versions of the binary formats that it writes.`,
 		func(context.Context, []string) error {
 			v, commit := build()
 			_, err := fmt.Fprintf(a.out, "version %s\ncommit  %s\ngo      %s %s/%s\nstate   format %d\nmodel   format %d\ntopics  format %d\n",
-				v, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH, model.StateFormat, model.ModelFormat, stream.Format)
+				v, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH, model.StateFormat, model.ModelFormat, state.Format)
 			return environment(err)
 		})
 }

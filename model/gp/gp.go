@@ -1,6 +1,6 @@
 // Package gp is Gaussian process regression of one number on another: the squared exponential covariance with noise,
 // its exact posterior and likelihood, the choice of few observations, and curves tabulated with a proved bound (Pichara
-// and Soto, Intelligent Data Analysis 18(3), 2014; SPEC part A).
+// and Soto, Intelligent Data Analysis 18(3), 2014; METHOD.md).
 //
 // Notation: observations (a_i, y_i), i < B; prior mean M; K_f(a, b) = sf^2 exp(-(a-b)^2 / (2 l^2)) (eq. 5);
 // Sigma = K_f(A, A) + diag(sn^2 + tau_i^2), where tau_i^2 is the variance known of observation i itself.

@@ -41,7 +41,7 @@ type Learnt struct {
 // Learn chooses observations among the candidates, whose values it knows, and fits the hyperparameters to them, in turn
 // (Algorithm 1): candidates by largest variance until the error on the hold-out no longer falls, cut back to the best
 // prefix; hyperparameters by Fit, from the last ones. The last pool is kept with the hyperparameters fitted to it
-// (SPEC G.10). No candidate at all gives the prior under Start.
+// (METHOD.md 4). No candidate at all gives the prior under Start.
 func Learn(ctx context.Context, candidates []Observation, mean float64, opt Options) (*Learnt, error) {
 	for _, o := range candidates {
 		if err := o.check(); err != nil {

@@ -2,13 +2,13 @@ package gp
 
 import "math"
 
-// DefaultTie is the width, relative to sf^2, within which variances count as equal (SPEC G.4): variances far from the
-// pool differ by less than rounding does.
+// DefaultTie is the width, relative to sf^2, within which variances count as equal (METHOD.md 3.2): variances far from
+// the pool differ by less than rounding does.
 const DefaultTie = 1e-9
 
 // Pivots chooses observations among candidate inputs by the largest posterior variance, as an incremental pivoted
 // Cholesky factorisation: O(n B^2) for B of n candidates, with the same choice and the same posterior as naive refits
-// (SPEC A.4). It keeps posterior mean and variance of every candidate up to date.
+// (METHOD.md 3.1). It keeps posterior mean and variance of every candidate up to date.
 type Pivots struct {
 	params  Params
 	mean    float64

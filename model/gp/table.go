@@ -6,7 +6,7 @@ import (
 )
 
 // margin is the number of length scales by which a table reaches beyond the range that it is asked for: there the
-// posterior is the prior to 2e-8 of sf (SPEC G.18).
+// posterior is the prior to 2e-8 of sf (METHOD.md 5.1).
 const margin = 6
 
 // Curve is a posterior tabulated at equal steps: a look-up of mean and latent variance at any input, linear between the
@@ -20,7 +20,7 @@ type Curve struct {
 	Step      float64
 	Mean      []float64
 	Variance  []float64
-	// MeanBound and VarianceBound are proved bounds of the error of a look-up within the table (SPEC A.4):
+	// MeanBound and VarianceBound are proved bounds of the error of a look-up within the table (METHOD.md 5):
 	// sqrt(3)/8 (step/l)^2 sf |mu|_H with |mu|_H^2 = alpha' K_f alpha, and (1+sqrt(3))/4 sf^2 (step/l)^2.
 	MeanBound, VarianceBound float64
 }

@@ -21,9 +21,6 @@ var (
 	_ model.Excluder  = (*Component)(nil)
 )
 
-// Observe does nothing.
-func (c *Component) Observe(model.Row) {}
-
 // Learn does nothing: the kernel is fitted anew as a whole.
 func (c *Component) Learn(*model.Example) {}
 

@@ -10,7 +10,7 @@ import (
 )
 
 // scale is the number of triples for which gamma1 and gamma2 are meant: a programme over T triples has T/scale times
-// them, so that the same configuration regularises alike at any number (SPEC G.33).
+// them, so that the same configuration regularises alike at any number (METHOD.md 3.1).
 const scale = 1500
 
 // design is a programme over one dictionary and one set of points.
@@ -64,7 +64,7 @@ func newDesign(mode lp.Mode, dictionary []Base, p *points, triples [][3]int32) *
 
 // programme is the linear programme at gamma1 and gamma2: formulation (7) for one-feature kernels, whose groups are the
 // features, and (4) for full kernels. gamma2 is the cost of one unit of alpha whose kernel has ones on its diagonal, at
-// scale triples (SPEC G.32).
+// scale triples (METHOD.md 3.2).
 func (d *design) programme(gamma1, gamma2 float64) *lp.Problem {
 	factor := float64(len(d.triples)) / scale
 	p := &lp.Problem{Mode: d.mode, Columns: d.columns, Group: d.group, Groups: d.groups, Gamma: gamma1 * factor, RidgeCost: gamma2 * factor}
@@ -109,9 +109,9 @@ type choice struct {
 }
 
 // choose picks the gammas by the paper's cross-validation on two halves: weights fitted on each half are measured on
-// the triples of the other (SPEC G.38), from both views where these are drawn from classes; of equals the last, which
-// regularises least, wins: it keeps more features when the triples tell nothing against it. NaN asks for a choice, a
-// number stays. A pair whose answers do not verify is passed over. When ctx ends the best so far is taken.
+// the triples of the other (METHOD.md 3.3), from both views where these are drawn from classes; of equals the last,
+// which regularises least, wins: it keeps more features when the triples tell nothing against it. NaN asks for a
+// choice, a number stays. A pair whose answers do not verify is passed over. When ctx ends the best so far is taken.
 func choose(ctx context.Context, halves [2]*design, gamma1, gamma2 float64) (choice, error) {
 	first, second := grid1, grid2
 	if !math.IsNaN(gamma1) {

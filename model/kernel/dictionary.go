@@ -21,7 +21,7 @@ const (
 	Triangular
 	// Linear is x.y.
 	Linear
-	// Polynomial is (x.y + 1)^2 (SPEC G.39).
+	// Polynomial is (x.y + 1)^2 (METHOD.md 4).
 	Polynomial
 	maxShape = Polynomial
 )

@@ -1,4 +1,4 @@
-// Package kernel designs a similarity by linear programming (SPEC parts C, E and G; after Fung, Rosales and Rao 2007):
+// Package kernel designs a similarity by linear programming (METHOD.md; Fung, Rosales and Rao, IJCAI 2007):
 // a sparse mixture of one-feature kernels under which records of a class are more alike than records of different
 // classes. It gives a short list of features and, by the mean similarity of a record to each class, one more opinion on
 // its propensity; that mean is a sum of one tabulated curve a feature.

@@ -230,7 +230,7 @@ func (f *Factory) Remark(part []byte) (model.Remark, error) {
 	return r, nil
 }
 
-// ShortList returns the features with a weight above a thousandth of the largest (SPEC G.41), heaviest first.
+// ShortList returns the features with a weight above a thousandth of the largest (METHOD.md 5), heaviest first.
 func (p *Part) ShortList() []int32 {
 	top := map[int32]float64{}
 	largest := 0.0

@@ -56,7 +56,7 @@ type Trial struct {
 	Accuracy          // on the test triples
 	Train    Accuracy // on the training triples
 	// Features is the number of features of the schema with max |alpha| > .01 (the paper's measure), Relative that with
-	// more than a thousandth of the largest (SPEC G.41).
+	// more than a thousandth of the largest (METHOD.md 5).
 	Features, Relative int
 	// Used lists the former.
 	Used           []int32
@@ -131,7 +131,7 @@ func EvaluateEuclidean(ev *model.Evidence, s *Split) (*Trial, error) {
 }
 
 // EvaluateTriples fits on a split's training part (points standardised by it) and measures on its test triples
-// (SPEC C.1). It is a function of its arguments alone unless ctx ends.
+// (METHOD.md 1). It is a function of its arguments alone unless ctx ends.
 func EvaluateTriples(ctx context.Context, ev *model.Evidence, s *Split, o ProtocolOptions) (*Trial, error) {
 	if err := s.check(ev.Len()); err != nil {
 		return nil, err

@@ -147,7 +147,7 @@ func mirrored(triples [][3]int32) [][3]int32 {
 
 // Accuracy is the share of triples (i, j, k) that the similarity respects: Both asks K(i,j) > K(i,k) and
 // K(i,j) > K(j,k), so that guessing gives 1/3; Single asks the first only. A difference within 1e-12 times the sum of
-// the weights is a tie and counts as wrong (SPEC G.40).
+// the weights is a tie and counts as wrong (METHOD.md 2).
 type Accuracy struct {
 	Both, Single float64
 }

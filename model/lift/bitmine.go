@@ -18,8 +18,8 @@ const (
 //
 // All single tests and all pairs come first; then the pairs are extended depth first, the most promising ones first. A
 // conjunction is given up when no extension can have more than the minimum support, or when none can reach the rank of
-// the worst profile kept of any wanted class (SPEC B.3 ii). With s the least support of an extension in records, o the
-// complete cases now and o_E those complete on all that may be added,
+// the worst profile kept of any wanted class (METHOD.md 5.2). With s the least support of an extension in records, o
+// the complete cases now and o_E those complete on all that may be added,
 //
 //	L' <= min(1, n_xy/s) (1 + n_not-y(o)/n_y(o_E))
 //

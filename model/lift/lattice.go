@@ -43,7 +43,7 @@ type latticeSet struct {
 }
 
 // lattice evaluates all sets of 2 to most of some continuous features that no record lacks, on records of equal weight:
-// Algorithm 1 with the recursion of SPEC B.3 (v).
+// Algorithm 1 with the recursion of METHOD.md 2.4.
 //
 // Sets are visited depth first, each from the one without its last feature. The residual of every later feature on the
 // set is kept, so that a set costs one multiplication, an addition and a square for each record, whatever its size:

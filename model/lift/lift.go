@@ -291,9 +291,6 @@ func (c *Component) partSlot(p *part) int {
 	})
 }
 
-// Observe does nothing: unlabelled records carry no counts.
-func (c *Component) Observe(model.Row) {}
-
 // Learn adds the example to the cell of every monitored set of which it has all features.
 func (c *Component) Learn(ex *model.Example) { c.count(ex, 1, c.sets) }
 

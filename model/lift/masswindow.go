@@ -15,7 +15,7 @@ const (
 	foldMassGap   = 1e-3
 )
 
-// massSearch finds the k best windows of a set whose mass exceeds a limit: a 0-1 fractional programme (SPEC B.3 i),
+// massSearch finds the k best windows of a set whose mass exceeds a limit: a 0-1 fractional programme (METHOD.md 4.2),
 // weakly NP-hard. A window has an eta of at least lambda when the values a_x - lambda b_x of its cells sum to 0 or more
 // (Dinkelbach); with lambda the eta of the k-th best window so far, cells are decided depth first, those of positive
 // value by falling value, then the others by their cost per mass, and a branch ends when even the fractional covering

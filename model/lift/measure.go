@@ -8,8 +8,8 @@ import (
 // z95 is the two-sided 95 % point of the normal distribution.
 const z95 = 1.959963984540054
 
-// Summary holds the sums of a count table from which every measure of SPEC B.1 follows. It is computed when asked; the
-// counting path knows nothing of it.
+// Summary holds the sums of a count table from which every measure of METHOD.md 1 follows. It is computed when asked;
+// the counting path knows nothing of it.
 type Summary struct {
 	Classes   int
 	Count     []float64 // n_xy, cell by cell, classes innermost; aliases what Summarise was given
@@ -17,7 +17,7 @@ type Summary struct {
 	Effective float64   // n_eff
 	NX        []float64 // by cell
 	NY        []float64 // by class
-	// A and B are, by cell, a_x = sum_y n_xy ln(n_xy n/(n_x n_y)) and b_x = sum_y n_xy ln(n/n_y) (SPEC B.3 i), in nats
+	// A and B are, by cell, a_x = sum_y n_xy ln(n_xy n/(n_x n_y)) and b_x = sum_y n_xy ln(n/n_y) (METHOD.md 1.1), in nats
 	// times weight: eta of a window is the sum of its a over the sum of its b.
 	A, B []float64
 	// Occupied is the number of cells, Seen that of classes, with a positive count.
@@ -158,7 +158,7 @@ func (s *Summary) Eta() float64 {
 }
 
 // EtaCorrected is Eta less the Miller-Madow bias of the mutual information, (K_x-1)(K_y-1)/(2 n_eff) nats with the
-// occupied cells K_x and seen classes K_y (SPEC B.3 iii), at least 0. NaN as Eta.
+// occupied cells K_x and seen classes K_y (METHOD.md 1.2), at least 0. NaN as Eta.
 func (s *Summary) EtaCorrected() float64 {
 	var a, b float64
 	for x := range s.A {
@@ -185,7 +185,7 @@ func (s *Summary) WindowEta(cells []int) float64 {
 }
 
 // WindowEtaCorrected is WindowEta less the bias of its numerator where the cells tell nothing, (C-1)(1-g_x)/2 nats of
-// n_eff/n of the weight for each cell (SPEC B.3 iii) with the C seen classes, at least 0. NaN as WindowEta. It takes
+// n_eff/n of the weight for each cell (METHOD.md 1.2) with the C seen classes, at least 0. NaN as WindowEta. It takes
 // off what the counts of given cells gain by chance, not what choosing the best cells gains: see WindowInterval.
 func (s *Summary) WindowEtaCorrected(cells []int) float64 {
 	var a, b float64
@@ -488,7 +488,7 @@ func hypergeometricTail(nx, ny, n, odds float64, tail func(k float64) bool) floa
 	return part / all
 }
 
-// tieTolerance is the relative difference below which two values of a ranking are the same (SPEC G.26).
+// tieTolerance is the relative difference below which two values of a ranking are the same (METHOD.md 6).
 const tieTolerance = 1e-12
 
 // compareValues orders values of a ranking, higher first, equal within the tolerance, NaN last.

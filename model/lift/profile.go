@@ -197,7 +197,7 @@ const (
 // miner finds, for each wanted class, the profiles of highest lift among those of more than a share of their complete
 // cases: exactly. Records of equal weight are searched by a bitMiner. Others by depth-first search over the feature
 // sets in their order, the covered records of every cell split further feature by feature. A cell is given up when even
-// its present cover is no more than the share of the records complete on everything that may be added (SPEC B.3 ii:
+// its present cover is no more than the share of the records complete on everything that may be added (METHOD.md 5.1:
 // with missing data per set, support relative to the complete cases is not monotone by itself).
 type miner struct {
 	*sample

@@ -11,10 +11,10 @@ import (
 type weighted struct{ value, weight float64 }
 
 // quantileCuts returns the cut points of k cells of equal mass: the quantiles 1/k, ..., (k-1)/k of the values, equal
-// ones once and none at or above the greatest value, so that no cell is empty (SPEC G.23). They are R's type 7; with
-// unequal weights the interpolation between the order statistics j and j+1 runs over S_j = (j-1) w_j + (n-1) sum_{i<j}
-// w_i in units of S_n (1-based), which is type 7 when the weights are equal. The order of values is not kept. nil when
-// values is empty or k < 2.
+// ones once and none at or above the greatest value, so that no cell is empty (METHOD.md 2.2). They are R's type 7;
+// with unequal weights the interpolation between the order statistics j and j+1 runs over S_j = (j-1) w_j + (n-1)
+// sum_{i<j} w_i in units of S_n (1-based), which is type 7 when the weights are equal. The order of values is not kept.
+// nil when values is empty or k < 2.
 func quantileCuts(values []weighted, k int) []float64 {
 	n := len(values)
 	if n == 0 || k < 2 {
@@ -139,7 +139,7 @@ const (
 
 // factorise returns the rows of the Cholesky factor of the k x k covariance, with each diagonal entry replaced by its
 // inverse (lower triangle, row by row). A covariance that is singular (a constant or a repeated feature) gets the ridge
-// (SPEC B.3 v); one that is zero gets the identity.
+// (METHOD.md 2.4); one that is zero gets the identity.
 func factorise(cov []float64, k int) []float64 {
 	var trace float64
 	for i := 0; i < k; i++ {

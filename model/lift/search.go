@@ -445,7 +445,7 @@ func (s *setSearch) covariance(features, of []int32) []float64 {
 }
 
 // moments returns the covariance about the mean of the features of over the records complete on features, with the
-// divisor W - sum w^2/W of the total weight W, which is n - 1 for equal weights (SPEC G.24).
+// divisor W - sum w^2/W of the total weight W, which is n - 1 for equal weights (METHOD.md 2.3).
 func (s *setSearch) moments(features, of []int32) []float64 {
 	k := len(of)
 	mean, cov := make([]float64, k), make([]float64, k*k)

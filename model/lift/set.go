@@ -16,7 +16,7 @@ type Joint uint8
 
 const (
 	// Mahalanobis cuts the distance of the raw vector to the origin, sqrt(x' S^-1 x) with the covariance S about the
-	// mean, at its quantiles: the paper's rule. It is not invariant to shifts of a feature (SPEC B.1).
+	// mean, at its quantiles: the paper's rule. It is not invariant to shifts of a feature (METHOD.md 2.1).
 	Mahalanobis Joint = iota
 	// Product crosses the quantile cells of each continuous feature.
 	Product

@@ -13,7 +13,7 @@ const rescaleAt = 256
 
 // Table holds the weighted class counts n_xy of the cells of one feature set.
 //
-// With a half-life it forgets by growing weights (SPEC B.3 iv): a record of age a half-lives on the stream's clock
+// With a half-life it forgets by growing weights (model/MODEL.md 3): a record of age a half-lives on the stream's clock
 // weighs w*2^(a-base) and nothing is ever swept; every measure of this package is invariant to the common factor. The
 // base is a whole number and moves by whole numbers, so rescaling is exact, and a record retracted after a rescale
 // takes back exactly what it added. The zero half-life never forgets and keeps the base at 0.

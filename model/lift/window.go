@@ -49,8 +49,8 @@ func compareFeatures(a, b []int32) int {
 //
 // Without a minimum mass the search space is partitioned as Lawler and Murty do: the best window among those that hold
 // the cells F and none of O adds to F every free cell whose eta is at least that of the window so far, because eta(W)
-// is the b-weighted mean of the eta of its cells (SPEC B.3 i); the best of all is the cells of the highest eta. With a
-// minimum mass see massSearch, which is exact up to 2 million nodes, and with fold to a thousandth of the rank up to
+// is the b-weighted mean of the eta of its cells (METHOD.md 4.1); the best of all is the cells of the highest eta. With
+// a minimum mass see massSearch, which is exact up to 2 million nodes, and with fold to a thousandth of the rank up to
 // some thousand.
 func findWindows(t *Set, s *Summary, k int, minMass float64, worst *Window, fold bool) (best []*Window, exact bool) {
 	if s.Seen < 2 || k < 1 {
@@ -373,7 +373,8 @@ func contiguousWindows(t *Set, s *Summary, k int, minMass float64) (best []*Wind
 	return best
 }
 
-// exceeds is the strict comparison of a mass with a limit, equal within rounding counting as not greater (SPEC G.22).
+// exceeds is the strict comparison of a mass with a limit, equal within rounding counting as not greater (METHOD.md
+// 4.3).
 func exceeds(mass, limit float64) bool { return mass > limit*(1+tieTolerance) }
 
 // insertTop keeps the k best of a ranking, best first.

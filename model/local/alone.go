@@ -44,8 +44,6 @@ type rates struct {
 
 var _ model.Scorecard = (*rates)(nil)
 
-func (r *rates) Observe(model.Row) {}
-
 func (r *rates) Learn(ex *model.Example) {
 	if ex.Weight > 0 {
 		r.add(ex.Class, ex.Weight)

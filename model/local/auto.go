@@ -95,7 +95,7 @@ func (x *fitter) choose(ctx context.Context, s *structure) error {
 		s.measure, s.theta = trials[best].Measure, trials[shown].Theta
 	}
 	if s.useless = x.uselessness(s, queries); x.options.Theta < 0 {
-		// What says no more than a feature that says nothing does not matter for a record (SPEC G.2: that is .29 of the
+		// What says no more than a feature that says nothing does not matter for a record (METHOD.md 3.2: that is .29 of the
 		// largest on WDBC, and .8 where the rarer class is rare). The neighbours are found by the measure.
 		s.theta = max(s.theta, s.useless)
 	}
@@ -172,7 +172,7 @@ func (x *fitter) leftOut(s *structure, queries int) []int64 {
 }
 
 // uselessness is the mean, over prototypes, of the relevance that a feature with the neutral score and the reference's
-// variance would have: what theta must exceed to keep such features out (SPEC G.2).
+// variance would have: what theta must exceed to keep such features out (METHOD.md 3.2).
 func (x *fitter) uselessness(s *structure, queries int) float64 {
 	w := newScratch(s)
 	row := make(model.Row, len(s.features))

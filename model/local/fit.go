@@ -22,10 +22,10 @@ const (
 	maxCorrelated  = 4096    // records
 	curvePoints    = 512
 	curveTolerance = 1e-3
-	minHoldout     = 16 // distinct places below which none is held out (SPEC G.11)
+	minHoldout     = 16 // distinct places below which none is held out (METHOD.md 2.2)
 )
 
-// bounds and prior of the hyperparameters, lengths in units of the range (SPEC G.8).
+// bounds and prior of the hyperparameters, lengths in units of the range (METHOD.md 2.1).
 var (
 	bounds = gp.Bounds{Low: gp.Params{Length: .02, Signal: .02, Noise: .002}, High: gp.Params{Length: 2, Signal: 1, Noise: .3}}
 	prior  = gp.Prior{Center: gp.Params{Length: .1, Signal: .2, Noise: .03}, Width: gp.Params{Length: 1, Signal: 1, Noise: 1.5}}
@@ -277,7 +277,8 @@ func (x *fitter) levels(f *feature, obs []gp.Observation, bins int) {
 	f.observations = len(obs)
 }
 
-// correlate computes |rho| over at most maxCorrelated records, evenly spread. Nominal features have none (SPEC G.15).
+// correlate computes |rho| over at most maxCorrelated records, evenly spread. Nominal features have none (METHOD.md
+// 3.5).
 func (x *fitter) correlate(s *structure) []float32 {
 	n := x.ev.Len()
 	step := max(1, (n+maxCorrelated-1)/maxCorrelated)

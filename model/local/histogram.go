@@ -56,7 +56,7 @@ func (a *axis) split(x float64) (bin int, above float64) {
 const maxExponent = 256
 
 // histogram counts the classes of records along an axis, by weight. With a half-life it decays by growing weights
-// (SPEC B.3 iv): a record weighs 2^(clock / half - base).
+// (model/MODEL.md 3): a record weighs 2^(clock / half - base).
 type histogram struct {
 	n       []float64 // bins x classes
 	missing []float64 // by class: records without a value

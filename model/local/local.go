@@ -152,9 +152,6 @@ var (
 	_ model.Reasoner  = (*Component)(nil)
 )
 
-// Observe does nothing: unlabelled records carry no counts.
-func (c *Component) Observe(model.Row) {}
-
 // Learn adds the example to the class histogram of every feature that it has, in O(1) each.
 func (c *Component) Learn(ex *model.Example) { c.count(ex, 1, nil) }
 

@@ -6,9 +6,9 @@ import (
 	"liftstream/model"
 )
 
-// Distances are sums of whole numbers: values are standardised (population sd, SPEC G.16) and rounded to 1/16384 sd, so
-// that a distance does not depend on the order of the features and ties are exact. Values are held as float64, whose
-// squares a processor computes twice as fast, sums as int64.
+// Distances are sums of whole numbers: values are standardised (population sd, METHOD.md 4.1) and rounded to 1/16384
+// sd, so that a distance does not depend on the order of the features and ties are exact. Values are held as float64,
+// whose squares a processor computes twice as fast, sums as int64.
 const (
 	unit     = 1 << 14
 	farthest = 1 << 18 // 16 sd; what is farther is as far
@@ -81,7 +81,7 @@ type Measure struct {
 	// Theta is the threshold of the subspace in which neighbours are sought; 0 = all features.
 	Theta float64
 	// Cap, in standard deviations, is the difference beyond which a feature counts as not agreeing at all, whatever it
-	// is: each pair of records then has its own subspace (SPEC H). 0 = none: the Euclidean distance.
+	// is: each pair of records then has its own subspace (METHOD.md 4.2). 0 = none: the Euclidean distance.
 	Cap float64
 	// Weighted multiplies each feature's term by its relevance at the record, sum_c P_c ln(P_c / p_c).
 	Weighted bool
@@ -415,7 +415,7 @@ func (w *scratch) to(k int32, limit int64) (d int64) {
 // vote writes the votes of the neighbours by class: of each one, or by closeness. Those as far as the last share their
 // votes with the others that are as far, tied by class: c closer ones and T as far as the last leave each of these (K -
 // c) / T of a vote, whichever came first. A trace of the distance ranks classes of equal votes by the smaller mean
-// distance, then by the lower class (SPEC G.16).
+// distance, then by the lower class (METHOD.md 4.1).
 func vote(near []neighbour, tied []float64, class []int32, close bool, votes, far []float64) {
 	clear(votes)
 	if len(near) == 0 {

@@ -17,7 +17,7 @@ const (
 type Observation uint8
 
 const (
-	// Averaged is sum_c P_c S_c, a function of the location, with nothing left out (SPEC G.1).
+	// Averaged is sum_c P_c S_c, a function of the location, with nothing left out (METHOD.md 1.1).
 	Averaged Observation = iota
 	// PerRecord is the mean of the scores of the records at a value, each without itself: the paper's.
 	PerRecord
@@ -67,7 +67,7 @@ func (s Score) Neutral(counts []float64) float64 {
 
 // Record is the score of a record of class own, from the masses and class counts that leave it out of mass and keep it
 // in counts: M_own / Gamma, or H / (H + Ms) with H = M_own / (n_own - 1) and Ms the mean kernel of the other classes.
-// Where nothing is near, or a balanced class has one member, it is neutral: p_own, and 1/2 (SPEC G.5, G.6).
+// Where nothing is near, or a balanced class has one member, it is neutral: p_own, and 1/2 (METHOD.md 1.2, 1.3).
 func (s Score) Record(mass, counts []float64, own int32) float64 {
 	return s.record(mass, counts, own, 1)
 }
@@ -117,15 +117,15 @@ func (s Score) Location(mass, counts []float64) float64 {
 	return sum
 }
 
-// minVariance is the least variance of an observation (SPEC G.12).
+// minVariance is the least variance of an observation (METHOD.md 1.4).
 const minVariance = 1e-6
 
 // leastEffective is the least effective number of records: by fewer the variance would be no number.
 const leastEffective = 1e-12
 
 // locationVariance is the variance of a class-averaged score by the delta method, 4 (sum P^3 - (sum P^2)^2) / n_eff
-// with n_eff = Gamma^2 / sum kappa^2 (SPEC G.12). The shares are drawn towards the base rates by one pseudo-record, so
-// that a score of few records that happen to agree is not certain.
+// with n_eff = Gamma^2 / sum kappa^2 (METHOD.md 1.4). The shares are drawn towards the base rates by one pseudo-record,
+// so that a score of few records that happen to agree is not certain.
 func locationVariance(mass, counts []float64, squares float64) float64 {
 	gamma, n := total(mass), total(counts)
 	if !(gamma > 0) || !(squares > 0) {

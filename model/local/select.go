@@ -21,7 +21,7 @@ const (
 	LowerBound                      // mean - sqrt(variance), at least 0
 )
 
-// floorVariance keeps divergences finite where observations are dense (SPEC G.8).
+// floorVariance keeps divergences finite where observations are dense (METHOD.md 3.1).
 const floorVariance = 1e-12
 
 // reference is F_ref: a Gaussian of low mean and low deviation.
@@ -42,9 +42,9 @@ func (d Divergence) of(mean, variance float64, ref reference) float64 {
 
 // greedy selects features for one record (Algorithm 2): the next is that of the largest rel_j - penalty_j, rel_j =
 // divergence_j / max_k divergence_k and penalty_j the mean or largest |rho_jk| over the features k selected so far,
-// until that is below theta (first failure, SPEC G.14, so that a higher theta selects a subset). Ties within 1e-12 go
-// to the lower feature. Entries of divergence that are NaN are no candidates. Where no divergence is above 1e-12
-// nothing is selected (SPEC G.13).
+// until that is below theta (first failure, METHOD.md 3.3, so that a higher theta selects a subset). Ties within 1e-12
+// go to the lower feature. Entries of divergence that are NaN are no candidates. Where no divergence is above 1e-12
+// nothing is selected (METHOD.md 3.4).
 //
 // rho holds |rho_jk| row by row; penalty and rel are scratch of one number a feature. Features and their scores are
 // appended.
@@ -90,8 +90,8 @@ func greedy(divergence []float64, rho []float32, theta float64, how Redundancy, 
 	}
 }
 
-// correlations returns |rho_jk| of the columns row by row, over the records that have both (SPEC G.15); 0 for constant
-// columns, and for those that are nil, but 1 on the diagonal.
+// correlations returns |rho_jk| of the columns row by row, over the records that have both (METHOD.md 3.5); 0 for
+// constant columns, and for those that are nil, but 1 on the diagonal.
 func correlations(columns [][]float64) []float32 {
 	m := len(columns)
 	out := make([]float32, m*m)

@@ -59,8 +59,8 @@ const Auto = -1.0
 // feature is what the structure knows of one feature.
 type feature struct {
 	axis
-	// low and high of the observed values; a record outside has no local Gaussian there (SPEC G.3). Levels: all that have
-	// a curve.
+	// low and high of the observed values; a record outside has no local Gaussian there (METHOD.md 2.3). Levels: all that
+	// have a curve.
 	minimum, maximum float64
 	curve            *gp.Curve // in units of the range; nil for levels and for features that are never selected
 	mean, variance   []float64 // of each level of a nominal feature

@@ -170,7 +170,6 @@ func testEmpty(t *testing.T, x *fixture) {
 	if c.InputCount() != 0 {
 		t.Errorf("offers %d inputs before the first Rebase", c.InputCount())
 	}
-	c.Observe(x.examples[0].Row)
 	learn(c, x.examples[:3])
 	d := x.factory.New(x.levels)
 	if err := d.LoadState(state(c)); err != nil {
@@ -189,7 +188,6 @@ func testInputKept(t *testing.T, x *fixture) {
 		copy(scratch, ex.Row)
 		ex.Row = scratch
 		before := fmt.Sprint(ex)
-		c.Observe(ex.Row)
 		c.Learn(&ex)
 		if after := fmt.Sprint(ex); after != before {
 			t.Fatalf("record %d: %s became %s", i, before, after)
@@ -197,7 +195,6 @@ func testInputKept(t *testing.T, x *fixture) {
 		for f := range scratch {
 			scratch[f] = math.NaN()
 		}
-		d.Observe(x.examples[i].Row)
 		d.Learn(&x.examples[i])
 	}
 	if !bytes.Equal(state(c), state(d)) {
@@ -222,7 +219,6 @@ func testSameBytes(t *testing.T, x *fixture) {
 	c, d := x.live(t, x.part, 0, nil), x.live(t, x.part, 0, nil)
 	for _, o := range []model.Component{c, d} {
 		for i := range x.examples {
-			o.Observe(x.examples[i].Row)
 			o.Learn(&x.examples[i])
 		}
 	}
@@ -363,8 +359,6 @@ func testSnapshot(t *testing.T, x *fixture) {
 	}
 	x.same(t, "restored", d, c, 0)
 	for i := range x.examples[half:] {
-		c.Observe(x.examples[half+i].Row)
-		d.Observe(x.examples[half+i].Row)
 		c.Learn(&x.examples[half+i])
 		d.Learn(&x.examples[half+i])
 	}

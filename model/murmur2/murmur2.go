@@ -1,5 +1,5 @@
-// Package murmur2 is the hash by which Kafka's producers for Java choose the partition of a key, and with it where a
-// record with an id belongs (SPEC of the events topic: murmur2(utf8(id)) mod P).
+// Package murmur2 is the hash by which Kafka's producers for Java choose the partition of a key. A record with
+// an id belongs to the partition of its id (codec/CONTRACT.md 1).
 package murmur2
 
 // Partition is the partition, of n, that Java's default partitioner chooses for the key: the low 31 bits of Sum, modulo

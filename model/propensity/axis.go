@@ -187,7 +187,7 @@ func (a *axis) order(f *feature, dst []int32) []int32 {
 	return dst
 }
 
-// cut builds the cells of one continuous feature (SPEC F, "Cells of one continuous feature"): a value that holds more
+// cut builds the cells of one continuous feature (METHOD.md 3): a value that holds more
 // than 1/(2q) of the weight is an atom; the rest is cut at its q-quantiles, interpolated between neighbours when all
 // records weigh the same, and at fewer than q when that would leave cells with too few records. With split every
 // stretch between two edges is a cell of its own, so that cells have an order. Unless it is split, an axis most of

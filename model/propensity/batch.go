@@ -24,9 +24,9 @@ const (
 	batchLift, batchCell, batchOwn = 50., 4., 20.
 )
 
-// batch holds the weights of batchCard that suit the evidence best (SPEC F: "the re-fit gives the prior of the weights,
-// and the live part goes on from there"): the penalised logistic regression of the class on the log-lifts over
-// the longest memory, as they were when each record was scored, the cells, the constant and the linear inputs.
+// batch holds the weights of batchCard that suit the evidence best (METHOD.md 7): the penalised logistic regression of
+// the class on the log-lifts over the longest memory, as they were when each record was scored, the cells, the constant
+// and the linear inputs.
 type batch struct {
 	stamp uint64 // of the evidence
 	lift  []point

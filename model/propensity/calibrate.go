@@ -1,7 +1,7 @@
 package propensity
 
-// Online calibration (SPEC F): knots on the log-odds, each labelled record split linearly over its two knots, counts
-// decayed, log-odds interpolated between knots, slope 1 beyond the outermost ones.
+// Online calibration (METHOD.md 5): knots on the log-odds, each labelled record split linearly over its two knots,
+// counts decayed, log-odds interpolated between knots, slope 1 beyond the outermost ones.
 
 // stand returns the knot below z and how far towards the next one z lies.
 func (s *Scorecard) stand(z float64) (int, float64) {

@@ -11,8 +11,8 @@ import (
 // maxGrowth is the exponent of two up to which weights grow before the counts are rescaled.
 const maxGrowth = 40
 
-// clock turns decay into growing weights (SPEC B.3 iv): a record of clock t weighs 2^((t-origin)/half-life), so that
-// taking it back later needs nothing but its own clock.
+// clock turns decay into growing weights (model/MODEL.md 3): a record of clock t weighs 2^((t-origin)/half-life), so
+// that taking it back later needs nothing but its own clock.
 type clock struct {
 	records float64 // labelled records so far: the clock of the next one
 	time    int64   // newest time learnt, 0 before the first

@@ -8,7 +8,7 @@ import (
 	"liftstream/model"
 )
 
-// Calibration says how raw log-odds are turned into calibrated ones (SPEC F, "Calibration").
+// Calibration says how raw log-odds are turned into calibrated ones (METHOD.md 5).
 type Calibration struct {
 	Knots    int     // on the log-odds from -6 to 6, at least 2
 	HalfLife float64 // in labelled records
@@ -34,7 +34,7 @@ type Options struct {
 	Blocks      []Block          // inputs of other components
 }
 
-// Default returns the options with which SPEC F and TestThresholds were measured.
+// Default returns the options with which TestThresholds was measured.
 func Default() Options {
 	return Options{
 		Cells:       15,
@@ -49,7 +49,7 @@ func Default() Options {
 // cards is the number of scorecards that are mixed; pair and the unrolled loops of the two-class path rely on it.
 const cards = 4
 
-// recipe is one of the mixed scorecards (SPEC F, "A mixture of scorecards"): its starting weight, shared out over the
+// recipe is one of the mixed scorecards (METHOD.md 6): its starting weight, shared out over the
 // horizons that it uses; its AdaGrad steps as multiples of Options.Step; how many of the longest horizons it uses, 0
 // for all; and the starting weight of an entered set. The recipes stand in order of falling use of horizons, so that
 // those that use a horizon are a prefix.
@@ -66,8 +66,8 @@ type tuning struct {
 	fixedShare float64 // of the mixture
 	// rateFloor is the number of records of each class that never fade from a base rate: it keeps it inside (0, 1).
 	rateFloor float64
-	// perCell is the least number of records for one quantile cell; 0 = the rule of SPEC F: all q cells from 51 records
-	// on, else one.
+	// perCell is the least number of records for one quantile cell; 0 = the rule of METHOD.md 3: all q cells from 51
+	// records on, else one.
 	perCell int
 	// features is the number of features up to which the recipes hold as they are.
 	features float64
@@ -82,7 +82,7 @@ type tuning struct {
 	blindStart bool
 }
 
-// standard did better than the settings of SPEC F on every stream of TestThresholds. An entered set's values are
+// standard did better than the settings of METHOD.md 6.1 on every stream of TestThresholds. An entered set's values are
 // shrunken log-odds that were fitted beside the single features, so 1 is their natural weight. They begin with it on
 // the card that uses the longest memory alone, the model beside which they were fitted. One that also has shorter
 // memories follows a stream that moves, where the set of an earlier time misleads it: with 1 there as well, bank with

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// reference holds the settings of SPEC F.
+// reference holds the settings of METHOD.md 6.1.
 var reference = tuning{
 	recipes:    [cards]recipe{{.3, 1, 1, 0, 0}, {.15, .2, .2, 0, 0}, {.05, .2, .2, 2, 0}, {.15, .2, .2, 1, 0}},
 	rate:       1,
@@ -20,7 +20,7 @@ var reference = tuning{
 	blindStart: true,
 }
 
-// specified returns the options of SPEC F: without the shortest half-life.
+// specified returns the options of METHOD.md 6.1: without the shortest half-life.
 func specified() Options {
 	opt := Default()
 	opt.HalfLives = opt.HalfLives[1:]

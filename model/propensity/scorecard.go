@@ -1,5 +1,5 @@
 // Package propensity joins the live log-lifts of all features, and the inputs of other components, into calibrated
-// propensities (SPEC F): a few scorecards over the same inputs, each before and after online calibration, mixed in
+// propensities (METHOD.md): a few scorecards over the same inputs, each before and after online calibration, mixed in
 // log-odds. All of it learns record by record, and every score is a sum of contributions.
 package propensity
 

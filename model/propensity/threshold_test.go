@@ -7,8 +7,8 @@ import (
 	"liftstream/model/modeltest"
 )
 
-// TestThresholds runs the streams of SPEC F prequentially with one configuration, cells from the first 1,000 records,
-// which are not counted, and wants log-loss and area under the curve no worse than what was reached.
+// TestThresholds runs four streams (METHOD.md 6.1) prequentially with one configuration, cells from the first 1,000
+// records, which are not counted, and wants log-loss and area under the curve no worse than what was reached.
 func TestThresholds(t *testing.T) {
 	for _, c := range []struct {
 		name, label, positive string

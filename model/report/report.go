@@ -1,5 +1,5 @@
-// Package report holds the data of a fit's report (INTERFACE "Report of fit") as plain structs: each model fills its
-// own section, pages and pictures are drawn from it.
+// Package report holds the data of a fit's report (REPORT.md) as plain structs: each component fills its own section;
+// pages and pictures are drawn from it.
 package report
 
 import (

@@ -39,7 +39,7 @@ func TestTestsKeepTheirOrder(t *testing.T) {
 	}
 }
 
-// TestReportKeys holds the names that INTERFACE promises.
+// TestReportKeys holds the names that REPORT.md 1 promises.
 func TestReportKeys(t *testing.T) {
 	r := Report{Sets: []Set{{}}, Windows: []Window{{}}, Profiles: []Profile{{}}, Features: []Feature{{WOE: []WOE{{}}}},
 		Local: &Local{Curves: []Curve{{}}}, Kernel: &Kernel{Weights: []KernelWeight{{}}}, Seconds: &Seconds{}}

@@ -441,3 +441,16 @@ func int32s(ints []int) []int32 {
 	}
 	return out
 }
+
+// Bounds returns the first offset that a partition still holds and the one after its last stable record.
+func (c *Client) Bounds(ctx context.Context, topic string, partition int) (start, end int64, err error) {
+	low, err := c.ListOffsets(ctx, topic, []int{partition}, Start)
+	if err != nil {
+		return 0, 0, err
+	}
+	high, err := c.ListOffsets(ctx, topic, []int{partition}, End)
+	if err != nil {
+		return 0, 0, err
+	}
+	return low[partition], high[partition], nil
+}

@@ -32,7 +32,7 @@ func single(p *Problem) *Problem {
 	return p
 }
 
-// TestPaper checks the worked examples of SPEC C.5, the price of rho in both readings (G.31).
+// TestPaper checks the worked examples of METHOD.md 5, the price of rho in both readings (METHOD.md 4.1).
 func TestPaper(t *testing.T) {
 	line := [][]float64{{0}, {1}, {10}, {11}}
 	double := [][]float64{{0}, {0}, {1}, {5}}

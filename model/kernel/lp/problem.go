@@ -1,4 +1,4 @@
-// Package lp solves the linear programme of kernel design (SPEC parts C and E, after Fung, Rosales and Rao 2007,
+// Package lp solves the linear programme of kernel design (METHOD.md; Fung, Rosales and Rao, IJCAI 2007,
 // formulations (3), (4) and (7)) to a certificate: every answer carries the value of a feasible point and a bound below
 // the optimum, both evaluated in plain arithmetic from the data.
 package lp
@@ -19,7 +19,7 @@ const (
 	Nonneg Mode = iota
 	// Ridge leaves alpha free, asks for diagonal dominance at every point, and may add rho >= 0 to the diagonal.
 	Ridge
-	// Literal is Ridge without rho: the formulation as printed, which forces alpha = 0 on most data (SPEC C.3).
+	// Literal is Ridge without rho: the formulation as printed, which forces alpha = 0 on most data (METHOD.md 3).
 	Literal
 )
 
@@ -57,7 +57,8 @@ type Problem struct {
 	Gamma  float64
 	// Cost holds c_p, the price of one unit of alpha_p: gamma2 times the trace of K_p in (4) and (7).
 	Cost []float64
-	// RidgeCost is c_rho. SPEC G.31: gamma2 times the number of points, plus gamma1 where rho is to be a group of its own.
+	// RidgeCost is c_rho (METHOD.md 4.1): gamma2 times the number of points, plus gamma1 where rho is to be a group of its
+	// own.
 	RidgeCost float64
 
 	// Points, Diagonal and Pair describe dominance and are not looked at by Nonneg. Diagonal[i][p] is K_p(i,i), and
@@ -214,7 +215,7 @@ type Cut struct {
 //
 // lambda_t is clamped to [0, w_t]. With v_p = sum_t lambda_t a_tp + sum_cuts nu (K_p(i,i) - sum_j sigma_j K_p(i,j)) the
 // dual asks sum_{p in g} |v_p - c_p| <= gamma for each group (Nonneg: max(0, v_p - c_p)) and sum nu <= c_rho; its value
-// is sum_t lambda_t (SPEC C.2).
+// is sum_t lambda_t (METHOD.md 2).
 func (p *Problem) Bound(lambda []float64, cuts []Cut) float64 {
 	l := make([]float64, len(lambda))
 	value := 0.0

@@ -15,6 +15,7 @@ import (
 
 	"liftstream/model/evaluate"
 	"liftstream/stream"
+	"liftstream/stream/state"
 )
 
 // Profile is a combination of values and how much more often than on average the class is among its records.
@@ -98,7 +99,7 @@ func (g *Gate) Text() string {
 	return text + fmt.Sprintf(", on %s records that neither had learnt", Count(int64(g.Records)))
 }
 
-func gateOf(v *stream.GateVerdict) *Gate {
+func gateOf(v *state.GateVerdict) *Gate {
 	if v == nil {
 		return nil
 	}

@@ -14,6 +14,7 @@ import (
 	"liftstream/model"
 	"liftstream/model/evaluate"
 	"liftstream/stream"
+	"liftstream/stream/state"
 )
 
 func schema(positive int, classes ...string) *model.Schema {
@@ -347,13 +348,13 @@ func TestPageShowsTheLastVerdict(t *testing.T) {
 	src := hostileSource(60)
 	nan := math.NaN()
 	for _, c := range []struct {
-		v    stream.GateVerdict
+		v    state.GateVerdict
 		want string
 		json string
 	}{
-		{stream.GateVerdict{Verdict: model.Verdict{Reason: model.Worse, Records: 1000, New: .31, Old: .3, Low: .002, High: .018, Gate: .005}},
+		{state.GateVerdict{Verdict: model.Verdict{Reason: model.Worse, Records: 1000, New: .31, Old: .3, Low: .002, High: .018, Gate: .005}},
 			"last new model refused: log-loss 0.3100, the serving one 0.3000 (difference &#43;0.0100, 95 % &#43;0.0020 to &#43;0.0180), on 1,000 records", `"reason":"worse","records":1000`},
-		{stream.GateVerdict{Version: 4, Verdict: model.Verdict{New: nan, Old: nan, Low: nan, High: nan}}, "published as model 4: nothing to compare it with", `"log_loss":null`},
+		{state.GateVerdict{Version: 4, Verdict: model.Verdict{New: nan, Old: nan, Low: nan, High: nan}}, "published as model 4: nothing to compare it with", `"log_loss":null`},
 	} {
 		src.Status = func() stream.Status { return stream.Status{Verdict: &c.v} }
 		s := server(t, src)

@@ -1,10 +1,10 @@
-package stream
+package state
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,36 +16,38 @@ import (
 	"liftstream/stream/txn"
 )
 
-// keptModels is the number of newest versions that stay in the model topic whatever else needs them.
+// keptModels is the number of newest versions that always stay in the model topic.
 const keptModels = 20
 
-// maxModels bounds the bytes of the model topic that a process keeps; more than the versions that stay can need is
-// somebody else's writing.
+// maxModels bounds the bytes of the model topic that a process keeps. The kept versions need less, so the rest comes
+// from another writer.
 const maxModels = 4 << 30
 
-// modelLog is the live content of the model topic, followed by one goroutine of a process and read by its tasks.
-type modelLog struct {
-	client *txn.Client
-	topic  string
-	schema *model.Schema
-	newest int  // format that is read
-	all    bool // deleted versions are kept, as long as compaction leaves them
+// Models is the content of the model topic. One goroutine of a process calls Advance; its tasks read at the same time.
+type Models struct {
+	client  *txn.Client
+	topic   string
+	schema  *model.Schema
+	Newest  int  // newest format that is read
+	KeepAll bool // deleted versions are kept, as long as compaction leaves them
 
 	mu       sync.Mutex
 	values   map[string][]byte
 	bytes    int64 // of values, at most maxModels
-	blobs    map[int64]blob
+	blobs    map[int64]Blob
 	verdicts map[int64]*GateVerdict // by slot
 	broken   map[int64]error        // versions whose bytes are no model of this schema
 	highest  int64                  // version
 	cache    map[int64]*model.Model
-	next     int64         // written by the following goroutine only, under mu
+	next     int64         // written by Advance only, under mu
 	failed   error         // of the last attempt to read on
-	changed  chan struct{} // closed and replaced whenever something arrived
+	changed  chan struct{} // closed and replaced whenever records arrived
 }
 
-func newModelLog(c *txn.Client, topic string, s *model.Schema) *modelLog {
-	return &modelLog{client: c, topic: topic, schema: s, newest: Format, values: map[string][]byte{}, blobs: map[int64]blob{}, verdicts: map[int64]*GateVerdict{}, broken: map[int64]error{},
+// NewModels returns an empty log of a model topic, whose models are of the schema s.
+func NewModels(c *txn.Client, topic string, s *model.Schema) *Models {
+	return &Models{client: c, topic: topic, schema: s, Newest: Format, values: map[string][]byte{},
+		blobs: map[int64]Blob{}, verdicts: map[int64]*GateVerdict{}, broken: map[int64]error{},
 		cache: map[int64]*model.Model{}, changed: make(chan struct{})}
 }
 
@@ -55,16 +57,16 @@ func modelChunkKey(v int64, chunk int) string {
 	return "model/" + strconv.FormatInt(v, 10) + "/" + strconv.Itoa(chunk)
 }
 
-// advance reads what is there from where it stopped, waiting up to wait for the first record. It returns whether it has
-// reached the end of what is committed. It belongs to one goroutine at a time.
-func (l *modelLog) advance(ctx context.Context, wait time.Duration) (end bool, err error) {
+// Advance reads on, waiting up to wait for the first record, and reports whether it has reached the last stable offset.
+// It belongs to one goroutine at a time.
+func (l *Models) Advance(ctx context.Context, wait time.Duration) (end bool, err error) {
 	defer func() {
 		l.mu.Lock()
 		l.failed = err
 		l.mu.Unlock()
 	}()
 	if l.next == 0 {
-		start, _, err := bounds(ctx, l.client, l.topic, 0)
+		start, _, err := l.client.Bounds(ctx, l.topic, 0)
 		if err != nil {
 			return false, fmt.Errorf("reading the model topic: %w", err)
 		}
@@ -72,7 +74,7 @@ func (l *modelLog) advance(ctx context.Context, wait time.Duration) (end bool, e
 	}
 	f, err := l.client.Fetch(ctx, l.topic, 0, l.next, 8<<20, wait)
 	if txn.KindOf(err) == txn.OutOfRange {
-		// Deleted up to beyond where it stopped, or made anew: what is known stays, the rest is read from the start.
+		// The topic was truncated or made anew: the known versions stay, the rest is read from the start.
 		l.move(0)
 		return false, fmt.Errorf("reading the model topic from its start again: %w", err)
 	}
@@ -91,21 +93,21 @@ func (l *modelLog) advance(ctx context.Context, wait time.Duration) (end bool, e
 	return f.Next >= f.LastStable, nil
 }
 
-func (l *modelLog) move(offset int64) {
+func (l *Models) move(offset int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.next = offset
 }
 
-func (l *modelLog) wake() {
+func (l *Models) wake() {
 	close(l.changed)
 	l.changed = make(chan struct{})
 }
 
-// reach waits until the follower has read everything that is committed by now: what a replay needs, and what a version
-// is numbered after. It returns the follower's error when that one cannot.
-func (l *modelLog) reach(ctx context.Context) error {
-	_, end, err := bounds(ctx, l.client, l.topic, 0)
+// Reach waits until Advance has read to the offset that is the last stable one now. A replay needs the versions up to
+// there, and the trainer numbers the next version after them. Reach returns the error of Advance where that fails.
+func (l *Models) Reach(ctx context.Context) error {
+	_, end, err := l.client.Bounds(ctx, l.topic, 0)
 	if err != nil {
 		return fmt.Errorf("reading the model topic: %w", err)
 	}
@@ -131,16 +133,16 @@ func (l *modelLog) reach(ctx context.Context) error {
 // number returns the canonical number of a key, -1 when it is none in [0, maxNumber).
 func number(text string) int64 {
 	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < 0 || n >= maxNumber || strconv.FormatInt(n, 10) != text {
+	if err != nil || n < 0 || n >= MaxNumber || strconv.FormatInt(n, 10) != text {
 		return -1
 	}
 	return n
 }
 
-// apply takes one record. What no stage writes is left out: whoever else may write to the topic decides nothing about
-// the memory of its readers.
-func (l *modelLog) apply(key string, value []byte) {
-	if value == nil && l.all {
+// apply takes one record. It leaves out records that no stage writes, so another writer of the topic cannot fill the
+// memory of its readers.
+func (l *Models) apply(key string, value []byte) {
+	if value == nil && l.KeepAll {
 		return
 	}
 	kind, rest, _ := strings.Cut(key, "/")
@@ -166,7 +168,7 @@ func (l *modelLog) apply(key string, value []byte) {
 		}
 		if value == nil {
 			delete(l.verdicts, slot)
-		} else if v, err := decodeVerdict(value, l.newest); err == nil && int64(v.Number%keptVerdicts) == slot {
+		} else if v, err := decodeVerdict(value, l.Newest); err == nil && int64(v.Number%keptVerdicts) == slot {
 			l.verdicts[slot] = v
 		}
 	case "version":
@@ -180,13 +182,13 @@ func (l *modelLog) apply(key string, value []byte) {
 			delete(l.blobs, v)
 			return
 		}
-		payload, _, err := open(value, l.newest)
-		if newer := (*formatError)(nil); errors.As(err, &newer) {
+		payload, _, err := Unseal(value, l.Newest)
+		if newer := (*FormatError)(nil); errors.As(err, &newer) {
 			l.highest, l.broken[v] = max(l.highest, v), err // its number is taken
 			return
 		}
 		if err != nil {
-			return // written by something else; get says that the version is not there
+			return // another program has written it; Get says that the version is not there
 		}
 		r := wire.NewReader(payload)
 		if written := r.Uvarint(); written != uint64(v) {
@@ -201,8 +203,8 @@ func (l *modelLog) apply(key string, value []byte) {
 	}
 }
 
-// get returns a version that the topic holds. Models are immutable and shared.
-func (l *modelLog) get(version int64) (*model.Model, error) {
+// Get returns a version that the topic holds. Models are immutable and shared.
+func (l *Models) Get(version int64) (*model.Model, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if m := l.cache[version]; m != nil {
@@ -218,7 +220,7 @@ func (l *modelLog) get(version int64) (*model.Model, error) {
 	m, err := l.decode(version, b, l.schema)
 	if err != nil {
 		err = fmt.Errorf("reading model %d: %w", version, err)
-		l.broken[version] = err // decompressing it at each question would cost more than it says
+		l.broken[version] = err // so that it is not decompressed again at each call
 		return nil, err
 	}
 	for v := range l.cache { // two are in use at a swap; older ones are read again in the rare case
@@ -230,8 +232,8 @@ func (l *modelLog) get(version int64) (*model.Model, error) {
 	return m, nil
 }
 
-// under returns a version that was made under another schema.
-func (l *modelLog) under(version int64, s *model.Schema) (*model.Model, error) {
+// Under returns a version that was made under the schema s.
+func (l *Models) Under(version int64, s *model.Schema) (*model.Model, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b, ok := l.blobs[version]
@@ -245,12 +247,12 @@ func (l *modelLog) under(version int64, s *model.Schema) (*model.Model, error) {
 	return m, nil
 }
 
-func (l *modelLog) decode(version int64, b blob, s *model.Schema) (m *model.Model, err error) {
-	raw, err := unpack(b, l.newest, func(i int) []byte { return l.values[modelChunkKey(version, i)] })
+func (l *Models) decode(version int64, b Blob, s *model.Schema) (m *model.Model, err error) {
+	raw, err := unpack(b, l.Newest, func(i int) []byte { return l.values[modelChunkKey(version, i)] })
 	if err != nil {
 		return nil, err
 	}
-	err = contained(func() error {
+	err = Contain(func() error {
 		m, err = model.DecodeModel(s, raw)
 		return err
 	})
@@ -263,49 +265,40 @@ func (l *modelLog) decode(version int64, b blob, s *model.Schema) (m *model.Mode
 	return m, nil
 }
 
-// readable returns the newest version that can be read, nil when there is none.
-func (l *modelLog) readable() *model.Model {
-	held := l.versions()
-	for _, v := range slices.Backward(sortedKeys(held)) {
-		if m, err := l.get(v); err == nil {
+// Readable returns the newest version that can be read, nil where there is none.
+func (l *Models) Readable() *model.Model {
+	held := l.Versions()
+	for _, v := range slices.Backward(slices.Sorted(maps.Keys(held))) {
+		if m, err := l.Get(v); err == nil {
 			return m
 		}
 	}
 	return nil
 }
 
-// contained runs f and turns a panic into an error: what comes out of a topic may be of any origin, and a value that
-// passes the checks of the decoders and yet upsets a model must not end the process.
-func contained(f func() error) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
-		}
-	}()
-	return f()
-}
-
-// head returns the newest version, 0 when there is none, and a channel that is closed when something has arrived.
-func (l *modelLog) head() (int64, <-chan struct{}) {
+// Head returns the newest version, 0 where there is none, and a channel that is closed when records have arrived.
+func (l *Models) Head() (int64, <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.highest, l.changed
 }
 
-// versions returns the versions held, unordered.
-func (l *modelLog) versions() map[int64]blob {
+// Versions returns the held versions, unordered.
+func (l *Models) Versions() map[int64]Blob {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	out := make(map[int64]blob, len(l.blobs))
+	out := make(map[int64]Blob, len(l.blobs))
 	for v, b := range l.blobs {
 		out[v] = b
 	}
 	return out
 }
 
-// publication returns the records that publish m and delete the versions that nobody needs: neither among the newest
-// keptModels nor in needed.
-func (l *modelLog) publication(p *packer, m *model.Model, needed map[int64]bool, now time.Time, format int) []txn.Record {
+// Publication returns the records that publish m and delete the versions that are neither among the newest keptModels
+// nor in needed.
+func (l *Models) Publication(
+	p *Packer, m *model.Model, needed map[int64]bool, now time.Time, format int,
+) []txn.Record {
 	b, frames := p.pack(m.AppendBinary(nil), format)
 	var out []txn.Record
 	put := func(key string, value []byte) {
@@ -314,14 +307,14 @@ func (l *modelLog) publication(p *packer, m *model.Model, needed map[int64]bool,
 	for i, f := range frames {
 		put(modelChunkKey(m.Version, i), f)
 	}
-	put(versionKey(m.Version), seal(b.append(wire.AppendUvarint(nil, uint64(m.Version))), format))
-	old := l.versions()
-	for _, v := range sortedKeys(old) {
+	put(versionKey(m.Version), Seal(b.AppendBinary(wire.AppendUvarint(nil, uint64(m.Version))), format))
+	old := l.Versions()
+	for _, v := range slices.Sorted(maps.Keys(old)) {
 		if v > m.Version-keptModels || needed[v] {
 			continue
 		}
 		put(versionKey(v), nil)
-		for c := range old[v].chunks {
+		for c := range old[v].Chunks {
 			put(modelChunkKey(v, c), nil)
 		}
 	}

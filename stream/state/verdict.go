@@ -1,8 +1,10 @@
-package stream
+package state
 
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -19,7 +21,7 @@ const (
 	verdictBytes = 1 << 20
 )
 
-// GateVerdict is what the gate said of a fitted model.
+// GateVerdict is the gate's verdict on a fitted model.
 type GateVerdict struct {
 	Number      uint64 // counts all verdicts of the topic, from 1
 	Fingerprint uint64 // of the configuration
@@ -57,32 +59,33 @@ func (v *GateVerdict) encode(format int) []byte {
 	b = wire.AppendVarint(b, v.Previous)
 	b = v.AppendBinary(b)
 	b = wire.AppendUvarint(b, uint64(len(v.Clocks)))
-	for _, p := range sortedKeys(v.Clocks) {
+	for _, p := range slices.Sorted(maps.Keys(v.Clocks)) {
 		b = wire.AppendVarint(b, int64(p))
 		b = wire.AppendFloat(b, v.Clocks[p])
 	}
-	return seal(b, format)
+	return Seal(b, format)
 }
 
 func decodeVerdict(value []byte, newest int) (*GateVerdict, error) {
-	payload, _, err := open(value, newest)
+	payload, _, err := Unseal(value, newest)
 	if err != nil {
 		return nil, err
 	}
 	r := wire.NewReader(payload)
-	v := &GateVerdict{Number: r.Uvarint(), Fingerprint: r.Uvarint(), Version: r.Varint(), Previous: r.Varint(), Clocks: map[int32]float64{}}
+	v := &GateVerdict{Clocks: map[int32]float64{}}
+	v.Number, v.Fingerprint, v.Version, v.Previous = r.Uvarint(), r.Uvarint(), r.Varint(), r.Varint()
 	v.Verdict = model.DecodeVerdict(r)
 	for n := r.Uvarint(); n > 0 && r.Err() == nil; n-- {
 		v.Clocks[int32(r.Varint())] = r.Float()
 	}
-	if v.Number >= maxNumber {
+	if v.Number >= MaxNumber {
 		return nil, fmt.Errorf("verdict %d", v.Number)
 	}
 	return v, r.Done()
 }
 
 // verdict returns the newest verdict that the topic holds, nil when there is none. It must not be changed.
-func (l *modelLog) verdict() (newest *GateVerdict) {
+func (l *Models) Verdict() (newest *GateVerdict) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, v := range l.verdicts {
@@ -94,6 +97,6 @@ func (l *modelLog) verdict() (newest *GateVerdict) {
 }
 
 // pronounce returns the record of a verdict.
-func (l *modelLog) pronounce(v *GateVerdict, now time.Time, format int) txn.Record {
+func (l *Models) Pronounce(v *GateVerdict, now time.Time, format int) txn.Record {
 	return txn.Record{Topic: l.topic, Key: []byte(verdictKey(v.Number)), Value: v.encode(format), Time: now}
 }

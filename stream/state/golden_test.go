@@ -1,10 +1,13 @@
-package stream
+package state
 
 import (
 	"bytes"
 	"context"
+	"liftstream/stream/internal/sample"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -21,16 +24,16 @@ func TestTopicsOfFormat1AreReadForEver(t *testing.T) {
 	if os.Getenv("LIFTSTREAM_GOLDEN") == "write" {
 		writeTopics(t, name)
 	}
-	readTopics(t, testSpec(), name, true)
+	readTopics(t, sample.Spec(), name, true)
 }
 
 // TestTopicsBeforeTheGateAreRead: states of format 2 and models of format 1 (model.StateFormat, model.ModelFormat) are
-// read as what this build would have made of the same records, but for what they do not say: how late labels were, of
+// read as this build would have written them for the same records. They lack three things: how late labels were, of
 // which class a score's percentile is, how a model was compared.
 func TestTopicsBeforeTheGateAreRead(t *testing.T) {
-	spec, o := testSpec(), propensity.Default()
+	spec, o := sample.Spec(), propensity.Default()
 	o.HalfLives = []model.HalfLife{{Records: 20}, {Records: 200}, {Records: 2000}, {}} // the default of then
-	spec.Scorecard = propensity.New(o, testSchema)
+	spec.Scorecard = propensity.New(o, sample.Schema)
 	readTopics(t, spec, filepath.Join("testdata", "format-1", "topics-state2.bin"), false)
 }
 
@@ -40,21 +43,21 @@ func readTopics(t *testing.T, spec *model.Spec, name string, same bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	state, models := newStateLog(), newModelLog(nil, "", testSchema)
+	state, models := NewLog(), NewModels(nil, "", sample.Schema)
 	r := wire.NewReader(raw)
 	for n := r.Int(1 << 20); n > 0 && r.Err() == nil; n-- {
 		key, value := r.String(), r.Bytes()
-		state.apply([]byte(key), value)
+		state.Apply([]byte(key), value)
 		models.apply(key, value)
 	}
 	if err := r.Done(); err != nil {
 		t.Fatal(err)
 	}
-	found, problems := state.manifests()
-	if len(found) != 1 || len(problems) != 0 || found[0].format != 1 || found[0].events != 700 {
+	found, problems := state.Manifests()
+	if len(found) != 1 || len(problems) != 0 || found[0].Format != 1 || found[0].Events != 700 {
 		t.Fatalf("%+v %v", found, problems)
 	}
-	sections, err := state.sections(found[0])
+	sections, err := state.Sections(found[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,10 +70,10 @@ func readTopics(t *testing.T, spec *model.Spec, name string, same bool) {
 			t.Errorf("section %s is written otherwise: that is another format", name)
 		}
 	}
-	if e, err := state.journal(3); err != nil || len(e) != 1 || e[0].model != 1 {
+	if e, err := state.Journal(3); err != nil || len(e) != 1 || e[0].Model != 1 {
 		t.Errorf("journal %+v %v", e, err)
 	}
-	m, err := models.get(1)
+	m, err := models.Get(1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,34 +90,34 @@ func readTopics(t *testing.T, spec *model.Spec, name string, same bool) {
 
 func writeTopics(t *testing.T, name string) {
 	t.Helper()
-	p := model.NewPartition(testSpec(), 0)
+	p := model.NewPartition(sample.Spec(), 0)
 	var out model.Scores
 	for i := range 14 {
-		b := some(50*i, 50)
+		b := sample.Records(50*i, 50)
 		b.Offset = int64(50*i + 49)
 		p.Events(b, &out)
 	}
 	values := map[string][]byte{}
-	s := newSnapshotter()
-	s.begin(p, 9, position{events: 700}, 3, 1)
+	s := NewSnapshotter()
+	s.Start(p, 9, Position{Events: 700}, 3, 1)
 	for done := false; !done; {
-		var pieces []change
-		pieces, done = s.take(1 << 20)
+		var pieces []Change
+		pieces, done = s.Take(1 << 20)
 		for _, c := range pieces {
-			values[c.key] = c.value
+			values[c.Key] = c.Value
 		}
 	}
-	e := journalEntry{number: 3, position: position{events: 700, model: 1}, format: 1}
-	values[journalKey(3)] = e.encode()
-	m, err := model.Fit(context.Background(), testSpec(), map[int32]map[string][]byte{0: p.Snapshot()}, nil)
+	e := JournalEntry{Number: 3, Position: Position{Events: 700, Model: 1}, Format: 1}
+	values[JournalKey(3)] = e.Encode()
+	m, err := model.Fit(context.Background(), sample.Spec(), map[int32]map[string][]byte{0: p.Snapshot()}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range newModelLog(nil, "", testSchema).publication(newPacker(), m, nil, time.Time{}, 1) {
+	for _, r := range NewModels(nil, "", sample.Schema).Publication(NewPacker(), m, nil, time.Time{}, 1) {
 		values[string(r.Key)] = r.Value
 	}
 	b := wire.AppendUvarint(nil, uint64(len(values)))
-	for _, k := range sortedKeys(values) {
+	for _, k := range slices.Sorted(maps.Keys(values)) {
 		b = wire.AppendBytes(wire.AppendString(b, k), values[k])
 	}
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {

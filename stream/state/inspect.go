@@ -1,4 +1,4 @@
-package stream
+package state
 
 import (
 	"cmp"
@@ -22,28 +22,28 @@ type ModelVersion struct {
 
 // ReadModels reads the versions that a model topic holds, in ascending order.
 func ReadModels(ctx context.Context, c *txn.Client, topic string) ([]ModelVersion, error) {
-	l := newModelLog(c, topic, nil)
+	l := NewModels(c, topic, nil)
 	for end := false; !end; {
 		var err error
-		if end, err = l.advance(ctx, 100*time.Millisecond); err != nil {
+		if end, err = l.Advance(ctx, 100*time.Millisecond); err != nil {
 			return nil, err
 		}
 	}
-	held := l.versions()
+	held := l.Versions()
 	var out []ModelVersion
-	for _, v := range sortedKeys(held) {
-		m, err := l.get(v)
-		out = append(out, ModelVersion{Version: v, Bytes: held[v].length, Packed: held[v].packed, Model: m, Err: err})
+	for _, v := range slices.Sorted(maps.Keys(held)) {
+		m, err := l.Get(v)
+		out = append(out, ModelVersion{Version: v, Bytes: held[v].Length, Packed: held[v].Packed, Model: m, Err: err})
 	}
 	return out, nil
 }
 
-// ReadVerdicts reads what a model topic tells of the last verdicts of the gate, oldest first, refused models included.
+// ReadVerdicts reads the last verdicts of the gate from a model topic, oldest first, those on refused models included.
 func ReadVerdicts(ctx context.Context, c *txn.Client, topic string) ([]*GateVerdict, error) {
-	l := newModelLog(c, topic, nil)
+	l := NewModels(c, topic, nil)
 	for end := false; !end; {
 		var err error
-		if end, err = l.advance(ctx, 100*time.Millisecond); err != nil {
+		if end, err = l.Advance(ctx, 100*time.Millisecond); err != nil {
 			return nil, err
 		}
 	}
@@ -65,7 +65,7 @@ type SnapshotInfo struct {
 	Events, Labels int64  // next offsets; below 0 = none yet
 	Model          int64  // version of the serving model
 	Labelled       float64
-	// Replayed is the number of journal records after it: what a restart does beside reading the events.
+	// Replayed is the number of journal records after the snapshot, which a restart replays.
 	Replayed int
 	Sections []SectionSize
 	Err      error // why its sections cannot be read; nil = they can
@@ -88,8 +88,8 @@ func ReadStates(ctx context.Context, c *txn.Client, topic string) ([]StateInfo, 
 	}
 	out := make([]StateInfo, n)
 	for p := range out {
-		l := newStateLog()
-		if err := l.follow(ctx, c, topic, p); err != nil {
+		l := NewLog()
+		if err := l.Follow(ctx, c, topic, p); err != nil {
 			return nil, err
 		}
 		s := &out[p]
@@ -97,15 +97,16 @@ func ReadStates(ctx context.Context, c *txn.Client, topic string) ([]StateInfo, 
 		for _, v := range l.values {
 			s.Bytes += int64(len(v))
 		}
-		var found []*manifest
-		found, s.Problems = l.manifests()
+		var found []*Manifest
+		found, s.Problems = l.Manifests()
 		for _, m := range found {
-			x := SnapshotInfo{Number: m.number, Fingerprint: m.fingerprint, Events: m.events, Labels: m.labels, Model: m.model, Labelled: m.labelled}
-			for _, sec := range m.sections {
-				x.Sections = append(x.Sections, SectionSize{sec.name, sec.length, sec.packed})
+			x := SnapshotInfo{Number: m.Number, Fingerprint: m.Fingerprint, Events: m.Events, Labels: m.Labels,
+				Model: m.Model, Labelled: m.Labelled}
+			for _, sec := range m.Sections {
+				x.Sections = append(x.Sections, SectionSize{sec.Name, sec.Length, sec.Packed})
 			}
-			_, x.Err = l.sections(m)
-			entries, err := l.journal(m.journal)
+			_, x.Err = l.Sections(m)
+			entries, err := l.Journal(m.Journal)
 			if x.Replayed = len(entries); x.Err == nil {
 				x.Err = err
 			}

@@ -1,0 +1,197 @@
+package model
+
+import (
+	"fmt"
+	"math"
+)
+
+// Evidence is what a Fit sees: labelled, coded, weighted records, oldest first, and the partitions' own states.
+// It is read-only and may be shared by concurrent Fits.
+type Evidence struct {
+	Schema *Schema
+	Levels *Levels // canonical codes of Columns
+	// Columns[f][i] is the Row cell of feature f in record i.
+	Columns [][]float64
+	Class   []int32   // at least 0
+	Weight  []float64 // record weight times the number of records that it stands for
+	Clock   []float64 // Example.Clock of the record in its partition
+	Time    []int64   // Example.Time
+	// Partition is the input partition of each record.
+	Partition []int32
+	// Recent is the index from which the records are the tails, a contiguous run; before it they are the reservoirs.
+	// 0 when every record is here.
+	Recent int
+	// Sampled holds the partitions whose reservoir is a sample of what left the tail; that of the others is all of it.
+	Sampled map[int32]bool
+	// States holds, for each partition, the state of this component as AppendState wrote it, recoded lazily by the
+	// component through Recodes; nil for evidence read from files.
+	States  map[int32][]byte
+	Recodes map[int32]Recode
+	// Models is the version of the Model under which each state in States was built.
+	Models map[int32]int64
+	Seed   uint64
+	// What follows is for the scorecard alone. Blocks says how many inputs each of the new components offers, Keys which
+	// (see Keyed), nil when their numbers say it. The functions write those of a row, as Component.Inputs does, and those
+	// of a record of the evidence as they would be had it not been there, as an Excluder says: Without has 0 of the
+	// others, Offset what they say of the row. What a component learnt from these very records repeats their classes, so
+	// that weights can be learnt from Without only. Inputs and Offset are nil when nothing is known of them, Without when
+	// not Whole.
+	Blocks  []int
+	Keys    [][]uint64
+	Inputs  func(row Row, dst []float64)
+	Without func(ex *Example, dst []float64)
+	Offset  func(ex *Example, dst []float64)
+	// Whole says that the records are all that there is to learn from, as from files. In a stream the weights of inputs
+	// are learnt from scores that were made before: records left out in turn have neighbours of their own time, those that
+	// come have not.
+	Whole bool
+	// Exchangeable says that the order of the records has no meaning: they stand in one that is a function of their
+	// multiset and the seed, Clock being the place in it and Time 0. A Fit treats none as older than another: nothing
+	// fades from record to record. It gives the same bytes however the rows of a file are ordered.
+	Exchangeable bool
+	// Source is the number of each record in the order in which it was read, where that is another one; nil else.
+	Source []int32
+	// Keep asks a Fit to leave the structure and the fitted weights of previous as they are, and to bring only what the
+	// partitions have learnt up to date: what Renew does with a model that has passed the gate.
+	Keep bool
+}
+
+func newEvidence(s *Schema, l *Levels, seed uint64) *Evidence {
+	return &Evidence{Schema: s, Levels: l, Columns: make([][]float64, len(s.Features)), Seed: seed, Sampled: map[int32]bool{}}
+}
+
+// Len is the number of records.
+func (e *Evidence) Len() int { return len(e.Class) }
+
+// StandsFor reports whether record i stands for others as well, which are not here.
+func (e *Evidence) StandsFor(i int) bool { return i < e.Recent && e.Sampled[e.Partition[i]] }
+
+// RankError bounds, with probability 1-delta, how far the rank of a value among the records here, by weight, is from
+// its rank among all records that the partitions have learnt, as a share of their weight W:
+//
+//	eps = sqrt(ln(2/delta)/2 sum_s w_s^2) / W
+//
+// with the weights w_s of the records that stand for others. Of one partition that has sampled everything this is the
+// inequality of Dvoretzky, Kiefer and Wolfowitz with Massart's constant (Ann. Probab. 18, 1990) for n kept records,
+// sqrt(ln(2/delta)/(2n)), and holds for all values at once, so for all cut points; records of the tails add to W
+// without error; and of several partitions, each a sample by itself, the sum is that of Hoeffding's inequality (1963,
+// theorem 2 and section 6), and holds for each value. It is 0 when every record is here. among chooses records, such as
+// those that have all features of a set; nil means all. Records that weigh more than others widen the bound by their
+// squares.
+func (e *Evidence) RankError(among func(i int) bool, delta float64) float64 {
+	var total, square float64
+	for i, w := range e.Weight {
+		if among != nil && !among(i) {
+			continue
+		}
+		total += w
+		if e.StandsFor(i) {
+			square += w * w
+		}
+	}
+	if square == 0 {
+		return 0
+	}
+	return min(math.Sqrt(math.Log(2/delta)/2*square)/total, 1)
+}
+
+// Serving returns the state of the first partition that a published model serves; nil when there is none. Where that
+// model is not at hand, since it was made under another schema, what is left of it lies there.
+func (e *Evidence) Serving() (partition int32, state []byte) {
+	partition = -1
+	for n, v := range e.Models {
+		if v > 0 && len(e.States[n]) > 0 && (partition < 0 || n < partition) {
+			partition = n
+		}
+	}
+	return partition, e.States[partition]
+}
+
+// Row copies record i into dst, which must have one cell a feature.
+func (e *Evidence) Row(i int, dst Row) {
+	for f := range e.Columns {
+		dst[f] = e.Columns[f][i]
+	}
+}
+
+func (e *Evidence) add(r *record, standsFor float64, partition int32, rc Recode) {
+	for f := range e.Columns {
+		e.Columns[f] = append(e.Columns[f], rc.Value(f, r.Row[f]))
+	}
+	e.Class = append(e.Class, r.Class)
+	e.Weight = append(e.Weight, r.Weight*standsFor)
+	e.Clock = append(e.Clock, r.Clock)
+	e.Time = append(e.Time, r.Time)
+	e.Partition = append(e.Partition, partition)
+}
+
+func (e *Evidence) addReservoir(r *reservoir, partition int32, rc Recode) {
+	e.Sampled[partition] = !r.whole()
+	r.sample(func(rec *record, standsFor float64) { e.add(rec, standsFor, partition, rc) })
+}
+
+// gather merges the samples of the states, coded by levels, to which it adds what they lack.
+func gather(spec *Spec, states map[int32]map[string][]byte, levels *Levels) (*Evidence, []*Partition, error) {
+	order := sortedKeys(states)
+	parts := make([]*Partition, len(order))
+	ev := newEvidence(spec.Schema, levels, spec.Options.Seed)
+	ev.Recodes, ev.Models = map[int32]Recode{}, map[int32]int64{}
+	for i, n := range order {
+		p, err := RestorePartition(spec, states[n])
+		if err != nil {
+			return nil, nil, fmt.Errorf("partition %d: %w", n, err)
+		}
+		if p.self != n {
+			return nil, nil, fmt.Errorf("partition %d: its state is that of partition %d", n, p.self)
+		}
+		parts[i] = p
+		ev.Recodes[n], ev.Models[n] = levels.Merge(p.levels), p.version
+		ev.addReservoir(p.reservoir, n, ev.Recodes[n])
+	}
+	ev.Recent = ev.Len()
+	mergeTails(ev, parts)
+	if ev.Len() == 0 {
+		return nil, nil, fmt.Errorf("fitting: no labelled record")
+	}
+	return ev, parts, nil
+}
+
+// mergeTails appends the records of all tails in the order of their times; equal times in partition order.
+func mergeTails(ev *Evidence, parts []*Partition) {
+	at := make([]uint64, len(parts))
+	for i, p := range parts {
+		at[i] = p.tail.first
+	}
+	var r record
+	for {
+		best := -1
+		var oldest int64
+		for i, p := range parts {
+			if at[i] == p.tail.next {
+				continue
+			}
+			if t := p.tail.time[at[i]%p.tail.capacity]; best < 0 || t < oldest {
+				best, oldest = i, t
+			}
+		}
+		if best < 0 {
+			return
+		}
+		parts[best].tail.at(at[best], &r)
+		at[best]++
+		ev.add(&r, 1, parts[best].self, ev.Recodes[parts[best].self])
+	}
+}
+
+// evidence is the partition's own sample, without states: what a first fit sees.
+func (p *Partition) evidence() *Evidence {
+	e := newEvidence(p.spec.Schema, p.levels, p.spec.Options.Seed)
+	e.addReservoir(p.reservoir, p.self, nil)
+	e.Recent = e.Len()
+	var r record
+	for n := p.tail.first; n < p.tail.next; n++ {
+		p.tail.at(n, &r)
+		e.add(&r, 1, p.self, nil)
+	}
+	return e
+}

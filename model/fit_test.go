@@ -1,0 +1,140 @@
+package model_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"testing"
+
+	"liftstream/model"
+)
+
+// TestModelOfFilesComesBesideTheTail: a model that marks nothing of a partition, or more than it has learnt, knows none
+// of its records: the partition learns all of them again under the model's structure.
+func TestModelOfFilesComesBesideTheTail(t *testing.T) {
+	spec := newSpec(nil)
+	files := model.NewBuilder(spec)
+	files.Add(rows(0, 3000))
+	m, err := files.Fit(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(m.Marks) != 0 {
+		t.Errorf("the model of files marks %v", m.Marks)
+	}
+	rate := func() float64 {
+		p := model.NewPartition(spec, 0)
+		feed(p, 3000, 3090, 30, func(b *model.Batch) {
+			for i := range b.Label {
+				b.Label[i] = 1
+			}
+		})
+		if err := p.Swap(m); err != nil {
+			t.Fatal(err)
+		}
+		return p.Component(spec.Scorecard.Name()).(model.Scorecard).BaseRate(1)
+	}
+	unmarked := rate()
+	m.Marks = map[int32]model.Mark{0: {Clock: 3000}}
+	if ahead := rate(); ahead != unmarked {
+		t.Errorf("the base rate is %v, and %v under a mark beyond the partition's clock", unmarked, ahead)
+	}
+	m.Marks = map[int32]model.Mark{0: {Clock: 90}}
+	if known := rate(); !(known < unmarked) {
+		t.Errorf("the base rate is %v, and %v where the model knows the records", unmarked, known)
+	}
+}
+
+// refusing is a scorecard whose fit fails.
+type refusing struct {
+	model.Factory
+	tried *int
+}
+
+func (f refusing) Fit(context.Context, *model.Evidence, []byte) ([]byte, error) {
+	*f.tried++
+	return nil, errors.New("no fit")
+}
+
+// TestFitThatFailsIsNotTriedAtEveryRecord: a first fit that fails is tried again, but not so often that nothing else is
+// done.
+func TestFitThatFailsIsNotTriedAtEveryRecord(t *testing.T) {
+	tried := 0
+	spec := newSpec(nil)
+	spec.Scorecard = refusing{spec.Scorecard, &tried}
+	p := model.NewPartition(spec, 0)
+	feed(p, 0, 1000, 50, nil)
+	if tried != 10 { // at the warm-up of 100 and at every 100 from there
+		t.Errorf("tried %d times in 1,000 records", tried)
+	}
+	// The second class comes late: it is tried at once.
+	tried = 0
+	p = model.NewPartition(spec, 0)
+	feed(p, 0, 150, 50, func(b *model.Batch) { clear(b.Label) })
+	if tried != 0 {
+		t.Errorf("tried %d times with one class", tried)
+	}
+	feed(p, 150, 151, 1, func(b *model.Batch) { b.Label[0] = 1 })
+	if tried != 1 {
+		t.Errorf("tried %d times at the first record of the second class", tried)
+	}
+}
+
+func TestFitIsDeterministicAndModelsRoundTrip(t *testing.T) {
+	spec := newSpec(nil)
+	states := map[int32]map[string][]byte{}
+	for n := range int32(3) {
+		p := model.NewPartition(spec, n)
+		feed(p, int(n)*1000, int(n)*1000+900, 100, nil)
+		states[n] = p.Snapshot()
+	}
+	m1, err := model.Fit(context.Background(), spec, states, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m2, err := model.Fit(context.Background(), spec, states, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw := m1.AppendBinary(nil)
+	if !bytes.Equal(raw, m2.AppendBinary(nil)) {
+		t.Error("two fits of the same states differ")
+	}
+	back, err := model.DecodeModel(schema, raw)
+	if err != nil || !bytes.Equal(back.AppendBinary(nil), raw) {
+		t.Errorf("model changed on its way through bytes: %v", err)
+	}
+	for n := range int32(3) {
+		p, err := model.RestorePartition(spec, states[n])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Swap(m1); err != nil {
+			t.Errorf("partition %d: %v", n, err)
+		}
+		feed(p, 5000, 5100, 10, nil)
+	}
+	// A partition that has seen nothing serves the model at once.
+	fresh := model.NewPartition(spec, 7)
+	if err := fresh.Swap(m1); err != nil {
+		t.Fatal(err)
+	}
+	if !fresh.Trained() {
+		t.Error("a fresh partition with a model is untrained")
+	}
+	var brier float64
+	b := rows(8000, 1000)
+	var s model.Scores
+	for i := range b.Label {
+		b.Label[i] = model.Unlabelled
+	}
+	fresh.Events(b, &s)
+	truth := rows(8000, 1000)
+	for i, y := range truth.Label {
+		d := s.P[2*i+1] - float64(y)
+		brier += d * d / 1000
+	}
+	if brier > 0.17 {
+		t.Errorf("Brier score %v of a fresh partition under the model; the base rate alone has about .24", brier)
+	}
+}

@@ -1,0 +1,107 @@
+package model_test
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"liftstream/model"
+)
+
+func TestLateLabelsByIDAndByPosition(t *testing.T) {
+	byID, byPlace := model.NewPartition(newSpec(nil), 0), model.NewPartition(newSpec(nil), 0)
+	for _, p := range []*model.Partition{byID, byPlace} {
+		feed(p, 0, 500, 50, nil)
+		feed(p, 500, 700, 50, func(b *model.Batch) { withhold(b, 1) })
+	}
+	b := rows(500, 200)
+	n, rest := int32(len(b.Label)), &model.Labels{N: 200, Class: b.Label}
+	for i := range n {
+		rest.Partition = append(rest.Partition, 0)
+		rest.Offset = append(rest.Offset, 0)
+		rest.Row = append(rest.Row, 500+i)
+	}
+	one := byID.Labels(&model.Labels{N: 200, Class: b.Label, ID: b.ID})
+	two := byPlace.Labels(rest)
+	if one.Learnt != 200 || two != one {
+		t.Fatalf("labels by id %+v, by position %+v", one, two)
+	}
+	if !bytes.Equal(state(byID), state(byPlace)) {
+		t.Error("labels by id and by position lead to different states")
+	}
+	if again := byID.Labels(&model.Labels{N: 200, Class: b.Label, ID: b.ID}); again.Repeated != 200 || byID.Labelled() != 700 {
+		t.Errorf("the same labels again: %+v", again)
+	}
+	if c := byID.Labels(&model.Labels{N: 1, Class: []int32{0}, ID: []string{"nobody"}}); c.Unmatched != 1 {
+		t.Errorf("label of an unknown record: %+v", c)
+	}
+	rest.Partition[0] = 9
+	if c := byPlace.Labels(rest); c.Misrouted != 1 {
+		t.Errorf("label of another partition: %+v", c)
+	}
+	flip := []int32{1 - b.Label[0]}
+	if c := byID.Labels(&model.Labels{N: 1, Class: flip, ID: b.ID[:1]}); c.Corrected != 1 || byID.Labelled() != 700 {
+		t.Errorf("another class for a learnt record: %+v, labelled %v", c, byID.Labelled())
+	}
+}
+
+// TestLabelsMoveTheTimeHoweverTheyAreBatched: what is overdue after labels depends on their times, not on which of them
+// is the last of its message.
+func TestLabelsMoveTheTimeHoweverTheyAreBatched(t *testing.T) {
+	spec := newSpec(func(o *model.Options) { o.WaitWindow = int64(100 * time.Second) })
+	var states [][]byte
+	for _, size := range []int{1, 2} {
+		p := model.NewPartition(spec, 0)
+		feed(p, 0, 50, 50, func(b *model.Batch) { withhold(b, 1) })
+		ids, times := []string{"c48", "c49"}, []int64{int64(120 * time.Second), int64(60 * time.Second)}
+		for i := 0; i < 2; i += size {
+			if c := p.Labels(&model.Labels{N: size, Class: make([]int32, size), ID: ids[i : i+size], Time: times[i : i+size]}); c.Learnt != size {
+				t.Fatalf("labels %+v", c)
+			}
+		}
+		states = append(states, state(p))
+	}
+	if !bytes.Equal(states[0], states[1]) {
+		t.Error("labels in one message and in two lead to different states")
+	}
+}
+
+// TestCorrectionReachesTheSample: what a record is corrected to is what later fits see, wherever the record lies by
+// then.
+func TestCorrectionReachesTheSample(t *testing.T) {
+	p := model.NewPartition(newSpec(func(o *model.Options) {
+		o.WaitWindow, o.WaitBytes, o.ReservoirRecords = 0, 1<<24, 1<<12
+		o.TailBytes = 1
+	}), 0)
+	const n = 5000 // the tail holds 4,096, the reservoir all others
+	feed(p, 0, n, 500, nil)
+	for _, i := range []int{10, n - 10} {
+		section := map[int]string{10: "reservoir", n - 10: "tail/0"}[i]
+		was := rows(i, 1).Label[0]
+		states := [][]byte{p.Snapshot()[section]}
+		for _, class := range []int32{1 - was, was} {
+			if c := p.Labels(&model.Labels{N: 1, Class: []int32{class}, Partition: []int32{0}, Offset: []int64{0}, Row: []int32{int32(i)}}); c.Corrected != 1 {
+				t.Fatalf("record %d: %+v", i, c)
+			}
+			states = append(states, p.Snapshot()[section])
+		}
+		if bytes.Equal(states[0], states[1]) || !bytes.Equal(states[0], states[2]) {
+			t.Errorf("record %d keeps its class in %s, or does not get it back", i, section)
+		}
+	}
+}
+
+func TestRoomExpires(t *testing.T) {
+	spec := newSpec(func(o *model.Options) { o.WaitWindow = int64(100 * time.Second); o.ExpireAs = 0 })
+	p := model.NewPartition(spec, 0)
+	feed(p, 0, 1000, 50, func(b *model.Batch) { withhold(b, 1) })
+	// One record a second: what is older than 100 s was learnt as "no".
+	if got := p.Labelled(); got < 895 || got > 900 {
+		t.Errorf("%v records expired into a class, about 899 should have", got)
+	}
+	small := model.NewPartition(newSpec(func(o *model.Options) { o.WaitBytes = 20_000 }), 0)
+	feed(small, 0, 5000, 50, func(b *model.Batch) { withhold(b, 1) })
+	if small.Waiting() > 20_000 || small.Losses().Expired == 0 {
+		t.Errorf("room holds %d bytes of 20,000, %d expired", small.Waiting(), small.Losses().Expired)
+	}
+}

@@ -1,0 +1,76 @@
+package model
+
+// Excluder is a Component that can say what it would of a record that it was fitted on, had the record not been there,
+// so that the weights of its inputs can be learnt from the same records.
+type Excluder interface {
+	// InputsWithout writes what Inputs would of the record of the example.
+	InputsWithout(ex *Example, dst []float64)
+}
+
+// Keyed is a Component whose inputs are known by what they are. The inputs of the others are known by their numbers.
+type Keyed interface {
+	// InputKeys appends a key for each input that the component offers, none below FirstKey: inputs of equal keys speak of
+	// the same thing, whatever model, partition, number or schema they have.
+	InputKeys(dst []uint64) []uint64
+}
+
+// FirstKey is the lowest key of an input that is known by what it is. Input j of a component that is not Keyed has key
+// 1 + j.
+const FirstKey = 1 << 32
+
+// inputKeys returns the keys of the inputs that the components offer.
+func inputKeys(components []Component) [][]uint64 {
+	keys := make([][]uint64, len(components))
+	for i, c := range components {
+		if k, ok := c.(Keyed); ok {
+			keys[i] = k.InputKeys(nil)
+			continue
+		}
+		for j := range c.InputCount() {
+			keys[i] = append(keys[i], uint64(1+j))
+		}
+	}
+	return keys
+}
+
+// Profiler is a Component that knows profiles.
+type Profiler interface {
+	// Profile returns the best known profile for the class that the row meets and that records held back from its search
+	// bear out, and its lift on these; "" when it meets none. The text belongs to the component and stays valid.
+	Profile(row Row, class int32) (text string, lift float64)
+}
+
+// Selector is a Component that knows which features matter for a record.
+type Selector interface {
+	// Select appends the features of the row's subspace, the most relevant first, and their relevance in nats; nothing
+	// when no feature tells about the class there.
+	Select(row Row, features []int32, relevance []float32) ([]int32, []float32)
+}
+
+// Reasoner is a Component that can have nothing to say of a record.
+type Reasoner interface {
+	// Reason says why the component has nothing to say of the row, in a word of a closed set that begins with the
+	// component's name; "" when it has.
+	Reason(row Row) string
+}
+
+// Remark is what is to be known of a part besides that it was made.
+type Remark struct {
+	Outcome string // from a closed set, for metrics
+	Text    string // for people
+	Trouble bool   // somebody should know
+}
+
+// Remarker is a Factory that has something to say about the parts that its Fit returns.
+type Remarker interface {
+	// Remark is about a part, nil bytes excepted.
+	Remark(part []byte) (Remark, error)
+}
+
+// Carrier is a Factory that takes over states that were made under another schema and its own options.
+type Carrier interface {
+	// CarryState returns the state, which AppendState wrote under c.From, as one of c.To: what mentions no feature that is
+	// gone is kept, counts and numbers as they were. inputs tells of each input that the component offers then which
+	// number it had. Hostile bytes give an error.
+	CarryState(c *Change, state []byte) (out []byte, inputs []int, err error)
+}

@@ -1,0 +1,97 @@
+package model
+
+// Status is what a score is worth.
+type Status uint8
+
+const (
+	StatusOK Status = iota
+	StatusUntrained
+	StatusDegraded
+)
+
+func (s Status) String() string { return [...]string{"ok", "untrained", "degraded"}[s] }
+
+// Scores is what a Partition publishes for a Batch, one entry a record in the same order. Its buffers are reused by the
+// next call of Reset. List columns are flat, with the end of each record's run.
+type Scores struct {
+	N       int
+	Classes int
+	Model   int64
+
+	Status      []Status
+	Reason      []string // "" unless degraded
+	Segment     []int32
+	Target      []int32
+	P           []float64 // N x Classes
+	BaseRate    []float64
+	Lift        []float64
+	Percentile  []float32
+	SubspaceEnd []int32
+	Subspace    []int32 // feature indices
+	Relevance   []float32
+	Profile     []string // "" when none is met
+	ProfileLift []float64
+	WhyEnd      []int32
+	Why         []Reason
+}
+
+func grow[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	s = s[:n]
+	clear(s)
+	return s
+}
+
+// Reset makes room for n records of the given number of classes, all entries zero and the lists empty.
+func (s *Scores) Reset(n, classes int) {
+	s.N, s.Classes = n, classes
+	s.Status = grow(s.Status, n)
+	s.Reason = grow(s.Reason, n)
+	s.Segment = grow(s.Segment, n)
+	s.Target = grow(s.Target, n)
+	s.P = grow(s.P, n*classes)
+	s.BaseRate = grow(s.BaseRate, n)
+	s.Lift = grow(s.Lift, n)
+	s.Percentile = grow(s.Percentile, n)
+	s.SubspaceEnd = grow(s.SubspaceEnd, n)
+	s.Profile = grow(s.Profile, n)
+	s.ProfileLift = grow(s.ProfileLift, n)
+	s.WhyEnd = grow(s.WhyEnd, n)
+	s.Subspace, s.Relevance, s.Why = s.Subspace[:0], s.Relevance[:0], s.Why[:0]
+}
+
+// Append adds a copy of entry i of other scores, of the same classes, after the last one. Model stays as it is.
+func (s *Scores) Append(o *Scores, i int) {
+	s.N++
+	s.Status, s.Reason = append(s.Status, o.Status[i]), append(s.Reason, o.Reason[i])
+	s.Segment, s.Target = append(s.Segment, o.Segment[i]), append(s.Target, o.Target[i])
+	s.P = append(s.P, o.P[i*o.Classes:(i+1)*o.Classes]...)
+	s.BaseRate, s.Lift, s.Percentile = append(s.BaseRate, o.BaseRate[i]), append(s.Lift, o.Lift[i]), append(s.Percentile, o.Percentile[i])
+	features, relevance := o.SubspaceOf(i)
+	s.Subspace, s.Relevance = append(s.Subspace, features...), append(s.Relevance, relevance...)
+	s.SubspaceEnd = append(s.SubspaceEnd, int32(len(s.Subspace)))
+	s.Profile, s.ProfileLift = append(s.Profile, o.Profile[i]), append(s.ProfileLift, o.ProfileLift[i])
+	s.Why = append(s.Why, o.WhyOf(i)...)
+	s.WhyEnd = append(s.WhyEnd, int32(len(s.Why)))
+}
+
+func span(end []int32, i int) (int32, int32) {
+	if i == 0 {
+		return 0, end[0]
+	}
+	return end[i-1], end[i]
+}
+
+// WhyOf returns the contributions of record i; the slice is valid until the next Reset.
+func (s *Scores) WhyOf(i int) []Reason {
+	a, b := span(s.WhyEnd, i)
+	return s.Why[a:b]
+}
+
+// SubspaceOf returns the features selected for record i, best first, and their relevance.
+func (s *Scores) SubspaceOf(i int) ([]int32, []float32) {
+	a, b := span(s.SubspaceEnd, i)
+	return s.Subspace[a:b], s.Relevance[a:b]
+}

@@ -1,0 +1,30 @@
+package model
+
+// Spec is what a stage is made of: the schema, the components, and the sizes. It is immutable and shared by all
+// partitions and by the trainer.
+type Spec struct {
+	Schema     *Schema
+	Scorecard  Factory // its New returns a Scorecard
+	Components []Factory
+	Options    Options
+}
+
+// Options are the sizes and choices of a Partition and of Fit.
+type Options struct {
+	// Fingerprint names the schema and whatever else shapes states and models; both carry it, and others are refused.
+	Fingerprint uint64
+	// Frame names what of that is neither features nor classes: states of another schema can be carried over to this one
+	// if it is the same.
+	Frame            uint64
+	Warmup           int   // labelled records before the first structure is built from the tail
+	TailBytes        int64 // bound of the tail; at least 4,096 records are kept
+	ReservoirRecords int
+	ReservoirBytes   int64
+	WaitBytes        int64 // bound of the room where records wait for their labels; 0 = unlabelled records do not wait
+	WaitWindow       int64 // nanoseconds of record time after which a waiting record expires; 0 = never
+	ExpireAs         int32 // class that an expired record is learnt as; Unlabelled = dropped
+	Correct          bool  // a second label of the same record replaces the first
+	Why              int   // reasons a score; negative = all, with the named terms
+	Gate             float64
+	Seed             uint64
+}

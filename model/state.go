@@ -1,0 +1,223 @@
+package model
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"liftstream/model/wire"
+)
+
+// StateFormat is the version of the binary form of a Partition's state.
+const StateFormat = 3
+
+// oldestState is the oldest version that is read. It has neither the sum of squared weights, so that its records are
+// taken to weigh 1, nor the lags of labels.
+const oldestState = 2
+
+// Section is one independently stored part of a Partition's state.
+type Section struct {
+	Name string
+	// Version changes whenever the bytes do, within one process: a part of the same version need not be written again.
+	Version uint64
+	// Append appends the part's bytes. It must be called before the next command.
+	Append func(b []byte) []byte
+}
+
+// Sections returns the whole state in independent parts with stable names. Reading them changes nothing.
+func (p *Partition) Sections() []Section {
+	p.edits++ // parts without a version of their own count as changed at every look
+	s := []Section{
+		{"core", p.edits, p.appendCore},
+		{SectionSchema, 1, p.spec.appendOrigin},
+		{"levels", p.edits, p.levels.AppendBinary},
+		{"percentile", p.edits, p.percent.appendState},
+		{"reservoir", p.reservoir.version, p.reservoir.appendState},
+	}
+	for i, c := range p.all() {
+		s = append(s, Section{"model/" + p.factory(i).Name(), p.edits, c.AppendState})
+	}
+	for c := range p.tail.version {
+		s = append(s, Section{tailName(c), p.tail.version[c], func(b []byte) []byte { return p.tail.appendChunk(b, c) }})
+	}
+	lo, hi := p.room.chunks()
+	for c := lo; c < hi; c++ {
+		s = append(s, Section{roomName(c), p.room.version[c], func(b []byte) []byte { return p.room.appendChunk(b, c) }})
+	}
+	return s
+}
+
+// Snapshot returns the bytes of all Sections by name.
+func (p *Partition) Snapshot() map[string][]byte {
+	m := map[string][]byte{}
+	for _, s := range p.Sections() {
+		m[s.Name] = s.Append(nil)
+	}
+	return m
+}
+
+func (p *Partition) appendCore(b []byte) []byte {
+	b = wire.AppendUvarint(b, StateFormat)
+	b = wire.AppendUvarint(b, p.spec.Options.Fingerprint)
+	b = wire.AppendVarint(b, int64(p.self))
+	b = wire.AppendBool(b, p.trained)
+	b = wire.AppendVarint(b, p.version)
+	b = wire.AppendFloat(b, p.clock)
+	b = wire.AppendUvarint(b, p.seen)
+	b = wire.AppendVarint(b, p.next)
+	b = wire.AppendFloats(b, p.counts)
+	b = wire.AppendFloat(b, p.square)
+	b = wire.AppendUvarint(b, p.lost.UnknownClass)
+	b = wire.AppendUvarint(b, p.lost.Expired)
+	b = wire.AppendUvarint(b, p.tail.capacity)
+	b = wire.AppendUvarint(b, p.tail.first)
+	b = wire.AppendUvarint(b, p.tail.next)
+	b = wire.AppendUvarint(b, uint64(len(p.tail.class)))
+	b = wire.AppendUvarint(b, p.reservoir.seen)
+	b = wire.AppendUvarint(b, p.room.first)
+	b = wire.AppendUvarint(b, p.room.next())
+	return wire.AppendVarint(b, p.room.newest)
+}
+
+// head is what the section "core" begins with.
+type head struct {
+	format, fingerprint uint64
+	self                int32
+	trained             bool
+	version             int64
+	clock               float64
+}
+
+func readHead(r *wire.Reader) (h head, err error) {
+	if h.format = r.Uvarint(); r.Err() == nil && (h.format < oldestState || h.format > StateFormat) {
+		return h, fmt.Errorf("format %d, this build reads %d to %d", h.format, oldestState, StateFormat)
+	}
+	h.fingerprint, h.self = r.Uvarint(), int32(r.Varint())
+	h.trained, h.version, h.clock = r.Bool(), r.Varint(), r.Float()
+	if err := r.Err(); err != nil {
+		return h, fmt.Errorf("decoding core: %w", err)
+	}
+	return h, nil
+}
+
+// RestorePartition rebuilds a partition from the bytes of its Sections. Foreign or damaged ones give an error.
+func RestorePartition(spec *Spec, sections map[string][]byte) (*Partition, error) {
+	r := wire.NewReader(sections["core"])
+	head, err := readHead(r)
+	if err != nil {
+		return nil, fmt.Errorf("restoring state: %w", err)
+	}
+	if head.fingerprint != spec.Options.Fingerprint {
+		return nil, fmt.Errorf("restoring state: %w", ErrModelForeign)
+	}
+	p := NewPartition(spec, head.self)
+	p.trained, p.version = head.trained, head.version
+	p.clock, p.seen, p.next = head.clock, r.Uvarint(), r.Varint()
+	r.FloatsInto(p.counts)
+	if head.format > oldestState {
+		p.square = r.Float()
+	} else {
+		for _, c := range p.counts {
+			p.square += c
+		}
+	}
+	p.lost = Losses{r.Uvarint(), r.Uvarint()}
+	capacity, first, next, slots := r.Uvarint(), r.Uvarint(), r.Uvarint(), r.Int(math.MaxInt32)
+	offered := r.Uvarint()
+	roomFirst, roomNext, newest := r.Uvarint(), r.Uvarint(), r.Varint()
+	if err := r.Done(); err != nil {
+		return nil, fmt.Errorf("restoring state: decoding core: %w", err)
+	}
+	lr := wire.NewReader(sections["levels"])
+	levels, err := DecodeLevels(spec.Schema, lr)
+	if err == nil {
+		err = lr.Done()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("restoring state: decoding levels: %w", err)
+	}
+	p.levels = levels
+	components, scorecard := newComponents(spec, levels)
+	for i, c := range append(slices.Clone(components), Component(scorecard)) {
+		name := p.factory(i).Name()
+		if err := c.LoadState(sections["model/"+name]); err != nil {
+			return nil, fmt.Errorf("restoring state: decoding %s: %w", name, err)
+		}
+	}
+	p.install(components, scorecard)
+	section := func(name string) []byte { return sections[name] }
+	n, classes := len(spec.Schema.Features), len(spec.Schema.Classes)
+	for _, err := range []error{
+		p.reservoir.load(sections["reservoir"], offered, n, classes), // before the tail, a shorter one of which adds to it
+		p.loadTail(head.format, capacity, first, next, slots, section),
+		p.percent.load(head.format, sections["percentile"], classes, spec.Schema.Positive),
+		p.room.load(roomFirst, roomNext, newest, n, classes, len(p.pending), section),
+	} {
+		if err != nil {
+			return nil, fmt.Errorf("restoring state: %w", err)
+		}
+	}
+	if err := p.checkRecords(); err != nil {
+		return nil, fmt.Errorf("restoring state: %w", err)
+	}
+	return p, nil
+}
+
+// checkRecords checks what tables are indexed by: level codes, and clocks, which are consecutive in the tail.
+func (p *Partition) checkRecords() error {
+	valid := func(row []float64, clock float64) bool {
+		for f, v := range row {
+			if math.IsInf(v, 0) || p.spec.Schema.Features[f].Kind != Continuous && !(math.IsNaN(v) || v >= 0 && v <= MaxLevels && v == math.Trunc(v)) {
+				return false
+			}
+		}
+		return clock >= 0 && clock <= 1<<53
+	}
+	if !valid(nil, p.clock) {
+		return fmt.Errorf("clock %v", p.clock)
+	}
+	n := p.tail.features
+	for i, clock := range p.tail.clock {
+		if !valid(p.tail.rows[i*n:(i+1)*n], clock) {
+			return fmt.Errorf("the tail holds an impossible record in slot %d", i)
+		}
+	}
+	for k := p.tail.first; k < p.tail.next; k++ {
+		if want := p.tail.clock[p.tail.first%p.tail.capacity] + float64(k-p.tail.first); p.tail.clock[k%p.tail.capacity] != want {
+			return fmt.Errorf("record %d of the tail has clock %v, want %v", k, p.tail.clock[k%p.tail.capacity], want)
+		}
+	}
+	for i := range p.reservoir.items {
+		if x := &p.reservoir.items[i]; !valid(x.Row, x.Clock) {
+			return fmt.Errorf("the reservoir holds an impossible record %d", i)
+		}
+	}
+	for i, w := range p.room.entries {
+		if w != nil && !valid(w.Row, w.Clock) {
+			return fmt.Errorf("the room holds an impossible record %d", i)
+		}
+	}
+	return nil
+}
+
+// loadTail reads a tail that may have been written under another bound.
+func (p *Partition) loadTail(format, capacity, first, next uint64, slots int, section func(string) []byte) error {
+	if capacity == p.tail.capacity {
+		return p.tail.load(format, first, next, slots, len(p.counts), section)
+	}
+	if capacity == 0 || capacity > 1<<40 {
+		return fmt.Errorf("tail of %d records", capacity)
+	}
+	old := &tail{features: p.tail.features, capacity: capacity}
+	if err := old.load(format, first, next, slots, len(p.counts), section); err != nil {
+		return err
+	}
+	var r record
+	for n := old.first; n < old.next; n++ {
+		old.at(n, &r)
+		if p.tail.push(&r, &p.out) {
+			p.reservoir.add(&p.out, p.key(&p.out))
+		}
+	}
+	return nil
+}

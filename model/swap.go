@@ -1,0 +1,75 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// ErrModelTooOld is returned by Swap when the model ends before the tail begins, so that records in between would be
+// missing from what the model restructures.
+var ErrModelTooOld = errors.New("model is older than the tail")
+
+// Swap makes m the serving model: structure is the model's, counts are the model's and this partition's own since the
+// model's mark. A model that is refused (ErrModelTooOld, ErrModelForeign, or damaged) changes nothing.
+func (p *Partition) Swap(m *Model) error {
+	if m.Fingerprint != p.spec.Options.Fingerprint {
+		return fmt.Errorf("swapping to model %d: %w", m.Version, ErrModelForeign)
+	}
+	if p.tail.len() > 0 && p.tail.clock[p.tail.first%p.tail.capacity] > p.marked(m.Marks) {
+		return fmt.Errorf("swapping to model %d: %w", m.Version, ErrModelTooOld)
+	}
+	if err := p.rebase(m); err != nil {
+		return fmt.Errorf("swapping to model %d: %w", m.Version, err)
+	}
+	p.version, p.trained = m.Version, true
+	return nil
+}
+
+// marked is the clock up to which marks have seen this partition. A mark that lies ahead is of another history, as that
+// of a state which is lost: of what this one has learnt the model knows nothing.
+func (p *Partition) marked(marks map[int32]Mark) float64 {
+	if clock := marks[p.self].Clock; clock <= p.clock {
+		return clock
+	}
+	return 0
+}
+
+// rebase moves copies of the components to the model, so that an error leaves the partition as it was.
+func (p *Partition) rebase(m *Model) error {
+	levels := m.Levels.Clone()
+	rc := levels.Merge(p.levels)
+	components, scorecard := newComponents(p.spec, levels)
+	moved := append(slices.Clone(components), Component(scorecard))
+	for i, c := range p.all() {
+		name := p.factory(i).Name()
+		part, ok := m.Parts[name]
+		if !ok {
+			return fmt.Errorf("model has no part %q", name)
+		}
+		if err := moved[i].LoadState(c.AppendState(nil)); err != nil {
+			return fmt.Errorf("copying %s: %w", name, err)
+		}
+		mark := p.marked(m.Marks)
+		if i == len(components) && m.Shares != nil {
+			mark = p.marked(m.Shares)
+		}
+		rb := &Rebase{Part: part, Self: p.self, Recode: rc, Clock: p.clock, Since: func(yield func(ex *Example) bool) {
+			p.tail.since(mark, rc, yield)
+		}}
+		if err := moved[i].Rebase(rb); err != nil {
+			return fmt.Errorf("rebasing %s: %w", name, err)
+		}
+	}
+	scores, err := readPercentilePart(m.Parts[PartPercentile], len(p.counts))
+	if err != nil {
+		return err
+	}
+	p.percent.rebase(scores, p.self)
+	p.tail.recode(rc)
+	p.reservoir.recode(rc)
+	p.room.recode(rc)
+	p.levels = levels
+	p.install(components, scorecard)
+	return nil
+}

@@ -1,0 +1,54 @@
+package model
+
+import "math"
+
+// Term is the feature index of a contribution that belongs to no feature.
+const (
+	TermIntercept   int32 = -1
+	TermLocal       int32 = -2
+	TermKernel      int32 = -3
+	TermCalibration int32 = -4
+	TermSets        int32 = -5
+)
+
+// TermName is the name under which a contribution is published: the feature's, or that of a term in parentheses.
+func (s *Schema) TermName(f int32) string {
+	switch f {
+	case TermIntercept:
+		return "(intercept)"
+	case TermLocal:
+		return "(local)"
+	case TermKernel:
+		return "(kernel)"
+	case TermCalibration:
+		return "(calibration)"
+	case TermSets:
+		return "(sets)"
+	}
+	return s.Features[f].Name
+}
+
+// Reason is one contribution to the log-odds of the target class.
+type Reason struct {
+	Feature int32   // index in Schema.Features, or a Term
+	Value   float64 // the record's cell of the Row; NaN for a Term or a missing value
+	Effect  float64 // contribution in nats
+	// Lift is the lift of the target in the record's cell as the score used it: the rate of the target there over its base
+	// rate, over the scorecard's horizons as they weigh in the score now, shrunken towards 1 by the prior. NaN for a Term,
+	// and where no record has told anything. The lift over all records is the fit's to report.
+	Lift float64
+	N    float64 // labelled records, ever, that those of the cell are worth: their weight by Unit
+}
+
+// conflicting is the effect, in nats, from which on it matters that it goes against its lift.
+const conflicting = .1
+
+// Counts reports whether the reason is a feature's, has a lift, and an effect of more than .1 nats: whether it could be
+// in conflict.
+func (r *Reason) Counts() bool {
+	return r.Feature >= 0 && math.Abs(r.Effect) > conflicting && !math.IsNaN(r.Lift)
+}
+
+// Conflicts reports whether such an effect goes against its lift: the feature's weights say the opposite of its counts,
+// as they may where it stands for others.
+func (r *Reason) Conflicts() bool { return r.Counts() && r.Effect*(r.Lift-1) < 0 }

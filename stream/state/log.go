@@ -1,0 +1,289 @@
+package state
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"liftstream/stream/txn"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Log is the content of one partition of the state topic: the last value of each key. It leaves out keys that no stage
+// writes, values too large for their key, and values beyond Limit, and counts them in Foreign: so another writer of the
+// topic cannot fill the memory of its readers.
+type Log struct {
+	values  map[string][]byte
+	Next    int64 // offset from which to read on
+	Newest  int   // format that is read
+	Limit   int64 // bytes of values, and of the sections of one snapshot
+	Forgets bool  // deleted parts leave without their tombstones, see forget
+	bytes   int64
+	Foreign int // values left out
+}
+
+// NewLog returns an empty log that reads formats up to Format.
+func NewLog() *Log {
+	return &Log{values: map[string][]byte{}, Limit: maxSection, Newest: Format}
+}
+
+// Apply takes one record of the topic; a nil value is a tombstone.
+func (l *Log) Apply(key, value []byte) {
+	bound := stateKeyBound(string(key))
+	if bound == 0 || len(value) > bound {
+		l.Foreign++
+		return
+	}
+	old := int64(len(l.values[string(key)]))
+	if value == nil {
+		l.bytes -= old
+		delete(l.values, string(key))
+		return
+	}
+	if l.bytes+int64(len(value))-old > l.Limit {
+		l.Foreign++
+		return
+	}
+	l.bytes += int64(len(value)) - old
+	l.values[string(key)] = lasting(value)
+	if l.Forgets && strings.HasPrefix(string(key), "manifest/") {
+		l.forget()
+	}
+}
+
+// forget drops the parts that neither manifest names. It runs when a manifest has come: the parts of the next snapshot
+// follow it, so these belong to former ones. Compaction may take their tombstones before a reader that reads on from
+// time to time sees them.
+func (l *Log) forget() {
+	found, problems := l.Manifests()
+	if len(problems) > 0 {
+		return
+	}
+	for _, key := range l.Orphans(found...) {
+		l.bytes -= int64(len(l.values[key]))
+		delete(l.values, key)
+	}
+}
+
+// lasting returns a value that may be kept. A small value is copied: it lies in a block of its answer (txn.Fetched),
+// and a single journal record would keep the whole block alive.
+func lasting(value []byte) []byte {
+	if len(value) < 16<<10 {
+		return bytes.Clone(value)
+	}
+	return value
+}
+
+// stateKeyBound returns the largest size of the value of a key, 0 where no stage writes such a key.
+func stateKeyBound(key string) int {
+	kind, rest, _ := strings.Cut(key, "/")
+	number := func(text string, below int) bool {
+		n, err := strconv.Atoi(text)
+		return err == nil && n >= 0 && n < below && strconv.Itoa(n) == text
+	}
+	switch kind {
+	case DoneKey:
+		if key == DoneKey {
+			return JournalBytes
+		}
+	case "journal":
+		if number(rest, JournalRing) {
+			return JournalBytes
+		}
+	case "manifest":
+		if number(rest, 2) {
+			return maxManifest
+		}
+	case "part":
+		p := strings.Split(rest, "/")
+		if n := len(p); n >= 3 && len(rest) < 256 && number(p[n-1], maxSection/chunkBytes) && number(p[n-2], slots) {
+			return chunkBytes + 5
+		}
+	}
+	return 0
+}
+
+// Empty reports whether the partition holds nothing that a stage writes.
+func (l *Log) Empty() bool { return len(l.values) == 0 }
+
+// History returns the keys of the manifests and journal records, which tell of the state so far.
+func (l *Log) History() (keys []string) {
+	for _, key := range slices.Sorted(maps.Keys(l.values)) {
+		if strings.HasPrefix(key, "manifest/") || strings.HasPrefix(key, "journal/") {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// Orphans returns the keys of parts that none of the manifests names: a writer that died in the middle of a snapshot
+// leaves them. A nil manifest names nothing.
+func (l *Log) Orphans(found ...*Manifest) (out []string) {
+	named := map[string]bool{}
+	for _, m := range found {
+		if m == nil {
+			continue
+		}
+		for _, s := range m.Sections {
+			for c := range s.Chunks {
+				named[s.key(c)] = true
+			}
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(l.values)) {
+		if strings.HasPrefix(key, "part/") && !named[key] {
+			out = append(out, key)
+		}
+	}
+	return out
+}
+
+// Manifests returns the readable manifests, newest first, and an error for each one that cannot be read.
+func (l *Log) Manifests() (found []*Manifest, problems []error) {
+	for _, key := range []string{"manifest/0", "manifest/1"} {
+		v, ok := l.values[key]
+		if !ok {
+			continue
+		}
+		m, err := DecodeManifest(v, l.Newest)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("decoding %s: %w", key, err))
+			continue
+		}
+		found = append(found, m)
+	}
+	if len(found) == 2 && found[0].Number < found[1].Number {
+		found[0], found[1] = found[1], found[0]
+	}
+	return found, problems
+}
+
+// Sections reads all sections of a snapshot.
+func (l *Log) Sections(m *Manifest) (map[string][]byte, error) {
+	out := make(map[string][]byte, len(m.Sections))
+	var total int64
+	for _, s := range m.Sections {
+		if total += int64(s.Length); total > l.Limit {
+			return nil, fmt.Errorf("reading snapshot %d: more than %d bytes, which this configuration cannot have written",
+				m.Number, l.Limit)
+		}
+		if _, twice := out[s.Name]; twice {
+			return nil, fmt.Errorf("reading snapshot %d: section %s is named twice", m.Number, s.Name)
+		}
+		raw, err := l.Section(m, s)
+		if err != nil {
+			return nil, err
+		}
+		out[s.Name] = raw
+	}
+	return out, nil
+}
+
+// Section reads one section of a snapshot.
+func (l *Log) Section(m *Manifest, s Stored) ([]byte, error) {
+	if int64(s.Length) > l.Limit {
+		return nil, fmt.Errorf(
+			"reading snapshot %d: section %s: more than %d bytes, which this configuration cannot have written",
+			m.Number, s.Name, l.Limit)
+	}
+	raw, err := unpack(s.Blob, l.Newest, func(i int) []byte { return l.values[s.key(i)] })
+	if err != nil {
+		return nil, fmt.Errorf("reading snapshot %d: section %s: %w", m.Number, s.Name, err)
+	}
+	return raw, nil
+}
+
+// Done returns the done record, the zero value where there is none.
+func (l *Log) Done() (Done, error) {
+	v, ok := l.values[DoneKey]
+	if !ok {
+		return Done{}, nil
+	}
+	d, err := DecodeDone(v, l.Newest)
+	if err != nil {
+		return Done{}, fmt.Errorf("decoding %s: %w", DoneKey, err)
+	}
+	return d, nil
+}
+
+// errJournalLost is returned where journal records that a replay needs were overwritten.
+var errJournalLost = errors.New("later journal records are there, but not this one")
+
+// Journal returns the entries from number on, in turn, up to the newest.
+func (l *Log) Journal(from uint64) ([]JournalEntry, error) {
+	var out []JournalEntry
+	for n := from; ; n++ {
+		v, ok := l.values[JournalKey(n)]
+		if ok {
+			e, err := DecodeJournal(v, l.Newest)
+			if err != nil {
+				return nil, fmt.Errorf("decoding %s: %w", JournalKey(n), err)
+			}
+			if e.Number == n {
+				out = append(out, e)
+				continue
+			}
+			// An older number stands where the journal ends, a later one has overwritten the record.
+		}
+		if l.JournalEnd() > n {
+			return nil, fmt.Errorf("reading journal record %d: %w", n, errJournalLost)
+		}
+		return out, nil
+	}
+}
+
+// JournalEnd returns the number after the newest readable journal record.
+func (l *Log) JournalEnd() (end uint64) {
+	for i := range uint64(JournalRing) {
+		if v, ok := l.values[JournalKey(i)]; ok {
+			if e, err := DecodeJournal(v, l.Newest); err == nil && e.Number%JournalRing == i && e.Number < MaxNumber {
+				end = max(end, e.Number+1)
+			}
+		}
+	}
+	return end
+}
+
+// Follow reads on to the end of a partition of the state topic.
+func (l *Log) Follow(ctx context.Context, c *txn.Client, topic string, partition int) error {
+	start, end, err := c.Bounds(ctx, topic, partition)
+	if err != nil {
+		return fmt.Errorf("reading the state topic: %w", err)
+	}
+	l.Next = max(l.Next, start)
+	for l.Next < end {
+		f, err := c.Fetch(ctx, topic, partition, l.Next, 8<<20, 500*time.Millisecond)
+		if err != nil {
+			return fmt.Errorf("reading the state topic: %w", err)
+		}
+		for i := range f.Records {
+			l.Apply(f.Records[i].Key, f.Records[i].Value)
+		}
+		l.Next = f.Next
+	}
+	return nil
+}
+
+// Snapshot is a complete snapshot with its parts.
+type Snapshot struct {
+	*Manifest
+	Log *Log
+}
+
+// Hold returns a log of that snapshot alone, which later snapshots do not overwrite.
+func (l *Log) Hold(m *Manifest) *Snapshot {
+	held := NewLog()
+	held.Newest, held.Limit = l.Newest, l.Limit
+	for _, s := range m.Sections {
+		for c := range s.Chunks {
+			if v, ok := l.values[s.key(c)]; ok {
+				held.values[s.key(c)] = v
+			}
+		}
+	}
+	return &Snapshot{m, held}
+}

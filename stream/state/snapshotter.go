@@ -1,0 +1,178 @@
+package state
+
+import (
+	"hash/crc32"
+	"strings"
+
+	"liftstream/model"
+)
+
+// Snapshotter writes a partition's snapshots piece by piece: Start copies the state, Take compresses it and hands out
+// the records of the next transactions, and the caller calls Complete once the manifest is in the topic.
+type Snapshotter struct {
+	packer *Packer
+	Last   *Manifest // the newest complete snapshot; nil = none
+	Before *Manifest // the one before; nil = none
+	// versions holds the versions of the sections of Last, as far as this process wrote or read them.
+	versions map[string]uint64
+
+	writing *Manifest
+	next    map[string]uint64
+	raw     []rawSection // of writing, not yet compressed
+	current *packing     // of writing, being compressed
+	sealed  bool         // the manifest is in the queue
+	queue   []Change
+	garbage []Change // tombstones of parts that no manifest names any more; they go before a slot is written again
+}
+
+// rawSection is a changed section as Start found it.
+type rawSection struct {
+	name  string
+	bytes []byte
+}
+
+// NewSnapshotter returns a snapshotter without a snapshot before.
+func NewSnapshotter() *Snapshotter { return &Snapshotter{packer: NewPacker()} }
+
+// Pending reports whether Take may have something to hand out: pieces of a snapshot, or tombstones.
+func (s *Snapshotter) Pending() bool { return s.Busy() || len(s.garbage) > 0 }
+
+// Discard has the next transactions delete the keys, which no manifest names.
+func (s *Snapshotter) Discard(keys []string) {
+	for _, key := range keys {
+		s.garbage = append(s.garbage, Change{Key: key})
+	}
+}
+
+// Busy reports whether a snapshot is being written.
+func (s *Snapshotter) Busy() bool { return s.writing != nil }
+
+// Start begins a snapshot of the state as it is now. It only copies: compressing it at once would hold up the records.
+// Where the last snapshot is of another format, all sections are written again.
+func (s *Snapshotter) Start(p *model.Partition, fingerprint uint64, at Position, journal uint64, format int) {
+	m := &Manifest{Format: format, Number: 1, Fingerprint: fingerprint, Position: at, Journal: journal,
+		Labelled: p.Labelled()}
+	if s.Last != nil {
+		m.Number = s.Last.Number + 1
+	}
+	s.next = map[string]uint64{}
+	s.queue, s.raw, s.current, s.sealed = s.queue[:0], s.raw[:0], nil, false
+	size := 0
+	for _, sec := range p.Sections() {
+		s.next[sec.Name] = sec.Version
+		old, known := s.Last.Find(sec.Name)
+		known = known && s.Last.Format == format
+		if v, ok := s.versions[sec.Name]; known && ok && v == sec.Version {
+			m.Sections = append(m.Sections, old)
+			continue
+		}
+		// Sections are of similar sizes from one snapshot to the next: growing would copy them several times.
+		raw := sec.Append(make([]byte, 0, max(old.Length+old.Length/8, size)))
+		if known && old.Length == len(raw) && old.CRC == crc32.Checksum(raw, castagnoli) {
+			m.Sections = append(m.Sections, old)
+			continue
+		}
+		if size = 0; strings.HasPrefix(sec.Name, "tail/") {
+			size = len(raw)
+		}
+		s.raw = append(s.raw, rawSection{sec.Name, raw})
+	}
+	s.writing = m
+}
+
+// packing is a section that is being compressed, piece by piece, each piece a Zstandard frame of its own.
+type packing struct {
+	Stored
+	rest   []byte // not yet compressed
+	packed []byte // compressed and not yet in the queue
+}
+
+// pieceBytes is the number of bytes that are compressed at a time, between records.
+const pieceBytes = 1 << 20
+
+// pack compresses the next piece into the queue, at last the manifest; it reports false when there is no more.
+func (s *Snapshotter) pack() bool {
+	if s.current == nil {
+		if len(s.raw) == 0 {
+			if s.sealed {
+				return false
+			}
+			s.sealed = true
+			s.queue = append(s.queue, Change{s.writing.Key(), s.writing.Encode()})
+			return true
+		}
+		sec := s.raw[0]
+		s.raw[0].bytes, s.raw = nil, s.raw[1:]
+		s.current = &packing{rest: sec.bytes, Stored: Stored{Name: sec.name, Slot: s.freeSlot(sec.name),
+			Blob: Blob{Length: len(sec.bytes), CRC: crc32.Checksum(sec.bytes, castagnoli)}}}
+	}
+	c := s.current
+	n := min(len(c.rest), pieceBytes)
+	c.packed = s.packer.enc.EncodeAll(c.rest[:n], c.packed)
+	c.rest = c.rest[n:]
+	for len(c.packed) >= chunkBytes || len(c.rest) == 0 && (len(c.packed) > 0 || c.Chunks == 0) {
+		n := min(len(c.packed), chunkBytes)
+		s.queue = append(s.queue, Change{c.key(c.Chunks), Seal(c.packed[:n], s.writing.Format)})
+		c.packed = c.packed[n:]
+		c.Chunks++
+		c.Stored.Packed += n
+	}
+	if len(c.rest) == 0 {
+		s.writing.Sections = append(s.writing.Sections, c.Stored)
+		s.current = nil
+	}
+	return true
+}
+
+func (s *Snapshotter) freeSlot(name string) int {
+	a, okA := s.Last.Find(name)
+	b, okB := s.Before.Find(name)
+	for slot := range slots {
+		if !(okA && a.Slot == slot) && !(okB && b.Slot == slot) {
+			return slot
+		}
+	}
+	panic("three slots and two manifests leave one free")
+}
+
+// Take returns the next pieces until they are limit bytes or just more, none where limit is not above 0; whole reports
+// that the manifest is among them.
+func (s *Snapshotter) Take(limit int64) (out []Change, whole bool) {
+	out, s.garbage = s.garbage, nil
+	if s.writing == nil {
+		return out, false
+	}
+	for limit > 0 && (len(s.queue) > 0 || s.pack()) {
+		limit -= int64(len(s.queue[0].Value))
+		out = append(out, s.queue[0])
+		s.queue = s.queue[1:]
+	}
+	return out, s.sealed && len(s.queue) == 0
+}
+
+// Complete takes note that the transaction with the manifest is in the topic.
+func (s *Snapshotter) Complete() {
+	dropped := s.Before
+	s.Before, s.Last, s.writing = s.Last, s.writing, nil
+	s.versions = s.next
+	if dropped == nil {
+		return
+	}
+	for _, old := range dropped.Sections {
+		keep := 0
+		for _, m := range []*Manifest{s.Last, s.Before} {
+			if now, ok := m.Find(old.Name); ok && now.Slot == old.Slot {
+				keep = max(keep, now.Chunks)
+			}
+		}
+		for c := keep; c < old.Chunks; c++ {
+			s.garbage = append(s.garbage, Change{Key: old.key(c)})
+		}
+	}
+}
+
+// change is one record to write to the state topic; a nil value is a tombstone.
+type Change struct {
+	Key   string
+	Value []byte
+}
