@@ -16,13 +16,6 @@ import (
 	"liftstream/model"
 )
 
-// Names of the columns that name a record by its position, in scores and in labels.
-const (
-	ColumnPartition = "source_partition"
-	ColumnOffset    = "source_offset"
-	ColumnRow       = "source_row"
-)
-
 // maxStreams bounds the schemas that a Decoder remembers.
 const maxStreams = 64
 
