@@ -51,22 +51,22 @@ func missing(b *model.Batch, f, i int) bool {
 	return b.Columns[f].Code[i] == model.MissingCode
 }
 
-// looking is a factory that keeps the evidence of its last fit.
+// looking is a factory of scorecards that keeps the evidence of its last fit.
 type looking struct {
-	model.Factory
+	model.ScorecardFactory
 	saw *model.Evidence
 }
 
-func (f *looking) Fit(ctx context.Context, ev *model.Evidence, previous []byte) ([]byte, error) {
+func (f *looking) Fit(ctx context.Context, ev *model.Evidence, in *model.Offer, previous []byte) ([]byte, error) {
 	f.saw = ev
-	return f.Factory.Fit(ctx, ev, previous)
+	return f.ScorecardFactory.Fit(ctx, ev, in, previous)
 }
 
 // TestTheTailsOfPartitionsAreMergedOldestFirst: a fit sees the records of all tails in the order of their times, those
 // of equal times in the order of the partitions.
 func TestTheTailsOfPartitionsAreMergedOldestFirst(t *testing.T) {
 	spec := newSpec(nil)
-	look := &looking{Factory: spec.Scorecard}
+	look := &looking{ScorecardFactory: spec.Scorecard}
 	spec.Scorecard = look
 	parts := []*model.Partition{model.NewPartition(spec, 0), model.NewPartition(spec, 1), model.NewPartition(spec, 2)}
 	type place struct {

@@ -17,7 +17,7 @@ func TestARecordWithoutATimeIsOfNow(t *testing.T) {
 	o := Default()
 	o.HalfLives = []model.HalfLife{{Duration: 20e9}, {Duration: 300e9}, {}}
 	f := New(o, schema)
-	part, err := f.Fit(t.Context(), modeltest.Evidence(schema, l, ex[:300]), nil)
+	part, err := f.Fit(t.Context(), modeltest.Evidence(schema, l, ex[:300]), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
