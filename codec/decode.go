@@ -16,13 +16,6 @@ import (
 	"liftstream/model"
 )
 
-// Names of the columns that name a record by its position, in scores and in labels.
-const (
-	ColumnPartition = "source_partition"
-	ColumnOffset    = "source_offset"
-	ColumnRow       = "source_row"
-)
-
 // maxStreams bounds the schemas that a Decoder remembers.
 const maxStreams = 64
 
@@ -770,6 +763,16 @@ func dropLabels(l *model.Labels, bad []RowError) {
 	} else {
 		l.Partition, l.Offset, l.Row = l.Partition[:k], l.Offset[:k], l.Row[:k]
 	}
+}
+
+// DeadRow returns the value of a row's dead letter: the row as AppendRow writes it, or, where it cannot be written, the
+// whole message, which is better than nothing. message is the value of the last message decoded.
+func (d *Decoder) DeadRow(message []byte, row int32) []byte {
+	value, err := d.AppendRow(nil, row)
+	if err != nil {
+		return message
+	}
+	return value
 }
 
 // AppendRow appends to dst the given row of the last message decoded, as an Arrow stream of that message's schema: the

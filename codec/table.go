@@ -45,6 +45,9 @@ func (t *Table) Record() arrow.Record { return t.rec }
 // Rows is the number of records.
 func (t *Table) Rows() int { return int(t.rec.NumRows()) }
 
+// Slice is the first n records.
+func (t *Table) Slice(n int) *Table { return &Table{rec: t.rec.NewSlice(0, int64(n))} }
+
 // Columns describes the columns, in their order.
 func (t *Table) Columns() []ColumnInfo {
 	fields := t.rec.Schema().Fields()

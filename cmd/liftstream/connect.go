@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"liftstream/stream/topics"
 	"os"
 	"path/filepath"
 	"strings"
@@ -283,13 +284,13 @@ func (h *heir) close() {
 }
 
 // topicsOf names the topics of a configuration.
-func topicsOf(c *config.Config) stream.Topics {
+func topicsOf(c *config.Config) topics.Names {
 	t := &c.Topics
-	return stream.Topics{Events: t.Events, Scores: t.Scores, Labels: t.Labels, State: t.State, Model: t.Model, Dead: t.Dead}
+	return topics.Names{Events: t.Events, Scores: t.Scores, Labels: t.Labels, State: t.State, Model: t.Model, Dead: t.Dead}
 }
 
 // specsOf are the topics of a configuration as they must be. Scores are larger than the events that they answer, so the
 // topics take four times the largest message that is read.
 func specsOf(c *config.Config) []txn.TopicSpec {
-	return stream.TopicSpecs(topicsOf(c), c.Topics.Partitions, c.Topics.Replication, 4*int64(c.Memory.Message))
+	return topics.Specs(topicsOf(c), c.Topics.Partitions, c.Topics.Replication, 4*int64(c.Memory.Message))
 }

@@ -20,7 +20,7 @@ import (
 )
 
 func initCommand(a *app) *cobra.Command {
-	var o describe.Options
+	o := describe.Options{Taken: codec.ScoreNames}
 	c := a.command(groupFiles, "init DATA --label COL [--positive CLASS] [--id COL] [--time COL]", `Look at a data file and write a configuration for it
 Reads a data file and prints a commented configuration: the kind of every column, the texts that mean missing, the
 classes. It warns of columns that look like ids, of those that give the outcome away, and of whatever else its owner

@@ -192,7 +192,7 @@ func (s *sender) complete(t *codec.Table, data []string, c *config.Config) error
 	if s.labels {
 		needed = []string{c.Record.Label.Column, c.Record.ID}
 		if c.Record.ID == "" || t.Column(c.Record.ID) < 0 {
-			needed = []string{c.Record.Label.Column, "source_partition", "source_offset", "source_row"}
+			needed = []string{c.Record.Label.Column, codec.ColumnPartition, codec.ColumnOffset, codec.ColumnRow}
 		}
 	}
 	for _, name := range needed {
@@ -219,12 +219,12 @@ func (s *sender) home(t *codec.Table) (partition func(row int) (int, error), key
 	if !s.labels {
 		return nil, -1, nil
 	}
-	source := t.Column("source_partition")
+	source := t.Column(codec.ColumnPartition)
 	return func(row int) (int, error) {
 		p, ok := t.Int(source, row)
 		if !ok || p < 0 || p >= int64(s.partitions) {
 			text, _ := t.Text(source, row)
-			return 0, fmt.Errorf("source_partition is %q: the topic has the partitions 0 to %d", text, s.partitions-1)
+			return 0, fmt.Errorf("%s is %q: the topic has the partitions 0 to %d", codec.ColumnPartition, text, s.partitions-1)
 		}
 		return int(p), nil
 	}, -1, nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"liftstream/stream/committed"
 	"math"
 	"net/http"
 	"slices"
@@ -132,14 +133,15 @@ type live struct {
 func newLive(c *config.Config, st *assemble.Stage, k *cluster, log *zap.Logger, initial *model.Model, skip, format int) *live {
 	l := &live{config: c, log: log, board: page.NewBoard(st.Spec.Schema, skip), metrics: prometheus.NewRegistry()}
 	l.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	rebuild := func(r config.Reaction) stream.Rebuild { return stream.Rebuild(r == config.ReactionRebuild) }
+	rebuild := func(r config.Reaction) committed.Reaction { return r == config.ReactionRebuild }
 	l.stage = stream.New(stream.Options{
 		Name: c.Name, Spec: st.Spec, Codec: st.Codec, Client: k.Client, Topics: topicsOf(c),
 		Commit:   c.Commit.Interval.Std(),
 		Snapshot: c.Snapshot.Interval.Std(), SnapshotRate: int64(c.Snapshot.BytesPerSecond), SnapshotShare: c.Snapshot.Share,
 		InFlight: int64(c.Memory.InFlight), Grace: c.Shutdown.Grace.Std(),
 		FitEvery: c.Fit.Every.Std(), FitRecords: c.Fit.Records, FitBudget: c.Fit.Budget.Std(),
-		InputLost: rebuild(c.Policy.InputLost), TopicRecreated: rebuild(c.Policy.TopicRecreated), SchemaChanged: rebuild(c.Policy.SchemaChanged),
+		Policies: committed.Policies{InputLost: rebuild(c.Policy.InputLost), TopicRecreated: rebuild(c.Policy.TopicRecreated),
+			SchemaChanged: rebuild(c.Policy.SchemaChanged)},
 		DeadShare: c.Policy.DeadShare, Under: st.Under, Format: format,
 		Instance: k.instance, Initial: initial, Log: log, Metrics: stream.NewMetrics(l.metrics), Now: time.Now, OnScores: l.board.Scores,
 	})

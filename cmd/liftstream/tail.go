@@ -329,11 +329,11 @@ func (p *rowPrinter) table(t *codec.Table, n int) error {
 		}
 	case "arrow":
 		if n < t.Rows() {
-			t = codec.NewTable(t.Record().NewSlice(0, int64(n)))
+			t = t.Slice(n)
 		}
 		return p.arrow.Write(t)
 	default:
-		if p.scores && t.Column("source_partition") >= 0 {
+		if p.scores && t.Column(codec.ColumnPartition) >= 0 {
 			b = p.people(b, t, n)
 		} else {
 			b = p.generic(b, t, n)

@@ -3,12 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"liftstream/stream/verify"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"liftstream/cmd/liftstream/internal/assemble"
-	"liftstream/stream"
 )
 
 func verifyCommand(a *app) *cobra.Command {
@@ -56,9 +56,8 @@ func (a *app) verify(ctx context.Context, file, from, to string) error {
 		return err
 	}
 	defer k.close()
-	log := a.logger()
-	defer func() { _ = log.Sync() }()
-	found, err := stream.Verify(ctx, stream.Options{Name: c.Name, Spec: st.Spec, Codec: st.Codec, Client: k.Client, Topics: topicsOf(c), Log: log}, bounds[0], bounds[1])
+	found, err := verify.Verify(ctx, verify.Options{Name: c.Name, Spec: st.Spec, Codec: st.Codec, Client: k.Client,
+		Topics: topicsOf(c), From: bounds[0], To: bounds[1]})
 	if err != nil {
 		return explain(err, file)
 	}

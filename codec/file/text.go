@@ -206,7 +206,7 @@ func (c *cells) finish() (arrow.Array, arrow.DataType) {
 			return b.NewArray(), arrow.FixedWidthTypes.Boolean
 		}
 	}
-	return array.MakeFromData(c.text.Data()), arrow.BinaryTypes.String
+	return array.MakeFromData(c.text.Data(arrow.BinaryTypes.String)), arrow.BinaryTypes.String
 }
 
 // look guesses the type of this table's values.

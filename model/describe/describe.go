@@ -31,6 +31,9 @@ type Options struct {
 	Positive string // class that is asked for
 	ID       string
 	Time     string
+	// Taken lists names that no feature may have, those of the columns of the scores for some classes; nil = none are
+	// taken. No class may have one that is taken without classes.
+	Taken func(classes []string) []string
 }
 
 // Role is the use of a column.
@@ -183,7 +186,7 @@ func Describe(t Table, o Options) (*Description, error) {
 	if err := d.leaks(t, label, profiles); err != nil {
 		return nil, err
 	}
-	d.judgeNames()
+	d.checkNames(o.Taken)
 	if !slices.ContainsFunc(d.Columns, func(c Column) bool { return c.Role == Feature }) {
 		d.warn("", WarnNoFeature, "no column is left to predict from")
 	}
@@ -362,12 +365,16 @@ func (d *Description) chooseTime(profiles []profile) {
 	}
 }
 
-// outputColumns are names that the scores have already, so that no feature or class may have them.
-var outputColumns = []string{"id", "time", "source_partition", "source_offset", "source_row", "model", "status", "reason", "segment", "target",
-	"base_rate", "lift", "percentile", "subspace", "relevance", "profile", "profile_lift", "why"}
-
-// judgeNames takes out features whose names a configuration refuses.
-func (d *Description) judgeNames() {
+// checkNames takes out features whose names a configuration refuses.
+func (d *Description) checkNames(taken func(classes []string) []string) {
+	var fixed, all []string
+	if taken != nil {
+		classes := make([]string, len(d.Classes))
+		for i, k := range d.Classes {
+			classes[i] = k.Text
+		}
+		fixed, all = taken(nil), taken(classes)
+	}
 	for i := range d.Columns {
 		c := &d.Columns[i]
 		if c.Role != Feature && c.Role != Leak {
@@ -375,9 +382,7 @@ func (d *Description) judgeNames() {
 		}
 		var why string
 		switch {
-		case slices.Contains(outputColumns, c.Name):
-			why = "the scores have a column of that name"
-		case slices.ContainsFunc(d.Classes, func(k Count) bool { return c.Name == "propensity_"+k.Text }):
+		case slices.Contains(all, c.Name):
 			why = "the scores have a column of that name"
 		case strings.HasPrefix(c.Name, "(") && strings.HasSuffix(c.Name, ")"):
 			why = "names in parentheses are those of terms of an explanation"
@@ -390,9 +395,8 @@ func (d *Description) judgeNames() {
 		d.warn(c.Name, WarnName, "cannot be a feature under this name: %s", why)
 	}
 	for _, k := range d.Classes {
-		if slices.Contains(outputColumns, k.Text) || !plain(k.Text) {
-			d.warn(d.Label, WarnName, "class %q must be renamed: the scores have a column of that name, or it is no plain text",
-				k.Text)
+		if slices.Contains(fixed, k.Text) || !plain(k.Text) {
+			d.warn(d.Label, WarnName, "class %q must be renamed: the scores have a column of that name, or it is no plain text", k.Text)
 		}
 	}
 }

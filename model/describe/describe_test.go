@@ -475,8 +475,18 @@ func awkward() Table {
 	return table(columns, rows)
 }
 
+// taken are some columns of the scores.
+func taken(classes []string) []string {
+	names := []string{"model", "lift"}
+	for _, c := range classes {
+		names = append(names, "propensity_"+c)
+	}
+	return names
+}
+
 func TestYAML(t *testing.T) {
-	got := describe(t, awkward(), Options{Name: "my data (2024)", Label: "y"}).YAML()
+	o := Options{Name: "my data (2024)", Label: "y", Taken: taken}
+	got := describe(t, awkward(), o).YAML()
 	path := filepath.Join("testdata", "awkward.yaml")
 	if *update {
 		if err := os.WriteFile(path, got, 0o644); err != nil {
@@ -490,7 +500,7 @@ func TestYAML(t *testing.T) {
 	if string(got) != string(want) {
 		t.Errorf("the configuration changed (-update writes it anew):\n%s\nwant:\n%s", got, want)
 	}
-	again := describe(t, awkward(), Options{Name: "my data (2024)", Label: "y"}).YAML()
+	again := describe(t, awkward(), o).YAML()
 	if string(again) != string(got) {
 		t.Error("a second look at the same table gives another configuration")
 	}

@@ -1,30 +1,9 @@
 package evaluate
 
-import (
-	"bytes"
-	"encoding/json"
-	"math"
-)
+import "liftstream/model/report"
 
-// Number is a float64 whose JSON is null where the figure is not defined (NaN or infinite).
-type Number float64
-
-// MarshalJSON writes the number, or null.
-func (n Number) MarshalJSON() ([]byte, error) {
-	if f := float64(n); !math.IsNaN(f) && !math.IsInf(f, 0) {
-		return json.Marshal(f)
-	}
-	return []byte("null"), nil
-}
-
-// UnmarshalJSON reads what MarshalJSON wrote; null becomes NaN.
-func (n *Number) UnmarshalJSON(b []byte) error {
-	if bytes.Equal(b, []byte("null")) {
-		*n = Number(math.NaN())
-		return nil
-	}
-	return json.Unmarshal(b, (*float64)(n))
-}
+// Number is a figure of a result: null in JSON where it is not defined.
+type Number = report.Number
 
 // Interval is a two-sided 95 % interval.
 type Interval [2]Number
