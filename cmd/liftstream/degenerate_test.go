@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"liftstream/cmd/liftstream/internal/cli"
 )
 
 // TestDegenerateData runs fit, score and eval over data in which there is little or nothing to learn: every score is a
@@ -56,7 +58,7 @@ func TestDegenerateData(t *testing.T) {
 				}
 			}
 			r := command(t, "eval", "-c", "d.yaml", "d.csv", "--skip", "0", "--method", "all", "--method", "lift+kernel", "--method", "kernel", "--json", "-")
-			if r.status != statusDone {
+			if r.status != cli.StatusDone {
 				t.Fatalf("eval: %s", r.err)
 			}
 			var m struct{ Methods map[string]map[string]any }
@@ -70,12 +72,12 @@ func TestDegenerateData(t *testing.T) {
 			}
 			r = command(t, "fit", "-c", "d.yaml", "d.csv", "--model", "d.model", "--report", "-")
 			if c.name == "oneclass" {
-				if r.status != statusInput || !strings.Contains(r.err, "two classes") {
+				if r.status != cli.StatusInput || !strings.Contains(r.err, "two classes") {
 					t.Errorf("one class: status %d, %s", r.status, r.err)
 				}
 				return
 			}
-			if r.status != statusDone {
+			if r.status != cli.StatusDone {
 				t.Fatalf("fit: %s", r.err)
 			}
 			var report struct {
@@ -100,7 +102,7 @@ func TestDegenerateData(t *testing.T) {
 				t.Errorf("the kernel is %q, want %q", got, c.status)
 			}
 			r = command(t, "score", "-c", "d.yaml", "--model", "d.model", "d.csv", "--explain")
-			if r.status != statusDone {
+			if r.status != cli.StatusDone {
 				t.Fatalf("score: %s", r.err)
 			}
 			var s map[string]any

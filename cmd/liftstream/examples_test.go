@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"liftstream/cmd/liftstream/internal/cli"
+
 	"github.com/spf13/cobra"
 )
 
@@ -16,9 +18,9 @@ func TestExamplesOfTheOfflineCommandsWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Chdir(dir)
-	commands := []*cobra.Command{rootCommand(&app{})}
+	commands := []*cobra.Command{rootCommand(&cli.App{})}
 	for _, c := range commands[0].Commands() {
-		if c.GroupID == groupFiles || c.Name() == "version" || c.Name() == "inspect" {
+		if c.GroupID == cli.GroupFiles || c.Name() == "version" || c.Name() == "inspect" {
 			commands = append(commands, c)
 		}
 	}
@@ -33,7 +35,7 @@ func TestExamplesOfTheOfflineCommandsWork(t *testing.T) {
 				args, out = args[:n-2], args[n-1]
 			}
 			r := command(t, args[1:]...)
-			if r.status != statusDone {
+			if r.status != cli.StatusDone {
 				t.Errorf("%s: %s: status %d: %s", c.Name(), line, r.status, r.err)
 			}
 			if out != "" {

@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"liftstream/cmd/liftstream/internal/assemble"
+	"liftstream/cmd/liftstream/internal/cli"
+	"liftstream/cmd/liftstream/internal/cluster"
 	"liftstream/cmd/liftstream/internal/demo"
 	"liftstream/codec"
 	"liftstream/config"
@@ -102,7 +104,7 @@ func newWorldAt(t *testing.T, address, name, extra string) *world {
 func (w *world) must(args ...string) result {
 	w.t.Helper()
 	r := command(w.t, args...)
-	if r.status != statusDone {
+	if r.status != cli.StatusDone {
 		w.t.Fatalf("%q: status %d\n%s%s", args, r.status, r.out, r.err)
 	}
 	return r
@@ -186,8 +188,8 @@ func (w *world) ledger() *demo.Ledger {
 func (w *world) records(topic string) []txn.Record {
 	w.t.Helper()
 	var all []txn.Record
-	k := &cluster{Client: w.client}
-	err := k.follow(context.Background(), topic, txn.Start, false, nil, func(r []txn.Record) (bool, error) {
+	k := &cluster.Cluster{Client: w.client}
+	err := k.Follow(context.Background(), cluster.Following{Topic: topic, From: txn.Start}, func(r []txn.Record) (bool, error) {
 		all = append(all, r...)
 		return true, nil
 	})
@@ -213,7 +215,7 @@ func (w *world) scored() int {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	ends, err := w.client.ListOffsets(ctx, topic, upTo(n), txn.End)
+	ends, err := w.client.ListOffsets(ctx, topic, cluster.UpTo(n), txn.End)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -295,7 +297,7 @@ func TestEveryRecordIsScoredOnceInItsPlace(t *testing.T) {
 		if len(seen) != 435 {
 			t.Errorf("tail prints %d records, want 435", len(seen))
 		}
-		if status := run.stop(t); status != statusDone {
+		if status := run.stop(t); status != cli.StatusDone {
 			t.Errorf("run ends with status %d\n%s", status, run.err.String())
 		}
 	})
@@ -329,12 +331,12 @@ func TestRunStopsAndGoesOn(t *testing.T) {
 			before := w.scored()
 			run := start(t, "run", "-c", w.file)
 			eventually(t, "a score", func() bool { return w.scored() > before })
-			if status := run.stop(t); status != statusDone {
+			if status := run.stop(t); status != cli.StatusDone {
 				t.Fatalf("run ends with status %d\n%s", status, run.err.String())
 			}
 			stops++
 		}
-		if status := <-producing.done; status != statusDone {
+		if status := <-producing.done; status != cli.StatusDone {
 			t.Fatalf("produce ends with status %d\n%s", status, producing.err.String())
 		}
 		run := start(t, "run", "-c", w.file)
@@ -393,7 +395,7 @@ func TestBadInputBecomesDeadLetters(t *testing.T) {
 		if table := w.must("tail", "-c", w.file, "--topic", "dead", "--from", "start", "--follow=false").out; !strings.Contains(table, "not_arrow") {
 			t.Errorf("the table of dead letters:\n%s", table)
 		}
-		if status := run.stop(t); status != statusDone {
+		if status := run.stop(t); status != cli.StatusDone {
 			t.Errorf("run ends with status %d\n%s", status, run.err.String())
 		}
 	})
@@ -511,7 +513,7 @@ func TestTextInANumericColumn(t *testing.T) {
 	w.must("produce", "-c", strict, r, "--batch", "435")
 	eventually(t, "scores", func() bool { return len(w.records("votes-scores")) > 0 })
 	// From a file, the text is found before anything is sent.
-	if r := command(t, "produce", "-c", strict, w.data); r.status != statusInput || !strings.Contains(r.err, "crime") {
+	if r := command(t, "produce", "-c", strict, w.data); r.status != cli.StatusInput || !strings.Contains(r.err, "crime") {
 		t.Errorf("produce of text in a numeric column: status %d, %s", r.status, r.err)
 	}
 	run.stop(t)
@@ -545,7 +547,7 @@ func TestWithoutBroker(t *testing.T) {
 	}
 	for _, args := range [][]string{{"topics", "create"}, {"topics", "describe"}, {"tail"}, {"produce", w.data}} {
 		r := command(t, append(args, "-c", w.file)...)
-		if r.status != statusEnvironment || !strings.Contains(r.err, gone) || !strings.Contains(r.err, "kafka.brokers") {
+		if r.status != cli.StatusEnvironment || !strings.Contains(r.err, gone) || !strings.Contains(r.err, "kafka.brokers") {
 			t.Errorf("%q without broker: status %d, %s", args, r.status, r.err)
 		}
 	}
@@ -603,7 +605,7 @@ func TestRunWaitsForItsBroker(t *testing.T) {
 	w.client = txn.NewClient(txn.Config{Brokers: []string{w.address}})
 	defer w.client.Close()
 	eventually(t, "the last score", func() bool { return w.scored() == 435 })
-	if status := run.stop(t); status != statusDone {
+	if status := run.stop(t); status != cli.StatusDone {
 		t.Errorf("run ends with status %d\n%s", status, run.err.String())
 	}
 }
@@ -618,7 +620,7 @@ func TestTailWaitsForItsBroker(t *testing.T) {
 	eventually(t, "a word on what is waited for", func() bool { return strings.Contains(tail.err.String(), "waiting for the brokers: ") })
 	again()
 	w.must("produce", "-c", w.file, w.data, "--batch", "50")
-	if status := tail.wait(t); status != statusDone || rows() != 870 || !strings.Contains(tail.err.String(), "the brokers are back") {
+	if status := tail.wait(t); status != cli.StatusDone || rows() != 870 || !strings.Contains(tail.err.String(), "the brokers are back") {
 		t.Errorf("tail ends with status %d after %d rows, want 0 after 870\n%s", status, rows(), tail.err.String())
 	}
 }
@@ -641,7 +643,7 @@ func TestWrongPassword(t *testing.T) {
 	}
 	for _, args := range [][]string{{"run"}, {"topics", "create"}, {"tail"}} {
 		r := command(t, append(args, "-c", w.file)...)
-		if r.status != statusEnvironment || !strings.Contains(r.err, "kafka.sasl") || strings.Contains(r.err, "wrong\"") {
+		if r.status != cli.StatusEnvironment || !strings.Contains(r.err, "kafka.sasl") || strings.Contains(r.err, "wrong\"") {
 			t.Errorf("%q with a wrong password: status %d, %s", args, r.status, r.err)
 		}
 	}
@@ -651,11 +653,11 @@ func TestWithoutTopics(t *testing.T) {
 	w := newWorld(t, "")
 	for _, args := range [][]string{{"run"}, {"tail"}, {"produce", w.data}} {
 		r := command(t, append(args, "-c", w.file)...)
-		if r.status != statusInput || !strings.Contains(r.err, "liftstream topics create") {
+		if r.status != cli.StatusInput || !strings.Contains(r.err, "liftstream topics create") {
 			t.Errorf("%q without topics: status %d, %s", args, r.status, r.err)
 		}
 	}
-	if r := command(t, "topics", "describe", "-c", w.file); r.status != statusInput || !strings.Contains(r.out, "votes-scores: it does not exist") {
+	if r := command(t, "topics", "describe", "-c", w.file); r.status != cli.StatusInput || !strings.Contains(r.out, "votes-scores: it does not exist") {
 		t.Errorf("topics describe without topics: status %d, %s%s", r.status, r.out, r.err)
 	}
 }
@@ -684,10 +686,10 @@ func TestTopicsTellsWhatIsOff(t *testing.T) {
 			t.Errorf("topics create does not say %q:\n%s", want, r.out)
 		}
 	}
-	if r.status != statusInput {
-		t.Errorf("status %d, want %d", r.status, statusInput)
+	if r.status != cli.StatusInput {
+		t.Errorf("status %d, want %d", r.status, cli.StatusInput)
 	}
-	if r := command(t, "run", "-c", w.file); r.status != statusInput || !strings.Contains(r.err, "partitions") {
+	if r := command(t, "run", "-c", w.file); r.status != cli.StatusInput || !strings.Contains(r.err, "partitions") {
 		t.Errorf("run over unequal topics: status %d, %s", r.status, r.err)
 	}
 }
@@ -857,11 +859,11 @@ func TestProduceRefusesWhatEveryRowWouldDieOf(t *testing.T) {
 		}
 	})
 	r := command(t, "produce", "-c", w.file, data)
-	if r.status != statusInput || !strings.Contains(r.err, "adoption-of-the-budget-resolution") || len(w.records("votes-events")) != 0 {
+	if r.status != cli.StatusInput || !strings.Contains(r.err, "adoption-of-the-budget-resolution") || len(w.records("votes-events")) != 0 {
 		t.Errorf("status %d, %s", r.status, r.err)
 	}
 	for _, c := range []struct{ flag, value string }{{"--rate", "-1"}, {"--batch", "0"}, {"--repeat", "0"}, {"--key", "nothing"}, {"--topic", "scores"}} {
-		if r := command(t, "produce", "-c", w.file, w.data, c.flag, c.value); r.status != statusUsage || !strings.Contains(r.err, c.flag) {
+		if r := command(t, "produce", "-c", w.file, w.data, c.flag, c.value); r.status != cli.StatusUsage || !strings.Contains(r.err, c.flag) {
 			t.Errorf("%s %s: status %d, %s", c.flag, c.value, r.status, r.err)
 		}
 	}
@@ -907,7 +909,7 @@ func TestTailFormats(t *testing.T) {
 		t.Errorf("arrow: %d rows, want 100", rows)
 	}
 	for _, c := range [][]string{{"--topic", "labels"}, {"--topic", "nothing"}, {"--from", "middle"}, {"--format", "xml"}, {"-n", "-1"}, {"--topic", "dead", "--format", "arrow"}} {
-		if r := command(t, append([]string{"tail", "-c", w.file}, c...)...); r.status != statusUsage && r.status != statusInput || r.out != "" {
+		if r := command(t, append([]string{"tail", "-c", w.file}, c...)...); r.status != cli.StatusUsage && r.status != cli.StatusInput || r.out != "" {
 			t.Errorf("%v: status %d, %s", c, r.status, r.out)
 		}
 	}
@@ -919,7 +921,7 @@ func TestTailFollows(t *testing.T) {
 		tail := start(t, "tail", "-c", w.file, "--topic", "events", "--from", "start", "--format", "jsonl")
 		w.must("produce", "-c", w.file, w.data, "--batch", "50")
 		eventually(t, "the last line", func() bool { return strings.Count(tail.out.String(), "\n") == 435 })
-		if status := tail.stop(t); status != statusDone {
+		if status := tail.stop(t); status != cli.StatusDone {
 			t.Errorf("an interrupted tail ends with status %d", status)
 		}
 		late := start(t, "tail", "-c", w.file, "--topic", "events", "--from", "end", "-n", "3", "--format", "jsonl")
@@ -928,7 +930,7 @@ func TestTailFollows(t *testing.T) {
 			t.Errorf("--from end prints %s", out)
 		}
 		w.must("produce", "-c", w.file, w.data, "--batch", "50")
-		if status := <-late.done; status != statusDone || strings.Count(late.out.String(), "\n") != 3 {
+		if status := <-late.done; status != cli.StatusDone || strings.Count(late.out.String(), "\n") != 3 {
 			t.Errorf("status %d\n%s", status, late.out.String())
 		}
 	})
@@ -1000,7 +1002,7 @@ func TestInspectTopics(t *testing.T) {
 	damage("votes-state", "manifest/0")
 	damage("votes-state", "manifest/1")
 	for _, topic := range []string{"model", "state"} {
-		if r := command(t, "inspect", "-c", w.file, "--topic", topic); r.status != statusInput || !strings.Contains(r.err, "checksum") {
+		if r := command(t, "inspect", "-c", w.file, "--topic", topic); r.status != cli.StatusInput || !strings.Contains(r.err, "checksum") {
 			t.Errorf("a damaged %s topic: status %d\n%s%s", topic, r.status, r.out, r.err)
 		}
 	}
@@ -1017,25 +1019,27 @@ func TestBrokerCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Another broker on the same directory would damage it; a command with a configuration uses the one that runs.
-	if r := command(t, "broker", "--dir", dir, "--listen", "127.0.0.1:0"); r.status != statusEnvironment || !strings.Contains(r.err, address) {
+	if r := command(t, "broker", "--dir", dir, "--listen", "127.0.0.1:0"); r.status != cli.StatusEnvironment || !strings.Contains(r.err, address) {
 		t.Errorf("a second broker: status %d, %s", r.status, r.err)
 	}
-	own, at, err := openBroker(embedded.Options{Dir: dir})
-	if own != nil || at != address || err != nil {
-		t.Errorf("the broker of %s is found at %q, %v", dir, at, err)
+	if found, err := embedded.Share(embedded.Options{Dir: dir}); err != nil || found.Own() || found.Addr() != address {
+		t.Errorf("the broker of %s is not found at %s: %+v, %v", dir, address, found, err)
 	}
-	if status := b.stop(t); status != statusDone {
+	if status := b.stop(t); status != cli.StatusDone {
 		t.Errorf("broker ends with status %d", status)
 	}
-	if own, _, err := openBroker(embedded.Options{Dir: dir}); own == nil {
+	if own, err := embedded.Share(embedded.Options{Dir: dir}); err != nil {
 		t.Errorf("the directory stays locked: %v", err)
 	} else {
-		own.close()
+		if !own.Own() {
+			t.Error("the directory stays locked")
+		}
+		own.Close()
 	}
-	if r := command(t, "broker", "--dir", dir, "--listen", "0.0.0.0:0"); r.status == statusDone || !strings.Contains(r.err, "loopback") {
+	if r := command(t, "broker", "--dir", dir, "--listen", "0.0.0.0:0"); r.status == cli.StatusDone || !strings.Contains(r.err, "loopback") {
 		t.Errorf("listening beyond this machine: status %d, %s", r.status, r.err)
 	}
-	if r := command(t, "broker"); r.status != statusUsage {
+	if r := command(t, "broker"); r.status != cli.StatusUsage {
 		t.Errorf("without --dir: status %d", r.status)
 	}
 }
@@ -1075,10 +1079,10 @@ func TestEmbeddedBrokerIsInherited(t *testing.T) {
 	if l.Twice+l.Strange+l.Missing()+l.Dead != 0 {
 		t.Errorf("%d scored twice, %d strange, %d missing, %d dead", l.Twice, l.Strange, l.Missing(), l.Dead)
 	}
-	if status := run.stop(t); status != statusDone {
+	if status := run.stop(t); status != cli.StatusDone {
 		t.Errorf("run ends with status %d\n%s", status, run.err.String())
 	}
-	if at := addressIn(filepath.Join(dir, brokerFile)); at != address {
+	if at := embedded.SharedAddr(dir); at != address {
 		t.Errorf("the broker moved from %s to %s", address, at)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"strings"
 	"testing"
+
+	"liftstream/cmd/liftstream/internal/cli"
 )
 
 // result is what one command line did.
@@ -47,16 +49,16 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"verify", "-c", "x", "--from", "2026-01-02T00:00:00Z", "--to", "2026-01-01T00:00:00Z"}, "nothing would be compared"},
 	} {
 		r := command(t, c.args...)
-		if r.status != statusUsage || !strings.Contains(r.err, c.want) || !strings.Contains(r.err, "--help'") || r.out != "" {
+		if r.status != cli.StatusUsage || !strings.Contains(r.err, c.want) || !strings.Contains(r.err, "--help'") || r.out != "" {
 			t.Errorf("%q: status %d, stdout %q, stderr %q; want status 2 and %q", c.args, r.status, r.out, r.err, c.want)
 		}
 	}
 }
 
 func TestEveryCommandHasHelpWithAnExample(t *testing.T) {
-	for _, c := range rootCommand(&app{}).Commands() {
+	for _, c := range rootCommand(&cli.App{}).Commands() {
 		r := command(t, c.Name(), "--help")
-		if r.status != statusDone || c.Name() != "help" && !strings.Contains(r.out, "\n  liftstream "+c.Name()+" ") && c.Name() != "version" {
+		if r.status != cli.StatusDone || c.Name() != "help" && !strings.Contains(r.out, "\n  liftstream "+c.Name()+" ") && c.Name() != "version" {
 			t.Errorf("%s --help: status %d without an example of it:\n%s", c.Name(), r.status, r.out)
 		}
 	}

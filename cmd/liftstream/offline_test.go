@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -16,10 +17,10 @@ import (
 	"strings"
 	"testing"
 
+	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/codec/file"
 	"liftstream/config"
 	"liftstream/model/modeltest"
-	"liftstream/model/report"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -32,7 +33,7 @@ func workbench(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Chdir(dir)
-	if r := command(t, "fit", "-c", "bank.yaml", "bank.csv", "--model", "bank.model"); r.status != statusDone {
+	if r := command(t, "fit", "-c", "bank.yaml", "bank.csv", "--model", "bank.model"); r.status != cli.StatusDone {
 		t.Fatal(r.err)
 	}
 }
@@ -164,7 +165,7 @@ func TestBadInput(t *testing.T) {
 			if r.args[0] == "lint" {
 				text = got.out
 			}
-			if got.status != statusInput {
+			if got.status != cli.StatusInput {
 				t.Errorf("status %d, want 1", got.status)
 			}
 			for _, w := range r.want {
@@ -216,7 +217,7 @@ func TestWrongUse(t *testing.T) {
 		{[]string{"fit", "-c", "x", "y", "--model", "m", "--report", "./m"}, "--model and --report are both ./m"},
 		{[]string{"fit", "-c", "x", "y", "--model", "-", "--report", "-"}, "--model and --report are both -"},
 	} {
-		if r := command(t, c.args...); r.status != statusUsage || !strings.Contains(r.err, c.want) || r.out != "" {
+		if r := command(t, c.args...); r.status != cli.StatusUsage || !strings.Contains(r.err, c.want) || r.out != "" {
 			t.Errorf("%q: status %d: %s; want status 2 and %q", c.args, r.status, r.err, c.want)
 		}
 	}
@@ -229,7 +230,7 @@ func TestModelToStandardOutput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := command(t, "fit", "-c", "bank.yaml", "bank.csv", "--model", "-"); r.status != statusDone || r.out != string(want) {
+	if r := command(t, "fit", "-c", "bank.yaml", "bank.csv", "--model", "-"); r.status != cli.StatusDone || r.out != string(want) {
 		t.Errorf("status %d and %d bytes, want the %d of the file\n%s", r.status, len(r.out), len(want), r.err)
 	}
 }
@@ -252,7 +253,7 @@ func TestOutputThatFailsIsTheEnvironments(t *testing.T) {
 		{"inspect", "bank.model"},
 	} {
 		var errs bytes.Buffer
-		if status := execute(context.Background(), args, strings.NewReader(""), full{}, &errs); status != statusEnvironment {
+		if status := execute(context.Background(), args, strings.NewReader(""), full{}, &errs); status != cli.StatusEnvironment {
 			t.Errorf("%q: status %d (%s), want 3", args, status, errs.String())
 		}
 	}
@@ -272,7 +273,7 @@ func TestInterruptedCommandsLeaveNothing(t *testing.T) {
 	} {
 		var out, errs bytes.Buffer
 		status := execute(ctx, args, strings.NewReader(""), &out, &errs)
-		if status != statusEnvironment || errs.String() != "liftstream: interrupted\n" || out.Len() > 0 {
+		if status != cli.StatusEnvironment || errs.String() != "liftstream: interrupted\n" || out.Len() > 0 {
 			t.Errorf("%q: status %d, stdout %q, stderr %q", args, status, out.String(), errs.String())
 		}
 	}
@@ -289,7 +290,7 @@ func alike(got, want any, path string) error {
 		if !ok || len(g) != len(w) {
 			return fmt.Errorf("%s: %v, want %v", path, got, want)
 		}
-		for _, k := range sorted(w) {
+		for _, k := range slices.Sorted(maps.Keys(w)) {
 			if err := alike(g[k], w[k], path+"."+k); err != nil {
 				return err
 			}
@@ -324,7 +325,7 @@ func TestFitVotes(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := command(t, "fit", "-c", "examples/votes.yaml", "examples/votes.csv", "--report", "-")
-	if r.status != statusDone {
+	if r.status != cli.StatusDone {
 		t.Fatal(r.err)
 	}
 	var got, want map[string]any
@@ -336,13 +337,13 @@ func TestFitVotes(t *testing.T) {
 	}
 	delete(got, "seconds")
 	if *update {
-		if err := replaceFile(golden, func(name string) error {
+		if err := cli.ReplaceFile(golden, func(name string) error {
 			f, err := os.Create(name)
 			if err != nil {
 				return err
 			}
 			defer f.Close()
-			return writeJSON(f, got)
+			return cli.WriteJSON(f, got)
 		}); err != nil {
 			t.Fatal(err)
 		}
@@ -361,7 +362,7 @@ func TestFitVotes(t *testing.T) {
 
 func TestSummaryShowsTheBest(t *testing.T) {
 	r := command(t, "fit", "-c", "examples/votes.yaml", "examples/votes.csv")
-	if r.status != statusDone || r.err != "" {
+	if r.status != cli.StatusDone || r.err != "" {
 		t.Fatalf("status %d: %s", r.status, r.err)
 	}
 	for _, want := range []string{"votes: 435 records, 435 labelled", "democrat 61.4 %, republican 38.6 %", "0.8716", "Profiles of republican", "physician-fee-freeze=y", "validated", "Kernel (optimal): records of a class are most alike in physician-fee-freeze"} {
@@ -374,36 +375,16 @@ func TestSummaryShowsTheBest(t *testing.T) {
 	}
 }
 
-// TestSummaryOfProfiles: confirmed profiles come first, and the summary says how many are, or that none was validated.
-func TestSummaryOfProfiles(t *testing.T) {
-	profile := func(cell string, among int, confirmed bool) report.Profile {
-		return report.Profile{Class: "yes", Profile: report.Tests{{Feature: "job", Cell: cell}}, ValidatedLift: 2, ValidatedAmong: among, Confirmed: confirmed}
-	}
-	for want, profiles := range map[string][]report.Profile{
-		"1 of 2 confirmed on records held back":      {profile("first", 2, false), profile("second", 2, true)},
-		"none confirmed on records held back":        {profile("second", 2, false), profile("first", 2, false)},
-		"searched among all records, none validated": {profile("second", 0, false), profile("first", 0, false)},
-	} {
-		var b strings.Builder
-		if err := summariseProfiles(&b, &report.Report{Profiles: profiles}, "yes"); err != nil {
-			t.Fatal(err)
-		}
-		if text := b.String(); !strings.Contains(text, want) || strings.Index(text, "job=second") > strings.Index(text, "job=first") {
-			t.Errorf("want %q, job=second first:\n%s", want, text)
-		}
-	}
-}
-
 func TestSecretsOfTheBrokerAreNotNeededOffline(t *testing.T) {
 	workbench(t)
 	t.Setenv("HTTP_TOKEN", "x")
 	secrets := "kafka: {brokers: [b:9092], sasl: {mechanism: PLAIN, username: u, password: ${NO_SUCH_PASSWORD}}}\nhttp: {token: ${HTTP_TOKEN}}\n"
 	write(t, "live.yaml", "bank.yaml", func(s string) string { return s + secrets })
-	if r := command(t, "score", "-c", "live.yaml", "--model", "bank.model", "bank.csv"); r.status != statusDone {
+	if r := command(t, "score", "-c", "live.yaml", "--model", "bank.model", "bank.csv"); r.status != cli.StatusDone {
 		t.Errorf("status %d: %s", r.status, r.err)
 	}
 	write(t, "name.yaml", "live.yaml", swap("column: class", "column: ${NO_SUCH_COLUMN}"))
-	if r := command(t, "score", "-c", "name.yaml", "--model", "bank.model", "bank.csv"); r.status != statusInput || !strings.Contains(r.err, "NO_SUCH_COLUMN, which is not set") {
+	if r := command(t, "score", "-c", "name.yaml", "--model", "bank.model", "bank.csv"); r.status != cli.StatusInput || !strings.Contains(r.err, "NO_SUCH_COLUMN, which is not set") {
 		t.Errorf("status %d: %s", r.status, r.err)
 	}
 }
@@ -428,7 +409,7 @@ func TestFitIsDeterministic(t *testing.T) {
 func scored(t *testing.T, n int, explain bool, data ...string) string {
 	t.Helper()
 	var out, errs bytes.Buffer
-	a := &app{out: &out, err: &errs}
+	a := cli.New(nil, &out, &errs)
 	s := scoring{config: "bank.yaml", model: "bank.model", out: "-", batch: n, explain: explain}
 	if err := s.run(context.Background(), a, data); err != nil {
 		t.Fatal(err)
@@ -508,7 +489,7 @@ func TestScoresInEveryFormat(t *testing.T) {
 	lines := strings.Split(strings.TrimSuffix(scored(t, 0, false, "bank.csv"), "\n"), "\n")
 	for _, name := range []string{"s.jsonl", "s.csv", "s.arrow", "s.arrows", "s.feather", "s.parquet"} {
 		got := command(t, "score", "-c", "bank.yaml", "--model", "bank.model", "bank.csv", "--out", name)
-		if got.status != statusDone || got.out != "" || !strings.Contains(got.err, "2056 records scored to "+name) {
+		if got.status != cli.StatusDone || got.out != "" || !strings.Contains(got.err, "2056 records scored to "+name) {
 			t.Errorf("%s: status %d, stdout %q, stderr %q", name, got.status, got.out, got.err)
 		}
 		// What was written reads back.
@@ -548,7 +529,7 @@ func TestEvalFigures(t *testing.T) {
 	run := func(args ...string) map[string]any {
 		t.Helper()
 		r := command(t, append([]string{"eval", "-c", "bank.yaml", "bank.csv", "--json", "-"}, args...)...)
-		if r.status != statusDone {
+		if r.status != cli.StatusDone {
 			t.Fatalf("%q: %s", args, r.err)
 		}
 		var m map[string]any
@@ -612,7 +593,7 @@ func TestScoresOfAnEvaluation(t *testing.T) {
 	write(t, "often.yaml", "bank.yaml", func(s string) string { return s + "fit: {records: 600, warmup: 100}\n" })
 	for _, flags := range [][]string{{}, {"--delay", "50", "--method", "lift"}, {"--partitions", "3", "--method", "lift+local"}, {"--protocol", "folds", "--folds", "3", "--method", "lift"}, {"--method", "prior"}} {
 		r := command(t, append([]string{"eval", "-c", "often.yaml", "bank.csv", "--scores", "s.jsonl", "--json", "-"}, flags...)...)
-		if r.status != statusDone {
+		if r.status != cli.StatusDone {
 			t.Fatalf("%v: %s", flags, r.err)
 		}
 		var result struct {
@@ -715,7 +696,7 @@ func TestTriples(t *testing.T) {
 	run := func(args ...string) (m map[string]any) {
 		t.Helper()
 		r := command(t, args...)
-		if r.status != statusDone {
+		if r.status != cli.StatusDone {
 			t.Fatalf("%q: %s", args, r.err)
 		}
 		if err := json.Unmarshal([]byte(r.out), &m); err != nil {
@@ -746,7 +727,7 @@ func TestTriples(t *testing.T) {
 	if m = run("fit", "-c", "id.yaml", "id.csv", "--report", "-"); len(m["kernel"].(map[string]any)["features"].([]any)) < 2 {
 		t.Errorf("drawn comparisons: %v", m["kernel"])
 	}
-	if r := command(t, "eval", "-c", "bank.yaml", "bank.csv", "--protocol", "triples", "--fold-column", "month", "--method", "kernel", "--method", "euclidean"); r.status != statusDone ||
+	if r := command(t, "eval", "-c", "bank.yaml", "bank.csv", "--protocol", "triples", "--fold-column", "month", "--method", "kernel", "--method", "euclidean"); r.status != cli.StatusDone ||
 		!strings.Contains(r.out, "both views") || !strings.Contains(r.out, "features of 15") || !strings.Contains(r.out, "poutcome (") {
 		t.Errorf("status %d: %s%s", r.status, r.out, r.err)
 	}
@@ -754,7 +735,7 @@ func TestTriples(t *testing.T) {
 
 func TestEvalTellsOfTheWarmup(t *testing.T) {
 	r := command(t, "eval", "-c", "examples/votes.yaml", "examples/votes.csv", "--skip", "0")
-	if r.status != statusDone || !strings.Contains(r.err, "fit.warmup = 500") {
+	if r.status != cli.StatusDone || !strings.Contains(r.err, "fit.warmup = 500") {
 		t.Errorf("status %d: %s", r.status, r.err)
 	}
 }
@@ -762,7 +743,7 @@ func TestEvalTellsOfTheWarmup(t *testing.T) {
 func TestInspectShowsTheModel(t *testing.T) {
 	workbench(t)
 	r := command(t, "inspect", "bank.model")
-	if r.status != statusDone {
+	if r.status != cli.StatusDone {
 		t.Fatal(r.err)
 	}
 	for _, want := range []string{"bank.model", "version      1", "2056 labelled records", "no, yes; positive: yes", "poutcome", "lift", "propensity", "eta"} {
@@ -779,7 +760,7 @@ func TestQuietSaysNothing(t *testing.T) {
 		{"fit", "-q", "-c", "bank.yaml", "bank.csv", "--model", "x.model"},
 		{"init", "-q", "votes.csv", "--label", "class"},
 	} {
-		if r := command(t, args...); r.status != statusDone || r.err != "" {
+		if r := command(t, args...); r.status != cli.StatusDone || r.err != "" {
 			t.Errorf("%q: status %d, stderr %q", args, r.status, r.err)
 		}
 	}
@@ -808,7 +789,7 @@ func TestInitOfEveryDataSet(t *testing.T) {
 			must := func(args ...string) result {
 				t.Helper()
 				r := command(t, args...)
-				if r.status != statusDone {
+				if r.status != cli.StatusDone {
 					t.Fatalf("%q: status %d: %s", args, r.status, r.err)
 				}
 				return r

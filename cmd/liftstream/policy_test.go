@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/stream/txn"
 )
 
@@ -53,7 +54,7 @@ func TestAnotherListOfFeaturesKeepsTheState(t *testing.T) {
 		run := start(t, "run", "-c", before)
 		eventually(t, "the scores", func() bool { return w.scored() == 3*435 })
 		eventually(t, "a model", func() bool { return strings.Contains(metrics(t, run), `liftstream_fits_total{outcome="published"}`) })
-		if status := run.stop(t); status != statusDone {
+		if status := run.stop(t); status != cli.StatusDone {
 			t.Fatalf("run ends with status %d\n%s", status, run.err.String())
 		}
 		w.must("produce", "-c", w.file, w.data, "--batch", "10")
@@ -99,7 +100,7 @@ func TestTooManyDeadLettersEndTheRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := command(t, "run", "-c", w.file)
-		if r.status != statusInput || !strings.Contains(r.err, "more than policy.dead_share, 0.2") {
+		if r.status != cli.StatusInput || !strings.Contains(r.err, "more than policy.dead_share, 0.2") {
 			t.Errorf("status %d, %s", r.status, r.err)
 		}
 		if n := len(w.records(w.config.Topics.Dead)); n != 21 {
@@ -110,7 +111,7 @@ func TestTooManyDeadLettersEndTheRun(t *testing.T) {
 
 func TestFormatThatThisBuildDoesNotWrite(t *testing.T) {
 	for _, n := range []string{"7", "-1"} {
-		if r := command(t, "run", "-c", "examples/live.yaml", "--format", n); r.status != statusUsage || !strings.Contains(r.err, "this build writes formats 1 to 1") {
+		if r := command(t, "run", "-c", "examples/live.yaml", "--format", n); r.status != cli.StatusUsage || !strings.Contains(r.err, "this build writes formats 1 to 1") {
 			t.Errorf("--format %s: status %d, %s", n, r.status, r.err)
 		}
 	}

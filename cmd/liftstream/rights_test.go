@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"liftstream/cmd/liftstream/internal/cli"
+
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -154,7 +156,7 @@ func TestRightsThatAreListedAreEnoughAndEachIsNamed(t *testing.T) {
 	w.grant(user, rights)
 	run := start(t, "run", "-c", w.file)
 	eventually(t, "the last score", func() bool { return w.scored() == 435 })
-	if status := run.stop(t); status != statusDone {
+	if status := run.stop(t); status != cli.StatusDone {
 		t.Fatalf("with the rights that are listed: status %d\n%s", status, run.err.String())
 	}
 	for _, r := range rights {

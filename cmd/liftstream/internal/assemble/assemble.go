@@ -32,7 +32,8 @@ type Stage struct {
 func New(c *config.Config) (*Stage, error) {
 	schema := Schema(c)
 	if d := c.Local.HalfLife.Duration; d != 0 {
-		return nil, fmt.Errorf("local.half_life: %s: local histograms forget by labelled records; give their number", c.Local.HalfLife)
+		return nil, fmt.Errorf("local.half_life: %s: local histograms forget by labelled records; give their number",
+			c.Local.HalfLife)
 	}
 	scorecard, err := scorecardOptions(c)
 	if err != nil {
@@ -127,8 +128,9 @@ func (s *Stage) Kernel() kernel.Options { return kernelOptions(s.Config) }
 func localOptions(c *config.Config) local.Options {
 	l := &c.Local
 	o := local.Options{
-		Theta: l.Theta.Value, Neighbours: l.Neighbours, Prototypes: l.Prototypes, Width: l.Width, Observations: l.Observations,
-		HalfLife: l.HalfLife.Records,
+		Theta: l.Theta.Value, Neighbours: l.Neighbours, Prototypes: l.Prototypes, Width: l.Width,
+		Observations: l.Observations,
+		HalfLife:     l.HalfLife.Records,
 	}
 	if l.Theta.Auto {
 		o.Theta = local.Auto
@@ -265,7 +267,8 @@ func liftOptions(c *config.Config, s *model.Schema) lift.Options {
 func scorecardOptions(c *config.Config) (propensity.Options, error) {
 	p := &c.Propensity
 	if p.Calibration.HalfLife.Duration != 0 {
-		return propensity.Options{}, fmt.Errorf("propensity.calibration.half_life: %s: a calibration forgets by labelled records here; give their number", p.Calibration.HalfLife)
+		return propensity.Options{}, fmt.Errorf("propensity.calibration.half_life: %s: a calibration forgets by labelled "+
+			"records here; give their number", p.Calibration.HalfLife)
 	}
 	o := propensity.Options{
 		Cells:  p.Cells,

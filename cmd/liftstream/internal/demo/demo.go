@@ -36,15 +36,18 @@ var sets = []*Set{
 	{
 		Name: "bank", Title: "A bank offers a term deposit by telephone: who will say yes?", Who: "customer",
 		Notes: []string{
-			"45,211 calls of a Portuguese bank, 2008 to 2010, in time order (Moro, Cortez and Rita, UCI, CC BY 4.0); 11.7 % of the customers said yes.",
-			"The length of the call (duration) would predict the answer best, but is known only when the answer is: it is not looked at.",
+			"45,211 calls of a Portuguese bank, 2008 to 2010, in time order (Moro, Cortez and Rita, UCI, CC BY 4.0); 11.7 % " +
+				"of the customers said yes.",
+			"The length of the call (duration) would predict the answer best, but is known only when the answer is: it is " +
+				"not looked at.",
 		},
 		Records: 45211, Skip: 1000, Batch: 250, data: "data/bank_full.csv.gz",
 	},
 	{
 		Name: "votes", Title: "Members of Congress, 1984: which party, told by their votes?", Who: "member",
 		Notes: []string{
-			"435 members of the US House of Representatives and their votes on 16 questions (UCI, CC BY 4.0); missing votes are left missing.",
+			"435 members of the US House of Representatives and their votes on 16 questions (UCI, CC BY 4.0); missing votes " +
+				"are left missing.",
 		},
 		Records: 435, Skip: 100, Batch: 25, data: "data/house_votes84.csv",
 	},

@@ -81,7 +81,8 @@ func Read(ctx context.Context, c *txn.Client, topics Topics, o codec.Options, w 
 			}
 		}
 		// A message that cannot be read has become a dead letter.
-		if _, err := decoder.Decode(&codec.Message{Value: r.Value, Partition: int32(r.Partition), Offset: r.Offset, Time: r.Time.UnixNano()}, &b, nil); err == nil {
+		if _, err := decoder.Decode(&codec.Message{Value: r.Value, Partition: int32(r.Partition), Offset: r.Offset,
+			Time: r.Time.UnixNano()}, &b, nil); err == nil {
 			l.admit(int32(r.Partition), r.Offset, &b)
 			if w.Events != nil {
 				w.Events(&b)
@@ -242,7 +243,8 @@ func (l *Ledger) record(v *codec.ScoreReader, i int, at place, class int32) page
 		return x
 	}
 	version, _ := v.Int(codec.ScoreModel, i)
-	r := page.Record{Who: v.Kept(codec.ScoreID, i), Partition: at.partition, Offset: at.offset, Row: at.row, Model: version,
+	r := page.Record{Who: v.Kept(codec.ScoreID, i), Partition: at.partition, Offset: at.offset, Row: at.row,
+		Model:  version,
 		Status: v.Kept(codec.ScoreStatus, i), Segment: v.Kept(codec.ScoreSegment, i), Target: v.Kept(codec.ScoreTarget, i),
 		BaseRate: float(codec.ScoreBaseRate), Lift: float(codec.ScoreLift), Percentile: float(codec.ScorePercentile),
 		Profile: v.Kept(codec.ScoreProfile, i), Why: []page.Reason{}}

@@ -155,9 +155,10 @@ type Past struct {
 	Class     int32 // model.Unlabelled when unknown
 	P         []float64
 	Trained   bool
-	Rank      float64       // propensity of the positive class, or the record's lift where none is configured; NaN = not to be called
-	Newest    bool          // among the last of its message
-	Record    func() Record // renders it
+	// propensity of the positive class, or the record's lift where none is configured; NaN = not to be called
+	Rank   float64
+	Newest bool          // among the last of its message
+	Record func() Record // renders it
 }
 
 // Restore takes a score of the past as Scores would have taken it. Those of a partition come in their order.
@@ -194,7 +195,8 @@ func (b *Board) rank(propensity, lift float64) float64 {
 // wants reports whether a record of that rank is among the block's best; NaN never is.
 func (b *Board) wants(p *part, rank float64) bool {
 	best := p.calls[0]
-	return !math.IsNaN(rank) && (len(best) < callsKept || rank > b.rank(best[callsKept-1].Propensity, best[callsKept-1].Lift))
+	return !math.IsNaN(rank) && (len(best) < callsKept || rank > b.rank(best[callsKept-1].Propensity,
+		best[callsKept-1].Lift))
 }
 
 // offer puts a record into the block's best.
@@ -237,8 +239,9 @@ func (b *Board) record(partition int32, batch *model.Batch, s *model.Scores, l *
 	r := Record{
 		Partition: partition, Offset: batch.Offset, Row: int32(i), Model: s.Model, Status: s.Status[i].String(),
 		Segment: b.schema.Classes[s.Segment[i]], Target: b.schema.Classes[target],
-		Propensity: s.P[i*s.Classes+int(target)], BaseRate: finite(s.BaseRate[i]), Lift: finite(s.Lift[i]), Percentile: float64(s.Percentile[i]),
-		Profile: strings.Clone(s.Profile[i]),
+		Propensity: s.P[i*s.Classes+int(target)], BaseRate: finite(s.BaseRate[i]), Lift: finite(s.Lift[i]),
+		Percentile: float64(s.Percentile[i]),
+		Profile:    strings.Clone(s.Profile[i]),
 	}
 	if batch.Row != nil {
 		r.Row = batch.Row[i]

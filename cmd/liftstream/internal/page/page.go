@@ -94,7 +94,8 @@ func (g *Gate) Text() string {
 	}
 	text := fmt.Sprintf("%s: log-loss %.4f, the serving one %.4f", said, float64(g.LogLoss), float64(g.Serving))
 	if !math.IsNaN(float64(g.DifferenceLow)) {
-		text += fmt.Sprintf(" (difference %+.4f, 95 %% %+.4f to %+.4f)", float64(g.Difference), float64(g.DifferenceLow), float64(g.DifferenceHigh))
+		text += fmt.Sprintf(" (difference %+.4f, 95 %% %+.4f to %+.4f)", float64(g.Difference), float64(g.DifferenceLow),
+			float64(g.DifferenceHigh))
 	}
 	return text + fmt.Sprintf(", on %s records that neither had learnt", Count(int64(g.Records)))
 }
@@ -104,7 +105,8 @@ func gateOf(v *state.GateVerdict) *Gate {
 		return nil
 	}
 	n := func(x float64) evaluate.Number { return evaluate.Number(x) }
-	return &Gate{Model: v.Version, Reason: v.Reason.String(), Records: v.Records, LogLoss: n(v.New), Serving: n(v.Old), Difference: n(v.Difference()),
+	return &Gate{Model: v.Version, Reason: v.Reason.String(), Records: v.Records, LogLoss: n(v.New), Serving: n(v.Old),
+		Difference:    n(v.Difference()),
 		DifferenceLow: n(v.Low), DifferenceHigh: n(v.High), Allowed: n(v.Gate)}
 }
 
@@ -127,7 +129,8 @@ type Live struct {
 // Live is what the page shows at this moment.
 func (s *Source) Live() Live {
 	st := s.Status()
-	l := Live{Name: s.Name, Positive: s.Positive, Ready: st.Ready, Waiting: st.Waiting, Fits: st.Fits, Refused: st.Refused, Gate: gateOf(st.Verdict),
+	l := Live{Name: s.Name, Positive: s.Positive, Ready: st.Ready, Waiting: st.Waiting, Fits: st.Fits, Refused: st.Refused,
+		Gate:     gateOf(st.Verdict),
 		Profiles: s.Profiles(), View: s.Board.View()}
 	if l.Waiting == nil {
 		l.Waiting = []string{}
@@ -155,7 +158,8 @@ var style string
 var script string
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"count": func(n any) string { return grouped(fmt.Sprint(n)) }, "percent": Percent, "times": Times, "figure": figure, "spark": spark, "join": strings.Join,
+	"count": func(n any) string { return grouped(fmt.Sprint(n)) }, "percent": Percent, "times": Times, "figure": figure,
+	"spark": spark, "join": strings.Join,
 	"first":   func(n int, r []Reason) []Reason { return r[:min(n, len(r))] },
 	"number":  func(v float64) evaluate.Number { return evaluate.Number(v) },
 	"odds":    func(effect float64) string { return strconv.FormatFloat(math.Exp(effect), 'f', 2, 64) },
@@ -167,7 +171,8 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 }).Parse(source))
 
 // policy lets the page use what it carries and ask this server, nothing else.
-var policy = fmt.Sprintf("default-src 'none'; style-src 'unsafe-inline'; script-src '%s'; connect-src 'self'; img-src data:; "+
+var policy = fmt.Sprintf("default-src 'none'; style-src 'unsafe-inline'; script-src '%s'; connect-src 'self'; "+
+	"img-src data:; "+
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'", digest(script))
 
 func digest(s string) string {

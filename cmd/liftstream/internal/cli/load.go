@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"errors"
@@ -9,20 +9,20 @@ import (
 	"liftstream/config"
 )
 
-// load reads the configuration of -c and prints its warnings.
-func (a *app) load(file string) (*config.Config, error) { return a.loadWith(file, os.LookupEnv) }
+// Load reads the configuration of -c and prints its warnings.
+func (a *App) Load(file string) (*config.Config, error) { return a.loadWith(file, os.LookupEnv) }
 
-// loadOffline is load for commands that contact nobody: environment variables that only the sections kafka and http
-// name need not be set.
-func (a *app) loadOffline(file string) (*config.Config, error) {
+// LoadOffline is Load for commands that contact nobody: environment variables of the sections kafka and http need not
+// be set.
+func (a *App) LoadOffline(file string) (*config.Config, error) {
 	_, _, err := config.Load(file, os.LookupEnv)
 	var problems config.Problems
 	if !errors.As(err, &problems) {
-		return a.load(file)
+		return a.Load(file)
 	}
 	for _, p := range problems {
-		if !strings.Contains(p.Message, "needs the environment variable") || !strings.HasPrefix(p.Message, "kafka.") && !strings.HasPrefix(p.Message, "http.") {
-			return a.load(file)
+		if !strings.HasPrefix(p.Unset, "kafka.") && !strings.HasPrefix(p.Unset, "http.") {
+			return a.Load(file)
 		}
 	}
 	return a.loadWith(file, func(name string) (string, bool) {
@@ -33,13 +33,14 @@ func (a *app) loadOffline(file string) (*config.Config, error) {
 	})
 }
 
-func (a *app) loadWith(file string, env func(string) (string, bool)) (*config.Config, error) {
+func (a *App) loadWith(file string, env func(string) (string, bool)) (*config.Config, error) {
 	if file == "" {
-		return nil, usagef("the configuration is missing: give it with -c FILE; 'liftstream init DATA --label COLUMN' writes one")
+		return nil, Usagef("the configuration is missing: give it with -c FILE; " +
+			"'liftstream init DATA --label COLUMN' writes one")
 	}
 	c, warnings, err := config.Load(file, env)
 	for _, w := range warnings {
-		a.notef("%s", w)
+		a.Notef("%s", w)
 	}
 	var problems config.Problems
 	switch {
@@ -54,5 +55,8 @@ func (a *app) loadWith(file string, env func(string) (string, bool)) (*config.Co
 // brokenConfig is returned when a configuration has problems: they are printed one a line, so that editors find them.
 type brokenConfig struct{ problems config.Problems }
 
+// Error lists the problems.
 func (e *brokenConfig) Error() string { return e.problems.Error() }
+
+// Unwrap returns the problems.
 func (e *brokenConfig) Unwrap() error { return e.problems }

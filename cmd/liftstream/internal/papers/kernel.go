@@ -1,4 +1,4 @@
-package main
+package papers
 
 import (
 	"context"
@@ -30,15 +30,24 @@ var (
 	cubeCorners = [][]float64{{0, 0, 0}, {1, 0, 0}, {0, 1, 0}, {1, 1, 0}, {0, 0, 1}, {1, 0, 1}, {0, 1, 1}, {1, 1, 1}}
 
 	knownProgrammes = []programme{
-		{name: "L1 literal", points: fourPoints, class: []int{0, 0, 1, 1}, widths: []float64{1}, mode: lp.Literal, gamma1: .1, cost: .04, optimum: ".380559456"},
-		{name: "L1 nonneg", points: fourPoints, class: []int{0, 0, 1, 1}, widths: []float64{1}, mode: lp.Nonneg, gamma1: .1, cost: .04, optimum: ".380559456"},
-		{name: "L2 literal: points that coincide force alpha = 0", points: twoAlike, class: []int{0, 0, 1, 1}, widths: []float64{1}, mode: lp.Literal, gamma1: .1, cost: .04, optimum: "8.000000000"},
-		{name: "L3 literal: alpha = 0 is forced", points: sixPoints, class: []int{0, 0, 0, 1, 1, 1}, widths: []float64{1, .1}, mode: lp.Literal, gamma1: .1, cost: .06, optimum: "36.000000000"},
-		{name: "L3 ridge, rho priced by gamma2", points: sixPoints, class: []int{0, 0, 0, 1, 1, 1}, widths: []float64{1, .1}, mode: lp.Ridge, gamma1: .1, cost: .06, optimum: ".444258780"},
-		{name: "L3 ridge, rho priced by gamma1 too", points: sixPoints, class: []int{0, 0, 0, 1, 1, 1}, widths: []float64{1, .1}, mode: lp.Ridge, gamma1: .1, cost: .06, nugget: true, optimum: ".614931812"},
-		{name: "L3 ridge, the same at gamma1 = 5", points: sixPoints, class: []int{0, 0, 0, 1, 1, 1}, widths: []float64{1, .1}, mode: lp.Ridge, gamma1: 5, cost: .06, nugget: true, optimum: "14.582501843"},
-		{name: "L3 ridge, every kernel a group, as in (4)", points: sixPoints, class: []int{0, 0, 0, 1, 1, 1}, widths: []float64{1, .1}, mode: lp.Ridge, gamma1: .1, cost: .06, nugget: true, alone: true, optimum: ".635121759"},
-		{name: "2x2x2 cube literal: alpha = 0 is forced", points: cubeCorners, class: []int{0, 1, 1, 0, 1, 0, 0, 1}, widths: []float64{1, 10}, mode: lp.Literal, gamma1: .1, cost: .01, optimum: "96.000000000"},
+		{name: "L1 literal", points: fourPoints, class: []int{0, 0, 1, 1}, widths: []float64{1}, mode: lp.Literal, gamma1: .1,
+			cost: .04, optimum: ".380559456"},
+		{name: "L1 nonneg", points: fourPoints, class: []int{0, 0, 1, 1}, widths: []float64{1}, mode: lp.Nonneg, gamma1: .1,
+			cost: .04, optimum: ".380559456"},
+		{name: "L2 literal: points that coincide force alpha = 0", points: twoAlike, class: []int{0, 0, 1, 1},
+			widths: []float64{1}, mode: lp.Literal, gamma1: .1, cost: .04, optimum: "8.000000000"},
+		{name: "L3 literal: alpha = 0 is forced", points: sixPoints, class: []int{0, 0, 0, 1, 1, 1}, widths: []float64{1, .1},
+			mode: lp.Literal, gamma1: .1, cost: .06, optimum: "36.000000000"},
+		{name: "L3 ridge, rho priced by gamma2", points: sixPoints, class: []int{0, 0, 0, 1, 1, 1}, widths: []float64{1, .1},
+			mode: lp.Ridge, gamma1: .1, cost: .06, optimum: ".444258780"},
+		{name: "L3 ridge, rho priced by gamma1 too", points: sixPoints, class: []int{0, 0, 0, 1, 1, 1},
+			widths: []float64{1, .1}, mode: lp.Ridge, gamma1: .1, cost: .06, nugget: true, optimum: ".614931812"},
+		{name: "L3 ridge, the same at gamma1 = 5", points: sixPoints, class: []int{0, 0, 0, 1, 1, 1},
+			widths: []float64{1, .1}, mode: lp.Ridge, gamma1: 5, cost: .06, nugget: true, optimum: "14.582501843"},
+		{name: "L3 ridge, every kernel a group, as in (4)", points: sixPoints, class: []int{0, 0, 0, 1, 1, 1},
+			widths: []float64{1, .1}, mode: lp.Ridge, gamma1: .1, cost: .06, nugget: true, alone: true, optimum: ".635121759"},
+		{name: "2x2x2 cube literal: alpha = 0 is forced", points: cubeCorners, class: []int{0, 1, 1, 0, 1, 0, 0, 1},
+			widths: []float64{1, 10}, mode: lp.Literal, gamma1: .1, cost: .01, optimum: "96.000000000"},
 	}
 )
 
@@ -46,7 +55,8 @@ var (
 func (x *programme) lp() *lp.Problem {
 	features := len(x.points[0])
 	n := features * len(x.widths)
-	p := &lp.Problem{Mode: x.mode, Gamma: x.gamma1, Groups: features, RidgeCost: x.cost, Points: len(x.points), Columns: make([][]float64, n)}
+	p := &lp.Problem{Mode: x.mode, Gamma: x.gamma1, Groups: features, RidgeCost: x.cost, Points: len(x.points),
+		Columns: make([][]float64, n)}
 	if x.nugget {
 		p.RidgeCost += x.gamma1
 	}
@@ -86,7 +96,7 @@ func (x *programme) lp() *lp.Problem {
 }
 
 // programmes solves the known programmes; every answer must verify.
-func (r *reproduction) programmes(ctx context.Context) error {
+func (r *Reproduction) programmes(ctx context.Context) error {
 	for i := range knownProgrammes {
 		x := &knownProgrammes[i]
 		p := x.lp()

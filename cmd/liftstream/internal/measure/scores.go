@@ -1,4 +1,4 @@
-package main
+package measure
 
 import (
 	"fmt"
@@ -46,7 +46,8 @@ func (r *scoreRows) reset() {
 // add takes the next record. All rows of a table have one model and partition, and all or none have ids.
 func (r *scoreRows) add(x *evaluate.Record) error {
 	s, b, offset := x.Scores[r.method], &r.batch, x.Index>>31
-	if b.N == scoreChunk || b.N > 0 && (r.scores.Model != s.Model || b.Partition != x.Partition || b.Offset != offset || (b.ID == nil) != (x.Batch.ID == nil)) {
+	if b.N == scoreChunk || b.N > 0 && (r.scores.Model != s.Model || b.Partition != x.Partition || b.Offset != offset ||
+		(b.ID == nil) != (x.Batch.ID == nil)) {
 		if err := r.flush(); err != nil {
 			return err
 		}

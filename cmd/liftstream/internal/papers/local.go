@@ -1,6 +1,7 @@
-package main
+package papers
 
 import (
+	"cmp"
 	"compress/gzip"
 	"context"
 	"encoding/csv"
@@ -13,26 +14,26 @@ import (
 	"slices"
 	"strconv"
 
+	"liftstream/cmd/liftstream/internal/cli"
+	"liftstream/cmd/liftstream/internal/show"
 	"liftstream/model"
 	"liftstream/model/local"
 )
-
-// subspaceSeeds is the number of draws of the synthetic experiment.
-var subspaceSeeds = uint64(3)
 
 // subspaces runs the synthetic experiment of Pichara and Soto (section 5): 500 records to learn from, 200 to score, and
 // a few draws of each of two settings, for the paper does not print the sizes and deviations of its own. Of the sizes
 // of the subspaces the paper says 19 with a deviation of 8, at theta .55. A subspace must find the features of a
 // record's pattern better than the same number of features chosen for all records. The subspace that scores publish is
 // found otherwise (package local), and stands beside the paper's.
-func (r *reproduction) subspaces(ctx context.Context) error {
+func (r *Reproduction) subspaces(ctx context.Context) error {
+	draws := cmp.Or(r.Draws, 3)
 	for _, setting := range []struct {
 		name string
 		make func(seed uint64) local.Synthetic
 	}{{"wide", local.WideSubspaces}, {"narrow", local.NarrowSubspaces}} {
 		var mean local.Experiment
 		var wins int
-		for seed := range subspaceSeeds {
+		for seed := range draws {
 			g := setting.make(seed)
 			x, err := g.Run(ctx, local.Options{Theta: local.Auto, Width: .02}, 500, 200)
 			if err != nil {
@@ -44,21 +45,30 @@ func (r *reproduction) subspaces(ctx context.Context) error {
 			for _, v := range []struct {
 				to *float64
 				of float64
-			}{{&mean.Local.Recall, x.Local.Recall}, {&mean.Local.Precision, x.Local.Precision}, {&mean.Global.Recall, x.Global.Recall},
+			}{{&mean.Local.Recall, x.Local.Recall}, {&mean.Local.Precision, x.Local.Precision},
+				{&mean.Global.Recall, x.Global.Recall},
 				{&mean.Global.Precision, x.Global.Precision}, {&mean.Chance, x.Chance}, {&mean.Size, x.Size},
-				{&mean.Published.Recall, x.Published.Recall}, {&mean.Published.Precision, x.Published.Precision}, {&mean.PublishedSize, x.PublishedSize}, {&mean.Accuracy, x.Accuracy}, {&mean.Plain, x.Plain}} {
-				*v.to += v.of / float64(subspaceSeeds)
+				{&mean.Published.Recall, x.Published.Recall}, {&mean.Published.Precision, x.Published.Precision},
+				{&mean.PublishedSize, x.PublishedSize}, {&mean.Accuracy, x.Accuracy}, {&mean.Plain, x.Plain}} {
+				*v.to += v.of / float64(draws)
 			}
 		}
-		r.check(setting.name+": features selected", "19 +- 8", decimals(mean.Size, 1), true)
-		r.check("  recall, beside as many for all records", decimals(mean.Global.Recall, 3), decimals(mean.Local.Recall, 3), mean.Local.Recall > mean.Global.Recall)
-		r.check("  precision, beside as many for all records", decimals(mean.Global.Precision, 3), decimals(mean.Local.Precision, 3), mean.Local.Precision > mean.Global.Precision)
-		r.check("  precision, beside chance", decimals(mean.Chance, 3), decimals(mean.Local.Precision, 3), mean.Local.Precision > mean.Chance)
-		r.check("  draws on which both are ahead", number(float64(subspaceSeeds)), number(float64(wins)), wins == int(subspaceSeeds))
-		r.check("  recall of published subspaces, at least half", decimals(mean.Local.Recall, 3), decimals(mean.Published.Recall, 3), mean.Published.Recall >= .5)
-		r.check("  precision of published subspaces, at least half", decimals(mean.Local.Precision, 3), decimals(mean.Published.Precision, 3), mean.Published.Precision >= .5)
-		r.check("  features of a published subspace", decimals(mean.Size, 1), decimals(mean.PublishedSize, 1), true)
-		r.check("  accuracy, beside plain neighbours", decimals(mean.Plain, 3), decimals(mean.Accuracy, 3), mean.Accuracy > mean.Plain)
+		r.check(setting.name+": features selected", "19 +- 8", show.Decimals(mean.Size, 1), true)
+		r.check("  recall, beside as many for all records", show.Decimals(mean.Global.Recall, 3),
+			show.Decimals(mean.Local.Recall, 3), mean.Local.Recall > mean.Global.Recall)
+		r.check("  precision, beside as many for all records", show.Decimals(mean.Global.Precision, 3),
+			show.Decimals(mean.Local.Precision, 3), mean.Local.Precision > mean.Global.Precision)
+		r.check("  precision, beside chance", show.Decimals(mean.Chance, 3), show.Decimals(mean.Local.Precision, 3),
+			mean.Local.Precision > mean.Chance)
+		r.check("  draws on which both are ahead", show.Number(float64(draws)), show.Number(float64(wins)),
+			wins == int(draws))
+		r.check("  recall of published subspaces, at least half", show.Decimals(mean.Local.Recall, 3),
+			show.Decimals(mean.Published.Recall, 3), mean.Published.Recall >= .5)
+		r.check("  precision of published subspaces, at least half", show.Decimals(mean.Local.Precision, 3),
+			show.Decimals(mean.Published.Precision, 3), mean.Published.Precision >= .5)
+		r.check("  features of a published subspace", show.Decimals(mean.Size, 1), show.Decimals(mean.PublishedSize, 1), true)
+		r.check("  accuracy, beside plain neighbours", show.Decimals(mean.Plain, 3), show.Decimals(mean.Accuracy, 3),
+			mean.Accuracy > mean.Plain)
 	}
 	return r.flushBeside("Local subspaces: the synthetic experiment", "beside")
 }
@@ -74,19 +84,18 @@ var neighbourSets = []struct{ name, neighbours, any string }{
 // accuracies prints the share of records whose class the neighbours in local subspaces find, everything chosen without
 // the fold, beside plain neighbours and those of others. It must not be below plain neighbours by more than a standard
 // error. Sets that the folder lacks are left out.
-func (r *reproduction) accuracies(ctx context.Context, a *app) error {
+func (r *Reproduction) accuracies(ctx context.Context, a *cli.App) error {
 	found := 0
 	for _, x := range neighbourSets {
-		ev, fold, err := readFolds(filepath.Join(r.data, x.name+".csv.gz"))
+		ev, fold, err := readFolds(filepath.Join(r.Data, x.name+".csv.gz"))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		if found++; onTerminal(a.err) {
-			a.notef("cross-validating %s", x.name)
-		}
+		found++
+		a.Step("cross-validating %s", x.name)
 		own, err := crossValidated(ctx, ev, fold, local.Options{Theta: local.Auto})
 		if err != nil {
 			return fmt.Errorf("%s: %w", x.name, err)
@@ -96,7 +105,8 @@ func (r *reproduction) accuracies(ctx context.Context, a *app) error {
 			return fmt.Errorf("%s: %w", x.name, err)
 		}
 		se := math.Sqrt(own * (1 - own) / float64(ev.Len()))
-		r.check(fmt.Sprintf("%s, standard error %s", x.name, decimals(se, 3)), decimals(plain, 3)+"  "+x.neighbours+"  "+x.any, decimals(own, 3), own >= plain-se)
+		r.check(fmt.Sprintf("%s, standard error %s", x.name, show.Decimals(se, 3)),
+			show.Decimals(plain, 3)+"  "+x.neighbours+"  "+x.any, show.Decimals(own, 3), own >= plain-se)
 	}
 	if found == 0 {
 		return nil

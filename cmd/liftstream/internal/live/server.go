@@ -1,4 +1,4 @@
-package main
+package live
 
 import (
 	"context"
@@ -11,18 +11,20 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"liftstream/cmd/liftstream/internal/cli"
 )
 
-// server is the operator's endpoint of a running stage.
-type server struct {
+// Server is the operator's endpoint of a running stage.
+type Server struct {
 	http *http.Server
 	addr string
-	done chan struct{}
+	gone chan struct{}
 }
 
-// serve listens and serves in the background until close. free says to take a free port when the one of listen is
+// serve listens and serves in the background until Close. free says to take a free port when the one of listen is
 // taken.
-func serve(listen string, free bool, h http.Handler, log *zap.Logger) (*server, error) {
+func serve(listen string, free bool, h http.Handler, log *zap.Logger) (*Server, error) {
 	l, err := net.Listen("tcp", listen)
 	if err != nil && free {
 		if host, _, split := net.SplitHostPort(listen); split == nil {
@@ -30,13 +32,15 @@ func serve(listen string, free bool, h http.Handler, log *zap.Logger) (*server, 
 		}
 	}
 	if err != nil {
-		return nil, environment(fmt.Errorf("listening for HTTP: %w; http.listen, or --listen of 'demo', names another address", err))
+		return nil, cli.Environment(fmt.Errorf("listening for HTTP: %w; http.listen, or --listen of 'demo', names another "+
+			"address", err))
 	}
-	s := &server{addr: l.Addr().String(), done: make(chan struct{})}
-	s.http = &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: 60 * time.Second,
-		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 1 << 16, ErrorLog: zap.NewStdLog(log)}
+	s := &Server{addr: l.Addr().String(), gone: make(chan struct{})}
+	s.http = &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second,
+		WriteTimeout: 60 * time.Second,
+		IdleTimeout:  2 * time.Minute, MaxHeaderBytes: 1 << 16, ErrorLog: zap.NewStdLog(log)}
 	go func() {
-		defer close(s.done)
+		defer close(s.gone)
 		if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 			log.Error("the page is gone", zap.Error(err))
 		}
@@ -44,14 +48,17 @@ func serve(listen string, free bool, h http.Handler, log *zap.Logger) (*server, 
 	return s, nil
 }
 
-// close lets requests under way end, for a second.
-func (s *server) close() {
+// Addr is the host and port at which it listens.
+func (s *Server) Addr() string { return s.addr }
+
+// Close lets requests under way end, for a second.
+func (s *Server) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	if s.http.Shutdown(ctx) != nil {
 		_ = s.http.Close()
 	}
-	<-s.done
+	<-s.gone
 }
 
 // guard lets requests pass that carry the token, as "Authorization: Bearer TOKEN" or, for browsers, as the password of
