@@ -51,7 +51,8 @@ func NewDecoder(o Options) (*Decoder, error) {
 		roles[name] = role
 		return nil
 	}
-	for _, r := range []struct{ name, role string }{{o.ID, "id"}, {o.Time, "time"}, {o.Weight, "weight"}, {o.Label, "label"}} {
+	for _, r := range []struct{ name, role string }{{o.ID, "id"}, {o.Time, "time"}, {o.Weight, "weight"},
+		{o.Label, "label"}} {
 		if r.name == "" {
 			continue
 		}
@@ -171,7 +172,8 @@ func (d *Decoder) planEvents(s *arrow.Schema) *plan {
 		name, want string
 		at         *int
 		fits       func(arrow.DataType) bool
-	}{{d.o.ID, wantText, &p.id, textual}, {d.o.Time, wantTime, &p.time, temporal}, {d.o.Weight, wantNumber, &p.weight, numeric}} {
+	}{{d.o.ID, wantText, &p.id, textual}, {d.o.Time, wantTime, &p.time, temporal}, {d.o.Weight, wantNumber, &p.weight,
+		numeric}} {
 		if c.name == "" {
 			continue
 		}
@@ -300,7 +302,8 @@ func resize[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-func (d *Decoder) contract(p *plan, recs []arrow.Record, first int32, m *Message, b *model.Batch, c *Carry) ([]RowError, *MessageError) {
+func (d *Decoder) contract(p *plan, recs []arrow.Record, first int32, m *Message, b *model.Batch, c *Carry) ([]RowError,
+	*MessageError) {
 	if p.err != nil {
 		return nil, p.err
 	}
@@ -448,7 +451,8 @@ var errOffsets = errors.New("a value lies outside its buffer")
 func (d *Decoder) fillLevels(c *levelColumn, dst []uint32, a arrow.Array) error {
 	switch a := a.(type) {
 	case *array.String:
-		return eachText(a, a.ValueOffsets(), func(i int, t []byte) { dst[i] = c.lookup(t) }, func(i int) { dst[i] = model.MissingCode })
+		return eachText(a, a.ValueOffsets(), func(i int, t []byte) { dst[i] = c.lookup(t) },
+			func(i int) { dst[i] = model.MissingCode })
 	case *array.Dictionary:
 		// By value, and only those that occur: levels are numbered by the rows.
 		const unseen = model.MissingCode - 1

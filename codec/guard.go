@@ -205,7 +205,8 @@ func checkSchema(meta []byte) *MessageError {
 	w.vector(w.field(schema, schemaFeatures), 8)
 	w.walk(w.field(schema, schemaFields), maxDepth)
 	if w.over {
-		return dead(ReasonTooLarge, "a schema of more than %d fields, %d bytes of names, or %d levels", maxFields, maxText, maxDepth)
+		return dead(ReasonTooLarge, "a schema of more than %d fields, %d bytes of names, or %d levels", maxFields, maxText,
+			maxDepth)
 	}
 	if w.bad || schema == 0 {
 		return dead(ReasonDamaged, "the schema's metadata")

@@ -81,7 +81,7 @@ type scoreColumn struct {
 
 func (c *scoreColumn) configured(o *Options) bool { return c.role == nil || c.role(o) != "" }
 
-// scoreColumns is the one table of the columns of the scores: INTERFACE.md, "scores".
+// scoreColumns is the one table of the columns of the scores, in their order.
 var scoreColumns = [...]scoreColumn{
 	ScoreID: {name: "id", typ: typeText, nullable: true, fill: text((*scored).id),
 		role: func(o *Options) string { return o.ID }, input: func(p *plan) int { return p.id }},

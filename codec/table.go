@@ -375,7 +375,8 @@ func sound(a arrow.Array, depth int) bool {
 		return soundOffsets(a) && sound(a.ListValues(), depth+1)
 	case *array.String:
 		return eachText(a, a.ValueOffsets(), func(int, []byte) {}, func(int) {}) == nil
-	case *array.LargeString, *array.Binary, *array.LargeBinary, *array.StringView, *array.BinaryView, *array.RunEndEncoded, array.Union:
+	case *array.LargeString, *array.Binary, *array.LargeBinary, *array.StringView, *array.BinaryView, *array.RunEndEncoded,
+		array.Union:
 		for i := range a.Len() {
 			_ = a.ValueStr(i)
 		}

@@ -50,7 +50,8 @@ func NewTableStream(r io.Reader) (*TableStream, error) {
 		}
 		t.feed = &feed{queue: []frame{f}}
 		var err error
-		if t.rd, err = ipc.NewReaderFromMessageReader(t.feed, ipc.WithAllocator(capped{memory.NewGoAllocator(), &t.in.budget})); err != nil {
+		if t.rd, err = ipc.NewReaderFromMessageReader(t.feed,
+			ipc.WithAllocator(capped{memory.NewGoAllocator(), &t.in.budget})); err != nil {
 			return t.in.failed(err)
 		}
 		return nil
