@@ -23,14 +23,22 @@ func TestDegenerateData(t *testing.T) {
 		status   string // of the kernel
 		reason   string // of every score; "" = none is degraded
 	}{
-		{"constant", "[{name: a, kind: continuous}, {name: b, kind: nominal}]", func(int) string { return "7,x" }, nil, "empty", "local_no_curves"},
-		{"missing", "[{name: a, kind: continuous}, {name: b, kind: nominal}]", func(int) string { return "," }, nil, "empty", "all_missing"},
-		{"nominal", "[{name: a, kind: nominal}, {name: b, kind: nominal}]", func(i int) string { return fmt.Sprintf("l%d,m%d", i%5, i%7) }, nil, "", ""},
-		{"ordinal", "[{name: a, kind: ordinal, levels: [low, mid, high]}]", func(i int) string { return [...]string{"low", "mid", "high"}[i%3] }, nil, "", ""},
-		{"unseen", "[{name: a, kind: continuous}, {name: b, kind: nominal}]", func(i int) string { return fmt.Sprintf("%d,id%d", i, i) }, nil, "", ""},
-		{"rare", "[{name: a, kind: continuous}]", func(i int) string { return fmt.Sprint(i % 11) }, func(i int) string { return [...]string{"no", "yes"}[min(1, max(0, i-1198))] }, "", ""},
-		{"oneclass", "[{name: a, kind: continuous}]", func(i int) string { return fmt.Sprint(i % 11) }, func(int) string { return "no" }, "", ""},
-		{"apart", "[{name: a, kind: continuous}]", func(i int) string { return fmt.Sprint(i%2*100 + i%7) }, func(i int) string { return [...]string{"no", "yes"}[i%2] }, "", ""},
+		{"constant", "[{name: a, kind: continuous}, {name: b, kind: nominal}]", func(int) string { return "7,x" }, nil,
+			"empty", "local_no_curves"},
+		{"missing", "[{name: a, kind: continuous}, {name: b, kind: nominal}]", func(int) string { return "," }, nil, "empty",
+			"all_missing"},
+		{"nominal", "[{name: a, kind: nominal}, {name: b, kind: nominal}]",
+			func(i int) string { return fmt.Sprintf("l%d,m%d", i%5, i%7) }, nil, "", ""},
+		{"ordinal", "[{name: a, kind: ordinal, levels: [low, mid, high]}]",
+			func(i int) string { return [...]string{"low", "mid", "high"}[i%3] }, nil, "", ""},
+		{"unseen", "[{name: a, kind: continuous}, {name: b, kind: nominal}]",
+			func(i int) string { return fmt.Sprintf("%d,id%d", i, i) }, nil, "", ""},
+		{"rare", "[{name: a, kind: continuous}]", func(i int) string { return fmt.Sprint(i % 11) },
+			func(i int) string { return [...]string{"no", "yes"}[min(1, max(0, i-1198))] }, "", ""},
+		{"oneclass", "[{name: a, kind: continuous}]", func(i int) string { return fmt.Sprint(i % 11) },
+			func(int) string { return "no" }, "", ""},
+		{"apart", "[{name: a, kind: continuous}]", func(i int) string { return fmt.Sprint(i%2*100 + i%7) },
+			func(i int) string { return [...]string{"no", "yes"}[i%2] }, "", ""},
 		{"hole", "[{name: a, kind: continuous}, {name: b, kind: nominal}]", func(i int) string {
 			if i > 400 && i < 500 {
 				return "NaN,x"
@@ -51,13 +59,15 @@ func TestDegenerateData(t *testing.T) {
 			for i := range 1200 {
 				text += c.row(i) + "," + c.class(i) + "\n"
 			}
-			config := "name: x\nrecord:\n  label: {column: class, classes: [\"no\", \"yes\"], positive: \"yes\"}\n  features: " + c.features + "\nfit: {warmup: 200, records: 300}\n"
+			config := "name: x\nrecord:\n  label: {column: class, classes: [\"no\", \"yes\"], positive: \"yes\"}\n  features: " +
+				c.features + "\nfit: {warmup: 200, records: 300}\n"
 			for name, text := range map[string]string{"d.csv": text, "d.yaml": config} {
 				if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 					t.Fatal(err)
 				}
 			}
-			r := command(t, "eval", "-c", "d.yaml", "d.csv", "--skip", "0", "--method", "all", "--method", "lift+kernel", "--method", "kernel", "--json", "-")
+			r := command(t, "eval", "-c", "d.yaml", "d.csv", "--skip", "0", "--method", "all", "--method", "lift+kernel",
+				"--method", "kernel", "--json", "-")
 			if r.status != cli.StatusDone {
 				t.Fatalf("eval: %s", r.err)
 			}
@@ -109,7 +119,8 @@ func TestDegenerateData(t *testing.T) {
 			if err := json.Unmarshal([]byte(strings.SplitN(r.out, "\n", 2)[0]), &s); err != nil {
 				t.Fatal(err)
 			}
-			if p, ok := s["propensity_yes"].(float64); !ok || !(p > 0 && p < 1) || math.Abs(p+s["propensity_no"].(float64)-1) > 1e-9 {
+			if p, ok := s["propensity_yes"].(float64); !ok || !(p > 0 && p < 1) ||
+				math.Abs(p+s["propensity_no"].(float64)-1) > 1e-9 {
 				t.Errorf("score %v", s)
 			}
 			reasons := map[string]int{}

@@ -53,7 +53,8 @@ func TestOneRecordIsExplained(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ record, want string }{{"99999", "has 2056 records"}, {"-1", "numbered from 0"}} {
-		if r := command(t, "score", "-c", "bank.yaml", "--model", "bank.model", "bank.csv", "--record", c.record); r.status == cli.StatusDone || !strings.Contains(r.err, c.want) {
+		if r := command(t, "score", "-c", "bank.yaml", "--model", "bank.model", "bank.csv", "--record",
+			c.record); r.status == cli.StatusDone || !strings.Contains(r.err, c.want) {
 			t.Errorf("--record %s: status %d, %q", c.record, r.status, r.err)
 		}
 	}

@@ -14,17 +14,20 @@ func TestReproduceWhatShips(t *testing.T) {
 	if r.status != cli.StatusDone || strings.Contains(r.out, "DIFFERS") {
 		t.Fatalf("status %d:\n%s%s", r.status, r.out, r.err)
 	}
-	for _, want := range []string{"Table 1", "0.03874688", "Table 2", "0.03540962", "Table 3", "0.05750099", "Table 5", "all 33779 profiles", "2.651163 of 342"} {
+	for _, want := range []string{"Table 1", "0.03874688", "Table 2", "0.03540962", "Table 3", "0.05750099", "Table 5",
+		"all 33779 profiles", "2.651163 of 342"} {
 		if !strings.Contains(r.out, want) {
 			t.Errorf("no %q in\n%s", want, r.out)
 		}
 	}
-	for _, want := range []string{"L1 literal", ".380559456   0.3805594560", ".614931812   0.6149318115", ".444258780   0.4442587796", "cube"} {
+	for _, want := range []string{"L1 literal", ".380559456   0.3805594560", ".614931812   0.6149318115",
+		".444258780   0.4442587796", "cube"} {
 		if !strings.Contains(r.out, want) {
 			t.Errorf("no %q in\n%s", want, r.out)
 		}
 	}
-	for _, want := range []string{"the synthetic experiment", "wide: features selected", "narrow: features selected", "draws on which both are ahead"} {
+	for _, want := range []string{"the synthetic experiment", "wide: features selected", "narrow: features selected",
+		"draws on which both are ahead"} {
 		if !strings.Contains(r.out, want) {
 			t.Errorf("no %q in\n%s", want, r.out)
 		}
@@ -44,7 +47,8 @@ func TestReproduceCovertype(t *testing.T) {
 	if r.status != cli.StatusDone || strings.Contains(r.out, "DIFFERS") {
 		t.Fatalf("status %d:\n%s%s", r.status, r.out, r.err)
 	}
-	for _, want := range []string{"best of 1023 sets", "0.3072887", "3244 54473 35344 2747 3385 17010 0", "0.356610", "4.886615"} {
+	for _, want := range []string{"best of 1023 sets", "0.3072887", "3244 54473 35344 2747 3385 17010 0", "0.356610",
+		"4.886615"} {
 		if !strings.Contains(r.out, want) {
 			t.Errorf("no %q in\n%s", want, r.out)
 		}

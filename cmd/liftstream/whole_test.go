@@ -43,7 +43,8 @@ func TestOrderOfRowsHasNoEffect(t *testing.T) {
 	for _, name := range []string{"bank", "votes"} {
 		fit := func(data string, flags ...string) (m []byte, report map[string]any) {
 			t.Helper()
-			if r := command(t, append([]string{"fit", "-c", name + ".yaml", data, "-m", "o.model", "-r", "o.json"}, flags...)...); r.status != cli.StatusDone {
+			if r := command(t, append([]string{"fit", "-c", name + ".yaml", data, "-m", "o.model", "-r", "o.json"},
+				flags...)...); r.status != cli.StatusDone {
 				t.Fatal(r.err)
 			}
 			m, err := os.ReadFile("o.model")

@@ -31,7 +31,8 @@ func TestReproduceAccuracies(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, err := reproduce(Reproduction{Data: dir, Draws: 1}, "local")
-	if err != nil || !strings.Contains(out, "wdbc, standard error 0.007") || !strings.Contains(out, "0.965  .972  .977  0.968") {
+	if err != nil || !strings.Contains(out, "wdbc, standard error 0.007") ||
+		!strings.Contains(out, "0.965  .972  .977  0.968") {
 		t.Fatalf("error %v:\n%s", err, out)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "wine.csv.gz"), b[:100], 0o600); err != nil {

@@ -10,7 +10,8 @@ import (
 // TestReportOfProfiles: confirmed profiles come first, and the report says how many are, or that none was validated.
 func TestReportOfProfiles(t *testing.T) {
 	profile := func(cell string, among int, confirmed bool) report.Profile {
-		return report.Profile{Class: "yes", Profile: report.Tests{{Feature: "job", Cell: cell}}, ValidatedLift: 2, ValidatedAmong: among, Confirmed: confirmed}
+		return report.Profile{Class: "yes", Profile: report.Tests{{Feature: "job", Cell: cell}}, ValidatedLift: 2,
+			ValidatedAmong: among, Confirmed: confirmed}
 	}
 	for want, profiles := range map[string][]report.Profile{
 		"1 of 2 confirmed on records held back":      {profile("first", 2, false), profile("second", 2, true)},
@@ -21,7 +22,8 @@ func TestReportOfProfiles(t *testing.T) {
 		if err := reportProfiles(&b, &report.Report{Profiles: profiles}, "yes"); err != nil {
 			t.Fatal(err)
 		}
-		if text := b.String(); !strings.Contains(text, want) || strings.Index(text, "job=second") > strings.Index(text, "job=first") {
+		if text := b.String(); !strings.Contains(text, want) || strings.Index(text, "job=second") > strings.Index(text,
+			"job=first") {
 			t.Errorf("want %q, job=second first:\n%s", want, text)
 		}
 	}
