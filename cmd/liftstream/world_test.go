@@ -53,7 +53,7 @@ func worlds(t *testing.T, extra string, f func(t *testing.T, w *world)) {
 	t.Run("kafka", func(t *testing.T) {
 		address := os.Getenv("LIFTSTREAM_KAFKA")
 		if address == "" {
-			t.Skip("NOT PROVED ON A REAL BROKER: set LIFTSTREAM_KAFKA to its address, as by: "+
+			t.Skip("NOT PROVED ON A REAL BROKER: set LIFTSTREAM_KAFKA to its address, as by: " +
 				"eval \"$(deploy/kafka.sh env DIR)\"")
 		}
 		address, _, _ = strings.Cut(address, ",")
