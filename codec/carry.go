@@ -6,8 +6,8 @@ import (
 	"github.com/apache/arrow/go/v15/arrow/memory"
 )
 
-// Carry is what of a batch's input the scores hand on, in the Arrow types of the input: id, time, features. It belongs
-// to the caller; a Decode given it replaces what it holds, and it stays valid until then.
+// Carry holds the columns of an input that the scores hand on, in the Arrow types of the input: id, time, features. It
+// belongs to the caller; Decode replaces its content, which stays valid until then.
 type Carry struct {
 	recs []arrow.Record
 	rows int

@@ -26,13 +26,13 @@ type Decoder struct {
 	in     input
 	events map[*arrow.Schema]*plan // of tables; those of messages hang at their stream
 
-	levels  []levelColumn
-	classes classColumn
-	scratch []byte
-	text    []byte
-	ends    []int32
-	bad     []RowError
-	letters streamEncoder
+	levels      []levelColumn
+	classes     classColumn
+	scratch     []byte
+	text        []byte
+	ends        []int32
+	bad         []RowError
+	deadLetters streamEncoder
 }
 
 // NewDecoder returns a Decoder. It fails when the options contradict each other, such as one column in two roles.
@@ -86,8 +86,8 @@ func NewDecoder(o Options) (*Decoder, error) {
 
 // Decode reads an events message into b, whose buffers it reuses; Partition and Offset are set from m. Bad rows are
 // left out of b and listed in bad, in order. When err is not nil it is a *MessageError, the whole message is dead, and
-// b holds nothing. bad, the texts of b.ID and what c holds are valid until the next call. c receives what a
-// ScoreEncoder hands on of the input; nil when nobody will ask.
+// b holds nothing. bad, the texts of b.ID and the content of c are valid until the next call. c receives the
+// columns that a ScoreEncoder hands on; nil when none are needed.
 func (d *Decoder) Decode(m *Message, b *model.Batch, c *Carry) (bad []RowError, err error) {
 	b.N = 0
 	merr := d.in.guarded(func() *MessageError {
@@ -274,7 +274,7 @@ func (d *Decoder) AppendRow(dst []byte, row int32) (out []byte, err error) {
 		}
 		one, err := cutRow(r, at)
 		if err == nil {
-			out, err = d.letters.encode(dst, one)
+			out, err = d.deadLetters.encode(dst, one)
 		}
 		if err != nil {
 			return dst, fmt.Errorf("encoding row %d: %w", row, err)

@@ -18,7 +18,7 @@ const (
 	ReasonRows      Reason = "rows_mismatch"  // the rows header is not the number of rows
 	// a column is missing, twice there, or of a type that does not fit; it is named
 	ReasonSchema   Reason = "schema"
-	ReasonTooLarge Reason = "too_large" // the message, or what it would decode to, exceeds its bound
+	ReasonTooLarge Reason = "too_large" // the message, or its decoded form, exceeds its bound
 	ReasonPanic    Reason = "panic"     // the decoder failed in a way that only this message explains
 )
 

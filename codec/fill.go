@@ -39,7 +39,7 @@ func (d *Decoder) fillLevels(c *levelColumn, dst []uint32, a arrow.Array) error 
 		return eachText(a, a.ValueOffsets(), func(i int, t []byte) { dst[i] = c.lookup(t) },
 			func(i int) { dst[i] = model.MissingCode })
 	case *array.Dictionary:
-		// By value, and only those that occur: levels are numbered by the rows.
+		// By value, and only values that occur: levels are numbered by the rows.
 		const unseen = model.MissingCode - 1
 		values := a.Dictionary()
 		codes := make([]uint32, values.Len())

@@ -75,7 +75,7 @@ func (in *input) guarded(f func() *MessageError) (err *MessageError) {
 	return f()
 }
 
-// forget drops the readers: what an error leaves in them is not known.
+// forget drops the readers: their state after an error is not known.
 func (in *input) forget() {
 	clear(in.known)
 	in.last = in.last[:0]

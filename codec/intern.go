@@ -104,7 +104,7 @@ func (c *levelColumn) admit(id uint32, b []byte) {
 	c.canon, c.stamp, c.code = append(c.canon, id), append(c.stamp, 0), append(c.code, 0)
 	t := trim(b)
 	if !utf8.Valid(t) {
-		t = bytes.ToValidUTF8(t, []byte("\uFFFD")) // what is published must be text
+		t = bytes.ToValidUTF8(t, []byte("\uFFFD")) // published values must be text
 	}
 	switch {
 	case c.missing[string(t)]:

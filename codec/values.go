@@ -379,7 +379,7 @@ func parseTime(s string) (int64, bool) {
 	for _, l := range timeLayouts {
 		if t, err := time.Parse(l, s); err == nil {
 			if y := t.Year(); y < 1678 || y > 2261 {
-				return 0, false // outside what int64 nanoseconds hold
+				return 0, false // outside the range of int64 nanoseconds
 			}
 			return t.UnixNano(), true
 		}

@@ -93,7 +93,7 @@ func BenchmarkBankRecord(b *testing.B) {
 	}
 }
 
-// BenchmarkBankKernel is BenchmarkBankRecord with the lift alone and with the kernel beside it: what the kernel costs.
+// BenchmarkBankKernel is BenchmarkBankRecord with the lift alone and with the kernel beside it: the cost of the kernel.
 func BenchmarkBankKernel(b *testing.B) {
 	stage, batches := bankBatches(b)
 	for name, components := range map[string][]string{"without": {lift.Name}, "with": {lift.Name, kernel.Name}} {

@@ -67,7 +67,7 @@ func TestRunWaitsForItsBroker(t *testing.T) {
 	}
 }
 
-// A reader that waits for more outlives its broker, says what it waits for, and repeats and leaves out no row.
+// A reader that waits for more outlives its broker, says that it waits, and repeats and leaves out no row.
 func TestTailWaitsForItsBroker(t *testing.T) {
 	w, end, again := returning(t)
 	tail := start(t, "tail", "-c", w.file, "--topic", "events", "--from", "start", "--format", "jsonl", "-n", "870")

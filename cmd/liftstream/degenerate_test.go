@@ -12,7 +12,7 @@ import (
 )
 
 // TestDegenerateData runs fit, score and eval over data in which there is little or nothing to learn: every score is a
-// probability, and the report says what the kernel could not do.
+// probability, and the report names the fault of the kernel.
 func TestDegenerateData(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, c := range []struct {

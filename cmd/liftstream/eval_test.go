@@ -74,7 +74,7 @@ func TestEvalFigures(t *testing.T) {
 // TestTriples evaluates drawn triples and those of a file, and fits to the file: comparisons by day alone give that
 // feature the largest weight. TestScoresOfAnEvaluation: --scores writes every record's score as it was before the
 // record was learnt. The log-loss of these scores is the one that eval reports, and their reasons name the record's own
-// values, whatever model and partition scored it.
+// values under every model and partition.
 func TestScoresOfAnEvaluation(t *testing.T) {
 	workbench(t)
 	data, err := os.ReadFile("bank.csv")

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// TestExamplesOfTheOfflineCommandsWork runs what the help says in a copy of the repository's examples.
+// TestExamplesOfTheOfflineCommandsWork runs the examples of the help in a copy of the repository's examples.
 func TestExamplesOfTheOfflineCommandsWork(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.CopyFS(filepath.Join(dir, "cmd/liftstream/examples"), os.DirFS("examples")); err != nil {

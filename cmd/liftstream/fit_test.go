@@ -27,7 +27,7 @@ func TestModelToStandardOutput(t *testing.T) {
 }
 
 // TestFitVotes holds the report of a fit of all votes. The figures themselves are checked against the paper and an
-// independent program in model/lift; this golden file holds what the command makes of them.
+// independent program in model/lift; this golden file holds their form in the report.
 func TestFitVotes(t *testing.T) {
 	golden, err := filepath.Abs("testdata/votes_fit.json")
 	if err != nil {

@@ -32,7 +32,7 @@ environment variables need not be set. The exit status is 1 if anything is wrong
 				}
 				var problems config.Problems
 				if err == nil {
-					// What this build lacks is the matter of the whole file: the message names the key.
+					// A feature that this build lacks concerns the whole file: the message names the key.
 					if _, err = assemble.New(c); err != nil {
 						err = config.Problems{{File: f, Line: 1, Message: err.Error()}}
 					}

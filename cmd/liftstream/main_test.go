@@ -9,7 +9,7 @@ import (
 	"liftstream/cmd/liftstream/internal/cli"
 )
 
-// result is what one command line did.
+// result is the outcome of one command line.
 type result struct {
 	status   int
 	out, err string

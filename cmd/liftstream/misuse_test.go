@@ -12,7 +12,7 @@ import (
 	"liftstream/cmd/liftstream/internal/cli"
 )
 
-// TestBadInput holds what each command says of each bad input: place, fault and remedy in one message, status 1.
+// TestBadInput holds the message of each command on each bad input: place, fault and remedy, with status 1.
 func TestBadInput(t *testing.T) {
 	workbench(t)
 	write(t, "empty.csv", "bank.csv", func(string) string { return "" })

@@ -63,7 +63,7 @@ func TestAnotherListOfFeaturesKeepsTheState(t *testing.T) {
 				l.Dead)
 		}
 		w.must("verify", "-c", after)
-		// What else shapes a state begins it anew.
+		// Any other change of the schema begins the state anew.
 		text, err = os.ReadFile(after)
 		if err != nil {
 			t.Fatal(err)

@@ -55,7 +55,6 @@ func TestReproduceCovertype(t *testing.T) {
 	}
 }
 
-// TestReproduceTellsDifferences changes what the paper is said to print.
 func TestReproduceErrors(t *testing.T) {
 	for _, c := range []struct {
 		args   []string

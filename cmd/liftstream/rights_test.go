@@ -24,7 +24,7 @@ type aRight struct {
 	word     string
 }
 
-// rightsOf reads what 'topics describe --acls' prints for a section.
+// rightsOf reads a section of the output of 'topics describe --acls'.
 func rightsOf(t *testing.T, text, section string) (out []aRight) {
 	t.Helper()
 	operations := map[string]kmsg.ACLOperation{"Read": kmsg.ACLOperationRead, "Write": kmsg.ACLOperationWrite,
@@ -130,8 +130,8 @@ func (w *world) revoke(user string, r aRight) {
 	w.ask(req)
 }
 
-// TestRightsThatAreListedAreEnoughAndEachIsNamed runs a stage over TLS with SCRAM on a broker that grants only what
-// 'topics describe --acls' lists for it, then without one right after another.
+// TestRightsThatAreListedAreEnoughAndEachIsNamed runs a stage over TLS with SCRAM on a broker that grants only the
+// rights that 'topics describe --acls' lists, then without one right after another.
 func TestRightsThatAreListedAreEnoughAndEachIsNamed(t *testing.T) {
 	plain, secured, ca := os.Getenv("LIFTSTREAM_KAFKA"), os.Getenv("LIFTSTREAM_KAFKA_SASL"),
 		os.Getenv("LIFTSTREAM_KAFKA_CA")

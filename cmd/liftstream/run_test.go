@@ -272,7 +272,7 @@ func TestLateLabels(t *testing.T) {
 	}
 }
 
-// What the tests and the demonstration rely on sees doubled, strange and missing scores.
+// The ledger, on which the tests and the demonstration rely, sees doubled, strange and missing scores.
 func TestLedgerSeesWhatIsWrong(t *testing.T) {
 	w := newWorld(t, "")
 	w.must("topics", "create", "-c", w.file)

@@ -102,7 +102,7 @@ func TestScoresInEveryFormat(t *testing.T) {
 		if got.status != cli.StatusDone || got.out != "" || !strings.Contains(got.err, "2056 records scored to "+name) {
 			t.Errorf("%s: status %d, stdout %q, stderr %q", name, got.status, got.out, got.err)
 		}
-		// What was written reads back.
+		// The file reads back.
 		r, err := file.OpenTables([]string{name}, file.TableOptions{})
 		if err != nil {
 			t.Fatal(err)

@@ -91,7 +91,7 @@ func TestTailFollows(t *testing.T) {
 			t.Errorf("an interrupted tail ends with status %d", status)
 		}
 		late := start(t, "tail", "-c", w.file, "--topic", "events", "--from", "end", "-n", "3", "--format", "jsonl")
-		time.Sleep(300 * time.Millisecond) // it must not print what is there already
+		time.Sleep(300 * time.Millisecond) // it must not print the rows that are there already
 		if out := late.out.String(); out != "" {
 			t.Errorf("--from end prints %s", out)
 		}

@@ -32,7 +32,7 @@ grant: for the stage, and for the commands beside it.`,
 		},
 	})
 	c.SuggestionsMinimumDistance = 2
-	c.FParseErrWhitelist.UnknownFlags = true // the name of the subcommand is what is wrong, not its flags
+	c.FParseErrWhitelist.UnknownFlags = true // the name of the subcommand is wrong, not its flags
 	for _, x := range []struct {
 		name, about string
 		run         func(ctx context.Context, a *cli.App, file string, acls bool) error

@@ -1,5 +1,5 @@
-// Package assemble makes what runs out of a configuration: the schema, the components, their options, and the contract
-// of the columns. Every command and the stage use it, so that they agree.
+// Package assemble turns a configuration into a stage: the schema, the components, their options, and the contract of
+// the columns. Every command and the stage use it, so that they agree.
 package assemble
 
 import (
@@ -17,7 +17,7 @@ import (
 	"liftstream/model/propensity"
 )
 
-// Stage is what a configuration says about records and models.
+// Stage holds the records and the models of a configuration.
 type Stage struct {
 	Config *config.Config
 	Spec   *model.Spec
@@ -27,8 +27,8 @@ type Stage struct {
 	scorecard propensity.Options // without the blocks
 }
 
-// New returns the stage of a configuration that config.Load accepted. It fails where the configuration asks for
-// what this build does not have.
+// New returns the stage of a configuration that config.Load accepted. It fails where this build cannot do as the
+// configuration asks.
 func New(c *config.Config) (*Stage, error) {
 	schema := Schema(c)
 	if d := c.Local.HalfLife.Duration; d != 0 {
@@ -67,7 +67,7 @@ func (s *Stage) Under(schema *model.Schema, fingerprint uint64) (*model.Spec, co
 type part struct {
 	factory model.Factory
 	block   propensity.Block
-	scoring model.Factory // gives the same inputs, and leaves out what is only reported
+	scoring model.Factory // gives the same inputs, without the figures that are only reported
 }
 
 func parts(c *config.Config, s *model.Schema) []part {
@@ -88,9 +88,9 @@ func parts(c *config.Config, s *model.Schema) []part {
 	}}
 }
 
-// Scoring returns the Spec with the components of these names alone, all of them if none is named, and without what is
-// only reported: with all of them its scores are the same bits but for the profiles, and its fits do not search
-// those. Its models do not fit Spec.
+// Scoring returns the Spec with the components of these names alone, all of them if none is named, and without the
+// figures that are only reported: with all of them its scores are the same bits but for the profiles, and its fits do
+// not search those. Its models do not fit Spec.
 func (s *Stage) Scoring(names ...string) *model.Spec {
 	spec, scorecard := *s.Spec, s.scorecard
 	spec.Components, scorecard.Blocks = nil, nil

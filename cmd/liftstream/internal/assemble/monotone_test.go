@@ -199,7 +199,7 @@ func TestMonotoneWithEverything(t *testing.T) {
 	}
 }
 
-// sweep asks for records whose feature with a direction alone grows, and counts the steps, and those that turn: of a
+// sweep asks for records whose feature with a direction alone grows, and counts the steps and the turns: of a
 // direction that is auto the fewer ways.
 func sweep(t *testing.T, p *model.Partition, s *model.Schema, all *model.Batch) (queries, turns int) {
 	t.Helper()

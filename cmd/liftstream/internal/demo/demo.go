@@ -1,5 +1,5 @@
-// Package demo holds the data that the demonstration ships, with their configurations, and reads back from the topics
-// what became of them.
+// Package demo holds the data that the demonstration ships, with their configurations, and reads their scores back
+// from the topics.
 package demo
 
 import (
@@ -22,8 +22,8 @@ const Sources = "data/SOURCES.md"
 type Set struct {
 	Name    string
 	Title   string
-	Who     string   // what a record is, for people: "customer"
-	Notes   []string // what a reader should know
+	Who     string   // a noun for a record: "customer"
+	Notes   []string // on the data, for readers
 	Records int
 	// Skip is the number of first records that figures leave out: the stage knows nothing yet.
 	Skip int

@@ -221,7 +221,7 @@ func (e *Evaluation) check() error {
 		switch {
 		case x.value < x.min:
 			return cli.Usagef("--%s %d: it must be at least %d", x.flag, x.value, x.min)
-		case x.value > x.max: // each takes memory, whatever the data
+		case x.value > x.max: // each takes memory, also with few records
 			return cli.Usagef("--%s %d: it must be at most %d", x.flag, x.value, x.max)
 		}
 	}

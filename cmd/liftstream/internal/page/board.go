@@ -1,6 +1,6 @@
-// Package page shows a running stage to people: what was scored, how good it is so far, the strongest profiles, and
-// whom to call first. A Board takes the scores as they are made and holds a bounded view of them; Handler serves that
-// view as one self-contained page and as JSON.
+// Package page shows a running stage to people: the scores and their quality so far, the strongest profiles, and the
+// records to call first. A Board takes the scores as they are made and holds a bounded view of them; Register serves
+// that view as one self-contained page and as JSON.
 package page
 
 import (
@@ -41,7 +41,7 @@ type Record struct {
 	Lift       float64   `json:"lift"`
 	Percentile float64   `json:"percentile"`
 	Profile    string    `json:"profile,omitempty"`
-	Label      string    `json:"label,omitempty"` // what it was, when the event said so
+	Label      string    `json:"label,omitempty"` // the class, when the event had it
 	Why        []Reason  `json:"why"`
 }
 
@@ -74,7 +74,7 @@ type Board struct {
 	parts map[int32]*part
 }
 
-// part is what the board holds of one partition. A lock a partition, so that they do not wait for each other.
+// part is the board's view of one partition. Each has a lock, so that partitions do not wait for each other.
 type part struct {
 	mu        sync.Mutex
 	next      int64 // offset after the last message seen
@@ -110,7 +110,7 @@ func (b *Board) part(n int32) *part {
 	return p
 }
 
-// Scores takes a scored batch; it is what stream.Options.OnScores wants. Messages below the last one seen of their
+// Scores takes a scored batch; it fits stream.Options.OnScores. Messages below the last one seen of their
 // partition are ignored: an aborted transaction shows them again.
 func (b *Board) Scores(partition int32, batch *model.Batch, s *model.Scores, l *model.Levels) {
 	p := b.part(partition)
@@ -183,8 +183,8 @@ func (b *Board) Restore(x Past) {
 	}
 }
 
-// rank is what the call list is ordered by: the propensity of the positive class, else the lift of the record's own
-// target, for propensities of different classes do not compare.
+// rank is the order of the call list: the propensity of the positive class, else the lift of the record's own target,
+// for propensities of different classes do not compare.
 func (b *Board) rank(propensity, lift float64) float64 {
 	if b.schema.Positive >= 0 {
 		return propensity
@@ -274,7 +274,7 @@ func (b *Board) record(partition int32, batch *model.Batch, s *model.Scores, l *
 	return r
 }
 
-// finite keeps JSON free of what it cannot say.
+// finite keeps numbers out of JSON that it has no form for.
 func finite(v float64) float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return 0
@@ -289,7 +289,7 @@ func valueText(s *model.Schema, l *model.Levels, w model.Reason) string {
 	return strings.Clone(l.Text(int(w.Feature), w.Value))
 }
 
-// View is what a Board shows at one moment. It owns its content.
+// View is the content of a Board at one moment. It owns its memory.
 type View struct {
 	Scored    uint64   `json:"scored"` // by this process, and those restored
 	Untrained uint64   `json:"untrained"`

@@ -59,11 +59,11 @@ type Place struct {
 	Name string `json:"name"`
 }
 
-// Source is what the page shows. All functions must be quick and may be called at the same time.
+// Source supplies the page. All functions must be quick and may be called at the same time.
 type Source struct {
 	Name     string
 	Positive string   // class that marketers ask for; "" when none is configured
-	Notes    []string // what a reader should know of the data
+	Notes    []string // on the data, for readers
 	Places   []Place
 	Board    *Board
 	Status   func() stream.Status
@@ -115,18 +115,18 @@ type Live struct {
 	Name     string   `json:"name"`
 	Positive string   `json:"positive,omitempty"`
 	Ready    bool     `json:"ready"`
-	Waiting  []string `json:"waiting"` // what is waited for; empty when ready
+	Waiting  []string `json:"waiting"` // reasons to wait; empty when ready
 	Behind   int64    `json:"behind"`  // messages not yet read
 	Dead     uint64   `json:"dead"`    // dead letters made by this process
 	Fits     uint64   `json:"fits"`
 	Refused  uint64   `json:"fits_refused"`
-	// Gate is the last verdict on a new model, whichever process gave it; nil = none yet.
+	// Gate is the last verdict on a new model, by any process of the group; nil = none yet.
 	Gate     *Gate    `json:"gate"`
 	Profiles Profiles `json:"profiles"`
 	View
 }
 
-// Live is what the page shows at this moment.
+// Live is the content of the page at this moment.
 func (s *Source) Live() Live {
 	st := s.Status()
 	l := Live{Name: s.Name, Positive: s.Positive, Ready: st.Ready, Waiting: st.Waiting, Fits: st.Fits, Refused: st.Refused,
@@ -170,7 +170,7 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"script":  func() template.JS { return template.JS(script) },
 }).Parse(source))
 
-// policy lets the page use what it carries and ask this server, nothing else.
+// policy lets the page use its own content and ask this server, nothing else.
 var policy = fmt.Sprintf("default-src 'none'; style-src 'unsafe-inline'; script-src '%s'; connect-src 'self'; "+
 	"img-src data:; "+
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'", digest(script))

@@ -359,7 +359,7 @@ func BenchmarkBoardScores(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*1000), "ns/record")
 }
 
-// TestPageShowsTheLastVerdict: both figures, the interval and what became of the model, and the same in the JSON.
+// TestPageShowsTheLastVerdict: both figures, the interval and the fate of the model, and the same in the JSON.
 func TestPageShowsTheLastVerdict(t *testing.T) {
 	src := hostileSource(60)
 	nan := math.NaN()

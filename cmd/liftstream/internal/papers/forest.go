@@ -17,7 +17,7 @@ import (
 	"liftstream/model/lift"
 )
 
-// forest is Covertype with what a fit of all its sets found.
+// forest is Covertype with a fit of all its sets.
 type forest struct {
 	schema *model.Schema
 	part   *lift.Part

@@ -187,8 +187,8 @@ func (s *run) play(ctx context.Context) error {
 	return err
 }
 
-// feed sends what the events topic does not hold yet. Each message says how many records of the data the topic holds
-// with it, so wherever a run ends, the next one finds its place in the topic itself.
+// feed sends the records that the events topic does not hold yet. Each message tells how many records of the data the
+// topic holds with it, so the next run finds its place in the topic itself.
 func (s *run) feed(ctx context.Context) error {
 	r, err := file.OpenTables([]string{s.recordsFile}, file.TableOptions{Codec: s.stage.Codec, Rows: s.set.Batch})
 	if err != nil {

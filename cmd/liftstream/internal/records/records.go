@@ -124,7 +124,8 @@ func Nth(ctx context.Context, a *cli.App, data []string, o codec.Options, n int6
 	return &scores, nil
 }
 
-// Number gives the records of a batch the numbers from n on as their positions, whatever batches they are read in.
+// Number gives the records of a batch the numbers from n on as their positions, so that these do not depend on the size
+// of batches.
 func Number(b *model.Batch, n int64) {
 	b.Offset = n >> 31
 	for i := range b.N {
