@@ -258,6 +258,16 @@ func dropRows(b *model.Batch, bad []RowError) {
 	}
 }
 
+// DeadRow returns the value of a row's dead letter: the row as AppendRow writes it, or, where it cannot be written, the
+// whole message, which is better than nothing. message is the value of the last message decoded.
+func (d *Decoder) DeadRow(message []byte, row int32) []byte {
+	value, err := d.AppendRow(nil, row)
+	if err != nil {
+		return message
+	}
+	return value
+}
+
 // AppendRow appends to dst the given row of the last message decoded, as an Arrow stream of that message's schema: the
 // value of a dead letter. It serves bad rows of Decode and DecodeLabels until the next call of either.
 func (d *Decoder) AppendRow(dst []byte, row int32) (out []byte, err error) {

@@ -431,12 +431,13 @@ func ExampleParse() {
 	_, _, err := Parse("bank.yaml", []byte(`name: bank
 record:
   label: {column: class, classes: [no, yes]}
-  features: [{name: age, kind: continuos}]
+  features: [{name: age, kind: nominall}]
 lift: {knots: 25}
 `), os.LookupEnv)
 	fmt.Println(err)
-	// Output: bank.yaml:4: record.features[0].kind must be continuous, ordinal or nominal, not "continuos" (did you mean
-	// "continuous"?) bank.yaml:5: unknown key "knots" in lift: it belongs to propensity.calibration
+	// Output:
+	// bank.yaml:4: record.features[0].kind must be continuous, ordinal or nominal, not "nominall" (did you mean "nominal"?)
+	// bank.yaml:5: unknown key "knots" in lift: it belongs to propensity.calibration
 }
 
 func TestTooManyFeatures(t *testing.T) {

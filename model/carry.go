@@ -130,14 +130,17 @@ func Origin(section []byte) (*Schema, uint64, error) {
 // cells and weights of the scorecard, local curves, prototypes and their histograms, curves of the kernel, class
 // counts, calibration, level tables, tail, reservoir and waiting room, in which new features are missing. The Model
 // that served is not carried over: what scoring needs of it lies in the states of the components, and the next Fit
-// starts from these (Evidence.Serving). What components that are no Carrier knew is lost until the next model. Waiting
+// starts from these (see Before). What components that are no Carrier knew is lost until the next model. Waiting
 // records keep their values but not what was remembered of their scores. p must not be used afterwards.
 func (p *Partition) Carry(spec *Spec) (*Partition, *Change, error) {
 	c, err := Relate(p.spec.Schema, spec.Schema)
 	if err != nil {
 		return nil, nil, err
 	}
-	n := NewPartition(spec, p.self)
+	n, err := newPartition(spec, p.self)
+	if err != nil {
+		return nil, nil, err
+	}
 	n.trained, n.version, n.clock, n.seen, n.next, n.lost = p.trained, p.version, p.clock, p.seen, p.next, p.lost
 	copy(n.counts, p.counts)
 	n.square = p.square
@@ -162,18 +165,21 @@ func (p *Partition) Carry(spec *Spec) (*Partition, *Change, error) {
 		}
 	}
 	n.room.carry(p.room, c)
-	components, scorecard := newComponents(spec, n.levels)
+	components, scorecard, err := newComponents(spec, n.levels)
+	if err != nil {
+		return nil, nil, err
+	}
 	for i, x := range append(slices.Clone(components), Component(scorecard)) {
-		f := n.factory(i)
+		name := spec.name(i)
 		var inputs []int
-		carrier, able := f.(Carrier)
-		if old := p.Component(f.Name()); able && old != nil {
+		carrier := spec.carrier(i)
+		if old := p.Component(name); carrier != nil && old != nil {
 			var state []byte
 			if state, inputs, err = carrier.CarryState(c, old.AppendState(nil)); err == nil {
 				err = x.LoadState(state)
 			}
 			if err != nil {
-				return nil, nil, fmt.Errorf("carrying %s over to another schema: %w", f.Name(), err)
+				return nil, nil, fmt.Errorf("carrying %s over to another schema: %w", name, err)
 			}
 		}
 		c.Inputs = append(c.Inputs, inputs)

@@ -14,6 +14,7 @@ import (
 	"liftstream/model/kernel"
 	"liftstream/model/lift"
 	"liftstream/model/local"
+	"liftstream/model/modeltest"
 	"liftstream/model/propensity"
 )
 
@@ -396,7 +397,7 @@ func carried(t testing.TB) (*model.Partition, []model.Factory, *model.Change) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p, append(slices.Clone(next.Components), next.Scorecard), c
+	return p, append(slices.Clone(next.Components), modeltest.Scorecard(next.Scorecard)), c
 }
 
 func carry(t *testing.T, f model.Factory, c *model.Change, state []byte) bool {

@@ -43,15 +43,15 @@ type Rebase struct {
 	Since func(yield func(ex *Example) bool)
 }
 
-// Factory makes one kind of component or scorecard, and is the one place where its structure is searched.
+// Factory makes one kind of component, and is the one place where its structure is searched.
 type Factory interface {
 	// Name keys the part in snapshots and models; it is stable for ever.
 	Name() string
 	// New returns an empty component that offers nothing until its first Rebase.
 	New(levels *Levels) Component
 	// Fit searches the structure on the evidence and returns the component's part of a Model. previous is the part of
-	// the serving Model, nil when there is none, as after a change of the schema, when Evidence.Serving is what is left of
-	// it; Fit starts from it and keeps what need not change, so that live counts carry over. It obeys ctx, may run while
-	// other components learn, and gives the same bytes for the same evidence.
+	// the serving Model, nil when there is none, as after a change of the schema; see Before. Fit starts from it and
+	// leaves as it is each structure that need not change, so that live counts stay. It obeys ctx, may run while other
+	// components learn, and gives the same bytes for the same evidence.
 	Fit(ctx context.Context, ev *Evidence, previous []byte) ([]byte, error)
 }

@@ -9,7 +9,7 @@
 //	Labels  learns labels that come later than their records, or corrects a class
 //	Swap    makes a Model the serving one
 //
-// Four words carry the package:
+// Four words recur:
 //
 //	State      the numbers of one Partition: counts, weights, recent records, records that wait for labels. It is
 //	           stored as Sections and rebuilt by RestorePartition.

@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Evidence is what a Fit sees: labelled, coded, weighted records, oldest first, and the partitions' own states.
@@ -30,20 +31,8 @@ type Evidence struct {
 	// Models is the version of the Model under which each state in States was built.
 	Models map[int32]int64
 	Seed   uint64
-	// What follows is for the scorecard alone. Blocks says how many inputs each of the new components offers, Keys which
-	// (see Keyed), nil when their numbers say it. The functions write those of a row, as Component.Inputs does, and those
-	// of a record of the evidence as they would be had it not been there, as an Excluder says: Without has 0 of the
-	// others, Offset what they say of the row. What a component learnt from these very records repeats their classes, so
-	// that weights can be learnt from Without only. Inputs and Offset are nil when nothing is known of them, Without when
-	// not Whole.
-	Blocks  []int
-	Keys    [][]uint64
-	Inputs  func(row Row, dst []float64)
-	Without func(ex *Example, dst []float64)
-	Offset  func(ex *Example, dst []float64)
-	// Whole says that the records are all that there is to learn from, as from files. In a stream the weights of inputs
-	// are learnt from scores that were made before: records left out in turn have neighbours of their own time, those that
-	// come have not.
+	// Whole says that there are no other records to learn from, as with files. In a stream the weights of inputs are learnt
+	// from earlier scores instead: a record left out of the past has neighbours of its own time, a record to come has not.
 	Whole bool
 	// Exchangeable says that the order of the records has no meaning: they stand in one that is a function of their
 	// multiset and the seed, Clock being the place in it and Time 0. A Fit treats none as older than another: nothing
@@ -95,9 +84,9 @@ func (e *Evidence) RankError(among func(i int) bool, delta float64) float64 {
 	return min(math.Sqrt(math.Log(2/delta)/2*square)/total, 1)
 }
 
-// Serving returns the state of the first partition that a published model serves; nil when there is none. Where that
-// model is not at hand, since it was made under another schema, what is left of it lies there.
-func (e *Evidence) Serving() (partition int32, state []byte) {
+// serving returns the state of the first partition that a published model serves; nil when there is none. Where that
+// model is not at hand, since it was made under another schema, its remains lie there.
+func (e *Evidence) serving() (partition int32, state []byte) {
 	partition = -1
 	for n, v := range e.Models {
 		if v > 0 && len(e.States[n]) > 0 && (partition < 0 || n < partition) {
@@ -105,6 +94,42 @@ func (e *Evidence) Serving() (partition int32, state []byte) {
 		}
 	}
 	return partition, e.States[partition]
+}
+
+// Before returns the structure from which a Fit starts. part reads it from previous, the part of the serving Model; where
+// there is none, state reads it from the state of the first partition that a published model serves, as after a change
+// of the schema. The zero T means that the Fit starts from nothing.
+func Before[T any](e *Evidence, previous []byte, part, state func(b []byte) (T, error)) (before T, err error) {
+	if previous != nil {
+		if before, err = part(previous); err != nil {
+			return before, fmt.Errorf("reading the previous part: %w", err)
+		}
+		return before, nil
+	}
+	if n, b := e.serving(); b != nil {
+		if before, err = state(b); err != nil {
+			return before, fmt.Errorf("reading the state of partition %d: %w", n, err)
+		}
+	}
+	return before, nil
+}
+
+// Loaded returns the partitions of the evidence, ascending, and a component for each that has a state, loaded from it;
+// one whose state is empty is as empty returns it. Their codes are those of the state: Recodes has the way to Levels.
+func Loaded[C Component](e *Evidence, empty func() C) (partitions []int32, live map[int32]C, err error) {
+	partitions, live = slices.Clone(e.Partition), map[int32]C{}
+	for n, b := range e.States {
+		partitions = append(partitions, n)
+		c := empty()
+		if len(b) > 0 {
+			if err := c.LoadState(b); err != nil {
+				return nil, nil, fmt.Errorf("reading the state of partition %d: %w", n, err)
+			}
+		}
+		live[n] = c
+	}
+	slices.Sort(partitions)
+	return slices.Compact(partitions), live, nil
 }
 
 // Row copies record i into dst, which must have one cell a feature.

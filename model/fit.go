@@ -33,40 +33,69 @@ func fitParts(ctx context.Context, spec *Spec, ev *Evidence, states map[int32]ma
 	return parts, nil
 }
 
+// fitPart fits the part of one component.
 func fitPart(ctx context.Context, f Factory, ev Evidence, states map[int32]map[string][]byte, previous *Model) ([]byte, error) {
-	if states != nil {
-		ev.States = statesOf(states, f.Name())
-	}
-	var before []byte
-	if previous != nil {
-		before = previous.Parts[f.Name()]
-	}
-	part, err := f.Fit(ctx, &ev, before)
+	part, err := f.Fit(ctx, ev.of(f.Name(), states), previous.part(f.Name()))
 	if err != nil {
 		return nil, fmt.Errorf("fitting %s: %w", f.Name(), err)
 	}
 	return part, nil
 }
 
-// fitScorecard fits the scorecard over the components whose parts are given.
-func fitScorecard(ctx context.Context, spec *Spec, ev Evidence, states map[int32]map[string][]byte, previous *Model, parts map[string][]byte) ([]byte, error) {
+// fitScorecard fits the scorecard over the components with these parts.
+func fitScorecard(
+	ctx context.Context, spec *Spec, ev Evidence, states map[int32]map[string][]byte, previous *Model, parts map[string][]byte,
+) ([]byte, error) {
+	name := spec.Scorecard.Name()
+	in, err := offer(spec, &ev, parts)
+	if err != nil {
+		return nil, fmt.Errorf("fitting %s: %w", name, err)
+	}
+	part, err := spec.Scorecard.Fit(ctx, ev.of(name, states), in, previous.part(name))
+	if err != nil {
+		return nil, fmt.Errorf("fitting %s: %w", name, err)
+	}
+	return part, nil
+}
+
+// of returns the evidence with the states of one component.
+func (e Evidence) of(name string, states map[int32]map[string][]byte) *Evidence {
+	if states != nil {
+		e.States = statesOf(states, name)
+	}
+	return &e
+}
+
+// part returns the part of a component; nil of no model, or of one that was made without the component.
+func (m *Model) part(name string) []byte {
+	if m == nil {
+		return nil
+	}
+	return m.Parts[name]
+}
+
+// offer returns the inputs of components that serve these parts. A component without a part offers none.
+func offer(spec *Spec, ev *Evidence, parts map[string][]byte) (*Offer, error) {
 	components := make([]Component, len(spec.Components))
-	ev.Blocks = make([]int, len(components))
+	in := &Offer{Blocks: make([]int, len(components))}
 	for i, f := range spec.Components {
 		components[i] = f.New(ev.Levels)
-		rb := &Rebase{Part: parts[f.Name()], Self: nobody, Since: func(func(*Example) bool) {}}
-		if err := components[i].Rebase(rb); err != nil {
-			return nil, fmt.Errorf("fitting %s: reading %s: %w", spec.Scorecard.Name(), f.Name(), err)
+		if part, ok := parts[f.Name()]; ok {
+			rb := &Rebase{Part: part, Self: nobody, Since: func(func(*Example) bool) {}}
+			if err := components[i].Rebase(rb); err != nil {
+				return nil, fmt.Errorf("reading %s: %w", f.Name(), err)
+			}
 		}
-		ev.Blocks[i] = components[i].InputCount()
+		in.Blocks[i] = components[i].InputCount()
 	}
-	ev.Keys = inputKeys(components)
-	ev.Inputs = func(row Row, dst []float64) { inputsOf(components, len(spec.Schema.Classes), row, dst) }
+	classes := len(spec.Schema.Classes)
+	in.Keys = inputKeys(components)
+	in.Inputs = func(row Row, dst []float64) { inputsOf(components, classes, row, dst) }
 	excluding := func(otherwise func(c Component, row Row, dst []float64)) func(ex *Example, dst []float64) {
 		return func(ex *Example, dst []float64) {
 			at := 0
 			for i, c := range components {
-				n := ev.Blocks[i] * len(spec.Schema.Classes)
+				n := in.Blocks[i] * classes
 				if x, ok := c.(Excluder); ok && n > 0 {
 					x.InputsWithout(ex, dst[at:at+n])
 				} else {
@@ -76,15 +105,15 @@ func fitScorecard(ctx context.Context, spec *Spec, ev Evidence, states map[int32
 			}
 		}
 	}
-	ev.Offset = excluding(func(c Component, row Row, dst []float64) {
+	in.Offset = excluding(func(c Component, row Row, dst []float64) {
 		if len(dst) > 0 {
 			c.Inputs(row, dst)
 		}
 	})
 	if ev.Whole {
-		ev.Without = excluding(func(_ Component, _ Row, dst []float64) { clear(dst) })
+		in.Without = excluding(func(_ Component, _ Row, dst []float64) { clear(dst) })
 	}
-	return fitPart(ctx, spec.Scorecard, ev, states, previous)
+	return in, nil
 }
 
 // nobody is a partition that no model knows.

@@ -47,11 +47,11 @@ func TestModelOfFilesComesBesideTheTail(t *testing.T) {
 
 // refusing is a scorecard whose fit fails.
 type refusing struct {
-	model.Factory
+	model.ScorecardFactory
 	tried *int
 }
 
-func (f refusing) Fit(context.Context, *model.Evidence, []byte) ([]byte, error) {
+func (f refusing) Fit(context.Context, *model.Evidence, *model.Offer, []byte) ([]byte, error) {
 	*f.tried++
 	return nil, errors.New("no fit")
 }

@@ -26,13 +26,7 @@ func (p *Partition) event(b *Batch, i int, out *Scores) {
 	p.score(out, i)
 
 	rec := &p.rec
-	*rec = record{Example: Example{Row: p.row, Class: b.Label[i], Weight: 1, Clock: p.clock}, offset: b.Offset, row: int32(i)}
-	if b.Weight != nil {
-		rec.Weight = min(b.Weight[i], MaxWeight)
-	}
-	if b.Time != nil {
-		rec.Time = b.Time[i]
-	}
+	*rec = record{Example: b.example(i, p.row, p.clock), offset: b.Offset, row: int32(i)}
 	if b.Row != nil {
 		rec.row = b.Row[i]
 	}
@@ -153,7 +147,7 @@ func (p *Partition) ownModel() {
 	if p.trained {
 		own := map[string][]byte{}
 		for i, c := range p.all() {
-			own["model/"+p.factory(i).Name()] = c.AppendState(nil)
+			own["model/"+p.spec.name(i)] = c.AppendState(nil)
 		}
 		states = map[int32]map[string][]byte{p.self: own}
 	}

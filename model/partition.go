@@ -2,7 +2,6 @@ package model
 
 import (
 	"errors"
-	"math"
 	"slices"
 )
 
@@ -19,9 +18,7 @@ type Partition struct {
 	levels     *Levels
 	components []Component
 	scorecard  Scorecard
-	profiler   Profiler
-	selector   Selector
-	reasoner   Reasoner
+	powers     powers
 	trained    bool
 	version    int64 // of the serving model
 
@@ -40,7 +37,7 @@ type Partition struct {
 	row     Row
 	inputs  []float64
 	pending []float64
-	codes   [][]uint32 // batch-local level -> state level + 1, 0 = not looked up yet
+	coder   coder // row is its row
 	reasons []Reason
 	order   []ranked
 	rec     record // the record being taken in; a field, for what goes through an interface would move to the heap
@@ -48,8 +45,16 @@ type Partition struct {
 	edits   uint64
 }
 
-// NewPartition returns the empty state of an input partition.
+// NewPartition returns the empty state of an input partition. It panics on a Spec that Check refuses.
 func NewPartition(spec *Spec, partition int32) *Partition {
+	p, err := newPartition(spec, partition)
+	if err != nil {
+		panic("model: " + err.Error())
+	}
+	return p
+}
+
+func newPartition(spec *Spec, partition int32) (*Partition, error) {
 	n := len(spec.Schema.Features)
 	p := &Partition{
 		spec: spec, self: partition, levels: NewLevels(spec.Schema), next: -1,
@@ -57,36 +62,38 @@ func NewPartition(spec *Spec, partition int32) *Partition {
 		tail:      newTail(n, spec.Options.TailBytes),
 		reservoir: newReservoir(n, spec.Options.ReservoirRecords, spec.Options.ReservoirBytes),
 		room:      newRoom(spec.Options.WaitBytes, spec.Options.WaitWindow),
-		row:       make(Row, n), codes: make([][]uint32, n), percent: newPercentile(),
+		coder:     newCoder(spec.Schema), percent: newPercentile(),
 	}
-	p.install(newComponents(spec, p.levels))
-	return p
+	p.row = p.coder.row
+	components, scorecard, err := newComponents(spec, p.levels)
+	if err != nil {
+		return nil, err
+	}
+	p.install(components, scorecard)
+	return p, nil
 }
 
-func newComponents(spec *Spec, levels *Levels) ([]Component, Scorecard) {
-	c := make([]Component, len(spec.Components))
+// newComponents returns empty components, and checks that no two have the same power.
+func newComponents(spec *Spec, levels *Levels) ([]Component, Scorecard, error) {
+	components := make([]Component, len(spec.Components))
 	for i, f := range spec.Components {
-		c[i] = f.New(levels)
+		components[i] = f.New(levels)
 	}
-	return c, spec.Scorecard.New(levels).(Scorecard)
+	if _, err := powersOf(spec, components); err != nil {
+		return nil, nil, err
+	}
+	return components, spec.Scorecard.New(levels), nil
 }
 
-func (p *Partition) install(c []Component, s Scorecard) {
-	p.components, p.scorecard, p.profiler, p.selector, p.reasoner = c, s, nil, nil, nil
+// install makes the components those of the partition. Their powers have been checked.
+func (p *Partition) install(components []Component, s Scorecard) {
+	p.components, p.scorecard = components, s
+	p.powers, _ = powersOf(p.spec, components)
 	inputs := 0
-	for _, x := range c {
-		inputs += x.InputCount()
-		if q, ok := x.(Profiler); ok {
-			p.profiler = q
-		}
-		if q, ok := x.(Selector); ok {
-			p.selector = q
-		}
-		if q, ok := x.(Reasoner); ok {
-			p.reasoner = q
-		}
+	for _, c := range components {
+		inputs += c.InputCount()
 	}
-	s.SetInputs(inputKeys(c))
+	s.SetInputs(inputKeys(components))
 	p.inputs = make([]float64, inputs*len(p.spec.Schema.Classes))
 	p.pending = make([]float64, s.PendingLen())
 }
@@ -136,11 +143,9 @@ func (p *Partition) Component(name string) Component {
 func (p *Partition) Events(b *Batch, out *Scores) {
 	out.Reset(b.N, len(p.spec.Schema.Classes))
 	out.Model = p.version
-	for f := range p.codes {
-		p.codes[f] = grow(p.codes[f], len(b.Columns[f].Levels))
-	}
+	p.coder.start(b)
 	for i := range b.N {
-		p.code(b, i)
+		p.coder.code(p.levels, b, i)
 		p.event(b, i, out)
 	}
 	p.next = b.Offset + 1
@@ -149,35 +154,4 @@ func (p *Partition) Events(b *Batch, out *Scores) {
 // Row returns the values of the last record that Events was given; the next call overwrites them.
 func (p *Partition) Row() Row { return p.row }
 
-// code writes record i of the batch into p.row.
-func (p *Partition) code(b *Batch, i int) {
-	for f := range p.row {
-		c := &b.Columns[f]
-		if c.Float != nil {
-			v := c.Float[i]
-			if math.IsInf(v, 0) {
-				v = math.NaN()
-			}
-			p.row[f] = v
-			continue
-		}
-		l := c.Code[i]
-		if l == MissingCode {
-			p.row[f] = math.NaN()
-			continue
-		}
-		if p.codes[f][l] == 0 {
-			p.codes[f][l] = p.levels.Code(f, c.Levels[l]) + 1
-		}
-		p.row[f] = float64(p.codes[f][l] - 1)
-	}
-}
-
 func (p *Partition) all() []Component { return append(slices.Clone(p.components), p.scorecard) }
-
-func (p *Partition) factory(i int) Factory {
-	if i < len(p.spec.Components) {
-		return p.spec.Components[i]
-	}
-	return p.spec.Scorecard
-}

@@ -1,5 +1,43 @@
 package model
 
+import "fmt"
+
+// The optional powers of a Component, and of a Factory, stand together here; each is found by a type assertion. At most
+// one component of a Spec may be a Profiler, a Selector or a Reasoner: a score has one profile, one subspace and one
+// reason. Spec.Check refuses two.
+
+// powers are the components that have a power of which a score has one.
+type powers struct {
+	profiler Profiler
+	selector Selector
+	reasoner Reasoner
+}
+
+func powersOf(spec *Spec, components []Component) (p powers, err error) {
+	var of [3]int
+	take := func(power, i int, what string) {
+		if of[power] > 0 && err == nil {
+			err = fmt.Errorf("components %q and %q both %s; a score has room for one", spec.name(of[power]-1), spec.name(i), what)
+		}
+		of[power] = i + 1
+	}
+	for i, c := range components {
+		if x, ok := c.(Profiler); ok {
+			take(0, i, "know profiles")
+			p.profiler = x
+		}
+		if x, ok := c.(Selector); ok {
+			take(1, i, "select features")
+			p.selector = x
+		}
+		if x, ok := c.(Reasoner); ok {
+			take(2, i, "give reasons")
+			p.reasoner = x
+		}
+	}
+	return p, err
+}
+
 // Excluder is a Component that can say what it would of a record that it was fitted on, had the record not been there,
 // so that the weights of its inputs can be learnt from the same records.
 type Excluder interface {

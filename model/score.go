@@ -53,16 +53,16 @@ func (p *Partition) score(out *Scores, i int) {
 	out.Lift[i] = prob[target] / out.BaseRate[i]
 	out.Percentile[i] = p.percent.rank(target, prob[target])
 	out.ProfileLift[i] = math.NaN()
-	if p.profiler != nil {
-		if text, lift := p.profiler.Profile(p.row, target); text != "" {
+	if p.powers.profiler != nil {
+		if text, lift := p.powers.profiler.Profile(p.row, target); text != "" {
 			out.Profile[i], out.ProfileLift[i] = text, lift
 		}
 	}
 	p.explain(out, target)
 	if p.allMissing() {
 		out.Status[i], out.Reason[i] = StatusDegraded, ReasonAllMissing
-	} else if p.reasoner != nil {
-		if reason := p.reasoner.Reason(p.row); reason != "" {
+	} else if p.powers.reasoner != nil {
+		if reason := p.powers.reasoner.Reason(p.row); reason != "" {
 			out.Status[i], out.Reason[i] = StatusDegraded, reason
 		}
 	}
@@ -106,8 +106,8 @@ func (p *Partition) explain(out *Scores, target int32) {
 		}
 		p.order[at] = x
 	}
-	if p.selector != nil {
-		out.Subspace, out.Relevance = p.selector.Select(p.row, out.Subspace, out.Relevance)
+	if p.powers.selector != nil {
+		out.Subspace, out.Relevance = p.powers.selector.Select(p.row, out.Subspace, out.Relevance)
 	} else if len(features) > 0 && p.order[0].size > 0 {
 		for _, x := range p.order {
 			rel := x.size / p.order[0].size

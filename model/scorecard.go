@@ -1,5 +1,32 @@
 package model
 
+import "context"
+
+// ScorecardFactory makes the scorecards of a stage. Its methods are those of a Factory, but for Fit.
+type ScorecardFactory interface {
+	// Name keys the part in snapshots and models; it is stable for ever.
+	Name() string
+	// New returns an empty scorecard, which answers with base rates.
+	New(levels *Levels) Scorecard
+	// Fit is Factory.Fit over the evidence and the components of the new Model. in is nil when there are none.
+	Fit(ctx context.Context, ev *Evidence, in *Offer, previous []byte) ([]byte, error)
+}
+
+// Offer is the inputs that the components of a new Model offer to its scorecard. A component learnt from the records of
+// the evidence, so that its input of such a record repeats the record's class: weights are learnt from Without only.
+// The functions write inputs as Component.Inputs does, component by component.
+type Offer struct {
+	Blocks []int      // number of inputs of each component
+	Keys   [][]uint64 // of these inputs, see Keyed; nil when their numbers say it
+	// Inputs writes the inputs of a row; nil when nothing is known of them.
+	Inputs func(row Row, dst []float64)
+	// Without writes the inputs of a record of the evidence as they would be without it, as an Excluder says; 0 for a
+	// component that is none. It is nil unless Evidence.Whole.
+	Without func(ex *Example, dst []float64)
+	// Offset is Without, but with the inputs of the row for a component that is no Excluder; nil when nothing is known.
+	Offset func(ex *Example, dst []float64)
+}
+
 // Scorecard joins the inputs of all components into calibrated propensities. It is a Component whose scores depend on
 // the order in which it learns; the same rules hold.
 type Scorecard interface {

@@ -1,10 +1,12 @@
 package model
 
+import "fmt"
+
 // Spec is what a stage is made of: the schema, the components, and the sizes. It is immutable and shared by all
 // partitions and by the trainer.
 type Spec struct {
 	Schema     *Schema
-	Scorecard  Factory // its New returns a Scorecard
+	Scorecard  ScorecardFactory
 	Components []Factory
 	Options    Options
 }
@@ -27,4 +29,36 @@ type Options struct {
 	Why              int   // reasons a score; negative = all, with the named terms
 	Gate             float64
 	Seed             uint64
+}
+
+// Check says whether partitions can be made of the Spec: no two factories may have the same name, and no two components
+// the same power.
+func (s *Spec) Check() error {
+	for i := range s.Components {
+		for j := i + 1; j <= len(s.Components); j++ {
+			if s.name(i) == s.name(j) {
+				return fmt.Errorf("two components are named %q", s.name(i))
+			}
+		}
+	}
+	_, _, err := newComponents(s, NewLevels(s.Schema))
+	return err
+}
+
+// name is the name of component i; the scorecard comes last.
+func (s *Spec) name(i int) string {
+	if i < len(s.Components) {
+		return s.Components[i].Name()
+	}
+	return s.Scorecard.Name()
+}
+
+// carrier is component i, or the scorecard, as a Carrier; nil when it is none.
+func (s *Spec) carrier(i int) Carrier {
+	var f any = s.Scorecard
+	if i < len(s.Components) {
+		f = s.Components[i]
+	}
+	c, _ := f.(Carrier)
+	return c
 }

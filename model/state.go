@@ -35,7 +35,7 @@ func (p *Partition) Sections() []Section {
 		{"reservoir", p.reservoir.version, p.reservoir.appendState},
 	}
 	for i, c := range p.all() {
-		s = append(s, Section{"model/" + p.factory(i).Name(), p.edits, c.AppendState})
+		s = append(s, Section{"model/" + p.spec.name(i), p.edits, c.AppendState})
 	}
 	for c := range p.tail.version {
 		s = append(s, Section{tailName(c), p.tail.version[c], func(b []byte) []byte { return p.tail.appendChunk(b, c) }})
@@ -110,7 +110,10 @@ func RestorePartition(spec *Spec, sections map[string][]byte) (*Partition, error
 	if head.fingerprint != spec.Options.Fingerprint {
 		return nil, fmt.Errorf("restoring state: %w", ErrModelForeign)
 	}
-	p := NewPartition(spec, head.self)
+	p, err := newPartition(spec, head.self)
+	if err != nil {
+		return nil, fmt.Errorf("restoring state: %w", err)
+	}
 	p.trained, p.version = head.trained, head.version
 	p.clock, p.seen, p.next = head.clock, r.Uvarint(), r.Varint()
 	r.FloatsInto(p.counts)
@@ -137,9 +140,12 @@ func RestorePartition(spec *Spec, sections map[string][]byte) (*Partition, error
 		return nil, fmt.Errorf("restoring state: decoding levels: %w", err)
 	}
 	p.levels = levels
-	components, scorecard := newComponents(spec, levels)
+	components, scorecard, err := newComponents(spec, levels)
+	if err != nil {
+		return nil, fmt.Errorf("restoring state: %w", err)
+	}
 	for i, c := range append(slices.Clone(components), Component(scorecard)) {
-		name := p.factory(i).Name()
+		name := p.spec.name(i)
 		if err := c.LoadState(sections["model/"+name]); err != nil {
 			return nil, fmt.Errorf("restoring state: decoding %s: %w", name, err)
 		}

@@ -39,10 +39,13 @@ func (p *Partition) marked(marks map[int32]Mark) float64 {
 func (p *Partition) rebase(m *Model) error {
 	levels := m.Levels.Clone()
 	rc := levels.Merge(p.levels)
-	components, scorecard := newComponents(p.spec, levels)
+	components, scorecard, err := newComponents(p.spec, levels)
+	if err != nil {
+		return err
+	}
 	moved := append(slices.Clone(components), Component(scorecard))
 	for i, c := range p.all() {
-		name := p.factory(i).Name()
+		name := p.spec.name(i)
 		part, ok := m.Parts[name]
 		if !ok {
 			return fmt.Errorf("model has no part %q", name)

@@ -4,7 +4,9 @@
 package stream
 
 import (
+	"liftstream/stream/committed"
 	"liftstream/stream/state"
+	"liftstream/stream/topics"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,26 +17,13 @@ import (
 	"liftstream/stream/txn"
 )
 
-// Topics are the names of the stage's topics. Labels may be "", the others not.
-type Topics struct {
-	Events, Scores, Labels, State, Model, Dead string
-}
-
-// Rebuild says what to do where the world does not match the state.
-type Rebuild bool
-
-const (
-	Fail    Rebuild = false // stop with an error that says what to do
-	Restart Rebuild = true  // begin with an empty state from what is there, and count it
-)
-
 // Options make a Stage. All fields are needed unless they say otherwise.
 type Options struct {
 	Name   string // prefix of the group and of the transactional ids
 	Spec   *model.Spec
 	Codec  codec.Options
 	Client *txn.Client
-	Topics Topics
+	Topics topics.Names
 
 	Commit time.Duration // longest time that a score waits for its transaction
 	// Snapshot is the time between two snapshots of a partition; SnapshotRate the bytes a second that they may write.
@@ -54,9 +43,9 @@ type Options struct {
 	FitRecords int           // labelled records from one verdict to the next; a fit is model.Compared of them earlier
 	FitBudget  time.Duration // longest time of one fit, and of one comparison
 
-	InputLost, TopicRecreated, SchemaChanged Rebuild
+	committed.Policies
 	// Under returns the specification and the columns that this configuration would have with another schema. With it,
-	// SchemaChanged Restart carries a state of that schema over, as far as the change does not touch it. nil = such
+	// SchemaChanged Rebuild carries a state of that schema over, as far as the change does not touch it. nil = such
 	// states begin anew.
 	Under func(s *model.Schema, fingerprint uint64) (*model.Spec, codec.Options, error)
 
@@ -90,7 +79,8 @@ type Options struct {
 // PartitionStatus is where one owned partition stands.
 type PartitionStatus struct {
 	Partition int32
-	Phase     string // "taking over", "restoring", "running", "draining", "ended", "waiting: ..." and the like
+	Phase     Phase
+	Doing     string // the phase in words, with its details
 	Offset    int64  // next event offset to commit
 	End       int64  // where the events topic ended at the last fetch
 	Labelled  float64

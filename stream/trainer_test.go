@@ -16,17 +16,17 @@ import (
 
 // unending is a factory whose live fits end with their context alone.
 type unending struct {
-	model.Factory
+	model.ScorecardFactory
 	began func()
 }
 
-func (f unending) Fit(ctx context.Context, ev *model.Evidence, previous []byte) ([]byte, error) {
+func (f unending) Fit(ctx context.Context, ev *model.Evidence, in *model.Offer, previous []byte) ([]byte, error) {
 	if _, live := ctx.Deadline(); live {
 		f.began()
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
-	return f.Factory.Fit(ctx, ev, previous)
+	return f.ScorecardFactory.Fit(ctx, ev, in, previous)
 }
 
 func TestACancelledFitIsNoFailure(t *testing.T) {

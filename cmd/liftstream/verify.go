@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"time"
 
+	"liftstream/stream/verify"
+
 	"github.com/spf13/cobra"
 
 	"liftstream/cmd/liftstream/internal/assemble"
 	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/cmd/liftstream/internal/cluster"
 	"liftstream/cmd/liftstream/internal/show"
-	"liftstream/stream"
 )
 
 func verifyCommand(a *cli.App) *cobra.Command {
@@ -29,7 +30,7 @@ It writes nothing and may run beside the stage; what is committed meanwhile is l
 2026-05-01T00:00:00Z, bound the comparison by the times of the messages. The exit status is 1 if anything differs.`,
 		Example: `liftstream verify -c cmd/liftstream/examples/live.yaml`,
 		Args:    cli.Needs(0, 0, ""),
-		Run:     func(ctx context.Context, _ []string) error { return verify(ctx, a, file, from, to) },
+		Run:     func(ctx context.Context, _ []string) error { return verifyTopics(ctx, a, file, from, to) },
 	})
 	cli.ConfigFlag(c, &file)
 	c.Flags().StringVar(&from, "from", "", "compare messages from time `T` on")
@@ -37,7 +38,7 @@ It writes nothing and may run beside the stage; what is committed meanwhile is l
 	return c
 }
 
-func verify(ctx context.Context, a *cli.App, file, from, to string) error {
+func verifyTopics(ctx context.Context, a *cli.App, file, from, to string) error {
 	var bounds [2]time.Time
 	for i, text := range []string{from, to} {
 		if text == "" {
@@ -64,10 +65,8 @@ func verify(ctx context.Context, a *cli.App, file, from, to string) error {
 		return err
 	}
 	defer k.Close()
-	log := a.Logger()
-	defer func() { _ = log.Sync() }()
-	found, err := stream.Verify(ctx, stream.Options{Name: c.Name, Spec: st.Spec, Codec: st.Codec, Client: k.Client,
-		Topics: cluster.Topics(c), Log: log}, bounds[0], bounds[1])
+	found, err := verify.Verify(ctx, verify.Options{Name: c.Name, Spec: st.Spec, Codec: st.Codec, Client: k.Client,
+		Topics: cluster.Topics(c), From: bounds[0], To: bounds[1]})
 	if err != nil {
 		return cluster.Explain(err, file)
 	}

@@ -49,7 +49,7 @@ func Folds(ctx context.Context, s *model.Schema, src Source, methods []Method, k
 		for m := range methods {
 			if methods[m].Spec != nil {
 				builders[m] = model.NewBuilder(methods[m].Spec)
-				d.learners[m][0] = idle{}
+				d.learners[m][0], d.live[m] = idle{}, nil
 			}
 		}
 		train := func(index int64, b *model.Batch, i, of int) error {
@@ -81,7 +81,7 @@ func Folds(ctx context.Context, s *model.Schema, src Source, methods []Method, k
 			if err := p.Swap(fitted); err != nil {
 				return run, fmt.Errorf("fold %d: %s: %w", f, methods[m].Name, err)
 			}
-			d.learners[m][0] = p
+			d.learners[m][0], d.live[m] = p, []*model.Partition{p}
 			run.Fits++
 		}
 		d.sink = sink

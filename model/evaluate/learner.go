@@ -13,13 +13,13 @@ type Learner interface {
 	Labels(l *model.Labels) model.LabelCounts
 }
 
-// Method is one way to score, compared with others on the same records.
+// Method is one way to score, compared with others on the same records. It has a Spec or a New.
 type Method struct {
 	Name string
-	// New returns the empty learner of an input partition.
-	New func(partition int32) Learner
-	// Spec, when set, says that the learners are *model.Partition of it: they are re-fitted as the stage does.
+	// Spec makes the partitions of a stage, which are re-fitted as the stage does it.
 	Spec *model.Spec
+	// New returns the empty learner of an input partition; it learns from records alone.
+	New func(partition int32) Learner
 }
 
 // MethodAll is the name of the method that the others are compared with.
@@ -27,7 +27,7 @@ const MethodAll = "all"
 
 // Stage is the method of a whole stage.
 func Stage(name string, spec *model.Spec) Method {
-	return Method{Name: name, Spec: spec, New: func(p int32) Learner { return model.NewPartition(spec, p) }}
+	return Method{Name: name, Spec: spec}
 }
 
 // Prior is the method that knows the base rates and nothing else: (n_c + u) / (n + C u) of the weights learnt so far, u

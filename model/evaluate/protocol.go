@@ -87,7 +87,8 @@ type due struct {
 type driver struct {
 	opt      Options
 	methods  []Method
-	learners [][]Learner // by method and partition
+	learners [][]Learner          // by method and partition
+	live     [][]*model.Partition // the learners of methods with a Spec
 	serving  []*model.Model
 	trial    []trial    // by method: models that wait for their verdict
 	messages []*message // by partition
@@ -116,10 +117,15 @@ func newDriver(s *model.Schema, methods []Method, opt Options, sink Sink) *drive
 		d.recent = append(d.recent, newMessage(p, s))
 	}
 	d.offsets = make([]int64, opt.Partitions)
-	d.learners = make([][]Learner, len(methods))
+	d.learners, d.live = make([][]Learner, len(methods)), make([][]*model.Partition, len(methods))
 	d.out = make([][]model.Scores, len(methods))
 	for m := range methods {
 		for p := range int32(opt.Partitions) {
+			if spec := methods[m].Spec; spec != nil {
+				d.live[m] = append(d.live[m], model.NewPartition(spec, p))
+				d.learners[m] = append(d.learners[m], d.live[m][p])
+				continue
+			}
 			d.learners[m] = append(d.learners[m], methods[m].New(p))
 		}
 		d.out[m] = make([]model.Scores, opt.Partitions)
@@ -247,8 +253,8 @@ func (d *driver) flush(ctx context.Context) error {
 		r.Weight = m.batch.Weight[at.row]
 		for k := range d.methods {
 			r.Scores[k] = &d.out[k][at.partition]
-			if live, ok := d.learners[k][at.partition].(*model.Partition); ok {
-				r.Levels[k] = live.Levels()
+			if d.live[k] != nil {
+				r.Levels[k] = d.live[k][at.partition].Levels()
 			}
 		}
 		if err := d.sink(r); err != nil {
@@ -302,8 +308,8 @@ func (d *driver) refit(ctx context.Context) error {
 
 func (d *driver) states(k int) map[int32]map[string][]byte {
 	states := map[int32]map[string][]byte{}
-	for p, l := range d.learners[k] {
-		states[int32(p)] = l.(*model.Partition).Snapshot()
+	for p, live := range d.live[k] {
+		states[int32(p)] = live.Snapshot()
 	}
 	return states
 }
@@ -316,7 +322,7 @@ func Lead(methods []Method) int {
 // trained reports whether some partition of the method has seen enough for a structure; before that there is nothing to
 // fit.
 func (d *driver) trained(k int) bool {
-	return slices.ContainsFunc(d.learners[k], func(l Learner) bool { return l.(*model.Partition).Trained() })
+	return slices.ContainsFunc(d.live[k], (*model.Partition).Trained)
 }
 
 // judge compares the model that waits with what the partitions serve, as the stage does it, and swaps it in where it
@@ -349,8 +355,7 @@ func (d *driver) judge(ctx context.Context, k int) error {
 	}
 	d.run.Fits++
 	d.serving[k] = m
-	for p, l := range d.learners[k] {
-		live := l.(*model.Partition)
+	for p, live := range d.live[k] {
 		trained := live.Trained()
 		if err := live.Swap(m); errors.Is(err, model.ErrModelTooOld) {
 			d.run.Refused++

@@ -78,15 +78,10 @@ func (f *Factory) FitGiven(ctx context.Context, ev *model.Evidence, previous []b
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if previous == nil {
-		_, previous = ev.Serving() // which is a part
-	}
-	var before *Part
-	if previous != nil {
-		var err error
-		if before, err = DecodePart(f.schema, previous); err != nil {
-			return nil, fmt.Errorf("reading the previous part: %w", err)
-		}
+	decode := func(b []byte) (*Part, error) { return DecodePart(f.schema, b) } // a state is a part
+	before, err := model.Before(ev, previous, decode, decode)
+	if err != nil {
+		return nil, err
 	}
 	p, err := f.fit(ctx, ev, before, given)
 	if err != nil {

@@ -87,26 +87,13 @@ func (f *Factory) Fit(ctx context.Context, ev *model.Evidence, previous []byte) 
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	var serving []*Set
-	if previous != nil {
-		p, err := DecodePart(f.schema, previous)
-		if err != nil {
-			return nil, fmt.Errorf("reading the previous part: %w", err)
-		}
-		for i := range p.Sets {
-			serving = append(serving, p.Sets[i].Set)
-		}
-	}
-	if previous == nil {
-		var err error
-		if serving, err = f.carried(ev); err != nil {
-			return nil, err
-		}
+	serving, err := model.Before(ev, previous, f.setsOfPart, f.setsOfState)
+	if err != nil {
+		return nil, err
 	}
 	s := newSample(ev)
 	var entered []*Entered
 	if f.options.Enter {
-		var err error
 		if entered, err = enter(ctx, s); err != nil {
 			return nil, err
 		}
@@ -141,16 +128,24 @@ func (f *Factory) Fit(ctx context.Context, ev *model.Evidence, previous []byte) 
 	return p.appendBinary(nil), nil
 }
 
-// carried returns the sets of the first partition that a published model serves which is not at hand: it was made under
-// another schema, and what is left of it lies in the states.
-func (f *Factory) carried(ev *model.Evidence) ([]*Set, error) {
-	first, state := ev.Serving()
-	if state == nil {
-		return nil, nil
+// setsOfPart returns the sets of a part.
+func (f *Factory) setsOfPart(b []byte) ([]*Set, error) {
+	p, err := DecodePart(f.schema, b)
+	if err != nil {
+		return nil, err
 	}
+	var sets []*Set
+	for i := range p.Sets {
+		sets = append(sets, p.Sets[i].Set)
+	}
+	return sets, nil
+}
+
+// setsOfState returns the sets that a state counts.
+func (f *Factory) setsOfState(b []byte) ([]*Set, error) {
 	c := &Component{schema: f.schema}
-	if err := c.LoadState(state); err != nil {
-		return nil, fmt.Errorf("reading the state of partition %d: %w", first, err)
+	if err := c.LoadState(b); err != nil {
+		return nil, err
 	}
 	var sets []*Set
 	for i := range c.sets {
@@ -161,20 +156,10 @@ func (f *Factory) carried(ev *model.Evidence) ([]*Set, error) {
 
 // count fills the shares of the partitions for the best sets.
 func (f *Factory) count(ev *model.Evidence, search *setSearch, p *Part) error {
-	partitions := slices.Clone(ev.Partition)
-	states := map[int32]*Component{}
-	for n, b := range ev.States {
-		partitions = append(partitions, n)
-		c := &Component{schema: f.schema}
-		if len(b) > 0 {
-			if err := c.LoadState(b); err != nil {
-				return fmt.Errorf("reading the state of partition %d: %w", n, err)
-			}
-		}
-		states[n] = c
+	partitions, states, err := model.Loaded(ev, func() *Component { return &Component{schema: f.schema} })
+	if err != nil {
+		return err
 	}
-	slices.Sort(partitions)
-	partitions = slices.Compact(partitions)
 	for _, t := range search.top {
 		m := PartSet{Set: t.set}
 		if len(partitions) == 1 && len(states) == 0 && ev.Recent == 0 && search.serving(t.set.features) == nil {

@@ -30,7 +30,3 @@ func TestConformance(t *testing.T) {
 		})
 	}
 }
-
-func TestAloneConformance(t *testing.T) {
-	modeltest.Suite{Schema: modeltest.Schema(), Records: 300, New: local.Alone, PathDependent: true}.Run(t)
-}

@@ -40,20 +40,9 @@ func (f *Factory) Fit(ctx context.Context, ev *model.Evidence, previous []byte) 
 		return nil, err
 	}
 	x := &fitter{options: f.options, schema: f.schema, ev: ev, classes: len(f.schema.Classes)}
-	if previous != nil {
-		p, err := DecodePart(f.schema, previous)
-		if err != nil {
-			return nil, fmt.Errorf("reading the previous part: %w", err)
-		}
-		x.before = p.structure.features
-	} else if n, state := ev.Serving(); state != nil {
-		c := &Component{schema: f.schema}
-		if err := c.LoadState(state); err != nil {
-			return nil, fmt.Errorf("reading the state of partition %d: %w", n, err)
-		}
-		if c.structure != nil {
-			x.before = c.structure.features
-		}
+	var err error
+	if x.before, err = model.Before(ev, previous, f.axesOfPart, f.axesOfState); err != nil {
+		return nil, err
 	}
 	x.base = make([]float64, x.classes)
 	for i, w := range ev.Weight {
@@ -84,6 +73,24 @@ func (f *Factory) Fit(ctx context.Context, ev *model.Evidence, previous []byte) 
 	return p.appendBinary(nil), nil
 }
 
+// axesOfPart returns the features of a part.
+func (f *Factory) axesOfPart(b []byte) ([]feature, error) {
+	p, err := DecodePart(f.schema, b)
+	if err != nil {
+		return nil, err
+	}
+	return p.structure.features, nil
+}
+
+// axesOfState returns the features of a state; nil of one without a structure.
+func (f *Factory) axesOfState(b []byte) ([]feature, error) {
+	c := &Component{schema: f.schema}
+	if err := c.LoadState(b); err != nil || c.structure == nil {
+		return nil, err
+	}
+	return c.structure.features, nil
+}
+
 // share is the class histograms of one partition at the Model's mark, by feature.
 type share struct {
 	partition int32
@@ -92,20 +99,10 @@ type share struct {
 
 // shares collects the histograms of every partition, ascending.
 func (x *fitter) shares(axes []axis) ([]share, error) {
-	partitions := slices.Clone(x.ev.Partition)
-	states := map[int32]*Component{}
-	for n, b := range x.ev.States {
-		partitions = append(partitions, n)
-		c := &Component{schema: x.schema}
-		if len(b) > 0 {
-			if err := c.LoadState(b); err != nil {
-				return nil, fmt.Errorf("reading the state of partition %d: %w", n, err)
-			}
-		}
-		states[n] = c
+	partitions, states, err := model.Loaded(x.ev, func() *Component { return &Component{schema: x.schema} })
+	if err != nil {
+		return nil, err
 	}
-	slices.Sort(partitions)
-	partitions = slices.Compact(partitions)
 	out := make([]share, len(partitions))
 	counted := make([][]bool, len(partitions))
 	for i, n := range partitions {

@@ -43,7 +43,7 @@ func TestMethod(t *testing.T) {
 		folds = append(folds, k)
 	}
 	source := func(yield func(*model.Batch, error) bool) { yield(b, nil) }
-	spec := &model.Spec{Schema: s, Components: []model.Factory{local.New(local.Options{Theta: local.Auto, Prototypes: 200, Observations: 24}, s)}, Scorecard: local.Alone(s),
+	spec := &model.Spec{Schema: s, Components: []model.Factory{local.New(local.Options{Theta: local.Auto, Prototypes: 200, Observations: 24}, s)}, Scorecard: evaluate.Alone(s),
 		Options: model.Options{Warmup: 150, TailBytes: 1 << 20, ReservoirRecords: 1000, ReservoirBytes: 1 << 20, Seed: 1, Gate: 1}}
 	methods := []evaluate.Method{evaluate.Stage("local", spec)}
 	right, selected, n := 0, 0, 0

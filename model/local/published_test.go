@@ -133,7 +133,7 @@ func (x *noisy) published(t *testing.T, stream bool, only func(i int) bool) (all
 	t.Helper()
 	s := x.schema
 	o := local.Options{Theta: local.Auto, Score: local.Balanced}
-	spec := &model.Spec{Schema: s, Components: []model.Factory{local.New(o, s)}, Scorecard: local.Alone(s),
+	spec := &model.Spec{Schema: s, Components: []model.Factory{local.New(o, s)}, Scorecard: evaluate.Alone(s),
 		Options: model.Options{Warmup: 500, TailBytes: 32 << 20, ReservoirRecords: 65536, ReservoirBytes: 64 << 20, Seed: 1, Gate: 1}}
 	all.of, some.of = make([]float64, len(s.Features)), make([]float64, len(s.Features))
 	count := func(i int, out *model.Scores, at int) {

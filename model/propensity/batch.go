@@ -104,7 +104,7 @@ type design struct {
 
 // fitBatch fits the batch on all records of the evidence, from the weights that the shares have on average; the inputs
 // of other components keep their weights. nil when there is no such card or too little to fit on.
-func (p *plan) fitBatch(ctx context.Context, axes []axis, ev *model.Evidence, shares []contribution) (*batch, error) {
+func (p *plan) fitBatch(ctx context.Context, axes []axis, ev *evidence, shares []contribution) (*batch, error) {
 	if !p.batched() || ev.Len() < batchLeast {
 		return nil, nil
 	}
@@ -176,7 +176,7 @@ func mean(v *pair, none float64) float64 {
 }
 
 // stampOf tells evidence from other evidence.
-func stampOf(ev *model.Evidence) uint64 {
+func stampOf(ev *evidence) uint64 {
 	var weight, clock float64
 	for i, w := range ev.Weight {
 		weight += w
@@ -211,7 +211,7 @@ func (p *plan) emptyDesign(lifts int) *design {
 
 // newDesign runs the evidence in its order through counts that start empty, each record counted lag records after it
 // was scored, so that no input knows what was not known then. live weighs the inputs of other components.
-func (p *plan) newDesign(ctx context.Context, axes []axis, ev *model.Evidence, live *tables, lag int) (*design, error) {
+func (p *plan) newDesign(ctx context.Context, axes []axis, ev *evidence, live *tables, lag int) (*design, error) {
 	K, H, F := p.margins, p.horizons, len(p.features)
 	most := max(min(batchRecords, batchNumbers/(K*(F+1)+F+p.linear+1)), 1)
 	stride := (ev.Len()-batchBurn)/most + 1

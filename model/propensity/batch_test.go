@@ -47,7 +47,7 @@ func (d *design) penalised(b *batch) float64 {
 func designed(t *testing.T, p *plan, ev *model.Evidence, lag int) (*design, *batch) {
 	t.Helper()
 	live := p.newTables()
-	d, err := p.newDesign(context.Background(), p.build(ev, nil), ev, live, lag)
+	d, err := p.newDesign(context.Background(), p.build(joined(ev, nil), nil), joined(ev, nil), live, lag)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +239,7 @@ func TestBatchLeavesOthersTheirWeight(t *testing.T) {
 		opt := Default()
 		opt.Blocks = []Block{{Term: model.TermSets, Inputs: 2}, {Term: model.TermLocal, Inputs: 1}}
 		p := newPlan(opt, schema)
-		ev := modeltest.Evidence(schema, l, ex)
+		ev := joined(modeltest.Evidence(schema, l, ex), nil)
 		ev.Blocks = []int{1, 1} // the first block offers one of two inputs
 		says := func(row model.Row) float64 {
 			if row[0] > 0 {

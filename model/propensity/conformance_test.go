@@ -36,7 +36,7 @@ func TestConformanceFollow(t *testing.T) {
 				New: func(s *model.Schema) model.Factory {
 					opt := Default()
 					opt.Follow = true
-					return New(opt, s)
+					return modeltest.Scorecard(New(opt, s))
 				},
 				PathDependent: true,
 			}.Run(t)
@@ -62,7 +62,7 @@ func TestConformance(t *testing.T) {
 				Golden:        golden,
 				Schema:        s,
 				Records:       records,
-				New:           func(s *model.Schema) model.Factory { return New(Default(), s) },
+				New:           func(s *model.Schema) model.Factory { return modeltest.Scorecard(New(Default(), s)) },
 				PathDependent: true,
 			}.Run(t)
 		})

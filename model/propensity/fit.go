@@ -17,13 +17,13 @@ const Name = "propensity"
 type factory struct{ *plan }
 
 // New returns the factory of scorecards for the schema. Options that are zero or out of range get their defaults.
-func New(opt Options, s *model.Schema) model.Factory { return factory{newPlan(opt, s)} }
+func New(opt Options, s *model.Schema) model.ScorecardFactory { return factory{newPlan(opt, s)} }
 
 // Name returns Name.
 func (f factory) Name() string { return Name }
 
 // New returns a *Scorecard without a structure: it answers with base rates.
-func (f factory) New(*model.Levels) model.Component { return newScorecard(f.plan) }
+func (f factory) New(*model.Levels) model.Scorecard { return newScorecard(f.plan) }
 
 // Fit cuts the cells on the evidence, keeping those of the serving model (or, before the first one, of the first
 // partition that has any) where they are still adequate, and writes down what each partition has learnt under them.
@@ -32,8 +32,8 @@ func (f factory) New(*model.Levels) model.Component { return newScorecard(f.plan
 // records in the evidence; their weights pass to the new cells that hold the same values. The weights of the card of
 // the longest memory are fitted on all evidence besides, and live ones move towards them when the model begins to
 // serve; see batch.
-func (f factory) Fit(ctx context.Context, ev *model.Evidence, previous []byte) ([]byte, error) {
-	p := f.plan
+func (f factory) Fit(ctx context.Context, records *model.Evidence, in *model.Offer, previous []byte) ([]byte, error) {
+	p, ev := f.plan, joined(records, in)
 	if err := p.check(ev.Schema); err != nil {
 		return nil, fmt.Errorf("fitting scorecard: %w", err)
 	}
@@ -119,7 +119,7 @@ func (f factory) Fit(ctx context.Context, ev *model.Evidence, previous []byte) (
 
 // offered returns the keys of the inputs of the evidence, no more than the blocks have announced; nil when nothing is
 // known of them.
-func (p *plan) offered(ev *model.Evidence) [][]uint64 {
+func (p *plan) offered(ev *evidence) [][]uint64 {
 	if ev.Keys == nil {
 		return nil
 	}
@@ -134,7 +134,7 @@ func (p *plan) offered(ev *model.Evidence) [][]uint64 {
 const trainInputs = 1 << 16
 
 // train runs the chosen records through a new scorecard and returns what it learnt.
-func (p *plan) train(ctx context.Context, axes []axis, ev *model.Evidence, use func(i int) bool) (contribution, error) {
+func (p *plan) train(ctx context.Context, axes []axis, ev *evidence, use func(i int) bool) (contribution, error) {
 	s := newScorecard(p)
 	s.axes = axes
 	p.furnish(s.cur, axes)
@@ -173,7 +173,7 @@ func (p *plan) train(ctx context.Context, axes []axis, ev *model.Evidence, use f
 }
 
 // restructure brings a share from the structure under which it was learnt to that of the model.
-func (p *plan) restructure(c *contribution, from, to []axis, ev *model.Evidence, use func(i int) bool) {
+func (p *plan) restructure(c *contribution, from, to []axis, ev *evidence, use func(i int) bool) {
 	var changed []int
 	for i := range p.features {
 		if j := 3 * p.features[i].linear; j >= 0 {
@@ -218,7 +218,7 @@ func (p *plan) restructure(c *contribution, from, to []axis, ev *model.Evidence,
 
 // build returns the cells of every feature for the evidence, keeping those of before where they are still adequate:
 // none is overfull, and the evidence does not allow a quarter more. Evidence that says Keep leaves all of them.
-func (p *plan) build(ev *model.Evidence, before []axis) []axis {
+func (p *plan) build(ev *evidence, before []axis) []axis {
 	if ev.Keep && before != nil {
 		return slices.Clone(before)
 	}
@@ -282,7 +282,7 @@ func (p *plan) cell(f *feature, a *axis, v float64) int {
 
 // direction returns the sign with which the margin must move with a monotone feature. Under Auto that of the covariance
 // of the cell's rank with the positive class, or the one before when there is none.
-func (p *plan) direction(f *feature, a *axis, values []float64, ev *model.Evidence, was int) int {
+func (p *plan) direction(f *feature, a *axis, values []float64, ev *evidence, was int) int {
 	sign := 1
 	if p.margins == 1 && p.schema.Positive == 0 {
 		sign = -1

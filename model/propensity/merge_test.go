@@ -14,7 +14,7 @@ import (
 // cluster is a few partitions of one stream and the model that they share.
 type cluster struct {
 	t      *testing.T
-	f      model.Factory
+	f      model.ScorecardFactory
 	schema *model.Schema
 	levels *model.Levels
 	live   []*Scorecard
@@ -48,12 +48,12 @@ func (c *cluster) fit() {
 		partition = append(partition, slices.Repeat([]int32{int32(p)}, len(c.seen[p]))...)
 	}
 	ev := modeltest.Evidence(c.schema, c.levels, all)
-	ev.Partition, ev.Keys = partition, c.keys
+	ev.Partition = partition
 	ev.States, ev.Recodes, ev.Models = map[int32][]byte{}, map[int32]model.Recode{}, map[int32]int64{}
 	for p, s := range c.live {
 		ev.States[int32(p)] = s.AppendState(nil)
 	}
-	part, err := c.f.Fit(context.Background(), ev, c.part)
+	part, err := c.f.Fit(context.Background(), ev, &model.Offer{Keys: c.keys}, c.part)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -225,7 +225,7 @@ func TestSince(t *testing.T) {
 	schema := schemas()["two"]
 	l, ex := modeltest.Generate(schema, 700, 6)
 	f := New(Default(), schema)
-	whole, _ := f.Fit(context.Background(), modeltest.Evidence(schema, l, ex[:500]), nil)
+	whole, _ := f.Fit(context.Background(), modeltest.Evidence(schema, l, ex[:500]), nil, nil)
 	since := func(yield func(*model.Example) bool) {
 		for i := 500; i < 700; i++ {
 			if !yield(&ex[i]) {
@@ -255,7 +255,7 @@ func TestShareOfAnotherClock(t *testing.T) {
 		l, ex := modeltest.Generate(schema, 3000, 6)
 		f := New(Default(), schema)
 		fit := func(from int) []byte {
-			part, err := f.Fit(context.Background(), modeltest.Evidence(schema, l, ex[from:]), nil)
+			part, err := f.Fit(context.Background(), modeltest.Evidence(schema, l, ex[from:]), nil, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -400,9 +400,9 @@ func TestCells(t *testing.T) {
 }
 
 // fuzzed returns factories of small states, so that mutations hit what matters.
-func fuzzed() []model.Factory {
+func fuzzed() []model.ScorecardFactory {
 	opt := Options{Cells: 2, HalfLives: []model.HalfLife{{Records: 20}}, Linear: true, Calibration: Calibration{Knots: 2}}
-	var out []model.Factory
+	var out []model.ScorecardFactory
 	for _, classes := range [][]string{{"no", "yes"}, {"no", "maybe", "yes"}} {
 		out = append(out, New(opt, &model.Schema{Classes: classes, Positive: 1, Features: []model.Feature{
 			{Name: "a", Kind: model.Continuous, Monotone: model.Up}, {Name: "b", Kind: model.Nominal}}}))
@@ -421,7 +421,7 @@ func FuzzLoadState(f *testing.F) {
 			ev.Columns[0], ev.Columns[1] = append(ev.Columns[0], row[0]+float64(i)), append(ev.Columns[1], row[1])
 			ev.Class, ev.Weight = append(ev.Class, int32(i%2)), append(ev.Weight, 1)
 		}
-		part, err := fac.Fit(context.Background(), ev, nil)
+		part, err := fac.Fit(context.Background(), ev, nil, nil)
 		if err != nil {
 			f.Fatal(err)
 		}

@@ -33,7 +33,7 @@ func trained(t testing.TB, s *model.Schema, n int, opt Options) (*Scorecard, []m
 	t.Helper()
 	l, ex := modeltest.Generate(s, n, 7)
 	f := New(opt, s)
-	part, err := f.Fit(context.Background(), modeltest.Evidence(s, l, ex), nil)
+	part, err := f.Fit(context.Background(), modeltest.Evidence(s, l, ex), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -59,7 +59,7 @@ func TestReference(t *testing.T) {
 // open returns a scorecard whose cells are cut from the first n records, and that has learnt nothing.
 func open(d *table, opt Options, tune tuning, n int) *Scorecard {
 	s := newScorecard(newPlanOf(opt, d.schema, tune))
-	s.axes = s.build(d.evidence(n), nil)
+	s.axes = s.build(joined(d.evidence(n), nil), nil)
 	s.furnish(s.cur, s.axes)
 	s.derive()
 	return s

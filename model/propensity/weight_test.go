@@ -76,7 +76,7 @@ func TestScaleOfWeights(t *testing.T) {
 						c.fit()
 					}
 				}
-				part, err := c.f.Fit(context.Background(), modeltest.Evidence(schema, l, ex), nil)
+				part, err := c.f.Fit(context.Background(), modeltest.Evidence(schema, l, ex), nil, nil)
 				if err != nil {
 					t.Fatal(err)
 				}

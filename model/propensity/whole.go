@@ -31,7 +31,7 @@ var (
 type whole struct {
 	*plan
 	axes   []axis
-	ev     *model.Evidence
+	ev     *evidence
 	rows   []int // records that weights are fitted on
 	inputs []float64
 	ext    int // inputs of other components
@@ -43,7 +43,7 @@ type whole struct {
 // not seen (Evidence.Without). The strength of the penalty is the one whose log-loss on held-out folds is least.
 // Calibration counts the margins of held-out records. At last the constant is moved until the mean propensity of the
 // records is their rate. Nothing fades.
-func (p *plan) settle(ctx context.Context, axes []axis, ev *model.Evidence) (contribution, error) {
+func (p *plan) settle(ctx context.Context, axes []axis, ev *evidence) (contribution, error) {
 	w := &whole{plan: p, axes: axes, ev: ev}
 	if ev.Without != nil {
 		for _, n := range ev.Blocks {

@@ -10,6 +10,7 @@ import (
 	"liftstream/codec"
 	"liftstream/config"
 	"liftstream/model"
+	"liftstream/model/evaluate"
 	"liftstream/model/kernel"
 	"liftstream/model/kernel/lp"
 	"liftstream/model/lift"
@@ -114,11 +115,11 @@ func (s *Stage) Alone(name string) *model.Spec {
 		spec, o := *s.Spec, localOptions(s.Config)
 		o.Plain = true
 		spec.Components = []model.Factory{local.New(o, spec.Schema)}
-		spec.Scorecard = local.Alone(spec.Schema)
+		spec.Scorecard = evaluate.Alone(spec.Schema)
 		return &spec
 	}
 	spec := s.Scoring(name)
-	spec.Scorecard = local.Alone(spec.Schema)
+	spec.Scorecard = evaluate.Alone(spec.Schema)
 	return spec
 }
 

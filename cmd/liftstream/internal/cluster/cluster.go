@@ -10,8 +10,8 @@ import (
 
 	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/config"
-	"liftstream/stream"
 	"liftstream/stream/embedded"
+	"liftstream/stream/topics"
 	"liftstream/stream/txn"
 )
 
@@ -99,14 +99,14 @@ func secure(cfg *txn.Config, k *config.Kafka) error {
 }
 
 // Topics names the topics of a configuration.
-func Topics(c *config.Config) stream.Topics {
+func Topics(c *config.Config) topics.Names {
 	t := &c.Topics
-	return stream.Topics{Events: t.Events, Scores: t.Scores, Labels: t.Labels, State: t.State, Model: t.Model,
+	return topics.Names{Events: t.Events, Scores: t.Scores, Labels: t.Labels, State: t.State, Model: t.Model,
 		Dead: t.Dead}
 }
 
 // Specs are the settings that the topics of a configuration must have. Scores are larger than the events that they
 // answer, so the topics take four times the largest message that is read.
 func Specs(c *config.Config) []txn.TopicSpec {
-	return stream.TopicSpecs(Topics(c), c.Topics.Partitions, c.Topics.Replication, 4*int64(c.Memory.Message))
+	return topics.Specs(Topics(c), c.Topics.Partitions, c.Topics.Replication, 4*int64(c.Memory.Message))
 }

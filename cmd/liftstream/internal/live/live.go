@@ -16,6 +16,7 @@ import (
 	"liftstream/config"
 	"liftstream/model"
 	"liftstream/stream"
+	"liftstream/stream/committed"
 	"liftstream/stream/operator"
 )
 
@@ -42,16 +43,16 @@ type Options struct {
 func New(c *config.Config, st *assemble.Stage, k *cluster.Cluster, o Options) *Live {
 	l := &Live{config: c, log: o.Log, Board: page.NewBoard(st.Spec.Schema, o.Skip), metrics: prometheus.NewRegistry()}
 	l.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	rebuild := func(r config.Reaction) stream.Rebuild { return stream.Rebuild(r == config.ReactionRebuild) }
+	rebuild := func(r config.Reaction) committed.Reaction { return r == config.ReactionRebuild }
 	l.Stage = stream.New(stream.Options{
 		Name: c.Name, Spec: st.Spec, Codec: st.Codec, Client: k.Client, Topics: cluster.Topics(c),
 		Commit:   c.Commit.Interval.Std(),
 		Snapshot: c.Snapshot.Interval.Std(), SnapshotRate: int64(c.Snapshot.BytesPerSecond), SnapshotShare: c.Snapshot.Share,
 		InFlight: int64(c.Memory.InFlight), Grace: c.Shutdown.Grace.Std(),
 		FitEvery: c.Fit.Every.Std(), FitRecords: c.Fit.Records, FitBudget: c.Fit.Budget.Std(),
-		InputLost: rebuild(c.Policy.InputLost), TopicRecreated: rebuild(c.Policy.TopicRecreated),
-		SchemaChanged: rebuild(c.Policy.SchemaChanged),
-		DeadShare:     c.Policy.DeadShare, Under: st.Under, Format: o.Format,
+		Policies: committed.Policies{InputLost: rebuild(c.Policy.InputLost),
+			TopicRecreated: rebuild(c.Policy.TopicRecreated), SchemaChanged: rebuild(c.Policy.SchemaChanged)},
+		DeadShare: c.Policy.DeadShare, Under: st.Under, Format: o.Format,
 		Instance: k.Instance, Initial: o.Initial, Log: o.Log, Metrics: stream.NewMetrics(l.metrics), Now: time.Now,
 		OnScores: l.Board.Scores,
 	})

@@ -159,25 +159,6 @@ func TestCallListHoldsTheHighest(t *testing.T) {
 	}
 }
 
-func TestCallListHasNobodyTwice(t *testing.T) {
-	s := schema(1, "no", "yes")
-	board := NewBoard(s, 0)
-	for offset := range int64(5) {
-		b, out, l := scored(s, 0, offset, 20)
-		for i := range b.ID {
-			b.ID[i] = fmt.Sprint("customer ", i%3)
-		}
-		board.Scores(0, b, out, l)
-	}
-	seen := map[string]bool{}
-	for _, r := range board.View().Calls {
-		if seen[r.Who] {
-			t.Errorf("%s is there twice", r.Who)
-		}
-		seen[r.Who] = true
-	}
-}
-
 func TestBoardTakesPartitionsAtOnce(t *testing.T) {
 	s := schema(1, "no", "yes")
 	board := NewBoard(s, 0)

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"io"
 
-	"liftstream/stream"
+	"liftstream/stream/verify"
 )
 
 // Verification prints the verdicts of verify, and reports whether anything differs.
-func Verification(w io.Writer, found []stream.Verdict) (differs bool) {
+func Verification(w io.Writer, found []verify.Verdict) (differs bool) {
 	for _, v := range found {
 		switch {
 		case v.Start == "" && len(v.Problems) == 0:

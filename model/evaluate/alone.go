@@ -1,4 +1,4 @@
-package local
+package evaluate
 
 import (
 	"context"
@@ -11,20 +11,20 @@ import (
 
 // Alone is the factory of a scorecard that adds the components' log-lifts to the base rates and learns nothing but
 // these: p_c proportional to b_c exp(sum of inputs_c), b_c = (n_c + w) / (n + C w), w = sum w_i^2 / sum w_i being the
-// mean weight of a record, so that the scale of weights changes nothing. With this package's Factory as the one
-// component it is the method "local" of an evaluation.
-func Alone(s *model.Schema) model.Factory { return alone{s} }
+// mean weight of a record, so that the scale of weights changes nothing. With one component it says how good the
+// component is by itself.
+func Alone(s *model.Schema) model.ScorecardFactory { return alone{s} }
 
 type alone struct{ schema *model.Schema }
 
 func (a alone) Name() string { return "alone" }
 
-func (a alone) New(*model.Levels) model.Component {
+func (a alone) New(*model.Levels) model.Scorecard {
 	return &rates{counts: make([]float64, len(a.schema.Classes)), schema: a.schema}
 }
 
 // Fit counts the classes of the evidence.
-func (a alone) Fit(ctx context.Context, ev *model.Evidence, _ []byte) ([]byte, error) {
+func (a alone) Fit(ctx context.Context, ev *model.Evidence, _ *model.Offer, _ []byte) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func (r *rates) Score(_ model.Row, inputs, pending, p []float64) {
 	for c := range p {
 		p[c] = max(math.Exp(p[c]-top), 1e-12)
 	}
-	n := total(p)
+	n := sum(p)
 	for c := range p {
 		p[c] /= n
 	}
@@ -137,9 +137,16 @@ func (r *rates) Explain(row model.Row, pending []float64, target int32, dst []mo
 }
 
 func (r *rates) BaseRate(class int32) float64 {
-	n, w := total(r.counts), 1.0
+	n, w := sum(r.counts), 1.0
 	if n > 0 && r.squares > 0 {
 		w = r.squares / n
 	}
 	return (r.counts[class] + w) / (n + w*float64(len(r.counts)))
+}
+
+func sum(v []float64) (n float64) {
+	for _, x := range v {
+		n += x
+	}
+	return n
 }

@@ -1,0 +1,17 @@
+package propensity
+
+import "liftstream/model"
+
+// evidence is the evidence of a Fit with the inputs of the components beside it.
+type evidence struct {
+	*model.Evidence
+	model.Offer
+}
+
+func joined(ev *model.Evidence, in *model.Offer) *evidence {
+	e := &evidence{Evidence: ev}
+	if in != nil {
+		e.Offer = *in
+	}
+	return e
+}
