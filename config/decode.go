@@ -112,7 +112,16 @@ func (d *decoder) report(path, hint, format string, args ...any) {
 }
 
 func (d *decoder) reportLine(line int, hint, format string, args ...any) {
-	d.problems = append(d.problems, Problem{d.file, max(line, 1), fmt.Sprintf(format, args...), hint})
+	d.problems = append(d.problems, Problem{File: d.file, Line: max(line, 1), Message: fmt.Sprintf(format, args...), Hint: hint})
+}
+
+// reportUnset reports an environment variable that a value needs and that is not set.
+func (d *decoder) reportUnset(path, name string) {
+	before := len(d.problems)
+	d.report(path, "", "%s needs the environment variable %s, which is not set", path, name)
+	for i := before; i < len(d.problems); i++ {
+		d.problems[i].Unset = path
+	}
 }
 
 // YAML takes braces in a plain value inside {...} for a mapping, but people write {token: ${TOKEN}}. The
@@ -516,7 +525,7 @@ func (d *decoder) expand(n *yaml.Node, path string, secret bool) (string, bool) 
 		}
 		t, ok := d.env(name)
 		if !ok {
-			d.report(path, "", "%s needs the environment variable %s, which is not set", path, name)
+			d.reportUnset(path, name)
 			return "", false
 		}
 		if secret || secretName.MatchString(name) {

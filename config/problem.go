@@ -16,6 +16,8 @@ type Problem struct {
 	Message string
 	// Hint is the word that was probably meant; empty when nothing is close.
 	Hint string
+	// Unset is the key whose value needs an environment variable that is not set; empty for other problems.
+	Unset string
 }
 
 // Error writes the problem as file:line: message (did you mean "x"?).

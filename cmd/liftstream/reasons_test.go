@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/model/modeltest"
 )
 
@@ -25,7 +26,7 @@ func TestReasonsFollowTheirLifts(t *testing.T) {
 	write(t, follow, plain, func(text string) string { return text + "\npropensity: {sign: follow}\n" })
 	for _, config := range []string{plain, follow} {
 		r := command(t, "eval", "-q", "-c", config, data, "--method", "lift", "--json", "-")
-		if r.status != statusDone {
+		if r.status != cli.StatusDone {
 			t.Fatal(r.err)
 		}
 		var e struct {

@@ -49,7 +49,7 @@ func (v *Validity) buffer() *memory.Buffer {
 	return memory.NewBufferBytes(v.bits)
 }
 
-// Fixed builds a column of numbers. Data aliases its buffers: whoever calls Reset must be done with the arrays.
+// Fixed builds a column of numbers. Data aliases its buffers: after Reset the arrays of before must not be read.
 type Fixed[T int32 | int64 | float32 | float64] struct {
 	Validity
 	V []T

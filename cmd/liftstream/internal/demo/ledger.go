@@ -25,7 +25,7 @@ const (
 	listed     = 10 // records of the call list
 )
 
-// Ledger is what the topics say, read committed: the events with their labels, and the scores of each.
+// Ledger holds the committed content of the topics: the events with their labels, and the scores of each.
 type Ledger struct {
 	Position int // records of the data that are in the events topic
 	Events   int // readable records there
@@ -56,11 +56,11 @@ type event struct {
 	score int // index of its propensities in p; -1 = none yet
 }
 
-// Topics are what a Ledger is read from.
+// Topics names the topics of a Ledger.
 type Topics struct{ Events, Scores, Dead string }
 
-// Watch is told what is read, in the order of its partition; nil functions are not called, and what they are given is
-// valid during the call.
+// Watch is called with the batches and scores that are read, in the order of their partition. Nil functions are not
+// called; an argument is valid during the call.
 type Watch struct {
 	Events func(*model.Batch)
 	Scores func(page.Past)
@@ -81,7 +81,8 @@ func Read(ctx context.Context, c *txn.Client, topics Topics, o codec.Options, w 
 			}
 		}
 		// A message that cannot be read has become a dead letter.
-		if _, err := decoder.Decode(&codec.Message{Value: r.Value, Partition: int32(r.Partition), Offset: r.Offset, Time: r.Time.UnixNano()}, &b, nil); err == nil {
+		if _, err := decoder.Decode(&codec.Message{Value: r.Value, Partition: int32(r.Partition), Offset: r.Offset,
+			Time: r.Time.UnixNano()}, &b, nil); err == nil {
 			l.admit(int32(r.Partition), r.Offset, &b)
 			if w.Events != nil {
 				w.Events(&b)
@@ -216,7 +217,7 @@ func (l *Ledger) Set(skip int) *evaluate.Set {
 	s := evaluate.NewSet(k)
 	for i, at := range l.order {
 		if e := l.events[at]; i >= skip && e.score >= 0 && e.class >= 0 {
-			_ = s.Add(int64(i), l.p[e.score:e.score+k], e.class, 1) // refuses what is no propensity
+			_ = s.Add(int64(i), l.p[e.score:e.score+k], e.class, 1) // refuses numbers that are no propensities
 		}
 	}
 	return s
@@ -242,7 +243,8 @@ func (l *Ledger) record(v *codec.ScoreReader, i int, at place, class int32) page
 		return x
 	}
 	version, _ := v.Int(codec.ScoreModel, i)
-	r := page.Record{Who: v.Kept(codec.ScoreID, i), Partition: at.partition, Offset: at.offset, Row: at.row, Model: version,
+	r := page.Record{Who: v.Kept(codec.ScoreID, i), Partition: at.partition, Offset: at.offset, Row: at.row,
+		Model:  version,
 		Status: v.Kept(codec.ScoreStatus, i), Segment: v.Kept(codec.ScoreSegment, i), Target: v.Kept(codec.ScoreTarget, i),
 		BaseRate: float(codec.ScoreBaseRate), Lift: float(codec.ScoreLift), Percentile: float(codec.ScorePercentile),
 		Profile: v.Kept(codec.ScoreProfile, i), Why: []page.Reason{}}
