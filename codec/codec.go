@@ -1,7 +1,7 @@
 // Package codec turns Arrow IPC stream messages into the model's batches and the model's scores into messages. It knows
 // the contract of the topics (column names, kinds, missing values, reasons) and nothing of Kafka.
 //
-// Whatever arrives is hostile until it has passed the guard: no bytes make this package panic, end the process, or
+// The guard checks every message before anything else reads it: no bytes make this package panic, end the process, or
 // allocate more than a bound that the configuration sets.
 package codec
 
@@ -39,12 +39,12 @@ type Options struct {
 	ID, Time, Weight, Label string
 	// Missing lists the texts that mean a missing value, after spaces around them are cut.
 	Missing []string
-	// MaxMessage bounds the bytes of one message; 0 means DefaultMaxMessage. What a message decodes to is bounded by
+	// MaxMessage bounds the bytes of one message; 0 means DefaultMaxMessage. The memory of a decoded message is bounded by
 	// sixteen times that.
 	MaxMessage int64
 	// Future is how far the time of a record may lie after Message.Now; 0 means any time is taken.
 	Future time.Duration
-	// Features and Format shape what a ScoreEncoder writes.
+	// Features and Format shape the messages of a ScoreEncoder.
 	Features Features
 	Format   Format
 }
@@ -55,7 +55,7 @@ type Headers struct {
 	CRC32C []byte // HeaderCRC32C: CRC-32C (Castagnoli) of the value, eight hexadecimal digits
 }
 
-// Set takes the header when it is one of those that Headers holds, and ignores it otherwise. It keeps value.
+// Set takes a header that Headers has a field for, and ignores any other. It keeps value.
 func (h *Headers) Set(name string, value []byte) {
 	switch name {
 	case HeaderRows:
@@ -83,7 +83,7 @@ const (
 	DeadFirstSeen = "first_seen" // RFC 3339
 )
 
-// Stages name what was being done when a dead letter was made.
+// Stages name the step at which a message became a dead letter.
 const (
 	StageEvents = "events"
 	StageLabels = "labels"
@@ -97,7 +97,7 @@ type Message struct {
 	Offset    int64
 	// Time is the message's own timestamp in Unix nanoseconds: the time of records that have none.
 	Time int64
-	// Now is what Options.Future is counted from, in Unix nanoseconds; 0 checks nothing. A caller that must be able to
-	// replay passes a time that is stored with the message, such as its timestamp.
+	// Now is the time from which Options.Future counts, in Unix nanoseconds; 0 checks nothing. A caller that must be able
+	// to replay passes a time that is stored with the message, such as its timestamp.
 	Now int64
 }

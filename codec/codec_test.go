@@ -21,7 +21,8 @@ func bankSchema() *model.Schema {
 	for _, n := range []string{"age", "balance", "day", "duration", "campaign", "pdays", "previous"} {
 		s.Features = append(s.Features, model.Feature{Name: n, Kind: model.Continuous})
 	}
-	for _, n := range []string{"job", "marital", "education", "default", "housing", "loan", "contact", "month", "poutcome"} {
+	for _, n := range []string{"job", "marital", "education", "default", "housing", "loan", "contact", "month",
+		"poutcome"} {
 		s.Features = append(s.Features, model.Feature{Name: n, Kind: model.Nominal})
 	}
 	return s
@@ -95,7 +96,8 @@ func bankScores(n int) *model.Scores {
 		s.SubspaceEnd[i] = int32(len(s.Subspace))
 		s.Profile[i], s.ProfileLift[i] = "contact=cellular & poutcome=success", 5.5
 		for k := range 5 {
-			s.Why = append(s.Why, model.Reason{Feature: int32(k + 4), Value: float64(i % 5), Effect: .1 * float64(k), Lift: 1.25, N: 1234.5})
+			s.Why = append(s.Why, model.Reason{Feature: int32(k + 4), Value: float64(i % 5), Effect: .1 * float64(k), Lift: 1.25,
+				N: 1234.5})
 		}
 		s.WhyEnd[i] = int32(len(s.Why))
 	}
@@ -153,7 +155,8 @@ func TestEncodeScores(t *testing.T) {
 	}
 	var b model.Batch
 	var c Carry
-	if _, err := d.Decode(&Message{Value: encodeStream(t, []arrow.Record{bankRecord(3)}), Partition: 1, Offset: 5}, &b, &c); err != nil {
+	if _, err := d.Decode(&Message{Value: encodeStream(t, []arrow.Record{bankRecord(3)}), Partition: 1, Offset: 5}, &b,
+		&c); err != nil {
 		t.Fatal(err)
 	}
 	s := bankScores(3)
@@ -203,7 +206,7 @@ func benchmarkDecode(b *testing.B, rows int) {
 func BenchmarkDecode1(b *testing.B)    { benchmarkDecode(b, 1) }
 func BenchmarkDecode1000(b *testing.B) { benchmarkDecode(b, 1000) }
 
-// BenchmarkDecodeFresh is what a message of one row costs when its schema was never seen.
+// BenchmarkDecodeFresh is the cost of a message of one row whose schema was never seen.
 func BenchmarkDecodeFresh(b *testing.B) {
 	m := &Message{Value: encodeStream(b, []arrow.Record{bankRecord(1)})}
 	var batch model.Batch

@@ -16,9 +16,10 @@ const (
 	ReasonDamaged   Reason = "damaged"        // sizes or offsets inside it contradict each other
 	ReasonCRC       Reason = "crc_mismatch"   // the crc32c header is not that of the value
 	ReasonRows      Reason = "rows_mismatch"  // the rows header is not the number of rows
-	ReasonSchema    Reason = "schema"         // a column is missing, twice there, or of a type that does not fit; it is named
-	ReasonTooLarge  Reason = "too_large"      // the message, or what it would decode to, exceeds its bound
-	ReasonPanic     Reason = "panic"          // the decoder failed in a way that only this message explains
+	// a column is missing, twice there, or of a type that does not fit; it is named
+	ReasonSchema   Reason = "schema"
+	ReasonTooLarge Reason = "too_large" // the message, or its decoded form, exceeds its bound
+	ReasonPanic    Reason = "panic"     // the decoder failed in a way that only this message explains
 )
 
 // Reasons to refuse a row.

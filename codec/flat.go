@@ -2,8 +2,8 @@ package codec
 
 import "encoding/binary"
 
-// flat reads a flatbuffer without trusting it: an offset that leads outside the bytes sets bad and yields zero. It does
-// what Arrow's generated accessors do, which index without looking. Positions are absolute; 0 means absent.
+// flat reads a flatbuffer without trusting it: an offset that leads outside the bytes sets bad and yields zero. It
+// replaces Arrow's generated accessors, which index without looking. Positions are absolute; 0 means absent.
 type flat struct {
 	b   []byte
 	bad bool

@@ -9,9 +9,8 @@ import (
 	"github.com/apache/arrow/go/v15/arrow/memory"
 )
 
-// Arrow's reader trusts what it reads: a damaged length makes it allocate hundreds of gigabytes, which ends the
-// process, and a damaged offset panics where a value is looked at. So everything that it will follow is followed here
-// first.
+// Arrow's reader trusts its input: a damaged length makes it allocate hundreds of gigabytes, which ends the process,
+// and a damaged offset panics where a value is read. So the guard follows every length and offset first.
 
 const (
 	maxFields    = 1 << 14 // of a schema, nested ones included
@@ -30,7 +29,7 @@ type frame struct {
 	version int
 }
 
-// budget bounds what one message may make us allocate.
+// budget bounds the memory that is allocated for one message.
 type budget struct {
 	left int64
 	over bool // something was refused
@@ -45,7 +44,7 @@ func (b *budget) take(n int64) bool {
 	return true
 }
 
-// capped is an allocator that refuses, by a panic that the decoder recovers, what exceeds the message's budget: Go's
+// capped is an allocator that refuses, by a panic that the decoder recovers, memory beyond the message's budget: Go's
 // own answer to an absurd size cannot be recovered.
 type capped struct {
 	memory.Allocator
@@ -136,7 +135,7 @@ func split(value []byte, frames []frame) ([]frame, *MessageError) {
 		}
 		f := frame{meta: value[pos : pos+int(size) : pos+int(size)]}
 		pos += int(size)
-		length, err := f.open(len(frames))
+		length, err := f.parse(len(frames))
 		switch {
 		case err != nil:
 			return nil, err
@@ -151,8 +150,8 @@ func split(value []byte, frames []frame) ([]frame, *MessageError) {
 	}
 }
 
-// open reads what the metadata says of the frame and returns the length of its body. at names the frame in errors.
-func (f *frame) open(at int) (length int64, err *MessageError) {
+// parse reads the metadata of the frame and returns the length of its body. at names the frame in errors.
+func (f *frame) parse(at int) (length int64, err *MessageError) {
 	fb := flat{b: f.meta}
 	root := fb.root()
 	if p := fb.field(root, messageVersion); p != 0 {
@@ -193,8 +192,8 @@ func allFF(b []byte) bool {
 	return true
 }
 
-// checkSchema follows every offset of a schema message, so that Arrow may, and bounds what it will copy: texts may be
-// shared in the flatbuffer, and Arrow copies each use.
+// checkSchema follows every offset of a schema message, so that Arrow may, and bounds its copies: texts may be shared
+// in the flatbuffer, and Arrow copies each use.
 func checkSchema(meta []byte) *MessageError {
 	w := schemaWalk{flat: flat{b: meta}, fields: maxFields, text: maxText}
 	schema := w.ref(w.field(w.root(), messageHeader))
@@ -205,7 +204,8 @@ func checkSchema(meta []byte) *MessageError {
 	w.vector(w.field(schema, schemaFeatures), 8)
 	w.walk(w.field(schema, schemaFields), maxDepth)
 	if w.over {
-		return dead(ReasonTooLarge, "a schema of more than %d fields, %d bytes of names, or %d levels", maxFields, maxText, maxDepth)
+		return dead(ReasonTooLarge, "a schema of more than %d fields, %d bytes of names, or %d levels", maxFields, maxText,
+			maxDepth)
 	}
 	if w.bad || schema == 0 {
 		return dead(ReasonDamaged, "the schema's metadata")
@@ -276,7 +276,7 @@ func (w *schemaWalk) bytes(field, size int) {
 	}
 }
 
-// need is what one node of a layout asks of its buffers.
+// need lists the buffers of one node of a layout.
 type need struct {
 	validity bool
 	bits     []int64 // of a value, for each buffer after the validity: > 0 width; offsets32, offsets64, anySize
@@ -290,8 +290,8 @@ const (
 	anySize   int64 = -3
 )
 
-// layout lists, in the order of a record batch, what the nodes of a schema need; ok is false for types that Arrow's
-// reader does not load.
+// layout lists, in the order of a record batch, the buffers of the nodes of a schema; ok is false for types that
+// Arrow's reader does not load.
 func layout(dst []need, t arrow.DataType, version int) ([]need, bool) {
 	add := func(validity bool, bits ...int64) { dst = append(dst, need{validity: validity, bits: bits}) }
 	children := func(fields ...arrow.Field) bool {

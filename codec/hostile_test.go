@@ -17,16 +17,18 @@ import (
 	"liftstream/model"
 )
 
-var messageReasons = []Reason{ReasonEmpty, ReasonNotArrow, ReasonTruncated, ReasonTrailing, ReasonDamaged, ReasonCRC, ReasonRows, ReasonSchema, ReasonTooLarge, ReasonPanic}
+var messageReasons = []Reason{ReasonEmpty, ReasonNotArrow, ReasonTruncated, ReasonTrailing, ReasonDamaged, ReasonCRC,
+	ReasonRows, ReasonSchema, ReasonTooLarge, ReasonPanic}
 
-// seeds are valid messages with what decodes them.
+// seeds are valid messages with their decoders.
 func seeds(t testing.TB) []struct {
 	name  string
 	o     Options
 	value []byte
 } {
 	e := expected(t)
-	colors := Options{Schema: &model.Schema{Classes: []string{"no", "yes"}, Features: []model.Feature{{Name: "color", Kind: model.Nominal}}}, Label: "class"}
+	colors := Options{Schema: &model.Schema{Classes: []string{"no", "yes"},
+		Features: []model.Feature{{Name: "color", Kind: model.Nominal}}}, Label: "class"}
 	bank := encodeStream(t, []arrow.Record{bankRecord(2), bankRecord(1)})
 	types := typesOptions(e)
 	types.Time, types.ID = "t_text", "l_string_view_long"
@@ -41,11 +43,12 @@ func seeds(t testing.TB) []struct {
 		{"dictionary", colors, testdata(t, "dictionary.arrows")},
 		{"dictionary zstd", colors, testdata(t, "dictionary_zstd.arrows")},
 		{"types", types, testdata(t, "types.arrows")},
-		{"labels", Options{Schema: &model.Schema{Classes: []string{"no", "yes"}}, Label: "class"}, testdata(t, "labels.arrows")},
+		{"labels", Options{Schema: &model.Schema{Classes: []string{"no", "yes"}}, Label: "class"},
+			testdata(t, "labels.arrows")},
 	}
 }
 
-// survive decodes anything in every way and checks what must hold whatever the bytes are.
+// survive decodes any bytes in every way and checks the rules that hold for all of them.
 func survive(t testing.TB, d *Decoder, e *ScoreEncoder, value []byte, b *model.Batch, l *model.Labels, c *Carry) {
 	t.Helper()
 	check := func(n int, bad []RowError, err error) {
@@ -152,7 +155,7 @@ func TestDecodeNoPanic(t *testing.T) {
 	}
 }
 
-// TestLyingLengths: what a message claims to hold must not be allocated before it is found to be there.
+// TestLyingLengths: memory must not be allocated for bytes that a message announces and does not have.
 func TestLyingLengths(t *testing.T) {
 	for _, seed := range seeds(t) {
 		d, e := survivor(t, seed.o)
@@ -197,7 +200,8 @@ func FuzzDecodeLabels(f *testing.F) {
 	f.Add(encodeStream(f, []arrow.Record{bankRecord(2)}))
 	f.Fuzz(func(t *testing.T, value []byte) {
 		for _, id := range []string{"", "customer"} {
-			d := mustDecoder(t, Options{Schema: &model.Schema{Classes: []string{"no", "yes"}}, Label: "class", ID: id, MaxMessage: 1 << 20})
+			d := mustDecoder(t, Options{Schema: &model.Schema{Classes: []string{"no", "yes"}}, Label: "class", ID: id,
+				MaxMessage: 1 << 20})
 			var l model.Labels
 			bad, err := d.DecodeLabels(&Message{Value: value}, &l)
 			if err == nil && len(l.Class) != l.N {
@@ -213,7 +217,8 @@ func FuzzDecodeLabels(f *testing.F) {
 // The ids of two batches may each fit the indices of their dictionaries, and together not.
 func TestDictionariesThatDoNotFitTogether(t *testing.T) {
 	dt := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}
-	schema := arrow.NewSchema([]arrow.Field{{Name: "id", Type: dt, Nullable: true}, {Name: "x", Type: arrow.PrimitiveTypes.Float64}}, nil)
+	schema := arrow.NewSchema([]arrow.Field{{Name: "id", Type: dt, Nullable: true},
+		{Name: "x", Type: arrow.PrimitiveTypes.Float64}}, nil)
 	var recs []arrow.Record
 	for batch := range 3 {
 		b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
@@ -229,7 +234,8 @@ func TestDictionariesThatDoNotFitTogether(t *testing.T) {
 		}
 		recs = append(recs, b.NewRecord())
 	}
-	o := Options{Schema: &model.Schema{Classes: []string{"no", "yes"}, Features: []model.Feature{{Name: "x", Kind: model.Continuous}}}, ID: "id"}
+	o := Options{Schema: &model.Schema{Classes: []string{"no", "yes"},
+		Features: []model.Feature{{Name: "x", Kind: model.Continuous}}}, ID: "id"}
 	d, e := survivor(t, o)
 	var b model.Batch
 	var l model.Labels
@@ -240,7 +246,8 @@ func TestDictionariesThatDoNotFitTogether(t *testing.T) {
 	if err != nil || len(bad) != 3 || b.N != 297 {
 		t.Fatalf("%d rows, %v, %v", b.N, bad, err)
 	}
-	if a, err := plain([]arrow.Array{recs[0].Column(0), recs[1].Column(0)}); err != nil || a.Len() != 200 || !a.IsNull(50) || !a.IsNull(150) || a.NullN() != 2 || a.ValueStr(151) != "id151" {
+	if a, err := plain([]arrow.Array{recs[0].Column(0), recs[1].Column(0)}); err != nil || a.Len() != 200 ||
+		!a.IsNull(50) || !a.IsNull(150) || a.NullN() != 2 || a.ValueStr(151) != "id151" {
 		t.Errorf("%v %v", a, err)
 	}
 	var s model.Scores
@@ -265,8 +272,10 @@ func TestDictionariesThatDoNotFitTogether(t *testing.T) {
 // Arrow combines the dictionaries of few types of values.
 func TestDictionariesOfEveryTypeAreHandedOn(t *testing.T) {
 	mem := memory.DefaultAllocator
-	for _, of := range []arrow.DataType{arrow.BinaryTypes.String, arrow.BinaryTypes.LargeString, arrow.BinaryTypes.StringView, arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Float64,
-		arrow.FixedWidthTypes.Float16, arrow.FixedWidthTypes.Boolean, &arrow.Decimal128Type{Precision: 10, Scale: 2}, arrow.FixedWidthTypes.Date32, arrow.FixedWidthTypes.Timestamp_us} {
+	for _, of := range []arrow.DataType{arrow.BinaryTypes.String, arrow.BinaryTypes.LargeString,
+		arrow.BinaryTypes.StringView, arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Float64,
+		arrow.FixedWidthTypes.Float16, arrow.FixedWidthTypes.Boolean, &arrow.Decimal128Type{Precision: 10, Scale: 2},
+		arrow.FixedWidthTypes.Date32, arrow.FixedWidthTypes.Timestamp_us} {
 		dt := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: of}
 		schema := arrow.NewSchema([]arrow.Field{{Name: "a", Type: dt, Nullable: true}}, nil)
 		c := Carry{rows: 8}
@@ -283,7 +292,8 @@ func TestDictionariesOfEveryTypeAreHandedOn(t *testing.T) {
 			indices.AppendNull()
 			indices.AppendValues([]int8{0, 1}, nil)
 			indices.AppendNull()
-			c.recs = append(c.recs, array.NewRecord(schema, []arrow.Array{array.NewDictionaryArray(dt, indices.NewArray(), values.NewArray())}, 4))
+			c.recs = append(c.recs,
+				array.NewRecord(schema, []arrow.Array{array.NewDictionaryArray(dt, indices.NewArray(), values.NewArray())}, 4))
 		}
 		a, err := c.column(0)
 		if err != nil || a.Len() != 8 || a.NullN() != 4 || !a.IsNull(3) || !a.IsNull(4) {

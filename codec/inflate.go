@@ -9,7 +9,7 @@ import (
 	"github.com/pierrec/lz4/v4"
 )
 
-// guard holds what checking messages reuses.
+// guard holds the buffers that the checks of messages reuse.
 type guard struct {
 	budget budget
 	zstd   *zstd.Decoder
@@ -79,7 +79,7 @@ func (g *guard) inflate(f *frame, fb *flat, root, table, compression, buffers, n
 	return nil
 }
 
-// plainSize reads the length that precedes a compressed buffer; -1 means that what follows is not compressed.
+// plainSize reads the length that precedes a compressed buffer; -1 means that it is not compressed.
 func plainSize(src []byte, size int64) (int64, bool) {
 	if size < 8 {
 		return 0, false
@@ -101,7 +101,8 @@ func (g *guard) unpack(codec byte, dst, src []byte) error {
 		return err
 	}
 	if g.zstd == nil {
-		z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+		z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+			zstd.WithDecoderMaxWindow(maxWindow))
 		if err != nil {
 			return err
 		}

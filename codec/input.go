@@ -75,7 +75,7 @@ func (in *input) guarded(f func() *MessageError) (err *MessageError) {
 	return f()
 }
 
-// forget drops the readers: what an error leaves in them is not known.
+// forget drops the readers: their state after an error is not known.
 func (in *input) forget() {
 	clear(in.known)
 	in.last = in.last[:0]
@@ -196,7 +196,8 @@ func (in *input) stream(f frame) (*stream, *MessageError) {
 		s.top = append(s.top, len(s.needs))
 		var ok bool
 		if s.needs, ok = layout(s.needs, fd.Type, f.version); !ok {
-			return nil, &MessageError{Reason: ReasonSchema, Column: s.schema.Field(i).Name, Err: fmt.Errorf("of type %s, which is not read", fd.Type)}
+			return nil, &MessageError{Reason: ReasonSchema, Column: s.schema.Field(i).Name,
+				Err: fmt.Errorf("of type %s, which is not read", fd.Type)}
 		}
 		s.dicts = s.dicts || hasDictionary(fd.Type)
 	}

@@ -65,11 +65,12 @@ func (t *intern) id(b []byte) (id uint32, fresh bool) {
 type levelColumn struct {
 	intern
 	missing map[string]bool
-	canon   []uint32 // by id: the id of the text as UTF-8 without spaces around it; MissingCode for a text that means missing
-	stamp   []uint32 // by id: the batch in which code is valid
-	code    []uint32
-	batch   uint32
-	levels  []string
+	// by id: the id of the text as UTF-8 without spaces around it; MissingCode for a text that means missing
+	canon  []uint32
+	stamp  []uint32 // by id: the batch in which code is valid
+	code   []uint32
+	batch  uint32
+	levels []string
 }
 
 // begin starts a batch, whose level texts are appended to levels.
@@ -103,7 +104,7 @@ func (c *levelColumn) admit(id uint32, b []byte) {
 	c.canon, c.stamp, c.code = append(c.canon, id), append(c.stamp, 0), append(c.code, 0)
 	t := trim(b)
 	if !utf8.Valid(t) {
-		t = bytes.ToValidUTF8(t, []byte("\uFFFD")) // what is published must be text
+		t = bytes.ToValidUTF8(t, []byte("\uFFFD")) // published values must be text
 	}
 	switch {
 	case c.missing[string(t)]:

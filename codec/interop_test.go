@@ -58,7 +58,7 @@ func typesOptions(e expectation) Options {
 	return Options{Schema: s, Missing: []string{"", "NA"}}
 }
 
-// TestTypes reads what pyarrow wrote: every type, plain and compressed, equal to what Python says the values are.
+// TestTypes reads files of pyarrow: every type, plain and compressed, with the values that Python printed.
 func TestTypes(t *testing.T) {
 	e := expected(t)
 	o := typesOptions(e)
@@ -113,7 +113,8 @@ func TestTimes(t *testing.T) {
 // TestDictionaries reads a message whose dictionary grows and is replaced, and then another message of the same schema:
 // a kept reader would give it the values of the first.
 func TestDictionaries(t *testing.T) {
-	o := Options{Schema: &model.Schema{Classes: []string{"no", "yes"}, Features: []model.Feature{{Name: "color", Kind: model.Nominal}}}, Label: "class"}
+	o := Options{Schema: &model.Schema{Classes: []string{"no", "yes"},
+		Features: []model.Feature{{Name: "color", Kind: model.Nominal}}}, Label: "class"}
 	d := mustDecoder(t, o)
 	check := func(file string, want []*string) {
 		t.Helper()
@@ -191,11 +192,13 @@ func TestLabelsByPosition(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := model.Labels{N: 2, Class: []int32{1, 0}, Partition: []int32{3, 4}, Offset: []int64{10, 11}, Row: []int32{0, 1}, Time: []int64{5, 5}}
+	want := model.Labels{N: 2, Class: []int32{1, 0}, Partition: []int32{3, 4}, Offset: []int64{10, 11}, Row: []int32{0, 1},
+		Time: []int64{5, 5}}
 	if !reflect.DeepEqual(l, want) {
 		t.Errorf("%+v, want %+v", l, want)
 	}
-	wantBad := []RowError{{Row: 2, Reason: ReasonLabel, Column: "class"}, {Row: 3, Reason: ReasonLabel, Column: "class", Value: "maybe"}}
+	wantBad := []RowError{{Row: 2, Reason: ReasonLabel, Column: "class"}, {Row: 3, Reason: ReasonLabel, Column: "class",
+		Value: "maybe"}}
 	if !reflect.DeepEqual(bad, wantBad) {
 		t.Errorf("%v, want %v", bad, wantBad)
 	}
@@ -207,7 +210,8 @@ func TestLabelsByPosition(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := string(table.AppendJSON(nil, 0)); got != `{"class":"maybe","source_partition":6,"source_offset":13,"source_row":3}` {
+		if got := string(table.AppendJSON(nil,
+			0)); got != `{"class":"maybe","source_partition":6,"source_offset":13,"source_row":3}` {
 			t.Error(got)
 		}
 	}
@@ -250,7 +254,8 @@ func TestSchemaErrors(t *testing.T) {
 func TestCarry(t *testing.T) {
 	types := typesOptions(expected(t))
 	types.ID = "l_string_view_long" // its null row is bad
-	colors := Options{Schema: &model.Schema{Classes: []string{"no", "yes"}, Features: []model.Feature{{Name: "color", Kind: model.Nominal}}}}
+	colors := Options{Schema: &model.Schema{Classes: []string{"no", "yes"},
+		Features: []model.Feature{{Name: "color", Kind: model.Nominal}}}}
 	for _, c := range []struct {
 		file string
 		o    Options
@@ -319,7 +324,8 @@ func rendered(t *Table, row int, s *model.Schema) string {
 	line := ""
 	for i := range s.Features {
 		c := t.Column(s.Features[i].Name)
-		line += s.Features[i].Name + " " + t.Columns()[c].Type + " " + string(appendJSON(nil, t.Record().Column(c), row)) + "\n"
+		line += s.Features[i].Name + " " + t.Columns()[c].Type + " " + string(appendJSON(nil, t.Record().Column(c), row)) +
+			"\n"
 	}
 	return line
 }

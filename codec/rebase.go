@@ -42,7 +42,8 @@ func rebasedData(d arrow.ArrayData, depth int) arrow.ArrayData {
 	case *arrow.LargeStringType, *arrow.LargeBinaryType, *arrow.LargeListType:
 		width = 8
 	}
-	if size := width * (d.Len() + 1); width > 0 && d.Offset() == 0 && len(buffers) > 1 && buffers[1] != nil && buffers[1].Len() == size {
+	if size := width * (d.Len() + 1); width > 0 && d.Offset() == 0 && len(buffers) > 1 && buffers[1] != nil &&
+		buffers[1].Len() == size {
 		old := buffers[1].Bytes()
 		if width == 4 && binary.LittleEndian.Uint32(old) != 0 || width == 8 && binary.LittleEndian.Uint64(old) != 0 {
 			more := append(append(make([]byte, 0, size+width), old...), old[size-width:]...)

@@ -23,7 +23,7 @@ var endOfStream = []byte{0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0}
 
 func (e *streamEncoder) encode(dst []byte, rec arrow.Record) (out []byte, err error) {
 	defer func() {
-		// The writer recovers its own panics; what is left are those of its dictionaries and of this package.
+		// The writer recovers its own panics, but not the panics of its dictionaries and of this package.
 		if p := recover(); p != nil {
 			out, err = dst, fmt.Errorf("encoding batch: %v", p)
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/apache/arrow/go/v15/arrow/array"
 )
 
-// ValueKind is what the values of a Table column are, whatever width they have.
+// ValueKind is the kind of the values of a Table column, of every width.
 type ValueKind uint8
 
 const (
@@ -44,6 +44,9 @@ func (t *Table) Record() arrow.Record { return t.rec }
 
 // Rows is the number of records.
 func (t *Table) Rows() int { return int(t.rec.NumRows()) }
+
+// Slice is the first n records.
+func (t *Table) Slice(n int) *Table { return &Table{rec: t.rec.NewSlice(0, int64(n))} }
 
 // Columns describes the columns, in their order.
 func (t *Table) Columns() []ColumnInfo {
@@ -96,8 +99,8 @@ func (t *Table) Text(column, row int) (text string, ok bool) {
 	return string(b), ok
 }
 
-// Float returns a value as a number; ok is false for null, for numbers that are not finite, and for what is not a
-// number. Booleans are 0 and 1, times Unix nanoseconds.
+// Float returns a value as a number; ok is false for null, for numbers that are not finite, and for values that are no
+// numbers. Booleans are 0 and 1, times Unix nanoseconds.
 func (t *Table) Float(column, row int) (v float64, ok bool) {
 	a := t.rec.Column(column)
 	if isNull(a, row) {
@@ -372,7 +375,8 @@ func sound(a arrow.Array, depth int) bool {
 		return soundOffsets(a) && sound(a.ListValues(), depth+1)
 	case *array.String:
 		return eachText(a, a.ValueOffsets(), func(int, []byte) {}, func(int) {}) == nil
-	case *array.LargeString, *array.Binary, *array.LargeBinary, *array.StringView, *array.BinaryView, *array.RunEndEncoded, array.Union:
+	case *array.LargeString, *array.Binary, *array.LargeBinary, *array.StringView, *array.BinaryView, *array.RunEndEncoded,
+		array.Union:
 		for i := range a.Len() {
 			_ = a.ValueStr(i)
 		}

@@ -50,7 +50,8 @@ func NewTableStream(r io.Reader) (*TableStream, error) {
 		}
 		t.feed = &feed{queue: []frame{f}}
 		var err error
-		if t.rd, err = ipc.NewReaderFromMessageReader(t.feed, ipc.WithAllocator(capped{memory.NewGoAllocator(), &t.in.budget})); err != nil {
+		if t.rd, err = ipc.NewReaderFromMessageReader(t.feed,
+			ipc.WithAllocator(capped{memory.NewGoAllocator(), &t.in.budget})); err != nil {
 			return t.in.failed(err)
 		}
 		return nil
@@ -95,7 +96,7 @@ func (t *TableStream) frame(first bool) (f frame, ok bool, err error) {
 	if f.meta, err = readN(t.r, size); err != nil {
 		return f, false, err
 	}
-	length, merr := f.open(len(f.meta))
+	length, merr := f.parse(len(f.meta))
 	if merr != nil {
 		return f, false, merr
 	}
@@ -123,7 +124,7 @@ func (t *TableStream) footer(head []byte) error {
 	return nil
 }
 
-// readN reads n bytes in steps, so that a damaged length costs no more than what is there.
+// readN reads n bytes in steps, so that a damaged length costs no more memory than the bytes that are there.
 func readN(r io.Reader, n int64) ([]byte, error) {
 	if n > maxBatch {
 		return nil, dead(ReasonTooLarge, "a batch of %d bytes", n)

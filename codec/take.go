@@ -37,7 +37,7 @@ func take(a arrow.Array, rows []int) (arrow.Array, error) {
 				c.Null()
 			}
 		}
-		return array.MakeFromData(c.Data()), nil
+		return array.MakeFromData(c.Data(arrow.BinaryTypes.String)), nil
 	}
 	// Everything else by runs of neighbouring rows.
 	var parts []arrow.Array

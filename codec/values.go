@@ -56,7 +56,8 @@ func textual(t arrow.DataType) bool {
 // temporal reports whether values of the type are times that unixNano reads.
 func temporal(t arrow.DataType) bool {
 	switch t := t.(type) {
-	case *arrow.TimestampType, *arrow.Date32Type, *arrow.Date64Type, *arrow.StringType, *arrow.LargeStringType, *arrow.StringViewType, *arrow.NullType,
+	case *arrow.TimestampType, *arrow.Date32Type, *arrow.Date64Type, *arrow.StringType, *arrow.LargeStringType,
+		*arrow.StringViewType, *arrow.NullType,
 		*arrow.Float64Type:
 		return true
 	case *arrow.DictionaryType:
@@ -162,7 +163,8 @@ func decimal(a arrow.Array, i int) (v *big.Int, scale int) {
 	return new(big.Int), 0
 }
 
-var powers = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22}
+var powers = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
+	1e17, 1e18, 1e19, 1e20, 1e21, 1e22}
 
 // decimalFloat is the double nearest to a decimal. Small ones need no text: both operands of the division are exact.
 func decimalFloat(a arrow.Array, i int, scratch *[]byte) float64 {
@@ -361,7 +363,8 @@ func integer(a arrow.Array, i int) (int64, bool) {
 	return 0, false
 }
 
-var timeLayouts = []string{time.RFC3339Nano, "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999", "2006-01-02"}
+var timeLayouts = []string{time.RFC3339Nano, "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02T15:04:05.999999999",
+	"2006-01-02 15:04:05.999999999", "2006-01-02"}
 
 // parseTime reads RFC 3339, also with a space for the T, without a zone (UTC), or the date alone; an integer is Unix
 // milliseconds.
@@ -376,7 +379,7 @@ func parseTime(s string) (int64, bool) {
 	for _, l := range timeLayouts {
 		if t, err := time.Parse(l, s); err == nil {
 			if y := t.Year(); y < 1678 || y > 2261 {
-				return 0, false // outside what int64 nanoseconds hold
+				return 0, false // outside the range of int64 nanoseconds
 			}
 			return t.UnixNano(), true
 		}

@@ -54,7 +54,7 @@ type Info struct {
 
 var crcTable = crc32.MakeTable(crc32.Castagnoli)
 
-// AppendBinary appends the model; the format is described in stream/FORMAT.md.
+// AppendBinary appends the model; the format is described in stream/state/FORMAT.md.
 func (m *Model) AppendBinary(b []byte) []byte {
 	start := len(b)
 	b = append(b, "LSMD"...)

@@ -138,7 +138,7 @@ func BenchmarkRestart(b *testing.B) {
 			at := int64(-1)
 			for ; ; time.Sleep(time.Millisecond) {
 				st := r.stage.Status()
-				if len(st.Partitions) == 0 || st.Partitions[0].Phase != phaseRunning {
+				if len(st.Partitions) == 0 || st.Partitions[0].Phase != Running {
 					continue
 				}
 				if at < 0 {

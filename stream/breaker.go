@@ -81,8 +81,11 @@ func weighed(rows int, bad []codec.RowError, err error) windowed {
 	return windowed{rows + len(bad), len(bad)}
 }
 
+// deadWindows are the windows of events and labels.
+type deadWindows struct{ events, labels deadWindow }
+
 // tripped returns the error that ends the stage when more than Options.DeadShare of the newest rows of a topic are bad.
-func (t *task) tripped() error {
+func (w *deadWindows) tripped(t *task) error {
 	o := &t.s.o
 	if o.DeadShare <= 0 {
 		return nil
@@ -91,7 +94,7 @@ func (t *task) tripped() error {
 		w     *deadWindow
 		topic string
 		next  int64
-	}{{&t.deadEvents, o.Topics.Events, t.at.Events}, {&t.deadLabels, o.Topics.Labels, t.at.Labels}} {
+	}{{&w.events, o.Topics.Events, t.m.At.Events}, {&w.labels, o.Topics.Labels, t.m.At.Labels}} {
 		share := x.w.share()
 		if share <= o.DeadShare {
 			continue
@@ -99,16 +102,49 @@ func (t *task) tripped() error {
 		o.Metrics.Policies.WithLabelValues("dead_share", "fail").Inc()
 		return &PolicyError{
 			Policy: "dead_share", Partition: t.id,
-			Problem: fmt.Sprintf("%.3g of the newest %d messages of %s, up to offset %d, cannot be used, more than policy.dead_share, %v; they are in %s with their reasons", share, x.w.n, x.topic, x.next-1, o.DeadShare, o.Topics.Dead),
-			Remedy:  "correct what sends them, then set it above that share (1 never stops) until they are behind: the stage goes on where it stopped",
+			Problem: fmt.Sprintf("%.3g of the newest %d messages of %s, up to offset %d, cannot be used, "+
+				"more than policy.dead_share, %v; they are in %s with their reasons",
+				share, x.w.n, x.topic, x.next-1, o.DeadShare, o.Topics.Dead),
+			Remedy: "correct what sends them, then set it above that share (1 never stops) until they are behind: " +
+				"the stage goes on where it stopped",
 		}
 	}
 	return nil
 }
 
-// lookBack fills a window by the messages before offset to, the next one, unless a replay has done so. first is the
-// first offset that is left.
-func (t *task) lookBack(ctx context.Context, w *deadWindow, topic string, first, to int64) error {
+// publish brings the metrics of both shares up to date.
+func (w *deadWindows) publish(t *task) {
+	id, gauge := strconv.Itoa(t.id), t.s.o.Metrics.DeadShare
+	gauge.WithLabelValues(id, codec.StageEvents).Set(w.events.share())
+	if t.s.o.Topics.Labels != "" {
+		gauge.WithLabelValues(id, codec.StageLabels).Set(w.labels.share())
+	}
+}
+
+// lookBack fills the windows by the messages before the restored position, unless the replay has done so.
+func (o *takeover) lookBack(ctx context.Context) error {
+	t, topics := o.t, &o.t.s.o.Topics
+	if t.s.o.DeadShare <= 0 {
+		return nil
+	}
+	first, at := o.plan.First, t.m.At
+	err := o.fill(ctx, &t.windows.events, topics.Events, first.Events, at.Events, func(r *txn.Record) windowed {
+		bad, err := t.m.ReadEvents(r)
+		return weighed(t.m.Batch.N, bad, err)
+	})
+	if err != nil || topics.Labels == "" {
+		return err
+	}
+	return o.fill(ctx, &t.windows.labels, topics.Labels, first.Labels, at.Labels, func(r *txn.Record) windowed {
+		bad, err := t.m.ReadLabels(r)
+		return weighed(t.m.Labels.N, bad, err)
+	})
+}
+
+// fill fills a window by the messages in [first, to), as far back as needed.
+func (o *takeover) fill(
+	ctx context.Context, w *deadWindow, topic string, first, to int64, weigh func(r *txn.Record) windowed,
+) error {
 	// Transactions leave offsets without messages.
 	for _, back := range []int64{2 * windowMessages, 2 * windowRows} {
 		if w.full() {
@@ -116,15 +152,7 @@ func (t *task) lookBack(ctx context.Context, w *deadWindow, topic string, first,
 		}
 		*w = deadWindow{}
 		at := max(first, to-back)
-		err := t.refetch(ctx, topic, &at, to, func(r *txn.Record) {
-			if w == &t.deadEvents {
-				t.decode(nil, r)
-				return
-			}
-			bad, err := t.readLabels(r)
-			w.add(weighed(t.labels.N, bad, err))
-		})
-		if err != nil {
+		if err := o.t.m.Pass(ctx, topic, &at, to, func(r *txn.Record) { w.add(weigh(r)) }); err != nil {
 			return fmt.Errorf("looking back at %s: %w", topic, err)
 		}
 		if to-back <= first {
@@ -132,13 +160,4 @@ func (t *task) lookBack(ctx context.Context, w *deadWindow, topic string, first,
 		}
 	}
 	return nil
-}
-
-// shares publishes the shares of both topics.
-func (t *task) shares() {
-	id := strconv.Itoa(t.id)
-	t.s.o.Metrics.DeadShare.WithLabelValues(id, codec.StageEvents).Set(t.deadEvents.share())
-	if t.s.o.Topics.Labels != "" {
-		t.s.o.Metrics.DeadShare.WithLabelValues(id, codec.StageLabels).Set(t.deadLabels.share())
-	}
 }

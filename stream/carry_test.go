@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"liftstream/stream/committed"
 	"liftstream/stream/internal/sample"
+	"liftstream/stream/scores"
 	"liftstream/stream/state"
 	"slices"
 	"strconv"
@@ -120,7 +122,7 @@ func TestChangedSchemaCarriesTheStateOver(t *testing.T) {
 		// It stops where it is told to.
 		next := under(w.options(w.client), changedSchema, 10)
 		o = next
-		o.SchemaChanged, o.Instance = Fail, w.name
+		o.SchemaChanged, o.Instance = committed.Fail, w.name
 		var p *PolicyError
 		if err := w.run(o).fails(t, 30*time.Second); !errors.As(err, &p) || p.Policy != "schema_changed" {
 			t.Fatalf("got %v", err)
@@ -185,7 +187,7 @@ func TestChangedSchemaCarriesTheStateOver(t *testing.T) {
 		r.end(t)
 		w.exactlyOnce()
 
-		verdicts, err := Verify(ctx, o, time.Time{}, time.Time{})
+		verdicts, err := verified(ctx, o)
 		if err != nil || len(verdicts[0].Problems) > 0 || verdicts[0].Messages == 0 {
 			t.Errorf("verify: %v %+v", err, verdicts)
 		}
@@ -396,7 +398,7 @@ func TestATornTransactionIsMadeWholeUnderItsOwnSchema(t *testing.T) {
 				// Each message is scored or a dead letter, once.
 				answers := map[int64]int{}
 				for _, rec := range w.records(w.topics.Scores, 0) {
-					of, err := eventOf(&rec)
+					of, err := scores.EventOf(&rec)
 					if err != nil {
 						t.Fatal(err)
 					}

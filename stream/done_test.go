@@ -3,7 +3,11 @@ package stream
 import (
 	"context"
 	"errors"
+	"liftstream/stream/committed"
+	"liftstream/stream/deadletter"
+	"liftstream/stream/scores"
 	"liftstream/stream/state"
+	"liftstream/stream/topics"
 	"maps"
 	"math/rand/v2"
 	"net"
@@ -25,41 +29,10 @@ import (
 	"liftstream/stream/txn"
 )
 
-func TestWhoseOffsetCounts(t *testing.T) {
-	d := state.Done{Number: 7, Events: 100}
-	first := state.Done{Number: 1, Events: 100}
-	for _, c := range []struct {
-		name    string
-		d       state.Done
-		group   txn.GroupOffset
-		want    int64
-		problem bool
-	}{
-		{"nothing anywhere", state.Done{}, txn.GroupOffset{Offset: -1}, -1, false},
-		{"an older version's group", state.Done{}, txn.GroupOffset{Offset: 50}, 50, false},
-		{"the state topic was made anew", state.Done{}, txn.GroupOffset{Offset: 50, Note: "liftstream/3"}, 50, false},
-		{"they agree", d, txn.GroupOffset{Offset: 100, Note: "liftstream/7"}, 100, false},
-		{"the broker is a transaction behind", d, txn.GroupOffset{Offset: 90, Note: "liftstream/6"}, 100, false},
-		{"the transaction is not in the state", d, txn.GroupOffset{Offset: 110, Note: "liftstream/8"}, 100, false},
-		{"an older version went on", d, txn.GroupOffset{Offset: 110}, 110, false},
-		{"moved back", d, txn.GroupOffset{Offset: 40}, 40, true},
-		{"moved back by a tool that leaves a note", d, txn.GroupOffset{Offset: 40, Note: "liftstream/x"}, 40, true},
-		{"deleted", d, txn.GroupOffset{Offset: -1}, -1, true},
-		{"the broker has forgotten the first", first, txn.GroupOffset{Offset: -1}, 100, false},
-		{"moved back after the first", first, txn.GroupOffset{Offset: 40}, 40, true},
-		{"nothing was read", state.Done{Number: 7}, txn.GroupOffset{Offset: -1}, -1, false},
-	} {
-		got, problem := committedOffset(c.d, "events", c.d.Events, c.group)
-		if got != c.want || (problem != "") != c.problem {
-			t.Errorf("%s: got %d, %q", c.name, got, problem)
-		}
-	}
-}
-
 // tearing commits every few transactions in part, in turn in all the ways that a broker which dies can: what is left
 // out was aborted there. The stage is told that the outcome is unknown.
 type tearing struct {
-	topics Topics
+	topics topics.Names
 	mu     sync.Mutex
 	begun  bool
 	count  int
@@ -154,7 +127,7 @@ func TestTransactionsThatAreCommittedInPartAreMadeWhole(t *testing.T) {
 		if len(letters) != 2*bad {
 			t.Errorf("dead letters of %d messages, want %d", len(letters), 2*bad)
 		}
-		found, err := Verify(ctx, o, time.Time{}, time.Time{})
+		found, err := verified(ctx, o)
 		if err != nil || len(found[0].Problems) > 0 || found[0].Records != w.next[0] || found[0].Swaps == 0 || found[0].States == 0 {
 			t.Errorf("%v %+v", err, found)
 		}
@@ -254,7 +227,7 @@ func TestMessagesWithoutScoresBeforeATornTransactionAreDone(t *testing.T) {
 				if len(letters) != bad {
 					t.Errorf("dead letters of %d messages, want %d", len(letters), bad)
 				}
-				found, err := Verify(ctx, o, time.Time{}, time.Time{})
+				found, err := verified(ctx, o)
 				if err != nil || len(found[0].Problems) > 0 || found[0].Records != w.next[0] {
 					t.Errorf("%v %+v", err, found)
 				}
@@ -266,13 +239,17 @@ func TestMessagesWithoutScoresBeforeATornTransactionAreDone(t *testing.T) {
 // A letter that was written without its transaction must be found by every owner until its message is committed, even
 // if letters of other messages are written meanwhile.
 func TestLettersAreKnownUntilTheirMessageIsCommitted(t *testing.T) {
-	k := &task{s: &Stage{o: Options{Topics: Topics{Events: "e", Labels: "l"}}}, owned: owned{letters: map[letterID]bool{{"e", 94, -1}: true, {"l", 3, 2}: true, {"x", 1 << 40, 0}: true}}}
+	d := deadLetters{known: map[deadletter.ID]bool{
+		{Topic: "e", Offset: 94, Row: -1}: true, {Topic: "l", Offset: 3, Row: 2}: true, {Topic: "x", Offset: 1 << 40}: true,
+	}}
 	for _, c := range []struct {
 		to   state.Position
 		want int
-	}{{state.Position{Events: 94, Labels: 3}, 2}, {state.Position{Events: 94, Labels: 4}, 1}, {state.Position{Events: 95, Labels: 4}, 0}} {
-		if k.forgetLetters(c.to); len(k.letters) != c.want {
-			t.Errorf("at %+v: %v", c.to, k.letters)
+	}{{state.Position{Events: 94, Labels: 3}, 2}, {state.Position{Events: 94, Labels: 4}, 1},
+		{state.Position{Events: 95, Labels: 4}, 0}} {
+		d.forget(&topics.Names{Events: "e", Labels: "l"}, c.to)
+		if len(d.known) != c.want {
+			t.Errorf("at %+v: %v", c.to, d.known)
 		}
 	}
 }
@@ -323,7 +300,7 @@ func TestGroupOffsetsThatOthersSet(t *testing.T) {
 				}
 				for range 2 { // what was decided once stays so
 					o := w.options(w.client)
-					o.TopicRecreated = Restart
+					o.TopicRecreated = committed.Rebuild
 					r = w.run(o)
 					w.caught(r)
 					r.end(t)
@@ -365,7 +342,7 @@ func TestVersionsWithoutDoneRecordTakeTurns(t *testing.T) {
 			r.end(t)
 			w.exactlyOnce()
 		}
-		found, err := Verify(context.Background(), o, time.Time{}, time.Time{})
+		found, err := verified(context.Background(), o)
 		if err != nil || len(found[0].Problems) > 0 || found[0].Records != 1500 {
 			t.Errorf("%v %+v", err, found)
 		}
@@ -381,7 +358,7 @@ func TestScoresOfEventsThatDoNotExistAreNotBelieved(t *testing.T) {
 		r.end(t)
 		forged := w.records(w.topics.Scores, 0)[0]
 		for i := range forged.Headers {
-			if forged.Headers[i].Key == HeaderScoreOffset {
+			if forged.Headers[i].Key == scores.HeaderOffset {
 				forged.Headers[i].Value = []byte("1000000")
 			}
 		}
@@ -506,7 +483,7 @@ func TestLabelsThatBeginElsewhere(t *testing.T) {
 				learnt(r, c.learn)
 				r.end(t)
 				w.exactlyOnce()
-				if found, err := Verify(context.Background(), w.options(w.client), time.Time{}, time.Time{}); err != nil || len(found[0].Problems) > 0 {
+				if found, err := verified(context.Background(), w.options(w.client)); err != nil || len(found[0].Problems) > 0 {
 					t.Errorf("%v %+v", err, found)
 				}
 			})

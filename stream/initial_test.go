@@ -2,8 +2,10 @@ package stream
 
 import (
 	"context"
-	"fmt"
 	"liftstream/stream/internal/sample"
+	"liftstream/stream/replay"
+	"liftstream/stream/scores"
+	"liftstream/stream/state"
 	"testing"
 	"time"
 
@@ -51,7 +53,7 @@ func TestTheInitialModelScoresTheFirstRecord(t *testing.T) {
 			for i, r := range w.records(w.topics.Scores, p) {
 				model := ""
 				for _, h := range r.Headers {
-					if h.Key == HeaderScoreModel {
+					if h.Key == scores.HeaderModel {
 						model = string(h.Value)
 					}
 				}
@@ -68,7 +70,7 @@ func TestTheInitialModelScoresTheFirstRecord(t *testing.T) {
 				}
 			}
 		}
-		found, err := Verify(context.Background(), w.options(w.client), time.Time{}, time.Time{})
+		found, err := verified(context.Background(), w.options(w.client))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,18 +91,20 @@ func TestAnInitialModelThatNobodyPublishesIsNotWaitedForForEver(t *testing.T) {
 		o.FitEvery, o.Patience = time.Hour, 500*time.Millisecond
 		r := w.prepared(o)
 		r.stage.o.Initial = nil
-		tk, err := newTask(r.stage, nil, 0)
-		if err != nil {
+		tk := newTask(r.stage, nil, 0)
+		var err error
+		if tk.m, err = replay.New(replay.Options{Spec: o.Spec, Codec: o.Codec}); err != nil {
 			t.Fatal(err)
 		}
 		r.stage.o.Initial = fromFiles(t, o.Spec)
-		tk.part = model.NewPartition(o.Spec, 0)
+		tk.m.Begin(state.Position{})
+		tk.snap = state.NewSnapshotter()
 		began := time.Now()
-		if first, err := tk.awaitModel(context.Background()); first || err != nil || time.Since(began) < o.Patience {
-			t.Errorf("%v %v after %v", first, err, time.Since(began))
+		if first := newPipeline(tk).awaitModel(context.Background()); first || time.Since(began) < o.Patience {
+			t.Errorf("%v after %v", first, time.Since(began))
 		}
-		if s := fmt.Sprint(tk.status.Phase); s != phaseRunning {
-			t.Errorf("phase %s", s)
+		if tk.status.Phase != Running {
+			t.Errorf("phase %s", tk.status.Phase)
 		}
 	})
 }

@@ -3,6 +3,7 @@ package stream
 import (
 	"context"
 	"encoding/binary"
+	"liftstream/stream/topics"
 	"maps"
 	"net"
 	"os/exec"
@@ -45,7 +46,7 @@ func startThree(t testing.TB, seed uint64) *three {
 
 // move gives about half of the partitions another leader, and every other time each group and transactional id a
 // coordinator that need not be the one before.
-func (c *three) move(t testing.TB, topics Topics) {
+func (c *three) move(t testing.TB, topics topics.Names) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.moves++
@@ -186,7 +187,7 @@ func TestLeadersMoveAtEveryStep(t *testing.T) {
 		w.records(w.topics.State, p) // which waits until nothing is open there
 	}
 	o.Client = w.client
-	found, err := Verify(context.Background(), o, time.Time{}, time.Time{})
+	found, err := verified(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)
 	}

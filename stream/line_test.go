@@ -3,6 +3,7 @@ package stream
 import (
 	"context"
 	"errors"
+	"liftstream/stream/committed"
 	"strings"
 	"testing"
 	"time"
@@ -19,7 +20,7 @@ func TestANewBeginningForgetsTheOldStateAtOnce(t *testing.T) {
 				ctx := context.Background()
 				w := newWorld(t, addr, 1)
 				o := w.options(w.client)
-				o.FitRecords, o.TopicRecreated = 1<<40, Restart
+				o.FitRecords, o.TopicRecreated = 1<<40, committed.Rebuild
 				w.produce(100, 20, !late)
 				if late {
 					w.labels(0, 100)
@@ -77,7 +78,7 @@ func TestANewBeginningForgetsTheOldStateAtOnce(t *testing.T) {
 				if n := len(w.records(w.topics.Scores, 0)) - before; n != 50 {
 					t.Errorf("%d messages were scored, want 50", n)
 				}
-				found, err := Verify(ctx, o, time.Time{}, time.Time{})
+				found, err := verified(ctx, o)
 				if err != nil || len(found[0].Problems) > 0 || found[0].Messages != 50 || found[0].States == 0 || !strings.Contains(found[0].Start, "beginning") {
 					t.Errorf("%v %+v", err, found)
 				}

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"liftstream/stream/committed"
 	"liftstream/stream/state"
+	"liftstream/stream/topics"
 	"net"
 	"slices"
 	"strings"
@@ -70,7 +72,7 @@ func (w *world) recreateEvents() {
 }
 
 func (w *world) recreate(topic string) {
-	specs := TopicSpecs(w.topics, w.n, 1, 4<<20)
+	specs := topics.Specs(w.topics, w.n, 1, 4<<20)
 	spec := specs[slices.IndexFunc(specs, func(s txn.TopicSpec) bool { return s.Name == topic })]
 	req := kmsg.NewPtrDeleteTopicsRequest()
 	req.Version, req.TimeoutMillis = 3, 5000
@@ -120,7 +122,7 @@ func TestPoliciesOfLostInput(t *testing.T) {
 				before := len(w.ids(0))
 				c.change(w)
 				o := w.options(w.client)
-				o.InputLost, o.TopicRecreated = Fail, Fail
+				o.InputLost, o.TopicRecreated = committed.Fail, committed.Fail
 				var p *PolicyError
 				if err := w.run(o).fails(t, 20*time.Second); !errors.As(err, &p) || p.Policy != c.policy || !strings.Contains(err.Error(), "policy."+c.policy) {
 					t.Fatalf("got %v", err)
@@ -129,7 +131,7 @@ func TestPoliciesOfLostInput(t *testing.T) {
 					t.Errorf("counted %v times", n)
 				}
 				o = w.options(w.client)
-				o.InputLost, o.TopicRecreated = Restart, Restart
+				o.InputLost, o.TopicRecreated = committed.Rebuild, committed.Rebuild
 				r = w.run(o)
 				w.caught(r)
 				r.end(t)
@@ -139,7 +141,7 @@ func TestPoliciesOfLostInput(t *testing.T) {
 				if got := len(w.ids(0)) - before; got != 50 {
 					t.Errorf("%d records scored after the change, want 50", got)
 				}
-				found, err := Verify(context.Background(), o, time.Time{}, time.Time{})
+				found, err := verified(context.Background(), o)
 				if err != nil || len(found[0].Problems) > 0 || found[0].Records != 50 || found[0].States == 0 || found[0].Start != "the beginning" {
 					t.Errorf("%v %+v", err, found)
 				}
@@ -270,7 +272,7 @@ func TestRebalanceKeepsTheStatesThatStay(t *testing.T) {
 		two.end(t)
 		one.end(t)
 		w.exactlyOnce()
-		found, err := Verify(context.Background(), o, time.Time{}, time.Time{})
+		found, err := verified(context.Background(), o)
 		if err != nil || len(found[0].Problems)+len(found[1].Problems) > 0 {
 			t.Errorf("%v %+v", err, found)
 		}
@@ -374,7 +376,7 @@ func TestSickBrokersAreWaitedForAndThenGivenUp(t *testing.T) {
 func TestScoresThatDoNotFitTheirTopicStopTheStageByName(t *testing.T) {
 	brokers(t, func(t *testing.T, addr string) {
 		w := newWorld(t, addr, 1)
-		small := TopicSpecs(w.topics, 1, 1, 4<<20)[1]
+		small := topics.Specs(w.topics, 1, 1, 4<<20)[1]
 		small.Name, small.Configs = w.name+"-small", map[string]string{"max.message.bytes": "2000"}
 		if _, err := w.client.CreateTopics(context.Background(), small); err != nil {
 			t.Fatal(err)
@@ -559,7 +561,7 @@ func TestStateTopicMadeAnewIsAPolicy(t *testing.T) {
 			t.Fatalf("got %v", err)
 		}
 		o := w.options(w.client)
-		o.TopicRecreated = Restart
+		o.TopicRecreated = committed.Rebuild
 		r = w.run(o)
 		w.caught(r)
 		r.end(t)

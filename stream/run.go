@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"liftstream/stream/state"
+	"liftstream/stream/topics"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -50,13 +50,6 @@ type Stage struct {
 	failed     error         // why it stops by itself; nil = it does not
 	unflushed  []string      // what was not committed when the stage stopped
 }
-
-// StopError is returned by a stage that was told to stop and could not bring everything to an end within Options.Grace.
-// Nothing is lost by it: whoever follows goes on from what is committed. It hides its causes: that the stage has cut
-// them off itself is no cancellation of the caller's.
-type StopError struct{ Left []string }
-
-func (e *StopError) Error() string { return "stopped, but " + strings.Join(e.Left, "; ") }
 
 // kept is a partition as its task left it when its generation ended: everything committed, nothing in doubt.
 type kept struct {
@@ -142,8 +135,8 @@ func (s *Stage) Status() Status {
 		p := t.status
 		t.mu.Unlock()
 		st.Partitions = append(st.Partitions, p)
-		if p.Phase != "running" {
-			st.Waiting = append(st.Waiting, fmt.Sprintf("partition %d: %s", p.Partition, p.Phase))
+		if p.Phase != Running {
+			st.Waiting = append(st.Waiting, fmt.Sprintf("partition %d: %s", p.Partition, p.Doing))
 		}
 	}
 	if failed != nil {
@@ -155,52 +148,16 @@ func (s *Stage) Status() Status {
 	return st
 }
 
-// check compares the topics with each other.
-func (s *Stage) check(ctx context.Context) error {
-	o := &s.o
-	var err error
-	if s.partitions, err = o.Client.Partitions(ctx, o.Topics.Events); err != nil {
-		return fmt.Errorf("looking at topic %s: %w", o.Topics.Events, err)
-	}
-	for _, topic := range []string{o.Topics.Scores, o.Topics.State, o.Topics.Labels} {
-		if topic == "" {
-			continue
-		}
-		n, err := o.Client.Partitions(ctx, topic)
-		if err != nil {
-			return fmt.Errorf("looking at topic %s: %w", topic, err)
-		}
-		if n != s.partitions {
-			return &PolicyError{Problem: fmt.Sprintf("topic %s has %d partitions, %s has %d: they must be equal", topic, n, o.Topics.Events, s.partitions)}
-		}
-	}
-	if s.deadPartitions, err = o.Client.Partitions(ctx, o.Topics.Dead); err != nil {
-		return fmt.Errorf("looking at topic %s: %w", o.Topics.Dead, err)
-	}
-	if _, err = o.Client.Partitions(ctx, o.Topics.Model); err != nil {
-		return fmt.Errorf("looking at topic %s: %w", o.Topics.Model, err)
-	}
-	// What is read of these is little, and rarely: that it may be is better known at the first start than at one after a
-	// fault.
-	for _, topic := range []string{o.Topics.Scores, o.Topics.Dead} {
-		end, err := o.Client.ListOffsets(ctx, topic, []int{0}, txn.End)
-		if err == nil {
-			_, err = o.Client.Fetch(ctx, topic, 0, end[0], 1, 0)
-		}
-		if err != nil {
-			return fmt.Errorf("looking at topic %s: %w", topic, err)
-		}
-	}
-	return nil
-}
-
 // Run works until ctx ends, then drains: it stops reading, commits what is processed, writes a last snapshot and leaves
 // the group, all within Options.Grace; what could not be flushed is in the error. It returns earlier with an error that
 // waiting does not mend. It runs once.
 func (s *Stage) Run(ctx context.Context) error {
 	defer s.cut()
 	s.wait("looking at the topics")
-	if err := s.patiently(ctx, func() error { return s.check(ctx) }); err != nil {
+	if err := s.patiently(ctx, func() (err error) {
+		s.partitions, s.deadPartitions, err = topics.Check(ctx, s.o.Client, s.o.Topics)
+		return err
+	}); err != nil {
 		return err
 	}
 	life, end := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -215,9 +172,9 @@ func (s *Stage) Run(ctx context.Context) error {
 	}
 	children.Go(func() { s.followModels(life) })
 
-	topics := []string{s.o.Topics.Events}
+	read := []string{s.o.Topics.Events}
 	if s.o.Topics.Labels != "" {
-		topics = append(topics, s.o.Topics.Labels)
+		read = append(read, s.o.Topics.Labels)
 	}
 	s.wait("joining the group " + s.o.Name)
 	if s.o.Instance != "" {
@@ -227,7 +184,7 @@ func (s *Stage) Run(ctx context.Context) error {
 	}
 	work, stopWork := context.WithCancelCause(ctx)
 	defer stopWork(nil)
-	group, err := s.o.Client.JoinGroup(txn.GroupConfig{ID: s.o.Name, Topics: topics, Session: s.o.Session, Format: s.newest, OnWait: func(err error) {
+	group, err := s.o.Client.JoinGroup(txn.GroupConfig{ID: s.o.Name, Topics: read, Session: s.o.Session, Format: s.newest, OnWait: func(err error) {
 		if since := s.join("joining the group: " + err.Error()); s.o.Now().Sub(since) > s.o.Patience {
 			stopWork(fmt.Errorf("giving up after %v: joining the group: %w", s.o.Patience, err))
 		}
@@ -268,7 +225,8 @@ func (s *Stage) watchPartitions(ctx context.Context, fail context.CancelCauseFun
 			}
 			if n, err := s.o.Client.Partitions(ctx, topic); err == nil && n != s.partitions {
 				s.o.Metrics.Policies.WithLabelValues("partitions_added", "fail").Inc()
-				fail(&PolicyError{Partition: -1, Problem: fmt.Sprintf("topic %s had %d partitions and has %d now: give the topics of events, scores, labels and state as many, then start again", topic, s.partitions, n)})
+				fail(&topics.MismatchError{Problem: fmt.Sprintf("topic %s had %d partitions and has %d now: give the topics of events, "+
+					"scores, labels and state as many, then start again", topic, s.partitions, n)})
 				return
 			}
 		}
@@ -319,11 +277,7 @@ func (s *Stage) begin(ctx context.Context, fail context.CancelCauseFunc, gen *tx
 	s.mu.Unlock()
 	var tasks []*task
 	for _, p := range gen.Partitions {
-		t, err := newTask(s, gen, p)
-		if err != nil {
-			fail(err)
-			return
-		}
+		t := newTask(s, gen, p)
 		// Only the very next generation can follow without somebody else having owned the partition in between.
 		if k := left[p]; k != nil && k.generation+1 == gen.ID {
 			t.kept = k
@@ -416,8 +370,9 @@ func (s *Stage) drain(tasks *sync.WaitGroup, began time.Time) (left []string) {
 		t.mu.Lock()
 		p := t.status
 		t.mu.Unlock()
-		if p.Phase != phaseEnded {
-			left = append(left, fmt.Sprintf("partition %d was not flushed beyond offset %d: %s", p.Partition, p.Offset, p.Phase))
+		if p.Phase != Ended {
+			left = append(left, fmt.Sprintf("partition %d was not flushed beyond offset %d: %s", p.Partition, p.Offset,
+				p.Doing))
 		}
 	}
 	return left

@@ -4,7 +4,9 @@
 package stream
 
 import (
+	"liftstream/stream/committed"
 	"liftstream/stream/state"
+	"liftstream/stream/topics"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,26 +17,13 @@ import (
 	"liftstream/stream/txn"
 )
 
-// Topics are the names of the stage's topics. Labels may be "", the others not.
-type Topics struct {
-	Events, Scores, Labels, State, Model, Dead string
-}
-
-// Rebuild says what to do where the world does not match the state.
-type Rebuild bool
-
-const (
-	Fail    Rebuild = false // stop with an error that says what to do
-	Restart Rebuild = true  // begin with an empty state from what is there, and count it
-)
-
 // Options make a Stage. All fields are needed unless they say otherwise.
 type Options struct {
 	Name   string // prefix of the group and of the transactional ids
 	Spec   *model.Spec
 	Codec  codec.Options
 	Client *txn.Client
-	Topics Topics
+	Topics topics.Names
 
 	Commit time.Duration // longest time that a score waits for its transaction
 	// Snapshot is the time between two snapshots of a partition; SnapshotRate the bytes a second that they may write.
@@ -54,9 +43,9 @@ type Options struct {
 	FitRecords int           // labelled records from one verdict to the next; a fit is model.Compared of them earlier
 	FitBudget  time.Duration // longest time of one fit, and of one comparison
 
-	InputLost, TopicRecreated, SchemaChanged Rebuild
+	committed.Policies
 	// Under returns the specification and the columns that this configuration would have with another schema. With it,
-	// SchemaChanged Restart carries a state of that schema over, as far as the change does not touch it. nil = such
+	// SchemaChanged Rebuild carries a state of that schema over, as far as the change does not touch it. nil = such
 	// states begin anew.
 	Under func(s *model.Schema, fingerprint uint64) (*model.Spec, codec.Options, error)
 
@@ -90,7 +79,8 @@ type Options struct {
 // PartitionStatus is where one owned partition stands.
 type PartitionStatus struct {
 	Partition int32
-	Phase     string // "taking over", "restoring", "running", "draining", "ended", "waiting: ..." and the like
+	Phase     Phase
+	Doing     string // the phase in words, with its details
 	Offset    int64  // next event offset to commit
 	End       int64  // where the events topic ended at the last fetch
 	Labelled  float64
@@ -116,7 +106,7 @@ type Status struct {
 // Metrics are the stage's Prometheus metrics.
 type Metrics struct {
 	Records      *prometheus.CounterVec // by status of the score
-	Reasons      *prometheus.CounterVec // of an effect of more than .1 nats, by whether it goes against its lift
+	Reasons      *prometheus.CounterVec // of an effect of more than .1 nats, and a lift, by whether they agree
 	Dead         *prometheus.CounterVec // by reason
 	DeadShare    *prometheus.GaugeVec   // of the newest rows, by partition and stage
 	Labels       *prometheus.CounterVec // by what became of them
@@ -154,7 +144,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		Records: vec("records_total", "Records scored, by status.", "status"),
 		Reasons: vec("reasons_total",
-			"Features among the reasons of scores whose effect is more than .1 nats, by whether it follows their lift or conflicts with it.", "sign"),
+			"Features among the reasons of scores whose effect is more than .1 nats and that have a lift, by whether the effect "+
+				"follows the lift or conflicts with it.", "sign"),
 		Dead:    vec("dead_letters_total", "Rows and messages sent to the dead-letter topic, by reason.", "reason"),
 		Labels:  vec("labels_total", "Late labels, by what became of them.", "outcome"),
 		Commits: vec("commits_total", "Transactions, by outcome.", "outcome"),

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"liftstream/stream/committed"
 	"liftstream/stream/internal/sample"
 	"liftstream/stream/state"
+	"liftstream/stream/topics"
+	"liftstream/stream/verify"
 	"maps"
 	"net"
 	"os"
@@ -33,7 +36,7 @@ import (
 type world struct {
 	t       testing.TB
 	brokers []string
-	topics  Topics
+	topics  topics.Names
 	client  *txn.Client
 	n       int // partitions
 	next    []int
@@ -68,12 +71,12 @@ func newWorld(t testing.TB, addr string, partitions int) *world {
 func newWorldAt(t testing.TB, cfg txn.Config, partitions int) *world {
 	t.Helper()
 	name := fmt.Sprintf("t%d", time.Now().UnixNano())
-	w := &world{t: t, brokers: cfg.Brokers, n: partitions, next: make([]int, partitions), name: name, topics: Topics{
+	w := &world{t: t, brokers: cfg.Brokers, n: partitions, next: make([]int, partitions), name: name, topics: topics.Names{
 		Events: name + "-events", Scores: name + "-scores", Labels: name + "-labels", State: name + "-state", Model: name + "-model", Dead: name + "-dead",
 	}}
 	w.client = txn.NewClient(cfg)
 	t.Cleanup(w.client.Close)
-	if _, err := w.client.CreateTopics(context.Background(), TopicSpecs(w.topics, partitions, min(len(cfg.Brokers), 3), 4<<20)...); err != nil {
+	if _, err := w.client.CreateTopics(context.Background(), topics.Specs(w.topics, partitions, min(len(cfg.Brokers), 3), 4<<20)...); err != nil {
 		t.Fatal(err)
 	}
 	return w
@@ -87,7 +90,7 @@ func (w *world) options(c *txn.Client) Options {
 	return Options{
 		Name: w.name, Spec: sample.Spec(), Codec: w.codec(), Client: c, Topics: w.topics, Commit: 20 * time.Millisecond,
 		Snapshot: 300 * time.Millisecond, SnapshotRate: 8 << 20, InFlight: 8 << 20, Grace: 10 * time.Second, Session: 6 * time.Second,
-		FitEvery: 200 * time.Millisecond, FitRecords: 1000, FitBudget: 10 * time.Second, SchemaChanged: Restart,
+		FitEvery: 200 * time.Millisecond, FitRecords: 1000, FitBudget: 10 * time.Second, Policies: committed.Policies{SchemaChanged: committed.Rebuild},
 		Log: zaptest.NewLogger(w.t, zaptest.Level(zap.WarnLevel)), Metrics: NewMetrics(prometheus.NewRegistry()), Now: time.Now,
 	}
 }
@@ -674,7 +677,7 @@ func TestPoliciesStopWithAClearSentence(t *testing.T) {
 	o := w.options(w.client)
 	spec := *o.Spec
 	spec.Options.Fingerprint++
-	o.Spec, o.SchemaChanged = &spec, Fail
+	o.Spec, o.SchemaChanged = &spec, committed.Fail
 	r = w.run(o)
 	var p *PolicyError
 	select {
@@ -685,7 +688,7 @@ func TestPoliciesStopWithAClearSentence(t *testing.T) {
 	case <-time.After(20 * time.Second):
 		t.Fatal("a changed configuration did not stop the stage")
 	}
-	o.SchemaChanged = Restart
+	o.SchemaChanged = committed.Rebuild
 	w.produce(100, 10, true)
 	r = w.run(o)
 	w.caught(r)
@@ -694,7 +697,7 @@ func TestPoliciesStopWithAClearSentence(t *testing.T) {
 		t.Errorf("rebuilt state learnt %v of 200 records", st.Labelled)
 	}
 	r.end(t)
-	found, err := Verify(context.Background(), o, time.Time{}, time.Time{})
+	found, err := verified(context.Background(), o)
 	if err != nil || len(found[0].Problems) > 0 || found[0].Records != 100 || found[0].States == 0 || found[0].Start != "the beginning" {
 		t.Errorf("%v %+v", err, found)
 	}
@@ -734,7 +737,7 @@ func TestVerifyFindsNothingAfterDeathsAndFindsWhatWasChanged(t *testing.T) {
 		}
 		r.end(t)
 		w.exactlyOnce()
-		found, err := Verify(context.Background(), o, time.Time{}, time.Time{})
+		found, err := verified(context.Background(), o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -748,16 +751,21 @@ func TestVerifyFindsNothingAfterDeathsAndFindsWhatWasChanged(t *testing.T) {
 		if err := w.client.Produce(context.Background(), []txn.Record{forged}, txn.None); err != nil {
 			t.Fatal(err)
 		}
-		if found, err = Verify(context.Background(), o, time.Time{}, time.Time{}); err != nil || len(found[0].Problems) != 1 || len(found[1].Problems) != 0 {
+		if found, err = verified(context.Background(), o); err != nil || len(found[0].Problems) != 1 || len(found[1].Problems) != 0 {
 			t.Errorf("a score was repeated: %v %+v", err, found)
 		}
 		spec := *o.Spec
 		spec.Options.Warmup++ // another way to begin: nothing fits any more
 		o.Spec = &spec
-		if found, err = Verify(context.Background(), o, time.Time{}, time.Time{}); err != nil || len(found[1].Problems) == 0 {
+		if found, err = verified(context.Background(), o); err != nil || len(found[1].Problems) == 0 {
 			t.Errorf("replayed under another configuration: %v %+v", err, found)
 		}
 	})
+}
+
+// verified replays the topics of a stage and compares.
+func verified(ctx context.Context, o Options) ([]verify.Verdict, error) {
+	return verify.Verify(ctx, verify.Options{Name: o.Name, Spec: o.Spec, Codec: o.Codec, Client: o.Client, Topics: o.Topics})
 }
 
 // labels sends the classes of records [from, from+n) of every partition.

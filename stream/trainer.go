@@ -46,7 +46,7 @@ func (s *Stage) train(ctx context.Context) error {
 	for range s.partitions {
 		l := state.NewLog()
 		l.Newest, l.Forgets = s.newest, true
-		l.Limit = stateBound(s.o.Spec)
+		l.Limit = state.Bound(s.o.Spec)
 		t.logs = append(t.logs, l)
 	}
 	wait := 100 * time.Millisecond

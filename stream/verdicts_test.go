@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"liftstream/stream/replay"
 	"liftstream/stream/state"
 	"math"
 	"strings"
@@ -97,13 +98,13 @@ func TestTheTrainerComparesOnLaterRecords(t *testing.T) {
 		feedTo := func(from, to int) {
 			var out model.Scores
 			for i := from; i < to; i += 50 {
-				tk, err := newTask(r.stage, nil, 0)
+				m, err := replay.New(replay.Options{Spec: o.Spec, Codec: o.Codec})
 				if err != nil {
 					t.Fatal(err)
 				}
 				recs := w.records(w.topics.Events, 0)
-				if tk.decode(nil, &recs[i/50]) {
-					p.Events(&tk.batch, &out)
+				if _, err := m.ReadEvents(&recs[i/50]); err == nil {
+					p.Events(&m.Batch, &out)
 				}
 			}
 		}
@@ -118,7 +119,7 @@ func TestTheTrainerComparesOnLaterRecords(t *testing.T) {
 		if err != nil || !bytes.Equal(again.AppendBinary(nil), v.AppendBinary(nil)) {
 			t.Errorf("%v: %+v, the stage said %+v", err, again, v.Verdict)
 		}
-		found, err := Verify(context.Background(), w.options(w.client), time.Time{}, time.Time{})
+		found, err := verified(context.Background(), w.options(w.client))
 		if err != nil || len(found[0].Problems) > 0 || found[0].Swaps != 1 {
 			t.Errorf("verify: %v %+v", err, found)
 		}

@@ -25,7 +25,8 @@ func BenchmarkEvalBank(b *testing.B) {
 	data := modeltest.Shared(b, "data/bank_full.csv.gz")
 	for b.Loop() {
 		var out, errs bytes.Buffer
-		if status := execute(context.Background(), []string{"eval", "-c", "examples/bank.yaml", data}, strings.NewReader(""), &out, &errs); status != 0 {
+		if status := execute(context.Background(), []string{"eval", "-c", "examples/bank.yaml", data}, strings.NewReader(""),
+			&out, &errs); status != 0 {
 			b.Fatal(errs.String())
 		}
 	}
@@ -92,7 +93,7 @@ func BenchmarkBankRecord(b *testing.B) {
 	}
 }
 
-// BenchmarkBankKernel is BenchmarkBankRecord with the lift alone and with the kernel beside it: what the kernel costs.
+// BenchmarkBankKernel is BenchmarkBankRecord with the lift alone and with the kernel beside it: the cost of the kernel.
 func BenchmarkBankKernel(b *testing.B) {
 	stage, batches := bankBatches(b)
 	for name, components := range map[string][]string{"without": {lift.Name}, "with": {lift.Name, kernel.Name}} {
@@ -121,7 +122,8 @@ func BenchmarkBankKernel(b *testing.B) {
 func BenchmarkBankDemo(b *testing.B) {
 	for b.Loop() {
 		var out, errs bytes.Buffer
-		if status := execute(context.Background(), []string{"demo", "--once", "--rate", "0", "--dir", b.TempDir(), "--listen", "127.0.0.1:0"}, strings.NewReader(""), &out, &errs); status != 0 {
+		if status := execute(context.Background(), []string{"demo", "--once", "--rate", "0", "--dir", b.TempDir(), "--listen",
+			"127.0.0.1:0"}, strings.NewReader(""), &out, &errs); status != 0 {
 			b.Fatal(errs.String())
 		}
 	}

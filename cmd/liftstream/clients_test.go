@@ -18,12 +18,14 @@ func TestPythonClient(t *testing.T) {
 		t.Skipf("NOT PROVED: that Python clients understand the topics; %s is missing", name)
 	}
 	if out, err := exec.Command(python, "-c", "import confluent_kafka, pyarrow").CombinedOutput(); err != nil {
-		t.Skipf("NOT PROVED: that Python clients understand the topics; pip install -r deploy/clients/python/requirements.txt\n%s", out)
+		t.Skipf("NOT PROVED: that Python clients understand the topics; pip install -r "+
+			"deploy/clients/python/requirements.txt\n%s", out)
 	}
 	worlds(t, "topics: {partitions: 3}", func(t *testing.T, w *world) {
 		w.must("topics", "create", "-c", w.file)
 		run := start(t, "run", "-c", w.file)
-		client := exec.Command(python, "../../deploy/clients/python/roundtrip.py", "--brokers", w.address, "--events", w.config.Topics.Events, "--scores", w.config.Topics.Scores,
+		client := exec.Command(python, "../../deploy/clients/python/roundtrip.py", "--brokers", w.address, "--events",
+			w.config.Topics.Events, "--scores", w.config.Topics.Scores,
 			"--id", "member", "--batch", "40", w.data)
 		out, err := client.Output()
 		if err != nil {
@@ -36,7 +38,8 @@ func TestPythonClient(t *testing.T) {
 				Propensity float64
 			}
 		}
-		if err := json.Unmarshal(out, &x); err != nil || x.Sent != 435 || x.Scored != 435 || x.Best.ID == "" || !(x.Best.Propensity > 0.5) {
+		if err := json.Unmarshal(out, &x); err != nil || x.Sent != 435 || x.Scored != 435 || x.Best.ID == "" ||
+			!(x.Best.Propensity > 0.5) {
 			t.Errorf("%s: %v", out, err)
 		}
 		// The same records by this program's producer lie in the same partitions, so that both may be used side by side.

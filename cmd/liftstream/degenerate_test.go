@@ -7,10 +7,12 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"liftstream/cmd/liftstream/internal/cli"
 )
 
 // TestDegenerateData runs fit, score and eval over data in which there is little or nothing to learn: every score is a
-// probability, and the report says what the kernel could not do.
+// probability, and the report names the fault of the kernel.
 func TestDegenerateData(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, c := range []struct {
@@ -21,14 +23,22 @@ func TestDegenerateData(t *testing.T) {
 		status   string // of the kernel
 		reason   string // of every score; "" = none is degraded
 	}{
-		{"constant", "[{name: a, kind: continuous}, {name: b, kind: nominal}]", func(int) string { return "7,x" }, nil, "empty", "local_no_curves"},
-		{"missing", "[{name: a, kind: continuous}, {name: b, kind: nominal}]", func(int) string { return "," }, nil, "empty", "all_missing"},
-		{"nominal", "[{name: a, kind: nominal}, {name: b, kind: nominal}]", func(i int) string { return fmt.Sprintf("l%d,m%d", i%5, i%7) }, nil, "", ""},
-		{"ordinal", "[{name: a, kind: ordinal, levels: [low, mid, high]}]", func(i int) string { return [...]string{"low", "mid", "high"}[i%3] }, nil, "", ""},
-		{"unseen", "[{name: a, kind: continuous}, {name: b, kind: nominal}]", func(i int) string { return fmt.Sprintf("%d,id%d", i, i) }, nil, "", ""},
-		{"rare", "[{name: a, kind: continuous}]", func(i int) string { return fmt.Sprint(i % 11) }, func(i int) string { return [...]string{"no", "yes"}[min(1, max(0, i-1198))] }, "", ""},
-		{"oneclass", "[{name: a, kind: continuous}]", func(i int) string { return fmt.Sprint(i % 11) }, func(int) string { return "no" }, "", ""},
-		{"apart", "[{name: a, kind: continuous}]", func(i int) string { return fmt.Sprint(i%2*100 + i%7) }, func(i int) string { return [...]string{"no", "yes"}[i%2] }, "", ""},
+		{"constant", "[{name: a, kind: continuous}, {name: b, kind: nominal}]", func(int) string { return "7,x" }, nil,
+			"empty", "local_no_curves"},
+		{"missing", "[{name: a, kind: continuous}, {name: b, kind: nominal}]", func(int) string { return "," }, nil, "empty",
+			"all_missing"},
+		{"nominal", "[{name: a, kind: nominal}, {name: b, kind: nominal}]",
+			func(i int) string { return fmt.Sprintf("l%d,m%d", i%5, i%7) }, nil, "", ""},
+		{"ordinal", "[{name: a, kind: ordinal, levels: [low, mid, high]}]",
+			func(i int) string { return [...]string{"low", "mid", "high"}[i%3] }, nil, "", ""},
+		{"unseen", "[{name: a, kind: continuous}, {name: b, kind: nominal}]",
+			func(i int) string { return fmt.Sprintf("%d,id%d", i, i) }, nil, "", ""},
+		{"rare", "[{name: a, kind: continuous}]", func(i int) string { return fmt.Sprint(i % 11) },
+			func(i int) string { return [...]string{"no", "yes"}[min(1, max(0, i-1198))] }, "", ""},
+		{"oneclass", "[{name: a, kind: continuous}]", func(i int) string { return fmt.Sprint(i % 11) },
+			func(int) string { return "no" }, "", ""},
+		{"apart", "[{name: a, kind: continuous}]", func(i int) string { return fmt.Sprint(i%2*100 + i%7) },
+			func(i int) string { return [...]string{"no", "yes"}[i%2] }, "", ""},
 		{"hole", "[{name: a, kind: continuous}, {name: b, kind: nominal}]", func(i int) string {
 			if i > 400 && i < 500 {
 				return "NaN,x"
@@ -49,14 +59,16 @@ func TestDegenerateData(t *testing.T) {
 			for i := range 1200 {
 				text += c.row(i) + "," + c.class(i) + "\n"
 			}
-			config := "name: x\nrecord:\n  label: {column: class, classes: [\"no\", \"yes\"], positive: \"yes\"}\n  features: " + c.features + "\nfit: {warmup: 200, records: 300}\n"
+			config := "name: x\nrecord:\n  label: {column: class, classes: [\"no\", \"yes\"], positive: \"yes\"}\n  features: " +
+				c.features + "\nfit: {warmup: 200, records: 300}\n"
 			for name, text := range map[string]string{"d.csv": text, "d.yaml": config} {
 				if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 					t.Fatal(err)
 				}
 			}
-			r := command(t, "eval", "-c", "d.yaml", "d.csv", "--skip", "0", "--method", "all", "--method", "lift+kernel", "--method", "kernel", "--json", "-")
-			if r.status != statusDone {
+			r := command(t, "eval", "-c", "d.yaml", "d.csv", "--skip", "0", "--method", "all", "--method", "lift+kernel",
+				"--method", "kernel", "--json", "-")
+			if r.status != cli.StatusDone {
 				t.Fatalf("eval: %s", r.err)
 			}
 			var m struct{ Methods map[string]map[string]any }
@@ -70,12 +82,12 @@ func TestDegenerateData(t *testing.T) {
 			}
 			r = command(t, "fit", "-c", "d.yaml", "d.csv", "--model", "d.model", "--report", "-")
 			if c.name == "oneclass" {
-				if r.status != statusInput || !strings.Contains(r.err, "two classes") {
+				if r.status != cli.StatusInput || !strings.Contains(r.err, "two classes") {
 					t.Errorf("one class: status %d, %s", r.status, r.err)
 				}
 				return
 			}
-			if r.status != statusDone {
+			if r.status != cli.StatusDone {
 				t.Fatalf("fit: %s", r.err)
 			}
 			var report struct {
@@ -100,14 +112,15 @@ func TestDegenerateData(t *testing.T) {
 				t.Errorf("the kernel is %q, want %q", got, c.status)
 			}
 			r = command(t, "score", "-c", "d.yaml", "--model", "d.model", "d.csv", "--explain")
-			if r.status != statusDone {
+			if r.status != cli.StatusDone {
 				t.Fatalf("score: %s", r.err)
 			}
 			var s map[string]any
 			if err := json.Unmarshal([]byte(strings.SplitN(r.out, "\n", 2)[0]), &s); err != nil {
 				t.Fatal(err)
 			}
-			if p, ok := s["propensity_yes"].(float64); !ok || !(p > 0 && p < 1) || math.Abs(p+s["propensity_no"].(float64)-1) > 1e-9 {
+			if p, ok := s["propensity_yes"].(float64); !ok || !(p > 0 && p < 1) ||
+				math.Abs(p+s["propensity_no"].(float64)-1) > 1e-9 {
 				t.Errorf("score %v", s)
 			}
 			reasons := map[string]int{}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"liftstream/cmd/liftstream/internal/assemble"
+	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/cmd/liftstream/internal/demo"
 	"liftstream/config"
 	"liftstream/stream"
@@ -27,17 +28,19 @@ func TestDemoOfTheVotes(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "the demo's ${HOME} \"data\"") // a name that has to be quoted in the configuration
 	args := []string{"demo", "--data", "votes", "--dir", dir, "--listen", "127.0.0.1:0", "--rate", "0", "--once"}
 	first := command(t, args...)
-	if first.status != statusDone {
+	if first.status != cli.StatusDone {
 		t.Fatalf("status %d\n%s%s", first.status, first.out, first.err)
 	}
-	for _, want := range []string{"435 records sent, 435 scored, none twice, none not scored, none rejected", "first 100 not counted", "strongest profiles", "first to call", "AUC  "} {
+	for _, want := range []string{"435 records sent, 435 scored, none twice, none not scored, none rejected",
+		"first 100 not counted", "strongest profiles", "first to call", "AUC  "} {
 		if !strings.Contains(first.out, want) {
 			t.Errorf("the figures lack %q:\n%s", want, first.out)
 		}
 	}
 	// The second run sends nothing and says the same.
 	second := command(t, args...)
-	if second.status != statusDone || !strings.Contains(second.err, "going on: 435 records were sent before, 435 of them scored") {
+	if second.status != cli.StatusDone || !strings.Contains(second.err, "going on: 435 records were sent before, 435 "+
+		"of them scored") {
 		t.Errorf("the second run: status %d\n%s", second.status, second.err)
 	}
 	if a, b := figures(first.out), figures(second.out); a != b || a == "" {
@@ -45,16 +48,19 @@ func TestDemoOfTheVotes(t *testing.T) {
 	}
 	// Its directory serves the other commands.
 	file := filepath.Join(dir, "votes.yaml")
-	if r := command(t, "tail", "-c", file, "--from", "start", "-n", "435", "--format", "jsonl"); r.status != statusDone || strings.Count(r.out, "\n") != 435 {
+	if r := command(t, "tail", "-c", file, "--from", "start", "-n", "435", "--format",
+		"jsonl"); r.status != cli.StatusDone || strings.Count(r.out, "\n") != 435 {
 		t.Errorf("tail after the demo: status %d, %s", r.status, r.err)
 	}
-	if r := command(t, "topics", "describe", "-c", file); r.status != statusDone {
+	if r := command(t, "topics", "describe", "-c", file); r.status != cli.StatusDone {
 		t.Errorf("topics describe after the demo: status %d, %s%s", r.status, r.out, r.err)
 	}
-	if r := command(t, "inspect", "-c", file, "--topic", "state"); r.status != statusDone || !strings.Contains(r.out, "435") || !strings.Contains(r.out, "whole") || !strings.Contains(r.out, "model/lift") {
+	if r := command(t, "inspect", "-c", file, "--topic", "state"); r.status != cli.StatusDone ||
+		!strings.Contains(r.out, "435") || !strings.Contains(r.out, "whole") || !strings.Contains(r.out, "model/lift") {
 		t.Errorf("inspect of the state: status %d, %s%s", r.status, r.out, r.err)
 	}
-	if b, err := os.ReadFile(filepath.Join(dir, "SOURCES.md")); err != nil || !bytes.Contains(b, []byte("CC")) && !bytes.Contains(b, []byte("Creative Commons")) {
+	if b, err := os.ReadFile(filepath.Join(dir, "SOURCES.md")); err != nil || !bytes.Contains(b, []byte("CC")) &&
+		!bytes.Contains(b, []byte("Creative Commons")) {
 		t.Errorf("the licence of the data is not beside them: %v", err)
 	}
 }
@@ -70,15 +76,17 @@ func figures(out string) string {
 func TestDemoServesUntilItIsInterrupted(t *testing.T) {
 	dir := t.TempDir()
 	d := start(t, "demo", "--data", "votes", "--dir", dir, "--listen", "127.0.0.1:0", "--rate", "0")
-	eventually(t, "the end of the data", func() bool { return strings.Contains(d.err.String(), "The page stays at") })
+	d.says(t, "The page stays at")
 	// A second demonstration on the same directory must not touch it.
-	if r := command(t, "demo", "--data", "votes", "--dir", dir, "--listen", "127.0.0.1:0"); r.status != statusEnvironment || !strings.Contains(r.err, "another process runs") {
+	if r := command(t, "demo", "--data", "votes", "--dir", dir, "--listen",
+		"127.0.0.1:0"); r.status != cli.StatusEnvironment || !strings.Contains(r.err, "another process runs") {
 		t.Errorf("a second demonstration: status %d, %s", r.status, r.err)
 	}
-	if status := d.stop(t); status != statusDone {
+	if status := d.stop(t); status != cli.StatusDone {
 		t.Errorf("status %d\n%s", status, d.err.String())
 	}
-	if r := command(t, "demo", "--data", "nothing"); r.status != statusUsage || !strings.Contains(r.err, "bank, votes") {
+	if r := command(t, "demo", "--data", "nothing"); r.status != cli.StatusUsage ||
+		!strings.Contains(r.err, "bank, votes") {
 		t.Errorf("--data nothing: status %d, %s", r.status, r.err)
 	}
 }
@@ -158,7 +166,8 @@ func TestDemoSurvivesKill(t *testing.T) {
 			}
 			defer r.Body.Close()
 			var status stream.Status
-			if err := json.NewDecoder(r.Body).Decode(&status); err != nil || len(status.Partitions) != 1 || int(status.Partitions[0].Labelled) != demo.Find(c.data).Records {
+			if err := json.NewDecoder(r.Body).Decode(&status); err != nil || len(status.Partitions) != 1 ||
+				int(status.Partitions[0].Labelled) != demo.Find(c.data).Records {
 				t.Errorf("status %+v, %v", status, err)
 			}
 			if err := last.Process.Signal(os.Interrupt); err != nil {
@@ -174,7 +183,7 @@ func TestDemoSurvivesKill(t *testing.T) {
 
 // position is how many records of the data a running demonstration has sent.
 func position(dir, data string) int {
-	at := addressIn(filepath.Join(dir, "broker", brokerFile))
+	at := embedded.SharedAddr(filepath.Join(dir, "broker"))
 	if at == "" {
 		return 0
 	}
@@ -255,7 +264,7 @@ func TestFeederStopsWithTheStage(t *testing.T) {
 	// An address that cannot be listened on ends the demonstration before anything is sent.
 	dir := t.TempDir()
 	r := command(t, "demo", "--data", "votes", "--dir", dir, "--listen", "256.1.1.1:99", "--once")
-	if r.status == statusDone {
+	if r.status == cli.StatusDone {
 		t.Errorf("status %d\n%s", r.status, r.err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "votes.yaml")); errors.Is(err, os.ErrNotExist) {

@@ -6,19 +6,21 @@ import (
 	"strings"
 	"testing"
 
+	"liftstream/cmd/liftstream/internal/cli"
+
 	"github.com/spf13/cobra"
 )
 
-// TestExamplesOfTheOfflineCommandsWork runs what the help says in a copy of the repository's examples.
+// TestExamplesOfTheOfflineCommandsWork runs the examples of the help in a copy of the repository's examples.
 func TestExamplesOfTheOfflineCommandsWork(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.CopyFS(filepath.Join(dir, "cmd/liftstream/examples"), os.DirFS("examples")); err != nil {
 		t.Fatal(err)
 	}
 	t.Chdir(dir)
-	commands := []*cobra.Command{rootCommand(&app{})}
+	commands := []*cobra.Command{rootCommand(&cli.App{})}
 	for _, c := range commands[0].Commands() {
-		if c.GroupID == groupFiles || c.Name() == "version" || c.Name() == "inspect" {
+		if c.GroupID == cli.GroupFiles || c.Name() == "version" || c.Name() == "inspect" {
 			commands = append(commands, c)
 		}
 	}
@@ -33,7 +35,7 @@ func TestExamplesOfTheOfflineCommandsWork(t *testing.T) {
 				args, out = args[:n-2], args[n-1]
 			}
 			r := command(t, args[1:]...)
-			if r.status != statusDone {
+			if r.status != cli.StatusDone {
 				t.Errorf("%s: %s: status %d: %s", c.Name(), line, r.status, r.err)
 			}
 			if out != "" {

@@ -5,9 +5,11 @@ import (
 	"context"
 	"strings"
 	"testing"
+
+	"liftstream/cmd/liftstream/internal/cli"
 )
 
-// result is what one command line did.
+// result is the outcome of one command line.
 type result struct {
 	status   int
 	out, err string
@@ -37,26 +39,30 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"help", "topics", "creat"}, `there is no command "creat" (did you mean create?)`},
 		{[]string{"topics", "creat", "-c", "x.yaml", "--acls"}, `there is no command "creat" (did you mean create?)`},
 		{[]string{"init", "x.csv", "--lable", "class"}, "unknown flag: --lable (did you mean --label?)"},
-		{[]string{"produce", "-c", "x", "y.csv", "--log_format=x", "--Batch=3"}, "unknown flag: --log_format (did you mean --log-format?)"},
+		{[]string{"produce", "-c", "x", "y.csv", "--log_format=x", "--Batch=3"}, "unknown flag: --log_format (did you " +
+			"mean --log-format?)"},
 		{[]string{"score", "-c", "x", "--model", "m", "y.csv", "--record", "1", "--explain"}, "--record explains one record"},
 		{[]string{"broker", "--dir", "x", "--listen", "here"}, "--listen here: it is HOST:PORT"},
 		{[]string{"broker", "--dir", "x", "--listen", "127.0.0.1:99999"}, "--listen 127.0.0.1:99999: it is HOST:PORT"},
 		{[]string{"broker", "--dir", "x", "--listen", "0.0.0.0:0"}, "--insecure"},
 		{[]string{"broker", "--dir", "x", "--listen", ":0"}, "--insecure"},
 		{[]string{"demo", "--dir", "x", "--listen", "here"}, "--listen here: it is HOST:PORT"},
-		{[]string{"verify", "-c", "x", "--from", "2026-01-02T00:00:00Z", "--to", "2026-01-01T00:00:00Z"}, "nothing would be compared"},
+		{[]string{"verify", "-c", "x", "--from", "2026-01-02T00:00:00Z", "--to", "2026-01-01T00:00:00Z"},
+			"nothing would be compared"},
 	} {
 		r := command(t, c.args...)
-		if r.status != statusUsage || !strings.Contains(r.err, c.want) || !strings.Contains(r.err, "--help'") || r.out != "" {
+		if r.status != cli.StatusUsage || !strings.Contains(r.err, c.want) || !strings.Contains(r.err, "--help'") ||
+			r.out != "" {
 			t.Errorf("%q: status %d, stdout %q, stderr %q; want status 2 and %q", c.args, r.status, r.out, r.err, c.want)
 		}
 	}
 }
 
 func TestEveryCommandHasHelpWithAnExample(t *testing.T) {
-	for _, c := range rootCommand(&app{}).Commands() {
+	for _, c := range rootCommand(&cli.App{}).Commands() {
 		r := command(t, c.Name(), "--help")
-		if r.status != statusDone || c.Name() != "help" && !strings.Contains(r.out, "\n  liftstream "+c.Name()+" ") && c.Name() != "version" {
+		if r.status != cli.StatusDone || c.Name() != "help" && !strings.Contains(r.out, "\n  liftstream "+c.Name()+" ") &&
+			c.Name() != "version" {
 			t.Errorf("%s --help: status %d without an example of it:\n%s", c.Name(), r.status, r.out)
 		}
 	}

@@ -136,9 +136,15 @@ func plainText(group *ast.CommentGroup) string {
 // TestPagesCitePagesThatExist holds the links and citations between pages against the files.
 func TestPagesCitePagesThatExist(t *testing.T) {
 	all := pages(t)
+	kinds := map[string]bool{} // names of pages; those of the top level speak of a kind without its folder
+	for name := range all {
+		kinds[path.Base(name)] = true
+	}
 	for name, text := range all {
 		for _, m := range missing(all, path.Dir(name), strings.NewReplacer("\n", " ", "`", "").Replace(text)) {
-			t.Errorf("%s cites %s, which does not exist", name, m)
+			if !kinds[m] || path.Dir(name) != "." {
+				t.Errorf("%s cites %s, which does not exist", name, m)
+			}
 		}
 		for _, m := range link.FindAllStringSubmatch(text, -1) {
 			to := m[1]
@@ -170,6 +176,20 @@ func TestCitationsOfAbsentPagesAreFound(t *testing.T) {
 	} {
 		if bad := len(missing(all, "a/b", c.text)) > 0; bad != c.bad {
 			t.Errorf("%s: %t, want %t", c.text, bad, c.bad)
+		}
+	}
+}
+
+// TestReadmeListsEveryCommand holds the README's table of commands against the help.
+func TestReadmeListsEveryCommand(t *testing.T) {
+	readme := pages(t)["README.md"]
+	all := regexp.MustCompile(`(?m)^  ([a-z]+) +[A-Z]`).FindAllStringSubmatch(command(t, "--help").out, -1)
+	if len(all) < 10 {
+		t.Fatalf("the help lists %d commands", len(all))
+	}
+	for _, m := range all {
+		if m[1] != "help" && !strings.Contains(readme, "\n| `"+m[1]+"` |") {
+			t.Errorf("the README does not list the command %s", m[1])
 		}
 	}
 }

@@ -2,31 +2,15 @@ package main
 
 import (
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/stream/txn"
 )
-
-// metrics reads the metrics of a running stage.
-func metrics(t *testing.T, run *background) string {
-	t.Helper()
-	r, err := http.Get(pageOf(t, run) + "metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Body.Close()
-	text, err := io.ReadAll(r.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
 
 // TestAnotherListOfFeaturesKeepsTheState: with the configuration alone changed, between two runs of one group.
 func TestAnotherListOfFeaturesKeepsTheState(t *testing.T) {
@@ -45,22 +29,25 @@ func TestAnotherListOfFeaturesKeepsTheState(t *testing.T) {
 			}
 			return file
 		}
-		const crime, duty = `    - {name: crime, kind: nominal, levels: ["n", "y"]}` + "\n", `    - {name: duty-free-exports, kind: nominal, levels: ["n", "y"]}` + "\n"
+		const crime, duty = `    - {name: crime, kind: nominal, levels: ["n", "y"]}` + "\n",
+			`    - {name: duty-free-exports, kind: nominal, levels: ["n", "y"]}` + "\n"
 		before := edited("before.yaml", crime, "")
 		after := edited("after.yaml", duty+`    - {name: export`, `    - {name: export`)
 		w.must("topics", "create", "-c", w.file)
 		w.must("produce", "-c", w.file, w.data, "--batch", "10", "--repeat", "3")
 		run := start(t, "run", "-c", before)
 		eventually(t, "the scores", func() bool { return w.scored() == 3*435 })
-		eventually(t, "a model", func() bool { return strings.Contains(metrics(t, run), `liftstream_fits_total{outcome="published"}`) })
-		if status := run.stop(t); status != statusDone {
+		eventually(t, "a model",
+			func() bool { return strings.Contains(metrics(t, run), `liftstream_fits_total{outcome="published"}`) })
+		if status := run.stop(t); status != cli.StatusDone {
 			t.Fatalf("run ends with status %d\n%s", status, run.err.String())
 		}
 		w.must("produce", "-c", w.file, w.data, "--batch", "10")
 		run = start(t, "run", "-c", after) // one feature is gone, one is new
 		eventually(t, "the scores", func() bool { return w.scored() == 4*435 })
 		m := metrics(t, run)
-		if !strings.Contains(m, `liftstream_restores_total{how="carried"} 1`) || !strings.Contains(m, `liftstream_policy_total{action="carried",policy="schema_changed"} 1`) {
+		if !strings.Contains(m, `liftstream_restores_total{how="carried"} 1`) ||
+			!strings.Contains(m, `liftstream_policy_total{action="carried",policy="schema_changed"} 1`) {
 			t.Errorf("the state was not carried over:\n%s", m)
 		}
 		if strings.Contains(m, `liftstream_records_total{status="untrained"}`) {
@@ -72,10 +59,11 @@ func TestAnotherListOfFeaturesKeepsTheState(t *testing.T) {
 		eventually(t, "all labels", func() bool { return learnt(t, run) == 4*435 })
 		run.stop(t)
 		if l := w.ledger(); l.Events != 4*435 || l.Twice+l.Strange+l.Missing()+l.Dead != 0 {
-			t.Errorf("%d events, %d scored twice, %d strange, %d missing, %d dead", l.Events, l.Twice, l.Strange, l.Missing(), l.Dead)
+			t.Errorf("%d events, %d scored twice, %d strange, %d missing, %d dead", l.Events, l.Twice, l.Strange, l.Missing(),
+				l.Dead)
 		}
 		w.must("verify", "-c", after)
-		// What else shapes a state begins it anew.
+		// Any other change of the schema begins the state anew.
 		text, err = os.ReadFile(after)
 		if err != nil {
 			t.Fatal(err)
@@ -93,13 +81,14 @@ func TestTooManyDeadLettersEndTheRun(t *testing.T) {
 		w.must("topics", "create", "-c", w.file)
 		var out []txn.Record
 		for i := range 30 {
-			out = append(out, txn.Record{Topic: w.config.Topics.Events, Value: fmt.Appendf(nil, "no Arrow %d", i), Time: time.Now()})
+			out = append(out, txn.Record{Topic: w.config.Topics.Events, Value: fmt.Appendf(nil, "no Arrow %d", i),
+				Time: time.Now()})
 		}
 		if err := w.client.Produce(t.Context(), out, txn.None); err != nil {
 			t.Fatal(err)
 		}
 		r := command(t, "run", "-c", w.file)
-		if r.status != statusInput || !strings.Contains(r.err, "more than policy.dead_share, 0.2") {
+		if r.status != cli.StatusInput || !strings.Contains(r.err, "more than policy.dead_share, 0.2") {
 			t.Errorf("status %d, %s", r.status, r.err)
 		}
 		if n := len(w.records(w.config.Topics.Dead)); n != 21 {
@@ -110,7 +99,8 @@ func TestTooManyDeadLettersEndTheRun(t *testing.T) {
 
 func TestFormatThatThisBuildDoesNotWrite(t *testing.T) {
 	for _, n := range []string{"7", "-1"} {
-		if r := command(t, "run", "-c", "examples/live.yaml", "--format", n); r.status != statusUsage || !strings.Contains(r.err, "this build writes formats 1 to 1") {
+		if r := command(t, "run", "-c", "examples/live.yaml", "--format", n); r.status != cli.StatusUsage ||
+			!strings.Contains(r.err, "this build writes formats 1 to 1") {
 			t.Errorf("--format %s: status %d, %s", n, r.status, r.err)
 		}
 	}

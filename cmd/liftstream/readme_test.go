@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"liftstream/cmd/liftstream/internal/cli"
 )
 
 var fence = regexp.MustCompile("(?s)```([a-z]+)\n(.*?)```")
@@ -50,7 +52,7 @@ func TestReadmeSnippets(t *testing.T) {
 				if args[0] == "demo" {
 					args = append(args, "--once", "--rate", "0", "--listen", "127.0.0.1:0")
 				}
-				if r := command(t, args...); r.status != statusDone {
+				if r := command(t, args...); r.status != cli.StatusDone {
 					t.Errorf("%s: status %d: %s", line, r.status, r.err)
 				}
 			}
@@ -58,7 +60,7 @@ func TestReadmeSnippets(t *testing.T) {
 			if err := os.WriteFile("readme.yaml", []byte(s[1]), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if r := command(t, "lint", "readme.yaml"); r.status != statusDone {
+			if r := command(t, "lint", "readme.yaml"); r.status != cli.StatusDone {
 				t.Errorf("configuration: %s%s", r.out, r.err)
 			}
 		case "json":

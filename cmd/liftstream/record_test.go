@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"liftstream/cmd/liftstream/internal/cli"
 )
 
 // TestOneRecordIsExplained holds the explanation of a record against its score: the same propensity, and the places and
@@ -26,7 +28,7 @@ func TestOneRecordIsExplained(t *testing.T) {
 		t.Fatal("record 178 has no subspace")
 	}
 	r := command(t, "score", "-c", "bank.yaml", "--model", "bank.model", "bank.csv", "--record", "178")
-	if r.status != statusDone {
+	if r.status != cli.StatusDone {
 		t.Fatalf("status %d: %s", r.status, r.err)
 	}
 	if want := fmt.Sprintf("record 178: ok, no %.3f, yes %.3f; ", 1-row.Yes, row.Yes); !strings.HasPrefix(r.out, want) {
@@ -51,7 +53,8 @@ func TestOneRecordIsExplained(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ record, want string }{{"99999", "has 2056 records"}, {"-1", "numbered from 0"}} {
-		if r := command(t, "score", "-c", "bank.yaml", "--model", "bank.model", "bank.csv", "--record", c.record); r.status == statusDone || !strings.Contains(r.err, c.want) {
+		if r := command(t, "score", "-c", "bank.yaml", "--model", "bank.model", "bank.csv", "--record",
+			c.record); r.status == cli.StatusDone || !strings.Contains(r.err, c.want) {
 			t.Errorf("--record %s: status %d, %q", c.record, r.status, r.err)
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"liftstream/cmd/liftstream/internal/cli"
+
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -22,12 +24,14 @@ type aRight struct {
 	word     string
 }
 
-// rightsOf reads what 'topics describe --acls' prints for a section.
+// rightsOf reads a section of the output of 'topics describe --acls'.
 func rightsOf(t *testing.T, text, section string) (out []aRight) {
 	t.Helper()
-	operations := map[string]kmsg.ACLOperation{"Read": kmsg.ACLOperationRead, "Write": kmsg.ACLOperationWrite, "Describe": kmsg.ACLOperationDescribe,
-		"Create": kmsg.ACLOperationCreate, "DescribeConfigs": kmsg.ACLOperationDescribeConfigs}
-	kinds := map[string]kmsg.ACLResourceType{"--topic": kmsg.ACLResourceTypeTopic, "--group": kmsg.ACLResourceTypeGroup, "--transactional-id": kmsg.ACLResourceTypeTransactionalId}
+	operations := map[string]kmsg.ACLOperation{"Read": kmsg.ACLOperationRead, "Write": kmsg.ACLOperationWrite,
+		"Describe": kmsg.ACLOperationDescribe,
+		"Create":   kmsg.ACLOperationCreate, "DescribeConfigs": kmsg.ACLOperationDescribeConfigs}
+	kinds := map[string]kmsg.ACLResourceType{"--topic": kmsg.ACLResourceTypeTopic, "--group": kmsg.ACLResourceTypeGroup,
+		"--transactional-id": kmsg.ACLResourceTypeTransactionalId}
 	in := false
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
@@ -126,13 +130,15 @@ func (w *world) revoke(user string, r aRight) {
 	w.ask(req)
 }
 
-// TestRightsThatAreListedAreEnoughAndEachIsNamed runs a stage over TLS with SCRAM on a broker that grants only what
-// 'topics describe --acls' lists for it, then without one right after another.
+// TestRightsThatAreListedAreEnoughAndEachIsNamed runs a stage over TLS with SCRAM on a broker that grants only the
+// rights that 'topics describe --acls' lists, then without one right after another.
 func TestRightsThatAreListedAreEnoughAndEachIsNamed(t *testing.T) {
-	plain, secured, ca := os.Getenv("LIFTSTREAM_KAFKA"), os.Getenv("LIFTSTREAM_KAFKA_SASL"), os.Getenv("LIFTSTREAM_KAFKA_CA")
+	plain, secured, ca := os.Getenv("LIFTSTREAM_KAFKA"), os.Getenv("LIFTSTREAM_KAFKA_SASL"),
+		os.Getenv("LIFTSTREAM_KAFKA_CA")
 	user, pass := os.Getenv("LIFTSTREAM_KAFKA_USER"), os.Getenv("LIFTSTREAM_KAFKA_PASS")
 	if os.Getenv("LIFTSTREAM_KAFKA_AUTHORIZER") == "" || secured == "" {
-		t.Skip("RIGHTS ARE NOT PROVED: start a broker with the authorizer on, as deploy/kafka.sh says, and set LIFTSTREAM_KAFKA_AUTHORIZER=1")
+		t.Skip("RIGHTS ARE NOT PROVED: start a broker with the authorizer on, as deploy/kafka.sh says, and set " +
+			"LIFTSTREAM_KAFKA_AUTHORIZER=1")
 	}
 	plain, _, _ = strings.Cut(plain, ",")
 	w := newWorldAt(t, plain, fmt.Sprintf("rights-%d", time.Now().UnixNano()), "")
@@ -143,7 +149,8 @@ func TestRightsThatAreListedAreEnoughAndEachIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	config := strings.Replace(string(text), fmt.Sprintf("kafka: {brokers: [%q]}", plain),
-		fmt.Sprintf("kafka: {brokers: [%q], tls: {ca: %q}, sasl: {mechanism: SCRAM-SHA-512, username: %s, password: %s}}", secured, ca, user, pass), 1)
+		fmt.Sprintf("kafka: {brokers: [%q], tls: {ca: %q}, sasl: {mechanism: SCRAM-SHA-512, username: %s, password: %s}}",
+			secured, ca, user, pass), 1)
 	if err := os.WriteFile(w.file, []byte(config), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -153,14 +160,15 @@ func TestRightsThatAreListedAreEnoughAndEachIsNamed(t *testing.T) {
 	}
 	w.grant(user, rights)
 	run := start(t, "run", "-c", w.file)
-	eventually(t, "the last score", func() bool { return w.scored() == 435 })
-	if status := run.stop(t); status != statusDone {
+	w.await(435)
+	if status := run.stop(t); status != cli.StatusDone {
 		t.Fatalf("with the rights that are listed: status %d\n%s", status, run.err.String())
 	}
 	for _, r := range rights {
 		implied := false // Kafka grants Describe with Read and with Write
 		for _, other := range rights {
-			implied = implied || r.word == "Describe" && other.word != "Describe" && other.resource == r.resource && other.name == r.name
+			implied = implied || r.word == "Describe" && other.word != "Describe" && other.resource == r.resource &&
+				other.name == r.name
 		}
 		if implied {
 			continue

@@ -1,26 +1,26 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"math"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"liftstream/cmd/liftstream/internal/assemble"
-	"liftstream/codec"
+	"liftstream/cmd/liftstream/internal/cli"
+	"liftstream/cmd/liftstream/internal/records"
+	"liftstream/cmd/liftstream/internal/show"
 	"liftstream/codec/file"
 	"liftstream/model"
 )
 
-func scoreCommand(a *app) *cobra.Command {
+func scoreCommand(a *cli.App) *cobra.Command {
 	var s scoring
-	c := a.command(groupFiles, "score -c FILE --model MODEL DATA... [--out OUT] [--explain | --record N]", `Score files with a fitted model
+	c := a.Command(cli.Command{
+		Group: cli.GroupFiles,
+		Use:   "score -c FILE --model MODEL DATA... [--out OUT] [--explain | --record N]",
+		About: `Score files with a fitted model
 Scores records with the model that 'fit' wrote. Nothing is learnt on the way: the labels of the files, if there are
 any, are not looked at, and every record gets the score that the model alone gives it (only percentile looks at the
 records before). A model that 'fit' wrote speaks of all its records alike: the mean of its propensities over them is
@@ -38,11 +38,13 @@ the class beyond chance, in nats: alone (the class shares around the value again
 class shares of the nearest records that agree in it against those of all the nearest), - where chance explains it; the place
 in the record's subspace, whose relevance is the larger of the two; and the mean and standard deviation of the curve by which
 the neighbours' distance selects features.`,
-		`liftstream fit -c cmd/liftstream/examples/bank.yaml cmd/liftstream/examples/bank.csv --model bank.model
+		Example: `liftstream fit -c cmd/liftstream/examples/bank.yaml cmd/liftstream/examples/bank.csv --model bank.model
 liftstream score -c cmd/liftstream/examples/bank.yaml --model bank.model cmd/liftstream/examples/bank.csv --out scores.csv
 liftstream score -c cmd/liftstream/examples/bank.yaml --model bank.model cmd/liftstream/examples/bank.csv --record 178`,
-		needs(1, -1, "data files"), func(ctx context.Context, data []string) error { return s.run(ctx, a, data) })
-	configFlag(c, &s.config)
+		Args: cli.Needs(1, -1, "data files"),
+		Run:  func(ctx context.Context, data []string) error { return s.run(ctx, a, data) },
+	})
+	cli.ConfigFlag(c, &s.config)
 	c.Flags().StringVarP(&s.model, "model", "m", "", "model `FILE` that fit wrote (required)")
 	c.Flags().StringVarP(&s.out, "out", "o", "-", "write to `OUT`; - is JSON lines on standard output")
 	c.Flags().BoolVar(&s.explain, "explain", false, "give every contribution, not only the largest")
@@ -59,11 +61,12 @@ type scoring struct {
 	batch              int         // records of a batch; 0 = the reader's own
 }
 
-func (s *scoring) run(ctx context.Context, a *app, data []string) error {
+func (s *scoring) run(ctx context.Context, a *cli.App, data []string) error {
 	if s.model == "" {
-		return usagef("the model is missing: give it with --model FILE; 'liftstream fit' writes one")
+		return cli.Usagef("the model is missing: give it with --model FILE; 'liftstream fit' writes one")
 	}
-	if err := apart(places(data, place{"config", s.config}, place{"model", s.model}), place{"out", s.out}); err != nil {
+	if err := cli.Apart(cli.Places(data, cli.Place{Flag: "config", Path: s.config},
+		cli.Place{Flag: "model", Path: s.model}), cli.Place{Flag: "out", Path: s.out}); err != nil {
 		return err
 	}
 	if s.out != "-" {
@@ -72,9 +75,9 @@ func (s *scoring) run(ctx context.Context, a *app, data []string) error {
 		}
 	}
 	if s.one != nil && s.one() && (s.explain || s.out != "-") {
-		return usagef("--record explains one record on standard output: it goes with neither --explain nor --out")
+		return cli.Usagef("--record explains one record on standard output: it goes with neither --explain nor --out")
 	}
-	c, err := a.loadOffline(s.config)
+	c, err := a.LoadOffline(s.config)
 	if err != nil {
 		return err
 	}
@@ -87,150 +90,38 @@ func (s *scoring) run(ctx context.Context, a *app, data []string) error {
 	}
 	// Nothing waits for a label here.
 	stage.Spec.Options.WaitBytes = 0
-	m, err := readModel(s.model, stage.Spec.Schema)
+	m, err := assemble.ReadModel(s.model, stage.Spec.Schema)
 	if err != nil {
 		return err
 	}
 	p := model.NewPartition(stage.Spec, 0)
 	if err := p.Swap(m); err != nil {
-		return foreignModel(s.model, err)
+		return assemble.Foreign(s.model, err)
 	}
 	columns := stage.Codec
 	columns.Label = ""
 	if s.one != nil && s.one() {
-		return s.explainRecord(ctx, a, data, file.Options{Codec: columns, Rows: 1}, stage.Spec.Schema, p)
-	}
-	r, bar, err := a.open("scoring", data, file.Options{Codec: columns, Rows: s.batch})
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	defer bar.done()
-	encoder, err := codec.NewScoreEncoder(stage.Codec)
-	if err != nil {
-		return err
-	}
-	var n int64
-	start := time.Now()
-	feed := func(write func(t *codec.Table) error) error {
-		var b model.Batch
-		var carry codec.Carry
-		var scores model.Scores
-		for {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			err := r.Next(&b, &carry)
-			if errors.Is(err, io.EOF) {
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-			// The position of a record is its number over all files, whatever batches they are read in.
-			b.Offset = n >> 31
-			for i := range b.N {
-				b.Row[i] = int32((n + int64(i)) & math.MaxInt32)
-			}
-			p.Events(&b, &scores)
-			t, err := encoder.Table(&b, &scores, p.Levels(), &carry)
-			if err != nil {
-				return fmt.Errorf("writing scores: %w", err)
-			}
-			if err := write(t); err != nil {
-				return err
-			}
-			n += int64(b.N)
+		scores, err := records.Nth(ctx, a, data, columns, s.record, p)
+		if err != nil {
+			return err
 		}
+		return show.Record(a.Out, stage.Spec.Schema, p, scores, s.record)
 	}
-	if err := a.writeTables(s.out, feed); err != nil {
+	start := time.Now()
+	o := records.Scoring{In: file.Options{Codec: columns, Rows: s.batch}, Out: stage.Codec, Path: s.out}
+	n, err := o.Score(ctx, a, data, p)
+	if err != nil {
 		return err
 	}
-	bar.done()
-	a.notef("%s scored%s with model %d (%s)", count(int(n), "record"), to(s.out), m.Version, rate(n, time.Since(start)))
+	a.Notef("%s scored%s with model %d (%s)", show.Count(int(n), "record"), toFile(s.out), m.Version,
+		show.Rate(n, time.Since(start)))
 	return nil
 }
 
-// to says where results went, unless it was standard output.
-func to(out string) string {
+// toFile names the file of the results, unless it was standard output.
+func toFile(out string) string {
 	if out == "-" {
 		return ""
 	}
 	return " to " + out
-}
-
-func rate[N int | int64](n N, d time.Duration) string {
-	return fmt.Sprintf("%.0f/s", float64(n)/max(d.Seconds(), 1e-9))
-}
-
-// writeTables writes what feed gives it to a file in the format of its name, or as JSON lines to standard output. The
-// name shows the whole file or nothing.
-func (a *app) writeTables(path string, feed func(write func(t *codec.Table) error) error) error {
-	if path == "-" {
-		w := bufio.NewWriterSize(a.out, 1<<16)
-		var line []byte
-		err := feed(func(t *codec.Table) error {
-			for i := range t.Rows() {
-				line = append(t.AppendJSON(line[:0], i), '\n')
-				if _, err := w.Write(line); err != nil {
-					return environment(err)
-				}
-			}
-			return nil
-		})
-		return errors.Join(err, environment(w.Flush()))
-	}
-	return replaceFile(path, func(name string) error {
-		w, err := file.Create(name)
-		if err != nil {
-			return err
-		}
-		err = feed(func(t *codec.Table) error {
-			if err := w.Write(t); err != nil {
-				return environment(fmt.Errorf("writing %s: %w", path, err))
-			}
-			return nil
-		})
-		if closing := w.Close(); err == nil && closing != nil {
-			err = environment(fmt.Errorf("writing %s: %w", path, closing))
-		}
-		return err
-	})
-}
-
-// readModel reads a model file under the schema of the configuration, or its own when schema is nil.
-func readModel(path string, schema *model.Schema) (*model.Model, error) {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("reading model: %w", err)
-	}
-	m, err := model.DecodeModel(schema, b)
-	if err != nil {
-		return nil, foreignModel(path, err)
-	}
-	return m, nil
-}
-
-// foreignModel adds the place and the remedy to an error of reading or taking a model.
-func foreignModel(path string, err error) error {
-	if errors.Is(err, model.ErrModelForeign) {
-		return fmt.Errorf("%s does not belong to the configuration: %w; fit it again with 'liftstream fit -c FILE DATA... --model %s', or take the configuration that it was fitted with (record, lift, propensity and fit.seed count)", path, err, path)
-	}
-	return fmt.Errorf("%s: %w; it must be a file that 'liftstream fit --model' wrote", path, err)
-}
-
-// open opens data files with a progress bar.
-func (a *app) open(what string, data []string, o file.Options) (*file.Reader, *progress, error) {
-	size, err := file.Size(data)
-	if err != nil {
-		return nil, nil, err
-	}
-	bar := a.progressBytes(what, size)
-	o.Progress = bar.add
-	r, err := file.Open(data, o)
-	if err != nil {
-		bar.done()
-		return nil, nil, err
-	}
-	return r, bar, nil
 }

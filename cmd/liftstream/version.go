@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/model"
 	"liftstream/stream/state"
 )
@@ -16,17 +17,23 @@ import (
 // of the module answers.
 var version string
 
-func versionCommand(a *app) *cobra.Command {
-	return a.command(groupOther, "version", `Print version, commit, Go and the formats
+func versionCommand(a *cli.App) *cobra.Command {
+	return a.Command(cli.Command{
+		Group: cli.GroupOther,
+		Use:   "version",
+		About: `Print version, commit, Go and the formats
 Prints what this binary is, one property a line: its version, the commit that it was built from, the version of Go,
 and the versions of the binary formats that it writes.`,
-		`liftstream version`, needs(0, 0, ""),
-		func(context.Context, []string) error {
+		Example: `liftstream version`,
+		Args:    cli.Needs(0, 0, ""),
+		Run: func(context.Context, []string) error {
 			v, commit := build()
-			_, err := fmt.Fprintf(a.out, "version %s\ncommit  %s\ngo      %s %s/%s\nstate   format %d\nmodel   format %d\ntopics  format %d\n",
+			_, err := fmt.Fprintf(a.Out, "version %s\ncommit  %s\ngo      %s %s/%s\nstate   format %d\nmodel   format "+
+				"%d\ntopics  format %d\n",
 				v, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH, model.StateFormat, model.ModelFormat, state.Format)
-			return environment(err)
-		})
+			return cli.Environment(err)
+		},
+	})
 }
 
 // build returns the version and the commit of this binary.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/model"
 )
 
@@ -42,7 +43,8 @@ func TestOrderOfRowsHasNoEffect(t *testing.T) {
 	for _, name := range []string{"bank", "votes"} {
 		fit := func(data string, flags ...string) (m []byte, report map[string]any) {
 			t.Helper()
-			if r := command(t, append([]string{"fit", "-c", name + ".yaml", data, "-m", "o.model", "-r", "o.json"}, flags...)...); r.status != statusDone {
+			if r := command(t, append([]string{"fit", "-c", name + ".yaml", data, "-m", "o.model", "-r", "o.json"},
+				flags...)...); r.status != cli.StatusDone {
 				t.Fatal(r.err)
 			}
 			m, err := os.ReadFile("o.model")
@@ -81,7 +83,7 @@ func TestOrderOfRowsHasNoEffect(t *testing.T) {
 			}
 		}
 	}
-	if r := command(t, "fit", "-c", "votes.yaml", "votes.csv", "--as-of", "now"); r.status != statusUsage {
+	if r := command(t, "fit", "-c", "votes.yaml", "votes.csv", "--as-of", "now"); r.status != cli.StatusUsage {
 		t.Errorf("--as-of now: status %d, %s", r.status, r.err)
 	}
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Do the neighbours and the kernel help a score? Log-loss of lift, lift + local, lift + kernel and all, and of all less
-lift with its paired 95 % interval, as the rows of README.md's table.
+lift with its paired 95 % interval, as the rows of the table in model/QUALITY.md 3.
 
 usage: helps.py LIFTSTREAM SHARED [NAME ...]
 

@@ -1,30 +1,9 @@
 package evaluate
 
-import (
-	"bytes"
-	"encoding/json"
-	"math"
-)
+import "liftstream/model/report"
 
-// Number is a float64 whose JSON is null where the figure is not defined (NaN or infinite).
-type Number float64
-
-// MarshalJSON writes the number, or null.
-func (n Number) MarshalJSON() ([]byte, error) {
-	if f := float64(n); !math.IsNaN(f) && !math.IsInf(f, 0) {
-		return json.Marshal(f)
-	}
-	return []byte("null"), nil
-}
-
-// UnmarshalJSON reads what MarshalJSON wrote; null becomes NaN.
-func (n *Number) UnmarshalJSON(b []byte) error {
-	if bytes.Equal(b, []byte("null")) {
-		*n = Number(math.NaN())
-		return nil
-	}
-	return json.Unmarshal(b, (*float64)(n))
-}
+// Number is a figure of a result: null in JSON where it is not defined.
+type Number = report.Number
 
 // Interval is a two-sided 95 % interval.
 type Interval [2]Number
@@ -65,10 +44,12 @@ type Metrics struct {
 	LiftAt               map[string]Number `json:"lift_at"` // by share
 	LogLossInterval      Interval          `json:"log_loss_interval"`
 	MeanSubspace         Number            `json:"mean_subspace"` // features selected for a record
-	// Reasons is the number of features among the reasons of all records whose effect is more than .1 nats, Conflicts that
-	// of those whose effect goes against their lift.
+	// Reasons is the number of features among the reasons of all records whose effect is more than .1 nats and that
+	// have a lift, Conflicts that of those whose effect goes against their lift. Untold is the number of features
+	// whose effect is more than .1 nats and whose lift cannot be told from 1, so that they have none.
 	Reasons   int64 `json:"reasons"`
 	Conflicts int64 `json:"reason_conflicts"`
+	Untold    int64 `json:"reasons_without_lift"`
 }
 
 // Difference is the log-loss of the method all less that of another on the same records: negative where all is better.

@@ -292,3 +292,76 @@ func TestInputKeys(t *testing.T) {
 		t.Error("a feature of another kind has the same key")
 	}
 }
+
+// TestSinglesLowerTheLoss: the fit of single features never raises the log-loss, whatever the features repeat of each
+// other, however rare a class is and wherever it gathers, and the gain of a set stays below the loss that there is.
+func TestSinglesLowerTheLoss(t *testing.T) {
+	ctx := context.Background()
+	for name, odds := range map[string]func(v []float64) float64{
+		"steep":  func(v []float64) float64 { return 60 * (v[0] - .9) },
+		"rare":   func(v []float64) float64 { return -6 + 9*math.Round(v[0]) - 4*v[4] },
+		"noise":  func([]float64) float64 { return -4 },
+		"joined": func(v []float64) float64 { return -7 + 14*math.Round(v[0])*math.Round(v[1]) },
+	} {
+		for _, classes := range []int{2, 3} {
+			ev := mixed(6000, 4, odds)
+			for i, x := range ev.Columns[0] { // what one feature says, three say
+				ev.Columns[2][i], ev.Columns[3][i] = x, -x
+			}
+			if classes == 3 {
+				s := *ev.Schema
+				s.Classes = append(slices.Clone(s.Classes), "may be")
+				ev.Schema = &s
+				for i := range ev.Class {
+					if ev.Class[i] == 0 && model.Hash(9, uint64(i))%40 == 0 {
+						ev.Class[i] = 2
+					}
+				}
+			}
+			for i := range ev.Weight {
+				ev.Weight[i] = float64(1 + i%3)
+			}
+			e := entering{sample: newSample(ev), stride: 1}
+			for r := range ev.Len() {
+				e.rows = append(e.rows, int32(r))
+			}
+			if err := e.prepare(ctx); err != nil {
+				t.Fatal(err)
+			}
+			a := newAdditive(e.sample, e.rows)
+			last := loss(a)
+			for pass := range enterPasses {
+				for i, cell := range e.fine {
+					a.add(cell, a.step(cell, e.fineK[i], enterSingle))
+					if now := loss(a); !(now <= last+1e-9*last) {
+						t.Fatalf("%s, %d classes, pass %d: feature %d raises the loss from %.2f to %.2f nats", name, classes, pass, i, last, now)
+					} else {
+						last = now
+					}
+				}
+			}
+			for _, c := range e.candidates() {
+				cell, cells := e.cell(c.at)
+				if gain, _, _ := a.gain(cell, cells, &e.work); !(gain < last) {
+					t.Errorf("%s, %d classes: %v gains %.1f of %.1f nats", name, classes, c.at, gain, last)
+				}
+			}
+		}
+	}
+}
+
+// loss is the log-loss of all records, in nats.
+func loss(a *additive) (sum float64) {
+	for i, y := range a.class {
+		z := a.margin[i*a.k : (i+1)*a.k]
+		if a.k == 1 {
+			z = []float64{0, z[0]}
+		}
+		top, of := slices.Max(z), 0.
+		for _, v := range z {
+			of += math.Exp(v - top)
+		}
+		sum += a.weight[i] * (top + math.Log(of) - z[y])
+	}
+	return sum
+}

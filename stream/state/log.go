@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"liftstream/model"
 	"liftstream/stream/txn"
 	"maps"
 	"slices"
@@ -246,6 +247,13 @@ func (l *Log) JournalEnd() (end uint64) {
 		}
 	}
 	return end
+}
+
+// Bound returns more bytes than the state of a partition of this specification can hold.
+func Bound(s *model.Spec) int64 {
+	o := &s.Options
+	sample := o.TailBytes + o.ReservoirBytes + o.WaitBytes
+	return min(2*max(sample, 0)+512<<20, 8<<30)
 }
 
 // Follow reads on to the end of a partition of the state topic.

@@ -49,7 +49,7 @@ func (v *Validity) buffer() *memory.Buffer {
 	return memory.NewBufferBytes(v.bits)
 }
 
-// Fixed builds a column of numbers. Data aliases its buffers: whoever calls Reset must be done with the arrays.
+// Fixed builds a column of numbers. Data aliases its buffers: after Reset the arrays of before must not be read.
 type Fixed[T int32 | int64 | float32 | float64] struct {
 	Validity
 	V []T
@@ -112,9 +112,9 @@ func (c *Text) Null() { c.End(false) }
 // Value returns the bytes of entry i.
 func (c *Text) Value(i int) []byte { return c.Bytes[c.ends[i]:c.ends[i+1]] }
 
-// Data returns the column.
-func (c *Text) Data() arrow.ArrayData {
-	return array.NewData(arrow.BinaryTypes.String, len(c.ends)-1,
+// Data returns the column as type t, which is utf8.
+func (c *Text) Data(t arrow.DataType) arrow.ArrayData {
+	return array.NewData(t, len(c.ends)-1,
 		[]*memory.Buffer{c.buffer(), memory.NewBufferBytes(bytesOf(c.ends)), memory.NewBufferBytes(c.Bytes)}, nil, c.nulls, 0)
 }
 

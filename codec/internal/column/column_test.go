@@ -27,7 +27,7 @@ func TestColumns(t *testing.T) {
 			list.End(i+1, ok)
 		}
 		n := array.MakeFromData(num.Data(arrow.PrimitiveTypes.Int64)).(*array.Int64)
-		s := array.MakeFromData(text.Data()).(*array.String)
+		s := array.MakeFromData(text.Data(arrow.BinaryTypes.String)).(*array.String)
 		l := array.MakeFromData(list.Data(arrow.ListOf(arrow.PrimitiveTypes.Int64), num.Data(arrow.PrimitiveTypes.Int64))).(*array.List)
 		for i := range 20 {
 			ok := (i+round)%3 != 0

@@ -1,5 +1,5 @@
-// Package assemble makes what runs out of a configuration: the schema, the components, their options, and the contract
-// of the columns. Every command and the stage use it, so that they agree.
+// Package assemble turns a configuration into a stage: the schema, the components, their options, and the contract of
+// the columns. Every command and the stage use it, so that they agree.
 package assemble
 
 import (
@@ -18,7 +18,7 @@ import (
 	"liftstream/model/propensity"
 )
 
-// Stage is what a configuration says about records and models.
+// Stage holds the records and the models of a configuration.
 type Stage struct {
 	Config *config.Config
 	Spec   *model.Spec
@@ -28,12 +28,13 @@ type Stage struct {
 	scorecard propensity.Options // without the blocks
 }
 
-// New returns the stage of a configuration that config.Load accepted. It fails where the configuration asks for
-// what this build does not have.
+// New returns the stage of a configuration that config.Load accepted. It fails where this build cannot do as the
+// configuration asks.
 func New(c *config.Config) (*Stage, error) {
 	schema := Schema(c)
 	if d := c.Local.HalfLife.Duration; d != 0 {
-		return nil, fmt.Errorf("local.half_life: %s: local histograms forget by labelled records; give their number", c.Local.HalfLife)
+		return nil, fmt.Errorf("local.half_life: %s: local histograms forget by labelled records; give their number",
+			c.Local.HalfLife)
 	}
 	scorecard, err := scorecardOptions(c)
 	if err != nil {
@@ -66,9 +67,9 @@ func (s *Stage) Under(schema *model.Schema, fingerprint uint64) (*model.Spec, co
 	return spec, columns(s.Config, schema), nil
 }
 
-// Scoring returns the Spec with the components of these names alone, all of them if none is named, and without what is
-// only reported: with all of them its scores are the same bits but for the profiles, and its fits do not search
-// those. Its models do not fit Spec.
+// Scoring returns the Spec with the components of these names alone, all of them if none is named, and without the
+// figures that are only reported: with all of them its scores are the same bits but for the profiles, and its fits do
+// not search those. Its models do not fit Spec.
 func (s *Stage) Scoring(names ...string) *model.Spec {
 	spec, o := *s.Spec, s.scorecard
 	spec.Components, o.Founding = nil, nil
@@ -106,8 +107,9 @@ func (s *Stage) Kernel() kernel.Options { return kernelOptions(s.Config) }
 func localOptions(c *config.Config) local.Options {
 	l := &c.Local
 	o := local.Options{
-		Theta: l.Theta.Value, Neighbours: l.Neighbours, Prototypes: l.Prototypes, Width: l.Width, Observations: l.Observations,
-		HalfLife: l.HalfLife.Records,
+		Theta: l.Theta.Value, Neighbours: l.Neighbours, Prototypes: l.Prototypes, Width: l.Width,
+		Observations: l.Observations,
+		HalfLife:     l.HalfLife.Records,
 	}
 	if l.Theta.Auto {
 		o.Theta = local.Auto
@@ -244,7 +246,8 @@ func liftOptions(c *config.Config, s *model.Schema) lift.Options {
 func scorecardOptions(c *config.Config) (propensity.Options, error) {
 	p := &c.Propensity
 	if p.Calibration.HalfLife.Duration != 0 {
-		return propensity.Options{}, fmt.Errorf("propensity.calibration.half_life: %s: a calibration forgets by labelled records here; give their number", p.Calibration.HalfLife)
+		return propensity.Options{}, fmt.Errorf("propensity.calibration.half_life: %s: a calibration forgets by labelled "+
+			"records here; give their number", p.Calibration.HalfLife)
 	}
 	o := propensity.Options{
 		Cells:  p.Cells,

@@ -57,7 +57,8 @@ func TestSchemaHasWhatIsLookedAt(t *testing.T) {
 	}
 	for i, w := range want {
 		g := s.Features[i]
-		if g.Name != w.Name || g.Kind != w.Kind || g.Use != w.Use || g.Monotone != w.Monotone || strings.Join(g.Levels, " ") != strings.Join(w.Levels, " ") {
+		if g.Name != w.Name || g.Kind != w.Kind || g.Use != w.Use || g.Monotone != w.Monotone ||
+			strings.Join(g.Levels, " ") != strings.Join(w.Levels, " ") {
 			t.Errorf("feature %d is %+v, want %+v", i, g, w)
 		}
 	}
@@ -69,7 +70,8 @@ func TestSchemaHasWhatIsLookedAt(t *testing.T) {
 func TestOptionsFollowTheConfiguration(t *testing.T) {
 	s := stage(t, full)
 	o := s.Spec.Options
-	if o.Fingerprint != s.Config.Fingerprint() || o.Warmup != 30 || o.TailBytes != 1<<20 || o.Gate != .5 || o.Seed != 7 || o.Why != 3 ||
+	if o.Fingerprint != s.Config.Fingerprint() || o.Warmup != 30 || o.TailBytes != 1<<20 || o.Gate != .5 || o.Seed != 7 ||
+		o.Why != 3 ||
 		o.ReservoirRecords != 65536 || o.ReservoirBytes != 64<<20 {
 		t.Errorf("options %+v", o)
 	}
@@ -77,7 +79,8 @@ func TestOptionsFollowTheConfiguration(t *testing.T) {
 		t.Errorf("records wait for labels (%d bytes) though no label topic is configured", o.WaitBytes)
 	}
 	c := s.Codec
-	if c.ID != "customer" || c.Time != "seen_at" || c.Weight != "w" || c.Label != "outcome" || len(c.Missing) != 2 || c.Features != codec.FeaturesSelected ||
+	if c.ID != "customer" || c.Time != "seen_at" || c.Weight != "w" || c.Label != "outcome" || len(c.Missing) != 2 ||
+		c.Features != codec.FeaturesSelected ||
 		c.Format != codec.FormatJSONL || c.Future != 5*time.Minute || c.MaxMessage != 16<<20 {
 		t.Errorf("columns %+v", c)
 	}
@@ -85,11 +88,13 @@ func TestOptionsFollowTheConfiguration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h := p.HalfLives; len(h) != 3 || h[0].Records != 50 || h[1].Duration != 24*time.Hour || h[2] != (model.HalfLife{}) || !math.IsInf(p.Calibration.HalfLife, 1) {
+	if h := p.HalfLives; len(h) != 3 || h[0].Records != 50 || h[1].Duration != 24*time.Hour ||
+		h[2] != (model.HalfLife{}) || !math.IsInf(p.Calibration.HalfLife, 1) {
 		t.Errorf("scorecard %+v", p)
 	}
 	l := liftOptions(s.Config, s.Spec.Schema)
-	if !l.Profiles.KeepRedundant || len(l.Profiles.Of) != 2 || l.Profiles.Of[0] != 2 || l.Profiles.Of[1] != 0 || l.Sets.Max != 2 || l.Quantiles != 5 {
+	if !l.Profiles.KeepRedundant || len(l.Profiles.Of) != 2 || l.Profiles.Of[0] != 2 || l.Profiles.Of[1] != 0 ||
+		l.Sets.Max != 2 || l.Quantiles != 5 {
 		t.Errorf("lift %+v", l)
 	}
 }
@@ -108,7 +113,8 @@ func TestDefaultsAreThoseOfTheModels(t *testing.T) {
 			t.Errorf("half-life %d is %v, want %v", i, p.HalfLives[i], want.HalfLives[i])
 		}
 	}
-	if p.Cells != want.Cells || p.Prior != want.Prior || p.Step != want.Step || p.Linear != want.Linear || p.Calibration != want.Calibration {
+	if p.Cells != want.Cells || p.Prior != want.Prior || p.Step != want.Step || p.Linear != want.Linear ||
+		p.Calibration != want.Calibration {
 		t.Errorf("defaults of the configuration %+v, of the scorecard %+v", p, want)
 	}
 }
@@ -140,7 +146,8 @@ func TestLocalCountsForgetAsTheConfigurationSays(t *testing.T) {
 }
 
 func TestWhatTheBuildLacksIsRefused(t *testing.T) {
-	c, _, err := config.Parse("test.yaml", []byte(strings.Replace(full, "calibration: {half_life: 0}", "calibration: {half_life: 24h}", 1)), nil)
+	c, _, err := config.Parse("test.yaml",
+		[]byte(strings.Replace(full, "calibration: {half_life: 0}", "calibration: {half_life: 24h}", 1)), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +169,8 @@ fit: {warmup: 100}
 	whole, part := model.NewPartition(s.Spec, 0), model.NewPartition(s.Scoring(), 0)
 	var a, b model.Scores
 	for offset := range int64(20) {
-		batch := &model.Batch{N: 50, Offset: offset, Columns: []model.Column{{Float: make([]float64, 50)}, {Code: make([]uint32, 50), Levels: []string{"a", "b"}}},
+		batch := &model.Batch{N: 50, Offset: offset, Columns: []model.Column{{Float: make([]float64, 50)},
+			{Code: make([]uint32, 50), Levels: []string{"a", "b"}}},
 			Label: make([]int32, 50), Time: make([]int64, 50), Row: make([]int32, 50)}
 		for i := range 50 {
 			h := model.Hash(1, uint64(offset), uint64(i))
@@ -236,7 +244,8 @@ fit: {warmup: 100}
 	if a.Spec.Options.Fingerprint == b.Spec.Options.Fingerprint || a.Spec.Options.Frame != b.Spec.Options.Frame {
 		t.Fatal("another list of features must be another fingerprint in the same frame")
 	}
-	for _, other := range []string{"lift: {quantiles: 4}\n", "propensity: {half_lives: [30, 0]}\n", "fit: {warmup: 100, seed: 3}\n"} {
+	for _, other := range []string{"lift: {quantiles: 4}\n", "propensity: {half_lives: [30, 0]}\n",
+		"fit: {warmup: 100, seed: 3}\n"} {
 		if stage(t, strings.Replace(first, "fit: {warmup: 100}\n", other, 1)).Spec.Options.Frame == a.Spec.Options.Frame {
 			t.Errorf("%s: the same frame", other)
 		}

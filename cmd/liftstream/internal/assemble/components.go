@@ -79,8 +79,8 @@ func founding(c *config.Config, s *model.Schema) []propensity.Block {
 	return propensity.BlocksOf(spec)
 }
 
-// Report writes the sections of the model's parts.
-func (s *Stage) Report(m *model.Model, r *report.Report) error {
+// Sections writes the sections of the model's parts into a report.
+func (s *Stage) Sections(m *model.Model, r *report.Report) error {
 	for _, x := range s.parts {
 		b, ok := m.Parts[x.factory.Name()]
 		reporter, able := x.factory.(report.Reporter)

@@ -217,7 +217,7 @@ func TestAFourthComponent(t *testing.T) {
 	}
 
 	r := &report.Report{}
-	if err := s.Report(m, r); err != nil {
+	if err := s.Sections(m, r); err != nil {
 		t.Fatal(err)
 	}
 	if r.Other["stump"] == nil || len(r.Sets) == 0 || r.Local == nil || r.Kernel == nil {

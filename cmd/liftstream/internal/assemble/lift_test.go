@@ -22,11 +22,14 @@ func TestLiftOptions(t *testing.T) {
 		return liftOptions(c, s.Spec.Schema)
 	}
 	o := options("")
-	if o.Sets.Rank != lift.ByLeaveOneOut || o.Windows.MinMass != .15 || !o.Windows.Fold || o.Profiles.Rank != lift.ByLower || o.Profiles.Validate != .2 || o.Profiles.KeepRedundant {
+	if o.Sets.Rank != lift.ByLeaveOneOut || o.Windows.MinMass != .15 || !o.Windows.Fold ||
+		o.Profiles.Rank != lift.ByLower || o.Profiles.Validate != .2 || o.Profiles.KeepRedundant {
 		t.Errorf("by default %+v", o)
 	}
-	o = options("lift: {sets: {rank: eta}, windows: {min_mass: 0, overlapping: keep}, profiles: {rank: lift, validate: 0, redundant: keep}}\n")
-	if o.Sets.Rank != lift.ByEta || o.Windows.MinMass != 0 || o.Windows.Fold || o.Profiles.Rank != lift.ByLift || o.Profiles.Validate != 0 || !o.Profiles.KeepRedundant {
+	o = options("lift: {sets: {rank: eta}, windows: {min_mass: 0, overlapping: keep}, profiles: {rank: lift, validate: " +
+		"0, redundant: keep}}\n")
+	if o.Sets.Rank != lift.ByEta || o.Windows.MinMass != 0 || o.Windows.Fold || o.Profiles.Rank != lift.ByLift ||
+		o.Profiles.Validate != 0 || !o.Profiles.KeepRedundant {
 		t.Errorf("as the paper does %+v", o)
 	}
 	if o := options("lift: {profiles: {rank: validated}}\n"); o.Profiles.Rank != lift.ByValidated {

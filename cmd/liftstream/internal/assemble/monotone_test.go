@@ -144,7 +144,8 @@ func TestMonotoneWithEverything(t *testing.T) {
 		return func(*model.Schema) *model.Batch { return mixtureBatch(seed, 2400, classes) }
 	}
 	runs := []run{
-		{"bank", bankHead, "{age: up, balance: auto, campaign: down, pdays: up}", func(s *model.Schema) *model.Batch { return bankBatch(t, s) }},
+		{"bank", bankHead, "{age: up, balance: auto, campaign: down, pdays: up}",
+			func(s *model.Schema) *model.Batch { return bankBatch(t, s) }},
 		{"mixture", mixtureHead(`["no", "yes"]`), "{x3: up, x2: auto, o: up}", mixed(1, 2)},
 		{"turned", mixtureHead(`["yes", "no"]`), "{x0: auto, x1: down, o: down}", mixed(2, 2)},
 		{"three", mixtureHead(`["no", "yes", "other"]`), "{x0: up, x2: down, o: auto}", mixed(3, 3)},
@@ -198,7 +199,7 @@ func TestMonotoneWithEverything(t *testing.T) {
 	}
 }
 
-// sweep asks for records whose feature with a direction alone grows, and counts the steps, and those that turn: of a
+// sweep asks for records whose feature with a direction alone grows, and counts the steps and the turns: of a
 // direction that is auto the fewer ways.
 func sweep(t *testing.T, p *model.Partition, s *model.Schema, all *model.Batch) (queries, turns int) {
 	t.Helper()

@@ -1,5 +1,5 @@
-// Package demo holds the data that the demonstration ships, with their configurations, and reads back from the topics
-// what became of them.
+// Package demo holds the data that the demonstration ships, with their configurations, and reads their scores back
+// from the topics.
 package demo
 
 import (
@@ -22,8 +22,8 @@ const Sources = "data/SOURCES.md"
 type Set struct {
 	Name    string
 	Title   string
-	Who     string   // what a record is, for people: "customer"
-	Notes   []string // what a reader should know
+	Who     string   // a noun for a record: "customer"
+	Notes   []string // on the data, for readers
 	Records int
 	// Skip is the number of first records that figures leave out: the stage knows nothing yet.
 	Skip int
@@ -36,15 +36,18 @@ var sets = []*Set{
 	{
 		Name: "bank", Title: "A bank offers a term deposit by telephone: who will say yes?", Who: "customer",
 		Notes: []string{
-			"45,211 calls of a Portuguese bank, 2008 to 2010, in time order (Moro, Cortez and Rita, UCI, CC BY 4.0); 11.7 % of the customers said yes.",
-			"The length of the call (duration) would predict the answer best, but is known only when the answer is: it is not looked at.",
+			"45,211 calls of a Portuguese bank, 2008 to 2010, in time order (Moro, Cortez and Rita, UCI, CC BY 4.0); 11.7 % " +
+				"of the customers said yes.",
+			"The length of the call (duration) would predict the answer best, but is known only when the answer is: it is " +
+				"not looked at.",
 		},
 		Records: 45211, Skip: 1000, Batch: 250, data: "data/bank_full.csv.gz",
 	},
 	{
 		Name: "votes", Title: "Members of Congress, 1984: which party, told by their votes?", Who: "member",
 		Notes: []string{
-			"435 members of the US House of Representatives and their votes on 16 questions (UCI, CC BY 4.0); missing votes are left missing.",
+			"435 members of the US House of Representatives and their votes on 16 questions (UCI, CC BY 4.0); missing votes " +
+				"are left missing.",
 		},
 		Records: 435, Skip: 100, Batch: 25, data: "data/house_votes84.csv",
 	},

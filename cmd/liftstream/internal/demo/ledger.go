@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"liftstream/cmd/liftstream/internal/page"
@@ -26,7 +25,7 @@ const (
 	listed     = 10 // records of the call list
 )
 
-// Ledger is what the topics say, read committed: the events with their labels, and the scores of each.
+// Ledger holds the committed content of the topics: the events with their labels, and the scores of each.
 type Ledger struct {
 	Position int // records of the data that are in the events topic
 	Events   int // readable records there
@@ -57,11 +56,11 @@ type event struct {
 	score int // index of its propensities in p; -1 = none yet
 }
 
-// Topics are what a Ledger is read from.
+// Topics names the topics of a Ledger.
 type Topics struct{ Events, Scores, Dead string }
 
-// Watch is told what is read, in the order of its partition; nil functions are not called, and what they are given is
-// valid during the call.
+// Watch is called with the batches and scores that are read, in the order of their partition. Nil functions are not
+// called; an argument is valid during the call.
 type Watch struct {
 	Events func(*model.Batch)
 	Scores func(page.Past)
@@ -82,7 +81,8 @@ func Read(ctx context.Context, c *txn.Client, topics Topics, o codec.Options, w 
 			}
 		}
 		// A message that cannot be read has become a dead letter.
-		if _, err := decoder.Decode(&codec.Message{Value: r.Value, Partition: int32(r.Partition), Offset: r.Offset, Time: r.Time.UnixNano()}, &b, nil); err == nil {
+		if _, err := decoder.Decode(&codec.Message{Value: r.Value, Partition: int32(r.Partition), Offset: r.Offset,
+			Time: r.Time.UnixNano()}, &b, nil); err == nil {
 			l.admit(int32(r.Partition), r.Offset, &b)
 			if w.Events != nil {
 				w.Events(&b)
@@ -155,12 +155,13 @@ func (l *Ledger) take(r *txn.Record, o codec.Options, past func(page.Past)) erro
 		if err != nil {
 			return fmt.Errorf("reading %s, partition %d, offset %d: %w", r.Topic, r.Partition, r.Offset, err)
 		}
-		v, err := newView(t, l.schema)
+		v, err := codec.NewScoreReader(t, l.schema.Classes)
 		if err != nil {
 			return fmt.Errorf("reading %s, partition %d, offset %d: %w", r.Topic, r.Partition, r.Offset, err)
 		}
 		for i := range t.Rows() {
-			at := v.place(i)
+			var at place
+			at.partition, at.offset, at.row = v.Place(i)
 			e, known := l.events[at]
 			switch {
 			case !known:
@@ -173,16 +174,16 @@ func (l *Ledger) take(r *txn.Record, o codec.Options, past func(page.Past)) erro
 			l.Scored++
 			e.score = len(l.p)
 			l.events[at] = e
-			for _, c := range v.p {
-				x, _ := t.Float(c, i)
-				l.p = append(l.p, x)
+			for class := range l.schema.Classes {
+				l.p = append(l.p, v.Propensity(class, i))
 			}
-			record := func() page.Record { return v.record(i, at, e.class) }
-			l.offer(v.rank(i), record)
+			record := func() page.Record { return l.record(v, i, at, e.class) }
+			rank := l.rank(v, i)
+			l.offer(rank, record)
 			if past != nil {
-				status, _ := t.Text(v.status, i)
-				past(page.Past{Partition: at.partition, Offset: at.offset, Class: e.class, P: l.p[e.score:], Trained: status != "untrained",
-					Rank: v.rank(i), Newest: i >= t.Rows()-page.Kept, Record: record})
+				status, _ := v.Text(codec.ScoreStatus, i)
+				past(page.Past{Partition: at.partition, Offset: at.offset, Class: e.class, P: l.p[e.score:],
+					Trained: status != model.StatusUntrained.String(), Rank: rank, Newest: i >= t.Rows()-page.Kept, Record: record})
 			}
 		}
 	}
@@ -216,95 +217,48 @@ func (l *Ledger) Set(skip int) *evaluate.Set {
 	s := evaluate.NewSet(k)
 	for i, at := range l.order {
 		if e := l.events[at]; i >= skip && e.score >= 0 && e.class >= 0 {
-			_ = s.Add(int64(i), l.p[e.score:e.score+k], e.class, 1) // refuses what is no propensity
+			_ = s.Add(int64(i), l.p[e.score:e.score+k], e.class, 1) // refuses numbers that are no propensities
 		}
 	}
 	return s
 }
 
-// view finds the columns of a scores table.
-type view struct {
-	t                                                          *codec.Table
-	schema                                                     *model.Schema
-	partition, offset, row, id, status, segment, target        int
-	p                                                          []int
-	base, lift, percentile, profile, why, modelVersion, moment int
-}
-
-func newView(t *codec.Table, s *model.Schema) (*view, error) {
-	v := &view{t: t, schema: s}
-	for _, x := range []struct {
-		column *int
-		name   string
-	}{
-		{&v.partition, "source_partition"}, {&v.offset, "source_offset"}, {&v.row, "source_row"}, {&v.status, "status"}, {&v.segment, "segment"},
-		{&v.target, "target"}, {&v.base, "base_rate"}, {&v.lift, "lift"}, {&v.percentile, "percentile"}, {&v.profile, "profile"}, {&v.why, "why"},
-		{&v.modelVersion, "model"},
-	} {
-		if *x.column = t.Column(x.name); *x.column < 0 {
-			return nil, fmt.Errorf("there is no column %s", x.name)
-		}
-	}
-	v.id, v.moment = t.Column("id"), t.Column("time")
-	for _, c := range s.Classes {
-		at := t.Column("propensity_" + c)
-		if at < 0 {
-			return nil, fmt.Errorf("there is no column propensity_%s", c)
-		}
-		v.p = append(v.p, at)
-	}
-	return v, nil
-}
-
-func (v *view) place(i int) place {
-	p, _ := v.t.Int(v.partition, i)
-	o, _ := v.t.Int(v.offset, i)
-	r, _ := v.t.Int(v.row, i)
-	return place{int32(p), o, int32(r)}
-}
-
-func (v *view) text(column, i int) string {
-	if column < 0 {
-		return ""
-	}
-	s, _ := v.t.Text(column, i)
-	return strings.Clone(s)
-}
-
-func (v *view) float(column, i int) float64 {
-	x, _ := v.t.Float(column, i)
-	return x
-}
-
-// rank is what the call list is ordered by, NaN for records that do not belong there.
-func (v *view) rank(i int) float64 {
-	if s, _ := v.t.Text(v.status, i); s != "ok" {
+// rank is the order of the call list, NaN for records that do not belong there: the propensity for the positive class,
+// or the lift where there is none.
+func (l *Ledger) rank(v *codec.ScoreReader, i int) float64 {
+	if s, _ := v.Text(codec.ScoreStatus, i); s != "ok" {
 		return math.NaN()
 	}
-	if v.schema.Positive >= 0 {
-		return v.float(v.p[v.schema.Positive], i)
+	if l.schema.Positive >= 0 {
+		return v.Propensity(l.schema.Positive, i)
 	}
-	return v.float(v.lift, i)
+	lift, _ := v.Float(codec.ScoreLift, i)
+	return lift
 }
 
-func (v *view) record(i int, at place, class int32) page.Record {
-	version, _ := v.t.Int(v.modelVersion, i)
-	r := page.Record{Who: v.text(v.id, i), Partition: at.partition, Offset: at.offset, Row: at.row, Model: version, Status: v.text(v.status, i),
-		Segment: v.text(v.segment, i), Target: v.text(v.target, i), BaseRate: v.float(v.base, i), Lift: v.float(v.lift, i),
-		Percentile: v.float(v.percentile, i), Profile: v.text(v.profile, i), Why: []page.Reason{}}
-	if c := v.schema.Class(r.Target); c >= 0 {
-		r.Propensity = v.float(v.p[c], i)
+// record is row i of the scores for the page.
+func (l *Ledger) record(v *codec.ScoreReader, i int, at place, class int32) page.Record {
+	float := func(c codec.Score) float64 {
+		x, _ := v.Float(c, i)
+		return x
 	}
-	if v.moment >= 0 {
-		if ns, ok := v.t.Int(v.moment, i); ok {
-			r.Time = time.Unix(0, ns).UTC()
-		}
+	version, _ := v.Int(codec.ScoreModel, i)
+	r := page.Record{Who: v.Kept(codec.ScoreID, i), Partition: at.partition, Offset: at.offset, Row: at.row,
+		Model:  version,
+		Status: v.Kept(codec.ScoreStatus, i), Segment: v.Kept(codec.ScoreSegment, i), Target: v.Kept(codec.ScoreTarget, i),
+		BaseRate: float(codec.ScoreBaseRate), Lift: float(codec.ScoreLift), Percentile: float(codec.ScorePercentile),
+		Profile: v.Kept(codec.ScoreProfile, i), Why: []page.Reason{}}
+	if c := l.schema.Class(r.Target); c >= 0 {
+		r.Propensity = v.Propensity(int(c), i)
+	}
+	if ns, ok := v.Int(codec.ScoreTime, i); ok {
+		r.Time = time.Unix(0, ns).UTC()
 	}
 	if class >= 0 {
-		r.Label = v.schema.Classes[class]
+		r.Label = l.schema.Classes[class]
 	}
-	if list, ok := v.t.Text(v.why, i); ok {
-		_ = json.Unmarshal([]byte(list), &r.Why) // what the page shows; a list that cannot be read shows none
+	if list, ok := v.Text(codec.ScoreWhy, i); ok {
+		_ = json.Unmarshal([]byte(list), &r.Why) // the page shows no reasons where the list cannot be read
 	}
 	return r
 }

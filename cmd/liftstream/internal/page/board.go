@@ -1,6 +1,6 @@
-// Package page shows a running stage to people: what was scored, how good it is so far, the strongest profiles, and
-// whom to call first. A Board takes the scores as they are made and holds a bounded view of them; Handler serves that
-// view as one self-contained page and as JSON.
+// Package page shows a running stage to people: the scores and their quality so far, the strongest profiles, and the
+// records to call first. A Board takes the scores as they are made and holds a bounded view of them; Register serves
+// that view as one self-contained page and as JSON.
 package page
 
 import (
@@ -41,7 +41,7 @@ type Record struct {
 	Lift       float64   `json:"lift"`
 	Percentile float64   `json:"percentile"`
 	Profile    string    `json:"profile,omitempty"`
-	Label      string    `json:"label,omitempty"` // what it was, when the event said so
+	Label      string    `json:"label,omitempty"` // the class, when the event had it
 	Why        []Reason  `json:"why"`
 }
 
@@ -74,7 +74,7 @@ type Board struct {
 	parts map[int32]*part
 }
 
-// part is what the board holds of one partition. A lock a partition, so that they do not wait for each other.
+// part is the board's view of one partition. Each has a lock, so that partitions do not wait for each other.
 type part struct {
 	mu        sync.Mutex
 	next      int64 // offset after the last message seen
@@ -110,7 +110,7 @@ func (b *Board) part(n int32) *part {
 	return p
 }
 
-// Scores takes a scored batch; it is what stream.Options.OnScores wants. Messages below the last one seen of their
+// Scores takes a scored batch; it fits stream.Options.OnScores. Messages below the last one seen of their
 // partition are ignored: an aborted transaction shows them again.
 func (b *Board) Scores(partition int32, batch *model.Batch, s *model.Scores, l *model.Levels) {
 	p := b.part(partition)
@@ -155,9 +155,10 @@ type Past struct {
 	Class     int32 // model.Unlabelled when unknown
 	P         []float64
 	Trained   bool
-	Rank      float64       // propensity of the positive class, or the record's lift where none is configured; NaN = not to be called
-	Newest    bool          // among the last of its message
-	Record    func() Record // renders it
+	// propensity of the positive class, or the record's lift where none is configured; NaN = not to be called
+	Rank   float64
+	Newest bool          // among the last of its message
+	Record func() Record // renders it
 }
 
 // Restore takes a score of the past as Scores would have taken it. Those of a partition come in their order.
@@ -182,8 +183,8 @@ func (b *Board) Restore(x Past) {
 	}
 }
 
-// rank is what the call list is ordered by: the propensity of the positive class, else the lift of the record's own
-// target, for propensities of different classes do not compare.
+// rank is the order of the call list: the propensity of the positive class, else the lift of the record's own target,
+// for propensities of different classes do not compare.
 func (b *Board) rank(propensity, lift float64) float64 {
 	if b.schema.Positive >= 0 {
 		return propensity
@@ -194,7 +195,8 @@ func (b *Board) rank(propensity, lift float64) float64 {
 // wants reports whether a record of that rank is among the block's best; NaN never is.
 func (b *Board) wants(p *part, rank float64) bool {
 	best := p.calls[0]
-	return !math.IsNaN(rank) && (len(best) < callsKept || rank > b.rank(best[callsKept-1].Propensity, best[callsKept-1].Lift))
+	return !math.IsNaN(rank) && (len(best) < callsKept || rank > b.rank(best[callsKept-1].Propensity,
+		best[callsKept-1].Lift))
 }
 
 // offer puts a record into the block's best.
@@ -237,8 +239,9 @@ func (b *Board) record(partition int32, batch *model.Batch, s *model.Scores, l *
 	r := Record{
 		Partition: partition, Offset: batch.Offset, Row: int32(i), Model: s.Model, Status: s.Status[i].String(),
 		Segment: b.schema.Classes[s.Segment[i]], Target: b.schema.Classes[target],
-		Propensity: s.P[i*s.Classes+int(target)], BaseRate: finite(s.BaseRate[i]), Lift: finite(s.Lift[i]), Percentile: float64(s.Percentile[i]),
-		Profile: strings.Clone(s.Profile[i]),
+		Propensity: s.P[i*s.Classes+int(target)], BaseRate: finite(s.BaseRate[i]), Lift: finite(s.Lift[i]),
+		Percentile: float64(s.Percentile[i]),
+		Profile:    strings.Clone(s.Profile[i]),
 	}
 	if batch.Row != nil {
 		r.Row = batch.Row[i]
@@ -271,7 +274,7 @@ func (b *Board) record(partition int32, batch *model.Batch, s *model.Scores, l *
 	return r
 }
 
-// finite keeps JSON free of what it cannot say.
+// finite keeps numbers out of JSON that it has no form for.
 func finite(v float64) float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return 0
@@ -286,7 +289,7 @@ func valueText(s *model.Schema, l *model.Levels, w model.Reason) string {
 	return strings.Clone(l.Text(int(w.Feature), w.Value))
 }
 
-// View is what a Board shows at one moment. It owns its content.
+// View is the content of a Board at one moment. It owns its memory.
 type View struct {
 	Scored    uint64   `json:"scored"` // by this process, and those restored
 	Untrained uint64   `json:"untrained"`

@@ -27,7 +27,8 @@ func TestPageInABrowser(t *testing.T) {
 	s := server(t, src)
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-dev-shm-usage",
+	cmd := exec.CommandContext(ctx, browser, "--headless", "--no-sandbox", "--disable-gpu",
+		"--disable-background-networking", "--disable-dev-shm-usage",
 		"--user-data-dir="+t.TempDir(), "--virtual-time-budget=4000", "--enable-logging=stderr", "--dump-dom", s.URL+"/")
 	var log strings.Builder
 	cmd.Stderr = &log

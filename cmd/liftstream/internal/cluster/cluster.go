@@ -1,0 +1,112 @@
+// Package cluster is the connection of a command to the brokers of a configuration: with an embedded broker where the
+// configuration has one, with errors that name the remedy, and with the reading, writing and checking of topics that
+// several commands share. Begin at Connect.
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"liftstream/cmd/liftstream/internal/cli"
+	"liftstream/config"
+	"liftstream/stream/embedded"
+	"liftstream/stream/topics"
+	"liftstream/stream/txn"
+)
+
+// Cluster is a connection to the brokers of a configuration, and their embedded broker where this process runs it.
+type Cluster struct {
+	*txn.Client
+	Address string // of the brokers, for people
+	// Instance is the client id when it names this process alone, else "".
+	Instance string
+
+	shared *embedded.Shared // nil = the brokers are not embedded
+}
+
+// Own reports whether this process runs the embedded broker of the configuration.
+func (k *Cluster) Own() bool { return k.shared != nil && k.shared.Own() }
+
+// Close ends the connection, and the embedded broker where this process runs it.
+func (k *Cluster) Close() {
+	k.Client.Close()
+	if k.shared != nil {
+		k.shared.Close()
+	}
+}
+
+// Connect reaches the brokers of a configuration, or starts the embedded one unless another process has its directory
+// already: then it uses the broker of that process, and takes it over when that process ends. It fails with the fault
+// and the remedy when the brokers do not answer.
+func Connect(ctx context.Context, c *config.Config) (*Cluster, error) {
+	k, err := Open(c, "")
+	if err != nil {
+		return nil, err
+	}
+	if err := k.Check(ctx); err != nil {
+		k.Close()
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, Unreachable(err, c)
+	}
+	return k, nil
+}
+
+// Open is Connect without a word to the brokers. instance names this process among the processes of its group; "" = it
+// has no name of its own.
+func Open(c *config.Config, instance string) (*Cluster, error) {
+	k := &Cluster{}
+	cfg := txn.Config{Brokers: c.Kafka.Brokers, ClientID: "liftstream-" + c.Name}
+	if instance != "" {
+		cfg.ClientID += "-" + instance
+		k.Instance = cfg.ClientID
+	}
+	if c.Kafka.Embedded != nil {
+		var err error
+		if k.shared, err = embedded.Share(embedded.Options{Dir: c.Kafka.Embedded.Dir}); err != nil {
+			return nil, cli.Environment(err)
+		}
+		k.shared.Succeed()
+		cfg.Brokers = []string{k.shared.Addr()}
+	} else if err := secure(&cfg, &c.Kafka); err != nil {
+		return nil, err
+	}
+	k.Address = strings.Join(cfg.Brokers, ", ")
+	k.Client = txn.NewClient(cfg)
+	return k, nil
+}
+
+// secure adds TLS and the account of a configuration.
+func secure(cfg *txn.Config, k *config.Kafka) error {
+	var err error
+	if t := k.TLS; t != nil {
+		if cfg.TLS, err = txn.LoadTLS(t.CA, t.Cert, t.Key); err != nil {
+			return fmt.Errorf("kafka.tls: %w", err)
+		}
+	}
+	if s := k.SASL; s != nil {
+		password := txn.Password(s.Password.Reveal())
+		if s.PasswordFile != "" {
+			password = txn.PasswordFile(s.PasswordFile)
+		}
+		if cfg.SASL, err = txn.SASL(string(s.Mechanism), s.Username, password); err != nil {
+			return fmt.Errorf("kafka.sasl: %w", err)
+		}
+	}
+	return nil
+}
+
+// Topics names the topics of a configuration.
+func Topics(c *config.Config) topics.Names {
+	t := &c.Topics
+	return topics.Names{Events: t.Events, Scores: t.Scores, Labels: t.Labels, State: t.State, Model: t.Model,
+		Dead: t.Dead}
+}
+
+// Specs are the settings that the topics of a configuration must have. Scores are larger than the events that they
+// answer, so the topics take four times the largest message that is read.
+func Specs(c *config.Config) []txn.TopicSpec {
+	return topics.Specs(Topics(c), c.Topics.Partitions, c.Topics.Replication, 4*int64(c.Memory.Message))
+}

@@ -1,0 +1,63 @@
+package cluster
+
+import (
+	"fmt"
+	"strings"
+
+	"liftstream/config"
+)
+
+// Rights are the rights that the account of a configuration needs. Each line is the arguments of kafka-acls.
+func Rights(c *config.Config) string {
+	who := "ACCOUNT"
+	if c.Kafka.SASL != nil {
+		who = c.Kafka.SASL.Username
+	}
+	t := &c.Topics
+	var b strings.Builder
+	add := func(resource, name string, prefixed bool, operations ...string) {
+		fmt.Fprintf(&b, "--add --allow-principal %s", Quote("User:"+who))
+		for _, o := range operations {
+			fmt.Fprintf(&b, " --operation %s", o)
+		}
+		fmt.Fprintf(&b, " --%s %s", resource, Quote(name))
+		if prefixed {
+			b.WriteString(" --resource-pattern-type prefixed")
+		}
+		b.WriteByte('\n')
+	}
+	b.WriteString("# run\n")
+	add("topic", t.Events, false, "Read", "Describe")
+	if t.Labels != "" {
+		add("topic", t.Labels, false, "Read", "Describe")
+	}
+	// At a start the stage reads the topics that it writes, to see how much of the last transaction is there.
+	add("topic", t.Scores, false, "Read", "Write", "Describe")
+	add("topic", t.Dead, false, "Read", "Write", "Describe")
+	add("topic", t.State, false, "Read", "Write", "Describe")
+	add("topic", t.Model, false, "Read", "Write", "Describe")
+	add("group", c.Name, false, "Read", "Describe")
+	// One transactional id a partition, NAME-0, NAME-1 ..., and NAME-trainer.
+	add("transactional-id", c.Name+"-", true, "Write", "Describe")
+	b.WriteString("# produce\n")
+	add("topic", t.Events, false, "Write", "Describe")
+	b.WriteString("# tail\n")
+	for _, topic := range []string{t.Scores, t.Dead} {
+		add("topic", topic, false, "Read", "Describe")
+	}
+	b.WriteString("# topics create, topics describe\n")
+	for _, s := range Specs(c) {
+		add("topic", s.Name, false, "Create", "Describe", "DescribeConfigs")
+	}
+	return b.String()
+}
+
+// Quote makes a text one word of a shell.
+func Quote(s string) string {
+	if strings.ContainsFunc(s, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune(":._-@/", r))
+	}) {
+		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	}
+	return s
+}

@@ -1,0 +1,80 @@
+// Package live is a running stage with the page that shows it: the stage of a configuration, its metrics, and the
+// endpoint for operators and readers of the page. Begin at New.
+package live
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"go.uber.org/zap"
+
+	"liftstream/cmd/liftstream/internal/assemble"
+	"liftstream/cmd/liftstream/internal/cluster"
+	"liftstream/cmd/liftstream/internal/page"
+	"liftstream/config"
+	"liftstream/model"
+	"liftstream/stream"
+	"liftstream/stream/committed"
+	"liftstream/stream/operator"
+)
+
+// Live is a stage with its page and its metrics.
+type Live struct {
+	Stage  *stream.Stage
+	Board  *page.Board
+	Source *page.Source
+
+	config  *config.Config
+	log     *zap.Logger
+	metrics *prometheus.Registry
+}
+
+// Options of a Live.
+type Options struct {
+	Log     *zap.Logger
+	Initial *model.Model // serves until one is published; may be nil
+	Skip    int          // first records of each partition that the quality on the page leaves out
+	Format  int          // newest format that is written; 0 = every member's
+}
+
+// New prepares a stage; nothing runs yet.
+func New(c *config.Config, st *assemble.Stage, k *cluster.Cluster, o Options) *Live {
+	l := &Live{config: c, log: o.Log, Board: page.NewBoard(st.Spec.Schema, o.Skip), metrics: prometheus.NewRegistry()}
+	l.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	rebuild := func(r config.Reaction) committed.Reaction { return r == config.ReactionRebuild }
+	l.Stage = stream.New(stream.Options{
+		Name: c.Name, Spec: st.Spec, Codec: st.Codec, Client: k.Client, Topics: cluster.Topics(c),
+		Commit:   c.Commit.Interval.Std(),
+		Snapshot: c.Snapshot.Interval.Std(), SnapshotRate: int64(c.Snapshot.BytesPerSecond), SnapshotShare: c.Snapshot.Share,
+		InFlight: int64(c.Memory.InFlight), Grace: c.Shutdown.Grace.Std(),
+		FitEvery: c.Fit.Every.Std(), FitRecords: c.Fit.Records, FitBudget: c.Fit.Budget.Std(),
+		Policies: committed.Policies{InputLost: rebuild(c.Policy.InputLost),
+			TopicRecreated: rebuild(c.Policy.TopicRecreated), SchemaChanged: rebuild(c.Policy.SchemaChanged)},
+		DeadShare: c.Policy.DeadShare, Under: st.Under, Format: o.Format,
+		Instance: k.Instance, Initial: o.Initial, Log: o.Log, Metrics: stream.NewMetrics(l.metrics), Now: time.Now,
+		OnScores: l.Board.Scores,
+	})
+	t := &c.Topics
+	l.Source = &page.Source{Name: c.Name, Positive: c.Record.Label.Positive, Board: l.Board, Places: []page.Place{
+		{What: "brokers", Name: k.Address}, {What: "events", Name: t.Events}, {What: "scores", Name: t.Scores},
+		{What: "rejected", Name: t.Dead}}}
+	l.Source.Status, l.Source.Profiles = l.Stage.Status, profiles(st, l.Stage.Serving)
+	l.metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "liftstream", Name: "ready",
+		Help: "1 while /readyz says so, 0 while it names what is waited for, such as brokers that are away; the other " +
+			"figures then stand still."}, func() float64 {
+		if l.Stage.Status().Ready {
+			return 1
+		}
+		return 0
+	}))
+	return l
+}
+
+// Serve starts the endpoint; free lets it take another port when its own is taken.
+func (l *Live) Serve(free bool) (*Server, error) {
+	mux := operator.Handler(l.Source.Status, l.metrics)
+	page.Register(mux, l.Source)
+	return serve(l.config.HTTP.Listen, free, guard(l.config.HTTP.Token.Reveal(), http.Handler(mux)), l.log)
+}

@@ -1,0 +1,104 @@
+package page
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"liftstream/model/evaluate"
+)
+
+// TestARecordOfThePageShowsItsScore, field by field; no two of them are alike.
+func TestARecordOfThePageShowsItsScore(t *testing.T) {
+	s := schema(1, "no", "yes", "maybe")
+	board := NewBoard(s, 0)
+	b, out, l := scored(s, 2, 40, 1)
+	out.P[0], out.P[1], out.P[2] = .2, .3, .5
+	out.Segment[0], out.Target[0] = 2, 1
+	out.BaseRate[0], out.Lift[0], out.Percentile[0] = .125, 2.4, .75
+	out.Profile[0], out.ProfileLift[0] = "job=student", 3.5
+	b.Label[0], b.Row[0], b.ID[0], b.Time[0] = 0, 9, "c17", 1_700_000_000_000_000_000
+	board.Scores(2, b, out, l)
+	const want = `{"who":"c17","source_partition":2,"source_offset":40,"source_row":9,"time":"2023-11-14T22:13:20Z","model":7,"status":"ok",` +
+		`"segment":"maybe","target":"yes","propensity":0.3,"base_rate":0.125,"lift":2.4,"percentile":0.75,"profile":"job=student","label":"no",` +
+		`"why":[{"feature":"job","value":"\u003cb\u003estudent\u003c/b\u003e","effect":1.5,"lift":2,"n":10},` +
+		`{"feature":"age","value":null,"effect":-0.2,"lift":null,"n":0}]}`
+	v := board.View()
+	for list, records := range map[string][]Record{"the newest": v.Last, "the call list": v.Calls} {
+		got, err := json.Marshal(records[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(records) != 1 || string(got) != want {
+			t.Errorf("%s holds\n%s\nwant\n%s", list, got, want)
+		}
+	}
+}
+
+// TestQualityWeighsRecords: as the evaluation does, by the weight of the batch.
+func TestQualityWeighsRecords(t *testing.T) {
+	s := schema(1, "no", "yes")
+	board, set := NewBoard(s, 0), evaluate.NewSet(2)
+	for m := range int64(30) {
+		b, out, l := scored(s, 0, m, 90)
+		b.Weight = make([]float64, b.N)
+		for i := range b.Weight {
+			b.Weight[i] = 1
+			if b.Label[i] == 1 && out.P[2*i+1] < .6 {
+				b.Weight[i] = 5 // what the scores get wrong counts for more
+			}
+			if err := set.Add(m*90+int64(i), out.P[2*i:2*i+2], b.Label[i], b.Weight[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		board.Scores(0, b, out, l)
+	}
+	q, want := board.View().Quality, set.Metrics(1, 1)
+	for _, x := range []struct {
+		figure    string
+		got, want evaluate.Number
+		tolerance float64
+	}{
+		{"log-loss", q.LogLoss, want.LogLoss, 1e-12},
+		{"AUC", q.AUC, want.AUC, 1e-3}, // near scores are tied
+		{"AUC of blocks", q.AUCBlocks, want.AUCBlocks, 1e-12},
+		{"lift of the best tenth", q.Lift, want.LiftAt["0.1"], .03},
+	} {
+		if !(math.Abs(float64(x.got-x.want)) <= x.tolerance) {
+			t.Errorf("%s is %v, want %v", x.figure, x.got, x.want)
+		}
+	}
+}
+
+// TestCallListHasNobodyTwice: of the records of an id only the newest stands there, though an older one ranks higher.
+func TestCallListHasNobodyTwice(t *testing.T) {
+	s := schema(1, "no", "yes")
+	for _, rising := range []bool{false, true} {
+		board := NewBoard(s, 0)
+		for offset := range int64(2) {
+			b, out, l := scored(s, 0, offset, 4)
+			for i := range b.ID {
+				b.ID[i] = fmt.Sprint("customer ", []int{0, 1, 0, 2}[i])
+				p := .9 - .1*float64(4*offset+int64(i))
+				if rising {
+					p = 1 - p
+				}
+				out.P[2*i], out.P[2*i+1] = 1-p, p
+			}
+			board.Scores(0, b, out, l)
+		}
+		var got []string
+		for _, r := range board.View().Calls {
+			got = append(got, fmt.Sprintf("%s at %d/%d", r.Who, r.Offset, r.Row))
+		}
+		want := []string{"customer 1 at 1/1", "customer 0 at 1/2", "customer 2 at 1/3"} // the highest first
+		if rising {
+			slices.Reverse(want)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("call %q, want %q", got, want)
+		}
+	}
+}

@@ -1,0 +1,204 @@
+package show
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+
+	"liftstream/model/evaluate"
+)
+
+// Evaluation prints the result of eval on the files data: the methods side by side, in the given order, then the gains,
+// the learning curve, the drift and the gate, as far as there are any.
+func Evaluation(w io.Writer, data, methods []string, run evaluate.Run, r *evaluate.Result) error {
+	fmt.Fprintf(w, "%s of %s: %s, %d scored and counted", r.Protocol, Joined(data), Count(int(r.Records), "record"),
+		r.Scored)
+	if r.Positive != "" {
+		fmt.Fprintf(w, ", positive class %s", r.Positive)
+	}
+	if r.Delay > 0 {
+		fmt.Fprintf(w, ", labels %s late", Count(r.Delay, "record"))
+	}
+	if r.Partitions > 1 {
+		fmt.Fprintf(w, ", %d partitions", r.Partitions)
+	}
+	fmt.Fprint(w, "\n\n")
+	if err := evaluationMetrics(w, methods, r); err != nil {
+		return err
+	}
+	for _, section := range []func(io.Writer, *evaluate.Result) error{
+		evaluationGains, evaluationCurve, evaluationDrift, evaluationGate,
+	} {
+		if err := section(w, r); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintln(w)
+	if run.Fits > 0 {
+		fmt.Fprintf(w, "%s", Count(run.Fits, "fit"))
+		if run.Refused > 0 {
+			fmt.Fprintf(w, ", %d more refused by the gate", run.Refused)
+		}
+		if s := r.Stability; !math.IsNaN(float64(s.MeanChange)) {
+			fmt.Fprintf(w, "; a re-fit moved propensities by %s on average, and %s of the segments",
+				Decimals(float64(s.MeanChange), 4), Percent(float64(s.SegmentChanged)))
+		}
+		fmt.Fprintln(w)
+	}
+	_, err := fmt.Fprintf(w, "%.0f records/s, reading included\n", float64(r.RecordsPerSecond))
+	return err
+}
+
+// figures are the first rows of the table of methods.
+var figures = []struct {
+	name string
+	text func(m *evaluate.Metrics) string
+}{
+	{"log-loss", figure(func(m *evaluate.Metrics) evaluate.Number { return m.LogLoss })},
+	{"  95 % interval", func(m *evaluate.Metrics) string { return interval(m.LogLossInterval) }},
+	{"AUC", figure(func(m *evaluate.Metrics) evaluate.Number { return m.AUC })},
+	{"AUC inside blocks", figure(func(m *evaluate.Metrics) evaluate.Number { return m.AUCBlocks })},
+	{"average precision", figure(func(m *evaluate.Metrics) evaluate.Number { return m.AveragePrecision })},
+	{"Brier", figure(func(m *evaluate.Metrics) evaluate.Number { return m.Brier })},
+	{"accuracy", figure(func(m *evaluate.Metrics) evaluate.Number { return m.Accuracy })},
+	{"  standard error", figure(func(m *evaluate.Metrics) evaluate.Number { return m.AccuracyError })},
+	{"KS", figure(func(m *evaluate.Metrics) evaluate.Number { return m.KS })},
+	{"calibration error", figure(func(m *evaluate.Metrics) evaluate.Number { return m.CalibrationError })},
+	{"  slope", figure(func(m *evaluate.Metrics) evaluate.Number { return m.CalibrationSlope })},
+	{"  intercept", figure(func(m *evaluate.Metrics) evaluate.Number { return m.CalibrationIntercept })},
+}
+
+func figure(of func(m *evaluate.Metrics) evaluate.Number) func(m *evaluate.Metrics) string {
+	return func(m *evaluate.Metrics) string { return Decimals(float64(of(m)), 4) }
+}
+
+// evaluationMetrics prints one column a method, and the differences from the method all.
+func evaluationMetrics(w io.Writer, methods []string, r *evaluate.Result) error {
+	heading := []string{""}
+	var columns []*evaluate.Metrics
+	var against []*evaluate.Difference
+	for _, method := range methods {
+		if m, ok := r.Methods[method]; ok {
+			heading = append(heading, " "+method)
+			columns = append(columns, m)
+			against = append(against, r.Against[method])
+		}
+	}
+	var rows [][]string
+	row := func(name string, value func(m *evaluate.Metrics) string) {
+		cells := []string{name}
+		for _, m := range columns {
+			cells = append(cells, value(m))
+		}
+		rows = append(rows, cells)
+	}
+	for _, f := range figures {
+		row(f.name, f.text)
+	}
+	shares := map[string]bool{}
+	for _, m := range columns {
+		for s := range m.LiftAt {
+			shares[s] = true
+		}
+	}
+	for _, s := range sorted(shares) {
+		share, err := strconv.ParseFloat(s, 64)
+		if err != nil {
+			continue
+		}
+		row(fmt.Sprintf("lift in the top %g %%", share*100), func(m *evaluate.Metrics) string {
+			v, ok := m.LiftAt[s]
+			if !ok {
+				return "-"
+			}
+			return Decimals(float64(v), 2)
+		})
+	}
+	row("features a record", func(m *evaluate.Metrics) string { return Decimals(float64(m.MeanSubspace), 1) })
+	share := func(n, all int64) string {
+		if all == 0 {
+			return "-"
+		}
+		return Percent(float64(n) / float64(all))
+	}
+	row("reasons with a lift", func(m *evaluate.Metrics) string { return share(m.Reasons, m.Reasons+m.Untold) })
+	row("  of these against it", func(m *evaluate.Metrics) string { return share(m.Conflicts, m.Reasons) })
+	if r.Methods[evaluate.MethodAll] != nil && len(columns) > 1 {
+		difference, bounds := []string{"log-loss of all less this"}, []string{"  95 % interval"}
+		for i := range columns {
+			if d := against[i]; d != nil {
+				difference, bounds = append(difference, Decimals(float64(d.LogLoss), 4)), append(bounds, interval(d.Interval))
+			} else {
+				difference, bounds = append(difference, ""), append(bounds, "")
+			}
+		}
+		rows = append(rows, difference, bounds)
+	}
+	return Table(w, "", heading, rows)
+}
+
+func evaluationGains(w io.Writer, r *evaluate.Result) error {
+	if len(r.Gains) == 0 {
+		return nil
+	}
+	var rows [][]string
+	for _, g := range r.Gains {
+		if g.Share > 0.505 {
+			break
+		}
+		rows = append(rows, []string{fmt.Sprintf("%.0f %%", g.Share*100), Number(float64(g.N)), Number(float64(g.Positives)),
+			Decimals(100*float64(g.Capture), 1) + " %", Decimals(float64(g.Lift), 2), Decimals(float64(g.MeanPropensity), 3)})
+	}
+	fmt.Fprintf(w, "\nGains: the records of the highest propensity\n")
+	return Table(w, "", []string{" top", " records", " positives", " of all", " lift", " propensity"}, rows)
+}
+
+func evaluationCurve(w io.Writer, r *evaluate.Result) error {
+	if len(r.Curve) <= 1 {
+		return nil
+	}
+	var rows [][]string
+	for _, p := range r.Curve {
+		rows = append(rows, []string{strconv.FormatInt(p.Records, 10), Decimals(float64(p.LogLoss), 4),
+			Decimals(float64(p.AUC), 4)})
+	}
+	fmt.Fprintf(w, "\nLearning curve: the records since the line before\n")
+	return Table(w, "", []string{" up to", " log-loss", " AUC"}, rows)
+}
+
+// evaluationDrift prints the features that moved most.
+func evaluationDrift(w io.Writer, r *evaluate.Result) error {
+	var rows [][]string
+	for _, d := range r.Drift {
+		if d.PSI >= 0.1 && d.PSI > d.Threshold && len(rows) < 8 {
+			rows = append(rows, []string{d.Feature, Decimals(float64(d.PSI), 2), strconv.FormatInt(d.At, 10),
+				Decimals(float64(d.Last), 2)})
+		}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	fmt.Fprintf(w, "\nDrift: what moved most since the first %d records (population stability index; .1 a shift, .25 a "+
+		"large one)\n", evaluate.DriftRecords)
+	return Table(w, "", []string{"", " largest", " at record", " last"}, rows)
+}
+
+// evaluationGate prints the verdicts on the models of the first method that fits any.
+func evaluationGate(w io.Writer, r *evaluate.Result) error {
+	var rows [][]string
+	for _, f := range r.Fits {
+		if f.Method == r.Fits[0].Method {
+			rows = append(rows, []string{strconv.FormatInt(f.Learnt, 10), f.Reason, Decimals(float64(f.LogLoss), 4),
+				Decimals(float64(f.Serving), 4), signed(float64(f.Difference)), signedInterval(f.Interval),
+				strconv.Itoa(f.Records)})
+		}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	fmt.Fprintf(w, "\nGate: models of %s on records that neither they nor the serving model had learnt; worse than it "+
+		"by more than %s is refused\n", r.Fits[0].Method, strconv.FormatFloat(float64(r.Fits[0].Gate), 'g', -1, 64))
+	return Table(w, "", []string{" labelled", "verdict", " log-loss", " serving", " difference", "95 % interval",
+		" records"}, rows)
+}

@@ -1,0 +1,62 @@
+package show
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+
+	"liftstream/model"
+	"liftstream/model/local"
+)
+
+// Record prints the score of the record that p scored last, which has the number n, and the evidence of each of its
+// features about the class.
+func Record(w io.Writer, schema *model.Schema, p *model.Partition, scores *model.Scores, n int64) error {
+	fmt.Fprintf(w, "record %d: %s", n, scores.Status[0])
+	if scores.Reason[0] != "" {
+		fmt.Fprintf(w, " (%s)", scores.Reason[0])
+	}
+	for y, class := range schema.Classes {
+		fmt.Fprintf(w, ", %s %s", class, Decimals(scores.P[y], 3))
+	}
+	fmt.Fprintf(w, "; %s is %s times its base rate of %s\n", schema.Classes[scores.Target[0]], Decimals(scores.Lift[0], 2),
+		Decimals(scores.BaseRate[0], 3))
+	c, ok := p.Component(local.Name).(*local.Component)
+	if !ok {
+		return fmt.Errorf("the configuration has no component %s", local.Name)
+	}
+	explanations := c.Explain(p.Row(), nil)
+	if len(explanations) == 0 {
+		_, err := fmt.Fprintln(w, "the model has no local curves")
+		return err
+	}
+	var rows [][]string
+	for _, e := range explanations {
+		f := schema.Features[e.Feature]
+		value := "(missing)"
+		switch {
+		case math.IsNaN(e.Value):
+		case f.Kind == model.Continuous:
+			value = Number(e.Value)
+		default:
+			value = p.Levels().Text(int(e.Feature), e.Value)
+		}
+		place := ""
+		if e.Rank > 0 {
+			place = strconv.Itoa(e.Rank)
+		}
+		rows = append(rows, []string{f.Name, value, nats(e.Alone), nats(e.Beside), place, Decimals(e.Mean, 3),
+			Decimals(e.Deviation, 3)})
+	}
+	fmt.Fprintln(w)
+	return Table(w, "", []string{"feature", "value", " alone", " beside others", " place", " curve", " sd"}, rows)
+}
+
+// nats writes the evidence of a feature, "-" where chance explains it.
+func nats(v float64) string {
+	if v == 0 {
+		return "-"
+	}
+	return Decimals(v, 4)
+}

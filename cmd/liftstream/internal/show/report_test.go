@@ -1,0 +1,30 @@
+package show
+
+import (
+	"strings"
+	"testing"
+
+	"liftstream/model/report"
+)
+
+// TestReportOfProfiles: confirmed profiles come first, and the report says how many are, or that none was validated.
+func TestReportOfProfiles(t *testing.T) {
+	profile := func(cell string, among int, confirmed bool) report.Profile {
+		return report.Profile{Class: "yes", Profile: report.Tests{{Feature: "job", Cell: cell}}, ValidatedLift: 2,
+			ValidatedAmong: among, Confirmed: confirmed}
+	}
+	for want, profiles := range map[string][]report.Profile{
+		"1 of 2 confirmed on records held back":      {profile("first", 2, false), profile("second", 2, true)},
+		"none confirmed on records held back":        {profile("second", 2, false), profile("first", 2, false)},
+		"searched among all records, none validated": {profile("second", 0, false), profile("first", 0, false)},
+	} {
+		var b strings.Builder
+		if err := reportProfiles(&b, &report.Report{Profiles: profiles}, "yes"); err != nil {
+			t.Fatal(err)
+		}
+		if text := b.String(); !strings.Contains(text, want) || strings.Index(text, "job=second") > strings.Index(text,
+			"job=first") {
+			t.Errorf("want %q, job=second first:\n%s", want, text)
+		}
+	}
+}

@@ -1,0 +1,213 @@
+package show
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"liftstream/codec"
+	"liftstream/codec/file"
+	"liftstream/stream/txn"
+)
+
+// Printer writes the records of one topic in one format.
+type Printer interface {
+	// Print writes at most limit rows of a record and returns their number.
+	Print(r *txn.Record, limit int) (int, error)
+	// Close writes the end of the output; the writer below is not closed.
+	Close() error
+}
+
+// Topic says how the records of a topic are printed.
+type Topic struct {
+	Format string // table, jsonl, csv or arrow
+	// MaxMessage bounds the bytes of a message; 0 = codec.DefaultMaxMessage.
+	MaxMessage int64
+	// Unreadable is told of a message that cannot be read, which is passed over.
+	Unreadable func(r *txn.Record, err error)
+}
+
+// ErrNoArrow is returned when the format arrow is asked of a topic whose records are no rows.
+var ErrNoArrow = errors.New("the records are no rows")
+
+// Printer returns the printer of a topic: of scores, events or labels by row, of dead letters, or of the versions of
+// the topic model.
+func (t Topic) Printer(w *bufio.Writer, kind string) (Printer, error) {
+	lines := linePrinter{w: w, format: t.Format}
+	switch {
+	case kind == "scores" || kind == "events" || kind == "labels":
+		return t.rows(w, kind == "scores")
+	case t.Format == "arrow":
+		return nil, ErrNoArrow
+	case kind == "model":
+		return &versionPrinter{lines, map[string]int{}}, nil
+	}
+	return &deadPrinter{lines, t.MaxMessage}, nil
+}
+
+// rows returns the printer of Arrow messages, or of messages of JSON lines. A table of scores has the columns that
+// people ask for, other tables have all columns.
+func (t Topic) rows(w *bufio.Writer, scores bool) (Printer, error) {
+	p := &rowPrinter{Topic: t, w: w, scores: scores}
+	if t.Format == "arrow" {
+		var err error
+		if p.arrow, err = file.NewWriter(w, ".arrows"); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// rowPrinter prints Arrow messages, or messages of JSON lines, row by row.
+type rowPrinter struct {
+	Topic
+	w      *bufio.Writer
+	scores bool
+	arrow  *file.Writer // of the format arrow
+	headed bool         // the heading of the table of scores is written
+
+	columns []codec.ColumnInfo // of the last table, for headings
+	buffer  []byte
+}
+
+// Close ends an Arrow stream.
+func (p *rowPrinter) Close() error {
+	if p.arrow == nil {
+		return nil
+	}
+	return p.arrow.Close()
+}
+
+// Print prints the rows of a message.
+func (p *rowPrinter) Print(r *txn.Record, limit int) (int, error) {
+	if len(r.Value) > 0 && r.Value[0] == '{' {
+		return p.lines(r, limit)
+	}
+	printed := 0
+	for t, err := range codec.Tables(r.Value, p.MaxMessage) {
+		if err != nil {
+			p.Unreadable(r, err)
+			break
+		}
+		n := min(t.Rows(), limit-printed)
+		if n == 0 {
+			continue
+		}
+		if err := p.table(t, n); err != nil {
+			return printed, err
+		}
+		if printed += n; printed == limit {
+			break
+		}
+	}
+	return printed, nil
+}
+
+// lines prints a message of JSON lines, as output.format: jsonl makes them.
+func (p *rowPrinter) lines(r *txn.Record, limit int) (int, error) {
+	printed := 0
+	for line := range strings.SplitSeq(strings.TrimRight(string(r.Value), "\n"), "\n") {
+		if printed == limit {
+			break
+		}
+		b := append(append(p.buffer[:0], line...), '\n')
+		switch p.Format {
+		case "jsonl":
+		case "table":
+			var row jsonRow
+			if json.Unmarshal([]byte(line), &row) == nil && p.scores {
+				b = p.score(b[:0], row)
+			}
+		default:
+			return printed, fmt.Errorf("the topic holds JSON lines (output.format: jsonl), which --format jsonl and table print")
+		}
+		p.buffer = b
+		if _, err := p.w.Write(b); err != nil {
+			return printed, err
+		}
+		printed++
+	}
+	return printed, nil
+}
+
+func (p *rowPrinter) table(t *codec.Table, n int) error {
+	b := p.buffer[:0]
+	switch p.Format {
+	case "jsonl":
+		for i := range n {
+			b = append(t.AppendJSON(b, i), '\n')
+		}
+	case "csv":
+		if p.changed(t) {
+			b = t.AppendCSVHeader(b)
+		}
+		for i := range n {
+			b = t.AppendCSV(b, i)
+		}
+	case "arrow":
+		if n < t.Rows() {
+			t = t.Slice(n)
+		}
+		return p.arrow.Write(t)
+	default:
+		if p.scores && t.Column(codec.ColumnPartition) >= 0 {
+			b = p.people(b, t, n)
+		} else {
+			b = p.generic(b, t, n)
+		}
+	}
+	p.buffer = b
+	_, err := p.w.Write(b)
+	return err
+}
+
+// changed reports whether the columns differ from the columns of the table before.
+func (p *rowPrinter) changed(t *codec.Table) bool {
+	c := t.Columns()
+	if slices.Equal(c, p.columns) {
+		return false
+	}
+	p.columns = c
+	return true
+}
+
+// generic appends all columns, aligned for short texts.
+func (p *rowPrinter) generic(b []byte, t *codec.Table, n int) []byte {
+	width := func(c codec.ColumnInfo) int { return min(max(utf8.RuneCountInString(c.Name), 9), 24) }
+	if p.changed(t) {
+		for _, c := range p.columns {
+			b = fmt.Appendf(b, "%-*s ", width(c), clip(c.Name, 24))
+		}
+		b = append(b, '\n')
+	}
+	for i := range n {
+		for c, info := range p.columns {
+			text, ok := t.Text(c, i)
+			if !ok {
+				text = "-"
+			}
+			b = fmt.Appendf(b, "%-*s ", width(info), clip(text, 24))
+		}
+		b = append(b, '\n')
+	}
+	return b
+}
+
+// clip shortens a text for a table and makes control characters visible.
+func clip(s string, width int) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return '·'
+		}
+		return r
+	}, s)
+	if utf8.RuneCountInString(s) <= width {
+		return s
+	}
+	return string([]rune(s)[:width-1]) + "…"
+}

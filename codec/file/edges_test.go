@@ -1,0 +1,87 @@
+package file
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"liftstream/codec"
+	"liftstream/model"
+)
+
+// TestEscapesAreReadAsJSONHasThem compares with encoding/json: half of a surrogate pair is a replacement character, and
+// an escape that follows it is read for itself.
+func TestEscapesAreReadAsJSONHasThem(t *testing.T) {
+	for _, text := range []string{
+		`"a\"\\\/\b\f\n\r\tz"`, `"\u0041\u20ac"`, `"\ud83d\ude00"`, `"\ud83d"`, `"\ude00"`, `"\ud83dx"`, `"\ud83d\n"`,
+		`"\ud83d\u0041"`, `"\ud83d\ud83d\ude00"`, `"\ud83d\u0041\ude00"`, `"\ude00\ud83d"`,
+	} {
+		var want string
+		if err := json.Unmarshal([]byte(text), &want); err != nil {
+			t.Fatal(err)
+		}
+		p, scratch := parser{b: []byte(text)}, []byte(nil)
+		if got, err := p.text(&scratch); err != nil || string(got) != want || p.i != len(text) {
+			t.Errorf("%s is read as %q up to byte %d of %d (%v), want %q", text, got, p.i, len(text), err, want)
+		}
+	}
+}
+
+var errFull = errors.New("no space left")
+
+// full is an output that takes nothing.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errFull }
+
+// TestAFileWhoseLastBytesAreLostDoesNotAppear: where only the end cannot be written Close says so, and the file that was
+// there under the name stays.
+func TestAFileWhoseLastBytesAreLostDoesNotAppear(t *testing.T) {
+	o := rowsOptions()
+	r, err := Open([]string{"testdata/rows.csv"}, Options{Codec: o, Rows: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	enc, err := codec.NewScoreEncoder(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b model.Batch
+	if err := r.Next(&b, nil); err != nil {
+		t.Fatal(err)
+	}
+	table, err := enc.Table(&b, scores(b.N), model.NewLevels(o.Schema), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range []string{".csv", ".jsonl", ".jsonl.gz", ".arrow", ".arrows", ".feather", ".parquet"} {
+		t.Run(kind, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "scores"+kind)
+			if err := os.WriteFile(path, []byte("before"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			w, err := Create(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.buf.Reset(full{}) // it holds the whole file, which meets the output at Close
+			if err := w.Write(table); err != nil {
+				t.Fatal(err)
+			}
+			var e *Error
+			if err := w.Close(); !errors.Is(err, errFull) || !errors.As(err, &e) || e.File != path {
+				t.Errorf("the file is finished with %v", err)
+			}
+			if was, err := os.ReadFile(path); err != nil || string(was) != "before" {
+				t.Errorf("the file that was there is %q now (%v)", was, err)
+			}
+			if left, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(left) != 1 {
+				t.Errorf("files are left: %q (%v)", left, err)
+			}
+		})
+	}
+}

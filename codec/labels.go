@@ -1,0 +1,118 @@
+package codec
+
+import (
+	"math"
+
+	"github.com/apache/arrow/go/v15/arrow"
+
+	"liftstream/model"
+)
+
+// DecodeLabels reads a labels message into l, whose buffers it reuses. A row names its record by the id column when the
+// options have one and the message carries it, else by source_partition, source_offset and source_row. Rows without a
+// known class are bad. Time is that of the configured column when the message has it, else the message's.
+func (d *Decoder) DecodeLabels(m *Message, l *model.Labels) (bad []RowError, err error) {
+	l.N = 0
+	merr := d.in.guarded(func() *MessageError {
+		s, recs, e := d.in.read(m)
+		if e != nil {
+			return e
+		}
+		if s.labels == nil {
+			s.labels = d.planLabels(s.schema)
+		}
+		if s.labels.err != nil {
+			return s.labels.err
+		}
+		bad, e = d.labels(s.labels, recs, m, l)
+		return e
+	})
+	if merr != nil {
+		l.N = 0
+		return nil, merr
+	}
+	return bad, nil
+}
+
+func (d *Decoder) labels(p *plan, recs []arrow.Record, m *Message, l *model.Labels) ([]RowError, *MessageError) {
+	rows := 0
+	for _, r := range recs {
+		rows += int(r.NumRows())
+	}
+	if !d.in.budget.take(int64(rows) * 64) {
+		return nil, dead(ReasonTooLarge, "%d rows", rows)
+	}
+	d.bad = d.bad[:0]
+	l.Class = resize(l.Class, rows)
+	d.fillLabels(l.Class, recs, p.label)
+	at := int32(0)
+	for _, r := range recs {
+		a := r.Column(p.label)
+		for i := range a.Len() {
+			if l.Class[at] < 0 {
+				d.reject(at, ReasonLabel, d.o.Label, a, i)
+			}
+			at++
+		}
+	}
+	l.ID = d.fillIDs(l.ID, recs, p.id, rows, 0)
+	l.Time = d.fillTimes(l.Time, recs, p.time, rows, 0, m)
+	l.Partition, l.Offset, l.Row = l.Partition[:0], l.Offset[:0], l.Row[:0]
+	if p.id < 0 {
+		d.positions(p, recs, l)
+	} else {
+		l.Partition, l.Offset, l.Row = nil, nil, nil
+	}
+	l.N = rows
+	d.orderBad()
+	if len(d.bad) > 0 {
+		dropLabels(l, d.bad)
+	}
+	return d.bad, nil
+}
+
+func (d *Decoder) positions(p *plan, recs []arrow.Record, l *model.Labels) {
+	row := int32(0)
+	for _, r := range recs {
+		part, off, pos := r.Column(p.partition), r.Column(p.offset), r.Column(p.row)
+		for i := range int(r.NumRows()) {
+			get := func(a arrow.Array, name string, limit int64) int64 {
+				if !isNull(a, i) {
+					if v, ok := integer(a, i); ok && v >= 0 && v <= limit {
+						return v
+					}
+				}
+				d.reject(row, ReasonRecord, name, a, i)
+				return -1
+			}
+			l.Partition = append(l.Partition, int32(get(part, ColumnPartition, math.MaxInt32)))
+			l.Offset = append(l.Offset, get(off, ColumnOffset, math.MaxInt64))
+			l.Row = append(l.Row, int32(get(pos, ColumnRow, math.MaxInt32)))
+			row++
+		}
+	}
+}
+
+func dropLabels(l *model.Labels, bad []RowError) {
+	k := 0
+	for i := range l.N {
+		if len(bad) > 0 && bad[0].Row == int32(i) {
+			bad = bad[1:]
+			continue
+		}
+		l.Class[k], l.Time[k] = l.Class[i], l.Time[i]
+		if l.ID != nil {
+			l.ID[k] = l.ID[i]
+		} else {
+			l.Partition[k], l.Offset[k], l.Row[k] = l.Partition[i], l.Offset[i], l.Row[i]
+		}
+		k++
+	}
+	l.N = k
+	l.Class, l.Time = l.Class[:k], l.Time[:k]
+	if l.ID != nil {
+		l.ID = l.ID[:k]
+	} else {
+		l.Partition, l.Offset, l.Row = l.Partition[:k], l.Offset[:k], l.Row[:k]
+	}
+}

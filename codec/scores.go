@@ -1,0 +1,397 @@
+package codec
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/apache/arrow/go/v15/arrow"
+	"github.com/apache/arrow/go/v15/arrow/array"
+	"github.com/apache/arrow/go/v15/arrow/memory"
+
+	"liftstream/codec/internal/column"
+	"liftstream/model"
+)
+
+// Score is a column of the scores, in the order of the message. The columns of features that are handed on follow.
+type Score uint8
+
+const (
+	ScoreID   Score = iota // only where the record has an id
+	ScoreTime              // only where the record has a time
+	ScorePartition
+	ScoreOffset
+	ScoreRow
+	ScoreModel
+	ScoreStatus
+	ScoreReason
+	ScoreSegment
+	ScoreTarget
+	ScorePropensity // one column a class: see PropensityColumn
+	ScoreBaseRate
+	ScoreLift
+	ScorePercentile
+	ScoreSubspace
+	ScoreRelevance
+	ScoreProfile
+	ScoreProfileLift
+	ScoreWhy
+)
+
+// Names of the columns that name a record by its position, in scores and in labels.
+const (
+	ColumnPartition = "source_partition"
+	ColumnOffset    = "source_offset"
+	ColumnRow       = "source_row"
+)
+
+// String is the name of the column; that of ScorePropensity is the beginning of its names.
+func (c Score) String() string { return scoreColumns[c].name }
+
+// PropensityColumn is the name of the column that holds the propensity for a class.
+func PropensityColumn(class string) string { return ScorePropensity.String() + class }
+
+// ScoreNames lists the names of the columns of the scores for the given classes. No feature and no class may have one
+// of them.
+func ScoreNames(classes []string) []string {
+	var names []string
+	for c := range scoreColumns {
+		if Score(c) != ScorePropensity {
+			names = append(names, scoreColumns[c].name)
+			continue
+		}
+		for _, class := range classes {
+			names = append(names, PropensityColumn(class))
+		}
+	}
+	return names
+}
+
+// scoreColumn declares a column and says how it is filled.
+type scoreColumn struct {
+	name     string
+	typ      arrow.DataType
+	nullable bool
+	fill     filler
+	// The id and the time are there only where the options name them, and are those of the input, in its type, where
+	// there is one. role and input are nil for other columns.
+	role  func(o *Options) string
+	input func(p *plan) int
+}
+
+func (c *scoreColumn) configured(o *Options) bool { return c.role == nil || c.role(o) != "" }
+
+// scoreColumns is the one table of the columns of the scores, in their order.
+var scoreColumns = [...]scoreColumn{
+	ScoreID: {name: "id", typ: typeText, nullable: true, fill: text((*scored).id),
+		role: func(o *Options) string { return o.ID }, input: func(p *plan) int { return p.id }},
+	ScoreTime: {name: "time", typ: typeTime, nullable: true,
+		fill: fixed(func(x *scored, i int) (int64, bool) { return x.b.Time[i], true }),
+		role: func(o *Options) string { return o.Time }, input: func(p *plan) int { return p.time }},
+	ScorePartition: {name: ColumnPartition, typ: typeInt32,
+		fill: fixed(func(x *scored, _ int) (int32, bool) { return x.b.Partition, true })},
+	ScoreOffset: {name: ColumnOffset, typ: typeInt64,
+		fill: fixed(func(x *scored, _ int) (int64, bool) { return x.b.Offset, true })},
+	ScoreRow: {name: ColumnRow, typ: typeInt32,
+		fill: fixed(func(x *scored, i int) (int32, bool) { return x.b.Row[i], true })},
+	ScoreModel: {name: "model", typ: typeInt64,
+		fill: fixed(func(x *scored, _ int) (int64, bool) { return x.s.Model, true })},
+	ScoreStatus: {name: "status", typ: typeText,
+		fill: text(func(x *scored, i int) (string, bool) { return x.s.Status[i].String(), true })},
+	ScoreReason: {name: "reason", typ: typeText, nullable: true,
+		fill: text(func(x *scored, i int) (string, bool) { return x.s.Reason[i], x.s.Reason[i] != "" })},
+	ScoreSegment: {name: "segment", typ: typeText, nullable: true,
+		fill: text(func(x *scored, i int) (string, bool) { return x.class(x.s.Segment[i]) })},
+	ScoreTarget: {name: "target", typ: typeText, nullable: true,
+		fill: text(func(x *scored, i int) (string, bool) { return x.class(x.s.Target[i]) })},
+	ScorePropensity: {name: "propensity_", typ: typeFloat64, nullable: true, fill: propensity},
+	ScoreBaseRate: {name: "base_rate", typ: typeFloat64, nullable: true,
+		fill: fixed(func(x *scored, i int) (float64, bool) { return x.s.BaseRate[i], known(x.s.BaseRate[i]) })},
+	ScoreLift: {name: "lift", typ: typeFloat64, nullable: true,
+		fill: fixed(func(x *scored, i int) (float64, bool) { return x.s.Lift[i], x.trained(i) && known(x.s.Lift[i]) })},
+	ScorePercentile: {name: "percentile", typ: typeFloat32, nullable: true,
+		fill: fixed(func(x *scored, i int) (float32, bool) {
+			return x.s.Percentile[i], x.trained(i) && known(float64(x.s.Percentile[i]))
+		})},
+	ScoreSubspace: {name: "subspace", typ: arrow.ListOf(typeText), nullable: true,
+		fill: list(newOf[column.Text], func(c *column.Text, x *scored, i int) {
+			features, _ := x.s.SubspaceOf(i)
+			for _, f := range features {
+				c.Add(x.schema.Features[f].Name)
+			}
+		})},
+	ScoreRelevance: {name: "relevance", typ: arrow.ListOf(typeFloat32), nullable: true,
+		fill: list(newOf[column.Fixed[float32]], func(c *column.Fixed[float32], x *scored, i int) {
+			_, relevance := x.s.SubspaceOf(i)
+			for _, r := range relevance {
+				c.Add(r, known(float64(r)))
+			}
+		})},
+	ScoreProfile: {name: "profile", typ: typeText, nullable: true,
+		fill: text(func(x *scored, i int) (string, bool) { return x.s.Profile[i], x.trained(i) && x.s.Profile[i] != "" })},
+	ScoreProfileLift: {name: "profile_lift", typ: typeFloat64, nullable: true,
+		fill: fixed(func(x *scored, i int) (float64, bool) {
+			return x.s.ProfileLift[i], x.trained(i) && x.s.Profile[i] != "" && known(x.s.ProfileLift[i])
+		})},
+	ScoreWhy: {name: "why", typ: arrow.ListOf(arrow.StructOf(
+		arrow.Field{Name: "feature", Type: typeText},
+		arrow.Field{Name: "value", Type: typeText, Nullable: true},
+		arrow.Field{Name: "effect", Type: typeFloat64},
+		arrow.Field{Name: "lift", Type: typeFloat64, Nullable: true},
+		arrow.Field{Name: "n", Type: typeFloat64, Nullable: true},
+	)), nullable: true, fill: list(newOf[reasons], (*reasons).add)},
+}
+
+var (
+	typeText    = arrow.BinaryTypes.String
+	typeInt32   = arrow.PrimitiveTypes.Int32
+	typeInt64   = arrow.PrimitiveTypes.Int64
+	typeFloat32 = arrow.PrimitiveTypes.Float32
+	typeFloat64 = arrow.PrimitiveTypes.Float64
+	typeTime    = &arrow.TimestampType{Unit: arrow.Nanosecond, TimeZone: "UTC"}
+)
+
+// scored is a batch with its scores.
+type scored struct {
+	b      *model.Batch
+	s      *model.Scores
+	levels *model.Levels
+	schema *model.Schema
+}
+
+func (x *scored) trained(i int) bool { return x.s.Status[i] != model.StatusUntrained }
+
+// id is the id of record i, ok false in a batch without ids.
+func (x *scored) id(i int) (id string, ok bool) {
+	if x.b.ID == nil {
+		return "", false
+	}
+	return x.b.ID[i], true
+}
+
+// class is the name of a class, ok false below 0.
+func (x *scored) class(class int32) (name string, ok bool) {
+	if class < 0 {
+		return "", false
+	}
+	return x.schema.Classes[class], true
+}
+
+func known(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
+// builder holds the values of a column in buffers that it reuses.
+type builder interface {
+	Reset()
+	Len() int
+	Data(t arrow.DataType) arrow.ArrayData
+}
+
+// filler makes an empty builder and the function that appends the rows of a batch to it. class is the number of the
+// class of a propensity, 0 for other columns.
+type filler func(class int) (builder, func(x *scored))
+
+// fixed fills a column of numbers; of returns ok false for null.
+func fixed[T int32 | int64 | float32 | float64](of func(x *scored, i int) (v T, ok bool)) filler {
+	return func(int) (builder, func(x *scored)) {
+		c := &column.Fixed[T]{}
+		return c, func(x *scored) {
+			for i := range x.b.N {
+				c.Add(of(x, i))
+			}
+		}
+	}
+}
+
+// propensity fills the column of a class.
+func propensity(class int) (builder, func(x *scored)) {
+	return fixed(func(x *scored, i int) (float64, bool) {
+		v := x.s.P[i*x.s.Classes+class]
+		return v, known(v)
+	})(0)
+}
+
+// text fills a column of text; of returns ok false for null.
+func text(of func(x *scored, i int) (v string, ok bool)) filler {
+	return func(int) (builder, func(x *scored)) {
+		c := &column.Text{}
+		return c, func(x *scored) {
+			for i := range x.b.N {
+				if v, ok := of(x, i); ok {
+					c.Add(v)
+				} else {
+					c.Null()
+				}
+			}
+		}
+	}
+}
+
+// list fills a column of lists, null for a record that no model scored; add appends the elements of record i.
+func list[E builder](empty func() E, add func(elements E, x *scored, i int)) filler {
+	return func(int) (builder, func(x *scored)) {
+		elements := empty()
+		c := &listBuilder{elements: elements}
+		return c, func(x *scored) {
+			for i := range x.b.N {
+				if x.trained(i) {
+					add(elements, x, i)
+				}
+				c.End(elements.Len(), x.trained(i))
+			}
+		}
+	}
+}
+
+func newOf[T any]() *T { return new(T) }
+
+// listBuilder is a column of lists with the column of their elements.
+type listBuilder struct {
+	column.List
+	elements builder
+}
+
+// Reset empties both columns.
+func (c *listBuilder) Reset() {
+	c.List.Reset()
+	c.elements.Reset()
+}
+
+// Data returns the column as the list type t.
+func (c *listBuilder) Data(t arrow.DataType) arrow.ArrayData {
+	return c.List.Data(t, c.elements.Data(t.(*arrow.ListType).Elem()))
+}
+
+// reasons is a column of the elements of "why".
+type reasons struct {
+	feature, value  column.Text
+	effect, lift, n column.Fixed[float64]
+}
+
+// Reset empties the column.
+func (c *reasons) Reset() {
+	for _, field := range c.fields() {
+		field.Reset()
+	}
+}
+
+// Len is the number of reasons.
+func (c *reasons) Len() int { return c.effect.Len() }
+
+func (c *reasons) fields() [5]builder {
+	return [...]builder{&c.feature, &c.value, &c.effect, &c.lift, &c.n}
+}
+
+// Data returns the column as the struct type t.
+func (c *reasons) Data(t arrow.DataType) arrow.ArrayData {
+	fields := c.fields()
+	children := make([]arrow.ArrayData, len(fields))
+	for k, field := range fields {
+		children[k] = field.Data(t.(*arrow.StructType).Field(k).Type)
+	}
+	return array.NewData(t, c.Len(), []*memory.Buffer{nil}, children, 0, 0)
+}
+
+// add appends the reasons of record i. Values of a continuous feature are numbers in text, those of others the text of
+// their level; terms of several features and missing values have none.
+func (c *reasons) add(x *scored, i int) {
+	why := x.s.WhyOf(i)
+	for k := range why {
+		r := &why[k]
+		c.feature.Add(x.s.TermName(x.schema, r.Feature))
+		switch {
+		case r.Feature < 0 || !known(r.Value):
+			c.value.Null()
+		case x.schema.Features[r.Feature].Kind == model.Continuous:
+			c.value.Bytes = appendFloat(c.value.Bytes, r.Value, 64)
+			c.value.End(true)
+		default:
+			c.value.Add(x.levels.Text(int(r.Feature), r.Value))
+		}
+		c.effect.Add(r.Effect, true)
+		c.lift.Add(r.Lift, known(r.Lift))
+		c.n.Add(r.N, known(r.N))
+	}
+}
+
+// ScoreReader reads a table of scores by column.
+type ScoreReader struct {
+	t       *Table
+	at      [len(scoreColumns)]int
+	classes []int // columns of the propensities
+}
+
+// NewScoreReader finds the columns of the scores of the given classes in a table. It fails when one is missing; id and
+// time may be.
+func NewScoreReader(t *Table, classes []string) (*ScoreReader, error) {
+	r := &ScoreReader{t: t}
+	find := func(name string, needed bool) (int, error) {
+		at := t.Column(name)
+		if at < 0 && needed {
+			return at, fmt.Errorf("there is no column %s", name)
+		}
+		return at, nil
+	}
+	for c := range scoreColumns {
+		var err error
+		if Score(c) == ScorePropensity {
+			r.at[c] = -1
+			continue
+		}
+		if r.at[c], err = find(scoreColumns[c].name, scoreColumns[c].role == nil); err != nil {
+			return nil, err
+		}
+	}
+	for _, class := range classes {
+		at, err := find(PropensityColumn(class), true)
+		if err != nil {
+			return nil, err
+		}
+		r.classes = append(r.classes, at)
+	}
+	return r, nil
+}
+
+// Place is the position of the record that row i scores.
+func (r *ScoreReader) Place(i int) (partition int32, offset int64, row int32) {
+	p, _ := r.Int(ScorePartition, i)
+	offset, _ = r.Int(ScoreOffset, i)
+	n, _ := r.Int(ScoreRow, i)
+	return int32(p), offset, int32(n)
+}
+
+// Propensity is that of a class, by its number; 0 where it is null.
+func (r *ScoreReader) Propensity(class, i int) float64 {
+	v, _ := r.t.Float(r.classes[class], i)
+	return v
+}
+
+// Text is the text of a value, as Table.Text gives it; it is valid as long as the table. It is empty and ok false for
+// null, and where the table has no such column.
+func (r *ScoreReader) Text(c Score, i int) (text string, ok bool) {
+	if r.at[c] < 0 {
+		return "", false
+	}
+	return r.t.Text(r.at[c], i)
+}
+
+// Float is a value as a number, as Table.Float gives it; 0 and ok false where Text says so.
+func (r *ScoreReader) Float(c Score, i int) (v float64, ok bool) {
+	if r.at[c] < 0 {
+		return 0, false
+	}
+	return r.t.Float(r.at[c], i)
+}
+
+// Int is a value as an integer, as Table.Int gives it; 0 and ok false where Text says so.
+func (r *ScoreReader) Int(c Score, i int) (v int64, ok bool) {
+	if r.at[c] < 0 {
+		return 0, false
+	}
+	return r.t.Int(r.at[c], i)
+}
+
+// Kept is Text in memory of its own, empty for null.
+func (r *ScoreReader) Kept(c Score, i int) string {
+	s, _ := r.Text(c, i)
+	return strings.Clone(s)
+}

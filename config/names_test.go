@@ -1,0 +1,15 @@
+package config
+
+import (
+	"slices"
+	"testing"
+
+	"liftstream/codec"
+)
+
+// TestReservedNamesAreTheColumnsOfTheScores holds the names that a configuration refuses against the table of columns.
+func TestReservedNamesAreTheColumnsOfTheScores(t *testing.T) {
+	if got, want := outputColumns, codec.ScoreNames(nil); !slices.Equal(got, want) {
+		t.Errorf("a configuration refuses %q, and the columns of the scores are %q", got, want)
+	}
+}

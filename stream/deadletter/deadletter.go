@@ -1,0 +1,142 @@
+// Package deadletter makes the dead letters of a message and reads those that a topic holds. Each bad row of a message
+// gives one letter, an Arrow stream of that row alone; a message that cannot be read gives one, its value as it came.
+package deadletter
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"liftstream/codec"
+	"liftstream/stream/txn"
+)
+
+const (
+	// Bytes is the size that a dead letter is reckoned to have beside its row and the repeated key and headers of its
+	// message.
+	Bytes = 1 << 10
+	// TopicBytes is added to the largest message of the other topics for the largest one of the dead letters: the
+	// headers of a letter never take more.
+	TopicBytes = Bytes << 10
+)
+
+// ID says which row of which message a dead letter is about; Row -1 = the whole message.
+type ID struct {
+	Topic  string
+	Offset int64
+	Row    int
+}
+
+// Origin says where a message comes from. Stage is one of the Stage constants of codec.
+type Origin struct {
+	Topic, Stage string
+	Partition    int
+}
+
+// Letter is a dead letter. Its Record lacks the topic and partition to which it goes.
+type Letter struct {
+	ID
+	Reason codec.Reason
+	Record txn.Record
+}
+
+// Bound returns the error that stands for a message whose bad rows would make dead letters of more than four times
+// largest bytes, 0 = codec.DefaultMaxMessage; nil for any other message. Letters of one message lie in memory together
+// and in one transaction, and a few bytes of Arrow can stand for millions of rows.
+func Bound(d *codec.Decoder, r *txn.Record, bad []codec.RowError, largest int64) error {
+	if len(bad) == 0 {
+		return nil
+	}
+	each := int64(Bytes + len(r.Key) + len(d.DeadRow(r.Value, bad[0].Row)))
+	for _, h := range r.Headers {
+		each += int64(len(h.Key) + len(h.Value))
+	}
+	if int64(len(bad))*each <= 4*cmp.Or(largest, codec.DefaultMaxMessage) {
+		return nil
+	}
+	return &codec.MessageError{Reason: codec.ReasonTooLarge,
+		Err: fmt.Errorf("dead letters of %d rows, the first of them %w", len(bad), bad[0])}
+}
+
+// Make calls write for each dead letter of the message r, the last one that d has read, with the bad rows or the error
+// that it has returned. now becomes the time at which the message was first seen.
+func Make(
+	d *codec.Decoder, r *txn.Record, from Origin, bad []codec.RowError, err error, now time.Time, write func(Letter),
+) {
+	letter := func(value []byte, reason codec.Reason, text string, row int32) {
+		h := slices.Clone(r.Headers)
+		put := func(k, v string) { h = append(h, txn.Header{Key: k, Value: []byte(v)}) }
+		put(codec.DeadReason, string(reason))
+		put(codec.DeadStage, from.Stage)
+		put(codec.DeadError, text)
+		put(codec.DeadTopic, from.Topic)
+		put(codec.DeadPartition, strconv.Itoa(from.Partition))
+		put(codec.DeadOffset, strconv.FormatInt(r.Offset, 10))
+		if row >= 0 {
+			put(codec.DeadRow, strconv.Itoa(int(row)))
+		}
+		put(codec.DeadFirstSeen, now.UTC().Format(time.RFC3339Nano))
+		write(Letter{ID{from.Topic, r.Offset, int(row)}, reason,
+			txn.Record{Key: r.Key, Value: value, Time: r.Time, Headers: h}})
+	}
+	if err != nil {
+		reason := codec.ReasonDamaged
+		var m *codec.MessageError
+		if errors.As(err, &m) {
+			reason = m.Reason
+		}
+		letter(r.Value, reason, err.Error(), -1)
+		return
+	}
+	for _, b := range bad {
+		letter(d.DeadRow(r.Value, b.Row), b.Reason, b.Error(), b.Row)
+	}
+}
+
+// Read returns the dead letters of one partition of the input that a partition of the dead-letter topic holds from
+// offset from on, up to its last stable offset.
+func Read(ctx context.Context, c *txn.Client, topic string, partition int, from int64, input int) (map[ID]bool, error) {
+	start, end, err := c.Bounds(ctx, topic, partition)
+	if err != nil {
+		return nil, fmt.Errorf("reading the dead letters: %w", err)
+	}
+	out := map[ID]bool{}
+	for at := max(start, from); at < end; {
+		f, err := c.Fetch(ctx, topic, partition, at, 4<<20, 500*time.Millisecond)
+		if err != nil {
+			return nil, fmt.Errorf("reading the dead letters: %w", err)
+		}
+		for i := range f.Records {
+			if id, of := idOf(&f.Records[i]); of == input {
+				out[id] = true
+			}
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		at = f.Next
+	}
+	return out, nil
+}
+
+// idOf returns the message of a dead letter and its partition, -1 where the record is none.
+func idOf(r *txn.Record) (id ID, partition int) {
+	id, partition = ID{Row: -1}, -1
+	for _, h := range r.Headers { // the message's own headers come first
+		switch h.Key {
+		case codec.DeadTopic:
+			id.Topic = string(h.Value)
+		case codec.DeadPartition:
+			partition, _ = strconv.Atoi(string(h.Value))
+		case codec.DeadOffset:
+			id.Offset, _ = strconv.ParseInt(string(h.Value), 10, 64)
+		case codec.DeadRow:
+			id.Row, _ = strconv.Atoi(string(h.Value))
+		}
+	}
+	return id, partition
+}

@@ -1,0 +1,154 @@
+package stream
+
+import (
+	"context"
+	"fmt"
+	"liftstream/stream/topics"
+	"maps"
+	"time"
+
+	"go.uber.org/zap"
+
+	"liftstream/codec"
+	"liftstream/stream/deadletter"
+	"liftstream/stream/state"
+	"liftstream/stream/txn"
+)
+
+// deadLetters is the knowledge of a task of the dead letters of its partition.
+type deadLetters struct {
+	known map[deadletter.ID]bool // those that are in their topic though their transaction is not
+	from  int64                  // where in their topic the letters of the next transaction must be looked for
+}
+
+// forget drops the known letters of messages that are committed now.
+func (d *deadLetters) forget(names *topics.Names, committed state.Position) {
+	maps.DeleteFunc(d.known, func(id deadletter.ID, _ bool) bool {
+		switch id.Topic {
+		case names.Events:
+			return id.Offset < committed.Events
+		case names.Labels:
+			return id.Offset < committed.Labels
+		}
+		return true
+	})
+}
+
+// deadPartition is the partition of the dead-letter topic that takes the letters of a partition.
+func (s *Stage) deadPartition(partition int) int { return partition % s.deadPartitions }
+
+// originOf says where the messages of a stage of the work come from.
+func originOf(t *task, stage string) deadletter.Origin {
+	topic := t.s.o.Topics.Events
+	if stage == codec.StageLabels {
+		topic = t.s.o.Topics.Labels
+	}
+	return deadletter.Origin{Topic: topic, Stage: stage, Partition: t.id}
+}
+
+// write adds the dead letters of the last message that the task has read to a transaction, except the known ones.
+func (d *deadLetters) write(
+	t *task, x *transaction, r *txn.Record, stage string, bad []codec.RowError, err error,
+) {
+	from := originOf(t, stage)
+	t.m.DeadLetters(r, from, bad, err, t.s.o.Now(), func(l deadletter.Letter) {
+		x.addDead(l.ID)
+		if d.known[l.ID] {
+			return
+		}
+		if x.repairs {
+			d.known[l.ID] = true
+		}
+		l.Record.Topic, l.Record.Partition = t.s.o.Topics.Dead, t.s.deadPartition(t.id)
+		x.add(l.Record)
+		t.s.o.Metrics.Dead.WithLabelValues(string(l.Reason)).Inc()
+		t.mu.Lock()
+		t.status.Dead++
+		t.mu.Unlock()
+	})
+	if err != nil {
+		t.log.Debug("message refused", zap.String("topic", from.Topic), zap.Int64("offset", r.Offset), zap.Error(err))
+	}
+}
+
+// writeMissingDead is step 4 of a takeover: it reads the dead letters after the offset that the done record names, and
+// adds those that the last transaction should have written, and has not, to the repairing one.
+func (o *takeover) writeMissingDead(ctx context.Context) (err error) {
+	t, d := o.t, o.plan.Done
+	if t.dead.known, err = o.readDead(ctx, d.LettersFrom); err != nil {
+		return err
+	}
+	written := 0
+	for id := range t.dead.known {
+		from, to := d.LabelsFrom, d.Labels
+		if id.Topic == t.s.o.Topics.Events {
+			from, to = d.EventsFrom, d.Events
+		}
+		if from <= id.Offset && id.Offset < to {
+			written++
+			o.x.addDead(id)
+		}
+	}
+	from := d.Events
+	if written < d.Letters {
+		from = d.EventsFrom
+		if err := o.writeDeadOf(ctx, codec.StageLabels, d.LabelsFrom, d.Labels); err != nil {
+			return err
+		}
+	}
+	return o.writeDeadOf(ctx, codec.StageEvents, from, o.plan.Target.Events)
+}
+
+// writeDeadOf writes the dead letters of the messages in [from, to) that their topic does not hold.
+func (o *takeover) writeDeadOf(ctx context.Context, stage string, from, to int64) error {
+	t := o.t
+	topic, read := originOf(t, stage).Topic, t.m.ReadEvents
+	if stage == codec.StageLabels {
+		read = t.m.ReadLabels
+	}
+	if topic == "" || from >= to {
+		return nil
+	}
+	start, _, err := t.s.o.Client.Bounds(ctx, topic, t.id)
+	if err != nil {
+		return err
+	}
+	from = max(from, start)
+	return t.m.Pass(ctx, topic, &from, to, func(r *txn.Record) {
+		bad, err := read(r)
+		t.dead.write(t, o.x, r, stage, bad, err)
+	})
+}
+
+// readDead reads which dead letters of the partition their topic holds from an offset on. All of them lie below the
+// high watermark, but other tasks write there too, and theirs may be open in front of them. No transaction of the stage
+// stays so for longer than its timeout.
+func (o *takeover) readDead(ctx context.Context, from int64) (map[deadletter.ID]bool, error) {
+	t := o.t
+	c, topic, dead := t.s.o.Client, t.s.o.Topics.Dead, t.s.deadPartition(t.id)
+	high, err := c.ListOffsets(ctx, topic, []int{dead}, txn.HighWatermark)
+	if err != nil {
+		return nil, fmt.Errorf("reading the dead letters: %w", err)
+	}
+	for began := t.s.o.Now(); ; {
+		stable, err := c.ListOffsets(ctx, topic, []int{dead}, txn.End)
+		if err != nil {
+			return nil, fmt.Errorf("reading the dead letters: %w", err)
+		}
+		if stable[dead] >= high[dead] {
+			break
+		}
+		if t.s.o.Now().Sub(began) > transactionTimeout+15*time.Second {
+			t.log.Warn("a transaction is open among the dead letters: those of this partition that lie behind it "+
+				"may be written again", zap.Int64("offset", stable[dead]))
+			break
+		}
+		t.phase(AwaitingDeadLetters, "")
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	return deadletter.Read(ctx, c, topic, dead, from, t.id)
+}

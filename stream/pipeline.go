@@ -1,0 +1,370 @@
+package stream
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"liftstream/stream/state"
+)
+
+// outputBytes is how much output makes a transaction due before its time.
+const outputBytes = 8 << 20
+
+// pipeline works on a partition at depth one: it fills the next transaction while the one before is being committed.
+type pipeline struct {
+	t              *task
+	events, labels <-chan fetched
+
+	filling    *transaction
+	committing *transaction // nil = none
+	outcome    chan error   // of committing
+	current    fetched      // events being worked through, message by message
+	late       lateLabels
+	timer      *time.Timer // runs off when filling has waited long enough
+	lastSnap   time.Time   // when the last snapshot began; zero = the next transaction begins one
+	pace       state.Pace
+}
+
+func newPipeline(t *task) *pipeline {
+	p := &pipeline{t: t, filling: &transaction{}, outcome: make(chan error, 1), timer: time.NewTimer(time.Hour)}
+	p.pace.Rate = float64(t.s.o.SnapshotRate)
+	if t.snap.Last != nil {
+		p.lastSnap = t.s.o.Now()
+	}
+	return p
+}
+
+// run works until ctx ends, then drains. It returns nil or the first error.
+func (p *pipeline) run(ctx context.Context) error {
+	t := p.t
+	defer p.timer.Stop()
+	defer func() {
+		t.s.budget.release(p.filling.reserved)
+		t.s.budget.labels.charge(-p.late.reserved())
+		t.s.budget.events.charge(-p.current.reserved)
+	}()
+	if t.snapshotFirst {
+		if err := p.writeFirst(ctx); err != nil || t.snapshotFirst {
+			return err
+		}
+	}
+	if p.awaitModel(ctx) {
+		if err := p.commit(); err != nil {
+			return err
+		}
+	}
+	return p.loop(ctx)
+}
+
+func (p *pipeline) loop(ctx context.Context) error {
+	t := p.t
+	tick := time.NewTicker(max(t.s.o.Commit, 20*time.Millisecond))
+	defer tick.Stop()
+	_, changed := t.s.models.Head()
+	for {
+		if ctx.Err() != nil {
+			// First of all: an answer taken now would hide the records before it that are not processed yet.
+			return p.drain()
+		}
+		if stop := t.windows.tripped(t); stop != nil {
+			return cmp.Or(p.flush(), stop)
+		}
+		if len(p.current.Records) > 0 {
+			if err := p.next(); err != nil {
+				return err
+			}
+			continue
+		}
+		arriving := p.labels
+		if p.late.reserved() > t.s.share.Load() {
+			arriving = nil // they wait for their records; more of them would keep those from being fetched
+		}
+		var err error
+		select {
+		case <-ctx.Done():
+		case f := <-p.events:
+			err = p.takeEvents(f)
+		case f := <-arriving:
+			err = p.takeLabels(f)
+		case <-p.timer.C:
+			err = p.due()
+		case <-changed:
+			_, changed = t.s.models.Head()
+			err = p.commit()
+		case <-tick.C: // an idle partition still finishes its snapshots
+			if p.filling.since.IsZero() && (t.snap.Busy() || p.snapshotDue()) {
+				err = p.commit()
+			}
+		case result := <-p.outcome:
+			p.outcome <- result
+			if err = p.await(); err == nil {
+				err = p.due()
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// next processes the next message of the current answer.
+func (p *pipeline) next() error {
+	p.fill()
+	if err := p.t.process(p.filling, &p.current.Records[0]); err != nil {
+		return errors.Join(err, p.await())
+	}
+	p.current.Records = p.current.Records[1:]
+	if len(p.current.Records) == 0 {
+		p.t.passed(p.filling, &p.current)
+	}
+	select {
+	case result := <-p.outcome:
+		p.outcome <- result
+		if err := p.await(); err != nil {
+			return err
+		}
+	default:
+	}
+	return p.due()
+}
+
+func (p *pipeline) takeEvents(f fetched) error {
+	p.current = f
+	if f.err != nil {
+		return errors.Join(f.err, p.await())
+	}
+	if len(f.Records) == 0 {
+		p.fill() // aborted and compacted records are passed over, by the group's offset too
+		p.t.passed(p.filling, &p.current)
+	}
+	return nil
+}
+
+func (p *pipeline) takeLabels(f fetched) error {
+	if f.err != nil {
+		return errors.Join(f.err, p.await())
+	}
+	p.late = append(p.late, f)
+	p.fill()
+	return nil
+}
+
+// fill notes that there is something to commit.
+func (p *pipeline) fill() {
+	if p.filling.since.IsZero() {
+		p.filling.since = p.t.s.o.Now()
+		p.timer.Reset(p.t.s.o.Commit)
+	}
+}
+
+// due commits when the transaction has waited or grown enough and the one before has ended.
+func (p *pipeline) due() error {
+	x, o := p.filling, &p.t.s.o
+	if x.since.IsZero() {
+		return nil
+	}
+	if x.bytes >= outputBytes || o.Now().Sub(x.since) >= o.Commit && p.committing == nil {
+		return p.commit()
+	}
+	return nil
+}
+
+// await waits for the transaction under way.
+func (p *pipeline) await() error {
+	x, t := p.committing, p.t
+	if x == nil {
+		return nil
+	}
+	err := <-p.outcome
+	p.committing = nil
+	t.s.budget.release(x.reserved)
+	t.s.o.Metrics.InFlight.Set(float64(t.s.budget.inUse()))
+	if err != nil {
+		t.course = broken
+		return err
+	}
+	t.advanced = true
+	t.s.o.Metrics.Commits.WithLabelValues("committed").Inc()
+	if x.snapshot {
+		t.snap.Complete()
+		t.snapshotFirst = false
+	}
+	t.sent(x)
+	t.report()
+	return nil
+}
+
+// commit completes the transaction, labels and model included, and sends it.
+func (p *pipeline) commit() error {
+	if err := p.await(); err != nil {
+		return err
+	}
+	x := p.filling
+	p.filling = &transaction{}
+	p.complete(x)
+	if x.done.Number == 0 {
+		p.t.s.budget.release(x.reserved)
+		return nil
+	}
+	p.committing = x
+	go p.t.send(x, p.outcome)
+	return nil
+}
+
+// flush commits the transaction and waits for its outcome.
+func (p *pipeline) flush() error {
+	if err := p.commit(); err != nil {
+		return err
+	}
+	return p.await()
+}
+
+// complete adds to a transaction the late labels, then a newer model, the journal record if either was there, and the
+// next pieces of a snapshot.
+func (p *pipeline) complete(x *transaction) {
+	t := p.t
+	learnt, swapped := p.learnLate(x), t.takeModel()
+	if learnt || swapped {
+		t.writeJournal(x)
+	}
+	now := t.s.o.Now()
+	unsaved := t.m.Journal
+	if t.snap.Last != nil {
+		unsaved -= t.snap.Last.Journal
+	}
+	// A quarter of the ring each: the snapshot before the last must be able to replay too.
+	if p.snapshotDue() || unsaved >= state.JournalRing/4 && !t.snap.Busy() {
+		t.snap.Start(t.m.Part, t.s.o.Spec.Options.Fingerprint, t.m.At, t.m.Journal, t.s.format())
+		t.read, t.wrote = 0, 0
+		p.lastSnap = now
+		p.pace.Start(now)
+	}
+	if t.snap.Pending() {
+		limit := p.pace.Allows(now)
+		if t.s.stopping() || unsaved >= state.JournalRing/2 || t.snapshotFirst {
+			limit = outputBytes // better too many bytes a second than a journal that is overwritten
+		}
+		pieces, whole := t.snap.Take(limit)
+		for _, c := range pieces {
+			t.writeState(x, c)
+			p.pace.Spend(len(c.Value))
+		}
+		x.snapshot = whole
+	}
+	if t.m.At != t.committed || len(x.records) > 0 {
+		t.number(x, t.committed)
+	}
+}
+
+// learnLate learns the late labels whose records can have been processed: while events are behind, labels wait for the
+// events that are not younger than they, else those of a backlog would all come before their records. It reports
+// whether the labels' offset has moved.
+func (p *pipeline) learnLate(x *transaction) (moved bool) {
+	t := p.t
+	caughtUp := t.m.At.Events >= t.end
+	for len(p.late) > 0 {
+		f := &p.late[0]
+		for len(f.Records) > 0 {
+			r := &f.Records[0]
+			if !caughtUp && !r.Time.IsZero() && r.Time.After(t.newest) {
+				return moved
+			}
+			t.learnLabels(x, r)
+			t.m.At.Labels, moved = r.Offset+1, true
+			f.Records = f.Records[1:]
+		}
+		t.m.At.Labels, moved = f.Next, true
+		x.reserved.labels += f.reserved
+		t.read += f.Bytes
+		p.late = p.late[1:]
+	}
+	return moved
+}
+
+func (p *pipeline) snapshotDue() bool {
+	t, share := p.t, p.t.s.o.SnapshotShare
+	if share > 0 && share < 1 && !t.s.stopping() && !t.snapshotFirst && float64(t.read)*share < float64(t.wrote) {
+		return false
+	}
+	return !t.snap.Busy() && t.s.o.Now().Sub(p.lastSnap) >= t.s.o.Snapshot && p.unsaved()
+}
+
+// unsaved reports whether the newest snapshot is not of the state as it is, or in another format than is written now,
+// or the one before it in a later one, which a build that reads no such format must not meet.
+func (p *pipeline) unsaved() bool {
+	t, f := p.t, p.t.s.format()
+	last, before := t.snap.Last, t.snap.Before
+	return last == nil || t.snapshotFirst || last.Position != t.m.At || last.Format != f ||
+		before != nil && before.Format > f
+}
+
+// writeFirst writes the first snapshot of a state to which no replay leads, before anything more is learnt.
+func (p *pipeline) writeFirst(ctx context.Context) error {
+	p.lastSnap = time.Time{}
+	for p.t.snapshotFirst && ctx.Err() == nil {
+		p.t.phase(WritingState, "")
+		if err := p.flush(); err != nil {
+			return err
+		}
+	}
+	if !p.t.snapshotFirst {
+		p.t.phase(Running, "")
+	}
+	return nil
+}
+
+// awaitModel waits, where a partition is empty and Options.Initial is to score its first record, until the trainer has
+// published that model, wherever it runs: then the journal says that the model came before the first event. It reports
+// whether there is a model. A trainer without that model is waited for as long as a sick environment; then the
+// partition begins without one.
+func (p *pipeline) awaitModel(ctx context.Context) bool {
+	t, o := p.t, &p.t.s.o
+	if o.Initial == nil || t.m.Part.NextOffset() >= 0 || t.m.Part.ModelVersion() > 0 {
+		return false
+	}
+	t.phase(AwaitingModel, "")
+	defer t.phase(Running, "")
+	late := time.NewTimer(o.Patience)
+	defer late.Stop()
+	for {
+		newest, changed := t.s.models.Head()
+		if newest > 0 {
+			return true
+		}
+		select {
+		case <-ctx.Done():
+			return false // the loop ends it
+		case <-changed:
+		case <-late.C:
+			t.log.Warn("the model that was to serve first is not published: the process that owns partition 0 does not " +
+				"have it; beginning without")
+			return false
+		}
+	}
+}
+
+// drain commits the processed messages and, when the whole stage stops, writes a last snapshot, so that the next start
+// has nothing to replay.
+func (p *pipeline) drain() error {
+	t := p.t
+	t.phase(Draining, "")
+	if err := p.flush(); err != nil {
+		return err
+	}
+	if !t.s.stopping() {
+		t.course = drained
+		return nil
+	}
+	for t.snap.Busy() || p.unsaved() {
+		if t.s.hurried() {
+			return nil
+		}
+		p.lastSnap = time.Time{}
+		if err := p.flush(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

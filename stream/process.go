@@ -1,0 +1,173 @@
+package stream
+
+import (
+	"fmt"
+	"strconv"
+
+	"go.uber.org/zap"
+
+	"liftstream/codec"
+	"liftstream/model"
+	"liftstream/stream/scores"
+	"liftstream/stream/state"
+	"liftstream/stream/txn"
+)
+
+// process takes one events message into the state, and its scores into the transaction.
+func (t *task) process(x *transaction, r *txn.Record) error {
+	t.m.At.Events = r.Offset + 1
+	if r.Time.After(t.newest) {
+		t.newest = r.Time
+	}
+	bad, err := t.m.TakeEvents(r)
+	n := t.m.Batch.N
+	t.windows.events.add(weighed(n, bad, err))
+	t.dead.write(t, x, r, codec.StageEvents, bad, err)
+	if err != nil {
+		return nil
+	}
+	if cap(t.value)-len(t.value) < 64<<10 {
+		t.value = make([]byte, 0, 1<<20) // the transactions keep its bytes; growing would copy them
+	}
+	start := len(t.value)
+	if t.value, err = t.m.AppendScores(t.value); err != nil {
+		return fmt.Errorf("encoding the scores of offset %d: %w", r.Offset, err)
+	}
+	x.add(txn.Record{
+		Topic: t.s.o.Topics.Scores, Partition: t.id, Key: r.Key, Time: r.Time,
+		Value:   t.value[start:len(t.value):len(t.value)],
+		Headers: scores.Headers(r, n, t.m.Part.ModelVersion()),
+	})
+	t.answered = r.Offset + 1
+	if t.s.o.OnScores != nil {
+		t.s.o.OnScores(int32(t.id), &t.m.Batch, &t.m.Scores, t.m.Part.Levels())
+	}
+	t.count(n)
+	return nil
+}
+
+// count counts the scores of a message of n rows.
+func (t *task) count(n int) {
+	var by [3]int
+	for _, s := range t.m.Scores.Status[:n] {
+		by[s]++
+	}
+	for s, c := range by {
+		if c > 0 {
+			t.s.o.Metrics.Records.WithLabelValues(model.Status(s).String()).Add(float64(c))
+		}
+	}
+	var all, against int
+	for i := range t.m.Scores.Why {
+		if t.m.Scores.Why[i].Counts() {
+			all++
+		}
+		if t.m.Scores.Why[i].Conflicts() {
+			against++
+		}
+	}
+	t.s.o.Metrics.Reasons.WithLabelValues("follows").Add(float64(all - against))
+	t.s.o.Metrics.Reasons.WithLabelValues("conflicts").Add(float64(against))
+	t.mu.Lock()
+	t.status.Scored += uint64(n)
+	t.mu.Unlock()
+}
+
+// learnLabels learns one labels message.
+func (t *task) learnLabels(x *transaction, r *txn.Record) {
+	c, bad, err := t.m.TakeLabels(r)
+	t.windows.labels.add(weighed(t.m.Labels.N, bad, err))
+	t.dead.write(t, x, r, codec.StageLabels, bad, err)
+	if err != nil {
+		return
+	}
+	for outcome, n := range map[string]int{
+		"learnt": c.Learnt, "corrected": c.Corrected, "repeated": c.Repeated, "unmatched": c.Unmatched,
+		"misrouted": c.Misrouted, "unknown": c.Unknown,
+	} {
+		if n > 0 {
+			t.s.o.Metrics.Labels.WithLabelValues(outcome).Add(float64(n))
+		}
+	}
+}
+
+// takeModel swaps in the newest published model, unless it is the serving one or was refused before. It reports whether
+// it did.
+func (t *task) takeModel() bool {
+	v, _ := t.s.models.Head()
+	if v <= t.m.Part.ModelVersion() || v == t.refused || t.snapshotFirst {
+		return false
+	}
+	if err := t.m.Swap(v); err != nil {
+		t.refused = v
+		t.s.o.Metrics.Restores.WithLabelValues("model_refused").Inc()
+		t.log.Warn("model not taken over", zap.Int64("model", v), zap.Error(err))
+		return false
+	}
+	return true
+}
+
+// writeJournal adds a journal record of the position of the state.
+func (t *task) writeJournal(x *transaction) {
+	e := state.JournalEntry{Number: t.m.Journal, Position: t.m.At, Format: t.s.format()}
+	t.writeState(x, state.Change{Key: state.JournalKey(e.Number), Value: e.Encode()})
+	t.m.Journal++
+}
+
+// writeState adds a record of the state topic.
+func (t *task) writeState(x *transaction, c state.Change) {
+	x.add(txn.Record{Topic: t.s.o.Topics.State, Partition: t.id, Key: []byte(c.Key), Value: c.Value, Time: t.s.o.Now()})
+	t.wrote += int64(len(c.Key) + len(c.Value))
+	t.s.o.Metrics.StateBytes.Add(float64(len(c.Key) + len(c.Value)))
+}
+
+// number numbers a transaction that began at from, and adds the done record, which says where it leads.
+func (t *task) number(x *transaction, from state.Position) {
+	at := t.m.At
+	x.to = at
+	x.done = state.Done{
+		Number: t.last.Number + 1, Events: at.Events, Labels: at.Labels,
+		EventsFrom: min(from.Events, at.Events), LabelsFrom: min(from.Labels, at.Labels),
+		Answered: min(t.answered, at.Events), ScoresFrom: t.scoresFrom, Letters: len(x.dead), LettersFrom: t.dead.from,
+	}
+	t.writeState(x, state.Change{Key: state.DoneKey, Value: x.done.Encode(t.s.format())})
+}
+
+// send commits one transaction. Neither the end of the generation nor that of the stage cuts it short: its outcome
+// would be unknown.
+func (t *task) send(x *transaction, outcome chan<- error) {
+	o := &t.s.o
+	began := o.Now()
+	offsets := map[string]map[int]int64{o.Topics.Events: {t.id: x.to.Events}}
+	if o.Topics.Labels != "" {
+		offsets[o.Topics.Labels] = map[int]int64{t.id: x.to.Labels}
+	}
+	err := t.s.commit(t.s.force, t.producer, txn.Transaction{
+		Records: x.records, Compression: txn.Lz4, Group: o.Name, Member: t.gen.Member, Generation: t.gen.ID,
+		Offsets: offsets, Note: x.done.Note(),
+	})
+	o.Metrics.CommitTime.Observe(o.Now().Sub(began).Seconds())
+	outcome <- err
+}
+
+// sent takes note of a committed transaction.
+func (t *task) sent(x *transaction) {
+	t.committed, t.last = x.to, x.done
+	t.dead.forget(&t.s.o.Topics, x.to)
+	// While letters lie before their transaction, the next owner must find them.
+	if next, ok := t.producer.Written(t.s.o.Topics.Dead, t.s.deadPartition(t.id)); ok && len(t.dead.known) == 0 {
+		t.dead.from = next
+	}
+}
+
+// passed ends the work on one answer of the broker.
+func (t *task) passed(x *transaction, f *fetched) {
+	x.reserved.events += f.reserved
+	t.read += f.Bytes
+	f.reserved = 0
+	t.m.At.Events, t.end = f.Next, f.LastStable
+	t.mu.Lock()
+	t.status.End = f.LastStable
+	t.mu.Unlock()
+	t.s.o.Metrics.Lag.WithLabelValues(strconv.Itoa(t.id)).Set(float64(max(f.LastStable-f.Next, 0)))
+}

@@ -1,0 +1,296 @@
+// Package replay takes the messages of a partition into its state, in the order that the journal gives: events alone
+// move the state, between them labels are learnt and models swapped in where a journal record says so. A stage replays
+// to take a partition over and to carry a state over to another schema, and its verification replays to compare; the
+// pipeline takes each new message by the same machine.
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"liftstream/codec"
+	"liftstream/model"
+	"liftstream/stream/deadletter"
+	"liftstream/stream/state"
+	"liftstream/stream/txn"
+)
+
+// Options say whose messages a machine takes, and how it reads them.
+type Options struct {
+	Client         *txn.Client
+	Events, Labels string // topics; Labels may be ""
+	Partition      int
+	Spec           *model.Spec
+	Codec          codec.Options
+	Models         *state.Models
+	// Progress, where set, is told of each fetch: offset at of the topic, on the way to the offset to.
+	Progress func(topic string, at, to int64)
+}
+
+// Schema is a specification and the columns that belong to it.
+type Schema struct {
+	Spec  *model.Spec
+	Codec codec.Options
+}
+
+// Machine holds the state of one partition and takes messages into it. It is not safe for concurrent use.
+type Machine struct {
+	Part    *model.Partition
+	At      state.Position // the state holds all messages below
+	Journal uint64         // number of the next journal record
+
+	// EachEvents and EachLabels, where set, take a message in place of TakeEvents and TakeLabels during a replay.
+	EachEvents func(r *txn.Record) error
+	EachLabels func(r *txn.Record)
+
+	// Batch, Scores and Labels hold the last message that was read, and its scores.
+	Batch  model.Batch
+	Scores model.Scores
+	Labels model.Labels
+
+	o       Options
+	spec    *model.Spec // o.Spec, except within Under
+	decoder *codec.Decoder
+	encoder *codec.ScoreEncoder
+	columns codec.Carry // that the scores of the last message repeat
+	ahead   map[string]ahead
+}
+
+// New returns a machine without a state.
+func New(o Options) (*Machine, error) {
+	m := &Machine{o: o}
+	return m, m.use(Schema{o.Spec, o.Codec})
+}
+
+func (m *Machine) use(s Schema) (err error) {
+	m.spec = s.Spec
+	if m.decoder, err = codec.NewDecoder(s.Codec); err != nil {
+		return err
+	}
+	m.encoder, err = codec.NewScoreEncoder(s.Codec)
+	return err
+}
+
+// Under runs f while the machine reads messages, writes scores and decodes models under another schema; nil runs it
+// under the machine's own.
+func (m *Machine) Under(s *Schema, f func() error) (err error) {
+	if s == nil {
+		return f()
+	}
+	spec, decoder, encoder := m.spec, m.decoder, m.encoder
+	defer func() { m.spec, m.decoder, m.encoder = spec, decoder, encoder }()
+	if err := m.use(*s); err != nil {
+		return err
+	}
+	return f()
+}
+
+// Begin gives the machine an empty state at a position. The next journal record is that with number 0.
+func (m *Machine) Begin(at state.Position) {
+	m.Part, m.At, m.Journal = model.NewPartition(m.spec, int32(m.o.Partition)), at, 0
+}
+
+// Load gives the machine the state of a snapshot.
+func (m *Machine) Load(at *state.Manifest, sections map[string][]byte) error {
+	part, err := m.restore(sections)
+	if err != nil {
+		return err
+	}
+	m.Part, m.At, m.Journal = part, at.Position, at.Journal
+	return nil
+}
+
+func (m *Machine) restore(sections map[string][]byte) (part *model.Partition, err error) {
+	err = state.Contain(func() (err error) {
+		part, err = model.RestorePartition(m.spec, sections)
+		return err
+	})
+	return part, err
+}
+
+// Open gives the machine the state of a snapshot and returns the journal records after it, up to the position to. An
+// error leaves the machine as it was: the snapshot or the journal is damaged, or does not fit the position.
+func (m *Machine) Open(log *state.Log, at *state.Manifest, to state.Position) ([]state.JournalEntry, error) {
+	if at.Number >= state.MaxNumber || at.Journal >= state.MaxNumber {
+		return nil, errors.New("its numbers are not those of a stage")
+	}
+	sections, err := log.Sections(at)
+	if err != nil {
+		return nil, err
+	}
+	p, err := m.restore(sections)
+	if err != nil {
+		return nil, err
+	}
+	if p.Index() != int32(m.o.Partition) || p.ModelVersion() != at.Model || p.NextOffset() > at.Events {
+		return nil, fmt.Errorf("it holds partition %d, model %d, up to event %d; "+
+			"its manifest says partition %d, model %d, event %d",
+			p.Index(), p.ModelVersion(), p.NextOffset(), m.o.Partition, at.Model, at.Events)
+	}
+	entries, err := Entries(log, at.Journal, at.Position, to)
+	if err == nil {
+		m.Part, m.At, m.Journal = p, at.Position, at.Journal
+	}
+	return entries, err
+}
+
+// Entries returns the journal records from number on, which must go forward from one position to another.
+func Entries(log *state.Log, number uint64, from, to state.Position) ([]state.JournalEntry, error) {
+	entries, err := log.Journal(number)
+	if err != nil {
+		return nil, err
+	}
+	at := from
+	for _, e := range entries {
+		if e.Events < at.Events || e.Labels < at.Labels || e.Events > to.Events || e.Labels > max(to.Labels, 0) {
+			return nil, fmt.Errorf("journal record %d is at event %d and label %d, between %d and %d, %d and %d",
+				e.Number, e.Events, e.Labels, at.Events, to.Events, at.Labels, to.Labels)
+		}
+		at = e.Position
+	}
+	return entries, nil
+}
+
+// Follow repeats what the journal records tell: the events up to each, then its labels, then its model.
+func (m *Machine) Follow(ctx context.Context, entries ...state.JournalEntry) error {
+	for _, e := range entries {
+		if err := m.EventsTo(ctx, e.Events); err != nil {
+			return err
+		}
+		if err := m.LabelsTo(ctx, e.Labels); err != nil {
+			return err
+		}
+		if e.Model != m.At.Model {
+			if err := m.Swap(e.Model); err != nil {
+				return fmt.Errorf("replaying journal record %d: %w", e.Number, err)
+			}
+		}
+		m.Journal = e.Number + 1
+	}
+	return nil
+}
+
+// EventsTo takes the events below an offset.
+func (m *Machine) EventsTo(ctx context.Context, to int64) error {
+	var failed error
+	err := m.Pass(ctx, m.o.Events, &m.At.Events, to, func(r *txn.Record) {
+		switch {
+		case failed != nil:
+		case m.EachEvents != nil:
+			failed = m.EachEvents(r)
+		default:
+			_, _ = m.TakeEvents(r) // a message that cannot be read moves no state
+		}
+	})
+	if err = errors.Join(err, failed); err != nil {
+		return fmt.Errorf("replaying events: %w", err)
+	}
+	return nil
+}
+
+// LabelsTo takes the labels below an offset.
+func (m *Machine) LabelsTo(ctx context.Context, to int64) error {
+	err := m.Pass(ctx, m.o.Labels, &m.At.Labels, to, func(r *txn.Record) {
+		if m.EachLabels != nil {
+			m.EachLabels(r)
+			return
+		}
+		_, _, _ = m.TakeLabels(r)
+	})
+	if err != nil {
+		return fmt.Errorf("replaying labels: %w", err)
+	}
+	return nil
+}
+
+// Swap makes a published version the serving model.
+func (m *Machine) Swap(version int64) error {
+	get := m.o.Models.Get
+	if m.spec != m.o.Spec {
+		get = func(v int64) (*model.Model, error) { return m.o.Models.Under(v, m.spec.Schema) }
+	}
+	next, err := get(version)
+	if err != nil {
+		return err
+	}
+	if err := state.Contain(func() error { return m.Part.Swap(next) }); err != nil {
+		return err
+	}
+	m.At.Model = version
+	return nil
+}
+
+// CarryOver moves the state to the machine's own specification, as far as the change of the schema does not touch it.
+func (m *Machine) CarryOver() (change *model.Change, err error) {
+	err = state.Contain(func() (err error) {
+		m.Part, change, err = m.Part.Carry(m.o.Spec)
+		return err
+	})
+	return change, err
+}
+
+// TakeEvents takes one events message into the state. Its bad rows are left out, and a message that cannot be read
+// moves nothing. Otherwise Batch and Scores hold the records and their scores.
+func (m *Machine) TakeEvents(r *txn.Record) (bad []codec.RowError, err error) {
+	bad, err = m.ReadEvents(r)
+	if err == nil {
+		m.Part.Events(&m.Batch, &m.Scores)
+	}
+	return bad, err
+}
+
+// TakeLabels takes one labels message into the state, as TakeEvents does.
+func (m *Machine) TakeLabels(r *txn.Record) (counts model.LabelCounts, bad []codec.RowError, err error) {
+	bad, err = m.ReadLabels(r)
+	if err == nil {
+		counts = m.Part.Labels(&m.Labels)
+	}
+	return counts, bad, err
+}
+
+// ReadEvents reads an events message into Batch. A message with too many bad rows (deadletter.Bound) cannot be read.
+func (m *Machine) ReadEvents(r *txn.Record) ([]codec.RowError, error) {
+	bad, err := m.decoder.Decode(m.message(r), &m.Batch, &m.columns)
+	return m.bounded(r, bad, err)
+}
+
+// ReadLabels reads a labels message into Labels, as ReadEvents does.
+func (m *Machine) ReadLabels(r *txn.Record) ([]codec.RowError, error) {
+	bad, err := m.decoder.DecodeLabels(m.message(r), &m.Labels)
+	return m.bounded(r, bad, err)
+}
+
+func (m *Machine) bounded(r *txn.Record, bad []codec.RowError, err error) ([]codec.RowError, error) {
+	if err == nil {
+		err = deadletter.Bound(m.decoder, r, bad, m.o.Codec.MaxMessage)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return bad, nil
+}
+
+// DeadLetters calls write for each dead letter of the last message that was read, see deadletter.Make.
+func (m *Machine) DeadLetters(
+	r *txn.Record, from deadletter.Origin, bad []codec.RowError, err error, now time.Time, write func(deadletter.Letter),
+) {
+	deadletter.Make(m.decoder, r, from, bad, err, now, write)
+}
+
+// AppendScores appends the value of the scores message that answers the last events message.
+func (m *Machine) AppendScores(dst []byte) ([]byte, error) {
+	return m.encoder.Encode(dst, &m.Batch, &m.Scores, m.Part.Levels(), &m.columns)
+}
+
+func (m *Machine) message(r *txn.Record) *codec.Message {
+	x := &codec.Message{Value: r.Value, Partition: int32(m.o.Partition), Offset: r.Offset}
+	if !r.Time.IsZero() {
+		x.Time, x.Now = r.Time.UnixNano(), r.Time.UnixNano()
+	}
+	for _, h := range r.Headers {
+		x.Headers.Set(h.Key, h.Value)
+	}
+	return x
+}

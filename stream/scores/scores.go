@@ -1,0 +1,90 @@
+// Package scores knows the messages of the scores topic: the headers that name the event of each, and how far the
+// topic answers the events.
+package scores
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"liftstream/codec"
+	"liftstream/stream/txn"
+)
+
+// Headers of a scores message, beside those of its event.
+const (
+	HeaderRows   = "liftstream-rows"
+	HeaderModel  = "liftstream-model"
+	HeaderOffset = "liftstream-offset" // of the event that it answers
+)
+
+// Headers returns the headers of the scores message that answers an event with so many rows, scored with that version
+// of the model: those of the event, without the two that describe the event's own value, then the stage's.
+func Headers(event *txn.Record, rows int, version int64) []txn.Header {
+	out := make([]txn.Header, 0, len(event.Headers)+3)
+	for _, h := range event.Headers {
+		if h.Key != codec.HeaderRows && h.Key != codec.HeaderCRC32C {
+			out = append(out, h)
+		}
+	}
+	return append(out,
+		txn.Header{Key: HeaderRows, Value: strconv.AppendInt(nil, int64(rows), 10)},
+		txn.Header{Key: HeaderModel, Value: strconv.AppendInt(nil, version, 10)},
+		txn.Header{Key: HeaderOffset, Value: strconv.AppendInt(nil, event.Offset, 10)})
+}
+
+var errForeign = errors.New("somebody else writes to the scores topic")
+
+// EventOf returns the offset of the event that a scores message answers.
+func EventOf(r *txn.Record) (int64, error) {
+	for _, h := range slices.Backward(r.Headers) { // the event's own headers come first
+		if h.Key == HeaderOffset {
+			of, err := strconv.ParseInt(string(h.Value), 10, 64)
+			if err != nil {
+				return 0, fmt.Errorf("scores message %d: %w", r.Offset, err)
+			}
+			return of, nil
+		}
+	}
+	return 0, fmt.Errorf("scores message %d has no header %s: %w", r.Offset, HeaderOffset, errForeign)
+}
+
+// Tail says how far the messages at the end of the scores topic answer the events.
+type Tail struct {
+	Next  int64 // one past the last event that has scores, -1 = none has
+	Known bool  // false where retention has taken the messages that would tell
+}
+
+// ReadTail reads the messages of a partition of the scores topic backward, down to the offset from, until one answers
+// an event below the offset end. Messages that answer events which do not exist come from another writer.
+func ReadTail(ctx context.Context, c *txn.Client, topic string, partition int, from, end int64) (Tail, error) {
+	start, stable, err := c.Bounds(ctx, topic, partition)
+	if err != nil {
+		return Tail{}, fmt.Errorf("reading the scores: %w", err)
+	}
+	low := max(start, from)
+	next := int64(-1)
+	for high, step := stable, int64(64); next < 0 && high > low; step *= 8 {
+		begin := max(high-step, low)
+		for at := begin; at < high; {
+			f, err := c.Fetch(ctx, topic, partition, at, 4<<20, 500*time.Millisecond)
+			if err != nil {
+				return Tail{}, fmt.Errorf("reading the scores: %w", err)
+			}
+			for i := range f.Records {
+				if of, err := EventOf(&f.Records[i]); err == nil && of < end {
+					next = max(next, of+1)
+				}
+			}
+			if ctx.Err() != nil {
+				return Tail{}, ctx.Err()
+			}
+			at = f.Next
+		}
+		high = begin
+	}
+	return Tail{Next: next, Known: next >= 0 || start <= from}, nil
+}

@@ -1,0 +1,441 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"go.uber.org/zap"
+
+	"liftstream/stream/committed"
+	"liftstream/stream/deadletter"
+	"liftstream/stream/replay"
+	"liftstream/stream/state"
+	"liftstream/stream/txn"
+)
+
+// takeover brings a task to the committed state of its partition. Its steps are those of committed/COMMITTED.md:
+// endOpen, then decide for the second and third, writeMissingDead, claim.
+type takeover struct {
+	t     *task
+	facts *committed.Facts
+	plan  committed.Plan
+	log   *state.Log   // of the state topic; nil where the state was kept
+	x     *transaction // repairs what the last transaction left undone, and claims the partition
+	// first is where x begins. unscored is set once a replay has come to an event that must be scored again.
+	first    state.Position
+	unscored bool
+}
+
+// takeOver brings the task to the committed state: that of this member's own task of the generation before, or the
+// newest readable snapshot and a replay by the journal. It must follow NewProducer.
+func takeOver(ctx context.Context, t *task) error {
+	left := t.kept
+	t.kept = nil // it is used at most once, also where this attempt fails
+	t.owned, t.snapshotFirst = owned{snap: state.NewSnapshotter()}, false
+	t.dead.known = map[deadletter.ID]bool{}
+	o := &takeover{t: t, x: &transaction{repairs: true}}
+	torn, err := o.endOpen(ctx)
+	if err != nil {
+		return err
+	}
+	if err := o.decide(ctx, left, torn); err != nil {
+		return err
+	}
+	if o.plan.Origin == committed.Kept {
+		t.owned = left.owned
+		o.finished()
+		return nil
+	}
+	if err := o.restore(ctx); err != nil {
+		return err
+	}
+	o.finished()
+	if o.plan.Claimed && o.plan.Numbered && len(o.x.records) == 0 {
+		return nil
+	}
+	return o.claim()
+}
+
+// endOpen is step 1: it ends the transactions of this task that a broker has left open, see txn.Producer.Discard, and
+// reports whether there were any. Afterwards all that the partition's transactions wrote is committed or aborted,
+// though a transaction may be the one in one topic and the other in another.
+func (o *takeover) endOpen(ctx context.Context) (was bool, err error) {
+	t := o.t
+	topics := &t.s.o.Topics
+	mine := map[string][]int{topics.State: {t.id}, topics.Scores: {t.id}}
+	all := map[string][]int{topics.State: {t.id}, topics.Scores: {t.id}, topics.Dead: {t.s.deadPartition(t.id)}}
+	open, err := t.s.undecided(ctx, all)
+	if err != nil || len(open) == 0 {
+		return false, err
+	}
+	// In the dead-letter topic it may be another task's, which is not touched by this.
+	if err := t.producer.Discard(ctx, all); err != nil {
+		return false, fmt.Errorf("ending what a broker has left open: %w", err)
+	}
+	log := t.log.Warn
+	if len(open) == 1 && open[topics.Dead] != nil {
+		log = t.log.Debug
+	}
+	log("transactions were open where this partition writes: a broker has left them so, or, among dead letters, "+
+		"others are at work", zap.Strings("topics", slices.Sorted(maps.Keys(open))))
+	if open, err = t.s.undecided(ctx, mine); err != nil {
+		return false, err
+	}
+	for _, topic := range slices.Sorted(maps.Keys(open)) {
+		return false, &txn.Error{Op: "taking over", Topic: topic, Partition: t.id, Kind: txn.Environment,
+			Reason: "its outcome decides what the state is; 'kafka-transactions.sh find-hanging' names a transaction " +
+				"that nobody will end",
+			Err: errors.New("somebody else's transaction is open there")}
+	}
+	return true, nil
+}
+
+// undecided returns those of the partitions that hold records of transactions that have not ended.
+func (s *Stage) undecided(ctx context.Context, partitions map[string][]int) (map[string][]int, error) {
+	open := map[string][]int{}
+	for topic, ps := range partitions {
+		high, err := s.o.Client.ListOffsets(ctx, topic, ps, txn.HighWatermark)
+		if err != nil {
+			return nil, err
+		}
+		stable, err := s.o.Client.ListOffsets(ctx, topic, ps, txn.End)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range ps {
+			if stable[p] < high[p] {
+				open[topic] = append(open[topic], p)
+			}
+		}
+	}
+	return open, nil
+}
+
+// decide is steps 2 and 3: it reads the facts and makes the plan.
+func (o *takeover) decide(ctx context.Context, left *kept, torn bool) (err error) {
+	t := o.t
+	r := committed.Reader{
+		Client: t.s.o.Client, Group: t.s.o.Name, Partition: t.id, Fingerprint: t.s.o.Spec.Options.Fingerprint,
+		Carries: t.s.o.Under != nil, Newest: t.s.newest, Limit: state.Bound(t.s.o.Spec),
+		Topics: t.s.o.Topics,
+	}
+	var last *state.Done
+	if left != nil {
+		last = &left.last
+	}
+	if o.facts, o.log, err = r.Read(ctx, last, torn); err != nil {
+		return err
+	}
+	o.plan = committed.Decide(o.facts, t.s.o.Policies)
+	if o.plan.Origin == committed.Kept {
+		return nil
+	}
+	o.complain()
+	if err := o.stop(); err != nil {
+		return err
+	}
+	t.last, t.end = o.plan.Done, o.facts.Events.Stable
+	t.answered, t.scoresFrom, t.dead.from = o.plan.Answered, o.plan.Done.ScoresFrom, o.plan.Done.LettersFrom
+	o.first = state.Position{Events: o.plan.Done.EventsFrom, Labels: o.plan.Done.LabelsFrom}
+	// The journal may name versions that the follower of the model topic has not read yet.
+	return t.s.models.Reach(ctx)
+}
+
+// complain logs the facts that should not be.
+func (o *takeover) complain() {
+	log := o.t.log
+	if o.log.Foreign > 0 {
+		log.Error("records that no stage writes lie in the state topic", zap.Int("records", o.log.Foreign))
+	}
+	if err := o.facts.DoneErr; err != nil {
+		log.Error("the done record cannot be read; the group's offsets are taken", zap.Error(err))
+	}
+	for _, err := range o.facts.Unread {
+		log.Error("snapshot refused", zap.Error(err))
+	}
+	if o.plan.Behind {
+		log.Warn("the group's offsets are not those that the last transaction committed; the transaction's are taken",
+			zap.Int64("committed", o.facts.Done.Events), zap.Int64("group", o.facts.Group.Events.Offset))
+	}
+}
+
+// stop returns the error with which the plan ends the stage, nil where it does not.
+func (o *takeover) stop() error {
+	t, p := o.t, &o.plan
+	if p.Newer != nil {
+		return newerState(t.id, p.Newer)
+	}
+	if p.Stop == nil {
+		return nil
+	}
+	t.s.o.Metrics.Policies.WithLabelValues(p.Stop.Cause.String(), "fail").Inc()
+	e := &PolicyError{Policy: p.Stop.Cause.String(), Partition: t.id, Problem: p.Stop.Text}
+	if p.Stop.Cause == committed.SchemaChanged {
+		e.Remedy = "policy.schema_changed is fail: set it to rebuild to keep what mentions no feature that has changed, " +
+			"and to begin the rest anew"
+	}
+	return e
+}
+
+// restore makes the state as the plan says, and decides again where it meets damage.
+func (o *takeover) restore(ctx context.Context) error {
+	t := o.t
+	var err error
+	if t.m, err = replay.New(replay.Options{
+		Client: t.s.o.Client, Events: t.s.o.Topics.Events, Labels: t.s.o.Topics.Labels, Partition: t.id,
+		Spec: t.s.o.Spec, Codec: t.s.o.Codec, Models: t.s.models, Progress: func(topic string, at, to int64) {
+			t.phase(Restoring, fmt.Sprintf("offset %d of %d of %s", at, to, topic))
+		},
+	}); err != nil {
+		return err
+	}
+	t.m.EachEvents, t.m.EachLabels = o.replayEvents, o.replayLabels
+	defer func() {
+		t.m.EachEvents, t.m.EachLabels = nil, nil
+		t.m.Forget()
+	}()
+	if err := t.m.Under(o.newestSchema(), func() error { return o.repair(ctx) }); err != nil {
+		return err
+	}
+	for begun := false; !begun; {
+		t.windows = deadWindows{}
+		if begun, err = o.begin(ctx); err != nil {
+			return err
+		}
+		if !begun {
+			o.plan = committed.Decide(o.facts, t.s.o.Policies)
+			if err := o.stop(); err != nil {
+				return err
+			}
+		}
+	}
+	o.count()
+	if o.plan.Target.Events >= 0 {
+		if err := t.m.EventsTo(ctx, o.plan.Target.Events); err != nil {
+			return err
+		}
+	}
+	if err := o.passLabels(ctx); err != nil {
+		return err
+	}
+	if err := o.lookBack(ctx); err != nil {
+		return err
+	}
+	if !o.plan.Claimed {
+		if err := o.newLine(ctx); err != nil {
+			return err
+		}
+	}
+	t.snap.Discard(o.log.Orphans(t.snap.Last, t.snap.Before))
+	return nil
+}
+
+// repair writes the missing dead letters of the last transaction, and says which of its scores cannot be made again.
+func (o *takeover) repair(ctx context.Context) error {
+	if !o.plan.Claimed {
+		return nil
+	}
+	if err := o.writeMissingDead(ctx); err != nil {
+		return err
+	}
+	from, to := o.plan.Unscored.From, o.plan.Unscored.To
+	if from >= to {
+		return nil
+	}
+	lost, err := o.firstEvent(ctx, from, to)
+	if err != nil {
+		return err
+	}
+	if lost < to {
+		o.t.log.Error("scores are missing that cannot be made again", zap.Int64("from", lost), zap.Int64("to", to))
+	}
+	return nil
+}
+
+// firstEvent returns the offset of the first message in [from, to) that is an event and so has scores, to where there
+// is none.
+func (o *takeover) firstEvent(ctx context.Context, from, to int64) (int64, error) {
+	m, topic := o.t.m, o.t.s.o.Topics.Events
+	first := to
+	at := max(from, o.plan.First.Events)
+	err := m.Pass(ctx, topic, &at, to, func(r *txn.Record) {
+		if from <= r.Offset && first == to && o.isEvent(r) {
+			first = r.Offset
+		}
+	})
+	if err != nil {
+		return 0, fmt.Errorf("looking for events without scores: %w", err)
+	}
+	return first, nil
+}
+
+func (o *takeover) isEvent(r *txn.Record) bool {
+	_, err := o.t.m.ReadEvents(r)
+	return err == nil
+}
+
+// begin gives the machine the state with which the plan begins, and follows the journal from there. It reports false
+// where that state is damaged: then the facts say so, and another plan is due.
+func (o *takeover) begin(ctx context.Context) (begun bool, err error) {
+	t, p := o.t, &o.plan
+	var entries []state.JournalEntry
+	switch p.Origin {
+	case committed.Snapshot:
+		if entries, err = t.m.Open(o.log, p.Snapshot, p.Target); err != nil {
+			if o.facts.Refused == nil {
+				o.facts.Refused = map[uint64]bool{}
+			}
+			o.facts.Refused[p.Snapshot.Number] = true
+			if !errors.As(err, &o.facts.Newer) {
+				t.log.Error("snapshot refused", zap.Uint64("snapshot", p.Snapshot.Number), zap.Error(err))
+			}
+			return false, nil
+		}
+	case committed.CarryOver:
+		if err := o.carryOver(ctx); sick(err) {
+			return false, err
+		} else if err != nil {
+			o.facts.NotCarried = true
+			t.log.Warn("rebuilding the state", zap.Stringer("policy", committed.SchemaChanged),
+				zap.String("problem", "the state was made under another configuration"), zap.Error(err))
+			return false, nil
+		}
+		t.snapshotFirst = true
+	case committed.Journal:
+		if entries, err = replay.Entries(o.log, 0, p.First, p.Target); err != nil {
+			o.facts.JournalRefused = true
+			t.log.Error("journal refused", zap.Error(err))
+			return false, nil
+		}
+		t.m.Begin(p.First)
+	case committed.Nothing:
+		t.m.Begin(p.First)
+		// The next owner could take the former state for this one before there is a snapshot. So the records that tell of it
+		// leave the state topic with the transaction that claims the partition.
+		for _, key := range o.log.History() {
+			t.writeState(o.x, state.Change{Key: key})
+		}
+	}
+	t.snap.Last, t.snap.Before = p.Last, p.Before
+	if err := t.m.Follow(ctx, entries...); err != nil {
+		return false, err
+	}
+	if p.Origin == committed.Snapshot {
+		return true, o.checkLabels()
+	}
+	return true, nil
+}
+
+// checkLabels returns an error where the journal does not end at the committed offset of labels.
+func (o *takeover) checkLabels() error {
+	at, target := o.t.m.At.Labels, o.plan.Target.Labels
+	if o.t.s.o.Topics.Labels != "" && target >= 0 && target != at {
+		return fmt.Errorf("replaying the journal: labels end at offset %d, committed is %d", at, target)
+	}
+	return nil
+}
+
+// count counts and logs the policies that the plan applies.
+func (o *takeover) count() {
+	policies, p := o.t.s.o.Metrics.Policies, &o.plan
+	for _, c := range p.Lost {
+		policies.WithLabelValues(c.String(), "rebuild").Inc()
+	}
+	for _, x := range p.Problems {
+		o.t.log.Warn("rebuilding the state", zap.Stringer("policy", x.Cause), zap.String("problem", x.Text))
+	}
+	switch {
+	case p.Origin == committed.CarryOver:
+		policies.WithLabelValues(committed.SchemaChanged.String(), "carried").Inc()
+	case p.Origin == committed.Nothing && p.Cause != committed.None:
+		policies.WithLabelValues(p.Cause.String(), "rebuild").Inc()
+	}
+}
+
+// replayEvents takes an event during the replay: one without scores is processed as a new one, the others move the
+// state alone.
+func (o *takeover) replayEvents(r *txn.Record) error {
+	t := o.t
+	if r.Offset >= o.plan.Missing && o.lacksScores(r) {
+		return t.process(o.x, r)
+	}
+	bad, err := t.m.TakeEvents(r)
+	t.windows.events.add(weighed(t.m.Batch.N, bad, err))
+	return nil
+}
+
+// lacksScores reports whether a message at or after plan.Missing must be scored again. Messages between the last scores
+// and the last transaction that are no events are passed over: they never had scores, and a transaction before has
+// written their dead letters.
+func (o *takeover) lacksScores(r *txn.Record) bool {
+	o.unscored = o.unscored || r.Offset >= o.plan.Done.EventsFrom || o.isEvent(r)
+	return o.unscored
+}
+
+func (o *takeover) replayLabels(r *txn.Record) {
+	_, bad, err := o.t.m.TakeLabels(r)
+	o.t.windows.labels.add(weighed(o.t.m.Labels.N, bad, err))
+}
+
+// passLabels learns the labels that no journal record leads to: another program's offset passes over them, or the
+// topic is new to the stage.
+func (o *takeover) passLabels(ctx context.Context) error {
+	t, first, to := o.t, o.plan.First.Labels, o.plan.Passed
+	if t.m.At.Labels >= max(to, first) {
+		return nil
+	}
+	t.log.Warn("labels begin elsewhere than the state says", zap.Int64("state", t.m.At.Labels),
+		zap.Int64("committed", to), zap.Int64("first", first))
+	if t.m.At.Labels < first { // no replay can begin before them: a snapshot after them comes first
+		t.m.At.Labels, t.snapshotFirst = first, true
+	}
+	if err := t.m.LabelsTo(ctx, to); err != nil {
+		return err
+	}
+	t.writeJournal(o.x)
+	return nil
+}
+
+// newLine begins a new line of transactions: the messages in the topics of scores and dead letters by now are not of
+// it.
+func (o *takeover) newLine(ctx context.Context) (err error) {
+	t, c, topics := o.t, o.t.s.o.Client, &o.t.s.o.Topics
+	t.answered, o.first = t.m.At.Events, t.m.At
+	if _, t.scoresFrom, err = c.Bounds(ctx, topics.Scores, t.id); err != nil {
+		return err
+	}
+	_, t.dead.from, err = c.Bounds(ctx, topics.Dead, t.s.deadPartition(t.id))
+	return err
+}
+
+// finished takes note of the restored state.
+func (o *takeover) finished() {
+	t := o.t
+	t.s.o.Metrics.Restores.WithLabelValues(o.plan.Label()).Inc()
+	t.committed, t.told = t.m.At, t.m.Part.Losses() // a former owner has counted them
+	if t.snap.Last != nil {
+		t.s.found(t.snap.Last.Format)
+	}
+	t.report()
+	t.log.Info("partition taken over", zap.String("from", o.plan.Label()), zap.Int64("offset", t.m.At.Events),
+		zap.Int64("model", t.m.At.Model), zap.Float64("labelled", t.m.Part.Labelled()))
+}
+
+// claim is step 5: it commits what the last transaction left undone, and where the partition begins if the group's
+// offsets carry no number, before any other event is answered. From then on an offset without number is one that
+// another program has set.
+func (o *takeover) claim() error {
+	t := o.t
+	t.number(o.x, o.first)
+	outcome := make(chan error, 1)
+	t.send(o.x, outcome)
+	if err := <-outcome; err != nil {
+		return fmt.Errorf("claiming the partition: %w", err)
+	}
+	t.s.o.Metrics.Commits.WithLabelValues("committed").Inc()
+	t.sent(o.x)
+	return nil
+}

@@ -1,0 +1,88 @@
+// Package topics knows the topics of a stage: their names, how they must be made, and how they must fit each other.
+package topics
+
+import (
+	"context"
+	"fmt"
+	"liftstream/stream/deadletter"
+	"maps"
+	"strconv"
+
+	"liftstream/stream/txn"
+)
+
+// Names are the names of a stage's topics. Labels may be "", the others not.
+type Names struct {
+	Events, Scores, Labels, State, Model, Dead string
+}
+
+// MismatchError is returned where topics or state do not fit each other or this build, and no policy of the
+// configuration makes the stage go on.
+type MismatchError struct{ Problem string }
+
+func (e *MismatchError) Error() string { return e.Problem }
+
+// Check compares the topics with each other, and returns the partitions of the events and of the dead letters.
+// Events, scores, labels and state must have as many.
+func Check(ctx context.Context, c *txn.Client, t Names) (partitions, dead int, err error) {
+	count := func(topic string) (n int) {
+		if err == nil && topic != "" {
+			if n, err = c.Partitions(ctx, topic); err != nil {
+				err = fmt.Errorf("looking at topic %s: %w", topic, err)
+			}
+		}
+		return n
+	}
+	partitions = count(t.Events)
+	for _, topic := range []string{t.Scores, t.State, t.Labels} {
+		if n := count(topic); err == nil && topic != "" && n != partitions {
+			err = &MismatchError{Problem: fmt.Sprintf("topic %s has %d partitions, %s has %d: they must be equal",
+				topic, n, t.Events, partitions)}
+		}
+	}
+	dead = count(t.Dead)
+	count(t.Model)
+	if err != nil {
+		return 0, 0, err
+	}
+	// A stage reads these rarely. A missing right to do so is better known at the first start than after a fault.
+	for _, topic := range []string{t.Scores, t.Dead} {
+		end, err := c.ListOffsets(ctx, topic, []int{0}, txn.End)
+		if err == nil {
+			_, err = c.Fetch(ctx, topic, 0, end[0], 1, 0)
+		}
+		if err != nil {
+			return 0, 0, fmt.Errorf("looking at topic %s: %w", topic, err)
+		}
+	}
+	return partitions, dead, nil
+}
+
+// Specs are the topics of a stage as they must be: events, scores, labels and state with the same number of
+// partitions, state and model compacted, messages up to maxMessage bytes, dead letters with deadletter.TopicBytes for
+// their headers beside the largest message. The names that are "" are left out.
+//
+// Each transaction writes to the state topic, and a restart reads what compaction has not reached: so its segments are
+// small, and the markers of transactions leave after a minute instead of a day.
+func Specs(t Names, partitions, replication int, maxMessage int64) []txn.TopicSpec {
+	size := map[string]string{"max.message.bytes": strconv.FormatInt(maxMessage, 10)}
+	dead := map[string]string{"max.message.bytes": strconv.FormatInt(maxMessage+deadletter.TopicBytes, 10)}
+	compact := map[string]string{"cleanup.policy": "compact", "max.message.bytes": strconv.FormatInt(maxMessage, 10)}
+	state := maps.Clone(compact)
+	state["segment.bytes"], state["delete.retention.ms"] = strconv.Itoa(8<<20), "60000" // the largest record is a manifest of 4 MiB
+	all := []txn.TopicSpec{
+		{Name: t.Events, Partitions: partitions, Replication: replication, Configs: size},
+		{Name: t.Scores, Partitions: partitions, Replication: replication, Configs: size},
+		{Name: t.Labels, Partitions: partitions, Replication: replication, Configs: size},
+		{Name: t.State, Partitions: partitions, Replication: replication, Configs: state},
+		{Name: t.Model, Partitions: 1, Replication: replication, Configs: compact},
+		{Name: t.Dead, Partitions: partitions, Replication: replication, Configs: dead},
+	}
+	out := all[:0]
+	for _, s := range all {
+		if s.Name != "" {
+			out = append(out, s)
+		}
+	}
+	return out
+}

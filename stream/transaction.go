@@ -1,0 +1,106 @@
+package stream
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"liftstream/stream/deadletter"
+	"liftstream/stream/state"
+	"liftstream/stream/txn"
+)
+
+// transaction holds the output of processed messages until it is committed.
+type transaction struct {
+	records  []txn.Record
+	bytes    int64
+	reserved reserved
+	since    time.Time // when its first message was processed; zero = it is empty
+	snapshot bool      // it holds the manifest of the snapshot being written
+	to       state.Position
+	done     state.Done             // number 0 = there is nothing to commit
+	dead     map[deadletter.ID]bool // dead letters of its messages, also those that are in their topic already
+	repairs  bool                   // it writes what a transaction that was committed in part has left out
+}
+
+func (x *transaction) add(r txn.Record) {
+	x.records = append(x.records, r)
+	x.bytes += int64(len(r.Value) + len(r.Key))
+}
+
+// addDead counts a dead letter of a message of the transaction.
+func (x *transaction) addDead(id deadletter.ID) {
+	if x.dead == nil {
+		x.dead = map[deadletter.ID]bool{}
+	}
+	x.dead[id] = true
+}
+
+// lateLabels are answers of the labels topic that are not learnt yet.
+type lateLabels []fetched
+
+func (l lateLabels) reserved() (n int64) {
+	for i := range l {
+		n += l[i].reserved
+	}
+	return n
+}
+
+// fetched is one answer of the broker, or the error that ended the reader.
+type fetched struct {
+	txn.Fetched
+	reserved int64
+	err      error
+}
+
+// maxFailures is how many fetches in a row may go without an answer before the partition counts as waiting for its
+// brokers.
+const maxFailures = 3
+
+// read fetches a partition from offset on into a channel. Each answer is paid for from the in-flight budget, and its
+// receiver gives the bytes back. heard is set by each answer, an empty one included. It ends with ctx or after an error.
+func (s *Stage) read(
+	ctx context.Context, wg *sync.WaitGroup, budget *budget, heard *atomic.Bool, topic string, partition int, offset int64,
+) <-chan fetched {
+	out := make(chan fetched)
+	wg.Add(1)
+	go func() {
+		defer wg.Done()
+		failures := 0
+		for {
+			size := s.share.Load()
+			if budget.acquire(ctx, size) != nil {
+				return
+			}
+			f, err := s.o.Client.Fetch(ctx, topic, partition, offset, int(size), 500*time.Millisecond)
+			if err == nil {
+				failures = 0
+				heard.Store(true)
+			} else if failures++; txn.KindOf(err) == txn.Unknown && failures < maxFailures && ctx.Err() == nil {
+				budget.charge(-size) // a fetch has no effect: ask again
+				select {
+				case <-time.After(50 * time.Millisecond):
+				case <-ctx.Done():
+				}
+				continue
+			}
+			budget.charge(f.Bytes - size)
+			if err == nil && f.Next == offset {
+				budget.charge(-f.Bytes)
+				continue
+			}
+			select {
+			case out <- fetched{f, f.Bytes, err}:
+			case <-ctx.Done():
+				budget.charge(-f.Bytes)
+				return
+			}
+			if err != nil {
+				return
+			}
+			offset = f.Next
+		}
+	}()
+	return out
+}

@@ -1,0 +1,254 @@
+package verify
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"liftstream/model"
+	"liftstream/stream/committed"
+	"liftstream/stream/replay"
+	"liftstream/stream/state"
+	"liftstream/stream/txn"
+)
+
+// verifier replays one partition.
+type verifier struct {
+	o         *Options
+	models    *state.Models
+	partition int
+	verdict   *Verdict
+
+	m       *replay.Machine
+	history *history
+	scores  scoreReader
+	value   []byte
+}
+
+func (v *verifier) run(ctx context.Context) (err error) {
+	o, names := v.o, &v.o.Topics
+	reader := committed.Reader{Client: o.Client, Group: o.Name, Partition: v.partition, Topics: o.Topics}
+	// Asked first: then it is not ahead of the state topic.
+	group, err := reader.Offsets(ctx)
+	if err != nil {
+		return err
+	}
+	v.history, err = readHistory(ctx, o.Client, names.State, v.partition, state.Bound(o.Spec))
+	if err != nil {
+		return err
+	}
+	if err := v.history.doneErr; err != nil {
+		v.verdict.problem("the done record: %v", err)
+	}
+	at, _ := group.Offsets(v.history.done)
+	target := at.Events
+	if target < 0 {
+		return nil
+	}
+	if target == v.history.done.Events {
+		// After the death of a broker the scores may be ahead of the state or behind it until a task takes the partition over.
+		tail, err := reader.Tail(ctx, v.history.done)
+		if err != nil {
+			return err
+		}
+		events, missing, _ := committed.Answered(v.history.done, tail)
+		target = min(events, missing)
+	}
+	for end := false; !end; {
+		if end, err = v.models.Advance(ctx, 100*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	v.m, err = replay.New(replay.Options{Client: o.Client, Events: names.Events, Labels: names.Labels,
+		Partition: v.partition, Spec: o.Spec, Codec: o.Codec, Models: v.models})
+	if err != nil {
+		return err
+	}
+	v.m.EachEvents = func(r *txn.Record) error { return v.event(ctx, r) }
+	if !v.begin(ctx, target) {
+		v.verdict.problem("there is nothing to begin with: neither the first events nor a snapshot with the journal after it")
+		return nil
+	}
+	start, _, err := o.Client.Bounds(ctx, names.Scores, v.partition)
+	if err != nil {
+		return err
+	}
+	b := &v.history.beginning
+	v.scores = scoreReader{c: o.Client, topic: names.Scores, partition: v.partition, next: max(start, b.scores),
+		skipped: start > b.scores || v.m.At.Events > b.claimed.Events}
+	v.verdict.From = v.m.At.Events
+	if err := v.replay(ctx, target); err != nil {
+		return err
+	}
+	v.verdict.To = v.m.At.Events
+	if o.To.IsZero() {
+		return v.surplus(ctx, target)
+	}
+	return nil
+}
+
+// begin gives the machine the state with which the replay begins.
+func (v *verifier) begin(ctx context.Context, target int64) bool {
+	o, h := v.o, v.history
+	var first state.Position
+	var err error
+	if first.Events, _, err = o.Client.Bounds(ctx, o.Topics.Events, v.partition); err != nil {
+		return false
+	}
+	if o.Topics.Labels != "" {
+		if first.Labels, _, err = o.Client.Bounds(ctx, o.Topics.Labels, v.partition); err != nil {
+			return false
+		}
+	}
+	at, ok := h.beginning.position(first)
+	if ok && h.complete(0, 0, v.models) && !slices.ContainsFunc(h.snapshots, v.foreign) {
+		v.verdict.Start = "the beginning"
+		v.m.Begin(at)
+		return true
+	}
+	for _, x := range h.snapshots {
+		if x.sections == nil || v.foreign(x) || x.Events < first.Events || x.Events > target ||
+			x.Labels < first.Labels || !h.complete(x.Journal, x.Model, v.models) {
+			continue
+		}
+		if err := v.m.Load(x.Manifest, x.sections); err != nil {
+			v.verdict.problem("snapshot %d: %v", x.Number, err)
+			continue
+		}
+		v.verdict.Start = fmt.Sprintf("snapshot %d", x.Number)
+		return true
+	}
+	return false
+}
+
+// foreign reports whether a snapshot is of another configuration.
+func (v *verifier) foreign(x *snapshot) bool { return x.Fingerprint != v.o.Spec.Options.Fingerprint }
+
+// replay goes through journal and snapshots to the event offset target.
+func (v *verifier) replay(ctx context.Context, target int64) error {
+	m := v.m
+	waiting := slices.DeleteFunc(slices.Clone(v.history.snapshots), v.foreign) // one may lie where the state was carried over
+	slices.SortStableFunc(waiting, func(a, b *snapshot) int { return int(a.Number) - int(b.Number) })
+	for {
+		for len(waiting) > 0 && (waiting[0].Journal < m.Journal || waiting[0].Events < m.At.Events) {
+			waiting = waiting[1:]
+		}
+		e, more := v.history.journal[m.Journal]
+		if len(waiting) > 0 && waiting[0].Journal == m.Journal && waiting[0].Events <= target &&
+			(!more || waiting[0].Events <= e.Events) {
+			if err := m.EventsTo(ctx, waiting[0].Events); err != nil {
+				return err
+			}
+			v.compare(waiting[0])
+			waiting = waiting[1:]
+			continue
+		}
+		if !more || e.Events > target {
+			return m.EventsTo(ctx, target)
+		}
+		before := m.At
+		if err := m.Follow(ctx, e); err != nil {
+			return err
+		}
+		v.verdict.Labels += m.At.Labels - before.Labels
+		if m.At.Model != before.Model {
+			v.verdict.Swaps++
+		}
+	}
+}
+
+// compare holds the replayed state against a snapshot.
+func (v *verifier) compare(x *snapshot) {
+	if x.digests == nil {
+		v.verdict.Unread++
+		return
+	}
+	v.verdict.States++
+	got := v.m.Part.Snapshot()
+	var wrong []string
+	for _, name := range slices.Sorted(maps.Keys(x.digests)) {
+		if raw, ok := got[name]; !ok || sha256.Sum256(raw) != x.digests[name] {
+			wrong = append(wrong, name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(got)) {
+		if _, ok := x.digests[name]; !ok && name != model.SectionSchema {
+			wrong = append(wrong, name)
+		}
+	}
+	if len(wrong) > 0 {
+		v.verdict.problem("snapshot %d, at event %d: not the replayed state in %v", x.Number, x.Events, wrong)
+	}
+}
+
+// event takes one events message and compares its scores.
+func (v *verifier) event(ctx context.Context, r *txn.Record) error {
+	if _, err := v.m.TakeEvents(r); err != nil || r.Offset < v.history.beginning.claimed.Events {
+		return nil // it has no scores, or those of a former state
+	}
+	from, to := v.o.From, v.o.To
+	if !from.IsZero() && r.Time.Before(from) || !to.IsZero() && r.Time.After(to) {
+		v.scores.skipped = true
+		return nil
+	}
+	return v.compareScores(ctx, r)
+}
+
+// compareScores compares the scores of the last message with those in the scores topic.
+func (v *verifier) compareScores(ctx context.Context, event *txn.Record) (err error) {
+	if v.value, err = v.m.AppendScores(v.value[:0]); err != nil {
+		return fmt.Errorf("encoding the scores of offset %d: %w", event.Offset, err)
+	}
+	for {
+		got, of, err := v.scores.peek(ctx)
+		if err != nil {
+			return err
+		}
+		if got == nil || of > event.Offset {
+			if v.scores.skipped && got != nil {
+				return nil // older scores are no longer in the topic
+			}
+			v.verdict.problem("event %d has no score", event.Offset)
+			return nil
+		}
+		v.scores.drop()
+		if of < event.Offset {
+			if !v.scores.skipped && of >= v.history.beginning.claimed.Events {
+				v.excess(got, of)
+			}
+			continue
+		}
+		v.scores.skipped = false
+		v.verdict.Messages++
+		v.verdict.Records += v.m.Batch.N
+		switch {
+		case !bytes.Equal(got.Value, v.value):
+			v.verdict.problem("scores message %d, of event %d: not what the replay gives", got.Offset, event.Offset)
+		case !bytes.Equal(got.Key, event.Key) || !got.Time.Equal(event.Time):
+			v.verdict.problem("scores message %d, of event %d: another key or time", got.Offset, event.Offset)
+		}
+		return nil
+	}
+}
+
+func (v *verifier) excess(got *txn.Record, of int64) {
+	v.verdict.problem("scores message %d answers event %d a second time, or one that has no answer", got.Offset, of)
+}
+
+// surplus looks for scores after the last committed event's that answer earlier ones.
+func (v *verifier) surplus(ctx context.Context, target int64) error {
+	for {
+		got, of, err := v.scores.peek(ctx)
+		if err != nil || got == nil {
+			return err
+		}
+		v.scores.drop()
+		if v.history.beginning.claimed.Events <= of && of < target && !v.scores.skipped {
+			v.excess(got, of)
+		}
+	}
+}
