@@ -31,21 +31,23 @@ which has learnt the records one by one, the last of them just now, so that its 
 (propensity.half_lives), its calibration and its mixture speak of the last records. That suits a stage that goes on
 from there, 'run --model', where the files are the stream's own past, oldest first.
 
---model writes the model, with which 'score' scores. --report writes all that was found as JSON; without it a short
-summary goes to standard output. 'validated' is the lift of a profile on records held back from the search (a fifth, see
-lift.profiles.validate: drawn at random, with --as-of end the last), with an interval that holds at 95 % for all profiles
-of the report at once; 'confirmed' says that its q-value is at most .05, and only then do scores carry it. 'lift' is that
-on all records, those included among which the profile was searched: chance is part of it. An interval of a lift in a cell
-of a set, in the report, is of that cell by itself.`,
-		Example: `liftstream fit -c cmd/liftstream/examples/votes.yaml cmd/liftstream/examples/votes.csv --model votes.model`,
-		Args:    cli.Needs(1, -1, "data files"),
-		Run:     func(ctx context.Context, data []string) error { return f.run(ctx, a, data) },
+--model writes the model, with which 'score' scores. --report writes all findings as JSON; without it a short summary
+goes to standard output. 'validated' is the lift of a profile on records held back from the search (a fifth, see
+lift.profiles.validate: drawn at random, with --as-of end the last), with an interval that holds at 95 % for all
+profiles of the report at once; 'confirmed' says that its q-value is at most .05, and only then do scores show it.
+'lift' is the lift on all records, also on the records in which the profile was searched: chance is part of it. An
+interval of a lift in a cell of a set, in the report, is of that cell by itself.`,
+		Example: `
+liftstream fit -c cmd/liftstream/examples/votes.yaml cmd/liftstream/examples/votes.csv --model votes.model`,
+		Args: cli.Needs(1, -1, "data files"),
+		Run:  func(ctx context.Context, data []string) error { return f.run(ctx, a, data) },
 	})
 	cli.ConfigFlag(c, &f.config)
 	c.Flags().StringVarP(&f.model, "model", "m", "", "write the model to `OUT`; - is standard output, in place of the "+
 		"summary")
 	c.Flags().StringVar(&f.triples, "triples", "", "compare the records of `FILE`, whose lines i,j,k say that the "+
-		"record of id i is more like j than like k, when the kernel is designed; without it triples are drawn from the classes")
+		"record of id i is more like j than like k, when the kernel is designed; "+
+		"without it triples are drawn from the classes")
 	c.Flags().StringVar(&f.asOf, "as-of", "", "`end`: fit the model of a stage that has learnt the records in their "+
 		"order; without it order does not matter")
 	c.Flags().StringVarP(&f.report, "report", "r", "", "write the report to `OUT.json`; - is standard output")

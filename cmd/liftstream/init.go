@@ -26,9 +26,9 @@ func initCommand(a *cli.App) *cobra.Command {
 		Use:   "init DATA --label COL [--positive CLASS] [--id COL] [--time COL]",
 		About: `Look at a data file and write a configuration for it
 Reads a data file and prints a commented configuration: the kind of every column, the texts that mean missing, the
-classes. It warns of columns that look like ids, of those that give the outcome away, and of whatever else its owner
-should look at. Features that give the outcome away get 'use: never': one that alone ranks the classes far better than
-all others together, one with a value for each class, one that is filled in for one class only, and times after the
+classes. It warns of columns that look like ids, of columns that give the outcome away, and of other findings that its
+owner should look at. Features that give the outcome away get 'use: never': one that alone ranks the classes far better
+than all others together, one with a value for each class, one that is filled in for one class only, and times after the
 event. A good feature beside other good ones stays in, with a comment. The configuration is valid as it is; read the
 comments, and decide about the features marked there.`,
 		Example: `liftstream init cmd/liftstream/examples/bank.csv --label class --positive yes > bank.yaml`,

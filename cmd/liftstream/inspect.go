@@ -22,7 +22,7 @@ func inspectCommand(a *cli.App) *cobra.Command {
 		Group: cli.GroupOther,
 		Use:   "inspect FILE | inspect -c FILE --topic state|model",
 		About: `Look into a model or a state
-Prints what a model file holds: its version and where it came from, its parts and their sizes, the features with
+Prints the content of a model file: its version and where it came from, its parts and their sizes, the features with
 their levels, and the sets of features that tell the classes apart, with eta: the share of the uncertainty about the
 class that the set explains.
 

@@ -182,7 +182,8 @@ func (m *measurement) result(start time.Time) (*evaluate.Result, error) {
 	}
 	result.RecordsPerSecond = evaluate.Number(float64(run.Records) / elapsed.Seconds())
 	if warmup := m.config.Fit.Warmup; m.Protocol == prequential && run.Learnt < int64(warmup)*int64(m.Partitions) {
-		m.app.Notef("note: %d labelled records are learnt, and a partition builds its first structure after fit.warmup = %d: "+
+		m.app.Notef("note: %d labelled records are learnt, and a partition builds its first structure "+
+			"after fit.warmup = %d: "+
 			"scores before that are base rates", run.Learnt, warmup)
 	}
 	return result, nil
