@@ -15,7 +15,7 @@ type bound struct {
 	openHigh  bool   // high itself is refused
 	orZero    bool   // 0 is taken as well
 	duration  bool   // the row is for values given as a duration, of a key that also takes plain numbers
-	why       string // what is wrong beyond the range
+	why       string // the message for a value beyond the range
 }
 
 const (
@@ -39,26 +39,37 @@ var bounds = []bound{
 	{path: "lift.windows.top", low: 0, high: 10000, why: "the report holds them all"},
 	{path: "lift.windows.min_mass", low: 0, high: 1, openHigh: true, why: "it is a share, and a window must exceed it"},
 	{path: "lift.profiles.top", low: 0, high: 10000, why: "the model holds them all, for each class"},
-	{path: "lift.profiles.min_support", low: 0, high: 1, openHigh: true, why: "it is a share, and a profile must exceed it"},
+	{path: "lift.profiles.min_support", low: 0, high: 1, openHigh: true,
+		why: "it is a share, and a profile must exceed it"},
 	{path: "lift.profiles.validate", low: 0, high: 0.9, why: "profiles need records to be found among"},
-	{path: "lift.profiles.max_features", low: 1, high: 16, why: "a profile has features, and the search multiplies with each"},
+	{path: "lift.profiles.max_features", low: 1, high: 16,
+		why: "a profile has features, and the search multiplies with each"},
 
 	{path: "propensity.cells", low: 2, high: 255, why: "one cell tells nothing apart, and cells need records"},
-	{path: "propensity.half_lives[]", low: 1, high: 1e12, orZero: true, why: "less than one record remembers nothing; 0 never forgets"},
-	{path: "propensity.half_lives[]", duration: true, low: second, high: century, why: "a shorter one remembers nothing; 0 never forgets"},
-	{path: "propensity.prior", low: 0, openLow: true, high: 1e6, why: "an empty cell needs a rate, and the data must outweigh it"},
-	{path: "propensity.step", low: 0, openLow: true, high: 10, why: "without a step nothing is learnt, with a large one it does not settle"},
+	{path: "propensity.half_lives[]", low: 1, high: 1e12, orZero: true,
+		why: "less than one record remembers nothing; 0 never forgets"},
+	{path: "propensity.half_lives[]", duration: true, low: second, high: century,
+		why: "a shorter one remembers nothing; 0 never forgets"},
+	{path: "propensity.prior", low: 0, openLow: true, high: 1e6,
+		why: "an empty cell needs a rate, and the data must outweigh it"},
+	{path: "propensity.step", low: 0, openLow: true, high: 10,
+		why: "without a step nothing is learnt, with a large one it does not settle"},
 	{path: "propensity.calibration.knots", low: 2, high: 1001, why: "a line needs two points, and knots need records"},
-	{path: "propensity.calibration.half_life", low: 1, high: 1e12, orZero: true, why: "less than one record remembers nothing; 0 never forgets"},
-	{path: "propensity.calibration.half_life", duration: true, low: second, high: century, why: "a shorter one remembers nothing; 0 never forgets"},
-	{path: "propensity.calibration.prior", low: 0, openLow: true, high: 1e6, why: "an empty knot needs a rate, and the data must outweigh it"},
+	{path: "propensity.calibration.half_life", low: 1, high: 1e12, orZero: true,
+		why: "less than one record remembers nothing; 0 never forgets"},
+	{path: "propensity.calibration.half_life", duration: true, low: second, high: century,
+		why: "a shorter one remembers nothing; 0 never forgets"},
+	{path: "propensity.calibration.prior", low: 0, openLow: true, high: 1e6,
+		why: "an empty knot needs a rate, and the data must outweigh it"},
 
 	{path: "local.theta", low: 0, high: 1, why: "relevance is scaled to 1"},
 	{path: "local.neighbours", low: 1, high: 1024, why: "somebody must vote, and each costs time on every record"},
 	{path: "local.prototypes", low: 8, high: 65536, why: "neighbours are chosen among them, on every record"},
 	{path: "local.width", low: 0, openLow: true, high: 10, why: "it is a share of the range of a feature"},
-	{path: "local.half_life", low: 1, high: 1e12, orZero: true, why: "less than one record remembers nothing; 0 never forgets"},
-	{path: "local.half_life", duration: true, low: second, high: century, why: "a shorter one remembers nothing; 0 never forgets"},
+	{path: "local.half_life", low: 1, high: 1e12, orZero: true,
+		why: "less than one record remembers nothing; 0 never forgets"},
+	{path: "local.half_life", duration: true, low: second, high: century,
+		why: "a shorter one remembers nothing; 0 never forgets"},
 	{path: "local.observations", low: 4, high: 512, why: "a curve needs points, and a fit costs their cube"},
 
 	{path: "kernel.widths[]", low: 0, openLow: true, high: 1e6, why: "a width of standardised values is positive"},
@@ -79,10 +90,12 @@ var bounds = []bound{
 	{path: "labels.max_bytes", low: 64 * kib, high: tib, why: "records wait in memory and in every snapshot"},
 
 	{path: "topics.partitions", low: 1, high: 100000, why: "a topic has at least one, and brokers bear only so many"},
-	{path: "topics.replication", low: 1, high: 128, why: "a topic has at least one replica, and no more than there are brokers"},
+	{path: "topics.replication", low: 1, high: 128,
+		why: "a topic has at least one replica, and no more than there are brokers"},
 
-	{path: "commit.interval", low: second / 1000, high: 30 * second, why: "a transaction takes time, and brokers end one that is open for too long"},
-	{path: "snapshot.interval", low: second, high: 24 * hour, why: "a restart replays what came after the last one"},
+	{path: "commit.interval", low: second / 1000, high: 30 * second,
+		why: "a transaction takes time, and brokers end one that is open for too long"},
+	{path: "snapshot.interval", low: second, high: 24 * hour, why: "a restart replays the records after the last one"},
 	{path: "snapshot.share", low: 0.001, high: 1, why: "it is a share; below it a restart would replay almost everything"},
 	{path: "snapshot.bytes_per_second", low: 64 * kib, high: tib, why: "a snapshot must end before the next one begins"},
 
@@ -93,7 +106,8 @@ var bounds = []bound{
 	{path: "policy.future", low: 0, high: century, why: "clocks differ, but not by that"},
 	{path: "policy.dead_share", low: 0, high: 1, why: "it is a share; 0 never stops"},
 	{path: "output.why", low: 0, high: 1000, why: "each is a row of a list in every score"},
-	{path: "shutdown.grace", low: second, high: hour, why: "what was begun needs time to end, and whoever stops a stage waits"},
+	{path: "shutdown.grace", low: second, high: hour,
+		why: "work in flight needs time to end, and a stop waits for it"},
 }
 
 // measure is a number to be held against a bound.

@@ -49,7 +49,7 @@ func (d *decoder) require(path, what string, present bool) {
 	d.report(path, "", "%s is missing: %s", path, what)
 }
 
-// check reports what is wrong with a decoded configuration beyond the form of its values.
+// check reports the faults of a decoded configuration, the form of its values apart.
 func (d *decoder) check(c *Config) {
 	d.inBounds(c)
 	d.checkName(c)
@@ -58,7 +58,8 @@ func (d *decoder) check(c *Config) {
 	d.checkTopics(&c.Topics)
 	d.checkKafka(&c.Kafka)
 	d.address("http.listen", c.HTTP.Listen, "127.0.0.1:8080", true)
-	d.atMost("memory.message", "memory.in_flight", int64(c.Memory.Message), int64(c.Memory.InFlight), c.Memory.Message, c.Memory.InFlight)
+	d.atMost("memory.message", "memory.in_flight", int64(c.Memory.Message), int64(c.Memory.InFlight), c.Memory.Message,
+		c.Memory.InFlight)
 	d.optionalTexts(reflect.ValueOf(c), "")
 }
 
@@ -89,25 +90,26 @@ func (d *decoder) optionalTexts(v reflect.Value, path string) {
 	})
 }
 
-// legalName is what Kafka accepts in the name of a topic.
+// legalName matches the names of topics that Kafka accepts.
 var legalName = regexp.MustCompile(`^[a-zA-Z0-9._-]+$`)
 
 func (d *decoder) checkName(c *Config) {
 	const longest = 200
 	d.require("name", "the prefix of topics, group and transactional ids", c.Name != "")
 	if c.Name != "" && (!legalName.MatchString(c.Name) || len(c.Name) > longest) {
-		d.report("name", "", "name must be 1 to %d of letters, digits, '.', '_' and '-', not %s", longest, d.quote("name", c.Name))
+		d.report("name", "", "name must be 1 to %d of letters, digits, '.', '_' and '-', not %s", longest,
+			d.quote("name", c.Name))
 	}
 }
 
 func (d *decoder) checkRecord(r *Record) {
-	d.require("record", "it says what a record looks like", d.given("record"))
+	d.require("record", "it lists the columns of a record", d.given("record"))
 	d.require("record.label", "the outcome to be predicted", d.given("record.label"))
 	d.require("record.label.column", "the column that holds the class", r.Label.Column != "")
 	d.require("record.features", "the columns that are looked at", d.given("record.features"))
 	d.checkClasses(&r.Label)
 
-	columns := map[string]string{} // what a column is already
+	columns := map[string]string{} // the role that a column has already
 	for _, x := range []struct{ path, column, role string }{
 		{"record.id", r.ID, "the id"}, {"record.time", r.Time, "the time"}, {"record.weight", r.Weight, "the weight"},
 		{"record.label.column", r.Label.Column, "the label"},
@@ -147,7 +149,8 @@ func (d *decoder) checkClasses(l *Label) {
 
 // class reports a text that is not one of the classes.
 func (d *decoder) class(path, c string, classes []string) {
-	if c == "" || slices.Contains(classes, c) || d.bad["record.label.classes"] || len(classes) == 0 || slices.Contains(classes, "") {
+	if c == "" || slices.Contains(classes, c) || d.bad["record.label.classes"] || len(classes) == 0 ||
+		slices.Contains(classes, "") {
 		return
 	}
 	hint := Nearest(c, classes)
@@ -226,7 +229,8 @@ func (d *decoder) checkFeatureName(path, name string, columns, propensities map[
 	case slices.Contains(outputColumns, name):
 		d.report(path, "", "feature %s has the name of a column of the scores: rename it", shown)
 	case propensities[name] != "":
-		d.report(path, "", "feature %s has the name of the scores' column for class %s: rename it", shown, quote(propensities[name]))
+		d.report(path, "", "feature %s has the name of the scores' column for class %s: rename it", shown,
+			quote(propensities[name]))
 	case columns[name] != "":
 		d.report(path, "", "column %s is already %s: it cannot be a feature too", shown, columns[name])
 	case strings.HasPrefix(name, "(") && strings.HasSuffix(name, ")"):
@@ -260,7 +264,8 @@ func (d *decoder) checkLevels(path string, f *Feature) {
 func (d *decoder) checkModels(c *Config) {
 	sets, local := c.Lift.Sets, c.Local
 	d.atMost("lift.sets.min", "lift.sets.max", int64(sets.Min), int64(sets.Max), sets.Min, sets.Max)
-	d.atMost("local.neighbours", "local.prototypes", int64(local.Neighbours), int64(local.Prototypes), local.Neighbours, local.Prototypes)
+	d.atMost("local.neighbours", "local.prototypes", int64(local.Neighbours), int64(local.Prototypes), local.Neighbours,
+		local.Prototypes)
 	for i, of := range c.Lift.Profiles.Of {
 		p := elementPath("lift.profiles.of", i)
 		d.plainText(p, of, "a class")
@@ -324,8 +329,10 @@ func (d *decoder) checkTopics(t *Topics) {
 		if x.topic == "" {
 			continue
 		}
-		if d.given(x.path) && (!legalName.MatchString(x.topic) || len(x.topic) > longest || x.topic == "." || x.topic == "..") {
-			d.report(x.path, "", "%s must be 1 to %d of letters, digits, '.', '_' and '-', not %s", x.path, longest, d.quote(x.path, x.topic))
+		if d.given(x.path) && (!legalName.MatchString(x.topic) || len(x.topic) > longest || x.topic == "." ||
+			x.topic == "..") {
+			d.report(x.path, "", "%s must be 1 to %d of letters, digits, '.', '_' and '-', not %s", x.path, longest,
+				d.quote(x.path, x.topic))
 			continue
 		}
 		// Kafka takes names that differ in '.' and '_' only for the same.
@@ -354,20 +361,23 @@ func (d *decoder) checkKafka(k *Kafka) {
 		d.address(elementPath("kafka.brokers", i), b, "localhost:9092", false)
 	}
 	d.unique("kafka.brokers", k.Brokers)
-	if path, ok := d.either("kafka.tls.cert", "kafka.tls.key"); ok && k.TLS != nil && (k.TLS.Cert == "") != (k.TLS.Key == "") {
+	if path, ok := d.either("kafka.tls.cert", "kafka.tls.key"); ok && k.TLS != nil &&
+		(k.TLS.Cert == "") != (k.TLS.Key == "") {
 		d.report(path, "", "kafka.tls.cert and kafka.tls.key belong together: give both or neither")
 	}
 	if k.SASL != nil {
 		d.require("kafka.sasl.mechanism", orList(Mechanism("").choices()), k.SASL.Mechanism != "")
 		d.require("kafka.sasl.username", "the name of the account", k.SASL.Username != "")
-		d.require("kafka.sasl.password", "its secret, best given as ${NAME}, or kafka.sasl.password_file", k.SASL.Password != "" || k.SASL.PasswordFile != "" || d.bad["kafka.sasl.password_file"])
+		d.require("kafka.sasl.password", "its secret, best given as ${NAME}, or kafka.sasl.password_file",
+			k.SASL.Password != "" || k.SASL.PasswordFile != "" || d.bad["kafka.sasl.password_file"])
 		if k.SASL.Password != "" && k.SASL.PasswordFile != "" {
-			d.report("kafka.sasl.password_file", "", "kafka.sasl.password and kafka.sasl.password_file exclude each other: give one")
+			d.report("kafka.sasl.password_file", "",
+				"kafka.sasl.password and kafka.sasl.password_file exclude each other: give one")
 		}
 	}
 }
 
-// address reports what is not host:port. A listener may leave the host out and ask for any port.
+// address reports a text other than host:port. A listener may leave the host out and ask for any port.
 func (d *decoder) address(path, a, example string, listener bool) {
 	if d.bad[path] {
 		return

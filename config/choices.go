@@ -46,7 +46,7 @@ const (
 
 func (Search) choices() []string { return []string{"auto", "exhaustive", "beam"} }
 
-// SetRank says by what sets of features are ranked.
+// SetRank is the figure by which sets of features are ranked.
 type SetRank string
 
 const (
@@ -56,7 +56,7 @@ const (
 
 func (SetRank) choices() []string { return []string{"leave_one_out", "eta"} }
 
-// ProfileRank says by what the profiles of a class are ranked.
+// ProfileRank is the figure by which the profiles of a class are ranked.
 type ProfileRank string
 
 const (
@@ -70,7 +70,7 @@ const (
 
 func (ProfileRank) choices() []string { return []string{"lift", "lower", "validated"} }
 
-// Redundant says what becomes of profiles and windows that hold the same records as a better one.
+// Redundant is the fate of profiles and windows that hold the same records as a better one.
 type Redundant string
 
 const (
@@ -86,7 +86,7 @@ type Direction string
 const (
 	DirectionUp   Direction = "up"   // never falls as the feature grows
 	DirectionDown Direction = "down" // never rises as the feature grows
-	DirectionAuto Direction = "auto" // up or down, whichever the evidence says at a fit
+	DirectionAuto Direction = "auto" // up or down, as the evidence says at a fit
 )
 
 func (Direction) choices() []string { return []string{"up", "down", "auto"} }
@@ -95,13 +95,13 @@ func (Direction) choices() []string { return []string{"up", "down", "auto"} }
 type Sign string
 
 const (
-	SignFree   Sign = "free"   // it may: the weights say what suits best beside the other features
+	SignFree   Sign = "free"   // it may: each weight suits best beside the other features
 	SignFollow Sign = "follow" // it may not: such a part of the log-odds is 0
 )
 
 func (Sign) choices() []string { return []string{"free", "follow"} }
 
-// Observation says what the Gaussian process of a feature observes.
+// Observation is the kind of scores that the Gaussian process of a feature observes.
 type Observation string
 
 const (
@@ -116,7 +116,7 @@ type ScoreForm string
 
 const (
 	ScoreHit      ScoreForm = "hit"      // the kernel share of the same class
-	ScoreBalanced ScoreForm = "balanced" // hits against misses, whatever the classes' sizes
+	ScoreBalanced ScoreForm = "balanced" // hits against misses, classes of any size alike
 )
 
 func (ScoreForm) choices() []string { return []string{"hit", "balanced"} }
@@ -142,22 +142,22 @@ const (
 
 func (KernelMode) choices() []string { return []string{"nonneg", "ridge", "literal"} }
 
-// Late says what a label does that comes for a record that was already learnt.
+// Late is the effect of a label for a record that was already learnt.
 type Late string
 
 const (
 	LateCorrect Late = "correct" // the record is taken back and learnt with it
-	LateIgnore  Late = "ignore"  // it is counted; what was learnt stays
+	LateIgnore  Late = "ignore"  // it is counted; the learnt label stays
 )
 
 func (Late) choices() []string { return []string{"correct", "ignore"} }
 
-// Reaction says what to do when the world changed under the stage.
+// Reaction is the answer to topics or settings that do not fit the state.
 type Reaction string
 
 const (
-	ReactionFail    Reaction = "fail"    // stop and say what to decide
-	ReactionRebuild Reaction = "rebuild" // drop the state and learn again from what is there
+	ReactionFail    Reaction = "fail"    // stop and name the decision to take
+	ReactionRebuild Reaction = "rebuild" // drop the state and learn again from the topics
 )
 
 func (Reaction) choices() []string { return []string{"fail", "rebuild"} }

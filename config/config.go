@@ -11,9 +11,9 @@ type Config struct {
 	// Name prefixes the default topics, the consumer group and the transactional ids. Required; letters, digits, dot,
 	// underscore and hyphen, at most 200, so that Kafka accepts every name made from it.
 	Name string `yaml:"name"`
-	// Record says what a record looks like. Required.
+	// Record lists the columns of a record. Required.
 	Record Record `yaml:"record"`
-	// Lift shapes the tables of feature sets and what is searched in them.
+	// Lift shapes the tables of feature sets and the searches in them.
 	Lift Lift `yaml:"lift"`
 	// Propensity shapes the scorecard.
 	Propensity Propensity `yaml:"propensity"`
@@ -21,12 +21,12 @@ type Config struct {
 	Local Local `yaml:"local"`
 	// Kernel shapes the kernel learnt by linear programming.
 	Kernel Kernel `yaml:"kernel"`
-	// Fit says when a new model is fitted and what that may cost.
+	// Fit says when a new model is fitted and bounds the cost.
 	Fit Fit `yaml:"fit"`
 	// Labels says how records wait for late labels. Nil when there is no label topic: neither this section nor
 	// topics.labels is given. Giving either brings the defaults of the other.
 	Labels *Labels `yaml:"labels"`
-	// Topics names the topics and sizes those that are created.
+	// Topics names the topics and sizes the ones to create.
 	Topics Topics `yaml:"topics"`
 	// Kafka says how to reach the brokers.
 	Kafka Kafka `yaml:"kafka"`
@@ -34,9 +34,9 @@ type Config struct {
 	Commit Commit `yaml:"commit"`
 	// Snapshot paces the snapshots of state.
 	Snapshot Snapshot `yaml:"snapshot"`
-	// Memory bounds what is held, in bytes.
+	// Memory bounds the memory of the stage, in bytes.
 	Memory Memory `yaml:"memory"`
-	// Policy says what to do when the world changed under the stage.
+	// Policy has the answers to topics, settings and data that do not fit the state.
 	Policy Policy `yaml:"policy"`
 	// Output shapes the scores.
 	Output Output `yaml:"output"`
@@ -49,7 +49,7 @@ type Config struct {
 	masked map[string]bool
 }
 
-// Record says which columns a record has and what they mean.
+// Record says which columns a record has and gives their meaning.
 type Record struct {
 	// ID is the column that identifies who the record is about. Default none. Labels by id and audiences need it.
 	ID string `yaml:"id,omitempty"`
@@ -84,8 +84,8 @@ const MaxText = 256
 type Label struct {
 	// Column holds the class of a record. Required; it may be null or absent in the stream.
 	Column string `yaml:"column"`
-	// Classes lists the classes, 2 to MaxClasses, in the order of reports. Required. They are texts whatever they look
-	// like: yes, 1 and true need no quotes. A record of another class is scored and counted, never learnt.
+	// Classes lists the classes, 2 to MaxClasses, in the order of reports. Required. They are always texts: yes, 1 and
+	// true need no quotes. A record of another class is scored and counted, never learnt.
 	Classes []string `yaml:"classes"`
 	// Positive is the class that marketers ask for: target, lift, profile and why of a score speak of it. Default
 	// none: they speak of the class of the highest lift.
@@ -131,7 +131,7 @@ type Sets struct {
 	Max int `yaml:"max"`
 	// Search says how the sets are gone through. Default auto: exhaustive where affordable, else a beam.
 	Search Search `yaml:"search"`
-	// Rank says by what sets are ranked and extended, and the cells of windows chosen. Default leave_one_out.
+	// Rank is the figure by which sets are ranked and extended, and the cells of windows chosen. Default leave_one_out.
 	Rank SetRank `yaml:"rank"`
 	// Top is the number of best sets that are kept and counted live. Default 20.
 	Top int `yaml:"top"`
@@ -147,7 +147,7 @@ type Windows struct {
 	// Contiguous asks for windows without a gap where the cells of a set have an order: those of one ordinal feature, of
 	// one continuous one, or of several cut together. Default false: any cells make a window.
 	Contiguous bool `yaml:"contiguous"`
-	// Overlapping says what becomes of windows that share more than half of their records with a better one. Default drop.
+	// Overlapping is the fate of windows that share more than half of their records with a better one. Default drop.
 	Overlapping Redundant `yaml:"overlapping"`
 }
 
@@ -161,14 +161,14 @@ type Profiles struct {
 	MaxFeatures int `yaml:"max_features"`
 	// Of lists the classes for which profiles are searched. Default empty: all of them.
 	Of []string `yaml:"of"`
-	// Rank says by what the profiles of a class are ranked. Default lower: by the low end of the lift on the records that
-	// were searched, which prefers profiles of more records.
+	// Rank is the figure by which the profiles of a class are ranked. Default lower: by the low end of the lift on the
+	// records that were searched, which prefers profiles of more records.
 	Rank ProfileRank `yaml:"rank"`
 	// Validate is the share of the records, the newest of a stream, that the search leaves alone and on which the lift is
 	// then measured again. Default 0.2. 0 searches all records, as in the paper: no lift is validated then, and no score
 	// carries a profile.
 	Validate float64 `yaml:"validate"`
-	// Redundant says what becomes of refinements that hold the same records, and of profiles that hold nearly the same
+	// Redundant is the fate of refinements that hold the same records, and of profiles that hold nearly the same
 	// records as a better one. Default drop.
 	Redundant Redundant `yaml:"redundant"`
 }
@@ -192,8 +192,8 @@ type Propensity struct {
 	// Calibration rules the calibration after the softmax.
 	Calibration Calibration `yaml:"calibration"`
 	// Monotone constrains, by feature, how the propensity of the positive class may move with it. Default none. Only
-	// scored continuous and ordinal features, and only with record.label.positive. Such a feature takes no part in what
-	// need not move one way: the neighbours' distance, the kernel and the sets that feed the scorecard.
+	// scored continuous and ordinal features, and only with record.label.positive. Such a feature takes no part
+	// where no direction is held: in the neighbours' distance, the kernel and the sets that feed the scorecard.
 	Monotone map[string]Direction `yaml:"monotone,omitempty"`
 }
 
@@ -220,7 +220,7 @@ type Local struct {
 	Prototypes int `yaml:"prototypes"`
 	// Width is the width of the kernel of a feature, as a share of its range. Default 0.05.
 	Width float64 `yaml:"width"`
-	// Observation says what a Gaussian process observes. Default averaged.
+	// Observation is the kind of scores that a Gaussian process observes. Default averaged.
 	Observation Observation `yaml:"observation"`
 	// Score is the form of the score of a feature. Default balanced: under hit a value that makes a rare class likely
 	// scores less than one that says nothing.
@@ -249,7 +249,7 @@ type Kernel struct {
 	Triples int `yaml:"triples"`
 }
 
-// Fit says when a model is fitted anew and what that may cost.
+// Fit says when a model is fitted anew and bounds the cost.
 type Fit struct {
 	// Every is the shortest time between two fits. Default 60s.
 	Every Duration `yaml:"every"`
@@ -262,7 +262,7 @@ type Fit struct {
 	Warmup int `yaml:"warmup"`
 	// Reservoir bounds the sample of older records.
 	Reservoir Reservoir `yaml:"reservoir"`
-	// Budget bounds the time of one fit. Default 20s. What was found by then is kept.
+	// Budget bounds the time of one fit. Default 20s. The results until then are kept.
 	Budget Duration `yaml:"budget"`
 	// Gate is how much worse, in nats of log-loss on labelled records that neither it nor the serving model has learnt, a
 	// new model may be and still be published. Default 0.005.
@@ -271,7 +271,7 @@ type Fit struct {
 	Seed int64 `yaml:"seed"`
 }
 
-// Reservoir bounds the sample of older records of a partition; whichever bound is met first holds.
+// Reservoir bounds the sample of older records of a partition; the first bound that is met holds.
 type Reservoir struct {
 	// Records bounds their number. Default 65536.
 	Records int `yaml:"records"`
@@ -283,10 +283,10 @@ type Reservoir struct {
 type Labels struct {
 	// Window is how long a record waits. Default 7d.
 	Window Duration `yaml:"window"`
-	// OnExpiry says what becomes of a record whose label did not come: drop, or the class as which it is learnt, for
+	// OnExpiry is the fate of a record whose label did not come: drop, or the class as which it is learnt, for
 	// outcomes that only ever arrive when they happened. Default drop. A class called drop cannot be chosen.
 	OnExpiry string `yaml:"on_expiry"`
-	// Late says what a label does that comes for a record that was already learnt. Default correct.
+	// Late is the effect of a label for a record that was already learnt. Default correct.
 	Late Late `yaml:"late"`
 	// MaxBytes bounds the records that wait in one partition. Default 256MiB; at the bound the oldest expire early.
 	MaxBytes ByteSize `yaml:"max_bytes"`
@@ -301,9 +301,9 @@ func (l *Labels) setDefaults() {
 
 // Topics names the topics; all must differ.
 type Topics struct {
-	// Events is what is read. Default <name>-events.
+	// Events is the topic of records. Default <name>-events.
 	Events string `yaml:"events"`
-	// Scores is what is written. Default <name>-scores.
+	// Scores is the topic of results. Default <name>-scores.
 	Scores string `yaml:"scores"`
 	// Labels brings late labels. Empty without a label topic; default <name>-labels when the section labels is given.
 	Labels string `yaml:"labels,omitempty"`
@@ -311,7 +311,7 @@ type Topics struct {
 	State string `yaml:"state"`
 	// Model keeps the published models. Default <name>-model.
 	Model string `yaml:"model"`
-	// Dead takes what cannot be processed. Default <name>-dead.
+	// Dead takes messages and rows that cannot be processed. Default <name>-dead.
 	Dead string `yaml:"dead"`
 	// Partitions is the number of partitions of topics that are created. Default 1. Topics that exist keep theirs.
 	Partitions int `yaml:"partitions"`
@@ -369,17 +369,17 @@ type Commit struct {
 
 // Snapshot paces the snapshots of state.
 type Snapshot struct {
-	// Interval is the time between snapshots of one partition. Default 60s. It bounds what a restart replays.
+	// Interval is the time between snapshots of one partition. Default 60s. It bounds the replay of a restart.
 	Interval Duration `yaml:"interval"`
-	// BytesPerSecond bounds what snapshots add to the transactions. Default 8MiB; a larger state takes longer.
+	// BytesPerSecond bounds the bytes that snapshots add to the transactions. Default 8MiB; a larger state takes longer.
 	BytesPerSecond ByteSize `yaml:"bytes_per_second"`
 	// Share bounds the bytes of snapshots by those of the input that was read. Default 0.1: the next snapshot waits until
-	// ten times what the one before wrote has been read, so that a restart replays no more than that, and on a slow
+	// ten times the bytes of the one before have been read, so that a restart replays no more than that, and on a slow
 	// stream the trainer looks less often. 1 leaves the interval alone to decide.
 	Share float64 `yaml:"share"`
 }
 
-// Memory bounds what is held, in bytes.
+// Memory bounds the memory of the stage, in bytes.
 type Memory struct {
 	// InFlight bounds the fetched input of the process. Default 64MiB; at the bound fetching waits. With a topic of
 	// labels, half of it is for these.
@@ -391,7 +391,7 @@ type Memory struct {
 	Message ByteSize `yaml:"message"`
 }
 
-// Policy says what to do when the world changed under the stage.
+// Policy has the answers to topics, settings and data that do not fit the state.
 type Policy struct {
 	// InputLost is for events that were deleted before they were read. Default fail.
 	InputLost Reaction `yaml:"input_lost"`
@@ -399,16 +399,16 @@ type Policy struct {
 	// fail.
 	TopicRecreated Reaction `yaml:"topic_recreated"`
 	// SchemaChanged is for a state made under another record, lift, propensity, local or kernel section. Default
-	// rebuild: where only features, their levels, classes at the end or monotone have changed, what mentions no feature
-	// that is gone or has become another is kept, counts, weights and curves as they were, and the rest begins anew; else
-	// all of it does.
+	// rebuild: where only features, their levels, classes at the end or monotone have changed, everything is
+	// kept that mentions no feature that is gone or has become another: counts, weights and curves as they were. The rest
+	// begins anew. Under another change all of it does.
 	SchemaChanged Reaction `yaml:"schema_changed"`
 	// Future is how far ahead of the clock an event's time may be; a row beyond it is bad. Default 5m.
 	Future Duration `yaml:"future"`
 	// DeadShare is the share of bad rows among the newest ones of a partition above which the stage stops, with exit
 	// status 1, after it has committed them as dead letters. The newest are the fewest last messages that are at least 100
-	// and hold at least 1,000 rows, of events and of labels apart; while there are fewer, what lacks counts as good. A
-	// message that cannot be read stands for as many rows as the others have on average. A restart counts the same
+	// and hold at least 1,000 rows, of events and of labels apart; while there are fewer, the lacking rows count as good.
+	// A message that cannot be read stands for as many rows as the others have on average. A restart counts the same
 	// messages again, so it goes on only with a higher share. Default 0: it never stops for that.
 	DeadShare float64 `yaml:"dead_share"`
 }
@@ -433,11 +433,11 @@ type HTTP struct {
 
 // Shutdown bounds the end of a run.
 type Shutdown struct {
-	// Grace is how long a stopping stage may take to finish what it began. Default 20s; then it ends by force.
+	// Grace is how long a stopping stage may take to finish its work. Default 20s; then it ends by force.
 	Grace Duration `yaml:"grace"`
 }
 
-// Default returns the configuration of that name with every default and no record: what a file is decoded onto.
+// Default returns the configuration of that name with every default and no record; a file is decoded onto it.
 func Default(name string) *Config {
 	c := &Config{
 		Name:   name,

@@ -24,7 +24,7 @@ func environment(name string) (string, bool) {
 	return v, ok
 }
 
-// Each file in testdata/bad breaks one rule, and says in its first line what is expected: the line and the message.
+// Each file in testdata/bad breaks one rule, and has the expected line and message in its first line.
 func TestBadFiles(t *testing.T) {
 	files, err := filepath.Glob("testdata/bad/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -50,7 +50,7 @@ func TestBadFiles(t *testing.T) {
 				t.Errorf("got\n%v\nwant\n%s", err, want)
 			}
 			if strings.Contains(err.Error(), variables["SECRET"]) {
-				t.Errorf("the message shows what came from the environment: %v", err)
+				t.Errorf("the message shows a value from the environment: %v", err)
 			}
 		})
 	}
@@ -147,15 +147,18 @@ func TestEmbeddedReplacesDefaultBrokers(t *testing.T) {
 }
 
 func TestTextsStayTexts(t *testing.T) {
-	levels := []string{"1", "1.0", "0x1F", "true", "True", "no", "off", "null", "~", "2020-01-01", "1e3", " a ", "", "a: b", "NaN", ".inf", "012", "1_000", "=", "<<"}
+	levels := []string{"1", "1.0", "0x1F", "true", "True", "no", "off", "null", "~", "2020-01-01", "1e3", " a ", "",
+		"a: b", "NaN", ".inf", "012", "1_000", "=", "<<"}
 	c, _ := load(t, `name: bank
 record:
   missing: []
   label: {column: y, classes: [no, yes, true, 1, null], positive: 1}
   features:
-    - {name: on, kind: ordinal, levels: [1, 1.0, 0x1F, true, True, no, off, null, ~, 2020-01-01, 1e3, " a ", "", "a: b", NaN, .inf, 012, 1_000, =, "<<"]}
+    - {name: on, kind: ordinal, levels: [1, 1.0, 0x1F, true, True, no, off, null, ~, 2020-01-01,
+        1e3, " a ", "", "a: b", NaN, .inf, 012, 1_000, =, "<<"]}
 `)
-	if got := c.Record.Label.Classes; !slices.Equal(got, []string{"no", "yes", "true", "1", "null"}) || c.Record.Label.Positive != "1" {
+	if got := c.Record.Label.Classes; !slices.Equal(got, []string{"no", "yes", "true", "1", "null"}) ||
+		c.Record.Label.Positive != "1" {
 		t.Errorf("classes %q, positive %q", got, c.Record.Label.Positive)
 	}
 	if got := c.Record.Features[0].Levels; !slices.Equal(got, levels) {
@@ -173,7 +176,8 @@ http: {listen: "${HOST}:80", token: "$${A}$$${A}${A}"}
 lift: {profiles: {of: ["${YES}"]}}
 topics: {dead: ${A}-dead} # ${NOT_A_VALUE}
 `)
-	if c.Output.Why != 7 || c.HTTP.Listen != "10.0.0.1:80" || c.HTTP.Token != "${A}$${A}alpha" || c.Lift.Profiles.Of[0] != "yes" || c.Topics.Dead != "alpha-dead" {
+	if c.Output.Why != 7 || c.HTTP.Listen != "10.0.0.1:80" || c.HTTP.Token != "${A}$${A}alpha" ||
+		c.Lift.Profiles.Of[0] != "yes" || c.Topics.Dead != "alpha-dead" {
 		t.Errorf("why %d, listen %q, token %q, of %q", c.Output.Why, c.HTTP.Listen, c.HTTP.Token.Reveal(), c.Lift.Profiles.Of)
 	}
 }
@@ -194,12 +198,13 @@ record:
   features: [{name: "${F}", kind: "${K}"}, {name: "${G}", kind: continuous, use: "${U}"}]
 lift: {quantiles: ${Q}, sets: {min: 9, max: ${M}}, profiles: {of: ["${C}"]}}
 propensity: {half_lives: ["${X}", "${Y}", 0], monotone: {z: up}}
-kafka: {brokers: ["${H}:1", "${H}:2"], tls: {cert: a, key: ${T}}, sasl: {mechanism: "${S}", username: "${S}", password: ${S}}}
+kafka: {brokers: ["${H}:1", "${H}:2"], tls: {cert: a, key: ${T}},
+  sasl: {mechanism: "${S}", username: "${S}", password: ${S}}}
 policy: {dead_share: 2}
 `
 	_, _, err = Parse("t.yaml", []byte(text), nil)
 	want := `t.yaml:7: propensity.monotone: "z" is not one of record.features
-t.yaml:9: policy.dead_share must be at least 0 and at most 1, not 2: it is a share; 0 never stops`
+t.yaml:10: policy.dead_share must be at least 0 and at most 1, not 2: it is a share; 0 never stops`
 	if err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}
@@ -345,7 +350,7 @@ func TestBoundsAtTheirEnds(t *testing.T) {
 			beyond = append(beyond, b.low/2)
 		}
 		try := func(x float64) error {
-			// What other rules need: room above for the pairs of which one must not be larger.
+			// Other rules ask that one of a pair is not larger than the other.
 			text := minimal
 			keys := strings.Split(strings.TrimSuffix(b.path, "[]"), ".")
 			value := show(x)
@@ -388,11 +393,13 @@ func TestBoundsAtTheirEnds(t *testing.T) {
 
 func TestWarnings(t *testing.T) {
 	for _, c := range []struct{ extra, want string }{
-		{"lift: {sets: {max: 3}, profiles: {max_features: 3}}\nlocal: {theta: auto, width: 5e-2}\nkernel: {widths: [0.1, 1.0, 10]}\n", ""},
+		{"lift: {sets: {max: 3}, profiles: {max_features: 3}}\n" +
+			"local: {theta: auto, width: 5e-2}\nkernel: {widths: [0.1, 1.0, 10]}\n", ""},
 		{"lift: {sets: {max: 2}, profiles: {max_features: 1}}\n", ""},
 		{"lift: {sets: {max: 4}, profiles: {max_features: 4}}\n", ""},
 		{"local:\n  neighbours: 9\nkernel: {mode: ridge}\npolicy: {dead_share: 0.2}\n", ""},
-		{"kafka: {sasl: {mechanism: PLAIN, username: u, password: p}}\n", "t.yaml:7: warning: kafka.sasl.mechanism PLAIN without kafka.tls sends the password in clear text"},
+		{"kafka: {sasl: {mechanism: PLAIN, username: u, password: p}}\n",
+			"t.yaml:7: warning: kafka.sasl.mechanism PLAIN without kafka.tls sends the password in clear text"},
 		{"kafka: {tls: {}, sasl: {mechanism: PLAIN, username: u, password: p}}\n", ""},
 	} {
 		_, ws, err := Parse("t.yaml", []byte(minimal+c.extra), environment)
@@ -428,7 +435,7 @@ func TestFullFileNamesEveryKey(t *testing.T) {
 }
 
 func ExampleParse() {
-	_, _, err := Parse("bank.yaml", []byte(`name: bank
+	_, _, err := Parse("a.yaml", []byte(`name: bank
 record:
   label: {column: class, classes: [no, yes]}
   features: [{name: age, kind: nominall}]
@@ -436,8 +443,8 @@ lift: {knots: 25}
 `), os.LookupEnv)
 	fmt.Println(err)
 	// Output:
-	// bank.yaml:4: record.features[0].kind must be continuous, ordinal or nominal, not "nominall" (did you mean "nominal"?)
-	// bank.yaml:5: unknown key "knots" in lift: it belongs to propensity.calibration
+	// a.yaml:4: record.features[0].kind must be continuous, ordinal or nominal, not "nominall" (did you mean "nominal"?)
+	// a.yaml:5: unknown key "knots" in lift: it belongs to propensity.calibration
 }
 
 func TestTooManyFeatures(t *testing.T) {
@@ -446,7 +453,8 @@ func TestTooManyFeatures(t *testing.T) {
 		text += fmt.Sprintf("    - {name: f%d, kind: continuous}\n", i)
 	}
 	_, _, err := Parse("t.yaml", []byte(text), environment)
-	want := Problem{"t.yaml", 4, "record.features lists 10002 features; at most 10000 are possible", ""}
+	want := Problem{File: "t.yaml", Line: 4,
+		Message: "record.features lists 10002 features; at most 10000 are possible"}
 	var problem Problem
 	if !errors.As(err, &problem) || problem != want {
 		t.Errorf("got %v, want %v", err, want)

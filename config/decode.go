@@ -35,8 +35,9 @@ func Load(path string, env func(string) (string, bool)) (*Config, []Warning, err
 }
 
 // Parse checks a configuration; name is that of its file in messages. ${NAME} inside a value is replaced, after
-// parsing, by what env says of NAME, and $${ stands for ${. Names that env does not know are problems; with env nil
-// (checking a file away from where it runs) a value with ${NAME} is accepted unseen, and the Config is not for use.
+// parsing, by the value that env has for NAME, and $${ stands for ${. Names that env does not know are problems; with
+// env nil (checking a file away from where it runs) a value with ${NAME} is accepted unseen, and the Config is not for
+// use.
 //
 // The error is nil or Problems: all of them, by line. The Config is nil when there is an error.
 func Parse(name string, data []byte, env func(string) (string, bool)) (*Config, []Warning, error) {
@@ -88,7 +89,7 @@ type decoder struct {
 
 func (d *decoder) given(path string) bool { return d.lines[path] > 0 }
 
-// line is where path was given, or else what it belongs to.
+// line is the line of path, or else of the section that it belongs to.
 func (d *decoder) line(path string) int {
 	for path != "" {
 		if n := d.lines[path]; n > 0 {
@@ -123,7 +124,7 @@ func (d *decoder) reportUnset(path, name string) {
 	}
 }
 
-// YAML takes braces in a plain value inside {...} for a mapping, but {token: ${TOKEN}} is what people write. The
+// YAML takes braces in a plain value inside {...} for a mapping, but people write {token: ${TOKEN}}. The
 // braces of ${NAME} are therefore exchanged, before parsing, for two code points that no text may hold, and back after.
 const (
 	openMark  = "\ufdd0"
@@ -204,8 +205,8 @@ func (d *decoder) syntax(err error, data []byte) {
 	d.reportLine(line, "", "not valid YAML: %s", message)
 }
 
-// forbid reports what YAML allows and a configuration does not, and restores the braces of ${NAME}. Anchors, aliases
-// and merge keys are refused because they hide where a value comes from, tags because every key has its type.
+// forbid reports forms that YAML allows and a configuration does not, and restores the braces of ${NAME}. Anchors,
+// aliases and merge keys are refused because they hide where a value comes from, tags because every key has its type.
 func (d *decoder) forbid(n *yaml.Node) {
 	n.Value = unmark.Replace(n.Value)
 	switch {
@@ -249,7 +250,7 @@ func (d *decoder) value(n *yaml.Node, path string, v reflect.Value) {
 // isEmpty reports whether nothing, or null, was written as the value.
 func isEmpty(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
 
-// pairs calls f for each key and value of a mapping, after refusing what cannot be a key.
+// pairs calls f for each key and value of a mapping, after refusing nodes that cannot be a key.
 func (d *decoder) pairs(n *yaml.Node, path string, f func(key string, k, v *yaml.Node)) {
 	first := map[string]int{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -299,7 +300,8 @@ func (d *decoder) section(n *yaml.Node, path string, v reflect.Value) {
 	})
 }
 
-// unknown reports a key that its section does not have: where it belongs, or what it may be a slip of.
+// unknown reports a key that its section does not have: the section where it belongs, or the key that was probably
+// meant.
 func (d *decoder) unknown(k *yaml.Node, path string, ms []member) {
 	keys := make([]string, len(ms))
 	for i, m := range ms {
@@ -324,7 +326,8 @@ func (d *decoder) unknown(k *yaml.Node, path string, ms []member) {
 		homes = append(homes[:most], "others")
 		fallthrough
 	case len(homes) > 0:
-		d.reportLine(k.Line, hint, "unknown key %s in %s: it belongs to %s", quote(k.Value), sectionName(path), strings.Join(homes, " or "))
+		d.reportLine(k.Line, hint, "unknown key %s in %s: it belongs to %s", quote(k.Value), sectionName(path),
+			strings.Join(homes, " or "))
 	default:
 		if hint == "" {
 			hint = d.elsewhere(k.Value)
@@ -510,7 +513,8 @@ func (d *decoder) expand(n *yaml.Node, path string, secret bool) (string, bool) 
 		out.WriteString(rest[:i])
 		name, after, closed := strings.Cut(rest[i+2:], "}")
 		if !closed || !variableName.MatchString(name) {
-			d.report(path, "", `%s: "${" must be followed by the name of an environment variable and "}"; "$${" stands for "${"`, path)
+			d.report(path, "", `%s: "${" must be followed by the name of an environment variable and "}"; "$${" stands for "${"`,
+				path)
 			return "", false
 		}
 		d.raw[path] = n.Value
@@ -552,10 +556,10 @@ func (d *decoder) masked() map[string]bool {
 	return paths
 }
 
-// quote shows the value at path in a message. What came from the environment is shown as it is written in the file.
+// quote shows the value at path in a message. A value from the environment is shown as it is written in the file.
 func (d *decoder) quote(path, t string) string {
 	if raw := d.raw[path]; raw != "" {
-		return "what " + quote(raw) + " stands for"
+		return "the value of " + quote(raw)
 	}
 	return quote(t)
 }

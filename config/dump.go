@@ -95,13 +95,13 @@ const fingerprintVersion = 1
 // shapers are the sections and keys that shape a state.
 var shapers = []string{"record", "lift", "propensity", "local", "kernel", "fit.seed"}
 
-// Fingerprint identifies what shapes a state and a model: record, lift, propensity, local, kernel and fit.seed, by
-// what they mean. Order of keys, comments, the spelling of numbers and defaults that are written out do not count; the
-// order of features, classes and levels does. It is FNV-1a over the path and the value of every key that differs from
-// its default, so that a new key leaves it as it is.
+// Fingerprint identifies the settings that shape a state and a model: record, lift, propensity, local, kernel and
+// fit.seed, by their meaning. Order of keys, comments, the spelling of numbers and defaults that are written out do not
+// count; the order of features, classes and levels does. It is FNV-1a over the path and the value of every key that
+// differs from its default, so that a new key leaves it as it is.
 func (c *Config) Fingerprint() uint64 { return c.fingerprint(nil) }
 
-// unframed are the keys that say what the features, levels and classes are.
+// unframed are the keys of features, levels and classes.
 var unframed = []string{"record.features", "record.label.classes", "propensity.monotone"}
 
 // Frame is a Fingerprint without record.features, record.label.classes and propensity.monotone: two configurations of

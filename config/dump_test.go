@@ -13,8 +13,10 @@ import (
 
 func TestSecretIsNeverShown(t *testing.T) {
 	const secret = Secret("hunter2")
-	text := fmt.Sprintf("%v %s %q %x %X %d %+v %#v %10s", secret, secret, secret, secret, secret, secret, secret, secret, secret)
-	text += fmt.Sprint(struct{ S Secret }{secret}, []Secret{secret}, map[Secret]Secret{secret: secret}, &struct{ S Secret }{secret})
+	text := fmt.Sprintf("%v %s %q %x %X %d %+v %#v %10s", secret, secret, secret, secret, secret, secret, secret, secret,
+		secret)
+	text += fmt.Sprint(struct{ S Secret }{secret}, []Secret{secret}, map[Secret]Secret{secret: secret},
+		&struct{ S Secret }{secret})
 	text += fmt.Sprintf("%#v", SASL{Password: secret})
 	for _, marshal := range []func(any) ([]byte, error){json.Marshal, yaml.Marshal} {
 		b, err := marshal(map[string]any{"a": secret, "b": []Secret{secret}, "c": SASL{Password: secret}})
@@ -23,7 +25,8 @@ func TestSecretIsNeverShown(t *testing.T) {
 		}
 		text += string(b)
 	}
-	if strings.Contains(text, "hunter2") || strings.Contains(text, fmt.Sprintf("%x", "hunter2")) || !strings.Contains(text, "***") {
+	if strings.Contains(text, "hunter2") || strings.Contains(text, fmt.Sprintf("%x", "hunter2")) ||
+		!strings.Contains(text, "***") {
 		t.Errorf("shown in %s", text)
 	}
 	if secret.Reveal() != "hunter2" || fmt.Sprint(Secret("")) != "" {
@@ -39,11 +42,13 @@ kafka: {tls: {}, sasl: {mechanism: PLAIN, username: me, password: "pre${A}"}}
 `)
 	got := string(c.Redacted())
 	for _, never := range []string{"s3cr3t", "literal-token", "alpha", "prea"} {
-		if strings.Contains(got, never) || strings.Contains(fmt.Sprint(c), never) || strings.Contains(fmt.Sprintf("%v %+v", c, *c), "literal-token") {
+		if strings.Contains(got, never) || strings.Contains(fmt.Sprint(c), never) ||
+			strings.Contains(fmt.Sprintf("%v %+v", c, *c), "literal-token") {
 			t.Errorf("%q is shown in\n%s", never, got)
 		}
 	}
-	for _, want := range []string{"10.0.0.1:80", "username: me", "token: '***'", "password: '***'", "dead: '***'", "events: '***'", "why: 7"} {
+	for _, want := range []string{"10.0.0.1:80", "username: me", "token: '***'", "password: '***'", "dead: '***'",
+		"events: '***'", "why: 7"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing in\n%s", want, got)
 		}
@@ -62,7 +67,8 @@ func TestRedactedReadsBack(t *testing.T) {
 		string(full), minimal,
 		minimal + "kafka: {embedded: {dir: \"a $${X} b\"}}\nlabels: {on_expiry: no, window: 90m}\n",
 		minimal + "lift: {profiles: {of: []}}\nlocal: {theta: 0.30}\nfit: {reservoir: {bytes: 1e6}}\nkafka: {tls: {}}\n",
-		strings.Replace(minimal, "kind: nominal", `kind: ordinal, levels: ["a\nb", "\u00e9", "#", "- x", "${A}", "'", "\"", "%", "@", "|"]`, 1) +
+		strings.Replace(minimal, "kind: nominal",
+			`kind: ordinal, levels: ["a\nb", "\u00e9", "#", "- x", "${A}", "'", "\"", "%", "@", "|"]`, 1) +
 			"propensity: {monotone: {job: auto, age: down}, half_lives: [1d, 90s, 1500ms, 2.5]}\n",
 	} {
 		c, _ := load(t, text)
@@ -95,8 +101,10 @@ name: bank
 `,
 		strings.Replace(minimal, "name: bank", "name: other", 1),
 		minimal + "lift: {quantiles: 5, sets: {max: 3}}\npropensity: {half_lives: [3, 2e1, 200, 2000, 0s], step: 1e-1}\n",
-		minimal + "kafka: {brokers: ['b:1']}\nhttp: {listen: ':1'}\ntopics: {events: x}\ncommit: {interval: 1s}\nmemory: {tail: 1MiB}\n",
-		minimal + "fit: {every: 5s, warmup: 10}\nlabels: {window: 1d}\noutput: {why: 1}\nsnapshot: {interval: 5s}\nshutdown: {grace: 5s}\n",
+		minimal + "kafka: {brokers: ['b:1']}\nhttp: {listen: ':1'}\ntopics: {events: x}\n" +
+			"commit: {interval: 1s}\nmemory: {tail: 1MiB}\n",
+		minimal + "fit: {every: 5s, warmup: 10}\nlabels: {window: 1d}\noutput: {why: 1}\n" +
+			"snapshot: {interval: 5s}\nshutdown: {grace: 5s}\n",
 	} {
 		if c, _ := load(t, same); c.Fingerprint() != want {
 			t.Errorf("another fingerprint for\n%s", same)
@@ -113,9 +121,11 @@ name: bank
 		strings.Replace(minimal, "kind: nominal", "kind: nominal, use: report", 1),
 		strings.Replace(minimal, "  label:", "  weight: w\n  label:", 1),
 		strings.Replace(minimal, "  label:", "  missing: []\n  label:", 1),
-		minimal + "lift: {quantiles: 6}\n", minimal + "lift: {profiles: {of: [yes]}}\n", minimal + "lift: {profiles: {of: [no, yes]}}\n",
+		minimal + "lift: {quantiles: 6}\n", minimal + "lift: {profiles: {of: [yes]}}\n", minimal +
+			"lift: {profiles: {of: [no, yes]}}\n",
 		minimal + "propensity: {half_lives: [20, 200, 2000]}\n", minimal + "propensity: {half_lives: [20, 200, 2000s, 0]}\n",
-		minimal + "propensity: {monotone: {age: up}}\n", minimal + "propensity: {monotone: {age: down}}\n", minimal + "propensity: {linear: false}\n",
+		minimal + "propensity: {monotone: {age: up}}\n", minimal + "propensity: {monotone: {age: down}}\n", minimal +
+			"propensity: {linear: false}\n",
 		strings.Replace(minimal, "nominal", "continuous", 1) + "propensity: {monotone: {age: up}}\n",
 		strings.Replace(minimal, "nominal", "continuous", 1) + "propensity: {monotone: {job: up}}\n",
 		minimal + "local: {theta: 0}\n", minimal + "kernel: {mode: ridge}\n", minimal + "fit: {seed: 2}\n",

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// checkParse holds whatever Parse says of a text against what it promises.
+// checkParse holds the result of Parse for any text against its promises.
 func checkParse(t *testing.T, data []byte) {
 	for _, env := range []func(string) (string, bool){environment, nil} {
 		c, _, err := Parse("f.yaml", data, env)
@@ -52,8 +52,10 @@ func seeds(t testing.TB) [][]byte {
 			texts = append(texts, b)
 		}
 	}
-	return append(texts, []byte("&a [*a]"), []byte("&a {*a : *a}"), []byte("{a: !!binary x}"), []byte("? {}\n: 1"), []byte("\xff\xfe"), []byte("%YAML 1.2\n---\n"),
-		[]byte("\ufeffname: x"), []byte("name: \"\\ud800\""), []byte(strings.Repeat("[", 20000)), []byte(strings.Repeat("{a: ", 5000)))
+	return append(texts, []byte("&a [*a]"), []byte("&a {*a : *a}"), []byte("{a: !!binary x}"), []byte("? {}\n: 1"),
+		[]byte("\xff\xfe"), []byte("%YAML 1.2\n---\n"),
+		[]byte("\ufeffname: x"), []byte("name: \"\\ud800\""), []byte(strings.Repeat("[",
+			20000)), []byte(strings.Repeat("{a: ", 5000)))
 }
 
 func FuzzParse(f *testing.F) {

@@ -14,13 +14,13 @@ type Problem struct {
 	File    string
 	Line    int // from 1
 	Message string
-	// Hint is what was probably meant; empty when nothing is close.
+	// Hint is the word that was probably meant; empty when nothing is close.
 	Hint string
 	// Unset is the key whose value needs an environment variable that is not set; empty for other problems.
 	Unset string
 }
 
-// Error writes the problem as file:line: what is wrong (did you mean "x"?).
+// Error writes the problem as file:line: message (did you mean "x"?).
 func (p Problem) Error() string {
 	if p.Hint == "" {
 		return fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.Message)
@@ -53,14 +53,14 @@ func (p Problems) sort() {
 	slices.SortStableFunc(p, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
 }
 
-// Warning is something in a valid configuration that does not do what one may think.
+// Warning is a part of a valid configuration whose effect may surprise.
 type Warning struct {
 	File    string
 	Line    int // from 1
 	Message string
 }
 
-// String writes the warning as file:line: warning: what is so.
+// String writes the warning as file:line: warning: message.
 func (w Warning) String() string { return fmt.Sprintf("%s:%d: warning: %s", w.File, w.Line, w.Message) }
 
 // quote shows a text of the file in a message, shortened when it is long.
@@ -101,7 +101,7 @@ func Nearest(text string, candidates []string) string {
 	return best
 }
 
-// fold drops what does not count in a comparison of names.
+// fold drops the characters that do not count in a comparison of names.
 func fold(name string) []rune {
 	rs := make([]rune, 0, len(name))
 	for _, r := range name {

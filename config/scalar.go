@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// A scalar reads itself from the text of a value. Its error says what the text must be, never what it is: the text may
-// be a secret.
+// A scalar reads itself from the text of a value. Its error names the form that the text must have and never repeats
+// the text, which may be a secret.
 type scalar interface{ setText(string) error }
 
-// hinted is an error that knows what was probably meant.
+// hinted is an error with the word that was probably meant.
 type hinted struct{ message, hint string }
 
 func (h *hinted) Error() string { return h.message }
@@ -35,13 +35,13 @@ func (s Secret) String() string {
 	return redacted
 }
 
-// Format writes what String returns, whatever the verb.
+// Format writes the text of String for every verb.
 func (s Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.String()) }
 
-// MarshalText returns what String returns; encoding/json uses it too.
+// MarshalText returns the text of String; encoding/json uses it too.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// MarshalYAML returns what String returns.
+// MarshalYAML returns the text of String.
 func (s Secret) MarshalYAML() (any, error) { return s.String(), nil }
 
 func (s *Secret) setText(t string) error {
@@ -121,7 +121,8 @@ func (d Duration) String() string {
 	for _, u := range []struct {
 		size time.Duration
 		name string
-	}{{day, "d"}, {time.Hour, "h"}, {time.Minute, "m"}, {time.Second, "s"}, {time.Millisecond, "ms"}, {time.Microsecond, "us"}} {
+	}{{day, "d"}, {time.Hour, "h"}, {time.Minute, "m"}, {time.Second, "s"}, {time.Millisecond, "ms"}, {time.Microsecond,
+		"us"}} {
 		if time.Duration(d)%u.size == 0 {
 			return strconv.FormatInt(int64(time.Duration(d)/u.size), 10) + u.name
 		}

@@ -8,7 +8,8 @@ import (
 
 func TestByteSize(t *testing.T) {
 	for text, want := range map[string]ByteSize{
-		"0": 0, "1": 1, "512B": 512, "512KB": 512000, "512kb": 512000, "1e6": 1000000, "64MiB": 64 << 20, "64 MiB": 64 << 20, "8mib": 8 << 20,
+		"0": 0, "1": 1, "512B": 512, "512KB": 512000, "512kb": 512000, "1e6": 1000000, "64MiB": 64 << 20, "64 MiB": 64 << 20,
+		"8mib":   8 << 20,
 		"1.5KiB": 1536, "2Gi": 2 << 30, "3k": 3000, "1TiB": 1 << 40, "2TB": 2e12, "-1": -1, "9007199254740992": 1 << 53,
 	} {
 		var b ByteSize
@@ -20,7 +21,8 @@ func TestByteSize(t *testing.T) {
 			t.Errorf("%q is written as %q, which reads as %d, %v", text, b, again, err)
 		}
 	}
-	for _, text := range []string{"", "B", "MiB", "1.5", "1 2", "1e30", "NaN", "inf", "0x10", "1_000", "12 parsecs", "1MiBB", "--1"} {
+	for _, text := range []string{"", "B", "MiB", "1.5", "1 2", "1e30", "NaN", "inf", "0x10", "1_000", "12 parsecs",
+		"1MiBB", "--1"} {
 		var b ByteSize
 		if err := b.setText(text); err == nil {
 			t.Errorf("%q was taken for %d", text, b)
@@ -30,8 +32,10 @@ func TestByteSize(t *testing.T) {
 
 func TestDuration(t *testing.T) {
 	for text, want := range map[string]time.Duration{
-		"0": 0, "0s": 0, "100ms": 100 * time.Millisecond, "60s": time.Minute, "1h30m": 90 * time.Minute, "7d": 168 * time.Hour, "2w": 336 * time.Hour,
-		"1d12h": 36 * time.Hour, "1.5d": 36 * time.Hour, "250us": 250 * time.Microsecond, "250µs": 250 * time.Microsecond, "1ns": 1, "-5m": -5 * time.Minute,
+		"0": 0, "0s": 0, "100ms": 100 * time.Millisecond, "60s": time.Minute, "1h30m": 90 * time.Minute,
+		"7d": 168 * time.Hour, "2w": 336 * time.Hour,
+		"1d12h": 36 * time.Hour, "1.5d": 36 * time.Hour, "250us": 250 * time.Microsecond, "250µs": 250 * time.Microsecond,
+		"1ns": 1, "-5m": -5 * time.Minute,
 		"106751d": 106751 * 24 * time.Hour,
 	} {
 		var d Duration
@@ -43,7 +47,8 @@ func TestDuration(t *testing.T) {
 			t.Errorf("%q is written as %q, which reads as %v, %v", text, d, again, err)
 		}
 	}
-	for _, text := range []string{"", "-", "60", "s", "1x", "1h 30m", "1h-30m", "106752d", "99999999999w", "1d1", "NaN", "1..5h", "d1", "--1s", "+1s"} {
+	for _, text := range []string{"", "-", "60", "s", "1x", "1h 30m", "1h-30m", "106752d", "99999999999w", "1d1", "NaN",
+		"1..5h", "d1", "--1s", "+1s"} {
 		var d Duration
 		if err := d.setText(text); err == nil {
 			t.Errorf("%q was taken for %v", text, d)
@@ -53,7 +58,8 @@ func TestDuration(t *testing.T) {
 
 func TestHalfLife(t *testing.T) {
 	for text, want := range map[string]HalfLife{
-		"0": {}, "0s": {}, "20": {Records: 20}, "2e3": {Records: 2000}, "2.5": {Records: 2.5}, "24h": {Duration: 24 * time.Hour}, "1d": {Duration: 24 * time.Hour},
+		"0": {}, "0s": {}, "20": {Records: 20}, "2e3": {Records: 2000}, "2.5": {Records: 2.5},
+		"24h": {Duration: 24 * time.Hour}, "1d": {Duration: 24 * time.Hour},
 	} {
 		var h HalfLife
 		if err := h.setText(text); err != nil || h != want || h.Forever() != (want == HalfLife{}) {
@@ -73,7 +79,8 @@ func TestHalfLife(t *testing.T) {
 }
 
 func TestAutoFloat(t *testing.T) {
-	for text, want := range map[string]AutoFloat{"auto": {Auto: true}, "0": {}, "0.25": {Value: 0.25}, "1e-3": {Value: 0.001}, "-1": {Value: -1}} {
+	for text, want := range map[string]AutoFloat{"auto": {Auto: true}, "0": {}, "0.25": {Value: 0.25},
+		"1e-3": {Value: 0.001}, "-1": {Value: -1}} {
 		var a AutoFloat
 		if err := a.setText(text); err != nil || a != want {
 			t.Errorf("%q: %+v, %v; want %+v", text, a, err, want)
@@ -92,7 +99,8 @@ func TestAutoFloat(t *testing.T) {
 }
 
 func TestFormatFloatReadsBack(t *testing.T) {
-	for _, v := range []float64{0, 1, -3, 0.1, 0.005, 1e12, 1 << 53, 1e300, math.SmallestNonzeroFloat64, math.MaxFloat64, 1.0 / 3} {
+	for _, v := range []float64{0, 1, -3, 0.1, 0.005, 1e12, 1 << 53, 1e300, math.SmallestNonzeroFloat64, math.MaxFloat64,
+		1.0 / 3} {
 		if got, err := parseFloat(formatFloat(v)); err != nil || got != v {
 			t.Errorf("%v is written as %q, which reads as %v, %v", v, formatFloat(v), got, err)
 		}
@@ -104,7 +112,8 @@ func TestEditDistance(t *testing.T) {
 		a, b string
 		want int
 	}{
-		{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"abc", "abc", 0}, {"abc", "acb", 1}, {"abc", "bac", 1}, {"abcd", "xbca", 2}, {"kitten", "sitting", 3},
+		{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"abc", "abc", 0}, {"abc", "acb", 1}, {"abc", "bac", 1}, {"abcd", "xbca",
+			2}, {"kitten", "sitting", 3},
 		{"ab", "xa", 2}, {"ca", "abc", 3}, {"half_life", "half_lives", 2},
 	} {
 		if got := editDistance([]rune(c.a), []rune(c.b)); got != c.want {
@@ -116,8 +125,9 @@ func TestEditDistance(t *testing.T) {
 func TestNearest(t *testing.T) {
 	keys := []string{"min_support", "max_features", "top", "of", "redundant"}
 	for text, want := range map[string]string{
-		"min-support": "min_support", "minSupport": "min_support", "max_feature": "max_features", "tpo": "top", "fo": "of", "redundent": "redundant",
-		"zebra": "", "x": "", "": "", "ab": "",
+		"min-support": "min_support", "minSupport": "min_support", "max_feature": "max_features", "tpo": "top", "fo": "of",
+		"redundent": "redundant",
+		"zebra":     "", "x": "", "": "", "ab": "",
 	} {
 		if got := Nearest(text, keys); got != want {
 			t.Errorf("Nearest(%q) = %q, want %q", text, got, want)

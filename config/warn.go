@@ -2,7 +2,7 @@ package config
 
 import "slices"
 
-// warn returns what the file may say by mistake.
+// warn returns the settings that the file may have by mistake.
 func (d *decoder) warn(c *Config) []Warning {
 	var ws []Warning
 	add := func(path, message string) { ws = append(ws, Warning{d.file, d.line(path), message}) }

@@ -24,7 +24,8 @@ type Batch struct {
 	ID []string
 	// Time is in Unix nanoseconds: the configured column, else the message's timestamp.
 	Time []int64
-	// Row is the position of each record in its message, counted over all rows that the message had, bad ones included.
+	// Row is the position of each record in its message, counted over all rows that the message had, bad ones
+	// included.
 	Row []int32
 	// Partition and Offset are those of the message; for files 0 and the number of the chunk.
 	Partition int32

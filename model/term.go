@@ -33,9 +33,11 @@ type Reason struct {
 	Feature int32   // index in Schema.Features, or a Term
 	Value   float64 // the record's cell of the Row; NaN for a Term or a missing value
 	Effect  float64 // contribution in nats
-	// Lift is the lift of the target in the record's cell as the score used it: the rate of the target there over its base
-	// rate, over the scorecard's horizons as they weigh in the score now, shrunken towards 1 by the prior. NaN for a Term,
-	// and where no record has told anything. The lift over all records is the fit's to report.
+	// Lift is the lift of the target in the record's cell as the score used it: the rate of the target there over its
+	// base rate, over the scorecard's horizons as they weigh in the score now, shrunken towards 1 by the prior. NaN
+	// for a Term, and where the records of the cell cannot tell it from 1, or there are none: of values that tell
+	// nothing, some feature shows a lift in about one score of twenty. Whether it is shown does not depend on Effect.
+	// The lift over all records is the fit's to report.
 	Lift float64
 	N    float64 // labelled records, ever, that those of the cell are worth: their weight by Unit
 }
@@ -43,12 +45,12 @@ type Reason struct {
 // conflicting is the effect, in nats, from which on it matters that it goes against its lift.
 const conflicting = .1
 
-// Counts reports whether the reason is a feature's, has a lift, and an effect of more than .1 nats: whether it could be
-// in conflict.
-func (r *Reason) Counts() bool {
-	return r.Feature >= 0 && math.Abs(r.Effect) > conflicting && !math.IsNaN(r.Lift)
-}
+// Matters reports whether the reason is a feature's and has an effect of more than .1 nats.
+func (r *Reason) Matters() bool { return r.Feature >= 0 && math.Abs(r.Effect) > conflicting }
 
-// Conflicts reports whether such an effect goes against its lift: the feature's weights say the opposite of its counts,
-// as they may where it stands for others.
+// Counts reports whether the reason matters and has a lift: whether it could be in conflict.
+func (r *Reason) Counts() bool { return r.Matters() && !math.IsNaN(r.Lift) }
+
+// Conflicts reports whether such an effect goes against its lift: the feature's weights say the opposite of its
+// counts, as they may where it stands for others.
 func (r *Reason) Conflicts() bool { return r.Counts() && r.Effect*(r.Lift-1) < 0 }

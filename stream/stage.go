@@ -106,7 +106,7 @@ type Status struct {
 // Metrics are the stage's Prometheus metrics.
 type Metrics struct {
 	Records      *prometheus.CounterVec // by status of the score
-	Reasons      *prometheus.CounterVec // of an effect of more than .1 nats, by whether it goes against its lift
+	Reasons      *prometheus.CounterVec // of an effect of more than .1 nats, and a lift, by whether they agree
 	Dead         *prometheus.CounterVec // by reason
 	DeadShare    *prometheus.GaugeVec   // of the newest rows, by partition and stage
 	Labels       *prometheus.CounterVec // by what became of them
@@ -144,7 +144,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		Records: vec("records_total", "Records scored, by status.", "status"),
 		Reasons: vec("reasons_total",
-			"Features among the reasons of scores whose effect is more than .1 nats, by whether it follows their lift or conflicts with it.", "sign"),
+			"Features among the reasons of scores whose effect is more than .1 nats and that have a lift, by whether the effect "+
+				"follows the lift or conflicts with it.", "sign"),
 		Dead:    vec("dead_letters_total", "Rows and messages sent to the dead-letter topic, by reason.", "reason"),
 		Labels:  vec("labels_total", "Late labels, by what became of them.", "outcome"),
 		Commits: vec("commits_total", "Transactions, by outcome.", "outcome"),

@@ -16,8 +16,8 @@ import (
 	"liftstream/stream/txn"
 )
 
-// takeover brings a task to the committed state of its partition. Its steps are those of COMMITTED.md, in package
-// committed: endOpen, then decide for the second and third, writeMissingDead, claim.
+// takeover brings a task to the committed state of its partition. Its steps are those of committed/COMMITTED.md:
+// endOpen, then decide for the second and third, writeMissingDead, claim.
 type takeover struct {
 	t     *task
 	facts *committed.Facts

@@ -45,11 +45,11 @@ type parquetFile struct {
 	pf      *pqfile.Reader
 	rows    int64
 	all     []string
-	schema  *arrow.Schema // of what is read
+	schema  *arrow.Schema // of the columns that are read
 	columns []*pqarrow.ColumnReader
 }
 
-// seekable counts what a Parquet reader reads out of order.
+// seekable counts the bytes that a Parquet reader reads out of order.
 type seekable struct{ s *stored }
 
 func (k seekable) ReadAt(p []byte, off int64) (int, error) {
@@ -108,7 +108,8 @@ func openParquet(path string, rows int, w *wants, progress func(int64)) (src *pa
 		markLeaves(field, leaves)
 		c, err := fr.GetFieldReader(context.Background(), i, leaves, groups)
 		if err != nil {
-			return nil, &Error{Column: field.Field.Name, Err: fmt.Errorf("reading parquet: %w", err), Remedy: "write the file again"}
+			return nil, &Error{Column: field.Field.Name, Err: fmt.Errorf("reading parquet: %w", err),
+				Remedy: "write the file again"}
 		}
 		p.columns = append(p.columns, c)
 		fields = append(fields, *c.Field())
@@ -131,7 +132,8 @@ func (p *parquetFile) names() ([]string, error) { return p.all, nil }
 func (p *parquetFile) next() (t *codec.Table, err error) {
 	defer recovered("reading parquet", &err)
 	damaged := func(i int, err error) error {
-		return &Error{Column: p.schema.Field(i).Name, Err: fmt.Errorf("reading parquet: %w", err), Remedy: "the file is damaged; write it again"}
+		return &Error{Column: p.schema.Field(i).Name, Err: fmt.Errorf("reading parquet: %w", err),
+			Remedy: "the file is damaged; write it again"}
 	}
 	arrays := make([]arrow.Array, len(p.columns))
 	n := 0

@@ -62,7 +62,7 @@ func (l *lines) take(end int) []byte {
 	return b
 }
 
-// fill reads more behind what is there.
+// fill reads more behind the bytes in the buffer.
 func (l *lines) fill() error {
 	if l.lo > 0 {
 		l.hi = copy(l.buf, l.buf[l.lo:l.hi])
@@ -70,7 +70,8 @@ func (l *lines) fill() error {
 	}
 	if l.hi == len(l.buf) {
 		if len(l.buf) >= maxLine {
-			return &Error{Line: l.line + 1, Err: fmt.Errorf("a record of more than %d bytes", maxLine), Remedy: "look for a quote that is never closed"}
+			return &Error{Line: l.line + 1, Err: fmt.Errorf("a record of more than %d bytes", maxLine),
+				Remedy: "look for a quote that is never closed"}
 		}
 		l.buf = append(l.buf, make([]byte, len(l.buf))...)
 	}
@@ -91,8 +92,8 @@ func (l *lines) fill() error {
 	return io.ErrNoProgress
 }
 
-// csv reads comma-separated values (RFC 4180; also with semicolons or tabs, whichever the header has most of). Spaces
-// around a value are cut; empty lines are skipped.
+// csv reads comma-separated values (RFC 4180; also with semicolons or tabs: the most frequent of the three in the
+// header). Spaces around a value are cut; empty lines are skipped.
 type csv struct {
 	f      *stored
 	l      *lines
@@ -116,7 +117,8 @@ func openCSV(f *stored, rows int, w *wants) (*csv, error) {
 		return nil, err
 	}
 	if len(first) > maxColumns {
-		return nil, &Error{Line: 1, Err: fmt.Errorf("%d columns, at most %d are read", len(first), maxColumns), Remedy: "is it really CSV with a line of names?"}
+		return nil, &Error{Line: 1, Err: fmt.Errorf("%d columns, at most %d are read", len(first), maxColumns),
+			Remedy: "is it really CSV with a line of names?"}
 	}
 	for _, b := range first {
 		name := string(b)
@@ -206,11 +208,13 @@ func (c *csv) whole(line []byte, quotes int) ([]byte, error) {
 	c.joined = append(c.joined[:0], line...)
 	for quotes%2 == 1 {
 		if len(c.joined) > maxLine {
-			return nil, &Error{Line: start, Err: fmt.Errorf("a record of more than %d bytes", maxLine), Remedy: "look for a quote that is never closed"}
+			return nil, &Error{Line: start, Err: fmt.Errorf("a record of more than %d bytes", maxLine),
+				Remedy: "look for a quote that is never closed"}
 		}
 		more, err := c.l.next()
 		if errors.Is(err, io.EOF) {
-			return nil, &Error{Line: start, Err: errors.New("a quote is never closed"), Remedy: `a quote inside a quoted value is written twice ("")`}
+			return nil, &Error{Line: start, Err: errors.New("a quote is never closed"),
+				Remedy: `a quote inside a quoted value is written twice ("")`}
 		}
 		if err != nil {
 			return nil, err
@@ -235,7 +239,8 @@ func (c *csv) quoted(line []byte) ([][]byte, error) {
 			i++
 			for {
 				if i >= len(line) {
-					return nil, &Error{Line: c.l.line, Err: errors.New("a quote is never closed"), Remedy: `a quote inside a quoted value is written twice ("")`}
+					return nil, &Error{Line: c.l.line, Err: errors.New("a quote is never closed"),
+						Remedy: `a quote inside a quoted value is written twice ("")`}
 				}
 				if line[i] == '"' {
 					if i+1 >= len(line) || line[i+1] != '"' {
@@ -253,7 +258,8 @@ func (c *csv) quoted(line []byte) ([][]byte, error) {
 				i++
 			}
 			if i < len(line) && line[i] != c.comma {
-				return nil, &Error{Line: c.l.line, Value: cut(line[from:to]), Err: errors.New("text after a closing quote"), Remedy: `a quote inside a quoted value is written twice ("")`}
+				return nil, &Error{Line: c.l.line, Value: cut(line[from:to]), Err: errors.New("text after a closing quote"),
+					Remedy: `a quote inside a quoted value is written twice ("")`}
 			}
 		} else {
 			from := i
@@ -288,7 +294,8 @@ func (c *csv) next() (*codec.Table, error) {
 		}
 		c.row++
 		if len(fields) != len(c.cols) {
-			return nil, &Error{Row: c.row, Line: c.l.line, Err: fmt.Errorf("%d values, the header names %d columns", len(fields), len(c.cols)),
+			return nil, &Error{Row: c.row, Line: c.l.line, Err: fmt.Errorf("%d values, the header names %d columns", len(fields),
+				len(c.cols)),
 				Remedy: "complete the row, or quote values that contain the separator"}
 		}
 		for k := range c.cols {
@@ -310,7 +317,7 @@ func (c *csv) next() (*codec.Table, error) {
 	return c.shape.table(c.cols, n), nil
 }
 
-// shape keeps the schema of the last table: what reads tables plans once for a schema.
+// shape keeps the schema of the last table: a reader of tables plans once for a schema.
 type shape struct{ schema *arrow.Schema }
 
 func (s *shape) table(cols []cells, n int) *codec.Table {

@@ -84,9 +84,11 @@ func (r *Reader) checkColumns(file string, names []string) error {
 			return nil
 		}
 		if n > 1 {
-			return &Error{File: file, Column: name, Err: fmt.Errorf("%d columns have this name", n), Remedy: "rename or remove all but one"}
+			return &Error{File: file, Column: name, Err: fmt.Errorf("%d columns have this name", n),
+				Remedy: "rename or remove all but one"}
 		}
-		return &Error{File: file, Column: name, Err: fmt.Errorf("the file has no such column, which the configuration names as %s", role),
+		return &Error{File: file, Column: name,
+			Err:    fmt.Errorf("the file has no such column, which the configuration names as %s", role),
 			Remedy: "its columns are " + list(names)}
 	}
 	if err := check(c.Label, "the label", r.o.RequireLabel); err != nil {
@@ -155,7 +157,8 @@ func (r *Reader) next(b *model.Batch, c *codec.Carry) error {
 	}
 	if len(bad) > 0 {
 		e := bad[0]
-		return r.raw.at(int(e.Row), &Error{Column: e.Column, Value: e.Value, Err: rowErrors[e.Reason], Remedy: rowRemedies[e.Reason]})
+		return r.raw.at(int(e.Row), &Error{Column: e.Column, Value: e.Value, Err: rowErrors[e.Reason],
+			Remedy: rowRemedies[e.Reason]})
 	}
 	for i, k := range b.Label {
 		if k == model.UnknownClass {
@@ -186,7 +189,7 @@ func (r *Reader) Close() error { return r.raw.Close() }
 // TableOptions says how raw tables are read.
 type TableOptions struct {
 	// Codec, when its Schema is set, decides the types of the columns it names in text files: continuous features are
-	// numbers, levels, label and id text. All other columns of text files are typed by what they hold.
+	// numbers, levels, label and id text. All other columns of text files are typed by their values.
 	Codec codec.Options
 	// Missing lists the texts that read as null; nil means Codec.Missing.
 	Missing []string
@@ -206,7 +209,7 @@ type TableReader struct {
 
 	next    int // of paths
 	src     source
-	pending *codec.Table // what is left of the last batch of the source
+	pending *codec.Table // the rest of the last batch of the source
 	base    int64        // records of the file before the last table
 	at0     int
 	err     error
@@ -281,7 +284,8 @@ func located(path string, err error) error {
 	}
 	var merr *codec.MessageError
 	if errors.As(err, &merr) {
-		return &Error{File: path, Column: merr.Column, Err: fmt.Errorf("%s: %w", merr.Reason, merr.Err), Remedy: "write the file again"}
+		return &Error{File: path, Column: merr.Column, Err: fmt.Errorf("%s: %w", merr.Reason, merr.Err),
+			Remedy: "write the file again"}
 	}
 	var perr *os.PathError
 	if errors.As(err, &perr) {
@@ -312,7 +316,8 @@ func (r *TableReader) read() (*codec.Table, error) {
 				return nil, located(r.file(), err)
 			} else if err != nil {
 				if r.base == 0 {
-					return nil, &Error{File: r.file(), Err: errors.New("no records"), Remedy: "the file has a header or a schema and nothing after it"}
+					return nil, &Error{File: r.file(), Err: errors.New("no records"),
+						Remedy: "the file has a header or a schema and nothing after it"}
 				}
 				if err := r.src.close(); err != nil {
 					r.src = nil
@@ -380,11 +385,11 @@ type source interface {
 	close() error
 }
 
-// want says what a column of a text file is read as.
+// want is the type as which a column of a text file is read.
 type want uint8
 
 const (
-	wantGuess   want = iota // what it holds
+	wantGuess   want = iota // the type of its values
 	wantNumber              // anything else is an error
 	wantText                // as it stands
 	wantTime                // as wantGuess: integers are Unix milliseconds
@@ -444,7 +449,7 @@ func missingSet(texts []string) missing {
 
 func (m *missing) has(b []byte) bool { return m.lens>>min(len(b), 63)&1 == 1 && m.set[string(b)] }
 
-// Error is what is wrong with a file, where, and what to do about it.
+// Error is a fault of a file, with its place and its remedy.
 type Error struct {
 	File   string
 	Row    int64  // record, counted from 1 without the header; 0 when no record is at fault
@@ -452,10 +457,10 @@ type Error struct {
 	Column string // "" when none is at fault
 	Value  string // the offending text, cut
 	Err    error
-	Remedy string // what to do; "" when the error says it
+	Remedy string // an instruction; "" when the error has it
 }
 
-// Error says file: row (line): column: value: what; remedy.
+// Error writes file: row (line): column: value: fault; remedy.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString(e.File)

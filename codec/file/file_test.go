@@ -36,8 +36,9 @@ func bank() codec.Options {
 func covtype() codec.Options {
 	return codec.Options{Label: "class", Schema: &model.Schema{
 		Classes: []string{"1", "2", "3", "4", "5", "6", "7"}, Positive: -1,
-		Features: continuous("Elevation", "Aspect", "Slope", "Horizontal_Distance_To_Hydrology", "Vertical_Distance_To_Hydrology",
-			"Horizontal_Distance_To_Roadways", "Hillshade_9am", "Hillshade_Noon", "Hillshade_3pm", "Horizontal_Distance_To_Fire_Points"),
+		Features: continuous("Elevation", "Aspect", "Slope", "Horizontal_Distance_To_Hydrology",
+			"Vertical_Distance_To_Hydrology", "Horizontal_Distance_To_Roadways", "Hillshade_9am",
+			"Hillshade_Noon", "Hillshade_3pm", "Horizontal_Distance_To_Fire_Points"),
 	}}
 }
 

@@ -119,7 +119,8 @@ func (j *jsonl) column(key []byte, n int) (*cells, error) {
 		return &j.cols[k], nil
 	}
 	if len(j.cols) == maxColumns {
-		return nil, &Error{Column: cut(key), Err: fmt.Errorf("more than %d different keys", maxColumns), Remedy: "names of columns are keys, values are not"}
+		return nil, &Error{Column: cut(key), Err: fmt.Errorf("more than %d different keys", maxColumns),
+			Remedy: "names of columns are keys, values are not"}
 	}
 	name := string(key)
 	j.index[name] = len(j.cols)

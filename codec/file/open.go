@@ -75,7 +75,7 @@ func (s *stored) close() error {
 	return s.f.Close()
 }
 
-// Extensions lists what Open and OpenTables read, by the end of a name.
+// Extensions lists the ends of the names of files that Open and OpenTables read.
 const Extensions = ".csv .csv.gz .tsv .jsonl .jsonl.gz .ndjson .arrow .arrows .feather .parquet"
 
 func open(path string, rows int, w *wants, progress func(int64)) (source, error) {

@@ -65,7 +65,8 @@ func readAll(t testing.TB, o Options, paths ...string) ([]string, error) {
 	}
 }
 
-var formats = []string{"rows.csv", "rows.csv.gz", "semicolon.csv", "tabs.tsv", "rows.jsonl", "rows.jsonl.gz", "rows.arrows", "rows.arrow", "rows.feather", "rows.parquet"}
+var formats = []string{"rows.csv", "rows.csv.gz", "semicolon.csv", "tabs.tsv", "rows.jsonl", "rows.jsonl.gz",
+	"rows.arrows", "rows.arrow", "rows.feather", "rows.parquet"}
 
 // TestFormats: the same records in every format are the same batch.
 func TestFormats(t *testing.T) {
@@ -97,7 +98,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// TestTables: raw columns keep their types, texts what stands in them.
+// TestTables: raw columns keep their types, texts as they stand in the file.
 func TestTables(t *testing.T) {
 	for _, f := range formats {
 		r, err := OpenTables([]string{filepath.Join("testdata", f)}, TableOptions{Codec: rowsOptions()})
@@ -120,7 +121,8 @@ func TestTables(t *testing.T) {
 				notes = append(notes, s)
 			}
 			if strings.Contains(f, "csv") || strings.Contains(f, "tsv") || strings.Contains(f, "json") {
-				want := map[string]codec.ValueKind{"who": codec.KindText, "age": codec.KindInt, "score": codec.KindFloat, "grade": codec.KindText, "zip": codec.KindText}
+				want := map[string]codec.ValueKind{"who": codec.KindText, "age": codec.KindInt, "score": codec.KindFloat,
+					"grade": codec.KindText, "zip": codec.KindText}
 				for _, c := range table.Columns() {
 					if k, ok := want[c.Name]; ok && k != c.Kind {
 						t.Errorf("%s: column %s is %s", f, c.Name, c.Type)
@@ -197,25 +199,33 @@ func TestErrors(t *testing.T) {
 	const good = "a,1,2,x,1,0,no\n"
 	for _, c := range []struct {
 		name, file, content string
-		want                Error // of its place; and what Error() must contain:
+		want                Error // of its place; and the text that Error() must contain:
 		say                 string
 	}{
 		{"empty", "x.csv", "", Error{}, "empty"},
 		{"header only", "x.csv", header, Error{}, "no records"},
-		{"unknown label", "x.csv", "who,age,score,job,grade,zip\na,1,2,x,1,0\n", Error{Column: "class"}, "who, age, score, job, grade, zip"},
+		{"unknown label", "x.csv", "who,age,score,job,grade,zip\na,1,2,x,1,0\n", Error{Column: "class"},
+			"who, age, score, job, grade, zip"},
 		{"unknown feature", "x.csv", "who,age,score,job,grade,class\na,1,2,x,1,no\n", Error{Column: "zip"}, "no such column"},
-		{"text for a number", "x.csv", header + good + "b,old,2,x,1,0,no\n", Error{Row: 2, Line: 3, Column: "age", Value: "old"}, "not a number"},
-		{"number in hexadecimal", "x.csv", header + "b,0x1p2,2,x,1,0,no\n", Error{Row: 1, Line: 2, Column: "age", Value: "0x1p2"}, "not a number"},
+		{"text for a number", "x.csv", header + good + "b,old,2,x,1,0,no\n",
+			Error{Row: 2, Line: 3, Column: "age", Value: "old"}, "not a number"},
+		{"number in hexadecimal", "x.csv", header + "b,0x1p2,2,x,1,0,no\n",
+			Error{Row: 1, Line: 2, Column: "age", Value: "0x1p2"}, "not a number"},
 		{"equal names", "x.csv", "who,age,age,score,job,grade,zip,class\na,1,1,2,x,1,0,no\n", Error{Column: "age"}, "name"},
-		{"equal names that nobody reads", "x.csv", "who,age,z,z,score,job,grade,zip,class\na,1,1,2,x,1,0,no\n", Error{Column: "z"}, "two columns"},
+		{"equal names that nobody reads", "x.csv", "who,age,z,z,score,job,grade,zip,class\na,1,1,2,x,1,0,no\n",
+			Error{Column: "z"}, "two columns"},
 		{"short row", "x.csv", header + good + "b,1\n", Error{Row: 2, Line: 3}, "2 values, the header names 7"},
 		{"long row", "x.csv", header + good + "b,1,2,x,1,0,no,more\n", Error{Row: 2, Line: 3}, "8 values"},
-		{"unknown class", "x.csv", header + good + good + "b,1,2,x,1,0,maybe\n", Error{Row: 3, Column: "class", Value: "maybe"}, "no, yes"},
+		{"unknown class", "x.csv", header + good + good + "b,1,2,x,1,0,maybe\n",
+			Error{Row: 3, Column: "class", Value: "maybe"}, "no, yes"},
 		{"no id", "x.csv", header + good + ",1,2,x,1,0,no\n", Error{Row: 2, Column: "who"}, "id is missing"},
 		{"open quote", "x.csv", header + good + "\"b,1,2,x,1,0,no\n", Error{Row: 2, Line: 3}, "never closed"},
-		{"text after a quote", "x.csv", header + "\"b\"c,1,2,x,1,0,no\n", Error{Row: 1, Line: 2, Value: "b"}, "after a closing quote"},
-		{"rows after a quoted line end", "x.csv", header + "\"b\nb\",1,2,x,1,0,no\nc,old,2,x,1,0,no\n", Error{Row: 2, Line: 4, Column: "age", Value: "old"}, "not a number"},
-		{"latin-1", "x.csv", header + "b,1,2,gr\xFC\xDFe,1,0,no\n", Error{Row: 1, Line: 2, Column: "job", Value: "gr\xFC\xDFe"}, "UTF-8"},
+		{"text after a quote", "x.csv", header + "\"b\"c,1,2,x,1,0,no\n", Error{Row: 1, Line: 2, Value: "b"},
+			"after a closing quote"},
+		{"rows after a quoted line end", "x.csv", header + "\"b\nb\",1,2,x,1,0,no\nc,old,2,x,1,0,no\n",
+			Error{Row: 2, Line: 4, Column: "age", Value: "old"}, "not a number"},
+		{"latin-1", "x.csv", header + "b,1,2,gr\xFC\xDFe,1,0,no\n",
+			Error{Row: 1, Line: 2, Column: "job", Value: "gr\xFC\xDFe"}, "UTF-8"},
 		{"utf-16", "x.csv", "\xFF\xFEa\x00,\x00", Error{Line: 1}, "UTF-8"},
 		{"unknown kind", "x.xls", "", Error{}, ".csv"},
 		{"not gzip", "x.csv.gz", header, Error{}, "gzip"},
@@ -226,8 +236,10 @@ func TestErrors(t *testing.T) {
 		{"empty json", "x.jsonl", "\n\n", Error{}, "empty"},
 		{"not json", "x.jsonl", "{\"age\": 1}\nage\n", Error{Row: 2, Line: 2}, "JSON object"},
 		{"a key twice", "x.jsonl", "{\"age\": 1, \"age\": 2}\n", Error{Row: 1, Line: 1, Column: "age"}, "twice"},
-		{"text for a number in json", "x.jsonl", "{\"age\": \"old\"}\n", Error{Row: 1, Line: 1, Column: "age", Value: "old"}, "not a number"},
-		{"list for a number", "x.jsonl", "{\"age\": [1]}\n", Error{Row: 1, Line: 1, Column: "age", Value: "[1]"}, "not a number"},
+		{"text for a number in json", "x.jsonl", "{\"age\": \"old\"}\n", Error{Row: 1, Line: 1, Column: "age", Value: "old"},
+			"not a number"},
+		{"list for a number", "x.jsonl", "{\"age\": [1]}\n", Error{Row: 1, Line: 1, Column: "age", Value: "[1]"},
+			"not a number"},
 		{"unknown feature in json", "x.jsonl", "{\"age\": 1}\n", Error{Column: "class"}, "age"},
 	} {
 		path := write(t, c.file, c.content)
@@ -242,7 +254,8 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%s: %v\n at %+v, want %+v and %q", c.name, e, got, c.want, c.say)
 		}
 	}
-	if _, err := readAll(t, Options{Codec: rowsOptions()}, "testdata/absent.csv"); err == nil || !strings.Contains(err.Error(), "absent.csv: no such file") {
+	if _, err := readAll(t, Options{Codec: rowsOptions()}, "testdata/absent.csv"); err == nil ||
+		!strings.Contains(err.Error(), "absent.csv: no such file") {
 		t.Errorf("absent file: %v", err)
 	}
 	if _, err := readAll(t, Options{Codec: rowsOptions()}, "testdata"); err == nil {
@@ -253,7 +266,8 @@ func TestErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := readAll(t, Options{Codec: rowsOptions()}, write(t, "x.csv.gz", string(whole[:len(whole)-20]))); err == nil {
+	if _, err := readAll(t, Options{Codec: rowsOptions()}, write(t, "x.csv.gz",
+		string(whole[:len(whole)-20]))); err == nil {
 		t.Error("a file cut short was read")
 	}
 }
@@ -269,7 +283,8 @@ func TestWithoutLabel(t *testing.T) {
 	if err := r.Next(&b, nil); err != nil {
 		t.Fatal(err)
 	}
-	if !reflect.DeepEqual(b.Label, []int32{model.Unlabelled, model.Unlabelled}) || !reflect.DeepEqual(r.Beside(0), []string{"7", ""}) {
+	if !reflect.DeepEqual(b.Label, []int32{model.Unlabelled, model.Unlabelled}) ||
+		!reflect.DeepEqual(r.Beside(0), []string{"7", ""}) {
 		t.Errorf("labels %v, folds %q", b.Label, r.Beside(0))
 	}
 	if _, err := Open([]string{path}, Options{Codec: rowsOptions(), Beside: []string{"part"}}); err == nil {
@@ -277,7 +292,7 @@ func TestWithoutLabel(t *testing.T) {
 	}
 }
 
-// TestEventsAreFiles: what produce makes of a file is read from the message as eval reads the file.
+// TestEventsAreFiles: the message that produce makes of a file is read as eval reads the file.
 func TestEventsAreFiles(t *testing.T) {
 	for _, f := range formats {
 		path := filepath.Join("testdata", f)
@@ -313,7 +328,8 @@ func TestEventsAreFiles(t *testing.T) {
 					t.Fatalf("%s: %v", f, err)
 				}
 				var b model.Batch
-				if bad, err := d.Decode(&codec.Message{Value: value, Headers: codec.EventHeaders(value, len(rows))}, &b, nil); err != nil || len(bad) > 0 {
+				if bad, err := d.Decode(&codec.Message{Value: value, Headers: codec.EventHeaders(value, len(rows))}, &b,
+					nil); err != nil || len(bad) > 0 {
 					t.Fatalf("%s: %v, %v", f, err, bad)
 				}
 				got = append(got, text(&b)...)
@@ -340,7 +356,7 @@ func scores(n int) *model.Scores {
 	return s
 }
 
-// TestWriters: what score writes is read again, equal in every format.
+// TestWriters: the output of score is read again, equal in every format.
 func TestWriters(t *testing.T) {
 	o := rowsOptions()
 	o.Features = codec.FeaturesAll
@@ -400,7 +416,8 @@ func TestWriters(t *testing.T) {
 			}
 			for i := range table.Rows() {
 				line := ""
-				for _, name := range []string{"id", "source_offset", "source_row", "status", "segment", "propensity_no", "age", "score", "job", "zip"} {
+				for _, name := range []string{"id", "source_offset", "source_row", "status", "segment", "propensity_no", "age",
+					"score", "job", "zip"} {
 					s, _ := table.Text(table.Column(name), i)
 					line += s + " "
 				}
@@ -431,12 +448,15 @@ func TestWriters(t *testing.T) {
 
 // TestDataSets reads the data sets that the project is measured on.
 func TestDataSets(t *testing.T) {
-	votes := codec.Options{Label: "class", Missing: []string{""}, Schema: &model.Schema{Classes: []string{"republican", "democrat"},
-		Features: nominal("handicapped-infants", "crime", "synfuels-corporation-cutback")}}
-	telco := codec.Options{Label: "class", ID: "customerID", Missing: []string{""}, Schema: &model.Schema{Classes: []string{"No", "Yes"},
-		Features: append(continuous("tenure", "MonthlyCharges", "TotalCharges"), nominal("SeniorCitizen", "Contract")...)}}
-	adult := codec.Options{Label: "class", Missing: []string{"", "?"}, Schema: &model.Schema{Classes: []string{"<=50K", ">50K"},
-		Features: append(continuous("age", "fnlwgt", "capital-gain"), nominal("workclass", "native-country")...)}}
+	votes := codec.Options{Label: "class", Missing: []string{""},
+		Schema: &model.Schema{Classes: []string{"republican", "democrat"},
+			Features: nominal("handicapped-infants", "crime", "synfuels-corporation-cutback")}}
+	telco := codec.Options{Label: "class", ID: "customerID", Missing: []string{""},
+		Schema: &model.Schema{Classes: []string{"No", "Yes"},
+			Features: append(continuous("tenure", "MonthlyCharges", "TotalCharges"), nominal("SeniorCitizen", "Contract")...)}}
+	adult := codec.Options{Label: "class", Missing: []string{"", "?"},
+		Schema: &model.Schema{Classes: []string{"<=50K", ">50K"},
+			Features: append(continuous("age", "fnlwgt", "capital-gain"), nominal("workclass", "native-country")...)}}
 	elec := codec.Options{Label: "class", Schema: &model.Schema{Classes: []string{"UP", "DOWN"},
 		Features: append(continuous("nswprice", "nswdemand"), nominal("day")...)}}
 	for _, c := range []struct {
@@ -493,7 +513,7 @@ func TestDataSets(t *testing.T) {
 	}
 }
 
-// TestProgress: what is told adds up to the sizes of the files.
+// TestProgress: the reported progress adds up to the sizes of the files.
 func TestProgress(t *testing.T) {
 	paths := []string{"testdata/rows.csv", "testdata/rows.csv.gz", "testdata/rows.jsonl", "testdata/rows.arrows"}
 	total := int64(0)
@@ -577,12 +597,16 @@ func FuzzCSV(f *testing.F) {
 }
 
 func FuzzJSONL(f *testing.F) {
-	fuzzText(f, "rows.jsonl", ".jsonl", func(s *stored, rows int, w *wants) (source, error) { return openJSON(s, rows, w) })
+	fuzzText(f, "rows.jsonl", ".jsonl", func(s *stored, rows int, w *wants) (source,
+		error) {
+		return openJSON(s, rows, w)
+	})
 }
 
 // TestTimes: a time column of a text file holds integers or texts.
 func TestTimes(t *testing.T) {
-	o := codec.Options{Time: "at", Missing: []string{"", "NA"}, Schema: &model.Schema{Classes: []string{"a"}, Features: continuous("x")}}
+	o := codec.Options{Time: "at", Missing: []string{"", "NA"},
+		Schema: &model.Schema{Classes: []string{"a"}, Features: continuous("x")}}
 	for _, c := range []struct {
 		file, content string
 		kind          codec.ValueKind
@@ -590,7 +614,8 @@ func TestTimes(t *testing.T) {
 		{"x.csv", "at,x\n1000,1\n,2\n-1000,3\n", codec.KindInt},
 		{"x.csv", "at,x\n1970-01-01T00:00:01Z,1\nNA,2\n1969-12-31 23:59:59,3\n", codec.KindText},
 		{"x.jsonl", "{\"at\": 1000, \"x\": 1}\n{\"x\": 2}\n{\"at\": -1000, \"x\": 3}\n", codec.KindInt},
-		{"x.jsonl", "{\"at\": \"1970-01-01T01:00:01+01:00\", \"x\": 1}\n{\"at\": null}\n{\"at\": \"-1000\", \"x\": 3}\n", codec.KindText},
+		{"x.jsonl", "{\"at\": \"1970-01-01T01:00:01+01:00\", \"x\": 1}\n{\"at\": null}\n{\"at\": \"-1000\", \"x\": 3}\n",
+			codec.KindText},
 	} {
 		path := write(t, c.file, c.content)
 		r, err := Open([]string{path}, Options{Codec: o})

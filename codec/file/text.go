@@ -14,7 +14,7 @@ import (
 	"liftstream/codec/internal/column"
 )
 
-// guess is what an untyped column holds, as far as was seen.
+// guess is the type of an untyped column by the values seen so far.
 type guess uint8
 
 const (
@@ -66,7 +66,8 @@ var (
 
 // misfit is the error of a value that its column does not take.
 func (c *cells) misfit(value []byte, err error) *Error {
-	e := &Error{Column: c.name, Value: cut(value), Err: err, Remedy: "correct it, add the text to missing, or make the feature nominal"}
+	e := &Error{Column: c.name, Value: cut(value), Err: err,
+		Remedy: "correct it, add the text to missing, or make the feature nominal"}
 	if errors.Is(err, errText) {
 		e.Remedy = "save the file as UTF-8"
 	}
@@ -254,7 +255,8 @@ func isPlainNumber(b []byte) bool {
 	if len(d) > 0 && d[0] == '-' {
 		d = d[1:]
 	}
-	if len(d) == 0 || d[0] == '0' && len(d) > 1 && d[1] != '.' && d[1] != 'e' && d[1] != 'E' || d[0] != '.' && (d[0] < '0' || d[0] > '9') {
+	if len(d) == 0 || d[0] == '0' && len(d) > 1 && d[1] != '.' && d[1] != 'e' && d[1] != 'E' || d[0] != '.' &&
+		(d[0] < '0' || d[0] > '9') {
 		return false
 	}
 	_, ok := parseNumber(b)

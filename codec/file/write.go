@@ -47,7 +47,8 @@ func KindOf(path string) (kind string, packed bool, err error) {
 	packed = strings.HasSuffix(name, ".gz")
 	kind = filepath.Ext(strings.TrimSuffix(name, ".gz"))
 	if !writable(kind) || packed && !textKind(kind) {
-		return "", false, &Error{File: path, Err: unknownKind(kind), Remedy: "files that are written end in .jsonl .csv .arrow .arrows .feather .parquet"}
+		return "", false, &Error{File: path, Err: unknownKind(kind),
+			Remedy: "files that are written end in .jsonl .csv .arrow .arrows .feather .parquet"}
 	}
 	return kind, packed, nil
 }
@@ -59,7 +60,7 @@ func unknownKind(kind string) error {
 	return fmt.Errorf("unknown kind of file %q", kind)
 }
 
-// Create starts a file that appears under its name, or replaces what was there, with Close. The extension says the
+// Create starts a file that appears under its name, or replaces the file there, with Close. The extension says the
 // format: .jsonl .ndjson .csv (each also .gz), .arrow .feather (Arrow file), .arrows (Arrow stream), .parquet. "-" is
 // JSON lines on standard output.
 func Create(path string) (*Writer, error) {

@@ -1,5 +1,5 @@
 // Package describe looks at a table of text and infers how a stage should read it: kinds, levels, marks of missing
-// values, classes, ids and times, and which columns give the outcome away. It is what the command init prints.
+// values, classes, ids and times, and which columns give the outcome away. The command init prints the result.
 package describe
 
 import (
@@ -24,7 +24,7 @@ type Table struct {
 	Rows    iter.Seq2[[]string, error]
 }
 
-// Options say what is known beforehand; all but Label may be empty.
+// Options hold the facts that are known beforehand; all but Label may be empty.
 type Options struct {
 	Name     string // of the configuration
 	Label    string // column of the outcome
@@ -36,7 +36,7 @@ type Options struct {
 	Taken func(classes []string) []string
 }
 
-// Role is what a column is good for.
+// Role is the use of a column.
 type Role uint8
 
 const (
@@ -48,7 +48,7 @@ const (
 	Left // neither: Column.Why says why
 )
 
-// Column is what was found out about one column.
+// Column has the findings about one column.
 type Column struct {
 	Name    string
 	Role    Role
@@ -78,7 +78,7 @@ type Warning struct {
 	Text   string
 }
 
-// WarningKind is what a Warning is about.
+// WarningKind is the subject of a Warning.
 type WarningKind string
 
 const (
@@ -96,7 +96,7 @@ const (
 	WarnManyClasses WarningKind = "many classes" // of which no one was chosen as positive
 )
 
-// Description is what was found out about a table.
+// Description has the findings about a table.
 type Description struct {
 	Name     string
 	Records  int64
@@ -123,12 +123,13 @@ func (d *Description) labelled() int64 {
 var ErrNoRecords = errors.New("no record")
 
 // Describe reads the table twice. It holds, for each column, at most maxDistinct hashes, model.MaxLevels levels and one
-// block of scores, whatever the length of the table. Errors are of the data or of the options.
+// block of scores, at any length of the table. Errors are of the data or of the options.
 func Describe(t Table, o Options) (*Description, error) {
 	d := &Description{Name: o.Name, Label: o.Label, ID: o.ID, Time: o.Time}
 	for _, x := range []struct{ what, column string }{{"label", o.Label}, {"id", o.ID}, {"time", o.Time}} {
 		if x.column != "" && !slices.Contains(t.Columns, x.column) {
-			return nil, fmt.Errorf("the %s column %q does not exist: the columns are %s", x.what, x.column, strings.Join(t.Columns, ", "))
+			return nil, fmt.Errorf("the %s column %q does not exist: the columns are %s", x.what, x.column,
+				strings.Join(t.Columns, ", "))
 		}
 	}
 	if o.Label == "" {
@@ -160,7 +161,8 @@ func Describe(t Table, o Options) (*Description, error) {
 				profiles[c].add(text)
 			} else if !isMark(text) {
 				if _, ok := classes[text]; !ok && len(classes) == MaxClasses {
-					return nil, fmt.Errorf("the label column %q has more than %d distinct values by record %d: it holds no classes", o.Label, MaxClasses, d.Records)
+					return nil, fmt.Errorf("the label column %q has more than %d distinct values by record %d: it holds no classes",
+						o.Label, MaxClasses, d.Records)
 				}
 				classes[strings.Clone(text)]++
 			}
@@ -219,19 +221,22 @@ func (d *Description) classes(n map[string]int64, positive string) error {
 		return fmt.Errorf("the label column %q is empty in all %d records", d.Label, d.Records)
 	}
 	if u := d.Records - labelled; u > 0 {
-		d.warn(d.Label, WarnUnlabelled, "%s of %s records have no class: they are scored, and learnt when their label comes", count(u), count(d.Records))
+		d.warn(d.Label, WarnUnlabelled, "%s of %s records have no class: they are scored, and learnt when their label comes",
+			count(u), count(d.Records))
 	}
 	if positive != "" && !slices.ContainsFunc(d.Classes, func(c Count) bool { return c.Text == positive }) {
 		names := make([]string, len(d.Classes))
 		for i, c := range d.Classes {
 			names[i] = c.Text
 		}
-		return fmt.Errorf("the positive class %q does not occur in column %q: it has %s", positive, d.Label, strings.Join(names, ", "))
+		return fmt.Errorf("the positive class %q does not occur in column %q: it has %s", positive, d.Label,
+			strings.Join(names, ", "))
 	}
 	d.Positive = positive
 	switch k := len(d.Classes); {
 	case k == 1:
-		d.warn(d.Label, WarnOneClass, "every record is of class %q: a configuration needs at least two classes", d.Classes[0].Text)
+		d.warn(d.Label, WarnOneClass, "every record is of class %q: a configuration needs at least two classes",
+			d.Classes[0].Text)
 	case k == 2:
 		if positive == "" {
 			d.Guessed = true
@@ -244,9 +249,11 @@ func (d *Description) classes(n map[string]int64, positive string) error {
 			d.Classes[0], d.Classes[1] = d.Classes[1], d.Classes[0]
 		}
 	case numbers && k > fewNumbers:
-		d.warn(d.Label, WarnManyClasses, "its %d classes are numbers: it looks like a quantity, which must be cut into classes first", k)
+		d.warn(d.Label, WarnManyClasses,
+			"its %d classes are numbers: it looks like a quantity, which must be cut into classes first", k)
 	case positive == "":
-		d.warn(d.Label, WarnManyClasses, "there are %d classes and no positive one is given: target is the class of the highest lift", k)
+		d.warn(d.Label, WarnManyClasses,
+			"there are %d classes and no positive one is given: target is the class of the highest lift", k)
 	}
 	return nil
 }
@@ -271,10 +278,13 @@ func (d *Description) settleMarks(profiles []profile) {
 			continue
 		}
 		level := slices.ContainsFunc(d.Columns, func(o Column) bool {
-			return o.Kind == model.Nominal && o.Name != col.Name && slices.ContainsFunc(o.Levels, func(l Count) bool { return slices.Contains(p.odd, l.Text) })
+			return o.Kind == model.Nominal && o.Name != col.Name && slices.ContainsFunc(o.Levels,
+				func(l Count) bool { return slices.Contains(p.odd, l.Text) })
 		})
 		if level {
-			d.warn(col.Name, WarnMixed, "holds numbers, and in %s records %s, which is a level of another column: it is read as nominal", count(p.texts()), quoted(p.odd))
+			d.warn(col.Name, WarnMixed,
+				"holds numbers, and in %s records %s, which is a level of another column: it is read as nominal",
+				count(p.texts()), quoted(p.odd))
 			continue
 		}
 		d.warn(col.Name, WarnMixed, "holds numbers, and in %s records %s, taken for missing", count(p.texts()), quoted(p.odd))
@@ -286,7 +296,7 @@ func (d *Description) settleMarks(profiles []profile) {
 	}
 }
 
-// roles decides what every column is, but for leaks.
+// roles decides the role of every column, but for leaks.
 func (d *Description) roles(profiles []profile) {
 	for c := range d.Columns {
 		col, p := &d.Columns[c], &profiles[c]
@@ -324,7 +334,8 @@ func (d *Description) chooseID(profiles []profile) {
 		if d.Columns[c].Why != "it looks like an id" {
 			continue
 		}
-		d.warn(d.Columns[c].Name, WarnID, "looks like an id (%s): as a feature it would be learnt by heart", profiles[c].idWhy(d.Columns[c].Name))
+		d.warn(d.Columns[c].Name, WarnID, "looks like an id (%s): as a feature it would be learnt by heart",
+			profiles[c].idWhy(d.Columns[c].Name))
 		if best < 0 || idName.MatchString(d.Columns[c].Name) && !idName.MatchString(d.Columns[best].Name) {
 			best = c
 		}

@@ -91,7 +91,8 @@ func TestLeaksOfKnownData(t *testing.T) {
 		case "bank_full.csv.gz":
 			c := d.column(t, "duration")
 			if c.Role != Leak || math.Abs(c.AUC-.81) > .006 || math.Abs(c.AUCBlocks-.90) > .015 {
-				t.Errorf("duration: role %d, AUC %.4f pooled, %.4f inside blocks; want a leak of .81 and .90", c.Role, c.AUC, c.AUCBlocks)
+				t.Errorf("duration: role %d, AUC %.4f pooled, %.4f inside blocks; want a leak of .81 and .90", c.Role, c.AUC,
+					c.AUCBlocks)
 			}
 			if d.Positive != "yes" || d.ID != "" || d.Time != "" || d.Records != 45211 || d.Classes[0] != (Count{"no", 39922}) {
 				t.Errorf("bank: %+v", d)
@@ -189,7 +190,8 @@ func campaign(n int, seed uint64) ([]string, [][]string) {
 		if uniform(seed, i, 23) < .1 {
 			age = "NA"
 		}
-		rows[i] = []string{age, fmt.Sprintf("job %d", int(6*uniform(seed, i, 24)+1.5*e)), strconv.Itoa(int(math.Exp(normal(seed, i, 25) + .9*e))), outcome}
+		rows[i] = []string{age, fmt.Sprintf("job %d", int(6*uniform(seed, i, 24)+1.5*e)),
+			strconv.Itoa(int(math.Exp(normal(seed, i, 25) + .9*e))), outcome}
 	}
 	return columns, rows
 }
@@ -239,7 +241,8 @@ func TestSortedByClass(t *testing.T) {
 func columnOf(t *testing.T, name string, n int, cell func(i int) string) (*Description, *Column) {
 	rows := make([][]string, n)
 	for i := range rows {
-		rows[i] = []string{cell(i), strconv.FormatFloat(uniform(6, i, 0), 'f', 3, 64), []string{"no", "yes"}[int(2*uniform(6, i, 1))]}
+		rows[i] = []string{cell(i), strconv.FormatFloat(uniform(6, i, 0), 'f', 3, 64),
+			[]string{"no", "yes"}[int(2*uniform(6, i, 1))]}
 	}
 	d := describe(t, table([]string{name, "x", "y"}, rows), Options{Label: "y"})
 	return d, d.column(t, name)
@@ -276,17 +279,25 @@ func TestKindsAndRoles(t *testing.T) {
 		{"nothing", "void", pick("", "NA"), model.Nominal, Left},
 		{"codes", "customer", func(i int) string { return fmt.Sprintf("C%06d", i*7919%1000003) }, model.Nominal, ID},
 		{"a counter", "n", func(i int) string { return strconv.Itoa(i + 17) }, model.Continuous, ID},
-		{"account numbers", "account", func(i int) string { return strconv.Itoa(1000000 + i*7919%1000003) }, model.Continuous, ID},
+		{"account numbers", "account", func(i int) string { return strconv.Itoa(1000000 + i*7919%1000003) }, model.Continuous,
+			ID},
 		{"ids that come again", "user_id", whole(0, 1900), model.Continuous, ID},
 		{"no id though its name ends so", "paid", whole(0, 1900), model.Continuous, Feature},
-		{"amounts that hardly come again", "amount", func(i int) string { return strconv.FormatFloat(1e4*uniform(7, i, 0), 'f', 6, 64) }, model.Continuous, Feature},
-		{"dates that grow", "day", func(i int) string { return fmt.Sprintf("2024-%02d-%02d", 1+i/200, 1+i/8%25) }, model.Nominal, Time},
+		{"amounts that hardly come again", "amount",
+			func(i int) string { return strconv.FormatFloat(1e4*uniform(7, i, 0), 'f', 6, 64) }, model.Continuous, Feature},
+		{"dates that grow", "day", func(i int) string { return fmt.Sprintf("2024-%02d-%02d", 1+i/200, 1+i/8%25) },
+			model.Nominal, Time},
 		{"seconds since 1970", "seen", func(i int) string { return strconv.Itoa(1700000000 + i/3) }, model.Continuous, Time},
-		{"milliseconds in any order", "updatedAt", func(i int) string { return strconv.Itoa(1700000000000 + i*7919%10007) }, model.Continuous, Time},
-		{"amounts as large as seconds", "volume", func(i int) string { return strconv.Itoa(1400000000 + i*7919%997*1000) }, model.Continuous, Feature},
-		{"a share that grows", "date", func(i int) string { return strconv.FormatFloat(float64(i/4)/500, 'f', 6, 64) }, model.Continuous, Feature},
-		{"sentences", "remark", func(i int) string { return fmt.Sprint("said ", int(900*uniform(7, i, 0))) }, model.Nominal, Feature},
-		{"hardly a sentence twice", "remark", func(i int) string { return fmt.Sprint("said ", int(3000*uniform(7, i, 0))) }, model.Nominal, Left},
+		{"milliseconds in any order", "updatedAt", func(i int) string { return strconv.Itoa(1700000000000 + i*7919%10007) },
+			model.Continuous, Time},
+		{"amounts as large as seconds", "volume", func(i int) string { return strconv.Itoa(1400000000 + i*7919%997*1000) },
+			model.Continuous, Feature},
+		{"a share that grows", "date", func(i int) string { return strconv.FormatFloat(float64(i/4)/500, 'f', 6, 64) },
+			model.Continuous, Feature},
+		{"sentences", "remark", func(i int) string { return fmt.Sprint("said ", int(900*uniform(7, i, 0))) }, model.Nominal,
+			Feature},
+		{"hardly a sentence twice", "remark", func(i int) string { return fmt.Sprint("said ", int(3000*uniform(7, i, 0))) },
+			model.Nominal, Left},
 	} {
 		d, got := columnOf(t, c.name, 2000, c.cell)
 		if got.Kind != c.kind || got.Role != c.role {
@@ -308,7 +319,8 @@ func TestMissingMarks(t *testing.T) {
 		}
 		return strconv.Itoa(i * 37 % 501)
 	})
-	if c.Kind != model.Continuous || c.Missing != 210 || !slices.Equal(d.Missing, []string{"", "NA", "?", "null", "-"}) || c.Distinct != 501 {
+	if c.Kind != model.Continuous || c.Missing != 210 || !slices.Equal(d.Missing, []string{"", "NA", "?", "null", "-"}) ||
+		c.Distinct != 501 {
 		t.Errorf("%+v, missing %q", c, d.Missing)
 	}
 	// The same text is a level elsewhere: it cannot mean missing.
@@ -321,7 +333,8 @@ func TestMissingMarks(t *testing.T) {
 		rows[i] = []string{v, []string{"none", "some", "all"}[i%3], []string{"no", "yes"}[i%2]}
 	}
 	d = describe(t, table([]string{"v", "w", "y"}, rows), Options{Label: "y"})
-	if c := d.column(t, "v"); c.Kind != model.Nominal || slices.Contains(d.Missing, "none") || d.Warnings[0].Kind != WarnMixed {
+	if c := d.column(t, "v"); c.Kind != model.Nominal || slices.Contains(d.Missing, "none") ||
+		d.Warnings[0].Kind != WarnMixed {
 		t.Errorf("%+v, missing %q", c, d.Missing)
 	}
 }
@@ -334,10 +347,13 @@ func TestTimesAfterTheRecord(t *testing.T) {
 		if i%10 == 0 {
 			later += 500
 		}
-		rows[i] = []string{strconv.Itoa(at), strconv.Itoa(later), strconv.Itoa(before), strconv.Itoa(int(100 * uniform(8, i, 0))), []string{"no", "yes"}[int(2*uniform(8, i, 1))]}
+		rows[i] = []string{strconv.Itoa(at), strconv.Itoa(later), strconv.Itoa(before),
+			strconv.Itoa(int(100 * uniform(8, i, 0))), []string{"no", "yes"}[int(2*uniform(8, i, 1))]}
 	}
-	d := describe(t, table([]string{"seen_at", "closed_at", "born_at", "x", "y"}, rows), Options{Label: "y", Time: "seen_at"})
-	if got := flags(d); !slices.Equal(got, []string{"closed_at"}) || !strings.Contains(d.column(t, "closed_at").Why, "10.0 %") || d.column(t, "born_at").Role != Left {
+	d := describe(t, table([]string{"seen_at", "closed_at", "born_at", "x", "y"}, rows),
+		Options{Label: "y", Time: "seen_at"})
+	if got := flags(d); !slices.Equal(got, []string{"closed_at"}) ||
+		!strings.Contains(d.column(t, "closed_at").Why, "10.0 %") || d.column(t, "born_at").Role != Left {
 		t.Errorf("flags %q, closed_at: %+v", got, d.column(t, "closed_at"))
 	}
 }
@@ -403,16 +419,21 @@ func TestErrors(t *testing.T) {
 		o    Options
 		want string
 	}{
-		"no such label":    {table([]string{"x", "y"}, good), Options{Label: "z"}, `label column "z" does not exist: the columns are x, y`},
-		"no such id":       {table([]string{"x", "y"}, good), Options{Label: "y", ID: "z"}, `id column "z"`},
-		"no label":         {table([]string{"x", "y"}, good), Options{}, "no label column"},
-		"label is id":      {table([]string{"x", "y"}, good), Options{Label: "y", ID: "y"}, "different columns"},
-		"repeated column":  {table([]string{"x", "x"}, good), Options{Label: "x"}, `two columns have the name "x"`},
-		"ragged":           {table([]string{"x", "y"}, [][]string{{"1", "no"}, {"2"}}), Options{Label: "y"}, "record 2: 1 cells, the header has 2"},
-		"empty":            {table([]string{"x", "y"}, nil), Options{Label: "y"}, "no record"},
-		"empty label":      {table([]string{"x", "y"}, [][]string{{"1", ""}, {"2", "NA"}}), Options{Label: "y"}, "empty in all 2 records"},
-		"no such positive": {table([]string{"x", "y"}, good), Options{Label: "y", Positive: "Yes"}, `positive class "Yes" does not occur in column "y": it has no, yes`},
-		"too many classes": {table([]string{"x", "y"}, many), Options{Label: "y"}, "more than 256 distinct values by record 257"},
+		"no such label": {table([]string{"x", "y"}, good), Options{Label: "z"},
+			`label column "z" does not exist: the columns are x, y`},
+		"no such id":      {table([]string{"x", "y"}, good), Options{Label: "y", ID: "z"}, `id column "z"`},
+		"no label":        {table([]string{"x", "y"}, good), Options{}, "no label column"},
+		"label is id":     {table([]string{"x", "y"}, good), Options{Label: "y", ID: "y"}, "different columns"},
+		"repeated column": {table([]string{"x", "x"}, good), Options{Label: "x"}, `two columns have the name "x"`},
+		"ragged": {table([]string{"x", "y"}, [][]string{{"1", "no"}, {"2"}}), Options{Label: "y"},
+			"record 2: 1 cells, the header has 2"},
+		"empty": {table([]string{"x", "y"}, nil), Options{Label: "y"}, "no record"},
+		"empty label": {table([]string{"x", "y"}, [][]string{{"1", ""}, {"2", "NA"}}), Options{Label: "y"},
+			"empty in all 2 records"},
+		"no such positive": {table([]string{"x", "y"}, good), Options{Label: "y", Positive: "Yes"},
+			`positive class "Yes" does not occur in column "y": it has no, yes`},
+		"too many classes": {table([]string{"x", "y"}, many), Options{Label: "y"},
+			"more than 256 distinct values by record 257"},
 		"unreadable": {Table{Columns: []string{"x", "y"}, Rows: func(yield func([]string, error) bool) {
 			_ = yield(good[0], nil) && yield(nil, broken)
 		}}, Options{Label: "y"}, "reading record 2: broken"},
@@ -433,7 +454,8 @@ func TestErrors(t *testing.T) {
 
 // awkward is a table of names and levels that a configuration must quote, leave out or explain.
 func awkward() Table {
-	columns := []string{"customer id", "seen", "yes", "a: b # c", "tab\there", "${HOME}", "model", "(sets)", "constant", "propensity_no", "pay \"type\"", "late", "remark\nnext", "y"}
+	columns := []string{"customer id", "seen", "yes", "a: b # c", "tab\there", "${HOME}", "model", "(sets)", "constant",
+		"propensity_no", "pay \"type\"", "late", "remark\nnext", "y"}
 	rows := make([][]string, 2400)
 	for i := range rows {
 		u := func(k int) float64 { return uniform(9, i, k) }
@@ -443,8 +465,10 @@ func awkward() Table {
 		}
 		rows[i] = []string{
 			fmt.Sprintf("K%05d", i*7919%100003), fmt.Sprintf("2024-02-%02dT%02d:%02d:00Z", 1+i/1440, i/60%24, i%60),
-			strconv.Itoa(int(100 * u(2))), []string{"x, y", "{z}", "#", "null"}[int(4*u(3))], []string{"a\nb", "c\td", "\u0085", "\xff"}[int(4*u(4))],
-			[]string{"true", "no", "1e3"}[int(3*u(5))], strconv.Itoa(int(9 * u(6))), strconv.Itoa(int(9 * u(7))), "same", strconv.Itoa(int(9 * u(8))),
+			strconv.Itoa(int(100 * u(2))), []string{"x, y", "{z}", "#", "null"}[int(4*u(3))], []string{"a\nb", "c\td", "\u0085",
+				"\xff"}[int(4*u(4))],
+			[]string{"true", "no",
+				"1e3"}[int(3*u(5))], strconv.Itoa(int(9 * u(6))), strconv.Itoa(int(9 * u(7))), "same", strconv.Itoa(int(9 * u(8))),
 			[]string{"card", "cash", "n/a"}[int(3*u(9))], late, "r" + strconv.Itoa(int(3*u(10))), y,
 		}
 	}
@@ -483,20 +507,23 @@ func TestYAML(t *testing.T) {
 }
 
 func TestScalar(t *testing.T) {
-	for text, want := range map[string]string{"job": "job", "a_b.c-d": "a_b.c-d", "no": `"no"`, "Yes": `"Yes"`, "y": `"y"`, "null": `"null"`, "1": `"1"`, "": `""`, "a b": `"a b"`, "e5": `"e5"`,
-		`a"b\c`: `"a\"b\\c"`, "a\nb": `"a\nb"`, "\x00": `"\u0000"`, "<=50K": `"<=50K"`, "${X}": `"$${X}"`, "$X": `"$X"`, "größe": `"größe"`, "~": `"~"`, "\u0085": `"\u0085"`, "\ufeff": `"\uFEFF"`} {
+	for text, want := range map[string]string{"job": "job", "a_b.c-d": "a_b.c-d", "no": `"no"`, "Yes": `"Yes"`, "y": `"y"`,
+		"null": `"null"`, "1": `"1"`, "": `""`, "a b": `"a b"`, "e5": `"e5"`,
+		`a"b\c`: `"a\"b\\c"`, "a\nb": `"a\nb"`, "\x00": `"\u0000"`, "<=50K": `"<=50K"`, "${X}": `"$${X}"`, "$X": `"$X"`,
+		"größe": `"größe"`, "~": `"~"`, "\u0085": `"\u0085"`, "\ufeff": `"\uFEFF"`} {
 		if got := scalar(text); got != want {
 			t.Errorf("scalar(%q) = %s, want %s", text, got, want)
 		}
 	}
-	for name, want := range map[string]string{"bank": "bank", "my data (2024)": "my-data-2024", "": "stage", "...": "stage", "größe": "gr-e"} {
+	for name, want := range map[string]string{"bank": "bank", "my data (2024)": "my-data-2024", "": "stage",
+		"...": "stage", "größe": "gr-e"} {
 		if got := topicName(name); got != want {
 			t.Errorf("topicName(%q) = %q, want %q", name, got, want)
 		}
 	}
 }
 
-// FuzzDescribe: no text makes it panic or print what is not one entry a line.
+// FuzzDescribe: no text makes it panic or print anything but one entry a line.
 func FuzzDescribe(f *testing.F) {
 	f.Add("a,b,y\n1,x,no\n2,?,yes\n", "y")
 	f.Add("y,t\nno,2024-01-01\nyes,1700000000\n", "y")
@@ -513,7 +540,8 @@ func FuzzDescribe(f *testing.F) {
 			return
 		}
 		for _, line := range strings.Split(strings.TrimSuffix(string(d.YAML()), "\n"), "\n") {
-			if s := strings.TrimSpace(line); !strings.HasPrefix(s, "#") && !strings.HasPrefix(s, "- {name: ") && !yamlKey(s) && s != "[]" {
+			if s := strings.TrimSpace(line); !strings.HasPrefix(s, "#") && !strings.HasPrefix(s, "- {name: ") && !yamlKey(s) &&
+				s != "[]" {
 				t.Errorf("line %q", line)
 			}
 		}
@@ -521,7 +549,8 @@ func FuzzDescribe(f *testing.F) {
 }
 
 func yamlKey(line string) bool {
-	for _, k := range []string{"name:", "record:", "id:", "time:", "label:", "column:", "classes:", "positive:", "missing:", "features:", "fit:"} {
+	for _, k := range []string{"name:", "record:", "id:", "time:", "label:", "column:", "classes:", "positive:",
+		"missing:", "features:", "fit:"} {
 		if strings.HasPrefix(line, k) {
 			return true
 		}

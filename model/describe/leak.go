@@ -150,7 +150,8 @@ func (d *Description) leaks(t Table, label int, profiles []profile) error {
 }
 
 func newAlone(c int, col *Column, classes int, onlyIf bool) *alone {
-	s := &alone{column: c, number: col.Kind == model.Continuous && !onlyIf, onlyIf: onlyIf, marks: col.Marks, block: evaluate.NewSet(classes), p: make([]float64, classes)}
+	s := &alone{column: c, number: col.Kind == model.Continuous && !onlyIf, onlyIf: onlyIf, marks: col.Marks,
+		block: evaluate.NewSet(classes), p: make([]float64, classes)}
 	if !s.number && !onlyIf {
 		s.levels = map[string]int{}
 	}
@@ -265,10 +266,11 @@ func (s *alone) close() {
 }
 
 func (s *alone) empty() {
-	*s.block = evaluate.Set{Classes: s.block.Classes, P: s.block.P[:0], Class: s.block.Class[:0], Weight: s.block.Weight[:0], Index: s.block.Index[:0]}
+	*s.block = evaluate.Set{Classes: s.block.Classes, P: s.block.P[:0], Class: s.block.Class[:0],
+		Weight: s.block.Weight[:0], Index: s.block.Index[:0]}
 }
 
-// auc is the mean inside whole blocks after the first, or inside what there is when that is less; NaN when no block has
+// auc is the mean inside whole blocks after the first, or inside all blocks when there are fewer; NaN when no block has
 // two classes.
 func (s *alone) auc() float64 {
 	if s.blocks == 0 {
@@ -321,7 +323,7 @@ func (s *alone) pooledAUC(base []float64) float64 {
 	return sum / float64(defined)
 }
 
-// judge measures the features that are left, and takes out those that are leaks.
+// judge measures the features that are left, and takes out the leaks.
 func (d *Description) judge(held *sample, scorers []*alone, base []float64) error {
 	h := make([]float64, len(base))
 	for c, n := range base {
@@ -379,7 +381,8 @@ func (d *Description) judgeMissing(col *Column, s *alone, base []float64) {
 			}
 		}
 		if expected := here * (1 - base[top]/all); expected >= 20 && here-n[top] <= expected/10 {
-			text = fmt.Sprintf("where it is %s, %s of %s records are %q, of all records %.1f %%", name, count(int64(n[top])), count(int64(here)), d.Classes[top].Text, 100*base[top]/all)
+			text = fmt.Sprintf("where it is %s, %s of %s records are %q, of all records %.1f %%", name, count(int64(n[top])),
+				count(int64(here)), d.Classes[top].Text, 100*base[top]/all)
 		}
 	}
 	if text == "" {
@@ -440,7 +443,8 @@ func (l *later) judge(d *Description) {
 		if l.n[k] > 0 && l.n[k]*100 >= l.both[k] {
 			col := &d.Columns[c]
 			col.Why = fmt.Sprintf("a time, after %s in %s of the records", d.Time, percent(l.n[k], l.both[k]))
-			d.warn(col.Name, WarnLater, "lies after %s in %s of the records: it was not known then", d.Time, percent(l.n[k], l.both[k]))
+			d.warn(col.Name, WarnLater, "lies after %s in %s of the records: it was not known then", d.Time,
+				percent(l.n[k], l.both[k]))
 		}
 	}
 }

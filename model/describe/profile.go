@@ -35,7 +35,7 @@ var idName = regexp.MustCompile(`(?i:^(id|uuid|guid|key)$|[_\-. ](id|uuid|guid|k
 // timeName matches the usual names of times: time, seen_at, signup_date, updatedAt, ts.
 var timeName = regexp.MustCompile(`(?i:time|date|stamp|epoch|(^|[_\-. ])(ts|at)$)|[a-z](At|Ts)$`)
 
-// number parses what a continuous column may hold: decimal numbers without NaN, infinities, hexadecimals and
+// number parses the values that a continuous column may hold: decimal numbers without NaN, infinities, hexadecimals and
 // underscores.
 func number(text string) (float64, bool) {
 	if text == "" || strings.ContainsAny(text, "xXpP_") {
@@ -48,7 +48,8 @@ func number(text string) (float64, bool) {
 	return v, err == nil && !math.IsInf(v, 0)
 }
 
-var layouts = []string{time.RFC3339Nano, "2006-01-02", "2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04", "2006-01-02T15:04", "2006/01/02", "2006/01/02 15:04:05"}
+var layouts = []string{time.RFC3339Nano, "2006-01-02", "2006-01-02 15:04:05", "2006-01-02T15:04:05",
+	"2006-01-02 15:04:05Z07:00", "2006-01-02 15:04", "2006-01-02T15:04", "2006/01/02", "2006/01/02 15:04:05"}
 
 // timestamp parses a text such as 2024-05-06 07:08:09 or RFC 3339, in Unix nanoseconds.
 func timestamp(text string) (int64, bool) {
@@ -171,7 +172,8 @@ func (p *profile) texts() int64 { return p.present() - p.numbers }
 
 // nearlyNumbers reports whether the column holds numbers but for a few texts in at most one record of a hundred.
 func (p *profile) nearlyNumbers() bool {
-	return p.texts() > 0 && !p.oddMore && p.numbers > 0 && p.texts()*100 <= p.present() && len(p.distinct) > fewLevels+len(p.odd)
+	return p.texts() > 0 && !p.oddMore && p.numbers > 0 && p.texts()*100 <= p.present() &&
+		len(p.distinct) > fewLevels+len(p.odd)
 }
 
 // distinctShare is the share of the values, as far as they are told apart, that are new.
@@ -229,7 +231,8 @@ func (p *profile) idWhy(name string) string {
 }
 
 func (p *profile) column(name string) Column {
-	c := Column{Name: name, Kind: model.Nominal, Missing: p.missing, Marks: p.marks, Distinct: len(p.distinct), AUC: math.NaN(), AUCBlocks: math.NaN()}
+	c := Column{Name: name, Kind: model.Nominal, Missing: p.missing, Marks: p.marks, Distinct: len(p.distinct),
+		AUC: math.NaN(), AUCBlocks: math.NaN()}
 	if p.isNumber() {
 		c.Kind, c.Min, c.Max = model.Continuous, p.min, p.max
 		if p.oddIsMissing {

@@ -14,10 +14,10 @@ import (
 // stands alone. So a feature is a leak when
 //
 //   - it beats the others (beats): let the AUCs alone be A_1 >= A_2 >= ..., and R_k that of all features below the k-th
-//     together. With a k such that A_k > LeakAUC and 1 - A_k <= leakError (1 - R_k), the first k are leaks: each of them
-//     alone leaves far less wrong than everything below them. One k for all, as several leaks vouch for one another. In
-//     a table of fewer than leakRecords records nothing is a leak for this: there a measured thing, such as the petals
-//     of irises, is often as far ahead of two or three others, and the owner can look through the table;
+//     together. With a k such that A_k > LeakAUC and 1 - A_k <= leakError (1 - R_k), the first k are leaks: each of
+//     them alone leaves far less wrong than everything below them. One k for all, as several leaks vouch for one
+//     another. In a table of fewer than leakRecords records nothing is a leak for this: there a measured thing, such
+//     as the petals of irises, is often as far ahead of two or three others, and the owner can look through the table;
 //   - it is a copy of the class (copies): as many values as classes, and the class that a value stands for is right in
 //     leakCopy of the records or more, with at most a tenth of the errors of the most frequent class;
 //   - or to depart from its commonest value happens to records of one class (departs), or whether it is missing tells
@@ -35,7 +35,7 @@ import (
 const (
 	// LeakAUC is the AUC inside blocks of 1,000 records above which a feature alone is looked at.
 	LeakAUC = 0.85
-	// leakError is the share of what the others leave wrong, in AUC, that a leak leaves at most. Copies of the class with
+	// leakError is the largest share of the error of the others, in AUC, that a leak leaves. Copies of the class with
 	// 5 to 10 % of noise beside features that reach .75 to .84 leave .64 or less, the duration of bank's calls .24; of the
 	// features of votes, wdbc, ionosphere, and river's ImageSegments and Phishing, one leaves .73, the others 1.1 or more.
 	leakError = 0.65
@@ -43,7 +43,7 @@ const (
 	leakRecords = 500
 	// leakCopy is the share of records that a copy of the class has right.
 	leakCopy = 0.985
-	// sampleRecords bounds the records that are held to see what several features say together, sampleCells their cells
+	// sampleRecords bounds the records that are held to measure several features together, sampleCells their cells
 	// in all columns.
 	sampleRecords = 20_000
 	sampleCells   = 8_000_000
@@ -91,7 +91,7 @@ func logLifts(n, h []float64) []float64 {
 	return out
 }
 
-// together ranks the records of the sample by what has been added to it.
+// together ranks the records of the sample by the sum of the scorers that were added.
 type together struct {
 	s   *sample
 	h   []float64
@@ -108,7 +108,7 @@ func (s *sample) together(h []float64) *together {
 	return t
 }
 
-// add adds what the scorer at place i of the sample says of each record, by the half that the record is not in.
+// add adds the score of each record by the scorer at place i of the sample, by the half that the record is not in.
 func (t *together) add(i int, a *alone) {
 	k := len(t.h)
 	even := make([]float64, len(a.n))
@@ -167,7 +167,7 @@ type judged struct {
 }
 
 // beats orders the features by their AUCs alone, best first, and finds how many of the first do better alone than all
-// features below them together. below is what those below reach together, for every feature above LeakAUC.
+// features below them together. below is the AUC of the features below together, for every feature above LeakAUC.
 func (s *sample) beats(features []judged, h []float64) (leaks int, below []float64, err error) {
 	for i := range features {
 		f := &features[i]
@@ -196,8 +196,8 @@ func (s *sample) beats(features []judged, h []float64) (leaks int, below []float
 	return leaks, below, nil
 }
 
-// judgeAlone takes out the features that beat the others, and notes of the good ones that stay in what the others
-// reach.
+// judgeAlone takes out the features that beat the others, and notes at the good ones that stay in the AUC that the
+// others reach.
 func (d *Description) judgeAlone(s *sample, features []judged, h []float64) error {
 	leaks, below, err := s.beats(features, h)
 	if err != nil {
@@ -207,7 +207,8 @@ func (d *Description) judgeAlone(s *sample, features []judged, h []float64) erro
 		switch {
 		case !(f.col.alone() > LeakAUC):
 		case k < leaks:
-			f.col.Role, f.col.Why = Leak, fmt.Sprintf("%s, the features below it together with %.2f: is it known before the outcome?", f.col.ranks(), below[leaks-1])
+			f.col.Role, f.col.Why = Leak, fmt.Sprintf("%s, the features below it together with %.2f: "+
+				"is it known before the outcome?", f.col.ranks(), below[leaks-1])
 			d.warn(f.col.Name, WarnLeak, "%s", f.col.Why)
 		default:
 			f.col.Why = fmt.Sprintf("%s, the features below it together with %.2f: it stays in", f.col.ranks(), below[k])
@@ -280,11 +281,13 @@ func (d *Description) copies(f judged, base []float64) {
 		}
 	}
 	wrong := all - right
-	if expected := all - slices.Max(base); slices.Contains(stands, false) || wrong > (1-leakCopy)*all || expected < 20 || wrong > expected/10 {
+	if expected := all - slices.Max(base); slices.Contains(stands, false) || wrong > (1-leakCopy)*all || expected < 20 ||
+		wrong > expected/10 {
 		return
 	}
 	f.col.Role = Leak
-	f.col.Why = fmt.Sprintf("has a value for each class, and %s of %s records have the class that theirs stands for: is it the outcome under another name?",
+	f.col.Why = fmt.Sprintf("has a value for each class, and %s of %s records have the class that theirs stands for: "+
+		"is it the outcome under another name?",
 		count(int64(right)), count(int64(all)))
 	d.warn(f.col.Name, WarnLeak, "%s", f.col.Why)
 }
@@ -297,7 +300,7 @@ type departure struct {
 	here, beside float64 // records with another value, and those of them outside the class
 }
 
-// departures splits the features into those that may be leaks of this kind and the others. Of the records with another
+// departures splits the features into possible leaks of this kind and the others. Of the records with another
 // value, at least 20 were to be expected outside their main class by the base rates, and at most a tenth of them is.
 func departures(features []judged, base []float64) (found []departure, others []judged) {
 	k := len(base)
@@ -334,7 +337,7 @@ func departures(features []judged, base []float64) (found []departure, others []
 	return found, others
 }
 
-// departs flags the departures that the other features do not expect either: by what these say together, too, at least
+// departs flags the departures that the other features do not expect either: by the others together, too, at least
 // 20 records were to be expected outside the class, and at most a tenth of them is.
 func (d *Description) departs(s *sample, found []departure, others []judged, h []float64) {
 	t := s.together(h)
@@ -355,7 +358,8 @@ func (d *Description) departs(s *sample, found []departure, others []judged, h [
 			continue
 		}
 		x.col.Role = Leak
-		x.col.Why = fmt.Sprintf("where it is not %s, %s of %s records are %q, of all records %.1f %%: is it filled in after the outcome?",
+		x.col.Why = fmt.Sprintf("where it is not %s, %s of %s records are %q, of all records %.1f %%: "+
+			"is it filled in after the outcome?",
 			x.score.value(x.usual), count(int64(x.here-x.beside)), count(int64(x.here)), d.Classes[x.top].Text, 100*h[x.top])
 		d.warn(x.col.Name, WarnLeak, "%s", x.col.Why)
 	}

@@ -129,7 +129,8 @@ func TestGoodFeaturesStay(t *testing.T) {
 
 // TestGoodFeaturesOfKnownData: of measured things no feature is taken out, however well it tells the class.
 func TestGoodFeaturesOfKnownData(t *testing.T) {
-	for file, good := range map[string]int{"house_votes84.csv": 3, "wdbc.csv": 11, "ionosphere.csv": 4, "iris.csv": 2, "wine.csv": 0, "pima_diabetes.csv": 0,
+	for file, good := range map[string]int{"house_votes84.csv": 3, "wdbc.csv": 11, "ionosphere.csv": 4, "iris.csv": 2,
+		"wine.csv": 0, "pima_diabetes.csv": 0,
 		"soybean_small.csv": 12, "balance_scale.csv": 0, "protein_xing.csv": 0} {
 		columns, rows := load(t, modeltest.Shared(t, "data/"+file))
 		d := describe(t, table(columns, rows), Options{Label: "class"})

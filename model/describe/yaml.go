@@ -8,15 +8,17 @@ import (
 	"liftstream/model"
 )
 
-// YAML is the commented configuration that the description suggests. It holds what cannot be left to defaults, and for
-// every column of the table a line or the reason why there is none.
+// YAML is the commented configuration that the description suggests. It holds the settings that cannot be left to
+// defaults, and for every column of the table a line or the reason why there is none.
 func (d *Description) YAML() []byte {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	line("# From %s records. Every other key has a default; look at the comments, then run `liftstream lint`.", count(d.Records))
+	line("# From %s records. Every other key has a default; look at the comments, then run `liftstream lint`.",
+		count(d.Records))
 	line("name: %s", scalar(topicName(d.Name)))
 	line("record:")
-	for _, x := range []struct{ key, column, role string }{{"id", d.ID, "late labels and audiences need one"}, {"time", d.Time, "without it the message's timestamp is taken"}} {
+	for _, x := range []struct{ key, column, role string }{{"id", d.ID, "late labels and audiences need one"},
+		{"time", d.Time, "without it the message's timestamp is taken"}} {
 		if x.column == "" {
 			line("  # %s: COLUMN  # none found; %s", x.key, x.role)
 		} else {
@@ -31,7 +33,8 @@ func (d *Description) YAML() []byte {
 		classes[i] = scalar(c.Text)
 		shares[i] = percent(c.N, labelled)
 	}
-	line("    classes: [%s]  # %s of %s labelled records", strings.Join(classes, ", "), strings.Join(shares, ", "), count(labelled))
+	line("    classes: [%s]  # %s of %s labelled records", strings.Join(classes, ", "), strings.Join(shares, ", "),
+		count(labelled))
 	switch {
 	case d.Positive == "":
 		line("    # positive: CLASS  # the class that scores speak of; without it that of the highest lift")
@@ -88,7 +91,7 @@ func (c *Column) entry() string {
 	return fmt.Sprintf("{name: %s, kind: %s%s}", scalar(c.Name), c.Kind, use)
 }
 
-// facts is what a comment says of a feature.
+// facts is the text of the comment on a feature.
 func (c *Column) facts(records int64) string {
 	var f []string
 	many := ""
@@ -126,7 +129,8 @@ func (c *Column) facts(records int64) string {
 // comment makes a text fit for the rest of a comment line.
 func comment(text string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r == 0x2028 || r == 0x2029 || r == '\ufeff' || r == '\ufffd' || r >= 0xfff0 && r <= 0xffff {
+		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r == 0x2028 || r == 0x2029 || r == '\ufeff' || r == '\ufffd' ||
+			r >= 0xfff0 && r <= 0xffff {
 			return '.'
 		}
 		return r

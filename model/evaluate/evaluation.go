@@ -68,6 +68,8 @@ func (e *Evaluation) Add(r *Record) error {
 		for k := range why {
 			if why[k].Counts() {
 				s.Reasons++
+			} else if why[k].Matters() {
+				s.Untold++
 			}
 			if why[k].Conflicts() {
 				s.Conflicts++

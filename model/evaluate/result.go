@@ -44,10 +44,12 @@ type Metrics struct {
 	LiftAt               map[string]Number `json:"lift_at"` // by share
 	LogLossInterval      Interval          `json:"log_loss_interval"`
 	MeanSubspace         Number            `json:"mean_subspace"` // features selected for a record
-	// Reasons is the number of features among the reasons of all records whose effect is more than .1 nats, Conflicts that
-	// of those whose effect goes against their lift.
+	// Reasons is the number of features among the reasons of all records whose effect is more than .1 nats and that
+	// have a lift, Conflicts that of those whose effect goes against their lift. Untold is the number of features
+	// whose effect is more than .1 nats and whose lift cannot be told from 1, so that they have none.
 	Reasons   int64 `json:"reasons"`
 	Conflicts int64 `json:"reason_conflicts"`
+	Untold    int64 `json:"reasons_without_lift"`
 }
 
 // Difference is the log-loss of the method all less that of another on the same records: negative where all is better.

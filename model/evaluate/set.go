@@ -32,8 +32,9 @@ type Set struct {
 	Index []int64
 	// Selected is the sum of the number of features selected for the records.
 	Selected float64
-	// Reasons and Conflicts count the features among the reasons whose effect matters, and goes against their lift.
-	Reasons, Conflicts int64
+	// Reasons counts the features among the reasons whose effect matters and that have a lift, Conflicts those of them
+	// whose effect goes against their lift, Untold those whose effect matters and that have no lift.
+	Reasons, Conflicts, Untold int64
 }
 
 // NewSet returns an empty set for propensities of the given number of classes.
@@ -76,7 +77,7 @@ func (s *Set) Sort() {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return int(min(1, max(-1, s.Index[a]-s.Index[b]))) })
-	t := &Set{Classes: s.Classes, Selected: s.Selected, Reasons: s.Reasons, Conflicts: s.Conflicts}
+	t := &Set{Classes: s.Classes, Selected: s.Selected, Reasons: s.Reasons, Conflicts: s.Conflicts, Untold: s.Untold}
 	for _, i := range order {
 		t.P = append(t.P, s.P[i*s.Classes:(i+1)*s.Classes]...)
 		t.Class = append(t.Class, s.Class[i])
@@ -190,7 +191,7 @@ func (s *Set) Metrics(positive int, seed uint64) *Metrics {
 	m := &Metrics{
 		LogLoss: Number(s.LogLoss()), AUCBlocks: Number(s.AUCBlocks()), Brier: Number(s.Brier()),
 		LiftAt: map[string]Number{}, LogLossInterval: s.logLossInterval(seed), MeanSubspace: Number(s.Selected / float64(s.Len())),
-		Reasons: s.Reasons, Conflicts: s.Conflicts,
+		Reasons: s.Reasons, Conflicts: s.Conflicts, Untold: s.Untold,
 	}
 	a, err := s.Accuracy()
 	m.Accuracy, m.AccuracyError = Number(a), Number(err)

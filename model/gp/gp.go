@@ -135,7 +135,7 @@ func (r *Regression) Merge(o *Regression) {
 	}
 }
 
-// Age multiplies what is uncertain of every observation, tau^2 + floor, by factor (at least 1), so that the
+// Age multiplies the uncertainty of every observation, tau^2 + floor, by factor (at least 1), so that the
 // observations of an earlier fit weigh less than new ones. floor is a variance above 0.
 func (r *Regression) Age(factor, floor float64) error {
 	if !(factor >= 1) || !(floor > 0) || math.IsInf(factor*floor, 1) {

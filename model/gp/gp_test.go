@@ -89,7 +89,7 @@ func TestGoldenPosterior(t *testing.T) {
 			t.Fatal(err)
 		}
 		tolerance := 1e-9
-		if c.Golden.Cond > 1e6 { // what double precision can give there
+		if c.Golden.Cond > 1e6 { // the limit of double precision there
 			tolerance = 1e-8
 		}
 		check := func(what string, got, want float64) {
@@ -122,7 +122,8 @@ func TestGoldenMaximum(t *testing.T) {
 			if c.Name != m.Case {
 				continue
 			}
-			opt := FitOptions{Bounds: Bounds{Params{m.Bounds[0][0], m.Bounds[1][0], m.Bounds[2][0]}, Params{m.Bounds[0][1], m.Bounds[1][1], m.Bounds[2][1]}}}
+			opt := FitOptions{Bounds: Bounds{Params{m.Bounds[0][0], m.Bounds[1][0], m.Bounds[2][0]},
+				Params{m.Bounds[0][1], m.Bounds[1][1], m.Bounds[2][1]}}}
 			for _, l := range []float64{.05, .2, .8} {
 				opt.Starts = append(opt.Starts, Params{l, .3, .02}, Params{l, .3, .2})
 			}
@@ -323,7 +324,8 @@ func TestPivotsAgainstRefits(t *testing.T) {
 			}
 			at, s := v.Next()
 			if at != widest || math.Abs(s-top) > 1e-10 {
-				t.Fatalf("seed %d, %d observations: candidate %d of variance %v, refitted %d of %v", seed, len(chosen), at, s, widest, top)
+				t.Fatalf("seed %d, %d observations: candidate %d of variance %v, refitted %d of %v", seed, len(chosen), at, s,
+					widest, top)
 			}
 			taken[at] = true
 			chosen = append(chosen, obs[at])
@@ -464,7 +466,8 @@ func TestFitRises(t *testing.T) {
 			if n != 20 || tau {
 				continue
 			}
-			q, _, err = Fit(obs, .5, FitOptions{Bounds: b, Starts: []Params{start}, Prior: &Prior{Center: Params{.03, 1, 1}, Width: Params{.02, 0, 0}}})
+			q, _, err = Fit(obs, .5, FitOptions{Bounds: b, Starts: []Params{start},
+				Prior: &Prior{Center: Params{.03, 1, 1}, Width: Params{.02, 0, 0}}})
 			if err != nil || math.Abs(math.Log(q.Length/.03)) > .1 {
 				t.Errorf("a narrow prior of the length is not obeyed: %v, %v", q, err)
 			}
@@ -483,7 +486,7 @@ func TestTableBound(t *testing.T) {
 				t.Fatal(err)
 			}
 			if points == 4096 && c.MeanBound > 1e-3 {
-				t.Errorf("bound %v above what was asked for", c.MeanBound)
+				t.Errorf("bound %v above the requested one", c.MeanBound)
 			}
 			worst := [2]float64{}
 			for i := range 5000 {
@@ -493,7 +496,8 @@ func TestTableBound(t *testing.T) {
 				worst[0], worst[1] = max(worst[0], math.Abs(m-n)), max(worst[1], math.Abs(v-w))
 			}
 			if worst[0] > c.MeanBound || worst[1] > c.VarianceBound {
-				t.Errorf("seed %d, %d points: errors %v above the bounds %v, %v", seed, len(c.Mean), worst, c.MeanBound, c.VarianceBound)
+				t.Errorf("seed %d, %d points: errors %v above the bounds %v, %v", seed, len(c.Mean), worst, c.MeanBound,
+					c.VarianceBound)
 			}
 			if worst[0] < c.MeanBound/50 {
 				t.Errorf("seed %d, %d points: bound %v is far above the error %v", seed, len(c.Mean), c.MeanBound, worst[0])
@@ -578,7 +582,8 @@ func TestLearn(t *testing.T) {
 	if len(chosen) >= 38 || math.Abs(sum/n-mse) > 1e-12 {
 		t.Errorf("%d chosen of error %v, recomputed %v", len(chosen), mse, sum/n)
 	}
-	for name, c := range map[string][]Observation{"none": nil, "one": obs[:1], "all at one value": {{.3, .2, 0}, {.3, .4, 0}, {.3, .9, 0}}} {
+	for name, c := range map[string][]Observation{"none": nil, "one": obs[:1],
+		"all at one value": {{.3, .2, 0}, {.3, .4, 0}, {.3, .9, 0}}} {
 		l, err := Learn(t.Context(), c, .5, opt)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -590,7 +595,8 @@ func TestLearn(t *testing.T) {
 }
 
 func BenchmarkLearn(b *testing.B) {
-	opt := Options{Fit: FitOptions{Bounds: Bounds{Params{.01, .01, .002}, Params{1, 1, .5}}, Starts: []Params{{.05, .2, .1}}, Tolerance: 1e-3}, Start: Params{.1, .2, .05},
+	opt := Options{Fit: FitOptions{Bounds: Bounds{Params{.01, .01, .002}, Params{1, 1, .5}},
+		Starts: []Params{{.05, .2, .1}}, Tolerance: 1e-3}, Start: Params{.1, .2, .05},
 		Holdout: func(i int) bool { return i%4 == 0 }}
 	obs := sample(8, 256, true)
 	for b.Loop() {
@@ -600,7 +606,7 @@ func BenchmarkLearn(b *testing.B) {
 	}
 }
 
-// BenchmarkFit searches all hyperparameters of all observations, without a pool, and logs what it found:
+// BenchmarkFit searches all hyperparameters of all observations, without a pool, and logs the result:
 // deploy/bench/local.py runs it beside another program and draws the same observations.
 func BenchmarkFit(b *testing.B) {
 	opt := FitOptions{Bounds: Bounds{Params{.01, .01, .002}, Params{10, 10, 1}}, Starts: []Params{{.2, .3, .1}}}

@@ -8,7 +8,7 @@ import (
 // exactLimit is the number of observations up to which a likelihood is computed from the whole covariance.
 const exactLimit = 96
 
-// residualShare is the trace of what a low-rank factor leaves out, relative to the smallest noise variance: half of it
+// residualShare is the trace of the residual of a low-rank factor, relative to the smallest noise variance: half of it
 // is the error of the log-determinant in nats.
 const residualShare = 1e-5
 
@@ -100,7 +100,7 @@ func factorise(p Params, obs []Observation, limit float64) (l [][]float64, pivot
 			c[i] *= inv
 			rest[i] = max(0, rest[i]-c[i]*c[i])
 		}
-		// What is left at a pivot is 0 in exact arithmetic, and later rows are 0 there.
+		// The residual at a pivot is 0 in exact arithmetic, and later rows are 0 there.
 		for _, q := range pivots {
 			c[q] = 0
 		}

@@ -12,8 +12,9 @@ import (
 // For two classes the log-odds are sum_f of contributions, so nothing has to be shared out. For more, with u the mixed
 // log-scores and pi_j = p_j/(1-p_t) for j != t, ln(p_t/(1-p_t)) = u_t - sum_j pi_j u_j + sum_j pi_j ln pi_j, which is
 // linear in u: a feature's effect is its part of u_t less its mean part of the others, and the entropy belongs to the
-// intercept. A feature's lift is the one that the score used, see usedLift; with Options.Follow no effect has another
-// sign. What the calibrated experts add to the raw ones, and what clipping takes away, is the calibration's.
+// intercept. A feature's lift is the one that the score used (usedLift), NaN where it cannot be told from 1
+// (shownLift); with Options.Follow no effect has another sign. The share of the calibrated experts beyond that of the
+// raw ones is the calibration's, and so is the loss by clipping.
 func (s *Scorecard) Explain(row model.Row, pending []float64, target int32, dst []model.Reason) []model.Reason {
 	trained := s.axes != nil && len(pending) == len(s.tmp) && pending[s.slots*s.margins] == 1
 	if !trained {
@@ -22,7 +23,8 @@ func (s *Scorecard) Explain(row model.Row, pending []float64, target int32, dst 
 			dst = append(dst, model.Reason{Feature: int32(f), Value: row[f], Lift: math.NaN()})
 		}
 		p := s.BaseRate(target)
-		return append(dst, model.Reason{Feature: model.TermIntercept, Value: math.NaN(), Effect: math.Log(p / (1 - p)), Lift: math.NaN()})
+		odds := math.Log(p / (1 - p))
+		return append(dst, model.Reason{Feature: model.TermIntercept, Value: math.NaN(), Effect: odds, Lift: math.NaN()})
 	}
 	s.locate(row)
 	part := s.part
@@ -66,7 +68,7 @@ func (s *Scorecard) Explain(row model.Row, pending []float64, target int32, dst 
 		}
 		l, n := math.NaN(), s.records(i, s.cells[i])
 		if n > 0 {
-			l = s.usedLift(int(target), weight, dir)
+			l = s.shownLift(i, int(target), weight, dir)
 		}
 		dst = append(dst, model.Reason{Feature: int32(f.index), Value: row[f.index], Effect: e, Lift: l, N: n})
 		sum += e
@@ -139,15 +141,11 @@ func dot(a, b *[cards]float64) (v float64) {
 }
 
 // records is the number of labelled records, ever, that those of a cell are worth.
-func (s *Scorecard) records(i, cell int) (n float64) {
+func (s *Scorecard) records(i, cell int) float64 {
 	if cell == noCell {
 		return 0
 	}
-	at := (cell*len(s.half) + s.forever) * s.classes
-	for _, v := range s.cur.feat[i].count[at : at+s.classes] {
-		n += v
-	}
-	return n / s.unit
+	return s.cellSum(i, cell, s.forever) / s.unit
 }
 
 // mixed2 is the mixture's log-odds of remembered margins.

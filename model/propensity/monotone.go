@@ -1,6 +1,9 @@
 package propensity
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // A margin that must rise (or fall) with a feature is a sum of terms that do: log-lifts isotonic over the cells with
 // weights of at least 0, isotonic cell weights, a linear weight of the right sign, and isotonic calibration. For more
@@ -15,56 +18,14 @@ type block struct {
 // lifted writes the log-lifts of an ordered cell, its rate pooled with its neighbours' as far as order demands; it
 // reports whether the cell is ordered.
 func (s *Scorecard) lifted(i, cell int, dst []float64) bool {
-	order := s.order[i]
-	at := -1
-	for j, c := range order {
-		if int(c) == cell {
-			at = j
-		}
-	}
-	if at < 0 {
-		return false
-	}
-	pos := s.schema.Positive
-	rise := s.axes[i].rise
-	if s.margins == 1 {
-		pos = 1
-	}
+	pos := s.positiveClass()
 	C := s.classes
-	count := s.cur.feat[i].count
 	for h := range s.horizons {
-		var n, others float64
-		for c, v := range s.cur.class[h*C : h*C+C] {
-			if v += s.pseudo(h); c == pos {
-				n = v
-			} else {
-				others += v
-			}
+		b, ok := s.pooled(i, cell, h)
+		if !ok {
+			return false
 		}
-		rate, rest := n/(n+others), others/(n+others)
-		m := s.opt.Prior * s.unit * s.clock.now[h]
-		s.iso = s.iso[:0]
-		for j := range order {
-			k := j
-			if rise < 0 {
-				k = len(order) - 1 - j
-			}
-			t := count[(int(order[k])*len(s.half)+h)*C:]
-			b := block{a: m * rate, b: m * rest, n: 1}
-			for c, v := range t[:C] {
-				if c == pos {
-					b.a += v
-				} else {
-					b.b += v
-				}
-			}
-			s.pool(b, func(x, y *block) bool { return x.a*y.b > y.a*x.b })
-		}
-		want := at
-		if rise < 0 {
-			want = len(order) - 1 - at
-		}
-		b := s.blockOf(want)
+		rate, rest := s.rateOf(pos, h)
 		if s.margins == 1 {
 			dst[h] = ln(b.a/b.b) - ln(rate/rest)
 			continue
@@ -77,6 +38,62 @@ func (s *Scorecard) lifted(i, cell int, dst []float64) bool {
 		dst[h*C+pos] = up
 	}
 	return true
+}
+
+// positiveClass is the class whose margin ordered features move one way.
+func (s *Scorecard) positiveClass() int {
+	if s.margins == 1 {
+		return 1
+	}
+	return s.schema.Positive
+}
+
+// rateOf is the base rate of a class over horizon h, and that of all others.
+func (s *Scorecard) rateOf(class, h int) (rate, rest float64) {
+	var n, others float64
+	for c, v := range s.cur.class[h*s.classes : (h+1)*s.classes] {
+		if v += s.pseudo(h); c == class {
+			n = v
+		} else {
+			others += v
+		}
+	}
+	return n / (n + others), others / (n + others)
+}
+
+// pooled returns the run of cells of feature i that order makes of an ordered cell over horizon h: the weights of the
+// positive class and of the rest, the prior of each cell included. It reports whether the cell is ordered.
+func (s *Scorecard) pooled(i, cell, h int) (block, bool) {
+	order := s.order[i]
+	at := slices.Index(order, int32(cell))
+	if at < 0 {
+		return block{}, false
+	}
+	pos, rise, C := s.positiveClass(), s.axes[i].rise, s.classes
+	rate, rest := s.rateOf(pos, h)
+	m := s.opt.Prior * s.unit * s.clock.now[h]
+	count := s.cur.feat[i].count
+	s.iso = s.iso[:0]
+	for j := range order {
+		k := j
+		if rise < 0 {
+			k = len(order) - 1 - j
+		}
+		t := count[(int(order[k])*len(s.half)+h)*C:]
+		b := block{a: m * rate, b: m * rest, n: 1}
+		for c, v := range t[:C] {
+			if c == pos {
+				b.a += v
+			} else {
+				b.b += v
+			}
+		}
+		s.pool(b, func(x, y *block) bool { return x.a*y.b > y.a*x.b })
+	}
+	if rise < 0 {
+		at = len(order) - 1 - at
+	}
+	return s.blockOf(at), true
 }
 
 // pool appends a block to s.iso and merges backwards while above says that the one before lies above the one behind.

@@ -134,6 +134,8 @@ type plan struct {
 	slots   int              // shared inputs: features x horizons, horizons, external
 	using   []int            // cards that use each horizon, always a prefix of at least two
 	levels  int              // most levels of a nominal feature that get cells of their own
+	between []float64        // of each pair of horizons, see there
+	told    float64          // shownFrom the features
 	start   [][cards]float64 // share of each horizon in the horizons that a card uses
 }
 
@@ -214,6 +216,8 @@ func newPlanOf(opt Options, s *model.Schema, t tuning) *plan {
 		p.extern += b.Inputs
 		p.term = append(p.term, slices.Repeat([]int32{b.Term}, b.Inputs)...)
 	}
+	p.told = shownFrom(len(p.features))
+	p.between = between(p.half[:p.horizons])
 	p.slots = (len(p.features)+1)*p.horizons + p.extern
 	p.using = make([]int, p.horizons)
 	for h := range p.using {

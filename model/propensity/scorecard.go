@@ -67,6 +67,7 @@ type Scorecard struct {
 	ref     []float64      // margins: where a feature's lifts point
 	weights []float64      // half-lives that make inputs: how much each counts in ref
 	moved   []float64      // cards x margins: what a feature adds
+	samples []sample       // half-lives that make inputs: what they know of a feature's cell
 	pull    []float64      // features x cards x margins: gradients; only where effects follow lifts
 	bend    steps2
 }
@@ -143,6 +144,7 @@ func (s *Scorecard) derive() {
 	}
 	s.xs = make([]float64, p.margins*cards)
 	s.ref, s.weights, s.moved = make([]float64, p.margins), make([]float64, p.horizons), make([]float64, p.margins*cards)
+	s.samples = make([]sample, p.horizons)
 	if p.opt.Follow {
 		s.pull = make([]float64, len(p.features)*cards*p.margins)
 	}

@@ -1,7 +1,5 @@
 package propensity
 
-import "math"
-
 // The lift of a feature as the score used it, and effects that follow it.
 //
 // With the shares q of the experts, card k has the part q_raw + q_calibrated of the mixture, and horizon h of feature f
@@ -10,7 +8,7 @@ import "math"
 //	X = sum_h W_h x_h
 //
 // with the log-lifts x_h that the score used: one number for two classes, one a class for more. X/sum_h W_h is the mean
-// log-lift at the horizons of the score.
+// log-lift at the horizons of the score, of which usedLift makes the lift.
 
 // towards writes X of feature i into s.ref, for more classes less its mean, which means nothing in a softmax, and the
 // weight of each horizon into s.weights, and returns their sum. Where no weight is positive, all horizons weigh the
@@ -55,31 +53,6 @@ func (s *Scorecard) towards(i int, x []float64) (weight float64) {
 		s.ref[c] -= mean
 	}
 	return weight
-}
-
-// usedLift is the lift of the class target in the record's cell of a feature, as the score used it: with L = X/sum_h
-// W_h, taken in the direction dir in which margins make up the target's log-odds, and b the mean of its base log-odds
-// over the horizons, weighted alike,
-//
-//	lift = p / p_0,  p = 1/(1 + exp(-b - L)),  p_0 = 1/(1 + exp(-b))
-//
-// the rate of the target where the feature alone moves it from the base rate, over the base rate. For more than two
-// classes the others count in L as the score of the record weighs them. weight is what towards returned of the feature.
-func (s *Scorecard) usedLift(target int, weight float64, dir []float64) float64 {
-	var l, b float64
-	for c, v := range s.ref {
-		l += dir[c] * v
-	}
-	for h, w := range s.weights {
-		if s.margins == 1 {
-			b += dir[0] * w * s.rates[h].logit
-			continue
-		}
-		r := &s.shares[h*s.margins+target]
-		b += w * (r.log - math.Log1p(-r.p))
-	}
-	z := math.Exp(-b / weight)
-	return (1 + z) / (1 + z*math.Exp(-l/weight))
 }
 
 // moves writes what feature i adds to the margins of each card, cards x margins, into s.moved: log-lifts, cell and

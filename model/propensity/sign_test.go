@@ -21,6 +21,7 @@ func TestFollow(t *testing.T) {
 					n = 250 // pooling makes these slow
 				}
 				s, ex := trained(t, schema, n, opt)
+				s.told = 0 // lifts are shown, however little is known of them
 				pending := make([][]float64, len(ex))
 				p := make([]float64, s.classes)
 				conflicts, effects := 0, 0.

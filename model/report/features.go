@@ -51,7 +51,9 @@ func Features(ev *model.Evidence) []Feature {
 		}
 		x.AUC = Number(t.auc(positive, t))
 		if blocks := t.blocks(ev, cells, positive); blocks > leakAUC {
-			x.Warnings = append(x.Warnings, fmt.Sprintf("alone it ranks the outcome with an AUC of %.2f inside blocks of %d records: is it known before the outcome?", blocks, leakBlock))
+			x.Warnings = append(x.Warnings,
+				fmt.Sprintf("alone it ranks the outcome with an AUC of %.2f inside blocks of %d records: "+
+					"is it known before the outcome?", blocks, leakBlock))
 		}
 		if t.n > 0 {
 			share := 0.0

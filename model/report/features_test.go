@@ -10,7 +10,8 @@ import (
 
 // evidence has a number, a level and a constant; the level "a" holds 30 of 40 positives, "b" 10 of 60 others.
 func evidence(positive int) *model.Evidence {
-	s := &model.Schema{Features: []model.Feature{{Name: "x"}, {Name: "l", Kind: model.Nominal}, {Name: "one", Kind: model.Nominal}, {Name: "gone"}},
+	s := &model.Schema{Features: []model.Feature{{Name: "x"}, {Name: "l", Kind: model.Nominal},
+		{Name: "one", Kind: model.Nominal}, {Name: "gone"}},
 		Classes: []string{"no", "yes"}, Positive: positive}
 	l := model.NewLevels(s)
 	ev := &model.Evidence{Schema: s, Levels: l, Columns: make([][]float64, 4)}
@@ -56,7 +57,8 @@ func TestEvidenceOfALevel(t *testing.T) {
 
 func TestCellsOfANumber(t *testing.T) {
 	f := Features(evidence(1))[0]
-	if len(f.WOE) != 11 || f.WOE[0].Cell != "(-inf, 9]" || f.WOE[9].Cell != "(89, inf)" || f.WOE[10].Cell != "(missing)" || f.WOE[10].N != 20 {
+	if len(f.WOE) != 11 || f.WOE[0].Cell != "(-inf, 9]" || f.WOE[9].Cell != "(89, inf)" || f.WOE[10].Cell != "(missing)" ||
+		f.WOE[10].N != 20 {
 		t.Errorf("cells %+v", f.WOE)
 	}
 	for _, w := range f.WOE[:10] {

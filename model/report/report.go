@@ -54,7 +54,7 @@ type Set struct {
 }
 
 // Window is a set of cells of one feature set. Eta is that of the records among which the window was searched, so that
-// it is high by chance too; EtaCorrected is less what given cells gain by chance; EtaLow and EtaHigh hold at 95 % for
+// it is high by chance too; EtaCorrected is less the gain of given cells by chance; EtaLow and EtaHigh hold at 95 % for
 // the windows of all sets that were tried at once.
 type Window struct {
 	Features     []string `json:"features"`
@@ -146,7 +146,7 @@ func (t *Tests) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Feature is what single features say: credit scoring's weight of evidence, and warnings.
+// Feature has the figures of one feature: credit scoring's weight of evidence, and warnings.
 type Feature struct {
 	Name             string   `json:"name"`
 	InformationValue Number   `json:"information_value"`
@@ -177,8 +177,7 @@ type Local struct {
 	Prototypes int      `json:"prototypes"`
 	Neighbours int      `json:"neighbours"`
 	Distance   Distance `json:"distance"`
-	// Trials are what was compared to choose the distance, by leaving out one prototype at a time; absent where nothing
-	// was.
+	// Trials are the distances that were compared, by leaving out one prototype at a time; absent where none was.
 	Trials []Trial `json:"trials,omitempty"`
 }
 
@@ -191,7 +190,7 @@ type Distance struct {
 }
 
 // Trial is a distance that was tried, with its errors and its log-loss on so many records. The figures compare
-// distances with each other: those of the chosen one are the least of many and better than what eval measures on other
+// distances with each other: those of the chosen one are the least of many and better than the figures of eval on other
 // records.
 type Trial struct {
 	Distance
@@ -254,7 +253,7 @@ type SearchLog struct {
 	InexactWindows int `json:"inexact_windows,omitempty"`
 	// Entered are the feature sets that feed the scorecard, in the order in which they entered.
 	Entered [][]string `json:"entered,omitempty"`
-	// Notes say what the intervals and counts of the report stand for.
+	// Notes explain the intervals and counts of the report.
 	Notes []string `json:"notes,omitempty"`
 }
 

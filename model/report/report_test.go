@@ -58,17 +58,21 @@ func TestReportKeys(t *testing.T) {
 		return v.(map[string]any)
 	}
 	for path, keys := range map[string][]string{
-		"":        {"name", "records", "labelled", "classes", "base_rates", "sets", "windows", "profiles", "features", "local", "kernel", "seconds"},
-		"sets":    {"features", "eta", "eta_corrected", "eta_leave_one_out", "n", "levels", "cuts", "counts", "lift", "lift_low", "lift_high", "cell_eta"},
+		"": {"name", "records", "labelled", "classes", "base_rates", "sets", "windows", "profiles", "features",
+			"local", "kernel", "seconds"},
+		"sets": {"features", "eta", "eta_corrected", "eta_leave_one_out", "n", "levels", "cuts", "counts", "lift",
+			"lift_low", "lift_high", "cell_eta"},
 		"windows": {"features", "levels", "eta", "eta_corrected", "eta_low", "eta_high", "n", "mass", "folded"},
-		"profiles": {"class", "profile", "lift", "lift_low", "lift_high", "lift_all", "validated_lift", "validated_low", "validated_high", "validated_among",
+		"profiles": {"class", "profile", "lift", "lift_low", "lift_high", "lift_all", "validated_lift", "validated_low",
+			"validated_high", "validated_among",
 			"n", "n_x", "n_xy", "n_y", "q_value", "confirmed", "refinements", "folded"},
-		"features":       {"name", "information_value", "woe", "auc", "warnings"},
-		"local":          {"theta", "half_life", "curves", "useless", "prototypes", "neighbours", "distance"},
-		"kernel":         {"mode", "status", "objective", "bound", "features", "weights"},
-		"seconds":        {"read", "lift", "local", "kernel"},
-		"features/woe":   {"cell", "n", "woe"},
-		"local/curves":   {"feature", "length_scale", "signal_sd", "noise_sd", "observations", "log_marginal_likelihood", "mean_bound", "variance_bound", "neutral", "grid", "mean", "sd"},
+		"features":     {"name", "information_value", "woe", "auc", "warnings"},
+		"local":        {"theta", "half_life", "curves", "useless", "prototypes", "neighbours", "distance"},
+		"kernel":       {"mode", "status", "objective", "bound", "features", "weights"},
+		"seconds":      {"read", "lift", "local", "kernel"},
+		"features/woe": {"cell", "n", "woe"},
+		"local/curves": {"feature", "length_scale", "signal_sd", "noise_sd", "observations", "log_marginal_likelihood",
+			"mean_bound", "variance_bound", "neutral", "grid", "mean", "sd"},
 		"kernel/weights": {"feature", "width", "alpha"},
 	} {
 		at := m

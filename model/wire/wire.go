@@ -102,7 +102,7 @@ func (r *Reader) Done() error {
 // Rest is the number of bytes not yet read.
 func (r *Reader) Rest() int { return len(r.b) }
 
-// Uvarint reads what AppendUvarint wrote.
+// Uvarint reads the bytes of AppendUvarint.
 func (r *Reader) Uvarint() uint64 {
 	v, n := binary.Uvarint(r.b)
 	if n <= 0 {
@@ -113,7 +113,7 @@ func (r *Reader) Uvarint() uint64 {
 	return v
 }
 
-// Varint reads what AppendVarint wrote.
+// Varint reads the bytes of AppendVarint.
 func (r *Reader) Varint() int64 {
 	v, n := binary.Varint(r.b)
 	if n <= 0 {
@@ -134,7 +134,7 @@ func (r *Reader) Int(limit int) int {
 	return int(v)
 }
 
-// Bool reads what AppendBool wrote.
+// Bool reads the bytes of AppendBool.
 func (r *Reader) Bool() bool {
 	if len(r.b) < 1 {
 		r.Fail(ErrTruncated)
@@ -148,7 +148,7 @@ func (r *Reader) Bool() bool {
 	return v == 1
 }
 
-// Float reads what AppendFloat wrote.
+// Float reads the bytes of AppendFloat.
 func (r *Reader) Float() float64 {
 	if len(r.b) < 8 {
 		r.Fail(ErrTruncated)
@@ -159,7 +159,7 @@ func (r *Reader) Float() float64 {
 	return v
 }
 
-// count reads a length whose elements take at least size bytes each, so that it can not exceed what is there.
+// count reads a length whose elements take at least size bytes each, so that it cannot exceed the bytes that are left.
 func (r *Reader) count(size int) int {
 	n := r.Uvarint()
 	if n > uint64(len(r.b)/size) {
@@ -169,7 +169,7 @@ func (r *Reader) count(size int) int {
 	return int(n)
 }
 
-// Floats reads what AppendFloats wrote.
+// Floats reads the bytes of AppendFloats.
 func (r *Reader) Floats() []float64 {
 	n := r.count(8)
 	if r.err != nil {
@@ -198,7 +198,7 @@ func (r *Reader) FloatsInto(dst []float64) {
 	r.b = r.b[8*n:]
 }
 
-// Bytes reads what AppendBytes wrote; the result aliases the input.
+// Bytes reads the bytes of AppendBytes; the result aliases the input.
 func (r *Reader) Bytes() []byte {
 	n := r.count(1)
 	if r.err != nil {
@@ -209,10 +209,10 @@ func (r *Reader) Bytes() []byte {
 	return v
 }
 
-// String reads what AppendString wrote.
+// String reads the bytes of AppendString.
 func (r *Reader) String() string { return string(r.Bytes()) }
 
-// Strings reads what AppendStrings wrote, at most limit of them.
+// Strings reads the bytes of AppendStrings, at most limit of them.
 func (r *Reader) Strings(limit int) []string {
 	n := r.count(1)
 	if n > limit {
@@ -228,7 +228,7 @@ func (r *Reader) Strings(limit int) []string {
 	return v
 }
 
-// Ints reads what AppendInts wrote.
+// Ints reads the bytes of AppendInts.
 func Ints[T ~int | ~int32 | ~int64](r *Reader) []T {
 	n := r.count(1)
 	if r.err != nil {

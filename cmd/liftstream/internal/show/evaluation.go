@@ -116,12 +116,14 @@ func evaluationMetrics(w io.Writer, methods []string, r *evaluate.Result) error 
 		})
 	}
 	row("features a record", func(m *evaluate.Metrics) string { return Decimals(float64(m.MeanSubspace), 1) })
-	row("reasons against their lift", func(m *evaluate.Metrics) string {
-		if m.Reasons == 0 {
+	share := func(n, all int64) string {
+		if all == 0 {
 			return "-"
 		}
-		return Decimals(100*float64(m.Conflicts)/float64(m.Reasons), 1) + " %"
-	})
+		return Percent(float64(n) / float64(all))
+	}
+	row("reasons with a lift", func(m *evaluate.Metrics) string { return share(m.Reasons, m.Reasons+m.Untold) })
+	row("  of these against it", func(m *evaluate.Metrics) string { return share(m.Conflicts, m.Reasons) })
 	if r.Methods[evaluate.MethodAll] != nil && len(columns) > 1 {
 		difference, bounds := []string{"log-loss of all less this"}, []string{"  95 % interval"}
 		for i := range columns {

@@ -1,0 +1,136 @@
+package propensity
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"liftstream/model"
+)
+
+// noise returns records of four kinds of features, copies of each, that tell nothing of the class.
+func noise(classes, copies, n int, seed uint64) *table {
+	d := &table{schema: &model.Schema{Classes: []string{"a", "b", "c"}[:classes], Positive: 1}}
+	for i := range copies {
+		d.schema.Features = append(d.schema.Features,
+			model.Feature{Name: fmt.Sprint("level", i), Kind: model.Nominal, Levels: []string{"u", "v", "w"}},
+			model.Feature{Name: fmt.Sprint("month", i), Kind: model.Nominal, Levels: []string{"u", "v", "w", "x", "y", "z"}},
+			model.Feature{Name: fmt.Sprint("number", i)},
+			model.Feature{Name: fmt.Sprint("grade", i), Kind: model.Ordinal, Levels: []string{"u", "v", "w", "x"}})
+	}
+	d.levels = model.NewLevels(d.schema)
+	r := rand.New(rand.NewPCG(seed, 1))
+	for i := range n {
+		var row model.Row
+		for f := range copies {
+			// The months come one after the other, so their records come all at once.
+			row = append(row, float64(r.IntN(10)%3), float64(i/(150+10*f)%6), r.Float64(), float64(r.IntN(4)))
+		}
+		d.rows = append(d.rows, row)
+		d.class = append(d.class, int32(min(r.IntN(10)/4, classes-1)))
+	}
+	return d
+}
+
+// TestLiftsOfNoise: the change of log-odds of a value that tells nothing has the standard deviation that spread says,
+// whether records come evenly or all at once, of one cell or between two, for two classes and more, at once and late;
+// or somewhat less. So one in twenty is beyond 1.96 of them, and with the test for all features some lift in at most
+// one record of twenty.
+func TestLiftsOfNoise(t *testing.T) {
+	for _, c := range []struct{ classes, delay int }{{2, 0}, {3, 0}, {2, 300}} {
+		const seeds, n = 40, 2600
+		var square [4]float64
+		lifts, shown, scores, some := 0, 0, 0, 0
+		for seed := range uint64(seeds) {
+			d := noise(c.classes, 5, n, 7+seed)
+			s := open(d, Default(), standard, 300)
+			prequential(s, d, c.delay)
+			pending, p := make([]float64, s.PendingLen()), make([]float64, c.classes)
+			row := d.rows[n-1]
+			s.Score(row, nil, pending, p)
+			dir := s.direct(pending, 1)
+			for i := range s.features {
+				weight := s.towards(i, pending)
+				_, change, base := s.usedLift(1, weight, dir)
+				z := change * math.Sqrt(base*(1-base)/s.spread(i, weight))
+				square[i%4] += z * z / (seeds * 5)
+				if lifts++; math.Abs(z) > 1.96 {
+					shown++
+				}
+			}
+			scores++
+			for _, r := range s.Explain(row, pending, 1, nil) {
+				if r.Feature >= 0 && !math.IsNaN(r.Lift) {
+					some++
+					break
+				}
+			}
+		}
+		t.Logf("%+v: mean z^2 %.2f, %d of %d beyond 1.96, some in %d of %d", c, square, shown, lifts, some, scores)
+		if share := float64(shown) / float64(lifts); share < .02 || share > .07 {
+			t.Errorf("%+v: %d of %d lifts beyond 1.96 standard deviations", c, shown, lifts)
+		}
+		for k, v := range square {
+			least := .7
+			if k == 1 {
+				least = .25 // in the newest month the records of the shorter horizons are all of one cell
+			}
+			if v < least || v > 1.4 {
+				t.Errorf("%+v: features of kind %d have a mean square of %v, want 1", c, k, v)
+			}
+		}
+		if some > 6 { // more than that by chance in one case of a hundred, at .05
+			t.Errorf("%+v: %d of %d scores of noise show a lift", c, some, scores)
+		}
+	}
+}
+
+// TestUsedLift: over one horizon the lift is the rate of the class in the cell over the base rate, for two classes and
+// more, whatever the other features of the record are. Late labels draw its log-lift towards 0, and not the base rate.
+func TestUsedLift(t *testing.T) {
+	for _, classes := range []int{2, 3} {
+		for _, lag := range []float64{0, 500} {
+			d := noise(classes, 2, 1500, 3)
+			for i := range d.class {
+				if d.rows[i][0] == 2 && i%3 > 0 {
+					d.class[i] = 1
+				}
+			}
+			opt := Default()
+			opt.HalfLives = []model.HalfLife{{Records: 400}}
+			s := open(d, opt, standard, 300)
+			prequential(s, d, 0)
+			s.lag = lag
+			row := slices.Clone(d.rows[0])
+			row[0] = 2
+			pending, p := make([]float64, s.PendingLen()), make([]float64, classes)
+			s.Score(row, nil, pending, p)
+			there, base := make([]float64, classes), make([]float64, classes)
+			count := s.cur.feat[0].count[(cellLevels+2)*len(s.half)*classes:]
+			var n, all, sum float64
+			for c := range classes {
+				n += count[c]
+				base[c] = s.cur.class[c] + s.pseudo(0)
+				all += base[c]
+			}
+			m := s.opt.Prior * s.unit * s.clock.now[0]
+			for c := range classes {
+				base[c] /= all
+				there[c] = (count[c] + m*base[c]) / (n + m)
+				there[c] = base[c] * math.Pow(there[c]/base[c], s.recent(0))
+				sum += there[c]
+			}
+			want := there[1] / sum / base[1]
+			for _, r := range s.Explain(row, pending, 1, nil) {
+				if r.Feature != 0 {
+					continue
+				}
+				if math.Abs(r.Lift-want) > 1e-9 || want < 1.1 {
+					t.Errorf("%d classes, labels %v late: lift %v, want %v", classes, lag, r.Lift, want)
+				}
+			}
+		}
+	}
+}
