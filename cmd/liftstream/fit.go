@@ -12,6 +12,7 @@ import (
 	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/cmd/liftstream/internal/records"
 	"liftstream/cmd/liftstream/internal/show"
+	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/codec/file"
 	"liftstream/model"
 )
@@ -99,30 +100,30 @@ func (f *fitting) run(ctx context.Context, a *cli.App, data []string) error {
 	}
 	if builder.Len() == 0 {
 		return fmt.Errorf("%s: none of the %s has one of the classes %s in column %q; see record.label in %s",
-			show.Joined(data), show.Count(n, "record"),
-			show.Some(stage.Spec.Schema.Classes, 6), c.Record.Label.Column, f.config)
+			text.Joined(data), text.Count(n, "record"),
+			text.Some(stage.Spec.Schema.Classes, 6), c.Record.Label.Column, f.config)
 	}
 	read := time.Since(start)
 	if builder.Classes() < 2 {
-		return fmt.Errorf("%s: all %s are of the class %s; a fit needs records of two classes", show.Joined(data),
-			show.Count(builder.Len(), "labelled record"),
+		return fmt.Errorf("%s: all %s are of the class %s; a fit needs records of two classes", text.Joined(data),
+			text.Count(builder.Len(), "labelled record"),
 			stage.Spec.Schema.Classes[builder.Evidence().Class[0]])
 	}
 	fit, evidence := builder.Fit, builder.Exchangeable
 	if f.asOf == "end" {
 		fit, evidence = builder.FitAsOfEnd, builder.Evidence
 	}
-	a.Step("fitting %s of %s", show.Count(builder.Len(), "record"), show.Count(len(stage.Spec.Schema.Features), "feature"))
+	a.Step("fitting %s of %s", text.Count(builder.Len(), "record"), text.Count(len(stage.Spec.Schema.Features), "feature"))
 	m, err := fit(ctx)
 	if err != nil {
-		return fmt.Errorf("%s: %w", show.Joined(data), err)
+		return fmt.Errorf("%s: %w", text.Joined(data), err)
 	}
 	if f.model != "" {
 		b := m.AppendBinary(nil)
 		if err := a.WriteFile(f.model, func(w io.Writer) error { _, err := w.Write(b); return err }); err != nil {
 			return err
 		}
-		a.Notef("model to %s (%s)", f.model, show.Bytes(int64(len(b))))
+		a.Notef("model to %s (%s)", f.model, text.Bytes(int64(len(b))))
 	}
 	r, err := assemble.Report(c.Name, n, evidence(), m)
 	if err != nil {

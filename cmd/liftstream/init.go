@@ -12,7 +12,7 @@ import (
 
 	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/cmd/liftstream/internal/records"
-	"liftstream/cmd/liftstream/internal/show"
+	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/codec"
 	"liftstream/codec/file"
 	"liftstream/config"
@@ -58,7 +58,7 @@ func runInit(ctx context.Context, a *cli.App, data string, o describe.Options) e
 	}
 	for _, x := range []struct{ flag, column string }{{"label", o.Label}, {"id", o.ID}, {"time", o.Time}} {
 		if x.column != "" && !slices.Contains(columns, x.column) {
-			return fmt.Errorf("%s: there is no column %q for --%s; it has %s", data, x.column, x.flag, show.Some(columns, 40))
+			return fmt.Errorf("%s: there is no column %q for --%s; it has %s", data, x.column, x.flag, text.Some(columns, 40))
 		}
 	}
 	size, err := file.Size([]string{data})

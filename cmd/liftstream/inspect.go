@@ -12,6 +12,7 @@ import (
 	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/cmd/liftstream/internal/cluster"
 	"liftstream/cmd/liftstream/internal/show"
+	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/config"
 	"liftstream/stream/state"
 )
@@ -59,7 +60,7 @@ func inspectFile(a *cli.App, path string) error {
 	if err != nil {
 		return err
 	}
-	return show.Model(a.Out, fmt.Sprintf("%s (%s)", path, show.Bytes(info.Size())), m)
+	return show.Model(a.Out, fmt.Sprintf("%s (%s)", path, text.Bytes(info.Size())), m)
 }
 
 var inspectors = map[string]func(context.Context, *cli.App, *cluster.Cluster, *config.Config) error{
@@ -118,7 +119,7 @@ func inspectModels(ctx context.Context, a *cli.App, k *cluster.Cluster, c *confi
 	}
 	if last := versions[len(versions)-1]; last.Model != nil {
 		fmt.Fprintln(a.Out)
-		name := fmt.Sprintf("the newest of %s (%s)", c.Topics.Model, show.Bytes(int64(last.Bytes)))
+		name := fmt.Sprintf("the newest of %s (%s)", c.Topics.Model, text.Bytes(int64(last.Bytes)))
 		return cmp.Or(show.Model(a.Out, name, last.Model), broken)
 	}
 	return broken

@@ -9,7 +9,7 @@ import (
 
 	"liftstream/cmd/liftstream/internal/assemble"
 	"liftstream/cmd/liftstream/internal/cli"
-	"liftstream/cmd/liftstream/internal/show"
+	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/config"
 )
 
@@ -48,7 +48,7 @@ environment variables need not be set. The exit status is 1 if anything is wrong
 			if wrong {
 				return cli.ErrFound
 			}
-			a.Notef("no problems in %s", show.Count(len(files), "file"))
+			a.Notef("no problems in %s", text.Count(len(files), "file"))
 			return nil
 		},
 	})

@@ -11,6 +11,7 @@ import (
 	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/cmd/liftstream/internal/records"
 	"liftstream/cmd/liftstream/internal/show"
+	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/codec/file"
 	"liftstream/model"
 )
@@ -114,8 +115,8 @@ func (s *scoring) run(ctx context.Context, a *cli.App, data []string) error {
 	if err != nil {
 		return err
 	}
-	a.Notef("%s scored%s with model %d (%s)", show.Count(int(n), "record"), toFile(s.out), m.Version,
-		show.Rate(n, time.Since(start)))
+	a.Notef("%s scored%s with model %d (%s)", text.Count(int(n), "record"), toFile(s.out), m.Version,
+		text.Rate(n, time.Since(start)))
 	return nil
 }
 
