@@ -453,8 +453,7 @@ func TestTooManyFeatures(t *testing.T) {
 		text += fmt.Sprintf("    - {name: f%d, kind: continuous}\n", i)
 	}
 	_, _, err := Parse("t.yaml", []byte(text), environment)
-	want := Problem{File: "t.yaml", Line: 4,
-		Message: "record.features lists 10002 features; at most 10000 are possible"}
+	want := Problem{File: "t.yaml", Line: 4, Message: "record.features lists 10002 features; at most 10000 are possible"}
 	var problem Problem
 	if !errors.As(err, &problem) || problem != want {
 		t.Errorf("got %v, want %v", err, want)
