@@ -106,7 +106,8 @@ func (d *decoder) report(path, hint, format string, args ...any) {
 }
 
 func (d *decoder) reportLine(line int, hint, format string, args ...any) {
-	d.problems = append(d.problems, Problem{File: d.file, Line: max(line, 1), Message: fmt.Sprintf(format, args...), Hint: hint})
+	message := fmt.Sprintf(format, args...)
+	d.problems = append(d.problems, Problem{File: d.file, Line: max(line, 1), Message: message, Hint: hint})
 }
 
 // reportUnset reports an environment variable that a value needs and that is not set.

@@ -13,8 +13,8 @@ import (
 // Evaluation prints the result of eval on the files data: the methods side by side, in the given order, then the gains,
 // the learning curve, the drift and the gate, as far as there are any.
 func Evaluation(w io.Writer, data, methods []string, run evaluate.Run, r *evaluate.Result) error {
-	fmt.Fprintf(w, "%s of %s: %s, %d scored and counted", r.Protocol, text.Joined(data), text.Count(int(r.Records), "record"),
-		r.Scored)
+	fmt.Fprintf(w, "%s of %s: %s, %d scored and counted", r.Protocol, text.Joined(data),
+		text.Count(int(r.Records), "record"), r.Scored)
 	if r.Positive != "" {
 		fmt.Fprintf(w, ", positive class %s", r.Positive)
 	}
@@ -43,7 +43,7 @@ func Evaluation(w io.Writer, data, methods []string, run evaluate.Run, r *evalua
 		}
 		if s := r.Stability; !math.IsNaN(float64(s.MeanChange)) {
 			fmt.Fprintf(w, "; a re-fit moved propensities by %s on average, and %s of the segments",
-				text.Decimals(float64(s.MeanChange), 4), text.Percent(float64(s.SegmentChanged)))
+				text.Decimals(s.MeanChange, 4), text.Percent(s.SegmentChanged))
 		}
 		fmt.Fprintln(w)
 	}
@@ -71,7 +71,7 @@ var figures = []struct {
 }
 
 func figure(of func(m *evaluate.Metrics) evaluate.Number) func(m *evaluate.Metrics) string {
-	return func(m *evaluate.Metrics) string { return text.Decimals(float64(of(m)), 4) }
+	return func(m *evaluate.Metrics) string { return text.Decimals(of(m), 4) }
 }
 
 // evaluationMetrics prints one column a method, and the differences from the method all.
@@ -113,10 +113,10 @@ func evaluationMetrics(w io.Writer, methods []string, r *evaluate.Result) error 
 			if !ok {
 				return "-"
 			}
-			return text.Decimals(float64(v), 2)
+			return text.Decimals(v, 2)
 		})
 	}
-	row("features a record", func(m *evaluate.Metrics) string { return text.Decimals(float64(m.MeanSubspace), 1) })
+	row("features a record", func(m *evaluate.Metrics) string { return text.Decimals(m.MeanSubspace, 1) })
 	share := func(n, all int64) string {
 		if all == 0 {
 			return "-"
@@ -129,7 +129,7 @@ func evaluationMetrics(w io.Writer, methods []string, r *evaluate.Result) error 
 		difference, bounds := []string{"log-loss of all less this"}, []string{"  95 % interval"}
 		for i := range columns {
 			if d := against[i]; d != nil {
-				difference, bounds = append(difference, text.Decimals(float64(d.LogLoss), 4)), append(bounds, interval(d.Interval))
+				difference, bounds = append(difference, text.Decimals(d.LogLoss, 4)), append(bounds, interval(d.Interval))
 			} else {
 				difference, bounds = append(difference, ""), append(bounds, "")
 			}
@@ -148,8 +148,8 @@ func evaluationGains(w io.Writer, r *evaluate.Result) error {
 		if g.Share > 0.505 {
 			break
 		}
-		rows = append(rows, []string{fmt.Sprintf("%.0f %%", g.Share*100), text.Number(float64(g.N)), text.Number(float64(g.Positives)),
-			text.Decimals(100*float64(g.Capture), 1) + " %", text.Decimals(float64(g.Lift), 2), text.Decimals(float64(g.MeanPropensity), 3)})
+		rows = append(rows, []string{fmt.Sprintf("%.0f %%", g.Share*100), text.Number(g.N), text.Number(g.Positives),
+			text.Percent(g.Capture), text.Decimals(g.Lift, 2), text.Decimals(g.MeanPropensity, 3)})
 	}
 	fmt.Fprintf(w, "\nGains: the records of the highest propensity\n")
 	return text.Table(w, "", []string{" top", " records", " positives", " of all", " lift", " propensity"}, rows)
@@ -161,8 +161,7 @@ func evaluationCurve(w io.Writer, r *evaluate.Result) error {
 	}
 	var rows [][]string
 	for _, p := range r.Curve {
-		rows = append(rows, []string{strconv.FormatInt(p.Records, 10), text.Decimals(float64(p.LogLoss), 4),
-			text.Decimals(float64(p.AUC), 4)})
+		rows = append(rows, []string{strconv.FormatInt(p.Records, 10), text.Decimals(p.LogLoss, 4), text.Decimals(p.AUC, 4)})
 	}
 	fmt.Fprintf(w, "\nLearning curve: the records since the line before\n")
 	return text.Table(w, "", []string{" up to", " log-loss", " AUC"}, rows)
@@ -173,8 +172,8 @@ func evaluationDrift(w io.Writer, r *evaluate.Result) error {
 	var rows [][]string
 	for _, d := range r.Drift {
 		if d.PSI >= 0.1 && d.PSI > d.Threshold && len(rows) < 8 {
-			rows = append(rows, []string{d.Feature, text.Decimals(float64(d.PSI), 2), strconv.FormatInt(d.At, 10),
-				text.Decimals(float64(d.Last), 2)})
+			rows = append(rows, []string{d.Feature, text.Decimals(d.PSI, 2), strconv.FormatInt(d.At, 10),
+				text.Decimals(d.Last, 2)})
 		}
 	}
 	if len(rows) == 0 {
@@ -190,9 +189,8 @@ func evaluationGate(w io.Writer, r *evaluate.Result) error {
 	var rows [][]string
 	for _, f := range r.Fits {
 		if f.Method == r.Fits[0].Method {
-			rows = append(rows, []string{strconv.FormatInt(f.Learnt, 10), f.Reason, text.Decimals(float64(f.LogLoss), 4),
-				text.Decimals(float64(f.Serving), 4), signed(float64(f.Difference)), signedInterval(f.Interval),
-				strconv.Itoa(f.Records)})
+			rows = append(rows, []string{strconv.FormatInt(f.Learnt, 10), f.Reason, text.Decimals(f.LogLoss, 4),
+				text.Decimals(f.Serving, 4), signed(f.Difference), signedInterval(f.Interval), strconv.Itoa(f.Records)})
 		}
 	}
 	if len(rows) == 0 {

@@ -116,7 +116,8 @@ func modelSets(w io.Writer, s *model.Schema, raw []byte) error {
 		t := part.Sets[i].Total(len(s.Classes))
 		x := lift.Summarise(t.Counts(), len(s.Classes), t.Effective())
 		rows = append(rows, []string{strconv.Itoa(i + 1), text.Decimals(x.EtaLeaveOneOut(), 4), text.Decimals(x.Eta(), 4),
-			text.Decimals(x.EtaCorrected(), 4), text.Number(x.N), strconv.Itoa(x.Occupied), off, names(s, part.Sets[i].Set.Features())})
+			text.Decimals(x.EtaCorrected(), 4), text.Number(x.N), strconv.Itoa(x.Occupied), off,
+			names(s, part.Sets[i].Set.Features())})
 	}
 	fmt.Fprintln(w)
 	heading := []string{" set", " left out", " eta", " corrected", " records", " cells", " rank error", "features"}

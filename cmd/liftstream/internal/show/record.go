@@ -21,8 +21,8 @@ func Record(w io.Writer, schema *model.Schema, p *model.Partition, scores *model
 	for y, class := range schema.Classes {
 		fmt.Fprintf(w, ", %s %s", class, text.Decimals(scores.P[y], 3))
 	}
-	fmt.Fprintf(w, "; %s is %s times its base rate of %s\n", schema.Classes[scores.Target[0]], text.Decimals(scores.Lift[0], 2),
-		text.Decimals(scores.BaseRate[0], 3))
+	fmt.Fprintf(w, "; %s is %s times its base rate of %s\n", schema.Classes[scores.Target[0]],
+		text.Decimals(scores.Lift[0], 2), text.Decimals(scores.BaseRate[0], 3))
 	c, ok := p.Component(local.Name).(*local.Component)
 	if !ok {
 		return fmt.Errorf("the configuration has no component %s", local.Name)

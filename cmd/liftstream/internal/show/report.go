@@ -27,7 +27,7 @@ func Report(w io.Writer, r *report.Report, positive string) error {
 	fmt.Fprintf(w, "%s: %s, %d labelled\n", r.Name, text.Count(r.Records, "record"), r.Labelled)
 	rates := make([]string, len(r.Classes))
 	for y, c := range r.Classes {
-		rates[y] = fmt.Sprintf("%s %s", c, text.Percent(float64(r.BaseRates[y])))
+		rates[y] = fmt.Sprintf("%s %s", c, text.Percent(r.BaseRates[y]))
 	}
 	fmt.Fprintf(w, "base rates: %s\n", text.Some(rates, 12))
 	for _, section := range sections {
@@ -46,10 +46,10 @@ func reportLocal(w io.Writer, r *report.Report, _ string) error {
 	}
 	memory := "counts that never forget"
 	if l.HalfLife > 0 {
-		memory = fmt.Sprintf("counts of a half-life of %s records", text.Number(float64(l.HalfLife)))
+		memory = fmt.Sprintf("counts of a half-life of %s records", text.Number(l.HalfLife))
 	}
 	_, err := fmt.Fprintf(w, "\nLocal: %s from %s; theta %s (a useless feature has relevance %s); the %d nearest of %s\n",
-		text.Count(len(l.Curves), "curve"), memory, text.Decimals(float64(l.Theta), 2), text.Decimals(float64(l.Useless), 2), l.Neighbours,
+		text.Count(len(l.Curves), "curve"), memory, text.Decimals(l.Theta, 2), text.Decimals(l.Useless, 2), l.Neighbours,
 		text.Count(l.Prototypes, "prototype"))
 	return err
 }
@@ -83,7 +83,7 @@ func reportFeatures(w io.Writer, r *report.Report, _ string) error {
 		if len(rows) == reportRows {
 			break
 		}
-		rows = append(rows, []string{text.Decimals(float64(f.AUC), 3), text.Decimals(float64(f.InformationValue), 3), f.Name})
+		rows = append(rows, []string{text.Decimals(f.AUC, 3), text.Decimals(f.InformationValue, 3), f.Name})
 	}
 	fmt.Fprintf(w, "\nFeatures alone%s\n", best(len(rows), len(order)))
 	if err := text.Table(w, "", []string{" AUC", " information", "feature"}, rows); err != nil {
@@ -108,9 +108,8 @@ func best(shown, of int) string {
 func reportSets(w io.Writer, r *report.Report, _ string) error {
 	var rows [][]string
 	for _, s := range r.Sets[:min(reportRows, len(r.Sets))] {
-		rows = append(rows, []string{text.Decimals(float64(s.EtaLeaveOneOut), 4), text.Decimals(float64(s.Eta), 4),
-			text.Decimals(float64(s.EtaCorrected), 4), text.Number(float64(s.N)), strconv.Itoa(len(s.Levels)),
-			strings.Join(s.Features, " ")})
+		rows = append(rows, []string{text.Decimals(s.EtaLeaveOneOut, 4), text.Decimals(s.Eta, 4),
+			text.Decimals(s.EtaCorrected, 4), text.Number(s.N), strconv.Itoa(len(s.Levels)), strings.Join(s.Features, " ")})
 	}
 	fmt.Fprintf(w, "\nSets of features%s: eta is the share of the uncertainty about the class that the set explains, "+
 		"'left out' of\nrecords left out of the counts; the counts never forget\n", best(len(rows), len(r.Sets)))
@@ -123,14 +122,13 @@ func reportWindows(w io.Writer, r *report.Report, _ string) error {
 	}
 	var rows [][]string
 	for _, x := range r.Windows[:min(reportRows/2, len(r.Windows))] {
-		corrected := fmt.Sprintf("%s [%s, %s]", text.Decimals(float64(x.EtaCorrected), 4), text.Decimals(float64(x.EtaLow), 2),
-			text.Decimals(float64(x.EtaHigh), 2))
-		rows = append(rows, []string{text.Decimals(float64(x.Eta), 4), corrected, text.Number(float64(x.N)), text.Percent(float64(x.Mass)),
+		corrected := fmt.Sprintf("%s [%s, %s]", text.Decimals(x.EtaCorrected, 4), text.Decimals(x.EtaLow, 2),
+			text.Decimals(x.EtaHigh, 2))
+		rows = append(rows, []string{text.Decimals(x.Eta, 4), corrected, text.Number(x.N), text.Percent(x.Mass),
 			strings.Join(x.Features, " ") + ": " + text.Some(x.Levels, 4)})
 	}
-	fmt.Fprintf(w, "\nWindows%s: the cells of a set in which it says most; intervals of 95 %% for the windows of all "+
-		"sets tried at once\n",
-		best(len(rows), len(r.Windows)))
+	fmt.Fprintf(w, "\nWindows%s: the cells of a set in which it says most; "+
+		"intervals of 95 %% for the windows of all sets tried at once\n", best(len(rows), len(r.Windows)))
 	return text.Table(w, "", []string{" eta", " corrected [low, high]", " records", " share", "cells"}, rows)
 }
 
@@ -189,8 +187,8 @@ func reportProfilesOf(w io.Writer, r *report.Report, class string, most int) err
 		state = "none confirmed on records held back"
 	}
 	fmt.Fprintf(w, "\nProfiles of %s%s: %s\n", class, best(len(rows), len(of)), state)
-	return text.Table(w, "", []string{"confirmed", " validated [low, high]", " lift", " records", " of the class", "profile"},
-		rows)
+	heading := []string{"confirmed", " validated [low, high]", " lift", " records", " of the class", "profile"}
+	return text.Table(w, "", heading, rows)
 }
 
 func profileRow(p report.Profile) []string {
@@ -199,14 +197,14 @@ func profileRow(p report.Profile) []string {
 		tests[i] = testText(t)
 	}
 	later := "-"
-	if v := text.Decimals(float64(p.ValidatedLift), 2); v != "-" {
-		later = fmt.Sprintf("%s [%s, %s]", v, text.Decimals(float64(p.ValidatedLow), 2), text.Decimals(float64(p.ValidatedHigh), 2))
+	if v := text.Decimals(p.ValidatedLift, 2); v != "-" {
+		later = fmt.Sprintf("%s [%s, %s]", v, text.Decimals(p.ValidatedLow, 2), text.Decimals(p.ValidatedHigh, 2))
 	}
 	confirmed := "no"
 	if p.Confirmed {
 		confirmed = "yes"
 	}
-	return []string{confirmed, later, text.Decimals(float64(p.Lift), 2), text.Number(float64(p.NX)), text.Number(float64(p.NXY)),
+	return []string{confirmed, later, text.Decimals(p.Lift, 2), text.Number(p.NX), text.Number(p.NXY),
 		strings.Join(tests, " & ")}
 }
 

@@ -20,7 +20,8 @@ func Versions(w io.Writer, versions []state.ModelVersion, own uint64) error {
 			if m.Fingerprint != own {
 				same = "no"
 			}
-			row = append(row, strconv.Itoa(m.Info.Records), text.Decimals(m.Info.Verdict.New, 4), text.Decimals(m.Info.Verdict.Old, 4),
+			verdict := &m.Info.Verdict
+			row = append(row, strconv.Itoa(m.Info.Records), text.Decimals(verdict.New, 4), text.Decimals(verdict.Old, 4),
 				same, "")
 		} else {
 			row = append(row, "", "", "", "", "it cannot be read")

@@ -13,7 +13,8 @@ import (
 )
 
 // signed writes a difference with its sign.
-func signed(v float64) string {
+func signed[F ~float64](f F) string {
+	v := float64(f)
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return "-"
 	}
@@ -24,7 +25,7 @@ func signedInterval(i evaluate.Interval) string {
 	if math.IsNaN(float64(i[0])) || math.IsNaN(float64(i[1])) {
 		return "-"
 	}
-	return fmt.Sprintf("[%s, %s]", signed(float64(i[0])), signed(float64(i[1])))
+	return fmt.Sprintf("[%s, %s]", signed(i[0]), signed(i[1]))
 }
 
 func interval(i evaluate.Interval) string {

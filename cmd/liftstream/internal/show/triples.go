@@ -76,9 +76,9 @@ func Triples(w io.Writer, data, methods []string, r *TriplesResult) error {
 		[]string{fmt.Sprintf("features of %d", r.Features)}
 	pair := func(v, e evaluate.Number, n int) string {
 		if math.IsNaN(float64(e)) {
-			return text.Decimals(float64(v), n)
+			return text.Decimals(v, n)
 		}
-		return text.Decimals(float64(v), n) + " +- " + text.Decimals(float64(e), n)
+		return text.Decimals(v, n) + " +- " + text.Decimals(e, n)
 	}
 	for _, name := range methods {
 		m := r.Methods[name]

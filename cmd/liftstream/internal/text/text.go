@@ -36,7 +36,8 @@ func Joined(files []string) string {
 }
 
 // Number writes a count or a weight: whole numbers without decimals.
-func Number(v float64) string {
+func Number[F ~float64](n F) string {
+	v := float64(n)
 	if v == math.Trunc(v) && math.Abs(v) < 1e15 {
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	}
@@ -44,7 +45,8 @@ func Number(v float64) string {
 }
 
 // Decimals writes a figure with n decimals, "-" where it is not defined.
-func Decimals(v float64, n int) string {
+func Decimals[F ~float64](f F, n int) string {
+	v := float64(f)
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return "-"
 	}
@@ -52,7 +54,7 @@ func Decimals(v float64, n int) string {
 }
 
 // Percent writes a share.
-func Percent(v float64) string { return Decimals(100*v, 1) + " %" }
+func Percent[F ~float64](v F) string { return Decimals(100*v, 1) + " %" }
 
 // Rate writes a number of records a second.
 func Rate[N int | int64](n N, d time.Duration) string {
