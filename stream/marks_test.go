@@ -53,6 +53,14 @@ func (w *world) log() *state.Log {
 	return l
 }
 
+// write puts a record into a topic.
+func (w *world) write(r txn.Record) {
+	w.t.Helper()
+	if err := w.client.Produce(context.Background(), []txn.Record{r}, txn.None); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 // until waits for a condition.
 func until(t *testing.T, what string, within time.Duration, f func() bool) {
 	t.Helper()
@@ -137,10 +145,7 @@ func TestASnapshotWhoseManifestNamesAnotherModelIsRefused(t *testing.T) {
 	}
 	forged := *found[0]
 	forged.Model++
-	change := txn.Record{Topic: w.topics.State, Key: []byte(forged.Key()), Value: forged.Encode(), Time: time.UnixMilli(1_700_000_000_000)}
-	if err := w.client.Produce(context.Background(), []txn.Record{change}, txn.None); err != nil {
-		t.Fatal(err)
-	}
+	w.write(txn.Record{Topic: w.topics.State, Key: []byte(forged.Key()), Value: forged.Encode(), Time: time.UnixMilli(1)})
 	core, logs := observer.New(zap.ErrorLevel)
 	o.Log = zap.New(core)
 	r = w.run(o)
@@ -148,15 +153,16 @@ func TestASnapshotWhoseManifestNamesAnotherModelIsRefused(t *testing.T) {
 	w.caught(r)
 	r.end(t)
 	refused := logs.FilterMessage("snapshot refused").All()
-	if len(refused) != 1 || !strings.Contains(fmt.Sprint(refused[0].ContextMap()["error"]), fmt.Sprintf("model %d", forged.Model)) {
+	says := fmt.Sprintf("model %d", forged.Model)
+	if len(refused) != 1 || !strings.Contains(fmt.Sprint(refused[0].ContextMap()["error"]), says) {
 		t.Errorf("refused snapshots: %v", logs.All())
 	}
 	w.exactlyOnce()
 }
 
-// TestANewTrainerKnowsWhatTheServingModelHasSeen: without a verdict in the topic, as builds before the gate left it, the
-// marks of the model say which records are not new.
-func TestANewTrainerKnowsWhatTheServingModelHasSeen(t *testing.T) {
+// TestANewTrainerKnowsTheRecordsOfTheServingModel: without a verdict in the topic, as builds before the gate left it,
+// the marks of the model say which records are not new.
+func TestANewTrainerKnowsTheRecordsOfTheServingModel(t *testing.T) {
 	w := alone(t, 1)
 	w.produce(1000, 50, true)
 	o := w.options(w.client)
@@ -172,9 +178,7 @@ func TestANewTrainerKnowsWhatTheServingModelHasSeen(t *testing.T) {
 		}
 	}
 	for key := range forgotten {
-		if err := w.client.Produce(context.Background(), []txn.Record{{Topic: w.topics.Model, Key: []byte(key)}}, txn.None); err != nil {
-			t.Fatal(err)
-		}
+		w.write(txn.Record{Topic: w.topics.Model, Key: []byte(key)})
 	}
 	if len(forgotten) == 0 {
 		t.Fatal("there is no verdict to forget: the test would say nothing")
@@ -198,7 +202,7 @@ func TestANewTrainerKnowsWhatTheServingModelHasSeen(t *testing.T) {
 	r.end(t)
 }
 
-// TestBytesGivenAtTheMomentOfCancellationAreReturned: whoever gives up while it is being served leaves nothing behind.
+// TestBytesGivenAtTheMomentOfCancellationAreReturned: a caller that gives up while it is served leaves nothing behind.
 func TestBytesGivenAtTheMomentOfCancellationAreReturned(t *testing.T) {
 	for range 50 {
 		b := newBudget(10)

@@ -56,10 +56,9 @@ func TestAPublicationDeletesTheOldVersionsThatNothingNeeds(t *testing.T) {
 	}
 }
 
-// TestChunksOfAnotherValueAreRefused: each chunk is whole and there are as many bytes, but they are not those that the
-// blob speaks of.
+// TestChunksOfAnotherValueAreRefused: each chunk is whole and there are as many bytes, but the blob speaks of others.
 func TestChunksOfAnotherValueAreRefused(t *testing.T) {
-	random := func(seed uint64) []byte { // takes as many bytes packed, whatever the seed
+	random := func(seed uint64) []byte { // takes as many bytes packed with each seed
 		b := make([]byte, 3*chunkBytes)
 		for i := range b {
 			b[i] = byte(model.Hash(seed, uint64(i)))
