@@ -86,7 +86,8 @@ func TestMembersWriteWhatAllOfThemRead(t *testing.T) {
 		both := func(a, b *running) {
 			t.Helper()
 			for deadline := time.Now().Add(40 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-				if a, b := a.stage.Status(), b.stage.Status(); a.Ready && b.Ready && len(a.Partitions) == 1 && len(b.Partitions) == 1 {
+				if a, b := a.stage.Status(), b.stage.Status(); a.Ready && b.Ready && len(a.Partitions) == 1 &&
+					len(b.Partitions) == 1 {
 					return
 				}
 				if time.Now().After(deadline) {
@@ -116,7 +117,8 @@ func TestMembersWriteWhatAllOfThemRead(t *testing.T) {
 
 		// The old one does not destroy what it cannot read.
 		late := build(1, 0, true)
-		if err := late.fails(t, 40*time.Second); err == nil || !strings.Contains(err.Error(), "a newer build has written the state: format 2, this build reads up to 1") {
+		if err := late.fails(t, 40*time.Second); err == nil ||
+			!strings.Contains(err.Error(), "a newer build has written the state: format 2, this build reads up to 1") {
 			t.Fatalf("got %v", err)
 		}
 		w.produce(400, 20, true)

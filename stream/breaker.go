@@ -24,7 +24,7 @@ type deadWindow struct {
 	first int
 	n     int // messages
 	lost  int // of them, cannot be read
-	rows  int // of those that can
+	rows  int // of the others
 	bad   int // of rows
 }
 
@@ -62,8 +62,8 @@ func (w *deadWindow) count(m windowed, sign int) {
 func (w *deadWindow) full() bool { return w.n >= windowMessages && w.rows+w.lost >= windowRows }
 
 // share returns lost/N + (1 - lost/N) bad/R: the bad rows among all, where a message that cannot be read stands for as
-// many rows as the others have on average. N counts the messages and R the rows of those that can be read; while the
-// window is not full yet, what it lacks counts as good.
+// many rows as the others have on average. N counts the messages, R the rows of the readable ones; while the window is
+// not full yet, the missing messages and rows count as good.
 func (w *deadWindow) share() float64 {
 	lost := float64(w.lost) / float64(max(w.n, windowMessages))
 	rows := max(w.rows, windowRows-w.lost)

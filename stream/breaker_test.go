@@ -93,7 +93,15 @@ func (w *world) garbage(n int) {
 	for p := range w.n {
 		var out []txn.Record
 		for range n {
-			out = append(out, txn.Record{Topic: w.topics.Events, Partition: p, Value: []byte("not Arrow"), Time: time.UnixMilli(1_700_000_000_000)})
+			out = append(
+				out,
+				txn.Record{
+					Topic:     w.topics.Events,
+					Partition: p,
+					Value:     []byte("not Arrow"),
+					Time:      time.UnixMilli(1_700_000_000_000),
+				},
+			)
 		}
 		if err := w.client.Produce(context.Background(), out, txn.Lz4); err != nil {
 			w.t.Fatal(err)
@@ -123,7 +131,9 @@ func TestTooManyDeadLettersStopTheStage(t *testing.T) {
 			t.Helper()
 			var p *PolicyError
 			err := r.fails(t, 20*time.Second)
-			if !errors.As(err, &p) || p.Policy != "dead_share" || !strings.Contains(err.Error(), "more than policy.dead_share") || !strings.Contains(err.Error(), w.topics.Dead) {
+			if !errors.As(err, &p) || p.Policy != "dead_share" ||
+				!strings.Contains(err.Error(), "more than policy.dead_share") ||
+				!strings.Contains(err.Error(), w.topics.Dead) {
 				t.Fatalf("got %v", err)
 			}
 			if st := r.stage.Status(); st.Ready || !strings.Contains(strings.Join(st.Waiting, " "), "policy.dead_share") {

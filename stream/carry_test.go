@@ -27,8 +27,12 @@ import (
 
 // changedSchema is sample.Schema with another order, a new feature in front and a new class.
 var changedSchema = &model.Schema{
-	Features: []model.Feature{{Name: "extra", Kind: model.Continuous}, {Name: "c", Kind: model.Nominal}, {Name: "x", Kind: model.Continuous}},
-	Classes:  []string{"no", "yes", "maybe"}, Positive: 1,
+	Features: []model.Feature{
+		{Name: "extra", Kind: model.Continuous},
+		{Name: "c", Kind: model.Nominal},
+		{Name: "x", Kind: model.Continuous},
+	},
+	Classes: []string{"no", "yes", "maybe"}, Positive: 1,
 }
 
 // under makes o that of another schema.
@@ -37,12 +41,19 @@ func under(o Options, s *model.Schema, fingerprint uint64) Options {
 		spec := sample.Spec()
 		spec.Schema, spec.Options.Fingerprint, spec.Options.Frame = s, fingerprint, 77
 		p := propensity.Default()
-		p.Blocks = []propensity.Block{{Term: model.TermSets, Inputs: lift.MaxEntered}, {Term: model.TermLocal, Inputs: 1}, {Term: model.TermKernel, Inputs: 1}}
+		p.Blocks = []propensity.Block{
+			{Term: model.TermSets, Inputs: lift.MaxEntered},
+			{Term: model.TermLocal, Inputs: 1},
+			{Term: model.TermKernel, Inputs: 1},
+		}
 		k := kernel.Default()
 		k.Triples, k.Gamma1, k.Gamma2 = 200, .1, .1
 		spec.Scorecard = propensity.New(p, s)
-		spec.Components = []model.Factory{lift.New(lift.Options{Quantiles: 4, Enter: true, Sets: lift.SetOptions{Min: 1, Max: 2, Top: 9}}, s),
-			local.New(local.Options{Theta: .1, Prototypes: 64}, s), kernel.New(k, s)}
+		spec.Components = []model.Factory{
+			lift.New(lift.Options{Quantiles: 4, Enter: true, Sets: lift.SetOptions{Min: 1, Max: 2, Top: 9}}, s),
+			local.New(local.Options{Theta: .1, Prototypes: 64}, s),
+			kernel.New(k, s),
+		}
 		return spec, codec.Options{Schema: s, ID: "id", Label: "y"}, nil
 	}
 	var err error
@@ -367,7 +378,10 @@ func TestATornTransactionIsMadeWholeUnderItsOwnSchema(t *testing.T) {
 						return send(ctx, p, x)
 					}
 					bit := map[string]int{w.topics.State: 1, w.topics.Scores: 2, w.topics.Dead: 4}
-					x.Records = slices.DeleteFunc(slices.Clone(x.Records), func(rec txn.Record) bool { return kept&bit[rec.Topic] == 0 })
+					x.Records = slices.DeleteFunc(
+						slices.Clone(x.Records),
+						func(rec txn.Record) bool { return kept&bit[rec.Topic] == 0 },
+					)
 					if kept&8 == 0 {
 						x.Offsets = nil
 					}

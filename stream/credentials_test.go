@@ -19,7 +19,9 @@ import (
 func TestStageGoesOnWithANewPassword(t *testing.T) {
 	plain, addr := os.Getenv("LIFTSTREAM_KAFKA"), os.Getenv("LIFTSTREAM_KAFKA_SASL")
 	if plain == "" || addr == "" {
-		t.Skip("NOT RUN ON A REAL KAFKA: set LIFTSTREAM_KAFKA and LIFTSTREAM_KAFKA_SASL, as by: eval \"$(deploy/kafka.sh env DIR)\"")
+		t.Skip(
+			"NOT RUN ON A REAL KAFKA: set LIFTSTREAM_KAFKA and LIFTSTREAM_KAFKA_SASL, as by: eval \"$(deploy/kafka.sh env DIR)\"",
+		)
 	}
 	w := newWorld(t, plain, 2)
 	file := filepath.Join(t.TempDir(), "password")

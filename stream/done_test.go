@@ -128,7 +128,8 @@ func TestTransactionsThatAreCommittedInPartAreMadeWhole(t *testing.T) {
 			t.Errorf("dead letters of %d messages, want %d", len(letters), 2*bad)
 		}
 		found, err := verified(ctx, o)
-		if err != nil || len(found[0].Problems) > 0 || found[0].Records != w.next[0] || found[0].Swaps == 0 || found[0].States == 0 {
+		if err != nil || len(found[0].Problems) > 0 || found[0].Records != w.next[0] || found[0].Swaps == 0 ||
+			found[0].States == 0 {
 			t.Errorf("%v %+v", err, found)
 		}
 		t.Logf("%d transactions, torn %v; %+v", f.count, f.torn, found[0])
@@ -174,7 +175,10 @@ func TestMessagesWithoutScoresBeforeATornTransactionAreDone(t *testing.T) {
 					if !scored || !tear.CompareAndSwap(true, false) {
 						return p.Commit(ctx, x)
 					}
-					x.Records = slices.DeleteFunc(slices.Clone(x.Records), func(r txn.Record) bool { return r.Topic == w.topics.Scores })
+					x.Records = slices.DeleteFunc(
+						slices.Clone(x.Records),
+						func(r txn.Record) bool { return r.Topic == w.topics.Scores },
+					)
 					if err := p.Commit(ctx, x); err != nil {
 						return err
 					}
@@ -294,7 +298,8 @@ func TestGroupOffsetsThatOthersSet(t *testing.T) {
 				w.setOffset(w.topics.Events, c.offset, c.note)
 				if c.policy {
 					var p *PolicyError
-					if err := w.run(w.options(w.client)).fails(t, 20*time.Second); !errors.As(err, &p) || p.Policy != "topic_recreated" {
+					if err := w.run(w.options(w.client)).fails(t, 20*time.Second); !errors.As(err, &p) ||
+						p.Policy != "topic_recreated" {
 						t.Fatalf("got %v", err)
 					}
 				}
@@ -318,7 +323,10 @@ func TestGroupOffsetsThatOthersSet(t *testing.T) {
 
 // withoutDone commits as the versions before the done record did.
 func withoutDone(ctx context.Context, p *txn.Producer, t txn.Transaction) error {
-	t.Records = slices.DeleteFunc(slices.Clone(t.Records), func(r txn.Record) bool { return string(r.Key) == state.DoneKey })
+	t.Records = slices.DeleteFunc(
+		slices.Clone(t.Records),
+		func(r txn.Record) bool { return string(r.Key) == state.DoneKey },
+	)
 	t.Note = ""
 	return p.Commit(ctx, t)
 }
@@ -469,7 +477,9 @@ func TestLabelsThatBeginElsewhere(t *testing.T) {
 					w.setOffset(w.topics.Labels, 3, "")
 				}
 				m := &mortal{}
-				o = w.options(txn.NewClient(txn.Config{Brokers: w.brokers, Dial: m.dial, Timeout: 2 * time.Second, ClientID: w.name}))
+				o = w.options(
+					txn.NewClient(txn.Config{Brokers: w.brokers, Dial: m.dial, Timeout: 2 * time.Second, ClientID: w.name}),
+				)
 				o.Grace, o.Snapshot, o.Patience = time.Second, time.Hour, 2*time.Second
 				r = w.run(o)
 				learnt(r, c.learn)
@@ -528,10 +538,16 @@ func TestLettersBehindAnOpenTransactionAreFound(t *testing.T) {
 		w := newWorld(t, addr, 1)
 		ctx := context.Background()
 		m := &mortal{}
-		broken := txn.NewClient(txn.Config{Brokers: w.brokers, Timeout: 2 * time.Second, Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
-			c, err := m.dial(ctx, network, address)
-			return endless{c}, err
-		}})
+		broken := txn.NewClient(
+			txn.Config{
+				Brokers: w.brokers,
+				Timeout: 2 * time.Second,
+				Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+					c, err := m.dial(ctx, network, address)
+					return endless{c}, err
+				},
+			},
+		)
 		defer broken.Close()
 		w.produce(100, 10, true)
 		if err := w.client.Produce(ctx, []txn.Record{{Topic: w.topics.Events, Value: []byte("no event")}}, txn.None); err != nil {
@@ -548,7 +564,10 @@ func TestLettersBehindAnOpenTransactionAreFound(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if foreign.Commit(ctx, txn.Transaction{Records: []txn.Record{{Topic: w.topics.Dead, Value: []byte("somebody else's")}}}) == nil {
+			if foreign.Commit(
+				ctx,
+				txn.Transaction{Records: []txn.Record{{Topic: w.topics.Dead, Value: []byte("somebody else's")}}},
+			) == nil {
 				t.Error("a transaction without an end was committed")
 			}
 			go func() {
@@ -584,9 +603,19 @@ func TestMessageOfCountlessBadRowsIsOneDeadLetter(t *testing.T) {
 		var fields []arrow.Field
 		var columns []arrow.Array
 		for _, name := range []string{"id", "x", "c", "y"} {
-			fields, columns = append(fields, arrow.Field{Name: name, Type: arrow.Null, Nullable: true}), append(columns, array.NewNull(n))
+			fields, columns = append(
+				fields,
+				arrow.Field{Name: name, Type: arrow.Null, Nullable: true},
+			), append(
+				columns,
+				array.NewNull(n),
+			)
 		}
-		v, err := codec.NewEventEncoder().Encode(nil, codec.NewTable(array.NewRecord(arrow.NewSchema(fields, nil), columns, int64(n))), nil)
+		v, err := codec.NewEventEncoder().Encode(
+			nil,
+			codec.NewTable(array.NewRecord(arrow.NewSchema(fields, nil), columns, int64(n))),
+			nil,
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -602,7 +631,12 @@ func TestMessageOfCountlessBadRowsIsOneDeadLetter(t *testing.T) {
 	w.produce(100, 10, true)
 	r := w.run(w.options(w.client))
 	w.caught(r)
-	want := map[string]int{w.topics.Events + " 0": 1000, w.topics.Labels + " 0": 1000, w.topics.Events + " 1": 1, w.topics.Labels + " 1": 1}
+	want := map[string]int{
+		w.topics.Events + " 0": 1000,
+		w.topics.Labels + " 0": 1000,
+		w.topics.Events + " 1": 1,
+		w.topics.Labels + " 1": 1,
+	}
 	for deadline := time.Now().Add(20 * time.Second); len(w.letters()) < len(want) && time.Now().Before(deadline); {
 		time.Sleep(50 * time.Millisecond)
 	}

@@ -64,7 +64,9 @@ func TestFaults(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			dir := os.Getenv("LIFTSTREAM_KAFKA_DIR")
 			if kind == "real" && dir == "" {
-				t.Skip("FAULTS ARE NOT RUN ON A REAL KAFKA: set LIFTSTREAM_KAFKA_DIR to the folder that deploy/kafka.sh started one in")
+				t.Skip(
+					"FAULTS ARE NOT RUN ON A REAL KAFKA: set LIFTSTREAM_KAFKA_DIR to the folder that deploy/kafka.sh started one in",
+				)
 			}
 			there := 0 // an embedded one has as many as it takes
 			if kind == "real" {
@@ -72,7 +74,13 @@ func TestFaults(t *testing.T) {
 			}
 			for _, f := range faults(long) {
 				if there != 0 && f.nodes != 0 && f.nodes != there {
-					t.Logf("NOT RUN ON THIS KAFKA: %q takes one of %d nodes, and %s has %d (KAFKA_NODES when it is made)", f.name, f.nodes, dir, there)
+					t.Logf(
+						"NOT RUN ON THIS KAFKA: %q takes one of %d nodes, and %s has %d (KAFKA_NODES when it is made)",
+						f.name,
+						f.nodes,
+						dir,
+						there,
+					)
 					continue
 				}
 				t.Run(f.name, func(t *testing.T) {
@@ -179,7 +187,15 @@ const (
 
 func newRig(t *testing.T, binary, kind, kafkaDir string, nodes int, seed uint64) *rig {
 	t.Helper()
-	r := &rig{t: t, binary: binary, dir: t.TempDir(), seed: seed, real: kind == "real", kafka: kafkaDir, late: make([]int, rigPartitions)}
+	r := &rig{
+		t:      t,
+		binary: binary,
+		dir:    t.TempDir(),
+		seed:   seed,
+		real:   kind == "real",
+		kafka:  kafkaDir,
+		late:   make([]int, rigPartitions),
+	}
 	var addresses []string
 	switch {
 	case r.real:
@@ -281,7 +297,11 @@ func (r *rig) start(instance string) *process {
 
 func (r *rig) startWith(config, instance string) *process {
 	r.t.Helper()
-	p := &process{cmd: exec.Command(r.binary, "run", "-c", config, "--instance", instance, "--log-format", "json"), log: &lockedBuffer{}, done: make(chan struct{})}
+	p := &process{
+		cmd:  exec.Command(r.binary, "run", "-c", config, "--instance", instance, "--log-format", "json"),
+		log:  &lockedBuffer{},
+		done: make(chan struct{}),
+	}
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
 	if err := p.cmd.Start(); err != nil {
 		r.t.Fatal(err)
@@ -322,7 +342,16 @@ func (r *rig) feed(n int) {
 		for p := range r.n {
 			from := r.next[p]
 			labelled := model.Hash(r.seed, 3, uint64(p), uint64(from))%4 != 0 // a quarter of the messages gets its labels later
-			out = append(out, txn.Record{Topic: r.topics.Events, Partition: p, Key: []byte(fmt.Sprint("key", p)), Value: r.message(p, from, rigRows, labelled), Time: time.Now()})
+			out = append(
+				out,
+				txn.Record{
+					Topic:     r.topics.Events,
+					Partition: p,
+					Key:       []byte(fmt.Sprint("key", p)),
+					Value:     r.message(p, from, rigRows, labelled),
+					Time:      time.Now(),
+				},
+			)
 			r.next[p] += rigRows
 			if from >= 10*rigRows {
 				out = append(out, r.lateLabels(p, from-10*rigRows)...)
@@ -346,7 +375,10 @@ func (r *rig) lateLabels(p, from int) []txn.Record {
 	if model.Hash(r.seed, 3, uint64(p), uint64(from))%4 != 0 {
 		return nil
 	}
-	s := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.BinaryTypes.String}, {Name: "y", Type: arrow.BinaryTypes.String}}, nil)
+	s := arrow.NewSchema(
+		[]arrow.Field{{Name: "id", Type: arrow.BinaryTypes.String}, {Name: "y", Type: arrow.BinaryTypes.String}},
+		nil,
+	)
 	b := array.NewRecordBuilder(memory.DefaultAllocator, s)
 	defer b.Release()
 	x := sample.Records(p*1_000_000+from, rigRows)
@@ -516,7 +548,12 @@ func (r *rig) holdBack(key kmsg.Key, times int) {
 		for r.through.delivered() == before {
 			r.feed(120)
 			if time.Now().After(deadline) {
-				r.t.Fatalf("%d of %d held requests were delivered\n%s", r.through.delivered(), times, r.procs[len(r.procs)-1].log.tail())
+				r.t.Fatalf(
+					"%d of %d held requests were delivered\n%s",
+					r.through.delivered(),
+					times,
+					r.procs[len(r.procs)-1].log.tail(),
+				)
 			}
 			time.Sleep(10 * time.Millisecond)
 		}
@@ -595,15 +632,23 @@ func (r *rig) terminate(times int) {
 		if cut = max(cut, took); took > grace+time.Second { // no measure of speed: the promise is the grace period
 			r.t.Errorf("without a broker it took %v to stop, the grace period is %v", took, grace)
 		}
-		if said := p.log.tail(); p.cmd.ProcessState.ExitCode() != 3 || !strings.Contains(said, "was not flushed beyond offset") && !strings.Contains(said, "was not written to a last snapshot") {
+		if said := p.log.tail(); p.cmd.ProcessState.ExitCode() != 3 ||
+			!strings.Contains(said, "was not flushed beyond offset") &&
+				!strings.Contains(said, "was not written to a last snapshot") {
 			r.t.Errorf("without a broker it ends with %v and says\n%s", p.err, p.log.tail())
 		}
 		r.through.cut()
 		r.through.holed.Store(false)
 		<-fed
 	}
-	r.note("%d times SIGTERM in the middle of the work, gone after at most %v, %d of them without an answering broker, gone after at most %v of %v grace", times, drained.Round(10*time.Millisecond), times/3,
-		cut.Round(10*time.Millisecond), grace)
+	r.note(
+		"%d times SIGTERM in the middle of the work, gone after at most %v, %d of them without an answering broker, gone after at most %v of %v grace",
+		times,
+		drained.Round(10*time.Millisecond),
+		times/3,
+		cut.Round(10*time.Millisecond),
+		grace,
+	)
 }
 
 // rebalance lets members come and go every two seconds.
@@ -836,7 +881,15 @@ func (r *rig) judge(name string, seed uint64, took time.Duration) {
 			first, end, _ := r.client.Bounds(context.Background(), r.topics.Scores, p)
 			high, _ := r.client.ListOffsets(context.Background(), r.topics.Scores, []int{p}, txn.HighWatermark)
 			done, _ := r.client.CommittedOffset(context.Background(), r.name, r.topics.Events, p)
-			t.Logf("partition %d: scores from %d, stable to %d, written to %d, %d visible messages; committed event %d", p, first, end, high[p], len(r.records(r.topics.Scores, p)), done)
+			t.Logf(
+				"partition %d: scores from %d, stable to %d, written to %d, %d visible messages; committed event %d",
+				p,
+				first,
+				end,
+				high[p],
+				len(r.records(r.topics.Scores, p)),
+				done,
+			)
 		}
 	}
 	out, err := exec.Command(r.binary, "verify", "-c", r.config, "--log-format", "json").CombinedOutput()
@@ -863,8 +916,19 @@ func (r *rig) judge(name string, seed uint64, took time.Duration) {
 			}
 		}
 	}
-	line := fmt.Sprintf("%s: %d records in %d partitions, %d lost, %d doubled, verify clean %v; %d models published; %s; %v; seed %d", name, records, r.n, lost, doubled, err == nil,
-		newest, strings.Join(r.events, "; "), took.Round(time.Second), seed)
+	line := fmt.Sprintf(
+		"%s: %d records in %d partitions, %d lost, %d doubled, verify clean %v; %d models published; %s; %v; seed %d",
+		name,
+		records,
+		r.n,
+		lost,
+		doubled,
+		err == nil,
+		newest,
+		strings.Join(r.events, "; "),
+		took.Round(time.Second),
+		seed,
+	)
 	t.Log(line)
 	if file := os.Getenv("LIFTSTREAM_FAULTS_RESULT"); file != "" {
 		f, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)

@@ -140,8 +140,21 @@ func TestLeadersMoveAtEveryStep(t *testing.T) {
 	const seed, bad = 1, "no Arrow at all"
 	cluster := startThree(t, seed)
 	w := newWorldAt(t, txn.Config{Brokers: cluster.ListenAddrs()}, 3)
-	s := newStrikes(seed, func() { cluster.move(t, w.topics) }, kmsg.Produce, kmsg.Fetch, kmsg.ListOffsets, kmsg.OffsetFetch, kmsg.FindCoordinator, kmsg.Heartbeat,
-		kmsg.InitProducerID, kmsg.AddPartitionsToTxn, kmsg.AddOffsetsToTxn, kmsg.EndTxn, kmsg.TxnOffsetCommit)
+	s := newStrikes(
+		seed,
+		func() { cluster.move(t, w.topics) },
+		kmsg.Produce,
+		kmsg.Fetch,
+		kmsg.ListOffsets,
+		kmsg.OffsetFetch,
+		kmsg.FindCoordinator,
+		kmsg.Heartbeat,
+		kmsg.InitProducerID,
+		kmsg.AddPartitionsToTxn,
+		kmsg.AddOffsetsToTxn,
+		kmsg.EndTxn,
+		kmsg.TxnOffsetCommit,
+	)
 	c := txn.NewClient(txn.Config{Brokers: w.brokers, Dial: s.dial})
 	defer c.Close()
 	o := w.options(c)
@@ -196,7 +209,13 @@ func TestLeadersMoveAtEveryStep(t *testing.T) {
 			t.Errorf("verify: %+v", v)
 		}
 	}
-	t.Logf("%d leaders moved, %d times the coordinators; %d records a partition, %v dead letters", cluster.leaders, cluster.coordinators, w.next[0], letters)
+	t.Logf(
+		"%d leaders moved, %d times the coordinators; %d records a partition, %v dead letters",
+		cluster.leaders,
+		cluster.coordinators,
+		w.next[0],
+		letters,
+	)
 }
 
 // moveLeaders lets the leaders of a cluster of three move while records and labels arrive. In this process they do so
@@ -235,13 +254,24 @@ func (r *rig) moveLeaders(times int) {
 		r.reached(int(r.fed.Load()))
 	}
 	if r.cluster != nil {
-		r.note("%d times leaders moved, %d in all, and coordinators %d times", times, r.cluster.leaders, r.cluster.coordinators)
+		r.note(
+			"%d times leaders moved, %d in all, and coordinators %d times",
+			times,
+			r.cluster.leaders,
+			r.cluster.coordinators,
+		)
 		return
 	}
 	if moved == 0 {
 		r.t.Error("no leader has moved")
 	}
-	r.note("%d times kill -9 of one of three nodes %v; %d leaders moved to the others, with which the work went on within %v", times, killed, moved, longest.Round(100*time.Millisecond))
+	r.note(
+		"%d times kill -9 of one of three nodes %v; %d leaders moved to the others, with which the work went on within %v",
+		times,
+		killed,
+		moved,
+		longest.Round(100*time.Millisecond),
+	)
 }
 
 // keepFeeding feeds until the function that it returns is called.
@@ -280,7 +310,12 @@ func (r *rig) leaders() map[partitionID]int {
 	transport := &kafka.Transport{}
 	defer transport.CloseIdleConnections()
 	c := &kafka.Client{Addr: kafka.TCP(r.brokers...), Transport: transport, Timeout: 30 * time.Second}
-	m, err := c.Metadata(context.Background(), &kafka.MetadataRequest{Topics: []string{r.topics.Events, r.topics.Labels, r.topics.Scores, r.topics.State, r.topics.Dead, r.topics.Model}})
+	m, err := c.Metadata(
+		context.Background(),
+		&kafka.MetadataRequest{
+			Topics: []string{r.topics.Events, r.topics.Labels, r.topics.Scores, r.topics.State, r.topics.Dead, r.topics.Model},
+		},
+	)
 	if err != nil {
 		r.t.Fatalf("asking for the leaders: %v", err)
 	}

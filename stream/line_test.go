@@ -79,7 +79,8 @@ func TestANewBeginningForgetsTheOldStateAtOnce(t *testing.T) {
 					t.Errorf("%d messages were scored, want 50", n)
 				}
 				found, err := verified(ctx, o)
-				if err != nil || len(found[0].Problems) > 0 || found[0].Messages != 50 || found[0].States == 0 || !strings.Contains(found[0].Start, "beginning") {
+				if err != nil || len(found[0].Problems) > 0 || found[0].Messages != 50 || found[0].States == 0 ||
+					!strings.Contains(found[0].Start, "beginning") {
 					t.Errorf("%v %+v", err, found)
 				}
 			})

@@ -36,7 +36,12 @@ func TestLossesAreCounted(t *testing.T) {
 		if n := counted(o.Metrics.Losses.WithLabelValues("unknown_class")); unknown == 0 || n != float64(unknown) {
 			t.Errorf("%v of an unknown class counted, want %d", n, unknown)
 		}
-		expired, bytes := counted(o.Metrics.Losses.WithLabelValues("expired")), written(t, o.Metrics.Waiting.WithLabelValues("0")).GetGauge().GetValue()
+		expired, bytes := counted(
+			o.Metrics.Losses.WithLabelValues("expired"),
+		), written(
+			t,
+			o.Metrics.Waiting.WithLabelValues("0"),
+		).GetGauge().GetValue()
 		if !(expired > 0 && expired < float64(unlabelled)) || !(bytes > 0 && bytes <= 10_000) {
 			t.Errorf("%v expired, %v bytes wait", expired, bytes)
 		}

@@ -124,7 +124,8 @@ func TestPoliciesOfLostInput(t *testing.T) {
 				o := w.options(w.client)
 				o.InputLost, o.TopicRecreated = committed.Fail, committed.Fail
 				var p *PolicyError
-				if err := w.run(o).fails(t, 20*time.Second); !errors.As(err, &p) || p.Policy != c.policy || !strings.Contains(err.Error(), "policy."+c.policy) {
+				if err := w.run(o).fails(t, 20*time.Second); !errors.As(err, &p) || p.Policy != c.policy ||
+					!strings.Contains(err.Error(), "policy."+c.policy) {
 					t.Fatalf("got %v", err)
 				}
 				if n := counted(o.Metrics.Policies.WithLabelValues(c.policy, "fail")); n != 1 {
@@ -142,7 +143,8 @@ func TestPoliciesOfLostInput(t *testing.T) {
 					t.Errorf("%d records scored after the change, want 50", got)
 				}
 				found, err := verified(context.Background(), o)
-				if err != nil || len(found[0].Problems) > 0 || found[0].Records != 50 || found[0].States == 0 || found[0].Start != "the beginning" {
+				if err != nil || len(found[0].Problems) > 0 || found[0].Records != 50 || found[0].States == 0 ||
+					found[0].Start != "the beginning" {
 					t.Errorf("%v %+v", err, found)
 				}
 			})
@@ -190,13 +192,22 @@ func TestForeignValuesInStateAndModelTopicsDoNoHarm(t *testing.T) {
 		r := w.run(w.options(w.client))
 		w.caught(r)
 		r.end(t)
-		huge := state.Seal((&state.Blob{Chunks: 4000, Packed: 1 << 30, Length: 1 << 30}).AppendBinary(wire.AppendUvarint(nil, 77)), 1)
+		huge := state.Seal(
+			(&state.Blob{Chunks: 4000, Packed: 1 << 30, Length: 1 << 30}).AppendBinary(wire.AppendUvarint(nil, 77)),
+			1,
+		)
 		zeros := compressed(t, make([]byte, 64<<20))
 		hostile := &state.Manifest{Number: state.MaxNumber - 1, Fingerprint: 9, Journal: 1 << 60}
 		for i := range 3000 {
-			hostile.Sections = append(hostile.Sections, state.Stored{Name: fmt.Sprint("x", i), Blob: state.Blob{Chunks: 1, Packed: len(zeros), Length: 64 << 20}})
+			hostile.Sections = append(
+				hostile.Sections,
+				state.Stored{Name: fmt.Sprint("x", i), Blob: state.Blob{Chunks: 1, Packed: len(zeros), Length: 64 << 20}},
+			)
 		}
-		journal := state.JournalEntry{Number: 1 << 60, Position: state.Position{Events: 1 << 60, Labels: 1 << 60, Model: 1 << 60}}
+		journal := state.JournalEntry{
+			Number:   1 << 60,
+			Position: state.Position{Events: 1 << 60, Labels: 1 << 60, Model: 1 << 60},
+		}
 		var out []txn.Record
 		put := func(topic, key string, value []byte) {
 			out = append(out, txn.Record{Topic: topic, Key: []byte(key), Value: value})
@@ -257,7 +268,8 @@ func TestRebalanceKeepsTheStatesThatStay(t *testing.T) {
 		w.caught(one)
 		two := w.run(w.options(w.client))
 		for deadline := time.Now().Add(40 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-			if a, b := one.stage.Status(), two.stage.Status(); a.Ready && b.Ready && len(a.Partitions) == 1 && len(b.Partitions) == 1 {
+			if a, b := one.stage.Status(), two.stage.Status(); a.Ready && b.Ready && len(a.Partitions) == 1 &&
+				len(b.Partitions) == 1 {
 				break
 			}
 			if time.Now().After(deadline) {
@@ -334,7 +346,8 @@ func TestStopWithoutBrokersSaysWhatWasNotFlushed(t *testing.T) {
 		if took := time.Since(began); took > o.Grace+time.Second { // no measure of speed: the promise is the grace period
 			t.Errorf("it took %v to stop, the grace period is %v", took, o.Grace)
 		}
-		if err == nil || !strings.Contains(err.Error(), "partition 0 was not flushed beyond offset") || !strings.Contains(err.Error(), "partition 1 was not flushed beyond offset") {
+		if err == nil || !strings.Contains(err.Error(), "partition 0 was not flushed beyond offset") ||
+			!strings.Contains(err.Error(), "partition 1 was not flushed beyond offset") {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -352,7 +365,8 @@ func TestSickBrokersAreWaitedForAndThenGivenUp(t *testing.T) {
 		s.lost.Store(true)
 		waited := false
 		for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-			if st := r.stage.Status(); !st.Ready && strings.Contains(strings.Join(st.Waiting, " "), "i/o timeout") || strings.Contains(strings.Join(st.Waiting, " "), "without an answer") {
+			if st := r.stage.Status(); !st.Ready && strings.Contains(strings.Join(st.Waiting, " "), "i/o timeout") ||
+				strings.Contains(strings.Join(st.Waiting, " "), "without an answer") {
 				waited = true
 			}
 			select {
@@ -384,7 +398,8 @@ func TestScoresThatDoNotFitTheirTopicStopTheStageByName(t *testing.T) {
 		w.produce(100, 50, true)
 		o := w.options(w.client)
 		o.Topics.Scores = small.Name
-		if err := w.run(o).fails(t, 20*time.Second); txn.KindOf(err) != txn.TooLarge || !strings.Contains(err.Error(), small.Name) {
+		if err := w.run(o).fails(t, 20*time.Second); txn.KindOf(err) != txn.TooLarge ||
+			!strings.Contains(err.Error(), small.Name) {
 			t.Errorf("got %v", err)
 		}
 		w.produce(100, 50, true)
@@ -600,7 +615,8 @@ func TestStopTellsItsCauseBesideWhatWasNotFlushed(t *testing.T) {
 		}
 		r.begin()
 		err := r.fails(t, 30*time.Second)
-		if txn.KindOf(err) != txn.Denied || !strings.Contains(err.Error(), "the cause") || !strings.Contains(err.Error(), "partition 1 was not flushed beyond offset") {
+		if txn.KindOf(err) != txn.Denied || !strings.Contains(err.Error(), "the cause") ||
+			!strings.Contains(err.Error(), "partition 1 was not flushed beyond offset") {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -657,7 +673,8 @@ func TestModelsThatCannotBeReadAreWaitedForAndThenGivenUp(t *testing.T) {
 		}
 		fail.Store(true)
 		w.produce(100, 20, true)
-		if err := r.fails(t, 30*time.Second); err == nil || !strings.Contains(err.Error(), "giving up after 3s") || !strings.Contains(err.Error(), "model topic") {
+		if err := r.fails(t, 30*time.Second); err == nil || !strings.Contains(err.Error(), "giving up after 3s") ||
+			!strings.Contains(err.Error(), "model topic") {
 			t.Errorf("got %v", err)
 		}
 	})

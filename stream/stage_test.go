@@ -91,15 +91,21 @@ func (w *world) options(c *txn.Client) Options {
 		Name: w.name, Spec: sample.Spec(), Codec: w.codec(), Client: c, Topics: w.topics, Commit: 20 * time.Millisecond,
 		Snapshot: 300 * time.Millisecond, SnapshotRate: 8 << 20, InFlight: 8 << 20, Grace: 10 * time.Second, Session: 6 * time.Second,
 		FitEvery: 200 * time.Millisecond, FitRecords: 1000, FitBudget: 10 * time.Second, Policies: committed.Policies{SchemaChanged: committed.Rebuild},
-		Log: zaptest.NewLogger(w.t, zaptest.Level(zap.WarnLevel)), Metrics: NewMetrics(prometheus.NewRegistry()), Now: time.Now,
+		Log: zaptest.NewLogger(
+			w.t,
+			zaptest.Level(zap.WarnLevel),
+		), Metrics: NewMetrics(prometheus.NewRegistry()), Now: time.Now,
 	}
 }
 
 // message encodes records [from, from+n) of a partition; labelled says whether they carry their class.
 func (w *world) message(partition, from, n int, labelled bool) []byte {
-	s := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.BinaryTypes.String}, {Name: "x", Type: arrow.PrimitiveTypes.Float64},
-		{Name: "c", Type: arrow.BinaryTypes.String}, {Name: "y", Type: arrow.BinaryTypes.String, Nullable: true},
-		{Name: "extra", Type: arrow.PrimitiveTypes.Float64}}, nil)
+	s := arrow.NewSchema(
+		[]arrow.Field{{Name: "id", Type: arrow.BinaryTypes.String}, {Name: "x", Type: arrow.PrimitiveTypes.Float64},
+			{Name: "c", Type: arrow.BinaryTypes.String}, {Name: "y", Type: arrow.BinaryTypes.String, Nullable: true},
+			{Name: "extra", Type: arrow.PrimitiveTypes.Float64}},
+		nil,
+	)
 	b := array.NewRecordBuilder(memory.DefaultAllocator, s)
 	defer b.Release()
 	x := sample.Records(partition*1_000_000+from, n)
@@ -130,8 +136,19 @@ func (w *world) produce(n, rows int, labelled bool) {
 		var out []txn.Record
 		for i := 0; i < n; i += rows {
 			k := min(rows, n-i)
-			out = append(out, txn.Record{Topic: w.topics.Events, Partition: p, Key: []byte(fmt.Sprint("key", p)), Value: w.message(p, w.next[p], k, labelled),
-				Time: time.UnixMilli(1_700_000_000_000 + int64(w.next[p])), Headers: []txn.Header{{Key: "trace", Value: []byte("7")}}})
+			out = append(
+				out,
+				txn.Record{
+					Topic:     w.topics.Events,
+					Partition: p,
+					Key:       []byte(fmt.Sprint("key", p)),
+					Value:     w.message(p, w.next[p], k, labelled),
+					Time: time.UnixMilli(
+						1_700_000_000_000 + int64(w.next[p]),
+					),
+					Headers: []txn.Header{{Key: "trace", Value: []byte("7")}},
+				},
+			)
 			w.next[p] += k
 		}
 		if err := w.client.Produce(context.Background(), out, txn.Lz4); err != nil {
@@ -218,7 +235,15 @@ func (w *world) exactlyOnce() {
 				if i < len(got) {
 					at = got[i]
 				}
-				w.t.Fatalf("partition %d: score %d is %s, want %s; %d scores of %d records", p, i, at, recordID(p, i), len(got), w.next[p])
+				w.t.Fatalf(
+					"partition %d: score %d is %s, want %s; %d scores of %d records",
+					p,
+					i,
+					at,
+					recordID(p, i),
+					len(got),
+					w.next[p],
+				)
 			}
 		}
 	}
@@ -304,7 +329,15 @@ func TestEachRecordIsScoredOnceAndInOrder(t *testing.T) {
 			in, out := w.records(w.topics.Events, p), w.records(w.topics.Scores, p)
 			for i := range in {
 				if string(in[i].Key) != string(out[i].Key) || !in[i].Time.Equal(out[i].Time) {
-					t.Fatalf("partition %d message %d: key %q time %v became key %q time %v", p, i, in[i].Key, in[i].Time, out[i].Key, out[i].Time)
+					t.Fatalf(
+						"partition %d message %d: key %q time %v became key %q time %v",
+						p,
+						i,
+						in[i].Key,
+						in[i].Time,
+						out[i].Key,
+						out[i].Time,
+					)
 				}
 				if h := out[i].Headers[0]; h.Key != "trace" || string(h.Value) != "7" {
 					t.Fatalf("header of the event is not on its score: %v", out[i].Headers)
@@ -587,7 +620,12 @@ func TestBadMessagesGoToDeadLettersAndTheStageGoesOn(t *testing.T) {
 			for _, x := range d.Headers {
 				h[x.Key] = string(x.Value)
 			}
-			if string(d.Value) != string(bad[i].Value) || h["reason"] == "" || h["topic"] != w.topics.Events || h["offset"] != fmt.Sprint(2+i) || h["partition"] != "0" || h["error"] == "" || h["first_seen"] == "" || h["stage"] != "events" {
+			if string(d.Value) != string(bad[i].Value) || h["reason"] == "" || h["topic"] != w.topics.Events ||
+				h["offset"] != fmt.Sprint(2+i) ||
+				h["partition"] != "0" ||
+				h["error"] == "" ||
+				h["first_seen"] == "" ||
+				h["stage"] != "events" {
 				t.Errorf("dead letter %d: %v", i, h)
 			}
 		}
@@ -602,7 +640,10 @@ func TestLateLabelsAreLearntAndSurviveARestart(t *testing.T) {
 		w.produce(500, 100, false)
 		r := w.run(w.options(w.client))
 		w.caught(r)
-		s := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.BinaryTypes.String}, {Name: "y", Type: arrow.BinaryTypes.String}}, nil)
+		s := arrow.NewSchema(
+			[]arrow.Field{{Name: "id", Type: arrow.BinaryTypes.String}, {Name: "y", Type: arrow.BinaryTypes.String}},
+			nil,
+		)
 		b := array.NewRecordBuilder(memory.DefaultAllocator, s)
 		x := sample.Records(0, 1000)
 		for i := 500; i < 1000; i++ {
@@ -698,7 +739,8 @@ func TestPoliciesStopWithAClearSentence(t *testing.T) {
 	}
 	r.end(t)
 	found, err := verified(context.Background(), o)
-	if err != nil || len(found[0].Problems) > 0 || found[0].Records != 100 || found[0].States == 0 || found[0].Start != "the beginning" {
+	if err != nil || len(found[0].Problems) > 0 || found[0].Records != 100 || found[0].States == 0 ||
+		found[0].Start != "the beginning" {
 		t.Errorf("%v %+v", err, found)
 	}
 }
@@ -751,7 +793,8 @@ func TestVerifyFindsNothingAfterDeathsAndFindsWhatWasChanged(t *testing.T) {
 		if err := w.client.Produce(context.Background(), []txn.Record{forged}, txn.None); err != nil {
 			t.Fatal(err)
 		}
-		if found, err = verified(context.Background(), o); err != nil || len(found[0].Problems) != 1 || len(found[1].Problems) != 0 {
+		if found, err = verified(context.Background(), o); err != nil || len(found[0].Problems) != 1 ||
+			len(found[1].Problems) != 0 {
 			t.Errorf("a score was repeated: %v %+v", err, found)
 		}
 		spec := *o.Spec
@@ -765,13 +808,19 @@ func TestVerifyFindsNothingAfterDeathsAndFindsWhatWasChanged(t *testing.T) {
 
 // verified replays the topics of a stage and compares.
 func verified(ctx context.Context, o Options) ([]verify.Verdict, error) {
-	return verify.Verify(ctx, verify.Options{Name: o.Name, Spec: o.Spec, Codec: o.Codec, Client: o.Client, Topics: o.Topics})
+	return verify.Verify(
+		ctx,
+		verify.Options{Name: o.Name, Spec: o.Spec, Codec: o.Codec, Client: o.Client, Topics: o.Topics},
+	)
 }
 
 // labels sends the classes of records [from, from+n) of every partition.
 func (w *world) labels(from, n int, headers ...txn.Header) {
 	w.t.Helper()
-	s := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.BinaryTypes.String}, {Name: "y", Type: arrow.BinaryTypes.String}}, nil)
+	s := arrow.NewSchema(
+		[]arrow.Field{{Name: "id", Type: arrow.BinaryTypes.String}, {Name: "y", Type: arrow.BinaryTypes.String}},
+		nil,
+	)
 	for p := range w.n {
 		b := array.NewRecordBuilder(memory.DefaultAllocator, s)
 		x := sample.Records(p*1_000_000+from, n)
@@ -800,7 +849,12 @@ func TestAbortedRecordsStayHiddenHoweverSmallTheAnswers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return p.Commit(ctx, txn.Transaction{Records: []txn.Record{{Topic: w.topics.Scores, Key: []byte("k"), Value: w.message(0, from, 1000, true)}}})
+			return p.Commit(
+				ctx,
+				txn.Transaction{
+					Records: []txn.Record{{Topic: w.topics.Scores, Key: []byte("k"), Value: w.message(0, from, 1000, true)}},
+				},
+			)
 		}
 		m := &mortal{}
 		dies := func(ctx context.Context, network, address string) (net.Conn, error) {

@@ -59,7 +59,8 @@ type fetched struct {
 const maxFailures = 3
 
 // read fetches a partition from offset on into a channel. Each answer is paid for from the in-flight budget, and its
-// receiver gives the bytes back. heard is set by each answer, an empty one included. It ends with ctx or after an error.
+// receiver gives the bytes back. heard is set by each answer, an empty one included. It ends with ctx or after an
+// error.
 func (s *Stage) read(
 	ctx context.Context, wg *sync.WaitGroup, budget *budget, heard *atomic.Bool, topic string, partition int, offset int64,
 ) <-chan fetched {

@@ -32,8 +32,8 @@ var (
 
 func unique(kind string) string { return fmt.Sprintf("txntest-%s-%d-%d", kind, started, serial.Add(1)) }
 
-// TestConformance runs the suite on every broker there is. What it proves on the embedded broker alone is little, see
-// that package.
+// TestConformance runs the suite on every broker there is. On the embedded broker alone it proves little, see that
+// package.
 func TestConformance(t *testing.T) {
 	suite := []struct {
 		name string
@@ -213,7 +213,13 @@ func testCommitIsVisible(t *testing.T, b *broker) {
 	gen := member(t, c, group, in)
 	p := mustProducer(t, c, unique("id"))
 	tx := Transaction{
-		Records:     []Record{record(out, 2, "a"), record(out, 0, "b"), record(out, 2, "c"), record(out, 1, "d"), record(out, 2, "e")},
+		Records: []Record{
+			record(out, 2, "a"),
+			record(out, 0, "b"),
+			record(out, 2, "c"),
+			record(out, 1, "d"),
+			record(out, 2, "e"),
+		},
 		Compression: Zstd, Group: group, Member: gen.Member, Generation: gen.ID, Offsets: map[string]map[int]int64{in: {0: 7}},
 	}
 	if err := p.Commit(ctx, tx); err != nil {
@@ -271,12 +277,20 @@ func testLostMemberLeaves(t *testing.T, b *broker) {
 	c := b.client(t, func(cfg *Config) { cfg.Dial = u.dial })
 	in := mustTopic(t, c, 2, nil)
 	failed := make(chan struct{}, 1000)
-	g, err := c.JoinGroup(GroupConfig{ID: unique("group"), Topics: []string{in}, Session: 5 * time.Minute, Rebalance: 5 * time.Minute, OnWait: func(error) {
-		select {
-		case failed <- struct{}{}:
-		default:
-		}
-	}})
+	g, err := c.JoinGroup(
+		GroupConfig{
+			ID:        unique("group"),
+			Topics:    []string{in},
+			Session:   5 * time.Minute,
+			Rebalance: 5 * time.Minute,
+			OnWait: func(error) {
+				select {
+				case failed <- struct{}{}:
+				default:
+				}
+			},
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -311,7 +325,10 @@ func testDiscardTouchesNothingThatIsDecided(t *testing.T, b *broker) {
 	p := mustProducer(t, c, unique("id"))
 	tx := func(value string, next int64) Transaction {
 		return Transaction{
-			Records: []Record{record(out, 0, value), record(out, 1, value)}, Group: group, Member: gen.Member, Generation: gen.ID,
+			Records: []Record{
+				record(out, 0, value),
+				record(out, 1, value),
+			}, Group: group, Member: gen.Member, Generation: gen.ID,
 			Offsets: map[string]map[int]int64{in: {0: next}}, Note: "note " + value,
 		}
 	}
@@ -335,7 +352,12 @@ func testDiscardTouchesNothingThatIsDecided(t *testing.T, b *broker) {
 	if o, err := c.CommittedOffsets(ctx, group, in, []int{0}); err != nil || o[0] != (GroupOffset{2, "note b"}) {
 		t.Errorf("committed: got %v, %v", o, err)
 	}
-	mustKind(t, "a producer that must recover", (&Producer{client: c, poisoned: errNotInitialised}).Discard(ctx, nil), Poisoned)
+	mustKind(
+		t,
+		"a producer that must recover",
+		(&Producer{client: c, poisoned: errNotInitialised}).Discard(ctx, nil),
+		Poisoned,
+	)
 }
 
 func testRecordsComeBack(t *testing.T, b *broker) {
@@ -344,7 +366,11 @@ func testRecordsComeBack(t *testing.T, b *broker) {
 	stamp := time.UnixMilli(1700000000123)
 	var sent []Record
 	for i := range 300 {
-		r := Record{Key: []byte(fmt.Sprint("key", i)), Value: bytes.Repeat([]byte{byte(i)}, i*7%900), Time: stamp.Add(time.Duration(i%17-8) * time.Second)}
+		r := Record{
+			Key:   []byte(fmt.Sprint("key", i)),
+			Value: bytes.Repeat([]byte{byte(i)}, i*7%900),
+			Time:  stamp.Add(time.Duration(i%17-8) * time.Second),
+		}
 		switch i % 5 {
 		case 0:
 			r.Key = nil
@@ -376,7 +402,8 @@ func testRecordsComeBack(t *testing.T, b *broker) {
 		last := int64(-1)
 		for i, g := range got {
 			w := sent[i%len(sent)]
-			if !same(g.Key, w.Key) || !same(g.Value, w.Value) || !g.Time.Equal(w.Time) || len(g.Headers) != len(w.Headers) || g.Offset <= last {
+			if !same(g.Key, w.Key) || !same(g.Value, w.Value) || !g.Time.Equal(w.Time) || len(g.Headers) != len(w.Headers) ||
+				g.Offset <= last {
 				t.Fatalf("codec %d: record %d came back as %.200v, sent as %.200v", codec, i, g, w)
 			}
 			for j := range g.Headers {
@@ -416,7 +443,10 @@ func testAbortedIsInvisible(t *testing.T, b *broker) {
 		if i%2 == 1 {
 			f.arm(apiEndTxn, cutBefore)
 		}
-		err := p.Commit(ctx, Transaction{Records: []Record{record(topic, 0, fmt.Sprint("t", i, "a")), record(topic, 0, fmt.Sprint("t", i, "b"))}})
+		err := p.Commit(
+			ctx,
+			Transaction{Records: []Record{record(topic, 0, fmt.Sprint("t", i, "a")), record(topic, 0, fmt.Sprint("t", i, "b"))}},
+		)
 		if i%2 == 0 {
 			if err != nil {
 				t.Fatal(err)
@@ -430,7 +460,7 @@ func testAbortedIsInvisible(t *testing.T, b *broker) {
 		}
 	}
 	mustEqual(t, "committed", values(read(t, c, topic, 0, 0)), []string{"t0a", "t0b", "t2a", "t2b"})
-	// From inside the aborted transaction, too: its markers and abort list are what tells.
+	// From inside the aborted transaction, too: its markers and abort list tell.
 	for offset := range offsetAt(t, c, topic, 0, End) {
 		for _, r := range read(t, c, topic, 0, offset) {
 			if r.Value[1] == '1' || r.Value[1] == '3' {
@@ -456,7 +486,12 @@ func testOpenTransactionIsInvisible(t *testing.T, b *broker) {
 	}
 	mustEqual(t, "while the transaction is open", values(got.Records), []string{"a"})
 	if got.LastStable >= got.HighWatermark || got.Next > got.LastStable {
-		t.Errorf("next %d, last stable %d, high watermark %d: an open transaction lies between the last two", got.Next, got.LastStable, got.HighWatermark)
+		t.Errorf(
+			"next %d, last stable %d, high watermark %d: an open transaction lies between the last two",
+			got.Next,
+			got.LastStable,
+			got.HighWatermark,
+		)
 	}
 	if end := offsetAt(t, c, topic, 0, End); end != got.LastStable {
 		t.Errorf("End: got %d, want the last stable offset %d", end, got.LastStable)
@@ -503,7 +538,13 @@ func testZombieIsFenced(t *testing.T, b *broker) {
 	gen := member(t, c, group, in)
 	id := unique("id")
 	tx := func(value string, partition int, next int64) Transaction {
-		return Transaction{Records: []Record{record(out, partition, value)}, Group: group, Member: gen.Member, Generation: gen.ID, Offsets: map[string]map[int]int64{in: {0: next}}}
+		return Transaction{
+			Records:    []Record{record(out, partition, value)},
+			Group:      group,
+			Member:     gen.Member,
+			Generation: gen.ID,
+			Offsets:    map[string]map[int]int64{in: {0: next}},
+		}
 	}
 	zombie := mustProducer(t, c, id)
 	if err := zombie.Commit(ctx, tx("a", 0, 1)); err != nil {
@@ -541,8 +582,8 @@ func testZombieIsFenced(t *testing.T, b *broker) {
 	mustEqual(t, "records", values(read(t, c, out, 1, 0)), []string{"c0", "c25", "c28", "c26"})
 }
 
-// consume is what a task does: it reads in, writes a line for each record, and commits both. It survives every failed
-// commit.
+// consume does the work of a task: it reads in, writes a line for each record, and commits both. It survives every
+// failed commit.
 type consume struct {
 	t              *testing.T
 	c              *Client
@@ -707,14 +748,20 @@ func testCommitsBackToBack(t *testing.T, b *broker) {
 		v := fmt.Sprint(n)
 		want[n%2] = append(want[n%2], v)
 		err := p.Commit(ctx, Transaction{
-			Records: []Record{record(out, n%2, v)}, Group: group, Member: gen.Member, Generation: gen.ID, Offsets: map[string]map[int]int64{in: {0: int64(n + 1)}},
+			Records: []Record{
+				record(out, n%2, v),
+			}, Group: group, Member: gen.Member, Generation: gen.ID, Offsets: map[string]map[int]int64{in: {0: int64(n + 1)}},
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		again = f.count(apiAddPartitions) - n - 1
 	}
-	t.Logf("%d of %d first steps were repeated", again, n) // TestDecisions proves the retry where the broker is never this busy
+	t.Logf(
+		"%d of %d first steps were repeated",
+		again,
+		n,
+	) // TestDecisions proves the retry where the broker is never this busy
 	if err := p.Recover(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -765,7 +812,12 @@ func testTooLarge(t *testing.T, b *broker) {
 	topic := mustTopic(t, c, 1, map[string]string{"max.message.bytes": "2000"})
 	p := mustProducer(t, c, unique("id"))
 	big := record(topic, 0, strings.Repeat("x", 5000))
-	mustKind(t, "a record above the limit", p.Commit(ctx, Transaction{Records: []Record{record(topic, 0, "a"), big}}), TooLarge)
+	mustKind(
+		t,
+		"a record above the limit",
+		p.Commit(ctx, Transaction{Records: []Record{record(topic, 0, "a"), big}}),
+		TooLarge,
+	)
 	if err := p.Recover(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -935,7 +987,12 @@ func testOffsets(t *testing.T, b *broker) {
 func testTopics(t *testing.T, b *broker) {
 	ctx, c := testContext(t), b.client(t)
 	name, missing := unique("topic"), unique("missing")
-	spec := TopicSpec{Name: name, Partitions: 3, Replication: 1, Configs: map[string]string{"cleanup.policy": "compact", "max.message.bytes": "123456"}}
+	spec := TopicSpec{
+		Name:        name,
+		Partitions:  3,
+		Replication: 1,
+		Configs:     map[string]string{"cleanup.policy": "compact", "max.message.bytes": "123456"},
+	}
 	for i, want := range []bool{true, false} {
 		created, err := c.CreateTopics(ctx, spec)
 		if err != nil || len(created) != 1 || created[0] != want {
@@ -946,7 +1003,9 @@ func testTopics(t *testing.T, b *broker) {
 	if err != nil || len(topics) != 1 {
 		t.Fatalf("got %v, %v, want one topic", topics, err)
 	}
-	if d := topics[0]; d.Name != name || d.Partitions != 3 || d.Replication < 1 || d.Configs["cleanup.policy"] != "compact" || d.Configs["max.message.bytes"] != "123456" {
+	if d := topics[0]; d.Name != name || d.Partitions != 3 || d.Replication < 1 ||
+		d.Configs["cleanup.policy"] != "compact" ||
+		d.Configs["max.message.bytes"] != "123456" {
 		t.Errorf("got %+v", d)
 	}
 	all, err := c.Topics(ctx)
@@ -966,10 +1025,23 @@ func testTopics(t *testing.T, b *broker) {
 
 func testGroup(t *testing.T, b *broker) {
 	ctx := testContext(t)
-	a, z := b.client(t, func(cfg *Config) { cfg.ClientID = "member-a" }), b.client(t, func(cfg *Config) { cfg.ClientID = "member-z" })
+	a, z := b.client(
+		t,
+		func(cfg *Config) { cfg.ClientID = "member-a" },
+	), b.client(
+		t,
+		func(cfg *Config) { cfg.ClientID = "member-z" },
+	)
 	events, labels, group := mustTopic(t, a, 4, nil), mustTopic(t, a, 4, nil), unique("group")
 	join := func(c *Client) *Group {
-		g, err := c.JoinGroup(GroupConfig{ID: group, Topics: []string{events, labels}, Session: 6 * time.Second, Heartbeat: 200 * time.Millisecond})
+		g, err := c.JoinGroup(
+			GroupConfig{
+				ID:        group,
+				Topics:    []string{events, labels},
+				Session:   6 * time.Second,
+				Heartbeat: 200 * time.Millisecond,
+			},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -1026,7 +1098,8 @@ func testGroup(t *testing.T, b *broker) {
 		t.Fatalf("got %+v, %v", d, err)
 	}
 	for _, m := range d.Members {
-		if !slices.Equal(m.Partitions[events], m.Partitions[labels]) || len(m.Partitions[events]) != 2 || !strings.HasPrefix(m.ClientID, "member-") {
+		if !slices.Equal(m.Partitions[events], m.Partitions[labels]) || len(m.Partitions[events]) != 2 ||
+			!strings.HasPrefix(m.ClientID, "member-") {
 			t.Errorf("not co-partitioned: %+v", m)
 		}
 	}
@@ -1049,7 +1122,9 @@ func testEvict(t *testing.T, b *broker) {
 	dead := b.client(t, func(cfg *Config) { cfg.ClientID, cfg.Dial = "instance-1", s.dial })
 	topic, group := mustTopic(t, dead, 2, nil), unique("group")
 	join := func(c *Client) *Group {
-		g, err := c.JoinGroup(GroupConfig{ID: group, Topics: []string{topic}, Session: 60 * time.Second, Rebalance: 60 * time.Second})
+		g, err := c.JoinGroup(
+			GroupConfig{ID: group, Topics: []string{topic}, Session: 60 * time.Second, Rebalance: 60 * time.Second},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// TestDecisions answers one step of a commit with each code that decides something, and looks at what becomes of the
+// TestDecisions answers one step of a commit with each code that decides something, and looks at the outcome of the
 // transaction.
 func TestDecisions(t *testing.T) {
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(2))
@@ -78,7 +78,7 @@ func TestDecisions(t *testing.T) {
 			if !errors.As(err, &e) || e.Code != int(test.code) || e.Reason == "" || !errors.Is(err, test.code) {
 				t.Errorf("%s: got %#v", what, err)
 			}
-			for err != nil { // what is left of the refusals
+			for err != nil { // the refusals that are left
 				err = s.once(ctx, 3)
 			}
 		}
@@ -128,7 +128,12 @@ func TestDecisions(t *testing.T) {
 			cluster.KeepControl()
 			return refusal(req, int16(kafka.ConcurrentTransactions)), nil, true
 		})
-		mustKind(t, "CONCURRENT_TRANSACTIONS for ever", p.Commit(ctx, Transaction{Records: []Record{record(s.out, 0, "x")}}), Environment)
+		mustKind(
+			t,
+			"CONCURRENT_TRANSACTIONS for ever",
+			p.Commit(ctx, Transaction{Records: []Record{record(s.out, 0, "x")}}),
+			Environment,
+		)
 		stop.Store(true)
 	})
 

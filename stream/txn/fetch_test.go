@@ -94,7 +94,9 @@ func TestCollect(t *testing.T) {
 
 func TestCollectDamagedMarker(t *testing.T) {
 	bad := &protocol.ControlBatch{Records: protocol.NewRecordReader(kafka.Record{Key: kafka.NewBytes([]byte("x"))})}
-	p := &fetch.ResponsePartition{RecordSet: protocol.RecordSet{Records: &protocol.RecordStream{Records: []protocol.RecordReader{bad}}}}
+	p := &fetch.ResponsePartition{
+		RecordSet: protocol.RecordSet{Records: &protocol.RecordStream{Records: []protocol.RecordReader{bad}}},
+	}
 	if err := new(Fetched).collect("t", 0, 0, p); err == nil {
 		t.Error("accepted")
 	}

@@ -69,7 +69,7 @@ func TestDistributeProperties(t *testing.T) {
 				}
 			}
 		}
-		// The most that can stay: everybody's up to the share, and one more for n%m of those who have more.
+		// The most that can stay: everybody's up to the share, and one more for n%m of the members with more.
 		most, extra := 0, n%m
 		for _, k := range owned {
 			most += min(k, n/m)
@@ -114,7 +114,8 @@ func TestClaim(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c, err := parseClaim(data); err != nil || c.generation != 77 || !slices.Equal(c.partitions, []int{0, 5, 300}) || c.format != 3 {
+	if c, err := parseClaim(data); err != nil || c.generation != 77 || !slices.Equal(c.partitions, []int{0, 5, 300}) ||
+		c.format != 3 {
 		t.Errorf("got %v, %v", c, err)
 	}
 	if c, err := parseClaim(append(data, 9, 9, 9)); err != nil || c.format != 3 || len(c.partitions) != 3 {
@@ -137,7 +138,8 @@ func FuzzClaim(f *testing.F) {
 			return
 		}
 		back, err := parseClaim(appendClaim(nil, c))
-		if err != nil || back.generation != c.generation || back.format != c.format || !slices.Equal(back.partitions, c.partitions) {
+		if err != nil || back.generation != c.generation || back.format != c.format ||
+			!slices.Equal(back.partitions, c.partitions) {
 			t.Fatalf("%v came back as %v, %v", c, back, err)
 		}
 		for _, id := range distribute(10, []string{"a", "b"}, map[string]claim{"a": c}) {
