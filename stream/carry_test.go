@@ -10,6 +10,7 @@ import (
 	"liftstream/stream/internal/sample"
 	"liftstream/stream/scores"
 	"liftstream/stream/state"
+	"liftstream/stream/streamtest"
 	"slices"
 	"strconv"
 	"strings"
@@ -63,7 +64,7 @@ func under(o Options, s *model.Schema, fingerprint uint64) Options {
 	return o
 }
 
-// answer is what the local part says of a record, and what all say of its class.
+// answer is the local part's answer to a record, and the common one to its class.
 type answer struct {
 	status, subspace string
 	yes              float64
@@ -105,48 +106,44 @@ func answerOf(s *model.Scores, schema *model.Schema, i int) answer {
 }
 
 func TestChangedSchemaCarriesTheStateOver(t *testing.T) {
-	brokers(t, func(t *testing.T, addr string) {
+	streamtest.Brokers(t, func(t *testing.T, addr string) {
 		ctx := context.Background()
 		w := newWorld(t, addr, 1)
-		was := under(w.options(w.client), sample.Schema, 9)
-		w.produce(4000, 40, true)
-		m := &mortal{}
-		c := txn.NewClient(txn.Config{Brokers: w.brokers, Dial: m.dial, Timeout: 2 * time.Second, ClientID: w.name})
+		was := under(w.options(w.Client), sample.Schema, 9)
+		w.Produce(4000, 40, true)
+		m := &streamtest.Mortal{}
+		c := txn.NewClient(txn.Config{Brokers: w.Brokers, Dial: m.Dial, Timeout: 2 * time.Second, ClientID: w.Name})
 		o := was
-		o.Client, o.Grace, o.Instance = c, time.Second, w.name
+		o.Client, o.Grace, o.Instance = c, time.Second, w.Name
 		o.Snapshot = 500 * time.Millisecond
 		r := w.run(o)
 		w.caught(r)
-		for deadline := time.Now().Add(30 * time.Second); r.stage.Status().Partitions[0].Model == 0; time.Sleep(20 * time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatal("no model was taken over")
-			}
-		}
-		w.produce(1000, 40, true) // after the snapshot, some of it
+		r.await(t, "no model was taken over", func(s Status) bool { return s.Partitions[0].Model > 0 })
+		w.Produce(1000, 40, true) // after the snapshot, some of it
 		w.caught(r)
-		m.die()
+		m.Die()
 		r.stop()
 		<-r.done
 		c.Close()
-		w.produce(1000, 40, true)
+		w.Produce(1000, 40, true)
 
 		// It stops where it is told to.
-		next := under(w.options(w.client), changedSchema, 10)
+		next := under(w.options(w.Client), changedSchema, 10)
 		o = next
-		o.SchemaChanged, o.Instance = committed.Fail, w.name
+		o.SchemaChanged, o.Instance = committed.Fail, w.Name
 		var p *PolicyError
 		if err := w.run(o).fails(t, 30*time.Second); !errors.As(err, &p) || p.Policy != "schema_changed" {
 			t.Fatalf("got %v", err)
 		}
-		// That has ended what the old stage left open, so now it is known where the old schema ends.
-		change, err := w.client.CommittedOffset(ctx, w.name, w.topics.Events, 0)
+		// That has ended the transactions that the old stage left open, so now it is known where the old schema ends.
+		change, err := w.Client.CommittedOffset(ctx, w.Name, w.Topics.Events, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		old := len(journalOf(t, w))
 		// It dies before the first snapshot of the new schema is there: nothing has happened.
 		o = next
-		o.Metrics, o.Patience, o.Grace = w.options(w.client).Metrics, 300*time.Millisecond, time.Second
+		o.Metrics, o.Patience, o.Grace = w.options(w.Client).Metrics, 300*time.Millisecond, time.Second
 		r = w.prepared(o)
 		r.stage.commit = func(context.Context, *txn.Producer, txn.Transaction) error {
 			return &txn.Error{Op: "EndTxn", Kind: txn.Environment, Err: errors.New("dead")}
@@ -160,12 +157,12 @@ func TestChangedSchemaCarriesTheStateOver(t *testing.T) {
 		}
 
 		o = next
-		o.FitRecords = 6500 // what was produced so far is answered before there is a model of the new schema
+		o.FitRecords = 6500 // the records so far are answered before there is a model of the new schema
 		r = w.prepared(o)
 		send, written := r.stage.commit, false
 		r.stage.commit = func(ctx context.Context, p *txn.Producer, x txn.Transaction) error {
 			for _, rec := range x.Records {
-				if rec.Topic == w.topics.Scores && !written {
+				if rec.Topic == w.Topics.Scores && !written {
 					t.Error("something is scored under the new schema before there is a snapshot of it")
 				}
 				written = written || strings.HasPrefix(string(rec.Key), "manifest/")
@@ -187,16 +184,13 @@ func TestChangedSchemaCarriesTheStateOver(t *testing.T) {
 			t.Errorf("%v scores are degraded", n)
 		}
 		before := r.stage.Status().Partitions[0].Model
-		w.produce(1000, 40, true)
-		for deadline := time.Now().Add(30 * time.Second); r.stage.Status().Partitions[0].Model == before; time.Sleep(20 * time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatalf("no model of the new schema was taken over: %+v", r.stage.Status())
-			}
-		}
-		w.produce(1000, 40, true)
+		w.Produce(1000, 40, true)
+		r.await(t, "no model of the new schema was taken over",
+			func(s Status) bool { return s.Partitions[0].Model != before })
+		w.Produce(1000, 40, true)
 		w.caught(r)
 		r.end(t)
-		w.exactlyOnce()
+		w.ExactlyOnce()
 
 		verdicts, err := verified(ctx, o)
 		if err != nil || len(verdicts[0].Problems) > 0 || verdicts[0].Messages == 0 {
@@ -209,7 +203,7 @@ func TestChangedSchemaCarriesTheStateOver(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		models := state.NewModels(w.client, w.topics.Model, sample.Schema)
+		models := state.NewModels(w.Client, w.Topics.Model, sample.Schema)
 		for end := false; !end; {
 			if end, err = models.Advance(ctx, 100*time.Millisecond); err != nil {
 				t.Fatal(err)
@@ -217,15 +211,15 @@ func TestChangedSchemaCarriesTheStateOver(t *testing.T) {
 		}
 		swaps := journalOf(t, w)
 		now, swaps, later := was.Spec, swaps[:old], swaps[old:]
-		// Beside it, one that goes on under the old schema: what its local part says of a record, that of the carried state
-		// says as well, until the first model of the new schema.
+		// Beside it, one that goes on under the old schema: until the first model of the new schema, its local part and that
+		// of the carried state say the same of a record.
 		var uncarried *model.Partition
 		var same model.Scores
 		olddec, err := codec.NewDecoder(was.Codec)
 		if err != nil {
 			t.Fatal(err)
 		}
-		answers, compared := w.records(w.topics.Scores, 0), 0
+		answers, compared := w.Records(w.Topics.Scores, 0), 0
 		swap := func(before int64) {
 			for len(swaps) > 0 && before >= swaps[0].Events {
 				if e := swaps[0]; e.Model != ref.ModelVersion() {
@@ -242,7 +236,7 @@ func TestChangedSchemaCarriesTheStateOver(t *testing.T) {
 		}
 		var batch model.Batch
 		var s model.Scores
-		for i, rec := range w.records(w.topics.Events, 0) {
+		for i, rec := range w.Records(w.Topics.Events, 0) {
 			if rec.Offset >= change && now == was.Spec {
 				swap(change)
 				if len(swaps) > 0 {
@@ -265,14 +259,16 @@ func TestChangedSchemaCarriesTheStateOver(t *testing.T) {
 				now, swaps = next.Spec, later
 			}
 			swap(rec.Offset)
-			if _, err := dec.Decode(&codec.Message{Value: rec.Value, Offset: rec.Offset, Time: rec.Time.UnixNano(), Now: rec.Time.UnixNano()}, &batch, nil); err != nil {
+			if _, err := dec.Decode(&codec.Message{Value: rec.Value, Offset: rec.Offset, Time: rec.Time.UnixNano(),
+				Now: rec.Time.UnixNano()}, &batch, nil); err != nil {
 				t.Fatal(err)
 			}
 			ref.Events(&batch, &s)
 			if uncarried == nil || ref.ModelVersion() != uncarried.ModelVersion() {
 				continue
 			}
-			if _, err := olddec.Decode(&codec.Message{Value: rec.Value, Offset: rec.Offset, Time: rec.Time.UnixNano(), Now: rec.Time.UnixNano()}, &batch, nil); err != nil {
+			if _, err := olddec.Decode(&codec.Message{Value: rec.Value, Offset: rec.Offset, Time: rec.Time.UnixNano(),
+				Now: rec.Time.UnixNano()}, &batch, nil); err != nil {
 				t.Fatal(err)
 			}
 			uncarried.Events(&batch, &same)
@@ -291,7 +287,7 @@ func TestChangedSchemaCarriesTheStateOver(t *testing.T) {
 		}
 		swap(1 << 60)
 		log := state.NewLog()
-		if err := log.Follow(ctx, w.client, w.topics.State, 0); err != nil {
+		if err := log.Follow(ctx, w.Client, w.Topics.State, 0); err != nil {
 			t.Fatal(err)
 		}
 		found, _ := log.Manifests()
@@ -306,29 +302,30 @@ func TestChangedSchemaCarriesTheStateOver(t *testing.T) {
 			}
 		}
 		// And back again.
-		w.produce(100, 20, true)
-		back := under(w.options(w.client), sample.Schema, 9)
+		w.Produce(100, 20, true)
+		back := under(w.options(w.Client), sample.Schema, 9)
 		r = w.run(back)
 		w.caught(r)
 		r.end(t)
-		if n := counted(back.Metrics.Restores.WithLabelValues("schema_changed")) + counted(back.Metrics.Policies.WithLabelValues("schema_changed", "rebuild")); n == 0 {
+		restores := counted(back.Metrics.Restores.WithLabelValues("schema_changed"))
+		if n := restores + counted(back.Metrics.Policies.WithLabelValues("schema_changed", "rebuild")); n == 0 {
 			t.Error("a class less is a state anew, and that is counted")
 		}
-		w.exactlyOnce()
+		w.ExactlyOnce()
 	})
 }
 
-// The share of what was read does not bound the snapshot without which nothing is read: a first attempt that failed has
-// written, and nothing is read before the second.
+// The share of the read bytes does not bound the snapshot without which nothing is read: a first attempt that failed
+// has written, and nothing is read before the second.
 func TestTheSnapshotOfACarriedStateWaitsForNoInput(t *testing.T) {
-	brokers(t, func(t *testing.T, addr string) {
+	streamtest.Brokers(t, func(t *testing.T, addr string) {
 		w := newWorld(t, addr, 1)
-		w.produce(500, 50, true)
-		r := w.run(under(w.options(w.client), sample.Schema, 9))
+		w.Produce(500, 50, true)
+		r := w.run(under(w.options(w.Client), sample.Schema, 9))
 		w.caught(r)
 		r.end(t)
-		w.produce(500, 50, true)
-		o := under(w.options(w.client), changedSchema, 10)
+		w.Produce(500, 50, true)
+		o := under(w.options(w.Client), changedSchema, 10)
 		o.SnapshotShare = 0.1
 		r = w.prepared(o)
 		send, failed := r.stage.commit, false
@@ -340,13 +337,9 @@ func TestTheSnapshotOfACarriedStateWaitsForNoInput(t *testing.T) {
 			return send(ctx, p, x)
 		}
 		r.begin()
-		for deadline := time.Now().Add(30 * time.Second); len(r.stage.Status().Partitions) == 0 || r.stage.Status().Partitions[0].Offset < 20; time.Sleep(20 * time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatalf("it waits for ever: %+v", r.stage.Status())
-			}
-		}
+		r.await(t, "it waits for ever", func(s Status) bool { return len(s.Partitions) > 0 && s.Partitions[0].Offset >= 20 })
 		r.end(t)
-		w.exactlyOnce()
+		w.ExactlyOnce()
 	})
 }
 
@@ -355,18 +348,16 @@ func TestTheSnapshotOfACarriedStateWaitsForNoInput(t *testing.T) {
 func TestATornTransactionIsMadeWholeUnderItsOwnSchema(t *testing.T) {
 	for name, kept := range map[string]int{"without dead letters": 1 | 2 | 8, "in the scores alone": 2} {
 		t.Run(name, func(t *testing.T) {
-			brokers(t, func(t *testing.T, addr string) {
+			streamtest.Brokers(t, func(t *testing.T, addr string) {
 				w := newWorld(t, addr, 1)
-				o := under(w.options(w.client), sample.Schema, 9)
-				w.produce(400, 10, true)
+				o := under(w.options(w.Client), sample.Schema, 9)
+				w.Produce(400, 10, true)
 				r := w.run(o)
 				w.caught(r)
 				r.end(t)
-				w.produce(200, 10, true)
-				if err := w.client.Produce(context.Background(), []txn.Record{{Topic: w.topics.Events, Value: []byte("no event")}}, txn.None); err != nil {
-					t.Fatal(err)
-				}
-				w.produce(200, 10, true)
+				w.Produce(200, 10, true)
+				w.Send(w.Topics.Events, "no event")
+				w.Produce(200, 10, true)
 				r = w.prepared(o)
 				send, torn := r.stage.commit, make(chan struct{}, 1)
 				r.stage.commit = func(ctx context.Context, p *txn.Producer, x txn.Transaction) error {
@@ -374,10 +365,10 @@ func TestATornTransactionIsMadeWholeUnderItsOwnSchema(t *testing.T) {
 					if len(torn) > 0 {
 						return dead
 					}
-					if !slices.ContainsFunc(x.Records, func(rec txn.Record) bool { return rec.Topic == w.topics.Dead }) {
+					if !slices.ContainsFunc(x.Records, func(rec txn.Record) bool { return rec.Topic == w.Topics.Dead }) {
 						return send(ctx, p, x)
 					}
-					bit := map[string]int{w.topics.State: 1, w.topics.Scores: 2, w.topics.Dead: 4}
+					bit := map[string]int{w.Topics.State: 1, w.Topics.Scores: 2, w.Topics.Dead: 4}
 					x.Records = slices.DeleteFunc(
 						slices.Clone(x.Records),
 						func(rec txn.Record) bool { return kept&bit[rec.Topic] == 0 },
@@ -392,17 +383,13 @@ func TestATornTransactionIsMadeWholeUnderItsOwnSchema(t *testing.T) {
 					return dead
 				}
 				r.begin()
-				for deadline := time.Now().Add(30 * time.Second); len(torn) == 0; time.Sleep(5 * time.Millisecond) {
-					if time.Now().After(deadline) {
-						t.Fatal("nothing was torn")
-					}
-				}
+				streamtest.Eventually(t, 30*time.Second, "nothing was torn", func() bool { return len(torn) > 0 })
 				r.stop()
 				<-r.done
 
 				with := *sample.Schema
 				with.Features = append([]model.Feature{{Name: "brand", Kind: model.Nominal}}, sample.Schema.Features...)
-				o = under(w.options(w.client), &with, 10)
+				o = under(w.options(w.Client), &with, 10)
 				r = w.run(o)
 				w.caught(r)
 				r.end(t)
@@ -411,21 +398,21 @@ func TestATornTransactionIsMadeWholeUnderItsOwnSchema(t *testing.T) {
 				}
 				// Each message is scored or a dead letter, once.
 				answers := map[int64]int{}
-				for _, rec := range w.records(w.topics.Scores, 0) {
+				for _, rec := range w.Records(w.Topics.Scores, 0) {
 					of, err := scores.EventOf(&rec)
 					if err != nil {
 						t.Fatal(err)
 					}
 					answers[of]++
 				}
-				for letter, n := range w.letters() {
-					of, err := strconv.ParseInt(strings.TrimPrefix(letter, w.topics.Events+" "), 10, 64)
+				for letter, n := range w.Letters() {
+					of, err := strconv.ParseInt(strings.TrimPrefix(letter, w.Topics.Events+" "), 10, 64)
 					if err != nil {
 						t.Fatal(err)
 					}
 					answers[of] += n
 				}
-				_, end, err := w.client.Bounds(context.Background(), w.topics.Events, 0)
+				_, end, err := w.Client.Bounds(context.Background(), w.Topics.Events, 0)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -262,7 +262,7 @@ func (o *takeover) firstEvent(ctx context.Context, from, to int64) (int64, error
 	first := to
 	at := max(from, o.plan.First.Events)
 	err := m.Pass(ctx, topic, &at, to, func(r *txn.Record) {
-		if from <= r.Offset && first == to && o.isEvent(r) {
+		if from <= r.Offset && first == to && m.IsEvent(r) {
 			first = r.Offset
 		}
 	})
@@ -270,11 +270,6 @@ func (o *takeover) firstEvent(ctx context.Context, from, to int64) (int64, error
 		return 0, fmt.Errorf("looking for events without scores: %w", err)
 	}
 	return first, nil
-}
-
-func (o *takeover) isEvent(r *txn.Record) bool {
-	_, err := o.t.m.ReadEvents(r)
-	return err == nil
 }
 
 // begin gives the machine the state with which the plan begins, and follows the journal from there. It reports false
@@ -371,7 +366,7 @@ func (o *takeover) replayEvents(r *txn.Record) error {
 // and the last transaction that are no events are passed over: they never had scores, and a transaction before has
 // written their dead letters.
 func (o *takeover) lacksScores(r *txn.Record) bool {
-	o.unscored = o.unscored || r.Offset >= o.plan.Done.EventsFrom || o.isEvent(r)
+	o.unscored = o.unscored || r.Offset >= o.plan.Done.EventsFrom || o.t.m.IsEvent(r)
 	return o.unscored
 }
 

@@ -20,8 +20,8 @@ type transaction struct {
 	snapshot bool      // it holds the manifest of the snapshot being written
 	to       state.Position
 	done     state.Done             // number 0 = there is nothing to commit
-	dead     map[deadletter.ID]bool // dead letters of its messages, also those that are in their topic already
-	repairs  bool                   // it writes what a transaction that was committed in part has left out
+	dead     map[deadletter.ID]bool // dead letters of its messages, known ones included
+	repairs  bool                   // it makes a transaction whole that was committed in part
 }
 
 func (x *transaction) add(r txn.Record) {

@@ -39,7 +39,8 @@ func TestRestart(t *testing.T) {
 	for _, sync := range []bool{false, true} {
 		ctx, dir := testContext(t), t.TempDir()
 		b, c := start(t, embedded.Options{Dir: dir, SyncWrites: sync})
-		if _, err := c.CreateTopics(ctx, txn.TopicSpec{Name: "t", Partitions: 2, Configs: map[string]string{"cleanup.policy": "compact"}}); err != nil {
+		if _, err := c.CreateTopics(ctx, txn.TopicSpec{Name: "t", Partitions: 2,
+			Configs: map[string]string{"cleanup.policy": "compact"}}); err != nil {
 			t.Fatal(err)
 		}
 		p, err := c.NewProducer(ctx, "id", time.Minute)
@@ -80,7 +81,8 @@ func TestRestart(t *testing.T) {
 
 func TestListen(t *testing.T) {
 	for _, bad := range []embedded.Options{
-		{Listen: "0.0.0.0:0"}, {Listen: ":0"}, {Listen: "192.0.2.1:0"}, {Listen: "nonsense"}, {Listen: "0.0.0.0:0", Insecure: true},
+		{Listen: "0.0.0.0:0"}, {Listen: ":0"}, {Listen: "192.0.2.1:0"}, {Listen: "nonsense"},
+		{Listen: "0.0.0.0:0", Insecure: true},
 	} {
 		if b, err := embedded.Start(bad); err == nil {
 			b.Close()

@@ -256,6 +256,12 @@ func (m *Machine) ReadEvents(r *txn.Record) ([]codec.RowError, error) {
 	return m.bounded(r, bad, err)
 }
 
+// IsEvent reports whether an events message can be read, and so has scores.
+func (m *Machine) IsEvent(r *txn.Record) bool {
+	_, err := m.ReadEvents(r)
+	return err == nil
+}
+
 // ReadLabels reads a labels message into Labels, as ReadEvents does.
 func (m *Machine) ReadLabels(r *txn.Record) ([]codec.RowError, error) {
 	bad, err := m.decoder.DecodeLabels(m.message(r), &m.Labels)

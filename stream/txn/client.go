@@ -36,8 +36,10 @@ const (
 	// by default.
 	DefaultBatchBytes = 1_000_000
 
-	metadataTTL     = 2 * time.Second // metadata is refreshed by time only, never by an error, so this is how long a moved leader goes unnoticed
-	readBufferBytes = 256 << 10       // kafka-go reads through 4 KB; this buffer under it almost doubles the speed of fetching
+	// metadata is refreshed by time only, never by an error, so this is how long a moved leader goes unnoticed
+	metadataTTL = 2 * time.Second
+	// kafka-go reads through 4 KB; this buffer under it almost doubles the speed of fetching
+	readBufferBytes = 256 << 10
 )
 
 // Config tells where the cluster is and how to reach it.

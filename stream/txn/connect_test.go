@@ -187,7 +187,8 @@ func selfSigned(t *testing.T) (ca string, certificate tls.Certificate) {
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(
 			1,
-		), Subject: pkix.Name{CommonName: "localhost"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		), Subject: pkix.Name{CommonName: "localhost"}, NotBefore: time.Now().Add(-time.Hour),
+		NotAfter:    time.Now().Add(time.Hour),
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 	}
@@ -207,7 +208,8 @@ func TestLoadTLSRefuses(t *testing.T) {
 	if err := os.WriteFile(empty, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, test := range [][3]string{{"missing.pem", "", ""}, {empty, "", ""}, {"", empty, ""}, {"", "", empty}, {"", empty, empty}} {
+	for _, test := range [][3]string{{"missing.pem", "", ""}, {empty, "", ""}, {"", empty, ""}, {"", "", empty},
+		{"", empty, empty}} {
 		if _, err := LoadTLS(test[0], test[1], test[2]); err == nil {
 			t.Errorf("%v: accepted", test)
 		}

@@ -19,11 +19,13 @@ func TestBrokerKilled(t *testing.T) {
 	switch {
 	case testing.Short():
 		t.Skip(
-			"THE LOSS OF A BROKER IS NOT PROVED IN A SHORT RUN: it kills and starts one three times; run the tests without -short",
+			"THE LOSS OF A BROKER IS NOT PROVED IN A SHORT RUN: it kills and starts one three times; " +
+				"run the tests without -short",
 		)
 	case realBroker() == nil:
 		t.Skip(
-			"THE LOSS OF A BROKER IS NOT PROVED: it takes a real one, as offered by LIFTSTREAM_KAFKA; this test then starts one of its own by deploy/kafka.sh",
+			"THE LOSS OF A BROKER IS NOT PROVED: it takes a real one, as offered by LIFTSTREAM_KAFKA; " +
+				"this test then starts one of its own by deploy/kafka.sh",
 		)
 	}
 	script, err := filepath.Abs("../../deploy/kafka.sh")
@@ -293,7 +295,8 @@ func (s *soak) own(ctx context.Context, c *Client, gen *Generation, partition in
 			Record{Topic: s.state, Partition: partition, Key: []byte("position"), Value: []byte(fmt.Sprint(next))},
 		)
 		err = p.Commit(context.WithoutCancel(ctx), Transaction{
-			Records: records, Compression: Lz4, Group: s.group, Member: gen.Member, Generation: gen.ID, Offsets: map[string]map[int]int64{s.in: {partition: next}},
+			Records: records, Compression: Lz4, Group: s.group, Member: gen.Member, Generation: gen.ID,
+			Offsets: map[string]map[int]int64{s.in: {partition: next}},
 		})
 		if err != nil {
 			return err

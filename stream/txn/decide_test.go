@@ -102,7 +102,8 @@ func TestDecisions(t *testing.T) {
 			code kafka.Error
 			want Kind
 		}{
-			{kafka.ConcurrentTransactions, 0}, {kafka.GroupLoadInProgress, 0}, {kafka.GroupCoordinatorNotAvailable, 0}, {kafka.NotCoordinatorForGroup, 0},
+			{kafka.ConcurrentTransactions, 0}, {kafka.GroupLoadInProgress, 0}, {kafka.GroupCoordinatorNotAvailable, 0},
+			{kafka.NotCoordinatorForGroup, 0},
 			{kafka.InvalidTransactionTimeout, Invalid}, {kafka.TransactionalIDAuthorizationFailed, Denied},
 		} {
 			answer(apiInitProducerID, int16(test.code), 3)
@@ -212,9 +213,10 @@ func TestKindNames(t *testing.T) {
 
 func TestErrorsNameThePlaceThatTheyAreAbout(t *testing.T) {
 	for want, e := range map[string]*Error{
-		"Fetch t/0: x (environment: y)":    {Op: "Fetch", Topic: "t", Kind: Environment, Reason: "y", Err: errors.New("x")},
-		"Metadata t: x (no such topic: y)": {Op: "Metadata", Topic: "t", Partition: -1, Kind: NoTopic, Reason: "y", Err: errors.New("x")},
-		"EndTxn: x (unknown outcome: y)":   {Op: "EndTxn", Partition: -1, Kind: Unknown, Reason: "y", Err: errors.New("x")},
+		"Fetch t/0: x (environment: y)": {Op: "Fetch", Topic: "t", Kind: Environment, Reason: "y", Err: errors.New("x")},
+		"Metadata t: x (no such topic: y)": {Op: "Metadata", Topic: "t", Partition: -1, Kind: NoTopic, Reason: "y",
+			Err: errors.New("x")},
+		"EndTxn: x (unknown outcome: y)": {Op: "EndTxn", Partition: -1, Kind: Unknown, Reason: "y", Err: errors.New("x")},
 	} {
 		if e.Error() != want {
 			t.Errorf("got %q, want %q", e.Error(), want)

@@ -49,9 +49,11 @@ const (
 )
 
 var kindNames = [...]string{
-	Environment: "environment", Unknown: "unknown outcome", Fenced: "fenced", StaleGeneration: "stale generation", TooLarge: "too large",
-	OutOfRange: "offset out of range", NoTopic: "no such topic", Denied: "denied", Credentials: "credentials", Handshake: "TLS handshake",
-	Invalid: "invalid", Poisoned: "poisoned", Retry: "retry",
+	Environment: "environment", Unknown: "unknown outcome", Fenced: "fenced", StaleGeneration: "stale generation",
+	TooLarge:   "too large",
+	OutOfRange: "offset out of range", NoTopic: "no such topic", Denied: "denied", Credentials: "credentials",
+	Handshake: "TLS handshake",
+	Invalid:   "invalid", Poisoned: "poisoned", Retry: "retry",
 }
 
 // String names the kind in plain words.
@@ -221,8 +223,10 @@ func classifyCode(op string, code kafka.Error) (Kind, string) {
 // right names the missing right, by Kafka's names of operations.
 func right(op string, code kafka.Error) string {
 	operation := map[string]string{
-		"Fetch": "Read", opProduce: "Write", "AddPartitionsToTxn": "Write", "ListOffsets": "Describe", "Metadata": "Describe", "DescribeConfigs": "DescribeConfigs",
-		"CreateTopics": "Create", opJoin: "Read", "OffsetFetch": "Describe", "DescribeGroups": "Describe", "LeaveGroup": "Read", opInit: "Write", "EndTxn": "Write",
+		"Fetch": "Read", opProduce: "Write", "AddPartitionsToTxn": "Write", "ListOffsets": "Describe",
+		"Metadata": "Describe", "DescribeConfigs": "DescribeConfigs",
+		"CreateTopics": "Create", opJoin: "Read", "OffsetFetch": "Describe", "DescribeGroups": "Describe",
+		"LeaveGroup": "Read", opInit: "Write", "EndTxn": "Write",
 		"AddOffsetsToTxn": "Write", "TxnOffsetCommit": "Write",
 	}[op]
 	on := "it"

@@ -22,8 +22,10 @@ type Fetched struct {
 	Bytes   int64    // of keys, values and headers
 
 	HighWatermark int64 // one past the last replicated record
-	LastStable    int64 // one past the last record whose transaction, if any, has ended: a read-committed reader comes to here and waits
-	LogStart      int64 // first offset still kept
+	// LastStable is one past the last record whose transaction, if any, has ended: a read-committed reader comes to here
+	// and waits.
+	LastStable int64
+	LogStart   int64 // first offset still kept
 }
 
 const opFetch = "Fetch"
@@ -47,7 +49,8 @@ func (c *Client) Fetch(
 	req := &fetch.Request{
 		// The partition's limit bounds the answer. kfake leaves out the aborted transactions of an answer that the request's
 		// limit cuts off (01_fetch.go, "break full"): aborted records would be taken for committed.
-		ReplicaID: -1, MaxWaitTime: int32(maxWait.Milliseconds()), MinBytes: 1, MaxBytes: math.MaxInt32, IsolationLevel: int8(kafka.ReadCommitted), SessionEpoch: -1,
+		ReplicaID: -1, MaxWaitTime: int32(maxWait.Milliseconds()), MinBytes: 1, MaxBytes: math.MaxInt32,
+		IsolationLevel: int8(kafka.ReadCommitted), SessionEpoch: -1,
 		Topics: []fetch.RequestTopic{{Topic: topic, Partitions: []fetch.RequestPartition{{
 			Partition: int32(
 				partition,
@@ -131,7 +134,8 @@ func (f *Fetched) collect(topic string, partition int, offset int64, p *fetch.Re
 			if err != nil {
 				return fmt.Errorf("reading a marker: %w", err)
 			}
-			if marker.Type == 0 { // abort: this producer's aborted transaction ends here, even if compaction has left nothing else of it
+			// abort: this producer's aborted transaction ends here, even if compaction has left nothing else of it
+			if marker.Type == 0 {
 				begin(marker.Offset)
 				delete(aborted, b.ProducerID)
 			}

@@ -73,7 +73,8 @@ func (c *Client) JoinGroup(cfg GroupConfig) (*Group, error) {
 	group, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{
 		ID: cfg.ID, Brokers: c.cfg.Brokers, Topics: cfg.Topics,
 		Dialer: &kafka.Dialer{
-			ClientID: c.cfg.ClientID, Timeout: c.cfg.Timeout, SASLMechanism: c.cfg.SASL, DialFunc: secured(c.cfg.Dial, c.cfg.TLS),
+			ClientID: c.cfg.ClientID, Timeout: c.cfg.Timeout, SASLMechanism: c.cfg.SASL,
+			DialFunc: secured(c.cfg.Dial, c.cfg.TLS),
 		},
 		GroupBalancers:    []kafka.GroupBalancer{s},
 		HeartbeatInterval: cfg.Heartbeat, SessionTimeout: cfg.Session, RebalanceTimeout: cfg.Rebalance,

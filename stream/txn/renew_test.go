@@ -50,7 +50,8 @@ func works(t *testing.T, c *Client) {
 	t.Helper()
 	var err error
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		if _, err = c.CreateTopics(testContext(t), TopicSpec{Name: unique("topic"), Partitions: 1, Replication: 1}); err == nil {
+		if _, err = c.CreateTopics(testContext(t), TopicSpec{Name: unique("topic"), Partitions: 1,
+			Replication: 1}); err == nil {
 			return
 		}
 	}

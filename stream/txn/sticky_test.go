@@ -18,9 +18,11 @@ func TestDistribute(t *testing.T) {
 		want   []string
 	}{
 		{"nobody owns anything", 5, []string{"a", "b"}, nil, []string{"a", "a", "b", "b", "a"}},
-		{"a third member joins", 6, []string{"a", "b", "c"}, map[string]claim{"a": {4, []int{0, 2, 4}, 1}, "b": {4, []int{1, 3, 5}, 1}}, []string{"a", "b", "a", "b", "c", "c"}},
+		{"a third member joins", 6, []string{"a", "b", "c"},
+			map[string]claim{"a": {4, []int{0, 2, 4}, 1}, "b": {4, []int{1, 3, 5}, 1}}, []string{"a", "b", "a", "b", "c", "c"}},
 		{"a member leaves", 4, []string{"b"}, map[string]claim{"b": {4, []int{1, 3}, 1}}, []string{"b", "b", "b", "b"}},
-		{"the younger claim wins", 2, []string{"a", "b"}, map[string]claim{"a": {3, []int{0, 1}, 1}, "b": {5, []int{0}, 1}}, []string{"b", "a"}},
+		{"the younger claim wins", 2, []string{"a", "b"}, map[string]claim{"a": {3, []int{0, 1}, 1}, "b": {5, []int{0}, 1}},
+			[]string{"b", "a"}},
 		{"a partition that is gone", 2, []string{"a", "b"}, map[string]claim{"a": {3, []int{1, 7}, 1}}, []string{"b", "a"}},
 		{"more members than partitions", 1, []string{"a", "b", "c"}, map[string]claim{"c": {1, []int{0}, 1}}, []string{"c"}},
 		{"no partition", 0, []string{"a"}, nil, []string{}},
@@ -121,7 +123,8 @@ func TestClaim(t *testing.T) {
 	if c, err := parseClaim(append(data, 9, 9, 9)); err != nil || c.format != 3 || len(c.partitions) != 3 {
 		t.Errorf("with what a later version adds: %v, %v", c, err)
 	}
-	for _, bad := range [][]byte{nil, {}, {2, 0, 0}, {1}, {1, 0}, {1, 0, 1}, {1, 0, 1, 0}, {1, 0, 0, 128, 2}, {1, 0, 2, 5, 5}, {1, 0, 255, 255, 255, 255, 15}, {1, 0, 1, 255, 255, 255, 255, 15}} {
+	for _, bad := range [][]byte{nil, {}, {2, 0, 0}, {1}, {1, 0}, {1, 0, 1}, {1, 0, 1, 0}, {1, 0, 0, 128, 2},
+		{1, 0, 2, 5, 5}, {1, 0, 255, 255, 255, 255, 15}, {1, 0, 1, 255, 255, 255, 255, 15}} {
 		if c, err := parseClaim(bad); err == nil {
 			t.Errorf("%v: got %v", bad, c)
 		}
