@@ -5,7 +5,6 @@ import (
 	"errors"
 	"liftstream/stream/committed"
 	"liftstream/stream/internal/sample"
-	"liftstream/stream/state"
 	"liftstream/stream/streamtest"
 	"maps"
 	"net"
@@ -160,60 +159,17 @@ func TestStateAfterRestartIsTheOneOfAnUninterruptedRun(t *testing.T) {
 		t.Fatal("no model was taken over")
 	}
 	r.end(t)
-	log := state.NewLog()
-	if err := log.Follow(context.Background(), w.Client, w.Topics.State, 0); err != nil {
-		t.Fatal(err)
-	}
-	found, _ := log.Manifests()
-	if len(found) == 0 {
-		t.Fatal("no snapshot after a graceful stop")
-	}
-	got, err := log.Sections(found[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	// The reference: the same commands in one go, models where the journal has them.
-	p := model.NewPartition(o.Spec, 0)
-	dec, err := codec.NewDecoder(w.Codec())
-	if err != nil {
-		t.Fatal(err)
-	}
-	models := state.NewModels(w.Client, w.Topics.Model, sample.Schema)
-	for end := false; !end; {
-		if end, err = models.Advance(context.Background(), 100*time.Millisecond); err != nil {
-			t.Fatal(err)
-		}
-	}
-	swaps := journalOf(t, w)
-	swap := func(before int64) { // models that come before the event with that offset
-		for len(swaps) > 0 && before >= swaps[0].Events {
-			if swaps[0].Model != p.ModelVersion() {
-				m, err := models.Get(swaps[0].Model)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := p.Swap(m); err != nil {
-					t.Fatal(err)
-				}
-			}
-			swaps = swaps[1:]
-		}
-	}
-	var batch model.Batch
-	var s model.Scores
+	got := newestSections(t, w)
+	ref := newReference(t, w, o, journalOf(t, w))
 	for _, rec := range w.Records(w.Topics.Events, 0) {
-		swap(rec.Offset)
-		if _, err := dec.Decode(&codec.Message{Value: rec.Value, Offset: rec.Offset, Time: rec.Time.UnixNano(),
-			Now: rec.Time.UnixNano()}, &batch, nil); err != nil {
-			t.Fatal(err)
-		}
-		p.Events(&batch, &s)
+		ref.swap(rec.Offset)
+		ref.events(&rec)
 	}
-	swap(1 << 60)
-	if p.ModelVersion() == 0 {
+	ref.swap(1 << 60)
+	if ref.part.ModelVersion() == 0 {
 		t.Error("no model was swapped in: the journal was not put to use")
 	}
-	want := p.Snapshot()
+	want := ref.part.Snapshot()
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		if string(want[name]) != string(got[name]) {
 			t.Errorf("section %s differs: %d and %d bytes", name, len(want[name]), len(got[name]))
