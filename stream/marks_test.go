@@ -15,6 +15,7 @@ import (
 
 	"liftstream/stream/embedded"
 	"liftstream/stream/state"
+	"liftstream/stream/streamtest"
 	"liftstream/stream/txn"
 )
 
@@ -45,37 +46,27 @@ func byLabel(c *prometheus.CounterVec) map[string]float64 {
 
 // log reads the state topic of partition 0.
 func (w *world) log() *state.Log {
-	w.t.Helper()
+	w.T.Helper()
 	l := state.NewLog()
-	if err := l.Follow(context.Background(), w.client, w.topics.State, 0); err != nil {
-		w.t.Fatal(err)
+	if err := l.Follow(context.Background(), w.Client, w.Topics.State, 0); err != nil {
+		w.T.Fatal(err)
 	}
 	return l
 }
 
 // write puts a record into a topic.
 func (w *world) write(r txn.Record) {
-	w.t.Helper()
-	if err := w.client.Produce(context.Background(), []txn.Record{r}, txn.None); err != nil {
-		w.t.Fatal(err)
-	}
-}
-
-// until waits for a condition.
-func until(t *testing.T, what string, within time.Duration, f func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(within); !f(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within %v: %s", within, what)
-		}
+	w.T.Helper()
+	if err := w.Client.Produce(context.Background(), []txn.Record{r}, txn.None); err != nil {
+		w.T.Fatal(err)
 	}
 }
 
 // TestEachOutcomeOfALabelIsCounted by the metric of labels.
 func TestEachOutcomeOfALabelIsCounted(t *testing.T) {
 	w := alone(t, 1)
-	w.produce(200, 100, false)
-	o := w.options(w.client)
+	w.Produce(200, 100, false)
+	o := w.options(w.Client)
 	r := w.run(o)
 	w.caught(r)
 	want := map[string]float64{}
@@ -83,9 +74,9 @@ func TestEachOutcomeOfALabelIsCounted(t *testing.T) {
 		from, n int
 		outcome string
 	}{{0, 150, "learnt"}, {0, 40, "repeated"}, {9000, 7, "unmatched"}, {150, 50, "learnt"}} {
-		w.labels(step.from, step.n)
+		w.SendLabels(step.from, step.n)
 		want[step.outcome] += float64(step.n)
-		until(t, fmt.Sprintf("labels %v, want %v", byLabel(o.Metrics.Labels), want), 20*time.Second, func() bool {
+		streamtest.Eventually(t, 20*time.Second, fmt.Sprintf("labels %v, want %v", byLabel(o.Metrics.Labels), want), func() bool {
 			return maps.Equal(byLabel(o.Metrics.Labels), want)
 		})
 	}
@@ -100,8 +91,8 @@ func TestTheJournalIsNeverUsedUpBeforeASnapshot(t *testing.T) {
 		t.Skip("makes more than a thousand transactions one by one")
 	}
 	w := alone(t, 1)
-	w.produce(100, 100, false)
-	o := w.options(w.client)
+	w.Produce(100, 100, false)
+	o := w.options(w.Client)
 	o.Snapshot, o.Commit, o.FitEvery = time.Hour, time.Millisecond, time.Hour
 	r := w.run(o)
 	w.caught(r)
@@ -111,12 +102,12 @@ func TestTheJournalIsNeverUsedUpBeforeASnapshot(t *testing.T) {
 	}
 	const most = state.JournalRing/4 + 100
 	for end, sent := uint64(0), 0; end < most; sent++ {
-		w.labels(sent%100, 1)
+		w.SendLabels(sent%100, 1)
 		if sent%100 == 0 {
 			end = w.log().JournalEnd()
 		}
 	}
-	until(t, "a snapshot at a quarter of the ring", 20*time.Second, func() bool {
+	streamtest.Eventually(t, 20*time.Second, "a snapshot at a quarter of the ring", func() bool {
 		found, _ = w.log().Manifests()
 		return len(found) > 0 && found[0].Journal >= state.JournalRing/4
 	})
@@ -127,14 +118,14 @@ func TestTheJournalIsNeverUsedUpBeforeASnapshot(t *testing.T) {
 // serves in its place.
 func TestASnapshotWhoseManifestNamesAnotherModelIsRefused(t *testing.T) {
 	w := alone(t, 1)
-	w.produce(2000, 50, true)
-	o := w.options(w.client)
+	w.Produce(2000, 50, true)
+	o := w.options(w.Client)
 	r := w.run(o)
 	w.caught(r)
-	until(t, "a model", 20*time.Second, func() bool { return r.stage.Status().Partitions[0].Model > 0 })
-	w.produce(300, 10, true)
+	streamtest.Eventually(t, 20*time.Second, "a model", func() bool { return r.stage.Status().Partitions[0].Model > 0 })
+	w.Produce(300, 10, true)
 	w.caught(r)
-	until(t, "two snapshots under the model", 20*time.Second, func() bool {
+	streamtest.Eventually(t, 20*time.Second, "two snapshots under the model", func() bool {
 		found, _ := w.log().Manifests()
 		return len(found) == 2 && found[0].Model > 0
 	})
@@ -145,11 +136,11 @@ func TestASnapshotWhoseManifestNamesAnotherModelIsRefused(t *testing.T) {
 	}
 	forged := *found[0]
 	forged.Model++
-	w.write(txn.Record{Topic: w.topics.State, Key: []byte(forged.Key()), Value: forged.Encode(), Time: time.UnixMilli(1)})
+	w.write(txn.Record{Topic: w.Topics.State, Key: []byte(forged.Key()), Value: forged.Encode(), Time: time.UnixMilli(1)})
 	core, logs := observer.New(zap.ErrorLevel)
 	o.Log = zap.New(core)
 	r = w.run(o)
-	w.produce(300, 10, true)
+	w.Produce(300, 10, true)
 	w.caught(r)
 	r.end(t)
 	refused := logs.FilterMessage("snapshot refused").All()
@@ -157,28 +148,28 @@ func TestASnapshotWhoseManifestNamesAnotherModelIsRefused(t *testing.T) {
 	if len(refused) != 1 || !strings.Contains(fmt.Sprint(refused[0].ContextMap()["error"]), says) {
 		t.Errorf("refused snapshots: %v", logs.All())
 	}
-	w.exactlyOnce()
+	w.ExactlyOnce()
 }
 
 // TestANewTrainerKnowsTheRecordsOfTheServingModel: without a verdict in the topic, as builds before the gate left it,
 // the marks of the model say which records are not new.
 func TestANewTrainerKnowsTheRecordsOfTheServingModel(t *testing.T) {
 	w := alone(t, 1)
-	w.produce(1000, 50, true)
-	o := w.options(w.client)
+	w.Produce(1000, 50, true)
+	o := w.options(w.Client)
 	o.FitRecords = 1000
 	r := w.run(o)
 	w.caught(r)
-	until(t, "a model", 20*time.Second, func() bool { return r.stage.Status().Partitions[0].Model == 1 })
+	streamtest.Eventually(t, 20*time.Second, "a model", func() bool { return r.stage.Status().Partitions[0].Model == 1 })
 	r.end(t)
 	forgotten := map[string]bool{}
-	for _, x := range w.records(w.topics.Model, 0) {
+	for _, x := range w.Records(w.Topics.Model, 0) {
 		if strings.HasPrefix(string(x.Key), "verdict/") {
 			forgotten[string(x.Key)] = true
 		}
 	}
 	for key := range forgotten {
-		w.write(txn.Record{Topic: w.topics.Model, Key: []byte(key)})
+		w.write(txn.Record{Topic: w.Topics.Model, Key: []byte(key)})
 	}
 	if len(forgotten) == 0 {
 		t.Fatal("there is no verdict to forget: the test would say nothing")
@@ -197,8 +188,8 @@ func TestANewTrainerKnowsTheRecordsOfTheServingModel(t *testing.T) {
 	if n := fits(); n > 0 {
 		t.Errorf("a new trainer fits %d times the records that the serving model has seen", n)
 	}
-	w.produce(1000, 50, true)
-	until(t, "a fit of new records", 20*time.Second, func() bool { return fits() > 0 })
+	w.Produce(1000, 50, true)
+	streamtest.Eventually(t, 20*time.Second, "a fit of new records", func() bool { return fits() > 0 })
 	r.end(t)
 }
 
@@ -212,7 +203,7 @@ func TestBytesGivenAtTheMomentOfCancellationAreReturned(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		gone := make(chan error)
 		go func() { gone <- b.acquire(ctx, 7) }()
-		until(t, "the second waits", time.Second, func() bool {
+		streamtest.Eventually(t, time.Second, "the second waits", func() bool {
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			return len(b.waiting) == 1
