@@ -80,7 +80,7 @@ func TestFaults(t *testing.T) {
 					}
 					began := time.Now()
 					f.run(r)
-					r.judge(kind+" "+f.name, seed, time.Since(began))
+					r.check(kind+" "+f.name, seed, time.Since(began))
 				})
 			}
 		})

@@ -128,7 +128,7 @@ type process struct {
 	log  *lockedBuffer
 	done chan struct{}
 	err  error
-	told bool // it was told to stop, and has been judged by how it did
+	told bool // it was told to stop, and its end has been checked
 }
 
 type lockedBuffer struct {
@@ -356,8 +356,8 @@ func (r *rig) idsOf(topic string, partition int) (ids []string) {
 	return ids
 }
 
-// judge lets a stage catch up, stops it, and reads everything back.
-func (r *rig) judge(name string, seed uint64, took time.Duration) {
+// check lets a stage catch up, stops it, and reads everything back.
+func (r *rig) check(name string, seed uint64, took time.Duration) {
 	t := r.t
 	t.Helper()
 	alive := false
