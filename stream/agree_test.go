@@ -77,7 +77,7 @@ func TestMembersWriteWhatAllOfThemRead(t *testing.T) {
 			}
 			r := w.prepared(o)
 			r.stage.newest, r.stage.hesitation = reads, 500*time.Millisecond
-			r.begin()
+			r.start()
 			return r
 		}
 		// An upgrade: the old build alone, both, the new one alone.

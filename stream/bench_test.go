@@ -48,14 +48,14 @@ func BenchmarkStage(b *testing.B) {
 							return w.Client.Produce(ctx, t.Records, t.Compression)
 						}
 					}
-					r.begin()
+					r.start()
 					behind := func(s Status) bool { return len(s.Partitions) == 0 || s.Partitions[0].Offset < records/rows }
 					for behind(r.stage.Status()) {
 						time.Sleep(time.Millisecond)
 					}
 					spent += time.Since(began)
 					r.stop()
-					<-r.done
+					<-r.ended
 				}
 				b.ReportMetric(float64(records*b.N)/spent.Seconds(), "records/s")
 			})
@@ -113,7 +113,7 @@ func BenchmarkLatency(b *testing.B) {
 			took := <-done
 			cancel()
 			r.stop()
-			<-r.done
+			<-r.ended
 			if len(took) < len(values) {
 				b.Fatalf("%d of %d scores arrived", len(took), len(values))
 			}
@@ -156,7 +156,7 @@ func BenchmarkRestart(b *testing.B) {
 			w.Produce(50_000, 50, true)
 			began := time.Now()
 			r.stop()
-			if err := <-r.done; err != nil {
+			if err := <-r.ended; err != nil {
 				b.Fatal(err)
 			}
 			stop = max(stop, time.Since(began))
@@ -166,7 +166,7 @@ func BenchmarkRestart(b *testing.B) {
 			start = max(start, time.Since(began))
 
 			r.stop()
-			<-r.done
+			<-r.ended
 			m := &streamtest.Mortal{}
 			doomed := o
 			doomed.Client = txn.NewClient(txn.Config{Brokers: w.Brokers, Dial: m.Dial, Timeout: 2 * time.Second})
@@ -182,12 +182,12 @@ func BenchmarkRestart(b *testing.B) {
 			w.Produce(50_000, 50, true)
 			first(next)
 			beyond = max(beyond, time.Since(began)-o.Session)
-			<-r.done
+			<-r.ended
 			doomed.Client.Close()
 			r = next
 		}
 		r.stop()
-		<-r.done
+		<-r.ended
 		b.ReportMetric(stop.Seconds()*1e3, "stop-ms")
 		b.ReportMetric(start.Seconds()*1e3, "start-ms")
 		b.ReportMetric(beyond.Seconds()*1e3, "beyond-session-ms")

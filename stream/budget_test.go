@@ -32,7 +32,7 @@ func TestBudgetIsFairAndGivesBackWhatIsCancelled(t *testing.T) {
 	queued(2)
 	b.charge(-99) // one byte is left in use: 9 fit, but not 4 more
 	if err := <-gone; err != nil {
-		t.Fatalf("there was room for the first in the queue: %v", err)
+		t.Fatalf("the bytes were free for the first in the queue: %v", err)
 	}
 	select {
 	case <-order:

@@ -144,7 +144,7 @@ func (x *schemaChange) oldStageDies() {
 	x.caught(r)
 	m.Die()
 	r.stop()
-	<-r.done
+	<-r.ended
 	x.Produce(1000, 40, true)
 }
 
@@ -171,7 +171,7 @@ func (x *schemaChange) diesBeforeTheFirstSnapshot() {
 	r.stage.commit = func(context.Context, *txn.Producer, txn.Transaction) error {
 		return &txn.Error{Op: "EndTxn", Kind: txn.Environment, Err: errors.New("dead")}
 	}
-	r.begin()
+	r.start()
 	if err := r.fails(x.t, 30*time.Second); !strings.Contains(err.Error(), "dead") {
 		x.t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ func (x *schemaChange) carriesOver() {
 		}
 		return send(ctx, p, tx)
 	}
-	r.begin()
+	r.start()
 	x.caught(r)
 	for _, c := range []struct {
 		what    string
@@ -307,7 +307,7 @@ func TestTheSnapshotOfACarriedStateWaitsForNoInput(t *testing.T) {
 			}
 			return send(ctx, p, x)
 		}
-		r.begin()
+		r.start()
 		r.await(t, "it waits for ever", func(s Status) bool { return len(s.Partitions) > 0 && s.Partitions[0].Offset >= 20 })
 		r.end(t)
 		w.ExactlyOnce()
@@ -353,10 +353,10 @@ func TestATornTransactionIsMadeWholeUnderItsOwnSchema(t *testing.T) {
 					torn <- struct{}{}
 					return dead
 				}
-				r.begin()
+				r.start()
 				streamtest.Eventually(t, 30*time.Second, "nothing was torn", func() bool { return len(torn) > 0 })
 				r.stop()
-				<-r.done
+				<-r.ended
 
 				with := *sample.Schema
 				with.Features = append([]model.Feature{{Name: "brand", Kind: model.Nominal}}, sample.Schema.Features...)
@@ -376,7 +376,7 @@ func TestATornTransactionIsMadeWholeUnderItsOwnSchema(t *testing.T) {
 					}
 					answers[of]++
 				}
-				for letter, n := range w.Letters() {
+				for letter, n := range w.DeadLetters() {
 					of, err := strconv.ParseInt(strings.TrimPrefix(letter, w.Topics.Events+" "), 10, 64)
 					if err != nil {
 						t.Fatal(err)

@@ -75,7 +75,7 @@ func (d *deadLetters) write(
 // adds the letters that the last transaction should have written, and has not, to the repairing one.
 func (o *takeover) writeMissingDead(ctx context.Context) (err error) {
 	t, d := o.t, o.plan.Done
-	if t.dead.known, err = o.readDead(ctx, d.LettersFrom); err != nil {
+	if t.dead.known, err = o.readDead(ctx, d.DeadFrom); err != nil {
 		return err
 	}
 	written := 0
@@ -90,7 +90,7 @@ func (o *takeover) writeMissingDead(ctx context.Context) (err error) {
 		}
 	}
 	from := d.Events
-	if written < d.Letters {
+	if written < d.DeadLetters {
 		from = d.EventsFrom
 		if err := o.writeDeadOf(ctx, codec.StageLabels, d.LabelsFrom, d.Labels); err != nil {
 			return err

@@ -76,11 +76,11 @@ func TestLettersOfTransactionsTornOneAfterAnother(t *testing.T) {
 			}
 			return &txn.Error{Op: "EndTxn", Kind: txn.Unknown, Reason: "by the test", Err: errors.New("torn")}
 		}
-		r.begin()
+		r.start()
 		r.await(t, "it does not go on", func(s Status) bool { return len(s.Partitions) > 0 && s.Partitions[0].Offset >= 12 })
 		r.end(t)
 		w.ExactlyOnce()
-		if l := w.Letters(); len(l) != 2 || l[w.Topics.Events+" 10"] != 1 || l[w.Topics.Events+" 11"] != 1 {
+		if l := w.DeadLetters(); len(l) != 2 || l[w.Topics.Events+" 10"] != 1 || l[w.Topics.Events+" 11"] != 1 {
 			t.Errorf("dead letters: %v", l)
 		}
 		if tears.Load() != 2 {
@@ -136,11 +136,11 @@ func TestLettersBehindAnOpenTransactionAreFound(t *testing.T) {
 			}
 			return &txn.Error{Op: "EndTxn", Kind: txn.Unknown, Reason: "by the test", Err: errors.New("torn")}
 		}
-		r.begin()
+		r.start()
 		w.caught(r)
 		r.end(t)
 		w.ExactlyOnce()
-		if l := w.Letters(); len(l) != 1 || l[w.Topics.Events+" 10"] != 1 {
+		if l := w.DeadLetters(); len(l) != 1 || l[w.Topics.Events+" 10"] != 1 {
 			t.Errorf("dead letters: %v", l)
 		}
 	})
@@ -194,10 +194,10 @@ func TestMessageOfCountlessBadRowsIsOneDeadLetter(t *testing.T) {
 		w.Topics.Labels + " 1": 1,
 	}
 	streamtest.Eventually(t, 20*time.Second, "dead letters are missing",
-		func() bool { return len(w.Letters()) >= len(want) })
+		func() bool { return len(w.DeadLetters()) >= len(want) })
 	r.end(t)
 	w.ExactlyOnce()
-	if got := w.Letters(); !maps.Equal(got, want) {
+	if got := w.DeadLetters(); !maps.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
@@ -218,7 +218,7 @@ func TestLargestMessageFitsAmongTheDeadLetters(t *testing.T) {
 		w.caught(r)
 		r.end(t)
 		w.ExactlyOnce()
-		if l := w.Letters(); len(l) != 1 {
+		if l := w.DeadLetters(); len(l) != 1 {
 			t.Errorf("dead letters: %v", l)
 		}
 	})

@@ -80,7 +80,7 @@ func TestFaults(t *testing.T) {
 					}
 					began := time.Now()
 					f.run(r)
-					r.judge(kind+" "+f.name, seed, time.Since(began))
+					r.check(kind+" "+f.name, seed, time.Since(began))
 				})
 			}
 		})
@@ -303,7 +303,7 @@ func (r *rig) terminate(times int) {
 		p.told = true
 		_ = p.cmd.Process.Signal(syscall.SIGTERM)
 		select {
-		case <-p.done:
+		case <-p.ended:
 		case <-time.After(30 * time.Second):
 			r.t.Fatalf("the stage does not stop\n%s", p.log.tail())
 		}
@@ -415,7 +415,7 @@ func (r *rig) all(times int) {
 	revive := func() {
 		for k, p := range members {
 			select {
-			case <-p.done:
+			case <-p.ended:
 				if code := p.cmd.ProcessState.ExitCode(); code > 0 && code != 3 {
 					r.t.Fatalf("the stage has ended: %v\n%s", p.err, p.log.tail())
 				}
@@ -451,7 +451,7 @@ func (r *rig) all(times int) {
 		case "SIGTERM":
 			_ = p.cmd.Process.Signal(syscall.SIGTERM)
 			select {
-			case <-p.done:
+			case <-p.ended:
 			case <-time.After(30 * time.Second):
 				r.t.Fatalf("the stage does not stop\n%s", p.log.tail())
 			}

@@ -184,7 +184,7 @@ func TestLeadersMoveAtEveryStep(t *testing.T) {
 		}
 		if i%50 == 0 { // some requests are sent only by who takes a partition over
 			other.stop()
-			<-other.done // it may have met a move as it stopped
+			<-other.ended // it may have met a move as it stopped
 			other = w.run(beside)
 		}
 		time.Sleep(20 * time.Millisecond)

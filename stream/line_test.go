@@ -49,13 +49,13 @@ func TestANewBeginningForgetsTheOldStateAtOnce(t *testing.T) {
 					}
 					return send(ctx, p, x)
 				}
-				r.begin()
+				r.start()
 				streamtest.Eventually(t, time.Minute, "it gets nowhere", func() bool {
 					p := r.stage.Status().Partitions
 					return len(p) == 1 && p[0].Offset > 5
 				})
 				r.stop()
-				<-r.done
+				<-r.ended
 				if len(refused) == 0 {
 					t.Fatal("no snapshot came to its end")
 				}

@@ -84,7 +84,7 @@ func TestVersionsWithoutDoneRecordTakeTurns(t *testing.T) {
 			if i%2 == 0 {
 				r.stage.commit = withoutDone
 			}
-			r.begin()
+			r.start()
 			w.caught(r)
 			r.end(t)
 			w.ExactlyOnce()
@@ -120,7 +120,7 @@ func TestOffsetsWithoutNumberAreClaimedWhereverTheyAre(t *testing.T) {
 			}
 			return &txn.Error{Op: "EndTxn", Kind: txn.Unknown, Reason: "by the test", Err: errors.New("torn")}
 		}
-		r.begin()
+		r.start()
 		w.caught(r)
 		r.end(t)
 		w.ExactlyOnce()
@@ -166,7 +166,7 @@ func TestLabelsThatBeginElsewhere(t *testing.T) {
 				learnt(t, r, c.learn)
 				m.Die()
 				r.stop()
-				<-r.done
+				<-r.ended
 				o = w.options(w.Client)
 				o.Instance = w.Name
 				r = w.run(o)

@@ -77,7 +77,7 @@ func TestSickBrokersAreWaitedForAndThenGivenUp(t *testing.T) {
 				waited = true
 			}
 			select {
-			case err := <-r.done:
+			case err := <-r.ended:
 				if err == nil || !strings.Contains(err.Error(), "giving up after 4s") {
 					t.Errorf("got %v", err)
 				}
@@ -165,7 +165,7 @@ func TestStopTellsItsCauseBesideWhatWasNotFlushed(t *testing.T) {
 			}
 			return send(ctx, p, x)
 		}
-		r.begin()
+		r.start()
 		err := r.fails(t, 30*time.Second)
 		if txn.KindOf(err) != txn.Denied || !strings.Contains(err.Error(), "the cause") ||
 			!strings.Contains(err.Error(), "partition 1 was not flushed beyond offset") {
@@ -216,7 +216,7 @@ func TestModelsThatCannotBeReadAreWaitedForAndThenGivenUp(t *testing.T) {
 			}
 			return send(ctx, p, x)
 		}
-		r.begin()
+		r.start()
 		w.caught(r)
 		d.on.Store(true)
 		time.Sleep(1200 * time.Millisecond) // the requests under way are answered

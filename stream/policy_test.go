@@ -236,7 +236,7 @@ func TestScoresThatDoNotFitTheirTopicStopTheStageByName(t *testing.T) {
 	})
 }
 
-// Labels that wait for their records must leave room for these.
+// Labels that wait for their records must leave bytes for these.
 func TestWaitingLabelsDoNotKeepTheirRecordsOut(t *testing.T) {
 	streamtest.Brokers(t, func(t *testing.T, addr string) {
 		w := newWorld(t, addr, 1)
@@ -304,7 +304,7 @@ func TestRebalanceKeepsWhatIsNotDoneYet(t *testing.T) {
 			}
 			return &txn.Error{Op: "EndTxn", Kind: txn.Unknown, Reason: "by the test", Err: errors.New("torn")}
 		}
-		r.begin()
+		r.start()
 		r.await(t, "it does not go on", func(s Status) bool { return other.Load() != nil && s.Partitions[0].Offset >= 61 })
 		time.Sleep(2 * o.Commit) // the labels follow
 		if n := counted(o.Metrics.Restores.WithLabelValues("kept")); n != 1 {
@@ -316,7 +316,7 @@ func TestRebalanceKeepsWhatIsNotDoneYet(t *testing.T) {
 		r.end(t)
 		other.Load().end(t)
 		w.ExactlyOnce()
-		if l := w.Letters(); len(l) != 1 || l[w.Topics.Events+" 30"] != 1 {
+		if l := w.DeadLetters(); len(l) != 1 || l[w.Topics.Events+" 30"] != 1 {
 			t.Errorf("dead letters: %v", l)
 		}
 	})
@@ -371,7 +371,7 @@ func TestAReplayByTheJournalFetchesOnce(t *testing.T) {
 			return &txn.Error{Op: "EndTxn", Kind: txn.Environment, Err: errors.New("dead")}
 		}
 		r.stop()
-		<-r.done
+		<-r.ended
 
 		s := newStrikes(1, func() {})
 		o = w.options(txn.NewClient(txn.Config{Brokers: w.Brokers, Dial: s.dial}))

@@ -124,11 +124,11 @@ func (r *rig) startBroker(listen string) string {
 
 // process is one run of the stage's binary.
 type process struct {
-	cmd  *exec.Cmd
-	log  *lockedBuffer
-	done chan struct{}
-	err  error
-	told bool // it was told to stop, and has been judged by how it did
+	cmd   *exec.Cmd
+	log   *lockedBuffer
+	ended chan struct{}
+	err   error
+	told  bool // it was told to stop, and its end has been checked
 }
 
 type lockedBuffer struct {
@@ -160,15 +160,15 @@ func (r *rig) start(instance string) *process {
 func (r *rig) startWith(config, instance string) *process {
 	r.t.Helper()
 	p := &process{
-		cmd:  exec.Command(r.binary, "run", "-c", config, "--instance", instance, "--log-format", "json"),
-		log:  &lockedBuffer{},
-		done: make(chan struct{}),
+		cmd:   exec.Command(r.binary, "run", "-c", config, "--instance", instance, "--log-format", "json"),
+		log:   &lockedBuffer{},
+		ended: make(chan struct{}),
 	}
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
 	if err := p.cmd.Start(); err != nil {
 		r.t.Fatal(err)
 	}
-	go func() { p.err = p.cmd.Wait(); close(p.done) }()
+	go func() { p.err = p.cmd.Wait(); close(p.ended) }()
 	r.t.Cleanup(func() { _ = p.cmd.Process.Signal(syscall.SIGCONT); p.kill() })
 	r.procs = append(r.procs, p)
 	return p
@@ -176,7 +176,7 @@ func (r *rig) startWith(config, instance string) *process {
 
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill()
-	<-p.done
+	<-p.ended
 }
 
 // stop ends a process in peace.
@@ -185,7 +185,7 @@ func (r *rig) stop(p *process) time.Duration {
 	began := time.Now()
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	select {
-	case <-p.done:
+	case <-p.ended:
 	case <-time.After(30 * time.Second):
 		r.t.Fatalf("the stage does not stop\n%s", p.log.tail())
 	}
@@ -289,7 +289,7 @@ func (r *rig) reached(n int) {
 		}
 		for _, p := range r.procs {
 			select {
-			case <-p.done:
+			case <-p.ended:
 				if p.err != nil && !p.told && p.cmd.ProcessState.ExitCode() >= 0 { // not killed by the suite
 					r.t.Fatalf("the stage has ended: %v\n%s", p.err, p.log.tail())
 				}
@@ -356,14 +356,14 @@ func (r *rig) idsOf(topic string, partition int) (ids []string) {
 	return ids
 }
 
-// judge lets a stage catch up, stops it, and reads everything back.
-func (r *rig) judge(name string, seed uint64, took time.Duration) {
+// check lets a stage catch up, stops it, and reads everything back.
+func (r *rig) check(name string, seed uint64, took time.Duration) {
 	t := r.t
 	t.Helper()
 	alive := false
 	for _, p := range r.procs {
 		select {
-		case <-p.done:
+		case <-p.ended:
 		default:
 			alive = true
 		}
@@ -392,7 +392,7 @@ func (r *rig) judge(name string, seed uint64, took time.Duration) {
 	r.reached(want)
 	for _, p := range r.procs {
 		select {
-		case <-p.done:
+		case <-p.ended:
 		default:
 			r.stop(p)
 		}

@@ -50,14 +50,14 @@ func (w *world) options(c *txn.Client) Options {
 // running is a stage in the background.
 type running struct {
 	stage *Stage
-	begin func()
+	start func()
 	stop  context.CancelFunc
-	done  chan error
+	ended chan error
 }
 
 func (w *world) run(o Options) *running {
 	r := w.prepared(o)
-	r.begin()
+	r.start()
 	return r
 }
 
@@ -65,8 +65,8 @@ func (w *world) run(o Options) *running {
 func (w *world) prepared(o Options) *running {
 	ctx, cancel := context.WithCancel(context.Background())
 	w.T.Cleanup(cancel)
-	r := &running{stage: New(o), stop: cancel, done: make(chan error, 1)}
-	r.begin = func() { go func() { r.done <- r.stage.Run(ctx) }() }
+	r := &running{stage: New(o), stop: cancel, ended: make(chan error, 1)}
+	r.start = func() { go func() { r.ended <- r.stage.Run(ctx) }() }
 	return r
 }
 
@@ -98,7 +98,7 @@ func (w *world) caught(rs ...*running) {
 		}
 		for _, r := range rs {
 			select {
-			case err := <-r.done:
+			case err := <-r.ended:
 				w.T.Fatalf("stage ended: %v", err)
 			default:
 			}
@@ -113,7 +113,7 @@ func (r *running) await(t testing.TB, problem string, ok func(s Status) bool) {
 	t.Helper()
 	streamtest.Eventually(t, 2*time.Minute, problem, func() bool {
 		select {
-		case err := <-r.done:
+		case err := <-r.ended:
 			t.Fatalf("%s: the stage has ended: %v", problem, err)
 		default:
 		}
@@ -134,7 +134,7 @@ func (r *running) end(t *testing.T) {
 	t.Helper()
 	r.stop()
 	select {
-	case err := <-r.done:
+	case err := <-r.ended:
 		if err != nil {
 			t.Fatalf("stopping: %v", err)
 		}
@@ -155,14 +155,14 @@ func (r *running) until(t *testing.T, records uint64) {
 			return
 		}
 		select {
-		case err := <-r.done:
+		case err := <-r.ended:
 			t.Fatalf("stage ended after %d records: %v", n, err)
 		case <-time.After(time.Millisecond):
 		}
 	}
 }
 
-// slowly keeps a stage from being done before it is disturbed.
+// slowly keeps a stage busy until it is disturbed.
 func slowly(int32, *model.Batch, *model.Scores, *model.Levels) { time.Sleep(2 * time.Millisecond) }
 
 // verified replays the topics of a stage and compares.
@@ -192,7 +192,7 @@ func journalOf(t *testing.T, w *world) (out []state.JournalEntry) {
 func (r *running) fails(t *testing.T, within time.Duration) error {
 	t.Helper()
 	select {
-	case err := <-r.done:
+	case err := <-r.ended:
 		return err
 	case <-time.After(within):
 		t.Fatalf("the stage goes on: %+v", r.stage.Status())

@@ -247,7 +247,7 @@ func TestPoliciesStopWithAClearSentence(t *testing.T) {
 	r = w.run(o)
 	var p *PolicyError
 	select {
-	case err := <-r.done:
+	case err := <-r.ended:
 		if !errors.As(err, &p) || p.Policy != "schema_changed" {
 			t.Errorf("another configuration: %v", err)
 		}
@@ -286,7 +286,7 @@ func TestVerifyFindsNothingAfterDeathsAndFindsWhatWasChanged(t *testing.T) {
 			r.until(t, 600+model.Hash(i, 7)%1500)
 			m.Die()
 			r.stop()
-			<-r.done
+			<-r.ended
 			c.Close()
 		}
 		o := w.options(w.Client)

@@ -138,7 +138,7 @@ func (o *takeover) decide(ctx context.Context, left *kept, torn bool) (err error
 		return err
 	}
 	t.last, t.end = o.plan.Done, o.facts.Events.Stable
-	t.answered, t.scoresFrom, t.dead.from = o.plan.Answered, o.plan.Done.ScoresFrom, o.plan.Done.LettersFrom
+	t.answered, t.scoresFrom, t.dead.from = o.plan.Answered, o.plan.Done.ScoresFrom, o.plan.Done.DeadFrom
 	o.first = state.Position{Events: o.plan.Done.EventsFrom, Labels: o.plan.Done.LabelsFrom}
 	// The journal may name versions that the follower of the model topic has not read yet.
 	return t.s.models.Reach(ctx)

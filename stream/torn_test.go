@@ -67,7 +67,7 @@ func TestTransactionsThatAreCommittedInPartAreMadeWhole(t *testing.T) {
 		o.Log = streamtest.WithoutErrors(t)
 		r := w.prepared(o)
 		r.stage.commit = f.commit
-		r.begin()
+		r.start()
 		bad := 0
 		done := func() bool {
 			f.mu.Lock()
@@ -99,7 +99,7 @@ func TestTransactionsThatAreCommittedInPartAreMadeWhole(t *testing.T) {
 		}, func() any { return r.stage.Status() })
 		r.end(t)
 		w.ExactlyOnce()
-		letters := w.Letters()
+		letters := w.DeadLetters()
 		for id, n := range letters {
 			if n != 1 {
 				t.Errorf("%d dead letters of %s", n, id)
@@ -143,7 +143,7 @@ func TestMessagesWithoutScoresBeforeATornTransactionAreDone(t *testing.T) {
 					torn.Store(true)
 					return &txn.Error{Op: "EndTxn", Kind: txn.Unknown, Reason: "by the test", Err: errors.New("torn")}
 				}
-				r.begin()
+				r.start()
 				manifest := func() int64 {
 					log := state.NewLog()
 					if err := log.Follow(ctx, w.Client, w.Topics.State, 0); err != nil {
@@ -174,7 +174,7 @@ func TestMessagesWithoutScoresBeforeATornTransactionAreDone(t *testing.T) {
 				w.caught(r)
 				r.end(t)
 				w.ExactlyOnce()
-				letters := w.Letters()
+				letters := w.DeadLetters()
 				for id, n := range letters {
 					if n != 1 {
 						t.Errorf("%d dead letters of %s", n, id)

@@ -325,8 +325,8 @@ func (w *World) Send(topic string, values ...string) {
 	}
 }
 
-// Letters counts the dead letters of each message.
-func (w *World) Letters() map[string]int {
+// DeadLetters counts the dead letters of each message.
+func (w *World) DeadLetters() map[string]int {
 	w.T.Helper()
 	letters := map[string]int{}
 	for _, l := range w.Records(w.Topics.Dead, 0) {

@@ -114,7 +114,7 @@ func (f *Fetched) collect(topic string, partition int, offset int64, p *fetch.Re
 		func(a, b fetch.ResponseTransaction) int { return int(min(max(a.FirstOffset-b.FirstOffset, -1), 1)) },
 	)
 	aborted := make(map[int64]bool) // producers inside an aborted transaction at this point of the log
-	begin := func(upTo int64) {     // the aborted transactions that have begun there
+	enter := func(upTo int64) {     // the aborted transactions that have begun there
 		for len(aborts) > 0 && aborts[0].FirstOffset <= upTo {
 			aborted[aborts[0].ProducerID] = true
 			aborts = aborts[1:]
@@ -136,14 +136,14 @@ func (f *Fetched) collect(topic string, partition int, offset int64, p *fetch.Re
 			}
 			// abort: this producer's aborted transaction ends here, even if compaction has left nothing else of it
 			if marker.Type == 0 {
-				begin(marker.Offset)
+				enter(marker.Offset)
 				delete(aborted, b.ProducerID)
 			}
 			f.advance(marker.Offset)
 			continue
 		case *protocol.RecordBatch:
 			base = b.BaseOffset
-			begin(base)
+			enter(base)
 			skip = b.Attributes.Transactional() && aborted[b.ProducerID]
 		case *protocol.MessageSet:
 			base = b.BaseOffset
