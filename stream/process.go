@@ -128,7 +128,7 @@ func (t *task) number(x *transaction, from state.Position) {
 	x.done = state.Done{
 		Number: t.last.Number + 1, Events: at.Events, Labels: at.Labels,
 		EventsFrom: min(from.Events, at.Events), LabelsFrom: min(from.Labels, at.Labels),
-		Answered: min(t.answered, at.Events), ScoresFrom: t.scoresFrom, Letters: len(x.dead), LettersFrom: t.dead.from,
+		Answered: min(t.answered, at.Events), ScoresFrom: t.scoresFrom, DeadLetters: len(x.dead), DeadFrom: t.dead.from,
 	}
 	t.writeState(x, state.Change{Key: state.DoneKey, Value: x.done.Encode(t.s.format())})
 }

@@ -89,8 +89,8 @@ func (t *trainer) step(ctx context.Context) error {
 		} else if err := p.Discard(ctx, open); err != nil {
 			return fmt.Errorf("ending what a broker has left open: %w", err)
 		}
-		// What a former trainer published is decided now and nobody else can publish: only after all of it is read is the
-		// next version a new one.
+		// The publications of a former trainer are decided now and nobody else can publish: only after all of them are read
+		// is the next version a new one.
 		if err := t.s.models.Reach(ctx); err != nil {
 			return err
 		}
@@ -121,7 +121,7 @@ func (t *trainer) step(ctx context.Context) error {
 		}
 	}
 	if t.waiting != nil {
-		return t.judge(ctx, snaps)
+		return t.compare(ctx, snaps)
 	}
 	if others > 0 && o.Now().Sub(t.began) < o.Patience {
 		return errNotYet // partitions that are about to be carried over to this configuration belong into its first model
@@ -203,8 +203,9 @@ func (t *trainer) fit(ctx context.Context, snaps map[int32]*state.Manifest, prev
 		return err
 	})
 	if err != nil && ctx.Err() != nil {
-		// Stopped, not failed: whoever owns partition 0 next fits anew.
-		o.Log.Info("fit cancelled: the stage stops, or partition 0 has another owner", zap.Duration("after", o.Now().Sub(began)))
+		// Stopped, not failed: the next owner of partition 0 fits anew.
+		o.Log.Info("fit cancelled: the stage stops, or partition 0 has another owner",
+			zap.Duration("after", o.Now().Sub(began)))
 		return err
 	}
 	o.Metrics.FitTime.Observe(o.Now().Sub(began).Seconds())
@@ -213,8 +214,10 @@ func (t *trainer) fit(ctx context.Context, snaps map[int32]*state.Manifest, prev
 		o.Log.Warn("fit failed; the serving model stays", zap.Error(err))
 		return nil
 	}
-	t.waiting = &candidate{model: m, from: from, made: o.Now(), took: o.Now().Sub(began), first: previous == nil, alone: !served}
-	o.Log.Info("model fitted; it waits for labelled records that it has not learnt", zap.Int("records", m.Info.Records), zap.Duration("took", t.waiting.took))
+	t.waiting = &candidate{model: m, from: from, made: o.Now(), took: o.Now().Sub(began), first: previous == nil,
+		alone: !served}
+	o.Log.Info("model fitted; it waits for labelled records that it has not learnt",
+		zap.Int("records", m.Info.Records), zap.Duration("took", t.waiting.took))
 	return nil
 }
 
@@ -222,9 +225,9 @@ func (t *trainer) fit(ctx context.Context, snaps map[int32]*state.Manifest, prev
 // it takes: the serving one stays, and until these records have come no other fit is due.
 func (t *trainer) patience() time.Duration { return 10 * t.s.o.FitEvery }
 
-// judge gives the verdict on the waiting model when enough labelled records have come, and publishes it where it may
+// compare gives the verdict on the waiting model when enough labelled records have come, and publishes it where it may
 // serve.
-func (t *trainer) judge(ctx context.Context, snaps map[int32]*state.Manifest) error {
+func (t *trainer) compare(ctx context.Context, snaps map[int32]*state.Manifest) error {
 	o := &t.s.o
 	c := t.waiting
 	limit := model.Compared(o.FitRecords)
@@ -260,7 +263,8 @@ func (t *trainer) judge(ctx context.Context, snaps map[int32]*state.Manifest) er
 	budget, cancel := context.WithTimeout(ctx, o.FitBudget)
 	defer cancel()
 	var m *model.Model
-	v := &state.GateVerdict{Number: 1, Fingerprint: o.Spec.Options.Fingerprint, Previous: c.model.Info.Previous, Clocks: clocks(snaps)}
+	v := &state.GateVerdict{Number: 1, Fingerprint: o.Spec.Options.Fingerprint, Previous: c.model.Info.Previous,
+		Clocks: clocks(snaps)}
 	err := state.Contain(func() (err error) {
 		if v.Verdict, err = model.Judge(budget, o.Spec, c.model, from, to, limit); err == nil && v.Accepted() {
 			m, err = model.Renew(budget, o.Spec, c.model, to)
@@ -276,13 +280,15 @@ func (t *trainer) judge(ctx context.Context, snaps map[int32]*state.Manifest) er
 	if before := t.s.models.Verdict(); before != nil {
 		v.Number = before.Number + 1
 	}
-	log := t.remarks(c.model, o.Log.With(zap.Int("records", c.model.Info.Records), zap.Stringer("verdict", v.Reason), zap.Int("compared", v.Records), zap.Float64("log_loss", v.New),
-		zap.Float64("serving_log_loss", v.Old), zap.Float64("difference", v.Difference()), zap.Float64("low", v.Low), zap.Float64("high", v.High), zap.Float64("gate", v.Gate)))
+	log := t.remarks(c.model, o.Log.With(zap.Int("records", c.model.Info.Records), zap.Stringer("verdict", v.Reason),
+		zap.Int("compared", v.Records), zap.Float64("log_loss", v.New), zap.Float64("serving_log_loss", v.Old),
+		zap.Float64("difference", v.Difference()), zap.Float64("low", v.Low), zap.Float64("high", v.High),
+		zap.Float64("gate", v.Gate)))
 	if !v.Accepted() {
 		if err := t.publish(ctx, nil, v); err != nil {
 			return err
 		}
-		t.settled(v)
+		t.decided(v)
 		o.Metrics.Fits.WithLabelValues("refused").Inc()
 		t.s.refusals.Add(1)
 		log.Warn("model refused by the gate; the serving model stays")
@@ -296,15 +302,16 @@ func (t *trainer) judge(ctx context.Context, snaps map[int32]*state.Manifest) er
 	if err := t.publish(ctx, m, v); err != nil {
 		return err
 	}
-	t.settled(v)
+	t.decided(v)
 	o.Metrics.Fits.WithLabelValues("published").Inc()
 	t.s.fits.Add(1)
-	log.Info("model published", zap.Int64("model", m.Version), zap.Duration("fit_took", c.took), zap.Duration("comparison_took", o.Now().Sub(began)))
+	log.Info("model published", zap.Int64("model", m.Version), zap.Duration("fit_took", c.took),
+		zap.Duration("comparison_took", o.Now().Sub(began)))
 	return nil
 }
 
-// settled ends the waiting with a verdict that is in the topic.
-func (t *trainer) settled(v *state.GateVerdict) {
+// decided ends the waiting with a verdict that is in the topic.
+func (t *trainer) decided(v *state.GateVerdict) {
 	t.waiting, t.tried = nil, v.Clocks
 	t.s.o.Metrics.verdict(&v.Verdict)
 }
@@ -315,13 +322,14 @@ func (t *trainer) drop(because error) error {
 	t.s.o.Metrics.Fits.WithLabelValues("dropped").Inc()
 	t.s.o.Log.Warn("a fitted model cannot be compared; another one is fitted", zap.Error(because))
 	if errors.Is(because, model.ErrModelTooOld) {
-		t.s.o.Log.Warn("memory.tail must hold the labelled records of a partition that come between two snapshots and during a fit")
+		t.s.o.Log.Warn("memory.tail must hold the labelled records of a partition that come between two snapshots " +
+			"and during a fit")
 	}
 	return nil
 }
 
-// remarks counts what the factories have to say of the model's parts, warns of trouble, and returns the log with the
-// rest as fields.
+// remarks counts the factories' remarks on the model's parts, warns of trouble, and returns the log with the other
+// remarks as fields.
 func (t *trainer) remarks(m *model.Model, log *zap.Logger) *zap.Logger {
 	o := &t.s.o
 	for _, f := range o.Spec.Components {
@@ -336,7 +344,8 @@ func (t *trainer) remarks(m *model.Model, log *zap.Logger) *zap.Logger {
 		}
 		o.Metrics.Parts.WithLabelValues(f.Name(), r.Outcome).Inc()
 		if r.Trouble {
-			log.Warn("a part of the new model is not what it should be", zap.String("component", f.Name()), zap.String("because", r.Text))
+			log.Warn("a part of the new model is not what it should be", zap.String("component", f.Name()),
+				zap.String("because", r.Text))
 			continue
 		}
 		log = log.With(zap.String(f.Name(), r.Text))

@@ -3,6 +3,7 @@ package stream
 import (
 	"context"
 	"errors"
+	"liftstream/stream/streamtest"
 	"sync"
 	"testing"
 	"time"
@@ -30,16 +31,16 @@ func (f unending) Fit(ctx context.Context, ev *model.Evidence, in *model.Offer, 
 }
 
 func TestACancelledFitIsNoFailure(t *testing.T) {
-	brokers(t, func(t *testing.T, addr string) {
+	streamtest.Brokers(t, func(t *testing.T, addr string) {
 		w := newWorld(t, addr, 1)
-		w.produce(3000, 50, true)
+		w.Produce(3000, 50, true)
 		for _, c := range []struct {
 			budget            time.Duration
 			cancelled, failed int
 		}{{time.Hour, 1, 0}, {50 * time.Millisecond, 0, 1}} {
 			core, logs := observer.New(zap.InfoLevel)
 			began := make(chan struct{})
-			o := w.options(w.client)
+			o := w.options(w.Client)
 			spec := *o.Spec
 			spec.Scorecard = unending{spec.Scorecard, sync.OnceFunc(func() { close(began) })}
 			o.Spec, o.Log, o.FitBudget, o.FitEvery = &spec, zap.New(core), c.budget, 10*time.Minute
@@ -56,8 +57,10 @@ func TestACancelledFitIsNoFailure(t *testing.T) {
 			r.end(t)
 			cancelled := logs.FilterMessageSnippet("fit cancelled").FilterLevelExact(zap.InfoLevel).Len()
 			failed := logs.FilterMessageSnippet("fit failed").Len()
-			if n := counted(o.Metrics.Fits.WithLabelValues("failed")); cancelled != c.cancelled || failed != c.failed || n != float64(c.failed) {
-				t.Errorf("budget %v: %d logged as cancelled, %d as failed, %v counted as failed; want %d, %d", c.budget, cancelled, failed, n, c.cancelled, c.failed)
+			n := counted(o.Metrics.Fits.WithLabelValues("failed"))
+			if cancelled != c.cancelled || failed != c.failed || n != float64(c.failed) {
+				t.Errorf("budget %v: %d logged as cancelled, %d as failed, %v counted as failed; want %d, %d",
+					c.budget, cancelled, failed, n, c.cancelled, c.failed)
 			}
 		}
 	})
@@ -74,8 +77,8 @@ type remarking struct {
 func (f remarking) Name() string                        { return f.name }
 func (f remarking) Remark([]byte) (model.Remark, error) { return f.says, f.err }
 
-// TestRemarksAreLoggedAndCounted: what the parts of a model have to say stands in the log of its publication, trouble
-// in a warning of its own, both in the metric.
+// TestRemarksAreLoggedAndCounted: remarks on the parts of a model stand in the log of its publication, trouble in a
+// warning of its own, both in the metric.
 func TestRemarksAreLoggedAndCounted(t *testing.T) {
 	core, logs := observer.New(zap.InfoLevel)
 	metrics := NewMetrics(prometheus.NewRegistry())
@@ -88,11 +91,12 @@ func TestRemarksAreLoggedAndCounted(t *testing.T) {
 	tr := &trainer{s: &Stage{o: Options{Spec: spec, Metrics: metrics}}}
 	tr.remarks(&model.Model{}, zap.New(core)).Info("model published")
 	all := logs.All()
-	if len(all) != 3 || all[0].ContextMap()["because"] != "did not verify" || all[0].Level != zap.WarnLevel || all[1].ContextMap()["component"] != "odd" ||
-		all[2].ContextMap()["fine"] != "2 features" {
+	if len(all) != 3 || all[0].ContextMap()["because"] != "did not verify" || all[0].Level != zap.WarnLevel ||
+		all[1].ContextMap()["component"] != "odd" || all[2].ContextMap()["fine"] != "2 features" {
 		t.Errorf("logged %v", all)
 	}
-	if a, b := counted(metrics.Parts.WithLabelValues("fine", "optimal")), counted(metrics.Parts.WithLabelValues("ill", "kept")); a != 1 || b != 1 {
+	if a, b := counted(metrics.Parts.WithLabelValues("fine", "optimal")), counted(metrics.Parts.WithLabelValues("ill",
+		"kept")); a != 1 || b != 1 {
 		t.Errorf("counted %v and %v", a, b)
 	}
 }

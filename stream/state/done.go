@@ -24,15 +24,15 @@ type Done struct {
 	EventsFrom, LabelsFrom int64 // where the transaction began
 	Answered               int64 // one past the last event that has scores
 	ScoresFrom             int64 // offset of the scores topic from which on they lie
-	Letters                int   // dead letters of the messages between the offsets
-	LettersFrom            int64 // offset of the dead-letter topic from which on they lie
+	DeadLetters            int   // dead letters of the messages between the offsets
+	DeadFrom               int64 // offset of the dead-letter topic from which on they lie
 }
 
 // Encode returns the value of the record.
 func (d Done) Encode(format int) []byte {
 	b := wire.AppendUvarint(nil, d.Number)
 	for _, v := range []int64{d.Events, d.Labels, d.Events - d.EventsFrom, d.Labels - d.LabelsFrom,
-		d.Events - d.Answered, d.ScoresFrom, int64(d.Letters), d.LettersFrom} {
+		d.Events - d.Answered, d.ScoresFrom, int64(d.DeadLetters), d.DeadFrom} {
 		b = wire.AppendVarint(b, v)
 	}
 	return Seal(b, format)
@@ -47,7 +47,7 @@ func DecodeDone(value []byte, newest int) (d Done, err error) {
 	r := wire.NewReader(payload)
 	d = Done{Number: r.Uvarint(), Events: r.Varint(), Labels: r.Varint()}
 	d.EventsFrom, d.LabelsFrom, d.Answered = d.Events-r.Varint(), d.Labels-r.Varint(), d.Events-r.Varint()
-	d.ScoresFrom, d.Letters, d.LettersFrom = r.Varint(), int(r.Varint()), r.Varint()
+	d.ScoresFrom, d.DeadLetters, d.DeadFrom = r.Varint(), int(r.Varint()), r.Varint()
 	if err := r.Done(); err != nil {
 		return Done{}, err
 	}
@@ -55,7 +55,7 @@ func DecodeDone(value []byte, newest int) (d Done, err error) {
 	if d.Number == 0 || d.Number >= MaxNumber || !between(d.Events, 0, MaxNumber) ||
 		!between(d.Labels, 0, MaxNumber) || !between(d.EventsFrom, 0, d.Events) ||
 		!between(d.LabelsFrom, 0, d.Labels) || !between(d.Answered, 0, d.Events) ||
-		d.ScoresFrom < 0 || d.Letters < 0 || d.LettersFrom < 0 {
+		d.ScoresFrom < 0 || d.DeadLetters < 0 || d.DeadFrom < 0 {
 		return Done{}, fmt.Errorf("transaction %d at event %d and label %d is not one of a stage",
 			d.Number, d.Events, d.Labels)
 	}

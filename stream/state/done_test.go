@@ -7,7 +7,7 @@ import (
 
 func TestDoneRecordBytes(t *testing.T) {
 	d := Done{Number: 300, Events: 5000, Labels: 70, EventsFrom: 4990, LabelsFrom: 69, Answered: 4999, ScoresFrom: 12,
-		Letters: 2, LettersFrom: 3}
+		DeadLetters: 2, DeadFrom: 3}
 	const want = "01ac02904e8c011402021804067d9f3b18"
 	if got := hex.EncodeToString(d.Encode(1)); got != want {
 		t.Errorf("got %s, want %s", got, want)
@@ -18,7 +18,7 @@ func TestDoneRecordBytes(t *testing.T) {
 	}
 	for _, bad := range []Done{
 		{}, {Number: MaxNumber, Events: 1}, {Number: 1, Events: -1}, {Number: 1, Events: 5, EventsFrom: 6},
-		{Number: 1, Events: 5, Answered: 6}, {Number: 1, Labels: 1, LabelsFrom: -1}, {Number: 1, LettersFrom: -1},
+		{Number: 1, Events: 5, Answered: 6}, {Number: 1, Labels: 1, LabelsFrom: -1}, {Number: 1, DeadFrom: -1},
 	} {
 		if _, err := DecodeDone(bad.Encode(1), 1); err == nil {
 			t.Errorf("%+v is taken", bad)

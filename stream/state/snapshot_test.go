@@ -200,7 +200,7 @@ func TestFollowerForgetsWhatItsWriterHasDeleted(t *testing.T) {
 	log := NewLog()
 	log.Forgets = true
 	part := func(chunk uint64) Stored {
-		return Stored{Name: fmt.Sprint("room/", chunk), Blob: Blob{Chunks: 1, Packed: 1000, Length: 1000}}
+		return Stored{Name: fmt.Sprint("pending/", chunk), Blob: Blob{Chunks: 1, Packed: 1000, Length: 1000}}
 	}
 	for n := range uint64(100) { // each snapshot has two sections, of which the one before has the first
 		p := part(n)

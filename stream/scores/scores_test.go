@@ -1,0 +1,101 @@
+package scores_test
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"testing"
+
+	"liftstream/codec"
+	"liftstream/stream/embedded"
+	"liftstream/stream/scores"
+	"liftstream/stream/txn"
+)
+
+func header(k, v string) txn.Header { return txn.Header{Key: k, Value: []byte(v)} }
+
+func TestHeadersRepeatThoseOfTheEvent(t *testing.T) {
+	event := &txn.Record{Offset: 77, Headers: []txn.Header{
+		header("trace", "7"), header(codec.HeaderRows, "3"), header(codec.HeaderCRC32C, "x"),
+		header(scores.HeaderOffset, "1"), // of a client that answers its own answers
+	}}
+	got := map[string]string{}
+	for _, h := range scores.Headers(event, 2, 9) {
+		got[h.Key] = string(h.Value) // the last one counts
+	}
+	want := map[string]string{"trace": "7", scores.HeaderRows: "2", scores.HeaderModel: "9", scores.HeaderOffset: "77"}
+	if len(got) != len(want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	for k, v := range want {
+		if got[k] != v {
+			t.Errorf("%s: %q, want %q", k, got[k], v)
+		}
+	}
+	of, err := scores.EventOf(&txn.Record{Headers: scores.Headers(event, 2, 9)})
+	if err != nil || of != 77 {
+		t.Errorf("event %d, %v", of, err)
+	}
+}
+
+func TestForeignMessagesAnswerNoEvent(t *testing.T) {
+	for _, headers := range [][]txn.Header{nil, {header("x", "1")}, {header(scores.HeaderOffset, "seven")}} {
+		if of, err := scores.EventOf(&txn.Record{Headers: headers}); err == nil {
+			t.Errorf("%v answers event %d", headers, of)
+		}
+	}
+}
+
+func TestReadTail(t *testing.T) {
+	b, err := embedded.Start(embedded.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	c := txn.NewClient(txn.Config{Brokers: []string{b.Addr()}})
+	defer c.Close()
+	if _, err := c.CreateTopics(t.Context(), txn.TopicSpec{Name: "s", Partitions: 1}); err != nil {
+		t.Fatal(err)
+	}
+	read := func(ctx context.Context, from, end int64) scores.Tail {
+		t.Helper()
+		tail, err := scores.ReadTail(ctx, c, "s", 0, from, end)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tail
+	}
+	if got := read(t.Context(), 0, 1000); got != (scores.Tail{Next: -1, Known: true}) {
+		t.Errorf("an empty topic: %+v", got)
+	}
+	var out []txn.Record
+	for i := range 300 {
+		of := strconv.Itoa(2 * i)
+		if i >= 200 {
+			of = "5000" // an event that does not exist
+		}
+		out = append(out, txn.Record{Topic: "s", Value: []byte("v"), Headers: []txn.Header{header(scores.HeaderOffset, of)}})
+	}
+	if err := c.Produce(t.Context(), out, txn.None); err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct {
+		name      string
+		from, end int64
+		want      scores.Tail
+	}{
+		{"messages for events that do not exist are passed over", 0, 1000, scores.Tail{Next: 399, Known: true}},
+		{"from behind the last answer on", 200, 1000, scores.Tail{Next: -1, Known: true}},
+		{"events end before", 0, 101, scores.Tail{Next: 101, Known: true}},
+		{"all exist", 0, 6000, scores.Tail{Next: 5001, Known: true}},
+	} {
+		if got := read(t.Context(), x.from, x.end); got != x.want {
+			t.Errorf("%s: %+v, want %+v", x.name, got, x.want)
+		}
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := scores.ReadTail(ended, c, "s", 0, 0, 1000); !errors.Is(err, context.Canceled) {
+		t.Errorf("a cancelled reader: %v", err)
+	}
+}
