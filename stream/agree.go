@@ -1,21 +1,22 @@
 package stream
 
 import (
-	"liftstream/stream/state"
 	"time"
+
+	"liftstream/stream/state"
 )
 
-// agreement is what the members of the group read. A member joins with the newest format that it reads, and everyone
-// writes the oldest of those: while builds of two versions are in one group, both read what either writes. A newer
-// format is written only after all members have read it for a while, so that a member that is started again is not met
-// by what it does not read.
+// agreement is the format on which the members of the group agree. A member joins with the newest format that it reads,
+// and all write the oldest of these formats: while builds of two versions are in one group, each reads the values of
+// the other. A newer format is written only after all members have read it for a while, so that a build that is started
+// again meets no value that it does not read.
 type agreement struct {
 	written int
-	all     int // read by all members
-	since   time.Time
+	all     int       // read by all members
+	since   time.Time // when all began to
 }
 
-// agree is told what all members of a generation read.
+// agree takes note of the format that all members of a generation read.
 func (s *Stage) agree(all int) {
 	all = min(max(all, state.OldestFormat), s.newest)
 	if f := s.o.Format; f > 0 {
@@ -29,14 +30,14 @@ func (s *Stage) agree(all int) {
 	s.agreement.written = min(s.agreement.written, all)
 }
 
-// found is told the format of a state that was taken over: its group has agreed on it before.
+// found takes note of the format of a state that was taken over: its group has agreed on it before.
 func (s *Stage) found(format int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.agreement.written = max(s.agreement.written, min(format, s.agreement.all))
 }
 
-// format is what is written now.
+// format returns the format in which values are written now.
 func (s *Stage) format() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

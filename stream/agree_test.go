@@ -1,7 +1,10 @@
 package stream
 
 import (
+	"fmt"
 	"liftstream/stream/state"
+	"liftstream/stream/streamtest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,12 +17,12 @@ import (
 func (w *world) formats() map[byte]int {
 	out := map[byte]int{}
 	last := map[string][]byte{}
-	for p := range w.n {
-		for _, r := range w.records(w.topics.State, p) {
+	for p := range w.N {
+		for _, r := range w.Records(w.Topics.State, p) {
 			last[string(rune('0'+p))+string(r.Key)] = r.Value
 		}
 	}
-	for _, r := range w.records(w.topics.Model, 0) {
+	for _, r := range w.Records(w.Topics.Model, 0) {
 		last["m"+string(r.Key)] = r.Value
 	}
 	for _, v := range last {
@@ -32,10 +35,10 @@ func (w *world) formats() map[byte]int {
 
 // manifests returns the format of the newest snapshot of each partition, 0 = none.
 func (w *world) snapshots() (out []int) {
-	for p := range w.n {
+	for p := range w.N {
 		l := state.NewLog()
 		l.Newest = 255
-		for _, r := range w.records(w.topics.State, p) {
+		for _, r := range w.Records(w.Topics.State, p) {
 			l.Apply(r.Key, r.Value)
 		}
 		if found, _ := l.Manifests(); len(found) > 0 {
@@ -49,31 +52,25 @@ func (w *world) snapshots() (out []int) {
 
 func (w *world) awaitSnapshots(t *testing.T, format int, rs ...*running) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		all := true
-		got := w.snapshots()
-		for _, f := range got {
-			all = all && f == format
-		}
-		if all {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("snapshots of formats %v, want %d", got, format)
-		}
-		w.produce(40, 20, true)
-		w.caught(rs...)
-	}
+	streamtest.Eventually(t, 30*time.Second, fmt.Sprint("there are snapshots of other formats than ", format),
+		func() bool {
+			if !slices.ContainsFunc(w.snapshots(), func(f int) bool { return f != format }) {
+				return true
+			}
+			w.Produce(40, 20, true)
+			w.caught(rs...)
+			return false
+		}, func() any { return w.snapshots() })
 }
 
 // TestMembersWriteWhatAllOfThemRead: two builds in one group, one of which reads a later format as well. The later one
-// differs in its number alone: what is tested is who writes which, and that what all read is never lost.
+// differs in its number alone: the test is about who writes which, and that no snapshot is lost that all read.
 func TestMembersWriteWhatAllOfThemRead(t *testing.T) {
-	brokers(t, func(t *testing.T, addr string) {
+	streamtest.Brokers(t, func(t *testing.T, addr string) {
 		w := newWorld(t, addr, 2)
-		w.produce(2000, 20, true)
+		w.Produce(2000, 20, true)
 		build := func(reads, writes int, quiet bool) *running {
-			o := w.options(w.client)
+			o := w.options(w.Client)
 			o.Format = writes
 			if quiet {
 				o.Log = zaptest.NewLogger(t, zaptest.Level(zap.ErrorLevel))
@@ -83,26 +80,15 @@ func TestMembersWriteWhatAllOfThemRead(t *testing.T) {
 			r.begin()
 			return r
 		}
-		both := func(a, b *running) {
-			t.Helper()
-			for deadline := time.Now().Add(40 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-				if a, b := a.stage.Status(), b.stage.Status(); a.Ready && b.Ready && len(a.Partitions) == 1 && len(b.Partitions) == 1 {
-					return
-				}
-				if time.Now().After(deadline) {
-					t.Fatalf("%+v\n%+v", a.stage.Status(), b.stage.Status())
-				}
-			}
-		}
 		// An upgrade: the old build alone, both, the new one alone.
 		before := build(1, 0, false)
 		w.caught(before)
 		w.awaitSnapshots(t, 1, before)
 		after := build(2, 0, false)
-		both(before, after)
+		share(t, 1, before, after)
 		time.Sleep(time.Second) // longer than the new one hesitates
 		for range 5 {
-			w.produce(400, 20, true)
+			w.Produce(400, 20, true)
 			w.caught(before, after)
 			time.Sleep(200 * time.Millisecond)
 		}
@@ -112,37 +98,39 @@ func TestMembersWriteWhatAllOfThemRead(t *testing.T) {
 		before.end(t)
 		w.caught(after)
 		w.awaitSnapshots(t, 2, after)
-		w.exactlyOnce()
+		w.ExactlyOnce()
 
-		// The old one does not destroy what it cannot read.
+		// The old one does not destroy a state that it cannot read.
 		late := build(1, 0, true)
-		if err := late.fails(t, 40*time.Second); err == nil || !strings.Contains(err.Error(), "a newer build has written the state: format 2, this build reads up to 1") {
+		if err := late.fails(t, 40*time.Second); err == nil ||
+			!strings.Contains(err.Error(), "a newer build has written the state: format 2, this build reads up to 1") {
 			t.Fatalf("got %v", err)
 		}
-		w.produce(400, 20, true)
+		w.Produce(400, 20, true)
 		w.caught(after)
 		after.end(t)
 
-		// A step back: first the new build writes what the old one reads.
+		// A step back: first the new build writes the format that the old one reads.
 		after = build(2, 1, false)
 		w.caught(after)
 		after.end(t)
-		o := w.options(w.client)
+		o := w.options(w.Client)
 		r := w.run(o)
 		w.caught(r)
 		if n := counted(o.Metrics.Restores.WithLabelValues("snapshot")); n != 2 {
 			t.Errorf("%v states were restored from snapshots, want 2", n)
 		}
 		v := r.stage.Status().Model
-		for deadline := time.Now().Add(30 * time.Second); r.stage.Status().Model == v; time.Sleep(50 * time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatal("the old build publishes no model behind that of the new one")
+		streamtest.Eventually(t, 30*time.Second, "the old build publishes no model behind that of the new one", func() bool {
+			if r.stage.Status().Model != v {
+				return true
 			}
-			w.produce(400, 20, true)
+			w.Produce(400, 20, true)
 			w.caught(r)
-		}
+			return false
+		})
 		r.end(t)
-		w.exactlyOnce()
+		w.ExactlyOnce()
 	})
 }
 

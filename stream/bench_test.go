@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"liftstream/stream/streamtest"
 	"os"
 	"slices"
 	"testing"
@@ -37,18 +38,19 @@ func BenchmarkStage(b *testing.B) {
 				var spent time.Duration
 				for b.Loop() {
 					w := newWorld(b, addr, 1)
-					w.produce(records, rows, true)
-					o := w.options(w.client)
+					w.Produce(records, rows, true)
+					o := w.options(w.Client)
 					o.Commit, o.Snapshot, o.FitRecords = 100*time.Millisecond, time.Minute, 50_000
 					began := time.Now()
 					r := w.prepared(o)
 					if plain {
 						r.stage.commit = func(ctx context.Context, _ *txn.Producer, t txn.Transaction) error {
-							return w.client.Produce(ctx, t.Records, t.Compression)
+							return w.Client.Produce(ctx, t.Records, t.Compression)
 						}
 					}
 					r.begin()
-					for st := r.stage.Status(); len(st.Partitions) == 0 || st.Partitions[0].Offset < records/rows; st = r.stage.Status() {
+					behind := func(s Status) bool { return len(s.Partitions) == 0 || s.Partitions[0].Offset < records/rows }
+					for behind(r.stage.Status()) {
 						time.Sleep(time.Millisecond)
 					}
 					spent += time.Since(began)
@@ -68,26 +70,26 @@ func BenchmarkLatency(b *testing.B) {
 	benchmarked(b, func(b *testing.B, addr string) {
 		for b.Loop() {
 			w := newWorld(b, addr, 1)
-			o := w.options(w.client)
+			o := w.options(w.Client)
 			o.Commit, o.Snapshot, o.FitRecords = 100*time.Millisecond, time.Minute, 1<<40
-			w.produce(5000, rows, true)
+			w.Produce(5000, rows, true)
 			r := w.run(o)
 			w.caught(r)
 			values := make([][]byte, rate/rows*seconds)
 			for i := range values {
-				values[i] = w.message(0, w.next[0], rows, true)
-				w.next[0] += rows
+				values[i] = w.Message(0, w.Next[0], rows, true)
+				w.Next[0] += rows
 			}
 			done := make(chan []time.Duration)
 			ctx, cancel := context.WithTimeout(context.Background(), seconds*time.Second+10*time.Second)
 			go func() {
 				var took []time.Duration
-				c := txn.NewClient(txn.Config{Brokers: w.brokers})
+				c := txn.NewClient(txn.Config{Brokers: w.Brokers})
 				defer c.Close()
-				_, at, err := c.Bounds(ctx, w.topics.Scores, 0)
+				_, at, err := c.Bounds(ctx, w.Topics.Scores, 0)
 				for err == nil && len(took) < len(values) {
 					var f txn.Fetched
-					if f, err = c.Fetch(ctx, w.topics.Scores, 0, at, 4<<20, 500*time.Millisecond); err == nil {
+					if f, err = c.Fetch(ctx, w.Topics.Scores, 0, at, 4<<20, 500*time.Millisecond); err == nil {
 						for i := range f.Records {
 							took = append(took, time.Since(f.Records[i].Time))
 						}
@@ -101,9 +103,9 @@ func BenchmarkLatency(b *testing.B) {
 			for i := 0; i < len(values); {
 				var out []txn.Record
 				for due := int(time.Since(began) * rate / rows / time.Second); i < min(due, len(values)); i++ {
-					out = append(out, txn.Record{Topic: w.topics.Events, Value: values[i], Time: time.Now()})
+					out = append(out, txn.Record{Topic: w.Topics.Events, Value: values[i], Time: time.Now()})
 				}
-				if err := w.client.Produce(context.Background(), out, txn.Lz4); err != nil {
+				if err := w.Client.Produce(context.Background(), out, txn.Lz4); err != nil {
 					b.Fatal(err)
 				}
 				time.Sleep(5 * time.Millisecond)
@@ -124,13 +126,13 @@ func BenchmarkLatency(b *testing.B) {
 
 // BenchmarkRestart stops a stage that has learnt 100,000 records in the middle of more (stop-ms) and starts it again
 // with records waiting, up to the first committed score (start-ms). Then it kills one, without an instance whose ghost
-// could be evicted, and starts another at once: beyond-session-ms is what that takes to the first committed score
-// beyond the session of the ghost.
+// could be evicted, and starts another at once: beyond-session-ms is the time from there to the first committed
+// score, beyond the session of the ghost.
 func BenchmarkRestart(b *testing.B) {
 	benchmarked(b, func(b *testing.B, addr string) {
 		w := newWorld(b, addr, 1)
-		w.produce(100_000, 1000, true)
-		o := w.options(w.client)
+		w.Produce(100_000, 1000, true)
+		o := w.options(w.Client)
 		o.Commit, o.Snapshot, o.FitRecords, o.Grace = 100*time.Millisecond, time.Minute, 1<<40, 20*time.Second
 		r := w.run(o)
 		w.caught(r)
@@ -151,7 +153,7 @@ func BenchmarkRestart(b *testing.B) {
 		}
 		var stop, start, beyond time.Duration
 		for b.Loop() {
-			w.produce(50_000, 50, true)
+			w.Produce(50_000, 50, true)
 			began := time.Now()
 			r.stop()
 			if err := <-r.done; err != nil {
@@ -165,19 +167,19 @@ func BenchmarkRestart(b *testing.B) {
 
 			r.stop()
 			<-r.done
-			m := &mortal{}
+			m := &streamtest.Mortal{}
 			doomed := o
-			doomed.Client = txn.NewClient(txn.Config{Brokers: w.brokers, Dial: m.dial, Timeout: 2 * time.Second})
+			doomed.Client = txn.NewClient(txn.Config{Brokers: w.Brokers, Dial: m.Dial, Timeout: 2 * time.Second})
 			doomed.OnScores, doomed.Grace = slowly, time.Second
 			r = w.run(doomed)
 			for st := r.stage.Status(); len(st.Partitions) == 0 || st.Partitions[0].Scored == 0; st = r.stage.Status() {
 				time.Sleep(time.Millisecond)
 			}
 			began = time.Now()
-			m.die()
+			m.Die()
 			r.stop()
 			next := w.run(o)
-			w.produce(50_000, 50, true)
+			w.Produce(50_000, 50, true)
 			first(next)
 			beyond = max(beyond, time.Since(began)-o.Session)
 			<-r.done

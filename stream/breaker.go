@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"liftstream/codec"
+	"liftstream/stream/replay"
 	"liftstream/stream/txn"
 )
 
@@ -24,7 +25,7 @@ type deadWindow struct {
 	first int
 	n     int // messages
 	lost  int // of them, cannot be read
-	rows  int // of those that can
+	rows  int // of the others
 	bad   int // of rows
 }
 
@@ -62,8 +63,8 @@ func (w *deadWindow) count(m windowed, sign int) {
 func (w *deadWindow) full() bool { return w.n >= windowMessages && w.rows+w.lost >= windowRows }
 
 // share returns lost/N + (1 - lost/N) bad/R: the bad rows among all, where a message that cannot be read stands for as
-// many rows as the others have on average. N counts the messages and R the rows of those that can be read; while the
-// window is not full yet, what it lacks counts as good.
+// many rows as the others have on average. N counts the messages, R the rows of the readable ones; while the window is
+// not full yet, the missing messages and rows count as good.
 func (w *deadWindow) share() float64 {
 	lost := float64(w.lost) / float64(max(w.n, windowMessages))
 	rows := max(w.rows, windowRows-w.lost)
@@ -128,22 +129,22 @@ func (o *takeover) lookBack(ctx context.Context) error {
 		return nil
 	}
 	first, at := o.plan.First, t.m.At
-	err := o.fill(ctx, &t.windows.events, topics.Events, first.Events, at.Events, func(r *txn.Record) windowed {
+	err := t.windows.events.fill(ctx, t.m, topics.Events, first.Events, at.Events, func(r *txn.Record) windowed {
 		bad, err := t.m.ReadEvents(r)
 		return weighed(t.m.Batch.N, bad, err)
 	})
 	if err != nil || topics.Labels == "" {
 		return err
 	}
-	return o.fill(ctx, &t.windows.labels, topics.Labels, first.Labels, at.Labels, func(r *txn.Record) windowed {
+	return t.windows.labels.fill(ctx, t.m, topics.Labels, first.Labels, at.Labels, func(r *txn.Record) windowed {
 		bad, err := t.m.ReadLabels(r)
 		return weighed(t.m.Labels.N, bad, err)
 	})
 }
 
 // fill fills a window by the messages in [first, to), as far back as needed.
-func (o *takeover) fill(
-	ctx context.Context, w *deadWindow, topic string, first, to int64, weigh func(r *txn.Record) windowed,
+func (w *deadWindow) fill(
+	ctx context.Context, m *replay.Machine, topic string, first, to int64, weigh func(r *txn.Record) windowed,
 ) error {
 	// Transactions leave offsets without messages.
 	for _, back := range []int64{2 * windowMessages, 2 * windowRows} {
@@ -152,7 +153,7 @@ func (o *takeover) fill(
 		}
 		*w = deadWindow{}
 		at := max(first, to-back)
-		if err := o.t.m.Pass(ctx, topic, &at, to, func(r *txn.Record) { w.add(weigh(r)) }); err != nil {
+		if err := m.Pass(ctx, topic, &at, to, func(r *txn.Record) { w.add(weigh(r)) }); err != nil {
 			return fmt.Errorf("looking back at %s: %w", topic, err)
 		}
 		if to-back <= first {

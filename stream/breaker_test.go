@@ -3,6 +3,7 @@ package stream
 import (
 	"context"
 	"errors"
+	"liftstream/stream/streamtest"
 	"math"
 	"strings"
 	"testing"
@@ -89,41 +90,51 @@ func TestDeadWindowCountsTheNewestRows(t *testing.T) {
 
 // garbage sends n messages that are no Arrow stream to every partition of the events topic.
 func (w *world) garbage(n int) {
-	w.t.Helper()
-	for p := range w.n {
+	w.T.Helper()
+	for p := range w.N {
 		var out []txn.Record
 		for range n {
-			out = append(out, txn.Record{Topic: w.topics.Events, Partition: p, Value: []byte("not Arrow"), Time: time.UnixMilli(1_700_000_000_000)})
+			out = append(
+				out,
+				txn.Record{
+					Topic:     w.Topics.Events,
+					Partition: p,
+					Value:     []byte("not Arrow"),
+					Time:      time.UnixMilli(1_700_000_000_000),
+				},
+			)
 		}
-		if err := w.client.Produce(context.Background(), out, txn.Lz4); err != nil {
-			w.t.Fatal(err)
+		if err := w.Client.Produce(context.Background(), out, txn.Lz4); err != nil {
+			w.T.Fatal(err)
 		}
 	}
 }
 
 func TestTooManyDeadLettersStopTheStage(t *testing.T) {
-	brokers(t, func(t *testing.T, addr string) {
+	streamtest.Brokers(t, func(t *testing.T, addr string) {
 		w := newWorld(t, addr, 1)
 		run := func(share float64) (*running, Options) {
-			o := w.options(w.client)
+			o := w.options(w.Client)
 			o.DeadShare = share
 			return w.run(o), o
 		}
-		w.produce(2000, 20, true) // 100 messages
+		w.Produce(2000, 20, true) // 100 messages
 		w.garbage(4)
-		w.produce(200, 20, true)
+		w.Produce(200, 20, true)
 		r, _ := run(.05)
 		w.caught(r) // 4 of 100 are borne
-		w.exactlyOnce()
+		w.ExactlyOnce()
 		r.end(t)
 
 		w.garbage(30)
-		w.produce(1000, 20, true)
+		w.Produce(1000, 20, true)
 		stopped := func(share float64, dead int, o Options, r *running) {
 			t.Helper()
 			var p *PolicyError
 			err := r.fails(t, 20*time.Second)
-			if !errors.As(err, &p) || p.Policy != "dead_share" || !strings.Contains(err.Error(), "more than policy.dead_share") || !strings.Contains(err.Error(), w.topics.Dead) {
+			if !errors.As(err, &p) || p.Policy != "dead_share" ||
+				!strings.Contains(err.Error(), "more than policy.dead_share") ||
+				!strings.Contains(err.Error(), w.Topics.Dead) {
 				t.Fatalf("got %v", err)
 			}
 			if st := r.stage.Status(); st.Ready || !strings.Contains(strings.Join(st.Waiting, " "), "policy.dead_share") {
@@ -135,7 +146,7 @@ func TestTooManyDeadLettersStopTheStage(t *testing.T) {
 			if g := gauge(o.Metrics.DeadShare.WithLabelValues("0", "events")); g <= share {
 				t.Errorf("the gauge says %v", g)
 			}
-			if n := len(w.records(w.topics.Dead, 0)); n != dead {
+			if n := len(w.Records(w.Topics.Dead, 0)); n != dead {
 				t.Errorf("%d dead letters, want %d", n, dead)
 			}
 		}
@@ -148,45 +159,45 @@ func TestTooManyDeadLettersStopTheStage(t *testing.T) {
 		stopped(.1, 11, o, r)
 		r, _ = run(1)
 		w.caught(r)
-		w.exactlyOnce()
-		if n := len(w.records(w.topics.Dead, 0)); n != 34 {
+		w.ExactlyOnce()
+		if n := len(w.Records(w.Topics.Dead, 0)); n != 34 {
 			t.Errorf("%d dead letters, want 34", n)
 		}
 		r.end(t)
-		w.produce(2000, 20, true)
+		w.Produce(2000, 20, true)
 		r, _ = run(1)
 		w.caught(r)
 		r.end(t)
 		r, _ = run(.05) // all bad ones are behind
-		w.produce(200, 20, true)
+		w.Produce(200, 20, true)
 		w.caught(r)
-		w.exactlyOnce()
+		w.ExactlyOnce()
 		r.end(t)
 	})
 }
 
 func TestTooManyBadLabelsStopTheStage(t *testing.T) {
-	brokers(t, func(t *testing.T, addr string) {
+	streamtest.Brokers(t, func(t *testing.T, addr string) {
 		w := newWorld(t, addr, 1)
-		w.produce(500, 20, false)
-		w.labels(0, 500)
-		o := w.options(w.client)
+		w.Produce(500, 20, false)
+		w.SendLabels(0, 500)
+		o := w.options(w.Client)
 		o.DeadShare = .3
 		r := w.run(o)
 		w.caught(r)
 		var out []txn.Record
 		for range 40 {
-			out = append(out, txn.Record{Topic: w.topics.Labels, Partition: 0, Value: []byte("not Arrow")})
+			out = append(out, txn.Record{Topic: w.Topics.Labels, Partition: 0, Value: []byte("not Arrow")})
 		}
-		if err := w.client.Produce(context.Background(), out, txn.None); err != nil {
+		if err := w.Client.Produce(context.Background(), out, txn.None); err != nil {
 			t.Fatal(err)
 		}
-		if err := r.fails(t, 20*time.Second); err == nil || !strings.Contains(err.Error(), w.topics.Labels) {
+		if err := r.fails(t, 20*time.Second); err == nil || !strings.Contains(err.Error(), w.Topics.Labels) {
 			t.Fatalf("got %v", err)
 		}
-		o = w.options(w.client)
+		o = w.options(w.Client)
 		o.DeadShare = .3
-		if err := w.run(o).fails(t, 20*time.Second); err == nil || !strings.Contains(err.Error(), w.topics.Labels) {
+		if err := w.run(o).fails(t, 20*time.Second); err == nil || !strings.Contains(err.Error(), w.Topics.Labels) {
 			t.Fatalf("after a restart: %v", err)
 		}
 	})

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// inFlight are the budgets of a stage. Labels have one of their own: those that wait for their records must leave room
-// for these, else both wait for ever.
+// inFlight holds the budgets of a stage. Labels have one of their own: labels that wait for their records must leave
+// bytes for these, else both wait for ever.
 type inFlight struct{ events, labels *budget }
 
 func newInFlight(limit int64, labels bool) inFlight {
@@ -16,7 +16,7 @@ func newInFlight(limit int64, labels bool) inFlight {
 	return inFlight{events: newBudget(limit / 2), labels: newBudget(limit / 2)}
 }
 
-// reserved is what somebody holds of them.
+// reserved says how many bytes a task holds of each budget.
 type reserved struct{ events, labels int64 }
 
 func (f inFlight) release(r reserved) {
@@ -26,16 +26,18 @@ func (f inFlight) release(r reserved) {
 
 func (f inFlight) inUse() int64 { return f.events.inUse() + f.labels.inUse() }
 
-// budget bounds the bytes of input in memory. Who asks waits until there is room; what an answer turns out to hold is
-// charged as it is, so that the bound may be passed by one answer a reader, and then nobody gets more until it is met.
+// budget bounds the bytes of input in memory. A reader that asks for bytes waits until they are free. The size of an
+// answer is charged once it is known, so that each reader may pass the bound by one answer; then no reader gets more
+// until the bound is met.
 type budget struct {
 	mu      sync.Mutex
 	limit   int64
 	used    int64
-	waiting []*claim // in order of arrival
+	waiting []*request // in order of arrival
 }
 
-type claim struct {
+// request waits for n bytes.
+type request struct {
 	n     int64
 	ready chan struct{}
 }
@@ -50,7 +52,7 @@ func (b *budget) acquire(ctx context.Context, n int64) error {
 		b.mu.Unlock()
 		return nil
 	}
-	c := &claim{n, make(chan struct{})}
+	c := &request{n, make(chan struct{})}
 	b.waiting = append(b.waiting, c)
 	b.mu.Unlock()
 	select {

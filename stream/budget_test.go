@@ -3,6 +3,8 @@ package stream
 import (
 	"context"
 	"errors"
+	"fmt"
+	"liftstream/stream/streamtest"
 	"testing"
 	"time"
 )
@@ -18,17 +20,11 @@ func TestBudgetIsFairAndGivesBackWhatIsCancelled(t *testing.T) {
 	gone := make(chan error)
 	queued := func(n int) {
 		t.Helper()
-		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		streamtest.Eventually(t, 10*time.Second, fmt.Sprint("the readers that wait are not ", n), func() bool {
 			b.mu.Lock()
-			is := len(b.waiting)
-			b.mu.Unlock()
-			if is == n {
-				return
-			}
-			if time.Now().After(deadline) {
-				t.Fatalf("%d wait, want %d", is, n)
-			}
-		}
+			defer b.mu.Unlock()
+			return len(b.waiting) == n
+		})
 	}
 	go func() { gone <- b.acquire(impatient, 9) }()
 	queued(1)

@@ -33,7 +33,7 @@ func (o *takeover) carryOver(ctx context.Context) (err error) {
 		return err
 	}
 	err = t.m.Under(schema, func() error {
-		entries, err := t.m.Open(o.log, m, o.plan.Target)
+		entries, err := t.m.Restore(o.log, m, o.plan.Target)
 		if err != nil {
 			return err
 		}

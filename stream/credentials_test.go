@@ -3,6 +3,7 @@ package stream
 import (
 	"crypto/pbkdf2"
 	"crypto/sha512"
+	"liftstream/stream/streamtest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,7 +20,10 @@ import (
 func TestStageGoesOnWithANewPassword(t *testing.T) {
 	plain, addr := os.Getenv("LIFTSTREAM_KAFKA"), os.Getenv("LIFTSTREAM_KAFKA_SASL")
 	if plain == "" || addr == "" {
-		t.Skip("NOT RUN ON A REAL KAFKA: set LIFTSTREAM_KAFKA and LIFTSTREAM_KAFKA_SASL, as by: eval \"$(deploy/kafka.sh env DIR)\"")
+		t.Skip(
+			"NOT RUN ON A REAL KAFKA: set LIFTSTREAM_KAFKA and LIFTSTREAM_KAFKA_SASL, " +
+				"as by: eval \"$(deploy/kafka.sh env DIR)\"",
+		)
 	}
 	w := newWorld(t, plain, 2)
 	file := filepath.Join(t.TempDir(), "password")
@@ -32,7 +36,7 @@ func TestStageGoesOnWithANewPassword(t *testing.T) {
 	password := func(text string) {
 		t.Helper()
 		u := kmsg.NewAlterUserSCRAMCredentialsRequestUpsertion()
-		u.Name, u.Mechanism, u.Iterations, u.Salt = w.name, 2, 4096, []byte("of no worth")
+		u.Name, u.Mechanism, u.Iterations, u.Salt = w.Name, 2, 4096, []byte("of no worth")
 		var err error
 		if u.SaltedPassword, err = pbkdf2.Key(sha512.New, text, u.Salt, int(u.Iterations), sha512.Size); err != nil {
 			t.Fatal(err)
@@ -47,36 +51,28 @@ func TestStageGoesOnWithANewPassword(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &mortal{}
-	cfg := txn.Config{Brokers: strings.Split(addr, ","), TLS: files, Dial: m.dial, ClientID: w.name}
-	if cfg.SASL, err = txn.SASL("SCRAM-SHA-512", w.name, txn.PasswordFile(file)); err != nil {
+	m := &streamtest.Mortal{}
+	cfg := txn.Config{Brokers: strings.Split(addr, ","), TLS: files, Dial: m.Dial, ClientID: w.Name}
+	if cfg.SASL, err = txn.SASL("SCRAM-SHA-512", w.Name, txn.PasswordFile(file)); err != nil {
 		t.Fatal(err)
 	}
 	c := txn.NewClient(cfg)
 	defer c.Close()
 	o := w.options(c)
-	w.produce(1000, 20, true)
+	w.Produce(1000, 20, true)
 	r := w.run(o)
 	w.caught(r)
 	password("second")
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) { // brokers learn of it a moment later
-		if txn.KindOf(c.Check(t.Context())) == txn.Credentials {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the broker takes the old password: nothing is tested")
-		}
-	}
-	m.cut()
-	w.produce(1000, 20, true)
-	for deadline := time.Now().Add(20 * time.Second); r.stage.Status().Ready; time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the stage does without its connections")
-		}
-	}
+	// Brokers learn of it a moment later.
+	streamtest.Eventually(t, 20*time.Second, "the broker takes the old password: nothing is tested", func() bool {
+		return txn.KindOf(c.Check(t.Context())) == txn.Credentials
+	})
+	m.Cut()
+	w.Produce(1000, 20, true)
+	r.await(t, "the stage does without its connections", func(s Status) bool { return !s.Ready })
 	time.Sleep(time.Second) // the file comes later than the change
 	write("second")
 	w.caught(r)
-	w.exactlyOnce()
+	w.ExactlyOnce()
 	r.end(t)
 }

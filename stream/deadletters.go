@@ -17,7 +17,7 @@ import (
 
 // deadLetters is the knowledge of a task of the dead letters of its partition.
 type deadLetters struct {
-	known map[deadletter.ID]bool // those that are in their topic though their transaction is not
+	known map[deadletter.ID]bool // they are in their topic though their transaction is not
 	from  int64                  // where in their topic the letters of the next transaction must be looked for
 }
 
@@ -72,7 +72,7 @@ func (d *deadLetters) write(
 }
 
 // writeMissingDead is step 4 of a takeover: it reads the dead letters after the offset that the done record names, and
-// adds those that the last transaction should have written, and has not, to the repairing one.
+// adds the letters that the last transaction should have written, and has not, to the repairing one.
 func (o *takeover) writeMissingDead(ctx context.Context) (err error) {
 	t, d := o.t, o.plan.Done
 	if t.dead.known, err = o.readDead(ctx, d.LettersFrom); err != nil {

@@ -17,7 +17,7 @@ type PolicyError struct {
 	Policy    string // the key of the configuration
 	Partition int
 	Problem   string
-	Remedy    string // what to do; "" = set the policy to rebuild
+	Remedy    string // the advice; "" = set the policy to rebuild
 }
 
 func (e *PolicyError) Error() string {
@@ -31,8 +31,8 @@ func (e *PolicyError) Error() string {
 // newerState returns the error that ends the stage where a newer build has written the state of a partition. The state
 // is not lost, so no policy begins it anew.
 func newerState(partition int, e *state.FormatError) error {
-	return &topics.MismatchError{Problem: fmt.Sprintf("partition %d: a newer build has written the state: %v; run a build that reads it, "+
-		"with --format %d before this one is to follow it", partition, e, e.Newest)}
+	return &topics.MismatchError{Problem: fmt.Sprintf("partition %d: a newer build has written the state: %v; "+
+		"run a build that reads it, with --format %d before this one is to follow it", partition, e, e.Newest)}
 }
 
 // StopError is returned by a stage that was told to stop and could not bring everything to an end within Options.Grace.

@@ -6,6 +6,7 @@ import (
 	"liftstream/stream/replay"
 	"liftstream/stream/scores"
 	"liftstream/stream/state"
+	"liftstream/stream/streamtest"
 	"testing"
 	"time"
 
@@ -29,28 +30,25 @@ func fromFiles(t *testing.T, spec *model.Spec) *model.Model {
 // and processes, no score is without the model of Options.Initial; a replay from the beginning and verify give the
 // same.
 func TestTheInitialModelScoresTheFirstRecord(t *testing.T) {
-	brokers(t, func(t *testing.T, addr string) {
+	streamtest.Brokers(t, func(t *testing.T, addr string) {
 		w := newWorld(t, addr, 3)
-		w.produce(200, 50, true)
+		w.Produce(200, 50, true)
 		options := func() Options {
-			o := w.options(w.client)
+			o := w.options(w.Client)
 			o.Initial, o.FitEvery, o.Snapshot = fromFiles(t, o.Spec), time.Hour, time.Hour
 			return o
 		}
 		a, b := w.run(options()), w.run(options())
 		w.caught(a, b)
-		for deadline := time.Now().Add(time.Minute); b.stage.Status().Generation == 0; time.Sleep(10 * time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatal("the second process has joined no generation after a minute")
-			}
-		}
+		b.await(t, "the second process has joined no generation after a minute",
+			func(s Status) bool { return s.Generation > 0 })
 		b.end(t)
-		w.produce(200, 50, true)
+		w.Produce(200, 50, true)
 		w.caught(a)
 		a.end(t)
-		w.exactlyOnce()
-		for p := range w.n {
-			for i, r := range w.records(w.topics.Scores, p) {
+		w.ExactlyOnce()
+		for p := range w.N {
+			for i, r := range w.Records(w.Topics.Scores, p) {
 				model := ""
 				for _, h := range r.Headers {
 					if h.Key == scores.HeaderModel {
@@ -70,7 +68,7 @@ func TestTheInitialModelScoresTheFirstRecord(t *testing.T) {
 				}
 			}
 		}
-		found, err := verified(context.Background(), w.options(w.client))
+		found, err := verified(context.Background(), w.options(w.Client))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,10 +82,10 @@ func TestTheInitialModelScoresTheFirstRecord(t *testing.T) {
 
 // TestAnInitialModelThatNobodyPublishesIsNotWaitedForForEver: the owner of partition 0 does not have it.
 func TestAnInitialModelThatNobodyPublishesIsNotWaitedForForEver(t *testing.T) {
-	brokers(t, func(t *testing.T, addr string) {
+	streamtest.Brokers(t, func(t *testing.T, addr string) {
 		w := newWorld(t, addr, 1)
-		w.produce(100, 50, true)
-		o := w.options(w.client)
+		w.Produce(100, 50, true)
+		o := w.options(w.Client)
 		o.FitEvery, o.Patience = time.Hour, 500*time.Millisecond
 		r := w.prepared(o)
 		r.stage.o.Initial = nil

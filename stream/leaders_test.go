@@ -73,7 +73,7 @@ type strikes struct {
 
 	mu   sync.Mutex
 	seen map[kmsg.Key]int
-	at   map[kmsg.Key]int // which one is struck next; those that were struck are gone
+	at   map[kmsg.Key]int // which one is struck next; struck ones are gone
 }
 
 func newStrikes(seed uint64, strike func(), keys ...kmsg.Key) *strikes {
@@ -140,29 +140,43 @@ func TestLeadersMoveAtEveryStep(t *testing.T) {
 	const seed, bad = 1, "no Arrow at all"
 	cluster := startThree(t, seed)
 	w := newWorldAt(t, txn.Config{Brokers: cluster.ListenAddrs()}, 3)
-	s := newStrikes(seed, func() { cluster.move(t, w.topics) }, kmsg.Produce, kmsg.Fetch, kmsg.ListOffsets, kmsg.OffsetFetch, kmsg.FindCoordinator, kmsg.Heartbeat,
-		kmsg.InitProducerID, kmsg.AddPartitionsToTxn, kmsg.AddOffsetsToTxn, kmsg.EndTxn, kmsg.TxnOffsetCommit)
-	c := txn.NewClient(txn.Config{Brokers: w.brokers, Dial: s.dial})
+	s := newStrikes(
+		seed,
+		func() { cluster.move(t, w.Topics) },
+		kmsg.Produce,
+		kmsg.Fetch,
+		kmsg.ListOffsets,
+		kmsg.OffsetFetch,
+		kmsg.FindCoordinator,
+		kmsg.Heartbeat,
+		kmsg.InitProducerID,
+		kmsg.AddPartitionsToTxn,
+		kmsg.AddOffsetsToTxn,
+		kmsg.EndTxn,
+		kmsg.TxnOffsetCommit,
+	)
+	c := txn.NewClient(txn.Config{Brokers: w.Brokers, Dial: s.dial})
 	defer c.Close()
 	o := w.options(c)
 	o.Log = zap.NewNop() // each strike is a warning of each partition
 	r := w.run(o)
-	beside := w.options(w.client)
+	beside := w.options(w.Client)
 	beside.Log = o.Log
 	other := w.run(beside)
-	letters := make([]int, w.n)
+	letters := make([]int, w.N)
 	for i, deadline := 1, time.Now().Add(2*time.Minute); len(s.left()) > 0; i++ {
 		if time.Now().After(deadline) {
 			t.Fatalf("not so many requests of %v in two minutes: %+v", s.left(), r.stage.Status())
 		}
-		from, late := w.next[0], model.Hash(seed, 5, uint64(w.next[0]))%4 == 0
-		w.produce(40, 20, !late)
+		from, late := w.Next[0], model.Hash(seed, 5, uint64(w.Next[0]))%4 == 0
+		w.Produce(40, 20, !late)
 		if late {
-			w.labels(from, 40)
+			w.SendLabels(from, 40)
 		}
-		for p := range w.n {
-			if model.Hash(seed, 4, uint64(p), uint64(w.next[p]))%8 == 0 {
-				if err := w.client.Produce(context.Background(), []txn.Record{{Topic: w.topics.Events, Partition: p, Value: []byte(bad), Time: time.Now()}}, txn.None); err != nil {
+		for p := range w.N {
+			if model.Hash(seed, 4, uint64(p), uint64(w.Next[p]))%8 == 0 {
+				if err := w.Client.Produce(context.Background(),
+					[]txn.Record{{Topic: w.Topics.Events, Partition: p, Value: []byte(bad), Time: time.Now()}}, txn.None); err != nil {
 					t.Fatal(err)
 				}
 				letters[p]++
@@ -175,18 +189,18 @@ func TestLeadersMoveAtEveryStep(t *testing.T) {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	w.produce(200, 20, true)
+	w.Produce(200, 20, true)
 	w.caught(r, other)
 	r.end(t)
 	other.end(t)
-	w.exactlyOnce()
+	w.ExactlyOnce()
 	for p, want := range letters {
-		if got := len(w.records(w.topics.Dead, p)); got != want {
+		if got := len(w.Records(w.Topics.Dead, p)); got != want {
 			t.Errorf("partition %d: %d dead letters, want %d", p, got, want)
 		}
-		w.records(w.topics.State, p) // which waits until nothing is open there
+		w.Records(w.Topics.State, p) // which waits until nothing is open there
 	}
-	o.Client = w.client
+	o.Client = w.Client
 	found, err := verified(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -196,12 +210,18 @@ func TestLeadersMoveAtEveryStep(t *testing.T) {
 			t.Errorf("verify: %+v", v)
 		}
 	}
-	t.Logf("%d leaders moved, %d times the coordinators; %d records a partition, %v dead letters", cluster.leaders, cluster.coordinators, w.next[0], letters)
+	t.Logf(
+		"%d leaders moved, %d times the coordinators; %d records a partition, %v dead letters",
+		cluster.leaders,
+		cluster.coordinators,
+		w.Next[0],
+		letters,
+	)
 }
 
 // moveLeaders lets the leaders of a cluster of three move while records and labels arrive. In this process they do so
 // when they are told to; a real Kafka is made to by kill -9 of one of its nodes, which is started again at once, or
-// when the two others have taken over what there is to do.
+// when the two others have taken its work over.
 func (r *rig) moveLeaders(times int) {
 	r.start("one")
 	r.start("two")
@@ -212,7 +232,7 @@ func (r *rig) moveLeaders(times int) {
 		at := base + int(model.Hash(r.seed, 10, i)%1800)
 		r.reached(at - at%rigRows)
 		if r.cluster != nil {
-			r.cluster.move(r.t, r.topics)
+			r.cluster.move(r.t, r.Topics)
 			r.reached(int(r.fed.Load()) + 600)
 		} else {
 			node := 1 + int(model.Hash(r.seed, 11, i)%3)
@@ -235,13 +255,24 @@ func (r *rig) moveLeaders(times int) {
 		r.reached(int(r.fed.Load()))
 	}
 	if r.cluster != nil {
-		r.note("%d times leaders moved, %d in all, and coordinators %d times", times, r.cluster.leaders, r.cluster.coordinators)
+		r.note(
+			"%d times leaders moved, %d in all, and coordinators %d times",
+			times,
+			r.cluster.leaders,
+			r.cluster.coordinators,
+		)
 		return
 	}
 	if moved == 0 {
 		r.t.Error("no leader has moved")
 	}
-	r.note("%d times kill -9 of one of three nodes %v; %d leaders moved to the others, with which the work went on within %v", times, killed, moved, longest.Round(100*time.Millisecond))
+	r.note(
+		"%d times kill -9 of one of three nodes %v; %d leaders moved to the others, with which the work went on within %v",
+		times,
+		killed,
+		moved,
+		longest.Round(100*time.Millisecond),
+	)
 }
 
 // keepFeeding feeds until the function that it returns is called.
@@ -279,8 +310,13 @@ func (r *rig) leaders() map[partitionID]int {
 	r.t.Helper()
 	transport := &kafka.Transport{}
 	defer transport.CloseIdleConnections()
-	c := &kafka.Client{Addr: kafka.TCP(r.brokers...), Transport: transport, Timeout: 30 * time.Second}
-	m, err := c.Metadata(context.Background(), &kafka.MetadataRequest{Topics: []string{r.topics.Events, r.topics.Labels, r.topics.Scores, r.topics.State, r.topics.Dead, r.topics.Model}})
+	c := &kafka.Client{Addr: kafka.TCP(r.Brokers...), Transport: transport, Timeout: 30 * time.Second}
+	m, err := c.Metadata(
+		context.Background(),
+		&kafka.MetadataRequest{
+			Topics: []string{r.Topics.Events, r.Topics.Labels, r.Topics.Scores, r.Topics.State, r.Topics.Dead, r.Topics.Model},
+		},
+	)
 	if err != nil {
 		r.t.Fatalf("asking for the leaders: %v", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"liftstream/stream/committed"
+	"liftstream/stream/streamtest"
 	"strings"
 	"testing"
 	"time"
@@ -16,22 +17,22 @@ import (
 func TestANewBeginningForgetsTheOldStateAtOnce(t *testing.T) {
 	for name, late := range map[string]bool{"without journal": false, "with journal": true} {
 		t.Run(name, func(t *testing.T) {
-			brokers(t, func(t *testing.T, addr string) {
+			streamtest.Brokers(t, func(t *testing.T, addr string) {
 				ctx := context.Background()
 				w := newWorld(t, addr, 1)
-				o := w.options(w.client)
+				o := w.options(w.Client)
 				o.FitRecords, o.TopicRecreated = 1<<40, committed.Rebuild
-				w.produce(100, 20, !late)
+				w.Produce(100, 20, !late)
 				if late {
-					w.labels(0, 100)
+					w.SendLabels(0, 100)
 				}
 				r := w.run(o)
 				w.caught(r)
 				learnt(t, r, 100)
 				r.end(t)
-				before := len(w.records(w.topics.Scores, 0))
+				before := len(w.Records(w.Topics.Scores, 0))
 				w.recreateEvents()
-				w.produce(500, 10, true)
+				w.Produce(500, 10, true)
 
 				// Its first snapshot goes piece by piece and never gets its manifest.
 				o.SnapshotRate, o.Grace = 1, time.Second
@@ -49,24 +50,20 @@ func TestANewBeginningForgetsTheOldStateAtOnce(t *testing.T) {
 					return send(ctx, p, x)
 				}
 				r.begin()
-				for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-					if p := r.stage.Status().Partitions; len(p) == 1 && p[0].Offset > 5 {
-						break
-					}
-					if time.Now().After(deadline) {
-						t.Fatalf("it gets nowhere: %+v", r.stage.Status())
-					}
-				}
+				streamtest.Eventually(t, time.Minute, "it gets nowhere", func() bool {
+					p := r.stage.Status().Partitions
+					return len(p) == 1 && p[0].Offset > 5
+				})
 				r.stop()
 				<-r.done
 				if len(refused) == 0 {
 					t.Fatal("no snapshot came to its end")
 				}
-				if at, err := w.client.CommittedOffset(ctx, w.name, w.topics.Events, 0); err != nil || at <= 5 {
+				if at, err := w.Client.CommittedOffset(ctx, w.Name, w.Topics.Events, 0); err != nil || at <= 5 {
 					t.Fatalf("it died at event %d: %v", at, err)
 				}
 
-				o = w.options(w.client)
+				o = w.options(w.Client)
 				o.FitRecords = 1 << 40
 				r = w.run(o)
 				w.caught(r)
@@ -75,28 +72,15 @@ func TestANewBeginningForgetsTheOldStateAtOnce(t *testing.T) {
 				if n := counted(o.Metrics.Policies.WithLabelValues("topic_recreated", "fail")); n != 0 {
 					t.Errorf("the state that is gone stopped it %v times", n)
 				}
-				if n := len(w.records(w.topics.Scores, 0)) - before; n != 50 {
+				if n := len(w.Records(w.Topics.Scores, 0)) - before; n != 50 {
 					t.Errorf("%d messages were scored, want 50", n)
 				}
 				found, err := verified(ctx, o)
-				if err != nil || len(found[0].Problems) > 0 || found[0].Messages != 50 || found[0].States == 0 || !strings.Contains(found[0].Start, "beginning") {
+				if err != nil || len(found[0].Problems) > 0 || found[0].Messages != 50 || found[0].States == 0 ||
+					!strings.Contains(found[0].Start, "beginning") {
 					t.Errorf("%v %+v", err, found)
 				}
 			})
 		})
-	}
-}
-
-// learnt waits until the only partition has learnt n records.
-func learnt(t *testing.T, r *running, n float64) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		p := r.stage.Status().Partitions
-		if len(p) == 1 && p[0].Labelled == n {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("it has learnt not %v records: %+v", n, p)
-		}
 	}
 }

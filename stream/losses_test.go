@@ -2,6 +2,7 @@ package stream
 
 import (
 	"liftstream/stream/internal/sample"
+	"liftstream/stream/streamtest"
 	"testing"
 
 	"liftstream/model"
@@ -9,21 +10,21 @@ import (
 )
 
 // TestLossesAreCounted: labels outside of the configured classes, records whose label does not come, and the bytes of
-// those that wait are metrics, and a restart counts none of them again.
+// waiting records are metrics, and a restart counts none of them again.
 func TestLossesAreCounted(t *testing.T) {
-	brokers(t, func(t *testing.T, addr string) {
+	streamtest.Brokers(t, func(t *testing.T, addr string) {
 		w := newWorld(t, addr, 1)
 		spec := *sample.Spec()
-		o := w.options(w.client)
+		o := w.options(w.Client)
 		schema := *spec.Schema
 		known := schema.Classes[0]
-		schema.Classes = []string{known, "another"} // what the records say beside it is no class
+		schema.Classes = []string{known, "another"} // the other class of the records is unknown
 		spec.Schema, spec.Scorecard = &schema, propensity.New(propensity.Default(), &schema)
 		spec.Options.WaitBytes = 10_000
 		o = withSchema(o, &spec)
-		w.produce(500, 50, true)
+		w.Produce(500, 50, true)
 		unlabelled := 500
-		w.produce(unlabelled, 50, false)
+		w.Produce(unlabelled, 50, false)
 		r := w.run(o)
 		w.caught(r)
 		r.end(t)
@@ -36,15 +37,21 @@ func TestLossesAreCounted(t *testing.T) {
 		if n := counted(o.Metrics.Losses.WithLabelValues("unknown_class")); unknown == 0 || n != float64(unknown) {
 			t.Errorf("%v of an unknown class counted, want %d", n, unknown)
 		}
-		expired, bytes := counted(o.Metrics.Losses.WithLabelValues("expired")), written(t, o.Metrics.Waiting.WithLabelValues("0")).GetGauge().GetValue()
+		expired, bytes := counted(
+			o.Metrics.Losses.WithLabelValues("expired"),
+		), written(
+			t,
+			o.Metrics.Waiting.WithLabelValues("0"),
+		).GetGauge().GetValue()
 		if !(expired > 0 && expired < float64(unlabelled)) || !(bytes > 0 && bytes <= 10_000) {
 			t.Errorf("%v expired, %v bytes wait", expired, bytes)
 		}
-		again := withSchema(w.options(w.client), &spec)
+		again := withSchema(w.options(w.Client), &spec)
 		r = w.run(again)
 		w.caught(r)
 		r.end(t)
-		if n := counted(again.Metrics.Losses.WithLabelValues("unknown_class")) + counted(again.Metrics.Losses.WithLabelValues("expired")); n != 0 {
+		losses := again.Metrics.Losses
+		if n := counted(losses.WithLabelValues("unknown_class")) + counted(losses.WithLabelValues("expired")); n != 0 {
 			t.Errorf("%v counted again", n)
 		}
 	})

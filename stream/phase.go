@@ -2,7 +2,7 @@ package stream
 
 import "fmt"
 
-// Phase says what the task of a partition is doing.
+// Phase says where the task of a partition is in its work.
 type Phase uint8
 
 // The phases, mostly in this order. A task that waits takes its partition over anew afterwards.

@@ -43,7 +43,14 @@ func newProxy(t testing.TB, upstream string) *proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{t: t, listener: l, upstream: upstream, conns: map[net.Conn]bool{}, hold: -1, held: map[string]heldRequest{}}
+	p := &proxy{
+		t:        t,
+		listener: l,
+		upstream: upstream,
+		conns:    map[net.Conn]bool{},
+		hold:     -1,
+		held:     map[string]heldRequest{},
+	}
 	t.Cleanup(func() { _ = l.Close(); p.holed.Store(false); p.cut() })
 	go func() {
 		for {
@@ -210,7 +217,8 @@ func (p *proxy) heldBack(frame []byte, a asked) bool {
 	defer p.mu.Unlock()
 	if old, ok := p.held[id]; ok {
 		// A Produce comes just before the next transaction's own, an EndTxn when its records are there already.
-		if old.key == kmsg.Produce && kmsg.Key(a.key) == kmsg.Produce || old.key == kmsg.EndTxn && kmsg.Key(a.key) == kmsg.TxnOffsetCommit {
+		if old.key == kmsg.Produce && kmsg.Key(a.key) == kmsg.Produce ||
+			old.key == kmsg.EndTxn && kmsg.Key(a.key) == kmsg.TxnOffsetCommit {
 			delete(p.held, id)
 			p.deliver(old.frame)
 			p.count++

@@ -42,13 +42,13 @@ type Stage struct {
 	cut   context.CancelFunc
 
 	mu         sync.Mutex
-	waiting    string    // what keeps it from having a generation; "" when it has one
+	waiting    string    // why it has no generation, in words; "" when it has one
 	joining    time.Time // since when that is so
 	generation int
 	tasks      []*task
-	kept       map[int]*kept // what the tasks of the generation before left in order
+	kept       map[int]*kept // left by the tasks of the generation before, by partition
 	failed     error         // why it stops by itself; nil = it does not
-	unflushed  []string      // what was not committed when the stage stopped
+	unflushed  []string      // uncommitted work when the stage stopped, in words
 }
 
 // kept is a partition as its task left it when its generation ended: everything committed, nothing in doubt.
@@ -62,8 +62,10 @@ func New(o Options) *Stage {
 	if o.Patience <= 0 {
 		o.Patience = 5 * time.Minute
 	}
-	s := &Stage{o: o, budget: newInFlight(max(o.InFlight, 1<<20), o.Topics.Labels != ""), models: state.NewModels(o.Client, o.Topics.Model, o.Spec.Schema), waiting: "not started"}
-	s.newest, s.hesitation, s.agreement = state.Format, o.Patience, agreement{state.OldestFormat, state.OldestFormat, time.Time{}}
+	s := &Stage{o: o, waiting: "not started", newest: state.Format, hesitation: o.Patience}
+	s.budget = newInFlight(max(o.InFlight, 1<<20), o.Topics.Labels != "")
+	s.models = state.NewModels(o.Client, o.Topics.Model, o.Spec.Schema)
+	s.agreement = agreement{written: state.OldestFormat, all: state.OldestFormat}
 	s.commit = func(ctx context.Context, p *txn.Producer, t txn.Transaction) error { return p.Commit(ctx, t) }
 	s.force, s.cut = context.WithCancel(context.Background())
 	return s
@@ -148,9 +150,9 @@ func (s *Stage) Status() Status {
 	return st
 }
 
-// Run works until ctx ends, then drains: it stops reading, commits what is processed, writes a last snapshot and leaves
-// the group, all within Options.Grace; what could not be flushed is in the error. It returns earlier with an error that
-// waiting does not mend. It runs once.
+// Run works until ctx ends, then drains: it stops reading, commits the processed messages, writes a last snapshot and
+// leaves the group, all within Options.Grace; a *StopError names the work that it could not flush. It returns earlier
+// with an error that waiting does not mend. It runs once.
 func (s *Stage) Run(ctx context.Context) error {
 	defer s.cut()
 	s.wait("looking at the topics")
@@ -184,11 +186,15 @@ func (s *Stage) Run(ctx context.Context) error {
 	}
 	work, stopWork := context.WithCancelCause(ctx)
 	defer stopWork(nil)
-	group, err := s.o.Client.JoinGroup(txn.GroupConfig{ID: s.o.Name, Topics: read, Session: s.o.Session, Format: s.newest, OnWait: func(err error) {
-		if since := s.join("joining the group: " + err.Error()); s.o.Now().Sub(since) > s.o.Patience {
-			stopWork(fmt.Errorf("giving up after %v: joining the group: %w", s.o.Patience, err))
-		}
-	}})
+	group, err := s.o.Client.JoinGroup(txn.GroupConfig{
+		ID: s.o.Name, Topics: read, Session: s.o.Session, Format: s.newest,
+		OnWait: func(err error) {
+			since := s.join("joining the group: " + err.Error())
+			if s.o.Now().Sub(since) > s.o.Patience {
+				stopWork(fmt.Errorf("giving up after %v: joining the group: %w", s.o.Patience, err))
+			}
+		},
+	})
 	if err != nil {
 		return err
 	}
@@ -225,8 +231,9 @@ func (s *Stage) watchPartitions(ctx context.Context, fail context.CancelCauseFun
 			}
 			if n, err := s.o.Client.Partitions(ctx, topic); err == nil && n != s.partitions {
 				s.o.Metrics.Policies.WithLabelValues("partitions_added", "fail").Inc()
-				fail(&topics.MismatchError{Problem: fmt.Sprintf("topic %s had %d partitions and has %d now: give the topics of events, "+
-					"scores, labels and state as many, then start again", topic, s.partitions, n)})
+				fail(&topics.MismatchError{Problem: fmt.Sprintf("topic %s had %d partitions and has %d now: "+
+					"give the topics of events, scores, labels and state as many, then start again",
+					topic, s.partitions, n)})
 				return
 			}
 		}
@@ -245,7 +252,7 @@ func (s *Stage) generations(ctx context.Context, fail context.CancelCauseFunc, g
 			}
 			break
 		}
-		s.begin(ctx, fail, gen, &tasks, released)
+		s.start(ctx, fail, gen, &tasks, released)
 	}
 	s.stop.Store(true)
 	fail(nil)
@@ -268,8 +275,11 @@ func (s *Stage) generations(ctx context.Context, fail context.CancelCauseFunc, g
 	return &StopError{left}
 }
 
-// begin starts the tasks of a generation.
-func (s *Stage) begin(ctx context.Context, fail context.CancelCauseFunc, gen *txn.Generation, running *sync.WaitGroup, released <-chan struct{}) {
+// start starts the tasks of a generation.
+func (s *Stage) start(
+	ctx context.Context, fail context.CancelCauseFunc, gen *txn.Generation, running *sync.WaitGroup,
+	released <-chan struct{},
+) {
 	s.agree(gen.Format)
 	s.mu.Lock()
 	left := s.kept
@@ -278,7 +288,7 @@ func (s *Stage) begin(ctx context.Context, fail context.CancelCauseFunc, gen *tx
 	var tasks []*task
 	for _, p := range gen.Partitions {
 		t := newTask(s, gen, p)
-		// Only the very next generation can follow without somebody else having owned the partition in between.
+		// Only before the very next generation no other member can have owned the partition in between.
 		if k := left[p]; k != nil && k.generation+1 == gen.ID {
 			t.kept = k
 		}
@@ -300,8 +310,9 @@ func (s *Stage) begin(ctx context.Context, fail context.CancelCauseFunc, gen *tx
 	}
 	s.tasks, s.generation, s.waiting, s.joining = tasks, gen.ID, "", time.Time{}
 	s.mu.Unlock()
-	s.o.Log.Info("generation", zap.Int("generation", gen.ID), zap.Ints("partitions", gen.Partitions), zap.Int("format", gen.Format))
-	start := func(f func(ctx context.Context) error) {
+	s.o.Log.Info("generation", zap.Int("generation", gen.ID), zap.Ints("partitions", gen.Partitions),
+		zap.Int("format", gen.Format))
+	launch := func(f func(ctx context.Context) error) {
 		running.Add(1)
 		gen.Start(func(alive context.Context) {
 			own, cancel := context.WithCancel(alive)
@@ -327,24 +338,24 @@ func (s *Stage) begin(ctx context.Context, fail context.CancelCauseFunc, gen *tx
 		})
 	}
 	for _, t := range tasks {
-		start(t.run)
+		launch(t.run)
 	}
 	if slices.Contains(gen.Partitions, 0) {
-		start(s.train)
+		launch(s.train)
 	}
 	if len(gen.Partitions) == 0 {
-		start(func(ctx context.Context) error { <-ctx.Done(); return nil })
+		launch(func(ctx context.Context) error { <-ctx.Done(); return nil })
 	}
 }
 
 // drain waits for the tasks: half of the grace period in peace, then without snapshots, then it cuts off the
 // transactions that are under way. It returns within seven eighths, so that the rest is left for leaving the group.
 func (s *Stage) drain(tasks *sync.WaitGroup, began time.Time) (left []string) {
-	done := make(chan struct{})
-	go func() { tasks.Wait(); close(done) }()
+	all := make(chan struct{})
+	go func() { tasks.Wait(); close(all) }()
 	wait := func(until time.Duration) bool {
 		select {
-		case <-done:
+		case <-all:
 			return true
 		case <-time.After(until - time.Since(began)):
 			return false

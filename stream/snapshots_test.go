@@ -16,23 +16,23 @@ func TestSnapshotsKeepToTheirShareOfWhatWasRead(t *testing.T) {
 	}
 	defer b.Close()
 	w := newWorld(t, b.Addr(), 1)
-	o := w.options(w.client)
+	o := w.options(w.Client)
 	o.Snapshot, o.SnapshotShare, o.FitEvery = time.Millisecond, 0.1, time.Hour
 	o.Commit = time.Millisecond
 	r := w.run(o)
 	read := 0.0
 	for range 20 {
-		w.produce(2000, 10, true)
+		w.Produce(2000, 10, true)
 		w.caught(r)
 	}
-	for _, e := range w.records(w.topics.Events, 0) {
+	for _, e := range w.Records(w.Topics.Events, 0) {
 		read += float64(len(e.Key) + len(e.Value))
 	}
 	var log state.Log
 	wrote := counted(o.Metrics.StateBytes)
 	last := func() (n float64) {
 		log = *state.NewLog()
-		if err := log.Follow(context.Background(), w.client, w.topics.State, 0); err != nil {
+		if err := log.Follow(context.Background(), w.Client, w.Topics.State, 0); err != nil {
 			t.Fatal(err)
 		}
 		found, _ := log.Manifests()

@@ -23,7 +23,7 @@ type takeover struct {
 	facts *committed.Facts
 	plan  committed.Plan
 	log   *state.Log   // of the state topic; nil where the state was kept
-	x     *transaction // repairs what the last transaction left undone, and claims the partition
+	x     *transaction // repairs the last transaction, and claims the partition
 	// first is where x begins. unscored is set once a replay has come to an event that must be scored again.
 	first    state.Position
 	unscored bool
@@ -60,7 +60,7 @@ func takeOver(ctx context.Context, t *task) error {
 }
 
 // endOpen is step 1: it ends the transactions of this task that a broker has left open, see txn.Producer.Discard, and
-// reports whether there were any. Afterwards all that the partition's transactions wrote is committed or aborted,
+// reports whether there were any. Afterwards each record of the partition's transactions is committed or aborted,
 // though a transaction may be the one in one topic and the other in another.
 func (o *takeover) endOpen(ctx context.Context) (was bool, err error) {
 	t := o.t
@@ -262,7 +262,7 @@ func (o *takeover) firstEvent(ctx context.Context, from, to int64) (int64, error
 	first := to
 	at := max(from, o.plan.First.Events)
 	err := m.Pass(ctx, topic, &at, to, func(r *txn.Record) {
-		if from <= r.Offset && first == to && o.isEvent(r) {
+		if from <= r.Offset && first == to && m.IsEvent(r) {
 			first = r.Offset
 		}
 	})
@@ -272,11 +272,6 @@ func (o *takeover) firstEvent(ctx context.Context, from, to int64) (int64, error
 	return first, nil
 }
 
-func (o *takeover) isEvent(r *txn.Record) bool {
-	_, err := o.t.m.ReadEvents(r)
-	return err == nil
-}
-
 // begin gives the machine the state with which the plan begins, and follows the journal from there. It reports false
 // where that state is damaged: then the facts say so, and another plan is due.
 func (o *takeover) begin(ctx context.Context) (begun bool, err error) {
@@ -284,7 +279,7 @@ func (o *takeover) begin(ctx context.Context) (begun bool, err error) {
 	var entries []state.JournalEntry
 	switch p.Origin {
 	case committed.Snapshot:
-		if entries, err = t.m.Open(o.log, p.Snapshot, p.Target); err != nil {
+		if entries, err = t.m.Restore(o.log, p.Snapshot, p.Target); err != nil {
 			if o.facts.Refused == nil {
 				o.facts.Refused = map[uint64]bool{}
 			}
@@ -371,7 +366,7 @@ func (o *takeover) replayEvents(r *txn.Record) error {
 // and the last transaction that are no events are passed over: they never had scores, and a transaction before has
 // written their dead letters.
 func (o *takeover) lacksScores(r *txn.Record) bool {
-	o.unscored = o.unscored || r.Offset >= o.plan.Done.EventsFrom || o.isEvent(r)
+	o.unscored = o.unscored || r.Offset >= o.plan.Done.EventsFrom || o.t.m.IsEvent(r)
 	return o.unscored
 }
 
@@ -424,8 +419,8 @@ func (o *takeover) finished() {
 		zap.Int64("model", t.m.At.Model), zap.Float64("labelled", t.m.Part.Labelled()))
 }
 
-// claim is step 5: it commits what the last transaction left undone, and where the partition begins if the group's
-// offsets carry no number, before any other event is answered. From then on an offset without number is one that
+// claim is step 5: it commits the repairs of the last transaction, and, if the group's offsets carry no number, the
+// partition's own offsets, before any other event is answered. From then on an offset without number is one that
 // another program has set.
 func (o *takeover) claim() error {
 	t := o.t

@@ -19,10 +19,10 @@ import (
 // transactionTimeout is how long the broker keeps an open transaction of a process that is gone.
 const transactionTimeout = 30 * time.Second
 
-// owned is the state of a partition with all that its task knows of it. A generation that ends in order hands it to the
+// owned is the state of a partition with its task's knowledge of it. A generation that ends in order hands it to the
 // next one.
 type owned struct {
-	m          *replay.Machine // the state, and what it has taken in
+	m          *replay.Machine // the state, and its position
 	snap       *state.Snapshotter
 	last       state.Done // of the last committed transaction
 	answered   int64      // one past the last event that has scores
@@ -55,10 +55,10 @@ type task struct {
 
 	producer *txn.Producer
 	owned
-	committed state.Position // up to where all is committed
+	committed state.Position // of the last committed transaction
 	kept      *kept          // left by this member's task of the generation before; nil = nothing
 	told      model.Losses   // those of the state that the metric has
-	left      string         // what the last attempt did not bring to an end, in words; "" = nothing
+	left      string         // work that the last attempt did not bring to an end, in words; "" = nothing
 	// snapshotFirst: no replay leads to the state, for it was carried over or its labels begin elsewhere. So nothing is
 	// learnt before there is a snapshot of it.
 	snapshotFirst bool
@@ -84,7 +84,7 @@ func newTask(s *Stage, gen *txn.Generation, id int) *task {
 	return t
 }
 
-// phase shows what the task is doing.
+// phase shows where the task is in its work.
 func (t *task) phase(p Phase, detail string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -172,7 +172,7 @@ func (t *task) attempt(ctx context.Context) (err error) {
 	began := t.s.o.Now()
 	o := &t.s.o
 	// InitProducerID first: it ends the transactions that a former owner left open, and only after it the state topic
-	// tells all that is committed.
+	// tells how far the partition is committed.
 	id := o.Name + "-" + strconv.Itoa(t.id)
 	if t.producer, err = o.Client.NewProducer(ctx, id, transactionTimeout); err != nil {
 		return fmt.Errorf("taking over the transactional id %s: %w", id, err)

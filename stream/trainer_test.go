@@ -3,6 +3,7 @@ package stream
 import (
 	"context"
 	"errors"
+	"liftstream/stream/streamtest"
 	"sync"
 	"testing"
 	"time"
@@ -30,16 +31,16 @@ func (f unending) Fit(ctx context.Context, ev *model.Evidence, in *model.Offer, 
 }
 
 func TestACancelledFitIsNoFailure(t *testing.T) {
-	brokers(t, func(t *testing.T, addr string) {
+	streamtest.Brokers(t, func(t *testing.T, addr string) {
 		w := newWorld(t, addr, 1)
-		w.produce(3000, 50, true)
+		w.Produce(3000, 50, true)
 		for _, c := range []struct {
 			budget            time.Duration
 			cancelled, failed int
 		}{{time.Hour, 1, 0}, {50 * time.Millisecond, 0, 1}} {
 			core, logs := observer.New(zap.InfoLevel)
 			began := make(chan struct{})
-			o := w.options(w.client)
+			o := w.options(w.Client)
 			spec := *o.Spec
 			spec.Scorecard = unending{spec.Scorecard, sync.OnceFunc(func() { close(began) })}
 			o.Spec, o.Log, o.FitBudget, o.FitEvery = &spec, zap.New(core), c.budget, 10*time.Minute

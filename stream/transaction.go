@@ -20,8 +20,8 @@ type transaction struct {
 	snapshot bool      // it holds the manifest of the snapshot being written
 	to       state.Position
 	done     state.Done             // number 0 = there is nothing to commit
-	dead     map[deadletter.ID]bool // dead letters of its messages, also those that are in their topic already
-	repairs  bool                   // it writes what a transaction that was committed in part has left out
+	dead     map[deadletter.ID]bool // dead letters of its messages, known ones included
+	repairs  bool                   // it makes a transaction whole that was committed in part
 }
 
 func (x *transaction) add(r txn.Record) {
@@ -59,7 +59,8 @@ type fetched struct {
 const maxFailures = 3
 
 // read fetches a partition from offset on into a channel. Each answer is paid for from the in-flight budget, and its
-// receiver gives the bytes back. heard is set by each answer, an empty one included. It ends with ctx or after an error.
+// receiver gives the bytes back. heard is set by each answer, an empty one included. It ends with ctx or after an
+// error.
 func (s *Stage) read(
 	ctx context.Context, wg *sync.WaitGroup, budget *budget, heard *atomic.Bool, topic string, partition int, offset int64,
 ) <-chan fetched {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"liftstream/stream/replay"
 	"liftstream/stream/state"
+	"liftstream/stream/streamtest"
 	"math"
 	"strings"
 	"testing"
@@ -62,18 +63,18 @@ func written(t *testing.T, m prometheus.Metric) *dto.Metric {
 // TestTheTrainerComparesOnLaterRecords: the model is made of 900 records, waits, and is compared on the records after
 // them; the verdict is in the model, beside it in the topic, and in the metrics, and is what Judge says of the states.
 func TestTheTrainerComparesOnLaterRecords(t *testing.T) {
-	brokers(t, func(t *testing.T, addr string) {
+	streamtest.Brokers(t, func(t *testing.T, addr string) {
 		w := newWorld(t, addr, 1)
-		o := w.options(w.client)
+		o := w.options(w.Client)
 		o.FitEvery = time.Hour // the first model waits for ten hours, a second one is not fitted
-		w.produce(900, 50, true)
+		w.Produce(900, 50, true)
 		r := w.run(o)
 		w.caught(r)
 		r.fitted(t, o.Metrics)
 		if v := r.stage.Status().Verdict; v != nil || r.stage.Status().Model != 0 {
 			t.Fatalf("verdict %+v before any record came to compare on", v)
 		}
-		w.produce(600, 50, true)
+		w.Produce(600, 50, true)
 		v := r.judged(t, 1)
 		w.caught(r)
 		if v.Records != model.Compared(o.FitRecords) || v.Version != 1 || v.Previous != 0 || !v.Accepted() || v.Clocks[0] < 1100 {
@@ -102,7 +103,7 @@ func TestTheTrainerComparesOnLaterRecords(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				recs := w.records(w.topics.Events, 0)
+				recs := w.Records(w.Topics.Events, 0)
 				if _, err := m.ReadEvents(&recs[i/50]); err == nil {
 					p.Events(&m.Batch, &out)
 				}
@@ -119,7 +120,7 @@ func TestTheTrainerComparesOnLaterRecords(t *testing.T) {
 		if err != nil || !bytes.Equal(again.AppendBinary(nil), v.AppendBinary(nil)) {
 			t.Errorf("%v: %+v, the stage said %+v", err, again, v.Verdict)
 		}
-		found, err := verified(context.Background(), w.options(w.client))
+		found, err := verified(context.Background(), w.options(w.Client))
 		if err != nil || len(found[0].Problems) > 0 || found[0].Swaps != 1 {
 			t.Errorf("verify: %v %+v", err, found)
 		}
@@ -129,17 +130,17 @@ func TestTheTrainerComparesOnLaterRecords(t *testing.T) {
 // TestRefusedModelsLeaveTheirVerdict: a gate below every difference refuses all; their verdicts are in the topic, at
 // most keptVerdicts of them, and a trainer that begins anew counts on from there.
 func TestRefusedModelsLeaveTheirVerdict(t *testing.T) {
-	brokers(t, func(t *testing.T, addr string) {
+	streamtest.Brokers(t, func(t *testing.T, addr string) {
 		w := newWorld(t, addr, 1)
-		o := w.options(w.client)
+		o := w.options(w.Client)
 		spec := *o.Spec
 		spec.Options.Gate = -10
 		o.Spec, o.FitEvery, o.Snapshot = &spec, time.Second, 20*time.Millisecond
-		w.produce(900, 50, true)
+		w.Produce(900, 50, true)
 		r := w.run(o)
 		w.caught(r)
 		r.fitted(t, o.Metrics)
-		w.produce(600, 50, true)
+		w.Produce(600, 50, true)
 		v := r.judged(t, 1)
 		if v.Accepted() || v.Reason != model.Worse || v.Version != 0 || r.stage.Status().Model != 0 {
 			t.Errorf("%+v, model %d", v, r.stage.Status().Model)
@@ -148,7 +149,7 @@ func TestRefusedModelsLeaveTheirVerdict(t *testing.T) {
 		if n := r.stage.refusals.Load(); n != 1 || counted(o.Metrics.Fits.WithLabelValues("refused")) != 1 {
 			t.Errorf("%d refused", n)
 		}
-		o = w.options(w.client)
+		o = w.options(w.Client)
 		o.Spec, o.FitEvery, o.Snapshot = &spec, time.Second, 20*time.Millisecond
 		r = w.run(o)
 		w.caught(r)
@@ -156,15 +157,15 @@ func TestRefusedModelsLeaveTheirVerdict(t *testing.T) {
 		if n := observed(t, o.Metrics.FitTime); n != 0 {
 			t.Errorf("%d fits without new records", n)
 		}
-		w.produce(900, 50, true)
+		w.Produce(900, 50, true)
 		w.caught(r)
 		r.fitted(t, o.Metrics)
-		w.produce(600, 50, true)
+		w.Produce(600, 50, true)
 		if v := r.judged(t, 2); v.Number != 2 || v.Version != 0 {
 			t.Errorf("%+v", v)
 		}
 		r.end(t)
-		all, err := state.ReadVerdicts(context.Background(), w.client, w.topics.Model)
+		all, err := state.ReadVerdicts(context.Background(), w.Client, w.Topics.Model)
 		if err != nil || len(all) != 2 || all[0].Number != 1 || all[1].Number != 2 {
 			t.Errorf("%v %+v", err, all)
 		}
@@ -173,10 +174,10 @@ func TestRefusedModelsLeaveTheirVerdict(t *testing.T) {
 
 // TestTheFirstModelIsNotKeptWaiting: where no more labels come, it is published without a comparison after a while.
 func TestTheFirstModelIsNotKeptWaiting(t *testing.T) {
-	brokers(t, func(t *testing.T, addr string) {
+	streamtest.Brokers(t, func(t *testing.T, addr string) {
 		w := newWorld(t, addr, 1)
-		o := w.options(w.client)
-		w.produce(1000, 50, true)
+		o := w.options(w.Client)
+		w.Produce(1000, 50, true)
 		r := w.run(o)
 		v := r.judged(t, 1)
 		// A fit of a snapshot before the last record finds a few to compare on.
@@ -191,17 +192,17 @@ func TestTheFirstModelIsNotKeptWaiting(t *testing.T) {
 // TestAModelWhoseRecordsAreGoneIsDropped: the tail no longer reaches back to the snapshot that the model was made of,
 // so another one is fitted, and that one gets its verdict.
 func TestAModelWhoseRecordsAreGoneIsDropped(t *testing.T) {
-	brokers(t, func(t *testing.T, addr string) {
+	streamtest.Brokers(t, func(t *testing.T, addr string) {
 		w := newWorld(t, addr, 1)
-		o := w.options(w.client)
+		o := w.options(w.Client)
 		spec := *o.Spec
 		spec.Options.TailBytes = 1 // 4,096 records
 		o.Spec, o.FitEvery, o.Snapshot = &spec, time.Second, 2*time.Second
-		w.produce(900, 50, true)
+		w.Produce(900, 50, true)
 		r := w.run(o)
 		w.caught(r)
 		r.fitted(t, o.Metrics)
-		w.produce(6000, 500, true) // between two snapshots
+		w.Produce(6000, 500, true) // between two snapshots
 		w.caught(r)
 		for deadline := time.Now().Add(time.Minute); counted(o.Metrics.Fits.WithLabelValues("dropped")) == 0; time.Sleep(10 * time.Millisecond) {
 			if time.Now().After(deadline) {
@@ -213,7 +214,7 @@ func TestAModelWhoseRecordsAreGoneIsDropped(t *testing.T) {
 				t.Fatal("no second fit")
 			}
 		}
-		w.produce(600, 50, true)
+		w.Produce(600, 50, true)
 		if v := r.judged(t, 1); v.Records != model.Compared(o.FitRecords) {
 			t.Errorf("%+v", v)
 		}

@@ -86,9 +86,9 @@ func (r *Reader) Offsets(ctx context.Context) (g Group, err error) {
 	return g, err
 }
 
-// Read reads the facts, and returns the log of the state topic beside them. left and torn are Facts.Left and Facts.Torn.
-// Where the left state is taken, it asks the group alone. It must follow NewProducer: then all transactions of the
-// partition are decided.
+// Read reads the facts, and returns the log of the state topic beside them. left and torn become Facts.Left and
+// Facts.Torn. Where the left state is taken, it asks the group alone. It must follow NewProducer: then all transactions
+// of the partition are decided.
 func (r *Reader) Read(ctx context.Context, left *state.Done, torn bool) (*Facts, *state.Log, error) {
 	f := &Facts{Fingerprint: r.Fingerprint, Carries: r.Carries, Left: left, Torn: torn}
 	var err error

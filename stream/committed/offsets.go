@@ -30,7 +30,7 @@ func (g *Group) Number() uint64 {
 	return max(events, labels)
 }
 
-// agrees reports whether the group's offsets are those that a transaction committed.
+// agrees reports whether a transaction committed the group's offsets.
 func (g *Group) agrees(d state.Done) bool {
 	same := func(o txn.GroupOffset, offset int64) bool { return o.Offset == offset && o.Note == d.Note() }
 	return same(g.Events, d.Events) && (!g.HasLabels || same(g.Labels, d.Labels))

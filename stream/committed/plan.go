@@ -6,11 +6,11 @@ import (
 	"liftstream/stream/state"
 )
 
-// Reaction says what to do where the world does not match the state.
+// Reaction is the configured answer to a mismatch of topics and state.
 type Reaction bool
 
 const (
-	Fail    Reaction = false // stop with an error that says what to do
+	Fail    Reaction = false // stop with an error that gives advice
 	Rebuild Reaction = true  // begin with an empty state from the first messages that are left, and count it
 )
 
@@ -228,8 +228,8 @@ func (p *Plan) choose(f *Facts, policies Policies) {
 	}
 	if cause == Damaged && p.First.Events > 0 {
 		// The events before the first one that is left cannot be learnt again.
-		p.giveUp(InputLost, fmt.Sprintf("no snapshot of the state can be read, and events before offset %d are no longer in the topic",
-			p.First.Events), policies.InputLost)
+		p.giveUp(InputLost, fmt.Sprintf("no snapshot of the state can be read, "+
+			"and events before offset %d are no longer in the topic", p.First.Events), policies.InputLost)
 	}
 	p.Cause = cause
 }
@@ -280,7 +280,7 @@ func (p *Plan) snapshot(f *Facts, policies Policies) (cause Cause) {
 	return cause
 }
 
-// follow lets the next snapshot follow those that are there.
+// follow lets the next snapshot follow the found ones.
 func (p *Plan) follow(found []*state.Manifest) {
 	if len(found) == 0 || found[0].Number >= state.MaxNumber {
 		return
@@ -299,11 +299,9 @@ func (f *Facts) misfit(m *state.Manifest, p *Plan, policies Policies) (Problem, 
 	case m.Fingerprint != f.Fingerprint && (policies.SchemaChanged == Fail || !f.Carries):
 		return Problem{SchemaChanged, "the state was made under another configuration"}, policies.SchemaChanged
 	case m.Events > p.Target.Events: // a snapshot never exists without a committed offset
-		return Problem{TopicRecreated, fmt.Sprintf("the group's offset (%d, -1 = none) lies before that of the state, %d: "+
-			"topics were made anew, offsets reset or expired", p.Target.Events, m.Events)}, policies.TopicRecreated
+		return behind("", p.Target.Events, m.Events), policies.TopicRecreated
 	case labels && m.Labels > max(p.Target.Labels, 0):
-		return Problem{TopicRecreated, fmt.Sprintf("the group's offset of labels (%d, -1 = none) lies before that of the state, %d: "+
-			"topics were made anew, offsets reset or expired", p.Target.Labels, m.Labels)}, policies.TopicRecreated
+		return behind(" of labels", p.Target.Labels, m.Labels), policies.TopicRecreated
 	case p.First.Events > m.Events && p.Target.Events > m.Events:
 		return Problem{InputLost, fmt.Sprintf("events %d to %d, which the state needs, are no longer in the topic",
 			m.Events, p.First.Events)}, policies.InputLost
@@ -312,4 +310,10 @@ func (f *Facts) misfit(m *state.Manifest, p *Plan, policies Policies) (Problem, 
 			m.Labels, p.First.Labels)}, policies.InputLost
 	}
 	return Problem{}, Fail
+}
+
+// behind is the problem that the group's offset lies before that of a snapshot.
+func behind(topic string, group, own int64) Problem {
+	return Problem{TopicRecreated, fmt.Sprintf("the group's offset%s (%d, -1 = none) lies before that of the state, %d: "+
+		"topics were made anew, offsets reset or expired", topic, group, own)}
 }

@@ -1,4 +1,4 @@
-// Package deadletter makes the dead letters of a message and reads those that a topic holds. Each bad row of a message
+// Package deadletter makes the dead letters of a message and reads the letters of a topic. Each bad row of a message
 // gives one letter, an Arrow stream of that row alone; a message that cannot be read gives one, its value as it came.
 package deadletter
 

@@ -3,8 +3,8 @@
 // It is no broker for production. It is twmb/franz-go's kfake, which implements the protocol faithfully enough for
 // every client tried, but it is one node without replication, it was made to test clients, and it is kinder than a real
 // broker: it never says CONCURRENT_TRANSACTIONS after a commit, its group offsets are never stale, its coordinators are
-// always up, it has no verification of transactions that fails, and it tells a zombie something else. What has to hold
-// of a broker is proved on Apache Kafka, never on this alone.
+// always up, it has no verification of transactions that fails, and it answers a zombie with another error. Properties
+// of a broker are proved on Apache Kafka, never on this one alone.
 package embedded
 
 import (
@@ -35,7 +35,7 @@ type Options struct {
 	Advertise string
 	// MaxMessage is the greatest record batch in bytes; 0 = DefaultMaxMessage. Topics may set a lower max.message.bytes.
 	MaxMessage int
-	// SyncWrites forces every batch to the disk before it is acknowledged. Without it what was acknowledged survives the
+	// SyncWrites forces every batch to the disk before it is acknowledged. Without it acknowledged records survive the
 	// end of the process, however sudden, but not that of the machine.
 	SyncWrites bool
 	// AutoCreate lets clients create topics by asking for them. Off, a misspelt topic is an error, as it ought to be.
@@ -62,12 +62,18 @@ func Start(o Options) (*Broker, error) {
 		return nil, fmt.Errorf("starting the embedded broker: %w", err)
 	}
 	if !o.Insecure && !loopback(host) {
-		return nil, fmt.Errorf("starting the embedded broker: %s is not a loopback address, and the broker has neither encryption nor a password", o.Listen)
+		return nil, fmt.Errorf(
+			"starting the embedded broker: %s is not a loopback address, and the broker has neither encryption nor a password",
+			o.Listen,
+		)
 	}
 	advertise := o.Advertise
 	if advertise == "" {
 		if advertise = host; wildcard(host) {
-			return nil, fmt.Errorf("starting the embedded broker: clients cannot connect to %s: tell the host to advertise", o.Listen)
+			return nil, fmt.Errorf(
+				"starting the embedded broker: clients cannot connect to %s: tell the host to advertise",
+				o.Listen,
+			)
 		}
 	}
 	if o.Dir != "" {
@@ -134,7 +140,7 @@ func (b *Broker) Addr() string { return b.addr }
 // Compact compacts compacted topics now; by itself it is done every hour.
 func (b *Broker) Compact() { b.cluster.Compact() }
 
-// Close stops serving and writes what is still in memory to the directory.
+// Close stops serving and writes its memory to the directory.
 func (b *Broker) Close() {
 	b.cluster.Close()
 	if b.dir != "" {

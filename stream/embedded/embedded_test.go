@@ -34,12 +34,13 @@ func start(t *testing.T, o embedded.Options) (*embedded.Broker, *txn.Client) {
 	return b, c
 }
 
-// TestRestart: what was acknowledged is there in the next life, offsets and the producer's epochs included.
+// TestRestart: acknowledged records are there in the next life, offsets and the producer's epochs included.
 func TestRestart(t *testing.T) {
 	for _, sync := range []bool{false, true} {
 		ctx, dir := testContext(t), t.TempDir()
 		b, c := start(t, embedded.Options{Dir: dir, SyncWrites: sync})
-		if _, err := c.CreateTopics(ctx, txn.TopicSpec{Name: "t", Partitions: 2, Configs: map[string]string{"cleanup.policy": "compact"}}); err != nil {
+		if _, err := c.CreateTopics(ctx, txn.TopicSpec{Name: "t", Partitions: 2,
+			Configs: map[string]string{"cleanup.policy": "compact"}}); err != nil {
 			t.Fatal(err)
 		}
 		p, err := c.NewProducer(ctx, "id", time.Minute)
@@ -64,7 +65,8 @@ func TestRestart(t *testing.T) {
 		if o, err := c.CommittedOffset(ctx, "g", "t", 0); err != nil || o != 42 {
 			t.Errorf("committed offset: got %d, %v", o, err)
 		}
-		if topics, err := c.Describe(ctx, "t"); err != nil || len(topics) != 1 || topics[0].Partitions != 2 || topics[0].Configs["cleanup.policy"] != "compact" {
+		if topics, err := c.Describe(ctx, "t"); err != nil || len(topics) != 1 || topics[0].Partitions != 2 ||
+			topics[0].Configs["cleanup.policy"] != "compact" {
 			t.Errorf("got %+v, %v", topics, err)
 		}
 		again, err := c.NewProducer(ctx, "id", time.Minute)
@@ -79,7 +81,8 @@ func TestRestart(t *testing.T) {
 
 func TestListen(t *testing.T) {
 	for _, bad := range []embedded.Options{
-		{Listen: "0.0.0.0:0"}, {Listen: ":0"}, {Listen: "192.0.2.1:0"}, {Listen: "nonsense"}, {Listen: "0.0.0.0:0", Insecure: true},
+		{Listen: "0.0.0.0:0"}, {Listen: ":0"}, {Listen: "192.0.2.1:0"}, {Listen: "nonsense"},
+		{Listen: "0.0.0.0:0", Insecure: true},
 	} {
 		if b, err := embedded.Start(bad); err == nil {
 			b.Close()
@@ -134,7 +137,14 @@ func TestAutoCreate(t *testing.T) {
 		b, _ := start(t, embedded.Options{AutoCreate: on})
 		// A client of its own asks for the topic, as other programs' do.
 		transport := &kafka.Transport{}
-		w := &kafka.Writer{Addr: kafka.TCP(b.Addr()), Topic: "new", AllowAutoTopicCreation: true, Transport: transport, MaxAttempts: 3, BatchTimeout: time.Millisecond}
+		w := &kafka.Writer{
+			Addr:                   kafka.TCP(b.Addr()),
+			Topic:                  "new",
+			AllowAutoTopicCreation: true,
+			Transport:              transport,
+			MaxAttempts:            3,
+			BatchTimeout:           time.Millisecond,
+		}
 		err := w.WriteMessages(testContext(t), kafka.Message{Value: []byte("x")})
 		if (err == nil) != on {
 			t.Errorf("auto creation %v: got %v", on, err)

@@ -45,15 +45,17 @@ func TestCommittedRecordsAreReadAfterTheBrokerDiedInATransaction(t *testing.T) {
 	if err := commit(c, "first"); err != nil {
 		t.Fatal(err)
 	}
-	broken := txn.NewClient(txn.Config{Brokers: []string{b.Addr()}, Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
-		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
-		return cutAtEnd{conn}, err
-	}})
+	broken := txn.NewClient(
+		txn.Config{Brokers: []string{b.Addr()}, Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+			return cutAtEnd{conn}, err
+		}},
+	)
 	defer broken.Close()
 	if err := commit(broken, "in vain"); err == nil {
 		t.Fatal("the transaction has ended")
 	}
-	// A copy taken while the broker runs is what a kill leaves.
+	// A copy taken while the broker runs is like the directory after a kill.
 	if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,5 @@
-// Package operator serves what machines ask of a running stage: whether it lives, whether it is ready, and its metrics.
+// Package operator answers the questions of machines about a running stage: whether it lives, whether it is ready, and
+// its metrics.
 package operator
 
 import (
@@ -15,7 +16,7 @@ import (
 //
 //   - /healthz: 200 as long as the process serves at all; a restoring or waiting stage is alive.
 //   - /readyz: 200 when every owned partition runs, else 503; the body is the stage's Status as JSON, and its "Waiting"
-//     names what is missing and how far it is.
+//     names the things for which it waits, and how far they are.
 //   - /metrics: the gatherer's metrics in the Prometheus text format.
 //
 // The caller may add pages to it.

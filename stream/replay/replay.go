@@ -94,7 +94,7 @@ func (m *Machine) Begin(at state.Position) {
 
 // Load gives the machine the state of a snapshot.
 func (m *Machine) Load(at *state.Manifest, sections map[string][]byte) error {
-	part, err := m.restore(sections)
+	part, err := m.partition(sections)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (m *Machine) Load(at *state.Manifest, sections map[string][]byte) error {
 	return nil
 }
 
-func (m *Machine) restore(sections map[string][]byte) (part *model.Partition, err error) {
+func (m *Machine) partition(sections map[string][]byte) (part *model.Partition, err error) {
 	err = state.Contain(func() (err error) {
 		part, err = model.RestorePartition(m.spec, sections)
 		return err
@@ -110,9 +110,9 @@ func (m *Machine) restore(sections map[string][]byte) (part *model.Partition, er
 	return part, err
 }
 
-// Open gives the machine the state of a snapshot and returns the journal records after it, up to the position to. An
+// Restore gives the machine the state of a snapshot and returns the journal records after it, up to the position to. An
 // error leaves the machine as it was: the snapshot or the journal is damaged, or does not fit the position.
-func (m *Machine) Open(log *state.Log, at *state.Manifest, to state.Position) ([]state.JournalEntry, error) {
+func (m *Machine) Restore(log *state.Log, at *state.Manifest, to state.Position) ([]state.JournalEntry, error) {
 	if at.Number >= state.MaxNumber || at.Journal >= state.MaxNumber {
 		return nil, errors.New("its numbers are not those of a stage")
 	}
@@ -120,7 +120,7 @@ func (m *Machine) Open(log *state.Log, at *state.Manifest, to state.Position) ([
 	if err != nil {
 		return nil, err
 	}
-	p, err := m.restore(sections)
+	p, err := m.partition(sections)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +153,7 @@ func Entries(log *state.Log, number uint64, from, to state.Position) ([]state.Jo
 	return entries, nil
 }
 
-// Follow repeats what the journal records tell: the events up to each, then its labels, then its model.
+// Follow takes the events up to each journal record, then its labels, then its model.
 func (m *Machine) Follow(ctx context.Context, entries ...state.JournalEntry) error {
 	for _, e := range entries {
 		if err := m.EventsTo(ctx, e.Events); err != nil {
@@ -254,6 +254,12 @@ func (m *Machine) TakeLabels(r *txn.Record) (counts model.LabelCounts, bad []cod
 func (m *Machine) ReadEvents(r *txn.Record) ([]codec.RowError, error) {
 	bad, err := m.decoder.Decode(m.message(r), &m.Batch, &m.columns)
 	return m.bounded(r, bad, err)
+}
+
+// IsEvent reports whether an events message can be read, and so has scores.
+func (m *Machine) IsEvent(r *txn.Record) bool {
+	_, err := m.ReadEvents(r)
+	return err == nil
 }
 
 // ReadLabels reads a labels message into Labels, as ReadEvents does.

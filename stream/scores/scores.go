@@ -68,8 +68,8 @@ func ReadTail(ctx context.Context, c *txn.Client, topic string, partition int, f
 	low := max(start, from)
 	next := int64(-1)
 	for high, step := stable, int64(64); next < 0 && high > low; step *= 8 {
-		begin := max(high-step, low)
-		for at := begin; at < high; {
+		floor := max(high-step, low)
+		for at := floor; at < high; {
 			f, err := c.Fetch(ctx, topic, partition, at, 4<<20, 500*time.Millisecond)
 			if err != nil {
 				return Tail{}, fmt.Errorf("reading the scores: %w", err)
@@ -84,7 +84,7 @@ func ReadTail(ctx context.Context, c *txn.Client, topic string, partition int, f
 			}
 			at = f.Next
 		}
-		high = begin
+		high = floor
 	}
 	return Tail{Next: next, Known: next >= 0 || start <= from}, nil
 }

@@ -62,14 +62,15 @@ func Check(ctx context.Context, c *txn.Client, t Names) (partitions, dead int, e
 // partitions, state and model compacted, messages up to maxMessage bytes, dead letters with deadletter.TopicBytes for
 // their headers beside the largest message. The names that are "" are left out.
 //
-// Each transaction writes to the state topic, and a restart reads what compaction has not reached: so its segments are
-// small, and the markers of transactions leave after a minute instead of a day.
+// Each transaction writes to the state topic, and a restart reads the part that compaction has not reached: so its
+// segments are small, and the markers of transactions leave after a minute instead of a day.
 func Specs(t Names, partitions, replication int, maxMessage int64) []txn.TopicSpec {
 	size := map[string]string{"max.message.bytes": strconv.FormatInt(maxMessage, 10)}
 	dead := map[string]string{"max.message.bytes": strconv.FormatInt(maxMessage+deadletter.TopicBytes, 10)}
 	compact := map[string]string{"cleanup.policy": "compact", "max.message.bytes": strconv.FormatInt(maxMessage, 10)}
 	state := maps.Clone(compact)
-	state["segment.bytes"], state["delete.retention.ms"] = strconv.Itoa(8<<20), "60000" // the largest record is a manifest of 4 MiB
+	state["segment.bytes"] = strconv.Itoa(8 << 20) // the largest record is a manifest of 4 MiB
+	state["delete.retention.ms"] = "60000"
 	all := []txn.TopicSpec{
 		{Name: t.Events, Partitions: partitions, Replication: replication, Configs: size},
 		{Name: t.Scores, Partitions: partitions, Replication: replication, Configs: size},

@@ -17,7 +17,7 @@ import (
 	"github.com/segmentio/kafka-go/protocol/offsetfetch"
 )
 
-// Topic is what the cluster says of a topic.
+// Topic describes a topic of the cluster.
 type Topic struct {
 	Name        string
 	Partitions  int
@@ -26,7 +26,7 @@ type Topic struct {
 	Configs     map[string]string // effective settings; only filled by Describe
 }
 
-// TopicSpec is a topic to create. Replication 0 means what the broker has as its default.
+// TopicSpec is a topic to create. Replication 0 means the broker's default.
 type TopicSpec struct {
 	Name        string
 	Partitions  int
@@ -34,7 +34,7 @@ type TopicSpec struct {
 	Configs     map[string]string // such as cleanup.policy
 }
 
-// Position names an offset by what is there.
+// Position names an offset by its place in the log.
 type Position int64
 
 const (
@@ -91,8 +91,8 @@ func (c *Client) Partitions(ctx context.Context, topic string) (int, error) {
 	return len(t.Partitions), nil
 }
 
-// Describe tells partitions and effective settings of the named topics, in that order. Those that do not exist are left
-// out.
+// Describe tells partitions and effective settings of the named topics, in that order. Topics that do not exist are
+// left out.
 func (c *Client) Describe(ctx context.Context, names ...string) ([]Topic, error) {
 	const op = "DescribeConfigs"
 	if len(names) == 0 {
@@ -112,7 +112,10 @@ func (c *Client) Describe(ctx context.Context, names ...string) ([]Topic, error)
 			return nil, coded("Metadata", t.Name, -1, t.ErrorCode)
 		}
 		topics = append(topics, topicOf(t))
-		req.Resources = append(req.Resources, describeconfigs.RequestResource{ResourceType: int8(kafka.ResourceTypeTopic), ResourceName: t.Name})
+		req.Resources = append(
+			req.Resources,
+			describeconfigs.RequestResource{ResourceType: int8(kafka.ResourceTypeTopic), ResourceName: t.Name},
+		)
 	}
 	if len(topics) == 0 {
 		return nil, nil
@@ -137,9 +140,9 @@ func (c *Client) Describe(ctx context.Context, names ...string) ([]Topic, error)
 	return topics, nil
 }
 
-// CreateTopics creates what does not exist and tells, by topic in the order of specs, whether it was created now. A
-// topic that exists already is left as it is. It returns when the leaders of the new partitions answer, which they do
-// not at once.
+// CreateTopics creates the topics that do not exist and tells, in the order of specs, whether each was created now. A
+// topic that exists already is left as it is. CreateTopics returns when the leaders of the new partitions answer, which
+// they do not at once.
 func (c *Client) CreateTopics(ctx context.Context, specs ...TopicSpec) (created []bool, err error) {
 	const op = "CreateTopics"
 	if len(specs) == 0 {
@@ -147,7 +150,11 @@ func (c *Client) CreateTopics(ctx context.Context, specs ...TopicSpec) (created 
 	}
 	req := &createtopics.Request{TimeoutMs: int32(c.cfg.Timeout.Milliseconds() / 2)}
 	for _, s := range specs {
-		t := createtopics.RequestTopic{Name: s.Name, NumPartitions: int32(s.Partitions), ReplicationFactor: int16(s.Replication)}
+		t := createtopics.RequestTopic{
+			Name:              s.Name,
+			NumPartitions:     int32(s.Partitions),
+			ReplicationFactor: int16(s.Replication),
+		}
 		if s.Replication == 0 {
 			t.ReplicationFactor = -1
 		}
@@ -216,24 +223,31 @@ func told(code kafka.Error, message string) error {
 
 // CommittedOffset is the group's next offset for a partition, -1 if it has none. It is for people and for looking on: a
 // broker may give an offset that an earlier transaction committed. Right after a Commit it often does, and one that was
-// killed was seen to do so even after Producer.Recover. Who must not do anything twice writes what it commits into a
-// topic, in the same transaction, and reads it there after Recover: when the last stable offset of that partition is
+// killed was seen to do so even after Producer.Recover. A caller that must not do anything twice writes the offset into
+// a topic, in the same transaction, and reads it there after Recover: when the last stable offset of that partition is
 // its high watermark, the last such record is the truth.
 func (c *Client) CommittedOffset(ctx context.Context, group, topic string, partition int) (int64, error) {
 	offsets, err := c.CommittedOffsets(ctx, group, topic, []int{partition})
 	return offsets[partition].Offset, err
 }
 
-// GroupOffset is what a group has committed for a partition.
+// GroupOffset is a group's committed offset of a partition.
 type GroupOffset struct {
 	Offset int64  // the next one to read; -1 = none
-	Note   string // what was committed beside it (Transaction.Note)
+	Note   string // committed beside it (Transaction.Note)
 }
 
-// CommittedOffsets is CommittedOffset for several partitions of a topic, with what was noted beside each.
-func (c *Client) CommittedOffsets(ctx context.Context, group, topic string, partitions []int) (map[int]GroupOffset, error) {
+// CommittedOffsets is CommittedOffset for several partitions of a topic, with the note beside each.
+func (c *Client) CommittedOffsets(
+	ctx context.Context,
+	group, topic string,
+	partitions []int,
+) (map[int]GroupOffset, error) {
 	const op = "OffsetFetch"
-	req := &offsetfetch.Request{GroupID: group, Topics: []offsetfetch.RequestTopic{{Name: topic, PartitionIndexes: int32s(partitions)}}}
+	req := &offsetfetch.Request{
+		GroupID: group,
+		Topics:  []offsetfetch.RequestTopic{{Name: topic, PartitionIndexes: int32s(partitions)}},
+	}
 	var res *offsetfetch.Response
 	err := c.patiently(ctx, func() error {
 		m, err := c.roundTrip(ctx, req, 0)
@@ -282,12 +296,19 @@ func (c *Client) ListOffsets(ctx context.Context, topic string, partitions []int
 	if at == HighWatermark {
 		isolation, stamp = kafka.ReadUncommitted, int64(End)
 	}
-	req := &listoffsets.Request{ReplicaID: -1, IsolationLevel: int8(isolation), Topics: []listoffsets.RequestTopic{{Topic: topic}}}
+	req := &listoffsets.Request{
+		ReplicaID:      -1,
+		IsolationLevel: int8(isolation),
+		Topics:         []listoffsets.RequestTopic{{Topic: topic}},
+	}
 	for _, p := range partitions {
 		if p < 0 || p >= n { // kafka-go would ask any broker, which answers in its own time
 			return nil, failedAt(op, topic, p, protocol.ErrNoPartition)
 		}
-		req.Topics[0].Partitions = append(req.Topics[0].Partitions, listoffsets.RequestPartition{Partition: int32(p), CurrentLeaderEpoch: -1, Timestamp: stamp})
+		req.Topics[0].Partitions = append(
+			req.Topics[0].Partitions,
+			listoffsets.RequestPartition{Partition: int32(p), CurrentLeaderEpoch: -1, Timestamp: stamp},
+		)
 	}
 	var res *listoffsets.Response
 	err = led(ctx, func() error {

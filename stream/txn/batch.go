@@ -82,7 +82,14 @@ func (s *session) encode(records []Record, compression Compression, limit int) (
 		for ; n < len(order) && partitionOf(&records[order[n]]) == at; n++ {
 			bound, err := recordBound(&records[order[n]])
 			if err != nil {
-				return nil, &Error{Op: "Produce", Topic: at.topic, Partition: int(at.partition), Kind: TooLarge, Reason: "a record has at most 2 GiB", Err: err}
+				return nil, &Error{
+					Op:        "Produce",
+					Topic:     at.topic,
+					Partition: int(at.partition),
+					Kind:      TooLarge,
+					Reason:    "a record has at most 2 GiB",
+					Err:       err,
+				}
 			}
 			if size += bound; n > 0 && size > limit {
 				break
@@ -92,7 +99,14 @@ func (s *session) encode(records []Record, compression Compression, limit int) (
 		var err error
 		out, err = s.appendBatch(out, records, order[:n], compression, s.sequence[at])
 		if err != nil {
-			return nil, &Error{Op: "Produce", Topic: at.topic, Partition: int(at.partition), Kind: Invalid, Reason: "the batch cannot be encoded", Err: err}
+			return nil, &Error{
+				Op:        "Produce",
+				Topic:     at.topic,
+				Partition: int(at.partition),
+				Kind:      Invalid,
+				Reason:    "the batch cannot be encoded",
+				Err:       err,
+			}
 		}
 		spans = append(spans, span{at, from, len(out)})
 		s.sequence[at] = nextSequence(s.sequence[at], n)
@@ -124,7 +138,13 @@ func nextSequence(sequence int32, n int) int32 {
 }
 
 // appendBatch appends the batch of records[order[0]], records[order[1]], ... with its size prefix.
-func (s *session) appendBatch(dst []byte, records []Record, order []int, compression Compression, sequence int32) ([]byte, error) {
+func (s *session) appendBatch(
+	dst []byte,
+	records []Record,
+	order []int,
+	compression Compression,
+	sequence int32,
+) ([]byte, error) {
 	base := milliseconds(&records[order[0]])
 	greatest := base
 	for _, i := range order {
@@ -185,7 +205,17 @@ func (s *session) appendBatch(dst []byte, records []Record, order []int, compres
 
 func appendRecord(dst []byte, r *Record, base int64, delta int) []byte {
 	time := milliseconds(r) - base
-	n := 1 + varintLen(time) + varintLen(int64(delta)) + bytesLen(r.Key) + bytesLen(r.Value) + varintLen(int64(len(r.Headers)))
+	n := 1 + varintLen(
+		time,
+	) + varintLen(
+		int64(delta),
+	) + bytesLen(
+		r.Key,
+	) + bytesLen(
+		r.Value,
+	) + varintLen(
+		int64(len(r.Headers)),
+	)
 	for i := range r.Headers {
 		n += varintLen(int64(len(r.Headers[i].Key))) + len(r.Headers[i].Key) + bytesLen(r.Headers[i].Value)
 	}

@@ -15,7 +15,13 @@ import (
 )
 
 func testSession(transactionalID string) *session {
-	return &session{transactionalID: transactionalID, id: 0x1122334455667788, epoch: 0x0102, sequence: make(map[topicPartition]int32), written: make(map[topicPartition]int64)}
+	return &session{
+		transactionalID: transactionalID,
+		id:              0x1122334455667788,
+		epoch:           0x0102,
+		sequence:        make(map[topicPartition]int32),
+		written:         make(map[topicPartition]int64),
+	}
 }
 
 // TestBatchGolden: bytes written out by hand from the description of the format; the CRC is of an independent
@@ -25,7 +31,13 @@ func TestBatchGolden(t *testing.T) {
 	s.sequence[topicPartition{"t", 3}] = 0x0a0b0c0d
 	records := []Record{
 		{Topic: "t", Partition: 3, Key: []byte("k"), Value: []byte("hello"), Time: time.UnixMilli(1000)},
-		{Topic: "t", Partition: 3, Value: []byte{}, Time: time.UnixMilli(999), Headers: []Header{{"h", nil}, {"", []byte("x")}}},
+		{
+			Topic:     "t",
+			Partition: 3,
+			Value:     []byte{},
+			Time:      time.UnixMilli(999),
+			Headers:   []Header{{"h", nil}, {"", []byte("x")}},
+		},
 	}
 	batches, err := s.encode(records, None, 1000)
 	if err != nil {
@@ -46,7 +58,7 @@ func TestBatchGolden(t *testing.T) {
 
 const goldenCRC = "10a66bde"
 
-// TestBatchLikeKafkaGo: but for what kafka-go cannot set, its own encoder gives the same bytes.
+// TestBatchLikeKafkaGo: kafka-go's own encoder gives the same bytes, except for the fields that it cannot set.
 func TestBatchLikeKafkaGo(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
@@ -141,20 +153,24 @@ func TestBatchesDecode(t *testing.T) {
 				var got []Record
 				for _, b := range batches {
 					decoded, batch := decode(t, b.data)
-					if batch.ProducerID != s.id || batch.ProducerEpoch != s.epoch || batch.BaseSequence != sequence || !batch.Attributes.Transactional() {
+					if batch.ProducerID != s.id || batch.ProducerEpoch != s.epoch || batch.BaseSequence != sequence ||
+						!batch.Attributes.Transactional() {
 						t.Fatalf("codec %d: batch %+v, want sequence %d", codec, batch, sequence)
 					}
 					sequence = int32((int64(sequence) + int64(len(decoded))) % (1 << 31))
 					got = append(got, decoded...)
 				}
-				if limit == 1 && len(batches) != 100 || limit == math.MaxInt && len(batches) != 1 || limit == 5000 && (len(batches) < 3 || len(batches) > 30) {
+				if limit == 1 && len(batches) != 100 || limit == math.MaxInt && len(batches) != 1 ||
+					limit == 5000 && (len(batches) < 3 || len(batches) > 30) {
 					t.Errorf("limit %d: %d batches", limit, len(batches))
 				}
 				if len(got) != len(records) {
 					t.Fatalf("codec %d: got %d records, want %d", codec, len(got), len(records))
 				}
 				for i := range got {
-					if !same(got[i].Key, records[i].Key) || !same(got[i].Value, records[i].Value) || !got[i].Time.Equal(records[i].Time) || len(got[i].Headers) != len(records[i].Headers) {
+					if !same(got[i].Key, records[i].Key) || !same(got[i].Value, records[i].Value) ||
+						!got[i].Time.Equal(records[i].Time) ||
+						len(got[i].Headers) != len(records[i].Headers) {
 						t.Fatalf("codec %d: record %d: got %v, want %v", codec, i, got[i], records[i])
 					}
 				}
@@ -201,13 +217,19 @@ func TestEncodeUnknownCodec(t *testing.T) {
 	mustKind(t, "codec 7", err, Invalid)
 }
 
-// FuzzBatch: whatever the records, kafka-go's decoder reads back what was encoded.
+// FuzzBatch: kafka-go's decoder reads back all encoded records.
 func FuzzBatch(f *testing.F) {
 	f.Add([]byte("key"), []byte("value"), "header", []byte{}, int64(1234), int8(4), 3)
 	f.Add([]byte{}, []byte{}, "", []byte("x"), int64(-1), int8(0), 1)
 	f.Fuzz(func(t *testing.T, key, value []byte, name string, header []byte, stamp int64, codec int8, n int) {
 		n = 1 + int(uint(n)%20)
-		r := Record{Topic: "t", Key: key, Value: value, Headers: []Header{{name, header}}, Time: time.UnixMilli(stamp % (1 << 45))}
+		r := Record{
+			Topic:   "t",
+			Key:     key,
+			Value:   value,
+			Headers: []Header{{name, header}},
+			Time:    time.UnixMilli(stamp % (1 << 45)),
+		}
 		records := make([]Record, n)
 		for i := range records {
 			records[i] = r
@@ -221,7 +243,8 @@ func FuzzBatch(f *testing.F) {
 			t.Fatalf("got %d records, want %d", len(got), n)
 		}
 		for _, g := range got {
-			if !bytes.Equal(g.Key, key) || !bytes.Equal(g.Value, value) || len(g.Headers) != 1 || g.Headers[0].Key != name || !bytes.Equal(g.Headers[0].Value, header) {
+			if !bytes.Equal(g.Key, key) || !bytes.Equal(g.Value, value) || len(g.Headers) != 1 || g.Headers[0].Key != name ||
+				!bytes.Equal(g.Headers[0].Value, header) {
 				t.Fatalf("got %v, want %v", g, r)
 			}
 		}
@@ -260,7 +283,10 @@ func payload(total, size int) ([]Record, int64) {
 				v[i] = byte(rng.Uint32())
 			}
 		}
-		records = append(records, Record{Topic: "t", Key: []byte("key"), Value: v, Time: time.UnixMilli(int64(1700000000000 + n))})
+		records = append(
+			records,
+			Record{Topic: "t", Key: []byte("key"), Value: v, Time: time.UnixMilli(int64(1700000000000 + n))},
+		)
 	}
 	return records, int64(total)
 }

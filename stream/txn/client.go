@@ -4,14 +4,15 @@
 // package, beside the embedded broker, that knows that client.
 //
 // One Client serves a process. Its methods may overlap; a Producer belongs to one goroutine at a time. Every error is
-// an *Error whose Kind says what to do, see Kind.
+// an *Error, and its Kind names the remedy.
 //
 // The rules behind Producer, each seen on a real broker:
 //
 //   - The requests of one transaction go out strictly one after another.
-//   - Codes 51 and 19 mean the same step again with the same sequence; anything else ends the use of the producer until Recover.
-//   - After a request without an answer only InitProducerID makes sure that it cannot take effect later; only then is the group's
-//     offset worth reading.
+//   - Codes 51 and 19 mean the same step again with the same sequence; anything else ends the use of the producer until
+//     Recover.
+//   - After a request without an answer only InitProducerID makes sure that it cannot take effect later; only then is
+//     the group's offset worth reading.
 //   - Offsets are sent with generation and member always: without them the broker takes them from anybody.
 package txn
 
@@ -35,8 +36,10 @@ const (
 	// by default.
 	DefaultBatchBytes = 1_000_000
 
-	metadataTTL     = 2 * time.Second // metadata is refreshed by time only, never by an error, so this is how long a moved leader goes unnoticed
-	readBufferBytes = 256 << 10       // kafka-go reads through 4 KB; this buffer under it almost doubles the speed of fetching
+	// metadata is refreshed by time only, never by an error, so this is how long a moved leader goes unnoticed
+	metadataTTL = 2 * time.Second
+	// kafka-go reads through 4 KB; this buffer under it almost doubles the speed of fetching
+	readBufferBytes = 256 << 10
 )
 
 // Config tells where the cluster is and how to reach it.

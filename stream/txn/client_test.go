@@ -20,7 +20,8 @@ func TestCloseLeavesNothing(t *testing.T) {
 	for range 5 {
 		c := NewClient(Config{Brokers: b.addrs})
 		topic := mustTopic(t, c, 1, nil)
-		if err := mustProducer(t, c, unique("id")).Commit(testContext(t), Transaction{Records: []Record{record(topic, 0, "a")}}); err != nil {
+		if err := mustProducer(t, c, unique("id")).Commit(testContext(t),
+			Transaction{Records: []Record{record(topic, 0, "a")}}); err != nil {
 			t.Fatal(err)
 		}
 		c.Close()

@@ -144,10 +144,10 @@ func (t *TLS) secure(ctx context.Context, conn net.Conn, address string) (net.Co
 	return c, nil
 }
 
-// Check connects to the brokers one after another until one works, and else says what is wrong with the one that got
-// furthest: nobody listens (Environment), TLS (Handshake), user, password or mechanism (Credentials), or not a Kafka
-// broker (Invalid). Other requests tell these apart badly: with a wrong password a client is told that the broker is
-// not available.
+// Check connects to the brokers one after another until one works, and else returns the failure of the one that
+// got furthest: nobody listens (Environment), TLS (Handshake), user, password or mechanism (Credentials), or not a
+// Kafka broker (Invalid). Other requests tell these apart badly: with a wrong password a client is told that the broker
+// is not available.
 func (c *Client) Check(ctx context.Context) error {
 	if len(c.cfg.Brokers) == 0 {
 		return &Error{Op: "Connect", Kind: Invalid, Reason: "kafka.brokers is empty", Err: errNoBrokers}

@@ -36,15 +36,28 @@ type securedBroker struct{ name, addr, ca, user, pass string }
 // TestCheckSecured: everything that can be wrong with a secured connection is told apart.
 func TestCheckSecured(t *testing.T) {
 	ca, certificate := selfSigned(t)
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.EnableSASL(), kfake.Superuser("SCRAM-SHA-512", "user", "secret"),
-		kfake.TLS(&tls.Config{Certificates: []tls.Certificate{certificate}}))
+	cluster, err := kfake.NewCluster(
+		kfake.NumBrokers(1),
+		kfake.EnableSASL(),
+		kfake.Superuser("SCRAM-SHA-512", "user", "secret"),
+		kfake.TLS(&tls.Config{Certificates: []tls.Certificate{certificate}}),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer cluster.Close()
 	brokers := []securedBroker{{"kfake", cluster.ListenAddrs()[0], ca, "user", "secret"}}
 	if addr := os.Getenv("LIFTSTREAM_KAFKA_SASL"); addr != "" {
-		brokers = append(brokers, securedBroker{"kafka", addr, os.Getenv("LIFTSTREAM_KAFKA_CA"), os.Getenv("LIFTSTREAM_KAFKA_USER"), os.Getenv("LIFTSTREAM_KAFKA_PASS")})
+		brokers = append(
+			brokers,
+			securedBroker{
+				"kafka",
+				addr,
+				os.Getenv("LIFTSTREAM_KAFKA_CA"),
+				os.Getenv("LIFTSTREAM_KAFKA_USER"),
+				os.Getenv("LIFTSTREAM_KAFKA_PASS"),
+			},
+		)
 	} else {
 		t.Run("kafka", func(t *testing.T) {
 			t.Skip("NOT PROVED ON A REAL BROKER: set LIFTSTREAM_KAFKA_SASL, as by: eval \"$(deploy/kafka.sh env DIR)\"")
@@ -102,7 +115,16 @@ func TestCheckSecured(t *testing.T) {
 			topic, group := mustTopic(t, c, 1, nil), unique("group")
 			gen := member(t, c, group, topic)
 			p := mustProducer(t, c, unique("id"))
-			err = p.Commit(testContext(t), Transaction{Records: []Record{record(topic, 0, "a")}, Group: group, Member: gen.Member, Generation: gen.ID, Offsets: map[string]map[int]int64{topic: {0: 1}}})
+			err = p.Commit(
+				testContext(t),
+				Transaction{
+					Records:    []Record{record(topic, 0, "a")},
+					Group:      group,
+					Member:     gen.Member,
+					Generation: gen.ID,
+					Offsets:    map[string]map[int]int64{topic: {0: 1}},
+				},
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -134,7 +156,7 @@ func TestCheckAbsent(t *testing.T) {
 	mustKind(t, "a producer without a broker", err, Environment)
 }
 
-// echo listens and answers with what it is told.
+// echo listens and sends each message back.
 func echo(t *testing.T) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -163,7 +185,10 @@ func selfSigned(t *testing.T) (ca string, certificate tls.Certificate) {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "localhost"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		SerialNumber: big.NewInt(
+			1,
+		), Subject: pkix.Name{CommonName: "localhost"}, NotBefore: time.Now().Add(-time.Hour),
+		NotAfter:    time.Now().Add(time.Hour),
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 	}
@@ -183,7 +208,8 @@ func TestLoadTLSRefuses(t *testing.T) {
 	if err := os.WriteFile(empty, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, test := range [][3]string{{"missing.pem", "", ""}, {empty, "", ""}, {"", empty, ""}, {"", "", empty}, {"", empty, empty}} {
+	for _, test := range [][3]string{{"missing.pem", "", ""}, {empty, "", ""}, {"", empty, ""}, {"", "", empty},
+		{"", empty, empty}} {
 		if _, err := LoadTLS(test[0], test[1], test[2]); err == nil {
 			t.Errorf("%v: accepted", test)
 		}

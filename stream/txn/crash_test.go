@@ -18,9 +18,15 @@ import (
 func TestBrokerKilled(t *testing.T) {
 	switch {
 	case testing.Short():
-		t.Skip("THE LOSS OF A BROKER IS NOT PROVED IN A SHORT RUN: it kills and starts one three times; run the tests without -short")
+		t.Skip(
+			"THE LOSS OF A BROKER IS NOT PROVED IN A SHORT RUN: it kills and starts one three times; " +
+				"run the tests without -short",
+		)
 	case realBroker() == nil:
-		t.Skip("THE LOSS OF A BROKER IS NOT PROVED: it takes a real one, as offered by LIFTSTREAM_KAFKA; this test then starts one of its own by deploy/kafka.sh")
+		t.Skip(
+			"THE LOSS OF A BROKER IS NOT PROVED: it takes a real one, as offered by LIFTSTREAM_KAFKA; " +
+				"this test then starts one of its own by deploy/kafka.sh",
+		)
 	}
 	script, err := filepath.Abs("../../deploy/kafka.sh")
 	if err != nil {
@@ -42,7 +48,14 @@ func TestBrokerKilled(t *testing.T) {
 	const partitions, records, each = 4, 2400, 15
 	c := NewClient(Config{Brokers: addrs, ClientID: "txntest-main"})
 	defer c.Close()
-	s := &soak{in: mustTopic(t, c, partitions, nil), out: mustTopic(t, c, partitions, nil), state: mustTopic(t, c, partitions, map[string]string{"cleanup.policy": "compact"}), group: unique("group"), addrs: addrs, each: each}
+	s := &soak{
+		in:    mustTopic(t, c, partitions, nil),
+		out:   mustTopic(t, c, partitions, nil),
+		state: mustTopic(t, c, partitions, map[string]string{"cleanup.policy": "compact"}),
+		group: unique("group"),
+		addrs: addrs,
+		each:  each,
+	}
 	var input []Record
 	for i := range records {
 		for p := range partitions {
@@ -114,9 +127,9 @@ func TestBrokerKilled(t *testing.T) {
 	}
 }
 
-// freePorts gives the first of n ports in a row that nobody listens on, below those that systems give to connections: a
-// client that tries to reach a broker that is down could otherwise be given its very port, and keep it from starting
-// again.
+// freePorts gives the first of n ports in a row that nobody listens on, below the range that systems give to
+// connections: a client that tries to reach a broker that is down could otherwise be given its very port, and keep it
+// from starting again.
 func freePorts(t *testing.T, n int) int {
 	t.Helper()
 	for range 100 {
@@ -170,7 +183,14 @@ func (s *soak) counts() string {
 func (s *soak) member(ctx context.Context, name string) {
 	c := NewClient(Config{Brokers: s.addrs, ClientID: "txntest-" + name, Timeout: 5 * time.Second})
 	defer c.Close()
-	g, err := c.JoinGroup(GroupConfig{ID: s.group, Topics: []string{s.in}, Session: 6 * time.Second, OnWait: func(err error) { s.note("join: " + KindOf(err).String()) }})
+	g, err := c.JoinGroup(
+		GroupConfig{
+			ID:      s.group,
+			Topics:  []string{s.in},
+			Session: 6 * time.Second,
+			OnWait:  func(err error) { s.note("join: " + KindOf(err).String()) },
+		},
+	)
 	if err != nil {
 		s.note(err.Error())
 		return
@@ -202,8 +222,8 @@ func (s *soak) task(ctx context.Context, c *Client, gen *Generation, partition i
 	}
 }
 
-// next is where a task goes on: after the last record of the output. It ends first what a broker has left open of the
-// partition.
+// next is where a task goes on: after the last record of the output. First it ends the transactions of the partition
+// that a broker has left open.
 func (s *soak) next(ctx context.Context, c *Client, p *Producer, partition int) (int64, error) {
 	for _, topic := range []string{s.out, s.state} {
 		high, err := c.ListOffsets(ctx, topic, []int{partition}, HighWatermark)
@@ -270,9 +290,13 @@ func (s *soak) own(ctx context.Context, c *Client, gen *Generation, partition in
 		for i := range f.Records {
 			f.Records[i].Topic = s.out
 		}
-		records := append(f.Records, Record{Topic: s.state, Partition: partition, Key: []byte("position"), Value: []byte(fmt.Sprint(next))})
+		records := append(
+			f.Records,
+			Record{Topic: s.state, Partition: partition, Key: []byte("position"), Value: []byte(fmt.Sprint(next))},
+		)
 		err = p.Commit(context.WithoutCancel(ctx), Transaction{
-			Records: records, Compression: Lz4, Group: s.group, Member: gen.Member, Generation: gen.ID, Offsets: map[string]map[int]int64{s.in: {partition: next}},
+			Records: records, Compression: Lz4, Group: s.group, Member: gen.Member, Generation: gen.ID,
+			Offsets: map[string]map[int]int64{s.in: {partition: next}},
 		})
 		if err != nil {
 			return err

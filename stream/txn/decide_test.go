@@ -14,7 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// TestDecisions answers one step of a commit with each code that decides something, and looks at what becomes of the
+// TestDecisions answers one step of a commit with each code that decides something, and looks at the outcome of the
 // transaction.
 func TestDecisions(t *testing.T) {
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(2))
@@ -78,7 +78,7 @@ func TestDecisions(t *testing.T) {
 			if !errors.As(err, &e) || e.Code != int(test.code) || e.Reason == "" || !errors.Is(err, test.code) {
 				t.Errorf("%s: got %#v", what, err)
 			}
-			for err != nil { // what is left of the refusals
+			for err != nil { // the refusals that are left
 				err = s.once(ctx, 3)
 			}
 		}
@@ -102,7 +102,8 @@ func TestDecisions(t *testing.T) {
 			code kafka.Error
 			want Kind
 		}{
-			{kafka.ConcurrentTransactions, 0}, {kafka.GroupLoadInProgress, 0}, {kafka.GroupCoordinatorNotAvailable, 0}, {kafka.NotCoordinatorForGroup, 0},
+			{kafka.ConcurrentTransactions, 0}, {kafka.GroupLoadInProgress, 0}, {kafka.GroupCoordinatorNotAvailable, 0},
+			{kafka.NotCoordinatorForGroup, 0},
 			{kafka.InvalidTransactionTimeout, Invalid}, {kafka.TransactionalIDAuthorizationFailed, Denied},
 		} {
 			answer(apiInitProducerID, int16(test.code), 3)
@@ -128,7 +129,12 @@ func TestDecisions(t *testing.T) {
 			cluster.KeepControl()
 			return refusal(req, int16(kafka.ConcurrentTransactions)), nil, true
 		})
-		mustKind(t, "CONCURRENT_TRANSACTIONS for ever", p.Commit(ctx, Transaction{Records: []Record{record(s.out, 0, "x")}}), Environment)
+		mustKind(
+			t,
+			"CONCURRENT_TRANSACTIONS for ever",
+			p.Commit(ctx, Transaction{Records: []Record{record(s.out, 0, "x")}}),
+			Environment,
+		)
 		stop.Store(true)
 	})
 
@@ -207,9 +213,10 @@ func TestKindNames(t *testing.T) {
 
 func TestErrorsNameThePlaceThatTheyAreAbout(t *testing.T) {
 	for want, e := range map[string]*Error{
-		"Fetch t/0: x (environment: y)":    {Op: "Fetch", Topic: "t", Kind: Environment, Reason: "y", Err: errors.New("x")},
-		"Metadata t: x (no such topic: y)": {Op: "Metadata", Topic: "t", Partition: -1, Kind: NoTopic, Reason: "y", Err: errors.New("x")},
-		"EndTxn: x (unknown outcome: y)":   {Op: "EndTxn", Partition: -1, Kind: Unknown, Reason: "y", Err: errors.New("x")},
+		"Fetch t/0: x (environment: y)": {Op: "Fetch", Topic: "t", Kind: Environment, Reason: "y", Err: errors.New("x")},
+		"Metadata t: x (no such topic: y)": {Op: "Metadata", Topic: "t", Partition: -1, Kind: NoTopic, Reason: "y",
+			Err: errors.New("x")},
+		"EndTxn: x (unknown outcome: y)": {Op: "EndTxn", Partition: -1, Kind: Unknown, Reason: "y", Err: errors.New("x")},
 	} {
 		if e.Error() != want {
 			t.Errorf("got %q, want %q", e.Error(), want)

@@ -12,23 +12,22 @@ import (
 	"github.com/segmentio/kafka-go/protocol"
 )
 
-// Kind says what whoever gets an Error has to do about it. It is the only thing to decide by; codes and texts are for
-// people.
+// Kind names the remedy of an Error. It is the only thing to decide by; codes and texts are for people.
 //
-// After any failed Producer.Commit, whatever its Kind, the producer refuses further use until Recover.
+// After any failed Producer.Commit, of any Kind, the producer refuses further use until Recover.
 type Kind int
 
 const (
 	// Environment: the cluster or one of its coordinators is away or not ready. Back off, then Recover and go on.
 	Environment Kind = iota + 1
-	// Unknown: no answer, or one that does not tell whether the request took effect. Recover, then what the transaction
-	// wrote is there or not.
+	// Unknown: no answer, or one that does not tell whether the request took effect. After Recover the records of the
+	// transaction are there or not.
 	Unknown
 	// Fenced: another producer with the same transactional id has begun. Stop the task; it belongs to somebody else.
 	Fenced
 	// StaleGeneration: the group has moved on from the generation and member that were sent. Rejoin.
 	StaleGeneration
-	// TooLarge: a record or a batch exceeds what the topic or the broker takes. Sending it again cannot help.
+	// TooLarge: a record or a batch exceeds the topic's or the broker's limit. Sending it again cannot help.
 	TooLarge
 	// OutOfRange: the offset asked for is not in the log (any more).
 	OutOfRange
@@ -50,9 +49,11 @@ const (
 )
 
 var kindNames = [...]string{
-	Environment: "environment", Unknown: "unknown outcome", Fenced: "fenced", StaleGeneration: "stale generation", TooLarge: "too large",
-	OutOfRange: "offset out of range", NoTopic: "no such topic", Denied: "denied", Credentials: "credentials", Handshake: "TLS handshake",
-	Invalid: "invalid", Poisoned: "poisoned", Retry: "retry",
+	Environment: "environment", Unknown: "unknown outcome", Fenced: "fenced", StaleGeneration: "stale generation",
+	TooLarge:   "too large",
+	OutOfRange: "offset out of range", NoTopic: "no such topic", Denied: "denied", Credentials: "credentials",
+	Handshake: "TLS handshake",
+	Invalid:   "invalid", Poisoned: "poisoned", Retry: "retry",
 }
 
 // String names the kind in plain words.
@@ -74,7 +75,7 @@ type Error struct {
 	Err       error
 }
 
-// Error tells what failed, where, and why.
+// Error says which request failed, where, and why.
 func (e *Error) Error() string {
 	where := ""
 	if e.Topic != "" {
@@ -155,7 +156,10 @@ func classifyCode(op string, code kafka.Error) (Kind, string) {
 	case kafka.ProducerFenced, kafka.InvalidProducerEpoch: // 90, 47
 		return Fenced, "another producer has begun under this transactional id"
 
-	case kafka.IllegalGeneration, kafka.UnknownMemberId, kafka.RebalanceInProgress, kafka.FencedInstanceID: // 22, 25, 27, 82
+	case kafka.IllegalGeneration,
+		kafka.UnknownMemberId,
+		kafka.RebalanceInProgress,
+		kafka.FencedInstanceID: // 22, 25, 27, 82
 		return StaleGeneration, "the group has moved on"
 
 	case kafka.GroupLoadInProgress, kafka.GroupCoordinatorNotAvailable, kafka.NotCoordinatorForGroup: // 14, 15, 16
@@ -180,29 +184,49 @@ func classifyCode(op string, code kafka.Error) (Kind, string) {
 
 	case kafka.SASLAuthenticationFailed, kafka.UnsupportedSASLMechanism, kafka.IllegalSASLState: // 58, 33, 34
 		return Credentials, "the broker refused to authenticate"
-	case kafka.TopicAuthorizationFailed, kafka.GroupAuthorizationFailed, kafka.ClusterAuthorizationFailed, kafka.TransactionalIDAuthorizationFailed,
+	case kafka.TopicAuthorizationFailed,
+		kafka.GroupAuthorizationFailed,
+		kafka.ClusterAuthorizationFailed,
+		kafka.TransactionalIDAuthorizationFailed,
 		kafka.PolicyViolation: // 29, 30, 31, 53, 44
 		return Denied, right(op, code)
 
 	case kafka.InvalidTransactionTimeout: // 50
 		return Invalid, "the timeout must be above 0 and not above the broker's transaction.max.timeout.ms"
-	case kafka.InvalidMessage, kafka.InvalidRecord, kafka.UnsupportedCompressionType, kafka.UnsupportedForMessageFormat, kafka.InvalidTimestamp: // 2, 87, 76, 43, 32
+	case kafka.InvalidMessage,
+		kafka.InvalidRecord,
+		kafka.UnsupportedCompressionType,
+		kafka.UnsupportedForMessageFormat,
+		kafka.InvalidTimestamp: // 2, 87, 76, 43, 32
 		return Invalid, "the broker refused the batch, as of a record without key in a compacted topic"
-	case kafka.InvalidTopic, kafka.InvalidPartitionNumber, kafka.InvalidReplicationFactor, kafka.InvalidReplicaAssignment, kafka.InvalidConfiguration,
-		kafka.InvalidRequest, kafka.InvalidRequiredAcks, kafka.InvalidGroupId, kafka.InconsistentGroupProtocol, kafka.InvalidSessionTimeout,
-		kafka.UnsupportedVersion, kafka.TopicAlreadyExists, kafka.OffsetMetadataTooLarge, kafka.InvalidCommitOffsetSize:
+	case kafka.InvalidTopic,
+		kafka.InvalidPartitionNumber,
+		kafka.InvalidReplicationFactor,
+		kafka.InvalidReplicaAssignment,
+		kafka.InvalidConfiguration,
+		kafka.InvalidRequest,
+		kafka.InvalidRequiredAcks,
+		kafka.InvalidGroupId,
+		kafka.InconsistentGroupProtocol,
+		kafka.InvalidSessionTimeout,
+		kafka.UnsupportedVersion,
+		kafka.TopicAlreadyExists,
+		kafka.OffsetMetadataTooLarge,
+		kafka.InvalidCommitOffsetSize:
 		return Invalid, "the broker does not accept such a request"
 	}
-	// What remains (5, 6, 8, 9, 52, 56, 74, 75, 78, 88, 89 ...) was answered and had no effect: leaders and coordinators
-	// move, quotas throttle.
+	// The other codes (5, 6, 8, 9, 52, 56, 74, 75, 78, 88, 89 ...) are answers to requests without effect: leaders and
+	// coordinators move, quotas throttle.
 	return Environment, "the cluster is not ready for it"
 }
 
-// right names what somebody has to grant, by Kafka's names of operations.
+// right names the missing right, by Kafka's names of operations.
 func right(op string, code kafka.Error) string {
 	operation := map[string]string{
-		"Fetch": "Read", opProduce: "Write", "AddPartitionsToTxn": "Write", "ListOffsets": "Describe", "Metadata": "Describe", "DescribeConfigs": "DescribeConfigs",
-		"CreateTopics": "Create", opJoin: "Read", "OffsetFetch": "Describe", "DescribeGroups": "Describe", "LeaveGroup": "Read", opInit: "Write", "EndTxn": "Write",
+		"Fetch": "Read", opProduce: "Write", "AddPartitionsToTxn": "Write", "ListOffsets": "Describe",
+		"Metadata": "Describe", "DescribeConfigs": "DescribeConfigs",
+		"CreateTopics": "Create", opJoin: "Read", "OffsetFetch": "Describe", "DescribeGroups": "Describe",
+		"LeaveGroup": "Read", opInit: "Write", "EndTxn": "Write",
 		"AddOffsetsToTxn": "Write", "TxnOffsetCommit": "Write",
 	}[op]
 	on := "it"

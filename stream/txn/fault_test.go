@@ -41,7 +41,7 @@ type faults struct {
 	held  func() // sends the held request and waits for its answer
 }
 
-// fault is what happens to the next request of that kind.
+// fault happens to the next request of that kind.
 type fault struct {
 	api  int16
 	mode mode

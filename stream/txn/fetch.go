@@ -15,15 +15,17 @@ import (
 )
 
 // Fetched is the answer of one Fetch. It owns all its bytes: nothing else refers to them. Small keys and values share
-// blocks of 64 KB, so keep copies of what is to live long.
+// blocks of 64 KB, so copy the ones that are to live long.
 type Fetched struct {
 	Records []Record // committed ones only, by offset; may be empty while Next moves on
-	Next    int64    // where to fetch from next; above the last record by what was aborted, a marker or compacted away
+	Next    int64    // where to fetch from next; aborted and compacted records and markers lie between
 	Bytes   int64    // of keys, values and headers
 
 	HighWatermark int64 // one past the last replicated record
-	LastStable    int64 // one past the last record whose transaction, if any, has ended: a read-committed reader comes to here and waits
-	LogStart      int64 // first offset still kept
+	// LastStable is one past the last record whose transaction, if any, has ended: a read-committed reader comes to here
+	// and waits.
+	LastStable int64
+	LogStart   int64 // first offset still kept
 }
 
 const opFetch = "Fetch"
@@ -35,14 +37,24 @@ const opFetch = "Fetch"
 //
 // An offset outside the log is an Error of Kind OutOfRange. A Fetch has no effect on the broker: after any error it may
 // be repeated. It waits for a leader that moves.
-func (c *Client) Fetch(ctx context.Context, topic string, partition int, offset int64, maxBytes int, maxWait time.Duration) (Fetched, error) {
+func (c *Client) Fetch(
+	ctx context.Context,
+	topic string,
+	partition int,
+	offset int64,
+	maxBytes int,
+	maxWait time.Duration,
+) (Fetched, error) {
 	limit := int32(min(max(maxBytes, 1), math.MaxInt32))
 	req := &fetch.Request{
 		// The partition's limit bounds the answer. kfake leaves out the aborted transactions of an answer that the request's
-		// limit cuts off (01_fetch.go, "break full"): what was aborted would be taken for committed.
-		ReplicaID: -1, MaxWaitTime: int32(maxWait.Milliseconds()), MinBytes: 1, MaxBytes: math.MaxInt32, IsolationLevel: int8(kafka.ReadCommitted), SessionEpoch: -1,
+		// limit cuts off (01_fetch.go, "break full"): aborted records would be taken for committed.
+		ReplicaID: -1, MaxWaitTime: int32(maxWait.Milliseconds()), MinBytes: 1, MaxBytes: math.MaxInt32,
+		IsolationLevel: int8(kafka.ReadCommitted), SessionEpoch: -1,
 		Topics: []fetch.RequestTopic{{Topic: topic, Partitions: []fetch.RequestPartition{{
-			Partition: int32(partition), CurrentLeaderEpoch: -1, FetchOffset: offset, LogStartOffset: -1, PartitionMaxBytes: limit,
+			Partition: int32(
+				partition,
+			), CurrentLeaderEpoch: -1, FetchOffset: offset, LogStartOffset: -1, PartitionMaxBytes: limit,
 		}}}},
 	}
 	var p *fetch.ResponsePartition
@@ -71,7 +83,7 @@ func (c *Client) Fetch(ctx context.Context, topic string, partition int, offset 
 	return f, nil
 }
 
-// led repeats what reads of a partition's leader while the answer is that it leads no longer, or not quite yet. The
+// led repeats a request to a partition's leader while the answer is that it leads no longer, or not quite yet. The
 // client's metadata tell of the new one within metadataTTL; after twice that it is no move but a sickness of the
 // cluster, and the error is returned.
 func led(ctx context.Context, f func() error) error {
@@ -97,7 +109,10 @@ func (f *Fetched) collect(topic string, partition int, offset int64, p *fetch.Re
 		return nil
 	}
 	aborts := p.AbortedTransactions
-	slices.SortFunc(aborts, func(a, b fetch.ResponseTransaction) int { return int(min(max(a.FirstOffset-b.FirstOffset, -1), 1)) })
+	slices.SortFunc(
+		aborts,
+		func(a, b fetch.ResponseTransaction) int { return int(min(max(a.FirstOffset-b.FirstOffset, -1), 1)) },
+	)
 	aborted := make(map[int64]bool) // producers inside an aborted transaction at this point of the log
 	begin := func(upTo int64) {     // the aborted transactions that have begun there
 		for len(aborts) > 0 && aborts[0].FirstOffset <= upTo {
@@ -119,7 +134,8 @@ func (f *Fetched) collect(topic string, partition int, offset int64, p *fetch.Re
 			if err != nil {
 				return fmt.Errorf("reading a marker: %w", err)
 			}
-			if marker.Type == 0 { // abort: this producer's aborted transaction ends here, even if compaction has left nothing else of it
+			// abort: this producer's aborted transaction ends here, even if compaction has left nothing else of it
+			if marker.Type == 0 {
 				begin(marker.Offset)
 				delete(aborted, b.ProducerID)
 			}
@@ -132,7 +148,7 @@ func (f *Fetched) collect(topic string, partition int, offset int64, p *fetch.Re
 		case *protocol.MessageSet:
 			base = b.BaseOffset
 		}
-		f.advance(base - 1) // batches come in order: what is below this one is gone
+		f.advance(base - 1) // batches come in order: the offsets below this one are gone
 		for {
 			r, err := batch.ReadRecord()
 			if errors.Is(err, io.EOF) {

@@ -50,32 +50,39 @@ func TestCollect(t *testing.T) {
 	}{
 		{"nothing", 5, nil, nil, nil, 5},
 		{"committed", 0, nil, []protocol.RecordReader{data(1, 0, 0, 1), marker(1, 2, commit)}, []string{"0", "1"}, 3},
-		{"outside transactions", 0, aborted{{ProducerID: 1, FirstOffset: 0}}, []protocol.RecordReader{data(-1, 0, 0, 1)}, []string{"0", "1"}, 2},
+		{"outside transactions", 0, aborted{{ProducerID: 1, FirstOffset: 0}}, []protocol.RecordReader{data(-1, 0, 0, 1)},
+			[]string{"0", "1"}, 2},
 		{"from the middle of a batch", 1, nil, []protocol.RecordReader{data(1, 0, 0, 1, 2)}, []string{"1", "2"}, 3},
 		{
 			"aborted, then committed", 0, aborted{{ProducerID: 1, FirstOffset: 0}},
-			[]protocol.RecordReader{data(1, 0, 0, 1), marker(1, 2, abort), data(1, 3, 3), marker(1, 4, commit)}, []string{"3"}, 5,
+			[]protocol.RecordReader{data(1, 0, 0, 1), marker(1, 2, abort), data(1, 3, 3),
+				marker(1, 4, commit)}, []string{"3"}, 5,
 		},
 		{
 			"two producers, one aborts", 0, aborted{{ProducerID: 2, FirstOffset: 1}},
-			[]protocol.RecordReader{data(1, 0, 0), data(2, 1, 1), data(1, 2, 2), marker(2, 3, abort), data(2, 4, 4), marker(1, 5, commit)}, []string{"0", "2", "4"}, 6,
+			[]protocol.RecordReader{data(1, 0, 0), data(2, 1, 1), data(1, 2, 2), marker(2, 3, abort), data(2, 4, 4),
+				marker(1, 5, commit)}, []string{"0", "2", "4"}, 6,
 		},
 		{
-			"two aborts of one producer, in any order", 0, aborted{{ProducerID: 1, FirstOffset: 4}, {ProducerID: 1, FirstOffset: 0}},
-			[]protocol.RecordReader{data(1, 0, 0), marker(1, 1, abort), data(1, 2, 2), marker(1, 3, commit), data(1, 4, 4), marker(1, 5, abort), data(1, 6, 6)},
+			"two aborts of one producer, in any order", 0, aborted{{ProducerID: 1, FirstOffset: 4},
+				{ProducerID: 1, FirstOffset: 0}},
+			[]protocol.RecordReader{data(1, 0, 0), marker(1, 1, abort), data(1, 2, 2), marker(1, 3, commit), data(1, 4, 4),
+				marker(1, 5, abort), data(1, 6, 6)},
 			[]string{"2", "6"}, 7,
 		},
 		{
 			"an abort whose records are compacted away", 0, aborted{{ProducerID: 1, FirstOffset: 0}},
 			[]protocol.RecordReader{marker(1, 2, abort), data(1, 3, 3), marker(1, 4, commit)}, []string{"3"}, 5,
 		},
-		{"a transaction that is aborted beyond the answer", 0, aborted{{ProducerID: 1, FirstOffset: 0}}, []protocol.RecordReader{data(1, 0, 0, 1)}, nil, 2},
+		{"a transaction that is aborted beyond the answer", 0, aborted{{ProducerID: 1, FirstOffset: 0}},
+			[]protocol.RecordReader{data(1, 0, 0, 1)}, nil, 2},
 		{"the end of a batch compacted away", 12, nil, []protocol.RecordReader{data(1, 10, 10, 11)}, nil, 13},
 		{"an empty batch at the end", 10, nil, []protocol.RecordReader{data(1, 10)}, nil, 11},
 		{"an empty batch before another", 10, nil, []protocol.RecordReader{data(1, 10), data(1, 20, 22)}, []string{"22"}, 23},
 		{"two empty batches", 10, nil, []protocol.RecordReader{data(1, 10), data(1, 20)}, nil, 20},
 		{"an empty marker", 10, nil, []protocol.RecordReader{compactedMarker(1, 10)}, nil, 11},
-		{"an empty marker before data", 10, nil, []protocol.RecordReader{compactedMarker(1, 10), data(1, 11, 11)}, []string{"11"}, 12},
+		{"an empty marker before data", 10, nil, []protocol.RecordReader{compactedMarker(1, 10), data(1, 11, 11)},
+			[]string{"11"}, 12},
 	} {
 		f := Fetched{Next: test.offset}
 		p := &fetch.ResponsePartition{AbortedTransactions: test.aborted}
@@ -94,7 +101,9 @@ func TestCollect(t *testing.T) {
 
 func TestCollectDamagedMarker(t *testing.T) {
 	bad := &protocol.ControlBatch{Records: protocol.NewRecordReader(kafka.Record{Key: kafka.NewBytes([]byte("x"))})}
-	p := &fetch.ResponsePartition{RecordSet: protocol.RecordSet{Records: &protocol.RecordStream{Records: []protocol.RecordReader{bad}}}}
+	p := &fetch.ResponsePartition{
+		RecordSet: protocol.RecordSet{Records: &protocol.RecordStream{Records: []protocol.RecordReader{bad}}},
+	}
 	if err := new(Fetched).collect("t", 0, 0, p); err == nil {
 		t.Error("accepted")
 	}
@@ -123,7 +132,8 @@ func benchmarkBrokers(b *testing.B, f func(b *testing.B, c *Client)) {
 func benchmarkTopic(b *testing.B, c *Client, partitions int) string {
 	name := unique("bench")
 	_, err := c.CreateTopics(b.Context(), TopicSpec{
-		Name: name, Partitions: partitions, Replication: 1, Configs: map[string]string{"max.message.bytes": "20000000", "retention.ms": "60000", "segment.bytes": "67108864"},
+		Name: name, Partitions: partitions, Replication: 1, Configs: map[string]string{"max.message.bytes": "20000000",
+			"retention.ms": "60000", "segment.bytes": "67108864"},
 	})
 	if err != nil {
 		b.Fatal(err)
@@ -179,7 +189,8 @@ func BenchmarkCommit(b *testing.B) {
 				b.SetBytes(bytes)
 				for b.Loop() {
 					err := p.Commit(b.Context(), Transaction{
-						Records: records, Group: out, Generation: -1, Offsets: map[string]map[int]int64{out: {0: 1}}, // a group without members takes this
+						// a group without members takes this
+						Records: records, Group: out, Generation: -1, Offsets: map[string]map[int]int64{out: {0: 1}},
 					})
 					if err != nil {
 						b.Fatal(err)

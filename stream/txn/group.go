@@ -23,7 +23,7 @@ type GroupConfig struct {
 	Session time.Duration
 	// Rebalance is how long the others wait for a member to come back; 0 = 30 s.
 	Rebalance time.Duration
-	// Format is the newest format of whatever the members share that this one reads; 1 and more, 0 = 1.
+	// Format is the newest format of the group's shared values that this member reads; 1 and more, 0 = 1.
 	Format int
 	// OnWait, if not nil, is told why Next still waits, at every failed attempt. It must not block.
 	OnWait func(error)
@@ -73,7 +73,8 @@ func (c *Client) JoinGroup(cfg GroupConfig) (*Group, error) {
 	group, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{
 		ID: cfg.ID, Brokers: c.cfg.Brokers, Topics: cfg.Topics,
 		Dialer: &kafka.Dialer{
-			ClientID: c.cfg.ClientID, Timeout: c.cfg.Timeout, SASLMechanism: c.cfg.SASL, DialFunc: secured(c.cfg.Dial, c.cfg.TLS),
+			ClientID: c.cfg.ClientID, Timeout: c.cfg.Timeout, SASLMechanism: c.cfg.SASL,
+			DialFunc: secured(c.cfg.Dial, c.cfg.TLS),
 		},
 		GroupBalancers:    []kafka.GroupBalancer{s},
 		HeartbeatInterval: cfg.Heartbeat, SessionTimeout: cfg.Session, RebalanceTimeout: cfg.Rebalance,
@@ -107,12 +108,19 @@ func (g *Group) Next(ctx context.Context) (*Generation, error) {
 			g.joined = true
 			g.sticky.own(int64(gen.ID), partitions)
 			g.member = gen.MemberID
-			return &Generation{ID: int(gen.ID), Member: gen.MemberID, Partitions: partitions, Format: g.format(ctx), generation: gen}, nil
+			return &Generation{
+				ID:         int(gen.ID),
+				Member:     gen.MemberID,
+				Partitions: partitions,
+				Format:     g.format(ctx),
+				generation: gen,
+			}, nil
 		}
 		if errors.Is(err, kafka.ErrGroupClosed) || ctx.Err() != nil {
 			return nil, &Error{Op: opJoin, Kind: Unknown, Reason: "given up", Err: err}
 		}
-		if former := g.member; former != "" && !errors.Is(err, kafka.RebalanceInProgress) { // the one error after which kafka-go keeps its id
+		if former := g.member; former != "" &&
+			!errors.Is(err, kafka.RebalanceInProgress) { // the one error after which kafka-go keeps its id
 			g.member = ""
 			retiring.Go(func() { g.client.retire(retire, g.cfg.ID, former) })
 		}
@@ -131,7 +139,7 @@ func (g *Group) Next(ctx context.Context) (*Generation, error) {
 	}
 }
 
-// format asks what all members read. The group's members were told it by each other when they joined, but the
+// format asks for the newest format that all members read. The members told each other when they joined, but the
 // protocol's answer shows it to the leader alone.
 func (g *Group) format(ctx context.Context) int {
 	if g.sticky.format <= 1 {
@@ -154,7 +162,7 @@ func (c *Client) retire(ctx context.Context, group, member string) {
 	req := &kafka.LeaveGroupRequest{GroupID: group, Members: []kafka.LeaveGroupRequestMember{{ID: member}}}
 	for {
 		once, cancel := context.WithTimeout(ctx, 2*time.Second)
-		_, _ = c.kafka.LeaveGroup(once, req) // that the member is unknown is what is wanted, and all else is tried again
+		_, _ = c.kafka.LeaveGroup(once, req) // an unknown member is the aim, and all other errors are tried again
 		cancel()
 		if !sleep(ctx, joinBackoff) {
 			return

@@ -19,7 +19,8 @@ func TestReadersFollowALeader(t *testing.T) {
 	c := b.client(t)
 	topic := mustTopic(t, c, 1, nil)
 	p := mustProducer(t, c, unique("id"))
-	if err := p.Commit(testContext(t), Transaction{Records: []Record{record(topic, 0, "a"), record(topic, 0, "b")}}); err != nil {
+	if err := p.Commit(testContext(t), Transaction{Records: []Record{record(topic, 0, "a"),
+		record(topic, 0, "b")}}); err != nil {
 		t.Fatal(err)
 	}
 	move := func() {

@@ -52,7 +52,11 @@ func (s *session) produce(ctx context.Context, batches []batch) error {
 func (s *session) request(ctx context.Context, batches []batch) (*rawproduce.Request, error) {
 	var leaders map[topicPartition]int32
 	leader, size := int32(-1), 0
-	req := &rawproduce.Request{TransactionalID: s.transactionalID, Acks: -1, Timeout: int32(s.client.cfg.Timeout.Milliseconds() / 2)}
+	req := &rawproduce.Request{
+		TransactionalID: s.transactionalID,
+		Acks:            -1,
+		Timeout:         int32(s.client.cfg.Timeout.Milliseconds() / 2),
+	}
 	var last topicPartition
 	for i := range batches {
 		b := &batches[i]
@@ -85,7 +89,8 @@ func (s *session) request(ctx context.Context, batches []batch) (*rawproduce.Req
 	return req, nil
 }
 
-// acknowledge marks what the broker has taken. A partition that the answer leaves out is an unknown outcome.
+// acknowledge marks the records that the broker has taken. A partition that the answer leaves out is an unknown
+// outcome.
 func (s *session) acknowledge(batches []batch, res *produce.Response) error {
 	var worst error
 	answered := false
@@ -143,7 +148,7 @@ func (c *Client) leaders(ctx context.Context, batches []batch) (map[topicPartiti
 	return leaders, nil
 }
 
-// metadata is what the cluster says of the topics, nil for all of them; at most metadataTTL old.
+// metadata is the cluster's description of the topics, nil for all of them; at most metadataTTL old.
 func (c *Client) metadata(ctx context.Context, topics []string) ([]metadata.ResponseTopic, error) {
 	m, err := c.roundTrip(ctx, &metadata.Request{TopicNames: topics}, 0)
 	if err != nil {

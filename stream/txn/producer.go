@@ -14,7 +14,7 @@ import (
 	"github.com/segmentio/kafka-go/protocol/txnoffsetcommit"
 )
 
-// Transaction is what one Commit makes visible, all of it or nothing.
+// Transaction is the content of one Commit, which becomes visible as a whole or not at all.
 type Transaction struct {
 	// Records go to their partitions in this order. The slices are read until Commit returns, never changed.
 	Records     []Record
@@ -24,8 +24,8 @@ type Transaction struct {
 	Offsets map[string]map[int]int64
 	Group   string
 	Note    string // stands beside each of the offsets; brokers take 4 KiB by default
-	// Member and Generation are those of the group's generation in which the caller owns what it commits (see Generation).
-	// They are always sent: they keep a former owner from committing.
+	// Member and Generation are those of the group's generation in which the caller owns the partitions (see
+	// Generation). They are always sent: they keep a former owner from committing.
 	Member     string
 	Generation int
 }
@@ -41,10 +41,10 @@ type Producer struct {
 
 var errNotInitialised = errors.New("no producer id yet")
 
-// NewProducer takes over transactionalID: it fences whoever used it before, aborts or completes what that one had open,
-// and gives a producer that is ready to Commit. timeout is the longest that one transaction may take, above 0 and at
-// most the broker's transaction.max.timeout.ms (15 minutes by default); Commit keeps to it, and the broker aborts what
-// an ended process left after it.
+// NewProducer takes over transactionalID: it fences the producer that used it before, aborts or completes that one's
+// open transaction, and gives a producer that is ready to Commit. timeout is the longest that one transaction may take,
+// above 0 and at most the broker's transaction.max.timeout.ms (15 minutes by default); Commit keeps to it, and the
+// broker aborts the transaction of an ended process after it.
 //
 // It waits while the broker's coordinators are starting or the former transaction is completing, for three of the
 // client's timeouts at most.
@@ -59,11 +59,11 @@ func (c *Client) NewProducer(ctx context.Context, transactionalID string, timeou
 // ID is the transactional id.
 func (p *Producer) ID() string { return p.id }
 
-// Recover makes the producer usable after a failed Commit: InitProducerID again, which aborts what was open, completes
-// what was being completed, and bars every earlier request that is still under way. Whether the failed transaction took
-// effect shows in what it wrote, afterwards and not before; the caller must look and go on from there. Everything that
-// this id ever wrote is decided by then, and nothing of it lies above the last stable offset, but after the death of a
-// broker: see Discard. Client.CommittedOffset may be behind then for good.
+// Recover makes the producer usable after a failed Commit: InitProducerID again, which aborts an open transaction, ends
+// one that was being completed, and bars every earlier request that is still under way. Whether the failed transaction
+// took effect shows in its records, afterwards and not before; the caller must look and go on from there. All records
+// that this id ever wrote are decided by then, and none of them lies above the last stable offset, but after the death
+// of a broker: see Discard. Client.CommittedOffset may be behind then for good.
 func (p *Producer) Recover(ctx context.Context) error {
 	s, err := p.client.initProducer(ctx, p.id, p.timeout)
 	if err != nil {
@@ -79,7 +79,12 @@ func (c *Client) initProducer(ctx context.Context, transactionalID string, timeo
 	ctx, cancel := context.WithTimeout(ctx, 3*c.cfg.Timeout)
 	defer cancel()
 	// -1 and -1 always: zeros would claim to be producer 0 in epoch 0.
-	req := &initproducerid.Request{TransactionalID: transactionalID, TransactionTimeoutMs: int32(timeout.Milliseconds()), ProducerID: -1, ProducerEpoch: -1}
+	req := &initproducerid.Request{
+		TransactionalID:      transactionalID,
+		TransactionTimeoutMs: int32(timeout.Milliseconds()),
+		ProducerID:           -1,
+		ProducerEpoch:        -1,
+	}
 	var res *initproducerid.Response
 	err := c.step(ctx, opInit, func() error {
 		m, err := c.roundTrip(ctx, req, 0)
@@ -98,14 +103,14 @@ func (c *Client) initProducer(ctx context.Context, transactionalID string, timeo
 	}, nil
 }
 
-// Discard aborts what the transactions before Recover have left open in the named partitions, by topic. Nothing should
-// be: but a broker that starts again while a transaction is being completed may take partitions whose leader it does
+// Discard aborts the transactions before Recover that are still open in the named partitions, by topic. None should be:
+// but a broker that starts again while a transaction is being completed may take partitions whose leader it does
 // not know yet for deleted ones, and say that the transaction is complete without having written its markers there
 // (Kafka 4.4.0, TransactionMarkerChannelManager). Of one transaction some partitions are committed then, and others
 // open for ever: readers of committed records wait there, and the next transaction of this producer decides, by its own
-// end, over what is open. A transaction that holds nothing and is aborted ends it. What has its marker stays as it is,
-// so what was one transaction may be committed in part: whoever cannot bear that compares the partitions and writes
-// again what is missing.
+// end, over the open records. A transaction that holds nothing and is aborted ends them. Partitions with a marker stay
+// as they are, so the transaction may be committed in part: a caller that cannot bear that compares the partitions and
+// writes the missing records again.
 func (p *Producer) Discard(ctx context.Context, partitions map[string][]int) error {
 	if p.poisoned != nil {
 		return &Error{Op: "Discard", Kind: Poisoned, Reason: "Recover must come first", Err: p.poisoned}
@@ -145,7 +150,7 @@ func (p *Producer) Written(topic string, partition int) (offset int64, ok bool) 
 // Commit runs one whole transaction: all partitions are added, the records produced, the offsets added and sent, the
 // end committed, strictly one after another. A Transaction with neither records nor offsets does nothing. When it
 // returns nil, everything is committed; the offset that the broker gives for the group may lag for an instant all the
-// same, and what the caller knows itself is right.
+// same, and the caller's own is right.
 //
 // After an error the producer refuses further use until Recover. ctx is for giving up (the outcome is then unknown),
 // not for the end of a generation: a transaction under way had better be finished.
@@ -244,7 +249,9 @@ func (p *Producer) addOffsets(ctx context.Context, t *Transaction) error {
 		rt := txnoffsetcommit.RequestTopic{Name: topic}
 		for _, partition := range sortedKeys(t.Offsets[topic]) {
 			rt.Partitions = append(rt.Partitions, txnoffsetcommit.RequestPartition{
-				Partition: int32(partition), CommittedOffset: t.Offsets[topic][partition], CommittedLeaderEpoch: -1, CommittedMetadata: t.Note,
+				Partition: int32(
+					partition,
+				), CommittedOffset: t.Offsets[topic][partition], CommittedLeaderEpoch: -1, CommittedMetadata: t.Note,
 			})
 		}
 		commit.Topics = append(commit.Topics, rt)
@@ -289,7 +296,15 @@ func (c *Client) step(ctx context.Context, op string, f func() error) error {
 		if !sleep(ctx, pause) {
 			var e *Error
 			errors.As(err, &e)
-			return &Error{Op: op, Topic: e.Topic, Partition: e.Partition, Kind: Environment, Code: e.Code, Reason: "still so at the time limit: " + e.Reason, Err: e.Err}
+			return &Error{
+				Op:        op,
+				Topic:     e.Topic,
+				Partition: e.Partition,
+				Kind:      Environment,
+				Code:      e.Code,
+				Reason:    "still so at the time limit: " + e.Reason,
+				Err:       e.Err,
+			}
 		}
 	}
 }

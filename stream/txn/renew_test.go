@@ -50,7 +50,8 @@ func works(t *testing.T, c *Client) {
 	t.Helper()
 	var err error
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		if _, err = c.CreateTopics(testContext(t), TopicSpec{Name: unique("topic"), Partitions: 1, Replication: 1}); err == nil {
+		if _, err = c.CreateTopics(testContext(t), TopicSpec{Name: unique("topic"), Partitions: 1,
+			Replication: 1}); err == nil {
 			return
 		}
 	}
@@ -72,7 +73,7 @@ func TestNewCertificatesNeedNoNewClient(t *testing.T) {
 		pair tls.Certificate
 	}
 	fresh := func() side { ca, pair := selfSigned(t); return side{ca, pair} }
-	var demands atomic.Pointer[tls.Config] // what the broker shows and trusts
+	var demands atomic.Pointer[tls.Config] // certificates that the broker shows and trusts
 	demand := func(broker, client side) {
 		pem, err := os.ReadFile(client.ca)
 		if err != nil {
@@ -80,7 +81,14 @@ func TestNewCertificatesNeedNoNewClient(t *testing.T) {
 		}
 		pool := x509.NewCertPool()
 		pool.AppendCertsFromPEM(pem)
-		demands.Store(&tls.Config{Certificates: []tls.Certificate{broker.pair}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool, SessionTicketsDisabled: true})
+		demands.Store(
+			&tls.Config{
+				Certificates:           []tls.Certificate{broker.pair},
+				ClientAuth:             tls.RequireAndVerifyClientCert,
+				ClientCAs:              pool,
+				SessionTicketsDisabled: true,
+			},
+		)
 	}
 	dir := t.TempDir()
 	ca, cert, key := filepath.Join(dir, "ca.pem"), filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
@@ -100,8 +108,12 @@ func TestNewCertificatesNeedNoNewClient(t *testing.T) {
 	broker, client := fresh(), fresh()
 	demand(broker, client)
 	give(broker, client)
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(1),
-		kfake.TLS(&tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return demands.Load(), nil }}))
+	cluster, err := kfake.NewCluster(
+		kfake.NumBrokers(1),
+		kfake.TLS(
+			&tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return demands.Load(), nil }},
+		),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,15 +157,28 @@ func TestNewCertificatesNeedNoNewClient(t *testing.T) {
 // TestNewPasswordNeedsNoNewClient: on kfake, and on Kafka where there is one.
 func TestNewPasswordNeedsNoNewClient(t *testing.T) {
 	ca, certificate := selfSigned(t)
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.EnableSASL(), kfake.Superuser("SCRAM-SHA-512", "user", "secret"),
-		kfake.TLS(&tls.Config{Certificates: []tls.Certificate{certificate}}))
+	cluster, err := kfake.NewCluster(
+		kfake.NumBrokers(1),
+		kfake.EnableSASL(),
+		kfake.Superuser("SCRAM-SHA-512", "user", "secret"),
+		kfake.TLS(&tls.Config{Certificates: []tls.Certificate{certificate}}),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer cluster.Close()
 	brokers := []securedBroker{{"kfake", cluster.ListenAddrs()[0], ca, "user", "secret"}}
 	if addr := os.Getenv("LIFTSTREAM_KAFKA_SASL"); addr != "" {
-		brokers = append(brokers, securedBroker{"kafka", addr, os.Getenv("LIFTSTREAM_KAFKA_CA"), os.Getenv("LIFTSTREAM_KAFKA_USER"), os.Getenv("LIFTSTREAM_KAFKA_PASS")})
+		brokers = append(
+			brokers,
+			securedBroker{
+				"kafka",
+				addr,
+				os.Getenv("LIFTSTREAM_KAFKA_CA"),
+				os.Getenv("LIFTSTREAM_KAFKA_USER"),
+				os.Getenv("LIFTSTREAM_KAFKA_PASS"),
+			},
+		)
 	} else {
 		t.Run("kafka", func(t *testing.T) {
 			t.Skip("NOT PROVED ON A REAL BROKER: set LIFTSTREAM_KAFKA_SASL, as by: eval \"$(deploy/kafka.sh env DIR)\"")
@@ -174,8 +199,11 @@ func TestNewPasswordNeedsNoNewClient(t *testing.T) {
 			user, file := unique("user"), filepath.Join(t.TempDir(), "password")
 			password := func(text string) {
 				t.Helper()
-				r, err := a.kafka.AlterUserScramCredentials(testContext(t), &kafka.AlterUserScramCredentialsRequest{Upsertions: []kafka.UserScramCredentialsUpsertion{
-					scrammed(t, user, text)}})
+				r, err := a.kafka.AlterUserScramCredentials(
+					testContext(t),
+					&kafka.AlterUserScramCredentialsRequest{Upsertions: []kafka.UserScramCredentialsUpsertion{
+						scrammed(t, user, text)}},
+				)
 				if err != nil || r.Results[0].Error != nil {
 					t.Fatal(err, r)
 				}
@@ -219,5 +247,11 @@ func scrammed(t *testing.T, user, password string) kafka.UserScramCredentialsUps
 	if err != nil {
 		t.Fatal(err)
 	}
-	return kafka.UserScramCredentialsUpsertion{Name: user, Mechanism: kafka.ScramMechanismSha512, Iterations: 4096, Salt: salt, SaltedPassword: salted}
+	return kafka.UserScramCredentialsUpsertion{
+		Name:           user,
+		Mechanism:      kafka.ScramMechanismSha512,
+		Iterations:     4096,
+		Salt:           salt,
+		SaltedPassword: salted,
+	}
 }

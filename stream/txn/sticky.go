@@ -13,11 +13,11 @@ import (
 // sticky is a group balancer that moves as few partitions as it can and gives partition p of every topic to the same
 // member.
 //
-// What a member owned last travels in its user data, so that it is kept over a change of member id:
+// The partitions that a member owned last travel in its user data, so that it keeps them over a change of member id:
 //
 //	version = 1 (one byte) | generation (varint) | count (uvarint) | partitions (uvarints, ascending) | format (uvarint)
 //
-// What follows is for later versions, and passed over.
+// The bytes behind are for later versions, and passed over.
 type sticky struct {
 	format     int // see GroupConfig
 	mu         sync.Mutex
@@ -39,7 +39,7 @@ func (s *sticky) own(generation int64, partitions []int) {
 	s.generation, s.owned = generation, slices.Clone(partitions)
 }
 
-// ProtocolName is what all members must have in common.
+// ProtocolName must be the same for all members.
 func (*sticky) ProtocolName() string { return "liftstream-sticky" }
 
 // UserData is asked for at every join.
@@ -49,7 +49,7 @@ func (s *sticky) UserData() ([]byte, error) {
 	return appendClaim(nil, claim{s.generation, s.owned, s.format}), nil
 }
 
-// claim is what a member owned, in which generation, and the newest format that it reads.
+// claim names the partitions that a member owned, in which generation, and the newest format that it reads.
 type claim struct {
 	generation int64
 	partitions []int
@@ -137,9 +137,9 @@ func (s *sticky) AssignGroups(members []kafka.GroupMember, partitions []kafka.Pa
 	return assignments
 }
 
-// distribute gives each of n partitions an owner: everybody keeps what it claims up to a fair share, the younger claim
-// winning, and the rest fills up whoever has least. Shares differ by one at most. The result depends on nothing but the
-// arguments.
+// distribute gives each of n partitions an owner. Each member keeps the partitions that it claims, up to a fair share,
+// the younger claim winning; the rest goes to the members with the least. Shares differ by one at most. The result
+// depends on nothing but the arguments.
 func distribute(n int, ids []string, claims map[string]claim) []string {
 	owner := make([]string, n)
 	if len(ids) == 0 {
@@ -147,7 +147,10 @@ func distribute(n int, ids []string, claims map[string]claim) []string {
 	}
 	// Members by age of claim, youngest first, so that of two that claim a partition the later owner has it.
 	claimants := slices.Clone(ids)
-	slices.SortStableFunc(claimants, func(a, b string) int { return cmp.Compare(claims[b].generation, claims[a].generation) })
+	slices.SortStableFunc(
+		claimants,
+		func(a, b string) int { return cmp.Compare(claims[b].generation, claims[a].generation) },
+	)
 	claimed := make(map[string][]int, len(ids))
 	for _, id := range claimants {
 		for _, p := range claims[id].partitions {

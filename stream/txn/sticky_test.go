@@ -18,9 +18,11 @@ func TestDistribute(t *testing.T) {
 		want   []string
 	}{
 		{"nobody owns anything", 5, []string{"a", "b"}, nil, []string{"a", "a", "b", "b", "a"}},
-		{"a third member joins", 6, []string{"a", "b", "c"}, map[string]claim{"a": {4, []int{0, 2, 4}, 1}, "b": {4, []int{1, 3, 5}, 1}}, []string{"a", "b", "a", "b", "c", "c"}},
+		{"a third member joins", 6, []string{"a", "b", "c"},
+			map[string]claim{"a": {4, []int{0, 2, 4}, 1}, "b": {4, []int{1, 3, 5}, 1}}, []string{"a", "b", "a", "b", "c", "c"}},
 		{"a member leaves", 4, []string{"b"}, map[string]claim{"b": {4, []int{1, 3}, 1}}, []string{"b", "b", "b", "b"}},
-		{"the younger claim wins", 2, []string{"a", "b"}, map[string]claim{"a": {3, []int{0, 1}, 1}, "b": {5, []int{0}, 1}}, []string{"b", "a"}},
+		{"the younger claim wins", 2, []string{"a", "b"}, map[string]claim{"a": {3, []int{0, 1}, 1}, "b": {5, []int{0}, 1}},
+			[]string{"b", "a"}},
 		{"a partition that is gone", 2, []string{"a", "b"}, map[string]claim{"a": {3, []int{1, 7}, 1}}, []string{"b", "a"}},
 		{"more members than partitions", 1, []string{"a", "b", "c"}, map[string]claim{"c": {1, []int{0}, 1}}, []string{"c"}},
 		{"no partition", 0, []string{"a"}, nil, []string{}},
@@ -69,7 +71,7 @@ func TestDistributeProperties(t *testing.T) {
 				}
 			}
 		}
-		// The most that can stay: everybody's up to the share, and one more for n%m of those who have more.
+		// The most that can stay: everybody's up to the share, and one more for n%m of the members with more.
 		most, extra := 0, n%m
 		for _, k := range owned {
 			most += min(k, n/m)
@@ -114,13 +116,15 @@ func TestClaim(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c, err := parseClaim(data); err != nil || c.generation != 77 || !slices.Equal(c.partitions, []int{0, 5, 300}) || c.format != 3 {
+	if c, err := parseClaim(data); err != nil || c.generation != 77 || !slices.Equal(c.partitions, []int{0, 5, 300}) ||
+		c.format != 3 {
 		t.Errorf("got %v, %v", c, err)
 	}
 	if c, err := parseClaim(append(data, 9, 9, 9)); err != nil || c.format != 3 || len(c.partitions) != 3 {
 		t.Errorf("with what a later version adds: %v, %v", c, err)
 	}
-	for _, bad := range [][]byte{nil, {}, {2, 0, 0}, {1}, {1, 0}, {1, 0, 1}, {1, 0, 1, 0}, {1, 0, 0, 128, 2}, {1, 0, 2, 5, 5}, {1, 0, 255, 255, 255, 255, 15}, {1, 0, 1, 255, 255, 255, 255, 15}} {
+	for _, bad := range [][]byte{nil, {}, {2, 0, 0}, {1}, {1, 0}, {1, 0, 1}, {1, 0, 1, 0}, {1, 0, 0, 128, 2},
+		{1, 0, 2, 5, 5}, {1, 0, 255, 255, 255, 255, 15}, {1, 0, 1, 255, 255, 255, 255, 15}} {
 		if c, err := parseClaim(bad); err == nil {
 			t.Errorf("%v: got %v", bad, c)
 		}
@@ -137,7 +141,8 @@ func FuzzClaim(f *testing.F) {
 			return
 		}
 		back, err := parseClaim(appendClaim(nil, c))
-		if err != nil || back.generation != c.generation || back.format != c.format || !slices.Equal(back.partitions, c.partitions) {
+		if err != nil || back.generation != c.generation || back.format != c.format ||
+			!slices.Equal(back.partitions, c.partitions) {
 			t.Fatalf("%v came back as %v, %v", c, back, err)
 		}
 		for _, id := range distribute(10, []string{"a", "b"}, map[string]claim{"a": c}) {

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// stuck is a dialer whose connections can be made to swallow what is written to them, as a network without route does.
+// stuck is a dialer whose connections can be made to swallow all written bytes, as a network without route does.
 type stuck struct {
 	mu      sync.Mutex
 	stopped bool

@@ -50,7 +50,8 @@ func (v *verifier) run(ctx context.Context) (err error) {
 		return nil
 	}
 	if target == v.history.done.Events {
-		// After the death of a broker the scores may be ahead of the state or behind it until a task takes the partition over.
+		// After the death of a broker the scores may be ahead of the state or behind it until a task takes the partition
+		// over.
 		tail, err := reader.Tail(ctx, v.history.done)
 		if err != nil {
 			return err
@@ -131,7 +132,10 @@ func (v *verifier) foreign(x *snapshot) bool { return x.Fingerprint != v.o.Spec.
 // replay goes through journal and snapshots to the event offset target.
 func (v *verifier) replay(ctx context.Context, target int64) error {
 	m := v.m
-	waiting := slices.DeleteFunc(slices.Clone(v.history.snapshots), v.foreign) // one may lie where the state was carried over
+	waiting := slices.DeleteFunc(
+		slices.Clone(v.history.snapshots),
+		v.foreign,
+	) // one may lie where the state was carried over
 	slices.SortStableFunc(waiting, func(a, b *snapshot) int { return int(a.Number) - int(b.Number) })
 	for {
 		for len(waiting) > 0 && (waiting[0].Journal < m.Journal || waiting[0].Events < m.At.Events) {

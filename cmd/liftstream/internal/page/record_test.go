@@ -22,9 +22,8 @@ func TestARecordOfThePageShowsItsScore(t *testing.T) {
 	b.Label[0], b.Row[0], b.ID[0], b.Time[0] = 0, 9, "c17", 1_700_000_000_000_000_000
 	board.Scores(2, b, out, l)
 	const want = `{"who":"c17","source_partition":2,"source_offset":40,"source_row":9,"time":"2023-11-14T22:13:20Z",` +
-		`"model":7,"status":"ok","segment":"maybe","target":"yes",` +
-		`"propensity":0.3,"base_rate":0.125,"lift":2.4,"percentile":0.75,` +
-		`"profile":"job=student","label":"no",` +
+		`"model":7,"status":"ok","segment":"maybe","target":"yes","propensity":0.3,"base_rate":0.125,"lift":2.4,` +
+		`"percentile":0.75,"profile":"job=student","label":"no",` +
 		`"why":[{"feature":"job","value":"\u003cb\u003estudent\u003c/b\u003e","effect":1.5,"lift":2,"n":10},` +
 		`{"feature":"age","value":null,"effect":-0.2,"lift":null,"n":0}]}`
 	v := board.View()

@@ -1,0 +1,97 @@
+package stream
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"liftstream/model"
+)
+
+// Metrics are the stage's Prometheus metrics.
+type Metrics struct {
+	Records      *prometheus.CounterVec // by status of the score
+	Reasons      *prometheus.CounterVec // of an effect of more than .1 nats, and a lift, by whether they agree
+	Dead         *prometheus.CounterVec // by reason
+	DeadShare    *prometheus.GaugeVec   // of the newest rows, by partition and stage
+	Labels       *prometheus.CounterVec // by outcome
+	Losses       *prometheus.CounterVec // by reason, see model.Losses
+	Waiting      *prometheus.GaugeVec   // bytes of records that wait for their labels, by partition
+	Commits      *prometheus.CounterVec // by outcome
+	CommitTime   prometheus.Histogram
+	Lag          *prometheus.GaugeVec // records not yet read, by partition
+	StateBytes   prometheus.Counter   // written to the state topic
+	Restores     *prometheus.CounterVec
+	Policies     *prometheus.CounterVec // by policy and action
+	RestoreTime  prometheus.Histogram
+	Fits         *prometheus.CounterVec // by outcome
+	Parts        *prometheus.CounterVec // of fits, by component and how they came about
+	FitTime      prometheus.Histogram
+	Verdicts     *prometheus.CounterVec // of the gate, by reason
+	Gate         *prometheus.GaugeVec   // figures of the last verdict
+	ModelVersion prometheus.Gauge
+	InFlight     prometheus.Gauge
+}
+
+// NewMetrics registers the metrics.
+func NewMetrics(r prometheus.Registerer) *Metrics {
+	const space = "liftstream"
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		c := prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: space, Name: name, Help: help}, labels)
+		r.MustRegister(c)
+		return c
+	}
+	gauge := func(name, help string, labels ...string) *prometheus.GaugeVec {
+		g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: space, Name: name, Help: help}, labels)
+		r.MustRegister(g)
+		return g
+	}
+	seconds := func(name, help string) prometheus.Histogram {
+		h := prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: space, Name: name, Help: help,
+			Buckets: prometheus.ExponentialBuckets(0.001, 2, 16)})
+		r.MustRegister(h)
+		return h
+	}
+	return &Metrics{
+		Records: counter("records_total", "Records scored, by status.", "status"),
+		Reasons: counter("reasons_total", "Features among the reasons of scores whose effect is more than .1 nats and "+
+			"that have a lift, by whether the effect follows the lift or conflicts with it.", "sign"),
+		Dead: counter("dead_letters_total", "Rows and messages sent to the dead-letter topic, by reason.", "reason"),
+		DeadShare: gauge("dead_share", "Share of bad rows among the newest ones, which policy.dead_share bounds.",
+			"partition", "stage"),
+		Labels: counter("labels_total", "Late labels, by what became of them.", "outcome"),
+		Losses: counter("losses_total", "Records that were scored and not learnt from: their label is no class of the "+
+			"configuration (unknown_class), or did not come in time (expired; labels.on_expiry can have them learnt as "+
+			"a class).", "reason"),
+		Waiting: gauge("waiting_bytes",
+			"Bytes of the records that wait for their labels, which labels.max_bytes bounds.", "partition"),
+		Commits:    counter("commits_total", "Transactions, by outcome.", "outcome"),
+		CommitTime: seconds("commit_seconds", "Time from the start of a transaction's first request to its end."),
+		Lag: gauge("lag_messages", "Messages between the committed offset and the end of the events topic.",
+			"partition"),
+		StateBytes: counter("state_written_bytes_total", "Bytes written to the state topic.").WithLabelValues(),
+		Restores:   counter("restores_total", "States taken over, by how.", "how"),
+		Policies: counter("policy_total", "Times that the world did not match the state, by policy and action.",
+			"policy", "action"),
+		RestoreTime: seconds("restore_seconds", "Time from assignment to the first fetch."),
+		Fits:        counter("fits_total", "Fits, by outcome.", "outcome"),
+		Parts: counter("fit_parts_total", "Parts of fitted models, by component and how they came about.",
+			"component", "outcome"),
+		FitTime: seconds("fit_seconds", "Time of a fit."),
+		Verdicts: counter("gate_verdicts_total",
+			"Comparisons of a new model with the serving one, by reason of the verdict.", "reason"),
+		Gate: gauge("gate", "The last comparison of a new model with the serving one: their log-losses, the difference "+
+			"new - serving with its 95 % interval, and the records.", "figure"),
+		ModelVersion: gauge("model_version", "Newest published model version known.").WithLabelValues(),
+		InFlight:     gauge("in_flight_bytes", "Bytes of input fetched and not yet committed.").WithLabelValues(),
+	}
+}
+
+// verdict sets the figures of the gate.
+func (m *Metrics) verdict(v *model.Verdict) {
+	m.Verdicts.WithLabelValues(v.Reason.String()).Inc()
+	for figure, x := range map[string]float64{
+		"log_loss": v.New, "serving_log_loss": v.Old, "difference": v.Difference(), "difference_low": v.Low,
+		"difference_high": v.High, "records": float64(v.Records), "allowed": v.Gate,
+	} {
+		m.Gate.WithLabelValues(figure).Set(x)
+	}
+}

@@ -1,0 +1,183 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"liftstream/stream/committed"
+	"liftstream/stream/state"
+	"liftstream/stream/streamtest"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"liftstream/stream/txn"
+)
+
+func TestGroupOffsetsThatOthersSet(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		offset int64
+		note   string
+		policy bool // topic_recreated decides
+		want   int  // records scored in all
+	}{
+		{"older one of the stage's own", 20, "liftstream/1", false, 1000},
+		{"moved back", 20, "", true, 600 + 800},
+		{"moved forward", 70, "", false, 1000 - 100},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			streamtest.Brokers(t, func(t *testing.T, addr string) {
+				w := newWorld(t, addr, 1)
+				w.Produce(600, 10, true)
+				r := w.run(w.options(w.Client))
+				w.caught(r)
+				r.end(t)
+				w.Produce(400, 10, true)
+				w.setOffset(w.Topics.Events, c.offset, c.note)
+				if c.policy {
+					var p *PolicyError
+					if err := w.run(w.options(w.Client)).fails(t, 20*time.Second); !errors.As(err, &p) ||
+						p.Policy != "topic_recreated" {
+						t.Fatalf("got %v", err)
+					}
+				}
+				for range 2 { // the decision stays
+					o := w.options(w.Client)
+					o.TopicRecreated = committed.Rebuild
+					r = w.run(o)
+					w.caught(r)
+					r.end(t)
+				}
+				if got := len(w.IDs(0)); got != c.want {
+					t.Errorf("%d records were scored, want %d", got, c.want)
+				}
+				if l := r.stage.Status().Partitions[0].Labelled; l != 1000 {
+					t.Errorf("%v records were learnt, want 1000", l)
+				}
+			})
+		})
+	}
+}
+
+// withoutDone commits as the versions before the done record did.
+func withoutDone(ctx context.Context, p *txn.Producer, t txn.Transaction) error {
+	t.Records = slices.DeleteFunc(
+		slices.Clone(t.Records),
+		func(r txn.Record) bool { return string(r.Key) == state.DoneKey },
+	)
+	t.Note = ""
+	return p.Commit(ctx, t)
+}
+
+func TestVersionsWithoutDoneRecordTakeTurns(t *testing.T) {
+	streamtest.Brokers(t, func(t *testing.T, addr string) {
+		w := newWorld(t, addr, 1)
+		var o Options
+		for i := range 5 {
+			w.Produce(300, 10, i != 1)
+			if i == 1 {
+				w.SendLabels(300, 300)
+			}
+			o = w.options(w.Client)
+			r := w.prepared(o)
+			if i%2 == 0 {
+				r.stage.commit = withoutDone
+			}
+			r.begin()
+			w.caught(r)
+			r.end(t)
+			w.ExactlyOnce()
+		}
+		found, err := verified(context.Background(), o)
+		if err != nil || len(found[0].Problems) > 0 || found[0].Records != 1500 {
+			t.Errorf("%v %+v", err, found)
+		}
+	})
+}
+
+// An offset without number that is where the state is must not be taken for one that somebody has moved back, once the
+// broker has forgotten a transaction after it.
+func TestOffsetsWithoutNumberAreClaimedWhereverTheyAre(t *testing.T) {
+	streamtest.Brokers(t, func(t *testing.T, addr string) {
+		w := newWorld(t, addr, 1)
+		w.Produce(100, 10, true)
+		r := w.run(w.options(w.Client))
+		w.caught(r)
+		r.end(t)
+		w.setOffset(w.Topics.Events, 10, "")
+		w.Produce(100, 10, true)
+		r = w.prepared(w.options(w.Client))
+		var torn atomic.Bool
+		r.stage.commit = func(ctx context.Context, p *txn.Producer, x txn.Transaction) error {
+			scored := slices.ContainsFunc(x.Records, func(r txn.Record) bool { return r.Topic == w.Topics.Scores })
+			if !scored || !torn.CompareAndSwap(false, true) {
+				return p.Commit(ctx, x)
+			}
+			x.Offsets = nil
+			if err := p.Commit(ctx, x); err != nil {
+				return err
+			}
+			return &txn.Error{Op: "EndTxn", Kind: txn.Unknown, Reason: "by the test", Err: errors.New("torn")}
+		}
+		r.begin()
+		w.caught(r)
+		r.end(t)
+		w.ExactlyOnce()
+	})
+}
+
+// Labels may be passed over as events may be, and the topic of labels may come later than the stage.
+func TestLabelsThatBeginElsewhere(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		late  bool // there was no topic of labels before
+		learn float64
+	}{{"offset moved forward", false, 400}, {"topic named later, its first labels deleted", true, 200}} {
+		t.Run(c.name, func(t *testing.T) {
+			streamtest.Brokers(t, func(t *testing.T, addr string) {
+				w := newWorld(t, addr, 1)
+				o := w.options(w.Client)
+				w.Produce(400, 10, false)
+				w.SendLabels(0, 100)
+				if c.late {
+					o.Topics.Labels = ""
+				}
+				r := w.run(o)
+				w.caught(r)
+				if !c.late {
+					learnt(t, r, 100)
+				}
+				r.end(t)
+				for i := range 3 {
+					w.SendLabels(100*(i+1), 100)
+				}
+				if c.late {
+					w.deleteRecords(w.Topics.Labels, 0, 2)
+				} else {
+					w.setOffset(w.Topics.Labels, 3, "")
+				}
+				m := &streamtest.Mortal{}
+				o = w.options(
+					txn.NewClient(txn.Config{Brokers: w.Brokers, Dial: m.Dial, Timeout: 2 * time.Second, ClientID: w.Name}),
+				)
+				o.Grace, o.Snapshot, o.Patience = time.Second, time.Hour, 2*time.Second
+				r = w.run(o)
+				learnt(t, r, c.learn)
+				m.Die()
+				r.stop()
+				<-r.done
+				o = w.options(w.Client)
+				o.Instance = w.Name
+				r = w.run(o)
+				w.caught(r)
+				learnt(t, r, c.learn)
+				r.end(t)
+				w.ExactlyOnce()
+				if found, err := verified(context.Background(), w.options(w.Client)); err != nil || len(found[0].Problems) > 0 {
+					t.Errorf("%v %+v", err, found)
+				}
+			})
+		})
+	}
+}

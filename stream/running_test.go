@@ -1,0 +1,217 @@
+package stream
+
+import (
+	"context"
+	"fmt"
+	"liftstream/stream/committed"
+	"liftstream/stream/internal/sample"
+	"liftstream/stream/state"
+	"liftstream/stream/streamtest"
+	"liftstream/stream/verify"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest"
+
+	"liftstream/model"
+	"liftstream/stream/txn"
+)
+
+// world is a broker with the topics of one stage.
+type world struct{ *streamtest.World }
+
+func newWorld(t testing.TB, addr string, partitions int) *world {
+	t.Helper()
+	return &world{streamtest.NewWorld(t, addr, partitions)}
+}
+
+func newWorldAt(t testing.TB, cfg txn.Config, partitions int) *world {
+	t.Helper()
+	return &world{streamtest.NewWorldAt(t, cfg, partitions)}
+}
+
+func (w *world) options(c *txn.Client) Options {
+	return Options{
+		Name: w.Name, Spec: sample.Spec(), Codec: w.Codec(), Client: c, Topics: w.Topics, Commit: 20 * time.Millisecond,
+		Snapshot: 300 * time.Millisecond, SnapshotRate: 8 << 20, InFlight: 8 << 20, Grace: 10 * time.Second,
+		Session:  6 * time.Second,
+		FitEvery: 200 * time.Millisecond, FitRecords: 1000, FitBudget: 10 * time.Second,
+		Policies: committed.Policies{SchemaChanged: committed.Rebuild},
+		Log: zaptest.NewLogger(
+			w.T,
+			zaptest.Level(zap.WarnLevel),
+		), Metrics: NewMetrics(prometheus.NewRegistry()), Now: time.Now,
+	}
+}
+
+// running is a stage in the background.
+type running struct {
+	stage *Stage
+	begin func()
+	stop  context.CancelFunc
+	done  chan error
+}
+
+func (w *world) run(o Options) *running {
+	r := w.prepared(o)
+	r.begin()
+	return r
+}
+
+// prepared is a stage that does not run yet.
+func (w *world) prepared(o Options) *running {
+	ctx, cancel := context.WithCancel(context.Background())
+	w.T.Cleanup(cancel)
+	r := &running{stage: New(o), stop: cancel, done: make(chan error, 1)}
+	r.begin = func() { go func() { r.done <- r.stage.Run(ctx) }() }
+	return r
+}
+
+// caught waits until the stages together have committed everything that was produced.
+func (w *world) caught(rs ...*running) {
+	w.T.Helper()
+	done := func(p int) bool {
+		_, end := w.Bounds(w.Topics.Events, p)
+		for _, r := range rs {
+			for _, s := range r.stage.Status().Partitions {
+				if int(s.Partition) == p && s.Offset >= end {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	var shown []func() any
+	for _, r := range rs {
+		shown = append(shown, func() any { return r.stage.Status() })
+	}
+	streamtest.Eventually(w.T, 4*time.Minute, "not everything is committed", func() bool {
+		all := true
+		for p := range w.N {
+			all = all && done(p)
+		}
+		if all {
+			return true
+		}
+		for _, r := range rs {
+			select {
+			case err := <-r.done:
+				w.T.Fatalf("stage ended: %v", err)
+			default:
+			}
+		}
+		return false
+	}, shown...)
+}
+
+// await waits until the stage has the status that ok wants. The problem fails the test after two minutes, or when the
+// stage ends before.
+func (r *running) await(t testing.TB, problem string, ok func(s Status) bool) {
+	t.Helper()
+	streamtest.Eventually(t, 2*time.Minute, problem, func() bool {
+		select {
+		case err := <-r.done:
+			t.Fatalf("%s: the stage has ended: %v", problem, err)
+		default:
+		}
+		return ok(r.stage.Status())
+	}, func() any { return r.stage.Status() })
+}
+
+// share waits until two stages are ready, each with so many partitions.
+func share(t testing.TB, each int, one, two *running) {
+	t.Helper()
+	has := func(s Status) bool { return s.Ready && len(s.Partitions) == each }
+	streamtest.Eventually(t, 40*time.Second, fmt.Sprintf("they do not have %d partitions each", each), func() bool {
+		return has(one.stage.Status()) && has(two.stage.Status())
+	}, func() any { return one.stage.Status() }, func() any { return two.stage.Status() })
+}
+
+func (r *running) end(t *testing.T) {
+	t.Helper()
+	r.stop()
+	select {
+	case err := <-r.done:
+		if err != nil {
+			t.Fatalf("stopping: %v", err)
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("did not stop")
+	}
+}
+
+// until waits until the stage has scored that many records.
+func (r *running) until(t *testing.T, records uint64) {
+	t.Helper()
+	for {
+		var n uint64
+		for _, p := range r.stage.Status().Partitions {
+			n += p.Scored
+		}
+		if n >= records {
+			return
+		}
+		select {
+		case err := <-r.done:
+			t.Fatalf("stage ended after %d records: %v", n, err)
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// slowly keeps a stage from being done before it is disturbed.
+func slowly(int32, *model.Batch, *model.Scores, *model.Levels) { time.Sleep(2 * time.Millisecond) }
+
+// verified replays the topics of a stage and compares.
+func verified(ctx context.Context, o Options) ([]verify.Verdict, error) {
+	return verify.Verify(
+		ctx,
+		verify.Options{Name: o.Name, Spec: o.Spec, Codec: o.Codec, Client: o.Client, Topics: o.Topics},
+	)
+}
+
+// journalOf returns every journal record that was ever written, compacted or not.
+func journalOf(t *testing.T, w *world) (out []state.JournalEntry) {
+	t.Helper()
+	for _, r := range w.Records(w.Topics.State, 0) {
+		if len(r.Key) > 8 && string(r.Key[:8]) == "journal/" {
+			e, err := state.DecodeJournal(r.Value, state.Format)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// fails waits for the end of a stage and returns its error.
+func (r *running) fails(t *testing.T, within time.Duration) error {
+	t.Helper()
+	select {
+	case err := <-r.done:
+		return err
+	case <-time.After(within):
+		t.Fatalf("the stage goes on: %+v", r.stage.Status())
+		return nil
+	}
+}
+
+func counted(c prometheus.Counter) float64 {
+	var m dto.Metric
+	if c.Write(&m) != nil {
+		return -1
+	}
+	return m.GetCounter().GetValue()
+}
+
+// learnt waits until the only partition has learnt n records.
+func learnt(t *testing.T, r *running, n float64) {
+	t.Helper()
+	r.await(t, fmt.Sprintf("it has not learnt %v records", n), func(s Status) bool {
+		return len(s.Partitions) == 1 && s.Partitions[0].Labelled == n
+	})
+}
