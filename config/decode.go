@@ -1,7 +1,6 @@
 package config
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -9,15 +8,10 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 )
-
-// maxFile bounds a configuration file, in bytes.
-const maxFile = 16 << 20
 
 // Load reads and checks the configuration in a file; see Parse. An error that is not Problems means that the file could
 // not be read.
@@ -112,7 +106,8 @@ func (d *decoder) report(path, hint, format string, args ...any) {
 }
 
 func (d *decoder) reportLine(line int, hint, format string, args ...any) {
-	d.problems = append(d.problems, Problem{File: d.file, Line: max(line, 1), Message: fmt.Sprintf(format, args...), Hint: hint})
+	message := fmt.Sprintf(format, args...)
+	d.problems = append(d.problems, Problem{File: d.file, Line: max(line, 1), Message: message, Hint: hint})
 }
 
 // reportUnset reports an environment variable that a value needs and that is not set.
@@ -124,13 +119,6 @@ func (d *decoder) reportUnset(path, name string) {
 	}
 }
 
-// YAML takes braces in a plain value inside {...} for a mapping, but people write {token: ${TOKEN}}. The
-// braces of ${NAME} are therefore exchanged, before parsing, for two code points that no text may hold, and back after.
-const (
-	openMark  = "\ufdd0"
-	closeMark = "\ufdd1"
-)
-
 var (
 	reference     = regexp.MustCompile(`\$\{([^{}\s"',#\[\]]*)\}`)
 	variableName  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
@@ -139,90 +127,6 @@ var (
 	unknownAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced$`)
 	unmark        = strings.NewReplacer(openMark, "{", closeMark, "}")
 )
-
-// parse returns the root mapping of the one document in data, or nil after a problem.
-func (d *decoder) parse(data []byte) *yaml.Node {
-	if len(data) > maxFile {
-		d.reportLine(1, "", "the file is larger than %s", ByteSize(maxFile))
-		return nil
-	}
-	for n, line := range bytes.Split(data, []byte("\n")) {
-		if !utf8.Valid(line) {
-			d.reportLine(n+1, "", "the file is not UTF-8 text")
-			return nil
-		}
-		if bytes.Contains(line, []byte(openMark)) || bytes.Contains(line, []byte(closeMark)) {
-			d.reportLine(n+1, "", "the characters U+FDD0 and U+FDD1 are not for texts")
-			return nil
-		}
-	}
-	data = reference.ReplaceAll(data, []byte("$$"+openMark+"${1}"+closeMark))
-	in := yaml.NewDecoder(bytes.NewReader(data))
-	var doc, next yaml.Node
-	switch err := in.Decode(&doc); {
-	case errors.Is(err, io.EOF):
-		d.reportLine(1, "", "the configuration is empty")
-		return nil
-	case err != nil:
-		d.syntax(err, data)
-		return nil
-	}
-	if err := in.Decode(&next); err == nil {
-		d.reportLine(next.Line, "", "a second document begins here: a configuration is one")
-		return nil
-	} else if !errors.Is(err, io.EOF) {
-		d.syntax(err, data)
-		return nil
-	}
-	switch root := doc.Content[0]; {
-	case isEmpty(root):
-		d.reportLine(1, "", "the configuration is empty")
-		return nil
-	case root.Kind != yaml.MappingNode:
-		d.reportLine(root.Line, "", "the configuration must be a section with keys, not %s", kindName(root))
-		return nil
-	default:
-		return root
-	}
-}
-
-func (d *decoder) syntax(err error, data []byte) {
-	message := unmark.Replace(err.Error())
-	line := 1
-	if m := yamlLine.FindStringSubmatch(message); m != nil {
-		message = message[len(m[0]):]
-		if n, err := strconv.Atoi(m[1]); err == nil {
-			line = n
-		}
-	}
-	if m := unknownAnchor.FindStringSubmatch(message); m != nil {
-		alias := regexp.MustCompile(`(?m)^[^#\n]*\*` + regexp.QuoteMeta(m[1]))
-		if at := alias.FindIndex(data); at != nil {
-			line = 1 + bytes.Count(data[:at[1]], []byte("\n"))
-		}
-		message = "alias *" + clip(m[1]) + " has no anchor, and aliases are not supported: write the value out"
-	}
-	d.reportLine(line, "", "not valid YAML: %s", message)
-}
-
-// forbid reports forms that YAML allows and a configuration does not, and restores the braces of ${NAME}. Anchors,
-// aliases and merge keys are refused because they hide where a value comes from, tags because every key has its type.
-func (d *decoder) forbid(n *yaml.Node) {
-	n.Value = unmark.Replace(n.Value)
-	switch {
-	case n.Kind == yaml.AliasNode:
-		d.reportLine(n.Line, "", "aliases (*%s) are not supported: write the value out", clip(n.Value))
-	case n.Anchor != "":
-		d.reportLine(n.Line, "", "anchors (&%s) are not supported: write the value out where it is needed", clip(n.Anchor))
-	case n.Style&yaml.TaggedStyle != 0:
-		d.reportLine(n.Line, "", "tags (%s) are not supported: every key has its type", clip(n.Tag))
-	}
-	for _, c := range n.Content {
-		d.forbid(c)
-	}
-}
-
-func clip(t string) string { return strings.Trim(quote(t), `"`) }
 
 func (d *decoder) value(n *yaml.Node, path string, v reflect.Value) {
 	d.lines[path] = n.Line
@@ -490,85 +394,4 @@ func orList(ts []string) string {
 		return ts[0]
 	}
 	return strings.Join(ts[:len(ts)-1], ", ") + " or " + ts[len(ts)-1]
-}
-
-// expand replaces the references in a value. It returns false when the value is not to be read.
-func (d *decoder) expand(n *yaml.Node, path string, secret bool) (string, bool) {
-	if !strings.Contains(n.Value, "${") {
-		return n.Value, true
-	}
-	var out strings.Builder
-	rest, known := n.Value, true
-	for {
-		i := strings.Index(rest, "${")
-		if i < 0 {
-			out.WriteString(rest)
-			break
-		}
-		if i > 0 && rest[i-1] == '$' {
-			out.WriteString(rest[:i-1] + "${")
-			rest = rest[i+2:]
-			continue
-		}
-		out.WriteString(rest[:i])
-		name, after, closed := strings.Cut(rest[i+2:], "}")
-		if !closed || !variableName.MatchString(name) {
-			d.report(path, "", `%s: "${" must be followed by the name of an environment variable and "}"; "$${" stands for "${"`,
-				path)
-			return "", false
-		}
-		d.raw[path] = n.Value
-		rest = after
-		if d.env == nil {
-			known = false
-			continue
-		}
-		t, ok := d.env(name)
-		if !ok {
-			d.reportUnset(path, name)
-			return "", false
-		}
-		if secret || secretName.MatchString(name) {
-			d.secrets[name] = true
-		}
-		d.uses[name] = append(d.uses[name], path)
-		if !utf8.ValidString(t) {
-			d.report(path, "", "%s: the environment variable %s does not hold UTF-8 text", path, name)
-			return "", false
-		}
-		out.WriteString(t)
-	}
-	if !known {
-		d.bad[path] = true
-		return "", false
-	}
-	return out.String(), true
-}
-
-// masked returns the paths that hold text from a variable that holds a secret.
-func (d *decoder) masked() map[string]bool {
-	paths := map[string]bool{}
-	for name := range d.secrets {
-		for _, p := range d.uses[name] {
-			paths[p] = true
-		}
-	}
-	return paths
-}
-
-// quote shows the value at path in a message. A value from the environment is shown as it is written in the file.
-func (d *decoder) quote(path, t string) string {
-	if raw := d.raw[path]; raw != "" {
-		return "the value of " + quote(raw)
-	}
-	return quote(t)
-}
-
-func sortedKeys(m reflect.Value) []string {
-	keys := make([]string, 0, m.Len())
-	for _, k := range m.MapKeys() {
-		keys = append(keys, k.String())
-	}
-	slices.Sort(keys)
-	return keys
 }

@@ -46,8 +46,10 @@ var others = map[token.Token][]token.Token{
 	token.LSS: {token.GEQ, token.LEQ}, token.LEQ: {token.GTR, token.LSS},
 	token.GTR: {token.LEQ, token.GEQ}, token.GEQ: {token.LSS, token.GTR},
 	token.LAND: {token.LOR}, token.LOR: {token.LAND},
-	token.ADD: {token.SUB}, token.SUB: {token.ADD}, token.MUL: {token.QUO}, token.QUO: {token.MUL}, token.REM: {token.MUL},
-	token.ADD_ASSIGN: {token.SUB_ASSIGN}, token.SUB_ASSIGN: {token.ADD_ASSIGN}, token.MUL_ASSIGN: {token.QUO_ASSIGN}, token.QUO_ASSIGN: {token.MUL_ASSIGN},
+	token.ADD: {token.SUB}, token.SUB: {token.ADD},
+	token.MUL: {token.QUO}, token.QUO: {token.MUL}, token.REM: {token.MUL},
+	token.ADD_ASSIGN: {token.SUB_ASSIGN}, token.SUB_ASSIGN: {token.ADD_ASSIGN},
+	token.MUL_ASSIGN: {token.QUO_ASSIGN}, token.QUO_ASSIGN: {token.MUL_ASSIGN},
 	token.INC: {token.DEC}, token.DEC: {token.INC},
 }
 
@@ -85,7 +87,9 @@ func (m *maker) text(n ast.Node) string { return string(m.source[m.offset(n.Pos(
 func (m *maker) replace(from, to token.Pos, is string) {
 	p := m.set.Position(from)
 	at, end := p.Offset, m.offset(to)
-	m.faults = append(m.faults, fault{path: m.path, line: p.Line, column: p.Column, at: at, end: end, was: string(m.source[at:end]), is: is})
+	m.faults = append(m.faults, fault{
+		path: m.path, line: p.Line, column: p.Column, at: at, end: end, was: string(m.source[at:end]), is: is,
+	})
 }
 
 func (m *maker) operator(at token.Pos, op token.Token) {
@@ -216,7 +220,8 @@ func zeroOf(name, was string) string {
 			return "true"
 		}
 		return "!(" + was + ")"
-	case "int", "int8", "int16", "int32", "int64", "uint", "uint8", "uint16", "uint32", "uint64", "byte", "rune", "float32", "float64":
+	case "int", "int8", "int16", "int32", "int64", "uint", "uint8", "uint16", "uint32", "uint64", "byte", "rune",
+		"float32", "float64":
 		return "0"
 	}
 	return ""

@@ -8,7 +8,7 @@
 // asked for are drawn by the seed, so the same command draws the same faults. The report counts the faults that were
 // killed by a failing test or by the time limit, that survived, that lie in code which no test reaches (and are not
 // tried), and that do not compile; it lists the survivors. A survivor asks for a test, or changes nothing that can be
-// seen from outside. The exit status is 0 whatever survives.
+// seen from outside. Survivors leave the exit status at 0.
 package main
 
 import (
@@ -133,8 +133,8 @@ func mutate(ctx context.Context, out io.Writer, o options, patterns []string) er
 			fmt.Fprintf(out, "%s: %s\n", r, faults[i].String())
 		}
 	}
-	fmt.Fprintf(out, "%d killed, %d timed out, %d survived, %d not covered, %d do not compile", results[killed], results[timedOut],
-		results[survived], results[notCovered], results[notCompiled])
+	fmt.Fprintf(out, "%d killed, %d timed out, %d survived, %d not covered, %d do not compile",
+		results[killed], results[timedOut], results[survived], results[notCovered], results[notCompiled])
 	if hit, n := results[killed]+results[timedOut], results[survived]+results[notCovered]; hit+n > 0 {
 		fmt.Fprintf(out, "; score %.0f %% (%d of %d that compile)", 100*float64(hit)/float64(hit+n), hit, hit+n)
 	}
@@ -170,7 +170,8 @@ func changedPackages(ctx context.Context, since string) ([]string, error) {
 }
 
 func list(ctx context.Context, patterns []string) ([]target, error) {
-	b, err := exec.CommandContext(ctx, "go", append([]string{"list", "-json=ImportPath,Dir,GoFiles"}, patterns...)...).Output()
+	args := append([]string{"list", "-json=ImportPath,Dir,GoFiles"}, patterns...)
+	b, err := exec.CommandContext(ctx, "go", args...).Output()
 	if err != nil {
 		return nil, fmt.Errorf("listing packages: %w%s", err, stderrOf(err))
 	}

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// outcome is what became of a fault.
+// outcome is the end of a fault.
 type outcome string
 
 const (
@@ -64,7 +64,9 @@ func readCoverage(b []byte) (coverage, error) {
 		if colon < 0 {
 			return nil, fmt.Errorf("line %d of a coverage profile: %q", i+1, line)
 		}
-		if _, err := fmt.Sscanf(line[colon+1:], "%d.%d,%d.%d %d %d", &x.line, &x.column, &x.endLine, &x.endColumn, &statements, &count); err != nil {
+		_, err := fmt.Sscanf(line[colon+1:], "%d.%d,%d.%d %d %d",
+			&x.line, &x.column, &x.endLine, &x.endColumn, &statements, &count)
+		if err != nil {
 			return nil, fmt.Errorf("line %d of a coverage profile: %w", i+1, err)
 		}
 		if count == 0 {
@@ -89,7 +91,8 @@ func testFlags(o options, limit time.Duration) []string {
 // measure runs the tests without a fault: they must pass, and say which code they reach and how long they take.
 func (t *target) measure(ctx context.Context, work string, o options) error {
 	binary, profile := filepath.Join(work, "base.test"), filepath.Join(work, "base.profile")
-	if b, err := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-cover", "-o", binary, t.ImportPath).CombinedOutput(); err != nil {
+	build := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-cover", "-o", binary, t.ImportPath)
+	if b, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("building the tests of %s: %w\n%s", t.ImportPath, err, b)
 	}
 	if _, err := os.Stat(binary); err != nil {
@@ -121,7 +124,8 @@ func (f *fault) try(ctx context.Context, work string, o options) (outcome, error
 	if err != nil {
 		return "", err
 	}
-	over, table, binary := filepath.Join(work, "fault.go"), filepath.Join(work, "overlay.json"), filepath.Join(work, "fault.test")
+	over, table := filepath.Join(work, "fault.go"), filepath.Join(work, "overlay.json")
+	binary := filepath.Join(work, "fault.test")
 	if err := os.WriteFile(over, f.apply(source), 0o600); err != nil {
 		return "", err
 	}

@@ -23,9 +23,9 @@ shows on a page and in this terminal how many were scored, how good the scores a
 whom to call first. It ends with the final figures, read back from the topics.
 
 Every record is scored before it is learnt; the figures leave out the first 1,000 (100 of the votes), for which nothing
-is known yet. Topics, the records as CSV and the configuration lie in DIR. Interrupt it, or kill it, at any time: the same
-command goes on where it was, and no record is sent, scored or learnt twice. --once ends after the data; otherwise the
-page stays until the command is interrupted.`,
+is known yet. Topics, the records as CSV and the configuration lie in DIR. Interrupt it, or kill it, at any time: the
+same command goes on where it was, and no record is sent, scored or learnt twice. --once ends after the data; otherwise
+the page stays until the command is interrupted.`,
 		Example: `liftstream demo --once`,
 		Args:    cli.Needs(0, 0, ""),
 		Run: func(ctx context.Context, _ []string) error {

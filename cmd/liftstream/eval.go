@@ -22,11 +22,11 @@ comes N records later. Models are re-fitted as fit.records says. The first --ski
 the stage is fitted to all folds but one, as 'fit' does it, and scores that one, frozen; folds are drawn at random
 (--folds) or read from a column (--fold-column; records without a value there are only learnt from).
 
-Under triples the kernel alone is fitted to comparisons of the records outside of a fold, 'i is more like j than like k',
-and asked for those of the records inside: whether it finds i and j more alike than either and k. Triples are drawn from
-the classes, kernel.triples of them to fit and 1,000 to ask, or read from a file (--triples): to fit, those without a
-record of the fold; to ask, those with one. Methods are kernel, as the stage has it; directions, which adds kernels along
-sums of features; euclidean, the plain distance.
+Under triples the kernel alone is fitted to comparisons of the records outside of a fold, 'i is more like j than like
+k', and asked for those of the records inside: whether it finds i and j more alike than either and k. Triples are drawn
+from the classes, kernel.triples of them to fit and 1,000 to ask, or read from a file (--triples): to fit, those without
+a record of the fold; to ask, those with one. Methods are kernel, as the stage has it; directions, which adds kernels
+along sums of features; euclidean, the plain distance.
 
 Methods: all is the whole stage; lift, lift+local and lift+kernel the stage with these components alone; local and
 kernel each component by itself, without the scorecard; knn the plain nearest neighbours on all standardised features,

@@ -12,6 +12,7 @@ import (
 	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/cmd/liftstream/internal/records"
 	"liftstream/cmd/liftstream/internal/show"
+	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/codec/file"
 	"liftstream/model"
 )
@@ -31,21 +32,23 @@ which has learnt the records one by one, the last of them just now, so that its 
 (propensity.half_lives), its calibration and its mixture speak of the last records. That suits a stage that goes on
 from there, 'run --model', where the files are the stream's own past, oldest first.
 
---model writes the model, with which 'score' scores. --report writes all that was found as JSON; without it a short
-summary goes to standard output. 'validated' is the lift of a profile on records held back from the search (a fifth, see
-lift.profiles.validate: drawn at random, with --as-of end the last), with an interval that holds at 95 % for all profiles
-of the report at once; 'confirmed' says that its q-value is at most .05, and only then do scores carry it. 'lift' is that
-on all records, those included among which the profile was searched: chance is part of it. An interval of a lift in a cell
-of a set, in the report, is of that cell by itself.`,
-		Example: `liftstream fit -c cmd/liftstream/examples/votes.yaml cmd/liftstream/examples/votes.csv --model votes.model`,
-		Args:    cli.Needs(1, -1, "data files"),
-		Run:     func(ctx context.Context, data []string) error { return f.run(ctx, a, data) },
+--model writes the model, with which 'score' scores. --report writes all findings as JSON; without it a short summary
+goes to standard output. 'validated' is the lift of a profile on records held back from the search (a fifth, see
+lift.profiles.validate: drawn at random, with --as-of end the last), with an interval that holds at 95 % for all
+profiles of the report at once; 'confirmed' says that its q-value is at most .05, and only then do scores show it.
+'lift' is the lift on all records, also on the records in which the profile was searched: chance is part of it. An
+interval of a lift in a cell of a set, in the report, is of that cell by itself.`,
+		Example: `
+liftstream fit -c cmd/liftstream/examples/votes.yaml cmd/liftstream/examples/votes.csv --model votes.model`,
+		Args: cli.Needs(1, -1, "data files"),
+		Run:  func(ctx context.Context, data []string) error { return f.run(ctx, a, data) },
 	})
 	cli.ConfigFlag(c, &f.config)
 	c.Flags().StringVarP(&f.model, "model", "m", "", "write the model to `OUT`; - is standard output, in place of the "+
 		"summary")
 	c.Flags().StringVar(&f.triples, "triples", "", "compare the records of `FILE`, whose lines i,j,k say that the "+
-		"record of id i is more like j than like k, when the kernel is designed; without it triples are drawn from the classes")
+		"record of id i is more like j than like k, when the kernel is designed; "+
+		"without it triples are drawn from the classes")
 	c.Flags().StringVar(&f.asOf, "as-of", "", "`end`: fit the model of a stage that has learnt the records in their "+
 		"order; without it order does not matter")
 	c.Flags().StringVarP(&f.report, "report", "r", "", "write the report to `OUT.json`; - is standard output")
@@ -97,30 +100,30 @@ func (f *fitting) run(ctx context.Context, a *cli.App, data []string) error {
 	}
 	if builder.Len() == 0 {
 		return fmt.Errorf("%s: none of the %s has one of the classes %s in column %q; see record.label in %s",
-			show.Joined(data), show.Count(n, "record"),
-			show.Some(stage.Spec.Schema.Classes, 6), c.Record.Label.Column, f.config)
+			text.Joined(data), text.Count(n, "record"),
+			text.Some(stage.Spec.Schema.Classes, 6), c.Record.Label.Column, f.config)
 	}
 	read := time.Since(start)
 	if builder.Classes() < 2 {
-		return fmt.Errorf("%s: all %s are of the class %s; a fit needs records of two classes", show.Joined(data),
-			show.Count(builder.Len(), "labelled record"),
+		return fmt.Errorf("%s: all %s are of the class %s; a fit needs records of two classes", text.Joined(data),
+			text.Count(builder.Len(), "labelled record"),
 			stage.Spec.Schema.Classes[builder.Evidence().Class[0]])
 	}
 	fit, evidence := builder.Fit, builder.Exchangeable
 	if f.asOf == "end" {
 		fit, evidence = builder.FitAsOfEnd, builder.Evidence
 	}
-	a.Step("fitting %s of %s", show.Count(builder.Len(), "record"), show.Count(len(stage.Spec.Schema.Features), "feature"))
+	a.Step("fitting %s of %s", text.Count(builder.Len(), "record"), text.Count(len(stage.Spec.Schema.Features), "feature"))
 	m, err := fit(ctx)
 	if err != nil {
-		return fmt.Errorf("%s: %w", show.Joined(data), err)
+		return fmt.Errorf("%s: %w", text.Joined(data), err)
 	}
 	if f.model != "" {
 		b := m.AppendBinary(nil)
 		if err := a.WriteFile(f.model, func(w io.Writer) error { _, err := w.Write(b); return err }); err != nil {
 			return err
 		}
-		a.Notef("model to %s (%s)", f.model, show.Bytes(int64(len(b))))
+		a.Notef("model to %s (%s)", f.model, text.Bytes(int64(len(b))))
 	}
 	r, err := assemble.Report(c.Name, n, evidence(), m)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 
 	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/cmd/liftstream/internal/records"
-	"liftstream/cmd/liftstream/internal/show"
+	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/codec"
 	"liftstream/codec/file"
 	"liftstream/config"
@@ -26,9 +26,9 @@ func initCommand(a *cli.App) *cobra.Command {
 		Use:   "init DATA --label COL [--positive CLASS] [--id COL] [--time COL]",
 		About: `Look at a data file and write a configuration for it
 Reads a data file and prints a commented configuration: the kind of every column, the texts that mean missing, the
-classes. It warns of columns that look like ids, of those that give the outcome away, and of whatever else its owner
-should look at. Features that give the outcome away get 'use: never': one that alone ranks the classes far better than
-all others together, one with a value for each class, one that is filled in for one class only, and times after the
+classes. It warns of columns that look like ids, of columns that give the outcome away, and of other findings that its
+owner should look at. Features that give the outcome away get 'use: never': one that alone ranks the classes far better
+than all others together, one with a value for each class, one that is filled in for one class only, and times after the
 event. A good feature beside other good ones stays in, with a comment. The configuration is valid as it is; read the
 comments, and decide about the features marked there.`,
 		Example: `liftstream init cmd/liftstream/examples/bank.csv --label class --positive yes > bank.yaml`,
@@ -58,7 +58,7 @@ func runInit(ctx context.Context, a *cli.App, data string, o describe.Options) e
 	}
 	for _, x := range []struct{ flag, column string }{{"label", o.Label}, {"id", o.ID}, {"time", o.Time}} {
 		if x.column != "" && !slices.Contains(columns, x.column) {
-			return fmt.Errorf("%s: there is no column %q for --%s; it has %s", data, x.column, x.flag, show.Some(columns, 40))
+			return fmt.Errorf("%s: there is no column %q for --%s; it has %s", data, x.column, x.flag, text.Some(columns, 40))
 		}
 	}
 	size, err := file.Size([]string{data})

@@ -12,6 +12,7 @@ import (
 	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/cmd/liftstream/internal/cluster"
 	"liftstream/cmd/liftstream/internal/show"
+	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/config"
 	"liftstream/stream/state"
 )
@@ -22,7 +23,7 @@ func inspectCommand(a *cli.App) *cobra.Command {
 		Group: cli.GroupOther,
 		Use:   "inspect FILE | inspect -c FILE --topic state|model",
 		About: `Look into a model or a state
-Prints what a model file holds: its version and where it came from, its parts and their sizes, the features with
+Prints the content of a model file: its version and where it came from, its parts and their sizes, the features with
 their levels, and the sets of features that tell the classes apart, with eta: the share of the uncertainty about the
 class that the set explains.
 
@@ -59,7 +60,7 @@ func inspectFile(a *cli.App, path string) error {
 	if err != nil {
 		return err
 	}
-	return show.Model(a.Out, fmt.Sprintf("%s (%s)", path, show.Bytes(info.Size())), m)
+	return show.Model(a.Out, fmt.Sprintf("%s (%s)", path, text.Bytes(info.Size())), m)
 }
 
 var inspectors = map[string]func(context.Context, *cli.App, *cluster.Cluster, *config.Config) error{
@@ -118,7 +119,7 @@ func inspectModels(ctx context.Context, a *cli.App, k *cluster.Cluster, c *confi
 	}
 	if last := versions[len(versions)-1]; last.Model != nil {
 		fmt.Fprintln(a.Out)
-		name := fmt.Sprintf("the newest of %s (%s)", c.Topics.Model, show.Bytes(int64(last.Bytes)))
+		name := fmt.Sprintf("the newest of %s (%s)", c.Topics.Model, text.Bytes(int64(last.Bytes)))
 		return cmp.Or(show.Model(a.Out, name, last.Model), broken)
 	}
 	return broken

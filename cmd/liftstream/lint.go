@@ -9,7 +9,7 @@ import (
 
 	"liftstream/cmd/liftstream/internal/assemble"
 	"liftstream/cmd/liftstream/internal/cli"
-	"liftstream/cmd/liftstream/internal/show"
+	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/config"
 )
 
@@ -18,8 +18,8 @@ func lintCommand(a *cli.App) *cobra.Command {
 		Group: cli.GroupFiles,
 		Use:   "lint FILE...",
 		About: `Check configurations
-Checks configurations and prints what is wrong, one problem a line: the file, the line, what it is, and what was
-probably meant. Warnings tell of keys that do not do what one may think. Nothing is contacted, and names of
+Checks configurations and prints the problems, one a line: the file, the line, the fault, and the name that was probably
+meant. Warnings tell of keys that have another effect than their name suggests. Nothing is contacted, and names of
 environment variables need not be set. The exit status is 1 if anything is wrong, warnings apart.`,
 		Example: `liftstream lint cmd/liftstream/examples/bank.yaml`,
 		Args:    cli.Needs(1, -1, "configurations"),
@@ -48,7 +48,7 @@ environment variables need not be set. The exit status is 1 if anything is wrong
 			if wrong {
 				return cli.ErrFound
 			}
-			a.Notef("no problems in %s", show.Count(len(files), "file"))
+			a.Notef("no problems in %s", text.Count(len(files), "file"))
 			return nil
 		},
 	})

@@ -11,7 +11,7 @@ import (
 	"liftstream/cmd/liftstream/internal/assemble"
 	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/cmd/liftstream/internal/cluster"
-	"liftstream/cmd/liftstream/internal/show"
+	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/codec/file"
 )
 
@@ -120,7 +120,7 @@ func (p *producing) run(ctx context.Context, a *cli.App, data []string) error {
 			bar.Finish()
 			sent.Finish()
 			if s.Records > 0 {
-				a.Notef("%s in %s were sent to %s before that", show.Count(s.Records, "record"), show.Count(s.Messages, "message"),
+				a.Notef("%s in %s were sent to %s before that", text.Count(s.Records, "record"), text.Count(s.Messages, "message"),
 					s.Topic)
 			}
 			return cluster.Explain(err, p.config)
@@ -128,7 +128,7 @@ func (p *producing) run(ctx context.Context, a *cli.App, data []string) error {
 	}
 	bar.Finish()
 	sent.Finish()
-	a.Notef("sent %s in %s to %s (%s)", show.Count(s.Records, "record"), show.Count(s.Messages, "message"), s.Topic,
-		show.Rate(s.Records, time.Since(began)))
+	a.Notef("sent %s in %s to %s (%s)", text.Count(s.Records, "record"), text.Count(s.Messages, "message"), s.Topic,
+		text.Rate(s.Records, time.Since(began)))
 	return nil
 }

@@ -17,13 +17,13 @@ func reproduceCommand(a *cli.App) *cobra.Command {
 		Group: cli.GroupOther,
 		Use:   "reproduce [TABLE...] [--data DIR]",
 		About: `Compute the tables of the papers again
-Prints the tables of the paper that the lifts come from (Marcondes, Simonis and Barrera, Entropy 20(2), 97, 2018)
-beside what this build computes: 1, 2, 3, 5, 7, 8 and 9, or those that are named. The exit status is 1 if anything
-differs from what the paper prints. The paper that the kernel comes from (Fung, Rosales and Rao, IJCAI 2007) prints no
-figures: 'kernel' solves its programme on instances whose optima are known, in each reading of its price. Nor does the text
-of the paper of the local subspaces (Pichara and Soto, Intelligent Data Analysis 18(3), 2014): 'local' draws its synthetic
-experiment, and with --data the accuracies on wdbc, wine, ionosphere, isolet40, syn_wide1 and syn_narrow1, NAME.csv.gz with
-the columns class and fold at the end, beside plain nearest neighbours and the best of others.
+Prints the tables of the paper that the lifts come from (Marcondes, Simonis and Barrera, Entropy 20(2), 97, 2018) beside
+what this build computes: 1, 2, 3, 5, 7, 8 and 9, or those that are named. The exit status is 1 if anything differs from
+what the paper prints. The paper that the kernel comes from (Fung, Rosales and Rao, IJCAI 2007) prints no figures:
+'kernel' solves its programme on instances whose optima are known, in each reading of its price. Nor does the text of
+the paper of the local subspaces (Pichara and Soto, Intelligent Data Analysis 18(3), 2014): 'local' draws its synthetic
+experiment, and with --data the accuracies on wdbc, wine, ionosphere, isolet40, syn_wide1 and syn_narrow1, NAME.csv.gz
+with the columns class and fold at the end, beside plain nearest neighbours and the best of others.
 
 The voting records of table 5 are part of the program. Tables 7, 8 and 9 search all 1,023 sets of the ten continuous
 features of Covertype (UCI, https://doi.org/10.24432/C50K5N): --data names the folder that holds covtype10.csv.gz or

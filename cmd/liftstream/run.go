@@ -28,17 +28,18 @@ once for readers that read committed. Start it as often as there are partitions 
 commits what it has processed, writes a last snapshot and leaves the group within shutdown.grace; the exit status is
 then 0. It is 1 when the configuration or the topics are wrong, or more of the newest rows were bad than
 policy.dead_share allows, and 3 when the brokers refuse the connection, as for a wrong password, or were away for
-five minutes, at the start or later: starting it again may then help. What is waited for is on /readyz and in the log.
+five minutes, at the start or later: starting it again may then help. While it waits, /readyz and the log say for what.
 
 http.listen serves a page for people at /, its data at /api/live, and /healthz, /readyz and /metrics. --model gives the
-model that serves from the first record on until one is published, as 'liftstream fit --model' writes it; give it to every
-process of the group. Where the model topic holds a model already, it is not needed. Of 'fit --as-of end' its short
-half-lives go on from the last records of the files. Of 'fit' alone they begin with the counts of all records, and turn
-to the stream as these fade: with n records in the files and a half-life of h, after some h log2(n/h) labelled ones.
+model that serves from the first record on until one is published, as 'liftstream fit --model' writes it; give it to
+every process of the group. Where the model topic holds a model already, it is not needed. Of 'fit --as-of end' its
+short half-lives go on from the last records of the files. Of 'fit' alone they begin with the counts of all records, and
+turn to the stream as these fade: with n records in the files and a half-life of h, after some h log2(n/h) labelled
+ones.
 
---instance names this process among those of the group, as the name of a pod that keeps it over its restarts does. What
-a killed process of that name left in the group is then evicted at the start, instead of keeping its partitions until
-its session of 10 s ends. No two processes may have the same name at a time.
+--instance names this process in the group; the name of a pod that keeps it over its restarts is one. A killed process
+of that name is then evicted from the group at the start, instead of keeping its partitions until its session of 10 s
+ends. No two processes may have the same name at a time.
 
 Builds of two versions may run in one group: all of them write what all of them read, and a newer format only once all
 have read it for five minutes. To go back to a build that reads no later format than N, start this one with --format N,

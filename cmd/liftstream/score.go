@@ -11,6 +11,7 @@ import (
 	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/cmd/liftstream/internal/records"
 	"liftstream/cmd/liftstream/internal/show"
+	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/codec/file"
 	"liftstream/model"
 )
@@ -25,21 +26,22 @@ Scores records with the model that 'fit' wrote. Nothing is learnt on the way: th
 any, are not looked at, and every record gets the score that the model alone gives it (only percentile looks at the
 records before). A model that 'fit' wrote speaks of all its records alike: the mean of its propensities over them is
 their rate. One of 'fit --as-of end' speaks as of the last of them: with short half-lives (propensity.half_lives) it
-follows the latest base rates, so it suits what comes next better than what lies far back. 'inspect' tells which one it
-is. To see how a model does that learns as it goes, use 'eval'.
+follows the latest base rates, so it suits the next records better than old ones. 'inspect' tells which one it is. To
+see how good a model is that learns as it goes, use 'eval'.
 
 Each record's scores are one line of JSON on standard output, or a row of the file --out, whose extension says the
 format: .jsonl .csv .arrow .arrows .feather .parquet. source_row is the number of the record, over all files from 0.
 With --explain, 'why' holds every contribution to the log-odds of 'target', the named terms in parentheses among
 them; they sum to the log-odds of its propensity.
 
---record N explains one record instead, that of source_row N: its score, and feature by feature what its value tells about
-the class beyond chance, in nats: alone (the class shares around the value against the base rates) and beside the others (the
-class shares of the nearest records that agree in it against those of all the nearest), - where chance explains it; the place
-in the record's subspace, whose relevance is the larger of the two; and the mean and standard deviation of the curve by which
-the neighbours' distance selects features.`,
-		Example: `liftstream fit -c cmd/liftstream/examples/bank.yaml cmd/liftstream/examples/bank.csv --model bank.model
-liftstream score -c cmd/liftstream/examples/bank.yaml --model bank.model cmd/liftstream/examples/bank.csv --out scores.csv
+--record N explains one record instead, that of source_row N: its score, and for each feature the evidence of its value
+about the class beyond chance, in nats: alone (the class shares around the value against the base rates) and beside the
+others (the class shares of the nearest records that agree in it against those of all the nearest), - where chance
+explains it; the place in the record's subspace, whose relevance is the larger of the two; and the mean and standard
+deviation of the curve by which the neighbours' distance selects features.`,
+		Example: `
+liftstream fit -c cmd/liftstream/examples/bank.yaml cmd/liftstream/examples/bank.csv --model bank.model
+liftstream score -c cmd/liftstream/examples/bank.yaml --model bank.model cmd/liftstream/examples/bank.csv --out s.csv
 liftstream score -c cmd/liftstream/examples/bank.yaml --model bank.model cmd/liftstream/examples/bank.csv --record 178`,
 		Args: cli.Needs(1, -1, "data files"),
 		Run:  func(ctx context.Context, data []string) error { return s.run(ctx, a, data) },
@@ -113,8 +115,8 @@ func (s *scoring) run(ctx context.Context, a *cli.App, data []string) error {
 	if err != nil {
 		return err
 	}
-	a.Notef("%s scored%s with model %d (%s)", show.Count(int(n), "record"), toFile(s.out), m.Version,
-		show.Rate(n, time.Since(start)))
+	a.Notef("%s scored%s with model %d (%s)", text.Count(int(n), "record"), toFile(s.out), m.Version,
+		text.Rate(n, time.Since(start)))
 	return nil
 }
 

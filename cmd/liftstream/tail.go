@@ -35,18 +35,19 @@ rows are printed, or until it is interrupted; --follow=false ends at what is the
 starts. --from start begins with the oldest row that is kept, --from end, the default, waits for new ones. Rows of one
 partition are in order. While it waits for more, brokers may be away for five minutes; it says so on standard error.
 
-In why, effect is a feature's contribution to the log-odds of target in nats, lift the rate of target in the record's cell
-over its base rate as the score used it (over the scorecard's horizons as they weigh in the score now, shrunken towards 1),
-and n the number of labelled records, ever, that those of the cell are worth. lift is null where the records cannot
-tell it from 1: of values that tell nothing, some feature shows a lift in about one score of twenty. An effect can go
-against its lift where the feature stands for others; propensity.sign: follow forbids it. eval counts such effects.
+In why, effect is a feature's contribution to the log-odds of target in nats, lift the rate of target in the record's
+cell over its base rate as the score used it (over the scorecard's horizons as they weigh in the score now, shrunken
+towards 1), and n the number of labelled records, ever, that those of the cell are worth. lift is null where the records
+cannot tell it from 1: of values that tell nothing, some feature shows a lift in about one score of twenty. An effect
+can go against its lift where the feature stands for others; propensity.sign: follow forbids it. eval counts them.
 
-jsonl and csv have every column of a score; csv flattens lists into one cell. Of these, subspace lists the features whose
-values tell about the class there beyond chance, the most telling first; it may be empty. relevance says how much, in nats:
-the Kullback-Leibler divergence of the class shares around the value from the base rates, or, where that is more, of those
-of the nearest records that agree in the feature from those of all the nearest; so it can be compared between records. arrow is an Arrow stream, for events,
-labels and scores. dead shows why rows were rejected, and in jsonl their headers and the row itself; model lists the
-published versions. A message that cannot be read is named on standard error and passed over.`,
+jsonl and csv have every column of a score; csv flattens lists into one cell. Of these, subspace lists the features
+whose values tell about the class there beyond chance, the most telling first; it may be empty. relevance says how much,
+in nats: the Kullback-Leibler divergence of the class shares around the value from the base rates, or, where that is
+more, of those of the nearest records that agree in the feature from those of all the nearest; so it can be compared
+between records. arrow is an Arrow stream, for events, labels and scores. dead shows why rows were rejected, and in
+jsonl their headers and the row itself; model lists the published versions. A message that cannot be read is named on
+standard error and passed over.`,
 		Example: `liftstream tail -c cmd/liftstream/examples/live.yaml --from start -n 5`,
 		Args:    cli.Needs(0, 0, ""),
 		Run:     func(ctx context.Context, _ []string) error { return t.run(ctx, a) },

@@ -10,7 +10,7 @@ import (
 
 	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/cmd/liftstream/internal/cluster"
-	"liftstream/cmd/liftstream/internal/show"
+	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/config"
 )
 
@@ -120,7 +120,7 @@ func describeTopics(ctx context.Context, a *cli.App, file string, acls bool) err
 			t.Configs["cleanup.policy"],
 			t.Configs["max.message.bytes"], strconv.FormatInt(records, 10)})
 	}
-	if err := show.Table(a.Out, "", []string{"topic", " partitions", " replication", "cleanup", " max.message.bytes",
+	if err := text.Table(a.Out, "", []string{"topic", " partitions", " replication", "cleanup", " max.message.bytes",
 		" offsets"}, rows); err != nil {
 		return err
 	}

@@ -26,8 +26,9 @@ and compares every message of the scores topic byte for byte and the state at ev
 binary must be the one that scored, on the same architecture, and the configuration the same. Where the topics no
 longer reach back to the beginning, it begins with the oldest usable snapshot and says so.
 
-It writes nothing and may run beside the stage; what is committed meanwhile is left out. --from and --to, such as
-2026-05-01T00:00:00Z, bound the comparison by the times of the messages. The exit status is 1 if anything differs.`,
+It writes nothing and may run beside the stage; messages that are committed meanwhile are left out. --from and --to,
+such as 2026-05-01T00:00:00Z, bound the comparison by the times of the messages. The exit status is 1 if anything
+differs.`,
 		Example: `liftstream verify -c cmd/liftstream/examples/live.yaml`,
 		Args:    cli.Needs(0, 0, ""),
 		Run:     func(ctx context.Context, _ []string) error { return verifyTopics(ctx, a, file, from, to) },

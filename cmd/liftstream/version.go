@@ -22,7 +22,7 @@ func versionCommand(a *cli.App) *cobra.Command {
 		Group: cli.GroupOther,
 		Use:   "version",
 		About: `Print version, commit, Go and the formats
-Prints what this binary is, one property a line: its version, the commit that it was built from, the version of Go,
+Prints the properties of this binary, one a line: its version, the commit that it was built from, the version of Go,
 and the versions of the binary formats that it writes.`,
 		Example: `liftstream version`,
 		Args:    cli.Needs(0, 0, ""),

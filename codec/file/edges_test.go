@@ -36,8 +36,8 @@ type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errFull }
 
-// TestAFileWhoseLastBytesAreLostDoesNotAppear: where only the end cannot be written Close says so, and the file that was
-// there under the name stays.
+// TestAFileWhoseLastBytesAreLostDoesNotAppear: where only the end cannot be written Close says so, and the file under
+// the name stays.
 func TestAFileWhoseLastBytesAreLostDoesNotAppear(t *testing.T) {
 	o := rowsOptions()
 	r, err := Open([]string{"testdata/rows.csv"}, Options{Codec: o, Rows: 3})

@@ -25,7 +25,7 @@ func TestRareLevelsOfNoiseTellNothing(t *testing.T) {
 	}
 }
 
-// TestTimesAfterTheRecordAreFlaggedFromOneInAHundred: such a time is a warning in a hundredth of the records, not below.
+// TestTimesAfterTheRecordAreFlaggedFromOneInAHundred: such a time is a warning from a hundredth of the records on.
 func TestTimesAfterTheRecordAreFlaggedFromOneInAHundred(t *testing.T) {
 	const n = 3000
 	for _, c := range []struct {
@@ -39,7 +39,8 @@ func TestTimesAfterTheRecordAreFlaggedFromOneInAHundred(t *testing.T) {
 			if i%100 == 7 && i/100 < c.later {
 				closed = at + 500
 			}
-			rows[i] = []string{strconv.Itoa(at), strconv.Itoa(closed), strconv.Itoa(int(100 * uniform(8, i, 0))), []string{"no", "yes"}[int(2*uniform(8, i, 1))]}
+			x, y := strconv.Itoa(int(100*uniform(8, i, 0))), []string{"no", "yes"}[int(2*uniform(8, i, 1))]
+			rows[i] = []string{strconv.Itoa(at), strconv.Itoa(closed), x, y}
 		}
 		d := describe(t, table([]string{"seen_at", "closed_at", "x", "y"}, rows), Options{Label: "y", Time: "seen_at"})
 		if got := flags(d); !slices.Equal(got, c.want) {

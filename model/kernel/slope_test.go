@@ -7,10 +7,11 @@ import (
 	"liftstream/model"
 )
 
-// lonely has a nominal feature whose levels have two records each, so that a record is half of what its level says; the
-// class is noise, or that of the level at a share of the records.
+// lonely has a nominal feature whose levels have two records each, so that a record is half of its level. The class is
+// noise, or that of the level at a share of the records.
 func lonely(n int, told float64) *model.Evidence {
-	s := &model.Schema{Features: []model.Feature{{Name: "f", Kind: model.Nominal}}, Classes: []string{"no", "yes"}, Positive: 1}
+	s := &model.Schema{Classes: []string{"no", "yes"}, Positive: 1}
+	s.Features = []model.Feature{{Name: "f", Kind: model.Nominal}}
 	ev := &model.Evidence{Schema: s, Levels: model.NewLevels(s), Columns: make([][]float64, 1), Seed: 3}
 	for i := range n {
 		level := i / 2
@@ -51,7 +52,7 @@ func TestTheSlopeIsFittedWithoutTheRecordItself(t *testing.T) {
 		c.centre(share)
 		got := slope(ev, []*curve{c}, total, share, alpha)
 
-		// What the others say of each record: the mean similarity to each class, less that to all by their shares.
+		// The score of each record by all others: the mean similarity to each class, less that to all by their shares.
 		s := make([][2]float64, n)
 		top := 0.
 		for i := range s {

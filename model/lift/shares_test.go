@@ -8,7 +8,7 @@ import (
 )
 
 // TestTablesOfDifferentAgesMerge: a table that has moved its base, and one that has not, together are the table of both
-// streams, whichever of them takes the other.
+// streams, in either order.
 func TestTablesOfDifferentAgesMerge(t *testing.T) {
 	cells, exs := stream(3000, 7)
 	for _, half := range []model.HalfLife{{Records: 6}, {Duration: 6e9}} {
@@ -27,7 +27,9 @@ func TestTablesOfDifferentAgesMerge(t *testing.T) {
 		if old.base == young.base {
 			t.Fatalf("both bases are %v: the test would say nothing", old.base)
 		}
-		for name, pair := range map[string][2]*Table{"the older takes the younger": {old, young}, "the younger takes the older": {young, old}} {
+		for name, pair := range map[string][2]*Table{
+			"the older takes the younger": {old, young}, "the younger takes the older": {young, old},
+		} {
 			merged := pair[0].Clone()
 			merged.Merge(pair[1])
 			x, y := Summarise(all.Counts(), 3, all.Effective()), Summarise(merged.Counts(), 3, merged.Effective())
@@ -115,7 +117,8 @@ func TestKeptCountsStayEstimatesOrNot(t *testing.T) {
 	} {
 		x := serve(t, o, sampled, c.first, 0, nil)
 		was := len(x.sets)
-		if err := x.Rebase(&model.Rebase{Part: c.next, Since: func(func(*model.Example) bool) { t.Errorf("%s: sets learn again", c.name) }}); err != nil {
+		again := func(func(*model.Example) bool) { t.Errorf("%s: sets learn again", c.name) }
+		if err := x.Rebase(&model.Rebase{Part: c.next, Since: again}); err != nil {
 			t.Fatal(err)
 		}
 		for _, s := range x.Live() {
@@ -157,7 +160,7 @@ func TestProfilesOfWeightedRecordsHaveTheEffectiveNumber(t *testing.T) {
 			}
 			near(t, f.Text+" on "+name, x.tally.NX, n, 1e-9)
 			want := n * n / square
-			if x.from > 0 { // what is one cluster counts less
+			if x.from > 0 { // records of one cluster count less
 				if x.tally.Effective > want*(1+1e-12) || x.tally.Effective <= 0 {
 					t.Errorf("%s on %s: effective %v, at most %v", f.Text, name, x.tally.Effective, want)
 				}

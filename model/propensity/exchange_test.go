@@ -9,8 +9,8 @@ import (
 	"liftstream/model/modeltest"
 )
 
-// TestARecordWithoutATimeIsOfNow: under half-lives in durations a record without a time counts as one of the newest time
-// that was learnt.
+// TestARecordWithoutATimeIsOfNow: under half-lives in durations a record without a time counts as one of the newest
+// time that was learnt.
 func TestARecordWithoutATimeIsOfNow(t *testing.T) {
 	schema := schemas()["two"]
 	l, ex := modeltest.Generate(schema, 600, 4)
@@ -92,7 +92,7 @@ func TestGrownWeightsOfTheCalibrationAreExchanged(t *testing.T) {
 				worst = max(worst, math.Abs(a[1]-b[1]))
 			}
 			if worst > 1e-9 {
-				t.Errorf("round %d: propensities of partition %d are %.3g from those of one that begins with the model", round, p, worst)
+				t.Errorf("round %d: partition %d is %.3g from one that begins with the model", round, p, worst)
 			}
 		}
 	}
@@ -123,7 +123,7 @@ func TestTheOthersHaveOneSayInTheMixture(t *testing.T) {
 					}
 				}
 				if math.Abs(s.mixAway[e]-want) > 1e-9 {
-					t.Errorf("%d partitions: the others' log-share of expert %d is %v in partition %d, want %v", n, e, s.mixAway[e], p, want)
+					t.Errorf("partition %d of %d: the others' log-share of expert %d is %v, want %v", p, n, e, s.mixAway[e], want)
 				}
 			}
 		}
@@ -146,7 +146,8 @@ func TestMomentsAreThoseOfTheNewUnits(t *testing.T) {
 		convert(got[:], &from, &to)
 		for k := range want {
 			if math.Abs(got[k]-want[k]) > 1e-9*(1+math.Abs(want[k])) {
-				t.Errorf("from center %v and scale %v to %v and %v: sums %v, want %v", from.center, from.scale, to.center, to.scale, got, want)
+				t.Errorf("from center %v and scale %v to %v and %v: sums %v, want %v",
+					from.center, from.scale, to.center, to.scale, got, want)
 				break
 			}
 		}

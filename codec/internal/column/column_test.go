@@ -28,7 +28,8 @@ func TestColumns(t *testing.T) {
 		}
 		n := array.MakeFromData(num.Data(arrow.PrimitiveTypes.Int64)).(*array.Int64)
 		s := array.MakeFromData(text.Data(arrow.BinaryTypes.String)).(*array.String)
-		l := array.MakeFromData(list.Data(arrow.ListOf(arrow.PrimitiveTypes.Int64), num.Data(arrow.PrimitiveTypes.Int64))).(*array.List)
+		whole := arrow.PrimitiveTypes.Int64
+		l := array.MakeFromData(list.Data(arrow.ListOf(whole), num.Data(whole))).(*array.List)
 		for i := range 20 {
 			ok := (i+round)%3 != 0
 			if n.IsValid(i) != ok || s.IsValid(i) != ok || l.IsValid(i) != ok || num.Valid(i) != ok {

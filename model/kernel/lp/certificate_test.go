@@ -9,10 +9,11 @@ import (
 
 var six = [][]float64{{0, 0}, {.3, 1}, {.6, .2}, {2, .1}, {2.4, .9}, {2.7, .4}}
 
-// TestNoMultipliersProveABoundAboveTheOptimum: a bound is one whatever the multipliers are, those above the weight of
-// their row, negative ones, and multipliers of cuts that are too large among them.
+// TestNoMultipliersProveABoundAboveTheOptimum, neither those above the weight of their row, nor negative ones, nor too
+// large ones of cuts.
 func TestNoMultipliersProveABoundAboveTheOptimum(t *testing.T) {
-	crossed := [][]float64{{0, 0}, {3, 3}, {2, 0}, {.1, .1}, {3.1, 3.1}, {2.1, .1}} // each is nearest to one of the other class
+	// Each point is nearest to one of the other class.
+	crossed := [][]float64{{0, 0}, {3, 3}, {2, 0}, {.1, .1}, {3.1, 3.1}, {2.1, .1}}
 	for _, mode := range []Mode{Nonneg, Ridge, Literal} {
 		for name, weight := range map[string]float64{"equal weights": 0, "unequal weights": 3, "crossed": 5} {
 			points := six

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"liftstream/cmd/liftstream/internal/cli"
-	"liftstream/cmd/liftstream/internal/show"
+	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/codec"
 	"liftstream/codec/file"
 	"liftstream/config"
@@ -97,7 +97,7 @@ func (s *Sender) complete(t *codec.Table, data []string, c *config.Config) error
 	}
 	for _, name := range needed {
 		if name != "" && t.Column(name) < 0 {
-			return fmt.Errorf("%s: there is no column %q, which the topic %s needs", show.Joined(data), name, s.Topic)
+			return fmt.Errorf("%s: there is no column %q, which the topic %s needs", text.Joined(data), name, s.Topic)
 		}
 	}
 	return nil

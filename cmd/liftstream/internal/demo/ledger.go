@@ -249,7 +249,7 @@ func (l *Ledger) record(v *codec.ScoreReader, i int, at place, class int32) page
 		BaseRate: float(codec.ScoreBaseRate), Lift: float(codec.ScoreLift), Percentile: float(codec.ScorePercentile),
 		Profile: v.Kept(codec.ScoreProfile, i), Why: []page.Reason{}}
 	if c := l.schema.Class(r.Target); c >= 0 {
-		r.Propensity = v.Propensity(int(c), i)
+		r.Propensity = v.Propensity(c, i)
 	}
 	if ns, ok := v.Int(codec.ScoreTime, i); ok {
 		r.Time = time.Unix(0, ns).UTC()

@@ -13,8 +13,8 @@ import (
 	"liftstream/stream/txn"
 )
 
-// TestARestoredRecordIsTheOneThatWasShown: a record read from the scores topic has every field that the page had when it
-// was scored, of each status, with and without a positive class.
+// TestARestoredRecordIsTheOneThatWasShown: a record read from the scores topic has every field that the page had when
+// it was scored, of each status, with and without a positive class.
 func TestARestoredRecordIsTheOneThatWasShown(t *testing.T) {
 	for _, positive := range []int{1, -1} {
 		s := &model.Schema{Classes: []string{"no", "yes", "maybe"}, Positive: positive, Features: []model.Feature{
@@ -47,7 +47,8 @@ func TestARestoredRecordIsTheOneThatWasShown(t *testing.T) {
 		same(t, "newest records", got.Last, want.Last)
 		same(t, "call list", got.Calls, want.Calls)
 		if got.Scored != want.Scored || got.Untrained != want.Untrained || len(want.Last) != b.N || len(want.Calls) != b.N-2 {
-			t.Errorf("%d scored, %d untrained, %d shown, %d to be called; %+v was shown", got.Scored, got.Untrained, len(got.Last), len(got.Calls), want)
+			t.Errorf("%d scored, %d untrained, %d shown, %d to be called; %+v was shown",
+				got.Scored, got.Untrained, len(got.Last), len(got.Calls), want)
 		}
 	}
 }
@@ -100,7 +101,8 @@ func some(s *model.Schema) (*model.Batch, *model.Scores, *model.Levels) {
 		}
 		out.Profile[i], out.ProfileLift[i] = "job=nurse", 3.5
 		out.Why = append(out.Why, model.Reason{Feature: 1, Value: float64(job), Effect: .75, Lift: 2.5, N: 10},
-			model.Reason{Feature: 0, Value: math.NaN(), Effect: -.25, Lift: math.NaN(), N: 4}, model.Reason{Feature: 0, Value: 33.5, Effect: .5, Lift: .5, N: 8})
+			model.Reason{Feature: 0, Value: math.NaN(), Effect: -.25, Lift: math.NaN(), N: 4},
+			model.Reason{Feature: 0, Value: 33.5, Effect: .5, Lift: .5, N: 8})
 	}
 	out.WhyEnd = []int32{3, 6, 6, 9, 12}
 	out.Status[1], out.Reason[1] = model.StatusDegraded, model.ReasonAllMissing

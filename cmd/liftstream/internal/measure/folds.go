@@ -10,7 +10,7 @@ import (
 
 	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/cmd/liftstream/internal/records"
-	"liftstream/cmd/liftstream/internal/show"
+	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/codec/file"
 	"liftstream/model"
 	"liftstream/model/evaluate"
@@ -52,8 +52,8 @@ func (e *Evaluation) foldsOf(ctx context.Context, a *cli.App, data []string, o f
 	order := slices.Compact(slices.Sorted(slices.Values(values)))
 	order = slices.DeleteFunc(order, func(v string) bool { return v == "" })
 	if len(order) < 2 || len(order) > maxFolds {
-		return 0, nil, fmt.Errorf("%s: column %q has %s, and folds are 2 to %d", show.Joined(data), e.FoldColumn,
-			show.Count(len(order), "value"), maxFolds)
+		return 0, nil, fmt.Errorf("%s: column %q has %s, and folds are 2 to %d", text.Joined(data), e.FoldColumn,
+			text.Count(len(order), "value"), maxFolds)
 	}
 	of := map[string]int{"": -1}
 	for i, v := range order {

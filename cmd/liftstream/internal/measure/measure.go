@@ -15,6 +15,7 @@ import (
 	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/cmd/liftstream/internal/records"
 	"liftstream/cmd/liftstream/internal/show"
+	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/codec"
 	"liftstream/codec/file"
 	"liftstream/config"
@@ -163,10 +164,10 @@ func (m *measurement) protocol(ctx context.Context, sink evaluate.Sink) error {
 
 // result gathers the figures; it fails where no record counts.
 func (m *measurement) result(start time.Time) (*evaluate.Result, error) {
-	data, run := show.Joined(m.files.Data), &m.run
+	data, run := text.Joined(m.files.Data), &m.run
 	if m.Protocol == prequential && run.Records > 0 && run.Records <= int64(m.Skip) {
 		return nil, fmt.Errorf("%s: %s, and the first %d are not counted; give a smaller --skip, "+
-			"or cross-validate with --protocol folds", data, show.Count(int(run.Records), "record"), m.Skip)
+			"or cross-validate with --protocol folds", data, text.Count(int(run.Records), "record"), m.Skip)
 	}
 	result, err := m.figures.Result(*run)
 	if err != nil {
@@ -182,7 +183,8 @@ func (m *measurement) result(start time.Time) (*evaluate.Result, error) {
 	}
 	result.RecordsPerSecond = evaluate.Number(float64(run.Records) / elapsed.Seconds())
 	if warmup := m.config.Fit.Warmup; m.Protocol == prequential && run.Learnt < int64(warmup)*int64(m.Partitions) {
-		m.app.Notef("note: %d labelled records are learnt, and a partition builds its first structure after fit.warmup = %d: "+
+		m.app.Notef("note: %d labelled records are learnt, and a partition builds its first structure "+
+			"after fit.warmup = %d: "+
 			"scores before that are base rates", run.Learnt, warmup)
 	}
 	return result, nil

@@ -11,6 +11,7 @@ import (
 	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/cmd/liftstream/internal/records"
 	"liftstream/cmd/liftstream/internal/show"
+	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/codec/file"
 	"liftstream/model"
 	"liftstream/model/evaluate"
@@ -25,7 +26,7 @@ const askedTriples = 1000
 
 // compare runs the protocol triples.
 func (e *Evaluation) compare(ctx context.Context, a *cli.App, stage *assemble.Stage, data []string) error {
-	c := &comparison{Evaluation: e, app: a, stage: stage, data: show.Joined(data), tallies: map[string]*tally{}}
+	c := &comparison{Evaluation: e, app: a, stage: stage, data: text.Joined(data), tallies: map[string]*tally{}}
 	for _, m := range tripleMethods {
 		if len(e.Methods) == 0 || slices.Contains(e.Methods, m) {
 			c.methods = append(c.methods, m)
@@ -41,7 +42,7 @@ func (e *Evaluation) compare(ctx context.Context, a *cli.App, stage *assemble.St
 	if err != nil {
 		return err
 	}
-	a.Step("fitting %s", show.Count(k, "fold"))
+	a.Step("fitting %s", text.Count(k, "fold"))
 	for f := range k {
 		if err := c.fold(ctx, f); err != nil {
 			return fmt.Errorf("%s: fold %s: %w", c.data, e.foldName(f), err)
@@ -95,7 +96,7 @@ func (c *comparison) read(ctx context.Context, data []string) (int, error) {
 	}
 	if builder.Len() == 0 {
 		return 0, fmt.Errorf("%s: no record has one of the classes %s in column %q", c.data,
-			show.Some(spec.Schema.Classes, 6), c.stage.Config.Record.Label.Column)
+			text.Some(spec.Schema.Classes, 6), c.stage.Config.Record.Label.Column)
 	}
 	c.evidence = builder.Evidence()
 	c.result = &show.TriplesResult{Protocol: triples, Records: n, Labelled: c.evidence.Len(), Classes: spec.Schema.Classes,
@@ -171,7 +172,7 @@ func (c *comparison) split(fold int) (*kernel.Split, error) {
 	return s, nil
 }
 
-func countOf(rows []int32) string { return show.Count(len(rows), "labelled record") }
+func countOf(rows []int32) string { return text.Count(len(rows), "labelled record") }
 
 // foldName is the value of the fold's column, or its number.
 func (e *Evaluation) foldName(f int) string {

@@ -21,8 +21,9 @@ func TestARecordOfThePageShowsItsScore(t *testing.T) {
 	out.Profile[0], out.ProfileLift[0] = "job=student", 3.5
 	b.Label[0], b.Row[0], b.ID[0], b.Time[0] = 0, 9, "c17", 1_700_000_000_000_000_000
 	board.Scores(2, b, out, l)
-	const want = `{"who":"c17","source_partition":2,"source_offset":40,"source_row":9,"time":"2023-11-14T22:13:20Z","model":7,"status":"ok",` +
-		`"segment":"maybe","target":"yes","propensity":0.3,"base_rate":0.125,"lift":2.4,"percentile":0.75,"profile":"job=student","label":"no",` +
+	const want = `{"who":"c17","source_partition":2,"source_offset":40,"source_row":9,"time":"2023-11-14T22:13:20Z",` +
+		`"model":7,"status":"ok","segment":"maybe","target":"yes","propensity":0.3,"base_rate":0.125,"lift":2.4,` +
+		`"percentile":0.75,"profile":"job=student","label":"no",` +
 		`"why":[{"feature":"job","value":"\u003cb\u003estudent\u003c/b\u003e","effect":1.5,"lift":2,"n":10},` +
 		`{"feature":"age","value":null,"effect":-0.2,"lift":null,"n":0}]}`
 	v := board.View()
@@ -47,7 +48,7 @@ func TestQualityWeighsRecords(t *testing.T) {
 		for i := range b.Weight {
 			b.Weight[i] = 1
 			if b.Label[i] == 1 && out.P[2*i+1] < .6 {
-				b.Weight[i] = 5 // what the scores get wrong counts for more
+				b.Weight[i] = 5 // wrong scores count for more
 			}
 			if err := set.Add(m*90+int64(i), out.P[2*i:2*i+2], b.Label[i], b.Weight[i]); err != nil {
 				t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"liftstream/cmd/liftstream/internal/cli"
-	"liftstream/cmd/liftstream/internal/show"
+	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/model"
 	"liftstream/model/lift"
 )
@@ -48,7 +48,7 @@ func readForest(ctx context.Context, a *cli.App, dir string) (*forest, error) {
 		return nil, err
 	}
 	if ev.Len() != 581012 {
-		return nil, fmt.Errorf("%s has %s, Covertype has 581,012", path, show.Count(ev.Len(), "record"))
+		return nil, fmt.Errorf("%s has %s, Covertype has 581,012", path, text.Count(ev.Len(), "record"))
 	}
 	a.Step("searching the 1,023 sets of Covertype")
 	o := lift.Options{Quantiles: 5, Sets: lift.SetOptions{Min: 1, Max: 10, Search: lift.Exhaustive, Top: 1023},

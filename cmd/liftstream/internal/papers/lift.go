@@ -113,9 +113,10 @@ func (r *Reproduction) votes(ctx context.Context, a *cli.App) error {
 		return err
 	}
 	s := &model.Schema{Classes: []string{"democrat", "republican"}, Positive: -1}
-	for _, name := range strings.Fields(`handicapped-infants water-project-cost-sharing adoption-of-the-budget-resolution physician-fee-freeze
-		el-salvador-aid religious-groups-in-schools anti-satellite-test-ban aid-to-nicaraguan-contras mx-missile immigration
-		synfuels-corporation-cutback education-spending superfund-right-to-sue crime duty-free-exports export-administration-act-south-africa`) {
+	for _, name := range strings.Fields(`handicapped-infants water-project-cost-sharing adoption-of-the-budget-resolution
+		physician-fee-freeze el-salvador-aid religious-groups-in-schools anti-satellite-test-ban aid-to-nicaraguan-contras
+		mx-missile immigration synfuels-corporation-cutback education-spending superfund-right-to-sue crime
+		duty-free-exports export-administration-act-south-africa`) {
 		s.Features = append(s.Features, model.Feature{Name: name, Kind: model.Nominal})
 	}
 	ev, err := evidence(ctx, a, s, path)

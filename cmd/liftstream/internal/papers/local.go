@@ -15,7 +15,7 @@ import (
 	"strconv"
 
 	"liftstream/cmd/liftstream/internal/cli"
-	"liftstream/cmd/liftstream/internal/show"
+	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/model"
 	"liftstream/model/local"
 )
@@ -53,21 +53,21 @@ func (r *Reproduction) subspaces(ctx context.Context) error {
 				*v.to += v.of / float64(draws)
 			}
 		}
-		r.check(setting.name+": features selected", "19 +- 8", show.Decimals(mean.Size, 1), true)
-		r.check("  recall, beside as many for all records", show.Decimals(mean.Global.Recall, 3),
-			show.Decimals(mean.Local.Recall, 3), mean.Local.Recall > mean.Global.Recall)
-		r.check("  precision, beside as many for all records", show.Decimals(mean.Global.Precision, 3),
-			show.Decimals(mean.Local.Precision, 3), mean.Local.Precision > mean.Global.Precision)
-		r.check("  precision, beside chance", show.Decimals(mean.Chance, 3), show.Decimals(mean.Local.Precision, 3),
+		r.check(setting.name+": features selected", "19 +- 8", text.Decimals(mean.Size, 1), true)
+		r.check("  recall, beside as many for all records", text.Decimals(mean.Global.Recall, 3),
+			text.Decimals(mean.Local.Recall, 3), mean.Local.Recall > mean.Global.Recall)
+		r.check("  precision, beside as many for all records", text.Decimals(mean.Global.Precision, 3),
+			text.Decimals(mean.Local.Precision, 3), mean.Local.Precision > mean.Global.Precision)
+		r.check("  precision, beside chance", text.Decimals(mean.Chance, 3), text.Decimals(mean.Local.Precision, 3),
 			mean.Local.Precision > mean.Chance)
-		r.check("  draws on which both are ahead", show.Number(float64(draws)), show.Number(float64(wins)),
+		r.check("  draws on which both are ahead", text.Number(float64(draws)), text.Number(float64(wins)),
 			wins == int(draws))
-		r.check("  recall of published subspaces, at least half", show.Decimals(mean.Local.Recall, 3),
-			show.Decimals(mean.Published.Recall, 3), mean.Published.Recall >= .5)
-		r.check("  precision of published subspaces, at least half", show.Decimals(mean.Local.Precision, 3),
-			show.Decimals(mean.Published.Precision, 3), mean.Published.Precision >= .5)
-		r.check("  features of a published subspace", show.Decimals(mean.Size, 1), show.Decimals(mean.PublishedSize, 1), true)
-		r.check("  accuracy, beside plain neighbours", show.Decimals(mean.Plain, 3), show.Decimals(mean.Accuracy, 3),
+		r.check("  recall of published subspaces, at least half", text.Decimals(mean.Local.Recall, 3),
+			text.Decimals(mean.Published.Recall, 3), mean.Published.Recall >= .5)
+		r.check("  precision of published subspaces, at least half", text.Decimals(mean.Local.Precision, 3),
+			text.Decimals(mean.Published.Precision, 3), mean.Published.Precision >= .5)
+		r.check("  features of a published subspace", text.Decimals(mean.Size, 1), text.Decimals(mean.PublishedSize, 1), true)
+		r.check("  accuracy, beside plain neighbours", text.Decimals(mean.Plain, 3), text.Decimals(mean.Accuracy, 3),
 			mean.Accuracy > mean.Plain)
 	}
 	return r.flushBeside("Local subspaces: the synthetic experiment", "beside")
@@ -105,8 +105,8 @@ func (r *Reproduction) accuracies(ctx context.Context, a *cli.App) error {
 			return fmt.Errorf("%s: %w", x.name, err)
 		}
 		se := math.Sqrt(own * (1 - own) / float64(ev.Len()))
-		r.check(fmt.Sprintf("%s, standard error %s", x.name, show.Decimals(se, 3)),
-			show.Decimals(plain, 3)+"  "+x.neighbours+"  "+x.any, show.Decimals(own, 3), own >= plain-se)
+		r.check(fmt.Sprintf("%s, standard error %s", x.name, text.Decimals(se, 3)),
+			text.Decimals(plain, 3)+"  "+x.neighbours+"  "+x.any, text.Decimals(own, 3), own >= plain-se)
 	}
 	if found == 0 {
 		return nil

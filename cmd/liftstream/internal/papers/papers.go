@@ -13,7 +13,7 @@ import (
 
 	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/cmd/liftstream/internal/records"
-	"liftstream/cmd/liftstream/internal/show"
+	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/codec"
 	"liftstream/codec/file"
 	"liftstream/model"
@@ -138,7 +138,7 @@ func (r *Reproduction) flushBeside(title, source string) error {
 	fmt.Fprintln(r.out, title)
 	rows := r.rows
 	r.rows = nil
-	return show.Table(r.out, "  ", []string{"", " " + source, " here", ""}, rows)
+	return text.Table(r.out, "  ", []string{"", " " + source, " here", ""}, rows)
 }
 
 // evidence reads all labelled records of a file under a schema whose label is the column class.

@@ -9,7 +9,7 @@ import (
 	"os"
 	"strings"
 
-	"liftstream/cmd/liftstream/internal/show"
+	"liftstream/cmd/liftstream/internal/text"
 )
 
 // comparison is a line of a file of triples: record i is more like record j than like record k.
@@ -65,7 +65,7 @@ func ReadComparisons(path string) (*Comparisons, error) {
 		x.line, _ = r.FieldPos(0)
 		if len(record) != 3 {
 			return nil, fmt.Errorf("%s:%d: %s; a triple is three ids, i,j,k: record i is more like j than like k", path, x.line,
-				show.Count(len(record), "value"))
+				text.Count(len(record), "value"))
 		}
 		for n, id := range record {
 			x.ids[n] = strings.Clone(strings.TrimSpace(id))
@@ -113,12 +113,12 @@ func (c *Comparisons) Indices(data []string) ([][3]int32, error) {
 			s := c.at[id]
 			switch {
 			case s.row == 0:
-				return nil, fmt.Errorf("%s:%d: there is no record %q in %s", c.file, x.line, id, show.Joined(data))
+				return nil, fmt.Errorf("%s:%d: there is no record %q in %s", c.file, x.line, id, text.Joined(data))
 			case s.again != 0:
 				return nil, fmt.Errorf("%s:%d: the id %q names two records of %s, rows %d and %d", c.file, x.line, id,
-					show.Joined(data), s.row, s.again)
+					text.Joined(data), s.row, s.again)
 			case s.index < 0:
-				return nil, fmt.Errorf("%s:%d: record %q, row %d of %s, has no class", c.file, x.line, id, s.row, show.Joined(data))
+				return nil, fmt.Errorf("%s:%d: record %q, row %d of %s, has no class", c.file, x.line, id, s.row, text.Joined(data))
 			}
 			out[t][n] = s.index
 		}

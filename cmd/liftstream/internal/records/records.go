@@ -11,7 +11,7 @@ import (
 	"math"
 
 	"liftstream/cmd/liftstream/internal/cli"
-	"liftstream/cmd/liftstream/internal/show"
+	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/codec"
 	"liftstream/codec/file"
 	"liftstream/model"
@@ -58,7 +58,7 @@ func Collect(ctx context.Context, a *cli.App, data []string, o file.Options, add
 		n += b.N
 	}
 	if n == 0 {
-		return 0, fmt.Errorf("%s: no records", show.Joined(data))
+		return 0, fmt.Errorf("%s: no records", text.Joined(data))
 	}
 	return n, nil
 }
@@ -112,7 +112,7 @@ func Nth(ctx context.Context, a *cli.App, data []string, o codec.Options, n int6
 		}
 		err := r.Next(&b, nil)
 		if errors.Is(err, io.EOF) {
-			return nil, fmt.Errorf("--record %d: %s has %s, numbered from 0", n, show.Joined(data), show.Count(int(i), "record"))
+			return nil, fmt.Errorf("--record %d: %s has %s, numbered from 0", n, text.Joined(data), text.Count(int(i), "record"))
 		}
 		if err != nil {
 			return nil, err

@@ -6,19 +6,20 @@ import (
 	"math"
 	"strconv"
 
+	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/model/evaluate"
 )
 
 // Evaluation prints the result of eval on the files data: the methods side by side, in the given order, then the gains,
 // the learning curve, the drift and the gate, as far as there are any.
 func Evaluation(w io.Writer, data, methods []string, run evaluate.Run, r *evaluate.Result) error {
-	fmt.Fprintf(w, "%s of %s: %s, %d scored and counted", r.Protocol, Joined(data), Count(int(r.Records), "record"),
-		r.Scored)
+	fmt.Fprintf(w, "%s of %s: %s, %d scored and counted", r.Protocol, text.Joined(data),
+		text.Count(int(r.Records), "record"), r.Scored)
 	if r.Positive != "" {
 		fmt.Fprintf(w, ", positive class %s", r.Positive)
 	}
 	if r.Delay > 0 {
-		fmt.Fprintf(w, ", labels %s late", Count(r.Delay, "record"))
+		fmt.Fprintf(w, ", labels %s late", text.Count(r.Delay, "record"))
 	}
 	if r.Partitions > 1 {
 		fmt.Fprintf(w, ", %d partitions", r.Partitions)
@@ -36,13 +37,13 @@ func Evaluation(w io.Writer, data, methods []string, run evaluate.Run, r *evalua
 	}
 	fmt.Fprintln(w)
 	if run.Fits > 0 {
-		fmt.Fprintf(w, "%s", Count(run.Fits, "fit"))
+		fmt.Fprintf(w, "%s", text.Count(run.Fits, "fit"))
 		if run.Refused > 0 {
 			fmt.Fprintf(w, ", %d more refused by the gate", run.Refused)
 		}
 		if s := r.Stability; !math.IsNaN(float64(s.MeanChange)) {
 			fmt.Fprintf(w, "; a re-fit moved propensities by %s on average, and %s of the segments",
-				Decimals(float64(s.MeanChange), 4), Percent(float64(s.SegmentChanged)))
+				text.Decimals(s.MeanChange, 4), text.Percent(s.SegmentChanged))
 		}
 		fmt.Fprintln(w)
 	}
@@ -70,7 +71,7 @@ var figures = []struct {
 }
 
 func figure(of func(m *evaluate.Metrics) evaluate.Number) func(m *evaluate.Metrics) string {
-	return func(m *evaluate.Metrics) string { return Decimals(float64(of(m)), 4) }
+	return func(m *evaluate.Metrics) string { return text.Decimals(of(m), 4) }
 }
 
 // evaluationMetrics prints one column a method, and the differences from the method all.
@@ -112,15 +113,15 @@ func evaluationMetrics(w io.Writer, methods []string, r *evaluate.Result) error 
 			if !ok {
 				return "-"
 			}
-			return Decimals(float64(v), 2)
+			return text.Decimals(v, 2)
 		})
 	}
-	row("features a record", func(m *evaluate.Metrics) string { return Decimals(float64(m.MeanSubspace), 1) })
+	row("features a record", func(m *evaluate.Metrics) string { return text.Decimals(m.MeanSubspace, 1) })
 	share := func(n, all int64) string {
 		if all == 0 {
 			return "-"
 		}
-		return Percent(float64(n) / float64(all))
+		return text.Percent(float64(n) / float64(all))
 	}
 	row("reasons with a lift", func(m *evaluate.Metrics) string { return share(m.Reasons, m.Reasons+m.Untold) })
 	row("  of these against it", func(m *evaluate.Metrics) string { return share(m.Conflicts, m.Reasons) })
@@ -128,14 +129,14 @@ func evaluationMetrics(w io.Writer, methods []string, r *evaluate.Result) error 
 		difference, bounds := []string{"log-loss of all less this"}, []string{"  95 % interval"}
 		for i := range columns {
 			if d := against[i]; d != nil {
-				difference, bounds = append(difference, Decimals(float64(d.LogLoss), 4)), append(bounds, interval(d.Interval))
+				difference, bounds = append(difference, text.Decimals(d.LogLoss, 4)), append(bounds, interval(d.Interval))
 			} else {
 				difference, bounds = append(difference, ""), append(bounds, "")
 			}
 		}
 		rows = append(rows, difference, bounds)
 	}
-	return Table(w, "", heading, rows)
+	return text.Table(w, "", heading, rows)
 }
 
 func evaluationGains(w io.Writer, r *evaluate.Result) error {
@@ -147,11 +148,11 @@ func evaluationGains(w io.Writer, r *evaluate.Result) error {
 		if g.Share > 0.505 {
 			break
 		}
-		rows = append(rows, []string{fmt.Sprintf("%.0f %%", g.Share*100), Number(float64(g.N)), Number(float64(g.Positives)),
-			Decimals(100*float64(g.Capture), 1) + " %", Decimals(float64(g.Lift), 2), Decimals(float64(g.MeanPropensity), 3)})
+		rows = append(rows, []string{fmt.Sprintf("%.0f %%", g.Share*100), text.Number(g.N), text.Number(g.Positives),
+			text.Percent(g.Capture), text.Decimals(g.Lift, 2), text.Decimals(g.MeanPropensity, 3)})
 	}
 	fmt.Fprintf(w, "\nGains: the records of the highest propensity\n")
-	return Table(w, "", []string{" top", " records", " positives", " of all", " lift", " propensity"}, rows)
+	return text.Table(w, "", []string{" top", " records", " positives", " of all", " lift", " propensity"}, rows)
 }
 
 func evaluationCurve(w io.Writer, r *evaluate.Result) error {
@@ -160,11 +161,10 @@ func evaluationCurve(w io.Writer, r *evaluate.Result) error {
 	}
 	var rows [][]string
 	for _, p := range r.Curve {
-		rows = append(rows, []string{strconv.FormatInt(p.Records, 10), Decimals(float64(p.LogLoss), 4),
-			Decimals(float64(p.AUC), 4)})
+		rows = append(rows, []string{strconv.FormatInt(p.Records, 10), text.Decimals(p.LogLoss, 4), text.Decimals(p.AUC, 4)})
 	}
 	fmt.Fprintf(w, "\nLearning curve: the records since the line before\n")
-	return Table(w, "", []string{" up to", " log-loss", " AUC"}, rows)
+	return text.Table(w, "", []string{" up to", " log-loss", " AUC"}, rows)
 }
 
 // evaluationDrift prints the features that moved most.
@@ -172,8 +172,8 @@ func evaluationDrift(w io.Writer, r *evaluate.Result) error {
 	var rows [][]string
 	for _, d := range r.Drift {
 		if d.PSI >= 0.1 && d.PSI > d.Threshold && len(rows) < 8 {
-			rows = append(rows, []string{d.Feature, Decimals(float64(d.PSI), 2), strconv.FormatInt(d.At, 10),
-				Decimals(float64(d.Last), 2)})
+			rows = append(rows, []string{d.Feature, text.Decimals(d.PSI, 2), strconv.FormatInt(d.At, 10),
+				text.Decimals(d.Last, 2)})
 		}
 	}
 	if len(rows) == 0 {
@@ -181,7 +181,7 @@ func evaluationDrift(w io.Writer, r *evaluate.Result) error {
 	}
 	fmt.Fprintf(w, "\nDrift: what moved most since the first %d records (population stability index; .1 a shift, .25 a "+
 		"large one)\n", evaluate.DriftRecords)
-	return Table(w, "", []string{"", " largest", " at record", " last"}, rows)
+	return text.Table(w, "", []string{"", " largest", " at record", " last"}, rows)
 }
 
 // evaluationGate prints the verdicts on the models of the first method that fits any.
@@ -189,9 +189,8 @@ func evaluationGate(w io.Writer, r *evaluate.Result) error {
 	var rows [][]string
 	for _, f := range r.Fits {
 		if f.Method == r.Fits[0].Method {
-			rows = append(rows, []string{strconv.FormatInt(f.Learnt, 10), f.Reason, Decimals(float64(f.LogLoss), 4),
-				Decimals(float64(f.Serving), 4), signed(float64(f.Difference)), signedInterval(f.Interval),
-				strconv.Itoa(f.Records)})
+			rows = append(rows, []string{strconv.FormatInt(f.Learnt, 10), f.Reason, text.Decimals(f.LogLoss, 4),
+				text.Decimals(f.Serving, 4), signed(f.Difference), signedInterval(f.Interval), strconv.Itoa(f.Records)})
 		}
 	}
 	if len(rows) == 0 {
@@ -199,6 +198,6 @@ func evaluationGate(w io.Writer, r *evaluate.Result) error {
 	}
 	fmt.Fprintf(w, "\nGate: models of %s on records that neither they nor the serving model had learnt; worse than it "+
 		"by more than %s is refused\n", r.Fits[0].Method, strconv.FormatFloat(float64(r.Fits[0].Gate), 'g', -1, 64))
-	return Table(w, "", []string{" labelled", "verdict", " log-loss", " serving", " difference", "95 % interval",
+	return text.Table(w, "", []string{" labelled", "verdict", " log-loss", " serving", " difference", "95 % interval",
 		" records"}, rows)
 }

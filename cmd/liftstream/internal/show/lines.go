@@ -52,7 +52,7 @@ func (p *linePrinter) line(cells []cell) error {
 		w := csv.NewWriter(p.w)
 		heading, record := make([]string, len(cells)), make([]string, len(cells))
 		for i, c := range cells {
-			heading[i], record[i] = c.name, text(c.value)
+			heading[i], record[i] = c.name, plain(c.value)
 		}
 		if !p.started {
 			_ = w.Write(heading)
@@ -74,14 +74,14 @@ func (p *linePrinter) line(cells []cell) error {
 	p.started = true
 	for _, c := range cells {
 		if c.width > 0 {
-			b = fmt.Appendf(b, "%-*s ", c.width, clip(text(c.value), max(c.width, 200)))
+			b = fmt.Appendf(b, "%-*s ", c.width, clip(plain(c.value), max(c.width, 200)))
 		}
 	}
 	_, err := p.w.Write(append(b, '\n'))
 	return err
 }
 
-func text(v any) string {
+func plain(v any) string {
 	switch v := v.(type) {
 	case nil:
 		return ""

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/model"
 	"liftstream/model/lift"
 )
@@ -22,7 +23,7 @@ func Model(w io.Writer, name string, m *model.Model) error {
 	if m.Info.Previous > 0 {
 		property("previous", "%d", m.Info.Previous)
 	}
-	property("fitted on", "%d labelled records of weight %s", m.Info.Records, Number(m.Info.Weight))
+	property("fitted on", "%d labelled records of weight %s", m.Info.Records, text.Number(m.Info.Weight))
 	property("gate", "%s", verdictText(&m.Info.Verdict))
 	if m.Info.Exchangeable {
 		property("speaks", "of all its records alike, in whatever order they were read; every half-life begins with their "+
@@ -39,18 +40,18 @@ func Model(w io.Writer, name string, m *model.Model) error {
 	var rows [][]string
 	for _, p := range sorted(m.Marks) {
 		rows = append(rows, []string{strconv.Itoa(int(p)), strconv.FormatInt(m.Marks[p].Offset, 10),
-			Number(m.Marks[p].Clock)})
+			text.Number(m.Marks[p].Clock)})
 	}
 	fmt.Fprintln(w)
-	if err := Table(w, "", []string{" partition", " next offset", " labelled"}, rows); err != nil {
+	if err := text.Table(w, "", []string{" partition", " next offset", " labelled"}, rows); err != nil {
 		return err
 	}
 	rows = nil
 	for _, name := range sorted(m.Parts) {
-		rows = append(rows, []string{name, Bytes(int64(len(m.Parts[name])))})
+		rows = append(rows, []string{name, text.Bytes(int64(len(m.Parts[name])))})
 	}
 	fmt.Fprintln(w)
-	if err := Table(w, "", []string{"part", " size"}, rows); err != nil {
+	if err := text.Table(w, "", []string{"part", " size"}, rows); err != nil {
 		return err
 	}
 	fmt.Fprintln(w)
@@ -90,11 +91,11 @@ func modelFeatures(w io.Writer, m *model.Model) error {
 		levels, n := "", ""
 		if x.Kind != model.Continuous {
 			n = strconv.Itoa(m.Levels.Count(f))
-			levels = Some(m.Levels.Names(f), 6)
+			levels = text.Some(m.Levels.Names(f), 6)
 		}
 		rows = append(rows, []string{x.Name, x.Kind.String(), use, n, levels})
 	}
-	return Table(w, "", []string{"feature", "kind", "use", " levels", ""}, rows)
+	return text.Table(w, "", []string{"feature", "kind", "use", " levels", ""}, rows)
 }
 
 // modelSets prints the sets of features of the part lift.
@@ -109,17 +110,18 @@ func modelSets(w io.Writer, s *model.Schema, raw []byte) error {
 		off := "-"
 		if len(part.Sets[i].Set.Cuts()) > 0 {
 			if off = "exact"; part.Sets[i].RankError > 0 {
-				off, sampled = Decimals(part.Sets[i].RankError, 4), true
+				off, sampled = text.Decimals(part.Sets[i].RankError, 4), true
 			}
 		}
 		t := part.Sets[i].Total(len(s.Classes))
 		x := lift.Summarise(t.Counts(), len(s.Classes), t.Effective())
-		rows = append(rows, []string{strconv.Itoa(i + 1), Decimals(x.EtaLeaveOneOut(), 4), Decimals(x.Eta(), 4),
-			Decimals(x.EtaCorrected(), 4), Number(x.N), strconv.Itoa(x.Occupied), off, names(s, part.Sets[i].Set.Features())})
+		rows = append(rows, []string{strconv.Itoa(i + 1), text.Decimals(x.EtaLeaveOneOut(), 4), text.Decimals(x.Eta(), 4),
+			text.Decimals(x.EtaCorrected(), 4), text.Number(x.N), strconv.Itoa(x.Occupied), off,
+			names(s, part.Sets[i].Set.Features())})
 	}
 	fmt.Fprintln(w)
 	heading := []string{" set", " left out", " eta", " corrected", " records", " cells", " rank error", "features"}
-	if err := Table(w, "", heading, rows); err != nil {
+	if err := text.Table(w, "", heading, rows); err != nil {
 		return err
 	}
 	if len(part.Entered) > 0 {
@@ -144,8 +146,8 @@ func modelSets(w io.Writer, s *model.Schema, raw []byte) error {
 		}
 	}
 	_, err = fmt.Fprintf(w, "\n%s tried, all of up to %s; %s, %s of which %d confirmed on records held back\n",
-		Count(part.Tried, "set"), Count(part.Exhausted, "feature"), Count(len(part.Windows), "window"),
-		Count(len(part.Profiles), "profile"), confirmed)
+		text.Count(part.Tried, "set"), text.Count(part.Exhausted, "feature"), text.Count(len(part.Windows), "window"),
+		text.Count(len(part.Profiles), "profile"), confirmed)
 	return err
 }
 
@@ -154,11 +156,11 @@ func verdictText(v *model.Verdict) string {
 	if math.IsNaN(v.New) {
 		return v.Reason.String()
 	}
-	text := fmt.Sprintf("%s: log-loss %.4f, the serving model %.4f, difference %s", v.Reason, v.New, v.Old,
+	line := fmt.Sprintf("%s: log-loss %.4f, the serving model %.4f, difference %s", v.Reason, v.New, v.Old,
 		signed(v.Difference()))
 	if !math.IsNaN(v.Low) {
-		text += fmt.Sprintf(" [%s, %s]", signed(v.Low), signed(v.High))
+		line += fmt.Sprintf(" [%s, %s]", signed(v.Low), signed(v.High))
 	}
-	return text + fmt.Sprintf(" on %s that neither had learnt; gate %s", Count(v.Records, "record"),
+	return line + fmt.Sprintf(" on %s that neither had learnt; gate %s", text.Count(v.Records, "record"),
 		strconv.FormatFloat(v.Gate, 'g', -1, 64))
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"strconv"
 
+	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/model"
 	"liftstream/model/local"
 )
@@ -18,10 +19,10 @@ func Record(w io.Writer, schema *model.Schema, p *model.Partition, scores *model
 		fmt.Fprintf(w, " (%s)", scores.Reason[0])
 	}
 	for y, class := range schema.Classes {
-		fmt.Fprintf(w, ", %s %s", class, Decimals(scores.P[y], 3))
+		fmt.Fprintf(w, ", %s %s", class, text.Decimals(scores.P[y], 3))
 	}
-	fmt.Fprintf(w, "; %s is %s times its base rate of %s\n", schema.Classes[scores.Target[0]], Decimals(scores.Lift[0], 2),
-		Decimals(scores.BaseRate[0], 3))
+	fmt.Fprintf(w, "; %s is %s times its base rate of %s\n", schema.Classes[scores.Target[0]],
+		text.Decimals(scores.Lift[0], 2), text.Decimals(scores.BaseRate[0], 3))
 	c, ok := p.Component(local.Name).(*local.Component)
 	if !ok {
 		return fmt.Errorf("the configuration has no component %s", local.Name)
@@ -38,7 +39,7 @@ func Record(w io.Writer, schema *model.Schema, p *model.Partition, scores *model
 		switch {
 		case math.IsNaN(e.Value):
 		case f.Kind == model.Continuous:
-			value = Number(e.Value)
+			value = text.Number(e.Value)
 		default:
 			value = p.Levels().Text(int(e.Feature), e.Value)
 		}
@@ -46,11 +47,11 @@ func Record(w io.Writer, schema *model.Schema, p *model.Partition, scores *model
 		if e.Rank > 0 {
 			place = strconv.Itoa(e.Rank)
 		}
-		rows = append(rows, []string{f.Name, value, nats(e.Alone), nats(e.Beside), place, Decimals(e.Mean, 3),
-			Decimals(e.Deviation, 3)})
+		rows = append(rows, []string{f.Name, value, nats(e.Alone), nats(e.Beside), place, text.Decimals(e.Mean, 3),
+			text.Decimals(e.Deviation, 3)})
 	}
 	fmt.Fprintln(w)
-	return Table(w, "", []string{"feature", "value", " alone", " beside others", " place", " curve", " sd"}, rows)
+	return text.Table(w, "", []string{"feature", "value", " alone", " beside others", " place", " curve", " sd"}, rows)
 }
 
 // nats writes the evidence of a feature, "-" where chance explains it.
@@ -58,5 +59,5 @@ func nats(v float64) string {
 	if v == 0 {
 		return "-"
 	}
-	return Decimals(v, 4)
+	return text.Decimals(v, 4)
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/model/report"
 )
 
@@ -23,12 +24,12 @@ var sections = []func(w io.Writer, r *report.Report, positive string) error{
 
 // Report prints the best of a report; all of it is in the JSON. positive is the class whose profiles come first.
 func Report(w io.Writer, r *report.Report, positive string) error {
-	fmt.Fprintf(w, "%s: %s, %d labelled\n", r.Name, Count(r.Records, "record"), r.Labelled)
+	fmt.Fprintf(w, "%s: %s, %d labelled\n", r.Name, text.Count(r.Records, "record"), r.Labelled)
 	rates := make([]string, len(r.Classes))
 	for y, c := range r.Classes {
-		rates[y] = fmt.Sprintf("%s %s", c, Percent(float64(r.BaseRates[y])))
+		rates[y] = fmt.Sprintf("%s %s", c, text.Percent(r.BaseRates[y]))
 	}
-	fmt.Fprintf(w, "base rates: %s\n", Some(rates, 12))
+	fmt.Fprintf(w, "base rates: %s\n", text.Some(rates, 12))
 	for _, section := range sections {
 		if err := section(w, r, positive); err != nil {
 			return err
@@ -45,11 +46,11 @@ func reportLocal(w io.Writer, r *report.Report, _ string) error {
 	}
 	memory := "counts that never forget"
 	if l.HalfLife > 0 {
-		memory = fmt.Sprintf("counts of a half-life of %s records", Number(float64(l.HalfLife)))
+		memory = fmt.Sprintf("counts of a half-life of %s records", text.Number(l.HalfLife))
 	}
 	_, err := fmt.Fprintf(w, "\nLocal: %s from %s; theta %s (a useless feature has relevance %s); the %d nearest of %s\n",
-		Count(len(l.Curves), "curve"), memory, Decimals(float64(l.Theta), 2), Decimals(float64(l.Useless), 2), l.Neighbours,
-		Count(l.Prototypes, "prototype"))
+		text.Count(len(l.Curves), "curve"), memory, text.Decimals(l.Theta, 2), text.Decimals(l.Useless, 2), l.Neighbours,
+		text.Count(l.Prototypes, "prototype"))
 	return err
 }
 
@@ -60,7 +61,7 @@ func reportKernel(w io.Writer, r *report.Report, _ string) error {
 	}
 	list := "none"
 	if len(r.Kernel.Features) > 0 {
-		list = Some(r.Kernel.Features, reportRows)
+		list = text.Some(r.Kernel.Features, reportRows)
 	}
 	_, err := fmt.Fprintf(w, "\nKernel (%s): records of a class are most alike in %s\n", r.Kernel.Status, list)
 	return err
@@ -82,10 +83,10 @@ func reportFeatures(w io.Writer, r *report.Report, _ string) error {
 		if len(rows) == reportRows {
 			break
 		}
-		rows = append(rows, []string{Decimals(float64(f.AUC), 3), Decimals(float64(f.InformationValue), 3), f.Name})
+		rows = append(rows, []string{text.Decimals(f.AUC, 3), text.Decimals(f.InformationValue, 3), f.Name})
 	}
 	fmt.Fprintf(w, "\nFeatures alone%s\n", best(len(rows), len(order)))
-	if err := Table(w, "", []string{" AUC", " information", "feature"}, rows); err != nil {
+	if err := text.Table(w, "", []string{" AUC", " information", "feature"}, rows); err != nil {
 		return err
 	}
 	for _, f := range r.Features {
@@ -107,13 +108,12 @@ func best(shown, of int) string {
 func reportSets(w io.Writer, r *report.Report, _ string) error {
 	var rows [][]string
 	for _, s := range r.Sets[:min(reportRows, len(r.Sets))] {
-		rows = append(rows, []string{Decimals(float64(s.EtaLeaveOneOut), 4), Decimals(float64(s.Eta), 4),
-			Decimals(float64(s.EtaCorrected), 4), Number(float64(s.N)), strconv.Itoa(len(s.Levels)),
-			strings.Join(s.Features, " ")})
+		rows = append(rows, []string{text.Decimals(s.EtaLeaveOneOut, 4), text.Decimals(s.Eta, 4),
+			text.Decimals(s.EtaCorrected, 4), text.Number(s.N), strconv.Itoa(len(s.Levels)), strings.Join(s.Features, " ")})
 	}
 	fmt.Fprintf(w, "\nSets of features%s: eta is the share of the uncertainty about the class that the set explains, "+
 		"'left out' of\nrecords left out of the counts; the counts never forget\n", best(len(rows), len(r.Sets)))
-	return Table(w, "", []string{" left out", " eta", " corrected", " records", " cells", "features"}, rows)
+	return text.Table(w, "", []string{" left out", " eta", " corrected", " records", " cells", "features"}, rows)
 }
 
 func reportWindows(w io.Writer, r *report.Report, _ string) error {
@@ -122,15 +122,14 @@ func reportWindows(w io.Writer, r *report.Report, _ string) error {
 	}
 	var rows [][]string
 	for _, x := range r.Windows[:min(reportRows/2, len(r.Windows))] {
-		corrected := fmt.Sprintf("%s [%s, %s]", Decimals(float64(x.EtaCorrected), 4), Decimals(float64(x.EtaLow), 2),
-			Decimals(float64(x.EtaHigh), 2))
-		rows = append(rows, []string{Decimals(float64(x.Eta), 4), corrected, Number(float64(x.N)), Percent(float64(x.Mass)),
-			strings.Join(x.Features, " ") + ": " + Some(x.Levels, 4)})
+		corrected := fmt.Sprintf("%s [%s, %s]", text.Decimals(x.EtaCorrected, 4), text.Decimals(x.EtaLow, 2),
+			text.Decimals(x.EtaHigh, 2))
+		rows = append(rows, []string{text.Decimals(x.Eta, 4), corrected, text.Number(x.N), text.Percent(x.Mass),
+			strings.Join(x.Features, " ") + ": " + text.Some(x.Levels, 4)})
 	}
-	fmt.Fprintf(w, "\nWindows%s: the cells of a set in which it says most; intervals of 95 %% for the windows of all "+
-		"sets tried at once\n",
-		best(len(rows), len(r.Windows)))
-	return Table(w, "", []string{" eta", " corrected [low, high]", " records", " share", "cells"}, rows)
+	fmt.Fprintf(w, "\nWindows%s: the cells of a set in which it says most; "+
+		"intervals of 95 %% for the windows of all sets tried at once\n", best(len(rows), len(r.Windows)))
+	return text.Table(w, "", []string{" eta", " corrected [low, high]", " records", " share", "cells"}, rows)
 }
 
 func reportProfiles(w io.Writer, r *report.Report, positive string) error {
@@ -188,8 +187,8 @@ func reportProfilesOf(w io.Writer, r *report.Report, class string, most int) err
 		state = "none confirmed on records held back"
 	}
 	fmt.Fprintf(w, "\nProfiles of %s%s: %s\n", class, best(len(rows), len(of)), state)
-	return Table(w, "", []string{"confirmed", " validated [low, high]", " lift", " records", " of the class", "profile"},
-		rows)
+	heading := []string{"confirmed", " validated [low, high]", " lift", " records", " of the class", "profile"}
+	return text.Table(w, "", heading, rows)
 }
 
 func profileRow(p report.Profile) []string {
@@ -198,14 +197,14 @@ func profileRow(p report.Profile) []string {
 		tests[i] = testText(t)
 	}
 	later := "-"
-	if v := Decimals(float64(p.ValidatedLift), 2); v != "-" {
-		later = fmt.Sprintf("%s [%s, %s]", v, Decimals(float64(p.ValidatedLow), 2), Decimals(float64(p.ValidatedHigh), 2))
+	if v := text.Decimals(p.ValidatedLift, 2); v != "-" {
+		later = fmt.Sprintf("%s [%s, %s]", v, text.Decimals(p.ValidatedLow, 2), text.Decimals(p.ValidatedHigh, 2))
 	}
 	confirmed := "no"
 	if p.Confirmed {
 		confirmed = "yes"
 	}
-	return []string{confirmed, later, Decimals(float64(p.Lift), 2), Number(float64(p.NX)), Number(float64(p.NXY)),
+	return []string{confirmed, later, text.Decimals(p.Lift, 2), text.Number(p.NX), text.Number(p.NXY),
 		strings.Join(tests, " & ")}
 }
 

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strconv"
 
+	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/model/evaluate"
 	"liftstream/stream/state"
 )
@@ -13,13 +14,14 @@ import (
 func Versions(w io.Writer, versions []state.ModelVersion, own uint64) error {
 	var rows [][]string
 	for _, v := range versions {
-		row := []string{strconv.FormatInt(v.Version, 10), Bytes(int64(v.Bytes)), Bytes(int64(v.Packed))}
+		row := []string{strconv.FormatInt(v.Version, 10), text.Bytes(int64(v.Bytes)), text.Bytes(int64(v.Packed))}
 		if m := v.Model; m != nil {
 			same := "yes"
 			if m.Fingerprint != own {
 				same = "no"
 			}
-			row = append(row, strconv.Itoa(m.Info.Records), Decimals(m.Info.Verdict.New, 4), Decimals(m.Info.Verdict.Old, 4),
+			verdict := &m.Info.Verdict
+			row = append(row, strconv.Itoa(m.Info.Records), text.Decimals(verdict.New, 4), text.Decimals(verdict.Old, 4),
 				same, "")
 		} else {
 			row = append(row, "", "", "", "", "it cannot be read")
@@ -28,7 +30,7 @@ func Versions(w io.Writer, versions []state.ModelVersion, own uint64) error {
 	}
 	heading := []string{" version", " size", " in the topic", " records", " log-loss", " of the one before",
 		"of this configuration", ""}
-	return Table(w, "", heading, rows)
+	return text.Table(w, "", heading, rows)
 }
 
 // Verdicts prints the last verdicts of the gate, nothing where there are none.
@@ -40,8 +42,8 @@ func Verdicts(w io.Writer, verdicts []*state.GateVerdict) error {
 			as = strconv.FormatInt(v.Version, 10)
 		}
 		bounds := evaluate.Interval{evaluate.Number(v.Low), evaluate.Number(v.High)}
-		rows = append(rows, []string{strconv.FormatUint(v.Number, 10), as, v.Reason.String(), Decimals(v.New, 4),
-			Decimals(v.Old, 4), signed(v.Difference()), signedInterval(bounds), strconv.Itoa(v.Records)})
+		rows = append(rows, []string{strconv.FormatUint(v.Number, 10), as, v.Reason.String(), text.Decimals(v.New, 4),
+			text.Decimals(v.Old, 4), signed(v.Difference()), signedInterval(bounds), strconv.Itoa(v.Records)})
 	}
 	if len(rows) == 0 {
 		return nil
@@ -49,7 +51,7 @@ func Verdicts(w io.Writer, verdicts []*state.GateVerdict) error {
 	fmt.Fprintln(w)
 	heading := []string{" verdict", " model", "because", " log-loss", " serving", " difference", "95 % interval",
 		" records"}
-	return Table(w, "", heading, rows)
+	return text.Table(w, "", heading, rows)
 }
 
 // States prints the snapshots of every partition and the parts of the newest ones. own is the fingerprint of the
@@ -80,20 +82,20 @@ func States(w io.Writer, states []state.StateInfo, own uint64, labels bool) erro
 				is = "of another configuration"
 			}
 			rows = append(rows, []string{partition, strconv.FormatUint(x.Number, 10), offset(x.Events), label(x.Labels),
-				strconv.FormatInt(x.Model, 10), Number(x.Labelled), strconv.Itoa(x.Replayed), is})
+				strconv.FormatInt(x.Model, 10), text.Number(x.Labelled), strconv.Itoa(x.Replayed), is})
 			if i > 0 {
 				continue
 			}
 			for _, p := range x.Sections {
-				parts = append(parts, []string{partition, p.Name, Bytes(int64(p.Bytes)), Bytes(int64(p.Packed))})
+				parts = append(parts, []string{partition, p.Name, text.Bytes(int64(p.Bytes)), text.Bytes(int64(p.Packed))})
 			}
 		}
 	}
 	heading := []string{" partition", " snapshot", " next event", " next label", " model", " labelled",
 		" journal after it", ""}
-	if err := Table(w, "", heading, rows); err != nil || len(parts) == 0 {
+	if err := text.Table(w, "", heading, rows); err != nil || len(parts) == 0 {
 		return err
 	}
 	fmt.Fprintln(w)
-	return Table(w, "", []string{" partition", "part of the newest snapshot", " size", " in the topic"}, parts)
+	return text.Table(w, "", []string{" partition", "part of the newest snapshot", " size", " in the topic"}, parts)
 }

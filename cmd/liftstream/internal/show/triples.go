@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 
+	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/model/evaluate"
 )
 
@@ -64,8 +65,8 @@ type UsedFeature struct {
 
 // Triples prints the result of the protocol triples on the files data, the given methods side by side.
 func Triples(w io.Writer, data, methods []string, r *TriplesResult) error {
-	fmt.Fprintf(w, "triples of %s: %s, %d labelled, %s", Joined(data), Count(r.Records, "record"), r.Labelled,
-		Count(len(r.Splits), "fold"))
+	fmt.Fprintf(w, "triples of %s: %s, %d labelled, %s", text.Joined(data), text.Count(r.Records, "record"), r.Labelled,
+		text.Count(len(r.Splits), "fold"))
 	if r.Triples != "drawn" {
 		fmt.Fprintf(w, ", triples of %s", r.Triples)
 	}
@@ -75,9 +76,9 @@ func Triples(w io.Writer, data, methods []string, r *TriplesResult) error {
 		[]string{fmt.Sprintf("features of %d", r.Features)}
 	pair := func(v, e evaluate.Number, n int) string {
 		if math.IsNaN(float64(e)) {
-			return Decimals(float64(v), n)
+			return text.Decimals(v, n)
 		}
-		return Decimals(float64(v), n) + " +- " + Decimals(float64(e), n)
+		return text.Decimals(v, n) + " +- " + text.Decimals(e, n)
 	}
 	for _, name := range methods {
 		m := r.Methods[name]
@@ -86,7 +87,7 @@ func Triples(w io.Writer, data, methods []string, r *TriplesResult) error {
 		single = append(single, pair(m.Single, m.SingleError, 3))
 		features = append(features, pair(m.Features, m.FeaturesError, 1))
 	}
-	if err := Table(w, "", heading, [][]string{both, single, features}); err != nil {
+	if err := text.Table(w, "", heading, [][]string{both, single, features}); err != nil {
 		return err
 	}
 	if m := r.Methods["kernel"]; m != nil {

@@ -1,0 +1,65 @@
+package file
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"liftstream/codec"
+)
+
+// Error is a fault of a file, with its place and its remedy.
+type Error struct {
+	File   string
+	Row    int64  // record, counted from 1 without the header; 0 when no record is at fault
+	Line   int64  // line of a text file, from 1; 0 when unknown
+	Column string // "" when none is at fault
+	Value  string // the offending text, cut
+	Err    error
+	Remedy string // an instruction; "" when the error has it
+}
+
+// Error writes file: row (line): column: value: fault; remedy.
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString(e.File)
+	if e.Row > 0 {
+		fmt.Fprintf(&b, ": row %d", e.Row)
+		if e.Line > 0 {
+			fmt.Fprintf(&b, " (line %d)", e.Line)
+		}
+	} else if e.Line > 0 {
+		fmt.Fprintf(&b, ": line %d", e.Line)
+	}
+	if e.Column != "" {
+		fmt.Fprintf(&b, ": column %q", e.Column)
+	}
+	if e.Value != "" {
+		fmt.Fprintf(&b, " holds %q", e.Value)
+	}
+	fmt.Fprintf(&b, ": %v", e.Err)
+	if e.Remedy != "" {
+		b.WriteString("; " + e.Remedy)
+	}
+	return b.String()
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+var remedies = map[codec.Reason]string{
+	codec.ReasonSchema: "change the kind in the configuration, or the type in the file",
+}
+
+var rowErrors = map[codec.Reason]error{
+	codec.ReasonID:     errors.New("the id is missing"),
+	codec.ReasonTime:   errors.New("not a time"),
+	codec.ReasonFuture: errors.New("a time in the future"),
+	codec.ReasonWeight: errors.New("not a weight: a finite number of at least 0"),
+}
+
+var rowRemedies = map[codec.Reason]string{
+	codec.ReasonID:   "every record needs one; without record.id in the configuration none does",
+	codec.ReasonTime: "a time is RFC 3339 such as 2024-05-01T12:00:00Z, a date, or integer Unix milliseconds",
+}
+
+func cut(b []byte) string { return string(b[:min(len(b), 100)]) }

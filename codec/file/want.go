@@ -1,0 +1,83 @@
+package file
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow/go/v15/arrow"
+
+	"liftstream/codec"
+	"liftstream/model"
+)
+
+// want is the type as which a column of a text file is read.
+type want uint8
+
+const (
+	wantGuess   want = iota // the type of its values
+	wantNumber              // anything else is an error
+	wantText                // as it stands
+	wantTime                // as wantGuess: integers are Unix milliseconds
+	wantNothing             // not read
+)
+
+type wants struct {
+	by      map[string]want
+	rest    want
+	floats  bool // numbers are always float64, never int64
+	missing missing
+}
+
+func (w *wants) of(name string) want {
+	if k, ok := w.by[name]; ok {
+		return k
+	}
+	return w.rest
+}
+
+func wantsOf(o codec.Options) wants {
+	w := wants{by: map[string]want{}, missing: missingSet(o.Missing)}
+	for i := range o.Schema.Features {
+		f := &o.Schema.Features[i]
+		w.by[f.Name] = wantText
+		if f.Kind == model.Continuous {
+			w.by[f.Name] = wantNumber
+		}
+	}
+	// A column in two roles is read as the stricter needs it: the contract takes text ids from numbers, not the reverse.
+	for _, x := range []struct {
+		name string
+		as   want
+	}{{o.ID, wantText}, {o.Label, wantText}, {o.Time, wantTime}, {o.Weight, wantNumber}} {
+		if _, ok := w.by[x.name]; x.name != "" && !ok {
+			w.by[x.name] = x.as
+		}
+	}
+	return w
+}
+
+// missing is the set of texts that mean null.
+type missing struct {
+	set  map[string]bool
+	lens uint64 // bit n: a text of n bytes is in it; bit 63: longer ones
+}
+
+func missingSet(texts []string) missing {
+	m := missing{set: map[string]bool{}}
+	for _, t := range texts {
+		t = strings.Trim(t, " \t")
+		m.set[t] = true
+		m.lens |= 1 << min(len(t), 63)
+	}
+	return m
+}
+
+func (m *missing) has(b []byte) bool { return m.lens>>min(len(b), 63)&1 == 1 && m.set[string(b)] }
+
+func fieldNames(s *arrow.Schema) []string {
+	names := make([]string, s.NumFields())
+	for i, f := range s.Fields() {
+		names[i] = f.Name
+	}
+	return slices.Clip(names)
+}

@@ -1,0 +1,73 @@
+package codec
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"liftstream/model"
+)
+
+// TestScoreReader reads the values of an encoded row back by column.
+func TestScoreReader(t *testing.T) {
+	o := contractOptions()
+	enc, err := NewScoreEncoder(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &model.Batch{N: 1, ID: []string{"a"}, Time: []int64{7e9}, Row: []int32{4}, Partition: 1, Offset: 2}
+	s := &model.Scores{}
+	s.Reset(1, 2)
+	s.Model, s.Target[0], s.Segment[0] = 9, 1, -1
+	s.P[0], s.P[1], s.Lift[0] = .25, .75, 3
+	table, err := enc.Table(b, s, model.NewLevels(o.Schema), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := NewScoreReader(table, o.Schema.Classes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, offset, row := r.Place(0); p != 1 || offset != 2 || row != 4 {
+		t.Errorf("place %d/%d/%d, want 1/2/4", p, offset, row)
+	}
+	if r.Propensity(0, 0) != .25 || r.Propensity(1, 0) != .75 {
+		t.Errorf("propensities %v and %v", r.Propensity(0, 0), r.Propensity(1, 0))
+	}
+	if v, ok := r.Float(ScoreLift, 0); v != 3 || !ok {
+		t.Errorf("lift %v, %v", v, ok)
+	}
+	if v, ok := r.Int(ScoreTime, 0); v != 7e9 || !ok {
+		t.Errorf("time %v, %v", v, ok)
+	}
+	for c, want := range map[Score]string{ScoreID: "a", ScoreModel: "9", ScoreTarget: "1", ScoreSegment: "",
+		ScoreStatus: "ok"} {
+		if got := r.Kept(c, 0); got != want {
+			t.Errorf("%v is %q, want %q", c, got, want)
+		}
+	}
+	if _, ok := r.Text(ScoreSegment, 0); ok {
+		t.Error("a segment below 0 is not null")
+	}
+	if _, err := NewScoreReader(table, []string{"other"}); err == nil || !strings.Contains(err.Error(),
+		"propensity_other") {
+		t.Errorf("without the column of a class: %v", err)
+	}
+	var names []string
+	for _, c := range table.Columns() {
+		names = append(names, c.Name)
+	}
+	if want := ScoreNames(o.Schema.Classes); !slices.Equal(names, want) {
+		t.Errorf("columns %q, want %q", names, want)
+	}
+	o.ID = ""
+	if enc, err = NewScoreEncoder(o); err != nil {
+		t.Fatal(err)
+	}
+	if table, err = enc.Table(b, s, model.NewLevels(o.Schema), nil); err != nil {
+		t.Fatal(err)
+	}
+	if r, err = NewScoreReader(table, o.Schema.Classes); err != nil || r.Kept(ScoreID, 0) != "" {
+		t.Errorf("without ids: id %q, %v", r.Kept(ScoreID, 0), err)
+	}
+}

@@ -1,0 +1,172 @@
+package config
+
+// Lift shapes the tables of class counts by cells of feature sets.
+type Lift struct {
+	// Quantiles is the number of cells of a continuous set. Default 5. Cells of equal cut points are merged.
+	Quantiles int `yaml:"quantiles"`
+	// Joint says how several continuous features are cut together. Default mahalanobis.
+	Joint Joint `yaml:"joint"`
+	// Sets rules the search for sets of features.
+	Sets Sets `yaml:"sets"`
+	// Windows rules the search for windows of cells.
+	Windows Windows `yaml:"windows"`
+	// Profiles rules the search for profiles of values.
+	Profiles Profiles `yaml:"profiles"`
+}
+
+// Sets rules the search for sets of features by eta.
+type Sets struct {
+	// Min is the least number of features in a set. Default 1.
+	Min int `yaml:"min"`
+	// Max is the largest number of features in a set. Default 3. Each further one multiplies the search by the number
+	// of features.
+	Max int `yaml:"max"`
+	// Search says how the sets are gone through. Default auto: exhaustive where affordable, else a beam.
+	Search Search `yaml:"search"`
+	// Rank is the figure by which sets are ranked and extended, and the cells of windows chosen. Default leave_one_out.
+	Rank SetRank `yaml:"rank"`
+	// Top is the number of best sets that are kept and counted live. Default 20.
+	Top int `yaml:"top"`
+}
+
+// Windows rules the search for windows: groups of cells in which the outcome depends most on the set.
+type Windows struct {
+	// Top is the number of best windows that are reported. Default 10; 0 searches none.
+	Top int `yaml:"top"`
+	// MinMass is the share of the records that a window must exceed, strictly. Default .15. 0: the best single cell wins,
+	// and that is often one of a few records that happen to be of one class.
+	MinMass float64 `yaml:"min_mass"`
+	// Contiguous asks for windows without a gap where the cells of a set have an order: those of one ordinal feature, of
+	// one continuous one, or of several cut together. Default false: any cells make a window.
+	Contiguous bool `yaml:"contiguous"`
+	// Overlapping is the fate of windows that share more than half of their records with a better one. Default drop.
+	Overlapping Redundant `yaml:"overlapping"`
+}
+
+// Profiles rules the search for profiles: combinations of values with a high lift for a class.
+type Profiles struct {
+	// Top is the number of best profiles for each class. Default 20; 0 searches none.
+	Top int `yaml:"top"`
+	// MinSupport is the share of the complete records that a profile must exceed, strictly. Default 0.005.
+	MinSupport float64 `yaml:"min_support"`
+	// MaxFeatures is the largest number of features in a profile. Default 3.
+	MaxFeatures int `yaml:"max_features"`
+	// Of lists the classes for which profiles are searched. Default empty: all of them.
+	Of []string `yaml:"of"`
+	// Rank is the figure by which the profiles of a class are ranked. Default lower: by the low end of the lift on the
+	// records that were searched, which prefers profiles of more records.
+	Rank ProfileRank `yaml:"rank"`
+	// Validate is the share of the records, the newest of a stream, that the search leaves alone and on which the lift is
+	// then measured again. Default 0.2. 0 searches all records, as in the paper: no lift is validated then, and no score
+	// carries a profile.
+	Validate float64 `yaml:"validate"`
+	// Redundant is the fate of refinements that hold the same records, and of profiles that hold nearly the same
+	// records as a better one. Default drop.
+	Redundant Redundant `yaml:"redundant"`
+}
+
+// Propensity shapes the live scorecard.
+type Propensity struct {
+	// Cells is the number of quantile cells of one continuous feature, atoms apart. Default 15.
+	Cells int `yaml:"cells"`
+	// HalfLives lists the horizons over which counts are kept, each once, 1 to 16 of them. Default 3, 20, 200, 2000 and 0
+	// (never forget). Each costs its share of the time of a record.
+	HalfLives []HalfLife `yaml:"half_lives"`
+	// Prior is the number of pseudo-records of the base rate in a cell. Default 5. More shrinks small cells harder.
+	Prior float64 `yaml:"prior"`
+	// Step is the step of the scorecard's weights (AdaGrad). Default 0.1.
+	Step float64 `yaml:"step"`
+	// Linear adds the standardised continuous features themselves as inputs. Default true.
+	Linear bool `yaml:"linear"`
+	// Sign says whether the effect of a feature on a score may go against the lift that is published beside it. Default
+	// free.
+	Sign Sign `yaml:"sign"`
+	// Calibration rules the calibration after the softmax.
+	Calibration Calibration `yaml:"calibration"`
+	// Monotone constrains, by feature, how the propensity of the positive class may move with it. Default none. Only
+	// scored continuous and ordinal features, and only with record.label.positive. Such a feature takes no part
+	// where no direction is held: in the neighbours' distance, the kernel and the sets that feed the scorecard.
+	Monotone map[string]Direction `yaml:"monotone,omitempty"`
+}
+
+// Calibration rules the online calibration of the log-odds.
+type Calibration struct {
+	// Knots is the number of knots on the log-odds from -6 to 6. Default 25.
+	Knots int `yaml:"knots"`
+	// HalfLife is the memory of the knots' counts. Default 3000 labelled records. It should not be shorter than labels
+	// are late.
+	HalfLife HalfLife `yaml:"half_life"`
+	// Prior is the number of pseudo-records of the identity in a knot. Default 20.
+	Prior float64 `yaml:"prior"`
+}
+
+// Local shapes the local subspaces: for each record, the features that tell the classes apart there.
+type Local struct {
+	// Theta is the relevance, 0 to 1, below which no further feature takes part in the neighbours' distance. Default auto:
+	// it and the form of the distance are chosen on the evidence at each fit. 0 takes all features. The subspace of a
+	// score has no threshold: its features tell about the class beyond chance.
+	Theta AutoFloat `yaml:"theta"`
+	// Neighbours is the number of nearest prototypes that vote. Default 8; at most Prototypes.
+	Neighbours int `yaml:"neighbours"`
+	// Prototypes is the number of records that can be neighbours. Default 1024.
+	Prototypes int `yaml:"prototypes"`
+	// Width is the width of the kernel of a feature, as a share of its range. Default 0.05.
+	Width float64 `yaml:"width"`
+	// Observation is the kind of scores that a Gaussian process observes. Default averaged.
+	Observation Observation `yaml:"observation"`
+	// Score is the form of the score of a feature. Default balanced: under hit a value that makes a rare class likely
+	// scores less than one that says nothing.
+	Score ScoreForm `yaml:"score"`
+	// Redundancy says how the correlation with the selected features is taken off. Default mean.
+	Redundancy Redundancy `yaml:"redundancy"`
+	// Observations bounds the observations of one Gaussian process. Default 64; a fit costs their cube.
+	Observations int `yaml:"observations"`
+	// HalfLife is the memory of the class counts along the features, from which subspaces and curves are learnt, in
+	// labelled records of a partition. Default 0: never forget.
+	HalfLife HalfLife `yaml:"half_life"`
+}
+
+// Kernel shapes the sparse mixture of one-feature kernels.
+type Kernel struct {
+	// Mode is the form of the linear programme. Default nonneg.
+	Mode KernelMode `yaml:"mode"`
+	// Widths lists the widths of the one-feature kernels on standardised values, each once, 1 to 16 of them. Default
+	// 0.1, 1 and 10.
+	Widths []float64 `yaml:"widths"`
+	// Gamma1 is the price of a feature. Default auto: chosen on held-out triples at a fit.
+	Gamma1 AutoFloat `yaml:"gamma1"`
+	// Gamma2 is the price of the trace, as the cost of one unit of weight. Default auto, as Gamma1.
+	Gamma2 AutoFloat `yaml:"gamma2"`
+	// Triples is the number of comparisons drawn. Default 1500.
+	Triples int `yaml:"triples"`
+}
+
+// Fit says when a model is fitted anew and bounds the cost.
+type Fit struct {
+	// Every is the shortest time between two fits. Default 60s.
+	Every Duration `yaml:"every"`
+	// Records is the number of labelled records, over all partitions, from one verdict on a new model to the next. A model
+	// is fitted when four fifths of them are there, or all but 1,000 if that is later, and is compared with the serving
+	// one on the rest, which neither has learnt. Default 5000.
+	Records int `yaml:"records"`
+	// Warmup is the number of labelled records of a partition before it builds its first structure; until then scores
+	// are base rates with status untrained. Default 500.
+	Warmup int `yaml:"warmup"`
+	// Reservoir bounds the sample of older records.
+	Reservoir Reservoir `yaml:"reservoir"`
+	// Budget bounds the time of one fit. Default 20s. The results until then are kept.
+	Budget Duration `yaml:"budget"`
+	// Gate is how much worse, in nats of log-loss on labelled records that neither it nor the serving model has learnt, a
+	// new model may be and still be published. Default 0.005.
+	Gate float64 `yaml:"gate"`
+	// Seed starts every random choice. Default 1. Another seed is another, equally good, sample.
+	Seed int64 `yaml:"seed"`
+}
+
+// Reservoir bounds the sample of older records of a partition; the first bound that is met holds.
+type Reservoir struct {
+	// Records bounds their number. Default 65536.
+	Records int `yaml:"records"`
+	// Bytes bounds their size. Default 64MiB.
+	Bytes ByteSize `yaml:"bytes"`
+}

@@ -1,0 +1,60 @@
+package config
+
+// Record says which columns a record has and gives their meaning.
+type Record struct {
+	// ID is the column that identifies who the record is about. Default none. Labels by id and audiences need it.
+	ID string `yaml:"id,omitempty"`
+	// Time is the column of the event's time. Default none: Kafka's timestamp of the message is taken.
+	Time string `yaml:"time,omitempty"`
+	// Weight is the column of the record's weight, for example the inverse of its chance to be observed. Default none:
+	// every record weighs 1. A weight below 0 or not finite makes the row a bad one.
+	Weight string `yaml:"weight,omitempty"`
+	// Label is the outcome to be predicted. Required.
+	Label Label `yaml:"label"`
+	// Missing lists the texts that mean "missing" in CSV files. Default "", NA and ?. Arrow, Parquet and JSON have
+	// nulls of their own. An empty list means that no text does.
+	Missing []string `yaml:"missing"`
+	// Features lists the columns that are looked at, at least one of them with use: score; at most MaxFeatures. Their
+	// order is that of reports and breaks ties.
+	Features []Feature `yaml:"features"`
+}
+
+// MaxFeatures bounds record.features.
+const MaxFeatures = 10000
+
+// MaxClasses bounds record.label.classes: the scores have one column for each.
+const MaxClasses = 1000
+
+// MaxLevels bounds the fixed levels of one feature.
+const MaxLevels = 4096
+
+// MaxText bounds a name, a class or a level, in bytes.
+const MaxText = 256
+
+// Label is the outcome.
+type Label struct {
+	// Column holds the class of a record. Required; it may be null or absent in the stream.
+	Column string `yaml:"column"`
+	// Classes lists the classes, 2 to MaxClasses, in the order of reports. Required. They are always texts: yes, 1 and
+	// true need no quotes. A record of another class is scored and counted, never learnt.
+	Classes []string `yaml:"classes"`
+	// Positive is the class that marketers ask for: target, lift, profile and why of a score speak of it. Default
+	// none: they speak of the class of the highest lift.
+	Positive string `yaml:"positive,omitempty"`
+}
+
+// Feature is one column that is looked at.
+type Feature struct {
+	// Name is the column. Required; it must not be a column of the scores.
+	Name string `yaml:"name"`
+	// Kind says how its values relate to each other. Required.
+	Kind Kind `yaml:"kind"`
+	// Levels fixes the levels of a nominal feature and orders those of an ordinal one, for which it is required, with
+	// at least two. Default none: the levels of a nominal feature are learnt, up to MaxLevels. A level that is not
+	// listed counts as "(other)".
+	Levels []string `yaml:"levels,omitempty"`
+	// Use says where the feature may appear. Default score.
+	Use Use `yaml:"use"`
+}
+
+func (f *Feature) setDefaults() { f.Use = UseScore }

@@ -1,0 +1,159 @@
+package config
+
+// Labels says how records wait for their labels.
+type Labels struct {
+	// Window is how long a record waits. Default 7d.
+	Window Duration `yaml:"window"`
+	// OnExpiry is the fate of a record whose label did not come: drop, or the class as which it is learnt, for
+	// outcomes that only ever arrive when they happened. Default drop. A class called drop cannot be chosen.
+	OnExpiry string `yaml:"on_expiry"`
+	// Late is the effect of a label for a record that was already learnt. Default correct.
+	Late Late `yaml:"late"`
+	// MaxBytes bounds the records that wait in one partition. Default 256MiB; at the bound the oldest expire early.
+	MaxBytes ByteSize `yaml:"max_bytes"`
+}
+
+// OnExpiryDrop is the value of Labels.OnExpiry that forgets the record.
+const OnExpiryDrop = "drop"
+
+func (l *Labels) setDefaults() {
+	*l = Labels{Window: Duration(7 * day), OnExpiry: OnExpiryDrop, Late: LateCorrect, MaxBytes: 256 << 20}
+}
+
+// Topics names the topics; all must differ.
+type Topics struct {
+	// Events is the topic of records. Default <name>-events.
+	Events string `yaml:"events"`
+	// Scores is the topic of results. Default <name>-scores.
+	Scores string `yaml:"scores"`
+	// Labels brings late labels. Empty without a label topic; default <name>-labels when the section labels is given.
+	Labels string `yaml:"labels,omitempty"`
+	// State keeps snapshots and the journal. Default <name>-state.
+	State string `yaml:"state"`
+	// Model keeps the published models. Default <name>-model.
+	Model string `yaml:"model"`
+	// Dead takes messages and rows that cannot be processed. Default <name>-dead.
+	Dead string `yaml:"dead"`
+	// Partitions is the number of partitions of topics that are created. Default 1. Topics that exist keep theirs.
+	Partitions int `yaml:"partitions"`
+	// Replication is the replication factor of topics that are created. Default 1.
+	Replication int `yaml:"replication"`
+}
+
+// Kafka says how to reach the brokers: either Brokers or Embedded.
+type Kafka struct {
+	// Brokers lists the brokers to ask first, as host:port. Default localhost:9092; empty with Embedded.
+	Brokers []string `yaml:"brokers,omitempty"`
+	// Embedded starts a broker inside the process, for development. Default none.
+	Embedded *Embedded `yaml:"embedded"`
+	// TLS encrypts the connections. Default none: they are plain. An empty section means the system's certificates.
+	TLS *TLS `yaml:"tls"`
+	// SASL authenticates. Default none.
+	SASL *SASL `yaml:"sasl"`
+}
+
+// Embedded is the broker inside the process.
+type Embedded struct {
+	// Dir keeps its topics, relative to the working directory. Required.
+	Dir string `yaml:"dir"`
+}
+
+// TLS names the files of the certificates, in PEM. They are read at each connection: a new one needs no restart.
+type TLS struct {
+	// CA is the file of the authorities to trust. Default none: the system's.
+	CA string `yaml:"ca,omitempty"`
+	// Cert is the file of the client's certificate. Default none; with Key or not at all.
+	Cert string `yaml:"cert,omitempty"`
+	// Key is the file of its key. Default none.
+	Key string `yaml:"key,omitempty"`
+}
+
+// SASL is who the stage is to the brokers. Mechanism, Username and one of the passwords are required.
+type SASL struct {
+	// Mechanism is the way to authenticate.
+	Mechanism Mechanism `yaml:"mechanism"`
+	// Username is the name of the account.
+	Username string `yaml:"username"`
+	// Password is its secret, best given as ${NAME}.
+	Password Secret `yaml:"password,omitempty"`
+	// PasswordFile is the file that holds it instead, without line ends at its end. It is read at each connection, so a
+	// new password needs no restart. Default none.
+	PasswordFile string `yaml:"password_file,omitempty"`
+}
+
+// Commit paces the transactions.
+type Commit struct {
+	// Interval is the time after which a transaction is committed. Default 100ms. Shorter is fresher, longer carries
+	// more.
+	Interval Duration `yaml:"interval"`
+}
+
+// Snapshot paces the snapshots of state.
+type Snapshot struct {
+	// Interval is the time between snapshots of one partition. Default 60s. It bounds the replay of a restart.
+	Interval Duration `yaml:"interval"`
+	// BytesPerSecond bounds the bytes that snapshots add to the transactions. Default 8MiB; a larger state takes longer.
+	BytesPerSecond ByteSize `yaml:"bytes_per_second"`
+	// Share bounds the bytes of snapshots by those of the input that was read. Default 0.1: the next snapshot waits until
+	// ten times the bytes of the one before have been read, so that a restart replays no more than that, and on a slow
+	// stream the trainer looks less often. 1 leaves the interval alone to decide.
+	Share float64 `yaml:"share"`
+}
+
+// Memory bounds the memory of the stage, in bytes.
+type Memory struct {
+	// InFlight bounds the fetched input of the process. Default 64MiB; at the bound fetching waits. With a topic of
+	// labels, half of it is for these.
+	InFlight ByteSize `yaml:"in_flight"`
+	// Tail bounds the last coded records of one partition. Default 32MiB; the oldest leave.
+	Tail ByteSize `yaml:"tail"`
+	// Message bounds one input message, decoded. Default 16MiB; a larger one goes to the dead letters. At most
+	// InFlight.
+	Message ByteSize `yaml:"message"`
+}
+
+// Policy has the answers to topics, settings and data that do not fit the state.
+type Policy struct {
+	// InputLost is for events that were deleted before they were read. Default fail.
+	InputLost Reaction `yaml:"input_lost"`
+	// TopicRecreated is for an input topic that is not the one of the state, or a state topic that has lost it. Default
+	// fail.
+	TopicRecreated Reaction `yaml:"topic_recreated"`
+	// SchemaChanged is for a state made under another record, lift, propensity, local or kernel section. Default
+	// rebuild: where only features, their levels, classes at the end or monotone have changed, everything is
+	// kept that mentions no feature that is gone or has become another: counts, weights and curves as they were. The rest
+	// begins anew. Under another change all of it does.
+	SchemaChanged Reaction `yaml:"schema_changed"`
+	// Future is how far ahead of the clock an event's time may be; a row beyond it is bad. Default 5m.
+	Future Duration `yaml:"future"`
+	// DeadShare is the share of bad rows among the newest ones of a partition above which the stage stops, with exit
+	// status 1, after it has committed them as dead letters. The newest are the fewest last messages that are at least 100
+	// and hold at least 1,000 rows, of events and of labels apart; while there are fewer, the lacking rows count as good.
+	// A message that cannot be read stands for as many rows as the others have on average. A restart counts the same
+	// messages again, so it goes on only with a higher share. Default 0: it never stops for that.
+	DeadShare float64 `yaml:"dead_share"`
+}
+
+// Output shapes the scores.
+type Output struct {
+	// Features says which features are handed on with the scores. Default none.
+	Features OutputFeatures `yaml:"features"`
+	// Format is that of the scores' messages. Default arrow.
+	Format Format `yaml:"format"`
+	// Why is the number of contributions in a score. Default 5; 0 gives none.
+	Why int `yaml:"why"`
+}
+
+// HTTP is the operator's endpoint: probes, metrics, the live page, control.
+type HTTP struct {
+	// Listen is its address, as host:port. Default 127.0.0.1:8080; port 0 takes a free one.
+	Listen string `yaml:"listen"`
+	// Token is the bearer token that requests must carry. Default none.
+	Token Secret `yaml:"token,omitempty"`
+}
+
+// Shutdown bounds the end of a run.
+type Shutdown struct {
+	// Grace is how long a stopping stage may take to finish its work. Default 20s; then it ends by force.
+	Grace Duration `yaml:"grace"`
+}
