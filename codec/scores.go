@@ -117,7 +117,7 @@ var scoreColumns = [...]scoreColumn{
 		fill: list(newOf[column.Text], func(c *column.Text, x *scored, i int) {
 			features, _ := x.s.SubspaceOf(i)
 			for _, f := range features {
-				c.Add(x.schema.TermName(f))
+				c.Add(x.schema.Features[f].Name)
 			}
 		})},
 	ScoreRelevance: {name: "relevance", typ: arrow.ListOf(typeFloat32), nullable: true,
@@ -297,7 +297,7 @@ func (c *reasons) add(x *scored, i int) {
 	why := x.s.WhyOf(i)
 	for k := range why {
 		r := &why[k]
-		c.feature.Add(x.schema.TermName(r.Feature))
+		c.feature.Add(x.s.TermName(x.schema, r.Feature))
 		switch {
 		case r.Feature < 0 || !known(r.Value):
 			c.value.Null()

@@ -186,6 +186,13 @@ func (d *decoder) section(n *yaml.Node, path string, v reflect.Value) {
 	if isEmpty(n) {
 		return
 	}
+	if s, ok := v.Addr().Interface().(switchable); ok && n.Kind == yaml.ScalarNode {
+		if n.Value != switchedOff {
+			d.report(path, "", "%s must be a section with keys, or off, not %q", path, n.Value)
+		}
+		*s.off() = true
+		return
+	}
 	if n.Kind != yaml.MappingNode {
 		d.report(path, "", "%s must be a section with keys, not %s", sectionName(path), kindName(n))
 		return

@@ -35,6 +35,8 @@ func (c *Config) node(v reflect.Value, path string) *yaml.Node {
 			return nil
 		}
 		return c.node(v.Elem(), path)
+	case isOff(v):
+		return c.single(switchedOff, "")
 	case isSection(t):
 		n := &yaml.Node{Kind: yaml.MappingNode}
 		for _, m := range members(t) {
@@ -101,11 +103,12 @@ var shapers = []string{"record", "lift", "propensity", "local", "kernel", "fit.s
 // differs from its default, so that a new key leaves it as it is.
 func (c *Config) Fingerprint() uint64 { return c.fingerprint(nil) }
 
-// unframed are the keys of features, levels and classes.
-var unframed = []string{"record.features", "record.label.classes", "propensity.monotone"}
+// unframed are the keys of features, levels and classes, and the sections that can be switched off: one that is off is a
+// path by itself.
+var unframed = []string{"record.features", "record.label.classes", "propensity.monotone", "local", "kernel"}
 
-// Frame is a Fingerprint without record.features, record.label.classes and propensity.monotone: two configurations of
-// the same Frame differ, as far as states go, in these alone.
+// Frame is a Fingerprint without record.features, record.label.classes, propensity.monotone, `local: off` and
+// `kernel: off`: two configurations of the same Frame differ, as far as states go, in these alone.
 func (c *Config) Frame() uint64 {
 	return c.fingerprint(func(path string) bool {
 		return slices.ContainsFunc(unframed, func(key string) bool { return path == key || strings.HasPrefix(path, key+"[") })

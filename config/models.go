@@ -100,8 +100,10 @@ type Calibration struct {
 	Prior float64 `yaml:"prior"`
 }
 
-// Local shapes the local subspaces: for each record, the features that tell the classes apart there.
+// Local shapes the local subspaces: for each record, the features that tell the classes apart there. `local: off` does
+// without them: scores then have no neighbours' opinion, and their subspaces are the features that contribute most.
 type Local struct {
+	Switch
 	// Theta is the relevance, 0 to 1, below which no further feature takes part in the neighbours' distance. Default auto:
 	// it and the form of the distance are chosen on the evidence at each fit. 0 takes all features. The subspace of a
 	// score has no threshold: its features tell about the class beyond chance.
@@ -126,8 +128,9 @@ type Local struct {
 	HalfLife HalfLife `yaml:"half_life"`
 }
 
-// Kernel shapes the sparse mixture of one-feature kernels.
+// Kernel shapes the sparse mixture of one-feature kernels. `kernel: off` does without it.
 type Kernel struct {
+	Switch
 	// Mode is the form of the linear programme. Default nonneg.
 	Mode KernelMode `yaml:"mode"`
 	// Widths lists the widths of the one-feature kernels on standardised values, each once, 1 to 16 of them. Default

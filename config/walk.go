@@ -40,13 +40,16 @@ func isSection(t reflect.Type) bool {
 }
 
 // leaves calls visit for every value below v that is not a section or a list of sections, in the order of the structs:
-// single values, whole lists of them, and maps. Sections that are absent are passed over.
+// single values, whole lists of them, and maps. Sections that are absent are passed over; one that is switched off is a
+// single value.
 func leaves(v reflect.Value, path string, visit func(path string, v reflect.Value)) {
 	switch t := v.Type(); {
 	case t.Kind() == reflect.Pointer:
 		if !v.IsNil() {
 			leaves(v.Elem(), path, visit)
 		}
+	case isOff(v):
+		visit(path, reflect.ValueOf(switchedOff))
 	case isSection(t):
 		for _, m := range members(t) {
 			leaves(v.Field(m.index), join(path, m.key), visit)

@@ -21,7 +21,7 @@ import (
 // carrySpec has the components whose states are carried over.
 func carrySpec(s *model.Schema) *model.Spec {
 	o := propensity.Default()
-	o.Blocks = []propensity.Block{{Term: model.TermSets, Inputs: lift.MaxEntered}, {Term: model.TermLocal, Inputs: 1}, {Term: model.TermKernel, Inputs: 1}}
+	o.Blocks = []propensity.Block{{Name: "lift", Inputs: lift.MaxEntered, Fitted: true}, {Name: "local", Inputs: 1}, {Name: "kernel", Inputs: 1}}
 	spec := newSpec(func(o *model.Options) { o.TailBytes, o.Frame = 1, 5 })
 	spec.Schema, spec.Scorecard = s, propensity.New(o, s)
 	spec.Components = []model.Factory{lift.New(lift.Options{Quantiles: 4, Enter: true, Sets: lift.SetOptions{Min: 1, Max: 3, Top: 20},

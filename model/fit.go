@@ -185,7 +185,7 @@ func marksOf(parts []*Partition) map[int32]Mark {
 func statesOf(states map[int32]map[string][]byte, factory string) map[int32][]byte {
 	out := map[int32][]byte{}
 	for p, s := range states {
-		out[p] = s["model/"+factory]
+		out[p] = s[sectionOf(factory)]
 	}
 	return out
 }

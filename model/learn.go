@@ -147,7 +147,7 @@ func (p *Partition) ownModel() {
 	if p.trained {
 		own := map[string][]byte{}
 		for i, c := range p.all() {
-			own["model/"+p.spec.name(i)] = c.AppendState(nil)
+			own[sectionOf(p.spec.name(i))] = c.AppendState(nil)
 		}
 		states = map[int32]map[string][]byte{p.self: own}
 	}

@@ -19,6 +19,7 @@ type Partition struct {
 	components []Component
 	scorecard  Scorecard
 	powers     powers
+	terms      []string
 	trained    bool
 	version    int64 // of the serving model
 
@@ -62,7 +63,7 @@ func newPartition(spec *Spec, partition int32) (*Partition, error) {
 		tail:      newTail(n, spec.Options.TailBytes),
 		reservoir: newReservoir(n, spec.Options.ReservoirRecords, spec.Options.ReservoirBytes),
 		room:      newRoom(spec.Options.WaitBytes, spec.Options.WaitWindow),
-		coder:     newCoder(spec.Schema), percent: newPercentile(),
+		coder:     newCoder(spec.Schema), percent: newPercentile(), terms: spec.terms(),
 	}
 	p.row = p.coder.row
 	components, scorecard, err := newComponents(spec, p.levels)
@@ -142,7 +143,7 @@ func (p *Partition) Component(name string) Component {
 // learnt. out is valid until the next call. An empty batch only moves NextOffset.
 func (p *Partition) Events(b *Batch, out *Scores) {
 	out.Reset(b.N, len(p.spec.Schema.Classes))
-	out.Model = p.version
+	out.Model, out.Terms = p.version, p.terms
 	p.coder.start(b)
 	for i := range b.N {
 		p.coder.code(p.levels, b, i)

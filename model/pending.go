@@ -251,6 +251,10 @@ func (r *room) appendChunk(b []byte, chunk uint64) []byte {
 	return b
 }
 
+// noPending is the length of pending that load refuses to no record and keeps of none: the state was made by other
+// components, whose inputs these are.
+const noPending = -1
+
 func (r *room) load(first, next uint64, newest int64, features, classes, pending int, section func(string) []byte) error {
 	if next < first || next-first > 1<<32 || next > math.MaxInt64 {
 		return fmt.Errorf("room from %d to %d", first, next)
@@ -269,6 +273,9 @@ func (r *room) load(first, next uint64, newest int64, features, classes, pending
 			e.Row, e.Class, e.Weight, e.Clock = w.Floats(), int32(w.Varint()), w.Float(), w.Float()
 			e.Time, e.offset, e.row, e.id = w.Varint(), w.Varint(), int32(w.Varint()), w.String()
 			e.pending, e.learnt = w.Floats(), w.Bool()
+			if pending == noPending {
+				e.pending = nil
+			}
 			if len(e.Row) != features || e.Class < UnknownClass || int(e.Class) >= classes || len(e.pending) != 0 && len(e.pending) != pending {
 				w.Fail(fmt.Errorf("record %d does not fit the schema", n))
 			}

@@ -92,6 +92,21 @@ type Reasoner interface {
 	Reason(row Row) string
 }
 
+// Contributor is a Factory whose components offer inputs to the scorecard. A factory that is none offers none.
+type Contributor interface {
+	Contribution() Contribution
+}
+
+// Contribution says how a component contributes to scores.
+type Contribution struct {
+	// Term is the name, in parentheses, under which scores list the contribution of its inputs; it is stable for ever.
+	Term string
+	// Inputs is the largest number of inputs that it ever offers.
+	Inputs int
+	// Fitted says that the inputs are log-odds which were fitted beside the single features: 1 is their natural weight.
+	Fitted bool
+}
+
 // Remark is what is to be known of a part besides that it was made.
 type Remark struct {
 	Outcome string // from a closed set, for metrics

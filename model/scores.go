@@ -17,6 +17,7 @@ type Scores struct {
 	N       int
 	Classes int
 	Model   int64
+	Terms   []string // names of the terms of the components; they belong to the Spec
 
 	Status      []Status
 	Reason      []string // "" unless degraded
@@ -62,8 +63,9 @@ func (s *Scores) Reset(n, classes int) {
 	s.Subspace, s.Relevance, s.Why = s.Subspace[:0], s.Relevance[:0], s.Why[:0]
 }
 
-// Append adds a copy of entry i of other scores, of the same classes, after the last one. Model stays as it is.
+// Append adds a copy of entry i of other scores, of the same classes and terms, after the last one. Model stays as it is.
 func (s *Scores) Append(o *Scores, i int) {
+	s.Terms = o.Terms
 	s.N++
 	s.Status, s.Reason = append(s.Status, o.Status[i]), append(s.Reason, o.Reason[i])
 	s.Segment, s.Target = append(s.Segment, o.Segment[i]), append(s.Target, o.Target[i])

@@ -62,3 +62,20 @@ func (s *Spec) carrier(i int) Carrier {
 	c, _ := f.(Carrier)
 	return c
 }
+
+// Contribution says how component i contributes to scores.
+func (s *Spec) Contribution(i int) Contribution {
+	if c, ok := s.Components[i].(Contributor); ok {
+		return c.Contribution()
+	}
+	return Contribution{Term: "(" + s.name(i) + ")"}
+}
+
+// terms are the names of the terms of the components.
+func (s *Spec) terms() []string {
+	names := make([]string, len(s.Components))
+	for i := range names {
+		names[i] = s.Contribution(i).Term
+	}
+	return names
+}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"liftstream/model/wire"
 )
@@ -35,7 +36,7 @@ func (p *Partition) Sections() []Section {
 		{"reservoir", p.reservoir.version, p.reservoir.appendState},
 	}
 	for i, c := range p.all() {
-		s = append(s, Section{"model/" + p.spec.name(i), p.edits, c.AppendState})
+		s = append(s, Section{sectionOf(p.spec.name(i)), p.edits, c.AppendState})
 	}
 	for c := range p.tail.version {
 		s = append(s, Section{tailName(c), p.tail.version[c], func(b []byte) []byte { return p.tail.appendChunk(b, c) }})
@@ -77,6 +78,27 @@ func (p *Partition) appendCore(b []byte) []byte {
 	b = wire.AppendUvarint(b, p.room.first)
 	b = wire.AppendUvarint(b, p.room.next())
 	return wire.AppendVarint(b, p.room.newest)
+}
+
+// componentSections begins the name of a section of a component.
+const componentSections = "model/"
+
+func sectionOf(component string) string { return componentSections + component }
+
+// made reports whether a state was made by exactly the components of the Spec.
+func (s *Spec) made(sections map[string][]byte) bool {
+	n := 0
+	for name := range sections {
+		if strings.HasPrefix(name, componentSections) {
+			n++
+		}
+	}
+	for i := range len(s.Components) + 1 {
+		if _, ok := sections[sectionOf(s.name(i))]; !ok {
+			return false
+		}
+	}
+	return n == len(s.Components)+1
 }
 
 // head is what the section "core" begins with.
@@ -146,18 +168,26 @@ func RestorePartition(spec *Spec, sections map[string][]byte) (*Partition, error
 	}
 	for i, c := range append(slices.Clone(components), Component(scorecard)) {
 		name := p.spec.name(i)
-		if err := c.LoadState(sections["model/"+name]); err != nil {
+		b, ok := sections[sectionOf(name)]
+		if !ok && i < len(components) {
+			continue // the state was made without it: it stays empty until the next model
+		}
+		if err := c.LoadState(b); err != nil {
 			return nil, fmt.Errorf("restoring state: decoding %s: %w", name, err)
 		}
 	}
 	p.install(components, scorecard)
+	pending := len(p.pending)
+	if !spec.made(sections) {
+		pending = noPending
+	}
 	section := func(name string) []byte { return sections[name] }
 	n, classes := len(spec.Schema.Features), len(spec.Schema.Classes)
 	for _, err := range []error{
 		p.reservoir.load(sections["reservoir"], offered, n, classes), // before the tail, a shorter one of which adds to it
 		p.loadTail(head.format, capacity, first, next, slots, section),
 		p.percent.load(head.format, sections["percentile"], classes, spec.Schema.Positive),
-		p.room.load(roomFirst, roomNext, newest, n, classes, len(p.pending), section),
+		p.room.load(roomFirst, roomNext, newest, n, classes, pending, section),
 	} {
 		if err != nil {
 			return nil, fmt.Errorf("restoring state: %w", err)

@@ -47,6 +47,9 @@ func (p *Partition) rebase(m *Model) error {
 	for i, c := range p.all() {
 		name := p.spec.name(i)
 		part, ok := m.Parts[name]
+		if !ok && i < len(components) {
+			continue // the model was made without it: it stays empty until the next one
+		}
 		if !ok {
 			return fmt.Errorf("model has no part %q", name)
 		}

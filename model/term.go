@@ -2,30 +2,26 @@ package model
 
 import "math"
 
-// Term is the feature index of a contribution that belongs to no feature.
+// A term is the feature index of a contribution that belongs to no feature: one of these, or TermOf a component.
 const (
 	TermIntercept   int32 = -1
-	TermLocal       int32 = -2
-	TermKernel      int32 = -3
-	TermCalibration int32 = -4
-	TermSets        int32 = -5
+	TermCalibration int32 = -2
 )
 
+// TermOf is the term of component i of a Spec.
+func TermOf(i int) int32 { return TermCalibration - 1 - int32(i) }
+
 // TermName is the name under which a contribution is published: the feature's, or that of a term in parentheses.
-func (s *Schema) TermName(f int32) string {
-	switch f {
-	case TermIntercept:
+func (s *Scores) TermName(schema *Schema, f int32) string {
+	switch {
+	case f >= 0:
+		return schema.Features[f].Name
+	case f == TermIntercept:
 		return "(intercept)"
-	case TermLocal:
-		return "(local)"
-	case TermKernel:
-		return "(kernel)"
-	case TermCalibration:
+	case f == TermCalibration:
 		return "(calibration)"
-	case TermSets:
-		return "(sets)"
 	}
-	return s.Features[f].Name
+	return s.Terms[TermOf(0)-f]
 }
 
 // Reason is one contribution to the log-odds of the target class.

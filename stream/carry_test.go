@@ -44,9 +44,9 @@ func under(o Options, s *model.Schema, fingerprint uint64) Options {
 		spec.Schema, spec.Options.Fingerprint, spec.Options.Frame = s, fingerprint, 77
 		p := propensity.Default()
 		p.Blocks = []propensity.Block{
-			{Term: model.TermSets, Inputs: lift.MaxEntered},
-			{Term: model.TermLocal, Inputs: 1},
-			{Term: model.TermKernel, Inputs: 1},
+			{Name: "lift", Inputs: lift.MaxEntered, Fitted: true},
+			{Name: "local", Inputs: 1},
+			{Name: "kernel", Inputs: 1},
 		}
 		k := kernel.Default()
 		k.Triples, k.Gamma1, k.Gamma2 = 200, .1, .1

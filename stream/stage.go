@@ -8,8 +8,8 @@
 //
 // The parts lie in packages of their own: state has the bytes of the state and model topics, committed decides how a
 // partition is taken over, replay takes messages into a state, deadletter and scores know the messages of their topics,
-// topics the topics, verify replays and compares, txn is the protocol of transactions, embedded a broker in the process,
-// operator serves health and metrics, and streamtest is the kit of the tests.
+// topics the topics, verify replays and compares, txn is the protocol of transactions, embedded a broker in the
+// process, operator serves health and metrics, and streamtest is the kit of the tests.
 package stream
 
 import (

@@ -125,7 +125,7 @@ func (f *fitting) run(ctx context.Context, a *cli.App, data []string) error {
 		}
 		a.Notef("model to %s (%s)", f.model, text.Bytes(int64(len(b))))
 	}
-	r, err := assemble.Report(c.Name, n, evidence(), m)
+	r, err := stage.Report(c.Name, n, evidence(), m)
 	if err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func (f *fitting) run(ctx context.Context, a *cli.App, data []string) error {
 	case f.report == "" && f.model == "-": // standard output holds the model
 		return nil
 	case f.report == "":
-		return show.Report(a.Out, r, c.Record.Label.Positive)
+		return show.Report(a.Out, r, c.Record.Label.Positive, stage.Summary(r))
 	}
 	err = a.WriteFile(f.report, func(w io.Writer) error {
 		return cli.WriteJSON(w, r)

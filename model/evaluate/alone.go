@@ -133,7 +133,7 @@ func (r *rates) Explain(row model.Row, pending []float64, target int32, dst []mo
 	b, p := r.BaseRate(target), pending[target]
 	intercept := math.Log(b / (1 - b))
 	dst = append(dst, model.Reason{Feature: model.TermIntercept, Value: math.NaN(), Effect: intercept, Lift: math.NaN()})
-	return append(dst, model.Reason{Feature: model.TermLocal, Value: math.NaN(), Effect: math.Log(p/(1-p)) - intercept, Lift: math.NaN()})
+	return append(dst, model.Reason{Feature: model.TermOf(0), Value: math.NaN(), Effect: math.Log(p/(1-p)) - intercept, Lift: math.NaN()})
 }
 
 func (r *rates) BaseRate(class int32) float64 {

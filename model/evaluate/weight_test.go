@@ -51,7 +51,7 @@ func TestScaleOfWeights(t *testing.T) {
 	}
 	spec := stageSpec(s)
 	opt := propensity.Default()
-	opt.Blocks = []propensity.Block{{Term: model.TermSets, Inputs: lift.MaxEntered}}
+	opt.Blocks = []propensity.Block{{Name: "lift", Inputs: lift.MaxEntered, Fitted: true}}
 	spec.Scorecard = propensity.New(opt, s)
 	spec.Components = []model.Factory{lift.New(lift.Options{Quantiles: 4, Enter: true, Sets: lift.SetOptions{Min: 1, Max: 2, Top: 5}}, s)}
 	const n = 4000

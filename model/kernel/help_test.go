@@ -107,7 +107,7 @@ func TestHelps(t *testing.T) {
 			}
 			plain := propensity.Default()
 			with := propensity.Default()
-			with.Blocks = []propensity.Block{{Term: model.TermKernel, Inputs: 1}}
+			with.Blocks = []propensity.Block{{Name: "kernel", Inputs: 1}}
 			methods := []evaluate.Method{stage(evaluate.MethodAll, with, kernel.New(kernel.Default(), s)), stage("lift", plain)}
 			e := evaluate.NewEvaluation(s, methods, 1000, 1)
 			run, err := evaluate.Prequential(t.Context(), s, src, methods, evaluate.Options{Refit: 5000}, e.Add)

@@ -52,6 +52,11 @@ var (
 // Name is "kernel".
 func (f *Factory) Name() string { return Name }
 
+// Contribution is that of the similarity, under the term "(kernel)".
+func (f *Factory) Contribution() model.Contribution {
+	return model.Contribution{Term: "(kernel)", Inputs: 1}
+}
+
 // New returns an empty component, which offers nothing until its first Rebase.
 func (f *Factory) New(*model.Levels) model.Component { return &Component{schema: f.schema} }
 

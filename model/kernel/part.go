@@ -176,6 +176,46 @@ func DecodePart(s *model.Schema, b []byte) (*Part, error) {
 // maxInput bounds a node of a curve: log-odds of more than this come from damaged bytes.
 const maxInput = 1e9
 
+var (
+	_ report.Reporter   = (*Factory)(nil)
+	_ report.Summariser = (*Factory)(nil)
+	_ report.Lister     = (*Factory)(nil)
+)
+
+// Report writes the section of a part.
+func (f *Factory) Report(part []byte, _ *model.Levels, r *report.Report) error {
+	p, err := DecodePart(f.schema, part)
+	if err != nil {
+		return err
+	}
+	r.Kernel = p.Report(f.schema)
+	return nil
+}
+
+// Summary says the short list of features, heaviest first.
+func (f *Factory) Summary(r *report.Report) []string {
+	if r.Kernel == nil {
+		return nil
+	}
+	list := "none"
+	if len(r.Kernel.Features) > 0 {
+		list = report.Some(r.Kernel.Features, listed)
+	}
+	return []string{fmt.Sprintf("Kernel (%s): records of a class are most alike in %s", r.Kernel.Status, list)}
+}
+
+// listed is the number of features that Summary names.
+const listed = 10
+
+// ShortList returns the short list of a part.
+func (f *Factory) ShortList(part []byte) ([]int32, error) {
+	p, err := DecodePart(f.schema, part)
+	if err != nil {
+		return nil, err
+	}
+	return p.ShortList(), nil
+}
+
 // Report is the report's section about the kernel: the features are the short list, those with a weight above a
 // thousandth of the largest, heaviest first.
 func (p *Part) Report(s *model.Schema) *report.Kernel {

@@ -27,7 +27,7 @@ const (
 	enterCells    = 2048    // most cells of a set
 	enterPasses   = 6       // of the fit of single features
 	enterSingle   = 2.      // ridge of the cell weights of single features, in records of even odds times 4
-	enterStep     = 1.      // longest step of a cell, in log-odds; see newton
+	enterStep     = 1.      // longest step of a cell of a single feature, in log-odds; see bounded
 	enterGain     = 1.      // nats by which it must lower the log-loss of all records
 	enterCertain  = 2.
 )
@@ -59,8 +59,7 @@ type EnteredFit struct {
 //	v' = (v D + shrink w (p - [y])) / (D - w h)
 //
 // which depends on the class of the record in no way; p and h of the record itself, which do not either, are taken to
-// be those of its cell. A value as long as enterStep was cut to it, and stays: one record does not change what many
-// exceed. 0 where the set says nothing or does not know how it was fitted.
+// be those of its cell. 0 where the set says nothing or does not know how it was fitted.
 func (e *Entered) without(row []float64, class int32, weight float64, dst []float64) {
 	clear(dst)
 	classes, x := len(dst), e.Set.Cell(row)
@@ -81,9 +80,7 @@ func (e *Entered) without(row []float64, class int32, weight float64, dst []floa
 		if k == 1 && class == 1 || k > 1 && int(class) == m {
 			hit = 1
 		}
-		if math.Abs(v) == enterStep {
-			dst[m] = v
-		} else if rest := at[0] - w*at[2]; rest > 0 {
+		if rest := at[0] - w*at[2]; rest > 0 {
 			dst[m] = (v*at[0] + e.Fit.Shrink*w*(at[1]-hit)) / rest
 		}
 	}
@@ -176,17 +173,7 @@ func (a *additive) refresh() {
 	}
 }
 
-// newton returns the step of a weight with the given sums of gradient g and curvature h, shrunk by a ridge (in records
-// of even odds) and no longer than enterStep. The third derivative of a logistic loss is at most its second, so a step
-// d of one margin changes the loss by at most g d + h (e^|d| - |d| - 1) (Bach, Electron. J. Stat. 4, 2010, proposition
-// 1): with |d| <= |g|/h and |d| <= 1 it never rises. Without the bound a step is as long as 1/p where a record of
-// propensity p turns out positive; in a stream that moves such steps drove the fit of single features to infinity, and
-// sets entered that did no more than take them back.
-func (a *additive) newton(g, h, ridge float64) float64 {
-	return max(-enterStep, min(-a.shrink*g/(h+ridge/4), enterStep))
-}
-
-// step returns the step of every cell and margin.
+// step returns the Newton step of every cell and margin, shrunk by a ridge.
 func (a *additive) step(cell []int32, cells int, ridge float64) []float64 {
 	k := a.k
 	sum, curve := make([]float64, cells*k), make([]float64, cells*k)
@@ -200,9 +187,22 @@ func (a *additive) step(cell []int32, cells int, ridge float64) []float64 {
 		}
 	}
 	for i := range sum {
-		sum[i] = a.newton(sum[i], curve[i], ridge)
+		sum[i] = -a.shrink * sum[i] / (curve[i] + ridge/4)
 	}
 	return sum
+}
+
+// bounded returns step with no value beyond enterStep. The third derivative of a logistic loss is at most its second,
+// so a step d of a margin with the sums of gradient g and curvature h changes the loss by at most
+// g d + h (e^|d| - |d| - 1) (Bach, Electron. J. Stat. 4, 2010, proposition 1): with |d| <= |g|/h and |d| <= 1 it never
+// rises. Without the bound a step is as long as 1/p where records of propensity p turn out positive. In a stream that
+// moves such steps drove the fit of single features to infinity, and sets entered only to take them back.
+func (a *additive) bounded(cell []int32, cells int, ridge float64) []float64 {
+	value := a.step(cell, cells, ridge)
+	for i, d := range value {
+		value[i] = max(-enterStep, min(d, enterStep))
+	}
+	return value
 }
 
 // fit returns how the values of step come about.
@@ -280,7 +280,7 @@ func (a *additive) gain(cell []int32, cells int, work *enterWork) (gain, se, rid
 		for f := range enterFolds {
 			foldSum, foldCurve, square := part(3*f), part(3*f+1), part(3*f+2)
 			for i, g := range foldSum {
-				d := a.newton(sum[i]-g, curve[i]-foldCurve[i], r)
+				d := -a.shrink * (sum[i] - g) / (curve[i] - foldCurve[i] + r/4)
 				v -= g*d + foldCurve[i]*d*d/(2*a.shrink)
 				variance += square[i] * d * d
 			}
@@ -604,7 +604,7 @@ func (e *entering) singles(ctx context.Context, a *additive) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			a.add(cell, a.step(cell, e.fineK[i], enterSingle))
+			a.add(cell, a.bounded(cell, e.fineK[i], enterSingle))
 		}
 	}
 	return nil

@@ -70,6 +70,11 @@ var _ model.Factory = (*Factory)(nil)
 // Name is "lift".
 func (f *Factory) Name() string { return Name }
 
+// Contribution is that of the entered sets, under the term "(sets)".
+func (f *Factory) Contribution() model.Contribution {
+	return model.Contribution{Term: "(sets)", Inputs: MaxEntered, Fitted: true}
+}
+
 // New returns an empty component, which counts nothing until its first Rebase.
 func (f *Factory) New(*model.Levels) model.Component { return &Component{schema: f.schema} }
 

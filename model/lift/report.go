@@ -9,6 +9,18 @@ import (
 	"liftstream/model/report"
 )
 
+// Report writes the sections of a part: sets, windows, profiles and search.
+func (f *Factory) Report(part []byte, levels *model.Levels, r *report.Report) error {
+	p, err := DecodePart(f.schema, part)
+	if err != nil {
+		return err
+	}
+	p.Report(f.schema, levels, r)
+	return nil
+}
+
+var _ report.Reporter = (*Factory)(nil)
+
 // Report fills the sections of a report that are this package's: base rates aside, everything about sets, windows and
 // profiles. levels is that of the Model.
 func (p *Part) Report(s *model.Schema, levels *model.Levels, r *report.Report) {

@@ -28,6 +28,11 @@ var _ model.Factory = (*Factory)(nil)
 // Name is "local".
 func (f *Factory) Name() string { return Name }
 
+// Contribution is that of the neighbours, under the term "(local)".
+func (f *Factory) Contribution() model.Contribution {
+	return model.Contribution{Term: "(local)", Inputs: 1}
+}
+
 // New returns an empty component, which counts nothing until its first Rebase.
 func (f *Factory) New(*model.Levels) model.Component { return &Component{schema: f.schema} }
 

@@ -107,7 +107,7 @@ func TestFittedWeights(t *testing.T) {
 		spec := &model.Spec{Schema: s, Options: model.Options{Warmup: 150, TailBytes: 1 << 20, ReservoirRecords: 1000, ReservoirBytes: 1 << 20, Seed: 1}}
 		if name == "with" {
 			spec.Components = []model.Factory{local.New(local.Options{Theta: local.Auto, Observations: 24}, s)}
-			o.Blocks = []propensity.Block{{Term: model.TermLocal, Inputs: 1}}
+			o.Blocks = []propensity.Block{{Name: "local", Inputs: 1}}
 		}
 		spec.Scorecard = propensity.New(o, s)
 		b := model.NewBuilder(spec)

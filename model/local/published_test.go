@@ -210,7 +210,7 @@ func TestNothingTells(t *testing.T) {
 		}
 		s := x.schema
 		o := propensity.Default()
-		o.Blocks = []propensity.Block{{Term: model.TermLocal, Inputs: 1}}
+		o.Blocks = []propensity.Block{{Name: "local", Inputs: 1}}
 		spec := &model.Spec{Schema: s, Components: []model.Factory{local.New(local.Options{Theta: local.Auto, Observations: 16}, s)}, Scorecard: propensity.New(o, s),
 			Options: model.Options{Warmup: 100, TailBytes: 1 << 20, ReservoirRecords: 1000, ReservoirBytes: 1 << 20, Seed: 1, Why: 3}}
 		p := model.NewPartition(spec, 0)

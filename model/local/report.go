@@ -1,6 +1,7 @@
 package local
 
 import (
+	"fmt"
 	"math"
 
 	"liftstream/model"
@@ -9,6 +10,36 @@ import (
 
 // gridPoints is the number of values at which a report gives a curve.
 const gridPoints = 33
+
+var (
+	_ report.Reporter   = (*Factory)(nil)
+	_ report.Summariser = (*Factory)(nil)
+)
+
+// Report writes the section of a part.
+func (f *Factory) Report(part []byte, levels *model.Levels, r *report.Report) error {
+	p, err := DecodePart(f.schema, part)
+	if err != nil {
+		return err
+	}
+	r.Local = p.Section(f.schema, levels)
+	return nil
+}
+
+// Summary says which neighbours and curves were chosen for the subspaces of single records.
+func (f *Factory) Summary(r *report.Report) []string {
+	l := r.Local
+	if l == nil {
+		return nil
+	}
+	memory := "counts that never forget"
+	if l.HalfLife > 0 {
+		memory = fmt.Sprintf("counts of a half-life of %s records", report.Whole(float64(l.HalfLife)))
+	}
+	return []string{fmt.Sprintf("Local: %s from %s; theta %s (a useless feature has relevance %s); the %d nearest of %s",
+		report.Count(len(l.Curves), "curve"), memory, report.Decimals(float64(l.Theta), 2), report.Decimals(float64(l.Useless), 2),
+		l.Neighbours, report.Count(l.Prototypes, "prototype"))}
+}
 
 // Section is the part's section of a fit's report. The curves are given at equal steps of the observed range, those of
 // levels at each level, whose places on the grid are its codes. Theta and the distance are those that auto chose, if it

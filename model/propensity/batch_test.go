@@ -237,7 +237,7 @@ func TestBatchLeavesOthersTheirWeight(t *testing.T) {
 		schema := schemas()[name]
 		l, ex := modeltest.Generate(schema, 1500, 3)
 		opt := Default()
-		opt.Blocks = []Block{{Term: model.TermSets, Inputs: 2}, {Term: model.TermLocal, Inputs: 1}}
+		opt.Blocks = []Block{{Name: "lift", Inputs: 2, Fitted: true}, {Name: "local", Inputs: 1}}
 		p := newPlan(opt, schema)
 		ev := joined(modeltest.Evidence(schema, l, ex), nil)
 		ev.Blocks = []int{1, 1} // the first block offers one of two inputs

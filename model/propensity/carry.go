@@ -28,6 +28,12 @@ func (f factory) CarryState(c *model.Change, state []byte) ([]byte, []int, error
 		m.feature[i] = slices.IndexFunc(from.features, func(x feature) bool { return o >= 0 && x.index == o })
 	}
 	m.slots(c.Inputs, old.keys)
+	return m.scorecard(old).AppendState(nil), nil, nil
+}
+
+// scorecard returns a scorecard of from as one of to.
+func (m *move) scorecard(old *Scorecard) *Scorecard {
+	from, to := m.from, m.to
 	n := newScorecard(to)
 	for e := range n.keys {
 		if o := m.slot[to.slots-to.extern+e] - (from.slots - from.extern); o >= 0 {
@@ -45,7 +51,8 @@ func (f factory) CarryState(c *model.Change, state []byte) ([]byte, []int, error
 	if old.away != nil {
 		n.away = m.tables(old.away, old.axes, n.axes, false)
 	}
-	return n.AppendState(nil), nil, nil
+	n.derive()
+	return n
 }
 
 // move takes the tables of one schema to those of another.
@@ -53,6 +60,8 @@ type move struct {
 	from, to *plan
 	feature  []int // of each feature of to: its number in from, -1 = new
 	slot     []int // of each shared input of to: its number in from, -1 = new
+
+	sameSchema bool // the plans differ in their blocks alone
 }
 
 // slots fills m.slot: features x horizons, horizons, inputs of other components, by c.Inputs or, where they have keys
@@ -75,16 +84,16 @@ func (m *move) slots(inputs [][]int, keys []uint64) {
 	}
 	at, was = at+H, was+H
 	for b, block := range m.to.opt.Blocks {
-		first := was - (m.from.slots - m.from.extern)
-		keyed := slices.ContainsFunc(keys[first:first+block.Inputs], func(k uint64) bool { return k >= model.FirstKey })
-		for j := range block.Inputs {
+		first, n := m.from.find(block.Name)
+		keyed := slices.ContainsFunc(keys[first:first+n], func(k uint64) bool { return k >= model.FirstKey })
+		for j := range min(block.Inputs, n) {
 			if keyed || b >= len(inputs) || inputs[b] == nil {
-				m.slot[at+j] = was + j
-			} else if j < len(inputs[b]) && inputs[b][j] < block.Inputs {
-				m.slot[at+j] = was + inputs[b][j]
+				m.slot[at+j] = was + first + j
+			} else if j < len(inputs[b]) && inputs[b][j] < n {
+				m.slot[at+j] = was + first + inputs[b][j]
 			}
 		}
-		at, was = at+block.Inputs, was+block.Inputs
+		at += block.Inputs
 	}
 }
 
@@ -100,6 +109,9 @@ func (p *plan) number(e int) uint64 {
 }
 
 func (m *move) axes(old []axis) []axis {
+	if m.sameSchema {
+		return old
+	}
 	out := make([]axis, len(m.to.features))
 	for i := range out {
 		f := &m.to.features[i]

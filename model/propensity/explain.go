@@ -97,21 +97,7 @@ func (s *Scorecard) Explain(row model.Row, pending []float64, target int32, dst 
 			e += lift(at + i)
 		}
 		at += block.Inputs
-		merged := false
-		for _, was := range s.opt.Blocks[:b] {
-			merged = merged || was.Term == block.Term
-		}
-		if merged {
-			for j := range dst {
-				if dst[j].Feature == block.Term {
-					dst[j].Effect += e
-					sum += e
-					break
-				}
-			}
-			continue
-		}
-		term(block.Term, e)
+		term(model.TermOf(b), e)
 	}
 	term(model.TermCalibration, total-sum)
 	return dst

@@ -18,7 +18,7 @@ import (
 // setOptions are options with room for three sets and one input of neighbours.
 func setOptions() Options {
 	opt := Default()
-	opt.Blocks = []Block{{Term: model.TermSets, Inputs: 3}, {Term: model.TermLocal, Inputs: 1}}
+	opt.Blocks = []Block{{Name: "lift", Inputs: 3, Fitted: true}, {Name: "local", Inputs: 1}}
 	return opt
 }
 

@@ -15,11 +15,12 @@ type Calibration struct {
 	Prior    float64 // pseudo-records of the identity at each knot
 }
 
-// Block announces the inputs of one other component: the named term under which Explain reports them, and the most
-// inputs that it can ever offer. The blocks stand in the order in which their inputs arrive.
+// Block announces the inputs of one component. The blocks stand in the order of the Spec's components, in which their
+// inputs arrive; Explain reports block b under the term model.TermOf(b).
 type Block struct {
-	Term   int32
-	Inputs int
+	Name   string // of the component: states and parts know a block by it
+	Inputs int    // the largest number that it can ever offer
+	Fitted bool   // see model.Contribution
 }
 
 // Options are the choices of a scorecard; they mirror the `propensity:` section of the configuration.
@@ -31,7 +32,10 @@ type Options struct {
 	Linear      bool             // continuous and ordinal features are inputs themselves as well, the latter by rank; default true
 	Follow      bool             // no feature's effect goes against its lift, see Scorecard.Explain; default false
 	Calibration Calibration      // default 25 knots, a half-life of 3000, 20 pseudo-records
-	Blocks      []Block          // inputs of other components
+	Blocks      []Block          // inputs of the components
+	// Founding are the blocks of states and parts that do not name theirs; nil = Blocks. Under exactly these blocks
+	// states and parts are written without names.
+	Founding []Block
 }
 
 // Default returns the options with which TestThresholds was measured.
@@ -130,7 +134,7 @@ type plan struct {
 	forever int // index in half
 	linear  int
 	extern  int              // external input slots
-	term    []int32          // of each external input slot
+	fitted  []bool           // of each external input slot: see Block
 	slots   int              // shared inputs: features x horizons, horizons, external
 	using   []int            // cards that use each horizon, always a prefix of at least two
 	levels  int              // most levels of a nominal feature that get cells of their own
@@ -214,7 +218,7 @@ func newPlanOf(opt Options, s *model.Schema, t tuning) *plan {
 	}
 	for _, b := range opt.Blocks {
 		p.extern += b.Inputs
-		p.term = append(p.term, slices.Repeat([]int32{b.Term}, b.Inputs)...)
+		p.fitted = append(p.fitted, slices.Repeat([]bool{b.Fitted}, b.Inputs)...)
 	}
 	p.told = shownFrom(len(p.features))
 	p.between = between(p.half[:p.horizons])
@@ -266,7 +270,7 @@ func (p *plan) prior(i int) pair {
 		}
 	case i < n+p.horizons:
 		v.w = p.start[i-n]
-	case p.term[i-n-p.horizons] == model.TermSets:
+	case p.fitted[i-n-p.horizons]:
 		for k, r := range p.recipes {
 			v.w[k] = r.sets
 		}

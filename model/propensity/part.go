@@ -31,8 +31,7 @@ type contribution struct {
 }
 
 func (p *plan) appendPart(b []byte, m *part) []byte {
-	b = wire.AppendUvarint(b, partFormat)
-	b = p.appendShape(b)
+	b = p.appendFormat(b, partFormat)
 	b = p.appendAxes(b, m.axes)
 	b = p.appendBatch(b, m.batch)
 	b = p.appendKeys(b, m.keys)
@@ -76,11 +75,17 @@ func (p *plan) readKeys(r *wire.Reader) [][]uint64 {
 
 func (p *plan) readPart(b []byte) (*part, error) {
 	r := wire.NewReader(b)
-	format := r.Uvarint()
-	if r.Err() == nil && format != partFormat && format != beforeKeys {
-		return nil, fmt.Errorf("decoding scorecard: format %d, this build reads %d", format, partFormat)
+	format, from, err := p.readFormat(r)
+	if err != nil {
+		return nil, err
 	}
-	p.readShape(r)
+	if from != p {
+		m, err := from.readPart(b)
+		if err != nil {
+			return nil, err
+		}
+		return betweenBlocks(from, p).part(m), nil
+	}
 	m := &part{axes: p.readAxes(r)}
 	m.batch = p.readBatch(r, m.axes)
 	if format > beforeKeys {

@@ -248,7 +248,7 @@ func TestInputs(t *testing.T) {
 	for name, schema := range schemas() {
 		t.Run(name, func(t *testing.T) {
 			opt := Default()
-			opt.Blocks = []Block{{Term: model.TermSets, Inputs: 3}, {Term: model.TermLocal, Inputs: 1}}
+			opt.Blocks = []Block{{Name: "lift", Inputs: 3, Fitted: true}, {Name: "local", Inputs: 1}}
 			s, ex := trained(t, schema, 600, opt)
 			s.SetBlocks([]int{2, 1})
 			plain, _ := trained(t, schema, 600, Default())
@@ -280,10 +280,10 @@ func TestInputs(t *testing.T) {
 				}
 				effect[r.Feature] = r.Effect
 			}
-			if effect[model.TermLocal] < .5 {
-				t.Errorf("an input that knows the class has an effect of %v", effect[model.TermLocal])
+			if effect[model.TermOf(1)] < .5 {
+				t.Errorf("an input that knows the class has an effect of %v", effect[model.TermOf(1)])
 			}
-			if _, ok := effect[model.TermSets]; !ok {
+			if _, ok := effect[model.TermOf(0)]; !ok {
 				t.Error("no term for the sets")
 			}
 		})
@@ -405,7 +405,7 @@ func TestGradient(t *testing.T) {
 	for _, name := range []string{"two", "many"} {
 		t.Run(name, func(t *testing.T) {
 			opt := Default()
-			opt.Blocks = []Block{{Term: model.TermSets, Inputs: 1}}
+			opt.Blocks = []Block{{Name: "lift", Inputs: 1, Fitted: true}}
 			s, ex := trained(t, schemas()[name], 500, opt)
 			e := ex[7]
 			e.Clock, e.Weight = 500, 2

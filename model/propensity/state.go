@@ -19,8 +19,7 @@ const (
 
 // AppendState appends the state in the form that FORMAT.md describes.
 func (s *Scorecard) AppendState(b []byte) []byte {
-	b = wire.AppendUvarint(b, stateFormat)
-	b = s.appendShape(b)
+	b = s.appendFormat(b, stateFormat)
 	b = wire.AppendBool(b, s.axes != nil)
 	if s.axes != nil {
 		b = s.appendAxes(b, s.axes)
@@ -53,12 +52,19 @@ func (s *Scorecard) AppendState(b []byte) []byte {
 // LoadState replaces the state by what AppendState wrote under the same schema and options.
 func (s *Scorecard) LoadState(b []byte) error {
 	r := wire.NewReader(b)
-	n := &Scorecard{plan: s.plan, ext: s.ext, keys: make([]uint64, s.extern), since: make([]float64, s.extern)}
-	format := r.Uvarint()
-	if r.Err() == nil && format != stateFormat && format != beforeKeys {
-		return fmt.Errorf("decoding scorecard: format %d, this build reads %d", format, stateFormat)
+	format, from, err := s.plan.readFormat(r)
+	if err != nil {
+		return err
 	}
-	s.readShape(r)
+	if from != s.plan {
+		old := newScorecard(from)
+		if err := old.LoadState(b); err != nil {
+			return err
+		}
+		*s = *betweenBlocks(from, s.plan).scorecard(old)
+		return nil
+	}
+	n := &Scorecard{plan: s.plan, ext: s.ext, keys: make([]uint64, s.extern), since: make([]float64, s.extern)}
 	if r.Bool() {
 		n.axes = s.readAxes(r)
 	}

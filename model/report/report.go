@@ -25,8 +25,10 @@ type Report struct {
 	Features  []Feature  `json:"features"`
 	Local     *Local     `json:"local,omitempty"`
 	Kernel    *Kernel    `json:"kernel,omitempty"`
-	Seconds   *Seconds   `json:"seconds,omitempty"`
+	Seconds   Seconds    `json:"seconds,omitempty"`
 	Search    *SearchLog `json:"search,omitempty"`
+	// Other holds the sections of components that have no field of their own, by the component's name.
+	Other map[string]any `json:"other,omitempty"`
 }
 
 // Set is a feature set with its class counts by cell. Counts, lifts and intervals are by level (cell), then by class.
@@ -106,23 +108,7 @@ type Tests []Test
 
 // MarshalJSON writes the object in the order of the tests.
 func (t Tests) MarshalJSON() ([]byte, error) {
-	b := []byte{'{'}
-	for i, x := range t {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		for j, s := range []string{x.Feature, x.Cell} {
-			q, err := json.Marshal(s)
-			if err != nil {
-				return nil, err
-			}
-			if j == 1 {
-				b = append(b, ':')
-			}
-			b = append(b, q...)
-		}
-	}
-	return append(b, '}'), nil
+	return object(len(t), func(i int) (string, any) { return t[i].Feature, t[i].Cell })
 }
 
 // UnmarshalJSON reads an object of texts in its order.
@@ -236,12 +222,40 @@ type KernelWeight struct {
 	Alpha   Number `json:"alpha"`
 }
 
-// Seconds is how long each part of the fit took.
-type Seconds struct {
-	Read   float64 `json:"read"`
-	Lift   float64 `json:"lift"`
-	Local  float64 `json:"local"`
-	Kernel float64 `json:"kernel"`
+// Seconds is how long the steps of the fit took, in their order: a JSON object from step to seconds.
+type Seconds []Second
+
+// Second is one step: the reading, or the fit of a component by its name.
+type Second struct {
+	Step    string
+	Seconds float64
+}
+
+// MarshalJSON writes the object in the order of the steps.
+func (s Seconds) MarshalJSON() ([]byte, error) {
+	return object(len(s), func(i int) (string, any) { return s[i].Step, s[i].Seconds })
+}
+
+// object writes a JSON object of n members in their order.
+func object(n int, member func(i int) (key string, value any)) ([]byte, error) {
+	b := []byte{'{'}
+	for i := range n {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		key, value := member(i)
+		for j, x := range []any{key, value} {
+			q, err := json.Marshal(x)
+			if err != nil {
+				return nil, err
+			}
+			if j == 1 {
+				b = append(b, ':')
+			}
+			b = append(b, q...)
+		}
+	}
+	return append(b, '}'), nil
 }
 
 // SearchLog says how far the search for feature sets and profiles went.

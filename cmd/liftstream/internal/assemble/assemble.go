@@ -40,19 +40,22 @@ func New(c *config.Config) (*Stage, error) {
 	if err != nil {
 		return nil, err
 	}
+	scorecard.Founding = founding(c, schema)
 	s := &Stage{Config: c, Codec: columns(c, schema), parts: parts(c, schema), scorecard: scorecard}
-	for _, x := range s.parts {
-		s.scorecard.Blocks = append(s.scorecard.Blocks, x.block)
-	}
 	s.Spec = s.spec(schema, s.parts)
+	if err := s.Spec.Check(); err != nil {
+		return nil, err
+	}
 	return s, nil
 }
 
 func (s *Stage) spec(schema *model.Schema, parts []part) *model.Spec {
-	spec := &model.Spec{Schema: schema, Scorecard: propensity.New(s.scorecard, schema), Options: options(s.Config, schema)}
+	spec, o := &model.Spec{Schema: schema, Options: options(s.Config, schema)}, s.scorecard
 	for _, x := range parts {
 		spec.Components = append(spec.Components, x.factory)
 	}
+	o.Blocks = propensity.BlocksOf(spec)
+	spec.Scorecard = propensity.New(o, schema)
 	return spec
 }
 
@@ -64,44 +67,19 @@ func (s *Stage) Under(schema *model.Schema, fingerprint uint64) (*model.Spec, co
 	return spec, columns(s.Config, schema), nil
 }
 
-// part is a component of the stage, with the inputs that it offers to the scorecard.
-type part struct {
-	factory model.Factory
-	block   propensity.Block
-	scoring model.Factory // gives the same inputs, without the figures that are only reported
-}
-
-func parts(c *config.Config, s *model.Schema) []part {
-	o := liftOptions(c, s)
-	near, similar := local.New(localOptions(c), s), kernel.New(kernelOptions(c), s)
-	return []part{{
-		factory: lift.New(o, s),
-		block:   propensity.Block{Term: model.TermSets, Inputs: lift.MaxEntered},
-		scoring: lift.New(lift.Options{Quantiles: o.Quantiles, Joint: o.Joint, Enter: o.Enter}, s),
-	}, {
-		factory: near,
-		block:   propensity.Block{Term: model.TermLocal, Inputs: 1},
-		scoring: near,
-	}, {
-		factory: similar,
-		block:   propensity.Block{Term: model.TermKernel, Inputs: 1},
-		scoring: similar,
-	}}
-}
-
 // Scoring returns the Spec with the components of these names alone, all of them if none is named, and without the
 // figures that are only reported: with all of them its scores are the same bits but for the profiles, and its fits do
 // not search those. Its models do not fit Spec.
 func (s *Stage) Scoring(names ...string) *model.Spec {
-	spec, scorecard := *s.Spec, s.scorecard
-	spec.Components, scorecard.Blocks = nil, nil
+	spec, o := *s.Spec, s.scorecard
+	spec.Components, o.Founding = nil, nil
 	for _, x := range s.parts {
 		if len(names) == 0 || slices.Contains(names, x.factory.Name()) {
 			spec.Components = append(spec.Components, x.scoring)
-			scorecard.Blocks = append(scorecard.Blocks, x.block)
 		}
 	}
-	spec.Scorecard = propensity.New(scorecard, spec.Schema)
+	o.Blocks = propensity.BlocksOf(&spec)
+	spec.Scorecard = propensity.New(o, spec.Schema)
 	return &spec
 }
 

@@ -191,9 +191,9 @@ fit: {warmup: 100}
 	if !whole.Trained() {
 		t.Fatal("never trained")
 	}
-	for _, x := range s.parts {
-		if c := whole.Component(x.factory.Name()); c.InputCount() > x.block.Inputs {
-			t.Errorf("%s offers %d inputs and its block has room for %d", x.factory.Name(), c.InputCount(), x.block.Inputs)
+	for i, f := range s.Spec.Components {
+		if n, most := whole.Component(f.Name()).InputCount(), s.Spec.Contribution(i).Inputs; n > most {
+			t.Errorf("%s offers %d inputs, at most %d were announced", f.Name(), n, most)
 		}
 	}
 }
@@ -225,7 +225,7 @@ func TestReasonsNameEachTermOnce(t *testing.T) {
 	features, _ := out.SubspaceOf(199)
 	for _, f := range features {
 		if f < 0 {
-			t.Errorf("%s is in the subspace", s.Spec.Schema.TermName(f))
+			t.Errorf("%s is in the subspace", out.TermName(s.Spec.Schema, f))
 		}
 	}
 }

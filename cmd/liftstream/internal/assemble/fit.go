@@ -2,63 +2,22 @@ package assemble
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
 
 	"liftstream/model"
 	"liftstream/model/kernel"
-	"liftstream/model/lift"
-	"liftstream/model/local"
 	"liftstream/model/report"
 )
 
-// reported are the parts of a model that a report has a section of, in the order in which they are read.
-var reported = []struct {
-	name    string
-	add     func(s *model.Schema, levels *model.Levels, raw []byte, r *report.Report) error
-	seconds func(s *report.Seconds) *float64
-}{
-	{lift.Name, reportLift, func(s *report.Seconds) *float64 { return &s.Lift }},
-	{kernel.Name, reportKernel, func(s *report.Seconds) *float64 { return &s.Kernel }},
-	{local.Name, reportLocal, func(s *report.Seconds) *float64 { return &s.Local }},
-}
-
-func reportLift(s *model.Schema, levels *model.Levels, raw []byte, r *report.Report) error {
-	part, err := lift.DecodePart(s, raw)
-	if err != nil {
-		return err
-	}
-	part.Report(s, levels, r)
-	return nil
-}
-
-func reportKernel(s *model.Schema, _ *model.Levels, raw []byte, r *report.Report) error {
-	part, err := kernel.DecodePart(s, raw)
-	if err != nil {
-		return err
-	}
-	r.Kernel = part.Report(s)
-	return nil
-}
-
-func reportLocal(s *model.Schema, levels *model.Levels, raw []byte, r *report.Report) error {
-	part, err := local.DecodePart(s, raw)
-	if err != nil {
-		return err
-	}
-	r.Local = part.Section(s, levels)
-	return nil
-}
-
 // Report gathers the findings of a fit to the evidence ev, which was taken from a number of records.
-func Report(name string, records int, ev *model.Evidence, m *model.Model) (*report.Report, error) {
-	s := ev.Schema
-	r := &report.Report{Name: name, Records: records, Labelled: ev.Len(), Classes: s.Classes,
-		BaseRates: make([]report.Number, len(s.Classes))}
+func (s *Stage) Report(name string, records int, ev *model.Evidence, m *model.Model) (*report.Report, error) {
+	classes := ev.Schema.Classes
+	r := &report.Report{Name: name, Records: records, Labelled: ev.Len(), Classes: classes,
+		BaseRates: make([]report.Number, len(classes))}
 	var n float64
-	rates := make([]float64, len(s.Classes))
+	rates := make([]float64, len(classes))
 	for i, y := range ev.Class {
 		rates[y] += ev.Weight[i]
 		n += ev.Weight[i]
@@ -66,40 +25,32 @@ func Report(name string, records int, ev *model.Evidence, m *model.Model) (*repo
 	for y := range rates {
 		r.BaseRates[y] = report.Number(rates[y] / n)
 	}
-	for _, x := range reported {
-		raw, ok := m.Parts[x.name]
-		if !ok && x.name != lift.Name {
-			continue
-		}
-		if err := x.add(s, m.Levels, raw, r); err != nil {
-			return nil, fmt.Errorf("reading the model's part %s: %w", x.name, err)
-		}
+	if err := s.Sections(m, r); err != nil {
+		return nil, err
 	}
 	r.Features = report.Features(ev)
 	return r, nil
 }
 
 // Timing holds how long the last fit of each component took.
-type Timing struct{ fits map[string]*timed }
+type Timing struct{ fits []*timed }
 
 // Time lets the fits of the components take turns, so that each has all cores and its time is its own.
 func (s *Stage) Time() *Timing {
-	t := &Timing{map[string]*timed{}}
+	t := &Timing{}
 	var turn sync.Mutex
 	for i, x := range s.Spec.Components {
 		f := &timed{Factory: x, turn: &turn}
-		s.Spec.Components[i], t.fits[x.Name()] = f, f
+		s.Spec.Components[i], t.fits = f, append(t.fits, f)
 	}
 	return t
 }
 
 // Seconds is the section of a report; read is how long the reading of the records took.
-func (t *Timing) Seconds(read time.Duration) *report.Seconds {
-	s := &report.Seconds{Read: read.Seconds()}
-	for _, x := range reported {
-		if f := t.fits[x.name]; f != nil {
-			*x.seconds(s) = f.took.Seconds()
-		}
+func (t *Timing) Seconds(read time.Duration) report.Seconds {
+	s := report.Seconds{{Step: "read", Seconds: read.Seconds()}}
+	for _, f := range t.fits {
+		s = append(s, report.Second{Step: f.Name(), Seconds: f.took.Seconds()})
 	}
 	return s
 }

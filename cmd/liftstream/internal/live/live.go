@@ -60,7 +60,7 @@ func New(c *config.Config, st *assemble.Stage, k *cluster.Cluster, o Options) *L
 	l.Source = &page.Source{Name: c.Name, Positive: c.Record.Label.Positive, Board: l.Board, Places: []page.Place{
 		{What: "brokers", Name: k.Address}, {What: "events", Name: t.Events}, {What: "scores", Name: t.Scores},
 		{What: "rejected", Name: t.Dead}}}
-	l.Source.Status, l.Source.Profiles = l.Stage.Status, profiles(st.Spec, l.Stage.Serving)
+	l.Source.Status, l.Source.Profiles = l.Stage.Status, profiles(st, l.Stage.Serving)
 	l.metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "liftstream", Name: "ready",
 		Help: "1 while /readyz says so, 0 while it names what is waited for, such as brokers that are away; the other " +
 			"figures then stand still."}, func() float64 {

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"sync"
 
+	"liftstream/cmd/liftstream/internal/assemble"
 	"liftstream/cmd/liftstream/internal/page"
 	"liftstream/model"
 	"liftstream/model/evaluate"
-	"liftstream/model/kernel"
 	"liftstream/model/lift"
 )
 
@@ -20,7 +20,7 @@ const shownProfiles = 8
 
 // profiles returns a function that tells the strongest profiles of the serving model, those of the positive class where
 // there is one. It decodes each version once.
-func profiles(spec *model.Spec, serving func() *model.Model) func() page.Profiles {
+func profiles(stage *assemble.Stage, serving func() *model.Model) func() page.Profiles {
 	var mu sync.Mutex
 	var last page.Profiles
 	return func() page.Profiles {
@@ -30,29 +30,13 @@ func profiles(spec *model.Spec, serving func() *model.Model) func() page.Profile
 		if m == nil || m.Version == last.Model {
 			return last
 		}
-		p, err := Strongest(spec.Schema, m)
+		p, err := Strongest(stage.Spec.Schema, m)
 		if err != nil {
 			return last
 		}
-		last = page.Profiles{Model: m.Version, Best: p, Features: shortList(spec.Schema, m)}
+		last = page.Profiles{Model: m.Version, Best: p, Features: stage.ShortList(m)}
 		return last
 	}
-}
-
-// shortList names the features of the model's kernel, heaviest first; none without a kernel that can be read.
-func shortList(s *model.Schema, m *model.Model) (names []string) {
-	raw, ok := m.Parts[kernel.Name]
-	if !ok {
-		return nil
-	}
-	part, err := kernel.DecodePart(s, raw)
-	if err != nil {
-		return nil
-	}
-	for _, f := range part.ShortList() {
-		names = append(names, s.Features[f].Name)
-	}
-	return names
 }
 
 // Strongest returns the profiles to show, those of the positive class where there is one: the confirmed ones first,

@@ -74,7 +74,11 @@ func (e *Evaluation) Run(ctx context.Context, a *cli.App, data []string) error {
 	if e.Protocol == triples {
 		return e.compare(ctx, a, stage, data)
 	}
-	m := &measurement{Evaluation: e, app: a, config: c, stage: stage, methods: e.drive(stage, e.frozen)}
+	methods, err := e.drive(stage, e.frozen)
+	if err != nil {
+		return fmt.Errorf("%s: %w", e.Config, err)
+	}
+	m := &measurement{Evaluation: e, app: a, config: c, stage: stage, methods: methods}
 	m.files = &records.Source{App: a, Context: ctx, Data: data, Options: file.Options{Codec: stage.Codec,
 		RequireLabel: true}}
 	start := time.Now()

@@ -260,7 +260,7 @@ func (b *Board) record(partition int32, batch *model.Batch, s *model.Scores, l *
 	why := s.WhyOf(i)
 	r.Why = make([]Reason, len(why))
 	for k, w := range why {
-		x := Reason{Feature: b.schema.TermName(w.Feature), Effect: finite(w.Effect), N: finite(w.N)}
+		x := Reason{Feature: s.TermName(b.schema, w.Feature), Effect: finite(w.Effect), N: finite(w.N)}
 		if !math.IsNaN(w.Lift) && !math.IsInf(w.Lift, 0) {
 			lift := w.Lift
 			x.Lift = &lift

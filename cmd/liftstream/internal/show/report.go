@@ -19,11 +19,12 @@ const (
 
 // sections are the parts of a report, in their order.
 var sections = []func(w io.Writer, r *report.Report, positive string) error{
-	reportFeatures, reportSets, reportWindows, reportProfiles, reportLocal, reportKernel,
+	reportFeatures, reportSets, reportWindows, reportProfiles,
 }
 
-// Report prints the best of a report; all of it is in the JSON. positive is the class whose profiles come first.
-func Report(w io.Writer, r *report.Report, positive string) error {
+// Report prints the best of a report; all of it is in the JSON. positive is the class whose profiles come first, summary
+// the paragraphs of the components.
+func Report(w io.Writer, r *report.Report, positive string, summary []string) error {
 	fmt.Fprintf(w, "%s: %s, %d labelled\n", r.Name, text.Count(r.Records, "record"), r.Labelled)
 	rates := make([]string, len(r.Classes))
 	for y, c := range r.Classes {
@@ -35,36 +36,12 @@ func Report(w io.Writer, r *report.Report, positive string) error {
 			return err
 		}
 	}
+	for _, paragraph := range summary {
+		if _, err := fmt.Fprintf(w, "\n%s\n", paragraph); err != nil {
+			return err
+		}
+	}
 	return nil
-}
-
-// reportLocal prints the choices for the neighbours and the subspaces of single records.
-func reportLocal(w io.Writer, r *report.Report, _ string) error {
-	l := r.Local
-	if l == nil {
-		return nil
-	}
-	memory := "counts that never forget"
-	if l.HalfLife > 0 {
-		memory = fmt.Sprintf("counts of a half-life of %s records", text.Number(l.HalfLife))
-	}
-	_, err := fmt.Fprintf(w, "\nLocal: %s from %s; theta %s (a useless feature has relevance %s); the %d nearest of %s\n",
-		text.Count(len(l.Curves), "curve"), memory, text.Decimals(l.Theta, 2), text.Decimals(l.Useless, 2), l.Neighbours,
-		text.Count(l.Prototypes, "prototype"))
-	return err
-}
-
-// reportKernel prints the kernel's short list, heaviest first.
-func reportKernel(w io.Writer, r *report.Report, _ string) error {
-	if r.Kernel == nil {
-		return nil
-	}
-	list := "none"
-	if len(r.Kernel.Features) > 0 {
-		list = text.Some(r.Kernel.Features, reportRows)
-	}
-	_, err := fmt.Fprintf(w, "\nKernel (%s): records of a class are most alike in %s\n", r.Kernel.Status, list)
-	return err
 }
 
 func reportFeatures(w io.Writer, r *report.Report, _ string) error {

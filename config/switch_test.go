@@ -1,0 +1,43 @@
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestOffSwitchesASectionOff: off changes the fingerprint and leaves the frame, so that a state is carried over.
+func TestOffSwitchesASectionOff(t *testing.T) {
+	parse := func(text string) *Config {
+		t.Helper()
+		c, _, err := Parse("t.yaml", []byte(minimal+text), environment)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	on := parse("")
+	if on.Local.Off || on.Kernel.Off {
+		t.Error("a section is off that nobody switched off")
+	}
+	seen := map[uint64]string{on.Fingerprint(): ""}
+	for _, text := range []string{"local: off\n", "kernel: \"off\"\n", "local: off\nkernel: off\n"} {
+		c := parse(text)
+		if c.Local.Off != strings.Contains(text, "local") || c.Kernel.Off != strings.Contains(text, "kernel") {
+			t.Errorf("%q: local %v, kernel %v", text, c.Local.Off, c.Kernel.Off)
+		}
+		if was, ok := seen[c.Fingerprint()]; ok {
+			t.Errorf("%q has the fingerprint of %q", text, was)
+		}
+		seen[c.Fingerprint()] = text
+		if c.Frame() != on.Frame() {
+			t.Errorf("%q is another frame", text)
+		}
+		again, _, err := Parse("t.yaml", c.Redacted(), environment)
+		if err != nil || again.Fingerprint() != c.Fingerprint() {
+			t.Errorf("%q does not survive a dump: %v\n%s", text, err, c.Redacted())
+		}
+	}
+	if parse("local: {theta: 0.5}\n").Frame() == on.Frame() {
+		t.Error("a key of the section is no part of the frame")
+	}
+}
