@@ -3,7 +3,6 @@ package stream
 import (
 	"context"
 	"encoding/binary"
-	"liftstream/stream/topics"
 	"maps"
 	"net"
 	"os/exec"
@@ -19,6 +18,7 @@ import (
 	"go.uber.org/zap"
 
 	"liftstream/model"
+	"liftstream/stream/topics"
 	"liftstream/stream/txn"
 )
 
