@@ -1,4 +1,4 @@
-// Package modeltest is the conformance suite of model.Component: what every implementation keeps, whatever it models.
+// Package modeltest is the conformance suite of model.Component: the rules that every implementation keeps.
 package modeltest
 
 import (
@@ -10,7 +10,7 @@ import (
 	"liftstream/model"
 )
 
-// Suite says what to test.
+// Suite describes a component and its tests.
 type Suite struct {
 	Schema *model.Schema
 	// New makes the factory under test for a schema: the Suite's, or the same with its features in another order.
@@ -127,7 +127,7 @@ func yield(ex []model.Example) func(func(*model.Example) bool) {
 	}
 }
 
-// inputs returns what the component offers for the row; entries that it leaves untouched stay NaN.
+// inputs returns the inputs of the component for the row; entries that it leaves untouched stay NaN.
 func (x *fixture) inputs(c model.Component, row model.Row) []float64 {
 	dst := make([]float64, c.InputCount()*len(x.Schema.Classes))
 	for i := range dst {

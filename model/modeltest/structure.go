@@ -19,7 +19,7 @@ func testRebaseKeeps(t *testing.T, x *fixture) {
 	}
 }
 
-// testRebaseSince: the model's share and what was learnt since make the same as having been there all the time.
+// testRebaseSince: the model's share and the records learnt since make the same as having been there all the time.
 func testRebaseSince(t *testing.T, x *fixture) {
 	if x.PathDependent {
 		return
@@ -36,7 +36,8 @@ func testRebaseSince(t *testing.T, x *fixture) {
 	// Both must also be the same to the next Fit.
 	next := func(c model.Component) model.Component {
 		ev := x.evidence(x.examples)
-		ev.States, ev.Recodes, ev.Models = map[int32][]byte{0: state(c)}, map[int32]model.Recode{0: nil}, map[int32]int64{0: 2}
+		ev.States, ev.Models = map[int32][]byte{0: state(c)}, map[int32]int64{0: 2}
+		ev.Recodes = map[int32]model.Recode{0: nil}
 		return x.live(t, x.fit(t, x.factory, ev, part), 0, nil)
 	}
 	x.same(t, "the next generation", next(late), next(c), 1e-9)
@@ -96,7 +97,7 @@ func testRecode(t *testing.T, x *fixture) {
 			renamed[i].Row[f] = r.Value(f, renamed[i].Row[f])
 		}
 	}
-	// The model has no share for partition 77, so the states hold what was learnt here and nothing else.
+	// The model has no share for partition 77, so the states hold the records learnt here and nothing else.
 	c, d := x.live(t, x.part, 77, nil), x.live(t, x.part, 77, nil)
 	learn(c, renamed) // the reversal is its own inverse: under the old codes these are the records
 	rebase(t, c, x.part, 77, r, nil)
@@ -113,7 +114,8 @@ func testRecode(t *testing.T, x *fixture) {
 		for i := range ev.Partition {
 			ev.Partition[i] = 77
 		}
-		ev.States, ev.Recodes, ev.Models = map[int32][]byte{77: state(c)}, map[int32]model.Recode{77: r}, map[int32]int64{77: 1}
+		ev.States, ev.Models = map[int32][]byte{77: state(c)}, map[int32]int64{77: 1}
+		ev.Recodes = map[int32]model.Recode{77: r}
 		return x.live(t, x.fit(t, x.factory, ev, x.part), 77, nil)
 	}
 	x.same(t, "recoded by Fit", fit(e, r), fit(d, nil), 1e-9)
