@@ -12,7 +12,7 @@ type Column struct {
 }
 
 // Batch is a run of decoded records in input order. The decoder owns its buffers and may reuse them once the call that
-// was given the Batch has returned; whoever keeps a value copies it.
+// was given the Batch has returned; copy a value to keep it.
 type Batch struct {
 	N       int
 	Columns []Column // one for each feature of the Schema, in its order, each of N values

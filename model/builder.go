@@ -54,8 +54,8 @@ func (x *Builder) Classes() (n int) {
 // Evidence is all rows taken so far, in their order. It must not be changed, and is valid until the next Add.
 func (x *Builder) Evidence() *Evidence { return x.rows }
 
-// Exchangeable is the evidence of Fit: the rows taken so far, in an order without meaning; see Evidence.Exchangeable. It
-// must not be changed, and is valid until the next Add.
+// Exchangeable is the evidence of Fit: the rows taken so far, in an order without meaning; see Evidence.Exchangeable.
+// It must not be changed, and is valid until the next Add.
 func (x *Builder) Exchangeable() *Evidence {
 	if x.mixed == nil {
 		x.mixed = x.rows.exchangeable()

@@ -19,7 +19,7 @@ type Change struct {
 	From, To *Schema
 	// Feature[f] is the index in From of feature f of To; -1 when From has none that its counts could come from. Two are
 	// the same if name, kind, use and direction are, and the fixed levels of From begin those of To: levels that come
-	// later are new, and what was "(other)" stays so.
+	// later are new, and "(other)" stays so.
 	Feature []int
 	// Inputs[i][j] is the number that input j of component i had, for the scorecard, which knows inputs by their number;
 	// nil for a component whose inputs keep their numbers.
@@ -64,7 +64,7 @@ func (c *Change) Code(f int, v float64) float64 {
 	return v
 }
 
-// Row returns a record of From as one of To: what From did not have is missing.
+// Row returns a record of From as one of To: a feature that From lacks is missing.
 func (c *Change) Row(old Row, dst Row) Row {
 	dst = dst[:0]
 	for f, o := range c.Feature {
@@ -79,7 +79,7 @@ func (c *Change) Row(old Row, dst Row) Row {
 	return dst
 }
 
-// String says what is kept, new and gone, by name.
+// String lists the kept, new and gone features by name.
 func (c *Change) String() string {
 	var kept, added, gone []string
 	for f, o := range c.Feature {
@@ -94,8 +94,8 @@ func (c *Change) String() string {
 			gone = append(gone, c.From.Features[o].Name)
 		}
 	}
-	return fmt.Sprintf("kept: %s; new: %s; gone: %s; new classes: %s", strings.Join(kept, ", "), strings.Join(added, ", "), strings.Join(gone, ", "),
-		strings.Join(c.To.Classes[len(c.From.Classes):], ", "))
+	return fmt.Sprintf("kept: %s; new: %s; gone: %s; new classes: %s", strings.Join(kept, ", "), strings.Join(added, ", "),
+		strings.Join(gone, ", "), strings.Join(c.To.Classes[len(c.From.Classes):], ", "))
 }
 
 // appendOrigin appends the section SectionSchema.
@@ -115,7 +115,8 @@ func Origin(section []byte) (*Schema, uint64, error) {
 		return nil, 0, fmt.Errorf("decoding schema: %w", err)
 	}
 	for i := range s.Features {
-		if f := &s.Features[i]; s.Feature(f.Name) != i || f.Kind == Continuous && len(f.Levels) > 0 || f.Kind == Ordinal && len(f.Levels) == 0 {
+		f := &s.Features[i]
+		if s.Feature(f.Name) != i || f.Kind == Continuous && len(f.Levels) > 0 || f.Kind == Ordinal && len(f.Levels) == 0 {
 			return nil, 0, fmt.Errorf("decoding schema: feature %d is impossible", i)
 		}
 	}
@@ -126,12 +127,12 @@ func Origin(section []byte) (*Schema, uint64, error) {
 }
 
 // Carry returns the state as one of spec, whose schema is another and whose Frame is the same: a new state in which
-// everything that mentions no feature that is gone, or has become another, is what it was: counts of feature sets,
+// everything that mentions no feature that is gone, or has become another, stays as it was: counts of feature sets,
 // cells and weights of the scorecard, local curves, prototypes and their histograms, curves of the kernel, class
 // counts, calibration, level tables, tail, reservoir and waiting room, in which new features are missing. The Model
-// that served is not carried over: what scoring needs of it lies in the states of the components, and the next Fit
-// starts from these (see Before). What components that are no Carrier knew is lost until the next model. Waiting
-// records keep their values but not what was remembered of their scores. p must not be used afterwards.
+// that served is not carried over: scoring needs only the states of the components, and the next Fit
+// starts from these (see Before). The knowledge of a component that is no Carrier is lost until the next model. Waiting
+// records keep their values but not the memory of their scores. p must not be used afterwards.
 func (p *Partition) Carry(spec *Spec) (*Partition, *Change, error) {
 	c, err := Relate(p.spec.Schema, spec.Schema)
 	if err != nil {

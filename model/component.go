@@ -11,7 +11,7 @@ import "context"
 type Component interface {
 	// Learn adds a labelled record.
 	Learn(ex *Example)
-	// Retract takes back exactly what Learn added for the same Example: Learn then Retract restores every count,
+	// Retract is the inverse of Learn for the same Example: Learn then Retract restores every count,
 	// exactly for integer weights without decay, to 1e-12 of the total weight otherwise.
 	Retract(ex *Example)
 	// InputCount is the number of inputs that the component offers to the scorecard under the current structure.
@@ -20,14 +20,14 @@ type Component interface {
 	Inputs(row Row, dst []float64)
 	// AppendState appends the component's state in its own binary form.
 	AppendState(b []byte) []byte
-	// LoadState replaces the state by what AppendState wrote. Hostile bytes give an error, never a panic; after an error
-	// the component must be dropped.
+	// LoadState replaces the state by one that AppendState wrote. Hostile bytes give an error, never a panic; after an
+	// error the component must be dropped.
 	LoadState(b []byte) error
 	// Rebase moves the component to the structure of a new Model (MODEL.md 2).
 	Rebase(rb *Rebase) error
 }
 
-// Rebase is what a component is given when a Model starts to serve.
+// Rebase is the input of a component when a Model starts to serve.
 type Rebase struct {
 	// Part is the component's part of the Model, as its Fit returned it; it aliases the Model and must not be changed.
 	Part []byte
@@ -38,7 +38,7 @@ type Rebase struct {
 	// Clock is the partition's labelled-record clock now.
 	Clock float64
 	// Since yields, oldest first, the labelled examples (recoded) that the partition learnt after the Model's offset
-	// for it: what a table of new structure must learn on top of the Model's share for Self. A table whose structure did
+	// for it: a table of new structure must learn them on top of the Model's share for Self. A table whose structure did
 	// not change keeps its own counts and must not learn them again.
 	Since func(yield func(ex *Example) bool)
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Evidence is what a Fit sees: labelled, coded, weighted records, oldest first, and the partitions' own states.
+// Evidence is the input of a Fit: labelled, coded, weighted records, oldest first, and the partitions' own states.
 // It is read-only and may be shared by concurrent Fits.
 type Evidence struct {
 	Schema *Schema
@@ -22,7 +22,7 @@ type Evidence struct {
 	// Recent is the index from which the records are the tails, a contiguous run; before it they are the reservoirs.
 	// 0 when every record is here.
 	Recent int
-	// Sampled holds the partitions whose reservoir is a sample of what left the tail; that of the others is all of it.
+	// Sampled holds the partitions whose reservoir is a sample of what left the tail; the others keep all of it.
 	Sampled map[int32]bool
 	// States holds, for each partition, the state of this component as AppendState wrote it, recoded lazily by the
 	// component through Recodes; nil for evidence read from files.
@@ -31,8 +31,9 @@ type Evidence struct {
 	// Models is the version of the Model under which each state in States was built.
 	Models map[int32]int64
 	Seed   uint64
-	// Whole says that there are no other records to learn from, as with files. In a stream the weights of inputs are learnt
-	// from earlier scores instead: a record left out of the past has neighbours of its own time, a record to come has not.
+	// Whole says that there are no other records to learn from, as with files. In a stream the weights of inputs are
+	// learnt from earlier scores instead: a record left out of the past has neighbours of its own time, a record to
+	// come has not.
 	Whole bool
 	// Exchangeable says that the order of the records has no meaning: they stand in one that is a function of their
 	// multiset and the seed, Clock being the place in it and Time 0. A Fit treats none as older than another: nothing
@@ -40,13 +41,14 @@ type Evidence struct {
 	Exchangeable bool
 	// Source is the number of each record in the order in which it was read, where that is another one; nil else.
 	Source []int32
-	// Keep asks a Fit to leave the structure and the fitted weights of previous as they are, and to bring only what the
-	// partitions have learnt up to date: what Renew does with a model that has passed the gate.
+	// Keep asks a Fit to leave the structure and the fitted weights of previous as they are, and to bring only the
+	// shares of the partitions up to date, as Renew does with a model that has passed the gate.
 	Keep bool
 }
 
 func newEvidence(s *Schema, l *Levels, seed uint64) *Evidence {
-	return &Evidence{Schema: s, Levels: l, Columns: make([][]float64, len(s.Features)), Seed: seed, Sampled: map[int32]bool{}}
+	return &Evidence{Schema: s, Levels: l, Columns: make([][]float64, len(s.Features)), Seed: seed,
+		Sampled: map[int32]bool{}}
 }
 
 // Len is the number of records.
@@ -65,7 +67,7 @@ func (e *Evidence) StandsFor(i int) bool { return i < e.Recent && e.Sampled[e.Pa
 // sqrt(ln(2/delta)/(2n)), and holds for all values at once, so for all cut points; records of the tails add to W
 // without error; and of several partitions, each a sample by itself, the sum is that of Hoeffding's inequality (1963,
 // theorem 2 and section 6), and holds for each value. It is 0 when every record is here. among chooses records, such as
-// those that have all features of a set; nil means all. Records that weigh more than others widen the bound by their
+// records with all features of a set; nil means all. Records that weigh more than others widen the bound by their
 // squares.
 func (e *Evidence) RankError(among func(i int) bool, delta float64) float64 {
 	var total, square float64
@@ -96,9 +98,9 @@ func (e *Evidence) serving() (partition int32, state []byte) {
 	return partition, e.States[partition]
 }
 
-// Before returns the structure from which a Fit starts. part reads it from previous, the part of the serving Model; where
-// there is none, state reads it from the state of the first partition that a published model serves, as after a change
-// of the schema. The zero T means that the Fit starts from nothing.
+// Before returns the structure from which a Fit starts. part reads it from previous, the part of the serving Model;
+// where there is none, state reads it from the state of the first partition that a published model serves, as after a
+// change of the schema. The zero T means that the Fit starts from nothing.
 func Before[T any](e *Evidence, previous []byte, part, state func(b []byte) (T, error)) (before T, err error) {
 	if previous != nil {
 		if before, err = part(previous); err != nil {
@@ -155,7 +157,7 @@ func (e *Evidence) addReservoir(r *reservoir, partition int32, rc Recode) {
 	r.sample(func(rec *record, standsFor float64) { e.add(rec, standsFor, partition, rc) })
 }
 
-// gather merges the samples of the states, coded by levels, to which it adds what they lack.
+// gather merges the samples of the states, coded by levels, to which it adds missing ones.
 func gather(spec *Spec, states map[int32]map[string][]byte, levels *Levels) (*Evidence, []*Partition, error) {
 	order := sortedKeys(states)
 	parts := make([]*Partition, len(order))
@@ -208,7 +210,7 @@ func mergeTails(ev *Evidence, parts []*Partition) {
 	}
 }
 
-// evidence is the partition's own sample, without states: what a first fit sees.
+// evidence is the partition's own sample, without states, for a first fit.
 func (p *Partition) evidence() *Evidence {
 	e := newEvidence(p.spec.Schema, p.levels, p.spec.Options.Seed)
 	e.addReservoir(p.reservoir, p.self, nil)

@@ -10,9 +10,10 @@ import (
 // the multiset of the records and of the seed alone, byte for byte.
 //
 //   - Learnt levels have their codes in the order of their texts, behind the fixed ones.
-//   - Records stand in the order of Hash(seed, values, class, k), k records of the same values and class, those of smaller
-//     weight, being before it: a random order of the multiset, which the scale of the weights does not move.
-//   - The clock of a record is its place in this order, which tells it from others and says nothing of its age; its time is 0.
+//   - Records stand in the order of Hash(seed, values, class, k), k records of the same values and class, those of
+//     smaller weight, being before it: a random order of the multiset, which the scale of the weights does not move.
+//   - The clock of a record is its place in this order, which tells it from others and says nothing of its age; its
+//     time is 0.
 //
 // A feature of more than MaxLevels levels is the exception: its first MaxLevels levels keep codes of their own. NaN of
 // any bits is one value.

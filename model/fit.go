@@ -8,9 +8,11 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// fitParts fits every component on the evidence, side by side, and then the scorecard over what they say. states holds
+// fitParts fits every component on the evidence, side by side, and then the scorecard over their inputs. states holds
 // each partition's snapshot.
-func fitParts(ctx context.Context, spec *Spec, ev *Evidence, states map[int32]map[string][]byte, previous *Model) (map[string][]byte, error) {
+func fitParts(
+	ctx context.Context, spec *Spec, ev *Evidence, states map[int32]map[string][]byte, previous *Model,
+) (map[string][]byte, error) {
 	out := make([][]byte, len(spec.Components))
 	g, within := errgroup.WithContext(ctx)
 	for i, f := range spec.Components {
@@ -34,7 +36,9 @@ func fitParts(ctx context.Context, spec *Spec, ev *Evidence, states map[int32]ma
 }
 
 // fitPart fits the part of one component.
-func fitPart(ctx context.Context, f Factory, ev Evidence, states map[int32]map[string][]byte, previous *Model) ([]byte, error) {
+func fitPart(
+	ctx context.Context, f Factory, ev Evidence, states map[int32]map[string][]byte, previous *Model,
+) ([]byte, error) {
 	part, err := f.Fit(ctx, ev.of(f.Name(), states), previous.part(f.Name()))
 	if err != nil {
 		return nil, fmt.Errorf("fitting %s: %w", f.Name(), err)
@@ -44,7 +48,8 @@ func fitPart(ctx context.Context, f Factory, ev Evidence, states map[int32]map[s
 
 // fitScorecard fits the scorecard over the components with these parts.
 func fitScorecard(
-	ctx context.Context, spec *Spec, ev Evidence, states map[int32]map[string][]byte, previous *Model, parts map[string][]byte,
+	ctx context.Context, spec *Spec, ev Evidence, states map[int32]map[string][]byte, previous *Model,
+	parts map[string][]byte,
 ) ([]byte, error) {
 	name := spec.Scorecard.Name()
 	in, err := offer(spec, &ev, parts)
@@ -119,7 +124,7 @@ func offer(spec *Spec, ev *Evidence, parts map[string][]byte) (*Offer, error) {
 // nobody is a partition that no model knows.
 const nobody = -1
 
-// inputsOf writes what the components say of a row.
+// inputsOf writes the inputs of the components for a row.
 func inputsOf(components []Component, classes int, row Row, dst []float64) {
 	at := 0
 	for _, c := range components {
@@ -132,7 +137,7 @@ func inputsOf(components []Component, classes int, row Row, dst []float64) {
 
 // Fit makes the next model from the partitions' snapshots: it merges their samples in partition order and fits every
 // factory. Whether the model may serve is for Judge to say; until then Info.Verdict is that of a model compared with
-// nothing. previous is the serving model, nil before the first. states[p] is what Snapshot returned, or the same parts
+// nothing. previous is the serving model, nil before the first. states[p] is the result of Snapshot, or the same parts
 // read back.
 func Fit(ctx context.Context, spec *Spec, states map[int32]map[string][]byte, previous *Model) (*Model, error) {
 	m := &Model{Version: 1, Fingerprint: spec.Options.Fingerprint, Levels: NewLevels(spec.Schema)}
@@ -155,9 +160,9 @@ func Fit(ctx context.Context, spec *Spec, states map[int32]map[string][]byte, pr
 	return m, nil
 }
 
-// Renew returns the model with what the partitions have learnt by now: the structure and the fitted weights that Judge
-// has compared stay, and the scorecard's counts become those of the states, so that no model begins with counts as old
-// as its comparison took; so do the scores among which percentiles are ranks. Shares says how far that is.
+// Renew returns the model with the counts that the partitions have by now: the structure and the fitted weights that
+// Judge has compared stay, and the scorecard's counts become those of the states, so that no model begins with counts
+// as old as its comparison took; so do the scores among which percentiles are ranks. Shares says how far that is.
 func Renew(ctx context.Context, spec *Spec, m *Model, states map[int32]map[string][]byte) (*Model, error) {
 	out := *m
 	out.Levels = m.Levels.Clone()

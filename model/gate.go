@@ -44,7 +44,7 @@ func (r VerdictReason) String() string {
 // MarshalText writes the reason as String has it.
 func (r VerdictReason) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
-// UnmarshalText reads what MarshalText wrote.
+// UnmarshalText is the inverse of MarshalText.
 func (r *VerdictReason) UnmarshalText(b []byte) error {
 	for _, x := range VerdictReasons() {
 		if x.String() == string(b) {
@@ -94,7 +94,7 @@ func (v *Verdict) AppendBinary(b []byte) []byte {
 	return b
 }
 
-// DecodeVerdict reads what AppendBinary wrote.
+// DecodeVerdict is the inverse of AppendBinary.
 func DecodeVerdict(r *wire.Reader) Verdict {
 	v := Verdict{Reason: VerdictReason(r.Int(int(Worse))), Records: r.Int(math.MaxInt32)}
 	for _, x := range []*float64{&v.New, &v.Old, &v.Gate, &v.Low, &v.High} {
@@ -103,16 +103,19 @@ func DecodeVerdict(r *wire.Reader) Verdict {
 	return v
 }
 
-// Judge compares the model that Fit made of the states from with what these partitions serve, on the labelled records
-// that the states to, of the same partitions, have learnt since. It restores each partition of from twice, moves one to
-// the model, and lets both score and learn these records in the order in which they were scored and learnt. A record
-// that was scored before from, and has got its label since, is scored by both as from has them. The first limit records
-// are compared, shared out over the partitions as their records are. Partitions without a structure in from are not.
+// Judge compares the model that Fit made of the states from with the model that these partitions serve, on the labelled
+// records that the states to, of the same partitions, have learnt since. It restores each partition of from twice,
+// moves one to the model, and lets both score and learn these records in the order in which they were scored and
+// learnt. A record that was scored before from, and has got its label since, is scored by both as from has them. The
+// first limit records are compared, shared out over the partitions as their records are. Partitions without a structure
+// in from are not.
 //
 // It gives ErrModelTooOld where a tail of to no longer reaches back to from, ErrAnotherHistory where a partition of
 // from is missing in to or is not the same one continued. Partitions that are in to alone are passed over. The same
 // states give the same verdict.
-func Judge(ctx context.Context, spec *Spec, m *Model, from, to map[int32]map[string][]byte, limit int) (Verdict, error) {
+func Judge(
+	ctx context.Context, spec *Spec, m *Model, from, to map[int32]map[string][]byte, limit int,
+) (Verdict, error) {
 	v := noVerdict(spec.Options.Gate)
 	order := sortedKeys(from)
 	available := make([]float64, len(order))
@@ -169,7 +172,7 @@ func Serving(states map[int32]map[string][]byte) (bool, error) {
 	return false, nil
 }
 
-// comparison is what two models said of one record.
+// comparison holds the losses of two models on one record.
 type comparison struct {
 	time             int64
 	weight, new, old float64 // losses: -ln of the propensity of its class
@@ -289,7 +292,7 @@ func (p *Partition) learntSince(before *Partition, n int) ([]record, error) {
 	return out, nil
 }
 
-// replay scores and learns records that another copy of the partition has learnt, which follow what p has learnt, and
+// replay scores and learns records that another copy of the partition has learnt, which follow the records of p, and
 // tells of each its loss. rc recodes them.
 func (p *Partition) replay(ctx context.Context, records []record, rc Recode, loss func(i int, l float64)) error {
 	begin := p.clock
@@ -320,7 +323,7 @@ func (p *Partition) replay(ctx context.Context, records []record, rc Recode, los
 			p.scorecard.Score(row, p.inputs, p.pending, prob)
 			loss(k, -math.Log(max(prob[records[k].Class], leastLoss)))
 			if scored[k] == begin && int(records[k].lag) > k {
-				// It waited for its label already: what the room remembers is what the partition will learn with.
+				// It waited for its label already: the partition will learn with the memory of that score.
 				if w := p.room.find("", place{records[k].offset, records[k].row}, false); w != nil && p.usable(w) != nil {
 					pending[k] = w.pending
 					continue

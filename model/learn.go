@@ -5,13 +5,13 @@ import (
 	"math"
 )
 
-// Losses counts what the state could not use: the metric liftstream_losses_total.
+// Losses counts records that the state could not learn.
 type Losses struct {
 	UnknownClass uint64 // records whose label the configuration does not list: scored, not learnt
 	Expired      uint64 // waiting records that left the room without a label
 }
 
-// LabelCounts says what became of labels.
+// LabelCounts counts labels by their fate.
 type LabelCounts struct {
 	Learnt    int
 	Corrected int
@@ -67,8 +67,8 @@ func (p *Partition) expire() {
 	}
 }
 
-// usable returns what was remembered of a waiting record when it was scored, nil when that was before there was a
-// structure. It outlives a change of cells: inputs are log-lifts by feature and horizon, whatever cells they came from.
+// usable returns the memory of the score of a waiting record, nil when that was before there was a
+// structure. It outlives a change of cells: inputs are log-lifts by feature and horizon, and not by cell.
 func (p *Partition) usable(w *waiting) []float64 {
 	if len(w.pending) != len(p.pending) {
 		return nil
@@ -155,7 +155,8 @@ func (p *Partition) ownModel() {
 	if err != nil {
 		return
 	}
-	m := &Model{Fingerprint: p.spec.Options.Fingerprint, Levels: p.levels.Clone(), Parts: parts, Marks: map[int32]Mark{p.self: {Clock: p.clock}}}
+	m := &Model{Fingerprint: p.spec.Options.Fingerprint, Levels: p.levels.Clone(), Parts: parts,
+		Marks: map[int32]Mark{p.self: {Clock: p.clock}}}
 	if p.rebase(m) == nil {
 		p.trained = true
 	}
@@ -206,7 +207,7 @@ func (p *Partition) Labels(l *Labels) (c LabelCounts) {
 	return c
 }
 
-// settle keeps a record that was learnt from the room as long as it may be corrected, without what only scoring needs.
+// settle keeps a record that was learnt from the room as long as it may be corrected, without the memory of its score.
 func (p *Partition) settle(w *waiting) {
 	if !p.spec.Options.Correct {
 		p.room.remove(w)
@@ -216,7 +217,7 @@ func (p *Partition) settle(w *waiting) {
 }
 
 // correct replaces the class that a record was learnt with, in the counts with the weight of its position and in the
-// sample; the scorecard's weights, a path of gradient steps, keep what they learnt.
+// sample; the scorecard's weights, a path of gradient steps, stay as they are.
 func (p *Partition) correct(w *waiting, class int32) {
 	if w.Weight > 0 {
 		if p.trained {

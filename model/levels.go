@@ -9,7 +9,7 @@ import (
 	"liftstream/model/wire"
 )
 
-// MaxLevels bounds the learnt levels of one nominal feature; what comes later shares the code Levels.Other.
+// MaxLevels bounds the learnt levels of one nominal feature; later ones share the code Levels.Other.
 const MaxLevels = 4096
 
 // maxLevelBytes bounds the text of one level; longer texts are cut there, or before the character in which it lies,
@@ -54,7 +54,7 @@ func (l *Levels) Count(f int) int { return len(l.names[f]) }
 func (l *Levels) Names(f int) []string { return l.names[f] }
 
 // Other is the code of every level that has no code of its own: unseen texts of a feature with fixed levels, and
-// whatever appears after MaxLevels.
+// all levels after MaxLevels.
 func (l *Levels) Other(f int) uint32 {
 	if n := len(l.schema.Features[f].Levels); n > 0 {
 		return uint32(n)
@@ -79,7 +79,7 @@ func (l *Levels) Code(f int, text string) uint32 {
 		return l.Other(f)
 	}
 	if len(text) < whole {
-		text = strings.Clone(text) // what was cut off need not be kept
+		text = strings.Clone(text) // the rest of the text need not be kept
 	}
 	return l.add(f, text)
 }
@@ -152,7 +152,7 @@ func (l *Levels) AppendBinary(b []byte) []byte {
 	return b
 }
 
-// DecodeLevels reads what AppendBinary wrote for a Levels of the same schema.
+// DecodeLevels is the inverse of AppendBinary for a Levels of the same schema.
 func DecodeLevels(s *Schema, r *wire.Reader) (*Levels, error) {
 	if n := r.Uvarint(); n != uint64(len(s.Features)) {
 		return nil, r.Fail(fmt.Errorf("levels of %d features, the schema has %d", n, len(s.Features)))

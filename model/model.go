@@ -15,7 +15,7 @@ const ModelFormat = 2
 // oldestModel is the oldest version that is read. It lacks Info.Exchangeable: such a model is as of its last record.
 const oldestModel = 1
 
-// Model is what a Fit produced: immutable, versioned. Its parts are opaque here; each component decodes its own.
+// Model is the result of a Fit: immutable, versioned. Its parts are opaque here; each component decodes its own.
 type Model struct {
 	Version int64
 	// Fingerprint is that of the schema and of the options that shape states.
@@ -27,7 +27,7 @@ type Model struct {
 	Shares map[int32]Mark
 	// Parts by Factory.Name, and PartPercentile.
 	Parts map[string][]byte
-	// Info says in words and numbers what the fit did: shown by inspect, never needed to score.
+	// Info describes the fit in words and numbers: shown by inspect, never needed to score.
 	Info Info
 }
 
@@ -97,7 +97,7 @@ func readMarks(r *wire.Reader) map[int32]Mark {
 	return marks
 }
 
-// DecodeModel reads what AppendBinary wrote. The parts alias b. A model whose own schema is not like s is refused
+// DecodeModel is the inverse of AppendBinary. The parts alias b. A model whose own schema is not like s is refused
 // (ErrModelForeign); s nil means that the model's own, which Model.Schema returns, is taken.
 func DecodeModel(s *Schema, b []byte) (*Model, error) {
 	if len(b) < 4 || string(b[:4]) != "LSMD" {

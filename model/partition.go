@@ -41,7 +41,7 @@ type Partition struct {
 	coder   coder // row is its row
 	reasons []Reason
 	order   []ranked
-	rec     record // the record being taken in; a field, for what goes through an interface would move to the heap
+	rec     record // the record being taken in; a field: passed through an interface, a variable would move to the heap
 	out     record
 	edits   uint64
 }
@@ -123,7 +123,7 @@ func (p *Partition) Seen() uint64 { return p.seen }
 // Waiting is the number of bytes in the room where records wait for their labels: the metric liftstream_waiting_bytes.
 func (p *Partition) Waiting() int64 { return p.room.bytes }
 
-// Losses counts what could not be used.
+// Losses counts records that could not be learnt.
 func (p *Partition) Losses() Losses { return p.lost }
 
 // Component returns the live component of that factory name, nil when there is none.

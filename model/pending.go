@@ -14,8 +14,8 @@ const roomChunk = 1024
 
 // room is where records wait for their labels, and where learnt ones stay as long as a label may still correct them.
 // It is a queue in order of arrival, bounded in bytes and by the window of record time. A record that leaves it out of
-// turn leaves a gap, and when more than half of the queue is gaps, what is left gets new numbers, behind all that were
-// there: one record that never gets its label does not keep the places of all later ones.
+// turn leaves a gap, and when more than half of the queue is gaps, the rest gets new numbers, behind all numbers
+// so far: one record that never gets its label does not keep the places of all later ones.
 type room struct {
 	limit   int64
 	window  int64
@@ -41,12 +41,13 @@ type waiting struct {
 	record
 	number  uint64
 	id      string    // "" = none, or a newer record has it: labels mean the newest
-	pending []float64 // what the scorecard remembers of it; empty once learnt
+	pending []float64 // the memory of its score; empty once learnt
 	learnt  bool      // Class and Clock are those it was learnt with
 }
 
 func newRoom(limit, window int64) *room {
-	return &room{limit: limit, window: window, byID: map[string]uint64{}, byPlace: map[place]uint64{}, version: map[uint64]uint64{}}
+	return &room{limit: limit, window: window, byID: map[string]uint64{}, byPlace: map[place]uint64{},
+		version: map[uint64]uint64{}}
 }
 
 func (w *waiting) size() int64 { return int64(8*(len(w.Row)+len(w.pending))+2*len(w.id)) + 200 }
@@ -138,7 +139,7 @@ func (r *room) overdue() *waiting {
 	return nil
 }
 
-// recycle keeps what an entry is made of for others; its values stay as they are until the next admit.
+// recycle keeps the memory of an entry for others; its values stay as they are until the next admit.
 func (r *room) recycle(w *waiting) {
 	r.spare(w.pending)
 	if len(r.free) < roomChunk {
@@ -152,7 +153,7 @@ func (r *room) spare(pending []float64) {
 	}
 }
 
-// settle keeps an entry that was learnt, without what only scoring needs.
+// settle keeps an entry that was learnt, without the memory of its score.
 func (r *room) settle(w *waiting) {
 	r.bytes -= w.size()
 	r.spare(w.pending)
@@ -255,7 +256,9 @@ func (r *room) appendChunk(b []byte, chunk uint64) []byte {
 // components, whose inputs these are.
 const noPending = -1
 
-func (r *room) load(first, next uint64, newest int64, features, classes, pending int, section func(string) []byte) error {
+func (r *room) load(
+	first, next uint64, newest int64, features, classes, pending int, section func(string) []byte,
+) error {
 	if next < first || next-first > 1<<32 || next > math.MaxInt64 {
 		return fmt.Errorf("room from %d to %d", first, next)
 	}
@@ -276,7 +279,8 @@ func (r *room) load(first, next uint64, newest int64, features, classes, pending
 			if pending == noPending {
 				e.pending = nil
 			}
-			if len(e.Row) != features || e.Class < UnknownClass || int(e.Class) >= classes || len(e.pending) != 0 && len(e.pending) != pending {
+			if len(e.Row) != features || e.Class < UnknownClass || int(e.Class) >= classes ||
+				len(e.pending) != 0 && len(e.pending) != pending {
 				w.Fail(fmt.Errorf("record %d does not fit the schema", n))
 			}
 			r.append(e)

@@ -190,7 +190,7 @@ func percentilePart(parts []*Partition) []byte {
 	return b
 }
 
-// readPercentilePart reads what percentilePart wrote; nil of nothing.
+// readPercentilePart is the inverse of percentilePart; nil of nothing.
 func readPercentilePart(b []byte, classes int) (map[int32]map[int32][]bucket, error) {
 	if len(b) == 0 {
 		return nil, nil
@@ -220,7 +220,7 @@ func appendBuckets(b []byte, lists map[int32][]bucket) []byte {
 	return b
 }
 
-// readBuckets reads what appendBuckets wrote and adds the number of scores to total, which the window bounds.
+// readBuckets is the inverse of appendBuckets and adds the number of scores to total, which the window bounds.
 func readBuckets(r *wire.Reader, classes int, total *int) map[int32][]bucket {
 	out := map[int32][]bucket{}
 	for n := r.Int(classes); n > 0 && r.Err() == nil; n-- {
@@ -284,7 +284,8 @@ func (q *percentile) load(format uint64, b []byte, classes, positive int) error 
 	if err := r.Done(); err != nil {
 		return fmt.Errorf("decoding percentiles: %w", err)
 	}
-	if limit < 1 || len(raw)%2 != 0 || len(raw) > 2*limit || format >= 3 && len(of) != min(2, len(raw)) && len(of) != len(raw) {
+	if limit < 1 || len(raw)%2 != 0 || len(raw) > 2*limit ||
+		format >= 3 && len(of) != min(2, len(raw)) && len(of) != len(raw) {
 		return fmt.Errorf("decoding percentiles: %d bytes of scores, %d of classes", len(raw), len(of))
 	}
 	own := make([]scored, len(raw)/2)

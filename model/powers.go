@@ -17,7 +17,8 @@ func powersOf(spec *Spec, components []Component) (p powers, err error) {
 	var of [3]int
 	take := func(power, i int, what string) {
 		if of[power] > 0 && err == nil {
-			err = fmt.Errorf("components %q and %q both %s; a score has room for one", spec.name(of[power]-1), spec.name(i), what)
+			err = fmt.Errorf("components %q and %q both %s; a score has room for one", spec.name(of[power]-1), spec.name(i),
+				what)
 		}
 		of[power] = i + 1
 	}
@@ -38,21 +39,21 @@ func powersOf(spec *Spec, components []Component) (p powers, err error) {
 	return p, err
 }
 
-// Excluder is a Component that can say what it would of a record that it was fitted on, had the record not been there,
+// Excluder is a Component that can give the inputs of a record of its fit as they would be without the record,
 // so that the weights of its inputs can be learnt from the same records.
 type Excluder interface {
-	// InputsWithout writes what Inputs would of the record of the example.
+	// InputsWithout writes the inputs of the record of the example as they would be without it.
 	InputsWithout(ex *Example, dst []float64)
 }
 
-// Keyed is a Component whose inputs are known by what they are. The inputs of the others are known by their numbers.
+// Keyed is a Component whose inputs have keys of their meaning. The inputs of others are known by their numbers.
 type Keyed interface {
 	// InputKeys appends a key for each input that the component offers, none below FirstKey: inputs of equal keys speak of
-	// the same thing, whatever model, partition, number or schema they have.
+	// the same thing, in every model, partition, position and schema.
 	InputKeys(dst []uint64) []uint64
 }
 
-// FirstKey is the lowest key of an input that is known by what it is. Input j of a component that is not Keyed has key
+// FirstKey is the lowest key of a meaning. Input j of a component that is not Keyed has key
 // 1 + j.
 const FirstKey = 1 << 32
 
@@ -107,7 +108,7 @@ type Contribution struct {
 	Fitted bool
 }
 
-// Remark is what is to be known of a part besides that it was made.
+// Remark is a note on a part.
 type Remark struct {
 	Outcome string // from a closed set, for metrics
 	Text    string // for people
@@ -122,8 +123,8 @@ type Remarker interface {
 
 // Carrier is a Factory that takes over states that were made under another schema and its own options.
 type Carrier interface {
-	// CarryState returns the state, which AppendState wrote under c.From, as one of c.To: what mentions no feature that is
-	// gone is kept, counts and numbers as they were. inputs tells of each input that the component offers then which
-	// number it had. Hostile bytes give an error.
+	// CarryState returns the state, which AppendState wrote under c.From, as one of c.To: all that mentions no feature
+	// that is gone is kept, counts and numbers as they were. inputs tells of each input that the component offers then
+	// which number it had. Hostile bytes give an error.
 	CarryState(c *Change, state []byte) (out []byte, inputs []int, err error)
 }

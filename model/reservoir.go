@@ -8,7 +8,7 @@ import (
 	"liftstream/model/wire"
 )
 
-// reservoir is a bottom-k sample of the examples that left the tail: of all that were offered, it keeps those of the
+// reservoir is a bottom-k sample of the examples that left the tail: of the offered examples it keeps those of the
 // smallest keys, a key being the hash of the record's position. Any k of n are kept with the same chance, so each
 // stands for n/k records, and no order, trend or tie of the values can mislead it. It is a mergeable sketch: the k
 // smallest of the keys of two reservoirs are the reservoir of both streams, and n adds up. How well the ranks of a
@@ -120,8 +120,8 @@ func (r *reservoir) appendState(b []byte) []byte {
 	return b
 }
 
-// load reads what appendState wrote of a reservoir that was offered seen records. Where it held more than the limit now
-// allows, the smallest keys stay.
+// load is the inverse of appendState for a reservoir that was offered seen records. Where it held more than the limit
+// now allows, the smallest keys stay.
 func (r *reservoir) load(b []byte, seen uint64, features, classes int) error {
 	w := wire.NewReader(b)
 	r.seen = seen

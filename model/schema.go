@@ -42,7 +42,7 @@ const (
 	Free Direction = iota
 	Up             // never falls as the feature grows
 	Down           // never rises as the feature grows
-	Auto           // up or down, whichever the evidence says at a fit
+	Auto           // up or down, as the evidence says at a fit
 )
 
 // Feature is one configured column of a record.
@@ -54,7 +54,7 @@ type Feature struct {
 	Monotone Direction
 }
 
-// Schema is what a record looks like to the models. It is immutable after construction and may be shared.
+// Schema describes the records to the models. It is immutable after construction and may be shared.
 type Schema struct {
 	Features []Feature // in configuration order, which is also the order of Batch.Columns and of a Row
 	Classes  []string
@@ -99,7 +99,7 @@ const UnknownClass int32 = -2
 type Example struct {
 	Row   Row
 	Class int32
-	// Weight is the record's own weight (1 unless configured), at least 0. Zero changes nothing; what exceeds MaxWeight
+	// Weight is the record's own weight (1 unless configured), at least 0. Zero changes nothing; a weight above MaxWeight
 	// counts as MaxWeight.
 	Weight float64
 	// Clock is the number of labelled records that the partition had learnt before this one. Decay by growing weights

@@ -23,11 +23,12 @@ func (s *Schema) AppendBinary(b []byte) []byte {
 	return wire.AppendVarint(b, int64(s.Positive))
 }
 
-// DecodeSchema reads what Schema.AppendBinary wrote.
+// DecodeSchema is the inverse of Schema.AppendBinary.
 func DecodeSchema(r *wire.Reader) (*Schema, error) {
 	s := &Schema{}
 	for n := r.Int(maxNames); n > 0 && r.Err() == nil; n-- {
-		f := Feature{Name: r.String(), Kind: Kind(r.Int(int(Nominal))), Use: Use(r.Int(int(UseReport))), Monotone: Direction(r.Int(int(Auto)))}
+		f := Feature{Name: r.String(), Kind: Kind(r.Int(int(Nominal))), Use: Use(r.Int(int(UseReport))),
+			Monotone: Direction(r.Int(int(Auto)))}
 		f.Levels = r.Strings(MaxLevels)
 		s.Features = append(s.Features, f)
 	}
@@ -39,15 +40,15 @@ func DecodeSchema(r *wire.Reader) (*Schema, error) {
 	return s, r.Err()
 }
 
-// foreign says in what o, read from a model, differs from s; nil when a model of o can serve records of s.
+// foreign names a difference between o, read from a model, and s; nil when a model of o can serve records of s.
 func (s *Schema) foreign(o *Schema) error {
 	if len(s.Features) != len(o.Features) {
 		return fmt.Errorf("%d features where the configuration has %d: %w", len(o.Features), len(s.Features), ErrModelForeign)
 	}
 	for i := range s.Features {
 		if s.Features[i].Name != o.Features[i].Name || s.Features[i].Kind != o.Features[i].Kind {
-			return fmt.Errorf("feature %d is %q (%s), the configuration has %q (%s): %w", i+1, o.Features[i].Name, o.Features[i].Kind,
-				s.Features[i].Name, s.Features[i].Kind, ErrModelForeign)
+			return fmt.Errorf("feature %d is %q (%s), the configuration has %q (%s): %w", i+1, o.Features[i].Name,
+				o.Features[i].Kind, s.Features[i].Name, s.Features[i].Kind, ErrModelForeign)
 		}
 	}
 	if len(s.Classes) != len(o.Classes) {

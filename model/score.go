@@ -72,8 +72,8 @@ func (p *Partition) score(out *Scores, i int) {
 // where no component selects one.
 const minRelevance = 0.2
 
-// ReasonAllMissing is the reason of a degraded score of a record without a single value, whatever else there is to say.
-// With what a Reasoner gives it is the closed set of reasons: those of the local part are its constants Reason....
+// ReasonAllMissing is the reason of a degraded score of a record without a single value, before all other reasons.
+// With the reasons of a Reasoner it is the closed set of reasons: those of the local part are its constants Reason....
 const ReasonAllMissing = "all_missing"
 
 func (p *Partition) allMissing() bool {
@@ -85,7 +85,7 @@ func (p *Partition) allMissing() bool {
 	return true
 }
 
-// explain appends the record's reasons and its subspace: what the Selector says, which can be nothing. Where no
+// explain appends the record's reasons and its subspace: those of the Selector, which can be none. Where no
 // component is one, as in evaluations without it, the subspace is the features whose contribution to the target reaches
 // minRelevance of the largest one, and relevance that ratio.
 func (p *Partition) explain(out *Scores, target int32) {
@@ -95,7 +95,7 @@ func (p *Partition) explain(out *Scores, target int32) {
 		features = features[:n-1]
 	}
 	terms := p.reasons[len(features):]
-	// Insertion sort of what is small: a few dozen entries, no allocation, and equal effects stay in configuration order.
+	// Insertion sort of a few dozen entries, no allocation, and equal effects stay in configuration order.
 	p.order = p.order[:0]
 	for i := range features {
 		x := ranked{math.Abs(features[i].Effect), int32(i)}

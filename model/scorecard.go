@@ -32,13 +32,14 @@ type Offer struct {
 type Scorecard interface {
 	Component
 	// SetInputs is told the keys of the inputs that each of the Spec's components offers, in their order (see Keyed),
-	// whenever these may have changed: before the first Score and after every Rebase. What the scorecard has learnt of an
-	// input belongs to its key.
+	// whenever these may have changed: before the first Score and after every Rebase. The weights of an
+	// input belong to its key.
 	SetInputs(keys [][]uint64)
-	// PendingLen is the length of what Score must remember of a record for its Learn, in float64s.
+	// PendingLen is the length of the memory of a score, in float64s.
 	PendingLen() int
-	// Score writes the calibrated propensity of every class into p (sum 1, each in (0, 1)) and what LearnScored needs
-	// into pending. inputs holds the components' inputs, input by input, classes innermost. It changes nothing.
+	// Score writes the calibrated propensity of every class into p (sum 1, each in (0, 1)) and the memory for
+	// LearnScored into pending. inputs holds the components' inputs, input by input, classes innermost. It changes
+	// nothing.
 	Score(row Row, inputs, pending, p []float64)
 	// Remembers reports whether LearnScored can learn from pending alone, so that its inputs need not be there.
 	Remembers(pending []float64) bool

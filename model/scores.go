@@ -1,6 +1,6 @@
 package model
 
-// Status is what a score is worth.
+// Status is the worth of a score.
 type Status uint8
 
 const (
@@ -11,7 +11,7 @@ const (
 
 func (s Status) String() string { return [...]string{"ok", "untrained", "degraded"}[s] }
 
-// Scores is what a Partition publishes for a Batch, one entry a record in the same order. Its buffers are reused by the
+// Scores is the answer of a Partition to a Batch, one entry a record in the same order. Its buffers are reused by the
 // next call of Reset. List columns are flat, with the end of each record's run.
 type Scores struct {
 	N       int
@@ -63,14 +63,15 @@ func (s *Scores) Reset(n, classes int) {
 	s.Subspace, s.Relevance, s.Why = s.Subspace[:0], s.Relevance[:0], s.Why[:0]
 }
 
-// Append adds a copy of entry i of other scores, of the same classes and terms, after the last one. Model stays as it is.
+// Append adds a copy of entry i of other scores, of the same classes and terms, after the last one. Model stays.
 func (s *Scores) Append(o *Scores, i int) {
 	s.Terms = o.Terms
 	s.N++
 	s.Status, s.Reason = append(s.Status, o.Status[i]), append(s.Reason, o.Reason[i])
 	s.Segment, s.Target = append(s.Segment, o.Segment[i]), append(s.Target, o.Target[i])
 	s.P = append(s.P, o.P[i*o.Classes:(i+1)*o.Classes]...)
-	s.BaseRate, s.Lift, s.Percentile = append(s.BaseRate, o.BaseRate[i]), append(s.Lift, o.Lift[i]), append(s.Percentile, o.Percentile[i])
+	s.BaseRate, s.Lift = append(s.BaseRate, o.BaseRate[i]), append(s.Lift, o.Lift[i])
+	s.Percentile = append(s.Percentile, o.Percentile[i])
 	features, relevance := o.SubspaceOf(i)
 	s.Subspace, s.Relevance = append(s.Subspace, features...), append(s.Relevance, relevance...)
 	s.SubspaceEnd = append(s.SubspaceEnd, int32(len(s.Subspace)))

@@ -2,7 +2,7 @@ package model
 
 import "fmt"
 
-// Spec is what a stage is made of: the schema, the components, and the sizes. It is immutable and shared by all
+// Spec describes a stage: the schema, the components, and the sizes. It is immutable and shared by all
 // partitions and by the trainer.
 type Spec struct {
 	Schema     *Schema
@@ -13,10 +13,10 @@ type Spec struct {
 
 // Options are the sizes and choices of a Partition and of Fit.
 type Options struct {
-	// Fingerprint names the schema and whatever else shapes states and models; both carry it, and others are refused.
+	// Fingerprint names the schema and the options that shape states and models; both carry it, and others are refused.
 	Fingerprint uint64
-	// Frame names what of that is neither features nor classes: states of another schema can be carried over to this one
-	// if it is the same.
+	// Frame names the part of these that is neither features nor classes: states of another schema can be carried over
+	// to this one if it is the same.
 	Frame            uint64
 	Warmup           int   // labelled records before the first structure is built from the tail
 	TailBytes        int64 // bound of the tail; at least 4,096 records are kept

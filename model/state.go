@@ -101,7 +101,7 @@ func (s *Spec) made(sections map[string][]byte) bool {
 	return n == len(s.Components)+1
 }
 
-// head is what the section "core" begins with.
+// head is the beginning of the section "core".
 type head struct {
 	format, fingerprint uint64
 	self                int32
@@ -199,11 +199,12 @@ func RestorePartition(spec *Spec, sections map[string][]byte) (*Partition, error
 	return p, nil
 }
 
-// checkRecords checks what tables are indexed by: level codes, and clocks, which are consecutive in the tail.
+// checkRecords checks the indices of tables: level codes, and clocks, which are consecutive in the tail.
 func (p *Partition) checkRecords() error {
 	valid := func(row []float64, clock float64) bool {
 		for f, v := range row {
-			if math.IsInf(v, 0) || p.spec.Schema.Features[f].Kind != Continuous && !(math.IsNaN(v) || v >= 0 && v <= MaxLevels && v == math.Trunc(v)) {
+			code := math.IsNaN(v) || v >= 0 && v <= MaxLevels && v == math.Trunc(v)
+			if math.IsInf(v, 0) || p.spec.Schema.Features[f].Kind != Continuous && !code {
 				return false
 			}
 		}
@@ -219,7 +220,8 @@ func (p *Partition) checkRecords() error {
 		}
 	}
 	for k := p.tail.first; k < p.tail.next; k++ {
-		if want := p.tail.clock[p.tail.first%p.tail.capacity] + float64(k-p.tail.first); p.tail.clock[k%p.tail.capacity] != want {
+		want := p.tail.clock[p.tail.first%p.tail.capacity] + float64(k-p.tail.first)
+		if p.tail.clock[k%p.tail.capacity] != want {
 			return fmt.Errorf("record %d of the tail has clock %v, want %v", k, p.tail.clock[k%p.tail.capacity], want)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // ErrModelTooOld is returned by Swap when the model ends before the tail begins, so that records in between would be
-// missing from what the model restructures.
+// missing from the tables of the new structure.
 var ErrModelTooOld = errors.New("model is older than the tail")
 
 // Swap makes m the serving model: structure is the model's, counts are the model's and this partition's own since the
@@ -27,7 +27,7 @@ func (p *Partition) Swap(m *Model) error {
 }
 
 // marked is the clock up to which marks have seen this partition. A mark that lies ahead is of another history, as that
-// of a state which is lost: of what this one has learnt the model knows nothing.
+// of a state which is lost: the model knows none of the records of this one.
 func (p *Partition) marked(marks map[int32]Mark) float64 {
 	if clock := marks[p.self].Clock; clock <= p.clock {
 		return clock

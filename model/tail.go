@@ -55,7 +55,8 @@ func (t *tail) push(r *record, out *record) (evicted bool) {
 	}
 	if i < len(t.class) {
 		copy(t.rows[i*t.features:], r.Row)
-		t.class[i], t.weight[i], t.clock[i], t.time[i], t.offset[i], t.row[i], t.lag[i] = r.Class, r.Weight, r.Clock, r.Time, r.offset, r.row, r.lag
+		t.class[i], t.weight[i], t.clock[i], t.time[i] = r.Class, r.Weight, r.Clock, r.Time
+		t.offset[i], t.row[i], t.lag[i] = r.offset, r.row, r.lag
 	} else {
 		t.rows = append(t.rows, r.Row...)
 		t.class = append(t.class, r.Class)
@@ -83,7 +84,8 @@ func (t *tail) touch(slot int) {
 func (t *tail) at(n uint64, r *record) {
 	i := int(n % t.capacity)
 	r.Row = append(r.Row[:0], t.rows[i*t.features:(i+1)*t.features]...)
-	r.Class, r.Weight, r.Clock, r.Time, r.offset, r.row, r.lag = t.class[i], t.weight[i], t.clock[i], t.time[i], t.offset[i], t.row[i], t.lag[i]
+	r.Class, r.Weight, r.Clock, r.Time = t.class[i], t.weight[i], t.clock[i], t.time[i]
+	r.offset, r.row, r.lag = t.offset[i], t.row[i], t.lag[i]
 }
 
 // relabel corrects the class of the record with that clock, and reports whether it is still held.
@@ -152,7 +154,8 @@ func (t *tail) appendChunk(b []byte, c int) []byte {
 // say how long a label took; the records then count as scored when they were learnt.
 func (t *tail) load(format uint64, first, next uint64, slots int, classes int, section func(name string) []byte) error {
 	if slots > int(t.capacity) || uint64(slots) != min(next, t.capacity) || first != next-uint64(slots) {
-		return fmt.Errorf("tail of %d records in %d slots does not fit %d: memory.tail changed", next-first, slots, t.capacity)
+		return fmt.Errorf("tail of %d records in %d slots does not fit %d: memory.tail changed", next-first, slots,
+			t.capacity)
 	}
 	for c := 0; c*tailChunk < slots; c++ {
 		r := wire.NewReader(section(tailName(c)))
@@ -166,7 +169,8 @@ func (t *tail) load(format uint64, first, next uint64, slots int, classes int, s
 			return fmt.Errorf("decoding %s: %w", tailName(c), err)
 		}
 		n := min(tailChunk, slots-c*tailChunk)
-		if len(rows) != n*t.features || len(class) != n || len(weight) != n || len(clock) != n || len(time) != n || len(offset) != n || len(row) != n || len(lag) != n {
+		if len(rows) != n*t.features || len(class) != n || len(weight) != n || len(clock) != n || len(time) != n ||
+			len(offset) != n || len(row) != n || len(lag) != n {
 			return fmt.Errorf("decoding %s: %d records where %d should be", tailName(c), len(class), n)
 		}
 		for _, y := range class {
@@ -179,7 +183,8 @@ func (t *tail) load(format uint64, first, next uint64, slots int, classes int, s
 				return fmt.Errorf("decoding %s: a label %d records before its score", tailName(c), -n)
 			}
 		}
-		t.rows, t.class, t.weight, t.clock = append(t.rows, rows...), append(t.class, class...), append(t.weight, weight...), append(t.clock, clock...)
+		t.rows, t.class = append(t.rows, rows...), append(t.class, class...)
+		t.weight, t.clock = append(t.weight, weight...), append(t.clock, clock...)
 		t.time, t.offset, t.row = append(t.time, time...), append(t.offset, offset...), append(t.row, row...)
 		t.lag = append(t.lag, lag...)
 		t.version = append(t.version, 1)

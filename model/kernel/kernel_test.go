@@ -2,7 +2,6 @@ package kernel
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"reflect"
 	"slices"
@@ -390,106 +389,6 @@ func TestMissingAndLevels(t *testing.T) {
 	} {
 		if got := c.b.between(c.x, c.y); got != c.want {
 			t.Errorf("%v of %v and %v is %v, want %v", c.b, c.x, c.y, got, c.want)
-		}
-	}
-}
-
-func FuzzDecodePart(f *testing.F) {
-	ev := generated(300)
-	o := Default()
-	o.Triples, o.Gamma1, o.Gamma2 = 100, 1, 1
-	b, err := New(o, ev.Schema).Fit(context.Background(), ev, nil)
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(b)
-	f.Add(b[:len(b)/2])
-	f.Add([]byte{})
-	f.Fuzz(func(t *testing.T, b []byte) {
-		c := &Component{schema: ev.Schema}
-		if c.LoadState(b) != nil {
-			return
-		}
-		row, dst := make(model.Row, len(ev.Columns)), make([]float64, len(ev.Schema.Classes))
-		for _, i := range []int{0, 7, 299} {
-			ev.Row(i, row)
-			c.Inputs(row, dst)
-		}
-		for f := range row {
-			row[f] = math.MaxFloat64
-		}
-		c.Inputs(row, dst)
-		if again := c.AppendState(nil); !slices.Equal(again, b) {
-			t.Error("the state changes when it is loaded")
-		}
-	})
-}
-
-// BenchmarkInputs scores records of 16 features, half of them nominal, all with weight.
-func BenchmarkInputs(b *testing.B) {
-	s := &model.Schema{Classes: []string{"no", "yes"}, Positive: 1}
-	for f := range 16 {
-		s.Features = append(s.Features, model.Feature{Name: fmt.Sprint("f", f), Kind: []model.Kind{model.Continuous, model.Nominal}[f%2]})
-	}
-	l, ex := modeltest.Generate(s, 4000, 1)
-	ev := modeltest.Evidence(s, l, ex)
-	o := Default()
-	o.Gamma1, o.Gamma2 = .01, .01
-	p := fitted(b, context.Background(), o, ev, nil)
-	c := &Component{schema: s, curves: p.curves}
-	dst := make([]float64, 2)
-	b.ReportAllocs()
-	i := 0
-	for b.Loop() {
-		c.Inputs(ex[i%len(ex)].Row, dst)
-		i++
-	}
-	b.ReportMetric(float64(len(p.curves)), "curves")
-}
-
-// BenchmarkFit fits a whole part on 20,000 records.
-func BenchmarkFit(b *testing.B) {
-	ev := generated(20000)
-	for b.Loop() {
-		fitted(b, context.Background(), Default(), ev, nil)
-	}
-}
-
-// TestSmallestNumbers: where all values are so near 0 that the nodes of a curve would be no numbers, there is none.
-func TestSmallestNumbers(t *testing.T) {
-	ev := generated(1500)
-	column := make([]float64, ev.Len())
-	for i := range column {
-		column[i] = (float64(ev.Class[i]) + float64(i%10)/10) * 5e-320
-	}
-	ev.Columns = slices.Clone(ev.Columns)
-	ev.Columns[0] = column
-	o := Default()
-	o.Gamma1, o.Gamma2 = .3, .1
-	p := fitted(t, t.Context(), o, ev, nil)
-	if slices.ContainsFunc(p.curves, func(c curve) bool { return c.feature == 0 }) {
-		t.Error("there is a curve")
-	}
-}
-
-// TestLowestNumber: the lowest of all numbers is what some write for a missing one. Rounding must not take a curve
-// beyond it.
-func TestLowestNumber(t *testing.T) {
-	ev := generated(1500)
-	rows := make([]int32, ev.Len())
-	total := make([]float64, len(ev.Schema.Classes))
-	column, weight := make([]float64, ev.Len()), make([]float64, ev.Len())
-	for i := range rows {
-		rows[i], weight[i] = int32(i), 1
-		total[ev.Class[i]]++
-	}
-	ev.Columns, ev.Weight = [][]float64{column}, weight
-	for n := range 500 {
-		column[n] = -math.MaxFloat64
-		a := newAxis(&ev.Schema.Features[0], column, weight, rows)
-		c := tabulate(ev, 0, &a, []Base{{Shape: Gaussian, Width: 1}}, []float64{1}, total)
-		if math.IsInf(c.lo, 0) || !(c.per > 0) {
-			t.Errorf("of %d numbers %d are the lowest: the curve begins at %v, with %v nodes a unit", len(rows), n+1, c.lo, c.per)
 		}
 	}
 }

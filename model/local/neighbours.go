@@ -1,10 +1,6 @@
 package local
 
-import (
-	"math"
-
-	"liftstream/model"
-)
+import "math"
 
 // Distances are sums of whole numbers: values are standardised (population sd, METHOD.md 4.1) and rounded to 1/16384
 // sd, so that a distance does not depend on the order of the features and ties are exact. Values are held as float64,
@@ -18,63 +14,6 @@ const (
 	// weightUnit is the step of a relevance weight.
 	weightUnit = 1 << 8
 )
-
-// nominalTerm is the squared difference of two different levels: that of two independent standardised numbers on
-// average.
-const nominalTerm = 2 * unit * unit
-
-// levelStep keeps different levels further apart than nominalTerm.
-const levelStep = 23171
-
-// column is one feature of the prototypes.
-type column struct {
-	nominal  bool
-	mean, sd float64
-	at       []float64 // rounded values by prototype, whatever where it is missing
-	missing  []int32   // the prototypes that miss it
-}
-
-// set takes values over, absent ones among them.
-func (c *column) set(values []int32) {
-	c.at, c.missing = make([]float64, len(values)), nil
-	stand := 0.0
-	if c.nominal {
-		stand = -levelStep // no level's
-	}
-	for k, v := range values {
-		c.at[k] = float64(v)
-		if v == absent {
-			c.missing = append(c.missing, int32(k))
-			c.at[k] = stand
-		}
-	}
-}
-
-// values returns what set took over.
-func (c *column) values() []int32 {
-	out := make([]int32, len(c.at))
-	for k, v := range c.at {
-		out[k] = int32(v)
-	}
-	for _, k := range c.missing {
-		out[k] = absent
-	}
-	return out
-}
-
-// place rounds a cell of a Row, absent when it is missing or the column says nothing.
-func (c *column) place(v float64) int32 {
-	if v != v {
-		return absent
-	}
-	if c.nominal {
-		return int32(v) * levelStep
-	}
-	if !(c.sd > 0) {
-		return absent
-	}
-	return int32(math.Round(min(max((v-c.mean)/c.sd*unit, -farthest), farthest)))
-}
 
 // Measure is a distance between records.
 type Measure struct {
@@ -142,29 +81,6 @@ func (p *prototypes) limits(m Measure) (l limits) {
 		l.expected = append(l.expected, c.expected(l.cap[j]))
 	}
 	return l
-}
-
-// expected is the mean term over pairs of prototypes that have the feature, 0 when none misses it.
-func (c *column) expected(limit int64) int64 {
-	if len(c.missing) == 0 {
-		return 0
-	}
-	at := c.values()
-	n := len(at)
-	var sum, pairs int64
-	for shift := 1; shift < n && shift <= 16; shift++ {
-		for i, a := range at {
-			if b := at[(i+shift)%n]; a != absent && b != absent {
-				d := int64(a) - int64(b)
-				sum += min(d*d, limit)
-				pairs++
-			}
-		}
-	}
-	if pairs == 0 {
-		return 0
-	}
-	return sum / pairs
 }
 
 // distances fills sum with the distance of every prototype from the query whose terms are given, several columns at a
@@ -410,100 +326,4 @@ func (w *scratch) to(k int32, limit int64) (d int64) {
 		}
 	}
 	return d
-}
-
-// vote writes the votes of the neighbours by class: of each one, or by closeness. Those as far as the last share their
-// votes with the others that are as far, tied by class: c closer ones and T as far as the last leave each of these (K -
-// c) / T of a vote, whichever came first. A trace of the distance ranks classes of equal votes by the smaller mean
-// distance, then by the lower class (METHOD.md 4.1).
-func vote(near []neighbour, tied []float64, class []int32, close bool, votes, far []float64) {
-	clear(votes)
-	if len(near) == 0 {
-		return
-	}
-	// far counts those as far as the last, by class, each at its share of a vote.
-	last, others := near[len(near)-1].distance, total(tied)
-	closer, share := len(near), 1.0
-	if others > 0 {
-		for closer > 0 && near[closer-1].distance == last {
-			closer--
-		}
-		copy(far, tied)
-		for _, n := range near[closer:] {
-			far[class[n.index]]++
-		}
-		share = float64(len(near)-closer) / (float64(len(near)-closer) + others)
-	} else {
-		clear(far)
-	}
-	if close {
-		first, end := float64(near[0].distance), float64(last)
-		s, sum := first/5+end/50, 0.0
-		weight := func(d float64) float64 {
-			if d -= first; d > 0 {
-				return s / (d + s)
-			}
-			return 1
-		}
-		for _, n := range near[:closer] {
-			v := weight(float64(n.distance))
-			votes[class[n.index]] += v
-			sum += v
-		}
-		v := weight(end) * share
-		for y, n := range far {
-			if n > 0 {
-				votes[y] += v * n
-				sum += v * n
-			}
-		}
-		for y := range votes {
-			votes[y] *= float64(len(near)) / sum
-		}
-		return
-	}
-	all := 0.0
-	d := math.Sqrt(float64(last))
-	for y, n := range far {
-		votes[y] = n * share
-		far[y] = votes[y] * d
-		all += far[y]
-	}
-	for _, n := range near[:closer] {
-		d := math.Sqrt(float64(n.distance))
-		votes[class[n.index]]++
-		far[class[n.index]] += d
-		all += d
-	}
-	for y, v := range votes {
-		if v > 0 && all > 0 {
-			votes[y] += 1e-3 * (1 - far[y]/all)
-		}
-	}
-}
-
-// relevanceOf is sum_c P_c ln(P_c / p_c) of smoothed shares, in nats: 0 where the shares are the base rates.
-func relevanceOf(mass, counts []float64, squares float64) float64 {
-	gamma, n := total(mass), total(counts)
-	if !(gamma > 0) || !(squares > 0) {
-		return 0
-	}
-	eff := gamma * gamma / squares
-	sum := 0.0
-	for c, m := range mass {
-		p := counts[c] / n
-		if q := (eff*m/gamma + p) / (eff + 1); q > 0 && p > 0 {
-			sum += q * math.Log(q/p)
-		}
-	}
-	return max(0, sum)
-}
-
-// clean returns the cell of the row, NaN where the axis counts it as missing.
-func (a *axis) clean(row model.Row, f int32) float64 {
-	v := row[f]
-	if a.levels > 0 && v >= float64(a.levels) {
-		return math.NaN()
-	}
-	return v
 }

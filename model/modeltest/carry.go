@@ -10,7 +10,7 @@ import (
 	"liftstream/model"
 )
 
-// changed is the other side of a schema change: the factory there, the levels, and what relates the two.
+// changed is the other side of a schema change: the factory there, the levels, and the relation of the two.
 type changed struct {
 	change  *model.Change
 	factory model.Factory
@@ -82,7 +82,7 @@ func (n *changed) examples(ex []model.Example) []model.Example {
 	return out
 }
 
-// says is all that a component says of a row, feature names in place of indices.
+// says holds the answers of a component to a row, feature names in place of indices.
 type says struct {
 	inputs   []float64 // in the order of names, classes of the old schema only
 	p        []float64
@@ -112,7 +112,7 @@ func ask(c model.Component, s *model.Schema, classes int, order []int, row model
 	return a
 }
 
-// near compares what is said before and after.
+// near compares the answers before and after.
 func (a *says) near(b *says, tolerance float64) error {
 	for i := range a.inputs {
 		if !(math.Abs(a.inputs[i]-b.inputs[i]) <= tolerance*max(1, math.Abs(a.inputs[i]))) {
@@ -130,7 +130,7 @@ func (a *says) near(b *says, tolerance float64) error {
 	return nil
 }
 
-// testCarry: a component says of every record after a change of the schema what it said before by the features that
+// testCarry: after a change of the schema a component gives every record its answers of before by the features that
 // stay, and counts on as if nothing had happened.
 func testCarry(t *testing.T, x *fixture) {
 	if _, able := x.factory.(model.Carrier); !able {
@@ -144,8 +144,10 @@ func testCarry(t *testing.T, x *fixture) {
 	was := x.Schema.Features
 	turned := slices.Clone(was)
 	slices.Reverse(turned)
-	wide := append([]model.Feature{{Name: "new", Kind: model.Continuous}, {Name: "rank", Kind: model.Ordinal, Levels: []string{"a", "b", "c"}}}, turned...)
-	wide = append(wide, model.Feature{Name: "town", Kind: model.Nominal}, model.Feature{Name: "shown", Kind: model.Nominal, Use: model.UseReport})
+	wide := append([]model.Feature{{Name: "new", Kind: model.Continuous},
+		{Name: "rank", Kind: model.Ordinal, Levels: []string{"a", "b", "c"}}}, turned...)
+	wide = append(wide, model.Feature{Name: "town", Kind: model.Nominal},
+		model.Feature{Name: "shown", Kind: model.Nominal, Use: model.UseReport})
 	half := x.fitted + (len(x.examples)-x.fitted)/2
 	for _, c := range []struct {
 		name  string
@@ -178,7 +180,8 @@ func testCarry(t *testing.T, x *fixture) {
 		compare := func(what string) {
 			t.Helper()
 			for i := range moved {
-				a, b := ask(old, x.Schema, len(x.Schema.Classes), same, x.examples[i].Row), ask(now, c.to, len(x.Schema.Classes), order, moved[i].Row)
+				k := len(x.Schema.Classes)
+				a, b := ask(old, x.Schema, k, same, x.examples[i].Row), ask(now, c.to, k, order, moved[i].Row)
 				if err := a.near(&b, tolerance); err != nil {
 					t.Fatalf("%s: %s: record %d: %v", c.name, what, i, err)
 				}
@@ -202,7 +205,7 @@ func testCarry(t *testing.T, x *fixture) {
 		}
 		compare("back again")
 	}
-	// One feature less, each in turn: what is left is sound, and says nothing of what is gone.
+	// One feature less, each in turn: the rest is sound, and says nothing of the gone one.
 	for f := range was {
 		rest := slices.Delete(slices.Clone(was), f, f+1)
 		n := x.changed(t, nil, features(rest...))
@@ -226,7 +229,8 @@ func testCarry(t *testing.T, x *fixture) {
 			if len(more[f].Levels) > 0 {
 				row := n.change.Row(x.examples[i].Row, nil)
 				row[f] = float64(len(more[f].Levels) - 2 + i%3) // a level that is new, or "(other)"
-				now.Learn(&model.Example{Row: row, Class: int32(len(grown.Classes) - 1 - i%2), Weight: 1, Clock: float64(len(x.examples) + i)})
+				class := int32(len(grown.Classes) - 1 - i%2)
+				now.Learn(&model.Example{Row: row, Class: class, Weight: 1, Clock: float64(len(x.examples) + i)})
 			}
 		}
 	}
@@ -256,7 +260,7 @@ func (x *fixture) sound(t *testing.T, what string, n *changed, c model.Component
 	}
 }
 
-// testCarryHostile: damaged states are refused, or carried over to what can be read and used.
+// testCarryHostile: damaged states are refused, or carried over to a readable state.
 func testCarryHostile(t *testing.T, x *fixture, n *changed) {
 	good := state(x.live(t, x.part, 0, x.examples[x.fitted:]))
 	moved := n.examples(x.examples[:2])

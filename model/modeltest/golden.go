@@ -13,7 +13,7 @@ import (
 	"liftstream/model/wire"
 )
 
-// testFormat reads what an earlier build has written. It holds the bytes to be read, not how they come to be: a fit
+// testFormat reads the bytes of an earlier build. It holds the bytes to be read, not how they come to be: a fit
 // that finds something else does not matter.
 func testFormat(t *testing.T, x *fixture) {
 	if x.Golden == "" {
