@@ -1,71 +1,15 @@
 package gp
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
-	"os"
 	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
 
 	"liftstream/model"
-	"liftstream/model/modeltest"
 )
-
-type golden struct {
-	Cases []struct {
-		Name      string
-		X, Y      []float64
-		M         float64
-		L, Sf, Sn float64
-		Tau2      []float64
-		Q         []float64
-		Golden    struct {
-			LML   float64   `json:"lml"`
-			Grad  []float64 `json:"grad_log_l_sf_sn"`
-			GradM float64   `json:"grad_mean"`
-			Mean  []float64 `json:"post_mean"`
-			Var   []float64 `json:"latent_var"`
-			Alpha []float64 `json:"alpha"`
-			Cond  float64   `json:"cond_Sigma"`
-		}
-	}
-	ML []struct {
-		Case   string
-		M      float64      `json:"M_fixed"`
-		Bounds [][2]float64 `json:"bounds_l_sf_sn"`
-		Theta  []float64
-		LML    float64 `json:"lml"`
-	}
-	Greedy []struct {
-		Name         string
-		X, Y         []float64
-		M, L, Sf, Sn float64
-		B            int
-		Pivots       []int
-		Max          []float64 `json:"max_var_before_each"`
-		Var          []float64 `json:"final_var"`
-		Mean         []float64 `json:"final_mean"`
-	}
-}
-
-func read(t testing.TB) (g golden) {
-	t.Helper()
-	b, err := os.ReadFile("testdata/golden.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(b, &g); err != nil {
-		t.Fatal(err)
-	}
-	if len(g.Cases) < 15 || len(g.ML) < 8 || len(g.Greedy) < 4 {
-		t.Fatal("golden.json is short")
-	}
-	return g
-}
 
 func pool(x, y, tau2 []float64) []Observation {
 	out := make([]Observation, len(x))
@@ -80,85 +24,6 @@ func pool(x, y, tau2 []float64) []Observation {
 
 func close(got, want, tolerance float64) bool {
 	return math.Abs(got-want) <= tolerance*max(1, math.Abs(want))
-}
-
-func TestGoldenPosterior(t *testing.T) {
-	for _, c := range read(t).Cases {
-		r, err := New(Params{c.L, c.Sf, c.Sn}, c.M, pool(c.X, c.Y, c.Tau2))
-		if err != nil {
-			t.Fatal(err)
-		}
-		tolerance := 1e-9
-		if c.Golden.Cond > 1e6 { // the limit of double precision there
-			tolerance = 1e-8
-		}
-		check := func(what string, got, want float64) {
-			t.Helper()
-			if !close(got, want, tolerance) {
-				t.Errorf("%s: %s is %.17g, want %.17g", c.Name, what, got, want)
-			}
-		}
-		check("likelihood", r.LogLikelihood(), c.Golden.LML)
-		g, m := r.Gradient()
-		for i, w := range c.Golden.Grad {
-			check(fmt.Sprint("gradient ", i), g[i], w)
-		}
-		check("gradient by the mean", m, c.Golden.GradM)
-		for i, q := range c.Q {
-			mu, v := r.At(q)
-			check(fmt.Sprint("mean at ", q), mu, c.Golden.Mean[i])
-			check(fmt.Sprint("variance at ", q), v, c.Golden.Var[i])
-		}
-		for i, a := range r.Alpha() {
-			check(fmt.Sprint("alpha ", i), a, c.Golden.Alpha[i])
-		}
-	}
-}
-
-func TestGoldenMaximum(t *testing.T) {
-	g := read(t)
-	for _, m := range g.ML {
-		for _, c := range g.Cases {
-			if c.Name != m.Case {
-				continue
-			}
-			opt := FitOptions{Bounds: Bounds{Params{m.Bounds[0][0], m.Bounds[1][0], m.Bounds[2][0]},
-				Params{m.Bounds[0][1], m.Bounds[1][1], m.Bounds[2][1]}}}
-			for _, l := range []float64{.05, .2, .8} {
-				opt.Starts = append(opt.Starts, Params{l, .3, .02}, Params{l, .3, .2})
-			}
-			p, lml, err := Fit(pool(c.X, c.Y, c.Tau2), m.M, opt)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if lml < m.LML-1e-6*max(1, math.Abs(m.LML)) || lml > m.LML+1e-3 {
-				t.Errorf("%s: likelihood %.9f at %v, want %.9f at %v", m.Case, lml, p, m.LML, m.Theta)
-			}
-		}
-	}
-}
-
-func TestGoldenPivots(t *testing.T) {
-	for _, c := range read(t).Greedy {
-		p := Params{c.L, c.Sf, c.Sn}
-		v := NewPivots(p, c.M, 1e-12/(c.Sf*c.Sf), c.X)
-		for i, want := range c.Pivots {
-			at, top := v.Next()
-			if at != want {
-				t.Fatalf("%s: choice %d is %d, want %d", c.Name, i, at, want)
-			}
-			if !close(top, c.Max[i], 1e-12) {
-				t.Errorf("%s: largest variance %d is %v, want %v", c.Name, i, top, c.Max[i])
-			}
-			v.Observe(at, c.Y[at], 0)
-		}
-		for i := range c.X {
-			mu, s := v.At(i)
-			if !close(mu, c.Mean[i], 1e-10) || !close(s, c.Var[i], 1e-12) {
-				t.Errorf("%s: candidate %d has %v, %v, want %v, %v", c.Name, i, mu, s, c.Mean[i], c.Var[i])
-			}
-		}
-	}
 }
 
 // sample is n reproducible observations of a curve on [0, 1].
@@ -446,72 +311,6 @@ func TestLowRank(t *testing.T) {
 	}
 }
 
-// TestFitRises: the search ends no lower than it starts, with and without a prior, profiled and not.
-func TestFitRises(t *testing.T) {
-	b := Bounds{Params{.01, .01, .002}, Params{2, 2, .5}}
-	for _, n := range []int{2, 20, 300} {
-		for _, tau := range []bool{false, true} {
-			obs := sample(5, n, tau)
-			start := Params{.5, .1, .2}
-			before, _, _, _ := Likelihood(start, .5, obs)
-			p, after, err := Fit(obs, .5, FitOptions{Bounds: b, Starts: []Params{start}})
-			if err != nil || after < before {
-				t.Errorf("n %d: from %v to %v at %v, %v", n, before, after, p, err)
-			}
-			q, _, err := Fit(obs, .5, FitOptions{Bounds: b, Starts: []Params{start},
-				Prior: &Prior{Center: Params{.2, .2, .05}, Width: Params{.02, .02, .02}}})
-			if err != nil || math.Abs(math.Log(q.Length/.2)) > .2 || math.Abs(math.Log(q.Noise/.05)) > .2 {
-				t.Errorf("n %d: a narrow prior is not obeyed: %v, %v", n, q, err)
-			}
-			if n != 20 || tau {
-				continue
-			}
-			q, _, err = Fit(obs, .5, FitOptions{Bounds: b, Starts: []Params{start},
-				Prior: &Prior{Center: Params{.03, 1, 1}, Width: Params{.02, 0, 0}}})
-			if err != nil || math.Abs(math.Log(q.Length/.03)) > .1 {
-				t.Errorf("a narrow prior of the length is not obeyed: %v, %v", q, err)
-			}
-		}
-	}
-}
-
-func TestTableBound(t *testing.T) {
-	for seed := range uint64(4) {
-		obs := sample(seed, 25, seed%2 == 0)
-		p := Params{.05 + .1*float64(seed), .3, .04}
-		r, _ := New(p, .5, obs)
-		for _, points := range []int{64, 256, 4096} {
-			c, err := r.Tabulate(0, 1, 1e-3, points)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if points == 4096 && c.MeanBound > 1e-3 {
-				t.Errorf("bound %v above the requested one", c.MeanBound)
-			}
-			worst := [2]float64{}
-			for i := range 5000 {
-				x := c.Start + (float64(i)+.37)/5001*c.Step*float64(len(c.Mean)-1)
-				m, v := r.At(x)
-				n, w := c.At(x)
-				worst[0], worst[1] = max(worst[0], math.Abs(m-n)), max(worst[1], math.Abs(v-w))
-			}
-			if worst[0] > c.MeanBound || worst[1] > c.VarianceBound {
-				t.Errorf("seed %d, %d points: errors %v above the bounds %v, %v", seed, len(c.Mean), worst, c.MeanBound,
-					c.VarianceBound)
-			}
-			if worst[0] < c.MeanBound/50 {
-				t.Errorf("seed %d, %d points: bound %v is far above the error %v", seed, len(c.Mean), c.MeanBound, worst[0])
-			}
-			if m, v := c.At(c.Start - 1e-9); m != .5 || v != p.Signal*p.Signal {
-				t.Errorf("outside the table: %v, %v", m, v)
-			}
-			if m, _ := c.At(math.NaN()); m != .5 {
-				t.Errorf("at NaN: %v", m)
-			}
-		}
-	}
-}
-
 func TestInvalidInput(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	for _, p := range []Params{{0, 1, 1}, {1, -1, 1}, {1, 1, nan}, {inf, 1, 1}} {
@@ -530,109 +329,5 @@ func TestInvalidInput(t *testing.T) {
 	}
 	if _, _, err := Fit(nil, 0, FitOptions{}); !errors.Is(err, ErrInput) {
 		t.Error("no bounds are accepted")
-	}
-}
-
-func TestLearn(t *testing.T) {
-	opt := Options{
-		Fit:   FitOptions{Bounds: Bounds{Params{.01, .01, .002}, Params{1, 1, .5}}, Starts: []Params{{.05, .2, .1}}},
-		Start: Params{.1, .2, .05}, Observations: 40,
-	}
-	obs := sample(8, 300, true)
-	opt.Holdout = func(i int) bool { return i%4 == 0 }
-	l, err := Learn(t.Context(), obs, .5, opt)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(l.Chosen) > 40 || len(l.Chosen) < 3 || !(l.Error < .003) {
-		t.Errorf("%d chosen, error %v", len(l.Chosen), l.Error)
-	}
-	for _, c := range l.Chosen {
-		if c%4 == 0 {
-			t.Errorf("candidate %d of the hold-out is in the pool", c)
-		}
-	}
-	for x := .05; x < 1; x += .05 {
-		if m, _ := l.At(x); math.Abs(m-(.5+.3*math.Sin(9*x))) > .06 {
-			t.Errorf("curve at %v is %v", x, m)
-		}
-	}
-	// The pool is the prefix of the choice whose error is returned.
-	x := make([]float64, len(obs))
-	for i := range x {
-		x[i] = obs[i].X
-	}
-	short := opt
-	short.Improve, short.Patience, short.AtLeast = .2, 5, 10
-	chosen, mse := choose(opt.Start, .5, x, obs, &short)
-	var first []Observation
-	for _, i := range chosen {
-		first = append(first, obs[i])
-	}
-	r, err := New(opt.Start, .5, first)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sum, n := 0.0, 0.0
-	for i := 0; i < len(obs); i += 4 {
-		m, _ := r.At(x[i])
-		sum += (m - obs[i].Y) * (m - obs[i].Y)
-		n++
-	}
-	if len(chosen) >= 38 || math.Abs(sum/n-mse) > 1e-12 {
-		t.Errorf("%d chosen of error %v, recomputed %v", len(chosen), mse, sum/n)
-	}
-	for name, c := range map[string][]Observation{"none": nil, "one": obs[:1],
-		"all at one value": {{.3, .2, 0}, {.3, .4, 0}, {.3, .9, 0}}} {
-		l, err := Learn(t.Context(), c, .5, opt)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		if m, v := l.At(.3); math.IsNaN(m+v) || v < 0 {
-			t.Errorf("%s: %v, %v", name, m, v)
-		}
-	}
-}
-
-func BenchmarkLearn(b *testing.B) {
-	opt := Options{Fit: FitOptions{Bounds: Bounds{Params{.01, .01, .002}, Params{1, 1, .5}},
-		Starts: []Params{{.05, .2, .1}}, Tolerance: 1e-3}, Start: Params{.1, .2, .05},
-		Holdout: func(i int) bool { return i%4 == 0 }}
-	obs := sample(8, 256, true)
-	for b.Loop() {
-		if _, err := Learn(b.Context(), obs, .5, opt); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-// BenchmarkFit searches all hyperparameters of all observations, without a pool, and logs the result:
-// deploy/bench/local.py runs it beside another program and draws the same observations.
-func BenchmarkFit(b *testing.B) {
-	opt := FitOptions{Bounds: Bounds{Params{.01, .01, .002}, Params{10, 10, 1}}, Starts: []Params{{.2, .3, .1}}}
-	for _, n := range []int{64, 1000, 2000} {
-		obs := sample(8, n, false)
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			var p Params
-			var err error
-			from := modeltest.Processor()
-			for b.Loop() {
-				if p, _, err = Fit(obs, .5, opt); err != nil {
-					b.Fatal(err)
-				}
-			}
-			b.ReportMetric((modeltest.Processor()-from).Seconds()/float64(b.N), "cpu-s/op")
-			b.Logf("length %.12g signal %.12g noise %.12g", p.Length, p.Signal, p.Noise)
-		})
-	}
-}
-
-func BenchmarkCurve(b *testing.B) {
-	r, _ := New(Params{.1, .3, .05}, .5, sample(8, 64, false))
-	c, _ := r.Tabulate(0, 1, 1e-3, 1024)
-	x := 0.0
-	for b.Loop() {
-		m, _ := c.At(x)
-		x = math.Mod(x+m*1e-3, 1)
 	}
 }

@@ -5,8 +5,6 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/floats"
-
-	"liftstream/model"
 )
 
 // itemKind says what a row of a master stands for, in terms that outlive the master.
@@ -65,12 +63,6 @@ type master struct {
 	passed     []kink
 	iterations int
 	since      int // pivots since the last refactor
-}
-
-// kink is a row whose hinge is reached at step t.
-type kink struct {
-	t float64
-	j int32
 }
 
 func newMaster(nd, groups int) *master {
@@ -149,166 +141,6 @@ func (m *master) product(d, out []float64) {
 	x := d[:m.nd]
 	for j := m.first; j < len(m.items); j++ {
 		out[j] = floats.Dot(m.row(j), x)
-	}
-}
-
-// start makes the basis: of the candidate rows, in their order, as many as are independent, and anchors at z for the
-// rest. The right-hand sides are disturbed by up to eps against ties.
-func (m *master) start(z []float64, candidates []int32, eps float64) {
-	rows := len(m.items)
-	m.b = make([]float64, rows)
-	m.pos = make([]int32, rows)
-	m.up = make([]bool, rows)
-	m.r, m.g = make([]float64, rows), make([]float64, rows)
-	m.inv = make([]float64, m.n*m.n)
-	m.norm, m.y, m.ct = make([]float64, m.n), make([]float64, m.n), make([]float64, m.n)
-	m.w, m.d = make([]float64, m.n), make([]float64, m.n)
-	m.z = append([]float64(nil), z...)
-	copy(m.exact, z)
-	m.factor(candidates)
-	m.product(m.z, m.r)
-	for j := range m.r {
-		m.up[j] = m.exact[j]-m.r[j] > 0
-	}
-	m.disturb(eps)
-}
-
-// disturb sets b = exact + eps noise and follows with the vertex.
-func (m *master) disturb(eps float64) {
-	m.eps = eps
-	for j, v := range m.exact {
-		m.b[j] = v
-		it := m.items[j]
-		if it.kind == anchored || eps == 0 {
-			continue
-		}
-		noise := float64(model.Hash(uint64(it.kind), uint64(uint32(it.id)), uint64(uint8(it.sign)))>>11) / (1 << 53)
-		if it.kind == hinge {
-			m.b[j] += eps * (noise - .5)
-		} else {
-			m.b[j] -= eps * (1 + noise)
-		}
-	}
-	m.resync()
-}
-
-// factor inverts the basic rows from scratch, by Gauss-Jordan steps with the largest pivot that each row offers. A row
-// that depends on those before it is left out; an anchor at the present z stands in.
-func (m *master) factor(basis []int32) {
-	n := m.n
-	clear(m.inv)
-	for j := range m.pos {
-		m.pos[j] = -1
-	}
-	m.basis = m.basis[:0]
-	for k := range n {
-		m.inv[k*n+k] = 1
-		m.basis = append(m.basis, int32(k))
-		m.pos[k] = int32(k)
-	}
-	for _, j := range basis {
-		if int(j) < n || m.pos[j] >= 0 {
-			continue
-		}
-		m.weigh(int(j))
-		best, at, largest := 0.0, -1, 0.0
-		for k, v := range m.w {
-			v = math.Abs(v)
-			largest = max(largest, v)
-			if v > best && int(m.basis[k]) < n {
-				best, at = v, k
-			}
-		}
-		if at < 0 || best < 1e-9*max(1, largest) {
-			continue
-		}
-		m.replace(at, int(j))
-	}
-	for k := range n {
-		if m.pos[k] >= 0 {
-			m.exact[k], m.b[k] = m.z[k], m.z[k]
-		}
-	}
-	for k := range n {
-		v := m.inv[k*n : k*n+n]
-		m.norm[k] = floats.Dot(v, v)
-	}
-	m.since = 0
-}
-
-// weigh writes a_j.inv[k] for every k into w.
-func (m *master) weigh(j int) {
-	n := m.n
-	if j >= m.first {
-		row := m.row(j)
-		for k := range n {
-			m.w[k] = floats.Dot(row, m.inv[k*n:k*n+m.nd])
-		}
-		return
-	}
-	for k := range n {
-		m.w[k] = m.dot(j, m.inv[k*n:k*n+n])
-	}
-}
-
-// replace puts row j into position at of the basis, w being its weights; only inv, basis and pos follow.
-func (m *master) replace(at, j int) {
-	n := m.n
-	col := m.inv[at*n : at*n+n]
-	floats.Scale(1/m.w[at], col)
-	for k, v := range m.w {
-		if k != at && v != 0 {
-			floats.AddScaled(m.inv[k*n:k*n+n], -v, col)
-		}
-	}
-	m.pos[m.basis[at]] = -1
-	m.basis[at] = int32(j)
-	m.pos[j] = int32(at)
-}
-
-// resync computes z, residuals, states, ct and y from the basis. A residual within rounding keeps its row's state.
-func (m *master) resync() {
-	n := m.n
-	clear(m.z)
-	for k, j := range m.basis {
-		floats.AddScaled(m.z, m.b[j], m.inv[k*n:k*n+n])
-	}
-	m.product(m.z, m.r)
-	copy(m.ct, m.c)
-	for j, v := range m.r {
-		m.r[j] = m.b[j] - v
-		if m.pos[j] >= 0 {
-			m.r[j], m.up[j] = 0, false
-			continue
-		}
-		if m.r[j] > 1e-12 {
-			m.up[j] = true
-		} else if m.r[j] < -1e-12 {
-			m.up[j] = false
-		}
-		if m.up[j] && m.u[j] > 0 {
-			m.axpy(-m.u[j], j, m.ct)
-		}
-	}
-	m.duals()
-}
-
-// duals solves for y and improves it once by what it leaves of ct: gamma may be small beside the multipliers.
-func (m *master) duals() {
-	n := m.n
-	rest := m.d // free between pivots
-	clear(m.y)
-	copy(rest, m.ct)
-	for range 2 {
-		for k := range n {
-			m.y[k] += floats.Dot(m.inv[k*n:k*n+n], rest)
-		}
-		copy(rest, m.ct)
-		for k, j := range m.basis {
-			if m.y[k] != 0 {
-				m.axpy(-m.y[k], int(j), rest)
-			}
-		}
 	}
 }
 
@@ -392,70 +224,6 @@ func (m *master) leaving(tol float64) (at int, sign, slope float64) {
 	return at, sign, slope
 }
 
-// step searches along d, on which the objective has the given slope. passed is filled with the kinks in order up to the
-// one at which the slope turns; it returns which of them enters the basis and how many are passed, -1 when the slope
-// never turns.
-func (m *master) step(slope, length float64) (enter, flips int) {
-	tiny := 1e-11 * length
-	m.kinks = m.kinks[:0]
-	for j := m.n; j < len(m.g); j++ {
-		g := m.g[j]
-		if m.up[j] {
-			if g > tiny {
-				m.kinks = append(m.kinks, kink{max(m.r[j]/g, 0), int32(j)})
-			}
-		} else if g < -tiny && m.pos[j] < 0 && m.u[j] > 0 {
-			m.kinks = append(m.kinks, kink{max(m.r[j]/g, 0), int32(j)})
-		}
-	}
-	h := m.kinks
-	heapify(h)
-	m.passed = m.passed[:0]
-	turn := -1
-	for len(h) > 0 {
-		b := h[0]
-		h[0] = h[len(h)-1]
-		h = h[:len(h)-1]
-		sift(h, 0)
-		if turn >= 0 && b.t > m.passed[turn].t*(1+1e-12)+1e-13 {
-			break
-		}
-		m.passed = append(m.passed, b)
-		if turn < 0 {
-			if slope += m.u[b.j] * math.Abs(m.g[b.j]); slope >= 0 {
-				turn = len(m.passed) - 1
-			}
-		}
-	}
-	if turn < 0 {
-		return -1, 0
-	}
-	// Of the kinks that coincide with the turn the steepest makes the safest pivot; where even that is flat, an earlier
-	// one that is not: the slope is still negative there.
-	pivot := func(i int) float64 { return math.Abs(m.g[m.passed[i].j]) }
-	enter = turn
-	near := m.passed[turn].t*(1-1e-12) - 1e-13
-	low := turn
-	for low > 0 && m.passed[low-1].t >= near {
-		low--
-	}
-	for i := low; i < len(m.passed); i++ {
-		if pivot(i) > pivot(enter) {
-			enter = i
-		}
-	}
-	flips = turn + 1
-	if pivot(enter) < 1e-7*length {
-		for i := low - 1; i >= 0; i-- {
-			if pivot(i) > 1e-5*length {
-				enter, flips = i, i
-				break
-			}
-		}
-	}
-	return enter, flips
-}
-
 // pivot moves to kink e and exchanges the rows; the first flips kinks, e aside, have been passed.
 func (m *master) pivot(k int, sign float64, e kink, at, flips int) {
 	n := m.n
@@ -513,20 +281,6 @@ func (m *master) flip(j int) {
 	m.axpy(u, j, m.ct)
 }
 
-// refactor inverts the basis anew and computes everything from it.
-func (m *master) refactor() {
-	order := make([]int32, 0, m.n)
-	for pass := 0; pass < 2; pass++ { // the sparse rows first: they fill nothing in
-		for _, j := range m.basis {
-			if (int(j) >= m.first) == (pass == 1) {
-				order = append(order, j)
-			}
-		}
-	}
-	m.factor(order)
-	m.resync()
-}
-
 // multiplier is the dual value of row j.
 func (m *master) multiplier(j int) float64 {
 	if k := m.pos[j]; k >= 0 {
@@ -537,40 +291,3 @@ func (m *master) multiplier(j int) float64 {
 	}
 	return 0
 }
-
-// basicItems appends the names of the basic rows, the sparse ones first.
-func (m *master) basicItems(dst []item) []item {
-	for pass := 0; pass < 2; pass++ {
-		for _, j := range m.basis {
-			if int(j) >= m.n && (int(j) >= m.first) == (pass == 1) {
-				dst = append(dst, m.items[j])
-			}
-		}
-	}
-	return dst
-}
-
-func heapify(h []kink) {
-	for i := len(h)/2 - 1; i >= 0; i-- {
-		sift(h, i)
-	}
-}
-
-func sift(h []kink, i int) {
-	for {
-		c := 2*i + 1
-		if c >= len(h) {
-			return
-		}
-		if c+1 < len(h) && h[c+1].before(h[c]) {
-			c++
-		}
-		if !h[c].before(h[i]) {
-			return
-		}
-		h[i], h[c] = h[c], h[i]
-		i = c
-	}
-}
-
-func (a kink) before(b kink) bool { return a.t < b.t || a.t == b.t && a.j < b.j }

@@ -1,0 +1,113 @@
+package local
+
+import (
+	"math"
+	"slices"
+	"testing"
+)
+
+// TestHistogram: scores from histograms are those of the records, to the stated bound of the masses.
+func TestHistogram(t *testing.T) {
+	columns, class := wdbc(t)
+	n := float64(len(class))
+	for _, j := range []int{0, 3, 10, 27} {
+		a := axis{low: slices.Min(columns[j]), high: slices.Max(columns[j]), bins: 256}
+		a.zero, a.scale = a.low, a.high-a.low
+		g := newHistogram(&a, 2)
+		u := make([]float64, len(class))
+		for i, v := range columns[j] {
+			g.add(&a, 2, v, class[i], 1, 0, 0)
+			u[i] = (v - a.zero) / a.scale
+		}
+		if c := g.counts(2); c[0]+c[1] != n {
+			t.Fatalf("feature %d: %v counted", j, c)
+		}
+		h := .05
+		mass, squares := g.around(&a, 2, h)
+		exact, square := Mass(u, class, 2, h, false)
+		bin := 1.0 / 255
+		bound := n * (bin*bin/(8*h*h)*2 + .61*bin/(h*splitUnit) + 3.4e-4) // the look-up between bins costs the same again
+		for i, v := range columns[j] {
+			at, above := a.split(v)
+			for y := range 2 {
+				m := mass[at*2+y]
+				if above > 0 {
+					m += above * (mass[at*2+2+y] - m)
+				}
+				if math.Abs(m-exact[i*2+y]) > bound {
+					t.Fatalf("feature %d: mass %v at %v, exact %v", j, m, v, exact[i*2+y])
+				}
+			}
+			if s := squares[at] + above*(squares[min(at+1, 255)]-squares[at]); math.Abs(s-square[i]) > 4*bound {
+				t.Fatalf("feature %d: squares %v, exact %v", j, s, square[i])
+			}
+		}
+	}
+}
+
+// TestHistogramDecay: counts decay by their clock, whatever the shift of the base, and can be taken back and merged.
+func TestHistogramDecay(t *testing.T) {
+	a := axis{high: 1, bins: 8, scale: 1}
+	g, late := newHistogram(&a, 2), newHistogram(&a, 2)
+	const half = 3.0
+	want := make([]float64, 16)
+	var all, missing, squares [2]float64
+	for i := range 3000 {
+		v, y := math.Mod(float64(i)*.37, 1), int32(i%2)
+		to := g
+		if i%5 == 0 {
+			to = late
+		}
+		to.add(&a, 2, v, y, 1, float64(i), half)
+		bin, above := a.split(v)
+		w := math.Exp2(float64(i-2999) / half)
+		want[bin*2+int(y)] += w * (1 - above)
+		want[bin*2+2+int(y)] += w * above
+		all[y] += w
+		squares[y] += w * w
+		if i%3 == 0 {
+			to.add(&a, 2, math.NaN(), y, 2, float64(i), half)
+			all[y] += 2 * w
+			missing[y] += 2 * w
+			squares[y] += 4 * w * w
+		}
+	}
+	g.add(&a, 2, .4, 1, 5, 3000, half)
+	g.add(&a, 2, .4, 1, -5, 3000, half)
+	g.merge(late)
+	scale := math.Exp2(2999/half - g.base)
+	for i, w := range want {
+		if v := g.n[i] / scale; math.Abs(v-w) > 1e-12*10 {
+			t.Errorf("cell %d is %v, want %v", i, v, w)
+		}
+	}
+	for y := range 2 {
+		if n, m, q := g.total[y]/scale, g.missing[y]/scale, g.squares[y]/scale/scale; math.Abs(n-all[y]) > 1e-11 || math.Abs(m-missing[y]) > 1e-11 || math.Abs(q-squares[y]) > 1e-11 {
+			t.Errorf("class %d: %v records, %v missing, squares %v, want %v, %v, %v", y, n, m, q, all[y], missing[y], squares[y])
+		}
+	}
+}
+
+// TestRangeBeyondNumbers: where the distance of the ends is no number there is no axis, and nothing to place on it.
+func TestRangeBeyondNumbers(t *testing.T) {
+	column := []float64{-1.7e308, 1.7e308}
+	for range 500 {
+		column = append(column, -8e307, 8e307)
+	}
+	a := continuousAxis(column, 16)
+	g := newHistogram(&a, 3)
+	for _, v := range column {
+		g.add(&a, 3, v, 1, 1, 0, 0)
+	}
+	for _, column := range [][]float64{{-math.MaxFloat64, 1}, {-8e307, 8e307}, {-1e306, 1e306}} {
+		a := continuousAxis(column, 16)
+		for i := range a.bins {
+			if v := a.at(i); math.IsInf(v, 0) {
+				t.Errorf("bin %d of [%v, %v] is %v", i, a.low, a.high, v)
+			}
+		}
+		if column[1] == 1e306 && a.bins != 16 {
+			t.Errorf("%+v", a)
+		}
+	}
+}
