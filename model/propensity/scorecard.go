@@ -388,9 +388,6 @@ func (s *Scorecard) BaseRate(class int32) float64 {
 	return (n[class] + v) / sum
 }
 
-// Observe does nothing: the scorecard learns from labelled records only.
-func (s *Scorecard) Observe(model.Row) {}
-
 // InputCount is 0: the scorecard consumes inputs, it offers none.
 func (s *Scorecard) InputCount() int { return 0 }
 

@@ -199,14 +199,6 @@ func (p *plan) shape() []int {
 	return []int{cards, p.classes, len(p.features), len(p.half), p.horizons, p.linear, p.extern, p.opt.Calibration.Knots, p.levels}
 }
 
-func (p *plan) readShape(r *wire.Reader) {
-	for i, want := range p.shape() {
-		if got := r.Uvarint(); r.Err() == nil && got != uint64(want) {
-			r.Fail(fmt.Errorf("made under other options: %d where %d should be (number %d)", got, want, i))
-		}
-	}
-}
-
 func (p *plan) appendAxes(b []byte, axes []axis) []byte {
 	for i := range axes {
 		b = axes[i].append(b)
