@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Bounds of what a bitMiner keeps in memory.
+// Bounds of the memory of a bitMiner.
 const (
 	maxBitWords = 1 << 25 // words of the tests' bitmaps
 	maxBitPairs = 1 << 25 // entries of the pair tables
@@ -15,10 +15,10 @@ const (
 // bitMiner is the search of a miner on records of equal weight: the records that meet a test are a bitmap, in which the
 // records of a class stand together, so that the members of one class are counted by themselves.
 //
-// All single tests and all pairs come first; then the pairs are extended depth first, the most promising ones first. A
+// All single tests and all pairs come first. Then the pairs are extended depth first, the most promising ones first. A
 // conjunction is given up when no extension can have more than the minimum support, or when none can reach the rank of
-// the worst profile kept of any wanted class (METHOD.md 5.2). With s the least support of an extension in records, o
-// the complete cases now and o_E those complete on all that may be added,
+// the worst profile kept of any wanted class (METHOD.md 5.1, 5.2). With s the least support of an extension in records,
+// o the present complete cases, and o_E the cases that are also complete on every feature that may be added,
 //
 //	L' <= min(1, n_xy/s) (1 + n_not-y(o)/n_y(o_E))
 //
@@ -44,8 +44,8 @@ type bitMiner struct {
 	member []int32 // by wanted class
 }
 
-// caseSet holds what profiles over one set of positions share: the complete cases, all and by class, and the fewest
-// that any extension by later positions can have.
+// caseSet holds the complete cases of one set of positions, all and by class, and the fewest complete cases that an
+// extension by later positions can have. All profiles over these positions share it.
 type caseSet struct {
 	n, least   float64
 	ny, leastY []float64
@@ -176,7 +176,7 @@ func (b *bitMiner) members(y int) (n int) {
 	return n
 }
 
-// of returns the complete cases of the positions.
+// of returns the caseSet of the positions.
 func (b *bitMiner) of(positions []int32) *caseSet {
 	c := b.sets
 	for i, p := range positions {

@@ -43,8 +43,8 @@ func mixed(n int, seed uint64, odds func(v []float64) float64) *model.Evidence {
 	return ev
 }
 
-// TestWhatActsTogetherEnters: an effect of two features that neither has alone, and one of three, are found; what acts
-// alone does not enter, and the values are the log-odds that were put in.
+// TestWhatActsTogetherEnters: an effect of two features that neither has alone, and one of three, are found. A feature
+// that acts alone does not enter, and the values are the log-odds that were put in.
 func TestWhatActsTogetherEnters(t *testing.T) {
 	sign := func(x float64) float64 {
 		if x > .5 {
@@ -110,8 +110,8 @@ func TestNoiseDoesNotEnter(t *testing.T) {
 	}
 }
 
-// TestEnteredSetsAreInputs: what Fit chose is what a component offers, before and after a snapshot; a row without a
-// value and a cell that was never seen say nothing.
+// TestEnteredSetsAreInputs: a component offers the sets that Fit chose, before and after a snapshot; a row without a
+// value and a cell that was never seen have inputs of 0.
 func TestEnteredSetsAreInputs(t *testing.T) {
 	ev := mixed(4000, 3, func(v []float64) float64 { return 3 * (v[4] - 1) * (v[0] - .5) * 2 })
 	o := Options{Quantiles: 5, Enter: true}
@@ -264,7 +264,8 @@ func TestAtomCuts(t *testing.T) {
 	}
 }
 
-// TestInputKeys: the key of an entered set is that of its features, whatever their numbers, its cells and its values.
+// TestInputKeys: the key of an entered set follows from its features alone, not from their numbers, its cells or its
+// values.
 func TestInputKeys(t *testing.T) {
 	one := &model.Schema{Classes: []string{"a", "b"}, Features: []model.Feature{{Name: "x"}, {Name: "y"}, {Name: "z", Kind: model.Nominal}}}
 	two := &model.Schema{Classes: []string{"a", "b"}, Features: []model.Feature{{Name: "z", Kind: model.Nominal}, {Name: "y"}, {Name: "x"}}}
@@ -293,8 +294,8 @@ func TestInputKeys(t *testing.T) {
 	}
 }
 
-// TestSinglesLowerTheLoss: the fit of single features never raises the log-loss, whatever the features repeat of each
-// other, however rare a class is and wherever it gathers, and the gain of a set stays below the loss that there is.
+// TestSinglesLowerTheLoss: the fit of single features never raises the log-loss, for features that repeat each other
+// and for classes that are rare or gather anywhere, and the gain of a set stays below the loss that there is.
 func TestSinglesLowerTheLoss(t *testing.T) {
 	ctx := context.Background()
 	for name, odds := range map[string]func(v []float64) float64{
@@ -305,7 +306,7 @@ func TestSinglesLowerTheLoss(t *testing.T) {
 	} {
 		for _, classes := range []int{2, 3} {
 			ev := mixed(6000, 4, odds)
-			for i, x := range ev.Columns[0] { // what one feature says, three say
+			for i, x := range ev.Columns[0] { // three features repeat one
 				ev.Columns[2][i], ev.Columns[3][i] = x, -x
 			}
 			if classes == 3 {

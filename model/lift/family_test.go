@@ -10,7 +10,7 @@ import (
 )
 
 // TestLatticeOfManyFeatures: the work of the lattice grows with the sets, not with two to the number of features, and
-// finds what evaluating each set by itself finds.
+// it finds the same figures as the evaluation of each set by itself.
 func TestLatticeOfManyFeatures(t *testing.T) {
 	const features, records = 60, 2500
 	s := &model.Schema{Classes: []string{"a", "b"}, Positive: 1}

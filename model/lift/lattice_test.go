@@ -71,7 +71,7 @@ func TestLatticeIsEachSetByItself(t *testing.T) {
 		}
 		regular := 0.0
 		if m := c.features; m > 7 {
-			m-- // the constant feature spoils its sets, the equal pair those that hold both
+			m-- // the constant feature spoils its sets, the equal pair every set with both
 			for size := 2; size <= c.most; size++ {
 				regular += binomial(m, size) - binomial(m-2, size-2)
 			}

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// latticeSet is what the lattice found of one set of continuous features: the factor of its covariance, the cuts of its
-// distance, and the classes by cell. Without cuts the set must be evaluated by itself.
+// latticeSet holds the figures of one set of continuous features: the factor of its covariance, the cuts of its
+// distance, and the counts of the classes by cell. A set without cuts must be evaluated by itself.
 type latticeSet struct {
 	features []int32
 	factor   []float64
@@ -89,7 +89,8 @@ func (t *latticeSet) bands(bins *[latticeGrid]uint32, n, all, cells, classes int
 	t.inBand, t.ofBand = make([]float64, 0, room), make([]uint16, 0, room)
 }
 
-// finish finds the cuts among the records in bands and the classes by cell. It releases what it no longer needs.
+// finish finds the cuts among the records in bands and counts the classes by cell. It releases these records and the
+// counters.
 func (t *latticeSet) finish(l *lattice, work *latticeWork) {
 	inBand, ofBand, counter := t.inBand, t.ofBand, t.counter
 	t.inBand, t.ofBand, t.counter = nil, nil, nil
@@ -213,7 +214,7 @@ func (t *latticeSet) finish(l *lattice, work *latticeWork) {
 	t.cuts, t.count = cuts, count
 }
 
-// latticeWork is what finish uses again from set to set.
+// latticeWork is the memory that finish uses again from set to set.
 type latticeWork struct {
 	bins []uint32
 	at   []uint16

@@ -19,7 +19,7 @@ const (
 	oldStateFormat = 2
 )
 
-// Bounds of what a part or a state may hold.
+// Bounds of the lists of a part and of a state.
 const (
 	maxMonitored  = 10000
 	maxWindows    = 1 << 16
@@ -29,7 +29,7 @@ const (
 
 // Part is the lift component's part of a Model.
 type Part struct {
-	// Rank is what sets and windows are ranked by.
+	// Rank orders the sets and windows.
 	Rank     Rank
 	Sets     []PartSet // best first
 	Windows  []*Window // best first
@@ -43,10 +43,10 @@ type Part struct {
 // PartSet is a monitored set with the counts of each partition at the Model's mark.
 type PartSet struct {
 	Set *Set
-	// RankError bounds, with probability .999, how far the rank of any cut point among all records that the partitions
-	// have learnt is from the quantile that it stands for, as a share of the records that have all features: how far it is
-	// among the records of the evidence, where cuts of the model before were kept, and the error of these,
-	// Evidence.RankError. 0 when the cuts are exact quantiles of every record, or there are none.
+	// RankError bounds, with probability .999, the distance between the rank of any cut point among all records that the
+	// partitions have learnt and the quantile that it stands for, as a share of the records that have all features. It is
+	// the sum of two: the distance among the records of the evidence, where cuts of the model before were kept, and the
+	// error of these records, Evidence.RankError. 0 when the cuts are exact quantiles of every record, or there are none.
 	RankError float64
 	Shares    []Share // by ascending partition
 }
@@ -55,8 +55,8 @@ type PartSet struct {
 type Share struct {
 	Partition int32
 	Table     *Table
-	// Estimated says that the table was, at some time, counted on a sample of what the partition had learnt: its counts
-	// are unbiased and its effective number of records is the sample's.
+	// Estimated says that the table was, at some time, counted on a sample of the records that the partition had learnt:
+	// its counts are unbiased, and its effective number of records is that of the sample.
 	Estimated bool
 }
 
@@ -111,7 +111,7 @@ func (p *Part) appendBinary(b []byte) []byte {
 	return b
 }
 
-// readFit reads how the values of an entered set came about.
+// readFit reads the EnteredFit of an entered set.
 func (e *Entered) readFit(r *wire.Reader, classes int) {
 	f := EnteredFit{Unit: r.Float(), Shrink: r.Float(), Cells: r.Floats()}
 	k := classes
@@ -267,7 +267,7 @@ func appendProfiles(b []byte, profiles []*Profile) []byte {
 	return b
 }
 
-// decodeProfiles reads profiles; old ones say nothing of how many the validated figures are for: all of them.
+// decodeProfiles reads profiles. Old ones do not say how many profiles the validated figures hold for: all of the list.
 func decodeProfiles(r *wire.Reader, s *model.Schema, old bool) []*Profile {
 	var out []*Profile
 	for n := r.Int(maxProfiles); n > 0 && r.Err() == nil; n-- {
@@ -312,8 +312,8 @@ func decodeProfiles(r *wire.Reader, s *model.Schema, old bool) []*Profile {
 	return out
 }
 
-// AppendState appends the sets with this partition's counts and the others', and the profiles: all that the component
-// needs to go on without its Model at hand.
+// AppendState appends the sets with this partition's counts and the others', the profiles and the entered sets. The
+// component goes on from them without its Model.
 func (c *Component) AppendState(b []byte) []byte {
 	b = wire.AppendUvarint(b, stateFormat)
 	b = wire.AppendUvarint(b, uint64(len(c.sets)))
@@ -328,7 +328,7 @@ func (c *Component) AppendState(b []byte) []byte {
 	return appendEntered(b, c.entered)
 }
 
-// LoadState replaces the state by what AppendState wrote.
+// LoadState replaces the state by the bytes of AppendState.
 func (c *Component) LoadState(b []byte) error {
 	r := wire.NewReader(b)
 	v := r.Uvarint()

@@ -46,7 +46,7 @@ func (p *Part) Report(s *model.Schema, levels *model.Levels, r *report.Report) {
 	r.Search.Notes = p.notes(r)
 }
 
-// notes say in the report itself what its intervals and counts stand for.
+// notes tell the reader of the report for how many figures its intervals hold, and which records its counts are of.
 func (p *Part) notes(r *report.Report) []string {
 	cells := 0
 	for _, x := range r.Sets {

@@ -241,7 +241,7 @@ func TestSearchSizes(t *testing.T) {
 			t.Errorf("set of %d features", n)
 		}
 	}
-	// With 8 features the beam is wider than what there is to try: it finds what the exhaustive search finds.
+	// With 8 features the beam is wider than the number of sets, so it finds the same ones as the exhaustive search.
 	beam := len(p.Sets)
 	o.Sets.Search = Exhaustive
 	q, _ := fitPart(t, o, ev, nil)

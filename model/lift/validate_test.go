@@ -73,7 +73,8 @@ func TestValidation(t *testing.T) {
 	}
 }
 
-// TestNoValidation: a search of all records finds what Mine does, validates nothing, and no score carries a profile.
+// TestNoValidation: a search of all records finds the profiles of Mine, validates nothing, and no score carries a
+// profile.
 func TestNoValidation(t *testing.T) {
 	ev := generated(2000, 3)
 	o := testOptions()
