@@ -334,7 +334,9 @@ func (b *bitMiner) run() error {
 		for i, v := range b.bit[x.s] {
 			e[i] = v & b.bit[x.t][i]
 		}
-		if err := b.extend([]int32{x.p, x.q}, []int32{x.s - int32(b.base[x.p]), x.t - int32(b.base[x.q])}, float64(b.pairs[at]), slices.Clone(b.member)); err != nil {
+		items := []int32{x.s - int32(b.base[x.p]), x.t - int32(b.base[x.q])}
+		err := b.extend([]int32{x.p, x.q}, items, float64(b.pairs[at]), slices.Clone(b.member))
+		if err != nil {
 			return err
 		}
 	}
@@ -440,7 +442,8 @@ func (b *bitMiner) keepProfile(c *caseSet, positions, items []int32, nx int32) {
 		if !b.wants(y, rank) {
 			continue
 		}
-		x := &mined{class: int32(y), position: slices.Clone(positions), item: slices.Clone(items), lift: lift, rank: rank, nx: float64(nx) * b.weight, cover: int(nx)}
+		x := &mined{class: int32(y), position: slices.Clone(positions), item: slices.Clone(items),
+			lift: lift, rank: rank, nx: float64(nx) * b.weight, cover: int(nx)}
 		b.insert(x, b.coverWithout)
 	}
 }

@@ -25,7 +25,8 @@ func (f *Factory) CarryState(c *model.Change, state []byte) ([]byte, []int, erro
 		if m == nil || n.find(m.to) != nil {
 			continue
 		}
-		n.sets = append(n.sets, liveSet{set: m.to, own: m.table(l.own), others: m.table(l.others), estimated: l.estimated, othersEstimated: l.othersEstimated})
+		n.sets = append(n.sets, liveSet{set: m.to, own: m.table(l.own), others: m.table(l.others),
+			estimated: l.estimated, othersEstimated: l.othersEstimated})
 	}
 	var profiles []*Profile
 	for _, p := range old.profiles {
@@ -77,7 +78,8 @@ func newMove(c *model.Change, from *Set) *move {
 	parts := partsOf(c.To, features, from.joint)
 	for i := range from.parts {
 		old := &from.parts[i]
-		at := slices.IndexFunc(parts, func(x part) bool { return slices.Contains(x.features, int32(c.Index(int(old.features[0])))) })
+		first := int32(c.Index(int(old.features[0])))
+		at := slices.IndexFunc(parts, func(x part) bool { return slices.Contains(x.features, first) })
 		if at < 0 || len(parts[at].features) != len(old.features) {
 			return nil
 		}
@@ -95,7 +97,8 @@ func newMove(c *model.Change, from *Set) *move {
 		return nil
 	}
 	for _, l := range from.levels {
-		m.levels = append(m.levels, slices.IndexFunc(m.to.levels, func(x levelTerm) bool { return x.feature == int32(c.Index(int(l.feature))) }))
+		f := int32(c.Index(int(l.feature)))
+		m.levels = append(m.levels, slices.IndexFunc(m.to.levels, func(x levelTerm) bool { return x.feature == f }))
 	}
 	return m
 }

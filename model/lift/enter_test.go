@@ -38,7 +38,8 @@ func mixed(n int, seed uint64, odds func(v []float64) float64) *model.Evidence {
 			y = 1
 		}
 		ev.Class = append(ev.Class, y)
-		ev.Weight, ev.Clock, ev.Time, ev.Partition = append(ev.Weight, 1), append(ev.Clock, float64(i)), append(ev.Time, int64(i)), append(ev.Partition, 0)
+		ev.Weight, ev.Partition = append(ev.Weight, 1), append(ev.Partition, 0)
+		ev.Clock, ev.Time = append(ev.Clock, float64(i)), append(ev.Time, int64(i))
 	}
 	return ev
 }
@@ -267,8 +268,10 @@ func TestAtomCuts(t *testing.T) {
 // TestInputKeys: the key of an entered set follows from its features alone, not from their numbers, its cells or its
 // values.
 func TestInputKeys(t *testing.T) {
-	one := &model.Schema{Classes: []string{"a", "b"}, Features: []model.Feature{{Name: "x"}, {Name: "y"}, {Name: "z", Kind: model.Nominal}}}
-	two := &model.Schema{Classes: []string{"a", "b"}, Features: []model.Feature{{Name: "z", Kind: model.Nominal}, {Name: "y"}, {Name: "x"}}}
+	one := &model.Schema{Classes: []string{"a", "b"},
+		Features: []model.Feature{{Name: "x"}, {Name: "y"}, {Name: "z", Kind: model.Nominal}}}
+	two := &model.Schema{Classes: []string{"a", "b"},
+		Features: []model.Feature{{Name: "z", Kind: model.Nominal}, {Name: "y"}, {Name: "x"}}}
 	key := func(s *model.Schema, cut float64, features ...int32) uint64 {
 		parts := partsOf(s, features, Product)
 		for i := range parts {
@@ -335,7 +338,8 @@ func TestSinglesLowerTheLoss(t *testing.T) {
 				for i, cell := range e.fine {
 					a.add(cell, a.bounded(cell, e.fineK[i], enterSingle))
 					if now := loss(a); !(now <= last+1e-9*last) {
-						t.Fatalf("%s, %d classes, pass %d: feature %d raises the loss from %.2f to %.2f nats", name, classes, pass, i, last, now)
+						t.Fatalf("%s, %d classes, pass %d: feature %d raises the loss from %.2f to %.2f nats",
+							name, classes, pass, i, last, now)
 					} else {
 						last = now
 					}

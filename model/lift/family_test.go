@@ -43,7 +43,8 @@ func TestLatticeOfManyFeatures(t *testing.T) {
 	alone := newSetSearch(newSample(ev), o, nil)
 	for _, pair := range [][]int32{{7, 59}, {0, 1}, {3, 54}, {53, 54}, {58, 59}} {
 		f, _ := alone.evaluate(pair)
-		if l := search.lattice[keyOf(pair)]; l == nil || !slices.Equal(l.cuts, f.set.Cuts()) || !slices.Equal(l.count, f.table.n) {
+		l := search.lattice[keyOf(pair)]
+		if l == nil || !slices.Equal(l.cuts, f.set.Cuts()) || !slices.Equal(l.count, f.table.n) {
 			t.Errorf("%v: the lattice has %+v", pair, l)
 		}
 	}

@@ -56,7 +56,8 @@ const (
 // latticeOf evaluates the sets of 2 to most features on which a lattice saves work; nil when there are none.
 func (s *setSearch) latticeOf(ctx context.Context, most int) (map[string]*latticeSet, error) {
 	k := min(s.options.Quantiles, maxCells)
-	if s.options.Joint != Mahalanobis || most < 2 || s.n < 2*latticeChunk || k < 2 || (2*k-1)*s.classes*2 > math.MaxUint16 {
+	if s.options.Joint != Mahalanobis || most < 2 || s.n < 2*latticeChunk ||
+		k < 2 || (2*k-1)*s.classes*2 > math.MaxUint16 {
 		return nil, nil
 	}
 	for _, w := range s.weight {
@@ -65,8 +66,9 @@ func (s *setSearch) latticeOf(ctx context.Context, most int) (map[string]*lattic
 		}
 	}
 	var features []int32
+	infinite := func(v float64) bool { return !finite(v) }
 	for _, f := range s.fields {
-		if s.code[f] == nil && !s.missing[f] && !slices.ContainsFunc(s.column[f], func(v float64) bool { return !finite(v) }) {
+		if s.code[f] == nil && !s.missing[f] && !slices.ContainsFunc(s.column[f], infinite) {
 			features = append(features, f)
 		}
 	}
@@ -77,8 +79,8 @@ func (s *setSearch) latticeOf(ctx context.Context, most int) (map[string]*lattic
 	if sets < 2 || sets > latticeSets {
 		return nil, nil
 	}
-	l := &lattice{columns: s.column, features: features, n: s.n, classes: s.classes, cells: k, most: most, weight: s.weight[0],
-		cov: s.covariance(features, features), class: make([]uint16, s.n)}
+	l := &lattice{columns: s.column, features: features, cov: s.covariance(features, features),
+		class: make([]uint16, s.n), n: s.n, classes: s.classes, cells: k, most: most, weight: s.weight[0]}
 	for i, y := range s.class {
 		l.class[i] = uint16(y)
 	}

@@ -104,7 +104,8 @@ func (f *Factory) Fit(ctx context.Context, ev *model.Evidence, previous []byte) 
 	if err := search.run(ctx); err != nil {
 		return nil, err
 	}
-	p := &Part{Rank: f.options.Sets.Rank, Entered: entered, Windows: search.windows, Exhausted: search.exhausted, Tried: search.tried, Inexact: search.inexact}
+	p := &Part{Rank: f.options.Sets.Rank, Entered: entered, Windows: search.windows,
+		Exhausted: search.exhausted, Tried: search.tried, Inexact: search.inexact}
 	if err := f.count(ev, search, p); err != nil {
 		return nil, err
 	}

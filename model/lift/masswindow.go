@@ -171,7 +171,8 @@ func (q *massSearch) visit(i int, v, n float64) {
 	if b < -q.slack {
 		return
 	}
-	if len(q.best) == q.k && b <= q.slack && q.mostRecords(i, n, b) < q.best[q.k-1].N*(1-tieTolerance) && q.best[q.k-1].rank >= q.lambda {
+	if len(q.best) == q.k && b <= q.slack && q.mostRecords(i, n, b) < q.best[q.k-1].N*(1-tieTolerance) &&
+		q.best[q.k-1].rank >= q.lambda {
 		return
 	}
 	if i == len(q.order) {

@@ -70,7 +70,8 @@ func compareMined(a, b *mined) int {
 
 // newMiner prepares the search on the n oldest records; sets holds the single-feature cells of the continuous features.
 func newMiner(s *sample, n int, levels *model.Levels, single func(f int32) *Set, o *ProfileOptions) *miner {
-	m := &miner{sample: s, n: n, share: o.MinSupport, top: o.Top, keep: o.KeepRedundant, by: o.Rank, classOf: make([]bool, s.classes)}
+	m := &miner{sample: s, n: n, share: o.MinSupport, top: o.Top, keep: o.KeepRedundant, by: o.Rank,
+		classOf: make([]bool, s.classes)}
 	for y := range m.classOf {
 		m.classOf[y] = len(o.Of) == 0 || slices.Contains(o.Of, int32(y))
 	}

@@ -172,7 +172,9 @@ func DecodePart(s *model.Schema, b []byte) (*Part, error) {
 	if !old {
 		p.Rank = Rank(r.Int(int(ByLeaveOneOut)))
 	}
-	p.Exhausted, p.Tried, p.Depth, p.Inexact = r.Int(math.MaxInt32), r.Int(math.MaxInt32), r.Int(math.MaxInt32), r.Int(math.MaxInt32)
+	for _, n := range []*int{&p.Exhausted, &p.Tried, &p.Depth, &p.Inexact} {
+		*n = r.Int(math.MaxInt32)
+	}
 	for n := r.Int(maxMonitored); n > 0 && r.Err() == nil; n-- {
 		set, err := decodeSet(r, s)
 		if err != nil {

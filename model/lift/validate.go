@@ -189,7 +189,8 @@ func (t *Tally) fisher() float64 {
 		return 1
 	}
 	scale := t.Effective / t.NX
-	n, nx, ny, xy := math.Round(t.N*scale), math.Round(t.Effective), math.Round(t.NY*scale), math.Floor(t.NXY*scale*(1+1e-9))
+	n, nx, ny := math.Round(t.N*scale), math.Round(t.Effective), math.Round(t.NY*scale)
+	xy := math.Floor(t.NXY * scale * (1 + 1e-9))
 	logChoose := func(n, k float64) float64 {
 		a, _ := math.Lgamma(n + 1)
 		b, _ := math.Lgamma(k + 1)

@@ -229,7 +229,9 @@ const (
 // differentWindows returns windows of a set that share no cell or, where they must be contiguous, no more than
 // windowOverlap of the records in either: the best one, then the best of the rest, while they rank no lower than worst,
 // which may be nil.
-func differentWindows(t *Set, s *Summary, o *WindowOptions, contiguous bool, worst *Window) (out []*Window, exact bool) {
+func differentWindows(
+	t *Set, s *Summary, o *WindowOptions, contiguous bool, worst *Window,
+) (out []*Window, exact bool) {
 	if contiguous {
 		for _, w := range contiguousWindows(t, s, windowPool*o.Top, o.MinMass) {
 			if !slices.ContainsFunc(out, func(x *Window) bool { return overlapOfCells(s, x.Cells, w.Cells) > windowOverlap }) {
