@@ -8,11 +8,11 @@ import (
 
 var _ model.Carrier = (*Factory)(nil)
 
-// CarryState keeps the sets, profiles and entered sets that mention no feature that is gone, with their counts to the
-// count. A set whose features stand in another order has its cells laid out anew; where that moves the axes of a
-// Mahalanobis distance, its distances are the same but for rounding. New levels and classes begin at 0; where they
-// leave a set too little room for its cells, the last of them are joined with "(other)", and a set without any room is
-// dropped.
+// CarryState keeps the sets, profiles and entered sets without a feature that is gone, and all their counts.
+//
+// A set whose features stand in another order has its cells laid out anew; where that moves the axes of a Mahalanobis
+// distance, its distances are the same but for rounding. New levels and classes begin at 0. Where they leave a set too
+// little room for its cells, the last of them are joined with "(other)", and a set without any room is dropped.
 func (f *Factory) CarryState(c *model.Change, state []byte) ([]byte, []int, error) {
 	old := &Component{schema: c.From}
 	if err := old.LoadState(state); err != nil {
@@ -103,7 +103,7 @@ func newMove(c *model.Change, from *Set) *move {
 	return m
 }
 
-// cell returns the cell of to that a cell of from becomes.
+// cell returns the cell of to for a cell of from.
 func (m *move) cell(x int) int {
 	m.from.split(x, m.p, m.l)
 	to := int32(0)

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// enter chooses at most MaxEntered sets of up to three features that lower the log-loss most, added to a scorecard of
-// single features. It evaluates a set on each quarter of the time, fitted on the three other quarters, and takes sets
+// enter chooses the sets of up to three features, at most MaxEntered, that lower the log-loss of a scorecard of single
+// features most. It evaluates a set on each quarter of the time, fitted on the three other quarters, and takes sets
 // greedily, each beside the sets before it, as long as the gain is certain (enterGain, enterCertain).
 //
 // The candidates are single features in finer cells, pairs, and triples that extend a chosen pair. In a later round a

@@ -53,8 +53,8 @@ func (m *miner) mask(x *mined) []uint64 {
 }
 
 // refinements counts the profiles of up to depth features that add tests to x and cover the same of the searched
-// records. Their added tests are the non-empty subsets of the tests that all of these records meet. covered are the
-// records that x covers, ascending.
+// records: one for each non-empty subset of the further tests that all of these records meet. covered are the records
+// that x covers, ascending.
 func (m *miner) refinements(x *mined, covered []int32) int {
 	end, _ := slices.BinarySearch(covered, int32(m.n))
 	covered = covered[:end]

@@ -9,7 +9,7 @@ import (
 )
 
 // miner finds, for each wanted class, the profiles of highest lift whose support exceeds a share of their complete
-// cases, exactly.
+// cases, exactly (METHOD.md 5).
 //
 // A bitMiner searches records of equal weight. Other records are searched depth first over the feature sets in their
 // order, and the covered records of every cell are split further feature by feature. A cell is given up when even its
@@ -43,7 +43,7 @@ type miner struct {
 	visits       int
 }
 
-// mined is a found profile: a test for each of some positions.
+// mined is a found profile: some positions, ascending, and the test at each.
 type mined struct {
 	class    int32
 	position []int32
@@ -68,7 +68,7 @@ func compareMined(a, b *mined) int {
 	return slices.Compare(a.item, b.item)
 }
 
-// newMiner prepares the search on the n oldest records; sets holds the single-feature cells of the continuous features.
+// newMiner prepares the search on the n oldest records; single returns the set of one continuous feature.
 func newMiner(s *sample, n int, levels *model.Levels, single func(f int32) *Set, o *ProfileOptions) *miner {
 	m := &miner{sample: s, n: n, share: o.MinSupport, top: o.Top, keep: o.KeepRedundant, by: o.Rank,
 		classOf: make([]bool, s.classes)}

@@ -45,8 +45,8 @@ type PartSet struct {
 	Set *Set
 	// RankError bounds, with probability .999, the distance between the rank of any cut point among all records that the
 	// partitions have learnt and the quantile that it stands for, as a share of the records that have all features. It is
-	// the sum of two: the distance among the records of the evidence, where cuts of the model before were kept, and the
-	// error of these records, Evidence.RankError. 0 when the cuts are exact quantiles of every record, or there are none.
+	// the sum of the distance among the records of the evidence, where cuts of the model before were kept, and the error
+	// of these records, Evidence.RankError. 0 when the cuts are exact quantiles of every record, or there are none.
 	RankError float64
 	Shares    []Share // by ascending partition
 }
@@ -123,7 +123,7 @@ func (e *Entered) readFit(r *wire.Reader, classes int) {
 	}
 	for _, v := range append([]float64{f.Unit, f.Shrink}, f.Cells...) {
 		if !finite(v) {
-			r.Fail(fmt.Errorf("number %v of a fit", v))
+			r.Fail(fmt.Errorf("number %v of a fit is not finite", v))
 		}
 	}
 	e.Fit = f
@@ -143,7 +143,7 @@ func decodeEntered(r *wire.Reader, s *model.Schema) ([]*Entered, error) {
 	for n := r.Int(MaxEntered); n > 0 && r.Err() == nil; n-- {
 		set, err := decodeSet(r, s)
 		if err != nil {
-			return nil, fmt.Errorf("entered set %d: %w", len(out), err)
+			return nil, fmt.Errorf("reading entered set %d: %w", len(out), err)
 		}
 		e := &Entered{Set: set, Value: r.Floats()}
 		if len(e.Value)%len(s.Classes) != 0 || len(e.Value)/len(s.Classes) > set.cells {
@@ -151,7 +151,7 @@ func decodeEntered(r *wire.Reader, s *model.Schema) ([]*Entered, error) {
 		}
 		for _, v := range e.Value {
 			if !finite(v) {
-				return nil, r.Fail(fmt.Errorf("entered set %d: value %v", len(out), v))
+				return nil, r.Fail(fmt.Errorf("entered set %d: value %v is not finite", len(out), v))
 			}
 		}
 		out = append(out, e)
@@ -178,7 +178,7 @@ func DecodePart(s *model.Schema, b []byte) (*Part, error) {
 	for n := r.Int(maxMonitored); n > 0 && r.Err() == nil; n-- {
 		set, err := decodeSet(r, s)
 		if err != nil {
-			return nil, fmt.Errorf("set %d: %w", len(p.Sets), err)
+			return nil, fmt.Errorf("reading set %d: %w", len(p.Sets), err)
 		}
 		m := PartSet{Set: set, RankError: r.Float()}
 		if !(m.RankError >= 0 && m.RankError <= 2) {
@@ -191,7 +191,7 @@ func DecodePart(s *model.Schema, b []byte) (*Part, error) {
 			}
 			t, err := decodeTable(r, classes, set.cells)
 			if err != nil {
-				return nil, fmt.Errorf("set %d, partition %d: %w", len(p.Sets), n, err)
+				return nil, fmt.Errorf("reading the table of set %d, partition %d: %w", len(p.Sets), n, err)
 			}
 			m.Shares = append(m.Shares, Share{int32(n), t, r.Bool()})
 		}
@@ -200,7 +200,7 @@ func DecodePart(s *model.Schema, b []byte) (*Part, error) {
 	for n := r.Int(maxWindows); n > 0 && r.Err() == nil; n-- {
 		set, err := decodeSet(r, s)
 		if err != nil {
-			return nil, fmt.Errorf("window %d: %w", len(p.Windows), err)
+			return nil, fmt.Errorf("reading window %d: %w", len(p.Windows), err)
 		}
 		w := &Window{Set: set, Cells: wire.Ints[int](r)}
 		if old {
@@ -342,7 +342,7 @@ func (c *Component) LoadState(b []byte) error {
 	for n := r.Int(maxMonitored); n > 0 && r.Err() == nil; n-- {
 		set, err := decodeSet(r, c.schema)
 		if err != nil {
-			return fmt.Errorf("set %d: %w", len(c.sets), err)
+			return fmt.Errorf("reading set %d: %w", len(c.sets), err)
 		}
 		if c.find(set) != nil {
 			return r.Fail(fmt.Errorf("set %d is there twice", len(c.sets)))
@@ -350,7 +350,7 @@ func (c *Component) LoadState(b []byte) error {
 		l := liveSet{set: set}
 		for _, t := range []**Table{&l.own, &l.others} {
 			if *t, err = decodeTable(r, classes, set.cells); err != nil {
-				return fmt.Errorf("set %d: %w", len(c.sets), err)
+				return fmt.Errorf("reading a table of set %d: %w", len(c.sets), err)
 			}
 		}
 		l.estimated, l.othersEstimated = r.Bool(), r.Bool()

@@ -106,7 +106,7 @@ func number(v float64) string {
 	return strconv.FormatFloat(v, 'g', 7, 64)
 }
 
-// Tally counts the records of a run that have all features of a profile: N all of them, NX the covered ones, NXY and NY
+// Tally counts the records of a run that have all features of a profile: N all of them, NX the covered ones, NY and NXY
 // those of the class among each. The counts are sums of weights.
 type Tally struct {
 	N, NX, NXY, NY float64

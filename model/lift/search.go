@@ -74,7 +74,7 @@ func compareFound(a, b *found) int {
 	return compareFeatures(a.set.features, b.set.features)
 }
 
-// setSearch is Algorithm 1 and Algorithm 2 over all sets of the wanted sizes.
+// setSearch is Algorithm 1 and Algorithm 2 over all sets of the wanted sizes (METHOD.md 3, 4).
 type setSearch struct {
 	*sample
 	options  *Options
@@ -82,7 +82,7 @@ type setSearch struct {
 	row      model.Row
 	values   []weighted
 	cells    []int32
-	// distances are those of the last part of several features, distanceOf, for its cuts to divide.
+	// distances are the distances of all records by distanceOf, the last part of several features.
 	distances  []float64
 	distanceOf part
 	// The covariance of all continuous features, where no record lacks one of them; nil until it is needed.

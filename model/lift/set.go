@@ -33,7 +33,7 @@ const (
 // maxSetFeatures bounds the features of one set.
 const maxSetFeatures = 64
 
-// Set is a feature set with the definition of its cells. It is immutable and may be shared.
+// Set is a feature set with the definition of its cells (METHOD.md 2). It is immutable and may be shared.
 //
 // The continuous features form one part (Mahalanobis, or a single feature) or one part each (Product); a part has one
 // cell more than cuts, right-closed. A feature with levels has a cell a level; a record's cell is the product.
@@ -200,7 +200,7 @@ func (p *part) distance(row model.Row) float64 {
 }
 
 // inputKey is the key under which the scorecard knows the set, see model.Keyed: a hash of the names and kinds of its
-// features, in the order of their names.
+// features, in the order of their names, and of the joint rule.
 func (t *Set) inputKey(s *model.Schema) uint64 {
 	names := make([]string, len(t.features))
 	for i, f := range t.features {
@@ -348,7 +348,7 @@ func decodeSet(r *wire.Reader, s *model.Schema) (*Set, error) {
 		}
 		for _, v := range factor {
 			if !finite(v) {
-				return nil, r.Fail(fmt.Errorf("factor %v", v))
+				return nil, r.Fail(fmt.Errorf("factor %v is not finite", v))
 			}
 		}
 		if p.cuts = cuts; len(cuts) == 0 {

@@ -182,8 +182,8 @@ func (m *miner) clustering(features []int32, p *Profile) float64 {
 }
 
 // fisher is the one-sided p-value of Fisher's exact test that the class is no more frequent among the covered records
-// than among the rest, on the counts scaled to the effective number of covered records and rounded, those of the class
-// down; 1 without data.
+// than among the rest; 1 without data. The counts are scaled to the effective number of covered records and rounded,
+// the covered records of the class down.
 func (t *Tally) fisher() float64 {
 	if !(t.NX > 0) || !(t.NY > 0) {
 		return 1
