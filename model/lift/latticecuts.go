@@ -97,20 +97,7 @@ func (t *latticeSet) finish(l *lattice, work *latticeWork) {
 	if counter == nil {
 		return
 	}
-	if need := latticeGrid * l.classes; cap(work.bins) < need {
-		work.bins = make([]uint32, need)
-	}
-	bins := work.bins[:latticeGrid*l.classes]
-	clear(bins)
-	if cap(work.at) < len(inBand) {
-		work.at = make([]uint16, len(inBand)+len(inBand)/4)
-	}
-	at := work.at[:len(inBand)]
-	for i, v := range inBand {
-		b := t.bin(v)
-		at[i] = uint16(b)
-		bins[b*l.classes+int(ofBand[i])]++
-	}
+	bins, at := work.binned(t, inBand, ofBand, l.classes)
 	records := func(part []uint32) (n int) {
 		for _, c := range part {
 			n += int(c)
@@ -218,4 +205,23 @@ func (t *latticeSet) finish(l *lattice, work *latticeWork) {
 type latticeWork struct {
 	bins []uint32
 	at   []uint16
+}
+
+// binned counts the records in bands by bin and class, and returns the bin of each, too.
+func (w *latticeWork) binned(t *latticeSet, value []float64, class []uint16, classes int) (bins []uint32, at []uint16) {
+	if need := latticeGrid * classes; cap(w.bins) < need {
+		w.bins = make([]uint32, need)
+	}
+	bins = w.bins[:latticeGrid*classes]
+	clear(bins)
+	if cap(w.at) < len(value) {
+		w.at = make([]uint16, len(value)+len(value)/4)
+	}
+	at = w.at[:len(value)]
+	for i, v := range value {
+		b := t.bin(v)
+		at[i] = uint16(b)
+		bins[b*classes+int(class[i])]++
+	}
+	return bins, at
 }

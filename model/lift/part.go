@@ -167,7 +167,6 @@ func DecodePart(s *model.Schema, b []byte) (*Part, error) {
 		return nil, fmt.Errorf("format %d, this build reads %d and %d", v, oldPartFormat, partFormat)
 	}
 	old := v == oldPartFormat
-	classes := len(s.Classes)
 	p := &Part{}
 	if !old {
 		p.Rank = Rank(r.Int(int(ByLeaveOneOut)))
@@ -175,32 +174,63 @@ func DecodePart(s *model.Schema, b []byte) (*Part, error) {
 	for _, n := range []*int{&p.Exhausted, &p.Tried, &p.Depth, &p.Inexact} {
 		*n = r.Int(math.MaxInt32)
 	}
+	var err error
+	if p.Sets, err = decodePartSets(r, s); err != nil {
+		return nil, err
+	}
+	if p.Windows, err = decodeWindows(r, s, old); err != nil {
+		return nil, err
+	}
+	p.Profiles = decodeProfiles(r, s, old)
+	if p.Entered, err = decodeEntered(r, s); err != nil {
+		return nil, err
+	}
+	for _, e := range p.Entered {
+		if !old {
+			e.readFit(r, len(s.Classes))
+		}
+	}
+	if err := r.Done(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// decodePartSets reads the monitored sets of a part with their shares.
+func decodePartSets(r *wire.Reader, s *model.Schema) ([]PartSet, error) {
+	var sets []PartSet
 	for n := r.Int(maxMonitored); n > 0 && r.Err() == nil; n-- {
 		set, err := decodeSet(r, s)
 		if err != nil {
-			return nil, fmt.Errorf("reading set %d: %w", len(p.Sets), err)
+			return nil, fmt.Errorf("reading set %d: %w", len(sets), err)
 		}
 		m := PartSet{Set: set, RankError: r.Float()}
 		if !(m.RankError >= 0 && m.RankError <= 2) {
-			return nil, r.Fail(fmt.Errorf("set %d: rank error %v", len(p.Sets), m.RankError))
+			return nil, r.Fail(fmt.Errorf("set %d: rank error %v", len(sets), m.RankError))
 		}
 		for k := r.Int(maxPartitions); k > 0 && r.Err() == nil; k-- {
 			n := r.Varint()
 			if int64(int32(n)) != n || len(m.Shares) > 0 && int32(n) <= m.Shares[len(m.Shares)-1].Partition {
-				return nil, r.Fail(fmt.Errorf("set %d: partition %d is out of order", len(p.Sets), n))
+				return nil, r.Fail(fmt.Errorf("set %d: partition %d is out of order", len(sets), n))
 			}
-			t, err := decodeTable(r, classes, set.cells)
+			t, err := decodeTable(r, len(s.Classes), set.cells)
 			if err != nil {
-				return nil, fmt.Errorf("reading the table of set %d, partition %d: %w", len(p.Sets), n, err)
+				return nil, fmt.Errorf("reading the table of set %d, partition %d: %w", len(sets), n, err)
 			}
 			m.Shares = append(m.Shares, Share{int32(n), t, r.Bool()})
 		}
-		p.Sets = append(p.Sets, m)
+		sets = append(sets, m)
 	}
+	return sets, nil
+}
+
+// decodeWindows reads windows. Old ones have neither the corrected eta, the interval nor the number of folded ones.
+func decodeWindows(r *wire.Reader, s *model.Schema, old bool) ([]*Window, error) {
+	var windows []*Window
 	for n := r.Int(maxWindows); n > 0 && r.Err() == nil; n-- {
 		set, err := decodeSet(r, s)
 		if err != nil {
-			return nil, fmt.Errorf("reading window %d: %w", len(p.Windows), err)
+			return nil, fmt.Errorf("reading window %d: %w", len(windows), err)
 		}
 		w := &Window{Set: set, Cells: wire.Ints[int](r)}
 		if old {
@@ -214,25 +244,12 @@ func DecodePart(s *model.Schema, b []byte) (*Part, error) {
 		}
 		for i, x := range w.Cells {
 			if x < 0 || x >= set.cells || i > 0 && x <= w.Cells[i-1] {
-				return nil, r.Fail(fmt.Errorf("window %d: cell %d is out of place", len(p.Windows), x))
+				return nil, r.Fail(fmt.Errorf("window %d: cell %d is out of place", len(windows), x))
 			}
 		}
-		p.Windows = append(p.Windows, w)
+		windows = append(windows, w)
 	}
-	p.Profiles = decodeProfiles(r, s, old)
-	var err error
-	if p.Entered, err = decodeEntered(r, s); err != nil {
-		return nil, err
-	}
-	for _, e := range p.Entered {
-		if !old {
-			e.readFit(r, classes)
-		}
-	}
-	if err := r.Done(); err != nil {
-		return nil, err
-	}
-	return p, nil
+	return windows, nil
 }
 
 func (w *Window) floats() []*float64 {
