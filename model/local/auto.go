@@ -125,7 +125,8 @@ func (x *fitter) trial(s *structure, m Measure, queries int, weights []int64) (a
 			if found == 0 || w.best() != int(own) {
 				t.Errors += 1 / float64(queries)
 			}
-			t.LogLoss -= math.Log((w.votes[own]+s.prototypes.smooth(&t.Measure, int(own)))/(total(w.votes)+pseudo)) / float64(queries)
+			smoothed := w.votes[own] + s.prototypes.smooth(&t.Measure, int(own))
+			t.LogLoss -= math.Log(smoothed/(total(w.votes)+pseudo)) / float64(queries)
 		}
 	}
 	return alike, close

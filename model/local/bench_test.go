@@ -33,7 +33,8 @@ func BenchmarkInputs(b *testing.B) {
 	for _, c := range []struct {
 		name    string
 		measure Measure
-	}{{"all", Measure{}}, {"capped", Measure{Cap: .4}}, {"weighted", Measure{Cap: 1.6, Weighted: true}}, {"subspace", Measure{Theta: .25}}} {
+	}{{"all", Measure{}}, {"capped", Measure{Cap: .4}}, {"weighted", Measure{Cap: 1.6, Weighted: true}},
+		{"subspace", Measure{Theta: .25}}} {
 		x := fit(b, Options{Theta: .25}, ev.Schema, ev)
 		x.structure.measure = c.measure
 		x.structure.prepare()

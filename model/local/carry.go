@@ -30,7 +30,9 @@ func (f *Factory) CarryState(c *model.Change, state []byte) ([]byte, []int, erro
 	to := *s
 	to.features, to.rho = make([]feature, wide), make([]float32, wide*wide)
 	to.base = append(slices.Clone(s.base), make([]float64, len(c.To.Classes)-len(c.From.Classes))...)
-	to.prototypes = prototypes{class: s.prototypes.class, clock: s.prototypes.clock, beside: make([]float32, len(s.prototypes.class)*wide), columns: make([]column, wide), prior: append(slices.Clone(s.prototypes.prior), make([]float64, len(to.base)-len(s.base))...)}
+	to.prototypes = prototypes{class: s.prototypes.class, clock: s.prototypes.clock,
+		beside: make([]float32, len(s.prototypes.class)*wide), columns: make([]column, wide),
+		prior: append(slices.Clone(s.prototypes.prior), make([]float64, len(to.base)-len(s.base))...)}
 	n.structure, n.own = &to, make([]*histogram, wide)
 	for j, o := range c.Feature {
 		a := levelAxis(&c.To.Features[j])

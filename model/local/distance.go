@@ -72,7 +72,8 @@ func distances(terms []queryTerm, sum []int64) {
 		case weight && alike:
 			addCapped4(a.at, b.at, c.at, d.at, a.q, b.q, c.q, d.q, a.cap, sum)
 		default:
-			addWeighted4(a.at, b.at, c.at, d.at, a.q, b.q, c.q, d.q, float64(a.weight), float64(b.weight), float64(c.weight), float64(d.weight),
+			addWeighted4(a.at, b.at, c.at, d.at, a.q, b.q, c.q, d.q,
+				float64(a.weight), float64(b.weight), float64(c.weight), float64(d.weight),
 				a.cap*a.weight, b.cap*b.weight, c.cap*c.weight, d.cap*d.weight, sum)
 		}
 	}

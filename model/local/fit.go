@@ -27,9 +27,15 @@ const (
 
 // bounds and prior of the hyperparameters, lengths in units of the range (METHOD.md 2.1).
 var (
-	bounds = gp.Bounds{Low: gp.Params{Length: .02, Signal: .02, Noise: .002}, High: gp.Params{Length: 2, Signal: 1, Noise: .3}}
-	prior  = gp.Prior{Center: gp.Params{Length: .1, Signal: .2, Noise: .03}, Width: gp.Params{Length: 1, Signal: 1, Noise: 1.5}}
-	start  = gp.Params{Length: .1, Signal: .2, Noise: .05}
+	bounds = gp.Bounds{
+		Low:  gp.Params{Length: .02, Signal: .02, Noise: .002},
+		High: gp.Params{Length: 2, Signal: 1, Noise: .3},
+	}
+	prior = gp.Prior{
+		Center: gp.Params{Length: .1, Signal: .2, Noise: .03},
+		Width:  gp.Params{Length: 1, Signal: 1, Noise: 1.5},
+	}
+	start = gp.Params{Length: .1, Signal: .2, Noise: .05}
 )
 
 // fitter builds a structure from evidence.
@@ -114,8 +120,10 @@ func continuousAxis(column []float64, bins int) axis {
 // build finds the structure. shares are the class histograms of all partitions together, by feature.
 func (x *fitter) build(ctx context.Context, axes []axis, counts []*histogram) (*structure, error) {
 	o := &x.options
-	s := &structure{features: make([]feature, len(axes)), neighbours: o.Neighbours, redundancy: o.Redundancy, divergence: o.Divergence,
-		reference: reference{0, o.ReferenceSD}, width: o.Width, halfLife: o.HalfLife, base: x.base}
+	s := &structure{
+		features: make([]feature, len(axes)), base: x.base, neighbours: o.Neighbours, width: o.Width, halfLife: o.HalfLife,
+		redundancy: o.Redundancy, divergence: o.Divergence, reference: reference{0, o.ReferenceSD},
+	}
 	x.around = make([]around, len(axes))
 	for f := range axes {
 		s.features[f].axis = axes[f]
@@ -157,7 +165,8 @@ func (x *fitter) build(ctx context.Context, axes []axis, counts []*histogram) (*
 
 // feature learns the curve or the level table of the feature with index at; old is what was known of it, nil for
 // nothing. The values that are held out are chosen by a hash of (seed, name of the feature, rank of the value).
-func (x *fitter) feature(ctx context.Context, at int, f *feature, critical float64, old *feature, near *around, column []float64, g *histogram) error {
+func (x *fitter) feature(ctx context.Context, at int, f *feature, critical float64, old *feature, near *around,
+	column []float64, g *histogram) error {
 	if f.bins == 0 && !f.nominal {
 		return nil
 	}
@@ -210,7 +219,8 @@ func (x *fitter) feature(ctx context.Context, at int, f *feature, critical float
 	if len(obs) < 2 || !(f.maximum > f.minimum) {
 		return nil
 	}
-	opt := gp.Options{Fit: gp.FitOptions{Bounds: bounds, Prior: &prior, Starts: []gp.Params{{Length: .5, Signal: .2, Noise: .05}}, Tolerance: 1e-3, Iterations: 40},
+	opt := gp.Options{Fit: gp.FitOptions{Bounds: bounds, Prior: &prior,
+		Starts: []gp.Params{{Length: .5, Signal: .2, Noise: .05}}, Tolerance: 1e-3, Iterations: 40},
 		Start: start, Observations: o.Observations, Rounds: 6}
 	if len(x.schema.Features) > wide {
 		opt.Observations, opt.Rounds, opt.Fit.Starts, opt.Fit.Iterations = min(opt.Observations, 32), 2, nil, 20
@@ -230,7 +240,8 @@ func (x *fitter) feature(ctx context.Context, at int, f *feature, critical float
 		return err
 	}
 	f.likelihood, f.observations = l.Likelihood, len(l.Chosen)
-	if f.curve, err = l.Tabulate((f.low-f.zero)/f.scale, (f.high-f.zero)/f.scale, curveTolerance, curvePoints); err != nil {
+	low, high := (f.low-f.zero)/f.scale, (f.high-f.zero)/f.scale
+	if f.curve, err = l.Tabulate(low, high, curveTolerance, curvePoints); err != nil {
 		return err
 	}
 	single(f.curve.Mean)

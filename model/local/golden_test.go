@@ -271,7 +271,8 @@ func TestGolden(t *testing.T) {
 				k := nearest(sum, w.near)
 				for i, x := range w.near[:k] {
 					// Values are rounded to 1/16384 of a standard deviation.
-					if d := math.Sqrt(float64(x.distance)) / unit; math.Abs(d-want.Distance[i]) > math.Sqrt(float64(len(features)))/unit {
+					slack := math.Sqrt(float64(len(features))) / unit
+					if d := math.Sqrt(float64(x.distance)) / unit; math.Abs(d-want.Distance[i]) > slack {
 						t.Errorf("%s: record %d, %s: neighbour %d at %v, want %v", name, r.Row, key, i, d, want.Distance[i])
 					}
 					if x.index != want.Rows[i] {

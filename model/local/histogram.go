@@ -90,7 +90,8 @@ func (g *histogram) add(a *axis, classes int, v float64, class int32, weight, cl
 				g.n[i] = math.Ldexp(g.n[i], by)
 			}
 			for y := range g.squares {
-				g.missing[y], g.total[y], g.squares[y] = math.Ldexp(g.missing[y], by), math.Ldexp(g.total[y], by), math.Ldexp(g.squares[y], 2*by)
+				g.missing[y], g.total[y], g.squares[y] = math.Ldexp(g.missing[y], by), math.Ldexp(g.total[y], by),
+					math.Ldexp(g.squares[y], 2*by)
 			}
 			g.base += shift
 			e -= shift

@@ -82,7 +82,8 @@ func TestHistogramDecay(t *testing.T) {
 		}
 	}
 	for y := range 2 {
-		if n, m, q := g.total[y]/scale, g.missing[y]/scale, g.squares[y]/scale/scale; math.Abs(n-all[y]) > 1e-11 || math.Abs(m-missing[y]) > 1e-11 || math.Abs(q-squares[y]) > 1e-11 {
+		n, m, q := g.total[y]/scale, g.missing[y]/scale, g.squares[y]/scale/scale
+		if math.Abs(n-all[y]) > 1e-11 || math.Abs(m-missing[y]) > 1e-11 || math.Abs(q-squares[y]) > 1e-11 {
 			t.Errorf("class %d: %v records, %v missing, squares %v, want %v, %v, %v", y, n, m, q, all[y], missing[y], squares[y])
 		}
 	}

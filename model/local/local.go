@@ -167,7 +167,8 @@ func (c *Component) count(ex *model.Example, sign float64, only []bool) {
 	}
 	for j := range c.structure.features {
 		if only == nil || only[j] {
-			c.own[j].add(&c.structure.features[j].axis, len(c.schema.Classes), ex.Row[j], ex.Class, sign*ex.Weight, ex.Clock, c.structure.halfLife)
+			c.own[j].add(&c.structure.features[j].axis, len(c.schema.Classes), ex.Row[j], ex.Class, sign*ex.Weight, ex.Clock,
+				c.structure.halfLife)
 		}
 	}
 }
@@ -325,7 +326,8 @@ func (c *Component) Explain(row model.Row, dst []Explanation) []Explanation {
 		if f.bins == 0 && !f.nominal {
 			continue
 		}
-		e := Explanation{Feature: int32(j), Value: row[j], Mean: math.NaN(), Deviation: math.NaN(), Alone: s.alone(row, j, c.own),
+		e := Explanation{Feature: int32(j), Value: row[j], Mean: math.NaN(), Deviation: math.NaN(),
+			Alone:  s.alone(row, j, c.own),
 			Beside: s.beside(row, j, c.work.found, c.work)}
 		if mean, v, ok := f.gaussian(row[j]); ok {
 			e.Mean, e.Deviation = mean, math.Sqrt(v)

@@ -55,7 +55,8 @@ type Report struct {
 // Report describes the fit of the part.
 func (p *Part) Report() Report {
 	s := p.structure
-	r := Report{Theta: s.theta, Useless: s.useless, Measure: s.measure, Neighbours: s.neighbours, Prototypes: len(s.prototypes.class), Trials: s.trials}
+	r := Report{Theta: s.theta, Useless: s.useless, Measure: s.measure, Neighbours: s.neighbours,
+		Prototypes: len(s.prototypes.class), Trials: s.trials}
 	for j := range s.features {
 		f := &s.features[j]
 		if !f.candidate() {
@@ -389,7 +390,8 @@ func (f *feature) appendBinary(b []byte) []byte {
 		return b
 	}
 	c := f.curve
-	for _, v := range []float64{f.minimum, f.maximum, c.Params.Length, c.Params.Signal, c.Params.Noise, c.Prior, c.Low, c.High, c.Start, c.Step, c.MeanBound, c.VarianceBound} {
+	for _, v := range []float64{f.minimum, f.maximum, c.Params.Length, c.Params.Signal, c.Params.Noise, c.Prior, c.Low,
+		c.High, c.Start, c.Step, c.MeanBound, c.VarianceBound} {
 		b = wire.AppendFloat(b, v)
 	}
 	b = appendSingles(b, c.Mean)
@@ -412,7 +414,8 @@ func decodeFeature(r *wire.Reader, s *model.Feature, format uint64) (f feature) 
 		return f
 	}
 	c := &gp.Curve{}
-	for _, v := range []*float64{&f.minimum, &f.maximum, &c.Params.Length, &c.Params.Signal, &c.Params.Noise, &c.Prior, &c.Low, &c.High, &c.Start, &c.Step, &c.MeanBound, &c.VarianceBound} {
+	for _, v := range []*float64{&f.minimum, &f.maximum, &c.Params.Length, &c.Params.Signal, &c.Params.Noise, &c.Prior,
+		&c.Low, &c.High, &c.Start, &c.Step, &c.MeanBound, &c.VarianceBound} {
 		*v = finite(r)
 	}
 	c.Mean, c.Variance = singles(r), singles(r)

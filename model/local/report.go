@@ -37,7 +37,8 @@ func (f *Factory) Summary(r *report.Report) []string {
 		memory = fmt.Sprintf("counts of a half-life of %s records", report.Whole(float64(l.HalfLife)))
 	}
 	return []string{fmt.Sprintf("Local: %s from %s; theta %s (a useless feature has relevance %s); the %d nearest of %s",
-		report.Count(len(l.Curves), "curve"), memory, report.Decimals(float64(l.Theta), 2), report.Decimals(float64(l.Useless), 2),
+		report.Count(len(l.Curves), "curve"), memory,
+		report.Decimals(float64(l.Theta), 2), report.Decimals(float64(l.Useless), 2),
 		l.Neighbours, report.Count(l.Prototypes, "prototype"))}
 }
 
@@ -46,14 +47,19 @@ func (f *Factory) Summary(r *report.Report) []string {
 // did; Useless is there to be seen beside theta, and HalfLife says whether the counts forget.
 func (p *Part) Section(s *model.Schema, levels *model.Levels) *report.Local {
 	r := p.Report()
-	out := &report.Local{Theta: report.Number(r.Theta), Curves: []report.Curve{}, Useless: report.Number(r.Useless), HalfLife: report.Number(p.structure.halfLife),
-		Prototypes: r.Prototypes, Neighbours: r.Neighbours, Distance: distanceOf(&r.Measure)}
+	out := &report.Local{
+		Theta: report.Number(r.Theta), Useless: report.Number(r.Useless), HalfLife: report.Number(p.structure.halfLife),
+		Prototypes: r.Prototypes, Neighbours: r.Neighbours, Distance: distanceOf(&r.Measure), Curves: []report.Curve{},
+	}
 	for i := range r.Curves {
 		x := &r.Curves[i]
 		f := &p.structure.features[x.Feature]
-		c := report.Curve{Feature: s.Features[x.Feature].Name, LengthScale: report.Number(x.Length), SignalSD: report.Number(x.Signal),
-			NoiseSD: report.Number(x.Noise), Observations: x.Observations, LogMarginalLikelihood: report.Number(x.LogLikelihood),
-			MeanBound: report.Number(x.MeanBound), VarianceBound: report.Number(x.VarianceBound), Neutral: report.Number(x.Neutral)}
+		c := report.Curve{
+			Feature: s.Features[x.Feature].Name, Observations: x.Observations, Neutral: report.Number(x.Neutral),
+			LengthScale: report.Number(x.Length), SignalSD: report.Number(x.Signal), NoiseSD: report.Number(x.Noise),
+			LogMarginalLikelihood: report.Number(x.LogLikelihood),
+			MeanBound:             report.Number(x.MeanBound), VarianceBound: report.Number(x.VarianceBound),
+		}
 		if f.nominal {
 			// Levels have exact tables and no process.
 			nan := report.Number(math.NaN())
@@ -82,7 +88,8 @@ func (p *Part) Section(s *model.Schema, levels *model.Levels) *report.Local {
 	}
 	for i := range r.Trials {
 		t := &r.Trials[i]
-		out.Trials = append(out.Trials, report.Trial{Distance: distanceOf(&t.Measure), Records: t.Records, Errors: report.Number(t.Errors), LogLoss: report.Number(t.LogLoss)})
+		out.Trials = append(out.Trials, report.Trial{Distance: distanceOf(&t.Measure), Records: t.Records,
+			Errors: report.Number(t.Errors), LogLoss: report.Number(t.LogLoss)})
 	}
 	return out
 }

@@ -48,7 +48,8 @@ func (d Divergence) of(mean, variance float64, ref reference) float64 {
 //
 // rho holds |rho_jk| row by row; penalty and rel are scratch of one number a feature. Features and their scores are
 // appended.
-func greedy(divergence []float64, rho []float32, theta float64, how Redundancy, penalty, rel []float64, features []int32, scores []float32) ([]int32, []float32) {
+func greedy(divergence []float64, rho []float32, theta float64, how Redundancy, penalty, rel []float64,
+	features []int32, scores []float32) ([]int32, []float32) {
 	top := 1e-12
 	for _, d := range divergence {
 		if d > top {

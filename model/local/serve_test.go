@@ -112,7 +112,8 @@ func TestVote(t *testing.T) {
 
 // TestShares: prototypes that vote as they are made up say nothing of a stream of other rates.
 func TestShares(t *testing.T) {
-	s := &structure{base: []float64{.9, .1, 0}, measure: Measure{Close: true}, prototypes: prototypes{prior: []float64{.4, .6, 0}}}
+	s := &structure{base: []float64{.9, .1, 0}, measure: Measure{Close: true},
+		prototypes: prototypes{prior: []float64{.4, .6, 0}}}
 	w := &scratch{votes: []float64{3.2, 4.8, 0}}
 	lifts := make([]float64, 3)
 	s.shares(8, w, lifts)
@@ -252,7 +253,8 @@ func TestLeftOut(t *testing.T) {
 // TestAutoLeavesOutWhatSaysNothing: of one rare class the relevance of a useless feature is near 1, above every
 // threshold that the neighbours would choose; the published subspace must not hold noise all the same.
 func TestAutoLeavesOutWhatSaysNothing(t *testing.T) {
-	s := &model.Schema{Features: []model.Feature{{Name: "tells"}, {Name: "noise"}}, Classes: []string{"no", "yes"}, Positive: 1}
+	s := &model.Schema{Features: []model.Feature{{Name: "tells"}, {Name: "noise"}}, Classes: []string{"no", "yes"},
+		Positive: 1}
 	l, ex := modeltest.Generate(s, 4000, 3)
 	for i := range ex {
 		tells, noise := float64(model.Hash(1, uint64(i))%1000)/1000, float64(model.Hash(2, uint64(i))%1000)/1000

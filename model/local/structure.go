@@ -180,11 +180,16 @@ type scratch struct {
 
 func newScratch(s *structure) *scratch {
 	m, n, packs := len(s.features), len(s.prototypes.class), len(s.prototypes.packs)
-	w := &scratch{divergence: make([]float64, m), penalty: make([]float64, m), rel: make([]float64, m), placed: make([]float64, m),
+	w := &scratch{
+		divergence: make([]float64, m), penalty: make([]float64, m), rel: make([]float64, m), placed: make([]float64, m),
 		features: make([]int32, 0, m), scores: make([]float32, 0, m),
-		all: make([]queryTerm, m), terms: make([]queryTerm, 0, m), tables: make([]table, 0, packs), codes: make([][]uint8, 0, packs),
-		prototypes: n, places: s.prototypes.places, class: s.prototypes.class, tied: make([]float64, len(s.base)), asked: make(model.Row, m), at: make([]int32, m), low: make([]int64, (n+block-1)/block), left: make([]int32, 0, n), near: make([]neighbour, s.neighbours),
-		votes: make([]float64, len(s.base)), far: make([]float64, len(s.base)), row: make(model.Row, m)}
+		all: make([]queryTerm, m), terms: make([]queryTerm, 0, m),
+		tables: make([]table, 0, packs), codes: make([][]uint8, 0, packs),
+		prototypes: n, places: s.prototypes.places, class: s.prototypes.class,
+		row: make(model.Row, m), asked: make(model.Row, m), at: make([]int32, m),
+		low: make([]int64, (n+block-1)/block), left: make([]int32, 0, n), near: make([]neighbour, s.neighbours),
+		votes: make([]float64, len(s.base)), far: make([]float64, len(s.base)), tied: make([]float64, len(s.base)),
+	}
 	w.sum = make([]int64, len(w.low)*block)
 	for k := n; k < len(w.sum); k++ {
 		w.sum[k] = beyond
@@ -231,7 +236,8 @@ func same(a, b model.Row) bool {
 }
 
 // subspace appends the features that paper A selects for the row at theta, best first, and their scores.
-func (s *structure) subspace(row model.Row, theta float64, w *scratch, features []int32, scores []float32) ([]int32, []float32) {
+func (s *structure) subspace(row model.Row, theta float64, w *scratch, features []int32,
+	scores []float32) ([]int32, []float32) {
 	s.diverge(row, w)
 	return greedy(w.divergence, s.rho, theta, s.redundancy, w.penalty, w.rel, features, scores)
 }
@@ -279,7 +285,8 @@ func (s *structure) query(row model.Row, m Measure, l *limits, w *scratch) (exac
 		if q == absent || len(c.at) == 0 {
 			return
 		}
-		t := queryTerm{feature: j, at: c.at, missing: c.missing, nominal: c.nominal, q: float64(q), cap: l.cap[j], weight: 1, expected: l.expected[j]}
+		t := queryTerm{feature: j, at: c.at, missing: c.missing, nominal: c.nominal, q: float64(q), cap: l.cap[j], weight: 1,
+			expected: l.expected[j]}
 		if m.Weighted {
 			if w.weights != nil {
 				t.weight = w.weights[j]

@@ -201,8 +201,11 @@ type trier struct {
 
 func newTrier(s *structure, factorial []float64, alpha float64) *trier {
 	n := len(s.prototypes.class)
-	t := &trier{s: s, w: newScratch(s), terms: make([][]int64, len(s.features)), sum: make([]int64, n), rest: make([]int64, n),
-		all: make([]float64, len(s.base)), same: make([]float64, len(s.base)), factorial: factorial, alpha: alpha}
+	t := &trier{
+		s: s, w: newScratch(s), factorial: factorial, alpha: alpha,
+		terms: make([][]int64, len(s.features)), sum: make([]int64, n), rest: make([]int64, n),
+		all: make([]float64, len(s.base)), same: make([]float64, len(s.base)),
+	}
 	for j := range t.terms {
 		t.terms[j] = make([]int64, n)
 	}
@@ -343,7 +346,8 @@ func (s *structure) beside(row model.Row, j, found int, w *scratch) float64 {
 // published appends the features of the record's subspace, the most relevant first, equal ones in their order, and
 // their relevance in nats. own are the counts of this partition, found is the number of the record's neighbours in
 // w.near.
-func (s *structure) published(row model.Row, own []*histogram, found int, w *scratch, features []int32, relevance []float32) ([]int32, []float32) {
+func (s *structure) published(row model.Row, own []*histogram, found int, w *scratch, features []int32,
+	relevance []float32) ([]int32, []float32) {
 	from := len(features)
 	for j := range s.features {
 		r := float32(max(s.alone(row, j, own), s.beside(row, j, found, w)))

@@ -66,7 +66,8 @@ func (g *Synthetic) Record(i int) (row model.Row, class int32, truth []int32) {
 	for _, j := range truth {
 		mean := .1 + .8*g.uniform(7, uint64(pattern), uint64(j))
 		sd := g.DeviationLow + (g.DeviationHigh-g.DeviationLow)*g.uniform(8, uint64(pattern), uint64(j))
-		row[j] = mean + sd*math.Sqrt(-2*math.Log(g.uniform(9, at, uint64(j))))*math.Cos(2*math.Pi*g.uniform(10, at, uint64(j)))
+		radius, angle := math.Sqrt(-2*math.Log(g.uniform(9, at, uint64(j)))), 2*math.Pi*g.uniform(10, at, uint64(j))
+		row[j] = mean + sd*radius*math.Cos(angle)
 	}
 	return row, class, truth
 }

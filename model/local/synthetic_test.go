@@ -85,10 +85,14 @@ func BenchmarkSynthetic(b *testing.B) {
 					if x.Local.Recall > x.Frequent.Recall && x.Local.Precision > x.Frequent.Precision {
 						figures["frequentwins"]++
 					}
-					for name, v := range map[string]float64{"recall": x.Local.Recall, "precision": x.Local.Precision, "globalrecall": x.Global.Recall,
-						"globalprecision": x.Global.Precision, "frequentrecall": x.Frequent.Recall, "frequentprecision": x.Frequent.Precision, "chance": x.Chance, "features": x.Size,
-						"accuracy": x.Accuracy, "plain": x.Plain,
-						"publishedrecall": x.Published.Recall, "publishedprecision": x.Published.Precision, "publishedfeatures": x.PublishedSize} {
+					for name, v := range map[string]float64{
+						"recall": x.Local.Recall, "precision": x.Local.Precision,
+						"globalrecall": x.Global.Recall, "globalprecision": x.Global.Precision,
+						"frequentrecall": x.Frequent.Recall, "frequentprecision": x.Frequent.Precision,
+						"publishedrecall": x.Published.Recall, "publishedprecision": x.Published.Precision,
+						"publishedfeatures": x.PublishedSize, "features": x.Size,
+						"chance": x.Chance, "accuracy": x.Accuracy, "plain": x.Plain,
+					} {
 						figures[name] += v / seeds
 					}
 				}

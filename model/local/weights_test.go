@@ -14,7 +14,8 @@ import (
 func TestTheScaleOfWeightsChangesNothing(t *testing.T) {
 	s := modeltest.Schema()
 	l, ex := modeltest.Generate(s, 900, 7)
-	for _, o := range []Options{{Theta: Auto}, {Theta: .2, Observation: PerRecord, Score: Balanced}, {Theta: .3, HalfLife: 200}} {
+	for _, o := range []Options{{Theta: Auto}, {Theta: .2, Observation: PerRecord, Score: Balanced},
+		{Theta: .3, HalfLife: 200}} {
 		for name, weight := range map[string]func(ex *model.Example) float64{
 			"1": func(*model.Example) float64 { return 1 },
 			// Every fifth of a class is a sample of the others.
@@ -94,7 +95,8 @@ func TestEvidenceIsTheNumberOfRecords(t *testing.T) {
 
 // TestCountsForget: with a half-life what the counts tell is what they told lately, without one all that they ever did.
 func TestCountsForget(t *testing.T) {
-	s := &model.Schema{Features: []model.Feature{{Name: "f", Kind: model.Nominal}}, Classes: []string{"no", "yes"}, Positive: 1}
+	s := &model.Schema{Features: []model.Feature{{Name: "f", Kind: model.Nominal}}, Classes: []string{"no", "yes"},
+		Positive: 1}
 	l := model.NewLevels(s)
 	l.Code(0, "a")
 	l.Code(0, "b")

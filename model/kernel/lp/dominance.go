@@ -46,9 +46,14 @@ type cutter struct {
 
 func solveDominance(ctx context.Context, p *Problem, warm *Result) *Result {
 	n := len(p.Columns)
-	s := &cutter{p: p, gamma: p.Gamma, held: make([]bool, p.rows()), alpha: make([]float64, n), lambda: make([]float64, p.rows()), r: make([]float64, p.rows()),
-		h: make([]float64, p.Points), sums: make([]float64, p.Points*n), at: make([]int32, p.Groups), size: make([]int, p.Groups),
-		res: &Result{Upper: math.Inf(1), Lower: 0, Alpha: make([]float64, n), Lambda: make([]float64, p.rows())}}
+	s := &cutter{
+		p: p, gamma: p.Gamma,
+		held: make([]bool, p.rows()), r: make([]float64, p.rows()), lambda: make([]float64, p.rows()),
+		alpha: make([]float64, n),
+		h:     make([]float64, p.Points), sums: make([]float64, p.Points*n),
+		at: make([]int32, p.Groups), size: make([]int, p.Groups),
+		res: &Result{Upper: math.Inf(1), Lower: 0, Alpha: make([]float64, n), Lambda: make([]float64, p.rows())},
+	}
 	for _, g := range p.Group {
 		s.size[g]++
 	}

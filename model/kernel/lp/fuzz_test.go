@@ -89,7 +89,8 @@ func FuzzSolve(f *testing.F) {
 			t.Logf("%v: %v", mode, err) // huge numbers can overflow: the caller asks
 		}
 		warm, err := Solve(context.Background(), p, r)
-		if err == nil && p.Verify(r) == nil && p.Verify(warm) == nil && warm.Upper > r.Upper+1e-6*math.Abs(r.Upper)+1e-9 && r.Status == Optimal {
+		if err == nil && p.Verify(r) == nil && p.Verify(warm) == nil && warm.Upper > r.Upper+1e-6*math.Abs(r.Upper)+1e-9 &&
+			r.Status == Optimal {
 			t.Errorf("%v: from %v a warm start ends at %v", mode, r.Upper, warm.Upper)
 		}
 	})

@@ -200,7 +200,8 @@ func TestGolden(t *testing.T) {
 				t.Skip("SKIPPED, NOT CHECKED: large instance, and -short is set")
 			}
 			r := solved(t, o.problem(t), nil)
-			t.Logf("F %.12g bound %.12g gap %.1e %v, %d pivots, %d rounds, %d rows", r.Upper, r.Lower, r.Gap(), r.Status, r.Iterations, r.Rounds, r.Rows)
+			t.Logf("F %.12g bound %.12g gap %.1e %v, %d pivots, %d rounds, %d rows", r.Upper, r.Lower, r.Gap(), r.Status,
+				r.Iterations, r.Rounds, r.Rows)
 			lower, upper := float64(o.T), float64(o.T) // literal: alpha = 0 is forced
 			if o.Upper != nil {
 				lower, upper = *o.Lower, *o.Upper

@@ -87,10 +87,13 @@ func solveNonneg(ctx context.Context, p *Problem, from *Result) *Result {
 
 func newSifter(p *Problem, res *Result, warm []float64) *sifter {
 	n, t := len(p.Columns), p.rows()
-	s := &sifter{p: p, res: res, members: make([][]int32, p.Groups), inside: make([]bool, p.Groups), at: make([]int32, p.Groups),
-		worst: make([]float64, n), alpha: make([]float64, n), r: make([]float64, t), lambda: make([]float64, t),
-		v: make([]float64, n), held: make([]bool, t), top: make([]float64, p.Groups),
-		base: make([]float64, n), few: masterRows, share: 20}
+	s := &sifter{
+		p: p, res: res, few: masterRows, share: 20,
+		members: make([][]int32, p.Groups), inside: make([]bool, p.Groups), at: make([]int32, p.Groups),
+		top:   make([]float64, p.Groups),
+		worst: make([]float64, n), alpha: make([]float64, n), v: make([]float64, n), base: make([]float64, n),
+		r: make([]float64, t), lambda: make([]float64, t), held: make([]bool, t),
+	}
 	for k, g := range p.Group {
 		s.members[g] = append(s.members[g], int32(k))
 		s.worst[k] = -1

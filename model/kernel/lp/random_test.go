@@ -65,7 +65,8 @@ func TestRandom(t *testing.T) {
 		if s%25 == 0 {
 			triples = 1
 		}
-		p := instance(int64(s), 8+rng.Intn(30), 1+rng.Intn(8), triples, mus, math.Pow(10, float64(rng.Intn(6)-4)), math.Pow(10, float64(rng.Intn(6)-5)), mode)
+		p := instance(int64(s), 8+rng.Intn(30), 1+rng.Intn(8), triples, mus, math.Pow(10, float64(rng.Intn(6)-4)),
+			math.Pow(10, float64(rng.Intn(6)-5)), mode)
 		switch s % 7 {
 		case 1: // equal columns
 			p.Columns[len(p.Columns)-1] = p.Columns[0]
@@ -98,8 +99,9 @@ func TestRandom(t *testing.T) {
 		r := solved(t, p, nil)
 		gap := r.Upper - r.Lower
 		if gap > 3e-9*r.Upper+1e-13*float64(p.rows()) {
-			t.Errorf("instance %d %v, %d triples, %d columns, gamma %g, cost %g: F %.12g, bound %.12g, %v after %d pivots in %d rounds",
-				s, mode, p.rows(), len(p.Columns), p.Gamma, p.Cost[0], r.Upper, r.Lower, r.Status, r.Iterations, r.Rounds)
+			t.Errorf("instance %d %v, %d triples, %d columns, gamma %g, cost %g: "+
+				"F %.12g, bound %.12g, %v after %d pivots in %d rounds", s, mode,
+				p.rows(), len(p.Columns), p.Gamma, p.Cost[0], r.Upper, r.Lower, r.Status, r.Iterations, r.Rounds)
 		}
 		worst = max(worst, gap/max(r.Upper, 1e-12))
 		pivots += r.Iterations
@@ -149,7 +151,8 @@ func TestWarmRandom(t *testing.T) {
 			r = solved(t, q, far)
 		}
 		if r.Gap() > 1e-8 {
-			t.Errorf("instance %d %v, %d triples, gamma %g: F %.12g, gap %.1e, %v after %d pivots in %d rounds", s, mode, triples, q.Gamma, r.Upper, r.Gap(), r.Status, r.Iterations, r.Rounds)
+			t.Errorf("instance %d %v, %d triples, gamma %g: F %.12g, gap %.1e, %v after %d pivots in %d rounds", s, mode,
+				triples, q.Gamma, r.Upper, r.Gap(), r.Status, r.Iterations, r.Rounds)
 		}
 		worst = max(worst, r.Gap())
 	}

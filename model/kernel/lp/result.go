@@ -63,7 +63,8 @@ var ErrCertificate = errors.New("certificate does not hold")
 // size of the mixture), that its value is Upper, and that the dual point proves Lower, both to 1e-9.
 func (p *Problem) Verify(r *Result) error {
 	if len(r.Alpha) != len(p.Columns) || len(r.Lambda) != p.rows() {
-		return fmt.Errorf("%w: %d weights and %d multipliers for %d columns and %d rows", ErrCertificate, len(r.Alpha), len(r.Lambda), len(p.Columns), p.rows())
+		return fmt.Errorf("%w: %d weights and %d multipliers for %d columns and %d rows", ErrCertificate, len(r.Alpha),
+			len(r.Lambda), len(p.Columns), p.rows())
 	}
 	size := 0.0
 	for k, a := range r.Alpha {
