@@ -141,7 +141,7 @@ func measure(t testing.TB, ev *model.Evidence, splits []Split, o *ProtocolOption
 	return m
 }
 
-// protocol holds the options of the table in README.md.
+// protocol returns the options of the table in README.md.
 func protocol(f Family) *ProtocolOptions {
 	return &ProtocolOptions{Family: f, Widths: []float64{.1, 1, 10}, Gamma1: math.NaN(), Gamma2: math.NaN(), Mirror: true}
 }

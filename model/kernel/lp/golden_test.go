@@ -179,7 +179,7 @@ func (o *oracle) problem(t testing.TB) *Problem {
 	return p
 }
 
-// solved solves and checks what every answer must keep.
+// solved solves a programme and checks the rules of every answer.
 func solved(t testing.TB, p *Problem, warm *Result) *Result {
 	t.Helper()
 	r, err := Solve(context.Background(), p, warm)

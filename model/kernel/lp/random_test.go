@@ -109,7 +109,7 @@ func TestRandom(t *testing.T) {
 	t.Logf("%d instances, worst relative gap %.1e, %d pivots", count, worst, pivots)
 }
 
-// TestWarm: a start from the weights of a programme of which a tenth of the triples differ gives the optimum in fewer
+// TestWarm: a start from the weights of a programme with nine tenths of the same triples gives the optimum in fewer
 // pivots.
 func TestWarm(t *testing.T) {
 	for _, mode := range []Mode{Nonneg, Ridge} {
@@ -172,7 +172,7 @@ func TestDeterminism(t *testing.T) {
 
 var sink *Result
 
-// BenchmarkWarm compares a cold solve with one from the weights of a programme of which a tenth of the triples differ.
+// BenchmarkWarm compares a cold solve with one from the weights of a programme with nine tenths of the same triples.
 func BenchmarkWarm(b *testing.B) {
 	for _, o := range oracles(b) {
 		if o.Set != "wdbc" && o.Set != "isolet" || o.Mode == "literal" || o.T > 50000 {
