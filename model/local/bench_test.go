@@ -8,7 +8,7 @@ import (
 	"liftstream/model/modeltest"
 )
 
-// benchmarkSchema is bank's shape: 16 features, 2 classes.
+// benchmarkEvidence has bank's shape: 16 features, 2 classes.
 func benchmarkEvidence(n int) *model.Evidence {
 	s := &model.Schema{Classes: []string{"no", "yes"}, Positive: 1}
 	for range 16 {
@@ -25,8 +25,8 @@ func benchmarkEvidence(n int) *model.Evidence {
 	return modeltest.Evidence(s, l, ex)
 }
 
-// BenchmarkInputs is what a record costs: curves, subspace, neighbours among 1,024 prototypes, and the published
-// subspace.
+// BenchmarkInputs measures the scoring of a record: curves, subspace, neighbours among 1,024 prototypes, and the
+// published subspace.
 func BenchmarkInputs(b *testing.B) {
 	ev := benchmarkEvidence(4000)
 	row := make(model.Row, 16)

@@ -4,15 +4,15 @@ import "math"
 
 // Measure is a distance between records.
 type Measure struct {
-	// Theta is the threshold of the subspace in which neighbours are sought; 0 = all features.
+	// Theta is the threshold of the subspace of the neighbours' distance; 0 = all features.
 	Theta float64
-	// Cap, in standard deviations, is the difference beyond which a feature counts as not agreeing at all, whatever it
-	// is: each pair of records then has its own subspace (METHOD.md 4.2). 0 = none: the Euclidean distance.
+	// Cap, in standard deviations, bounds the difference in one feature: all larger differences count alike, so that each
+	// pair of records has its own subspace (METHOD.md 4.2). 0 = none: the Euclidean distance.
 	Cap float64
 	// Weighted multiplies each feature's term by its relevance at the record, sum_c P_c ln(P_c / p_c).
 	Weighted bool
-	// Close lets neighbours vote by how close they are instead of alike: with squared distances d_1 <= .. <= d_K,
-	// v_k = (a + e) / (d_k - d_1 + a + e), a = d_1 / 5, e = d_K / 50, scaled to sum to K.
+	// Close weighs the votes of neighbours by closeness. With squared distances d_1 <= .. <= d_K, v_k = (a + e) / (d_k -
+	// d_1 + a + e), a = d_1 / 5, e = d_K / 50, scaled to sum to K. Without it every neighbour has one vote.
 	Close bool
 }
 
@@ -41,8 +41,8 @@ type queryTerm struct {
 	expected int64 // the term of a prototype that misses the feature
 }
 
-// limits are what a measure makes of the columns: the largest term of each, and that of a prototype which misses the
-// feature, by the Relief rule for missing values.
+// limits are the bounds of a measure by column: the largest term, and the term of a prototype that misses the feature,
+// by the Relief rule for missing values.
 type limits struct{ cap, expected []int64 }
 
 func (p *prototypes) limits(m Measure) (l limits) {
@@ -54,8 +54,8 @@ func (p *prototypes) limits(m Measure) (l limits) {
 	return l
 }
 
-// distances fills sum with the distance of every prototype from the query whose terms are given, several columns at a
-// time: each shape in the loop that does least for it.
+// distances fills sum with the distance of every prototype from the query of the terms, several columns at a time. Each
+// kind of terms has the loop that does least work for it.
 func distances(terms []queryTerm, sum []int64) {
 	clear(sum)
 	for ; len(terms) >= 4; terms = terms[4:] {

@@ -53,8 +53,8 @@ type fitter struct {
 // around is the kernel mass at every bin of a feature, its class counts, and the mean weight of a record of each class.
 type around struct{ mass, squares, counts, weights []float64 }
 
-// axes lays out the histograms. One of the previous structure is kept where its range still fits, so that live counts
-// carry over.
+// axes sets the axes of the histograms. It keeps an axis of the previous structure where its range still fits, so that
+// live counts carry over.
 func (x *fitter) axes() []axis {
 	used := 0
 	for f := range x.schema.Features {
@@ -79,7 +79,7 @@ func (x *fitter) axes() []axis {
 	return out
 }
 
-// levelAxis is the axis of a feature with levels, which follows from the schema; that of any other is not used.
+// levelAxis is the axis of a feature with levels, which follows from the schema. For any other feature it is empty.
 func levelAxis(s *model.Feature) axis {
 	switch n := len(s.Levels); {
 	case s.Use != model.UseScore || s.Kind == model.Continuous:
@@ -92,7 +92,7 @@ func levelAxis(s *model.Feature) axis {
 }
 
 // continuousAxis spans the robust range, quantiles .01 to .99, and a quarter of it on either side, as far as there are
-// values. A feature of one value has no bins, nor has one of a range beyond numbers.
+// values. A feature of one value has no bins, nor has one whose range is no finite number.
 func continuousAxis(column []float64, bins int) axis {
 	v := make([]float64, 0, len(column))
 	for _, x := range column {
@@ -117,7 +117,7 @@ func continuousAxis(column []float64, bins int) axis {
 	return a
 }
 
-// build finds the structure. shares are the class histograms of all partitions together, by feature.
+// build finds the structure. counts are the class histograms of all partitions together, by feature.
 func (x *fitter) build(ctx context.Context, axes []axis, counts []*histogram) (*structure, error) {
 	o := &x.options
 	s := &structure{
@@ -163,8 +163,8 @@ func (x *fitter) build(ctx context.Context, axes []axis, counts []*histogram) (*
 	return s, nil
 }
 
-// feature learns the curve or the level table of the feature with index at; old is what was known of it, nil for
-// nothing. The values that are held out are chosen by a hash of (seed, name of the feature, rank of the value).
+// feature learns the curve or the level table of the feature with index at; old is the feature of the previous
+// structure, or nil. A hash of (seed, name of the feature, rank of the value) chooses the held-out values.
 func (x *fitter) feature(ctx context.Context, at int, f *feature, critical float64, old *feature, near *around,
 	column []float64, g *histogram) error {
 	if f.bins == 0 && !f.nominal {
@@ -249,8 +249,8 @@ func (x *fitter) feature(ctx context.Context, at int, f *feature, critical float
 	return nil
 }
 
-// recordScore is the mean of the scores of the records in a bin, each without itself, which weighs weights[c] in class
-// c.
+// recordScore is the mean of the scores of the records in a bin, each computed without the record itself, which weighs
+// weights[c] in class c.
 func (x *fitter) recordScore(mass, here, counts, weights []float64) float64 {
 	sum, n := 0.0, total(here)
 	m := make([]float64, len(mass))
@@ -265,8 +265,8 @@ func (x *fitter) recordScore(mass, here, counts, weights []float64) float64 {
 	return sum
 }
 
-// levels is the exact posterior of levels that have nothing to do with each other: prior N(neutral, s^2), s^2 the
-// variance of the scores between levels.
+// levels computes the exact posterior of independent levels: prior N(neutral, s^2), s^2 the variance of the scores
+// between levels.
 func (x *fitter) levels(f *feature, obs []gp.Observation, bins int) {
 	if len(obs) < 2 {
 		return
@@ -310,8 +310,8 @@ func (x *fitter) correlate(s *structure) []float32 {
 	return correlations(columns)
 }
 
-// sample takes the prototypes: as many of every class where there are enough, by a hash of the position that favours
-// weight (the smallest -ln(u) / w), and standardises the columns by all of the evidence.
+// sample draws the prototypes: as many of every class where there are enough, by a hash of the position that favours
+// weight (the smallest -ln(u) / w). It standardises the columns by all of the evidence.
 func (x *fitter) sample(s *structure) {
 	type drawn struct {
 		key float64
@@ -360,7 +360,8 @@ func (x *fitter) sample(s *structure) {
 	p.columns = make([]column, len(s.features))
 	for f := range p.columns {
 		c, a := &p.columns[f], &s.features[f].axis
-		if a.bins == 0 && !a.nominal || x.schema.Directed(f) { // what a neighbour says need not move with its feature one way
+		// The neighbours' shares need not rise with the feature: one with a direction takes no part.
+		if a.bins == 0 && !a.nominal || x.schema.Directed(f) {
 			continue
 		}
 		c.nominal = a.nominal

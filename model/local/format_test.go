@@ -12,8 +12,8 @@ import (
 	"liftstream/model/wire"
 )
 
-// TestFirstFormat: a state and a part of the first format go on, with empty subspaces until the next fit, whose part is
-// of today's.
+// TestFirstFormat: a state and a part of the first format still serve, with empty subspaces until the next fit, which
+// writes today's format.
 func TestFirstFormat(t *testing.T) {
 	f, err := os.Open("testdata/format-1.gz")
 	if err != nil {
@@ -59,7 +59,7 @@ func TestFirstFormat(t *testing.T) {
 	}
 	for j, g := range c.own {
 		for y, w := range g.weights() {
-			if g.total[y] > 0 && !(w > .9 && w < 3.1) { // the weights of the records that were learnt since
+			if g.total[y] > 0 && !(w > .9 && w < 3.1) { // the weights of the records learnt since
 				t.Errorf("feature %d: a record of class %d weighs %v", j, y, w)
 			}
 		}

@@ -181,7 +181,7 @@ func TestGolden(t *testing.T) {
 				near("record score", Hit.Record(out[2*i:2*i+2], counts, class[i]), w.Record[k], 1e-9)
 				near("balanced score", Balanced.Record(out[2*i:2*i+2], counts, class[i]), w.BalRecord[k], 1e-9)
 			}
-			// The choice, where no tie is narrower than rounding, and the observations that are fed.
+			// The choice, where no tie is narrower than rounding, and the observations of the curve.
 			var pool []gp.Observation
 			for k, i := range w.Rows {
 				near("observation", averaged[i], w.Y[k], 1e-9)

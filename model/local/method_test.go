@@ -88,8 +88,8 @@ func TestMethod(t *testing.T) {
 	}
 }
 
-// TestFittedWeights: a fit from records learns how much the neighbours' votes are worth, each record's without itself,
-// and scores new records better for it.
+// TestFittedWeights: a fit from records learns the worth of the neighbours' votes, each record's without itself, and
+// scores new records better for it.
 func TestFittedWeights(t *testing.T) {
 	g := local.WideSubspaces(1)
 	s := g.Schema()

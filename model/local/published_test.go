@@ -113,7 +113,8 @@ func readNoisy(t *testing.T, positive string, from int, drop []string, paths ...
 	return x
 }
 
-// shares of the records in whose subspace each feature is, of those that what says so are about, and the mean size.
+// shares counts, by feature, the records in whose subspace it is. n is the number of the records counted, size the sum
+// of the sizes of their subspaces.
 type shares struct {
 	of   []float64
 	n    float64
@@ -128,8 +129,9 @@ func (s *shares) add(features []int32) {
 	}
 }
 
-// published returns how often each feature is in the subspaces: in a stream that learns as it goes, with a fit every
-// 5,000 records, or of a model that was fitted to all the records. only chooses records, nil all.
+// published counts the subspaces of each feature: in a stream that learns on the way, with a fit every 5,000 records,
+// or of a model that was fitted to all the records. all counts every record with a trained model, some the ones for
+// which only holds (nil: none).
 func (x *noisy) published(t *testing.T, stream bool, only func(i int) bool) (all, some shares) {
 	t.Helper()
 	s := x.schema
@@ -200,7 +202,7 @@ func (x *noisy) check(t *testing.T, name string, least float64, only func(i int)
 }
 
 // TestNothingTells: where labels are drawn, nearly every record has an empty subspace, and the stage leaves it empty,
-// though the scorecard has contributions; where one feature decides them, it is in most.
+// though the scorecard has contributions. Where one feature decides the labels, it is in most subspaces.
 func TestNothingTells(t *testing.T) {
 	for _, tells := range []bool{false, true} {
 		x := readNoisy(t, "M", 0, []string{"fold"}, "testdata/wdbc.csv.gz")
@@ -243,13 +245,13 @@ func TestNothingTells(t *testing.T) {
 	}
 }
 
-// TestNoiseIsNotPublished adds columns of noise to records that ship.
+// TestNoiseIsNotPublished adds columns of noise to shipped records.
 func TestNoiseIsNotPublished(t *testing.T) {
 	readNoisy(t, "M", 0, []string{"fold"}, "testdata/wdbc.csv.gz").check(t, "wdbc", 10, nil)
 }
 
-// TestWhatTellsIsPublished holds the subspaces of four streams against columns of noise, and those of bank's records
-// whose last campaign was a success against what decides their scores.
+// TestWhatTellsIsPublished compares the subspaces of four streams with columns of noise. On bank it also takes the
+// records whose last campaign was a success and looks for the features that decide their scores.
 func TestWhatTellsIsPublished(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED, NOT CHECKED: some minutes")

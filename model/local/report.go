@@ -26,7 +26,7 @@ func (f *Factory) Report(part []byte, levels *model.Levels, r *report.Report) er
 	return nil
 }
 
-// Summary says which neighbours and curves were chosen for the subspaces of single records.
+// Summary names the curves, the threshold and the neighbours of the fit in one line.
 func (f *Factory) Summary(r *report.Report) []string {
 	l := r.Local
 	if l == nil {
@@ -42,9 +42,9 @@ func (f *Factory) Summary(r *report.Report) []string {
 		l.Neighbours, report.Count(l.Prototypes, "prototype"))}
 }
 
-// Section is the part's section of a fit's report. The curves are given at equal steps of the observed range, those of
-// levels at each level, whose places on the grid are its codes. Theta and the distance are those that auto chose, if it
-// did; Useless is there to be seen beside theta, and HalfLife says whether the counts forget.
+// Section is the part's section of a fit's report. Curves are given at equal steps of the observed range, and tables of
+// levels at each level, whose code is its place on the grid. Theta and the distance are the chosen ones under auto.
+// Useless is there for comparison with theta, and a HalfLife of 0 means that the counts never forget.
 func (p *Part) Section(s *model.Schema, levels *model.Levels) *report.Local {
 	r := p.Report()
 	out := &report.Local{
