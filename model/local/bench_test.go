@@ -73,3 +73,27 @@ func BenchmarkFit(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkDistances measures the fused loops over 1,024 prototypes and 16 features.
+func BenchmarkDistances(b *testing.B) {
+	for _, c := range []struct {
+		name   string
+		limit  int64
+		weight int64
+	}{{"plain", noCap, 1}, {"capped", 1 << 28, 1}, {"weighted", 1 << 28, 300}} {
+		b.Run(c.name, func(b *testing.B) {
+			var terms []queryTerm
+			for j := range 16 {
+				t := queryTerm{q: float64(1000 * j), cap: c.limit, weight: c.weight}
+				for k := range 1024 {
+					t.at = append(t.at, float64(model.Hash(6, uint64(j), uint64(k))%(4*unit)))
+				}
+				terms = append(terms, t)
+			}
+			sum := make([]int64, 1024)
+			for b.Loop() {
+				distances(terms, sum)
+			}
+		})
+	}
+}
