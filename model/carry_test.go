@@ -21,12 +21,19 @@ import (
 // carrySpec has the components whose states are carried over.
 func carrySpec(s *model.Schema) *model.Spec {
 	o := propensity.Default()
-	o.Blocks = []propensity.Block{{Name: "lift", Inputs: lift.MaxEntered, Fitted: true}, {Name: "local", Inputs: 1}, {Name: "kernel", Inputs: 1}}
+	o.Blocks = []propensity.Block{
+		{Name: "lift", Inputs: lift.MaxEntered, Fitted: true},
+		{Name: "local", Inputs: 1},
+		{Name: "kernel", Inputs: 1},
+	}
 	spec := newSpec(func(o *model.Options) { o.TailBytes, o.Frame = 1, 5 })
 	spec.Schema, spec.Scorecard = s, propensity.New(o, s)
-	spec.Components = []model.Factory{lift.New(lift.Options{Quantiles: 4, Enter: true, Sets: lift.SetOptions{Min: 1, Max: 3, Top: 20},
-		Profiles: lift.ProfileOptions{Top: 5, MinSupport: .01, MaxFeatures: 2}}, s),
-		local.New(local.Options{Theta: .1, Prototypes: 128}, s), kernel.New(kernelOptions(), s)}
+	spec.Components = []model.Factory{
+		lift.New(lift.Options{Quantiles: 4, Enter: true, Sets: lift.SetOptions{Min: 1, Max: 3, Top: 20},
+			Profiles: lift.ProfileOptions{Top: 5, MinSupport: .01, MaxFeatures: 2}}, s),
+		local.New(local.Options{Theta: .1, Prototypes: 128}, s),
+		kernel.New(kernelOptions(), s),
+	}
 	spec.Options.Fingerprint = uint64(len(s.Features))<<8 + uint64(len(s.Classes))
 	return spec
 }
@@ -37,7 +44,7 @@ func kernelOptions() kernel.Options {
 	return o
 }
 
-// wide is what the tests begin with: two continuous features are cut together, and a set of features is at work.
+// wide is the schema before the change: two continuous features are cut together, and a set of features is at work.
 var wide = &model.Schema{
 	Features: []model.Feature{
 		{Name: "age", Kind: model.Continuous},
@@ -49,7 +56,7 @@ var wide = &model.Schema{
 	Classes: []string{"no", "yes"}, Positive: 1,
 }
 
-// wideRows gives records of wide, in the columns of s; what wide does not have is missing. The class is that of a pair.
+// wideRows gives records of wide in the columns of s; columns that wide lacks are missing. The class is that of a pair.
 func wideRows(s *model.Schema, from, n int, labelled bool) *model.Batch {
 	b := rows(from, n)
 	side, sum := model.Column{Levels: []string{"left", "right", "middle"}}, model.Column{}
@@ -70,7 +77,13 @@ func wideRows(s *model.Schema, from, n int, labelled bool) *model.Batch {
 		b.Row[i] = int32(from + i)
 	}
 	b.Offset = 0
-	byName := map[string]model.Column{"age": b.Columns[0], "job": b.Columns[1], "grade": b.Columns[2], "sum": sum, "side": side}
+	byName := map[string]model.Column{
+		"age":   b.Columns[0],
+		"job":   b.Columns[1],
+		"grade": b.Columns[2],
+		"sum":   sum,
+		"side":  side,
+	}
 	b.Columns = nil
 	for _, f := range s.Features {
 		c, ok := byName[f.Name]
@@ -94,7 +107,7 @@ func take(t *testing.T, p *model.Partition, s *model.Schema, from, to int) {
 	}
 }
 
-// counts returns the counts of every monitored set by what people call its cells; of estimated sets only with all.
+// counts returns the counts of every monitored set by the names of its cells; of estimated sets only with all.
 func counts(p *model.Partition, s *model.Schema) map[string]float64 {
 	out := map[string]float64{}
 	for _, c := range p.Component(lift.Name).(*lift.Component).Live() {
@@ -174,13 +187,18 @@ func TestChangedSchemaKeepsWhatItDoesNotTouch(t *testing.T) {
 		bound    float64  // on the change of a propensity; < 0 = none stated
 	}{
 		{"nothing", wide.Features, two, nil, 0},
-		{"features added", []model.Feature{extra, f("age"), city, f("job"), f("grade"), rank, f("sum"), f("side")}, two, nil, 1e-12},
+		{
+			"features added", []model.Feature{extra, f("age"), city, f("job"), f("grade"), rank, f("sum"), f("side")},
+			two, nil, 1e-12,
+		},
 		{"reordered", []model.Feature{f("side"), f("sum"), f("grade"), f("age"), f("job")}, two, nil, 1e-12},
 		{"removed", []model.Feature{f("age"), f("grade"), f("sum"), f("side")}, two, []string{"job"}, -1},
 		{"renamed", []model.Feature{f("age"), renamed, f("grade"), f("sum"), f("side")}, two, []string{"job"}, -1},
 		{"another kind", []model.Feature{f("age"), f("job"), kinds, f("sum"), f("side")}, two, []string{"grade"}, -1},
-		{"levels added", []model.Feature{f("age"), f("job"), graded, f("sum"), sided}, two, nil, 1e-5}, // the linear input of an ordinal feature counts from the middle of its levels
-		{"a class added", wide.Features, three, nil, 0.13},                                             // weights that two classes share speak of the third, too
+		// The linear input of an ordinal feature counts from the middle of its levels.
+		{"levels added", []model.Feature{f("age"), f("job"), graded, f("sum"), sided}, two, nil, 1e-5},
+		// Weights that two classes share speak of the third, too.
+		{"a class added", wide.Features, three, nil, 0.13},
 		{"all at once", []model.Feature{extra, f("side"), f("sum"), graded, f("age"), rank}, three, []string{"job"}, -1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -190,7 +208,7 @@ func TestChangedSchemaKeepsWhatItDoesNotTouch(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			q = clone(t, nspec, q) // what it writes it reads
+			q = clone(t, nspec, q) // it reads its own bytes
 			want := without(counts(p, wide), c.gone...)
 			got := counts(q, next)
 			if !maps.Equal(got, want) {
@@ -201,10 +219,11 @@ func TestChangedSchemaKeepsWhatItDoesNotTouch(t *testing.T) {
 					}
 				}
 			}
-			if q.Labelled() != p.Labelled() || q.Seen() != p.Seen() || q.ModelVersion() != 1 || !q.Trained() || q.NextOffset() != p.NextOffset() {
+			if q.Labelled() != p.Labelled() || q.Seen() != p.Seen() || q.ModelVersion() != 1 || !q.Trained() ||
+				q.NextOffset() != p.NextOffset() {
 				t.Errorf("clock %v, seen %v, model %v", q.Labelled(), q.Seen(), q.ModelVersion())
 			}
-			// Scores of new records, in which what is new is missing.
+			// Scores of new records, in which the new features are missing.
 			var a, b model.Scores
 			old := clone(t, spec, p)
 			one := clone(t, nspec, q)
@@ -219,7 +238,7 @@ func TestChangedSchemaKeepsWhatItDoesNotTouch(t *testing.T) {
 			if t.Logf("propensities move by at most %.2g", worst); c.bound >= 0 && worst > c.bound {
 				t.Errorf("propensities move by up to %v, want at most %v", worst, c.bound)
 			}
-			// What the local part has to say: reasons and subspaces, by name, of records that have not lost what tells.
+			// The local part's reasons and subspaces, by name, of records that have kept the features these name.
 			subspace := func(s *model.Scores, schema *model.Schema, i int) string {
 				from, text := int32(0), ""
 				if i > 0 {
@@ -372,14 +391,15 @@ func FuzzOrigin(f *testing.F) {
 		}
 		spec := carrySpec(wide)
 		spec.Schema, spec.Options.Frame = s, frame
-		again, same, err := model.Origin(model.NewPartition(&model.Spec{Schema: s, Scorecard: propensity.New(propensity.Default(), s), Options: spec.Options}, 0).Snapshot()[model.SectionSchema])
+		read := &model.Spec{Schema: s, Scorecard: propensity.New(propensity.Default(), s), Options: spec.Options}
+		again, same, err := model.Origin(model.NewPartition(read, 0).Snapshot()[model.SectionSchema])
 		if err != nil || same != frame || len(again.Features) != len(s.Features) {
 			t.Fatalf("%v %v", err, again)
 		}
 	})
 }
 
-// TestHostileStateIsNotCarriedOverNoPanic: whatever is read of a damaged state is carried over as a readable one.
+// TestHostileStateIsNotCarriedOverNoPanic: a damaged state that can be read is carried over as one that can be read.
 func TestHostileStateIsNotCarriedOverNoPanic(t *testing.T) {
 	p, factories, c := carried(t)
 	carries := 0
@@ -408,7 +428,13 @@ func carried(t testing.TB) (*model.Partition, []model.Factory, *model.Change) {
 	for i := 0; i < 1500; i += 100 {
 		p.Events(wideRows(wide, i, 100, true), &out)
 	}
-	next := carrySpec(&model.Schema{Features: append([]model.Feature{{Name: "extra", Kind: model.Continuous}}, wide.Features[1:]...), Classes: []string{"no", "yes", "maybe"}, Positive: 1})
+	next := carrySpec(
+		&model.Schema{
+			Features: append([]model.Feature{{Name: "extra", Kind: model.Continuous}}, wide.Features[1:]...),
+			Classes:  []string{"no", "yes", "maybe"},
+			Positive: 1,
+		},
+	)
 	c, err := model.Relate(wide, next.Schema)
 	if err != nil {
 		t.Fatal(err)

@@ -22,7 +22,7 @@ type Evidence struct {
 	// Recent is the index from which the records are the tails, a contiguous run; before it they are the reservoirs.
 	// 0 when every record is here.
 	Recent int
-	// Sampled holds the partitions whose reservoir is a sample of what left the tail; the others keep all of it.
+	// Sampled[p] says that the reservoir of p is a sample of the records that left the tail; else it keeps all of them.
 	Sampled map[int32]bool
 	// States holds, for each partition, the state of this component as AppendState wrote it, recoded lazily by the
 	// component through Recodes; nil for evidence read from files.

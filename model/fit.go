@@ -136,8 +136,8 @@ func inputsOf(components []Component, classes int, row Row, dst []float64) {
 }
 
 // Fit makes the next model from the partitions' snapshots: it merges their samples in partition order and fits every
-// factory. Whether the model may serve is for Judge to say; until then Info.Verdict is that of a model compared with
-// nothing. previous is the serving model, nil before the first. states[p] is the result of Snapshot, or the same parts
+// factory. Compare says whether the model may serve; until then Info.Verdict is that of a model compared with nothing.
+// previous is the serving model, nil before the first. states[p] is the result of Snapshot, or the same parts
 // read back.
 func Fit(ctx context.Context, spec *Spec, states map[int32]map[string][]byte, previous *Model) (*Model, error) {
 	m := &Model{Version: 1, Fingerprint: spec.Options.Fingerprint, Levels: NewLevels(spec.Schema)}
@@ -161,7 +161,7 @@ func Fit(ctx context.Context, spec *Spec, states map[int32]map[string][]byte, pr
 }
 
 // Renew returns the model with the counts that the partitions have by now: the structure and the fitted weights that
-// Judge has compared stay, and the scorecard's counts become those of the states, so that no model begins with counts
+// Compare has compared stay, and the scorecard's counts become those of the states, so that no model begins with counts
 // as old as its comparison took; so do the scores among which percentiles are ranks. Shares says how far that is.
 func Renew(ctx context.Context, spec *Spec, m *Model, states map[int32]map[string][]byte) (*Model, error) {
 	out := *m

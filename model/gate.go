@@ -13,7 +13,7 @@ import (
 	"liftstream/model/wire"
 )
 
-// ErrAnotherHistory is returned by Judge when the later state of a partition is not the earlier one continued: the
+// ErrAnotherHistory is returned by Compare when the later state of a partition is not the earlier one continued: the
 // state is gone or began anew.
 var ErrAnotherHistory = errors.New("the state is not the earlier one continued")
 
@@ -103,17 +103,16 @@ func DecodeVerdict(r *wire.Reader) Verdict {
 	return v
 }
 
-// Judge compares the model that Fit made of the states from with the model that these partitions serve, on the labelled
-// records that the states to, of the same partitions, have learnt since. It restores each partition of from twice,
-// moves one to the model, and lets both score and learn these records in the order in which they were scored and
-// learnt. A record that was scored before from, and has got its label since, is scored by both as from has them. The
-// first limit records are compared, shared out over the partitions as their records are. Partitions without a structure
-// in from are not.
+// Compare gives the verdict on model m, which Fit made of the states from, against the model that these partitions
+// serve, on records that the states to, of the same partitions, have learnt since: at most limit of them, shared out
+// over the partitions in proportion to their records. Compare restores each partition of from twice, moves
+// one copy to m, and lets both score and learn the records in the order in which they were scored and learnt. Both
+// copies score a record as of from if it was scored before from and has got its label since. Partitions without a
+// structure in from, and partitions that are in to alone, are left out.
 //
 // It gives ErrModelTooOld where a tail of to no longer reaches back to from, ErrAnotherHistory where a partition of
-// from is missing in to or is not the same one continued. Partitions that are in to alone are passed over. The same
-// states give the same verdict.
-func Judge(
+// from is missing in to or is not the same one continued. The same states give the same verdict.
+func Compare(
 	ctx context.Context, spec *Spec, m *Model, from, to map[int32]map[string][]byte, limit int,
 ) (Verdict, error) {
 	v := noVerdict(spec.Options.Gate)
@@ -147,7 +146,7 @@ func Judge(
 		if total == 0 || math.IsNaN(total) || take == 0 {
 			continue
 		}
-		x, err := judgeOne(ctx, spec, m, from[n], to[n], take)
+		x, err := comparePartition(ctx, spec, m, from[n], to[n], take)
 		if err != nil {
 			return v, fmt.Errorf("comparing: partition %d: %w", n, err)
 		}
@@ -230,8 +229,10 @@ func (v *Verdict) decide(all []comparison) {
 	}
 }
 
-// judgeOne replays one partition.
-func judgeOne(ctx context.Context, spec *Spec, m *Model, from, to map[string][]byte, take int) ([]comparison, error) {
+// comparePartition replays the first take records of one partition.
+func comparePartition(
+	ctx context.Context, spec *Spec, m *Model, from, to map[string][]byte, take int,
+) ([]comparison, error) {
 	serving, err := RestorePartition(spec, from)
 	if err != nil || !serving.trained {
 		return nil, err

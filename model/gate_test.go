@@ -31,18 +31,18 @@ func snapshots(p ...*model.Partition) states {
 	return s
 }
 
-func judge(t *testing.T, spec *model.Spec, m *model.Model, from, to states, limit int) model.Verdict {
+func compare(t *testing.T, spec *model.Spec, m *model.Model, from, to states, limit int) model.Verdict {
 	t.Helper()
-	v, err := model.Judge(context.Background(), spec, m, from, to, limit)
+	v, err := model.Compare(context.Background(), spec, m, from, to, limit)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return v
 }
 
-// TestTheServingSideIsWhatWasServed: what Judge says of the serving model is the log-loss of the scores that the
-// partition has given, at once, and late as well: with the labels that came between score and label, and what was
-// remembered of it.
+// TestTheServingSideIsWhatWasServed: the log-loss of the serving model in a Verdict is that of the scores which the
+// partition gave. With late labels it is the same: the replay learns the labels that came between score and label, and
+// uses the memory of the score.
 func TestTheServingSideIsWhatWasServed(t *testing.T) {
 	for _, late := range []int{0, 30, 400} {
 		spec := newSpec(func(o *model.Options) { o.Warmup = 200; o.WaitWindow = 0; o.Correct = false })
@@ -71,7 +71,7 @@ func TestTheServingSideIsWhatWasServed(t *testing.T) {
 		first := learnt
 		step(2100)
 		to := snapshots(p)
-		v := judge(t, spec, m, from, to, 300)
+		v := compare(t, spec, m, from, to, 300)
 		if v.Records != 300 {
 			t.Fatalf("%d late: %d records compared", late, v.Records)
 		}
@@ -85,11 +85,11 @@ func TestTheServingSideIsWhatWasServed(t *testing.T) {
 		if n == 300 && math.Abs(v.Old-want/300) > 1e-12 {
 			t.Errorf("%d late: the serving log-loss is %v, that of the scores %v", late, v.Old, want/300)
 		}
-		if again := judge(t, spec, m, from, to, 300); !bytes.Equal(v.AppendBinary(nil), again.AppendBinary(nil)) {
+		if again := compare(t, spec, m, from, to, 300); !bytes.Equal(v.AppendBinary(nil), again.AppendBinary(nil)) {
 			t.Errorf("%d late: another verdict at the second time", late)
 		}
 		if late > 0 && late < 300 { // records 30 to 300 of the comparison were scored after the fit
-			all := judge(t, spec, m, from, to, late)
+			all := compare(t, spec, m, from, to, late)
 			rest := (v.Old*300 - all.Old*float64(late)) / float64(300-late)
 			if math.Abs(rest-want/float64(n)) > 1e-12 {
 				t.Errorf("%d late: the serving log-loss is %v, that of the scores %v", late, rest, want/float64(n))
@@ -114,7 +114,7 @@ func TestAModelOfInvertedLabelsIsRefused(t *testing.T) {
 	feed(bad, 1000, 11_000, 500, invert)
 	m, from := fit(t, spec, good, bad)
 	feed(good, 20_000, 21_000, 100, nil)
-	v := judge(t, spec, m, from, snapshots(good, bad), 1000)
+	v := compare(t, spec, m, from, snapshots(good, bad), 1000)
 	if v.Accepted() || v.Reason != model.Worse || !(v.Low > 0) || v.Records != 1000 {
 		t.Errorf("%+v", v)
 	}
@@ -128,8 +128,9 @@ func TestAnHonestImprovementPasses(t *testing.T) {
 	feed(large, 1000, 11_000, 500, nil)
 	m, from := fit(t, spec, small, large)
 	feed(small, 20_000, 21_000, 100, nil)
-	v := judge(t, spec, m, from, snapshots(small, large), 1000)
-	if v.Reason != model.Better || !(v.Difference() < -.01) || !(v.Low < v.Difference() && v.Difference() < v.High && v.High < 0) {
+	v := compare(t, spec, m, from, snapshots(small, large), 1000)
+	if v.Reason != model.Better || !(v.Difference() < -.01) ||
+		!(v.Low < v.Difference() && v.Difference() < v.High && v.High < 0) {
 		t.Errorf("%+v", v)
 	}
 	renewed, err := model.Renew(context.Background(), spec, m, snapshots(small, large))
@@ -153,7 +154,8 @@ func TestTheMarginIsTheGate(t *testing.T) {
 		feed(p, 0, 1000, 100, nil)
 		m, from := fit(t, spec, p)
 		feed(p, 1000, 1200, 100, nil)
-		if v := judge(t, spec, m, from, snapshots(p), 1000); v.Accepted() != (v.Difference() <= gate) || v.Gate != gate || v.Records != 200 {
+		if v := compare(t, spec, m, from, snapshots(p), 1000); v.Accepted() != (v.Difference() <= gate) || v.Gate != gate ||
+			v.Records != 200 {
 			t.Errorf("%+v", v)
 		}
 	}
@@ -169,21 +171,25 @@ func TestWhatCannotBeCompared(t *testing.T) {
 	if ok, err := model.Serving(from); !ok || err != nil {
 		t.Errorf("a trained partition is not seen: %v", err)
 	}
-	if v := judge(t, spec, m, from, from, 1000); v.Reason != model.NothingToCompare || !v.Accepted() || !math.IsNaN(v.New) {
+	if v := compare(t, spec, m, from, from, 1000); v.Reason != model.NothingToCompare || !v.Accepted() ||
+		!math.IsNaN(v.New) {
 		t.Errorf("without later records: %+v", v)
 	}
 	feed(q, 5000, 5100, 50, nil)
-	if v := judge(t, spec, m, from, snapshots(p, q), 1000); v.Reason != model.NothingToCompare {
+	if v := compare(t, spec, m, from, snapshots(p, q), 1000); v.Reason != model.NothingToCompare {
 		t.Errorf("records of an untrained partition alone: %+v", v)
 	}
 	feed(p, 2000, 12_000, 500, nil)
-	if _, err := model.Judge(context.Background(), spec, m, from, snapshots(p, q), 1000); !errors.Is(err, model.ErrModelTooOld) {
+	_, err := model.Compare(context.Background(), spec, m, from, snapshots(p, q), 1000)
+	if !errors.Is(err, model.ErrModelTooOld) {
 		t.Errorf("a tail that no longer reaches back: %v", err)
 	}
 	other := model.NewPartition(spec, 0)
 	feed(other, 500, 1800, 100, nil)
-	for name, to := range map[string]states{"gone": snapshots(q), "behind": snapshots(model.NewPartition(spec, 0), q), "of other records": snapshots(other, q)} {
-		if _, err := model.Judge(context.Background(), spec, m, from, to, 1000); !errors.Is(err, model.ErrAnotherHistory) {
+	for name, to := range map[string]states{
+		"gone": snapshots(q), "behind": snapshots(model.NewPartition(spec, 0), q), "of other records": snapshots(other, q),
+	} {
+		if _, err := model.Compare(context.Background(), spec, m, from, to, 1000); !errors.Is(err, model.ErrAnotherHistory) {
 			t.Errorf("a partition that is %s: %v", name, err)
 		}
 	}
@@ -194,7 +200,7 @@ func TestWhatCannotBeCompared(t *testing.T) {
 		t.Fatal(err)
 	}
 	feed(half, 3000, 3700, 100, nil)
-	if v := judge(t, spec, m, from, snapshots(half, q, other), 500); v.Records == 0 || v.Records > 500 {
+	if v := compare(t, spec, m, from, snapshots(half, q, other), 500); v.Records == 0 || v.Records > 500 {
 		t.Errorf("a new partition: %+v", v)
 	}
 }

@@ -48,7 +48,9 @@ func rows(from, n int) *model.Batch {
 		if u(i, 3) < 1/(1+math.Exp(-(age-60)/8)) {
 			class = 1
 		}
-		for f, p := range []func(){func() { age = math.NaN() }, func() { job = model.MissingCode }, func() { grade = model.MissingCode }} {
+		for f, p := range []func(){
+			func() { age = math.NaN() }, func() { job = model.MissingCode }, func() { grade = model.MissingCode },
+		} {
 			if u(i, 4+f) < 0.1 {
 				p()
 			}

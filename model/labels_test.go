@@ -29,7 +29,8 @@ func TestLateLabelsByIDAndByPosition(t *testing.T) {
 	if !bytes.Equal(state(byID), state(byPlace)) {
 		t.Error("labels by id and by position lead to different states")
 	}
-	if again := byID.Labels(&model.Labels{N: 200, Class: b.Label, ID: b.ID}); again.Repeated != 200 || byID.Labelled() != 700 {
+	if again := byID.Labels(&model.Labels{N: 200, Class: b.Label, ID: b.ID}); again.Repeated != 200 ||
+		byID.Labelled() != 700 {
 		t.Errorf("the same labels again: %+v", again)
 	}
 	if c := byID.Labels(&model.Labels{N: 1, Class: []int32{0}, ID: []string{"nobody"}}); c.Unmatched != 1 {
@@ -45,8 +46,8 @@ func TestLateLabelsByIDAndByPosition(t *testing.T) {
 	}
 }
 
-// TestLabelsMoveTheTimeHoweverTheyAreBatched: what is overdue after labels depends on their times, not on which of them
-// is the last of its message.
+// TestLabelsMoveTheTimeHoweverTheyAreBatched: the times of labels decide which records are overdue; the order of the
+// labels in a message does not.
 func TestLabelsMoveTheTimeHoweverTheyAreBatched(t *testing.T) {
 	spec := newSpec(func(o *model.Options) { o.WaitWindow = int64(100 * time.Second) })
 	var states [][]byte
@@ -55,7 +56,8 @@ func TestLabelsMoveTheTimeHoweverTheyAreBatched(t *testing.T) {
 		feed(p, 0, 50, 50, func(b *model.Batch) { withhold(b, 1) })
 		ids, times := []string{"c48", "c49"}, []int64{int64(120 * time.Second), int64(60 * time.Second)}
 		for i := 0; i < 2; i += size {
-			if c := p.Labels(&model.Labels{N: size, Class: make([]int32, size), ID: ids[i : i+size], Time: times[i : i+size]}); c.Learnt != size {
+			l := &model.Labels{N: size, Class: make([]int32, size), ID: ids[i : i+size], Time: times[i : i+size]}
+			if c := p.Labels(l); c.Learnt != size {
 				t.Fatalf("labels %+v", c)
 			}
 		}
@@ -66,8 +68,7 @@ func TestLabelsMoveTheTimeHoweverTheyAreBatched(t *testing.T) {
 	}
 }
 
-// TestCorrectionReachesTheSample: what a record is corrected to is what later fits see, wherever the record lies by
-// then.
+// TestCorrectionReachesTheSample: later fits see the corrected class of a record, in the tail and in the reservoir.
 func TestCorrectionReachesTheSample(t *testing.T) {
 	p := model.NewPartition(newSpec(func(o *model.Options) {
 		o.WaitWindow, o.WaitBytes, o.ReservoirRecords = 0, 1<<24, 1<<12
@@ -80,7 +81,8 @@ func TestCorrectionReachesTheSample(t *testing.T) {
 		was := rows(i, 1).Label[0]
 		states := [][]byte{p.Snapshot()[section]}
 		for _, class := range []int32{1 - was, was} {
-			if c := p.Labels(&model.Labels{N: 1, Class: []int32{class}, Partition: []int32{0}, Offset: []int64{0}, Row: []int32{int32(i)}}); c.Corrected != 1 {
+			l := &model.Labels{N: 1, Class: []int32{class}, Partition: []int32{0}, Offset: []int64{0}, Row: []int32{int32(i)}}
+			if c := p.Labels(l); c.Corrected != 1 {
 				t.Fatalf("record %d: %+v", i, c)
 			}
 			states = append(states, p.Snapshot()[section])

@@ -14,10 +14,11 @@ import (
 
 // waits admits a record of one feature.
 func waits(r *room, offset int64, id string) {
-	r.admit(&record{Example: Example{Row: Row{float64(offset)}, Class: Unlabelled, Weight: 1}, offset: offset}, id, nil, false)
+	r.admit(&record{Example: Example{Row: Row{float64(offset)}, Class: Unlabelled, Weight: 1}, offset: offset}, id, nil,
+		false)
 }
 
-// restored is the room that load makes of what appendChunk wrote.
+// restored writes the store with appendChunk and reads the bytes with load.
 func restored(t *testing.T, r *room) *room {
 	t.Helper()
 	parts := map[string][]byte{}
@@ -57,7 +58,7 @@ func TestRestoredRoomFindsWhatTheLiveOneDoes(t *testing.T) {
 	}
 }
 
-// TestRoomIsBounded: one record without a label does not keep room for all that come and go behind it.
+// TestStoreIsBounded: one record without a label does not hold the places of all records that come and go behind it.
 func TestRoomIsBounded(t *testing.T) {
 	r := newRoom(1<<20, 0)
 	waits(r, 0, "first")
@@ -89,7 +90,8 @@ func TestRoomIsBounded(t *testing.T) {
 	two := restored(t, r)
 	for name, room := range map[string]*room{"live": r, "restored": two} {
 		if room.gaps != r.gaps || room.bytes != r.bytes || len(room.byID) != len(r.byID) {
-			t.Errorf("%s: %d gaps, %d bytes, %d ids; want %d, %d and %d", name, room.gaps, room.bytes, len(room.byID), r.gaps, r.bytes, len(r.byID))
+			t.Errorf("%s: %d gaps, %d bytes, %d ids; want %d, %d and %d", name, room.gaps, room.bytes, len(room.byID), r.gaps,
+				r.bytes, len(r.byID))
 		}
 		for _, i := range []int64{0, n - 2} {
 			if i%9 == 0 || i == 0 {
@@ -115,7 +117,7 @@ func TestRoomKeepsIdsAlone(t *testing.T) {
 	}
 }
 
-// TestLearntRecordsKeepNoRoomForScores: what is not counted is not held, and what is free is used again.
+// TestLearntRecordsKeepNoMemoryOfScores: bytes that are not counted are not held, and free buffers are used again.
 func TestLearntRecordsKeepNoRoomForScores(t *testing.T) {
 	r := newRoom(1<<20, 0)
 	pending := []float64{1, 2, 3}
@@ -173,7 +175,8 @@ func TestLongLevelsStayText(t *testing.T) {
 		long := strings.Repeat("x", shift) + strings.Repeat("€", 200)
 		code := l.Code(0, long)
 		cut := l.Names(0)[code]
-		if !utf8.ValidString(cut) || len(cut) > maxLevelBytes || len(cut) < maxLevelBytes-2 || !strings.HasPrefix(long, cut) {
+		if !utf8.ValidString(cut) || len(cut) > maxLevelBytes || len(cut) < maxLevelBytes-2 ||
+			!strings.HasPrefix(long, cut) {
 			t.Errorf("the text is cut to %d bytes that end in %q", len(cut), cut[len(cut)-3:])
 		}
 		if again := l.Code(0, cut); again != code || l.Code(0, long+"!") != code {

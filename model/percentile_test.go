@@ -49,7 +49,7 @@ func TestPercentilesAreOfOneClassAndAllPartitions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var window []scored // of partition 0: what the model has of the others
+	var window []scored // of partition 0: the model's scores of the others
 	for _, p := range parts[1:] {
 		window = append(window, p.percent.newest(int(percentileWindow*float64(p.seen)/200_300))...)
 	}

@@ -123,8 +123,8 @@ type Remarker interface {
 
 // Carrier is a Factory that takes over states that were made under another schema and its own options.
 type Carrier interface {
-	// CarryState returns the state, which AppendState wrote under c.From, as one of c.To: all that mentions no feature
-	// that is gone is kept, counts and numbers as they were. inputs tells of each input that the component offers then
-	// which number it had. Hostile bytes give an error.
+	// CarryState returns the state, which AppendState wrote under c.From, as one of c.To. It keeps each part that
+	// mentions no removed feature, counts and numbers as they were. inputs[j] is the number that input j of the result
+	// had before. Hostile bytes give an error.
 	CarryState(c *Change, state []byte) (out []byte, inputs []int, err error)
 }

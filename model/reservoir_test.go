@@ -28,7 +28,7 @@ func (s *sketched) push(seed uint64, partition int32, v float64) {
 	s.all = append(s.all, v)
 }
 
-// evidenceOf is what Fit makes of partitions.
+// evidenceOf gathers the evidence of partitions as Fit does.
 func evidenceOf(parts []*sketched) *Evidence {
 	ev := newEvidence(&Schema{Features: make([]Feature, 1)}, nil, 1)
 	for p, s := range parts {
@@ -74,7 +74,7 @@ func rankErrors(ev *Evidence, all []float64) float64 {
 }
 
 // TestRankError: of 20 streams of each kind - ascending, of few values, drifting, in any order, each partition of its
-// own range - in partitions of unequal length, the quantiles of what was sampled lie within the bound that is stated,
+// own range - in partitions of unequal length, the quantiles of the samples lie within the bound of RankError,
 // by their rank among all records, and the bound is small enough to be worth something.
 func TestRankError(t *testing.T) {
 	gauss := func(seed uint64, i int) float64 {
@@ -123,12 +123,13 @@ func TestRankError(t *testing.T) {
 					t.Errorf("%s: bound %.4f of %d records kept in each partition, want at most %.4f", name, bound, limit, most)
 				}
 			}
-			t.Logf("%-10s %d partitions: greatest rank error %.4f, at most %.2f of the bound, such as %.4f", name, partitions, worst, share, bound)
+			t.Logf("%-10s %d partitions: greatest rank error %.4f, at most %.2f of the bound, such as %.4f", name, partitions,
+				worst, share, bound)
 		}
 	}
 }
 
-// TestReservoirsMerge: the smallest keys of several reservoirs are the reservoir of all streams, whatever their order.
+// TestReservoirsMerge: the smallest keys of several reservoirs are the reservoir of all streams, in any order.
 func TestReservoirsMerge(t *testing.T) {
 	const limit = 300
 	for seed := range uint64(20) {
@@ -178,7 +179,8 @@ func TestReservoirsMerge(t *testing.T) {
 		}
 		slices.SortFunc(short.items, order)
 		slices.SortFunc(small.items, order)
-		if !slices.EqualFunc(short.items, small.items, func(a, b reserved) bool { return a.key == b.key }) || short.seen != small.seen {
+		if !slices.EqualFunc(short.items, small.items, func(a, b reserved) bool { return a.key == b.key }) ||
+			short.seen != small.seen {
 			t.Fatalf("seed %d: a reservoir read back into less room differs", seed)
 		}
 	}

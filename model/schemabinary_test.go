@@ -8,12 +8,22 @@ import (
 
 func schemaModel() (*Schema, *Model) {
 	s := &Schema{
-		Features: []Feature{{Name: "age", Monotone: Up}, {Name: "job", Kind: Nominal, Use: UseReport}, {Name: "education", Kind: Ordinal, Levels: []string{"low", "high"}}},
-		Classes:  []string{"no", "yes"}, Positive: 1,
+		Features: []Feature{
+			{Name: "age", Monotone: Up},
+			{Name: "job", Kind: Nominal, Use: UseReport},
+			{Name: "education", Kind: Ordinal, Levels: []string{"low", "high"}},
+		},
+		Classes: []string{"no", "yes"}, Positive: 1,
 	}
 	l := NewLevels(s)
 	l.Code(1, "clerk")
-	return s, &Model{Version: 3, Fingerprint: 7, Levels: l, Marks: map[int32]Mark{0: {Offset: 5, Clock: 4}}, Parts: map[string][]byte{"lift": []byte("x")}}
+	return s, &Model{
+		Version:     3,
+		Fingerprint: 7,
+		Levels:      l,
+		Marks:       map[int32]Mark{0: {Offset: 5, Clock: 4}},
+		Parts:       map[string][]byte{"lift": []byte("x")},
+	}
 }
 
 func TestModelCarriesItsSchema(t *testing.T) {
@@ -23,8 +33,8 @@ func TestModelCarriesItsSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if own := got.Schema(); own.Positive != 1 || !reflect.DeepEqual(own.Classes, s.Classes) || own.Features[2].Levels[1] != "high" ||
-		own.Features[0].Monotone != Up || own.Features[1].Use != UseReport {
+	if own := got.Schema(); own.Positive != 1 || !reflect.DeepEqual(own.Classes, s.Classes) ||
+		own.Features[2].Levels[1] != "high" || own.Features[0].Monotone != Up || own.Features[1].Use != UseReport {
 		t.Errorf("schema %+v, want %+v", own, s)
 	}
 	if again := got.AppendBinary(nil); string(again) != string(b) {

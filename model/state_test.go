@@ -51,7 +51,7 @@ func TestHostileStateNoPanic(t *testing.T) {
 	}
 }
 
-// tryRestore also scores with what was restored: damaged numbers that no check can know are allowed, a panic is not.
+// tryRestore also scores with the restored partition: wrong numbers that no check can find are allowed, a panic is not.
 func tryRestore(t *testing.T, spec *model.Spec, s map[string][]byte) {
 	t.Helper()
 	if q, err := model.RestorePartition(spec, s); err == nil {

@@ -17,7 +17,7 @@ import (
 // does not matter in which process they live.
 //
 // A model is made of the newest snapshots, then waits until later snapshots hold enough labelled records that neither
-// it nor the serving model had learnt, and is compared on those (model.Judge). So the trainer keeps, compressed as they
+// it nor the serving model had learnt, and is compared on those (model.Compare). So the trainer keeps, compressed as they
 // lie in the topic, the two newest snapshots of each partition and the one that the waiting model was made of.
 type trainer struct {
 	s        *Stage
@@ -266,7 +266,7 @@ func (t *trainer) compare(ctx context.Context, snaps map[int32]*state.Manifest) 
 	v := &state.GateVerdict{Number: 1, Fingerprint: o.Spec.Options.Fingerprint, Previous: c.model.Info.Previous,
 		Clocks: clocks(snaps)}
 	err := state.Contain(func() (err error) {
-		if v.Verdict, err = model.Judge(budget, o.Spec, c.model, from, to, limit); err == nil && v.Accepted() {
+		if v.Verdict, err = model.Compare(budget, o.Spec, c.model, from, to, limit); err == nil && v.Accepted() {
 			m, err = model.Renew(budget, o.Spec, c.model, to)
 		}
 		return err

@@ -46,7 +46,7 @@ func written(t *testing.T, m prometheus.Metric) *dto.Metric {
 }
 
 // TestTheTrainerComparesOnLaterRecords: the model is made of 900 records, waits, and is compared on the records after
-// them; the verdict is in the model, beside it in the topic, and in the metrics, and Judge says the same of the states.
+// them; the verdict is in the model, beside it in the topic, and in the metrics, and Compare says the same of the states.
 func TestTheTrainerComparesOnLaterRecords(t *testing.T) {
 	streamtest.Brokers(t, func(t *testing.T, addr string) {
 		w := newWorld(t, addr, 1)
@@ -103,7 +103,7 @@ func TestTheTrainerComparesOnLaterRecords(t *testing.T) {
 			t.Fatal(err)
 		}
 		feedTo(900, 1500)
-		again, err := model.Judge(context.Background(), o.Spec, c, from, map[int32]map[string][]byte{0: p.Snapshot()},
+		again, err := model.Compare(context.Background(), o.Spec, c, from, map[int32]map[string][]byte{0: p.Snapshot()},
 			model.Compared(o.FitRecords))
 		if err != nil || !bytes.Equal(again.AppendBinary(nil), v.AppendBinary(nil)) {
 			t.Errorf("%v: %+v, the stage said %+v", err, again, v.Verdict)

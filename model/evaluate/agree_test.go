@@ -25,7 +25,7 @@ type outcome struct {
 	after model.Verdict
 }
 
-func (f *follower) judged(m *model.Model, states map[int32]map[string][]byte, v FitVerdict) {
+func (f *follower) onVerdict(m *model.Model, states map[int32]map[string][]byte, v FitVerdict) {
 	f.finish()
 	m, err := model.Renew(f.t.Context(), f.d.methods[0].Spec, m, states) // as it is, or would have been, published
 	if err != nil {
@@ -46,7 +46,7 @@ func (f *follower) finish() {
 	if f.model == nil {
 		return
 	}
-	after, err := model.Judge(f.t.Context(), f.d.methods[0].Spec, f.model, f.states, f.d.states(0), int(f.records))
+	after, err := model.Compare(f.t.Context(), f.d.methods[0].Spec, f.model, f.states, f.d.states(0), int(f.records))
 	if err != nil {
 		f.t.Error(err)
 	}
@@ -73,7 +73,7 @@ func following(t testing.TB, s *model.Schema, src Source, spec *model.Spec, opt 
 	t.Helper()
 	f := &follower{t: t, records: records}
 	d := newDriver(s, []Method{Stage(MethodAll, spec)}, opt, f.sink)
-	f.d, d.judged = d, f.judged
+	f.d, d.onVerdict = d, f.onVerdict
 	if err := d.drive(t.Context(), src); err != nil {
 		t.Fatal(err)
 	}

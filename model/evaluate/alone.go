@@ -35,7 +35,7 @@ func (a alone) Fit(ctx context.Context, ev *model.Evidence, _ *model.Offer, _ []
 	return r.AppendState(nil), nil
 }
 
-// rates is that scorecard: class counts of the model and of what this partition learnt since.
+// rates is that scorecard: class counts of the model and of the records this partition has learnt since.
 type rates struct {
 	schema  *model.Schema
 	counts  []float64
@@ -133,7 +133,8 @@ func (r *rates) Explain(row model.Row, pending []float64, target int32, dst []mo
 	b, p := r.BaseRate(target), pending[target]
 	intercept := math.Log(b / (1 - b))
 	dst = append(dst, model.Reason{Feature: model.TermIntercept, Value: math.NaN(), Effect: intercept, Lift: math.NaN()})
-	return append(dst, model.Reason{Feature: model.TermOf(0), Value: math.NaN(), Effect: math.Log(p/(1-p)) - intercept, Lift: math.NaN()})
+	return append(dst,
+		model.Reason{Feature: model.TermOf(0), Value: math.NaN(), Effect: math.Log(p/(1-p)) - intercept, Lift: math.NaN()})
 }
 
 func (r *rates) BaseRate(class int32) float64 {

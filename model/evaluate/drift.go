@@ -32,7 +32,7 @@ type Drift struct {
 	PSI     Number `json:"psi"` // of the window where it is largest
 	At      int64  `json:"at"`  // records of the stream at the end of that window
 	Last    Number `json:"last"`
-	// Expected and Threshold belong to PSI, the largest of W windows: what it is on average, and what it exceeds in 5 % of
+	// Expected and Threshold belong to PSI, the largest of W windows: its mean, and the value that it exceeds in 5 % of
 	// streams in any of their columns, when the records of a stream are drawn alike and one by one. The PSI of one window
 	// is then close to 2/DriftRecords chi2_d, with d+1 bins that are not empty in the reference. With F the distribution
 	// of chi2_d, Expected is 2/DriftRecords times the integral of 1 - F(x)^W over x >= 0, as if windows had references of
@@ -41,7 +41,7 @@ type Drift struct {
 	Threshold Number `json:"threshold"`
 }
 
-// DriftMeter accumulates Drift over a stream in bounded memory. It counts records, whatever they weigh.
+// DriftMeter accumulates Drift over a stream in bounded memory. It counts records, not their weights.
 type DriftMeter struct {
 	columns []driftColumn
 	from    int64
@@ -72,7 +72,8 @@ func NewDriftMeter(s *model.Schema, from int64) *DriftMeter {
 		}
 		d.columns = append(d.columns, c)
 	}
-	d.columns = append(d.columns, driftColumn{name: "(class)", levels: map[string]int{}}, driftColumn{name: "(propensity)"})
+	d.columns = append(d.columns, driftColumn{name: "(class)", levels: map[string]int{}},
+		driftColumn{name: "(propensity)"})
 	return d
 }
 
@@ -202,7 +203,7 @@ func (c *driftColumn) null(w, columns int64) (expected, threshold float64) {
 	half := float64(bins-1) / 2
 	const unit, steps = 2.0 / DriftRecords, 4000
 	quantile := func(tail float64) float64 { return 2 * mathext.GammaIncRegCompInv(half, tail) }
-	// By trapezoids: what is left of the integrand beyond the end is below 1e-9.
+	// By trapezoids; beyond the end the integrand is below 1e-9.
 	end := quantile(1e-9 / float64(w))
 	for i := range steps + 1 {
 		f := 1 - math.Pow(mathext.GammaIncReg(half, end*float64(i)/steps/2), float64(w))
@@ -220,7 +221,10 @@ func (d *DriftMeter) Report() []Drift {
 	for _, c := range d.columns {
 		if c.at > 0 {
 			expected, threshold := c.null(d.seen/DriftRecords-1, int64(len(d.columns)))
-			report = append(report, Drift{Feature: c.name, PSI: Number(c.psi), At: c.at, Last: Number(c.last), Expected: Number(expected), Threshold: Number(threshold)})
+			report = append(report, Drift{
+				Feature: c.name, PSI: Number(c.psi), At: c.at, Last: Number(c.last),
+				Expected: Number(expected), Threshold: Number(threshold),
+			})
 		}
 	}
 	slices.SortStableFunc(report, func(a, b Drift) int { return cmp.Compare(b.PSI, a.PSI) })

@@ -8,10 +8,28 @@ import (
 )
 
 func TestDrift(t *testing.T) {
-	s := &model.Schema{Features: []model.Feature{{Name: "steady"}, {Name: "moves"}, {Name: "job", Kind: model.Nominal}, {Name: "gone"}, {Name: "rare", Kind: model.Nominal}}, Classes: []string{"no", "yes"}, Positive: 1}
+	s := &model.Schema{
+		Features: []model.Feature{
+			{Name: "steady"},
+			{Name: "moves"},
+			{Name: "job", Kind: model.Nominal},
+			{Name: "gone"},
+			{Name: "rare", Kind: model.Nominal},
+		},
+		Classes:  []string{"no", "yes"},
+		Positive: 1,
+	}
 	d := NewDriftMeter(s, 0)
-	b := &model.Batch{N: 1, Columns: []model.Column{{Float: make([]float64, 1)}, {Float: make([]float64, 1)}, {Code: make([]uint32, 1), Levels: []string{"a", "b", "c"}},
-		{Float: make([]float64, 1)}, {Code: make([]uint32, 1), Levels: make([]string, 1)}}}
+	b := &model.Batch{
+		N: 1,
+		Columns: []model.Column{
+			{Float: make([]float64, 1)},
+			{Float: make([]float64, 1)},
+			{Code: make([]uint32, 1), Levels: []string{"a", "b", "c"}},
+			{Float: make([]float64, 1)},
+			{Code: make([]uint32, 1), Levels: make([]string, 1)},
+		},
+	}
 	const n = 5*DriftRecords + 100
 	for i := range n {
 		window := i / DriftRecords
@@ -67,12 +85,31 @@ func TestDrift(t *testing.T) {
 // largest PSI of the windows is about Expected, and exceeds Threshold in some column in about one stream of twenty, at
 // most; where one column moves, that one alone does.
 func TestDriftOfNothing(t *testing.T) {
-	s := &model.Schema{Features: []model.Feature{{Name: "x"}, {Name: "gaps"}, {Name: "job", Kind: model.Nominal}, {Name: "rare", Kind: model.Nominal}, {Name: "moves"}}, Classes: []string{"no", "yes"}, Positive: 1}
+	s := &model.Schema{
+		Features: []model.Feature{
+			{Name: "x"},
+			{Name: "gaps"},
+			{Name: "job", Kind: model.Nominal},
+			{Name: "rare", Kind: model.Nominal},
+			{Name: "moves"},
+		},
+		Classes:  []string{"no", "yes"},
+		Positive: 1,
+	}
 	levels := make([]string, 300)
 	for i := range levels {
 		levels[i] = string(rune('A' + i))
 	}
-	b := &model.Batch{N: 1, Columns: []model.Column{{Float: make([]float64, 1)}, {Float: make([]float64, 1)}, {Code: make([]uint32, 1), Levels: levels}, {Code: make([]uint32, 1), Levels: levels}, {Float: make([]float64, 1)}}}
+	b := &model.Batch{
+		N: 1,
+		Columns: []model.Column{
+			{Float: make([]float64, 1)},
+			{Float: make([]float64, 1)},
+			{Code: make([]uint32, 1), Levels: levels},
+			{Code: make([]uint32, 1), Levels: levels},
+			{Float: make([]float64, 1)},
+		},
+	}
 	for _, windows := range []int{2, 20} {
 		const streams = 40
 		exceeded := 0

@@ -82,9 +82,21 @@ func (e *Evaluation) Add(r *Record) error {
 // Result computes the figures. Gains and curve are those of the method all, else of the first one. Folds hands records
 // over fold by fold, where drift means nothing and is left out.
 func (e *Evaluation) Result(run Run) (*Result, error) {
-	r := &Result{Protocol: run.Protocol, Delay: run.Delay, Partitions: run.Partitions, Records: run.Records, Classes: e.schema.Classes,
-		Methods: map[string]*Metrics{}, Against: map[string]*Difference{}, Gains: []Gain{}, Curve: []CurvePoint{}, Drift: []Drift{},
-		Stability: run.Stability, Fits: []Fit{}, RecordsPerSecond: Number(math.NaN())}
+	r := &Result{
+		Protocol:         run.Protocol,
+		Delay:            run.Delay,
+		Partitions:       run.Partitions,
+		Records:          run.Records,
+		Classes:          e.schema.Classes,
+		Methods:          map[string]*Metrics{},
+		Against:          map[string]*Difference{},
+		Gains:            []Gain{},
+		Curve:            []CurvePoint{},
+		Drift:            []Drift{},
+		Stability:        run.Stability,
+		Fits:             []Fit{},
+		RecordsPerSecond: Number(math.NaN()),
+	}
 	for i := range run.Verdicts {
 		r.Fits = append(r.Fits, NewFit(&run.Verdicts[i]))
 	}

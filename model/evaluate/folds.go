@@ -41,7 +41,9 @@ func StratifiedFolds(k int, seed uint64) func() Fold {
 // Folds is cross-validation: for each of k folds the methods learn every other record from nothing, a method with a
 // Spec by one exact fit of all of them as the command fit does it, and score the records of the fold. The sink gets the
 // records fold by fold; Set.Sort brings them back into stream order. fold is called before each pass over the source.
-func Folds(ctx context.Context, s *model.Schema, src Source, methods []Method, k int, fold func() Fold, sink Sink) (Run, error) {
+func Folds(
+	ctx context.Context, s *model.Schema, src Source, methods []Method, k int, fold func() Fold, sink Sink,
+) (Run, error) {
 	run := Run{Protocol: "folds", Partitions: 1, Stability: (&change{}).stability()}
 	for f := range k {
 		d := newDriver(s, methods, Options{}, func(*Record) error { return nil })
@@ -102,7 +104,9 @@ func Folds(ctx context.Context, s *model.Schema, src Source, methods []Method, k
 }
 
 // pass calls each for every record with its fold, and returns their number.
-func pass(src Source, fold Fold, d *driver, each func(index int64, b *model.Batch, i, of int) error) (n int64, err error) {
+func pass(
+	src Source, fold Fold, d *driver, each func(index int64, b *model.Batch, i, of int) error,
+) (n int64, err error) {
 	for b, err := range src {
 		if err != nil {
 			return n, fmt.Errorf("after record %d: %w", n, err)
@@ -119,7 +123,9 @@ func pass(src Source, fold Fold, d *driver, each func(index int64, b *model.Batc
 }
 
 // take adds a record to the message, and hands it over when it is full.
-func (d *driver) take(ctx context.Context, index int64, b *model.Batch, i int, shown int32, builders []*model.Builder) error {
+func (d *driver) take(
+	ctx context.Context, index int64, b *model.Batch, i int, shown int32, builders []*model.Builder,
+) error {
 	m := d.messages[0]
 	d.order = append(d.order, place{index: index, class: b.Label[i], row: int32(m.batch.N)})
 	m.add(index, i, shown)

@@ -3,7 +3,7 @@ package evaluate
 import "liftstream/model"
 
 // message gathers rows of one input partition into a Batch of its own, as a producer would. Levels stand in order of
-// first appearance, so what a learner sees does not depend on how the source was batched.
+// first appearance, so a learner sees the same batch however the source was batched.
 type message struct {
 	batch  model.Batch
 	index  []map[string]uint32 // of the levels, by column; nil for numbers

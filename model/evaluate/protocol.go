@@ -40,7 +40,7 @@ type Record struct {
 	Partition int32
 	Class     int32 // of the source: may be Unlabelled or UnknownClass
 	Weight    float64
-	Batch     *model.Batch    // its values; the labels in it are those that the learners saw
+	Batch     *model.Batch    // its values, and the labels as the learners saw them
 	Scores    []*model.Scores // by method
 	Levels    []*model.Levels // by method, to render Scores with; nil where a method has none
 	Row       int             // in Batch and Scores
@@ -49,7 +49,7 @@ type Record struct {
 // Sink takes the records; an error ends the run.
 type Sink func(r *Record) error
 
-// Run is what a protocol did.
+// Run describes a finished protocol.
 type Run struct {
 	Protocol   string
 	Delay      int
@@ -63,7 +63,7 @@ type Run struct {
 	Stability  Stability
 }
 
-// FitVerdict is what the gate said of one model.
+// FitVerdict is the gate's verdict on one model.
 type FitVerdict struct {
 	Method string
 	Learnt int64 // records at the verdict
@@ -85,30 +85,38 @@ type due struct {
 }
 
 type driver struct {
-	opt      Options
-	methods  []Method
-	learners [][]Learner          // by method and partition
-	live     [][]*model.Partition // the learners of methods with a Spec
-	serving  []*model.Model
-	trial    []trial    // by method: models that wait for their verdict
-	messages []*message // by partition
-	offsets  []int64
-	out      [][]model.Scores // by method and partition
-	order    []place
-	sink     Sink
-	recent   []*message // by partition: records before the next re-fit
-	change   change
-	run      Run
-	next     int64 // learnt records at the next verdict
-	fitAt    int64 // learnt records at the next fit
-	record   Record
-	label    model.Labels
-	judged   func(m *model.Model, states map[int32]map[string][]byte, v FitVerdict) // sees each verdict; nil = nobody
+	opt       Options
+	methods   []Method
+	learners  [][]Learner          // by method and partition
+	live      [][]*model.Partition // the learners of methods with a Spec
+	serving   []*model.Model
+	trial     []trial    // by method: models that wait for their verdict
+	messages  []*message // by partition
+	offsets   []int64
+	out       [][]model.Scores // by method and partition
+	order     []place
+	sink      Sink
+	recent    []*message // by partition: records before the next re-fit
+	change    change
+	run       Run
+	next      int64 // learnt records at the next verdict
+	fitAt     int64 // learnt records at the next fit
+	record    Record
+	label     model.Labels
+	onVerdict func(m *model.Model, states map[int32]map[string][]byte, v FitVerdict) // sees each verdict; nil = nobody
 }
 
 func newDriver(s *model.Schema, methods []Method, opt Options, sink Sink) *driver {
 	opt.Partitions = max(1, opt.Partitions)
-	d := &driver{opt: opt, methods: methods, sink: sink, serving: make([]*model.Model, len(methods)), trial: make([]trial, len(methods)), next: math.MaxInt64, fitAt: math.MaxInt64}
+	d := &driver{
+		opt:     opt,
+		methods: methods,
+		sink:    sink,
+		serving: make([]*model.Model, len(methods)),
+		trial:   make([]trial, len(methods)),
+		next:    math.MaxInt64,
+		fitAt:   math.MaxInt64,
+	}
 	if opt.Refit > 0 {
 		d.fitAt = int64(opt.Refit - model.Compared(opt.Refit))
 	}
@@ -131,14 +139,23 @@ func newDriver(s *model.Schema, methods []Method, opt Options, sink Sink) *drive
 		d.out[m] = make([]model.Scores, opt.Partitions)
 	}
 	d.record.Scores, d.record.Levels = make([]*model.Scores, len(methods)), make([]*model.Levels, len(methods))
-	d.label = model.Labels{N: 1, Class: make([]int32, 1), Partition: make([]int32, 1), Offset: make([]int64, 1), Row: make([]int32, 1), Time: make([]int64, 1)}
+	d.label = model.Labels{
+		N:         1,
+		Class:     make([]int32, 1),
+		Partition: make([]int32, 1),
+		Offset:    make([]int64, 1),
+		Row:       make([]int32, 1),
+		Time:      make([]int64, 1),
+	}
 	d.run = Run{Delay: opt.Delay, Partitions: opt.Partitions}
 	return d
 }
 
 // Prequential scores every record before it, or any later one, is learnt, by all methods side by side, and hands each
-// to the sink in stream order. The result is a function of the source's records, whatever batches they come in.
-func Prequential(ctx context.Context, s *model.Schema, src Source, methods []Method, opt Options, sink Sink) (Run, error) {
+// to the sink in stream order. The result is a function of the source's records, not of their batches.
+func Prequential(
+	ctx context.Context, s *model.Schema, src Source, methods []Method, opt Options, sink Sink,
+) (Run, error) {
 	d := newDriver(s, methods, opt, sink)
 	err := d.drive(ctx, src)
 	return d.run, err
@@ -209,7 +226,8 @@ func (d *driver) prequential(ctx context.Context, b *model.Batch, i int, wait []
 		return nil
 	}
 	l := &d.label
-	l.Class[0], l.Partition[0], l.Offset[0], l.Row[0], l.Time[0] = arrived.class, arrived.partition, arrived.offset, arrived.row, now
+	l.Class[0], l.Time[0] = arrived.class, now
+	l.Partition[0], l.Offset[0], l.Row[0] = arrived.partition, arrived.offset, arrived.row
 	for m := range d.methods {
 		c := d.learners[m][arrived.partition].Labels(l)
 		d.run.Lost += c.Unmatched
@@ -274,11 +292,11 @@ type trial struct {
 	states map[int32]map[string][]byte // that it was made from
 }
 
-// refit gives the verdict on what was fitted, and fits every method that can be, when its time has come.
+// refit compares the models that wait for their verdict, and fits every method with a Spec, each at its time.
 func (d *driver) refit(ctx context.Context) error {
 	if d.run.Learnt >= d.next {
 		for k := range d.trial {
-			if err := d.judge(ctx, k); err != nil {
+			if err := d.decide(ctx, k); err != nil {
 				return fmt.Errorf("evaluating: comparing models of %s after record %d: %w", d.methods[k].Name, d.run.Records, err)
 			}
 			d.trial[k] = trial{}
@@ -325,15 +343,15 @@ func (d *driver) trained(k int) bool {
 	return slices.ContainsFunc(d.live[k], (*model.Partition).Trained)
 }
 
-// judge compares the model that waits with what the partitions serve, as the stage does it, and swaps it in where it
-// may serve.
-func (d *driver) judge(ctx context.Context, k int) error {
+// decide gives the waiting model of method k its verdict against the model that the partitions serve, as the stage
+// does it, and swaps it in when it is accepted.
+func (d *driver) decide(ctx context.Context, k int) error {
 	spec, m := d.methods[k].Spec, d.trial[k].model
 	if m == nil {
 		return nil
 	}
 	states := d.states(k)
-	v, err := model.Judge(ctx, spec, m, d.trial[k].states, states, model.Compared(d.opt.Refit))
+	v, err := model.Compare(ctx, spec, m, d.trial[k].states, states, model.Compared(d.opt.Refit))
 	if errors.Is(err, model.ErrModelTooOld) {
 		d.run.Refused++
 		return nil
@@ -343,8 +361,8 @@ func (d *driver) judge(ctx context.Context, k int) error {
 	}
 	m.Info.Verdict = v
 	d.run.Verdicts = append(d.run.Verdicts, FitVerdict{d.methods[k].Name, d.run.Learnt, v})
-	if d.judged != nil {
-		d.judged(m, states, d.run.Verdicts[len(d.run.Verdicts)-1])
+	if d.onVerdict != nil {
+		d.onVerdict(m, states, d.run.Verdicts[len(d.run.Verdicts)-1])
 	}
 	if !v.Accepted() {
 		d.run.Refused++

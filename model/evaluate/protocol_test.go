@@ -15,7 +15,11 @@ import (
 )
 
 func testSchema() *model.Schema {
-	return &model.Schema{Features: []model.Feature{{Name: "x"}, {Name: "job", Kind: model.Nominal}}, Classes: []string{"no", "yes"}, Positive: 1}
+	return &model.Schema{
+		Features: []model.Feature{{Name: "x"}, {Name: "job", Kind: model.Nominal}},
+		Classes:  []string{"no", "yes"},
+		Positive: 1,
+	}
 }
 
 // stream is n records in batches of the given size: x and job tell something of the class, a tenth have no label, one
@@ -91,7 +95,8 @@ func TestPrequentialOrder(t *testing.T) {
 	for _, delay := range []int{0, 1, 10, 700, n + 5} {
 		for _, partitions := range []int{1, 3} {
 			var got []seen
-			run, err := Prequential(t.Context(), s, stream(n, 100, true, false), []Method{Prior(s)}, Options{Delay: delay, Partitions: partitions}, collect(&got))
+			run, err := Prequential(t.Context(), s, stream(n, 100, true, false), []Method{Prior(s)},
+				Options{Delay: delay, Partitions: partitions}, collect(&got))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -132,7 +137,8 @@ func TestBatchesHaveNoEffect(t *testing.T) {
 		var first []seen
 		for _, size := range []int{1, 7, 1000, 1e6} {
 			var got []seen
-			if _, err := Prequential(t.Context(), s, stream(2500, size, true, true), []Method{Prior(s)}, opt, collect(&got)); err != nil {
+			src := stream(2500, size, true, true)
+			if _, err := Prequential(t.Context(), s, src, []Method{Prior(s)}, opt, collect(&got)); err != nil {
 				t.Fatal(err)
 			}
 			if first == nil {
@@ -148,7 +154,8 @@ func TestBatchesHaveNoEffect(t *testing.T) {
 // TestMurmur2 has the values of the tests of Kafka's client for Java.
 func TestMurmur2(t *testing.T) {
 	for key, want := range map[string]int32{"21": -973932308, "foobar": -790332482, "a-little-bit-long-string": -985981536,
-		"a-little-bit-longer-string": -1486304829, "lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8": -58897971, "abc": 479470107} {
+		"a-little-bit-longer-string": -1486304829, "lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8": -58897971,
+		"abc": 479470107} {
 		if got := int32(murmur2.Sum(key)); got != want {
 			t.Errorf("murmur2(%q) = %d, want %d", key, got, want)
 		}
@@ -159,13 +166,20 @@ func TestMurmur2(t *testing.T) {
 func TestIDsChooseThePartition(t *testing.T) {
 	s := testSchema()
 	counts := map[int32]int{}
-	_, err := Prequential(t.Context(), s, stream(2000, 64, false, true), []Method{Prior(s)}, Options{Partitions: 5}, func(r *Record) error {
-		counts[r.Partition]++
-		if want := int32(murmur2.Partition(r.Batch.ID[r.Row], 5)); r.Partition != want {
-			return fmt.Errorf("id %q in partition %d, want %d", r.Batch.ID[r.Row], r.Partition, want)
-		}
-		return nil
-	})
+	_, err := Prequential(
+		t.Context(),
+		s,
+		stream(2000, 64, false, true),
+		[]Method{Prior(s)},
+		Options{Partitions: 5},
+		func(r *Record) error {
+			counts[r.Partition]++
+			if want := int32(murmur2.Partition(r.Batch.ID[r.Row], 5)); r.Partition != want {
+				return fmt.Errorf("id %q in partition %d, want %d", r.Batch.ID[r.Row], r.Partition, want)
+			}
+			return nil
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,18 +202,21 @@ func TestErrorsEndTheRun(t *testing.T) {
 		yield(nil, broken)
 	}
 	ignore := func(*Record) error { return nil }
-	if _, err := Prequential(t.Context(), s, bad, []Method{Prior(s)}, Options{}, ignore); !errors.Is(err, broken) || !strings.Contains(err.Error(), "record 300") {
+	if _, err := Prequential(t.Context(), s, bad, []Method{Prior(s)}, Options{}, ignore); !errors.Is(err, broken) ||
+		!strings.Contains(err.Error(), "record 300") {
 		t.Errorf("source fails: %v", err)
 	}
-	if _, err := Prequential(t.Context(), s, stream(300, 100, false, false), []Method{Prior(s)}, Options{}, func(*Record) error { return broken }); !errors.Is(err, broken) {
+	whole, methods := stream(300, 100, false, false), []Method{Prior(s)}
+	fail := func(*Record) error { return broken }
+	if _, err := Prequential(t.Context(), s, whole, methods, Options{}, fail); !errors.Is(err, broken) {
 		t.Errorf("sink fails: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Prequential(ctx, s, stream(300, 100, false, false), []Method{Prior(s)}, Options{}, ignore); !errors.Is(err, context.Canceled) {
+	if _, err := Prequential(ctx, s, whole, methods, Options{}, ignore); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
-	if _, err := Folds(ctx, s, stream(300, 100, false, false), []Method{Prior(s)}, 3, StratifiedFolds(3, 1), ignore); !errors.Is(err, context.Canceled) {
+	if _, err := Folds(ctx, s, whole, methods, 3, StratifiedFolds(3, 1), ignore); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled folds: %v", err)
 	}
 }
@@ -281,13 +298,15 @@ func TestResult(t *testing.T) {
 	if err := json.Unmarshal(b, &m); err != nil {
 		t.Fatal(err)
 	}
-	for _, k := range strings.Fields("protocol delay partitions records scored classes positive methods against gains curve drift stability records_per_second") {
+	for _, k := range strings.Fields("protocol delay partitions records scored classes positive methods against " +
+		"gains curve drift stability records_per_second") {
 		if _, ok := m[k]; !ok {
 			t.Errorf("no %q in %s", k, b)
 		}
 	}
 	all := m["methods"].(map[string]any)["all"].(map[string]any)
-	for _, k := range strings.Fields("log_loss auc auc_blocks average_precision brier accuracy ks calibration_error calibration_slope calibration_intercept lift_at log_loss_interval mean_subspace") {
+	for _, k := range strings.Fields("log_loss auc auc_blocks average_precision brier accuracy ks calibration_error " +
+		"calibration_slope calibration_intercept lift_at log_loss_interval mean_subspace") {
 		if _, ok := all[k]; !ok {
 			t.Errorf("no %q in %v", k, all)
 		}

@@ -223,7 +223,7 @@ func (r *Ranking) Recalibrate() (slope, intercept float64) {
 			return math.NaN(), math.NaN()
 		}
 		da, db := (f.hbb*f.ga-f.hab*f.gb)/det, (f.haa*f.gb-f.hab*f.ga)/det
-		gain := da*f.ga + db*f.gb // twice what the quadratic model promises
+		gain := da*f.ga + db*f.gb // twice the gain of the quadratic model
 		if gain < 1e-18 {
 			// Convergence is quadratic: after this step the error is far below the rounding of the sums.
 			return slope + db, intercept + da

@@ -8,13 +8,13 @@ type Number = report.Number
 // Interval is a two-sided 95 % interval.
 type Interval [2]Number
 
-// Result is what the command eval answers.
+// Result is the answer of the command eval.
 type Result struct {
 	Protocol   string                 `json:"protocol"`
 	Delay      int                    `json:"delay"`
 	Partitions int                    `json:"partitions"`
 	Records    int64                  `json:"records"` // read
-	Scored     int64                  `json:"scored"`  // labelled, and not among the skipped: what the figures are over
+	Scored     int64                  `json:"scored"`  // labelled, and not among the skipped: the figures are over these
 	Classes    []string               `json:"classes"`
 	Positive   string                 `json:"positive,omitempty"`
 	Methods    map[string]*Metrics    `json:"methods"`
@@ -28,7 +28,7 @@ type Result struct {
 	RecordsPerSecond Number `json:"records_per_second"`
 }
 
-// Metrics is how good one method is; Set.Metrics says what each figure means.
+// Metrics measures one method; Set.Metrics defines each figure.
 type Metrics struct {
 	LogLoss              Number            `json:"log_loss"`
 	AUC                  Number            `json:"auc"`
@@ -58,7 +58,7 @@ type Difference struct {
 	Interval Interval `json:"interval"`
 }
 
-// Fit is a model that was compared with the serving one, on records that neither had learnt (model.Judge).
+// Fit is a model that was compared with the serving one, on records that neither had learnt (model.Compare).
 type Fit struct {
 	Method     string   `json:"method"`
 	Learnt     int64    `json:"learnt"` // labelled records of the stream at the verdict
@@ -74,11 +74,21 @@ type Fit struct {
 
 // NewFit is the verdict for people and programs.
 func NewFit(v *FitVerdict) Fit {
-	return Fit{Method: v.Method, Learnt: v.Learnt, Accepted: v.Accepted(), Reason: v.Reason.String(), Records: v.Records, LogLoss: Number(v.New), Serving: Number(v.Old),
-		Difference: Number(v.Difference()), Interval: Interval{Number(v.Low), Number(v.High)}, Gate: Number(v.Gate)}
+	return Fit{
+		Method:     v.Method,
+		Learnt:     v.Learnt,
+		Accepted:   v.Accepted(),
+		Reason:     v.Reason.String(),
+		Records:    v.Records,
+		LogLoss:    Number(v.New),
+		Serving:    Number(v.Old),
+		Difference: Number(v.Difference()),
+		Interval:   Interval{Number(v.Low), Number(v.High)},
+		Gate:       Number(v.Gate),
+	}
 }
 
-// Gain is a row of the gains table: the share of the records that score highest, and what is found among them.
+// Gain is a row of the gains table: a share of the records, those of the highest scores, and the labels among them.
 type Gain struct {
 	Share          float64 `json:"share"`
 	N              Number  `json:"n"`
@@ -95,8 +105,8 @@ type CurvePoint struct {
 	LogLoss Number `json:"log_loss"`
 }
 
-// Stability is what re-fits did to the scores of the same records, the last before each swap: the mean absolute change
-// of the propensity of a class, and the share whose class of highest propensity changed. Null when no model was
+// Stability measures how swaps change the scores of the same records, the last before each swap: the mean absolute
+// change of the propensity of a class, and the share whose class of highest propensity changed. Null when no model was
 // swapped.
 type Stability struct {
 	MeanChange     Number `json:"mean_change"`

@@ -1,6 +1,5 @@
-// Package evaluate measures propensities against what happened: the figures of the command eval, and the protocols that
-// produce the scores they are over. The order of records matters for blocks, curves and intervals, and for nothing
-// else.
+// Package evaluate measures propensities against the labels: the figures of the command eval, and the protocols that
+// produce the scores. The order of records matters for blocks, curves and intervals, and for nothing else.
 package evaluate
 
 import (
@@ -89,7 +88,13 @@ func (s *Set) Sort() {
 
 // slice is the records [a, b); it shares memory with s.
 func (s *Set) slice(a, b int) *Set {
-	return &Set{Classes: s.Classes, P: s.P[a*s.Classes : b*s.Classes], Class: s.Class[a:b], Weight: s.Weight[a:b], Index: s.Index[a:b]}
+	return &Set{
+		Classes: s.Classes,
+		P:       s.P[a*s.Classes : b*s.Classes],
+		Class:   s.Class[a:b],
+		Weight:  s.Weight[a:b],
+		Index:   s.Index[a:b],
+	}
 }
 
 // rank sorts the records by the propensity of class c, one against the rest.
@@ -190,8 +195,9 @@ func (s *Set) AUCBlocks() float64 {
 func (s *Set) Metrics(positive int, seed uint64) *Metrics {
 	m := &Metrics{
 		LogLoss: Number(s.LogLoss()), AUCBlocks: Number(s.AUCBlocks()), Brier: Number(s.Brier()),
-		LiftAt: map[string]Number{}, LogLossInterval: s.logLossInterval(seed), MeanSubspace: Number(s.Selected / float64(s.Len())),
-		Reasons: s.Reasons, Conflicts: s.Conflicts, Untold: s.Untold,
+		LiftAt: map[string]Number{}, LogLossInterval: s.logLossInterval(seed),
+		MeanSubspace: Number(s.Selected / float64(s.Len())),
+		Reasons:      s.Reasons, Conflicts: s.Conflicts, Untold: s.Untold,
 	}
 	a, err := s.Accuracy()
 	m.Accuracy, m.AccuracyError = Number(a), Number(err)
@@ -247,8 +253,10 @@ func (s *Set) Gains(positive int) []Gain {
 	for k := 1; k <= 20; k++ {
 		share := float64(k) / 20
 		t := r.Top(share)
-		gains = append(gains, Gain{Share: share, N: Number(t.N), Positives: Number(t.Positives), Capture: Number(t.Positives / r.pos),
-			Lift: Number(r.Lift(share)), MeanPropensity: Number(t.Score)})
+		gains = append(gains, Gain{
+			Share: share, N: Number(t.N), Positives: Number(t.Positives), Capture: Number(t.Positives / r.pos),
+			Lift: Number(r.Lift(share)), MeanPropensity: Number(t.Score),
+		})
 	}
 	return gains
 }
@@ -280,7 +288,7 @@ func (s *Set) Curve() []CurvePoint {
 	return curve
 }
 
-// mean averages what is defined.
+// mean averages numbers and leaves NaN out.
 type mean struct {
 	sum float64
 	n   int

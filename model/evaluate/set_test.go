@@ -28,7 +28,9 @@ func TestUndefinedFiguresAreNull(t *testing.T) {
 		t.Fatal(err)
 	}
 	certain := setOf(t, 2, []int32{0, 1}, 0, 1, 1, 0)
-	for name, s := range map[string]*Set{"empty": NewSet(2), "one class": one, "no weight": weightless, "certain and wrong": certain} {
+	for name, s := range map[string]*Set{
+		"empty": NewSet(2), "one class": one, "no weight": weightless, "certain and wrong": certain,
+	} {
 		b, err := json.Marshal(struct {
 			M *Metrics
 			G []Gain
@@ -42,7 +44,9 @@ func TestUndefinedFiguresAreNull(t *testing.T) {
 		}
 	}
 	m := one.Metrics(1, 1)
-	for what, v := range map[string]Number{"auc": m.AUC, "auc_blocks": m.AUCBlocks, "ks": m.KS, "slope": m.CalibrationSlope, "interval": m.LogLossInterval[0]} {
+	for what, v := range map[string]Number{
+		"auc": m.AUC, "auc_blocks": m.AUCBlocks, "ks": m.KS, "slope": m.CalibrationSlope, "interval": m.LogLossInterval[0],
+	} {
 		if what != "interval" && !math.IsNaN(float64(v)) {
 			t.Errorf("one class: %s = %v, want undefined", what, v)
 		}
@@ -51,7 +55,8 @@ func TestUndefinedFiguresAreNull(t *testing.T) {
 	near(t, "certain and wrong: log_loss", certain.Metrics(1, 1).LogLoss, Number(-math.Log(1e-6)), 1e-9)
 
 	var back struct{ A, B Number }
-	if err := json.Unmarshal([]byte(`{"A": null, "B": 0.25}`), &back); err != nil || !math.IsNaN(float64(back.A)) || back.B != .25 {
+	if err := json.Unmarshal([]byte(`{"A": null, "B": 0.25}`), &back); err != nil || !math.IsNaN(float64(back.A)) ||
+		back.B != .25 {
 		t.Errorf("null and number read back as %v, %v", back, err)
 	}
 }
@@ -75,7 +80,10 @@ func TestAddRefuses(t *testing.T) {
 
 // TestSeparatedIsNotCalibrated: the maximum of the likelihood does not exist.
 func TestSeparatedIsNotCalibrated(t *testing.T) {
-	for name, p := range map[string][]float64{"apart": {.1, .2, .8, .9}, "tie at the edge": {.1, .5, .5, .9}, "reversed": {.9, .8, .2, .1}, "constant": {.5, .5, .5, .5}} {
+	for name, p := range map[string][]float64{
+		"apart": {.1, .2, .8, .9}, "tie at the edge": {.1, .5, .5, .9}, "reversed": {.9, .8, .2, .1},
+		"constant": {.5, .5, .5, .5},
+	} {
 		y := []bool{false, false, true, true}
 		b, a := Rank(4, func(i int) (float64, bool, float64) { return p[i], y[i], 1 }).Recalibrate()
 		if !math.IsNaN(a) || !math.IsNaN(b) {
@@ -84,14 +92,15 @@ func TestSeparatedIsNotCalibrated(t *testing.T) {
 	}
 }
 
-// TestOrderHasNoEffect: reversed input gives the very same bits of every ranking figure, whatever the ties and weights.
+// TestOrderHasNoEffect: reversed input gives the very same bits of every ranking figure, under all ties and weights.
 func TestOrderHasNoEffect(t *testing.T) {
 	for _, c := range golden(t) {
 		s := c.set(t)
 		n := s.Len()
 		at := func(i int) (float64, bool, float64) { return s.P[i*s.Classes+1], s.Class[i] == 1, s.Weight[i] }
 		a, b := Rank(n, at), Rank(n, func(i int) (float64, bool, float64) { return at(n - 1 - i) })
-		if !reflect.DeepEqual(a.steps, b.steps) || a.AUC() != b.AUC() || a.Lift(.07) != b.Lift(.07) || a.CalibrationError(20) != b.CalibrationError(20) {
+		if !reflect.DeepEqual(a.steps, b.steps) || a.AUC() != b.AUC() || a.Lift(.07) != b.Lift(.07) ||
+			a.CalibrationError(20) != b.CalibrationError(20) {
 			t.Errorf("%s: the order of the records changes the ranking", c.Name)
 		}
 	}
@@ -193,7 +202,9 @@ func TestCompareIsPairedAndDeterministic(t *testing.T) {
 }
 
 func TestCurve(t *testing.T) {
-	for n, want := range map[int][]int64{44211: {6000, 11000, 16000, 21000, 26000, 31000, 36000, 41000, 45211}, 250: {1100, 1200, 1250}, 30: {1030}, 0: {}} {
+	for n, want := range map[int][]int64{
+		44211: {6000, 11000, 16000, 21000, 26000, 31000, 36000, 41000, 45211}, 250: {1100, 1200, 1250}, 30: {1030}, 0: {},
+	} {
 		s := NewSet(2)
 		for i := range n {
 			if err := s.Add(int64(i+1000), []float64{.5, .5}, int32(i%2), 1); err != nil {
@@ -228,7 +239,10 @@ func TestSortRestoresStreamOrder(t *testing.T) {
 }
 
 func BenchmarkMetrics(b *testing.B) {
-	for _, c := range []goldenCase{{N: 45211, Classes: 2, Grid: 1 << 30, Signal: 1, Seed: 1}, {N: 581012, Classes: 7, Grid: 1 << 30, Signal: 1, Seed: 1}} {
+	for _, c := range []goldenCase{
+		{N: 45211, Classes: 2, Grid: 1 << 30, Signal: 1, Seed: 1},
+		{N: 581012, Classes: 7, Grid: 1 << 30, Signal: 1, Seed: 1},
+	} {
 		s := c.set(b)
 		b.Run("", func(b *testing.B) {
 			for b.Loop() {

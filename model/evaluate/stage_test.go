@@ -14,17 +14,20 @@ import (
 
 func stageSpec(s *model.Schema) *model.Spec {
 	return &model.Spec{Schema: s, Scorecard: propensity.New(propensity.Default(), s), Options: model.Options{
-		Fingerprint: 1, Warmup: 500, TailBytes: 8 << 20, ReservoirRecords: 4096, ReservoirBytes: 8 << 20, WaitBytes: 256 << 20,
-		ExpireAs: model.Unlabelled, Why: 5, Gate: 0.005, Seed: 1,
+		Fingerprint: 1, Warmup: 500, TailBytes: 8 << 20, ReservoirRecords: 4096, ReservoirBytes: 8 << 20,
+		WaitBytes: 256 << 20, ExpireAs: model.Unlabelled, Why: 5, Gate: 0.005, Seed: 1,
 	}}
 }
 
-// TestStage drives real partitions, with re-fits: whatever the batches of the source, the scores are the same bits, and
-// they are worth more than the base rates.
+// TestStage drives real partitions, with re-fits: the scores are the same bits in all batches of the source, and they
+// are worth more than the base rates.
 func TestStage(t *testing.T) {
 	s := testSchema()
 	const n = 6000
-	for _, opt := range []Options{{}, {Refit: 1500}, {Refit: 1500, Partitions: 3}, {Refit: 2000, Delay: 300}, {Refit: 2000, Delay: 30, Partitions: 2}} {
+	for _, opt := range []Options{
+		{}, {Refit: 1500}, {Refit: 1500, Partitions: 3}, {Refit: 2000, Delay: 300},
+		{Refit: 2000, Delay: 30, Partitions: 2},
+	} {
 		methods := []Method{Prior(s), Stage(MethodAll, stageSpec(s))}
 		var first []seen
 		for _, size := range []int{77, 5000} {
@@ -52,7 +55,8 @@ func TestStage(t *testing.T) {
 				t.Errorf("%+v: %d fits, %d refused, %d labels lost of %d learnt", opt, run.Fits, run.Refused, run.Lost, run.Learnt)
 			}
 			// The first re-fit brings the partitions' counts together, so scores change where there are several.
-			if change := float64(run.Stability.MeanChange); math.IsNaN(change) == (run.Fits > 0) || change > .3 || opt.Partitions > 1 && !(change > 1e-4) {
+			if change := float64(run.Stability.MeanChange); math.IsNaN(change) == (run.Fits > 0) || change > .3 ||
+				opt.Partitions > 1 && !(change > 1e-4) {
 				t.Errorf("%+v: stability %+v after %d fits", opt, run.Stability, run.Fits)
 			}
 			r, err := e.Result(run)
@@ -75,7 +79,8 @@ func TestLostLabels(t *testing.T) {
 	s := testSchema()
 	spec := stageSpec(s)
 	spec.Options.WaitBytes = 10000
-	run, err := Prequential(t.Context(), s, stream(3000, 100, false, false), []Method{Stage(MethodAll, spec)}, Options{Delay: 500}, func(*Record) error { return nil })
+	run, err := Prequential(t.Context(), s, stream(3000, 100, false, false), []Method{Stage(MethodAll, spec)},
+		Options{Delay: 500}, func(*Record) error { return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,9 +183,11 @@ func TestBank(t *testing.T) {
 			t.Fatal(err)
 		}
 		m := r.Methods["all"]
-		t.Logf("delay %d: %+v\nagainst prior %+v, stability %+v, %d fits, %d refused\n%+v", c.delay, *m, *r.Against["prior"], r.Stability, run.Fits, run.Refused, r.Drift)
+		t.Logf("delay %d: %+v\nagainst prior %+v, stability %+v, %d fits, %d refused\n%+v", c.delay, *m, *r.Against["prior"],
+			r.Stability, run.Fits, run.Refused, r.Drift)
 		if r.Scored != 44211 || m.LogLoss > c.want+.006 {
-			t.Errorf("delay %d: log-loss %v over %d records, the reference has %v over 44211", c.delay, m.LogLoss, r.Scored, c.want)
+			t.Errorf("delay %d: log-loss %v over %d records, the reference has %v over 44211", c.delay, m.LogLoss, r.Scored,
+				c.want)
 		}
 	}
 }

@@ -53,7 +53,9 @@ func TestScaleOfWeights(t *testing.T) {
 	opt := propensity.Default()
 	opt.Blocks = []propensity.Block{{Name: "lift", Inputs: lift.MaxEntered, Fitted: true}}
 	spec.Scorecard = propensity.New(opt, s)
-	spec.Components = []model.Factory{lift.New(lift.Options{Quantiles: 4, Enter: true, Sets: lift.SetOptions{Min: 1, Max: 2, Top: 5}}, s)}
+	spec.Components = []model.Factory{
+		lift.New(lift.Options{Quantiles: 4, Enter: true, Sets: lift.SetOptions{Min: 1, Max: 2, Top: 5}}, s),
+	}
 	const n = 4000
 	for _, even := range []bool{true, false} {
 		for _, opt := range []Options{{Refit: 1500}, {Refit: 1500, Partitions: 2, Delay: 100}} {
@@ -104,7 +106,8 @@ func TestScaleOfWeights(t *testing.T) {
 					}
 				}
 				if worst > 1e-9 {
-					t.Errorf("even %v, %+v: weights times %v move a score by %v, number %d of %d", even, opt, by, worst, at, len(want[0]))
+					t.Errorf("even %v, %+v: weights times %v move a score by %v, number %d of %d", even, opt, by, worst, at,
+						len(want[0]))
 				}
 			}
 		}
