@@ -1,5 +1,7 @@
 // Package report holds the data of a fit's report (REPORT.md) as plain structs: each component fills its own section;
 // pages and pictures are drawn from it.
+//
+// Begin at Report; Reporter and Summariser are what a component has for its section.
 package report
 
 import (
