@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"liftstream/model/wire"
 	"liftstream/stream/embedded"
 	"liftstream/stream/state"
 	"liftstream/stream/streamtest"
@@ -148,6 +149,24 @@ func TestASnapshotWhoseManifestNamesAnotherModelIsRefused(t *testing.T) {
 		t.Errorf("refused snapshots: %v", logs.All())
 	}
 	w.ExactlyOnce()
+}
+
+// TestARefusedModelIsNotTriedAgain: a version that cannot be read is refused once, not at each transaction.
+func TestARefusedModelIsNotTriedAgain(t *testing.T) {
+	w := alone(t, 1)
+	absent := (&state.Blob{Chunks: 1, Packed: 9, Length: 9}).AppendBinary(wire.AppendUvarint(nil, 5))
+	w.write(txn.Record{Topic: w.Topics.Model, Key: []byte("version/5"), Value: state.Seal(absent, 1)})
+	o := w.options(w.Client)
+	o.FitRecords, o.FitEvery = 1<<40, time.Hour
+	r := w.run(o)
+	for range 4 {
+		w.Produce(50, 10, true)
+		w.caught(r)
+	}
+	r.end(t)
+	if n := counted(o.Metrics.Restores.WithLabelValues("model_refused")); n != 1 {
+		t.Errorf("the model was refused %v times", n)
+	}
 }
 
 // TestANewTrainerKnowsTheRecordsOfTheServingModel: without a verdict in the topic, as builds before the gate left it,
