@@ -16,7 +16,7 @@
 //   - Offsets are sent with generation and member always: without them the broker takes them from anybody.
 //
 // Begin at Client.NewProducer and Producer.Commit, which write, and at Client.Fetch, which reads. errors.go gives
-// each error its Kind, and so says what is tried again.
+// each error its Kind, on which retries depend.
 package txn
 
 import (
