@@ -234,7 +234,7 @@ func (p *plan) newDesign(ctx context.Context, axes []axis, ev *evidence, live *t
 	}
 	var sum, square float64
 	row, counted := make(model.Row, len(ev.Columns)), make(model.Row, len(ev.Columns))
-	pending := make([]float64, p.pending())
+	m := s.tmp
 	for i := range ev.Class {
 		if i%4096 == 0 && ctx.Err() != nil {
 			return nil, fmt.Errorf("fitting scorecard: %w", ctx.Err())
@@ -250,17 +250,12 @@ func (p *plan) newDesign(ctx context.Context, axes []axis, ev *evidence, live *t
 			case ev.Inputs != nil:
 				ev.Inputs(row, inputs)
 			}
-			if K == 1 {
-				s.score2(row, inputs, pending)
-			} else {
-				s.scoreN(row, inputs, pending, s.prob)
-			}
+			s.inputsOf(row, inputs, m, s.prob)
 			for j := range d.lift {
-				at := (j*H + H - 1) * K
-				d.lift[j] = append(d.lift[j], pending[at:at+K]...)
+				d.lift[j] = append(d.lift[j], m.input(j*H+H-1, K)...)
 			}
 			for j := range d.own {
-				d.own[j] = append(d.own[j], pending[p.slots*K+j])
+				d.own[j] = append(d.own[j], m.own[j])
 			}
 			for f, c := range s.cells {
 				d.cells = append(d.cells, int32(c), int32(s.sides[f]))
@@ -269,7 +264,7 @@ func (p *plan) newDesign(ctx context.Context, axes []axis, ev *evidence, live *t
 			for c := range K {
 				z := 0.
 				for j, w := range extern {
-					z += w * pending[((F+1)*H+j)*K+c]
+					z += w * m.input((F+1)*H+j, K)[c]
 				}
 				d.z = append(d.z, z)
 			}

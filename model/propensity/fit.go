@@ -140,7 +140,7 @@ func (p *plan) train(ctx context.Context, axes []axis, ev *evidence, use func(i 
 	p.furnish(s.cur, axes)
 	s.derive()
 	row := make(model.Row, len(ev.Columns))
-	pending, prob := make([]float64, p.pending()), make([]float64, p.classes)
+	pending, prob := make([]float64, p.memorySize()), make([]float64, p.classes)
 	var inputs []float64
 	if ev.Without != nil {
 		s.SetBlocks(ev.Blocks)

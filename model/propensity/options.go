@@ -280,12 +280,6 @@ func (p *plan) prior(i int) pair {
 
 var fresh = pair{g: [cards]float64{1, 1, 1, 1}}
 
-// pending is the length of what Score remembers of a record: the inputs, the raw margins and the calibrated ones of
-// each card, and the number of records that had been learnt.
-func (p *plan) pending() int {
-	return p.slots*p.margins + 1 + p.linear + experts*p.margins + 1
-}
-
 func (p *plan) check(s *model.Schema) error {
 	if len(s.Classes) != p.classes || len(s.Features) != len(p.schema.Features) {
 		return fmt.Errorf("evidence of %d features and %d classes, the scorecard has %d and %d",

@@ -418,14 +418,14 @@ func TestGradient(t *testing.T) {
 			s.Score(e.Row, inputs, pending, prob)
 			s.locate(e.Row)
 			K := s.margins
-			x, own := pending[:s.slots*K], pending[s.slots*K:s.slots*K+1+s.linear]
+			m := s.memoryOf(pending)
 			z := make([]float64, cards*K)
 			loss := func(k int) float64 {
 				if K == 1 {
-					m := s.margins2(pending[:s.slots+1+s.linear])
-					return math.Log(1 + math.Exp(-float64(2*e.Class-1)*m[k]))
+					margins := s.margins2(m.shared, m.own)
+					return math.Log(1 + math.Exp(-float64(2*e.Class-1)*margins[k]))
 				}
-				s.marginsN(x, own, z)
+				s.marginsN(m.shared, m.own, z)
 				p := slices.Clone(z[k*K : k*K+K])
 				softmax(p)
 				return -math.Log(p[e.Class])

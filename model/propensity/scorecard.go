@@ -54,7 +54,7 @@ type Scorecard struct {
 	cells   []int
 	sides   []int
 	parts   []float64
-	tmp     []float64 // pending of a record that was not remembered
+	tmp     memory    // of a record that was not remembered
 	wt      []float64 // half-lives
 	blended []float64 // half-lives x classes
 	xs      []float64 // cards x margins
@@ -136,7 +136,7 @@ func (p *plan) prior0() *tables {
 func (s *Scorecard) derive() {
 	p := s.plan
 	s.rates = make([]rate, p.horizons)
-	s.tmp = make([]float64, p.pending())
+	s.tmp = p.emptyMemory()
 	s.cells, s.sides, s.parts = make([]int, len(p.features)), make([]int, len(p.features)), make([]float64, len(p.features))
 	s.near = make([][]hood, len(p.features))
 	for f := range s.axes {
@@ -306,18 +306,18 @@ func (s *Scorecard) eachInput(keys [][]uint64, yield func(canonical, slot int)) 
 	}
 }
 
-// current returns what was remembered of a record without the inputs whose slots have been given to others since:
-// pending itself where there are none.
-func (s *Scorecard) current(pending []float64) []float64 {
-	then := pending[len(pending)-1]
+// current returns the memory of a record without the inputs whose slots have been given to others since: m itself where
+// there are none.
+func (s *Scorecard) current(m memory) memory {
+	then := m.learnt[0]
 	if then >= s.renamed {
-		return pending
+		return m
 	}
-	copy(s.tmp, pending)
+	s.tmp.set(m)
 	K, first := s.margins, s.slots-s.extern
 	for e, v := range s.since {
 		if then < v {
-			clear(s.tmp[(first+e)*K : (first+e+1)*K])
+			clear(s.tmp.input(first+e, K))
 		}
 	}
 	return s.tmp
@@ -399,15 +399,16 @@ func (s *Scorecard) Inputs(model.Row, []float64) {}
 
 // PendingLen is the length of what Score remembers. It does not depend on the structure, and what was remembered stays
 // meaningful after a Rebase.
-func (s *Scorecard) PendingLen() int { return s.pending() }
+func (s *Scorecard) PendingLen() int { return s.memorySize() }
 
 // Score writes the calibrated propensities; without a structure these are the base rates.
 func (s *Scorecard) Score(row model.Row, inputs, pending, p []float64) {
-	if len(pending) != len(s.tmp) {
-		pending = s.tmp
+	m := s.tmp
+	if len(pending) == s.memorySize() {
+		m = s.memoryOf(pending)
 	}
 	if s.axes == nil {
-		clear(pending)
+		m.clear()
 		for c := range p {
 			p[c] = s.BaseRate(int32(c))
 		}
@@ -415,12 +416,21 @@ func (s *Scorecard) Score(row model.Row, inputs, pending, p []float64) {
 	}
 	s.locate(row)
 	if s.margins == 1 {
-		z := s.score2(row, inputs, pending)
+		z := s.score2(row, inputs, m)
 		p[1] = sigmoid(z)
 		p[0] = 1 - p[1]
 		return
 	}
-	s.scoreN(row, inputs, pending, p)
+	s.scoreN(row, inputs, m, p)
+}
+
+// inputsOf writes inputs and margins of the row whose cells are in s.cells into m; p is room for a number a class.
+func (s *Scorecard) inputsOf(row model.Row, inputs []float64, m memory, p []float64) {
+	if s.margins == 1 {
+		s.score2(row, inputs, m)
+	} else {
+		s.scoreN(row, inputs, m, p)
+	}
 }
 
 // locate writes the cells of a row into s.cells, the neighbours that have a part in it into s.sides and s.parts.
@@ -457,23 +467,20 @@ func (s *Scorecard) LearnScored(ex *model.Example, inputs, pending []float64) {
 	}
 	if s.axes != nil {
 		s.locate(ex.Row)
+		m := s.tmp
 		if s.Remembers(pending) {
-			s.lag += (max(s.learnt-pending[len(pending)-1], 0) - s.lag) / lagMemory
-			pending = s.current(pending)
+			m = s.memoryOf(pending)
+			s.lag += (max(s.learnt-m.learnt[0], 0) - s.lag) / lagMemory
+			m = s.current(m)
 		} else {
-			pending = s.tmp
-			if s.margins == 1 {
-				s.score2(ex.Row, inputs, pending)
-			} else {
-				s.scoreN(ex.Row, inputs, pending, s.prob)
-			}
+			s.inputsOf(ex.Row, inputs, m, s.prob)
 		}
 		s.weigh(w, 1)
 		s.grow(ex.Row)
 		if s.margins == 1 {
-			s.learn2(int(ex.Class), w, pending)
+			s.learn2(int(ex.Class), w, m)
 		} else {
-			s.learnN(int(ex.Class), w, pending)
+			s.learnN(int(ex.Class), w, m)
 		}
 		s.learnt++
 	}
@@ -484,7 +491,11 @@ func (s *Scorecard) LearnScored(ex *model.Example, inputs, pending []float64) {
 // says nothing: all log-lifts were 0, and the constant would learn the base rate that its own inputs carry from then
 // on.
 func (s *Scorecard) Remembers(pending []float64) bool {
-	return len(pending) == len(s.tmp) && pending[s.slots*s.margins] == 1 && (pending[len(pending)-1] > 0 || s.blindStart)
+	if len(pending) != s.memorySize() {
+		return false
+	}
+	m := s.memoryOf(pending)
+	return m.structured() && (m.learnt[0] > 0 || s.blindStart)
 }
 
 // Learn adds a labelled record to the counts and moments only: the second half of a correction, whose first is

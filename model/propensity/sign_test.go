@@ -73,7 +73,7 @@ func TestFollowLearns(t *testing.T) {
 	cell := &s.cur.feat[5].pair[s.cells[5]]
 	pending, p := make([]float64, s.PendingLen()), make([]float64, 2)
 	s.Score(e.Row, nil, pending, p)
-	s.towards(5, pending)
+	s.towards(5, s.memoryOf(pending).shared)
 	sign := math.Copysign(1, s.ref[0])
 	for k := range cell.w {
 		cell.w[k] = -9 * sign

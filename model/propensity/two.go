@@ -8,11 +8,11 @@ import (
 
 // The path of two classes: one margin, that of class 1 against class 0, the four cards side by side in every loop.
 
-// score2 computes inputs and margins of the row whose cells are in s.cells into pending and returns the mixture's
-// log-odds.
-func (s *Scorecard) score2(row model.Row, inputs, pending []float64) float64 {
+// score2 computes inputs and margins of the row whose cells are in s.cells into the memory m and returns the
+// mixture's log-odds.
+func (s *Scorecard) score2(row model.Row, inputs []float64, m memory) float64 {
 	H := s.horizons
-	x := pending[:s.slots+1+s.linear]
+	x := m.shared
 	at := 0
 	stride := 2 * len(s.half)
 	rates := s.rates
@@ -30,10 +30,10 @@ func (s *Scorecard) score2(row model.Row, inputs, pending []float64) float64 {
 		count := s.cur.feat[i].count
 		n := count[c*stride : c*stride+stride]
 		if t := s.parts[i]; t > 0 {
-			m := count[s.sides[i]*stride : s.sides[i]*stride+stride]
+			side := count[s.sides[i]*stride : s.sides[i]*stride+stride]
 			for h := range dst {
 				r := &rates[h]
-				n0, n1 := n[2*h]+t*(m[2*h]-n[2*h]), n[2*h+1]+t*(m[2*h+1]-n[2*h+1])
+				n0, n1 := n[2*h]+t*(side[2*h]-n[2*h]), n[2*h+1]+t*(side[2*h+1]-n[2*h+1])
 				dst[h] = ln((n1 + r.a) * r.odds / (n0 + r.b))
 			}
 			continue
@@ -48,26 +48,24 @@ func (s *Scorecard) score2(row model.Row, inputs, pending []float64) float64 {
 		at++
 	}
 	s.age(x[:at])
-	clear(x[at:s.slots])
+	clear(x[at:])
 	for j, slot := range s.ext {
 		if slot >= 0 && 2*j+1 < len(inputs) {
 			x[slot] = safe(inputs[2*j+1] - inputs[2*j])
 		}
 	}
-	at = s.slots
-	x[at] = 1
-	s.standardise(row, x[at+1:])
+	m.own[0] = 1
+	s.standardise(row, m.own[1:])
 
-	raw := pending[len(x):]
-	z := s.margins2(x)
-	copy(raw, z[:])
+	z := s.margins2(x, m.own)
+	copy(m.raw, z[:])
 	var sum float64
 	for k := range cards {
 		cal := s.calibrated(k, z[k])
-		raw[cards+k] = cal
+		m.calibrated[k] = cal
 		sum += s.q[2*k]*z[k] + s.q[2*k+1]*cal
 	}
-	raw[experts] = s.learnt
+	m.learnt[0] = s.learnt
 	return sum
 }
 
@@ -110,10 +108,10 @@ func (s *Scorecard) moment(i int, m []float64) (mean, variance float64) {
 	return mean, max(variance, 1e-12)
 }
 
-// margins2 returns the raw log-odds of each card for inputs x and the cells in s.cells.
-func (s *Scorecard) margins2(x []float64) (z [cards]float64) {
+// margins2 returns the raw log-odds of each card for the inputs x, shared, and own and the cells in s.cells.
+func (s *Scorecard) margins2(x, own []float64) (z [cards]float64) {
 	if s.opt.Follow {
-		s.follow(x[:s.slots], x[s.slots:], s.xs)
+		s.follow(x, own, s.xs)
 		copy(z[:], s.xs)
 		return z
 	}
@@ -150,14 +148,14 @@ func (s *Scorecard) margins2(x []float64) (z [cards]float64) {
 		z3 += p[3]
 	}
 	n := len(s.features) * H
-	for j, u := range x[n:s.slots] {
+	for j, u := range x[n:] {
 		p := &in[n+j].w
 		z0 += p[0] * u
 		z1 += p[1] * u
 		z2 += p[2] * u
 		z3 += p[3] * u
 	}
-	for j, u := range x[s.slots:] {
+	for j, u := range own {
 		p := &s.cur.own[j].w
 		z0 += p[0] * u
 		z1 += p[1] * u
@@ -167,12 +165,11 @@ func (s *Scorecard) margins2(x []float64) (z [cards]float64) {
 	return [cards]float64{z0, z1, z2, z3}
 }
 
-// learn2 learns a record of class y whose inputs and margins are in pending and whose cells are in s.cells. The
+// learn2 learns a record of class y whose inputs and margins are in m and whose cells are in s.cells. The
 // calibration counts its weight; what is evidence, the experts' likelihoods and the gradient, counts the records that
 // it stands for by the unit.
-func (s *Scorecard) learn2(y int, weight float64, pending []float64) {
-	x := pending[:s.slots+1+s.linear]
-	raw := pending[len(x):]
+func (s *Scorecard) learn2(y int, weight float64, m memory) {
+	x, own, raw := m.shared, m.own, m.raw
 	sign, target := float64(2*y-1), float64(y)
 	var like [experts]float64
 	var r [cards]float64
@@ -183,14 +180,14 @@ func (s *Scorecard) learn2(y int, weight float64, pending []float64) {
 		if y == 0 {
 			like[2*k] = 1 - p
 		}
-		like[2*k+1] = sigmoid(sign * raw[cards+k])
+		like[2*k+1] = sigmoid(sign * m.calibrated[k])
 		s.calibrate(k, raw[k], y, weight)
 	}
 	s.tame()
 	weight /= s.unit
 	s.judge(&like, weight)
-	if raw[experts] != s.learnt {
-		for k, z := range s.margins2(x) {
+	if m.learnt[0] != s.learnt {
+		for k, z := range s.margins2(x, own) {
 			r[k] = sigmoid(z) - target
 		}
 	}
@@ -207,7 +204,7 @@ func (s *Scorecard) learn2(y int, weight float64, pending []float64) {
 	all := steps2{sq, cell, step}
 	by := &all
 	if s.opt.Follow {
-		s.pulls(x[:s.slots], x[s.slots:], r[:])
+		s.pulls(x, own, r[:])
 	}
 	for i := range s.features {
 		c := s.cells[i]
@@ -236,7 +233,7 @@ func (s *Scorecard) learn2(y int, weight float64, pending []float64) {
 		}
 	}
 	n := len(s.features) * H
-	for j, u := range x[n:s.slots] {
+	for j, u := range x[n:] {
 		use := cards
 		if j < H {
 			use = s.using[j]
@@ -245,7 +242,7 @@ func (s *Scorecard) learn2(y int, weight float64, pending []float64) {
 			descend(&in[n+j], use, u, &sq, &step)
 		}
 	}
-	for j, u := range x[s.slots:] {
+	for j, u := range own {
 		if u == 0 {
 			continue
 		}

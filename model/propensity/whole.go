@@ -125,26 +125,22 @@ func (w *whole) design(s *Scorecard, fold int) *design {
 	K, H, F := w.margins, w.horizons, len(w.features)
 	d := w.emptyDesign(F + 1 + w.extern)
 	d.base, d.axes = wholeBase, w.axes
-	row, pending := make(model.Row, len(w.ev.Columns)), make([]float64, w.pending())
+	row, m := make(model.Row, len(w.ev.Columns)), s.tmp
 	var sum, square float64
 	for n, i := range w.rows {
 		w.ev.Row(i, row)
 		s.locate(row)
 		inputs := w.inputs[n*w.ext*w.classes : (n+1)*w.ext*w.classes]
-		if K == 1 {
-			s.score2(row, inputs, pending)
-		} else {
-			s.scoreN(row, inputs, pending, s.prob)
-		}
+		s.inputsOf(row, inputs, m, s.prob)
 		for j := range d.lift {
 			at := j*H + H - 1
 			if j > F {
 				at = (F+1)*H + j - F - 1
 			}
-			d.lift[j] = append(d.lift[j], pending[at*K:at*K+K]...)
+			d.lift[j] = append(d.lift[j], m.input(at, K)...)
 		}
 		for j := range d.own {
-			d.own[j] = append(d.own[j], pending[w.slots*K+j])
+			d.own[j] = append(d.own[j], m.own[j])
 		}
 		for f, c := range s.cells {
 			d.cells = append(d.cells, int32(c), int32(s.sides[f]))
@@ -366,7 +362,7 @@ func (v *pair) set(w, g float64, share *[cards]float64) {
 // level moves the constant until the mean propensity of each class over the rows is its rate.
 func (w *whole) level(ctx context.Context, s *Scorecard) error {
 	K := w.margins
-	row, pending, prob := make(model.Row, len(w.ev.Columns)), make([]float64, w.pending()), make([]float64, w.classes)
+	row, pending, prob := make(model.Row, len(w.ev.Columns)), make([]float64, w.memorySize()), make([]float64, w.classes)
 	for range wholeLevel {
 		mean, rate := make([]float64, w.classes), make([]float64, w.classes)
 		for n, i := range w.rows {
