@@ -42,7 +42,7 @@ func (m *move) scorecard(old *Scorecard) *Scorecard {
 			}
 		}
 	}
-	n.clock, n.prior, n.knot, n.mix, n.mixAway, n.learnt = old.clock, old.prior, old.knot, old.mix, old.mixAway, old.learnt
+	n.clock, n.prior, n.cal.weight, n.mix, n.learnt = old.clock, old.prior, old.cal.weight, old.mix, old.learnt
 	n.adopted, n.lag, n.mass, n.others = old.adopted, old.lag, old.mass, old.others
 	if old.axes != nil {
 		n.axes = m.axes(old.axes)

@@ -30,7 +30,7 @@ func (s *Scorecard) Explain(row model.Row, pending []float64, target int32, dst 
 		return append(dst, model.Reason{Feature: model.TermIntercept, Value: math.NaN(), Effect: odds, Lift: math.NaN()})
 	}
 	s.locate(row)
-	part := s.part
+	part := s.mix.part
 	K, H := s.margins, s.horizons
 	dir := s.direct(m, int(target))
 	var total, sum float64
@@ -138,7 +138,7 @@ func (s *Scorecard) records(i, cell int) float64 {
 // mixed2 is the mixture's log-odds of remembered margins.
 func (s *Scorecard) mixed2(m memory) (sum float64) {
 	for k := range cards {
-		sum += s.q[2*k]*m.raw[k] + s.q[2*k+1]*m.calibrated[k]
+		sum += s.mix.q[2*k]*m.raw[k] + s.mix.q[2*k+1]*m.calibrated[k]
 	}
 	return sum
 }

@@ -73,7 +73,7 @@ func (s *Scorecard) scoreN(row model.Row, inputs []float64, m memory, p []float6
 		cal := m.calibrated[k*K : k*K+K]
 		var sum float64
 		for c := range cal {
-			cal[c] = sigmoid(s.calibrated(k*K+c, s.logits[c]))
+			cal[c] = sigmoid(s.cal.calibrated(s.cal.table(s.cur.knot, k*K+c), s.logits[c], s.unit))
 			sum += cal[c]
 		}
 		for c := range cal {
@@ -91,7 +91,7 @@ func (s *Scorecard) mixedN(m memory, p []float64) {
 	for k := range cards {
 		z, cal := m.raw[k*K:k*K+K], m.calibrated[k*K:k*K+K]
 		for c := range p {
-			p[c] += s.q[2*k]*z[c] + s.q[2*k+1]*cal[c]
+			p[c] += s.mix.q[2*k]*z[c] + s.mix.q[2*k+1]*cal[c]
 		}
 	}
 	softmax(p)
@@ -171,7 +171,7 @@ func (s *Scorecard) learnN(y int, weight float64, m memory) {
 	K, H := s.margins, s.horizons
 	x, own, then := m.shared, m.own, m.raw
 	var like [experts]float64
-	s.knot *= s.fade
+	s.cal.next()
 	for k := range cards {
 		copy(s.probs, then[k*K:k*K+K])
 		softmax(s.probs)
@@ -183,12 +183,12 @@ func (s *Scorecard) learnN(y int, weight float64, m memory) {
 			if c == y {
 				hit = 1
 			}
-			s.calibrate(k*K+c, s.logits[c], hit, weight)
+			s.cal.learn(s.cal.table(s.cur.knot, k*K+c), s.logits[c], hit, weight)
 		}
 	}
-	s.tame()
+	s.cal.rescale(s.cur.knot, s.away)
 	weight /= s.unit
-	s.judge(&like, weight)
+	s.mix.learn(&like, weight*s.rate, s.fixedShare)
 
 	z := s.xs
 	if m.learnt[0] == s.learnt {

@@ -9,12 +9,6 @@ import (
 // weights of at least 0, isotonic cell weights, a linear weight of the right sign, and isotonic calibration. For more
 // than two classes the terms of the other classes are all alike, so that only the positive class moves against them.
 
-// block is a run of cells that the isotonic regression has pooled.
-type block struct {
-	a, b float64 // weights of the positive class and of the rest; or weight and weighted sum
-	n    int
-}
-
 // lifted writes the log-lifts of an ordered cell, its rate pooled with its neighbours' as far as order demands; it
 // reports whether the cell is ordered.
 func (s *Scorecard) lifted(i, cell int, dst []float64) bool {
@@ -88,32 +82,12 @@ func (s *Scorecard) pooled(i, cell, h int) (block, bool) {
 				b.b += v
 			}
 		}
-		s.pool(b, func(x, y *block) bool { return x.a*y.b > y.a*x.b })
+		s.iso.add(b, rateAbove)
 	}
 	if rise < 0 {
 		at = len(order) - 1 - at
 	}
-	return s.blockOf(at), true
-}
-
-// pool appends a block to s.iso and merges backwards while above says that the one before lies above the one behind.
-func (s *Scorecard) pool(b block, above func(x, y *block) bool) {
-	for len(s.iso) > 0 && above(&s.iso[len(s.iso)-1], &b) {
-		p := s.iso[len(s.iso)-1]
-		s.iso = s.iso[:len(s.iso)-1]
-		b = block{p.a + b.a, p.b + b.b, p.n + b.n}
-	}
-	s.iso = append(s.iso, b)
-}
-
-func (s *Scorecard) blockOf(at int) block {
-	for _, b := range s.iso {
-		if at < b.n {
-			return b
-		}
-		at -= b.n
-	}
-	return block{a: 1, b: 1}
+	return s.iso.of(at), true
 }
 
 // project brings the weights of an ordered feature back into order: log-lift weights to 0 or above, cell weights to
@@ -148,7 +122,7 @@ func (s *Scorecard) project(i int, own bool) {
 			if own {
 				g = p.g[k]
 			}
-			s.pool(block{g, g * p.w[k] * rise, 1}, func(x, y *block) bool { return x.b*y.a > y.b*x.a })
+			s.iso.add(block{g, g * p.w[k] * rise, 1}, meanAbove)
 		}
 		j, last := 0, math.Inf(-1)
 		for _, b := range s.iso {
@@ -182,16 +156,4 @@ func (s *Scorecard) projectLinear() {
 			}
 		}
 	}
-}
-
-// calibratedIso is the calibrated log-odds at fraction f between knots b and b+1 of table t, m being the weight of the
-// prior, with the knots' log-odds made non-decreasing.
-func (s *Scorecard) calibratedIso(t []float64, b int, f, m float64) float64 {
-	s.iso = s.iso[:0]
-	for j, p := range s.knotP {
-		s.pool(block{t[2*j+1] + m*p, t[2*j] + m*(1-p), 1}, func(x, y *block) bool { return x.a*y.b > y.a*x.b })
-	}
-	lo, hi := s.blockOf(b), s.blockOf(b+1)
-	l, h := math.Log(lo.a/lo.b), math.Log(hi.a/hi.b)
-	return l + f*max(h-l, 0)
 }

@@ -124,7 +124,7 @@ func (p *plan) readPart(b []byte) (*part, error) {
 // share returns what this partition has learnt by itself.
 func (s *Scorecard) share(partition int32) contribution {
 	c := contribution{partition: partition, records: s.clock.records, time: s.clock.time, lag: s.lag, prior: slices.Clone(s.prior),
-		mass: s.mass, t: s.cur.clone(), mix: s.mix}
+		mass: s.mass, t: s.cur.clone(), mix: s.mix.own}
 	t, p := c.t, s.plan
 	away := s.away
 	if away == nil {
@@ -150,7 +150,7 @@ func (s *Scorecard) share(partition int32) contribution {
 	pack(t.in)
 	pack(t.own)
 	for i := range t.knot {
-		t.knot[i] = max(t.knot[i]-away.knot[i], 0) / s.knot
+		t.knot[i] = max(t.knot[i]-away.knot[i], 0) / s.cal.weight
 	}
 	for i := range t.mom {
 		t.mom[i] -= away.mom[i]
@@ -352,7 +352,7 @@ func (s *Scorecard) Rebase(rb *model.Rebase) error {
 	} else {
 		changed = s.move(m, self, others, n)
 	}
-	s.mixAway, s.others = mix, away
+	s.mix.away, s.others = mix, away
 	s.adopt(m.batch)
 	if begins || len(changed) > 0 || others != nil || had {
 		s.learnt++
@@ -400,7 +400,7 @@ func (s *Scorecard) begin(m *part, self *contribution, others *tables, n float64
 	if self != nil {
 		s.clock.start(min(self.records, rb.Clock), self.time)
 		s.prior, s.mass, s.lag = self.prior, self.mass, self.lag
-		s.mix = self.mix
+		s.mix.own = self.mix
 		s.join(s.cur, self.t, s.clock.now)
 		unpack(s.cur.in, self.t.in)
 		unpack(s.cur.own, self.t.own)
@@ -408,7 +408,7 @@ func (s *Scorecard) begin(m *part, self *contribution, others *tables, n float64
 			unpack(s.cur.feat[f].pair, self.t.feat[f].pair)
 		}
 	}
-	s.knot = 1
+	s.cal.weight = 1
 	s.away = others
 	if others != nil {
 		s.join(s.cur, others, s.clock.now)
@@ -475,7 +475,7 @@ func (s *Scorecard) move(m *part, self *contribution, others *tables, n float64)
 	}
 	add, old := p.newTables(), s.away
 	if others != nil {
-		p.add(add, others, s.clock.now, s.knot)
+		p.add(add, others, s.clock.now, s.cal.weight)
 	}
 	if old == nil {
 		old = p.newTables()

@@ -4,7 +4,6 @@
 package propensity
 
 import (
-	"math"
 	"slices"
 
 	"liftstream/model"
@@ -23,14 +22,13 @@ type Scorecard struct {
 	// prior is the pseudo-record that stands beside the count of each class, in units of evidence, faded like everything
 	// else.
 	prior   []float64
-	mass    mass             // of what this partition has learnt
-	others  mass             // of what is in away
-	knot    float64          // weight of the last record in the calibration counts
-	mix     [experts]float64 // share of each expert by this partition's own records, raw and calibrated in turn
-	mixAway []float64        // the others' log-shares, nil when there are none
-	learnt  float64          // number of records learnt: tells whether remembered margins are still exact
-	adopted uint64           // stamp of the last batch that weights moved to
-	lag     float64          // records that are learnt between the score and the label of a record, a fading mean
+	mass    mass // of what this partition has learnt
+	others  mass // of what is in away
+	cal     calibration
+	mix     mixture
+	learnt  float64 // number of records learnt: tells whether remembered margins are still exact
+	adopted uint64  // stamp of the last batch that weights moved to
+	lag     float64 // records that are learnt between the score and the label of a record, a fading mean
 	// keys holds the key of the input (see model.Keyed) whose weights are in each external slot, 0 where there was none,
 	// and since what learnt was when it came there. An input that is not offered any more keeps its slot until another
 	// one needs it.
@@ -38,17 +36,13 @@ type Scorecard struct {
 	since []float64
 
 	// What follows is derived from the above.
-	unit     float64          // weight of one record's worth of evidence, model.Unit
-	q        [experts]float64 // shares of the experts, the others' opinion included
-	rates    []rate           // of each horizon, two classes
-	shares   []classRate      // of each horizon and class, more classes
-	ext      []int            // shared slot of each external input, -1 where there is none
-	renamed  float64          // the largest of since
-	linearOf []int            // feature of each linear input
-	near     [][]hood         // of each feature's stretches, nil where the axis is not smooth
-	knotZ    []float64
-	knotP    []float64 // sigmoid of knotZ
-	fade     float64   // growth of the calibration's weight with a record
+	unit     float64     // weight of one record's worth of evidence, model.Unit
+	rates    []rate      // of each horizon, two classes
+	shares   []classRate // of each horizon and class, more classes
+	ext      []int       // shared slot of each external input, -1 where there is none
+	renamed  float64     // the largest of since
+	linearOf []int       // feature of each linear input
+	near     [][]hood    // of each feature's stretches, nil where the axis is not smooth
 
 	// The record in hand: its cells, the neighbouring cells and their parts (0 = none), and room to work.
 	cells   []int
@@ -62,13 +56,12 @@ type Scorecard struct {
 	prob    []float64
 	dirs    []float64
 	logits  []float64
-	iso     []block
-	part    [cards]float64 // share of each card in the mixture, raw and calibrated together
-	ref     []float64      // margins: where a feature's lifts point
-	weights []float64      // half-lives that make inputs: how much each counts in ref
-	moved   []float64      // cards x margins: what a feature adds
-	samples []sample       // half-lives that make inputs: what they know of a feature's cell
-	pull    []float64      // features x cards x margins: gradients; only where effects follow lifts
+	iso     isotonic
+	ref     []float64 // margins: where a feature's lifts point
+	weights []float64 // half-lives that make inputs: how much each counts in ref
+	moved   []float64 // cards x margins: what a feature adds
+	samples []sample  // half-lives that make inputs: what they know of a feature's cell
+	pull    []float64 // features x cards x margins: gradients; only where effects follow lifts
 	bend    steps2
 }
 
@@ -97,19 +90,12 @@ type classRate struct{ p, log float64 }
 var _ model.Scorecard = (*Scorecard)(nil)
 
 func newScorecard(p *plan) *Scorecard {
-	s := &Scorecard{plan: p, clock: newClock(len(p.half)), prior: ones(len(p.half)), knot: 1, mix: evenly()}
+	s := &Scorecard{plan: p, clock: newClock(len(p.half)), prior: ones(len(p.half)), cal: calibration{weight: 1}}
+	s.mix.own = evenly()
 	s.keys, s.since = make([]uint64, p.extern), make([]float64, p.extern)
 	s.cur = p.prior0()
 	s.derive()
 	return s
-}
-
-// evenly returns equal shares of all experts.
-func evenly() (q [experts]float64) {
-	for e := range q {
-		q[e] = 1. / experts
-	}
-	return q
 }
 
 func ones(n int) []float64 {
@@ -159,19 +145,13 @@ func (s *Scorecard) derive() {
 	}
 	s.wt = make([]float64, len(p.half))
 	s.blended = make([]float64, len(p.half)*p.classes)
-	k := p.opt.Calibration.Knots
-	s.knotZ, s.knotP = make([]float64, k), make([]float64, k)
-	for i := range s.knotZ {
-		s.knotZ[i] = -knotEdge + 2*knotEdge*float64(i)/float64(k-1)
-		s.knotP[i] = sigmoid(s.knotZ[i])
-	}
-	s.fade = math.Exp2(1 / p.opt.Calibration.HalfLife)
 	s.order, s.bound = make([][]int32, len(p.features)), false
 	for f := range s.axes {
 		if s.axes[f].rise != 0 {
 			s.order[f], s.bound = s.axes[f].order(&p.features[f], nil), true
 		}
 	}
+	s.cal.derive(&p.opt.Calibration, s.bound)
 	if s.ext == nil {
 		counts := make([]int, len(p.opt.Blocks))
 		for i, b := range p.opt.Blocks {
@@ -184,7 +164,7 @@ func (s *Scorecard) derive() {
 		s.renamed = max(s.renamed, v)
 	}
 	s.weigh(0, 1)
-	s.remix()
+	s.mix.derive()
 	s.refresh()
 }
 
@@ -321,30 +301,6 @@ func (s *Scorecard) current(m memory) memory {
 		}
 	}
 	return s.tmp
-}
-
-// remix recomputes the shares of the experts.
-func (s *Scorecard) remix() {
-	s.q = s.mix
-	defer func() {
-		for k := range s.part {
-			s.part[k] = s.q[2*k] + s.q[2*k+1]
-		}
-	}()
-	if s.mixAway == nil {
-		return
-	}
-	top, sum := math.Inf(-1), 0.
-	for _, v := range s.mixAway {
-		top = max(top, v)
-	}
-	for e := range s.q {
-		s.q[e] *= math.Exp(s.mixAway[e] - top)
-		sum += s.q[e]
-	}
-	for e := range s.q {
-		s.q[e] /= sum
-	}
 }
 
 // refresh recomputes what scores need of the class counts and the clock.

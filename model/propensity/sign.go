@@ -19,7 +19,7 @@ func (s *Scorecard) towards(i int, x []float64) (weight float64) {
 		p, w := &s.cur.in[i*H+h].w, 0.
 		for k := range cards {
 			if p[k] > 0 {
-				w += s.part[k] * p[k]
+				w += s.mix.part[k] * p[k]
 			}
 		}
 		s.weights[h] = w

@@ -33,12 +33,8 @@ func (s *Scorecard) AppendState(b []byte) []byte {
 	if s.away != nil {
 		b = s.appendTables(b, s.away, false)
 	}
-	b = wire.AppendFloat(b, s.knot)
-	b = wire.AppendFloats(b, s.mix[:])
-	b = wire.AppendBool(b, s.mixAway != nil)
-	if s.mixAway != nil {
-		b = wire.AppendFloats(b, s.mixAway)
-	}
+	b = s.cal.append(b)
+	b = s.mix.append(b)
 	b = wire.AppendFloat(b, s.learnt)
 	b = wire.AppendUvarint(b, s.adopted)
 	b = wire.AppendFloat(b, s.lag)
@@ -90,15 +86,11 @@ func (s *Scorecard) LoadState(b []byte) error {
 		}
 		n.mass = s.massOf(n.cur)
 	}
-	n.knot = r.Float()
-	readShares(r, &n.mix)
-	if r.Bool() {
-		n.mixAway = make([]float64, experts)
-		readFinite(r, n.mixAway)
-	}
+	n.cal = readCalibration(r)
+	n.mix = readMixture(r)
 	n.learnt = r.Float()
 	n.adopted, n.lag = r.Uvarint(), r.Float()
-	if !(n.knot >= 1 && n.knot <= 1<<(maxGrowth+1)) || !finite(n.learnt) || !(n.lag >= 0 && n.lag < 1<<53) {
+	if !finite(n.learnt) || !(n.lag >= 0 && n.lag < 1<<53) {
 		r.Fail(errNumber)
 	}
 	if format > beforeKeys {
@@ -147,16 +139,6 @@ func (p *plan) massOf(t *tables) (m mass) {
 	}
 	m.square = m.weight
 	return m
-}
-
-// readShares reads shares of the experts: positive numbers up to 1.
-func readShares(r *wire.Reader, q *[experts]float64) {
-	readFinite(r, q[:])
-	for _, v := range q {
-		if !(v > 1e-9 && v <= 1) {
-			r.Fail(errNumber)
-		}
-	}
 }
 
 // checkLive refuses live tables with which a record could not be scored.

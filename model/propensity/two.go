@@ -61,9 +61,9 @@ func (s *Scorecard) score2(row model.Row, inputs []float64, m memory) float64 {
 	copy(m.raw, z[:])
 	var sum float64
 	for k := range cards {
-		cal := s.calibrated(k, z[k])
+		cal := s.cal.calibrated(s.cal.table(s.cur.knot, k), z[k], s.unit)
 		m.calibrated[k] = cal
-		sum += s.q[2*k]*z[k] + s.q[2*k+1]*cal
+		sum += s.mix.q[2*k]*z[k] + s.mix.q[2*k+1]*cal
 	}
 	m.learnt[0] = s.learnt
 	return sum
@@ -173,7 +173,7 @@ func (s *Scorecard) learn2(y int, weight float64, m memory) {
 	sign, target := float64(2*y-1), float64(y)
 	var like [experts]float64
 	var r [cards]float64
-	s.knot *= s.fade
+	s.cal.next()
 	for k := range cards {
 		p := sigmoid(raw[k])
 		like[2*k], r[k] = p, p-target
@@ -181,11 +181,11 @@ func (s *Scorecard) learn2(y int, weight float64, m memory) {
 			like[2*k] = 1 - p
 		}
 		like[2*k+1] = sigmoid(sign * m.calibrated[k])
-		s.calibrate(k, raw[k], y, weight)
+		s.cal.learn(s.cal.table(s.cur.knot, k), raw[k], y, weight)
 	}
-	s.tame()
+	s.cal.rescale(s.cur.knot, s.away)
 	weight /= s.unit
-	s.judge(&like, weight)
+	s.mix.learn(&like, weight*s.rate, s.fixedShare)
 	if m.learnt[0] != s.learnt {
 		for k, z := range s.margins2(x, own) {
 			r[k] = sigmoid(z) - target
@@ -293,39 +293,4 @@ func descend(p *pair, use int, x float64, sq, step *[cards]float64) {
 			p.w[3] -= step[3] * x / math.Sqrt(g3)
 		}
 	}
-}
-
-// judge multiplies the experts' shares by the likelihoods of a record, each to the power of weight and rate, and gives
-// a little to each again.
-func (s *Scorecard) judge(like *[experts]float64, weight float64) {
-	q := &s.mix
-	var sum float64
-	weight *= s.rate
-	switch weight {
-	case 1:
-		for e := range q {
-			q[e] *= like[e]
-			sum += q[e]
-		}
-	case .5:
-		for e := range q {
-			q[e] *= math.Sqrt(like[e])
-			sum += q[e]
-		}
-	default:
-		top := math.Inf(-1)
-		for e := range q {
-			q[e] = ln(q[e]) + weight*ln(like[e])
-			top = max(top, q[e])
-		}
-		for e := range q {
-			q[e] = math.Exp(q[e] - top)
-			sum += q[e]
-		}
-	}
-	v := (1 - s.fixedShare) / sum
-	for e := range q {
-		q[e] = q[e]*v + s.fixedShare/experts
-	}
-	s.remix()
 }

@@ -270,7 +270,7 @@ func (w *whole) calibrateAll(s *Scorecard, z, odds []float64, y int, weight floa
 					hit = 1
 				}
 			}
-			s.calibrate(k*K+c, v, hit, weight)
+			s.cal.learn(s.cal.table(s.cur.knot, k*K+c), v, hit, weight)
 		}
 	}
 }
