@@ -1,6 +1,7 @@
 package propensity
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -146,67 +147,89 @@ type plan struct {
 func newPlan(opt Options, s *model.Schema) *plan { return newPlanOf(opt, s, standard) }
 
 func newPlanOf(opt Options, s *model.Schema, t tuning) *plan {
-	d := Default()
-	if opt.Cells < 1 {
-		opt.Cells = d.Cells
-	}
-	if len(opt.HalfLives) == 0 {
-		opt.HalfLives = d.HalfLives
-	}
-	if !(opt.Prior > 0) {
-		opt.Prior = d.Prior
-	}
-	if !(opt.Step > 0) {
-		opt.Step = d.Step
-	}
-	if opt.Calibration.Knots < 2 {
-		opt.Calibration.Knots = d.Calibration.Knots
-	}
-	if !(opt.Calibration.HalfLife > 0) {
-		opt.Calibration.HalfLife = d.Calibration.HalfLife
-	}
-	if !(opt.Calibration.Prior > 0) {
-		opt.Calibration.Prior = d.Calibration.Prior
-	}
-	p := &plan{schema: s, opt: opt, tuning: t, classes: len(s.Classes), margins: len(s.Classes), forever: -1}
+	p := &plan{schema: s, opt: opt.withDefaults(), tuning: t, classes: len(s.Classes), margins: len(s.Classes)}
 	if p.classes == 2 {
 		p.margins = 1
 	}
-	for i, f := range s.Features {
+	p.levels = min(model.MaxLevels, max(64, maxTable/p.classes))
+	p.choose()
+	p.soften()
+	p.sort()
+	for _, b := range p.opt.Blocks {
+		p.extern += b.Inputs
+		p.fitted = append(p.fitted, slices.Repeat([]bool{b.Fitted}, b.Inputs)...)
+	}
+	p.slots = (len(p.features)+1)*p.horizons + p.extern
+	p.divide()
+	p.told = shownFrom(len(p.features))
+	p.between = between(p.half[:p.horizons])
+	return p
+}
+
+// withDefaults returns the options with defaults for those that are zero or out of range.
+func (o Options) withDefaults() Options {
+	d := Default()
+	if o.Cells < 1 {
+		o.Cells = d.Cells
+	}
+	if len(o.HalfLives) == 0 {
+		o.HalfLives = d.HalfLives
+	}
+	if !(o.Prior > 0) {
+		o.Prior = d.Prior
+	}
+	if !(o.Step > 0) {
+		o.Step = d.Step
+	}
+	if o.Calibration.Knots < 2 {
+		o.Calibration.Knots = d.Calibration.Knots
+	}
+	if !(o.Calibration.HalfLife > 0) {
+		o.Calibration.HalfLife = d.Calibration.HalfLife
+	}
+	if !(o.Calibration.Prior > 0) {
+		o.Calibration.Prior = d.Calibration.Prior
+	}
+	return o
+}
+
+// choose fills p.features with the features of the schema that are scored, and counts the linear inputs.
+func (p *plan) choose() {
+	for i, f := range p.schema.Features {
 		if f.Use != model.UseScore {
 			continue
 		}
 		x := feature{index: i, kind: f.Kind, want: f.Monotone, fixed: len(f.Levels), linear: -1}
-		if f.Kind == model.Nominal || s.Positive < 0 {
+		if f.Kind == model.Nominal || p.schema.Positive < 0 {
 			x.want = model.Free
 		}
-		if f.Kind != model.Nominal && opt.Linear {
+		if f.Kind != model.Nominal && p.opt.Linear {
 			x.linear = p.linear
 			p.linear++
 		}
 		p.features = append(p.features, x)
 	}
-	// The more features tell the same, the less each may claim at first, and the shorter must be the steps of a sum of so
-	// many weights.
-	if n := float64(len(p.features)); n > t.features {
-		for k := range p.recipes {
-			p.recipes[k].start *= t.features / n
-			p.recipes[k].step *= math.Sqrt(t.features / n)
-			p.recipes[k].cellStep *= math.Sqrt(t.features / n)
-		}
+}
+
+// soften makes starting weights and steps smaller where there are many features: the more features tell the same, the
+// smaller the share of each at first, and the shorter must be the steps of a sum of so many weights.
+func (p *plan) soften() {
+	n, most := float64(len(p.features)), p.tuning.features
+	if !(n > most) {
+		return
 	}
-	p.half = slices.Clone(opt.HalfLives)
-	slices.SortStableFunc(p.half, func(a, b model.HalfLife) int {
-		ka, kb := span(a), span(b)
-		switch {
-		case ka < kb:
-			return -1
-		case ka > kb:
-			return 1
-		}
-		return 0
-	})
-	p.horizons = len(p.half)
+	for k := range p.recipes {
+		p.recipes[k].start *= most / n
+		p.recipes[k].step *= math.Sqrt(most / n)
+		p.recipes[k].cellStep *= math.Sqrt(most / n)
+	}
+}
+
+// sort fills p.half with the half-lives by length, "for ever" at the end.
+func (p *plan) sort() {
+	p.half = slices.Clone(p.opt.HalfLives)
+	slices.SortStableFunc(p.half, func(a, b model.HalfLife) int { return cmp.Compare(span(a), span(b)) })
+	p.horizons, p.forever = len(p.half), -1
 	for i, h := range p.half {
 		if h == (model.HalfLife{}) {
 			p.forever = i
@@ -216,23 +239,11 @@ func newPlanOf(opt Options, s *model.Schema, t tuning) *plan {
 		p.forever = len(p.half)
 		p.half = append(p.half, model.HalfLife{})
 	}
-	for _, b := range opt.Blocks {
-		p.extern += b.Inputs
-		p.fitted = append(p.fitted, slices.Repeat([]bool{b.Fitted}, b.Inputs)...)
-	}
-	p.told = shownFrom(len(p.features))
-	p.between = between(p.half[:p.horizons])
-	p.slots = (len(p.features)+1)*p.horizons + p.extern
-	p.using = make([]int, p.horizons)
-	for h := range p.using {
-		for _, r := range p.recipes {
-			if r.horizons == 0 || h >= p.horizons-r.horizons {
-				p.using[h]++
-			}
-		}
-	}
-	p.levels = min(model.MaxLevels, max(64, maxTable/p.classes))
-	p.start = make([][cards]float64, p.horizons)
+}
+
+// divide counts the cards that use each horizon, and shares the weight of a card out over its horizons.
+func (p *plan) divide() {
+	p.using, p.start = make([]int, p.horizons), make([][cards]float64, p.horizons)
 	for h := range p.start {
 		for k, r := range p.recipes {
 			n := r.horizons
@@ -240,11 +251,11 @@ func newPlanOf(opt Options, s *model.Schema, t tuning) *plan {
 				n = p.horizons
 			}
 			if h >= p.horizons-n {
+				p.using[h]++
 				p.start[h][k] = 1 / float64(n)
 			}
 		}
 	}
-	return p
 }
 
 // span orders half-lives: record counts, then durations, then for ever.
