@@ -11,7 +11,8 @@ import json, pathlib, re, subprocess, sys
 
 PAGES = ["ARCHITECTURE.md", "CONTRIBUTING.md"]
 START, END = "```mermaid\n", "```\n"
-LEFT_OUT = ("model/modeltest", "internal/sample", "internal/testkit", "internal/kit", "internal/world")
+LEFT_OUT = ("model/modeltest", "internal/sample", "stream/streamtest", "internal/testkit", "internal/kit",
+            "internal/world")
 
 
 FILE = r"[\w./-]+\.(?:go|md|sh|py)"

@@ -86,16 +86,13 @@ var scoreColumns = [...]scoreColumn{
 	ScoreID: {name: "id", typ: typeText, nullable: true, fill: text((*scored).id),
 		role: func(o *Options) string { return o.ID }, input: func(p *plan) int { return p.id }},
 	ScoreTime: {name: "time", typ: typeTime, nullable: true,
-		fill: fixed(func(x *scored, i int) (int64, bool) { return x.b.Time[i], true }),
+		fill: whole(func(x *scored) []int64 { return x.b.Time }),
 		role: func(o *Options) string { return o.Time }, input: func(p *plan) int { return p.time }},
 	ScorePartition: {name: ColumnPartition, typ: typeInt32,
-		fill: fixed(func(x *scored, _ int) (int32, bool) { return x.b.Partition, true })},
-	ScoreOffset: {name: ColumnOffset, typ: typeInt64,
-		fill: fixed(func(x *scored, _ int) (int64, bool) { return x.b.Offset, true })},
-	ScoreRow: {name: ColumnRow, typ: typeInt32,
-		fill: fixed(func(x *scored, i int) (int32, bool) { return x.b.Row[i], true })},
-	ScoreModel: {name: "model", typ: typeInt64,
-		fill: fixed(func(x *scored, _ int) (int64, bool) { return x.s.Model, true })},
+		fill: constant(func(x *scored) int32 { return x.b.Partition })},
+	ScoreOffset: {name: ColumnOffset, typ: typeInt64, fill: constant(func(x *scored) int64 { return x.b.Offset })},
+	ScoreRow:    {name: ColumnRow, typ: typeInt32, fill: whole(func(x *scored) []int32 { return x.b.Row })},
+	ScoreModel:  {name: "model", typ: typeInt64, fill: constant(func(x *scored) int64 { return x.s.Model })},
 	ScoreStatus: {name: "status", typ: typeText,
 		fill: text(func(x *scored, i int) (string, bool) { return x.s.Status[i].String(), true })},
 	ScoreReason: {name: "reason", typ: typeText, nullable: true,
@@ -106,13 +103,11 @@ var scoreColumns = [...]scoreColumn{
 		fill: text(func(x *scored, i int) (string, bool) { return x.class(x.s.Target[i]) })},
 	ScorePropensity: {name: "propensity_", typ: typeFloat64, nullable: true, fill: propensity},
 	ScoreBaseRate: {name: "base_rate", typ: typeFloat64, nullable: true,
-		fill: fixed(func(x *scored, i int) (float64, bool) { return x.s.BaseRate[i], known(x.s.BaseRate[i]) })},
+		fill: figure(always, func(x *scored) []float64 { return x.s.BaseRate })},
 	ScoreLift: {name: "lift", typ: typeFloat64, nullable: true,
-		fill: fixed(func(x *scored, i int) (float64, bool) { return x.s.Lift[i], x.trained(i) && known(x.s.Lift[i]) })},
+		fill: figure((*scored).trained, func(x *scored) []float64 { return x.s.Lift })},
 	ScorePercentile: {name: "percentile", typ: typeFloat32, nullable: true,
-		fill: fixed(func(x *scored, i int) (float32, bool) {
-			return x.s.Percentile[i], x.trained(i) && known(float64(x.s.Percentile[i]))
-		})},
+		fill: figure((*scored).trained, func(x *scored) []float32 { return x.s.Percentile })},
 	ScoreSubspace: {name: "subspace", typ: arrow.ListOf(typeText), nullable: true,
 		fill: list(newOf[column.Text], func(c *column.Text, x *scored, i int) {
 			features, _ := x.s.SubspaceOf(i)
@@ -128,11 +123,9 @@ var scoreColumns = [...]scoreColumn{
 			}
 		})},
 	ScoreProfile: {name: "profile", typ: typeText, nullable: true,
-		fill: text(func(x *scored, i int) (string, bool) { return x.s.Profile[i], x.trained(i) && x.s.Profile[i] != "" })},
+		fill: text(func(x *scored, i int) (string, bool) { return x.s.Profile[i], x.profiled(i) })},
 	ScoreProfileLift: {name: "profile_lift", typ: typeFloat64, nullable: true,
-		fill: fixed(func(x *scored, i int) (float64, bool) {
-			return x.s.ProfileLift[i], x.trained(i) && x.s.Profile[i] != "" && known(x.s.ProfileLift[i])
-		})},
+		fill: figure((*scored).profiled, func(x *scored) []float64 { return x.s.ProfileLift })},
 	ScoreWhy: {name: "why", typ: arrow.ListOf(arrow.StructOf(
 		arrow.Field{Name: "feature", Type: typeText},
 		arrow.Field{Name: "value", Type: typeText, Nullable: true},
@@ -159,7 +152,13 @@ type scored struct {
 	schema *model.Schema
 }
 
+// trained reports whether a model scored record i.
 func (x *scored) trained(i int) bool { return x.s.Status[i] != model.StatusUntrained }
+
+// profiled reports whether record i has a profile.
+func (x *scored) profiled(i int) bool { return x.trained(i) && x.s.Profile[i] != "" }
+
+func always(*scored, int) bool { return true }
 
 // id is the id of record i, ok false in a batch without ids.
 func (x *scored) id(i int) (id string, ok bool) {
@@ -190,13 +189,38 @@ type builder interface {
 // class of a propensity, 0 for other columns.
 type filler func(class int) (builder, func(x *scored))
 
-// fixed fills a column of numbers; of returns ok false for null.
-func fixed[T int32 | int64 | float32 | float64](of func(x *scored, i int) (v T, ok bool)) filler {
+// constant fills a column whose value is the same in all rows.
+func constant[T int32 | int64](of func(x *scored) T) filler {
 	return func(int) (builder, func(x *scored)) {
 		c := &column.Fixed[T]{}
 		return c, func(x *scored) {
-			for i := range x.b.N {
-				c.Add(of(x, i))
+			v := of(x)
+			for range x.b.N {
+				c.Add(v, true)
+			}
+		}
+	}
+}
+
+// whole fills a column of integers without nulls.
+func whole[T int32 | int64](of func(x *scored) []T) filler {
+	return func(int) (builder, func(x *scored)) {
+		c := &column.Fixed[T]{}
+		return c, func(x *scored) {
+			for _, v := range of(x)[:x.b.N] {
+				c.Add(v, true)
+			}
+		}
+	}
+}
+
+// figure fills a column of figures, null where a record has none or the figure is not finite.
+func figure[T float32 | float64](has func(x *scored, i int) bool, of func(x *scored) []T) filler {
+	return func(int) (builder, func(x *scored)) {
+		c := &column.Fixed[T]{}
+		return c, func(x *scored) {
+			for i, v := range of(x)[:x.b.N] {
+				c.Add(v, known(float64(v)) && has(x, i))
 			}
 		}
 	}
@@ -204,10 +228,12 @@ func fixed[T int32 | int64 | float32 | float64](of func(x *scored, i int) (v T, 
 
 // propensity fills the column of a class.
 func propensity(class int) (builder, func(x *scored)) {
-	return fixed(func(x *scored, i int) (float64, bool) {
-		v := x.s.P[i*x.s.Classes+class]
-		return v, known(v)
-	})(0)
+	c := &column.Fixed[float64]{}
+	return c, func(x *scored) {
+		for at := class; at < x.b.N*x.s.Classes; at += x.s.Classes {
+			c.Add(x.s.P[at], known(x.s.P[at]))
+		}
+	}
 }
 
 // text fills a column of text; of returns ok false for null.

@@ -23,7 +23,7 @@ type TableStream struct {
 	rd   *ipc.Reader
 	feed *feed
 	file bool // the file format: a footer follows
-	done bool
+	over bool // the last batch is read, or an error ended it
 }
 
 // NewTableStream starts to read r. Its errors, and those of Next, are *MessageError or those of r.
@@ -146,11 +146,11 @@ func readN(r io.Reader, n int64) ([]byte, error) {
 
 // Next returns the next batch, io.EOF after the last. Tables stay valid.
 func (t *TableStream) Next() (*Table, error) {
-	if t.done {
+	if t.over {
 		return nil, io.EOF
 	}
 	table, err := t.next()
-	t.done = err != nil
+	t.over = err != nil
 	return table, err
 }
 

@@ -170,7 +170,7 @@ func (b *bound) rule(show func(float64) string) string {
 var index = regexp.MustCompile(`\[\d+\]`)
 
 // inBounds reports every number that is out of its bounds.
-func (d *decoder) inBounds(c *Config) {
+func (d checker) inBounds(c *Config) {
 	check := func(path string, v reflect.Value) {
 		m, ok := measureOf(v)
 		if !ok {

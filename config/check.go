@@ -20,8 +20,11 @@ var outputColumns = []string{
 	"base_rate", "lift", "percentile", "subspace", "relevance", "profile", "profile_lift", "why",
 }
 
+// checker finds the faults of a decoded configuration. The decoder knows the lines of its keys and takes the problems.
+type checker struct{ *decoder }
+
 // shown is a value in a message, unless it came from the environment.
-func (d *decoder) shown(path, t string) string {
+func (d checker) shown(path, t string) string {
 	if d.raw[path] != "" {
 		return d.quote(path, t)
 	}
@@ -29,7 +32,7 @@ func (d *decoder) shown(path, t string) string {
 }
 
 // require reports a key that must be given and is not.
-func (d *decoder) require(path, what string, present bool) {
+func (d checker) require(path, what string, present bool) {
 	if present || d.excused[path] || d.bad[path] {
 		return
 	}
@@ -50,7 +53,7 @@ func (d *decoder) require(path, what string, present bool) {
 }
 
 // check reports the faults of a decoded configuration, the form of its values apart.
-func (d *decoder) check(c *Config) {
+func (d checker) check(c *Config) {
 	d.inBounds(c)
 	d.checkName(c)
 	d.checkRecord(&c.Record)
@@ -65,7 +68,7 @@ func (d *decoder) check(c *Config) {
 
 // either returns the first of two paths that the file gives, so that a problem of both has a line, and false when one
 // of them is wrong by itself already.
-func (d *decoder) either(a, b string) (string, bool) {
+func (d checker) either(a, b string) (string, bool) {
 	ok := !d.bad[a] && !d.bad[b]
 	if !d.given(a) && d.given(b) {
 		return b, ok
@@ -74,7 +77,7 @@ func (d *decoder) either(a, b string) (string, bool) {
 }
 
 // atMost reports a value that is larger than another key's.
-func (d *decoder) atMost(small, large string, x, y int64, showX, showY any) {
+func (d checker) atMost(small, large string, x, y int64, showX, showY any) {
 	if path, ok := d.either(small, large); ok && x > y {
 		d.report(path, "", "%s (%v) must be at most %s (%v)", small, showX, large, showY)
 	}
@@ -82,7 +85,7 @@ func (d *decoder) atMost(small, large string, x, y int64, showX, showY any) {
 
 // optionalTexts refuses an optional text that is given and empty: leaving the key out says it clearly. It runs after
 // the rules of required keys, so that those speak first.
-func (d *decoder) optionalTexts(v reflect.Value, path string) {
+func (d checker) optionalTexts(v reflect.Value, path string) {
 	leaves(v, path, func(path string, v reflect.Value) {
 		if v.Kind() == reflect.String && v.Len() == 0 && d.given(path) {
 			d.report(path, "", "%s is empty: leave the key out", path)
@@ -93,7 +96,7 @@ func (d *decoder) optionalTexts(v reflect.Value, path string) {
 // legalName matches the names of topics that Kafka accepts.
 var legalName = regexp.MustCompile(`^[a-zA-Z0-9._-]+$`)
 
-func (d *decoder) checkName(c *Config) {
+func (d checker) checkName(c *Config) {
 	const longest = 200
 	d.require("name", "the prefix of topics, group and transactional ids", c.Name != "")
 	if c.Name != "" && (!legalName.MatchString(c.Name) || len(c.Name) > longest) {
@@ -102,7 +105,7 @@ func (d *decoder) checkName(c *Config) {
 	}
 }
 
-func (d *decoder) checkRecord(r *Record) {
+func (d checker) checkRecord(r *Record) {
 	d.require("record", "it lists the columns of a record", d.given("record"))
 	d.require("record.label", "the outcome to be predicted", d.given("record.label"))
 	d.require("record.label.column", "the column that holds the class", r.Label.Column != "")
@@ -127,7 +130,7 @@ func (d *decoder) checkRecord(r *Record) {
 	d.checkFeatures(r, columns)
 }
 
-func (d *decoder) checkClasses(l *Label) {
+func (d checker) checkClasses(l *Label) {
 	const path = "record.label.classes"
 	d.require(path, "list the classes, as in [no, yes]", d.given(path))
 	switch n := len(l.Classes); {
@@ -148,7 +151,7 @@ func (d *decoder) checkClasses(l *Label) {
 }
 
 // class reports a text that is not one of the classes.
-func (d *decoder) class(path, c string, classes []string) {
+func (d checker) class(path, c string, classes []string) {
 	if c == "" || slices.Contains(classes, c) || d.bad["record.label.classes"] || len(classes) == 0 ||
 		slices.Contains(classes, "") {
 		return
@@ -161,7 +164,7 @@ func (d *decoder) class(path, c string, classes []string) {
 }
 
 // unique reports an element of a list of texts that stood there before.
-func (d *decoder) unique(path string, ts []string) {
+func (d checker) unique(path string, ts []string) {
 	first := make(map[string]int, len(ts))
 	for i, t := range ts {
 		p := elementPath(path, i)
@@ -177,7 +180,7 @@ func (d *decoder) unique(path string, ts []string) {
 }
 
 // plainText reports a name that cannot be shown or stored.
-func (d *decoder) plainText(path, t, what string) {
+func (d checker) plainText(path, t, what string) {
 	switch {
 	case t == "":
 		d.report(path, "", "%s: %s cannot be the empty text", path, what)
@@ -188,7 +191,7 @@ func (d *decoder) plainText(path, t, what string) {
 	}
 }
 
-func (d *decoder) checkFeatures(r *Record, columns map[string]string) {
+func (d checker) checkFeatures(r *Record, columns map[string]string) {
 	const path = "record.features"
 	switch n := len(r.Features); {
 	case n == 0 && d.given(path):
@@ -222,7 +225,7 @@ func (d *decoder) checkFeatures(r *Record, columns map[string]string) {
 	}
 }
 
-func (d *decoder) checkFeatureName(path, name string, columns, propensities map[string]string) {
+func (d checker) checkFeatureName(path, name string, columns, propensities map[string]string) {
 	d.plainText(path, name, "a feature's name")
 	shown := d.quote(path, name)
 	switch {
@@ -238,7 +241,7 @@ func (d *decoder) checkFeatureName(path, name string, columns, propensities map[
 	}
 }
 
-func (d *decoder) checkLevels(path string, f *Feature) {
+func (d checker) checkLevels(path string, f *Feature) {
 	given := d.given(path)
 	switch {
 	case f.Kind == KindContinuous && given:
@@ -261,7 +264,7 @@ func (d *decoder) checkLevels(path string, f *Feature) {
 }
 
 // checkModels holds the sections of the models against the record and against themselves.
-func (d *decoder) checkModels(c *Config) {
+func (d checker) checkModels(c *Config) {
 	sets, local := c.Lift.Sets, c.Local
 	d.atMost("lift.sets.min", "lift.sets.max", int64(sets.Min), int64(sets.Max), sets.Min, sets.Max)
 	d.atMost("local.neighbours", "local.prototypes", int64(local.Neighbours), int64(local.Prototypes), local.Neighbours,
@@ -281,7 +284,7 @@ func (d *decoder) checkModels(c *Config) {
 }
 
 // horizons checks a list of numbers of which each costs time on every record.
-func (d *decoder) horizons(path string, ts []string) {
+func (d checker) horizons(path string, ts []string) {
 	const most = 16
 	if len(ts) == 0 || len(ts) > most {
 		d.report(path, "", "%s needs 1 to %d values, not %d", path, most, len(ts))
@@ -289,7 +292,7 @@ func (d *decoder) horizons(path string, ts []string) {
 	d.unique(path, ts)
 }
 
-func (d *decoder) checkMonotone(c *Config) {
+func (d checker) checkMonotone(c *Config) {
 	const path = "propensity.monotone"
 	if len(c.Propensity.Monotone) == 0 {
 		return
@@ -319,7 +322,7 @@ func (d *decoder) checkMonotone(c *Config) {
 	}
 }
 
-func (d *decoder) checkTopics(t *Topics) {
+func (d checker) checkTopics(t *Topics) {
 	const longest = 249 // Kafka's
 	taken := map[string]string{}
 	for _, x := range []struct{ path, topic string }{
@@ -346,7 +349,7 @@ func (d *decoder) checkTopics(t *Topics) {
 	}
 }
 
-func (d *decoder) checkKafka(k *Kafka) {
+func (d checker) checkKafka(k *Kafka) {
 	if k.Embedded != nil {
 		d.require("kafka.embedded.dir", "where the broker keeps its topics", k.Embedded.Dir != "")
 		for _, p := range []string{"kafka.brokers", "kafka.tls", "kafka.sasl"} {
@@ -378,7 +381,7 @@ func (d *decoder) checkKafka(k *Kafka) {
 }
 
 // address reports a text other than host:port. A listener may leave the host out and ask for any port.
-func (d *decoder) address(path, a, example string, listener bool) {
+func (d checker) address(path, a, example string, listener bool) {
 	if d.bad[path] {
 		return
 	}

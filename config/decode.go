@@ -51,13 +51,14 @@ func Parse(name string, data []byte, env func(string) (string, bool)) (*Config, 
 	if root := d.parse(data); root != nil {
 		d.forbid(root)
 		d.section(root, "", reflect.ValueOf(c).Elem())
-		d.optionalTexts(reflect.ValueOf(&c.Topics), "topics")
+		check := checker{d}
+		check.optionalTexts(reflect.ValueOf(&c.Topics), "topics")
 		if d.given("kafka.embedded") && !d.given("kafka.brokers") {
 			c.Kafka.Brokers = nil
 		}
 		c.nameTopics()
-		d.check(c)
-		warnings = d.warn(c)
+		check.check(c)
+		warnings = check.warn(c)
 	}
 	if len(d.problems) > 0 {
 		d.problems.sort()

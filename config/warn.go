@@ -3,7 +3,7 @@ package config
 import "slices"
 
 // warn returns the settings that the file may have by mistake.
-func (d *decoder) warn(c *Config) []Warning {
+func (d checker) warn(c *Config) []Warning {
 	var ws []Warning
 	add := func(path, message string) { ws = append(ws, Warning{d.file, d.line(path), message}) }
 	if s := c.Kafka.SASL; s != nil && c.Kafka.TLS == nil && s.Mechanism == MechanismPlain {

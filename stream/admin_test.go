@@ -2,14 +2,14 @@ package stream
 
 import (
 	"context"
-	"liftstream/stream/streamtest"
-	"liftstream/stream/topics"
 	"net"
 	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"liftstream/stream/streamtest"
+	"liftstream/stream/topics"
 	"liftstream/stream/txn"
 )
 

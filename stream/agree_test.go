@@ -2,8 +2,6 @@ package stream
 
 import (
 	"fmt"
-	"liftstream/stream/state"
-	"liftstream/stream/streamtest"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +9,9 @@ import (
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest"
+
+	"liftstream/stream/state"
+	"liftstream/stream/streamtest"
 )
 
 // formats returns the formats of the live values of the state and model topics.

@@ -2,13 +2,13 @@ package stream
 
 import (
 	"context"
-	"liftstream/stream/streamtest"
 	"os"
 	"slices"
 	"testing"
 	"time"
 
 	"liftstream/stream/embedded"
+	"liftstream/stream/streamtest"
 	"liftstream/stream/txn"
 )
 

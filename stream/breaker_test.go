@@ -3,7 +3,6 @@ package stream
 import (
 	"context"
 	"errors"
-	"liftstream/stream/streamtest"
 	"math"
 	"strings"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"liftstream/model"
+	"liftstream/stream/streamtest"
 	"liftstream/stream/txn"
 )
 

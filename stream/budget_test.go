@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"liftstream/stream/streamtest"
 	"testing"
 	"time"
+
+	"liftstream/stream/streamtest"
 )
 
 func TestBudgetIsFairAndGivesBackWhatIsCancelled(t *testing.T) {

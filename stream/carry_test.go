@@ -6,10 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"liftstream/stream/committed"
-	"liftstream/stream/internal/sample"
-	"liftstream/stream/scores"
-	"liftstream/stream/streamtest"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,6 +20,10 @@ import (
 	"liftstream/model/lift"
 	"liftstream/model/local"
 	"liftstream/model/propensity"
+	"liftstream/stream/committed"
+	"liftstream/stream/internal/sample"
+	"liftstream/stream/scores"
+	"liftstream/stream/streamtest"
 	"liftstream/stream/txn"
 )
 

@@ -3,7 +3,6 @@ package stream
 import (
 	"crypto/pbkdf2"
 	"crypto/sha512"
-	"liftstream/stream/streamtest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"liftstream/stream/streamtest"
 	"liftstream/stream/txn"
 )
 

@@ -3,7 +3,6 @@ package stream
 import (
 	"context"
 	"fmt"
-	"liftstream/stream/topics"
 	"maps"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"liftstream/codec"
 	"liftstream/stream/deadletter"
 	"liftstream/stream/state"
+	"liftstream/stream/topics"
 	"liftstream/stream/txn"
 )
 

@@ -4,10 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"liftstream/stream/deadletter"
-	"liftstream/stream/state"
-	"liftstream/stream/streamtest"
-	"liftstream/stream/topics"
 	"maps"
 	"math/rand/v2"
 	"net"
@@ -20,7 +16,11 @@ import (
 	"github.com/apache/arrow/go/v15/arrow/array"
 
 	"liftstream/codec"
+	"liftstream/stream/deadletter"
 	"liftstream/stream/embedded"
+	"liftstream/stream/state"
+	"liftstream/stream/streamtest"
+	"liftstream/stream/topics"
 	"liftstream/stream/txn"
 )
 

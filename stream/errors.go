@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"liftstream/stream/topics"
 	"strings"
 
 	"liftstream/stream/state"
+	"liftstream/stream/topics"
 	"liftstream/stream/txn"
 )
 

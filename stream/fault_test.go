@@ -124,18 +124,18 @@ func faults(long bool) []fault {
 		return short
 	}
 	fs := []fault{
-		{"stage killed", 0, func(r *rig) { r.killStage(n(4, 100), 2000) }},
-		{"connections cut, delayed, black-holed", 1, func(r *rig) { r.breakNetwork(n(6, 60)) }},
-		{"produce held back", 1, func(r *rig) { r.holdBack(kmsg.Produce, n(3, 200)) }},
-		{"end of transaction held back", 1, func(r *rig) { r.holdBack(kmsg.EndTxn, n(3, 200)) }},
-		{"broker killed", 0, func(r *rig) { r.killBroker(n(1, 10)) }},
-		{"stage told to stop", 1, func(r *rig) { r.terminate(n(3, 30)) }},
-		{"leaders move", 3, func(r *rig) { r.moveLeaders(n(2, 10)) }},
+		{"stage killed", 0, func(r *rig) { killStage(r, n(4, 100), 2000) }},
+		{"connections cut, delayed, black-holed", 1, func(r *rig) { breakNetwork(r, n(6, 60)) }},
+		{"produce held back", 1, func(r *rig) { holdBack(r, kmsg.Produce, n(3, 200)) }},
+		{"end of transaction held back", 1, func(r *rig) { holdBack(r, kmsg.EndTxn, n(3, 200)) }},
+		{"broker killed", 0, func(r *rig) { killBroker(r, n(1, 10)) }},
+		{"stage told to stop", 1, func(r *rig) { terminate(r, n(3, 30)) }},
+		{"leaders move", 3, func(r *rig) { moveLeaders(r, n(2, 10)) }},
 	}
 	if long {
 		fs = append(fs,
-			fault{"members come and go", 0, func(r *rig) { r.rebalance(2 * time.Minute) }},
-			fault{"member stalled", 0, func(r *rig) { r.stall(3) }},
+			fault{"members come and go", 0, func(r *rig) { rebalance(r, 2*time.Minute) }},
+			fault{"member stalled", 0, func(r *rig) { stall(r, 3) }},
 			fault{"all of it", 1, func(r *rig) { r.all(60) }})
 	}
 	return fs
@@ -156,7 +156,7 @@ const (
 )
 
 // killStage kills the stage again and again while records and labels arrive.
-func (r *rig) killStage(kills, records int) {
+func killStage(r *rig, kills, records int) {
 	inSnapshot := 0
 	for i := range uint64(kills) {
 		p := r.start("one")
@@ -185,7 +185,7 @@ func (r *rig) killStage(kills, records int) {
 }
 
 // breakNetwork disturbs the connections between a stage and its broker.
-func (r *rig) breakNetwork(times int) {
+func breakNetwork(r *rig, times int) {
 	r.start("one")
 	r.feed(600)
 	r.reached(200)
@@ -215,7 +215,7 @@ func (r *rig) breakNetwork(times int) {
 }
 
 // holdBack delivers requests of a kind inside the transaction after the one to which they belonged.
-func (r *rig) holdBack(key kmsg.Key, times int) {
+func holdBack(r *rig, key kmsg.Key, times int) {
 	r.start("one")
 	r.feed(600)
 	r.reached(600)
@@ -241,7 +241,7 @@ func (r *rig) holdBack(key kmsg.Key, times int) {
 }
 
 // killBroker kills the broker again and again.
-func (r *rig) killBroker(times int) {
+func killBroker(r *rig, times int) {
 	r.start("one")
 	for i := range uint64(times) {
 		base := int(r.fed.Load())
@@ -274,7 +274,7 @@ func (r *rig) restartBroker() {
 
 // terminate ends the stage by SIGTERM in the middle of its work, every third time with a broker that no longer answers:
 // then it must be gone within its grace period and name the work that was not flushed.
-func (r *rig) terminate(times int) {
+func terminate(r *rig, times int) {
 	const grace = 4 * time.Second
 	text, err := os.ReadFile(r.config)
 	if err != nil {
@@ -332,7 +332,7 @@ func (r *rig) terminate(times int) {
 }
 
 // rebalance lets members come and go every two seconds.
-func (r *rig) rebalance(how time.Duration) {
+func rebalance(r *rig, how time.Duration) {
 	r.start("one")
 	began, changes := time.Now(), 0
 	var others []*process
@@ -384,7 +384,7 @@ func (r *rig) shared(members int) {
 }
 
 // stall stops a member for longer than its session, lets another take over, and wakes it up again.
-func (r *rig) stall(times int) {
+func stall(r *rig, times int) {
 	r.start("one")
 	two := r.start("two")
 	r.feed(1200)

@@ -2,16 +2,16 @@ package stream
 
 import (
 	"context"
-	"liftstream/stream/internal/sample"
-	"liftstream/stream/replay"
-	"liftstream/stream/scores"
-	"liftstream/stream/state"
-	"liftstream/stream/streamtest"
 	"testing"
 	"time"
 
 	"liftstream/codec"
 	"liftstream/model"
+	"liftstream/stream/internal/sample"
+	"liftstream/stream/replay"
+	"liftstream/stream/scores"
+	"liftstream/stream/state"
+	"liftstream/stream/streamtest"
 )
 
 // fromFiles is a model of records that no partition has seen.

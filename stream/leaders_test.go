@@ -3,7 +3,6 @@ package stream
 import (
 	"context"
 	"encoding/binary"
-	"liftstream/stream/topics"
 	"maps"
 	"net"
 	"os/exec"
@@ -19,6 +18,7 @@ import (
 	"go.uber.org/zap"
 
 	"liftstream/model"
+	"liftstream/stream/topics"
 	"liftstream/stream/txn"
 )
 
@@ -222,7 +222,7 @@ func TestLeadersMoveAtEveryStep(t *testing.T) {
 // moveLeaders lets the leaders of a cluster of three move while records and labels arrive. In this process they do so
 // when they are told to; a real Kafka is made to by kill -9 of one of its nodes, which is started again at once, or
 // when the two others have taken its work over.
-func (r *rig) moveLeaders(times int) {
+func moveLeaders(r *rig, times int) {
 	r.start("one")
 	r.start("two")
 	moved, killed, longest := 0, make([]int, 3), time.Duration(0)

@@ -3,12 +3,12 @@ package stream
 import (
 	"context"
 	"errors"
-	"liftstream/stream/committed"
-	"liftstream/stream/streamtest"
 	"strings"
 	"testing"
 	"time"
 
+	"liftstream/stream/committed"
+	"liftstream/stream/streamtest"
 	"liftstream/stream/txn"
 )
 

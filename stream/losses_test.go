@@ -1,12 +1,12 @@
 package stream
 
 import (
-	"liftstream/stream/internal/sample"
-	"liftstream/stream/streamtest"
 	"testing"
 
 	"liftstream/model"
 	"liftstream/model/propensity"
+	"liftstream/stream/internal/sample"
+	"liftstream/stream/streamtest"
 )
 
 // TestLossesAreCounted: labels outside of the configured classes, records whose label does not come, and the bytes of

@@ -3,14 +3,14 @@ package stream
 import (
 	"context"
 	"errors"
-	"liftstream/stream/committed"
-	"liftstream/stream/state"
-	"liftstream/stream/streamtest"
 	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"liftstream/stream/committed"
+	"liftstream/stream/state"
+	"liftstream/stream/streamtest"
 	"liftstream/stream/txn"
 )
 

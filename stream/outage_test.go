@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"liftstream/stream/streamtest"
 	"net"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"liftstream/stream/streamtest"
 	"liftstream/stream/txn"
 )
 

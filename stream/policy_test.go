@@ -4,10 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"liftstream/stream/committed"
-	"liftstream/stream/state"
-	"liftstream/stream/streamtest"
-	"liftstream/stream/topics"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -19,6 +15,10 @@ import (
 
 	"liftstream/model"
 	"liftstream/model/wire"
+	"liftstream/stream/committed"
+	"liftstream/stream/state"
+	"liftstream/stream/streamtest"
+	"liftstream/stream/topics"
 	"liftstream/stream/txn"
 )
 

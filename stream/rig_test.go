@@ -5,9 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"liftstream/stream/internal/sample"
-	"liftstream/stream/state"
-	"liftstream/stream/streamtest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,6 +21,9 @@ import (
 
 	"liftstream/codec"
 	"liftstream/model"
+	"liftstream/stream/internal/sample"
+	"liftstream/stream/state"
+	"liftstream/stream/streamtest"
 	"liftstream/stream/txn"
 )
 

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"liftstream/stream/state"
-	"liftstream/stream/topics"
 	"slices"
 	"strconv"
 	"sync"
@@ -17,6 +15,8 @@ import (
 	"go.uber.org/zap"
 
 	"liftstream/model"
+	"liftstream/stream/state"
+	"liftstream/stream/topics"
 	"liftstream/stream/txn"
 )
 

@@ -3,11 +3,6 @@ package stream
 import (
 	"context"
 	"fmt"
-	"liftstream/stream/committed"
-	"liftstream/stream/internal/sample"
-	"liftstream/stream/state"
-	"liftstream/stream/streamtest"
-	"liftstream/stream/verify"
 	"testing"
 	"time"
 
@@ -17,7 +12,12 @@ import (
 	"go.uber.org/zap/zaptest"
 
 	"liftstream/model"
+	"liftstream/stream/committed"
+	"liftstream/stream/internal/sample"
+	"liftstream/stream/state"
+	"liftstream/stream/streamtest"
 	"liftstream/stream/txn"
+	"liftstream/stream/verify"
 )
 
 // world is a broker with the topics of one stage.

@@ -2,11 +2,11 @@ package stream
 
 import (
 	"context"
-	"liftstream/stream/state"
 	"testing"
 	"time"
 
 	"liftstream/stream/embedded"
+	"liftstream/stream/state"
 )
 
 func TestSnapshotsKeepToTheirShareOfWhatWasRead(t *testing.T) {

@@ -1,18 +1,27 @@
-// Package stream runs the models between Kafka topics: one task for each input partition, which drives a
-// model.Partition by its three commands and commits scores, dead letters, input offsets and journal in one transaction;
-// snapshots of the states; the trainer, where partition 0 is owned; the model topic.
+// Package stream runs the models between Kafka topics. Begin with New and Stage.Run, and with Options.
+//
+// A Stage is one process's share of the work. For each input partition that it owns it runs a task, which drives a
+// model.Partition by its three commands and commits scores, dead letters, input offsets and journal in one transaction.
+// A task first takes its partition over (takeover), then its pipeline fills one transaction while the one before is
+// being committed. The trainer runs where partition 0 is owned; it fits models from the snapshots of all partitions and
+// publishes them in the model topic.
+//
+// The parts lie in packages of their own: state has the bytes of the state and model topics, committed decides how a
+// partition is taken over, replay takes messages into a state, deadletter and scores know the messages of their topics,
+// topics the topics, verify replays and compares, txn is the protocol of transactions, embedded a broker in the
+// process, operator serves health and metrics, and streamtest is the kit of the tests.
 package stream
 
 import (
-	"liftstream/stream/committed"
-	"liftstream/stream/state"
-	"liftstream/stream/topics"
 	"time"
 
 	"go.uber.org/zap"
 
 	"liftstream/codec"
 	"liftstream/model"
+	"liftstream/stream/committed"
+	"liftstream/stream/state"
+	"liftstream/stream/topics"
 	"liftstream/stream/txn"
 )
 

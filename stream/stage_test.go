@@ -3,9 +3,6 @@ package stream
 import (
 	"context"
 	"errors"
-	"liftstream/stream/committed"
-	"liftstream/stream/internal/sample"
-	"liftstream/stream/streamtest"
 	"maps"
 	"net"
 	"slices"
@@ -18,7 +15,10 @@ import (
 
 	"liftstream/codec"
 	"liftstream/model"
+	"liftstream/stream/committed"
 	"liftstream/stream/embedded"
+	"liftstream/stream/internal/sample"
+	"liftstream/stream/streamtest"
 	"liftstream/stream/txn"
 )
 

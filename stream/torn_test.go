@@ -3,16 +3,16 @@ package stream
 import (
 	"context"
 	"errors"
-	"liftstream/stream/scores"
-	"liftstream/stream/state"
-	"liftstream/stream/streamtest"
-	"liftstream/stream/topics"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"liftstream/stream/scores"
+	"liftstream/stream/state"
+	"liftstream/stream/streamtest"
+	"liftstream/stream/topics"
 	"liftstream/stream/txn"
 )
 

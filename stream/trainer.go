@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"liftstream/stream/state"
 	"time"
 
 	"go.uber.org/zap"
 
 	"liftstream/model"
+	"liftstream/stream/state"
 	"liftstream/stream/txn"
 )
 

@@ -3,7 +3,6 @@ package stream
 import (
 	"context"
 	"errors"
-	"liftstream/stream/streamtest"
 	"sync"
 	"testing"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"liftstream/model"
+	"liftstream/stream/streamtest"
 )
 
 // unending is a factory whose live fits end with their context alone.

@@ -4,9 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"liftstream/stream/replay"
-	"liftstream/stream/state"
-	"liftstream/stream/streamtest"
 	"math"
 	"strings"
 	"testing"
@@ -16,6 +13,9 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"liftstream/model"
+	"liftstream/stream/replay"
+	"liftstream/stream/state"
+	"liftstream/stream/streamtest"
 )
 
 // verdict waits until the stage knows a verdict of at least that number.

@@ -99,10 +99,8 @@ func inspectModels(ctx context.Context, a *cli.App, k *cluster.Cluster, c *confi
 		return show.Verdicts(a.Out, v)
 	}
 	if len(versions) == 0 {
-		if _, err := fmt.Fprintf(a.Out, "%s holds no model: none was published yet\n", c.Topics.Model); err != nil {
-			return err
-		}
-		return verdicts()
+		_, err := fmt.Fprintf(a.Out, "%s holds no model: none was published yet\n", c.Topics.Model)
+		return cmp.Or(err, verdicts())
 	}
 	var broken error
 	for _, v := range versions {

@@ -3,7 +3,6 @@ package lift
 import (
 	"cmp"
 	"math"
-	"math/bits"
 	"slices"
 )
 
@@ -190,21 +189,6 @@ func (b *bitMiner) of(positions []int32) *caseSet {
 		c = c.next[p]
 	}
 	return c
-}
-
-func ones(a []uint64) (n int) {
-	for _, v := range a {
-		n += bits.OnesCount64(v)
-	}
-	return n
-}
-
-func onesOf(a, b []uint64) (n int) {
-	b = b[:len(a)]
-	for i, v := range a {
-		n += bits.OnesCount64(v & b[i])
-	}
-	return n
 }
 
 // support is the least number of records above the minimum support of n complete cases.

@@ -2,22 +2,6 @@ package lift
 
 import "math"
 
-// z95 is the two-sided 95 % point of the normal distribution.
-const z95 = 1.959963984540054
-
-// LiftInterval is the 95 % interval of Lift(x, y); see liftInterval. NaN when the class was not seen or fewer than two
-// classes were.
-func (s *Summary) LiftInterval(x, y int) (low, high float64) {
-	if s.Seen < 2 || !(s.NY[y] > 0) {
-		return math.NaN(), math.NaN()
-	}
-	return liftInterval(max(s.Count[x*s.Classes+y], 0), s.NX[x], s.NY[y], s.N, s.Effective/s.N)
-}
-
-func (s *Summary) rate(x, y int) float64 {
-	return max(s.Count[x*s.Classes+y], 0) / s.NX[x]
-}
-
 // liftInterval is the 95 % interval of the lift (n_xy/n_x)/(n_y/n) of a class under a condition, on counts times scale
 // as effective numbers of records. With p the rate of the class under the condition, r that among the rest, and g =
 // n_x/n, the lift is 1/(g + (1-g) r/p): the interval is that of the ratio of two independent rates by the score test
@@ -26,6 +10,9 @@ func (s *Summary) rate(x, y int) float64 {
 func liftInterval(nxy, nx, ny, n, scale float64) (low, high float64) {
 	return scoreLiftInterval(nxy, nx, ny, n, scale, z95)
 }
+
+// z95 is the two-sided 95 % point of the normal distribution.
+const z95 = 1.959963984540054
 
 // scoreLiftInterval is liftInterval with another two-sided point of the normal distribution than z95.
 func scoreLiftInterval(nxy, nx, ny, n, scale, z float64) (low, high float64) {
@@ -187,24 +174,8 @@ func hypergeometricTail(nx, ny, n, odds float64, tail func(k float64) bool) floa
 	return part / all
 }
 
-// tieTolerance is the relative difference below which two values of a ranking are the same (METHOD.md 6).
-const tieTolerance = 1e-12
-
-// compareValues orders values of a ranking, higher first, equal within the tolerance, NaN last.
-func compareValues(a, b float64) int {
-	switch an, bn := math.IsNaN(a), math.IsNaN(b); {
-	case an && bn:
-		return 0
-	case an:
-		return 1
-	case bn:
-		return -1
-	}
-	if math.Abs(a-b) <= tieTolerance*max(math.Abs(a), math.Abs(b)) {
-		return 0
-	}
-	if a > b {
-		return -1
-	}
-	return 1
+// wilsonLower is the lower end of the 95 % interval of a rate that was seen on n records (Wilson, JASA 22, 1927).
+func wilsonLower(rate, n float64) float64 {
+	const z = z95 * z95
+	return (rate + z/(2*n) - z95*math.Sqrt(rate*(1-rate)/n+z/(4*n*n))) / (1 + z/n)
 }

@@ -78,9 +78,6 @@ func (f *Factory) Contribution() model.Contribution {
 // New returns an empty component, which counts nothing until its first Rebase.
 func (f *Factory) New(*model.Levels) model.Component { return &Component{schema: f.schema} }
 
-// rankDelta is the chance that RankError allows a cut point to be further off than it says.
-const rankDelta = .001
-
 // Fit searches the feature sets, windows and profiles (Algorithms 1, 2 and 3) and returns them with the counts of every
 // partition: those of its state where the state has a set with the same cells, else those of its records in the
 // evidence.

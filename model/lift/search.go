@@ -37,58 +37,9 @@ const (
 	affordable = 1 << 27
 	// maxCandidates bounds the sets of one size that are tried.
 	maxCandidates = 1 << 20
-	// cutTolerance is how much lower, in nats, the entropy of the cell masses may be under the serving cuts than under
-	// fresh ones for the serving cuts to stay: five cells of which one is 29 % too heavy lose as much.
-	cutTolerance = 0.01
 	// ctxEvery is the number of sets between two looks at the context.
 	ctxEvery = 4
 )
-
-// sample is the evidence in the form that the searches read.
-type sample struct {
-	schema  *model.Schema
-	n       int
-	classes int
-	fields  []int32     // features that may be searched
-	column  [][]float64 // by feature
-	code    [][]int32   // by feature with levels; -1 missing
-	missing []bool      // by feature: some record lacks it
-	class   []int32
-	weight  []float64
-	total   float64
-}
-
-func newSample(ev *model.Evidence) *sample {
-	s := &sample{schema: ev.Schema, n: ev.Len(), classes: len(ev.Schema.Classes), column: ev.Columns, class: ev.Class, weight: ev.Weight}
-	s.code, s.missing = make([][]int32, len(ev.Columns)), make([]bool, len(ev.Columns))
-	for f, column := range ev.Columns {
-		if ev.Schema.Features[f].Use != model.UseScore {
-			continue
-		}
-		s.fields = append(s.fields, int32(f))
-		for _, v := range column {
-			if v != v {
-				s.missing[f] = true
-				break
-			}
-		}
-		if ev.Schema.Features[f].Kind == model.Continuous {
-			continue
-		}
-		s.code[f] = make([]int32, s.n)
-		for i, v := range column {
-			if v != v {
-				s.code[f][i] = -1
-			} else {
-				s.code[f][i] = int32(v)
-			}
-		}
-	}
-	for _, w := range ev.Weight {
-		s.total += w
-	}
-	return s
-}
 
 // found is an evaluated feature set.
 type found struct {
@@ -303,16 +254,6 @@ func (s *setSearch) tableOf(t *Set) *Table {
 func (s *setSearch) summaryOf(t *Set) *Summary {
 	table := s.tableOf(t)
 	return Summarise(table.n, s.classes, table.Effective())
-}
-
-// serving returns the serving definition of the set, nil when there is none.
-func (s *setSearch) serving(features []int32) *Set {
-	for _, p := range s.previous {
-		if slices.Equal(p.features, features) && p.joint == s.options.Joint {
-			return p
-		}
-	}
-	return nil
 }
 
 // binomial is the number of subsets of k of n.

@@ -10,6 +10,41 @@ import (
 	"liftstream/model"
 )
 
+// show validates the found profiles and returns those of each class in the order of their rank.
+func (m *miner) show(o *ProfileOptions, l *model.Levels) []*Profile {
+	most := o.Top
+	if o.Rank == ByValidated && m.n < m.sample.n {
+		most *= candidatePool
+	}
+	var out []*Profile
+	var p []float64
+	for _, best := range m.best {
+		for _, x := range m.fold(best, most) {
+			f := m.profile(x.mined, l)
+			f.Folded = x.folded
+			out = append(out, f)
+			p = append(p, f.Validation.fisher())
+		}
+	}
+	if m.n == m.sample.n {
+		return out
+	}
+	for i, q := range benjaminiHochberg(p) {
+		out[i].Q, out[i].Among = q, len(out)
+	}
+	if o.Rank == ByValidated {
+		out = byValidated(out, o.Top)
+	}
+	return out
+}
+
+const (
+	// minValidation is the least number of records that are held back to validate.
+	minValidation = 50
+	// validationBlocks is the number of stretches of the held-back records that tell whether these are independent.
+	validationBlocks = 10
+)
+
 // profile turns a found one into what is kept: counted on all records and on the newer ones.
 func (m *miner) profile(x *mined, l *model.Levels) *Profile {
 	p := &Profile{Class: x.class, Q: math.NaN()}
@@ -81,72 +116,6 @@ func (m *miner) completeCases(features []int32, class, from int) (n, ny float64)
 	}
 	m.known[key] = [2]float64{n, ny}
 	return n, ny
-}
-
-// show validates the found profiles and returns those of each class in the order of their rank.
-func (m *miner) show(o *ProfileOptions, l *model.Levels) []*Profile {
-	most := o.Top
-	if o.Rank == ByValidated && m.n < m.sample.n {
-		most *= candidatePool
-	}
-	var out []*Profile
-	var p []float64
-	for _, best := range m.best {
-		for _, x := range m.fold(best, most) {
-			f := m.profile(x.mined, l)
-			f.Folded = x.folded
-			out = append(out, f)
-			p = append(p, f.Validation.fisher())
-		}
-	}
-	if m.n == m.sample.n {
-		return out
-	}
-	for i, q := range benjaminiHochberg(p) {
-		out[i].Q, out[i].Among = q, len(out)
-	}
-	if o.Rank == ByValidated {
-		out = byValidated(out, o.Top)
-	}
-	return out
-}
-
-// folded is a found profile with the number of those that were folded into it.
-type folded struct {
-	*mined
-	folded int
-}
-
-// fold returns the most best ones of the found profiles of a class, less those that cover nearly the same records as a
-// better one; of a miner that keeps redundant profiles just the best ones.
-func (m *miner) fold(found []*mined, most int) []folded {
-	var out []folded
-	var masks [][]uint64
-	for _, x := range found {
-		if m.keep {
-			if len(out) < most {
-				out = append(out, folded{x, 0})
-			}
-			continue
-		}
-		mask := m.mask(x)
-		at := slices.IndexFunc(masks, func(o []uint64) bool { return overlap(o, mask) > profileOverlap })
-		switch {
-		case at >= 0:
-			out[at].folded++
-		case len(out) < most:
-			out, masks = append(out, folded{x, 0}), append(masks, mask)
-		}
-	}
-	return out
-}
-
-// mask returns the searched records that a profile covers, one bit each in an order of their own.
-func (m *miner) mask(x *mined) []uint64 {
-	if m.bits != nil {
-		return m.bits.maskOf(x)
-	}
-	return slices.Clone(m.meeting(x, -1))
 }
 
 // byValidated orders the profiles of each class by the falling lower end of the validated lift and keeps top of them.

@@ -35,14 +35,6 @@ func compareWindows(a, b *Window) int {
 	return slices.Compare(a.Cells, b.Cells)
 }
 
-// compareFeatures ranks fewer features first, then names in configuration order.
-func compareFeatures(a, b []int32) int {
-	if c := cmp.Compare(len(a), len(b)); c != 0 {
-		return c
-	}
-	return slices.Compare(a, b)
-}
-
 // findWindows returns the k windows of highest eta, or rank where that is another (Summary.windowRank), whose mass
 // exceeds minMass (a share of the set's records, strict), best first; windows that rank below worst, if given, may be
 // left out. exact is false when a bound on the work ended the search early.
@@ -313,16 +305,6 @@ func (s *setSearch) maskOf(w *Window) []uint64 {
 	return mask
 }
 
-// overlap is the number of records in both of two masks over that of the records in either; 0 for empty ones.
-func overlap(a, b []uint64) float64 {
-	both := onesOf(a, b)
-	either := ones(a) + ones(b) - both
-	if either == 0 {
-		return 0
-	}
-	return float64(both) / float64(either)
-}
-
 // measureWindows fills the corrected figures and the intervals of the windows found.
 func (s *setSearch) measureWindows() {
 	for _, w := range s.windows {
@@ -376,15 +358,3 @@ func contiguousWindows(t *Set, s *Summary, k int, minMass float64) (best []*Wind
 // exceeds is the strict comparison of a mass with a limit, equal within rounding counting as not greater (METHOD.md
 // 4.3).
 func exceeds(mass, limit float64) bool { return mass > limit*(1+tieTolerance) }
-
-// insertTop keeps the k best of a ranking, best first.
-func insertTop[T any](top []T, v T, k int, compare func(a, b T) int) []T {
-	if k < 1 || len(top) == k && compare(v, top[k-1]) >= 0 {
-		return top
-	}
-	i, _ := slices.BinarySearchFunc(top, v, compare)
-	if top = slices.Insert(top, i, v); len(top) > k {
-		top = top[:k]
-	}
-	return top
-}

@@ -31,13 +31,13 @@ func offer(sets string) [][]uint64 {
 	return keys
 }
 
-// TestSetsBeginWithTheirWeight: an entered set counts from the beginning, with weight 1 on the card that uses the
-// longest memory alone; other inputs do not.
+// TestSetsBeginWithTheirWeight: an entered set counts from the beginning, with weight 1 on the two cards
+// of the longest memories; other inputs do not.
 func TestSetsBeginWithTheirWeight(t *testing.T) {
 	p := newPlan(setOptions(), schemas()["two"])
 	first := p.slots - p.extern
 	for e := range 4 {
-		want := [cards]float64{0, 0, 0, 1}
+		want := [cards]float64{0, 0, 1, 1}
 		if e == 3 {
 			want = [cards]float64{}
 		}

@@ -8,10 +8,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"liftstream/stream/topics"
 
 	"liftstream/stream/scores"
 	"liftstream/stream/state"
+	"liftstream/stream/topics"
 	"liftstream/stream/txn"
 )
 

@@ -1,9 +1,9 @@
 package committed
 
 import (
-	"liftstream/stream/state"
 	"testing"
 
+	"liftstream/stream/state"
 	"liftstream/stream/txn"
 )
 

@@ -60,8 +60,8 @@ func Share(o Options) (*Shared, error) {
 		}
 		time.Sleep(look)
 	}
-	return nil, fmt.Errorf("starting the embedded broker: another process keeps %s locked "+
-		"and does not say where it listens", name)
+	return nil, fmt.Errorf(
+		"starting the embedded broker: another process keeps %s locked and does not say where it listens", name)
 }
 
 // Addr is the host and port at which the broker listens.

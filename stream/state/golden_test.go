@@ -3,7 +3,6 @@ package state
 import (
 	"bytes"
 	"context"
-	"liftstream/stream/internal/sample"
 	"maps"
 	"os"
 	"path/filepath"
@@ -14,6 +13,7 @@ import (
 	"liftstream/model"
 	"liftstream/model/propensity"
 	"liftstream/model/wire"
+	"liftstream/stream/internal/sample"
 )
 
 // TestTopicsOfFormat1AreReadForEver reads the values of both topics as an earlier build has written them. The bytes of

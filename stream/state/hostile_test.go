@@ -2,13 +2,13 @@ package state
 
 import (
 	"bytes"
-	"liftstream/stream/internal/sample"
 	"maps"
 	"slices"
 	"testing"
 
 	"liftstream/model"
 	"liftstream/model/wire"
+	"liftstream/stream/internal/sample"
 )
 
 // FuzzUnpack: sections and models lie in pieces that somebody else may have written, lengths and checksums included.

@@ -5,13 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"liftstream/model"
-	"liftstream/stream/txn"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"liftstream/model"
+	"liftstream/stream/txn"
 )
 
 // Log is the content of one partition of the state topic: the last value of each key. It leaves out keys that no stage

@@ -1,9 +1,10 @@
 package state
 
 import (
-	"liftstream/stream/internal/sample"
 	"strings"
 	"testing"
+
+	"liftstream/stream/internal/sample"
 )
 
 // FuzzModelTopic takes records of any origin and then looks at everything that the topic is said to hold.

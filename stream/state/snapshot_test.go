@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"liftstream/stream/internal/sample"
 	"maps"
 	"reflect"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"liftstream/model"
+	"liftstream/stream/internal/sample"
 )
 
 // drive takes snapshots of a growing partition, applying only the first cut changes of the last one, as if the writer

@@ -4,10 +4,10 @@ package topics
 import (
 	"context"
 	"fmt"
-	"liftstream/stream/deadletter"
 	"maps"
 	"strconv"
 
+	"liftstream/stream/deadletter"
 	"liftstream/stream/txn"
 )
 

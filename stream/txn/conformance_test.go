@@ -3,13 +3,14 @@ package txn
 import (
 	"context"
 	"fmt"
-	"liftstream/stream/embedded"
 	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"liftstream/stream/embedded"
 )
 
 // broker is one implementation that the suite runs on.

@@ -3,8 +3,6 @@ package lift
 import (
 	"math"
 	"slices"
-
-	"liftstream/model"
 )
 
 // latticeSet is what the lattice found of one set of continuous features: the factor of its covariance, the cuts of its
@@ -219,13 +217,4 @@ func (t *latticeSet) finish(l *lattice, work *latticeWork) {
 type latticeWork struct {
 	bins []uint32
 	at   []uint16
-}
-
-// found returns what evaluate returns for the set of a lattice.
-func (t *latticeSet) found(s *setSearch) (*found, *Summary) {
-	set := newSet(s.schema, t.features, s.options.Joint, []part{{features: t.features, factor: t.factor, cuts: t.cuts}})
-	table := NewTable(s.classes, model.HalfLife{})
-	table.n = t.count
-	table.square = float64(s.n) * s.weight[0] * s.weight[0]
-	return newFound(set, table, s.classes, s.options.Sets.Rank)
 }

@@ -1,6 +1,7 @@
 package lift
 
 import (
+	"math"
 	"testing"
 
 	"liftstream/model"
@@ -38,4 +39,18 @@ func exampleOf(ev *model.Evidence, i int) *model.Example {
 	row := make(model.Row, len(ev.Columns))
 	ev.Row(i, row)
 	return &model.Example{Row: row, Class: ev.Class[i], Weight: ev.Weight[i], Clock: ev.Clock[i], Time: ev.Time[i]}
+}
+
+func near(t *testing.T, what string, got, want, tolerance float64) {
+	t.Helper()
+	if math.IsNaN(got) != math.IsNaN(want) || math.Abs(got-want) > tolerance {
+		t.Errorf("%s = %.15g, want %.15g within %g", what, got, want, tolerance)
+	}
+}
+
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
 }

@@ -1,0 +1,28 @@
+package lift
+
+import "math/bits"
+
+func ones(a []uint64) (n int) {
+	for _, v := range a {
+		n += bits.OnesCount64(v)
+	}
+	return n
+}
+
+func onesOf(a, b []uint64) (n int) {
+	b = b[:len(a)]
+	for i, v := range a {
+		n += bits.OnesCount64(v & b[i])
+	}
+	return n
+}
+
+// overlap is the number of records in both of two masks over that of the records in either; 0 for empty ones.
+func overlap(a, b []uint64) float64 {
+	both := onesOf(a, b)
+	either := ones(a) + ones(b) - both
+	if either == 0 {
+		return 0
+	}
+	return float64(both) / float64(either)
+}
