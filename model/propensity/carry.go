@@ -159,7 +159,7 @@ func (m *move) tables(old *tables, was, axes []axis, live bool) *tables {
 	}
 	counts(t.class, old.class)
 	if axes != nil && live {
-		p.furnish(t, axes)
+		p.startCells(t, axes)
 	}
 	for i, o := range m.feature {
 		if o < 0 {

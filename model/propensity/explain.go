@@ -127,14 +127,6 @@ func dot(a, b *[cards]float64) (v float64) {
 	return v
 }
 
-// records is the number of labelled records, ever, that those of a cell are worth.
-func (s *Scorecard) records(i, cell int) float64 {
-	if cell == noCell {
-		return 0
-	}
-	return s.cellSum(i, cell, s.forever) / s.unit
-}
-
 // mixed2 is the mixture's log-odds of remembered margins.
 func (s *Scorecard) mixed2(m memory) (sum float64) {
 	for k := range cards {

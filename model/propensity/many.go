@@ -69,7 +69,7 @@ func (s *Scorecard) scoreN(row model.Row, inputs []float64, m memory, p []float6
 	z := m.raw
 	s.marginsN(x, m.own, z)
 	for k := range cards {
-		s.odds(z[k*K:k*K+K], s.logits)
+		restOdds(z[k*K:k*K+K], s.logits)
 		cal := m.calibrated[k*K : k*K+K]
 		var sum float64
 		for c := range cal {
@@ -113,8 +113,8 @@ func softmax(v []float64) {
 	}
 }
 
-// odds writes the one-against-the-rest log-odds of the softmax of z.
-func (s *Scorecard) odds(z, dst []float64) {
+// restOdds writes the one-against-the-rest log-odds of the softmax of z.
+func restOdds(z, dst []float64) {
 	copy(dst, z)
 	softmax(dst)
 	for c, p := range dst {
@@ -124,7 +124,7 @@ func (s *Scorecard) odds(z, dst []float64) {
 }
 
 // marginsN writes the raw scores of each card and class, classes innermost.
-func (s *Scorecard) marginsN(x, own, z []float64) {
+func (s *weights) marginsN(x, own, z []float64) {
 	if s.opt.Follow {
 		s.follow(x, own, z)
 		return
@@ -156,16 +156,6 @@ func (s *Scorecard) marginsN(x, own, z []float64) {
 	}
 }
 
-func (s *Scorecard) addOwn(w []pair, u float64, z []float64) {
-	K := len(w)
-	for c := range w {
-		z[c] += w[c].w[0] * u
-		z[K+c] += w[c].w[1] * u
-		z[2*K+c] += w[c].w[2] * u
-		z[3*K+c] += w[c].w[3] * u
-	}
-}
-
 // learnN learns a record of class y whose inputs and margins are in m and whose cells are in s.cells.
 func (s *Scorecard) learnN(y int, weight float64, m memory) {
 	K, H := s.margins, s.horizons
@@ -177,7 +167,7 @@ func (s *Scorecard) learnN(y int, weight float64, m memory) {
 		softmax(s.probs)
 		like[2*k] = s.probs[y]
 		like[2*k+1] = math.Exp(max(m.calibrated[k*K+y], -maxLogit))
-		s.odds(then[k*K:k*K+K], s.logits)
+		restOdds(then[k*K:k*K+K], s.logits)
 		for c := range K {
 			hit := 0
 			if c == y {
@@ -266,20 +256,11 @@ func (s *Scorecard) learnN(y int, weight float64, m memory) {
 	}
 }
 
-// pullOf returns the gradients by what feature i adds to the margins, r being those by the margins.
-func (s *Scorecard) pullOf(i int, r []float64) []float64 {
-	if !s.opt.Follow {
-		return r
-	}
-	n := cards * s.margins
-	return s.pull[i*n : (i+1)*n]
-}
-
 // noClass as descendOwn's only stands for all classes.
 const noClass = -1
 
 // descendOwn makes one AdaGrad step of per-class weights, of all classes or of only one.
-func (s *Scorecard) descendOwn(w []pair, u float64, r []float64, cell bool, only int) {
+func (s *weights) descendOwn(w []pair, u float64, r []float64, cell bool, only int) {
 	K := len(w)
 	for c := range w {
 		if only != noClass && c != only {

@@ -12,12 +12,12 @@ type memory struct {
 }
 
 // memorySize is the number of numbers of a memory. It depends on the options and the schema alone.
-func (p *plan) memorySize() int {
+func (p *layout) memorySize() int {
 	return p.slots*p.margins + 1 + p.linear + experts*p.margins + 1
 }
 
 // memoryOf returns numbers, memorySize of them, by their meaning.
-func (p *plan) memoryOf(numbers []float64) (m memory) {
+func (p *layout) memoryOf(numbers []float64) (m memory) {
 	at := p.slots * p.margins
 	m.shared = numbers[:at:at]
 	n := at + 1 + p.linear
@@ -30,7 +30,7 @@ func (p *plan) memoryOf(numbers []float64) (m memory) {
 	return m
 }
 
-func (p *plan) emptyMemory() memory { return p.memoryOf(make([]float64, p.memorySize())) }
+func (p *layout) emptyMemory() memory { return p.memoryOf(make([]float64, p.memorySize())) }
 
 // input returns shared input i, a number a margin.
 func (m *memory) input(i, margins int) []float64 { return m.shared[i*margins : (i+1)*margins] }

@@ -342,7 +342,7 @@ func TestRecode(t *testing.T) {
 func TestNeighboursAtTheEndsOfNumbers(t *testing.T) {
 	for _, unit := range []float64{5e-324, 1e-320, 1e-300, 1, 4e307} {
 		a := axis{edges: []float64{-4 * unit, -2 * unit, 0, 2 * unit, 4 * unit}, gap: []int32{1, 2, 3, 4, 5, 6}, at: []int32{1, 2, 3, 4, 5}, cells: 7, smooth: true, scale: 1}
-		near := a.hoods()
+		near := a.neighbourhoods()
 		for _, v := range []float64{-math.MaxFloat64, -4 * unit, -3 * unit, -unit, 0, unit, 2 * unit, 3 * unit, 4 * unit, math.MaxFloat64} {
 			_, at := a.place(v)
 			if cell, part := near[at].beside(v); !(part >= 0 && part <= 1) || part > 0 && cell == cellMissing {
@@ -353,7 +353,7 @@ func TestNeighboursAtTheEndsOfNumbers(t *testing.T) {
 }
 
 func TestCells(t *testing.T) {
-	p := newPlan(Default(), schemas()["two"])
+	p := fitter{newPlan(Default(), schemas()["two"])}
 	values, weights := []float64{}, []float64{}
 	for i := range 1000 {
 		v := float64(i)

@@ -11,7 +11,7 @@ import (
 
 // lifted writes the log-lifts of an ordered cell, its rate pooled with its neighbours' as far as order demands; it
 // reports whether the cell is ordered.
-func (s *Scorecard) lifted(i, cell int, dst []float64) bool {
+func (s *counts) lifted(i, cell int, dst []float64) bool {
 	pos := s.positiveClass()
 	C := s.classes
 	for h := range s.horizons {
@@ -35,7 +35,7 @@ func (s *Scorecard) lifted(i, cell int, dst []float64) bool {
 }
 
 // positiveClass is the class whose margin ordered features move one way.
-func (s *Scorecard) positiveClass() int {
+func (s *counts) positiveClass() int {
 	if s.margins == 1 {
 		return 1
 	}
@@ -43,7 +43,7 @@ func (s *Scorecard) positiveClass() int {
 }
 
 // rateOf is the base rate of a class over horizon h, and that of all others.
-func (s *Scorecard) rateOf(class, h int) (rate, rest float64) {
+func (s *counts) rateOf(class, h int) (rate, rest float64) {
 	var n, others float64
 	for c, v := range s.cur.class[h*s.classes : (h+1)*s.classes] {
 		if v += s.pseudo(h); c == class {
@@ -57,7 +57,7 @@ func (s *Scorecard) rateOf(class, h int) (rate, rest float64) {
 
 // pooled returns the run of cells of feature i that order makes of an ordered cell over horizon h: the weights of the
 // positive class and of the rest, the prior of each cell included. It reports whether the cell is ordered.
-func (s *Scorecard) pooled(i, cell, h int) (block, bool) {
+func (s *counts) pooled(i, cell, h int) (block, bool) {
 	order := s.order[i]
 	at := slices.Index(order, int32(cell))
 	if at < 0 {
@@ -92,7 +92,7 @@ func (s *Scorecard) pooled(i, cell, h int) (block, bool) {
 
 // project brings the weights of an ordered feature back into order: log-lift weights to 0 or above, cell weights to
 // their isotonic regression, weighted by this partition's own G or evenly: the same for all partitions.
-func (s *Scorecard) project(i int, own bool) {
+func (s *weights) project(i int, own bool) {
 	H, K := s.horizons, s.margins
 	for h := range H {
 		w := &s.cur.in[i*H+h].w
@@ -136,7 +136,7 @@ func (s *Scorecard) project(i int, own bool) {
 }
 
 // positive returns the margin of the positive class and the direction in which it must move with feature i.
-func (s *Scorecard) positive(i int) (margin int, rise float64) {
+func (s *weights) positive(i int) (margin int, rise float64) {
 	if s.margins > 1 {
 		margin = s.schema.Positive
 	}
@@ -144,7 +144,7 @@ func (s *Scorecard) positive(i int) (margin int, rise float64) {
 }
 
 // projectLinear gives the linear weights of ordered features the sign that they may have.
-func (s *Scorecard) projectLinear() {
+func (s *weights) projectLinear() {
 	for i := range s.features {
 		if f := &s.features[i]; s.order[i] != nil && f.linear >= 0 {
 			m, rise := s.positive(i)

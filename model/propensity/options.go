@@ -74,8 +74,8 @@ type tuning struct {
 	// perCell is the least number of records for one quantile cell; 0 = the rule of METHOD.md 3: all q cells from 51
 	// records on, else one.
 	perCell int
-	// features is the number of features up to which the recipes hold as they are.
-	features float64
+	// few is the number of features up to which the recipes hold as they are.
+	few float64
 	// zeroPrior puts the pseudo-record of the linear inputs' moments at 0 with variance 1, whatever their scale.
 	zeroPrior bool
 	// smoothing lets log-lifts run linearly between cells of features that are not mostly atoms.
@@ -97,7 +97,7 @@ var standard = tuning{
 	fixedShare: .003,
 	rateFloor:  .1,
 	perCell:    4,
-	features:   20,
+	few:        20,
 	smoothing:  true,
 	late:       30,
 }
@@ -119,11 +119,8 @@ type feature struct {
 	linear int // position among the linear inputs, -1 when it is none
 }
 
-// plan is what schema and options fix for ever: the shape of every table but the cells.
-type plan struct {
-	tuning
-	schema   *model.Schema
-	opt      Options
+// layout is the shape of every table but the cells. Schema and options fix it for ever.
+type layout struct {
 	features []feature
 	classes  int
 	// margins is the number of scores that a card computes: 1 for two classes (class 1 against class 0), else one a class.
@@ -132,12 +129,21 @@ type plan struct {
 	// half holds the half-lives of the counts: the horizons, and "for ever" at the end when it is not among them.
 	half    []model.HalfLife
 	forever int // index in half
-	linear  int
-	extern  int              // external input slots
+	linear  int // linear inputs
+	extern  int // external input slots
+	slots   int // shared inputs: features x horizons, horizons, external
+	knots   int // of each table of the calibration
+	levels  int // most levels of a nominal feature that get cells of their own
+}
+
+// plan holds everything that schema and options fix for ever.
+type plan struct {
+	layout
+	tuning
+	schema  *model.Schema
+	opt     Options
 	fitted  []bool           // of each external input slot: see Block
-	slots   int              // shared inputs: features x horizons, horizons, external
 	using   []int            // cards that use each horizon, always a prefix of at least two
-	levels  int              // most levels of a nominal feature that get cells of their own
 	between []float64        // of each pair of horizons, see there
 	told    float64          // shownFrom the features
 	start   [][cards]float64 // share of each horizon in the horizons that a card uses
@@ -146,7 +152,8 @@ type plan struct {
 func newPlan(opt Options, s *model.Schema) *plan { return newPlanOf(opt, s, standard) }
 
 func newPlanOf(opt Options, s *model.Schema, t tuning) *plan {
-	p := &plan{schema: s, opt: opt.withDefaults(), tuning: t, classes: len(s.Classes), margins: len(s.Classes)}
+	p := &plan{schema: s, opt: opt.withDefaults(), tuning: t}
+	p.classes, p.margins, p.knots = len(s.Classes), len(s.Classes), p.opt.Calibration.Knots
 	if p.classes == 2 {
 		p.margins = 1
 	}
@@ -213,7 +220,7 @@ func (p *plan) choose() {
 // soften makes starting weights and steps smaller where there are many features: the more features tell the same, the
 // smaller the share of each at first, and the shorter must be the steps of a sum of so many weights.
 func (p *plan) soften() {
-	n, most := float64(len(p.features)), p.tuning.features
+	n, most := float64(len(p.features)), p.few
 	if !(n > most) {
 		return
 	}

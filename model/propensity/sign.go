@@ -11,9 +11,9 @@ package propensity
 // log-lift at the horizons of the score, of which usedLift makes the lift.
 
 // towards writes X of feature i into s.ref, for more classes less its mean, which means nothing in a softmax, and the
-// weight of each horizon into s.weights, and returns their sum. Where no weight is positive, all horizons weigh the
+// weight of each horizon into s.perHorizon, and returns their sum. Where no weight is positive, all horizons weigh the
 // same.
-func (s *Scorecard) towards(i int, x []float64) (weight float64) {
+func (s *weights) towards(i int, x []float64) (weight float64) {
 	H, K := s.horizons, s.margins
 	for h := range H {
 		p, w := &s.cur.in[i*H+h].w, 0.
@@ -22,25 +22,25 @@ func (s *Scorecard) towards(i int, x []float64) (weight float64) {
 				w += s.mix.part[k] * p[k]
 			}
 		}
-		s.weights[h] = w
+		s.perHorizon[h] = w
 		weight += w
 	}
 	if !(weight > 0) {
 		for h := range H {
-			s.weights[h] = 1
+			s.perHorizon[h] = 1
 		}
 		weight = float64(H)
 	}
 	if K == 1 {
 		v := 0.
 		for h, u := range x[i*H : i*H+H] {
-			v += s.weights[h] * u
+			v += s.perHorizon[h] * u
 		}
 		s.ref[0] = v
 		return weight
 	}
 	clear(s.ref)
-	for h, w := range s.weights {
+	for h, w := range s.perHorizon {
 		for c, v := range x[(i*H+h)*K : (i*H+h+1)*K] {
 			s.ref[c] += w * v
 		}
@@ -57,7 +57,7 @@ func (s *Scorecard) towards(i int, x []float64) (weight float64) {
 
 // moves writes what feature i adds to the margins of each card, cards x margins, into s.moved: log-lifts, cell and
 // linear input, by their weights.
-func (s *Scorecard) moves(i int, x, own []float64) {
+func (s *weights) moves(i int, x, own []float64) {
 	H, K := s.horizons, s.margins
 	m := s.moved
 	if K == 1 {
@@ -97,7 +97,7 @@ func (s *Scorecard) moves(i int, x, own []float64) {
 // straight bends what feature i adds to the margins of each card, s.moved, to max(a, 0) X with a = <m, X>/<X, X>: for
 // two classes what has the sign of X, else nothing. So whatever the mixture, its effect has the sign of its lift for
 // every class, and where the margin must rise with a feature it still does.
-func (s *Scorecard) straight() {
+func (s *weights) straight() {
 	K := s.margins
 	size := 0.
 	for _, v := range s.ref {
@@ -125,7 +125,7 @@ func (s *Scorecard) straight() {
 }
 
 // follow writes the margins of each card, cards x margins, with every feature's part bent to its lift.
-func (s *Scorecard) follow(x, own, z []float64) {
+func (s *weights) follow(x, own, z []float64) {
 	K, n := s.margins, len(s.features)*s.horizons
 	clear(z)
 	for i := range s.features {
@@ -150,7 +150,7 @@ func (s *Scorecard) follow(x, own, z []float64) {
 // pulls writes the gradients by what each feature adds to the margins, features x cards x margins, into s.pull, r being
 // those by the margins: the derivative of straight with X held, <r, X>/<X, X> X. A part that is bent to nothing has
 // that of a part along X if a step makes it one, else none.
-func (s *Scorecard) pulls(x, own, r []float64) {
+func (s *weights) pulls(x, own, r []float64) {
 	K := s.margins
 	for i := range s.features {
 		s.towards(i, x)

@@ -60,7 +60,8 @@ func (s *Scorecard) LoadState(b []byte) error {
 		*s = *betweenBlocks(from, s.plan).scorecard(old)
 		return nil
 	}
-	n := &Scorecard{plan: s.plan, ext: s.ext, keys: make([]uint64, s.extern), since: make([]float64, s.extern)}
+	n := emptyScorecard(s.plan)
+	n.ext = s.ext
 	if r.Bool() {
 		n.axes = s.readAxes(r)
 	}
@@ -113,7 +114,7 @@ func (s *Scorecard) LoadState(b []byte) error {
 }
 
 // readPrior reads the pseudo-records of the classes; that which never fades must be there.
-func (p *plan) readPrior(r *wire.Reader, prior []float64) {
+func (p *layout) readPrior(r *wire.Reader, prior []float64) {
 	readCounts(r, prior)
 	if !(prior[p.forever] > 0) {
 		r.Fail(errNumber)
@@ -133,7 +134,7 @@ func readMass(r *wire.Reader) (m mass) {
 }
 
 // massOf is the mass of records of weight 1 that have been counted.
-func (p *plan) massOf(t *tables) (m mass) {
+func (p *layout) massOf(t *tables) (m mass) {
 	for _, v := range t.class[p.forever*p.classes : (p.forever+1)*p.classes] {
 		m.weight += v
 	}
@@ -142,7 +143,7 @@ func (p *plan) massOf(t *tables) (m mass) {
 }
 
 // checkLive refuses live tables with which a record could not be scored.
-func (p *plan) checkLive(r *wire.Reader, n *Scorecard) {
+func (p *layout) checkLive(r *wire.Reader, n *Scorecard) {
 	all := [][]pair{n.cur.in, n.cur.own}
 	for f := range n.cur.feat {
 		all = append(all, n.cur.feat[f].pair)
@@ -178,25 +179,17 @@ func (p *plan) appendShape(b []byte) []byte {
 }
 
 func (p *plan) shape() []int {
-	return []int{cards, p.classes, len(p.features), len(p.half), p.horizons, p.linear, p.extern, p.opt.Calibration.Knots, p.levels}
+	return []int{cards, p.classes, len(p.features), len(p.half), p.horizons, p.linear, p.extern, p.knots, p.levels}
 }
 
-func (p *plan) readShape(r *wire.Reader) {
-	for i, want := range p.shape() {
-		if got := r.Uvarint(); r.Err() == nil && got != uint64(want) {
-			r.Fail(fmt.Errorf("made under other options: %d where %d should be (number %d)", got, want, i))
-		}
-	}
-}
-
-func (p *plan) appendAxes(b []byte, axes []axis) []byte {
+func (p *layout) appendAxes(b []byte, axes []axis) []byte {
 	for i := range axes {
 		b = axes[i].append(b)
 	}
 	return b
 }
 
-func (p *plan) readAxes(r *wire.Reader) []axis {
+func (p *layout) readAxes(r *wire.Reader) []axis {
 	axes := make([]axis, len(p.features))
 	for i := range axes {
 		f := &p.features[i]

@@ -77,7 +77,7 @@ func safe(v float64) float64 {
 }
 
 // standardise writes the linear inputs of a row.
-func (s *Scorecard) standardise(row model.Row, dst []float64) {
+func (s *counts) standardise(row model.Row, dst []float64) {
 	for i := range s.features {
 		f := &s.features[i]
 		if f.linear < 0 {
@@ -96,7 +96,7 @@ func (s *Scorecard) standardise(row model.Row, dst []float64) {
 
 // moment returns mean and variance of a linear input, in units of its axis, m being its sums. One pseudo-record stands
 // beside them: at the centre of the axis with its variance or, as in the reference, at 0 with variance 1.
-func (s *Scorecard) moment(i int, m []float64) (mean, variance float64) {
+func (s *counts) moment(i int, m []float64) (mean, variance float64) {
 	a := &s.axes[i]
 	u, v := 0., 1.
 	if s.zeroPrior {
@@ -109,7 +109,7 @@ func (s *Scorecard) moment(i int, m []float64) (mean, variance float64) {
 }
 
 // margins2 returns the raw log-odds of each card for the inputs x, shared, and own and the cells in s.cells.
-func (s *Scorecard) margins2(x, own []float64) (z [cards]float64) {
+func (s *weights) margins2(x, own []float64) (z [cards]float64) {
 	if s.opt.Follow {
 		s.follow(x, own, s.xs)
 		copy(z[:], s.xs)
@@ -254,43 +254,5 @@ func (s *Scorecard) learn2(y int, weight float64, m memory) {
 	}
 	if s.bound {
 		s.projectLinear()
-	}
-}
-
-// steps2 holds what a gradient step needs of a record, by card: r^2, and the steps of cells and of the others times r.
-type steps2 struct{ sq, cell, step [cards]float64 }
-
-// bent returns the steps of the weights of feature i where effects follow lifts: those of all, but none of the cards
-// whose gradient s.pull is 0.
-func (s *Scorecard) bent(i int, all *steps2) *steps2 {
-	b := &s.bend
-	*b = *all
-	for k, g := range s.pull[i*cards : (i+1)*cards] {
-		if g == 0 {
-			b.sq[k], b.cell[k], b.step[k] = 0, 0, 0
-		}
-	}
-	return b
-}
-
-// descend makes one AdaGrad step of the first use cards: G += (r x)^2, w -= step r x / sqrt(G), with sq = r^2 and
-// step = step r.
-func descend(p *pair, use int, x float64, sq, step *[cards]float64) {
-	xx := x * x
-	g0 := p.g[0] + sq[0]*xx
-	p.g[0] = g0
-	p.w[0] -= step[0] * x / math.Sqrt(g0)
-	g1 := p.g[1] + sq[1]*xx
-	p.g[1] = g1
-	p.w[1] -= step[1] * x / math.Sqrt(g1)
-	if use > 2 {
-		g2 := p.g[2] + sq[2]*xx
-		p.g[2] = g2
-		p.w[2] -= step[2] * x / math.Sqrt(g2)
-		if use > 3 {
-			g3 := p.g[3] + sq[3]*xx
-			p.g[3] = g3
-			p.w[3] -= step[3] * x / math.Sqrt(g3)
-		}
 	}
 }

@@ -29,7 +29,7 @@ var (
 
 // whole is the fit of one share to exchangeable records.
 type whole struct {
-	*plan
+	fitter
 	axes   []axis
 	ev     *evidence
 	rows   []int // records that weights are fitted on
@@ -37,14 +37,14 @@ type whole struct {
 	ext    int // inputs of other components
 }
 
-// settle returns the share of exchangeable records: counts that are the same over every half-life, and weights that are
+// fitWhole returns the share of exchangeable records: counts that are the same over every half-life, and weights that are
 // the same on every card, those of a penalised logistic regression of the class on the log-lifts of these counts, the
 // cells, the constant, the linear inputs, and the inputs of other components as these are of a record that they have
 // not seen (Evidence.Without). The strength of the penalty is the one whose log-loss on held-out folds is least.
 // Calibration counts the margins of held-out records. At last the constant is moved until the mean propensity of the
 // records is their rate. Nothing fades.
-func (p *plan) settle(ctx context.Context, axes []axis, ev *evidence) (contribution, error) {
-	w := &whole{plan: p, axes: axes, ev: ev}
+func (p fitter) fitWhole(ctx context.Context, axes []axis, ev *evidence) (contribution, error) {
+	w := &whole{fitter: p, axes: axes, ev: ev}
 	if ev.Without != nil {
 		for _, n := range ev.Blocks {
 			w.ext += n
@@ -95,7 +95,7 @@ func (p *plan) settle(ctx context.Context, axes []axis, ev *evidence) (contribut
 func (w *whole) counted(ctx context.Context, fold int) (*Scorecard, error) {
 	s := newScorecard(w.plan)
 	s.axes = w.axes
-	w.furnish(s.cur, w.axes)
+	w.startCells(s.cur, w.axes)
 	s.derive()
 	if w.ev.Without != nil {
 		s.SetBlocks(w.ev.Blocks)
@@ -259,7 +259,7 @@ func (w *whole) calibrateAll(s *Scorecard, z, odds []float64, y int, weight floa
 	K := w.margins
 	copy(odds, z)
 	if K > 1 {
-		s.odds(z, odds)
+		restOdds(z, odds)
 	}
 	for k := range cards {
 		for c, v := range odds {
@@ -342,7 +342,7 @@ func (w *whole) install(s *Scorecard, d *design, b *batch) {
 	}
 	s.learnt++
 	if s.bound {
-		s.straighten()
+		s.restoreOrder()
 	}
 }
 
