@@ -19,8 +19,8 @@ const (
 )
 
 // axis is the structure of one feature. Edges are the cut points and the atoms of a continuous feature, ascending; the
-// open stretch below edge i is cell gap[i], the edge itself cell at[i] (a cut belongs to the stretch below it), what
-// lies above the last edge cell gap[len(edges)]. Features with levels have no edges: their cells are their codes.
+// open stretch below edge i is cell gap[i], the edge itself cell at[i] (a cut belongs to the stretch below it), and the
+// stretch above the last edge cell gap[len(edges)]. Features with levels have no edges: their cells are their codes.
 type axis struct {
 	edges []float64
 	gap   []int32
@@ -59,15 +59,15 @@ func (a *axis) place(v float64) (cell, stretch int) {
 	return int(a.gap[n]), n
 }
 
-// neighbourhood tells of a stretch where its middle lies and which cells lie beside it, 0 for none, with the inverse distances
-// to their middles. Middles whose inverse distance is no number are not beside each other.
+// neighbourhood tells of a stretch where its middle lies and which cells lie beside it, 0 for none, with the inverse
+// distances to their middles. Middles whose inverse distance is no number are not beside each other.
 type neighbourhood struct {
 	mid, below, above float64
 	lower, upper      int32
 }
 
-// neighbourhoods returns the neighbourhood of each stretch, nil when the axis is not smooth. The middle of an open stretch is
-// its only edge.
+// neighbourhoods returns the neighbourhood of each stretch, nil when the axis is not smooth. The middle of an open
+// stretch is its only edge.
 func (a *axis) neighbourhoods() []neighbourhood {
 	if !a.smooth || len(a.edges) == 0 {
 		return nil
@@ -152,7 +152,8 @@ func (p *layout) level(f *feature, v float64) int {
 
 // same reports whether counts under one axis are counts under the other.
 func (a *axis) same(b *axis) bool {
-	return a.cells == b.cells && a.smooth == b.smooth && slices.Equal(a.edges, b.edges) && slices.Equal(a.gap, b.gap) && slices.Equal(a.at, b.at)
+	return a.cells == b.cells && a.smooth == b.smooth && slices.Equal(a.edges, b.edges) &&
+		slices.Equal(a.gap, b.gap) && slices.Equal(a.at, b.at)
 }
 
 // number reports whether v can be a linear input: not missing, not beyond the levels.

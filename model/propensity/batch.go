@@ -33,8 +33,8 @@ type batch struct {
 }
 
 // point is a weight, and how far live weights move towards it: h/(h+G) of the way, with the curvature h of the log-loss
-// by the weight, which is what the evidence knows of it, and the sum G of the squared gradients of all partitions,
-// which is what their weights know together.
+// by the weight, the evidence's knowledge of it, and the sum G of the squared gradients of all partitions,
+// the knowledge of their weights together.
 type point struct{ w, by float64 }
 
 func (x point) pull(v *pair) { v.w[batchCard] += x.by * (x.w - v.w[batchCard]) }
@@ -99,7 +99,8 @@ func (p fitter) fitBatch(ctx context.Context, axes []axis, ev *evidence, shares 
 	if err != nil {
 		return nil, err
 	}
-	b := &batch{stamp: stampOf(ev), lift: make([]point, len(d.lift)), own: make([]point, len(d.own)*p.margins), cell: make([][]point, len(p.features))}
+	b := &batch{stamp: stampOf(ev), cell: make([][]point, len(p.features)), lift: make([]point, len(d.lift)),
+		own: make([]point, len(d.own)*p.margins)}
 	H := p.horizons
 	for j := range b.lift {
 		b.lift[j].w = mean(&live.in[j*H+H-1], p.prior(j*H + H - 1).w[batchCard])
@@ -184,7 +185,7 @@ func (p *plan) appendBatch(out []byte, b *batch) []byte {
 	return out
 }
 
-// readBatch reads what appendBatch wrote; axes bound the cells of continuous features.
+// readBatch reads the form of appendBatch; axes bound the cells of continuous features.
 func (p *plan) readBatch(r *wire.Reader, axes []axis) *batch {
 	if !r.Bool() {
 		return nil

@@ -100,7 +100,7 @@ func (c *calibration) rescale(counts []float64, away *tables) {
 // append appends the weight; the counts are part of the tables' form.
 func (c *calibration) append(b []byte) []byte { return wire.AppendFloat(b, c.weight) }
 
-// readCalibration reads what append wrote; derive must follow.
+// readCalibration reads the form of append; derive must follow.
 func readCalibration(r *wire.Reader) calibration {
 	c := calibration{weight: r.Float()}
 	if !(c.weight >= 1 && c.weight <= 1<<(maxGrowth+1)) {

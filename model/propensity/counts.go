@@ -4,16 +4,16 @@ import (
 	"liftstream/model"
 )
 
-// counts are the class counts, over all records and by cell, with the clock by which they fade, and the moments of linear
-// inputs: what log-lifts and base rates are made of.
+// counts are the class counts, over all records and by cell, with the clock by which they fade, and the moments of
+// linear inputs. Log-lifts and base rates are made of them.
 type counts struct {
 	structure
 	clock clock
 	// prior is the pseudo-record that stands beside the count of each class, in units of evidence, faded like everything
 	// else.
 	prior  []float64
-	mass   mass    // of what this partition has learnt
-	others mass    // of what is in away
+	mass   mass    // of the records that this partition has learnt
+	others mass    // of the records in away
 	lag    float64 // records that are learnt between the score and the label of a record, a fading mean
 
 	unit    float64     // weight of one record's worth of evidence, model.Unit
@@ -43,7 +43,7 @@ func (m *mass) add(w, sign float64) {
 	}
 }
 
-// rate is what the log-lifts of one horizon need of the class counts, two classes.
+// rate holds the figures of the class counts that the log-lifts of one horizon need, two classes.
 type rate struct {
 	a, b  float64 // pseudo-records of class 1 and of class 0
 	odds  float64 // inverse base odds
@@ -59,7 +59,7 @@ func (s *counts) weigh(w, sign float64) {
 	s.unit = model.Unit(s.mass.weight+s.others.weight, s.mass.square+s.others.square)
 }
 
-// refresh recomputes what scores need of the class counts and the clock.
+// refresh recomputes the base rates that scores need from the class counts and the clock.
 func (s *counts) refresh() {
 	if s.margins != 1 {
 		C := s.classes
@@ -85,8 +85,8 @@ func (s *counts) refresh() {
 	}
 }
 
-// pseudo is what stands beside the count of each class over horizon h: what is left of the pseudo-record, and what
-// never fades.
+// pseudo is the weight that stands beside the count of each class over horizon h: the rest of the pseudo-record, and
+// the part that never fades.
 func (s *counts) pseudo(h int) float64 { return (s.prior[h] + s.rateFloor*s.clock.now[h]) * s.unit }
 
 // BaseRate is the never-forgetting rate of the class, with one pseudo-record of each class.

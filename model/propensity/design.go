@@ -9,7 +9,7 @@ import (
 	"liftstream/model"
 )
 
-// design is what the batch is fitted on, and the state of the fit.
+// design holds the inputs that the batch is fitted on, and the state of the fit.
 type design struct {
 	*plan
 	n      int
@@ -23,7 +23,7 @@ type design struct {
 	g, h   []float64   // gradient and curvature of the log-loss by z
 	step   float64     // of a Newton step, as classes move against each other: (K-1)/K, 1 for two
 	axes   []axis
-	order  []int // features by name: that in which weights are fitted, whatever that of the configuration
+	order  []int // features by name: weights are fitted in this order, under any order of the configuration
 	// The weights of lift are drawn towards toward, with the ridge lifts; those of cells and of own towards 0, the
 	// constant with the ridge base and linear inputs with line.
 	toward                  []float64
@@ -33,8 +33,9 @@ type design struct {
 
 // emptyDesign returns a design of no records with that many inputs of log-odds.
 func (p fitter) emptyDesign(lifts int) *design {
-	d := &design{plan: p.plan, step: 1, lift: make([][]float64, lifts), own: make([][]float64, 1+p.linear), toward: make([]float64, lifts),
-		lifts: batchLift, cell: batchCell, line: batchOwn, base: batchOwn}
+	d := &design{plan: p.plan, step: 1, lift: make([][]float64, lifts), own: make([][]float64, 1+p.linear),
+		toward: make([]float64, lifts),
+		lifts:  batchLift, cell: batchCell, line: batchOwn, base: batchOwn}
 	if p.margins > 1 {
 		d.step = float64(p.margins-1) / float64(p.margins)
 	}
@@ -54,7 +55,7 @@ func (p fitter) emptyDesign(lifts int) *design {
 }
 
 // newDesign runs the evidence in its order through counts that start empty, each record counted lag records after it
-// was scored, so that no input knows what was not known then. live weighs the inputs of other components.
+// was scored, so that no input knows more than was known then. live weighs the inputs of other components.
 func (p fitter) newDesign(ctx context.Context, axes []axis, ev *evidence, live *tables, lag int) (*design, error) {
 	K, H, F := p.margins, p.horizons, len(p.features)
 	most := max(min(batchRecords, batchNumbers/(K*(F+1)+F+p.linear+1)), 1)
@@ -121,7 +122,7 @@ func (p fitter) newDesign(ctx context.Context, axes []axis, ev *evidence, live *
 		}
 	}
 	d.n = len(d.class)
-	for i := range d.weight { // curvatures speak of the records that there are, not of those that they stand for
+	for i := range d.weight { // curvatures count records, not the records for which these stand
 		d.weight[i] *= sum / square
 	}
 	for f := range p.features { // levels that no share knows yet
@@ -139,7 +140,7 @@ func at[T any](v []T, i int) (x T) {
 	return x
 }
 
-// start adds what the weights of the batch say to z.
+// start adds the terms of the batch's weights to z.
 func (d *design) start(b *batch) {
 	K := d.margins
 	for j := range d.lift {
@@ -266,7 +267,7 @@ func (d *design) round(b *batch) {
 	}
 	for _, f := range d.order {
 		cells := b.cell[f]
-		// Neighbours share records: the curvature of a cell is that of its shares, which bounds what both can do at once.
+		// Neighbours share records: the curvature of a cell is that of its shares, a bound of the joint step of both.
 		g, h := make([]float64, len(cells)), make([]float64, len(cells))
 		d.eachCell(f, func(i int, cell int32, share float64) {
 			for c := range K {

@@ -29,7 +29,7 @@ func (f factory) Name() string { return Name }
 func (f factory) New(*model.Levels) model.Scorecard { return newScorecard(f.plan) }
 
 // Fit cuts the cells on the evidence, keeping those of the serving model (or, before the first one, of the first
-// partition that has any) where they are still adequate, and writes down what each partition has learnt under them.
+// partition that has any) where they are still adequate, and writes down the share of each partition under them.
 // Evidence without states is run through a new scorecard in order, each record scored and then learnt: that is how
 // files train. With states, only the counts of features whose cells changed are learnt again, from the partition's
 // records in the evidence; their weights pass to the new cells that hold the same values. The weights of the card of
@@ -138,7 +138,7 @@ func (p fitter) offered(ev *evidence) [][]uint64 {
 // trainInputs is the number of newest records of the evidence for which the inputs of other components are computed.
 const trainInputs = 1 << 16
 
-// train runs the chosen records through a new scorecard and returns what it learnt.
+// train runs the chosen records through a new scorecard and returns its share.
 func (p fitter) train(ctx context.Context, axes []axis, ev *evidence, use func(i int) bool) (contribution, error) {
 	s := newScorecard(p.plan)
 	s.axes = axes
@@ -238,7 +238,7 @@ func (p fitter) build(ev *evidence, before []axis) []axis {
 				if 4*axes[i].cells < 5*old.cells && p.adequate(old, v, ev.Weight) {
 					axes[i] = *old
 				}
-				axes[i].center, axes[i].scale = old.center, old.scale // moments stay what they are
+				axes[i].center, axes[i].scale = old.center, old.scale // moments stay the same
 			}
 		} else {
 			axes[i] = axis{center: float64(f.fixed) / 2, scale: max(1, float64(f.fixed)/4)}

@@ -60,7 +60,7 @@ func (s *inputs) SetBlocks(counts []int) {
 // SetInputs says which inputs each of the Options.Blocks offers at present, by their keys; more than a block announced
 // are ignored, and blocks without keys offer none. An input has the weights that its key had when it was last offered,
 // wherever in its block. A new one takes over the weights of a slot that had no key yet, or begins with those of a
-// beginning in the first slot whose key is not offered. What was remembered of scores before then says nothing of it.
+// beginning in the first slot whose key is not offered. Memories of scores before then say nothing of it.
 func (s *inputs) SetInputs(keys [][]uint64) {
 	s.ext = s.ext[:0]
 	first, begun := s.slots-s.extern, false

@@ -1,6 +1,6 @@
 package propensity
 
-// recent is the share of what the counts of horizon h say of a cell that is still said of now, when labels come lag
+// recent is the share of the evidence in the counts of horizon h of a cell that still holds now, when labels come lag
 // records behind their scores: 1/(1 + lag/(late h)) of a half-life of h records, 1 of a half-life that is a time, for
 // ever, or without a lag.
 func (s *counts) recent(h int) float64 {

@@ -12,7 +12,8 @@ import (
 // probFloor keeps the probability of an expert's class inside (0, 1) before its log-odds are taken.
 const probFloor = 1e-6
 
-// scoreN computes inputs and margins of the row whose cells are in s.cells into the memory m, and the propensities into p.
+// scoreN computes inputs and margins of the row whose cells are in s.cells into the memory m, and the propensities into
+// p.
 func (s *Scorecard) scoreN(row model.Row, inputs []float64, m memory, p []float64) {
 	K, H := s.margins, s.horizons
 	x := m.shared

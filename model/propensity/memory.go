@@ -1,8 +1,8 @@
 package propensity
 
-// memory is what Score remembers of a record, for Explain and for the record's label. Its slices lie behind each other
-// in one slice of numbers, that of the pending store, whose length is memorySize. The zero memory is that of a record
-// that was not scored.
+// memory holds the numbers that Score remembers of a record, for Explain and for the record's label. Its slices lie
+// behind each other in one slice of numbers, that of the pending store, whose length is memorySize. The zero memory is
+// that of a record that was not scored.
 type memory struct {
 	shared     []float64 // shared inputs x margins
 	own        []float64 // the constant, 1 of a record that was scored under a structure, then the linear inputs

@@ -93,7 +93,7 @@ func (m *mixture) append(b []byte) []byte {
 	return b
 }
 
-// readMixture reads what append wrote; derive must follow.
+// readMixture reads the form of append; derive must follow.
 func readMixture(r *wire.Reader) (m mixture) {
 	readShares(r, &m.own)
 	if r.Bool() {

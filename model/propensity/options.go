@@ -30,7 +30,7 @@ type Options struct {
 	HalfLives   []model.HalfLife // memories of the counts; default 3, 20, 200 and 2000 labelled records, and for ever
 	Prior       float64          // pseudo-records of the base rate in a cell; default 5
 	Step        float64          // AdaGrad step of the boldest card, the others follow; default 0.1
-	Linear      bool             // continuous and ordinal features are inputs themselves as well, the latter by rank; default true
+	Linear      bool             // continuous features are inputs as well, ordinal ones by rank; default true
 	Follow      bool             // no feature's effect goes against its lift, see Scorecard.Explain; default false
 	Calibration Calibration      // default 25 knots, a half-life of 3000, 20 pseudo-records
 	Blocks      []Block          // inputs of the components
@@ -57,14 +57,14 @@ const cards = 4
 // recipe is one of the mixed scorecards (METHOD.md 6): its starting weight, shared out over the
 // horizons that it uses; its AdaGrad steps as multiples of Options.Step; how many of the longest horizons it uses, 0
 // for all; and the starting weight of an entered set. The recipes stand in order of falling use of horizons, so that
-// those that use a horizon are a prefix.
+// the users of a horizon are a prefix.
 type recipe struct {
 	start, step, cellStep float64
 	horizons              int
 	sets                  float64
 }
 
-// tuning holds what was chosen by measuring and is nobody's choice to make.
+// tuning holds the settings that were chosen by measuring. Nobody else chooses them.
 type tuning struct {
 	recipes    [cards]recipe
 	rate       float64 // at which the mixture of experts learns from log-losses
@@ -76,14 +76,14 @@ type tuning struct {
 	perCell int
 	// few is the number of features up to which the recipes hold as they are.
 	few float64
-	// zeroPrior puts the pseudo-record of the linear inputs' moments at 0 with variance 1, whatever their scale.
+	// zeroPrior puts the pseudo-record of the linear inputs' moments at 0 with variance 1, at any scale.
 	zeroPrior bool
 	// smoothing lets log-lifts run linearly between cells of features that are not mostly atoms.
 	smoothing bool
 	// late is the number of half-lives that labels may come late before the counts of a horizon say half as much of now as
 	// they do without a lag; 0 = they always say all of it.
 	late float64
-	// blindStart learns from what was remembered before anything had been learnt, too.
+	// blindStart learns from memories of the time before the first record was learnt, too.
 	blindStart bool
 }
 
@@ -125,7 +125,7 @@ type layout struct {
 	classes  int
 	// margins is the number of scores that a card computes: 1 for two classes (class 1 against class 0), else one a class.
 	margins  int
-	horizons int // those that make inputs, shortest first
+	horizons int // half-lives that make inputs, shortest first
 	// half holds the half-lives of the counts: the horizons, and "for ever" at the end when it is not among them.
 	half    []model.HalfLife
 	forever int // index in half
@@ -172,7 +172,7 @@ func newPlanOf(opt Options, s *model.Schema, t tuning) *plan {
 	return p
 }
 
-// withDefaults returns the options with defaults for those that are zero or out of range.
+// withDefaults returns the options with defaults for values that are zero or out of range.
 func (o Options) withDefaults() Options {
 	d := Default()
 	if o.Cells < 1 {

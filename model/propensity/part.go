@@ -9,11 +9,11 @@ import (
 	"liftstream/model/wire"
 )
 
-// part is a scorecard's part of a Model: the structure, and what each partition has learnt under it by itself.
+// part is a scorecard's part of a Model: the structure, and the share of each partition under it.
 type part struct {
 	axes   []axis
-	batch  *batch         // what the evidence makes of the weights, nil when there was too little
-	keys   [][]uint64     // of the inputs that each block offers, in whose order those of the shares stand; nil when unknown
+	batch  *batch         // weights by the evidence, nil when there was too little
+	keys   [][]uint64     // of the inputs of each block, in the order of the shares' pairs; nil when unknown
 	shares []contribution // by ascending partition
 }
 
@@ -92,7 +92,8 @@ func (p *plan) readPart(b []byte) (*part, error) {
 		m.keys = p.readKeys(r)
 	}
 	for n := r.Uvarint(); n > 0 && r.Err() == nil; n-- {
-		c := contribution{partition: int32(r.Varint()), records: r.Float(), time: r.Varint(), lag: r.Float(), prior: make([]float64, len(p.half))}
+		c := contribution{partition: int32(r.Varint()), records: r.Float(), time: r.Varint(), lag: r.Float(),
+			prior: make([]float64, len(p.half))}
 		p.readPrior(r, c.prior)
 		if format > beforeKeys {
 			c.mass = readMass(r)
@@ -121,10 +122,10 @@ func (p *plan) readPart(b []byte) (*part, error) {
 	return m, nil
 }
 
-// share returns what this partition has learnt by itself.
+// share returns the share of this partition: the records that it has learnt by itself.
 func (s *Scorecard) share(partition int32) contribution {
-	c := contribution{partition: partition, records: s.clock.records, time: s.clock.time, lag: s.lag, prior: slices.Clone(s.prior),
-		mass: s.mass, t: s.cur.clone(), mix: s.mix.own}
+	c := contribution{partition: partition, records: s.clock.records, time: s.clock.time, lag: s.lag,
+		prior: slices.Clone(s.prior), mass: s.mass, t: s.cur.clone(), mix: s.mix.own}
 	t, p := c.t, s.plan
 	away := s.away
 	if away == nil {
@@ -212,10 +213,10 @@ func (p *layout) inherit(dst, src []pair, from, to *axis) {
 	}
 }
 
-// Rebase moves the scorecard to the structure of a Model. Features whose cells did not change keep what they have; the
-// rest starts from the Model's share of this partition and learns on. What other partitions have counted since the last
-// Rebase is added, and weights move to the mean over all partitions. With one partition and the same structure nothing
-// changes, bit for bit. After an error the scorecard must be dropped.
+// Rebase moves the scorecard to the structure of a Model. Features whose cells did not change keep their counts and
+// weights; the rest starts from the Model's share of this partition and learns on. Counts of other partitions since the
+// last Rebase are added, and weights move to the mean over all partitions. With one partition and the same structure
+// nothing changes, bit for bit. After an error the scorecard must be dropped.
 func (s *Scorecard) Rebase(rb *model.Rebase) error {
 	m, err := s.readPart(rb.Part)
 	if err != nil {
@@ -287,7 +288,7 @@ func (s *Scorecard) Rebase(rb *model.Rebase) error {
 }
 
 // takeOver takes over the structure, this partition's share and the others'. A share of more records than the partition
-// has learnt, as that of files, is of now: by a clock that is ahead, all that comes would weigh nothing.
+// has learnt, as that of files, is of now: by a clock that is ahead, new records would weigh nothing.
 func (s *Scorecard) takeOver(m *part, self *contribution, others *tables, n float64, rb *model.Rebase) {
 	s.axes = m.axes
 	s.clock = newClock(len(s.half))
@@ -326,7 +327,7 @@ func (p *layout) join(dst, src *tables, now []float64) {
 	addFloats(dst.mom, src.mom, 1)
 }
 
-// move takes over a structure and exchanges what the others had contributed for what they contribute now. It returns
+// move takes over a structure and exchanges the others' former contributions for their present ones. It returns
 // the features whose cells changed.
 func (s *Scorecard) move(m *part, self *contribution, others *tables, n float64) (changed []int) {
 	p := s.plan

@@ -7,8 +7,8 @@ import (
 	"liftstream/model"
 )
 
-// Scorecard is the live state of one partition, layer upon layer: structure, counts, inputs of other components, weights
-// with their mixture, and calibration. A layer uses those below it alone. It is used from one goroutine.
+// Scorecard is the live state of one partition, layer upon layer: structure, counts, inputs of other components,
+// weights with their mixture, and calibration. A layer uses those below it alone. It is used from one goroutine.
 type Scorecard struct {
 	weights
 	cal calibration
@@ -75,8 +75,8 @@ func (s *Scorecard) InputCount() int { return 0 }
 // Inputs writes nothing.
 func (s *Scorecard) Inputs(model.Row, []float64) {}
 
-// PendingLen is the length of what Score remembers. It does not depend on the structure, and what was remembered stays
-// meaningful after a Rebase.
+// PendingLen is the length of a memory. It does not depend on the structure, and memories stay meaningful after a
+// Rebase.
 func (s *Scorecard) PendingLen() int { return s.memorySize() }
 
 // Score writes the calibrated propensities; without a structure these are the base rates.
@@ -143,8 +143,8 @@ func (s *Scorecard) LearnScored(ex *model.Example, inputs, pending []float64) {
 	s.count(ex)
 }
 
-// Remembers reports whether pending holds inputs to learn from. What was remembered before anything had been learnt
-// says nothing: all log-lifts were 0, and the constant would learn the base rate that its own inputs carry from then
+// Remembers reports whether pending holds inputs to learn from. A memory from before the first record was learnt says
+// nothing: all log-lifts were 0, and the constant would learn the base rate that its own inputs carry from then
 // on.
 func (s *Scorecard) Remembers(pending []float64) bool {
 	if len(pending) != s.memorySize() {
@@ -170,8 +170,8 @@ func (s *Scorecard) Learn(ex *model.Example) {
 }
 
 // Retract takes a labelled record out of the counts and moments. The clock does not run back: counts grow with it, so
-// that the weight of a record learnt now, in which all else is measured, would fade to nothing beside what rounding
-// left of the records taken back.
+// that the weight of a record learnt now, in which all else is measured, would fade to nothing beside the rounding
+// errors of the records taken back.
 func (s *Scorecard) Retract(ex *model.Example) {
 	if !(ex.Weight > 0) || ex.Class < 0 || int(ex.Class) >= s.classes {
 		return

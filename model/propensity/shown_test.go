@@ -89,7 +89,7 @@ func TestLiftsOfNoise(t *testing.T) {
 }
 
 // TestUsedLift: over one horizon the lift is the rate of the class in the cell over the base rate, for two classes and
-// more, whatever the other features of the record are. Late labels draw its log-lift towards 0, and not the base rate.
+// more, under any other features of the record. Late labels draw its log-lift towards 0, and not the base rate.
 func TestUsedLift(t *testing.T) {
 	for _, classes := range []int{2, 3} {
 		for _, lag := range []float64{0, 500} {

@@ -3,7 +3,7 @@ package propensity
 // The lift of a feature as the score used it, and effects that follow it.
 //
 // With the shares q of the experts, card k has the part q_raw + q_calibrated of the mixture, and horizon h of feature f
-// weighs W_h = sum_k part_k max(w_kfh, 0) in it. What the feature's counts say of the record is the direction
+// weighs W_h = sum_k part_k max(w_kfh, 0) in it. The feature's counts give the record the direction
 //
 //	X = sum_h W_h x_h
 //
@@ -55,7 +55,7 @@ func (s *weights) towards(i int, x []float64) (weight float64) {
 	return weight
 }
 
-// moves writes what feature i adds to the margins of each card, cards x margins, into s.moved: log-lifts, cell and
+// moves writes the part of feature i in the margins of each card, cards x margins, into s.moved: log-lifts, cell and
 // linear input, by their weights.
 func (s *weights) moves(i int, x, own []float64) {
 	H, K := s.horizons, s.margins
@@ -94,9 +94,9 @@ func (s *weights) moves(i int, x, own []float64) {
 	}
 }
 
-// straight bends what feature i adds to the margins of each card, s.moved, to max(a, 0) X with a = <m, X>/<X, X>: for
-// two classes what has the sign of X, else nothing. So whatever the mixture, its effect has the sign of its lift for
-// every class, and where the margin must rise with a feature it still does.
+// straight bends the part of feature i in the margins of each card, s.moved, to max(a, 0) X with a = <m, X>/<X, X>: for
+// two classes a part of the sign of X stays, another becomes 0. So under any mixture its effect has the sign of its
+// lift for every class, and where the margin must rise with a feature it still does.
 func (s *weights) straight() {
 	K := s.margins
 	size := 0.
@@ -147,9 +147,9 @@ func (s *weights) follow(x, own, z []float64) {
 	s.addOwn(s.cur.own[:K], own[0], z)
 }
 
-// pulls writes the gradients by what each feature adds to the margins, features x cards x margins, into s.pull, r being
-// those by the margins: the derivative of straight with X held, <r, X>/<X, X> X. A part that is bent to nothing has
-// that of a part along X if a step makes it one, else none.
+// pulls writes the gradients by the part of each feature in the margins, features x cards x margins, into s.pull, r
+// being those by the margins: the derivative of straight with X held, <r, X>/<X, X> X. A part that is bent to nothing
+// has that of a part along X if a step makes it one, else none.
 func (s *weights) pulls(x, own, r []float64) {
 	K := s.margins
 	for i := range s.features {

@@ -50,7 +50,7 @@ func TestFollow(t *testing.T) {
 					if j := i - 20; j >= 0 {
 						e := ex[j]
 						e.Clock = float64(n + j)
-						e.Class = (e.Class + int32(i/300)) % int32(s.classes) // what the counts say turns out wrong
+						e.Class = (e.Class + int32(i/300)) % int32(s.classes) // the counts turn out wrong
 						s.LearnScored(&e, nil, pending[j])
 					}
 				}

@@ -45,7 +45,7 @@ func (s *Scorecard) AppendState(b []byte) []byte {
 	return b
 }
 
-// LoadState replaces the state by what AppendState wrote under the same schema and options.
+// LoadState replaces the state by the form that AppendState wrote under the same schema and options.
 func (s *Scorecard) LoadState(b []byte) error {
 	r := wire.NewReader(b)
 	format, from, err := s.plan.readFormat(r)
@@ -113,7 +113,7 @@ func (s *Scorecard) LoadState(b []byte) error {
 	return nil
 }
 
-// readPrior reads the pseudo-records of the classes; that which never fades must be there.
+// readPrior reads the pseudo-records of the classes; the one that never fades must be there.
 func (p *layout) readPrior(r *wire.Reader, prior []float64) {
 	readCounts(r, prior)
 	if !(prior[p.forever] > 0) {
@@ -170,7 +170,7 @@ func (p *layout) checkLive(r *wire.Reader, n *Scorecard) {
 	}
 }
 
-// appendShape appends what both sides must agree on.
+// appendShape appends the sizes that both sides must agree on.
 func (p *plan) appendShape(b []byte) []byte {
 	for _, v := range p.shape() {
 		b = wire.AppendUvarint(b, uint64(v))

@@ -186,7 +186,7 @@ func (p *layout) appendTables(b []byte, t *tables, weights bool) []byte {
 	return wire.AppendFloats(b, t.mom)
 }
 
-// readTables reads what appendTables wrote; axes bound the cells of continuous features.
+// readTables reads the form of appendTables; axes bound the cells of continuous features.
 func (p *layout) readTables(r *wire.Reader, axes []axis, weights bool) *tables {
 	t := p.newTables()
 	readCounts(r, t.class)

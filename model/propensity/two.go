@@ -166,8 +166,8 @@ func (s *weights) margins2(x, own []float64) (z [cards]float64) {
 }
 
 // learn2 learns a record of class y whose inputs and margins are in m and whose cells are in s.cells. The
-// calibration counts its weight; what is evidence, the experts' likelihoods and the gradient, counts the records that
-// it stands for by the unit.
+// calibration counts its weight; the evidence in it, the experts' likelihoods and the gradient, counts the records for
+// which it stands, by the unit.
 func (s *Scorecard) learn2(y int, weight float64, m memory) {
 	x, own, raw := m.shared, m.own, m.raw
 	sign, target := float64(2*y-1), float64(y)

@@ -11,9 +11,9 @@ type weights struct {
 	adopted uint64 // stamp of the last batch that weights moved to
 
 	// Room to work.
-	ref        []float64 // margins: where a feature's lifts point
+	ref        []float64 // margins: direction of a feature's lifts
 	perHorizon []float64 // half-lives that make inputs: how much each counts in ref
-	moved      []float64 // cards x margins: what a feature adds
+	moved      []float64 // cards x margins: the part of a feature
 	samples    []sample  // half-lives that make inputs: their records of a feature's cell
 	xs         []float64 // cards x margins
 	pull       []float64 // features x cards x margins: gradients; only where effects follow lifts
@@ -30,7 +30,7 @@ func (s *weights) deriveWeights() {
 	s.mix.derive()
 }
 
-// pack turns live weights into what adds up over partitions: (G w, G); nothing of weights that never learnt.
+// pack turns live weights into the pairs (G w, G), which add up over partitions; of weights that never learnt, (0, 0).
 func pack(v []pair) {
 	for i := range v {
 		for k := range cards {
@@ -93,7 +93,8 @@ func (s *weights) restoreOrder() {
 	s.projectLinear()
 }
 
-// steps2 holds what a gradient step needs of a record, by card: r^2, and the steps of cells and of the others times r.
+// steps2 holds the numbers of a record for a gradient step, by card: r^2, and the steps of cells and of the others
+// times r.
 type steps2 struct{ sq, cell, step [cards]float64 }
 
 // bent returns the steps of the weights of feature i where effects follow lifts: those of all, but none of the cards
@@ -141,7 +142,7 @@ func (s *weights) addOwn(w []pair, u float64, z []float64) {
 	}
 }
 
-// pullOf returns the gradients by what feature i adds to the margins, r being those by the margins.
+// pullOf returns the gradients by the part of feature i in the margins, r being those by the margins.
 func (s *weights) pullOf(i int, r []float64) []float64 {
 	if !s.opt.Follow {
 		return r

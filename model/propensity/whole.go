@@ -10,14 +10,14 @@ import (
 
 // How the weights of a model of exchangeable records are fitted.
 const (
-	wholeFolds  = 5       // of the records, by their number: what is fitted on the others is measured on one
+	wholeFolds  = 5       // of the records, by their number: weights fitted on the others are measured on one
 	wholeSearch = 1 << 13 // records that a setting is measured on, at least, where there are as many
 	wholeRounds = 12      // over all weights, gradients and curvatures new in each
 	wholeBase   = .05     // ridge of the constant: next to none, so that the mean of the propensities is the rate
-	wholeLevel  = 4       // rounds that bring the mean of what is served to the rate
+	wholeLevel  = 4       // rounds that bring the mean propensity to the rate
 )
 
-// setting says towards what the weights of log-lifts are drawn, as multiples of what they start with in a stream, and
+// setting says towards which weights those of log-lifts are drawn, as multiples of their start in a stream, and
 // how strongly all weights are held, as multiples of the ridges of batch.
 type setting struct{ toward, ridge float64 }
 
@@ -37,10 +37,10 @@ type whole struct {
 	ext    int // inputs of other components
 }
 
-// fitWhole returns the share of exchangeable records: counts that are the same over every half-life, and weights that are
-// the same on every card, those of a penalised logistic regression of the class on the log-lifts of these counts, the
-// cells, the constant, the linear inputs, and the inputs of other components as these are of a record that they have
-// not seen (Evidence.Without). The strength of the penalty is the one whose log-loss on held-out folds is least.
+// fitWhole returns the share of exchangeable records: counts that are the same over every half-life, and weights that
+// are the same on every card, those of a penalised logistic regression of the class on the log-lifts of these counts,
+// the cells, the constant, the linear inputs, and the inputs of other components as these are of a record that they
+// have not seen (Evidence.Without). The strength of the penalty is the one whose log-loss on held-out folds is least.
 // Calibration counts the margins of held-out records. At last the constant is moved until the mean propensity of the
 // records is their rate. Nothing fades.
 func (p fitter) fitWhole(ctx context.Context, axes []axis, ev *evidence) (contribution, error) {
@@ -154,7 +154,7 @@ func (w *whole) design(s *Scorecard, fold int) *design {
 		sum, square = sum+weight, square+weight*weight
 	}
 	d.n = len(d.class)
-	for i := range d.weight { // curvatures speak of the records that there are, not of those that they stand for
+	for i := range d.weight { // curvatures count records, not the records for which these stand
 		if sum > 0 {
 			d.weight[i] *= sum / square
 		}
