@@ -76,10 +76,8 @@ func TestEachOutcomeOfALabelIsCounted(t *testing.T) {
 	}{{0, 150, "learnt"}, {0, 40, "repeated"}, {9000, 7, "unmatched"}, {150, 50, "learnt"}} {
 		w.SendLabels(step.from, step.n)
 		want[step.outcome] += float64(step.n)
-		streamtest.Eventually(t, 20*time.Second, fmt.Sprintf("labels %v, want %v", byLabel(o.Metrics.Labels), want),
-			func() bool {
-				return maps.Equal(byLabel(o.Metrics.Labels), want)
-			})
+		problem := fmt.Sprintf("labels %v, want %v", byLabel(o.Metrics.Labels), want)
+		streamtest.Eventually(t, 20*time.Second, problem, func() bool { return maps.Equal(byLabel(o.Metrics.Labels), want) })
 	}
 	r.end(t)
 }

@@ -60,17 +60,6 @@ func read(t testing.TB) (g golden) {
 	return g
 }
 
-func pool(x, y, tau2 []float64) []Observation {
-	out := make([]Observation, len(x))
-	for i := range x {
-		out[i] = Observation{X: x[i], Y: y[i]}
-		if tau2 != nil {
-			out[i].Tau2 = tau2[i]
-		}
-	}
-	return out
-}
-
 func TestGoldenPosterior(t *testing.T) {
 	for _, c := range read(t).Cases {
 		r, err := New(Params{c.L, c.Sf, c.Sn}, c.M, pool(c.X, c.Y, c.Tau2))

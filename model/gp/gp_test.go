@@ -11,6 +11,17 @@ import (
 	"liftstream/model"
 )
 
+func pool(x, y, tau2 []float64) []Observation {
+	out := make([]Observation, len(x))
+	for i := range x {
+		out[i] = Observation{X: x[i], Y: y[i]}
+		if tau2 != nil {
+			out[i].Tau2 = tau2[i]
+		}
+	}
+	return out
+}
+
 func close(got, want, tolerance float64) bool {
 	return math.Abs(got-want) <= tolerance*max(1, math.Abs(want))
 }
@@ -233,72 +244,6 @@ func TestLowRank(t *testing.T) {
 	}
 }
 
-// TestFitRises: the search ends no lower than it starts, with and without a prior, profiled and not.
-func TestFitRises(t *testing.T) {
-	b := Bounds{Params{.01, .01, .002}, Params{2, 2, .5}}
-	for _, n := range []int{2, 20, 300} {
-		for _, tau := range []bool{false, true} {
-			obs := sample(5, n, tau)
-			start := Params{.5, .1, .2}
-			before, _, _, _ := Likelihood(start, .5, obs)
-			p, after, err := Fit(obs, .5, FitOptions{Bounds: b, Starts: []Params{start}})
-			if err != nil || after < before {
-				t.Errorf("n %d: from %v to %v at %v, %v", n, before, after, p, err)
-			}
-			q, _, err := Fit(obs, .5, FitOptions{Bounds: b, Starts: []Params{start},
-				Prior: &Prior{Center: Params{.2, .2, .05}, Width: Params{.02, .02, .02}}})
-			if err != nil || math.Abs(math.Log(q.Length/.2)) > .2 || math.Abs(math.Log(q.Noise/.05)) > .2 {
-				t.Errorf("n %d: a narrow prior is not obeyed: %v, %v", n, q, err)
-			}
-			if n != 20 || tau {
-				continue
-			}
-			q, _, err = Fit(obs, .5, FitOptions{Bounds: b, Starts: []Params{start},
-				Prior: &Prior{Center: Params{.03, 1, 1}, Width: Params{.02, 0, 0}}})
-			if err != nil || math.Abs(math.Log(q.Length/.03)) > .1 {
-				t.Errorf("a narrow prior of the length is not obeyed: %v, %v", q, err)
-			}
-		}
-	}
-}
-
-func TestTableBound(t *testing.T) {
-	for seed := range uint64(4) {
-		obs := sample(seed, 25, seed%2 == 0)
-		p := Params{.05 + .1*float64(seed), .3, .04}
-		r, _ := New(p, .5, obs)
-		for _, points := range []int{64, 256, 4096} {
-			c, err := r.Tabulate(0, 1, 1e-3, points)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if points == 4096 && c.MeanBound > 1e-3 {
-				t.Errorf("bound %v above the requested one", c.MeanBound)
-			}
-			worst := [2]float64{}
-			for i := range 5000 {
-				x := c.Start + (float64(i)+.37)/5001*c.Step*float64(len(c.Mean)-1)
-				m, v := r.At(x)
-				n, w := c.At(x)
-				worst[0], worst[1] = max(worst[0], math.Abs(m-n)), max(worst[1], math.Abs(v-w))
-			}
-			if worst[0] > c.MeanBound || worst[1] > c.VarianceBound {
-				t.Errorf("seed %d, %d points: errors %v above the bounds %v, %v", seed, len(c.Mean), worst, c.MeanBound,
-					c.VarianceBound)
-			}
-			if worst[0] < c.MeanBound/50 {
-				t.Errorf("seed %d, %d points: bound %v is far above the error %v", seed, len(c.Mean), c.MeanBound, worst[0])
-			}
-			if m, v := c.At(c.Start - 1e-9); m != .5 || v != p.Signal*p.Signal {
-				t.Errorf("outside the table: %v, %v", m, v)
-			}
-			if m, _ := c.At(math.NaN()); m != .5 {
-				t.Errorf("at NaN: %v", m)
-			}
-		}
-	}
-}
-
 func TestInvalidInput(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	for _, p := range []Params{{0, 1, 1}, {1, -1, 1}, {1, 1, nan}, {inf, 1, 1}} {
@@ -317,66 +262,5 @@ func TestInvalidInput(t *testing.T) {
 	}
 	if _, _, err := Fit(nil, 0, FitOptions{}); !errors.Is(err, ErrInput) {
 		t.Error("no bounds are accepted")
-	}
-}
-
-func TestLearn(t *testing.T) {
-	opt := Options{
-		Fit:   FitOptions{Bounds: Bounds{Params{.01, .01, .002}, Params{1, 1, .5}}, Starts: []Params{{.05, .2, .1}}},
-		Start: Params{.1, .2, .05}, Observations: 40,
-	}
-	obs := sample(8, 300, true)
-	opt.Holdout = func(i int) bool { return i%4 == 0 }
-	l, err := Learn(t.Context(), obs, .5, opt)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(l.Chosen) > 40 || len(l.Chosen) < 3 || !(l.Error < .003) {
-		t.Errorf("%d chosen, error %v", len(l.Chosen), l.Error)
-	}
-	for _, c := range l.Chosen {
-		if c%4 == 0 {
-			t.Errorf("candidate %d of the hold-out is in the pool", c)
-		}
-	}
-	for x := .05; x < 1; x += .05 {
-		if m, _ := l.At(x); math.Abs(m-(.5+.3*math.Sin(9*x))) > .06 {
-			t.Errorf("curve at %v is %v", x, m)
-		}
-	}
-	// The pool is the prefix of the choice whose error is returned.
-	x := make([]float64, len(obs))
-	for i := range x {
-		x[i] = obs[i].X
-	}
-	short := opt
-	short.Improve, short.Patience, short.AtLeast = .2, 5, 10
-	chosen, mse := choose(opt.Start, .5, x, obs, &short)
-	var first []Observation
-	for _, i := range chosen {
-		first = append(first, obs[i])
-	}
-	r, err := New(opt.Start, .5, first)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sum, n := 0.0, 0.0
-	for i := 0; i < len(obs); i += 4 {
-		m, _ := r.At(x[i])
-		sum += (m - obs[i].Y) * (m - obs[i].Y)
-		n++
-	}
-	if len(chosen) >= 38 || math.Abs(sum/n-mse) > 1e-12 {
-		t.Errorf("%d chosen of error %v, recomputed %v", len(chosen), mse, sum/n)
-	}
-	for name, c := range map[string][]Observation{"none": nil, "one": obs[:1],
-		"all at one value": {{.3, .2, 0}, {.3, .4, 0}, {.3, .9, 0}}} {
-		l, err := Learn(t.Context(), c, .5, opt)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		if m, v := l.At(.3); math.IsNaN(m+v) || v < 0 {
-			t.Errorf("%s: %v, %v", name, m, v)
-		}
 	}
 }

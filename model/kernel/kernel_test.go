@@ -3,7 +3,6 @@ package kernel
 import (
 	"context"
 	"math"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -35,162 +34,6 @@ func fitted(t testing.TB, ctx context.Context, o Options, ev *model.Evidence, be
 		t.Fatal(err)
 	}
 	return p
-}
-
-// TestCurves compares the tabulated input with the mean similarities, computed pair by pair.
-func TestCurves(t *testing.T) {
-	ev := generated(1500)
-	o := Default()
-	o.Gamma1, o.Gamma2 = .3, .1
-	p := fitted(t, t.Context(), o, ev, nil)
-	rows := make([]int32, ev.Len())
-	total := make([]float64, len(ev.Schema.Classes))
-	all := 0.0
-	for i := range rows {
-		rows[i] = int32(i)
-		total[ev.Class[i]] += ev.Weight[i]
-		all += ev.Weight[i]
-	}
-	axes := make([]axis, len(ev.Schema.Features))
-	for f := range axes {
-		axes[f] = newAxis(&ev.Schema.Features[f], ev.Columns[f], ev.Weight, rows)
-	}
-	pts := standardise(ev, axes)
-	size, kinds := 0.0, map[model.Kind]bool{}
-	for _, w := range p.Weights {
-		size += w.Alpha
-		kinds[ev.Schema.Features[w.Base.A].Kind] = true
-	}
-	if len(kinds) < 3 {
-		t.Fatalf("the weights are on features of kinds %v only: %+v", kinds, p.Weights)
-	}
-	c := &Component{schema: ev.Schema}
-	c.set(nil, p)
-	row := make(model.Row, len(ev.Columns))
-	got := make([]float64, len(total))
-	worst, without := 0.0, 0.0
-	for i := 0; i < ev.Len(); i += 50 {
-		ev.Row(i, row)
-		c.Inputs(row, got)
-		mean := make([]float64, len(total))
-		for j := range rows {
-			s := 0.0
-			for _, w := range p.Weights {
-				s += w.Alpha * w.Base.value(pts, i, j)
-			}
-			mean[ev.Class[j]] += s * ev.Weight[j] / total[ev.Class[j]]
-		}
-		centre := 0.0
-		for y, m := range mean {
-			centre += m * total[y] / all
-		}
-		for y, m := range mean {
-			worst = max(worst, math.Abs(got[y]-p.Beta*(m-centre)))
-		}
-		// The record's own similarity, that of a value to itself in every kernel, is taken off its class.
-		own := ev.Class[i]
-		mean[own] -= size * ev.Weight[i] / total[own]
-		centre -= size * ev.Weight[i] / all
-		c.InputsWithout(&model.Example{Row: row, Class: own, Weight: ev.Weight[i]}, got)
-		for y, m := range mean {
-			without = max(without, math.Abs(got[y]-p.Beta*(m-centre)))
-		}
-	}
-	// Interpolation is off by at most curveError at the record, and by as much from spreading the others over nodes.
-	if worst > 2*curveError*size*p.Beta {
-		t.Errorf("the curves are off by %v of weights %v at beta %v", worst, size, p.Beta)
-	}
-	if without > 2*curveError*size*p.Beta {
-		t.Errorf("without the record the curves are off by %v", without)
-	}
-	t.Logf("off by %.2g, weights %.3g, beta %.3g", worst, size, p.Beta)
-}
-
-// TestTextBesideTheLevels: text that is not among the levels of an ordinal feature is a missing value, in what is
-// fitted and in what is scored, and not a level above the highest.
-func TestTextBesideTheLevels(t *testing.T) {
-	s := &model.Schema{Features: []model.Feature{{Name: "size", Kind: model.Ordinal, Levels: []string{"s", "m", "l"}}}, Classes: []string{"no", "yes"}, Positive: 1}
-	of := func(beside float64) *model.Evidence {
-		const n = 600
-		ev := &model.Evidence{Schema: s, Levels: model.NewLevels(s), Columns: [][]float64{make([]float64, n)}, Class: make([]int32, n), Weight: make([]float64, n)}
-		for i := range n {
-			v := float64(i % 4)
-			// The levels rise with the class; the fourth kind of text goes with the lower one.
-			if ev.Weight[i] = 1; i%7 < int(v)*2 && v < 3 || v == 3 && i%7 == 0 {
-				ev.Class[i] = 1
-			}
-			if v == 3 {
-				v = beside
-			}
-			ev.Columns[0][i] = v
-		}
-		return ev
-	}
-	o := Default()
-	o.Gamma1, o.Gamma2 = .3, .1
-	missing := fitted(t, t.Context(), o, of(math.NaN()), nil)
-	beside := fitted(t, t.Context(), o, of(3), nil)
-	if len(missing.curves) != 1 || !slices.Equal(missing.appendBinary(nil), beside.appendBinary(nil)) {
-		t.Errorf("%d curves; text beside the levels gives another kernel than missing values", len(missing.curves))
-	}
-	want, got := make([]float64, 2), make([]float64, 2)
-	c := &Component{schema: s, curves: missing.curves}
-	c.Inputs(model.Row{math.NaN()}, want)
-	c.Inputs(model.Row{3}, got)
-	if !slices.Equal(got, want) || want[0] == 0 {
-		t.Errorf("inputs of text beside the levels %v, of a missing value %v", got, want)
-	}
-}
-
-func TestDraw(t *testing.T) {
-	const n = 4000
-	class, weight, rows := make([]int32, n), make([]float64, n), make([]int32, n)
-	for i := range rows {
-		rows[i], weight[i] = int32(i), 1
-		if model.Hash(5, uint64(i))%10 == 0 {
-			class[i] = 1
-		}
-		if i%1000 == 0 {
-			class[i] = 2
-		}
-	}
-	weight[17], class[17] = 0, 1
-	got := draw(class, weight, rows, 4, 3000, 9, recency)
-	if !reflect.DeepEqual(got, draw(class, weight, rows, 4, 3000, 9, recency)) || reflect.DeepEqual(got, draw(class, weight, rows, 4, 3000, 10, recency)) {
-		t.Error("the draw is not a function of the seed")
-	}
-	if len(got) < 2900 {
-		t.Errorf("%d triples of 3000", len(got))
-	}
-	anchors := map[int32]int{}
-	var quarter [4]int
-	for _, c := range got {
-		i, j, k := c[0], c[1], c[2]
-		if i == j || class[i] != class[j] || class[i] == class[k] || i == 17 || j == 17 || k == 17 {
-			t.Fatalf("triple %v of classes %d %d %d", c, class[i], class[j], class[k])
-		}
-		anchors[class[i]]++
-		if class[i] == 0 {
-			quarter[i*4/n]++
-		}
-	}
-	for y := range int32(3) {
-		if anchors[y] < 900 {
-			t.Errorf("class %d has %d of %d anchors", y, anchors[y], len(got))
-		}
-	}
-	// The weight of recency^x over the quarters of [0, 1].
-	for q := range quarter {
-		want := 1000 * (math.Pow(recency, float64(q+1)/4) - math.Pow(recency, float64(q)/4)) / (recency - 1)
-		if math.Abs(float64(quarter[q])-want) > 25 {
-			t.Errorf("quarter %d has %d anchors, want %.0f", q, quarter[q], want)
-		}
-	}
-	for name, c := range map[string][]int32{"one class": make([]int32, n), "unknown": slices.Repeat([]int32{-1}, n)} {
-		if got := draw(c, weight, rows, 4, 100, 1, recency); got != nil {
-			t.Errorf("%s: %d triples", name, len(got))
-		}
-	}
 }
 
 // signal has a class that feature "b" tells, "a" tells a little, and the others do not.
@@ -364,32 +207,6 @@ func TestBudget(t *testing.T) {
 	}
 	if stopped == 0 {
 		t.Error("no fit was stopped")
-	}
-}
-
-func TestMissingAndLevels(t *testing.T) {
-	nan := math.NaN()
-	for _, c := range []struct {
-		b    Base
-		x, y float64
-		want float64
-	}{
-		{Base{Shape: Gaussian, Width: 2}, 1, 2, math.Exp(-2)},
-		{Base{Shape: Gaussian, Width: 2}, nan, 2, 0},
-		{Base{Shape: Gaussian, Width: 2}, nan, nan, 1},
-		{Base{Shape: Delta}, 3, 3, 1},
-		{Base{Shape: Delta}, 3, 4, 0},
-		{Base{Shape: Delta}, nan, 4, 0},
-		{Base{Shape: Delta}, nan, nan, 1},
-		{Base{Shape: Triangular, Width: .5}, 1, 2, .5},
-		{Base{Shape: Triangular, Width: .5}, 1, 4, 0},
-		{Base{Shape: Linear}, 3, -2, -6},
-		{Base{Shape: Linear}, nan, nan, 0},
-		{Base{Shape: Polynomial}, 3, -2, 25},
-	} {
-		if got := c.b.between(c.x, c.y); got != c.want {
-			t.Errorf("%v of %v and %v is %v, want %v", c.b, c.x, c.y, got, c.want)
-		}
 	}
 }
 

@@ -1,9 +1,18 @@
 package local
 
-import (
-	"math"
+import "math"
 
-	"liftstream/model"
+// Distances are sums of whole numbers: values are standardised (population sd, METHOD.md 4.1) and rounded to 1/16384
+// sd, so that a distance does not depend on the order of the features and ties are exact. Values are held as float64,
+// whose squares a processor computes twice as fast, sums as int64.
+const (
+	unit     = 1 << 14
+	farthest = 1 << 18 // 16 sd; what is farther is as far
+	absent   = math.MinInt32
+	// noCap is beyond any squared difference.
+	noCap = int64(1) << 40
+	// weightUnit is the step of a relevance weight.
+	weightUnit = 1 << 8
 )
 
 // nominalTerm is the squared difference of two different levels: that of two independent standardised numbers on
@@ -84,13 +93,4 @@ func (c *column) expected(limit int64) int64 {
 		return 0
 	}
 	return sum / pairs
-}
-
-// clean returns the cell of the row, NaN where the axis counts it as missing.
-func (a *axis) clean(row model.Row, f int32) float64 {
-	v := row[f]
-	if a.levels > 0 && v >= float64(a.levels) {
-		return math.NaN()
-	}
-	return v
 }

@@ -30,6 +30,15 @@ func (a *axis) value(v float64) (x float64, ok bool) {
 	return min(max(v, a.low), a.high), true
 }
 
+// clean returns the cell of the row, NaN where the axis counts it as missing.
+func (a *axis) clean(row model.Row, f int32) float64 {
+	v := row[f]
+	if a.levels > 0 && v >= float64(a.levels) {
+		return math.NaN()
+	}
+	return v
+}
+
 // at is the place of bin i.
 func (a *axis) at(i int) float64 {
 	if a.bins < 2 {

@@ -111,22 +111,3 @@ func TestRangeBeyondNumbers(t *testing.T) {
 		}
 	}
 }
-
-// TestLevelsFarApart: the product of the distance of levels with far codes and a large weight has no place in an int64;
-// the term is its cap.
-func TestLevelsFarApart(t *testing.T) {
-	c := column{nominal: true}
-	c.set([]int32{c.place(0), c.place(4000), c.place(4095)})
-	p := prototypes{class: make([]int32, 3)}
-	limit := (&Measure{}).cap(&c)
-	var terms []queryTerm
-	for range 4 {
-		p.columns = append(p.columns, c)
-		terms = append(terms, queryTerm{at: c.at, nominal: true, q: float64(c.place(0)), cap: limit, weight: quantise(6)})
-	}
-	sum := make([]int64, 3)
-	distances(terms, sum)
-	if far := 4 * limit * quantise(6); !slices.Equal(sum, []int64{0, far, far}) {
-		t.Errorf("distances %v, want 0 and %d", sum, far)
-	}
-}

@@ -151,6 +151,23 @@ func recordVariance(score, neutral, gamma, squares float64) float64 {
 	return max(minVariance, s*(1-s)/eff)
 }
 
+// relevanceOf is sum_c P_c ln(P_c / p_c) of smoothed shares, in nats: 0 where the shares are the base rates.
+func relevanceOf(mass, counts []float64, squares float64) float64 {
+	gamma, n := total(mass), total(counts)
+	if !(gamma > 0) || !(squares > 0) {
+		return 0
+	}
+	eff := gamma * gamma / squares
+	sum := 0.0
+	for c, m := range mass {
+		p := counts[c] / n
+		if q := (eff*m/gamma + p) / (eff + 1); q > 0 && p > 0 {
+			sum += q * math.Log(q/p)
+		}
+	}
+	return max(0, sum)
+}
+
 func (s Score) String() string {
 	switch s {
 	case Hit:

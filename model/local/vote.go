@@ -72,19 +72,45 @@ func vote(near []neighbour, tied []float64, class []int32, close bool, votes, fa
 	}
 }
 
-// relevanceOf is sum_c P_c ln(P_c / p_c) of smoothed shares, in nats: 0 where the shares are the base rates.
-func relevanceOf(mass, counts []float64, squares float64) float64 {
-	gamma, n := total(mass), total(counts)
-	if !(gamma > 0) || !(squares > 0) {
-		return 0
+// pseudo is the weight of what is known before among the neighbours' votes.
+const pseudo = 1.0
+
+// smooth returns what pseudo adds to the votes for class y: the class shares q_c of the prototypes, or, where votes are
+// alike and can be equal, as much to every class that has prototypes, so that the nearer of equal ones stays ahead.
+func (p *prototypes) smooth(m *Measure, y int) float64 {
+	if m.Close {
+		return pseudo * p.prior[y]
 	}
-	eff := gamma * gamma / squares
-	sum := 0.0
-	for c, m := range mass {
-		p := counts[c] / n
-		if q := (eff*m/gamma + p) / (eff + 1); q > 0 && p > 0 {
-			sum += q * math.Log(q/p)
+	n := 0.0
+	for _, q := range p.prior {
+		if q > 0 {
+			n++
 		}
 	}
-	return max(0, sum)
+	return pseudo / n
+}
+
+// shares turns w.votes of n neighbours into class shares: (votes + smooth) / (n + pseudo) among the prototypes, whose
+// class shares are q_c, then times p_c / q_c for the stream's base rates p_c, normalised. lifts are ln(share / p_c), 0
+// for a class without records.
+func (s *structure) shares(n int, w *scratch, lifts []float64) {
+	if n == 0 {
+		clear(lifts)
+		return
+	}
+	votes := total(w.votes)
+	sum := 0.0
+	for y, v := range w.votes {
+		q := s.prototypes.prior[y]
+		lifts[y] = 0
+		if q > 0 && s.base[y] > 0 {
+			lifts[y] = (v + s.prototypes.smooth(&s.measure, y)) / (votes + pseudo) / q
+			sum += lifts[y] * s.base[y]
+		}
+	}
+	for y, l := range lifts {
+		if l > 0 {
+			lifts[y] = math.Log(l / sum)
+		}
+	}
 }

@@ -66,9 +66,6 @@ func (s *Scorecard) derive() {
 	s.refresh()
 }
 
-// Observe does nothing: the scorecard learns from labelled records only.
-func (s *Scorecard) Observe(model.Row) {}
-
 // InputCount is 0: the scorecard consumes inputs, it offers none.
 func (s *Scorecard) InputCount() int { return 0 }
 

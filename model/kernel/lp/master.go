@@ -1,11 +1,10 @@
 package lp
 
 import (
+	"context"
 	"math"
 
 	"gonum.org/v1/gonum/floats"
-
-	"liftstream/model"
 )
 
 // itemKind says what a row of a master stands for, in terms that outlive the master.
@@ -145,171 +144,142 @@ func (m *master) product(d, out []float64) {
 	}
 }
 
-// start makes the basis: of the candidate rows, in their order, as many as are independent, and anchors at z for the
-// rest. The right-hand sides are disturbed by up to eps against ties.
-func (m *master) start(z []float64, candidates []int32, eps float64) {
-	rows := len(m.items)
-	m.b = make([]float64, rows)
-	m.pos = make([]int32, rows)
-	m.up = make([]bool, rows)
-	m.r, m.g = make([]float64, rows), make([]float64, rows)
-	m.inv = make([]float64, m.n*m.n)
-	m.norm, m.y, m.ct = make([]float64, m.n), make([]float64, m.n), make([]float64, m.n)
-	m.w, m.d = make([]float64, m.n), make([]float64, m.n)
-	m.z = append([]float64(nil), z...)
-	copy(m.exact, z)
-	m.factor(candidates)
-	m.product(m.z, m.r)
-	for j := range m.r {
-		m.up[j] = m.exact[j]-m.r[j] > 0
-	}
-	m.disturb(eps)
-}
-
-// disturb sets b = exact + eps noise and follows with the vertex.
-func (m *master) disturb(eps float64) {
-	m.eps = eps
-	for j, v := range m.exact {
-		m.b[j] = v
-		it := m.items[j]
-		if it.kind == anchored || eps == 0 {
-			continue
-		}
-		noise := float64(model.Hash(uint64(it.kind), uint64(uint32(it.id)), uint64(uint8(it.sign)))>>11) / (1 << 53)
-		if it.kind == hinge {
-			m.b[j] += eps * (noise - .5)
-		} else {
-			m.b[j] -= eps * (1 + noise)
-		}
-	}
-	m.resync()
-}
-
-// factor inverts the basic rows from scratch, by Gauss-Jordan steps with the largest pivot that each row offers. A row
-// that depends on those before it is left out; an anchor at the present z stands in.
-func (m *master) factor(basis []int32) {
-	n := m.n
-	clear(m.inv)
-	for j := range m.pos {
-		m.pos[j] = -1
-	}
-	m.basis = m.basis[:0]
-	for k := range n {
-		m.inv[k*n+k] = 1
-		m.basis = append(m.basis, int32(k))
-		m.pos[k] = int32(k)
-	}
-	for _, j := range basis {
-		if int(j) < n || m.pos[j] >= 0 {
-			continue
-		}
-		m.weigh(int(j))
-		best, at, largest := 0.0, -1, 0.0
-		for k, v := range m.w {
-			v = math.Abs(v)
-			largest = max(largest, v)
-			if v > best && int(m.basis[k]) < n {
-				best, at = v, k
-			}
-		}
-		if at < 0 || best < 1e-9*max(1, largest) {
-			continue
-		}
-		m.replace(at, int(j))
-	}
-	for k := range n {
-		if m.pos[k] >= 0 {
-			m.exact[k], m.b[k] = m.z[k], m.z[k]
-		}
-	}
-	for k := range n {
-		v := m.inv[k*n : k*n+n]
-		m.norm[k] = floats.Dot(v, v)
-	}
-	m.since = 0
-}
-
-// weigh writes a_j.inv[k] for every k into w.
-func (m *master) weigh(j int) {
-	n := m.n
-	if j >= m.first {
-		row := m.row(j)
-		for k := range n {
-			m.w[k] = floats.Dot(row, m.inv[k*n:k*n+m.nd])
-		}
-		return
-	}
-	for k := range n {
-		m.w[k] = m.dot(j, m.inv[k*n:k*n+n])
-	}
-}
-
-// replace puts row j into position at of the basis, w being its weights; only inv, basis and pos follow.
-func (m *master) replace(at, j int) {
-	n := m.n
-	col := m.inv[at*n : at*n+n]
-	floats.Scale(1/m.w[at], col)
-	for k, v := range m.w {
-		if k != at && v != 0 {
-			floats.AddScaled(m.inv[k*n:k*n+n], -v, col)
-		}
-	}
-	m.pos[m.basis[at]] = -1
-	m.basis[at] = int32(j)
-	m.pos[j] = int32(at)
-}
-
-// resync computes z, residuals, states, ct and y from the basis. A residual within rounding keeps its row's state.
-func (m *master) resync() {
-	n := m.n
-	clear(m.z)
-	for k, j := range m.basis {
-		floats.AddScaled(m.z, m.b[j], m.inv[k*n:k*n+n])
-	}
-	m.product(m.z, m.r)
-	copy(m.ct, m.c)
-	for j, v := range m.r {
-		m.r[j] = m.b[j] - v
-		if m.pos[j] >= 0 {
-			m.r[j], m.up[j] = 0, false
-			continue
-		}
-		if m.r[j] > 1e-12 {
-			m.up[j] = true
-		} else if m.r[j] < -1e-12 {
-			m.up[j] = false
-		}
-		if m.up[j] && m.u[j] > 0 {
-			m.axpy(-m.u[j], j, m.ct)
-		}
-	}
-	m.duals()
-}
-
-// duals solves for y and improves it once by what it leaves of ct: gamma may be small beside the multipliers.
-func (m *master) duals() {
-	n := m.n
-	rest := m.d // free between pivots
-	clear(m.y)
-	copy(rest, m.ct)
-	for range 2 {
-		for k := range n {
-			m.y[k] += floats.Dot(m.inv[k*n:k*n+n], rest)
-		}
-		copy(rest, m.ct)
-		for k, j := range m.basis {
-			if m.y[k] != 0 {
-				m.axpy(-m.y[k], int(j), rest)
-			}
-		}
-	}
-}
+// outcome is how minimise ended.
+type outcome uint8
 
 const (
 	minimal outcome = iota
 	interrupted
 	stuck
 )
+
+// minimise walks to the optimum. Multipliers within tol of their bounds count as inside.
+func (m *master) minimise(ctx context.Context, tol float64, limit int) outcome {
+	n := m.n
+	retries, idle := 0, 0
+	total := 1.0
+	for _, u := range m.u[m.first:] {
+		total += min(u, 1)
+	}
+	for it := 0; it < limit; it++ {
+		if it&15 == 0 && ctx.Err() != nil {
+			return interrupted
+		}
+		k, sign, slope := m.leaving(tol)
+		if k < 0 {
+			if m.since == 0 {
+				return minimal
+			}
+			// What drift hides would be found by the next master only.
+			m.refactor()
+			continue
+		}
+		out := m.inv[k*n : k*n+n]
+		for i, v := range out {
+			m.d[i] = sign * v
+		}
+		m.product(m.d, m.g)
+		e, flips := m.step(slope, math.Sqrt(m.norm[k]))
+		if e < 0 {
+			if retries++; retries > 3 {
+				return stuck
+			}
+			m.refactor()
+			continue
+		}
+		// Ties that the disturbance does not break can turn in a circle.
+		if t := m.passed[e].t; -slope*t > 1e-15*total {
+			idle = 0
+		} else if idle++; idle > 3*n+100 {
+			m.refactor()
+			return stuck
+		}
+		m.pivot(k, sign, m.passed[e], e, flips)
+		if m.since > 100+n/2 {
+			m.refactor()
+		}
+	}
+	return stuck
+}
+
+// leaving returns the position in the basis whose release lowers the objective fastest by length of its edge, in which
+// direction, and the slope; -1 at the optimum.
+func (m *master) leaving(tol float64) (at int, sign, slope float64) {
+	at = -1
+	best := 0.0
+	for k, y := range m.y {
+		s, s1 := y, 1.0
+		if y > 0 {
+			if s, s1 = m.u[m.basis[k]]-y, -1; s >= 0 {
+				continue
+			}
+		}
+		if -s <= tol {
+			continue
+		}
+		if v := s * s / m.norm[k]; v > best {
+			best, at, sign, slope = v, k, s1, s
+		}
+	}
+	return at, sign, slope
+}
+
+// pivot moves to kink e and exchanges the rows; the first flips kinks, e aside, have been passed.
+func (m *master) pivot(k int, sign float64, e kink, at, flips int) {
+	n := m.n
+	for i := 0; i < flips; i++ {
+		if i != at {
+			m.flip(int(m.passed[i].j))
+		}
+	}
+	in := int(e.j)
+	if m.up[in] {
+		m.axpy(m.u[in], in, m.ct)
+		m.up[in] = false
+	}
+	out := int(m.basis[k])
+	if m.up[out] = sign < 0 && m.u[out] > 0; m.up[out] {
+		m.axpy(-m.u[out], out, m.ct)
+	}
+	floats.AddScaled(m.z, e.t, m.d)
+	floats.AddScaled(m.r, -e.t, m.g)
+	m.r[out], m.r[in] = -e.t*sign, 0
+	m.weigh(in)
+	drift := math.Abs(m.w[k]-sign*m.g[in]) > 1e-7*(1+math.Abs(m.w[k]))
+	col := m.inv[k*n : k*n+n]
+	floats.Scale(1/m.w[k], col)
+	m.norm[k] = floats.Dot(col, col)
+	along := floats.Dot(col, m.ct)
+	for i, w := range m.w {
+		v := m.inv[i*n : i*n+n]
+		switch {
+		case i == k:
+			m.y[i] = along
+		case w != 0:
+			floats.AddScaled(v, -w, col)
+			m.norm[i] = floats.Dot(v, v)
+			m.y[i] = floats.Dot(v, m.ct)
+		default:
+			m.y[i] = floats.Dot(v, m.ct)
+		}
+	}
+	m.pos[out] = -1
+	m.basis[k] = int32(in)
+	m.pos[in] = int32(k)
+	m.iterations++
+	if m.since++; drift {
+		m.refactor()
+	}
+}
+
+func (m *master) flip(j int) {
+	u := m.u[j]
+	if !m.up[j] {
+		u = -u
+	}
+	m.up[j] = !m.up[j]
+	m.axpy(u, j, m.ct)
+}
 
 // multiplier is the dual value of row j.
 func (m *master) multiplier(j int) float64 {
@@ -320,16 +290,4 @@ func (m *master) multiplier(j int) float64 {
 		return m.u[j]
 	}
 	return 0
-}
-
-// basicItems appends the names of the basic rows, the sparse ones first.
-func (m *master) basicItems(dst []item) []item {
-	for pass := 0; pass < 2; pass++ {
-		for _, j := range m.basis {
-			if int(j) >= m.n && (int(j) >= m.first) == (pass == 1) {
-				dst = append(dst, m.items[j])
-			}
-		}
-	}
-	return dst
 }

@@ -3,7 +3,6 @@ package lp
 import (
 	"context"
 	"math"
-	"slices"
 
 	"gonum.org/v1/gonum/floats"
 )
@@ -254,130 +253,11 @@ func (s *sifter) incumbent() {
 	}
 }
 
-// priceAll computes v anew.
-func (s *sifter) priceAll() {
-	for k, col := range s.p.Columns {
-		s.v[k] = floats.Dot(s.lambda, col)
-	}
-}
-
-// price computes v from what the rows that are not held add to it.
-func (s *sifter) price() {
-	if s.exact {
-		s.priceAll()
-		return
-	}
-	for k, col := range s.p.Columns {
-		sum := 0.0
-		for _, rows := range [...][]int32{s.rows, s.fresh} {
-			for _, t := range rows {
-				sum += s.lambda[t] * col[t]
-			}
-		}
-		s.v[k] = s.base[k] + sum
-	}
-}
-
 // bound keeps lambda when it proves the best bound so far.
 func (s *sifter) bound() {
 	theta := s.p.shrink(s.v)
 	if b := theta * floats.Sum(s.lambda); b > s.res.Lower {
 		s.res.Lower = b
 		s.res.Lambda = append(s.res.Lambda[:0], s.lambda...)
-	}
-}
-
-// admit lets the groups into the master that lambda asks for most, and reports whether there were any.
-func (s *sifter) admit(slack float64) bool {
-	p := s.p
-	clear(s.top)
-	for k, g := range p.Group {
-		s.top[g] += max(s.v[k]-p.Cost[k], 0)
-	}
-	var missing []int32
-	for g, w := range s.top {
-		if !s.inside[g] && len(s.members[g]) > 0 && w > p.Gamma*(1+slack)+slack {
-			missing = append(missing, int32(g))
-		}
-	}
-	slices.SortFunc(missing, func(a, b int32) int {
-		if s.top[a] != s.top[b] {
-			if s.top[a] > s.top[b] {
-				return -1
-			}
-			return 1
-		}
-		return int(a - b)
-	})
-	limit := 10
-	for _, in := range s.inside {
-		if in {
-			limit++
-		}
-	}
-	if len(missing) > limit {
-		missing = missing[:limit]
-	}
-	for _, g := range missing {
-		s.inside[g] = true
-	}
-	return len(missing) > 0
-}
-
-// first is the number of rows that the first master holds.
-func (s *sifter) first() int {
-	cols := 0
-	for g, in := range s.inside {
-		if in {
-			cols += len(s.members[g])
-		}
-	}
-	return max(s.few, len(s.r)/s.share, rowsEach*cols)
-}
-
-// choose holds at least that many rows, those whose residual is smallest, and reports whether there are more than
-// before.
-func (s *sifter) choose(want int) bool {
-	n := len(s.r)
-	if len(s.rows)+len(s.fresh) == n {
-		return false
-	}
-	if want >= n {
-		for t, held := range s.held {
-			if !held {
-				s.held[t] = true
-				s.fresh = append(s.fresh, int32(t))
-			}
-		}
-		clear(s.base)
-		return true
-	}
-	s.rank = s.rank[:0]
-	for _, r := range s.r {
-		s.rank = append(s.rank, math.Abs(r))
-	}
-	largest := smallest(s.rank, want)
-	var rows []int32
-	for t, r := range s.r {
-		if math.Abs(r) <= largest && !s.held[t] {
-			rows = append(rows, int32(t))
-		}
-	}
-	s.take(rows)
-	return len(rows) > 0
-}
-
-// take holds rows from the next master on.
-func (s *sifter) take(rows []int32) {
-	s.fresh = append(s.fresh, rows...)
-	for _, t := range rows {
-		s.held[t] = true
-	}
-	for k, col := range s.p.Columns {
-		sum := 0.0
-		for _, t := range rows {
-			sum += s.lambda[t] * col[t]
-		}
-		s.base[k] -= sum
 	}
 }

@@ -6,6 +6,32 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
+// vertex lays out the columns of the next master and returns alpha and s there.
+func (s *sifter) vertex() []float64 {
+	s.cols = s.cols[:0]
+	for g, in := range s.inside {
+		if in {
+			s.cols = append(s.cols, s.members[g]...)
+		}
+	}
+	z := make([]float64, 0, 2*len(s.cols))
+	for _, k := range s.cols {
+		z = append(z, s.alpha[k])
+	}
+	for g, in := range s.inside {
+		s.at[g] = -1
+		if in && len(s.members[g]) > 1 {
+			s.at[g] = int32(len(z))
+			top := 0.0
+			for _, k := range s.members[g] {
+				top = max(top, s.alpha[k])
+			}
+			z = append(z, top)
+		}
+	}
+	return z
+}
+
 // master builds the programme over the present columns and held rows.
 func (s *sifter) master() *master {
 	p := s.p
@@ -136,45 +162,4 @@ func (s *sifter) read(m *master) (changed bool) {
 	s.basis = m.basicItems(s.basis[:0])
 	s.basisCols = append(s.basisCols[:0], s.cols...)
 	return changed
-}
-
-// vertex lays out the columns of the next master and returns alpha and s there.
-func (s *sifter) vertex() []float64 {
-	s.cols = s.cols[:0]
-	for g, in := range s.inside {
-		if in {
-			s.cols = append(s.cols, s.members[g]...)
-		}
-	}
-	z := make([]float64, 0, 2*len(s.cols))
-	for _, k := range s.cols {
-		z = append(z, s.alpha[k])
-	}
-	for g, in := range s.inside {
-		s.at[g] = -1
-		if in && len(s.members[g]) > 1 {
-			s.at[g] = int32(len(z))
-			top := 0.0
-			for _, k := range s.members[g] {
-				top = max(top, s.alpha[k])
-			}
-			z = append(z, top)
-		}
-	}
-	return z
-}
-
-// hold takes the rows in that have changed sides, and reports whether there were any.
-func (s *sifter) hold() bool {
-	var rows []int32
-	for t, r := range s.r {
-		if !s.held[t] && (r > 0) != (s.lambda[t] > 0) {
-			rows = append(rows, int32(t))
-		}
-	}
-	if len(rows) == 0 {
-		return false
-	}
-	s.take(rows)
-	return true
 }

@@ -6,6 +6,36 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
+// vertex is alpha, rho and s.
+func (s *cutter) vertex() []float64 {
+	z := append([]float64(nil), s.alpha...)
+	if s.p.Mode == Ridge {
+		z = append(z, s.rho)
+	}
+	return append(z, s.tops()...)
+}
+
+func (s *cutter) tops() []float64 {
+	top := make([]float64, 0, s.groups)
+	for range s.groups {
+		top = append(top, 0)
+	}
+	for k, g := range s.p.Group {
+		if at := s.at[g]; at >= 0 {
+			i := int(at) - (len(s.alpha) + s.ridge())
+			top[i] = max(top[i], math.Abs(s.alpha[k]))
+		}
+	}
+	return top
+}
+
+func (s *cutter) ridge() int {
+	if s.p.Mode == Ridge {
+		return 1
+	}
+	return 0
+}
+
 // master builds the programme over all columns, all hinges and the cuts so far. A column that is alone in its group has
 // gamma |alpha| as gamma alpha + 2 gamma max(0, -alpha).
 func (s *cutter) master() *master {
@@ -100,44 +130,4 @@ func (s *cutter) read(m *master) {
 		}
 	}
 	s.basis = m.basicItems(s.basis[:0])
-}
-
-// vertex is alpha, rho and s.
-func (s *cutter) vertex() []float64 {
-	z := append([]float64(nil), s.alpha...)
-	if s.p.Mode == Ridge {
-		z = append(z, s.rho)
-	}
-	return append(z, s.tops()...)
-}
-
-func (s *cutter) tops() []float64 {
-	top := make([]float64, 0, s.groups)
-	for range s.groups {
-		top = append(top, 0)
-	}
-	for k, g := range s.p.Group {
-		if at := s.at[g]; at >= 0 {
-			i := int(at) - (len(s.alpha) + s.ridge())
-			top[i] = max(top[i], math.Abs(s.alpha[k]))
-		}
-	}
-	return top
-}
-
-func (s *cutter) ridge() int {
-	if s.p.Mode == Ridge {
-		return 1
-	}
-	return 0
-}
-
-// broken reports whether the vertex breaks a known row by more than the disturbance.
-func (s *cutter) broken(m *master) bool {
-	for j := m.first; j < len(m.items); j++ {
-		if m.items[j].kind == cut && m.up[j] && m.pos[j] < 0 && m.r[j] > 1e-6*s.scale(s.alpha) {
-			return true
-		}
-	}
-	return false
 }

@@ -56,34 +56,3 @@ func solveSample(ctx context.Context, p *Problem) *Result {
 	newSifter(q, res, warm).run(ctx, disturbances[:1])
 	return res
 }
-
-// smallest returns the element of v that n others precede in order. It reorders v.
-func smallest(v []float64, n int) float64 {
-	lo, hi := 0, len(v)-1
-	for lo < hi {
-		pivot := v[(lo+hi)/2]
-		i, j := lo, hi
-		for i <= j {
-			for v[i] < pivot {
-				i++
-			}
-			for v[j] > pivot {
-				j--
-			}
-			if i <= j {
-				v[i], v[j] = v[j], v[i]
-				i++
-				j--
-			}
-		}
-		switch {
-		case n <= j:
-			hi = j
-		case n >= i:
-			lo = i
-		default:
-			return v[n]
-		}
-	}
-	return v[lo]
-}
