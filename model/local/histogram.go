@@ -189,7 +189,7 @@ func (g *histogram) counts(classes int) []float64 {
 	return out
 }
 
-// tidy returns a copy without the negative cells that decayed retractions leave by rounding.
+// tidy returns a copy with 0 in the cells that decayed retractions leave below 0 by rounding.
 func (g *histogram) tidy() *histogram {
 	o := g.clone()
 	for i := range o.n {

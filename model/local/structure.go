@@ -126,7 +126,7 @@ type structure struct {
 	divergence Divergence
 	reference  reference
 	width      float64 // of the kernel, in units of a feature's range
-	critical   float64 // least log-likelihood ratio of a relevant cell, times two
+	critical   float64 // threshold of twice the log-likelihood ratio of a cell
 	halfLife   float64
 	base       []float64 // base rates of the classes
 	prototypes prototypes
