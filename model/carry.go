@@ -1,7 +1,6 @@
 package model
 
 import (
-	"container/heap"
 	"fmt"
 	"math"
 	"slices"
@@ -129,7 +128,7 @@ func Origin(section []byte) (*Schema, uint64, error) {
 // Carry returns the state as one of spec, whose schema is another and whose Frame is the same: a new state in which
 // everything that mentions no feature that is gone, or has become another, stays as it was: counts of feature sets,
 // cells and weights of the scorecard, local curves, prototypes and their histograms, curves of the kernel, class
-// counts, calibration, level tables, tail, reservoir and waiting room, in which new features are missing. The Model
+// counts, calibration, level tables, tail, reservoir and pending store, in which new features are missing. The Model
 // that served is not carried over: scoring needs only the states of the components, and the next Fit
 // starts from these (see Before). The knowledge of a component that is no Carrier is lost until the next model. Waiting
 // records keep their values but not the memory of their scores. p must not be used afterwards.
@@ -165,7 +164,7 @@ func (p *Partition) Carry(spec *Spec) (*Partition, *Change, error) {
 			n.reservoir.add(&n.out, n.key(&n.out))
 		}
 	}
-	n.room.carry(p.room, c)
+	n.store.carry(p.store, c)
 	components, scorecard, err := newComponents(spec, n.levels)
 	if err != nil {
 		return nil, nil, err
@@ -187,33 +186,4 @@ func (p *Partition) Carry(spec *Spec) (*Partition, *Change, error) {
 	}
 	n.install(components, scorecard)
 	return n, c, nil
-}
-
-// carry takes over the sample of another schema. When the bytes are enough for fewer records now, the smallest keys
-// stay.
-func (r *reservoir) carry(old *reservoir, c *Change) {
-	r.seen = old.seen
-	for i := range old.items {
-		x := old.items[i]
-		x.Row = c.Row(x.Row, nil)
-		r.items = append(r.items, x)
-	}
-	for len(r.items) > r.limit {
-		heap.Pop(r)
-	}
-	r.version++
-}
-
-// carry takes over the waiting records of another schema.
-func (r *room) carry(old *room, c *Change) {
-	r.first, r.newest = old.first, old.newest
-	for _, w := range old.entries {
-		if w == nil {
-			r.gap()
-			continue
-		}
-		e := &waiting{record: w.record, id: w.id, learnt: w.learnt}
-		e.Row = c.Row(w.Row, nil)
-		r.append(e)
-	}
 }

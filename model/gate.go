@@ -325,7 +325,7 @@ func (p *Partition) replay(ctx context.Context, records []record, rc Recode, los
 			loss(k, -math.Log(max(prob[records[k].Class], leastLoss)))
 			if scored[k] == begin && int(records[k].lag) > k {
 				// It waited for its label already: the partition will learn with the memory of that score.
-				if w := p.room.find("", place{records[k].offset, records[k].row}, false); w != nil && p.usable(w) != nil {
+				if w := p.store.find("", place{records[k].offset, records[k].row}, false); w != nil && p.usable(w) != nil {
 					pending[k] = w.pending
 					continue
 				}

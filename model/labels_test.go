@@ -104,6 +104,6 @@ func TestRoomExpires(t *testing.T) {
 	small := model.NewPartition(newSpec(func(o *model.Options) { o.WaitBytes = 20_000 }), 0)
 	feed(small, 0, 5000, 50, func(b *model.Batch) { withhold(b, 1) })
 	if small.Waiting() > 20_000 || small.Losses().Expired == 0 {
-		t.Errorf("room holds %d bytes of 20,000, %d expired", small.Waiting(), small.Losses().Expired)
+		t.Errorf("the store holds %d bytes of 20,000, %d expired", small.Waiting(), small.Losses().Expired)
 	}
 }

@@ -8,7 +8,7 @@ import (
 // Losses counts records that the state could not learn.
 type Losses struct {
 	UnknownClass uint64 // records whose label the configuration does not list: scored, not learnt
-	Expired      uint64 // waiting records that left the room without a label
+	Expired      uint64 // waiting records that left the pending store without a label
 }
 
 // LabelCounts counts labels by their fate.
@@ -16,7 +16,7 @@ type LabelCounts struct {
 	Learnt    int
 	Corrected int
 	Repeated  int // the record has that class already, or corrections are off
-	Unmatched int // no such record in the room
+	Unmatched int // no such record in the pending store
 	Misrouted int // the label names another partition
 	Unknown   int // class outside the configuration
 }
@@ -48,14 +48,14 @@ func (p *Partition) event(b *Batch, i int, out *Scores) {
 		if b.ID != nil {
 			id = b.ID[i]
 		}
-		p.room.admit(rec, id, pending, rec.Class >= 0)
+		p.store.admit(rec, id, pending, rec.Class >= 0)
 		p.expire()
 	}
 }
 
-// expire lets overdue records out of the room, as the configuration says.
+// expire takes overdue records out of the pending store, as the configuration says.
 func (p *Partition) expire() {
-	for w := p.room.overdue(); w != nil; w = p.room.overdue() {
+	for w := p.store.overdue(); w != nil; w = p.store.overdue() {
 		if w.learnt {
 			continue
 		}
@@ -163,7 +163,7 @@ func (p *Partition) ownModel() {
 }
 
 // Labels learns late labels: of the newest record with that id, or of the record at that position. A class of
-// Unlabelled is ignored. Labels of records that are not in the room are counted, not kept.
+// Unlabelled is ignored. Labels of records that are not in the pending store are counted, not kept.
 func (p *Partition) Labels(l *Labels) (c LabelCounts) {
 	for i := range l.N {
 		class := l.Class[i]
@@ -175,13 +175,13 @@ func (p *Partition) Labels(l *Labels) (c LabelCounts) {
 		}
 		var w *waiting
 		if l.ID != nil {
-			w = p.room.find(l.ID[i], place{}, true)
+			w = p.store.find(l.ID[i], place{}, true)
 		} else {
 			if l.Partition[i] != p.self {
 				c.Misrouted++
 				continue
 			}
-			w = p.room.find("", place{l.Offset[i], l.Row[i]}, false)
+			w = p.store.find("", place{l.Offset[i], l.Row[i]}, false)
 		}
 		switch {
 		case w == nil:
@@ -190,7 +190,11 @@ func (p *Partition) Labels(l *Labels) (c LabelCounts) {
 			w.Class = class
 			p.learn(&w.record, p.usable(w))
 			c.Learnt++
-			p.settle(w)
+			if p.spec.Options.Correct {
+				p.store.markLearnt(w)
+			} else {
+				p.store.remove(w)
+			}
 		case w.Class == class || !p.spec.Options.Correct:
 			c.Repeated++
 		default:
@@ -200,20 +204,11 @@ func (p *Partition) Labels(l *Labels) (c LabelCounts) {
 	}
 	if l.Time != nil {
 		for _, t := range l.Time[:l.N] {
-			p.room.newest = max(p.room.newest, t)
+			p.store.newest = max(p.store.newest, t)
 		}
 	}
 	p.expire()
 	return c
-}
-
-// settle keeps a record that was learnt from the room as long as it may be corrected, without the memory of its score.
-func (p *Partition) settle(w *waiting) {
-	if !p.spec.Options.Correct {
-		p.room.remove(w)
-		return
-	}
-	p.room.settle(w)
 }
 
 // correct replaces the class that a record was learnt with, in the counts with the weight of its position and in the

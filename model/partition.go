@@ -33,7 +33,7 @@ type Partition struct {
 	tail      *tail
 	reservoir *reservoir
 	percent   percentile
-	room      *room
+	store     *pendingStore
 
 	row     Row
 	inputs  []float64
@@ -62,7 +62,7 @@ func newPartition(spec *Spec, partition int32) (*Partition, error) {
 		counts:    make([]float64, len(spec.Schema.Classes)),
 		tail:      newTail(n, spec.Options.TailBytes),
 		reservoir: newReservoir(n, spec.Options.ReservoirRecords, spec.Options.ReservoirBytes),
-		room:      newRoom(spec.Options.WaitBytes, spec.Options.WaitWindow),
+		store:     newPendingStore(spec.Options.WaitBytes, spec.Options.WaitWindow),
 		coder:     newCoder(spec.Schema), percent: newPercentile(), terms: spec.terms(),
 	}
 	p.row = p.coder.row
@@ -120,8 +120,8 @@ func (p *Partition) Labelled() float64 { return p.clock }
 // Seen is the number of records that Events saw.
 func (p *Partition) Seen() uint64 { return p.seen }
 
-// Waiting is the number of bytes in the room where records wait for their labels: the metric liftstream_waiting_bytes.
-func (p *Partition) Waiting() int64 { return p.room.bytes }
+// Waiting is the number of bytes in the pending store: the metric liftstream_waiting_bytes.
+func (p *Partition) Waiting() int64 { return p.store.bytes }
 
 // Losses counts records that could not be learnt.
 func (p *Partition) Losses() Losses { return p.lost }

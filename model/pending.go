@@ -9,14 +9,14 @@ import (
 	"liftstream/model/wire"
 )
 
-// roomChunk is the number of records in one stored part of the room.
-const roomChunk = 1024
+// pendingChunk is the number of records in one stored part of the pending store.
+const pendingChunk = 1024
 
-// room is where records wait for their labels, and where learnt ones stay as long as a label may still correct them.
+// pendingStore holds the records that wait for their labels, and learnt ones as long as a label may still correct them.
 // It is a queue in order of arrival, bounded in bytes and by the window of record time. A record that leaves it out of
 // turn leaves a gap, and when more than half of the queue is gaps, the rest gets new numbers, behind all numbers
 // so far: one record that never gets its label does not keep the places of all later ones.
-type room struct {
+type pendingStore struct {
 	limit   int64
 	window  int64
 	bytes   int64
@@ -28,7 +28,7 @@ type room struct {
 	newest  int64 // largest record time seen
 	version map[uint64]uint64
 	free    []*waiting
-	buffers [][]float64 // for pending: an entry that has none keeps no room for it
+	buffers [][]float64 // free memory for waiting.pending: an entry without one holds none
 }
 
 type place struct {
@@ -36,7 +36,7 @@ type place struct {
 	row    int32
 }
 
-// waiting is one record in the room.
+// waiting is one record in the pending store.
 type waiting struct {
 	record
 	number  uint64
@@ -45,169 +45,169 @@ type waiting struct {
 	learnt  bool      // Class and Clock are those it was learnt with
 }
 
-func newRoom(limit, window int64) *room {
-	return &room{limit: limit, window: window, byID: map[string]uint64{}, byPlace: map[place]uint64{},
+func newPendingStore(limit, window int64) *pendingStore {
+	return &pendingStore{limit: limit, window: window, byID: map[string]uint64{}, byPlace: map[place]uint64{},
 		version: map[uint64]uint64{}}
 }
 
 func (w *waiting) size() int64 { return int64(8*(len(w.Row)+len(w.pending))+2*len(w.id)) + 200 }
 
-func (r *room) next() uint64 { return r.first + uint64(len(r.entries)) }
+func (s *pendingStore) next() uint64 { return s.first + uint64(len(s.entries)) }
 
-// admit copies a record into the room. The id may be a part of a longer text, which must not be kept for its sake.
-func (r *room) admit(rec *record, id string, pending []float64, learnt bool) {
+// admit copies a record into the store. The id may be a part of a longer text, which must not be kept for its sake.
+func (s *pendingStore) admit(rec *record, id string, pending []float64, learnt bool) {
 	w := &waiting{}
-	if n := len(r.free); n > 0 {
-		w, r.free = r.free[n-1], r.free[:n-1]
+	if n := len(s.free); n > 0 {
+		w, s.free = s.free[n-1], s.free[:n-1]
 	}
 	row := append(w.Row[:0], rec.Row...)
 	*w = waiting{record: *rec, id: strings.Clone(id), learnt: learnt}
 	w.Row = row
 	if len(pending) > 0 {
-		if n := len(r.buffers); n > 0 {
-			w.pending, r.buffers = r.buffers[n-1], r.buffers[:n-1]
+		if n := len(s.buffers); n > 0 {
+			w.pending, s.buffers = s.buffers[n-1], s.buffers[:n-1]
 		}
 		w.pending = append(w.pending[:0], pending...)
 	}
-	r.append(w)
-	r.newest = max(r.newest, rec.Time)
+	s.append(w)
+	s.newest = max(s.newest, rec.Time)
 }
 
 // append puts an entry at the end of the queue.
-func (r *room) append(w *waiting) {
-	w.number = r.next()
-	if old, ok := r.byID[w.id]; ok {
-		o := r.entries[old-r.first]
-		r.bytes -= o.size()
+func (s *pendingStore) append(w *waiting) {
+	w.number = s.next()
+	if old, ok := s.byID[w.id]; ok {
+		o := s.entries[old-s.first]
+		s.bytes -= o.size()
 		o.id = ""
-		r.bytes += o.size()
-		r.version[old/roomChunk]++
+		s.bytes += o.size()
+		s.version[old/pendingChunk]++
 	}
-	r.entries = append(r.entries, w)
-	r.bytes += w.size()
+	s.entries = append(s.entries, w)
+	s.bytes += w.size()
 	if w.id != "" {
-		r.byID[w.id] = w.number
+		s.byID[w.id] = w.number
 	}
-	r.byPlace[place{w.offset, w.row}] = w.number
-	r.version[w.number/roomChunk]++
+	s.byPlace[place{w.offset, w.row}] = w.number
+	s.version[w.number/pendingChunk]++
 }
 
 // gap puts a gap at the end of the queue.
-func (r *room) gap() {
-	r.version[r.next()/roomChunk]++
-	r.entries = append(r.entries, nil)
-	r.gaps++
+func (s *pendingStore) gap() {
+	s.version[s.next()/pendingChunk]++
+	s.entries = append(s.entries, nil)
+	s.gaps++
 }
 
-func (r *room) find(id string, at place, byID bool) *waiting {
-	n, ok := r.byPlace[at]
+func (s *pendingStore) find(id string, at place, byID bool) *waiting {
+	n, ok := s.byPlace[at]
 	if byID {
-		n, ok = r.byID[id]
+		n, ok = s.byID[id]
 	}
 	if !ok {
 		return nil
 	}
-	r.version[n/roomChunk]++
-	return r.entries[n-r.first]
+	s.version[n/pendingChunk]++
+	return s.entries[n-s.first]
 }
 
-// overdue removes and returns the oldest entry if the room holds more bytes than its limit or the entry is older than
+// overdue removes and returns the oldest entry if the store holds more bytes than its limit or the entry is older than
 // the window; nil when nothing is overdue. The entry is valid until the next admit.
-func (r *room) overdue() *waiting {
-	for len(r.entries) > 0 {
-		w := r.entries[0]
-		if w != nil && r.bytes <= r.limit && (r.window <= 0 || w.Time >= r.newest-r.window) {
+func (s *pendingStore) overdue() *waiting {
+	for len(s.entries) > 0 {
+		w := s.entries[0]
+		if w != nil && s.bytes <= s.limit && (s.window <= 0 || w.Time >= s.newest-s.window) {
 			return nil
 		}
-		n := r.first
-		r.entries[0] = nil
-		r.entries = r.entries[1:]
-		r.first++
-		if r.first%roomChunk == 0 {
-			delete(r.version, n/roomChunk)
+		n := s.first
+		s.entries[0] = nil
+		s.entries = s.entries[1:]
+		s.first++
+		if s.first%pendingChunk == 0 {
+			delete(s.version, n/pendingChunk)
 		} else {
-			r.version[n/roomChunk]++
+			s.version[n/pendingChunk]++
 		}
 		if w == nil {
-			r.gaps--
+			s.gaps--
 			continue
 		}
-		r.forget(w)
-		r.recycle(w)
+		s.forget(w)
+		s.recycle(w)
 		return w
 	}
 	return nil
 }
 
 // recycle keeps the memory of an entry for others; its values stay as they are until the next admit.
-func (r *room) recycle(w *waiting) {
-	r.spare(w.pending)
-	if len(r.free) < roomChunk {
-		r.free = append(r.free, w)
+func (s *pendingStore) recycle(w *waiting) {
+	s.spare(w.pending)
+	if len(s.free) < pendingChunk {
+		s.free = append(s.free, w)
 	}
 }
 
-func (r *room) spare(pending []float64) {
-	if cap(pending) > 0 && len(r.buffers) < roomChunk {
-		r.buffers = append(r.buffers, pending)
+func (s *pendingStore) spare(pending []float64) {
+	if cap(pending) > 0 && len(s.buffers) < pendingChunk {
+		s.buffers = append(s.buffers, pending)
 	}
 }
 
-// settle keeps an entry that was learnt, without the memory of its score.
-func (r *room) settle(w *waiting) {
-	r.bytes -= w.size()
-	r.spare(w.pending)
+// markLearnt keeps an entry that was learnt, without the memory of its score.
+func (s *pendingStore) markLearnt(w *waiting) {
+	s.bytes -= w.size()
+	s.spare(w.pending)
 	w.pending, w.learnt = nil, true
-	r.bytes += w.size()
+	s.bytes += w.size()
 }
 
-func (r *room) forget(w *waiting) {
-	r.bytes -= w.size()
-	delete(r.byID, w.id)
-	if at := (place{w.offset, w.row}); r.byPlace[at] == w.number {
-		delete(r.byPlace, at)
+func (s *pendingStore) forget(w *waiting) {
+	s.bytes -= w.size()
+	delete(s.byID, w.id)
+	if at := (place{w.offset, w.row}); s.byPlace[at] == w.number {
+		delete(s.byPlace, at)
 	}
 }
 
 // remove takes an entry out of the middle of the queue; it must not be used afterwards.
-func (r *room) remove(w *waiting) {
-	r.forget(w)
-	r.version[w.number/roomChunk]++
-	r.entries[w.number-r.first] = nil
-	r.gaps++
-	r.recycle(w)
-	if r.gaps >= roomChunk && r.gaps > len(r.entries)/2 {
-		r.close()
+func (s *pendingStore) remove(w *waiting) {
+	s.forget(w)
+	s.version[w.number/pendingChunk]++
+	s.entries[w.number-s.first] = nil
+	s.gaps++
+	s.recycle(w)
+	if s.gaps >= pendingChunk && s.gaps > len(s.entries)/2 {
+		s.compact()
 	}
 }
 
-// close closes the gaps.
-func (r *room) close() {
-	old := *r
-	r.first, r.entries, r.gaps = old.next(), make([]*waiting, 0, len(old.entries)-old.gaps), 0
-	r.version = map[uint64]uint64{r.first / roomChunk: old.version[r.first/roomChunk]} // other parts are new
+// compact closes the gaps.
+func (s *pendingStore) compact() {
+	old := *s
+	s.first, s.entries, s.gaps = old.next(), make([]*waiting, 0, len(old.entries)-old.gaps), 0
+	s.version = map[uint64]uint64{s.first / pendingChunk: old.version[s.first/pendingChunk]} // other parts are new
 	for _, w := range old.entries {
 		if w == nil {
 			continue
 		}
 		at, was := place{w.offset, w.row}, w.number
-		w.number = r.next()
-		r.entries = append(r.entries, w)
-		r.version[w.number/roomChunk]++
+		w.number = s.next()
+		s.entries = append(s.entries, w)
+		s.version[w.number/pendingChunk]++
 		if w.id != "" {
-			r.byID[w.id] = w.number
+			s.byID[w.id] = w.number
 		}
-		if r.byPlace[at] == was {
-			r.byPlace[at] = w.number
+		if s.byPlace[at] == was {
+			s.byPlace[at] = w.number
 		}
 	}
 }
 
-func (r *room) recode(rc Recode) {
+func (s *pendingStore) recode(rc Recode) {
 	if rc.Identity() {
 		return
 	}
-	for _, w := range r.entries {
+	for _, w := range s.entries {
 		if w == nil {
 			continue
 		}
@@ -215,25 +215,26 @@ func (r *room) recode(rc Recode) {
 			w.Row[f] = rc.Value(f, w.Row[f])
 		}
 	}
-	for c := range r.version {
-		r.version[c]++
+	for c := range s.version {
+		s.version[c]++
 	}
 }
 
-func roomName(chunk uint64) string { return "room/" + strconv.FormatUint(chunk, 10) }
+// pendingName is the name of a stored part: "room/" was the word of the first states, and names are stable for ever.
+func pendingName(chunk uint64) string { return "room/" + strconv.FormatUint(chunk, 10) }
 
 // chunks returns the numbers of the stored parts that hold entries.
-func (r *room) chunks() (lo, hi uint64) {
-	if len(r.entries) == 0 {
+func (s *pendingStore) chunks() (lo, hi uint64) {
+	if len(s.entries) == 0 {
 		return 0, 0
 	}
-	return r.first / roomChunk, (r.next()-1)/roomChunk + 1
+	return s.first / pendingChunk, (s.next()-1)/pendingChunk + 1
 }
 
-func (r *room) appendChunk(b []byte, chunk uint64) []byte {
-	lo, hi := max(r.first, chunk*roomChunk), min(r.next(), (chunk+1)*roomChunk)
+func (s *pendingStore) appendChunk(b []byte, chunk uint64) []byte {
+	lo, hi := max(s.first, chunk*pendingChunk), min(s.next(), (chunk+1)*pendingChunk)
 	for n := lo; n < hi; n++ {
-		w := r.entries[n-r.first]
+		w := s.entries[n-s.first]
 		b = wire.AppendBool(b, w == nil)
 		if w == nil {
 			continue
@@ -256,20 +257,20 @@ func (r *room) appendChunk(b []byte, chunk uint64) []byte {
 // components, whose inputs these are.
 const noPending = -1
 
-func (r *room) load(
+func (s *pendingStore) load(
 	first, next uint64, newest int64, features, classes, pending int, section func(string) []byte,
 ) error {
 	if next < first || next-first > 1<<32 || next > math.MaxInt64 {
-		return fmt.Errorf("room from %d to %d", first, next)
+		return fmt.Errorf("pending store from %d to %d", first, next)
 	}
-	r.first, r.newest = first, newest
+	s.first, s.newest = first, newest
 	for n := first; n < next; {
-		chunk := n / roomChunk
-		hi := min(next, (chunk+1)*roomChunk)
-		w := wire.NewReader(section(roomName(chunk)))
+		chunk := n / pendingChunk
+		hi := min(next, (chunk+1)*pendingChunk)
+		w := wire.NewReader(section(pendingName(chunk)))
 		for ; n < hi && w.Err() == nil; n++ {
 			if w.Bool() {
-				r.gap()
+				s.gap()
 				continue
 			}
 			e := &waiting{}
@@ -283,14 +284,28 @@ func (r *room) load(
 				len(e.pending) != 0 && len(e.pending) != pending {
 				w.Fail(fmt.Errorf("record %d does not fit the schema", n))
 			}
-			r.append(e)
+			s.append(e)
 		}
 		if err := w.Done(); err != nil {
-			return fmt.Errorf("decoding %s: %w", roomName(chunk), err)
+			return fmt.Errorf("decoding %s: %w", pendingName(chunk), err)
 		}
 	}
-	for chunk := range r.version {
-		r.version[chunk] = 1
+	for chunk := range s.version {
+		s.version[chunk] = 1
 	}
 	return nil
+}
+
+// carry takes over the waiting records of another schema, without the memory of their scores.
+func (s *pendingStore) carry(old *pendingStore, c *Change) {
+	s.first, s.newest = old.first, old.newest
+	for _, w := range old.entries {
+		if w == nil {
+			s.gap()
+			continue
+		}
+		e := &waiting{record: w.record, id: w.id, learnt: w.learnt}
+		e.Row = c.Row(w.Row, nil)
+		s.append(e)
+	}
 }

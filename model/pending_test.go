@@ -13,19 +13,19 @@ import (
 )
 
 // waits admits a record of one feature.
-func waits(r *room, offset int64, id string) {
+func waits(r *pendingStore, offset int64, id string) {
 	r.admit(&record{Example: Example{Row: Row{float64(offset)}, Class: Unlabelled, Weight: 1}, offset: offset}, id, nil,
 		false)
 }
 
 // restored writes the store with appendChunk and reads the bytes with load.
-func restored(t *testing.T, r *room) *room {
+func restored(t *testing.T, r *pendingStore) *pendingStore {
 	t.Helper()
 	parts := map[string][]byte{}
 	for lo, hi := r.chunks(); lo < hi; lo++ {
-		parts[roomName(lo)] = r.appendChunk(nil, lo)
+		parts[pendingName(lo)] = r.appendChunk(nil, lo)
 	}
-	n := newRoom(r.limit, r.window)
+	n := newPendingStore(r.limit, r.window)
 	if err := n.load(r.first, r.next(), r.newest, 1, 2, 0, func(name string) []byte { return parts[name] }); err != nil {
 		t.Fatal(err)
 	}
@@ -33,36 +33,36 @@ func restored(t *testing.T, r *room) *room {
 }
 
 // TestRestoredRoomFindsWhatTheLiveOneDoes: a label by id means the newest record of that id. When that has left, an
-// older one of the same id does not take its place, in a restored room either.
+// older one of the same id does not take its place, in a restored store either.
 func TestRestoredRoomFindsWhatTheLiveOneDoes(t *testing.T) {
-	r := newRoom(1<<20, 0)
+	r := newPendingStore(1<<20, 0)
 	for i, id := range []string{"x", "y", "x", ""} {
 		waits(r, int64(i), id)
 	}
-	for _, room := range []*room{r, restored(t, r)} {
-		if w := room.find("x", place{}, true); w == nil || w.offset != 2 {
+	for _, store := range []*pendingStore{r, restored(t, r)} {
+		if w := store.find("x", place{}, true); w == nil || w.offset != 2 {
 			t.Fatalf("x is %+v, want the record at 2", w)
 		}
 	}
 	r.remove(r.find("x", place{}, true))
-	for name, room := range map[string]*room{"live": r, "restored": restored(t, r)} {
-		if w := room.find("x", place{}, true); w != nil {
+	for name, store := range map[string]*pendingStore{"live": r, "restored": restored(t, r)} {
+		if w := store.find("x", place{}, true); w != nil {
 			t.Errorf("%s: a second label of x would be learnt as that of the record at %d", name, w.offset)
 		}
-		if w := room.find("", place{0, 0}, false); w == nil || w.offset != 0 {
+		if w := store.find("", place{0, 0}, false); w == nil || w.offset != 0 {
 			t.Errorf("%s: by its place the older record is %+v", name, w)
 		}
-		if room.bytes != r.bytes || room.find("y", place{}, true) == nil {
-			t.Errorf("%s: %d bytes, want %d", name, room.bytes, r.bytes)
+		if store.bytes != r.bytes || store.find("y", place{}, true) == nil {
+			t.Errorf("%s: %d bytes, want %d", name, store.bytes, r.bytes)
 		}
 	}
 }
 
 // TestStoreIsBounded: one record without a label does not hold the places of all records that come and go behind it.
-func TestRoomIsBounded(t *testing.T) {
-	r := newRoom(1<<20, 0)
+func TestStoreIsBounded(t *testing.T) {
+	r := newPendingStore(1<<20, 0)
 	waits(r, 0, "first")
-	const n = 20 * roomChunk
+	const n = 20 * pendingChunk
 	versions := map[string]uint64{} // hash of the bytes by name and version
 	for i := int64(1); i <= n; i++ {
 		waits(r, i, fmt.Sprint("c", i))
@@ -78,29 +78,29 @@ func TestRoomIsBounded(t *testing.T) {
 		_, hi := r.chunks()
 		h := fnv.New64()
 		h.Write(r.appendChunk(nil, hi-1))
-		key := fmt.Sprint(roomName(hi-1), "/", r.version[hi-1])
+		key := fmt.Sprint(pendingName(hi-1), "/", r.version[hi-1])
 		if was, ok := versions[key]; ok && was != h.Sum64() {
 			t.Fatalf("after %d records: %s are other bytes", i, key)
 		}
 		versions[key] = h.Sum64()
 	}
-	if len(r.entries) > 3*roomChunk || cap(r.entries) > 8*roomChunk || len(r.version) > 8 {
+	if len(r.entries) > 3*pendingChunk || cap(r.entries) > 8*pendingChunk || len(r.version) > 8 {
 		t.Errorf("%d places and %d parts for %d records", len(r.entries), len(r.version), len(r.byPlace))
 	}
 	two := restored(t, r)
-	for name, room := range map[string]*room{"live": r, "restored": two} {
-		if room.gaps != r.gaps || room.bytes != r.bytes || len(room.byID) != len(r.byID) {
-			t.Errorf("%s: %d gaps, %d bytes, %d ids; want %d, %d and %d", name, room.gaps, room.bytes, len(room.byID), r.gaps,
+	for name, store := range map[string]*pendingStore{"live": r, "restored": two} {
+		if store.gaps != r.gaps || store.bytes != r.bytes || len(store.byID) != len(r.byID) {
+			t.Errorf("%s: %d gaps, %d bytes, %d ids; want %d, %d and %d", name, store.gaps, store.bytes, len(store.byID), r.gaps,
 				r.bytes, len(r.byID))
 		}
 		for _, i := range []int64{0, n - 2} {
 			if i%9 == 0 || i == 0 {
-				if w := room.find("", place{i, 0}, false); w == nil || w.Row[0] != float64(i) {
+				if w := store.find("", place{i, 0}, false); w == nil || w.Row[0] != float64(i) {
 					t.Errorf("%s: record %d is %+v", name, i, w)
 				}
 			}
 		}
-		if w := room.find("first", place{}, true); w == nil || w.offset != 0 {
+		if w := store.find("first", place{}, true); w == nil || w.offset != 0 {
 			t.Errorf("%s: the first record is %+v", name, w)
 		}
 	}
@@ -110,7 +110,7 @@ func TestRoomIsBounded(t *testing.T) {
 // waits.
 func TestRoomKeepsIdsAlone(t *testing.T) {
 	all := strings.Repeat("0123456789", 1000)
-	r := newRoom(1<<20, 0)
+	r := newPendingStore(1<<20, 0)
 	waits(r, 0, all[50:60])
 	if kept := r.entries[0].id; kept != all[50:60] || unsafe.StringData(kept) == unsafe.StringData(all[50:60]) {
 		t.Errorf("the id %q is kept inside the text of its batch", kept)
@@ -118,15 +118,15 @@ func TestRoomKeepsIdsAlone(t *testing.T) {
 }
 
 // TestLearntRecordsKeepNoMemoryOfScores: bytes that are not counted are not held, and free buffers are used again.
-func TestLearntRecordsKeepNoRoomForScores(t *testing.T) {
-	r := newRoom(1<<20, 0)
+func TestLearntRecordsKeepNoMemoryOfScores(t *testing.T) {
+	r := newPendingStore(1<<20, 0)
 	pending := []float64{1, 2, 3}
 	one := record{Example: Example{Row: Row{1}, Class: Unlabelled, Weight: 1}}
 	r.admit(&one, "a", pending, false)
 	w := r.find("a", place{}, true)
 	buffer := &w.pending[0]
 	was := r.bytes
-	r.settle(w)
+	r.markLearnt(w)
 	if cap(w.pending) != 0 || r.bytes != was-8*3 {
 		t.Errorf("the learnt record keeps %d numbers, %d bytes of %d", cap(w.pending), r.bytes, was)
 	}
@@ -146,14 +146,14 @@ func TestLearntRecordsKeepNoRoomForScores(t *testing.T) {
 
 func TestHostileRingsNoPanic(t *testing.T) {
 	looked := 0
-	err := newRoom(1, 0).load(math.MaxUint64-10, math.MaxUint64-1, 0, 1, 2, 0, func(string) []byte {
+	err := newPendingStore(1, 0).load(math.MaxUint64-10, math.MaxUint64-1, 0, 1, 2, 0, func(string) []byte {
 		if looked++; looked > 3 {
-			t.Fatal("the end of the room is never reached")
+			t.Fatal("the end of the store is never reached")
 		}
 		return nil
 	})
 	if err == nil {
-		t.Error("a room at the end of the numbers is accepted")
+		t.Error("a store at the end of the numbers is accepted")
 	}
 	one := newTail(1, 0)
 	var out record

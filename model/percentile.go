@@ -114,7 +114,7 @@ func (q *percentile) newest(n int) []scored {
 }
 
 // rebase takes the others' scores from the model's part, by partition and class, and gives up own ones for which there
-// is no room beside them. A model without such a part, as that of files, changes nothing.
+// is no space beside them. A model without such a part, as that of files, changes nothing.
 func (q *percentile) rebase(part map[int32]map[int32][]bucket, self int32) {
 	if part == nil {
 		return

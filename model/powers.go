@@ -17,7 +17,7 @@ func powersOf(spec *Spec, components []Component) (p powers, err error) {
 	var of [3]int
 	take := func(power, i int, what string) {
 		if of[power] > 0 && err == nil {
-			err = fmt.Errorf("components %q and %q both %s; a score has room for one", spec.name(of[power]-1), spec.name(i),
+			err = fmt.Errorf("components %q and %q both %s; a score has one", spec.name(of[power]-1), spec.name(i),
 				what)
 		}
 		of[power] = i + 1

@@ -151,3 +151,18 @@ func (r *reservoir) load(b []byte, seen uint64, features, classes int) error {
 	r.version = 1
 	return nil
 }
+
+// carry takes over the sample of another schema. When the bytes are enough for fewer records now, the smallest keys
+// stay.
+func (r *reservoir) carry(old *reservoir, c *Change) {
+	r.seen = old.seen
+	for i := range old.items {
+		x := old.items[i]
+		x.Row = c.Row(x.Row, nil)
+		r.items = append(r.items, x)
+	}
+	for len(r.items) > r.limit {
+		heap.Pop(r)
+	}
+	r.version++
+}

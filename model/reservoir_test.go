@@ -181,7 +181,7 @@ func TestReservoirsMerge(t *testing.T) {
 		slices.SortFunc(small.items, order)
 		if !slices.EqualFunc(short.items, small.items, func(a, b reserved) bool { return a.key == b.key }) ||
 			short.seen != small.seen {
-			t.Fatalf("seed %d: a reservoir read back into less room differs", seed)
+			t.Fatalf("seed %d: a reservoir read back into a smaller one differs", seed)
 		}
 	}
 }

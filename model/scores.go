@@ -45,7 +45,7 @@ func grow[T any](s []T, n int) []T {
 	return s
 }
 
-// Reset makes room for n records of the given number of classes, all entries zero and the lists empty.
+// Reset makes space for n records of the given number of classes, all entries zero and the lists empty.
 func (s *Scores) Reset(n, classes int) {
 	s.N, s.Classes = n, classes
 	s.Status = grow(s.Status, n)

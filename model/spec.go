@@ -22,7 +22,7 @@ type Options struct {
 	TailBytes        int64 // bound of the tail; at least 4,096 records are kept
 	ReservoirRecords int
 	ReservoirBytes   int64
-	WaitBytes        int64 // bound of the room where records wait for their labels; 0 = unlabelled records do not wait
+	WaitBytes        int64 // bound of the pending store; 0 = unlabelled records do not wait
 	WaitWindow       int64 // nanoseconds of record time after which a waiting record expires; 0 = never
 	ExpireAs         int32 // class that an expired record is learnt as; Unlabelled = dropped
 	Correct          bool  // a second label of the same record replaces the first

@@ -41,9 +41,9 @@ func (p *Partition) Sections() []Section {
 	for c := range p.tail.version {
 		s = append(s, Section{tailName(c), p.tail.version[c], func(b []byte) []byte { return p.tail.appendChunk(b, c) }})
 	}
-	lo, hi := p.room.chunks()
+	lo, hi := p.store.chunks()
 	for c := lo; c < hi; c++ {
-		s = append(s, Section{roomName(c), p.room.version[c], func(b []byte) []byte { return p.room.appendChunk(b, c) }})
+		s = append(s, Section{pendingName(c), p.store.version[c], func(b []byte) []byte { return p.store.appendChunk(b, c) }})
 	}
 	return s
 }
@@ -75,9 +75,9 @@ func (p *Partition) appendCore(b []byte) []byte {
 	b = wire.AppendUvarint(b, p.tail.next)
 	b = wire.AppendUvarint(b, uint64(len(p.tail.class)))
 	b = wire.AppendUvarint(b, p.reservoir.seen)
-	b = wire.AppendUvarint(b, p.room.first)
-	b = wire.AppendUvarint(b, p.room.next())
-	return wire.AppendVarint(b, p.room.newest)
+	b = wire.AppendUvarint(b, p.store.first)
+	b = wire.AppendUvarint(b, p.store.next())
+	return wire.AppendVarint(b, p.store.newest)
 }
 
 // componentSections begins the name of a section of a component.
@@ -149,7 +149,7 @@ func RestorePartition(spec *Spec, sections map[string][]byte) (*Partition, error
 	p.lost = Losses{r.Uvarint(), r.Uvarint()}
 	capacity, first, next, slots := r.Uvarint(), r.Uvarint(), r.Uvarint(), r.Int(math.MaxInt32)
 	offered := r.Uvarint()
-	roomFirst, roomNext, newest := r.Uvarint(), r.Uvarint(), r.Varint()
+	pendingFirst, pendingNext, newest := r.Uvarint(), r.Uvarint(), r.Varint()
 	if err := r.Done(); err != nil {
 		return nil, fmt.Errorf("restoring state: decoding core: %w", err)
 	}
@@ -187,7 +187,7 @@ func RestorePartition(spec *Spec, sections map[string][]byte) (*Partition, error
 		p.reservoir.load(sections["reservoir"], offered, n, classes), // before the tail, a shorter one of which adds to it
 		p.loadTail(head.format, capacity, first, next, slots, section),
 		p.percent.load(head.format, sections["percentile"], classes, spec.Schema.Positive),
-		p.room.load(roomFirst, roomNext, newest, n, classes, pending, section),
+		p.store.load(pendingFirst, pendingNext, newest, n, classes, pending, section),
 	} {
 		if err != nil {
 			return nil, fmt.Errorf("restoring state: %w", err)
@@ -230,9 +230,9 @@ func (p *Partition) checkRecords() error {
 			return fmt.Errorf("the reservoir holds an impossible record %d", i)
 		}
 	}
-	for i, w := range p.room.entries {
+	for i, w := range p.store.entries {
 		if w != nil && !valid(w.Row, w.Clock) {
-			return fmt.Errorf("the room holds an impossible record %d", i)
+			return fmt.Errorf("the pending store holds an impossible record %d", i)
 		}
 	}
 	return nil

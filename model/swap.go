@@ -74,7 +74,7 @@ func (p *Partition) rebase(m *Model) error {
 	p.percent.rebase(scores, p.self)
 	p.tail.recode(rc)
 	p.reservoir.recode(rc)
-	p.room.recode(rc)
+	p.store.recode(rc)
 	p.levels = levels
 	p.install(components, scorecard)
 	return nil

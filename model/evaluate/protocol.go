@@ -59,7 +59,7 @@ type Run struct {
 	Fits       int   // models that were accepted by the gate and swapped in
 	Refused    int   // models that the gate, or a partition, refused
 	Verdicts   []FitVerdict
-	Lost       int // labels that a learner had no record for: its waiting room was too small
+	Lost       int // labels that a learner had no record for: its pending store was too small
 	Stability  Stability
 }
 

@@ -74,7 +74,7 @@ func TestStage(t *testing.T) {
 	}
 }
 
-// TestLostLabels: a waiting room that is too small is reported.
+// TestLostLabels: a pending store that is too small is reported.
 func TestLostLabels(t *testing.T) {
 	s := testSchema()
 	spec := stageSpec(s)
