@@ -42,7 +42,7 @@ func TestBadRowsOfATableHaveItsNumbers(t *testing.T) {
 	}
 }
 
-// TestLabelsBehindABadOneKeepTheirPlaces: the rows that stay move up with all that they say.
+// TestLabelsBehindABadOneKeepTheirPlaces: the remaining rows move up with all their values.
 func TestLabelsBehindABadOneKeepTheirPlaces(t *testing.T) {
 	fields := []arrow.Field{field(ColumnPartition, int64Type), field(ColumnOffset, int64Type),
 		field(ColumnRow, int64Type), field("class", utf8Type)}

@@ -17,8 +17,8 @@ import (
 // does not matter in which process they live.
 //
 // A model is made of the newest snapshots, then waits until later snapshots hold enough labelled records that neither
-// it nor the serving model had learnt, and is compared on those (model.Compare). So the trainer keeps, compressed as they
-// lie in the topic, the two newest snapshots of each partition and the one that the waiting model was made of.
+// it nor the serving model had learnt, and is compared on those (model.Compare). So the trainer keeps, compressed as
+// they lie in the topic, the two newest snapshots of each partition and the one that the waiting model was made of.
 type trainer struct {
 	s        *Stage
 	producer *txn.Producer

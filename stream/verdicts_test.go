@@ -46,7 +46,8 @@ func written(t *testing.T, m prometheus.Metric) *dto.Metric {
 }
 
 // TestTheTrainerComparesOnLaterRecords: the model is made of 900 records, waits, and is compared on the records after
-// them; the verdict is in the model, beside it in the topic, and in the metrics, and Compare says the same of the states.
+// them; the verdict is in the model, beside it in the topic, and in the metrics, and Compare says the same of the
+// states.
 func TestTheTrainerComparesOnLaterRecords(t *testing.T) {
 	streamtest.Brokers(t, func(t *testing.T, addr string) {
 		w := newWorld(t, addr, 1)

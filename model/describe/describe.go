@@ -398,7 +398,8 @@ func (d *Description) checkNames(taken func(classes []string) []string) {
 	}
 	for _, k := range d.Classes {
 		if slices.Contains(fixed, k.Text) || !plain(k.Text) {
-			d.warn(d.Label, WarnName, "class %q must be renamed: the scores have a column of that name, or it is no plain text", k.Text)
+			d.warn(d.Label, WarnName, "class %q must be renamed: the scores have a column of that name, or it is no plain text",
+				k.Text)
 		}
 	}
 }

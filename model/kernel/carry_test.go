@@ -11,6 +11,7 @@ import (
 	"liftstream/model/modeltest"
 )
 
+//nolint:gocyclo // each change of the schema has conditions of its own
 func TestCarriedCurves(t *testing.T) {
 	s := modeltest.Schema()
 	l, ex := modeltest.Generate(s, 700, 7)

@@ -133,6 +133,23 @@ func EvaluateEuclidean(ev *model.Evidence, s *Split) (*Trial, error) {
 	return t, nil
 }
 
+// axesOf returns the axes of all features over the given rows.
+func axesOf(ev *model.Evidence, rows []int32) []axis {
+	axes := make([]axis, len(ev.Schema.Features))
+	for f := range axes {
+		axes[f] = newAxis(&ev.Schema.Features[f], ev.Columns[f], ev.Weight, rows)
+	}
+	return axes
+}
+
+// view returns the triples, mirrored where the options ask for it.
+func (o *ProtocolOptions) view(t [][3]int32) [][3]int32 {
+	if o.Mirror {
+		return mirrored(t)
+	}
+	return t
+}
+
 // EvaluateTriples fits on a split's training part (points standardised by it) and measures on its test triples
 // (METHOD.md 1). The result depends on its arguments alone unless ctx ends.
 func EvaluateTriples(ctx context.Context, ev *model.Evidence, s *Split, o ProtocolOptions) (*Trial, error) {
@@ -142,21 +159,13 @@ func EvaluateTriples(ctx context.Context, ev *model.Evidence, s *Split, o Protoc
 	if len(s.TrainTriples) == 0 {
 		return nil, fmt.Errorf("reading the split: no training triple")
 	}
-	axes := make([]axis, len(ev.Schema.Features))
-	for f := range axes {
-		axes[f] = newAxis(&ev.Schema.Features[f], ev.Columns[f], ev.Weight, s.Train)
-	}
+	axes := axesOf(ev, s.Train)
 	p := standardise(ev, axes)
 	dictionary := family(ev.Schema, axes, p, s.TrainTriples, &o)
 	if len(dictionary) == 0 {
 		return nil, fmt.Errorf("building the dictionary: no feature has two values")
 	}
-	view := func(t [][3]int32) [][3]int32 {
-		if o.Mirror {
-			return mirrored(t)
-		}
-		return t
-	}
+	view := o.view
 	split := halve(s.Train, o.Seed)
 	var halves [2]*design
 	for h := range halves {

@@ -60,6 +60,8 @@ func others(t *testing.T, o Options) (*Component, []model.Example) {
 }
 
 // TestCarriedTables: after a change every number of a feature is still there, at the new code of its level.
+//
+//nolint:gocyclo // each change of the schema has conditions of its own
 func TestCarriedTables(t *testing.T) {
 	for _, o := range []Options{{Theta: .2}, {Theta: Auto, Prototypes: 200}, {Theta: .2, HalfLife: 2}} {
 		old, ex := others(t, o)

@@ -117,6 +117,8 @@ type variant struct {
 }
 
 // TestGolden follows an independent program from the scores of WDBC to the neighbours of five records.
+//
+//nolint:gocyclo // each figure of the reference program is compared
 func TestGolden(t *testing.T) {
 	f, err := os.Open("testdata/golden.json.gz")
 	if err != nil {

@@ -278,6 +278,13 @@ func decodeStructure(r *wire.Reader, schema *model.Schema, format uint64) *struc
 	for n := r.Int(maxTrials); n > 0 && r.Err() == nil; n-- {
 		s.trials = append(s.trials, Trial{decodeMeasure(r), r.Int(math.MaxInt32), finite(r), finite(r)})
 	}
+	s.decodePrototypes(r, classes, format)
+	return s
+}
+
+// decodePrototypes reads the prototypes, and checks them and the limits that their use depends on.
+func (s *structure) decodePrototypes(r *wire.Reader, classes int, format uint64) {
+	m := len(s.features)
 	p := &s.prototypes
 	p.class = wire.Ints[int32](r)
 	p.prior = make([]float64, classes)
@@ -307,7 +314,7 @@ func decodeStructure(r *wire.Reader, schema *model.Schema, format uint64) *struc
 		p.columns = append(p.columns, c)
 	}
 	if r.Err() != nil {
-		return s
+		return
 	}
 	p.beside = make([]float32, len(p.class)*m)
 	if format > 1 {
@@ -317,7 +324,6 @@ func decodeStructure(r *wire.Reader, schema *model.Schema, format uint64) *struc
 		}
 		p.decodeBeside(r)
 	}
-	return s
 }
 
 // appendBeside writes, feature by feature, the prototypes at which it has a relevance beside the others, and the

@@ -86,7 +86,7 @@ func TestCheckTellsTheFailureOfTheBrokerThatGotFurthest(t *testing.T) {
 	}
 }
 
-// TestAGroupHasTheFormatThatAllItsMembersRead: the oldest of the newest ones, whichever member tells it.
+// TestAGroupHasTheFormatThatAllItsMembersRead: the oldest of the newest ones; every member tells it alike.
 func TestAGroupHasTheFormatThatAllItsMembersRead(t *testing.T) {
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(1))
 	if err != nil {

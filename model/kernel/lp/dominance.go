@@ -160,6 +160,25 @@ func (s *cutter) hold() bool {
 	return grown
 }
 
+// resume begins at the optimum and with the cuts of an earlier programme.
+func (s *cutter) resume(warm *Result) {
+	p := s.p
+	copy(s.alpha, warm.Alpha)
+	s.separate(s.alpha, true)
+	s.repair()
+	if p.Mode == Ridge {
+		s.rho = max(floats.Max(s.h), 0)
+	}
+	row := make([]float64, len(s.alpha))
+	for _, c := range warm.Cuts {
+		if c.Point < p.Points && len(c.Sign) == p.Points {
+			p.cutRow(&c, row)
+			s.addCut(Cut{Point: c.Point, Sign: c.Sign}, row)
+		}
+	}
+	s.add(s.alpha, -.01*s.scale(s.alpha))
+}
+
 func (s *cutter) run(ctx context.Context, warm *Result) {
 	p, res := s.p, s.res
 	trace := 0.0
@@ -173,20 +192,7 @@ func (s *cutter) run(ctx context.Context, warm *Result) {
 	s.begin()
 	s.incumbent(s.alpha, 0) // alpha = 0
 	if warm != nil {
-		copy(s.alpha, warm.Alpha)
-		s.separate(s.alpha, true)
-		s.repair()
-		if p.Mode == Ridge {
-			s.rho = max(floats.Max(s.h), 0)
-		}
-		row := make([]float64, len(s.alpha))
-		for _, c := range warm.Cuts {
-			if c.Point < p.Points && len(c.Sign) == p.Points {
-				p.cutRow(&c, row)
-				s.addCut(Cut{Point: c.Point, Sign: c.Sign}, row)
-			}
-		}
-		s.add(s.alpha, -.01*s.scale(s.alpha))
+		s.resume(warm)
 	}
 	s.choose(warm != nil)
 	z := s.vertex()

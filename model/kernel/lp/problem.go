@@ -90,11 +90,12 @@ func (p *Problem) weight(t int) float64 {
 	return p.Weight[t]
 }
 
+func bad(format string, a ...any) error {
+	return fmt.Errorf("%w: %s", ErrProblem, fmt.Sprintf(format, a...))
+}
+
 func (p *Problem) check() error {
 	n := len(p.Columns)
-	bad := func(format string, a ...any) error {
-		return fmt.Errorf("%w: %s", ErrProblem, fmt.Sprintf(format, a...))
-	}
 	switch {
 	case n == 0 || p.rows() == 0:
 		return bad("%d columns, %d rows", n, p.rows())
@@ -107,25 +108,8 @@ func (p *Problem) check() error {
 	case p.Mode > Literal:
 		return bad("%v", p.Mode)
 	}
-	for k, g := range p.Group {
-		if g < 0 || int(g) >= p.Groups {
-			return bad("column %d is of group %d of %d", k, g, p.Groups)
-		}
-		if math.IsNaN(p.Cost[k]) || math.IsInf(p.Cost[k], 0) || p.Mode == Nonneg && p.Cost[k] < 0 {
-			return bad("cost %v of column %d", p.Cost[k], k)
-		}
-		if len(p.Columns[k]) != p.rows() {
-			return bad("column %d has %d rows, not %d", k, len(p.Columns[k]), p.rows())
-		}
-		// A sum is finite only where each term is.
-		if s := floats.Sum(p.Columns[k]); s-s == 0 {
-			continue
-		}
-		for t, v := range p.Columns[k] {
-			if math.IsNaN(v) || math.IsInf(v, 0) {
-				return bad("column %d row %d is %v", k, t, v)
-			}
-		}
+	if err := p.checkColumns(); err != nil {
+		return err
 	}
 	for t, w := range p.Weight {
 		if !(w >= 0) || math.IsInf(w, 0) {
@@ -144,6 +128,31 @@ func (p *Problem) check() error {
 	for i := range p.Diagonal {
 		if len(p.Diagonal[i]) != n {
 			return bad("point %d has %d diagonal entries for %d columns", i, len(p.Diagonal[i]), n)
+		}
+	}
+	return nil
+}
+
+// checkColumns refuses groups out of range, and costs and entries that are not finite.
+func (p *Problem) checkColumns() error {
+	for k, g := range p.Group {
+		if g < 0 || int(g) >= p.Groups {
+			return bad("column %d is of group %d of %d", k, g, p.Groups)
+		}
+		if math.IsNaN(p.Cost[k]) || math.IsInf(p.Cost[k], 0) || p.Mode == Nonneg && p.Cost[k] < 0 {
+			return bad("cost %v of column %d", p.Cost[k], k)
+		}
+		if len(p.Columns[k]) != p.rows() {
+			return bad("column %d has %d rows, not %d", k, len(p.Columns[k]), p.rows())
+		}
+		// A sum is finite only where each term is.
+		if s := floats.Sum(p.Columns[k]); s-s == 0 {
+			continue
+		}
+		for t, v := range p.Columns[k] {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				return bad("column %d row %d is %v", k, t, v)
+			}
 		}
 	}
 	return nil
