@@ -3,6 +3,9 @@
 //
 // The guard checks every message before anything else reads it: no bytes make this package panic, end the process, or
 // allocate more than a bound that the configuration sets.
+//
+// Begin at Decoder for events and labels, at ScoreEncoder for scores, at EventEncoder and Tables for the programs
+// around a stage. CONTRACT.md is the contract.
 package codec
 
 import (

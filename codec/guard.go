@@ -406,65 +406,8 @@ func (g *guard) checkBatch(f *frame, needs []need) *MessageError {
 	if needs == nil {
 		return nil
 	}
-	if nNodes != len(needs) {
-		return dead(ReasonDamaged, "%d nodes, the schema has %d", nNodes, len(needs))
-	}
-	buf, vari := 0, 0
-	check := func(node int, bytes int64) *MessageError {
-		if buf >= nBuffers {
-			return dead(ReasonDamaged, "%d buffers, the schema needs more", nBuffers)
-		}
-		if n := fb.i64(buffers + 16*buf + 8); n < bytes {
-			return dead(ReasonDamaged, "buffer %d of node %d has %d bytes, %d are needed", buf, node, n, bytes)
-		}
-		buf++
-		return nil
-	}
-	for i, nd := range needs {
-		if nd.null {
-			continue
-		}
-		n, nulls := fb.i64(nodes+16*i), fb.i64(nodes+16*i+8)
-		if nd.validity {
-			bytes := (n + 7) / 8
-			if nulls == 0 {
-				bytes = 0
-			}
-			if err := check(i, bytes); err != nil {
-				return err
-			}
-		}
-		for _, bits := range nd.bits {
-			bytes := int64(0)
-			switch {
-			case n == 0 || bits == anySize:
-			case bits == offsets32:
-				bytes = 4 * (n + 1)
-			case bits == offsets64:
-				bytes = 8 * (n + 1)
-			default:
-				bytes = (n*bits + 7) / 8
-			}
-			if err := check(i, bytes); err != nil {
-				return err
-			}
-		}
-		if nd.variadic {
-			if vari >= nVariadic {
-				return dead(ReasonDamaged, "%d counts of view buffers, the schema needs more", nVariadic)
-			}
-			k := fb.i64(variadic + 8*vari)
-			vari++
-			if k < 0 || k > int64(nBuffers-buf) {
-				return dead(ReasonDamaged, "%d view buffers, %d are left", k, nBuffers-buf)
-			}
-			buf += int(k)
-		}
-	}
-	if buf != nBuffers {
-		return dead(ReasonDamaged, "%d buffers, the schema needs %d", nBuffers, buf)
-	}
-	return nil
+	l := bufferWalk{fb: &fb, nodes: nodes, buffers: buffers, nBuffers: nBuffers, variadic: variadic, nVariadic: nVariadic}
+	return l.check(nNodes, needs)
 }
 
 // maxRows bounds the rows of a message: columns of the null type have rows without bytes.

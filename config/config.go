@@ -1,6 +1,8 @@
 // Package config is the one configuration of liftstream: a strict YAML file decoded onto defaults, checked against one
 // table of bounds, and dumped without its secrets. Every mistake in a file is found in one pass and is reported with
 // its file and line.
+//
+// Begin at Load. Config has every key with its effect, bounds.go the table of bounds.
 package config
 
 import "time"

@@ -103,8 +103,8 @@ var shapers = []string{"record", "lift", "propensity", "local", "kernel", "fit.s
 // differs from its default, so that a new key leaves it as it is.
 func (c *Config) Fingerprint() uint64 { return c.fingerprint(nil) }
 
-// unframed are the keys of features, levels and classes, and the sections that can be switched off: one that is off is a
-// path by itself.
+// unframed are the keys of features, levels and classes, and the sections that can be switched off: one that is off is
+// a path by itself.
 var unframed = []string{"record.features", "record.label.classes", "propensity.monotone", "local", "kernel"}
 
 // Frame is a Fingerprint without record.features, record.label.classes, propensity.monotone, `local: off` and

@@ -2,8 +2,8 @@ package config
 
 import "reflect"
 
-// Switch is a section that `off` in its place switches off: `local: off`. The stage then runs without that component. Off
-// shapes states as the other keys do, but is no part of the Frame: a state is carried over when it changes.
+// Switch is a section that `off` in its place switches off: `local: off`. The stage then runs without that component.
+// Off shapes states as the other keys do, but is no part of the Frame: a state is carried over when it changes.
 type Switch struct{ Off bool }
 
 func (s *Switch) off() *bool { return &s.Off }

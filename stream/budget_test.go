@@ -53,3 +53,35 @@ func TestBudgetIsFairAndGivesBackWhatIsCancelled(t *testing.T) {
 		t.Errorf("%d bytes are still in use", n)
 	}
 }
+
+// TestAReaderThatGivesUpMakesWayForTheNext: the first in the queue asks for too much for now, the one behind it does
+// not. When the first gives up, nobody else tells the second that its bytes are free.
+func TestAReaderThatGivesUpMakesWayForTheNext(t *testing.T) {
+	b := newBudget(10)
+	b.charge(5)
+	impatient, cancel := context.WithCancel(context.Background())
+	first, second := make(chan error, 1), make(chan error, 1)
+	queued := func(n int) {
+		t.Helper()
+		streamtest.Eventually(t, 10*time.Second, fmt.Sprint("the readers that wait are not ", n), func() bool {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			return len(b.waiting) == n
+		})
+	}
+	go func() { first <- b.acquire(impatient, 9) }()
+	queued(1)
+	go func() { second <- b.acquire(context.Background(), 4) }()
+	queued(2)
+	cancel()
+	if err := <-first; !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	queued(0)
+	if err := <-second; err != nil {
+		t.Fatal(err)
+	}
+	if n := b.inUse(); n != 9 {
+		t.Errorf("%d bytes are in use, want 9", n)
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"liftstream/model/wire"
 	"liftstream/stream/embedded"
 	"liftstream/stream/state"
 	"liftstream/stream/streamtest"
@@ -76,10 +77,8 @@ func TestEachOutcomeOfALabelIsCounted(t *testing.T) {
 	}{{0, 150, "learnt"}, {0, 40, "repeated"}, {9000, 7, "unmatched"}, {150, 50, "learnt"}} {
 		w.SendLabels(step.from, step.n)
 		want[step.outcome] += float64(step.n)
-		streamtest.Eventually(t, 20*time.Second, fmt.Sprintf("labels %v, want %v", byLabel(o.Metrics.Labels), want),
-			func() bool {
-				return maps.Equal(byLabel(o.Metrics.Labels), want)
-			})
+		problem := fmt.Sprintf("labels %v, want %v", byLabel(o.Metrics.Labels), want)
+		streamtest.Eventually(t, 20*time.Second, problem, func() bool { return maps.Equal(byLabel(o.Metrics.Labels), want) })
 	}
 	r.end(t)
 }
@@ -150,6 +149,24 @@ func TestASnapshotWhoseManifestNamesAnotherModelIsRefused(t *testing.T) {
 		t.Errorf("refused snapshots: %v", logs.All())
 	}
 	w.ExactlyOnce()
+}
+
+// TestARefusedModelIsNotTriedAgain: a version that cannot be read is refused once, not at each transaction.
+func TestARefusedModelIsNotTriedAgain(t *testing.T) {
+	w := alone(t, 1)
+	absent := (&state.Blob{Chunks: 1, Packed: 9, Length: 9}).AppendBinary(wire.AppendUvarint(nil, 5))
+	w.write(txn.Record{Topic: w.Topics.Model, Key: []byte("version/5"), Value: state.Seal(absent, 1)})
+	o := w.options(w.Client)
+	o.FitRecords, o.FitEvery = 1<<40, time.Hour
+	r := w.run(o)
+	for range 4 {
+		w.Produce(50, 10, true)
+		w.caught(r)
+	}
+	r.end(t)
+	if n := counted(o.Metrics.Restores.WithLabelValues("model_refused")); n != 1 {
+		t.Errorf("the model was refused %v times", n)
+	}
 }
 
 // TestANewTrainerKnowsTheRecordsOfTheServingModel: without a verdict in the topic, as builds before the gate left it,

@@ -1,4 +1,6 @@
 // Command liftstream scores live events with the features that matter for each of them. See "liftstream --help".
+//
+// Begin at Main. Each command has a file of its own here, and the packages under internal do its work.
 package main
 
 import (

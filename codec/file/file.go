@@ -1,6 +1,8 @@
 // Package file reads data files (CSV, Arrow, Parquet, JSON lines) as batches under the contract of package codec, or as
 // raw tables, and writes tables to files. A value means the same however it came: every format becomes a codec.Table
 // first, and package codec reads that as it reads a message.
+//
+// Begin at Open and Create; OpenTables gives raw tables.
 package file
 
 import (

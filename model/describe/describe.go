@@ -1,5 +1,7 @@
 // Package describe looks at a table of text and infers how a stage should read it: kinds, levels, marks of missing
 // values, classes, ids and times, and which columns give the outcome away. The command init prints the result.
+//
+// Begin at Describe.
 package describe
 
 import (

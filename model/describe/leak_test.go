@@ -154,8 +154,8 @@ func TestPlantedLeaks(t *testing.T) {
 	}
 }
 
-// TestSortedByClass: no block has two classes, so the halves judge: a copy of the class is found, and a column of which
-// every value occurs twice is not.
+// TestSortedByClass: no block has two classes, so the comparison falls back to the halves. A copy of the class is
+// found, and a column in which every value occurs twice is not.
 func TestSortedByClass(t *testing.T) {
 	const n = 8000
 	var rows [][]string

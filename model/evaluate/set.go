@@ -1,5 +1,7 @@
 // Package evaluate measures propensities against the labels: the figures of the command eval, and the protocols that
 // produce the scores. The order of records matters for blocks, curves and intervals, and for nothing else.
+//
+// Begin at Prequential and Folds, the protocols, and at Method, which they score by; Set turns scores into figures.
 package evaluate
 
 import (

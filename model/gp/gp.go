@@ -55,14 +55,14 @@ func (o Observation) check() error {
 	return nil
 }
 
-// Regression is the posterior given a pool of observations. The pool can grow, shrink and join another one; after each
-// of these it is the same, up to rounding, as one made of its observations at once. An empty pool is the prior.
+// Regression is the posterior given a pool of observations. The pool can grow; it is the same, to the bit, as
+// one made of its observations at once. An empty pool is the prior.
 // It is not safe for concurrent use while it changes.
 type Regression struct {
 	params Params
 	mean   float64
 	pool   []Observation
-	factor []float64 // rows of the lower Cholesky factor of Sigma, packed
+	factor factor    // of Sigma
 	white  []float64 // u = L^-1 (y - M)
 	alpha  []float64 // Sigma^-1 (y - M); nil until asked for
 }
@@ -84,8 +84,6 @@ func New(p Params, mean float64, pool []Observation) (*Regression, error) {
 	return r, nil
 }
 
-func row(packed []float64, i int) []float64 { return packed[i*(i+1)/2 : (i+1)*(i+2)/2] }
-
 // Append adds an observation in O(B^2): one row of the factor.
 func (r *Regression) Append(o Observation) error {
 	if err := o.check(); err != nil {
@@ -93,79 +91,34 @@ func (r *Regression) Append(o Observation) error {
 	}
 	b := len(r.pool)
 	r.factor = slices.Grow(r.factor, b+1)
-	l := r.solve(o.X, r.factor[len(r.factor):len(r.factor)+b])
+	l := r.factor[len(r.factor) : len(r.factor)+b+1]
+	for i, x := range r.pool {
+		l[i] = r.params.covariance(o.X, x.X)
+	}
 	noise := r.params.Noise*r.params.Noise + o.Tau2
-	d := r.params.Signal*r.params.Signal + noise - dot(l, l)
-	// The Schur complement is at least the noise in exact arithmetic.
-	d = math.Sqrt(max(d, noise))
-	u := (o.Y - r.mean - dot(l, r.white)) / d
-	r.factor = append(r.factor[:len(r.factor)+b], d)
+	l[b] = r.params.Signal*r.params.Signal + noise
+	r.factor = r.factor.grow(l, noise) // the Schur complement is at least the noise in exact arithmetic
+	u := (o.Y - r.mean - dot(l[:b], r.white)) / l[b]
 	r.white = append(r.white, u)
 	r.pool = append(r.pool, o)
 	r.alpha = nil
 	return nil
 }
 
-// solve writes L^-1 k(x) into dst, which has one entry an observation.
-func (r *Regression) solve(x float64, dst []float64) []float64 {
-	for i := range dst {
-		l := row(r.factor, i)
-		dst[i] = (r.params.covariance(x, r.pool[i].X) - dot(l[:i], dst[:i])) / l[i]
+// whiten returns L^-1 k(x).
+func (r *Regression) whiten(x float64) []float64 {
+	k := make([]float64, len(r.pool))
+	for i, o := range r.pool {
+		k[i] = r.params.covariance(x, o.X)
 	}
-	return dst
+	r.factor.solve(k)
+	return k
 }
-
-// Remove takes observation i, counted in the order of appending, out of the pool: the rows after it are made anew.
-func (r *Regression) Remove(i int) {
-	rest := slices.Clone(r.pool[i+1:])
-	r.pool, r.white, r.factor, r.alpha = r.pool[:i], r.white[:i], r.factor[:i*(i+1)/2], nil
-	for _, o := range rest {
-		if err := r.Append(o); err != nil {
-			panic(err) // it was checked when it came
-		}
-	}
-}
-
-// Merge appends the observations of o, in its order. Hyperparameters and prior mean stay those of r.
-func (r *Regression) Merge(o *Regression) {
-	for _, x := range slices.Clone(o.pool) {
-		if err := r.Append(x); err != nil {
-			panic(err) // it was checked when it came
-		}
-	}
-}
-
-// Age multiplies the uncertainty of every observation, tau^2 + floor, by factor (at least 1), so that the
-// observations of an earlier fit weigh less than new ones. floor is a variance above 0.
-func (r *Regression) Age(factor, floor float64) error {
-	if !(factor >= 1) || !(floor > 0) || math.IsInf(factor*floor, 1) {
-		return fmt.Errorf("%w: ageing by %v from a floor of %v", ErrInput, factor, floor)
-	}
-	pool := slices.Clone(r.pool)
-	for i := range pool {
-		pool[i].Tau2 = (pool[i].Tau2 + floor) * factor
-	}
-	n, err := New(r.params, r.mean, pool)
-	if err != nil {
-		return err
-	}
-	*r = *n
-	return nil
-}
-
-// Pool returns the observations in the order of appending; the caller must not change them.
-func (r *Regression) Pool() []Observation { return r.pool }
-
-// Params returns the hyperparameters.
-func (r *Regression) Params() Params { return r.params }
-
-// Mean is the prior mean.
-func (r *Regression) Mean() float64 { return r.mean }
 
 // At returns the posterior mean (eq. 1) and the latent variance (eq. 2), which leaves out the noise, at x, in O(B^2).
 // The variance is at least 0.
 func (r *Regression) At(x float64) (mean, variance float64) {
-	k := r.solve(x, make([]float64, len(r.pool)))
+	k := r.whiten(x)
 	return r.mean + dot(k, r.white), max(0, r.params.Signal*r.params.Signal-dot(k, k))
 }
 
@@ -173,42 +126,18 @@ func (r *Regression) At(x float64) (mean, variance float64) {
 func (r *Regression) Alpha() []float64 {
 	if r.alpha == nil {
 		r.alpha = slices.Clone(r.white)
-		backward(r.factor, r.alpha)
+		r.factor.solveTransposed(r.alpha)
 	}
 	return r.alpha
-}
-
-// backward solves L^T x = b in place.
-func backward(factor, b []float64) {
-	for i := len(b) - 1; i >= 0; i-- {
-		l := row(factor, i)
-		b[i] /= l[i]
-		for j, v := range l[:i] {
-			b[j] -= v * b[i]
-		}
-	}
 }
 
 // LogLikelihood is the log marginal likelihood of the pool (eq. 4), in nats; 0 of an empty pool.
 func (r *Regression) LogLikelihood() float64 {
 	l := -.5*dot(r.white, r.white) - .5*float64(len(r.pool))*math.Log(2*math.Pi)
 	for i := range r.pool {
-		l -= math.Log(r.factor[i*(i+1)/2+i])
+		l -= math.Log(r.factor.at(i))
 	}
 	return l
-}
-
-// Gradient returns the derivatives of LogLikelihood by ln l, ln sf and ln sn, and by M, in O(B^3):
-// 1/2 sum Q o K_f o D^2 / l^2, sum Q o K_f, sn^2 tr Q, 1' alpha, with Q = alpha alpha' - Sigma^-1.
-func (r *Regression) Gradient() (logs [3]float64, mean float64) {
-	t := r.terms()
-	for i := range logs {
-		logs[i] = t.slopeQuad[i] - t.slopeDet[i]
-	}
-	for _, a := range r.Alpha() {
-		mean += a
-	}
-	return logs, mean
 }
 
 func (r *Regression) terms() terms {
@@ -218,8 +147,8 @@ func (r *Regression) terms() terms {
 	p := r.params
 	t := terms{n: n, quad: dot(r.white, r.white)}
 	for i := range n {
-		t.det += 2 * math.Log(r.factor[i*(i+1)/2+i])
-		v := row(inverse, i)
+		t.det += 2 * math.Log(r.factor.at(i))
+		v := inverse.row(i)
 		for j := range i {
 			d := (r.pool[i].X - r.pool[j].X) / p.Length
 			k := 2 * p.Signal * p.Signal * math.Exp(-.5*d*d)
@@ -236,20 +165,20 @@ func (r *Regression) terms() terms {
 	return t
 }
 
-// invert returns the lower half of Sigma^-1 = L^-T L^-1, packed.
-func (r *Regression) invert() []float64 {
+// invert returns the lower half of Sigma^-1 = L^-T L^-1, packed like a factor.
+func (r *Regression) invert() factor {
 	n := len(r.pool)
 	w := make([]float64, n*n) // w[j] is column j of L^-1, zero above the diagonal
 	for i := range n {
-		l := row(r.factor, i)
+		l := r.factor.row(i)
 		for j := range i {
 			w[j*n+i] = -dot(l[j:i], w[j*n+j:j*n+i]) / l[i]
 		}
 		w[i*n+i] = 1 / l[i]
 	}
-	out := make([]float64, n*(n+1)/2)
+	out := make(factor, n*(n+1)/2)
 	for i := range n {
-		o := row(out, i)
+		o := out.row(i)
 		for j := range i + 1 {
 			o[j] = dot(w[i*n+i:(i+1)*n], w[j*n+i:(j+1)*n])
 		}

@@ -136,17 +136,18 @@ func lowRank(p Params, mean float64, obs []Observation, slopes bool) terms {
 	q := len(l)
 	scaled := make([]float64, n)
 	// b = I + L' D^-1 L = c c'.
-	b := square(q)
+	b := make([]float64, q)
+	var c factor
 	for i := range q {
 		for k := range scaled {
 			scaled[k] = l[i][k] * weight[k]
 		}
 		for j := range i + 1 {
-			b[i][j] = dot(scaled, l[j])
+			b[j] = dot(scaled, l[j])
 		}
-		b[i][i]++
+		b[i]++
+		c = c.grow(b[:i+1], math.SmallestNonzeroFloat64)
 	}
-	c := cholesky(b)
 	alpha := make([]float64, n)
 	for k := range alpha {
 		alpha[k] = res[k] * weight[k]
@@ -155,12 +156,12 @@ func lowRank(p Params, mean float64, obs []Observation, slopes bool) terms {
 	for i := range h {
 		h[i] = dot(l[i], alpha)
 	}
-	solveLower(c, h)
+	c.solve(h)
 	t.quad = dot(res, alpha) - dot(h, h)
 	for i := range q {
-		t.det += 2 * math.Log(c[i][i])
+		t.det += 2 * math.Log(c.at(i))
 	}
-	solveUpper(c, h)
+	c.solveTransposed(h)
 	for i := range q {
 		for k := range alpha {
 			alpha[k] -= l[i][k] * h[i] * weight[k]
@@ -171,7 +172,7 @@ func lowRank(p Params, mean float64, obs []Observation, slopes bool) terms {
 	if !slopes {
 		return t
 	}
-	binv := inverse(c)
+	binv := c.inverse(q)
 	// Signal: K^ scales with it.
 	for i := range q {
 		a := dot(l[i], alpha)
@@ -195,17 +196,17 @@ func lowRank(p Params, mean float64, obs []Observation, slopes bool) terms {
 	}
 	t.slopeDet[2] = p.Noise * p.Noise * s
 	// Length: F = B^-1 Lp^-1, Sigma^^-1 W' = D^-1 L F, W Sigma^^-1 W' = Lp^-T (I - B^-1) Lp^-1.
-	lp := square(q)
+	lp := make(factor, 0, q*(q+1)/2)
 	for i := range q {
 		for j := range i + 1 {
-			lp[i][j] = l[j][pivots[i]]
+			lp = append(lp, l[j][pivots[i]])
 		}
 	}
 	lpInv := square(q)
 	for j := range q {
 		e := make([]float64, q)
 		e[j] = 1
-		solveLower(lp, e)
+		lp.solve(e)
 		for i := range q {
 			lpInv[i][j] = e[i]
 		}
@@ -214,7 +215,7 @@ func lowRank(p Params, mean float64, obs []Observation, slopes bool) terms {
 	for i := range wa {
 		wa[i] = dot(l[i], alpha)
 	}
-	solveUpper(lp, wa)
+	lp.solveTransposed(wa)
 	column := make([]float64, n)
 	for a := range q {
 		x := obs[pivots[a]].X
@@ -260,43 +261,6 @@ func square(n int) [][]float64 {
 		m[i] = all[i*n : (i+1)*n]
 	}
 	return m
-}
-
-// cholesky overwrites the lower half of a positive definite matrix by its factor, and returns it.
-func cholesky(a [][]float64) [][]float64 {
-	for i := range a {
-		for j := range i {
-			a[i][j] = (a[i][j] - dot(a[i][:j], a[j][:j])) / a[j][j]
-		}
-		a[i][i] = math.Sqrt(max(a[i][i]-dot(a[i][:i], a[i][:i]), math.SmallestNonzeroFloat64))
-	}
-	return a
-}
-
-func solveLower(l [][]float64, b []float64) {
-	for i := range b {
-		b[i] = (b[i] - dot(l[i][:i], b[:i])) / l[i][i]
-	}
-}
-
-func solveUpper(l [][]float64, b []float64) {
-	for i := len(b) - 1; i >= 0; i-- {
-		b[i] /= l[i][i]
-		subtract(b[:i], l[i][:i], b[i])
-	}
-}
-
-// inverse returns (L L')^-1 of a factor L.
-func inverse(l [][]float64) [][]float64 {
-	n := len(l)
-	out := square(n)
-	for j := range n {
-		e := out[j]
-		e[j] = 1
-		solveLower(l, e)
-		solveUpper(l, e)
-	}
-	return out
 }
 
 // Bounds are the lowest and highest value of each hyperparameter.

@@ -13,7 +13,8 @@ import (
 func BenchmarkInputs(b *testing.B) {
 	s := &model.Schema{Classes: []string{"no", "yes"}, Positive: 1}
 	for f := range 16 {
-		s.Features = append(s.Features, model.Feature{Name: fmt.Sprint("f", f), Kind: []model.Kind{model.Continuous, model.Nominal}[f%2]})
+		s.Features = append(s.Features, model.Feature{Name: fmt.Sprint("f", f),
+			Kind: []model.Kind{model.Continuous, model.Nominal}[f%2]})
 	}
 	l, ex := modeltest.Generate(s, 4000, 1)
 	ev := modeltest.Evidence(s, l, ex)

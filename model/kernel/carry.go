@@ -4,9 +4,8 @@ import "liftstream/model"
 
 var _ model.Carrier = (*Factory)(nil)
 
-// CarryState keeps the weights and the curve of every feature that stays, each number as it was, and what was proved of
-// the programme that they come from. A new feature, level or class says nothing until the next fit, which starts from
-// these weights.
+// CarryState keeps the weights and the curve of every feature that stays, each number as it was, and the proof of their
+// programme. A new feature, level or class adds 0 until the next fit, which starts from these weights.
 func (f *Factory) CarryState(c *model.Change, state []byte) ([]byte, []int, error) {
 	if len(state) == 0 {
 		return nil, []int{}, nil
@@ -34,7 +33,7 @@ func (f *Factory) CarryState(c *model.Change, state []byte) ([]byte, []int, erro
 	return p.appendBinary(nil), make([]int, n.InputCount()), nil
 }
 
-// carry returns the curve as that of feature j.
+// carry returns the curve as one of feature j.
 func (c *curve) carry(x *model.Change, j int) curve {
 	from, to := len(x.From.Classes), len(x.To.Classes)
 	n := curve{feature: int32(j), levels: c.levels, lo: c.lo, per: c.per, end: levelsEnd(&x.To.Features[j])}

@@ -121,7 +121,8 @@ func TestCarriedCurves(t *testing.T) {
 	}
 
 	// Nothing is left where all features are gone, and nothing comes of nothing.
-	to = &model.Schema{Features: []model.Feature{{Name: "new", Kind: model.Continuous}}, Classes: s.Classes, Positive: s.Positive}
+	to = &model.Schema{Features: []model.Feature{{Name: "new", Kind: model.Continuous}}, Classes: s.Classes,
+		Positive: s.Positive}
 	if change, err = model.Relate(s, to); err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +137,8 @@ func TestCarriedCurves(t *testing.T) {
 
 func TestACurveAppearsOnce(t *testing.T) {
 	s := modeltest.Schema()
-	p := &Part{curves: []curve{{feature: 2, levels: true, per: 1, end: math.Inf(1), missing: make([]float64, 3), nodes: make([]float64, 3)}}}
+	p := &Part{curves: []curve{{feature: 2, levels: true, per: 1, end: math.Inf(1), missing: make([]float64, 3),
+		nodes: make([]float64, 3)}}}
 	if _, err := DecodePart(s, p.appendBinary(nil)); err != nil {
 		t.Fatal(err)
 	}

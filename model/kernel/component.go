@@ -6,14 +6,14 @@ import (
 	"liftstream/model"
 )
 
-// Component offers one input: for each class the mean similarity of the record to the class less that to all records,
-// in nats. Nothing is learnt between fits. It is a model.Component.
+// Component offers one input: for each class the mean similarity of the record to the class less the mean similarity to
+// all records, in nats. It learns nothing between fits. It is a model.Component.
 type Component struct {
 	schema *model.Schema
 	part   []byte // as the Model has it
 	curves []curve
 	total  []float64 // weight of each class in the curves, empty when it is not known
-	self   float64   // what a record of a class adds to the class's sum, K(x, x) of the mixture, in nats
+	self   float64   // K(x, x) of the mixture, in nats: a record's share of its own class's sum
 }
 
 var (
@@ -21,7 +21,7 @@ var (
 	_ model.Excluder  = (*Component)(nil)
 )
 
-// Learn does nothing: the kernel is fitted anew as a whole.
+// Learn does nothing: only a fit changes the kernel.
 func (c *Component) Learn(*model.Example) {}
 
 // Retract does nothing.
@@ -48,9 +48,9 @@ func (c *Component) Inputs(row model.Row, dst []float64) {
 	}
 }
 
-// InputsWithout writes what Inputs would of a record that the curves are means over, had it not been there: as for the
-// slope, w K(x, x) over the weight of its class is taken off the mean of its class, and the centre moves by the class's
-// share of that. The weights of the kernels keep the record. 0 where the weights of the classes are not known.
+// InputsWithout writes the Inputs of a record as if the curves had been tabulated without it. As for the slope, w K(x,
+// x) over the weight of its class is taken off the mean of its class, and the centre moves by the class's share of
+// that. The weights of the kernels keep the record. It writes 0 where the weights of the classes are not known.
 func (c *Component) InputsWithout(ex *model.Example, dst []float64) {
 	if len(c.curves) == 0 {
 		return
@@ -72,7 +72,7 @@ func (c *Component) InputsWithout(ex *model.Example, dst []float64) {
 	dst[ex.Class] -= off
 }
 
-// set takes over a part.
+// set makes p, whose bytes are part, the serving part.
 func (c *Component) set(b []byte, p *Part) {
 	c.part, c.curves, c.total, c.self = append([]byte(nil), b...), p.curves, p.Total, 0
 	for _, w := range p.Weights {
@@ -80,10 +80,10 @@ func (c *Component) set(b []byte, p *Part) {
 	}
 }
 
-// AppendState appends the part that serves: there is nothing else.
+// AppendState appends the serving part, which is all of the state.
 func (c *Component) AppendState(b []byte) []byte { return append(b, c.part...) }
 
-// LoadState replaces the state by what AppendState wrote.
+// LoadState replaces the state by one that AppendState wrote.
 func (c *Component) LoadState(b []byte) error {
 	c.part, c.curves, c.total, c.self = nil, nil, nil, 0
 	if len(b) == 0 {
@@ -97,7 +97,7 @@ func (c *Component) LoadState(b []byte) error {
 	return nil
 }
 
-// Rebase takes over the curves of the part.
+// Rebase serves the curves of the new part.
 func (c *Component) Rebase(rb *model.Rebase) error {
 	p, err := DecodePart(c.schema, rb.Part)
 	if err != nil {

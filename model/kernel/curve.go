@@ -7,8 +7,8 @@ import (
 	"liftstream/model"
 )
 
-// maxNodes bounds the nodes of one curve; curveError is the error, as a share of a kernel's weight, that the number of
-// nodes aims at. Linear interpolation of exp(-w d^2) at spacing h is off by at most w h^2 / 4.
+// maxNodes bounds the nodes of one curve. curveError is the error that the number of nodes aims at, as a share of a
+// kernel's weight. Linear interpolation of exp(-w d^2) at spacing h is off by at most w h^2 / 4.
 const (
 	maxNodes   = 1024
 	minNodes   = 32
@@ -18,12 +18,12 @@ const (
 // farthest is the standardised value beyond which a curve stays at its last node.
 const farthest = 8
 
-// curve is what one feature adds to the input of every class:
+// curve is the part of one feature in the input of every class:
 //
 //	beta sum_p alpha_p (mean over the class of K_p(x, .) - mean over all records of K_p(x, .))
 //
-// tabulated over the feature's values, classes innermost. Numbers are interpolated between nodes; values beyond the
-// ends have those of the ends. A level that the fit did not see is like none.
+// It is tabulated over the feature's values, classes innermost. Numbers are interpolated between nodes, and a value
+// beyond an end has the input of that end. A level that the fit did not see adds 0.
 type curve struct {
 	feature int32
 	levels  bool
@@ -70,7 +70,7 @@ func (c *curve) add(v float64, dst []float64) {
 	}
 }
 
-// tabulate makes the curve, still without beta, of the bases of one feature; alpha are their weights. For a number the
+// tabulate makes the curve of one feature's bases, still without beta; alpha are their weights. For a number the
 // records are spread linearly over the nodes, so that a curve costs nodes^2, not records x nodes. total holds the
 // weight of each class.
 func tabulate(ev *model.Evidence, f int32, a *axis, bases []Base, alpha, total []float64) *curve {
@@ -127,7 +127,7 @@ func tabulate(ev *model.Evidence, f int32, a *axis, bases []Base, alpha, total [
 		}
 		return c
 	}
-	// On even nodes a kernel is a function of how many nodes lie between.
+	// At equal steps the kernel of two nodes depends only on the number of nodes between them.
 	step := (min(a.at(a.hi), farthest) - max(a.at(a.lo), -farthest)) / float64(count-1)
 	at := make([]float64, count)
 	for k := range bases {
@@ -147,7 +147,7 @@ func tabulate(ev *model.Evidence, f int32, a *axis, bases []Base, alpha, total [
 	return c
 }
 
-// centre takes the mean over all records off each class, share being the classes' shares of the weight.
+// centre takes the mean over all records off each class; share holds the classes' shares of the weight.
 func (c *curve) centre(share []float64) {
 	n := len(share)
 	for _, v := range [][]float64{c.nodes, c.missing} {
@@ -174,10 +174,10 @@ func (c *curve) scale(by float64) {
 // slopeRecords bounds the records on which the slope is fitted.
 const slopeRecords = 20000
 
-// slope fits beta, by Newton's method, so that ln share_y + beta s_y are log-odds of the classes (maximum likelihood
-// with one pseudo-record of curvature, records counting by the effective number, see model.Unit), s being the sum of
-// the curves. What a record adds to its own class is taken off: self is K(x, x) of the mixture. At least 0; 0 when
-// nothing can be told.
+// slope fits beta so that ln share_y + beta s_y are log-odds of the classes, s being the sum of the curves. It
+// maximises the likelihood by Newton's method, with one pseudo-record of curvature; records count by the effective
+// number, see model.Unit. The record's own share of its class's mean is taken off: self is K(x, x) of the mixture. beta
+// is at least 0, and 0 when the evidence does not determine it.
 func slope(ev *model.Evidence, curves []*curve, total, share []float64, self float64) float64 {
 	classes := len(total)
 	n := ev.Len()
@@ -206,7 +206,7 @@ func slope(ev *model.Evidence, curves []*curve, total, share []float64, self flo
 	if len(w) == 0 {
 		return 0
 	}
-	// The pseudo-record is one of the effective number of records, whatever the scale of the weights.
+	// The pseudo-record counts as one of the effective records, at any scale of the weights.
 	var sum, square float64
 	for _, v := range w {
 		sum, square = sum+v, square+v*v

@@ -77,13 +77,15 @@ func TestCurves(t *testing.T) {
 	t.Logf("off by %.2g, weights %.3g, beta %.3g", worst, size, p.Beta)
 }
 
-// TestTextBesideTheLevels: text that is not among the levels of an ordinal feature is a missing value, in what is
-// fitted and in what is scored, and not a level above the highest.
+// TestTextBesideTheLevels: the fit and the scores take text beside the levels of an ordinal feature for a missing
+// value, and not for a level above the highest.
 func TestTextBesideTheLevels(t *testing.T) {
-	s := &model.Schema{Features: []model.Feature{{Name: "size", Kind: model.Ordinal, Levels: []string{"s", "m", "l"}}}, Classes: []string{"no", "yes"}, Positive: 1}
+	s := &model.Schema{Features: []model.Feature{{Name: "size", Kind: model.Ordinal, Levels: []string{"s", "m", "l"}}},
+		Classes: []string{"no", "yes"}, Positive: 1}
 	of := func(beside float64) *model.Evidence {
 		const n = 600
-		ev := &model.Evidence{Schema: s, Levels: model.NewLevels(s), Columns: [][]float64{make([]float64, n)}, Class: make([]int32, n), Weight: make([]float64, n)}
+		ev := &model.Evidence{Schema: s, Levels: model.NewLevels(s), Columns: [][]float64{make([]float64, n)},
+			Class: make([]int32, n), Weight: make([]float64, n)}
 		for i := range n {
 			v := float64(i % 4)
 			// The levels rise with the class; the fourth kind of text goes with the lower one.
@@ -139,7 +141,7 @@ func TestMissingAndLevels(t *testing.T) {
 	}
 }
 
-// TestSmallestNumbers: where all values are so near 0 that the nodes of a curve would be no numbers, there is none.
+// TestSmallestNumbers: where all values are so near 0 that the nodes of a curve would be no numbers, there is no curve.
 func TestSmallestNumbers(t *testing.T) {
 	ev := generated(1500)
 	column := make([]float64, ev.Len())
@@ -156,7 +158,7 @@ func TestSmallestNumbers(t *testing.T) {
 	}
 }
 
-// TestLowestNumber: the lowest of all numbers is what some write for a missing one. Rounding must not take a curve
+// TestLowestNumber: some programs write the lowest of all numbers for a missing one. Rounding must not take a curve
 // beyond it.
 func TestLowestNumber(t *testing.T) {
 	ev := generated(1500)
@@ -173,7 +175,8 @@ func TestLowestNumber(t *testing.T) {
 		a := newAxis(&ev.Schema.Features[0], column, weight, rows)
 		c := tabulate(ev, 0, &a, []Base{{Shape: Gaussian, Width: 1}}, []float64{1}, total)
 		if math.IsInf(c.lo, 0) || !(c.per > 0) {
-			t.Errorf("of %d numbers %d are the lowest: the curve begins at %v, with %v nodes a unit", len(rows), n+1, c.lo, c.per)
+			t.Errorf("of %d numbers %d are the lowest: the curve begins at %v, with %v nodes a unit", len(rows), n+1, c.lo,
+				c.per)
 		}
 	}
 }

@@ -9,14 +9,14 @@ import (
 	"liftstream/model/kernel/lp"
 )
 
-// scale is the number of triples for which gamma1 and gamma2 are meant: a programme over T triples has T/scale times
-// them, so that the same configuration regularises alike at any number (METHOD.md 3.1).
+// scale is the number of triples for which gamma1 and gamma2 are meant. A programme over T triples has T/scale times
+// them, so that one configuration regularises alike at any number of triples (METHOD.md 3.1).
 const scale = 1500
 
 // design is a programme over one dictionary and one set of points.
 type design struct {
 	mode       lp.Mode
-	given      bool // the triples are not drawn from classes: they speak of the first record's view only
+	given      bool // the caller gave the triples; each holds for the view of its first record only
 	dictionary []Base
 	group      []int32
 	groups     int
@@ -30,8 +30,8 @@ type design struct {
 }
 
 func newDesign(mode lp.Mode, dictionary []Base, p *points, triples [][3]int32) *design {
-	d := &design{mode: mode, dictionary: dictionary, p: p, triples: triples, columns: columns(dictionary, p, triples), trace: make([]float64, len(dictionary)),
-		verify: (*lp.Problem).Verify}
+	d := &design{mode: mode, dictionary: dictionary, p: p, triples: triples, columns: columns(dictionary, p, triples),
+		trace: make([]float64, len(dictionary)), verify: (*lp.Problem).Verify}
 	d.group, d.groups = groups(dictionary)
 	seen := make([]bool, p.n)
 	for _, c := range triples {
@@ -63,11 +63,12 @@ func newDesign(mode lp.Mode, dictionary []Base, p *points, triples [][3]int32) *
 }
 
 // programme is the linear programme at gamma1 and gamma2: formulation (7) for one-feature kernels, whose groups are the
-// features, and (4) for full kernels. gamma2 is the cost of one unit of alpha whose kernel has ones on its diagonal, at
+// features, and (4) for full kernels. gamma2 is the cost of one unit of alpha of a kernel with ones on its diagonal, at
 // scale triples (METHOD.md 3.2).
 func (d *design) programme(gamma1, gamma2 float64) *lp.Problem {
 	factor := float64(len(d.triples)) / scale
-	p := &lp.Problem{Mode: d.mode, Columns: d.columns, Group: d.group, Groups: d.groups, Gamma: gamma1 * factor, RidgeCost: gamma2 * factor}
+	p := &lp.Problem{Mode: d.mode, Columns: d.columns, Group: d.group, Groups: d.groups, Gamma: gamma1 * factor,
+		RidgeCost: gamma2 * factor}
 	for _, v := range d.trace {
 		p.Cost = append(p.Cost, gamma2*factor*v)
 	}
@@ -95,8 +96,8 @@ func (d *design) solve(ctx context.Context, gamma1, gamma2 float64, warm *lp.Res
 	return r, nil
 }
 
-// gammas are the grid of auto, in the order in which it is walked: each solve starts from the one before. The paper's
-// is {1e-4, 1e-2, .1, 1, 10, 100} for both.
+// gammas are the grid of auto, in the order of the walk: each solve starts from the answer of the one before. The
+// paper's grid is {1e-4, 1e-2, .1, 1, 10, 100} for both.
 var (
 	grid1 = []float64{100, 30, 10, 3, 1, .1}
 	grid2 = []float64{30, 3, .1}
@@ -108,10 +109,11 @@ type choice struct {
 	weights        *lp.Result // of the first half; nil when the pair was not tried
 }
 
-// choose picks the gammas by the paper's cross-validation on two halves: weights fitted on each half are measured on
-// the triples of the other (METHOD.md 3.3), from both views where these are drawn from classes; of equals the last,
-// which regularises least, wins: it keeps more features when the triples tell nothing against it. NaN asks for a
-// choice, a number stays. A pair whose answers do not verify is passed over. When ctx ends the best so far is taken.
+// choose picks the gammas by the paper's cross-validation on two halves: it measures the weights fitted on each half on
+// the triples of the other (METHOD.md 3.3), from both views where the triples are drawn from classes. Of equally good
+// pairs the last wins, which regularises least: it keeps more features when the triples do not speak against them. A
+// gamma of NaN is chosen, a number stays. A pair whose answers do not verify is passed over. When ctx ends, the best
+// pair so far is taken.
 func choose(ctx context.Context, halves [2]*design, gamma1, gamma2 float64) (choice, error) {
 	first, second := grid1, grid2
 	if !math.IsNaN(gamma1) {

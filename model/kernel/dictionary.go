@@ -43,8 +43,8 @@ func (s Shape) String() string {
 }
 
 // Base is one kernel of the dictionary, over standardised numbers or level codes. A missing value is a level of its
-// own: the similarity of two missing values is 1, that of a missing value and any other is 0; Linear, Polynomial and
-// the full kernels take it for the mean. Each Base is positive semidefinite.
+// own: the similarity of two missing values is 1, and that of a missing value and any other is 0. Linear, Polynomial
+// and the full kernels replace it by the mean. Each Base is positive semidefinite.
 type Base struct {
 	Shape Shape
 	A     int32 // the feature, -1 for all numbers
@@ -56,13 +56,13 @@ type Base struct {
 type axis struct {
 	mean, sd, scale float64
 	levels          bool // the value is a level code: not standardised
-	ok              bool // the values differ, and by more than numbers near 0 can: the nodes of a curve are numbers
+	ok              bool // the values differ by enough for the nodes of a curve to be numbers
 	lo, hi          float64
 	end             float64 // see levelsEnd
 }
 
-// levelsEnd is the number of levels of an ordinal feature, +Inf of any other: values from there on are text that is not
-// among the levels, which has no place in their order, and are missing, as for the local curves.
+// levelsEnd is the number of levels of an ordinal feature, +Inf of any other feature. Codes from there on stand for
+// text beside the levels, which has no place in their order: they are missing, as for the local curves.
 func levelsEnd(feature *model.Feature) float64 {
 	if feature.Kind == model.Ordinal {
 		return float64(len(feature.Levels))
@@ -203,8 +203,8 @@ func columns(dictionary []Base, p *points, triples [][3]int32) [][]float64 {
 }
 
 // weak is the dictionary of one-feature kernels: for a number a Gaussian of every width, for a nominal feature Delta.
-// Its groups are the features; features in the order of their names, so that the configuration's order has no effect.
-// A feature with a direction has none: a kernel's curve may turn.
+// Its groups are the features. They are ordered by name, so that the order of the configuration has no effect. A
+// feature with a direction has no kernel, since the curve of a kernel may turn.
 func weak(s *model.Schema, axes []axis, widths []float64) []Base {
 	var out []Base
 	for _, f := range byName(s) {

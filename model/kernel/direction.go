@@ -6,8 +6,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// maxDirections bounds the directions that are added to a dictionary, shrinkage is the share of the mean variance that
-// is added to the scatter of the pairs against directions that fit few points.
+// maxDirections bounds the directions that are added to a dictionary. shrinkage is the share of the mean variance that
+// is added to the scatter of the pairs, against directions that fit few points.
 const (
 	maxDirections = 3
 	shrinkage     = .1

@@ -100,10 +100,11 @@ func TestHelps(t *testing.T) {
 		t.Run(c.file, func(t *testing.T) {
 			s, src := stream(t, c.file, c.positive, c.leave...)
 			stage := func(name string, o propensity.Options, parts ...model.Factory) evaluate.Method {
-				return evaluate.Stage(name, &model.Spec{Schema: s, Components: parts, Scorecard: propensity.New(o, s), Options: model.Options{
-					Fingerprint: 1, Warmup: 500, TailBytes: 32 << 20, ReservoirRecords: 65536, ReservoirBytes: 64 << 20, WaitBytes: 64 << 20,
-					ExpireAs: model.Unlabelled, Gate: .005, Seed: 1,
-				}})
+				return evaluate.Stage(name, &model.Spec{Schema: s, Components: parts, Scorecard: propensity.New(o, s),
+					Options: model.Options{
+						Fingerprint: 1, Warmup: 500, TailBytes: 32 << 20, ReservoirRecords: 65536, ReservoirBytes: 64 << 20,
+						WaitBytes: 64 << 20, ExpireAs: model.Unlabelled, Gate: .005, Seed: 1,
+					}})
 			}
 			plain := propensity.Default()
 			with := propensity.Default()

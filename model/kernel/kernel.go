@@ -1,7 +1,11 @@
-// Package kernel designs a similarity by linear programming (METHOD.md; Fung, Rosales and Rao, IJCAI 2007):
-// a sparse mixture of one-feature kernels under which records of a class are more alike than records of different
-// classes. It gives a short list of features and, by the mean similarity of a record to each class, one more opinion on
-// its propensity; that mean is a sum of one tabulated curve a feature.
+// Package kernel designs a similarity by linear programming (METHOD.md; Fung, Rosales and Rao, IJCAI 2007): a sparse
+// mixture of one-feature kernels under which records of a class are more alike than records of different classes. The
+// mixture gives a short list of features. The mean similarity of a record to each class is one more input of the
+// scorecard; that mean is a sum of one tabulated curve a feature.
+//
+// Begin with Factory: Fit makes the Part of a model, and Component serves it. A fit draws triples of records
+// (triples.go), lists the base kernels (dictionary.go), solves for their weights (design.go and package lp) and
+// tabulates the curves (curve.go). EvaluateTriples measures the method by the protocol of the paper.
 package kernel
 
 import (
@@ -20,10 +24,10 @@ const Name = "kernel"
 // Options choose the programme.
 type Options struct {
 	Mode lp.Mode
-	// Widths are those of the Gaussian kernels of a number, on standardised values: exp(-width (x-y)^2).
+	// Widths are the width parameters of a number's Gaussian kernels on standardised values: exp(-width (x-y)^2).
 	Widths []float64
-	// Gamma1 is the price of a feature, Gamma2 that of one unit of weight, for 1,500 triples whatever their number; NaN
-	// = chosen by cross-validation on two halves of the evidence at a fit.
+	// Gamma1 is the price of a feature and Gamma2 the price of one unit of weight. Both are meant for 1,500 triples, and
+	// the fit scales them to its own number. With NaN each fit chooses by cross-validation on two halves of the evidence.
 	Gamma1, Gamma2 float64
 	// Triples is the number of comparisons drawn.
 	Triples int
@@ -38,7 +42,7 @@ func Default() Options {
 type Factory struct {
 	options Options
 	schema  *model.Schema
-	verify  func(*lp.Problem, *lp.Result) error // nil = that of lp
+	verify  func(*lp.Problem, *lp.Result) error // nil: lp's own
 }
 
 // New returns the factory for the schema.
@@ -52,7 +56,7 @@ var (
 // Name is "kernel".
 func (f *Factory) Name() string { return Name }
 
-// Contribution is that of the similarity, under the term "(kernel)".
+// Contribution describes the similarity: one input under the term "(kernel)".
 func (f *Factory) Contribution() model.Contribution {
 	return model.Contribution{Term: "(kernel)", Inputs: 1}
 }
@@ -63,19 +67,21 @@ func (f *Factory) New(*model.Levels) model.Component { return &Component{schema:
 // cvTriples bounds the triples of each half at the choice of the gammas.
 const cvTriples = 1000
 
-// Fit draws triples from the evidence, chooses the gammas where they are not given, solves for the weights, starting
-// from those of the previous part, or else of the part that serves a state, verifies them, and tabulates the curves on
-// all of the evidence. When the deadline of ctx passes on the way the best weights so far are taken, with their gap;
-// when ctx is cancelled, or has ended before the start, its error is returned. An answer that does not verify leaves
-// the weights as they were, status Kept: none where there were none. Evidence in which no two classes can be compared
-// gives a part that says nothing, status Empty.
+// Fit draws triples from the evidence, chooses the gammas where they are not given, solves for the weights, verifies
+// them, and tabulates the curves on all of the evidence. The solve starts from the weights of the previous part, or
+// else of the part that serves a state.
+//
+// When the deadline of ctx passes on the way, Fit takes the best weights so far, with their gap. When ctx is cancelled,
+// or has ended before the start, Fit returns its error. An answer that does not verify leaves the previous weights in
+// place, or none where there were none: status Kept. Evidence in which no two classes can be compared gives a part
+// without weights: status Empty.
 func (f *Factory) Fit(ctx context.Context, ev *model.Evidence, previous []byte) ([]byte, error) {
 	return f.FitGiven(ctx, ev, previous, nil)
 }
 
-// FitGiven is Fit with triples (i, j, k) of record numbers of the evidence, record i more like j than like k, in place
-// of those that Fit draws from the classes; nil draws them. Without gammas of their own the halves of the
-// cross-validation are those triples whose i lies in the one or the other half of the records.
+// FitGiven is Fit with the caller's triples (i, j, k) of record numbers of the evidence: record i is more like j than
+// like k. Without triples (nil) it draws them from the classes, as Fit does. When the gammas are chosen, the triples of
+// one half are those whose i lies in that half of the records.
 func (f *Factory) FitGiven(ctx context.Context, ev *model.Evidence, previous []byte, given [][3]int32) ([]byte, error) {
 	if err := inside("triple", ev.Len(), given); err != nil {
 		return nil, err
@@ -176,7 +182,8 @@ func (f *Factory) fit(ctx context.Context, ev *model.Evidence, before *Part, tri
 }
 
 // solve chooses the gammas and solves.
-func (f *Factory) solve(ctx context.Context, ev *model.Evidence, d *design, rows []int32, given bool, warm *lp.Result) (*lp.Result, choice, error) {
+func (f *Factory) solve(ctx context.Context, ev *model.Evidence, d *design, rows []int32, given bool,
+	warm *lp.Result) (*lp.Result, choice, error) {
 	o := &f.options
 	var halves [2]*design
 	if math.IsNaN(o.Gamma1) || math.IsNaN(o.Gamma2) {
@@ -186,7 +193,8 @@ func (f *Factory) solve(ctx context.Context, ev *model.Evidence, d *design, rows
 			if given {
 				t = anchored(d.triples, ev.Seed, uint64(h))
 			} else {
-				t = draw(ev.Class, ev.Weight, parts[h], len(f.schema.Classes), min(o.Triples, cvTriples), ev.Seed+1+uint64(h), growth(ev))
+				t = draw(ev.Class, ev.Weight, parts[h], len(f.schema.Classes), min(o.Triples, cvTriples), ev.Seed+1+uint64(h),
+					growth(ev))
 			}
 			halves[h] = &design{}
 			if len(t) > 0 {
@@ -200,7 +208,7 @@ func (f *Factory) solve(ctx context.Context, ev *model.Evidence, d *design, rows
 		return nil, g, fmt.Errorf("choosing the gammas: %w", err)
 	}
 	if warm == nil {
-		warm = g.weights // of half of the evidence: near, and something to have should the time end
+		warm = g.weights // fitted on half of the evidence: a near start, and an answer if the time ends
 	}
 	r, err := d.solve(ctx, g.gamma1, g.gamma2, warm)
 	return r, g, err

@@ -108,8 +108,8 @@ func TestWarm(t *testing.T) {
 	}
 }
 
-// TestUnverified: weights that do not verify never serve. Those of the part before stay, or there are none, and the
-// remark says so.
+// TestUnverified: weights that do not verify never serve. The weights of the part before stay, or there are none, and
+// the remark names it.
 func TestUnverified(t *testing.T) {
 	ev := generated(900)
 	f := New(Default(), ev.Schema)
@@ -121,7 +121,8 @@ func TestUnverified(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r, err := f.Remark(raw); err != nil || r.Trouble || r.Outcome != "optimal" || !strings.Contains(r.Text, " features: ") {
+	if r, err := f.Remark(raw); err != nil || r.Trouble || r.Outcome != "optimal" ||
+		!strings.Contains(r.Text, " features: ") {
 		t.Errorf("remark %+v, %v", r, err)
 	}
 	f.verify = func(*lp.Problem, *lp.Result) error { return lp.ErrCertificate }
@@ -144,7 +145,8 @@ func TestUnverified(t *testing.T) {
 			}
 			continue
 		}
-		if !slices.Equal(p.Weights, good.Weights) || len(p.curves) != len(good.curves) || !strings.Contains(r.Text, "are kept") {
+		if !slices.Equal(p.Weights, good.Weights) || len(p.curves) != len(good.curves) ||
+			!strings.Contains(r.Text, "are kept") {
 			t.Errorf("weights %v, were %v; %s", p.Weights, good.Weights, r.Text)
 		}
 	}
@@ -179,8 +181,8 @@ func (c expiring) Err() error {
 	return c.err
 }
 
-// TestBudget: whenever the deadline passes there is a part, and never one that is worse than the previous weights; a
-// cancelled fit returns its error.
+// TestBudget: at any deadline there is a part, and its weights are never worse than the previous ones. A cancelled fit
+// returns its error.
 func TestBudget(t *testing.T) {
 	ev := generated(600)
 	o := Default()
@@ -193,11 +195,14 @@ func TestBudget(t *testing.T) {
 		if p.Status == Stopped {
 			stopped++
 		}
-		if p.Objective < best.Objective*(1-1e-9) || p.Bound > best.Objective*(1+1e-9) || p.Objective > float64(p.Triples)*(1+1e-12) {
-			t.Errorf("after %d looks: %v, objective %v, bound %v, the optimum is %v", left, p.Status, p.Objective, p.Bound, best.Objective)
+		if p.Objective < best.Objective*(1-1e-9) || p.Bound > best.Objective*(1+1e-9) ||
+			p.Objective > float64(p.Triples)*(1+1e-12) {
+			t.Errorf("after %d looks: %v, objective %v, bound %v, the optimum is %v", left, p.Status, p.Objective, p.Bound,
+				best.Objective)
 		}
 		looks = left
-		if q := fitted(t, expiring{t.Context(), &looks, context.DeadlineExceeded}, o, ev, best); q.Objective > best.Objective*(1+1e-8) {
+		q := fitted(t, expiring{t.Context(), &looks, context.DeadlineExceeded}, o, ev, best)
+		if q.Objective > best.Objective*(1+1e-8) {
 			t.Errorf("after %d looks: a warm fit has %v, was %v", left, q.Objective, best.Objective)
 		}
 		looks = left
@@ -210,7 +215,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// Weights times a number are the same evidence: the kernel and its slope stay.
+// TestScaleOfWeights: weights times a number are the same evidence. The kernel and its slope stay.
 func TestScaleOfWeights(t *testing.T) {
 	ev := signal(600)
 	want := fitted(t, t.Context(), Default(), ev, nil)

@@ -60,7 +60,7 @@ func spoken(b testing.TB, features int) *model.Evidence {
 	return ev
 }
 
-// newest is the evidence without its first records.
+// newest returns the evidence without its first records.
 func newest(ev *model.Evidence, from int) *model.Evidence {
 	out := *ev
 	out.Columns = nil

@@ -28,8 +28,8 @@ const (
 	Inexact = Status(lp.Inexact) // the numbers allowed no better proof
 	// Forced: alpha = 0 is the optimum; Objective and Bound prove it.
 	Forced Status = 3
-	// Kept: the answer did not verify; the weights are those of the part before, and so are Objective and Bound. There are
-	// none where there was no such part.
+	// Kept: the answer did not verify. Weights, Objective and Bound are those of the part before; without one there are no
+	// weights.
 	Kept Status = 4
 	// Empty: no two classes, or no feature, to compare.
 	Empty Status = 5
@@ -63,8 +63,8 @@ type Part struct {
 	Rho              float64
 	Train            Accuracy // on the triples that it was fitted to
 	Beta             float64  // nats a unit of mean similarity
-	Weights          []Weight // feature by feature, those that are not 0
-	// Total is the weight of the records of each class that the curves are means over; empty in a part of format 1.
+	Weights          []Weight // feature by feature, without zeros
+	// Total is the weight of each class's records under the curves; empty in a part of format 1.
 	Total  []float64
 	curves []curve
 }
@@ -137,7 +137,8 @@ func DecodePart(s *model.Schema, b []byte) (*Part, error) {
 	classes := len(s.Classes)
 	seen := make([]bool, len(s.Features))
 	for n := r.Int(len(s.Features)); n > 0 && r.Err() == nil; n-- {
-		c := curve{feature: int32(r.Int(len(s.Features) - 1)), lo: finite(), per: finite(), missing: r.Floats(), nodes: r.Floats()}
+		c := curve{feature: int32(r.Int(len(s.Features) - 1)), lo: finite(), per: finite(), missing: r.Floats(),
+			nodes: r.Floats()}
 		if r.Err() != nil {
 			break
 		}
@@ -146,7 +147,8 @@ func DecodePart(s *model.Schema, b []byte) (*Part, error) {
 		}
 		seen[c.feature] = true
 		c.levels, c.end = s.Features[c.feature].Kind == model.Nominal, levelsEnd(&s.Features[c.feature])
-		if len(c.missing) != classes || len(c.nodes)%classes != 0 || len(c.nodes) < classes || !c.levels && len(c.nodes) < 2*classes || !c.levels && !(c.per > 0) {
+		if len(c.missing) != classes || len(c.nodes)%classes != 0 || len(c.nodes) < classes ||
+			!c.levels && len(c.nodes) < 2*classes || !c.levels && !(c.per > 0) {
 			return nil, r.Fail(fmt.Errorf("decoding kernel: a curve of %d numbers for %d classes", len(c.nodes), classes))
 		}
 		for _, v := range append(c.missing, c.nodes...) {
@@ -182,7 +184,7 @@ var (
 	_ report.Lister     = (*Factory)(nil)
 )
 
-// Report writes the section of a part.
+// Report writes the part's section of the fit's report.
 func (f *Factory) Report(part []byte, _ *model.Levels, r *report.Report) error {
 	p, err := DecodePart(f.schema, part)
 	if err != nil {
@@ -192,7 +194,7 @@ func (f *Factory) Report(part []byte, _ *model.Levels, r *report.Report) error {
 	return nil
 }
 
-// Summary says the short list of features, heaviest first.
+// Summary names the short list of features, heaviest first.
 func (f *Factory) Summary(r *report.Report) []string {
 	if r.Kernel == nil {
 		return nil
@@ -219,13 +221,14 @@ func (f *Factory) ShortList(part []byte) ([]int32, error) {
 // Report is the report's section about the kernel: the features are the short list, those with a weight above a
 // thousandth of the largest, heaviest first.
 func (p *Part) Report(s *model.Schema) *report.Kernel {
-	k := &report.Kernel{Mode: p.Mode.String(), Status: p.Status.String(), Objective: report.Number(p.Objective), Bound: report.Number(p.Bound),
-		Features: []string{}, Weights: []report.KernelWeight{}}
+	k := &report.Kernel{Mode: p.Mode.String(), Status: p.Status.String(), Objective: report.Number(p.Objective),
+		Bound: report.Number(p.Bound), Features: []string{}, Weights: []report.KernelWeight{}}
 	for _, f := range p.ShortList() {
 		k.Features = append(k.Features, s.Features[f].Name)
 	}
 	for _, w := range p.Weights {
-		k.Weights = append(k.Weights, report.KernelWeight{Feature: s.Features[w.Base.A].Name, Width: report.Number(w.Base.Width), Alpha: report.Number(w.Alpha)})
+		k.Weights = append(k.Weights, report.KernelWeight{Feature: s.Features[w.Base.A].Name,
+			Width: report.Number(w.Base.Width), Alpha: report.Number(w.Alpha)})
 	}
 	return k
 }
@@ -233,21 +236,23 @@ func (p *Part) Report(s *model.Schema) *report.Kernel {
 // shownFeatures bounds the features that a remark names.
 const shownFeatures = 8
 
-// Remark tells how the weights came about, and the short list of features. Weights that did not verify, or for which
-// the time was too short, are trouble.
+// Remark tells the outcome of the fit and the short list of features. It reports trouble when the weights did not
+// verify or the time was too short.
 func (f *Factory) Remark(part []byte) (model.Remark, error) {
 	p, err := DecodePart(f.schema, part)
 	if err != nil {
 		return model.Remark{}, err
 	}
-	r := model.Remark{Outcome: strings.ReplaceAll(p.Status.String(), " ", "_"), Trouble: p.Status == Kept || p.Status == Stopped}
+	r := model.Remark{Outcome: strings.ReplaceAll(p.Status.String(), " ", "_"),
+		Trouble: p.Status == Kept || p.Status == Stopped}
 	switch p.Status {
 	case Kept:
 		if r.Text = "the new weights do not verify and those of the model before are kept"; len(p.Weights) == 0 {
 			r.Text = "the weights do not verify and there is no kernel before them to keep"
 		}
 	case Stopped:
-		r.Text = fmt.Sprintf("the time of the fit ended first; the weights are the best so far, between %.6g and the bound %.6g", p.Objective, p.Bound)
+		r.Text = fmt.Sprintf("the time of the fit ended first; the weights are the best so far, "+
+			"between %.6g and the bound %.6g", p.Objective, p.Bound)
 	case Empty:
 		r.Text = "there are no two classes, or no features, to compare"
 	case Forced:

@@ -16,8 +16,9 @@ type Family uint8
 const (
 	// Weak is that of the live component: one-feature kernels of the configured widths.
 	Weak Family = iota
-	// Rich is Weak with a linear kernel of each number, and Gaussian and linear kernels along discriminant directions of
-	// the features that these have given weight, where there are ten training points for each of these and each class.
+	// Rich is Weak with a linear kernel of each number, and with Gaussian and linear kernels along discriminant directions
+	// of the features that these gave weight. It adds them where there are ten training points for each of these features
+	// and each class.
 	Rich
 	// FullGaussian, FullPolynomial and FullLinear are single kernels over all numbers (formulation (4)).
 	FullGaussian
@@ -25,14 +26,15 @@ const (
 	FullLinear
 )
 
-// Split is one division of the records for the triples protocol: Train and Test are record numbers, triples (i, j, k)
-// of record numbers say that i is more like j than like k.
+// Split is one division of the records for the triples protocol. Train and Test are record numbers. A triple (i, j, k)
+// of record numbers states that i is more like j than like k.
 type Split struct {
 	Train, Test               []int32
 	TrainTriples, TestTriples [][3]int32
 }
 
-// ProtocolOptions choose what is fitted in the triples protocol. NaN gammas are chosen on the training part.
+// ProtocolOptions set the dictionary, the prices and the triples of the protocol. NaN gammas are chosen on the training
+// part.
 type ProtocolOptions struct {
 	Mode           lp.Mode
 	Family         Family
@@ -40,13 +42,13 @@ type ProtocolOptions struct {
 	Gamma1, Gamma2 float64
 	// Further adds one-feature kernels of each number: Triangular ones of every width, Linear.
 	Further []Shape
-	// Quantiles, when not nil, replaces Widths feature by feature: 1 over these quantiles of the squared differences,
-	// those that are not 0, between the first record of a training triple and the others.
+	// Quantiles, when not nil, replaces Widths feature by feature: 1 over these quantiles of the nonzero squared
+	// differences between the first record of a training triple and the others.
 	Quantiles []float64
 	// Mirror also asks each training triple from the second point's view, as the measure does.
 	Mirror bool
-	// Given says that the triples are not drawn from the classes. Then those of the halves on which the gammas are
-	// chosen are training triples, by their first record; else they are drawn anew inside each half of the records.
+	// Given: the triples are not drawn from the classes. Then the gammas are chosen on training triples, each in the half
+	// of its first record. Otherwise triples are drawn anew inside each half of the records.
 	Given bool
 	Seed  uint64
 }
@@ -55,21 +57,22 @@ type ProtocolOptions struct {
 type Trial struct {
 	Accuracy          // on the test triples
 	Train    Accuracy // on the training triples
-	// Features is the number of features of the schema with max |alpha| > .01 (the paper's measure), Relative that with
-	// more than a thousandth of the largest (METHOD.md 5).
+	// Features is the number of features of the schema with max |alpha| > .01 (the paper's measure); Relative is the
+	// number with more than a thousandth of the largest (METHOD.md 5).
 	Features, Relative int
-	// Used lists the former.
+	// Used lists the features that Features counts.
 	Used           []int32
 	Gamma1, Gamma2 float64
 	Status         lp.Status
 	Upper, Lower   float64
 }
 
-// Draw makes a split of record numbers with triples of its own in each part, drawn as the paper does: two records of
-// one class, the third of another, all records alike. A part without two classes, or of fewer than three records, has
-// none.
+// Draw makes a split of record numbers, with triples of its own in each part. It draws them as the paper does: two
+// records of one class, the third of another, all records alike. A part without two classes, or of fewer than three
+// records, has no triples.
 func Draw(ev *model.Evidence, train, test []int32, trainTriples, testTriples int, seed uint64) *Split {
-	return &Split{train, test, drawEven(ev.Class, train, trainTriples, seed), drawEven(ev.Class, test, testTriples, seed+1)}
+	return &Split{train, test, drawEven(ev.Class, train, trainTriples, seed),
+		drawEven(ev.Class, test, testTriples, seed+1)}
 }
 
 func (s *Split) check(n int) error {
@@ -87,9 +90,9 @@ func (s *Split) check(n int) error {
 	return nil
 }
 
-// EvaluateEuclidean measures the Euclidean distance on a split, to compare with: numbers standardised by the training
-// part, levels 0 or 1 apart, a missing value at the mean of a number and 1 from any level but another missing one.
-// Features that are only reported take no part.
+// EvaluateEuclidean measures the Euclidean distance on a split, for comparison. Numbers are standardised by the
+// training part, and levels are 0 or 1 apart. A missing value lies at the mean of a number, and 1 from any level but
+// another missing one. Features that are only reported take no part.
 func EvaluateEuclidean(ev *model.Evidence, s *Split) (*Trial, error) {
 	if err := s.check(ev.Len()); err != nil {
 		return nil, err
@@ -131,7 +134,7 @@ func EvaluateEuclidean(ev *model.Evidence, s *Split) (*Trial, error) {
 }
 
 // EvaluateTriples fits on a split's training part (points standardised by it) and measures on its test triples
-// (METHOD.md 1). It is a function of its arguments alone unless ctx ends.
+// (METHOD.md 1). The result depends on its arguments alone unless ctx ends.
 func EvaluateTriples(ctx context.Context, ev *model.Evidence, s *Split, o ProtocolOptions) (*Trial, error) {
 	if err := s.check(ev.Len()); err != nil {
 		return nil, err
@@ -180,7 +183,7 @@ func EvaluateTriples(ctx context.Context, ev *model.Evidence, s *Split, o Protoc
 	if err != nil {
 		return nil, err
 	}
-	parts := make([][]int32, len(axes)) // features that each number of the points is made of
+	parts := make([][]int32, len(axes)) // the features of each number of the points
 	for f := range parts {
 		parts[f] = []int32{int32(f)}
 	}
@@ -190,9 +193,9 @@ func EvaluateTriples(ctx context.Context, ev *model.Evidence, s *Split, o Protoc
 			short = append(short, int32(f))
 		}
 	}
-	// A direction has a weight a feature, and the mean of each class: ten points for each of these.
+	// A direction estimates a weight a feature and the mean of each class: it needs ten points for each of these.
 	if o.Family == Rich && len(s.Train) >= 10*(len(short)+len(ev.Schema.Classes)) {
-		// Each half finds directions of its own, so that the other one tells what they are worth.
+		// Each half finds directions of its own, so that the other half measures their worth.
 		for h, half := range halves {
 			if len(half.triples) == 0 {
 				continue
@@ -214,8 +217,11 @@ func EvaluateTriples(ctx context.Context, ev *model.Evidence, s *Split, o Protoc
 			return nil, err
 		}
 	}
-	t := &Trial{Accuracy: accuracy(dictionary, r.Alpha, p, s.TestTriples), Train: accuracy(dictionary, r.Alpha, p, s.TrainTriples),
-		Gamma1: g.gamma1, Gamma2: g.gamma2, Status: r.Status, Upper: r.Upper, Lower: r.Lower}
+	t := &Trial{
+		Accuracy: accuracy(dictionary, r.Alpha, p, s.TestTriples),
+		Train:    accuracy(dictionary, r.Alpha, p, s.TrainTriples),
+		Gamma1:   g.gamma1, Gamma2: g.gamma2, Status: r.Status, Upper: r.Upper, Lower: r.Lower,
+	}
 	largest := 0.0
 	for _, a := range r.Alpha {
 		largest = max(largest, math.Abs(a))
@@ -236,7 +242,8 @@ func EvaluateTriples(ctx context.Context, ev *model.Evidence, s *Split, o Protoc
 
 // extend returns the points and the dictionary with Gaussian and linear kernels along directions of the features added,
 // and the number of directions.
-func extend(p *points, features []int32, triples [][3]int32, rows []int32, dictionary []Base, o *ProtocolOptions) (*points, []Base, int) {
+func extend(p *points, features []int32, triples [][3]int32, rows []int32, dictionary []Base,
+	o *ProtocolOptions) (*points, []Base, int) {
 	q := &points{z: slices.Clone(p.z), n: p.n}
 	out := slices.Clone(dictionary)
 	for _, u := range directions(p, features, triples) {
@@ -250,7 +257,7 @@ func extend(p *points, features []int32, triples [][3]int32, rows []int32, dicti
 	return q, out, len(q.z) - len(p.z)
 }
 
-// used tells which features have a kernel of more weight than above; parts lists those that make up each number.
+// used reports by feature whether a kernel of it has more weight than above; parts lists the features of each number.
 func used(dictionary []Base, alpha []float64, above float64, parts [][]int32) []bool {
 	out := make([]bool, len(parts))
 	for k, b := range dictionary {

@@ -92,7 +92,8 @@ func readSplits(t testing.TB) map[string][]Split {
 	return out
 }
 
-var sets = []string{"boston_housing", "ionosphere", "iris", "wine", "balance_scale", "wdbc", "soybean_small", "protein_xing", "pima_diabetes"}
+var sets = []string{"boston_housing", "ionosphere", "iris", "wine", "balance_scale", "wdbc", "soybean_small",
+	"protein_xing", "pima_diabetes"}
 
 func meanError(v []float64) (mean, se float64) {
 	for _, x := range v {
@@ -104,10 +105,11 @@ func meanError(v []float64) (mean, se float64) {
 	return mean, math.Sqrt(se / float64(len(v)-1) / float64(len(v)))
 }
 
-// published are the figures, in the order of sets: the best of Euclid, MMC diagonal, MMC full, SCML, and the
+// published are the figures in the order of sets: the best of Euclid, MMC diagonal, MMC full and SCML, and the
 // reference programme's kernel with the coarse grid.
 var published = []struct{ best, reference float64 }{
-	{.696, .675}, {.73, .597}, {.947, .916}, {.915, .894}, {.738, .525}, {.807, .807}, {.949, .886}, {.674, .621}, {.472, .453},
+	{.696, .675}, {.73, .597}, {.947, .916}, {.915, .894}, {.738, .525}, {.807, .807}, {.949, .886}, {.674, .621},
+	{.472, .453},
 }
 
 // measured is a mean over splits with its standard error.
@@ -139,12 +141,12 @@ func measure(t testing.TB, ev *model.Evidence, splits []Split, o *ProtocolOption
 	return m
 }
 
-// protocol is what the table of the documentation is made with.
+// protocol returns the options of the table in README.md.
 func protocol(f Family) *ProtocolOptions {
 	return &ProtocolOptions{Family: f, Widths: []float64{.1, 1, 10}, Gamma1: math.NaN(), Gamma2: math.NaN(), Mirror: true}
 }
 
-// TestTriplesShort measures the first three splits of the smallest sets, against what they gave.
+// TestTriplesShort measures the first three splits of the smallest sets against earlier results.
 func TestTriplesShort(t *testing.T) {
 	splits := readSplits(t)
 	for set, want := range map[string][2]float64{"iris": {.88, .88}, "wine": {.89, .97}, "balance_scale": {.52, .87}} {
@@ -175,7 +177,8 @@ func TestTriplesProtocol(t *testing.T) {
 		euclid := measure(t, ev, splits[set], nil)
 		weak := measure(t, ev, splits[set], protocol(Weak))
 		rich := measure(t, ev, splits[set], protocol(Rich))
-		t.Logf("| %s | %.3f | %.3f | %.3f | %.3f +- %.3f | %.1f | %.3f +- %.3f | %.1f of %d |", set, euclid.both, published[i].best, published[i].reference,
+		t.Logf("| %s | %.3f | %.3f | %.3f | %.3f +- %.3f | %.1f | %.3f +- %.3f | %.1f of %d |", set, euclid.both,
+			published[i].best, published[i].reference,
 			weak.both, weak.se, weak.features, rich.both, rich.se, rich.features, len(ev.Columns))
 		if rich.both < published[i].reference-.0005 { // printed to three digits
 			t.Errorf("%s: %.3f, the reference has %.3f", set, rich.both, published[i].reference)
@@ -192,7 +195,7 @@ func TestTriplesProtocol(t *testing.T) {
 	}
 }
 
-// BenchmarkTriplesDictionaries measures what further kernels change, beside the Weak dictionary: held-out triples that
+// BenchmarkTriplesDictionaries measures the effect of further kernels beside the Weak dictionary: held-out triples that
 // are right from both sides, and features used.
 func BenchmarkTriplesDictionaries(b *testing.B) {
 	splits := readSplits(b)
@@ -226,18 +229,21 @@ func BenchmarkTriplesDictionaries(b *testing.B) {
 
 // TestProtocolByHand: three records on a line, the similarity of one Gaussian kernel.
 func TestProtocolByHand(t *testing.T) {
-	s := &model.Schema{Features: []model.Feature{{Name: "x"}, {Name: "constant"}}, Classes: []string{"a", "b"}, Positive: -1}
+	s := &model.Schema{Features: []model.Feature{{Name: "x"}, {Name: "constant"}}, Classes: []string{"a", "b"},
+		Positive: -1}
 	ev := &model.Evidence{Schema: s, Levels: model.NewLevels(s), Columns: [][]float64{{0, 1, 3, 4, 1.9}, {7, 7, 7, 7, 7}},
 		Class: []int32{0, 0, 1, 1, 0}, Weight: []float64{1, 1, 1, 1, 1}}
 	split := &Split{Train: []int32{0, 1, 2, 3}, Test: []int32{4},
 		TrainTriples: [][3]int32{{0, 1, 2}, {1, 0, 3}, {2, 3, 1}, {3, 2, 0}},
 		// 1.9 is nearer to 1 than to 3; 0 is nearer to 1.9 than to 3, but 1.9 nearer to 3 than to 0; the others fail.
 		TestTriples: [][3]int32{{4, 1, 2}, {0, 4, 2}, {3, 0, 4}, {1, 0, 4}}}
-	if r, err := EvaluateEuclidean(ev, split); err != nil || r.Both != .25 || r.Single != .5 || r.Train.Both != 1 || r.Features != 1 {
+	if r, err := EvaluateEuclidean(ev, split); err != nil || r.Both != .25 || r.Single != .5 || r.Train.Both != 1 ||
+		r.Features != 1 {
 		t.Errorf("Euclidean distance: %+v, %v", r, err)
 	}
 	for _, f := range []Family{Weak, Rich, FullGaussian} {
-		r, err := EvaluateTriples(t.Context(), ev, split, ProtocolOptions{Family: f, Widths: []float64{1}, Gamma1: .01, Gamma2: .01})
+		r, err := EvaluateTriples(t.Context(), ev, split, ProtocolOptions{Family: f, Widths: []float64{1}, Gamma1: .01,
+			Gamma2: .01})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -258,7 +264,8 @@ func TestProtocolByHand(t *testing.T) {
 	} {
 		c := *split
 		spoil(&c)
-		if _, err := EvaluateTriples(t.Context(), ev, &c, ProtocolOptions{Widths: []float64{1}, Gamma1: .01, Gamma2: .01}); err == nil {
+		if _, err := EvaluateTriples(t.Context(), ev, &c, ProtocolOptions{Widths: []float64{1}, Gamma1: .01,
+			Gamma2: .01}); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
@@ -278,7 +285,8 @@ func TestDirections(t *testing.T) {
 		p.z[0][i], p.z[1][i], p.z[2][i] = x, y, 4*unit(1, i, 3)-2
 	}
 	d := directions(p, []int32{0, 1, 2}, draw(class, weight, rows, 2, 1500, 1, recency))
-	if len(d) != 3 || math.Abs(d[0].weights[0]/d[0].weights[1]-1) > .15 || math.Abs(d[0].weights[2]) > .25*d[0].weights[0] {
+	if len(d) != 3 || math.Abs(d[0].weights[0]/d[0].weights[1]-1) > .15 ||
+		math.Abs(d[0].weights[2]) > .25*d[0].weights[0] {
 		t.Errorf("%+v", d)
 	}
 	if d := directions(p, []int32{0}, nil); d != nil {

@@ -7,8 +7,8 @@ import (
 	"liftstream/model"
 )
 
-// lonely has a nominal feature whose levels have two records each, so that a record is half of its level. The class is
-// noise, or that of the level at a share of the records.
+// lonely has a nominal feature with two records a level, so that a record is half of its level. The class is noise, or
+// that of the level at a share of the records.
 func lonely(n int, told float64) *model.Evidence {
 	s := &model.Schema{Classes: []string{"no", "yes"}, Positive: 1}
 	s.Features = []model.Feature{{Name: "f", Kind: model.Nominal}}
@@ -28,8 +28,8 @@ func lonely(n int, told float64) *model.Evidence {
 	return ev
 }
 
-// TestTheSlopeIsFittedWithoutTheRecordItself: beta is that of the largest likelihood of scores that leave the record
-// out, computed here pair by pair; of noise it is about 0, though a record always speaks for its own class.
+// TestTheSlopeIsFittedWithoutTheRecordItself: beta maximises the likelihood of scores that leave the record out,
+// computed here pair by pair. For noise it is about 0, although a record always speaks for its own class.
 func TestTheSlopeIsFittedWithoutTheRecordItself(t *testing.T) {
 	const n = 600
 	for _, told := range []float64{0, .5} {
@@ -52,7 +52,7 @@ func TestTheSlopeIsFittedWithoutTheRecordItself(t *testing.T) {
 		c.centre(share)
 		got := slope(ev, []*curve{c}, total, share, alpha)
 
-		// The score of each record by all others: the mean similarity to each class, less that to all by their shares.
+		// The score of each record by all others: the mean similarity to each class less the mean similarity to all.
 		s := make([][2]float64, n)
 		top := 0.
 		for i := range s {
@@ -99,7 +99,8 @@ func TestTheSlopeIsFittedWithoutTheRecordItself(t *testing.T) {
 	}
 }
 
-// TestTheThirdOfATripleIsDrawnByWeight: among the classes that are not the anchor's, and among the records of a class.
+// TestTheThirdOfATripleIsDrawnByWeight: by weight among the classes other than the anchor's, and among the records of a
+// class.
 func TestTheThirdOfATripleIsDrawnByWeight(t *testing.T) {
 	const n, classes, count = 1000, 5, 8000
 	class, weight, rows := make([]int32, n), make([]float64, n), make([]int32, n)

@@ -38,11 +38,11 @@ func (s *sampler) at(u float64) int32 {
 	return s.rows[min(sort.Search(len(s.until), func(i int) bool { return s.until[i] > x }), len(s.rows)-1)]
 }
 
-// draw draws triples (i, j, k), i and j of one class and k of another, from the rows, oldest first. Every class that
-// has two records is the anchor of equally many; the anchors of a class are spread evenly over its weight, so that each
-// stretch of the evidence has its share; j and k are drawn by weight. The weight of a record is its own, growing
-// growth-fold from the oldest to the newest. Choices are hashes of seed and number. There are none when no two classes
-// can be compared.
+// draw draws triples (i, j, k) from the rows, oldest first: i and j of one class and k of another. Every class with two
+// records is the anchor of equally many. The anchors of a class are spread evenly over its weight, so that each stretch
+// of the evidence has its share; j and k are drawn by weight. The weight of a record is its own weight, growing
+// growth-fold from the oldest to the newest. Choices are hashes of seed and number. There are no triples when no two
+// classes can be compared.
 func draw(class []int32, weight []float64, rows []int32, classes, count int, seed uint64, growth float64) [][3]int32 {
 	by := make([]sampler, classes)
 	var total float64
@@ -145,9 +145,9 @@ func mirrored(triples [][3]int32) [][3]int32 {
 	return out
 }
 
-// Accuracy is the share of triples (i, j, k) that the similarity respects: Both asks K(i,j) > K(i,k) and
-// K(i,j) > K(j,k), so that guessing gives 1/3; Single asks the first only. A difference within 1e-12 times the sum of
-// the weights is a tie and counts as wrong (METHOD.md 2).
+// Accuracy is the share of triples (i, j, k) that the similarity respects. Both asks K(i,j) > K(i,k) and K(i,j) >
+// K(j,k), so that guessing gives 1/3; Single asks the first only. A difference within 1e-12 times the sum of the
+// weights is a tie and counts as wrong (METHOD.md 2).
 type Accuracy struct {
 	Both, Single float64
 }
@@ -167,7 +167,7 @@ func accuracy(dictionary []Base, alpha []float64, p *points, triples [][3]int32)
 	})
 }
 
-// respected measures a similarity; NaN without triples.
+// respected is the Accuracy of a similarity; NaN without triples.
 func respected(triples [][3]int32, tie float64, similarity func(i, j int32) float64) (a Accuracy) {
 	if len(triples) == 0 {
 		return Accuracy{math.NaN(), math.NaN()}

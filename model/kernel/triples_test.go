@@ -23,7 +23,8 @@ func TestDraw(t *testing.T) {
 	}
 	weight[17], class[17] = 0, 1
 	got := draw(class, weight, rows, 4, 3000, 9, recency)
-	if !reflect.DeepEqual(got, draw(class, weight, rows, 4, 3000, 9, recency)) || reflect.DeepEqual(got, draw(class, weight, rows, 4, 3000, 10, recency)) {
+	if !reflect.DeepEqual(got, draw(class, weight, rows, 4, 3000, 9, recency)) ||
+		reflect.DeepEqual(got, draw(class, weight, rows, 4, 3000, 10, recency)) {
 		t.Error("the draw is not a function of the seed")
 	}
 	if len(got) < 2900 {

@@ -7,9 +7,9 @@ import (
 	"liftstream/model"
 )
 
-// additive is a softmax over the cells of features, of two classes the logistic of the second, fitted by Newton steps
-// cell by cell: the scorecard's stand-in while sets are chosen. Gradients and curvatures are those of the weighted
-// log-loss, in units of evidence (model.Unit).
+// additive stands in for the scorecard while sets are chosen: a softmax over the cells of features (of two classes the
+// logistic function of the second), fitted by Newton steps cell by cell. Gradients and curvatures are those of the
+// weighted log-loss, in units of evidence (model.Unit).
 type additive struct {
 	classes int
 	k       int // margins of a record: one a class, 1 of two classes
@@ -19,7 +19,7 @@ type additive struct {
 	margin  []float64 // records x k
 	g, h    []float64 // gradient p_y - [y] and curvature p_y (1 - p_y), times the weight
 	shrink  float64   // of a step, as classes move against each other: (K-1)/K, 1 for two
-	unit    float64   // what a weight is multiplied by: the mean becomes 1
+	unit    float64   // factor of the weights, so that their mean is 1
 }
 
 func newAdditive(s *sample, rows []int32) *additive {
@@ -114,7 +114,7 @@ func (a *additive) bounded(cell []int32, cells int, ridge float64) []float64 {
 	return value
 }
 
-// fit returns how the values of step come about.
+// fit returns the EnteredFit of the values of step.
 func (a *additive) fit(cell []int32, cells int, ridge float64) EnteredFit {
 	k := a.k
 	f := EnteredFit{Unit: a.unit, Shrink: a.shrink, Cells: make([]float64, cells*k*3)}
@@ -156,8 +156,9 @@ func (a *additive) add(cell []int32, value []float64) {
 	a.refresh()
 }
 
-// gain returns how much a set lowers the log-loss of each quarter of the records when it is fitted on the three others,
-// in nats, to second order, and the standard error of that, with the ridge that suits it best.
+// gain measures by how much a set lowers the log-loss of each quarter of the records when it is fitted on the three
+// other quarters. It returns the sum over the quarters in nats, to second order, its standard error, and the ridge: of
+// enterRidges the one under which the gain less enterCertain errors is greatest.
 func (a *additive) gain(cell []int32, cells int, work *enterWork) (gain, se, ridge float64) {
 	k := a.k
 	size := cells * k
@@ -216,7 +217,7 @@ func (a *additive) expand(value []float64) []float64 {
 	return out
 }
 
-// enterWork is room that is used again.
+// enterWork is the memory that the gains use again from set to set.
 type enterWork struct{ buf []float64 }
 
 func (w *enterWork) take(n int) []float64 {

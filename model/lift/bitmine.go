@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Bounds of what a bitMiner keeps in memory.
+// Bounds of the memory of a bitMiner.
 const (
 	maxBitWords = 1 << 25 // words of the tests' bitmaps
 	maxBitPairs = 1 << 25 // entries of the pair tables
@@ -15,10 +15,10 @@ const (
 // bitMiner is the search of a miner on records of equal weight: the records that meet a test are a bitmap, in which the
 // records of a class stand together, so that the members of one class are counted by themselves.
 //
-// All single tests and all pairs come first; then the pairs are extended depth first, the most promising ones first. A
+// All single tests and all pairs come first. Then the pairs are extended depth first, the most promising ones first. A
 // conjunction is given up when no extension can have more than the minimum support, or when none can reach the rank of
-// the worst profile kept of any wanted class (METHOD.md 5.2). With s the least support of an extension in records, o
-// the complete cases now and o_E those complete on all that may be added,
+// the worst profile kept of any wanted class (METHOD.md 5.1, 5.2). With s the least support of an extension in records,
+// o the present complete cases, and o_E the cases that are also complete on every feature that may be added,
 //
 //	L' <= min(1, n_xy/s) (1 + n_not-y(o)/n_y(o_E))
 //
@@ -42,14 +42,6 @@ type bitMiner struct {
 	cover  [][]uint64 // by number of tests
 	work   []uint64
 	member []int32 // by wanted class
-}
-
-// caseSet holds what profiles over one set of positions share: the complete cases, all and by class, and the fewest
-// that any extension by later positions can have.
-type caseSet struct {
-	n, least   float64
-	ny, leastY []float64
-	next       []*caseSet // by position
 }
 
 // newBitMiner returns nil when the records differ in weight or the bitmaps would be too large.
@@ -118,79 +110,6 @@ func newBitMiner(m *miner) *bitMiner {
 	return b
 }
 
-// cases counts the complete cases of a set of positions.
-func (b *bitMiner) cases(positions []int32) *caseSet {
-	c := &caseSet{}
-	some := false
-	fill := func(p int) {
-		if b.complete[p] == nil {
-			return
-		}
-		if !some {
-			copy(b.work, b.complete[p])
-			some = true
-			return
-		}
-		for i, v := range b.complete[p] {
-			b.work[i] &= v
-		}
-	}
-	count := func() (n float64, ny []float64) {
-		ny = make([]float64, b.classes)
-		for y := range ny {
-			if some {
-				ny[y] = float64(ones(b.work[b.from[y]:b.from[y+1]]))
-			} else {
-				ny[y] = float64(b.members(y))
-			}
-			n += ny[y]
-		}
-		return n, ny
-	}
-	last := -1
-	for _, p := range positions {
-		fill(int(p))
-		last = int(p)
-	}
-	c.n, c.ny = count()
-	c.least, c.leastY = c.n, c.ny
-	if slices.ContainsFunc(b.complete[last+1:], func(w []uint64) bool { return w != nil }) {
-		for p := last + 1; p < len(b.complete); p++ {
-			fill(p)
-		}
-		c.least, c.leastY = count()
-	}
-	return c
-}
-
-// members counts the searched records of a class.
-func (b *bitMiner) members(y int) (n int) {
-	if b.sets != nil {
-		return int(b.sets.ny[y])
-	}
-	for r := 0; r < b.n; r++ {
-		if int(b.class[r]) == y {
-			n++
-		}
-	}
-	return n
-}
-
-// of returns the complete cases of the positions.
-func (b *bitMiner) of(positions []int32) *caseSet {
-	c := b.sets
-	for i, p := range positions {
-		if c.next == nil {
-			c.next = make([]*caseSet, len(b.item))
-		}
-		if c.next[p] == nil {
-			c.next[p] = b.cases(positions[:i+1])
-		}
-		c = c.next[p]
-	}
-	return c
-}
-
 // support is the least number of records above the minimum support of n complete cases.
 func (b *bitMiner) support(n float64) float64 {
 	return math.Floor(b.share*n*(1+tieTolerance)) + 1
@@ -244,43 +163,76 @@ func (b *bitMiner) run() error {
 	if len(b.wanted) == 0 && !b.counting {
 		return nil
 	}
-	tests := len(b.bit)
-	b.dead = make([]bool, tests)
 	least := b.support(b.cases(b.allPositions()).least)
-	count := make([]int32, tests)
-	countY := make([][]int32, len(b.wanted))
-	for i := range countY {
-		countY[i] = make([]int32, tests)
-	}
-	for p := range b.item {
-		c := b.of([]int32{int32(p)})
-		for t := b.base[p]; t < b.base[p+1]; t++ {
-			count[t] = int32(ones(b.bit[t]))
-			b.dead[t] = float64(count[t]) < least
-			for i, y := range b.wanted {
-				countY[i][t] = int32(ones(b.bit[t][b.from[y]:b.from[y+1]]))
-				b.member[i] = countY[i][t]
-			}
-			b.keepProfile(c, []int32{int32(p)}, []int32{int32(t - b.base[p])}, count[t])
-		}
-	}
+	b.singles(least)
 	if b.depth < 2 {
 		return nil
 	}
+	pairs, err := b.allPairs(least)
+	if err != nil {
+		return err
+	}
+	slices.SortStableFunc(pairs, func(x, y testPair) int { return cmp.Compare(y.promise, x.promise) })
+	for _, x := range pairs {
+		if b.visits++; b.visits%ctxEvery == 0 && b.ctx.Err() != nil {
+			return b.ctx.Err()
+		}
+		c := b.of([]int32{x.p, x.q})
+		at := int(x.s)*len(b.bit) + int(x.t)
+		for i := range b.wanted {
+			b.member[i] = b.pairsY[i][at]
+		}
+		if !b.alive(c, float64(b.pairs[at]), b.member, true) {
+			continue
+		}
+		e := b.buffer(2)
+		for i, v := range b.bit[x.s] {
+			e[i] = v & b.bit[x.t][i]
+		}
+		items := []int32{x.s - int32(b.base[x.p]), x.t - int32(b.base[x.q])}
+		err := b.extend([]int32{x.p, x.q}, items, float64(b.pairs[at]), slices.Clone(b.member))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// singles offers all single tests, and marks the tests of fewer than least records.
+func (b *bitMiner) singles(least float64) {
+	b.dead = make([]bool, len(b.bit))
+	for p := range b.item {
+		c := b.of([]int32{int32(p)})
+		for t := b.base[p]; t < b.base[p+1]; t++ {
+			nx := ones(b.bit[t])
+			b.dead[t] = float64(nx) < least
+			for i, y := range b.wanted {
+				b.member[i] = int32(ones(b.bit[t][b.from[y]:b.from[y+1]]))
+			}
+			b.keepProfile(c, []int32{int32(p)}, []int32{int32(t - b.base[p])}, int32(nx))
+		}
+	}
+}
+
+// testPair is two tests s and t of the positions p and q.
+type testPair struct {
+	p, q, s, t int32
+	promise    float64 // greatest lift of a wanted class, on at least the minimum support
+}
+
+// allPairs counts and offers all pairs of tests, and returns those of enough support to extend.
+func (b *bitMiner) allPairs(least float64) ([]testPair, error) {
+	tests := len(b.bit)
 	b.pairs = make([]int32, tests*tests)
 	b.pairsY = make([][]int32, len(b.wanted))
 	for i := range b.pairsY {
 		b.pairsY[i] = make([]int32, tests*tests)
 	}
-	type pair struct {
-		p, q, s, t int32
-		promise    float64
-	}
-	var open []pair
+	var pairs []testPair
 	for p := range b.item {
 		for q := p + 1; q < len(b.item); q++ {
 			if b.visits++; b.visits%ctxEvery == 0 && b.ctx.Err() != nil {
-				return b.ctx.Err()
+				return nil, b.ctx.Err()
 			}
 			c := b.of([]int32{int32(p), int32(q)})
 			for s := b.base[p]; s < b.base[p+1]; s++ {
@@ -311,34 +263,13 @@ func (b *bitMiner) run() error {
 						for i, y := range b.wanted {
 							promise = max(promise, float64(b.member[i])/max(float64(nx), b.support(c.n))/max(c.ny[y], 1)*c.n)
 						}
-						open = append(open, pair{int32(p), int32(q), int32(s), int32(t), promise})
+						pairs = append(pairs, testPair{int32(p), int32(q), int32(s), int32(t), promise})
 					}
 				}
 			}
 		}
 	}
-	slices.SortStableFunc(open, func(x, y pair) int { return cmp.Compare(y.promise, x.promise) })
-	for _, x := range open {
-		if b.visits++; b.visits%ctxEvery == 0 && b.ctx.Err() != nil {
-			return b.ctx.Err()
-		}
-		c := b.of([]int32{x.p, x.q})
-		at := int(x.s)*tests + int(x.t)
-		for i := range b.wanted {
-			b.member[i] = b.pairsY[i][at]
-		}
-		if !b.alive(c, float64(b.pairs[at]), b.member, true) {
-			continue
-		}
-		e := b.buffer(2)
-		for i, v := range b.bit[x.s] {
-			e[i] = v & b.bit[x.t][i]
-		}
-		if err := b.extend([]int32{x.p, x.q}, []int32{x.s - int32(b.base[x.p]), x.t - int32(b.base[x.q])}, float64(b.pairs[at]), slices.Clone(b.member)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return pairs, nil
 }
 
 func (b *bitMiner) allPositions() []int32 {
@@ -440,7 +371,8 @@ func (b *bitMiner) keepProfile(c *caseSet, positions, items []int32, nx int32) {
 		if !b.wants(y, rank) {
 			continue
 		}
-		x := &mined{class: int32(y), position: slices.Clone(positions), item: slices.Clone(items), lift: lift, rank: rank, nx: float64(nx) * b.weight, cover: int(nx)}
+		x := &mined{class: int32(y), position: slices.Clone(positions), item: slices.Clone(items),
+			lift: lift, rank: rank, nx: float64(nx) * b.weight, cover: int(nx)}
 		b.insert(x, b.coverWithout)
 	}
 }

@@ -2,6 +2,7 @@ package lift
 
 import "math/bits"
 
+// ones counts the records of a bitmap.
 func ones(a []uint64) (n int) {
 	for _, v := range a {
 		n += bits.OnesCount64(v)
@@ -9,6 +10,7 @@ func ones(a []uint64) (n int) {
 	return n
 }
 
+// onesOf counts the records in both of two bitmaps.
 func onesOf(a, b []uint64) (n int) {
 	b = b[:len(a)]
 	for i, v := range a {

@@ -8,11 +8,11 @@ import (
 
 var _ model.Carrier = (*Factory)(nil)
 
-// CarryState keeps the sets, profiles and entered sets that mention no feature that is gone, with their counts to the
-// count. A set whose features stand in another order has its cells laid out anew; where that moves the axes of a
-// Mahalanobis distance, its distances are the same but for rounding. New levels and classes begin at 0; where they
-// leave a set too little room for its cells, the last of them are joined with "(other)", and a set without any room is
-// dropped.
+// CarryState keeps the sets, profiles and entered sets without a feature that is gone, and all their counts.
+//
+// A set whose features stand in another order has its cells laid out anew; where that moves the axes of a Mahalanobis
+// distance, its distances are the same but for rounding. New levels and classes begin at 0. Where they leave a set too
+// little room for its cells, the last of them are joined with "(other)", and a set without any room is dropped.
 func (f *Factory) CarryState(c *model.Change, state []byte) ([]byte, []int, error) {
 	old := &Component{schema: c.From}
 	if err := old.LoadState(state); err != nil {
@@ -25,7 +25,8 @@ func (f *Factory) CarryState(c *model.Change, state []byte) ([]byte, []int, erro
 		if m == nil || n.find(m.to) != nil {
 			continue
 		}
-		n.sets = append(n.sets, liveSet{set: m.to, own: m.table(l.own), others: m.table(l.others), estimated: l.estimated, othersEstimated: l.othersEstimated})
+		n.sets = append(n.sets, liveSet{set: m.to, own: m.table(l.own), others: m.table(l.others),
+			estimated: l.estimated, othersEstimated: l.othersEstimated})
 	}
 	var profiles []*Profile
 	for _, p := range old.profiles {
@@ -77,7 +78,8 @@ func newMove(c *model.Change, from *Set) *move {
 	parts := partsOf(c.To, features, from.joint)
 	for i := range from.parts {
 		old := &from.parts[i]
-		at := slices.IndexFunc(parts, func(x part) bool { return slices.Contains(x.features, int32(c.Index(int(old.features[0])))) })
+		first := int32(c.Index(int(old.features[0])))
+		at := slices.IndexFunc(parts, func(x part) bool { return slices.Contains(x.features, first) })
 		if at < 0 || len(parts[at].features) != len(old.features) {
 			return nil
 		}
@@ -95,12 +97,13 @@ func newMove(c *model.Change, from *Set) *move {
 		return nil
 	}
 	for _, l := range from.levels {
-		m.levels = append(m.levels, slices.IndexFunc(m.to.levels, func(x levelTerm) bool { return x.feature == int32(c.Index(int(l.feature))) }))
+		f := int32(c.Index(int(l.feature)))
+		m.levels = append(m.levels, slices.IndexFunc(m.to.levels, func(x levelTerm) bool { return x.feature == f }))
 	}
 	return m
 }
 
-// cell returns the cell of to that a cell of from becomes.
+// cell returns the cell of to for a cell of from.
 func (m *move) cell(x int) int {
 	m.from.split(x, m.p, m.l)
 	to := int32(0)

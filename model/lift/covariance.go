@@ -2,7 +2,7 @@ package lift
 
 import "slices"
 
-// covariance returns that of the part's features over the records complete on features.
+// covariance returns the covariance of the features of over the records complete on features.
 func (s *setSearch) covariance(features, of []int32) []float64 {
 	for _, f := range features {
 		if s.missing[f] {

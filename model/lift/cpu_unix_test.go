@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// reportCPU adds the processor seconds of an operation to a benchmark's figures: what a busy machine does not change.
+// reportCPU adds the processor seconds of an operation to a benchmark's figures: a busy machine does not change them.
 func reportCPU(b *testing.B, run func()) {
 	seconds := func() float64 {
 		var u syscall.Rusage

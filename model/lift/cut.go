@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// define cuts the continuous features of the set on its complete cases; the cuts of the serving definition stay where
-// they still make cells of about the same masses.
+// define cuts the continuous features of the set on its complete cases (METHOD.md 2). The cuts of the serving
+// definition stay where they still make cells of about equal masses.
 func (s *setSearch) define(features []int32) *Set {
 	parts := partsOf(s.schema, features, s.options.Joint)
 	if len(parts) == 0 {
@@ -70,8 +70,8 @@ func (s *setSearch) cut(features []int32, p *part) {
 	p.cuts = quantileCuts(s.values, min(s.options.Quantiles, maxCells))
 }
 
-// numbers returns what the cuts of the part divide: the feature itself, or the distance of every record, valid until
-// the next call; NaN where a feature is missing.
+// numbers returns the values that the cuts of the part divide: the feature itself or, of several features, the distance
+// of every record; NaN where a feature is missing. The slice is valid until the next call.
 func (s *setSearch) numbers(p *part) []float64 {
 	if p.factor == nil {
 		return s.column[p.features[0]]
@@ -103,7 +103,7 @@ func (s *setSearch) slots(p *part, dst []int32) {
 	}
 }
 
-// fill writes the cell of every record, -1 where the set has a missing feature. It gives what Set.Cell gives.
+// fill writes the cell of every record into cells, as Set.Cell gives it: -1 where a feature of the set is missing.
 func (s *setSearch) fill(t *Set) {
 	first := true
 	for i := range t.parts {

@@ -7,11 +7,12 @@ import (
 	"slices"
 )
 
-// enter chooses the sets of up to three features that add most to a scorecard of single features, each quarter of the
-// time judging what was fitted on the three others: greedily, each beside those before it, as long as its gain there is
-// certain, at most MaxEntered. A set of one feature is that feature in finer cells. In later rounds a set is judged
-// again only while what it gained before is more than the best gains now, and triples are those that extend a chosen
-// pair.
+// enter chooses the sets of up to three features, at most MaxEntered, that lower the log-loss of a scorecard of single
+// features most. It evaluates a set on each quarter of the time, fitted on the three other quarters, and takes sets
+// greedily, each beside the sets before it, as long as the gain is certain (enterGain, enterCertain).
+//
+// The candidates are single features in finer cells, pairs, and triples that extend a chosen pair. In a later round a
+// candidate is evaluated again only while its gain of an earlier round exceeds the best gain of this one.
 func enter(ctx context.Context, s *sample) ([]*Entered, error) {
 	e := entering{sample: s}
 	e.stride = max((s.n+enterRecords-1)/enterRecords, 1)
@@ -70,19 +71,19 @@ func enter(ctx context.Context, s *sample) ([]*Entered, error) {
 
 // How sets are chosen to enter.
 const (
-	enterRecords  = 1 << 16 // newest records that are looked at, evenly thinned
+	enterRecords  = 1 << 16 // most records that are looked at, evenly thinned
 	enterLeast    = 1000    // records below which nothing enters
-	enterFolds    = 4       // stretches of time that judge a set fitted on the others
+	enterFolds    = 4       // stretches of time; each evaluates a set fitted on the others
 	enterFeatures = 48      // features of highest eta that are combined
 	enterFine     = 16      // cells of a continuous feature by itself
-	enterCoarse   = 8       // inside a set of several
-	enterAlone    = 64      // and as a set of its own, atoms apart
+	enterCoarse   = 8       // cells of it in a set of several features
+	enterAlone    = 64      // cells of it as a set of its own, besides those of frequent values
 	enterCells    = 2048    // most cells of a set
 	enterPasses   = 6       // of the fit of single features
 	enterSingle   = 2.      // ridge of the cell weights of single features, in records of even odds times 4
 	enterStep     = 1.      // longest step of a cell of a single feature, in log-odds; see bounded
-	enterGain     = 1.      // nats by which it must lower the log-loss of all records
-	enterCertain  = 2.
+	enterGain     = 1.      // nats by which a set must lower the log-loss of all records
+	enterCertain  = 2.      // standard errors that the gain of a set must exceed
 )
 
 // entering chooses the sets that feed the scorecard.
@@ -110,7 +111,7 @@ type candidate struct {
 	ridge float64
 }
 
-// enterRidges are the ridges among which a set chooses, in records of even odds: how alike its cells are.
+// enterRidges are the ridges from which a set chooses, in records of even odds: the larger, the more alike its cells.
 var enterRidges = [...]float64{10, 50, 250, 1250}
 
 // candidates returns all single features that may have finer cells, and all pairs.
@@ -148,7 +149,7 @@ func (e *entering) extended(open []candidate, chosen candidate) []candidate {
 	return open
 }
 
-// take fits a chosen set beside what is fitted already; nil when there is no room for its cells.
+// take fits a chosen set beside the sets fitted before it; nil when the bound on cells leaves no room for it.
 func (e *entering) take(a *additive, c candidate) *Entered {
 	var features []int32
 	for _, at := range c.at {

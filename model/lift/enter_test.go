@@ -38,13 +38,14 @@ func mixed(n int, seed uint64, odds func(v []float64) float64) *model.Evidence {
 			y = 1
 		}
 		ev.Class = append(ev.Class, y)
-		ev.Weight, ev.Clock, ev.Time, ev.Partition = append(ev.Weight, 1), append(ev.Clock, float64(i)), append(ev.Time, int64(i)), append(ev.Partition, 0)
+		ev.Weight, ev.Partition = append(ev.Weight, 1), append(ev.Partition, 0)
+		ev.Clock, ev.Time = append(ev.Clock, float64(i)), append(ev.Time, int64(i))
 	}
 	return ev
 }
 
-// TestWhatActsTogetherEnters: an effect of two features that neither has alone, and one of three, are found; what acts
-// alone does not enter, and the values are the log-odds that were put in.
+// TestWhatActsTogetherEnters: an effect of two features that neither has alone, and one of three, are found. A feature
+// that acts alone does not enter, and the values are the log-odds that were put in.
 func TestWhatActsTogetherEnters(t *testing.T) {
 	sign := func(x float64) float64 {
 		if x > .5 {
@@ -110,8 +111,8 @@ func TestNoiseDoesNotEnter(t *testing.T) {
 	}
 }
 
-// TestEnteredSetsAreInputs: what Fit chose is what a component offers, before and after a snapshot; a row without a
-// value and a cell that was never seen say nothing.
+// TestEnteredSetsAreInputs: a component offers the sets that Fit chose, before and after a snapshot; a row without a
+// value and a cell that was never seen have inputs of 0.
 func TestEnteredSetsAreInputs(t *testing.T) {
 	ev := mixed(4000, 3, func(v []float64) float64 { return 3 * (v[4] - 1) * (v[0] - .5) * 2 })
 	o := Options{Quantiles: 5, Enter: true}
@@ -264,10 +265,13 @@ func TestAtomCuts(t *testing.T) {
 	}
 }
 
-// TestInputKeys: the key of an entered set is that of its features, whatever their numbers, its cells and its values.
+// TestInputKeys: the key of an entered set follows from its features alone, not from their numbers, its cells or its
+// values.
 func TestInputKeys(t *testing.T) {
-	one := &model.Schema{Classes: []string{"a", "b"}, Features: []model.Feature{{Name: "x"}, {Name: "y"}, {Name: "z", Kind: model.Nominal}}}
-	two := &model.Schema{Classes: []string{"a", "b"}, Features: []model.Feature{{Name: "z", Kind: model.Nominal}, {Name: "y"}, {Name: "x"}}}
+	one := &model.Schema{Classes: []string{"a", "b"},
+		Features: []model.Feature{{Name: "x"}, {Name: "y"}, {Name: "z", Kind: model.Nominal}}}
+	two := &model.Schema{Classes: []string{"a", "b"},
+		Features: []model.Feature{{Name: "z", Kind: model.Nominal}, {Name: "y"}, {Name: "x"}}}
 	key := func(s *model.Schema, cut float64, features ...int32) uint64 {
 		parts := partsOf(s, features, Product)
 		for i := range parts {
@@ -293,8 +297,8 @@ func TestInputKeys(t *testing.T) {
 	}
 }
 
-// TestSinglesLowerTheLoss: the fit of single features never raises the log-loss, whatever the features repeat of each
-// other, however rare a class is and wherever it gathers, and the gain of a set stays below the loss that there is.
+// TestSinglesLowerTheLoss: the fit of single features never raises the log-loss, for features that repeat each other
+// and for classes that are rare or gather anywhere, and the gain of a set stays below the loss that there is.
 func TestSinglesLowerTheLoss(t *testing.T) {
 	ctx := context.Background()
 	for name, odds := range map[string]func(v []float64) float64{
@@ -305,7 +309,7 @@ func TestSinglesLowerTheLoss(t *testing.T) {
 	} {
 		for _, classes := range []int{2, 3} {
 			ev := mixed(6000, 4, odds)
-			for i, x := range ev.Columns[0] { // what one feature says, three say
+			for i, x := range ev.Columns[0] { // three features repeat one
 				ev.Columns[2][i], ev.Columns[3][i] = x, -x
 			}
 			if classes == 3 {
@@ -334,7 +338,8 @@ func TestSinglesLowerTheLoss(t *testing.T) {
 				for i, cell := range e.fine {
 					a.add(cell, a.bounded(cell, e.fineK[i], enterSingle))
 					if now := loss(a); !(now <= last+1e-9*last) {
-						t.Fatalf("%s, %d classes, pass %d: feature %d raises the loss from %.2f to %.2f nats", name, classes, pass, i, last, now)
+						t.Fatalf("%s, %d classes, pass %d: feature %d raises the loss from %.2f to %.2f nats",
+							name, classes, pass, i, last, now)
 					} else {
 						last = now
 					}

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// prepare cuts the features, and keeps those of highest corrected eta.
+// prepare cuts the features and keeps the enterFeatures of highest corrected eta.
 func (e *entering) prepare(ctx context.Context) error {
 	type ranked struct {
 		feature int32
@@ -19,7 +19,7 @@ func (e *entering) prepare(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if e.schema.Directed(int(f)) { // what a set says may turn along its features
+		if e.schema.Directed(int(f)) { // the values of a set need not move one way
 			continue
 		}
 		cell := make([]int32, len(e.rows))

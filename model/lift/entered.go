@@ -1,36 +1,36 @@
 package lift
 
-// Entered is a feature set that feeds the scorecard: by cell and class what the set says beyond its features one by
-// one, as log-odds that a softmax adds to those of the single features.
+// Entered is a feature set that feeds the scorecard. Its values are, by cell and class, the log-odds that the set adds
+// to the effects of its features one by one; a softmax takes their sum.
 type Entered struct {
 	Set   *Set
-	Value []float64 // cells x classes; cells beyond its length say nothing
-	// Fit is what takes a record out of the value of its cell again; see without. Empty in a state, and in a part of
-	// format 3.
+	Value []float64 // cells x classes; cells beyond its length have none
+	// Fit serves to take a record out of the value of its cell again; see without. It is empty in a state, and in a part
+	// of format 3.
 	Fit EnteredFit
 }
 
 // MaxEntered bounds the sets that feed the scorecard.
 const MaxEntered = 16
 
-// EnteredFit tells how the values of a set came about: margin by margin (one a class, of two classes that of the
-// second) the Newton step -shrink sum g / D of a cell, with D the sum of the curvatures h = p (1-p) and the ridge, and
-// g = p - [y].
+// EnteredFit tells how the values of a set came about. The value of a cell is, for each margin (one a class; of two
+// classes that of the second), the Newton step -shrink sum g / D, with D the sum of the curvatures h = p (1-p) and the
+// ridge, and g = p - [y].
 type EnteredFit struct {
-	// Unit is the weight of a record of weight 1 among the sums. Where only every k-th record was looked at it is 1/k of
-	// that: no one knows which.
+	// Unit is the weight of a record of weight 1 among the sums. Where only every k-th record was looked at, it is that
+	// over k, because the numbers of these records are not kept.
 	Unit   float64
 	Shrink float64
 	Cells  []float64 // cells x margins x (D, mean p, mean h)
 }
 
-// without writes into dst what the set says of a record that its values were fitted on, had it not been there: with the
-// weight w of the record, the value v of its cell and the mean p and h there,
+// without writes into dst the values that the set would have for a record of its fit if that record had not been there:
+// with the weight w of the record, the value v of its cell and the mean p and h there,
 //
 //	v' = (v D + shrink w (p - [y])) / (D - w h)
 //
-// which depends on the class of the record in no way; p and h of the record itself, which do not either, are taken to
-// be those of its cell. 0 where the set says nothing or does not know how it was fitted.
+// v' does not depend on the class of the record. p and h of the record itself, which do not depend on it either, are
+// taken to be the means of its cell. 0 where the set has no value for the record, or no Fit.
 func (e *Entered) without(row []float64, class int32, weight float64, dst []float64) {
 	clear(dst)
 	classes, x := len(dst), e.Set.Cell(row)
@@ -60,7 +60,7 @@ func (e *Entered) without(row []float64, class int32, weight float64, dst []floa
 	}
 }
 
-// value returns the entered values of the row's cell, nil when it says nothing.
+// value returns the values of the row's cell, nil when it has none.
 func (e *Entered) value(row []float64, classes int) []float64 {
 	x := e.Set.Cell(row)
 	if x < 0 || (x+1)*classes > len(e.Value) {

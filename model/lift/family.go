@@ -30,7 +30,7 @@ type step struct {
 	set     int       // index in sets, -1 for a set that is not wanted
 }
 
-// newFamily plans the sets that hold, of the first prefix features, those of the head; nil when there are none.
+// newFamily plans the sets whose features among the first prefix are those of the head; nil when there are none.
 func newFamily(l *lattice, head []int, prefix int) *family {
 	f := &family{lattice: l, head: head, from: prefix}
 	f.visit(nil, nil, 0)
@@ -165,7 +165,7 @@ func (f *family) run(ctx context.Context) error {
 		}
 		return columns, n
 	}
-	// The grid covers what lies around the outer cuts; what lies beyond falls into its first and last bins.
+	// The grid covers the values around the outer cuts; values beyond fall into its first and last bins.
 	first, n := sample(latticeFirst)
 	values := make([][]float64, len(f.sets))
 	for i := range values {
@@ -183,7 +183,7 @@ func (f *family) run(ctx context.Context) error {
 			t.shift = 1 - v[low]*t.scale
 		}
 	}
-	// The bands hold the cuts of a larger sample and what these may be off.
+	// The bands hold the cuts of a larger sample, with a margin for their sampling error.
 	second, n := sample(latticeSample)
 	bins := make([][latticeGrid]uint32, len(f.sets))
 	f.walk(second, 0, n, func(set int, d []float64) {

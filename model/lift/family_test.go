@@ -10,7 +10,7 @@ import (
 )
 
 // TestLatticeOfManyFeatures: the work of the lattice grows with the sets, not with two to the number of features, and
-// finds what evaluating each set by itself finds.
+// it finds the same figures as the evaluation of each set by itself.
 func TestLatticeOfManyFeatures(t *testing.T) {
 	const features, records = 60, 2500
 	s := &model.Schema{Classes: []string{"a", "b"}, Positive: 1}
@@ -43,7 +43,8 @@ func TestLatticeOfManyFeatures(t *testing.T) {
 	alone := newSetSearch(newSample(ev), o, nil)
 	for _, pair := range [][]int32{{7, 59}, {0, 1}, {3, 54}, {53, 54}, {58, 59}} {
 		f, _ := alone.evaluate(pair)
-		if l := search.lattice[keyOf(pair)]; l == nil || !slices.Equal(l.cuts, f.set.Cuts()) || !slices.Equal(l.count, f.table.n) {
+		l := search.lattice[keyOf(pair)]
+		if l == nil || !slices.Equal(l.cuts, f.set.Cuts()) || !slices.Equal(l.count, f.table.n) {
 			t.Errorf("%v: the lattice has %+v", pair, l)
 		}
 	}

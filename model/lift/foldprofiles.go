@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// fold returns the most best ones of the found profiles of a class, less those that cover nearly the same records as a
-// better one; of a miner that keeps redundant profiles just the best ones.
+// fold returns the best of the found profiles of a class, no more than most. A profile that covers nearly the same
+// records as a better one is folded into it; a miner that keeps redundant profiles folds none.
 func (m *miner) fold(found []*mined, most int) []folded {
 	var out []folded
 	var masks [][]uint64
@@ -29,16 +29,16 @@ func (m *miner) fold(found []*mined, most int) []folded {
 	return out
 }
 
-// Of the profiles of a class foldPool times as many as are wanted are found; those that share more than profileOverlap
-// of the searched records in either with a better one are folded into it. ByValidated validates candidatePool times as
-// many as are wanted.
+// foldPool times as many profiles of a class are found as are wanted. A profile is folded into a better one when the
+// two share more than profileOverlap of the searched records in either. ByValidated validates candidatePool times as
+// many profiles as are wanted.
 const (
 	foldPool       = 16
 	profileOverlap = 0.5
 	candidatePool  = 4
 )
 
-// folded is a found profile with the number of those that were folded into it.
+// folded is a found profile with the number of profiles that were folded into it.
 type folded struct {
 	*mined
 	folded int
@@ -53,7 +53,8 @@ func (m *miner) mask(x *mined) []uint64 {
 }
 
 // refinements counts the profiles of up to depth features that add tests to x and cover the same of the searched
-// records: every subset of the tests that all of these share. covered are the records that x covers, ascending.
+// records: one for each non-empty subset of the further tests that all of these records meet. covered are the records
+// that x covers, ascending.
 func (m *miner) refinements(x *mined, covered []int32) int {
 	end, _ := slices.BinarySearch(covered, int32(m.n))
 	covered = covered[:end]

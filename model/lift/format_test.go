@@ -43,8 +43,10 @@ func TestFormerFormatIsRead(t *testing.T) {
 	if err := c.LoadState(state); err != nil {
 		t.Fatal(err)
 	}
-	if p.Rank != ByEta || len(p.Sets) == 0 || len(p.Windows) == 0 || len(p.Profiles) == 0 || len(c.profiles) != len(p.Profiles) {
-		t.Fatalf("rank %d, %d sets, %d windows, %d and %d profiles", p.Rank, len(p.Sets), len(p.Windows), len(p.Profiles), len(c.profiles))
+	if p.Rank != ByEta || len(p.Sets) == 0 || len(p.Windows) == 0 || len(p.Profiles) == 0 ||
+		len(c.profiles) != len(p.Profiles) {
+		t.Fatalf("rank %d, %d sets, %d windows, %d and %d profiles",
+			p.Rank, len(p.Sets), len(p.Windows), len(p.Profiles), len(c.profiles))
 	}
 	if w := p.Windows[0]; !(w.Eta > 0 && w.N > 0 && w.Mass > 0) || w.Low == w.Low || w.Folded != 0 {
 		t.Errorf("window %+v", w)

@@ -34,7 +34,9 @@ func shuffled(n int, seed uint64) []int {
 	for i := range at {
 		at[i] = i
 	}
-	slices.SortFunc(at, func(a, b int) int { return cmp.Compare(model.Hash(seed, uint64(a)), model.Hash(seed, uint64(b))) })
+	slices.SortFunc(at, func(a, b int) int {
+		return cmp.Compare(model.Hash(seed, uint64(a)), model.Hash(seed, uint64(b)))
+	})
 	return at
 }
 
@@ -51,7 +53,8 @@ func profilesOf(t testing.TB, ev *model.Evidence, o Options) []*Profile {
 	return part.Profiles
 }
 
-var honestOptions = Options{Quantiles: 5, Sets: SetOptions{Min: 1, Max: 1, Top: 1}, Profiles: ProfileOptions{Top: 20, MinSupport: .02, MaxFeatures: 3, Validate: .2}}
+var honestOptions = Options{Quantiles: 5, Sets: SetOptions{Min: 1, Max: 1, Top: 1},
+	Profiles: ProfileOptions{Top: 20, MinSupport: .02, MaxFeatures: 3, Validate: .2}}
 
 // withinAFew reports whether a share of n is at most p, two standard errors of p aside.
 func withinAFew(share float64, n int, p float64) bool {
@@ -98,7 +101,8 @@ func permuted(t *testing.T, ev *model.Evidence, runs int) {
 // some interval that is shown on the newest thousand misses the lift on all later records: the intervals of a list hold
 // together.
 func TestValidatedIntervalsCoverTheLaterLift(t *testing.T) {
-	for name, ev := range map[string]*model.Evidence{"adult": table(t, "data/adult_train.csv.gz", []string{"<=50K", ">50K"}), "bank": bank(t)} {
+	adult := table(t, "data/adult_train.csv.gz", []string{"<=50K", ">50K"})
+	for name, ev := range map[string]*model.Evidence{"adult": adult, "bank": bank(t)} {
 		seeds := 16
 		if testing.Short() {
 			seeds = 4
@@ -219,7 +223,8 @@ func TestFirstProfileCoversTheTruth(t *testing.T) {
 				}
 			}
 		}
-		t.Logf("%s: the first covers its truth in %d of %d, is of the planted one in %d, confirmed in %d; of noise %d lists show an interval above 1, %.4f of the scores carry a profile",
+		t.Logf("%s: the first covers its truth in %d of %d, is of the planted one in %d, confirmed in %d; "+
+			"of noise %d lists show an interval above 1, %.4f of the scores carry a profile",
 			name, covered, runs, found, confirmed, above, float64(carried)/float64(4000*runs))
 		if float64(covered) < .93*float64(runs) {
 			t.Errorf("by %s: the interval of the first profile covers the truth in %d of %d", name, covered, runs)

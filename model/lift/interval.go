@@ -3,10 +3,12 @@ package lift
 import "math"
 
 // liftInterval is the 95 % interval of the lift (n_xy/n_x)/(n_y/n) of a class under a condition, on counts times scale
-// as effective numbers of records. With p the rate of the class under the condition, r that among the rest, and g =
-// n_x/n, the lift is 1/(g + (1-g) r/p): the interval is that of the ratio of two independent rates by the score test
-// (Koopman, Biometrics 40, 1984), so that the base rate is not taken as known. It exists at counts of zero: without a
-// covered record it is [0, n/n_y], without a record of the rest [1, 1]. NaN when the class was not seen.
+// as effective numbers of records (METHOD.md 1.3).
+//
+// With p the rate of the class under the condition, r that among the rest, and g = n_x/n, the lift is 1/(g + (1-g)
+// r/p): the interval is that of the ratio of two independent rates by the score test (Koopman, Biometrics 40, 1984), so
+// that the base rate is not taken as known. It exists at counts of zero: without a covered record it is [0, n/n_y],
+// without a record of the rest [1, 1]. NaN when the class was not seen.
 func liftInterval(nxy, nx, ny, n, scale float64) (low, high float64) {
 	return scoreLiftInterval(nxy, nx, ny, n, scale, z95)
 }

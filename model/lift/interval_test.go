@@ -26,7 +26,7 @@ func TestLiftInterval(t *testing.T) {
 		near(t, "low at half the scale", low2, low, 1e-9)
 		near(t, "high at half the scale", high2, high, 1e-9)
 	}
-	// The lift is inside, and more records make it narrower, whatever the counts.
+	// The lift is inside the interval, and more records make it narrower, for counts of every size.
 	for seed := uint64(0); seed < 2000; seed++ {
 		n := 2 + float64(mix(seed)%500)
 		nx := math.Floor(n * float64(mix(seed+1)%100) / 100)

@@ -15,18 +15,20 @@ import (
 // lattice evaluates all sets of 2 to most of some continuous features that no record lacks, on records of equal weight:
 // Algorithm 1 with the recursion of METHOD.md 2.4.
 //
-// Sets are visited depth first, each from the one without its last feature. The residual of every later feature on the
-// set is kept, so that a set costs one multiplication, an addition and a square for each record, whatever its size:
+// Sets are visited depth first, each from the set without its last feature. The residuals of all later features on the
+// set are kept, so a set of any size costs one multiplication, one addition and one square a record:
 //
 //	z_j = r_j/l_jj,  d^2 <- d^2 + z_j^2,  r_t <- r_t - l_tj z_j for later t
 //
-// in the order of part.distance, so that both give the same bits. The cuts are exact: a sample says in which bands of a
-// fine grid they lie; all records are counted by the stretches in and between the bands, and those inside a band kept;
-// ranks among these are ranks among all. Where a cut is not inside its band after all, or the covariance is
-// singular, the set is left to be evaluated by itself.
+// in the order of part.distance, so that both give the same bits.
 //
-// A family is the sets that hold certain ones of the first features; families are independent of each other, which is
-// what runs in parallel, and bounds the records kept.
+// The cuts are exact. A sample says in which bands of a fine grid they lie. All records are counted by the stretches in
+// and between the bands, and the records inside a band are kept: their ranks among these give their ranks among all.
+// Where a cut is not inside its band after all, or the covariance is singular, the set is left to be evaluated by
+// itself.
+//
+// A family is all sets with the same features among the first ones (its head). Families are independent of each other:
+// they run in parallel, and only a running one keeps records.
 type lattice struct {
 	columns  [][]float64
 	features []int32
@@ -51,10 +53,11 @@ const (
 	latticeDeviations = 4
 )
 
-// latticeOf evaluates the sets of 2 to most features for which a lattice is worth it; nil when there are none.
+// latticeOf evaluates the sets of 2 to most features on which a lattice saves work; nil when there are none.
 func (s *setSearch) latticeOf(ctx context.Context, most int) (map[string]*latticeSet, error) {
 	k := min(s.options.Quantiles, maxCells)
-	if s.options.Joint != Mahalanobis || most < 2 || s.n < 2*latticeChunk || k < 2 || (2*k-1)*s.classes*2 > math.MaxUint16 {
+	if s.options.Joint != Mahalanobis || most < 2 || s.n < 2*latticeChunk ||
+		k < 2 || (2*k-1)*s.classes*2 > math.MaxUint16 {
 		return nil, nil
 	}
 	for _, w := range s.weight {
@@ -63,8 +66,9 @@ func (s *setSearch) latticeOf(ctx context.Context, most int) (map[string]*lattic
 		}
 	}
 	var features []int32
+	infinite := func(v float64) bool { return !finite(v) }
 	for _, f := range s.fields {
-		if s.code[f] == nil && !s.missing[f] && !slices.ContainsFunc(s.column[f], func(v float64) bool { return !finite(v) }) {
+		if s.code[f] == nil && !s.missing[f] && !slices.ContainsFunc(s.column[f], infinite) {
 			features = append(features, f)
 		}
 	}
@@ -75,8 +79,8 @@ func (s *setSearch) latticeOf(ctx context.Context, most int) (map[string]*lattic
 	if sets < 2 || sets > latticeSets {
 		return nil, nil
 	}
-	l := &lattice{columns: s.column, features: features, n: s.n, classes: s.classes, cells: k, most: most, weight: s.weight[0],
-		cov: s.covariance(features, features), class: make([]uint16, s.n)}
+	l := &lattice{columns: s.column, features: features, cov: s.covariance(features, features),
+		class: make([]uint16, s.n), n: s.n, classes: s.classes, cells: k, most: most, weight: s.weight[0]}
 	for i, y := range s.class {
 		l.class[i] = uint16(y)
 	}
@@ -121,8 +125,8 @@ func (l *lattice) run(ctx context.Context) (map[string]*latticeSet, error) {
 	return out, nil
 }
 
-// heads returns the sets of at most most of the first prefix positions, the empty one first: what the sets of a family
-// share. There are few more of them than sets.
+// heads returns every set of at most most of the first prefix positions, the empty one first: the heads of the
+// families. There are few more of them than sets.
 func (l *lattice) heads(prefix int) [][]int {
 	out := [][]int{nil}
 	for i := 0; i < len(out); i++ {
@@ -150,7 +154,7 @@ func keyOf(features []int32) string {
 	return string(b)
 }
 
-// found returns what evaluate returns for the set of a lattice.
+// found measures the set of a lattice, as setSearch.evaluate measures any set.
 func (t *latticeSet) found(s *setSearch) (*found, *Summary) {
 	set := newSet(s.schema, t.features, s.options.Joint, []part{{features: t.features, factor: t.factor, cuts: t.cuts}})
 	table := NewTable(s.classes, model.HalfLife{})

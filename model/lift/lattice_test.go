@@ -54,7 +54,8 @@ func TestLatticeIsEachSetByItself(t *testing.T) {
 		n, features, classes, most, quantiles int
 		weight                                float64
 	}{
-		{2500, 8, 3, 8, 5, 1}, {70001, 7, 2, 3, 5, 1}, {5000, 9, 7, 9, 3, .25}, {4096, 3, 30, 2, 16, 1}, {140000, 3, 2, 2, 5, 1},
+		{2500, 8, 3, 8, 5, 1}, {70001, 7, 2, 3, 5, 1}, {5000, 9, 7, 9, 3, .25},
+		{4096, 3, 30, 2, 16, 1}, {140000, 3, 2, 2, 5, 1},
 	} {
 		ev := numbersEvidence(c.n, c.features, c.classes, c.weight)
 		if c.features > 7 {
@@ -71,7 +72,7 @@ func TestLatticeIsEachSetByItself(t *testing.T) {
 		}
 		regular := 0.0
 		if m := c.features; m > 7 {
-			m-- // the constant feature spoils its sets, the equal pair those that hold both
+			m-- // the constant feature spoils its sets, the equal pair every set with both
 			for size := 2; size <= c.most; size++ {
 				regular += binomial(m, size) - binomial(m-2, size-2)
 			}
@@ -87,7 +88,8 @@ func TestLatticeIsEachSetByItself(t *testing.T) {
 			want, m := s.evaluate(l.features)
 			got, gm := l.found(s)
 			if !got.set.equal(want.set) {
-				t.Fatalf("%+v: set %v: cuts %v factor %v, want %v and %v", c, l.features, l.cuts, l.factor, want.set.parts[0].cuts, want.set.parts[0].factor)
+				p := &want.set.parts[0]
+				t.Fatalf("%+v: set %v: cuts %v factor %v, want %v and %v", c, l.features, l.cuts, l.factor, p.cuts, p.factor)
 			}
 			if !slices.Equal(gm.Count, m.Count) {
 				t.Fatalf("%+v: set %v: counts %v, want %v", c, l.features, gm.Count, m.Count)
@@ -112,7 +114,8 @@ func TestLatticeObeysContext(t *testing.T) {
 // rankings and with those of the defaults.
 func BenchmarkCovertype(b *testing.B) {
 	ev := covtype(b)
-	o := Options{Quantiles: 5, Sets: SetOptions{Min: 1, Max: 10, Search: Exhaustive, Top: 1023}, Windows: WindowOptions{Top: 10}}
+	o := Options{Quantiles: 5, Sets: SetOptions{Min: 1, Max: 10, Search: Exhaustive, Top: 1023},
+		Windows: WindowOptions{Top: 10}}
 	for name, o := range map[string]Options{"paper": o, "defaults": defaults(o)} {
 		f := New(o, ev.Schema)
 		b.Run(name, func(b *testing.B) {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// latticeSet is what the lattice found of one set of continuous features: the factor of its covariance, the cuts of its
-// distance, and the classes by cell. Without cuts the set must be evaluated by itself.
+// latticeSet holds the figures of one set of continuous features: the factor of its covariance, the cuts of its
+// distance, and the counts of the classes by cell. A set without cuts must be evaluated by itself.
 type latticeSet struct {
 	features []int32
 	factor   []float64
@@ -89,27 +89,15 @@ func (t *latticeSet) bands(bins *[latticeGrid]uint32, n, all, cells, classes int
 	t.inBand, t.ofBand = make([]float64, 0, room), make([]uint16, 0, room)
 }
 
-// finish finds the cuts among the records in bands and the classes by cell. It releases what it no longer needs.
+// finish finds the cuts among the records in bands and counts the classes by cell. It releases these records and the
+// counters.
 func (t *latticeSet) finish(l *lattice, work *latticeWork) {
 	inBand, ofBand, counter := t.inBand, t.ofBand, t.counter
 	t.inBand, t.ofBand, t.counter = nil, nil, nil
 	if counter == nil {
 		return
 	}
-	if need := latticeGrid * l.classes; cap(work.bins) < need {
-		work.bins = make([]uint32, need)
-	}
-	bins := work.bins[:latticeGrid*l.classes]
-	clear(bins)
-	if cap(work.at) < len(inBand) {
-		work.at = make([]uint16, len(inBand)+len(inBand)/4)
-	}
-	at := work.at[:len(inBand)]
-	for i, v := range inBand {
-		b := t.bin(v)
-		at[i] = uint16(b)
-		bins[b*l.classes+int(ofBand[i])]++
-	}
+	bins, at := work.binned(t, inBand, ofBand, l.classes)
 	records := func(part []uint32) (n int) {
 		for _, c := range part {
 			n += int(c)
@@ -213,8 +201,27 @@ func (t *latticeSet) finish(l *lattice, work *latticeWork) {
 	t.cuts, t.count = cuts, count
 }
 
-// latticeWork is what finish uses again from set to set.
+// latticeWork is the memory that finish uses again from set to set.
 type latticeWork struct {
 	bins []uint32
 	at   []uint16
+}
+
+// binned counts the records in bands by bin and class, and returns the bin of each, too.
+func (w *latticeWork) binned(t *latticeSet, value []float64, class []uint16, classes int) (bins []uint32, at []uint16) {
+	if need := latticeGrid * classes; cap(w.bins) < need {
+		w.bins = make([]uint32, need)
+	}
+	bins = w.bins[:latticeGrid*classes]
+	clear(bins)
+	if cap(w.at) < len(value) {
+		w.at = make([]uint16, len(value)+len(value)/4)
+	}
+	at = w.at[:len(value)]
+	for i, v := range value {
+		b := t.bin(v)
+		at[i] = uint16(b)
+		bins[b*classes+int(class[i])]++
+	}
+	return bins, at
 }

@@ -7,18 +7,19 @@ import "math"
 //
 //	q(y|x) = (n_xy - 1 + m h_y)/(n_x - 1 + m),  eta = max_m sum_xy n_xy ln(q(y|x)/h_y) / sum_xy n_xy ln(1/h_y)
 //
-// for the m of 1, 4, 16 to 1,024 that is best, and at least 0. A record weighs, and is left out, as n_eff/n of its
-// weight. The cells of a set that tells nothing gain some nats in all by chance, however many they are, where Eta gains
-// (K_x-1)(K_y-1)/2 (EtaCorrected takes that off, which is too little where most cells hold a few records). It is at
-// most Eta. NaN as Eta.
+// for the best m of 1, 4, 16 to 1,024, and at least 0. A record weighs, and is left out, as n_eff/n of its weight.
+//
+// A set that tells nothing gains some nats in all by chance, however many cells it has, where Eta gains
+// (K_x-1)(K_y-1)/2. EtaCorrected takes that off, which is too little where most cells hold a few records.
+// EtaLeaveOneOut is at most Eta. NaN as Eta.
 func (s *Summary) EtaLeaveOneOut() float64 { return s.leaveOneOut().rank() }
 
 // leftOutPriors are the pseudo-records of the base rates among which a set chooses for its cells, falling. With more of
 // them than any cell has records a set tells nothing, and is worth 0.
 var leftOutPriors = [...]float64{1024, 256, 64, 16, 4, 1}
 
-// leaveOneOut returns the summary with the gains of EtaLeaveOneOut, whose sum is that of the best prior; all 0 where no
-// prior has a positive one.
+// leaveOneOut returns the summary with the gains of EtaLeaveOneOut under the best prior; all 0 where no prior has a
+// positive sum of gains.
 func (s *Summary) leaveOneOut() *Summary {
 	out := *s
 	out.gain = make([]float64, len(s.A))

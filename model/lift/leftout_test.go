@@ -126,7 +126,8 @@ func TestWindowIntervals(t *testing.T) {
 		runs = 300
 	}
 	for _, by := range []Rank{ByEta, ByLeaveOneOut} {
-		o := Options{Quantiles: 5, Sets: SetOptions{Min: 1, Max: 2, Rank: by, Top: 1}, Windows: WindowOptions{Top: 10, MinMass: .15, Fold: true}}
+		o := Options{Quantiles: 5, Sets: SetOptions{Min: 1, Max: 2, Rank: by, Top: 1},
+			Windows: WindowOptions{Top: 10, MinMass: .15, Fold: true}}
 		above, lists, missed := 0, 0, 0
 		for seed := range runs {
 			s := setup(t, o, zip(1000, uint64(seed)), true)
@@ -153,9 +154,11 @@ func TestWindowIntervals(t *testing.T) {
 				missed++
 			}
 		}
-		t.Logf("rank %d: in noise %d of %d lists with an interval above 0; of planted rates %d of %d with a miss", by, above, runs, missed, lists)
+		t.Logf("rank %d: in noise %d of %d lists with an interval above 0; of planted rates %d of %d with a miss",
+			by, above, runs, missed, lists)
 		if !withinAFew(float64(above)/float64(runs), runs, .05) || !withinAFew(float64(missed)/float64(lists), lists, .05) {
-			t.Errorf("rank %d: in noise %d of %d lists with an interval above 0; of planted rates %d of %d with a miss", by, above, runs, missed, lists)
+			t.Errorf("rank %d: in noise %d of %d lists with an interval above 0; of planted rates %d of %d with a miss",
+				by, above, runs, missed, lists)
 		}
 	}
 }
@@ -246,7 +249,8 @@ func plantedCells(n int, seed uint64) (*model.Evidence, func(w *Window) float64)
 func TestDifferentWindows(t *testing.T) {
 	ev, _ := plantedCells(3000, 5)
 	for _, contiguous := range []bool{false, true} {
-		o := Options{Quantiles: 5, Sets: SetOptions{Min: 1, Max: 3, Rank: ByLeaveOneOut, Top: 1}, Windows: WindowOptions{Top: 4, MinMass: .1, Contiguous: contiguous, Fold: true}}
+		o := Options{Quantiles: 5, Sets: SetOptions{Min: 1, Max: 3, Rank: ByLeaveOneOut, Top: 1},
+			Windows: WindowOptions{Top: 4, MinMass: .1, Contiguous: contiguous, Fold: true}}
 		s := setup(t, o, ev, false)
 		if len(s.windows) < 2 {
 			t.Fatalf("%d windows", len(s.windows))
@@ -285,7 +289,9 @@ func TestJointLiftInterval(t *testing.T) {
 	low, high := exactLiftInterval(8, 10, 9, 16, 1, .05)
 	near(t, "low", odds(low, 10./16, 9./16), 1.0088492079476723, 1e-7)
 	near(t, "high", odds(high, 10./16, 9./16), 1059.6394950862782, 1e-5)
-	for _, c := range [][4]float64{{3, 4, 96, 800}, {0, 4, 96, 800}, {4, 4, 96, 800}, {978, 1511, 5289, 45211}, {0, 0, 5, 10}, {5, 10, 5, 10}} {
+	for _, c := range [][4]float64{
+		{3, 4, 96, 800}, {0, 4, 96, 800}, {4, 4, 96, 800}, {978, 1511, 5289, 45211}, {0, 0, 5, 10}, {5, 10, 5, 10},
+	} {
 		l, h := liftInterval(c[0], c[1], c[2], c[3], 1)
 		for _, among := range []int{1, 20, 1000} {
 			ll, hh := jointLiftInterval(c[0], c[1], c[2], c[3], 1, among)

@@ -11,8 +11,8 @@ import (
 
 // TestLevelsThatComeLate get cells of their own, without a fit.
 func TestLevelsThatComeLate(t *testing.T) {
-	s := &model.Schema{Features: []model.Feature{{Name: "a", Kind: model.Nominal}, {Name: "b", Kind: model.Nominal, Levels: []string{"x", "y"}}},
-		Classes: []string{"no", "yes"}, Positive: 1}
+	s := &model.Schema{Classes: []string{"no", "yes"}, Positive: 1, Features: []model.Feature{
+		{Name: "a", Kind: model.Nominal}, {Name: "b", Kind: model.Nominal, Levels: []string{"x", "y"}}}}
 	ev := evidenceOf(s, [][]string{{"p", "x", "no"}, {"q", "y", "yes"}, {"p", "y", "no"}})
 	o := testOptions()
 	_, part := fitPart(t, o, ev, nil)
@@ -34,7 +34,9 @@ func TestLevelsThatComeLate(t *testing.T) {
 			t.Errorf("set %v counts %v of 33 records", r.Features, total)
 		}
 	}
-	for l, want := range map[string]float64{"a:late 3": 3, "a:p": 2, "b:(other)": 30, "a,b:late 9 & (other)": 3, "a,b:p & y": 1} {
+	for l, want := range map[string]float64{
+		"a:late 3": 3, "a:p": 2, "b:(other)": 30, "a,b:late 9 & (other)": 3, "a,b:p & y": 1,
+	} {
 		if labels[l] != want {
 			t.Errorf("%q has %v records, want %v", l, labels[l], want)
 		}
@@ -57,7 +59,8 @@ func TestManyLevelsAreBounded(t *testing.T) {
 			l.Code(f, fmt.Sprint(i))
 		}
 	}
-	if a, b := set.Cell(model.Row{99, 2, 3}), set.Cell(model.Row{50, 2, 3}); a != b || set.Label(l, a) != "(other) & 2 & 3" {
+	a, b := set.Cell(model.Row{99, 2, 3}), set.Cell(model.Row{50, 2, 3})
+	if a != b || set.Label(l, a) != "(other) & 2 & 3" {
 		t.Errorf("cells %d and %d, %q", a, b, set.Label(l, a))
 	}
 	seen := map[int]bool{}
@@ -94,7 +97,8 @@ func TestTenThousandLevels(t *testing.T) {
 	for i := range 2 * levels {
 		k := i % levels
 		a, b := l.Code(0, fmt.Sprint("level ", k)), l.Code(1, fmt.Sprint("level ", levels-1-k))
-		ex = append(ex, model.Example{Row: model.Row{float64(a), float64(b), float64(i % 97)}, Class: int32(i % 3 / 2), Weight: 1, Clock: float64(i), Time: int64(i)})
+		ex = append(ex, model.Example{Row: model.Row{float64(a), float64(b), float64(i % 97)},
+			Class: int32(i % 3 / 2), Weight: 1, Clock: float64(i), Time: int64(i)})
 	}
 	ev := modeltest.Evidence(s, l, ex[:3000])
 	o := testOptions()

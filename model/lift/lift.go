@@ -12,7 +12,7 @@ import (
 // Name is the factory's name: the key of its part in models and of its section in snapshots.
 const Name = "lift"
 
-// Options choose what is searched and kept.
+// Options choose the sets, windows and profiles to search for and to keep.
 type Options struct {
 	Quantiles int // cells of a continuous part
 	Joint     Joint
@@ -78,12 +78,12 @@ func (f *Factory) Contribution() model.Contribution {
 // New returns an empty component, which counts nothing until its first Rebase.
 func (f *Factory) New(*model.Levels) model.Component { return &Component{schema: f.schema} }
 
-// Fit searches the feature sets, windows and profiles (Algorithms 1, 2 and 3) and returns them with the counts of every
-// partition: those of its state where the state has a set with the same cells, else those of its records in the
-// evidence.
+// Fit searches the feature sets, windows and profiles (Algorithms 1, 2 and 3) and returns them as the bytes of a Part,
+// with the counts of every partition. The counts come from the partition's state where it has a set with the same
+// cells, otherwise from the partition's records in the evidence.
 //
-// Profiles are searched on the older part of the evidence and validated on the newest Validate of it; with fewer than
-// 50 records there they are searched on everything and not validated. Of exchangeable records, which have no newest,
+// Profiles are searched on the older part of the evidence and validated on the newest Validate of it. With fewer than
+// 50 records there, they are searched on everything and not validated. Exchangeable records have no newest ones: there
 // the share is drawn at random.
 func (f *Factory) Fit(ctx context.Context, ev *model.Evidence, previous []byte) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
@@ -104,7 +104,8 @@ func (f *Factory) Fit(ctx context.Context, ev *model.Evidence, previous []byte) 
 	if err := search.run(ctx); err != nil {
 		return nil, err
 	}
-	p := &Part{Rank: f.options.Sets.Rank, Entered: entered, Windows: search.windows, Exhausted: search.exhausted, Tried: search.tried, Inexact: search.inexact}
+	p := &Part{Rank: f.options.Sets.Rank, Entered: entered, Windows: search.windows,
+		Exhausted: search.exhausted, Tried: search.tried, Inexact: search.inexact}
 	if err := f.count(ev, search, p); err != nil {
 		return nil, err
 	}
@@ -197,7 +198,7 @@ func (f *Factory) count(ev *model.Evidence, search *setSearch, p *Part) error {
 }
 
 // Component counts the classes of one partition by the cells of the monitored sets. It is a model.Component and a
-// model.Profiler; its inputs are what the entered sets say. Learn and Retract cost one look-up a monitored set and
+// model.Profiler; its inputs are the values of the entered sets. Learn and Retract cost one look-up a monitored set and
 // allocate only when a new level needs a cell.
 type Component struct {
 	schema   *model.Schema
@@ -206,7 +207,8 @@ type Component struct {
 	ofClass  []int      // profiles[ofClass[y]:ofClass[y+1]] are those of class y
 	entered  []*Entered
 
-	// What the sets share is computed once a row: the cells of distinct parts, then the codes of distinct features.
+	// The sets share the cells of distinct parts and the codes of distinct features, in this order in slots; each is
+	// computed once a row.
 	parts  []*part
 	fields []int32
 	slots  []int32
@@ -242,7 +244,7 @@ func (c *Component) find(t *Set) *liveSet {
 	return nil
 }
 
-// compile lays out what Learn walks over.
+// compile lays out the parts, features and terms that Learn visits.
 func (c *Component) compile() {
 	c.parts, c.fields, c.terms = nil, nil, nil
 	for i := range c.sets {
@@ -281,7 +283,7 @@ func (c *Component) partSlot(p *part) int {
 // Learn adds the example to the cell of every monitored set of which it has all features.
 func (c *Component) Learn(ex *model.Example) { c.count(ex, 1, c.sets) }
 
-// Retract takes back what Learn added.
+// Retract takes the example out of the counts again.
 func (c *Component) Retract(ex *model.Example) { c.count(ex, -1, c.sets) }
 
 func (c *Component) count(ex *model.Example, sign float64, sets []liveSet) {
@@ -319,7 +321,8 @@ next:
 // InputCount is the number of entered sets.
 func (c *Component) InputCount() int { return len(c.entered) }
 
-// InputKeys appends the key of each entered set, that of its features by name and kind, whatever its cells.
+// InputKeys appends the key of each entered set. It follows from the names and kinds of the set's features and stays
+// when the cells change.
 func (c *Component) InputKeys(dst []uint64) []uint64 {
 	for _, e := range c.entered {
 		dst = append(dst, e.Set.inputKey(c.schema))
@@ -327,8 +330,8 @@ func (c *Component) InputKeys(dst []uint64) []uint64 {
 	return dst
 }
 
-// Inputs writes, for each entered set, what it says of the classes beyond its features one by one; 0 where it lacks a
-// feature or does not know the cell.
+// Inputs writes, for each entered set, the log-odds that it adds for each class to the effects of its features one by
+// one; 0 where the row lacks a feature of the set or the cell has no value.
 func (c *Component) Inputs(row model.Row, dst []float64) {
 	clear(dst)
 	k := len(c.schema.Classes)
@@ -337,9 +340,9 @@ func (c *Component) Inputs(row model.Row, dst []float64) {
 	}
 }
 
-// InputsWithout writes what Inputs would of a record that the entered sets were fitted on, had it not been there:
-// without the record's own share in the value of its cell. The choice of the sets and the fit of the single features
-// beside which they were fitted keep the record.
+// InputsWithout writes the Inputs of a record as if it had not been among the records on which the entered sets were
+// fitted: without the record's own share in the value of its cell. The choice of the sets, and the fit of the single
+// features beside them, keep the record.
 func (c *Component) InputsWithout(ex *model.Example, dst []float64) {
 	k := len(c.schema.Classes)
 	for i, e := range c.entered {
@@ -347,9 +350,9 @@ func (c *Component) InputsWithout(ex *model.Example, dst []float64) {
 	}
 }
 
-// Profile returns the text and the validated lift of the first profile of the class, in the order of their rank, that
-// the row meets and that is confirmed; "" and NaN when it meets none. Rank looks at the searched records alone (but for
-// ByValidated), so that the profile is not picked for the chance in its validated lift.
+// Profile returns the text and the validated lift of the first confirmed profile of the class that the row meets, in
+// the order of their rank; "" and NaN when it meets none. The rank looks at the searched records alone (except
+// ByValidated), so that no profile is picked for the chance in its validated lift.
 func (c *Component) Profile(row model.Row, class int32) (text string, lift float64) {
 	if class < 0 || int(class)+1 >= len(c.ofClass) {
 		return "", math.NaN()

@@ -189,7 +189,8 @@ func (m *miner) offer(d, g, c, cover int, nx float64, xy []float64, n float64, n
 		if !m.wants(y, rank) {
 			continue
 		}
-		x := &mined{class: int32(y), lift: lift, rank: rank, nx: nx, cover: cover, position: make([]int32, d), item: make([]int32, d)}
+		x := &mined{class: int32(y), position: make([]int32, d), item: make([]int32, d),
+			lift: lift, rank: rank, nx: nx, cover: cover}
 		x.position[d-1], x.item[d-1] = int32(m.levels[d].position), int32(c)
 		for i, group := d-1, g; i > 0; i-- {
 			up := m.levels[i].group[group]

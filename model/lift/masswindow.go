@@ -7,8 +7,8 @@ import (
 )
 
 // maxMassNodes bounds the nodes of the search for windows of one set under a minimum mass, and foldMassNodes where only
-// windows that differ are wanted. There a branch that cannot raise what windows are ranked by by more than foldMassGap
-// of it is given up: it would change a cell or two.
+// windows that differ are wanted. In the latter a branch is given up when it cannot raise the rank by more than
+// foldMassGap of it: it would change a cell or two.
 const (
 	maxMassNodes  = 1 << 21
 	foldMassNodes = 1 << 14
@@ -17,10 +17,11 @@ const (
 
 // massSearch finds the k best windows of a set whose mass exceeds a limit: a 0-1 fractional programme (METHOD.md 4.2),
 // weakly NP-hard. A window has an eta of at least lambda when the values a_x - lambda b_x of its cells sum to 0 or more
-// (Dinkelbach); with lambda the eta of the k-th best window so far, cells are decided depth first, those of positive
-// value by falling value, then the others by their cost per mass, and a branch ends when even the fractional covering
-// knapsack over the undecided cells stays below 0, or when it can only tie and not with as many records. Whenever all k
-// windows were replaced, lambda and the order are made anew.
+// (Dinkelbach); lambda is the eta of the k-th best window so far.
+//
+// Cells are decided depth first: the cells of positive value by falling value, then the others by their cost per mass.
+// A branch ends when even the fractional covering knapsack over the undecided cells stays below 0, or when it can only
+// tie and with fewer records. Whenever all k windows were replaced, lambda and the order are made anew.
 type massSearch struct {
 	set     *Set
 	summary *Summary
@@ -57,8 +58,8 @@ func (q *massSearch) run() []*Window {
 	}
 }
 
-// seed offers the cells of highest eta that have the mass, with every one more while that may be among the best: each
-// lowers the eta.
+// seed offers the fewest cells of highest eta that together have the mass, then the same with one more cell at a time,
+// while the window may be among the best: each cell lowers the eta.
 func (q *massSearch) seed() {
 	var a, b, n float64
 	for i, x := range q.cells {
@@ -87,7 +88,7 @@ func (q *massSearch) offer(cells []int) {
 	q.fresh++
 }
 
-// prepare takes lambda from what is known and orders the cells for it.
+// prepare takes lambda from the windows found so far and orders the cells for it.
 func (q *massSearch) prepare() {
 	q.lambda, q.fresh, q.restart = 0, 0, false
 	if len(q.best) == q.k {
@@ -170,7 +171,8 @@ func (q *massSearch) visit(i int, v, n float64) {
 	if b < -q.slack {
 		return
 	}
-	if len(q.best) == q.k && b <= q.slack && q.mostRecords(i, n, b) < q.best[q.k-1].N*(1-tieTolerance) && q.best[q.k-1].rank >= q.lambda {
+	if len(q.best) == q.k && b <= q.slack && q.mostRecords(i, n, b) < q.best[q.k-1].N*(1-tieTolerance) &&
+		q.best[q.k-1].rank >= q.lambda {
 		return
 	}
 	if i == len(q.order) {

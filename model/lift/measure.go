@@ -2,11 +2,11 @@ package lift
 
 import "math"
 
-// Summary holds the sums of a count table from which every measure of METHOD.md 1 follows. It is computed when asked;
-// the counting path knows nothing of it.
+// Summary holds the sums of a count table from which every measure of METHOD.md 1 follows. It is computed on demand;
+// the counting path does not use it.
 type Summary struct {
 	Classes   int
-	Count     []float64 // n_xy, cell by cell, classes innermost; aliases what Summarise was given
+	Count     []float64 // n_xy, cell by cell, classes innermost; aliases the argument of Summarise
 	N         float64
 	Effective float64   // n_eff
 	NX        []float64 // by cell
@@ -16,8 +16,7 @@ type Summary struct {
 	A, B []float64
 	// Occupied is the number of cells, Seen that of classes, with a positive count.
 	Occupied, Seen int
-	// gain is, by cell, what sets and windows are ranked by: A, or of leaveOneOut what a cell tells about records left
-	// out.
+	// gain orders sets and windows. It is, by cell, A or, in the summary of leaveOneOut, the gain on records left out.
 	gain []float64
 }
 
@@ -63,7 +62,7 @@ func Summarise(count []float64, classes int, effective float64) *Summary {
 	return s
 }
 
-// rank is the sum of the gains over that of b, which sets are ranked by: Eta, or EtaLeaveOneOut. NaN as Eta.
+// rank is the sum of the gains over the sum of B, by which sets are ranked: Eta, or EtaLeaveOneOut. NaN as Eta.
 func (s *Summary) rank() float64 {
 	var a, b float64
 	for x, v := range s.gain {
@@ -73,7 +72,7 @@ func (s *Summary) rank() float64 {
 	return s.ratio(a, b)
 }
 
-// cellRank is what windows of the one cell x are ranked by, windowRank that of several cells.
+// cellRank is the figure that ranks the window of the one cell x, windowRank that of several cells.
 func (s *Summary) cellRank(x int) float64 { return s.ratio(s.gain[x], s.B[x]) }
 
 func (s *Summary) windowRank(cells []int) float64 {
@@ -125,7 +124,7 @@ func (s *Summary) WindowEta(cells []int) float64 {
 
 // WindowEtaCorrected is WindowEta less the bias of its numerator where the cells tell nothing, (C-1)(1-g_x)/2 nats of
 // n_eff/n of the weight for each cell (METHOD.md 1.2) with the C seen classes, at least 0. NaN as WindowEta. It takes
-// off what the counts of given cells gain by chance, not what choosing the best cells gains: see WindowInterval.
+// off the gain of given cells by chance, but not the gain of choosing the best cells: see WindowInterval.
 func (s *Summary) WindowEtaCorrected(cells []int) float64 {
 	var a, b float64
 	for _, x := range cells {

@@ -8,11 +8,13 @@ import (
 	"liftstream/model"
 )
 
-// miner finds, for each wanted class, the profiles of highest lift among those of more than a share of their complete
-// cases: exactly. Records of equal weight are searched by a bitMiner. Others by depth-first search over the feature
-// sets in their order, the covered records of every cell split further feature by feature. A cell is given up when even
-// its present cover is no more than the share of the records complete on everything that may be added (METHOD.md 5.1:
-// with missing data per set, support relative to the complete cases is not monotone by itself).
+// miner finds, for each wanted class, the profiles of highest lift whose support exceeds a share of their complete
+// cases, exactly (METHOD.md 5).
+//
+// A bitMiner searches records of equal weight. Other records are searched depth first over the feature sets in their
+// order, and the covered records of every cell are split further feature by feature. A cell is given up when even its
+// present cover is no more than the share of the records complete on every feature that may be added (METHOD.md 5.1):
+// with missing data, support relative to the complete cases is not monotone by itself.
 type miner struct {
 	*sample
 	n       int       // records searched, from the oldest
@@ -25,7 +27,7 @@ type miner struct {
 	by      ProfileRank
 	classOf []bool
 
-	known map[string][2]float64 // what completeCases counted
+	known map[string][2]float64 // results of completeCases
 
 	lastMissing  []int32 // by record, the last position that is missing; -1
 	missingAfter []bool  // by position: some record lacks a later one
@@ -41,7 +43,7 @@ type miner struct {
 	visits       int
 }
 
-// mined is a found profile: a test for each of some positions.
+// mined is a found profile: some positions, ascending, and the test at each.
 type mined struct {
 	class    int32
 	position []int32
@@ -66,9 +68,10 @@ func compareMined(a, b *mined) int {
 	return slices.Compare(a.item, b.item)
 }
 
-// newMiner prepares the search on the n oldest records; sets holds the single-feature cells of the continuous features.
+// newMiner prepares the search on the n oldest records; single returns the set of one continuous feature.
 func newMiner(s *sample, n int, levels *model.Levels, single func(f int32) *Set, o *ProfileOptions) *miner {
-	m := &miner{sample: s, n: n, share: o.MinSupport, top: o.Top, keep: o.KeepRedundant, by: o.Rank, classOf: make([]bool, s.classes)}
+	m := &miner{sample: s, n: n, share: o.MinSupport, top: o.Top, keep: o.KeepRedundant, by: o.Rank,
+		classOf: make([]bool, s.classes)}
 	for y := range m.classOf {
 		m.classOf[y] = len(o.Of) == 0 || slices.Contains(o.Of, int32(y))
 	}
@@ -121,7 +124,8 @@ func (m *miner) run(ctx context.Context, depth int) error {
 	return m.runLists()
 }
 
-// rankOf is what a profile is ranked by, whose class has that rate and lift under it; at most the lift.
+// rankOf returns the figure that ranks a profile of that lift, with the rate of the class under it and the number of
+// records it covers: the lift or, ByLower, its lower end. It is at most the lift.
 func (m *miner) rankOf(lift, rate float64, cover int) float64 {
 	if m.by != ByLower || !(rate > 0) {
 		return lift
@@ -144,8 +148,8 @@ func (m *miner) insert(x *mined, cover func(x *mined, without int) int) {
 	m.best[x.class] = insertTop(best, x, m.top, compareMined)
 }
 
-// redundant reports whether leaving one test out covers the same records: then, and only then, some profile of fewer of
-// these tests does.
+// redundant reports whether the tests without one of them cover the same records. If not, no smaller subset of the
+// tests does.
 func redundant(x *mined, cover func(x *mined, without int) int) bool {
 	for without := range x.position {
 		if len(x.position) > 1 && cover(x, without) == x.cover {
@@ -181,7 +185,7 @@ func (m *miner) meeting(x *mined, without int) []uint64 {
 	return m.met
 }
 
-// test returns the searched records that meet a test, which are looked up at its first use.
+// test returns the searched records that meet a test. They are looked up at its first use.
 func (m *miner) test(position, item int32) []uint64 {
 	if m.tests[position] == nil {
 		m.tests[position] = make([][]uint64, len(m.items[position]))
@@ -219,8 +223,8 @@ func affordableDepth(features, n, wanted int) int {
 	return wanted
 }
 
-// Mine is Algorithm 3 alone, on all of the evidence: the best profiles of each wanted class by falling lift. Nothing is
-// held back to validate, and o.Profiles.MaxFeatures holds whatever it takes.
+// Mine is Algorithm 3 alone, on all of the evidence: the best profiles of each wanted class in the order of their rank.
+// It holds nothing back to validate and tries sets of up to o.Profiles.MaxFeatures features at any cost.
 func Mine(ctx context.Context, ev *model.Evidence, o Options) ([]*Profile, error) {
 	m := minerOf(ev, &o)
 	if err := m.run(ctx, o.Profiles.MaxFeatures); err != nil {

@@ -106,7 +106,8 @@ func compareWithEnumeration(t *testing.T, ev *model.Evidence, equal, keep bool, 
 		slices.SortFunc(all[y], compareMined)
 		for i, x := range m.best[y] {
 			w := all[y][i]
-			if !slices.Equal(x.position, w.position) || !slices.Equal(x.item, w.item) || math.Abs(x.lift-w.lift) > 1e-12 || math.Abs(x.rank-w.rank) > 1e-12 || x.cover != w.cover {
+			if !slices.Equal(x.position, w.position) || !slices.Equal(x.item, w.item) || x.cover != w.cover ||
+				math.Abs(x.lift-w.lift) > 1e-12 || math.Abs(x.rank-w.rank) > 1e-12 {
 				t.Fatalf("keep %v by %d class %d rank %d: %+v, want %+v", keep, by, y, i, x, w)
 			}
 		}

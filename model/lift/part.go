@@ -19,7 +19,7 @@ const (
 	oldStateFormat = 2
 )
 
-// Bounds of what a part or a state may hold.
+// Bounds of the lists of a part and of a state.
 const (
 	maxMonitored  = 10000
 	maxWindows    = 1 << 16
@@ -29,7 +29,7 @@ const (
 
 // Part is the lift component's part of a Model.
 type Part struct {
-	// Rank is what sets and windows are ranked by.
+	// Rank orders the sets and windows.
 	Rank     Rank
 	Sets     []PartSet // best first
 	Windows  []*Window // best first
@@ -43,10 +43,10 @@ type Part struct {
 // PartSet is a monitored set with the counts of each partition at the Model's mark.
 type PartSet struct {
 	Set *Set
-	// RankError bounds, with probability .999, how far the rank of any cut point among all records that the partitions
-	// have learnt is from the quantile that it stands for, as a share of the records that have all features: how far it is
-	// among the records of the evidence, where cuts of the model before were kept, and the error of these,
-	// Evidence.RankError. 0 when the cuts are exact quantiles of every record, or there are none.
+	// RankError bounds, with probability .999, the distance between the rank of any cut point among all records that the
+	// partitions have learnt and the quantile that it stands for, as a share of the records that have all features. It is
+	// the sum of the distance among the records of the evidence, where cuts of the model before were kept, and the error
+	// of these records, Evidence.RankError. 0 when the cuts are exact quantiles of every record, or there are none.
 	RankError float64
 	Shares    []Share // by ascending partition
 }
@@ -55,8 +55,8 @@ type PartSet struct {
 type Share struct {
 	Partition int32
 	Table     *Table
-	// Estimated says that the table was, at some time, counted on a sample of what the partition had learnt: its counts
-	// are unbiased and its effective number of records is the sample's.
+	// Estimated says that the table was, at some time, counted on a sample of the records that the partition had learnt:
+	// its counts are unbiased, and its effective number of records is that of the sample.
 	Estimated bool
 }
 
@@ -111,7 +111,7 @@ func (p *Part) appendBinary(b []byte) []byte {
 	return b
 }
 
-// readFit reads how the values of an entered set came about.
+// readFit reads the EnteredFit of an entered set.
 func (e *Entered) readFit(r *wire.Reader, classes int) {
 	f := EnteredFit{Unit: r.Float(), Shrink: r.Float(), Cells: r.Floats()}
 	k := classes
@@ -123,7 +123,7 @@ func (e *Entered) readFit(r *wire.Reader, classes int) {
 	}
 	for _, v := range append([]float64{f.Unit, f.Shrink}, f.Cells...) {
 		if !finite(v) {
-			r.Fail(fmt.Errorf("number %v of a fit", v))
+			r.Fail(fmt.Errorf("number %v of a fit is not finite", v))
 		}
 	}
 	e.Fit = f
@@ -143,7 +143,7 @@ func decodeEntered(r *wire.Reader, s *model.Schema) ([]*Entered, error) {
 	for n := r.Int(MaxEntered); n > 0 && r.Err() == nil; n-- {
 		set, err := decodeSet(r, s)
 		if err != nil {
-			return nil, fmt.Errorf("entered set %d: %w", len(out), err)
+			return nil, fmt.Errorf("reading entered set %d: %w", len(out), err)
 		}
 		e := &Entered{Set: set, Value: r.Floats()}
 		if len(e.Value)%len(s.Classes) != 0 || len(e.Value)/len(s.Classes) > set.cells {
@@ -151,7 +151,7 @@ func decodeEntered(r *wire.Reader, s *model.Schema) ([]*Entered, error) {
 		}
 		for _, v := range e.Value {
 			if !finite(v) {
-				return nil, r.Fail(fmt.Errorf("entered set %d: value %v", len(out), v))
+				return nil, r.Fail(fmt.Errorf("entered set %d: value %v is not finite", len(out), v))
 			}
 		}
 		out = append(out, e)
@@ -167,38 +167,70 @@ func DecodePart(s *model.Schema, b []byte) (*Part, error) {
 		return nil, fmt.Errorf("format %d, this build reads %d and %d", v, oldPartFormat, partFormat)
 	}
 	old := v == oldPartFormat
-	classes := len(s.Classes)
 	p := &Part{}
 	if !old {
 		p.Rank = Rank(r.Int(int(ByLeaveOneOut)))
 	}
-	p.Exhausted, p.Tried, p.Depth, p.Inexact = r.Int(math.MaxInt32), r.Int(math.MaxInt32), r.Int(math.MaxInt32), r.Int(math.MaxInt32)
+	for _, n := range []*int{&p.Exhausted, &p.Tried, &p.Depth, &p.Inexact} {
+		*n = r.Int(math.MaxInt32)
+	}
+	var err error
+	if p.Sets, err = decodePartSets(r, s); err != nil {
+		return nil, err
+	}
+	if p.Windows, err = decodeWindows(r, s, old); err != nil {
+		return nil, err
+	}
+	p.Profiles = decodeProfiles(r, s, old)
+	if p.Entered, err = decodeEntered(r, s); err != nil {
+		return nil, err
+	}
+	for _, e := range p.Entered {
+		if !old {
+			e.readFit(r, len(s.Classes))
+		}
+	}
+	if err := r.Done(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// decodePartSets reads the monitored sets of a part with their shares.
+func decodePartSets(r *wire.Reader, s *model.Schema) ([]PartSet, error) {
+	var sets []PartSet
 	for n := r.Int(maxMonitored); n > 0 && r.Err() == nil; n-- {
 		set, err := decodeSet(r, s)
 		if err != nil {
-			return nil, fmt.Errorf("set %d: %w", len(p.Sets), err)
+			return nil, fmt.Errorf("reading set %d: %w", len(sets), err)
 		}
 		m := PartSet{Set: set, RankError: r.Float()}
 		if !(m.RankError >= 0 && m.RankError <= 2) {
-			return nil, r.Fail(fmt.Errorf("set %d: rank error %v", len(p.Sets), m.RankError))
+			return nil, r.Fail(fmt.Errorf("set %d: rank error %v", len(sets), m.RankError))
 		}
 		for k := r.Int(maxPartitions); k > 0 && r.Err() == nil; k-- {
 			n := r.Varint()
 			if int64(int32(n)) != n || len(m.Shares) > 0 && int32(n) <= m.Shares[len(m.Shares)-1].Partition {
-				return nil, r.Fail(fmt.Errorf("set %d: partition %d is out of order", len(p.Sets), n))
+				return nil, r.Fail(fmt.Errorf("set %d: partition %d is out of order", len(sets), n))
 			}
-			t, err := decodeTable(r, classes, set.cells)
+			t, err := decodeTable(r, len(s.Classes), set.cells)
 			if err != nil {
-				return nil, fmt.Errorf("set %d, partition %d: %w", len(p.Sets), n, err)
+				return nil, fmt.Errorf("reading the table of set %d, partition %d: %w", len(sets), n, err)
 			}
 			m.Shares = append(m.Shares, Share{int32(n), t, r.Bool()})
 		}
-		p.Sets = append(p.Sets, m)
+		sets = append(sets, m)
 	}
+	return sets, nil
+}
+
+// decodeWindows reads windows. Old ones have neither the corrected eta, the interval nor the number of folded ones.
+func decodeWindows(r *wire.Reader, s *model.Schema, old bool) ([]*Window, error) {
+	var windows []*Window
 	for n := r.Int(maxWindows); n > 0 && r.Err() == nil; n-- {
 		set, err := decodeSet(r, s)
 		if err != nil {
-			return nil, fmt.Errorf("window %d: %w", len(p.Windows), err)
+			return nil, fmt.Errorf("reading window %d: %w", len(windows), err)
 		}
 		w := &Window{Set: set, Cells: wire.Ints[int](r)}
 		if old {
@@ -212,25 +244,12 @@ func DecodePart(s *model.Schema, b []byte) (*Part, error) {
 		}
 		for i, x := range w.Cells {
 			if x < 0 || x >= set.cells || i > 0 && x <= w.Cells[i-1] {
-				return nil, r.Fail(fmt.Errorf("window %d: cell %d is out of place", len(p.Windows), x))
+				return nil, r.Fail(fmt.Errorf("window %d: cell %d is out of place", len(windows), x))
 			}
 		}
-		p.Windows = append(p.Windows, w)
+		windows = append(windows, w)
 	}
-	p.Profiles = decodeProfiles(r, s, old)
-	var err error
-	if p.Entered, err = decodeEntered(r, s); err != nil {
-		return nil, err
-	}
-	for _, e := range p.Entered {
-		if !old {
-			e.readFit(r, classes)
-		}
-	}
-	if err := r.Done(); err != nil {
-		return nil, err
-	}
-	return p, nil
+	return windows, nil
 }
 
 func (w *Window) floats() []*float64 {
@@ -267,7 +286,7 @@ func appendProfiles(b []byte, profiles []*Profile) []byte {
 	return b
 }
 
-// decodeProfiles reads profiles; old ones say nothing of how many the validated figures are for: all of them.
+// decodeProfiles reads profiles. Old ones do not say how many profiles the validated figures hold for: all of the list.
 func decodeProfiles(r *wire.Reader, s *model.Schema, old bool) []*Profile {
 	var out []*Profile
 	for n := r.Int(maxProfiles); n > 0 && r.Err() == nil; n-- {
@@ -312,8 +331,8 @@ func decodeProfiles(r *wire.Reader, s *model.Schema, old bool) []*Profile {
 	return out
 }
 
-// AppendState appends the sets with this partition's counts and the others', and the profiles: all that the component
-// needs to go on without its Model at hand.
+// AppendState appends the sets with this partition's counts and the others', the profiles and the entered sets. The
+// component goes on from them without its Model.
 func (c *Component) AppendState(b []byte) []byte {
 	b = wire.AppendUvarint(b, stateFormat)
 	b = wire.AppendUvarint(b, uint64(len(c.sets)))
@@ -328,7 +347,7 @@ func (c *Component) AppendState(b []byte) []byte {
 	return appendEntered(b, c.entered)
 }
 
-// LoadState replaces the state by what AppendState wrote.
+// LoadState replaces the state by the bytes of AppendState.
 func (c *Component) LoadState(b []byte) error {
 	r := wire.NewReader(b)
 	v := r.Uvarint()
@@ -340,7 +359,7 @@ func (c *Component) LoadState(b []byte) error {
 	for n := r.Int(maxMonitored); n > 0 && r.Err() == nil; n-- {
 		set, err := decodeSet(r, c.schema)
 		if err != nil {
-			return fmt.Errorf("set %d: %w", len(c.sets), err)
+			return fmt.Errorf("reading set %d: %w", len(c.sets), err)
 		}
 		if c.find(set) != nil {
 			return r.Fail(fmt.Errorf("set %d is there twice", len(c.sets)))
@@ -348,7 +367,7 @@ func (c *Component) LoadState(b []byte) error {
 		l := liveSet{set: set}
 		for _, t := range []**Table{&l.own, &l.others} {
 			if *t, err = decodeTable(r, classes, set.cells); err != nil {
-				return fmt.Errorf("set %d: %w", len(c.sets), err)
+				return fmt.Errorf("reading a table of set %d: %w", len(c.sets), err)
 			}
 		}
 		l.estimated, l.othersEstimated = r.Bool(), r.Bool()

@@ -11,21 +11,21 @@ import (
 type Profile struct {
 	Class int32
 	Items []Item // by ascending feature
-	// Tally counts all the evidence, Validation the newer part, which the search did not see. The effective number of the
-	// latter is less where the class comes in runs there; see clustering.
+	// Tally counts all the evidence, Validation the newer part, which the search did not see. The effective number of
+	// Validation is smaller where the class comes in runs there; see clustering.
 	Tally, Validation Tally
-	// Among is the number of profiles, of all classes, that ValidatedInterval and Q account for: those shown or, where the
-	// validated figures chose these, those that they were chosen from. 0 without validation.
+	// Among is the number of profiles, of all classes, that ValidatedInterval and Q account for: the profiles shown or,
+	// ByValidated, the candidates from which these were chosen. 0 without validation.
 	Among int
-	// LiftAll is n_xy/n_x over the rate of the class among all labelled records, complete or not: what of the lift is
-	// not owed to which records are missing.
+	// LiftAll is n_xy/n_x over the rate of the class among all labelled records, complete or not: the lift without the
+	// effect of missing values on the base rate (METHOD.md 5.3).
 	LiftAll float64
-	// Q is the Benjamini-Hochberg value of a one-sided Fisher test on the newer part, over the Among profiles: the search
-	// did not see these records, so that its size does not count. It says nothing of how often fits are repeated, nor of
-	// records that come after the drift of the newer part. NaN without validation.
+	// Q is the Benjamini-Hochberg value of a one-sided Fisher test on the newer part, over the Among profiles. The search
+	// did not see these records, so that its size does not count. Q accounts neither for repeated fits nor for a drift
+	// that begins after the newer part. NaN without validation.
 	Q float64
-	// Refinements is the number of profiles that add tests to this one and cover the same of the searched records, Folded
-	// that of other profiles of the class, among those ranked, that cover nearly the same of them and rank below it.
+	// Refinements is the number of profiles that add tests to this one and cover the same of the searched records. Folded
+	// is the number of other ranked profiles of the class that cover nearly the same of them and rank below it.
 	Refinements, Folded int
 	Text                string
 }
@@ -33,7 +33,7 @@ type Profile struct {
 // MaxQ is the q-value up to which a profile is confirmed: of fits to noise at most one in twenty confirms any.
 const MaxQ = .05
 
-// Confirmed reports whether later records than the search saw bear the profile out. Only such a one is in a score.
+// Confirmed reports whether the held-back records bear the profile out. Only a confirmed profile is in a score.
 func (p *Profile) Confirmed() bool { return p.Q <= MaxQ }
 
 // ValidatedInterval is the interval of the validated lift. It holds at 95 % for all of Among profiles at once
@@ -106,7 +106,8 @@ func number(v float64) string {
 	return strconv.FormatFloat(v, 'g', 7, 64)
 }
 
-// Tally is what a profile covers of a run of records: of those that have all its features.
+// Tally counts the records of a run that have all features of a profile: N all of them, NX the covered ones, NY and NXY
+// those of the class among each. The counts are sums of weights.
 type Tally struct {
 	N, NX, NXY, NY float64
 	// Effective is the effective number of the covered records.
@@ -116,8 +117,8 @@ type Tally struct {
 // Lift is (n_xy/n_x)/(n_y/n); NaN when nothing is covered or the class is absent.
 func (t *Tally) Lift() float64 { return t.NXY / t.NX * t.N / t.NY }
 
-// Interval is the 95 % interval of Lift; see liftInterval. It is that of one profile looked at once, which nobody
-// searched for: of a profile found among the same records it is too high, and of many profiles some intervals miss.
+// Interval is the 95 % interval of Lift; see liftInterval. It holds for one profile that nobody searched for. For a
+// profile found among the same records it is too high, and of the intervals of many profiles some miss.
 func (t *Tally) Interval() (low, high float64) {
 	scale := 1.0
 	if t.NX > 0 {
@@ -126,7 +127,7 @@ func (t *Tally) Interval() (low, high float64) {
 	return liftInterval(t.NXY, t.NX, t.NY, t.N, scale)
 }
 
-// ProfileRank says by what the profiles of a class are ranked.
+// ProfileRank is the figure by which the profiles of a class are ranked.
 type ProfileRank uint8
 
 const (

@@ -83,7 +83,7 @@ func quantileCuts(values []weighted, k int) []float64 {
 }
 
 // selectRanks reorders v so that the elements of the given ranks (ascending, counted from offset) stand where sorting
-// would put them: quickselect with three-way partitions around the median of three, sorting what is left when depth
+// would put them: quickselect with three-way partitions around the median of three, sorting the rest when depth
 // partitions were not enough. v holds no NaN.
 func selectRanks(v []float64, offset int, ranks []int, depth int) {
 	for len(ranks) > 0 && len(v) > 1 {
@@ -131,7 +131,7 @@ func cellOf(cuts []float64, v float64) int32 {
 }
 
 // ridge is the share of the mean variance that is added to the diagonal of a degenerate covariance, and degenerate the
-// share of a variance below which what the other features leave of it is noise.
+// share of a variance below which its residual on the other features is noise.
 const (
 	ridge      = 1e-9
 	degenerate = 1e-10

@@ -19,10 +19,9 @@ func (s *setSearch) rankError(t *Set, ev *model.Evidence) float64 {
 	return off + ev.RankError(func(i int) bool { return s.complete(t.features, i) }, rankDelta)
 }
 
-// offset returns how far the ranks of the cuts of a part are, at most, from the quantiles that they stand for: of each
-// of the wanted quantiles the distance to the nearest of the cuts, or to the greatest value where that is as near, by
-// the share of the complete records that lie below it. A value that many records share has all the ranks of its
-// records.
+// offset returns the greatest distance of a wanted quantile from the rank of the nearest cut of a part, or of the
+// greatest value where that is as near. Ranks are shares of the complete records. A value that many records share has
+// all the ranks of its records.
 func (s *setSearch) offset(features []int32, p *part) float64 {
 	numbers := s.numbers(p)
 	greatest := math.Inf(-1)

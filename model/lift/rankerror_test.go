@@ -48,7 +48,8 @@ func TestCutsKeepTheirRankError(t *testing.T) {
 					t.Fatalf("set %v: rank error %v", s.Set.features, s.RankError)
 				}
 				if off > s.RankError {
-					t.Errorf("seed %d, round %d, set %v: off by %.4f, said to be at most %.4f", seed, round, s.Set.features, off, s.RankError)
+					t.Errorf("seed %d, round %d, set %v: off by %.4f, said to be at most %.4f",
+						seed, round, s.Set.features, off, s.RankError)
 				}
 				if s.RankError > 0 {
 					worst = max(worst, off/s.RankError)

@@ -39,31 +39,36 @@ func (p *Part) Report(s *model.Schema, levels *model.Levels, r *report.Report) {
 	for _, f := range p.Profiles {
 		r.Profiles = append(r.Profiles, f.report(s, levels))
 	}
-	r.Search = &report.SearchLog{Sets: p.Tried, Exhaustive: p.Exhausted, ProfileFeatures: p.Depth, InexactWindows: p.Inexact}
+	r.Search = &report.SearchLog{Sets: p.Tried, Exhaustive: p.Exhausted, ProfileFeatures: p.Depth,
+		InexactWindows: p.Inexact}
 	for _, e := range p.Entered {
 		r.Search.Entered = append(r.Search.Entered, report.Names(s, e.Set.features))
 	}
 	r.Search.Notes = p.notes(r)
 }
 
-// notes say in the report itself what its intervals and counts stand for.
+// notes tell the reader of the report for how many figures its intervals hold, and which records its counts are of.
 func (p *Part) notes(r *report.Report) []string {
 	cells := 0
 	for _, x := range r.Sets {
 		cells += len(x.Levels)
 	}
 	notes := []string{
-		fmt.Sprintf("sets: an interval of a lift is at 95 %% for one cell and class by itself; this report holds those of %d cells, after a search through %d sets", cells, p.Tried),
+		fmt.Sprintf("sets: an interval of a lift is at 95 %% for one cell and class by itself; "+
+			"this report holds those of %d cells, after a search through %d sets", cells, p.Tried),
 		"sets: counts never forget; they are of all records learnt since the set is counted",
 	}
 	if len(p.Windows) > 0 {
-		notes = append(notes, fmt.Sprintf("windows: eta_low and eta_high hold at 95 %% for the windows of all %d sets tried at once", p.Tried))
+		notes = append(notes, fmt.Sprintf("windows: eta_low and eta_high hold at 95 %% "+
+			"for the windows of all %d sets tried at once", p.Tried))
 	}
 	if len(p.Profiles) > 0 {
 		among := p.Profiles[0].Among
-		text := "profiles: no records were held back, so that no lift is validated; they were searched for the highest lift, and chance is part of it"
+		text := "profiles: no records were held back, so that no lift is validated; " +
+			"they were searched for the highest lift, and chance is part of it"
 		if among > 0 {
-			text = fmt.Sprintf("profiles: validated intervals hold at 95 %% for all %d profiles at once, on records held back, which the search did not see", among)
+			text = fmt.Sprintf("profiles: validated intervals hold at 95 %% for all %d profiles at once, "+
+				"on records held back, which the search did not see", among)
 		}
 		notes = append(notes, text)
 	}
@@ -97,8 +102,10 @@ func ReportSets(s *model.Schema, levels *model.Levels, sets []Counted, by Rank) 
 	slices.SortStableFunc(order, func(a, b ranked) int { return compareFound(a.found, b.found) })
 	out := make([]report.Set, 0, len(sets))
 	for _, o := range order {
-		x := report.Set{Features: report.Names(s, o.set.features), Eta: report.Number(o.eta), EtaCorrected: report.Number(o.corrected), EtaLeaveOneOut: report.Number(o.leftOut),
-			N: report.Number(o.n), Estimated: o.estimated, RankError: report.Number(o.rankError), Levels: []string{}, Cuts: report.Numbers(o.set.Cuts())}
+		x := report.Set{Features: report.Names(s, o.set.features), Eta: report.Number(o.eta),
+			EtaCorrected: report.Number(o.corrected), EtaLeaveOneOut: report.Number(o.leftOut), N: report.Number(o.n),
+			Estimated: o.estimated, RankError: report.Number(o.rankError), Levels: []string{},
+			Cuts: report.Numbers(o.set.Cuts())}
 		for c := range o.NX {
 			if !(o.NX[c] > 0) {
 				continue
@@ -127,10 +134,13 @@ func (p *Profile) report(s *model.Schema, levels *model.Levels) report.Profile {
 		lift = p.Validation.Lift()
 		vlow, vhigh = p.ValidatedInterval()
 	}
-	x := report.Profile{Class: s.Classes[p.Class], Lift: report.Number(p.Tally.Lift()), LiftLow: report.Number(low), LiftHigh: report.Number(high),
-		LiftAll: report.Number(p.LiftAll), ValidatedLift: report.Number(lift), ValidatedLow: report.Number(vlow), ValidatedHigh: report.Number(vhigh),
-		N: report.Number(p.Tally.N), NX: report.Number(p.Tally.NX), NXY: report.Number(p.Tally.NXY), NY: report.Number(p.Tally.NY),
-		ValidatedAmong: p.Among, QValue: report.Number(p.Q), Confirmed: p.Confirmed(), Refinements: p.Refinements, Folded: p.Folded}
+	x := report.Profile{Class: s.Classes[p.Class], Lift: report.Number(p.Tally.Lift()),
+		LiftLow: report.Number(low), LiftHigh: report.Number(high), LiftAll: report.Number(p.LiftAll),
+		N: report.Number(p.Tally.N), NX: report.Number(p.Tally.NX),
+		NXY: report.Number(p.Tally.NXY), NY: report.Number(p.Tally.NY),
+		ValidatedLift: report.Number(lift), ValidatedLow: report.Number(vlow), ValidatedHigh: report.Number(vhigh),
+		ValidatedAmong: p.Among, QValue: report.Number(p.Q), Confirmed: p.Confirmed(),
+		Refinements: p.Refinements, Folded: p.Folded}
 	for i := range p.Items {
 		t := &p.Items[i]
 		cell := t.interval()

@@ -14,7 +14,8 @@ func TestReport(t *testing.T) {
 	p, _ := fitPart(t, testOptions(), ev, nil)
 	var r report.Report
 	p.Report(ev.Schema, ev.Levels, &r)
-	if len(r.Sets) != len(p.Sets) || len(r.Windows) != 5 || len(r.Profiles) != 30 || r.Search.Exhaustive != 2 || r.Search.Sets != 8+28 {
+	if len(r.Sets) != len(p.Sets) || len(r.Windows) != 5 || len(r.Profiles) != 30 ||
+		r.Search.Exhaustive != 2 || r.Search.Sets != 8+28 {
 		t.Fatalf("%d sets, %d windows, %d profiles, %+v", len(r.Sets), len(r.Windows), len(r.Profiles), r.Search)
 	}
 	for i, s := range r.Sets {
@@ -45,7 +46,8 @@ func TestReport(t *testing.T) {
 }
 
 func TestTexts(t *testing.T) {
-	s := &model.Schema{Features: []model.Feature{{Name: "age"}, {Name: "job", Kind: model.Nominal, Levels: []string{"admin"}}}}
+	s := &model.Schema{Features: []model.Feature{
+		{Name: "age"}, {Name: "job", Kind: model.Nominal, Levels: []string{"admin"}}}}
 	l := model.NewLevels(s)
 	for want, it := range map[string]Item{
 		"age in (30, 35]":           {Feature: 0, Level: -1, Low: 30, High: 35},

@@ -15,7 +15,10 @@ import (
 // or undefined, and the counts of every set are those of the records that are left: to the count for whole weights, to
 // 1e-12 of the greatest total weight otherwise.
 func TestRetractSequences(t *testing.T) {
-	for kind, weights := range map[string][]float64{"whole": {1, 1, 2, 3, 0}, "odd": {1, .3, 0, 1e-300, 17, 1e9, 1e300, math.SmallestNonzeroFloat64}} {
+	for kind, weights := range map[string][]float64{
+		"whole": {1, 1, 2, 3, 0},
+		"odd":   {1, .3, 0, 1e-300, 17, 1e9, 1e300, math.SmallestNonzeroFloat64},
+	} {
 		t.Run(kind, func(t *testing.T) {
 			ev := generated(900, 5)
 			o := testOptions()
@@ -57,7 +60,7 @@ func TestRetractSequences(t *testing.T) {
 					kept = nil
 				}
 				what := fmt.Sprintf("step %d, %d kept", step, len(kept))
-				greatest = max(greatest, sumsOfWhatIsLeft(t, what, c, kept, kind == "whole", greatest))
+				greatest = max(greatest, sumsLeft(t, what, c, kept, kind == "whole", greatest))
 				again := New(o, ev.Schema).New(ev.Levels).(*Component)
 				if err := again.LoadState(c.AppendState(nil)); err != nil {
 					t.Fatalf("%s: its own state: %v", what, err)
@@ -70,8 +73,8 @@ func TestRetractSequences(t *testing.T) {
 	}
 }
 
-// sumsOfWhatIsLeft compares the counts of every set and returns the greatest total weight.
-func sumsOfWhatIsLeft(t *testing.T, what string, c *Component, kept []*model.Example, whole bool, greatest float64) float64 {
+// sumsLeft compares the counts of every set and returns the greatest total weight.
+func sumsLeft(t *testing.T, what string, c *Component, kept []*model.Example, whole bool, greatest float64) float64 {
 	t.Helper()
 	k := len(c.schema.Classes)
 	for _, s := range c.sets {

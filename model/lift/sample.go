@@ -17,7 +17,8 @@ type sample struct {
 }
 
 func newSample(ev *model.Evidence) *sample {
-	s := &sample{schema: ev.Schema, n: ev.Len(), classes: len(ev.Schema.Classes), column: ev.Columns, class: ev.Class, weight: ev.Weight}
+	s := &sample{schema: ev.Schema, n: ev.Len(), classes: len(ev.Schema.Classes),
+		column: ev.Columns, class: ev.Class, weight: ev.Weight}
 	s.code, s.missing = make([][]int32, len(ev.Columns)), make([]bool, len(ev.Columns))
 	for f, column := range ev.Columns {
 		if ev.Schema.Features[f].Use != model.UseScore {

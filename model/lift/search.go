@@ -14,18 +14,17 @@ type Search uint8
 const (
 	// Auto tries every set of a size while that is affordable, and goes on as Beam from there.
 	Auto Search = iota
-	// Exhaustive tries every set, whatever it takes; the context is the only limit.
+	// Exhaustive tries every set at any cost; the context is the only limit.
 	Exhaustive
 	// Beam extends the 32 best sets of each size.
 	Beam
 )
 
-// Rank says by what feature sets are ranked, extended by the beam and kept, and windows chosen among their cells.
+// Rank is the figure by which feature sets are ranked, extended by the beam and kept, and by which windows are chosen.
 type Rank uint8
 
 const (
-	// ByEta ranks by eta as the paper does: of the records that are counted, so that a set of many cells leads where the
-	// records are few.
+	// ByEta ranks by eta of the counted records, as the paper does. Where the records are few, a set of many cells leads.
 	ByEta Rank = iota
 	// ByLeaveOneOut ranks by eta on records left out of the counts; see Summary.EtaLeaveOneOut.
 	ByLeaveOneOut
@@ -47,7 +46,7 @@ type found struct {
 	eta       float64
 	corrected float64
 	leftOut   float64 // EtaLeaveOneOut; NaN where it is not known
-	rank      float64 // what it is ranked by: eta or leftOut
+	rank      float64 // eta or leftOut
 	n         float64
 	table     *Table // the counts of all records
 }
@@ -75,7 +74,7 @@ func compareFound(a, b *found) int {
 	return compareFeatures(a.set.features, b.set.features)
 }
 
-// setSearch is Algorithm 1 and Algorithm 2 over all sets of the wanted sizes.
+// setSearch is Algorithm 1 and Algorithm 2 over all sets of the wanted sizes (METHOD.md 3, 4).
 type setSearch struct {
 	*sample
 	options  *Options
@@ -83,7 +82,7 @@ type setSearch struct {
 	row      model.Row
 	values   []weighted
 	cells    []int32
-	// distances are what the cuts of the last part of several features, distanceOf, divide.
+	// distances are the distances of all records by distanceOf, the last part of several features.
 	distances  []float64
 	distanceOf part
 	// The covariance of all continuous features, where no record lacks one of them; nil until it is needed.

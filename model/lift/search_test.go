@@ -27,7 +27,8 @@ func TestSetCellAgreesWithTheSearch(t *testing.T) {
 				if f == nil {
 					t.Fatalf("no set of %v", features)
 				}
-				c := &Component{schema: ev.Schema, sets: []liveSet{{set: f.set, own: NewTable(3, model.HalfLife{}), others: NewTable(3, model.HalfLife{})}}}
+				live := liveSet{set: f.set, own: NewTable(3, model.HalfLife{}), others: NewTable(3, model.HalfLife{})}
+				c := &Component{schema: ev.Schema, sets: []liveSet{live}}
 				c.compile()
 				for i := range ev.Class {
 					ev.Row(i, row)
@@ -161,7 +162,8 @@ func TestRankingIsTheContract(t *testing.T) {
 	for i := range p.Sets {
 		got = append(got, strings.Join(report.Names(s, p.Sets[i].Set.features), "+"))
 	}
-	want := []string{"copy", "label", "noise+copy", "noise+label", "copy+label", "holes", "noise+holes", "copy+holes", "label+holes", "noise"}
+	want := []string{"copy", "label", "noise+copy", "noise+label", "copy+label",
+		"holes", "noise+holes", "copy+holes", "label+holes", "noise"}
 	if !slices.Equal(got, want) {
 		t.Errorf("ranking %v, want %v", got, want)
 	}
@@ -241,7 +243,7 @@ func TestSearchSizes(t *testing.T) {
 			t.Errorf("set of %d features", n)
 		}
 	}
-	// With 8 features the beam is wider than what there is to try: it finds what the exhaustive search finds.
+	// With 8 features the beam is wider than the number of sets, so it finds the same ones as the exhaustive search.
 	beam := len(p.Sets)
 	o.Sets.Search = Exhaustive
 	q, _ := fitPart(t, o, ev, nil)

@@ -33,13 +33,14 @@ const (
 // maxSetFeatures bounds the features of one set.
 const maxSetFeatures = 64
 
-// Set is a feature set with the definition of its cells. It is immutable and may be shared.
+// Set is a feature set with the definition of its cells (METHOD.md 2). It is immutable and may be shared.
 //
 // The continuous features form one part (Mahalanobis, or a single feature) or one part each (Product); a part has one
-// cell more than cuts, right-closed. A feature with levels has a cell a level; a record's cell is the product. The
-// index of a level is its code, or the last index for every code from there on: unseen texts of a feature with fixed
-// levels, and whatever exceeds the room that the bounds on cells leave to a feature with learnt levels. So new levels
-// get cells of their own as they come, and the definition does not change.
+// cell more than cuts, right-closed. A feature with levels has a cell a level; a record's cell is the product.
+//
+// The index of a level is its code, or the last index for every code from there on: the unseen texts of a feature with
+// fixed levels, and the levels beyond the room that the bounds on cells leave to a feature with learnt levels. So new
+// levels get cells of their own as they come, and the definition does not change.
 type Set struct {
 	features []int32
 	joint    Joint
@@ -93,7 +94,7 @@ func newSet(s *model.Schema, features []int32, joint Joint, parts []part) *Set {
 		open = append(open, len(t.levels))
 		t.levels = append(t.levels, l)
 	}
-	// Features that need less than an equal share of the room keep what they need; the others share the rest.
+	// A feature that needs less than an equal share of the room keeps its need; the others share the rest.
 	for len(open) > 0 {
 		share := max(int32(math.Pow(float64(budget), 1/float64(len(open)))+1e-9), 2)
 		rest := open[:0:0]
@@ -199,7 +200,7 @@ func (p *part) distance(row model.Row) float64 {
 }
 
 // inputKey is the key under which the scorecard knows the set, see model.Keyed: a hash of the names and kinds of its
-// features, in the order of their names.
+// features, in the order of their names, and of the joint rule.
 func (t *Set) inputKey(s *model.Schema) uint64 {
 	names := make([]string, len(t.features))
 	for i, f := range t.features {
@@ -314,7 +315,7 @@ func (t *Set) appendBinary(b []byte) []byte {
 	return b
 }
 
-// decodeSet reads what appendBinary wrote.
+// decodeSet reads the bytes of appendBinary.
 func decodeSet(r *wire.Reader, s *model.Schema) (*Set, error) {
 	features := wire.Ints[int32](r)
 	joint := Mahalanobis
@@ -347,7 +348,7 @@ func decodeSet(r *wire.Reader, s *model.Schema) (*Set, error) {
 		}
 		for _, v := range factor {
 			if !finite(v) {
-				return nil, r.Fail(fmt.Errorf("factor %v", v))
+				return nil, r.Fail(fmt.Errorf("factor %v is not finite", v))
 			}
 		}
 		if p.cuts = cuts; len(cuts) == 0 {

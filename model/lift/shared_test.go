@@ -288,7 +288,7 @@ func bankOptions() Options {
 		Profiles: ProfileOptions{Top: 20, MinSupport: .005, MaxFeatures: 2, Of: []int32{1}, Validate: .2}}
 }
 
-// TestBankProfiles: figures that a spreadsheet gives, and what Profile says of a record.
+// TestBankProfiles: figures that a spreadsheet gives, and the profile that a record meets.
 func TestBankProfiles(t *testing.T) {
 	ev := bank(t)
 	p, b := fitPart(t, bankOptions(), ev, nil)

@@ -16,7 +16,7 @@ const rescaleAt = 256
 // With a half-life it forgets by growing weights (model/MODEL.md 3): a record of age a half-lives on the stream's clock
 // weighs w*2^(a-base) and nothing is ever swept; every measure of this package is invariant to the common factor. The
 // base is a whole number and moves by whole numbers, so rescaling is exact, and a record retracted after a rescale
-// takes back exactly what it added. The zero half-life never forgets and keeps the base at 0.
+// takes back exactly its weight. The zero half-life never forgets and keeps the base at 0.
 //
 // The sum of squared weights goes with the counts, for the effective number of records n_eff = (sum w)^2 / sum w^2.
 type Table struct {
@@ -64,7 +64,7 @@ func (t *Table) rebase(base float64) {
 // whose weight is not positive, changes nothing.
 func (t *Table) Add(cell int, ex *model.Example) { t.count(cell, ex, 1) }
 
-// Sub takes back what Add did for the same cell and example.
+// Sub takes the example out of the cell again.
 func (t *Table) Sub(cell int, ex *model.Example) { t.count(cell, ex, -1) }
 
 func (t *Table) count(cell int, ex *model.Example, sign float64) {
@@ -169,7 +169,7 @@ func (t *Table) occupied(x int) bool {
 	return false
 }
 
-// decodeTable reads what appendTable wrote into an empty table; cells lie below the given number.
+// decodeTable reads the bytes of appendTable into an empty table; cells lie below the given number.
 func decodeTable(r *wire.Reader, classes, cells int) (*Table, error) {
 	t := NewTable(classes, model.HalfLife{})
 	t.base = r.Float()

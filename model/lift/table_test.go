@@ -85,7 +85,7 @@ func TestMergeOrderAndRetraction(t *testing.T) {
 		if half != (model.HalfLife{}) {
 			tolerance = 1e-12
 		}
-		// The older shard takes the newer one's base whichever merges whichever.
+		// The older shard takes the base of the newer one, in either order of merging.
 		merged := a.Clone()
 		merged.Merge(b)
 		for name, o := range map[string]*Table{"merged": merged, "backwards": backwards} {
@@ -121,8 +121,8 @@ func TestWeightlessAndForeignExamplesChangeNothing(t *testing.T) {
 	}
 }
 
-// TestMillionRecordsDoNotDrift: after a million records, growing weights and their rescaling leave the counts at what
-// the records alive sum up to, and counts without decay exact.
+// TestMillionRecordsDoNotDrift: after a million records, growing weights and their rescaling leave the counts at the
+// sums over the records alive, and counts without decay exact.
 func TestMillionRecordsDoNotDrift(t *testing.T) {
 	n := 1000000
 	if testing.Short() {
@@ -146,7 +146,7 @@ func TestMillionRecordsDoNotDrift(t *testing.T) {
 			want[x*classes+y] += ex.Weight
 		}
 		exact[x*classes+y] += ex.Weight
-		if i%1000 == 7 { // what is taken back leaves no trace
+		if i%1000 == 7 { // a record that is taken back leaves no trace
 			decayed.Sub(x, ex)
 			decayed.Add(x, ex)
 		}

@@ -45,7 +45,7 @@ const (
 	validationBlocks = 10
 )
 
-// profile turns a found one into what is kept: counted on all records and on the newer ones.
+// profile counts a found profile on all records and on the newer ones, and puts its tests into words.
 func (m *miner) profile(x *mined, l *model.Levels) *Profile {
 	p := &Profile{Class: x.class, Q: math.NaN()}
 	var text []string
@@ -91,7 +91,8 @@ func (m *miner) profile(x *mined, l *model.Levels) *Profile {
 	return p
 }
 
-// completeCases returns the weight of the records from a position on that have all features, and that of a class.
+// completeCases returns the weight of the records from a position on that have all features, and the weight of those of
+// the class.
 func (m *miner) completeCases(features []int32, class, from int) (n, ny float64) {
 	var lacking []int32
 	for _, f := range features {
@@ -140,11 +141,11 @@ func byValidated(profiles []*Profile, top int) []*Profile {
 	return out
 }
 
-// clustering is how many times the variance of the number of records of the class under a profile is that of
-// independent records, at least 1: the variance of t_i = w_i (x_i - g)(h_y - h) summed over each of validationBlocks
+// clustering returns the variance of the number of records of the class under a profile over that of independent
+// records, at least 1. It is the variance of t_i = w_i (x_i - g)(h_y - h) summed over each of validationBlocks
 // stretches of the held-back records, over that of the single terms, with x_i and h_y 1 for records under the profile
-// and of the class and g and h their means. Where rates drift together with the profile, or records come in groups that
-// are alike, it is above 1.
+// and of the class, and g and h their means. It is above 1 where rates drift together with the profile, or records come
+// in groups that are alike.
 func (m *miner) clustering(features []int32, p *Profile) float64 {
 	t := &p.Validation
 	g, h := t.NX/t.N, t.NY/t.N
@@ -181,14 +182,15 @@ func (m *miner) clustering(features []int32, p *Profile) float64 {
 }
 
 // fisher is the one-sided p-value of Fisher's exact test that the class is no more frequent among the covered records
-// than among the rest, on the counts scaled to the effective number of covered records and rounded, those of the class
-// down; 1 without data.
+// than among the rest; 1 without data. The counts are scaled to the effective number of covered records and rounded,
+// the covered records of the class down.
 func (t *Tally) fisher() float64 {
 	if !(t.NX > 0) || !(t.NY > 0) {
 		return 1
 	}
 	scale := t.Effective / t.NX
-	n, nx, ny, xy := math.Round(t.N*scale), math.Round(t.Effective), math.Round(t.NY*scale), math.Floor(t.NXY*scale*(1+1e-9))
+	n, nx, ny := math.Round(t.N*scale), math.Round(t.Effective), math.Round(t.NY*scale)
+	xy := math.Floor(t.NXY * scale * (1 + 1e-9))
 	logChoose := func(n, k float64) float64 {
 		a, _ := math.Lgamma(n + 1)
 		b, _ := math.Lgamma(k + 1)

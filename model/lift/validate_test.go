@@ -48,7 +48,8 @@ func TestValidation(t *testing.T) {
 	if steady.Tally.Lift() >= old.Tally.Lift() {
 		t.Error("the test needs a profile that shines on all the evidence")
 	}
-	if steady.Validation.N != n/5 || old.Q < .2 || steady.Q > .01 || old.Confirmed() || !steady.Confirmed() || old.Among != 2 {
+	if steady.Validation.N != n/5 || old.Q < .2 || steady.Q > .01 ||
+		old.Confirmed() || !steady.Confirmed() || old.Among != 2 {
 		t.Errorf("validated on %v, q %v and %v, among %d", steady.Validation.N, steady.Q, old.Q, old.Among)
 	}
 	c := serve(t, o, ev, b, 0, nil)
@@ -58,7 +59,8 @@ func TestValidation(t *testing.T) {
 		}
 		return row
 	}
-	if text, lift := c.Profile(yes("true", "true", "false"), 1); text != "steady=true" || lift != steady.Validation.Lift() {
+	text, lift := c.Profile(yes("true", "true", "false"), 1)
+	if text != "steady=true" || lift != steady.Validation.Lift() {
 		t.Errorf("met %q of lift %v", text, lift)
 	}
 	for _, row := range []model.Row{yes("true", "false", "false"), yes("false", "false", "true")} {
@@ -73,7 +75,8 @@ func TestValidation(t *testing.T) {
 	}
 }
 
-// TestNoValidation: a search of all records finds what Mine does, validates nothing, and no score carries a profile.
+// TestNoValidation: a search of all records finds the profiles of Mine, validates nothing, and no score carries a
+// profile.
 func TestNoValidation(t *testing.T) {
 	ev := generated(2000, 3)
 	o := testOptions()
@@ -89,7 +92,9 @@ func TestNoValidation(t *testing.T) {
 	c := serve(t, o, ev, b, 0, nil)
 	row := make(model.Row, len(ev.Columns))
 	for i, f := range p.Profiles {
-		if low, high := f.ValidatedInterval(); f.Text != mined[i].Text || f.Tally != mined[i].Tally || f.Q == f.Q || f.Among != 0 || low == low || high == high {
+		low, high := f.ValidatedInterval()
+		if f.Text != mined[i].Text || f.Tally != mined[i].Tally ||
+			f.Q == f.Q || f.Among != 0 || low == low || high == high {
 			t.Errorf("profile %d: %+v, want %+v", i, f, mined[i])
 		}
 	}

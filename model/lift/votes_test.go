@@ -206,7 +206,8 @@ func TestTable5Tallies(t *testing.T) {
 		}
 		m := Summarise(table.Counts(), 2, 0)
 		if m.N != want.N || m.NX[cell] != want.NX || m.Count[2*cell+int(x.class)] != want.NXY || m.NY[x.class] != want.NY {
-			t.Errorf("row %d: n %v n_x %v n_xy %v n_y %v, want %+v", i, m.N, m.NX[cell], m.Count[2*cell+int(x.class)], m.NY[x.class], want)
+			t.Errorf("row %d: n %v n_x %v n_xy %v n_y %v, want %+v",
+				i, m.N, m.NX[cell], m.Count[2*cell+int(x.class)], m.NY[x.class], want)
 		}
 		near(t, "lift", m.Lift(cell, int(x.class)), want.Lift, 1e-9)
 		mn := newMiner(newSample(ev), ev.Len(), ev.Levels, nil, &ProfileOptions{Top: 1})

@@ -9,8 +9,8 @@ import (
 type Window struct {
 	Set   *Set
 	Cells []int // ascending
-	// Eta is that of equation (3), on the records that the window was found among. Corrected is less what cells gain by
-	// chance, Low and High bound it; see Summary.WindowEtaCorrected and WindowInterval.
+	// Eta is that of equation (3), on the records that the window was found among. Corrected is Eta less the gain of its
+	// cells by chance; Low and High bound Eta. See Summary.WindowEtaCorrected and WindowInterval.
 	Eta, Corrected, Low, High float64
 	N                         float64 // weight of its records
 	Mass                      float64 // its share of the set's complete cases
@@ -35,15 +35,16 @@ func compareWindows(a, b *Window) int {
 	return slices.Compare(a.Cells, b.Cells)
 }
 
-// findWindows returns the k windows of highest eta, or rank where that is another (Summary.windowRank), whose mass
-// exceeds minMass (a share of the set's records, strict), best first; windows that rank below worst, if given, may be
-// left out. exact is false when a bound on the work ended the search early.
+// findWindows returns the k windows of highest rank (eta, or the figure of Summary.windowRank) whose mass exceeds
+// minMass (a share of the set's records, strict), best first. Windows that rank below worst, if given, may be left out.
+// exact is false when a bound on the work ended the search early.
 //
-// Without a minimum mass the search space is partitioned as Lawler and Murty do: the best window among those that hold
-// the cells F and none of O adds to F every free cell whose eta is at least that of the window so far, because eta(W)
-// is the b-weighted mean of the eta of its cells (METHOD.md 4.1); the best of all is the cells of the highest eta. With
-// a minimum mass see massSearch, which is exact up to 2 million nodes, and with fold to a thousandth of the rank up to
-// some thousand.
+// Without a minimum mass the search space is partitioned as Lawler and Murty do. The best window with the cells F and
+// none of O adds to F every free cell whose eta is at least that of the window so far, because eta(W) is the b-weighted
+// mean of the eta of its cells (METHOD.md 4.1); the best of all windows is the cells of the highest eta.
+//
+// With a minimum mass see massSearch, which is exact up to 2 million nodes, and with fold to a thousandth of the rank
+// up to some thousand.
 func findWindows(t *Set, s *Summary, k int, minMass float64, worst *Window, fold bool) (best []*Window, exact bool) {
 	if s.Seen < 2 || k < 1 {
 		return nil, true
@@ -96,9 +97,8 @@ type windowSearch struct {
 	cells   []int // occupied, by descending eta
 }
 
-// windowProblem asks for the best window that holds some cells and none of some others. The free cells of its parent
-// that come before the flipped one stay as they were in the parent's answer, the flipped one changes sides, and those
-// after it are free.
+// windowProblem asks for the best window with some cells and without some others. The free cells of its parent before
+// the flipped one stay as they were in the parent's answer, the flipped one changes sides, and the later ones are free.
 type windowProblem struct {
 	fixed  []int8 // of the parent, by index in cells: 1 in, -1 out, 0 free
 	free   []int  // indices that are free in the parent
@@ -109,8 +109,8 @@ type windowProblem struct {
 	built  *Window
 }
 
-// branch adds the problems that divide what p asks for, less its answer, to the best ones, at most room of them. For
-// the root it is p itself.
+// branch divides the windows of p, without its answer, into problems and adds these to the best ones, at most room of
+// them. The problem of the root is p itself.
 func (q *windowSearch) branch(open []*windowProblem, p *windowProblem, room int) []*windowProblem {
 	fixed := slices.Clone(p.fixed)
 	root := p.flip < 0 && p.free == nil
@@ -219,17 +219,19 @@ func (q *windowSearch) window(p *windowProblem) *Window {
 	return p.built
 }
 
-// Windows that share more than windowOverlap of the records in either are the same one to a reader; windowPool times as
+// Windows that share more than windowOverlap of the records in either are the same one to a reader. windowPool times as
 // many windows as are wanted are kept until they are told apart.
 const (
 	windowOverlap = 0.5
 	windowPool    = 32
 )
 
-// differentWindows returns windows of a set that share no cell, or, where they must be contiguous, no more than
-// windowOverlap of the records in either: the best one, then the best of what is left, while they rank no lower than
-// worst, which may be nil.
-func differentWindows(t *Set, s *Summary, o *WindowOptions, contiguous bool, worst *Window) (out []*Window, exact bool) {
+// differentWindows returns windows of a set that share no cell or, where they must be contiguous, no more than
+// windowOverlap of the records in either: the best one, then the best of the rest, while they rank no lower than worst,
+// which may be nil.
+func differentWindows(
+	t *Set, s *Summary, o *WindowOptions, contiguous bool, worst *Window,
+) (out []*Window, exact bool) {
 	if contiguous {
 		for _, w := range contiguousWindows(t, s, windowPool*o.Top, o.MinMass) {
 			if !slices.ContainsFunc(out, func(x *Window) bool { return overlapOfCells(s, x.Cells, w.Cells) > windowOverlap }) {
@@ -271,8 +273,8 @@ func overlapOfCells(s *Summary, a, b []int) float64 {
 	return both / (either - both)
 }
 
-// foldWindows returns the best of the windows found, at most Top of them, each with the number of those before the last
-// that overlap it and no better one.
+// foldWindows returns the best of the windows found, at most Top of them. Each holds the number of windows folded into
+// it: these rank above the last one shown, and overlap this one and no better one.
 func (s *setSearch) foldWindows() []*Window {
 	var out []*Window
 	var masks [][]uint64

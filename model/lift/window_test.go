@@ -9,7 +9,8 @@ import (
 )
 
 func oneFeature(levels int) *model.Schema {
-	return &model.Schema{Features: []model.Feature{{Name: "a", Kind: model.Nominal}}, Classes: make([]string, 3), Positive: -1}
+	return &model.Schema{Features: []model.Feature{{Name: "a", Kind: model.Nominal}},
+		Classes: make([]string, 3), Positive: -1}
 }
 
 func bestWindows(t *Set, s *Summary, k int, minMass float64, worst *Window) []*Window {
@@ -94,7 +95,8 @@ func TestBestWindowsAgainstEnumeration(t *testing.T) {
 			}
 			for i, w := range got {
 				if !slices.Equal(w.Cells, all[i].Cells) {
-					t.Fatalf("seed %d mass %v: window %d is %v (%v), want %v (%v)", seed, mass, i, w.Cells, w.Eta, all[i].Cells, all[i].Eta)
+					t.Fatalf("seed %d mass %v: window %d is %v (%v), want %v (%v)",
+						seed, mass, i, w.Cells, w.Eta, all[i].Cells, all[i].Eta)
 				}
 			}
 		}
@@ -236,14 +238,16 @@ func TestContiguousWindowsAgainstEnumeration(t *testing.T) {
 // TestContiguousOnlyWhereThereIsAnOrder: an ordinal feature and cells of numbers have neighbours, a nominal one has
 // none.
 func TestContiguousOnlyWhereThereIsAnOrder(t *testing.T) {
-	s := &model.Schema{Classes: []string{"a", "b"}, Features: []model.Feature{{Name: "x"}, {Name: "y"}, {Name: "o", Kind: model.Ordinal, Levels: []string{"l", "m", "h"}}, {Name: "n", Kind: model.Nominal}}}
+	s := &model.Schema{Classes: []string{"a", "b"}, Features: []model.Feature{{Name: "x"}, {Name: "y"},
+		{Name: "o", Kind: model.Ordinal, Levels: []string{"l", "m", "h"}}, {Name: "n", Kind: model.Nominal}}}
 	for _, c := range []struct {
 		features []int32
 		joint    Joint
 		want     bool
 	}{
 		{[]int32{0}, Mahalanobis, true}, {[]int32{0, 1}, Mahalanobis, true}, {[]int32{0, 1}, Product, false},
-		{[]int32{2}, Mahalanobis, true}, {[]int32{3}, Mahalanobis, false}, {[]int32{0, 2}, Mahalanobis, false}, {[]int32{2, 3}, Mahalanobis, false},
+		{[]int32{2}, Mahalanobis, true}, {[]int32{3}, Mahalanobis, false},
+		{[]int32{0, 2}, Mahalanobis, false}, {[]int32{2, 3}, Mahalanobis, false},
 	} {
 		parts := partsOf(s, c.features, c.joint)
 		for i := range parts {

@@ -13,7 +13,7 @@ import (
 //
 // with the observed rates ^p_x, and the Dirichlet-multinomial chance DM of the classes in a cell under m pseudo-records
 // of the base rates (the m of EtaLeaveOneOut): by Markov's inequality, as the mean is the chance of the classes under
-// some law, whatever the numbers of records in the cells. The ends are eta where the window's rates have gone as far as
+// some law, for any numbers of records in the cells. The ends are eta where the window's rates have gone as far as
 // that allows, all in one proportion: at the low end towards the base rates, at the high end away from these, as ^p^t
 // h^(1-t). The base rates and the shares of the cells are taken as known, and records as independent: on records whose
 // rates drift the interval is too narrow. NaN as WindowEta.

@@ -11,23 +11,23 @@ import (
 	"liftstream/model"
 )
 
-// Trial is how well a measure finds the class of a prototype that is left out. The least log-loss of many trials is
-// lower than that of the same measure on other records.
+// Trial is the leave-one-out quality of a measure: how well it finds the class of a prototype that is left out. The
+// least log-loss of many trials is lower than the log-loss of the same measure on other records.
 type Trial struct {
 	Measure
 	Records int
-	// Errors is the share of records whose class is not that of most neighbours, LogLoss the mean of -ln of the smoothed
-	// share of the own class.
+	// Errors is the share of records whose class is not that of most neighbours. LogLoss is the mean of -ln of the
+	// smoothed share of the own class.
 	Errors, LogLoss float64
 }
 
-// thetas and caps are what auto chooses among.
+// thetas and caps are the grid of auto.
 var (
 	thetas = []float64{.1, .15, .2, .25, .3, .4, .55}
 	caps   = []float64{.1, .2, .4, .8, 1.6, 3.2}
 )
 
-// trialTerms bounds the terms of distances that a choice may compute: some seconds on one core.
+// trialTerms bounds the terms of distances in one choice: some seconds on one core.
 const trialTerms = 4e9
 
 func measures() []Measure {
@@ -45,7 +45,7 @@ func measures() []Measure {
 	return out
 }
 
-// choose sets the measure, and the threshold of the subspace that paper A would select.
+// choose sets the measure, and the threshold of paper A's subspace.
 func (x *fitter) choose(ctx context.Context, s *structure) error {
 	if x.options.Plain {
 		return nil
@@ -95,18 +95,18 @@ func (x *fitter) choose(ctx context.Context, s *structure) error {
 		s.measure, s.theta = trials[best].Measure, trials[shown].Theta
 	}
 	if s.useless = x.uselessness(s, queries); x.options.Theta < 0 {
-		// What says no more than a feature that says nothing does not matter for a record (METHOD.md 3.2: that is .29 of the
-		// largest on WDBC, and .8 where the rarer class is rare). The neighbours are found by the measure.
+		// A feature that tells no more than an uninformative one does not matter for a record (METHOD.md 3.2: that is .29 of
+		// the largest on WDBC, and .8 where the rarer class is rare). The neighbours are found by the measure.
 		s.theta = max(s.theta, s.useless)
 	}
 	return nil
 }
 
-// better compares the sums of log-loss and share of errors: the first tells more, the second what eval counts.
+// better compares the sums of log-loss and share of errors: log-loss distinguishes more finely, and eval counts errors.
 func (t *Trial) better(o *Trial) bool { return t.LogLoss+t.Errors < o.LogLoss+o.Errors-1e-12 }
 
-// trial leaves out one prototype after the other, evenly spread; weights are their features' relevance without
-// themselves. It returns the figures of neighbours that vote alike, and by closeness.
+// trial leaves out one prototype after the other, evenly spread; weights are the features' relevance without the
+// left-out prototype. It returns the figures of neighbours that vote alike, and of neighbours that vote by closeness.
 func (x *fitter) trial(s *structure, m Measure, queries int, weights []int64) (alike, close Trial) {
 	l := s.prototypes.limits(m)
 	w := newScratch(s)
@@ -125,14 +125,15 @@ func (x *fitter) trial(s *structure, m Measure, queries int, weights []int64) (a
 			if found == 0 || w.best() != int(own) {
 				t.Errors += 1 / float64(queries)
 			}
-			t.LogLoss -= math.Log((w.votes[own]+s.prototypes.smooth(&t.Measure, int(own)))/(total(w.votes)+pseudo)) / float64(queries)
+			smoothed := w.votes[own] + s.prototypes.smooth(&t.Measure, int(own))
+			t.LogLoss -= math.Log(smoothed/(total(w.votes)+pseudo)) / float64(queries)
 		}
 	}
 	return alike, close
 }
 
-// leftOut returns the weights of every feature at each of the prototypes that are tried, as they would be without it:
-// without a record of the mean weight of its class, since the histograms do not know what one record weighs in them.
+// leftOut returns the weights of every feature at each of the tried prototypes, as they would be without the prototype.
+// It takes off a record of the mean weight of its class, since the histograms do not hold single weights.
 func (x *fitter) leftOut(s *structure, queries int) []int64 {
 	out := make([]int64, 0, queries*len(s.features))
 	n := len(x.rows)
@@ -171,8 +172,8 @@ func (x *fitter) leftOut(s *structure, queries int) []int64 {
 	return out
 }
 
-// uselessness is the mean, over prototypes, of the relevance that a feature with the neutral score and the reference's
-// variance would have: what theta must exceed to keep such features out (METHOD.md 3.2).
+// uselessness is the mean, over prototypes, of the relevance of a feature with the neutral score and the reference's
+// variance. theta must exceed it to keep such features out (METHOD.md 3.2).
 func (x *fitter) uselessness(s *structure, queries int) float64 {
 	w := newScratch(s)
 	row := make(model.Row, len(s.features))

@@ -8,7 +8,7 @@ import (
 	"liftstream/model/modeltest"
 )
 
-// benchmarkSchema is bank's shape: 16 features, 2 classes.
+// benchmarkEvidence has bank's shape: 16 features, 2 classes.
 func benchmarkEvidence(n int) *model.Evidence {
 	s := &model.Schema{Classes: []string{"no", "yes"}, Positive: 1}
 	for range 16 {
@@ -25,15 +25,16 @@ func benchmarkEvidence(n int) *model.Evidence {
 	return modeltest.Evidence(s, l, ex)
 }
 
-// BenchmarkInputs is what a record costs: curves, subspace, neighbours among 1,024 prototypes, and the published
-// subspace.
+// BenchmarkInputs measures the scoring of a record: curves, subspace, neighbours among 1,024 prototypes, and the
+// published subspace.
 func BenchmarkInputs(b *testing.B) {
 	ev := benchmarkEvidence(4000)
 	row := make(model.Row, 16)
 	for _, c := range []struct {
 		name    string
 		measure Measure
-	}{{"all", Measure{}}, {"capped", Measure{Cap: .4}}, {"weighted", Measure{Cap: 1.6, Weighted: true}}, {"subspace", Measure{Theta: .25}}} {
+	}{{"all", Measure{}}, {"capped", Measure{Cap: .4}}, {"weighted", Measure{Cap: 1.6, Weighted: true}},
+		{"subspace", Measure{Theta: .25}}} {
 		x := fit(b, Options{Theta: .25}, ev.Schema, ev)
 		x.structure.measure = c.measure
 		x.structure.prepare()
@@ -70,5 +71,29 @@ func BenchmarkFit(b *testing.B) {
 		if _, err := f.Fit(b.Context(), ev, nil); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// BenchmarkDistances measures the fused loops over 1,024 prototypes and 16 features.
+func BenchmarkDistances(b *testing.B) {
+	for _, c := range []struct {
+		name   string
+		limit  int64
+		weight int64
+	}{{"plain", noCap, 1}, {"capped", 1 << 28, 1}, {"weighted", 1 << 28, 300}} {
+		b.Run(c.name, func(b *testing.B) {
+			var terms []queryTerm
+			for j := range 16 {
+				t := queryTerm{q: float64(1000 * j), cap: c.limit, weight: c.weight}
+				for k := range 1024 {
+					t.at = append(t.at, float64(model.Hash(6, uint64(j), uint64(k))%(4*unit)))
+				}
+				terms = append(terms, t)
+			}
+			sum := make([]int64, 1024)
+			for b.Loop() {
+				distances(terms, sum)
+			}
+		})
 	}
 }

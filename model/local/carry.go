@@ -10,11 +10,13 @@ import (
 var _ model.Carrier = (*Factory)(nil)
 
 // CarryState keeps the structure and the counts of every feature that stays: axis, curve or table of levels, relevance,
-// correlations, what it tells, values of the prototypes, class histogram, each number as it was, so that a record is
-// answered as before by what it has of them. Threshold, distance and base rates stay what the fit chose. Of a new
-// feature nothing is known until the next fit, but levels are counted from the start. A new level says nothing: its
-// mean is the neutral one where levels after it ("(other)") have a table, and there is no local Gaussian elsewhere.
-// Levels that are added to an ordinal feature stretch its unit of length, and the curve with it, which moves its
+// correlations, relevance alone and beside others, values of the prototypes, class histogram. Each number stays as it
+// was, so that a record is answered as before by its old features. Threshold, distance and base rates stay as the fit
+// chose them.
+//
+// Nothing is known of a new feature until the next fit, but its levels are counted from the start. A new level has
+// relevance 0; its mean is the neutral one where a level after it ("(other)") has a table, and elsewhere it has no
+// local Gaussian. Levels added to an ordinal feature stretch its unit of length, and the curve with it, which moves its
 // look-ups by rounding. A new class has no records.
 func (f *Factory) CarryState(c *model.Change, state []byte) ([]byte, []int, error) {
 	old := &Component{schema: c.From}
@@ -30,12 +32,14 @@ func (f *Factory) CarryState(c *model.Change, state []byte) ([]byte, []int, erro
 	to := *s
 	to.features, to.rho = make([]feature, wide), make([]float32, wide*wide)
 	to.base = append(slices.Clone(s.base), make([]float64, len(c.To.Classes)-len(c.From.Classes))...)
-	to.prototypes = prototypes{class: s.prototypes.class, clock: s.prototypes.clock, beside: make([]float32, len(s.prototypes.class)*wide), columns: make([]column, wide), prior: append(slices.Clone(s.prototypes.prior), make([]float64, len(to.base)-len(s.base))...)}
+	to.prototypes = prototypes{class: s.prototypes.class, clock: s.prototypes.clock,
+		beside: make([]float32, len(s.prototypes.class)*wide), columns: make([]column, wide),
+		prior: append(slices.Clone(s.prototypes.prior), make([]float64, len(to.base)-len(s.base))...)}
 	n.structure, n.own = &to, make([]*histogram, wide)
 	for j, o := range c.Feature {
 		a := levelAxis(&c.To.Features[j])
 		to.rho[j*wide+j] = 1
-		// An axis of levels follows from the schema; another one is damage.
+		// The schema determines an axis of levels; any other axis is damage.
 		if o < 0 || c.From.Features[o].Kind != model.Continuous && s.features[o].axis != levelAxis(&c.From.Features[o]) {
 			to.features[j].axis, to.prototypes.columns[j].nominal = a, a.nominal
 			n.own[j] = newHistogram(&a, len(to.base))
@@ -87,7 +91,7 @@ func (f *feature) carryLevels(c *model.Change, j int) {
 	f.tells = move(f.tells, 0)
 }
 
-// stretch lays an ordinal feature on the axis of more levels.
+// stretch moves an ordinal feature to the axis of more levels.
 func (f *feature) stretch(a axis) error {
 	by := f.scale / a.scale
 	f.axis = a

@@ -9,7 +9,7 @@ import (
 	"liftstream/model/modeltest"
 )
 
-// grown is what the tests change to: another order, a new feature in between, more levels and one class more.
+// grown is the changed schema of the tests: another order, a new feature in between, more levels and one class more.
 func grown(s *model.Schema) *model.Schema {
 	to := &model.Schema{Classes: append(slices.Clone(s.Classes), "late"), Positive: s.Positive}
 	for _, f := range slices.Backward(s.Features) {
@@ -59,8 +59,7 @@ func others(t *testing.T, o Options) (*Component, []model.Example) {
 	return c, ex
 }
 
-// TestCarriedTables: every number that is known of a feature is there after a change, at the code that its level has
-// then.
+// TestCarriedTables: after a change every number of a feature is still there, at the new code of its level.
 func TestCarriedTables(t *testing.T) {
 	for _, o := range []Options{{Theta: .2}, {Theta: Auto, Prototypes: 200}, {Theta: .2, HalfLife: 2}} {
 		old, ex := others(t, o)
@@ -102,7 +101,7 @@ func TestCarriedTables(t *testing.T) {
 					t.Fatalf("correlation of %d and %d", was, w)
 				}
 			}
-			// Levels that are new say nothing, though there is a table beyond them.
+			// New levels have no relevance, though the table goes on beyond them.
 			if n := len(old.schema.Features[was].Levels); n > 0 {
 				for _, v := range []float64{float64(n), float64(n + 1)} {
 					mean, _, ok := f.gaussian(v)
@@ -132,7 +131,7 @@ func TestCarriedTables(t *testing.T) {
 	}
 }
 
-// TestAChangeLeavesNothingOfWhatIsGone: neither in subspaces nor in distances.
+// TestAChangeLeavesNothingOfWhatIsGone: neither subspaces nor distances keep a trace of a removed feature.
 func TestAChangeLeavesNothingOfWhatIsGone(t *testing.T) {
 	old, ex := others(t, Options{Theta: .1})
 	const gone = 3
@@ -146,7 +145,7 @@ func TestAChangeLeavesNothingOfWhatIsGone(t *testing.T) {
 		if without[gone] = math.NaN(); old.Reason(without) != "" {
 			continue
 		}
-		// A record that lacks the feature was compared by the same terms.
+		// A record without the feature was compared by the same terms.
 		now := change.Row(e.Row, nil)
 		a, b := make([]float64, 3), make([]float64, 3)
 		old.Inputs(without, a)
@@ -161,7 +160,7 @@ func TestAChangeLeavesNothingOfWhatIsGone(t *testing.T) {
 	if told < len(ex)/2 {
 		t.Errorf("%d of %d records have an answer", told, len(ex))
 	}
-	// Without any of the features there is nothing to say, and that is said.
+	// Without any of the features there is no answer, and Reason names why.
 	to.Features = []model.Feature{{Name: "new", Kind: model.Continuous}}
 	c, _ = carried(t, old, &to)
 	x := []float64{9, 9, 9}
@@ -170,8 +169,8 @@ func TestAChangeLeavesNothingOfWhatIsGone(t *testing.T) {
 	}
 }
 
-// TestTheFirstFitAfterAChangeKeepsCounts: the model of before is not at hand, so axes come from what was carried over,
-// and with them what is counted of records that nobody holds any more.
+// TestTheFirstFitAfterAChangeKeepsCounts: the previous model is not at hand, so the axes come from the carried state.
+// With them the fit keeps the counts of records that no partition holds any more.
 func TestTheFirstFitAfterAChangeKeepsCounts(t *testing.T) {
 	old, ex := others(t, Options{Theta: .2})
 	to := grown(old.schema)
@@ -184,7 +183,8 @@ func TestTheFirstFitAfterAChangeKeepsCounts(t *testing.T) {
 		late = append(late, e)
 	}
 	ev := modeltest.Evidence(to, levels, late)
-	ev.States, ev.Recodes, ev.Models = map[int32][]byte{0: c.AppendState(nil)}, map[int32]model.Recode{0: nil}, map[int32]int64{0: 4}
+	ev.States, ev.Recodes, ev.Models = map[int32][]byte{0: c.AppendState(nil)}, map[int32]model.Recode{0: nil},
+		map[int32]int64{0: 4}
 	b, err := New(Options{Theta: .2}, to).Fit(t.Context(), ev, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -199,7 +199,7 @@ func TestTheFirstFitAfterAChangeKeepsCounts(t *testing.T) {
 		if was < 0 || f.bins == 0 && !f.nominal {
 			continue
 		}
-		// Ranges of a few records are others; of levels there is one axis.
+		// A few records give other ranges; the axis of levels is always the same.
 		if !f.same(&c.structure.features[j].axis) {
 			if to.Features[j].Kind != model.Continuous {
 				t.Errorf("%s has another axis", to.Features[j].Name)

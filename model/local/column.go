@@ -7,7 +7,7 @@ import "math"
 // whose squares a processor computes twice as fast, sums as int64.
 const (
 	unit     = 1 << 14
-	farthest = 1 << 18 // 16 sd; what is farther is as far
+	farthest = 1 << 18 // 16 sd, the largest standardised value
 	absent   = math.MinInt32
 	// noCap is beyond any squared difference.
 	noCap = int64(1) << 40
@@ -15,8 +15,7 @@ const (
 	weightUnit = 1 << 8
 )
 
-// nominalTerm is the squared difference of two different levels: that of two independent standardised numbers on
-// average.
+// nominalTerm is the squared difference of two different levels: the mean over two independent standardised numbers.
 const nominalTerm = 2 * unit * unit
 
 // levelStep keeps different levels further apart than nominalTerm.
@@ -26,16 +25,16 @@ const levelStep = 23171
 type column struct {
 	nominal  bool
 	mean, sd float64
-	at       []float64 // rounded values by prototype, whatever where it is missing
+	at       []float64 // rounded values by prototype; any number where it is missing
 	missing  []int32   // the prototypes that miss it
 }
 
-// set takes values over, absent ones among them.
+// set stores the values, absent ones among them.
 func (c *column) set(values []int32) {
 	c.at, c.missing = make([]float64, len(values)), nil
 	stand := 0.0
 	if c.nominal {
-		stand = -levelStep // no level's
+		stand = -levelStep // the place of no level
 	}
 	for k, v := range values {
 		c.at[k] = float64(v)
@@ -46,7 +45,7 @@ func (c *column) set(values []int32) {
 	}
 }
 
-// values returns what set took over.
+// values returns the values that set stored.
 func (c *column) values() []int32 {
 	out := make([]int32, len(c.at))
 	for k, v := range c.at {
@@ -58,7 +57,7 @@ func (c *column) values() []int32 {
 	return out
 }
 
-// place rounds a cell of a Row, absent when it is missing or the column says nothing.
+// place rounds a cell of a Row; absent when it is missing or the column has no spread.
 func (c *column) place(v float64) int32 {
 	if v != v {
 		return absent

@@ -13,8 +13,9 @@ func TestConformance(t *testing.T) {
 		"auto":      {Theta: local.Auto},
 		"threshold": {Theta: .25},
 		"all":       {Theta: 0},
-		"record":    {Theta: .3, Observation: local.PerRecord, Score: local.Balanced, Redundancy: local.Max, Divergence: local.LowerBound},
-		"few":       {Theta: local.Auto, Prototypes: 60, Neighbours: 3},
+		"record": {Theta: .3, Observation: local.PerRecord, Score: local.Balanced, Redundancy: local.Max,
+			Divergence: local.LowerBound},
+		"few": {Theta: local.Auto, Prototypes: 60, Neighbours: 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			golden := ""

@@ -4,15 +4,15 @@ import "math"
 
 // Measure is a distance between records.
 type Measure struct {
-	// Theta is the threshold of the subspace in which neighbours are sought; 0 = all features.
+	// Theta is the threshold of the subspace of the neighbours' distance; 0 = all features.
 	Theta float64
-	// Cap, in standard deviations, is the difference beyond which a feature counts as not agreeing at all, whatever it
-	// is: each pair of records then has its own subspace (METHOD.md 4.2). 0 = none: the Euclidean distance.
+	// Cap, in standard deviations, bounds the difference in one feature: all larger differences count alike, so that each
+	// pair of records has its own subspace (METHOD.md 4.2). 0 = none: the Euclidean distance.
 	Cap float64
 	// Weighted multiplies each feature's term by its relevance at the record, sum_c P_c ln(P_c / p_c).
 	Weighted bool
-	// Close lets neighbours vote by how close they are instead of alike: with squared distances d_1 <= .. <= d_K,
-	// v_k = (a + e) / (d_k - d_1 + a + e), a = d_1 / 5, e = d_K / 50, scaled to sum to K.
+	// Close weighs the votes of neighbours by closeness. With squared distances d_1 <= .. <= d_K, v_k = (a + e) / (d_k -
+	// d_1 + a + e), a = d_1 / 5, e = d_K / 50, scaled to sum to K. Without it every neighbour has one vote.
 	Close bool
 }
 
@@ -41,8 +41,8 @@ type queryTerm struct {
 	expected int64 // the term of a prototype that misses the feature
 }
 
-// limits are what a measure makes of the columns: the largest term of each, and that of a prototype which misses the
-// feature, by the Relief rule for missing values.
+// limits are the bounds of a measure by column: the largest term, and the term of a prototype that misses the feature,
+// by the Relief rule for missing values.
 type limits struct{ cap, expected []int64 }
 
 func (p *prototypes) limits(m Measure) (l limits) {
@@ -54,26 +54,26 @@ func (p *prototypes) limits(m Measure) (l limits) {
 	return l
 }
 
-// distances fills sum with the distance of every prototype from the query whose terms are given, several columns at a
-// time: each shape in the loop that does least for it.
+// distances fills sum with the distance of every prototype from the query of the terms, four columns at a time. Each
+// kind of terms has the loop that does least work for it.
 func distances(terms []queryTerm, sum []int64) {
 	clear(sum)
 	for ; len(terms) >= 4; terms = terms[4:] {
-		a, b, c, d := &terms[0], &terms[1], &terms[2], &terms[3]
-		weight := a.weight == 1 && b.weight == 1 && c.weight == 1 && d.weight == 1
+		t := (*[4]queryTerm)(terms)
+		a, b, c, d := &t[0], &t[1], &t[2], &t[3]
+		plain := a.weight == 1 && b.weight == 1 && c.weight == 1 && d.weight == 1
 		alike := a.cap == b.cap && b.cap == c.cap && c.cap == d.cap
 		switch {
-		case !weight && (a.nominal || b.nominal || c.nominal || d.nominal):
-			for i := range terms[:4] {
-				add1(&terms[i], sum)
+		case !plain && (a.nominal || b.nominal || c.nominal || d.nominal):
+			for i := range t {
+				add1(&t[i], sum)
 			}
-		case weight && alike && a.cap == noCap:
-			add4(a.at, b.at, c.at, d.at, a.q, b.q, c.q, d.q, sum)
-		case weight && alike:
-			addCapped4(a.at, b.at, c.at, d.at, a.q, b.q, c.q, d.q, a.cap, sum)
+		case plain && alike && a.cap == noCap:
+			add4(t, sum)
+		case plain && alike:
+			addCapped4(t, sum)
 		default:
-			addWeighted4(a.at, b.at, c.at, d.at, a.q, b.q, c.q, d.q, float64(a.weight), float64(b.weight), float64(c.weight), float64(d.weight),
-				a.cap*a.weight, b.cap*b.weight, c.cap*c.weight, d.cap*d.weight, sum)
+			addWeighted4(t, sum)
 		}
 	}
 	for i := range terms {
@@ -81,32 +81,41 @@ func distances(terms []queryTerm, sum []int64) {
 	}
 }
 
-func add4(a, b, c, d []float64, p, q, r, s float64, sum []int64) {
-	a, b, c, d = a[:len(sum)], b[:len(sum)], c[:len(sum)], d[:len(sum)]
+// add4 adds four terms of weight 1 without a cap.
+func add4(t *[4]queryTerm, sum []int64) {
+	a, b, c, d := t[0].at[:len(sum)], t[1].at[:len(sum)], t[2].at[:len(sum)], t[3].at[:len(sum)]
+	p, q, r, s := t[0].q, t[1].q, t[2].q, t[3].q
 	for k := range sum {
 		w, x, y, z := a[k]-p, b[k]-q, c[k]-r, d[k]-s
 		sum[k] += int64(w*w + x*x + (y*y + z*z))
 	}
 }
 
-func addCapped4(a, b, c, d []float64, p, q, r, s float64, limit int64, sum []int64) {
-	a, b, c, d = a[:len(sum)], b[:len(sum)], c[:len(sum)], d[:len(sum)]
+// addCapped4 adds four terms of weight 1 and the same cap.
+func addCapped4(t *[4]queryTerm, sum []int64) {
+	a, b, c, d := t[0].at[:len(sum)], t[1].at[:len(sum)], t[2].at[:len(sum)], t[3].at[:len(sum)]
+	p, q, r, s := t[0].q, t[1].q, t[2].q, t[3].q
+	limit := t[0].cap
 	for k := range sum {
 		w, x, y, z := a[k]-p, b[k]-q, c[k]-r, d[k]-s
 		sum[k] += min(int64(w*w), limit) + min(int64(x*x), limit) + min(int64(y*y), limit) + min(int64(z*z), limit)
 	}
 }
 
-// addWeighted4 multiplies before it caps, where a product costs less: a square of numbers is at most 2^38, a weight at
-// most 2^14. Levels are up to 2^27 apart, too far for that.
-func addWeighted4(a, b, c, d []float64, p, q, r, s, pw, qw, rw, sw float64, pl, ql, rl, sl int64, sum []int64) {
-	a, b, c, d = a[:len(sum)], b[:len(sum)], c[:len(sum)], d[:len(sum)]
+// addWeighted4 adds four terms of any weights and caps. It multiplies before it caps, where a product costs less: a
+// square of numbers is at most 2^38, a weight at most 2^14. Levels are up to 2^27 apart, too far for that.
+func addWeighted4(t *[4]queryTerm, sum []int64) {
+	a, b, c, d := t[0].at[:len(sum)], t[1].at[:len(sum)], t[2].at[:len(sum)], t[3].at[:len(sum)]
+	p, q, r, s := t[0].q, t[1].q, t[2].q, t[3].q
+	pw, qw, rw, sw := float64(t[0].weight), float64(t[1].weight), float64(t[2].weight), float64(t[3].weight)
+	pl, ql, rl, sl := t[0].cap*t[0].weight, t[1].cap*t[1].weight, t[2].cap*t[2].weight, t[3].cap*t[3].weight
 	for k := range sum {
 		w, x, y, z := a[k]-p, b[k]-q, c[k]-r, d[k]-s
 		sum[k] += min(int64(w*w*pw), pl) + min(int64(x*x*qw), ql) + min(int64(y*y*rw), rl) + min(int64(z*z*sw), sl)
 	}
 }
 
+// add1 adds one term of any weight and cap.
 func add1(t *queryTerm, sum []int64) {
 	at, q, limit, weight := t.at[:len(sum)], t.q, t.cap, t.weight
 	for k := range sum {

@@ -9,8 +9,8 @@ import (
 	"liftstream/model"
 )
 
-// TestMissing: a missing value counts as the mean difference, in a prototype and in the record, and changes nothing
-// else.
+// TestMissing: a missing value counts as the mean difference, in a prototype and in the record, and changes no other
+// term.
 func TestMissing(t *testing.T) {
 	a := column{sd: 1}
 	a.set([]int32{0, unit, 2 * unit, absent})
@@ -47,8 +47,8 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// TestLevelsFarApart: the product of the distance of levels with far codes and a large weight has no place in an int64;
-// the term is its cap.
+// TestLevelsFarApart: the distance of levels with far codes, times a large weight, overflows an int64; the term is its
+// cap.
 func TestLevelsFarApart(t *testing.T) {
 	c := column{nominal: true}
 	c.set([]int32{c.place(0), c.place(4000), c.place(4095)})

@@ -27,9 +27,15 @@ const (
 
 // bounds and prior of the hyperparameters, lengths in units of the range (METHOD.md 2.1).
 var (
-	bounds = gp.Bounds{Low: gp.Params{Length: .02, Signal: .02, Noise: .002}, High: gp.Params{Length: 2, Signal: 1, Noise: .3}}
-	prior  = gp.Prior{Center: gp.Params{Length: .1, Signal: .2, Noise: .03}, Width: gp.Params{Length: 1, Signal: 1, Noise: 1.5}}
-	start  = gp.Params{Length: .1, Signal: .2, Noise: .05}
+	bounds = gp.Bounds{
+		Low:  gp.Params{Length: .02, Signal: .02, Noise: .002},
+		High: gp.Params{Length: 2, Signal: 1, Noise: .3},
+	}
+	prior = gp.Prior{
+		Center: gp.Params{Length: .1, Signal: .2, Noise: .03},
+		Width:  gp.Params{Length: 1, Signal: 1, Noise: 1.5},
+	}
+	start = gp.Params{Length: .1, Signal: .2, Noise: .05}
 )
 
 // fitter builds a structure from evidence.
@@ -47,8 +53,8 @@ type fitter struct {
 // around is the kernel mass at every bin of a feature, its class counts, and the mean weight of a record of each class.
 type around struct{ mass, squares, counts, weights []float64 }
 
-// axes lays out the histograms. One of the previous structure is kept where its range still fits, so that live counts
-// carry over.
+// axes sets the axes of the histograms. It keeps an axis of the previous structure where its range still fits, so that
+// live counts carry over.
 func (x *fitter) axes() []axis {
 	used := 0
 	for f := range x.schema.Features {
@@ -73,7 +79,7 @@ func (x *fitter) axes() []axis {
 	return out
 }
 
-// levelAxis is the axis of a feature with levels, which follows from the schema; that of any other is not used.
+// levelAxis is the axis of a feature with levels, which follows from the schema. For any other feature it is empty.
 func levelAxis(s *model.Feature) axis {
 	switch n := len(s.Levels); {
 	case s.Use != model.UseScore || s.Kind == model.Continuous:
@@ -86,7 +92,7 @@ func levelAxis(s *model.Feature) axis {
 }
 
 // continuousAxis spans the robust range, quantiles .01 to .99, and a quarter of it on either side, as far as there are
-// values. A feature of one value has no bins, nor has one of a range beyond numbers.
+// values. A feature of one value has no bins, nor has one whose range is no finite number.
 func continuousAxis(column []float64, bins int) axis {
 	v := make([]float64, 0, len(column))
 	for _, x := range column {
@@ -111,11 +117,13 @@ func continuousAxis(column []float64, bins int) axis {
 	return a
 }
 
-// build finds the structure. shares are the class histograms of all partitions together, by feature.
+// build finds the structure. counts are the class histograms of all partitions together, by feature.
 func (x *fitter) build(ctx context.Context, axes []axis, counts []*histogram) (*structure, error) {
 	o := &x.options
-	s := &structure{features: make([]feature, len(axes)), neighbours: o.Neighbours, redundancy: o.Redundancy, divergence: o.Divergence,
-		reference: reference{0, o.ReferenceSD}, width: o.Width, halfLife: o.HalfLife, base: x.base}
+	s := &structure{
+		features: make([]feature, len(axes)), base: x.base, neighbours: o.Neighbours, width: o.Width, halfLife: o.HalfLife,
+		redundancy: o.Redundancy, divergence: o.Divergence, reference: reference{0, o.ReferenceSD},
+	}
 	x.around = make([]around, len(axes))
 	for f := range axes {
 		s.features[f].axis = axes[f]
@@ -155,9 +163,10 @@ func (x *fitter) build(ctx context.Context, axes []axis, counts []*histogram) (*
 	return s, nil
 }
 
-// feature learns the curve or the level table of the feature with index at; old is what was known of it, nil for
-// nothing. The values that are held out are chosen by a hash of (seed, name of the feature, rank of the value).
-func (x *fitter) feature(ctx context.Context, at int, f *feature, critical float64, old *feature, near *around, column []float64, g *histogram) error {
+// feature learns the curve or the level table of the feature with index at; old is the feature of the previous
+// structure, or nil. A hash of (seed, name of the feature, rank of the value) chooses the held-out values.
+func (x *fitter) feature(ctx context.Context, at int, f *feature, critical float64, old *feature, near *around,
+	column []float64, g *histogram) error {
 	if f.bins == 0 && !f.nominal {
 		return nil
 	}
@@ -210,7 +219,8 @@ func (x *fitter) feature(ctx context.Context, at int, f *feature, critical float
 	if len(obs) < 2 || !(f.maximum > f.minimum) {
 		return nil
 	}
-	opt := gp.Options{Fit: gp.FitOptions{Bounds: bounds, Prior: &prior, Starts: []gp.Params{{Length: .5, Signal: .2, Noise: .05}}, Tolerance: 1e-3, Iterations: 40},
+	opt := gp.Options{Fit: gp.FitOptions{Bounds: bounds, Prior: &prior,
+		Starts: []gp.Params{{Length: .5, Signal: .2, Noise: .05}}, Tolerance: 1e-3, Iterations: 40},
 		Start: start, Observations: o.Observations, Rounds: 6}
 	if len(x.schema.Features) > wide {
 		opt.Observations, opt.Rounds, opt.Fit.Starts, opt.Fit.Iterations = min(opt.Observations, 32), 2, nil, 20
@@ -230,7 +240,8 @@ func (x *fitter) feature(ctx context.Context, at int, f *feature, critical float
 		return err
 	}
 	f.likelihood, f.observations = l.Likelihood, len(l.Chosen)
-	if f.curve, err = l.Tabulate((f.low-f.zero)/f.scale, (f.high-f.zero)/f.scale, curveTolerance, curvePoints); err != nil {
+	low, high := (f.low-f.zero)/f.scale, (f.high-f.zero)/f.scale
+	if f.curve, err = l.Tabulate(low, high, curveTolerance, curvePoints); err != nil {
 		return err
 	}
 	single(f.curve.Mean)
@@ -238,8 +249,8 @@ func (x *fitter) feature(ctx context.Context, at int, f *feature, critical float
 	return nil
 }
 
-// recordScore is the mean of the scores of the records in a bin, each without itself, which weighs weights[c] in class
-// c.
+// recordScore is the mean of the scores of the records in a bin, each computed without the record itself, which weighs
+// weights[c] in class c.
 func (x *fitter) recordScore(mass, here, counts, weights []float64) float64 {
 	sum, n := 0.0, total(here)
 	m := make([]float64, len(mass))
@@ -254,8 +265,8 @@ func (x *fitter) recordScore(mass, here, counts, weights []float64) float64 {
 	return sum
 }
 
-// levels is the exact posterior of levels that have nothing to do with each other: prior N(neutral, s^2), s^2 the
-// variance of the scores between levels.
+// levels computes the exact posterior of independent levels: prior N(neutral, s^2), s^2 the variance of the scores
+// between levels.
 func (x *fitter) levels(f *feature, obs []gp.Observation, bins int) {
 	if len(obs) < 2 {
 		return
@@ -299,8 +310,8 @@ func (x *fitter) correlate(s *structure) []float32 {
 	return correlations(columns)
 }
 
-// sample takes the prototypes: as many of every class where there are enough, by a hash of the position that favours
-// weight (the smallest -ln(u) / w), and standardises the columns by all of the evidence.
+// sample draws the prototypes: as many of every class where there are enough, by a hash of the position that favours
+// weight (the smallest -ln(u) / w). It standardises the columns by all of the evidence.
 func (x *fitter) sample(s *structure) {
 	type drawn struct {
 		key float64
@@ -349,7 +360,8 @@ func (x *fitter) sample(s *structure) {
 	p.columns = make([]column, len(s.features))
 	for f := range p.columns {
 		c, a := &p.columns[f], &s.features[f].axis
-		if a.bins == 0 && !a.nominal || x.schema.Directed(f) { // what a neighbour says need not move with its feature one way
+		// The neighbours' shares need not rise with the feature: one with a direction takes no part.
+		if a.bins == 0 && !a.nominal || x.schema.Directed(f) {
 			continue
 		}
 		c.nominal = a.nominal

@@ -62,7 +62,8 @@ func readFolds(t testing.TB, name string) *folded {
 
 // split returns the evidence of the records outside the fold and the indices of those in it.
 func (d *folded) split(fold int) (*model.Evidence, []int) {
-	ev := &model.Evidence{Schema: d.schema, Levels: model.NewLevels(d.schema), Columns: make([][]float64, len(d.schema.Features)), Seed: 1}
+	ev := &model.Evidence{Schema: d.schema, Levels: model.NewLevels(d.schema),
+		Columns: make([][]float64, len(d.schema.Features)), Seed: 1}
 	var test []int
 	for i, row := range d.rows {
 		if d.fold[i] == fold {
@@ -141,7 +142,8 @@ func TestFolds(t *testing.T) {
 			folds = 2
 		}
 		a := crossValidate(t, readFolds(t, g.name), folds)
-		t.Logf("%-12s local %.3f +- %.3f, plain %.3f, goal %.3f, best peer %.3f, %.1f features selected, %d records", g.name, a.local, a.error(), a.plain, g.goal, g.peer, a.size, a.n)
+		t.Logf("%-12s local %.3f +- %.3f, plain %.3f, goal %.3f, best peer %.3f, %.1f features selected, %d records", g.name,
+			a.local, a.error(), a.plain, g.goal, g.peer, a.size, a.n)
 		if a.local < a.plain-a.error() || a.local < g.goal-a.error() {
 			t.Errorf("%s: accuracy %.3f +- %.3f, plain %.3f, goal %.3f", g.name, a.local, a.error(), a.plain, g.goal)
 		}

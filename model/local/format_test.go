@@ -12,8 +12,8 @@ import (
 	"liftstream/model/wire"
 )
 
-// TestFirstFormat: a state and a part of the first format go on, with empty subspaces until the next fit, whose part is
-// of today's.
+// TestFirstFormat: a state and a part of the first format still serve, with empty subspaces until the next fit, which
+// writes today's format.
 func TestFirstFormat(t *testing.T) {
 	f, err := os.Open("testdata/format-1.gz")
 	if err != nil {
@@ -59,7 +59,7 @@ func TestFirstFormat(t *testing.T) {
 	}
 	for j, g := range c.own {
 		for y, w := range g.weights() {
-			if g.total[y] > 0 && !(w > .9 && w < 3.1) { // the weights of the records that were learnt since
+			if g.total[y] > 0 && !(w > .9 && w < 3.1) { // the weights of the records learnt since
 				t.Errorf("feature %d: a record of class %d weighs %v", j, y, w)
 			}
 		}
@@ -69,7 +69,8 @@ func TestFirstFormat(t *testing.T) {
 		t.Fatal(err)
 	}
 	ev := modeltest.Evidence(s, levels, ex)
-	ev.States, ev.Recodes, ev.Models = map[int32][]byte{0: c.AppendState(nil)}, map[int32]model.Recode{0: nil}, map[int32]int64{0: 1}
+	ev.States, ev.Recodes, ev.Models = map[int32][]byte{0: c.AppendState(nil)}, map[int32]model.Recode{0: nil},
+		map[int32]int64{0: 1}
 	next, err := New(Options{Theta: Auto, Prototypes: 60, Neighbours: 3}, s).Fit(context.Background(), ev, part)
 	if err != nil {
 		t.Fatal(err)

@@ -181,7 +181,7 @@ func TestGolden(t *testing.T) {
 				near("record score", Hit.Record(out[2*i:2*i+2], counts, class[i]), w.Record[k], 1e-9)
 				near("balanced score", Balanced.Record(out[2*i:2*i+2], counts, class[i]), w.BalRecord[k], 1e-9)
 			}
-			// The choice, where no tie is narrower than rounding, and the observations that are fed.
+			// The choice, where no tie is narrower than rounding, and the observations of the curve.
 			var pool []gp.Observation
 			for k, i := range w.Rows {
 				near("observation", averaged[i], w.Y[k], 1e-9)
@@ -271,7 +271,8 @@ func TestGolden(t *testing.T) {
 				k := nearest(sum, w.near)
 				for i, x := range w.near[:k] {
 					// Values are rounded to 1/16384 of a standard deviation.
-					if d := math.Sqrt(float64(x.distance)) / unit; math.Abs(d-want.Distance[i]) > math.Sqrt(float64(len(features)))/unit {
+					slack := math.Sqrt(float64(len(features))) / unit
+					if d := math.Sqrt(float64(x.distance)) / unit; math.Abs(d-want.Distance[i]) > slack {
 						t.Errorf("%s: record %d, %s: neighbour %d at %v, want %v", name, r.Row, key, i, d, want.Distance[i])
 					}
 					if x.index != want.Rows[i] {

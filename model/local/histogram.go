@@ -22,7 +22,7 @@ type axis struct {
 
 func (a *axis) same(b *axis) bool { return *a == *b }
 
-// value is the place of a cell of a Row on the axis, clamped to it; ok is false for what is missing.
+// value is the place of a cell of a Row on the axis, clamped to it; ok is false for a missing value.
 func (a *axis) value(v float64) (x float64, ok bool) {
 	if v != v || a.levels > 0 && v >= float64(a.levels) {
 		return 0, false
@@ -48,7 +48,7 @@ func (a *axis) at(i int) float64 {
 }
 
 // splitUnit is the step in which the weight of a value is split over two bins, so that sums of integer weights are
-// exact and what is learnt can be taken back.
+// exact and Retract undoes Learn.
 const splitUnit = 1 << 16
 
 // split returns the bin below x, which lies on the axis, and the share of the bin above it.
@@ -71,12 +71,14 @@ type histogram struct {
 	missing []float64 // by class: records without a value
 	total   []float64 // by class: all records
 	// squares holds the sum of the squared weights of each class. Over the sum of its weights this is the mean weight of a
-	// record of the class, by which evidence is counted: exact where weights depend on the class alone.
+	// record of the class. Evidence is counted in records of that weight, which is exact where weights depend on the class
+	// alone.
 	squares []float64
 	base    float64 // half-lives divided out
 }
 
-// add is O(1): it splits the weight of a value over two bins. A negative weight takes back. half = 0 does not decay.
+// add counts a value in O(1), splitting its weight over two bins. A negative weight removes it again. half = 0 does not
+// decay.
 func (g *histogram) add(a *axis, classes int, v float64, class int32, weight, clock, half float64) {
 	if a.bins == 0 && !a.nominal {
 		return
@@ -90,7 +92,8 @@ func (g *histogram) add(a *axis, classes int, v float64, class int32, weight, cl
 				g.n[i] = math.Ldexp(g.n[i], by)
 			}
 			for y := range g.squares {
-				g.missing[y], g.total[y], g.squares[y] = math.Ldexp(g.missing[y], by), math.Ldexp(g.total[y], by), math.Ldexp(g.squares[y], 2*by)
+				g.missing[y], g.total[y], g.squares[y] = math.Ldexp(g.missing[y], by), math.Ldexp(g.total[y], by),
+					math.Ldexp(g.squares[y], 2*by)
 			}
 			g.base += shift
 			e -= shift
@@ -186,7 +189,7 @@ func (g *histogram) counts(classes int) []float64 {
 	return out
 }
 
-// tidy returns the cells without the rounding that decayed retractions leave below 0.
+// tidy returns a copy with 0 in the cells that decayed retractions leave below 0 by rounding.
 func (g *histogram) tidy() *histogram {
 	o := g.clone()
 	for i := range o.n {
@@ -251,8 +254,8 @@ func (g *histogram) appendBinary(b []byte, classes int) []byte {
 	return b
 }
 
-// decodeHistogram reads what appendBinary wrote. The first format had neither missing values, of which nothing is known
-// then, nor squared weights: its records count as of weight 1.
+// decodeHistogram reads the form of appendBinary. The first format had neither missing values nor squared weights: then
+// no missing values are counted, and records count as of weight 1.
 func decodeHistogram(r *wire.Reader, a *axis, classes int, format uint64) *histogram {
 	g := newHistogram(a, classes)
 	if g.base = r.Float(); math.IsNaN(g.base) || math.IsInf(g.base, 0) {
@@ -293,9 +296,9 @@ func decodeHistogram(r *wire.Reader, a *axis, classes int, format uint64) *histo
 const reach = 4
 
 // around returns M_c and the sum of w^2 kappa^2 at every bin of a numeric axis: the convolution of the histogram with
-// the kernel of width h (in units of the scale) over four widths on either side. A level of a nominal feature is its
-// own neighbourhood. The mass of n records is off by at most n ((bin/h)^2 / 8 + .61 bin / (h splitUnit) + 3.4e-4), bin
-// being the step in units of the scale. The squares take the weight of a record to be that of its class on average.
+// the kernel of width h (in units of the scale) over four widths on either side. A level of a nominal feature stands
+// alone. The mass of n records is off by at most n ((bin/h)^2 / 8 + .61 bin / (h splitUnit) + 3.4e-4), bin being the
+// step in units of the scale. The squares take the weight of a record to be that of its class on average.
 func (g *histogram) around(a *axis, classes int, h float64) (mass, squares []float64) {
 	bins := len(g.n) / classes
 	mass, squares = make([]float64, len(g.n)), make([]float64, bins)

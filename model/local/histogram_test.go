@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestHistogram: scores from histograms are those of the records, to the stated bound of the masses.
+// TestHistogram: scores from histograms equal those of the records, to the stated bound of the masses.
 func TestHistogram(t *testing.T) {
 	columns, class := wdbc(t)
 	n := float64(len(class))
@@ -45,7 +45,7 @@ func TestHistogram(t *testing.T) {
 	}
 }
 
-// TestHistogramDecay: counts decay by their clock, whatever the shift of the base, and can be taken back and merged.
+// TestHistogramDecay: counts decay by their clock at any shift of the base, and can be retracted and merged.
 func TestHistogramDecay(t *testing.T) {
 	a := axis{high: 1, bins: 8, scale: 1}
 	g, late := newHistogram(&a, 2), newHistogram(&a, 2)
@@ -82,13 +82,14 @@ func TestHistogramDecay(t *testing.T) {
 		}
 	}
 	for y := range 2 {
-		if n, m, q := g.total[y]/scale, g.missing[y]/scale, g.squares[y]/scale/scale; math.Abs(n-all[y]) > 1e-11 || math.Abs(m-missing[y]) > 1e-11 || math.Abs(q-squares[y]) > 1e-11 {
+		n, m, q := g.total[y]/scale, g.missing[y]/scale, g.squares[y]/scale/scale
+		if math.Abs(n-all[y]) > 1e-11 || math.Abs(m-missing[y]) > 1e-11 || math.Abs(q-squares[y]) > 1e-11 {
 			t.Errorf("class %d: %v records, %v missing, squares %v, want %v, %v, %v", y, n, m, q, all[y], missing[y], squares[y])
 		}
 	}
 }
 
-// TestRangeBeyondNumbers: where the distance of the ends is no number there is no axis, and nothing to place on it.
+// TestRangeBeyondNumbers: where the distance of the ends overflows there is no axis, and no value is placed.
 func TestRangeBeyondNumbers(t *testing.T) {
 	column := []float64{-1.7e308, 1.7e308}
 	for range 500 {

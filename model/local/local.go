@@ -28,7 +28,7 @@ var _ model.Factory = (*Factory)(nil)
 // Name is "local".
 func (f *Factory) Name() string { return Name }
 
-// Contribution is that of the neighbours, under the term "(local)".
+// Contribution describes the neighbours: one input under the term "(local)".
 func (f *Factory) Contribution() model.Contribution {
 	return model.Contribution{Term: "(local)", Inputs: 1}
 }
@@ -36,10 +36,11 @@ func (f *Factory) Contribution() model.Contribution {
 // New returns an empty component, which counts nothing until its first Rebase.
 func (f *Factory) New(*model.Levels) model.Component { return &Component{schema: f.schema} }
 
-// Fit learns the curves from the class histograms of all partitions - those of their states where the axis is the same,
-// else those of their records in the evidence -, draws the prototypes from the evidence, and chooses threshold and
-// distance on them. Axes, and where the search for a curve starts, are those of the previous part, or else of a state
-// that a model serves. Evidence without a record gives a part that says nothing.
+// Fit learns the curves from the class histograms of all partitions, draws the prototypes from the evidence, and
+// chooses threshold and distance on them. The histograms are those of the partitions' states where the axis is the
+// same, else they are counted from the partitions' records in the evidence. Axes, and the start of the search for a
+// curve, are those of the previous part, or else of a state that a model serves. Evidence without a record gives a part
+// without curves and prototypes.
 func (f *Factory) Fit(ctx context.Context, ev *model.Evidence, previous []byte) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -87,7 +88,7 @@ func (f *Factory) axesOfPart(b []byte) ([]feature, error) {
 	return p.structure.features, nil
 }
 
-// axesOfState returns the features of a state; nil of one without a structure.
+// axesOfState returns the features of a state; nil for a state without a structure.
 func (f *Factory) axesOfState(b []byte) ([]feature, error) {
 	c := &Component{schema: f.schema}
 	if err := c.LoadState(b); err != nil || c.structure == nil {
@@ -137,9 +138,8 @@ func (x *fitter) shares(axes []axis) ([]share, error) {
 	return out, nil
 }
 
-// Component serves one structure and counts the classes of one partition along the values of every feature, for the
-// next fit. It is a model.Component and a
-// model.Selector. Its one input is the log-lifts of the shares of the classes among the
+// Component serves one structure. It counts the classes of one partition along the values of every feature, for the
+// next fit. It is a model.Component and a model.Selector. Its one input is the log-lifts of the class shares among the
 // nearest prototypes.
 type Component struct {
 	schema    *model.Schema
@@ -157,17 +157,18 @@ var (
 // Learn adds the example to the class histogram of every feature that it has, in O(1) each.
 func (c *Component) Learn(ex *model.Example) { c.count(ex, 1, nil) }
 
-// Retract takes back what Learn added.
+// Retract undoes Learn of the example.
 func (c *Component) Retract(ex *model.Example) { c.count(ex, -1, nil) }
 
-// count adds to all histograms, or to those that only has.
+// count adds the example to the histograms of all features or, where only is given, of the features that it marks.
 func (c *Component) count(ex *model.Example, sign float64, only []bool) {
 	if c.structure == nil || !(ex.Weight > 0) || uint32(ex.Class) >= uint32(len(c.schema.Classes)) {
 		return
 	}
 	for j := range c.structure.features {
 		if only == nil || only[j] {
-			c.own[j].add(&c.structure.features[j].axis, len(c.schema.Classes), ex.Row[j], ex.Class, sign*ex.Weight, ex.Clock, c.structure.halfLife)
+			c.own[j].add(&c.structure.features[j].axis, len(c.schema.Classes), ex.Row[j], ex.Class, sign*ex.Weight, ex.Clock,
+				c.structure.halfLife)
 		}
 	}
 }
@@ -180,8 +181,8 @@ func (c *Component) InputCount() int {
 	return 1
 }
 
-// Inputs writes the log-lift of every class: that of its smoothed share among the nearest prototypes. It is 0 where the
-// row has no value to compare.
+// Inputs writes the log-lift of every class: that of its smoothed share among the nearest prototypes. It writes 0 where
+// the row has no value to compare.
 func (c *Component) Inputs(row model.Row, dst []float64) {
 	if c.InputCount() == 0 {
 		return
@@ -189,9 +190,8 @@ func (c *Component) Inputs(row model.Row, dst []float64) {
 	c.structure.shares(c.structure.nearby(row, c.work), c.work, dst)
 }
 
-// InputsWithout writes what Inputs would of a record on which the structure was fitted, had it not been among the
-// prototypes: the one that it is, values, class and clock, is left out. The relevance that weighs features keeps the
-// record.
+// InputsWithout writes the Inputs of a record on which the structure was fitted, without its own vote: the prototype of
+// the same values, class and clock is left out. The relevance that weighs features keeps the record.
 func (c *Component) InputsWithout(ex *model.Example, dst []float64) {
 	if c.InputCount() == 0 {
 		return
@@ -201,9 +201,9 @@ func (c *Component) InputsWithout(ex *model.Example, dst []float64) {
 	s.shares(n, c.work, dst)
 }
 
-// Select appends the features of the row's subspace, the most relevant first, and their relevance in nats: those whose
-// values tell about the class there beyond chance, alone or beside the others. It does not allocate when there is room,
-// and appends nothing where no feature tells.
+// Select appends the features of the row's subspace, the most relevant first, and their relevance in nats. In the
+// subspace are the features whose values tell about the class there beyond chance, alone or beside the others. Select
+// appends nothing where no feature does, and does not allocate while the slices have the capacity.
 func (c *Component) Select(row model.Row, features []int32, relevance []float32) ([]int32, []float32) {
 	if c.structure == nil {
 		return features, relevance
@@ -211,14 +211,15 @@ func (c *Component) Select(row model.Row, features []int32, relevance []float32)
 	return c.structure.published(row, c.own, c.structure.nearby(row, c.work), c.work, features, relevance)
 }
 
-// Reasons why a record has no local answer: the closed set of Reason. Its score is degraded: what the other parts say.
+// Reasons why a record has no local answer: the closed set of Reason. The score is then degraded: it rests on the other
+// components alone.
 const (
 	ReasonNoCurves     = "local_no_curves"     // no feature tells the classes apart
 	ReasonOutside      = "local_outside_range" // no value where the feature was observed
 	ReasonNoPrototypes = "local_no_prototypes" // nothing to compare with
 )
 
-// Reason says why the component has nothing to say of the row; "" when it has.
+// Reason returns the reason why the component has no answer for the row; "" when it has one.
 func (c *Component) Reason(row model.Row) string {
 	s := c.structure
 	if s == nil || len(s.prototypes.class) == 0 {
@@ -237,7 +238,8 @@ func (c *Component) Reason(row model.Row) string {
 	return ReasonOutside
 }
 
-// Predict writes the class shares of the row, which sum to 1, into p; the base rates where there is nothing to compare.
+// Predict writes the class shares of the row, which sum to 1, into p. They are the base rates where there is nothing to
+// compare.
 func (c *Component) Predict(row model.Row, p []float64) {
 	if c.InputCount() == 0 {
 		for y := range p {
@@ -258,8 +260,8 @@ func (c *Component) Predict(row model.Row, p []float64) {
 	}
 }
 
-// Rebase takes over the structure of the part. A feature whose axis is the same keeps its own counts; another one
-// starts from the part's share for Self and learns Since.
+// Rebase serves the structure of the part. A feature whose axis is the same keeps its own counts; any other starts from
+// the part's share for Self and learns Since.
 func (c *Component) Rebase(rb *model.Rebase) error {
 	p, err := DecodePart(c.schema, rb.Part)
 	if err != nil {
@@ -298,22 +300,22 @@ func (c *Component) install(s *structure, own []*histogram) {
 	c.structure, c.own, c.work = s, own, newScratch(s)
 }
 
-// Explanation is what the component knows of one feature of a record.
+// Explanation is the component's view of one feature of a record.
 type Explanation struct {
 	Feature int32
 	Value   float64 // cell of the Row
-	// Mean and Deviation are those of the local Gaussian, NaN where there is none: missing, outside the observed range, or
-	// a feature without a curve.
+	// Mean and Deviation are those of the local Gaussian; NaN where there is none: a missing value, a value outside the
+	// observed range, or a feature without a curve.
 	Mean, Deviation float64
-	// Alone and Beside are what the value tells about the class beyond chance, in nats, alone and beside the other
-	// features; 0 where that is nothing.
+	// Alone and Beside are the relevance of the value in nats, alone and beside the other features; 0 where it is not
+	// beyond chance.
 	Alone, Beside float64
-	// Relevance is the larger of the two, and Rank the place in the subspace from 1, 0 for what is not in it.
+	// Relevance is the larger of the two. Rank is the place in the subspace, from 1; 0 outside of it.
 	Relevance float64
 	Rank      int
 }
 
-// Explain appends one Explanation a feature, in schema order; features that are not used are left out.
+// Explain appends one Explanation a feature, in schema order, without the unused features.
 func (c *Component) Explain(row model.Row, dst []Explanation) []Explanation {
 	s := c.structure
 	if s == nil {
@@ -325,7 +327,8 @@ func (c *Component) Explain(row model.Row, dst []Explanation) []Explanation {
 		if f.bins == 0 && !f.nominal {
 			continue
 		}
-		e := Explanation{Feature: int32(j), Value: row[j], Mean: math.NaN(), Deviation: math.NaN(), Alone: s.alone(row, j, c.own),
+		e := Explanation{Feature: int32(j), Value: row[j], Mean: math.NaN(), Deviation: math.NaN(),
+			Alone:  s.alone(row, j, c.own),
 			Beside: s.beside(row, j, c.work.found, c.work)}
 		if mean, v, ok := f.gaussian(row[j]); ok {
 			e.Mean, e.Deviation = mean, math.Sqrt(v)

@@ -48,7 +48,7 @@ func TestOutside(t *testing.T) {
 	}
 }
 
-// TestDegenerate: pools that say nothing are served without a NaN, and the reason is named.
+// TestDegenerate: uninformative pools are served without a NaN, and the reason is named.
 func TestDegenerate(t *testing.T) {
 	s := modeltest.Schema()
 	l, base := modeltest.Generate(s, 300, 5)
@@ -135,8 +135,8 @@ func TestDegenerate(t *testing.T) {
 	}
 }
 
-// TestExplain: the place of a feature is that in the subspace, its relevance the larger of what it tells alone and
-// beside the others.
+// TestExplain: the place of a feature is its place in the subspace, and its relevance the larger of its relevance alone
+// and beside the others.
 func TestExplain(t *testing.T) {
 	c, _, ex := fitted(t, Options{Theta: .1}, 800)
 	ranked := 0
@@ -167,7 +167,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestNoAllocation: scoring writes into what is there.
+// TestNoAllocation: scoring writes into existing memory.
 func TestNoAllocation(t *testing.T) {
 	for _, o := range []Options{{Theta: Auto}, {Theta: 0}, {Theta: .2}} {
 		c, _, ex := fitted(t, o, 600)

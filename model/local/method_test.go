@@ -43,8 +43,10 @@ func TestMethod(t *testing.T) {
 		folds = append(folds, k)
 	}
 	source := func(yield func(*model.Batch, error) bool) { yield(b, nil) }
-	spec := &model.Spec{Schema: s, Components: []model.Factory{local.New(local.Options{Theta: local.Auto, Prototypes: 200, Observations: 24}, s)}, Scorecard: evaluate.Alone(s),
-		Options: model.Options{Warmup: 150, TailBytes: 1 << 20, ReservoirRecords: 1000, ReservoirBytes: 1 << 20, Seed: 1, Gate: 1}}
+	o := local.Options{Theta: local.Auto, Prototypes: 200, Observations: 24}
+	spec := &model.Spec{Schema: s, Components: []model.Factory{local.New(o, s)}, Scorecard: evaluate.Alone(s),
+		Options: model.Options{Warmup: 150, TailBytes: 1 << 20, ReservoirRecords: 1000, ReservoirBytes: 1 << 20, Seed: 1,
+			Gate: 1}}
 	methods := []evaluate.Method{evaluate.Stage("local", spec)}
 	right, selected, n := 0, 0, 0
 	sink := func(r *evaluate.Record) error {
@@ -76,7 +78,8 @@ func TestMethod(t *testing.T) {
 		t.Errorf("folds: accuracy %v, %d of %d records with a subspace", a, selected, n)
 	}
 	right, selected, n = 0, 0, 0
-	run, err := evaluate.Prequential(context.Background(), s, source, methods, evaluate.Options{Refit: 200, Partitions: 2}, sink)
+	run, err := evaluate.Prequential(context.Background(), s, source, methods, evaluate.Options{Refit: 200, Partitions: 2},
+		sink)
 	if err != nil || run.Fits < 1 {
 		t.Fatal(run, err)
 	}
@@ -85,8 +88,8 @@ func TestMethod(t *testing.T) {
 	}
 }
 
-// TestFittedWeights: a fit from records learns how much the neighbours' votes are worth, each record's without itself,
-// and scores new records better for it.
+// TestFittedWeights: a fit from records learns the worth of the neighbours' votes, each record's without itself, and
+// scores new records better for it.
 func TestFittedWeights(t *testing.T) {
 	g := local.WideSubspaces(1)
 	s := g.Schema()
@@ -104,7 +107,8 @@ func TestFittedWeights(t *testing.T) {
 	loss := map[string]float64{}
 	for _, name := range []string{"alone", "with"} {
 		o := propensity.Default()
-		spec := &model.Spec{Schema: s, Options: model.Options{Warmup: 150, TailBytes: 1 << 20, ReservoirRecords: 1000, ReservoirBytes: 1 << 20, Seed: 1}}
+		spec := &model.Spec{Schema: s, Options: model.Options{Warmup: 150, TailBytes: 1 << 20, ReservoirRecords: 1000,
+			ReservoirBytes: 1 << 20, Seed: 1}}
 		if name == "with" {
 			spec.Components = []model.Factory{local.New(local.Options{Theta: local.Auto, Observations: 24}, s)}
 			o.Blocks = []propensity.Block{{Name: "local", Inputs: 1}}

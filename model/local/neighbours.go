@@ -6,9 +6,9 @@ type prototypes struct {
 	columns []column
 	// prior is the share of each class among the prototypes.
 	prior []float64
-	// clock is Example.Clock of each; none in a part of the first format.
+	// clock is Example.Clock of each; empty in a part of the first format.
 	clock []float64
-	// beside holds, prototype by prototype, what each feature tells there beside the others, in nats.
+	// beside holds, prototype by prototype, the relevance of each feature there beside the others, in nats.
 	beside []float32
 
 	places []int32 // of each prototype in all columns
@@ -41,8 +41,8 @@ func place(near []neighbour, n int, d int64, index int32) int {
 	return n
 }
 
-// nearest fills near, from its start, with the closest prototypes, nearest first, ties by the lower index; those beyond
-// are left out. It returns how many there are.
+// nearest fills near, from its start, with the closest prototypes, nearest first, ties by the lower index. It leaves
+// out prototypes at beyond or farther, and returns the number found.
 func nearest(sum []int64, near []neighbour) int {
 	n, worst := 0, beyond
 	for k, d := range sum {
@@ -55,10 +55,10 @@ func nearest(sum []int64, near []neighbour) int {
 	return n
 }
 
-// block is the number of prototypes of which the closest stands for all at first.
+// block is the number of prototypes that their closest one represents at first.
 const block = 8
 
-// blocks fills low with the least of every block of sum, whose length is a multiple of theirs.
+// blocks fills low with the least of every block of sum, whose length is a multiple of block.
 func blocks(sum, low []int64) {
 	for b := range low {
 		s := sum[b*block : b*block+block : b*block+block]
@@ -67,8 +67,8 @@ func blocks(sum, low []int64) {
 }
 
 // find fills w.near with the prototypes closest by w.terms, nearest first, ties by the lower index, leaving out skip
-// (negative = none), and w.tied with the classes of the others that are as far as the last of them. It returns how many
-// there are in w.near. The sums of w.tables are at most those of the terms; exact says that they are the same.
+// (negative = none). It fills w.tied with the classes of the others at the distance of the last one. It returns the
+// number in w.near. The sums of w.tables are at most those of the terms; exact states that they are equal.
 func (w *scratch) find(exact bool, skip int) int {
 	if w.ties > 0 {
 		w.untie()
@@ -158,19 +158,19 @@ func (w *scratch) find(exact bool, skip int) int {
 	return n
 }
 
-// tie counts a prototype that is as far as the last of the nearest.
+// tie counts n prototypes of the class of prototype k at the distance of the last of the nearest.
 func (w *scratch) tie(k int32, n int) {
 	w.tied[w.class[k]] += float64(n)
 	w.ties += n
 }
 
-// untie forgets those that were as far as one that was the last.
+// untie clears the ties of a prototype that is no longer the last.
 func (w *scratch) untie() {
 	clear(w.tied)
 	w.ties = 0
 }
 
-// to is the distance of a prototype, given up where it reaches limit.
+// to is the distance of prototype k. It stops once the distance reaches limit.
 func (w *scratch) to(k int32, limit int64) (d int64) {
 	m := int32(len(w.all))
 	places := w.places[k*m : k*m+m]

@@ -4,9 +4,10 @@ import (
 	"slices"
 )
 
-// Most prototypes are too far to be looked at one feature after the other. Their places in several features, in cells
-// of a few places each, are one code; the least that the terms of a record can be at each code is looked up in a table
-// that is made for the record. What is farther by these sums than the K-th of the nearest is not measured.
+// Most prototypes are too far to be compared one feature after the other. Each is first bounded by look-ups: its places
+// in several features, in cells of a few places each, form one code, and a table made for the record holds the least
+// sum of terms at each code. A prototype whose sum of these bounds exceeds the distance of the K-th of the nearest is
+// not measured.
 const (
 	packSize = 256 // codes of a pack
 	packed   = 16  // cells of a feature
@@ -19,8 +20,8 @@ type pack struct {
 	size    int     // number of codes
 }
 
-// member is a feature of a pack, with the lowest and the highest place of its prototypes in each cell, ascending;
-// absent ones are a cell of their own.
+// member is a feature of a pack, with the lowest and the highest place of its prototypes in each cell, ascending.
+// Absent places are a cell of their own.
 type member struct {
 	feature   int32
 	low, high []int32
@@ -29,7 +30,7 @@ type member struct {
 // table is the least sum of terms at each code of a pack.
 type table [packSize]int64
 
-// cells cuts sorted places into cells of as many prototypes each, equal places together.
+// cells cuts sorted places into cells of equally many prototypes, equal places together.
 func cells(places []int32) (low, high []int32) {
 	n, _ := slices.BinarySearch(places, absent+1)
 	if n > 0 {
@@ -55,8 +56,8 @@ func cells(places []int32) (low, high []int32) {
 	return low, high
 }
 
-// prepare lays out the places, and puts the columns into packs: those of most cells first, each into the first with
-// room.
+// prepare fills the table of places and packs the columns: those of most cells first, each into the first pack that has
+// space for it.
 func (p *prototypes) prepare() {
 	p.packs, p.exact = nil, make([]bool, len(p.columns))
 	p.places = make([]int32, len(p.class)*len(p.columns))
@@ -94,7 +95,7 @@ func (p *prototypes) prepare() {
 	}
 }
 
-// fill makes the table of the pack for the terms of its features, and reports whether one of them counts.
+// fill makes the table of the pack for the terms of its features, and reports whether one of them has a weight.
 func (k *pack) fill(terms []queryTerm, t *table) bool {
 	if !slices.ContainsFunc(k.members, func(m member) bool { return terms[m.feature].weight != 0 }) {
 		return false
@@ -128,7 +129,7 @@ func (t *queryTerm) least(low, high int32) int64 {
 	return min(int64(x*x), t.cap) * t.weight
 }
 
-// lookUp fills sum with what the tables say of the codes.
+// lookUp fills sum with the sums of the table entries at the codes, by prototype.
 func lookUp(tables []table, codes [][]uint8, sum []int64) {
 	clear(sum)
 	for ; len(tables) >= 4; tables, codes = tables[4:], codes[4:] {

@@ -16,7 +16,7 @@ const (
 	stateFormat = 2
 )
 
-// Bounds of what a part or a state may hold.
+// Bounds of the sizes in a part or a state.
 const (
 	maxPrototypes = 1 << 20
 	maxPartitions = 1 << 16
@@ -31,31 +31,32 @@ type Part struct {
 	shares    []share
 }
 
-// CurveReport describes what was learnt of one feature.
+// CurveReport describes the curve or the level table of one feature.
 type CurveReport struct {
 	Feature int
 	gp.Params
 	Observations             int
 	LogLikelihood            float64
 	MeanBound, VarianceBound float64 // proved bounds of the error of the tabulated curve
-	Neutral                  float64 // score of a feature that says nothing
+	Neutral                  float64 // score of an uninformative feature
 }
 
 // Report describes a fit.
 type Report struct {
-	// Theta is the threshold of the published subspace, Useless the mean relevance of a feature that says nothing.
+	// Theta is the threshold of paper A's subspace, Useless the mean relevance of an uninformative feature.
 	Theta, Useless float64
 	Measure        Measure
 	Neighbours     int
 	Prototypes     int
-	Curves         []CurveReport // of the features that can be selected; those of levels have no Params
+	Curves         []CurveReport // of the features that can be selected; a level table has no Params
 	Trials         []Trial
 }
 
 // Report describes the fit of the part.
 func (p *Part) Report() Report {
 	s := p.structure
-	r := Report{Theta: s.theta, Useless: s.useless, Measure: s.measure, Neighbours: s.neighbours, Prototypes: len(s.prototypes.class), Trials: s.trials}
+	r := Report{Theta: s.theta, Useless: s.useless, Measure: s.measure, Neighbours: s.neighbours,
+		Prototypes: len(s.prototypes.class), Trials: s.trials}
 	for j := range s.features {
 		f := &s.features[j]
 		if !f.candidate() {
@@ -118,8 +119,7 @@ func decodeHistograms(r *wire.Reader, s *structure, format uint64) []*histogram 
 	return out
 }
 
-// AppendState appends the structure and this partition's counts: all that the component needs to go on without its
-// Model at hand.
+// AppendState appends the structure and this partition's counts: with them the component goes on without its Model.
 func (c *Component) AppendState(b []byte) []byte {
 	b = wire.AppendUvarint(b, stateFormat)
 	b = wire.AppendBool(b, c.structure != nil)
@@ -133,7 +133,7 @@ func (c *Component) AppendState(b []byte) []byte {
 	return b
 }
 
-// LoadState replaces the state by what AppendState wrote.
+// LoadState replaces the state by one that AppendState wrote.
 func (c *Component) LoadState(b []byte) error {
 	r := wire.NewReader(b)
 	format := r.Uvarint()
@@ -312,7 +312,7 @@ func decodeStructure(r *wire.Reader, schema *model.Schema, format uint64) *struc
 	p.beside = make([]float32, len(p.class)*m)
 	if format > 1 {
 		p.clock = r.Floats()
-		if len(p.clock) != 0 && len(p.clock) != len(p.class) { // none since the first format
+		if len(p.clock) != 0 && len(p.clock) != len(p.class) { // a part of the first format has none
 			r.Fail(fmt.Errorf("%d clocks of %d prototypes", len(p.clock), len(p.class)))
 		}
 		p.decodeBeside(r)
@@ -320,7 +320,8 @@ func decodeStructure(r *wire.Reader, schema *model.Schema, format uint64) *struc
 	return s
 }
 
-// appendBeside writes, feature by feature, the prototypes at which it tells something beside the others, and how much.
+// appendBeside writes, feature by feature, the prototypes at which it has a relevance beside the others, and the
+// relevance.
 func (p *prototypes) appendBeside(b []byte) []byte {
 	var at []int32
 	var nats []float64
@@ -389,7 +390,8 @@ func (f *feature) appendBinary(b []byte) []byte {
 		return b
 	}
 	c := f.curve
-	for _, v := range []float64{f.minimum, f.maximum, c.Params.Length, c.Params.Signal, c.Params.Noise, c.Prior, c.Low, c.High, c.Start, c.Step, c.MeanBound, c.VarianceBound} {
+	for _, v := range []float64{f.minimum, f.maximum, c.Params.Length, c.Params.Signal, c.Params.Noise, c.Prior, c.Low,
+		c.High, c.Start, c.Step, c.MeanBound, c.VarianceBound} {
 		b = wire.AppendFloat(b, v)
 	}
 	b = appendSingles(b, c.Mean)
@@ -412,7 +414,8 @@ func decodeFeature(r *wire.Reader, s *model.Feature, format uint64) (f feature) 
 		return f
 	}
 	c := &gp.Curve{}
-	for _, v := range []*float64{&f.minimum, &f.maximum, &c.Params.Length, &c.Params.Signal, &c.Params.Noise, &c.Prior, &c.Low, &c.High, &c.Start, &c.Step, &c.MeanBound, &c.VarianceBound} {
+	for _, v := range []*float64{&f.minimum, &f.maximum, &c.Params.Length, &c.Params.Signal, &c.Params.Noise, &c.Prior,
+		&c.Low, &c.High, &c.Start, &c.Step, &c.MeanBound, &c.VarianceBound} {
 		*v = finite(r)
 	}
 	c.Mean, c.Variance = singles(r), singles(r)
@@ -424,7 +427,7 @@ func decodeFeature(r *wire.Reader, s *model.Feature, format uint64) (f feature) 
 	return f
 }
 
-// check refuses an axis on which values could not be placed.
+// check refuses an axis that is not of the schema, or that has no place for every value.
 func (f *feature) check(r *wire.Reader, s *model.Feature) {
 	if r.Err() != nil {
 		return

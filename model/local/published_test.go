@@ -106,13 +106,15 @@ func readNoisy(t *testing.T, positive string, from int, drop []string, paths ...
 		for i := range x.batch.N {
 			c.Code = append(c.Code, uint32(model.Hash(9, uint64(i), uint64(levels))%uint64(levels)))
 		}
-		x.schema.Features = append(x.schema.Features, model.Feature{Name: fmt.Sprint("noise of ", levels), Kind: model.Nominal})
+		x.schema.Features = append(x.schema.Features, model.Feature{Name: fmt.Sprint("noise of ", levels),
+			Kind: model.Nominal})
 		x.batch.Columns = append(x.batch.Columns, c)
 	}
 	return x
 }
 
-// shares of the records in whose subspace each feature is, of those that what says so are about, and the mean size.
+// shares counts, by feature, the records in whose subspace it is. n is the number of the records counted, size the sum
+// of the sizes of their subspaces.
 type shares struct {
 	of   []float64
 	n    float64
@@ -127,14 +129,16 @@ func (s *shares) add(features []int32) {
 	}
 }
 
-// published returns how often each feature is in the subspaces: in a stream that learns as it goes, with a fit every
-// 5,000 records, or of a model that was fitted to all the records. only chooses records, nil all.
+// published counts the subspaces of each feature: in a stream that learns on the way, with a fit every 5,000 records,
+// or of a model that was fitted to all the records. all counts every record with a trained model, some the ones for
+// which only holds (nil: none).
 func (x *noisy) published(t *testing.T, stream bool, only func(i int) bool) (all, some shares) {
 	t.Helper()
 	s := x.schema
 	o := local.Options{Theta: local.Auto, Score: local.Balanced}
 	spec := &model.Spec{Schema: s, Components: []model.Factory{local.New(o, s)}, Scorecard: evaluate.Alone(s),
-		Options: model.Options{Warmup: 500, TailBytes: 32 << 20, ReservoirRecords: 65536, ReservoirBytes: 64 << 20, Seed: 1, Gate: 1}}
+		Options: model.Options{Warmup: 500, TailBytes: 32 << 20, ReservoirRecords: 65536, ReservoirBytes: 64 << 20, Seed: 1,
+			Gate: 1}}
 	all.of, some.of = make([]float64, len(s.Features)), make([]float64, len(s.Features))
 	count := func(i int, out *model.Scores, at int) {
 		if out.Status[at] == model.StatusUntrained {
@@ -152,7 +156,8 @@ func (x *noisy) published(t *testing.T, stream bool, only func(i int) bool) (all
 			count(int(r.Index), r.Scores[0], r.Row)
 			return nil
 		}
-		if _, err := evaluate.Prequential(context.Background(), s, source, []evaluate.Method{evaluate.Stage("local", spec)}, evaluate.Options{Refit: 5000, Partitions: 1}, sink); err != nil {
+		if _, err := evaluate.Prequential(context.Background(), s, source, []evaluate.Method{evaluate.Stage("local", spec)},
+			evaluate.Options{Refit: 5000, Partitions: 1}, sink); err != nil {
 			t.Fatal(err)
 		}
 		return all, some
@@ -197,7 +202,7 @@ func (x *noisy) check(t *testing.T, name string, least float64, only func(i int)
 }
 
 // TestNothingTells: where labels are drawn, nearly every record has an empty subspace, and the stage leaves it empty,
-// though the scorecard has contributions; where one feature decides them, it is in most.
+// though the scorecard has contributions. Where one feature decides the labels, it is in most subspaces.
 func TestNothingTells(t *testing.T) {
 	for _, tells := range []bool{false, true} {
 		x := readNoisy(t, "M", 0, []string{"fold"}, "testdata/wdbc.csv.gz")
@@ -211,8 +216,10 @@ func TestNothingTells(t *testing.T) {
 		s := x.schema
 		o := propensity.Default()
 		o.Blocks = []propensity.Block{{Name: "local", Inputs: 1}}
-		spec := &model.Spec{Schema: s, Components: []model.Factory{local.New(local.Options{Theta: local.Auto, Observations: 16}, s)}, Scorecard: propensity.New(o, s),
-			Options: model.Options{Warmup: 100, TailBytes: 1 << 20, ReservoirRecords: 1000, ReservoirBytes: 1 << 20, Seed: 1, Why: 3}}
+		factory := local.New(local.Options{Theta: local.Auto, Observations: 16}, s)
+		spec := &model.Spec{Schema: s, Components: []model.Factory{factory}, Scorecard: propensity.New(o, s),
+			Options: model.Options{Warmup: 100, TailBytes: 1 << 20, ReservoirRecords: 1000, ReservoirBytes: 1 << 20, Seed: 1,
+				Why: 3}}
 		p := model.NewPartition(spec, 0)
 		var out model.Scores
 		p.Events(x.batch, &out)
@@ -230,19 +237,21 @@ func TestNothingTells(t *testing.T) {
 				why++
 			}
 		}
-		if why != n || !tells && empty < n*85/100 || tells && with < n*75/100 { // not where the class shares cross the base rates
-			t.Errorf("tells %v: of %d records, %d subspaces are empty, %d have the feature, %d have reasons", tells, n, empty, with, why)
+		// A subspace may lack the feature where the class shares cross the base rates.
+		if why != n || !tells && empty < n*85/100 || tells && with < n*75/100 {
+			t.Errorf("tells %v: of %d records, %d subspaces are empty, %d have the feature, %d have reasons", tells, n, empty,
+				with, why)
 		}
 	}
 }
 
-// TestNoiseIsNotPublished adds columns of noise to records that ship.
+// TestNoiseIsNotPublished adds columns of noise to shipped records.
 func TestNoiseIsNotPublished(t *testing.T) {
 	readNoisy(t, "M", 0, []string{"fold"}, "testdata/wdbc.csv.gz").check(t, "wdbc", 10, nil)
 }
 
-// TestWhatTellsIsPublished holds the subspaces of four streams against columns of noise, and those of bank's records
-// whose last campaign was a success against what decides their scores.
+// TestWhatTellsIsPublished compares the subspaces of four streams with columns of noise. On bank it also takes the
+// records whose last campaign was a success and looks for the features that decide their scores.
 func TestWhatTellsIsPublished(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED, NOT CHECKED: some minutes")
@@ -260,5 +269,6 @@ func TestWhatTellsIsPublished(t *testing.T) {
 	}
 	readNoisy(t, "UP", 25312, nil, modeltest.Shared(t, "data/elec2.csv.gz")).check(t, "elec2", 2, nil)
 	readNoisy(t, "Yes", 0, []string{"customerID"}, modeltest.Shared(t, "data/telco_churn.csv")).check(t, "telco", 5, nil)
-	readNoisy(t, ">50K", 30000, nil, modeltest.Shared(t, "data/adult_train.csv.gz"), modeltest.Shared(t, "data/adult_test.csv.gz")).check(t, "adult", 5, nil)
+	readNoisy(t, ">50K", 30000, nil, modeltest.Shared(t, "data/adult_train.csv.gz"),
+		modeltest.Shared(t, "data/adult_test.csv.gz")).check(t, "adult", 5, nil)
 }

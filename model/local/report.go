@@ -26,7 +26,7 @@ func (f *Factory) Report(part []byte, levels *model.Levels, r *report.Report) er
 	return nil
 }
 
-// Summary says which neighbours and curves were chosen for the subspaces of single records.
+// Summary names the curves, the threshold and the neighbours of the fit in one line.
 func (f *Factory) Summary(r *report.Report) []string {
 	l := r.Local
 	if l == nil {
@@ -37,23 +37,29 @@ func (f *Factory) Summary(r *report.Report) []string {
 		memory = fmt.Sprintf("counts of a half-life of %s records", report.Whole(float64(l.HalfLife)))
 	}
 	return []string{fmt.Sprintf("Local: %s from %s; theta %s (a useless feature has relevance %s); the %d nearest of %s",
-		report.Count(len(l.Curves), "curve"), memory, report.Decimals(float64(l.Theta), 2), report.Decimals(float64(l.Useless), 2),
+		report.Count(len(l.Curves), "curve"), memory,
+		report.Decimals(float64(l.Theta), 2), report.Decimals(float64(l.Useless), 2),
 		l.Neighbours, report.Count(l.Prototypes, "prototype"))}
 }
 
-// Section is the part's section of a fit's report. The curves are given at equal steps of the observed range, those of
-// levels at each level, whose places on the grid are its codes. Theta and the distance are those that auto chose, if it
-// did; Useless is there to be seen beside theta, and HalfLife says whether the counts forget.
+// Section is the part's section of a fit's report. Curves are given at equal steps of the observed range, and tables of
+// levels at each level, whose code is its place on the grid. Theta and the distance are the chosen ones under auto.
+// Useless is there for comparison with theta, and a HalfLife of 0 means that the counts never forget.
 func (p *Part) Section(s *model.Schema, levels *model.Levels) *report.Local {
 	r := p.Report()
-	out := &report.Local{Theta: report.Number(r.Theta), Curves: []report.Curve{}, Useless: report.Number(r.Useless), HalfLife: report.Number(p.structure.halfLife),
-		Prototypes: r.Prototypes, Neighbours: r.Neighbours, Distance: distanceOf(&r.Measure)}
+	out := &report.Local{
+		Theta: report.Number(r.Theta), Useless: report.Number(r.Useless), HalfLife: report.Number(p.structure.halfLife),
+		Prototypes: r.Prototypes, Neighbours: r.Neighbours, Distance: distanceOf(&r.Measure), Curves: []report.Curve{},
+	}
 	for i := range r.Curves {
 		x := &r.Curves[i]
 		f := &p.structure.features[x.Feature]
-		c := report.Curve{Feature: s.Features[x.Feature].Name, LengthScale: report.Number(x.Length), SignalSD: report.Number(x.Signal),
-			NoiseSD: report.Number(x.Noise), Observations: x.Observations, LogMarginalLikelihood: report.Number(x.LogLikelihood),
-			MeanBound: report.Number(x.MeanBound), VarianceBound: report.Number(x.VarianceBound), Neutral: report.Number(x.Neutral)}
+		c := report.Curve{
+			Feature: s.Features[x.Feature].Name, Observations: x.Observations, Neutral: report.Number(x.Neutral),
+			LengthScale: report.Number(x.Length), SignalSD: report.Number(x.Signal), NoiseSD: report.Number(x.Noise),
+			LogMarginalLikelihood: report.Number(x.LogLikelihood),
+			MeanBound:             report.Number(x.MeanBound), VarianceBound: report.Number(x.VarianceBound),
+		}
 		if f.nominal {
 			// Levels have exact tables and no process.
 			nan := report.Number(math.NaN())
@@ -82,7 +88,8 @@ func (p *Part) Section(s *model.Schema, levels *model.Levels) *report.Local {
 	}
 	for i := range r.Trials {
 		t := &r.Trials[i]
-		out.Trials = append(out.Trials, report.Trial{Distance: distanceOf(&t.Measure), Records: t.Records, Errors: report.Number(t.Errors), LogLoss: report.Number(t.LogLoss)})
+		out.Trials = append(out.Trials, report.Trial{Distance: distanceOf(&t.Measure), Records: t.Records,
+			Errors: report.Number(t.Errors), LogLoss: report.Number(t.LogLoss)})
 	}
 	return out
 }

@@ -10,16 +10,16 @@ type Score uint8
 
 const (
 	Hit      Score = iota // share of the own class around the value; neutral: sum p_c^2 on average
-	Balanced              // hits against misses whatever the class sizes, as in ReliefF; neutral: 1/2
+	Balanced              // hits against misses at equal class sizes, as in ReliefF; neutral: 1/2
 )
 
-// Observation says what a curve is fitted to.
+// Observation is the kind of score that a curve is fitted to.
 type Observation uint8
 
 const (
 	// Averaged is sum_c P_c S_c, a function of the location, with nothing left out (METHOD.md 1.1).
 	Averaged Observation = iota
-	// PerRecord is the mean of the scores of the records at a value, each without itself: the paper's.
+	// PerRecord is the paper's: the mean of the scores of the records at a value, each without itself.
 	PerRecord
 )
 
@@ -50,7 +50,8 @@ func total(mass []float64) (gamma float64) {
 	return gamma
 }
 
-// Neutral is the score that says nothing: sum p_c^2 of the hit form, 1/2 of the balanced one. counts are the n_c.
+// Neutral is the score of an uninformative feature: sum p_c^2 of the hit form, 1/2 of the balanced one. counts are the
+// n_c.
 func (s Score) Neutral(counts []float64) float64 {
 	if s == Balanced {
 		return .5
@@ -72,7 +73,7 @@ func (s Score) Record(mass, counts []float64, own int32) float64 {
 	return s.record(mass, counts, own, 1)
 }
 
-// record is Record of a record that weighs itself.
+// record is Record where the record weighs itself.
 func (s Score) record(mass, counts []float64, own int32, itself float64) float64 {
 	gamma := total(mass)
 	if s == Hit {
@@ -97,7 +98,7 @@ func balanced(hits, misses, others float64) float64 {
 	return .5
 }
 
-// Location is the class-averaged score sum_c P_c S_c at a location, nothing left out: sum P_c^2 in the hit form. Where
+// Location is the class-averaged score sum_c P_c S_c at a location, of all records: sum P_c^2 in the hit form. Where
 // nothing is near it is neutral.
 func (s Score) Location(mass, counts []float64) float64 {
 	gamma := total(mass)
@@ -120,7 +121,7 @@ func (s Score) Location(mass, counts []float64) float64 {
 // minVariance is the least variance of an observation (METHOD.md 1.4).
 const minVariance = 1e-6
 
-// leastEffective is the least effective number of records: by fewer the variance would be no number.
+// leastEffective is the least effective number of records; below it the variance would overflow.
 const leastEffective = 1e-12
 
 // locationVariance is the variance of a class-averaged score by the delta method, 4 (sum P^3 - (sum P^2)^2) / n_eff

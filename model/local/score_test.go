@@ -7,8 +7,8 @@ import (
 	"liftstream/model"
 )
 
-// TestScoreInvariants: scores lie in [0, 1], do not depend on the order of records or on the unit of the value, nor on
-// what the classes are called; copies of the label score 1, noise its neutral value.
+// TestScoreInvariants: scores lie in [0, 1] and depend neither on the order of records, nor on the unit of the value,
+// nor on the names of the classes. Copies of the label score 1, noise its neutral value.
 func TestScoreInvariants(t *testing.T) {
 	const n = 1000
 	u, y := make([]float64, n), make([]int32, n)

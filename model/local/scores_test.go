@@ -70,8 +70,7 @@ func scores(t testing.TB, ev *model.Evidence, score Score) []float64 {
 	return means
 }
 
-// BenchmarkBankScores is the side of deploy/bench/local.py that is ours: the scores of all features from 5,000 bank
-// records.
+// BenchmarkBankScores is our side of deploy/bench/local.py: the scores of all features from 5,000 bank records.
 func BenchmarkBankScores(b *testing.B) {
 	ev := bank(b)
 	for _, score := range []Score{Hit, Balanced} {

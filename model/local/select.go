@@ -4,7 +4,7 @@ import (
 	"math"
 )
 
-// Redundancy says how what a feature repeats of those selected already is summed up.
+// Redundancy is the summary of a feature's correlations with the selected ones.
 type Redundancy uint8
 
 const (
@@ -40,15 +40,16 @@ func (d Divergence) of(mean, variance float64, ref reference) float64 {
 	return .5 * (v/r + e*e/r - 1 - math.Log(v/r))
 }
 
-// greedy selects features for one record (Algorithm 2): the next is that of the largest rel_j - penalty_j, rel_j =
-// divergence_j / max_k divergence_k and penalty_j the mean or largest |rho_jk| over the features k selected so far,
-// until that is below theta (first failure, METHOD.md 3.3, so that a higher theta selects a subset). Ties within 1e-12
-// go to the lower feature. Entries of divergence that are NaN are no candidates. Where no divergence is above 1e-12
-// nothing is selected (METHOD.md 3.4).
+// greedy selects features for one record (Algorithm 2). The next feature is the one of the largest rel_j - penalty_j,
+// with rel_j = divergence_j / max_k divergence_k and penalty_j the mean or largest |rho_jk| over the features k
+// selected so far. The selection ends when that is below theta (first failure, METHOD.md 3.3, so that a higher theta
+// selects a subset). Ties within 1e-12 go to the lower feature. Features with a divergence of NaN are no candidates.
+// Where no divergence is above 1e-12 nothing is selected (METHOD.md 3.4).
 //
 // rho holds |rho_jk| row by row; penalty and rel are scratch of one number a feature. Features and their scores are
 // appended.
-func greedy(divergence []float64, rho []float32, theta float64, how Redundancy, penalty, rel []float64, features []int32, scores []float32) ([]int32, []float32) {
+func greedy(divergence []float64, rho []float32, theta float64, how Redundancy, penalty, rel []float64,
+	features []int32, scores []float32) ([]int32, []float32) {
 	top := 1e-12
 	for _, d := range divergence {
 		if d > top {
@@ -90,8 +91,8 @@ func greedy(divergence []float64, rho []float32, theta float64, how Redundancy, 
 	}
 }
 
-// correlations returns |rho_jk| of the columns row by row, over the records that have both (METHOD.md 3.5); 0 for
-// constant columns, and for those that are nil, but 1 on the diagonal.
+// correlations returns |rho_jk| of the columns row by row, over the records that have both (METHOD.md 3.5). It is 0 for
+// constant and for nil columns, but 1 on the diagonal.
 func correlations(columns [][]float64) []float32 {
 	m := len(columns)
 	out := make([]float32, m*m)

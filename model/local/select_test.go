@@ -18,7 +18,8 @@ func TestNested(t *testing.T) {
 			d[j] = float64(model.Hash(seed, uint64(j), 9) % 1000)
 			columns[j] = make([]float64, 200)
 			for i := range columns[j] {
-				columns[j][i] = float64(model.Hash(seed, uint64(i), uint64(j))%1000) + float64(model.Hash(seed, uint64(i))%1000)*float64(j%3)
+				own, common := model.Hash(seed, uint64(i), uint64(j))%1000, model.Hash(seed, uint64(i))%1000
+				columns[j][i] = float64(own) + float64(common)*float64(j%3)
 			}
 		}
 		columns[m-1] = columns[0]
@@ -50,7 +51,8 @@ func TestNested(t *testing.T) {
 			}
 		}
 	}
-	if f, _ := greedy([]float64{0, 0, math.NaN()}, make([]float32, 9), 0, Mean, make([]float64, 3), make([]float64, 3), nil, nil); len(f) != 0 {
+	penalty, rel := make([]float64, 3), make([]float64, 3)
+	if f, _ := greedy([]float64{0, 0, math.NaN()}, make([]float32, 9), 0, Mean, penalty, rel, nil, nil); len(f) != 0 {
 		t.Errorf("nothing diverges, and %v is selected", f)
 	}
 }

@@ -110,9 +110,10 @@ func TestVote(t *testing.T) {
 	}
 }
 
-// TestShares: prototypes that vote as they are made up say nothing of a stream of other rates.
+// TestShares: prototypes whose votes equal their class shares leave a stream of other rates at its base rates.
 func TestShares(t *testing.T) {
-	s := &structure{base: []float64{.9, .1, 0}, measure: Measure{Close: true}, prototypes: prototypes{prior: []float64{.4, .6, 0}}}
+	s := &structure{base: []float64{.9, .1, 0}, measure: Measure{Close: true},
+		prototypes: prototypes{prior: []float64{.4, .6, 0}}}
 	w := &scratch{votes: []float64{3.2, 4.8, 0}}
 	lifts := make([]float64, 3)
 	s.shares(8, w, lifts)
@@ -131,7 +132,7 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// TestEqualVotes: the nearer of classes of equal votes stays ahead, whatever the class sizes.
+// TestEqualVotes: the nearer of classes of equal votes stays ahead at any class sizes.
 func TestEqualVotes(t *testing.T) {
 	s := &structure{base: []float64{.9, .1}, prototypes: prototypes{prior: []float64{.9, .1}}}
 	near := []neighbour{{1, 0}, {4, 1}, {9, 2}, {16, 3}}
@@ -144,7 +145,7 @@ func TestEqualVotes(t *testing.T) {
 	}
 }
 
-// TestInputsWithout: a prototype does not vote for itself, and a record that is none keeps all neighbours.
+// TestInputsWithout: a prototype does not vote for itself, and a record outside of the prototypes keeps all neighbours.
 func TestInputsWithout(t *testing.T) {
 	c, _, ex := fitted(t, Options{Theta: .2, Prototypes: 100}, 400)
 	s := c.structure
@@ -174,7 +175,7 @@ func TestInputsWithout(t *testing.T) {
 	}
 }
 
-// TestMeasureSurvives: a component goes on with the distance that it had.
+// TestMeasureSurvives: a component keeps its distance when its state is loaded.
 func TestMeasureSurvives(t *testing.T) {
 	c, _, _ := fitted(t, Options{Theta: .2}, 200)
 	for _, m := range []Measure{{Close: true}, {Theta: .3}, {Cap: 1.6, Weighted: true}} {
@@ -189,7 +190,7 @@ func TestMeasureSurvives(t *testing.T) {
 	}
 }
 
-// TestLeftOut: the relevance by which a prototype is tried is that of the other records.
+// TestLeftOut: a prototype is tried by the relevance of the other records.
 func TestLeftOut(t *testing.T) {
 	s := &model.Schema{Classes: []string{"a", "b"}, Features: []model.Feature{{Name: "x"}}, Positive: -1}
 	columns, class := wdbc(t)
@@ -210,7 +211,7 @@ func TestLeftOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	weights := x.leftOut(built, len(x.rows))
-	// In whatever the weights are measured.
+	// At any scale of the weights.
 	heavy := *ev
 	heavy.Weight = make([]float64, len(ev.Weight))
 	for i, w := range ev.Weight {
@@ -249,10 +250,11 @@ func TestLeftOut(t *testing.T) {
 	}
 }
 
-// TestAutoLeavesOutWhatSaysNothing: of one rare class the relevance of a useless feature is near 1, above every
-// threshold that the neighbours would choose; the published subspace must not hold noise all the same.
+// TestAutoLeavesOutWhatSaysNothing: with one rare class the relevance of an uninformative feature is near 1, above
+// every threshold of the grid. The published subspace must still hold no noise.
 func TestAutoLeavesOutWhatSaysNothing(t *testing.T) {
-	s := &model.Schema{Features: []model.Feature{{Name: "tells"}, {Name: "noise"}}, Classes: []string{"no", "yes"}, Positive: 1}
+	s := &model.Schema{Features: []model.Feature{{Name: "tells"}, {Name: "noise"}}, Classes: []string{"no", "yes"},
+		Positive: 1}
 	l, ex := modeltest.Generate(s, 4000, 3)
 	for i := range ex {
 		tells, noise := float64(model.Hash(1, uint64(i))%1000)/1000, float64(model.Hash(2, uint64(i))%1000)/1000

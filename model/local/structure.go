@@ -10,16 +10,15 @@ import (
 
 // Options choose how curves are learnt and neighbours are sought.
 type Options struct {
-	// Theta is the threshold of the subspace in which neighbours are sought, paper A's; negative = auto: it and the
-	// distance are chosen at each fit by leaving out one prototype after the other. The published subspace has no
-	// threshold.
+	// Theta is the threshold of paper A's subspace, in which neighbours are sought. Negative = auto: each fit chooses the
+	// threshold and the distance by leaving out one prototype after the other. The published subspace has no threshold.
 	Theta float64
-	// Plain learns no curves and seeks the neighbours by the Euclidean distance over all features, each of which has one
-	// vote: what the subspaces are compared with.
+	// Plain learns no curves and seeks the neighbours by the Euclidean distance over all features, with one vote each: the
+	// baseline of the subspaces.
 	Plain bool
 	// Neighbours is K; 0 = 8.
 	Neighbours int
-	// Prototypes bounds those kept, of all classes together; 0 = 1,024.
+	// Prototypes bounds the number of prototypes, of all classes together; 0 = 1,024.
 	Prototypes int
 	// Width is the kernel width h of the scores, in units of a feature's range; 0 = 0.05.
 	Width       float64
@@ -56,18 +55,18 @@ func (o Options) withDefaults() Options {
 // Auto is the Options.Theta that lets each fit choose.
 const Auto = -1.0
 
-// feature is what the structure knows of one feature.
+// feature is the part of the structure about one feature.
 type feature struct {
 	axis
-	// low and high of the observed values; a record outside has no local Gaussian there (METHOD.md 2.3). Levels: all that
-	// have a curve.
+	// minimum and maximum are the least and the largest observed value; a record outside has no local Gaussian there
+	// (METHOD.md 2.3). For levels there is one at each level that has a table entry.
 	minimum, maximum float64
 	curve            *gp.Curve // in units of the range; nil for levels and for features that are never selected
 	mean, variance   []float64 // of each level of a nominal feature
 	relevance        []float64 // sum_c P_c ln(P_c / p_c) at each bin or level
-	tells            []float64 // what each bin or level tells alone beyond chance, in nats
-	missing          float64   // what a missing value tells so
-	neutral          float64   // the score that says nothing
+	tells            []float64 // relevance of each bin or level alone, in nats; 0 where not beyond chance
+	missing          float64   // the same of a missing value
+	neutral          float64   // the score of an uninformative feature
 	likelihood       float64
 	observations     int
 }
@@ -116,7 +115,7 @@ func (f *feature) weight(v float64) int64 {
 // quantise rounds a relevance to steps of weightUnit.
 func quantise(r float64) int64 { return int64(math.Round(min(r, 64) * weightUnit)) }
 
-// structure is what a Fit found: all that scoring needs. It is immutable.
+// structure is the result of a Fit: everything that scoring reads. It is immutable.
 type structure struct {
 	features   []feature
 	rho        []float32
@@ -127,18 +126,18 @@ type structure struct {
 	divergence Divergence
 	reference  reference
 	width      float64 // of the kernel, in units of a feature's range
-	critical   float64 // what twice the log-likelihood ratio of a cell must exceed
+	critical   float64 // threshold of twice the log-likelihood ratio of a cell
 	halfLife   float64
 	base       []float64 // base rates of the classes
 	prototypes prototypes
 	trials     []Trial
-	useless    float64 // relevance of a feature that says nothing, on average over the prototypes
+	useless    float64 // relevance of an uninformative feature, on average over the prototypes
 
 	limits limits    // under the measure
 	agree  []float64 // agreement of every feature
 }
 
-// prepare computes what follows from the rest.
+// prepare computes the look-up tables from the other fields.
 func (s *structure) prepare() {
 	s.prototypes.prepare()
 	s.limits = s.prototypes.limits(s.measure)
@@ -156,35 +155,40 @@ type scratch struct {
 	features            []int32
 	scores              []float32
 	all                 []queryTerm // by feature
-	terms               []queryTerm // that count
+	terms               []queryTerm // with a weight
 	tables              []table
 	codes               [][]uint8
 	prototypes          int
 	places              []int32 // of the prototypes
 	class               []int32 // of the prototypes
 	at                  []int32 // of a record, by feature
-	sum                 []int64 // by prototype, filled up with what is beyond to whole blocks
+	sum                 []int64 // by prototype, padded with beyond to whole blocks
 	low                 []int64 // by block
 	left                []int32
 	near                []neighbour
-	tied                []float64 // prototypes as far as the last of near that are not in it, by class
+	tied                []float64 // by class, the prototypes outside of near at the distance of its last
 	ties                int       // their number
-	asked               model.Row // near holds its neighbours, found of them, while nearby
+	asked               model.Row // the row of the neighbours in near, valid while nearby
 	found               int
 	nearby              bool
 	votes, far          []float64
-	weights             []int64 // of the features at the row, where they are not those of the tables
+	weights             []int64 // of the features at the row; nil: by the tables
 	row                 model.Row
 	known               bool // divergence is that of row
 }
 
 func newScratch(s *structure) *scratch {
 	m, n, packs := len(s.features), len(s.prototypes.class), len(s.prototypes.packs)
-	w := &scratch{divergence: make([]float64, m), penalty: make([]float64, m), rel: make([]float64, m), placed: make([]float64, m),
+	w := &scratch{
+		divergence: make([]float64, m), penalty: make([]float64, m), rel: make([]float64, m), placed: make([]float64, m),
 		features: make([]int32, 0, m), scores: make([]float32, 0, m),
-		all: make([]queryTerm, m), terms: make([]queryTerm, 0, m), tables: make([]table, 0, packs), codes: make([][]uint8, 0, packs),
-		prototypes: n, places: s.prototypes.places, class: s.prototypes.class, tied: make([]float64, len(s.base)), asked: make(model.Row, m), at: make([]int32, m), low: make([]int64, (n+block-1)/block), left: make([]int32, 0, n), near: make([]neighbour, s.neighbours),
-		votes: make([]float64, len(s.base)), far: make([]float64, len(s.base)), row: make(model.Row, m)}
+		all: make([]queryTerm, m), terms: make([]queryTerm, 0, m),
+		tables: make([]table, 0, packs), codes: make([][]uint8, 0, packs),
+		prototypes: n, places: s.prototypes.places, class: s.prototypes.class,
+		row: make(model.Row, m), asked: make(model.Row, m), at: make([]int32, m),
+		low: make([]int64, (n+block-1)/block), left: make([]int32, 0, n), near: make([]neighbour, s.neighbours),
+		votes: make([]float64, len(s.base)), far: make([]float64, len(s.base)), tied: make([]float64, len(s.base)),
+	}
 	w.sum = make([]int64, len(w.low)*block)
 	for k := n; k < len(w.sum); k++ {
 		w.sum[k] = beyond
@@ -203,7 +207,8 @@ func (w *scratch) best() int {
 	return best
 }
 
-// diverge fills w.divergence with those of the row's local Gaussians, NaN where there is none. The last row is known.
+// diverge fills w.divergence with those of the row's local Gaussians, NaN where there is none. It keeps those of the
+// last row.
 func (s *structure) diverge(row model.Row, w *scratch) {
 	if w.known = w.known && same(row, w.row); w.known {
 		return
@@ -231,13 +236,14 @@ func same(a, b model.Row) bool {
 }
 
 // subspace appends the features that paper A selects for the row at theta, best first, and their scores.
-func (s *structure) subspace(row model.Row, theta float64, w *scratch, features []int32, scores []float32) ([]int32, []float32) {
+func (s *structure) subspace(row model.Row, theta float64, w *scratch, features []int32,
+	scores []float32) ([]int32, []float32) {
 	s.diverge(row, w)
 	return greedy(w.divergence, s.rho, theta, s.redundancy, w.penalty, w.rel, features, scores)
 }
 
-// itself is the prototype that the example is, -1 if it is none: the first that is equal to it, class and clock
-// included. Prototypes of a part of the first format have no clock: the first equal one is taken.
+// itself returns the prototype that is the example: the first of equal values, class and clock; -1 if there is none.
+// Prototypes of a part of the first format have no clock: the first of equal values and class is taken.
 func (s *structure) itself(ex *model.Example, w *scratch) int {
 	p := &s.prototypes
 	m := len(p.columns)
@@ -256,14 +262,16 @@ func (s *structure) itself(ex *model.Example, w *scratch) int {
 	return -1
 }
 
-// query lists the terms of the distance from the row and makes their tables. exact says that these leave nothing open.
+// query lists the terms of the distance from the row and makes their tables. exact reports that the sums of the tables
+// are the distances.
 func (s *structure) query(row model.Row, m Measure, l *limits, w *scratch) (exact bool) {
 	w.terms, w.tables, w.codes = w.terms[:0], w.tables[:0], w.codes[:0]
 	w.features = w.features[:0]
 	if m.Theta > 0 {
 		s.diverge(row, w)
 		for j, d := range w.divergence {
-			if w.placed[j] = d; len(s.prototypes.columns[j].at) == 0 { // it has no say in which others count
+			// A feature outside of the distance does not compete with the others.
+			if w.placed[j] = d; len(s.prototypes.columns[j].at) == 0 {
 				w.placed[j] = math.NaN()
 			}
 		}
@@ -279,7 +287,8 @@ func (s *structure) query(row model.Row, m Measure, l *limits, w *scratch) (exac
 		if q == absent || len(c.at) == 0 {
 			return
 		}
-		t := queryTerm{feature: j, at: c.at, missing: c.missing, nominal: c.nominal, q: float64(q), cap: l.cap[j], weight: 1, expected: l.expected[j]}
+		t := queryTerm{feature: j, at: c.at, missing: c.missing, nominal: c.nominal, q: float64(q), cap: l.cap[j], weight: 1,
+			expected: l.expected[j]}
 		if m.Weighted {
 			if w.weights != nil {
 				t.weight = w.weights[j]
@@ -316,7 +325,7 @@ func (s *structure) query(row model.Row, m Measure, l *limits, w *scratch) (exac
 	return exact
 }
 
-// nearby finds the nearest prototypes of the row and counts their votes into w.votes. Those of the last row are known.
+// nearby finds the nearest prototypes of the row and counts their votes into w.votes. It keeps those of the last row.
 func (s *structure) nearby(row model.Row, w *scratch) int {
 	if w.nearby && same(row, w.asked) {
 		return w.found

@@ -15,23 +15,25 @@ import (
 
 // The published subspace of a record holds the features whose values tell about the class there, beyond chance:
 //
-//   - alone: the class shares P of the records around the value (a level; a missing value; of a number, the kernel of
-//     width h) differ from the class shares p of all records. The relevance is KL(P || p), P drawn towards p by one record.
-//     Of a feature that says nothing 2 n_eff KL has a chi-square distribution with classes - 1 degrees of freedom, and must
-//     exceed its quantile 1 - level / m, m being the number of features.
-//   - beside the others: of the prototypes that are nearest to a prototype by all other features of the neighbours' distance,
-//     those that agree with it in this one have more of their most frequent class than chance explains: the one-sided
-//     hypergeometric tail is at most level / (m regions). The relevance is KL(P || P'), P' being the class shares of the
-//     nearest prototypes and P those of the ones among them that agree, both at the base rates of the stream. A record takes
-//     the mean over those of its own neighbours that it agrees with, if they are at least a quarter of all.
+//   - alone: the class shares P of the records around the value differ from the class shares p of all records. Around a
+//     level or a missing value are the records that share it, around a number those under the kernel of width h. The
+//     relevance is KL(P || p), P drawn towards p by one record. For an uninformative feature 2 n_eff KL has a
+//     chi-square distribution with classes - 1 degrees of freedom; it must exceed the quantile 1 - level / m, m being
+//     the number of features.
+//   - beside the others: take the prototypes nearest to a prototype by all other features of the neighbours' distance.
+//     The ones among them that agree with it in this feature have more of their most frequent class than chance
+//     explains: the one-sided hypergeometric tail is at most level / (m regions). The relevance is KL(P || P'), P'
+//     being the class shares of the nearest prototypes and P those of the agreeing ones, both at the base rates of the
+//     stream. A record takes the mean over its own neighbours with which it agrees, if they are at least a quarter of
+//     all.
 //
 // A feature that is independent of the class and of all other features passes by chance alone, at those levels: the
-// classes of prototypes that were chosen without it are exchangeable between those that agree and those that do not.
+// prototypes were chosen without it, so their classes are exchangeable between the agreeing ones and the others.
 //
-// Both are tabulated at a fit from all counts of the time, so that scoring is a look-up. What is learnt since moves the
-// scorecard at once and the subspaces at the next fit, but for levels and missing values: what these tell alone is also
-// looked at in the counts of now, and the larger relevance holds. P and p are always of the same records, with the same
-// memory: a rate that drifts moves both.
+// A fit tabulates both from all counts of the time, so that scoring is a look-up. Records learnt since then move the
+// scorecard at once and the subspaces at the next fit. Levels and missing values are an exception: their relevance
+// alone is also computed from the present counts, and the larger relevance holds. P and p are always of the same
+// records, with the same memory: a rate that drifts moves both.
 const level = .05
 
 // regions are the numbers of nearest prototypes in which a feature is tried beside the others, ascending.
@@ -48,7 +50,7 @@ func critical(classes, m int) float64 {
 	return 2 * mathext.GammaIncRegCompInv(float64(classes-1)/2, level/float64(m))
 }
 
-// told is the number of features that can tell something.
+// told is the number of used features.
 func (s *structure) told() (n int) {
 	for j := range s.features {
 		if f := &s.features[j]; f.bins > 0 || f.nominal {
@@ -58,7 +60,7 @@ func (s *structure) told() (n int) {
 	return n
 }
 
-// alone tabulates what the values of a feature tell alone: 0 where that is not beyond chance.
+// alone tabulates the relevance of the values of a feature alone: 0 where it is not beyond chance.
 func (x *fitter) alone(f *feature, near *around, g *histogram, critical float64) {
 	f.tells = make([]float64, len(near.squares))
 	for i, s := range near.squares {
@@ -68,8 +70,8 @@ func (x *fitter) alone(f *feature, near *around, g *histogram, critical float64)
 	f.missing = g.tells(g.missing, critical)
 }
 
-// tells is what the class masses of a cell tell, all being those of all records: their relevance if it is beyond
-// chance, else 0.
+// tells returns the relevance of a cell of these class masses if it is beyond chance, else 0. all are the class masses
+// of all records.
 func tells(mass, all []float64, squares, limit float64) float64 {
 	gamma := total(mass)
 	if !(squares > 0) || !(gamma > 0) {
@@ -82,7 +84,7 @@ func tells(mass, all []float64, squares, limit float64) float64 {
 	return float64(float32(r))
 }
 
-// tells is what a cell with these class counts tells.
+// tells is the relevance of a cell with these class counts.
 func (g *histogram) tells(cell []float64, limit float64) float64 {
 	squares := 0.0
 	for y, v := range cell {
@@ -93,7 +95,7 @@ func (g *histogram) tells(cell []float64, limit float64) float64 {
 	return tells(cell, g.total, squares, limit)
 }
 
-// live is what a level or a missing value tells alone by the counts of now, those of this partition; 0 of a number.
+// live is the relevance alone of a level or a missing value by the present counts of this partition; 0 of a number.
 func (g *histogram) live(f *feature, v, limit float64) float64 {
 	if _, ok := f.value(v); !ok {
 		return g.tells(g.missing, limit)
@@ -105,7 +107,7 @@ func (g *histogram) live(f *feature, v, limit float64) float64 {
 	return 0
 }
 
-// alone is what a cell of a Row tells alone, in nats: of a number, at the nearest bin.
+// alone is the relevance of a cell of a Row alone, in nats: of a number, at the nearest bin.
 func (f *feature) alone(v float64) float64 {
 	x, ok := f.value(v)
 	switch {
@@ -126,8 +128,8 @@ func (f *feature) alone(v float64) float64 {
 	return f.tells[bin]
 }
 
-// alone is what feature j of the row tells alone, in nats: of a level or a missing value, by the counts of the fit or
-// of now, whichever is more, so that a new level tells as soon as it can.
+// alone is the relevance of feature j of the row alone, in nats. For a level or a missing value it is the larger of
+// those by the counts of the fit and of the present, so that a new level becomes relevant as soon as its counts allow.
 func (s *structure) alone(row model.Row, j int, own []*histogram) float64 {
 	f := &s.features[j]
 	if f.bins == 0 && !f.nominal {
@@ -136,8 +138,8 @@ func (s *structure) alone(row model.Row, j int, own []*histogram) float64 {
 	return max(f.alone(row[j]), own[j].live(f, row[j], s.critical))
 }
 
-// agreement returns the largest difference of two places of a feature at which their values agree: that of a window
-// which is as wide as the kernel of width h, sqrt(pi/2) h either way. Levels agree when they are equal.
+// agreement returns the largest difference of two places of a feature at which their values agree: that of a window as
+// wide as the kernel of width h, sqrt(pi/2) h either way. Levels agree when they are equal.
 func (s *structure) agreement(j int) float64 {
 	c := &s.prototypes.columns[j]
 	if c.nominal || !(c.sd > 0) {
@@ -146,11 +148,11 @@ func (s *structure) agreement(j int) float64 {
 	return math.Sqrt(math.Pi/2) * s.width * s.features[j].scale / c.sd * unit
 }
 
-// besideTerms bounds the terms of distances that a fit computes to see what features tell beside others; where there
-// would be more, only some of the prototypes, evenly spread, are tried.
+// besideTerms bounds the terms of distances that a fit computes for the relevance beside others. Beyond it only some of
+// the prototypes, evenly spread, are tried.
 const besideTerms = 4e9
 
-// beside tabulates what every feature tells beside the others at each of the prototypes.
+// beside tabulates the relevance of every feature beside the others at each of the prototypes.
 func (x *fitter) beside(ctx context.Context, s *structure) error {
 	n, m := len(s.prototypes.class), len(s.features)
 	s.prototypes.beside = make([]float32, n*m)
@@ -201,15 +203,18 @@ type trier struct {
 
 func newTrier(s *structure, factorial []float64, alpha float64) *trier {
 	n := len(s.prototypes.class)
-	t := &trier{s: s, w: newScratch(s), terms: make([][]int64, len(s.features)), sum: make([]int64, n), rest: make([]int64, n),
-		all: make([]float64, len(s.base)), same: make([]float64, len(s.base)), factorial: factorial, alpha: alpha}
+	t := &trier{
+		s: s, w: newScratch(s), factorial: factorial, alpha: alpha,
+		terms: make([][]int64, len(s.features)), sum: make([]int64, n), rest: make([]int64, n),
+		all: make([]float64, len(s.base)), same: make([]float64, len(s.base)),
+	}
 	for j := range t.terms {
 		t.terms[j] = make([]int64, n)
 	}
 	return t
 }
 
-// try writes what each feature tells beside the others at prototype i, whose row is given.
+// try writes the relevance of each feature beside the others at prototype i, whose row is given.
 func (t *trier) try(row model.Row, i int, out []float32) {
 	s := t.s
 	p := &s.prototypes
@@ -227,8 +232,8 @@ func (t *trier) try(row model.Row, i int, out []float32) {
 		}
 	}
 	t.sum[i] = beyond
-	// What is left of a distance without a feature is no longer than the distance, so that the k-th of the nearest is no
-	// farther than by the whole of it.
+	// Without one feature no distance is longer than with it, so that the k-th of the nearest lies no farther than by the
+	// whole distance.
 	t.order = append(t.order[:0], t.sum...)
 	slices.Sort(t.order)
 	bound := t.order[min(regions[len(regions)-1], len(t.order)-1)-1]
@@ -265,9 +270,9 @@ func (t *trier) try(row model.Row, i int, out []float32) {
 	}
 }
 
-// tells compares the classes of t.same, some of the prototypes whose classes are t.all, with those of all: in nats, 0
-// where they have no more of the most frequent class (among prototypes that are made up otherwise) than chance
-// explains.
+// tells compares the classes of t.same, some of the prototypes counted in t.all, with the classes of t.all. The most
+// frequent class is the one with the largest excess over the prior of the prototypes. tells returns the relevance in
+// nats, 0 where t.same has no more of that class than chance explains.
 func (t *trier) tells() float64 {
 	p := &t.s.prototypes
 	n, a := total(t.all), total(t.same)
@@ -309,8 +314,8 @@ func (t *trier) tail(n, r, a, k float64) float64 {
 	return p
 }
 
-// beside is what feature j of the row tells beside the others, in nats: the mean over the found nearest prototypes in
-// w.near at which it does and with which the row agrees in it.
+// beside is the relevance of feature j of the row beside the others, in nats: the mean over those of the found nearest
+// prototypes in w.near at which it has one and with which the row agrees in it.
 func (s *structure) beside(row model.Row, j, found int, w *scratch) float64 {
 	p := &s.prototypes
 	c := &p.columns[j]
@@ -341,9 +346,10 @@ func (s *structure) beside(row model.Row, j, found int, w *scratch) float64 {
 }
 
 // published appends the features of the record's subspace, the most relevant first, equal ones in their order, and
-// their relevance in nats. own are the counts of this partition, found is the number of the record's neighbours in
+// their relevance in nats. own are the counts of this partition; found is the number of the record's neighbours in
 // w.near.
-func (s *structure) published(row model.Row, own []*histogram, found int, w *scratch, features []int32, relevance []float32) ([]int32, []float32) {
+func (s *structure) published(row model.Row, own []*histogram, found int, w *scratch, features []int32,
+	relevance []float32) ([]int32, []float32) {
 	from := len(features)
 	for j := range s.features {
 		r := float32(max(s.alone(row, j, own), s.beside(row, j, found, w)))

@@ -9,8 +9,8 @@ import (
 	"liftstream/model"
 )
 
-// Synthetic is the generator of the paper's experiment (Algorithm 3): every class is made of Patterns / classes
-// patterns, each with its own subspace in which its values are normal; the other features, and all of a noise record,
+// Synthetic is the generator of the paper's experiment (Algorithm 3). Every class is made of Patterns / classes
+// patterns, each with its own subspace in which its values are normal. The other features, and all of a noise record,
 // are uniform on [0, 1]. The paper does not print the sizes of the subspaces and the deviations.
 type Synthetic struct {
 	Features, Classes, Patterns int
@@ -66,7 +66,8 @@ func (g *Synthetic) Record(i int) (row model.Row, class int32, truth []int32) {
 	for _, j := range truth {
 		mean := .1 + .8*g.uniform(7, uint64(pattern), uint64(j))
 		sd := g.DeviationLow + (g.DeviationHigh-g.DeviationLow)*g.uniform(8, uint64(pattern), uint64(j))
-		row[j] = mean + sd*math.Sqrt(-2*math.Log(g.uniform(9, at, uint64(j))))*math.Cos(2*math.Pi*g.uniform(10, at, uint64(j)))
+		radius, angle := math.Sqrt(-2*math.Log(g.uniform(9, at, uint64(j)))), 2*math.Pi*g.uniform(10, at, uint64(j))
+		row[j] = mean + sd*radius*math.Cos(angle)
 	}
 	return row, class, truth
 }
@@ -83,17 +84,17 @@ func (g *Synthetic) Schema() *model.Schema {
 	return s
 }
 
-// Recovery is how well the subspaces of records are those of their patterns: recall = mean |DS n T| / |T|, precision =
+// Recovery compares the subspaces of records with those of their patterns: recall = mean |DS n T| / |T|, precision =
 // mean |DS n T| / |DS| over the records that have a pattern.
 type Recovery struct{ Recall, Precision float64 }
 
 // Experiment is the result of the paper's experiment on one seed.
 type Experiment struct {
-	// Local is the recovery by the features that paper A selects at Theta, Published that by the published subspace, where
-	// an empty one counts as neither recall nor precision.
+	// Local is the recovery by paper A's features at Theta. Published is that by the published subspace, where an empty
+	// one counts as neither recall nor precision.
 	Local, Published Recovery
-	// Global is the recovery by the features of largest mean score, as many as Local selected for the record; Frequent by
-	// those that are in most of the training records' patterns, which no program knows.
+	// Global is the recovery by the features of largest mean score, as many as Local selected for the record. Frequent is
+	// the recovery by the features in most of the training records' patterns, which no program knows.
 	Global, Frequent Recovery
 	Chance           float64 // precision of a random choice
 	Size             float64 // mean number of features that paper A selects

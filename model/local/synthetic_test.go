@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestSynthetic: the subspaces that paper A selects are nearer to the records' patterns than one of the same size for
-// all records is.
+// TestSynthetic: paper A's subspaces are nearer to the records' patterns than one subspace of the same size for all
+// records.
 func TestSynthetic(t *testing.T) {
 	for name, make := range map[string]func(uint64) Synthetic{"wide": WideSubspaces, "narrow": NarrowSubspaces} {
 		for seed := range uint64(2) {
@@ -22,8 +22,8 @@ func TestSynthetic(t *testing.T) {
 	}
 }
 
-// TestSyntheticPublished: by the distance that is chosen at the fit, published subspaces find more than half of a
-// pattern's features, and few others.
+// TestSyntheticPublished: with the distance chosen at the fit, published subspaces find more than half of a pattern's
+// features, and few others.
 func TestSyntheticPublished(t *testing.T) {
 	for name, make := range map[string]func(uint64) Synthetic{"wide": WideSubspaces, "narrow": NarrowSubspaces} {
 		g := make(1)
@@ -39,7 +39,7 @@ func TestSyntheticPublished(t *testing.T) {
 	}
 }
 
-// TestGenerator: the same seed gives the same records; classes, noise and sizes are as asked for.
+// TestGenerator: the same seed gives the same records, and classes, noise and sizes follow the settings.
 func TestGenerator(t *testing.T) {
 	g, h := WideSubspaces(3), WideSubspaces(3)
 	noise := 0
@@ -85,10 +85,14 @@ func BenchmarkSynthetic(b *testing.B) {
 					if x.Local.Recall > x.Frequent.Recall && x.Local.Precision > x.Frequent.Precision {
 						figures["frequentwins"]++
 					}
-					for name, v := range map[string]float64{"recall": x.Local.Recall, "precision": x.Local.Precision, "globalrecall": x.Global.Recall,
-						"globalprecision": x.Global.Precision, "frequentrecall": x.Frequent.Recall, "frequentprecision": x.Frequent.Precision, "chance": x.Chance, "features": x.Size,
-						"accuracy": x.Accuracy, "plain": x.Plain,
-						"publishedrecall": x.Published.Recall, "publishedprecision": x.Published.Precision, "publishedfeatures": x.PublishedSize} {
+					for name, v := range map[string]float64{
+						"recall": x.Local.Recall, "precision": x.Local.Precision,
+						"globalrecall": x.Global.Recall, "globalprecision": x.Global.Precision,
+						"frequentrecall": x.Frequent.Recall, "frequentprecision": x.Frequent.Precision,
+						"publishedrecall": x.Published.Recall, "publishedprecision": x.Published.Precision,
+						"publishedfeatures": x.PublishedSize, "features": x.Size,
+						"chance": x.Chance, "accuracy": x.Accuracy, "plain": x.Plain,
+					} {
 						figures[name] += v / seeds
 					}
 				}

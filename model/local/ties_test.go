@@ -11,8 +11,8 @@ import (
 	"liftstream/model/modeltest"
 )
 
-// leveled returns n records of so many features of five values each, nominal and integer in turn, whose class is yes
-// with a chance of .3, or with signal of .1 to .5 by the first value.
+// leveled returns n records of the given number of features, nominal and integer in turn, with five values each. The
+// class is yes with a chance of .3 or, with signal, of .1 to .5 by the first value.
 func leveled(n, features int, signal bool) (*model.Schema, []model.Example) {
 	s := &model.Schema{Classes: []string{"no", "yes"}, Positive: 1}
 	for j := range features {
@@ -50,9 +50,9 @@ func evidence(s *model.Schema, ex []model.Example) *model.Evidence {
 	return modeltest.Evidence(s, l, ex)
 }
 
-// TestEqualNeighboursCountByTheirShares: where there are more prototypes at the distance of the last neighbour than
-// votes left, these go by their classes, whichever came first. Of records of one cell this is the share of the classes
-// in it.
+// TestEqualNeighboursCountByTheirShares: where more prototypes lie at the distance of the last neighbour than votes are
+// left, the votes go by the classes of all of them, in any order. For records of one cell this is the share of the
+// classes in it.
 func TestEqualNeighboursCountByTheirShares(t *testing.T) {
 	for _, features := range []int{1, 2, 3} {
 		for _, signal := range []bool{false, true} {
@@ -107,7 +107,7 @@ func TestEqualNeighboursCountByTheirShares(t *testing.T) {
 	}
 }
 
-// TestARecordThatIsNoPrototypeIsNotLeftOut, though one that is equal to it is.
+// TestARecordThatIsNoPrototypeIsNotLeftOut, though a prototype of equal values is.
 func TestARecordThatIsNoPrototypeIsNotLeftOut(t *testing.T) {
 	s, ex := leveled(1000, 1, false)
 	c := fit(t, Options{Theta: 0, Prototypes: 100}, s, evidence(s, ex))

@@ -35,8 +35,8 @@ func TestVariancesAreThoseOfTheDeltaMethod(t *testing.T) {
 	}
 }
 
-// TestWeightsOfNothing: the variance of a score of records that weigh next to nothing is a number, or no curve can be
-// fitted, and a large one, or they would be believed.
+// TestWeightsOfNothing: the variance of a score of records that weigh next to nothing is a finite number, so that a
+// curve can be fitted, and a large one, so that the curve does not follow them.
 func TestWeightsOfNothing(t *testing.T) {
 	for _, w := range []float64{1, 1e-9, 1e-100, 1e-200, 5e-324} {
 		for name, v := range map[string]float64{

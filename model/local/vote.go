@@ -2,16 +2,16 @@ package local
 
 import "math"
 
-// vote writes the votes of the neighbours by class: of each one, or by closeness. Those as far as the last share their
-// votes with the others that are as far, tied by class: c closer ones and T as far as the last leave each of these (K -
-// c) / T of a vote, whichever came first. A trace of the distance ranks classes of equal votes by the smaller mean
-// distance, then by the lower class (METHOD.md 4.1).
+// vote writes the votes of the neighbours by class: one each, or by closeness. The neighbours at the distance of the
+// last share their votes with the others at that distance, tied by class: with c closer ones and T at the last distance
+// each of the T has (K - c) / T of a vote, in any order of the prototypes. A trace of the distance ranks classes of
+// equal votes by the smaller mean distance, then by the lower class (METHOD.md 4.1).
 func vote(near []neighbour, tied []float64, class []int32, close bool, votes, far []float64) {
 	clear(votes)
 	if len(near) == 0 {
 		return
 	}
-	// far counts those as far as the last, by class, each at its share of a vote.
+	// far counts the prototypes at the last distance by class, each at its share of a vote.
 	last, others := near[len(near)-1].distance, total(tied)
 	closer, share := len(near), 1.0
 	if others > 0 {
@@ -72,11 +72,12 @@ func vote(near []neighbour, tied []float64, class []int32, close bool, votes, fa
 	}
 }
 
-// pseudo is the weight of what is known before among the neighbours' votes.
+// pseudo is the weight of the prior among the neighbours' votes.
 const pseudo = 1.0
 
-// smooth returns what pseudo adds to the votes for class y: the class shares q_c of the prototypes, or, where votes are
-// alike and can be equal, as much to every class that has prototypes, so that the nearer of equal ones stays ahead.
+// smooth returns the share of pseudo in the votes for class y: the class share q_c of the prototypes when votes go by
+// closeness. When every neighbour has one vote, and votes can be equal, every class with prototypes has the same share,
+// so that the nearer of equal classes stays ahead.
 func (p *prototypes) smooth(m *Measure, y int) float64 {
 	if m.Close {
 		return pseudo * p.prior[y]

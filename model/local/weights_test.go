@@ -9,12 +9,13 @@ import (
 	"liftstream/model/modeltest"
 )
 
-// TestTheScaleOfWeightsChangesNothing: neither curves nor relevance, distances, votes or subspaces, whatever the
-// weights are measured in; evidence is counted in records.
+// TestTheScaleOfWeightsChangesNothing: curves, relevance, distances, votes and subspaces are the same at any scale of
+// the weights; evidence is counted in records.
 func TestTheScaleOfWeightsChangesNothing(t *testing.T) {
 	s := modeltest.Schema()
 	l, ex := modeltest.Generate(s, 900, 7)
-	for _, o := range []Options{{Theta: Auto}, {Theta: .2, Observation: PerRecord, Score: Balanced}, {Theta: .3, HalfLife: 200}} {
+	for _, o := range []Options{{Theta: Auto}, {Theta: .2, Observation: PerRecord, Score: Balanced},
+		{Theta: .3, HalfLife: 200}} {
 		for name, weight := range map[string]func(ex *model.Example) float64{
 			"1": func(*model.Example) float64 { return 1 },
 			// Every fifth of a class is a sample of the others.
@@ -56,8 +57,8 @@ func TestTheScaleOfWeightsChangesNothing(t *testing.T) {
 	}
 }
 
-// TestEvidenceIsTheNumberOfRecords: a record that stands for 50 others is one record, so that it tells nothing that it
-// would not tell alone, and half of the records at twice the weight have the evidence of half.
+// TestEvidenceIsTheNumberOfRecords: a record that stands for 50 others is one record, with the evidence of one alone.
+// Half of the records at twice the weight have half of the evidence.
 func TestEvidenceIsTheNumberOfRecords(t *testing.T) {
 	a := axis{high: 1, bins: 64, scale: 1}
 	n := axis{nominal: true}
@@ -92,9 +93,10 @@ func TestEvidenceIsTheNumberOfRecords(t *testing.T) {
 	}
 }
 
-// TestCountsForget: with a half-life what the counts tell is what they told lately, without one all that they ever did.
+// TestCountsForget: with a half-life the counts hold the late records' classes, without one those of all records.
 func TestCountsForget(t *testing.T) {
-	s := &model.Schema{Features: []model.Feature{{Name: "f", Kind: model.Nominal}}, Classes: []string{"no", "yes"}, Positive: 1}
+	s := &model.Schema{Features: []model.Feature{{Name: "f", Kind: model.Nominal}}, Classes: []string{"no", "yes"},
+		Positive: 1}
 	l := model.NewLevels(s)
 	l.Code(0, "a")
 	l.Code(0, "b")
@@ -125,7 +127,7 @@ func TestCountsForget(t *testing.T) {
 		if got := float64(p.Section(s, l).HalfLife); got != half {
 			t.Errorf("the report says a half-life of %v, want %v", got, half)
 		}
-		// What the live counts say of "b" now.
+		// The relevance of "b" by the live counts.
 		now := c.own[0].live(&c.structure.features[0], 1, c.structure.critical)
 		if (now > .05) != (half > 0) {
 			t.Errorf("a half-life of %v: %v nats now", half, now)

@@ -1,4 +1,6 @@
 // Package modeltest is the conformance suite of model.Component: the rules that every implementation keeps.
+//
+// Begin at Suite.Run.
 package modeltest
 
 import (

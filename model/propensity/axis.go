@@ -19,8 +19,8 @@ const (
 )
 
 // axis is the structure of one feature. Edges are the cut points and the atoms of a continuous feature, ascending; the
-// open stretch below edge i is cell gap[i], the edge itself cell at[i] (a cut belongs to the stretch below it), what
-// lies above the last edge cell gap[len(edges)]. Features with levels have no edges: their cells are their codes.
+// open stretch below edge i is cell gap[i], the edge itself cell at[i] (a cut belongs to the stretch below it), and the
+// stretch above the last edge cell gap[len(edges)]. Features with levels have no edges: their cells are their codes.
 type axis struct {
 	edges []float64
 	gap   []int32
@@ -59,16 +59,16 @@ func (a *axis) place(v float64) (cell, stretch int) {
 	return int(a.gap[n]), n
 }
 
-// hood tells of a stretch where its middle lies and which cells lie beside it, 0 for none, with the inverse distances
-// to their middles. Middles whose inverse distance is no number are not beside each other.
-type hood struct {
+// neighbourhood tells of a stretch where its middle lies and which cells lie beside it, 0 for none, with the inverse
+// distances to their middles. Middles whose inverse distance is no number are not beside each other.
+type neighbourhood struct {
 	mid, below, above float64
 	lower, upper      int32
 }
 
-// hoods returns the neighbourhood of each stretch, nil when the axis is not smooth. The middle of an open stretch is
-// its only edge.
-func (a *axis) hoods() []hood {
+// neighbourhoods returns the neighbourhood of each stretch, nil when the axis is not smooth. The middle of an open
+// stretch is its only edge.
+func (a *axis) neighbourhoods() []neighbourhood {
 	if !a.smooth || len(a.edges) == 0 {
 		return nil
 	}
@@ -99,9 +99,9 @@ func (a *axis) hoods() []hood {
 		runs = append(runs, r)
 		i = j + 1
 	}
-	out := make([]hood, len(a.gap))
+	out := make([]neighbourhood, len(a.gap))
 	for k, r := range runs {
-		h := hood{mid: r.mid}
+		h := neighbourhood{mid: r.mid}
 		if k > 0 {
 			if by := 1 / (r.mid - runs[k-1].mid); by > 0 && finite(by) {
 				h.lower, h.below = runs[k-1].cell, by
@@ -124,7 +124,7 @@ func (a *axis) hoods() []hood {
 }
 
 // beside returns the cell on the side of the middle on which v lies, and its share of the value.
-func (h *hood) beside(v float64) (cell int, part float64) {
+func (h *neighbourhood) beside(v float64) (cell int, part float64) {
 	cell, part = int(h.upper), (v-h.mid)*h.above
 	if v < h.mid {
 		cell, part = int(h.lower), (h.mid-v)*h.below
@@ -136,7 +136,7 @@ func (h *hood) beside(v float64) (cell int, part float64) {
 }
 
 // level returns the cell that a level has or is to get.
-func (p *plan) level(f *feature, v float64) int {
+func (p *layout) level(f *feature, v float64) int {
 	if !(v >= 0) {
 		return cellMissing
 	}
@@ -152,7 +152,8 @@ func (p *plan) level(f *feature, v float64) int {
 
 // same reports whether counts under one axis are counts under the other.
 func (a *axis) same(b *axis) bool {
-	return a.cells == b.cells && a.smooth == b.smooth && slices.Equal(a.edges, b.edges) && slices.Equal(a.gap, b.gap) && slices.Equal(a.at, b.at)
+	return a.cells == b.cells && a.smooth == b.smooth && slices.Equal(a.edges, b.edges) &&
+		slices.Equal(a.gap, b.gap) && slices.Equal(a.at, b.at)
 }
 
 // number reports whether v can be a linear input: not missing, not beyond the levels.
@@ -192,7 +193,7 @@ func (a *axis) order(f *feature, dst []int32) []int32 {
 // records weigh the same, and at fewer than q when that would leave cells with too few records. With split every
 // stretch between two edges is a cell of its own, so that cells have an order. Unless it is split, an axis most of
 // whose weight is not in atoms is smooth.
-func (p *plan) cut(values, weights []float64, split bool) axis {
+func (p fitter) cut(values, weights []float64, split bool) axis {
 	q := p.opt.Cells
 	a := axis{scale: 1}
 	type point struct{ v, w float64 }

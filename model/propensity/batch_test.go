@@ -47,11 +47,12 @@ func (d *design) penalised(b *batch) float64 {
 func designed(t *testing.T, p *plan, ev *model.Evidence, lag int) (*design, *batch) {
 	t.Helper()
 	live := p.newTables()
-	d, err := p.newDesign(context.Background(), p.build(joined(ev, nil), nil), joined(ev, nil), live, lag)
+	d, err := fitter{p}.newDesign(context.Background(), fitter{p}.build(joined(ev, nil), nil), joined(ev, nil), live, lag)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &batch{lift: make([]point, len(d.lift)), own: make([]point, len(d.own)*p.margins), cell: make([][]point, len(p.features))}
+	b := &batch{lift: make([]point, len(d.lift)), own: make([]point, len(d.own)*p.margins),
+		cell: make([][]point, len(p.features))}
 	for f := range b.cell {
 		b.cell[f] = make([]point, len(live.feat[f].pair))
 	}
@@ -60,7 +61,7 @@ func designed(t *testing.T, p *plan, ev *model.Evidence, lag int) (*design, *bat
 }
 
 // TestBatchIsTheOptimum: rounds of Newton steps end where no weight can lower the penalised log-loss, and the few that
-// a fit makes come within a fiftieth of a nat a record of it, from nothing; a fit starts from what is live.
+// a fit makes come within a fiftieth of a nat a record of it, from nothing; a fit starts from the live weights.
 func TestBatchIsTheOptimum(t *testing.T) {
 	for _, name := range []string{"two", "many"} {
 		t.Run(name, func(t *testing.T) {
@@ -145,13 +146,14 @@ func TestBatchKnowsOnlyWhatWasKnown(t *testing.T) {
 			same = same && slices.Equal(d.lift[j][:at-batchBurn+1], e.lift[j][:at-batchBurn+1])
 		}
 		if same != (knows > lag) {
-			t.Errorf("lag %d: inputs up to record %d are the same: %v, with labels turned from record %d on", knows, at, same, at-lag)
+			t.Errorf("lag %d: inputs up to record %d are the same: %v, with labels turned from record %d on",
+				knows, at, same, at-lag)
 		}
 	}
 }
 
-// TestBatchIsAdoptedOnce: what others say enters with its live weight and stays; a batch moves weights the first time
-// that it is met, and the same evidence gives the same batch.
+// TestBatchIsAdoptedOnce: the inputs of others enter with their live weight and stay; a batch moves weights the first
+// time that it is met, and the same evidence gives the same batch.
 func TestBatchIsAdoptedOnce(t *testing.T) {
 	schema := schemas()["two"]
 	l, ex := modeltest.Generate(schema, 2000, 4)
@@ -169,7 +171,8 @@ func TestBatchIsAdoptedOnce(t *testing.T) {
 	}
 	for f := range m.batch.cell {
 		for cell, x := range m.batch.cell[f] {
-			if a, b := c.live[0].cur.feat[f].pair[cell].w[batchCard], c.live[1].cur.feat[f].pair[cell].w[batchCard]; math.Abs(a-b) > 1e-9 {
+			a, b := c.live[0].cur.feat[f].pair[cell].w[batchCard], c.live[1].cur.feat[f].pair[cell].w[batchCard]
+			if math.Abs(a-b) > 1e-9 {
 				t.Fatalf("feature %d, cell %d: weights %v and %v of two partitions, the batch has %v", f, cell, a, b, x.w)
 			}
 		}
@@ -230,7 +233,7 @@ func TestLag(t *testing.T) {
 	}
 }
 
-// TestBatchLeavesOthersTheirWeight: what other components say of a record, had they not learnt it, counts with the
+// TestBatchLeavesOthersTheirWeight: the inputs of other components, had they not learnt the record, count with the
 // weight that it has live, and nothing of it is fitted.
 func TestBatchLeavesOthersTheirWeight(t *testing.T) {
 	for _, name := range []string{"two", "many"} {
@@ -257,7 +260,7 @@ func TestBatchLeavesOthersTheirWeight(t *testing.T) {
 		at := p.slots - p.extern
 		live.in[at].w[batchCard], live.in[at].g[batchCard] = 3, 10 // G w and G: a weight of .3
 		live.in[at+2].w[batchCard], live.in[at+2].g[batchCard] = 4, 8
-		d, err := p.newDesign(context.Background(), p.build(ev, nil), ev, live, 0)
+		d, err := fitter{p}.newDesign(context.Background(), fitter{p}.build(ev, nil), ev, live, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

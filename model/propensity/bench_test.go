@@ -26,7 +26,7 @@ func BenchmarkRecord(b *testing.B) {
 				case "both":
 					s.LearnScored(&ex, nil, pending)
 				case "late":
-					pending[len(pending)-1] = -1
+					s.memoryOf(pending).learnt[0] = -1
 					s.LearnScored(&ex, nil, pending)
 				case "explain":
 					reasons = s.Explain(d.rows[k], pending, 1, reasons[:0])

@@ -72,7 +72,8 @@ func (p *plan) readFormat(r *wire.Reader) (format uint64, from *plan, err error)
 	}
 	for i, want := range from.shape() {
 		if shape[i] != uint64(want) {
-			return 0, nil, fmt.Errorf("decoding scorecard: made under other options: %d where %d should be (number %d)", shape[i], want, i)
+			return 0, nil, fmt.Errorf("decoding scorecard: made under other options: %d where %d should be (number %d)",
+				shape[i], want, i)
 		}
 	}
 	return format, from, nil

@@ -11,7 +11,7 @@ var _ model.Carrier = factory{}
 // CarryState keeps the cells, counts and weights of every feature that stays, the class counts, base rates, calibration
 // and mixture. A new feature says nothing until it has learnt: one cell, no counts, the weights of a beginning. A
 // record that lacks it scores as before, to rounding. New levels and classes begin at 0. From two classes to more, the
-// one margin is that of class 1, against a class 0 of weight 0: the same odds, but for what the shared weights make of
+// one margin is that of class 1, against a class 0 of weight 0: the same odds, but for the say of the shared weights in
 // a class that was never seen, less than .13 of a propensity in the tests, until it is seen. Inputs of other components
 // keep their weights by c.Inputs. With more features than the recipes hold for, steps and the first weights of new
 // features are shorter.
@@ -42,7 +42,7 @@ func (m *move) scorecard(old *Scorecard) *Scorecard {
 			}
 		}
 	}
-	n.clock, n.prior, n.knot, n.mix, n.mixAway, n.learnt = old.clock, old.prior, old.knot, old.mix, old.mixAway, old.learnt
+	n.clock, n.prior, n.cal.weight, n.mix, n.learnt = old.clock, old.prior, old.cal.weight, old.mix, old.learnt
 	n.adopted, n.lag, n.mass, n.others = old.adopted, old.lag, old.mass, old.others
 	if old.axes != nil {
 		n.axes = m.axes(old.axes)
@@ -159,7 +159,7 @@ func (m *move) tables(old *tables, was, axes []axis, live bool) *tables {
 	}
 	counts(t.class, old.class)
 	if axes != nil && live {
-		p.furnish(t, axes)
+		p.startCells(t, axes)
 	}
 	for i, o := range m.feature {
 		if o < 0 {

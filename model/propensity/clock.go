@@ -65,8 +65,8 @@ func (c *clock) weight(h int, half model.HalfLife, records float64, time int64) 
 	return math.Exp2(min(e, maxGrowth+1))
 }
 
-// advance moves the clock to the given record count and time, never back; time 0 says nothing. rescale is told by what
-// the counts of a half-life must be multiplied when weights have grown too large.
+// advance moves the clock to the given record count and time, never back; time 0 says nothing. rescale is told the
+// factor of the counts of a half-life when weights have grown too large.
 func (c *clock) advance(half []model.HalfLife, records float64, time int64, rescale func(h int, v float64)) {
 	c.records = max(c.records, records)
 	if c.time == 0 && time != 0 {

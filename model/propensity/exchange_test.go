@@ -75,9 +75,9 @@ func TestGrownWeightsOfTheCalibrationAreExchanged(t *testing.T) {
 	}
 	rescaled := false
 	for round, n := range []int{300, 100, 500, 500} { // 400 records of a partition are 40 half-lives
-		grown := c.live[0].knot
+		grown := c.live[0].cal.weight
 		feed(n)
-		rescaled = rescaled || c.live[0].knot < grown
+		rescaled = rescaled || c.live[0].cal.weight < grown
 		c.fit()
 		for p, s := range c.live {
 			begun := c.f.New(l).(*Scorecard)
@@ -115,15 +115,15 @@ func TestTheOthersHaveOneSayInTheMixture(t *testing.T) {
 		}
 		c.fit()
 		for p, s := range c.live {
-			for e := range s.mix {
+			for e := range s.mix.own {
 				want := 0.
 				for q, other := range c.live {
 					if q != p {
-						want += math.Log(other.mix[e]) / float64(n-1)
+						want += math.Log(other.mix.own[e]) / float64(n-1)
 					}
 				}
-				if math.Abs(s.mixAway[e]-want) > 1e-9 {
-					t.Errorf("partition %d of %d: the others' log-share of expert %d is %v, want %v", p, n, e, s.mixAway[e], want)
+				if math.Abs(s.mix.away[e]-want) > 1e-9 {
+					t.Errorf("partition %d of %d: the others' log-share of expert %d is %v, want %v", p, n, e, s.mix.away[e], want)
 				}
 			}
 		}

@@ -16,8 +16,11 @@ import (
 // (shownLift); with Options.Follow no effect has another sign. The share of the calibrated experts beyond that of the
 // raw ones is the calibration's, and so is the loss by clipping.
 func (s *Scorecard) Explain(row model.Row, pending []float64, target int32, dst []model.Reason) []model.Reason {
-	trained := s.axes != nil && len(pending) == len(s.tmp) && pending[s.slots*s.margins] == 1
-	if !trained {
+	var m memory
+	if s.axes != nil && len(pending) == s.memorySize() {
+		m = s.memoryOf(pending)
+	}
+	if !m.structured() {
 		for i := range s.features {
 			f := s.features[i].index
 			dst = append(dst, model.Reason{Feature: int32(f), Value: row[f], Lift: math.NaN()})
@@ -27,23 +30,21 @@ func (s *Scorecard) Explain(row model.Row, pending []float64, target int32, dst 
 		return append(dst, model.Reason{Feature: model.TermIntercept, Value: math.NaN(), Effect: odds, Lift: math.NaN()})
 	}
 	s.locate(row)
-	part := s.part
+	part := s.mix.part
 	K, H := s.margins, s.horizons
-	dir := s.direct(pending, int(target))
+	dir := s.direct(m, int(target))
 	var total, sum float64
 	if K == 1 {
-		total = dir[0] * clip(s.mixed2(pending), maxLogit)
+		total = dir[0] * clip(s.mixed2(m), maxLogit)
 	} else {
 		p := s.prob[:K]
-		s.mixedN(pending, p)
+		s.mixedN(m, p)
 		total = math.Log(p[target] / (1 - p[target]))
 	}
-	x := pending[:s.slots*K]
-	own := pending[s.slots*K:]
 	lift := func(i int) (e float64) { // of shared input i
 		w := dot(&s.cur.in[i].w, &part)
-		for k := range K {
-			e += dir[k] * x[i*K+k]
+		for k, v := range m.input(i, K) {
+			e += dir[k] * v
 		}
 		return e * w
 	}
@@ -55,8 +56,8 @@ func (s *Scorecard) Explain(row model.Row, pending []float64, target int32, dst 
 	}
 	for i := range s.features {
 		f := &s.features[i]
-		weight := s.towards(i, x)
-		s.moves(i, x, own)
+		weight := s.towards(i, m.shared)
+		s.moves(i, m.shared, m.own)
 		if s.opt.Follow {
 			s.straight()
 		}
@@ -104,13 +105,13 @@ func (s *Scorecard) Explain(row model.Row, pending []float64, target int32, dst 
 }
 
 // direct writes the weights with which the margins make up the log-odds of the target.
-func (s *Scorecard) direct(pending []float64, target int) []float64 {
+func (s *Scorecard) direct(m memory, target int) []float64 {
 	dir := s.dirs[:s.margins]
 	if s.margins == 1 {
 		dir[0] = float64(2*target - 1)
 		return dir
 	}
-	s.mixedN(pending, dir)
+	s.mixedN(m, dir)
 	rest := 1 - dir[target]
 	for k := range dir {
 		dir[k] = -dir[k] / rest
@@ -126,19 +127,10 @@ func dot(a, b *[cards]float64) (v float64) {
 	return v
 }
 
-// records is the number of labelled records, ever, that those of a cell are worth.
-func (s *Scorecard) records(i, cell int) float64 {
-	if cell == noCell {
-		return 0
-	}
-	return s.cellSum(i, cell, s.forever) / s.unit
-}
-
 // mixed2 is the mixture's log-odds of remembered margins.
-func (s *Scorecard) mixed2(pending []float64) (sum float64) {
-	raw := pending[s.slots+1+s.linear:]
+func (s *Scorecard) mixed2(m memory) (sum float64) {
 	for k := range cards {
-		sum += s.q[2*k]*raw[k] + s.q[2*k+1]*raw[cards+k]
+		sum += s.mix.q[2*k]*m.raw[k] + s.mix.q[2*k+1]*m.calibrated[k]
 	}
 	return sum
 }

@@ -16,6 +16,9 @@ const Name = "propensity"
 
 type factory struct{ *plan }
 
+// fitter makes the structure of a part and the shares of its partitions from evidence.
+type fitter struct{ *plan }
+
 // New returns the factory of scorecards for the schema. Options that are zero or out of range get their defaults.
 func New(opt Options, s *model.Schema) model.ScorecardFactory { return factory{newPlan(opt, s)} }
 
@@ -26,14 +29,14 @@ func (f factory) Name() string { return Name }
 func (f factory) New(*model.Levels) model.Scorecard { return newScorecard(f.plan) }
 
 // Fit cuts the cells on the evidence, keeping those of the serving model (or, before the first one, of the first
-// partition that has any) where they are still adequate, and writes down what each partition has learnt under them.
+// partition that has any) where they are still adequate, and writes down the share of each partition under them.
 // Evidence without states is run through a new scorecard in order, each record scored and then learnt: that is how
 // files train. With states, only the counts of features whose cells changed are learnt again, from the partition's
 // records in the evidence; their weights pass to the new cells that hold the same values. The weights of the card of
 // the longest memory are fitted on all evidence besides, and live ones move towards them when the model begins to
 // serve; see batch.
 func (f factory) Fit(ctx context.Context, records *model.Evidence, in *model.Offer, previous []byte) ([]byte, error) {
-	p, ev := f.plan, joined(records, in)
+	p, ev := fitter(f), joined(records, in)
 	if err := p.check(ev.Schema); err != nil {
 		return nil, fmt.Errorf("fitting scorecard: %w", err)
 	}
@@ -53,11 +56,13 @@ func (f factory) Fit(ctx context.Context, records *model.Evidence, in *model.Off
 	}
 	slices.Sort(order)
 	for _, n := range order {
-		s := newScorecard(p)
+		s := newScorecard(p.plan)
 		if err := s.LoadState(ev.States[n]); err != nil {
 			return nil, fmt.Errorf("fitting scorecard: partition %d: %w", n, err)
 		}
-		s.recode(ev.Recodes[n])
+		if s.recode(ev.Recodes[n]) {
+			s.learnt++
+		}
 		if before == nil {
 			before = s.axes
 		}
@@ -70,7 +75,7 @@ func (f factory) Fit(ctx context.Context, records *model.Evidence, in *model.Off
 			n = ev.Partition[0]
 		}
 		if ev.Exchangeable {
-			c, err := p.settle(ctx, m.axes, ev)
+			c, err := p.fitWhole(ctx, m.axes, ev)
 			if err != nil {
 				return nil, err
 			}
@@ -119,7 +124,7 @@ func (f factory) Fit(ctx context.Context, records *model.Evidence, in *model.Off
 
 // offered returns the keys of the inputs of the evidence, no more than the blocks have announced; nil when nothing is
 // known of them.
-func (p *plan) offered(ev *evidence) [][]uint64 {
+func (p fitter) offered(ev *evidence) [][]uint64 {
 	if ev.Keys == nil {
 		return nil
 	}
@@ -133,14 +138,14 @@ func (p *plan) offered(ev *evidence) [][]uint64 {
 // trainInputs is the number of newest records of the evidence for which the inputs of other components are computed.
 const trainInputs = 1 << 16
 
-// train runs the chosen records through a new scorecard and returns what it learnt.
-func (p *plan) train(ctx context.Context, axes []axis, ev *evidence, use func(i int) bool) (contribution, error) {
-	s := newScorecard(p)
+// train runs the chosen records through a new scorecard and returns its share.
+func (p fitter) train(ctx context.Context, axes []axis, ev *evidence, use func(i int) bool) (contribution, error) {
+	s := newScorecard(p.plan)
 	s.axes = axes
-	p.furnish(s.cur, axes)
+	p.startCells(s.cur, axes)
 	s.derive()
 	row := make(model.Row, len(ev.Columns))
-	pending, prob := make([]float64, p.pending()), make([]float64, p.classes)
+	pending, prob := make([]float64, p.memorySize()), make([]float64, p.classes)
 	var inputs []float64
 	if ev.Without != nil {
 		s.SetBlocks(ev.Blocks)
@@ -173,7 +178,7 @@ func (p *plan) train(ctx context.Context, axes []axis, ev *evidence, use func(i 
 }
 
 // restructure brings a share from the structure under which it was learnt to that of the model.
-func (p *plan) restructure(c *contribution, from, to []axis, ev *evidence, use func(i int) bool) {
+func (p fitter) restructure(c *contribution, from, to []axis, ev *evidence, use func(i int) bool) {
 	var changed []int
 	for i := range p.features {
 		if j := 3 * p.features[i].linear; j >= 0 {
@@ -218,7 +223,7 @@ func (p *plan) restructure(c *contribution, from, to []axis, ev *evidence, use f
 
 // build returns the cells of every feature for the evidence, keeping those of before where they are still adequate:
 // none is overfull, and the evidence does not allow a quarter more. Evidence that says Keep leaves all of them.
-func (p *plan) build(ev *evidence, before []axis) []axis {
+func (p fitter) build(ev *evidence, before []axis) []axis {
 	if ev.Keep && before != nil {
 		return slices.Clone(before)
 	}
@@ -233,7 +238,7 @@ func (p *plan) build(ev *evidence, before []axis) []axis {
 				if 4*axes[i].cells < 5*old.cells && p.adequate(old, v, ev.Weight) {
 					axes[i] = *old
 				}
-				axes[i].center, axes[i].scale = old.center, old.scale // moments stay what they are
+				axes[i].center, axes[i].scale = old.center, old.scale // moments stay the same
 			}
 		} else {
 			axes[i] = axis{center: float64(f.fixed) / 2, scale: max(1, float64(f.fixed)/4)}
@@ -250,7 +255,7 @@ func (p *plan) build(ev *evidence, before []axis) []axis {
 }
 
 // adequate reports whether no cell but an atom holds more than slack times the weight intended for it.
-func (p *plan) adequate(a *axis, values, weights []float64) bool {
+func (p fitter) adequate(a *axis, values, weights []float64) bool {
 	mass := make([]float64, a.cells)
 	var total float64
 	for i, v := range values {
@@ -273,7 +278,7 @@ func (p *plan) adequate(a *axis, values, weights []float64) bool {
 }
 
 // cell returns the cell that a value has or is to get.
-func (p *plan) cell(f *feature, a *axis, v float64) int {
+func (p fitter) cell(f *feature, a *axis, v float64) int {
 	if f.kind == model.Continuous {
 		return a.find(v)
 	}
@@ -282,7 +287,7 @@ func (p *plan) cell(f *feature, a *axis, v float64) int {
 
 // direction returns the sign with which the margin must move with a monotone feature. Under Auto that of the covariance
 // of the cell's rank with the positive class, or the one before when there is none.
-func (p *plan) direction(f *feature, a *axis, values []float64, ev *evidence, was int) int {
+func (p fitter) direction(f *feature, a *axis, values []float64, ev *evidence, was int) int {
 	sign := 1
 	if p.margins == 1 && p.schema.Positive == 0 {
 		sign = -1

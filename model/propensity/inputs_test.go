@@ -74,7 +74,7 @@ func pairsOf(s *Scorecard, sets string) (v []pair) {
 }
 
 // TestWeightsBelongToTheSet: a set keeps its weights where it changes its place, a new one begins with those of a
-// beginning in the place of another, one that comes back finds what is left of it, and a score that was remembered says
+// beginning in the place of another, one that comes back finds the rest of it, and a score that was remembered says
 // nothing of a set that came later. State and replay know all of it.
 func TestWeightsBelongToTheSet(t *testing.T) {
 	for _, name := range []string{"two", "many"} {
@@ -106,7 +106,8 @@ func TestWeightsBelongToTheSet(t *testing.T) {
 				t.Fatal(err)
 			}
 			again.SetInputs(c.keys)
-			if !slices.Equal(again.keys, s.keys) || !slices.Equal(again.since, s.since) || !slices.Equal(again.ext, s.ext) || again.renamed != s.renamed {
+			if !slices.Equal(again.keys, s.keys) || !slices.Equal(again.since, s.since) ||
+				!slices.Equal(again.ext, s.ext) || again.renamed != s.renamed {
 				t.Errorf("%s: after restore the inputs are %v, %v, %v", name, again.keys, again.since, again.ext)
 			}
 		}
@@ -150,7 +151,7 @@ func TestWeightsBelongToTheSet(t *testing.T) {
 	}
 }
 
-// TestPartitionsShareBySet: partitions that hold the same sets in different places exchange what they learnt of each by
+// TestPartitionsShareBySet: partitions that hold the same sets in different places exchange their knowledge of each by
 // set, also one that starts from the model.
 func TestPartitionsShareBySet(t *testing.T) {
 	c, ex := setCluster(t, "two", 2)
@@ -193,7 +194,7 @@ func TestPartitionsShareBySet(t *testing.T) {
 	}
 }
 
-// TestKeysAreCarriedOver: a change of the schema leaves the sets their weights, whatever numbers they have then.
+// TestKeysAreCarriedOver: a change of the schema leaves the sets their weights under any new numbers.
 func TestKeysAreCarriedOver(t *testing.T) {
 	c, ex := setCluster(t, "two", 1)
 	s := c.live[0]

@@ -1,9 +1,9 @@
 package propensity
 
-// recent is the share of what the counts of horizon h say of a cell that is still said of now, when labels come lag
+// recent is the share of the evidence in the counts of horizon h of a cell that still holds now, when labels come lag
 // records behind their scores: 1/(1 + lag/(late h)) of a half-life of h records, 1 of a half-life that is a time, for
 // ever, or without a lag.
-func (s *Scorecard) recent(h int) float64 {
+func (s *counts) recent(h int) float64 {
 	if n := s.half[h].Records; n > 0 {
 		return 1 / (1 + s.lag/(s.late*n))
 	}
@@ -12,7 +12,7 @@ func (s *Scorecard) recent(h int) float64 {
 
 // age draws the log-lifts of horizons that are shorter than the lag of labels towards 0; base log-odds stay, for an old
 // rate is better than none. x begins with the log-lifts of all features, horizon by horizon.
-func (s *Scorecard) age(x []float64) {
+func (s *counts) age(x []float64) {
 	if s.lag == 0 || s.late == 0 {
 		return
 	}

@@ -12,10 +12,11 @@ import (
 // probFloor keeps the probability of an expert's class inside (0, 1) before its log-odds are taken.
 const probFloor = 1e-6
 
-// scoreN computes inputs and margins of the row whose cells are in s.cells into pending, and the propensities into p.
-func (s *Scorecard) scoreN(row model.Row, inputs, pending, p []float64) {
+// scoreN computes inputs and margins of the row whose cells are in s.cells into the memory m, and the propensities into
+// p.
+func (s *Scorecard) scoreN(row model.Row, inputs []float64, m memory, p []float64) {
 	K, H := s.margins, s.horizons
-	x := pending[:s.slots*K]
+	x := m.shared
 	stride := K * len(s.half)
 	at := 0
 	for i := range s.features {
@@ -31,22 +32,22 @@ func (s *Scorecard) scoreN(row model.Row, inputs, pending, p []float64) {
 		}
 		n := s.cur.feat[i].count[c*stride : c*stride+stride]
 		if part := s.parts[i]; part > 0 {
-			m := s.cur.feat[i].count[s.sides[i]*stride : s.sides[i]*stride+stride]
+			side := s.cur.feat[i].count[s.sides[i]*stride : s.sides[i]*stride+stride]
 			for j := range n {
-				s.blended[j] = n[j] + part*(m[j]-n[j])
+				s.blended[j] = n[j] + part*(side[j]-n[j])
 			}
 			n = s.blended
 		}
 		for h := range H {
 			t := n[h*K : h*K+K]
 			sum := s.opt.Prior * s.unit * s.clock.now[h]
-			m := sum
+			prior := sum
 			for _, v := range t {
 				sum += v
 			}
 			for k, v := range t {
 				r := &s.shares[h*K+k]
-				dst[h*K+k] = ln((v + m*r.p) / (sum * r.p))
+				dst[h*K+k] = ln((v + prior*r.p) / (sum * r.p))
 			}
 		}
 	}
@@ -63,38 +64,35 @@ func (s *Scorecard) scoreN(row model.Row, inputs, pending, p []float64) {
 			}
 		}
 	}
-	own := pending[s.slots*K : s.slots*K+1+s.linear]
-	own[0] = 1
-	s.standardise(row, own[1:])
+	m.own[0] = 1
+	s.standardise(row, m.own[1:])
 
-	raw := pending[s.slots*K+len(own):]
-	z := raw[:cards*K]
-	s.marginsN(x, own, z)
+	z := m.raw
+	s.marginsN(x, m.own, z)
 	for k := range cards {
-		s.odds(z[k*K:k*K+K], s.logits)
-		cal := raw[(cards+k)*K : (cards+k+1)*K]
+		restOdds(z[k*K:k*K+K], s.logits)
+		cal := m.calibrated[k*K : k*K+K]
 		var sum float64
 		for c := range cal {
-			cal[c] = sigmoid(s.calibrated(k*K+c, s.logits[c]))
+			cal[c] = sigmoid(s.cal.calibrated(s.cal.table(s.cur.knot, k*K+c), s.logits[c], s.unit))
 			sum += cal[c]
 		}
 		for c := range cal {
 			cal[c] = ln(cal[c] / sum)
 		}
 	}
-	raw[experts*K] = s.learnt
-	s.mixedN(pending, p)
+	m.learnt[0] = s.learnt
+	s.mixedN(m, p)
 }
 
 // mixedN writes the mixture's propensities of remembered margins: the softmax of the mixed log-probabilities.
-func (s *Scorecard) mixedN(pending, p []float64) {
+func (s *Scorecard) mixedN(m memory, p []float64) {
 	K := s.margins
-	raw := pending[s.slots*K+1+s.linear:]
 	clear(p)
 	for k := range cards {
-		z, cal := raw[k*K:k*K+K], raw[(cards+k)*K:(cards+k+1)*K]
+		z, cal := m.raw[k*K:k*K+K], m.calibrated[k*K:k*K+K]
 		for c := range p {
-			p[c] += s.q[2*k]*z[c] + s.q[2*k+1]*cal[c]
+			p[c] += s.mix.q[2*k]*z[c] + s.mix.q[2*k+1]*cal[c]
 		}
 	}
 	softmax(p)
@@ -116,8 +114,8 @@ func softmax(v []float64) {
 	}
 }
 
-// odds writes the one-against-the-rest log-odds of the softmax of z.
-func (s *Scorecard) odds(z, dst []float64) {
+// restOdds writes the one-against-the-rest log-odds of the softmax of z.
+func restOdds(z, dst []float64) {
 	copy(dst, z)
 	softmax(dst)
 	for c, p := range dst {
@@ -127,7 +125,7 @@ func (s *Scorecard) odds(z, dst []float64) {
 }
 
 // marginsN writes the raw scores of each card and class, classes innermost.
-func (s *Scorecard) marginsN(x, own, z []float64) {
+func (s *weights) marginsN(x, own, z []float64) {
 	if s.opt.Follow {
 		s.follow(x, own, z)
 		return
@@ -159,45 +157,32 @@ func (s *Scorecard) marginsN(x, own, z []float64) {
 	}
 }
 
-func (s *Scorecard) addOwn(w []pair, u float64, z []float64) {
-	K := len(w)
-	for c := range w {
-		z[c] += w[c].w[0] * u
-		z[K+c] += w[c].w[1] * u
-		z[2*K+c] += w[c].w[2] * u
-		z[3*K+c] += w[c].w[3] * u
-	}
-}
-
-// learnN learns a record of class y whose inputs and margins are in pending and whose cells are in s.cells.
-func (s *Scorecard) learnN(y int, weight float64, pending []float64) {
+// learnN learns a record of class y whose inputs and margins are in m and whose cells are in s.cells.
+func (s *Scorecard) learnN(y int, weight float64, m memory) {
 	K, H := s.margins, s.horizons
-	x := pending[:s.slots*K]
-	own := pending[s.slots*K : s.slots*K+1+s.linear]
-	raw := pending[s.slots*K+len(own):]
-	then := raw[:cards*K]
+	x, own, then := m.shared, m.own, m.raw
 	var like [experts]float64
-	s.knot *= s.fade
+	s.cal.next()
 	for k := range cards {
 		copy(s.probs, then[k*K:k*K+K])
 		softmax(s.probs)
 		like[2*k] = s.probs[y]
-		like[2*k+1] = math.Exp(max(raw[(cards+k)*K+y], -maxLogit))
-		s.odds(then[k*K:k*K+K], s.logits)
+		like[2*k+1] = math.Exp(max(m.calibrated[k*K+y], -maxLogit))
+		restOdds(then[k*K:k*K+K], s.logits)
 		for c := range K {
 			hit := 0
 			if c == y {
 				hit = 1
 			}
-			s.calibrate(k*K+c, s.logits[c], hit, weight)
+			s.cal.learn(s.cal.table(s.cur.knot, k*K+c), s.logits[c], hit, weight)
 		}
 	}
-	s.tame()
+	s.cal.rescale(s.cur.knot, s.away)
 	weight /= s.unit
-	s.judge(&like, weight)
+	s.mix.learn(&like, weight*s.rate, s.fixedShare)
 
 	z := s.xs
-	if raw[experts*K] == s.learnt {
+	if m.learnt[0] == s.learnt {
 		copy(z, then)
 	} else {
 		s.marginsN(x, own, z)
@@ -272,20 +257,11 @@ func (s *Scorecard) learnN(y int, weight float64, pending []float64) {
 	}
 }
 
-// pullOf returns the gradients by what feature i adds to the margins, r being those by the margins.
-func (s *Scorecard) pullOf(i int, r []float64) []float64 {
-	if !s.opt.Follow {
-		return r
-	}
-	n := cards * s.margins
-	return s.pull[i*n : (i+1)*n]
-}
-
 // noClass as descendOwn's only stands for all classes.
 const noClass = -1
 
 // descendOwn makes one AdaGrad step of per-class weights, of all classes or of only one.
-func (s *Scorecard) descendOwn(w []pair, u float64, r []float64, cell bool, only int) {
+func (s *weights) descendOwn(w []pair, u float64, r []float64, cell bool, only int) {
 	K := len(w)
 	for c := range w {
 		if only != noClass && c != only {

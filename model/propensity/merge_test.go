@@ -77,7 +77,7 @@ func (c *cluster) total(class int32) (w float64) {
 	return w
 }
 
-// TestPartitionsShare: after a fit every partition knows what all have counted, once, and another fit without news
+// TestPartitionsShare: after a fit every partition knows the counts of all, once, and another fit without news
 // changes next to nothing.
 func TestPartitionsShare(t *testing.T) {
 	for name, schema := range schemas() {
@@ -169,8 +169,8 @@ func TestSharedWeights(t *testing.T) {
 	}
 }
 
-// TestRestructure: when the cells of a feature change, the others keep what they have bit for bit, and the changed one
-// has counts of all records.
+// TestRestructure: when the cells of a feature change, the others keep their counts and weights bit for bit, and the
+// changed one has counts of all records.
 func TestRestructure(t *testing.T) {
 	for _, name := range []string{"two", "many"} {
 		schema := schemas()[name]
@@ -220,7 +220,7 @@ func besideTheBatch(a, b pair) bool {
 	return a == b
 }
 
-// TestSince: a new structure learns what came after the model's share.
+// TestSince: a new structure learns the records that came after the model's share.
 func TestSince(t *testing.T) {
 	schema := schemas()["two"]
 	l, ex := modeltest.Generate(schema, 700, 6)
@@ -341,9 +341,11 @@ func TestRecode(t *testing.T) {
 // the cells are.
 func TestNeighboursAtTheEndsOfNumbers(t *testing.T) {
 	for _, unit := range []float64{5e-324, 1e-320, 1e-300, 1, 4e307} {
-		a := axis{edges: []float64{-4 * unit, -2 * unit, 0, 2 * unit, 4 * unit}, gap: []int32{1, 2, 3, 4, 5, 6}, at: []int32{1, 2, 3, 4, 5}, cells: 7, smooth: true, scale: 1}
-		near := a.hoods()
-		for _, v := range []float64{-math.MaxFloat64, -4 * unit, -3 * unit, -unit, 0, unit, 2 * unit, 3 * unit, 4 * unit, math.MaxFloat64} {
+		a := axis{edges: []float64{-4 * unit, -2 * unit, 0, 2 * unit, 4 * unit},
+			gap: []int32{1, 2, 3, 4, 5, 6}, at: []int32{1, 2, 3, 4, 5}, cells: 7, smooth: true, scale: 1}
+		near := a.neighbourhoods()
+		for _, v := range []float64{-math.MaxFloat64, -4 * unit, -3 * unit, -unit, 0, unit,
+			2 * unit, 3 * unit, 4 * unit, math.MaxFloat64} {
 			_, at := a.place(v)
 			if cell, part := near[at].beside(v); !(part >= 0 && part <= 1) || part > 0 && cell == cellMissing {
 				t.Errorf("units of %v: of %v the share of cell %d is %v", unit, v, cell, part)
@@ -353,7 +355,7 @@ func TestNeighboursAtTheEndsOfNumbers(t *testing.T) {
 }
 
 func TestCells(t *testing.T) {
-	p := newPlan(Default(), schemas()["two"])
+	p := fitter{newPlan(Default(), schemas()["two"])}
 	values, weights := []float64{}, []float64{}
 	for i := range 1000 {
 		v := float64(i)
@@ -399,7 +401,7 @@ func TestCells(t *testing.T) {
 	}
 }
 
-// fuzzed returns factories of small states, so that mutations hit what matters.
+// fuzzed returns factories of small states, so that mutations hit the numbers that matter.
 func fuzzed() []model.ScorecardFactory {
 	opt := Options{Cells: 2, HalfLives: []model.HalfLife{{Records: 20}}, Linear: true, Calibration: Calibration{Knots: 2}}
 	var out []model.ScorecardFactory
@@ -415,7 +417,8 @@ var fuzzRows = []model.Row{{1, 0}, {2, 1}, {math.NaN(), math.NaN()}, {-3, 2}, {0
 
 func FuzzLoadState(f *testing.F) {
 	for _, fac := range fuzzed() {
-		ev := &model.Evidence{Columns: make([][]float64, 2), Schema: &model.Schema{Features: make([]model.Feature, 2), Classes: make([]string, fac.(factory).classes)}}
+		ev := &model.Evidence{Columns: make([][]float64, 2), Schema: &model.Schema{
+			Features: make([]model.Feature, 2), Classes: make([]string, fac.(factory).classes)}}
 		for i := range 20 {
 			row := fuzzRows[i%len(fuzzRows)]
 			ev.Columns[0], ev.Columns[1] = append(ev.Columns[0], row[0]+float64(i)), append(ev.Columns[1], row[1])

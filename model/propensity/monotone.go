@@ -9,15 +9,9 @@ import (
 // weights of at least 0, isotonic cell weights, a linear weight of the right sign, and isotonic calibration. For more
 // than two classes the terms of the other classes are all alike, so that only the positive class moves against them.
 
-// block is a run of cells that the isotonic regression has pooled.
-type block struct {
-	a, b float64 // weights of the positive class and of the rest; or weight and weighted sum
-	n    int
-}
-
 // lifted writes the log-lifts of an ordered cell, its rate pooled with its neighbours' as far as order demands; it
 // reports whether the cell is ordered.
-func (s *Scorecard) lifted(i, cell int, dst []float64) bool {
+func (s *counts) lifted(i, cell int, dst []float64) bool {
 	pos := s.positiveClass()
 	C := s.classes
 	for h := range s.horizons {
@@ -41,7 +35,7 @@ func (s *Scorecard) lifted(i, cell int, dst []float64) bool {
 }
 
 // positiveClass is the class whose margin ordered features move one way.
-func (s *Scorecard) positiveClass() int {
+func (s *counts) positiveClass() int {
 	if s.margins == 1 {
 		return 1
 	}
@@ -49,7 +43,7 @@ func (s *Scorecard) positiveClass() int {
 }
 
 // rateOf is the base rate of a class over horizon h, and that of all others.
-func (s *Scorecard) rateOf(class, h int) (rate, rest float64) {
+func (s *counts) rateOf(class, h int) (rate, rest float64) {
 	var n, others float64
 	for c, v := range s.cur.class[h*s.classes : (h+1)*s.classes] {
 		if v += s.pseudo(h); c == class {
@@ -63,7 +57,7 @@ func (s *Scorecard) rateOf(class, h int) (rate, rest float64) {
 
 // pooled returns the run of cells of feature i that order makes of an ordered cell over horizon h: the weights of the
 // positive class and of the rest, the prior of each cell included. It reports whether the cell is ordered.
-func (s *Scorecard) pooled(i, cell, h int) (block, bool) {
+func (s *counts) pooled(i, cell, h int) (block, bool) {
 	order := s.order[i]
 	at := slices.Index(order, int32(cell))
 	if at < 0 {
@@ -88,37 +82,17 @@ func (s *Scorecard) pooled(i, cell, h int) (block, bool) {
 				b.b += v
 			}
 		}
-		s.pool(b, func(x, y *block) bool { return x.a*y.b > y.a*x.b })
+		s.iso.add(b, rateAbove)
 	}
 	if rise < 0 {
 		at = len(order) - 1 - at
 	}
-	return s.blockOf(at), true
-}
-
-// pool appends a block to s.iso and merges backwards while above says that the one before lies above the one behind.
-func (s *Scorecard) pool(b block, above func(x, y *block) bool) {
-	for len(s.iso) > 0 && above(&s.iso[len(s.iso)-1], &b) {
-		p := s.iso[len(s.iso)-1]
-		s.iso = s.iso[:len(s.iso)-1]
-		b = block{p.a + b.a, p.b + b.b, p.n + b.n}
-	}
-	s.iso = append(s.iso, b)
-}
-
-func (s *Scorecard) blockOf(at int) block {
-	for _, b := range s.iso {
-		if at < b.n {
-			return b
-		}
-		at -= b.n
-	}
-	return block{a: 1, b: 1}
+	return s.iso.of(at), true
 }
 
 // project brings the weights of an ordered feature back into order: log-lift weights to 0 or above, cell weights to
 // their isotonic regression, weighted by this partition's own G or evenly: the same for all partitions.
-func (s *Scorecard) project(i int, own bool) {
+func (s *weights) project(i int, own bool) {
 	H, K := s.horizons, s.margins
 	for h := range H {
 		w := &s.cur.in[i*H+h].w
@@ -148,7 +122,7 @@ func (s *Scorecard) project(i int, own bool) {
 			if own {
 				g = p.g[k]
 			}
-			s.pool(block{g, g * p.w[k] * rise, 1}, func(x, y *block) bool { return x.b*y.a > y.b*x.a })
+			s.iso.add(block{g, g * p.w[k] * rise, 1}, meanAbove)
 		}
 		j, last := 0, math.Inf(-1)
 		for _, b := range s.iso {
@@ -162,7 +136,7 @@ func (s *Scorecard) project(i int, own bool) {
 }
 
 // positive returns the margin of the positive class and the direction in which it must move with feature i.
-func (s *Scorecard) positive(i int) (margin int, rise float64) {
+func (s *weights) positive(i int) (margin int, rise float64) {
 	if s.margins > 1 {
 		margin = s.schema.Positive
 	}
@@ -170,7 +144,7 @@ func (s *Scorecard) positive(i int) (margin int, rise float64) {
 }
 
 // projectLinear gives the linear weights of ordered features the sign that they may have.
-func (s *Scorecard) projectLinear() {
+func (s *weights) projectLinear() {
 	for i := range s.features {
 		if f := &s.features[i]; s.order[i] != nil && f.linear >= 0 {
 			m, rise := s.positive(i)
@@ -182,16 +156,4 @@ func (s *Scorecard) projectLinear() {
 			}
 		}
 	}
-}
-
-// calibratedIso is the calibrated log-odds at fraction f between knots b and b+1 of table t, m being the weight of the
-// prior, with the knots' log-odds made non-decreasing.
-func (s *Scorecard) calibratedIso(t []float64, b int, f, m float64) float64 {
-	s.iso = s.iso[:0]
-	for j, p := range s.knotP {
-		s.pool(block{t[2*j+1] + m*p, t[2*j] + m*(1-p), 1}, func(x, y *block) bool { return x.a*y.b > y.a*x.b })
-	}
-	lo, hi := s.blockOf(b), s.blockOf(b+1)
-	l, h := math.Log(lo.a/lo.b), math.Log(hi.a/hi.b)
-	return l + f*max(h-l, 0)
 }

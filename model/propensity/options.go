@@ -1,6 +1,7 @@
 package propensity
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -29,7 +30,7 @@ type Options struct {
 	HalfLives   []model.HalfLife // memories of the counts; default 3, 20, 200 and 2000 labelled records, and for ever
 	Prior       float64          // pseudo-records of the base rate in a cell; default 5
 	Step        float64          // AdaGrad step of the boldest card, the others follow; default 0.1
-	Linear      bool             // continuous and ordinal features are inputs themselves as well, the latter by rank; default true
+	Linear      bool             // continuous features are inputs as well, ordinal ones by rank; default true
 	Follow      bool             // no feature's effect goes against its lift, see Scorecard.Explain; default false
 	Calibration Calibration      // default 25 knots, a half-life of 3000, 20 pseudo-records
 	Blocks      []Block          // inputs of the components
@@ -56,14 +57,14 @@ const cards = 4
 // recipe is one of the mixed scorecards (METHOD.md 6): its starting weight, shared out over the
 // horizons that it uses; its AdaGrad steps as multiples of Options.Step; how many of the longest horizons it uses, 0
 // for all; and the starting weight of an entered set. The recipes stand in order of falling use of horizons, so that
-// those that use a horizon are a prefix.
+// the users of a horizon are a prefix.
 type recipe struct {
 	start, step, cellStep float64
 	horizons              int
 	sets                  float64
 }
 
-// tuning holds what was chosen by measuring and is nobody's choice to make.
+// tuning holds the settings that were chosen by measuring. Nobody else chooses them.
 type tuning struct {
 	recipes    [cards]recipe
 	rate       float64 // at which the mixture of experts learns from log-losses
@@ -73,16 +74,16 @@ type tuning struct {
 	// perCell is the least number of records for one quantile cell; 0 = the rule of METHOD.md 3: all q cells from 51
 	// records on, else one.
 	perCell int
-	// features is the number of features up to which the recipes hold as they are.
-	features float64
-	// zeroPrior puts the pseudo-record of the linear inputs' moments at 0 with variance 1, whatever their scale.
+	// few is the number of features up to which the recipes hold as they are.
+	few float64
+	// zeroPrior puts the pseudo-record of the linear inputs' moments at 0 with variance 1, at any scale.
 	zeroPrior bool
 	// smoothing lets log-lifts run linearly between cells of features that are not mostly atoms.
 	smoothing bool
 	// late is the number of half-lives that labels may come late before the counts of a horizon say half as much of now as
 	// they do without a lag; 0 = they always say all of it.
 	late float64
-	// blindStart learns from what was remembered before anything had been learnt, too.
+	// blindStart learns from memories of the time before the first record was learnt, too.
 	blindStart bool
 }
 
@@ -96,7 +97,7 @@ var standard = tuning{
 	fixedShare: .003,
 	rateFloor:  .1,
 	perCell:    4,
-	features:   20,
+	few:        20,
 	smoothing:  true,
 	late:       30,
 }
@@ -118,25 +119,31 @@ type feature struct {
 	linear int // position among the linear inputs, -1 when it is none
 }
 
-// plan is what schema and options fix for ever: the shape of every table but the cells.
-type plan struct {
-	tuning
-	schema   *model.Schema
-	opt      Options
+// layout is the shape of every table but the cells. Schema and options fix it for ever.
+type layout struct {
 	features []feature
 	classes  int
 	// margins is the number of scores that a card computes: 1 for two classes (class 1 against class 0), else one a class.
 	margins  int
-	horizons int // those that make inputs, shortest first
+	horizons int // half-lives that make inputs, shortest first
 	// half holds the half-lives of the counts: the horizons, and "for ever" at the end when it is not among them.
 	half    []model.HalfLife
 	forever int // index in half
-	linear  int
-	extern  int              // external input slots
+	linear  int // linear inputs
+	extern  int // external input slots
+	slots   int // shared inputs: features x horizons, horizons, external
+	knots   int // of each table of the calibration
+	levels  int // most levels of a nominal feature that get cells of their own
+}
+
+// plan holds everything that schema and options fix for ever.
+type plan struct {
+	layout
+	tuning
+	schema  *model.Schema
+	opt     Options
 	fitted  []bool           // of each external input slot: see Block
-	slots   int              // shared inputs: features x horizons, horizons, external
 	using   []int            // cards that use each horizon, always a prefix of at least two
-	levels  int              // most levels of a nominal feature that get cells of their own
 	between []float64        // of each pair of horizons, see there
 	told    float64          // shownFrom the features
 	start   [][cards]float64 // share of each horizon in the horizons that a card uses
@@ -145,67 +152,90 @@ type plan struct {
 func newPlan(opt Options, s *model.Schema) *plan { return newPlanOf(opt, s, standard) }
 
 func newPlanOf(opt Options, s *model.Schema, t tuning) *plan {
-	d := Default()
-	if opt.Cells < 1 {
-		opt.Cells = d.Cells
-	}
-	if len(opt.HalfLives) == 0 {
-		opt.HalfLives = d.HalfLives
-	}
-	if !(opt.Prior > 0) {
-		opt.Prior = d.Prior
-	}
-	if !(opt.Step > 0) {
-		opt.Step = d.Step
-	}
-	if opt.Calibration.Knots < 2 {
-		opt.Calibration.Knots = d.Calibration.Knots
-	}
-	if !(opt.Calibration.HalfLife > 0) {
-		opt.Calibration.HalfLife = d.Calibration.HalfLife
-	}
-	if !(opt.Calibration.Prior > 0) {
-		opt.Calibration.Prior = d.Calibration.Prior
-	}
-	p := &plan{schema: s, opt: opt, tuning: t, classes: len(s.Classes), margins: len(s.Classes), forever: -1}
+	p := &plan{schema: s, opt: opt.withDefaults(), tuning: t}
+	p.classes, p.margins, p.knots = len(s.Classes), len(s.Classes), p.opt.Calibration.Knots
 	if p.classes == 2 {
 		p.margins = 1
 	}
-	for i, f := range s.Features {
+	p.levels = min(model.MaxLevels, max(64, maxTable/p.classes))
+	p.choose()
+	p.soften()
+	p.sort()
+	for _, b := range p.opt.Blocks {
+		p.extern += b.Inputs
+		p.fitted = append(p.fitted, slices.Repeat([]bool{b.Fitted}, b.Inputs)...)
+	}
+	p.slots = (len(p.features)+1)*p.horizons + p.extern
+	p.divide()
+	p.told = shownFrom(len(p.features))
+	p.between = between(p.half[:p.horizons])
+	return p
+}
+
+// withDefaults returns the options with defaults for values that are zero or out of range.
+func (o Options) withDefaults() Options {
+	d := Default()
+	if o.Cells < 1 {
+		o.Cells = d.Cells
+	}
+	if len(o.HalfLives) == 0 {
+		o.HalfLives = d.HalfLives
+	}
+	if !(o.Prior > 0) {
+		o.Prior = d.Prior
+	}
+	if !(o.Step > 0) {
+		o.Step = d.Step
+	}
+	if o.Calibration.Knots < 2 {
+		o.Calibration.Knots = d.Calibration.Knots
+	}
+	if !(o.Calibration.HalfLife > 0) {
+		o.Calibration.HalfLife = d.Calibration.HalfLife
+	}
+	if !(o.Calibration.Prior > 0) {
+		o.Calibration.Prior = d.Calibration.Prior
+	}
+	return o
+}
+
+// choose fills p.features with the features of the schema that are scored, and counts the linear inputs.
+func (p *plan) choose() {
+	for i, f := range p.schema.Features {
 		if f.Use != model.UseScore {
 			continue
 		}
 		x := feature{index: i, kind: f.Kind, want: f.Monotone, fixed: len(f.Levels), linear: -1}
-		if f.Kind == model.Nominal || s.Positive < 0 {
+		if f.Kind == model.Nominal || p.schema.Positive < 0 {
 			x.want = model.Free
 		}
-		if f.Kind != model.Nominal && opt.Linear {
+		if f.Kind != model.Nominal && p.opt.Linear {
 			x.linear = p.linear
 			p.linear++
 		}
 		p.features = append(p.features, x)
 	}
-	// The more features tell the same, the less each may claim at first, and the shorter must be the steps of a sum of so
-	// many weights.
-	if n := float64(len(p.features)); n > t.features {
-		for k := range p.recipes {
-			p.recipes[k].start *= t.features / n
-			p.recipes[k].step *= math.Sqrt(t.features / n)
-			p.recipes[k].cellStep *= math.Sqrt(t.features / n)
-		}
+}
+
+// soften makes starting weights and steps smaller where there are many features: the more features tell the same, the
+// smaller the share of each at first, and the shorter must be the steps of a sum of so many weights.
+func (p *plan) soften() {
+	n, most := float64(len(p.features)), p.few
+	if !(n > most) {
+		return
 	}
-	p.half = slices.Clone(opt.HalfLives)
-	slices.SortStableFunc(p.half, func(a, b model.HalfLife) int {
-		ka, kb := span(a), span(b)
-		switch {
-		case ka < kb:
-			return -1
-		case ka > kb:
-			return 1
-		}
-		return 0
-	})
-	p.horizons = len(p.half)
+	for k := range p.recipes {
+		p.recipes[k].start *= most / n
+		p.recipes[k].step *= math.Sqrt(most / n)
+		p.recipes[k].cellStep *= math.Sqrt(most / n)
+	}
+}
+
+// sort fills p.half with the half-lives by length, "for ever" at the end.
+func (p *plan) sort() {
+	p.half = slices.Clone(p.opt.HalfLives)
+	slices.SortStableFunc(p.half, func(a, b model.HalfLife) int { return cmp.Compare(span(a), span(b)) })
+	p.horizons, p.forever = len(p.half), -1
 	for i, h := range p.half {
 		if h == (model.HalfLife{}) {
 			p.forever = i
@@ -215,23 +245,11 @@ func newPlanOf(opt Options, s *model.Schema, t tuning) *plan {
 		p.forever = len(p.half)
 		p.half = append(p.half, model.HalfLife{})
 	}
-	for _, b := range opt.Blocks {
-		p.extern += b.Inputs
-		p.fitted = append(p.fitted, slices.Repeat([]bool{b.Fitted}, b.Inputs)...)
-	}
-	p.told = shownFrom(len(p.features))
-	p.between = between(p.half[:p.horizons])
-	p.slots = (len(p.features)+1)*p.horizons + p.extern
-	p.using = make([]int, p.horizons)
-	for h := range p.using {
-		for _, r := range p.recipes {
-			if r.horizons == 0 || h >= p.horizons-r.horizons {
-				p.using[h]++
-			}
-		}
-	}
-	p.levels = min(model.MaxLevels, max(64, maxTable/p.classes))
-	p.start = make([][cards]float64, p.horizons)
+}
+
+// divide counts the cards that use each horizon, and shares the weight of a card out over its horizons.
+func (p *plan) divide() {
+	p.using, p.start = make([]int, p.horizons), make([][cards]float64, p.horizons)
 	for h := range p.start {
 		for k, r := range p.recipes {
 			n := r.horizons
@@ -239,11 +257,11 @@ func newPlanOf(opt Options, s *model.Schema, t tuning) *plan {
 				n = p.horizons
 			}
 			if h >= p.horizons-n {
+				p.using[h]++
 				p.start[h][k] = 1 / float64(n)
 			}
 		}
 	}
-	return p
 }
 
 // span orders half-lives: record counts, then durations, then for ever.
@@ -278,12 +296,6 @@ func (p *plan) prior(i int) pair {
 }
 
 var fresh = pair{g: [cards]float64{1, 1, 1, 1}}
-
-// pending is the length of what Score remembers of a record: the inputs, the raw margins and the calibrated ones of
-// each card, and the number of records that had been learnt.
-func (p *plan) pending() int {
-	return p.slots*p.margins + 1 + p.linear + experts*p.margins + 1
-}
 
 func (p *plan) check(s *model.Schema) error {
 	if len(s.Classes) != p.classes || len(s.Features) != len(p.schema.Features) {

@@ -9,11 +9,11 @@ import (
 	"liftstream/model/wire"
 )
 
-// part is a scorecard's part of a Model: the structure, and what each partition has learnt under it by itself.
+// part is a scorecard's part of a Model: the structure, and the share of each partition under it.
 type part struct {
 	axes   []axis
-	batch  *batch         // what the evidence makes of the weights, nil when there was too little
-	keys   [][]uint64     // of the inputs that each block offers, in whose order those of the shares stand; nil when unknown
+	batch  *batch         // weights by the evidence, nil when there was too little
+	keys   [][]uint64     // of the inputs of each block, in the order of the shares' pairs; nil when unknown
 	shares []contribution // by ascending partition
 }
 
@@ -92,7 +92,8 @@ func (p *plan) readPart(b []byte) (*part, error) {
 		m.keys = p.readKeys(r)
 	}
 	for n := r.Uvarint(); n > 0 && r.Err() == nil; n-- {
-		c := contribution{partition: int32(r.Varint()), records: r.Float(), time: r.Varint(), lag: r.Float(), prior: make([]float64, len(p.half))}
+		c := contribution{partition: int32(r.Varint()), records: r.Float(), time: r.Varint(), lag: r.Float(),
+			prior: make([]float64, len(p.half))}
 		p.readPrior(r, c.prior)
 		if format > beforeKeys {
 			c.mass = readMass(r)
@@ -121,10 +122,10 @@ func (p *plan) readPart(b []byte) (*part, error) {
 	return m, nil
 }
 
-// share returns what this partition has learnt by itself.
+// share returns the share of this partition: the records that it has learnt by itself.
 func (s *Scorecard) share(partition int32) contribution {
-	c := contribution{partition: partition, records: s.clock.records, time: s.clock.time, lag: s.lag, prior: slices.Clone(s.prior),
-		mass: s.mass, t: s.cur.clone(), mix: s.mix}
+	c := contribution{partition: partition, records: s.clock.records, time: s.clock.time, lag: s.lag,
+		prior: slices.Clone(s.prior), mass: s.mass, t: s.cur.clone(), mix: s.mix.own}
 	t, p := c.t, s.plan
 	away := s.away
 	if away == nil {
@@ -150,105 +151,12 @@ func (s *Scorecard) share(partition int32) contribution {
 	pack(t.in)
 	pack(t.own)
 	for i := range t.knot {
-		t.knot[i] = max(t.knot[i]-away.knot[i], 0) / s.knot
+		t.knot[i] = max(t.knot[i]-away.knot[i], 0) / s.cal.weight
 	}
 	for i := range t.mom {
 		t.mom[i] -= away.mom[i]
 	}
 	return c
-}
-
-// pack turns live weights into what adds up over partitions: (G w, G); nothing of weights that never learnt.
-func pack(v []pair) {
-	for i := range v {
-		for k := range cards {
-			if v[i].g[k] == 1 {
-				v[i].w[k], v[i].g[k] = 0, 0
-			}
-			v[i].w[k] *= v[i].g[k]
-		}
-	}
-}
-
-// blend moves live weights to the mean over this and n other partitions, each weighted by its G. G itself, which sets
-// the steps, stays the partition's own: with the others' added, a stream cut into partitions would learn more slowly
-// than one that is not. A weight that never learnt here is the others' mean, its G theirs. The mean of equal weights
-// moves nothing, so fits without news do no harm; sums of moves, the obvious alternative, overshoot.
-func blend(live, others []pair, n float64) {
-	for i := range others {
-		v, o := &live[i], &others[i]
-		for k := range cards {
-			if !(o.g[k] > 0) {
-				continue
-			}
-			if v.g[k] == 1 {
-				v.w[k], v.g[k] = o.w[k]/o.g[k], max(o.g[k]/n, 1)
-				continue
-			}
-			v.w[k] += o.g[k] / (v.g[k] + o.g[k]) * (o.w[k]/o.g[k] - v.w[k])
-		}
-	}
-}
-
-// unpack turns a share's pairs into live ones.
-func unpack(live, share []pair) {
-	for i := range share {
-		for k := range cards {
-			if g := share[i].g[k]; g > 0 {
-				live[i].w[k], live[i].g[k] = share[i].w[k]/g, g
-			}
-		}
-	}
-}
-
-// recode moves the cells of levels to where the new codes want them.
-func (s *Scorecard) recode(rc model.Recode) {
-	if rc.Identity() {
-		return
-	}
-	all := []*tables{s.cur}
-	if s.away != nil {
-		all = append(all, s.away)
-	}
-	s.learnt++
-	for i := range s.features {
-		f := &s.features[i]
-		if f.kind == model.Continuous || f.index >= len(rc) || rc[f.index] == nil {
-			continue
-		}
-		for n, t := range all {
-			with := fresh
-			if n > 0 {
-				with = pair{}
-			}
-			t.feat[i] = s.recodeCells(f, &t.feat[i], rc, with)
-		}
-	}
-}
-
-func (p *plan) recodeCells(f *feature, t *cellTable, rc model.Recode, with pair) cellTable {
-	var n cellTable
-	K, C := p.margins, len(p.half)*p.classes
-	old := p.cellCount(t)
-	p.resize(&n, min(old, cellLevels), with)
-	for c := range old {
-		to := c
-		if c >= cellLevels {
-			if c-cellLevels >= len(rc[f.index]) {
-				break // room for levels that the old table never had
-			}
-			to = p.level(f, rc.Value(f.index, float64(c-cellLevels)))
-		}
-		p.resize(&n, to+1, with)
-		if c >= cellLevels && to == cellOther { // no cell of its own any more
-			addFloats(n.count[to*C:to*C+C], t.count[c*C:c*C+C], 1)
-			continue
-		}
-		copy(n.count[to*C:to*C+C], t.count[c*C:c*C+C])
-		copy(n.pair[to*K:to*K+K], t.pair[c*K:c*K+K])
-	}
-	p.resize(&n, old, with)
-	return n
 }
 
 // convert moves the sums of a linear input from the units of one axis to those of another.
@@ -268,7 +176,7 @@ func convert(m []float64, from, to *axis) {
 }
 
 // inherit fills the pairs of the cells of axis to with those of the cells of axis from that hold the same values.
-func (p *plan) inherit(dst, src []pair, from, to *axis) {
+func (p *layout) inherit(dst, src []pair, from, to *axis) {
 	K := p.margins
 	done := make([]bool, to.cells)
 	take := func(c int32, v float64) {
@@ -305,16 +213,18 @@ func (p *plan) inherit(dst, src []pair, from, to *axis) {
 	}
 }
 
-// Rebase moves the scorecard to the structure of a Model. Features whose cells did not change keep what they have; the
-// rest starts from the Model's share of this partition and learns on. What other partitions have counted since the last
-// Rebase is added, and weights move to the mean over all partitions. With one partition and the same structure nothing
-// changes, bit for bit. After an error the scorecard must be dropped.
+// Rebase moves the scorecard to the structure of a Model. Features whose cells did not change keep their counts and
+// weights; the rest starts from the Model's share of this partition and learns on. Counts of other partitions since the
+// last Rebase are added, and weights move to the mean over all partitions. With one partition and the same structure
+// nothing changes, bit for bit. After an error the scorecard must be dropped.
 func (s *Scorecard) Rebase(rb *model.Rebase) error {
 	m, err := s.readPart(rb.Part)
 	if err != nil {
 		return fmt.Errorf("rebasing: %w", err)
 	}
-	s.recode(rb.Recode)
+	if s.recode(rb.Recode) {
+		s.learnt++
+	}
 	if m.keys != nil {
 		s.SetInputs(m.keys)
 	}
@@ -348,18 +258,18 @@ func (s *Scorecard) Rebase(rb *model.Rebase) error {
 	begins, had := s.axes == nil, s.away != nil
 	var changed []int
 	if begins {
-		s.begin(m, self, others, n, rb)
+		s.takeOver(m, self, others, n, rb)
 	} else {
 		changed = s.move(m, self, others, n)
 	}
-	s.mixAway, s.others = mix, away
+	s.mix.away, s.others = mix, away
 	s.adopt(m.batch)
 	if begins || len(changed) > 0 || others != nil || had {
 		s.learnt++
 	}
 	s.derive()
 	if s.bound {
-		s.straighten()
+		s.restoreOrder()
 	}
 	if rb.Since != nil {
 		for ex := range rb.Since {
@@ -377,30 +287,20 @@ func (s *Scorecard) Rebase(rb *model.Rebase) error {
 	return nil
 }
 
-// straighten brings weights that were put together from several partitions back into order.
-func (s *Scorecard) straighten() {
-	for i := range s.order {
-		if s.order[i] != nil {
-			s.project(i, false)
-		}
-	}
-	s.projectLinear()
-}
-
-// begin takes over the structure, this partition's share and the others'. A share of more records than the partition
-// has learnt, as that of files, is of now: by a clock that is ahead, all that comes would weigh nothing.
-func (s *Scorecard) begin(m *part, self *contribution, others *tables, n float64, rb *model.Rebase) {
+// takeOver takes over the structure, this partition's share and the others'. A share of more records than the partition
+// has learnt, as that of files, is of now: by a clock that is ahead, new records would weigh nothing.
+func (s *Scorecard) takeOver(m *part, self *contribution, others *tables, n float64, rb *model.Rebase) {
 	s.axes = m.axes
 	s.clock = newClock(len(s.half))
 	s.clock.start(rb.Clock, 0)
 	s.prior = ones(len(s.half))
 	s.mass = mass{}
 	s.cur = s.prior0()
-	s.furnish(s.cur, s.axes)
+	s.startCells(s.cur, s.axes)
 	if self != nil {
 		s.clock.start(min(self.records, rb.Clock), self.time)
 		s.prior, s.mass, s.lag = self.prior, self.mass, self.lag
-		s.mix = self.mix
+		s.mix.own = self.mix
 		s.join(s.cur, self.t, s.clock.now)
 		unpack(s.cur.in, self.t.in)
 		unpack(s.cur.own, self.t.own)
@@ -408,7 +308,7 @@ func (s *Scorecard) begin(m *part, self *contribution, others *tables, n float64
 			unpack(s.cur.feat[f].pair, self.t.feat[f].pair)
 		}
 	}
-	s.knot = 1
+	s.cal.weight = 1
 	s.away = others
 	if others != nil {
 		s.join(s.cur, others, s.clock.now)
@@ -417,7 +317,7 @@ func (s *Scorecard) begin(m *part, self *contribution, others *tables, n float64
 }
 
 // join adds the counts of a share to live tables whose calibration stands at weight 1.
-func (p *plan) join(dst, src *tables, now []float64) {
+func (p *layout) join(dst, src *tables, now []float64) {
 	p.addCounts(dst.class, src.class, now)
 	for f := range src.feat {
 		p.resize(&dst.feat[f], p.cellCount(&src.feat[f]), fresh)
@@ -427,17 +327,7 @@ func (p *plan) join(dst, src *tables, now []float64) {
 	addFloats(dst.mom, src.mom, 1)
 }
 
-// blend moves all weights towards the mean over the partitions.
-func (s *Scorecard) blend(others *tables, n float64) {
-	blend(s.cur.in, others.in, n)
-	blend(s.cur.own, others.own, n)
-	for f := range others.feat {
-		s.resize(&s.cur.feat[f], s.cellCount(&others.feat[f]), fresh)
-		blend(s.cur.feat[f].pair, others.feat[f].pair, n)
-	}
-}
-
-// move takes over a structure and exchanges what the others had contributed for what they contribute now. It returns
+// move takes over a structure and exchanges the others' former contributions for their present ones. It returns
 // the features whose cells changed.
 func (s *Scorecard) move(m *part, self *contribution, others *tables, n float64) (changed []int) {
 	p := s.plan
@@ -475,7 +365,7 @@ func (s *Scorecard) move(m *part, self *contribution, others *tables, n float64)
 	}
 	add, old := p.newTables(), s.away
 	if others != nil {
-		p.add(add, others, s.clock.now, s.knot)
+		p.add(add, others, s.clock.now, s.cal.weight)
 	}
 	if old == nil {
 		old = p.newTables()
@@ -509,19 +399,5 @@ func (s *Scorecard) move(m *part, self *contribution, others *tables, n float64)
 func exchange(cur, add, old []float64) {
 	for i := range cur {
 		cur[i] = max(cur[i]+(add[i]-old[i]), 0)
-	}
-}
-
-// relearn adds a record to the counts of the features whose cells changed.
-func (s *Scorecard) relearn(changed []int, ex *model.Example) {
-	if len(changed) == 0 || !(ex.Weight > 0) || ex.Class < 0 || int(ex.Class) >= s.classes {
-		return
-	}
-	w := min(ex.Weight, model.MaxWeight)
-	for h := range s.wt {
-		s.wt[h] = w * s.clock.weight(h, s.half[h], ex.Clock, ex.Time)
-	}
-	for _, i := range changed {
-		s.addCell(i, s.axes[i].find(ex.Row[s.features[i].index]), int(ex.Class), false)
 	}
 }

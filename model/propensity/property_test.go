@@ -72,7 +72,7 @@ func check(t *testing.T, what string, s *Scorecard, row model.Row, inputs []floa
 	return p
 }
 
-// TestOddRecords scores and learns what no sane source would send.
+// TestOddRecords scores and learns records that no sane source would send.
 func TestOddRecords(t *testing.T) {
 	for name, schema := range schemas() {
 		t.Run(name, func(t *testing.T) {
@@ -91,11 +91,13 @@ func TestOddRecords(t *testing.T) {
 			}
 			clock := float64(len(ex))
 			for _, weight := range []float64{1, 0, 1e-300, 17, 1e300} {
-				for _, what := range []string{"missing", "infinite", "minus infinite", "huge", "minus huge", "tiny", "zero", "unseen", "other", "negative"} {
+				for _, what := range []string{"missing", "infinite", "minus infinite", "huge", "minus huge", "tiny", "zero",
+					"unseen", "other", "negative"} {
 					row := rows[what]
 					check(t, what, s, row, nil)
 					before := s.AppendState(nil)
-					e := model.Example{Row: row, Class: int32(len(what) % s.classes), Weight: weight, Clock: clock, Time: int64(clock) * 1e9}
+					e := model.Example{Row: row, Class: int32(len(what) % s.classes), Weight: weight, Clock: clock,
+						Time: int64(clock) * 1e9}
 					s.LearnScored(&e, nil, nil)
 					if weight == 0 {
 						if !bytes.Equal(before, s.AppendState(nil)) {
@@ -184,7 +186,7 @@ func TestDurations(t *testing.T) {
 		s.LearnScored(&e, nil, nil)
 		check(t, fmt.Sprint(gap), s, ex[10].Row, nil)
 	}
-	// One minute of silence halves the weight of what was before.
+	// One minute of silence halves the weight of the records before.
 	a, b := s.clock.now[1], 0.
 	for h := range s.half {
 		if s.half[h].Duration == 60e9 {
@@ -220,7 +222,7 @@ func TestRetract(t *testing.T) {
 			near := func(what string, got, want []float64) {
 				t.Helper()
 				for i := range want {
-					// Rescaling may have moved both by one factor; what counts is the never-forgetting horizon and
+					// Rescaling may have moved both by one factor; the test is the never-forgetting horizon and
 					// ratios, which the next lines take from class counts.
 					if math.Abs(got[i]-want[i]) > 1e-12*max(1, math.Abs(want[i]))*1e3 {
 						t.Fatalf("%s: %v at %d, want %v", what, got[i], i, want[i])
@@ -290,8 +292,8 @@ func TestInputs(t *testing.T) {
 	}
 }
 
-// TestReasons: with one horizon the lift of a reason is that of the record's cell over it, and n what its records are
-// worth.
+// TestReasons: with one horizon the lift of a reason is that of the record's cell over it, and n the number that its
+// records are worth.
 func TestReasons(t *testing.T) {
 	schema := schemas()["two"]
 	opt := Default()
@@ -394,83 +396,6 @@ func TestMonotone(t *testing.T) {
 			}
 			if moved == 0 {
 				t.Error("no propensity moves at all")
-			}
-		})
-	}
-}
-
-// TestGradient: every weight moves against the gradient of the card's log-loss, in units of evidence, by the step over
-// the root of G.
-func TestGradient(t *testing.T) {
-	for _, name := range []string{"two", "many"} {
-		t.Run(name, func(t *testing.T) {
-			opt := Default()
-			opt.Blocks = []Block{{Name: "lift", Inputs: 1, Fitted: true}}
-			s, ex := trained(t, schemas()[name], 500, opt)
-			e := ex[7]
-			e.Clock, e.Weight = 500, 2
-			inputs := make([]float64, s.classes)
-			for c := range inputs {
-				inputs[c] = float64(c) - .3
-			}
-			pending := make([]float64, s.PendingLen())
-			prob := make([]float64, s.classes)
-			s.Score(e.Row, inputs, pending, prob)
-			s.locate(e.Row)
-			K := s.margins
-			x, own := pending[:s.slots*K], pending[s.slots*K:s.slots*K+1+s.linear]
-			z := make([]float64, cards*K)
-			loss := func(k int) float64 {
-				if K == 1 {
-					m := s.margins2(pending[:s.slots+1+s.linear])
-					return math.Log(1 + math.Exp(-float64(2*e.Class-1)*m[k]))
-				}
-				s.marginsN(x, own, z)
-				p := slices.Clone(z[k*K : k*K+K])
-				softmax(p)
-				return -math.Log(p[e.Class])
-			}
-			type weight struct {
-				name string
-				p    *pair
-				cell bool
-			}
-			ws := []weight{{"log-lift", &s.cur.in[s.horizons+1], false}, {"base rate", &s.cur.in[len(s.features)*s.horizons+2], false},
-				{"external", &s.cur.in[s.slots-1], false}}
-			for m := range K {
-				ws = append(ws, weight{"constant", &s.cur.own[m], false}, weight{"linear", &s.cur.own[K+m], false},
-					weight{"cell", &s.cur.feat[3].pair[s.cells[3]*K+m], true})
-			}
-			slope := make([][cards]float64, len(ws))
-			before := make([]pair, len(ws))
-			for i, w := range ws {
-				before[i] = *w.p
-				for k := range cards {
-					const h = 1e-5
-					w.p.w[k] += h
-					up := loss(k)
-					w.p.w[k] -= 2 * h
-					slope[i][k] = (up - loss(k)) / (2 * h)
-					w.p.w[k] = before[i].w[k]
-				}
-			}
-			s.LearnScored(&e, inputs, pending)
-			for i, w := range ws {
-				for k, r := range s.recipes {
-					d := e.Weight / s.unit * slope[i][k]
-					step := s.opt.Step * r.step
-					if w.cell {
-						step = s.opt.Step * r.cellStep
-					}
-					if i < 2 && k >= s.using[i+1] { // that card does not use the horizon
-						d = 0
-					}
-					g := before[i].g[k] + d*d
-					want := before[i].w[k] - step*d/math.Sqrt(g)
-					if math.Abs(w.p.w[k]-want) > 1e-7 || math.Abs(w.p.g[k]-g) > 1e-6*g {
-						t.Errorf("%s, card %d: weight %v of %v, want %v of %v", w.name, k, w.p.w[k], w.p.g[k], want, g)
-					}
-				}
 			}
 		})
 	}

@@ -15,7 +15,7 @@ var reference = tuning{
 	rate:       1,
 	fixedShare: .001,
 	rateFloor:  1e-15,
-	features:   1e9,
+	few:        1e9,
 	zeroPrior:  true,
 	blindStart: true,
 }
@@ -59,8 +59,8 @@ func TestReference(t *testing.T) {
 // open returns a scorecard whose cells are cut from the first n records, and that has learnt nothing.
 func open(d *table, opt Options, tune tuning, n int) *Scorecard {
 	s := newScorecard(newPlanOf(opt, d.schema, tune))
-	s.axes = s.build(joined(d.evidence(n), nil), nil)
-	s.furnish(s.cur, s.axes)
+	s.axes = fitter{s.plan}.build(joined(d.evidence(n), nil), nil)
+	s.startCells(s.cur, s.axes)
 	s.derive()
 	return s
 }

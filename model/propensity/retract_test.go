@@ -16,7 +16,8 @@ import (
 // total weight that the counts have held. The shortest half-life is so short that the weight of a record would fade
 // below the least number if the clock ran back with the newest records.
 func TestRetractSequences(t *testing.T) {
-	weights := map[string][]float64{"whole": {1, 1, 2, 3, 0}, "odd": {1, .3, 0, 1e-300, 17, 1e9, 1e300, math.SmallestNonzeroFloat64}}
+	weights := map[string][]float64{"whole": {1, 1, 2, 3, 0},
+		"odd": {1, .3, 0, 1e-300, 17, 1e9, 1e300, math.SmallestNonzeroFloat64}}
 	for name, schema := range schemas() {
 		for kind, w := range weights {
 			t.Run(name+" "+kind, func(t *testing.T) {
@@ -142,7 +143,7 @@ func (l *ledger) check(t *testing.T, what string, s *Scorecard, kept []model.Exa
 }
 
 // TestRetractOfAllTheNewest takes back thousands of half-lives of records, the newest first, and learns them again:
-// what the counts know afterwards is what they knew before, and no number is lost on the way.
+// the counts know the same as before, and no number is lost on the way.
 func TestRetractOfAllTheNewest(t *testing.T) {
 	for name, schema := range schemas() {
 		t.Run(name, func(t *testing.T) {

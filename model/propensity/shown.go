@@ -29,7 +29,7 @@ type sample struct {
 // shownLift is usedLift, NaN where it cannot be told from 1: where the change of the target's log-odds from its base
 // rate p_0 is at most shownFrom of the standard deviations that it has where p_0 is the rate of the cell. The effect
 // has no say in it. weight is the sum that towards returned of the feature.
-func (s *Scorecard) shownLift(i, target int, weight float64, dir []float64) float64 {
+func (s *weights) shownLift(i, target int, weight float64, dir []float64) float64 {
 	lift, change, base := s.usedLift(target, weight, dir)
 	if !(change*change > s.told*s.told*s.spread(i, weight)/(base*(1-base))) {
 		return math.NaN()
@@ -49,7 +49,7 @@ func (s *Scorecard) shownLift(i, target int, weight float64, dir []float64) floa
 // For more than two classes with Options.Follow the others count as the score of the record weighs them: l = dir
 // X/sum_h W_h is a change of the target's log-odds, to the sign of which effects are bent. change is the change of the
 // target's log-odds from p_0, base is p_0.
-func (s *Scorecard) usedLift(target int, weight float64, dir []float64) (lift, change, base float64) {
+func (s *weights) usedLift(target int, weight float64, dir []float64) (lift, change, base float64) {
 	if s.margins > 1 && !s.opt.Follow {
 		return s.softLift(target, weight)
 	}
@@ -57,7 +57,7 @@ func (s *Scorecard) usedLift(target int, weight float64, dir []float64) (lift, c
 	for c, v := range s.ref {
 		change += dir[c] * v
 	}
-	for h, w := range s.weights {
+	for h, w := range s.perHorizon {
 		if s.margins == 1 {
 			b += dir[0] * w * s.rates[h].logit
 			continue
@@ -72,12 +72,12 @@ func (s *Scorecard) usedLift(target int, weight float64, dir []float64) (lift, c
 
 // softLift is usedLift for more than two classes. It does not depend on the other features of the record, and a class
 // that no record has told of yet takes nothing from it but its base rate.
-func (s *Scorecard) softLift(target int, weight float64) (lift, change, base float64) {
+func (s *weights) softLift(target int, weight float64) (lift, change, base float64) {
 	K := s.margins
 	var rate, all, rateThere, allThere float64
 	for c, v := range s.ref {
 		var b float64
-		for h, w := range s.weights {
+		for h, w := range s.perHorizon {
 			b += w * s.shares[h*K+c].log
 		}
 		b, v = math.Exp(b/weight), math.Exp((b+v)/weight)
@@ -102,9 +102,9 @@ func (s *Scorecard) softLift(target int, weight float64) (lift, change, base flo
 // v_h being the factor by which late labels shrink x_h (age). The sum a_h a_h' of a cell is its count over the
 // half-life h h'/(h + h'), which lies between h/2 and h for the shorter: it is taken between the counts over the
 // horizons on both sides, which is right for records that come evenly and for records that all came at once.
-func (s *Scorecard) spread(i int, weight float64) (sum float64) {
+func (s *weights) spread(i int, weight float64) (sum float64) {
 	t := s.parts[i]
-	for h, w := range s.weights {
+	for h, w := range s.perHorizon {
 		p := s.sampleOf(i, h)
 		n := p.cell + t*(p.side-p.cell)
 		p.share = n / p.all
@@ -147,7 +147,7 @@ func (s *Scorecard) spread(i int, weight float64) (sum float64) {
 
 // overlap is sum a_j a_h of records of which the shorter horizon j knows m, the next shorter one than j below, and
 // horizon h knows n.
-func (s *Scorecard) overlap(j, h int, below, m, n float64) float64 {
+func (s *counts) overlap(j, h int, below, m, n float64) float64 {
 	if h == s.forever {
 		return m
 	}
@@ -189,7 +189,7 @@ func between(half []model.HalfLife) []float64 {
 
 // sampleOf returns the records that horizon h knows of the cell of feature i, or of the run of cells whose rates order
 // has pooled with it.
-func (s *Scorecard) sampleOf(i, h int) (p sample) {
+func (s *counts) sampleOf(i, h int) (p sample) {
 	unit := s.unit * s.clock.now[h]
 	p.prior = s.opt.Prior
 	for _, v := range s.cur.class[h*s.classes : (h+1)*s.classes] {
@@ -211,7 +211,7 @@ func (s *Scorecard) sampleOf(i, h int) (p sample) {
 }
 
 // cellSum is the weight that a cell of feature i has over horizon h, of all classes.
-func (s *Scorecard) cellSum(i, cell, h int) (n float64) {
+func (s *counts) cellSum(i, cell, h int) (n float64) {
 	at := (cell*len(s.half) + h) * s.classes
 	for _, v := range s.cur.feat[i].count[at : at+s.classes] {
 		n += v

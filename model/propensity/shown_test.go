@@ -50,9 +50,10 @@ func TestLiftsOfNoise(t *testing.T) {
 			pending, p := make([]float64, s.PendingLen()), make([]float64, c.classes)
 			row := d.rows[n-1]
 			s.Score(row, nil, pending, p)
-			dir := s.direct(pending, 1)
+			m := s.memoryOf(pending)
+			dir := s.direct(m, 1)
 			for i := range s.features {
-				weight := s.towards(i, pending)
+				weight := s.towards(i, m.shared)
 				_, change, base := s.usedLift(1, weight, dir)
 				z := change * math.Sqrt(base*(1-base)/s.spread(i, weight))
 				square[i%4] += z * z / (seeds * 5)
@@ -88,7 +89,7 @@ func TestLiftsOfNoise(t *testing.T) {
 }
 
 // TestUsedLift: over one horizon the lift is the rate of the class in the cell over the base rate, for two classes and
-// more, whatever the other features of the record are. Late labels draw its log-lift towards 0, and not the base rate.
+// more, under any other features of the record. Late labels draw its log-lift towards 0, and not the base rate.
 func TestUsedLift(t *testing.T) {
 	for _, classes := range []int{2, 3} {
 		for _, lag := range []float64{0, 500} {

@@ -3,7 +3,7 @@ package propensity
 // The lift of a feature as the score used it, and effects that follow it.
 //
 // With the shares q of the experts, card k has the part q_raw + q_calibrated of the mixture, and horizon h of feature f
-// weighs W_h = sum_k part_k max(w_kfh, 0) in it. What the feature's counts say of the record is the direction
+// weighs W_h = sum_k part_k max(w_kfh, 0) in it. The feature's counts give the record the direction
 //
 //	X = sum_h W_h x_h
 //
@@ -11,36 +11,36 @@ package propensity
 // log-lift at the horizons of the score, of which usedLift makes the lift.
 
 // towards writes X of feature i into s.ref, for more classes less its mean, which means nothing in a softmax, and the
-// weight of each horizon into s.weights, and returns their sum. Where no weight is positive, all horizons weigh the
+// weight of each horizon into s.perHorizon, and returns their sum. Where no weight is positive, all horizons weigh the
 // same.
-func (s *Scorecard) towards(i int, x []float64) (weight float64) {
+func (s *weights) towards(i int, x []float64) (weight float64) {
 	H, K := s.horizons, s.margins
 	for h := range H {
 		p, w := &s.cur.in[i*H+h].w, 0.
 		for k := range cards {
 			if p[k] > 0 {
-				w += s.part[k] * p[k]
+				w += s.mix.part[k] * p[k]
 			}
 		}
-		s.weights[h] = w
+		s.perHorizon[h] = w
 		weight += w
 	}
 	if !(weight > 0) {
 		for h := range H {
-			s.weights[h] = 1
+			s.perHorizon[h] = 1
 		}
 		weight = float64(H)
 	}
 	if K == 1 {
 		v := 0.
 		for h, u := range x[i*H : i*H+H] {
-			v += s.weights[h] * u
+			v += s.perHorizon[h] * u
 		}
 		s.ref[0] = v
 		return weight
 	}
 	clear(s.ref)
-	for h, w := range s.weights {
+	for h, w := range s.perHorizon {
 		for c, v := range x[(i*H+h)*K : (i*H+h+1)*K] {
 			s.ref[c] += w * v
 		}
@@ -55,9 +55,9 @@ func (s *Scorecard) towards(i int, x []float64) (weight float64) {
 	return weight
 }
 
-// moves writes what feature i adds to the margins of each card, cards x margins, into s.moved: log-lifts, cell and
+// moves writes the part of feature i in the margins of each card, cards x margins, into s.moved: log-lifts, cell and
 // linear input, by their weights.
-func (s *Scorecard) moves(i int, x, own []float64) {
+func (s *weights) moves(i int, x, own []float64) {
 	H, K := s.horizons, s.margins
 	m := s.moved
 	if K == 1 {
@@ -94,10 +94,10 @@ func (s *Scorecard) moves(i int, x, own []float64) {
 	}
 }
 
-// straight bends what feature i adds to the margins of each card, s.moved, to max(a, 0) X with a = <m, X>/<X, X>: for
-// two classes what has the sign of X, else nothing. So whatever the mixture, its effect has the sign of its lift for
-// every class, and where the margin must rise with a feature it still does.
-func (s *Scorecard) straight() {
+// straight bends the part of feature i in the margins of each card, s.moved, to max(a, 0) X with a = <m, X>/<X, X>: for
+// two classes a part of the sign of X stays, another becomes 0. So under any mixture its effect has the sign of its
+// lift for every class, and where the margin must rise with a feature it still does.
+func (s *weights) straight() {
 	K := s.margins
 	size := 0.
 	for _, v := range s.ref {
@@ -125,7 +125,7 @@ func (s *Scorecard) straight() {
 }
 
 // follow writes the margins of each card, cards x margins, with every feature's part bent to its lift.
-func (s *Scorecard) follow(x, own, z []float64) {
+func (s *weights) follow(x, own, z []float64) {
 	K, n := s.margins, len(s.features)*s.horizons
 	clear(z)
 	for i := range s.features {
@@ -147,10 +147,10 @@ func (s *Scorecard) follow(x, own, z []float64) {
 	s.addOwn(s.cur.own[:K], own[0], z)
 }
 
-// pulls writes the gradients by what each feature adds to the margins, features x cards x margins, into s.pull, r being
-// those by the margins: the derivative of straight with X held, <r, X>/<X, X> X. A part that is bent to nothing has
-// that of a part along X if a step makes it one, else none.
-func (s *Scorecard) pulls(x, own, r []float64) {
+// pulls writes the gradients by the part of each feature in the margins, features x cards x margins, into s.pull, r
+// being those by the margins: the derivative of straight with X held, <r, X>/<X, X> X. A part that is bent to nothing
+// has that of a part along X if a step makes it one, else none.
+func (s *weights) pulls(x, own, r []float64) {
 	K := s.margins
 	for i := range s.features {
 		s.towards(i, x)

@@ -50,7 +50,7 @@ func TestFollow(t *testing.T) {
 					if j := i - 20; j >= 0 {
 						e := ex[j]
 						e.Clock = float64(n + j)
-						e.Class = (e.Class + int32(i/300)) % int32(s.classes) // what the counts say turns out wrong
+						e.Class = (e.Class + int32(i/300)) % int32(s.classes) // the counts turn out wrong
 						s.LearnScored(&e, nil, pending[j])
 					}
 				}
@@ -73,7 +73,7 @@ func TestFollowLearns(t *testing.T) {
 	cell := &s.cur.feat[5].pair[s.cells[5]]
 	pending, p := make([]float64, s.PendingLen()), make([]float64, 2)
 	s.Score(e.Row, nil, pending, p)
-	s.towards(5, pending)
+	s.towards(5, s.memoryOf(pending).shared)
 	sign := math.Copysign(1, s.ref[0])
 	for k := range cell.w {
 		cell.w[k] = -9 * sign

@@ -33,12 +33,8 @@ func (s *Scorecard) AppendState(b []byte) []byte {
 	if s.away != nil {
 		b = s.appendTables(b, s.away, false)
 	}
-	b = wire.AppendFloat(b, s.knot)
-	b = wire.AppendFloats(b, s.mix[:])
-	b = wire.AppendBool(b, s.mixAway != nil)
-	if s.mixAway != nil {
-		b = wire.AppendFloats(b, s.mixAway)
-	}
+	b = s.cal.append(b)
+	b = s.mix.append(b)
 	b = wire.AppendFloat(b, s.learnt)
 	b = wire.AppendUvarint(b, s.adopted)
 	b = wire.AppendFloat(b, s.lag)
@@ -49,7 +45,7 @@ func (s *Scorecard) AppendState(b []byte) []byte {
 	return b
 }
 
-// LoadState replaces the state by what AppendState wrote under the same schema and options.
+// LoadState replaces the state by the form that AppendState wrote under the same schema and options.
 func (s *Scorecard) LoadState(b []byte) error {
 	r := wire.NewReader(b)
 	format, from, err := s.plan.readFormat(r)
@@ -64,7 +60,8 @@ func (s *Scorecard) LoadState(b []byte) error {
 		*s = *betweenBlocks(from, s.plan).scorecard(old)
 		return nil
 	}
-	n := &Scorecard{plan: s.plan, ext: s.ext, keys: make([]uint64, s.extern), since: make([]float64, s.extern)}
+	n := emptyScorecard(s.plan)
+	n.ext = s.ext
 	if r.Bool() {
 		n.axes = s.readAxes(r)
 	}
@@ -90,15 +87,11 @@ func (s *Scorecard) LoadState(b []byte) error {
 		}
 		n.mass = s.massOf(n.cur)
 	}
-	n.knot = r.Float()
-	readShares(r, &n.mix)
-	if r.Bool() {
-		n.mixAway = make([]float64, experts)
-		readFinite(r, n.mixAway)
-	}
+	n.cal = readCalibration(r)
+	n.mix = readMixture(r)
 	n.learnt = r.Float()
 	n.adopted, n.lag = r.Uvarint(), r.Float()
-	if !(n.knot >= 1 && n.knot <= 1<<(maxGrowth+1)) || !finite(n.learnt) || !(n.lag >= 0 && n.lag < 1<<53) {
+	if !finite(n.learnt) || !(n.lag >= 0 && n.lag < 1<<53) {
 		r.Fail(errNumber)
 	}
 	if format > beforeKeys {
@@ -120,8 +113,8 @@ func (s *Scorecard) LoadState(b []byte) error {
 	return nil
 }
 
-// readPrior reads the pseudo-records of the classes; that which never fades must be there.
-func (p *plan) readPrior(r *wire.Reader, prior []float64) {
+// readPrior reads the pseudo-records of the classes; the one that never fades must be there.
+func (p *layout) readPrior(r *wire.Reader, prior []float64) {
 	readCounts(r, prior)
 	if !(prior[p.forever] > 0) {
 		r.Fail(errNumber)
@@ -141,7 +134,7 @@ func readMass(r *wire.Reader) (m mass) {
 }
 
 // massOf is the mass of records of weight 1 that have been counted.
-func (p *plan) massOf(t *tables) (m mass) {
+func (p *layout) massOf(t *tables) (m mass) {
 	for _, v := range t.class[p.forever*p.classes : (p.forever+1)*p.classes] {
 		m.weight += v
 	}
@@ -149,18 +142,8 @@ func (p *plan) massOf(t *tables) (m mass) {
 	return m
 }
 
-// readShares reads shares of the experts: positive numbers up to 1.
-func readShares(r *wire.Reader, q *[experts]float64) {
-	readFinite(r, q[:])
-	for _, v := range q {
-		if !(v > 1e-9 && v <= 1) {
-			r.Fail(errNumber)
-		}
-	}
-}
-
 // checkLive refuses live tables with which a record could not be scored.
-func (p *plan) checkLive(r *wire.Reader, n *Scorecard) {
+func (p *layout) checkLive(r *wire.Reader, n *Scorecard) {
 	all := [][]pair{n.cur.in, n.cur.own}
 	for f := range n.cur.feat {
 		all = append(all, n.cur.feat[f].pair)
@@ -187,7 +170,7 @@ func (p *plan) checkLive(r *wire.Reader, n *Scorecard) {
 	}
 }
 
-// appendShape appends what both sides must agree on.
+// appendShape appends the sizes that both sides must agree on.
 func (p *plan) appendShape(b []byte) []byte {
 	for _, v := range p.shape() {
 		b = wire.AppendUvarint(b, uint64(v))
@@ -196,17 +179,17 @@ func (p *plan) appendShape(b []byte) []byte {
 }
 
 func (p *plan) shape() []int {
-	return []int{cards, p.classes, len(p.features), len(p.half), p.horizons, p.linear, p.extern, p.opt.Calibration.Knots, p.levels}
+	return []int{cards, p.classes, len(p.features), len(p.half), p.horizons, p.linear, p.extern, p.knots, p.levels}
 }
 
-func (p *plan) appendAxes(b []byte, axes []axis) []byte {
+func (p *layout) appendAxes(b []byte, axes []axis) []byte {
 	for i := range axes {
 		b = axes[i].append(b)
 	}
 	return b
 }
 
-func (p *plan) readAxes(r *wire.Reader) []axis {
+func (p *layout) readAxes(r *wire.Reader) []axis {
 	axes := make([]axis, len(p.features))
 	for i := range axes {
 		f := &p.features[i]

@@ -27,19 +27,19 @@ type cellTable struct {
 	pair  []pair    // cells x margins
 }
 
-func (p *plan) newTables() *tables {
+func (p *layout) newTables() *tables {
 	return &tables{
 		class: make([]float64, len(p.half)*p.classes),
 		feat:  make([]cellTable, len(p.features)),
 		in:    make([]pair, p.slots),
 		own:   make([]pair, (1+p.linear)*p.margins),
-		knot:  make([]float64, cards*p.margins*p.opt.Calibration.Knots*2),
+		knot:  make([]float64, cards*p.margins*p.knots*2),
 		mom:   make([]float64, 3*p.linear),
 	}
 }
 
 // resize makes room for n cells; new ones are empty and hold the pair with.
-func (p *plan) resize(t *cellTable, n int, with pair) {
+func (p *layout) resize(t *cellTable, n int, with pair) {
 	for len(t.pair) < n*p.margins {
 		t.pair = append(t.pair, with)
 	}
@@ -48,7 +48,7 @@ func (p *plan) resize(t *cellTable, n int, with pair) {
 	}
 }
 
-func (p *plan) cellCount(t *cellTable) int { return len(t.pair) / p.margins }
+func (p *layout) cellCount(t *cellTable) int { return len(t.pair) / p.margins }
 
 func (t *tables) clone() *tables {
 	c := &tables{class: slices.Clone(t.class), feat: make([]cellTable, len(t.feat)), in: slices.Clone(t.in),
@@ -60,7 +60,7 @@ func (t *tables) clone() *tables {
 }
 
 // scale multiplies every count of half-life h by v.
-func (p *plan) scale(t *tables, h int, v float64) {
+func (p *layout) scale(t *tables, h int, v float64) {
 	n, c := len(p.half), p.classes
 	each := func(x []float64) {
 		for i := h * c; i < len(x); i += n * c {
@@ -92,7 +92,7 @@ func addPairs(dst, src []pair) {
 
 // add adds shares: counts and pairs of src to dst, with growing tables. counts are multiplied by now of their
 // half-life, those of the calibration by knot.
-func (p *plan) add(dst, src *tables, now []float64, knot float64) {
+func (p *layout) add(dst, src *tables, now []float64, knot float64) {
 	p.addCounts(dst.class, src.class, now)
 	for f := range src.feat {
 		p.addCells(&dst.feat[f], &src.feat[f], now)
@@ -103,13 +103,13 @@ func (p *plan) add(dst, src *tables, now []float64, knot float64) {
 	addFloats(dst.mom, src.mom, 1)
 }
 
-func (p *plan) addCells(dst, src *cellTable, now []float64) {
+func (p *layout) addCells(dst, src *cellTable, now []float64) {
 	p.resize(dst, p.cellCount(src), pair{})
 	p.addCounts(dst.count, src.count, now)
 	addPairs(dst.pair, src.pair)
 }
 
-func (p *plan) addCounts(dst, src, now []float64) {
+func (p *layout) addCounts(dst, src, now []float64) {
 	n := len(p.half) * p.classes
 	for i, x := range src {
 		dst[i] += x * now[i%n/p.classes]
@@ -169,7 +169,7 @@ func readCounts(r *wire.Reader, dst []float64) {
 	}
 }
 
-func (p *plan) appendTables(b []byte, t *tables, weights bool) []byte {
+func (p *layout) appendTables(b []byte, t *tables, weights bool) []byte {
 	b = wire.AppendFloats(b, t.class)
 	for f := range t.feat {
 		b = wire.AppendUvarint(b, uint64(p.cellCount(&t.feat[f])))
@@ -186,8 +186,8 @@ func (p *plan) appendTables(b []byte, t *tables, weights bool) []byte {
 	return wire.AppendFloats(b, t.mom)
 }
 
-// readTables reads what appendTables wrote; axes bound the cells of continuous features.
-func (p *plan) readTables(r *wire.Reader, axes []axis, weights bool) *tables {
+// readTables reads the form of appendTables; axes bound the cells of continuous features.
+func (p *layout) readTables(r *wire.Reader, axes []axis, weights bool) *tables {
 	t := p.newTables()
 	readCounts(r, t.class)
 	for f := range t.feat {

@@ -8,7 +8,7 @@ import (
 )
 
 // TestThresholds runs four streams (METHOD.md 6.1) prequentially with one configuration, cells from the first 1,000
-// records, which are not counted, and wants log-loss and area under the curve no worse than what was reached.
+// records, which are not counted, and wants log-loss and area under the curve no worse than the figures reached.
 func TestThresholds(t *testing.T) {
 	for _, c := range []struct {
 		name, label, positive string
@@ -18,7 +18,8 @@ func TestThresholds(t *testing.T) {
 		loss, auc             float64
 	}{
 		{"bank without duration", "class", "yes", []string{"duration"}, []string{"bank_full.csv.gz"}, 0, .2805, .8070},
-		{"bank without duration, late", "class", "yes", []string{"duration"}, []string{"bank_full.csv.gz"}, 1000, .3080, .7620},
+		{"bank without duration, late", "class", "yes", []string{"duration"},
+			[]string{"bank_full.csv.gz"}, 1000, .3080, .7620},
 		{"bank", "class", "yes", nil, []string{"bank_full.csv.gz"}, 0, .1892, .9413},
 		{"bank, late", "class", "yes", nil, []string{"bank_full.csv.gz"}, 1000, .2340, .9055},
 		{"elec2", "class", "UP", nil, []string{"elec2.csv.gz"}, 0, .2110, .9718},

@@ -8,11 +8,11 @@ import (
 
 // The path of two classes: one margin, that of class 1 against class 0, the four cards side by side in every loop.
 
-// score2 computes inputs and margins of the row whose cells are in s.cells into pending and returns the mixture's
-// log-odds.
-func (s *Scorecard) score2(row model.Row, inputs, pending []float64) float64 {
+// score2 computes inputs and margins of the row whose cells are in s.cells into the memory m and returns the
+// mixture's log-odds.
+func (s *Scorecard) score2(row model.Row, inputs []float64, m memory) float64 {
 	H := s.horizons
-	x := pending[:s.slots+1+s.linear]
+	x := m.shared
 	at := 0
 	stride := 2 * len(s.half)
 	rates := s.rates
@@ -30,10 +30,10 @@ func (s *Scorecard) score2(row model.Row, inputs, pending []float64) float64 {
 		count := s.cur.feat[i].count
 		n := count[c*stride : c*stride+stride]
 		if t := s.parts[i]; t > 0 {
-			m := count[s.sides[i]*stride : s.sides[i]*stride+stride]
+			side := count[s.sides[i]*stride : s.sides[i]*stride+stride]
 			for h := range dst {
 				r := &rates[h]
-				n0, n1 := n[2*h]+t*(m[2*h]-n[2*h]), n[2*h+1]+t*(m[2*h+1]-n[2*h+1])
+				n0, n1 := n[2*h]+t*(side[2*h]-n[2*h]), n[2*h+1]+t*(side[2*h+1]-n[2*h+1])
 				dst[h] = ln((n1 + r.a) * r.odds / (n0 + r.b))
 			}
 			continue
@@ -48,26 +48,24 @@ func (s *Scorecard) score2(row model.Row, inputs, pending []float64) float64 {
 		at++
 	}
 	s.age(x[:at])
-	clear(x[at:s.slots])
+	clear(x[at:])
 	for j, slot := range s.ext {
 		if slot >= 0 && 2*j+1 < len(inputs) {
 			x[slot] = safe(inputs[2*j+1] - inputs[2*j])
 		}
 	}
-	at = s.slots
-	x[at] = 1
-	s.standardise(row, x[at+1:])
+	m.own[0] = 1
+	s.standardise(row, m.own[1:])
 
-	raw := pending[len(x):]
-	z := s.margins2(x)
-	copy(raw, z[:])
+	z := s.margins2(x, m.own)
+	copy(m.raw, z[:])
 	var sum float64
 	for k := range cards {
-		cal := s.calibrated(k, z[k])
-		raw[cards+k] = cal
-		sum += s.q[2*k]*z[k] + s.q[2*k+1]*cal
+		cal := s.cal.calibrated(s.cal.table(s.cur.knot, k), z[k], s.unit)
+		m.calibrated[k] = cal
+		sum += s.mix.q[2*k]*z[k] + s.mix.q[2*k+1]*cal
 	}
-	raw[experts] = s.learnt
+	m.learnt[0] = s.learnt
 	return sum
 }
 
@@ -79,7 +77,7 @@ func safe(v float64) float64 {
 }
 
 // standardise writes the linear inputs of a row.
-func (s *Scorecard) standardise(row model.Row, dst []float64) {
+func (s *counts) standardise(row model.Row, dst []float64) {
 	for i := range s.features {
 		f := &s.features[i]
 		if f.linear < 0 {
@@ -98,7 +96,7 @@ func (s *Scorecard) standardise(row model.Row, dst []float64) {
 
 // moment returns mean and variance of a linear input, in units of its axis, m being its sums. One pseudo-record stands
 // beside them: at the centre of the axis with its variance or, as in the reference, at 0 with variance 1.
-func (s *Scorecard) moment(i int, m []float64) (mean, variance float64) {
+func (s *counts) moment(i int, m []float64) (mean, variance float64) {
 	a := &s.axes[i]
 	u, v := 0., 1.
 	if s.zeroPrior {
@@ -110,10 +108,10 @@ func (s *Scorecard) moment(i int, m []float64) (mean, variance float64) {
 	return mean, max(variance, 1e-12)
 }
 
-// margins2 returns the raw log-odds of each card for inputs x and the cells in s.cells.
-func (s *Scorecard) margins2(x []float64) (z [cards]float64) {
+// margins2 returns the raw log-odds of each card for the inputs x, shared, and own and the cells in s.cells.
+func (s *weights) margins2(x, own []float64) (z [cards]float64) {
 	if s.opt.Follow {
-		s.follow(x[:s.slots], x[s.slots:], s.xs)
+		s.follow(x, own, s.xs)
 		copy(z[:], s.xs)
 		return z
 	}
@@ -150,14 +148,14 @@ func (s *Scorecard) margins2(x []float64) (z [cards]float64) {
 		z3 += p[3]
 	}
 	n := len(s.features) * H
-	for j, u := range x[n:s.slots] {
+	for j, u := range x[n:] {
 		p := &in[n+j].w
 		z0 += p[0] * u
 		z1 += p[1] * u
 		z2 += p[2] * u
 		z3 += p[3] * u
 	}
-	for j, u := range x[s.slots:] {
+	for j, u := range own {
 		p := &s.cur.own[j].w
 		z0 += p[0] * u
 		z1 += p[1] * u
@@ -167,30 +165,29 @@ func (s *Scorecard) margins2(x []float64) (z [cards]float64) {
 	return [cards]float64{z0, z1, z2, z3}
 }
 
-// learn2 learns a record of class y whose inputs and margins are in pending and whose cells are in s.cells. The
-// calibration counts its weight; what is evidence, the experts' likelihoods and the gradient, counts the records that
-// it stands for by the unit.
-func (s *Scorecard) learn2(y int, weight float64, pending []float64) {
-	x := pending[:s.slots+1+s.linear]
-	raw := pending[len(x):]
+// learn2 learns a record of class y whose inputs and margins are in m and whose cells are in s.cells. The
+// calibration counts its weight; the evidence in it, the experts' likelihoods and the gradient, counts the records for
+// which it stands, by the unit.
+func (s *Scorecard) learn2(y int, weight float64, m memory) {
+	x, own, raw := m.shared, m.own, m.raw
 	sign, target := float64(2*y-1), float64(y)
 	var like [experts]float64
 	var r [cards]float64
-	s.knot *= s.fade
+	s.cal.next()
 	for k := range cards {
 		p := sigmoid(raw[k])
 		like[2*k], r[k] = p, p-target
 		if y == 0 {
 			like[2*k] = 1 - p
 		}
-		like[2*k+1] = sigmoid(sign * raw[cards+k])
-		s.calibrate(k, raw[k], y, weight)
+		like[2*k+1] = sigmoid(sign * m.calibrated[k])
+		s.cal.learn(s.cal.table(s.cur.knot, k), raw[k], y, weight)
 	}
-	s.tame()
+	s.cal.rescale(s.cur.knot, s.away)
 	weight /= s.unit
-	s.judge(&like, weight)
-	if raw[experts] != s.learnt {
-		for k, z := range s.margins2(x) {
+	s.mix.learn(&like, weight*s.rate, s.fixedShare)
+	if m.learnt[0] != s.learnt {
+		for k, z := range s.margins2(x, own) {
 			r[k] = sigmoid(z) - target
 		}
 	}
@@ -207,7 +204,7 @@ func (s *Scorecard) learn2(y int, weight float64, pending []float64) {
 	all := steps2{sq, cell, step}
 	by := &all
 	if s.opt.Follow {
-		s.pulls(x[:s.slots], x[s.slots:], r[:])
+		s.pulls(x, own, r[:])
 	}
 	for i := range s.features {
 		c := s.cells[i]
@@ -236,7 +233,7 @@ func (s *Scorecard) learn2(y int, weight float64, pending []float64) {
 		}
 	}
 	n := len(s.features) * H
-	for j, u := range x[n:s.slots] {
+	for j, u := range x[n:] {
 		use := cards
 		if j < H {
 			use = s.using[j]
@@ -245,7 +242,7 @@ func (s *Scorecard) learn2(y int, weight float64, pending []float64) {
 			descend(&in[n+j], use, u, &sq, &step)
 		}
 	}
-	for j, u := range x[s.slots:] {
+	for j, u := range own {
 		if u == 0 {
 			continue
 		}
@@ -258,77 +255,4 @@ func (s *Scorecard) learn2(y int, weight float64, pending []float64) {
 	if s.bound {
 		s.projectLinear()
 	}
-}
-
-// steps2 holds what a gradient step needs of a record, by card: r^2, and the steps of cells and of the others times r.
-type steps2 struct{ sq, cell, step [cards]float64 }
-
-// bent returns the steps of the weights of feature i where effects follow lifts: those of all, but none of the cards
-// whose gradient s.pull is 0.
-func (s *Scorecard) bent(i int, all *steps2) *steps2 {
-	b := &s.bend
-	*b = *all
-	for k, g := range s.pull[i*cards : (i+1)*cards] {
-		if g == 0 {
-			b.sq[k], b.cell[k], b.step[k] = 0, 0, 0
-		}
-	}
-	return b
-}
-
-// descend makes one AdaGrad step of the first use cards: G += (r x)^2, w -= step r x / sqrt(G), with sq = r^2 and
-// step = step r.
-func descend(p *pair, use int, x float64, sq, step *[cards]float64) {
-	xx := x * x
-	g0 := p.g[0] + sq[0]*xx
-	p.g[0] = g0
-	p.w[0] -= step[0] * x / math.Sqrt(g0)
-	g1 := p.g[1] + sq[1]*xx
-	p.g[1] = g1
-	p.w[1] -= step[1] * x / math.Sqrt(g1)
-	if use > 2 {
-		g2 := p.g[2] + sq[2]*xx
-		p.g[2] = g2
-		p.w[2] -= step[2] * x / math.Sqrt(g2)
-		if use > 3 {
-			g3 := p.g[3] + sq[3]*xx
-			p.g[3] = g3
-			p.w[3] -= step[3] * x / math.Sqrt(g3)
-		}
-	}
-}
-
-// judge multiplies the experts' shares by the likelihoods of a record, each to the power of weight and rate, and gives
-// a little to each again.
-func (s *Scorecard) judge(like *[experts]float64, weight float64) {
-	q := &s.mix
-	var sum float64
-	weight *= s.rate
-	switch weight {
-	case 1:
-		for e := range q {
-			q[e] *= like[e]
-			sum += q[e]
-		}
-	case .5:
-		for e := range q {
-			q[e] *= math.Sqrt(like[e])
-			sum += q[e]
-		}
-	default:
-		top := math.Inf(-1)
-		for e := range q {
-			q[e] = ln(q[e]) + weight*ln(like[e])
-			top = max(top, q[e])
-		}
-		for e := range q {
-			q[e] = math.Exp(q[e] - top)
-			sum += q[e]
-		}
-	}
-	v := (1 - s.fixedShare) / sum
-	for e := range q {
-		q[e] = q[e]*v + s.fixedShare/experts
-	}
-	s.remix()
 }

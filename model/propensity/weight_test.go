@@ -10,9 +10,10 @@ import (
 	"liftstream/model/modeltest"
 )
 
-// TestUnit: records of one weight are worth their number, whatever it is; others what n_eff says.
+// TestUnit: records of one weight are worth their number, others n_eff.
 func TestUnit(t *testing.T) {
-	for _, c := range []struct{ weight, square, want float64 }{{0, 0, 1}, {7, 7, 1}, {700, 7e4, 100}, {.07, 7e-4, .01}, {1 + 3, 1 + 9, 2.5}} {
+	for _, c := range []struct{ weight, square, want float64 }{{0, 0, 1}, {7, 7, 1},
+		{700, 7e4, 100}, {.07, 7e-4, .01}, {1 + 3, 1 + 9, 2.5}} {
 		if got := model.Unit(c.weight, c.square); math.Abs(got-c.want) > 1e-12 {
 			t.Errorf("unit %v of weights %v with squares %v, want %v", got, c.weight, c.square, c.want)
 		}

@@ -10,14 +10,14 @@ import (
 
 // How the weights of a model of exchangeable records are fitted.
 const (
-	wholeFolds  = 5       // of the records, by their number: what is fitted on the others is measured on one
+	wholeFolds  = 5       // of the records, by their number: weights fitted on the others are measured on one
 	wholeSearch = 1 << 13 // records that a setting is measured on, at least, where there are as many
 	wholeRounds = 12      // over all weights, gradients and curvatures new in each
 	wholeBase   = .05     // ridge of the constant: next to none, so that the mean of the propensities is the rate
-	wholeLevel  = 4       // rounds that bring the mean of what is served to the rate
+	wholeLevel  = 4       // rounds that bring the mean propensity to the rate
 )
 
-// setting says towards what the weights of log-lifts are drawn, as multiples of what they start with in a stream, and
+// setting says towards which weights those of log-lifts are drawn, as multiples of their start in a stream, and
 // how strongly all weights are held, as multiples of the ridges of batch.
 type setting struct{ toward, ridge float64 }
 
@@ -29,7 +29,7 @@ var (
 
 // whole is the fit of one share to exchangeable records.
 type whole struct {
-	*plan
+	fitter
 	axes   []axis
 	ev     *evidence
 	rows   []int // records that weights are fitted on
@@ -37,14 +37,14 @@ type whole struct {
 	ext    int // inputs of other components
 }
 
-// settle returns the share of exchangeable records: counts that are the same over every half-life, and weights that are
-// the same on every card, those of a penalised logistic regression of the class on the log-lifts of these counts, the
-// cells, the constant, the linear inputs, and the inputs of other components as these are of a record that they have
-// not seen (Evidence.Without). The strength of the penalty is the one whose log-loss on held-out folds is least.
+// fitWhole returns the share of exchangeable records: counts that are the same over every half-life, and weights that
+// are the same on every card, those of a penalised logistic regression of the class on the log-lifts of these counts,
+// the cells, the constant, the linear inputs, and the inputs of other components as these are of a record that they
+// have not seen (Evidence.Without). The strength of the penalty is the one whose log-loss on held-out folds is least.
 // Calibration counts the margins of held-out records. At last the constant is moved until the mean propensity of the
 // records is their rate. Nothing fades.
-func (p *plan) settle(ctx context.Context, axes []axis, ev *evidence) (contribution, error) {
-	w := &whole{plan: p, axes: axes, ev: ev}
+func (p fitter) fitWhole(ctx context.Context, axes []axis, ev *evidence) (contribution, error) {
+	w := &whole{fitter: p, axes: axes, ev: ev}
 	if ev.Without != nil {
 		for _, n := range ev.Blocks {
 			w.ext += n
@@ -95,7 +95,7 @@ func (p *plan) settle(ctx context.Context, axes []axis, ev *evidence) (contribut
 func (w *whole) counted(ctx context.Context, fold int) (*Scorecard, error) {
 	s := newScorecard(w.plan)
 	s.axes = w.axes
-	w.furnish(s.cur, w.axes)
+	w.startCells(s.cur, w.axes)
 	s.derive()
 	if w.ev.Without != nil {
 		s.SetBlocks(w.ev.Blocks)
@@ -125,26 +125,22 @@ func (w *whole) design(s *Scorecard, fold int) *design {
 	K, H, F := w.margins, w.horizons, len(w.features)
 	d := w.emptyDesign(F + 1 + w.extern)
 	d.base, d.axes = wholeBase, w.axes
-	row, pending := make(model.Row, len(w.ev.Columns)), make([]float64, w.pending())
+	row, m := make(model.Row, len(w.ev.Columns)), s.tmp
 	var sum, square float64
 	for n, i := range w.rows {
 		w.ev.Row(i, row)
 		s.locate(row)
 		inputs := w.inputs[n*w.ext*w.classes : (n+1)*w.ext*w.classes]
-		if K == 1 {
-			s.score2(row, inputs, pending)
-		} else {
-			s.scoreN(row, inputs, pending, s.prob)
-		}
+		s.inputsOf(row, inputs, m, s.prob)
 		for j := range d.lift {
 			at := j*H + H - 1
 			if j > F {
 				at = (F+1)*H + j - F - 1
 			}
-			d.lift[j] = append(d.lift[j], pending[at*K:at*K+K]...)
+			d.lift[j] = append(d.lift[j], m.input(at, K)...)
 		}
 		for j := range d.own {
-			d.own[j] = append(d.own[j], pending[w.slots*K+j])
+			d.own[j] = append(d.own[j], m.own[j])
 		}
 		for f, c := range s.cells {
 			d.cells = append(d.cells, int32(c), int32(s.sides[f]))
@@ -158,7 +154,7 @@ func (w *whole) design(s *Scorecard, fold int) *design {
 		sum, square = sum+weight, square+weight*weight
 	}
 	d.n = len(d.class)
-	for i := range d.weight { // curvatures speak of the records that there are, not of those that they stand for
+	for i := range d.weight { // curvatures count records, not the records for which these stand
 		if sum > 0 {
 			d.weight[i] *= sum / square
 		}
@@ -263,7 +259,7 @@ func (w *whole) calibrateAll(s *Scorecard, z, odds []float64, y int, weight floa
 	K := w.margins
 	copy(odds, z)
 	if K > 1 {
-		s.odds(z, odds)
+		restOdds(z, odds)
 	}
 	for k := range cards {
 		for c, v := range odds {
@@ -274,7 +270,7 @@ func (w *whole) calibrateAll(s *Scorecard, z, odds []float64, y int, weight floa
 					hit = 1
 				}
 			}
-			s.calibrate(k*K+c, v, hit, weight)
+			s.cal.learn(s.cal.table(s.cur.knot, k*K+c), v, hit, weight)
 		}
 	}
 }
@@ -346,7 +342,7 @@ func (w *whole) install(s *Scorecard, d *design, b *batch) {
 	}
 	s.learnt++
 	if s.bound {
-		s.straighten()
+		s.restoreOrder()
 	}
 }
 
@@ -366,7 +362,7 @@ func (v *pair) set(w, g float64, share *[cards]float64) {
 // level moves the constant until the mean propensity of each class over the rows is its rate.
 func (w *whole) level(ctx context.Context, s *Scorecard) error {
 	K := w.margins
-	row, pending, prob := make(model.Row, len(w.ev.Columns)), make([]float64, w.pending()), make([]float64, w.classes)
+	row, pending, prob := make(model.Row, len(w.ev.Columns)), make([]float64, w.memorySize()), make([]float64, w.classes)
 	for range wholeLevel {
 		mean, rate := make([]float64, w.classes), make([]float64, w.classes)
 		for n, i := range w.rows {

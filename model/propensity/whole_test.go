@@ -46,14 +46,17 @@ func (t *table) batch(order []int) *model.Batch {
 		}
 		b.Columns[0].Code = append(b.Columns[0].Code, c)
 		b.Columns[1].Float = append(b.Columns[1].Float, t.number[i])
-		b.Label, b.Time, b.Row = append(b.Label, t.class[i]), append(b.Time, int64(1+len(b.Row))), append(b.Row, int32(len(b.Row)))
+		b.Label, b.Time = append(b.Label, t.class[i]), append(b.Time, int64(1+len(b.Row)))
+		b.Row = append(b.Row, int32(len(b.Row)))
 	}
 	return b
 }
 
 func fileSpec(o propensity.Options) *model.Spec {
-	s := &model.Schema{Classes: []string{"no", "yes"}, Positive: 1, Features: []model.Feature{{Name: "a", Kind: model.Nominal}, {Name: "x"}}}
-	return &model.Spec{Schema: s, Options: model.Options{TailBytes: 1 << 20, ReservoirRecords: 1000, ReservoirBytes: 1 << 20, Seed: 1}, Scorecard: propensity.New(o, s)}
+	s := &model.Schema{Classes: []string{"no", "yes"}, Positive: 1,
+		Features: []model.Feature{{Name: "a", Kind: model.Nominal}, {Name: "x"}}}
+	return &model.Spec{Schema: s, Scorecard: propensity.New(o, s),
+		Options: model.Options{TailBytes: 1 << 20, ReservoirRecords: 1000, ReservoirBytes: 1 << 20, Seed: 1}}
 }
 
 func upTo(n int) []int {
@@ -101,7 +104,9 @@ func TestFilesHaveNoOrder(t *testing.T) {
 	x := drawn(3000, 6, func(l int, x float64) float64 { return float64(l)/3 - 2 + x/40 })
 	orders := map[string][]int{"by label": upTo(3000), "by value": upTo(3000), "backwards": upTo(3000)}
 	slices.SortStableFunc(orders["by label"], func(a, b int) int { return int(x.class[b] - x.class[a]) })
-	slices.SortStableFunc(orders["by value"], func(a, b int) int { return (x.level[b]-x.level[a])*100 + int(x.number[a]-x.number[b]) })
+	slices.SortStableFunc(orders["by value"], func(a, b int) int {
+		return (x.level[b]-x.level[a])*100 + int(x.number[a]-x.number[b])
+	})
 	slices.Reverse(orders["backwards"])
 	spec := fileSpec(propensity.Default())
 	want := fitted(t, spec, x, upTo(3000)).AppendBinary(nil)
@@ -112,7 +117,7 @@ func TestFilesHaveNoOrder(t *testing.T) {
 	}
 }
 
-// TestMeanOfAFileIsItsRate: whatever the rate, down to one in a thousand, and whatever changes along the file.
+// TestMeanOfAFileIsItsRate: for any rate down to one in a thousand, and any change along the file.
 func TestMeanOfAFileIsItsRate(t *testing.T) {
 	for _, base := range []float64{-8, -3, 0} {
 		x := drawn(20000, 6, func(l int, x float64) float64 { return base + float64(l)/4 + x/40 })

@@ -1,5 +1,7 @@
 // Package report holds the data of a fit's report (REPORT.md) as plain structs: each component fills its own section;
 // pages and pictures are drawn from it.
+//
+// Begin at Report. A component adds its section by the interfaces Reporter and Summariser.
 package report
 
 import (

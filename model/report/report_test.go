@@ -42,7 +42,8 @@ func TestTestsKeepTheirOrder(t *testing.T) {
 // TestReportKeys holds the names that REPORT.md 1 promises.
 func TestReportKeys(t *testing.T) {
 	r := Report{Sets: []Set{{}}, Windows: []Window{{}}, Profiles: []Profile{{}}, Features: []Feature{{WOE: []WOE{{}}}},
-		Local: &Local{Curves: []Curve{{}}}, Kernel: &Kernel{Weights: []KernelWeight{{}}}, Seconds: Seconds{{"read", 0}, {"lift", 0}, {"local", 0}, {"kernel", 0}}}
+		Local: &Local{Curves: []Curve{{}}}, Kernel: &Kernel{Weights: []KernelWeight{{}}},
+		Seconds: Seconds{{"read", 0}, {"lift", 0}, {"local", 0}, {"kernel", 0}}}
 	b, err := json.Marshal(r)
 	if err != nil {
 		t.Fatal(err)

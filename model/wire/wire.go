@@ -1,5 +1,7 @@
 // Package wire is the binary form that states and models share: little-endian numbers, uvarint lengths, and a reader
 // that hostile bytes can neither crash nor make allocate more than they are long.
+//
+// Begin at Reader, and at the functions Append.
 package wire
 
 import (

@@ -1,7 +1,7 @@
 // Package committed decides how a task that takes a partition over comes to the state that is committed. Reader.Read
 // reads the facts from the topics and the group; Decide is a pure function from these facts and the policies of the
 // configuration to a Plan. COMMITTED.md describes the five steps of a takeover, of which this package has the second
-// and the third.
+// and the third. Begin at Decide.
 package committed
 
 import (

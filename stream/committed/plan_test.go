@@ -222,6 +222,11 @@ func TestDecide(t *testing.T) {
 			"input_lost to 100/20" + usual + " problem input_lost"},
 		{"labels that the snapshot needs are gone", ordinary(), fail, func(f *Facts) { f.Labels.First = 11 },
 			"stop input_lost"},
+		{"labels before an offset that another program has moved are gone, none of which the snapshot needs", ordinary(),
+			fail, func(f *Facts) {
+				f.Manifests[0].Labels, f.Labels.First = 20, 22
+				f.Group.Labels = txn.GroupOffset{Offset: 25}
+			}, "snapshot of 5 after 5,4 to 100/20 claimed answered 100 #7 passed 25"},
 		{"a number that no stage counts to", ordinary(), fail,
 			func(f *Facts) { f.Manifests[0].Number, f.Scores.Next = state.MaxNumber, 70 },
 			"snapshot of 4 to 100/20 missing 70" + usual},

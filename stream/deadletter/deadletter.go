@@ -1,5 +1,7 @@
 // Package deadletter makes the dead letters of a message and reads the letters of a topic. Each bad row of a message
 // gives one letter, an Arrow stream of that row alone; a message that cannot be read gives one, its value as it came.
+//
+// Begin at Make and Read.
 package deadletter
 
 import (

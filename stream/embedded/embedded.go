@@ -5,6 +5,8 @@
 // broker: it never says CONCURRENT_TRANSACTIONS after a commit, its group offsets are never stale, its coordinators are
 // always up, it has no verification of transactions that fails, and it answers a zombie with another error. Properties
 // of a broker are proved on Apache Kafka, never on this one alone.
+//
+// Begin at Start.
 package embedded
 
 import (

@@ -1,5 +1,7 @@
 // Package operator answers the questions of machines about a running stage: whether it lives, whether it is ready, and
 // its metrics.
+//
+// Begin at Handler.
 package operator
 
 import (

@@ -2,6 +2,8 @@
 // move the state, between them labels are learnt and models swapped in where a journal record says so. A stage replays
 // to take a partition over and to carry a state over to another schema, and its verification replays to compare; the
 // pipeline takes each new message by the same machine.
+//
+// Begin at Machine: TakeEvents and TakeLabels for a new message, Restore and Follow for a replay.
 package replay
 
 import (

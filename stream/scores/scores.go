@@ -1,5 +1,7 @@
 // Package scores knows the messages of the scores topic: the headers that name the event of each, and how far the
 // topic answers the events.
+//
+// Begin at Headers, which a stage writes, and at ReadTail, which a takeover reads.
 package scores
 
 import (

@@ -8,4 +8,6 @@
 //
 // Each value is a frame (Seal, Unseal) with its format and checksum. Both logs pass over keys and sizes that no stage
 // writes, so another writer of the topics cannot fill the memory of their readers.
+//
+// Begin at Log, which reads the state topic, at Snapshotter, which writes snapshots, and at Models, which reads models.
 package state

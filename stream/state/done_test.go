@@ -19,10 +19,15 @@ func TestDoneRecordBytes(t *testing.T) {
 	for _, bad := range []Done{
 		{}, {Number: MaxNumber, Events: 1}, {Number: 1, Events: -1}, {Number: 1, Events: 5, EventsFrom: 6},
 		{Number: 1, Events: 5, Answered: 6}, {Number: 1, Labels: 1, LabelsFrom: -1}, {Number: 1, DeadFrom: -1},
+		{Number: 1, Events: 5, Labels: 1, LabelsFrom: 2},
 	} {
 		if _, err := DecodeDone(bad.Encode(1), 1); err == nil {
 			t.Errorf("%+v is taken", bad)
 		}
+	}
+	more := Done{Number: 1, Events: 1, Labels: 5, LabelsFrom: 3} // more labels than events
+	if back, err := DecodeDone(more.Encode(1), 1); err != nil || back != more {
+		t.Errorf("got %+v, %v", back, err)
 	}
 }
 

@@ -56,6 +56,20 @@ func TestAPublicationDeletesTheOldVersionsThatNothingNeeds(t *testing.T) {
 	}
 }
 
+// TestAVersionThatIsWrittenAnewIsReadAnew: the topic was restored, or made anew and read from its start.
+func TestAVersionThatIsWrittenAnewIsReadAnew(t *testing.T) {
+	l := NewModels(nil, "models", sample.Schema)
+	for fingerprint := range uint64(3) {
+		m := &model.Model{Version: 4, Fingerprint: fingerprint, Levels: model.NewLevels(sample.Schema)}
+		for _, r := range l.Publication(NewPacker(), m, nil, time.Time{}, 1) {
+			l.apply(string(r.Key), r.Value)
+		}
+		if got, err := l.Get(4); err != nil || got.Fingerprint != fingerprint {
+			t.Errorf("got %+v, %v, want the fingerprint %d", got, err, fingerprint)
+		}
+	}
+}
+
 // TestChunksOfAnotherValueAreRefused: each chunk is whole and there are as many bytes, but the blob speaks of others.
 func TestChunksOfAnotherValueAreRefused(t *testing.T) {
 	random := func(seed uint64) []byte { // takes as many bytes packed with each seed

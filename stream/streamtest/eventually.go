@@ -1,5 +1,7 @@
 // Package streamtest is the kit of the tests around a running stage: brokers and their topics, messages to send, and
 // waiting.
+//
+// Begin at NewWorld and Eventually.
 package streamtest
 
 import (

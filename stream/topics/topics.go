@@ -1,4 +1,6 @@
 // Package topics knows the topics of a stage: their names, how they must be made, and how they must fit each other.
+//
+// Begin at Specs and Check.
 package topics
 
 import (

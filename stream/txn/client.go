@@ -14,6 +14,9 @@
 //   - After a request without an answer only InitProducerID makes sure that it cannot take effect later; only then is
 //     the group's offset worth reading.
 //   - Offsets are sent with generation and member always: without them the broker takes them from anybody.
+//
+// Begin at Client.NewProducer and Producer.Commit, which write, and at Client.Fetch, which reads. errors.go gives
+// each error its Kind, on which retries depend.
 package txn
 
 import (

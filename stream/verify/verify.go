@@ -1,5 +1,7 @@
 // Package verify replays the topics of a stage and compares: every scores message byte for byte, and the state at every
 // snapshot that can still be read.
+//
+// Begin at Verify.
 package verify
 
 import (

@@ -1,5 +1,7 @@
 // Package column builds Arrow columns in buffers that their owner may use again for the next batch, which Arrow's own
 // builders do not allow: they hand their buffers over.
+//
+// Begin at Fixed; Text, List and Validity are the other kinds.
 package column
 
 import (

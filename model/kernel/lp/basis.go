@@ -8,8 +8,8 @@ import (
 	"liftstream/model"
 )
 
-// start makes the basis: of the candidate rows, in their order, as many as are independent, and anchors at z for the
-// rest. The right-hand sides are disturbed by up to eps against ties.
+// start makes the basis: as many of the candidate rows, in their order, as are independent, and anchors at z for the
+// rest. It disturbs the right-hand sides by up to eps against ties.
 func (m *master) start(z []float64, candidates []int32, eps float64) {
 	rows := len(m.items)
 	m.b = make([]float64, rows)
@@ -29,7 +29,7 @@ func (m *master) start(z []float64, candidates []int32, eps float64) {
 	m.disturb(eps)
 }
 
-// disturb sets b = exact + eps noise and follows with the vertex.
+// disturb sets b = exact + eps noise and moves the vertex accordingly.
 func (m *master) disturb(eps float64) {
 	m.eps = eps
 	for j, v := range m.exact {
@@ -107,7 +107,7 @@ func (m *master) weigh(j int) {
 	}
 }
 
-// replace puts row j into position at of the basis, w being its weights; only inv, basis and pos follow.
+// replace puts row j into position at of the basis, w being its weights. It updates inv, basis and pos only.
 func (m *master) replace(at, j int) {
 	n := m.n
 	col := m.inv[at*n : at*n+n]
@@ -149,7 +149,7 @@ func (m *master) resync() {
 	m.duals()
 }
 
-// duals solves for y and improves it once by what it leaves of ct: gamma may be small beside the multipliers.
+// duals solves for y and improves it once by its residual in ct: gamma may be small beside the multipliers.
 func (m *master) duals() {
 	n := m.n
 	rest := m.d // free between pivots

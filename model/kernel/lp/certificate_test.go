@@ -59,8 +59,8 @@ func TestNoMultipliersProveABoundAboveTheOptimum(t *testing.T) {
 	}
 }
 
-// TestVerifyRefusesABoundAboveTheValue: in a programme that breaks its rules a dual point can prove too much; an answer
-// whose bound lies above its value says so.
+// TestVerifyRefusesABoundAboveTheValue: in a programme that breaks its rules a dual point can prove too much. An answer
+// whose bound lies above its value does not verify.
 func TestVerifyRefusesABoundAboveTheValue(t *testing.T) {
 	p := weak(six, every([]int{0, 0, 0, 1, 1, 1}), []float64{1, .1}, .1, .06, Ridge)
 	r := solved(t, p, nil)

@@ -10,7 +10,7 @@ import (
 // pairCache bounds the bytes of kernel values of pairs that are kept between separations.
 const pairCache = 256 << 20
 
-// rounding is the part of the size of a mixture below which a broken dominance row is taken to hold.
+// rounding is the part of the size of a mixture below which a broken dominance row counts as kept.
 const rounding = 1e-13
 
 // proofRounds bounds the masters that prove alpha = 0.
@@ -19,9 +19,9 @@ const proofRounds = 20
 // maxRounds bounds the masters of one solve; in practice they are fewer than 30.
 const maxRounds = 400
 
-// cutter solves Ridge and Literal: dominance rows are generated where the vertex breaks them, with the signs that the
-// mixture has there. The hinges stand in the master from the start or, at a warm start, those near their kinks: the
-// others keep their side, as a sifter's do, and are taken in when they change it.
+// cutter solves Ridge and Literal. It adds a dominance row where the vertex breaks it, with the signs of the mixture
+// there. The master holds all hinges from the start or, at a warm start, the hinges near their kinks; the others keep
+// their side, as in the sifter, and enter the master when they change it.
 type cutter struct {
 	p      *Problem
 	pairs  []float64 // kernel values of every pair i < j, or nil
@@ -46,9 +46,14 @@ type cutter struct {
 
 func solveDominance(ctx context.Context, p *Problem, warm *Result) *Result {
 	n := len(p.Columns)
-	s := &cutter{p: p, gamma: p.Gamma, held: make([]bool, p.rows()), alpha: make([]float64, n), lambda: make([]float64, p.rows()), r: make([]float64, p.rows()),
-		h: make([]float64, p.Points), sums: make([]float64, p.Points*n), at: make([]int32, p.Groups), size: make([]int, p.Groups),
-		res: &Result{Upper: math.Inf(1), Lower: 0, Alpha: make([]float64, n), Lambda: make([]float64, p.rows())}}
+	s := &cutter{
+		p: p, gamma: p.Gamma,
+		held: make([]bool, p.rows()), r: make([]float64, p.rows()), lambda: make([]float64, p.rows()),
+		alpha: make([]float64, n),
+		h:     make([]float64, p.Points), sums: make([]float64, p.Points*n),
+		at: make([]int32, p.Groups), size: make([]int, p.Groups),
+		res: &Result{Upper: math.Inf(1), Lower: 0, Alpha: make([]float64, n), Lambda: make([]float64, p.rows())},
+	}
 	for _, g := range p.Group {
 		s.size[g]++
 	}
@@ -89,8 +94,8 @@ func solveDominance(ctx context.Context, p *Problem, warm *Result) *Result {
 	return s.res
 }
 
-// prove sharpens the proof that alpha = 0 is optimal: where it is so at a somewhat smaller gamma too, the multipliers
-// found there are feasible with room to spare, and no rounding shrinks their bound.
+// prove sharpens the proof that alpha = 0 is optimal. Where this also holds at a somewhat smaller gamma, the
+// multipliers found there are strictly feasible, and no rounding shrinks their bound.
 func (s *cutter) prove(ctx context.Context) {
 	s.gamma = .999 * s.p.Gamma
 	for range proofRounds {
@@ -115,7 +120,7 @@ func (s *cutter) prove(ctx context.Context) {
 	}
 }
 
-// choose holds the hinges: all of them, or those whose residuals at alpha are smallest.
+// choose holds the hinges: all of them or, at a warm start, the ones of the smallest residuals at alpha.
 func (s *cutter) choose(warm bool) {
 	p := s.p
 	p.residuals(s.alpha, s.r)
@@ -143,7 +148,7 @@ func (s *cutter) all() (grown bool) {
 	return grown
 }
 
-// hold takes the hinges in that have changed sides at alpha, and reports whether there were any.
+// hold holds the hinges that have changed sides at alpha, and reports whether there were any.
 func (s *cutter) hold() bool {
 	s.p.residuals(s.alpha, s.r)
 	grown := false
@@ -218,7 +223,7 @@ func (s *cutter) run(ctx context.Context, warm *Result) {
 		wider := end == stuck && s.all()
 		grown := s.add(s.alpha, slack)
 		if grown {
-			// Between the vertex and the incumbent the signs are those that the optimum will have, more often.
+			// Midway between the vertex and the incumbent the signs are more often the signs of the optimum.
 			mid := make([]float64, len(s.alpha))
 			for k, a := range s.alpha {
 				mid[k] = .5 * (a + res.Alpha[k])
@@ -261,7 +266,7 @@ func (s *cutter) done(ctx context.Context) bool {
 	return s.res.Gap() <= Tolerance/10 || ctx.Err() != nil
 }
 
-// finish replaces the bound by what plain arithmetic makes of its multipliers and sets the status.
+// finish recomputes the bound of the multipliers in plain arithmetic and sets the status.
 func (s *cutter) finish(ctx context.Context) {
 	s.res.Lower = s.p.Bound(s.res.Lambda, s.res.Cuts)
 	switch {
@@ -285,7 +290,7 @@ func (s *cutter) incumbent(alpha []float64, rho float64) {
 	}
 }
 
-// bound keeps the multipliers when they prove the best bound so far.
+// bound keeps the multipliers if they prove the best bound so far.
 func (s *cutter) bound() {
 	p := s.p
 	v := make([]float64, len(p.Columns))

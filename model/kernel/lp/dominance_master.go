@@ -88,7 +88,7 @@ func (s *cutter) master() *master {
 	return m
 }
 
-// candidates lists the rows that are to be basic: those of the last master, else those that are tight.
+// candidates lists the rows for the basis: the basic rows of the last master or, without one, the tight rows.
 func (s *cutter) candidates(m *master) []int32 {
 	var out []int32
 	if s.basis != nil {
@@ -114,7 +114,7 @@ func (s *cutter) candidates(m *master) []int32 {
 	return out
 }
 
-// read takes alpha, rho, multipliers and basis over from a master.
+// read copies alpha, rho, multipliers and basis from a master.
 func (s *cutter) read(m *master) {
 	copy(s.alpha, m.z)
 	s.rho = 0

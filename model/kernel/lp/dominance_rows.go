@@ -6,7 +6,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// begin lays down the rows that hold for every sign: the diagonal is not negative, and all-plus and all-minus.
+// begin adds the rows that hold for every sign: the diagonal is not negative, and all-plus and all-minus.
 func (s *cutter) begin() {
 	p := s.p
 	n := len(p.Columns)
@@ -77,7 +77,8 @@ func (s *cutter) separate(alpha []float64, sums bool) {
 	}
 }
 
-// add appends the rows whose h, as separate left it at alpha, is above rho + slack, and reports whether there were any.
+// add appends the rows with h above rho + slack, h being the result of separate at alpha, and reports whether there
+// were any.
 func (s *cutter) add(alpha []float64, slack float64) bool {
 	p := s.p
 	n := len(alpha)
@@ -105,7 +106,7 @@ func (s *cutter) add(alpha []float64, slack float64) bool {
 	return any
 }
 
-// repair makes a feasible point of alpha, h being its separation, and keeps it when it is the best.
+// repair makes a feasible point of alpha, h being its separation, and keeps it if it is the best so far.
 func (s *cutter) repair() {
 	worst := floats.Max(s.h)
 	if s.p.Mode == Ridge {

@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// FuzzSolve: whatever the numbers are, a solve ends with an answer that verifies, or says that the programme is
-// malformed.
+// FuzzSolve: with any numbers a solve ends with an answer that verifies, or returns that the programme is malformed.
 func FuzzSolve(f *testing.F) {
 	f.Add([]byte{0, 3, 2, 1, 10, 200, 30, 4, 5, 6, 7, 8, 9})
 	f.Add([]byte{1, 4, 3, 7, 1, 2, 3, 255, 254, 128, 127, 0, 0, 0, 1, 90, 91, 92})
@@ -89,7 +88,8 @@ func FuzzSolve(f *testing.F) {
 			t.Logf("%v: %v", mode, err) // huge numbers can overflow: the caller asks
 		}
 		warm, err := Solve(context.Background(), p, r)
-		if err == nil && p.Verify(r) == nil && p.Verify(warm) == nil && warm.Upper > r.Upper+1e-6*math.Abs(r.Upper)+1e-9 && r.Status == Optimal {
+		if err == nil && p.Verify(r) == nil && p.Verify(warm) == nil && warm.Upper > r.Upper+1e-6*math.Abs(r.Upper)+1e-9 &&
+			r.Status == Optimal {
 			t.Errorf("%v: from %v a warm start ends at %v", mode, r.Upper, warm.Upper)
 		}
 	})

@@ -179,7 +179,7 @@ func (o *oracle) problem(t testing.TB) *Problem {
 	return p
 }
 
-// solved solves and checks what every answer must keep.
+// solved solves a programme and checks the rules of every answer.
 func solved(t testing.TB, p *Problem, warm *Result) *Result {
 	t.Helper()
 	r, err := Solve(context.Background(), p, warm)
@@ -200,7 +200,8 @@ func TestGolden(t *testing.T) {
 				t.Skip("SKIPPED, NOT CHECKED: large instance, and -short is set")
 			}
 			r := solved(t, o.problem(t), nil)
-			t.Logf("F %.12g bound %.12g gap %.1e %v, %d pivots, %d rounds, %d rows", r.Upper, r.Lower, r.Gap(), r.Status, r.Iterations, r.Rounds, r.Rows)
+			t.Logf("F %.12g bound %.12g gap %.1e %v, %d pivots, %d rounds, %d rows", r.Upper, r.Lower, r.Gap(), r.Status,
+				r.Iterations, r.Rounds, r.Rows)
 			lower, upper := float64(o.T), float64(o.T) // literal: alpha = 0 is forced
 			if o.Upper != nil {
 				lower, upper = *o.Lower, *o.Upper

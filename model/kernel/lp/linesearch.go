@@ -8,9 +8,9 @@ type kink struct {
 	j int32
 }
 
-// step searches along d, on which the objective has the given slope. passed is filled with the kinks in order up to the
-// one at which the slope turns; it returns which of them enters the basis and how many are passed, -1 when the slope
-// never turns.
+// step searches along d, on which the objective has the given slope. It fills passed with the kinks in order, up to the
+// one at which the slope turns. It returns the index of the entering kink and the number of passed ones; -1 when the
+// slope never turns.
 func (m *master) step(slope, length float64) (enter, flips int) {
 	tiny := 1e-11 * length
 	m.kinks = m.kinks[:0]
@@ -46,8 +46,8 @@ func (m *master) step(slope, length float64) (enter, flips int) {
 	if turn < 0 {
 		return -1, 0
 	}
-	// Of the kinks that coincide with the turn the steepest makes the safest pivot; where even that is flat, an earlier
-	// one that is not: the slope is still negative there.
+	// Of the kinks that coincide with the turn the steepest is the safest pivot. Where even that one is flat, an earlier
+	// kink that is not flat enters: the slope is still negative there.
 	pivot := func(i int) float64 { return math.Abs(m.g[m.passed[i].j]) }
 	enter = turn
 	near := m.passed[turn].t*(1-1e-12) - 1e-13

@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// itemKind says what a row of a master stands for, in terms that outlive the master.
+// itemKind is the kind of a row of a master; an item names the row in terms that outlive the master.
 type itemKind uint8
 
 const (
@@ -29,8 +29,8 @@ type item struct {
 //
 //	min c.z + sum_j u_j max(0, b_j - a_j.z)
 //
-// in which every row is soft, its price u_j at least the largest multiplier that it can have. So any n independent rows
-// are a valid start, and the optimum is that of the hard rows. Variables are alpha (the first nd, rho among them), then
+// Every row is soft: its price u_j is at least the largest multiplier that it can have. So any n independent rows are a
+// valid start, and the optimum is that of the hard rows. The variables are alpha (the first nd, rho among them), then
 // one s a group of several columns; hinges and cuts touch alpha only.
 //
 // A vertex is n basic rows. Releasing basic row k moves along column k of the inverse; the line search passes every
@@ -144,7 +144,7 @@ func (m *master) product(d, out []float64) {
 	}
 }
 
-// outcome is how minimise ended.
+// outcome is the end of a minimise.
 type outcome uint8
 
 const (
@@ -170,7 +170,7 @@ func (m *master) minimise(ctx context.Context, tol float64, limit int) outcome {
 			if m.since == 0 {
 				return minimal
 			}
-			// What drift hides would be found by the next master only.
+			// Only a fresh inverse shows a descent that drift hides.
 			m.refactor()
 			continue
 		}
@@ -202,8 +202,8 @@ func (m *master) minimise(ctx context.Context, tol float64, limit int) outcome {
 	return stuck
 }
 
-// leaving returns the position in the basis whose release lowers the objective fastest by length of its edge, in which
-// direction, and the slope; -1 at the optimum.
+// leaving returns the position in the basis whose release lowers the objective fastest by length of its edge, the
+// direction of the release, and the slope; -1 at the optimum.
 func (m *master) leaving(tol float64) (at int, sign, slope float64) {
 	at = -1
 	best := 0.0

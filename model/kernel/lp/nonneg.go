@@ -7,9 +7,9 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// Sizes of the sifting: a programme of more rows than sampleRows starts from the answer of a quarter of them, and a
-// master holds at least masterRows rows, or warmRows where a vertex close to the optimum is known, and rowsEach a
-// column. Up to exactRows rows nothing is summed up step by step.
+// Sizes of the sifting. A programme of more rows than sampleRows starts from the answer of a quarter of them. A master
+// holds at least masterRows rows, or warmRows where a vertex close to the optimum is known, and rowsEach a column. Up
+// to exactRows rows every sum is computed anew.
 const (
 	sampleRows = 3000
 	masterRows = 1500
@@ -21,8 +21,8 @@ const (
 // disturbances of the right-hand side, in turn: each starts from the vertex of the one before.
 var disturbances = [...]float64{1e-7, 1e-10, 0}
 
-// tolerance is how far outside of its bounds a multiplier may end. A bound is shrunk by what it misses over gamma, so
-// it must be small beside gamma, but can not be below the rounding of a sum over all rows.
+// tolerance bounds the distance of a final multiplier outside of its bounds. That distance over gamma shrinks the
+// proved bound, so the tolerance must be small beside gamma; it cannot be below the rounding of a sum over all rows.
 func tolerance(p *Problem) float64 {
 	sum := 0.0
 	for t := range p.rows() {
@@ -55,11 +55,11 @@ type sifter struct {
 	basisCols   []int32
 	top         []float64
 
-	base       []float64 // of every column: what the rows that are not held add to v
-	exact      bool      // base and v are computed anew each time
+	base       []float64 // of every column: the part of v from the rows that are not held
+	exact      bool      // base and v are computed anew in each round
 	heaviest   float64   // weight of a row
 	rank       []float64
-	few, share int // least rows of the first master, and the part of all of them that it takes at least
+	few, share int // the first master has at least few rows, and one in share of all
 
 	res *Result
 }
@@ -87,10 +87,13 @@ func solveNonneg(ctx context.Context, p *Problem, from *Result) *Result {
 
 func newSifter(p *Problem, res *Result, warm []float64) *sifter {
 	n, t := len(p.Columns), p.rows()
-	s := &sifter{p: p, res: res, members: make([][]int32, p.Groups), inside: make([]bool, p.Groups), at: make([]int32, p.Groups),
-		worst: make([]float64, n), alpha: make([]float64, n), r: make([]float64, t), lambda: make([]float64, t),
-		v: make([]float64, n), held: make([]bool, t), top: make([]float64, p.Groups),
-		base: make([]float64, n), few: masterRows, share: 20}
+	s := &sifter{
+		p: p, res: res, few: masterRows, share: 20,
+		members: make([][]int32, p.Groups), inside: make([]bool, p.Groups), at: make([]int32, p.Groups),
+		top:   make([]float64, p.Groups),
+		worst: make([]float64, n), alpha: make([]float64, n), v: make([]float64, n), base: make([]float64, n),
+		r: make([]float64, t), lambda: make([]float64, t), held: make([]bool, t),
+	}
 	for k, g := range p.Group {
 		s.members[g] = append(s.members[g], int32(k))
 		s.worst[k] = -1
@@ -181,7 +184,7 @@ func (s *sifter) run(ctx context.Context, levels []float64) {
 			best = gap
 			continue
 		}
-		// The sums that are kept up to date gather rounding, which may be what is in the way.
+		// The updated sums gather rounding, which may hold up the search.
 		level++
 		if !s.exact {
 			s.exact = true
@@ -213,8 +216,7 @@ func (s *sifter) polish(ctx context.Context, m *master) {
 	}
 }
 
-// certify replaces the bound by what plain arithmetic makes of its multipliers: the sums that are kept up to date
-// gather rounding.
+// certify recomputes the bound of the multipliers in plain arithmetic, since the updated sums gather rounding.
 func (s *sifter) certify() {
 	s.res.Lower = s.p.Bound(s.res.Lambda, nil)
 	if s.res.Status == Optimal && s.res.Gap() > Tolerance {

@@ -67,7 +67,7 @@ func (s *sifter) master() *master {
 	for i, k := range s.cols {
 		m.c[i] = p.Cost[k] - s.base[k]
 		if s.worst[k] < 0 {
-			// By Cauchy and Schwarz, at least the sum of what negative entries can add.
+			// By Cauchy and Schwarz, this is at least the sum that the negative entries can add.
 			col := p.Columns[k]
 			s.worst[k] = p.Cost[k] + p.Gamma + s.heaviest*math.Sqrt(float64(len(col))*floats.Dot(col, col))
 		}
@@ -95,7 +95,7 @@ func (s *sifter) master() *master {
 	return m
 }
 
-// candidates lists the rows that are to be basic: those of the last master's basis, else those that are tight.
+// candidates lists the rows for the basis: the basic rows of the last master or, without one, the tight rows.
 func (s *sifter) candidates(m *master) []int32 {
 	var out []int32
 	if s.basis == nil {
@@ -141,7 +141,7 @@ func (s *sifter) candidates(m *master) []int32 {
 	return out
 }
 
-// read takes alpha, residuals, multipliers and basis over from a master, and reports whether a multiplier changed.
+// read copies alpha, residuals, multipliers and basis from a master, and reports whether a multiplier changed.
 func (s *sifter) read(m *master) (changed bool) {
 	clear(s.alpha)
 	largest := 0.0

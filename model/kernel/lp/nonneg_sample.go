@@ -10,7 +10,7 @@ import (
 func sample(p *Problem) *Problem {
 	all := p.rows()
 	n := max(all/4, 1)
-	// Steps of the golden ratio spread any number of rows evenly, whatever their order.
+	// Steps of the golden ratio spread any number of rows evenly, in any order.
 	step := int(.6180339887498949*float64(all)) | 1
 	for gcd(step, all) != 1 {
 		step += 2

@@ -14,7 +14,7 @@ func (s *sifter) priceAll() {
 	}
 }
 
-// price computes v from what the rows that are not held add to it.
+// price computes v: base for the rows that are not held, and a sum over the held ones.
 func (s *sifter) price() {
 	if s.exact {
 		s.priceAll()
@@ -31,7 +31,7 @@ func (s *sifter) price() {
 	}
 }
 
-// admit lets the groups into the master that lambda asks for most, and reports whether there were any.
+// admit adds the missing groups with the largest price in lambda to the master, and reports whether there were any.
 func (s *sifter) admit(slack float64) bool {
 	p := s.p
 	clear(s.top)
@@ -79,7 +79,7 @@ func (s *sifter) first() int {
 	return max(s.few, len(s.r)/s.share, rowsEach*cols)
 }
 
-// choose holds at least that many rows, those whose residual is smallest, and reports whether there are more than
+// choose holds at least want rows, the ones of the smallest residual, and reports whether more rows are held than
 // before.
 func (s *sifter) choose(want int) bool {
 	n := len(s.r)
@@ -111,7 +111,7 @@ func (s *sifter) choose(want int) bool {
 	return len(rows) > 0
 }
 
-// take holds rows from the next master on.
+// take holds the rows from the next master on.
 func (s *sifter) take(rows []int32) {
 	s.fresh = append(s.fresh, rows...)
 	for _, t := range rows {
@@ -126,7 +126,7 @@ func (s *sifter) take(rows []int32) {
 	}
 }
 
-// hold takes the rows in that have changed sides, and reports whether there were any.
+// hold holds the rows that have changed sides, and reports whether there were any.
 func (s *sifter) hold() bool {
 	var rows []int32
 	for t, r := range s.r {
@@ -141,7 +141,7 @@ func (s *sifter) hold() bool {
 	return true
 }
 
-// smallest returns the element of v that n others precede in order. It reorders v.
+// smallest returns the element at index n of v in sorted order. It reorders v.
 func smallest(v []float64, n int) float64 {
 	lo, hi := 0, len(v)-1
 	for lo < hi {

@@ -1,6 +1,10 @@
-// Package lp solves the linear programme of kernel design (METHOD.md; Fung, Rosales and Rao, IJCAI 2007,
-// formulations (3), (4) and (7)) to a certificate: every answer carries the value of a feasible point and a bound below
-// the optimum, both evaluated in plain arithmetic from the data.
+// Package lp solves the linear programme of kernel design (METHOD.md; Fung, Rosales and Rao, IJCAI 2007, formulations
+// (3), (4) and (7)) to a certificate: every answer carries the value of a feasible point and a bound below the optimum,
+// both evaluated in plain arithmetic from the data.
+//
+// Begin with Problem and Solve; Problem.Verify proves a Result from the data alone. Two searches share the master
+// programme of master.go, a simplex method with long steps: nonneg.go sifts columns and rows, dominance.go adds rows of
+// diagonal dominance.
 package lp
 
 import (
@@ -15,7 +19,7 @@ import (
 type Mode uint8
 
 const (
-	// Nonneg asks for alpha >= 0 and nothing of the diagonal: a mixture of positive semidefinite kernels is one.
+	// Nonneg asks for alpha >= 0 and for no diagonal dominance: a mixture of positive semidefinite kernels is one.
 	Nonneg Mode = iota
 	// Ridge leaves alpha free, asks for diagonal dominance at every point, and may add rho >= 0 to the diagonal.
 	Ridge
@@ -47,7 +51,7 @@ func (m Mode) String() string {
 // costs are at least 0. The Problem must not change while it is solved.
 type Problem struct {
 	Mode Mode
-	// Columns[p][t] is a_tp: column by column, so that a sparse alpha costs what it uses.
+	// Columns[p][t] is a_tp: column by column, so that a sparse alpha reads its own columns only.
 	Columns [][]float64
 	// Weight holds w_t; nil = 1 for each.
 	Weight []float64
@@ -61,9 +65,9 @@ type Problem struct {
 	// own.
 	RidgeCost float64
 
-	// Points, Diagonal and Pair describe dominance and are not looked at by Nonneg. Diagonal[i][p] is K_p(i,i), and
-	// Pair writes K_p(i,j) for every p into dst; it must be pure. With them Cost must be nu times the sum of Diagonal
-	// over the points, and RidgeCost at least nu times Points, for one nu >= 0: else the programme has no lower bound.
+	// Points, Diagonal and Pair describe dominance; Nonneg does not read them. Diagonal[i][p] is K_p(i,i), and Pair writes
+	// K_p(i,j) for every p into dst; it must be pure. With them Cost must be nu times the sum of Diagonal over the points,
+	// and RidgeCost at least nu times Points, for one nu >= 0: otherwise the programme has no lower bound.
 	Points   int
 	Diagonal [][]float64
 	Pair     func(i, j int, dst []float64)
@@ -157,7 +161,7 @@ func (p *Problem) residuals(alpha, r []float64) {
 	}
 }
 
-// Objective is F(alpha, rho). It does not ask whether the point is feasible.
+// Objective is F(alpha, rho) of any point, feasible or not.
 func (p *Problem) Objective(alpha []float64, rho float64) float64 {
 	r := make([]float64, p.rows())
 	p.residuals(alpha, r)
@@ -186,7 +190,7 @@ func (p *Problem) objective(alpha []float64, rho float64, r []float64) float64 {
 }
 
 // Dominance is max_i (sum_{j != i} |K(i,j)| - K(i,i)) of the mixture alpha: the smallest rho that makes its matrix over
-// the points diagonally dominant, negative when there is room. O(points^2 columns).
+// the points diagonally dominant, negative when the dominance is strict. O(points^2 columns).
 func (p *Problem) Dominance(alpha []float64) float64 {
 	h := make([]float64, p.Points)
 	pair := make([]float64, len(alpha))
@@ -203,7 +207,7 @@ func (p *Problem) Dominance(alpha []float64) float64 {
 }
 
 // Cut is one dominance row with its multiplier: sum_{j != Point} Sign[j] K(Point,j) <= K(Point,Point) + rho. With all
-// signs zero it says that the diagonal is not negative.
+// signs zero it states that the diagonal is not negative.
 type Cut struct {
 	Point      int
 	Sign       []int8 // one a point; that of Point itself is 0
@@ -296,7 +300,7 @@ func (p *Problem) shrink(v []float64) float64 {
 	return 0
 }
 
-// cutRow writes the coefficients of a cut, written as row.alpha + rho >= 0.
+// cutRow writes the coefficients of a cut in the form row.alpha + rho >= 0.
 func (p *Problem) cutRow(c *Cut, row []float64) {
 	copy(row, p.Diagonal[c.Point])
 	pair := make([]float64, len(row))

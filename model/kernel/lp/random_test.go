@@ -65,7 +65,8 @@ func TestRandom(t *testing.T) {
 		if s%25 == 0 {
 			triples = 1
 		}
-		p := instance(int64(s), 8+rng.Intn(30), 1+rng.Intn(8), triples, mus, math.Pow(10, float64(rng.Intn(6)-4)), math.Pow(10, float64(rng.Intn(6)-5)), mode)
+		p := instance(int64(s), 8+rng.Intn(30), 1+rng.Intn(8), triples, mus, math.Pow(10, float64(rng.Intn(6)-4)),
+			math.Pow(10, float64(rng.Intn(6)-5)), mode)
 		switch s % 7 {
 		case 1: // equal columns
 			p.Columns[len(p.Columns)-1] = p.Columns[0]
@@ -98,8 +99,9 @@ func TestRandom(t *testing.T) {
 		r := solved(t, p, nil)
 		gap := r.Upper - r.Lower
 		if gap > 3e-9*r.Upper+1e-13*float64(p.rows()) {
-			t.Errorf("instance %d %v, %d triples, %d columns, gamma %g, cost %g: F %.12g, bound %.12g, %v after %d pivots in %d rounds",
-				s, mode, p.rows(), len(p.Columns), p.Gamma, p.Cost[0], r.Upper, r.Lower, r.Status, r.Iterations, r.Rounds)
+			t.Errorf("instance %d %v, %d triples, %d columns, gamma %g, cost %g: "+
+				"F %.12g, bound %.12g, %v after %d pivots in %d rounds", s, mode,
+				p.rows(), len(p.Columns), p.Gamma, p.Cost[0], r.Upper, r.Lower, r.Status, r.Iterations, r.Rounds)
 		}
 		worst = max(worst, gap/max(r.Upper, 1e-12))
 		pivots += r.Iterations
@@ -107,7 +109,7 @@ func TestRandom(t *testing.T) {
 	t.Logf("%d instances, worst relative gap %.1e, %d pivots", count, worst, pivots)
 }
 
-// TestWarm: a start from the weights of a programme of which a tenth of the triples differ gives the optimum in fewer
+// TestWarm: a start from the weights of a programme with nine tenths of the same triples gives the optimum in fewer
 // pivots.
 func TestWarm(t *testing.T) {
 	for _, mode := range []Mode{Nonneg, Ridge} {
@@ -149,7 +151,8 @@ func TestWarmRandom(t *testing.T) {
 			r = solved(t, q, far)
 		}
 		if r.Gap() > 1e-8 {
-			t.Errorf("instance %d %v, %d triples, gamma %g: F %.12g, gap %.1e, %v after %d pivots in %d rounds", s, mode, triples, q.Gamma, r.Upper, r.Gap(), r.Status, r.Iterations, r.Rounds)
+			t.Errorf("instance %d %v, %d triples, gamma %g: F %.12g, gap %.1e, %v after %d pivots in %d rounds", s, mode,
+				triples, q.Gamma, r.Upper, r.Gap(), r.Status, r.Iterations, r.Rounds)
 		}
 		worst = max(worst, r.Gap())
 	}
@@ -169,7 +172,7 @@ func TestDeterminism(t *testing.T) {
 
 var sink *Result
 
-// BenchmarkWarm compares a cold solve with one from the weights of a programme of which a tenth of the triples differ.
+// BenchmarkWarm compares a cold solve with one from the weights of a programme with nine tenths of the same triples.
 func BenchmarkWarm(b *testing.B) {
 	for _, o := range oracles(b) {
 		if o.Set != "wdbc" && o.Set != "isolet" || o.Mode == "literal" || o.T > 50000 {

@@ -13,7 +13,7 @@ type Status uint8
 const (
 	// Optimal: the gap is at most Tolerance.
 	Optimal Status = iota
-	// Stopped: the context ended; the incumbent and its bound are valid, the gap is what it is.
+	// Stopped: the context ended; the incumbent and its bound are valid, and the gap may be large.
 	Stopped
 	// Inexact: the numbers allowed no smaller gap.
 	Inexact
@@ -56,14 +56,15 @@ func (r *Result) Gap() float64 {
 	return (r.Upper - r.Lower) / r.Upper
 }
 
-// ErrCertificate is returned when an answer does not prove what it claims.
+// ErrCertificate is returned when an answer does not prove its value or its bound.
 var ErrCertificate = errors.New("certificate does not hold")
 
 // Verify recomputes in plain arithmetic, from the data alone, that the point is feasible (dominance to 1e-12 of the
 // size of the mixture), that its value is Upper, and that the dual point proves Lower, both to 1e-9.
 func (p *Problem) Verify(r *Result) error {
 	if len(r.Alpha) != len(p.Columns) || len(r.Lambda) != p.rows() {
-		return fmt.Errorf("%w: %d weights and %d multipliers for %d columns and %d rows", ErrCertificate, len(r.Alpha), len(r.Lambda), len(p.Columns), p.rows())
+		return fmt.Errorf("%w: %d weights and %d multipliers for %d columns and %d rows", ErrCertificate, len(r.Alpha),
+			len(r.Lambda), len(p.Columns), p.rows())
 	}
 	size := 0.0
 	for k, a := range r.Alpha {
@@ -92,11 +93,12 @@ func (p *Problem) Verify(r *Result) error {
 	return nil
 }
 
-// Solve minimises F. warm is nil or the answer to an earlier, similar programme of as many columns, from whose vertex
-// the search starts: its Alpha is enough; Cuts help where the points are the same. It is not changed. When ctx ends the
-// best point so far is returned with its bound, status Stopped: at worst alpha = 0, or the warm weights repaired, with
-// a bound of 0. The error is that of a malformed Problem only. The result is a function of the Problem and warm alone
-// unless ctx ends first.
+// Solve minimises F. warm is nil or the answer to an earlier, similar programme of as many columns, and the search
+// starts from its vertex. Its Alpha is enough; Cuts help where the points are the same. Solve does not change it.
+//
+// When ctx ends, Solve returns the best point so far with its bound, status Stopped: at worst alpha = 0, or the warm
+// weights repaired, with a bound of 0. The only error is that of a malformed Problem. The result is a function of the
+// Problem and warm alone unless ctx ends first.
 func Solve(ctx context.Context, p *Problem, warm *Result) (*Result, error) {
 	if err := p.check(); err != nil {
 		return nil, fmt.Errorf("solving: %w", err)

@@ -1,5 +1,7 @@
 // Package assemble turns a configuration into a stage: the schema, the components, their options, and the contract of
 // the columns. Every command and the stage use it, so that they agree.
+//
+// Begin at New; components.go has the one table of components.
 package assemble
 
 import (

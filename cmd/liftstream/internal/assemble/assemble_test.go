@@ -78,12 +78,19 @@ func TestOptionsFollowTheConfiguration(t *testing.T) {
 	if o.WaitBytes != 0 || o.ExpireAs != model.Unlabelled {
 		t.Errorf("records wait for labels (%d bytes) though no label topic is configured", o.WaitBytes)
 	}
-	c := s.Codec
+}
+
+func TestColumnsFollowTheConfiguration(t *testing.T) {
+	c := stage(t, full).Codec
 	if c.ID != "customer" || c.Time != "seen_at" || c.Weight != "w" || c.Label != "outcome" || len(c.Missing) != 2 ||
 		c.Features != codec.FeaturesSelected ||
 		c.Format != codec.FormatJSONL || c.Future != 5*time.Minute || c.MaxMessage != 16<<20 {
 		t.Errorf("columns %+v", c)
 	}
+}
+
+func TestOptionsOfTheModelsFollowTheConfiguration(t *testing.T) {
+	s := stage(t, full)
 	p, err := scorecardOptions(s.Config)
 	if err != nil {
 		t.Fatal(err)

@@ -150,8 +150,8 @@ func fourthRows(from, n int, all bool) *model.Batch {
 	return b
 }
 
-// TestAFourthComponent: a component in one folder and one row of the table is fitted, reported, evaluated and explained,
-// and states and models of before serve on.
+// TestAFourthComponent: a component in one folder and one row of the table is fitted, reported, evaluated and
+// explained, and states and models of before serve on.
 func TestAFourthComponent(t *testing.T) {
 	before := stage(t, fourth)
 	old := model.NewPartition(before.Spec, 0)
@@ -223,7 +223,8 @@ func TestAFourthComponent(t *testing.T) {
 	if r.Other["stump"] == nil || len(r.Sets) == 0 || r.Local == nil || r.Kernel == nil {
 		t.Error("a section is missing in the report")
 	}
-	if text := strings.Join(s.Summary(r), "\n"); !strings.Contains(text, "Stump: ") || !strings.Contains(text, "Kernel (") {
+	text := strings.Join(s.Summary(r), "\n")
+	if !strings.Contains(text, "Stump: ") || !strings.Contains(text, "Kernel (") {
 		t.Errorf("summary %q", text)
 	}
 	methods(t, s)
@@ -359,7 +360,10 @@ func TestASwitchedOffComponentIsGone(t *testing.T) {
 		}
 		for _, m := range Methods() {
 			_, err := s.Method(m, func(*model.Spec) {})
-			if off := slices.ContainsFunc(strings.Split(m.Name, "+"), func(n string) bool { return strings.Contains(text, n+": off") }); off != (err != nil) {
+			off := slices.ContainsFunc(strings.Split(m.Name, "+"), func(n string) bool {
+				return strings.Contains(text, n+": off")
+			})
+			if off != (err != nil) {
 				t.Errorf("%q: method %s: %v", text, m.Name, err)
 			}
 		}

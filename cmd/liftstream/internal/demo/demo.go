@@ -1,5 +1,7 @@
 // Package demo holds the data that the demonstration ships, with their configurations, and reads their scores back
 // from the topics.
+//
+// Begin at Find; Read counts the scores against the events.
 package demo
 
 import (

@@ -1,6 +1,6 @@
 // Package page shows a running stage to people: the scores and their quality so far, the strongest profiles, and the
 // records to call first. A Board takes the scores as they are made and holds a bounded view of them; Register serves
-// that view as one self-contained page and as JSON.
+// that view as one self-contained page and as JSON. Begin at these two.
 package page
 
 import (

@@ -22,8 +22,8 @@ var sections = []func(w io.Writer, r *report.Report, positive string) error{
 	reportFeatures, reportSets, reportWindows, reportProfiles,
 }
 
-// Report prints the best of a report; all of it is in the JSON. positive is the class whose profiles come first, summary
-// the paragraphs of the components.
+// Report prints the best of a report; all of it is in the JSON. positive is the class whose profiles come first,
+// summary the paragraphs of the components.
 func Report(w io.Writer, r *report.Report, positive string, summary []string) error {
 	fmt.Fprintf(w, "%s: %s, %d labelled\n", r.Name, text.Count(r.Records, "record"), r.Labelled)
 	rates := make([]string, len(r.Classes))

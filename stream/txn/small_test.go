@@ -1,0 +1,132 @@
+package txn
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol"
+	"github.com/twmb/franz-go/pkg/kfake"
+)
+
+// TestHeadersCountInTheBytesOfAnAnswer: they lie in memory as keys and values do.
+func TestHeadersCountInTheBytesOfAnAnswer(t *testing.T) {
+	f := Fetched{}
+	err := f.take("t", 0, &protocol.Record{
+		Key: protocol.NewBytes([]byte("key")), Value: protocol.NewBytes([]byte("value")),
+		Headers: []protocol.Header{{Key: "h", Value: []byte("four")}, {Key: "empty"}},
+	}, &block{})
+	if err != nil || f.Bytes != 3+5+1+4+5 {
+		t.Errorf("%d bytes, %v", f.Bytes, err)
+	}
+}
+
+// TestLargeBuffersAreGivenUp: each of the two encoding buffers by its own size.
+func TestLargeBuffersAreGivenUp(t *testing.T) {
+	for _, c := range []struct {
+		out, scratch         int
+		all                  bool
+		keepsOut, keepsScrap bool
+	}{
+		{10, 10, false, true, true},
+		{keptBytes, keptBytes, false, true, true},
+		{10, keptBytes + 1, false, true, false},
+		{keptBytes + 1, 10, false, false, true},
+		{10, 10, true, false, false},
+	} {
+		s := session{out: make([]byte, c.out), scratch: make([]byte, c.scratch)}
+		s.release(c.all)
+		if (s.out != nil) != c.keepsOut || (s.scratch != nil) != c.keepsScrap {
+			t.Errorf("%+v: kept %v and %v", c, s.out != nil, s.scratch != nil)
+		}
+	}
+}
+
+// TestTheMissingRightIsNamed: rights have Kafka's names, and a group is described with another one than it is joined.
+func TestTheMissingRightIsNamed(t *testing.T) {
+	for _, c := range []struct {
+		op   string
+		code kafka.Error
+		want string
+	}{
+		{"Fetch", kafka.TopicAuthorizationFailed, "the right Read on the topic is missing"},
+		{opProduce, kafka.TopicAuthorizationFailed, "the right Write on the topic is missing"},
+		{opJoin, kafka.GroupAuthorizationFailed, "the right Read on the group is missing"},
+		{"TxnOffsetCommit", kafka.GroupAuthorizationFailed, "the right Read on the group is missing"},
+		{"OffsetFetch", kafka.GroupAuthorizationFailed, "the right Describe on the group is missing"},
+		{"DescribeGroups", kafka.GroupAuthorizationFailed, "the right Describe on the group is missing"},
+		{opInit, kafka.TransactionalIDAuthorizationFailed, "the right Write on the transactional id is missing"},
+		{"CreateTopics", kafka.ClusterAuthorizationFailed, "the right Create on the cluster is missing"},
+		{"Unheard", kafka.TopicAuthorizationFailed, "a right is missing"},
+	} {
+		if got := right(c.op, c.code); got != c.want {
+			t.Errorf("%s, code %d: %q, want %q", c.op, int(c.code), got, c.want)
+		}
+	}
+}
+
+// TestCheckTellsTheFailureOfTheBrokerThatGotFurthest: in any order of the brokers.
+func TestCheckTellsTheFailureOfTheBrokerThatGotFurthest(t *testing.T) {
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cluster.Close()
+	secure, err := LoadTLS("", "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, closed := cluster.ListenAddrs()[0], closedPort(t)
+	for _, brokers := range [][]string{{plain, closed}, {closed, plain}, {closed, plain, closed}} {
+		c := NewClient(Config{Brokers: brokers, TLS: secure, Timeout: time.Second})
+		mustKind(t, "TLS to a plain port beside one where nobody listens", c.Check(testContext(t)), Handshake)
+		c.Close()
+	}
+}
+
+// TestAGroupHasTheFormatThatAllItsMembersRead: the oldest of the newest ones, whichever member tells it.
+func TestAGroupHasTheFormatThatAllItsMembersRead(t *testing.T) {
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cluster.Close()
+	b := &broker{name: "kfake", addrs: cluster.ListenAddrs()}
+	for _, formats := range [][]int{{2, 3}, {3, 2}} {
+		ctx, cancel := context.WithCancel(testContext(t))
+		id, topic := unique("group"), ""
+		found := make([]chan int, len(formats))
+		for i, format := range formats {
+			c := b.client(t, func(cfg *Config) { cfg.ClientID = string(rune('a' + i)) }) // members have ids in this order
+			if i == 0 {
+				topic = mustTopic(t, c, 2, nil)
+			}
+			g, err := c.JoinGroup(GroupConfig{ID: id, Topics: []string{topic}, Heartbeat: 100 * time.Millisecond,
+				Format: format})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer g.Close()
+			found[i] = make(chan int, 100)
+			go func() {
+				for {
+					gen, err := g.Next(ctx)
+					if err != nil {
+						return
+					}
+					gen.Start(func(ctx context.Context) { <-ctx.Done() })
+					if len(gen.Partitions) == 1 { // both are members
+						found[i] <- gen.Format
+					}
+				}
+			}()
+		}
+		got := []int{<-found[0], <-found[1]}
+		cancel()
+		if !slices.Equal(got, []int{2, 2}) {
+			t.Errorf("members that read up to %v write %v", formats, got)
+		}
+	}
+}
