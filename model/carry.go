@@ -142,8 +142,8 @@ func (p *Partition) Carry(spec *Spec) (*Partition, *Change, error) {
 		return nil, nil, err
 	}
 	n.trained, n.version, n.clock, n.seen, n.next, n.lost = p.trained, p.version, p.clock, p.seen, p.next, p.lost
-	copy(n.counts, p.counts)
-	n.square = p.square
+	copy(n.counts.sum, p.counts.sum)
+	n.counts.square = p.counts.square
 	n.percent = p.percent
 	for f, o := range c.Feature {
 		if o >= 0 && spec.Schema.Features[f].Kind != Continuous {
@@ -152,18 +152,7 @@ func (p *Partition) Carry(spec *Spec) (*Partition, *Change, error) {
 			}
 		}
 	}
-	n.reservoir.carry(p.reservoir, c)
-	var r record
-	var row Row
-	for k := p.tail.first; k < p.tail.next; k++ {
-		p.tail.at(k, &r)
-		row = c.Row(r.Row, row)
-		moved := r
-		moved.Row = row
-		if n.tail.push(&moved, &n.out) {
-			n.reservoir.add(&n.out, n.key(&n.out))
-		}
-	}
+	n.sample.carry(&p.sample, c)
 	n.store.carry(p.store, c)
 	components, scorecard, err := newComponents(spec, n.levels)
 	if err != nil {
@@ -184,6 +173,6 @@ func (p *Partition) Carry(spec *Spec) (*Partition, *Change, error) {
 		}
 		c.Inputs = append(c.Inputs, inputs)
 	}
-	n.install(components, scorecard)
+	n.scorer = newScorer(spec, components, scorecard)
 	return n, c, nil
 }

@@ -239,73 +239,14 @@ func TestChangedSchemaKeepsWhatItDoesNotTouch(t *testing.T) {
 			if t.Logf("propensities move by at most %.2g", worst); c.bound >= 0 && worst > c.bound {
 				t.Errorf("propensities move by up to %v, want at most %v", worst, c.bound)
 			}
-			// The local part's reasons and subspaces, by name, of records that have kept the features these name.
-			subspace := func(s *model.Scores, schema *model.Schema, i int) string {
-				from, text := int32(0), ""
-				if i > 0 {
-					from = s.SubspaceEnd[i-1]
-				}
-				for k := from; k < s.SubspaceEnd[i]; k++ {
-					text += fmt.Sprintf("%s %.5f ", schema.Features[s.Subspace[k]].Name, s.Relevance[k])
-				}
-				return text
-			}
-			whole := 0
-			for i := range 500 {
-				if b.Status[i] != model.StatusOK {
-					if len(c.gone) == 0 && b.Reason[i] != a.Reason[i] {
-						t.Fatalf("record %d: degraded, %s, was %q", i, b.Reason[i], a.Reason[i])
-					}
-					continue
-				}
-				whole++
-				if was, is := subspace(&a, wide, i), subspace(&b, next, i); len(c.gone) == 0 && was != is {
-					t.Fatalf("record %d: subspace %q, was %q", i, is, was)
-				}
-			}
-			if whole < 450 {
-				t.Errorf("%d of 500 records have a whole answer", whole)
-			}
+			sameSubspaces(t, &a, &b, next, len(c.gone) == 0)
 			// The opinions of the local part and of the kernel reach the scorecard: one input each, before and after.
 			for _, name := range []string{local.Name, kernel.Name} {
 				if n := q.Component(name).InputCount(); n != 1 || p.Component(name).InputCount() != 1 {
 					t.Errorf("%s offers %d inputs", name, n)
 				}
 			}
-			// The lifts and records of each cell, as reasons show them.
-			evidence := func(s *model.Scores, schema *model.Schema, i int) map[string][2]float64 {
-				m := map[string][2]float64{}
-				from := int32(0)
-				if i > 0 {
-					from = s.WhyEnd[i-1]
-				}
-				for _, r := range s.Why[from:s.WhyEnd[i]] {
-					if r.Feature >= 0 {
-						m[schema.Features[r.Feature].Name] = [2]float64{r.Lift, r.N}
-					}
-				}
-				return m
-			}
-			farthest, told, flips := 0., 0, 0
-			for i := range 500 {
-				was, is := evidence(&a, wide, i), evidence(&b, next, i)
-				for o, f := range wide.Features {
-					if change.Index(o) < 0 {
-						continue
-					}
-					x, y := was[f.Name], is[f.Name]
-					if x[1] != y[1] {
-						t.Fatalf("record %d: %s has %v records, had %v", i, f.Name, y[1], x[1])
-					}
-					switch {
-					case math.IsNaN(x[0]) != math.IsNaN(y[0]):
-						flips++
-					case !math.IsNaN(x[0]):
-						told++
-						farthest = max(farthest, math.Abs(x[0]-y[0]))
-					}
-				}
-			}
+			farthest, told, flips := liftsMoved(t, &a, &b, change)
 			near, most := 1e-9, 0
 			if len(c.features) != len(wide.Features) { // the test of which lifts are shown depends on their number
 				most = told / 10
@@ -341,6 +282,81 @@ func TestChangedSchemaKeepsWhatItDoesNotTouch(t *testing.T) {
 			}
 		})
 	}
+}
+
+// subspaceOf is the subspace of record i, by name, with its relevances.
+func subspaceOf(s *model.Scores, schema *model.Schema, i int) string {
+	from, text := int32(0), ""
+	if i > 0 {
+		from = s.SubspaceEnd[i-1]
+	}
+	for k := from; k < s.SubspaceEnd[i]; k++ {
+		text += fmt.Sprintf("%s %.5f ", schema.Features[s.Subspace[k]].Name, s.Relevance[k])
+	}
+	return text
+}
+
+// sameSubspaces compares the local part's reasons and subspaces before and after a change of the schema. all says that
+// every feature has stayed: then they are the same.
+func sameSubspaces(t *testing.T, a, b *model.Scores, next *model.Schema, all bool) {
+	t.Helper()
+	whole := 0
+	for i := range 500 {
+		if b.Status[i] != model.StatusOK {
+			if all && b.Reason[i] != a.Reason[i] {
+				t.Fatalf("record %d: degraded, %s, was %q", i, b.Reason[i], a.Reason[i])
+			}
+			continue
+		}
+		whole++
+		if was, is := subspaceOf(a, wide, i), subspaceOf(b, next, i); all && was != is {
+			t.Fatalf("record %d: subspace %q, was %q", i, is, was)
+		}
+	}
+	if whole < 450 {
+		t.Errorf("%d of 500 records have a whole answer", whole)
+	}
+}
+
+// evidenceOf are the lift and the records of each cell of record i, as reasons show them, by feature.
+func evidenceOf(s *model.Scores, schema *model.Schema, i int) map[string][2]float64 {
+	m := map[string][2]float64{}
+	from := int32(0)
+	if i > 0 {
+		from = s.WhyEnd[i-1]
+	}
+	for _, r := range s.Why[from:s.WhyEnd[i]] {
+		if r.Feature >= 0 {
+			m[schema.Features[r.Feature].Name] = [2]float64{r.Lift, r.N}
+		}
+	}
+	return m
+}
+
+// liftsMoved compares the lifts of the features that stay: the largest move of the lifts shown on both sides, their
+// number, and the number of lifts shown on one side alone.
+func liftsMoved(t *testing.T, a, b *model.Scores, c *model.Change) (farthest float64, told, flips int) {
+	t.Helper()
+	for i := range 500 {
+		was, is := evidenceOf(a, wide, i), evidenceOf(b, c.To, i)
+		for o, f := range wide.Features {
+			if c.Index(o) < 0 {
+				continue
+			}
+			x, y := was[f.Name], is[f.Name]
+			if x[1] != y[1] {
+				t.Fatalf("record %d: %s has %v records, had %v", i, f.Name, y[1], x[1])
+			}
+			switch {
+			case math.IsNaN(x[0]) != math.IsNaN(y[0]):
+				flips++
+			case !math.IsNaN(x[0]):
+				told++
+				farthest = max(farthest, math.Abs(x[0]-y[0]))
+			}
+		}
+	}
+	return farthest, told, flips
 }
 
 func TestWhatCannotBeCarriedOverIsRefused(t *testing.T) {

@@ -25,7 +25,9 @@
 //
 //	schema.go levels.go batch.go       features, codes of levels, decoded records
 //	partition.go score.go learn.go     the Partition, its scores, its learning
-//	pending.go tail.go reservoir.go    records without labels, the newest labelled ones, a sample of the older ones
+//	counts.go coldstart.go             the class counts, and model 0 before the first published one
+//	pending.go                         records that wait for their labels
+//	sample.go tail.go reservoir.go     learnt records: the newest, and a sample of the older ones
 //	percentile.go                      ranks of scores among the scores of before
 //	swap.go carry.go state.go          a new Model, a new schema, the binary form
 //	evidence.go fit.go builder.go      the input of a Fit, Fits over partitions and over files

@@ -173,7 +173,7 @@ func gather(spec *Spec, states map[int32]map[string][]byte, levels *Levels) (*Ev
 		}
 		parts[i] = p
 		ev.Recodes[n], ev.Models[n] = levels.Merge(p.levels), p.version
-		ev.addReservoir(p.reservoir, n, ev.Recodes[n])
+		ev.addReservoir(p.sample.reservoir, n, ev.Recodes[n])
 	}
 	ev.Recent = ev.Len()
 	mergeTails(ev, parts)
@@ -187,38 +187,25 @@ func gather(spec *Spec, states map[int32]map[string][]byte, levels *Levels) (*Ev
 func mergeTails(ev *Evidence, parts []*Partition) {
 	at := make([]uint64, len(parts))
 	for i, p := range parts {
-		at[i] = p.tail.first
+		at[i] = p.sample.tail.first
 	}
 	var r record
 	for {
 		best := -1
 		var oldest int64
 		for i, p := range parts {
-			if at[i] == p.tail.next {
+			if at[i] == p.sample.tail.next {
 				continue
 			}
-			if t := p.tail.time[at[i]%p.tail.capacity]; best < 0 || t < oldest {
+			if t := p.sample.tail.time[at[i]%p.sample.tail.capacity]; best < 0 || t < oldest {
 				best, oldest = i, t
 			}
 		}
 		if best < 0 {
 			return
 		}
-		parts[best].tail.at(at[best], &r)
+		parts[best].sample.tail.at(at[best], &r)
 		at[best]++
 		ev.add(&r, 1, parts[best].self, ev.Recodes[parts[best].self])
 	}
-}
-
-// evidence is the partition's own sample, without states, for a first fit.
-func (p *Partition) evidence() *Evidence {
-	e := newEvidence(p.spec.Schema, p.levels, p.spec.Options.Seed)
-	e.addReservoir(p.reservoir, p.self, nil)
-	e.Recent = e.Len()
-	var r record
-	for n := p.tail.first; n < p.tail.next; n++ {
-		p.tail.at(n, &r)
-		e.add(&r, 1, p.self, nil)
-	}
-	return e
 }

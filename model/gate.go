@@ -241,7 +241,7 @@ func comparePartition(
 	if err != nil {
 		return nil, err
 	}
-	records, err := later.learntSince(serving, take)
+	records, err := later.sample.tail.learntSince(serving.clock, serving.sample.tail, take)
 	if err != nil {
 		return nil, err
 	}
@@ -256,7 +256,7 @@ func comparePartition(
 	g, within := errgroup.WithContext(ctx)
 	run := func(p *Partition, loss func(i int, l float64)) {
 		rc := p.levels.Merge(later.levels)
-		g.Go(func() error { return p.replay(within, records, rc, loss) })
+		g.Go(func() error { return replay(within, p, records, rc, loss) })
 	}
 	run(serving, func(i int, l float64) { out[i].old = l })
 	run(candidate, func(i int, l float64) { out[i].new = l })
@@ -269,33 +269,9 @@ func comparePartition(
 	return out, nil
 }
 
-// learntSince returns the first n records that p learnt after before, an earlier state of the same partition.
-func (p *Partition) learntSince(before *Partition, n int) ([]record, error) {
-	t, u := p.tail, before.tail
-	if t.len() == 0 || t.clock[t.first%t.capacity] > before.clock {
-		return nil, ErrModelTooOld
-	}
-	at := t.first + uint64(before.clock-t.clock[t.first%t.capacity])
-	if at > t.first && u.len() > 0 {
-		var a, b record
-		t.at(at-1, &a)
-		u.at(u.next-1, &b)
-		if a.offset != b.offset || a.row != b.row || a.Time != b.Time {
-			return nil, ErrAnotherHistory
-		}
-	}
-	out := make([]record, 0, n)
-	for ; at < t.next && len(out) < n; at++ {
-		var r record
-		t.at(at, &r)
-		out = append(out, r)
-	}
-	return out, nil
-}
-
-// replay scores and learns records that another copy of the partition has learnt, which follow the records of p, and
-// tells of each its loss. rc recodes them.
-func (p *Partition) replay(ctx context.Context, records []record, rc Recode, loss func(i int, l float64)) error {
+// replay lets p score and learn records that follow its own, as a later state of the partition has learnt them. It
+// calls loss with the loss of each record. rc recodes the records to the codes of p.
+func replay(ctx context.Context, p *Partition, records []record, rc Recode, loss func(i int, l float64)) error {
 	begin := p.clock
 	order := make([]int, len(records))
 	scored := make([]float64, len(records))
@@ -303,7 +279,7 @@ func (p *Partition) replay(ctx context.Context, records []record, rc Recode, los
 		order[i], scored[i] = i, max(begin+float64(i)-float64(records[i].lag), begin)
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(scored[a], scored[b]) })
-	prob := make([]float64, len(p.counts))
+	prob := make([]float64, len(p.counts.sum))
 	pending := make([][]float64, len(records))
 	row := make(Row, len(p.row))
 	recode := func(i int) Row {
@@ -320,17 +296,17 @@ func (p *Partition) replay(ctx context.Context, records []record, rc Recode, los
 			k := order[0]
 			order = order[1:]
 			recode(k)
-			p.fill(row)
-			p.scorecard.Score(row, p.inputs, p.pending, prob)
+			p.scorer.propensities(row, prob)
 			loss(k, -math.Log(max(prob[records[k].Class], leastLoss)))
 			if scored[k] == begin && int(records[k].lag) > k {
 				// It waited for its label already: the partition will learn with the memory of that score.
-				if w := p.store.find("", place{records[k].offset, records[k].row}, false); w != nil && p.usable(w) != nil {
+				at := place{records[k].offset, records[k].row}
+				if w := p.store.find("", at, false); w != nil && p.scorer.usable(w.pending) != nil {
 					pending[k] = w.pending
 					continue
 				}
 			}
-			pending[k] = slices.Clone(p.pending)
+			pending[k] = slices.Clone(p.scorer.pending)
 		}
 		r := records[i]
 		r.Row = recode(i)

@@ -1,9 +1,6 @@
 package model
 
-import (
-	"context"
-	"math"
-)
+import "math"
 
 // Losses counts records that the state could not learn.
 type Losses struct {
@@ -23,7 +20,12 @@ type LabelCounts struct {
 
 func (p *Partition) event(b *Batch, i int, out *Scores) {
 	p.seen++
-	p.score(out, i)
+	if p.trained {
+		p.scorer.score(p.row, &p.percent, out, i)
+	} else {
+		scoreUntrained(p.spec.Schema, &p.counts, out, i)
+	}
+	out.SubspaceEnd[i], out.WhyEnd[i] = int32(len(out.Subspace)), int32(len(out.Why))
 
 	rec := &p.rec
 	*rec = record{Example: b.example(i, p.row, p.clock), offset: b.Offset, row: int32(i)}
@@ -33,7 +35,7 @@ func (p *Partition) event(b *Batch, i int, out *Scores) {
 	if rec.Class == UnknownClass {
 		p.lost.UnknownClass++
 	}
-	pending := p.pending
+	pending := p.scorer.pending
 	if !p.trained {
 		pending = nil
 	}
@@ -62,18 +64,9 @@ func (p *Partition) expire() {
 		p.lost.Expired++
 		if p.spec.Options.ExpireAs >= 0 {
 			w.Class = p.spec.Options.ExpireAs
-			p.learn(&w.record, p.usable(w))
+			p.learn(&w.record, p.scorer.usable(w.pending))
 		}
 	}
-}
-
-// usable returns the memory of the score of a waiting record, nil when that was before there was a
-// structure. It outlives a change of cells: inputs are log-lifts by feature and horizon, and not by cell.
-func (p *Partition) usable(w *waiting) []float64 {
-	if len(w.pending) != len(p.pending) {
-		return nil
-	}
-	return w.pending
 }
 
 // learn adds one labelled record to everything; pending nil means that the inputs are computed now. The record comes
@@ -85,80 +78,23 @@ func (p *Partition) learn(rec *record, pending []float64) {
 		return
 	}
 	if p.trained {
-		if !p.scorecard.Remembers(pending) {
-			p.fill(rec.Row)
+		if !p.scorer.scorecard.Remembers(pending) {
+			p.scorer.fill(rec.Row)
 		}
-		for _, c := range p.components {
+		for _, c := range p.scorer.components {
 			c.Learn(&rec.Example)
 		}
-		p.scorecard.LearnScored(&rec.Example, p.inputs, pending)
+		p.scorer.scorecard.LearnScored(&rec.Example, p.scorer.inputs, pending)
 	}
-	first := p.counts[rec.Class] == 0
-	p.counts[rec.Class] += rec.Weight
-	p.square += rec.Weight * rec.Weight
+	first := p.counts.add(rec.Class, rec.Weight)
 	p.clock++
-	if p.tail.push(rec, &p.out) {
-		p.reservoir.add(&p.out, p.key(&p.out))
-	}
-	if p.version == 0 && p.classesSeen() > 1 && (!p.trained && p.warm(first) || p.trained && p.doubled()) {
-		p.ownModel()
-	}
-}
-
-// warm reports whether a partition without a structure tries to make one: at the end of the warm-up, at the first
-// record of a class after it, and, as a fit can fail, at every multiple of it.
-func (p *Partition) warm(first bool) bool {
-	n := float64(max(p.spec.Options.Warmup, 1))
-	return p.clock >= n && (first || math.Mod(p.clock, n) == 0)
-}
-
-// key decides whether the reservoir keeps the record.
-func (p *Partition) key(r *record) uint64 {
-	return Hash(p.spec.Options.Seed, uint64(p.self), uint64(r.offset), uint64(r.row))
-}
-
-// doubled reports whether the clock is the warm-up doubled once or up to coldDoublings times: the moments at which a
-// partition that no published model serves yet looks at its own tail again, since cells cut from the first few hundred
-// records are coarse.
-func (p *Partition) doubled() bool {
-	for k := 1; k <= coldDoublings; k++ {
-		if p.clock == float64(p.spec.Options.Warmup<<k) {
-			return true
-		}
-	}
-	return false
-}
-
-// coldDoublings bounds how often model 0 is refined.
-const coldDoublings = 4
-
-func (p *Partition) classesSeen() (n int) {
-	for _, c := range p.counts {
-		if c > 0 {
-			n++
-		}
-	}
-	return n
-}
-
-// ownModel builds model 0, or refines it, from the tail. A fit that fails changes nothing.
-func (p *Partition) ownModel() {
-	var states map[int32]map[string][]byte
-	if p.trained {
-		own := map[string][]byte{}
-		for i, c := range p.all() {
-			own[sectionOf(p.spec.name(i))] = c.AppendState(nil)
-		}
-		states = map[int32]map[string][]byte{p.self: own}
-	}
-	parts, err := fitParts(context.Background(), p.spec, p.evidence(), states, nil)
-	if err != nil {
+	p.sample.push(rec)
+	if p.version != 0 || p.counts.seen() < 2 {
 		return
 	}
-	m := &Model{Fingerprint: p.spec.Options.Fingerprint, Levels: p.levels.Clone(), Parts: parts,
-		Marks: map[int32]Mark{p.self: {Clock: p.clock}}}
-	if p.rebase(m) == nil {
-		p.trained = true
+	cold := coldStart{p.spec.Options.Warmup}
+	if !p.trained && cold.makes(p.clock, first) || p.trained && cold.refines(p.clock) {
+		p.ownModel()
 	}
 }
 
@@ -188,7 +124,7 @@ func (p *Partition) Labels(l *Labels) (c LabelCounts) {
 			c.Unmatched++
 		case !w.learnt:
 			w.Class = class
-			p.learn(&w.record, p.usable(w))
+			p.learn(&w.record, p.scorer.usable(w.pending))
 			c.Learnt++
 			if p.spec.Options.Correct {
 				p.store.markLearnt(w)
@@ -216,21 +152,19 @@ func (p *Partition) Labels(l *Labels) (c LabelCounts) {
 func (p *Partition) correct(w *waiting, class int32) {
 	if w.Weight > 0 {
 		if p.trained {
-			for _, c := range p.all() {
+			for _, c := range p.scorer.all() {
 				c.Retract(&w.Example)
 			}
 		}
-		p.counts[w.Class] -= w.Weight
+		p.counts.sum[w.Class] -= w.Weight
 		w.Class = class
 		if p.trained {
-			for _, c := range p.all() {
+			for _, c := range p.scorer.all() {
 				c.Learn(&w.Example)
 			}
 		}
-		p.counts[class] += w.Weight
-		if !p.tail.relabel(w.Clock, class) {
-			p.reservoir.relabel(p.key(&w.record), class)
-		}
+		p.counts.sum[class] += w.Weight
+		p.sample.relabel(&w.record, class)
 	}
 	w.Class = class
 }

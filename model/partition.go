@@ -1,9 +1,6 @@
 package model
 
-import (
-	"errors"
-	"slices"
-)
+import "errors"
 
 // ErrModelForeign is returned when a model or a state was made under another schema or other options.
 var ErrModelForeign = errors.New("made under another configuration")
@@ -15,35 +12,26 @@ type Partition struct {
 	spec *Spec
 	self int32
 
-	levels     *Levels
-	components []Component
-	scorecard  Scorecard
-	powers     powers
-	terms      []string
-	trained    bool
-	version    int64 // of the serving model
+	levels  *Levels
+	scorer  scorer
+	terms   []string
+	trained bool
+	version int64 // of the serving model
 
 	clock  float64
 	seen   uint64
 	next   int64 // event offset after the last message
-	counts []float64
-	square float64 // sum of the squared weights in counts
+	counts classCounts
 	lost   Losses
 
-	tail      *tail
-	reservoir *reservoir
-	percent   percentile
-	store     *pendingStore
+	sample  sample
+	percent percentile
+	store   *pendingStore
 
-	row     Row
-	inputs  []float64
-	pending []float64
-	coder   coder // row is its row
-	reasons []Reason
-	order   []ranked
-	rec     record // the record being taken in; a field: passed through an interface, a variable would move to the heap
-	out     record
-	edits   uint64
+	coder coder
+	row   Row    // of coder
+	rec   record // the record being taken in; a field: passed through an interface, a variable would move to the heap
+	edits uint64
 }
 
 // NewPartition returns the empty state of an input partition. It panics on a Spec that Check refuses.
@@ -56,21 +44,19 @@ func NewPartition(spec *Spec, partition int32) *Partition {
 }
 
 func newPartition(spec *Spec, partition int32) (*Partition, error) {
-	n := len(spec.Schema.Features)
 	p := &Partition{
 		spec: spec, self: partition, levels: NewLevels(spec.Schema), next: -1,
-		counts:    make([]float64, len(spec.Schema.Classes)),
-		tail:      newTail(n, spec.Options.TailBytes),
-		reservoir: newReservoir(n, spec.Options.ReservoirRecords, spec.Options.ReservoirBytes),
-		store:     newPendingStore(spec.Options.WaitBytes, spec.Options.WaitWindow),
-		coder:     newCoder(spec.Schema), percent: newPercentile(), terms: spec.terms(),
+		counts: newClassCounts(len(spec.Schema.Classes)),
+		sample: newSample(spec, partition),
+		store:  newPendingStore(spec.Options.WaitBytes, spec.Options.WaitWindow),
+		coder:  newCoder(spec.Schema), percent: newPercentile(), terms: spec.terms(),
 	}
 	p.row = p.coder.row
 	components, scorecard, err := newComponents(spec, p.levels)
 	if err != nil {
 		return nil, err
 	}
-	p.install(components, scorecard)
+	p.scorer = newScorer(spec, components, scorecard)
 	return p, nil
 }
 
@@ -84,19 +70,6 @@ func newComponents(spec *Spec, levels *Levels) ([]Component, Scorecard, error) {
 		return nil, nil, err
 	}
 	return components, spec.Scorecard.New(levels), nil
-}
-
-// install makes the components those of the partition. Their powers have been checked.
-func (p *Partition) install(components []Component, s Scorecard) {
-	p.components, p.scorecard = components, s
-	p.powers, _ = powersOf(p.spec, components)
-	inputs := 0
-	for _, c := range components {
-		inputs += c.InputCount()
-	}
-	s.SetInputs(inputKeys(components))
-	p.inputs = make([]float64, inputs*len(p.spec.Schema.Classes))
-	p.pending = make([]float64, s.PendingLen())
 }
 
 // Index is the number of the input partition.
@@ -130,11 +103,11 @@ func (p *Partition) Losses() Losses { return p.lost }
 func (p *Partition) Component(name string) Component {
 	for i, f := range p.spec.Components {
 		if f.Name() == name {
-			return p.components[i]
+			return p.scorer.components[i]
 		}
 	}
 	if p.spec.Scorecard.Name() == name {
-		return p.scorecard
+		return p.scorer.scorecard
 	}
 	return nil
 }
@@ -154,5 +127,3 @@ func (p *Partition) Events(b *Batch, out *Scores) {
 
 // Row returns the values of the last record that Events was given; the next call overwrites them.
 func (p *Partition) Row() Row { return p.row }
-
-func (p *Partition) all() []Component { return append(slices.Clone(p.components), p.scorecard) }

@@ -1,68 +1,100 @@
 package model
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
-// fill computes the components' inputs of a row.
-func (p *Partition) fill(row Row) {
-	inputsOf(p.components, len(p.spec.Schema.Classes), row, p.inputs)
+// scorer is the structure that serves, the components and their scorecard, with the buffers of one score.
+type scorer struct {
+	spec       *Spec
+	components []Component
+	scorecard  Scorecard
+	powers     powers
+	inputs     []float64 // of the components, for the last row
+	pending    []float64 // the memory of the last score
+	reasons    []Reason
+	order      []ranked
 }
 
-// score writes the score of p.row into entry i.
-func (p *Partition) score(out *Scores, i int) {
-	classes := len(p.spec.Schema.Classes)
-	prob := out.P[i*classes : (i+1)*classes]
-	defer func() {
-		out.SubspaceEnd[i] = int32(len(out.Subspace))
-		out.WhyEnd[i] = int32(len(out.Why))
-	}()
-	if !p.trained {
-		var n float64
-		for _, c := range p.counts {
-			n += c
-		}
-		unit := Unit(n, p.square)
-		best := int32(0)
-		for c := range prob {
-			prob[c] = (p.counts[c] + unit) / (n + unit*float64(classes))
-			if prob[c] > prob[best] {
-				best = int32(c)
-			}
-		}
-		out.Status[i], out.Segment[i], out.Target[i] = StatusUntrained, best, best
-		if p.spec.Schema.Positive >= 0 {
-			out.Target[i] = int32(p.spec.Schema.Positive)
-		}
-		out.BaseRate[i], out.Lift[i], out.ProfileLift[i] = prob[out.Target[i]], 1, math.NaN()
-		return
+// newScorer returns a scorer of components whose powers have been checked.
+func newScorer(spec *Spec, components []Component, scorecard Scorecard) scorer {
+	s := scorer{spec: spec, components: components, scorecard: scorecard}
+	s.powers, _ = powersOf(spec, components)
+	inputs := 0
+	for _, c := range components {
+		inputs += c.InputCount()
 	}
-	p.fill(p.row)
-	p.scorecard.Score(p.row, p.inputs, p.pending, prob)
-	segment, target, top := int32(0), int32(p.spec.Schema.Positive), math.Inf(-1)
+	scorecard.SetInputs(inputKeys(components))
+	s.inputs = make([]float64, inputs*len(spec.Schema.Classes))
+	s.pending = make([]float64, scorecard.PendingLen())
+	return s
+}
+
+// all returns the components, and the scorecard at the end.
+func (s *scorer) all() []Component { return append(slices.Clone(s.components), s.scorecard) }
+
+// fill computes the components' inputs of a row.
+func (s *scorer) fill(row Row) { inputsOf(s.components, len(s.spec.Schema.Classes), row, s.inputs) }
+
+// usable returns the memory of an earlier score, nil when the score was given before there was a structure. The memory
+// outlives a change of cells: inputs are log-lifts by feature and horizon, and not by cell.
+func (s *scorer) usable(pending []float64) []float64 {
+	if len(pending) != len(s.pending) {
+		return nil
+	}
+	return pending
+}
+
+// propensities writes the propensity of each class for a row, and keeps its inputs and its memory.
+func (s *scorer) propensities(row Row, prob []float64) {
+	s.fill(row)
+	s.scorecard.Score(row, s.inputs, s.pending, prob)
+}
+
+// scoreUntrained writes the score of a partition without a structure, its base rates, into entry i.
+func scoreUntrained(schema *Schema, counts *classCounts, out *Scores, i int) {
+	classes := len(schema.Classes)
+	prob := out.P[i*classes : (i+1)*classes]
+	best := counts.rates(prob)
+	out.Status[i], out.Segment[i], out.Target[i] = StatusUntrained, best, best
+	if schema.Positive >= 0 {
+		out.Target[i] = int32(schema.Positive)
+	}
+	out.BaseRate[i], out.Lift[i], out.ProfileLift[i] = prob[out.Target[i]], 1, math.NaN()
+}
+
+// score writes the score of a row into entry i. Its percentile is a rank among the scores in percent, which it joins.
+func (s *scorer) score(row Row, percent *percentile, out *Scores, i int) {
+	classes := len(s.spec.Schema.Classes)
+	prob := out.P[i*classes : (i+1)*classes]
+	s.propensities(row, prob)
+	segment, target, top := int32(0), int32(s.spec.Schema.Positive), math.Inf(-1)
 	for c := range prob {
 		if prob[c] > prob[segment] {
 			segment = int32(c)
 		}
-		if p.spec.Schema.Positive < 0 {
-			if l := prob[c] / p.scorecard.BaseRate(int32(c)); l > top {
+		if s.spec.Schema.Positive < 0 {
+			if l := prob[c] / s.scorecard.BaseRate(int32(c)); l > top {
 				target, top = int32(c), l
 			}
 		}
 	}
 	out.Segment[i], out.Target[i] = segment, target
-	out.BaseRate[i] = p.scorecard.BaseRate(target)
+	out.BaseRate[i] = s.scorecard.BaseRate(target)
 	out.Lift[i] = prob[target] / out.BaseRate[i]
-	out.Percentile[i] = p.percent.rank(target, prob[target])
+	out.Percentile[i] = percent.rank(target, prob[target])
 	out.ProfileLift[i] = math.NaN()
-	if p.powers.profiler != nil {
-		if text, lift := p.powers.profiler.Profile(p.row, target); text != "" {
+	if s.powers.profiler != nil {
+		if text, lift := s.powers.profiler.Profile(row, target); text != "" {
 			out.Profile[i], out.ProfileLift[i] = text, lift
 		}
 	}
-	p.explain(out, target)
-	if p.allMissing() {
+	s.explain(row, out, target)
+	if allMissing(s.spec.Schema, row) {
 		out.Status[i], out.Reason[i] = StatusDegraded, ReasonAllMissing
-	} else if p.powers.reasoner != nil {
-		if reason := p.powers.reasoner.Reason(p.row); reason != "" {
+	} else if s.powers.reasoner != nil {
+		if reason := s.powers.reasoner.Reason(row); reason != "" {
 			out.Status[i], out.Reason[i] = StatusDegraded, reason
 		}
 	}
@@ -76,9 +108,9 @@ const minRelevance = 0.2
 // With the reasons of a Reasoner it is the closed set of reasons: those of the local part are its constants Reason....
 const ReasonAllMissing = "all_missing"
 
-func (p *Partition) allMissing() bool {
-	for f, v := range p.row {
-		if p.spec.Schema.Features[f].Use == UseScore && !math.IsNaN(v) {
+func allMissing(schema *Schema, row Row) bool {
+	for f, v := range row {
+		if schema.Features[f].Use == UseScore && !math.IsNaN(v) {
 			return false
 		}
 	}
@@ -88,29 +120,29 @@ func (p *Partition) allMissing() bool {
 // explain appends the record's reasons and its subspace: those of the Selector, which can be none. Where no
 // component is one, as in evaluations without it, the subspace is the features whose contribution to the target reaches
 // minRelevance of the largest one, and relevance that ratio.
-func (p *Partition) explain(out *Scores, target int32) {
-	p.reasons = p.scorecard.Explain(p.row, p.pending, target, p.reasons[:0])
-	features := p.reasons
+func (s *scorer) explain(row Row, out *Scores, target int32) {
+	s.reasons = s.scorecard.Explain(row, s.pending, target, s.reasons[:0])
+	features := s.reasons
 	for n := len(features); n > 0 && features[n-1].Feature < 0; n-- {
 		features = features[:n-1]
 	}
-	terms := p.reasons[len(features):]
+	terms := s.reasons[len(features):]
 	// Insertion sort of a few dozen entries, no allocation, and equal effects stay in configuration order.
-	p.order = p.order[:0]
+	s.order = s.order[:0]
 	for i := range features {
 		x := ranked{math.Abs(features[i].Effect), int32(i)}
-		p.order = append(p.order, x)
+		s.order = append(s.order, x)
 		at := i
-		for ; at > 0 && p.order[at-1].size < x.size; at-- {
-			p.order[at] = p.order[at-1]
+		for ; at > 0 && s.order[at-1].size < x.size; at-- {
+			s.order[at] = s.order[at-1]
 		}
-		p.order[at] = x
+		s.order[at] = x
 	}
-	if p.powers.selector != nil {
-		out.Subspace, out.Relevance = p.powers.selector.Select(p.row, out.Subspace, out.Relevance)
-	} else if len(features) > 0 && p.order[0].size > 0 {
-		for _, x := range p.order {
-			rel := x.size / p.order[0].size
+	if s.powers.selector != nil {
+		out.Subspace, out.Relevance = s.powers.selector.Select(row, out.Subspace, out.Relevance)
+	} else if len(features) > 0 && s.order[0].size > 0 {
+		for _, x := range s.order {
+			rel := x.size / s.order[0].size
 			if rel < minRelevance {
 				break
 			}
@@ -119,10 +151,10 @@ func (p *Partition) explain(out *Scores, target int32) {
 		}
 	}
 	why := len(features)
-	if w := p.spec.Options.Why; w >= 0 {
+	if w := s.spec.Options.Why; w >= 0 {
 		why, terms = min(w, why), nil
 	}
-	for _, x := range p.order[:why] {
+	for _, x := range s.order[:why] {
 		out.Why = append(out.Why, features[x.at])
 	}
 	out.Why = append(out.Why, terms...)

@@ -33,13 +33,13 @@ func (p *Partition) Sections() []Section {
 		{SectionSchema, 1, p.spec.appendOrigin},
 		{"levels", p.edits, p.levels.AppendBinary},
 		{"percentile", p.edits, p.percent.appendState},
-		{"reservoir", p.reservoir.version, p.reservoir.appendState},
+		{"reservoir", p.sample.reservoir.version, p.sample.reservoir.appendState},
 	}
-	for i, c := range p.all() {
+	for i, c := range p.scorer.all() {
 		s = append(s, Section{sectionOf(p.spec.name(i)), p.edits, c.AppendState})
 	}
-	for c := range p.tail.version {
-		s = append(s, Section{tailName(c), p.tail.version[c], func(b []byte) []byte { return p.tail.appendChunk(b, c) }})
+	for c, version := range p.sample.tail.version {
+		s = append(s, Section{tailName(c), version, func(b []byte) []byte { return p.sample.tail.appendChunk(b, c) }})
 	}
 	lo, hi := p.store.chunks()
 	for c := lo; c < hi; c++ {
@@ -66,15 +66,15 @@ func (p *Partition) appendCore(b []byte) []byte {
 	b = wire.AppendFloat(b, p.clock)
 	b = wire.AppendUvarint(b, p.seen)
 	b = wire.AppendVarint(b, p.next)
-	b = wire.AppendFloats(b, p.counts)
-	b = wire.AppendFloat(b, p.square)
+	b = wire.AppendFloats(b, p.counts.sum)
+	b = wire.AppendFloat(b, p.counts.square)
 	b = wire.AppendUvarint(b, p.lost.UnknownClass)
 	b = wire.AppendUvarint(b, p.lost.Expired)
-	b = wire.AppendUvarint(b, p.tail.capacity)
-	b = wire.AppendUvarint(b, p.tail.first)
-	b = wire.AppendUvarint(b, p.tail.next)
-	b = wire.AppendUvarint(b, uint64(len(p.tail.class)))
-	b = wire.AppendUvarint(b, p.reservoir.seen)
+	b = wire.AppendUvarint(b, p.sample.tail.capacity)
+	b = wire.AppendUvarint(b, p.sample.tail.first)
+	b = wire.AppendUvarint(b, p.sample.tail.next)
+	b = wire.AppendUvarint(b, uint64(len(p.sample.tail.class)))
+	b = wire.AppendUvarint(b, p.sample.reservoir.seen)
 	b = wire.AppendUvarint(b, p.store.first)
 	b = wire.AppendUvarint(b, p.store.next())
 	return wire.AppendVarint(b, p.store.newest)
@@ -138,12 +138,12 @@ func RestorePartition(spec *Spec, sections map[string][]byte) (*Partition, error
 	}
 	p.trained, p.version = head.trained, head.version
 	p.clock, p.seen, p.next = head.clock, r.Uvarint(), r.Varint()
-	r.FloatsInto(p.counts)
+	r.FloatsInto(p.counts.sum)
 	if head.format > oldestState {
-		p.square = r.Float()
+		p.counts.square = r.Float()
 	} else {
-		for _, c := range p.counts {
-			p.square += c
+		for _, c := range p.counts.sum {
+			p.counts.square += c
 		}
 	}
 	p.lost = Losses{r.Uvarint(), r.Uvarint()}
@@ -176,16 +176,16 @@ func RestorePartition(spec *Spec, sections map[string][]byte) (*Partition, error
 			return nil, fmt.Errorf("restoring state: decoding %s: %w", name, err)
 		}
 	}
-	p.install(components, scorecard)
-	pending := len(p.pending)
+	p.scorer = newScorer(spec, components, scorecard)
+	pending := len(p.scorer.pending)
 	if !spec.made(sections) {
 		pending = noPending
 	}
 	section := func(name string) []byte { return sections[name] }
 	n, classes := len(spec.Schema.Features), len(spec.Schema.Classes)
 	for _, err := range []error{
-		p.reservoir.load(sections["reservoir"], offered, n, classes), // before the tail, a shorter one of which adds to it
-		p.loadTail(head.format, capacity, first, next, slots, section),
+		p.sample.reservoir.load(sections["reservoir"], offered, n, classes), // before loadTail, which may add to it
+		p.sample.loadTail(head.format, capacity, first, next, slots, classes, section),
 		p.percent.load(head.format, sections["percentile"], classes, spec.Schema.Positive),
 		p.store.load(pendingFirst, pendingNext, newest, n, classes, pending, section),
 	} {
@@ -193,69 +193,36 @@ func RestorePartition(spec *Spec, sections map[string][]byte) (*Partition, error
 			return nil, fmt.Errorf("restoring state: %w", err)
 		}
 	}
-	if err := p.checkRecords(); err != nil {
+	if err := checkRecords(spec.Schema, p.clock, &p.sample, p.store); err != nil {
 		return nil, fmt.Errorf("restoring state: %w", err)
 	}
 	return p, nil
 }
 
-// checkRecords checks the indices of tables: level codes, and clocks, which are consecutive in the tail.
-func (p *Partition) checkRecords() error {
-	valid := func(row []float64, clock float64) bool {
-		for f, v := range row {
-			code := math.IsNaN(v) || v >= 0 && v <= MaxLevels && v == math.Trunc(v)
-			if math.IsInf(v, 0) || p.spec.Schema.Features[f].Kind != Continuous && !code {
-				return false
-			}
-		}
-		return clock >= 0 && clock <= 1<<53
+// checkRecords checks the indices of tables: level codes, and clocks.
+func checkRecords(schema *Schema, clock float64, s *sample, store *pendingStore) error {
+	if !schema.possible(nil, clock) {
+		return fmt.Errorf("clock %v", clock)
 	}
-	if !valid(nil, p.clock) {
-		return fmt.Errorf("clock %v", p.clock)
+	if err := s.check(schema); err != nil {
+		return err
 	}
-	n := p.tail.features
-	for i, clock := range p.tail.clock {
-		if !valid(p.tail.rows[i*n:(i+1)*n], clock) {
-			return fmt.Errorf("the tail holds an impossible record in slot %d", i)
-		}
-	}
-	for k := p.tail.first; k < p.tail.next; k++ {
-		want := p.tail.clock[p.tail.first%p.tail.capacity] + float64(k-p.tail.first)
-		if p.tail.clock[k%p.tail.capacity] != want {
-			return fmt.Errorf("record %d of the tail has clock %v, want %v", k, p.tail.clock[k%p.tail.capacity], want)
-		}
-	}
-	for i := range p.reservoir.items {
-		if x := &p.reservoir.items[i]; !valid(x.Row, x.Clock) {
-			return fmt.Errorf("the reservoir holds an impossible record %d", i)
-		}
-	}
-	for i, w := range p.store.entries {
-		if w != nil && !valid(w.Row, w.Clock) {
+	for i, w := range store.entries {
+		if w != nil && !schema.possible(w.Row, w.Clock) {
 			return fmt.Errorf("the pending store holds an impossible record %d", i)
 		}
 	}
 	return nil
 }
 
-// loadTail reads a tail that may have been written under another bound.
-func (p *Partition) loadTail(format, capacity, first, next uint64, slots int, section func(string) []byte) error {
-	if capacity == p.tail.capacity {
-		return p.tail.load(format, first, next, slots, len(p.counts), section)
-	}
-	if capacity == 0 || capacity > 1<<40 {
-		return fmt.Errorf("tail of %d records", capacity)
-	}
-	old := &tail{features: p.tail.features, capacity: capacity}
-	if err := old.load(format, first, next, slots, len(p.counts), section); err != nil {
-		return err
-	}
-	var r record
-	for n := old.first; n < old.next; n++ {
-		old.at(n, &r)
-		if p.tail.push(&r, &p.out) {
-			p.reservoir.add(&p.out, p.key(&p.out))
+// possible reports whether a record can have this row and clock: no infinity, codes of levels, and a clock of at most
+// 2^53, up to which a float64 counts exactly.
+func (s *Schema) possible(row []float64, clock float64) bool {
+	for f, v := range row {
+		code := math.IsNaN(v) || v >= 0 && v <= MaxLevels && v == math.Trunc(v)
+		if math.IsInf(v, 0) || s.Features[f].Kind != Continuous && !code {
+			return false
 		}
 	}
-	return nil
+	return clock >= 0 && clock <= 1<<53
 }

@@ -16,7 +16,7 @@ func (p *Partition) Swap(m *Model) error {
 	if m.Fingerprint != p.spec.Options.Fingerprint {
 		return fmt.Errorf("swapping to model %d: %w", m.Version, ErrModelForeign)
 	}
-	if p.tail.len() > 0 && p.tail.clock[p.tail.first%p.tail.capacity] > p.marked(m.Marks) {
+	if p.sample.tail.len() > 0 && p.sample.tail.clock[p.sample.tail.first%p.sample.tail.capacity] > p.marked(m.Marks) {
 		return fmt.Errorf("swapping to model %d: %w", m.Version, ErrModelTooOld)
 	}
 	if err := p.rebase(m); err != nil {
@@ -44,7 +44,7 @@ func (p *Partition) rebase(m *Model) error {
 		return err
 	}
 	moved := append(slices.Clone(components), Component(scorecard))
-	for i, c := range p.all() {
+	for i, c := range p.scorer.all() {
 		name := p.spec.name(i)
 		part, ok := m.Parts[name]
 		if !ok && i < len(components) {
@@ -61,21 +61,20 @@ func (p *Partition) rebase(m *Model) error {
 			mark = p.marked(m.Shares)
 		}
 		rb := &Rebase{Part: part, Self: p.self, Recode: rc, Clock: p.clock, Since: func(yield func(ex *Example) bool) {
-			p.tail.since(mark, rc, yield)
+			p.sample.tail.since(mark, rc, yield)
 		}}
 		if err := moved[i].Rebase(rb); err != nil {
 			return fmt.Errorf("rebasing %s: %w", name, err)
 		}
 	}
-	scores, err := readPercentilePart(m.Parts[PartPercentile], len(p.counts))
+	scores, err := readPercentilePart(m.Parts[PartPercentile], len(p.counts.sum))
 	if err != nil {
 		return err
 	}
 	p.percent.rebase(scores, p.self)
-	p.tail.recode(rc)
-	p.reservoir.recode(rc)
+	p.sample.recode(rc)
 	p.store.recode(rc)
 	p.levels = levels
-	p.install(components, scorecard)
+	p.scorer = newScorer(p.spec, components, scorecard)
 	return nil
 }

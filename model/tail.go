@@ -120,6 +120,30 @@ func (t *tail) since(clock float64, recode Recode, yield func(ex *Example) bool)
 	}
 }
 
+// learntSince returns the first n records of the tail from that clock on. before is the tail of an earlier state of the
+// same partition, which ends at the clock.
+func (t *tail) learntSince(clock float64, before *tail, n int) ([]record, error) {
+	if t.len() == 0 || t.clock[t.first%t.capacity] > clock {
+		return nil, ErrModelTooOld
+	}
+	at := t.first + uint64(clock-t.clock[t.first%t.capacity])
+	if at > t.first && before.len() > 0 {
+		var a, b record
+		t.at(at-1, &a)
+		before.at(before.next-1, &b)
+		if a.offset != b.offset || a.row != b.row || a.Time != b.Time {
+			return nil, ErrAnotherHistory
+		}
+	}
+	out := make([]record, 0, n)
+	for ; at < t.next && len(out) < n; at++ {
+		var r record
+		t.at(at, &r)
+		out = append(out, r)
+	}
+	return out, nil
+}
+
 // recode rewrites the level codes of all records held.
 func (t *tail) recode(rc Recode) {
 	if rc.Identity() {

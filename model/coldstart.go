@@ -1,0 +1,52 @@
+package model
+
+import (
+	"context"
+	"math"
+)
+
+// coldDoublings bounds how often model 0 is refined.
+const coldDoublings = 4
+
+// coldStart tells when a partition that no published model serves makes model 0 from its own records, or refines it.
+// warmup is Options.Warmup, and clock the number of records learnt.
+type coldStart struct{ warmup int }
+
+// makes reports whether a partition without a structure tries to make one: at the end of the warm-up, at the first
+// record of a class after it, and, as a fit can fail, at every multiple of it.
+func (s coldStart) makes(clock float64, first bool) bool {
+	n := float64(max(s.warmup, 1))
+	return clock >= n && (first || math.Mod(clock, n) == 0)
+}
+
+// refines reports whether the clock is the warm-up doubled once or up to coldDoublings times: then the partition fits
+// model 0 again, since cells cut from the first few hundred records are coarse.
+func (s coldStart) refines(clock float64) bool {
+	for k := 1; k <= coldDoublings; k++ {
+		if clock == float64(s.warmup<<k) {
+			return true
+		}
+	}
+	return false
+}
+
+// ownModel builds model 0, or refines it, from the tail. A fit that fails changes nothing.
+func (p *Partition) ownModel() {
+	var states map[int32]map[string][]byte
+	if p.trained {
+		own := map[string][]byte{}
+		for i, c := range p.scorer.all() {
+			own[sectionOf(p.spec.name(i))] = c.AppendState(nil)
+		}
+		states = map[int32]map[string][]byte{p.self: own}
+	}
+	parts, err := fitParts(context.Background(), p.spec, p.sample.evidence(p.spec, p.levels), states, nil)
+	if err != nil {
+		return
+	}
+	m := &Model{Fingerprint: p.spec.Options.Fingerprint, Levels: p.levels.Clone(), Parts: parts,
+		Marks: map[int32]Mark{p.self: {Clock: p.clock}}}
+	if p.rebase(m) == nil {
+		p.trained = true
+	}
+}
