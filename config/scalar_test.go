@@ -22,7 +22,7 @@ func TestByteSize(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", "B", "MiB", "1.5", "1 2", "1e30", "NaN", "inf", "0x10", "1_000", "12 parsecs",
-		"1MiBB", "--1"} {
+		"1MiBB", "--1", "8388608TiB"} {
 		var b ByteSize
 		if err := b.setText(text); err == nil {
 			t.Errorf("%q was taken for %d", text, b)
@@ -48,7 +48,7 @@ func TestDuration(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", "-", "60", "s", "1x", "1h 30m", "1h-30m", "106752d", "99999999999w", "1d1", "NaN",
-		"1..5h", "d1", "--1s", "+1s"} {
+		"1..5h", "d1", "--1s", "+1s", "100000d10000d"} {
 		var d Duration
 		if err := d.setText(text); err == nil {
 			t.Errorf("%q was taken for %v", text, d)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"liftstream/codec"
@@ -83,5 +84,25 @@ func TestAFileWhoseLastBytesAreLostDoesNotAppear(t *testing.T) {
 				t.Errorf("files are left: %q (%v)", left, err)
 			}
 		})
+	}
+}
+
+// TestRowsOfEachFileAreNumberedFromOne: an error of the second file names its own row, and a second file without
+// records is noticed.
+func TestRowsOfEachFileAreNumberedFromOne(t *testing.T) {
+	const header = "who,age,score,job,grade,zip,class\n"
+	const good = "a,1,2,x,1,0,no\n"
+	first := write(t, "first.csv", header+good+good+good)
+	for _, c := range []struct {
+		second string
+		row    int64
+		says   string
+	}{{header + good + "b,1,2,x,1,0,perhaps\n", 2, ""}, {header, 0, "no records"}} {
+		_, err := readAll(t, Options{Codec: rowsOptions(), RequireLabel: true}, first, write(t, "second.csv", c.second))
+		var e *Error
+		if !errors.As(err, &e) || e.Row != c.row || filepath.Base(e.File) != "second.csv" ||
+			!strings.Contains(e.Error(), c.says) {
+			t.Errorf("got %v, want one about row %d of the second file", err, c.row)
+		}
 	}
 }

@@ -159,6 +159,7 @@ func TestGuess(t *testing.T) {
 		{"only missing", "NA NA", "utf8"},
 		{"names of numbers", "nan inf", "utf8"},
 		{"long", "12345678901234567890123", "float64"},
+		{"beyond 64 bits", "9999999999999999999 1", "float64"},
 	} {
 		path := write(t, "x.csv", "k,v\n"+"a,"+strings.Join(strings.Fields(c.values), "\na,")+"\n")
 		r, err := OpenTables([]string{path}, TableOptions{Missing: []string{"NA"}})
@@ -175,8 +176,8 @@ func TestGuess(t *testing.T) {
 		r.Close()
 	}
 	// Later values change the type for good.
-	path := write(t, "x.csv", "v\n1\n2\n2.5\n3\nx\n4\n")
-	r, err := OpenTables([]string{path}, TableOptions{Rows: 1})
+	path := write(t, "x.csv", "v\n1\nNA\n2\n2.5\n3\nNA\nx\n4\n")
+	r, err := OpenTables([]string{path}, TableOptions{Rows: 1, Missing: []string{" NA "}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +190,7 @@ func TestGuess(t *testing.T) {
 		}
 		types = append(types, table.Columns()[0].Type)
 	}
-	if want := []string{"int64", "int64", "float64", "float64", "utf8", "utf8"}; !reflect.DeepEqual(types, want) {
+	if want := []string{"int64", "int64", "int64", "float64", "float64", "float64", "utf8", "utf8"}; !reflect.DeepEqual(types, want) {
 		t.Errorf("%q, want %q", types, want)
 	}
 }

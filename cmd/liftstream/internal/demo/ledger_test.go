@@ -38,6 +38,11 @@ func TestARestoredRecordIsTheOneThatWasShown(t *testing.T) {
 		if err := l.take(&txn.Record{Topic: "scores", Value: value}, o, restored.Restore); err != nil {
 			t.Fatal(err)
 		}
+		for skip, want := range []int{3, 3, 2, 1, 0, 0} { // records 0 and 4 have no label
+			if set := l.Set(skip); set.Len() != want {
+				t.Errorf("%d records count behind the first %d, want %d", set.Len(), skip, want)
+			}
+		}
 		got := restored.View()
 		for i := range want.Last {
 			if want.Last[i].Status == "untrained" {

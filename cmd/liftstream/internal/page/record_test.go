@@ -103,3 +103,49 @@ func TestCallListHasNobodyTwice(t *testing.T) {
 		}
 	}
 }
+
+// TestRestoredScoresCountAsTheyDidWhenTheyWereMade: without the first ones, which are skipped.
+func TestRestoredScoresCountAsTheyDidWhenTheyWereMade(t *testing.T) {
+	const skip, n = 5, 12
+	s := schema(1, "no", "yes")
+	board, restored := NewBoard(s, skip), NewBoard(s, skip)
+	b, out, l := scored(s, 0, 0, n)
+	board.Scores(0, b, out, l)
+	for i := range n {
+		restored.Restore(Past{Class: b.Label[i], P: out.P[2*i : 2*i+2], Trained: true, Rank: math.NaN()})
+	}
+	got, want := restored.View().Quality, board.View().Quality
+	if got.Records != n-skip || got.Records != want.Records || got.LogLoss != want.LogLoss {
+		t.Errorf("%d records of log-loss %v, want %d of %v", got.Records, got.LogLoss, want.Records, want.LogLoss)
+	}
+}
+
+// TestTheNewestModelIsShown: of all partitions, whichever has swapped first.
+func TestTheNewestModelIsShown(t *testing.T) {
+	for _, models := range [][]int64{{7, 8}, {8, 7}} {
+		s := schema(1, "no", "yes")
+		board := NewBoard(s, 0)
+		for p, version := range models {
+			b, out, l := scored(s, int32(p), 0, 3)
+			out.Model = version
+			board.Scores(int32(p), b, out, l)
+		}
+		if got := board.View().Model; got != 8 {
+			t.Errorf("partitions at %v: model %d is shown", models, got)
+		}
+	}
+}
+
+// TestCaptureTakesAPartOfTheBucketAtTheCut: records that tie there are as good as their mean.
+func TestCaptureTakesAPartOfTheBucketAtTheCut(t *testing.T) {
+	var h histogram
+	for _, x := range []struct{ p, pos, neg float64 }{{.9, 4, 1}, {.5, 5, 15}, {.1, 1, 74}} {
+		h.add(x.p, true, x.pos)
+		h.add(x.p, false, x.neg)
+	}
+	for _, c := range []struct{ share, want float64 }{{.05, .4}, {.1, .4 + .5*5./20}, {.25, .9}, {1, 1}} {
+		if got := h.capture(c.share); math.Abs(got-c.want) > 1e-12 {
+			t.Errorf("the best %v hold %v of the positives, want %v", c.share, got, c.want)
+		}
+	}
+}
