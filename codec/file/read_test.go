@@ -190,7 +190,8 @@ func TestGuess(t *testing.T) {
 		}
 		types = append(types, table.Columns()[0].Type)
 	}
-	if want := []string{"int64", "int64", "int64", "float64", "float64", "float64", "utf8", "utf8"}; !reflect.DeepEqual(types, want) {
+	want := []string{"int64", "int64", "int64", "float64", "float64", "float64", "utf8", "utf8"}
+	if !reflect.DeepEqual(types, want) {
 		t.Errorf("%q, want %q", types, want)
 	}
 }
