@@ -158,6 +158,7 @@ func fitted(t *testing.T, spec *model.Spec, p *model.Partition, version int64) *
 	return m
 }
 
+//nolint:gocyclo // each figure of one carried partition is compared with its counterpart
 func TestChangedSchemaKeepsWhatItDoesNotTouch(t *testing.T) {
 	spec := carrySpec(wide)
 	p := model.NewPartition(spec, 0)
