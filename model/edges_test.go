@@ -28,8 +28,8 @@ func unlabelled(p *model.Partition, from, n int) *model.Labels {
 	return l
 }
 
-// TestAnIDBelongsToItsNewestRecord: a label by place takes an older record of the id away, and a label by id still finds
-// the newer one.
+// TestAnIDBelongsToItsNewestRecord: a label by place takes an older record of the id away, and a label by id still
+// finds the newer one.
 func TestAnIDBelongsToItsNewestRecord(t *testing.T) {
 	p := cold(func(o *model.Options) { o.Correct = false })
 	l := unlabelled(p, 0, 1)

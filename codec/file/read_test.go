@@ -190,7 +190,7 @@ func TestGuess(t *testing.T) {
 		}
 		types = append(types, table.Columns()[0].Type)
 	}
-	if want := []string{"int64", "int64", "int64", "float64", "float64", "float64", "utf8", "utf8"}; !reflect.DeepEqual(types, want) {
+	if want := strings.Fields("int64 int64 int64 float64 float64 float64 utf8 utf8"); !reflect.DeepEqual(types, want) {
 		t.Errorf("%q, want %q", types, want)
 	}
 }
