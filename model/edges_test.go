@@ -88,7 +88,7 @@ func TestTimesOfLabelsMoveTheWindow(t *testing.T) {
 	}
 }
 
-// TestNoStateGoesOverToAnotherPositiveClass, whichever of the two comes first.
+// TestNoStateGoesOverToAnotherPositiveClass, in either order of the two.
 func TestNoStateGoesOverToAnotherPositiveClass(t *testing.T) {
 	for from := -1; from < 2; from++ {
 		for to := -1; to < 2; to++ {

@@ -120,7 +120,7 @@ func TestRestoredScoresCountAsTheyDidWhenTheyWereMade(t *testing.T) {
 	}
 }
 
-// TestTheNewestModelIsShown: of all partitions, whichever has swapped first.
+// TestTheNewestModelIsShown: of all partitions, in any order of their swaps.
 func TestTheNewestModelIsShown(t *testing.T) {
 	for _, models := range [][]int64{{7, 8}, {8, 7}} {
 		s := schema(1, "no", "yes")

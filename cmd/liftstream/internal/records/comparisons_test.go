@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestATripleIsThreeRecords, whichever two of the ids are one.
+// TestATripleIsThreeRecords with three different ids.
 func TestATripleIsThreeRecords(t *testing.T) {
 	for _, c := range []struct{ content, says string }{
 		{"a,b,c\n", ""}, {"i,j,k\na,b,c\n", ""}, {"a,b,c\ni,j,k\n", ""},
