@@ -121,7 +121,7 @@ func allMissing(schema *Schema, row Row) bool {
 // component is one, as in evaluations without it, the subspace is the features whose contribution to the target reaches
 // minRelevance of the largest one, and relevance that ratio.
 func (s *scorer) explain(row Row, out *Scores, target int32) {
-	s.reasons = s.scorecard.Explain(row, s.pending, target, s.reasons[:0])
+	s.reasons = s.scorecard.Effects(row, s.pending, target, s.reasons[:0])
 	features := s.reasons
 	for n := len(features); n > 0 && features[n-1].Feature < 0; n-- {
 		features = features[:n-1]
@@ -155,7 +155,9 @@ func (s *scorer) explain(row Row, out *Scores, target int32) {
 		why, terms = min(w, why), nil
 	}
 	for _, x := range s.order[:why] {
-		out.Why = append(out.Why, features[x.at])
+		reason := features[x.at]
+		reason.Lift = s.scorecard.Lift(s.pending, target, int(x.at))
+		out.Why = append(out.Why, reason)
 	}
 	out.Why = append(out.Why, terms...)
 }

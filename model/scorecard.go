@@ -49,6 +49,10 @@ type Scorecard interface {
 	// Explain appends the contributions to the calibrated log-odds of the class target, for the record for which pending
 	// was filled: one Reason a feature, in schema order, then the named terms. They sum to ln(p/(1-p)) to 1e-9.
 	Explain(row Row, pending []float64, target int32, dst []Reason) []Reason
+	// Effects is Explain without the lifts, which are NaN.
+	Effects(row Row, pending []float64, target int32, dst []Reason) []Reason
+	// Lift is the lift of the i-th reason of the last Effects, a feature's.
+	Lift(pending []float64, target int32, i int) float64
 	// BaseRate is the never-forgetting rate of the class.
 	BaseRate(class int32) float64
 }

@@ -137,6 +137,13 @@ func (r *rates) Explain(row model.Row, pending []float64, target int32, dst []mo
 		model.Reason{Feature: model.TermOf(0), Value: math.NaN(), Effect: math.Log(p/(1-p)) - intercept, Lift: math.NaN()})
 }
 
+// Effects is Explain: rates have no lift of a single feature.
+func (r *rates) Effects(row model.Row, pending []float64, target int32, dst []model.Reason) []model.Reason {
+	return r.Explain(row, pending, target, dst)
+}
+
+func (r *rates) Lift([]float64, int32, int) float64 { return math.NaN() }
+
 func (r *rates) BaseRate(class int32) float64 {
 	n, w := sum(r.counts), 1.0
 	if n > 0 && r.squares > 0 {

@@ -8,7 +8,7 @@ import (
 // BenchmarkRecord scores and learns one bank record, in all or in parts.
 func BenchmarkRecord(b *testing.B) {
 	d := load(b, "class", "yes", nil, filepath.Join("testdata", "bank_sample.csv.gz"))
-	for _, part := range []string{"both", "score", "late", "explain"} {
+	for _, part := range []string{"both", "score", "late", "effects", "explain"} {
 		b.Run(part, func(b *testing.B) {
 			s := open(d, Default(), standard, 1000)
 			prequential(s, d, 0)
@@ -28,6 +28,11 @@ func BenchmarkRecord(b *testing.B) {
 				case "late":
 					s.memoryOf(pending).learnt[0] = -1
 					s.LearnScored(&ex, nil, pending)
+				case "effects": // and the lifts of the five reasons that a stage publishes
+					reasons = s.Effects(d.rows[k], pending, 1, reasons[:0])
+					for f := range 5 {
+						reasons[f].Lift = s.Lift(pending, 1, f)
+					}
 				case "explain":
 					reasons = s.Explain(d.rows[k], pending, 1, reasons[:0])
 				}

@@ -16,6 +16,29 @@ import (
 // (shownLift); with Options.Follow no effect has another sign. The share of the calibrated experts beyond that of the
 // raw ones is the calibration's, and so is the loss by clipping.
 func (s *Scorecard) Explain(row model.Row, pending []float64, target int32, dst []model.Reason) []model.Reason {
+	at := len(dst)
+	dst = s.Effects(row, pending, target, dst)
+	for i := range s.features {
+		dst[at+i].Lift = s.Lift(pending, target, i)
+	}
+	return dst
+}
+
+// Lift is the lift of feature i in the record of the last Effects, NaN where it cannot be told from 1. A stage asks for
+// the few features that it publishes: the lift costs more than the effect.
+func (s *Scorecard) Lift(pending []float64, target int32, i int) float64 {
+	if s.axes == nil || len(pending) != s.memorySize() {
+		return math.NaN()
+	}
+	m := s.memoryOf(pending)
+	if !m.structured() || !(s.records(i, s.cells[i]) > 0) {
+		return math.NaN()
+	}
+	return s.shownLift(i, int(target), s.towards(i, m.shared), s.dirs[:s.margins])
+}
+
+// Effects is Explain without the lifts, which are NaN.
+func (s *Scorecard) Effects(row model.Row, pending []float64, target int32, dst []model.Reason) []model.Reason {
 	var m memory
 	if s.axes != nil && len(pending) == s.memorySize() {
 		m = s.memoryOf(pending)
@@ -56,9 +79,9 @@ func (s *Scorecard) Explain(row model.Row, pending []float64, target int32, dst 
 	}
 	for i := range s.features {
 		f := &s.features[i]
-		weight := s.towards(i, m.shared)
 		s.moves(i, m.shared, m.own)
 		if s.opt.Follow {
+			s.towards(i, m.shared)
 			s.straight()
 		}
 		var e float64
@@ -67,11 +90,8 @@ func (s *Scorecard) Explain(row model.Row, pending []float64, target int32, dst 
 				e += part[k] * d * s.moved[k*K+c]
 			}
 		}
-		l, n := math.NaN(), s.records(i, s.cells[i])
-		if n > 0 {
-			l = s.shownLift(i, int(target), weight, dir)
-		}
-		dst = append(dst, model.Reason{Feature: int32(f.index), Value: row[f.index], Effect: e, Lift: l, N: n})
+		dst = append(dst, model.Reason{Feature: int32(f.index), Value: row[f.index], Effect: e, Lift: math.NaN(),
+			N: s.records(i, s.cells[i])})
 		sum += e
 	}
 	term := func(f int32, e float64) {
