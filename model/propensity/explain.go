@@ -148,7 +148,7 @@ func dot(a, b *[cards]float64) (v float64) {
 }
 
 // mixed2 is the mixture's log-odds of remembered margins.
-func (s *Scorecard) mixed2(m memory) (sum float64) {
+func (s *weights) mixed2(m memory) (sum float64) {
 	for k := range cards {
 		sum += s.mix.q[2*k]*m.raw[k] + s.mix.q[2*k+1]*m.calibrated[k]
 	}
