@@ -77,6 +77,9 @@ func rankErrors(ev *Evidence, all []float64) float64 {
 // own range - in partitions of unequal length, the quantiles of the samples lie within the bound of RankError,
 // by their rank among all records, and the bound is small enough to be worth something.
 func TestRankError(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED under -short: long computation")
+	}
 	gauss := func(seed uint64, i int) float64 {
 		u := func(what uint64) float64 { return (float64(Hash(seed, uint64(i), what)>>12) + .5) / (1 << 52) }
 		return math.Sqrt(-2*math.Log(u(0))) * math.Cos(2*math.Pi*u(1))

@@ -14,6 +14,9 @@ import (
 )
 
 func TestEvalFigures(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED under -short: long computation")
+	}
 	workbench(t)
 	run := func(args ...string) map[string]any {
 		t.Helper()
@@ -76,6 +79,9 @@ func TestEvalFigures(t *testing.T) {
 // record was learnt. The log-loss of these scores is the one that eval reports, and their reasons name the record's own
 // values under every model and partition.
 func TestScoresOfAnEvaluation(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED under -short: long computation")
+	}
 	workbench(t)
 	data, err := os.ReadFile("bank.csv")
 	if err != nil {
@@ -158,6 +164,9 @@ func TestScoresOfAnEvaluation(t *testing.T) {
 }
 
 func TestTriples(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED under -short: long computation")
+	}
 	workbench(t)
 	column := func(name string, row string) string {
 		header, _ := os.ReadFile("bank.csv")

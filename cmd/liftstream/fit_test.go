@@ -119,6 +119,9 @@ func TestInspectShowsTheModel(t *testing.T) {
 // TestInitOfEveryDataSet runs the whole way from a data file: init, lint, fit, score, eval, with the configuration as
 // init wrote it.
 func TestInitOfEveryDataSet(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED under -short: long computation")
+	}
 	for _, c := range []struct {
 		file, positive string
 		skip           string

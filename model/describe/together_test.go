@@ -56,6 +56,9 @@ func yes(b bool) int {
 }
 
 func TestKindsOfLeaks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED under -short: long computation")
+	}
 	for seed := range uint64(10) {
 		for _, n := range []int{1500, 12000} {
 			columns, rows := campaign(n, seed)

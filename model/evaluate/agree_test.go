@@ -120,6 +120,9 @@ func moving(n int) Source {
 // so in 10 of 13, on bank, adult, telco and elec2 in 26 of 32: where the interval holds 0, the records after can go
 // either way.
 func TestSureVerdictsHoldForTheRecordsAfter(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED under -short: long computation")
+	}
 	s := &model.Schema{
 		Features: []model.Feature{{Name: "x"}, {Name: "y"}, {Name: "noise"}}, Classes: []string{"no", "yes"}, Positive: 1,
 	}

@@ -222,6 +222,9 @@ func TestErrorsEndTheRun(t *testing.T) {
 }
 
 func TestFolds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED under -short: long computation")
+	}
 	s := testSchema()
 	const n, k = 2345, 5
 	fold := StratifiedFolds(k, 3)

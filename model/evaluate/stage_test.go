@@ -167,6 +167,9 @@ func bank(t testing.TB) (*model.Schema, Source) {
 // TestBank compares with the reference program of model/propensity/METHOD.md 6.1 on the bank data without duration:
 // log-loss .2807 at once, .3104 with labels 1,000 records late.
 func TestBank(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED under -short: long computation")
+	}
 	s, src := bank(t)
 	for _, c := range []struct {
 		delay int

@@ -45,6 +45,9 @@ func together(n int, by float64, even bool) Source {
 // TestScaleOfWeights: all weights times a number change no score of a stage with sets, before its first structure, in
 // its stream, late, in several partitions, or of files.
 func TestScaleOfWeights(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED under -short: long computation")
+	}
 	s := &model.Schema{Classes: []string{"no", "yes"}, Positive: 1}
 	for f := range 5 {
 		s.Features = append(s.Features, model.Feature{Name: fmt.Sprint("x", f)})

@@ -217,6 +217,9 @@ func TestBudget(t *testing.T) {
 
 // TestScaleOfWeights: weights times a number are the same evidence. The kernel and its slope stay.
 func TestScaleOfWeights(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED under -short: long computation")
+	}
 	ev := signal(600)
 	want := fitted(t, t.Context(), Default(), ev, nil)
 	if !(want.Beta > 0) {

@@ -181,6 +181,9 @@ func planted(n int, seed uint64, lift float64) (*model.Evidence, func(p *Profile
 // holds its true lift, however the list is ranked; with no true profile next to no list shows an interval above 1, and
 // next to no score carries a profile.
 func TestFirstProfileCoversTheTruth(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED under -short: long computation")
+	}
 	runs := 40
 	if os.Getenv("LIFTSTREAM_LONG") != "" {
 		runs = 300

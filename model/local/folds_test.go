@@ -133,6 +133,9 @@ var goals = []struct {
 // TestFolds: never below plain neighbours by more than one standard error, nor below the goal by more than one.
 // The larger sets, and all folds of them, are in BenchmarkFolds.
 func TestFolds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED under -short: long computation")
+	}
 	for _, g := range goals {
 		folds := 10
 		switch g.name {

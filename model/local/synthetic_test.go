@@ -8,6 +8,9 @@ import (
 // TestSynthetic: paper A's subspaces are nearer to the records' patterns than one subspace of the same size for all
 // records.
 func TestSynthetic(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED under -short: long computation")
+	}
 	for name, make := range map[string]func(uint64) Synthetic{"wide": WideSubspaces, "narrow": NarrowSubspaces} {
 		for seed := range uint64(2) {
 			g := make(seed)
@@ -25,6 +28,9 @@ func TestSynthetic(t *testing.T) {
 // TestSyntheticPublished: with the distance chosen at the fit, published subspaces find more than half of a pattern's
 // features, and few others.
 func TestSyntheticPublished(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED under -short: long computation")
+	}
 	for name, make := range map[string]func(uint64) Synthetic{"wide": WideSubspaces, "narrow": NarrowSubspaces} {
 		g := make(1)
 		for _, width := range []float64{.02, .05} {

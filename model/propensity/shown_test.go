@@ -39,6 +39,9 @@ func noise(classes, copies, n int, seed uint64) *table {
 // or somewhat less. So one in twenty is beyond 1.96 of them, and with the test for all features some lift in at most
 // one record of twenty.
 func TestLiftsOfNoise(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED under -short: long computation")
+	}
 	for _, c := range []struct{ classes, delay int }{{2, 0}, {3, 0}, {2, 300}} {
 		const seeds, n = 40, 2600
 		var square [4]float64

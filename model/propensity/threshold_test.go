@@ -10,6 +10,9 @@ import (
 // TestThresholds runs four streams (METHOD.md 6.1) prequentially with one configuration, cells from the first 1,000
 // records, which are not counted, and wants log-loss and area under the curve no worse than the figures reached.
 func TestThresholds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED under -short: long computation")
+	}
 	for _, c := range []struct {
 		name, label, positive string
 		drop                  []string

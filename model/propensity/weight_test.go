@@ -35,6 +35,9 @@ func TestUnit(t *testing.T) {
 // TestScaleOfWeights: all weights times a number change no score, no reason and no n: in a stream that is fitted anew,
 // in several partitions, with corrections, and of files; weights all 1 or not.
 func TestScaleOfWeights(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED under -short: long computation")
+	}
 	for _, name := range []string{"two", "many", "two monotone", "many monotone"} {
 		for _, even := range []bool{true, false} {
 			var want []float64

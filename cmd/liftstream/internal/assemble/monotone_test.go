@@ -136,6 +136,9 @@ func snapshot(p *model.Partition) map[string][]byte {
 // TestMonotoneWithEverything: with sets, neighbours and kernel at work, of a stage that is fitted anew and of files, no
 // query turns against the direction of a feature when only that feature moves.
 func TestMonotoneWithEverything(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED under -short: long computation")
+	}
 	type run struct {
 		name, head, monotone string
 		batch                func(s *model.Schema) *model.Batch

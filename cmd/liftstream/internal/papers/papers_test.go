@@ -22,6 +22,9 @@ func reproduce(r Reproduction, table string) (string, error) {
 
 // TestReproduceAccuracies cross-validates the set that ships, under the name of one of the table.
 func TestReproduceAccuracies(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED under -short: long computation")
+	}
 	dir := t.TempDir()
 	b, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "model", "local", "testdata", "wdbc.csv.gz"))
 	if err != nil {
