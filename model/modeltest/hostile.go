@@ -97,7 +97,7 @@ func testScorecard(t *testing.T, x *fixture) {
 			}
 			sum += v
 		}
-		if math.Abs(sum-1) > 1e-12 {
+		if !(math.Abs(sum-1) <= 1e-12) {
 			t.Fatalf("record %d: propensities sum to %v", i, sum)
 		}
 		for y := range p {
@@ -105,7 +105,7 @@ func testScorecard(t *testing.T, x *fixture) {
 			for _, r := range s.Explain(ex.Row, pending, int32(y), nil) {
 				effect += r.Effect
 			}
-			if want := math.Log(p[y] / (1 - p[y])); math.Abs(effect-want) > 1e-9*max(1, math.Abs(want)) {
+			if want := math.Log(p[y] / (1 - p[y])); !(math.Abs(effect-want) <= 1e-9*max(1, math.Abs(want))) {
 				t.Fatalf("record %d class %d: contributions sum to %v, the log-odds are %v", i, y, effect, want)
 			}
 		}
@@ -122,7 +122,7 @@ func testScorecard(t *testing.T, x *fixture) {
 	for y := range p {
 		rates += s.BaseRate(int32(y))
 	}
-	if math.Abs(rates-1) > 1e-9 {
+	if !(math.Abs(rates-1) <= 1e-9) {
 		t.Errorf("base rates sum to %v", rates)
 	}
 }

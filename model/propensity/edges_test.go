@@ -19,7 +19,7 @@ func TestWithoutCalibrationNothingIsLeftForIt(t *testing.T) {
 			s.Score(ex[i].Row, nil, pending, p)
 			for y := range p {
 				for _, r := range s.Explain(ex[i].Row, pending, int32(y), nil) {
-					if r.Feature == model.TermCalibration && math.Abs(r.Effect) > 1e-4 {
+					if r.Feature == model.TermCalibration && !(math.Abs(r.Effect) <= 1e-4) {
 						t.Fatalf("%s, record %d, class %d: calibration has the effect %v", name, i, y, r.Effect)
 					}
 				}
@@ -48,7 +48,7 @@ func TestPooledCellsHaveTheRecordsThatTheyHave(t *testing.T) {
 				got += s.sampleOf(i, h).cell / float64(b.n)
 				want += s.cellSum(i, int(cell), h) / (s.unit * s.clock.now[h])
 			}
-			if math.Abs(got-want) > 1e-6*want {
+			if !(math.Abs(got-want) <= 1e-6*want) {
 				t.Errorf("feature %d, horizon %d: %v records, want %v", i, h, got, want)
 			}
 		}

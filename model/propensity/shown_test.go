@@ -81,7 +81,7 @@ func TestLiftsOfNoise(t *testing.T) {
 			if k == 1 {
 				least = .25 // in the newest month the records of the shorter horizons are all of one cell
 			}
-			if v < least || v > 1.4 {
+			if !(v >= least && v <= 1.4) {
 				t.Errorf("%+v: features of kind %d have a mean square of %v, want 1", c, k, v)
 			}
 		}
@@ -131,7 +131,7 @@ func TestUsedLift(t *testing.T) {
 				if r.Feature != 0 {
 					continue
 				}
-				if math.Abs(r.Lift-want) > 1e-9 || want < 1.1 {
+				if !(math.Abs(r.Lift-want) <= 1e-9) || want < 1.1 {
 					t.Errorf("%d classes, labels %v late: lift %v, want %v", classes, lag, r.Lift, want)
 				}
 			}

@@ -14,7 +14,7 @@ import (
 func TestUnit(t *testing.T) {
 	for _, c := range []struct{ weight, square, want float64 }{{0, 0, 1}, {7, 7, 1},
 		{700, 7e4, 100}, {.07, 7e-4, .01}, {1 + 3, 1 + 9, 2.5}} {
-		if got := model.Unit(c.weight, c.square); math.Abs(got-c.want) > 1e-12 {
+		if got := model.Unit(c.weight, c.square); !(math.Abs(got-c.want) <= 1e-12) {
 			t.Errorf("unit %v of weights %v with squares %v, want %v", got, c.weight, c.square, c.want)
 		}
 	}
@@ -99,7 +99,7 @@ func TestScaleOfWeights(t *testing.T) {
 				for i, v := range got {
 					worst = max(worst, math.Abs(v-want[i])/max(1, math.Abs(want[i])))
 				}
-				if worst > 1e-9 || len(got) != len(want) {
+				if !(worst <= 1e-9) || len(got) != len(want) {
 					t.Errorf("%s, even %v: weights times %v move a number by %v", name, even, by, worst)
 				}
 			}
