@@ -46,12 +46,12 @@ type Scorecard interface {
 	// LearnScored learns a record with the inputs as they were when it was scored. Where pending does not hold them they
 	// are computed now, from inputs.
 	LearnScored(ex *Example, inputs, pending []float64)
-	// Explain appends the contributions to the calibrated log-odds of the class target, for the record for which pending
-	// was filled: one Reason a feature, in schema order, then the named terms. They sum to ln(p/(1-p)) to 1e-9.
-	Explain(row Row, pending []float64, target int32, dst []Reason) []Reason
-	// Effects is Explain without the lifts, which are NaN.
+	// Effects appends the contributions to the calibrated log-odds of the class target, for the record for which pending
+	// was filled and before another one is learnt: one Reason a feature, in schema order, then the named terms. They sum
+	// to ln(p/(1-p)) to 1e-9. Their lifts are NaN: few reasons are published, and a lift costs more than an effect.
 	Effects(row Row, pending []float64, target int32, dst []Reason) []Reason
-	// Lift is the lift of the i-th reason of the last Effects, a feature's.
+	// Lift returns the Reason.Lift of the i-th reason, a feature's, of the last Effects, which had this pending and
+	// target.
 	Lift(pending []float64, target int32, i int) float64
 	// BaseRate is the never-forgetting rate of the class.
 	BaseRate(class int32) float64

@@ -124,7 +124,8 @@ func (r *rates) Remembers([]float64) bool { return true }
 
 func (r *rates) LearnScored(ex *model.Example, _, _ []float64) { r.Learn(ex) }
 
-func (r *rates) Explain(row model.Row, pending []float64, target int32, dst []model.Reason) []model.Reason {
+// Effects writes no lifts: rates have none of a single feature.
+func (r *rates) Effects(row model.Row, pending []float64, target int32, dst []model.Reason) []model.Reason {
 	for f := range r.schema.Features {
 		if r.schema.Features[f].Use == model.UseScore {
 			dst = append(dst, model.Reason{Feature: int32(f), Value: row[f], Lift: math.NaN()})
@@ -135,11 +136,6 @@ func (r *rates) Explain(row model.Row, pending []float64, target int32, dst []mo
 	dst = append(dst, model.Reason{Feature: model.TermIntercept, Value: math.NaN(), Effect: intercept, Lift: math.NaN()})
 	return append(dst,
 		model.Reason{Feature: model.TermOf(0), Value: math.NaN(), Effect: math.Log(p/(1-p)) - intercept, Lift: math.NaN()})
-}
-
-// Effects is Explain: rates have no lift of a single feature.
-func (r *rates) Effects(row model.Row, pending []float64, target int32, dst []model.Reason) []model.Reason {
-	return r.Explain(row, pending, target, dst)
 }
 
 func (r *rates) Lift([]float64, int32, int) float64 { return math.NaN() }

@@ -102,7 +102,7 @@ func testScorecard(t *testing.T, x *fixture) {
 		}
 		for y := range p {
 			effect := 0.0
-			for _, r := range s.Explain(ex.Row, pending, int32(y), nil) {
+			for _, r := range s.Effects(ex.Row, pending, int32(y), nil) {
 				effect += r.Effect
 			}
 			if want := math.Log(p[y] / (1 - p[y])); !(math.Abs(effect-want) <= 1e-9*max(1, math.Abs(want))) {

@@ -13,7 +13,7 @@ func BenchmarkRecord(b *testing.B) {
 			s := open(d, Default(), standard, 1000)
 			prequential(s, d, 0)
 			prob, pending := make([]float64, 2), make([]float64, s.PendingLen())
-			reasons := s.Explain(d.rows[0], pending, 1, nil)
+			reasons := explain(s, d.rows[0], pending, 1, nil)
 			clock := len(d.rows)
 			b.ReportAllocs()
 			b.ResetTimer()
@@ -34,7 +34,7 @@ func BenchmarkRecord(b *testing.B) {
 						reasons[f].Lift = s.Lift(pending, 1, f)
 					}
 				case "explain":
-					reasons = s.Explain(d.rows[k], pending, 1, reasons[:0])
+					reasons = explain(s, d.rows[k], pending, 1, reasons[:0])
 				}
 			}
 		})

@@ -138,3 +138,13 @@ func auc(p []float64, class []int32) float64 {
 func (d *table) example(i int) model.Example {
 	return model.Example{Row: d.rows[i], Class: d.class[i], Weight: 1, Clock: float64(i), Time: int64(i) * 1e9}
 }
+
+// explain appends the reasons of a record that was just scored, every feature with its lift.
+func explain(s *Scorecard, row model.Row, pending []float64, target int32, dst []model.Reason) []model.Reason {
+	at := len(dst)
+	dst = s.Effects(row, pending, target, dst)
+	for i := range s.features {
+		dst[at+i].Lift = s.Lift(pending, target, i)
+	}
+	return dst
+}

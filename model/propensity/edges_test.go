@@ -18,7 +18,7 @@ func TestWithoutCalibrationNothingIsLeftForIt(t *testing.T) {
 		for i := 0; i < len(ex); i += 37 {
 			s.Score(ex[i].Row, nil, pending, p)
 			for y := range p {
-				for _, r := range s.Explain(ex[i].Row, pending, int32(y), nil) {
+				for _, r := range s.Effects(ex[i].Row, pending, int32(y), nil) {
 					if r.Feature == model.TermCalibration && !(math.Abs(r.Effect) <= 1e-4) {
 						t.Fatalf("%s, record %d, class %d: calibration has the effect %v", name, i, y, r.Effect)
 					}

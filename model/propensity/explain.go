@@ -6,38 +6,14 @@ import (
 	"liftstream/model"
 )
 
-// Explain takes the score of the record apart. It must be called before the next record is learnt, for it uses the
+// Effects takes the score of the record apart. It must be called before the next record is learnt, for it uses the
 // weights that scored the record.
 //
 // For two classes the log-odds are sum_f of contributions, so nothing has to be shared out. For more, with u the mixed
 // log-scores and pi_j = p_j/(1-p_t) for j != t, ln(p_t/(1-p_t)) = u_t - sum_j pi_j u_j + sum_j pi_j ln pi_j, which is
 // linear in u: a feature's effect is its part of u_t less its mean part of the others, and the entropy belongs to the
-// intercept. A feature's lift is the one that the score used (usedLift), NaN where it cannot be told from 1
-// (shownLift); with Options.Follow no effect has another sign. The share of the calibrated experts beyond that of the
-// raw ones is the calibration's, and so is the loss by clipping.
-func (s *Scorecard) Explain(row model.Row, pending []float64, target int32, dst []model.Reason) []model.Reason {
-	at := len(dst)
-	dst = s.Effects(row, pending, target, dst)
-	for i := range s.features {
-		dst[at+i].Lift = s.Lift(pending, target, i)
-	}
-	return dst
-}
-
-// Lift is the lift of feature i in the record of the last Effects, NaN where it cannot be told from 1. A stage asks for
-// the few features that it publishes: the lift costs more than the effect.
-func (s *Scorecard) Lift(pending []float64, target int32, i int) float64 {
-	if s.axes == nil || len(pending) != s.memorySize() {
-		return math.NaN()
-	}
-	m := s.memoryOf(pending)
-	if !m.structured() || !(s.records(i, s.cells[i]) > 0) {
-		return math.NaN()
-	}
-	return s.shownLift(i, int(target), s.towards(i, m.shared), s.dirs[:s.margins])
-}
-
-// Effects is Explain without the lifts, which are NaN.
+// intercept. With Options.Follow no effect has another sign than its lift. The share of the calibrated experts beyond
+// that of the raw ones is the calibration's, and so is the loss by clipping.
 func (s *Scorecard) Effects(row model.Row, pending []float64, target int32, dst []model.Reason) []model.Reason {
 	var m memory
 	if s.axes != nil && len(pending) == s.memorySize() {
@@ -122,6 +98,19 @@ func (s *Scorecard) Effects(row model.Row, pending []float64, target int32, dst 
 	}
 	term(model.TermCalibration, total-sum)
 	return dst
+}
+
+// Lift returns the lift of feature i in the record of the last Effects as the score used it (usedLift), NaN where it
+// cannot be told from 1 (shownLift) or has no records.
+func (s *Scorecard) Lift(pending []float64, target int32, i int) float64 {
+	if s.axes == nil || len(pending) != s.memorySize() {
+		return math.NaN()
+	}
+	m := s.memoryOf(pending)
+	if !m.structured() || !(s.records(i, s.cells[i]) > 0) {
+		return math.NaN()
+	}
+	return s.shownLift(i, int(target), s.towards(i, m.shared), s.dirs[:s.margins])
 }
 
 // direct writes the weights with which the margins make up the log-odds of the target.

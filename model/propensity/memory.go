@@ -1,6 +1,6 @@
 package propensity
 
-// memory holds the numbers that Score remembers of a record, for Explain and for the record's label. Its slices lie
+// memory holds the numbers that Score remembers of a record, for Effects and for the record's label. Its slices lie
 // behind each other in one slice of numbers, that of the pending store, whose length is memorySize. The zero memory is
 // that of a record that was not scored.
 type memory struct {

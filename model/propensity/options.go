@@ -17,7 +17,7 @@ type Calibration struct {
 }
 
 // Block announces the inputs of one component. The blocks stand in the order of the Spec's components, in which their
-// inputs arrive; Explain reports block b under the term model.TermOf(b).
+// inputs arrive; Effects reports block b under the term model.TermOf(b).
 type Block struct {
 	Name   string // of the component: states and parts know a block by it
 	Inputs int    // the largest number that it can ever offer
@@ -31,7 +31,7 @@ type Options struct {
 	Prior       float64          // pseudo-records of the base rate in a cell; default 5
 	Step        float64          // AdaGrad step of the boldest card, the others follow; default 0.1
 	Linear      bool             // continuous features are inputs as well, ordinal ones by rank; default true
-	Follow      bool             // no feature's effect goes against its lift, see Scorecard.Explain; default false
+	Follow      bool             // no feature's effect goes against its lift, see Scorecard.Effects; default false
 	Calibration Calibration      // default 25 knots, a half-life of 3000, 20 pseudo-records
 	Blocks      []Block          // inputs of the components
 	// Founding are the blocks of states and parts that do not name theirs; nil = Blocks. Under exactly these blocks

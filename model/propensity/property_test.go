@@ -61,7 +61,7 @@ func check(t *testing.T, what string, s *Scorecard, row model.Row, inputs []floa
 	}
 	for y := range p {
 		effect := 0.
-		reasons := s.Explain(row, pending, int32(y), nil)
+		reasons := s.Effects(row, pending, int32(y), nil)
 		for _, r := range reasons {
 			effect += r.Effect
 		}
@@ -276,7 +276,7 @@ func TestInputs(t *testing.T) {
 			s.Score(ex[0].Row, inputs, pending, p)
 			check(t, "informed", s, ex[0].Row, inputs)
 			effect := map[int32]float64{}
-			for _, r := range s.Explain(ex[0].Row, pending, ex[0].Class, nil) {
+			for _, r := range s.Effects(ex[0].Row, pending, ex[0].Class, nil) {
 				if _, twice := effect[r.Feature]; twice {
 					t.Errorf("feature or term %d twice", r.Feature)
 				}
@@ -299,7 +299,7 @@ func TestReasons(t *testing.T) {
 	opt := Default()
 	opt.HalfLives = []model.HalfLife{{}}
 	s, ex := trained(t, schema, 500, opt)
-	s.told = 0 // lifts are shown, however little is known of them
+	s.told = 0  // lifts are shown, however little is known of them
 	const f = 5 // nominal with fixed levels
 	row := ex[slices.IndexFunc(ex, func(e model.Example) bool { return e.Row[f] == 1 })].Row
 	var n, y, cell, both, square float64
@@ -319,7 +319,7 @@ func TestReasons(t *testing.T) {
 	}
 	pending, p := make([]float64, s.PendingLen()), make([]float64, 2)
 	s.Score(row, nil, pending, p)
-	reasons := s.Explain(row, pending, 1, nil)
+	reasons := explain(s, row, pending, 1, nil)
 	k := slices.IndexFunc(reasons, func(r model.Reason) bool { return r.Feature == f })
 	// The base rate has a pseudo-record of each class and the floor, the cell the prior's of the base rate.
 	u := square / n
@@ -328,7 +328,7 @@ func TestReasons(t *testing.T) {
 	if got, want := reasons[k].Lift, rate/base; !(math.Abs(got-want) <= 1e-9) {
 		t.Errorf("lift %v, want %v", got, want)
 	}
-	if other := s.Explain(row, pending, 0, nil); !(math.Abs(other[k].Lift-(1-rate)/(1-base)) <= 1e-9) {
+	if other := explain(s, row, pending, 0, nil); !(math.Abs(other[k].Lift-(1-rate)/(1-base)) <= 1e-9) {
 		t.Errorf("lift %v of the other class, want %v", other[k].Lift, (1-rate)/(1-base))
 	}
 	if want := cell * n / square; !(math.Abs(reasons[k].N-want) <= 1e-9) {

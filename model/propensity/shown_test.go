@@ -65,7 +65,7 @@ func TestLiftsOfNoise(t *testing.T) {
 				}
 			}
 			scores++
-			for _, r := range s.Explain(row, pending, 1, nil) {
+			for _, r := range explain(s, row, pending, 1, nil) {
 				if r.Feature >= 0 && !math.IsNaN(r.Lift) {
 					some++
 					break
@@ -127,7 +127,7 @@ func TestUsedLift(t *testing.T) {
 				sum += there[c]
 			}
 			want := there[1] / sum / base[1]
-			for _, r := range s.Explain(row, pending, 1, nil) {
+			for _, r := range explain(s, row, pending, 1, nil) {
 				if r.Feature != 0 {
 					continue
 				}

@@ -32,7 +32,7 @@ func TestFollow(t *testing.T) {
 						check(t, "score", s, ex[i].Row, nil)
 					}
 					for y := range p {
-						for _, r := range s.Explain(ex[i].Row, pending[i], int32(y), nil) {
+						for _, r := range explain(s, ex[i].Row, pending[i], int32(y), nil) {
 							if r.Feature < 0 || math.IsNaN(r.Lift) {
 								continue
 							}

@@ -63,7 +63,7 @@ func TestScaleOfWeights(t *testing.T) {
 					s.Score(ex[i].Row, nil, pending, prob)
 					got = append(got, prob...)
 					if i%50 == 0 {
-						for _, r := range s.Explain(ex[i].Row, pending, 1, nil) {
+						for _, r := range explain(s, ex[i].Row, pending, 1, nil) {
 							got = append(got, r.Effect, r.N)
 							if !math.IsNaN(r.Lift) {
 								got = append(got, r.Lift)
