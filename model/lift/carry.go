@@ -122,8 +122,8 @@ func (m *move) cell(x int) int {
 }
 
 func (m *move) table(t *Table) *Table {
-	n := NewTable(len(m.c.To.Classes), t.half)
-	n.base, n.square = t.base, t.square
+	n := NewTable(len(m.c.To.Classes))
+	n.square = t.square
 	for x := range t.Cells() {
 		if !t.occupied(x) {
 			continue

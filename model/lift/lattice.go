@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
-
-	"liftstream/model"
 )
 
 // lattice evaluates all sets of 2 to most of some continuous features that no record lacks, on records of equal weight:
@@ -157,7 +155,7 @@ func keyOf(features []int32) string {
 // found measures the set of a lattice, as setSearch.evaluate measures any set.
 func (t *latticeSet) found(s *setSearch) (*found, *Summary) {
 	set := newSet(s.schema, t.features, s.options.Joint, []part{{features: t.features, factor: t.factor, cuts: t.cuts}})
-	table := NewTable(s.classes, model.HalfLife{})
+	table := NewTable(s.classes)
 	table.n = t.count
 	table.square = float64(s.n) * s.weight[0] * s.weight[0]
 	return newFound(set, table, s.classes, s.options.Sets.Rank)

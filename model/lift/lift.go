@@ -173,7 +173,7 @@ func (f *Factory) count(ev *model.Evidence, search *setSearch, p *Part) error {
 		search.fill(t.set)
 		sampled := make([]Share, len(partitions))
 		for i := range sampled {
-			sampled[i] = Share{Partition: partitions[i], Table: NewTable(search.classes, model.HalfLife{})}
+			sampled[i] = Share{Partition: partitions[i], Table: NewTable(search.classes)}
 		}
 		for i, x := range search.cells {
 			if x >= 0 {
@@ -391,8 +391,8 @@ func (c *Component) Rebase(rb *model.Rebase) error {
 	for i := range p.Sets {
 		s := &p.Sets[i]
 		order[i] = s.Set
-		live := liveSet{set: s.Set, others: NewTable(classes, model.HalfLife{})}
-		share := NewTable(classes, model.HalfLife{})
+		live := liveSet{set: s.Set, others: NewTable(classes)}
+		share := NewTable(classes)
 		for j := range s.Shares {
 			if s.Shares[j].Partition == rb.Self {
 				share, live.estimated = s.Shares[j].Table, s.Shares[j].Estimated

@@ -67,7 +67,7 @@ func (s *PartSet) Estimated() bool {
 
 // Total returns the counts of all partitions.
 func (s *PartSet) Total(classes int) *Table {
-	t := NewTable(classes, model.HalfLife{})
+	t := NewTable(classes)
 	for i := range s.Shares {
 		t.Merge(s.Shares[i].Table)
 	}

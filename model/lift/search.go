@@ -241,7 +241,7 @@ func (s *setSearch) evaluate(features []int32) (*found, *Summary) {
 // tableOf counts the classes of all records by the cells of the set.
 func (s *setSearch) tableOf(t *Set) *Table {
 	s.fill(t)
-	table := NewTable(s.classes, model.HalfLife{})
+	table := NewTable(s.classes)
 	for i, x := range s.cells {
 		if x >= 0 {
 			table.add(int(x), int(s.class[i]), 1, s.weight[i])

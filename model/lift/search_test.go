@@ -27,7 +27,7 @@ func TestSetCellAgreesWithTheSearch(t *testing.T) {
 				if f == nil {
 					t.Fatalf("no set of %v", features)
 				}
-				live := liveSet{set: f.set, own: NewTable(3, model.HalfLife{}), others: NewTable(3, model.HalfLife{})}
+				live := liveSet{set: f.set, own: NewTable(3), others: NewTable(3)}
 				c := &Component{schema: ev.Schema, sets: []liveSet{live}}
 				c.compile()
 				for i := range ev.Class {

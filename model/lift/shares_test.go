@@ -7,49 +7,14 @@ import (
 	"liftstream/model"
 )
 
-// TestTablesOfDifferentAgesMerge: a table that has moved its base, and one that has not, together are the table of both
-// streams, in either order.
-func TestTablesOfDifferentAgesMerge(t *testing.T) {
-	cells, exs := stream(3000, 7)
-	for _, half := range []model.HalfLife{{Records: 6}, {Duration: 6e9}} {
-		all, old, young := NewTable(3, half), NewTable(3, half), NewTable(3, half)
-		for i, ex := range exs {
-			switch {
-			case i%2 > 0:
-				old.Add(cells[i], ex)
-			case i > 2400: // the base of the old table is younger than this one's by then
-				young.Add(cells[i], ex)
-			default:
-				continue
-			}
-			all.Add(cells[i], ex)
-		}
-		if old.base == young.base {
-			t.Fatalf("both bases are %v: the test would say nothing", old.base)
-		}
-		for name, pair := range map[string][2]*Table{
-			"the older takes the younger": {old, young}, "the younger takes the older": {young, old},
-		} {
-			merged := pair[0].Clone()
-			merged.Merge(pair[1])
-			x, y := Summarise(all.Counts(), 3, all.Effective()), Summarise(merged.Counts(), 3, merged.Effective())
-			for i := range all.n {
-				near(t, name, merged.n[i]/y.N, all.n[i]/x.N, 1e-12)
-			}
-			near(t, name+", n_eff", merged.Effective()/all.Effective(), 1, 1e-12)
-		}
-	}
-}
-
 func TestACloneThatIsChangedLeavesTheOriginal(t *testing.T) {
-	cells, exs := stream(100, 3)
-	table := NewTable(3, model.HalfLife{})
-	for i, ex := range exs {
-		table.Add(cells[i], ex)
+	table := NewTable(3)
+	for _, x := range stream(100, 3) {
+		table.add(x.cell, x.class, 1, x.weight)
 	}
 	was := string(appendTable(nil, table))
 	c := table.Clone()
-	c.Add(0, exs[0])
+	c.add(0, 1, 1, 2)
 	if string(appendTable(nil, table)) != was {
 		t.Error("the original changes with its clone")
 	}
@@ -76,12 +41,12 @@ func TestLiveCountsAreReadWithoutChangingThem(t *testing.T) {
 		if !slices.Equal(again.Table.Counts(), first[i].Table.Counts()) {
 			t.Errorf("features %v: counts %v, then %v", again.Set.Features(), first[i].Table.Counts(), again.Table.Counts())
 		}
-		whole := NewTable(len(ev.Schema.Classes), model.HalfLife{})
+		whole := NewTable(len(ev.Schema.Classes))
 		row := make(model.Row, len(ev.Columns))
 		for k := range ev.Class {
 			ev.Row(k, row)
 			if x := again.Set.Cell(row); x >= 0 {
-				whole.Add(x, exampleOf(ev, k))
+				whole.add(x, int(ev.Class[k]), 1, ev.Weight[k])
 			}
 		}
 		if string(appendTable(nil, again.Table)) != string(appendTable(nil, whole)) {

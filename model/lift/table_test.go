@@ -5,163 +5,119 @@ import (
 	"slices"
 	"testing"
 
-	"liftstream/model"
+	"liftstream/model/wire"
 )
 
-func example(class int32, weight, clock float64) *model.Example {
-	return &model.Example{Class: class, Weight: weight, Clock: clock, Time: int64(clock * 1e9)}
+// placed is a record in a cell.
+type placed struct {
+	cell, class int
+	weight      float64
 }
 
-// stream is a small generated stream of cells and examples.
-func stream(n int, seed uint64) (cells []int, exs []*model.Example) {
-	for i := 0; i < n; i++ {
+// stream is a small generated stream of records.
+func stream(n int, seed uint64) (records []placed) {
+	for i := range n {
 		u := mix(seed + uint64(i))
-		cells = append(cells, int(u%7))
-		w := float64(1 + u>>8%3)
-		exs = append(exs, example(int32((u>>16)%3), w, float64(i)))
+		records = append(records, placed{int(u % 7), int(u >> 16 % 3), float64(1 + u>>8%3)})
 	}
-	return cells, exs
+	return records
 }
 
-func TestDecayIsTheWeightedBatch(t *testing.T) {
-	const n = 20000
-	cells, exs := stream(n, 1)
-	half := math.Ln2 / .02 // 577 half-lives in all: rescales
-	live := NewTable(3, model.HalfLife{Records: half})
-	batch := make([]float64, 21)
-	var sum, square float64
-	for i, ex := range exs {
-		live.Add(cells[i], ex)
-		w := ex.Weight * math.Exp2((ex.Clock-n)/half)
-		batch[cells[i]*3+int(ex.Class)] += w
-		sum += w
-		square += w * w
-	}
-	if live.base == 0 {
-		t.Fatal("the test never rescaled")
-	}
-	a, b := Summarise(live.Counts(), 3, live.Effective()), Summarise(batch, 3, sum*sum/square)
-	near(t, "eta", a.Eta(), b.Eta(), 1e-12)
-	near(t, "effective", a.Effective/b.Effective, 1, 1e-12)
-	near(t, "lift", a.Lift(2, 1), b.Lift(2, 1), 1e-12)
-	var total float64
-	for _, v := range live.Counts() {
-		total += v
-	}
-	for i, v := range live.Counts() {
-		near(t, "share", v/total, batch[i]/sum, 1e-12)
-	}
-}
-
-func TestRetractAfterRescaleTakesBackWhatWasAdded(t *testing.T) {
-	table := NewTable(3, model.HalfLife{Records: 10})
-	first := example(1, 3, 4.25)
-	table.Add(2, first)
-	for c := 0.0; c < 4000; c += 100 {
-		table.Add(1, example(0, 1, c))
-	}
-	table.Sub(2, first)
-	if v := table.Counts()[2*3+1]; v != 0 {
-		t.Errorf("left %v of a record that was taken back", v)
-	}
-}
-
+// TestMergeOrderAndRetraction: records in any order, in one table or in two that merge, give the same bytes, and
+// retracted records leave no trace.
 func TestMergeOrderAndRetraction(t *testing.T) {
-	cells, exs := stream(5000, 7)
-	for _, half := range []model.HalfLife{{}, {Records: 6}, {Duration: 6e9}} {
-		all, a, b := NewTable(3, half), NewTable(3, half), NewTable(3, half)
-		backwards := NewTable(3, half)
-		for i, ex := range exs {
-			all.Add(cells[i], ex)
-			if i%3 == 0 {
-				a.Add(cells[i], ex)
-			} else {
-				b.Add(cells[i], ex)
-			}
-			j := len(exs) - 1 - i
-			backwards.Add(cells[j], exs[j])
+	records := stream(5000, 7)
+	all, a, b, backwards := NewTable(3), NewTable(3), NewTable(3), NewTable(3)
+	for i, x := range records {
+		all.add(x.cell, x.class, 1, x.weight)
+		if i%3 == 0 {
+			a.add(x.cell, x.class, 1, x.weight)
+		} else {
+			b.add(x.cell, x.class, 1, x.weight)
 		}
-		tolerance := 0.0
-		if half != (model.HalfLife{}) {
-			tolerance = 1e-12
-		}
-		// The older shard takes the base of the newer one, in either order of merging.
-		merged := a.Clone()
-		merged.Merge(b)
-		for name, o := range map[string]*Table{"merged": merged, "backwards": backwards} {
-			x, y := Summarise(all.Counts(), 3, all.Effective()), Summarise(o.Counts(), 3, o.Effective())
-			for i := range all.n {
-				near(t, name, o.n[i]/y.N, all.n[i]/x.N, tolerance)
-			}
-			near(t, name+" n_eff", o.Effective()/all.Effective(), 1, tolerance)
-		}
-		before := string(appendTable(nil, all))
-		extraCells, extra := stream(50, 99)
-		for i, ex := range extra {
-			ex.Clock += 5000
-			ex.Time += 5000e9
-			all.Add(extraCells[i], ex)
-		}
-		for i, ex := range extra {
-			all.Sub(extraCells[i], ex)
-		}
-		if half == (model.HalfLife{}) && before != string(appendTable(nil, all)) {
-			t.Error("learning and retracting left a trace")
+		y := records[len(records)-1-i]
+		backwards.add(y.cell, y.class, 1, y.weight)
+	}
+	a.Merge(b)
+	extra := stream(50, 99)
+	again := all.Clone()
+	for _, x := range extra {
+		again.add(x.cell+7, x.class, 1, x.weight)
+	}
+	for _, x := range extra {
+		again.add(x.cell+7, x.class, -1, x.weight)
+	}
+	want := string(appendTable(nil, all))
+	for name, o := range map[string]*Table{"merged": a, "backwards": backwards, "retracted": again} {
+		if string(appendTable(nil, o)) != want {
+			t.Errorf("%s: counts %v with squares %v, want %v with %v", name, o.n, o.square, all.n, all.square)
 		}
 	}
 }
 
+// TestWeightlessAndForeignExamplesChangeNothing: records without a weight or of a class outside the configuration are
+// not counted.
 func TestWeightlessAndForeignExamplesChangeNothing(t *testing.T) {
-	table := NewTable(2, model.HalfLife{})
-	for _, ex := range []*model.Example{example(0, 0, 1), example(-1, 1, 1), example(2, 1, 1), example(0, math.NaN(), 1)} {
-		table.Add(0, ex)
+	ev := generated(600, 4)
+	o := testOptions()
+	_, part := fitPart(t, o, ev, nil)
+	c := serve(t, o, ev, part, 0, nil)
+	before := c.AppendState(nil)
+	ex := *exampleOf(ev, 0)
+	for _, x := range []struct {
+		class  int32
+		weight float64
+	}{{0, 0}, {-1, 1}, {int32(len(ev.Schema.Classes)), 1}, {0, math.NaN()}, {0, -1}} {
+		ex.Class, ex.Weight = x.class, x.weight
+		c.Learn(&ex)
+		c.Retract(&ex)
+		c.Learn(&ex)
 	}
-	if table.Cells() != 0 || table.Effective() != 0 {
-		t.Errorf("table changed: %v", table.Counts())
+	if !slices.Equal(c.AppendState(nil), before) {
+		t.Error("the state changed")
+	}
+	ex.Class, ex.Weight = 0, 1
+	if c.Learn(&ex); slices.Equal(c.AppendState(nil), before) {
+		t.Error("a record with a weight and a class changed nothing: the test would say nothing")
 	}
 }
 
-// TestMillionRecordsDoNotDrift: after a million records, growing weights and their rescaling leave the counts at the
-// sums over the records alive, and counts without decay exact.
+// TestATableWithABaseIsRefused: the form has room for the base of a table that forgets, as none does.
+func TestATableWithABaseIsRefused(t *testing.T) {
+	table := NewTable(3)
+	table.add(1, 2, 1, 4)
+	b := appendTable(nil, table)
+	if _, err := decodeTable(wire.NewReader(b), 3, 7); err != nil {
+		t.Fatal(err)
+	}
+	for _, base := range []float64{1, -300, math.NaN(), math.Inf(1)} {
+		copy(b, wire.AppendFloat(nil, base))
+		if got, err := decodeTable(wire.NewReader(b), 3, 7); err == nil {
+			t.Errorf("base %v: decoded as %v", base, got.n)
+		}
+	}
+}
+
+// TestMillionRecordsDoNotDrift: a million records of whole weights, some of them taken back and learnt again, leave the
+// exact sums.
 func TestMillionRecordsDoNotDrift(t *testing.T) {
 	n := 1000000
 	if testing.Short() {
 		n = 100000
 	}
-	const half, cells, classes = 700.0, 5, 3
-	decayed, whole := NewTable(classes, model.HalfLife{Records: half}), NewTable(classes, model.HalfLife{})
-	want := make([]float64, cells*classes) // decayed to now, by the recursion n <- n/2^(1/half) + w
-	exact := make([]float64, cells*classes)
-	fade := math.Exp2(-1 / half)
+	const cells, classes = 5, 3
+	table, exact := NewTable(classes), make([]float64, cells*classes)
 	for i := range n {
 		u := mix(uint64(i))
-		x, y := int(u%cells), int(u>>8%classes)
-		ex := example(int32(y), float64(1+u>>16%4), float64(i))
-		decayed.Add(x, ex)
-		whole.Add(x, ex)
-		if i >= n-60*half { // older records weigh less than 1e-18
-			for j := range want {
-				want[j] *= fade
-			}
-			want[x*classes+y] += ex.Weight
-		}
-		exact[x*classes+y] += ex.Weight
-		if i%1000 == 7 { // a record that is taken back leaves no trace
-			decayed.Sub(x, ex)
-			decayed.Add(x, ex)
+		x, y, w := int(u%cells), int(u>>8%classes), float64(1+u>>16%4)
+		table.add(x, y, 1, w)
+		exact[x*classes+y] += w
+		if i%1000 == 7 {
+			table.add(x, y, -1, w)
+			table.add(x, y, 1, w)
 		}
 	}
-	now := math.Exp2(float64(n-1)/half - decayed.base)
-	total := 0.0
-	for _, v := range want {
-		total += v
-	}
-	for j, v := range decayed.Counts() {
-		if math.Abs(v/now-want[j]) > 1e-12*total {
-			t.Errorf("count %d is %v, want %v", j, v/now, want[j])
-		}
-	}
-	if !slices.Equal(whole.Counts(), exact) {
-		t.Errorf("counts %v, want %v", whole.Counts(), exact)
+	if !slices.Equal(table.Counts(), exact) {
+		t.Errorf("counts %v, want %v", table.Counts(), exact)
 	}
 }

@@ -185,7 +185,7 @@ func TestTable5Tallies(t *testing.T) {
 		}
 		// The same figures by the set's own table.
 		set := newSet(s, features, Mahalanobis, nil)
-		table := NewTable(2, model.HalfLife{})
+		table := NewTable(2)
 		row := make(model.Row, 16)
 		cell := -1
 		for r := range ev.Class {
@@ -194,8 +194,7 @@ func TestTable5Tallies(t *testing.T) {
 			if c < 0 {
 				continue
 			}
-			ex := model.Example{Row: row, Class: ev.Class[r], Weight: 1}
-			table.Add(c, &ex)
+			table.add(c, int(ev.Class[r]), 1, 1)
 			met := true
 			for k, f := range features {
 				met = met && row[f] == float64(x.item[k])
