@@ -32,8 +32,9 @@ type Reason struct {
 	// Lift is the lift of the target in the record's cell as the score used it: the rate of the target there over its
 	// base rate, over the scorecard's horizons as they weigh in the score now, shrunken towards 1 by the prior. NaN
 	// for a Term, and where the records of the cell cannot tell it from 1, or there are none: of values that tell
-	// nothing, some feature shows a lift in about one score of twenty. Whether it is shown does not depend on Effect.
-	// The lift over all records is the fit's to report.
+	// nothing, some feature shows a lift in at most about one score of twenty. That holds for records that do not depend
+	// on each other: where records are repeated, or the class and the values come in runs, chance shows more lifts.
+	// Whether it is shown does not depend on Effect. The lift over all records is the fit's to report.
 	Lift float64
 	N    float64 // labelled records, ever, that those of the cell are worth: their weight by Unit
 }

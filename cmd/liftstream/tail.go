@@ -38,8 +38,9 @@ partition are in order. While it waits for more, brokers may be away for five mi
 In why, effect is a feature's contribution to the log-odds of target in nats, lift the rate of target in the record's
 cell over its base rate as the score used it (over the scorecard's horizons as they weigh in the score now, shrunken
 towards 1), and n the number of labelled records, ever, that those of the cell are worth. lift is null where the records
-cannot tell it from 1: of values that tell nothing, some feature shows a lift in about one score of twenty. An effect
-can go against its lift where the feature stands for others; propensity.sign: follow forbids it. eval counts them.
+cannot tell it from 1: of values that tell nothing, some feature shows a lift in about one score of twenty, in more
+where records are repeated or classes come in runs. An effect can go against its lift where the feature stands for
+others; propensity.sign: follow forbids it. eval counts them.
 
 jsonl and csv have every column of a score; csv flattens lists into one cell. Of these, subspace lists the features
 whose values tell about the class there beyond chance, the most telling first; it may be empty. relevance says how much,

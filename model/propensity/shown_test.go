@@ -65,11 +65,8 @@ func TestLiftsOfNoise(t *testing.T) {
 				}
 			}
 			scores++
-			for _, r := range explain(s, row, pending, 1, nil) {
-				if r.Feature >= 0 && !math.IsNaN(r.Lift) {
-					some++
-					break
-				}
+			if showsLift(explain(s, row, pending, 1, nil)) {
+				some++
 			}
 		}
 		t.Logf("%+v: mean z^2 %.2f, %d of %d beyond 1.96, some in %d of %d", c, square, shown, lifts, some, scores)
@@ -137,4 +134,98 @@ func TestUsedLift(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestPlantedLiftsAreShown: a value that makes a class more frequent shows its lift in every stream, but for a few
+// percent by which prior and short horizons draw it towards 1. Features of noise beside it show one as seldom as chance
+// says.
+func TestPlantedLiftsAreShown(t *testing.T) {
+	for _, classes := range []int{2, 3} {
+		const seeds, n = 10, 2600
+		var truth, got float64
+		some := 0
+		for seed := range uint64(seeds) {
+			d := noise(classes, 5, n, 7+seed)
+			var in, hit, all float64
+			for i := range d.class {
+				planted := d.rows[i][0] == 2
+				if planted && i%3 > 0 {
+					d.class[i] = 1
+				}
+				if d.class[i] == 1 {
+					all++
+				}
+				if planted {
+					in++
+				}
+				if planted && d.class[i] == 1 {
+					hit++
+				}
+			}
+			truth += hit / in / (all / n) / seeds
+			s := open(d, Default(), standard, 300)
+			prequential(s, d, 0)
+			row := slices.Clone(d.rows[n-1])
+			row[0] = 2
+			reasons := reasonsOf(s, row)
+			got += reasons[0].Lift / seeds
+			if showsLift(reasons[1:]) {
+				some++
+			}
+		}
+		t.Logf("%d classes: lift %.3f of %.3f, features of noise in %d of %d", classes, got, truth, some, seeds)
+		if !(got > .95*truth && got < 1.02*truth) {
+			t.Errorf("%d classes: mean lift %v, planted %v", classes, got, truth)
+		}
+		if some > 3 { // more than that by chance in one case of a thousand, at .05
+			t.Errorf("%d classes: features of noise show a lift in %d of %d scores", classes, some, seeds)
+		}
+	}
+}
+
+// TestLiftsOfDependentRecords holds the warning of Reason.Lift about records that depend on each other: of noise more
+// lifts are shown where every record comes twice, and many where the class and some values come in runs.
+func TestLiftsOfDependentRecords(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED under -short: long computation")
+	}
+	const seeds, n = 60, 2600
+	for _, c := range []struct {
+		times, run  int
+		least, most float64
+	}{{1, 1, 0, .05}, {2, 1, .05, .2}, {1, 20, .4, .8}} {
+		some := 0
+		for seed := range uint64(seeds) {
+			d := noise(2, 5, n, 7+seed)
+			e := &table{schema: d.schema, levels: d.levels}
+			for i, row := range d.rows {
+				for range c.times {
+					e.rows, e.class = append(e.rows, row), append(e.class, d.class[i/c.run*c.run])
+				}
+			}
+			s := open(e, Default(), standard, 300)
+			prequential(s, e, 0)
+			if showsLift(reasonsOf(s, d.rows[n-1])) {
+				some++
+			}
+		}
+		share := float64(some) / seeds
+		t.Logf("every record %d times, classes in runs of %d: some lift in %.2f of the scores", c.times, c.run, share)
+		if !(share >= c.least && share <= c.most) {
+			t.Errorf("every record %d times, classes in runs of %d: some lift in %.2f of the scores, want %v to %v",
+				c.times, c.run, share, c.least, c.most)
+		}
+	}
+}
+
+// reasonsOf scores a row and returns its reasons for class 1.
+func reasonsOf(s *Scorecard, row model.Row) []model.Reason {
+	pending, p := make([]float64, s.PendingLen()), make([]float64, s.classes)
+	s.Score(row, nil, pending, p)
+	return explain(s, row, pending, 1, nil)
+}
+
+// showsLift reports whether some feature shows a lift.
+func showsLift(reasons []model.Reason) bool {
+	return slices.ContainsFunc(reasons, func(r model.Reason) bool { return r.Feature >= 0 && !math.IsNaN(r.Lift) })
 }
