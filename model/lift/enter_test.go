@@ -370,3 +370,62 @@ func loss(a *additive) (sum float64) {
 	}
 	return sum
 }
+
+// TestScaleOfWeightsAndEntering: the weights of all records times a number change no set that enters, and its cuts and
+// values by rounding alone; records of weight 0 change nothing.
+func TestScaleOfWeightsAndEntering(t *testing.T) {
+	for _, classes := range []int{2, 3} {
+		var want []*Entered
+		for _, by := range []float64{1, 100, .01, 0} {
+			ev := mixed(4000, 3, func(v []float64) float64 { return 6 * (v[4] - 1) * (v[0] - .5) })
+			if classes == 3 {
+				s := *ev.Schema
+				s.Classes = append(slices.Clone(s.Classes), "may be")
+				ev.Schema = &s
+				for i := range ev.Class {
+					if model.Hash(9, uint64(i))%4 == 0 {
+						ev.Class[i] = 2
+					}
+				}
+			}
+			for i := range ev.Weight {
+				ev.Weight[i] = float64(1 + i%3)
+				if by > 0 {
+					ev.Weight[i] *= by
+				}
+			}
+			if by == 0 {
+				other := mixed(ev.Len(), 8, func([]float64) float64 { return 0 })
+				for f := range ev.Columns {
+					ev.Columns[f] = append(ev.Columns[f], other.Columns[f]...)
+				}
+				ev.Class, ev.Partition = append(ev.Class, other.Class...), append(ev.Partition, other.Partition...)
+				ev.Clock, ev.Time = append(ev.Clock, other.Clock...), append(ev.Time, other.Time...)
+				ev.Weight = append(ev.Weight, make([]float64, other.Len())...)
+			}
+			got, err := enter(context.Background(), newSample(ev))
+			if err != nil || len(got) == 0 {
+				t.Fatalf("%d classes, weights times %v: %d sets; %v", classes, by, len(got), err)
+			}
+			if want == nil {
+				want = got
+			}
+			if len(got) != len(want) {
+				t.Fatalf("%d classes, weights times %v: %d sets, want %d", classes, by, len(got), len(want))
+			}
+			for i, e := range got {
+				cuts, was := e.Set.Cuts(), want[i].Set.Cuts()
+				if !slices.Equal(e.Set.features, want[i].Set.features) || len(e.Value) != len(want[i].Value) ||
+					len(cuts) != len(was) {
+					t.Fatalf("%d classes, weights times %v: set %d is of %v, cut at %v", classes, by, i, e.Set.features, cuts)
+				}
+				for j, v := range cuts {
+					near(t, "cut", v, was[j], 1e-12)
+				}
+				for j, v := range e.Value {
+					near(t, "value", v, want[i].Value[j], 1e-9)
+				}
+			}
+		}
+	}
+}
