@@ -103,9 +103,11 @@ func (a *additive) step(cell []int32, cells int, ridge float64) []float64 {
 
 // bounded returns step with no value beyond enterStep. The third derivative of a logistic loss is at most its second,
 // so a step d of a margin with the sums of gradient g and curvature h changes the loss by at most
-// g d + h (e^|d| - |d| - 1) (Bach, Electron. J. Stat. 4, 2010, proposition 1): with |d| <= |g|/h and |d| <= 1 it never
-// rises. Without the bound a step is as long as 1/p where records of propensity p turn out positive. In a stream that
-// moves such steps drove the fit of single features to infinity, and sets entered only to take them back.
+// g d + h (e^|d| - |d| - 1) (Bach, Electron. J. Stat. 4, 2010, proposition 1): of two classes with |d| <= |g|/h and
+// |d| <= 1 it never rises. Of more classes all margins move at once, less by the factor shrink, which is no such proof:
+// there are cells of few records whose loss rises. Without the bound a step is as long as 1/p where records of
+// propensity p turn out positive. In a stream that moves such steps drove the fit of single features to infinity, and
+// sets entered only to take them back.
 func (a *additive) bounded(cell []int32, cells int, ridge float64) []float64 {
 	value := a.step(cell, cells, ridge)
 	for i, d := range value {
