@@ -156,10 +156,7 @@ func (x *schemaChange) stopsWhereItIsTold() {
 	if err := x.run(o).fails(x.t, 30*time.Second); !errors.As(err, &p) || p.Policy != "schema_changed" {
 		x.t.Fatalf("got %v", err)
 	}
-	var err error
-	if x.change, err = x.Client.CommittedOffset(context.Background(), x.Name, x.Topics.Events, 0); err != nil {
-		x.t.Fatal(err)
-	}
+	x.change = x.Committed(0)
 	x.journal = len(journalOf(x.t, x.world))
 }
 

@@ -212,6 +212,16 @@ func (w *World) IDs(partition int) (ids []string) {
 	return ids
 }
 
+// Committed returns the stage's committed event offset of a partition.
+func (w *World) Committed(partition int) int64 {
+	w.T.Helper()
+	got, err := w.Client.CommittedOffsets(context.Background(), w.Name, w.Topics.Events, []int{partition})
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	return got[partition].Offset
+}
+
 // ExactlyOnce compares the scores with the produced records.
 func (w *World) ExactlyOnce() {
 	w.T.Helper()
