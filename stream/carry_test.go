@@ -179,7 +179,7 @@ func (x *schemaChange) diesBeforeTheFirstSnapshot() {
 
 func (x *schemaChange) carriesOver() {
 	o := x.next
-	o.FitRecords = 6500 // the records so far are answered before there is a model of the new schema
+	o.FitRecords = 7500 // no model of the new schema is fitted to the 6,000 records so far, only to 6,500 and more
 	r := x.prepared(o)
 	send, written := r.stage.commit, false
 	r.stage.commit = func(ctx context.Context, p *txn.Producer, tx txn.Transaction) error {

@@ -121,6 +121,20 @@ func (r *running) await(t testing.TB, problem string, ok func(s Status) bool) {
 	}, func() any { return r.stage.Status() })
 }
 
+// published sends records until the stage knows a model of at least that version: a fitted model that is not the first
+// waits for records that it has not learnt, however long.
+func (w *world) published(r *running, version int64) {
+	w.T.Helper()
+	r.await(w.T, fmt.Sprintf("no model %d is published", version), func(s Status) bool {
+		if s.Model >= version {
+			return true
+		}
+		w.Produce(40, 20, true)
+		w.caught(r)
+		return false
+	})
+}
+
 // share waits until two stages are ready, each with so many partitions.
 func share(t testing.TB, each int, one, two *running) {
 	t.Helper()

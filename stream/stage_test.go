@@ -146,18 +146,8 @@ func TestStateAfterRestartIsTheOneOfAnUninterruptedRun(t *testing.T) {
 	o.Instance = w.Name
 	r := w.run(o)
 	w.caught(r)
-	// A model that was fitted in this run waits for records that it has not learnt.
-	for range 100 {
-		if r.stage.Status().Partitions[0].Model > 0 {
-			break
-		}
-		w.Produce(200, 40, true)
-		w.caught(r)
-		time.Sleep(300 * time.Millisecond) // a snapshot
-	}
-	if r.stage.Status().Partitions[0].Model == 0 {
-		t.Fatal("no model was taken over")
-	}
+	w.published(r, 1)
+	r.await(t, "no model was taken over", func(s Status) bool { return s.Partitions[0].Model > 0 })
 	r.end(t)
 	got := newestSections(t, w)
 	ref := newReference(t, w, o, journalOf(t, w))
