@@ -56,6 +56,22 @@ func Brokers(t *testing.T, f func(t *testing.T, addr string)) {
 	})
 }
 
+// NewTopic makes a topic of one partition at an embedded broker of its own.
+func NewTopic(t testing.TB, name string) *txn.Client {
+	t.Helper()
+	b, err := embedded.Start(embedded.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	c := txn.NewClient(txn.Config{Brokers: []string{b.Addr()}})
+	t.Cleanup(c.Close)
+	if _, err := c.CreateTopics(t.Context(), txn.TopicSpec{Name: name, Partitions: 1}); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
 // NewWorld makes the topics at a broker.
 func NewWorld(t testing.TB, addr string, partitions int) *World {
 	t.Helper()

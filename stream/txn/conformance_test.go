@@ -142,16 +142,9 @@ func read(t *testing.T, c *Client, topic string, partition int, offset int64) []
 		end = offsetAt(t, c, topic, partition, End)
 	}
 	var records []Record
-	for offset < end {
-		f, err := c.Fetch(ctx, topic, partition, offset, 1<<20, time.Second)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if f.Next <= offset {
-			t.Fatalf("the fetch at %d of %d did not advance", offset, end)
-		}
-		records = append(records, f.Records...)
-		offset = f.Next
+	next, err := c.Read(ctx, topic, partition, offset, end, func(r *Record) { records = append(records, *r) })
+	if err != nil || next < end {
+		t.Fatalf("read up to %d of %d: %v", next, end, err)
 	}
 	return records
 }
