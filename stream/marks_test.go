@@ -31,15 +31,15 @@ func alone(t *testing.T, partitions int) *world {
 	return newWorld(t, b.Addr(), partitions)
 }
 
-// byLabel reads a counter of one label.
-func byLabel(c *prometheus.CounterVec) map[string]float64 {
+// byLabel reads counters or gauges of one label.
+func byLabel(c prometheus.Collector) map[string]float64 {
 	out, metrics := map[string]float64{}, make(chan prometheus.Metric, 100)
 	c.Collect(metrics)
 	close(metrics)
 	for x := range metrics {
 		var m dto.Metric
 		if x.Write(&m) == nil {
-			out[m.GetLabel()[0].GetValue()] = m.GetCounter().GetValue()
+			out[m.GetLabel()[0].GetValue()] = m.GetCounter().GetValue() + m.GetGauge().GetValue()
 		}
 	}
 	return out

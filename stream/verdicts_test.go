@@ -61,9 +61,16 @@ func TestTheTrainerComparesOnLaterRecords(t *testing.T) {
 		if v := r.stage.Status().Verdict; v != nil || r.stage.Status().Model != 0 {
 			t.Fatalf("verdict %+v before any record came to compare on", v)
 		}
-		w.Produce(600, 50, true)
+		w.Produce(200, 50, true)
+		r.await(t, "the metric does not say that 200 of 225 records have come", func(Status) bool {
+			waits := byLabel(o.Metrics.Candidate)
+			return waits["came"] == 200 && waits["needed"] == 225
+		})
+		w.Produce(400, 50, true)
 		v := r.verdict(t, 1)
 		w.caught(r)
+		r.await(t, "the metric says that a model waits after its verdict",
+			func(Status) bool { return len(byLabel(o.Metrics.Candidate)) == 0 })
 		if v.Records != model.Compared(o.FitRecords) || v.Version != 1 || v.Previous != 0 || !v.Accepted() ||
 			v.Clocks[0] < 1125 {
 			t.Errorf("verdict %+v", v)
