@@ -110,15 +110,10 @@ func TestOffsetsWithoutNumberAreClaimedWhereverTheyAre(t *testing.T) {
 		r = w.prepared(w.options(w.Client))
 		var torn atomic.Bool
 		r.stage.commit = func(ctx context.Context, p *txn.Producer, x txn.Transaction) error {
-			scored := slices.ContainsFunc(x.Records, func(r txn.Record) bool { return r.Topic == w.Topics.Scores })
-			if !scored || !torn.CompareAndSwap(false, true) {
+			if !writes(x, w.Topics.Scores) || !torn.CompareAndSwap(false, true) {
 				return p.Commit(ctx, x)
 			}
-			x.Offsets = nil
-			if err := p.Commit(ctx, x); err != nil {
-				return err
-			}
-			return &txn.Error{Op: "EndTxn", Kind: txn.Unknown, Reason: "by the test", Err: errors.New("torn")}
+			return tear(ctx, p, x, &w.Topics, inState|inScores|inDead)
 		}
 		r.start()
 		w.caught(r)

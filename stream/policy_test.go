@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -293,15 +292,11 @@ func TestRebalanceKeepsWhatIsNotDoneYet(t *testing.T) {
 		}
 		r := w.prepared(o)
 		r.stage.commit = func(ctx context.Context, p *txn.Producer, x txn.Transaction) error {
-			dead := slices.DeleteFunc(slices.Clone(x.Records), func(r txn.Record) bool { return r.Topic != w.Topics.Dead })
-			if len(dead) == 0 || torn.Load() {
+			if !writes(x, w.Topics.Dead) || torn.Load() {
 				return p.Commit(ctx, x)
 			}
 			torn.Store(true)
-			if err := p.Commit(ctx, txn.Transaction{Records: dead}); err != nil {
-				return err
-			}
-			return &txn.Error{Op: "EndTxn", Kind: txn.Unknown, Reason: "by the test", Err: errors.New("torn")}
+			return tear(ctx, p, x, &w.Topics, inDead)
 		}
 		r.start()
 		kept := o.Metrics.Restores.WithLabelValues("kept")
