@@ -2,7 +2,9 @@ package stream
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -211,6 +213,16 @@ func (r *running) fails(t *testing.T, within time.Duration) error {
 	case <-time.After(within):
 		t.Fatalf("the stage goes on: %+v", r.stage.Status())
 		return nil
+	}
+}
+
+// refuses waits for the end of a stage by a policy, whose key its error must name.
+func (r *running) refuses(t *testing.T, policy string) {
+	t.Helper()
+	var p *PolicyError
+	if err := r.fails(t, 30*time.Second); !errors.As(err, &p) || p.Policy != policy ||
+		!strings.Contains(err.Error(), "policy."+policy) {
+		t.Fatalf("got %v, want policy.%s", err, policy)
 	}
 }
 
