@@ -104,6 +104,7 @@ func TestForeignValuesInStateAndModelTopicsDoNoHarm(t *testing.T) {
 		w.Produce(2000, 50, true)
 		r := w.run(w.options(w.Client))
 		w.caught(r)
+		w.published(r, 1) // so that the next one is compared with a serving one
 		r.end(t)
 		huge := state.Seal(
 			(&state.Blob{Chunks: 4000, Packed: 1 << 30, Length: 1 << 30}).AppendBinary(wire.AppendUvarint(nil, 77)),
