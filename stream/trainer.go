@@ -320,8 +320,8 @@ func (t *trainer) compare(ctx context.Context, snaps map[int32]*state.Manifest) 
 // decided ends the waiting with a verdict that is in the topic.
 func (t *trainer) decided(v *state.GateVerdict) {
 	t.waiting, t.tried = nil, v.Clocks
-	t.s.o.Metrics.Candidate.Reset()
 	t.s.o.Metrics.verdict(&v.Verdict)
+	t.s.o.Metrics.Candidate.Reset()
 }
 
 // drop gives the waiting model up without a verdict; the next step fits anew, from the states as they are now.
