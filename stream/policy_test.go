@@ -273,8 +273,12 @@ func TestRebalanceKeepsWhatIsNotDoneYet(t *testing.T) {
 		var torn, disturbed atomic.Bool
 		var other atomic.Pointer[running]
 		o.OnScores = func(int32, *model.Batch, *model.Scores, *model.Levels) {
+			takeovers := 0.
+			for _, n := range byLabel(o.Metrics.Restores) {
+				takeovers += n
+			}
 			switch {
-			case !torn.Load():
+			case takeovers < 2: // before the torn transaction, or in the attempt that it fails
 			case disturbed.CompareAndSwap(false, true):
 				other.Store(w.run(w.options(w.Client)))
 				for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {

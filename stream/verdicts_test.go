@@ -142,6 +142,7 @@ func TestRefusedModelsLeaveTheirVerdict(t *testing.T) {
 		if v.Accepted() || v.Reason != model.Worse || v.Version != 0 || r.stage.Status().Model != 0 {
 			t.Errorf("%+v, model %d", v, r.stage.Status().Model)
 		}
+		r.await(t, "the refusal is not counted", func(s Status) bool { return s.Refused > 0 }) // the topic tells of it before
 		r.end(t)
 		if n := r.stage.refusals.Load(); n != 1 || counted(o.Metrics.Fits.WithLabelValues("refused")) != 1 {
 			t.Errorf("%d refused", n)
