@@ -102,18 +102,14 @@ func (o *takeover) writeMissingDead(ctx context.Context) (err error) {
 // writeDeadOf writes the dead letters of the messages in [from, to) that their topic does not hold.
 func (o *takeover) writeDeadOf(ctx context.Context, stage string, from, to int64) error {
 	t := o.t
-	topic, read := originOf(t, stage).Topic, t.m.ReadEvents
+	topic, read, first := originOf(t, stage).Topic, t.m.ReadEvents, o.plan.First.Events
 	if stage == codec.StageLabels {
-		read = t.m.ReadLabels
+		read, first = t.m.ReadLabels, o.plan.First.Labels
 	}
+	from = max(from, first)
 	if topic == "" || from >= to {
 		return nil
 	}
-	start, _, err := t.s.o.Client.Bounds(ctx, topic, t.id)
-	if err != nil {
-		return err
-	}
-	from = max(from, start)
 	return t.m.Pass(ctx, topic, &from, to, func(r *txn.Record) {
 		bad, err := read(r)
 		t.dead.write(t, o.x, r, stage, bad, err)

@@ -2,12 +2,10 @@ package stream
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"net"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -59,22 +57,14 @@ func TestLettersOfTransactionsTornOneAfterAnother(t *testing.T) {
 		r := w.prepared(o)
 		var tears atomic.Int32
 		r.stage.commit = func(ctx context.Context, p *txn.Producer, x txn.Transaction) error {
-			dead := func(r txn.Record) bool { return r.Topic == w.Topics.Dead }
-			if tears.Load() == 2 || !slices.ContainsFunc(x.Records, dead) {
+			if tears.Load() == 2 || !writes(x, w.Topics.Dead) {
 				return p.Commit(ctx, x)
 			}
-			x.Records = slices.Clone(x.Records)
-			if tears.Add(1) == 1 { // nothing but the letters
-				x.Records = slices.DeleteFunc(x.Records, func(r txn.Record) bool { return !dead(r) })
-				x.Offsets = nil
+			if tears.Add(1) == 1 {
 				bad() // part of the next one
-			} else { // all but the letters
-				x.Records = slices.DeleteFunc(x.Records, dead)
+				return tear(ctx, p, x, &w.Topics, inDead)
 			}
-			if err := p.Commit(ctx, x); err != nil {
-				return err
-			}
-			return &txn.Error{Op: "EndTxn", Kind: txn.Unknown, Reason: "by the test", Err: errors.New("torn")}
+			return tear(ctx, p, x, &w.Topics, inState|inScores|inGroup)
 		}
 		r.start()
 		r.await(t, "it does not go on", func(s Status) bool { return len(s.Partitions) > 0 && s.Partitions[0].Offset >= 12 })
@@ -110,8 +100,7 @@ func TestLettersBehindAnOpenTransactionAreFound(t *testing.T) {
 		r := w.prepared(w.options(w.Client))
 		var torn atomic.Bool
 		r.stage.commit = func(ctx context.Context, p *txn.Producer, x txn.Transaction) error {
-			dead := slices.DeleteFunc(slices.Clone(x.Records), func(r txn.Record) bool { return r.Topic != w.Topics.Dead })
-			if len(dead) == 0 || !torn.CompareAndSwap(false, true) {
+			if !writes(x, w.Topics.Dead) || !torn.CompareAndSwap(false, true) {
 				return p.Commit(ctx, x)
 			}
 			foreign, err := broken.NewProducer(ctx, w.Name+"-foreign", time.Minute)
@@ -131,10 +120,7 @@ func TestLettersBehindAnOpenTransactionAreFound(t *testing.T) {
 					t.Error(err)
 				}
 			}()
-			if err := p.Commit(ctx, txn.Transaction{Records: dead}); err != nil {
-				return err
-			}
-			return &txn.Error{Op: "EndTxn", Kind: txn.Unknown, Reason: "by the test", Err: errors.New("torn")}
+			return tear(ctx, p, x, &w.Topics, inDead)
 		}
 		r.start()
 		w.caught(r)

@@ -31,15 +31,15 @@ func alone(t *testing.T, partitions int) *world {
 	return newWorld(t, b.Addr(), partitions)
 }
 
-// byLabel reads a counter of one label.
-func byLabel(c *prometheus.CounterVec) map[string]float64 {
+// byLabel reads counters or gauges of one label.
+func byLabel(c prometheus.Collector) map[string]float64 {
 	out, metrics := map[string]float64{}, make(chan prometheus.Metric, 100)
 	c.Collect(metrics)
 	close(metrics)
 	for x := range metrics {
 		var m dto.Metric
 		if x.Write(&m) == nil {
-			out[m.GetLabel()[0].GetValue()] = m.GetCounter().GetValue()
+			out[m.GetLabel()[0].GetValue()] = m.GetCounter().GetValue() + m.GetGauge().GetValue()
 		}
 	}
 	return out
@@ -122,7 +122,7 @@ func TestASnapshotWhoseManifestNamesAnotherModelIsRefused(t *testing.T) {
 	o := w.options(w.Client)
 	r := w.run(o)
 	w.caught(r)
-	streamtest.Eventually(t, 20*time.Second, "a model", func() bool { return r.stage.Status().Partitions[0].Model > 0 })
+	r.await(t, "no model was taken over", func(s Status) bool { return s.Partitions[0].Model > 0 })
 	w.Produce(300, 10, true)
 	w.caught(r)
 	streamtest.Eventually(t, 20*time.Second, "two snapshots under the model", func() bool {
@@ -178,7 +178,7 @@ func TestANewTrainerKnowsTheRecordsOfTheServingModel(t *testing.T) {
 	o.FitRecords = 1000
 	r := w.run(o)
 	w.caught(r)
-	streamtest.Eventually(t, 20*time.Second, "a model", func() bool { return r.stage.Status().Partitions[0].Model == 1 })
+	r.await(t, "no model was taken over", func(s Status) bool { return s.Partitions[0].Model == 1 })
 	r.end(t)
 	forgotten := map[string]bool{}
 	for _, x := range w.Records(w.Topics.Model, 0) {
@@ -193,21 +193,14 @@ func TestANewTrainerKnowsTheRecordsOfTheServingModel(t *testing.T) {
 		t.Fatal("there is no verdict to forget: the test would say nothing")
 	}
 	o.Metrics = NewMetrics(prometheus.NewRegistry())
-	fits := func() uint64 {
-		var m dto.Metric
-		if err := o.Metrics.FitTime.Write(&m); err != nil {
-			t.Fatal(err)
-		}
-		return m.GetHistogram().GetSampleCount()
-	}
 	r = w.run(o)
 	w.caught(r)
 	time.Sleep(10 * o.FitEvery)
-	if n := fits(); n > 0 {
+	if n := observed(t, o.Metrics.FitTime); n > 0 {
 		t.Errorf("a new trainer fits %d times the records that the serving model has seen", n)
 	}
 	w.Produce(1000, 50, true)
-	streamtest.Eventually(t, 20*time.Second, "a fit of new records", func() bool { return fits() > 0 })
+	r.fitted(t, o.Metrics)
 	r.end(t)
 }
 

@@ -25,6 +25,7 @@ type Metrics struct {
 	Fits         *prometheus.CounterVec // by outcome
 	Parts        *prometheus.CounterVec // of fits, by component and how they came about
 	FitTime      prometheus.Histogram
+	Candidate    *prometheus.GaugeVec   // labelled records of the waiting model; empty where none waits
 	Verdicts     *prometheus.CounterVec // of the gate, by reason
 	Gate         *prometheus.GaugeVec   // figures of the last verdict
 	ModelVersion prometheus.Gauge
@@ -76,6 +77,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		Parts: counter("fit_parts_total", "Parts of fitted models, by component and how they came about.",
 			"component", "outcome"),
 		FitTime: seconds("fit_seconds", "Time of a fit."),
+		Candidate: gauge("candidate_records", "Labelled records that a fitted model waits for before it is compared with "+
+			"the serving one, and how many of them have come; absent where no model waits in this process.", "records"),
 		Verdicts: counter("gate_verdicts_total",
 			"Comparisons of a new model with the serving one, by reason of the verdict.", "reason"),
 		Gate: gauge("gate", "The last comparison of a new model with the serving one: their log-losses, the difference "+
@@ -83,6 +86,12 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		ModelVersion: gauge("model_version", "Newest published model version known.").WithLabelValues(),
 		InFlight:     gauge("in_flight_bytes", "Bytes of input fetched and not yet committed.").WithLabelValues(),
 	}
+}
+
+// waits sets the figures of a model that waits for its verdict.
+func (m *Metrics) waits(came float64, needed int) {
+	m.Candidate.WithLabelValues("came").Set(came)
+	m.Candidate.WithLabelValues("needed").Set(float64(needed))
 }
 
 // verdict sets the figures of the gate.

@@ -2,7 +2,6 @@ package stream
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -36,11 +35,7 @@ func TestGroupOffsetsThatOthersSet(t *testing.T) {
 				w.Produce(400, 10, true)
 				w.setOffset(w.Topics.Events, c.offset, c.note)
 				if c.policy {
-					var p *PolicyError
-					if err := w.run(w.options(w.Client)).fails(t, 20*time.Second); !errors.As(err, &p) ||
-						p.Policy != "topic_recreated" {
-						t.Fatalf("got %v", err)
-					}
+					w.run(w.options(w.Client)).refuses(t, "topic_recreated")
 				}
 				for range 2 { // the decision stays
 					o := w.options(w.Client)
@@ -110,15 +105,10 @@ func TestOffsetsWithoutNumberAreClaimedWhereverTheyAre(t *testing.T) {
 		r = w.prepared(w.options(w.Client))
 		var torn atomic.Bool
 		r.stage.commit = func(ctx context.Context, p *txn.Producer, x txn.Transaction) error {
-			scored := slices.ContainsFunc(x.Records, func(r txn.Record) bool { return r.Topic == w.Topics.Scores })
-			if !scored || !torn.CompareAndSwap(false, true) {
+			if !writes(x, w.Topics.Scores) || !torn.CompareAndSwap(false, true) {
 				return p.Commit(ctx, x)
 			}
-			x.Offsets = nil
-			if err := p.Commit(ctx, x); err != nil {
-				return err
-			}
-			return &txn.Error{Op: "EndTxn", Kind: txn.Unknown, Reason: "by the test", Err: errors.New("torn")}
+			return tear(ctx, p, x, &w.Topics, inState|inScores|inDead)
 		}
 		r.start()
 		w.caught(r)

@@ -150,10 +150,10 @@ func TestStopTellsItsCauseBesideWhatWasNotFlushed(t *testing.T) {
 		var once sync.Once
 		send := r.stage.commit
 		r.stage.commit = func(ctx context.Context, p *txn.Producer, x txn.Transaction) error {
-			scored := slices.ContainsFunc(x.Records, func(r txn.Record) bool { return r.Topic == w.Topics.Scores })
+			scored := slices.IndexFunc(x.Records, func(r txn.Record) bool { return r.Topic == w.Topics.Scores })
 			switch {
-			case !scored:
-			case strings.HasSuffix(p.ID(), "-0"):
+			case scored < 0:
+			case x.Records[scored].Partition == 0:
 				<-inside
 				return &txn.Error{Op: "Produce", Kind: txn.Denied, Err: errors.New("the cause")}
 			default:

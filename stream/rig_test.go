@@ -425,7 +425,6 @@ func (r *rig) check(name string, seed uint64, took time.Duration) {
 		for p := range r.N {
 			first, end, _ := r.Client.Bounds(context.Background(), r.Topics.Scores, p)
 			high, _ := r.Client.ListOffsets(context.Background(), r.Topics.Scores, []int{p}, txn.HighWatermark)
-			done, _ := r.Client.CommittedOffset(context.Background(), r.Name, r.Topics.Events, p)
 			t.Logf(
 				"partition %d: scores from %d, stable to %d, written to %d, %d visible messages; committed event %d",
 				p,
@@ -433,7 +432,7 @@ func (r *rig) check(name string, seed uint64, took time.Duration) {
 				end,
 				high[p],
 				len(r.Records(r.Topics.Scores, p)),
-				done,
+				r.Committed(p),
 			)
 		}
 	}

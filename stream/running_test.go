@@ -2,7 +2,9 @@ package stream
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -121,6 +123,20 @@ func (r *running) await(t testing.TB, problem string, ok func(s Status) bool) {
 	}, func() any { return r.stage.Status() })
 }
 
+// published sends records until the stage knows a model of at least that version: a fitted model that is not the first
+// waits for records that it has not learnt, however long.
+func (w *world) published(r *running, version int64) {
+	w.T.Helper()
+	r.await(w.T, fmt.Sprintf("no model %d is published", version), func(s Status) bool {
+		if s.Model >= version {
+			return true
+		}
+		w.Produce(40, 20, true)
+		w.caught(r)
+		return false
+	})
+}
+
 // share waits until two stages are ready, each with so many partitions.
 func share(t testing.TB, each int, one, two *running) {
 	t.Helper()
@@ -197,6 +213,16 @@ func (r *running) fails(t *testing.T, within time.Duration) error {
 	case <-time.After(within):
 		t.Fatalf("the stage goes on: %+v", r.stage.Status())
 		return nil
+	}
+}
+
+// refuses waits for the end of a stage by a policy, whose key its error must name.
+func (r *running) refuses(t *testing.T, policy string) {
+	t.Helper()
+	var p *PolicyError
+	if err := r.fails(t, 30*time.Second); !errors.As(err, &p) || p.Policy != policy ||
+		!strings.Contains(err.Error(), "policy."+policy) {
+		t.Fatalf("got %v, want policy.%s", err, policy)
 	}
 }
 

@@ -2,7 +2,6 @@ package stream
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"net"
 	"slices"
@@ -146,18 +145,8 @@ func TestStateAfterRestartIsTheOneOfAnUninterruptedRun(t *testing.T) {
 	o.Instance = w.Name
 	r := w.run(o)
 	w.caught(r)
-	// A model that was fitted in this run waits for records that it has not learnt.
-	for range 100 {
-		if r.stage.Status().Partitions[0].Model > 0 {
-			break
-		}
-		w.Produce(200, 40, true)
-		w.caught(r)
-		time.Sleep(300 * time.Millisecond) // a snapshot
-	}
-	if r.stage.Status().Partitions[0].Model == 0 {
-		t.Fatal("no model was taken over")
-	}
+	w.published(r, 1)
+	r.await(t, "no model was taken over", func(s Status) bool { return s.Partitions[0].Model > 0 })
 	r.end(t)
 	got := newestSections(t, w)
 	ref := newReference(t, w, o, journalOf(t, w))
@@ -244,16 +233,7 @@ func TestPoliciesStopWithAClearSentence(t *testing.T) {
 	spec := *o.Spec
 	spec.Options.Fingerprint++
 	o.Spec, o.SchemaChanged = &spec, committed.Fail
-	r = w.run(o)
-	var p *PolicyError
-	select {
-	case err := <-r.ended:
-		if !errors.As(err, &p) || p.Policy != "schema_changed" {
-			t.Errorf("another configuration: %v", err)
-		}
-	case <-time.After(20 * time.Second):
-		t.Fatal("a changed configuration did not stop the stage")
-	}
+	w.run(o).refuses(t, "schema_changed")
 	o.SchemaChanged = committed.Rebuild
 	w.Produce(100, 10, true)
 	r = w.run(o)

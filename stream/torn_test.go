@@ -16,6 +16,32 @@ import (
 	"liftstream/stream/txn"
 )
 
+// The parts of a transaction. A broker that dies can leave any of them committed and the others aborted.
+const (
+	inState = 1 << iota
+	inScores
+	inDead
+	inGroup // the group's offsets
+)
+
+// tear commits these parts of a transaction, and says that the outcome is unknown.
+func tear(ctx context.Context, p *txn.Producer, x txn.Transaction, names *topics.Names, parts int) error {
+	part := map[string]int{names.State: inState, names.Scores: inScores, names.Dead: inDead}
+	x.Records = slices.DeleteFunc(slices.Clone(x.Records), func(r txn.Record) bool { return parts&part[r.Topic] == 0 })
+	if parts&inGroup == 0 {
+		x.Offsets = nil
+	}
+	if err := p.Commit(ctx, x); err != nil {
+		return err
+	}
+	return &txn.Error{Op: "EndTxn", Kind: txn.Unknown, Reason: "by the test", Err: errors.New("torn")}
+}
+
+// writes reports whether a transaction has records for a topic.
+func writes(x txn.Transaction, topic string) bool {
+	return slices.ContainsFunc(x.Records, func(r txn.Record) bool { return r.Topic == topic })
+}
+
 // tearing commits every few transactions in part, in turn in all the ways that a broker which dies can: it leaves out
 // the records that were aborted. The stage is told that the outcome is unknown.
 type tearing struct {
@@ -23,7 +49,7 @@ type tearing struct {
 	mu     sync.Mutex
 	begun  bool
 	count  int
-	torn   map[int]int // by the kept topics: 1 state, 2 scores, 4 dead letters, 8 the group's offsets
+	torn   map[int]int // by the committed parts
 }
 
 func (f *tearing) commit(ctx context.Context, p *txn.Producer, t txn.Transaction) error {
@@ -40,21 +66,7 @@ func (f *tearing) commit(ctx context.Context, p *txn.Producer, t txn.Transaction
 	if whole {
 		return p.Commit(ctx, t)
 	}
-	bit := map[string]int{f.topics.State: 1, f.topics.Scores: 2, f.topics.Dead: 4}
-	all := t.Records
-	t.Records = nil
-	for _, r := range all {
-		if kept&bit[r.Topic] != 0 {
-			t.Records = append(t.Records, r)
-		}
-	}
-	if kept&8 == 0 {
-		t.Offsets = nil
-	}
-	if err := p.Commit(ctx, t); err != nil {
-		return err
-	}
-	return &txn.Error{Op: "EndTxn", Kind: txn.Unknown, Reason: "by the test", Err: errors.New("torn")}
+	return tear(ctx, p, t, &f.topics, kept)
 }
 
 func TestTransactionsThatAreCommittedInPartAreMadeWhole(t *testing.T) {
@@ -127,21 +139,14 @@ func TestMessagesWithoutScoresBeforeATornTransactionAreDone(t *testing.T) {
 				o := w.options(w.Client)
 				o.Snapshot, o.SnapshotRate, o.Log = snapshot, 64<<20, streamtest.WithoutErrors(t)
 				r := w.prepared(o)
-				var tear, torn atomic.Bool
+				var tears, torn atomic.Bool
 				r.stage.commit = func(ctx context.Context, p *txn.Producer, x txn.Transaction) error {
-					scored := slices.ContainsFunc(x.Records, func(r txn.Record) bool { return r.Topic == w.Topics.Scores })
-					if !scored || !tear.CompareAndSwap(true, false) {
+					if !writes(x, w.Topics.Scores) || !tears.CompareAndSwap(true, false) {
 						return p.Commit(ctx, x)
 					}
-					x.Records = slices.DeleteFunc(
-						slices.Clone(x.Records),
-						func(r txn.Record) bool { return r.Topic == w.Topics.Scores },
-					)
-					if err := p.Commit(ctx, x); err != nil {
-						return err
-					}
+					err := tear(ctx, p, x, &w.Topics, inState|inDead|inGroup)
 					torn.Store(true)
-					return &txn.Error{Op: "EndTxn", Kind: txn.Unknown, Reason: "by the test", Err: errors.New("torn")}
+					return err
 				}
 				r.start()
 				manifest := func() int64 {
@@ -168,7 +173,7 @@ func TestMessagesWithoutScoresBeforeATornTransactionAreDone(t *testing.T) {
 					w.caught(r)
 					await("snapshot", func() bool { return snapshot == time.Hour || manifest() == int64(11+i) })
 				}
-				tear.Store(true)
+				tears.Store(true)
 				w.Produce(30, 10, true)
 				await("torn transaction", torn.Load)
 				w.caught(r)

@@ -42,6 +42,7 @@ type candidate struct {
 
 // train fits and publishes until ctx ends. Errors of the environment are waited for.
 func (s *Stage) train(ctx context.Context) error {
+	defer s.o.Metrics.Candidate.Reset()
 	t := &trainer{s: s, packer: state.NewPacker(), began: s.o.Now()}
 	for range s.partitions {
 		l := state.NewLog()
@@ -216,8 +217,13 @@ func (t *trainer) fit(ctx context.Context, snaps map[int32]*state.Manifest, prev
 	}
 	t.waiting = &candidate{model: m, from: from, made: o.Now(), took: o.Now().Sub(began), first: previous == nil,
 		alone: !served}
-	o.Log.Info("model fitted; it waits for labelled records that it has not learnt",
-		zap.Int("records", m.Info.Records), zap.Duration("took", t.waiting.took))
+	needed := model.Compared(o.FitRecords)
+	o.Metrics.waits(0, needed)
+	log := o.Log.With(zap.Int("records", m.Info.Records), zap.Duration("took", t.waiting.took), zap.Int("needed", needed))
+	if t.waiting.first {
+		log = log.With(zap.Duration("for_at_most", t.patience()))
+	}
+	log.Info("model fitted; it waits for labelled records that it has not learnt")
 	return nil
 }
 
@@ -239,6 +245,7 @@ func (t *trainer) compare(ctx context.Context, snaps map[int32]*state.Manifest) 
 		}
 		came += m.Labelled - c.from[p].Labelled
 	}
+	o.Metrics.waits(came, limit)
 	late := c.first && o.Now().Sub(c.made) >= t.patience()
 	if came < float64(limit) && !c.alone && !late {
 		return errNotYet
@@ -314,11 +321,13 @@ func (t *trainer) compare(ctx context.Context, snaps map[int32]*state.Manifest) 
 func (t *trainer) decided(v *state.GateVerdict) {
 	t.waiting, t.tried = nil, v.Clocks
 	t.s.o.Metrics.verdict(&v.Verdict)
+	t.s.o.Metrics.Candidate.Reset()
 }
 
 // drop gives the waiting model up without a verdict; the next step fits anew, from the states as they are now.
 func (t *trainer) drop(because error) error {
 	t.waiting, t.tried = nil, nil
+	t.s.o.Metrics.Candidate.Reset()
 	t.s.o.Metrics.Fits.WithLabelValues("dropped").Inc()
 	t.s.o.Log.Warn("a fitted model cannot be compared; another one is fitted", zap.Error(because))
 	if errors.Is(because, model.ErrModelTooOld) {

@@ -51,9 +51,9 @@ func TestACancelledFitIsNoFailure(t *testing.T) {
 			case <-time.After(30 * time.Second):
 				t.Fatal("no fit began")
 			}
-			for c.failed > 0 && counted(o.Metrics.Fits.WithLabelValues("failed")) == 0 {
-				time.Sleep(10 * time.Millisecond)
-			}
+			r.await(t, "no fit failed", func(Status) bool {
+				return counted(o.Metrics.Fits.WithLabelValues("failed")) >= float64(c.failed)
+			})
 			r.end(t)
 			cancelled := logs.FilterMessageSnippet("fit cancelled").FilterLevelExact(zap.InfoLevel).Len()
 			failed := logs.FilterMessageSnippet("fit failed").Len()

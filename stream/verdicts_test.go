@@ -53,6 +53,7 @@ func TestTheTrainerComparesOnLaterRecords(t *testing.T) {
 		w := newWorld(t, addr, 1)
 		o := w.options(w.Client)
 		o.FitEvery = time.Hour // the first model waits for ten hours, a second one is not fitted
+		o.FitRecords = 1125    // so it is fitted to all 900, wherever snapshots fall, and compared on 225
 		w.Produce(900, 50, true)
 		r := w.run(o)
 		w.caught(r)
@@ -60,11 +61,18 @@ func TestTheTrainerComparesOnLaterRecords(t *testing.T) {
 		if v := r.stage.Status().Verdict; v != nil || r.stage.Status().Model != 0 {
 			t.Fatalf("verdict %+v before any record came to compare on", v)
 		}
-		w.Produce(600, 50, true)
+		w.Produce(200, 50, true)
+		r.await(t, "the metric does not say that 200 of 225 records have come", func(Status) bool {
+			waits := byLabel(o.Metrics.Candidate)
+			return waits["came"] == 200 && waits["needed"] == 225
+		})
+		w.Produce(400, 50, true)
 		v := r.verdict(t, 1)
 		w.caught(r)
+		r.await(t, "the metric says that a model waits after its verdict",
+			func(Status) bool { return len(byLabel(o.Metrics.Candidate)) == 0 })
 		if v.Records != model.Compared(o.FitRecords) || v.Version != 1 || v.Previous != 0 || !v.Accepted() ||
-			v.Clocks[0] < 1100 {
+			v.Clocks[0] < 1125 {
 			t.Errorf("verdict %+v", v)
 		}
 		m, err := r.stage.models.Get(1)
@@ -82,7 +90,7 @@ func TestTheTrainerComparesOnLaterRecords(t *testing.T) {
 			t.Errorf("difference %v, want %v", x, v.Difference())
 		}
 		r.end(t)
-		// The same records give the same verdict: with any snapshots the comparison begins at 900 and takes 200.
+		// The same records give the same verdict: with any snapshots the comparison begins at 900 and takes 225.
 		p := model.NewPartition(o.Spec, 0)
 		feedTo := func(from, to int) {
 			var out model.Scores
@@ -134,6 +142,7 @@ func TestRefusedModelsLeaveTheirVerdict(t *testing.T) {
 		if v.Accepted() || v.Reason != model.Worse || v.Version != 0 || r.stage.Status().Model != 0 {
 			t.Errorf("%+v, model %d", v, r.stage.Status().Model)
 		}
+		r.await(t, "the refusal is not counted", func(s Status) bool { return s.Refused > 0 }) // the topic tells of it before
 		r.end(t)
 		if n := r.stage.refusals.Load(); n != 1 || counted(o.Metrics.Fits.WithLabelValues("refused")) != 1 {
 			t.Errorf("%d refused", n)
@@ -166,10 +175,10 @@ func TestTheFirstModelIsNotKeptWaiting(t *testing.T) {
 	streamtest.Brokers(t, func(t *testing.T, addr string) {
 		w := newWorld(t, addr, 1)
 		o := w.options(w.Client)
-		w.Produce(1000, 50, true)
+		w.Produce(950, 50, true)
 		r := w.run(o)
 		v := r.verdict(t, 1)
-		// A fit of a snapshot before the last record finds a few to compare on.
+		// The fit is due from 800 records on. That of a snapshot before the last record finds a few to compare on.
 		few := v.Reason == model.NothingToCompare && v.Records == 0 ||
 			v.Records > 0 && v.Records < model.Compared(o.FitRecords)
 		if !few || v.Version != 1 {
@@ -192,7 +201,7 @@ func TestAModelWhoseRecordsAreGoneIsDropped(t *testing.T) {
 		r := w.run(o)
 		w.caught(r)
 		r.fitted(t, o.Metrics)
-		w.Produce(6000, 500, true) // between two snapshots
+		w.Produce(6000, 6000, true) // one message, so no snapshot falls among them
 		w.caught(r)
 		r.await(t, "not dropped", func(Status) bool { return counted(o.Metrics.Fits.WithLabelValues("dropped")) > 0 })
 		r.await(t, "no second fit", func(Status) bool { return observed(t, o.Metrics.FitTime) >= 2 })

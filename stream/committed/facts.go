@@ -116,18 +116,9 @@ func (r *Reader) Read(ctx context.Context, left *state.Done, torn bool) (*Facts,
 		}
 	}
 	if at, problem := f.Group.Offsets(f.Done); problem == "" && f.Done.Number > 0 && at.Events == f.Done.Events {
-		f.Scores, err = r.Tail(ctx, f.Done)
+		f.Scores, err = scores.ReadTail(ctx, r.Client, r.Topics.Scores, r.Partition, f.Done.ScoresFrom, f.Events.Stable)
 	}
 	return f, log, err
-}
-
-// Tail reads how far the scores topic answers the events of the last transaction.
-func (r *Reader) Tail(ctx context.Context, d state.Done) (scores.Tail, error) {
-	_, last, err := r.Client.Bounds(ctx, r.Topics.Events, r.Partition)
-	if err != nil {
-		return scores.Tail{}, fmt.Errorf("reading the scores: %w", err)
-	}
-	return scores.ReadTail(ctx, r.Client, r.Topics.Scores, r.Partition, d.ScoresFrom, last)
 }
 
 func (r *Reader) bounds(ctx context.Context, topic string) (b Bounds, err error) {

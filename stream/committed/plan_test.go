@@ -174,10 +174,17 @@ func TestDecide(t *testing.T) {
 			"snapshot of 5 after 5,4 to 100/20" + usual},
 		{"labels end before the offset", ordinary(), fail, func(f *Facts) { f.Labels.Stable, f.Labels.High = 5, 5 },
 			"stop topic_recreated"},
+		{"which is allowed", ordinary(), rebuild, func(f *Facts) { f.Labels.Stable, f.Labels.High = 5, 5 },
+			"topic_recreated to 100/-1" + usual + " lost [topic_recreated] problem topic_recreated"},
 		{"events were deleted unread", ordinary(), fail, func(f *Facts) { f.Events.First = 105 }, "stop input_lost"},
 		{"which is allowed", ordinary(), rebuild, func(f *Facts) { f.Events.First = 105 },
 			"input_lost to 105/20 numbered #7 lost [input_lost] problem input_lost"},
 		{"labels were deleted unread", ordinary(), fail, func(f *Facts) { f.Labels.First = 25 }, "stop input_lost"},
+		{"which is allowed", ordinary(), rebuild, func(f *Facts) { f.Labels.First = 25 },
+			"input_lost to 100/20" + usual + " passed 25 lost [input_lost] problem input_lost"},
+		{"and the snapshot holds all labels before", ordinary(), rebuild,
+			func(f *Facts) { f.Labels.First, f.Manifests[0].Labels = 25, 20 },
+			"snapshot of 5 after 5,4 to 100/20" + usual + " passed 25 lost [input_lost]"},
 
 		// The scores of the last transaction.
 		{"scores without their state", ordinary(), fail, func(f *Facts) { f.Scores.Next = 104 },

@@ -107,20 +107,12 @@ func Read(ctx context.Context, c *txn.Client, topic string, partition int, from 
 		return nil, fmt.Errorf("reading the dead letters: %w", err)
 	}
 	out := map[ID]bool{}
-	for at := max(start, from); at < end; {
-		f, err := c.Fetch(ctx, topic, partition, at, 4<<20, 500*time.Millisecond)
-		if err != nil {
-			return nil, fmt.Errorf("reading the dead letters: %w", err)
+	if _, err := c.Read(ctx, topic, partition, max(start, from), end, func(r *txn.Record) {
+		if id, of := idOf(r); of == input {
+			out[id] = true
 		}
-		for i := range f.Records {
-			if id, of := idOf(&f.Records[i]); of == input {
-				out[id] = true
-			}
-		}
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		at = f.Next
+	}); err != nil {
+		return nil, fmt.Errorf("reading the dead letters: %w", err)
 	}
 	return out, nil
 }

@@ -9,7 +9,6 @@ import (
 	"liftstream/codec"
 	"liftstream/model"
 	"liftstream/stream/deadletter"
-	"liftstream/stream/embedded"
 	"liftstream/stream/internal/sample"
 	"liftstream/stream/streamtest"
 	"liftstream/stream/txn"
@@ -107,16 +106,7 @@ func TestBound(t *testing.T) {
 }
 
 func TestReadFindsTheLettersOfItsPartition(t *testing.T) {
-	b, err := embedded.Start(embedded.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
-	c := txn.NewClient(txn.Config{Brokers: []string{b.Addr()}})
-	defer c.Close()
-	if _, err := c.CreateTopics(t.Context(), txn.TopicSpec{Name: "d", Partitions: 1}); err != nil {
-		t.Fatal(err)
-	}
+	c := streamtest.NewTopic(t, "d")
 	d, r, bad := received(t)
 	var out []txn.Record
 	write := func(l deadletter.Letter) {

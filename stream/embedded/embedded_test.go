@@ -62,8 +62,8 @@ func TestRestart(t *testing.T) {
 		if err != nil || len(f.Records) != 1 || string(f.Records[0].Value) != "v" {
 			t.Fatalf("got %+v, %v", f, err)
 		}
-		if o, err := c.CommittedOffset(ctx, "g", "t", 0); err != nil || o != 42 {
-			t.Errorf("committed offset: got %d, %v", o, err)
+		if o, err := c.CommittedOffsets(ctx, "g", "t", []int{0}); err != nil || o[0].Offset != 42 {
+			t.Errorf("committed offset: got %v, %v", o, err)
 		}
 		if topics, err := c.Describe(ctx, "t"); err != nil || len(topics) != 1 || topics[0].Partitions != 2 ||
 			topics[0].Configs["cleanup.policy"] != "compact" {
@@ -127,7 +127,7 @@ func TestTopicsAreNotMadeByAccident(t *testing.T) {
 	if err := c.Produce(testContext(t), []txn.Record{{Topic: "misspelt"}}, txn.None); txn.KindOf(err) != txn.NoTopic {
 		t.Errorf("got %v", err)
 	}
-	if topics, err := c.Topics(testContext(t)); err != nil || len(topics) != 0 {
+	if topics, err := c.Describe(testContext(t), "misspelt"); err != nil || len(topics) != 0 {
 		t.Errorf("got %v, %v", topics, err)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"time"
 
 	"liftstream/codec"
 	"liftstream/stream/txn"
@@ -71,20 +70,12 @@ func ReadTail(ctx context.Context, c *txn.Client, topic string, partition int, f
 	next := int64(-1)
 	for high, step := stable, int64(64); next < 0 && high > low; step *= 8 {
 		floor := max(high-step, low)
-		for at := floor; at < high; {
-			f, err := c.Fetch(ctx, topic, partition, at, 4<<20, 500*time.Millisecond)
-			if err != nil {
-				return Tail{}, fmt.Errorf("reading the scores: %w", err)
+		if _, err := c.Read(ctx, topic, partition, floor, high, func(r *txn.Record) {
+			if of, err := EventOf(r); err == nil && of < end {
+				next = max(next, of+1)
 			}
-			for i := range f.Records {
-				if of, err := EventOf(&f.Records[i]); err == nil && of < end {
-					next = max(next, of+1)
-				}
-			}
-			if ctx.Err() != nil {
-				return Tail{}, ctx.Err()
-			}
-			at = f.Next
+		}); err != nil {
+			return Tail{}, fmt.Errorf("reading the scores: %w", err)
 		}
 		high = floor
 	}

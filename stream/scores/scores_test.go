@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"liftstream/codec"
-	"liftstream/stream/embedded"
 	"liftstream/stream/scores"
+	"liftstream/stream/streamtest"
 	"liftstream/stream/txn"
 )
 
@@ -47,16 +47,7 @@ func TestForeignMessagesAnswerNoEvent(t *testing.T) {
 }
 
 func TestReadTail(t *testing.T) {
-	b, err := embedded.Start(embedded.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
-	c := txn.NewClient(txn.Config{Brokers: []string{b.Addr()}})
-	defer c.Close()
-	if _, err := c.CreateTopics(t.Context(), txn.TopicSpec{Name: "s", Partitions: 1}); err != nil {
-		t.Fatal(err)
-	}
+	c := streamtest.NewTopic(t, "s")
 	read := func(ctx context.Context, from, end int64) scores.Tail {
 		t.Helper()
 		tail, err := scores.ReadTail(ctx, c, "s", 0, from, end)

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"liftstream/model"
 	"liftstream/stream/txn"
@@ -263,16 +262,9 @@ func (l *Log) Follow(ctx context.Context, c *txn.Client, topic string, partition
 	if err != nil {
 		return fmt.Errorf("reading the state topic: %w", err)
 	}
-	l.Next = max(l.Next, start)
-	for l.Next < end {
-		f, err := c.Fetch(ctx, topic, partition, l.Next, 8<<20, 500*time.Millisecond)
-		if err != nil {
-			return fmt.Errorf("reading the state topic: %w", err)
-		}
-		for i := range f.Records {
-			l.Apply(f.Records[i].Key, f.Records[i].Value)
-		}
-		l.Next = f.Next
+	l.Next, err = c.Read(ctx, topic, partition, max(l.Next, start), end, func(r *txn.Record) { l.Apply(r.Key, r.Value) })
+	if err != nil {
+		return fmt.Errorf("reading the state topic: %w", err)
 	}
 	return nil
 }

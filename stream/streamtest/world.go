@@ -56,6 +56,22 @@ func Brokers(t *testing.T, f func(t *testing.T, addr string)) {
 	})
 }
 
+// NewTopic makes a topic of one partition at an embedded broker of its own.
+func NewTopic(t testing.TB, name string) *txn.Client {
+	t.Helper()
+	b, err := embedded.Start(embedded.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	c := txn.NewClient(txn.Config{Brokers: []string{b.Addr()}})
+	t.Cleanup(c.Close)
+	if _, err := c.CreateTopics(t.Context(), txn.TopicSpec{Name: name, Partitions: 1}); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
 // NewWorld makes the topics at a broker.
 func NewWorld(t testing.TB, addr string, partitions int) *World {
 	t.Helper()
@@ -210,6 +226,16 @@ func (w *World) IDs(partition int) (ids []string) {
 		}
 	}
 	return ids
+}
+
+// Committed returns the stage's committed event offset of a partition.
+func (w *World) Committed(partition int) int64 {
+	w.T.Helper()
+	got, err := w.Client.CommittedOffsets(context.Background(), w.Name, w.Topics.Events, []int{partition})
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	return got[partition].Offset
 }
 
 // ExactlyOnce compares the scores with the produced records.

@@ -46,24 +46,6 @@ const (
 	HighWatermark Position = -1 << 62
 )
 
-// At is the first offset whose record is not older than t, to the millisecond, or End if there is none.
-func At(t time.Time) Position { return Position(max(t.UnixMilli(), 0)) }
-
-// Topics lists the topics of the cluster by name, internal ones left out. The answer is at most two seconds old.
-func (c *Client) Topics(ctx context.Context) ([]Topic, error) {
-	known, err := c.metadata(ctx, nil)
-	if err != nil {
-		return nil, err
-	}
-	var topics []Topic
-	for _, t := range known { // sorted by the transport
-		if !t.IsInternal && t.ErrorCode == 0 {
-			topics = append(topics, topicOf(t))
-		}
-	}
-	return topics, nil
-}
-
 func topicOf(t metadata.ResponseTopic) Topic {
 	topic := Topic{Name: t.Name, Partitions: len(t.Partitions)}
 	for _, p := range t.Partitions {
@@ -221,23 +203,17 @@ func told(code kafka.Error, message string) error {
 	return fmt.Errorf("%w: %s", code, message)
 }
 
-// CommittedOffset is the group's next offset for a partition, -1 if it has none. It is for people and for looking on: a
-// broker may give an offset that an earlier transaction committed. Right after a Commit it often does, and one that was
-// killed was seen to do so even after Producer.Recover. A caller that must not do anything twice writes the offset into
-// a topic, in the same transaction, and reads it there after Recover: when the last stable offset of that partition is
-// its high watermark, the last such record is the truth.
-func (c *Client) CommittedOffset(ctx context.Context, group, topic string, partition int) (int64, error) {
-	offsets, err := c.CommittedOffsets(ctx, group, topic, []int{partition})
-	return offsets[partition].Offset, err
-}
-
 // GroupOffset is a group's committed offset of a partition.
 type GroupOffset struct {
 	Offset int64  // the next one to read; -1 = none
 	Note   string // committed beside it (Transaction.Note)
 }
 
-// CommittedOffsets is CommittedOffset for several partitions of a topic, with the note beside each.
+// CommittedOffsets returns the group's next offset for each of the partitions of a topic, with the note beside it. A
+// broker may give an offset that an earlier transaction committed. Right after a Commit it often does, and one that was
+// killed was seen to do so even after Producer.Recover. A caller that must not do anything twice writes the offset into
+// a topic, in the same transaction, and reads it there after Recover: when the last stable offset of that partition is
+// its high watermark, the last such record is the truth.
 func (c *Client) CommittedOffsets(
 	ctx context.Context,
 	group, topic string,

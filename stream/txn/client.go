@@ -15,7 +15,7 @@
 //     the group's offset worth reading.
 //   - Offsets are sent with generation and member always: without them the broker takes them from anybody.
 //
-// Begin at Client.NewProducer and Producer.Commit, which write, and at Client.Fetch, which reads. errors.go gives
+// Begin at Client.NewProducer and Producer.Commit, which write, and at Client.Fetch and Client.Read. errors.go gives
 // each error its Kind, on which retries depend.
 package txn
 

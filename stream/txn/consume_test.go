@@ -23,7 +23,7 @@ func (s *consume) recover(ctx context.Context) {
 	for {
 		err := s.p.Recover(ctx)
 		if err == nil {
-			s.next, err = s.c.CommittedOffset(ctx, s.group, s.in, 0)
+			s.next, err = committedOffset(ctx, s.c, s.group, s.in, 0)
 		}
 		if err == nil {
 			s.next = max(s.next, 0)
@@ -114,7 +114,7 @@ func testLateRequests(t *testing.T, b *broker) {
 	for _, step := range []int16{apiAddPartitions, apiProduce, apiAddOffsets, apiTxnOffsetCommit, apiEndTxn} {
 		f.arm(step, hold)
 		mustKind(t, fmt.Sprintf("step %d held", step), s.once(ctx, 5), Unknown)
-		f.release() // after Recover and CommittedOffset, before the next transaction
+		f.release() // after Recover and CommittedOffsets, before the next transaction
 		if err := s.once(ctx, 5); err != nil {
 			t.Fatalf("step %d: after the late request: %v", step, err)
 		}
@@ -152,7 +152,7 @@ func testStaleGeneration(t *testing.T, b *broker) {
 			t.Fatal(err)
 		}
 	}
-	if o, err := c.CommittedOffset(ctx, group, in, 0); err != nil || o != -1 {
+	if o, err := committedOffset(ctx, c, group, in, 0); err != nil || o != -1 {
 		t.Errorf("committed offset: got %d, %v, want none", o, err)
 	}
 	mustEqual(t, "records", values(read(t, c, out, 0, 0)), nil)
@@ -190,7 +190,7 @@ func testCommitsBackToBack(t *testing.T, b *broker) {
 	if err := p.Recover(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if o, err := c.CommittedOffset(ctx, group, in, 0); err != nil || o != int64(n) {
+	if o, err := committedOffset(ctx, c, group, in, 0); err != nil || o != int64(n) {
 		t.Errorf("committed offset: got %d, %v, want %d", o, err, n)
 	}
 	for partition := range 2 {

@@ -273,7 +273,7 @@ func (s *soak) own(ctx context.Context, c *Client, gen *Generation, partition in
 	if err != nil {
 		return err
 	}
-	if committed, err := c.CommittedOffset(ctx, s.group, s.in, partition); err == nil && max(committed, 0) != next {
+	if committed, err := committedOffset(ctx, c, s.group, s.in, partition); err == nil && max(committed, 0) != next {
 		s.note("group's offset behind")
 	}
 	for ctx.Err() == nil {

@@ -83,6 +83,28 @@ func (c *Client) Fetch(
 	return f, nil
 }
 
+// Read calls each for the committed records of a partition from the offset from on, until the offset to is reached, and
+// returns the offset after them. The last answer may hold records beyond to: each sees them too. While to lies beyond
+// the last stable offset, Read waits.
+func (c *Client) Read(
+	ctx context.Context, topic string, partition int, from, to int64, each func(*Record),
+) (next int64, err error) {
+	for next = from; next < to; {
+		f, err := c.Fetch(ctx, topic, partition, next, 8<<20, 500*time.Millisecond)
+		if err != nil {
+			return next, err
+		}
+		for i := range f.Records {
+			each(&f.Records[i])
+		}
+		next = f.Next
+		if ctx.Err() != nil {
+			return next, ctx.Err()
+		}
+	}
+	return next, nil
+}
+
 // led repeats a request to a partition's leader while the answer is that it leads no longer, or not quite yet. The
 // client's metadata tell of the new one within metadataTTL; after twice that it is no move but a sickness of the
 // cluster, and the error is returned.

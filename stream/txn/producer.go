@@ -56,14 +56,11 @@ func (c *Client) NewProducer(ctx context.Context, transactionalID string, timeou
 	return p, nil
 }
 
-// ID is the transactional id.
-func (p *Producer) ID() string { return p.id }
-
 // Recover makes the producer usable after a failed Commit: InitProducerID again, which aborts an open transaction, ends
 // one that was being completed, and bars every earlier request that is still under way. Whether the failed transaction
 // took effect shows in its records, afterwards and not before; the caller must look and go on from there. All records
 // that this id ever wrote are decided by then, and none of them lies above the last stable offset, but after the death
-// of a broker: see Discard. Client.CommittedOffset may be behind then for good.
+// of a broker: see Discard. Client.CommittedOffsets may be behind then for good.
 func (p *Producer) Recover(ctx context.Context) error {
 	s, err := p.client.initProducer(ctx, p.id, p.timeout)
 	if err != nil {

@@ -33,10 +33,10 @@ func testCommitIsVisible(t *testing.T, b *broker) {
 	if err := p.Recover(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if o, err := c.CommittedOffset(ctx, group, in, 0); err != nil || o != 7 {
+	if o, err := committedOffset(ctx, c, group, in, 0); err != nil || o != 7 {
 		t.Errorf("committed offset: got %d, %v, want 7", o, err)
 	}
-	if o, err := c.CommittedOffset(ctx, group, out, 0); err != nil || o != -1 {
+	if o, err := committedOffset(ctx, c, group, out, 0); err != nil || o != -1 {
 		t.Errorf("offset never committed: got %d, %v, want -1", o, err)
 	}
 }
@@ -283,7 +283,7 @@ func testZombieIsFenced(t *testing.T, b *broker) {
 	if err := owner.Recover(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if o, err := c.CommittedOffset(ctx, group, in, 0); err != nil || o != 2 {
+	if o, err := committedOffset(ctx, c, group, in, 0); err != nil || o != 2 {
 		t.Errorf("committed offset: got %d, %v, want 2", o, err)
 	}
 	// The step at which the zombie is caught depends on when it lost: here between producing and the end.

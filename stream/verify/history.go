@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"strings"
-	"time"
 
 	"liftstream/stream/state"
 	"liftstream/stream/txn"
@@ -55,19 +54,12 @@ type snapshot struct {
 func readHistory(ctx context.Context, c *txn.Client, topic string, partition int, limit int64) (*history, error) {
 	h := &history{journal: map[uint64]state.JournalEntry{}, log: state.NewLog(), ended: -1, first: true}
 	h.log.Limit = limit
-	at, end, err := c.Bounds(ctx, topic, partition)
+	start, end, err := c.Bounds(ctx, topic, partition)
 	if err != nil {
 		return nil, fmt.Errorf("reading the state topic: %w", err)
 	}
-	for at < end {
-		f, err := c.Fetch(ctx, topic, partition, at, 8<<20, 500*time.Millisecond)
-		if err != nil {
-			return nil, fmt.Errorf("reading the state topic: %w", err)
-		}
-		for i := range f.Records {
-			h.take(&f.Records[i])
-		}
-		at = f.Next
+	if _, err := c.Read(ctx, topic, partition, start, end, h.take); err != nil {
+		return nil, fmt.Errorf("reading the state topic: %w", err)
 	}
 	h.done, h.doneErr = h.log.Done()
 	return h, nil

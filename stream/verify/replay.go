@@ -12,6 +12,7 @@ import (
 	"liftstream/model"
 	"liftstream/stream/committed"
 	"liftstream/stream/replay"
+	"liftstream/stream/scores"
 	"liftstream/stream/state"
 	"liftstream/stream/txn"
 )
@@ -52,7 +53,11 @@ func (v *verifier) run(ctx context.Context) (err error) {
 	if target == v.history.done.Events {
 		// After the death of a broker the scores may be ahead of the state or behind it until a task takes the partition
 		// over.
-		tail, err := reader.Tail(ctx, v.history.done)
+		_, end, err := o.Client.Bounds(ctx, names.Events, v.partition)
+		if err != nil {
+			return err
+		}
+		tail, err := scores.ReadTail(ctx, o.Client, names.Scores, v.partition, v.history.done.ScoresFrom, end)
 		if err != nil {
 			return err
 		}
