@@ -12,9 +12,9 @@ import (
 	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/cmd/liftstream/internal/records"
 	"liftstream/cmd/liftstream/internal/show"
-	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/codec/file"
 	"liftstream/model"
+	"liftstream/model/report/text"
 )
 
 func fitCommand(a *cli.App) *cobra.Command {

@@ -12,8 +12,8 @@ import (
 	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/cmd/liftstream/internal/cluster"
 	"liftstream/cmd/liftstream/internal/show"
-	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/config"
+	"liftstream/model/report/text"
 	"liftstream/stream/state"
 )
 

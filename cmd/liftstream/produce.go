@@ -11,8 +11,8 @@ import (
 	"liftstream/cmd/liftstream/internal/assemble"
 	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/cmd/liftstream/internal/cluster"
-	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/codec/file"
+	"liftstream/model/report/text"
 )
 
 type producing struct {

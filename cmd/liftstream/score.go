@@ -11,9 +11,9 @@ import (
 	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/cmd/liftstream/internal/records"
 	"liftstream/cmd/liftstream/internal/show"
-	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/codec/file"
 	"liftstream/model"
+	"liftstream/model/report/text"
 )
 
 func scoreCommand(a *cli.App) *cobra.Command {

@@ -10,8 +10,8 @@ import (
 
 	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/cmd/liftstream/internal/cluster"
-	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/config"
+	"liftstream/model/report/text"
 )
 
 func topicsCommand(a *cli.App) *cobra.Command {

@@ -15,12 +15,12 @@ import (
 	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/cmd/liftstream/internal/records"
 	"liftstream/cmd/liftstream/internal/show"
-	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/codec"
 	"liftstream/codec/file"
 	"liftstream/config"
 	"liftstream/model"
 	"liftstream/model/evaluate"
+	"liftstream/model/report/text"
 )
 
 // reasons is the number of first reasons of a record in which conflicts between effect and lift are counted.

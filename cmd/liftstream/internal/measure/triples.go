@@ -11,11 +11,11 @@ import (
 	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/cmd/liftstream/internal/records"
 	"liftstream/cmd/liftstream/internal/show"
-	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/codec/file"
 	"liftstream/model"
 	"liftstream/model/evaluate"
 	"liftstream/model/kernel"
+	"liftstream/model/report/text"
 )
 
 // tripleMethods are the methods of the protocol triples, in the order of its table.

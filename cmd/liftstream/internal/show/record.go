@@ -6,9 +6,9 @@ import (
 	"math"
 	"strconv"
 
-	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/model"
 	"liftstream/model/local"
+	"liftstream/model/report/text"
 )
 
 // Record prints the score of the record that p scored last, which has the number n, and the evidence of each of its

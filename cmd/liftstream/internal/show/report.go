@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/model/report"
+	"liftstream/model/report/text"
 )
 
 const (
