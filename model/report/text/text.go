@@ -53,6 +53,16 @@ func Decimals[F ~float64](f F, n int) string {
 	return strconv.FormatFloat(v, 'f', n, 64)
 }
 
+// Lift writes a lift, or a bound of one, with n decimals, "-" where it is not defined. It takes more of them, up to
+// nine, where a lift above or below 1 would read as 1.
+func Lift[F ~float64](f F, n int) string {
+	s := Decimals(f, n)
+	for ; f != 1 && s == Decimals(1., n) && n < 9; s = Decimals(f, n) {
+		n++
+	}
+	return s
+}
+
 // Percent writes a share.
 func Percent[F ~float64](v F) string { return Decimals(100*v, 1) + " %" }
 

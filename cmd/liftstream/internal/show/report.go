@@ -174,14 +174,14 @@ func profileRow(p report.Profile) []string {
 		tests[i] = testText(t)
 	}
 	later := "-"
-	if v := text.Decimals(p.ValidatedLift, 2); v != "-" {
-		later = fmt.Sprintf("%s [%s, %s]", v, text.Decimals(p.ValidatedLow, 2), text.Decimals(p.ValidatedHigh, 2))
+	if v := text.Lift(p.ValidatedLift, 2); v != "-" {
+		later = fmt.Sprintf("%s [%s, %s]", v, text.Lift(p.ValidatedLow, 2), text.Lift(p.ValidatedHigh, 2))
 	}
 	confirmed := "no"
 	if p.Confirmed {
 		confirmed = "yes"
 	}
-	return []string{confirmed, later, text.Decimals(p.Lift, 2), text.Number(p.NX), text.Number(p.NXY),
+	return []string{confirmed, later, text.Lift(p.Lift, 2), text.Number(p.NX), text.Number(p.NXY),
 		strings.Join(tests, " & ")}
 }
 

@@ -11,7 +11,7 @@ import (
 func TestReportOfProfiles(t *testing.T) {
 	profile := func(cell string, among int, confirmed bool) report.Profile {
 		return report.Profile{Class: "yes", Profile: report.Tests{{Feature: "job", Cell: cell}}, ValidatedLift: 2,
-			ValidatedAmong: among, Confirmed: confirmed}
+			ValidatedLow: 1.0013, ValidatedHigh: 2.5, ValidatedAmong: among, Confirmed: confirmed}
 	}
 	for want, profiles := range map[string][]report.Profile{
 		"1 of 2 confirmed on records held back":      {profile("first", 2, false), profile("second", 2, true)},
@@ -25,6 +25,8 @@ func TestReportOfProfiles(t *testing.T) {
 		if text := b.String(); !strings.Contains(text, want) || strings.Index(text, "job=second") > strings.Index(text,
 			"job=first") {
 			t.Errorf("want %q, job=second first:\n%s", want, text)
+		} else if !strings.Contains(text, "2.00 [1.001, 2.50]") {
+			t.Errorf("the low end of the interval does not show on which side of 1 it is:\n%s", text)
 		}
 	}
 }
