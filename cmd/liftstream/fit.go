@@ -77,14 +77,14 @@ func (f *fitting) run(ctx context.Context, a *cli.App, data []string) error {
 		return fmt.Errorf("%s: %w", f.config, err)
 	}
 	var given *records.Comparisons
+	var triples [][3]int32
 	if f.triples != "" {
+		if err := stage.Compare(&triples); err != nil {
+			return fmt.Errorf("%s: --triples %s: %w", f.config, f.triples, err)
+		}
 		if given, err = records.ReadComparisons(f.triples); err != nil {
 			return err
 		}
-	}
-	var triples [][3]int32
-	if given != nil {
-		stage.Compare(&triples)
 	}
 	timing := stage.Time()
 	start := time.Now()
