@@ -68,14 +68,11 @@ func (f *fitting) run(ctx context.Context, a *cli.App, data []string) error {
 	if err != nil {
 		return err
 	}
-	c, err := a.LoadOffline(f.config)
+	stage, err := assemble.Load(a.LoadOffline, f.config)
 	if err != nil {
 		return err
 	}
-	stage, err := assemble.New(c)
-	if err != nil {
-		return fmt.Errorf("%s: %w", f.config, err)
-	}
+	c := stage.Config
 	var given *records.Comparisons
 	var triples [][3]int32
 	if f.triples != "" {

@@ -81,13 +81,9 @@ func (s *scoring) run(ctx context.Context, a *cli.App, data []string) error {
 	if one && (s.explain || s.out != "-") {
 		return cli.Usagef("--record explains one record on standard output: it goes with neither --explain nor --out")
 	}
-	c, err := a.LoadOffline(s.config)
+	stage, err := assemble.Load(a.LoadOffline, s.config)
 	if err != nil {
 		return err
-	}
-	stage, err := assemble.New(c)
-	if err != nil {
-		return fmt.Errorf("%s: %w", s.config, err)
 	}
 	if one {
 		if err := stage.Has(local.Name); err != nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"liftstream/stream/verify"
@@ -53,14 +52,11 @@ func verifyTopics(ctx context.Context, a *cli.App, file, from, to string) error 
 	if !bounds[1].IsZero() && bounds[1].Before(bounds[0]) {
 		return cli.Usagef("--to %s is before --from %s: nothing would be compared", to, from)
 	}
-	c, err := a.Load(file)
+	st, err := assemble.Load(a.Load, file)
 	if err != nil {
 		return err
 	}
-	st, err := assemble.New(c)
-	if err != nil {
-		return fmt.Errorf("%s: %w", file, err)
-	}
+	c := st.Config
 	k, err := cluster.Connect(ctx, c)
 	if err != nil {
 		return err
