@@ -99,6 +99,10 @@ type Profile struct {
 	Folded int `json:"folded"`
 }
 
+// IntervalNote explains the validated interval of a confirmed profile that begins below 1.
+const IntervalNote = "the interval of a confirmed profile can begin below 1: it holds for all profiles at once, " +
+	"which asks for more than a q-value of .05"
+
 // Test is one feature of a profile with its level or its interval.
 type Test struct{ Feature, Cell string }
 

@@ -10,10 +10,12 @@ import (
 	"html/template"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
 	"liftstream/model/evaluate"
+	"liftstream/model/report"
 	"liftstream/model/report/text"
 	"liftstream/stream"
 	"liftstream/stream/state"
@@ -52,6 +54,14 @@ func (p Profiles) Confirmed() (n int) {
 		}
 	}
 	return n
+}
+
+// IntervalNote explains the interval of a confirmed profile that begins below 1, "" where none does.
+func (p Profiles) IntervalNote() string {
+	if slices.ContainsFunc(p.Best, func(x Profile) bool { return x.Confirmed && x.ValidatedLow < 1 }) {
+		return report.IntervalNote
+	}
+	return ""
 }
 
 // Place is where something is that the page is about, such as a topic or a file.

@@ -13,6 +13,7 @@ import (
 
 	"liftstream/model"
 	"liftstream/model/evaluate"
+	"liftstream/model/report"
 	"liftstream/stream"
 	"liftstream/stream/state"
 )
@@ -258,8 +259,15 @@ func TestPageSaysWhatIsConfirmed(t *testing.T) {
 	}
 	html, _ := get(t, server(t, src).URL+"/")
 	if strings.Count(html, "(not confirmed)") != 1 || strings.Contains(html, "None of them is confirmed") ||
-		!strings.Contains(html, "1.003 to 2.7") {
+		!strings.Contains(html, "1.003 to 2.7") || strings.Contains(html, report.IntervalNote) {
 		t.Errorf("of two profiles one is confirmed:\n%s", html)
+	}
+	src.Profiles = func() Profiles {
+		return Profiles{Model: 7, Best: []Profile{{Confirmed: true, Validated: 1.3, ValidatedLow: .96, ValidatedHigh: 1.8}}}
+	}
+	if html, _ := get(t, server(t, src).URL+"/"); !strings.Contains(html, "0.96 to 1.8") ||
+		!strings.Contains(html, report.IntervalNote) {
+		t.Errorf("an interval below 1 of a confirmed profile is not explained:\n%s", html)
 	}
 	if html, _ := get(t, server(t, hostileSource(60)).URL+"/"); !strings.Contains(html, "None of them is confirmed") {
 		t.Error("the page does not say that no profile is confirmed")

@@ -165,7 +165,14 @@ func reportProfilesOf(w io.Writer, r *report.Report, class string, most int) err
 	}
 	fmt.Fprintf(w, "\nProfiles of %s%s: %s\n", class, best(len(rows), len(of)), state)
 	heading := []string{"confirmed", " validated [low, high]", " lift", " records", " of the class", "profile"}
-	return text.Table(w, "", heading, rows)
+	if err := text.Table(w, "", heading, rows); err != nil {
+		return err
+	}
+	below := func(p report.Profile) bool { return p.Confirmed && p.ValidatedLow < 1 }
+	if slices.ContainsFunc(of[:len(rows)], below) {
+		fmt.Fprintln(w, report.IntervalNote)
+	}
+	return nil
 }
 
 func profileRow(p report.Profile) []string {

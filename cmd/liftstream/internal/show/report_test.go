@@ -30,3 +30,17 @@ func TestReportOfProfiles(t *testing.T) {
 		}
 	}
 }
+
+// TestReportOfAnIntervalBelowOne: the interval asks for more than the q-value, and the report says so where it shows.
+func TestReportOfAnIntervalBelowOne(t *testing.T) {
+	for low, want := range map[report.Number]bool{.96: true, 1.04: false} {
+		var b strings.Builder
+		if err := reportProfiles(&b, &report.Report{Profiles: []report.Profile{{Class: "yes", ValidatedLift: 1.3,
+			ValidatedLow: low, ValidatedHigh: 1.8, ValidatedAmong: 2, Confirmed: true}}}, "yes"); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(b.String(), report.IntervalNote) != want {
+			t.Errorf("an interval that begins at %v:\n%s", low, b.String())
+		}
+	}
+}
