@@ -83,7 +83,7 @@ func inspectTopic(ctx context.Context, a *cli.App, file, topic string) error {
 		return err
 	}
 	defer k.Close()
-	return cluster.Explain(inspect(ctx, a, k, c), "FILE")
+	return cluster.Explain(inspect(ctx, a, k, c), file)
 }
 
 func inspectModels(ctx context.Context, a *cli.App, k *cluster.Cluster, c *config.Config) error {
