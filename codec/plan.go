@@ -32,13 +32,8 @@ func (d *Decoder) planEvents(s *arrow.Schema) *plan {
 			return p
 		}
 	}
-	if p.label, p.err = lookup(s, d.o.Label); p.err != nil {
+	if p.label, p.err = findAny(s, d.o.Label, wantText, textual); p.err != nil {
 		return p
-	}
-	if p.label >= 0 {
-		if p.label, p.err = find(s, d.o.Label, wantText, textual); p.err != nil {
-			return p
-		}
 	}
 	for i := range d.o.Schema.Features {
 		f := &d.o.Schema.Features[i]
@@ -54,28 +49,17 @@ func (d *Decoder) planEvents(s *arrow.Schema) *plan {
 }
 
 func (d *Decoder) planLabels(s *arrow.Schema) *plan {
-	p := &plan{id: -1, partition: -1, offset: -1, row: -1}
+	p := &plan{id: -1, time: -1, partition: -1, offset: -1, row: -1}
 	if p.label, p.err = find(s, d.o.Label, wantText, textual); p.err != nil {
 		return p
 	}
 	if d.o.Time != "" {
-		if p.time, p.err = lookup(s, d.o.Time); p.err != nil {
+		if p.time, p.err = findAny(s, d.o.Time, wantTime, temporal); p.err != nil {
 			return p
 		}
-		if p.time >= 0 {
-			if p.time, p.err = find(s, d.o.Time, wantTime, temporal); p.err != nil {
-				return p
-			}
-		}
-	} else {
-		p.time = -1
 	}
 	if d.o.ID != "" {
-		if p.id, p.err = lookup(s, d.o.ID); p.err != nil {
-			return p
-		}
-		if p.id >= 0 {
-			p.id, p.err = find(s, d.o.ID, wantText, textual)
+		if p.id, p.err = findAny(s, d.o.ID, wantText, textual); p.err != nil || p.id >= 0 {
 			return p
 		}
 	}
@@ -103,6 +87,14 @@ func lookup(s *arrow.Schema, name string) (int, *MessageError) {
 		return k[0], nil
 	}
 	return -1, &MessageError{Reason: ReasonSchema, Column: name, Err: fmt.Errorf("there %d times", len(k))}
+}
+
+// findAny is find, -1 without an error where there is no column of that name.
+func findAny(s *arrow.Schema, name, want string, fits func(arrow.DataType) bool) (int, *MessageError) {
+	if i, err := lookup(s, name); err != nil || i < 0 {
+		return -1, err
+	}
+	return find(s, name, want, fits)
 }
 
 func find(s *arrow.Schema, name, want string, fits func(arrow.DataType) bool) (int, *MessageError) {

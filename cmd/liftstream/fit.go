@@ -12,9 +12,9 @@ import (
 	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/cmd/liftstream/internal/records"
 	"liftstream/cmd/liftstream/internal/show"
-	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/codec/file"
 	"liftstream/model"
+	"liftstream/model/report/text"
 )
 
 func fitCommand(a *cli.App) *cobra.Command {
@@ -35,9 +35,10 @@ from there, 'run --model', where the files are the stream's own past, oldest fir
 --model writes the model, with which 'score' scores. --report writes all findings as JSON; without it a short summary
 goes to standard output. 'validated' is the lift of a profile on records held back from the search (a fifth, see
 lift.profiles.validate: drawn at random, with --as-of end the last), with an interval that holds at 95 % for all
-profiles of the report at once; 'confirmed' says that its q-value is at most .05, and only then do scores show it.
-'lift' is the lift on all records, also on the records in which the profile was searched: chance is part of it. An
-interval of a lift in a cell of a set, in the report, is of that cell by itself.`,
+profiles of the report at once; 'confirmed' says that its q-value is at most .05, and only then do scores show it. The
+interval asks for more than the q-value: that of a confirmed profile can begin below 1. 'lift' is the lift on all
+records, also on the records in which the profile was searched: chance is part of it. An interval of a lift in a cell of
+a set, in the report, is of that cell by itself.`,
 		Example: `
 liftstream fit -c cmd/liftstream/examples/votes.yaml cmd/liftstream/examples/votes.csv --model votes.model`,
 		Args: cli.Needs(1, -1, "data files"),
@@ -68,23 +69,20 @@ func (f *fitting) run(ctx context.Context, a *cli.App, data []string) error {
 	if err != nil {
 		return err
 	}
-	c, err := a.LoadOffline(f.config)
+	stage, err := assemble.Load(a.LoadOffline, f.config)
 	if err != nil {
 		return err
 	}
-	stage, err := assemble.New(c)
-	if err != nil {
-		return fmt.Errorf("%s: %w", f.config, err)
-	}
+	c := stage.Config
 	var given *records.Comparisons
+	var triples [][3]int32
 	if f.triples != "" {
+		if err := stage.Compare(&triples); err != nil {
+			return fmt.Errorf("%s: --triples %s: %w", f.config, f.triples, err)
+		}
 		if given, err = records.ReadComparisons(f.triples); err != nil {
 			return err
 		}
-	}
-	var triples [][3]int32
-	if given != nil {
-		stage.Compare(&triples)
 	}
 	timing := stage.Time()
 	start := time.Now()

@@ -12,11 +12,11 @@ import (
 
 	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/cmd/liftstream/internal/records"
-	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/codec"
 	"liftstream/codec/file"
 	"liftstream/config"
 	"liftstream/model/describe"
+	"liftstream/model/report/text"
 )
 
 func initCommand(a *cli.App) *cobra.Command {

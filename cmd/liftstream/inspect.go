@@ -12,8 +12,8 @@ import (
 	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/cmd/liftstream/internal/cluster"
 	"liftstream/cmd/liftstream/internal/show"
-	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/config"
+	"liftstream/model/report/text"
 	"liftstream/stream/state"
 )
 
@@ -83,7 +83,7 @@ func inspectTopic(ctx context.Context, a *cli.App, file, topic string) error {
 		return err
 	}
 	defer k.Close()
-	return cluster.Explain(inspect(ctx, a, k, c), "FILE")
+	return cluster.Explain(inspect(ctx, a, k, c), file)
 }
 
 func inspectModels(ctx context.Context, a *cli.App, k *cluster.Cluster, c *config.Config) error {

@@ -9,8 +9,8 @@ import (
 
 	"liftstream/cmd/liftstream/internal/assemble"
 	"liftstream/cmd/liftstream/internal/cli"
-	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/config"
+	"liftstream/model/report/text"
 )
 
 func lintCommand(a *cli.App) *cobra.Command {

@@ -72,11 +72,14 @@ func rootCommand(a *cli.App) *cobra.Command {
 		Short: "Scores live events with the features that matter for each of them",
 		Long: `liftstream reads records, keeps statistics of them up to date, and answers every record with
 how prone it is to each class and which of its features say so: live between two Kafka topics,
-or from files.`,
+or from files.
+
+'liftstream demo' shows it and needs no file. The examples of the help read files of the source tree.`,
 		Example: `  liftstream fit -c cmd/liftstream/examples/votes.yaml cmd/liftstream/examples/votes.csv`,
 		Args:    cli.NoCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return cli.Usagef("no command given; the first to try is 'liftstream init DATA --label COLUMN'")
+			return cli.Usagef("no command given; the first to try is 'liftstream demo', or of your own data " +
+				"'liftstream init DATA --label COLUMN'")
 		},
 		SilenceErrors:     true,
 		SilenceUsage:      true,

@@ -47,6 +47,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"broker", "--dir", "x", "--listen", "0.0.0.0:0"}, "--insecure"},
 		{[]string{"broker", "--dir", "x", "--listen", ":0"}, "--insecure"},
 		{[]string{"demo", "--dir", "x", "--listen", "here"}, "--listen here: it is HOST:PORT"},
+		{[]string{"verify", "-c", "x", "--to", "soon"}, "--to soon: it is a time such as 2026-05-01T00:00:00Z"},
 		{[]string{"verify", "-c", "x", "--from", "2026-01-02T00:00:00Z", "--to", "2026-01-01T00:00:00Z"},
 			"nothing would be compared"},
 	} {

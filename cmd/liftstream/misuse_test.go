@@ -42,6 +42,7 @@ func TestBadInput(t *testing.T) {
 	} {
 		write(t, name, "bank.csv", func(string) string { return text })
 	}
+	write(t, "off.yaml", "id.yaml", func(s string) string { return s + "kernel: off\nlocal: off\n" })
 	write(t, "broken.yaml", "bank.yaml", swap("kind: nominal", "kind: nominl"))
 	write(t, "lacks.yaml", "bank.yaml",
 		func(s string) string { return s + "propensity: {calibration: {half_life: 24h}}\n" })
@@ -112,6 +113,12 @@ func TestBadInput(t *testing.T) {
 			"no class"}},
 		{[]string{"fit", "-c", "id.yaml", "id.csv", "id.csv", "--triples", "good.txt"},
 			[]string{`good.txt:1: the id "r1" names two records`, "rows 1 and 2057"}},
+		{[]string{"fit", "-c", "off.yaml", "id.csv", "--triples", "good.txt"},
+			[]string{"off.yaml: --triples good.txt: the configuration switches kernel off"}},
+		{[]string{"eval", "-c", "off.yaml", "id.csv", "--protocol", "triples"},
+			[]string{"off.yaml: method kernel: the configuration switches kernel off"}},
+		{[]string{"score", "-c", "off.yaml", "--model", "none.model", "id.csv", "--record", "3"},
+			[]string{"off.yaml: --record 3: the configuration switches local off"}},
 	}
 	for _, c := range [][]string{{"fit", "-c", "bank.yaml"}, {"eval", "-c", "bank.yaml"},
 		{"score", "-c", "bank.yaml", "--model", "bank.model"}, {"init", "--label", "class"}} {

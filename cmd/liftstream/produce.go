@@ -11,8 +11,8 @@ import (
 	"liftstream/cmd/liftstream/internal/assemble"
 	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/cmd/liftstream/internal/cluster"
-	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/codec/file"
+	"liftstream/model/report/text"
 )
 
 type producing struct {
@@ -65,14 +65,11 @@ func (p *producing) run(ctx context.Context, a *cli.App, data []string) error {
 	case p.topic == "labels" && p.key != "":
 		return cli.Usagef("--key is for events: labels go where their records are")
 	}
-	c, err := a.Load(p.config)
+	stage, err := assemble.Load(a.Load, p.config)
 	if err != nil {
 		return err
 	}
-	stage, err := assemble.New(c)
-	if err != nil {
-		return fmt.Errorf("%s: %w", p.config, err)
-	}
+	c := stage.Config
 	topic := c.Topics.Events
 	if p.topic == "labels" {
 		if topic = c.Topics.Labels; topic == "" {

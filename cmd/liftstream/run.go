@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
@@ -63,14 +62,11 @@ func runStage(ctx context.Context, a *cli.App, file, initial, instance string, f
 	if format < 0 || format > state.Format {
 		return cli.Usagef("--format %d: this build writes formats 1 to %d; 0 is what all members read", format, state.Format)
 	}
-	c, err := a.Load(file)
+	st, err := assemble.Load(a.Load, file)
 	if err != nil {
 		return err
 	}
-	st, err := assemble.New(c)
-	if err != nil {
-		return fmt.Errorf("%s: %w", file, err)
-	}
+	c := st.Config
 	var m *model.Model
 	if initial != "" {
 		if m, err = assemble.ReadModel(initial, st.Spec.Schema); err != nil {

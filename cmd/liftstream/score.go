@@ -11,9 +11,10 @@ import (
 	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/cmd/liftstream/internal/records"
 	"liftstream/cmd/liftstream/internal/show"
-	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/codec/file"
 	"liftstream/model"
+	"liftstream/model/local"
+	"liftstream/model/report/text"
 )
 
 func scoreCommand(a *cli.App) *cobra.Command {
@@ -50,7 +51,7 @@ liftstream score -c cmd/liftstream/examples/bank.yaml --model bank.model cmd/lif
 	c.Flags().StringVarP(&s.model, "model", "m", "", "model `FILE` that fit wrote (required)")
 	c.Flags().StringVarP(&s.out, "out", "o", "-", "write to `OUT`; - is JSON lines on standard output")
 	c.Flags().BoolVar(&s.explain, "explain", false, "give every contribution, not only the largest")
-	c.Flags().Int64Var(&s.record, "record", -1, "explain the record with source_row `N`, feature by feature")
+	c.Flags().Int64Var(&s.record, "record", 0, "explain the record with source_row `N`, feature by feature")
 	s.one = func() bool { return c.Flags().Changed("record") }
 	return c
 }
@@ -64,6 +65,7 @@ type scoring struct {
 }
 
 func (s *scoring) run(ctx context.Context, a *cli.App, data []string) error {
+	one := s.one != nil && s.one()
 	if s.model == "" {
 		return cli.Usagef("the model is missing: give it with --model FILE; 'liftstream fit' writes one")
 	}
@@ -76,16 +78,17 @@ func (s *scoring) run(ctx context.Context, a *cli.App, data []string) error {
 			return err
 		}
 	}
-	if s.one != nil && s.one() && (s.explain || s.out != "-") {
+	if one && (s.explain || s.out != "-") {
 		return cli.Usagef("--record explains one record on standard output: it goes with neither --explain nor --out")
 	}
-	c, err := a.LoadOffline(s.config)
+	stage, err := assemble.Load(a.LoadOffline, s.config)
 	if err != nil {
 		return err
 	}
-	stage, err := assemble.New(c)
-	if err != nil {
-		return fmt.Errorf("%s: %w", s.config, err)
+	if one {
+		if err := stage.Has(local.Name); err != nil {
+			return fmt.Errorf("%s: --record %d: %w", s.config, s.record, err)
+		}
 	}
 	if s.explain {
 		stage.Spec.Options.Why = -1
@@ -102,7 +105,7 @@ func (s *scoring) run(ctx context.Context, a *cli.App, data []string) error {
 	}
 	columns := stage.Codec
 	columns.Label = ""
-	if s.one != nil && s.one() {
+	if one {
 		scores, err := records.Nth(ctx, a, data, columns, s.record, p)
 		if err != nil {
 			return err

@@ -10,8 +10,8 @@ import (
 
 	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/cmd/liftstream/internal/cluster"
-	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/config"
+	"liftstream/model/report/text"
 )
 
 func topicsCommand(a *cli.App) *cobra.Command {
@@ -35,7 +35,7 @@ grant: for the stage, and for the commands beside it.`,
 	c.FParseErrWhitelist.UnknownFlags = true // the name of the subcommand is wrong, not its flags
 	for _, x := range []struct {
 		name, about string
-		run         func(ctx context.Context, a *cli.App, file string, acls bool) error
+		run         func(ctx context.Context, a *cli.App, k *cluster.Cluster, c *config.Config, file string) error
 	}{
 		{"create", "Create the topics that do not exist", createTopics},
 		{"describe", "List the topics and tell what is off with them", describeTopics},
@@ -47,7 +47,22 @@ grant: for the stage, and for the commands beside it.`,
 			About:   x.about + "\n" + x.about + ". See 'liftstream topics --help'.",
 			Example: "liftstream topics " + x.name + " -c cmd/liftstream/examples/live.yaml",
 			Args:    cli.Needs(0, 0, ""),
-			Run:     func(ctx context.Context, _ []string) error { return x.run(ctx, a, file, acls) },
+			Run: func(ctx context.Context, _ []string) error {
+				c, err := a.Load(file)
+				if err != nil {
+					return err
+				}
+				if acls {
+					_, err := io.WriteString(a.Out, cluster.Rights(c))
+					return err
+				}
+				k, err := cluster.Connect(ctx, c)
+				if err != nil {
+					return err
+				}
+				defer k.Close()
+				return x.run(ctx, a, k, c, file)
+			},
 		})
 		cli.ConfigFlag(sub, &file)
 		sub.Flags().BoolVar(&acls, "acls", false, "print the rights that a secured cluster must grant")
@@ -56,20 +71,7 @@ grant: for the stage, and for the commands beside it.`,
 	return c
 }
 
-func createTopics(ctx context.Context, a *cli.App, file string, acls bool) error {
-	c, err := a.Load(file)
-	if err != nil {
-		return err
-	}
-	if acls {
-		_, err := io.WriteString(a.Out, cluster.Rights(c))
-		return err
-	}
-	k, err := cluster.Connect(ctx, c)
-	if err != nil {
-		return err
-	}
-	defer k.Close()
+func createTopics(ctx context.Context, a *cli.App, k *cluster.Cluster, c *config.Config, file string) error {
 	specs := cluster.Specs(c)
 	created, err := k.CreateTopics(ctx, specs...)
 	for i, made := range created {
@@ -87,20 +89,7 @@ func createTopics(ctx context.Context, a *cli.App, file string, acls bool) error
 	return printProblems(ctx, a, k, c, file)
 }
 
-func describeTopics(ctx context.Context, a *cli.App, file string, acls bool) error {
-	c, err := a.Load(file)
-	if err != nil {
-		return err
-	}
-	if acls {
-		_, err := io.WriteString(a.Out, cluster.Rights(c))
-		return err
-	}
-	k, err := cluster.Connect(ctx, c)
-	if err != nil {
-		return err
-	}
-	defer k.Close()
+func describeTopics(ctx context.Context, a *cli.App, k *cluster.Cluster, c *config.Config, file string) error {
 	known, err := k.Known(ctx, c)
 	if err != nil {
 		return cluster.Explain(err, file)

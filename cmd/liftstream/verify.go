@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"liftstream/stream/verify"
@@ -41,26 +40,23 @@ differs.`,
 
 func verifyTopics(ctx context.Context, a *cli.App, file, from, to string) error {
 	var bounds [2]time.Time
-	for i, text := range []string{from, to} {
-		if text == "" {
+	for i, x := range []struct{ flag, text string }{{"from", from}, {"to", to}} {
+		if x.text == "" {
 			continue
 		}
 		var err error
-		if bounds[i], err = time.Parse(time.RFC3339, text); err != nil {
-			return cli.Usagef("%s is no time such as 2026-05-01T00:00:00Z", text)
+		if bounds[i], err = time.Parse(time.RFC3339, x.text); err != nil {
+			return cli.Usagef("--%s %s: it is a time such as 2026-05-01T00:00:00Z", x.flag, x.text)
 		}
 	}
 	if !bounds[1].IsZero() && bounds[1].Before(bounds[0]) {
 		return cli.Usagef("--to %s is before --from %s: nothing would be compared", to, from)
 	}
-	c, err := a.Load(file)
+	st, err := assemble.Load(a.Load, file)
 	if err != nil {
 		return err
 	}
-	st, err := assemble.New(c)
-	if err != nil {
-		return fmt.Errorf("%s: %w", file, err)
-	}
+	c := st.Config
 	k, err := cluster.Connect(ctx, c)
 	if err != nil {
 		return err

@@ -88,27 +88,16 @@ func BenchmarkFormats(b *testing.B) {
 	csv := modeltest.Shared(b, "data/bank_full.csv.gz")
 	for _, kind := range []string{".csv", ".jsonl", ".arrow", ".parquet"} {
 		path := filepath.Join(b.TempDir(), "bank"+kind)
-		in, err := OpenTables([]string{csv}, TableOptions{Codec: bank()})
-		if err != nil {
-			b.Fatal(err)
-		}
 		out, err := Create(path)
 		if err != nil {
 			b.Fatal(err)
 		}
-		for {
-			t, err := in.Next()
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				b.Fatal(err)
-			}
+		for t := range tablesOf(b, csv, TableOptions{Codec: bank()}) {
 			if err := out.Write(t); err != nil {
 				b.Fatal(err)
 			}
 		}
-		if err := errors.Join(in.Close(), out.Close()); err != nil {
+		if err := out.Close(); err != nil {
 			b.Fatal(err)
 		}
 		b.Run(kind, func(b *testing.B) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -65,6 +66,30 @@ func readAll(t testing.TB, o Options, paths ...string) ([]string, error) {
 	}
 }
 
+// tablesOf yields the tables of a file.
+func tablesOf(t testing.TB, path string, o TableOptions) iter.Seq[*codec.Table] {
+	t.Helper()
+	return func(yield func(*codec.Table) bool) {
+		r, err := OpenTables([]string{path}, o)
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		defer r.Close()
+		for {
+			table, err := r.Next()
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", path, err)
+			}
+			if !yield(table) {
+				return
+			}
+		}
+	}
+}
+
 var formats = []string{"rows.csv", "rows.csv.gz", "semicolon.csv", "tabs.tsv", "rows.jsonl", "rows.jsonl.gz",
 	"rows.arrows", "rows.arrow", "rows.feather", "rows.parquet"}
 
@@ -101,21 +126,8 @@ func TestFormats(t *testing.T) {
 // TestTables: raw columns keep their types, texts as they stand in the file.
 func TestTables(t *testing.T) {
 	for _, f := range formats {
-		r, err := OpenTables([]string{filepath.Join("testdata", f)}, TableOptions{Codec: rowsOptions()})
-		if err != nil {
-			t.Errorf("%s: %v", f, err)
-			continue
-		}
 		var notes []string
-		for {
-			table, err := r.Next()
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				t.Errorf("%s: %v", f, err)
-				break
-			}
+		for table := range tablesOf(t, filepath.Join("testdata", f), TableOptions{Codec: rowsOptions()}) {
 			for i := range table.Rows() {
 				s, _ := table.Text(table.Column("note"), i)
 				notes = append(notes, s)
@@ -134,7 +146,6 @@ func TestTables(t *testing.T) {
 		if !reflect.DeepEqual(notes, want) {
 			t.Errorf("%s: notes %q, want %q", f, notes, want)
 		}
-		r.Close()
 	}
 }
 
@@ -177,17 +188,8 @@ func TestGuess(t *testing.T) {
 	}
 	// Later values change the type for good.
 	path := write(t, "x.csv", "v\n1\nNA\n2\n2.5\n3\nNA\nx\n4\n")
-	r, err := OpenTables([]string{path}, TableOptions{Rows: 1, Missing: []string{" NA "}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
 	var types []string
-	for {
-		table, err := r.Next()
-		if err != nil {
-			break
-		}
+	for table := range tablesOf(t, path, TableOptions{Rows: 1, Missing: []string{" NA "}}) {
 		types = append(types, table.Columns()[0].Type)
 	}
 	want := []string{"int64", "int64", "int64", "float64", "float64", "float64", "utf8", "utf8"}

@@ -21,24 +21,13 @@ func TestEventsAreFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := OpenTables([]string{path}, TableOptions{Codec: rowsOptions()})
-		if err != nil {
-			t.Fatal(err)
-		}
 		enc := codec.NewEventEncoder()
 		d, err := codec.NewDecoder(rowsOptions())
 		if err != nil {
 			t.Fatal(err)
 		}
 		var got []string
-		for {
-			table, err := r.Next()
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
+		for table := range tablesOf(t, path, TableOptions{Codec: rowsOptions()}) {
 			all := make([]int, table.Rows())
 			for i := range all {
 				all[i] = i
@@ -56,7 +45,6 @@ func TestEventsAreFiles(t *testing.T) {
 				got = append(got, text(&b)...)
 			}
 		}
-		r.Close()
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%s:\n%s\nwant\n%s", f, strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
@@ -122,19 +110,8 @@ func TestWriters(t *testing.T) {
 			t.Fatalf("%s: %v", kind, err)
 		}
 		r.Close()
-		tables, err := OpenTables([]string{path}, TableOptions{Missing: []string{""}})
-		if err != nil {
-			t.Fatalf("%s: %v", kind, err)
-		}
 		var got []string
-		for {
-			table, err := tables.Next()
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				t.Fatalf("%s: %v", kind, err)
-			}
+		for table := range tablesOf(t, path, TableOptions{Missing: []string{""}}) {
 			for i := range table.Rows() {
 				line := ""
 				for _, name := range []string{"id", "source_offset", "source_row", "status", "segment", "propensity_no", "age",
@@ -145,7 +122,6 @@ func TestWriters(t *testing.T) {
 				got = append(got, line)
 			}
 		}
-		tables.Close()
 		if want == nil {
 			want = got
 			if len(got) != 8 || got[4] != "a5 1 1 ok no 0.75 47 2000000  01234 " {

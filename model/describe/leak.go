@@ -45,7 +45,7 @@ type alone struct {
 	p       []float64
 }
 
-// leaks measures every feature alone, and judges.
+// leaks measures every feature alone, and takes out the leaks.
 func (d *Description) leaks(t Table, label int, profiles []profile) error {
 	if len(d.Classes) < 2 {
 		return nil
@@ -139,13 +139,13 @@ func (d *Description) leaks(t Table, label int, profiles []profile) error {
 	}
 	for c := range d.Columns {
 		if s := missing[c]; s != nil {
-			d.judgeMissing(&d.Columns[c], s, base)
+			d.flagMissing(&d.Columns[c], s, base)
 		}
 	}
-	if err := d.judge(held, scorers, base); err != nil {
+	if err := d.removeLeaks(held, scorers, base); err != nil {
 		return err
 	}
-	later.judge(d)
+	later.flag(d)
 	return nil
 }
 
@@ -323,19 +323,19 @@ func (s *alone) pooledAUC(base []float64) float64 {
 	return sum / float64(defined)
 }
 
-// judge measures the features that are left, and takes out the leaks.
-func (d *Description) judge(held *sample, scorers []*alone, base []float64) error {
+// removeLeaks measures the features that are left, and takes out the leaks.
+func (d *Description) removeLeaks(held *sample, scorers []*alone, base []float64) error {
 	h := make([]float64, len(base))
 	for c, n := range base {
 		h[c] = (n + 1) / (float64(held.seen) + float64(len(base)))
 	}
-	var features []judged
-	keep := func() { features = slices.DeleteFunc(features, func(f judged) bool { return f.col.Role != Feature }) }
+	var features []measured
+	keep := func() { features = slices.DeleteFunc(features, func(f measured) bool { return f.col.Role != Feature }) }
 	for i, s := range scorers {
 		if !s.onlyIf {
 			col := &d.Columns[s.column]
 			col.AUC, col.AUCBlocks = s.pooledAUC(base), s.auc()
-			features = append(features, judged{col: col, at: i, score: s})
+			features = append(features, measured{col: col, at: i, score: s})
 		}
 	}
 	keep()
@@ -352,12 +352,12 @@ func (d *Description) judge(held *sample, scorers []*alone, base []float64) erro
 		d.departs(held, found, others[leaks:], h)
 		keep()
 	}
-	return d.judgeAlone(held, features, h)
+	return d.removeFarBetter(held, features, h)
 }
 
-// judgeMissing flags a column whose being missing, or present, ranks the classes, or nearly excludes some: of the
+// flagMissing flags a column whose being missing, or present, ranks the classes, or nearly excludes some: of the
 // records on that side at least 20 were to be expected outside its main class, and at most a tenth of them are there.
-func (d *Description) judgeMissing(col *Column, s *alone, base []float64) {
+func (d *Description) flagMissing(col *Column, s *alone, base []float64) {
 	k := len(base)
 	var all float64
 	for _, n := range base {
@@ -437,8 +437,8 @@ func (l *later) add(row []string) {
 	}
 }
 
-// judge flags a time that lies after the record's own in one record of a hundred or more.
-func (l *later) judge(d *Description) {
+// flag warns of a time that lies after the record's own in one record of a hundred or more.
+func (l *later) flag(d *Description) {
 	for k, c := range l.columns {
 		if l.n[k] > 0 && l.n[k]*100 >= l.both[k] {
 			col := &d.Columns[c]

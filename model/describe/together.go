@@ -21,7 +21,7 @@ import (
 //   - it is a copy of the class (copies): as many values as classes, and the class that a value stands for is right in
 //     leakCopy of the records or more, with at most a tenth of the errors of the most frequent class;
 //   - or to depart from its commonest value happens to records of one class (departs), or whether it is missing tells
-//     the class (judgeMissing).
+//     the class (flagMissing).
 //
 // A copy of the class with so much noise that the other features together are as good is found by none of these:
 // nothing in the table tells it from a good feature. And a good feature beside poor ones is taken for a leak: the price
@@ -158,8 +158,8 @@ func (t *together) auc() (float64, error) {
 	return set.AUC(), nil
 }
 
-// judged is a feature with its scorer, the place of that in the sample, and its AUC alone over the sample.
-type judged struct {
+// measured is a feature with its scorer, the place of that in the sample, and its AUC alone over the sample.
+type measured struct {
 	col   *Column
 	at    int
 	score *alone
@@ -168,7 +168,7 @@ type judged struct {
 
 // beats orders the features by their AUCs alone, best first, and finds how many of the first do better alone than all
 // features below them together. below is the AUC of the features below together, for every feature above LeakAUC.
-func (s *sample) beats(features []judged, h []float64) (leaks int, below []float64, err error) {
+func (s *sample) beats(features []measured, h []float64) (leaks int, below []float64, err error) {
 	for i := range features {
 		f := &features[i]
 		f.auc = f.col.alone()
@@ -180,7 +180,7 @@ func (s *sample) beats(features []judged, h []float64) (leaks int, below []float
 			}
 		}
 	}
-	slices.SortStableFunc(features, func(a, b judged) int { return cmp.Compare(b.auc, a.auc) })
+	slices.SortStableFunc(features, func(a, b measured) int { return cmp.Compare(b.auc, a.auc) })
 	below = make([]float64, len(features))
 	for k := len(features) - 1; k >= 0; k-- {
 		if !(features[k].col.alone() > LeakAUC) {
@@ -196,9 +196,9 @@ func (s *sample) beats(features []judged, h []float64) (leaks int, below []float
 	return leaks, below, nil
 }
 
-// judgeAlone takes out the features that beat the others, and notes at the good ones that stay in the AUC that the
+// removeFarBetter takes out the features that beat the others, and notes at the good ones that stay in the AUC that the
 // others reach.
-func (d *Description) judgeAlone(s *sample, features []judged, h []float64) error {
+func (d *Description) removeFarBetter(s *sample, features []measured, h []float64) error {
 	leaks, below, err := s.beats(features, h)
 	if err != nil {
 		return err
@@ -219,7 +219,7 @@ func (d *Description) judgeAlone(s *sample, features []judged, h []float64) erro
 
 // reach is the highest AUC of the first 1, 2, 4, ... of the features together and of all of them, best first; 1/2 of
 // none. Among many features that say nothing, or the same, the sum of all is not the best that can be made of them.
-func (s *sample) reach(features []judged, h []float64) (float64, error) {
+func (s *sample) reach(features []measured, h []float64) (float64, error) {
 	t := s.together(h)
 	best := 0.5
 	for i, f := range features {
@@ -259,7 +259,7 @@ func (c *Column) alone() float64 {
 }
 
 // copies flags a feature whose values stand for the classes one to one.
-func (d *Description) copies(f judged, base []float64) {
+func (d *Description) copies(f measured, base []float64) {
 	k := len(base)
 	if f.col.Distinct != k {
 		return
@@ -295,21 +295,21 @@ func (d *Description) copies(f judged, base []float64) {
 // departure is a feature of which one value is in more than half of the records, and the others only where the outcome
 // is one class: a fee that is 0, or a code that is "none", unless there was a sale.
 type departure struct {
-	judged
+	measured
 	usual, top   int     // cell of the usual value; class of the others
 	here, beside float64 // records with another value, and those of them outside the class
 }
 
 // departures splits the features into possible leaks of this kind and the others. Of the records with another
 // value, at least 20 were to be expected outside their main class by the base rates, and at most a tenth of them is.
-func departures(features []judged, base []float64) (found []departure, others []judged) {
+func departures(features []measured, base []float64) (found []departure, others []measured) {
 	k := len(base)
 	var all float64
 	for _, n := range base {
 		all += n
 	}
 	for _, f := range features {
-		x := departure{judged: f, usual: f.score.usual(k)}
+		x := departure{measured: f, usual: f.score.usual(k)}
 		var total float64
 		side := make([]float64, k)
 		for at := 0; at < len(f.score.n); at += k {
@@ -339,7 +339,7 @@ func departures(features []judged, base []float64) (found []departure, others []
 
 // departs flags the departures that the other features do not expect either: by the others together, too, at least
 // 20 records were to be expected outside the class, and at most a tenth of them is.
-func (d *Description) departs(s *sample, found []departure, others []judged, h []float64) {
+func (d *Description) departs(s *sample, found []departure, others []measured, h []float64) {
 	t := s.together(h)
 	for _, f := range others {
 		t.add(f.at, f.score)

@@ -10,6 +10,7 @@ import (
 	"liftstream/model"
 	"liftstream/model/kernel/lp"
 	"liftstream/model/report"
+	"liftstream/model/report/text"
 	"liftstream/model/wire"
 )
 
@@ -201,7 +202,7 @@ func (f *Factory) Summary(r *report.Report) []string {
 	}
 	list := "none"
 	if len(r.Kernel.Features) > 0 {
-		list = report.Some(r.Kernel.Features, listed)
+		list = text.Some(r.Kernel.Features, listed)
 	}
 	return []string{fmt.Sprintf("Kernel (%s): records of a class are most alike in %s", r.Kernel.Status, list)}
 }

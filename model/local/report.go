@@ -6,6 +6,7 @@ import (
 
 	"liftstream/model"
 	"liftstream/model/report"
+	"liftstream/model/report/text"
 )
 
 // gridPoints is the number of values at which a report gives a curve.
@@ -34,12 +35,12 @@ func (f *Factory) Summary(r *report.Report) []string {
 	}
 	memory := "counts that never forget"
 	if l.HalfLife > 0 {
-		memory = fmt.Sprintf("counts of a half-life of %s records", report.Whole(float64(l.HalfLife)))
+		memory = fmt.Sprintf("counts of a half-life of %s records", text.Number(l.HalfLife))
 	}
 	return []string{fmt.Sprintf("Local: %s from %s; theta %s (a useless feature has relevance %s); the %d nearest of %s",
-		report.Count(len(l.Curves), "curve"), memory,
-		report.Decimals(float64(l.Theta), 2), report.Decimals(float64(l.Useless), 2),
-		l.Neighbours, report.Count(l.Prototypes, "prototype"))}
+		text.Count(len(l.Curves), "curve"), memory,
+		text.Decimals(l.Theta, 2), text.Decimals(l.Useless, 2),
+		l.Neighbours, text.Count(l.Prototypes, "prototype"))}
 }
 
 // Section is the part's section of a fit's report. Curves are given at equal steps of the observed range, and tables of

@@ -5,11 +5,8 @@
 package report
 
 import (
-	"bytes"
 	"encoding/json"
-	"fmt"
 	"math"
-	"strconv"
 
 	"liftstream/model"
 )
@@ -102,6 +99,10 @@ type Profile struct {
 	Folded int `json:"folded"`
 }
 
+// IntervalNote explains the validated interval of a confirmed profile that begins below 1.
+const IntervalNote = "the interval of a confirmed profile can begin below 1: it holds for all profiles at once, " +
+	"which asks for more than a q-value of .05"
+
 // Test is one feature of a profile with its level or its interval.
 type Test struct{ Feature, Cell string }
 
@@ -111,27 +112,6 @@ type Tests []Test
 // MarshalJSON writes the object in the order of the tests.
 func (t Tests) MarshalJSON() ([]byte, error) {
 	return object(len(t), func(i int) (string, any) { return t[i].Feature, t[i].Cell })
-}
-
-// UnmarshalJSON reads an object of texts in its order.
-func (t *Tests) UnmarshalJSON(b []byte) error {
-	d := json.NewDecoder(bytes.NewReader(b))
-	if tok, err := d.Token(); err != nil || tok != json.Delim('{') {
-		return fmt.Errorf("reading a profile: not an object")
-	}
-	*t = (*t)[:0]
-	for d.More() {
-		key, err := d.Token()
-		if err != nil {
-			return err
-		}
-		x := Test{Feature: key.(string)}
-		if err := d.Decode(&x.Cell); err != nil {
-			return err
-		}
-		*t = append(*t, x)
-	}
-	return nil
 }
 
 // Feature has the figures of one feature: credit scoring's weight of evidence, and warnings.
@@ -283,20 +263,6 @@ func (n Number) MarshalJSON() ([]byte, error) {
 		return []byte("null"), nil
 	}
 	return json.Marshal(v)
-}
-
-// UnmarshalJSON reads a number, or null as NaN.
-func (n *Number) UnmarshalJSON(b []byte) error {
-	if string(b) == "null" {
-		*n = Number(math.NaN())
-		return nil
-	}
-	v, err := strconv.ParseFloat(string(b), 64)
-	if err != nil {
-		return fmt.Errorf("reading a number: %w", err)
-	}
-	*n = Number(v)
-	return nil
 }
 
 // Numbers converts.

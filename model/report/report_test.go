@@ -3,7 +3,6 @@ package report
 import (
 	"encoding/json"
 	"math"
-	"reflect"
 	"strings"
 	"testing"
 )
@@ -13,29 +12,13 @@ func TestUndefinedIsNull(t *testing.T) {
 	if err != nil || string(b) != "[1,null,null,0.1,581012]" {
 		t.Fatalf("%s, %v", b, err)
 	}
-	var n []Number
-	if err := json.Unmarshal(b, &n); err != nil || n[0] != 1 || !math.IsNaN(float64(n[1])) || n[3] != .1 {
-		t.Errorf("%v, %v", n, err)
-	}
-	if err := json.Unmarshal([]byte(`["1"]`), &n); err == nil {
-		t.Error("a text is read as a number")
-	}
 }
 
 func TestTestsKeepTheirOrder(t *testing.T) {
-	want := Profile{Class: "yes", Profile: Tests{{"poutcome", "success"}, {"age", "(30, 35]"}, {"a \"b\"", ""}}}
-	b, err := json.Marshal(want)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got Profile
-	if err := json.Unmarshal(b, &got); err != nil || !reflect.DeepEqual(got.Profile, want.Profile) {
-		t.Errorf("%v, %v from %s", got, err, b)
-	}
-	for _, bad := range []string{`[]`, `{"a":1}`, `1`} {
-		if err := json.Unmarshal([]byte(bad), &got.Profile); err == nil {
-			t.Errorf("%s is read as a profile", bad)
-		}
+	const want = `{"poutcome":"success","age":"(30, 35]","a \"b\"":""}`
+	b, err := json.Marshal(Tests{{"poutcome", "success"}, {"age", "(30, 35]"}, {"a \"b\"", ""}})
+	if err != nil || string(b) != want {
+		t.Errorf("%s, %v, want %s", b, err, want)
 	}
 }
 

@@ -51,6 +51,19 @@ func New(c *config.Config) (*Stage, error) {
 	return s, nil
 }
 
+// Load is New of the configuration in a file, which load reads. The stage keeps the configuration.
+func Load(load func(file string) (*config.Config, error), file string) (*Stage, error) {
+	c, err := load(file)
+	if err != nil {
+		return nil, err
+	}
+	s, err := New(c)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return s, nil
+}
+
 func (s *Stage) spec(schema *model.Schema, parts []part) *model.Spec {
 	spec, o := &model.Spec{Schema: schema, Options: options(s.Config, schema)}, s.scorecard
 	for _, x := range parts {

@@ -153,8 +153,11 @@ func Methods() []Method {
 // Method returns a method as the protocols run it, and its Spec; frozen, where there is one, sees that first.
 func (s *Stage) Method(m Method, frozen func(*model.Spec)) (evaluate.Method, error) {
 	for _, name := range append(slices.Clone(m.components), m.alone) {
-		if m.Name != evaluate.MethodAll && name != "" && name != Neighbours && !s.has(name) {
-			return evaluate.Method{}, fmt.Errorf("method %s: the configuration switches %s off", m.Name, name)
+		if m.Name == evaluate.MethodAll || name == "" || name == Neighbours {
+			continue
+		}
+		if err := s.Has(name); err != nil {
+			return evaluate.Method{}, fmt.Errorf("method %s: %w", m.Name, err)
 		}
 	}
 	var spec *model.Spec
@@ -170,6 +173,10 @@ func (s *Stage) Method(m Method, frozen func(*model.Spec)) (evaluate.Method, err
 	return evaluate.Stage(m.Name, spec), nil
 }
 
-func (s *Stage) has(name string) bool {
-	return slices.ContainsFunc(s.parts, func(x part) bool { return x.factory.Name() == name })
+// Has returns an error where the configuration switches the component of that name off.
+func (s *Stage) Has(name string) error {
+	if slices.ContainsFunc(s.parts, func(x part) bool { return x.factory.Name() == name }) {
+		return nil
+	}
+	return fmt.Errorf("the configuration switches %s off", name)
 }

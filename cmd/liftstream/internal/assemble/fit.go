@@ -72,13 +72,14 @@ func (t *timed) Fit(ctx context.Context, ev *model.Evidence, previous []byte) ([
 }
 
 // Compare lets the kernel be designed from the given triples of records, numbered in the order in which they were
-// added. They may be filled in until the fit; it precedes Time.
-func (s *Stage) Compare(triples *[][3]int32) {
+// added. They may be filled in until the fit; it precedes Time. It fails where the stage has no kernel.
+func (s *Stage) Compare(triples *[][3]int32) error {
 	for i, x := range s.Spec.Components {
 		if k, ok := x.(*kernel.Factory); ok {
 			s.Spec.Components[i] = &compared{k, triples}
 		}
 	}
+	return s.Has(kernel.Name)
 }
 
 // compared is the kernel's Factory with triples of its own.

@@ -322,8 +322,8 @@ func TestASwitchedOffComponentIsGone(t *testing.T) {
 	for _, text := range []string{"kernel: off\n", "local: off\n", "local: off\nkernel: off\n"} {
 		s := stage(t, fourth+text)
 		for _, name := range []string{"local", "kernel"} {
-			if s.has(name) == strings.Contains(text, name) {
-				t.Errorf("%q: the stage has %s: %v", text, name, s.has(name))
+			if err := s.Has(name); (err == nil) == strings.Contains(text, name) {
+				t.Errorf("%q: the stage has %s: %v", text, name, err)
 			}
 		}
 		state := p.Snapshot()

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"liftstream/cmd/liftstream/internal/cli"
-	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/codec"
 	"liftstream/codec/file"
 	"liftstream/config"
+	"liftstream/model/report/text"
 	"liftstream/stream/txn"
 )
 

@@ -10,10 +10,10 @@ import (
 
 	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/cmd/liftstream/internal/records"
-	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/codec/file"
 	"liftstream/model"
 	"liftstream/model/evaluate"
+	"liftstream/model/report/text"
 )
 
 // maxFolds bounds the values of a fold column.

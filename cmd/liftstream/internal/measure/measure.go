@@ -15,12 +15,12 @@ import (
 	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/cmd/liftstream/internal/records"
 	"liftstream/cmd/liftstream/internal/show"
-	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/codec"
 	"liftstream/codec/file"
 	"liftstream/config"
 	"liftstream/model"
 	"liftstream/model/evaluate"
+	"liftstream/model/report/text"
 )
 
 // reasons is the number of first reasons of a record in which conflicts between effect and lift are counted.
@@ -63,14 +63,11 @@ func (e *Evaluation) Run(ctx context.Context, a *cli.App, data []string) error {
 		cli.Place{Flag: "scores", Path: e.Scores}); err != nil {
 		return err
 	}
-	c, err := a.LoadOffline(e.Config)
+	stage, err := assemble.Load(a.LoadOffline, e.Config)
 	if err != nil {
 		return err
 	}
-	stage, err := assemble.New(c)
-	if err != nil {
-		return fmt.Errorf("%s: %w", e.Config, err)
-	}
+	c := stage.Config
 	if e.Protocol == triples {
 		return e.compare(ctx, a, stage, data)
 	}

@@ -11,15 +11,18 @@ import (
 	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/cmd/liftstream/internal/records"
 	"liftstream/cmd/liftstream/internal/show"
-	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/codec/file"
 	"liftstream/model"
 	"liftstream/model/evaluate"
 	"liftstream/model/kernel"
+	"liftstream/model/report/text"
 )
 
 // tripleMethods are the methods of the protocol triples, in the order of its table.
-var tripleMethods = []string{"kernel", "directions", "euclidean"}
+var tripleMethods = []string{"kernel", "directions", euclidean}
+
+// euclidean is the method without a kernel.
+const euclidean = "euclidean"
 
 // askedTriples is the number of triples that are drawn to ask for in each fold (model/kernel/METHOD.md 1).
 const askedTriples = 1000
@@ -28,9 +31,13 @@ const askedTriples = 1000
 func (e *Evaluation) compare(ctx context.Context, a *cli.App, stage *assemble.Stage, data []string) error {
 	c := &comparison{Evaluation: e, app: a, stage: stage, data: text.Joined(data), tallies: map[string]*tally{}}
 	for _, m := range tripleMethods {
-		if len(e.Methods) == 0 || slices.Contains(e.Methods, m) {
-			c.methods = append(c.methods, m)
+		if len(e.Methods) > 0 && !slices.Contains(e.Methods, m) {
+			continue
 		}
+		if err := stage.Has(kernel.Name); err != nil && m != euclidean {
+			return fmt.Errorf("%s: method %s: %w", e.Config, m, err)
+		}
+		c.methods = append(c.methods, m)
 	}
 	if e.Triples != "" {
 		var err error
@@ -184,7 +191,7 @@ func (e *Evaluation) foldName(f int) string {
 
 // trial measures one method on one fold.
 func (c *comparison) trial(ctx context.Context, s *kernel.Split, method string) (*kernel.Trial, error) {
-	if method == "euclidean" {
+	if method == euclidean {
 		return kernel.EvaluateEuclidean(c.evidence, s)
 	}
 	k, given := c.stage.Kernel(), c.given != nil

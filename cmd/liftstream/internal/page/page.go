@@ -10,10 +10,13 @@ import (
 	"html/template"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
 	"liftstream/model/evaluate"
+	"liftstream/model/report"
+	"liftstream/model/report/text"
 	"liftstream/stream"
 	"liftstream/stream/state"
 )
@@ -51,6 +54,14 @@ func (p Profiles) Confirmed() (n int) {
 		}
 	}
 	return n
+}
+
+// IntervalNote explains the interval of a confirmed profile that begins below 1, "" where none does.
+func (p Profiles) IntervalNote() string {
+	if slices.ContainsFunc(p.Best, func(x Profile) bool { return x.Confirmed && x.ValidatedLow < 1 }) {
+		return report.IntervalNote
+	}
+	return ""
 }
 
 // Place is where something is that the page is about, such as a topic or a file.
@@ -160,14 +171,14 @@ var script string
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"count": func(n any) string { return grouped(fmt.Sprint(n)) }, "percent": Percent, "times": Times, "figure": figure,
 	"spark": spark, "join": strings.Join,
-	"first":   func(n int, r []Reason) []Reason { return r[:min(n, len(r))] },
-	"number":  func(v float64) evaluate.Number { return evaluate.Number(v) },
-	"odds":    func(effect float64) string { return strconv.FormatFloat(math.Exp(effect), 'f', 2, 64) },
-	"whole":   func(v float64) int64 { return int64(math.Round(v)) },
-	"figure1": func(v evaluate.Number) string { return strings.TrimSuffix(Times(v), " times") },
-	"bar":     func(p float64) string { return strconv.FormatFloat(100*min(max(p, 0), 1), 'f', 1, 64) },
-	"style":   func() template.CSS { return template.CSS(style) },
-	"script":  func() template.JS { return template.JS(script) },
+	"first":  func(n int, r []Reason) []Reason { return r[:min(n, len(r))] },
+	"number": func(v float64) evaluate.Number { return evaluate.Number(v) },
+	"odds":   func(effect float64) string { return strconv.FormatFloat(math.Exp(effect), 'f', 2, 64) },
+	"whole":  func(v float64) int64 { return int64(math.Round(v)) },
+	"lift":   Lift,
+	"bar":    func(p float64) string { return strconv.FormatFloat(100*min(max(p, 0), 1), 'f', 1, 64) },
+	"style":  func() template.CSS { return template.CSS(style) },
+	"script": func() template.JS { return template.JS(script) },
 }).Parse(source))
 
 // policy lets the page use its own content and ask this server, nothing else.
@@ -247,11 +258,19 @@ func Percent(v evaluate.Number) string {
 
 // Times writes a lift, such as 5.2 times; a dash where it is not defined.
 func Times(v evaluate.Number) string {
+	if f := Lift(v); f != "–" {
+		return f + " times"
+	}
+	return "–"
+}
+
+// Lift writes a lift, or a bound of one, such as 5.2 or 1.003; a dash where it is not defined.
+func Lift(v evaluate.Number) string {
 	f := float64(v)
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return "–"
 	}
-	return strconv.FormatFloat(f, 'f', 1, 64) + " times"
+	return text.Lift(v, 1)
 }
 
 func figure(v evaluate.Number) string {

@@ -13,6 +13,7 @@ import (
 
 	"liftstream/model"
 	"liftstream/model/evaluate"
+	"liftstream/model/report"
 	"liftstream/stream"
 	"liftstream/stream/state"
 )
@@ -253,13 +254,20 @@ func TestPageSaysWhatIsConfirmed(t *testing.T) {
 	src := hostileSource(60)
 	src.Profiles = func() Profiles {
 		return Profiles{Model: 7, Best: []Profile{{Class: "yes", Text: "job=student", Confirmed: true, Lift: 4, Validated: 2,
-			ValidatedLow: 1.4, ValidatedHigh: 2.7},
+			ValidatedLow: 1.003, ValidatedHigh: 2.7},
 			{Class: "yes", Text: "month=mar", Lift: 5, Validated: 1.9, ValidatedLow: .1, ValidatedHigh: 3}}}
 	}
 	html, _ := get(t, server(t, src).URL+"/")
 	if strings.Count(html, "(not confirmed)") != 1 || strings.Contains(html, "None of them is confirmed") ||
-		!strings.Contains(html, "1.4 to 2.7") {
+		!strings.Contains(html, "1.003 to 2.7") || strings.Contains(html, report.IntervalNote) {
 		t.Errorf("of two profiles one is confirmed:\n%s", html)
+	}
+	src.Profiles = func() Profiles {
+		return Profiles{Model: 7, Best: []Profile{{Confirmed: true, Validated: 1.3, ValidatedLow: .96, ValidatedHigh: 1.8}}}
+	}
+	if html, _ := get(t, server(t, src).URL+"/"); !strings.Contains(html, "0.96 to 1.8") ||
+		!strings.Contains(html, report.IntervalNote) {
+		t.Errorf("an interval below 1 of a confirmed profile is not explained:\n%s", html)
 	}
 	if html, _ := get(t, server(t, hostileSource(60)).URL+"/"); !strings.Contains(html, "None of them is confirmed") {
 		t.Error("the page does not say that no profile is confirmed")
@@ -320,7 +328,8 @@ func TestWords(t *testing.T) {
 		{Count(-1234567), "-1,234,567"},
 		{Percent(0.117), "11.7 %"}, {Percent(0), "0.0 %"}, {Percent(0.0001), "under 0.1 %"},
 		{Percent(evaluate.Number(math.NaN())), "–"},
-		{Times(5.23), "5.2 times"}, {Times(evaluate.Number(math.Inf(1))), "–"},
+		{Times(5.23), "5.2 times"}, {Times(1.04), "1.04 times"}, {Lift(.998), "0.998"},
+		{Times(evaluate.Number(math.Inf(1))), "–"},
 	} {
 		if c.got != c.want {
 			t.Errorf("%q, want %q", c.got, c.want)

@@ -12,9 +12,9 @@ import (
 	"strings"
 
 	"liftstream/cmd/liftstream/internal/cli"
-	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/model"
 	"liftstream/model/lift"
+	"liftstream/model/report/text"
 )
 
 // forest is Covertype with a fit of all its sets.

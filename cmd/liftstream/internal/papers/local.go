@@ -15,9 +15,9 @@ import (
 	"strconv"
 
 	"liftstream/cmd/liftstream/internal/cli"
-	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/model"
 	"liftstream/model/local"
+	"liftstream/model/report/text"
 )
 
 // subspaces runs the synthetic experiment of Pichara and Soto (section 5): 500 records to learn from, 200 to score, and

@@ -13,11 +13,11 @@ import (
 
 	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/cmd/liftstream/internal/records"
-	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/codec"
 	"liftstream/codec/file"
 	"liftstream/model"
 	"liftstream/model/propensity"
+	"liftstream/model/report/text"
 )
 
 // Tables lists the tables, in the order in which they are printed.

@@ -56,8 +56,12 @@ func (s *run) final(ctx context.Context, web string) error {
 		if (page.Profiles{Best: best}).Confirmed() == 0 {
 			line("  none is confirmed: on records held back each of these could be chance")
 		}
-		for _, x := range best[:min(5, len(best))] {
+		best = best[:min(5, len(best))]
+		for _, x := range best {
 			line("  %s", s.profile(x))
+		}
+		if note := (page.Profiles{Best: best}).IntervalNote(); note != "" {
+			line("  %s", note)
 		}
 	}
 	if len(l.Best) > 0 {

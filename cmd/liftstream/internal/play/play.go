@@ -49,15 +49,12 @@ func (d *Demonstration) Run(ctx context.Context, a *cli.App) error {
 	if err := s.lay(); err != nil {
 		return err
 	}
-	c, err := a.Load(s.configFile)
-	if err != nil {
+	var err error
+	if s.stage, err = assemble.Load(a.Load, s.configFile); err != nil {
 		return err
 	}
-	s.config = c
-	if s.stage, err = assemble.New(c); err != nil {
-		return fmt.Errorf("%s: %w", s.configFile, err)
-	}
-	k, err := cluster.Connect(ctx, c)
+	s.config = s.stage.Config
+	k, err := cluster.Connect(ctx, s.config)
 	if err != nil {
 		return err
 	}

@@ -70,14 +70,12 @@ func (s *run) quality(v *page.Live) string {
 // profile writes a profile: "job=student: 2.4 times as often “yes” as on average on records held back (95 %: 2.1 to
 // 2.8)".
 func (s *run) profile(p page.Profile) string {
-	number := func(v evaluate.Number) string { return strings.TrimSuffix(page.Times(v), " times") }
 	if math.IsNaN(float64(p.Validated)) {
 		return fmt.Sprintf("%s: %s as often “%s” as on average where it was found, not among records held back", p.Text,
 			page.Times(p.Lift), p.Class)
 	}
 	text := fmt.Sprintf("%s: %s as often “%s” as on average on records held back (95 %%: %s to %s)", p.Text,
-		page.Times(p.Validated), p.Class,
-		number(p.ValidatedLow), number(p.ValidatedHigh))
+		page.Times(p.Validated), p.Class, page.Lift(p.ValidatedLow), page.Lift(p.ValidatedHigh))
 	if !p.Confirmed {
 		text += ", not confirmed"
 	}

@@ -9,7 +9,7 @@ import (
 	"os"
 	"strings"
 
-	"liftstream/cmd/liftstream/internal/text"
+	"liftstream/model/report/text"
 )
 
 // comparison is a line of a file of triples: record i is more like record j than like record k.

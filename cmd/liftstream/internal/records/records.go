@@ -11,10 +11,10 @@ import (
 	"math"
 
 	"liftstream/cmd/liftstream/internal/cli"
-	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/codec"
 	"liftstream/codec/file"
 	"liftstream/model"
+	"liftstream/model/report/text"
 )
 
 // Open opens data files with a progress bar of the given label.

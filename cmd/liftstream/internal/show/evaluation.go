@@ -6,8 +6,8 @@ import (
 	"math"
 	"strconv"
 
-	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/model/evaluate"
+	"liftstream/model/report/text"
 )
 
 // Evaluation prints the result of eval on the files data: the methods side by side, in the given order, then the gains,

@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/model"
 	"liftstream/model/lift"
+	"liftstream/model/report/text"
 )
 
 // Model prints the content of a model; name says which one it is.

@@ -6,13 +6,13 @@ import (
 	"math"
 	"strconv"
 
-	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/model"
 	"liftstream/model/local"
+	"liftstream/model/report/text"
 )
 
 // Record prints the score of the record that p scored last, which has the number n, and the evidence of each of its
-// features about the class.
+// features about the class, as its component local sees it.
 func Record(w io.Writer, schema *model.Schema, p *model.Partition, scores *model.Scores, n int64) error {
 	fmt.Fprintf(w, "record %d: %s", n, scores.Status[0])
 	if scores.Reason[0] != "" {
@@ -23,11 +23,7 @@ func Record(w io.Writer, schema *model.Schema, p *model.Partition, scores *model
 	}
 	fmt.Fprintf(w, "; %s is %s times its base rate of %s\n", schema.Classes[scores.Target[0]],
 		text.Decimals(scores.Lift[0], 2), text.Decimals(scores.BaseRate[0], 3))
-	c, ok := p.Component(local.Name).(*local.Component)
-	if !ok {
-		return fmt.Errorf("the configuration has no component %s", local.Name)
-	}
-	explanations := c.Explain(p.Row(), nil)
+	explanations := p.Component(local.Name).(*local.Component).Explain(p.Row(), nil)
 	if len(explanations) == 0 {
 		_, err := fmt.Fprintln(w, "the model has no local curves")
 		return err

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/model/report"
+	"liftstream/model/report/text"
 )
 
 const (
@@ -165,7 +165,14 @@ func reportProfilesOf(w io.Writer, r *report.Report, class string, most int) err
 	}
 	fmt.Fprintf(w, "\nProfiles of %s%s: %s\n", class, best(len(rows), len(of)), state)
 	heading := []string{"confirmed", " validated [low, high]", " lift", " records", " of the class", "profile"}
-	return text.Table(w, "", heading, rows)
+	if err := text.Table(w, "", heading, rows); err != nil {
+		return err
+	}
+	below := func(p report.Profile) bool { return p.Confirmed && p.ValidatedLow < 1 }
+	if slices.ContainsFunc(of[:len(rows)], below) {
+		fmt.Fprintln(w, report.IntervalNote)
+	}
+	return nil
 }
 
 func profileRow(p report.Profile) []string {
@@ -174,14 +181,14 @@ func profileRow(p report.Profile) []string {
 		tests[i] = testText(t)
 	}
 	later := "-"
-	if v := text.Decimals(p.ValidatedLift, 2); v != "-" {
-		later = fmt.Sprintf("%s [%s, %s]", v, text.Decimals(p.ValidatedLow, 2), text.Decimals(p.ValidatedHigh, 2))
+	if v := text.Lift(p.ValidatedLift, 2); v != "-" {
+		later = fmt.Sprintf("%s [%s, %s]", v, text.Lift(p.ValidatedLow, 2), text.Lift(p.ValidatedHigh, 2))
 	}
 	confirmed := "no"
 	if p.Confirmed {
 		confirmed = "yes"
 	}
-	return []string{confirmed, later, text.Decimals(p.Lift, 2), text.Number(p.NX), text.Number(p.NXY),
+	return []string{confirmed, later, text.Lift(p.Lift, 2), text.Number(p.NX), text.Number(p.NXY),
 		strings.Join(tests, " & ")}
 }
 

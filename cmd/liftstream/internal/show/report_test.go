@@ -11,7 +11,7 @@ import (
 func TestReportOfProfiles(t *testing.T) {
 	profile := func(cell string, among int, confirmed bool) report.Profile {
 		return report.Profile{Class: "yes", Profile: report.Tests{{Feature: "job", Cell: cell}}, ValidatedLift: 2,
-			ValidatedAmong: among, Confirmed: confirmed}
+			ValidatedLow: 1.0013, ValidatedHigh: 2.5, ValidatedAmong: among, Confirmed: confirmed}
 	}
 	for want, profiles := range map[string][]report.Profile{
 		"1 of 2 confirmed on records held back":      {profile("first", 2, false), profile("second", 2, true)},
@@ -25,6 +25,22 @@ func TestReportOfProfiles(t *testing.T) {
 		if text := b.String(); !strings.Contains(text, want) || strings.Index(text, "job=second") > strings.Index(text,
 			"job=first") {
 			t.Errorf("want %q, job=second first:\n%s", want, text)
+		} else if !strings.Contains(text, "2.00 [1.001, 2.50]") {
+			t.Errorf("the low end of the interval does not show on which side of 1 it is:\n%s", text)
+		}
+	}
+}
+
+// TestReportOfAnIntervalBelowOne: the interval asks for more than the q-value, and the report says so where it shows.
+func TestReportOfAnIntervalBelowOne(t *testing.T) {
+	for low, want := range map[report.Number]bool{.96: true, 1.04: false} {
+		var b strings.Builder
+		if err := reportProfiles(&b, &report.Report{Profiles: []report.Profile{{Class: "yes", ValidatedLift: 1.3,
+			ValidatedLow: low, ValidatedHigh: 1.8, ValidatedAmong: 2, Confirmed: true}}}, "yes"); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(b.String(), report.IntervalNote) != want {
+			t.Errorf("an interval that begins at %v:\n%s", low, b.String())
 		}
 	}
 }

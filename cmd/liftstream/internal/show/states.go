@@ -5,8 +5,8 @@ import (
 	"io"
 	"strconv"
 
-	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/model/evaluate"
+	"liftstream/model/report/text"
 	"liftstream/stream/state"
 )
 

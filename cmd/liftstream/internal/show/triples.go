@@ -6,8 +6,8 @@ import (
 	"math"
 	"strings"
 
-	"liftstream/cmd/liftstream/internal/text"
 	"liftstream/model/evaluate"
+	"liftstream/model/report/text"
 )
 
 // TriplesResult is the answer of the protocol triples.

@@ -4,18 +4,28 @@ package text
 import (
 	"fmt"
 	"io"
+	"math"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
-
-	"liftstream/model/report"
 )
 
 // Count writes a number with its noun.
-func Count(n int, noun string) string { return report.Count(n, noun) }
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
 
 // Some joins the first n texts and says how many more there are.
-func Some(texts []string, n int) string { return report.Some(texts, n) }
+func Some(texts []string, n int) string {
+	if len(texts) <= n {
+		return strings.Join(texts, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(texts[:n], ", "), len(texts)-n)
+}
 
 // Joined lists file names in a message.
 func Joined(files []string) string {
@@ -26,10 +36,32 @@ func Joined(files []string) string {
 }
 
 // Number writes a count or a weight: whole numbers without decimals.
-func Number[F ~float64](n F) string { return report.Whole(float64(n)) }
+func Number[F ~float64](n F) string {
+	v := float64(n)
+	if v == math.Trunc(v) && math.Abs(v) < 1e15 {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 6, 64)
+}
 
 // Decimals writes a figure with n decimals, "-" where it is not defined.
-func Decimals[F ~float64](f F, n int) string { return report.Decimals(float64(f), n) }
+func Decimals[F ~float64](f F, n int) string {
+	v := float64(f)
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return "-"
+	}
+	return strconv.FormatFloat(v, 'f', n, 64)
+}
+
+// Lift writes a lift, or a bound of one, with n decimals, "-" where it is not defined. It takes more of them, up to
+// nine, where a lift above or below 1 would read as 1.
+func Lift[F ~float64](f F, n int) string {
+	s := Decimals(f, n)
+	for ; f != 1 && s == Decimals(1., n) && n < 9; s = Decimals(f, n) {
+		n++
+	}
+	return s
+}
 
 // Percent writes a share.
 func Percent[F ~float64](v F) string { return Decimals(100*v, 1) + " %" }
