@@ -281,7 +281,7 @@ func TestGolden(t *testing.T) {
 						t.Errorf("%s: record %d, %s: neighbour %d is %d, want %d", name, r.Row, key, i, x.index, want.Rows[i])
 					}
 				}
-				vote(w.near[:k], w.tied, class, false, w.votes, w.far)
+				vote(w.near[:k], w.ties, class, false, w.votes, w.far)
 				if pred := string("BM"[w.best()]); pred != want.Pred {
 					t.Errorf("%s: record %d, %s: class %s, want %s", name, r.Row, key, pred, want.Pred)
 				}
