@@ -45,7 +45,7 @@ func TestPaperScores(t *testing.T) {
 		for _, y := range c.Y {
 			counts[y]++
 		}
-		mass, _ := Mass(c.X, c.Y, 3, .1, true)
+		mass, _ := masses(c.X, c.Y, 3, .1, true)
 		for i, y := range c.Y {
 			m := mass[i*3 : i*3+3]
 			if s := Hit.Record(m, counts, y); math.Abs(s-c.Hit[i]) > 1e-9 {
@@ -166,8 +166,8 @@ func TestGolden(t *testing.T) {
 				u[i] = (x - w.Min) / (w.Max - w.Min)
 			}
 			scaled[j] = u
-			mass, _ := Mass(u, class, 2, .05, loo)
-			out, _ := Mass(u, class, 2, .05, true)
+			mass, _ := masses(u, class, 2, .05, loo)
+			out, _ := masses(u, class, 2, .05, true)
 			averaged := make([]float64, n)
 			var sumAvg, sumRec float64
 			for i := range u {

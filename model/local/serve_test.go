@@ -237,7 +237,7 @@ func TestLeftOut(t *testing.T) {
 		p, _ := a.value(v)
 		u[i] = (p - a.zero) / a.scale
 	}
-	mass, squares := Mass(u, class, 2, x.options.Width, true)
+	mass, squares := masses(u, class, 2, x.options.Width, true)
 	counts := shares[0].counts[0].counts(2)
 	differ, moved := 0.0, 0.0
 	for k, i := range x.rows {
