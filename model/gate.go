@@ -68,7 +68,7 @@ type Verdict struct {
 	New     float64 // log-loss of the new model, nats a record, weighted; NaN = nothing to compare
 	Old     float64 // log-loss of the serving one on the same records
 	Gate    float64 // Options.Gate: how much worse the new model may be
-	// Low and High are the 95 % interval of New - Old; NaN with fewer than 2 records a batch. See interval.
+	// Low and High are the 95 % interval of New - Old; NaN with fewer than 2 records a batch. See decide.
 	Low, High float64
 }
 
@@ -190,8 +190,8 @@ const (
 // decide fills the verdict from records in the order of their times.
 //
 // The interval is that of batch means (Schmeiser, Operations Research 30, 1982): consecutive records of a stream depend
-// on each other, so their differences d_i are summed in 20 batches of equal length in time, and with e_b = sum_b w_i
-// (d_i - d)
+// on each other, so their differences d_i are summed in 20 batches of as many consecutive records, and with
+// e_b = sum_b w_i (d_i - d)
 //
 //	d +- t_19 sqrt(20/19 sum_b e_b^2) / sum_i w_i
 func (v *Verdict) decide(all []comparison) {

@@ -87,6 +87,61 @@ func TestPercentilesAreOfOneClassAndAllPartitions(t *testing.T) {
 	}
 }
 
+// TestPercentilesAreSharesOfScores: among scores of one distribution percentiles are uniform, whatever it is; a score
+// above 90 % of the others has .9; equal scores have .5. The order of the scores in the window, and each of them twice,
+// change nothing.
+func TestPercentilesAreSharesOfScores(t *testing.T) {
+	uniform := func(i int) float64 { return (float64(Hash(5, uint64(i))>>12) + .5) / (1 << 52) }
+	for name, of := range map[string]func(u float64) float64{
+		"rare":   func(u float64) float64 { return .02 * u * u },
+		"even":   func(u float64) float64 { return u },
+		"frauds": func(u float64) float64 { return 1 - .001*u },
+	} {
+		q := newPercentile()
+		const n = 40_000
+		var tenths [10]int
+		for i := range n {
+			r := q.rank(1, of(uniform(i)))
+			if i >= n/2 {
+				tenths[min(int(10*r), 9)]++
+			}
+		}
+		for k, c := range tenths {
+			if c < n/20*9/10 || c > n/20*11/10 {
+				t.Errorf("%s: %d of %d percentiles in tenth %d", name, c, n/2, k)
+			}
+		}
+		shuffled, doubled := newPercentile(), newPercentile()
+		for i := range n {
+			shuffled.rank(1, of(uniform((i*7919+13)%n)))
+			doubled.rank(1, of(uniform(i)))
+			doubled.rank(1, of(uniform(i)))
+		}
+		for _, u := range []float64{.01, .1, .5, .9, .99} {
+			want := naive(q.ring, 1, of(u))
+			higher := u
+			if of(.1) > of(.9) {
+				higher = 1 - u
+			}
+			if math.Abs(float64(want)-higher) > .01 {
+				t.Errorf("%s: the quantile %v has percentile %v", name, higher, want)
+			}
+			if got := shuffled.rank(1, of(u)); math.Abs(float64(got-want)) > 1e-3 {
+				t.Errorf("%s: percentile %v of %v, in another order %v", name, want, u, got)
+			}
+			if got := doubled.rank(1, of(u)); math.Abs(float64(got-want)) > 1e-3 {
+				t.Errorf("%s: percentile %v of %v, twice %v", name, want, u, got)
+			}
+		}
+	}
+	q := newPercentile()
+	for range 100 {
+		if r := q.rank(0, .2); r != .5 {
+			t.Fatalf("equal scores have the percentile %v", r)
+		}
+	}
+}
+
 // restart puts a restored window in the place of q.
 func restart(t *testing.T, q *percentile) {
 	t.Helper()

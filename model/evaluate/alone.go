@@ -10,9 +10,8 @@ import (
 )
 
 // Alone is the factory of a scorecard that adds the components' log-lifts to the base rates and learns nothing but
-// these: p_c proportional to b_c exp(sum of inputs_c), b_c = (n_c + w) / (n + C w), w = sum w_i^2 / sum w_i being the
-// mean weight of a record, so that the scale of weights changes nothing. With one component it says how good the
-// component is by itself.
+// these: p_c proportional to b_c exp(sum of inputs_c), b_c = (n_c + w) / (n + C w), w being model.Unit, so that the
+// scale of weights changes nothing. With one component it says how good the component is by itself.
 func Alone(s *model.Schema) model.ScorecardFactory { return alone{s} }
 
 type alone struct{ schema *model.Schema }
@@ -141,10 +140,8 @@ func (r *rates) Effects(row model.Row, pending []float64, target int32, dst []mo
 func (r *rates) Lift([]float64, int32, int) float64 { return math.NaN() }
 
 func (r *rates) BaseRate(class int32) float64 {
-	n, w := sum(r.counts), 1.0
-	if n > 0 && r.squares > 0 {
-		w = r.squares / n
-	}
+	n := sum(r.counts)
+	w := model.Unit(n, r.squares)
 	return (r.counts[class] + w) / (n + w*float64(len(r.counts)))
 }
 

@@ -23,15 +23,8 @@ type Ranking struct {
 	unit     bool // every record weighs 1
 }
 
-// Rank sorts n records. at gives the score, whether the record is a positive, and its weight (at least 0). Records of
-// weight zero and records whose score is NaN are left out.
-func Rank(n int, at func(i int) (score float64, positive bool, weight float64)) *Ranking {
-	r := &Ranking{}
-	r.Reset(n, at)
-	return r
-}
-
-// Reset replaces the content as Rank does, in O(n log n).
+// Reset replaces the content by n records and sorts them, in O(n log n). at gives the score, whether the record is a
+// positive, and its weight (at least 0). Records of weight zero and records whose score is NaN are left out.
 func (r *Ranking) Reset(n int, at func(i int) (score float64, positive bool, weight float64)) {
 	r.items, r.steps, r.pos, r.neg, r.unit = r.items[:0], r.steps[:0], 0, 0, true
 	for i := range n {
@@ -66,12 +59,6 @@ func (r *Ranking) Reset(n int, at func(i int) (score float64, positive bool, wei
 		}
 	}
 }
-
-// Positives and Negatives are the weights of the two sides.
-func (r *Ranking) Positives() float64 { return r.pos }
-
-// Negatives is the weight of the records that are not positive.
-func (r *Ranking) Negatives() float64 { return r.neg }
 
 func (r *Ranking) oneSided() bool { return r.pos == 0 || r.neg == 0 }
 

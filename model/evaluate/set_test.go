@@ -72,6 +72,12 @@ func TestAddRefuses(t *testing.T) {
 	}
 }
 
+func ranked(n int, at func(i int) (score float64, positive bool, weight float64)) *Ranking {
+	r := &Ranking{}
+	r.Reset(n, at)
+	return r
+}
+
 // TestSeparatedIsNotCalibrated: the maximum of the likelihood does not exist.
 func TestSeparatedIsNotCalibrated(t *testing.T) {
 	for name, p := range map[string][]float64{
@@ -79,7 +85,7 @@ func TestSeparatedIsNotCalibrated(t *testing.T) {
 		"constant": {.5, .5, .5, .5},
 	} {
 		y := []bool{false, false, true, true}
-		b, a := Rank(4, func(i int) (float64, bool, float64) { return p[i], y[i], 1 }).Recalibrate()
+		b, a := ranked(4, func(i int) (float64, bool, float64) { return p[i], y[i], 1 }).Recalibrate()
 		if !math.IsNaN(a) || !math.IsNaN(b) {
 			t.Errorf("%s: slope %v, intercept %v", name, b, a)
 		}
@@ -92,7 +98,7 @@ func TestOrderHasNoEffect(t *testing.T) {
 		s := c.set(t)
 		n := s.Len()
 		at := func(i int) (float64, bool, float64) { return s.P[i*s.Classes+1], s.Class[i] == 1, s.Weight[i] }
-		a, b := Rank(n, at), Rank(n, func(i int) (float64, bool, float64) { return at(n - 1 - i) })
+		a, b := ranked(n, at), ranked(n, func(i int) (float64, bool, float64) { return at(n - 1 - i) })
 		if !reflect.DeepEqual(a.steps, b.steps) || a.AUC() != b.AUC() || a.Lift(.07) != b.Lift(.07) ||
 			a.CalibrationError(20) != b.CalibrationError(20) {
 			t.Errorf("%s: the order of the records changes the ranking", c.Name)

@@ -1,40 +1,18 @@
 package lift
 
 import (
-	"compress/gzip"
 	"context"
-	"io"
-	"os"
 	"testing"
 
 	"liftstream/model"
 	"liftstream/model/modeltest"
 	"liftstream/model/report"
-	"liftstream/model/wire"
 )
 
 // TestFormerFormatIsRead: a part of format 3 and a state of format 2 give sets, windows and profiles.
 func TestFormerFormatIsRead(t *testing.T) {
-	file, err := os.Open("testdata/part-3-state-2.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	z, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
 	s := modeltest.Schema()
-	r := wire.NewReader(raw)
-	levels, err := model.DecodeLevels(s, r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, state := r.Bytes(), r.Bytes()
+	levels, b, state := modeltest.ReadGolden(t, s, "testdata/part-3-state-2.gz")
 	p, err := DecodePart(s, b)
 	if err != nil {
 		t.Fatal(err)

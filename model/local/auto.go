@@ -121,7 +121,7 @@ func (x *fitter) trial(s *structure, m Measure, queries int, weights []int64) (a
 		found := s.neighbourhood(row, m, &l, i, w)
 		own := s.prototypes.class[i]
 		for _, t := range []*Trial{&alike, &close} {
-			vote(w.near[:found], w.tied, s.prototypes.class, t.Close, w.votes, w.far)
+			vote(w.near[:found], w.ties, s.prototypes.class, t.Close, w.votes, w.far)
 			if found == 0 || w.best() != int(own) {
 				t.Errors += 1 / float64(queries)
 			}

@@ -1,43 +1,18 @@
 package local
 
 import (
-	"compress/gzip"
 	"context"
-	"io"
-	"os"
 	"testing"
 
 	"liftstream/model"
 	"liftstream/model/modeltest"
-	"liftstream/model/wire"
 )
 
 // TestFirstFormat: a state and a part of the first format still serve, with empty subspaces until the next fit, which
 // writes today's format.
 func TestFirstFormat(t *testing.T) {
-	f, err := os.Open("testdata/format-1.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
 	s := modeltest.Schema()
-	r := wire.NewReader(raw)
-	levels, err := model.DecodeLevels(s, r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	part, state := r.Bytes(), r.Bytes()
-	if err := r.Done(); err != nil {
-		t.Fatal(err)
-	}
+	levels, part, state := modeltest.ReadGolden(t, s, "testdata/format-1.gz")
 	c := &Component{schema: s}
 	if err := c.LoadState(state); err != nil {
 		t.Fatal(err)

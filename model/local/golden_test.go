@@ -45,7 +45,7 @@ func TestPaperScores(t *testing.T) {
 		for _, y := range c.Y {
 			counts[y]++
 		}
-		mass, _ := Mass(c.X, c.Y, 3, .1, true)
+		mass, _ := masses(c.X, c.Y, 3, .1, true)
 		for i, y := range c.Y {
 			m := mass[i*3 : i*3+3]
 			if s := Hit.Record(m, counts, y); math.Abs(s-c.Hit[i]) > 1e-9 {
@@ -166,8 +166,8 @@ func TestGolden(t *testing.T) {
 				u[i] = (x - w.Min) / (w.Max - w.Min)
 			}
 			scaled[j] = u
-			mass, _ := Mass(u, class, 2, .05, loo)
-			out, _ := Mass(u, class, 2, .05, true)
+			mass, _ := masses(u, class, 2, .05, loo)
+			out, _ := masses(u, class, 2, .05, true)
 			averaged := make([]float64, n)
 			var sumAvg, sumRec float64
 			for i := range u {
@@ -281,7 +281,7 @@ func TestGolden(t *testing.T) {
 						t.Errorf("%s: record %d, %s: neighbour %d is %d, want %d", name, r.Row, key, i, x.index, want.Rows[i])
 					}
 				}
-				vote(w.near[:k], w.tied, class, false, w.votes, w.far)
+				vote(w.near[:k], w.ties, class, false, w.votes, w.far)
 				if pred := string("BM"[w.best()]); pred != want.Pred {
 					t.Errorf("%s: record %d, %s: class %s, want %s", name, r.Row, key, pred, want.Pred)
 				}

@@ -24,7 +24,7 @@ func TestHistogram(t *testing.T) {
 		}
 		h := .05
 		mass, squares := g.around(&a, 2, h)
-		exact, square := Mass(u, class, 2, h, false)
+		exact, square := masses(u, class, 2, h, false)
 		bin := 1.0 / 255
 		bound := n * (bin*bin/(8*h*h)*2 + .61*bin/(h*splitUnit) + 3.4e-4) // the look-up between bins costs the same again
 		for i, v := range columns[j] {

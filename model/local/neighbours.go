@@ -67,12 +67,10 @@ func blocks(sum, low []int64) {
 }
 
 // find fills w.near with the prototypes closest by w.terms, nearest first, ties by the lower index, leaving out skip
-// (negative = none). It fills w.tied with the classes of the others at the distance of the last one. It returns the
-// number in w.near. The sums of w.tables are at most those of the terms; exact states that they are equal.
+// (negative = none), and w.ties with the others at the distance of the last one. It returns the number in w.near. The
+// sums of w.tables are at most those of the terms; exact states that they are equal.
 func (w *scratch) find(exact bool, skip int) int {
-	if w.ties > 0 {
-		w.untie()
-	}
+	w.ties = w.ties[:0]
 	sum := w.sum[:w.prototypes]
 	lookUp(w.tables, w.codes, sum)
 	if skip >= 0 {
@@ -114,14 +112,11 @@ func (w *scratch) find(exact bool, skip int) int {
 		}
 		n := nearest(sum, w.near)
 		if n == len(w.near) {
-			last := w.near[n-1].distance
-			for k, d := range sum {
-				if d == last {
-					w.tie(int32(k), 1)
+			last := w.near[n-1]
+			for k := int(last.index) + 1; k < len(sum); k++ {
+				if sum[k] == last.distance {
+					w.ties = append(w.ties, int32(k))
 				}
-			}
-			for k := n - 1; k >= 0 && w.near[k].distance == last; k-- {
-				w.tie(w.near[k].index, -1)
 			}
 		}
 		return n
@@ -138,7 +133,7 @@ func (w *scratch) find(exact bool, skip int) int {
 			}
 		}
 		if d == worst {
-			w.tie(k, 1)
+			w.ties = append(w.ties, k)
 			continue
 		}
 		last := w.near[len(w.near)-1]
@@ -150,24 +145,12 @@ func (w *scratch) find(exact bool, skip int) int {
 		switch {
 		case !full:
 		case worst == last.distance:
-			w.tie(last.index, 1)
-		case w.ties > 0:
-			w.untie()
+			w.ties = append(w.ties, last.index)
+		default:
+			w.ties = w.ties[:0]
 		}
 	}
 	return n
-}
-
-// tie counts n prototypes of the class of prototype k at the distance of the last of the nearest.
-func (w *scratch) tie(k int32, n int) {
-	w.tied[w.class[k]] += float64(n)
-	w.ties += n
-}
-
-// untie clears the ties of a prototype that is no longer the last.
-func (w *scratch) untie() {
-	clear(w.tied)
-	w.ties = 0
 }
 
 // to is the distance of prototype k. It stops once the distance reaches limit.

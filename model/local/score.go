@@ -23,26 +23,6 @@ const (
 	PerRecord
 )
 
-// Mass returns M_c(u_i) of every record as n rows of classes numbers, without the record itself when leaveOut, and per
-// record the sum of the squared kernel values: exactly, in O(n^2). u is in units of the range, h the width in the same.
-func Mass(u []float64, class []int32, classes int, h float64, leaveOut bool) (mass, squares []float64) {
-	n := len(u)
-	mass, squares = make([]float64, n*classes), make([]float64, n)
-	for i := range n {
-		m := mass[i*classes : (i+1)*classes]
-		for k := range n {
-			if leaveOut && i == k {
-				continue
-			}
-			d := (u[i] - u[k]) / h
-			w := math.Exp(-.5 * d * d)
-			m[class[k]] += w
-			squares[i] += w * w
-		}
-	}
-	return mass, squares
-}
-
 func total(mass []float64) (gamma float64) {
 	for _, m := range mass {
 		gamma += m

@@ -65,14 +65,14 @@ func neighbourhoods(t *testing.T, c *Component, ex []model.Example) {
 				}
 			}
 			slices.SortStableFunc(order, func(a, b neighbour) int { return cmp.Compare(a.distance, b.distance) })
-			tied := make([]float64, len(s.base))
+			var ties []int32
 			for k, x := range order {
 				if k >= s.neighbours && x.distance == order[s.neighbours-1].distance {
-					tied[s.prototypes.class[x.index]]++
+					ties = append(ties, x.index)
 				}
 			}
-			if !slices.Equal(w.tied, tied) {
-				t.Fatalf("%+v: record %d: tied %v, want %v", m, i, w.tied, tied)
+			if got := slices.Sorted(slices.Values(w.ties)); !slices.Equal(got, ties) {
+				t.Fatalf("%+v: record %d: tied %v, want %v", m, i, got, ties)
 			}
 			if order = order[:min(len(order), s.neighbours)]; !slices.Equal(w.near[:n], order) {
 				t.Fatalf("%+v, %d prototypes: record %d: neighbours %v, want %v", m, len(s.prototypes.class), i, w.near[:n], order)
@@ -237,7 +237,7 @@ func TestLeftOut(t *testing.T) {
 		p, _ := a.value(v)
 		u[i] = (p - a.zero) / a.scale
 	}
-	mass, squares := Mass(u, class, 2, x.options.Width, true)
+	mass, squares := masses(u, class, 2, x.options.Width, true)
 	counts := shares[0].counts[0].counts(2)
 	differ, moved := 0.0, 0.0
 	for k, i := range x.rows {

@@ -160,14 +160,12 @@ type scratch struct {
 	codes               [][]uint8
 	prototypes          int
 	places              []int32 // of the prototypes
-	class               []int32 // of the prototypes
 	at                  []int32 // of a record, by feature
 	sum                 []int64 // by prototype, padded with beyond to whole blocks
 	low                 []int64 // by block
 	left                []int32
 	near                []neighbour
-	tied                []float64 // by class, the prototypes outside of near at the distance of its last
-	ties                int       // their number
+	ties                []int32   // the prototypes outside of near at the distance of its last
 	asked               model.Row // the row of the neighbours in near, valid while nearby
 	found               int
 	nearby              bool
@@ -184,10 +182,10 @@ func newScratch(s *structure) *scratch {
 		features: make([]int32, 0, m), scores: make([]float32, 0, m),
 		all: make([]queryTerm, m), terms: make([]queryTerm, 0, m),
 		tables: make([]table, 0, packs), codes: make([][]uint8, 0, packs),
-		prototypes: n, places: s.prototypes.places, class: s.prototypes.class,
+		prototypes: n, places: s.prototypes.places, ties: make([]int32, 0, n),
 		row: make(model.Row, m), asked: make(model.Row, m), at: make([]int32, m),
 		low: make([]int64, (n+block-1)/block), left: make([]int32, 0, n), near: make([]neighbour, s.neighbours),
-		votes: make([]float64, len(s.base)), far: make([]float64, len(s.base)), tied: make([]float64, len(s.base)),
+		votes: make([]float64, len(s.base)), far: make([]float64, len(s.base)),
 	}
 	w.sum = make([]int64, len(w.low)*block)
 	for k := n; k < len(w.sum); k++ {
@@ -346,6 +344,6 @@ func (s *structure) neighbourhood(row model.Row, m Measure, l *limits, skip int,
 		return 0
 	}
 	n := w.find(exact, skip)
-	vote(w.near[:n], w.tied, s.prototypes.class, m.Close, w.votes, w.far)
+	vote(w.near[:n], w.ties, s.prototypes.class, m.Close, w.votes, w.far)
 	return n
 }

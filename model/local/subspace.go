@@ -25,7 +25,7 @@ import (
 //     explains: the one-sided hypergeometric tail is at most level / (m regions). The relevance is KL(P || P'), P'
 //     being the class shares of the nearest prototypes and P those of the agreeing ones, both at the base rates of the
 //     stream. A record takes the mean over its own neighbours with which it agrees, if they are at least a quarter of
-//     all.
+//     all. Prototypes as far as the last neighbour share its part, as they share its vote.
 //
 // A feature that is independent of the class and of all other features passes by chance alone, at those levels: the
 // prototypes were chosen without it, so their classes are exchangeable between the agreeing ones and the others.
@@ -315,7 +315,7 @@ func (t *trier) tail(n, r, a, k float64) float64 {
 }
 
 // beside is the relevance of feature j of the row beside the others, in nats: the mean over those of the found nearest
-// prototypes in w.near at which it has one and with which the row agrees in it.
+// prototypes in w.near, and of their w.ties, at which it has one and with which the row agrees in it.
 func (s *structure) beside(row model.Row, j, found int, w *scratch) float64 {
 	p := &s.prototypes
 	c := &p.columns[j]
@@ -326,23 +326,33 @@ func (s *structure) beside(row model.Row, j, found int, w *scratch) float64 {
 	if q == absent {
 		return 0
 	}
-	m := len(s.features)
-	sum, n := 0.0, 0
-	for _, x := range w.near[:found] {
-		at := int(x.index)*m + j
+	closer, share := tied(w.near[:found], w.ties)
+	var sum, n, far, others float64
+	add := func(k int32, sum, n *float64) {
+		at := int(k)*len(s.features) + j
 		b := p.beside[at]
 		if b == 0 {
-			continue
+			return
 		}
 		if v := p.places[at]; v != absent && math.Abs(float64(v)-float64(q)) <= s.agree[j] {
-			sum += float64(b)
-			n++
+			*sum += float64(b)
+			*n++
 		}
 	}
-	if float64(n) < leastShare*float64(found) {
+	for _, x := range w.near[:closer] {
+		add(x.index, &sum, &n)
+	}
+	for _, x := range w.near[closer:found] {
+		add(x.index, &far, &others)
+	}
+	for _, k := range w.ties {
+		add(k, &far, &others)
+	}
+	sum, n = sum+share*far, n+share*others
+	if n < leastShare*float64(found) {
 		return 0
 	}
-	return sum / float64(n)
+	return sum / n
 }
 
 // published appends the features of the record's subspace, the most relevant first, equal ones in their order, and

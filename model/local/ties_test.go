@@ -127,14 +127,14 @@ func TestARecordThatIsNoPrototypeIsNotLeftOut(t *testing.T) {
 
 // TestTiedVotes: two of three equal neighbours have two votes, by closeness or not, and the third has part in them.
 func TestTiedVotes(t *testing.T) {
-	near := []neighbour{{1, 0}, {4, 1}, {4, 2}}
+	near, ties := []neighbour{{1, 0}, {4, 1}, {4, 2}}, []int32{3}
 	class := []int32{0, 1, 1, 0}
 	votes, far := make([]float64, 2), make([]float64, 2)
-	vote(near, []float64{1, 0}, class, false, votes, far)
+	vote(near, ties, class, false, votes, far)
 	if math.Abs(math.Round(votes[0]*100)/100-1.67) > .01 || math.Abs(votes[1]-4./3) > .01 {
 		t.Errorf("votes %v", votes)
 	}
-	vote(near, []float64{1, 0}, class, true, votes, far)
+	vote(near, ties, class, true, votes, far)
 	// s = 1/5 + 4/50, the farther ones weigh s / (3 + s) each, two thirds of two of them for class 1.
 	v := .28 / 3.28
 	sum := 1 + 2*v

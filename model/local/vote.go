@@ -2,29 +2,38 @@ package local
 
 import "math"
 
+// tied returns how many of the neighbours are closer than the last, and the part of each prototype at the distance of
+// the last, ties being those outside of near: with c closer neighbours of K and T prototypes at the last distance each
+// of the T counts as (K - c) / T, whatever the order of the prototypes.
+func tied(near []neighbour, ties []int32) (closer int, share float64) {
+	closer = len(near)
+	if len(ties) == 0 {
+		return closer, 1
+	}
+	for closer > 0 && near[closer-1].distance == near[len(near)-1].distance {
+		closer--
+	}
+	last := float64(len(near) - closer)
+	return closer, last / (last + float64(len(ties)))
+}
+
 // vote writes the votes of the neighbours by class: one each, or by closeness. The neighbours at the distance of the
-// last share their votes with the others at that distance, tied by class: with c closer ones and T at the last distance
-// each of the T has (K - c) / T of a vote, in any order of the prototypes. A trace of the distance ranks classes of
+// last share their votes with the others at that distance, as tied has it. A trace of the distance ranks classes of
 // equal votes by the smaller mean distance, then by the lower class (METHOD.md 4.1).
-func vote(near []neighbour, tied []float64, class []int32, close bool, votes, far []float64) {
+func vote(near []neighbour, ties []int32, class []int32, close bool, votes, far []float64) {
 	clear(votes)
 	if len(near) == 0 {
 		return
 	}
 	// far counts the prototypes at the last distance by class, each at its share of a vote.
-	last, others := near[len(near)-1].distance, total(tied)
-	closer, share := len(near), 1.0
-	if others > 0 {
-		for closer > 0 && near[closer-1].distance == last {
-			closer--
-		}
-		copy(far, tied)
-		for _, n := range near[closer:] {
-			far[class[n.index]]++
-		}
-		share = float64(len(near)-closer) / (float64(len(near)-closer) + others)
-	} else {
-		clear(far)
+	last := near[len(near)-1].distance
+	closer, share := tied(near, ties)
+	clear(far)
+	for _, n := range near[closer:] {
+		far[class[n.index]]++
+	}
+	for _, k := range ties {
+		far[class[k]]++
 	}
 	if close {
 		first, end := float64(near[0].distance), float64(last)

@@ -22,28 +22,7 @@ func testFormat(t *testing.T, x *fixture) {
 	if os.Getenv("LIFTSTREAM_GOLDEN") == "write" {
 		writeGolden(t, x)
 	}
-	file, err := os.Open(x.Golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	z, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := wire.NewReader(raw)
-	levels, err := model.DecodeLevels(x.Schema, r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	part, old := r.Bytes(), r.Bytes()
-	if err := r.Done(); err != nil {
-		t.Fatal(err)
-	}
+	levels, part, old := ReadGolden(t, x.Schema, x.Golden)
 	c := x.factory.New(levels)
 	if err := c.LoadState(old); err != nil {
 		t.Fatalf("%s: a state of an earlier build is not read: %v", x.Golden, err)
@@ -58,6 +37,33 @@ func testFormat(t *testing.T, x *fixture) {
 	if _, err := x.factory.Fit(context.Background(), ev, part); err != nil {
 		t.Errorf("%s: fitting behind an earlier build: %v", x.Golden, err)
 	}
+}
+
+// ReadGolden reads a file as writeGolden writes it: the levels, the part and the state of an earlier build.
+func ReadGolden(t testing.TB, s *model.Schema, path string) (levels *model.Levels, part, state []byte) {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	z, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	raw, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	r := wire.NewReader(raw)
+	if levels, err = model.DecodeLevels(s, r); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	part, state = r.Bytes(), r.Bytes()
+	if err := r.Done(); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	return levels, part, state
 }
 
 func writeGolden(t *testing.T, x *fixture) {

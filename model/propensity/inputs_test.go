@@ -1,18 +1,13 @@
 package propensity
 
 import (
-	"compress/gzip"
 	"context"
-	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
 	"liftstream/model"
 	"liftstream/model/modeltest"
-	"liftstream/model/wire"
 )
 
 // setOptions are options with room for three sets and one input of neighbours.
@@ -234,25 +229,7 @@ func TestKeysAreCarriedOver(t *testing.T) {
 // TestFormat2: states and models of before inputs had keys are read; the weights are those of the inputs' numbers.
 func TestFormat2(t *testing.T) {
 	schema := schemas()["two"]
-	file, err := os.Open(filepath.Join("testdata", "format-2.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	z, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := wire.NewReader(raw)
-	levels, err := model.DecodeLevels(schema, r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	part, old := r.Bytes(), r.Bytes()
+	levels, part, old := modeltest.ReadGolden(t, schema, "testdata/format-2.gz")
 	f := New(specified(), schema)
 	s := f.New(levels).(*Scorecard)
 	if err := s.LoadState(old); err != nil {

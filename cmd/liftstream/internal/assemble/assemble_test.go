@@ -1,6 +1,7 @@
 package assemble
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"liftstream/codec"
 	"liftstream/config"
 	"liftstream/model"
+	"liftstream/model/kernel"
 	"liftstream/model/propensity"
 )
 
@@ -123,6 +125,11 @@ func TestDefaultsAreThoseOfTheModels(t *testing.T) {
 	if p.Cells != want.Cells || p.Prior != want.Prior || p.Step != want.Step || p.Linear != want.Linear ||
 		p.Calibration != want.Calibration {
 		t.Errorf("defaults of the configuration %+v, of the scorecard %+v", p, want)
+	}
+	// As text, where NaN equals NaN.
+	got, of := fmt.Sprintf("%+v", kernelOptions(config.Default("x"))), fmt.Sprintf("%+v", kernel.Default())
+	if got != of {
+		t.Errorf("defaults of the configuration %s, of the kernel %s", got, of)
 	}
 }
 
