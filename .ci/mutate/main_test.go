@@ -14,7 +14,7 @@ import (
 func TestFaultsOfAFile(t *testing.T) {
 	for _, c := range []struct {
 		body string
-		want []string // what stands in the place of what
+		want []string // text -> replacement
 	}{
 		{"func f(a, b int) bool { return a < b }", []string{"a < b -> !(a < b)", "< -> >=", "< -> <="}},
 		{"func f(a bool) { if a { f(a) } }", []string{"a -> !(a)", "f(a) -> {}"}},
