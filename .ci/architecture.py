@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Holds ARCHITECTURE.md against the code.
 
-architecture.py           prints each `file.go` `Name` of the pages that does not exist, and each difference between the arrows
-                          of the picture and the imports that `go list` tells; status 1 where there is any
+architecture.py           prints each `file.go` `Name` and each `Type.Member` of the pages that does not exist, and each
+                          difference between the arrows of the picture and the imports that `go list` tells; status 1
+                          where there is any
 architecture.py --write   writes the picture anew from `go list`
 
-A name is a function, Type.Method or a type; several may follow one file: `a/b.go` `F`, `T.G`. Test packages and the arrows
-that follow from others are left out of the picture."""
-import json, pathlib, re, subprocess, sys
+A name is a function, Type.Method or a type; several may follow one file: `a/b.go` `F`, `T.G`. Test packages and the
+arrows that follow from others are left out of the picture."""
+import functools, json, pathlib, re, subprocess, sys
 
 PAGES = ["ARCHITECTURE.md", "CONTRIBUTING.md"]
 START, END = "```mermaid\n", "```\n"
@@ -19,7 +20,9 @@ FILE = r"[\w./-]+\.(?:go|md|sh|py)"
 
 
 def names():
-    """The files, folders and names in the pages that do not exist. Tables under a heading "3.2 stream" speak of that folder."""
+    """The files, folders and names in the pages that do not exist.
+
+    Tables under a heading "3.2 stream" speak of that folder."""
     for page in PAGES:
         text = pathlib.Path(page).read_text() if pathlib.Path(page).exists() else ""
 
@@ -46,6 +49,38 @@ def names():
                 want = rf"^func \(\w* ?\*?{kind}(\[\w+\])?\) {method}[(\[]" if kind else rf"^(func {name}[(\[]|(type |\t){name} |(var|const) {name}\b)"
                 if not re.search(want, code, re.M):
                     yield f"{where}: {file} has no {name}"
+        yield from methods(page, text)
+
+
+def methods(page, text):
+    """The names Type.Member in a page that no file of the tree has, as method or as field."""
+    for m in re.finditer(r"`([A-Za-z]\w*)\.([A-Za-z]\w*)`", text):
+        kind, member = m[1], m[2]
+        if member in ("go", "md", "py", "sh", "yaml", "json", "txt", "com"):
+            continue
+        method = rf"^func \(\w* ?\*?{kind}(\[[^]]*\])?\) {member}[(\[]"
+        field = rf"^(type |\t){kind} struct \{{[^}}]*?^\t+(\w+, )*{member}\b"
+        if kind in sections() or kind in packages():
+            continue  # a key of the configuration, or a name with its package
+        if not any(re.search(method, code, re.M) or re.search(field, code, re.M) for code in tree()):
+            yield f"{page}:{text[:m.start()].count(chr(10)) + 1}: no type {kind} has {member}"
+
+
+@functools.cache
+def tree():
+    return [f.read_text() for d in ["cmd", "stream", "model", "codec", "config"] for f in pathlib.Path(d).rglob("*.go")]
+
+
+@functools.cache
+def packages():
+    return {f.name for d in ["cmd", "stream", "model", "codec", "config"] for f in pathlib.Path(d).rglob("*") if f.is_dir()} | {
+        "model", "codec", "stream", "config"}
+
+
+@functools.cache
+def sections():
+    """The first parts of the keys of the configuration."""
+    return set(re.findall(r'yaml:"(\w+)', pathlib.Path("config/config.go").read_text()))
 
 
 def arrows():

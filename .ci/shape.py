@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Fails where a type has more than 25 methods or a Go file more than 500 lines. Generated files and testdata are left out.
+"""Fails where a type has more than 25 methods or a Go file more than 500 lines.
 
-EXCEPTIONS names the ones that stay, each with its reason."""
+Generated files and testdata are left out. EXCEPTIONS names the ones that stay, each with its reason."""
 import collections, pathlib, re, sys
 
 METHODS, LINES = 25, 500
 EXCEPTIONS = {}
 
 methods, bad = collections.Counter(), []
-for d in ["cmd", "stream", "model", "codec", "config", "deploy"]:
+for d in ["cmd", "stream", "model", "codec", "config", "deploy", ".ci"]:
     for f in sorted(pathlib.Path(d).rglob("*.go")):
         text = f.read_text()
         if "testdata" in f.parts or re.search(r"^// Code generated .* DO NOT EDIT\.$", text, re.M):

@@ -14,21 +14,22 @@ import (
 
 var fence = regexp.MustCompile("(?s)```([a-z]+)\n(.*?)```")
 
-func snippets(t *testing.T) (all [][2]string) {
+// snippets returns the README and its snippets, each with its language.
+func snippets(t *testing.T) (text string, all [][2]string) {
 	t.Helper()
-	text, err := os.ReadFile("../../README.md")
+	b, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range fence.FindAllStringSubmatch(string(text), -1) {
+	for _, m := range fence.FindAllStringSubmatch(string(b), -1) {
 		all = append(all, [2]string{m[1], m[2]})
 	}
-	return all
+	return string(b), all
 }
 
 // TestReadmeSnippets runs every command of the README and lints every configuration.
 func TestReadmeSnippets(t *testing.T) {
-	all := snippets(t)
+	text, all := snippets(t)
 	dir := t.TempDir()
 	if err := os.CopyFS(filepath.Join(dir, "cmd/liftstream/examples"), os.DirFS("examples")); err != nil {
 		t.Fatal(err)
@@ -39,7 +40,7 @@ func TestReadmeSnippets(t *testing.T) {
 		ran[s[0]]++
 		switch s[0] {
 		case "sh":
-			for _, line := range strings.Split(strings.TrimSpace(s[1]), "\n") {
+			for _, line := range strings.Split(strings.ReplaceAll(strings.TrimSpace(s[1]), "\\\n", ""), "\n") {
 				if line == "go test ./..." {
 					continue // this test is part of it
 				}
@@ -52,8 +53,12 @@ func TestReadmeSnippets(t *testing.T) {
 				if args[0] == "demo" {
 					args = append(args, "--once", "--rate", "0", "--listen", "127.0.0.1:0")
 				}
-				if r := command(t, args...); r.status != cli.StatusDone {
+				r := command(t, args...)
+				if r.status != cli.StatusDone {
 					t.Errorf("%s: status %d: %s", line, r.status, r.err)
+				}
+				if slices.Contains(args, "--record") {
+					compareLines(t, text, r.out)
 				}
 			}
 		case "yaml":
@@ -71,6 +76,22 @@ func TestReadmeSnippets(t *testing.T) {
 	}
 	if ran["sh"] < 2 || ran["yaml"] < 1 || ran["json"] < 1 {
 		t.Errorf("snippets found: %v", ran)
+	}
+}
+
+// compareLines holds the README's score of one record, the indented lines from "record " on, against the command's.
+func compareLines(t *testing.T, readme, printed string) {
+	t.Helper()
+	_, shown, found := strings.Cut(readme, "\n\n    record ")
+	shown, _, _ = strings.Cut("record "+shown, "\n\n#")
+	if !found {
+		t.Fatal("the README shows no score of one record")
+	}
+	for line := range strings.Lines(shown) {
+		line = strings.TrimSpace(line)
+		if line != "..." && !strings.Contains(printed, line) {
+			t.Errorf("the README shows %q, which --record does not print:\n%s", line, printed)
+		}
 	}
 }
 

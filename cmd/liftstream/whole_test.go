@@ -105,7 +105,7 @@ func TestScoresOfTheFittedFileHaveItsRate(t *testing.T) {
 		}
 		mean, rate, n = mean+r.Propensity, rate+r.BaseRate, n+1
 	}
-	if math.Abs(mean-rate)/n > .005 {
+	if math.Abs(mean/rate-1) > .01 {
 		t.Errorf("mean propensity %.4f, rate %.4f", mean/n, rate/n)
 	}
 }
