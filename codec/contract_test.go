@@ -443,7 +443,7 @@ func TestParseTime(t *testing.T) {
 
 // TestLevelsAreText: bytes that are not UTF-8 are not published as a level.
 func TestLevelsAreText(t *testing.T) {
-	c := levelColumn{missing: map[string]bool{}}
+	c := levelColumn{missing: map[string]bool{}, account: &account{limit: 1 << 20}}
 	c.begin(nil)
 	a, b, same := c.lookup([]byte("gr\xFCn")), c.lookup([]byte("green")), c.lookup([]byte(" gr\xFCn"))
 	if want := []string{"gr\uFFFDn", "green"}; a != 0 || b != 1 || same != a || !reflect.DeepEqual(c.levels, want) {
@@ -453,7 +453,7 @@ func TestLevelsAreText(t *testing.T) {
 
 // TestInternForgets: the table of texts stays bounded, and codes stay right when it is emptied.
 func TestInternForgets(t *testing.T) {
-	c := levelColumn{missing: map[string]bool{"": true}}
+	c := levelColumn{missing: map[string]bool{"": true}, account: &account{limit: 1 << 40}}
 	for batch := range 40 {
 		c.begin(nil)
 		for i := range 2000 {
