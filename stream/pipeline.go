@@ -42,8 +42,8 @@ func (p *pipeline) run(ctx context.Context) error {
 	defer p.timer.Stop()
 	defer func() {
 		t.s.budget.release(p.filling.reserved)
-		t.s.budget.labels.charge(-p.late.reserved())
-		t.s.budget.events.charge(-p.current.reserved)
+		t.s.budget.labels.Charge(-p.late.reserved())
+		t.s.budget.events.Charge(-p.current.reserved)
 	}()
 	if t.snapshotFirst {
 		if err := p.writeFirst(ctx); err != nil || t.snapshotFirst {
@@ -272,7 +272,7 @@ func (p *pipeline) learnLate(x *transaction) (moved bool) {
 				return moved
 			}
 			t.learnLabels(x, r)
-			t.m.At.Labels, moved = r.Offset+1, true
+			t.m.At.Labels, moved = r.Next(), true
 			f.Records = f.Records[1:]
 		}
 		t.m.At.Labels, moved = f.Next, true

@@ -15,7 +15,7 @@ import (
 
 // process takes one events message into the state, and its scores into the transaction.
 func (t *task) process(x *transaction, r *txn.Record) error {
-	t.m.At.Events = r.Offset + 1
+	t.m.At.Events = r.Next()
 	if r.Time.After(t.newest) {
 		t.newest = r.Time
 	}

@@ -27,8 +27,18 @@ type Options struct {
 	Spec           *model.Spec
 	Codec          codec.Options
 	Models         *state.Models
+	// Budget returns the budget that pays for the fetched messages of a topic, and the bytes of one fetch of it. nil = no
+	// budget.
+	Budget func(topic string) (b Budget, share int64)
 	// Progress, where set, is told of each fetch: offset at of the topic, on the way to the offset to.
 	Progress func(topic string, at, to int64)
+}
+
+// Budget bounds the bytes of fetched messages in a process.
+type Budget interface {
+	Try(n int64) bool                           // takes n bytes if they are free
+	Acquire(ctx context.Context, n int64) error // waits for n bytes
+	Charge(n int64)                             // takes n bytes without waiting; below 0 it gives them back
 }
 
 // Schema is a specification and the columns that belong to it.
@@ -57,7 +67,7 @@ type Machine struct {
 	decoder *codec.Decoder
 	encoder *codec.ScoreEncoder
 	columns codec.Carry // that the scores of the last message repeat
-	ahead   map[string]ahead
+	ahead   map[string]*ahead
 }
 
 // New returns a machine without a state.
@@ -254,6 +264,9 @@ func (m *Machine) TakeLabels(r *txn.Record) (counts model.LabelCounts, bad []cod
 
 // ReadEvents reads an events message into Batch. A message with too many bad rows (deadletter.Bound) cannot be read.
 func (m *Machine) ReadEvents(r *txn.Record) ([]codec.RowError, error) {
+	if r.Unread != nil {
+		return nil, unread(r)
+	}
 	bad, err := m.decoder.Decode(m.message(r), &m.Batch, &m.columns)
 	return m.bounded(r, bad, err)
 }
@@ -266,8 +279,20 @@ func (m *Machine) IsEvent(r *txn.Record) bool {
 
 // ReadLabels reads a labels message into Labels, as ReadEvents does.
 func (m *Machine) ReadLabels(r *txn.Record) ([]codec.RowError, error) {
+	if r.Unread != nil {
+		return nil, unread(r)
+	}
 	bad, err := m.decoder.DecodeLabels(m.message(r), &m.Labels)
 	return m.bounded(r, bad, err)
+}
+
+// unread is the error of messages that the broker's batch does not give.
+func unread(r *txn.Record) error {
+	reason := codec.ReasonDamaged
+	if r.Unread.TooLarge {
+		reason = codec.ReasonTooLarge
+	}
+	return &codec.MessageError{Reason: reason, Err: r.Unread}
 }
 
 func (m *Machine) bounded(r *txn.Record, bad []codec.RowError, err error) ([]codec.RowError, error) {
