@@ -74,16 +74,16 @@ const (
 	HeaderCRC32C = "crc32c"
 )
 
-// Names of the headers of a dead letter.
+// Names of the headers of a dead letter. They follow the headers of its message.
 const (
-	DeadReason    = "reason"
-	DeadStage     = "stage" // one of the Stage constants
-	DeadError     = "error"
-	DeadTopic     = "topic"
-	DeadPartition = "partition"
-	DeadOffset    = "offset"
-	DeadRow       = "row"        // absent when the whole message is dead
-	DeadFirstSeen = "first_seen" // RFC 3339
+	DeadReason    = "liftstream-reason"
+	DeadStage     = "liftstream-stage" // one of the Stage constants
+	DeadError     = "liftstream-error"
+	DeadTopic     = "liftstream-topic"
+	DeadPartition = "liftstream-partition"
+	DeadOffset    = "liftstream-offset"
+	DeadRow       = "liftstream-row"        // absent when the whole message is dead
+	DeadFirstSeen = "liftstream-first-seen" // RFC 3339
 )
 
 // Stages name the step at which a message became a dead letter.
