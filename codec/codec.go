@@ -81,17 +81,17 @@ const (
 	HeaderCRC32C = "crc32c"
 )
 
-// Names of the headers of a dead letter.
+// Names of the headers of a dead letter. They follow the headers of its message.
 const (
-	DeadReason    = "reason"
-	DeadStage     = "stage" // one of the Stage constants
-	DeadError     = "error"
-	DeadTopic     = "topic"
-	DeadPartition = "partition"
-	DeadOffset    = "offset"
-	DeadLast      = "last_offset" // of several messages in a batch that cannot be read; absent else
-	DeadRow       = "row"         // absent when the whole message is dead
-	DeadFirstSeen = "first_seen"  // RFC 3339
+	DeadReason    = "liftstream-reason"
+	DeadStage     = "liftstream-stage" // one of the Stage constants
+	DeadError     = "liftstream-error"
+	DeadTopic     = "liftstream-topic"
+	DeadPartition = "liftstream-partition"
+	DeadOffset    = "liftstream-offset"
+	DeadLast      = "liftstream-last-offset" // of several messages in a batch that cannot be read; absent else
+	DeadRow       = "liftstream-row"         // absent when the whole message is dead
+	DeadFirstSeen = "liftstream-first-seen"  // RFC 3339
 )
 
 // Stages name the step at which a message became a dead letter.
