@@ -419,7 +419,7 @@ func TestCanonicalNumbers(t *testing.T) {
 	}{{0, "0"}, {math.Copysign(0, -1), "0"}, {1, "1"}, {-3, "-3"}, {1e6, "1000000"}, {0.1, "0.1"}, {1e-7, "0.0000001"},
 		{1e-8, "1e-08"},
 		{1 << 60, "1152921504606846976"}, {1e21, "1e+21"}, {123.456, "123.456"}} {
-		if got := string(AppendNumber(nil, c.v)); got != c.want {
+		if got := string(model.AppendNumber(nil, c.v, 64)); got != c.want {
 			t.Errorf("%v is %q, want %q", c.v, got, c.want)
 		}
 	}

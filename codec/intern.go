@@ -65,7 +65,8 @@ func (t *intern) id(b []byte) (id uint32, fresh bool) {
 type levelColumn struct {
 	intern
 	missing map[string]bool
-	// by id: the id of the text as UTF-8 without spaces around it; MissingCode for a text that means missing
+	fixed   map[string]bool // the levels that the configuration names: their texts stay as they are
+	// by id: the id of the canonical text; MissingCode for a text that means missing
 	canon  []uint32
 	stamp  []uint32 // by id: the batch in which code is valid
 	code   []uint32
@@ -106,8 +107,13 @@ func (c *levelColumn) admit(id uint32, b []byte) {
 	if !utf8.Valid(t) {
 		t = bytes.ToValidUTF8(t, []byte("\uFFFD")) // published values must be text
 	}
+	gone := c.missing[string(t)]
+	if !c.fixed[string(t)] {
+		t = model.CanonicalText(nil, t)
+		gone = gone || c.missing[string(t)]
+	}
 	switch {
-	case c.missing[string(t)]:
+	case gone:
 		c.canon[id] = model.MissingCode
 	case string(t) != string(b):
 		k, fresh := c.id(t)
@@ -137,10 +143,10 @@ func (c *classColumn) lookup(b []byte) int32 {
 	id, fresh := c.id(b)
 	if fresh {
 		t := string(trim(b))
-		k := c.schema.Class(t)
+		k := c.schema.ClassOf(t)
 		if k < 0 {
 			k = int(model.UnknownClass)
-			if c.missing[t] {
+			if c.missing[t] || c.missing[string(model.CanonicalText(nil, []byte(t)))] {
 				k = int(model.Unlabelled)
 			}
 		}
