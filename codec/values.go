@@ -383,26 +383,11 @@ func integer(a arrow.Array, i int) (int64, bool) {
 	return 0, false
 }
 
-var timeLayouts = []string{time.RFC3339Nano, "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02T15:04:05.999999999",
-	"2006-01-02 15:04:05.999999999", "2006-01-02"}
-
-// parseTime reads RFC 3339, also with a space for the T, without a zone (UTC), or the date alone; an integer is Unix
-// milliseconds.
+// parseTime reads a text as model.ParseTime does; an integer is Unix milliseconds.
 func parseTime(s string) (int64, bool) {
 	s = strings.TrimSpace(s)
 	if v, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return scaled(v, 1e6)
 	}
-	if len(s) > 40 {
-		return 0, false
-	}
-	for _, l := range timeLayouts {
-		if t, err := time.Parse(l, s); err == nil {
-			if y := t.Year(); y < 1678 || y > 2261 {
-				return 0, false // outside the range of int64 nanoseconds
-			}
-			return t.UnixNano(), true
-		}
-	}
-	return 0, false
+	return model.ParseTime(s)
 }

@@ -176,3 +176,24 @@ func sameValue(text string) string {
 	}
 	return string(b)
 }
+
+var timeLayouts = [...]string{time.RFC3339Nano, "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02T15:04:05.999999999",
+	"2006-01-02 15:04:05.999999999", time.DateOnly, "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02T15:04Z07:00",
+	"2006-01-02 15:04Z07:00", "2006/01/02", "2006/01/02 15:04:05.999999999", "2006/01/02 15:04"}
+
+// ParseTime reads a text that is a time, in Unix nanoseconds: RFC 3339, also with a space for the T, without seconds,
+// without a zone (UTC), with slashes, or the date alone. Times outside the range of int64 nanoseconds are none.
+func ParseTime(s string) (int64, bool) {
+	if len(s) < 10 || len(s) > 40 || s[4] != '-' && s[4] != '/' {
+		return 0, false
+	}
+	for _, l := range timeLayouts {
+		if t, err := time.Parse(l, s); err == nil {
+			if y := t.Year(); y < 1678 || y > 2261 {
+				return 0, false
+			}
+			return t.UnixNano(), true
+		}
+	}
+	return 0, false
+}

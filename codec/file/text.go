@@ -66,6 +66,8 @@ type cells struct {
 	as      want
 	floats  bool // numbers are float64 even when all are whole
 	missing *missing
+	track   bool   // texts is kept
+	texts   []bool // by row: the value is text by its format
 
 	nums  column.Fixed[float64]
 	whole bool // all of nums are integers that float64 holds exactly
@@ -79,6 +81,7 @@ func (c *cells) begin() {
 	n := len(c.text.Bytes)
 	c.text = column.Text{Bytes: make([]byte, 0, n+n/8)}
 	c.text.Reset()
+	c.texts = c.texts[:0]
 	c.whole, c.seen = true, guessNone
 }
 
@@ -143,6 +146,20 @@ func (c *cells) string(b []byte) error {
 	c.seen = c.seen.join(guessText)
 	return c.add(b)
 }
+
+// note says of the last value whether it is text by its format.
+func (c *cells) note(isText bool) {
+	if !c.track {
+		return
+	}
+	for len(c.texts) < c.len()-1 {
+		c.texts = append(c.texts, false)
+	}
+	c.texts = append(c.texts, isText)
+}
+
+// isText reports whether the value of a row is text by its format.
+func (c *cells) isText(row int) bool { return row < len(c.texts) && c.texts[row] }
 
 // token appends a JSON number.
 func (c *cells) token(b []byte) error {
