@@ -74,6 +74,7 @@ func NewDecoder(o Options) (*Decoder, error) {
 	for _, t := range o.Missing {
 		t = string(trim([]byte(t)))
 		d.missing[t] = true
+		d.missing[string(model.CanonicalText(nil, []byte(t)))] = true
 		if v, err := strconv.ParseFloat(t, 64); err == nil {
 			d.numbers = append(d.numbers, v)
 		}
@@ -81,6 +82,12 @@ func NewDecoder(o Options) (*Decoder, error) {
 	d.levels = make([]levelColumn, len(o.Schema.Features))
 	for f := range d.levels {
 		d.levels[f].missing, d.levels[f].account = d.missing, &d.in.account
+		for _, t := range o.Schema.Features[f].Levels {
+			if d.levels[f].fixed == nil {
+				d.levels[f].fixed = map[string]bool{}
+			}
+			d.levels[f].fixed[t] = true
+		}
 	}
 	d.classes = classColumn{schema: o.Schema, missing: d.missing}
 	return d, nil

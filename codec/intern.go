@@ -70,7 +70,8 @@ type levelColumn struct {
 	intern
 	missing map[string]bool
 	account *account
-	// by id: the id of the text as UTF-8 without spaces around it; MissingCode for a text that means missing
+	fixed   map[string]bool // the levels that the configuration names: their texts stay as they are
+	// by id: the id of the canonical text; MissingCode for a text that means missing
 	canon  []uint32
 	stamp  []uint32 // by id: the batch in which code is valid
 	code   []uint32
@@ -165,8 +166,13 @@ func (c *levelColumn) admit(id uint32, b []byte) {
 		t = bytes.ToValidUTF8(t, []byte("\uFFFD")) // published values must be text
 		c.odd[id] |= oddText
 	}
+	gone := c.missing[string(t)]
+	if !c.fixed[string(t)] {
+		t = model.CanonicalText(nil, t)
+		gone = gone || c.missing[string(t)]
+	}
 	switch {
-	case c.missing[string(t)]:
+	case gone:
 		c.canon[id] = model.MissingCode
 	case string(t) != string(b):
 		k, fresh := c.id(t)
@@ -225,10 +231,10 @@ func (c *classColumn) lookup(b []byte) int32 {
 // of is the class that a text names.
 func (c *classColumn) of(b []byte) int32 {
 	t := trim(b)
-	if k := c.schema.Class(string(t)); k >= 0 {
+	if k := c.schema.ClassOf(string(t)); k >= 0 {
 		return int32(k)
 	}
-	if c.missing[string(t)] {
+	if c.missing[string(t)] || c.missing[string(model.CanonicalText(nil, t))] {
 		return int32(model.Unlabelled)
 	}
 	return int32(model.UnknownClass)
