@@ -100,7 +100,7 @@ func TestFullFile(t *testing.T) {
 	want.Topics.Labels = "bank-labels"
 	want.Kafka.TLS = &TLS{CA: "...", Cert: "...", Key: "..."}
 	want.Kafka.SASL = &SASL{Mechanism: MechanismScramSHA512, Username: "...", Password: "hunter2"}
-	want.HTTP.Token = "t0k3n"
+	want.HTTP.Token, want.HTTP.Hosts = "t0k3n", []string{"scores.example.com"}
 	want.masked = map[string]bool{"kafka.sasl.password": true, "http.token": true}
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("the values of the file are not the documented defaults:\n got %+v\nwant %+v", c, want)

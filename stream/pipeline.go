@@ -237,7 +237,7 @@ func (p *pipeline) complete(x *transaction) {
 	// A quarter of the ring each: the snapshot before the last must be able to replay too.
 	if p.snapshotDue() || unsaved >= state.JournalRing/4 && !t.snap.Busy() {
 		t.snap.Start(t.m.Part, t.s.o.Spec.Options.Fingerprint, t.m.At, t.m.Journal, t.s.format())
-		t.read, t.wrote = 0, 0
+		t.read, t.wrote, t.noting = 0, 0, true
 		p.lastSnap = now
 		p.pace.Start(now)
 	}
@@ -253,7 +253,7 @@ func (p *pipeline) complete(x *transaction) {
 		}
 		x.snapshot = whole
 	}
-	if t.m.At != t.committed || len(x.records) > 0 {
+	if t.note(x); t.m.At != t.committed || len(x.records) > 0 {
 		t.number(x, t.committed)
 	}
 }

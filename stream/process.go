@@ -19,6 +19,7 @@ func (t *task) process(x *transaction, r *txn.Record) error {
 	if r.Time.After(t.newest) {
 		t.newest = r.Time
 	}
+	t.seen.Events = state.MessageOf(r)
 	bad, err := t.m.TakeEvents(r)
 	n := t.m.Batch.N
 	t.windows.events.add(weighed(n, bad, err))
@@ -75,6 +76,7 @@ func (t *task) count(n int) {
 
 // learnLabels learns one labels message.
 func (t *task) learnLabels(x *transaction, r *txn.Record) {
+	t.seen.Labels = state.MessageOf(r)
 	c, bad, err := t.m.TakeLabels(r)
 	t.windows.labels.add(weighed(t.m.Labels.N, bad, err))
 	t.dead.write(t, x, r, codec.StageLabels, bad, err)
@@ -119,6 +121,15 @@ func (t *task) writeState(x *transaction, c state.Change) {
 	x.add(txn.Record{Topic: t.s.o.Topics.State, Partition: t.id, Key: []byte(c.Key), Value: c.Value, Time: t.s.o.Now()})
 	t.wrote += int64(len(c.Key) + len(c.Value))
 	t.s.o.Metrics.StateBytes.Add(float64(len(c.Key) + len(c.Value)))
+}
+
+// note tells the newest messages that were taken in, after a takeover and with each snapshot: often enough for a later
+// owner to see whether the topics are still the same, and seldom enough to cost nothing.
+func (t *task) note(x *transaction) {
+	if t.noting && t.seen != t.noted {
+		t.writeState(x, state.Change{Key: state.SeenKey, Value: t.seen.Encode()})
+		t.noted, t.noting = t.seen, false
+	}
 }
 
 // number numbers a transaction that began at from, and adds the done record, which says where it leads.
