@@ -1,26 +1,36 @@
 package stream
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"go.uber.org/zap"
 
 	"liftstream/codec"
 	"liftstream/model"
+	"liftstream/stream/replay"
 	"liftstream/stream/scores"
 	"liftstream/stream/state"
 	"liftstream/stream/txn"
 )
 
-// process takes one events message into the state, and its scores into the transaction.
-func (t *task) process(x *transaction, r *txn.Record) error {
+// process takes one events message into the state, and its scores into the transaction. It returns
+// replay.ErrInterrupted where it gives the message up, see during: then the position is the one before, and the state
+// belongs to none.
+func (t *task) process(ctx context.Context, x *transaction, r *txn.Record, patience time.Duration) (err error) {
+	var bad []codec.RowError
+	t.during(ctx, t.s.o.Topics.Events, r, patience, func(more func(row int) bool) { bad, err = t.m.TakeEvents(r, more) })
+	if errors.Is(err, replay.ErrInterrupted) {
+		return fmt.Errorf("processing offset %d: %w", r.Offset, err)
+	}
 	t.m.At.Events = r.Next()
 	if r.Time.After(t.newest) {
 		t.newest = r.Time
 	}
 	t.seen.Events = state.MessageOf(r)
-	bad, err := t.m.TakeEvents(r)
 	n := t.m.Batch.N
 	t.windows.events.add(weighed(n, bad, err))
 	t.dead.write(t, x, r, codec.StageEvents, bad, err)
@@ -74,14 +84,22 @@ func (t *task) count(n int) {
 	t.mu.Unlock()
 }
 
-// learnLabels learns one labels message.
-func (t *task) learnLabels(x *transaction, r *txn.Record) {
+// learnLabels learns one labels message. It returns false where it gives it up, as process does.
+func (t *task) learnLabels(ctx context.Context, x *transaction, r *txn.Record) bool {
+	var c model.LabelCounts
+	var bad []codec.RowError
+	var err error
+	t.during(ctx, t.s.o.Topics.Labels, r, t.patience(), func(more func(row int) bool) {
+		c, bad, err = t.m.TakeLabels(r, more)
+	})
+	if errors.Is(err, replay.ErrInterrupted) {
+		return false
+	}
 	t.seen.Labels = state.MessageOf(r)
-	c, bad, err := t.m.TakeLabels(r)
 	t.windows.labels.add(weighed(t.m.Labels.N, bad, err))
 	t.dead.write(t, x, r, codec.StageLabels, bad, err)
 	if err != nil {
-		return
+		return true
 	}
 	for outcome, n := range map[string]int{
 		"learnt": c.Learnt, "corrected": c.Corrected, "repeated": c.Repeated, "unmatched": c.Unmatched,
@@ -91,6 +109,7 @@ func (t *task) learnLabels(x *transaction, r *txn.Record) {
 			t.s.o.Metrics.Labels.WithLabelValues(outcome).Add(float64(n))
 		}
 	}
+	return true
 }
 
 // takeModel swaps in the newest published model, unless it is the serving one or was refused before. It reports whether

@@ -136,8 +136,12 @@ func (s *Stage) Status() Status {
 	for _, t := range tasks {
 		t.mu.Lock()
 		p := t.status
+		p.Message = t.message.long(s.o.Now())
 		t.mu.Unlock()
 		st.Partitions = append(st.Partitions, p)
+		if p.Message != "" {
+			st.Waiting = append(st.Waiting, fmt.Sprintf("partition %d: %s", p.Partition, p.Message))
+		}
 		if p.Phase != Running {
 			st.Waiting = append(st.Waiting, fmt.Sprintf("partition %d: %s", p.Partition, p.Doing))
 		}

@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"liftstream/codec"
 	"liftstream/stream/committed"
 	"liftstream/stream/deadletter"
 	"liftstream/stream/replay"
@@ -162,7 +163,8 @@ func (o *takeover) restore(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	t.m.EachEvents, t.m.EachLabels = o.replayEvents, o.replayLabels
+	t.m.EachEvents = func(r *txn.Record) error { return o.replayEvents(ctx, r) }
+	t.m.EachLabels = func(r *txn.Record) error { return o.replayLabels(ctx, r) }
 	defer func() {
 		t.m.EachEvents, t.m.EachLabels = nil, nil
 		t.m.Forget()
@@ -307,12 +309,16 @@ func (o *takeover) checkLabels() error {
 
 // replayEvents takes an event during the replay: one without scores is processed as a new one, the others move the
 // state alone.
-func (o *takeover) replayEvents(r *txn.Record) error {
+func (o *takeover) replayEvents(ctx context.Context, r *txn.Record) (err error) {
 	t := o.t
 	if r.Offset >= o.plan.Missing && o.lacksScores(r) {
-		return t.process(o.x, r)
+		return t.process(ctx, o.x, r, 0)
 	}
-	bad, err := t.m.TakeEvents(r)
+	var bad []codec.RowError
+	t.during(ctx, t.s.o.Topics.Events, r, 0, func(more func(row int) bool) { bad, err = t.m.TakeEvents(r, more) })
+	if errors.Is(err, replay.ErrInterrupted) {
+		return err
+	}
 	t.windows.events.add(weighed(t.m.Batch.N, bad, err))
 	return nil
 }
@@ -325,9 +331,15 @@ func (o *takeover) lacksScores(r *txn.Record) bool {
 	return o.unscored
 }
 
-func (o *takeover) replayLabels(r *txn.Record) {
-	_, bad, err := o.t.m.TakeLabels(r)
-	o.t.windows.labels.add(weighed(o.t.m.Labels.N, bad, err))
+func (o *takeover) replayLabels(ctx context.Context, r *txn.Record) (err error) {
+	t := o.t
+	var bad []codec.RowError
+	t.during(ctx, t.s.o.Topics.Labels, r, 0, func(more func(row int) bool) { _, bad, err = t.m.TakeLabels(r, more) })
+	if errors.Is(err, replay.ErrInterrupted) {
+		return err
+	}
+	t.windows.labels.add(weighed(t.m.Labels.N, bad, err))
+	return nil
 }
 
 // passLabels learns the labels that no journal record leads to: another program's offset passes over them, or the

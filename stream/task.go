@@ -78,8 +78,9 @@ type task struct {
 	advanced bool                                 // a transaction was committed
 	heard    struct{ events, labels atomic.Bool } // there was an answer
 
-	mu     sync.Mutex
-	status PartitionStatus
+	mu      sync.Mutex
+	status  PartitionStatus
+	message message
 }
 
 func newTask(s *Stage, gen *txn.Generation, id int) *task {
