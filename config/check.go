@@ -63,6 +63,8 @@ func (d checker) check(c *Config) {
 	d.address("http.listen", c.HTTP.Listen, "127.0.0.1:8080", true)
 	d.atMost("memory.message", "memory.in_flight", int64(c.Memory.Message), int64(c.Memory.InFlight), c.Memory.Message,
 		c.Memory.InFlight)
+	d.atMost("memory.message", "memory.decoded", int64(c.Memory.Message), int64(c.Memory.Decoded)/4, c.Memory.Message,
+		fmt.Sprintf("a quarter of %v", c.Memory.Decoded))
 	d.optionalTexts(reflect.ValueOf(c), "")
 }
 

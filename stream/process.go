@@ -15,6 +15,7 @@ import (
 
 // process takes one events message into the state, and its scores into the transaction.
 func (t *task) process(x *transaction, r *txn.Record) error {
+	defer t.m.Release()
 	t.m.At.Events = r.Offset + 1
 	if r.Time.After(t.newest) {
 		t.newest = r.Time
@@ -43,6 +44,11 @@ func (t *task) process(x *transaction, r *txn.Record) error {
 		t.s.o.OnScores(int32(t.id), &t.m.Batch, &t.m.Scores, t.m.Part.Levels())
 	}
 	t.count(n)
+	t.m.Changes().Each(func(kind string, n int) {
+		if n > 0 {
+			t.s.o.Metrics.Changed.WithLabelValues(kind).Add(float64(n))
+		}
+	})
 	return nil
 }
 
@@ -75,6 +81,7 @@ func (t *task) count(n int) {
 
 // learnLabels learns one labels message.
 func (t *task) learnLabels(x *transaction, r *txn.Record) {
+	defer t.m.Release()
 	c, bad, err := t.m.TakeLabels(r)
 	t.windows.labels.add(weighed(t.m.Labels.N, bad, err))
 	t.dead.write(t, x, r, codec.StageLabels, bad, err)
