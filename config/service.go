@@ -110,6 +110,10 @@ type Memory struct {
 	// Message bounds one input message, decoded. Default 16MiB; a larger one goes to the dead letters. At most
 	// InFlight.
 	Message ByteSize `yaml:"message"`
+	// Decoded bounds the memory of decoded messages, over all partitions of the process. Default 256MiB, and eight times
+	// Message where that is more. One message may take half of it; a larger one goes to the dead letters. At the bound
+	// decoding waits. At least four times Message.
+	Decoded ByteSize `yaml:"decoded"`
 }
 
 // Policy has the answers to topics, settings and data that do not fit the state.

@@ -9,6 +9,7 @@ import (
 // Metrics are the stage's Prometheus metrics.
 type Metrics struct {
 	Records      *prometheus.CounterVec // by status of the score
+	Changed      *prometheus.CounterVec // by change, see codec.Changes
 	Reasons      *prometheus.CounterVec // of an effect of more than .1 nats, and a lift, by whether they agree
 	Dead         *prometheus.CounterVec // by reason
 	DeadShare    *prometheus.GaugeVec   // of the newest rows, by partition and stage
@@ -53,6 +54,9 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	}
 	return &Metrics{
 		Records: counter("records_total", "Records scored, by status.", "status"),
+		Changed: counter("changed_values_total", "Values of scored records that were read otherwise than they were sent: "+
+			"nan and infinite (missing), rounded (to the nearest double), utf8 (U+FFFD for bad bytes), shortened (a text "+
+			"longer than 1 KiB), absent (a nullable column was not there).", "change"),
 		Reasons: counter("reasons_total", "Features among the reasons of scores whose effect is more than .1 nats and "+
 			"that have a lift, by whether the effect follows the lift or conflicts with it.", "sign"),
 		Dead: counter("dead_letters_total", "Rows and messages sent to the dead-letter topic, by reason.", "reason"),

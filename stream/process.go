@@ -21,6 +21,7 @@ import (
 // replay.ErrInterrupted where it gives the message up, see during: then the position is the one before, and the state
 // belongs to none.
 func (t *task) process(ctx context.Context, x *transaction, r *txn.Record, patience time.Duration) (err error) {
+	defer t.m.Release()
 	var bad []codec.RowError
 	t.during(ctx, t.s.o.Topics.Events, r, patience, func(more func(row int) bool) { bad, err = t.m.TakeEvents(r, more) })
 	if errors.Is(err, replay.ErrInterrupted) {
@@ -54,6 +55,11 @@ func (t *task) process(ctx context.Context, x *transaction, r *txn.Record, patie
 		t.s.o.OnScores(int32(t.id), &t.m.Batch, &t.m.Scores, t.m.Part.Levels())
 	}
 	t.count(n)
+	t.m.Changes().Each(func(kind string, n int) {
+		if n > 0 {
+			t.s.o.Metrics.Changed.WithLabelValues(kind).Add(float64(n))
+		}
+	})
 	return nil
 }
 
@@ -86,6 +92,7 @@ func (t *task) count(n int) {
 
 // learnLabels learns one labels message. It returns false where it gives it up, as process does.
 func (t *task) learnLabels(ctx context.Context, x *transaction, r *txn.Record) bool {
+	defer t.m.Release()
 	var c model.LabelCounts
 	var bad []codec.RowError
 	var err error

@@ -91,8 +91,12 @@ func (m *Machine) Under(s *Schema, f func() error) (err error) {
 	if s == nil {
 		return f()
 	}
+	m.Release()
 	spec, decoder, encoder := m.spec, m.decoder, m.encoder
-	defer func() { m.spec, m.decoder, m.encoder = spec, decoder, encoder }()
+	defer func() {
+		m.Release()
+		m.spec, m.decoder, m.encoder = spec, decoder, encoder
+	}()
 	if err := m.use(*s); err != nil {
 		return err
 	}
@@ -328,6 +332,17 @@ func (m *Machine) bounded(r *txn.Record, bad []codec.RowError, err error) ([]cod
 		return nil, err
 	}
 	return bad, nil
+}
+
+// Changes counts the values of the last message that Batch holds otherwise than they were sent.
+func (m *Machine) Changes() codec.Changes { return m.decoder.Changes() }
+
+// Release gives back the memory of the last message, of which nothing may be used afterwards.
+func (m *Machine) Release() {
+	if m.decoder.Release() {
+		m.Batch, m.Scores, m.Labels = model.Batch{}, model.Scores{}, model.Labels{}
+	}
+	m.columns.Release()
 }
 
 // DeadLetters calls write for each dead letter of the last message that was read, see deadletter.Make.
