@@ -89,7 +89,7 @@ func NewDecoder(o Options) (*Decoder, error) {
 			d.levels[f].fixed[t] = true
 		}
 	}
-	d.classes = classColumn{schema: o.Schema, missing: d.missing}
+	d.classes = classColumn{known: model.NewClassIndex(o.Schema.Classes), missing: d.missing}
 	return d, nil
 }
 

@@ -69,8 +69,8 @@ func (t *intern) id(b []byte) (id uint32, fresh bool) {
 type levelColumn struct {
 	intern
 	missing map[string]bool
-	account *account
 	fixed   map[string]bool // the levels that the configuration names: their texts stay as they are
+	account *account
 	// by id: the id of the canonical text; MissingCode for a text that means missing
 	canon  []uint32
 	stamp  []uint32 // by id: the batch in which code is valid
@@ -196,7 +196,7 @@ func shorten(t []byte) []byte {
 // classColumn maps texts to classes.
 type classColumn struct {
 	intern
-	schema  *model.Schema
+	known   *model.ClassIndex
 	missing map[string]bool
 	class   []int32
 
@@ -231,8 +231,11 @@ func (c *classColumn) lookup(b []byte) int32 {
 // of is the class that a text names.
 func (c *classColumn) of(b []byte) int32 {
 	t := trim(b)
-	if k := c.schema.ClassOf(string(t)); k >= 0 {
-		return int32(k)
+	if len(t) > maxLevel {
+		return int32(model.UnknownClass)
+	}
+	if k := c.known.Class(t); k >= 0 {
+		return k
 	}
 	if c.missing[string(t)] || c.missing[string(model.CanonicalText(nil, t))] {
 		return int32(model.Unlabelled)

@@ -299,16 +299,16 @@ func (d *Description) classes(n map[string]int64, positive string) error {
 			count(u), count(d.Records))
 	}
 	if positive != "" {
-		s := &model.Schema{}
-		for _, c := range d.Classes {
-			s.Classes = append(s.Classes, c.Text)
+		names := make([]string, len(d.Classes))
+		for i, c := range d.Classes {
+			names[i] = c.Text
 		}
-		k := s.ClassOf(positive)
+		k := model.NewClassIndex(names).Class([]byte(positive))
 		if k < 0 {
 			return fmt.Errorf("the positive class %q does not occur in column %q: it has %s", positive, d.Label,
-				strings.Join(s.Classes, ", "))
+				strings.Join(names, ", "))
 		}
-		positive = s.Classes[k]
+		positive = names[k]
 	}
 	d.Positive = positive
 	switch k := len(d.Classes); {
