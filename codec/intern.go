@@ -79,6 +79,9 @@ type levelColumn struct {
 	batch  uint32
 	levels []string
 
+	spelt  map[string]string // first text of a number with a fraction, by its canonical text
+	merged [2]string         // two texts that are one number, the first such two
+
 	dict      arrow.ArrayData // dictionary of byValue; its values do not change within a batch
 	byValue   []uint32
 	replaced  int // values of the batch whose text was not UTF-8
@@ -108,6 +111,7 @@ func (c *levelColumn) begin(levels []string) {
 func (c *levelColumn) forget() {
 	c.intern = intern{}
 	c.canon, c.stamp, c.code, c.odd, c.batch, c.dict, c.byValue = nil, nil, nil, nil, 0, nil, nil
+	c.spelt = nil
 }
 
 func (c *levelColumn) lookup(b []byte) uint32 {
@@ -168,7 +172,9 @@ func (c *levelColumn) admit(id uint32, b []byte) {
 	}
 	gone := c.missing[string(t)]
 	if !c.fixed[string(t)] {
+		text := t
 		t = model.CanonicalText(nil, t)
+		c.spell(text, t)
 		gone = gone || c.missing[string(t)]
 	}
 	switch {
@@ -180,6 +186,23 @@ func (c *levelColumn) admit(id uint32, b []byte) {
 			c.add(k, 0)
 		}
 		c.canon[id] = k
+	}
+}
+
+// spell notes the first two texts of one number with a fraction, such as 3.1 and 3.10, which might be names.
+func (c *levelColumn) spell(text, canonical []byte) {
+	if c.merged[0] != "" || len(text) > 24 || bytes.IndexByte(canonical, '.') < 0 || canonical[0] > '9' {
+		return
+	}
+	first, ok := c.spelt[string(canonical)]
+	switch {
+	case !ok && c.spelt == nil:
+		c.spelt = map[string]string{}
+		fallthrough
+	case !ok:
+		c.spelt[string(canonical)] = string(text)
+	case first != string(text):
+		c.merged = [2]string{first, string(text)}
 	}
 }
 

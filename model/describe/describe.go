@@ -70,6 +70,7 @@ type Column struct {
 	Distinct int
 	Levels   []Count // of Nominal, most frequent first, at most model.MaxLevels; nil when there were too many to count
 	Min, Max float64 // of Continuous
+	Rounded  int64   // of Continuous: whole numbers beyond 2^53 that are rounded
 	// AUC and AUCBlocks say how well the feature alone ranks the classes, over all records, scored by the rates of their
 	// cells, and inside blocks of 1,000, each scored by the lifts of its cell among earlier ones. NaN when not measured.
 	AUC, AUCBlocks float64
