@@ -1,7 +1,6 @@
 package stream
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -68,8 +67,11 @@ func (p *pipeline) loop(ctx context.Context) error {
 			// First of all: an answer taken now would hide the records before it that are not processed yet.
 			return p.drain()
 		}
-		if stop := t.windows.tripped(t); stop != nil {
-			return cmp.Or(p.flush(), stop)
+		if problem := t.windows.tripped(t); problem != "" {
+			if err := p.pause(ctx, problem); err != nil {
+				return err
+			}
+			continue
 		}
 		if len(p.current.Records) > 0 {
 			if err := p.next(); err != nil {

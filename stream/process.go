@@ -21,7 +21,7 @@ func (t *task) process(x *transaction, r *txn.Record) error {
 	}
 	bad, err := t.m.TakeEvents(r)
 	n := t.m.Batch.N
-	t.windows.events.add(weighed(n, bad, err))
+	t.windows.events.see(r.Offset, weighed(n, bad, err))
 	t.dead.write(t, x, r, codec.StageEvents, bad, err)
 	if err != nil {
 		return nil
@@ -76,7 +76,7 @@ func (t *task) count(n int) {
 // learnLabels learns one labels message.
 func (t *task) learnLabels(x *transaction, r *txn.Record) {
 	c, bad, err := t.m.TakeLabels(r)
-	t.windows.labels.add(weighed(t.m.Labels.N, bad, err))
+	t.windows.labels.see(r.Offset, weighed(t.m.Labels.N, bad, err))
 	t.dead.write(t, x, r, codec.StageLabels, bad, err)
 	if err != nil {
 		return

@@ -200,8 +200,12 @@ func (o *takeover) restore(ctx context.Context) error {
 	if err := t.m.Under(o.newestSchema(), func() error { return o.repair(ctx) }); err != nil {
 		return err
 	}
+	accepted, err := t.acceptedAtStart(ctx)
+	if err != nil {
+		return err
+	}
 	for begun := false; !begun; {
-		t.windows = deadWindows{}
+		t.windows = accepted
 		if begun, err = o.begin(ctx); err != nil {
 			return err
 		}
@@ -358,7 +362,7 @@ func (o *takeover) replayEvents(r *txn.Record) error {
 		return t.process(o.x, r)
 	}
 	bad, err := t.m.TakeEvents(r)
-	t.windows.events.add(weighed(t.m.Batch.N, bad, err))
+	t.windows.events.see(r.Offset, weighed(t.m.Batch.N, bad, err))
 	return nil
 }
 
@@ -372,7 +376,7 @@ func (o *takeover) lacksScores(r *txn.Record) bool {
 
 func (o *takeover) replayLabels(r *txn.Record) {
 	_, bad, err := o.t.m.TakeLabels(r)
-	o.t.windows.labels.add(weighed(o.t.m.Labels.N, bad, err))
+	o.t.windows.labels.see(r.Offset, weighed(o.t.m.Labels.N, bad, err))
 }
 
 // passLabels learns the labels that no journal record leads to: another program's offset passes over them, or the
