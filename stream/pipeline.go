@@ -96,6 +96,7 @@ func (p *pipeline) loop(ctx context.Context) error {
 			_, changed = t.s.models.Head()
 			err = p.commit()
 		case <-tick.C: // an idle partition still finishes its snapshots
+			t.notices.tick(t.s.o.Now(), false)
 			if p.filling.since.IsZero() && (t.snap.Busy() || p.snapshotDue()) {
 				err = p.commit()
 			}

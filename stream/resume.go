@@ -138,6 +138,7 @@ func (p *pipeline) pause(ctx context.Context, problem string) error {
 		select {
 		case <-ctx.Done():
 		case <-tick.C:
+			t.notices.tick(t.s.o.Now(), false)
 			if t.snap.Busy() || p.snapshotDue() {
 				if err := p.flush(); err != nil {
 					return err
