@@ -204,7 +204,7 @@ policy: {dead_share: 2}
 `
 	_, _, err = Parse("t.yaml", []byte(text), nil)
 	want := `t.yaml:7: propensity.monotone: "z" is not one of record.features
-t.yaml:10: policy.dead_share must be at least 0 and at most 1, not 2: it is a share; 0 never stops`
+t.yaml:10: policy.dead_share must be at least 0 and at most 1, not 2: it is a share; 0 never pauses`
 	if err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}

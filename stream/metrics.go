@@ -13,6 +13,7 @@ type Metrics struct {
 	Reasons      *prometheus.CounterVec // of an effect of more than .1 nats, and a lift, by whether they agree
 	Dead         *prometheus.CounterVec // by reason
 	DeadShare    *prometheus.GaugeVec   // of the newest rows, by partition and stage
+	Paused       *prometheus.GaugeVec   // by partition: 1 while policy.dead_share pauses it
 	Labels       *prometheus.CounterVec // by outcome
 	Losses       *prometheus.CounterVec // by reason, see model.Losses
 	Waiting      *prometheus.GaugeVec   // bytes of records that wait for their labels, by partition
@@ -62,6 +63,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		Dead: counter("dead_letters_total", "Rows and messages sent to the dead-letter topic, by reason.", "reason"),
 		DeadShare: gauge("dead_share", "Share of bad rows among the newest ones, which policy.dead_share bounds.",
 			"partition", "stage"),
+		Paused: gauge("paused", "1 while policy.dead_share pauses the partition, until 'liftstream resume'; else 0.",
+			"partition"),
 		Labels: counter("labels_total", "Late labels, by what became of them.", "outcome"),
 		Losses: counter("losses_total", "Records that were scored and not learnt from: their label is no class of the "+
 			"configuration (unknown_class), or did not come in time (expired; labels.on_expiry can have them learnt as "+

@@ -1,7 +1,6 @@
 package stream
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -73,8 +72,11 @@ func (p *pipeline) loop(ctx context.Context) error {
 			// First of all: an answer taken now would hide the records before it that are not processed yet.
 			return p.drain(ctx)
 		}
-		if stop := t.windows.tripped(t); stop != nil {
-			return cmp.Or(p.flush(ctx), stop)
+		if problem := t.windows.tripped(t); problem != "" {
+			if err := p.pause(ctx, problem); err != nil {
+				return err
+			}
+			continue
 		}
 		if len(p.current.Records) > 0 {
 			if err := p.next(ctx); err != nil {
@@ -99,6 +101,7 @@ func (p *pipeline) loop(ctx context.Context) error {
 			_, changed = t.s.models.Head()
 			err = p.commit(ctx)
 		case <-tick.C: // an idle partition still finishes its snapshots
+			t.notices.tick(t.s.o.Now(), false)
 			if p.filling.since.IsZero() && (t.snap.Busy() || p.snapshotDue()) {
 				err = p.commit(ctx)
 			}

@@ -33,7 +33,7 @@ func (t *task) process(ctx context.Context, x *transaction, r *txn.Record, patie
 	}
 	t.seen.Events = state.MessageOf(r)
 	n := t.m.Batch.N
-	t.windows.events.add(weighed(n, bad, err))
+	t.windows.events.see(r.Offset, weighed(n, bad, err))
 	t.dead.write(t, x, r, codec.StageEvents, bad, err)
 	if err != nil {
 		return nil
@@ -103,7 +103,7 @@ func (t *task) learnLabels(ctx context.Context, x *transaction, r *txn.Record) b
 		return false
 	}
 	t.seen.Labels = state.MessageOf(r)
-	t.windows.labels.add(weighed(t.m.Labels.N, bad, err))
+	t.windows.labels.see(r.Offset, weighed(t.m.Labels.N, bad, err))
 	t.dead.write(t, x, r, codec.StageLabels, bad, err)
 	if err != nil {
 		return true

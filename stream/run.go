@@ -349,6 +349,7 @@ func (s *Stage) start(
 		if !slices.Contains(gen.Partitions, t.id) {
 			s.o.Metrics.Lag.DeleteLabelValues(strconv.Itoa(t.id))
 			s.o.Metrics.Waiting.DeleteLabelValues(strconv.Itoa(t.id))
+			s.o.Metrics.Paused.DeleteLabelValues(strconv.Itoa(t.id))
 			s.o.Metrics.DeadShare.DeletePartialMatch(prometheus.Labels{"partition": strconv.Itoa(t.id)})
 		}
 	}

@@ -172,8 +172,12 @@ func (o *takeover) restore(ctx context.Context) error {
 	if err := t.m.Under(o.newestSchema(), func() error { return o.repair(ctx) }); err != nil {
 		return err
 	}
+	accepted, err := t.acceptedAtStart(ctx)
+	if err != nil {
+		return err
+	}
 	for begun := false; !begun; {
-		t.windows = deadWindows{}
+		t.windows = accepted
 		if begun, err = o.begin(ctx); err != nil {
 			return err
 		}
@@ -319,7 +323,7 @@ func (o *takeover) replayEvents(ctx context.Context, r *txn.Record) (err error) 
 	if errors.Is(err, replay.ErrInterrupted) {
 		return err
 	}
-	t.windows.events.add(weighed(t.m.Batch.N, bad, err))
+	t.windows.events.see(r.Offset, weighed(t.m.Batch.N, bad, err))
 	return nil
 }
 
@@ -338,7 +342,7 @@ func (o *takeover) replayLabels(ctx context.Context, r *txn.Record) (err error) 
 	if errors.Is(err, replay.ErrInterrupted) {
 		return err
 	}
-	t.windows.labels.add(weighed(t.m.Labels.N, bad, err))
+	t.windows.labels.see(r.Offset, weighed(t.m.Labels.N, bad, err))
 	return nil
 }
 
