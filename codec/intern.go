@@ -70,6 +70,7 @@ type levelColumn struct {
 	intern
 	missing map[string]bool
 	account *account
+	scratch []byte
 	// by id: the id of the text as UTF-8 without spaces around it; MissingCode for a text that means missing
 	canon  []uint32
 	stamp  []uint32 // by id: the batch in which code is valid
@@ -193,6 +194,8 @@ type classColumn struct {
 	intern
 	schema  *model.Schema
 	missing map[string]bool
+	account *account
+	scratch []byte
 	class   []int32
 
 	dict    arrow.ArrayData // dictionary of byValue

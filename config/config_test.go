@@ -90,7 +90,8 @@ func TestFullFile(t *testing.T) {
 		Features: []Feature{
 			{Name: "age", Kind: KindContinuous, Use: UseScore, Nullable: NullableValues},
 			{Name: "job", Kind: KindNominal, Use: UseScore, Nullable: NullableValues},
-			{Name: "education", Kind: KindOrdinal, Levels: []string{"primary", "secondary", "tertiary"}, Use: UseScore, Nullable: NullableValues},
+			{Name: "education", Kind: KindOrdinal, Levels: []string{"primary", "secondary", "tertiary"}, Use: UseScore,
+				Nullable: NullableValues},
 			{Name: "duration", Kind: KindContinuous, Use: UseNever, Nullable: NullableValues},
 		},
 	}
