@@ -133,10 +133,10 @@ func (c *levelColumn) first(id uint32, size int) uint32 {
 	}
 	c.stamp[id] = c.batch
 	k := c.canon[id]
-	switch {
-	case k == model.MissingCode:
+	switch k {
+	case model.MissingCode:
 		c.code[id] = model.MissingCode
-	case k == id:
+	case id:
 		c.code[id] = uint32(len(c.levels))
 		c.levels = append(c.levels, c.raw[k])
 	default:
@@ -233,9 +233,9 @@ func (c *classColumn) of(b []byte) int32 {
 		return int32(k)
 	}
 	if c.missing[string(t)] {
-		return int32(model.Unlabelled)
+		return model.Unlabelled
 	}
-	return int32(model.UnknownClass)
+	return model.UnknownClass
 }
 
 // trim cuts ASCII spaces around a text.
