@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -21,6 +22,10 @@ func (t *task) process(x *transaction, r *txn.Record) error {
 		t.newest = r.Time
 	}
 	bad, err := t.m.TakeEvents(r)
+	if errors.Is(err, codec.ErrStopped) {
+		t.m.At.Events = r.Offset
+		return err
+	}
 	n := t.m.Batch.N
 	t.windows.events.add(weighed(n, bad, err))
 	t.dead.write(t, x, r, codec.StageEvents, bad, err)

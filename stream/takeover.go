@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"liftstream/codec"
 	"liftstream/stream/committed"
 	"liftstream/stream/deadletter"
 	"liftstream/stream/replay"
@@ -358,6 +359,9 @@ func (o *takeover) replayEvents(r *txn.Record) error {
 		return t.process(o.x, r)
 	}
 	bad, err := t.m.TakeEvents(r)
+	if errors.Is(err, codec.ErrStopped) {
+		return err
+	}
 	t.windows.events.add(weighed(t.m.Batch.N, bad, err))
 	return nil
 }

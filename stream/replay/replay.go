@@ -47,6 +47,9 @@ type Machine struct {
 	EachEvents func(r *txn.Record) error
 	EachLabels func(r *txn.Record)
 
+	// Done, when closed, ends TakeEvents with codec.ErrStopped, which says nothing of the message; nil = never.
+	Done <-chan struct{}
+
 	// Batch, Scores and Labels hold the last message that was read, and its scores.
 	Batch  model.Batch
 	Scores model.Scores
@@ -187,7 +190,10 @@ func (m *Machine) EventsTo(ctx context.Context, to int64) error {
 		case m.EachEvents != nil:
 			failed = m.EachEvents(r)
 		default:
-			_, _ = m.TakeEvents(r) // a message that cannot be read moves no state
+			// a message that cannot be read moves no state
+			if _, err := m.TakeEvents(r); errors.Is(err, codec.ErrStopped) {
+				failed = err
+			}
 		}
 	})
 	if err = errors.Join(err, failed); err != nil {
@@ -240,7 +246,7 @@ func (m *Machine) CarryOver() (change *model.Change, err error) {
 // TakeEvents takes one events message into the state. Its bad rows are left out, and a message that cannot be read
 // moves nothing. Otherwise Batch and Scores hold the records and their scores.
 func (m *Machine) TakeEvents(r *txn.Record) (bad []codec.RowError, err error) {
-	bad, err = m.ReadEvents(r)
+	bad, err = m.readEvents(r, m.Done)
 	if err == nil {
 		m.Part.Events(&m.Batch, &m.Scores)
 	}
@@ -257,8 +263,12 @@ func (m *Machine) TakeLabels(r *txn.Record) (counts model.LabelCounts, bad []cod
 }
 
 // ReadEvents reads an events message into Batch. A message with too many bad rows (deadletter.Bound) cannot be read.
-func (m *Machine) ReadEvents(r *txn.Record) ([]codec.RowError, error) {
-	bad, err := m.decoder.Decode(m.message(r), &m.Batch, &m.columns)
+func (m *Machine) ReadEvents(r *txn.Record) ([]codec.RowError, error) { return m.readEvents(r, nil) }
+
+func (m *Machine) readEvents(r *txn.Record, done <-chan struct{}) ([]codec.RowError, error) {
+	x := m.message(r)
+	x.Done = done
+	bad, err := m.decoder.Decode(x, &m.Batch, &m.columns)
 	return m.bounded(r, bad, err)
 }
 
@@ -289,7 +299,7 @@ func (m *Machine) Changes() codec.Changes { return m.decoder.Changes() }
 
 // Release gives back the memory of the last message, of which nothing may be used afterwards.
 func (m *Machine) Release() {
-	if m.decoder.Release() {
+	if m.decoder != nil && m.decoder.Release() {
 		m.Batch, m.Scores, m.Labels = model.Batch{}, model.Scores{}, model.Labels{}
 	}
 	m.columns.Release()
