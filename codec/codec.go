@@ -11,6 +11,7 @@ package codec
 import (
 	"time"
 
+	"liftstream/codec/number"
 	"liftstream/model"
 )
 
@@ -42,6 +43,9 @@ type Options struct {
 	ID, Time, Weight, Label string
 	// Missing lists the texts that mean a missing value, after spaces around them are cut.
 	Missing []string
+	// Numbers is how the texts of continuous features are written. Where it is not plain, columns of text are taken for
+	// them.
+	Numbers number.Format
 	// MaxMessage bounds the bytes of one message; 0 means DefaultMaxMessage. The memory of a decoded message is bounded by
 	// sixteen times that.
 	MaxMessage int64

@@ -67,6 +67,9 @@ func NewDecoder(o Options) (*Decoder, error) {
 		}
 		roles[name] = "feature"
 	}
+	if err := o.Numbers.Check(); err != nil {
+		return nil, fmt.Errorf("making decoder: %w", err)
+	}
 	d := &Decoder{o: o, missing: map[string]bool{}, events: map[*arrow.Schema]*plan{}}
 	d.in.init(o.MaxMessage)
 	for _, t := range o.Missing {
@@ -159,7 +162,9 @@ func (d *Decoder) contract(p *plan, recs []arrow.Record, first int32, m *Message
 			at := 0
 			for _, r := range recs {
 				n := int(r.NumRows())
-				if err := d.fillContinuous(col.Float[at:at+n], r.Column(p.features[f])); err != nil {
+				if a := r.Column(p.features[f]); written(a.DataType()) {
+					d.fillWritten(col.Float[at:at+n], a, features[f].Name, first+int32(at))
+				} else if err := d.fillContinuous(col.Float[at:at+n], a); err != nil {
 					return nil, &MessageError{Reason: ReasonDamaged, Column: features[f].Name, Err: err}
 				}
 				at += n

@@ -3,7 +3,6 @@ package codec
 import (
 	"bytes"
 	"encoding/binary"
-	"io"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
@@ -97,8 +96,7 @@ func (g *guard) unpack(codec byte, dst, src []byte) error {
 			g.lz4 = lz4.NewReader(nil)
 		}
 		g.lz4.Reset(bytes.NewReader(src))
-		_, err := io.ReadFull(g.lz4, dst)
-		return err
+		return readWhole(g.lz4, dst)
 	}
 	if g.zstd == nil {
 		z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
@@ -111,6 +109,5 @@ func (g *guard) unpack(codec byte, dst, src []byte) error {
 	if err := g.zstd.Reset(bytes.NewReader(src)); err != nil {
 		return err
 	}
-	_, err := io.ReadFull(g.zstd, dst)
-	return err
+	return readWhole(g.zstd, dst)
 }

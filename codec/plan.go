@@ -40,6 +40,9 @@ func (d *Decoder) planEvents(s *arrow.Schema) *plan {
 		want, fits := wantText, textual
 		if f.Kind == model.Continuous {
 			want, fits = wantNumber, numeric
+			if !d.o.Numbers.Plain() {
+				fits = numericOrWritten
+			}
 		}
 		if p.features[i], p.err = find(s, f.Name, want, fits); p.err != nil {
 			return p

@@ -169,8 +169,9 @@ func TestGuess(t *testing.T) {
 		{"missing", "NA 5", "int64"},
 		{"only missing", "NA NA", "utf8"},
 		{"names of numbers", "nan inf", "utf8"},
-		{"long", "12345678901234567890123", "float64"},
-		{"beyond 64 bits", "9999999999999999999 1", "float64"},
+		{"long", "12345678901234567890123", "utf8"},
+		{"beyond 64 bits", "9999999999999999999 1", "utf8"},
+		{"19 digits", "1777134800018164001 -9223372036854775808", "int64"},
 	} {
 		path := write(t, "x.csv", "k,v\n"+"a,"+strings.Join(strings.Fields(c.values), "\na,")+"\n")
 		r, err := OpenTables([]string{path}, TableOptions{Missing: []string{"NA"}})
@@ -230,7 +231,7 @@ func TestErrors(t *testing.T) {
 			Error{Row: 2, Line: 4, Column: "age", Value: "old"}, "not a number"},
 		{"latin-1", "x.csv", header + "b,1,2,gr\xFC\xDFe,1,0,no\n",
 			Error{Row: 1, Line: 2, Column: "job", Value: "gr\xFC\xDFe"}, "UTF-8"},
-		{"utf-16", "x.csv", "\xFF\xFEa\x00,\x00", Error{Line: 1}, "UTF-8"},
+		{"half a character of utf-16", "x.csv", "\xFF\xFEa\x00,\x00b", Error{Line: 1}, "UTF-8"},
 		{"unknown kind", "x.xls", "", Error{}, ".csv"},
 		{"not gzip", "x.csv.gz", header, Error{}, "gzip"},
 		{"not arrow", "x.arrow", header, Error{}, "Arrow"},
