@@ -23,18 +23,21 @@ func numericOrWritten(t arrow.DataType) bool { return numeric(t) || written(t) }
 // its row a bad one; first is the number of the first row.
 func (d *Decoder) fillWritten(dst []float64, a arrow.Array, column string, first int32) {
 	for i := range dst {
-		t, ok := appendText(d.scratch[:0], a, i)
-		d.scratch = t
+		text, ok := rawText(a, i)
+		d.scratch = append(d.scratch[:0], text...)
+		t := trim(d.scratch)
 		dst[i] = math.NaN()
-		if !ok || d.missing[string(trim(t))] {
+		if !ok || d.missing[string(t)] {
 			continue
 		}
 		v, ok := d.o.Numbers.Parse(t)
 		switch {
 		case !ok:
 			d.reject(first+int32(i), ReasonNumber, column, a, i)
-		case !math.IsInf(v, 0):
+		case v-v == 0:
 			dst[i] = v
+		default:
+			d.changes.finite(v, true)
 		}
 		for _, miss := range d.numbers {
 			if v == miss {

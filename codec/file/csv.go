@@ -27,12 +27,16 @@ type csv struct {
 	cols   []cells
 	fields [][]byte
 	spans  []span
+	quotes []bool // by field: it stands in quotes; empty where the record has none
 	row    int64
 	shape  shape
 }
 
 // span is where a field lies behind the bytes that were taken.
-type span struct{ from, to int }
+type span struct {
+	from, to int
+	quoted   bool
+}
 
 func openCSV(f *stored, rows int, w *wants) (*csv, error) {
 	c := &csv{f: f, l: newLines(f), rows: rows}
@@ -100,6 +104,7 @@ func (c *csv) record() ([][]byte, error) {
 		if len(bytes.TrimLeft(text, " \t")) == 0 && (c.comma != '\t' || bytes.IndexByte(text, '\t') < 0) {
 			continue
 		}
+		c.quotes = c.quotes[:0]
 		fields, comma := c.fields[:0], c.comma
 		from := 0
 		for i, b := range text {
@@ -201,8 +206,9 @@ func (c *csv) closed(s span, i int) (b byte, ok bool, at int, err error) {
 
 // finish takes the n bytes of a record whose spans are known.
 func (c *csv) finish(n int, quotes bool) {
-	c.fields = c.fields[:0]
+	c.fields, c.quotes = c.fields[:0], c.quotes[:0]
 	for _, s := range c.spans {
+		c.quotes = append(c.quotes, s.quoted)
 		c.fields = append(c.fields, trim(c.l.buf[c.l.lo+s.from:c.l.lo+s.to]))
 	}
 	if len(c.fields) == 1 && len(c.fields[0]) == 0 && !quotes {
@@ -218,7 +224,7 @@ const quoteTwice = `a quote inside a quoted value is written twice ("")`
 // The value is unescaped in place: it only shrinks.
 func (c *csv) quoted(i int, start int64) (s span, after int, err error) {
 	i++
-	s = span{i, i}
+	s = span{i, i, true}
 	for {
 		b, ok, err := c.l.at(i)
 		if err != nil {
@@ -302,6 +308,7 @@ func (c *csv) next() (*codec.Table, error) {
 				e.Row, e.Line = c.row, c.l.line
 				return nil, e
 			}
+			col.note(k < len(c.quotes) && c.quotes[k])
 		}
 		n++
 	}

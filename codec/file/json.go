@@ -192,6 +192,7 @@ func (j *jsonl) value(p *parser, c *cells) error {
 		if err := c.string(t); err != nil {
 			return c.misfit(t, err)
 		}
+		c.note(true)
 		return nil
 	case x == '{' || x == '[':
 		raw, err := p.nested()

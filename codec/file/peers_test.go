@@ -196,7 +196,7 @@ func equalCell(t *codec.Table, k, row int, kind string, want *string) bool {
 		}
 		a, ok := number.Parse([]byte(text))
 		b, also := number.Parse([]byte(*want))
-		return ok && also && a == b && !isDigits([]byte(*want))
+		return ok && also && a == b && !isInteger([]byte(*want))
 	}
 	return text == *want
 }

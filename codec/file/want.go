@@ -22,14 +22,17 @@ const (
 type wants struct {
 	by      map[string]want
 	rest    want
+	texts   bool // which values are text by their format is kept
 	floats  bool // numbers are always float64, never int64
 	missing missing
+	changes *codec.Changes // of numbers; nil counts nothing
 	numbers number.Format
 }
 
 // cells starts a column.
 func (w *wants) cells(name string) cells {
-	return cells{name: name, as: w.of(name), floats: w.floats, missing: &w.missing, numbers: &w.numbers}
+	return cells{name: name, as: w.of(name), floats: w.floats, missing: &w.missing, track: w.texts, changes: w.changes,
+		numbers: &w.numbers}
 }
 
 func (w *wants) of(name string) want {
