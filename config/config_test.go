@@ -95,6 +95,7 @@ func TestFullFile(t *testing.T) {
 			{Name: "duration", Kind: KindContinuous, Use: UseNever, Nullable: NullableValues},
 		},
 	}
+	want.Format = Numbers{Decimal: ",", Thousands: ".", Percent: true, Currency: []string{"€", "EUR"}}
 	want.Lift.Profiles.Of = []string{"yes"}
 	want.Propensity.Monotone = map[string]Direction{"age": DirectionUp}
 	want.Labels = &Labels{Window: Duration(7 * 24 * time.Hour), OnExpiry: "drop", Late: LateCorrect, MaxBytes: 256 << 20}
