@@ -82,9 +82,10 @@ const (
 	DeadTopic     = "topic"
 	DeadPartition = "partition"
 	DeadOffset    = "offset"
-	DeadLast      = "last_offset" // of several messages in a batch that cannot be read; absent else
-	DeadRow       = "row"         // absent when the whole message is dead
-	DeadFirstSeen = "first_seen"  // RFC 3339
+	DeadLast      = "last_offset"   // of several messages in a batch that cannot be read; absent else
+	DeadOmitted   = "omitted_bytes" // of the message that its dead letter cannot hold; absent else
+	DeadRow       = "row"           // absent when the whole message is dead
+	DeadFirstSeen = "first_seen"    // RFC 3339
 )
 
 // Stages name the step at which a message became a dead letter.

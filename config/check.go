@@ -63,6 +63,8 @@ func (d checker) check(c *Config) {
 	d.address("http.listen", c.HTTP.Listen, "127.0.0.1:8080", true)
 	d.atMost("memory.message", "memory.in_flight", int64(c.Memory.Message), int64(c.Memory.InFlight), c.Memory.Message,
 		c.Memory.InFlight)
+	d.atMost("memory.message", "memory.batch", int64(c.Memory.Message)+1<<20, int64(c.Memory.Batch),
+		fmt.Sprintf("%v and 1MiB for key and headers", c.Memory.Message), c.Memory.Batch)
 	d.optionalTexts(reflect.ValueOf(c), "")
 }
 

@@ -56,6 +56,9 @@ func Parse(name string, data []byte, env func(string) (string, bool)) (*Config, 
 		if d.given("kafka.embedded") && !d.given("kafka.brokers") {
 			c.Kafka.Brokers = nil
 		}
+		if !d.given("memory.batch") {
+			c.Memory.Batch = min(max(2*c.Memory.Message, leastBatch), 2<<30-1)
+		}
 		c.nameTopics()
 		check.check(c)
 		warnings = check.warn(c)

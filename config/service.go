@@ -110,6 +110,9 @@ type Memory struct {
 	// Message bounds one input message, decoded. Default 16MiB; a larger one goes to the dead letters. At most
 	// InFlight.
 	Message ByteSize `yaml:"message"`
+	// Batch bounds one batch of Kafka messages, decompressed, and all that the process decompresses at a time. Default
+	// twice Message, and 8MiB where that is less. A larger batch becomes one dead letter that names its offsets. At least Message and 1MiB.
+	Batch ByteSize `yaml:"batch"`
 }
 
 // Policy has the answers to topics, settings and data that do not fit the state.

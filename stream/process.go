@@ -2,6 +2,7 @@ package stream
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 
 	"go.uber.org/zap"
@@ -19,31 +20,68 @@ func (t *task) process(x *transaction, r *txn.Record) error {
 	if r.Time.After(t.newest) {
 		t.newest = r.Time
 	}
-	bad, err := t.m.TakeEvents(r)
+	bad, err := t.m.ReadEvents(r)
 	n := t.m.Batch.N
-	t.windows.events.add(weighed(n, bad, err))
-	t.dead.write(t, x, r, codec.StageEvents, bad, err)
 	if err != nil {
+		t.windows.events.add(weighed(n, bad, err))
+		t.dead.write(t, x, r, codec.StageEvents, bad, err)
 		return nil
 	}
 	if cap(t.value)-len(t.value) < 64<<10 {
 		t.value = make([]byte, 0, 1<<20) // the transactions keep its bytes; growing would copy them
 	}
-	start := len(t.value)
-	if t.value, err = t.m.AppendScores(t.value); err != nil {
-		return fmt.Errorf("encoding the scores of offset %d: %w", r.Offset, err)
-	}
-	x.add(txn.Record{
-		Topic: t.s.o.Topics.Scores, Partition: t.id, Key: r.Key, Time: r.Time,
-		Value:   t.value[start:len(t.value):len(t.value)],
-		Headers: scores.Headers(r, n, t.m.Part.ModelVersion()),
+	start, limit := len(t.value), t.scoresLimit(r)
+	t.m.BeginScores(limit)
+	err = t.m.Score(func(b *model.Batch, from int) error {
+		if t.value, err = t.m.AppendScores(t.value, b, from); err != nil {
+			return fmt.Errorf("encoding the scores of offset %d: %w", r.Offset, err)
+		}
+		if t.s.o.OnScores != nil {
+			t.s.o.OnScores(int32(t.id), b, &t.m.Scores, t.m.Part.Levels())
+		}
+		t.count(b.N)
+		return nil
 	})
-	t.answered = r.Offset + 1
-	if t.s.o.OnScores != nil {
-		t.s.o.OnScores(int32(t.id), &t.m.Batch, &t.m.Scores, t.m.Part.Levels())
+	if err != nil {
+		return err
 	}
-	t.count(n)
+	parts, lost := t.m.ScoreParts()
+	bad = append(bad, lost...)
+	t.windows.events.add(weighed(n-len(lost), bad, nil))
+	t.dead.write(t, x, r, codec.StageEvents, bad, nil)
+	for i, p := range parts {
+		h := scores.Headers(r, p.Rows, t.m.Part.ModelVersion())
+		if len(parts) > 1 || len(lost) > 0 {
+			h = scores.PartHeaders(h, i, len(parts), limit)
+		}
+		x.add(t.stamped(txn.Record{Topic: t.s.o.Topics.Scores, Partition: t.id, Key: r.Key, Time: r.Time, Headers: h,
+			Value: t.value[p.Start:p.End:p.End]}))
+		t.answered = r.Next()
+	}
+	if len(t.value)-start > largeValues {
+		t.value = nil // most transactions need less
+	}
 	return nil
+}
+
+// stamped returns an output with a timestamp that its topic takes. The message's own is in a header then.
+func (t *task) stamped(r txn.Record) txn.Record {
+	at := t.s.o.Client.Stamp(r.Topic, r.Time, t.s.o.Now())
+	if !at.Equal(r.Time) {
+		r.Headers = append(r.Headers, txn.Header{Key: scores.HeaderTime,
+			Value: strconv.AppendInt(nil, r.Time.UnixMilli(), 10)})
+		r.Time = at
+	}
+	return r
+}
+
+// largeValues is the size of a message's scores after which their memory is not used again.
+const largeValues = 4 << 20
+
+// scoresLimit returns the largest value of a scores message that answers an event.
+func (t *task) scoresLimit(r *txn.Record) int {
+	h := scores.PartHeaders(scores.Headers(r, math.MaxInt32, math.MaxInt64), math.MaxInt32, math.MaxInt32, math.MaxInt32)
+	return max(t.s.o.Client.Limit(t.s.o.Topics.Scores)-txn.RecordBytes(&txn.Record{Key: r.Key, Headers: h}), 1)
 }
 
 // count counts the scores of a message of n rows.
@@ -146,7 +184,8 @@ func (t *task) send(x *transaction, outcome chan<- error) {
 		Records: x.records, Compression: txn.Lz4, Group: o.Name, Member: t.gen.Member, Generation: t.gen.ID,
 		Offsets: offsets, Note: x.done.Note(),
 	})
-	o.Metrics.CommitTime.Observe(o.Now().Sub(began).Seconds())
+	x.took = o.Now().Sub(began)
+	o.Metrics.CommitTime.Observe(x.took.Seconds())
 	outcome <- err
 }
 

@@ -428,6 +428,7 @@ func (o *takeover) claim() error {
 	outcome := make(chan error, 1)
 	t.send(o.x, outcome)
 	if err := <-outcome; err != nil {
+		t.outlived(o.x.took)
 		return fmt.Errorf("claiming the partition: %w", err)
 	}
 	t.s.o.Metrics.Commits.WithLabelValues("committed").Inc()

@@ -57,7 +57,7 @@ type Machine struct {
 	EachEvents func(r *txn.Record) error
 	EachLabels func(r *txn.Record)
 
-	// Batch, Scores and Labels hold the last message that was read, and its scores.
+	// Batch and Labels hold the last message that was read, Scores the scores of its last records, see Score.
 	Batch  model.Batch
 	Scores model.Scores
 	Labels model.Labels
@@ -244,13 +244,35 @@ func (m *Machine) CarryOver() (change *model.Change, err error) {
 }
 
 // TakeEvents takes one events message into the state. Its bad rows are left out, and a message that cannot be read
-// moves nothing. Otherwise Batch and Scores hold the records and their scores.
+// moves nothing. Otherwise Batch holds the records.
 func (m *Machine) TakeEvents(r *txn.Record) (bad []codec.RowError, err error) {
 	bad, err = m.ReadEvents(r)
 	if err == nil {
-		m.Part.Events(&m.Batch, &m.Scores)
+		err = m.Score(nil)
 	}
 	return bad, err
+}
+
+// Score takes the records of Batch, the last events message, into the state. It goes by codec.ChunkRows records at a
+// time, so that the memory for scores has a bound, and calls each, where it is set, with these records and the number of
+// the first of them; Scores holds their scores then.
+func (m *Machine) Score(each func(b *model.Batch, from int) error) error {
+	b := &m.Batch
+	for from := 0; ; from += codec.ChunkRows {
+		if m.Batch.N > codec.ChunkRows {
+			chunk := m.Batch.Slice(from, min(m.Batch.N-from, codec.ChunkRows))
+			b = &chunk
+		}
+		m.Part.Events(b, &m.Scores)
+		if each != nil {
+			if err := each(b, from); err != nil {
+				return err
+			}
+		}
+		if from+b.N >= m.Batch.N {
+			return nil
+		}
+	}
 }
 
 // TakeLabels takes one labels message into the state, as TakeEvents does.
@@ -312,9 +334,22 @@ func (m *Machine) DeadLetters(
 	deadletter.Make(m.decoder, r, from, bad, err, now, write)
 }
 
-// AppendScores appends the value of the scores message that answers the last events message.
-func (m *Machine) AppendScores(dst []byte) ([]byte, error) {
-	return m.encoder.Encode(dst, &m.Batch, &m.Scores, m.Part.Levels(), &m.columns)
+// BeginScores begins the scores messages that answer the last events message; none of their values is larger than limit,
+// 0 = there is no limit.
+func (m *Machine) BeginScores(limit int) { m.encoder.Begin(&m.columns, limit) }
+
+// AppendScores appends the scores that Score hands on to the values of the messages.
+func (m *Machine) AppendScores(dst []byte, b *model.Batch, from int) ([]byte, error) {
+	return m.encoder.Add(dst, b, &m.Scores, m.Part.Levels(), from)
+}
+
+// ScoreParts returns the messages. bad are the rows whose scores alone exceed the limit.
+func (m *Machine) ScoreParts() (parts []codec.Part, bad []codec.RowError) {
+	parts, lost := m.encoder.Parts()
+	for _, i := range lost {
+		bad = append(bad, m.encoder.TooLarge(m.Batch.Row[i]))
+	}
+	return parts, bad
 }
 
 func (m *Machine) message(r *txn.Record) *codec.Message {

@@ -29,7 +29,7 @@ type Log struct {
 
 // NewLog returns an empty log that reads formats up to Format.
 func NewLog() *Log {
-	return &Log{values: map[string][]byte{}, Limit: maxSection, Newest: Format}
+	return &Log{values: map[string][]byte{}, Limit: maxModel, Newest: Format}
 }
 
 // Apply takes one record of the topic; a nil value is a tombstone.
@@ -101,7 +101,7 @@ func stateKeyBound(key string) int {
 		}
 	case "part":
 		p := strings.Split(rest, "/")
-		if n := len(p); n >= 3 && len(rest) < 256 && number(p[n-1], maxSection/chunkBytes) && number(p[n-2], slots) {
+		if n := len(p); n >= 3 && len(rest) < 256 && number(p[n-1], maxSection/leastChunk) && number(p[n-2], slots) {
 			return chunkBytes + 5
 		}
 	}
@@ -253,7 +253,7 @@ func (l *Log) JournalEnd() (end uint64) {
 func Bound(s *model.Spec) int64 {
 	o := &s.Options
 	sample := o.TailBytes + o.ReservoirBytes + o.WaitBytes
-	return min(2*max(sample, 0)+512<<20, 8<<30)
+	return 2*max(sample, 0) + 512<<20
 }
 
 // Follow reads on to the end of a partition of the state topic.
