@@ -81,6 +81,28 @@ func (s *Schema) Class(name string) int {
 	return -1
 }
 
+// ClassOf returns the index of the class that a label's text means, or -1: the class of that text, else of its
+// canonical text, else the one class that is the same value, so that true finds a class named 1.
+func (s *Schema) ClassOf(text string) int {
+	if c := s.Class(text); c >= 0 {
+		return c
+	}
+	if c := s.Class(string(CanonicalText(nil, []byte(text)))); c >= 0 {
+		return c
+	}
+	found, value := -1, sameValue(text)
+	for i, c := range s.Classes {
+		if sameValue(c) != value {
+			continue
+		}
+		if found >= 0 {
+			return -1
+		}
+		found = i
+	}
+	return found
+}
+
 // Row is one coded record: for each feature of the Schema its number, or the code of its level in Levels as a float64;
 // NaN means missing. Codes are exact: they stay far below 2^53.
 type Row []float64

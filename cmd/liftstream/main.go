@@ -136,6 +136,7 @@ func commands(a *cli.App) []*cobra.Command {
 		produceCommand(a),
 		runCommand(a),
 		tailCommand(a),
+		deadCommand(a),
 		verifyCommand(a),
 	}
 }

@@ -169,8 +169,12 @@ func TestGuess(t *testing.T) {
 		{"missing", "NA 5", "int64"},
 		{"only missing", "NA NA", "utf8"},
 		{"names of numbers", "nan inf", "utf8"},
-		{"long", "12345678901234567890123", "float64"},
-		{"beyond 64 bits", "9999999999999999999 1", "float64"},
+		{"nineteen digits", "1777134800018164001 5", "int64"},
+		{"unsigned", "18446744073709551615 1", "uint64"},
+		{"unsigned and negative", "18446744073709551615 -1", "utf8"},
+		{"more than 64 bits", "12345678901234567890123 1", "utf8"},
+		{"fractions and digits that they would lose", "1.5 9007199254740993", "utf8"},
+		{"fractions and digits that they hold", "1.5 9007199254740992", "float64"},
 	} {
 		path := write(t, "x.csv", "k,v\n"+"a,"+strings.Join(strings.Fields(c.values), "\na,")+"\n")
 		r, err := OpenTables([]string{path}, TableOptions{Missing: []string{"NA"}})

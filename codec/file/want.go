@@ -24,6 +24,7 @@ const (
 type wants struct {
 	by      map[string]want
 	rest    want
+	texts   bool // which values are text by their format is kept
 	floats  bool // numbers are always float64, never int64
 	missing missing
 }

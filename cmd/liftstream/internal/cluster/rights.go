@@ -45,6 +45,15 @@ func Rights(c *config.Config) string {
 	for _, topic := range []string{t.Scores, t.Dead} {
 		add("topic", topic, false, "Read", "Describe")
 	}
+	b.WriteString("# dead\n")
+	for _, topic := range []string{t.Events, t.Labels} {
+		if topic != "" {
+			add("topic", topic, false, "Write", "Describe")
+		}
+	}
+	add("topic", t.Dead, false, "Read", "Write", "Describe")
+	add("group", c.Name+"-dead-replay", false, "Read", "Describe")
+	add("transactional-id", c.Name+"-dead-replay", false, "Write", "Describe")
 	b.WriteString("# topics create, topics describe\n")
 	for _, s := range Specs(c) {
 		add("topic", s.Name, false, "Create", "Describe", "DescribeConfigs")
