@@ -81,6 +81,9 @@ func Make(
 		if r.Next() > r.Offset+1 {
 			put(codec.DeadLast, strconv.FormatInt(r.Next()-1, 10))
 		}
+		if r.Unread != nil {
+			put(codec.DeadOmitted, "all")
+		}
 		if row >= 0 {
 			put(codec.DeadRow, strconv.Itoa(int(row)))
 		}

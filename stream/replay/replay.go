@@ -27,6 +27,8 @@ type Options struct {
 	Spec           *model.Spec
 	Codec          codec.Options
 	Models         *state.Models
+	// Skips are the messages that are passed by, undecoded.
+	Skips []state.Skip
 	// Budget returns the budget that pays for the fetched messages of a topic, and the bytes of one fetch of it. nil = no
 	// budget.
 	Budget func(topic string) (b Budget, share int64)
@@ -286,8 +288,8 @@ func (m *Machine) TakeLabels(r *txn.Record) (counts model.LabelCounts, bad []cod
 
 // ReadEvents reads an events message into Batch. A message with too many bad rows (deadletter.Bound) cannot be read.
 func (m *Machine) ReadEvents(r *txn.Record) ([]codec.RowError, error) {
-	if r.Unread != nil {
-		return nil, unread(r)
+	if err := m.refused(codec.StageEvents, r); err != nil {
+		return nil, err
 	}
 	bad, err := m.decoder.Decode(m.message(r), &m.Batch, &m.columns)
 	return m.bounded(r, bad, err)
@@ -301,15 +303,25 @@ func (m *Machine) IsEvent(r *txn.Record) bool {
 
 // ReadLabels reads a labels message into Labels, as ReadEvents does.
 func (m *Machine) ReadLabels(r *txn.Record) ([]codec.RowError, error) {
-	if r.Unread != nil {
-		return nil, unread(r)
+	if err := m.refused(codec.StageLabels, r); err != nil {
+		return nil, err
 	}
 	bad, err := m.decoder.DecodeLabels(m.message(r), &m.Labels)
 	return m.bounded(r, bad, err)
 }
 
-// unread is the error of messages that the broker's batch does not give.
-func unread(r *txn.Record) error {
+// refused returns the error of a message that is not decoded: an operator has it passed by, or the broker's batch does
+// not give it.
+func (m *Machine) refused(stage string, r *txn.Record) error {
+	for i := range m.o.Skips {
+		s := &m.o.Skips[i]
+		if s.Offset == r.Offset && s.Stage == stage && s.Names(r.Value, r.Time, r.Unread == nil) {
+			return &codec.MessageError{Reason: codec.ReasonSkipped, Err: fmt.Errorf("an operator has it passed by: %s", s.Why)}
+		}
+	}
+	if r.Unread == nil {
+		return nil
+	}
 	reason := codec.ReasonDamaged
 	if r.Unread.TooLarge {
 		reason = codec.ReasonTooLarge

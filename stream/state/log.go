@@ -95,6 +95,12 @@ func stateKeyBound(key string) int {
 		if number(rest, JournalRing) {
 			return JournalBytes
 		}
+	case skipKind:
+		stage, offset, _ := strings.Cut(rest, "/")
+		if n, err := strconv.ParseInt(offset, 10, 64); err == nil && n >= 0 && strconv.FormatInt(n, 10) == offset &&
+			(stage == "events" || stage == "labels") {
+			return skipBytes
+		}
 	case "manifest":
 		if number(rest, 2) {
 			return maxManifest
@@ -108,8 +114,15 @@ func stateKeyBound(key string) int {
 	return 0
 }
 
-// Empty reports whether the partition holds nothing that a stage writes.
-func (l *Log) Empty() bool { return len(l.values) == 0 }
+// Empty reports whether the partition holds nothing that a stage writes; skips are an operator's.
+func (l *Log) Empty() bool {
+	for key := range l.values {
+		if !strings.HasPrefix(key, skipKind+"/") {
+			return false
+		}
+	}
+	return true
+}
 
 // History returns the keys of the manifests and journal records, which tell of the state so far.
 func (l *Log) History() (keys []string) {

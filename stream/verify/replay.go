@@ -70,7 +70,8 @@ func (v *verifier) run(ctx context.Context) (err error) {
 		}
 	}
 	v.m, err = replay.New(replay.Options{Client: o.Client, Events: names.Events, Labels: names.Labels,
-		Partition: v.partition, Spec: o.Spec, Codec: o.Codec, Models: v.models})
+		Partition: v.partition, Spec: o.Spec, Codec: o.Codec, Models: v.models,
+		Skips: v.history.log.Skips()})
 	if err != nil {
 		return err
 	}
