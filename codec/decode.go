@@ -89,7 +89,7 @@ func NewDecoder(o Options) (*Decoder, error) {
 			d.levels[f].fixed[t] = true
 		}
 	}
-	d.classes = classColumn{schema: o.Schema, missing: d.missing}
+	d.classes = classColumn{known: model.NewClassIndex(o.Schema.Classes), missing: d.missing}
 	return d, nil
 }
 
@@ -309,12 +309,21 @@ func dropRows(b *model.Batch, bad []RowError) {
 // Changes counts the values of the last message that the batch holds otherwise than they were sent.
 func (d *Decoder) Changes() Changes { return d.changes }
 
+// Merged calls f for each feature of which two texts were one number, such as 3.1 and 3.10, and so one level.
+func (d *Decoder) Merged(f func(feature, first, second string)) {
+	for i := range d.levels {
+		if m := d.levels[i].merged; m[0] != "" {
+			f(d.o.Schema.Features[i].Name, m[0], m[1])
+		}
+	}
+}
+
 // Release gives back the memory of the last message: its share of Options.Budget, and buffers that grew large for it.
 // AppendRow, DeadRow and the Carry of that message must not be used afterwards. A decoder with a Budget must be released
-// after each message.
-func (d *Decoder) Release() {
-	large := d.in.account.spent > keptBytes
-	d.in.account.release()
+// after each message. It reports whether the message was so large that its batch is not worth keeping either.
+func (d *Decoder) Release() (large bool) {
+	large = d.in.account.spent > keptBytes
+	d.in.account.begin(nil)
 	clear(d.in.last)
 	d.in.last = d.in.last[:0]
 	if large {
@@ -325,6 +334,7 @@ func (d *Decoder) Release() {
 		}
 	}
 	d.in.values = nil
+	return large
 }
 
 // keptBytes is the size of a message whose buffers are worth keeping for the next one.

@@ -69,8 +69,8 @@ func (t *intern) id(b []byte) (id uint32, fresh bool) {
 type levelColumn struct {
 	intern
 	missing map[string]bool
-	account *account
 	fixed   map[string]bool // the levels that the configuration names: their texts stay as they are
+	account *account
 	// by id: the id of the canonical text; MissingCode for a text that means missing
 	canon  []uint32
 	stamp  []uint32 // by id: the batch in which code is valid
@@ -79,10 +79,14 @@ type levelColumn struct {
 	batch  uint32
 	levels []string
 
+	spelt  map[string]string // first text of a number with a fraction, by its canonical text
+	merged [2]string         // two texts that are one number, the first such two
+
 	dict      arrow.ArrayData // dictionary of byValue; its values do not change within a batch
 	byValue   []uint32
-	replaced  int // values of the batch whose text was not UTF-8
-	shortened int // values of the batch whose text was too long
+	oddValues map[int][2]int // of the dictionary's values whose text is changed: by how much the counts below rise
+	replaced  int            // values of the batch whose text was not UTF-8
+	shortened int            // values of the batch whose text was too long
 }
 
 const (
@@ -108,6 +112,7 @@ func (c *levelColumn) begin(levels []string) {
 func (c *levelColumn) forget() {
 	c.intern = intern{}
 	c.canon, c.stamp, c.code, c.odd, c.batch, c.dict, c.byValue = nil, nil, nil, nil, 0, nil, nil
+	c.spelt = nil
 }
 
 func (c *levelColumn) lookup(b []byte) uint32 {
@@ -168,7 +173,9 @@ func (c *levelColumn) admit(id uint32, b []byte) {
 	}
 	gone := c.missing[string(t)]
 	if !c.fixed[string(t)] {
+		text := t
 		t = model.CanonicalText(nil, t)
+		c.spell(text, t)
 		gone = gone || c.missing[string(t)]
 	}
 	switch {
@@ -180,6 +187,23 @@ func (c *levelColumn) admit(id uint32, b []byte) {
 			c.add(k, 0)
 		}
 		c.canon[id] = k
+	}
+}
+
+// spell notes the first two texts of one number with a fraction, such as 3.1 and 3.10, which might be names.
+func (c *levelColumn) spell(text, canonical []byte) {
+	if c.merged[0] != "" || len(text) > 24 || bytes.IndexByte(canonical, '.') < 0 || canonical[0] > '9' {
+		return
+	}
+	first, ok := c.spelt[string(canonical)]
+	switch {
+	case !ok && c.spelt == nil:
+		c.spelt = map[string]string{}
+		fallthrough
+	case !ok:
+		c.spelt[string(canonical)] = string(text)
+	case first != string(text):
+		c.merged = [2]string{first, string(text)}
 	}
 }
 
@@ -196,7 +220,7 @@ func shorten(t []byte) []byte {
 // classColumn maps texts to classes.
 type classColumn struct {
 	intern
-	schema  *model.Schema
+	known   *model.ClassIndex
 	missing map[string]bool
 	class   []int32
 
@@ -231,8 +255,11 @@ func (c *classColumn) lookup(b []byte) int32 {
 // of is the class that a text names.
 func (c *classColumn) of(b []byte) int32 {
 	t := trim(b)
-	if k := c.schema.ClassOf(string(t)); k >= 0 {
-		return int32(k)
+	if len(t) > maxLevel {
+		return int32(model.UnknownClass)
+	}
+	if k := c.known.Class(t); k >= 0 {
+		return k
 	}
 	if c.missing[string(t)] || c.missing[string(model.CanonicalText(nil, t))] {
 		return int32(model.Unlabelled)

@@ -155,9 +155,9 @@ func TestMergeKeepsTwoLevelsTwo(t *testing.T) {
 	}
 }
 
-// TestClassOf: a label finds its class by the text, else by the value; where two classes are one value, only by the
+// TestClassOfALabel: a label finds its class by the text, else by the value; where two classes are one value, only by the
 // text.
-func TestClassOf(t *testing.T) {
+func TestClassOfALabel(t *testing.T) {
 	for _, c := range []struct{ classes, text, want string }{
 		{"0 1", "1", "1"}, {"0 1", "true", "1"}, {"0 1", "False", "0"}, {"0 1", "1.0", "1"}, {"0 1", "01", ""},
 		{"true false", "True", "true"}, {"true false", "1", "true"}, {"True False", "true", "True"},
@@ -166,10 +166,9 @@ func TestClassOf(t *testing.T) {
 		{"1 true", "True", "true"}, {"1 true", "1.0", "1"}, {"1.0 True", "true", ""}, {"1.00 2", "1.0", "1.00"},
 		{"2024-05-01 x", "2024-05-01T00:00:00Z", "2024-05-01"},
 	} {
-		s := &Schema{Classes: strings.Fields(c.classes)}
-		got := ""
-		if k := s.ClassOf(c.text); k >= 0 {
-			got = s.Classes[k]
+		classes, got := strings.Fields(c.classes), ""
+		if k := NewClassIndex(classes).Class([]byte(c.text)); k >= 0 {
+			got = classes[k]
 		}
 		if got != c.want {
 			t.Errorf("among %s the label %q is %q, want %q", c.classes, c.text, got, c.want)

@@ -1,53 +1,72 @@
 package stream
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
+	"time"
 
 	"go.uber.org/zap"
 
 	"liftstream/codec"
 	"liftstream/model"
+	"liftstream/stream/replay"
 	"liftstream/stream/scores"
 	"liftstream/stream/state"
 	"liftstream/stream/txn"
 )
 
-// process takes one events message into the state, and its scores into the transaction.
-func (t *task) process(x *transaction, r *txn.Record) error {
-	t.m.At.Events = r.Next()
-	if r.Time.After(t.newest) {
-		t.newest = r.Time
-	}
-	bad, err := t.m.ReadEvents(r)
-	n := t.m.Batch.N
-	if err != nil {
-		t.windows.events.add(weighed(n, bad, err))
-		t.dead.write(t, x, r, codec.StageEvents, bad, err)
-		return nil
-	}
+// process takes one events message into the state, and its scores into the transaction. It returns
+// replay.ErrInterrupted where it gives the message up, see during: then the position is the one before, and the state
+// belongs to none.
+func (t *task) process(ctx context.Context, x *transaction, r *txn.Record, patience time.Duration) (err error) {
+	defer t.m.Release()
 	if cap(t.value)-len(t.value) < 64<<10 {
 		t.value = make([]byte, 0, 1<<20) // the transactions keep its bytes; growing would copy them
 	}
 	start, limit := len(t.value), t.scoresLimit(r)
-	t.m.BeginScores(limit)
-	err = t.m.Score(func(b *model.Batch, from int) error {
-		if t.value, err = t.m.AppendScores(t.value, b, from); err != nil {
-			return fmt.Errorf("encoding the scores of offset %d: %w", r.Offset, err)
+	var bad []codec.RowError
+	var failed error
+	var c tally
+	t.during(ctx, t.s.o.Topics.Events, r, patience, func(more func(row int) bool) {
+		if bad, err = t.m.ReadEvents(r); err != nil {
+			return
 		}
-		if t.s.o.OnScores != nil {
-			t.s.o.OnScores(int32(t.id), b, &t.m.Scores, t.m.Part.Levels())
-		}
-		t.count(b.N)
-		return nil
+		t.m.BeginScores(limit)
+		failed = t.m.Score(more, func(b *model.Batch, from int) (err error) {
+			if t.value, err = t.m.AppendScores(t.value, b, from); err != nil {
+				return fmt.Errorf("encoding the scores of offset %d: %w", r.Offset, err)
+			}
+			if t.s.o.OnScores != nil {
+				t.s.o.OnScores(int32(t.id), b, &t.m.Scores, t.m.Part.Levels())
+			}
+			c.add(&t.m.Scores, b.N)
+			return nil
+		})
 	})
+	if errors.Is(failed, replay.ErrInterrupted) {
+		t.value = t.value[:start]
+		return fmt.Errorf("processing offset %d: %w", r.Offset, failed)
+	}
+	if failed != nil {
+		return failed
+	}
+	t.m.At.Events = r.Next()
+	if r.Time.After(t.newest) {
+		t.newest = r.Time
+	}
+	t.seen.Events = state.MessageOf(r)
+	n := t.m.Batch.N
 	if err != nil {
-		return err
+		t.windows.events.see(r.Offset, weighed(n, bad, err))
+		t.dead.write(t, x, r, codec.StageEvents, bad, err)
+		return nil
 	}
 	parts, lost := t.m.ScoreParts()
 	bad = append(bad, lost...)
-	t.windows.events.add(weighed(n-len(lost), bad, nil))
+	t.windows.events.see(r.Offset, weighed(n-len(lost), bad, nil))
 	t.dead.write(t, x, r, codec.StageEvents, bad, nil)
 	for i, p := range parts {
 		h := scores.Headers(r, p.Rows, t.m.Part.ModelVersion())
@@ -61,6 +80,12 @@ func (t *task) process(x *transaction, r *txn.Record) error {
 	if len(t.value)-start > largeValues {
 		t.value = nil // most transactions need less
 	}
+	t.count(&c)
+	t.m.Changes().Each(func(kind string, n int) {
+		if n > 0 {
+			t.s.o.Metrics.Changed.WithLabelValues(kind).Add(float64(n))
+		}
+	})
 	return nil
 }
 
@@ -84,40 +109,59 @@ func (t *task) scoresLimit(r *txn.Record) int {
 	return max(t.s.o.Client.Limit(t.s.o.Topics.Scores)-txn.RecordBytes(&txn.Record{Key: r.Key, Headers: h}), 1)
 }
 
-// count counts the scores of a message of n rows.
-func (t *task) count(n int) {
-	var by [3]int
-	for _, s := range t.m.Scores.Status[:n] {
-		by[s]++
+// tally counts the scores of a message, by status, and their reasons.
+type tally struct {
+	rows         int
+	by           [3]int
+	all, against int // reasons
+}
+
+func (c *tally) add(s *model.Scores, n int) {
+	c.rows += n
+	for _, status := range s.Status[:n] {
+		c.by[status]++
 	}
-	for s, c := range by {
-		if c > 0 {
-			t.s.o.Metrics.Records.WithLabelValues(model.Status(s).String()).Add(float64(c))
+	for i := range s.Why {
+		if s.Why[i].Counts() {
+			c.all++
+		}
+		if s.Why[i].Conflicts() {
+			c.against++
 		}
 	}
-	var all, against int
-	for i := range t.m.Scores.Why {
-		if t.m.Scores.Why[i].Counts() {
-			all++
-		}
-		if t.m.Scores.Why[i].Conflicts() {
-			against++
+}
+
+// count counts the scores of a message.
+func (t *task) count(c *tally) {
+	for s, n := range c.by {
+		if n > 0 {
+			t.s.o.Metrics.Records.WithLabelValues(model.Status(s).String()).Add(float64(n))
 		}
 	}
-	t.s.o.Metrics.Reasons.WithLabelValues("follows").Add(float64(all - against))
-	t.s.o.Metrics.Reasons.WithLabelValues("conflicts").Add(float64(against))
+	t.s.o.Metrics.Reasons.WithLabelValues("follows").Add(float64(c.all - c.against))
+	t.s.o.Metrics.Reasons.WithLabelValues("conflicts").Add(float64(c.against))
 	t.mu.Lock()
-	t.status.Scored += uint64(n)
+	t.status.Scored += uint64(c.rows)
 	t.mu.Unlock()
 }
 
-// learnLabels learns one labels message.
-func (t *task) learnLabels(x *transaction, r *txn.Record) {
-	c, bad, err := t.m.TakeLabels(r)
-	t.windows.labels.add(weighed(t.m.Labels.N, bad, err))
+// learnLabels learns one labels message. It returns false where it gives it up, as process does.
+func (t *task) learnLabels(ctx context.Context, x *transaction, r *txn.Record) bool {
+	defer t.m.Release()
+	var c model.LabelCounts
+	var bad []codec.RowError
+	var err error
+	t.during(ctx, t.s.o.Topics.Labels, r, t.patience(), func(more func(row int) bool) {
+		c, bad, err = t.m.TakeLabels(r, more)
+	})
+	if errors.Is(err, replay.ErrInterrupted) {
+		return false
+	}
+	t.seen.Labels = state.MessageOf(r)
+	t.windows.labels.see(r.Offset, weighed(t.m.Labels.N, bad, err))
 	t.dead.write(t, x, r, codec.StageLabels, bad, err)
 	if err != nil {
-		return
+		return true
 	}
 	for outcome, n := range map[string]int{
 		"learnt": c.Learnt, "corrected": c.Corrected, "repeated": c.Repeated, "unmatched": c.Unmatched,
@@ -127,6 +171,7 @@ func (t *task) learnLabels(x *transaction, r *txn.Record) {
 			t.s.o.Metrics.Labels.WithLabelValues(outcome).Add(float64(n))
 		}
 	}
+	return true
 }
 
 // takeModel swaps in the newest published model, unless it is the serving one or was refused before. It reports whether
@@ -157,6 +202,15 @@ func (t *task) writeState(x *transaction, c state.Change) {
 	x.add(txn.Record{Topic: t.s.o.Topics.State, Partition: t.id, Key: []byte(c.Key), Value: c.Value, Time: t.s.o.Now()})
 	t.wrote += int64(len(c.Key) + len(c.Value))
 	t.s.o.Metrics.StateBytes.Add(float64(len(c.Key) + len(c.Value)))
+}
+
+// note tells the newest messages that were taken in, after a takeover and with each snapshot: often enough for a later
+// owner to see whether the topics are still the same, and seldom enough to cost nothing.
+func (t *task) note(x *transaction) {
+	if t.noting && t.seen != t.noted {
+		t.writeState(x, state.Change{Key: state.SeenKey, Value: t.seen.Encode()})
+		t.noted, t.noting = t.seen, false
+	}
 }
 
 // number numbers a transaction that began at from, and adds the done record, which says where it leads.

@@ -125,7 +125,7 @@ func openCSV(f *stored, rows int, w *wants) (*csv, error) {
 		name := string(b)
 		c.header = append(c.header, name)
 		c.cols = append(c.cols, cells{name: name, as: w.of(name), floats: w.floats, missing: &w.missing,
-			track: w.texts})
+			track: w.texts, changes: w.changes})
 	}
 	return c, nil
 }

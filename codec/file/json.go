@@ -125,7 +125,7 @@ func (j *jsonl) column(key []byte, n int) (*cells, error) {
 	name := string(key)
 	j.index[name] = len(j.cols)
 	j.cols = append(j.cols, cells{name: name, as: j.w.of(name), floats: j.w.floats, missing: &j.w.missing,
-		track: j.w.texts})
+		track: j.w.texts, changes: j.w.changes})
 	c := &j.cols[len(j.cols)-1]
 	c.begin()
 	if c.as != wantNothing {

@@ -29,6 +29,7 @@ type TableReader struct {
 	paths    []string
 	rows     int
 	wants    wants
+	changes  codec.Changes // of numbers in text files
 	progress func(int64)
 	columns  func(file string, names []string) error
 
@@ -97,6 +98,7 @@ func (r *TableReader) start() error {
 	if r.rows <= 0 {
 		r.rows = DefaultRows
 	}
+	r.wants.changes = &r.changes
 	path := r.paths[r.next]
 	r.next++
 	r.base, r.at0 = 0, 0

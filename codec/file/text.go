@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/array"
 
+	"liftstream/codec"
 	"liftstream/codec/internal/column"
 	"liftstream/model"
 )
@@ -66,6 +67,7 @@ type cells struct {
 	as      want
 	floats  bool // numbers are float64 even when all are whole
 	missing *missing
+	changes *codec.Changes
 	track   bool   // texts is kept
 	texts   []bool // by row: the value is text by its format
 
@@ -119,6 +121,7 @@ func (c *cells) add(b []byte) error {
 			}
 			return errNumber
 		}
+		c.changed(b, v)
 		c.number(v)
 		return nil
 	}
@@ -139,6 +142,22 @@ func (c *cells) number(v float64) {
 		c.whole = false
 	}
 	c.nums.Add(v, !math.IsNaN(v) && !math.IsInf(v, 0))
+}
+
+// changed counts a number that becomes another one, or missing.
+func (c *cells) changed(b []byte, v float64) {
+	switch {
+	case c.changes == nil:
+	case math.IsInf(v, 0):
+		c.changes.Infinite++
+	case math.IsNaN(v):
+		c.changes.NaN++
+	case len(b) > 15 && math.Abs(v) >= 1<<53 && isInteger(b):
+		var digits [32]byte
+		if string(strconv.AppendFloat(digits[:0], v, 'f', 0, 64)) != string(b) {
+			c.changes.Rounded++
+		}
+	}
 }
 
 // string appends a value that is text by its format.
@@ -168,6 +187,7 @@ func (c *cells) token(b []byte) error {
 		return errNumber
 	}
 	if c.as == wantNumber {
+		c.changed(b, v)
 		c.number(v)
 		return nil
 	}

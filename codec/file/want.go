@@ -27,6 +27,7 @@ type wants struct {
 	texts   bool // which values are text by their format is kept
 	floats  bool // numbers are always float64, never int64
 	missing missing
+	changes *codec.Changes // of numbers; nil counts nothing
 }
 
 func (w *wants) of(name string) want {

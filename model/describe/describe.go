@@ -70,6 +70,7 @@ type Column struct {
 	Distinct int
 	Levels   []Count // of Nominal, most frequent first, at most model.MaxLevels; nil when there were too many to count
 	Min, Max float64 // of Continuous
+	Rounded  int64   // of Continuous: whole numbers beyond 2^53 that are rounded
 	// AUC and AUCBlocks say how well the feature alone ranks the classes, over all records, scored by the rates of their
 	// cells, and inside blocks of 1,000, each scored by the lifts of its cell among earlier ones. NaN when not measured.
 	AUC, AUCBlocks float64
@@ -299,16 +300,16 @@ func (d *Description) classes(n map[string]int64, positive string) error {
 			count(u), count(d.Records))
 	}
 	if positive != "" {
-		s := &model.Schema{}
-		for _, c := range d.Classes {
-			s.Classes = append(s.Classes, c.Text)
+		names := make([]string, len(d.Classes))
+		for i, c := range d.Classes {
+			names[i] = c.Text
 		}
-		k := s.ClassOf(positive)
+		k := model.NewClassIndex(names).Class([]byte(positive))
 		if k < 0 {
 			return fmt.Errorf("the positive class %q does not occur in column %q: it has %s", positive, d.Label,
-				strings.Join(s.Classes, ", "))
+				strings.Join(names, ", "))
 		}
-		positive = s.Classes[k]
+		positive = names[k]
 	}
 	d.Positive = positive
 	switch k := len(d.Classes); {

@@ -83,6 +83,7 @@ type profile struct {
 	integers      int64
 	padded        int64 // integers with leading zeros
 	quoted        int64 // integers that are text by their format
+	rounded       int64 // integers that a number of the model does not hold
 	min, max      float64
 	odd           []marked // texts among numbers, the first few
 	oddMore       bool
@@ -178,6 +179,9 @@ func (p *profile) number(text string, v float64, isText bool) {
 		}
 		if isText && !strings.ContainsAny(text, ".eE") {
 			p.quoted++
+		}
+		if len(text) > 15 && math.Abs(v) >= 1<<53 && strconv.FormatFloat(v, 'f', 0, 64) != text {
+			p.rounded++
 		}
 	}
 	if p.unit == 0 {
@@ -336,7 +340,7 @@ func (p *profile) column(name string) Column {
 		c.Distinct -= len(p.odd)
 	}
 	if p.isNumber() {
-		c.Kind, c.Min, c.Max = model.Continuous, p.min, p.max
+		c.Kind, c.Min, c.Max, c.Rounded = model.Continuous, p.min, p.max, p.rounded
 		return c
 	}
 	for t, n := range p.levels {

@@ -142,6 +142,9 @@ func (c *Column) facts(records int64) string {
 	if c.Names != "" {
 		f = append(f, c.Names)
 	}
+	if c.Rounded > 0 {
+		f = append(f, count(c.Rounded)+" rounded beyond 2^53")
+	}
 	if c.Missing > 0 {
 		f = append(f, percent(c.Missing, records)+" missing")
 	}

@@ -201,12 +201,12 @@ func (v *verifier) event(ctx context.Context, r *txn.Record) error {
 		return nil // it has no scores
 	}
 	if r.Offset < v.history.beginning.claimed.Events {
-		return v.m.Score(nil) // it has those of a former state
+		return v.m.Score(nil, nil) // it has those of a former state
 	}
 	from, to := v.o.From, v.o.To
 	if !from.IsZero() && r.Time.Before(from) || !to.IsZero() && r.Time.After(to) {
 		v.scores.skipped = true
-		return v.m.Score(nil)
+		return v.m.Score(nil, nil)
 	}
 	return v.compareScores(ctx, r)
 }
@@ -223,7 +223,7 @@ func (v *verifier) compareScores(ctx context.Context, event *txn.Record) error {
 	}
 	v.value = v.value[:0]
 	v.m.BeginScores(limit)
-	if err := v.m.Score(func(b *model.Batch, from int) (err error) {
+	if err := v.m.Score(nil, func(b *model.Batch, from int) (err error) {
 		v.value, err = v.m.AppendScores(v.value, b, from)
 		return err
 	}); err != nil {
