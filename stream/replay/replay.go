@@ -95,13 +95,15 @@ func (m *Machine) Under(s *Schema, f func() error) (err error) {
 	}
 	m.Release()
 	spec, decoder, encoder := m.spec, m.decoder, m.encoder
-	defer func() {
-		m.Release()
-		m.spec, m.decoder, m.encoder = spec, decoder, encoder
-	}()
+	back := func() { m.spec, m.decoder, m.encoder = spec, decoder, encoder }
 	if err := m.use(*s); err != nil {
+		back()
 		return err
 	}
+	defer func() {
+		m.Release()
+		back()
+	}()
 	return f()
 }
 
