@@ -93,9 +93,10 @@ const (
 	DeadTopic     = "liftstream-topic"
 	DeadPartition = "liftstream-partition"
 	DeadOffset    = "liftstream-offset"
-	DeadLast      = "liftstream-last-offset" // of several messages in a batch that cannot be read; absent else
-	DeadRow       = "liftstream-row"         // absent when the whole message is dead
-	DeadFirstSeen = "liftstream-first-seen"  // RFC 3339
+	DeadLast      = "liftstream-last-offset"   // of several messages in a batch that cannot be read; absent else
+	DeadOmitted   = "liftstream-omitted-bytes" // of the message that its dead letter cannot hold; absent else
+	DeadRow       = "liftstream-row"           // absent when the whole message is dead
+	DeadFirstSeen = "liftstream-first-seen"    // RFC 3339
 )
 
 // Stages name the step at which a message became a dead letter.

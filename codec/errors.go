@@ -19,6 +19,7 @@ const (
 	// a column is missing, twice there, or of a type that does not fit; it is named
 	ReasonSchema   Reason = "schema"
 	ReasonTooLarge Reason = "too_large" // the message, or its decoded form, exceeds its bound
+	ReasonSkipped  Reason = "skipped"   // an operator has it passed by ('dead skip')
 	ReasonPanic    Reason = "panic"     // the decoder failed in a way that only this message explains
 )
 

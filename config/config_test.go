@@ -372,7 +372,7 @@ func TestBoundsAtTheirEnds(t *testing.T) {
 				with = "neighbours: 1, "
 			case "memory.message":
 				with = "in_flight: 4GiB, "
-			case "memory.in_flight", "memory.decoded":
+			case "memory.decoded", "memory.in_flight", "memory.batch":
 				with = "message: 1KiB, "
 			}
 			text += open + ": {" + with + keys[len(keys)-1] + ": " + value + strings.Repeat("}", len(keys)-1) + "\n"
