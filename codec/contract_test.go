@@ -435,7 +435,7 @@ func TestParseTime(t *testing.T) {
 		{"1970-01-01T01:00:00+01:00", 0, true}, {"yesterday", 0, false}, {"", 0, false}, {"9999-01-01", 0, false},
 		{"9223372036854775807", 0, false}, {"2262-06-01", 0, false}, {"1677-12-31", 0, false},
 		{"2261-12-31", 9214560000e9, true}} {
-		if got, ok := parseTime(c.s); ok != c.ok || got != c.want {
+		if got, ok := parseTime(c.s, 0); ok != c.ok || got != c.want {
 			t.Errorf("%q is %d, %v", c.s, got, ok)
 		}
 	}

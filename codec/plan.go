@@ -114,5 +114,5 @@ func find(s *arrow.Schema, name, want string, fits func(arrow.DataType) bool) (i
 const (
 	wantNumber = "a number is needed"
 	wantText   = "text, a number or a boolean is needed"
-	wantTime   = "a timestamp, a date, integer Unix milliseconds or RFC 3339 text is needed"
+	wantTime   = "a timestamp, a date, a number since 1970 or RFC 3339 text is needed"
 )

@@ -295,50 +295,6 @@ func scaled(v, unit int64) (int64, bool) {
 	return int64(lo), true
 }
 
-// unixNano reads value i as a time: timestamps of any unit (without a zone: UTC), dates, integers and whole floats as
-// Unix milliseconds, text as parseTime does. ok is false when it cannot be read; null must be tested before.
-func unixNano(a arrow.Array, i int) (t int64, ok bool) {
-	switch a := a.(type) {
-	case *array.Timestamp:
-		unit := int64(1)
-		switch a.DataType().(*arrow.TimestampType).Unit {
-		case arrow.Second:
-			unit = 1e9
-		case arrow.Millisecond:
-			unit = 1e6
-		case arrow.Microsecond:
-			unit = 1e3
-		}
-		return scaled(int64(a.Value(i)), unit)
-	case *array.Date32:
-		return scaled(int64(a.Value(i)), 24*3600*1e9)
-	case *array.Date64:
-		return scaled(int64(a.Value(i)), 1e6)
-	case *array.Float64:
-		v := a.Value(i)
-		if v != math.Trunc(v) || math.Abs(v) > 1<<53 {
-			return 0, false
-		}
-		return scaled(int64(v), 1e6)
-	case *array.String:
-		return parseTime(a.Value(i))
-	case *array.LargeString:
-		return parseTime(a.Value(i))
-	case *array.StringView:
-		return parseTime(a.Value(i))
-	case *array.Dictionary:
-		k := a.GetValueIndex(i)
-		if isNull(a.Dictionary(), k) {
-			return 0, false
-		}
-		return unixNano(a.Dictionary(), k)
-	}
-	if v, ok := integer(a, i); ok {
-		return scaled(v, 1e6)
-	}
-	return 0, false
-}
-
 // integer reads value i of an integer array.
 func integer(a arrow.Array, i int) (int64, bool) {
 	switch a := a.(type) {
@@ -359,30 +315,6 @@ func integer(a arrow.Array, i int) (int64, bool) {
 	case *array.Uint64:
 		v := a.Value(i)
 		return int64(v), v <= math.MaxInt64
-	}
-	return 0, false
-}
-
-var timeLayouts = []string{time.RFC3339Nano, "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02T15:04:05.999999999",
-	"2006-01-02 15:04:05.999999999", "2006-01-02"}
-
-// parseTime reads RFC 3339, also with a space for the T, without a zone (UTC), or the date alone; an integer is Unix
-// milliseconds.
-func parseTime(s string) (int64, bool) {
-	s = strings.TrimSpace(s)
-	if v, err := strconv.ParseInt(s, 10, 64); err == nil {
-		return scaled(v, 1e6)
-	}
-	if len(s) > 40 {
-		return 0, false
-	}
-	for _, l := range timeLayouts {
-		if t, err := time.Parse(l, s); err == nil {
-			if y := t.Year(); y < 1678 || y > 2261 {
-				return 0, false // outside the range of int64 nanoseconds
-			}
-			return t.UnixNano(), true
-		}
 	}
 	return 0, false
 }

@@ -21,7 +21,7 @@ type LabelCounts struct {
 func (p *Partition) event(b *Batch, i int, out *Scores) {
 	p.seen++
 	if b.Time != nil {
-		p.tell(b.Time[i])
+		tell(p, b.Time[i])
 	}
 	if p.trained {
 		p.scorer.score(p.row, &p.percent, out, i)
@@ -60,14 +60,14 @@ func (p *Partition) event(b *Batch, i int, out *Scores) {
 }
 
 // tell takes note of the time of a record or label.
-func (p *Partition) tell(t int64) {
+func tell(p *Partition, t int64) {
 	before := p.time.now
 	if !p.time.observe(t) {
 		return
 	}
 	p.store.passGap(before, p.time.now)
 	if before == 0 {
-		p.notAhead() // until now times were taken as they came
+		notAhead(p) // until now times were taken as they came
 	}
 }
 
@@ -156,7 +156,7 @@ func (p *Partition) Labels(l *Labels) (c LabelCounts) {
 	}
 	if l.Time != nil {
 		for _, t := range l.Time[:l.N] {
-			p.tell(t)
+			tell(p, t)
 		}
 	}
 	p.expire()

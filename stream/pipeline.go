@@ -111,7 +111,13 @@ func (p *pipeline) loop(ctx context.Context) error {
 
 // next processes the next message of the current answer.
 func (p *pipeline) next() error {
+	if p.t.stale(p.filling) {
+		if err := p.commit(); err != nil {
+			return err
+		}
+	}
 	p.fill()
+	p.t.judge(p.filling)
 	if err := p.t.process(p.filling, &p.current.Records[0]); err != nil {
 		return errors.Join(err, p.await())
 	}
@@ -226,8 +232,8 @@ func (p *pipeline) flush() error {
 func (p *pipeline) complete(x *transaction) {
 	t := p.t
 	learnt, swapped := p.learnLate(x), t.takeModel()
-	if learnt || swapped {
-		t.writeJournal(x)
+	if learnt || swapped || x.judged {
+		t.writeJournal(x, t.committed)
 	}
 	now := t.s.o.Now()
 	unsaved := t.m.Journal
@@ -268,7 +274,7 @@ func (p *pipeline) learnLate(x *transaction) (moved bool) {
 		f := &p.late[0]
 		for len(f.Records) > 0 {
 			r := &f.Records[0]
-			if !caughtUp && !r.Time.IsZero() && r.Time.After(t.newest) {
+			if !caughtUp && !r.Time.IsZero() && r.Time.After(t.newest) || t.stale(x) {
 				return moved
 			}
 			t.learnLabels(x, r)

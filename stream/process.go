@@ -3,6 +3,7 @@ package stream
 import (
 	"fmt"
 	"strconv"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -20,6 +21,7 @@ func (t *task) process(x *transaction, r *txn.Record) error {
 		t.newest = r.Time
 	}
 	bad, err := t.m.TakeEvents(r)
+	x.judged = x.judged || t.m.Untimely && t.m.Now != 0
 	n := t.m.Batch.N
 	t.windows.events.add(weighed(n, bad, err))
 	t.dead.write(t, x, r, codec.StageEvents, bad, err)
@@ -73,9 +75,25 @@ func (t *task) count(n int) {
 	t.mu.Unlock()
 }
 
+// judge has the next message judged by the clock. All messages of a transaction that follow a refused one are judged by
+// the same time, so that a replay needs to know no more than that.
+func (t *task) judge(x *transaction) {
+	if !x.judged {
+		x.now = t.s.o.Now()
+	}
+	t.m.Now = x.now.UnixNano()
+}
+
+// stale reports whether the next message needs a later time than that by which the transaction judges.
+func (t *task) stale(x *transaction) bool {
+	return x.judged && t.s.o.Now().Sub(x.now) > min(t.s.o.Codec.Future/2, time.Minute)
+}
+
 // learnLabels learns one labels message.
 func (t *task) learnLabels(x *transaction, r *txn.Record) {
+	t.judge(x)
 	c, bad, err := t.m.TakeLabels(r)
+	x.judged = x.judged || t.m.Untimely
 	t.windows.labels.add(weighed(t.m.Labels.N, bad, err))
 	t.dead.write(t, x, r, codec.StageLabels, bad, err)
 	if err != nil {
@@ -107,10 +125,16 @@ func (t *task) takeModel() bool {
 	return true
 }
 
-// writeJournal adds a journal record of the position of the state.
-func (t *task) writeJournal(x *transaction) {
+// writeJournal adds a journal record of the position of the state, and, where a message of the transaction, which began
+// at from, was refused for its time, the judgement.
+func (t *task) writeJournal(x *transaction, from state.Position) {
 	e := state.JournalEntry{Number: t.m.Journal, Position: t.m.At, Format: t.s.format()}
 	t.writeState(x, state.Change{Key: state.JournalKey(e.Number), Value: e.Encode()})
+	if x.judged {
+		j := state.Judgement{Number: e.Number, EventsFrom: from.Events, EventsTo: t.m.At.Events,
+			LabelsFrom: from.Labels, LabelsTo: t.m.At.Labels, Now: x.now.UnixNano()}
+		t.writeState(x, state.Change{Key: state.JudgedKey(j.Number), Value: j.Encode(e.Format)})
+	}
 	t.m.Journal++
 }
 

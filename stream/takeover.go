@@ -192,9 +192,9 @@ func (o *takeover) restore(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	t.m.EachEvents, t.m.EachLabels = o.replayEvents, o.replayLabels
+	t.m.EachEvents, t.m.EachLabels, t.m.Judged = o.replayEvents, o.replayLabels, o.log.Judgements()
 	defer func() {
-		t.m.EachEvents, t.m.EachLabels = nil, nil
+		t.m.EachEvents, t.m.EachLabels, t.m.Judged, t.m.Now = nil, nil, nil, 0
 		t.m.Forget()
 	}()
 	if err := t.m.Under(o.newestSchema(), func() error { return o.repair(ctx) }); err != nil {
@@ -221,6 +221,10 @@ func (o *takeover) restore(ctx context.Context) error {
 	if err := o.passLabels(ctx); err != nil {
 		return err
 	}
+	if o.x.judged {
+		o.writeJournal()
+	}
+	t.m.Now = 0
 	if err := o.lookBack(ctx); err != nil {
 		return err
 	}
@@ -308,6 +312,7 @@ func (o *takeover) begin(ctx context.Context) (begun bool, err error) {
 		t.m.Begin(p.First)
 	case committed.Nothing:
 		t.m.Begin(p.First)
+		t.m.Judged = nil // they leave the topic too
 		// The next owner could take the former state for this one before there is a snapshot. So the records that tell of it
 		// leave the state topic with the transaction that claims the partition.
 		for _, key := range o.log.History() {
@@ -354,10 +359,14 @@ func (o *takeover) count() {
 // state alone.
 func (o *takeover) replayEvents(r *txn.Record) error {
 	t := o.t
+	if t.m.Now = 0; r.Offset >= o.plan.Done.Events {
+		t.judge(o.x) // no transaction that is known has done so
+	}
 	if r.Offset >= o.plan.Missing && o.lacksScores(r) {
 		return t.process(o.x, r)
 	}
 	bad, err := t.m.TakeEvents(r)
+	o.x.judged = o.x.judged || t.m.Untimely && t.m.Now != 0
 	t.windows.events.add(weighed(t.m.Batch.N, bad, err))
 	return nil
 }
@@ -371,8 +380,13 @@ func (o *takeover) lacksScores(r *txn.Record) bool {
 }
 
 func (o *takeover) replayLabels(r *txn.Record) {
-	_, bad, err := o.t.m.TakeLabels(r)
-	o.t.windows.labels.add(weighed(o.t.m.Labels.N, bad, err))
+	t := o.t
+	if t.m.Now = 0; r.Offset >= o.plan.Done.Labels {
+		t.judge(o.x)
+	}
+	_, bad, err := t.m.TakeLabels(r)
+	o.x.judged = o.x.judged || t.m.Untimely && t.m.Now != 0
+	t.windows.labels.add(weighed(t.m.Labels.N, bad, err))
 }
 
 // passLabels learns the labels that no journal record leads to: another program's offset passes over them, or the
@@ -390,8 +404,14 @@ func (o *takeover) passLabels(ctx context.Context) error {
 	if err := t.m.LabelsTo(ctx, to); err != nil {
 		return err
 	}
-	t.writeJournal(o.x)
+	o.writeJournal()
 	return nil
+}
+
+// writeJournal adds a journal record of messages that no known transaction has taken.
+func (o *takeover) writeJournal() {
+	o.t.writeJournal(o.x, state.Position{Events: o.plan.Done.Events, Labels: o.plan.Done.Labels})
+	o.x.judged = false
 }
 
 // newLine begins a new line of transactions: the messages in the topics of scores and dead letters by now are not of

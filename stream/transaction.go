@@ -22,6 +22,8 @@ type transaction struct {
 	done     state.Done             // number 0 = there is nothing to commit
 	dead     map[deadletter.ID]bool // dead letters of its messages, known ones included
 	repairs  bool                   // it makes a transaction whole that was committed in part
+	now      time.Time              // by which the times of its messages are judged
+	judged   bool                   // one of them was refused for its time: now stays as it is, and is kept
 }
 
 func (x *transaction) add(r txn.Record) {

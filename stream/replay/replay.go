@@ -7,9 +7,11 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"liftstream/codec"
@@ -42,6 +44,13 @@ type Machine struct {
 	Part    *model.Partition
 	At      state.Position // the state holds all messages below
 	Journal uint64         // number of the next journal record
+
+	// Judged says by which times messages of the past were judged. All others are judged by Now, in Unix nanoseconds; 0 =
+	// their times are not judged.
+	Judged state.Judgements
+	Now    int64
+	// Untimely says that the last message that was read, or a row of it, was refused for its time.
+	Untimely bool
 
 	// EachEvents and EachLabels, where set, take a message in place of TakeEvents and TakeLabels during a replay.
 	EachEvents func(r *txn.Record) error
@@ -254,7 +263,8 @@ func (m *Machine) TakeLabels(r *txn.Record) (counts model.LabelCounts, bad []cod
 
 // ReadEvents reads an events message into Batch. A message with too many bad rows (deadletter.Bound) cannot be read.
 func (m *Machine) ReadEvents(r *txn.Record) ([]codec.RowError, error) {
-	bad, err := m.decoder.Decode(m.message(r), &m.Batch, &m.columns)
+	bad, err := m.decoder.Decode(m.message(r, m.Judged.Event), &m.Batch, &m.columns)
+	m.Untimely = codec.Untimely(bad, err)
 	return m.bounded(r, bad, err)
 }
 
@@ -266,7 +276,8 @@ func (m *Machine) IsEvent(r *txn.Record) bool {
 
 // ReadLabels reads a labels message into Labels, as ReadEvents does.
 func (m *Machine) ReadLabels(r *txn.Record) ([]codec.RowError, error) {
-	bad, err := m.decoder.DecodeLabels(m.message(r), &m.Labels)
+	bad, err := m.decoder.DecodeLabels(m.message(r, m.Judged.Label), &m.Labels)
+	m.Untimely = codec.Untimely(bad, err)
 	return m.bounded(r, bad, err)
 }
 
@@ -292,13 +303,27 @@ func (m *Machine) AppendScores(dst []byte) ([]byte, error) {
 	return m.encoder.Encode(dst, &m.Batch, &m.Scores, m.Part.Levels(), &m.columns)
 }
 
-func (m *Machine) message(r *txn.Record) *codec.Message {
+func (m *Machine) message(r *txn.Record, judged func(offset int64) int64) *codec.Message {
 	x := &codec.Message{Value: r.Value, Partition: int32(m.o.Partition), Offset: r.Offset}
 	if !r.Time.IsZero() {
-		x.Time, x.Now = r.Time.UnixNano(), r.Time.UnixNano()
+		x.Time = nanoseconds(r.Time)
+	}
+	if x.Now = judged(r.Offset); x.Now == 0 {
+		x.Now = m.Now
 	}
 	for _, h := range r.Headers {
 		x.Headers.Set(h.Key, h.Value)
 	}
 	return x
+}
+
+// nanoseconds is a time in Unix nanoseconds, the nearest one for a time that these cannot tell, and never 0.
+func nanoseconds(t time.Time) int64 {
+	switch {
+	case t.Before(time.Unix(0, math.MinInt64)):
+		return math.MinInt64
+	case t.After(time.Unix(0, math.MaxInt64)):
+		return math.MaxInt64
+	}
+	return cmp.Or(t.UnixNano(), 1)
 }

@@ -290,12 +290,14 @@ func columns(c *config.Config, s *model.Schema) codec.Options {
 	o := codec.Options{
 		Schema:     s,
 		ID:         c.Record.ID,
-		Time:       c.Record.Time,
+		Time:       c.Record.Time.Column,
+		TimeUnit:   c.Record.Time.Unit.Std(),
 		Weight:     c.Record.Weight,
 		Label:      c.Record.Label.Column,
 		Missing:    c.Record.Missing,
 		MaxMessage: int64(c.Memory.Message),
 		Future:     c.Policy.Future.Std(),
+		Past:       c.Policy.Past.Std(),
 	}
 	switch c.Output.Features {
 	case config.FeaturesSelected:
