@@ -163,6 +163,23 @@ func (p *Partition) Labels(l *Labels) (c LabelCounts) {
 	return c
 }
 
+// Awaits reports whether all records that the labels name are in the pending store. A label that can never name one,
+// such as one of another partition, counts as if its record were there.
+func Awaits(p *Partition, l *Labels) bool {
+	for i := range l.N {
+		found := true
+		if l.ID != nil {
+			_, found = p.store.byID[l.ID[i]]
+		} else if l.Partition[i] == p.self {
+			_, found = p.store.byPlace[place{l.Offset[i], l.Row[i]}]
+		}
+		if !found {
+			return false
+		}
+	}
+	return true
+}
+
 // correct replaces the class that a record was learnt with, in the counts with the weight of its position and in the
 // sample; the scorecard's weights, a path of gradient steps, stay as they are.
 func (p *Partition) correct(w *waiting, class int32) {

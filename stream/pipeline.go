@@ -94,7 +94,8 @@ func (p *pipeline) loop(ctx context.Context) error {
 			_, changed = t.s.models.Head()
 			err = p.commit()
 		case <-tick.C: // an idle partition still finishes its snapshots
-			if p.filling.since.IsZero() && (t.snap.Busy() || p.snapshotDue()) {
+			if p.filling.since.IsZero() && (t.snap.Busy() || p.snapshotDue() ||
+				len(p.late) > 0 && t.horizon.over(t.s.o.Now(), t.s.o.Held)) {
 				err = p.commit()
 			}
 		case result := <-p.outcome:
@@ -153,6 +154,7 @@ func (p *pipeline) takeLabels(f fetched) error {
 		return errors.Join(f.err, p.await())
 	}
 	p.late = append(p.late, f)
+	p.showLate()
 	p.fill()
 	return nil
 }
@@ -232,6 +234,7 @@ func (p *pipeline) flush() error {
 func (p *pipeline) complete(x *transaction) {
 	t := p.t
 	learnt, swapped := p.learnLate(x), t.takeModel()
+	p.showLate()
 	if learnt || swapped || x.judged {
 		t.writeJournal(x, t.committed)
 	}
@@ -262,31 +265,6 @@ func (p *pipeline) complete(x *transaction) {
 	if t.m.At != t.committed || len(x.records) > 0 {
 		t.number(x, t.committed)
 	}
-}
-
-// learnLate learns the late labels whose records can have been processed: while events are behind, labels wait for the
-// events that are not younger than they, else those of a backlog would all come before their records. It reports
-// whether the labels' offset has moved.
-func (p *pipeline) learnLate(x *transaction) (moved bool) {
-	t := p.t
-	caughtUp := t.m.At.Events >= t.end
-	for len(p.late) > 0 {
-		f := &p.late[0]
-		for len(f.Records) > 0 {
-			r := &f.Records[0]
-			if !caughtUp && !r.Time.IsZero() && r.Time.After(t.newest) || t.stale(x) {
-				return moved
-			}
-			t.learnLabels(x, r)
-			t.m.At.Labels, moved = r.Offset+1, true
-			f.Records = f.Records[1:]
-		}
-		t.m.At.Labels, moved = f.Next, true
-		x.reserved.labels += f.reserved
-		t.read += f.Bytes
-		p.late = p.late[1:]
-	}
-	return moved
 }
 
 func (p *pipeline) snapshotDue() bool {

@@ -1,14 +1,15 @@
 package stream
 
 import (
+	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"go.uber.org/zap"
 
 	"liftstream/codec"
 	"liftstream/model"
+	"liftstream/stream/replay"
 	"liftstream/stream/scores"
 	"liftstream/stream/state"
 	"liftstream/stream/txn"
@@ -17,14 +18,13 @@ import (
 // process takes one events message into the state, and its scores into the transaction.
 func (t *task) process(x *transaction, r *txn.Record) error {
 	t.m.At.Events = r.Offset + 1
-	if r.Time.After(t.newest) {
-		t.newest = r.Time
-	}
+	t.eventTimes.add(r.Time)
 	bad, err := t.m.TakeEvents(r)
 	x.judged = x.judged || t.m.Untimely && t.m.Now != 0
 	n := t.m.Batch.N
 	t.windows.events.add(weighed(n, bad, err))
 	t.dead.write(t, x, r, codec.StageEvents, bad, err)
+	t.tombstone(codec.StageEvents, err)
 	if err != nil {
 		return nil
 	}
@@ -96,6 +96,7 @@ func (t *task) learnLabels(x *transaction, r *txn.Record) {
 	x.judged = x.judged || t.m.Untimely
 	t.windows.labels.add(weighed(t.m.Labels.N, bad, err))
 	t.dead.write(t, x, r, codec.StageLabels, bad, err)
+	t.tombstone(codec.StageLabels, err)
 	if err != nil {
 		return
 	}
@@ -106,6 +107,13 @@ func (t *task) learnLabels(x *transaction, r *txn.Record) {
 		if n > 0 {
 			t.s.o.Metrics.Labels.WithLabelValues(outcome).Add(float64(n))
 		}
+	}
+}
+
+// tombstone counts a message that is one.
+func (t *task) tombstone(stage string, err error) {
+	if errors.Is(err, replay.ErrTombstone) {
+		t.s.o.Metrics.Tombstones.WithLabelValues(stage).Inc()
 	}
 }
 
@@ -189,9 +197,7 @@ func (t *task) passed(x *transaction, f *fetched) {
 	x.reserved.events += f.reserved
 	t.read += f.Bytes
 	f.reserved = 0
-	t.m.At.Events, t.end = f.Next, f.LastStable
-	t.mu.Lock()
-	t.status.End = f.LastStable
-	t.mu.Unlock()
-	t.s.o.Metrics.Lag.WithLabelValues(strconv.Itoa(t.id)).Set(float64(max(f.LastStable-f.Next, 0)))
+	t.m.At.Events = f.Next
+	t.horizon.reach(f.Next)
+	t.showHorizon(t.s.o.Now())
 }

@@ -137,7 +137,7 @@ func (o *takeover) decide(ctx context.Context, left *kept, torn bool) (err error
 	if err := o.stop(); err != nil {
 		return err
 	}
-	t.last, t.end = o.plan.Done, o.facts.Events.Stable
+	t.last = o.plan.Done
 	t.answered, t.scoresFrom, t.dead.from = o.plan.Answered, o.plan.Done.ScoresFrom, o.plan.Done.DeadFrom
 	o.first = state.Position{Events: o.plan.Done.EventsFrom, Labels: o.plan.Done.LabelsFrom}
 	// The journal may name versions that the follower of the model topic has not read yet.

@@ -3,7 +3,6 @@ package stream
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"liftstream/stream/deadletter"
@@ -53,6 +52,7 @@ func (l lateLabels) reserved() (n int64) {
 type fetched struct {
 	txn.Fetched
 	reserved int64
+	events   int64 // of labels: where the events topic ended once they were read
 	err      error
 }
 
@@ -61,10 +61,11 @@ type fetched struct {
 const maxFailures = 3
 
 // read fetches a partition from offset on into a channel. Each answer is paid for from the in-flight budget, and its
-// receiver gives the bytes back. heard is set by each answer, an empty one included. It ends with ctx or after an
+// receiver gives the bytes back. see is called with each answer, an empty one included. It ends with ctx or after an
 // error.
 func (s *Stage) read(
-	ctx context.Context, wg *sync.WaitGroup, budget *budget, heard *atomic.Bool, topic string, partition int, offset int64,
+	ctx context.Context, wg *sync.WaitGroup, budget *budget, see func(context.Context, *fetched), topic string,
+	partition int, offset int64,
 ) <-chan fetched {
 	out := make(chan fetched)
 	wg.Add(1)
@@ -79,7 +80,6 @@ func (s *Stage) read(
 			f, err := s.o.Client.Fetch(ctx, topic, partition, offset, int(size), 500*time.Millisecond)
 			if err == nil {
 				failures = 0
-				heard.Store(true)
 			} else if failures++; txn.KindOf(err) == txn.Unknown && failures < maxFailures && ctx.Err() == nil {
 				budget.charge(-size) // a fetch has no effect: ask again
 				select {
@@ -89,12 +89,16 @@ func (s *Stage) read(
 				continue
 			}
 			budget.charge(f.Bytes - size)
+			answer := fetched{Fetched: f, reserved: f.Bytes, err: err}
+			if err == nil {
+				see(ctx, &answer)
+			}
 			if err == nil && f.Next == offset {
 				budget.charge(-f.Bytes)
 				continue
 			}
 			select {
-			case out <- fetched{f, f.Bytes, err}:
+			case out <- answer:
 			case <-ctx.Done():
 				budget.charge(-f.Bytes)
 				return

@@ -263,10 +263,17 @@ func (m *Machine) TakeLabels(r *txn.Record) (counts model.LabelCounts, bad []cod
 
 // ReadEvents reads an events message into Batch. A message with too many bad rows (deadletter.Bound) cannot be read.
 func (m *Machine) ReadEvents(r *txn.Record) ([]codec.RowError, error) {
+	if r.Value == nil {
+		m.Untimely = false
+		return nil, ErrTombstone
+	}
 	bad, err := m.decoder.Decode(m.message(r, m.Judged.Event), &m.Batch, &m.columns)
 	m.Untimely = codec.Untimely(bad, err)
 	return m.bounded(r, bad, err)
 }
+
+// ErrTombstone is returned for a message without a value. It says nothing, and is not bad.
+var ErrTombstone = errors.New("a message without a value")
 
 // IsEvent reports whether an events message can be read, and so has scores.
 func (m *Machine) IsEvent(r *txn.Record) bool {
@@ -276,6 +283,10 @@ func (m *Machine) IsEvent(r *txn.Record) bool {
 
 // ReadLabels reads a labels message into Labels, as ReadEvents does.
 func (m *Machine) ReadLabels(r *txn.Record) ([]codec.RowError, error) {
+	if r.Value == nil {
+		m.Untimely = false
+		return nil, ErrTombstone
+	}
 	bad, err := m.decoder.DecodeLabels(m.message(r, m.Judged.Label), &m.Labels)
 	m.Untimely = codec.Untimely(bad, err)
 	return m.bounded(r, bad, err)

@@ -52,7 +52,7 @@ func New(c *config.Config, st *assemble.Stage, k *cluster.Cluster, o Options) *L
 		FitEvery: c.Fit.Every.Std(), FitRecords: c.Fit.Records, FitBudget: c.Fit.Budget.Std(),
 		Policies: committed.Policies{InputLost: rebuild(c.Policy.InputLost),
 			TopicRecreated: rebuild(c.Policy.TopicRecreated), SchemaChanged: rebuild(c.Policy.SchemaChanged)},
-		DeadShare: c.Policy.DeadShare, Under: st.Under, Format: o.Format,
+		DeadShare: c.Policy.DeadShare, Held: c.Policy.Held.Std(), Under: st.Under, Format: o.Format,
 		Instance: k.Instance, Initial: o.Initial, Log: o.Log, Metrics: stream.NewMetrics(l.metrics), Now: time.Now,
 		OnScores: l.Board.Scores,
 	})
