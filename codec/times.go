@@ -8,6 +8,8 @@ import (
 
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/array"
+
+	"liftstream/model"
 )
 
 // fillTimes reads the times of records: those of the column, else the message's.
@@ -157,25 +159,17 @@ func unixNano(a arrow.Array, i int) (t int64, ok bool) {
 	return 0, false
 }
 
-var timeLayouts = []string{time.RFC3339Nano, "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02T15:04:05.999999999",
-	"2006-01-02 15:04:05.999999999", "2006-01-02"}
-
-// parseTime reads RFC 3339, also with a space for the T, without a zone (UTC), or the date alone; or a number.
+// parseTime reads a text as model.ParseTime does, or a number.
 func parseTime(s string, unit time.Duration) (int64, bool) {
+	if len(s) > 200 {
+		return 0, false // many rows may hold the same long text
+	}
 	s = strings.TrimSpace(s)
 	if v, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return inUnit(v, unit)
 	}
-	if len(s) > 40 {
-		return 0, false
-	}
-	for _, l := range timeLayouts {
-		if t, err := time.Parse(l, s); err == nil {
-			if y := t.Year(); y < 1678 || y > 2261 {
-				return 0, false // outside the range of int64 nanoseconds
-			}
-			return t.UnixNano(), true
-		}
+	if t, ok := model.ParseTime(s); ok {
+		return t, true
 	}
 	if v, err := strconv.ParseFloat(s, 64); err == nil && unit > 0 {
 		return fractionIn(v, unit)

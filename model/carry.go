@@ -148,7 +148,7 @@ func (p *Partition) Carry(spec *Spec) (*Partition, *Change, error) {
 	for f, o := range c.Feature {
 		if o >= 0 && spec.Schema.Features[f].Kind != Continuous {
 			for _, t := range p.levels.names[o] {
-				n.levels.Code(f, t)
+				n.levels.exact(f, t)
 			}
 		}
 	}

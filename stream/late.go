@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"context"
 	"slices"
 	"strconv"
 	"time"
@@ -79,19 +80,28 @@ func (p *pipeline) ripe(x *transaction) bool {
 	if at.After(now) {
 		return false
 	}
-	// Its records should be there. Where they are not, the clocks of the topics may differ, so it waits a little longer,
-	// unless the records that wait need the room.
+	// Its records should be there. Where they are not, the clocks of the topics may differ, or its neighbours be much older,
+	// so it waits a little longer, unless the records that wait need the room.
+	if t.awaited(x, &p.late[0].Records[0]) {
+		return true
+	}
+	if own := p.late[0].Records[0].Time; own.After(now) {
+		return false
+	} else if own.After(at) {
+		at = own
+	}
 	o := &t.s.o.Spec.Options
 	patience := time.Duration(o.WaitWindow / 8)
 	if o.WaitWindow <= 0 {
 		patience = 24 * time.Hour
 	}
-	return now.Sub(at) >= patience || t.m.Part.Waiting() > o.WaitBytes/2 || t.awaited(x, &p.late[0].Records[0])
+	return now.Sub(at) >= patience || t.m.Part.Waiting() > o.WaitBytes/2
 }
 
 // awaited reports whether all records of a labels message wait for their labels, or it can be learnt for other reasons.
 func (t *task) awaited(x *transaction, r *txn.Record) bool {
 	t.judge(x)
+	defer t.m.Release()
 	if _, err := t.m.ReadLabels(r); err != nil {
 		return true // it becomes a dead letter
 	}
@@ -99,7 +109,7 @@ func (t *task) awaited(x *transaction, r *txn.Record) bool {
 }
 
 // learnLate learns the late labels that are ripe. It reports whether the labels' offset has moved.
-func (p *pipeline) learnLate(x *transaction) (moved bool) {
+func (p *pipeline) learnLate(ctx context.Context, x *transaction) (moved bool) {
 	t := p.t
 	for len(p.late) > 0 {
 		f := &p.late[0]
@@ -108,9 +118,12 @@ func (p *pipeline) learnLate(x *transaction) (moved bool) {
 			if t.stale(x) || !p.ripe(x) {
 				return moved
 			}
-			t.learnLabels(x, r)
+			if !t.learnLabels(ctx, x, r) {
+				p.giveUp(r.Offset, t.s.o.Topics.Labels)
+				return moved
+			}
 			t.labelTimes.add(r.Time)
-			t.m.At.Labels, moved = r.Offset+1, true
+			t.m.At.Labels, moved = r.Next(), true
 			f.Records = f.Records[1:]
 		}
 		t.m.At.Labels, moved = f.Next, true

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -15,14 +16,22 @@ import (
 	"liftstream/stream/txn"
 )
 
-// process takes one events message into the state, and its scores into the transaction.
-func (t *task) process(x *transaction, r *txn.Record) error {
-	t.m.At.Events = r.Offset + 1
-	t.eventTimes.add(r.Time)
-	bad, err := t.m.TakeEvents(r)
+// process takes one events message into the state, and its scores into the transaction. It returns
+// replay.ErrInterrupted where it gives the message up, see during: then the position is the one before, and the state
+// belongs to none.
+func (t *task) process(ctx context.Context, x *transaction, r *txn.Record, patience time.Duration) (err error) {
+	defer t.m.Release()
+	var bad []codec.RowError
+	t.during(ctx, t.s.o.Topics.Events, r, patience, func(more func(row int) bool) { bad, err = t.m.TakeEvents(r, more) })
+	if errors.Is(err, replay.ErrInterrupted) {
+		return fmt.Errorf("processing offset %d: %w", r.Offset, err)
+	}
 	x.judged = x.judged || t.m.Untimely && t.m.Now != 0
+	t.m.At.Events = r.Next()
+	t.eventTimes.add(r.Time)
+	t.seen.Events = state.MessageOf(r)
 	n := t.m.Batch.N
-	t.windows.events.add(weighed(n, bad, err))
+	t.windows.events.see(r.Offset, weighed(n, bad, err))
 	t.dead.write(t, x, r, codec.StageEvents, bad, err)
 	t.tombstone(codec.StageEvents, err)
 	if err != nil {
@@ -45,6 +54,11 @@ func (t *task) process(x *transaction, r *txn.Record) error {
 		t.s.o.OnScores(int32(t.id), &t.m.Batch, &t.m.Scores, t.m.Part.Levels())
 	}
 	t.count(n)
+	t.m.Changes().Each(func(kind string, n int) {
+		if n > 0 {
+			t.s.o.Metrics.Changed.WithLabelValues(kind).Add(float64(n))
+		}
+	})
 	return nil
 }
 
@@ -89,16 +103,26 @@ func (t *task) stale(x *transaction) bool {
 	return x.judged && t.s.o.Now().Sub(x.now) > min(t.s.o.Codec.Future/2, time.Minute)
 }
 
-// learnLabels learns one labels message.
-func (t *task) learnLabels(x *transaction, r *txn.Record) {
+// learnLabels learns one labels message. It returns false where it gives it up, as process does.
+func (t *task) learnLabels(ctx context.Context, x *transaction, r *txn.Record) bool {
+	defer t.m.Release()
 	t.judge(x)
-	c, bad, err := t.m.TakeLabels(r)
+	var c model.LabelCounts
+	var bad []codec.RowError
+	var err error
+	t.during(ctx, t.s.o.Topics.Labels, r, t.patience(), func(more func(row int) bool) {
+		c, bad, err = t.m.TakeLabels(r, more)
+	})
+	if errors.Is(err, replay.ErrInterrupted) {
+		return false
+	}
 	x.judged = x.judged || t.m.Untimely
-	t.windows.labels.add(weighed(t.m.Labels.N, bad, err))
+	t.seen.Labels = state.MessageOf(r)
+	t.windows.labels.see(r.Offset, weighed(t.m.Labels.N, bad, err))
 	t.dead.write(t, x, r, codec.StageLabels, bad, err)
 	t.tombstone(codec.StageLabels, err)
 	if err != nil {
-		return
+		return true
 	}
 	for outcome, n := range map[string]int{
 		"learnt": c.Learnt, "corrected": c.Corrected, "repeated": c.Repeated, "unmatched": c.Unmatched,
@@ -108,6 +132,7 @@ func (t *task) learnLabels(x *transaction, r *txn.Record) {
 			t.s.o.Metrics.Labels.WithLabelValues(outcome).Add(float64(n))
 		}
 	}
+	return true
 }
 
 // tombstone counts a message that is one.
@@ -151,6 +176,15 @@ func (t *task) writeState(x *transaction, c state.Change) {
 	x.add(txn.Record{Topic: t.s.o.Topics.State, Partition: t.id, Key: []byte(c.Key), Value: c.Value, Time: t.s.o.Now()})
 	t.wrote += int64(len(c.Key) + len(c.Value))
 	t.s.o.Metrics.StateBytes.Add(float64(len(c.Key) + len(c.Value)))
+}
+
+// note tells the newest messages that were taken in, after a takeover and with each snapshot: often enough for a later
+// owner to see whether the topics are still the same, and seldom enough to cost nothing.
+func (t *task) note(x *transaction) {
+	if t.noting && t.seen != t.noted {
+		t.writeState(x, state.Change{Key: state.SeenKey, Value: t.seen.Encode()})
+		t.noted, t.noting = t.seen, false
+	}
 }
 
 // number numbers a transaction that began at from, and adds the done record, which says where it leads.
