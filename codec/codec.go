@@ -1,8 +1,8 @@
 // Package codec turns Arrow IPC stream messages into the model's batches and the model's scores into messages. It knows
 // the contract of the topics (column names, kinds, missing values, reasons) and nothing of Kafka.
 //
-// The package reads schemas and batches itself (fields.go, load.go) and checks every length and offset in them: no bytes
-// make it panic, end the process, or allocate more than a bound that the configuration sets (budget.go).
+// The package reads schemas and batches itself (fields.go, load.go) and checks every length and offset in them: no
+// bytes make it panic, end the process, or allocate more than a bound that the configuration sets (budget.go).
 //
 // Begin at Decoder for events and labels, at ScoreEncoder for scores, at EventEncoder and Tables for the programs
 // around a stage. CONTRACT.md is the contract.
