@@ -33,9 +33,9 @@ type owned struct {
 	answered   int64      // one past the last event that has scores
 	scoresFrom int64      // where in the scores topic this line of transactions begins
 	dead       deadLetters
-	refused    int64     // model version that Swap refused; not tried again
-	end        int64     // where the events topic ended when last asked
-	newest     time.Time // of the events
+	refused    int64 // model version that Swap refused; not tried again
+	eventTimes timestamps
+	labelTimes timestamps
 	// seen holds the newest messages that were taken in, noted those that the state topic tells. noting: the next
 	// transaction with new ones tells them.
 	seen, noted state.Seen
@@ -85,6 +85,7 @@ type task struct {
 	course   course
 	advanced bool                                 // a transaction was committed
 	heard    struct{ events, labels atomic.Bool } // there was an answer
+	horizon  horizon
 
 	mu      sync.Mutex
 	status  PartitionStatus
@@ -208,10 +209,11 @@ func (t *task) attempt(ctx context.Context) (err error) {
 	var readers sync.WaitGroup
 	defer readers.Wait()
 	defer stop()
+	t.horizon.forget(t.m.At.Events)
 	p := newPipeline(t)
-	p.events = t.s.read(inner, &readers, t.s.budget.events, &t.heard.events, o.Topics.Events, t.id, t.m.At.Events)
+	p.events = t.s.read(inner, &readers, t.s.budget.events, t.seeEvents, o.Topics.Events, t.id, t.m.At.Events)
 	if o.Topics.Labels != "" {
-		p.labels = t.s.read(inner, &readers, t.s.budget.labels, &t.heard.labels, o.Topics.Labels, t.id, t.m.At.Labels)
+		p.labels = t.s.read(inner, &readers, t.s.budget.labels, t.seeLabels, o.Topics.Labels, t.id, t.m.At.Labels)
 	}
 	if err = p.run(ctx); err != nil {
 		t.left = fmt.Sprintf("partition %d was not written to a last snapshot: %v", t.id, err)
