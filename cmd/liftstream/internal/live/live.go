@@ -57,7 +57,7 @@ func New(c *config.Config, st *assemble.Stage, k *cluster.Cluster, o Options) *L
 			TopicRecreated: rebuild(c.Policy.TopicRecreated), SchemaChanged: rebuild(c.Policy.SchemaChanged),
 			ModelLost: rebuild(c.Policy.ModelLost), OffsetMoved: moved[c.Policy.OffsetMoved]},
 		DeadShare: c.Policy.DeadShare, Under: st.Under, Format: o.Format,
-		Instance: k.Instance, Initial: o.Initial, Log: o.Log, Metrics: stream.NewMetrics(l.metrics), Now: time.Now,
+		Replication: c.Topics.Replication, Instance: k.Instance, Initial: o.Initial, Log: o.Log, Metrics: stream.NewMetrics(l.metrics), Now: time.Now,
 		OnScores: l.Board.Scores,
 	})
 	t := &c.Topics
