@@ -24,8 +24,8 @@ const (
 // reserve is the space that messages leave for the ends of transactions, offsets and the broker's own files.
 const reserve = 2 << 20
 
-// disk keeps the broker honest on a disk that is full. kfake answers a batch that it cannot write with an unknown error,
-// and counts its sequence all the same: the client's next attempt is then answered as a duplicate, as if it were
+// disk keeps the broker honest on a full disk. kfake answers a batch that it cannot write with an unknown error, and
+// counts its sequence all the same: the client's next attempt is then answered as a duplicate, as if it were
 // written. So a batch that does not fit is refused before, and one whose write fails all the same, as at a quota, is
 // refused again and again: its producer begins anew.
 type disk struct {
@@ -146,8 +146,8 @@ func (d *disk) guard(c *kfake.Cluster) {
 // own lies in each directory that a broker has written, from its first start on.
 var own = []string{brokerFile, cleanFile, "meta.json"}
 
-// private makes the directory of a broker, or one that exists, unreadable for other accounts: it holds events of people.
-// One that holds other things than a broker's is refused.
+// private makes the directory of a broker, new or not, unreadable for other accounts: it holds events of people. One
+// that holds other things than a broker's is refused.
 func private(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err

@@ -29,7 +29,8 @@ func begin(t *testing.T, dir string, timeout time.Duration) (*Broker, *txn.Clien
 }
 
 func send(ctx context.Context, c *txn.Client, partition, size int) error {
-	return c.Produce(ctx, []txn.Record{{Topic: "t", Partition: partition, Value: bytes.Repeat([]byte("x"), size)}}, txn.None)
+	r := txn.Record{Topic: "t", Partition: partition, Value: bytes.Repeat([]byte("x"), size)}
+	return c.Produce(ctx, []txn.Record{r}, txn.None)
 }
 
 func length(t *testing.T, c *txn.Client, partition int) int64 {
