@@ -63,6 +63,8 @@ func (d checker) check(c *Config) {
 	d.checkHTTP(&c.HTTP)
 	d.atMost("memory.message", "memory.in_flight", int64(c.Memory.Message), int64(c.Memory.InFlight), c.Memory.Message,
 		c.Memory.InFlight)
+	d.atMost("memory.message", "memory.decoded", int64(c.Memory.Message), int64(c.Memory.Decoded)/4, c.Memory.Message,
+		fmt.Sprintf("a quarter of %v", c.Memory.Decoded))
 	d.optionalTexts(reflect.ValueOf(c), "")
 }
 

@@ -25,6 +25,17 @@ const (
 
 func (Use) choices() []string { return []string{"score", "report", "never"} }
 
+// Nullable says what a feature may lack.
+type Nullable string
+
+const (
+	NullableValues Nullable = "values" // its values; its column must be there
+	NullableColumn Nullable = "column" // its values, and its column: all values are missing then
+	NullableNever  Nullable = "never"  // nothing: a row without a value is a dead letter
+)
+
+func (Nullable) choices() []string { return []string{"values", "column", "never"} }
+
 // Joint says how several continuous features are cut into cells together.
 type Joint string
 

@@ -110,6 +110,10 @@ type Memory struct {
 	// Message bounds one input message, decoded. Default 16MiB; a larger one goes to the dead letters. At most
 	// InFlight.
 	Message ByteSize `yaml:"message"`
+	// Decoded bounds the memory of decoded messages, over all partitions of the process. Default 256MiB, and eight times
+	// Message where that is more. One message may take half of it; a larger one goes to the dead letters. At the bound
+	// decoding waits. At least four times Message.
+	Decoded ByteSize `yaml:"decoded"`
 }
 
 // Policy has the answers to topics, settings and data that do not fit the state.
@@ -135,11 +139,12 @@ type Policy struct {
 	SchemaChanged Reaction `yaml:"schema_changed"`
 	// Future is how far ahead of the clock an event's time may be; a row beyond it is bad. Default 5m.
 	Future Duration `yaml:"future"`
-	// DeadShare is the share of bad rows among the newest ones of a partition above which the stage stops, with exit
-	// status 1, after it has committed them as dead letters. The newest are the fewest last messages that are at least 100
-	// and hold at least 1,000 rows, of events and of labels apart; while there are fewer, the lacking rows count as good.
-	// A message that cannot be read stands for as many rows as the others have on average. A restart counts the same
-	// messages again, so it goes on only with a higher share. Default 0: it never stops for that.
+	// DeadShare is the share of bad rows among the newest ones of a partition above which the partition pauses, after it
+	// has committed them as dead letters: /readyz is red and says why, until 'liftstream resume'. The newest are the
+	// fewest last messages that are at least 100 and hold at least 1,000 rows, of events and of labels apart; while there
+	// are fewer, the lacking rows count as good. A message that cannot be read stands for as many rows as the others have
+	// on average. A restart counts the same messages again, but not those that a resume has accepted. Default 0: it never
+	// pauses.
 	DeadShare float64 `yaml:"dead_share"`
 }
 

@@ -50,8 +50,8 @@ func originOf(t *task, stage string) deadletter.Origin {
 func (d *deadLetters) write(
 	t *task, x *transaction, r *txn.Record, stage string, bad []codec.RowError, err error,
 ) {
-	from := originOf(t, stage)
-	t.m.DeadLetters(r, from, bad, err, t.s.o.Now(), func(l deadletter.Letter) {
+	from, now := originOf(t, stage), t.s.o.Now()
+	t.m.DeadLetters(r, from, bad, err, now, func(l deadletter.Letter) {
 		x.addDead(l.ID)
 		if d.known[l.ID] {
 			return
@@ -62,6 +62,7 @@ func (d *deadLetters) write(
 		l.Record.Topic, l.Record.Partition = t.s.o.Topics.Dead, t.s.deadPartition(t.id)
 		x.add(l.Record)
 		t.s.o.Metrics.Dead.WithLabelValues(string(l.Reason)).Inc()
+		t.notices.add(now, stage, l.Reason, l.ID)
 		t.mu.Lock()
 		t.status.Dead++
 		t.mu.Unlock()

@@ -1,28 +1,39 @@
 package stream
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"go.uber.org/zap"
 
 	"liftstream/codec"
 	"liftstream/model"
+	"liftstream/stream/replay"
 	"liftstream/stream/scores"
 	"liftstream/stream/state"
 	"liftstream/stream/txn"
 )
 
-// process takes one events message into the state, and its scores into the transaction.
-func (t *task) process(x *transaction, r *txn.Record) error {
-	t.m.At.Events = r.Offset + 1
+// process takes one events message into the state, and its scores into the transaction. It returns
+// replay.ErrInterrupted where it gives the message up, see during: then the position is the one before, and the state
+// belongs to none.
+func (t *task) process(ctx context.Context, x *transaction, r *txn.Record, patience time.Duration) (err error) {
+	defer t.m.Release()
+	var bad []codec.RowError
+	t.during(ctx, t.s.o.Topics.Events, r, patience, func(more func(row int) bool) { bad, err = t.m.TakeEvents(r, more) })
+	if errors.Is(err, replay.ErrInterrupted) {
+		return fmt.Errorf("processing offset %d: %w", r.Offset, err)
+	}
+	t.m.At.Events = r.Next()
 	if r.Time.After(t.newest) {
 		t.newest = r.Time
 	}
 	t.seen.Events = state.MessageOf(r)
-	bad, err := t.m.TakeEvents(r)
 	n := t.m.Batch.N
-	t.windows.events.add(weighed(n, bad, err))
+	t.windows.events.see(r.Offset, weighed(n, bad, err))
 	t.dead.write(t, x, r, codec.StageEvents, bad, err)
 	if err != nil {
 		return nil
@@ -44,6 +55,11 @@ func (t *task) process(x *transaction, r *txn.Record) error {
 		t.s.o.OnScores(int32(t.id), &t.m.Batch, &t.m.Scores, t.m.Part.Levels())
 	}
 	t.count(n)
+	t.m.Changes().Each(func(kind string, n int) {
+		if n > 0 {
+			t.s.o.Metrics.Changed.WithLabelValues(kind).Add(float64(n))
+		}
+	})
 	return nil
 }
 
@@ -74,14 +90,23 @@ func (t *task) count(n int) {
 	t.mu.Unlock()
 }
 
-// learnLabels learns one labels message.
-func (t *task) learnLabels(x *transaction, r *txn.Record) {
+// learnLabels learns one labels message. It returns false where it gives it up, as process does.
+func (t *task) learnLabels(ctx context.Context, x *transaction, r *txn.Record) bool {
+	defer t.m.Release()
+	var c model.LabelCounts
+	var bad []codec.RowError
+	var err error
+	t.during(ctx, t.s.o.Topics.Labels, r, t.patience(), func(more func(row int) bool) {
+		c, bad, err = t.m.TakeLabels(r, more)
+	})
+	if errors.Is(err, replay.ErrInterrupted) {
+		return false
+	}
 	t.seen.Labels = state.MessageOf(r)
-	c, bad, err := t.m.TakeLabels(r)
-	t.windows.labels.add(weighed(t.m.Labels.N, bad, err))
+	t.windows.labels.see(r.Offset, weighed(t.m.Labels.N, bad, err))
 	t.dead.write(t, x, r, codec.StageLabels, bad, err)
 	if err != nil {
-		return
+		return true
 	}
 	for outcome, n := range map[string]int{
 		"learnt": c.Learnt, "corrected": c.Corrected, "repeated": c.Repeated, "unmatched": c.Unmatched,
@@ -91,6 +116,7 @@ func (t *task) learnLabels(x *transaction, r *txn.Record) {
 			t.s.o.Metrics.Labels.WithLabelValues(outcome).Add(float64(n))
 		}
 	}
+	return true
 }
 
 // takeModel swaps in the newest published model, unless it is the serving one or was refused before. It reports whether

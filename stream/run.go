@@ -50,6 +50,7 @@ type Stage struct {
 	generation int
 	tasks      []*task
 	kept       map[int]*kept // left by the tasks of the generation before, by partition
+	untrained  string        // why the trainer publishes nothing, in words; "" = it works or runs elsewhere
 	failed     error         // why it stops by itself; nil = it does not
 	unflushed  []string      // uncommitted work when the stage stopped, in words
 }
@@ -134,6 +135,9 @@ func (s *Stage) Status() Status {
 	for _, f := range s.unusual {
 		st.Unusual = append(st.Unusual, f.String())
 	}
+	if s.untrained != "" {
+		st.Waiting = append(st.Waiting, s.untrained)
+	}
 	failed := s.failed
 	s.mu.Unlock()
 	st.Model, _ = s.models.Head()
@@ -141,8 +145,12 @@ func (s *Stage) Status() Status {
 	for _, t := range tasks {
 		t.mu.Lock()
 		p := t.status
+		p.Message = t.message.long(s.o.Now())
 		t.mu.Unlock()
 		st.Partitions = append(st.Partitions, p)
+		if p.Message != "" {
+			st.Waiting = append(st.Waiting, fmt.Sprintf("partition %d: %s", p.Partition, p.Message))
+		}
 		if p.Phase != Running {
 			st.Waiting = append(st.Waiting, fmt.Sprintf("partition %d: %s", p.Partition, p.Doing))
 		}
@@ -360,6 +368,7 @@ func (s *Stage) start(
 		if !slices.Contains(gen.Partitions, t.id) {
 			s.o.Metrics.Lag.DeleteLabelValues(strconv.Itoa(t.id))
 			s.o.Metrics.Waiting.DeleteLabelValues(strconv.Itoa(t.id))
+			s.o.Metrics.Paused.DeleteLabelValues(strconv.Itoa(t.id))
 			s.o.Metrics.DeadShare.DeletePartialMatch(prometheus.Labels{"partition": strconv.Itoa(t.id)})
 		}
 	}

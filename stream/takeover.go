@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"liftstream/codec"
 	"liftstream/stream/committed"
 	"liftstream/stream/deadletter"
 	"liftstream/stream/replay"
@@ -156,13 +157,14 @@ func (o *takeover) restore(ctx context.Context) error {
 	var err error
 	if t.m, err = replay.New(replay.Options{
 		Client: t.s.o.Client, Events: t.s.o.Topics.Events, Labels: t.s.o.Topics.Labels, Partition: t.id,
-		Spec: t.s.o.Spec, Codec: t.s.o.Codec, Models: t.s.models, Progress: func(topic string, at, to int64) {
+		Spec: t.s.o.Spec, Codec: t.s.o.Codec, Models: t.s.models, Budget: t.s.budgetOf, Progress: func(topic string, at, to int64) {
 			t.phase(Restoring, fmt.Sprintf("offset %d of %d of %s", at, to, topic))
 		},
 	}); err != nil {
 		return err
 	}
-	t.m.EachEvents, t.m.EachLabels = o.replayEvents, o.replayLabels
+	t.m.EachEvents = func(r *txn.Record) error { return o.replayEvents(ctx, r) }
+	t.m.EachLabels = func(r *txn.Record) error { return o.replayLabels(ctx, r) }
 	defer func() {
 		t.m.EachEvents, t.m.EachLabels = nil, nil
 		t.m.Forget()
@@ -170,8 +172,12 @@ func (o *takeover) restore(ctx context.Context) error {
 	if err := t.m.Under(o.newestSchema(), func() error { return o.repair(ctx) }); err != nil {
 		return err
 	}
+	accepted, err := t.acceptedAtStart(ctx)
+	if err != nil {
+		return err
+	}
 	for begun := false; !begun; {
-		t.windows = deadWindows{}
+		t.windows = accepted
 		if begun, err = o.begin(ctx); err != nil {
 			return err
 		}
@@ -307,13 +313,17 @@ func (o *takeover) checkLabels() error {
 
 // replayEvents takes an event during the replay: one without scores is processed as a new one, the others move the
 // state alone.
-func (o *takeover) replayEvents(r *txn.Record) error {
+func (o *takeover) replayEvents(ctx context.Context, r *txn.Record) (err error) {
 	t := o.t
 	if r.Offset >= o.plan.Missing && o.lacksScores(r) {
-		return t.process(o.x, r)
+		return t.process(ctx, o.x, r, 0)
 	}
-	bad, err := t.m.TakeEvents(r)
-	t.windows.events.add(weighed(t.m.Batch.N, bad, err))
+	var bad []codec.RowError
+	t.during(ctx, t.s.o.Topics.Events, r, 0, func(more func(row int) bool) { bad, err = t.m.TakeEvents(r, more) })
+	if errors.Is(err, replay.ErrInterrupted) {
+		return err
+	}
+	t.windows.events.see(r.Offset, weighed(t.m.Batch.N, bad, err))
 	return nil
 }
 
@@ -325,9 +335,15 @@ func (o *takeover) lacksScores(r *txn.Record) bool {
 	return o.unscored
 }
 
-func (o *takeover) replayLabels(r *txn.Record) {
-	_, bad, err := o.t.m.TakeLabels(r)
-	o.t.windows.labels.add(weighed(o.t.m.Labels.N, bad, err))
+func (o *takeover) replayLabels(ctx context.Context, r *txn.Record) (err error) {
+	t := o.t
+	var bad []codec.RowError
+	t.during(ctx, t.s.o.Topics.Labels, r, 0, func(more func(row int) bool) { _, bad, err = t.m.TakeLabels(r, more) })
+	if errors.Is(err, replay.ErrInterrupted) {
+		return err
+	}
+	t.windows.labels.see(r.Offset, weighed(t.m.Labels.N, bad, err))
+	return nil
 }
 
 // passLabels learns the labels that no journal record leads to: another program's offset passes over them, or the

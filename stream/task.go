@@ -62,6 +62,7 @@ type task struct {
 	committed state.Position // of the last committed transaction
 	kept      *kept          // left by this member's task of the generation before; nil = nothing
 	told      model.Losses   // those of the state that the metric has
+	notices   notices        // of dead letters
 	left      string         // work that the last attempt did not bring to an end, in words; "" = nothing
 	// snapshotFirst: no replay leads to the state, for it was carried over or its labels begin elsewhere. So nothing is
 	// learnt before there is a snapshot of it.
@@ -78,12 +79,14 @@ type task struct {
 	advanced bool                                 // a transaction was committed
 	heard    struct{ events, labels atomic.Bool } // there was an answer
 
-	mu     sync.Mutex
-	status PartitionStatus
+	mu      sync.Mutex
+	status  PartitionStatus
+	message message
 }
 
 func newTask(s *Stage, gen *txn.Generation, id int) *task {
 	t := &task{s: s, id: id, gen: gen, log: s.o.Log.With(zap.Int("partition", id))}
+	t.notices.log = t.log
 	t.status = PartitionStatus{Partition: int32(id), Offset: -1}
 	t.phase(TakingOver, "")
 	return t
@@ -102,6 +105,7 @@ func (t *task) phase(p Phase, detail string) {
 // failed transaction it takes the partition over anew, from the committed state.
 func (t *task) run(ctx context.Context) error {
 	defer t.phase(Ended, "")
+	defer func() { t.notices.tick(t.s.o.Now(), true) }()
 	const shortest = 50 * time.Millisecond
 	wait, since := shortest, time.Time{}
 	for {

@@ -72,7 +72,7 @@ func (l *Models) Advance(ctx context.Context, wait time.Duration) (end bool, err
 		}
 		l.move(start)
 	}
-	f, err := l.client.Fetch(ctx, l.topic, 0, l.next, 8<<20, wait)
+	f, err := l.client.Fetch(ctx, l.topic, 0, l.next, 2<<20, wait)
 	if txn.KindOf(err) == txn.OutOfRange {
 		// The topic was truncated or made anew: the known versions stay, the rest is read from the start.
 		l.move(0)
@@ -82,7 +82,7 @@ func (l *Models) Advance(ctx context.Context, wait time.Duration) (end bool, err
 		return false, fmt.Errorf("reading the model topic: %w", err)
 	}
 	l.mu.Lock()
-	for i := range f.Records {
+	for i := range f.Records { // one that cannot be read has no key; Get names the chunk that is missing then
 		l.apply(string(f.Records[i].Key), f.Records[i].Value)
 	}
 	l.next = f.Next

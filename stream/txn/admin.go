@@ -262,6 +262,22 @@ func (c *Client) CommittedOffsets(
 	return offsets, nil
 }
 
+// OffsetsIfAny is CommittedOffsets of a group that may not exist yet: then it has no offsets.
+func (c *Client) OffsetsIfAny(ctx context.Context, group, topic string, partitions []int) (map[int]GroupOffset, error) {
+	d, err := c.DescribeGroup(ctx, group)
+	if err != nil {
+		return nil, err
+	}
+	if d.State != "Dead" {
+		return c.CommittedOffsets(ctx, group, topic, partitions)
+	}
+	offsets := make(map[int]GroupOffset, len(partitions))
+	for _, p := range partitions {
+		offsets[p] = GroupOffset{Offset: -1}
+	}
+	return offsets, nil
+}
+
 // ListOffsets finds the offsets of a position in the named partitions of a topic. It waits for leaders that move.
 func (c *Client) ListOffsets(ctx context.Context, topic string, partitions []int, at Position) (map[int]int64, error) {
 	const op = "ListOffsets"

@@ -7,13 +7,12 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
 // hidden reports whether a character acts on a terminal, or on the order of the text around it, instead of being shown.
-func hidden(r rune) bool {
-	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
-}
+func hidden(r rune) bool { return !unicode.IsPrint(r) }
 
 // Visible replaces the characters of a text that would act on a terminal or turn its order round.
 func Visible(s string) string {
@@ -33,6 +32,9 @@ func visibleJSON(dst, line []byte) []byte {
 		case r == '\t' || !hidden(r):
 			dst = append(dst, line[:n]...)
 		case r == '\r':
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			dst = fmt.Appendf(dst, `\u%04x\u%04x`, high, low)
 		default:
 			dst = fmt.Appendf(dst, `\u%04x`, r)
 		}

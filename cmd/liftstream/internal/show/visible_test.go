@@ -17,13 +17,13 @@ func TestVisible(t *testing.T) {
 }
 
 func TestVisibleJSONMeansTheSame(t *testing.T) {
-	const line = "{\"a\": \"x\u202ey\u009bz\", \"b\": 1}\r"
+	const line = "{\"a\": \"x\u202ey\u009bz\U000e0001\", \"b\": 1}\r"
 	got := visibleJSON(nil, []byte(line))
 	var before, after map[string]any
 	if json.Unmarshal([]byte(line), &before) != nil || json.Unmarshal(got, &after) != nil || before["a"] != after["a"] {
 		t.Errorf("%s is %v, want %v", got, after, before)
 	}
-	if want := `{"a": "x\u202ey\u009bz", "b": 1}`; string(got) != want {
+	if want := `{"a": "x\u202ey\u009bz\udb40\udc01", "b": 1}`; string(got) != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	if got := visibleJSON(nil, []byte("{\x1b[31m}")); string(got) != `{\u001b[31m}` {
