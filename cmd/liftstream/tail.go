@@ -49,8 +49,9 @@ more, of those of the nearest records that agree in the feature from those of al
 between records. Characters that act on a terminal, or turn the order of the text around, are dots in tables, in csv on
 a terminal, and in csv for a spreadsheet; jsonl escapes them. csv that goes elsewhere has each value as it is, also a
 text such as =1+1 that a spreadsheet would compute; --spreadsheet puts an apostrophe before it. arrow is an Arrow
-stream, for events, labels and scores. dead shows why rows were rejected, and in jsonl their headers and the row itself; model lists the published versions. A message that cannot be read is named on
-standard error and passed over.`,
+stream, for events, labels and scores. dead shows why rows were rejected, and in jsonl their headers and
+the row itself; model lists the published versions. A message that cannot be read is named on standard error and passed
+over.`,
 		Example: `liftstream tail -c cmd/liftstream/examples/live.yaml --from start -n 5`,
 		Args:    cli.Needs(0, 0, ""),
 		Run:     func(ctx context.Context, _ []string) error { return t.run(ctx, a) },

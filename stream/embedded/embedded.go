@@ -26,7 +26,8 @@ const DefaultMaxMessage = 64 << 20
 // Options of a Broker. The zero value is an in-memory broker on a free port.
 type Options struct {
 	// Dir keeps topics, groups and transactions; it is made when missing, and other accounts cannot read it. Empty =
-	// in memory, for tests; everything is then held twice or more and gone at the end. A directory serves one broker at a time.
+	// in memory, for tests; everything is then held twice or more and gone at the end. A directory serves one broker at a
+	// time.
 	Dir string
 	// Listen is host:port; port 0 = any free one. Empty = 127.0.0.1:0. Hosts other than the loopback are refused unless
 	// Insecure: there is neither encryption nor a password.
