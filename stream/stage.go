@@ -73,6 +73,9 @@ type Options struct {
 	// that all members of the group read.
 	Format int
 
+	// Replication is the number of copies below which a topic is unusual; 0 = any number will do.
+	Replication int
+
 	// Instance is the client id of Client when no other process uses it: a member that a killed process has left under it
 	// is evicted at the start, and so does not keep its partitions until its session ends. "" = nobody is evicted.
 	Instance string
@@ -112,6 +115,7 @@ type Status struct {
 	Ready      bool
 	Waiting    []string // the things for which it waits, in words; empty when ready
 	Held       []string // open transactions of other programs that hold events back, in words
+	Unusual    []string // settings of topics that it has warned of, in words
 	Generation int
 	Partitions []PartitionStatus
 	Model      int64 // newest published version known

@@ -127,6 +127,7 @@ type Live struct {
 	Positive string   `json:"positive,omitempty"`
 	Ready    bool     `json:"ready"`
 	Waiting  []string `json:"waiting"` // reasons to wait; empty when ready
+	Unusual  []string `json:"unusual"` // settings of topics; may be empty
 	Behind   int64    `json:"behind"`  // messages not yet read
 	Dead     uint64   `json:"dead"`    // dead letters made by this process
 	Fits     uint64   `json:"fits"`
@@ -141,10 +142,13 @@ type Live struct {
 func (s *Source) Live() Live {
 	st := s.Status()
 	l := Live{Name: s.Name, Positive: s.Positive, Ready: st.Ready, Waiting: st.Waiting, Fits: st.Fits, Refused: st.Refused,
-		Gate:     gateOf(st.Verdict),
+		Unusual: st.Unusual, Gate: gateOf(st.Verdict),
 		Profiles: s.Profiles(), View: s.Board.View()}
 	if l.Waiting == nil {
 		l.Waiting = []string{}
+	}
+	if l.Unusual == nil {
+		l.Unusual = []string{}
 	}
 	if l.Profiles.Best == nil {
 		l.Profiles.Best = []Profile{}
