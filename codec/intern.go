@@ -255,15 +255,15 @@ func (c *classColumn) lookup(b []byte) int32 {
 func (c *classColumn) of(b []byte) int32 {
 	t := trim(b)
 	if len(t) > maxLevel {
-		return int32(model.UnknownClass)
+		return model.UnknownClass
 	}
 	if k := c.known.Class(t); k >= 0 {
 		return k
 	}
 	if c.missing[string(t)] || c.missing[string(model.CanonicalText(nil, t))] {
-		return int32(model.Unlabelled)
+		return model.Unlabelled
 	}
-	return int32(model.UnknownClass)
+	return model.UnknownClass
 }
 
 // trim cuts ASCII spaces around a text.
