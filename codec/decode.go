@@ -320,10 +320,10 @@ func (d *Decoder) Merged(f func(feature, first, second string)) {
 
 // Release gives back the memory of the last message: its share of Options.Budget, and buffers that grew large for it.
 // AppendRow, DeadRow and the Carry of that message must not be used afterwards. A decoder with a Budget must be released
-// after each message.
-func (d *Decoder) Release() {
-	large := d.in.account.spent > keptBytes
-	d.in.account.release()
+// after each message. It reports whether the message was so large that its batch is not worth keeping either.
+func (d *Decoder) Release() (large bool) {
+	large = d.in.account.spent > keptBytes
+	d.in.account.begin(nil)
 	clear(d.in.last)
 	d.in.last = d.in.last[:0]
 	if large {
@@ -334,6 +334,7 @@ func (d *Decoder) Release() {
 		}
 	}
 	d.in.values = nil
+	return large
 }
 
 // keptBytes is the size of a message whose buffers are worth keeping for the next one.

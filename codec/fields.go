@@ -255,14 +255,14 @@ func (r *fieldReader) typed(kind byte, t int, fields []arrow.Field, children []*
 		return plain(arrow.FixedWidthTypes.Boolean)
 	case flatDecimal:
 		precision, scale := r.i32(t, 0, 0), r.i32(t, 1, 0)
-		switch width := r.i32(t, 2, 128); width {
-		case 128:
+		width := r.i32(t, 2, 128)
+		switch in := precision > 0 && scale >= -maxScale && scale <= maxScale; {
+		case in && width == 128 && precision <= 38:
 			return plain(&arrow.Decimal128Type{Precision: precision, Scale: scale})
-		case 256:
+		case in && width == 256 && precision <= 76:
 			return plain(&arrow.Decimal256Type{Precision: precision, Scale: scale})
-		default:
-			return r.refuse("decimal%d(%d, %d)", width, precision, scale)
 		}
+		return r.refuse("decimal%d(%d, %d)", width, precision, scale)
 	case flatDate:
 		return plain([...]arrow.DataType{arrow.FixedWidthTypes.Date32, arrow.FixedWidthTypes.Date64}[r.enum(t, 0, 1, 1)])
 	case flatTime:

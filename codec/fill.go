@@ -3,6 +3,7 @@ package codec
 import (
 	"errors"
 	"math"
+	"strconv"
 	"strings"
 
 	"github.com/apache/arrow/go/v15/arrow"
@@ -58,7 +59,7 @@ func (d *Decoder) fillLevelsByValue(c *levelColumn, dst []uint32, a *array.Dicti
 		if !d.in.account.take(4 * int64(values.Len())) {
 			return nil
 		}
-		c.dict, c.byValue = values.Data(), resize(c.byValue, values.Len())
+		c.dict, c.byValue, c.oddValues = values.Data(), resize(c.byValue, values.Len()), nil
 		for i := range c.byValue {
 			c.byValue[i] = unseen
 		}
@@ -73,21 +74,31 @@ func (d *Decoder) fillLevelsByValue(c *levelColumn, dst []uint32, a *array.Dicti
 			return errOffsets
 		}
 		if c.byValue[k] == unseen {
-			before := c.replaced + c.shortened
-			c.byValue[k] = model.MissingCode
-			t, ok := appendText(d.scratch[:0], values, k)
-			d.scratch = t
-			if ok {
-				c.byValue[k] = c.lookup(t)
-			}
-			if dst[i] = c.byValue[k]; c.replaced+c.shortened > before {
-				c.byValue[k] = unseen // each row counts
-			}
-			continue
+			c.byValue[k] = d.level(c, values, k)
+		} else if odd, is := c.oddValues[k]; is { // each row counts
+			c.replaced, c.shortened = c.replaced+odd[0], c.shortened+odd[1]
 		}
 		dst[i] = c.byValue[k]
 	}
 	return nil
+}
+
+// level looks up value k of a dictionary.
+func (d *Decoder) level(c *levelColumn, values arrow.Array, k int) uint32 {
+	t, ok := appendText(d.scratch[:0], values, k)
+	d.scratch = t
+	if !ok {
+		return model.MissingCode
+	}
+	replaced, shortened := c.replaced, c.shortened
+	code := c.lookup(t)
+	if odd := [2]int{c.replaced - replaced, c.shortened - shortened}; odd != [2]int{} {
+		if c.oddValues == nil {
+			c.oddValues = map[int][2]int{}
+		}
+		c.oddValues[k] = odd
+	}
+	return code
 }
 
 func (d *Decoder) fillLabels(dst []int32, recs []arrow.Record, col int) {
@@ -146,6 +157,23 @@ func (d *Decoder) fillLabelsByValue(dst []int32, a *array.Dictionary) {
 	}
 }
 
+// instant64 is the number that a timestamp or a date holds. Arrow's text of it panics where the zone is unknown.
+func instant64(a arrow.Array, i int) (v int64, is bool) {
+	switch a := a.(type) {
+	case *array.Timestamp:
+		return int64(a.Value(i)), true
+	case *array.Date32:
+		return int64(a.Value(i)), true
+	case *array.Date64:
+		return int64(a.Value(i)), true
+	case *array.Dictionary:
+		if k := a.GetValueIndex(i); a.Dictionary().IsValid(k) {
+			return instant64(a.Dictionary(), k)
+		}
+	}
+	return 0, false
+}
+
 // rowErrorCost is the memory for a RowError besides its text.
 const rowErrorCost = 112
 
@@ -155,10 +183,10 @@ func (d *Decoder) reject(row int32, r Reason, column string, a arrow.Array, i in
 		e.Value = strings.ToValidUTF8(cut(text), "\uFFFD")
 	} else if !isNull(a, i) {
 		t, _ := appendText(nil, a, i)
-		if len(t) == 0 {
-			t = append(t, a.ValueStr(i)...)
-		}
 		e.Value = cut(string(t))
+		if v, is := instant64(a, i); is && len(t) == 0 {
+			e.Value = strconv.FormatInt(v, 10)
+		}
 	}
 	if d.in.account.take(int64(rowErrorCost + len(e.Value))) {
 		d.bad = append(d.bad, e)

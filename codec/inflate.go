@@ -42,17 +42,26 @@ func method(fb *flat, compression int) (codec byte, err *MessageError) {
 	return codec, nil
 }
 
-// plainSize reads the length that precedes a compressed buffer; -1 means that it is not compressed.
-func plainSize(src []byte, size int64) (int64, bool) {
-	if size < 8 {
+// plainSize reads the length that precedes a compressed buffer; -1 means that it is not compressed. ok is false for a
+// length that no bytes of that size can hold.
+func plainSize(codec byte, src []byte) (n int64, ok bool) {
+	size := int64(len(src)) - 8
+	if size < 0 {
 		return 0, false
 	}
-	n := int64(binary.LittleEndian.Uint64(src))
+	n = int64(binary.LittleEndian.Uint64(src))
 	if n == -1 {
-		return size - 8, true
+		return size, true
 	}
-	return n, n >= 0
+	most := 255 * (size + 1) // each byte of a length in LZ4 adds at most 255
+	if codec == codecZSTD {
+		most = zstdBlock * (size/4 + 1) // the smallest block has four bytes
+	}
+	return n, n >= 0 && n <= most
 }
+
+// zstdBlock is the largest content of a block of a zstd frame.
+const zstdBlock = 128 << 10
 
 var errShort = errors.New("it holds fewer bytes than it announces")
 

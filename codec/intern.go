@@ -84,8 +84,9 @@ type levelColumn struct {
 
 	dict      arrow.ArrayData // dictionary of byValue; its values do not change within a batch
 	byValue   []uint32
-	replaced  int // values of the batch whose text was not UTF-8
-	shortened int // values of the batch whose text was too long
+	oddValues map[int][2]int // of the dictionary's values whose text is changed: by how much the counts below rise
+	replaced  int            // values of the batch whose text was not UTF-8
+	shortened int            // values of the batch whose text was too long
 }
 
 const (

@@ -61,7 +61,7 @@ func (l *loader) open(f *frame) *MessageError {
 		plain := size
 		if compression != 0 && size > 0 {
 			var ok bool
-			if plain, ok = plainSize(f.body[off:off+size], size); !ok {
+			if plain, ok = plainSize(codec, f.body[off:off+size]); !ok {
 				return dead(ReasonDamaged, "compressed buffer %d of %d bytes announces %d", i, size, plain)
 			}
 		}
@@ -80,7 +80,7 @@ func (l *loader) open(f *frame) *MessageError {
 			body = body[(size+7)&^7:]
 			continue
 		}
-		plain, _ := plainSize(src, size)
+		plain, _ := plainSize(codec, src)
 		dst := body[:plain:plain]
 		if err := l.unpack(codec, dst, src); err != nil {
 			return dead(ReasonDamaged, "compressed buffer %d: %w", i, err)

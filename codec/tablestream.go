@@ -118,7 +118,7 @@ func readN(r io.Reader, n int64) ([]byte, error) {
 	if n > maxBatch {
 		return nil, dead(ReasonTooLarge, "a batch of %d bytes", n)
 	}
-	const step = 1 << 24
+	const step = 1 << 20
 	b := make([]byte, 0, min(n, step))
 	for int64(len(b)) < n {
 		k := len(b)

@@ -91,7 +91,7 @@ func (x *Builder) fit(ctx context.Context, evidence func() *Evidence) (*Model, e
 	}
 	ev := evidence()
 	whole := *ev
-	whole.Whole = true
+	whole.Whole, whole.Work = true, FileWork
 	parts, err := fitParts(ctx, x.spec, &whole, nil, nil)
 	if err != nil {
 		return nil, err

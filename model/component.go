@@ -53,7 +53,8 @@ type Factory interface {
 	New(levels *Levels) Component
 	// Fit searches the structure on the evidence and returns the component's part of a Model. previous is the part of
 	// the serving Model, nil when there is none, as after a change of the schema; see Before. Fit starts from it and
-	// leaves as it is each structure that need not change, so that live counts stay. It obeys ctx, may run while other
-	// components learn, and gives the same bytes for the same evidence.
+	// leaves as it is each structure that need not change, so that live counts stay. It stops within a tenth of a second
+	// after ctx has ended, keeps within Evidence.Work, may run while other components learn, and gives the same bytes for
+	// the same evidence.
 	Fit(ctx context.Context, ev *Evidence, previous []byte) ([]byte, error)
 }

@@ -117,7 +117,17 @@ func (p *Partition) learn(rec *record, pending []float64) {
 // Labels learns late labels: of the newest record with that id, or of the record at that position. A class of
 // Unlabelled is ignored. Labels of records that are not in the pending store are counted, not kept.
 func (p *Partition) Labels(l *Labels) (c LabelCounts) {
+	c, _ = p.LabelsWhile(l, nil)
+	return c
+}
+
+// LabelsWhile is Labels, but it asks as EventsWhile does.
+func (p *Partition) LabelsWhile(l *Labels, more func(row int) bool) (c LabelCounts, all bool) {
+	slice := p.slice()
 	for i := range l.N {
+		if more != nil && i%slice == 0 && !more(i) {
+			return c, false
+		}
 		class := l.Class[i]
 		if class < 0 {
 			if class == UnknownClass {
@@ -160,7 +170,7 @@ func (p *Partition) Labels(l *Labels) (c LabelCounts) {
 		}
 	}
 	p.expire()
-	return c
+	return c, true
 }
 
 // correct replaces the class that a record was learnt with, in the counts with the weight of its position and in the

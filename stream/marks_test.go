@@ -173,12 +173,12 @@ func TestARefusedModelIsNotTriedAgain(t *testing.T) {
 // the marks of the model say which records are not new.
 func TestANewTrainerKnowsTheRecordsOfTheServingModel(t *testing.T) {
 	w := alone(t, 1)
-	w.Produce(1000, 50, true)
+	w.Produce(1400, 50, true)
 	o := w.options(w.Client)
-	o.FitRecords = 1000
+	o.FitRecords, o.Initial = 1000, fromFiles(t, o.Spec)
 	r := w.run(o)
 	w.caught(r)
-	r.await(t, "no model was taken over", func(s Status) bool { return s.Partitions[0].Model == 1 })
+	r.await(t, "no model was taken over", func(s Status) bool { return s.Partitions[0].Model == 2 })
 	r.end(t)
 	forgotten := map[string]bool{}
 	for _, x := range w.Records(w.Topics.Model, 0) {

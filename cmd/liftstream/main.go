@@ -137,6 +137,7 @@ func commands(a *cli.App) []*cobra.Command {
 		runCommand(a),
 		tailCommand(a),
 		deadCommand(a),
+		resumeCommand(a),
 		verifyCommand(a),
 	}
 }

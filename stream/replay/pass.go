@@ -56,6 +56,7 @@ func (m *Machine) Pass(ctx context.Context, topic string, at *int64, to int64, e
 		}
 		for len(a.records) > 0 && a.records[0].Offset < to {
 			each(&a.records[0])
+			m.Release()
 			a.records[0] = txn.Record{}
 			a.records = a.records[1:]
 		}

@@ -75,6 +75,7 @@ func Read(ctx context.Context, c *txn.Client, topics Topics, o codec.Options, w 
 	}
 	var b model.Batch
 	err = each(ctx, c, topics.Events, func(r *txn.Record) error {
+		defer decoder.Release()
 		for _, h := range r.Headers {
 			if n, err := strconv.Atoi(string(h.Value)); h.Key == PositionHeader && err == nil {
 				l.Position = max(l.Position, n)
