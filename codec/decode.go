@@ -309,6 +309,9 @@ func dropRows(b *model.Batch, bad []RowError) {
 // Changes counts the values of the last message that the batch holds otherwise than they were sent.
 func (d *Decoder) Changes() Changes { return d.changes }
 
+// UnknownClass returns the first text of a label that was no class, cut; "" = none was.
+func (d *Decoder) UnknownClass() string { return d.classes.unknown }
+
 // Merged calls f for each feature of which two texts were one number, such as 3.1 and 3.10, and so one level.
 func (d *Decoder) Merged(f func(feature, first, second string)) {
 	for i := range d.levels {

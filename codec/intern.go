@@ -223,6 +223,7 @@ type classColumn struct {
 	known   *model.ClassIndex
 	missing map[string]bool
 	class   []int32
+	unknown string // the first text that was no class
 
 	dict    arrow.ArrayData // dictionary of byValue
 	byValue []int32
@@ -263,6 +264,9 @@ func (c *classColumn) of(b []byte) int32 {
 	}
 	if c.missing[string(t)] || c.missing[string(model.CanonicalText(nil, t))] {
 		return model.Unlabelled
+	}
+	if c.unknown == "" {
+		c.unknown = cut(string(t))
 	}
 	return model.UnknownClass
 }

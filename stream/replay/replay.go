@@ -103,6 +103,9 @@ func (m *Machine) Under(s *Schema, f func() error) (err error) {
 	return f()
 }
 
+// UnknownClass is the first text of a label that was no class, "" where there is none.
+func (m *Machine) UnknownClass() string { return m.decoder.UnknownClass() }
+
 // Begin gives the machine an empty state at a position. The next journal record is that with number 0.
 func (m *Machine) Begin(at state.Position) {
 	m.Part, m.At, m.Journal = model.NewPartition(m.spec, int32(m.o.Partition)), at, 0
