@@ -42,8 +42,8 @@ func frame() (csv, jsonl []byte) {
 		id := 1777134800018164000 + int64(i)
 		fmt.Fprintf(&c, "%d,%d,%s,%s,%.3f,%s,%d,%s,%s\n", id, age, capital[plus], tier, price, zip, grade, day,
 			capital[y])
-		fmt.Fprintf(&j, `{"customer": %d, "age": %d, "plus": %v, "tier": %s, "price": %v, "zip": %q, "grade": %d, "day": %q, `+
-			`"y": %v}`+"\n", id, age, plus, null, price, zip, grade, day, y)
+		fmt.Fprintf(&j, `{"customer": %d, "age": %d, "plus": %v, "tier": %s, "price": %v, "zip": %q, "grade": %d, `+
+			`"day": %q, "y": %v}`+"\n", id, age, plus, null, price, zip, grade, day, y)
 	}
 	return c.Bytes(), j.Bytes()
 }
