@@ -118,8 +118,8 @@ func (p *Partition) Component(name string) Component {
 func (p *Partition) Events(b *Batch, out *Scores) { p.EventsWhile(b, out, nil) }
 
 // sliceWork is the number of cells, of rows and features, between two questions of EventsWhile and LabelsWhile whether
-// to go on: about a tenth of a second.
-const sliceWork = 1 << 16
+// to go on: some hundredths of a second.
+const sliceWork = 1 << 14
 
 // slice is the number of rows between two such questions.
 func (p *Partition) slice() int { return max(sliceWork/(len(p.spec.Schema.Features)+1), 1) }

@@ -229,7 +229,7 @@ func TestALongBatchIsGivenUpBetweenSlices(t *testing.T) {
 		t.Error("the questions change the state")
 	}
 	for i := 1; i < len(at); i++ {
-		if d := (at[i] - at[i-1]) * features; d > 1<<16 {
+		if d := (at[i] - at[i-1]) * features; d > 1<<14 {
 			t.Errorf("%d cells between two questions", d)
 		}
 	}

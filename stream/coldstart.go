@@ -10,6 +10,7 @@ import (
 
 	"liftstream/model"
 	"liftstream/stream/state"
+	"liftstream/stream/txn"
 )
 
 // coldStart tells when the trainer makes models of the first records: at the end of the warm-up and whenever their
@@ -87,19 +88,59 @@ func (t *trainer) begin(ctx context.Context, snaps map[int32]*state.Manifest, pr
 	case m == nil:
 		return errNotYet
 	}
+	t.ready = m
+	t.remarks(m, o.Log.With(zap.Int("records", m.Info.Records))).Info("model of the first records fitted",
+		zap.Duration("took", o.Now().Sub(began)))
+	return t.serve(ctx)
+}
+
+// serve publishes the model of the cold start that is ready. Where that fails, it stays ready.
+func (t *trainer) serve(ctx context.Context) error {
+	o := &t.s.o
 	newest, _ := t.s.models.Head()
-	if m.Version = newest + 1; m.Version >= state.MaxNumber {
+	if t.ready.Version = newest + 1; t.ready.Version >= state.MaxNumber {
 		return fmt.Errorf("the model topic holds version/%d, which no stage has written: delete it by a tombstone", newest)
 	}
-	if err := t.publish(ctx, m, nil); err != nil {
-		t.cold.tried = 0
+	if err := t.publish(ctx, t.ready, nil); err != nil {
 		return err
 	}
 	o.Metrics.Fits.WithLabelValues("published").Inc()
 	t.s.fits.Add(1)
-	t.remarks(m, o.Log.With(zap.Int("records", m.Info.Records))).Info("model of the first records published",
-		zap.Int64("model", m.Version), zap.Duration("fit_took", o.Now().Sub(began)))
+	o.Log.Info("model published", zap.Int64("model", t.ready.Version))
+	t.ready = nil
 	return nil
+}
+
+// patientSteps is the number of failed steps, one after the other, from which on the stage is not ready for an error
+// that may pass.
+const patientSteps = 3
+
+// tell shows on the metrics and in the status whether the trainer works. An error that waiting does not mend, such as a
+// missing right, shows at once.
+func (t *trainer) tell(ctx context.Context, err error) {
+	s := t.s
+	if ctx.Err() != nil || err == nil || errors.Is(err, errNotYet) || txn.KindOf(err) == txn.Fenced {
+		t.failures = 0
+		s.trouble("")
+		return
+	}
+	t.failures++
+	s.o.Metrics.TrainerErrors.Inc()
+	if kind := txn.KindOf(err); t.failures >= patientSteps || kind != txn.Environment && kind != txn.Unknown {
+		s.trouble("the trainer fails, no new model is published: " + err.Error())
+	}
+}
+
+// trouble notes why no model is published, "" = the trainer works or runs elsewhere.
+func (s *Stage) trouble(text string) {
+	s.mu.Lock()
+	s.untrained = text
+	s.mu.Unlock()
+	failing := 0.
+	if text != "" {
+		failing = 1
+	}
+	s.o.Metrics.TrainerFailing.Set(failing)
 }
 
 // errLessWork is returned by bounded when the time of a fit has passed and the next one gets a smaller budget of work.

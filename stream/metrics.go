@@ -31,7 +31,10 @@ type Metrics struct {
 	Verdicts     *prometheus.CounterVec // of the gate, by reason
 	Gate         *prometheus.GaugeVec   // figures of the last verdict
 	ModelVersion prometheus.Gauge
-	InFlight     prometheus.Gauge
+	// TrainerErrors counts failed steps of the trainer, TrainerFailing is 1 while the stage is not ready for them.
+	TrainerErrors  prometheus.Counter
+	TrainerFailing prometheus.Gauge
+	InFlight       prometheus.Gauge
 }
 
 // NewMetrics registers the metrics.
@@ -90,6 +93,10 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			"Comparisons of a new model with the serving one, by reason of the verdict.", "reason"),
 		Gate: gauge("gate", "The last comparison of a new model with the serving one: their log-losses, the difference "+
 			"new - serving with its 95 % interval, and the records.", "figure"),
+		TrainerErrors: counter("trainer_errors_total", "Steps of the trainer that failed: fits cannot be made or models "+
+			"not published.").WithLabelValues(),
+		TrainerFailing: gauge("trainer_failing", "1 while the trainer of this process fails, and the stage is not ready "+
+			"for that, else 0.").WithLabelValues(),
 		ModelVersion: gauge("model_version", "Newest published model version known.").WithLabelValues(),
 		InFlight:     gauge("in_flight_bytes", "Bytes of input fetched and not yet committed.").WithLabelValues(),
 	}

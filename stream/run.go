@@ -48,6 +48,7 @@ type Stage struct {
 	generation int
 	tasks      []*task
 	kept       map[int]*kept // left by the tasks of the generation before, by partition
+	untrained  string        // why the trainer publishes nothing, in words; "" = it works or runs elsewhere
 	failed     error         // why it stops by itself; nil = it does not
 	unflushed  []string      // uncommitted work when the stage stopped, in words
 }
@@ -128,6 +129,9 @@ func (s *Stage) Status() Status {
 	st := Status{Live: true, Generation: s.generation, Fits: s.fits.Load(), Refused: s.refusals.Load()}
 	if s.waiting != "" {
 		st.Waiting = append(st.Waiting, s.waiting)
+	}
+	if s.untrained != "" {
+		st.Waiting = append(st.Waiting, s.untrained)
 	}
 	failed := s.failed
 	s.mu.Unlock()

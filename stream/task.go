@@ -221,7 +221,7 @@ func (t *task) report() {
 	if lost.UnknownClass > t.told.UnknownClass && !t.warned {
 		t.warned = true
 		t.log.Warn("a label is no class of the configuration; such records are scored and not learnt (losses_total)",
-			zap.String("label", t.m.UnknownClass()), zap.Strings("classes", t.s.o.Spec.Schema.Classes))
+			zap.String("label", t.m.UnknownClass), zap.Strings("classes", t.s.o.Spec.Schema.Classes))
 	}
 	t.told = lost
 	m.Waiting.WithLabelValues(strconv.Itoa(t.id)).Set(float64(t.m.Part.Waiting()))

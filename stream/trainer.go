@@ -29,7 +29,9 @@ type trainer struct {
 	tried    map[int32]float64 // labelled records of the partitions at the last fit or verdict of this trainer
 	waiting  *candidate
 	cold     coldStart
-	work     int64 // model.Options.Work of the next fit
+	work     int64        // model.Options.Work of the next fit
+	ready    *model.Model // of the cold start, fitted and not yet published
+	failures int          // steps that failed, one after the other
 }
 
 // candidate is a fitted model that waits for its verdict.
@@ -45,6 +47,7 @@ type candidate struct {
 // train fits and publishes until ctx ends. Errors of the environment are waited for.
 func (s *Stage) train(ctx context.Context) error {
 	defer s.o.Metrics.Candidate.Reset()
+	defer s.trouble("")
 	t := &trainer{s: s, packer: state.NewPacker(), began: s.o.Now(), cold: newColdStart(&s.o)}
 	for range s.partitions {
 		l := state.NewLog()
@@ -55,6 +58,7 @@ func (s *Stage) train(ctx context.Context) error {
 	wait := 100 * time.Millisecond
 	for ctx.Err() == nil {
 		err := t.step(ctx)
+		t.tell(ctx, err)
 		switch {
 		case err == nil:
 			wait = 100 * time.Millisecond
@@ -110,6 +114,9 @@ func (t *trainer) step(ctx context.Context) error {
 	due := t.waiting != nil || t.last.IsZero() || o.Now().Sub(t.last) >= o.FitEvery
 	if !due && !t.cold.running(previous) {
 		return errNotYet
+	}
+	if t.ready != nil {
+		return t.serve(ctx)
 	}
 	snaps, others := map[int32]*state.Manifest{}, 0
 	for p, l := range t.logs {

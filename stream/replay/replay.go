@@ -57,10 +57,15 @@ type Machine struct {
 	EachEvents func(r *txn.Record) error
 	EachLabels func(r *txn.Record) error
 
+	// Done, when closed, gives up the message that is being decoded; nil = never.
+	Done <-chan struct{}
+
 	// Batch, Scores and Labels hold the last message that was read, and its scores.
 	Batch  model.Batch
 	Scores model.Scores
 	Labels model.Labels
+	// UnknownClass is the first text of a label that was no class, "" where there is none.
+	UnknownClass string
 
 	o       Options
 	spec    *model.Spec // o.Spec, except within Under
@@ -93,18 +98,17 @@ func (m *Machine) Under(s *Schema, f func() error) (err error) {
 	}
 	m.Release()
 	spec, decoder, encoder := m.spec, m.decoder, m.encoder
-	defer func() {
-		m.Release()
-		m.spec, m.decoder, m.encoder = spec, decoder, encoder
-	}()
+	back := func() { m.spec, m.decoder, m.encoder = spec, decoder, encoder }
 	if err := m.use(*s); err != nil {
+		back()
 		return err
 	}
+	defer func() {
+		m.Release()
+		back()
+	}()
 	return f()
 }
-
-// UnknownClass is the first text of a label that was no class, "" where there is none.
-func (m *Machine) UnknownClass() string { return m.decoder.UnknownClass() }
 
 // Begin gives the machine an empty state at a position. The next journal record is that with number 0.
 func (m *Machine) Begin(at state.Position) {
@@ -193,6 +197,10 @@ func (m *Machine) Follow(ctx context.Context, entries ...state.JournalEntry) err
 
 // EventsTo takes the events below an offset.
 func (m *Machine) EventsTo(ctx context.Context, to int64) error {
+	if m.EachEvents == nil {
+		m.Done = ctx.Done()
+		defer func() { m.Done = nil }()
+	}
 	var failed error
 	err := m.Pass(ctx, m.o.Events, &m.At.Events, to, func(r *txn.Record) {
 		switch {
@@ -219,6 +227,10 @@ func goesOn(ctx context.Context) func(row int) bool {
 
 // LabelsTo takes the labels below an offset.
 func (m *Machine) LabelsTo(ctx context.Context, to int64) error {
+	if m.EachLabels == nil {
+		m.Done = ctx.Done()
+		defer func() { m.Done = nil }()
+	}
 	var failed error
 	err := m.Pass(ctx, m.o.Labels, &m.At.Labels, to, func(r *txn.Record) {
 		switch {
@@ -271,13 +283,13 @@ func (m *Machine) CarryOver() (change *model.Change, err error) {
 // message, and the machine must be dropped or given another state.
 func (m *Machine) TakeEvents(r *txn.Record, more func(row int) bool) (bad []codec.RowError, err error) {
 	bad, err = m.ReadEvents(r)
-	if err == nil && !m.Part.EventsWhile(&m.Batch, &m.Scores, more) {
+	if errors.Is(err, codec.ErrStopped) || err == nil && !m.Part.EventsWhile(&m.Batch, &m.Scores, more) {
 		return nil, ErrInterrupted
 	}
 	return bad, err
 }
 
-// ErrInterrupted is returned when a message was given up between two slices.
+// ErrInterrupted is returned when a message was given up: while it was decoded, or between two slices.
 var ErrInterrupted = errors.New("interrupted within a message")
 
 // TakeLabels takes one labels message into the state, as TakeEvents does.
@@ -285,6 +297,9 @@ func (m *Machine) TakeLabels(r *txn.Record, more func(row int) bool) (
 	counts model.LabelCounts, bad []codec.RowError, err error,
 ) {
 	bad, err = m.ReadLabels(r)
+	if errors.Is(err, codec.ErrStopped) {
+		return counts, nil, ErrInterrupted
+	}
 	if err == nil {
 		all := false
 		if counts, all = m.Part.LabelsWhile(&m.Labels, more); !all {
@@ -300,6 +315,7 @@ func (m *Machine) ReadEvents(r *txn.Record) ([]codec.RowError, error) {
 		return nil, unread(r)
 	}
 	bad, err := m.decoder.Decode(m.message(r), &m.Batch, &m.columns)
+	m.UnknownClass = m.decoder.Findings.UnknownClass
 	return m.bounded(r, bad, err)
 }
 
@@ -342,7 +358,7 @@ func (m *Machine) Changes() codec.Changes { return m.decoder.Changes() }
 
 // Release gives back the memory of the last message, of which nothing may be used afterwards.
 func (m *Machine) Release() {
-	if m.decoder.Release() {
+	if m.decoder != nil && m.decoder.Release() {
 		m.Batch, m.Scores, m.Labels = model.Batch{}, model.Scores{}, model.Labels{}
 	}
 	m.columns.Release()
@@ -361,7 +377,7 @@ func (m *Machine) AppendScores(dst []byte) ([]byte, error) {
 }
 
 func (m *Machine) message(r *txn.Record) *codec.Message {
-	x := &codec.Message{Value: r.Value, Partition: int32(m.o.Partition), Offset: r.Offset}
+	x := &codec.Message{Value: r.Value, Partition: int32(m.o.Partition), Offset: r.Offset, Done: m.Done}
 	if !r.Time.IsZero() {
 		x.Time, x.Now = r.Time.UnixNano(), r.Time.UnixNano()
 	}
