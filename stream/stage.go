@@ -104,9 +104,12 @@ type PartitionStatus struct {
 	Labelled  float64
 	Scored    uint64 // records scored by this process
 	Dead      uint64 // dead letters made by this process
-	Model     int64
-	Trained   bool
-	Message   string // in words, the message on which the work takes long; "" = none
+	// UnknownClass and Expired are the losses of the state (model.Losses): records with a label that is no class, and
+	// those whose label did not come in time.
+	UnknownClass, Expired uint64
+	Model                 int64
+	Trained               bool
+	Message               string // in words, the message on which the work takes long; "" = none
 }
 
 // Status is where the stage stands.
