@@ -1,6 +1,8 @@
 package codec
 
 import (
+	"slices"
+
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/array"
 	"github.com/apache/arrow/go/v15/arrow/memory"
@@ -13,6 +15,13 @@ type Carry struct {
 	rows int
 	bad  []int32 // rows left out, ascending, counted over recs from 0
 	plan *plan
+}
+
+// Leave leaves more rows out, of the batch that Decode has filled with c: ascending, counted as model.Batch.Row is.
+func (c *Carry) Leave(rows []int32) {
+	c.rows -= len(rows)
+	c.bad = append(c.bad, rows...)
+	slices.Sort(c.bad)
 }
 
 // column returns the values of a column for the rows that are in the batch, in the type of the input, but plain where

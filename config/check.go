@@ -58,6 +58,9 @@ func (d checker) check(c *Config) {
 	d.checkName(c)
 	d.checkRecord(&c.Record)
 	d.checkModels(c)
+	if c.Dedup != nil && c.Record.ID == "" && !d.bad["record.id"] {
+		d.report("dedup", "", "dedup needs record.id, the column by which an event is known again")
+	}
 	d.checkTopics(&c.Topics)
 	d.checkKafka(&c.Kafka)
 	d.address("http.listen", c.HTTP.Listen, "127.0.0.1:8080", true)

@@ -21,7 +21,7 @@ func (t *task) process(x *transaction, r *txn.Record) error {
 	}
 	bad, err := t.m.TakeEvents(r)
 	n := t.m.Batch.N
-	t.windows.events.see(r.Offset, weighed(n, bad, err))
+	t.windows.events.see(r.Offset, weighed(t.m.Rows, bad, err))
 	t.dead.write(t, x, r, codec.StageEvents, bad, err)
 	if err != nil {
 		return nil

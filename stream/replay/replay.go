@@ -51,6 +51,8 @@ type Machine struct {
 	Batch  model.Batch
 	Scores model.Scores
 	Labels model.Labels
+	// Rows is the number of readable records of the last events message, duplicates included.
+	Rows int
 
 	o       Options
 	spec    *model.Spec // o.Spec, except within Under
@@ -234,10 +236,13 @@ func (m *Machine) CarryOver() (change *model.Change, err error) {
 }
 
 // TakeEvents takes one events message into the state. Its bad rows are left out, and a message that cannot be read
-// moves nothing. Otherwise Batch and Scores hold the records and their scores.
+// moves nothing. Otherwise Batch and Scores hold the records and their scores, duplicates left out.
 func (m *Machine) TakeEvents(r *txn.Record) (bad []codec.RowError, err error) {
 	bad, err = m.ReadEvents(r)
 	if err == nil {
+		if again := m.Part.Sieve.Sift(&m.Batch); len(again) > 0 {
+			m.columns.Leave(again)
+		}
 		m.Part.Events(&m.Batch, &m.Scores)
 	}
 	return bad, err
@@ -255,6 +260,7 @@ func (m *Machine) TakeLabels(r *txn.Record) (counts model.LabelCounts, bad []cod
 // ReadEvents reads an events message into Batch. A message with too many bad rows (deadletter.Bound) cannot be read.
 func (m *Machine) ReadEvents(r *txn.Record) ([]codec.RowError, error) {
 	bad, err := m.decoder.Decode(m.message(r), &m.Batch, &m.columns)
+	m.Rows = m.Batch.N
 	return m.bounded(r, bad, err)
 }
 

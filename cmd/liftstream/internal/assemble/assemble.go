@@ -207,6 +207,9 @@ func options(c *config.Config, s *model.Schema) model.Options {
 		Gate:             c.Fit.Gate,
 		Seed:             uint64(c.Fit.Seed),
 	}
+	if d := c.Dedup; d != nil {
+		o.DedupWindow, o.DedupBytes = int64(d.Window), int64(d.MaxBytes)
+	}
 	if l := c.Labels; l != nil {
 		o.WaitBytes = int64(l.MaxBytes)
 		o.WaitWindow = int64(l.Window)
