@@ -31,7 +31,6 @@ func (w *world) again(n, rows int) {
 func TestDuplicatesHaveOneScoreAndAreLearntOnce(t *testing.T) {
 	streamtest.Brokers(t, func(t *testing.T, addr string) {
 		w := newWorld(t, addr, 2)
-		duplicates := 0.0
 		w.Produce(500, 20, true)
 		w.again(300, 30) // in other messages
 		o := w.deduping(w.Client)
@@ -40,8 +39,8 @@ func TestDuplicatesHaveOneScoreAndAreLearntOnce(t *testing.T) {
 		w.again(100, 20) // whole messages
 		w.caught(r)
 		r.end(t)
-		if duplicates = counted(o.Metrics.Duplicates.WithLabelValues("left_out")); duplicates != 2*400 {
-			t.Errorf("%v duplicates counted, want 800", duplicates)
+		if n := counted(o.Metrics.Duplicates.WithLabelValues("left_out")); n != 2*400 {
+			t.Errorf("%v duplicates counted, want 800", n)
 		}
 		w.ExactlyOnce()
 

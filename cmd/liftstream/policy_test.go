@@ -100,8 +100,9 @@ func TestDedupIsSwitchedOnWithoutAStateAnew(t *testing.T) {
 		eventually(t, "the duplicates", func() bool {
 			return strings.Contains(metrics(t, run), `liftstream_duplicates_total{outcome="left_out"} 870`)
 		})
-		if m := metrics(t, run); !strings.Contains(m, `liftstream_restores_total{how="carried"} 1`) || learnt(t, run) != 3*435 {
-			t.Errorf("%d learnt\n%s", learnt(t, run), m)
+		m := metrics(t, run)
+		if n := learnt(t, run); !strings.Contains(m, `liftstream_restores_total{how="carried"} 1`) || n != 3*435 {
+			t.Errorf("%d learnt\n%s", n, m)
 		}
 		run.stop(t)
 		run = start(t, "run", "-c", deduping)
