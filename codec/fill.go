@@ -3,6 +3,8 @@ package codec
 import (
 	"errors"
 	"math"
+	"strconv"
+	"strings"
 
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/array"
@@ -12,17 +14,13 @@ import (
 )
 
 func (d *Decoder) fillContinuous(dst []float64, a arrow.Array) error {
+	if dict, ok := a.(*array.Dictionary); ok && !d.in.account.take(8*int64(dict.Dictionary().Len())) {
+		return nil
+	}
 	if err := fillFloats(dst, a); err != nil {
 		return err
 	}
-	switch a.DataType().ID() {
-	case arrow.FLOAT16, arrow.FLOAT32, arrow.FLOAT64, arrow.DICTIONARY:
-		for i, v := range dst {
-			if math.IsInf(v, 0) {
-				dst[i] = math.NaN()
-			}
-		}
-	}
+	d.changes.numbers(dst, a)
 	for _, miss := range d.numbers {
 		for i, v := range dst {
 			if v == miss {
@@ -39,33 +37,7 @@ func (d *Decoder) fillLevels(c *levelColumn, dst []uint32, a arrow.Array) error 
 		return eachText(a, a.ValueOffsets(), func(i int, t []byte) { dst[i] = c.lookup(t) },
 			func(i int) { dst[i] = model.MissingCode })
 	case *array.Dictionary:
-		// By value, and only values that occur: levels are numbered by the rows.
-		const unseen = model.MissingCode - 1
-		values := a.Dictionary()
-		codes := make([]uint32, values.Len())
-		for i := range codes {
-			codes[i] = unseen
-		}
-		for i := range dst {
-			dst[i] = model.MissingCode
-			if a.IsNull(i) {
-				continue
-			}
-			k := a.GetValueIndex(i)
-			if k < 0 || k >= len(codes) {
-				return errOffsets
-			}
-			if codes[k] == unseen {
-				codes[k] = model.MissingCode
-				t, ok := appendText(d.scratch[:0], values, k)
-				d.scratch = t
-				if ok {
-					codes[k] = c.lookup(t)
-				}
-			}
-			dst[i] = codes[k]
-		}
-		return nil
+		return d.fillLevelsByValue(c, dst, a)
 	}
 	for i := range dst {
 		t, ok := appendText(d.scratch[:0], a, i)
@@ -78,6 +50,57 @@ func (d *Decoder) fillLevels(c *levelColumn, dst []uint32, a arrow.Array) error 
 	return nil
 }
 
+// fillLevelsByValue looks each value of a dictionary up once, and only values that occur: levels are numbered by the
+// rows.
+func (d *Decoder) fillLevelsByValue(c *levelColumn, dst []uint32, a *array.Dictionary) error {
+	const unseen = model.MissingCode - 1
+	values := a.Dictionary()
+	if c.dict != values.Data() {
+		if !d.in.account.take(4 * int64(values.Len())) {
+			return nil
+		}
+		c.dict, c.byValue, c.oddValues = values.Data(), resize(c.byValue, values.Len()), nil
+		for i := range c.byValue {
+			c.byValue[i] = unseen
+		}
+	}
+	for i := range dst {
+		dst[i] = model.MissingCode
+		if a.IsNull(i) {
+			continue
+		}
+		k := a.GetValueIndex(i)
+		if k < 0 || k >= len(c.byValue) {
+			return errOffsets
+		}
+		if c.byValue[k] == unseen {
+			c.byValue[k] = d.level(c, values, k)
+		} else if odd, is := c.oddValues[k]; is { // each row counts
+			c.replaced, c.shortened = c.replaced+odd[0], c.shortened+odd[1]
+		}
+		dst[i] = c.byValue[k]
+	}
+	return nil
+}
+
+// level looks up value k of a dictionary.
+func (d *Decoder) level(c *levelColumn, values arrow.Array, k int) uint32 {
+	t, ok := appendText(d.scratch[:0], values, k)
+	d.scratch = t
+	if !ok {
+		return model.MissingCode
+	}
+	replaced, shortened := c.replaced, c.shortened
+	code := c.lookup(t)
+	if odd := [2]int{c.replaced - replaced, c.shortened - shortened}; odd != [2]int{} {
+		if c.oddValues == nil {
+			c.oddValues = map[int][2]int{}
+		}
+		c.oddValues[k] = odd
+	}
+	return code
+}
+
 func (d *Decoder) fillLabels(dst []int32, recs []arrow.Record, col int) {
 	if col < 0 {
 		for i := range dst {
@@ -85,60 +108,89 @@ func (d *Decoder) fillLabels(dst []int32, recs []arrow.Record, col int) {
 		}
 		return
 	}
-	d.classes.begin()
+	c := &d.classes
+	c.begin()
 	for _, r := range recs {
 		a := r.Column(col)
-		for i := range a.Len() {
-			t, ok := appendText(d.scratch[:0], a, i)
-			d.scratch = t
-			dst[i] = model.Unlabelled
-			if ok {
-				dst[i] = d.classes.lookup(t)
+		if dict, ok := a.(*array.Dictionary); ok {
+			d.fillLabelsByValue(dst[:a.Len()], dict)
+		} else {
+			for i := range a.Len() {
+				dst[i] = d.class(a, i)
 			}
 		}
 		dst = dst[a.Len():]
 	}
 }
 
-func (d *Decoder) reject(row int32, r Reason, column string, a arrow.Array, i int) {
-	e := RowError{Row: row, Reason: r, Column: column}
-	if !isNull(a, i) {
-		t, _ := appendText(nil, a, i)
-		if len(t) == 0 {
-			t = append(t, a.ValueStr(i)...)
-		}
-		e.Value = cut(string(t))
+func (d *Decoder) class(a arrow.Array, i int) int32 {
+	t, ok := appendText(d.scratch[:0], a, i)
+	d.scratch = t
+	if !ok {
+		return model.Unlabelled
 	}
-	d.bad = append(d.bad, e)
+	return d.classes.lookup(t)
 }
 
-func (d *Decoder) fillIDs(dst []string, recs []arrow.Record, col, rows int, first int32) []string {
-	if col < 0 {
-		return nil
-	}
-	// One string holds the texts of all ids: one allocation a batch.
-	d.text, d.ends = d.text[:0], d.ends[:0]
-	row := first
-	for _, r := range recs {
-		a := r.Column(col)
-		for i := range a.Len() {
-			n := len(d.text)
-			t, ok := appendText(d.text, a, i)
-			d.text = t
-			if !ok || len(t) == n {
-				d.reject(row, ReasonID, d.o.ID, a, i)
-			}
-			d.ends = append(d.ends, int32(len(d.text)))
-			row++
+// fillLabelsByValue looks each value of a dictionary up once.
+func (d *Decoder) fillLabelsByValue(dst []int32, a *array.Dictionary) {
+	const unseen = math.MinInt32
+	c, values := &d.classes, a.Dictionary()
+	if c.dict != values.Data() {
+		if !d.in.account.take(4 * int64(values.Len())) {
+			return
+		}
+		c.dict, c.byValue = values.Data(), resize(c.byValue, values.Len())
+		for i := range c.byValue {
+			c.byValue[i] = unseen
 		}
 	}
-	all, from := string(d.text), int32(0)
-	dst = resize(dst, rows)
-	for i, to := range d.ends {
-		dst[i] = all[from:to]
-		from = to
+	for i := range dst {
+		if dst[i] = model.Unlabelled; a.IsNull(i) {
+			continue
+		}
+		k := a.GetValueIndex(i)
+		if c.byValue[k] == unseen {
+			c.byValue[k] = d.class(values, k)
+		}
+		dst[i] = c.byValue[k]
 	}
-	return dst
+}
+
+// instant64 is the number that a timestamp or a date holds. Arrow's text of it panics where the zone is unknown.
+func instant64(a arrow.Array, i int) (v int64, is bool) {
+	switch a := a.(type) {
+	case *array.Timestamp:
+		return int64(a.Value(i)), true
+	case *array.Date32:
+		return int64(a.Value(i)), true
+	case *array.Date64:
+		return int64(a.Value(i)), true
+	case *array.Dictionary:
+		if k := a.GetValueIndex(i); a.Dictionary().IsValid(k) {
+			return instant64(a.Dictionary(), k)
+		}
+	}
+	return 0, false
+}
+
+// rowErrorCost is the memory for a RowError besides its text.
+const rowErrorCost = 112
+
+func (d *Decoder) reject(row int32, r Reason, column string, a arrow.Array, i int) {
+	e := RowError{Row: row, Reason: r, Column: column}
+	if text, is := rawText(a, i); is {
+		e.Value = strings.ToValidUTF8(cut(text), "\uFFFD")
+	} else if !isNull(a, i) {
+		t, _ := appendText(nil, a, i)
+		e.Value = cut(string(t))
+		if v, is := instant64(a, i); is && len(t) == 0 {
+			e.Value = strconv.FormatInt(v, 10)
+		}
+	}
+	if d.in.account.take(int64(rowErrorCost + len(e.Value))) {
+		d.bad = append(d.bad, e)
+	}
 }
 
 func (d *Decoder) fillTimes(dst []int64, recs []arrow.Record, col, rows int, first int32, m *Message) []int64 {
@@ -180,6 +232,9 @@ func (d *Decoder) fillTimes(dst []int64, recs []arrow.Record, col, rows int, fir
 
 // missingText reports whether a value is null, not finite, or one of the texts that mean missing.
 func (d *Decoder) missingText(a arrow.Array, i int) bool {
+	if text, is := rawText(a, i); is && len(text) > maxLevel {
+		return false
+	}
 	t, ok := appendText(d.scratch[:0], a, i)
 	d.scratch = t
 	return !ok || d.missing[string(trim(t))]

@@ -104,6 +104,7 @@ var bounds = []bound{
 
 	{path: "memory.in_flight", low: 64 * kib, high: tib, why: "a message must fit"},
 	{path: "memory.tail", low: 64 * kib, high: tib, why: "a new structure is filled from the tail"},
+	{path: "memory.decoded", low: mib, high: tib, why: "a message must fit when it is decoded"},
 	{path: "memory.message", low: kib, high: gib, why: "a message must fit, and Kafka carries no larger ones"},
 
 	{path: "policy.future", low: 0, high: century, why: "clocks differ, but not by that"},

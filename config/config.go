@@ -105,10 +105,12 @@ func Default(name string) *Config {
 		Kafka:    Kafka{Brokers: []string{"localhost:9092"}},
 		Commit:   Commit{Interval: Duration(100 * time.Millisecond)},
 		Snapshot: Snapshot{Interval: Duration(60 * time.Second), BytesPerSecond: 8 << 20, Share: 0.1},
-		Memory:   Memory{InFlight: 64 << 20, Tail: 32 << 20, Message: 16 << 20},
+		Memory:   Memory{InFlight: 64 << 20, Tail: 32 << 20, Message: 16 << 20, Decoded: leastDecoded},
 		Policy: Policy{
 			InputLost:      ReactionFail,
 			TopicRecreated: ReactionFail,
+			OffsetMoved:    OffsetFail,
+			ModelLost:      ReactionFail,
 			SchemaChanged:  ReactionRebuild,
 			Future:         Duration(5 * time.Minute),
 		},
@@ -119,6 +121,9 @@ func Default(name string) *Config {
 	c.nameTopics()
 	return c
 }
+
+// leastDecoded is the smallest default of Memory.Decoded.
+const leastDecoded = 256 << 20
 
 // nameTopics gives the topics that have no name their default. The label topic gets one only when it is used.
 func (c *Config) nameTopics() {

@@ -88,10 +88,10 @@ func TestFullFile(t *testing.T) {
 		Label:   Label{Column: "class", Classes: []string{"no", "yes"}, Positive: "yes"},
 		Missing: []string{"", "NA", "?"},
 		Features: []Feature{
-			{Name: "age", Kind: KindContinuous, Use: UseScore},
-			{Name: "job", Kind: KindNominal, Use: UseScore},
-			{Name: "education", Kind: KindOrdinal, Levels: []string{"primary", "secondary", "tertiary"}, Use: UseScore},
-			{Name: "duration", Kind: KindContinuous, Use: UseNever},
+			{Name: "age", Kind: KindContinuous, Use: UseScore, Nullable: NullableValues},
+			{Name: "job", Kind: KindNominal, Use: UseScore, Nullable: NullableValues},
+			{Name: "education", Kind: KindOrdinal, Levels: []string{"primary", "secondary", "tertiary"}, Use: UseScore, Nullable: NullableValues},
+			{Name: "duration", Kind: KindContinuous, Use: UseNever, Nullable: NullableValues},
 		},
 	}
 	want.Lift.Profiles.Of = []string{"yes"}
@@ -101,7 +101,7 @@ func TestFullFile(t *testing.T) {
 	want.Topics.Labels = "bank-labels"
 	want.Kafka.TLS = &TLS{CA: "...", Cert: "...", Key: "..."}
 	want.Kafka.SASL = &SASL{Mechanism: MechanismScramSHA512, Username: "...", Password: "hunter2"}
-	want.HTTP.Token = "t0k3n"
+	want.HTTP.Token, want.HTTP.Hosts = "t0k3n", []string{"scores.example.com"}
 	want.masked = map[string]bool{"kafka.sasl.password": true, "http.token": true}
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("the values of the file are not the documented defaults:\n got %+v\nwant %+v", c, want)
@@ -115,7 +115,7 @@ func TestDefaultsOfMinimalFile(t *testing.T) {
 	}
 	want := Default("bank")
 	want.Record.Label = Label{Column: "class", Classes: []string{"no", "yes"}}
-	want.Record.Features = []Feature{{Name: "age", Kind: KindContinuous, Use: UseScore}}
+	want.Record.Features = []Feature{{Name: "age", Kind: KindContinuous, Use: UseScore, Nullable: NullableValues}}
 	want.masked = map[string]bool{}
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("got %+v\nwant %+v", c, want)
@@ -373,6 +373,8 @@ func TestBoundsAtTheirEnds(t *testing.T) {
 				with = "neighbours: 1, "
 			case "memory.message":
 				with = "in_flight: 4GiB, "
+			case "memory.decoded":
+				with = "message: 1KiB, "
 			case "memory.in_flight":
 				with = "message: 1KiB, "
 			}

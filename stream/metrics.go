@@ -9,6 +9,7 @@ import (
 // Metrics are the stage's Prometheus metrics.
 type Metrics struct {
 	Records      *prometheus.CounterVec // by status of the score
+	Changed      *prometheus.CounterVec // by change, see codec.Changes
 	Reasons      *prometheus.CounterVec // of an effect of more than .1 nats, and a lift, by whether they agree
 	Dead         *prometheus.CounterVec // by reason
 	DeadShare    *prometheus.GaugeVec   // of the newest rows, by partition and stage
@@ -31,7 +32,10 @@ type Metrics struct {
 	Verdicts     *prometheus.CounterVec // of the gate, by reason
 	Gate         *prometheus.GaugeVec   // figures of the last verdict
 	ModelVersion prometheus.Gauge
-	InFlight     prometheus.Gauge
+	// TrainerErrors counts failed steps of the trainer, TrainerFailing is 1 while the stage is not ready for them.
+	TrainerErrors  prometheus.Counter
+	TrainerFailing prometheus.Gauge
+	InFlight       prometheus.Gauge
 }
 
 // NewMetrics registers the metrics.
@@ -55,6 +59,9 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	}
 	return &Metrics{
 		Records: counter("records_total", "Records scored, by status.", "status"),
+		Changed: counter("changed_values_total", "Values of scored records that were read otherwise than they were sent: "+
+			"nan and infinite (missing), rounded (to the nearest double), utf8 (U+FFFD for bad bytes), shortened (a text "+
+			"longer than 1 KiB), absent (a nullable column was not there).", "change"),
 		Reasons: counter("reasons_total", "Features among the reasons of scores whose effect is more than .1 nats and "+
 			"that have a lift, by whether the effect follows the lift or conflicts with it.", "sign"),
 		Dead: counter("dead_letters_total", "Rows and messages sent to the dead-letter topic, by reason.", "reason"),
@@ -89,6 +96,10 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			"Comparisons of a new model with the serving one, by reason of the verdict.", "reason"),
 		Gate: gauge("gate", "The last comparison of a new model with the serving one: their log-losses, the difference "+
 			"new - serving with its 95 % interval, and the records.", "figure"),
+		TrainerErrors: counter("trainer_errors_total", "Steps of the trainer that failed: fits cannot be made or models "+
+			"not published.").WithLabelValues(),
+		TrainerFailing: gauge("trainer_failing", "1 while the trainer of this process fails, and the stage is not ready "+
+			"for that, else 0.").WithLabelValues(),
 		ModelVersion: gauge("model_version", "Newest published model version known.").WithLabelValues(),
 		InFlight:     gauge("in_flight_bytes", "Bytes of input fetched and not yet committed.").WithLabelValues(),
 	}

@@ -121,7 +121,7 @@ func (t *task) acceptedAtStart(ctx context.Context) (w deadWindows, err error) {
 // keeps its partition meanwhile, and finishes its snapshots.
 func (p *pipeline) pause(ctx context.Context, problem string) error {
 	t := p.t
-	if err := p.flush(); err != nil {
+	if err := p.flush(ctx); err != nil {
 		return err
 	}
 	paused := t.s.o.Metrics.Paused.WithLabelValues(strconv.Itoa(t.id))
@@ -140,7 +140,7 @@ func (p *pipeline) pause(ctx context.Context, problem string) error {
 		case <-tick.C:
 			t.notices.tick(t.s.o.Now(), false)
 			if t.snap.Busy() || p.snapshotDue() {
-				if err := p.flush(); err != nil {
+				if err := p.flush(ctx); err != nil {
 					return err
 				}
 			}

@@ -98,6 +98,7 @@ type PartitionStatus struct {
 	Dead      uint64 // dead letters made by this process
 	Model     int64
 	Trained   bool
+	Message   string // in words, the message on which the work takes long; "" = none
 }
 
 // Status is where the stage stands.

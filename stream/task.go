@@ -31,6 +31,10 @@ type owned struct {
 	refused    int64     // model version that Swap refused; not tried again
 	end        int64     // where the events topic ended when last asked
 	newest     time.Time // of the events
+	// seen holds the newest messages that were taken in, noted those that the state topic tells. noting: the next
+	// transaction with new ones tells them.
+	seen, noted state.Seen
+	noting      bool
 
 	windows deadWindows
 }
@@ -64,6 +68,7 @@ type task struct {
 	// snapshotFirst: no replay leads to the state, for it was carried over or its labels begin elsewhere. So nothing is
 	// learnt before there is a snapshot of it.
 	snapshotFirst bool
+	torn          bool // a broker had left a transaction open that is not repaired yet
 
 	read  int64  // bytes of input taken since the last snapshot began
 	wrote int64  // bytes of state written since then
@@ -75,8 +80,9 @@ type task struct {
 	advanced bool                                 // a transaction was committed
 	heard    struct{ events, labels atomic.Bool } // there was an answer
 
-	mu     sync.Mutex
-	status PartitionStatus
+	mu      sync.Mutex
+	status  PartitionStatus
+	message message
 }
 
 func newTask(s *Stage, gen *txn.Generation, id int) *task {

@@ -78,6 +78,9 @@ func Make(
 		put(codec.DeadTopic, from.Topic)
 		put(codec.DeadPartition, strconv.Itoa(from.Partition))
 		put(codec.DeadOffset, strconv.FormatInt(r.Offset, 10))
+		if r.Next() > r.Offset+1 {
+			put(codec.DeadLast, strconv.FormatInt(r.Next()-1, 10))
+		}
 		if row >= 0 {
 			put(codec.DeadRow, strconv.Itoa(int(row)))
 		}

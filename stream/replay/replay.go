@@ -27,8 +27,18 @@ type Options struct {
 	Spec           *model.Spec
 	Codec          codec.Options
 	Models         *state.Models
+	// Budget returns the budget that pays for the fetched messages of a topic, and the bytes of one fetch of it. nil = no
+	// budget.
+	Budget func(topic string) (b Budget, share int64)
 	// Progress, where set, is told of each fetch: offset at of the topic, on the way to the offset to.
 	Progress func(topic string, at, to int64)
+}
+
+// Budget bounds the bytes of fetched messages in a process.
+type Budget interface {
+	Try(n int64) bool                           // takes n bytes if they are free
+	Acquire(ctx context.Context, n int64) error // waits for n bytes
+	Charge(n int64)                             // takes n bytes without waiting; below 0 it gives them back
 }
 
 // Schema is a specification and the columns that belong to it.
@@ -45,7 +55,7 @@ type Machine struct {
 
 	// EachEvents and EachLabels, where set, take a message in place of TakeEvents and TakeLabels during a replay.
 	EachEvents func(r *txn.Record) error
-	EachLabels func(r *txn.Record)
+	EachLabels func(r *txn.Record) error
 
 	// Batch, Scores and Labels hold the last message that was read, and its scores.
 	Batch  model.Batch
@@ -59,7 +69,7 @@ type Machine struct {
 	decoder *codec.Decoder
 	encoder *codec.ScoreEncoder
 	columns codec.Carry // that the scores of the last message repeat
-	ahead   map[string]ahead
+	ahead   map[string]*ahead
 }
 
 // New returns a machine without a state.
@@ -83,11 +93,17 @@ func (m *Machine) Under(s *Schema, f func() error) (err error) {
 	if s == nil {
 		return f()
 	}
+	m.Release()
 	spec, decoder, encoder := m.spec, m.decoder, m.encoder
-	defer func() { m.spec, m.decoder, m.encoder = spec, decoder, encoder }()
+	back := func() { m.spec, m.decoder, m.encoder = spec, decoder, encoder }
 	if err := m.use(*s); err != nil {
+		back()
 		return err
 	}
+	defer func() {
+		m.Release()
+		back()
+	}()
 	return f()
 }
 
@@ -185,7 +201,10 @@ func (m *Machine) EventsTo(ctx context.Context, to int64) error {
 		case m.EachEvents != nil:
 			failed = m.EachEvents(r)
 		default:
-			_, _ = m.TakeEvents(r) // a message that cannot be read moves no state
+			// A message that cannot be read moves no state.
+			if _, err := m.TakeEvents(r, goesOn(ctx)); errors.Is(err, ErrInterrupted) {
+				failed = errors.Join(err, ctx.Err())
+			}
 		}
 	})
 	if err = errors.Join(err, failed); err != nil {
@@ -194,16 +213,26 @@ func (m *Machine) EventsTo(ctx context.Context, to int64) error {
 	return nil
 }
 
+// goesOn lets a message be given up when ctx ends.
+func goesOn(ctx context.Context) func(row int) bool {
+	return func(int) bool { return ctx.Err() == nil }
+}
+
 // LabelsTo takes the labels below an offset.
 func (m *Machine) LabelsTo(ctx context.Context, to int64) error {
+	var failed error
 	err := m.Pass(ctx, m.o.Labels, &m.At.Labels, to, func(r *txn.Record) {
-		if m.EachLabels != nil {
-			m.EachLabels(r)
-			return
+		switch {
+		case failed != nil:
+		case m.EachLabels != nil:
+			failed = m.EachLabels(r)
+		default:
+			if _, _, err := m.TakeLabels(r, goesOn(ctx)); errors.Is(err, ErrInterrupted) {
+				failed = errors.Join(err, ctx.Err())
+			}
 		}
-		_, _, _ = m.TakeLabels(r)
 	})
-	if err != nil {
+	if err = errors.Join(err, failed); err != nil {
 		return fmt.Errorf("replaying labels: %w", err)
 	}
 	return nil
@@ -237,28 +266,46 @@ func (m *Machine) CarryOver() (change *model.Change, err error) {
 
 // TakeEvents takes one events message into the state. Its bad rows are left out, and a message that cannot be read
 // moves nothing. Otherwise Batch and Scores hold the records and their scores, duplicates left out.
-func (m *Machine) TakeEvents(r *txn.Record) (bad []codec.RowError, err error) {
+//
+// A long message is taken in slices. Between two of them TakeEvents asks more, where that is set, whether to go on, with
+// the number of the next row. Where it is told not to, TakeEvents returns ErrInterrupted: the state holds a part of the
+// message, and the machine must be dropped or given another state.
+func (m *Machine) TakeEvents(r *txn.Record, more func(row int) bool) (bad []codec.RowError, err error) {
 	bad, err = m.ReadEvents(r)
-	if err == nil {
-		if again := m.Part.Sieve.Sift(&m.Batch); len(again) > 0 {
-			m.columns.Leave(again)
-		}
-		m.Part.Events(&m.Batch, &m.Scores)
+	if err != nil {
+		return bad, err
+	}
+	if again := m.Part.Sieve.Sift(&m.Batch); len(again) > 0 {
+		m.columns.Leave(again)
+	}
+	if !m.Part.EventsWhile(&m.Batch, &m.Scores, more) {
+		return nil, ErrInterrupted
 	}
 	return bad, err
 }
 
+// ErrInterrupted is returned when a message was given up between two slices.
+var ErrInterrupted = errors.New("interrupted within a message")
+
 // TakeLabels takes one labels message into the state, as TakeEvents does.
-func (m *Machine) TakeLabels(r *txn.Record) (counts model.LabelCounts, bad []codec.RowError, err error) {
+func (m *Machine) TakeLabels(r *txn.Record, more func(row int) bool) (
+	counts model.LabelCounts, bad []codec.RowError, err error,
+) {
 	bad, err = m.ReadLabels(r)
 	if err == nil {
-		counts = m.Part.Labels(&m.Labels)
+		all := false
+		if counts, all = m.Part.LabelsWhile(&m.Labels, more); !all {
+			err = ErrInterrupted
+		}
 	}
 	return counts, bad, err
 }
 
 // ReadEvents reads an events message into Batch. A message with too many bad rows (deadletter.Bound) cannot be read.
 func (m *Machine) ReadEvents(r *txn.Record) ([]codec.RowError, error) {
+	if r.Unread != nil {
+		return nil, unread(r)
+	}
 	bad, err := m.decoder.Decode(m.message(r), &m.Batch, &m.columns)
 	m.Rows = m.Batch.N
 	return m.bounded(r, bad, err)
@@ -272,8 +319,20 @@ func (m *Machine) IsEvent(r *txn.Record) bool {
 
 // ReadLabels reads a labels message into Labels, as ReadEvents does.
 func (m *Machine) ReadLabels(r *txn.Record) ([]codec.RowError, error) {
+	if r.Unread != nil {
+		return nil, unread(r)
+	}
 	bad, err := m.decoder.DecodeLabels(m.message(r), &m.Labels)
 	return m.bounded(r, bad, err)
+}
+
+// unread is the error of messages that the broker's batch does not give.
+func unread(r *txn.Record) error {
+	reason := codec.ReasonDamaged
+	if r.Unread.TooLarge {
+		reason = codec.ReasonTooLarge
+	}
+	return &codec.MessageError{Reason: reason, Err: r.Unread}
 }
 
 func (m *Machine) bounded(r *txn.Record, bad []codec.RowError, err error) ([]codec.RowError, error) {
@@ -284,6 +343,17 @@ func (m *Machine) bounded(r *txn.Record, bad []codec.RowError, err error) ([]cod
 		return nil, err
 	}
 	return bad, nil
+}
+
+// Changes counts the values of the last message that Batch holds otherwise than they were sent.
+func (m *Machine) Changes() codec.Changes { return m.decoder.Changes() }
+
+// Release gives back the memory of the last message, of which nothing may be used afterwards.
+func (m *Machine) Release() {
+	if m.decoder.Release() {
+		m.Batch, m.Scores, m.Labels = model.Batch{}, model.Scores{}, model.Labels{}
+	}
+	m.columns.Release()
 }
 
 // DeadLetters calls write for each dead letter of the last message that was read, see deadletter.Make.

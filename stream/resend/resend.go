@@ -196,8 +196,8 @@ func (s *sender) attempt(ctx context.Context) error {
 // take takes the next record of the partition.
 func (s *sender) take(ctx context.Context, r *txn.Record) error {
 	s.at.mark(s.next, r.Offset) // no letters lie between
-	s.next = r.Offset + 1
-	if s.at.Sent(r.Offset) {
+	s.next = r.Next()
+	if r.Unread != nil || s.at.Sent(r.Offset) {
 		return nil
 	}
 	x, ok := deadletter.ReadReport(r)

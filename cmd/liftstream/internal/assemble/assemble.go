@@ -79,7 +79,9 @@ func (s *Stage) spec(schema *model.Schema, parts []part) *model.Spec {
 func (s *Stage) Under(schema *model.Schema, fingerprint uint64) (*model.Spec, codec.Options, error) {
 	spec := s.spec(schema, parts(s.Config, schema))
 	spec.Options.Fingerprint = fingerprint
-	return spec, columns(s.Config, schema), nil
+	o := columns(s.Config, schema)
+	o.Budget = s.Codec.Budget
+	return spec, o, nil
 }
 
 // Scoring returns the Spec with the components of these names alone, all of them if none is named, and without the
@@ -298,8 +300,19 @@ func columns(c *config.Config, s *model.Schema) codec.Options {
 		Label:      c.Record.Label.Column,
 		Missing:    c.Record.Missing,
 		MaxMessage: int64(c.Memory.Message),
+		Budget:     codec.NewBudget(int64(c.Memory.Decoded)),
+		Nullable:   map[string]bool{},
 		Future:     c.Policy.Future.Std(),
 	}
+	for _, f := range c.Record.Features {
+		switch f.Nullable {
+		case config.NullableColumn:
+			o.Nullable[f.Name] = true
+		case config.NullableNever:
+			o.Nullable[f.Name] = false
+		}
+	}
+	o.Dedup = c.Dedup != nil
 	switch c.Output.Features {
 	case config.FeaturesSelected:
 		o.Features = codec.FeaturesSelected
