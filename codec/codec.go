@@ -64,6 +64,8 @@ type Options struct {
 	Future time.Duration
 	// Past is how far the time of a record or message may lie before Message.Now; 0 means any time is taken.
 	Past time.Duration
+	// Dedup says that Carry.Leave may be called: Decode takes the memory that it needs.
+	Dedup bool
 	// Features and Format shape the messages of a ScoreEncoder.
 	Features Features
 	Format   Format

@@ -274,48 +274,10 @@ func (d *Decoder) orderBad() {
 }
 
 func dropRows(b *model.Batch, bad []RowError) {
-	keep := func(i int) bool {
+	b.Keep(func(i int) bool {
 		_, found := slices.BinarySearchFunc(bad, b.Row[i], func(e RowError, row int32) int { return cmp.Compare(e.Row, row) })
 		return !found
-	}
-	k := 0
-	for i := range b.N {
-		if !keep(i) {
-			continue
-		}
-		for f := range b.Columns {
-			if c := &b.Columns[f]; c.Float != nil {
-				c.Float[k] = c.Float[i]
-			} else {
-				c.Code[k] = c.Code[i]
-			}
-		}
-		b.Label[k], b.Time[k] = b.Label[i], b.Time[i]
-		if b.ID != nil {
-			b.ID[k] = b.ID[i]
-		}
-		if b.Weight != nil {
-			b.Weight[k] = b.Weight[i]
-		}
-		// Row last: keep reads it at positions that are still to come only.
-		b.Row[k] = b.Row[i]
-		k++
-	}
-	b.N = k
-	for f := range b.Columns {
-		if c := &b.Columns[f]; c.Float != nil {
-			c.Float = c.Float[:k]
-		} else {
-			c.Code = c.Code[:k]
-		}
-	}
-	b.Label, b.Time, b.Row = b.Label[:k], b.Time[:k], b.Row[:k]
-	if b.ID != nil {
-		b.ID = b.ID[:k]
-	}
-	if b.Weight != nil {
-		b.Weight = b.Weight[:k]
-	}
+	})
 }
 
 // Changes counts the values of the last message that the batch holds otherwise than they were sent.

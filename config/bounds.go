@@ -90,6 +90,9 @@ var bounds = []bound{
 	{path: "labels.window", low: second, high: century, why: "a label needs time to come"},
 	{path: "labels.max_bytes", low: 64 * kib, high: 8 * gib, why: "records wait in memory and in every snapshot"},
 
+	{path: "dedup.window", low: second, high: century, why: "a producer that sends again needs time to do so"},
+	{path: "dedup.max_bytes", low: 64 * kib, high: 4 * gib, why: "ids are held in memory and in every snapshot"},
+
 	{path: "topics.partitions", low: 1, high: 100000, why: "a topic has at least one, and brokers bear only so many"},
 	{path: "topics.replication", low: 1, high: 128,
 		why: "a topic has at least one replica, and no more than there are brokers"},

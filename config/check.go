@@ -59,6 +59,9 @@ func (d checker) check(c *Config) {
 	d.checkRecord(&c.Record)
 	d.checkFormat(&c.Format)
 	d.checkModels(c)
+	if c.Dedup != nil && c.Record.ID == "" && !d.bad["record.id"] {
+		d.report("dedup", "", "dedup needs record.id, the column by which an event is known again")
+	}
 	d.checkTopics(&c.Topics)
 	d.checkKafka(&c.Kafka)
 	d.checkHTTP(&c.HTTP)

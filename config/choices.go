@@ -235,3 +235,10 @@ const (
 )
 
 func (Mechanism) choices() []string { return []string{"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"} }
+
+// DedupBy is the property that duplicates share.
+type DedupBy string
+
+const DedupByID DedupBy = "id" // the id of the record
+
+func (DedupBy) choices() []string { return []string{"id"} }

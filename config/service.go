@@ -1,5 +1,7 @@
 package config
 
+import "time"
+
 // Labels says how records wait for their labels.
 type Labels struct {
 	// Window is how long a record waits. Default 7d.
@@ -18,6 +20,23 @@ const OnExpiryDrop = "drop"
 
 func (l *Labels) setDefaults() {
 	*l = Labels{Window: Duration(7 * day), OnExpiry: OnExpiryDrop, Late: LateCorrect, MaxBytes: 256 << 20}
+}
+
+// Dedup says which events are duplicates. A record of the same id whose time is at most Window away from that of an
+// earlier one is: it is not learnt, has no score, and is counted. A record with a label is none where the earlier one
+// had no label. Partitions are looked at apart, and so a producer must send both to the same one.
+type Dedup struct {
+	// By is the property that duplicates share. Default id, that of record.id, which the section needs.
+	By DedupBy `yaml:"by"`
+	// Window is the distance in record time within which a record counts as sent again. Default 1h.
+	Window Duration `yaml:"window"`
+	// MaxBytes bounds the ids that one partition remembers, 96 bytes for each. Default 16MiB, which is 174,000 ids; at the
+	// bound the oldest are forgotten, and counted.
+	MaxBytes ByteSize `yaml:"max_bytes"`
+}
+
+func (d *Dedup) setDefaults() {
+	*d = Dedup{By: DedupByID, Window: Duration(time.Hour), MaxBytes: 16 << 20}
 }
 
 // Topics names the topics; all must differ.

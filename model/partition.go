@@ -9,6 +9,9 @@ var ErrModelForeign = errors.New("made under another configuration")
 // Labels and Swap, and nothing else, move it. It reads no clock and no random source. It is not safe for concurrent
 // use.
 type Partition struct {
+	// Sieve leaves duplicates out of the batches before Events; nil = nothing does.
+	Sieve *Sieve
+
 	spec *Spec
 	self int32
 
@@ -50,6 +53,7 @@ func newPartition(spec *Spec, partition int32) (*Partition, error) {
 		counts: newClassCounts(len(spec.Schema.Classes)),
 		sample: newSample(spec, partition),
 		store:  newPendingStore(spec.Options.WaitBytes, spec.Options.WaitWindow),
+		Sieve:  newSieve(&spec.Options),
 		coder:  newCoder(spec.Schema), percent: newPercentile(), terms: spec.terms(),
 	}
 	p.row = p.coder.row

@@ -139,7 +139,7 @@ func (o *takeover) lookBack(ctx context.Context) error {
 	first.Events, first.Labels = max(first.Events, w.events.from), max(first.Labels, w.labels.from)
 	err := w.events.fill(ctx, t.m, topics.Events, first.Events, at.Events, func(r *txn.Record) windowed {
 		bad, err := t.m.ReadEvents(r)
-		return weighed(t.m.Batch.N, bad, err)
+		return weighed(t.m.Rows, bad, err)
 	})
 	if err != nil || topics.Labels == "" {
 		return err

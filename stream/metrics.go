@@ -16,6 +16,7 @@ type Metrics struct {
 	Paused       *prometheus.GaugeVec   // by partition: 1 while policy.dead_share pauses it
 	Labels       *prometheus.CounterVec // by outcome
 	Losses       *prometheus.CounterVec // by reason, see model.Losses
+	Duplicates   *prometheus.CounterVec // by outcome, see model.Sifted
 	Waiting      *prometheus.GaugeVec   // bytes of records that wait for their labels, by partition
 	LateWaiting  *prometheus.GaugeVec   // bytes of late labels that wait for their records, by partition
 	Tombstones   *prometheus.CounterVec // by stage
@@ -76,6 +77,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		Losses: counter("losses_total", "Records that were scored and not learnt from: their label is no class of the "+
 			"configuration (unknown_class), or did not come in time (expired; labels.on_expiry can have them learnt as "+
 			"a class).", "reason"),
+		Duplicates: counter("duplicates_total", "Records that dedup has left out because their id was there before "+
+			"(left_out), and ids that it forgot within its window because dedup.max_bytes was full (forgotten).", "outcome"),
 		Waiting: gauge("waiting_bytes",
 			"Bytes of the records that wait for their labels, which labels.max_bytes bounds.", "partition"),
 		Commits:    counter("commits_total", "Transactions, by outcome.", "outcome"),

@@ -32,7 +32,7 @@ func (t *task) process(ctx context.Context, x *transaction, r *txn.Record, patie
 	var failed error
 	var c tally
 	t.during(ctx, t.s.o.Topics.Events, r, patience, func(more func(row int) bool) {
-		if bad, err = t.m.ReadEvents(r); err != nil {
+		if bad, err = t.m.AdmitEvents(r); err != nil {
 			return
 		}
 		t.m.BeginScores(limit)
@@ -58,16 +58,15 @@ func (t *task) process(ctx context.Context, x *transaction, r *txn.Record, patie
 	t.m.At.Events = r.Next()
 	t.eventTimes.add(r.Time)
 	t.seen.Events = state.MessageOf(r)
-	n := t.m.Batch.N
 	t.tombstone(codec.StageEvents, err)
 	if err != nil {
-		t.windows.events.see(r.Offset, weighed(n, bad, err))
+		t.windows.events.see(r.Offset, weighed(t.m.Rows, bad, err))
 		t.dead.write(t, x, r, codec.StageEvents, bad, err)
 		return nil
 	}
 	parts, lost := t.m.ScoreParts()
 	bad = append(bad, lost...)
-	t.windows.events.see(r.Offset, weighed(n-len(lost), bad, nil))
+	t.windows.events.see(r.Offset, weighed(t.m.Rows-len(lost), bad, nil))
 	t.dead.write(t, x, r, codec.StageEvents, bad, nil)
 	for i, p := range parts {
 		h := scores.Headers(r, p.Rows, t.m.Part.ModelVersion())

@@ -358,7 +358,7 @@ func (o *takeover) replayEvents(ctx context.Context, r *txn.Record) (err error) 
 		return err
 	}
 	o.x.judged = o.x.judged || t.m.Untimely && t.m.Now != 0
-	t.windows.events.see(r.Offset, weighed(t.m.Batch.N, bad, err))
+	t.windows.events.see(r.Offset, weighed(t.m.Rows, bad, err))
 	return nil
 }
 
@@ -426,7 +426,8 @@ func (o *takeover) newLine(ctx context.Context) (err error) {
 func (o *takeover) finished() {
 	t := o.t
 	t.s.o.Metrics.Restores.WithLabelValues(o.plan.Label()).Inc()
-	t.committed, t.told = t.m.At, t.m.Part.Losses() // a former owner has counted them
+	t.committed = t.m.At
+	t.told, t.toldSifted = t.m.Part.Losses(), t.m.Part.Sieve.Sifted() // a former owner has counted them
 	if t.snap.Last != nil {
 		t.s.found(t.snap.Last.Format)
 	}

@@ -64,12 +64,13 @@ type task struct {
 
 	producer *txn.Producer
 	owned
-	committed state.Position // of the last committed transaction
-	kept      *kept          // left by this member's task of the generation before; nil = nothing
-	told      model.Losses   // those of the state that the metric has
-	warned    bool           // of a label that is no class
-	notices   notices        // of dead letters
-	left      string         // work that the last attempt did not bring to an end, in words; "" = nothing
+	committed  state.Position // of the last committed transaction
+	kept       *kept          // left by this member's task of the generation before; nil = nothing
+	told       model.Losses   // those of the state that the metric has
+	toldSifted model.Sifted   // likewise
+	warned     bool           // of a label that is no class
+	notices    notices        // of dead letters
+	left       string         // work that the last attempt did not bring to an end, in words; "" = nothing
 	// snapshotFirst: no replay leads to the state, for it was carried over or its labels begin elsewhere. So nothing is
 	// learnt before there is a snapshot of it.
 	snapshotFirst bool
@@ -253,6 +254,10 @@ func (t *task) report() {
 			zap.String("label", t.m.UnknownClass), zap.Strings("classes", t.s.o.Spec.Schema.Classes))
 	}
 	t.told = lost
+	sifted := t.m.Part.Sieve.Sifted()
+	m.Duplicates.WithLabelValues("left_out").Add(float64(sifted.Duplicates - t.toldSifted.Duplicates))
+	m.Duplicates.WithLabelValues("forgotten").Add(float64(sifted.Forgotten - t.toldSifted.Forgotten))
+	t.toldSifted = sifted
 	m.Waiting.WithLabelValues(strconv.Itoa(t.id)).Set(float64(t.m.Part.Waiting()))
 	t.mu.Lock()
 	defer t.mu.Unlock()

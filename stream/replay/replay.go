@@ -77,6 +77,8 @@ type Machine struct {
 	Labels model.Labels
 	// UnknownClass is the first text of a label that was no class, "" where there is none.
 	UnknownClass string
+	// Rows is the number of readable records of the last events message, duplicates included.
+	Rows int
 
 	o       Options
 	spec    *model.Spec // o.Spec, except within Under
@@ -287,17 +289,29 @@ func (m *Machine) CarryOver() (change *model.Change, err error) {
 }
 
 // TakeEvents takes one events message into the state. Its bad rows are left out, and a message that cannot be read
-// moves nothing. Otherwise Batch holds the records.
+// moves nothing. Otherwise Batch holds the records, duplicates left out.
 //
 // A long message is taken in slices. Between two of them TakeEvents asks more, where that is set, whether to go on, with
 // the number of the next row. Where it is told not to, TakeEvents returns ErrInterrupted: the state holds a part of the
 // message, and the machine must be dropped or given another state.
 func (m *Machine) TakeEvents(r *txn.Record, more func(row int) bool) (bad []codec.RowError, err error) {
-	bad, err = m.ReadEvents(r)
+	bad, err = m.AdmitEvents(r)
 	if err == nil {
 		err = m.Score(more, nil)
 	}
 	return bad, err
+}
+
+// AdmitEvents is ReadEvents for a message that is taken into the state next: duplicates are left out of Batch.
+func (m *Machine) AdmitEvents(r *txn.Record) (bad []codec.RowError, err error) {
+	bad, err = m.ReadEvents(r)
+	if err != nil {
+		return bad, err
+	}
+	if again := m.Part.Sieve.Sift(&m.Batch); len(again) > 0 {
+		m.columns.Leave(again)
+	}
+	return bad, nil
 }
 
 // Score takes the records of Batch, the last events message, into the state, as TakeEvents does. It goes by
@@ -357,6 +371,7 @@ func (m *Machine) ReadEvents(r *txn.Record) ([]codec.RowError, error) {
 	bad, err := m.decoder.Decode(m.message(r, m.Judged.Event), &m.Batch, &m.columns)
 	m.Untimely = codec.Untimely(bad, err)
 	m.UnknownClass = m.decoder.Findings.UnknownClass
+	m.Rows = m.Batch.N
 	return m.bounded(r, bad, err)
 }
 

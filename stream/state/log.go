@@ -308,7 +308,7 @@ func (l *Log) JournalEnd() (end uint64) {
 // Bound returns more bytes than the state of a partition of this specification can hold.
 func Bound(s *model.Spec) int64 {
 	o := &s.Options
-	sample := o.TailBytes + o.ReservoirBytes + o.WaitBytes
+	sample := o.TailBytes + o.ReservoirBytes + o.WaitBytes + o.DedupBytes
 	return 2*max(sample, 0) + 512<<20
 }
 

@@ -210,6 +210,9 @@ func options(c *config.Config, s *model.Schema) model.Options {
 		Gate:             c.Fit.Gate,
 		Seed:             uint64(c.Fit.Seed),
 	}
+	if d := c.Dedup; d != nil {
+		o.DedupWindow, o.DedupBytes = int64(d.Window), int64(d.MaxBytes)
+	}
 	if l := c.Labels; l != nil {
 		o.WaitBytes = int64(l.MaxBytes)
 		o.WaitWindow = int64(l.Window)
@@ -314,6 +317,7 @@ func columns(c *config.Config, s *model.Schema) codec.Options {
 			o.Nullable[f.Name] = false
 		}
 	}
+	o.Dedup = c.Dedup != nil
 	switch c.Output.Features {
 	case config.FeaturesSelected:
 		o.Features = codec.FeaturesSelected

@@ -10,8 +10,8 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// A log writes heldBackFirst lines of the same message in each heldBackWindow, and holds the others back. The first line
-// of the message in a later window, or the end of the log, says how many they were.
+// A log writes heldBackFirst lines of the same message in each heldBackWindow, and holds the others back. The first
+// line of the message in a later window, or the end of the log, says how many they were.
 const (
 	heldBackFirst  = 50
 	heldBackWindow = time.Minute
