@@ -28,8 +28,8 @@ func (m *message) long(now time.Time) string {
 		now.Sub(m.since).Round(time.Second))
 }
 
-// during shows the message while f works on it. f may give it up between two slices of its rows, as more says: where ctx
-// has ended, and then patience has passed or the grace period is half over. A message that is given up leaves a state
+// during shows the message while f works on it. f may give it up between two slices of its rows, as more says: where
+// ctx has ended, and then patience has passed or the grace period is half over. A message that is given up leaves a state
 // that must be dropped.
 func (t *task) during(
 	ctx context.Context, topic string, r *txn.Record, patience time.Duration, f func(more func(row int) bool),

@@ -249,12 +249,12 @@ func (m *Machine) CarryOver() (change *model.Change, err error) {
 // TakeEvents takes one events message into the state. Its bad rows are left out, and a message that cannot be read
 // moves nothing. Otherwise Batch and Scores hold the records and their scores.
 //
-// A long message is taken in slices. Between two of them TakeEvents asks more, where that is set, whether to go on, with
-// the number of the next row. Where it is told not to, TakeEvents returns ErrInterrupted: the state holds a part of the
+// A long message is taken in slices. Between two of them TakeEvents asks more, where that is set, whether to go on,
+// with the number of the next row. Where it is told not to, TakeEvents returns ErrInterrupted: the state holds a part of the
 // message, and the machine must be dropped or given another state.
 func (m *Machine) TakeEvents(r *txn.Record, more func(row int) bool) (bad []codec.RowError, err error) {
 	bad, err = m.ReadEvents(r)
-	if err == nil && !m.Part.EventsWhile(&m.Batch, &m.Scores, more) {
+	if err == nil && !model.EventsWhile(m.Part, &m.Batch, &m.Scores, more) {
 		return nil, ErrInterrupted
 	}
 	return bad, err
@@ -270,7 +270,7 @@ func (m *Machine) TakeLabels(r *txn.Record, more func(row int) bool) (
 	bad, err = m.ReadLabels(r)
 	if err == nil {
 		all := false
-		if counts, all = m.Part.LabelsWhile(&m.Labels, more); !all {
+		if counts, all = model.LabelsWhile(m.Part, &m.Labels, more); !all {
 			err = ErrInterrupted
 		}
 	}
