@@ -1,8 +1,8 @@
 // Package codec turns Arrow IPC stream messages into the model's batches and the model's scores into messages. It knows
 // the contract of the topics (column names, kinds, missing values, reasons) and nothing of Kafka.
 //
-// The guard checks every message before anything else reads it: no bytes make this package panic, end the process, or
-// allocate more than a bound that the configuration sets.
+// The package reads schemas and batches itself (fields.go, load.go) and checks every length and offset in them: no
+// bytes make it panic, end the process, or allocate more than a bound that the configuration sets (budget.go).
 //
 // Begin at Decoder for events and labels, at ScoreEncoder for scores, at EventEncoder and Tables for the programs
 // around a stage. CONTRACT.md is the contract.
@@ -11,6 +11,7 @@ package codec
 import (
 	"time"
 
+	"liftstream/codec/number"
 	"liftstream/model"
 )
 
@@ -42,9 +43,19 @@ type Options struct {
 	ID, Time, Weight, Label string
 	// Missing lists the texts that mean a missing value, after spaces around them are cut.
 	Missing []string
+	// Numbers is how the texts of continuous features are written. Where it is not plain, columns of text are taken for
+	// them.
+	Numbers number.Format
+	// Nullable says of a feature, by name, whether it may be null. Where it says true, the column may also be absent, and
+	// all its values are missing then; where it says false, a row without a value is refused. A feature that it does not
+	// name may be null, and its column must be there.
+	Nullable map[string]bool
 	// MaxMessage bounds the bytes of one message; 0 means DefaultMaxMessage. The memory of a decoded message is bounded by
-	// sixteen times that.
+	// sixteen times that, and by its share of Budget.
 	MaxMessage int64
+	// Budget bounds the memory of decoded messages over all decoders that have the same one; nil = this decoder has none
+	// but the bound of a message. Decode waits where others hold too much of it, so Decoder.Release must follow.
+	Budget *Budget
 	// Future is how far the time of a record may lie after Message.Now; 0 means any time is taken.
 	Future time.Duration
 	// Features and Format shape the messages of a ScoreEncoder.
@@ -74,16 +85,17 @@ const (
 	HeaderCRC32C = "crc32c"
 )
 
-// Names of the headers of a dead letter.
+// Names of the headers of a dead letter. They follow the headers of its message.
 const (
-	DeadReason    = "reason"
-	DeadStage     = "stage" // one of the Stage constants
-	DeadError     = "error"
-	DeadTopic     = "topic"
-	DeadPartition = "partition"
-	DeadOffset    = "offset"
-	DeadRow       = "row"        // absent when the whole message is dead
-	DeadFirstSeen = "first_seen" // RFC 3339
+	DeadReason    = "liftstream-reason"
+	DeadStage     = "liftstream-stage" // one of the Stage constants
+	DeadError     = "liftstream-error"
+	DeadTopic     = "liftstream-topic"
+	DeadPartition = "liftstream-partition"
+	DeadOffset    = "liftstream-offset"
+	DeadLast      = "liftstream-last-offset" // of several messages in a batch that cannot be read; absent else
+	DeadRow       = "liftstream-row"         // absent when the whole message is dead
+	DeadFirstSeen = "liftstream-first-seen"  // RFC 3339
 )
 
 // Stages name the step at which a message became a dead letter.
@@ -103,4 +115,6 @@ type Message struct {
 	// Now is the time from which Options.Future counts, in Unix nanoseconds; 0 checks nothing. A caller that must be able
 	// to replay passes a time that is stored with the message, such as its timestamp.
 	Now int64
+	// Done, when closed, ends the work on the message with ErrStopped; nil = never.
+	Done <-chan struct{}
 }

@@ -23,14 +23,16 @@ type Decoder struct {
 	missing map[string]bool
 	numbers []float64 // texts of Missing that are numbers
 
-	in     input
-	events map[*arrow.Schema]*plan // of tables; those of messages hang at their stream
+	in      input
+	changes Changes
+	events  map[*arrow.Schema]*plan // of tables; those of messages hang at their stream
 
 	levels      []levelColumn
 	classes     classColumn
 	scratch     []byte
 	text        []byte
 	ends        []int32
+	ids         idTexts
 	bad         []RowError
 	deadLetters streamEncoder
 }
@@ -67,29 +69,39 @@ func NewDecoder(o Options) (*Decoder, error) {
 		}
 		roles[name] = "feature"
 	}
+	if err := o.Numbers.Check(); err != nil {
+		return nil, fmt.Errorf("making decoder: %w", err)
+	}
 	d := &Decoder{o: o, missing: map[string]bool{}, events: map[*arrow.Schema]*plan{}}
-	d.in.init(o.MaxMessage)
+	d.in.init(o.MaxMessage, o.Budget)
 	for _, t := range o.Missing {
 		t = string(trim([]byte(t)))
 		d.missing[t] = true
+		d.missing[string(model.CanonicalText(nil, []byte(t)))] = true
 		if v, err := strconv.ParseFloat(t, 64); err == nil {
 			d.numbers = append(d.numbers, v)
 		}
 	}
 	d.levels = make([]levelColumn, len(o.Schema.Features))
 	for f := range d.levels {
-		d.levels[f].missing = d.missing
+		d.levels[f].missing, d.levels[f].account = d.missing, &d.in.account
+		for _, t := range o.Schema.Features[f].Levels {
+			if d.levels[f].fixed == nil {
+				d.levels[f].fixed = map[string]bool{}
+			}
+			d.levels[f].fixed[t] = true
+		}
 	}
-	d.classes = classColumn{schema: o.Schema, missing: d.missing}
+	d.classes = classColumn{known: model.NewClassIndex(o.Schema.Classes), missing: d.missing, account: &d.in.account}
 	return d, nil
 }
 
 // Decode reads an events message into b, whose buffers it reuses; Partition and Offset are set from m. Bad rows are
-// left out of b and listed in bad, in order. When err is not nil it is a *MessageError, the whole message is dead, and
-// b holds nothing. bad, the texts of b.ID and the content of c are valid until the next call. c receives the
-// columns that a ScoreEncoder hands on; nil when none are needed.
+// left out of b and listed in bad, in order. When err is a *MessageError the whole message is dead; the only other
+// error is ErrStopped. b holds nothing then. bad, the texts of b.ID and the content of c are valid until the next
+// call. c receives the columns that a ScoreEncoder hands on; nil when none are needed.
 func (d *Decoder) Decode(m *Message, b *model.Batch, c *Carry) (bad []RowError, err error) {
-	b.N = 0
+	b.N, d.changes = 0, Changes{}
 	merr := d.in.guarded(func() *MessageError {
 		s, recs, e := d.in.read(m)
 		if e != nil {
@@ -112,7 +124,7 @@ func (d *Decoder) Decode(m *Message, b *model.Batch, c *Carry) (bad []RowError, 
 // numbered from first; of m all but Value and Headers are used. The table takes the place of the last message for
 // AppendRow.
 func (d *Decoder) DecodeTable(t *Table, first int32, m *Message, b *model.Batch, c *Carry) (bad []RowError, err error) {
-	b.N = 0
+	b.N, d.changes = 0, Changes{}
 	merr := d.in.guarded(func() *MessageError {
 		s := t.rec.Schema()
 		p := d.events[s]
@@ -123,7 +135,10 @@ func (d *Decoder) DecodeTable(t *Table, first int32, m *Message, b *model.Batch,
 			p = d.planEvents(s)
 			d.events[s] = p
 		}
-		d.in.budget.left = math.MaxInt64
+		d.in.account.begin(nil)
+		limit, shared := d.in.account.limit, d.in.account.shared
+		d.in.account.limit, d.in.account.shared = math.MaxInt64, nil
+		defer func() { d.in.account.limit, d.in.account.shared = limit, shared }()
 		d.in.last = append(d.in.last[:0], t.rec)
 		var e *MessageError
 		bad, e = d.contract(p, d.in.last, first, m, b, c)
@@ -146,38 +161,19 @@ func (d *Decoder) contract(p *plan, recs []arrow.Record, first int32, m *Message
 		rows += int(r.NumRows())
 	}
 	features := d.o.Schema.Features
-	if !d.in.budget.take(int64(rows) * int64(8*len(features)+64)) {
-		return nil, dead(ReasonTooLarge, "%d rows of %d features", rows, len(features))
+	if !d.in.account.take(int64(rows) * int64(8*len(features)+64)) {
+		return nil, d.in.account.refusal()
 	}
 	d.bad = d.bad[:0]
 	b.Partition, b.Offset = m.Partition, m.Offset
 	b.Columns = resize(b.Columns, len(features))
 	for f := range features {
-		col := &b.Columns[f]
-		if features[f].Kind == model.Continuous {
-			col.Float, col.Code, col.Levels = resize(col.Float, rows), nil, nil
-			at := 0
-			for _, r := range recs {
-				n := int(r.NumRows())
-				if err := d.fillContinuous(col.Float[at:at+n], r.Column(p.features[f])); err != nil {
-					return nil, &MessageError{Reason: ReasonDamaged, Column: features[f].Name, Err: err}
-				}
-				at += n
-			}
-			continue
+		if err := d.fillFeature(&b.Columns[f], f, recs, p.features[f], rows, first); err != nil {
+			return nil, &MessageError{Reason: ReasonDamaged, Column: features[f].Name, Err: err}
 		}
-		col.Code, col.Float = resize(col.Code, rows), nil
-		lc := &d.levels[f]
-		lc.begin(col.Levels)
-		at := 0
-		for _, r := range recs {
-			n := int(r.NumRows())
-			if err := d.fillLevels(lc, col.Code[at:at+n], r.Column(p.features[f])); err != nil {
-				return nil, &MessageError{Reason: ReasonDamaged, Column: features[f].Name, Err: err}
-			}
-			at += n
+		if !d.in.account.running() {
+			return nil, d.in.account.refusal()
 		}
-		col.Levels = lc.levels
 	}
 	b.Label = resize(b.Label, rows)
 	b.Row = resize(b.Row, rows)
@@ -200,11 +196,68 @@ func (d *Decoder) contract(p *plan, recs []arrow.Record, first int32, m *Message
 			c.bad = append(c.bad, d.bad[i].Row-first)
 		}
 		c.rows = rows - len(c.bad)
+		if err := c.prepare(&d.o, &d.in.account); err != nil {
+			return nil, err
+		}
 	}
 	if len(d.bad) > 0 {
 		dropRows(b, d.bad)
 	}
 	return d.bad, nil
+}
+
+// fillFeature fills the column of feature f; col is -1 where the message lacks it.
+func (d *Decoder) fillFeature(c *model.Column, f int, recs []arrow.Record, col, rows int, first int32) error {
+	lc := &d.levels[f]
+	if d.o.Schema.Features[f].Kind == model.Continuous {
+		c.Float, c.Code, c.Levels = resize(c.Float, rows), nil, nil
+		lc = nil
+	} else {
+		c.Code, c.Float = resize(c.Code, rows), nil
+		lc.begin(c.Levels)
+	}
+	if col < 0 {
+		d.changes.Absent += rows
+		for i := range c.Float {
+			c.Float[i] = math.NaN()
+		}
+		for i := range c.Code {
+			c.Code[i] = model.MissingCode
+		}
+		if lc != nil {
+			c.Levels = lc.levels
+		}
+		return nil
+	}
+	name := d.o.Schema.Features[f].Name
+	nullable, said := d.o.Nullable[name]
+	at := 0
+	for _, r := range recs {
+		n, a := int(r.NumRows()), r.Column(col)
+		var err error
+		if lc == nil && written(a.DataType()) {
+			d.fillWritten(c.Float[at:at+n], a, name, first+int32(at))
+		} else if lc == nil {
+			err = d.fillContinuous(c.Float[at:at+n], a)
+		} else {
+			err = d.fillLevels(lc, c.Code[at:at+n], a)
+		}
+		if err != nil {
+			return err
+		}
+		for i := at; said && !nullable && i < at+n; i++ {
+			if lc == nil && c.Float[i] != c.Float[i] || lc != nil && c.Code[i] == model.MissingCode {
+				d.reject(first+int32(i), ReasonNull, name, a, i-at)
+			}
+		}
+		at += n
+	}
+	if lc != nil {
+		c.Levels = lc.levels
+		d.changes.Text += lc.replaced
+		d.changes.Shortened += lc.shortened
+	}
+	return nil
 }
 
 // orderBad sorts by row and keeps the first reason of each.
@@ -257,6 +310,40 @@ func dropRows(b *model.Batch, bad []RowError) {
 		b.Weight = b.Weight[:k]
 	}
 }
+
+// Changes counts the values of the last message that the batch holds otherwise than they were sent.
+func (d *Decoder) Changes() Changes { return d.changes }
+
+// Merged calls f for each feature of which two texts were one number, such as 3.1 and 3.10, and so one level.
+func (d *Decoder) Merged(f func(feature, first, second string)) {
+	for i := range d.levels {
+		if m := d.levels[i].merged; m[0] != "" {
+			f(d.o.Schema.Features[i].Name, m[0], m[1])
+		}
+	}
+}
+
+// Release gives back the memory of the last message: its share of Options.Budget, and buffers that grew large for it.
+// AppendRow, DeadRow and the Carry of that message must not be used afterwards. A decoder with a Budget must be
+// released after each message. It reports whether the message was so large that its batch is not worth keeping either.
+func (d *Decoder) Release() (large bool) {
+	large = d.in.account.spent > keptBytes
+	d.in.account.begin(nil)
+	clear(d.in.last)
+	d.in.last = d.in.last[:0]
+	if large {
+		d.text, d.scratch, d.ends, d.bad, d.ids = nil, nil, nil, nil, idTexts{}
+		d.in.buffers, d.in.frames = nil, nil
+		for f := range d.levels {
+			d.levels[f].forget()
+		}
+	}
+	d.in.values = nil
+	return large
+}
+
+// keptBytes is the size of a message whose buffers are worth keeping for the next one.
+const keptBytes = 8 << 20
 
 // DeadRow returns the value of a row's dead letter: the row as AppendRow writes it, or, where it cannot be written, the
 // whole message, which is better than nothing. message is the value of the last message decoded.

@@ -75,7 +75,11 @@ func (e *ScoreEncoder) makeSchema(c *Carry) {
 	}
 	if e.o.Features != FeaturesNone && in != nil {
 		for f, col := range e.plan.features {
-			fields = append(fields, arrow.Field{Name: e.o.Schema.Features[f].Name, Type: in.Field(col).Type, Nullable: true})
+			typ := arrow.DataType(arrow.Null)
+			if col >= 0 {
+				typ = in.Field(col).Type
+			}
+			fields = append(fields, arrow.Field{Name: e.o.Schema.Features[f].Name, Type: typ, Nullable: true})
 		}
 	}
 	e.schema = arrow.NewSchema(fields, nil)

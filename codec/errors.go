@@ -24,10 +24,12 @@ const (
 
 // Reasons to refuse a row.
 const (
-	ReasonID     Reason = "id"     // the id is null or empty
+	ReasonID     Reason = "id"     // the id is null, empty, longer than 4 KiB or not UTF-8
 	ReasonTime   Reason = "time"   // the time cannot be read
 	ReasonFuture Reason = "future" // the time lies further ahead than allowed
 	ReasonWeight Reason = "weight" // the weight is null, negative or not finite
+	ReasonNumber Reason = "number" // a text is no number by the format
+	ReasonNull   Reason = "null"   // a feature has no value, and Options.Nullable says that it must
 	ReasonLabel  Reason = "label"  // a label is null or none of the classes (labels only; events accept both)
 	ReasonRecord Reason = "record" // a label's source position is null or negative
 )

@@ -3,6 +3,8 @@ package codec
 import (
 	"errors"
 	"math"
+	"strconv"
+	"strings"
 
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/array"
@@ -12,17 +14,13 @@ import (
 )
 
 func (d *Decoder) fillContinuous(dst []float64, a arrow.Array) error {
+	if dict, ok := a.(*array.Dictionary); ok && !d.in.account.take(8*int64(dict.Dictionary().Len())) {
+		return nil
+	}
 	if err := fillFloats(dst, a); err != nil {
 		return err
 	}
-	switch a.DataType().ID() {
-	case arrow.FLOAT16, arrow.FLOAT32, arrow.FLOAT64, arrow.DICTIONARY:
-		for i, v := range dst {
-			if math.IsInf(v, 0) {
-				dst[i] = math.NaN()
-			}
-		}
-	}
+	d.changes.numbers(dst, a)
 	for _, miss := range d.numbers {
 		for i, v := range dst {
 			if v == miss {
@@ -39,33 +37,7 @@ func (d *Decoder) fillLevels(c *levelColumn, dst []uint32, a arrow.Array) error 
 		return eachText(a, a.ValueOffsets(), func(i int, t []byte) { dst[i] = c.lookup(t) },
 			func(i int) { dst[i] = model.MissingCode })
 	case *array.Dictionary:
-		// By value, and only values that occur: levels are numbered by the rows.
-		const unseen = model.MissingCode - 1
-		values := a.Dictionary()
-		codes := make([]uint32, values.Len())
-		for i := range codes {
-			codes[i] = unseen
-		}
-		for i := range dst {
-			dst[i] = model.MissingCode
-			if a.IsNull(i) {
-				continue
-			}
-			k := a.GetValueIndex(i)
-			if k < 0 || k >= len(codes) {
-				return errOffsets
-			}
-			if codes[k] == unseen {
-				codes[k] = model.MissingCode
-				t, ok := appendText(d.scratch[:0], values, k)
-				d.scratch = t
-				if ok {
-					codes[k] = c.lookup(t)
-				}
-			}
-			dst[i] = codes[k]
-		}
-		return nil
+		return c.byDictionary(dst, a)
 	}
 	for i := range dst {
 		t, ok := appendText(d.scratch[:0], a, i)
@@ -85,60 +57,55 @@ func (d *Decoder) fillLabels(dst []int32, recs []arrow.Record, col int) {
 		}
 		return
 	}
-	d.classes.begin()
+	c := &d.classes
+	c.begin()
 	for _, r := range recs {
 		a := r.Column(col)
-		for i := range a.Len() {
-			t, ok := appendText(d.scratch[:0], a, i)
-			d.scratch = t
-			dst[i] = model.Unlabelled
-			if ok {
-				dst[i] = d.classes.lookup(t)
+		if dict, ok := a.(*array.Dictionary); ok {
+			c.byDictionary(dst[:a.Len()], dict)
+		} else {
+			for i := range a.Len() {
+				dst[i] = c.value(a, i)
 			}
 		}
 		dst = dst[a.Len():]
 	}
 }
 
-func (d *Decoder) reject(row int32, r Reason, column string, a arrow.Array, i int) {
-	e := RowError{Row: row, Reason: r, Column: column}
-	if !isNull(a, i) {
-		t, _ := appendText(nil, a, i)
-		if len(t) == 0 {
-			t = append(t, a.ValueStr(i)...)
+// instant64 is the number that a timestamp or a date holds. Arrow's text of it panics where the zone is unknown.
+func instant64(a arrow.Array, i int) (v int64, is bool) {
+	switch a := a.(type) {
+	case *array.Timestamp:
+		return int64(a.Value(i)), true
+	case *array.Date32:
+		return int64(a.Value(i)), true
+	case *array.Date64:
+		return int64(a.Value(i)), true
+	case *array.Dictionary:
+		if k := a.GetValueIndex(i); a.Dictionary().IsValid(k) {
+			return instant64(a.Dictionary(), k)
 		}
-		e.Value = cut(string(t))
 	}
-	d.bad = append(d.bad, e)
+	return 0, false
 }
 
-func (d *Decoder) fillIDs(dst []string, recs []arrow.Record, col, rows int, first int32) []string {
-	if col < 0 {
-		return nil
-	}
-	// One string holds the texts of all ids: one allocation a batch.
-	d.text, d.ends = d.text[:0], d.ends[:0]
-	row := first
-	for _, r := range recs {
-		a := r.Column(col)
-		for i := range a.Len() {
-			n := len(d.text)
-			t, ok := appendText(d.text, a, i)
-			d.text = t
-			if !ok || len(t) == n {
-				d.reject(row, ReasonID, d.o.ID, a, i)
-			}
-			d.ends = append(d.ends, int32(len(d.text)))
-			row++
+// rowErrorCost is the memory for a RowError besides its text.
+const rowErrorCost = 112
+
+func (d *Decoder) reject(row int32, r Reason, column string, a arrow.Array, i int) {
+	e := RowError{Row: row, Reason: r, Column: column}
+	if text, is := rawText(a, i); is {
+		e.Value = strings.ToValidUTF8(cut(text), "\uFFFD")
+	} else if !isNull(a, i) {
+		t, _ := appendText(nil, a, i)
+		e.Value = cut(string(t))
+		if v, is := instant64(a, i); is && len(t) == 0 {
+			e.Value = strconv.FormatInt(v, 10)
 		}
 	}
-	all, from := string(d.text), int32(0)
-	dst = resize(dst, rows)
-	for i, to := range d.ends {
-		dst[i] = all[from:to]
-		from = to
+	if d.in.account.take(int64(rowErrorCost + len(e.Value))) {
+		d.bad = append(d.bad, e)
 	}
-	return dst
 }
 
 func (d *Decoder) fillTimes(dst []int64, recs []arrow.Record, col, rows int, first int32, m *Message) []int64 {
@@ -180,6 +147,9 @@ func (d *Decoder) fillTimes(dst []int64, recs []arrow.Record, col, rows int, fir
 
 // missingText reports whether a value is null, not finite, or one of the texts that mean missing.
 func (d *Decoder) missingText(a arrow.Array, i int) bool {
+	if text, is := rawText(a, i); is && len(text) > maxLevel {
+		return false
+	}
 	t, ok := appendText(d.scratch[:0], a, i)
 	d.scratch = t
 	return !ok || d.missing[string(trim(t))]

@@ -45,8 +45,6 @@ func (f *flat) i64(pos int) int64 {
 	return int64(binary.LittleEndian.Uint64(f.b[pos:]))
 }
 
-func (f *flat) putI64(pos int, v int64) { binary.LittleEndian.PutUint64(f.b[pos:], uint64(v)) }
-
 // ref follows the unsigned, forward offset at pos.
 func (f *flat) ref(pos int) int {
 	if pos == 0 {
@@ -109,7 +107,7 @@ func (f *flat) vector(field, size int) (start, n int) {
 	return p + 4, n
 }
 
-// Fields of the tables that the guard looks at, from Arrow's Message.fbs and Schema.fbs.
+// Fields of the tables that this package reads, from Arrow's Message.fbs and Schema.fbs.
 const (
 	messageVersion    = 0
 	messageHeaderType = 1
@@ -119,16 +117,18 @@ const (
 	schemaEndianness = 0
 	schemaFields     = 1
 	schemaMetadata   = 2
-	schemaFeatures   = 3
 
 	fieldName       = 0
+	fieldNullable   = 1
 	fieldTypeKind   = 2
 	fieldType       = 3
 	fieldDictionary = 4
 	fieldChildren   = 5
 	fieldMetadata   = 6
 
+	dictionaryID        = 0
 	dictionaryIndexType = 1
+	dictionaryOrdered   = 2
 
 	batchLength      = 0
 	batchNodes       = 1
@@ -136,15 +136,44 @@ const (
 	batchCompression = 3
 	batchVariadic    = 4
 
-	dictBatchData = 1
+	dictBatchID    = 0
+	dictBatchData  = 1
+	dictBatchDelta = 2
 
 	compressionCodec  = 0
 	compressionMethod = 1
 
-	typeTimestamp = 10
-	typeUnion     = 14
-
 	headerSchema     = 1
 	headerDictionary = 2
 	headerRecords    = 3
+)
+
+// Kinds of types, from Schema.fbs.
+const (
+	flatNull            = 1
+	flatInt             = 2
+	flatFloat           = 3
+	flatBinary          = 4
+	flatUtf8            = 5
+	flatBool            = 6
+	flatDecimal         = 7
+	flatDate            = 8
+	flatTime            = 9
+	flatTimestamp       = 10
+	flatInterval        = 11
+	flatList            = 12
+	flatStruct          = 13
+	flatUnion           = 14
+	flatFixedSizeBinary = 15
+	flatFixedSizeList   = 16
+	flatMap             = 17
+	flatDuration        = 18
+	flatLargeBinary     = 19
+	flatLargeUtf8       = 20
+	flatLargeList       = 21
+	flatRunEndEncoded   = 22
+	flatBinaryView      = 23
+	flatUtf8View        = 24
+	flatListView        = 25
+	flatLargeListView   = 26
 )

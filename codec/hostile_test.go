@@ -187,10 +187,28 @@ func FuzzDecode(f *testing.F) {
 			f.Add(seed.value)
 		}
 	}
+	small := goldens(f)
+	for _, g := range small {
+		if len(g.value) < 8192 {
+			f.Add(g.value)
+		}
+	}
+	type reader struct {
+		d *Decoder
+		e *ScoreEncoder
+		b model.Batch
+		l model.Labels
+		c Carry
+	}
+	var readers []*reader // made once: a message must be read alike whatever came before
+	for _, o := range []Options{all[0].o, all[3].o, small[0].o, small[3].o} {
+		r := &reader{}
+		r.d, r.e = survivor(f, o)
+		readers = append(readers, r)
+	}
 	f.Fuzz(func(t *testing.T, value []byte) {
-		for _, o := range []Options{all[0].o, all[3].o} {
-			d, e := survivor(t, o)
-			survive(t, d, e, value, &model.Batch{}, &model.Labels{}, &Carry{})
+		for _, r := range readers {
+			survive(t, r.d, r.e, value, &r.b, &r.l, &r.c)
 		}
 	})
 }
@@ -198,10 +216,18 @@ func FuzzDecode(f *testing.F) {
 func FuzzDecodeLabels(f *testing.F) {
 	f.Add(testdata(f, "labels.arrows"))
 	f.Add(encodeStream(f, []arrow.Record{bankRecord(2)}))
+	for _, g := range goldens(f) {
+		if len(g.value) < 8192 {
+			f.Add(g.value)
+		}
+	}
+	var decoders []*Decoder
+	for _, c := range []struct{ id, label string }{{"", "class"}, {"customer", "class"}, {"id", "b"}} {
+		decoders = append(decoders, mustDecoder(f, Options{Schema: &model.Schema{Classes: []string{"no", "yes"}},
+			Label: c.label, ID: c.id, MaxMessage: 1 << 20}))
+	}
 	f.Fuzz(func(t *testing.T, value []byte) {
-		for _, id := range []string{"", "customer"} {
-			d := mustDecoder(t, Options{Schema: &model.Schema{Classes: []string{"no", "yes"}}, Label: "class", ID: id,
-				MaxMessage: 1 << 20})
+		for _, d := range decoders {
 			var l model.Labels
 			bad, err := d.DecodeLabels(&Message{Value: value}, &l)
 			if err == nil && len(l.Class) != l.N {

@@ -2,8 +2,12 @@ package codec
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 	"unicode/utf8"
+
+	"github.com/apache/arrow/go/v15/arrow"
 
 	"liftstream/model"
 )
@@ -65,22 +69,51 @@ func (t *intern) id(b []byte) (id uint32, fresh bool) {
 type levelColumn struct {
 	intern
 	missing map[string]bool
-	// by id: the id of the text as UTF-8 without spaces around it; MissingCode for a text that means missing
+	fixed   map[string]bool // the levels that the configuration names: their texts stay as they are
+	account *account
+	scratch []byte
+	// by id: the id of the canonical text; MissingCode for a text that means missing
 	canon  []uint32
 	stamp  []uint32 // by id: the batch in which code is valid
 	code   []uint32
+	odd    []uint8 // by id: what canon changed in the text, besides spaces
 	batch  uint32
 	levels []string
+
+	spelt  map[string]string // first text of a number with a fraction, by its canonical text
+	merged [2]string         // two texts that are one number, the first such two
+
+	dict      arrow.ArrayData // dictionary of byValue; its values do not change within a batch
+	byValue   []uint32
+	oddValues map[int][2]int // of the dictionary's values whose text is changed: by how much the counts below rise
+	replaced  int            // values of the batch whose text was not UTF-8
+	shortened int            // values of the batch whose text was too long
 }
+
+const (
+	oddText = 1 << iota // not UTF-8
+	oddLength
+)
+
+// maxLevel is the length of a level's text. States, models and scores hold levels; of a longer text they hold the
+// beginning and a hash.
+const maxLevel = 1 << 10
 
 // begin starts a batch, whose level texts are appended to levels.
 func (c *levelColumn) begin(levels []string) {
-	c.levels = levels[:0]
+	c.levels, c.dict, c.replaced, c.shortened = levels[:0], nil, 0, 0
 	if c.index == nil || c.full() || c.batch == ^uint32(0) {
+		c.forget()
 		c.reset()
-		c.canon, c.stamp, c.code, c.batch = c.canon[:0], c.stamp[:0], c.code[:0], 0
 	}
 	c.batch++
+}
+
+// forget gives up what was learnt about texts.
+func (c *levelColumn) forget() {
+	c.intern = intern{}
+	c.canon, c.stamp, c.code, c.odd, c.batch, c.dict, c.byValue = nil, nil, nil, nil, 0, nil, nil
+	c.spelt = nil
 }
 
 func (c *levelColumn) lookup(b []byte) uint32 {
@@ -88,65 +121,153 @@ func (c *levelColumn) lookup(b []byte) uint32 {
 	if fresh {
 		c.admit(id, b)
 	}
-	k := c.canon[id]
-	if k == model.MissingCode {
+	if odd := c.odd[id]; odd != 0 {
+		c.replaced += int(odd & oddText)
+		c.shortened += int(odd&oddLength) >> 1
+	}
+	if c.stamp[id] == c.batch {
+		return c.code[id]
+	}
+	return c.first(id, len(b))
+}
+
+// first numbers a text that the batch holds for the first time. What it counts must not depend on earlier batches.
+func (c *levelColumn) first(id uint32, size int) uint32 {
+	if !c.account.take(int64(levelCost + size)) {
 		return model.MissingCode
 	}
-	if c.stamp[k] != c.batch {
-		c.stamp[k] = c.batch
-		c.code[k] = uint32(len(c.levels))
+	c.stamp[id] = c.batch
+	k := c.canon[id]
+	switch k {
+	case model.MissingCode:
+		c.code[id] = model.MissingCode
+	case id:
+		c.code[id] = uint32(len(c.levels))
 		c.levels = append(c.levels, c.raw[k])
+	default:
+		if c.stamp[k] != c.batch {
+			c.first(k, len(c.raw[k]))
+		}
+		c.code[id] = c.code[k]
 	}
-	return c.code[k]
+	return c.code[id]
+}
+
+// levelCost is the memory for a text besides its bytes.
+const levelCost = 160
+
+func (c *levelColumn) add(canon uint32, odd uint8) {
+	c.canon, c.stamp, c.code = append(c.canon, canon), append(c.stamp, 0), append(c.code, 0)
+	c.odd = append(c.odd, odd)
 }
 
 func (c *levelColumn) admit(id uint32, b []byte) {
-	c.canon, c.stamp, c.code = append(c.canon, id), append(c.stamp, 0), append(c.code, 0)
+	c.add(id, 0)
 	t := trim(b)
+	if len(t) > maxLevel {
+		t = shorten(t)
+		c.odd[id] |= oddLength
+	}
 	if !utf8.Valid(t) {
 		t = bytes.ToValidUTF8(t, []byte("\uFFFD")) // published values must be text
+		c.odd[id] |= oddText
+	}
+	gone := c.missing[string(t)]
+	if !c.fixed[string(t)] {
+		text := t
+		t = model.CanonicalText(nil, t)
+		c.spell(text, t)
+		gone = gone || c.missing[string(t)]
 	}
 	switch {
-	case c.missing[string(t)]:
+	case gone:
 		c.canon[id] = model.MissingCode
 	case string(t) != string(b):
 		k, fresh := c.id(t)
 		if fresh {
-			c.canon, c.stamp, c.code = append(c.canon, k), append(c.stamp, 0), append(c.code, 0)
+			c.add(k, 0)
 		}
 		c.canon[id] = k
 	}
 }
 
+// spell notes the first two texts of one number with a fraction, such as 3.1 and 3.10, which might be names.
+func (c *levelColumn) spell(text, canonical []byte) {
+	if c.merged[0] != "" || len(text) > 24 || bytes.IndexByte(canonical, '.') < 0 || canonical[0] > '9' {
+		return
+	}
+	first, ok := c.spelt[string(canonical)]
+	switch {
+	case !ok && c.spelt == nil:
+		c.spelt = map[string]string{}
+		fallthrough
+	case !ok:
+		c.spelt[string(canonical)] = string(text)
+	case first != string(text):
+		c.merged = [2]string{first, string(text)}
+	}
+}
+
+// shorten returns the beginning of a long text and a hash of it.
+func shorten(t []byte) []byte {
+	sum := sha256.Sum256(t)
+	t = t[:maxLevel-40]
+	for len(t) > 0 && !utf8.RuneStart(t[len(t)-1]) {
+		t = t[:len(t)-1]
+	}
+	return fmt.Appendf(nil, "%s...%x", t[:max(len(t)-1, 0)], sum[:16])
+}
+
 // classColumn maps texts to classes.
 type classColumn struct {
 	intern
-	schema  *model.Schema
+	known   *model.ClassIndex
 	missing map[string]bool
+	account *account
+	scratch []byte
 	class   []int32
+
+	dict    arrow.ArrayData // dictionary of byValue
+	byValue []int32
 }
 
 func (c *classColumn) begin() {
-	if c.index == nil || c.full() {
+	c.dict = nil
+	if c.index == nil {
 		c.reset()
 		c.class = c.class[:0]
 	}
 }
 
 func (c *classColumn) lookup(b []byte) int32 {
-	id, fresh := c.id(b)
-	if fresh {
-		t := string(trim(b))
-		k := c.schema.Class(t)
-		if k < 0 {
-			k = int(model.UnknownClass)
-			if c.missing[t] {
-				k = int(model.Unlabelled)
-			}
-		}
-		c.class = append(c.class, int32(k))
+	if len(b) > maxLevel {
+		return c.of(b)
 	}
-	return c.class[id]
+	if id, ok := c.index[string(b)]; ok {
+		return c.class[id]
+	}
+	if c.full() {
+		return c.of(b)
+	}
+	k := c.of(b)
+	c.id(b)
+	c.class = append(c.class, k)
+	return k
+}
+
+// of is the class that a text names.
+func (c *classColumn) of(b []byte) int32 {
+	t := trim(b)
+	if len(t) > maxLevel {
+		return int32(model.UnknownClass)
+	}
+	if k := c.known.Class(t); k >= 0 {
+		return k
+	}
+	if c.missing[string(t)] || c.missing[string(model.CanonicalText(nil, t))] {
+		return model.Unlabelled
+	}
+	return model.UnknownClass
 }
 
 // trim cuts ASCII spaces around a text.

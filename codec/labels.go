@@ -12,7 +12,7 @@ import (
 // options have one and the message carries it, else by source_partition, source_offset and source_row. Rows without a
 // known class are bad. Time is that of the configured column when the message has it, else the message's.
 func (d *Decoder) DecodeLabels(m *Message, l *model.Labels) (bad []RowError, err error) {
-	l.N = 0
+	l.N, d.changes = 0, Changes{}
 	merr := d.in.guarded(func() *MessageError {
 		s, recs, e := d.in.read(m)
 		if e != nil {
@@ -39,8 +39,8 @@ func (d *Decoder) labels(p *plan, recs []arrow.Record, m *Message, l *model.Labe
 	for _, r := range recs {
 		rows += int(r.NumRows())
 	}
-	if !d.in.budget.take(int64(rows) * 64) {
-		return nil, dead(ReasonTooLarge, "%d rows", rows)
+	if !d.in.account.take(int64(rows) * 64) {
+		return nil, d.in.account.refusal()
 	}
 	d.bad = d.bad[:0]
 	l.Class = resize(l.Class, rows)

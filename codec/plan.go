@@ -3,6 +3,8 @@ package codec
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/apache/arrow/go/v15/arrow"
 
@@ -19,6 +21,8 @@ type plan struct {
 
 func (d *Decoder) planEvents(s *arrow.Schema) *plan {
 	p := &plan{id: -1, time: -1, weight: -1, label: -1, features: make([]int, len(d.o.Schema.Features))}
+	var err *MessageError
+	var differences []*MessageError
 	for _, c := range []struct {
 		name, want string
 		at         *int
@@ -28,29 +32,75 @@ func (d *Decoder) planEvents(s *arrow.Schema) *plan {
 		if c.name == "" {
 			continue
 		}
-		if *c.at, p.err = find(s, c.name, c.want, c.fits); p.err != nil {
-			return p
+		if *c.at, err = find(s, c.name, c.want, c.fits); err != nil {
+			differences = append(differences, err)
 		}
 	}
-	if p.label, p.err = findAny(s, d.o.Label, wantText, textual); p.err != nil {
-		return p
+	if p.label, err = findAny(s, d.o.Label, wantLevel, level); err != nil {
+		differences = append(differences, err)
 	}
 	for i := range d.o.Schema.Features {
 		f := &d.o.Schema.Features[i]
-		want, fits := wantText, textual
+		want, fits := wantLevel, level
 		if f.Kind == model.Continuous {
 			want, fits = wantNumber, numeric
+			if !d.o.Numbers.Plain() {
+				fits = numericOrWritten
+			}
 		}
-		if p.features[i], p.err = find(s, f.Name, want, fits); p.err != nil {
-			return p
+		nullable, said := d.o.Nullable[f.Name]
+		if said && nullable {
+			p.features[i], err = findAny(s, f.Name, want, fits)
+		} else {
+			p.features[i], err = find(s, f.Name, want, fits)
+		}
+		if err != nil {
+			if said && !nullable {
+				err.Err = fmt.Errorf("%w (it must not be null)", err.Err)
+			}
+			differences = append(differences, err)
 		}
 	}
+	p.err = together(differences)
 	return p
+}
+
+// named is how many differences an error names.
+const named = 8
+
+// together makes one error of all differences between the contract and a schema: the first, and the others in words.
+func together(differences []*MessageError) *MessageError {
+	if len(differences) < 2 {
+		return slices.Concat(differences, []*MessageError{nil})[0]
+	}
+	all := *differences[0]
+	for i, e := range differences[1:] {
+		if i+1 == named {
+			all.Err = fmt.Errorf("%w; and %d more columns", all.Err, len(differences)-named)
+			break
+		}
+		all.Err = fmt.Errorf("%w; column %q: %w", all.Err, e.Column, e.Err)
+	}
+	return &all
+}
+
+// alike returns in words the columns whose names differ from a missing one by capitals and spaces alone.
+func alike(s *arrow.Schema, name string) string {
+	if s.NumFields() > 1000 {
+		return "" // each missing column is compared with all
+	}
+	fold := func(t string) string { return strings.ToLower(strings.Join(strings.Fields(t), "")) }
+	for _, f := range s.Fields() {
+		if fold(f.Name) == fold(name) {
+			return fmt.Sprintf("; there is a column %q", cut(f.Name))
+		}
+	}
+	return ""
 }
 
 func (d *Decoder) planLabels(s *arrow.Schema) *plan {
 	p := &plan{id: -1, time: -1, partition: -1, offset: -1, row: -1}
-	if p.label, p.err = find(s, d.o.Label, wantText, textual); p.err != nil {
+	if p.label, p.err = find(s, d.o.Label, wantLevel, level); p.err != nil {
 		return p
 	}
 	if d.o.Time != "" {
@@ -103,10 +153,15 @@ func find(s *arrow.Schema, name, want string, fits func(arrow.DataType) bool) (i
 		return -1, err
 	}
 	if i < 0 {
-		return -1, &MessageError{Reason: ReasonSchema, Column: name, Err: errors.New("missing")}
+		return -1, &MessageError{Reason: ReasonSchema, Column: name, Err: errors.New("missing" + alike(s, name))}
 	}
-	if t := s.Field(i).Type; !fits(t) {
-		return -1, &MessageError{Reason: ReasonSchema, Column: name, Err: fmt.Errorf("of type %s; %s", t, want)}
+	if f := s.Field(i); !fits(f.Type) {
+		null := ""
+		if !f.Nullable {
+			null = " not null"
+		}
+		return -1, &MessageError{Reason: ReasonSchema, Column: name,
+			Err: fmt.Errorf("of type %s%s; %s", cut(f.Type.String()), null, want)}
 	}
 	return i, nil
 }
@@ -114,5 +169,6 @@ func find(s *arrow.Schema, name, want string, fits func(arrow.DataType) bool) (i
 const (
 	wantNumber = "a number is needed"
 	wantText   = "text, a number or a boolean is needed"
+	wantLevel  = "text, a number, a boolean, a timestamp or a date is needed"
 	wantTime   = "a timestamp, a date, integer Unix milliseconds or RFC 3339 text is needed"
 )

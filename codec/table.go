@@ -4,7 +4,6 @@ import (
 	"iter"
 	"math"
 	"slices"
-	"strconv"
 	"unicode/utf8"
 
 	"github.com/apache/arrow/go/v15/arrow"
@@ -314,26 +313,15 @@ func appendCell(dst, cell []byte) []byte {
 }
 
 // Tables yields the record batches of any Arrow IPC stream (scores, labels, events), guarded like Decode. maxMessage
-// bounds its bytes; 0 means DefaultMaxMessage. After an error, always a *MessageError, it ends. Damage that shows only
-// in a value (an offset inside a batch) is found before a table is yielded.
+// bounds its bytes; 0 means DefaultMaxMessage. After an error, always a *MessageError, it ends.
 func Tables(value []byte, maxMessage int64) iter.Seq2[*Table, error] {
 	return func(yield func(*Table, error) bool) {
 		var in input
-		in.init(maxMessage)
+		in.init(maxMessage, nil)
 		var recs []arrow.Record
-		err := in.guarded(func() *MessageError {
-			var e *MessageError
-			if _, recs, e = in.read(&Message{Value: value}); e != nil {
-				return e
-			}
-			for _, r := range recs {
-				for c, a := range r.Columns() {
-					if !sound(a, 0) {
-						return &MessageError{Reason: ReasonDamaged, Column: strconv.Quote(r.ColumnName(c)), Err: errOffsets}
-					}
-				}
-			}
-			return nil
+		err := in.guarded(func() (e *MessageError) {
+			_, recs, e = in.read(&Message{Value: value})
+			return e
 		})
 		if err != nil {
 			yield(nil, err)
@@ -345,51 +333,4 @@ func Tables(value []byte, maxMessage int64) iter.Seq2[*Table, error] {
 			}
 		}
 	}
-}
-
-// sound reports whether every value of a can be looked at: offsets inside their buffers and in order, dictionary
-// indices inside the dictionary. It may panic where Arrow does.
-func sound(a arrow.Array, depth int) bool {
-	if depth > maxDepth {
-		return false
-	}
-	switch a := a.(type) {
-	case *array.Dictionary:
-		n := a.Dictionary().Len()
-		for i := range a.Len() {
-			if a.IsValid(i) && uint(a.GetValueIndex(i)) >= uint(n) {
-				return false
-			}
-		}
-		return sound(a.Dictionary(), depth+1)
-	case *array.Struct:
-		for k := range a.NumField() {
-			if a.Field(k).Len() < a.Len() || !sound(a.Field(k), depth+1) {
-				return false
-			}
-		}
-		return true
-	case *array.Map:
-		return soundOffsets(a) && sound(a.ListValues(), depth+1)
-	case array.ListLike:
-		return soundOffsets(a) && sound(a.ListValues(), depth+1)
-	case *array.String:
-		return eachText(a, a.ValueOffsets(), func(int, []byte) {}, func(int) {}) == nil
-	case *array.LargeString, *array.Binary, *array.LargeBinary, *array.StringView, *array.BinaryView, *array.RunEndEncoded,
-		array.Union:
-		for i := range a.Len() {
-			_ = a.ValueStr(i)
-		}
-	}
-	return true
-}
-
-func soundOffsets(a array.ListLike) bool {
-	end := int64(a.ListValues().Len())
-	for i := range a.Len() {
-		if lo, hi := a.ValueOffsets(i); lo < 0 || hi < lo || hi > end {
-			return false
-		}
-	}
-	return true
 }

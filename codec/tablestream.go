@@ -4,11 +4,9 @@ import (
 	"bufio"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 
-	"github.com/apache/arrow/go/v15/arrow/ipc"
-	"github.com/apache/arrow/go/v15/arrow/memory"
+	"github.com/apache/arrow/go/v15/arrow/array"
 )
 
 // maxBatch bounds the bytes of one batch of a file.
@@ -20,8 +18,6 @@ type TableStream struct {
 	r    *bufio.Reader
 	in   input
 	s    *stream
-	rd   *ipc.Reader
-	feed *feed
 	file bool // the file format: a footer follows
 	over bool // the last batch is read, or an error ended it
 }
@@ -29,7 +25,9 @@ type TableStream struct {
 // NewTableStream starts to read r. Its errors, and those of Next, are *MessageError or those of r.
 func NewTableStream(r io.Reader) (*TableStream, error) {
 	t := &TableStream{r: bufio.NewReaderSize(r, 1<<16)}
-	t.in.init(maxBatch / inflation)
+	t.in.init(maxBatch/inflation, nil)
+	t.in.exact = true
+	t.in.account.name = "the bound of a batch of a file"
 	if b, err := t.r.Peek(8); err == nil && string(b[:6]) == "ARROW1" {
 		if _, err := t.r.Discard(8); err != nil {
 			return nil, err
@@ -43,20 +41,12 @@ func NewTableStream(r io.Reader) (*TableStream, error) {
 	if !ok {
 		return nil, dead(ReasonEmpty, "no schema")
 	}
-	if merr := t.in.guarded(func() (e *MessageError) {
-		t.in.budget.left = maxBatch
-		if t.s, e = t.in.stream(f); e != nil {
-			return e
-		}
-		t.feed = &feed{queue: []frame{f}}
-		var err error
-		if t.rd, err = ipc.NewReaderFromMessageReader(t.feed,
-			ipc.WithAllocator(capped{memory.NewGoAllocator(), &t.in.budget})); err != nil {
-			return t.in.failed(err)
-		}
-		return nil
-	}); merr != nil {
-		return nil, merr
+	if err := t.in.guarded(func() (e *MessageError) {
+		t.s, e = t.in.stream(f)
+		t.in.values = map[int64]*array.Data{}
+		return e
+	}); err != nil {
+		return nil, err
 	}
 	return t, nil
 }
@@ -129,7 +119,7 @@ func readN(r io.Reader, n int64) ([]byte, error) {
 	if n > maxBatch {
 		return nil, dead(ReasonTooLarge, "a batch of %d bytes", n)
 	}
-	const step = 1 << 24
+	const step = 1 << 20
 	b := make([]byte, 0, min(n, step))
 	for int64(len(b)) < n {
 		k := len(b)
@@ -164,42 +154,20 @@ func (t *TableStream) next() (*Table, error) {
 			return nil, io.EOF
 		}
 		var table *Table
-		merr := t.in.guarded(func() *MessageError {
-			t.in.budget = budget{left: maxBatch}
-			if e := t.in.checkFrame(t.s, &f); e != nil {
-				return e
+		if err := t.in.guarded(func() *MessageError {
+			t.in.account.begin(nil)
+			rec, err := t.in.batchOf(t.s, &f)
+			if rec != nil {
+				table = &Table{rec: rec}
 			}
-			t.feed.queue = append(t.feed.queue, f)
-			if f.kind == headerDictionary {
-				return nil // read with the batch that follows
-			}
-			if !t.rd.Next() {
-				return t.in.failed(fmt.Errorf("reading batch: %w", cmpErr(t.rd.Err())))
-			}
-			rec := t.rd.Record()
-			rec.Retain()
-			for c, a := range rec.Columns() {
-				if !sound(a, 0) {
-					return &MessageError{Reason: ReasonDamaged, Column: rec.ColumnName(c), Err: errOffsets}
-				}
-			}
-			table = &Table{rec: rec}
-			return nil
-		})
-		if merr != nil {
-			return nil, merr
+			return err
+		}); err != nil {
+			return nil, err
 		}
 		if table != nil {
 			return table, nil
 		}
 	}
-}
-
-func cmpErr(err error) error {
-	if err == nil {
-		return io.ErrUnexpectedEOF
-	}
-	return err
 }
 
 // Names returns the names of the columns, in order.

@@ -25,6 +25,17 @@ const (
 
 func (Use) choices() []string { return []string{"score", "report", "never"} }
 
+// Nullable says what a feature may lack.
+type Nullable string
+
+const (
+	NullableValues Nullable = "values" // its values; its column must be there
+	NullableColumn Nullable = "column" // its values, and its column: all values are missing then
+	NullableNever  Nullable = "never"  // nothing: a row without a value is a dead letter
+)
+
+func (Nullable) choices() []string { return []string{"values", "column", "never"} }
+
 // Joint says how several continuous features are cut into cells together.
 type Joint string
 
@@ -161,6 +172,17 @@ const (
 )
 
 func (Reaction) choices() []string { return []string{"fail", "rebuild"} }
+
+// OffsetReaction is the answer to a group offset that another program has set.
+type OffsetReaction string
+
+const (
+	OffsetFail    OffsetReaction = "fail"    // stop and name the decision to take
+	OffsetSkip    OffsetReaction = "skip"    // the later offset counts, of state and group: nothing is scored twice
+	OffsetRescore OffsetReaction = "rescore" // the earlier one counts: nothing is left out, some may be scored again
+)
+
+func (OffsetReaction) choices() []string { return []string{"fail", "skip", "rescore"} }
 
 // OutputFeatures says which features are handed on with the scores.
 type OutputFeatures string

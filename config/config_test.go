@@ -88,19 +88,21 @@ func TestFullFile(t *testing.T) {
 		Label:   Label{Column: "class", Classes: []string{"no", "yes"}, Positive: "yes"},
 		Missing: []string{"", "NA", "?"},
 		Features: []Feature{
-			{Name: "age", Kind: KindContinuous, Use: UseScore},
-			{Name: "job", Kind: KindNominal, Use: UseScore},
-			{Name: "education", Kind: KindOrdinal, Levels: []string{"primary", "secondary", "tertiary"}, Use: UseScore},
-			{Name: "duration", Kind: KindContinuous, Use: UseNever},
+			{Name: "age", Kind: KindContinuous, Use: UseScore, Nullable: NullableValues},
+			{Name: "job", Kind: KindNominal, Use: UseScore, Nullable: NullableValues},
+			{Name: "education", Kind: KindOrdinal, Levels: []string{"primary", "secondary", "tertiary"}, Use: UseScore,
+				Nullable: NullableValues},
+			{Name: "duration", Kind: KindContinuous, Use: UseNever, Nullable: NullableValues},
 		},
 	}
+	want.Format = Numbers{Decimal: ",", Thousands: ".", Percent: true, Currency: []string{"€", "EUR"}}
 	want.Lift.Profiles.Of = []string{"yes"}
 	want.Propensity.Monotone = map[string]Direction{"age": DirectionUp}
 	want.Labels = &Labels{Window: Duration(7 * 24 * time.Hour), OnExpiry: "drop", Late: LateCorrect, MaxBytes: 256 << 20}
 	want.Topics.Labels = "bank-labels"
 	want.Kafka.TLS = &TLS{CA: "...", Cert: "...", Key: "..."}
 	want.Kafka.SASL = &SASL{Mechanism: MechanismScramSHA512, Username: "...", Password: "hunter2"}
-	want.HTTP.Token = "t0k3n"
+	want.HTTP.Token, want.HTTP.Hosts = "t0k3n", []string{"scores.example.com"}
 	want.masked = map[string]bool{"kafka.sasl.password": true, "http.token": true}
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("the values of the file are not the documented defaults:\n got %+v\nwant %+v", c, want)
@@ -114,7 +116,7 @@ func TestDefaultsOfMinimalFile(t *testing.T) {
 	}
 	want := Default("bank")
 	want.Record.Label = Label{Column: "class", Classes: []string{"no", "yes"}}
-	want.Record.Features = []Feature{{Name: "age", Kind: KindContinuous, Use: UseScore}}
+	want.Record.Features = []Feature{{Name: "age", Kind: KindContinuous, Use: UseScore, Nullable: NullableValues}}
 	want.masked = map[string]bool{}
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("got %+v\nwant %+v", c, want)
@@ -204,7 +206,7 @@ policy: {dead_share: 2}
 `
 	_, _, err = Parse("t.yaml", []byte(text), nil)
 	want := `t.yaml:7: propensity.monotone: "z" is not one of record.features
-t.yaml:10: policy.dead_share must be at least 0 and at most 1, not 2: it is a share; 0 never stops`
+t.yaml:10: policy.dead_share must be at least 0 and at most 1, not 2: it is a share; 0 never pauses`
 	if err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}
@@ -370,7 +372,7 @@ func TestBoundsAtTheirEnds(t *testing.T) {
 				with = "neighbours: 1, "
 			case "memory.message":
 				with = "in_flight: 4GiB, "
-			case "memory.in_flight":
+			case "memory.in_flight", "memory.decoded":
 				with = "message: 1KiB, "
 			}
 			text += open + ": {" + with + keys[len(keys)-1] + ": " + value + strings.Repeat("}", len(keys)-1) + "\n"

@@ -56,6 +56,9 @@ func Parse(name string, data []byte, env func(string) (string, bool)) (*Config, 
 		if d.given("kafka.embedded") && !d.given("kafka.brokers") {
 			c.Kafka.Brokers = nil
 		}
+		if !d.given("memory.decoded") {
+			c.Memory.Decoded = max(8*c.Memory.Message, leastDecoded)
+		}
 		c.nameTopics()
 		check.check(c)
 		warnings = check.warn(c)

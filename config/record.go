@@ -19,6 +19,20 @@ type Record struct {
 	Features []Feature `yaml:"features"`
 }
 
+// Numbers names the conventions by which texts are numbers.
+type Numbers struct {
+	// Decimal parts the fraction: "." or ",". Default ".".
+	Decimal string `yaml:"decimal,omitempty"`
+	// Thousands parts groups of three digits: one of , . ' _ and a blank, other than decimal. Default none: there are no
+	// groups.
+	Thousands string `yaml:"thousands,omitempty"`
+	// Percent reads "12 %" as 0.12; texts without the sign stay as they are. Default false: such a text is no number.
+	Percent bool `yaml:"percent,omitempty"`
+	// Currency lists signs that may stand before or behind a number, such as € or EUR, each of at most 8 bytes. Default
+	// none.
+	Currency []string `yaml:"currency,omitempty"`
+}
+
 // MaxFeatures bounds record.features.
 const MaxFeatures = 10000
 
@@ -55,6 +69,10 @@ type Feature struct {
 	Levels []string `yaml:"levels,omitempty"`
 	// Use says where the feature may appear. Default score.
 	Use Use `yaml:"use"`
+	// Nullable says what messages may lack. Default values: a null is a missing value, and a message without the column
+	// is refused. With column, such a message is taken, and all its values of the feature are missing; with never, a row
+	// without a value goes to the dead letters.
+	Nullable Nullable `yaml:"nullable"`
 }
 
-func (f *Feature) setDefaults() { f.Use = UseScore }
+func (f *Feature) setDefaults() { f.Use, f.Nullable = UseScore, NullableValues }

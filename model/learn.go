@@ -20,6 +20,9 @@ type LabelCounts struct {
 
 func (p *Partition) event(b *Batch, i int, out *Scores) {
 	p.seen++
+	if b.Time != nil {
+		p.tell(b.Time[i])
+	}
 	if p.trained {
 		p.scorer.score(p.row, &p.percent, out, i)
 	} else {
@@ -41,6 +44,7 @@ func (p *Partition) event(b *Batch, i int, out *Scores) {
 	}
 	waits := p.spec.Options.WaitBytes > 0 && rec.Class != UnknownClass
 	if rec.Class >= 0 {
+		rec.Time = p.time.of(rec.Time)
 		p.learn(rec, pending)
 		waits = waits && p.spec.Options.Correct
 		pending = nil
@@ -50,20 +54,32 @@ func (p *Partition) event(b *Batch, i int, out *Scores) {
 		if b.ID != nil {
 			id = b.ID[i]
 		}
-		p.store.admit(rec, id, pending, rec.Class >= 0)
+		p.store.admit(rec, id, pending, rec.Class >= 0, p.time.now)
 		p.expire()
+	}
+}
+
+// tell takes note of the time of a record or label.
+func (p *Partition) tell(t int64) {
+	before := p.time.now
+	if !p.time.observe(t) {
+		return
+	}
+	p.store.passGap(before, p.time.now)
+	if before == 0 {
+		p.notAhead() // until now times were taken as they came
 	}
 }
 
 // expire takes overdue records out of the pending store, as the configuration says.
 func (p *Partition) expire() {
-	for w := p.store.overdue(); w != nil; w = p.store.overdue() {
+	for w := p.store.overdue(p.time.now); w != nil; w = p.store.overdue(p.time.now) {
 		if w.learnt {
 			continue
 		}
 		p.lost.Expired++
 		if p.spec.Options.ExpireAs >= 0 {
-			w.Class = p.spec.Options.ExpireAs
+			w.Class, w.Time = p.spec.Options.ExpireAs, p.time.of(w.Time)
 			p.learn(&w.record, p.scorer.usable(w.pending))
 		}
 	}
@@ -133,7 +149,7 @@ func LabelsWhile(p *Partition, l *Labels, more func(row int) bool) (c LabelCount
 		case w == nil:
 			c.Unmatched++
 		case !w.learnt:
-			w.Class = class
+			w.Class, w.Time = class, p.time.of(w.Time)
 			p.learn(&w.record, p.scorer.usable(w.pending))
 			c.Learnt++
 			if p.spec.Options.Correct {
@@ -150,7 +166,7 @@ func LabelsWhile(p *Partition, l *Labels, more func(row int) bool) (c LabelCount
 	}
 	if l.Time != nil {
 		for _, t := range l.Time[:l.N] {
-			p.store.newest = max(p.store.newest, t)
+			p.tell(t)
 		}
 	}
 	p.expire()

@@ -23,6 +23,7 @@ type Partition struct {
 	next   int64 // event offset after the last message
 	counts classCounts
 	lost   Losses
+	time   streamTime
 
 	sample  sample
 	percent percentile

@@ -9,9 +9,11 @@ import (
 // Metrics are the stage's Prometheus metrics.
 type Metrics struct {
 	Records      *prometheus.CounterVec // by status of the score
+	Changed      *prometheus.CounterVec // by change, see codec.Changes
 	Reasons      *prometheus.CounterVec // of an effect of more than .1 nats, and a lift, by whether they agree
 	Dead         *prometheus.CounterVec // by reason
 	DeadShare    *prometheus.GaugeVec   // of the newest rows, by partition and stage
+	Paused       *prometheus.GaugeVec   // by partition: 1 while policy.dead_share pauses it
 	Labels       *prometheus.CounterVec // by outcome
 	Losses       *prometheus.CounterVec // by reason, see model.Losses
 	Waiting      *prometheus.GaugeVec   // bytes of records that wait for their labels, by partition
@@ -56,11 +58,16 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	}
 	return &Metrics{
 		Records: counter("records_total", "Records scored, by status.", "status"),
+		Changed: counter("changed_values_total", "Values of scored records that were read otherwise than they were sent: "+
+			"nan and infinite (missing), rounded (to the nearest double), utf8 (U+FFFD for bad bytes), shortened (a text "+
+			"longer than 1 KiB), absent (a nullable column was not there).", "change"),
 		Reasons: counter("reasons_total", "Features among the reasons of scores whose effect is more than .1 nats and "+
 			"that have a lift, by whether the effect follows the lift or conflicts with it.", "sign"),
 		Dead: counter("dead_letters_total", "Rows and messages sent to the dead-letter topic, by reason.", "reason"),
 		DeadShare: gauge("dead_share", "Share of bad rows among the newest ones, which policy.dead_share bounds.",
 			"partition", "stage"),
+		Paused: gauge("paused", "1 while policy.dead_share pauses the partition, until 'liftstream resume'; else 0.",
+			"partition"),
 		Labels: counter("labels_total", "Late labels, by what became of them.", "outcome"),
 		Losses: counter("losses_total", "Records that were scored and not learnt from: their label is no class of the "+
 			"configuration (unknown_class), or did not come in time (expired; labels.on_expiry can have them learnt as "+

@@ -1,7 +1,6 @@
 package stream
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -47,8 +46,8 @@ func (p *pipeline) run(ctx context.Context) error {
 	defer p.timer.Stop()
 	defer func() {
 		t.s.budget.release(p.filling.reserved)
-		t.s.budget.labels.charge(-p.late.reserved())
-		t.s.budget.events.charge(-p.current.reserved)
+		t.s.budget.labels.Charge(-p.late.reserved())
+		t.s.budget.events.Charge(-p.current.reserved)
 	}()
 	if t.snapshotFirst {
 		if err := p.writeFirst(ctx); err != nil || t.snapshotFirst {
@@ -73,8 +72,11 @@ func (p *pipeline) loop(ctx context.Context) error {
 			// First of all: an answer taken now would hide the records before it that are not processed yet.
 			return p.drain(ctx)
 		}
-		if stop := t.windows.tripped(t); stop != nil {
-			return cmp.Or(p.flush(ctx), stop)
+		if problem := t.windows.tripped(t); problem != "" {
+			if err := p.pause(ctx, problem); err != nil {
+				return err
+			}
+			continue
 		}
 		if len(p.current.Records) > 0 {
 			if err := p.next(ctx); err != nil {
@@ -99,6 +101,7 @@ func (p *pipeline) loop(ctx context.Context) error {
 			_, changed = t.s.models.Head()
 			err = p.commit(ctx)
 		case <-tick.C: // an idle partition still finishes its snapshots
+			t.notices.tick(t.s.o.Now(), false)
 			if p.filling.since.IsZero() && (t.snap.Busy() || p.snapshotDue()) {
 				err = p.commit(ctx)
 			}
@@ -249,7 +252,7 @@ func (p *pipeline) complete(ctx context.Context, x *transaction) {
 	if !p.torn {
 		p.save(x)
 	}
-	if t.m.At != t.committed || len(x.records) > 0 {
+	if t.note(x); t.m.At != t.committed || len(x.records) > 0 {
 		t.number(x, t.committed)
 	}
 }
@@ -265,7 +268,7 @@ func (p *pipeline) save(x *transaction) {
 	// A quarter of the ring each: the snapshot before the last must be able to replay too.
 	if p.snapshotDue() || unsaved >= state.JournalRing/4 && !t.snap.Busy() {
 		t.snap.Start(t.m.Part, t.s.o.Spec.Options.Fingerprint, t.m.At, t.m.Journal, t.s.format())
-		t.read, t.wrote = 0, 0
+		t.read, t.wrote, t.noting = 0, 0, true
 		p.lastSnap = now
 		for p.mark > 0 && p.mark <= t.m.Part.Labelled() {
 			p.mark *= 2
@@ -303,7 +306,7 @@ func (p *pipeline) learnLate(ctx context.Context, x *transaction) (moved bool) {
 				p.giveUp(r.Offset, t.s.o.Topics.Labels)
 				return moved
 			}
-			t.m.At.Labels, moved = r.Offset+1, true
+			t.m.At.Labels, moved = r.Next(), true
 			f.Records = f.Records[1:]
 		}
 		t.m.At.Labels, moved = f.Next, true

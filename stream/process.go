@@ -21,17 +21,19 @@ import (
 // replay.ErrInterrupted where it gives the message up, see during: then the position is the one before, and the state
 // belongs to none.
 func (t *task) process(ctx context.Context, x *transaction, r *txn.Record, patience time.Duration) (err error) {
+	defer t.m.Release()
 	var bad []codec.RowError
 	t.during(ctx, t.s.o.Topics.Events, r, patience, func(more func(row int) bool) { bad, err = t.m.TakeEvents(r, more) })
 	if errors.Is(err, replay.ErrInterrupted) {
 		return fmt.Errorf("processing offset %d: %w", r.Offset, err)
 	}
-	t.m.At.Events = r.Offset + 1
+	t.m.At.Events = r.Next()
 	if r.Time.After(t.newest) {
 		t.newest = r.Time
 	}
+	t.seen.Events = state.MessageOf(r)
 	n := t.m.Batch.N
-	t.windows.events.add(weighed(n, bad, err))
+	t.windows.events.see(r.Offset, weighed(n, bad, err))
 	t.dead.write(t, x, r, codec.StageEvents, bad, err)
 	if err != nil {
 		return nil
@@ -53,6 +55,11 @@ func (t *task) process(ctx context.Context, x *transaction, r *txn.Record, patie
 		t.s.o.OnScores(int32(t.id), &t.m.Batch, &t.m.Scores, t.m.Part.Levels())
 	}
 	t.count(n)
+	t.m.Changes().Each(func(kind string, n int) {
+		if n > 0 {
+			t.s.o.Metrics.Changed.WithLabelValues(kind).Add(float64(n))
+		}
+	})
 	return nil
 }
 
@@ -85,6 +92,7 @@ func (t *task) count(n int) {
 
 // learnLabels learns one labels message. It returns false where it gives it up, as process does.
 func (t *task) learnLabels(ctx context.Context, x *transaction, r *txn.Record) bool {
+	defer t.m.Release()
 	var c model.LabelCounts
 	var bad []codec.RowError
 	var err error
@@ -94,7 +102,8 @@ func (t *task) learnLabels(ctx context.Context, x *transaction, r *txn.Record) b
 	if errors.Is(err, replay.ErrInterrupted) {
 		return false
 	}
-	t.windows.labels.add(weighed(t.m.Labels.N, bad, err))
+	t.seen.Labels = state.MessageOf(r)
+	t.windows.labels.see(r.Offset, weighed(t.m.Labels.N, bad, err))
 	t.dead.write(t, x, r, codec.StageLabels, bad, err)
 	if err != nil {
 		return true
@@ -138,6 +147,15 @@ func (t *task) writeState(x *transaction, c state.Change) {
 	x.add(txn.Record{Topic: t.s.o.Topics.State, Partition: t.id, Key: []byte(c.Key), Value: c.Value, Time: t.s.o.Now()})
 	t.wrote += int64(len(c.Key) + len(c.Value))
 	t.s.o.Metrics.StateBytes.Add(float64(len(c.Key) + len(c.Value)))
+}
+
+// note tells the newest messages that were taken in, after a takeover and with each snapshot: often enough for a later
+// owner to see whether the topics are still the same, and seldom enough to cost nothing.
+func (t *task) note(x *transaction) {
+	if t.noting && t.seen != t.noted {
+		t.writeState(x, state.Change{Key: state.SeenKey, Value: t.seen.Encode()})
+		t.noted, t.noting = t.seen, false
+	}
 }
 
 // number numbers a transaction that began at from, and adds the done record, which says where it leads.

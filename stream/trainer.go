@@ -300,6 +300,9 @@ func (t *trainer) compare(ctx context.Context, snaps map[int32]*state.Manifest) 
 		return nil
 	}
 	newest, _ := t.s.models.Head()
+	for v := range t.needed() { // a model topic that was made anew does not know the versions that serve
+		newest = max(newest, v)
+	}
 	if m.Version = newest + 1; m.Version >= state.MaxNumber {
 		return fmt.Errorf("the model topic holds version/%d, which no stage has written: delete it by a tombstone", newest)
 	}

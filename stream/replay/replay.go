@@ -27,8 +27,18 @@ type Options struct {
 	Spec           *model.Spec
 	Codec          codec.Options
 	Models         *state.Models
+	// Budget returns the budget that pays for the fetched messages of a topic, and the bytes of one fetch of it. nil = no
+	// budget.
+	Budget func(topic string) (b Budget, share int64)
 	// Progress, where set, is told of each fetch: offset at of the topic, on the way to the offset to.
 	Progress func(topic string, at, to int64)
+}
+
+// Budget bounds the bytes of fetched messages in a process.
+type Budget interface {
+	Try(n int64) bool                           // takes n bytes if they are free
+	Acquire(ctx context.Context, n int64) error // waits for n bytes
+	Charge(n int64)                             // takes n bytes without waiting; below 0 it gives them back
 }
 
 // Schema is a specification and the columns that belong to it.
@@ -47,6 +57,9 @@ type Machine struct {
 	EachEvents func(r *txn.Record) error
 	EachLabels func(r *txn.Record) error
 
+	// Done, when closed, gives up the message that is being decoded; nil = never.
+	Done <-chan struct{}
+
 	// Batch, Scores and Labels hold the last message that was read, and its scores.
 	Batch  model.Batch
 	Scores model.Scores
@@ -57,7 +70,7 @@ type Machine struct {
 	decoder *codec.Decoder
 	encoder *codec.ScoreEncoder
 	columns codec.Carry // that the scores of the last message repeat
-	ahead   map[string]ahead
+	ahead   map[string]*ahead
 }
 
 // New returns a machine without a state.
@@ -81,11 +94,17 @@ func (m *Machine) Under(s *Schema, f func() error) (err error) {
 	if s == nil {
 		return f()
 	}
+	m.Release()
 	spec, decoder, encoder := m.spec, m.decoder, m.encoder
-	defer func() { m.spec, m.decoder, m.encoder = spec, decoder, encoder }()
+	back := func() { m.spec, m.decoder, m.encoder = spec, decoder, encoder }
 	if err := m.use(*s); err != nil {
+		back()
 		return err
 	}
+	defer func() {
+		m.Release()
+		back()
+	}()
 	return f()
 }
 
@@ -176,6 +195,10 @@ func (m *Machine) Follow(ctx context.Context, entries ...state.JournalEntry) err
 
 // EventsTo takes the events below an offset.
 func (m *Machine) EventsTo(ctx context.Context, to int64) error {
+	if m.EachEvents == nil {
+		m.Done = ctx.Done()
+		defer func() { m.Done = nil }()
+	}
 	var failed error
 	err := m.Pass(ctx, m.o.Events, &m.At.Events, to, func(r *txn.Record) {
 		switch {
@@ -202,6 +225,10 @@ func goesOn(ctx context.Context) func(row int) bool {
 
 // LabelsTo takes the labels below an offset.
 func (m *Machine) LabelsTo(ctx context.Context, to int64) error {
+	if m.EachLabels == nil {
+		m.Done = ctx.Done()
+		defer func() { m.Done = nil }()
+	}
 	var failed error
 	err := m.Pass(ctx, m.o.Labels, &m.At.Labels, to, func(r *txn.Record) {
 		switch {
@@ -250,17 +277,17 @@ func (m *Machine) CarryOver() (change *model.Change, err error) {
 // moves nothing. Otherwise Batch and Scores hold the records and their scores.
 //
 // A long message is taken in slices. Between two of them TakeEvents asks more, where that is set, whether to go on,
-// with the number of the next row. Where it is told not to, TakeEvents returns ErrInterrupted: the state holds a part of the
-// message, and the machine must be dropped or given another state.
+// with the number of the next row. Where it is told not to, TakeEvents returns ErrInterrupted: the state holds a part of
+// the message, and the machine must be dropped or given another state.
 func (m *Machine) TakeEvents(r *txn.Record, more func(row int) bool) (bad []codec.RowError, err error) {
 	bad, err = m.ReadEvents(r)
-	if err == nil && !model.EventsWhile(m.Part, &m.Batch, &m.Scores, more) {
+	if errors.Is(err, codec.ErrStopped) || err == nil && !model.EventsWhile(m.Part, &m.Batch, &m.Scores, more) {
 		return nil, ErrInterrupted
 	}
 	return bad, err
 }
 
-// ErrInterrupted is returned when a message was given up between two slices.
+// ErrInterrupted is returned when a message was given up: while it was decoded, or between two slices.
 var ErrInterrupted = errors.New("interrupted within a message")
 
 // TakeLabels takes one labels message into the state, as TakeEvents does.
@@ -268,6 +295,9 @@ func (m *Machine) TakeLabels(r *txn.Record, more func(row int) bool) (
 	counts model.LabelCounts, bad []codec.RowError, err error,
 ) {
 	bad, err = m.ReadLabels(r)
+	if errors.Is(err, codec.ErrStopped) {
+		return counts, nil, ErrInterrupted
+	}
 	if err == nil {
 		all := false
 		if counts, all = model.LabelsWhile(m.Part, &m.Labels, more); !all {
@@ -279,6 +309,9 @@ func (m *Machine) TakeLabels(r *txn.Record, more func(row int) bool) (
 
 // ReadEvents reads an events message into Batch. A message with too many bad rows (deadletter.Bound) cannot be read.
 func (m *Machine) ReadEvents(r *txn.Record) ([]codec.RowError, error) {
+	if r.Unread != nil {
+		return nil, unread(r)
+	}
 	bad, err := m.decoder.Decode(m.message(r), &m.Batch, &m.columns)
 	return m.bounded(r, bad, err)
 }
@@ -291,8 +324,20 @@ func (m *Machine) IsEvent(r *txn.Record) bool {
 
 // ReadLabels reads a labels message into Labels, as ReadEvents does.
 func (m *Machine) ReadLabels(r *txn.Record) ([]codec.RowError, error) {
+	if r.Unread != nil {
+		return nil, unread(r)
+	}
 	bad, err := m.decoder.DecodeLabels(m.message(r), &m.Labels)
 	return m.bounded(r, bad, err)
+}
+
+// unread is the error of messages that the broker's batch does not give.
+func unread(r *txn.Record) error {
+	reason := codec.ReasonDamaged
+	if r.Unread.TooLarge {
+		reason = codec.ReasonTooLarge
+	}
+	return &codec.MessageError{Reason: reason, Err: r.Unread}
 }
 
 func (m *Machine) bounded(r *txn.Record, bad []codec.RowError, err error) ([]codec.RowError, error) {
@@ -303,6 +348,17 @@ func (m *Machine) bounded(r *txn.Record, bad []codec.RowError, err error) ([]cod
 		return nil, err
 	}
 	return bad, nil
+}
+
+// Changes counts the values of the last message that Batch holds otherwise than they were sent.
+func (m *Machine) Changes() codec.Changes { return m.decoder.Changes() }
+
+// Release gives back the memory of the last message, of which nothing may be used afterwards.
+func (m *Machine) Release() {
+	if m.decoder != nil && m.decoder.Release() {
+		m.Batch, m.Scores, m.Labels = model.Batch{}, model.Scores{}, model.Labels{}
+	}
+	m.columns.Release()
 }
 
 // DeadLetters calls write for each dead letter of the last message that was read, see deadletter.Make.
@@ -318,7 +374,7 @@ func (m *Machine) AppendScores(dst []byte) ([]byte, error) {
 }
 
 func (m *Machine) message(r *txn.Record) *codec.Message {
-	x := &codec.Message{Value: r.Value, Partition: int32(m.o.Partition), Offset: r.Offset}
+	x := &codec.Message{Value: r.Value, Partition: int32(m.o.Partition), Offset: r.Offset, Done: m.Done}
 	if !r.Time.IsZero() {
 		x.Time, x.Now = r.Time.UnixNano(), r.Time.UnixNano()
 	}

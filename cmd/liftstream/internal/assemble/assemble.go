@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"liftstream/codec"
+	"liftstream/codec/number"
 	"liftstream/config"
 	"liftstream/model"
 	"liftstream/model/evaluate"
@@ -79,7 +80,9 @@ func (s *Stage) spec(schema *model.Schema, parts []part) *model.Spec {
 func (s *Stage) Under(schema *model.Schema, fingerprint uint64) (*model.Spec, codec.Options, error) {
 	spec := s.spec(schema, parts(s.Config, schema))
 	spec.Options.Fingerprint = fingerprint
-	return spec, columns(s.Config, schema), nil
+	o := columns(s.Config, schema)
+	o.Budget = s.Codec.Budget
+	return spec, o, nil
 }
 
 // Scoring returns the Spec with the components of these names alone, all of them if none is named, and without the
@@ -288,14 +291,26 @@ func scorecardOptions(c *config.Config) (propensity.Options, error) {
 // columns is the contract between the columns of a record and the schema.
 func columns(c *config.Config, s *model.Schema) codec.Options {
 	o := codec.Options{
-		Schema:     s,
-		ID:         c.Record.ID,
-		Time:       c.Record.Time,
-		Weight:     c.Record.Weight,
-		Label:      c.Record.Label.Column,
-		Missing:    c.Record.Missing,
+		Schema:  s,
+		ID:      c.Record.ID,
+		Time:    c.Record.Time,
+		Weight:  c.Record.Weight,
+		Label:   c.Record.Label.Column,
+		Missing: c.Record.Missing,
+		Numbers: number.Format{Decimal: c.Format.Decimal, Thousands: c.Format.Thousands, Percent: c.Format.Percent,
+			Currency: c.Format.Currency},
 		MaxMessage: int64(c.Memory.Message),
+		Budget:     codec.NewBudget(int64(c.Memory.Decoded)),
+		Nullable:   map[string]bool{},
 		Future:     c.Policy.Future.Std(),
+	}
+	for _, f := range c.Record.Features {
+		switch f.Nullable {
+		case config.NullableColumn:
+			o.Nullable[f.Name] = true
+		case config.NullableNever:
+			o.Nullable[f.Name] = false
+		}
 	}
 	switch c.Output.Features {
 	case config.FeaturesSelected:

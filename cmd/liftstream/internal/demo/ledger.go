@@ -75,6 +75,7 @@ func Read(ctx context.Context, c *txn.Client, topics Topics, o codec.Options, w 
 	}
 	var b model.Batch
 	err = each(ctx, c, topics.Events, func(r *txn.Record) error {
+		defer decoder.Release()
 		for _, h := range r.Headers {
 			if n, err := strconv.Atoi(string(h.Value)); h.Key == PositionHeader && err == nil {
 				l.Position = max(l.Position, n)
@@ -139,6 +140,9 @@ func each(ctx context.Context, c *txn.Client, topic string, f func(r *txn.Record
 			}
 			for i := range got.Records {
 				got.Records[i].Topic, got.Records[i].Partition = topic, p
+				if u := got.Records[i].Unread; u != nil {
+					return fmt.Errorf("reading %s: %w", topic, u)
+				}
 				if err := f(&got.Records[i]); err != nil {
 					return err
 				}
