@@ -277,8 +277,8 @@ func (m *Machine) CarryOver() (change *model.Change, err error) {
 // moves nothing. Otherwise Batch and Scores hold the records and their scores.
 //
 // A long message is taken in slices. Between two of them TakeEvents asks more, where that is set, whether to go on,
-// with the number of the next row. Where it is told not to, TakeEvents returns ErrInterrupted: the state holds a part of
-// the message, and the machine must be dropped or given another state.
+// with the number of the next row. Where it is told not to, TakeEvents returns ErrInterrupted: the state holds a part
+// of the message, and the machine must be dropped or given another state.
 func (m *Machine) TakeEvents(r *txn.Record, more func(row int) bool) (bad []codec.RowError, err error) {
 	bad, err = m.ReadEvents(r)
 	if errors.Is(err, codec.ErrStopped) || err == nil && !model.EventsWhile(m.Part, &m.Batch, &m.Scores, more) {
