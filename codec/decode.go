@@ -156,6 +156,9 @@ func (d *Decoder) contract(p *plan, recs []arrow.Record, first int32, m *Message
 	if p.err != nil {
 		return nil, p.err
 	}
+	if err := d.timely(m); err != nil {
+		return nil, err
+	}
 	rows := 0
 	for _, r := range recs {
 		rows += int(r.NumRows())

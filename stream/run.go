@@ -64,6 +64,9 @@ func New(o Options) *Stage {
 	if o.Patience <= 0 {
 		o.Patience = 5 * time.Minute
 	}
+	if o.Held <= 0 {
+		o.Held = 15 * time.Minute
+	}
 	s := &Stage{o: o, waiting: "not started", newest: state.Format, hesitation: o.Patience}
 	s.budget = newInFlight(max(o.InFlight, 1<<20), o.Topics.Labels != "")
 	s.models = state.NewModels(o.Client, o.Topics.Model, o.Spec.Schema)
@@ -142,13 +145,22 @@ func (s *Stage) Status() Status {
 		p := t.status
 		p.Message = t.message.long(s.o.Now())
 		t.mu.Unlock()
-		st.Partitions = append(st.Partitions, p)
 		if p.Message != "" {
 			st.Waiting = append(st.Waiting, fmt.Sprintf("partition %d: %s", p.Partition, p.Message))
 		}
 		if p.Phase != Running {
 			st.Waiting = append(st.Waiting, fmt.Sprintf("partition %d: %s", p.Partition, p.Doing))
 		}
+		if p.Held != nil {
+			p.Held = t.horizon.held(s.o.Now())
+		}
+		if p.Held != nil {
+			text := fmt.Sprintf("partition %d: %s", p.Partition, p.Held)
+			if st.Held = append(st.Held, text); p.Held.Seconds >= s.o.Held.Seconds() {
+				st.Waiting = append(st.Waiting, text)
+			}
+		}
+		st.Partitions = append(st.Partitions, p)
 	}
 	if failed != nil {
 		st.Waiting = append(st.Waiting, "stopping: "+failed.Error())
@@ -170,6 +182,10 @@ func (s *Stage) Run(ctx context.Context) error {
 		return err
 	}); err != nil {
 		return err
+	}
+	// Without the right to ask, refused batches tell later.
+	if err := s.o.Client.LearnLimits(ctx, s.o.Topics.Scores, s.o.Topics.Dead, s.o.Topics.State, s.o.Topics.Model); err != nil {
+		s.o.Log.Debug("asking for the largest messages of the topics", zap.Error(err))
 	}
 	life, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	var children sync.WaitGroup
@@ -351,9 +367,12 @@ func (s *Stage) start(
 	s.mu.Lock()
 	for _, t := range s.tasks {
 		if !slices.Contains(gen.Partitions, t.id) {
-			s.o.Metrics.Lag.DeleteLabelValues(strconv.Itoa(t.id))
-			s.o.Metrics.Waiting.DeleteLabelValues(strconv.Itoa(t.id))
-			s.o.Metrics.Paused.DeleteLabelValues(strconv.Itoa(t.id))
+			m := s.o.Metrics
+			for _, g := range []*prometheus.GaugeVec{
+				m.Lag, m.Waiting, m.LateWaiting, m.HeldSeconds, m.HeldMessages, m.Paused,
+			} {
+				g.DeleteLabelValues(strconv.Itoa(t.id))
+			}
 			s.o.Metrics.DeadShare.DeletePartialMatch(prometheus.Labels{"partition": strconv.Itoa(t.id)})
 		}
 	}

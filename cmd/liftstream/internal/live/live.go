@@ -56,7 +56,7 @@ func New(c *config.Config, st *assemble.Stage, k *cluster.Cluster, o Options) *L
 		Policies: committed.Policies{InputLost: rebuild(c.Policy.InputLost),
 			TopicRecreated: rebuild(c.Policy.TopicRecreated), SchemaChanged: rebuild(c.Policy.SchemaChanged),
 			ModelLost: rebuild(c.Policy.ModelLost), OffsetMoved: moved[c.Policy.OffsetMoved]},
-		DeadShare: c.Policy.DeadShare, Under: st.Under, Format: o.Format,
+		DeadShare: c.Policy.DeadShare, Held: c.Policy.Held.Std(), Under: st.Under, Format: o.Format,
 		Instance: k.Instance, Initial: o.Initial, Log: o.Log, Metrics: stream.NewMetrics(l.metrics), Now: time.Now,
 		OnScores: l.Board.Scores,
 	})
