@@ -67,6 +67,7 @@ type task struct {
 	committed state.Position // of the last committed transaction
 	kept      *kept          // left by this member's task of the generation before; nil = nothing
 	told      model.Losses   // those of the state that the metric has
+	warned    bool           // of a label that is no class
 	notices   notices        // of dead letters
 	left      string         // work that the last attempt did not bring to an end, in words; "" = nothing
 	// snapshotFirst: no replay leads to the state, for it was carried over or its labels begin elsewhere. So nothing is
@@ -246,11 +247,17 @@ func (t *task) report() {
 	m, lost := t.s.o.Metrics, t.m.Part.Losses()
 	m.Losses.WithLabelValues("unknown_class").Add(float64(lost.UnknownClass - t.told.UnknownClass))
 	m.Losses.WithLabelValues("expired").Add(float64(lost.Expired - t.told.Expired))
+	if lost.UnknownClass > t.told.UnknownClass && !t.warned {
+		t.warned = true
+		t.log.Warn("a label is no class of the configuration; such records are scored and not learnt (losses_total)",
+			zap.String("label", t.m.UnknownClass), zap.Strings("classes", t.s.o.Spec.Schema.Classes))
+	}
 	t.told = lost
 	m.Waiting.WithLabelValues(strconv.Itoa(t.id)).Set(float64(t.m.Part.Waiting()))
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.status.Offset, t.status.Model = t.committed.Events, t.committed.Model
+	t.status.UnknownClass, t.status.Expired = lost.UnknownClass, lost.Expired
 	t.status.Labelled, t.status.Trained = t.m.Part.Labelled(), t.m.Part.Trained()
 	t.windows.publish(t)
 }

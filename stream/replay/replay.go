@@ -75,6 +75,8 @@ type Machine struct {
 	Batch  model.Batch
 	Scores model.Scores
 	Labels model.Labels
+	// UnknownClass is the first text of a label that was no class, "" where there is none.
+	UnknownClass string
 
 	o       Options
 	spec    *model.Spec // o.Spec, except within Under
@@ -354,6 +356,7 @@ func (m *Machine) ReadEvents(r *txn.Record) ([]codec.RowError, error) {
 	}
 	bad, err := m.decoder.Decode(m.message(r, m.Judged.Event), &m.Batch, &m.columns)
 	m.Untimely = codec.Untimely(bad, err)
+	m.UnknownClass = m.decoder.Findings.UnknownClass
 	return m.bounded(r, bad, err)
 }
 
