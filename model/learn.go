@@ -117,13 +117,13 @@ func (p *Partition) learn(rec *record, pending []float64) {
 // Labels learns late labels: of the newest record with that id, or of the record at that position. A class of
 // Unlabelled is ignored. Labels of records that are not in the pending store are counted, not kept.
 func (p *Partition) Labels(l *Labels) (c LabelCounts) {
-	c, _ = p.LabelsWhile(l, nil)
+	c, _ = LabelsWhile(p, l, nil)
 	return c
 }
 
-// LabelsWhile is Labels, but it asks as EventsWhile does.
-func (p *Partition) LabelsWhile(l *Labels, more func(row int) bool) (c LabelCounts, all bool) {
-	slice := p.slice()
+// LabelsWhile is p.Labels, but it asks as EventsWhile does.
+func LabelsWhile(p *Partition, l *Labels, more func(row int) bool) (c LabelCounts, all bool) {
+	slice := slice(p.spec.Schema)
 	for i := range l.N {
 		if more != nil && i%slice == 0 && !more(i) {
 			return c, false

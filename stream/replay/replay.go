@@ -291,9 +291,9 @@ func (m *Machine) CarryOver() (change *model.Change, err error) {
 // TakeEvents takes one events message into the state. Its bad rows are left out, and a message that cannot be read
 // moves nothing. Otherwise Batch holds the records, duplicates left out.
 //
-// A long message is taken in slices. Between two of them TakeEvents asks more, where that is set, whether to go on, with
-// the number of the next row. Where it is told not to, TakeEvents returns ErrInterrupted: the state holds a part of the
-// message, and the machine must be dropped or given another state.
+// A long message is taken in slices. Between two of them TakeEvents asks more, where that is set, whether to go on,
+// with the number of the next row. Where it is told not to, TakeEvents returns ErrInterrupted: the state holds a part
+// of the message, and the machine must be dropped or given another state.
 func (m *Machine) TakeEvents(r *txn.Record, more func(row int) bool) (bad []codec.RowError, err error) {
 	bad, err = m.AdmitEvents(r)
 	if err == nil {
@@ -327,7 +327,7 @@ func (m *Machine) Score(more func(row int) bool, each func(b *model.Batch, from 
 				next = func(row int) bool { return more(from + row) }
 			}
 		}
-		if !m.Part.EventsWhile(b, &m.Scores, next) {
+		if !model.EventsWhile(m.Part, b, &m.Scores, next) {
 			return ErrInterrupted
 		}
 		if each != nil {
@@ -351,7 +351,7 @@ func (m *Machine) TakeLabels(r *txn.Record, more func(row int) bool) (
 	bad, err = m.ReadLabels(r)
 	if err == nil {
 		all := false
-		if counts, all = m.Part.LabelsWhile(&m.Labels, more); !all {
+		if counts, all = model.LabelsWhile(m.Part, &m.Labels, more); !all {
 			err = ErrInterrupted
 		}
 	}
