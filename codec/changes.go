@@ -19,6 +19,12 @@ type Changes struct {
 	Absent    int // values of a nullable column that the message lacks; missing
 }
 
+// Add returns the sum.
+func (c Changes) Add(o Changes) Changes {
+	return Changes{NaN: c.NaN + o.NaN, Infinite: c.Infinite + o.Infinite, Rounded: c.Rounded + o.Rounded,
+		Text: c.Text + o.Text, Shortened: c.Shortened + o.Shortened, Absent: c.Absent + o.Absent}
+}
+
 // Each calls f for each kind of change, by its name in metrics.
 func (c Changes) Each(f func(kind string, n int)) {
 	f("nan", c.NaN)

@@ -81,16 +81,17 @@ const (
 	HeaderCRC32C = "crc32c"
 )
 
-// Names of the headers of a dead letter.
+// Names of the headers of a dead letter. They follow the headers of its message.
 const (
-	DeadReason    = "reason"
-	DeadStage     = "stage" // one of the Stage constants
-	DeadError     = "error"
-	DeadTopic     = "topic"
-	DeadPartition = "partition"
-	DeadOffset    = "offset"
-	DeadRow       = "row"        // absent when the whole message is dead
-	DeadFirstSeen = "first_seen" // RFC 3339
+	DeadReason    = "liftstream-reason"
+	DeadStage     = "liftstream-stage" // one of the Stage constants
+	DeadError     = "liftstream-error"
+	DeadTopic     = "liftstream-topic"
+	DeadPartition = "liftstream-partition"
+	DeadOffset    = "liftstream-offset"
+	DeadLast      = "liftstream-last-offset" // of several messages in a batch that cannot be read; absent else
+	DeadRow       = "liftstream-row"         // absent when the whole message is dead
+	DeadFirstSeen = "liftstream-first-seen"  // RFC 3339
 )
 
 // Stages name the step at which a message became a dead letter.
@@ -110,6 +111,7 @@ type Message struct {
 	// Now is the time from which Options.Future counts, in Unix nanoseconds; 0 checks nothing. A caller that must be able
 	// to replay passes a time that is stored with the message, such as its timestamp.
 	Now int64
-	// Done, when closed, ends the work on the message with ErrStopped; nil = never.
-	Done <-chan struct{}
+	// More is asked now and then, during the work on a large message and while it waits for memory, whether to go on.
+	// Where it says no, the work ends with ErrStopped. nil = always.
+	More func() bool
 }

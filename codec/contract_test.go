@@ -419,7 +419,7 @@ func TestCanonicalNumbers(t *testing.T) {
 	}{{0, "0"}, {math.Copysign(0, -1), "0"}, {1, "1"}, {-3, "-3"}, {1e6, "1000000"}, {0.1, "0.1"}, {1e-7, "0.0000001"},
 		{1e-8, "1e-08"},
 		{1 << 60, "1152921504606846976"}, {1e21, "1e+21"}, {123.456, "123.456"}} {
-		if got := string(AppendNumber(nil, c.v)); got != c.want {
+		if got := string(model.AppendNumber(nil, c.v, 64)); got != c.want {
 			t.Errorf("%v is %q, want %q", c.v, got, c.want)
 		}
 	}
@@ -434,7 +434,8 @@ func TestParseTime(t *testing.T) {
 		{" 1000 ", 1e9, true},
 		{"1970-01-01T01:00:00+01:00", 0, true}, {"yesterday", 0, false}, {"", 0, false}, {"9999-01-01", 0, false},
 		{"9223372036854775807", 0, false}, {"2262-06-01", 0, false}, {"1677-12-31", 0, false},
-		{"2261-12-31", 9214560000e9, true}} {
+		{"2261-12-31", 9214560000e9, true}, {"1970-01-01T00:01", 60e9, true}, {"1970-01-01 00:01Z", 60e9, true},
+		{"1970/01/02", 86400e9, true}, {"1970/01/01 00:00:01.5", 15e8, true}, {"01/02/1970", 0, false}} {
 		if got, ok := parseTime(c.s); ok != c.ok || got != c.want {
 			t.Errorf("%q is %d, %v", c.s, got, ok)
 		}

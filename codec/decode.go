@@ -74,6 +74,7 @@ func NewDecoder(o Options) (*Decoder, error) {
 	for _, t := range o.Missing {
 		t = string(trim([]byte(t)))
 		d.missing[t] = true
+		d.missing[string(model.CanonicalText(nil, []byte(t)))] = true
 		if v, err := strconv.ParseFloat(t, 64); err == nil {
 			d.numbers = append(d.numbers, v)
 		}
@@ -81,8 +82,14 @@ func NewDecoder(o Options) (*Decoder, error) {
 	d.levels = make([]levelColumn, len(o.Schema.Features))
 	for f := range d.levels {
 		d.levels[f].missing, d.levels[f].account = d.missing, &d.in.account
+		for _, t := range o.Schema.Features[f].Levels {
+			if d.levels[f].fixed == nil {
+				d.levels[f].fixed = map[string]bool{}
+			}
+			d.levels[f].fixed[t] = true
+		}
 	}
-	d.classes = classColumn{schema: o.Schema, missing: d.missing, account: &d.in.account}
+	d.classes = classColumn{known: model.NewClassIndex(o.Schema.Classes), missing: d.missing, account: &d.in.account}
 	return d, nil
 }
 
@@ -301,6 +308,15 @@ func dropRows(b *model.Batch, bad []RowError) {
 
 // Changes counts the values of the last message that the batch holds otherwise than they were sent.
 func (d *Decoder) Changes() Changes { return d.changes }
+
+// Merged calls f for each feature of which two texts were one number, such as 3.1 and 3.10, and so one level.
+func (d *Decoder) Merged(f func(feature, first, second string)) {
+	for i := range d.levels {
+		if m := d.levels[i].merged; m[0] != "" {
+			f(d.o.Schema.Features[i].Name, m[0], m[1])
+		}
+	}
+}
 
 // Release gives back the memory of the last message: its share of Options.Budget, and buffers that grew large for it.
 // AppendRow, DeadRow and the Carry of that message must not be used afterwards. A decoder with a Budget must be

@@ -69,15 +69,19 @@ func (t *intern) id(b []byte) (id uint32, fresh bool) {
 type levelColumn struct {
 	intern
 	missing map[string]bool
+	fixed   map[string]bool // the levels that the configuration names: their texts stay as they are
 	account *account
 	scratch []byte
-	// by id: the id of the text as UTF-8 without spaces around it; MissingCode for a text that means missing
+	// by id: the id of the canonical text; MissingCode for a text that means missing
 	canon  []uint32
 	stamp  []uint32 // by id: the batch in which code is valid
 	code   []uint32
 	odd    []uint8 // by id: what canon changed in the text, besides spaces
 	batch  uint32
 	levels []string
+
+	spelt  map[string]string // first text of a number with a fraction, by its canonical text
+	merged [2]string         // two texts that are one number, the first such two
 
 	dict      arrow.ArrayData // dictionary of byValue; its values do not change within a batch
 	byValue   []uint32
@@ -109,6 +113,7 @@ func (c *levelColumn) begin(levels []string) {
 func (c *levelColumn) forget() {
 	c.intern = intern{}
 	c.canon, c.stamp, c.code, c.odd, c.batch, c.dict, c.byValue = nil, nil, nil, nil, 0, nil, nil
+	c.spelt = nil
 }
 
 func (c *levelColumn) lookup(b []byte) uint32 {
@@ -167,8 +172,15 @@ func (c *levelColumn) admit(id uint32, b []byte) {
 		t = bytes.ToValidUTF8(t, []byte("\uFFFD")) // published values must be text
 		c.odd[id] |= oddText
 	}
+	gone := c.missing[string(t)]
+	if !c.fixed[string(t)] {
+		text := t
+		t = model.CanonicalText(nil, t)
+		c.spell(text, t)
+		gone = gone || c.missing[string(t)]
+	}
 	switch {
-	case c.missing[string(t)]:
+	case gone:
 		c.canon[id] = model.MissingCode
 	case string(t) != string(b):
 		k, fresh := c.id(t)
@@ -176,6 +188,23 @@ func (c *levelColumn) admit(id uint32, b []byte) {
 			c.add(k, 0)
 		}
 		c.canon[id] = k
+	}
+}
+
+// spell notes the first two texts of one number with a fraction, such as 3.1 and 3.10, which might be names.
+func (c *levelColumn) spell(text, canonical []byte) {
+	if c.merged[0] != "" || len(text) > 24 || bytes.IndexByte(canonical, '.') < 0 || canonical[0] > '9' {
+		return
+	}
+	first, ok := c.spelt[string(canonical)]
+	switch {
+	case !ok && c.spelt == nil:
+		c.spelt = map[string]string{}
+		fallthrough
+	case !ok:
+		c.spelt[string(canonical)] = string(text)
+	case first != string(text):
+		c.merged = [2]string{first, string(text)}
 	}
 }
 
@@ -192,7 +221,7 @@ func shorten(t []byte) []byte {
 // classColumn maps texts to classes.
 type classColumn struct {
 	intern
-	schema  *model.Schema
+	known   *model.ClassIndex
 	missing map[string]bool
 	account *account
 	scratch []byte
@@ -229,10 +258,13 @@ func (c *classColumn) lookup(b []byte) int32 {
 // of is the class that a text names.
 func (c *classColumn) of(b []byte) int32 {
 	t := trim(b)
-	if k := c.schema.Class(string(t)); k >= 0 {
-		return int32(k)
+	if len(t) > maxLevel {
+		return int32(model.UnknownClass)
 	}
-	if c.missing[string(t)] {
+	if k := c.known.Class(t); k >= 0 {
+		return k
+	}
+	if c.missing[string(t)] || c.missing[string(model.CanonicalText(nil, t))] {
 		return model.Unlabelled
 	}
 	return model.UnknownClass

@@ -36,12 +36,12 @@ func (d *Decoder) planEvents(s *arrow.Schema) *plan {
 			differences = append(differences, err)
 		}
 	}
-	if p.label, err = findAny(s, d.o.Label, wantText, textual); err != nil {
+	if p.label, err = findAny(s, d.o.Label, wantLevel, level); err != nil {
 		differences = append(differences, err)
 	}
 	for i := range d.o.Schema.Features {
 		f := &d.o.Schema.Features[i]
-		want, fits := wantText, textual
+		want, fits := wantLevel, level
 		if f.Kind == model.Continuous {
 			want, fits = wantNumber, numeric
 		}
@@ -97,7 +97,7 @@ func alike(s *arrow.Schema, name string) string {
 
 func (d *Decoder) planLabels(s *arrow.Schema) *plan {
 	p := &plan{id: -1, time: -1, partition: -1, offset: -1, row: -1}
-	if p.label, p.err = find(s, d.o.Label, wantText, textual); p.err != nil {
+	if p.label, p.err = find(s, d.o.Label, wantLevel, level); p.err != nil {
 		return p
 	}
 	if d.o.Time != "" {
@@ -166,5 +166,6 @@ func find(s *arrow.Schema, name, want string, fits func(arrow.DataType) bool) (i
 const (
 	wantNumber = "a number is needed"
 	wantText   = "text, a number or a boolean is needed"
+	wantLevel  = "text, a number, a boolean, a timestamp or a date is needed"
 	wantTime   = "a timestamp, a date, integer Unix milliseconds or RFC 3339 text is needed"
 )

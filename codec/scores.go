@@ -328,7 +328,7 @@ func (c *reasons) add(x *scored, i int) {
 		case r.Feature < 0 || !known(r.Value):
 			c.value.Null()
 		case x.schema.Features[r.Feature].Kind == model.Continuous:
-			c.value.Bytes = appendFloat(c.value.Bytes, r.Value, 64)
+			c.value.Bytes = model.AppendNumber(c.value.Bytes, r.Value, 64)
 			c.value.End(true)
 		default:
 			c.value.Add(x.levels.Text(int(r.Feature), r.Value))

@@ -11,6 +11,8 @@ import (
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/array"
 	"github.com/apache/arrow/go/v15/arrow/bitutil"
+
+	"liftstream/model"
 )
 
 // maxScale bounds the scale of decimals, up or down: a schema could claim two thousand million.
@@ -51,6 +53,17 @@ func textual(t arrow.DataType) bool {
 		return textual(t.ValueType)
 	}
 	return numeric(t)
+}
+
+// level reports whether values of the type have a canonical text for levels and labels: ids are no times.
+func level(t arrow.DataType) bool {
+	switch t := t.(type) {
+	case *arrow.TimestampType, *arrow.Date32Type, *arrow.Date64Type:
+		return true
+	case *arrow.DictionaryType:
+		return level(t.ValueType)
+	}
+	return textual(t)
 }
 
 // temporal reports whether values of the type are times that unixNano reads.
@@ -204,23 +217,11 @@ func appendDecimal(dst []byte, v *big.Int, scale int) []byte {
 	return dst
 }
 
-// appendFloat appends the canonical text of a number: whole numbers as integers do, others in their shortest decimal
-// form, with an exponent only outside 1e-7 .. 1e21. Negative zero is 0.
-func appendFloat(dst []byte, v float64, size int) []byte {
-	if math.Abs(v) < 1<<63 && v == math.Trunc(v) {
-		return strconv.AppendInt(dst, int64(v), 10)
-	}
-	format := byte('f')
-	if x := math.Abs(v); x < 1e-7 || x >= 1e21 {
-		format = 'g'
-	}
-	return strconv.AppendFloat(dst, v, format, -1, size)
-}
-
 // isNull reports whether value i is null. Arrow says no for columns of the null type.
 func isNull(a arrow.Array, i int) bool { return a.IsNull(i) || a.DataType().ID() == arrow.NULL }
 
-// appendText appends the canonical text of value i. ok is false for null, NaN and infinities.
+// appendText appends the text of value i: that of a string as it stands, that of any other value canonical but for
+// times, which are RFC 3339 (model.CanonicalText cuts midnight off). ok is false for null, NaN and infinities.
 func appendText(dst []byte, a arrow.Array, i int) (text []byte, ok bool) {
 	if isNull(a, i) {
 		return dst, false
@@ -260,11 +261,7 @@ func appendText(dst []byte, a arrow.Array, i int) (text []byte, ok bool) {
 		v, scale := decimal(a, i)
 		return appendDecimal(dst, v, scale), true
 	case *array.Timestamp, *array.Date32, *array.Date64:
-		t, ok := unixNano(a, i)
-		if !ok {
-			return dst, false
-		}
-		return time.Unix(0, t).UTC().AppendFormat(dst, time.RFC3339Nano), true
+		return instant(a, i).AppendFormat(dst, time.RFC3339Nano), true
 	case *array.Dictionary:
 		return appendText(dst, a.Dictionary(), a.GetValueIndex(i))
 	}
@@ -275,7 +272,30 @@ func finiteText(dst []byte, v float64, size int) ([]byte, bool) {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return dst, false
 	}
-	return appendFloat(dst, v, size), true
+	return model.AppendNumber(dst, v, size), true
+}
+
+// instant is the time of a timestamp or date, also outside the range of nanoseconds; without a zone it is UTC.
+func instant(a arrow.Array, i int) time.Time {
+	var t time.Time
+	switch a := a.(type) {
+	case *array.Timestamp:
+		switch v := int64(a.Value(i)); a.DataType().(*arrow.TimestampType).Unit {
+		case arrow.Second:
+			t = time.Unix(v, 0)
+		case arrow.Millisecond:
+			t = time.UnixMilli(v)
+		case arrow.Microsecond:
+			t = time.UnixMicro(v)
+		default:
+			t = time.Unix(0, v)
+		}
+	case *array.Date32:
+		t = time.Unix(int64(a.Value(i))*(24*3600), 0)
+	case *array.Date64:
+		t = time.UnixMilli(int64(a.Value(i)))
+	}
+	return t.UTC()
 }
 
 // scaled multiplies by a positive unit; ok is false when the product overflows.
@@ -363,11 +383,7 @@ func integer(a arrow.Array, i int) (int64, bool) {
 	return 0, false
 }
 
-var timeLayouts = []string{time.RFC3339Nano, "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02T15:04:05.999999999",
-	"2006-01-02 15:04:05.999999999", "2006-01-02"}
-
-// parseTime reads RFC 3339, also with a space for the T, without a zone (UTC), or the date alone; an integer is Unix
-// milliseconds.
+// parseTime reads a text as model.ParseTime does; an integer is Unix milliseconds.
 func parseTime(s string) (int64, bool) {
 	if len(s) > 200 {
 		return 0, false // many rows may hold the same long text
@@ -376,20 +392,5 @@ func parseTime(s string) (int64, bool) {
 	if v, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return scaled(v, 1e6)
 	}
-	if len(s) > 40 {
-		return 0, false
-	}
-	for _, l := range timeLayouts {
-		if t, err := time.Parse(l, s); err == nil {
-			if y := t.Year(); y < 1678 || y > 2261 {
-				return 0, false // outside the range of int64 nanoseconds
-			}
-			return t.UnixNano(), true
-		}
-	}
-	return 0, false
+	return model.ParseTime(s)
 }
-
-// AppendNumber appends the canonical text of a finite number, the one by which levels are compared: whole numbers print
-// as integers do.
-func AppendNumber(dst []byte, v float64) []byte { return appendFloat(dst, v, 64) }

@@ -105,7 +105,7 @@ var bounds = []bound{
 	{path: "memory.message", low: kib, high: gib, why: "a message must fit, and Kafka carries no larger ones"},
 
 	{path: "policy.future", low: 0, high: century, why: "clocks differ, but not by that"},
-	{path: "policy.dead_share", low: 0, high: 1, why: "it is a share; 0 never stops"},
+	{path: "policy.dead_share", low: 0, high: 1, why: "it is a share; 0 never pauses"},
 	{path: "output.why", low: 0, high: 1000, why: "each is a row of a list in every score"},
 	{path: "shutdown.grace", low: second, high: hour,
 		why: "work in flight needs time to end, and a stop waits for it"},

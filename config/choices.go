@@ -173,6 +173,17 @@ const (
 
 func (Reaction) choices() []string { return []string{"fail", "rebuild"} }
 
+// OffsetReaction is the answer to a group offset that another program has set.
+type OffsetReaction string
+
+const (
+	OffsetFail    OffsetReaction = "fail"    // stop and name the decision to take
+	OffsetSkip    OffsetReaction = "skip"    // the later offset counts, of state and group: nothing is scored twice
+	OffsetRescore OffsetReaction = "rescore" // the earlier one counts: nothing is left out, some may be scored again
+)
+
+func (OffsetReaction) choices() []string { return []string{"fail", "skip", "rescore"} }
+
 // OutputFeatures says which features are handed on with the scores.
 type OutputFeatures string
 

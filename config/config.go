@@ -107,6 +107,8 @@ func Default(name string) *Config {
 		Policy: Policy{
 			InputLost:      ReactionFail,
 			TopicRecreated: ReactionFail,
+			OffsetMoved:    OffsetFail,
+			ModelLost:      ReactionFail,
 			SchemaChanged:  ReactionRebuild,
 			Future:         Duration(5 * time.Minute),
 		},

@@ -101,7 +101,7 @@ func TestFullFile(t *testing.T) {
 	want.Topics.Labels = "bank-labels"
 	want.Kafka.TLS = &TLS{CA: "...", Cert: "...", Key: "..."}
 	want.Kafka.SASL = &SASL{Mechanism: MechanismScramSHA512, Username: "...", Password: "hunter2"}
-	want.HTTP.Token = "t0k3n"
+	want.HTTP.Token, want.HTTP.Hosts = "t0k3n", []string{"scores.example.com"}
 	want.masked = map[string]bool{"kafka.sasl.password": true, "http.token": true}
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("the values of the file are not the documented defaults:\n got %+v\nwant %+v", c, want)
@@ -205,7 +205,7 @@ policy: {dead_share: 2}
 `
 	_, _, err = Parse("t.yaml", []byte(text), nil)
 	want := `t.yaml:7: propensity.monotone: "z" is not one of record.features
-t.yaml:10: policy.dead_share must be at least 0 and at most 1, not 2: it is a share; 0 never stops`
+t.yaml:10: policy.dead_share must be at least 0 and at most 1, not 2: it is a share; 0 never pauses`
 	if err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}

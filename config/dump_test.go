@@ -101,7 +101,7 @@ name: bank
 `,
 		strings.Replace(minimal, "name: bank", "name: other", 1),
 		minimal + "lift: {quantiles: 5, sets: {max: 3}}\npropensity: {half_lives: [3, 2e1, 200, 2000, 0s], step: 1e-1}\n",
-		minimal + "kafka: {brokers: ['b:1']}\nhttp: {listen: ':1'}\ntopics: {events: x}\n" +
+		minimal + "kafka: {brokers: ['b:1']}\nhttp: {listen: 'localhost:1'}\ntopics: {events: x}\n" +
 			"commit: {interval: 1s}\nmemory: {tail: 1MiB}\n",
 		minimal + "fit: {every: 5s, warmup: 10}\nlabels: {window: 1d}\noutput: {why: 1}\n" +
 			"snapshot: {interval: 5s}\nshutdown: {grace: 5s}\n",

@@ -123,6 +123,15 @@ type Policy struct {
 	// TopicRecreated is for an input topic that is not the one of the state, or a state topic that has lost it. Default
 	// fail.
 	TopicRecreated Reaction `yaml:"topic_recreated"`
+	// OffsetMoved is for an offset of the group that another program has set, back or ahead. Default fail. skip takes
+	// the later of its offset and the state's: nothing is scored twice, and events between the two are learnt without a
+	// score. rescore takes the earlier one: nothing is left out; where the offset was set back, the state is learnt anew
+	// from the first events that are left, and those behind the offset are scored again. Offsets that have expired are
+	// not moved: the state knows them.
+	OffsetMoved OffsetReaction `yaml:"offset_moved"`
+	// ModelLost is for a state that needs a model which its topic does not hold any more. Default fail. rebuild learns
+	// the state anew from the first events that are left, and scores none of them twice.
+	ModelLost Reaction `yaml:"model_lost"`
 	// SchemaChanged is for a state made under another record, lift, propensity, local or kernel section. Default
 	// rebuild: where only features, their levels, classes at the end or monotone have changed, everything is
 	// kept that mentions no feature that is gone or has become another: counts, weights and curves as they were. The rest
@@ -130,11 +139,12 @@ type Policy struct {
 	SchemaChanged Reaction `yaml:"schema_changed"`
 	// Future is how far ahead of the clock an event's time may be; a row beyond it is bad. Default 5m.
 	Future Duration `yaml:"future"`
-	// DeadShare is the share of bad rows among the newest ones of a partition above which the stage stops, with exit
-	// status 1, after it has committed them as dead letters. The newest are the fewest last messages that are at least 100
-	// and hold at least 1,000 rows, of events and of labels apart; while there are fewer, the lacking rows count as good.
-	// A message that cannot be read stands for as many rows as the others have on average. A restart counts the same
-	// messages again, so it goes on only with a higher share. Default 0: it never stops for that.
+	// DeadShare is the share of bad rows among the newest ones of a partition above which the partition pauses, after it
+	// has committed them as dead letters: /readyz is red and says why, until 'liftstream resume'. The newest are the
+	// fewest last messages that are at least 100 and hold at least 1,000 rows, of events and of labels apart; while there
+	// are fewer, the lacking rows count as good. A message that cannot be read stands for as many rows as the others have
+	// on average. A restart counts the same messages again, but not those that a resume has accepted. Default 0: it never
+	// pauses.
 	DeadShare float64 `yaml:"dead_share"`
 }
 
@@ -150,10 +160,14 @@ type Output struct {
 
 // HTTP is the operator's endpoint: probes, metrics, the live page, control.
 type HTTP struct {
-	// Listen is its address, as host:port. Default 127.0.0.1:8080; port 0 takes a free one.
+	// Listen is its address, as host:port. Default 127.0.0.1:8080; port 0 takes a free one. Other hosts than this
+	// machine's own need a Token.
 	Listen string `yaml:"listen"`
 	// Token is the bearer token that requests must carry. Default none.
 	Token Secret `yaml:"token,omitempty"`
+	// Hosts lists the names by which browsers and probes may call the endpoint, beside the names of the machine itself
+	// and the host of Listen. Default none.
+	Hosts []string `yaml:"hosts,omitempty"`
 }
 
 // Shutdown bounds the end of a run.

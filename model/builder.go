@@ -9,7 +9,8 @@ import (
 type Builder struct {
 	spec  *Spec
 	coder coder
-	seen  []bool    // by class
+	seen  []bool // by class
+	time  streamTime
 	rows  *Evidence // in their order
 	mixed *Evidence // without an order; nil when it must be made anew
 }
@@ -30,6 +31,13 @@ func (x *Builder) Add(b *Batch) {
 	for i := range b.N {
 		x.coder.code(x.rows.Levels, b, i)
 		rec := record{Example: b.example(i, x.coder.row, float64(x.Len()))}
+		began := x.time.now != 0
+		if x.time.observe(rec.Time) && !began {
+			for k, t := range x.rows.Time {
+				x.rows.Time[k] = min(t, x.time.now)
+			}
+		}
+		rec.Time = x.time.of(rec.Time)
 		if rec.Class < 0 || rec.Weight <= 0 {
 			continue
 		}
@@ -83,7 +91,7 @@ func (x *Builder) fit(ctx context.Context, evidence func() *Evidence) (*Model, e
 	}
 	ev := evidence()
 	whole := *ev
-	whole.Whole = true
+	whole.Whole, whole.Work = true, FileWork
 	parts, err := fitParts(ctx, x.spec, &whole, nil, nil)
 	if err != nil {
 		return nil, err

@@ -144,11 +144,11 @@ func (p *Partition) Carry(spec *Spec) (*Partition, *Change, error) {
 	n.trained, n.version, n.clock, n.seen, n.next, n.lost = p.trained, p.version, p.clock, p.seen, p.next, p.lost
 	copy(n.counts.sum, p.counts.sum)
 	n.counts.square = p.counts.square
-	n.percent = p.percent
+	n.percent, n.time = p.percent, p.time
 	for f, o := range c.Feature {
 		if o >= 0 && spec.Schema.Features[f].Kind != Continuous {
 			for _, t := range p.levels.names[o] {
-				n.levels.Code(f, t)
+				n.levels.exact(f, t)
 			}
 		}
 	}

@@ -30,7 +30,9 @@ func (s coldStart) refines(clock float64) bool {
 	return false
 }
 
-// ownModel builds model 0, or refines it, from the tail. A fit that fails changes nothing.
+// ownModel builds model 0, or refines it, from the tail. It runs between two records, so that its work is bounded by
+// LoopWork: a component that needs more has no part until the trainer's first model, and where the scorecard does,
+// nothing changes. Nor does a fit that fails change anything.
 func (p *Partition) ownModel() {
 	var states map[int32]map[string][]byte
 	if p.trained {
@@ -40,7 +42,9 @@ func (p *Partition) ownModel() {
 		}
 		states = map[int32]map[string][]byte{p.self: own}
 	}
-	parts, err := fitParts(context.Background(), p.spec, p.sample.evidence(p.spec, p.levels), states, nil)
+	ev := p.sample.evidence(p.spec, p.levels)
+	ev.Work, ev.Strict = LoopWork, true
+	parts, err := fitParts(context.Background(), p.spec, ev, states, nil)
 	if err != nil {
 		return
 	}

@@ -37,6 +37,8 @@ type Rebase struct {
 	Recode Recode
 	// Clock is the partition's labelled-record clock now.
 	Clock float64
+	// Time is the partition's stream time, 0 where it has not begun. A share of the Model may tell a later one.
+	Time int64
 	// Since yields, oldest first, the labelled examples (recoded) that the partition learnt after the Model's offset
 	// for it: a table of new structure must learn them on top of the Model's share for Self. A table whose structure did
 	// not change keeps its own counts and must not learn them again.
@@ -51,7 +53,8 @@ type Factory interface {
 	New(levels *Levels) Component
 	// Fit searches the structure on the evidence and returns the component's part of a Model. previous is the part of
 	// the serving Model, nil when there is none, as after a change of the schema; see Before. Fit starts from it and
-	// leaves as it is each structure that need not change, so that live counts stay. It obeys ctx, may run while other
-	// components learn, and gives the same bytes for the same evidence.
+	// leaves as it is each structure that need not change, so that live counts stay. It stops within a tenth of a second
+	// after ctx has ended, keeps within Evidence.Work, may run while other components learn, and gives the same bytes for
+	// the same evidence.
 	Fit(ctx context.Context, ev *Evidence, previous []byte) ([]byte, error)
 }

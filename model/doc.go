@@ -26,6 +26,7 @@
 //	schema.go levels.go batch.go       features, codes of levels, decoded records
 //	partition.go score.go learn.go     the Partition, its scores, its learning
 //	counts.go coldstart.go             the class counts, and model 0 before the first published one
+//	streamtime.go                      the time that records and labels tell
 //	pending.go                         records that wait for their labels
 //	sample.go tail.go reservoir.go     learnt records: the newest, and a sample of the older ones
 //	percentile.go                      ranks of scores among the scores of before

@@ -76,12 +76,18 @@ func TestALearntRecordTakesNoMoreBytesThanAWaitingOne(t *testing.T) {
 // follows, and not before.
 func TestTimesOfLabelsMoveTheWindow(t *testing.T) {
 	p := cold(func(o *model.Options) { o.WaitWindow = int64(time.Hour) })
-	unlabelled(p, 0, 1)
+	unlabelled(p, 0, 5) // stream time has begun: it is 4 s
+	label := func(at time.Duration) {
+		p.Labels(&model.Labels{N: 1, Class: []int32{1}, ID: []string{"nobody"}, Time: []int64{int64(at)}})
+	}
+	for at := time.Duration(0); at < time.Hour; at += 4 * time.Minute {
+		label(at)
+	}
 	for _, c := range []struct {
 		at      time.Duration
 		expired uint64
-	}{{time.Hour, 0}, {time.Hour + 1, 1}} {
-		p.Labels(&model.Labels{N: 1, Class: []int32{1}, ID: []string{"nobody"}, Time: []int64{int64(c.at)}})
+	}{{time.Hour + 4*time.Second, 0}, {time.Hour + 4*time.Second + 1, 5}} {
+		label(c.at)
 		if got := p.Losses().Expired; got != c.expired {
 			t.Errorf("at %v: %d expired, want %d", c.at, got, c.expired)
 		}

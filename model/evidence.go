@@ -44,6 +44,11 @@ type Evidence struct {
 	// Keep asks a Fit to leave the structure and the fitted weights of previous as they are, and to bring only the
 	// shares of the partitions up to date, as Renew does with a model that has passed the gate.
 	Keep bool
+	// Work is the budget of a Fit in steps, see Work; 0 = no bound. A Fit keeps within it by a rule that its page states:
+	// it leaves out features (Strongest) or records, or takes the best answer so far.
+	Work int64
+	// Strict asks for all of the work or none: a Fit for which Work is too little returns ErrTooMuchWork.
+	Strict bool
 }
 
 func newEvidence(s *Schema, l *Levels, seed uint64) *Evidence {

@@ -2,22 +2,26 @@ package model
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 )
 
 // fitParts fits every component on the evidence, side by side, and then the scorecard over their inputs. states holds
-// each partition's snapshot.
+// each partition's snapshot. Where the evidence is strict, a component with too small a budget has no part.
 func fitParts(
 	ctx context.Context, spec *Spec, ev *Evidence, states map[int32]map[string][]byte, previous *Model,
 ) (map[string][]byte, error) {
-	out := make([][]byte, len(spec.Components))
+	out, left := make([][]byte, len(spec.Components)), make([]bool, len(spec.Components))
 	g, within := errgroup.WithContext(ctx)
 	for i, f := range spec.Components {
 		g.Go(func() (err error) {
-			out[i], err = fitPart(within, f, *ev, states, previous)
+			if out[i], err = fitPart(within, f, *ev, states, previous); errors.Is(err, ErrTooMuchWork) {
+				left[i], err = true, nil
+			}
 			return err
 		})
 	}
@@ -26,7 +30,9 @@ func fitParts(
 	}
 	parts := make(map[string][]byte, len(out)+1)
 	for i, f := range spec.Components {
-		parts[f.Name()] = out[i]
+		if !left[i] {
+			parts[f.Name()] = out[i]
+		}
 	}
 	var err error
 	if parts[spec.Scorecard.Name()], err = fitScorecard(ctx, spec, *ev, states, previous, parts); err != nil {
@@ -140,6 +146,21 @@ func inputsOf(components []Component, classes int, row Row, dst []float64) {
 // previous is the serving model, nil before the first. states[p] is the result of Snapshot, or the same parts
 // read back.
 func Fit(ctx context.Context, spec *Spec, states map[int32]map[string][]byte, previous *Model) (*Model, error) {
+	return fit(ctx, spec, states, previous, false)
+}
+
+// ErrOneClass is returned by FitAnew when all labelled records are of one class.
+var ErrOneClass = errors.New("all labelled records are of one class")
+
+// FitAnew is Fit without the structure of the serving model, for the models of the cold start: cells that were cut from
+// the first few hundred records are coarse.
+func FitAnew(ctx context.Context, spec *Spec, states map[int32]map[string][]byte, previous *Model) (*Model, error) {
+	return fit(ctx, spec, states, previous, true)
+}
+
+func fit(
+	ctx context.Context, spec *Spec, states map[int32]map[string][]byte, previous *Model, anew bool,
+) (*Model, error) {
 	m := &Model{Version: 1, Fingerprint: spec.Options.Fingerprint, Levels: NewLevels(spec.Schema)}
 	if previous != nil {
 		m.Levels = previous.Levels.Clone()
@@ -152,6 +173,13 @@ func Fit(ctx context.Context, spec *Spec, states map[int32]map[string][]byte, pr
 	m.Marks, m.Info.Records, m.Info.Verdict = marksOf(parts), ev.Len(), noVerdict(spec.Options.Gate)
 	for _, w := range ev.Weight {
 		m.Info.Weight += w
+	}
+	ev.Work = spec.Options.work()
+	if anew {
+		if slices.Max(ev.Class) == slices.Min(ev.Class) {
+			return nil, ErrOneClass
+		}
+		ev.Models, previous = nil, nil
 	}
 	if m.Parts, err = fitParts(ctx, spec, ev, states, previous); err != nil {
 		return nil, err
@@ -170,7 +198,7 @@ func Renew(ctx context.Context, spec *Spec, m *Model, states map[int32]map[strin
 	if err != nil {
 		return nil, err
 	}
-	ev.Keep = true
+	ev.Keep, ev.Work = true, spec.Options.work()
 	out.Shares, out.Parts = marksOf(parts), maps.Clone(m.Parts)
 	if out.Parts[spec.Scorecard.Name()], err = fitScorecard(ctx, spec, *ev, states, m, m.Parts); err != nil {
 		return nil, err

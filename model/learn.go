@@ -20,6 +20,9 @@ type LabelCounts struct {
 
 func (p *Partition) event(b *Batch, i int, out *Scores) {
 	p.seen++
+	if b.Time != nil {
+		p.tell(b.Time[i])
+	}
 	if p.trained {
 		p.scorer.score(p.row, &p.percent, out, i)
 	} else {
@@ -41,6 +44,7 @@ func (p *Partition) event(b *Batch, i int, out *Scores) {
 	}
 	waits := p.spec.Options.WaitBytes > 0 && rec.Class != UnknownClass
 	if rec.Class >= 0 {
+		rec.Time = p.time.of(rec.Time)
 		p.learn(rec, pending)
 		waits = waits && p.spec.Options.Correct
 		pending = nil
@@ -50,20 +54,32 @@ func (p *Partition) event(b *Batch, i int, out *Scores) {
 		if b.ID != nil {
 			id = b.ID[i]
 		}
-		p.store.admit(rec, id, pending, rec.Class >= 0)
+		p.store.admit(rec, id, pending, rec.Class >= 0, p.time.now)
 		p.expire()
+	}
+}
+
+// tell takes note of the time of a record or label.
+func (p *Partition) tell(t int64) {
+	before := p.time.now
+	if !p.time.observe(t) {
+		return
+	}
+	p.store.passGap(before, p.time.now)
+	if before == 0 {
+		p.notAhead() // until now times were taken as they came
 	}
 }
 
 // expire takes overdue records out of the pending store, as the configuration says.
 func (p *Partition) expire() {
-	for w := p.store.overdue(); w != nil; w = p.store.overdue() {
+	for w := p.store.overdue(p.time.now); w != nil; w = p.store.overdue(p.time.now) {
 		if w.learnt {
 			continue
 		}
 		p.lost.Expired++
 		if p.spec.Options.ExpireAs >= 0 {
-			w.Class = p.spec.Options.ExpireAs
+			w.Class, w.Time = p.spec.Options.ExpireAs, p.time.of(w.Time)
 			p.learn(&w.record, p.scorer.usable(w.pending))
 		}
 	}
@@ -101,7 +117,17 @@ func (p *Partition) learn(rec *record, pending []float64) {
 // Labels learns late labels: of the newest record with that id, or of the record at that position. A class of
 // Unlabelled is ignored. Labels of records that are not in the pending store are counted, not kept.
 func (p *Partition) Labels(l *Labels) (c LabelCounts) {
+	c, _ = p.LabelsWhile(l, nil)
+	return c
+}
+
+// LabelsWhile is Labels, but it asks as EventsWhile does.
+func (p *Partition) LabelsWhile(l *Labels, more func(row int) bool) (c LabelCounts, all bool) {
+	slice := p.slice()
 	for i := range l.N {
+		if more != nil && i%slice == 0 && !more(i) {
+			return c, false
+		}
 		class := l.Class[i]
 		if class < 0 {
 			if class == UnknownClass {
@@ -123,7 +149,7 @@ func (p *Partition) Labels(l *Labels) (c LabelCounts) {
 		case w == nil:
 			c.Unmatched++
 		case !w.learnt:
-			w.Class = class
+			w.Class, w.Time = class, p.time.of(w.Time)
 			p.learn(&w.record, p.scorer.usable(w.pending))
 			c.Learnt++
 			if p.spec.Options.Correct {
@@ -140,11 +166,11 @@ func (p *Partition) Labels(l *Labels) (c LabelCounts) {
 	}
 	if l.Time != nil {
 		for _, t := range l.Time[:l.N] {
-			p.store.newest = max(p.store.newest, t)
+			p.tell(t)
 		}
 	}
 	p.expire()
-	return c
+	return c, true
 }
 
 // correct replaces the class that a record was learnt with, in the counts with the weight of its position and in the

@@ -23,11 +23,15 @@ type Levels struct {
 	schema *Schema
 	names  [][]string
 	index  []map[string]uint32
+	// The first level of each canonical text, and of each sameValue, where that is not the text of the level.
+	canonical, same []map[string]uint32
 }
 
 // NewLevels returns the table that holds just the fixed levels of the schema.
 func NewLevels(s *Schema) *Levels {
-	l := &Levels{schema: s, names: make([][]string, len(s.Features)), index: make([]map[string]uint32, len(s.Features))}
+	n := len(s.Features)
+	l := &Levels{schema: s, names: make([][]string, n), index: make([]map[string]uint32, n),
+		canonical: make([]map[string]uint32, n), same: make([]map[string]uint32, n)}
 	for f := range s.Features {
 		if s.Features[f].Kind == Continuous {
 			continue
@@ -44,6 +48,18 @@ func (l *Levels) add(f int, text string) uint32 {
 	c := uint32(len(l.names[f]))
 	l.names[f] = append(l.names[f], text)
 	l.index[f][text] = c
+	for _, x := range []struct {
+		text  string
+		first []map[string]uint32
+	}{{string(CanonicalText(nil, []byte(text))), l.canonical}, {sameValue(text), l.same}} {
+		if _, ok := x.first[f][x.text]; ok || x.text == text {
+			continue
+		}
+		if x.first[f] == nil {
+			x.first[f] = map[string]uint32{}
+		}
+		x.first[f][x.text] = c
+	}
 	return c
 }
 
@@ -62,18 +78,23 @@ func (l *Levels) Other(f int) uint32 {
 	return MaxLevels
 }
 
-// Code returns the code of text, appending it when it is new and the feature's levels are learnt.
+// Code returns the code of text, appending it when it is new and the feature's levels are learnt. A text is new when no
+// level has this text, and none is the same value: a level True, or 1.0, that a state has learnt before texts became
+// canonical (CanonicalText) is found by true, or 1, and true is found by 1.
 func (l *Levels) Code(f int, text string) uint32 {
 	whole := len(text)
-	if whole > maxLevelBytes {
-		end := maxLevelBytes
-		for end > maxLevelBytes-utf8.UTFMax && !utf8.RuneStart(text[end]) {
-			end--
-		}
-		text = text[:end]
-	}
+	text = cutLevel(text)
 	if c, ok := l.index[f][text]; ok {
 		return c
+	}
+	canonical, value := string(CanonicalText(nil, []byte(text))), sameValue(text)
+	for _, x := range []struct {
+		codes map[string]uint32
+		text  string
+	}{{l.index[f], canonical}, {l.canonical[f], canonical}, {l.index[f], value}, {l.same[f], value}} {
+		if c, ok := x.codes[x.text]; ok {
+			return c
+		}
 	}
 	if len(l.schema.Features[f].Levels) > 0 || len(l.names[f]) >= MaxLevels {
 		return l.Other(f)
@@ -82,6 +103,28 @@ func (l *Levels) Code(f int, text string) uint32 {
 		text = strings.Clone(text) // the rest of the text need not be kept
 	}
 	return l.add(f, text)
+}
+
+// exact is Code for the level of just this text.
+func (l *Levels) exact(f int, text string) uint32 {
+	if c, ok := l.index[f][text]; ok {
+		return c
+	}
+	if len(l.schema.Features[f].Levels) > 0 || len(l.names[f]) >= MaxLevels {
+		return l.Other(f)
+	}
+	return l.add(f, text)
+}
+
+func cutLevel(text string) string {
+	if len(text) <= maxLevelBytes {
+		return text
+	}
+	end := maxLevelBytes
+	for end > maxLevelBytes-utf8.UTFMax && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end]
 }
 
 // Text returns the text of value v of feature f as a report prints it: the name of the level, or "(other)". It is
@@ -104,7 +147,8 @@ func (l *Levels) Clone() *Levels {
 	return c
 }
 
-// Merge appends the levels of o that l lacks, in o's order, and returns the recoding of o's codes into l's.
+// Merge appends the levels of o that l lacks, in o's order, and returns the recoding of o's codes into l's. Two levels
+// of o stay two, also where they are one value, but for those that have no code of their own.
 func (l *Levels) Merge(o *Levels) Recode {
 	r := make(Recode, len(l.names))
 	for f := range o.names {
@@ -112,8 +156,21 @@ func (l *Levels) Merge(o *Levels) Recode {
 			continue
 		}
 		r[f] = make([]uint32, len(o.names[f]))
+		taken := map[uint32]bool{}
+		for _, t := range o.names[f] {
+			if code, ok := l.index[f][t]; ok {
+				taken[code] = true
+			}
+		}
 		for c, t := range o.names[f] {
-			r[f][c] = l.Code(f, t)
+			code, ok := l.index[f][t]
+			if !ok {
+				if code = l.Code(f, t); taken[code] {
+					code = l.exact(f, t)
+				}
+				taken[code] = true
+			}
+			r[f][c] = code
 		}
 	}
 	return r
@@ -163,9 +220,15 @@ func DecodeLevels(s *Schema, r *wire.Reader) (*Levels, error) {
 		if s.Features[f].Kind == Continuous && len(names) > 0 {
 			return nil, r.Fail(fmt.Errorf("levels of the continuous feature %q", s.Features[f].Name))
 		}
+		fixed := len(s.Features[f].Levels)
 		for c, t := range names {
-			if got := l.Code(f, t); got != uint32(c) {
+			t = cutLevel(t)
+			got, known := l.index[f][t]
+			if known && got != uint32(c) || !known && fixed > 0 {
 				return nil, r.Fail(fmt.Errorf("level %d %q of feature %q does not fit the schema", c, t, s.Features[f].Name))
+			}
+			if !known {
+				l.add(f, t) // by its text: a former state may hold two texts of one value
 			}
 		}
 	}

@@ -23,6 +23,7 @@ type Partition struct {
 	next   int64 // event offset after the last message
 	counts classCounts
 	lost   Losses
+	time   streamTime
 
 	sample  sample
 	percent percentile
@@ -114,15 +115,31 @@ func (p *Partition) Component(name string) Component {
 
 // Events scores the batch into out and learns it, row by row: each record is scored before it or a later one is
 // learnt. out is valid until the next call. An empty batch only moves NextOffset.
-func (p *Partition) Events(b *Batch, out *Scores) {
+func (p *Partition) Events(b *Batch, out *Scores) { p.EventsWhile(b, out, nil) }
+
+// sliceWork is the number of cells, of rows and features, between two questions of EventsWhile and LabelsWhile whether
+// to go on: some hundredths of a second.
+const sliceWork = 1 << 14
+
+// slice is the number of rows between two such questions.
+func (p *Partition) slice() int { return max(sliceWork/(len(p.spec.Schema.Features)+1), 1) }
+
+// EventsWhile is Events, but it asks every now and then whether to go on, with the number of the next row. It returns
+// false where it was told not to: the partition has learnt a part of the batch, and must be dropped.
+func (p *Partition) EventsWhile(b *Batch, out *Scores, more func(row int) bool) bool {
 	out.Reset(b.N, len(p.spec.Schema.Classes))
 	out.Model, out.Terms = p.version, p.terms
 	p.coder.start(b)
+	slice := p.slice()
 	for i := range b.N {
+		if more != nil && i%slice == 0 && !more(i) {
+			return false
+		}
 		p.coder.code(p.levels, b, i)
 		p.event(b, i, out)
 	}
 	p.next = b.Offset + 1
+	return true
 }
 
 // Row returns the values of the last record that Events was given; the next call overwrites them.

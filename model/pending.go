@@ -13,7 +13,7 @@ import (
 const pendingChunk = 1024
 
 // pendingStore holds the records that wait for their labels, and learnt ones as long as a label may still correct them.
-// It is a queue in order of arrival, bounded in bytes and by the window of record time. A record that leaves it out of
+// It is a queue in order of arrival, bounded in bytes and by the window of stream time. A record that leaves it out of
 // turn leaves a gap, and when more than half of the queue is gaps, the rest gets new numbers, behind all numbers
 // so far: one record that never gets its label does not keep the places of all later ones.
 type pendingStore struct {
@@ -25,7 +25,6 @@ type pendingStore struct {
 	gaps    int
 	byID    map[string]uint64
 	byPlace map[place]uint64
-	newest  int64 // largest record time seen
 	version map[uint64]uint64
 	free    []*waiting
 	buffers [][]float64 // free memory for waiting.pending: an entry without one holds none
@@ -42,7 +41,8 @@ type waiting struct {
 	number  uint64
 	id      string    // "" = none, or a newer record has it: labels mean the newest
 	pending []float64 // the memory of its score; empty once learnt
-	learnt  bool      // Class and Clock are those it was learnt with
+	learnt  bool      // Class, Clock and Time are those it was learnt with
+	since   int64     // stream time of its arrival, 0 = it had not begun
 }
 
 func newPendingStore(limit, window int64) *pendingStore {
@@ -55,13 +55,14 @@ func (w *waiting) size() int64 { return int64(8*(len(w.Row)+len(w.pending))+2*le
 func (s *pendingStore) next() uint64 { return s.first + uint64(len(s.entries)) }
 
 // admit copies a record into the store. The id may be a part of a longer text, which must not be kept for its sake.
-func (s *pendingStore) admit(rec *record, id string, pending []float64, learnt bool) {
+// now is stream time.
+func (s *pendingStore) admit(rec *record, id string, pending []float64, learnt bool, now int64) {
 	w := &waiting{}
 	if n := len(s.free); n > 0 {
 		w, s.free = s.free[n-1], s.free[:n-1]
 	}
 	row := append(w.Row[:0], rec.Row...)
-	*w = waiting{record: *rec, id: strings.Clone(id), learnt: learnt}
+	*w = waiting{record: *rec, id: strings.Clone(id), learnt: learnt, since: now}
 	w.Row = row
 	if len(pending) > 0 {
 		if n := len(s.buffers); n > 0 {
@@ -70,7 +71,6 @@ func (s *pendingStore) admit(rec *record, id string, pending []float64, learnt b
 		w.pending = append(w.pending[:0], pending...)
 	}
 	s.append(w)
-	s.newest = max(s.newest, rec.Time)
 }
 
 // append puts an entry at the end of the queue.
@@ -111,12 +111,12 @@ func (s *pendingStore) find(id string, at place, byID bool) *waiting {
 	return s.entries[n-s.first]
 }
 
-// overdue removes and returns the oldest entry if the store holds more bytes than its limit or the entry is older than
-// the window; nil when nothing is overdue. The entry is valid until the next admit.
-func (s *pendingStore) overdue() *waiting {
+// overdue removes and returns the oldest entry if the store holds more bytes than its limit or the entry has waited for
+// longer than the window at stream time now; nil when nothing is overdue. The entry is valid until the next admit.
+func (s *pendingStore) overdue(now int64) *waiting {
 	for len(s.entries) > 0 {
 		w := s.entries[0]
-		if w != nil && s.bytes <= s.limit && (s.window <= 0 || w.Time >= s.newest-s.window) {
+		if w != nil && s.bytes <= s.limit && !s.late(w, now) {
 			return nil
 		}
 		n := s.first
@@ -137,6 +137,40 @@ func (s *pendingStore) overdue() *waiting {
 		return w
 	}
 	return nil
+}
+
+// late reports whether an entry has waited for longer than the window. It waits from its arrival, whatever its own time
+// says: a time that is far off holds back no entry behind it, and expires none.
+func (s *pendingStore) late(w *waiting, now int64) bool {
+	return s.window > 0 && w.since < now && distance(w.since, now) > uint64(s.window)
+}
+
+// passGap is told that stream time went from before over a gap to now: the entries that came since waited on its other
+// side.
+func (s *pendingStore) passGap(before, now int64) {
+	for i := len(s.entries) - 1; i >= 0; i-- {
+		w := s.entries[i]
+		if w == nil {
+			continue
+		}
+		if w.since != before {
+			return
+		}
+		w.since = now
+		s.version[w.number/pendingChunk]++
+	}
+}
+
+// stamp says of all entries that they have waited from their own times, or from now where these are not known or ahead.
+func (s *pendingStore) stamp(now int64) {
+	for _, w := range s.entries {
+		if w == nil {
+			continue
+		}
+		if w.since = now; w.Time != 0 && now != 0 {
+			w.since = min(w.Time, now)
+		}
+	}
 }
 
 // recycle keeps the memory of an entry for others; its values stay as they are until the next admit.
@@ -249,6 +283,7 @@ func (s *pendingStore) appendChunk(b []byte, chunk uint64) []byte {
 		b = wire.AppendString(b, w.id)
 		b = wire.AppendFloats(b, w.pending)
 		b = wire.AppendBool(b, w.learnt)
+		b = wire.AppendVarint(b, w.since)
 	}
 	return b
 }
@@ -258,12 +293,12 @@ func (s *pendingStore) appendChunk(b []byte, chunk uint64) []byte {
 const noPending = -1
 
 func (s *pendingStore) load(
-	first, next uint64, newest int64, features, classes, pending int, section func(string) []byte,
+	format, first, next uint64, features, classes, pending int, section func(string) []byte,
 ) error {
 	if next < first || next-first > 1<<32 || next > math.MaxInt64 {
 		return fmt.Errorf("pending store from %d to %d", first, next)
 	}
-	s.first, s.newest = first, newest
+	s.first = first
 	for n := first; n < next; {
 		chunk := n / pendingChunk
 		hi := min(next, (chunk+1)*pendingChunk)
@@ -277,6 +312,9 @@ func (s *pendingStore) load(
 			e.Row, e.Class, e.Weight, e.Clock = w.Floats(), int32(w.Varint()), w.Float(), w.Float()
 			e.Time, e.offset, e.row, e.id = w.Varint(), w.Varint(), int32(w.Varint()), w.String()
 			e.pending, e.learnt = w.Floats(), w.Bool()
+			if format > beforeStreamTime {
+				e.since = w.Varint()
+			}
 			if pending == noPending {
 				e.pending = nil
 			}
@@ -298,13 +336,13 @@ func (s *pendingStore) load(
 
 // carry takes over the waiting records of another schema, without the memory of their scores.
 func (s *pendingStore) carry(old *pendingStore, c *Change) {
-	s.first, s.newest = old.first, old.newest
+	s.first = old.first
 	for _, w := range old.entries {
 		if w == nil {
 			s.gap()
 			continue
 		}
-		e := &waiting{record: w.record, id: w.id, learnt: w.learnt}
+		e := &waiting{record: w.record, id: w.id, learnt: w.learnt, since: w.since}
 		e.Row = c.Row(w.Row, nil)
 		s.append(e)
 	}

@@ -15,7 +15,7 @@ import (
 // waits admits a record of one feature.
 func waits(r *pendingStore, offset int64, id string) {
 	r.admit(&record{Example: Example{Row: Row{float64(offset)}, Class: Unlabelled, Weight: 1}, offset: offset}, id, nil,
-		false)
+		false, 0)
 }
 
 // restored writes the store with appendChunk and reads the bytes with load.
@@ -26,7 +26,8 @@ func restored(t *testing.T, r *pendingStore) *pendingStore {
 		parts[pendingName(lo)] = r.appendChunk(nil, lo)
 	}
 	n := newPendingStore(r.limit, r.window)
-	if err := n.load(r.first, r.next(), r.newest, 1, 2, 0, func(name string) []byte { return parts[name] }); err != nil {
+	section := func(name string) []byte { return parts[name] }
+	if err := n.load(StateFormat, r.first, r.next(), 1, 2, 0, section); err != nil {
 		t.Fatal(err)
 	}
 	return n
@@ -72,7 +73,7 @@ func TestStoreIsBounded(t *testing.T) {
 		if i%9 == 8 && i > 800 {
 			r.remove(r.find("", place{(i - 800) / 9 * 9, 0}, false))
 		}
-		for r.overdue() != nil {
+		for r.overdue(0) != nil {
 			t.Fatal("a record expires")
 		}
 		_, hi := r.chunks()
@@ -122,7 +123,7 @@ func TestLearntRecordsKeepNoMemoryOfScores(t *testing.T) {
 	r := newPendingStore(1<<20, 0)
 	pending := []float64{1, 2, 3}
 	one := record{Example: Example{Row: Row{1}, Class: Unlabelled, Weight: 1}}
-	r.admit(&one, "a", pending, false)
+	r.admit(&one, "a", pending, false, 0)
 	w := r.find("a", place{}, true)
 	buffer := &w.pending[0]
 	was := r.bytes
@@ -131,14 +132,14 @@ func TestLearntRecordsKeepNoMemoryOfScores(t *testing.T) {
 		t.Errorf("the learnt record keeps %d numbers, %d bytes of %d", cap(w.pending), r.bytes, was)
 	}
 	one.offset = 1
-	r.admit(&one, "b", pending, false)
+	r.admit(&one, "b", pending, false, 0)
 	w = r.find("b", place{}, true)
 	if &w.pending[0] != buffer {
 		t.Error("what the learnt record gave back is not used")
 	}
 	r.remove(w)
 	one.offset = 2
-	r.admit(&one, "c", nil, true)
+	r.admit(&one, "c", nil, true, 0)
 	if w := r.find("c", place{}, true); cap(w.pending) != 0 {
 		t.Errorf("a record that was learnt at once keeps %d numbers", cap(w.pending))
 	}
@@ -146,7 +147,7 @@ func TestLearntRecordsKeepNoMemoryOfScores(t *testing.T) {
 
 func TestHostileRingsNoPanic(t *testing.T) {
 	looked := 0
-	err := newPendingStore(1, 0).load(math.MaxUint64-10, math.MaxUint64-1, 0, 1, 2, 0, func(string) []byte {
+	err := newPendingStore(1, 0).load(StateFormat, math.MaxUint64-10, math.MaxUint64-1, 1, 2, 0, func(string) []byte {
 		if looked++; looked > 3 {
 			t.Fatal("the end of the store is never reached")
 		}

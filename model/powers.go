@@ -121,6 +121,10 @@ type Remarker interface {
 	Remark(part []byte) (Remark, error)
 }
 
+// Timed is a component whose counts fade by time. NotAfter takes back a clock that a record of a wild time has moved
+// ahead of t.
+type Timed interface{ NotAfter(t int64) }
+
 // Carrier is a Factory that takes over states that were made under another schema and its own options.
 type Carrier interface {
 	// CarryState returns the state, which AppendState wrote under c.From, as one of c.To. It keeps each part that

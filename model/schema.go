@@ -81,6 +81,39 @@ func (s *Schema) Class(name string) int {
 	return -1
 }
 
+// ClassIndex finds the classes that texts of labels mean.
+type ClassIndex struct{ own, same map[string]int32 }
+
+// NewClassIndex returns the index of the classes.
+func NewClassIndex(classes []string) *ClassIndex {
+	x := &ClassIndex{own: map[string]int32{}, same: map[string]int32{}}
+	for i, c := range classes {
+		x.own[c] = int32(i)
+		value := sameValue(c)
+		if _, ok := x.same[value]; ok {
+			x.same[value] = UnknownClass
+			continue
+		}
+		x.same[value] = int32(i)
+	}
+	return x
+}
+
+// Class returns the index of the class that a label's text means, or UnknownClass: the class of that text, else of its
+// canonical text, else the one class that is the same value, so that true finds a class named 1.
+func (x *ClassIndex) Class(text []byte) int32 {
+	if c, ok := x.own[string(text)]; ok {
+		return c
+	}
+	if c, ok := x.own[string(CanonicalText(nil, text))]; ok {
+		return c
+	}
+	if c, ok := x.same[sameValue(string(text))]; ok {
+		return c
+	}
+	return UnknownClass
+}
+
 // Row is one coded record: for each feature of the Schema its number, or the code of its level in Levels as a float64;
 // NaN means missing. Codes are exact: they stay far below 2^53.
 type Row []float64

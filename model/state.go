@@ -10,7 +10,10 @@ import (
 )
 
 // StateFormat is the version of the binary form of a Partition's state.
-const StateFormat = 3
+const StateFormat = 4
+
+// beforeStreamTime is the last version in which the time of a state was the largest that any record had told.
+const beforeStreamTime = 3
 
 // oldestState is the oldest version that is read. It has neither the sum of squared weights, so that its records are
 // taken to weigh 1, nor the lags of labels.
@@ -77,7 +80,7 @@ func (p *Partition) appendCore(b []byte) []byte {
 	b = wire.AppendUvarint(b, p.sample.reservoir.seen)
 	b = wire.AppendUvarint(b, p.store.first)
 	b = wire.AppendUvarint(b, p.store.next())
-	return wire.AppendVarint(b, p.store.newest)
+	return p.time.append(b)
 }
 
 // componentSections begins the name of a section of a component.
@@ -149,7 +152,13 @@ func RestorePartition(spec *Spec, sections map[string][]byte) (*Partition, error
 	p.lost = Losses{r.Uvarint(), r.Uvarint()}
 	capacity, first, next, slots := r.Uvarint(), r.Uvarint(), r.Uvarint(), r.Int(math.MaxInt32)
 	offered := r.Uvarint()
-	pendingFirst, pendingNext, newest := r.Uvarint(), r.Uvarint(), r.Varint()
+	pendingFirst, pendingNext := r.Uvarint(), r.Uvarint()
+	var newest int64
+	if head.format > beforeStreamTime {
+		p.time = readStreamTime(r)
+	} else {
+		newest = r.Varint()
+	}
 	if err := r.Done(); err != nil {
 		return nil, fmt.Errorf("restoring state: decoding core: %w", err)
 	}
@@ -187,7 +196,7 @@ func RestorePartition(spec *Spec, sections map[string][]byte) (*Partition, error
 		p.sample.reservoir.load(sections["reservoir"], offered, n, classes), // before loadTail, which may add to it
 		p.sample.loadTail(head.format, capacity, first, next, slots, classes, section),
 		p.percent.load(head.format, sections["percentile"], classes, spec.Schema.Positive),
-		p.store.load(pendingFirst, pendingNext, newest, n, classes, pending, section),
+		p.store.load(head.format, pendingFirst, pendingNext, n, classes, pending, section),
 	} {
 		if err != nil {
 			return nil, fmt.Errorf("restoring state: %w", err)
@@ -195,6 +204,9 @@ func RestorePartition(spec *Spec, sections map[string][]byte) (*Partition, error
 	}
 	if err := checkRecords(spec.Schema, p.clock, &p.sample, p.store); err != nil {
 		return nil, fmt.Errorf("restoring state: %w", err)
+	}
+	if head.format <= beforeStreamTime {
+		p.heal(newest)
 	}
 	return p, nil
 }

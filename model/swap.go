@@ -60,9 +60,8 @@ func (p *Partition) rebase(m *Model) error {
 		if i == len(components) && m.Shares != nil {
 			mark = p.marked(m.Shares)
 		}
-		rb := &Rebase{Part: part, Self: p.self, Recode: rc, Clock: p.clock, Since: func(yield func(ex *Example) bool) {
-			p.sample.tail.since(mark, rc, yield)
-		}}
+		since := func(yield func(ex *Example) bool) { p.sample.tail.since(mark, rc, yield) }
+		rb := &Rebase{Part: part, Self: p.self, Recode: rc, Clock: p.clock, Time: p.time.now, Since: since}
 		if err := moved[i].Rebase(rb); err != nil {
 			return fmt.Errorf("rebasing %s: %w", name, err)
 		}

@@ -82,3 +82,14 @@ func (w *world) setOffset(topic string, offset int64, note string) {
 		w.T.Fatalf("the offset is not set: %v, %v", got, err)
 	}
 }
+
+// forget deletes the group with its offsets, as brokers do with one that is empty for long.
+func (w *world) forget() {
+	w.T.Helper()
+	streamtest.Eventually(w.T, time.Minute, "the group is not forgotten", func() bool {
+		req := kmsg.NewPtrDeleteGroupsRequest()
+		req.Version, req.Groups = 1, []string{w.Name}
+		w.admin(req)
+		return w.Committed(0) < 0
+	})
+}

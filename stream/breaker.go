@@ -27,10 +27,19 @@ type deadWindow struct {
 	lost  int // of them, cannot be read
 	rows  int // of the others
 	bad   int // of rows
+	// from is the first offset that counts: an operator has accepted the messages below.
+	from int64
 }
 
 // windowed is one message: its rows, and how many of them are bad; rows -1 = it cannot be read.
 type windowed struct{ rows, bad int }
+
+// see counts the message at an offset, unless it is accepted.
+func (w *deadWindow) see(offset int64, m windowed) {
+	if offset >= w.from {
+		w.add(m)
+	}
+}
 
 // add counts one message; the oldest ones leave as soon as the others are enough.
 func (w *deadWindow) add(m windowed) {
@@ -85,11 +94,11 @@ func weighed(rows int, bad []codec.RowError, err error) windowed {
 // deadWindows are the windows of events and labels.
 type deadWindows struct{ events, labels deadWindow }
 
-// tripped returns the error that ends the stage when more than Options.DeadShare of the newest rows of a topic are bad.
-func (w *deadWindows) tripped(t *task) error {
+// tripped says, in words, that more than Options.DeadShare of the newest rows of a topic are bad; "" = they are not.
+func (w *deadWindows) tripped(t *task) string {
 	o := &t.s.o
 	if o.DeadShare <= 0 {
-		return nil
+		return ""
 	}
 	for _, x := range []struct {
 		w     *deadWindow
@@ -100,17 +109,11 @@ func (w *deadWindows) tripped(t *task) error {
 		if share <= o.DeadShare {
 			continue
 		}
-		o.Metrics.Policies.WithLabelValues("dead_share", "fail").Inc()
-		return &PolicyError{
-			Policy: "dead_share", Partition: t.id,
-			Problem: fmt.Sprintf("%.3g of the newest %d messages of %s, up to offset %d, cannot be used, "+
-				"more than policy.dead_share, %v; they are in %s with their reasons",
-				share, x.w.n, x.topic, x.next-1, o.DeadShare, o.Topics.Dead),
-			Remedy: "correct what sends them, then set it above that share (1 never stops) until they are behind: " +
-				"the stage goes on where it stopped",
-		}
+		return fmt.Sprintf("%.3g of the newest %d messages of %s, up to offset %d, cannot be used, "+
+			"more than policy.dead_share, %v; they are in %s with their reasons; correct their sender, then let it go on "+
+			"with 'liftstream resume --partition %d'", share, x.w.n, x.topic, x.next-1, o.DeadShare, o.Topics.Dead, t.id)
 	}
-	return nil
+	return ""
 }
 
 // publish brings the metrics of both shares up to date.
@@ -128,15 +131,16 @@ func (o *takeover) lookBack(ctx context.Context) error {
 	if t.s.o.DeadShare <= 0 {
 		return nil
 	}
-	first, at := o.plan.First, t.m.At
-	err := t.windows.events.fill(ctx, t.m, topics.Events, first.Events, at.Events, func(r *txn.Record) windowed {
+	first, at, w := o.plan.First, t.m.At, &t.windows
+	first.Events, first.Labels = max(first.Events, w.events.from), max(first.Labels, w.labels.from)
+	err := w.events.fill(ctx, t.m, topics.Events, first.Events, at.Events, func(r *txn.Record) windowed {
 		bad, err := t.m.ReadEvents(r)
 		return weighed(t.m.Batch.N, bad, err)
 	})
 	if err != nil || topics.Labels == "" {
 		return err
 	}
-	return t.windows.labels.fill(ctx, t.m, topics.Labels, first.Labels, at.Labels, func(r *txn.Record) windowed {
+	return w.labels.fill(ctx, t.m, topics.Labels, first.Labels, at.Labels, func(r *txn.Record) windowed {
 		bad, err := t.m.ReadLabels(r)
 		return weighed(t.m.Labels.N, bad, err)
 	})
@@ -151,7 +155,7 @@ func (w *deadWindow) fill(
 		if w.full() {
 			return nil
 		}
-		*w = deadWindow{}
+		*w = deadWindow{from: w.from}
 		at := max(first, to-back)
 		if err := m.Pass(ctx, topic, &at, to, func(r *txn.Record) { w.add(weigh(r)) }); err != nil {
 			return fmt.Errorf("looking back at %s: %w", topic, err)

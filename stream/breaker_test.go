@@ -2,7 +2,6 @@ package stream
 
 import (
 	"context"
-	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -110,7 +109,33 @@ func (w *world) garbage(n int) {
 	}
 }
 
-func TestTooManyDeadLettersStopTheStage(t *testing.T) {
+// pauses waits until the only partition is paused, and checks that the status and the metrics say so.
+func (w *world) pauses(r *running, o Options, dead int) {
+	w.T.Helper()
+	r.await(w.T, "it does not pause", func(s Status) bool {
+		return len(s.Partitions) == 1 && s.Partitions[0].Phase == Paused
+	})
+	st := r.stage.Status()
+	if text := strings.Join(st.Waiting, " "); st.Ready || !strings.Contains(text, "policy.dead_share") ||
+		!strings.Contains(text, w.Topics.Dead) || !strings.Contains(text, "liftstream resume --partition 0") {
+		w.T.Errorf("the status does not say why it is paused: %+v", st)
+	}
+	if g := gauge(o.Metrics.Paused.WithLabelValues("0")); g != 1 {
+		w.T.Errorf("the gauge of paused partitions says %v", g)
+	}
+	if n := len(w.Records(w.Topics.Dead, 0)); n != dead {
+		w.T.Errorf("%d dead letters, want %d", n, dead)
+	}
+}
+
+func (w *world) resume(end bool) {
+	w.T.Helper()
+	if _, err := Resume(context.Background(), w.Client, w.Name, w.Topics, 0, end); err != nil {
+		w.T.Fatal(err)
+	}
+}
+
+func TestTooManyDeadLettersPauseThePartition(t *testing.T) {
 	streamtest.Brokers(t, func(t *testing.T, addr string) {
 		w := newWorld(t, addr, 1)
 		run := func(share float64) (*running, Options) {
@@ -128,55 +153,67 @@ func TestTooManyDeadLettersStopTheStage(t *testing.T) {
 
 		w.garbage(30)
 		w.Produce(1000, 20, true)
-		stopped := func(share float64, dead int, o Options, r *running) {
-			t.Helper()
-			var p *PolicyError
-			err := r.fails(t, 20*time.Second)
-			if !errors.As(err, &p) || p.Policy != "dead_share" ||
-				!strings.Contains(err.Error(), "more than policy.dead_share") ||
-				!strings.Contains(err.Error(), w.Topics.Dead) {
-				t.Fatalf("got %v", err)
-			}
-			if st := r.stage.Status(); st.Ready || !strings.Contains(strings.Join(st.Waiting, " "), "policy.dead_share") {
-				t.Errorf("the status does not say why it stops: %+v", st)
-			}
-			if n := counted(o.Metrics.Policies.WithLabelValues("dead_share", "fail")); n != 1 {
-				t.Errorf("counted %v times", n)
-			}
-			if g := gauge(o.Metrics.DeadShare.WithLabelValues("0", "events")); g <= share {
-				t.Errorf("the gauge says %v", g)
-			}
-			if n := len(w.Records(w.Topics.Dead, 0)); n != dead {
-				t.Errorf("%d dead letters, want %d", n, dead)
-			}
-		}
 		r, o := run(.05)
-		stopped(.05, 6, o, r) // the second bad one of the burst is the sixth of 100 messages
-		// Nothing is given up by starting it again as it was.
+		w.pauses(r, o, 6) // the second bad one of the burst is the sixth of 100 messages
+		if g := gauge(o.Metrics.DeadShare.WithLabelValues("0", "events")); g <= .05 {
+			t.Errorf("the gauge says %v", g)
+		}
+		r.end(t)
+		// A restart gives nothing up, and does not resume.
 		r, o = run(.05)
-		stopped(.05, 6, o, r)
-		r, o = run(.1)
-		stopped(.1, 11, o, r)
-		r, _ = run(1)
+		w.pauses(r, o, 6)
+		w.resume(false)
+		r.await(t, "it does not go on", func(s Status) bool { return s.Partitions[0].Dead >= 6 })
+		w.pauses(r, o, 12) // six more of those that count
+		if n := counted(o.Metrics.Policies.WithLabelValues("dead_share", "resumed")); n != 1 {
+			t.Errorf("resumed %v times", n)
+		}
+		r.end(t)
+		r, o = run(.05) // which counts the same six, and not those before
+		w.pauses(r, o, 12)
+		r.end(t)
+		w.resume(false) // while nothing runs
+		r, o = run(.05)
+		w.pauses(r, o, 18)
+		w.resume(true)
 		w.caught(r)
 		w.ExactlyOnce()
 		if n := len(w.Records(w.Topics.Dead, 0)); n != 34 {
 			t.Errorf("%d dead letters, want 34", n)
 		}
+		if g := gauge(o.Metrics.Paused.WithLabelValues("0")); g != 0 {
+			t.Errorf("the gauge of paused partitions says %v", g)
+		}
 		r.end(t)
-		w.Produce(2000, 20, true)
-		r, _ = run(1)
-		w.caught(r)
-		r.end(t)
-		r, _ = run(.05) // all bad ones are behind
+		r, o = run(.05) // the accepted ones do not count
 		w.Produce(200, 20, true)
 		w.caught(r)
 		w.ExactlyOnce()
+		w.garbage(6)
+		w.pauses(r, o, 40)
 		r.end(t)
+		r, _ = run(.1) // a higher share goes on, too
+		w.caught(r)
+		r.end(t)
+		clean(t, w.options(w.Client))
 	})
 }
 
-func TestTooManyBadLabelsStopTheStage(t *testing.T) {
+// clean verifies the topics of a stage.
+func clean(t *testing.T, o Options) {
+	t.Helper()
+	verdicts, err := verified(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range verdicts {
+		if len(v.Problems) > 0 || v.Messages == 0 {
+			t.Errorf("verify: %+v", v)
+		}
+	}
+}
+
+func TestTooManyBadLabelsPauseThePartition(t *testing.T) {
 	streamtest.Brokers(t, func(t *testing.T, addr string) {
 		w := newWorld(t, addr, 1)
 		w.Produce(500, 20, false)
@@ -184,22 +221,28 @@ func TestTooManyBadLabelsStopTheStage(t *testing.T) {
 		o := w.options(w.Client)
 		o.DeadShare = .3
 		r := w.run(o)
-		w.caught(r)
-		var out []txn.Record
-		for range 40 {
-			out = append(out, txn.Record{Topic: w.Topics.Labels, Partition: 0, Value: []byte("not Arrow")})
+		learnt(t, r, 500)
+		bad := make([]string, 40)
+		for i := range bad {
+			bad[i] = "not Arrow"
 		}
-		if err := w.Client.Produce(context.Background(), out, txn.None); err != nil {
-			t.Fatal(err)
+		w.Send(w.Topics.Labels, bad...)
+		w.pauses(r, o, 40)
+		if text := strings.Join(r.stage.Status().Waiting, " "); !strings.Contains(text, w.Topics.Labels) {
+			t.Errorf("the status does not name the labels: %s", text)
 		}
-		if err := r.fails(t, 20*time.Second); err == nil || !strings.Contains(err.Error(), w.Topics.Labels) {
-			t.Fatalf("got %v", err)
-		}
+		r.end(t)
 		o = w.options(w.Client)
 		o.DeadShare = .3
-		if err := w.run(o).fails(t, 20*time.Second); err == nil || !strings.Contains(err.Error(), w.Topics.Labels) {
-			t.Fatalf("after a restart: %v", err)
-		}
+		r = w.run(o)
+		w.pauses(r, o, 40)
+		w.resume(false)
+		w.Produce(100, 20, false)
+		w.SendLabels(500, 100)
+		learnt(t, r, 600)
+		w.caught(r)
+		r.end(t)
+		w.ExactlyOnce()
 	})
 }
 

@@ -20,8 +20,8 @@ func newInFlight(limit int64, labels bool) inFlight {
 type reserved struct{ events, labels int64 }
 
 func (f inFlight) release(r reserved) {
-	f.events.charge(-r.events)
-	f.labels.charge(-r.labels)
+	f.events.Charge(-r.events)
+	f.labels.Charge(-r.labels)
 }
 
 func (f inFlight) inUse() int64 { return f.events.inUse() + f.labels.inUse() }
@@ -44,8 +44,8 @@ type request struct {
 
 func newBudget(limit int64) *budget { return &budget{limit: limit} }
 
-// acquire waits for n bytes, at most the whole budget, or until ctx ends.
-func (b *budget) acquire(ctx context.Context, n int64) error {
+// Acquire waits for n bytes, at most the whole budget, or until ctx ends.
+func (b *budget) Acquire(ctx context.Context, n int64) error {
 	b.mu.Lock()
 	if len(b.waiting) == 0 && b.fits(n) {
 		b.used += n
@@ -74,6 +74,17 @@ func (b *budget) acquire(ctx context.Context, n int64) error {
 	return ctx.Err()
 }
 
+// Try takes n bytes if they are free and nobody waits.
+func (b *budget) Try(n int64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.waiting) > 0 || !b.fits(n) {
+		return false
+	}
+	b.used += n
+	return true
+}
+
 func (b *budget) fits(n int64) bool { return b.used == 0 || b.used+n <= b.limit }
 
 func (b *budget) admit() {
@@ -84,8 +95,8 @@ func (b *budget) admit() {
 	}
 }
 
-// charge adds n bytes, or gives them back when n is below 0, without waiting.
-func (b *budget) charge(n int64) {
+// Charge adds n bytes, or gives them back when n is below 0, without waiting.
+func (b *budget) Charge(n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.used += n

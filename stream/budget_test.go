@@ -13,7 +13,7 @@ import (
 func TestBudgetIsFairAndGivesBackWhatIsCancelled(t *testing.T) {
 	b := newBudget(10)
 	ctx := context.Background()
-	if err := b.acquire(ctx, 100); err != nil { // larger than all: alone
+	if err := b.Acquire(ctx, 100); err != nil { // larger than all: alone
 		t.Fatal(err)
 	}
 	order := make(chan int, 2)
@@ -27,11 +27,11 @@ func TestBudgetIsFairAndGivesBackWhatIsCancelled(t *testing.T) {
 			return len(b.waiting) == n
 		})
 	}
-	go func() { gone <- b.acquire(impatient, 9) }()
+	go func() { gone <- b.Acquire(impatient, 9) }()
 	queued(1)
-	go func() { _ = b.acquire(ctx, 4); order <- 4 }()
+	go func() { _ = b.Acquire(ctx, 4); order <- 4 }()
 	queued(2)
-	b.charge(-99) // one byte is left in use: 9 fit, but not 4 more
+	b.Charge(-99) // one byte is left in use: 9 fit, but not 4 more
 	if err := <-gone; err != nil {
 		t.Fatalf("the bytes were free for the first in the queue: %v", err)
 	}
@@ -40,15 +40,15 @@ func TestBudgetIsFairAndGivesBackWhatIsCancelled(t *testing.T) {
 		t.Fatal("13 of 10 bytes were given")
 	case <-time.After(20 * time.Millisecond):
 	}
-	go func() { gone <- b.acquire(impatient, 2) }()
+	go func() { gone <- b.Acquire(impatient, 2) }()
 	queued(2)
 	cancel()
 	if err := <-gone; !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	b.charge(-9)
+	b.Charge(-9)
 	<-order
-	b.charge(-5)
+	b.Charge(-5)
 	if n := b.inUse(); n != 0 {
 		t.Errorf("%d bytes are still in use", n)
 	}
@@ -58,7 +58,7 @@ func TestBudgetIsFairAndGivesBackWhatIsCancelled(t *testing.T) {
 // not. When the first gives up, nobody else tells the second that its bytes are free.
 func TestAReaderThatGivesUpMakesWayForTheNext(t *testing.T) {
 	b := newBudget(10)
-	b.charge(5)
+	b.Charge(5)
 	impatient, cancel := context.WithCancel(context.Background())
 	first, second := make(chan error, 1), make(chan error, 1)
 	queued := func(n int) {
@@ -69,9 +69,9 @@ func TestAReaderThatGivesUpMakesWayForTheNext(t *testing.T) {
 			return len(b.waiting) == n
 		})
 	}
-	go func() { first <- b.acquire(impatient, 9) }()
+	go func() { first <- b.Acquire(impatient, 9) }()
 	queued(1)
-	go func() { second <- b.acquire(context.Background(), 4) }()
+	go func() { second <- b.Acquire(context.Background(), 4) }()
 	queued(2)
 	cancel()
 	if err := <-first; !errors.Is(err, context.Canceled) {

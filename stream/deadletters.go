@@ -50,8 +50,8 @@ func originOf(t *task, stage string) deadletter.Origin {
 func (d *deadLetters) write(
 	t *task, x *transaction, r *txn.Record, stage string, bad []codec.RowError, err error,
 ) {
-	from := originOf(t, stage)
-	t.m.DeadLetters(r, from, bad, err, t.s.o.Now(), func(l deadletter.Letter) {
+	from, now := originOf(t, stage), t.s.o.Now()
+	t.m.DeadLetters(r, from, bad, err, now, func(l deadletter.Letter) {
 		x.addDead(l.ID)
 		if d.known[l.ID] {
 			return
@@ -62,6 +62,7 @@ func (d *deadLetters) write(
 		l.Record.Topic, l.Record.Partition = t.s.o.Topics.Dead, t.s.deadPartition(t.id)
 		x.add(l.Record)
 		t.s.o.Metrics.Dead.WithLabelValues(string(l.Reason)).Inc()
+		t.notices.add(now, stage, l.Reason, l.ID)
 		t.mu.Lock()
 		t.status.Dead++
 		t.mu.Unlock()
@@ -72,11 +73,31 @@ func (d *deadLetters) write(
 }
 
 // writeMissingDead is step 4 of a takeover: it reads the dead letters after the offset that the done record names, and
-// adds the letters that the last transaction should have written, and has not, to the repairing one.
+// adds the letters that the last transaction should have written, and has not, to the repairing one. Where their topic
+// has been made anew, it may hold them from its start on. Where retention hides whether they were there, and no broker
+// had left the transaction open, they are taken for written.
 func (o *takeover) writeMissingDead(ctx context.Context) (err error) {
 	t, d := o.t, o.plan.Done
-	if t.dead.known, err = o.readDead(ctx, d.DeadFrom); err != nil {
+	topic := t.s.o.Topics.Dead
+	first, end, err := t.s.o.Client.Bounds(ctx, topic, t.s.deadPartition(t.id))
+	if err != nil {
+		return fmt.Errorf("reading the dead letters: %w", err)
+	}
+	if former := o.facts.Owner.Dead; former != "" && former != topic {
+		t.dead.from = end
+		return nil
+	}
+	from := d.DeadFrom
+	if end < from {
+		from = first
+	}
+	if t.dead.known, err = o.readDead(ctx, from); err != nil {
 		return err
+	}
+	if first > from && !t.torn {
+		t.log.Info("dead letters of the last transaction may have been deleted from their topic; they are not written again",
+			zap.Int64("from", from), zap.Int64("first", first))
+		return nil
 	}
 	written := 0
 	for id := range t.dead.known {
@@ -89,7 +110,7 @@ func (o *takeover) writeMissingDead(ctx context.Context) (err error) {
 			o.x.addDead(id)
 		}
 	}
-	from := d.Events
+	from = d.Events
 	if written < d.DeadLetters {
 		from = d.EventsFrom
 		if err := o.writeDeadOf(ctx, codec.StageLabels, d.LabelsFrom, d.Labels); err != nil {

@@ -236,12 +236,12 @@ func TestBadMessagesGoToDeadLettersAndTheStageGoesOn(t *testing.T) {
 			for _, x := range d.Headers {
 				h[x.Key] = string(x.Value)
 			}
-			if string(d.Value) != string(bad[i].Value) || h["reason"] == "" || h["topic"] != w.Topics.Events ||
-				h["offset"] != fmt.Sprint(2+i) ||
-				h["partition"] != "0" ||
-				h["error"] == "" ||
-				h["first_seen"] == "" ||
-				h["stage"] != "events" {
+			if string(d.Value) != string(bad[i].Value) || h[codec.DeadReason] == "" || h[codec.DeadTopic] != w.Topics.Events ||
+				h[codec.DeadOffset] != fmt.Sprint(2+i) ||
+				h[codec.DeadPartition] != "0" ||
+				h[codec.DeadError] == "" ||
+				h[codec.DeadFirstSeen] == "" ||
+				h[codec.DeadStage] != "events" {
 				t.Errorf("dead letter %d: %v", i, h)
 			}
 		}

@@ -173,12 +173,12 @@ func TestARefusedModelIsNotTriedAgain(t *testing.T) {
 // the marks of the model say which records are not new.
 func TestANewTrainerKnowsTheRecordsOfTheServingModel(t *testing.T) {
 	w := alone(t, 1)
-	w.Produce(1000, 50, true)
+	w.Produce(1400, 50, true)
 	o := w.options(w.Client)
-	o.FitRecords = 1000
+	o.FitRecords, o.Initial = 1000, fromFiles(t, o.Spec)
 	r := w.run(o)
 	w.caught(r)
-	r.await(t, "no model was taken over", func(s Status) bool { return s.Partitions[0].Model == 1 })
+	r.await(t, "no model was taken over", func(s Status) bool { return s.Partitions[0].Model == 2 })
 	r.end(t)
 	forgotten := map[string]bool{}
 	for _, x := range w.Records(w.Topics.Model, 0) {
@@ -208,12 +208,12 @@ func TestANewTrainerKnowsTheRecordsOfTheServingModel(t *testing.T) {
 func TestBytesGivenAtTheMomentOfCancellationAreReturned(t *testing.T) {
 	for range 50 {
 		b := newBudget(10)
-		if err := b.acquire(context.Background(), 10); err != nil {
+		if err := b.Acquire(context.Background(), 10); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(context.Background())
 		gone := make(chan error)
-		go func() { gone <- b.acquire(ctx, 7) }()
+		go func() { gone <- b.Acquire(ctx, 7) }()
 		streamtest.Eventually(t, time.Second, "the second waits", func() bool {
 			b.mu.Lock()
 			defer b.mu.Unlock()
@@ -226,7 +226,7 @@ func TestBytesGivenAtTheMomentOfCancellationAreReturned(t *testing.T) {
 		b.admit()
 		b.mu.Unlock()
 		if err := <-gone; err == nil {
-			b.charge(-7) // it was served first
+			b.Charge(-7) // it was served first
 		}
 		if n := b.inUse(); n != 0 {
 			t.Fatalf("%d bytes are still in use", n)

@@ -13,6 +13,7 @@ type Metrics struct {
 	Reasons      *prometheus.CounterVec // of an effect of more than .1 nats, and a lift, by whether they agree
 	Dead         *prometheus.CounterVec // by reason
 	DeadShare    *prometheus.GaugeVec   // of the newest rows, by partition and stage
+	Paused       *prometheus.GaugeVec   // by partition: 1 while policy.dead_share pauses it
 	Labels       *prometheus.CounterVec // by outcome
 	Losses       *prometheus.CounterVec // by reason, see model.Losses
 	Waiting      *prometheus.GaugeVec   // bytes of records that wait for their labels, by partition
@@ -30,7 +31,10 @@ type Metrics struct {
 	Verdicts     *prometheus.CounterVec // of the gate, by reason
 	Gate         *prometheus.GaugeVec   // figures of the last verdict
 	ModelVersion prometheus.Gauge
-	InFlight     prometheus.Gauge
+	// TrainerErrors counts failed steps of the trainer, TrainerFailing is 1 while the stage is not ready for them.
+	TrainerErrors  prometheus.Counter
+	TrainerFailing prometheus.Gauge
+	InFlight       prometheus.Gauge
 }
 
 // NewMetrics registers the metrics.
@@ -62,6 +66,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		Dead: counter("dead_letters_total", "Rows and messages sent to the dead-letter topic, by reason.", "reason"),
 		DeadShare: gauge("dead_share", "Share of bad rows among the newest ones, which policy.dead_share bounds.",
 			"partition", "stage"),
+		Paused: gauge("paused", "1 while policy.dead_share pauses the partition, until 'liftstream resume'; else 0.",
+			"partition"),
 		Labels: counter("labels_total", "Late labels, by what became of them.", "outcome"),
 		Losses: counter("losses_total", "Records that were scored and not learnt from: their label is no class of the "+
 			"configuration (unknown_class), or did not come in time (expired; labels.on_expiry can have them learnt as "+
@@ -87,6 +93,10 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			"Comparisons of a new model with the serving one, by reason of the verdict.", "reason"),
 		Gate: gauge("gate", "The last comparison of a new model with the serving one: their log-losses, the difference "+
 			"new - serving with its 95 % interval, and the records.", "figure"),
+		TrainerErrors: counter("trainer_errors_total", "Steps of the trainer that failed: fits cannot be made or models "+
+			"not published.").WithLabelValues(),
+		TrainerFailing: gauge("trainer_failing", "1 while the trainer of this process fails, and the stage is not ready "+
+			"for that, else 0.").WithLabelValues(),
 		ModelVersion: gauge("model_version", "Newest published model version known.").WithLabelValues(),
 		InFlight:     gauge("in_flight_bytes", "Bytes of input fetched and not yet committed.").WithLabelValues(),
 	}

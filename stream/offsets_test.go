@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -18,12 +19,14 @@ func TestGroupOffsetsThatOthersSet(t *testing.T) {
 		name   string
 		offset int64
 		note   string
-		policy bool // topic_recreated decides
-		want   int  // records scored in all
+		policy committed.OffsetReaction // fail = it is not asked
+		want   int                      // records scored in all
 	}{
-		{"older one of the stage's own", 20, "liftstream/1", false, 1000},
-		{"moved back", 20, "", true, 600 + 800},
-		{"moved forward", 70, "", false, 1000 - 100},
+		{"older one of the stage's own", 20, "liftstream/1", committed.OffsetFail, 1000},
+		{"set back, rescore", 20, "", committed.OffsetRescore, 600 + 800},
+		{"set back, skip", 20, "", committed.OffsetSkip, 1000},
+		{"set ahead, rescore", 70, "", committed.OffsetRescore, 1000},
+		{"set ahead, skip", 70, "", committed.OffsetSkip, 1000 - 100},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			streamtest.Brokers(t, func(t *testing.T, addr string) {
@@ -34,21 +37,109 @@ func TestGroupOffsetsThatOthersSet(t *testing.T) {
 				r.end(t)
 				w.Produce(400, 10, true)
 				w.setOffset(w.Topics.Events, c.offset, c.note)
-				if c.policy {
-					w.run(w.options(w.Client)).refuses(t, "topic_recreated")
-				}
-				for range 2 { // the decision stays
+				if c.policy != committed.OffsetFail {
 					o := w.options(w.Client)
-					o.TopicRecreated = committed.Rebuild
+					o.InputLost, o.TopicRecreated, o.SchemaChanged = committed.Rebuild, committed.Rebuild, committed.Rebuild
+					w.run(o).refuses(t, "offset_moved")
+				}
+				for i := range 2 { // the decision stays
+					o := w.options(w.Client)
+					if i == 0 {
+						o.OffsetMoved = c.policy
+					}
 					r = w.run(o)
 					w.caught(r)
 					r.end(t)
+					n := counted(o.Metrics.Policies.WithLabelValues("offset_moved", c.policy.String()))
+					if want := i == 0 && c.policy != committed.OffsetFail; (n == 1) != want {
+						t.Errorf("run %d: the policy was counted %v times", i, n)
+					}
 				}
 				if got := len(w.IDs(0)); got != c.want {
 					t.Errorf("%d records were scored, want %d", got, c.want)
 				}
 				if l := r.stage.Status().Partitions[0].Labelled; l != 1000 {
 					t.Errorf("%v records were learnt, want 1000", l)
+				}
+			})
+		})
+	}
+}
+
+// Brokers forget the offsets of a group that is empty for long. The state knows them.
+func TestOffsetsThatExpired(t *testing.T) {
+	for _, snapshot := range []bool{true, false} {
+		t.Run(fmt.Sprintf("last snapshot %v", snapshot), func(t *testing.T) {
+			streamtest.Brokers(t, func(t *testing.T, addr string) {
+				w := newWorld(t, addr, 1)
+				w.Produce(600, 10, false)
+				w.SendLabels(0, 300)
+				m := &streamtest.Mortal{}
+				o := w.options(txn.NewClient(txn.Config{Brokers: w.Brokers, Dial: m.Dial, Timeout: 2 * time.Second}))
+				o.Grace, o.Patience = time.Second, 2*time.Second
+				if !snapshot {
+					o.Snapshot = time.Hour
+				}
+				r := w.run(o)
+				w.caught(r)
+				learnt(t, r, 300)
+				w.Produce(20, 10, false)
+				w.caught(r)
+				if snapshot {
+					r.end(t)
+				} else {
+					m.Die()
+					r.stop()
+					<-r.ended
+				}
+				w.forget()
+				w.Produce(100, 10, false)
+				r = w.run(w.options(w.Client))
+				w.caught(r)
+				r.end(t)
+				w.ExactlyOnce()
+				if found, err := verified(context.Background(), w.options(w.Client)); err != nil || len(found[0].Problems) > 0 {
+					t.Errorf("%v %+v", err, found)
+				}
+			})
+		})
+	}
+}
+
+// A broker forgets the offsets of a deleted topic as well. A topic that was made anew and has grown beyond them is not
+// the one that the state has read.
+func TestTopicsMadeAnewThatGrewBeyondTheOffset(t *testing.T) {
+	for _, labels := range []bool{false, true} {
+		t.Run(fmt.Sprintf("labels %v", labels), func(t *testing.T) {
+			streamtest.Brokers(t, func(t *testing.T, addr string) {
+				w := newWorld(t, addr, 1)
+				w.Produce(200, 10, false)
+				w.SendLabels(0, 100)
+				r := w.run(w.options(w.Client))
+				w.caught(r)
+				learnt(t, r, 100)
+				r.end(t)
+				before := len(w.IDs(0))
+				want := 0
+				if labels {
+					w.recreate(w.Topics.Labels)
+					for i := range 3 {
+						w.SendLabels(20*i, 20)
+					}
+				} else {
+					w.recreateEvents()
+					w.Next[0] = 5000 // other messages than before
+					w.Produce(500, 10, false)
+					want = 500
+				}
+				w.run(w.options(w.Client)).refuses(t, "topic_recreated")
+				o := w.options(w.Client)
+				o.TopicRecreated = committed.Rebuild
+				r = w.run(o)
+				w.caught(r)
+				r.end(t)
+				if got := len(w.IDs(0)) - before; got != want {
+					t.Errorf("%d records were scored after the change, want %d", got, want)
 				}
 			})
 		})
@@ -152,6 +243,7 @@ func TestLabelsThatBeginElsewhere(t *testing.T) {
 					txn.NewClient(txn.Config{Brokers: w.Brokers, Dial: m.Dial, Timeout: 2 * time.Second, ClientID: w.Name}),
 				)
 				o.Grace, o.Snapshot, o.Patience = time.Second, time.Hour, 2*time.Second
+				o.OffsetMoved = committed.OffsetSkip
 				r = w.run(o)
 				learnt(t, r, c.learn)
 				m.Die()

@@ -13,6 +13,7 @@ const (
 	AwaitingModel       // that is to serve first
 	WritingState        // a snapshot before anything more is learnt
 	Running
+	Paused // by policy.dead_share, until an operator resumes it
 	Draining
 	Waiting // after an error
 	Ended
@@ -20,7 +21,8 @@ const (
 
 var phases = [...]string{
 	"taking over", "restoring", "waiting for the end of somebody else's transaction among the dead letters",
-	"waiting for the model that serves first", "writing the state first", "running", "draining", "waiting", "ended",
+	"waiting for the model that serves first", "writing the state first", "running", "paused", "draining", "waiting",
+	"ended",
 }
 
 // String returns the phase in words.

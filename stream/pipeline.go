@@ -1,11 +1,13 @@
 package stream
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"time"
 
+	"go.uber.org/zap"
+
+	"liftstream/stream/replay"
 	"liftstream/stream/state"
 )
 
@@ -23,8 +25,10 @@ type pipeline struct {
 	current    fetched      // events being worked through, message by message
 	late       lateLabels
 	timer      *time.Timer // runs off when filling has waited long enough
+	mark       float64     // labelled records at which the cold start asks for a snapshot
 	lastSnap   time.Time   // when the last snapshot began; zero = the next transaction begins one
 	pace       state.Pace
+	torn       bool // the state holds a part of a message that was given up: it serves for nothing any more
 }
 
 func newPipeline(t *task) *pipeline {
@@ -42,8 +46,8 @@ func (p *pipeline) run(ctx context.Context) error {
 	defer p.timer.Stop()
 	defer func() {
 		t.s.budget.release(p.filling.reserved)
-		t.s.budget.labels.charge(-p.late.reserved())
-		t.s.budget.events.charge(-p.current.reserved)
+		t.s.budget.labels.Charge(-p.late.reserved())
+		t.s.budget.events.Charge(-p.current.reserved)
 	}()
 	if t.snapshotFirst {
 		if err := p.writeFirst(ctx); err != nil || t.snapshotFirst {
@@ -51,7 +55,7 @@ func (p *pipeline) run(ctx context.Context) error {
 		}
 	}
 	if p.awaitModel(ctx) {
-		if err := p.commit(); err != nil {
+		if err := p.commit(ctx); err != nil {
 			return err
 		}
 	}
@@ -66,13 +70,16 @@ func (p *pipeline) loop(ctx context.Context) error {
 	for {
 		if ctx.Err() != nil {
 			// First of all: an answer taken now would hide the records before it that are not processed yet.
-			return p.drain()
+			return p.drain(ctx)
 		}
-		if stop := t.windows.tripped(t); stop != nil {
-			return cmp.Or(p.flush(), stop)
+		if problem := t.windows.tripped(t); problem != "" {
+			if err := p.pause(ctx, problem); err != nil {
+				return err
+			}
+			continue
 		}
 		if len(p.current.Records) > 0 {
-			if err := p.next(); err != nil {
+			if err := p.next(ctx); err != nil {
 				return err
 			}
 			continue
@@ -89,18 +96,19 @@ func (p *pipeline) loop(ctx context.Context) error {
 		case f := <-arriving:
 			err = p.takeLabels(f)
 		case <-p.timer.C:
-			err = p.due()
+			err = p.due(ctx)
 		case <-changed:
 			_, changed = t.s.models.Head()
-			err = p.commit()
+			err = p.commit(ctx)
 		case <-tick.C: // an idle partition still finishes its snapshots
+			t.notices.tick(t.s.o.Now(), false)
 			if p.filling.since.IsZero() && (t.snap.Busy() || p.snapshotDue()) {
-				err = p.commit()
+				err = p.commit(ctx)
 			}
 		case result := <-p.outcome:
 			p.outcome <- result
 			if err = p.await(); err == nil {
-				err = p.due()
+				err = p.due(ctx)
 			}
 		}
 		if err != nil {
@@ -110,9 +118,14 @@ func (p *pipeline) loop(ctx context.Context) error {
 }
 
 // next processes the next message of the current answer.
-func (p *pipeline) next() error {
+func (p *pipeline) next(ctx context.Context) error {
 	p.fill()
-	if err := p.t.process(p.filling, &p.current.Records[0]); err != nil {
+	err := p.t.process(ctx, p.filling, &p.current.Records[0], p.t.patience())
+	if errors.Is(err, replay.ErrInterrupted) {
+		p.giveUp(p.current.Records[0].Offset, p.t.s.o.Topics.Events)
+		return nil // the loop drains
+	}
+	if err != nil {
 		return errors.Join(err, p.await())
 	}
 	p.current.Records = p.current.Records[1:]
@@ -127,7 +140,13 @@ func (p *pipeline) next() error {
 		}
 	default:
 	}
-	return p.due()
+	return p.due(ctx)
+}
+
+// giveUp notes that the state holds a part of a message. What was processed before is still committed.
+func (p *pipeline) giveUp(offset int64, topic string) {
+	p.torn = true
+	p.t.log.Info("a long message is left to the next owner", zap.String("topic", topic), zap.Int64("offset", offset))
 }
 
 func (p *pipeline) takeEvents(f fetched) error {
@@ -160,13 +179,13 @@ func (p *pipeline) fill() {
 }
 
 // due commits when the transaction has waited or grown enough and the one before has ended.
-func (p *pipeline) due() error {
+func (p *pipeline) due(ctx context.Context) error {
 	x, o := p.filling, &p.t.s.o
 	if x.since.IsZero() {
 		return nil
 	}
 	if x.bytes >= outputBytes || o.Now().Sub(x.since) >= o.Commit && p.committing == nil {
-		return p.commit()
+		return p.commit(ctx)
 	}
 	return nil
 }
@@ -197,13 +216,13 @@ func (p *pipeline) await() error {
 }
 
 // commit completes the transaction, labels and model included, and sends it.
-func (p *pipeline) commit() error {
+func (p *pipeline) commit(ctx context.Context) error {
 	if err := p.await(); err != nil {
 		return err
 	}
 	x := p.filling
 	p.filling = &transaction{}
-	p.complete(x)
+	p.complete(ctx, x)
 	if x.done.Number == 0 {
 		p.t.s.budget.release(x.reserved)
 		return nil
@@ -214,8 +233,8 @@ func (p *pipeline) commit() error {
 }
 
 // flush commits the transaction and waits for its outcome.
-func (p *pipeline) flush() error {
-	if err := p.commit(); err != nil {
+func (p *pipeline) flush(ctx context.Context) error {
+	if err := p.commit(ctx); err != nil {
 		return err
 	}
 	return p.await()
@@ -223,12 +242,24 @@ func (p *pipeline) flush() error {
 
 // complete adds to a transaction the late labels, then a newer model, the journal record if either was there, and the
 // next pieces of a snapshot.
-func (p *pipeline) complete(x *transaction) {
+func (p *pipeline) complete(ctx context.Context, x *transaction) {
 	t := p.t
-	learnt, swapped := p.learnLate(x), t.takeModel()
+	learnt := !p.torn && p.learnLate(ctx, x)
+	swapped := !p.torn && t.takeModel()
 	if learnt || swapped {
 		t.writeJournal(x)
 	}
+	if !p.torn {
+		p.save(x)
+	}
+	if t.note(x); t.m.At != t.committed || len(x.records) > 0 {
+		t.number(x, t.committed)
+	}
+}
+
+// save adds the next pieces of a snapshot, where one is due or under way.
+func (p *pipeline) save(x *transaction) {
+	t := p.t
 	now := t.s.o.Now()
 	unsaved := t.m.Journal
 	if t.snap.Last != nil {
@@ -237,8 +268,11 @@ func (p *pipeline) complete(x *transaction) {
 	// A quarter of the ring each: the snapshot before the last must be able to replay too.
 	if p.snapshotDue() || unsaved >= state.JournalRing/4 && !t.snap.Busy() {
 		t.snap.Start(t.m.Part, t.s.o.Spec.Options.Fingerprint, t.m.At, t.m.Journal, t.s.format())
-		t.read, t.wrote = 0, 0
+		t.read, t.wrote, t.noting = 0, 0, true
 		p.lastSnap = now
+		for p.mark > 0 && p.mark <= t.m.Part.Labelled() {
+			p.mark *= 2
+		}
 		p.pace.Start(now)
 	}
 	if t.snap.Pending() {
@@ -253,15 +287,12 @@ func (p *pipeline) complete(x *transaction) {
 		}
 		x.snapshot = whole
 	}
-	if t.m.At != t.committed || len(x.records) > 0 {
-		t.number(x, t.committed)
-	}
 }
 
 // learnLate learns the late labels whose records can have been processed: while events are behind, labels wait for the
 // events that are not younger than they, else those of a backlog would all come before their records. It reports
 // whether the labels' offset has moved.
-func (p *pipeline) learnLate(x *transaction) (moved bool) {
+func (p *pipeline) learnLate(ctx context.Context, x *transaction) (moved bool) {
 	t := p.t
 	caughtUp := t.m.At.Events >= t.end
 	for len(p.late) > 0 {
@@ -271,8 +302,11 @@ func (p *pipeline) learnLate(x *transaction) (moved bool) {
 			if !caughtUp && !r.Time.IsZero() && r.Time.After(t.newest) {
 				return moved
 			}
-			t.learnLabels(x, r)
-			t.m.At.Labels, moved = r.Offset+1, true
+			if !t.learnLabels(ctx, x, r) {
+				p.giveUp(r.Offset, t.s.o.Topics.Labels)
+				return moved
+			}
+			t.m.At.Labels, moved = r.Next(), true
 			f.Records = f.Records[1:]
 		}
 		t.m.At.Labels, moved = f.Next, true
@@ -285,6 +319,9 @@ func (p *pipeline) learnLate(x *transaction) (moved bool) {
 
 func (p *pipeline) snapshotDue() bool {
 	t, share := p.t, p.t.s.o.SnapshotShare
+	if !t.snap.Busy() && p.coldSnapshotDue() && p.unsaved() {
+		return true
+	}
 	if share > 0 && share < 1 && !t.s.stopping() && !t.snapshotFirst && float64(t.read)*share < float64(t.wrote) {
 		return false
 	}
@@ -305,7 +342,7 @@ func (p *pipeline) writeFirst(ctx context.Context) error {
 	p.lastSnap = time.Time{}
 	for p.t.snapshotFirst && ctx.Err() == nil {
 		p.t.phase(WritingState, "")
-		if err := p.flush(); err != nil {
+		if err := p.flush(ctx); err != nil {
 			return err
 		}
 	}
@@ -347,11 +384,15 @@ func (p *pipeline) awaitModel(ctx context.Context) bool {
 
 // drain commits the processed messages and, when the whole stage stops, writes a last snapshot, so that the next start
 // has nothing to replay.
-func (p *pipeline) drain() error {
+func (p *pipeline) drain(ctx context.Context) error {
 	t := p.t
 	t.phase(Draining, "")
-	if err := p.flush(); err != nil {
+	if err := p.flush(ctx); err != nil {
 		return err
+	}
+	if p.torn {
+		t.course = broken
+		return nil
 	}
 	if !t.s.stopping() {
 		t.course = drained
@@ -362,8 +403,12 @@ func (p *pipeline) drain() error {
 			return nil
 		}
 		p.lastSnap = time.Time{}
-		if err := p.flush(); err != nil {
+		if err := p.flush(ctx); err != nil {
 			return err
+		}
+		if p.torn {
+			t.course = broken
+			return nil
 		}
 	}
 	return nil

@@ -1,33 +1,39 @@
 package stream
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"go.uber.org/zap"
 
 	"liftstream/codec"
 	"liftstream/model"
+	"liftstream/stream/replay"
 	"liftstream/stream/scores"
 	"liftstream/stream/state"
 	"liftstream/stream/txn"
 )
 
-// process takes one events message into the state, and its scores into the transaction.
-func (t *task) process(x *transaction, r *txn.Record) error {
+// process takes one events message into the state, and its scores into the transaction. It returns
+// replay.ErrInterrupted where it gives the message up, see during: then the position is the one before, and the state
+// belongs to none.
+func (t *task) process(ctx context.Context, x *transaction, r *txn.Record, patience time.Duration) (err error) {
 	defer t.m.Release()
-	t.m.At.Events = r.Offset + 1
+	var bad []codec.RowError
+	t.during(ctx, t.s.o.Topics.Events, r, patience, func(more func(row int) bool) { bad, err = t.m.TakeEvents(r, more) })
+	if errors.Is(err, replay.ErrInterrupted) {
+		return fmt.Errorf("processing offset %d: %w", r.Offset, err)
+	}
+	t.m.At.Events = r.Next()
 	if r.Time.After(t.newest) {
 		t.newest = r.Time
 	}
-	bad, err := t.m.TakeEvents(r)
-	if errors.Is(err, codec.ErrStopped) {
-		t.m.At.Events = r.Offset
-		return err
-	}
+	t.seen.Events = state.MessageOf(r)
 	n := t.m.Batch.N
-	t.windows.events.add(weighed(n, bad, err))
+	t.windows.events.see(r.Offset, weighed(n, bad, err))
 	t.dead.write(t, x, r, codec.StageEvents, bad, err)
 	if err != nil {
 		return nil
@@ -84,14 +90,23 @@ func (t *task) count(n int) {
 	t.mu.Unlock()
 }
 
-// learnLabels learns one labels message.
-func (t *task) learnLabels(x *transaction, r *txn.Record) {
+// learnLabels learns one labels message. It returns false where it gives it up, as process does.
+func (t *task) learnLabels(ctx context.Context, x *transaction, r *txn.Record) bool {
 	defer t.m.Release()
-	c, bad, err := t.m.TakeLabels(r)
-	t.windows.labels.add(weighed(t.m.Labels.N, bad, err))
+	var c model.LabelCounts
+	var bad []codec.RowError
+	var err error
+	t.during(ctx, t.s.o.Topics.Labels, r, t.patience(), func(more func(row int) bool) {
+		c, bad, err = t.m.TakeLabels(r, more)
+	})
+	if errors.Is(err, replay.ErrInterrupted) {
+		return false
+	}
+	t.seen.Labels = state.MessageOf(r)
+	t.windows.labels.see(r.Offset, weighed(t.m.Labels.N, bad, err))
 	t.dead.write(t, x, r, codec.StageLabels, bad, err)
 	if err != nil {
-		return
+		return true
 	}
 	for outcome, n := range map[string]int{
 		"learnt": c.Learnt, "corrected": c.Corrected, "repeated": c.Repeated, "unmatched": c.Unmatched,
@@ -101,6 +116,7 @@ func (t *task) learnLabels(x *transaction, r *txn.Record) {
 			t.s.o.Metrics.Labels.WithLabelValues(outcome).Add(float64(n))
 		}
 	}
+	return true
 }
 
 // takeModel swaps in the newest published model, unless it is the serving one or was refused before. It reports whether
@@ -131,6 +147,15 @@ func (t *task) writeState(x *transaction, c state.Change) {
 	x.add(txn.Record{Topic: t.s.o.Topics.State, Partition: t.id, Key: []byte(c.Key), Value: c.Value, Time: t.s.o.Now()})
 	t.wrote += int64(len(c.Key) + len(c.Value))
 	t.s.o.Metrics.StateBytes.Add(float64(len(c.Key) + len(c.Value)))
+}
+
+// note tells the newest messages that were taken in, after a takeover and with each snapshot: often enough for a later
+// owner to see whether the topics are still the same, and seldom enough to cost nothing.
+func (t *task) note(x *transaction) {
+	if t.noting && t.seen != t.noted {
+		t.writeState(x, state.Change{Key: state.SeenKey, Value: t.seen.Encode()})
+		t.noted, t.noting = t.seen, false
+	}
 }
 
 // number numbers a transaction that began at from, and adds the done record, which says where it leads.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -47,6 +48,7 @@ type Stage struct {
 	generation int
 	tasks      []*task
 	kept       map[int]*kept // left by the tasks of the generation before, by partition
+	untrained  string        // why the trainer publishes nothing, in words; "" = it works or runs elsewhere
 	failed     error         // why it stops by itself; nil = it does not
 	unflushed  []string      // uncommitted work when the stage stopped, in words
 }
@@ -128,6 +130,9 @@ func (s *Stage) Status() Status {
 	if s.waiting != "" {
 		st.Waiting = append(st.Waiting, s.waiting)
 	}
+	if s.untrained != "" {
+		st.Waiting = append(st.Waiting, s.untrained)
+	}
 	failed := s.failed
 	s.mu.Unlock()
 	st.Model, _ = s.models.Head()
@@ -135,8 +140,12 @@ func (s *Stage) Status() Status {
 	for _, t := range tasks {
 		t.mu.Lock()
 		p := t.status
+		p.Message = t.message.long(s.o.Now())
 		t.mu.Unlock()
 		st.Partitions = append(st.Partitions, p)
+		if p.Message != "" {
+			st.Waiting = append(st.Waiting, fmt.Sprintf("partition %d: %s", p.Partition, p.Message))
+		}
 		if p.Phase != Running {
 			st.Waiting = append(st.Waiting, fmt.Sprintf("partition %d: %s", p.Partition, p.Doing))
 		}
@@ -184,10 +193,13 @@ func (s *Stage) Run(ctx context.Context) error {
 			s.o.Log.Info("evicting what a killed process left in the group", zap.Int("members", n), zap.Error(err))
 		}
 	}
+	if err := s.alone(ctx, read); err != nil {
+		return err
+	}
 	work, stopWork := context.WithCancelCause(ctx)
 	defer stopWork(nil)
 	group, err := s.o.Client.JoinGroup(txn.GroupConfig{
-		ID: s.o.Name, Topics: read, Session: s.o.Session, Format: s.newest,
+		ID: s.o.Name, Topics: read, Session: s.o.Session, Format: s.newest, Identity: s.o.Topics.String(),
 		OnWait: func(err error) {
 			since := s.join("joining the group: " + err.Error())
 			if s.o.Now().Sub(since) > s.o.Patience {
@@ -204,6 +216,42 @@ func (s *Stage) Run(ctx context.Context) error {
 		return errors.Join(cause, left)
 	}
 	return left
+}
+
+// alone waits until the group holds no stage of other topics, as long as a killed one stays in it, and then refuses.
+// Joining first and looking then would take partitions from a stage that runs.
+func (s *Stage) alone(ctx context.Context, read []string) error {
+	began := s.o.Now()
+	for {
+		err := s.patiently(ctx, func() error {
+			return s.o.Client.Strangers(ctx, s.o.Name, read, s.o.Topics.String())
+		})
+		var other *txn.StrangerError
+		if !errors.As(err, &other) || ctx.Err() != nil {
+			return err
+		}
+		if s.o.Now().Sub(began) > cmp.Or(s.o.Session, 10*time.Second)+2*time.Second {
+			return s.mixed(err)
+		}
+		s.wait("waiting for another stage to leave: " + other.Error())
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// mixed says in full that a stage of the same name and other topics runs.
+func (s *Stage) mixed(err error) error {
+	var other *txn.StrangerError
+	if !errors.As(err, &other) {
+		return err
+	}
+	theirs := cmp.Or(other.Member.Identity, "reads "+strings.Join(other.Member.Topics, " and "))
+	return &topics.MismatchError{Problem: fmt.Sprintf("two stages with the name %s and other topics run at once: "+
+		"this one %s; %s at %s %s: give each stage a name of its own", s.o.Name, s.o.Topics, other.Member.ClientID,
+		strings.TrimPrefix(other.Member.Host, "/"), theirs)}
 }
 
 // join notes that there is no generation, why, and returns since when.
@@ -248,7 +296,7 @@ func (s *Stage) generations(ctx context.Context, fail context.CancelCauseFunc, g
 		gen, err := group.Next(ctx)
 		if err != nil {
 			if ctx.Err() == nil {
-				fail(fmt.Errorf("joining the group %s: %w", s.o.Name, err))
+				fail(s.mixed(fmt.Errorf("joining the group %s: %w", s.o.Name, err)))
 			}
 			break
 		}
@@ -305,6 +353,7 @@ func (s *Stage) start(
 		if !slices.Contains(gen.Partitions, t.id) {
 			s.o.Metrics.Lag.DeleteLabelValues(strconv.Itoa(t.id))
 			s.o.Metrics.Waiting.DeleteLabelValues(strconv.Itoa(t.id))
+			s.o.Metrics.Paused.DeleteLabelValues(strconv.Itoa(t.id))
 			s.o.Metrics.DeadShare.DeletePartialMatch(prometheus.Labels{"partition": strconv.Itoa(t.id)})
 		}
 	}

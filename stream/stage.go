@@ -59,10 +59,10 @@ type Options struct {
 	// states begin anew.
 	Under func(s *model.Schema, fingerprint uint64) (*model.Spec, codec.Options, error)
 
-	// DeadShare is the share of bad rows among the newest of a partition above which Run commits the processed messages
-	// and returns a PolicyError; 0 = it never does. The newest are the fewest last messages that are at least 100 and hold
-	// at least 1,000 rows; a message that cannot be read stands for as many rows as the others have on average
-	// (deadWindow). Events and labels are counted apart. A restart counts the same messages again.
+	// DeadShare is the share of bad rows among the newest of a partition above which its task commits the processed
+	// messages and pauses until Resume; 0 = it never does. The newest are the fewest last messages that are at least 100
+	// and hold at least 1,000 rows; a message that cannot be read stands for as many rows as the others have on average
+	// (deadWindow). Events and labels are counted apart. A restart counts the same messages again, except accepted ones.
 	DeadShare float64
 
 	// Format bounds the format of written values, so that a build that reads no later one can take over; 0 = the newest
@@ -98,6 +98,7 @@ type PartitionStatus struct {
 	Dead      uint64 // dead letters made by this process
 	Model     int64
 	Trained   bool
+	Message   string // in words, the message on which the work takes long; "" = none
 }
 
 // Status is where the stage stands.

@@ -42,7 +42,8 @@ func takeOver(ctx context.Context, t *task) error {
 	if err != nil {
 		return err
 	}
-	if err := o.decide(ctx, left, torn); err != nil {
+	t.torn = t.torn || torn
+	if err := o.decide(ctx, left, t.torn); err != nil {
 		return err
 	}
 	if o.plan.Origin == committed.Kept {
@@ -54,7 +55,11 @@ func takeOver(ctx context.Context, t *task) error {
 		return err
 	}
 	o.finished()
-	if o.plan.Claimed && o.plan.Numbered && len(o.x.records) == 0 {
+	if owner := o.facts.NewOwner(); owner != o.facts.Owner {
+		t.writeState(o.x, state.Change{Key: state.OwnerKey, Value: owner.Encode()})
+	}
+	if o.plan.Claimed && o.plan.Numbered && !o.plan.ScoresAnew && len(o.x.records) == 0 {
+		t.torn = false
 		return nil
 	}
 	return o.claim()
@@ -65,9 +70,9 @@ func takeOver(ctx context.Context, t *task) error {
 // though a transaction may be the one in one topic and the other in another.
 func (o *takeover) endOpen(ctx context.Context) (was bool, err error) {
 	t := o.t
-	topics := &t.s.o.Topics
-	mine := map[string][]int{topics.State: {t.id}, topics.Scores: {t.id}}
-	all := map[string][]int{topics.State: {t.id}, topics.Scores: {t.id}, topics.Dead: {t.s.deadPartition(t.id)}}
+	names := &t.s.o.Topics
+	mine := map[string][]int{names.State: {t.id}, names.Scores: {t.id}}
+	all := map[string][]int{names.State: {t.id}, names.Scores: {t.id}, names.Dead: {t.s.deadPartition(t.id)}}
 	open, err := t.s.undecided(ctx, all)
 	if err != nil || len(open) == 0 {
 		return false, err
@@ -77,7 +82,7 @@ func (o *takeover) endOpen(ctx context.Context) (was bool, err error) {
 		return false, fmt.Errorf("ending what a broker has left open: %w", err)
 	}
 	log := t.log.Warn
-	if len(open) == 1 && open[topics.Dead] != nil {
+	if len(open) == 1 && open[names.Dead] != nil {
 		log = t.log.Debug
 	}
 	log("transactions were open where this partition writes: a broker has left them so, or, among dead letters, "+
@@ -140,45 +145,10 @@ func (o *takeover) decide(ctx context.Context, left *kept, torn bool) (err error
 	}
 	t.last, t.end = o.plan.Done, o.facts.Events.Stable
 	t.answered, t.scoresFrom, t.dead.from = o.plan.Answered, o.plan.Done.ScoresFrom, o.plan.Done.DeadFrom
+	t.seen, t.noted, t.noting = o.facts.Seen, o.facts.Seen, true
 	o.first = state.Position{Events: o.plan.Done.EventsFrom, Labels: o.plan.Done.LabelsFrom}
 	// The journal may name versions that the follower of the model topic has not read yet.
 	return t.s.models.Reach(ctx)
-}
-
-// complain logs the facts that should not be.
-func (o *takeover) complain() {
-	log := o.t.log
-	if o.log.Foreign > 0 {
-		log.Error("records that no stage writes lie in the state topic", zap.Int("records", o.log.Foreign))
-	}
-	if err := o.facts.DoneErr; err != nil {
-		log.Error("the done record cannot be read; the group's offsets are taken", zap.Error(err))
-	}
-	for _, err := range o.facts.Unread {
-		log.Error("snapshot refused", zap.Error(err))
-	}
-	if o.plan.Behind {
-		log.Warn("the group's offsets are not those that the last transaction committed; the transaction's are taken",
-			zap.Int64("committed", o.facts.Done.Events), zap.Int64("group", o.facts.Group.Events.Offset))
-	}
-}
-
-// stop returns the error with which the plan ends the stage, nil where it does not.
-func (o *takeover) stop() error {
-	t, p := o.t, &o.plan
-	if p.Newer != nil {
-		return newerState(t.id, p.Newer)
-	}
-	if p.Stop == nil {
-		return nil
-	}
-	t.s.o.Metrics.Policies.WithLabelValues(p.Stop.Cause.String(), "fail").Inc()
-	e := &PolicyError{Policy: p.Stop.Cause.String(), Partition: t.id, Problem: p.Stop.Text}
-	if p.Stop.Cause == committed.SchemaChanged {
-		e.Remedy = "policy.schema_changed is fail: set it to rebuild to keep what mentions no feature that has changed, " +
-			"and to begin the rest anew"
-	}
-	return e
 }
 
 // restore makes the state as the plan says, and decides again where it meets damage.
@@ -187,13 +157,14 @@ func (o *takeover) restore(ctx context.Context) error {
 	var err error
 	if t.m, err = replay.New(replay.Options{
 		Client: t.s.o.Client, Events: t.s.o.Topics.Events, Labels: t.s.o.Topics.Labels, Partition: t.id,
-		Spec: t.s.o.Spec, Codec: t.s.o.Codec, Models: t.s.models, Progress: func(topic string, at, to int64) {
+		Spec: t.s.o.Spec, Codec: t.s.o.Codec, Models: t.s.models, Budget: t.s.budgetOf, Progress: func(topic string, at, to int64) {
 			t.phase(Restoring, fmt.Sprintf("offset %d of %d of %s", at, to, topic))
 		},
 	}); err != nil {
 		return err
 	}
-	t.m.EachEvents, t.m.EachLabels = o.replayEvents, o.replayLabels
+	t.m.EachEvents = func(r *txn.Record) error { return o.replayEvents(ctx, r) }
+	t.m.EachLabels = func(r *txn.Record) error { return o.replayLabels(ctx, r) }
 	defer func() {
 		t.m.EachEvents, t.m.EachLabels = nil, nil
 		t.m.Forget()
@@ -201,8 +172,12 @@ func (o *takeover) restore(ctx context.Context) error {
 	if err := t.m.Under(o.newestSchema(), func() error { return o.repair(ctx) }); err != nil {
 		return err
 	}
+	accepted, err := t.acceptedAtStart(ctx)
+	if err != nil {
+		return err
+	}
 	for begun := false; !begun; {
-		t.windows = deadWindows{}
+		t.windows = accepted
 		if begun, err = o.begin(ctx); err != nil {
 			return err
 		}
@@ -225,7 +200,7 @@ func (o *takeover) restore(ctx context.Context) error {
 	if err := o.lookBack(ctx); err != nil {
 		return err
 	}
-	if !o.plan.Claimed {
+	if !o.plan.Claimed || o.plan.ScoresAnew {
 		if err := o.newLine(ctx); err != nil {
 			return err
 		}
@@ -291,9 +266,12 @@ func (o *takeover) begin(ctx context.Context) (begun bool, err error) {
 			return false, nil
 		}
 	case committed.CarryOver:
-		if err := o.carryOver(ctx); sick(err) {
+		switch err := o.carryOver(ctx); {
+		case sick(err):
 			return false, err
-		} else if err != nil {
+		case errors.As(err, &o.facts.Newer), o.modelLost(err):
+			return false, nil
+		case err != nil:
 			o.facts.NotCarried = true
 			t.log.Warn("rebuilding the state", zap.Stringer("policy", committed.SchemaChanged),
 				zap.String("problem", "the state was made under another configuration"), zap.Error(err))
@@ -309,14 +287,13 @@ func (o *takeover) begin(ctx context.Context) (begun bool, err error) {
 		t.m.Begin(p.First)
 	case committed.Nothing:
 		t.m.Begin(p.First)
-		// The next owner could take the former state for this one before there is a snapshot. So the records that tell of it
-		// leave the state topic with the transaction that claims the partition.
-		for _, key := range o.log.History() {
-			t.writeState(o.x, state.Change{Key: key})
-		}
+		giveUp(t, o.x, o.log.History())
 	}
 	t.snap.Last, t.snap.Before = p.Last, p.Before
 	if err := t.m.Follow(ctx, entries...); err != nil {
+		if errors.As(err, &o.facts.Newer) || o.modelLost(err) {
+			return false, nil
+		}
 		return false, err
 	}
 	if p.Origin == committed.Snapshot {
@@ -334,35 +311,19 @@ func (o *takeover) checkLabels() error {
 	return nil
 }
 
-// count counts and logs the policies that the plan applies.
-func (o *takeover) count() {
-	policies, p := o.t.s.o.Metrics.Policies, &o.plan
-	for _, c := range p.Lost {
-		policies.WithLabelValues(c.String(), "rebuild").Inc()
-	}
-	for _, x := range p.Problems {
-		o.t.log.Warn("rebuilding the state", zap.Stringer("policy", x.Cause), zap.String("problem", x.Text))
-	}
-	switch {
-	case p.Origin == committed.CarryOver:
-		policies.WithLabelValues(committed.SchemaChanged.String(), "carried").Inc()
-	case p.Origin == committed.Nothing && p.Cause != committed.None:
-		policies.WithLabelValues(p.Cause.String(), "rebuild").Inc()
-	}
-}
-
 // replayEvents takes an event during the replay: one without scores is processed as a new one, the others move the
 // state alone.
-func (o *takeover) replayEvents(r *txn.Record) error {
+func (o *takeover) replayEvents(ctx context.Context, r *txn.Record) (err error) {
 	t := o.t
 	if r.Offset >= o.plan.Missing && o.lacksScores(r) {
-		return t.process(o.x, r)
+		return t.process(ctx, o.x, r, 0)
 	}
-	bad, err := t.m.TakeEvents(r)
-	if errors.Is(err, codec.ErrStopped) {
+	var bad []codec.RowError
+	t.during(ctx, t.s.o.Topics.Events, r, 0, func(more func(row int) bool) { bad, err = t.m.TakeEvents(r, more) })
+	if errors.Is(err, replay.ErrInterrupted) {
 		return err
 	}
-	t.windows.events.add(weighed(t.m.Batch.N, bad, err))
+	t.windows.events.see(r.Offset, weighed(t.m.Batch.N, bad, err))
 	return nil
 }
 
@@ -374,9 +335,15 @@ func (o *takeover) lacksScores(r *txn.Record) bool {
 	return o.unscored
 }
 
-func (o *takeover) replayLabels(r *txn.Record) {
-	_, bad, err := o.t.m.TakeLabels(r)
-	o.t.windows.labels.add(weighed(o.t.m.Labels.N, bad, err))
+func (o *takeover) replayLabels(ctx context.Context, r *txn.Record) (err error) {
+	t := o.t
+	var bad []codec.RowError
+	t.during(ctx, t.s.o.Topics.Labels, r, 0, func(more func(row int) bool) { _, bad, err = t.m.TakeLabels(r, more) })
+	if errors.Is(err, replay.ErrInterrupted) {
+		return err
+	}
+	t.windows.labels.see(r.Offset, weighed(t.m.Labels.N, bad, err))
+	return nil
 }
 
 // passLabels learns the labels that no journal record leads to: another program's offset passes over them, or the
@@ -401,12 +368,12 @@ func (o *takeover) passLabels(ctx context.Context) error {
 // newLine begins a new line of transactions: the messages in the topics of scores and dead letters by now are not of
 // it.
 func (o *takeover) newLine(ctx context.Context) (err error) {
-	t, c, topics := o.t, o.t.s.o.Client, &o.t.s.o.Topics
+	t, c, names := o.t, o.t.s.o.Client, &o.t.s.o.Topics
 	t.answered, o.first = t.m.At.Events, t.m.At
-	if _, t.scoresFrom, err = c.Bounds(ctx, topics.Scores, t.id); err != nil {
+	if _, t.scoresFrom, err = c.Bounds(ctx, names.Scores, t.id); err != nil {
 		return err
 	}
-	_, t.dead.from, err = c.Bounds(ctx, topics.Dead, t.s.deadPartition(t.id))
+	_, t.dead.from, err = c.Bounds(ctx, names.Dead, t.s.deadPartition(t.id))
 	return err
 }
 
@@ -436,5 +403,6 @@ func (o *takeover) claim() error {
 	}
 	t.s.o.Metrics.Commits.WithLabelValues("committed").Inc()
 	t.sent(o.x)
+	t.torn = false
 	return nil
 }

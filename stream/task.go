@@ -31,6 +31,10 @@ type owned struct {
 	refused    int64     // model version that Swap refused; not tried again
 	end        int64     // where the events topic ended when last asked
 	newest     time.Time // of the events
+	// seen holds the newest messages that were taken in, noted those that the state topic tells. noting: the next
+	// transaction with new ones tells them.
+	seen, noted state.Seen
+	noting      bool
 
 	windows deadWindows
 }
@@ -58,10 +62,12 @@ type task struct {
 	committed state.Position // of the last committed transaction
 	kept      *kept          // left by this member's task of the generation before; nil = nothing
 	told      model.Losses   // those of the state that the metric has
+	notices   notices        // of dead letters
 	left      string         // work that the last attempt did not bring to an end, in words; "" = nothing
 	// snapshotFirst: no replay leads to the state, for it was carried over or its labels begin elsewhere. So nothing is
 	// learnt before there is a snapshot of it.
 	snapshotFirst bool
+	torn          bool // a broker had left a transaction open that is not repaired yet
 
 	read  int64  // bytes of input taken since the last snapshot began
 	wrote int64  // bytes of state written since then
@@ -73,12 +79,14 @@ type task struct {
 	advanced bool                                 // a transaction was committed
 	heard    struct{ events, labels atomic.Bool } // there was an answer
 
-	mu     sync.Mutex
-	status PartitionStatus
+	mu      sync.Mutex
+	status  PartitionStatus
+	message message
 }
 
 func newTask(s *Stage, gen *txn.Generation, id int) *task {
 	t := &task{s: s, id: id, gen: gen, log: s.o.Log.With(zap.Int("partition", id))}
+	t.notices.log = t.log
 	t.status = PartitionStatus{Partition: int32(id), Offset: -1}
 	t.phase(TakingOver, "")
 	return t
@@ -97,6 +105,7 @@ func (t *task) phase(p Phase, detail string) {
 // failed transaction it takes the partition over anew, from the committed state.
 func (t *task) run(ctx context.Context) error {
 	defer t.phase(Ended, "")
+	defer func() { t.notices.tick(t.s.o.Now(), true) }()
 	const shortest = 50 * time.Millisecond
 	wait, since := shortest, time.Time{}
 	for {

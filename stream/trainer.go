@@ -28,6 +28,10 @@ type trainer struct {
 	last     time.Time         // of the last fit
 	tried    map[int32]float64 // labelled records of the partitions at the last fit or verdict of this trainer
 	waiting  *candidate
+	cold     coldStart
+	work     int64        // model.Options.Work of the next fit
+	ready    *model.Model // of the cold start, fitted and not yet published
+	failures int          // steps that failed, one after the other
 }
 
 // candidate is a fitted model that waits for its verdict.
@@ -43,7 +47,8 @@ type candidate struct {
 // train fits and publishes until ctx ends. Errors of the environment are waited for.
 func (s *Stage) train(ctx context.Context) error {
 	defer s.o.Metrics.Candidate.Reset()
-	t := &trainer{s: s, packer: state.NewPacker(), began: s.o.Now()}
+	defer s.trouble("")
+	t := &trainer{s: s, packer: state.NewPacker(), began: s.o.Now(), cold: newColdStart(&s.o)}
 	for range s.partitions {
 		l := state.NewLog()
 		l.Newest, l.Forgets = s.newest, true
@@ -53,6 +58,7 @@ func (s *Stage) train(ctx context.Context) error {
 	wait := 100 * time.Millisecond
 	for ctx.Err() == nil {
 		err := t.step(ctx)
+		t.tell(ctx, err)
 		switch {
 		case err == nil:
 			wait = 100 * time.Millisecond
@@ -60,7 +66,9 @@ func (s *Stage) train(ctx context.Context) error {
 			return nil
 		case errors.Is(err, errNotYet):
 			// Looking costs requests for every partition.
-			wait = min(max(s.o.FitEvery/20, 100*time.Millisecond), 2*time.Second)
+			if wait = min(max(s.o.FitEvery/20, 100*time.Millisecond), 2*time.Second); t.cold.running(t.previous()) {
+				wait = min(wait, 500*time.Millisecond)
+			}
 		case txn.KindOf(err) == txn.Fenced:
 			return nil
 		default:
@@ -102,8 +110,13 @@ func (t *trainer) step(ctx context.Context) error {
 		m.Version = 1
 		return t.publish(ctx, &m, nil)
 	}
-	if due := t.waiting != nil || t.last.IsZero() || o.Now().Sub(t.last) >= o.FitEvery; !due {
+	previous := t.previous()
+	due := t.waiting != nil || t.last.IsZero() || o.Now().Sub(t.last) >= o.FitEvery
+	if !due && !t.cold.running(previous) {
 		return errNotYet
+	}
+	if t.ready != nil {
+		return t.serve(ctx)
 	}
 	snaps, others := map[int32]*state.Manifest{}, 0
 	for p, l := range t.logs {
@@ -127,9 +140,11 @@ func (t *trainer) step(ctx context.Context) error {
 	if others > 0 && o.Now().Sub(t.began) < o.Patience {
 		return errNotYet // partitions that are about to be carried over to this configuration belong into its first model
 	}
-	previous := t.previous()
+	if t.cold.due(snaps, previous) {
+		return t.begin(ctx, snaps, previous)
+	}
 	fresh := t.fresh(snaps, previous)
-	if fresh == 0 || fresh < float64(o.FitRecords-model.Compared(o.FitRecords)) {
+	if !due || fresh == 0 || fresh < float64(o.FitRecords-model.Compared(o.FitRecords)) {
 		return errNotYet
 	}
 	return t.fit(ctx, snaps, previous)
@@ -139,7 +154,7 @@ func (t *trainer) step(ctx context.Context) error {
 // that began anew are.
 func (t *trainer) fresh(snaps map[int32]*state.Manifest, previous *model.Model) (n float64) {
 	seen := map[int32]float64{}
-	if previous != nil {
+	if previous != nil && !t.cold.early(previous) {
 		for p, m := range previous.Marks {
 			seen[p] = m.Clock
 		}
@@ -181,39 +196,22 @@ var errNotYet = errors.New("not yet")
 // fit makes the next model, which then waits for its verdict.
 func (t *trainer) fit(ctx context.Context, snaps map[int32]*state.Manifest, previous *model.Model) error {
 	o := &t.s.o
-	states := map[int32]map[string][]byte{}
-	from := map[int32]*state.Snapshot{}
-	for p, m := range snaps {
-		sections, err := t.logs[p].Sections(m)
-		if err != nil {
-			o.Log.Warn("fitting without a partition whose snapshot cannot be read", zap.Int32("partition", p), zap.Error(err))
-			continue
-		}
-		states[p], from[p] = sections, t.logs[p].Hold(m)
-	}
+	states, from := t.sections(snaps)
 	began := o.Now()
 	t.last, t.tried = began, clocks(snaps)
-	budget, cancel := context.WithTimeout(ctx, o.FitBudget)
-	defer cancel()
-	var m *model.Model
 	var served bool
-	err := state.Contain(func() (err error) {
-		if m, err = model.Fit(budget, o.Spec, states, previous); err == nil {
+	m, err := t.bounded(ctx, func(budget context.Context, spec *model.Spec) (m *model.Model, err error) {
+		if m, err = model.Fit(budget, spec, states, previous); err == nil {
 			served, err = model.Serving(states)
 		}
-		return err
+		return m, err
 	})
-	if err != nil && ctx.Err() != nil {
-		// Stopped, not failed: the next owner of partition 0 fits anew.
-		o.Log.Info("fit cancelled: the stage stops, or partition 0 has another owner",
-			zap.Duration("after", o.Now().Sub(began)))
-		return err
+	if errors.Is(err, errLessWork) {
+		t.last, t.tried = time.Time{}, nil
+		return errNotYet
 	}
-	o.Metrics.FitTime.Observe(o.Now().Sub(began).Seconds())
-	if err != nil {
-		o.Metrics.Fits.WithLabelValues("failed").Inc()
-		o.Log.Warn("fit failed; the serving model stays", zap.Error(err))
-		return nil
+	if err != nil || m == nil {
+		return err
 	}
 	t.waiting = &candidate{model: m, from: from, made: o.Now(), took: o.Now().Sub(began), first: previous == nil,
 		alone: !served}
@@ -302,6 +300,9 @@ func (t *trainer) compare(ctx context.Context, snaps map[int32]*state.Manifest) 
 		return nil
 	}
 	newest, _ := t.s.models.Head()
+	for v := range t.needed() { // a model topic that was made anew does not know the versions that serve
+		newest = max(newest, v)
+	}
 	if m.Version = newest + 1; m.Version >= state.MaxNumber {
 		return fmt.Errorf("the model topic holds version/%d, which no stage has written: delete it by a tombstone", newest)
 	}

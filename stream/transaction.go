@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"liftstream/stream/deadletter"
+	"liftstream/stream/replay"
 	"liftstream/stream/state"
 	"liftstream/stream/txn"
 )
@@ -54,6 +55,15 @@ type fetched struct {
 	err      error
 }
 
+// budgetOf returns the budget that pays for the messages of a topic, and the bytes of one fetch.
+func (s *Stage) budgetOf(topic string) (replay.Budget, int64) {
+	share := max(s.share.Load(), 64<<10)
+	if topic == s.o.Topics.Labels {
+		return s.budget.labels, share
+	}
+	return s.budget.events, share
+}
+
 // maxFailures is how many fetches in a row may go without an answer before the partition counts as waiting for its
 // brokers.
 const maxFailures = 3
@@ -69,32 +79,45 @@ func (s *Stage) read(
 	go func() {
 		defer wg.Done()
 		failures := 0
+		large := int64(0) // bytes of the last answer, where it was one large batch
 		for {
-			size := s.share.Load()
-			if budget.acquire(ctx, size) != nil {
+			size := max(s.share.Load(), large)
+			if budget.Acquire(ctx, size) != nil {
 				return
 			}
-			f, err := s.o.Client.Fetch(ctx, topic, partition, offset, int(size), 500*time.Millisecond)
+			f, err := s.o.Client.FetchWithin(ctx, topic, partition, offset, int(size), 500*time.Millisecond,
+				func(ctx context.Context, n int64) error {
+					budget.Charge(-size)
+					size, large = 0, 0
+					if err := budget.Acquire(ctx, n); err != nil {
+						return err
+					}
+					size, large = n, n
+					return nil
+				})
+			if f.Bytes <= s.share.Load() {
+				large = 0
+			}
 			if err == nil {
 				failures = 0
 				heard.Store(true)
 			} else if failures++; txn.KindOf(err) == txn.Unknown && failures < maxFailures && ctx.Err() == nil {
-				budget.charge(-size) // a fetch has no effect: ask again
+				budget.Charge(-size) // a fetch has no effect: ask again
 				select {
 				case <-time.After(50 * time.Millisecond):
 				case <-ctx.Done():
 				}
 				continue
 			}
-			budget.charge(f.Bytes - size)
+			budget.Charge(f.Bytes - size)
 			if err == nil && f.Next == offset {
-				budget.charge(-f.Bytes)
+				budget.Charge(-f.Bytes)
 				continue
 			}
 			select {
 			case out <- fetched{f, f.Bytes, err}:
 			case <-ctx.Done():
-				budget.charge(-f.Bytes)
+				budget.Charge(-f.Bytes)
 				return
 			}
 			if err != nil {

@@ -45,7 +45,7 @@ func written(t *testing.T, m prometheus.Metric) *dto.Metric {
 	return &out
 }
 
-// TestTheTrainerComparesOnLaterRecords: the model is made of 900 records, waits, and is compared on the records after
+// TestTheTrainerComparesOnLaterRecords: beside a model of files, which ends the cold start, the next one is made of 900 records, waits, and is compared on the records after
 // them; the verdict is in the model, beside it in the topic, and in the metrics, and Compare says the same of the
 // states.
 func TestTheTrainerComparesOnLaterRecords(t *testing.T) {
@@ -53,12 +53,13 @@ func TestTheTrainerComparesOnLaterRecords(t *testing.T) {
 		w := newWorld(t, addr, 1)
 		o := w.options(w.Client)
 		o.FitEvery = time.Hour // the first model waits for ten hours, a second one is not fitted
-		o.FitRecords = 1125    // so it is fitted to all 900, wherever snapshots fall, and compared on 225
+		o.Initial = fromFiles(t, o.Spec)
+		o.FitRecords = 1125 // so it is fitted to all 900, wherever snapshots fall, and compared on 225
 		w.Produce(900, 50, true)
 		r := w.run(o)
 		w.caught(r)
 		r.fitted(t, o.Metrics)
-		if v := r.stage.Status().Verdict; v != nil || r.stage.Status().Model != 0 {
+		if v := r.stage.Status().Verdict; v != nil || r.stage.Status().Model != 1 {
 			t.Fatalf("verdict %+v before any record came to compare on", v)
 		}
 		w.Produce(200, 50, true)
@@ -71,11 +72,11 @@ func TestTheTrainerComparesOnLaterRecords(t *testing.T) {
 		w.caught(r)
 		r.await(t, "the metric says that a model waits after its verdict",
 			func(Status) bool { return len(byLabel(o.Metrics.Candidate)) == 0 })
-		if v.Records != model.Compared(o.FitRecords) || v.Version != 1 || v.Previous != 0 || !v.Accepted() ||
+		if v.Records != model.Compared(o.FitRecords) || v.Version != 2 || v.Previous != 1 || !v.Accepted() ||
 			v.Clocks[0] < 1125 {
 			t.Errorf("verdict %+v", v)
 		}
-		m, err := r.stage.models.Get(1)
+		m, err := r.stage.models.Get(2)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,6 +93,11 @@ func TestTheTrainerComparesOnLaterRecords(t *testing.T) {
 		r.end(t)
 		// The same records give the same verdict: with any snapshots the comparison begins at 900 and takes 225.
 		p := model.NewPartition(o.Spec, 0)
+		initial := *o.Initial
+		initial.Version = 1
+		if err := p.Swap(&initial); err != nil {
+			t.Fatal(err)
+		}
 		feedTo := func(from, to int) {
 			var out model.Scores
 			for i := from; i < to; i += 50 {
@@ -107,7 +113,7 @@ func TestTheTrainerComparesOnLaterRecords(t *testing.T) {
 		}
 		feedTo(0, 900)
 		from := map[int32]map[string][]byte{0: p.Snapshot()}
-		c, err := model.Fit(context.Background(), o.Spec, from, nil)
+		c, err := model.Fit(context.Background(), o.Spec, from, &initial)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +124,7 @@ func TestTheTrainerComparesOnLaterRecords(t *testing.T) {
 			t.Errorf("%v: %+v, the stage said %+v", err, again, v.Verdict)
 		}
 		found, err := verified(context.Background(), w.options(w.Client))
-		if err != nil || len(found[0].Problems) > 0 || found[0].Swaps != 1 {
+		if err != nil || len(found[0].Problems) > 0 || found[0].Swaps != 2 {
 			t.Errorf("verify: %v %+v", err, found)
 		}
 	})
@@ -133,13 +139,14 @@ func TestRefusedModelsLeaveTheirVerdict(t *testing.T) {
 		spec := *o.Spec
 		spec.Options.Gate = -10
 		o.Spec, o.FitEvery, o.Snapshot = &spec, time.Second, 20*time.Millisecond
+		o.Initial = fromFiles(t, o.Spec)
 		w.Produce(900, 50, true)
 		r := w.run(o)
 		w.caught(r)
 		r.fitted(t, o.Metrics)
 		w.Produce(600, 50, true)
 		v := r.verdict(t, 1)
-		if v.Accepted() || v.Reason != model.Worse || v.Version != 0 || r.stage.Status().Model != 0 {
+		if v.Accepted() || v.Reason != model.Worse || v.Version != 0 || r.stage.Status().Model != 1 {
 			t.Errorf("%+v, model %d", v, r.stage.Status().Model)
 		}
 		r.await(t, "the refusal is not counted", func(s Status) bool { return s.Refused > 0 }) // the topic tells of it before
@@ -170,18 +177,15 @@ func TestRefusedModelsLeaveTheirVerdict(t *testing.T) {
 	})
 }
 
-// TestTheFirstModelIsNotKeptWaiting: where no more labels come, it is published without a comparison after a while.
+// TestTheFirstModelIsNotKeptWaiting: it serves at once, without a comparison, and has no verdict.
 func TestTheFirstModelIsNotKeptWaiting(t *testing.T) {
 	streamtest.Brokers(t, func(t *testing.T, addr string) {
 		w := newWorld(t, addr, 1)
 		o := w.options(w.Client)
 		w.Produce(950, 50, true)
 		r := w.run(o)
-		v := r.verdict(t, 1)
-		// The fit is due from 800 records on. That of a snapshot before the last record finds a few to compare on.
-		few := v.Reason == model.NothingToCompare && v.Records == 0 ||
-			v.Records > 0 && v.Records < model.Compared(o.FitRecords)
-		if !few || v.Version != 1 {
+		r.await(t, "no model was taken over", func(s Status) bool { return s.Fits > 0 && s.Model > 0 })
+		if v := r.stage.Status().Verdict; v != nil {
 			t.Errorf("%+v", v)
 		}
 		r.end(t)
@@ -197,6 +201,7 @@ func TestAModelWhoseRecordsAreGoneIsDropped(t *testing.T) {
 		spec := *o.Spec
 		spec.Options.TailBytes = 1 // 4,096 records
 		o.Spec, o.FitEvery, o.Snapshot = &spec, time.Second, 2*time.Second
+		o.Initial = fromFiles(t, o.Spec)
 		w.Produce(900, 50, true)
 		r := w.run(o)
 		w.caught(r)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -263,7 +264,12 @@ func TestShippedConfigurationsLoad(t *testing.T) {
 func TestFeederStopsWithTheStage(t *testing.T) {
 	// An address that cannot be listened on ends the demonstration before anything is sent.
 	dir := t.TempDir()
-	r := command(t, "demo", "--data", "votes", "--dir", dir, "--listen", "256.1.1.1:99", "--once")
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	r := command(t, "demo", "--data", "votes", "--dir", dir, "--listen", taken.Addr().String(), "--once")
 	if r.status == cli.StatusDone {
 		t.Errorf("status %d\n%s", r.status, r.err)
 	}

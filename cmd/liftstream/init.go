@@ -52,22 +52,23 @@ func runInit(ctx context.Context, a *cli.App, data string, o describe.Options) e
 	if o.Name == "" {
 		o.Name = nameOf(data)
 	}
-	columns, err := records.Columns(data)
-	if err != nil {
-		return err
-	}
-	for _, x := range []struct{ flag, column string }{{"label", o.Label}, {"id", o.ID}, {"time", o.Time}} {
-		if x.column != "" && !slices.Contains(columns, x.column) {
-			return fmt.Errorf("%s: there is no column %q for --%s; it has %s", data, x.column, x.flag, text.Some(columns, 40))
-		}
-	}
 	size, err := file.Size([]string{data})
 	if err != nil {
 		return err
 	}
 	bar := a.ProgressBytes("reading", 2*size)
 	defer bar.Finish()
-	d, err := describe.Describe(describe.Table{Columns: columns, Rows: records.Texts(ctx, data, columns, bar)}, o)
+	table, err := records.Described(ctx, data, bar.Add)
+	if err != nil {
+		return err
+	}
+	columns := table.Columns
+	for _, x := range []struct{ flag, column string }{{"label", o.Label}, {"id", o.ID}, {"time", o.Time}} {
+		if x.column != "" && !slices.Contains(columns, x.column) {
+			return fmt.Errorf("%s: there is no column %q for --%s; it has %s", data, x.column, x.flag, text.Some(columns, 40))
+		}
+	}
+	d, err := describe.Describe(table, o)
 	if err != nil {
 		var f *file.Error
 		if errors.As(err, &f) {

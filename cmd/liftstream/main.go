@@ -136,6 +136,8 @@ func commands(a *cli.App) []*cobra.Command {
 		produceCommand(a),
 		runCommand(a),
 		tailCommand(a),
+		deadCommand(a),
+		resumeCommand(a),
 		verifyCommand(a),
 	}
 }

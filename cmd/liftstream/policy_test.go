@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -76,7 +77,7 @@ func TestAnotherListOfFeaturesKeepsTheState(t *testing.T) {
 	})
 }
 
-func TestTooManyDeadLettersEndTheRun(t *testing.T) {
+func TestTooManyDeadLettersPauseThePartition(t *testing.T) {
 	worlds(t, "policy: {dead_share: 0.2}", func(t *testing.T, w *world) {
 		w.must("topics", "create", "-c", w.file)
 		var out []txn.Record
@@ -87,13 +88,34 @@ func TestTooManyDeadLettersEndTheRun(t *testing.T) {
 		if err := w.client.Produce(t.Context(), out, txn.None); err != nil {
 			t.Fatal(err)
 		}
-		r := command(t, "run", "-c", w.file)
-		if r.status != cli.StatusInput || !strings.Contains(r.err, "more than policy.dead_share, 0.2") {
-			t.Errorf("status %d, %s", r.status, r.err)
+		run := start(t, "run", "-c", w.file)
+		eventually(t, "a pause", func() bool {
+			return strings.Contains(metrics(t, run), `liftstream_paused{partition="0"} 1`)
+		})
+		status, text := run.get(t, "readyz")
+		if status != http.StatusServiceUnavailable || !strings.Contains(text, "more than policy.dead_share, 0.2") ||
+			!strings.Contains(text, `"Phase":"paused"`) {
+			t.Errorf("status %d, %s", status, text)
 		}
 		if n := len(w.records(w.config.Topics.Dead)); n != 21 {
 			t.Errorf("%d dead letters, want 21: more than a fifth of a hundred messages", n)
 		}
+		if r := command(t, "resume", "-c", w.file); r.status != cli.StatusUsage {
+			t.Errorf("no partition: status %d", r.status)
+		}
+		if r := command(t, "resume", "-c", w.file, "--partition", "7"); r.status != cli.StatusInput {
+			t.Errorf("a partition that is not there: status %d", r.status)
+		}
+		w.must("resume", "-c", w.file, "--partition", "0", "--through-end")
+		w.must("produce", "-c", w.file, w.data)
+		w.await(435)
+		if status, text := run.get(t, "readyz"); status != http.StatusOK {
+			t.Errorf("status %d, %s", status, text)
+		}
+		if n := len(w.records(w.config.Topics.Dead)); n != 30 {
+			t.Errorf("%d dead letters, want 30", n)
+		}
+		run.stop(t)
 	})
 }
 

@@ -25,9 +25,10 @@ func runCommand(a *cli.App) *cobra.Command {
 Reads events, scores them, learns from their labels, and writes scores, dead letters, state and models, each exactly
 once for readers that read committed. Start it as often as there are partitions to share. On SIGTERM it stops reading,
 commits what it has processed, writes a last snapshot and leaves the group within shutdown.grace; the exit status is
-then 0. It is 1 when the configuration or the topics are wrong, or more of the newest rows were bad than
-policy.dead_share allows, and 3 when the brokers refuse the connection, as for a wrong password, or were away for
-five minutes, at the start or later: starting it again may then help. While it waits, /readyz and the log say for what.
+then 0. It is 1 when the configuration or the topics are wrong, and 3 when the brokers refuse the connection, as for a
+wrong password, or were away for five minutes, at the start or later: starting it again may then help. While it waits,
+/readyz and the log say for what. A partition of which more of the newest rows are bad than policy.dead_share allows
+pauses until 'liftstream resume'.
 
 http.listen serves a page for people at /, its data at /api/live, and /healthz, /readyz and /metrics. --model gives the
 model that serves from the first record on until one is published, as 'liftstream fit --model' writes it; give it to

@@ -105,6 +105,10 @@ func (t *tailing) run(ctx context.Context, a *cli.App) error {
 	err = k.Follow(ctx, cluster.Following{Topic: topic, From: at, Wait: t.follow, Away: away},
 		func(records []txn.Record) (bool, error) {
 			for i := range records {
+				if records[i].Unread != nil {
+					a.Notef("%v", records[i].Unread)
+					continue
+				}
 				n, err := p.Print(&records[i], left)
 				if err != nil {
 					return false, err

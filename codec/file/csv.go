@@ -102,6 +102,7 @@ type csv struct {
 	header []string
 	cols   []cells
 	fields [][]byte
+	quotes []bool // by field: it stands in quotes; empty where the record has none
 	joined []byte // a record that spans lines
 	row    int64
 	shape  shape
@@ -123,7 +124,8 @@ func openCSV(f *stored, rows int, w *wants) (*csv, error) {
 	for _, b := range first {
 		name := string(b)
 		c.header = append(c.header, name)
-		c.cols = append(c.cols, cells{name: name, as: w.of(name), floats: w.floats, missing: &w.missing})
+		c.cols = append(c.cols, cells{name: name, as: w.of(name), floats: w.floats, missing: &w.missing,
+			track: w.texts, changes: w.changes})
 	}
 	return c, nil
 }
@@ -156,6 +158,7 @@ func (c *csv) record(header bool) ([][]byte, error) {
 		if len(bytes.TrimLeft(line, " \t")) == 0 {
 			continue
 		}
+		c.quotes = c.quotes[:0]
 		fields, comma := c.fields[:0], c.comma
 		from := 0
 		for i, b := range line {
@@ -228,11 +231,12 @@ func (c *csv) whole(line []byte, quotes int) ([]byte, error) {
 // quoted splits a record that has quotes. A quote opens a value only at its start; elsewhere it stands for itself.
 func (c *csv) quoted(line []byte) ([][]byte, error) {
 	line = chop(line)
-	c.fields = c.fields[:0]
+	c.fields, c.quotes = c.fields[:0], c.quotes[:0]
 	for i := 0; ; {
 		for i < len(line) && line[i] == ' ' {
 			i++
 		}
+		c.quotes = append(c.quotes, i < len(line) && line[i] == '"')
 		if i < len(line) && line[i] == '"' {
 			// The value is unescaped in place: it only shrinks.
 			from, to := i+1, i+1
@@ -308,6 +312,7 @@ func (c *csv) next() (*codec.Table, error) {
 				e.Row, e.Line = c.row, c.l.line
 				return nil, e
 			}
+			col.note(k < len(c.quotes) && c.quotes[k])
 		}
 		n++
 	}

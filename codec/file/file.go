@@ -3,6 +3,15 @@
 // first, and package codec reads that as it reads a message.
 //
 // Begin at Open and Create; OpenTables gives raw tables.
+//
+// Parquet is read and written by the Parquet package of arrow-go v18 (Apache-2.0, releases every few months). Three
+// were compared on files of pyarrow, pandas, Polars and DuckDB. The package of Arrow v15, whose other parts package
+// codec uses, lacks BYTE_STREAM_SPLIT, where it silently gives no rows, and LZ4_RAW. parquet-go/parquet-go v0.32.0
+// (Apache-2.0) refuses valid files, such as an empty block of DELTA_BYTE_ARRAY and columns of nulls by DuckDB, and
+// panics on damaged ones. v18 read all of them but one, which its peer refuses too, and bounds its pages. It does not
+// look at the checksums of pages, and a column that ends early is shorter without an error: so pages.go walks over the
+// pages first, and the rows of every column are counted against the footer. Parquet of v15 and v18 cannot be linked into
+// one program.
 package file
 
 import (
@@ -25,6 +34,7 @@ type Options struct {
 	// Rows is the most records of a batch; 0 means DefaultRows.
 	Rows int
 	// RequireLabel makes an absent label column an error. Without it such files read as unlabelled.
+	// A label that is no class is an error with it, and else only counted (Notes).
 	RequireLabel bool
 	// Beside names further columns, read as text for Reader.Beside; an absent one is an error.
 	Beside []string
@@ -40,6 +50,27 @@ type Reader struct {
 	chunk  int64
 	beside [][]string
 	err    error
+	notes  Notes
+}
+
+// Notes tells what a Reader has read otherwise than it stood in the files.
+type Notes struct {
+	codec.Changes
+	// UnknownClass counts labels that are no class of the configuration, First says which and where the first one is.
+	UnknownClass int
+	First        error
+	Merged       []string // sentences about texts that are one number and so one level
+}
+
+// Notes returns those of all batches so far.
+func (r *Reader) Notes() Notes {
+	n := r.notes
+	n.Changes = n.Add(r.raw.changes)
+	r.d.Merged(func(feature, first, second string) {
+		n.Merged = append(n.Merged, fmt.Sprintf("%q: the texts %q and %q are one number and so one level; name both under "+
+			"levels if they are names", feature, first, second))
+	})
+	return n
 }
 
 // Open opens the files in order. It reads as much of the first as tells whether the columns fit; later files are opened
@@ -126,7 +157,8 @@ func list(names []string) string {
 
 // Next reads the next batch into b, whose buffers it reuses, and returns io.EOF after the last. Row counts within the
 // batch, Offset is the number of the batch over all files, Partition is 0; records without a time have time 0. Bad rows
-// and classes that the configuration does not list are errors here (*Error). c as in codec.Decoder.Decode.
+// are errors here (*Error), and so are classes that the configuration does not list where a label is required. c as in
+// codec.Decoder.Decode.
 func (r *Reader) Next(b *model.Batch, c *codec.Carry) error {
 	b.N = 0
 	if r.err != nil {
@@ -158,11 +190,16 @@ func (r *Reader) next(b *model.Batch, c *codec.Carry) error {
 		return r.raw.at(int(e.Row), &Error{Column: e.Column, Value: e.Value, Err: rowErrors[e.Reason],
 			Remedy: rowRemedies[e.Reason]})
 	}
+	r.notes.Changes = r.notes.Add(r.d.Changes())
 	for i, k := range b.Label {
 		if k == model.UnknownClass {
-			text, _ := t.Text(t.Column(r.o.Codec.Label), i)
-			return r.raw.at(i, &Error{Column: r.o.Codec.Label, Value: text, Err: errors.New("no class of the configuration"),
-				Remedy: "the classes are " + list(r.o.Codec.Schema.Classes) + "; add it, or name it under missing"})
+			err := r.noClass(t, i)
+			if r.o.RequireLabel {
+				return err
+			}
+			if r.notes.UnknownClass++; r.notes.First == nil {
+				r.notes.First = err
+			}
 		}
 	}
 	for i, name := range r.o.Beside {
@@ -175,6 +212,18 @@ func (r *Reader) next(b *model.Batch, c *codec.Carry) error {
 	}
 	r.chunk++
 	return nil
+}
+
+// noClass is the error of a label that is no class.
+func (r *Reader) noClass(t *codec.Table, row int) *Error {
+	column := t.Column(r.o.Codec.Label)
+	text, _ := t.Text(column, row)
+	what := "no class of the configuration"
+	if t.Columns()[column].Kind == codec.KindBool {
+		what += ", the column holds booleans"
+	}
+	return r.raw.at(row, &Error{Column: r.o.Codec.Label, Value: text, Err: errors.New(what),
+		Remedy: "the classes are " + list(r.o.Codec.Schema.Classes) + "; add it, or name it under missing"})
 }
 
 // Beside returns the texts of column Options.Beside[i] for the records of the last batch; "" where null. It is valid

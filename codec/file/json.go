@@ -124,7 +124,8 @@ func (j *jsonl) column(key []byte, n int) (*cells, error) {
 	}
 	name := string(key)
 	j.index[name] = len(j.cols)
-	j.cols = append(j.cols, cells{name: name, as: j.w.of(name), floats: j.w.floats, missing: &j.w.missing})
+	j.cols = append(j.cols, cells{name: name, as: j.w.of(name), floats: j.w.floats, missing: &j.w.missing,
+		track: j.w.texts, changes: j.w.changes})
 	c := &j.cols[len(j.cols)-1]
 	c.begin()
 	if c.as != wantNothing {
@@ -192,6 +193,7 @@ func (j *jsonl) value(p *parser, c *cells) error {
 		if err := c.string(t); err != nil {
 			return c.misfit(t, err)
 		}
+		c.note(true)
 		return nil
 	case x == '{' || x == '[':
 		raw, err := p.nested()

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -169,8 +170,12 @@ func TestGuess(t *testing.T) {
 		{"missing", "NA 5", "int64"},
 		{"only missing", "NA NA", "utf8"},
 		{"names of numbers", "nan inf", "utf8"},
-		{"long", "12345678901234567890123", "float64"},
-		{"beyond 64 bits", "9999999999999999999 1", "float64"},
+		{"nineteen digits", "1777134800018164001 5", "int64"},
+		{"unsigned", "18446744073709551615 1", "uint64"},
+		{"unsigned and negative", "18446744073709551615 -1", "utf8"},
+		{"more than 64 bits", "12345678901234567890123 1", "utf8"},
+		{"fractions and digits that they would lose", "1.5 9007199254740993", "utf8"},
+		{"fractions and digits that they hold", "1.5 9007199254740992", "float64"},
 	} {
 		path := write(t, "x.csv", "k,v\n"+"a,"+strings.Join(strings.Fields(c.values), "\na,")+"\n")
 		r, err := OpenTables([]string{path}, TableOptions{Missing: []string{"NA"}})
@@ -403,5 +408,38 @@ func TestTimes(t *testing.T) {
 	var e *Error
 	if !errors.As(err, &e) || e.Row != 2 || e.Column != "at" || e.Value != "soon" {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestNotesCountWhatIsReadOtherwise in text files and in those with types alike.
+func TestNotesCountWhatIsReadOtherwise(t *testing.T) {
+	o := codec.Options{Schema: &model.Schema{Classes: []string{"0", "1"}, Positive: 1, Features: []model.Feature{
+		{Name: "x", Kind: model.Continuous}, {Name: "v", Kind: model.Nominal}}}, Label: "y", Missing: []string{""}}
+	for _, f := range []struct{ name, content string }{
+		{"x.csv", "x,v,y\n1e999,3.1,True\nnan,3.10,1.0\n9007199254740993,3.1,maybe\n9007199254740994,4,false\n,4.0,\n"},
+		{"x.jsonl", `{"x": 1e999, "v": "3.1", "y": true}` + "\n" + `{"x": "nan", "v": "3.10", "y": 1.0}` + "\n" +
+			`{"x": 9007199254740993, "v": 3.1, "y": "maybe"}` + "\n" + `{"x": 9007199254740994, "v": 4.0, "y": false}` + "\n" +
+			`{"x": null, "v": 4, "y": null}` + "\n"},
+	} {
+		r, err := Open([]string{write(t, f.name, f.content)}, Options{Codec: o})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		var b model.Batch
+		if err := r.Next(&b, nil); err != nil {
+			t.Fatal(err)
+		}
+		n := r.Notes()
+		if n.NaN != 1 || n.Infinite != 1 || n.Rounded != 1 || n.UnknownClass != 1 || len(n.Merged) != 1 ||
+			!strings.Contains(fmt.Sprint(n.First), "row 3") {
+			t.Errorf("%s: %+v", f.name, n)
+		}
+		if want := []int32{1, 1, model.UnknownClass, 0, model.Unlabelled}; !slices.Equal(b.Label, want) {
+			t.Errorf("%s: labels %d, want %d", f.name, b.Label, want)
+		}
+		if v := &b.Columns[1]; !slices.Equal(v.Levels, []string{"3.1", "4"}) {
+			t.Errorf("%s: levels %q", f.name, v.Levels)
+		}
 	}
 }

@@ -18,6 +18,8 @@ type TableOptions struct {
 	Missing []string
 	// Rows is the most records of a table; 0 means DefaultRows.
 	Rows int
+	// Texts lets TableReader.IsText answer for text files.
+	Texts bool
 	// Progress, when not nil, is told how many bytes (as stored) were read since it was last told.
 	Progress func(bytes int64)
 }
@@ -27,6 +29,7 @@ type TableReader struct {
 	paths    []string
 	rows     int
 	wants    wants
+	changes  codec.Changes // of numbers in text files
 	progress func(int64)
 	columns  func(file string, names []string) error
 
@@ -51,6 +54,7 @@ func OpenTables(paths []string, o TableOptions) (*TableReader, error) {
 	if o.Codec.Schema != nil {
 		w = wantsOf(o.Codec)
 	}
+	w.texts = o.Texts
 	if o.Missing != nil {
 		w.missing = missingSet(o.Missing)
 	}
@@ -60,6 +64,27 @@ func OpenTables(paths []string, o TableOptions) (*TableReader, error) {
 		return nil, err
 	}
 	return r, nil
+}
+
+// Typed reports whether the columns of the current file have types.
+func (r *TableReader) Typed() bool {
+	switch r.src.(type) {
+	case *csv, *jsonl:
+		return false
+	}
+	return true
+}
+
+// IsText reports whether a value of the last table is text by the format of its file: in quotes in CSV, a string in
+// JSON lines. Columns that have types are text or not, see codec.Table.Columns.
+func (r *TableReader) IsText(column, row int) bool {
+	switch src := r.src.(type) {
+	case *csv:
+		return src.cols[column].isText(row)
+	case *jsonl:
+		return src.cols[column].isText(row)
+	}
+	return false
 }
 
 func (r *TableReader) file() string {
@@ -73,6 +98,7 @@ func (r *TableReader) start() error {
 	if r.rows <= 0 {
 		r.rows = DefaultRows
 	}
+	r.wants.changes = &r.changes
 	path := r.paths[r.next]
 	r.next++
 	r.base, r.at0 = 0, 0

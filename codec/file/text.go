@@ -12,27 +12,51 @@ import (
 
 	"liftstream/codec"
 	"liftstream/codec/internal/column"
+	"liftstream/model"
 )
 
 // guess is the type of an untyped column by the values seen so far.
 type guess uint8
 
 const (
-	guessNone guess = iota // only nulls
-	guessInt
+	guessNone  guess = iota // only nulls
+	guessInt                // integers up to 2^53
+	guessLong               // integers of 64 bits
+	guessULong              // integers from 0 to 2^64 - 1
 	guessFloat
 	guessBool // only JSON has these
 	guessText
 )
 
+// join never gives up a digit: only integers that a float64 holds become floats.
 func (g guess) join(o guess) guess {
+	lo, hi := min(g, o), max(g, o)
 	switch {
-	case g == guessNone || g == o:
-		return o
-	case o == guessNone:
-		return g
-	case g == guessInt && o == guessFloat || g == guessFloat && o == guessInt:
-		return guessFloat
+	case lo == guessNone || lo == hi, hi <= guessULong, lo == guessInt && hi == guessFloat:
+		return hi
+	}
+	return guessText
+}
+
+// guessNumber is the type of a text that is a number by its form, else guessText.
+func guessNumber(b []byte) guess {
+	if !isInteger(b) {
+		if isPlainNumber(b) {
+			return guessFloat
+		}
+		return guessText
+	}
+	if len(b) <= 15 {
+		return guessInt
+	}
+	if v, err := strconv.ParseInt(borrow(b), 10, 64); err == nil {
+		if v >= -1<<53 && v <= 1<<53 {
+			return guessInt
+		}
+		return guessLong
+	}
+	if _, err := strconv.ParseUint(borrow(b), 10, 64); err == nil {
+		return guessULong
 	}
 	return guessText
 }
@@ -43,6 +67,9 @@ type cells struct {
 	as      want
 	floats  bool // numbers are float64 even when all are whole
 	missing *missing
+	changes *codec.Changes
+	track   bool   // texts is kept
+	texts   []bool // by row: the value is text by its format
 
 	nums  column.Fixed[float64]
 	whole bool // all of nums are integers that float64 holds exactly
@@ -56,6 +83,7 @@ func (c *cells) begin() {
 	n := len(c.text.Bytes)
 	c.text = column.Text{Bytes: make([]byte, 0, n+n/8)}
 	c.text.Reset()
+	c.texts = c.texts[:0]
 	c.whole, c.seen = true, guessNone
 }
 
@@ -93,6 +121,7 @@ func (c *cells) add(b []byte) error {
 			}
 			return errNumber
 		}
+		c.changed(b, v)
 		c.number(v)
 		return nil
 	}
@@ -115,11 +144,41 @@ func (c *cells) number(v float64) {
 	c.nums.Add(v, !math.IsNaN(v) && !math.IsInf(v, 0))
 }
 
+// changed counts a number that becomes another one, or missing.
+func (c *cells) changed(b []byte, v float64) {
+	switch {
+	case c.changes == nil:
+	case math.IsInf(v, 0):
+		c.changes.Infinite++
+	case math.IsNaN(v):
+		c.changes.NaN++
+	case len(b) > 15 && math.Abs(v) >= 1<<53 && isInteger(b):
+		var digits [32]byte
+		if string(strconv.AppendFloat(digits[:0], v, 'f', 0, 64)) != string(b) {
+			c.changes.Rounded++
+		}
+	}
+}
+
 // string appends a value that is text by its format.
 func (c *cells) string(b []byte) error {
 	c.seen = c.seen.join(guessText)
 	return c.add(b)
 }
+
+// note says of the last value whether it is text by its format.
+func (c *cells) note(isText bool) {
+	if !c.track {
+		return
+	}
+	for len(c.texts) < c.len()-1 {
+		c.texts = append(c.texts, false)
+	}
+	c.texts = append(c.texts, isText)
+}
+
+// isText reports whether the value of a row is text by its format.
+func (c *cells) isText(row int) bool { return row < len(c.texts) && c.texts[row] }
 
 // token appends a JSON number.
 func (c *cells) token(b []byte) error {
@@ -128,11 +187,12 @@ func (c *cells) token(b []byte) error {
 		return errNumber
 	}
 	if c.as == wantNumber {
+		c.changed(b, v)
 		c.number(v)
 		return nil
 	}
-	if isInteger(b) {
-		c.seen = c.seen.join(guessInt)
+	if g := guessNumber(b); isInteger(b) {
+		c.seen = c.seen.join(g)
 		c.text.Bytes = append(c.text.Bytes, b...)
 	} else {
 		if math.IsInf(v, 0) {
@@ -140,7 +200,7 @@ func (c *cells) token(b []byte) error {
 			return nil
 		}
 		c.seen = c.seen.join(guessFloat)
-		c.text.Bytes = codec.AppendNumber(c.text.Bytes, v)
+		c.text.Bytes = model.AppendNumber(c.text.Bytes, v, 64)
 	}
 	c.text.End(true)
 	return nil
@@ -178,13 +238,25 @@ func (c *cells) finish() (arrow.Array, arrow.DataType) {
 		return number(c.whole)
 	}
 	if c.as == wantGuess || c.as == wantTime {
-		c.kind = c.kind.join(c.look())
+		kind := c.kind.join(c.look())
+		if kind == guessULong && c.negative() {
+			kind = guessText
+		}
+		c.kind = kind
 		switch c.kind {
-		case guessInt:
+		case guessInt, guessLong:
 			t := arrow.PrimitiveTypes.Int64
 			var ints column.Fixed[int64]
 			for i := range c.text.Len() {
 				v, _ := strconv.ParseInt(borrow(c.text.Value(i)), 10, 64)
+				ints.Add(v, c.text.Valid(i))
+			}
+			return array.MakeFromData(ints.Data(t)), t
+		case guessULong:
+			t := arrow.PrimitiveTypes.Uint64
+			var ints column.Fixed[uint64]
+			for i := range c.text.Len() {
+				v, _ := strconv.ParseUint(borrow(c.text.Value(i)), 10, 64)
 				ints.Add(v, c.text.Valid(i))
 			}
 			return array.MakeFromData(ints.Data(t)), t
@@ -219,26 +291,30 @@ func (c *cells) look() guess {
 		if !c.text.Valid(i) {
 			continue
 		}
-		b := c.text.Value(i)
-		switch {
-		case isInteger(b):
-			g = g.join(guessInt)
-		case isPlainNumber(b):
-			g = g.join(guessFloat)
-		default:
-			return guessText
+		if g = g.join(guessNumber(c.text.Value(i))); g == guessText {
+			return g
 		}
 	}
 	return g
 }
 
-// isInteger reports whether b is the canonical text of an int64.
+// negative reports whether a value of this table begins with a minus sign.
+func (c *cells) negative() bool {
+	for i := range c.text.Len() {
+		if b := c.text.Value(i); c.text.Valid(i) && len(b) > 0 && b[0] == '-' {
+			return true
+		}
+	}
+	return false
+}
+
+// isInteger reports whether b is the canonical text of an integer of any size.
 func isInteger(b []byte) bool {
 	d := b
 	if len(d) > 0 && d[0] == '-' {
 		d = d[1:]
 	}
-	if len(d) == 0 || len(d) > 18 || d[0] == '0' && len(b) > 1 {
+	if len(d) == 0 || d[0] == '0' && len(b) > 1 {
 		return false
 	}
 	for _, x := range d {

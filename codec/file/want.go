@@ -24,8 +24,10 @@ const (
 type wants struct {
 	by      map[string]want
 	rest    want
+	texts   bool // which values are text by their format is kept
 	floats  bool // numbers are always float64, never int64
 	missing missing
+	changes *codec.Changes // of numbers; nil counts nothing
 }
 
 func (w *wants) of(name string) want {

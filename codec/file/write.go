@@ -9,10 +9,11 @@ import (
 	"path/filepath"
 	"strings"
 
+	arrow18 "github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/compress"
+	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 	"github.com/apache/arrow/go/v15/arrow/ipc"
-	"github.com/apache/arrow/go/v15/parquet"
-	"github.com/apache/arrow/go/v15/parquet/compress"
-	"github.com/apache/arrow/go/v15/parquet/pqarrow"
 	"github.com/klauspost/compress/gzip"
 
 	"liftstream/codec"
@@ -162,13 +163,17 @@ func (w *Writer) begin(t *codec.Table) error {
 		}
 		w.sink = fileSink{f}
 	case ".parquet":
-		f, err := pqarrow.NewFileWriter(schema, keepOpen{w.out},
+		to, err := schemaTo(schema)
+		if err != nil {
+			return err
+		}
+		f, err := pqarrow.NewFileWriter(to, keepOpen{w.out},
 			parquet.NewWriterProperties(parquet.WithCompression(compress.Codecs.Zstd), parquet.WithCreatedBy("liftstream")),
 			pqarrow.NewArrowWriterProperties(pqarrow.WithStoreSchema()))
 		if err != nil {
 			return err
 		}
-		w.sink = parquetSink{f}
+		w.sink = parquetSink{f, to}
 	}
 	return nil
 }
@@ -216,10 +221,15 @@ type fileSink struct{ w *ipc.FileWriter }
 func (s fileSink) write(t *codec.Table) error { return s.w.Write(t.Record()) }
 func (s fileSink) close() error               { return s.w.Close() }
 
-type parquetSink struct{ w *pqarrow.FileWriter }
+type parquetSink struct {
+	w      *pqarrow.FileWriter
+	schema *arrow18.Schema
+}
 
-func (s parquetSink) write(t *codec.Table) error { return s.w.WriteBuffered(t.Record()) }
-func (s parquetSink) close() error               { return s.w.Close() }
+func (s parquetSink) write(t *codec.Table) error {
+	return s.w.WriteBuffered(recordTo(t.Record(), s.schema))
+}
+func (s parquetSink) close() error { return s.w.Close() }
 
 // keepOpen hides Close: the file is closed by the Writer.
 type keepOpen struct{ io.Writer }

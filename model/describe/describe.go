@@ -24,6 +24,11 @@ const MaxClasses = 256
 type Table struct {
 	Columns []string
 	Rows    iter.Seq2[[]string, error]
+	// Formats has one for each column in formats whose columns have types; nil in others.
+	Formats []Format
+	// Text reports whether the cell of a column of the record that Rows yielded last is text by its format: in quotes in
+	// CSV, a string in JSON. nil means that it is not known.
+	Text func(column int) bool
 }
 
 // Options hold the facts that are known beforehand; all but Label may be empty.
@@ -33,6 +38,8 @@ type Options struct {
 	Positive string // class that is asked for
 	ID       string
 	Time     string
+	// Units says that the configuration can name the unit of a time that is a number. Without it numbers are milliseconds.
+	Units bool
 	// Taken lists names that no feature may have, those of the columns of the scores for some classes; nil = none are
 	// taken. No class may have one that is taken without classes.
 	Taken func(classes []string) []string
@@ -58,13 +65,17 @@ type Column struct {
 	Kind    model.Kind
 	Missing int64
 	Marks   []string // texts that mean missing here, in order of first appearance
+	Names   string   // why the numbers of a Nominal column are taken for names; "" = they are no numbers
 	// Distinct counts the values that are not missing, up to maxDistinct, which means at least that many.
 	Distinct int
 	Levels   []Count // of Nominal, most frequent first, at most model.MaxLevels; nil when there were too many to count
 	Min, Max float64 // of Continuous
+	Rounded  int64   // of Continuous: whole numbers beyond 2^53 that are rounded
 	// AUC and AUCBlocks say how well the feature alone ranks the classes, over all records, scored by the rates of their
 	// cells, and inside blocks of 1,000, each scored by the lifts of its cell among earlier ones. NaN when not measured.
 	AUC, AUCBlocks float64
+
+	textMarks bool // some of its levels look like marks
 }
 
 // Count is a text and the number of records that have it.
@@ -96,20 +107,29 @@ const (
 	WarnNoFeature   WarningKind = "no feature"   // nothing is left to predict from
 	WarnUnlabelled  WarningKind = "unlabelled"   // records without a class
 	WarnManyClasses WarningKind = "many classes" // of which no one was chosen as positive
+	WarnSorted      WarningKind = "sorted"       // the records are sorted by the label
+	WarnMarks       WarningKind = "marks"        // texts that are taken for missing, or not, though they look so
+	WarnType        WarningKind = "type"         // a type that the stage does not read
+	WarnTime        WarningKind = "time"         // times that the stage would not read as they are meant
 )
 
 // Description has the findings about a table.
 type Description struct {
 	Name     string
 	Records  int64
+	Marks    []Count // cells by the texts that mean missing, in the order of Missing
 	Label    string
 	Classes  []Count // two: the more frequent one first; several: numbers by value, else by name
 	Positive string  // given, or the rarer of two classes
 	Guessed  bool    // Positive was not given
 	ID, Time string
+	TimeUnit string // of a time that is a number other than of milliseconds: s, us or ns
 	Missing  []string
 	Columns  []Column // in the order of the table, the label's among them
 	Warnings []Warning
+
+	quoted []string // marks that are texts in some column
+	units  bool
 }
 
 // labelled is the number of records that have a class.
@@ -127,7 +147,7 @@ var ErrNoRecords = errors.New("no record")
 // Describe reads the table twice. It holds, for each column, at most maxDistinct hashes, model.MaxLevels levels and one
 // block of scores, at any length of the table. Errors are of the data or of the options.
 func Describe(t Table, o Options) (*Description, error) {
-	d := &Description{Name: o.Name, Label: o.Label, ID: o.ID, Time: o.Time}
+	d := &Description{Name: o.Name, Label: o.Label, ID: o.ID, Time: o.Time, units: o.Units}
 	for _, x := range []struct{ what, column string }{{"label", o.Label}, {"id", o.ID}, {"time", o.Time}} {
 		if x.column != "" && !slices.Contains(t.Columns, x.column) {
 			return nil, fmt.Errorf("the %s column %q does not exist: the columns are %s", x.what, x.column,
@@ -148,43 +168,37 @@ func Describe(t Table, o Options) (*Description, error) {
 		return nil, errors.New("the label, the id and the time must be different columns")
 	}
 	label := slices.Index(t.Columns, o.Label)
-	profiles := make([]profile, len(t.Columns))
-	classes := map[string]int64{}
-	for row, err := range t.Rows {
-		if err != nil {
-			return nil, fmt.Errorf("reading record %d: %w", d.Records+1, err)
-		}
-		if len(row) != len(t.Columns) {
-			return nil, fmt.Errorf("reading record %d: %d cells, the header has %d", d.Records+1, len(row), len(t.Columns))
-		}
-		d.Records++
-		for c, text := range row {
-			if c != label {
-				profiles[c].add(text)
-			} else if !isMark(text) {
-				if _, ok := classes[text]; !ok && len(classes) == MaxClasses {
-					return nil, fmt.Errorf("the label column %q has more than %d distinct values by record %d: it holds no classes",
-						o.Label, MaxClasses, d.Records)
-				}
-				classes[strings.Clone(text)]++
-			}
-		}
+	if why := t.format(label).Refused; why != "" {
+		return nil, fmt.Errorf("the label column %q holds no classes: %s", o.Label, why)
+	}
+	first, err := d.look(t, label)
+	if err != nil {
+		return nil, err
 	}
 	if d.Records == 0 {
 		return nil, ErrNoRecords
 	}
-	if err := d.classes(classes, o.Positive); err != nil {
+	if err := d.classes(first.classes, o.Positive); err != nil {
 		return nil, err
 	}
+	d.sorted(first.changes)
+	profiles := first.profiles
 	for c := range profiles {
-		col := profiles[c].column(t.Columns[c])
 		if c == label {
-			col = Column{Name: t.Columns[c], Role: Label, AUC: math.NaN(), AUCBlocks: math.NaN()}
+			d.Columns = append(d.Columns, Column{Name: t.Columns[c], Role: Label, AUC: math.NaN(), AUCBlocks: math.NaN()})
+			continue
 		}
-		d.Columns = append(d.Columns, col)
+		for _, m := range profiles[c].quotedMarks(first.bare, t.typed()) {
+			d.quoted = append(d.quoted, m.text)
+			d.warn(t.Columns[c], WarnMarks, "%s %s in quotes: taken for text; add it to missing if it means that",
+				said([]marked{m}), is(m.n))
+		}
+		profiles[c].settleNames(t.Columns[c], t.format(c), first.bare)
+		d.Columns = append(d.Columns, profiles[c].column(t.Columns[c]))
 	}
 	d.settleMarks(profiles)
-	d.roles(profiles)
+	d.roles(t, profiles)
+	d.countMarks(profiles)
 	if err := d.leaks(t, label, profiles); err != nil {
 		return nil, err
 	}
@@ -193,6 +207,65 @@ func Describe(t Table, o Options) (*Description, error) {
 		d.warn("", WarnNoFeature, "no column is left to predict from")
 	}
 	return d, nil
+}
+
+// firstPass has what the first reading of a table found.
+type firstPass struct {
+	profiles []profile
+	classes  map[string]int64
+	changes  int64 // records of another class than the labelled one before
+	bare     bool  // some value is no text by its format: quotes are chosen, where there are any
+}
+
+func (d *Description) look(t Table, label int) (*firstPass, error) {
+	f := &firstPass{profiles: make([]profile, len(t.Columns)), classes: map[string]int64{}}
+	last := ""
+	for row, err := range t.cells("") {
+		if err != nil {
+			return nil, err
+		}
+		d.Records++
+		for c, text := range row {
+			isText := t.isText(c)
+			f.bare = f.bare || !isText && !isMark(text)
+			if c != label {
+				f.profiles[c].add(text, isText)
+				continue
+			}
+			if isMark(text) {
+				continue
+			}
+			n, ok := f.classes[text]
+			if !ok && len(f.classes) == MaxClasses {
+				return nil, fmt.Errorf("the label column %q has more than %d distinct values by record %d: it holds no classes",
+					d.Label, MaxClasses, d.Records)
+			}
+			if !ok {
+				text = strings.Clone(text)
+			}
+			f.classes[text] = n + 1
+			if text != last && last != "" {
+				f.changes++
+			}
+			last = text
+		}
+	}
+	return f, nil
+}
+
+// sorted warns of records that are sorted by the label: their class changes in less than one record of twenty in which
+// it would in any order.
+func (d *Description) sorted(changes int64) {
+	n := float64(d.labelled())
+	expected := n
+	for _, c := range d.Classes {
+		expected -= float64(c.N) * float64(c.N) / n
+	}
+	if expected >= 20 && float64(changes)*20 < expected {
+		d.warn(d.Label, WarnSorted, "the file is sorted by it: the class changes %s %s from record to record, in any "+
+			"order some %s; shuffle the rows, unless they came in this order", count(changes), plural(changes, "time"),
+			count(int64(expected)))
+	}
 }
 
 func (d *Description) warn(column string, kind WarningKind, format string, args ...any) {
@@ -226,13 +299,17 @@ func (d *Description) classes(n map[string]int64, positive string) error {
 		d.warn(d.Label, WarnUnlabelled, "%s of %s records have no class: they are scored, and learnt when their label comes",
 			count(u), count(d.Records))
 	}
-	if positive != "" && !slices.ContainsFunc(d.Classes, func(c Count) bool { return c.Text == positive }) {
+	if positive != "" {
 		names := make([]string, len(d.Classes))
 		for i, c := range d.Classes {
 			names[i] = c.Text
 		}
-		return fmt.Errorf("the positive class %q does not occur in column %q: it has %s", positive, d.Label,
-			strings.Join(names, ", "))
+		k := model.NewClassIndex(names).Class([]byte(positive))
+		if k < 0 {
+			return fmt.Errorf("the positive class %q does not occur in column %q: it has %s", positive, d.Label,
+				strings.Join(names, ", "))
+		}
+		positive = names[k]
 	}
 	d.Positive = positive
 	switch k := len(d.Classes); {
@@ -258,113 +335,6 @@ func (d *Description) classes(n map[string]int64, positive string) error {
 			"there are %d classes and no positive one is given: target is the class of the highest lift", k)
 	}
 	return nil
-}
-
-// settleMarks gathers the texts that mean missing. A few texts among numbers are taken for marks too, unless they are
-// levels elsewhere: the list is one for all columns.
-func (d *Description) settleMarks(profiles []profile) {
-	d.Missing = []string{"", "NA", "?"}
-	add := func(text string) {
-		if !slices.Contains(d.Missing, text) {
-			d.Missing = append(d.Missing, text)
-		}
-	}
-	for c := range d.Columns {
-		for _, m := range d.Columns[c].Marks {
-			add(m)
-		}
-	}
-	for c := range d.Columns {
-		p, col := &profiles[c], &d.Columns[c]
-		if col.Role == Label || !p.nearlyNumbers() {
-			continue
-		}
-		level := slices.ContainsFunc(d.Columns, func(o Column) bool {
-			return o.Kind == model.Nominal && o.Name != col.Name && slices.ContainsFunc(o.Levels,
-				func(l Count) bool { return slices.Contains(p.odd, l.Text) })
-		})
-		if level {
-			d.warn(col.Name, WarnMixed,
-				"holds numbers, and in %s records %s, which is a level of another column: it is read as nominal",
-				count(p.texts()), quoted(p.odd))
-			continue
-		}
-		d.warn(col.Name, WarnMixed, "holds numbers, and in %s records %s, taken for missing", count(p.texts()), quoted(p.odd))
-		p.oddIsMissing = true
-		*col = p.column(col.Name)
-		for _, m := range p.odd {
-			add(m)
-		}
-	}
-}
-
-// roles decides the role of every column, but for leaks.
-func (d *Description) roles(profiles []profile) {
-	for c := range d.Columns {
-		col, p := &d.Columns[c], &profiles[c]
-		switch {
-		case col.Role == Label:
-		case col.Name == "": // not even the id or the time, whose names are empty while there is none
-			col.Role, col.Why = Left, "it has no name"
-			d.warn("", WarnName, "a column has no name: it is left out; many programs write row numbers so, without being asked")
-		case col.Name == d.ID:
-			col.Role = ID
-		case col.Name == d.Time:
-			col.Role = Time
-		case col.Distinct <= 1:
-			col.Role, col.Why = Left, "it has one value"
-			if col.Distinct == 0 {
-				col.Why = "it is always missing"
-			}
-			d.warn(col.Name, WarnConstant, "%s: nothing can be learnt from it", col.Why)
-		case p.isTime(col.Name):
-			col.Role, col.Why = Left, "a time"
-		case p.isID(col.Name):
-			col.Role, col.Why = Left, "it looks like an id"
-		case col.Kind == model.Nominal && p.distinctShare() > 0.5 && p.present() >= 100:
-			col.Role, col.Why = Left, "free text"
-			d.warn(col.Name, WarnFreeText, "hardly a value occurs twice: it cannot be a feature")
-		}
-	}
-	d.chooseID(profiles)
-	d.chooseTime(profiles)
-}
-
-func (d *Description) chooseID(profiles []profile) {
-	best := -1
-	for c := range d.Columns {
-		if d.Columns[c].Why != "it looks like an id" {
-			continue
-		}
-		d.warn(d.Columns[c].Name, WarnID, "looks like an id (%s): as a feature it would be learnt by heart",
-			profiles[c].idWhy(d.Columns[c].Name))
-		if best < 0 || idName.MatchString(d.Columns[c].Name) && !idName.MatchString(d.Columns[best].Name) {
-			best = c
-		}
-	}
-	if d.ID == "" && best >= 0 {
-		d.ID, d.Columns[best].Role = d.Columns[best].Name, ID
-	}
-}
-
-// chooseTime takes a column for the time of the records when it is always there and never falls, or is the only one
-// that is always there.
-func (d *Description) chooseTime(profiles []profile) {
-	if d.Time != "" {
-		return
-	}
-	var full []int
-	for c := range d.Columns {
-		if d.Columns[c].Role == Left && d.Columns[c].Why == "a time" && d.Columns[c].Missing == 0 {
-			full = append(full, c)
-		}
-	}
-	for _, c := range full {
-		if !profiles[c].falls || len(full) == 1 {
-			d.Time, d.Columns[c].Role = d.Columns[c].Name, Time
-			return
-		}
-	}
 }
 
 // checkNames takes out features whose names a configuration refuses.

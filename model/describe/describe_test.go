@@ -76,7 +76,7 @@ func columnOf(t *testing.T, name string, n int, cell func(i int) string) (*Descr
 		rows[i] = []string{cell(i), strconv.FormatFloat(uniform(6, i, 0), 'f', 3, 64),
 			[]string{"no", "yes"}[int(2*uniform(6, i, 1))]}
 	}
-	d := describe(t, table([]string{name, "x", "y"}, rows), Options{Label: "y"})
+	d := describe(t, table([]string{name, "x", "y"}, rows), Options{Label: "y", Units: true})
 	return d, d.column(t, name)
 }
 
@@ -94,7 +94,23 @@ func TestKindsAndRoles(t *testing.T) {
 		role       Role
 	}{
 		{"numbers", "balance", whole(-500, 3000), model.Continuous, Feature},
-		{"few whole numbers", "children", whole(0, 5), model.Continuous, Feature},
+		{"few whole numbers", "children", whole(0, 5), model.Nominal, Feature},
+		{"months", "month", whole(1, 12), model.Nominal, Feature},
+		{"hours", "hour", whole(0, 24), model.Continuous, Feature},
+		{"few numbers with fractions", "grade", pick("1", "1.5", "2", "2.5"), model.Continuous, Feature},
+		{"leading zeros", "branch", func(i int) string { return fmt.Sprintf("%03d", i*7919%400) }, model.Nominal, Feature},
+		{"numbers that begin with zero", "ratio", pick("0.5", "0.25", "0", "1"), model.Continuous, Feature},
+		{"zip codes", "zip", whole(10000, 500), model.Nominal, Feature},
+		{"postal codes", "homePostalCode", whole(10000, 500), model.Nominal, Feature},
+		{"few numbers, some unknown", "tier", pick("1", "2", "3", "unknown"), model.Nominal, Feature},
+		{"numbers, a third unknown", "income", func(i int) string {
+			if i%3 == 0 {
+				return "unknown"
+			}
+			return strconv.Itoa(i * 7919 % 1009)
+		}, model.Continuous, Feature},
+		{"an id of nineteen digits", "customer", func(i int) string { return strconv.Itoa(1777134800018164000 + i) },
+			model.Continuous, ID},
 		{"numbers with exponents", "e", pick("1e-3", "-2.5E+2", "7", "+3", ".5"), model.Continuous, Feature},
 		{"numbers, some missing", "gap", pick("1.5", "2", "3", "NA", "", " ", "?", "null"), model.Continuous, Feature},
 		{"0 and 1", "flag", pick("0", "1"), model.Nominal, Feature},

@@ -31,6 +31,7 @@ type alone struct {
 	number bool
 	onlyIf bool // the cells are missing and not missing
 	marks  []string
+	quoted bool // texts that look like marks are levels
 	atoms  []float64
 	cuts   []float64
 	levels map[string]int
@@ -105,12 +106,9 @@ func (d *Description) leaks(t Table, label int, profiles []profile) error {
 		return nil
 	}
 	var n int64
-	for row, err := range t.Rows {
+	for row, err := range t.cells(" again") {
 		if err != nil {
-			return fmt.Errorf("reading record %d again: %w", n+1, err)
-		}
-		if len(row) != len(t.Columns) {
-			return fmt.Errorf("reading record %d again: %d cells, the header has %d", n+1, len(row), len(t.Columns))
+			return err
 		}
 		n++
 		if n > leakWarm {
@@ -151,7 +149,7 @@ func (d *Description) leaks(t Table, label int, profiles []profile) error {
 
 func newAlone(c int, col *Column, classes int, onlyIf bool) *alone {
 	s := &alone{column: c, number: col.Kind == model.Continuous && !onlyIf, onlyIf: onlyIf, marks: col.Marks,
-		block: evaluate.NewSet(classes), p: make([]float64, classes)}
+		quoted: col.textMarks, block: evaluate.NewSet(classes), p: make([]float64, classes)}
 	if !s.number && !onlyIf {
 		s.levels = map[string]int{}
 	}
@@ -192,7 +190,7 @@ func (s *alone) cut(warm [][]string) {
 
 // cell 0 is missing.
 func (s *alone) cell(text string) int {
-	if isMark(text) || slices.Contains(s.marks, text) {
+	if slices.Contains(s.marks, text) || isMark(text) && !s.quoted {
 		return 0
 	}
 	if s.onlyIf {
@@ -410,7 +408,7 @@ func (d *Description) newLater(profiles []profile) *later {
 		switch col := &d.Columns[c]; {
 		case col.Role == Time:
 			l.own, l.time = c, profiles[c].nanos
-		case col.Why == "a time":
+		case col.Why == aTime:
 			l.columns = append(l.columns, c)
 			l.nanos = append(l.nanos, profiles[c].nanos)
 		}

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -21,8 +20,13 @@ const maxDistinct = 1 << 14
 // fewNumbers is the number of distinct numbers up to which the texts of a column of numbers are counted as levels.
 const fewNumbers = 64
 
-// fewLevels is the number of distinct numbers that are taken for names, such as 0 and 1, rather than a quantity.
-const fewLevels = 2
+// fewLevels is the number of distinct numbers that are taken for names, such as 0 and 1, rather than a quantity; whole
+// ones up to fewWhole, such as a grade or a month, where each has fewRecords on average.
+const (
+	fewLevels  = 2
+	fewWhole   = 12
+	fewRecords = 20
+)
 
 // marks are the texts that mean missing wherever they stand; a text of white space does too.
 var marks = []string{"", "NA", "N/A", "n/a", "na", "NaN", "nan", "?", "null", "NULL", "Null", "<NA>", "#N/A"}
@@ -31,6 +35,16 @@ func isMark(text string) bool { return slices.Contains(marks, text) || strings.T
 
 // idName matches the usual names of ids: id, customer_id, customerID, uuid, account-key.
 var idName = regexp.MustCompile(`(?i:^(id|uuid|guid|key)$|[_\-. ](id|uuid|guid|key)$)|[a-z](ID|Id|UUID)$`)
+
+// codeName matches the usual names of codes that are numbers: zip, zip_code, postalCode, PLZ, product_code, fips.
+var codeName = regexp.MustCompile(`(?i:^(zip|zipcode|postal|postcode|plz|pincode|fips|naics|sic|mcc|code)$|` +
+	`[_\-. ](zip|zipcode|postal|postcode|plz|pincode|fips|naics|sic|mcc|code|cd)$|` +
+	`^(zip|postal|post|pin)[_\-. ]?(code)?$)|[a-z](Code|Zip|PLZ)$`)
+
+// placeholders are texts that stand for a missing value among numbers, in however many records.
+var placeholders = []string{"-", "--", "---", ".", "..", "n.a.", "N.A.", "none", "None", "NONE", "unknown", "Unknown",
+	"UNKNOWN", "missing", "Missing", "#VALUE!", "#DIV/0!", "#REF!", "#NUM!", "\\N", "nil", "(null)", "undefined",
+	"inf", "-inf", "Inf", "-Inf", "Infinity", "-Infinity"}
 
 // timeName matches the usual names of times: time, seen_at, signup_date, updatedAt, ts.
 var timeName = regexp.MustCompile(`(?i:time|date|stamp|epoch|(^|[_\-. ])(ts|at)$)|[a-z](At|Ts)$`)
@@ -48,22 +62,6 @@ func number(text string) (float64, bool) {
 	return v, err == nil && !math.IsInf(v, 0)
 }
 
-var layouts = []string{time.RFC3339Nano, "2006-01-02", "2006-01-02 15:04:05", "2006-01-02T15:04:05",
-	"2006-01-02 15:04:05Z07:00", "2006-01-02 15:04", "2006-01-02T15:04", "2006/01/02", "2006/01/02 15:04:05"}
-
-// timestamp parses a text such as 2024-05-06 07:08:09 or RFC 3339, in Unix nanoseconds.
-func timestamp(text string) (int64, bool) {
-	if len(text) < 10 || text[4] != '-' && text[4] != '/' {
-		return 0, false
-	}
-	for _, l := range layouts {
-		if t, err := time.Parse(l, text); err == nil {
-			return t.UnixNano(), true
-		}
-	}
-	return 0, false
-}
-
 // epochUnit returns the nanoseconds in the unit of an integer that lies between 2000 and 2040 in seconds, milliseconds,
 // microseconds or nanoseconds since 1970; 0 when it lies in none.
 func epochUnit(v float64) int64 {
@@ -79,13 +77,19 @@ func epochUnit(v float64) int64 {
 // profile gathers one column in bounded memory.
 type profile struct {
 	rows, missing int64
-	marks         []string
+	nulls         int64 // of missing: those that the format has beside texts
+	marks         []marked
 	numbers       int64
 	integers      int64
+	padded        int64 // integers with leading zeros
+	quoted        int64 // integers that are text by their format
+	rounded       int64 // integers that a number of the model does not hold
 	min, max      float64
-	odd           []string // texts among numbers, the first few
+	odd           []marked // texts among numbers, the first few
 	oddMore       bool
 	oddIsMissing  bool
+	textMarks     bool   // some marks are texts
+	names         string // why numbers are taken for names; "" = they are not
 
 	distinct map[uint64]struct{}
 	filled   int64 // present values when distinct was full; 0 = it is not
@@ -93,16 +97,18 @@ type profile struct {
 	dropped  bool // levels are no longer counted
 
 	stamps int64
-	unit   int64 // of an epoch; -1 = no epoch
+	noTime string // the first value that is no time in a text
+	unit   int64  // of an epoch; -1 = no epoch
 	last   float64
-	falls  bool // some value is below the one before
-	climbs bool // every number is above the one before
+	whole  int64 // the last integer
+	falls  bool  // some value is below the one before
+	climbs bool  // every number is above the one before
 }
 
 // maxOdd bounds the texts among numbers that may be marks of missing values.
 const maxOdd = 3
 
-func (p *profile) add(text string) {
+func (p *profile) add(text string, isText bool) {
 	if p.rows == 0 {
 		p.min, p.max, p.last, p.climbs = math.Inf(1), math.Inf(-1), math.Inf(-1), true
 		p.distinct, p.levels = map[uint64]struct{}{}, map[string]int64{}
@@ -110,43 +116,29 @@ func (p *profile) add(text string) {
 	p.rows++
 	if isMark(text) {
 		p.missing++
-		if !slices.Contains(p.marks, text) && len(p.marks) < 8 {
-			p.marks = append(p.marks, strings.Clone(text))
+		if text == "" && !isText {
+			p.nulls++
 		}
+		p.mark(text, isText)
 		return
 	}
-	at := math.NaN()
 	if v, ok := number(text); ok {
-		p.numbers++
-		at = v
-		p.min, p.max = min(p.min, v), max(p.max, v)
-		unit := int64(-1)
-		if v == math.Trunc(v) {
-			p.integers++
-			if u := epochUnit(v); u > 0 {
-				unit = u
-			}
-		}
-		if p.unit == 0 {
-			p.unit = unit
-		} else if p.unit != unit {
-			p.unit = -1
-		}
+		p.number(text, v, isText)
+		p.notTime(text)
 	} else {
-		if t, ok := timestamp(text); ok {
+		if t, ok := model.ParseTime(text); ok {
 			p.stamps++
-			at = float64(t)
+			p.order(float64(t), 0)
+		} else {
+			p.notTime(text)
 		}
-		if len(p.odd) < maxOdd && !slices.Contains(p.odd, text) {
-			p.odd = append(p.odd, strings.Clone(text))
-		} else if !slices.Contains(p.odd, text) {
+		if k := slices.IndexFunc(p.odd, func(m marked) bool { return m.text == text }); k >= 0 {
+			p.odd[k].n++
+		} else if len(p.odd) < maxOdd {
+			p.odd = append(p.odd, marked{text: strings.Clone(text), n: 1})
+		} else {
 			p.oddMore = true
 		}
-	}
-	if !math.IsNaN(at) {
-		p.falls = p.falls || at < p.last
-		p.climbs = p.climbs && at > p.last
-		p.last = at
 	}
 	if p.filled == 0 {
 		p.distinct[hash(text)] = struct{}{}
@@ -159,21 +151,100 @@ func (p *profile) add(text string) {
 	}
 	if n, ok := p.levels[text]; ok {
 		p.levels[text] = n + 1
-	} else if len(p.levels) == model.MaxLevels || len(p.levels) == fewNumbers && p.texts() == 0 {
+	} else if len(p.levels) == model.MaxLevels || len(p.levels) == fewNumbers && p.texts() == 0 && p.padded+p.quoted == 0 {
 		p.levels, p.dropped = nil, true
 	} else {
 		p.levels[strings.Clone(text)] = 1
 	}
 }
 
+func (p *profile) notTime(text string) {
+	if p.noTime == "" {
+		p.noTime = strings.Clone(text)
+	}
+}
+
+func (p *profile) number(text string, v float64, isText bool) {
+	p.numbers++
+	p.min, p.max = min(p.min, v), max(p.max, v)
+	unit, whole := int64(-1), int64(0)
+	if v == math.Trunc(v) {
+		p.integers++
+		whole, _ = strconv.ParseInt(text, 10, 64)
+		if u := epochUnit(v); u > 0 {
+			unit = u
+		}
+		if d := strings.TrimPrefix(text, "-"); len(d) > 1 && d[0] == '0' && !strings.ContainsAny(d, ".eE") {
+			p.padded++
+		}
+		if isText && !strings.ContainsAny(text, ".eE") {
+			p.quoted++
+		}
+		if len(text) > 15 && math.Abs(v) >= 1<<53 && strconv.FormatFloat(v, 'f', 0, 64) != text {
+			p.rounded++
+		}
+	}
+	if p.unit == 0 {
+		p.unit = unit
+	} else if p.unit != unit {
+		p.unit = -1
+	}
+	p.order(v, whole)
+}
+
+// order compares a number with the one before; whole is its exact value where it is an integer.
+func (p *profile) order(at float64, whole int64) {
+	p.falls = p.falls || at < p.last || at == p.last && whole < p.whole
+	p.climbs = p.climbs && (at > p.last || at == p.last && whole > p.whole)
+	p.last, p.whole = at, whole
+}
+
 func (p *profile) present() int64 { return p.rows - p.missing }
 
 func (p *profile) texts() int64 { return p.present() - p.numbers }
 
-// nearlyNumbers reports whether the column holds numbers but for a few texts in at most one record of a hundred.
+// nearlyNumbers reports whether the column holds numbers but for a few texts: at most three in at most one record of
+// twenty, or placeholders in at most half of the records.
 func (p *profile) nearlyNumbers() bool {
-	return p.texts() > 0 && !p.oddMore && p.numbers > 0 && p.texts()*100 <= p.present() &&
-		len(p.distinct) > fewLevels+len(p.odd)
+	if p.texts() == 0 || p.oddMore || p.numbers == 0 || len(p.distinct) <= len(p.odd) {
+		return false
+	}
+	held := !slices.ContainsFunc(p.odd, func(m marked) bool { return !slices.Contains(placeholders, m.text) })
+	if held {
+		return p.texts()*2 <= p.present()
+	}
+	return p.texts()*20 <= p.present() && len(p.distinct) > fewLevels+len(p.odd)
+}
+
+// oddTexts are the texts of odd.
+func (p *profile) oddTexts() []string {
+	out := make([]string, len(p.odd))
+	for i, m := range p.odd {
+		out[i] = m.text
+	}
+	return out
+}
+
+// settleNames decides whether the numbers of a column are names.
+func (p *profile) settleNames(name string, f Format, selective bool) {
+	n := p.numbers
+	values := int64(len(p.distinct) - len(p.odd))
+	if p.texts() == 0 {
+		values = int64(len(p.distinct))
+	}
+	switch whole := n > 0 && p.integers == n; {
+	case n == 0 || p.texts() > 0 && !p.nearlyNumbers():
+	case f.Text:
+		p.names = "numbers, text by their type"
+	case whole && p.padded > 0:
+		p.names = fmt.Sprintf("names: %s with leading zeros", count(p.padded))
+	case whole && p.quoted == n && selective:
+		p.names = "names: digits in quotes"
+	case whole && codeName.MatchString(name):
+		p.names = "codes by the name of the column"
+	case whole && values <= fewWhole && n >= fewRecords*values && values > fewLevels:
+		p.names = "few whole numbers"
+	}
 }
 
 // distinctShare is the share of the values, as far as they are told apart, that are new.
@@ -189,15 +260,42 @@ func (p *profile) distinctShare() float64 {
 }
 
 func (p *profile) isNumber() bool {
-	return p.numbers > 0 && (p.texts() == 0 || p.oddIsMissing) && len(p.distinct) > fewLevels
+	if p.numbers == 0 || p.texts() > 0 && !p.oddIsMissing || p.names != "" {
+		return false
+	}
+	values := len(p.distinct)
+	if p.oddIsMissing {
+		values -= len(p.odd)
+	}
+	return values > fewLevels
 }
 
+// isTime reports whether the column holds times: texts, or integers between 2000 and 2040 in one unit that are no
+// counter and span a second at least.
 func (p *profile) isTime(name string) bool {
 	n := p.present()
 	if n == 0 || len(p.distinct) < 3 {
 		return false
 	}
-	return p.stamps == n || p.integers == n && p.unit > 0 && (!p.falls || timeName.MatchString(name))
+	if p.stamps == n {
+		return true
+	}
+	return p.integers == n && p.unit > 0 && (!p.falls || timeName.MatchString(name)) &&
+		(p.max-p.min)*float64(p.unit) >= 1e9 && (timeName.MatchString(name) || !p.climbs || p.max-p.min != float64(n-1))
+}
+
+// nearlyTimes is the number of values that are no times in a column that holds times else; 0 = it does not.
+func (p *profile) nearlyTimes() int64 {
+	n := p.present()
+	if p.stamps < n && p.stamps*100 >= n*95 {
+		return n - p.stamps
+	}
+	return 0
+}
+
+// unitName is the unit of an epoch, "" where the column has none.
+func (p *profile) unitName() string {
+	return map[int64]string{1e9: "s", 1e6: "ms", 1e3: "us", 1: "ns"}[p.unit]
 }
 
 // nanos is the time that the text stands for in a column for which isTime holds, or which the options say is one.
@@ -205,7 +303,7 @@ func (p *profile) nanos(text string) (int64, bool) {
 	if v, ok := number(text); ok && p.unit > 0 {
 		return int64(v) * p.unit, true
 	}
-	return timestamp(text)
+	return model.ParseTime(text)
 }
 
 // isID reports whether the values name the records, or who they are about: nearly all distinct and no quantity.
@@ -231,18 +329,24 @@ func (p *profile) idWhy(name string) string {
 }
 
 func (p *profile) column(name string) Column {
-	c := Column{Name: name, Kind: model.Nominal, Missing: p.missing, Marks: p.marks, Distinct: len(p.distinct),
-		AUC: math.NaN(), AUCBlocks: math.NaN()}
+	c := Column{Name: name, Kind: model.Nominal, Missing: p.missing, Distinct: len(p.distinct), Names: p.names,
+		textMarks: p.textMarks, AUC: math.NaN(), AUCBlocks: math.NaN()}
+	for _, m := range p.marks {
+		c.Marks = append(c.Marks, m.text)
+	}
+	if p.oddIsMissing {
+		c.Missing += p.texts()
+		c.Marks = append(c.Marks, p.oddTexts()...)
+		c.Distinct -= len(p.odd)
+	}
 	if p.isNumber() {
-		c.Kind, c.Min, c.Max = model.Continuous, p.min, p.max
-		if p.oddIsMissing {
-			c.Missing += p.texts()
-			c.Marks = append(slices.Clone(p.marks), p.odd...)
-			c.Distinct -= len(p.odd)
-		}
+		c.Kind, c.Min, c.Max, c.Rounded = model.Continuous, p.min, p.max, p.rounded
 		return c
 	}
 	for t, n := range p.levels {
+		if p.oddIsMissing && slices.Contains(c.Marks, t) {
+			continue
+		}
 		c.Levels = append(c.Levels, Count{t, n})
 	}
 	slices.SortFunc(c.Levels, func(a, b Count) int {
@@ -265,14 +369,6 @@ func hash(text string) uint64 {
 
 func plain(text string) bool {
 	return text != "" && len(text) <= 256 && utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
-}
-
-func quoted(texts []string) string {
-	q := make([]string, len(texts))
-	for i, t := range texts {
-		q[i] = strconv.Quote(t)
-	}
-	return strings.Join(q, ", ")
 }
 
 // count writes a number of records with commas.

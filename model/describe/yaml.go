@@ -19,9 +19,12 @@ func (d *Description) YAML() []byte {
 	line("record:")
 	for _, x := range []struct{ key, column, role string }{{"id", d.ID, "late labels and audiences need one"},
 		{"time", d.Time, "without it the message's timestamp is taken"}} {
-		if x.column == "" {
+		switch {
+		case x.column == "":
 			line("  # %s: COLUMN  # none found; %s", x.key, x.role)
-		} else {
+		case x.key == "time" && d.TimeUnit != "":
+			line("  time: {column: %s, unit: %s}", scalar(x.column), d.TimeUnit)
+		default:
 			line("  %s: %s", x.key, scalar(x.column))
 		}
 	}
@@ -47,7 +50,7 @@ func (d *Description) YAML() []byte {
 	for i, m := range d.Missing {
 		missing[i] = quote(m)
 	}
-	line("  missing: [%s]", strings.Join(missing, ", "))
+	line("  missing: [%s]%s", strings.Join(missing, ", "), d.swallowed())
 	line("  features:")
 	wide := 0
 	for i := range d.Columns {
@@ -77,6 +80,22 @@ func (d *Description) YAML() []byte {
 		line("fit: {warmup: %d}  # labelled records before the first scores that are more than base rates; 2 %% of these", n)
 	}
 	return []byte(b.String())
+}
+
+// swallowed is the comment on the cells that the texts of missing take.
+func (d *Description) swallowed() string {
+	var parts []string
+	var all int64
+	for _, m := range d.Marks {
+		if m.N > 0 {
+			all += m.N
+			parts = append(parts, count(m.N)+" "+quote(m.Text))
+		}
+	}
+	if all == 0 {
+		return "  # no cell of this file"
+	}
+	return comment(fmt.Sprintf("  # %s %s of this file: %s", count(all), plural(all, "cell"), strings.Join(parts, ", ")))
 }
 
 // pad is n spaces, at least two.
@@ -119,6 +138,12 @@ func (c *Column) facts(records int64) string {
 			text += fmt.Sprintf("; only the first %s are told apart", count(model.MaxLevels))
 		}
 		f = append(f, text)
+	}
+	if c.Names != "" {
+		f = append(f, c.Names)
+	}
+	if c.Rounded > 0 {
+		f = append(f, count(c.Rounded)+" rounded beyond 2^53")
 	}
 	if c.Missing > 0 {
 		f = append(f, percent(c.Missing, records)+" missing")

@@ -25,6 +25,8 @@ type Options struct {
 	Partitions int
 	// Refit is the number of learnt records, of all partitions, between verdicts; 0 = never. A model is fitted
 	// model.Compared(Refit) records before its verdict and compared on those. The next record is scored by the result.
+	// Before the first of these come the models of the cold start, of Options.Warmup records and of twice as many each
+	// time, which serve without a verdict.
 	Refit int
 }
 
@@ -101,6 +103,8 @@ type driver struct {
 	run       Run
 	next      int64 // learnt records at the next verdict
 	fitAt     int64 // learnt records at the next fit
+	coldAt    int64 // learnt records at the next model of the cold start
+	warmup    int64
 	record    Record
 	label     model.Labels
 	onVerdict func(m *model.Model, states map[int32]map[string][]byte, v FitVerdict) // sees each verdict; nil = nobody
@@ -116,9 +120,16 @@ func newDriver(s *model.Schema, methods []Method, opt Options, sink Sink) *drive
 		trial:   make([]trial, len(methods)),
 		next:    math.MaxInt64,
 		fitAt:   math.MaxInt64,
+		coldAt:  math.MaxInt64,
 	}
 	if opt.Refit > 0 {
 		d.fitAt = int64(opt.Refit - model.Compared(opt.Refit))
+		for _, m := range methods {
+			if m.Spec != nil {
+				d.warmup = min(max(d.warmup, int64(m.Spec.Options.Warmup), 1), d.fitAt)
+				d.coldAt = d.warmup
+			}
+		}
 	}
 	for p := range int32(opt.Partitions) {
 		d.messages = append(d.messages, newMessage(p, s))
@@ -207,7 +218,7 @@ func (d *driver) prequential(ctx context.Context, b *model.Batch, i int, wait []
 		if y >= 0 {
 			d.run.Learnt++
 		}
-		if len(d.order) < messageRows*d.opt.Partitions && d.run.Learnt < min(d.fitAt, d.next) {
+		if len(d.order) < messageRows*d.opt.Partitions && d.run.Learnt < min(d.fitAt, d.next, d.coldAt) {
 			return nil
 		}
 		if err := d.flush(ctx); err != nil {
@@ -306,6 +317,11 @@ func (d *driver) refit(ctx context.Context) error {
 			m.reset()
 		}
 	}
+	if d.run.Learnt >= d.coldAt {
+		if err := d.begin(ctx); err != nil {
+			return err
+		}
+	}
 	if d.run.Learnt < d.fitAt {
 		return nil
 	}
@@ -320,6 +336,39 @@ func (d *driver) refit(ctx context.Context) error {
 		}
 		d.trial[k] = trial{m, states}
 		d.next, d.fitAt = d.run.Learnt+int64(model.Compared(d.opt.Refit)), math.MaxInt64
+	}
+	return nil
+}
+
+// begin makes a model of the cold start for every method with a Spec and swaps it in, as the trainer of a stage does: of
+// records of two classes, and anew.
+func (d *driver) begin(ctx context.Context) error {
+	made := false
+	for k := range d.methods {
+		spec := d.methods[k].Spec
+		if spec == nil {
+			continue
+		}
+		states := d.states(k)
+		m, err := model.FitAnew(ctx, spec, states, d.serving[k])
+		if errors.Is(err, model.ErrOneClass) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("evaluating: fitting %s after record %d: %w", d.methods[k].Name, d.run.Records, err)
+		}
+		d.serving[k], made = m, true
+		for _, live := range d.live[k] {
+			if err := live.Swap(m); err != nil && !errors.Is(err, model.ErrModelTooOld) {
+				return err
+			}
+		}
+	}
+	if d.coldAt *= 2; !made {
+		d.coldAt = d.run.Learnt + d.warmup
+	}
+	if d.coldAt >= int64(d.opt.Refit-model.Compared(d.opt.Refit)) {
+		d.coldAt = math.MaxInt64
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"liftstream/model"
 	"liftstream/model/kernel/lp"
 )
 
@@ -27,6 +28,7 @@ type design struct {
 	members    []int32   // points of the triples, ascending
 	diagonal   [][]float64
 	verify     func(*lp.Problem, *lp.Result) error
+	work       *model.Work // of all solves together
 }
 
 func newDesign(mode lp.Mode, dictionary []Base, p *points, triples [][3]int32) *design {
@@ -68,7 +70,7 @@ func newDesign(mode lp.Mode, dictionary []Base, p *points, triples [][3]int32) *
 func (d *design) programme(gamma1, gamma2 float64) *lp.Problem {
 	factor := float64(len(d.triples)) / scale
 	p := &lp.Problem{Mode: d.mode, Columns: d.columns, Group: d.group, Groups: d.groups, Gamma: gamma1 * factor,
-		RidgeCost: gamma2 * factor}
+		RidgeCost: gamma2 * factor, Work: d.work}
 	for _, v := range d.trace {
 		p.Cost = append(p.Cost, gamma2*factor*v)
 	}
@@ -89,6 +91,9 @@ func (d *design) solve(ctx context.Context, gamma1, gamma2 float64, warm *lp.Res
 	r, err := lp.Solve(ctx, p, warm)
 	if err != nil {
 		return nil, err
+	}
+	if err := ctx.Err(); errors.Is(err, context.Canceled) {
+		return nil, fmt.Errorf("solving: %w", err) // the proof takes as long as a round
 	}
 	if err := d.verify(p, r); err != nil {
 		return nil, fmt.Errorf("verifying the weights: %w", err)
@@ -112,8 +117,8 @@ type choice struct {
 // choose picks the gammas by the paper's cross-validation on two halves: it measures the weights fitted on each half on
 // the triples of the other (METHOD.md 3.3), from both views where the triples are drawn from classes. Of equally good
 // pairs the last wins, which regularises least: it keeps more features when the triples do not speak against them. A
-// gamma of NaN is chosen, a number stays. A pair whose answers do not verify is passed over. When ctx ends, the best
-// pair so far is taken.
+// gamma of NaN is chosen, a number stays. A pair whose answers do not verify is passed over. When ctx ends or the work
+// is spent, the best pair so far is taken.
 func choose(ctx context.Context, halves [2]*design, gamma1, gamma2 float64) (choice, error) {
 	first, second := grid1, grid2
 	if !math.IsNaN(gamma1) {
@@ -131,7 +136,7 @@ func choose(ctx context.Context, halves [2]*design, gamma1, gamma2 float64) (cho
 		for _, g1 := range first {
 			sum, proved := 0.0, true
 			for h, d := range halves {
-				if ctx.Err() != nil {
+				if ctx.Err() != nil || d.work.Spent() {
 					return chosen, nil
 				}
 				r, err := d.solve(ctx, g1, g2, warm[h])

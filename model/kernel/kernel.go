@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"liftstream/model"
 	"liftstream/model/kernel/lp"
@@ -123,11 +124,14 @@ func (f *Factory) fit(ctx context.Context, ev *model.Evidence, before *Part, tri
 	for i := range axes {
 		axes[i] = newAxis(&f.schema.Features[i], ev.Columns[i], ev.Weight, rows)
 	}
-	dictionary := weak(f.schema, axes, o.Widths)
 	given := triples != nil
 	if !given {
 		triples = draw(ev.Class, ev.Weight, rows, classes, o.Triples, ev.Seed, growth(ev))
 	}
+	if err := f.narrow(ctx, ev, axes, len(triples)); err != nil {
+		return nil, err
+	}
+	dictionary := weak(f.schema, axes, o.Widths)
 	if len(dictionary) == 0 || len(triples) == 0 {
 		return p, nil
 	}
@@ -181,11 +185,53 @@ func (f *Factory) fit(ctx context.Context, ev *model.Evidence, before *Part, tri
 	return p, nil
 }
 
+// widest bounds the features of a dictionary: a vertex of their programme takes an inverse of the square of their
+// kernels and groups. solves and solveSteps estimate the work of a fit for its budget: the programmes of the grid on two
+// halves and the last one, and the steps for each row and column of one.
+const (
+	widest     = 128
+	solves     = 40
+	solveSteps = 64
+)
+
+// narrow leaves out the features that a fit cannot afford, all but the strongest ones (model.Evidence.Strongest): their
+// axes are not ok. A programme in the modes with dominance also grows with the square of its points.
+func (f *Factory) narrow(ctx context.Context, ev *model.Evidence, axes []axis, triples int) error {
+	var usable []int32
+	for i := range axes {
+		if axes[i].ok && f.schema.Features[i].Use != model.UseReport && !f.schema.Directed(i) {
+			usable = append(usable, int32(i))
+		}
+	}
+	if len(usable) == 0 {
+		return nil
+	}
+	each := float64(max(len(f.options.Widths), 1))
+	n, err := ev.Afford(len(usable), func(n int) float64 {
+		return solves * solveSteps * float64(triples) * (each*float64(n) + 2)
+	})
+	if err != nil {
+		return err
+	}
+	kept, err := ev.Strongest(ctx, usable, min(n, widest))
+	if err != nil {
+		return err
+	}
+	for _, i := range usable {
+		if _, ok := slices.BinarySearch(kept, i); !ok {
+			axes[i].ok = false
+		}
+	}
+	return nil
+}
+
 // solve chooses the gammas and solves.
 func (f *Factory) solve(ctx context.Context, ev *model.Evidence, d *design, rows []int32, given bool,
 	warm *lp.Result) (*lp.Result, choice, error) {
 	o := &f.options
 	var halves [2]*design
+	choosing := model.NewWork(ev.Work / 2)
+	d.work = model.NewWork(ev.Work / 2)
 	if math.IsNaN(o.Gamma1) || math.IsNaN(o.Gamma2) {
 		parts := halve(rows, ev.Seed)
 		for h := range halves {
@@ -199,7 +245,7 @@ func (f *Factory) solve(ctx context.Context, ev *model.Evidence, d *design, rows
 			halves[h] = &design{}
 			if len(t) > 0 {
 				halves[h] = newDesign(d.mode, d.dictionary, d.p, t)
-				halves[h].given, halves[h].verify = given, d.verify
+				halves[h].given, halves[h].verify, halves[h].work = given, d.verify, choosing
 			}
 		}
 	}

@@ -51,6 +51,9 @@ func (s *setSearch) moments(features, of []int32) []float64 {
 	}
 	x := make([]float64, k)
 	for i := 0; i < s.n; i++ {
+		if i%64 == 0 && s.ended != nil && s.ended() {
+			break // nothing reads it any more
+		}
 		if w := s.weight[i]; w > 0 && s.complete(features, i) {
 			for j, f := range of {
 				x[j] = s.column[f][i] - mean[j]

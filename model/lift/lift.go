@@ -94,6 +94,9 @@ func (f *Factory) Fit(ctx context.Context, ev *model.Evidence, previous []byte) 
 		return nil, err
 	}
 	s := newSample(ev)
+	if err := f.narrow(ctx, ev, s); err != nil {
+		return nil, err
+	}
 	var entered []*Entered
 	if f.options.Enter {
 		if entered, err = enter(ctx, s); err != nil {
@@ -116,7 +119,7 @@ func (f *Factory) Fit(ctx context.Context, ev *model.Evidence, previous []byte) 
 	}
 	p.Depth = o.MaxFeatures
 	if f.options.Sets.Search != Exhaustive {
-		p.Depth = affordableDepth(len(s.fields), s.n, o.MaxFeatures)
+		p.Depth = affordableDepth(len(s.fields), s.n, o.MaxFeatures, s.visits)
 	}
 	if o.Top > 0 {
 		m := newMiner(s, n, ev.Levels, func(f int32) *Set { return search.define([]int32{f}) }, o)

@@ -212,11 +212,16 @@ func (m *miner) covers(x *mined, r, without int) bool {
 	return true
 }
 
-// affordableDepth is the largest number of features, at most wanted, of which all sets may be tried on n records.
-func affordableDepth(features, n, wanted int) int {
+// leastVisits is how many record visits a set of features counts as at least: its profiles cost more than its records
+// where these are few.
+const leastVisits = 2048
+
+// affordableDepth is the largest number of features, at most wanted, of which all sets may be tried on n records with
+// at most that many visits.
+func affordableDepth(features, n, wanted int, most float64) int {
 	visits := 0.0
 	for d := 1; d <= min(wanted, features); d++ {
-		if visits += binomial(features, d) * float64(n); visits > affordable && d > 1 {
+		if visits += binomial(features, d) * float64(max(n, leastVisits)); visits > most && d > 1 {
 			return d - 1
 		}
 	}

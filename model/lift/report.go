@@ -134,7 +134,7 @@ func (p *Profile) report(s *model.Schema, levels *model.Levels) report.Profile {
 		lift = p.Validation.Lift()
 		vlow, vhigh = p.ValidatedInterval()
 	}
-	x := report.Profile{Class: s.Classes[p.Class], Lift: report.Number(p.Tally.Lift()),
+	x := report.Profile{Class: s.Classes[p.Class], Text: p.Text, Lift: report.Number(p.Tally.Lift()),
 		LiftLow: report.Number(low), LiftHigh: report.Number(high), LiftAll: report.Number(p.LiftAll),
 		N: report.Number(p.Tally.N), NX: report.Number(p.Tally.NX),
 		NXY: report.Number(p.Tally.NXY), NY: report.Number(p.Tally.NY),

@@ -93,6 +93,7 @@ type setSearch struct {
 	lastPart []part
 	lastSlot []int32
 
+	ended   func() bool // the context of run; nil before it
 	lattice map[string]*latticeSet
 	top     []*found
 	windows []*Window
@@ -109,11 +110,12 @@ func newSetSearch(s *sample, o *Options, previous []*Set) *setSearch {
 
 // run tries the sets of each size in turn.
 func (s *setSearch) run(ctx context.Context) error {
+	s.ended = func() bool { return ctx.Err() != nil }
 	o := &s.options.Sets
 	largest := min(o.Max, len(s.fields), maxSetFeatures)
 	for size := 1; size <= largest; size++ {
 		count := binomial(len(s.fields), size)
-		if size > 1 && (count > maxCandidates || o.Search == Beam || o.Search == Auto && count*float64(s.n) > affordable) {
+		if size > 1 && (count > maxCandidates || o.Search == Beam || o.Search == Auto && count*float64(max(s.n, leastVisits)) > s.visits) {
 			break
 		}
 		s.exhausted = size

@@ -250,10 +250,10 @@ func TestSearchSizes(t *testing.T) {
 	if q.Exhausted != 3 || len(q.Sets) != 28+56 || beam != len(q.Sets) {
 		t.Errorf("exhausted %d, %d sets, the beam %d", q.Exhausted, len(q.Sets), beam)
 	}
-	if d := affordableDepth(16, 45211, 3); d != 3 {
+	if d := affordableDepth(16, 45211, 3, affordable); d != 3 {
 		t.Errorf("profiles of %d features of the bank records", d)
 	}
-	if d := affordableDepth(600, 1e6, 3); d != 1 {
+	if d := affordableDepth(600, 1e6, 3, affordable); d != 1 {
 		t.Errorf("profiles of %d features of a wide table", d)
 	}
 }

@@ -74,8 +74,8 @@ func (x *fitter) choose(ctx context.Context, s *structure) error {
 			if err := gctx.Err(); err != nil {
 				return fmt.Errorf("choosing the distance: %w", err)
 			}
-			trials[2*i], trials[2*i+1] = x.trial(s, m, queries, weights)
-			return nil
+			trials[2*i], trials[2*i+1] = x.trial(gctx, s, m, queries, weights)
+			return gctx.Err()
 		})
 	}
 	if err := g.Wait(); err != nil {
@@ -106,8 +106,11 @@ func (x *fitter) choose(ctx context.Context, s *structure) error {
 func (t *Trial) better(o *Trial) bool { return t.LogLoss+t.Errors < o.LogLoss+o.Errors-1e-12 }
 
 // trial leaves out one prototype after the other, evenly spread; weights are the features' relevance without the
-// left-out prototype. It returns the figures of neighbours that vote alike, and of neighbours that vote by closeness.
-func (x *fitter) trial(s *structure, m Measure, queries int, weights []int64) (alike, close Trial) {
+// left-out prototype. It returns the figures of neighbours that vote alike, and of neighbours that vote by closeness;
+// when ctx ends, none that mean anything.
+func (x *fitter) trial(
+	ctx context.Context, s *structure, m Measure, queries int, weights []int64,
+) (alike, close Trial) {
 	l := s.prototypes.limits(m)
 	w := newScratch(s)
 	alike, close = Trial{Measure: m, Records: queries}, Trial{Measure: m, Records: queries}
@@ -115,6 +118,9 @@ func (x *fitter) trial(s *structure, m Measure, queries int, weights []int64) (a
 	row := make(model.Row, len(s.features))
 	n := len(x.rows)
 	for k := range queries {
+		if k%16 == 0 && ctx.Err() != nil {
+			return alike, close
+		}
 		i := k * n / queries
 		x.ev.Row(x.rows[i], row)
 		w.weights = weights[k*len(row) : (k+1)*len(row)]

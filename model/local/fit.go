@@ -55,7 +55,8 @@ type around struct{ mass, squares, counts, weights []float64 }
 
 // axes sets the axes of the histograms. It keeps an axis of the previous structure where its range still fits, so that
 // live counts carry over.
-func (x *fitter) axes() []axis {
+// It ends early with ctx.
+func (x *fitter) axes(ctx context.Context) []axis {
 	used := 0
 	for f := range x.schema.Features {
 		if x.schema.Features[f].Use == model.UseScore {
@@ -65,6 +66,9 @@ func (x *fitter) axes() []axis {
 	bins := min(maxBins, max(minBins, maxCells/max(1, used*x.classes)))
 	out := make([]axis, len(x.schema.Features))
 	for f := range out {
+		if f%64 == 0 && ctx.Err() != nil {
+			break
+		}
 		s := &x.schema.Features[f]
 		if out[f] = levelAxis(s); s.Use == model.UseScore && s.Kind == model.Continuous {
 			out[f] = continuousAxis(x.ev.Columns[f], bins)

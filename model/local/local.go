@@ -59,7 +59,10 @@ func (f *Factory) Fit(ctx context.Context, ev *model.Evidence, previous []byte) 
 			x.base[y] /= n
 		}
 	}
-	axes := x.axes()
+	axes := x.axes(ctx)
+	if err := x.narrow(ctx, axes); err != nil {
+		return nil, err
+	}
 	shares, err := x.shares(axes)
 	if err != nil {
 		return nil, err

@@ -440,7 +440,7 @@ func (f *feature) check(r *wire.Reader, s *model.Feature) {
 	}
 	used := s.Use == model.UseScore
 	switch {
-	case f.nominal != (used && s.Kind == model.Nominal),
+	case f.nominal && !(used && s.Kind == model.Nominal),
 		f.nominal && f.bins != 0,
 		!used && f.bins != 0,
 		f.levels != 0 && (s.Kind != model.Ordinal || f.levels != len(s.Levels)),

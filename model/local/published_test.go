@@ -220,12 +220,13 @@ func TestNothingTells(t *testing.T) {
 		spec := &model.Spec{Schema: s, Components: []model.Factory{factory}, Scorecard: propensity.New(o, s),
 			Options: model.Options{Warmup: 100, TailBytes: 1 << 20, ReservoirRecords: 1000, ReservoirBytes: 1 << 20, Seed: 1,
 				Why: 3}}
-		p := model.NewPartition(spec, 0)
-		var out model.Scores
-		p.Events(x.batch, &out)
 		empty, with, why, n := 0, 0, 0, 0
-		for i := 450; i < x.batch.N; i++ {
-			features, _ := out.SubspaceOf(i)
+		source := func(yield func(*model.Batch, error) bool) { yield(x.batch, nil) }
+		sink := func(r *evaluate.Record) error {
+			if r.Index < 450 {
+				return nil
+			}
+			features, _ := r.Scores[0].SubspaceOf(r.Row)
 			n++
 			if len(features) == 0 {
 				empty++
@@ -233,9 +234,14 @@ func TestNothingTells(t *testing.T) {
 			if slices.Contains(features, int32(x.noise)) {
 				with++
 			}
-			if len(out.WhyOf(i)) > 0 {
+			if len(r.Scores[0].WhyOf(r.Row)) > 0 {
 				why++
 			}
+			return nil
+		}
+		if _, err := evaluate.Prequential(t.Context(), s, source, []evaluate.Method{evaluate.Stage("local", spec)},
+			evaluate.Options{Refit: 5000}, sink); err != nil {
+			t.Fatal(err)
 		}
 		// A subspace may lack the feature where the class shares cross the base rates.
 		if why != n || !tells && empty < n*85/100 || tells && with < n*75/100 {

@@ -52,7 +52,7 @@ func bank(t testing.TB) *model.Evidence {
 func scores(t testing.TB, ev *model.Evidence, score Score) []float64 {
 	classes := len(ev.Schema.Classes)
 	x := &fitter{options: Options{}.withDefaults(), schema: ev.Schema, ev: ev, classes: classes}
-	axes := x.axes()
+	axes := x.axes(t.Context())
 	shares, err := x.shares(axes)
 	if err != nil {
 		t.Fatal(err)

@@ -201,7 +201,7 @@ func TestLeftOut(t *testing.T) {
 		ev.Time, ev.Partition = append(ev.Time, 0), append(ev.Partition, 0)
 	}
 	x := &fitter{options: Options{Theta: .2}.withDefaults(), schema: s, ev: ev, classes: 2, base: []float64{.6, .4}}
-	axes := x.axes()
+	axes := x.axes(t.Context())
 	shares, err := x.shares(axes)
 	if err != nil {
 		t.Fatal(err)

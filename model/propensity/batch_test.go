@@ -47,7 +47,7 @@ func (d *design) penalised(b *batch) float64 {
 func designed(t *testing.T, p *plan, ev *model.Evidence, lag int) (*design, *batch) {
 	t.Helper()
 	live := p.newTables()
-	d, err := fitter{p}.newDesign(context.Background(), fitter{p}.build(joined(ev, nil), nil), joined(ev, nil), live, lag)
+	d, err := fitter{p}.newDesign(context.Background(), fitter{p}.build(t.Context(), joined(ev, nil), nil), joined(ev, nil), live, lag)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,7 +260,7 @@ func TestBatchLeavesOthersTheirWeight(t *testing.T) {
 		at := p.slots - p.extern
 		live.in[at].w[batchCard], live.in[at].g[batchCard] = 3, 10 // G w and G: a weight of .3
 		live.in[at+2].w[batchCard], live.in[at+2].g[batchCard] = 4, 8
-		d, err := fitter{p}.newDesign(context.Background(), fitter{p}.build(ev, nil), ev, live, 0)
+		d, err := fitter{p}.newDesign(context.Background(), fitter{p}.build(t.Context(), ev, nil), ev, live, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

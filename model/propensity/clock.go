@@ -96,6 +96,21 @@ func (c *clock) advance(half []model.HalfLife, records float64, time int64, resc
 	}
 }
 
+// notAfter takes back a clock that is ahead of a time, for the half-lives that are durations: the counts so far are
+// then of that time.
+func (c *clock) notAfter(half []model.HalfLife, time int64) {
+	if c.time <= time {
+		return
+	}
+	c.time = time
+	for h := range half {
+		if half[h].Duration > 0 {
+			c.since[h] = min(c.since[h], time)
+			c.now[h] = c.weight(h, half[h], c.records, time)
+		}
+	}
+}
+
 func (c *clock) append(b []byte) []byte {
 	b = wire.AppendFloat(b, c.records)
 	b = wire.AppendVarint(b, c.time)

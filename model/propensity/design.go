@@ -59,6 +59,9 @@ func (p fitter) emptyDesign(lifts int) *design {
 func (p fitter) newDesign(ctx context.Context, axes []axis, ev *evidence, live *tables, lag int) (*design, error) {
 	K, H, F := p.margins, p.horizons, len(p.features)
 	most := max(min(batchRecords, batchNumbers/(K*(F+1)+F+p.linear+1)), 1)
+	if ev.most > 0 {
+		most = min(most, ev.most)
+	}
 	stride := (ev.Len()-batchBurn)/most + 1
 	d := p.emptyDesign(F + 1)
 	d.axes = axes
@@ -81,7 +84,7 @@ func (p fitter) newDesign(ctx context.Context, axes []axis, ev *evidence, live *
 	row, counted := make(model.Row, len(ev.Columns)), make(model.Row, len(ev.Columns))
 	m := s.tmp
 	for i := range ev.Class {
-		if i%4096 == 0 && ctx.Err() != nil {
+		if i%p.pause() == 0 && ctx.Err() != nil {
 			return nil, fmt.Errorf("fitting scorecard: %w", ctx.Err())
 		}
 		if y, w := ev.Class[i], ev.Weight[i]; i >= batchBurn && i%stride == 0 && w > 0 && y >= 0 && int(y) < p.classes {

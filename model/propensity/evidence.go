@@ -6,6 +6,7 @@ import "liftstream/model"
 type evidence struct {
 	*model.Evidence
 	model.Offer
+	most int // records that the budget allows to train or to fit on; 0 = all
 }
 
 func joined(ev *model.Evidence, in *model.Offer) *evidence {

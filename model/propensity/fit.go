@@ -40,6 +40,13 @@ func (f factory) Fit(ctx context.Context, records *model.Evidence, in *model.Off
 	if err := p.check(ev.Schema); err != nil {
 		return nil, fmt.Errorf("fitting scorecard: %w", err)
 	}
+	most, err := records.Afford(ev.Len(), func(n int) float64 {
+		return recordSteps * float64(n) * float64(p.margins) * float64(len(p.features)+1)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("fitting scorecard: %w", err)
+	}
+	ev.most = most
 	var before []axis
 	var fitted *batch
 	if previous != nil {
@@ -68,7 +75,10 @@ func (f factory) Fit(ctx context.Context, records *model.Evidence, in *model.Off
 		}
 		states = append(states, s)
 	}
-	m := &part{axes: p.build(ev, before), keys: p.offered(ev)}
+	m := &part{axes: p.build(ctx, ev, before), keys: p.offered(ev)}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("fitting scorecard: %w", err)
+	}
 	if len(states) == 0 {
 		var n int32
 		if len(ev.Partition) > 0 {
@@ -83,7 +93,7 @@ func (f factory) Fit(ctx context.Context, records *model.Evidence, in *model.Off
 			m.shares = append(m.shares, c)
 			return p.appendPart(nil, m), nil
 		}
-		c, err := p.train(ctx, m.axes, ev, func(int) bool { return true })
+		c, err := p.train(ctx, m.axes, ev, func(i int) bool { return i >= ev.Len()-most })
 		if err != nil {
 			return nil, err
 		}
@@ -99,7 +109,8 @@ func (f factory) Fit(ctx context.Context, records *model.Evidence, in *model.Off
 		var c contribution
 		var err error
 		if states[k].axes == nil {
-			if c, err = p.train(ctx, m.axes, ev, mine); err != nil {
+			newest := func(i int) bool { return mine(i) && i >= ev.Len()-most }
+			if c, err = p.train(ctx, m.axes, ev, newest); err != nil {
 				return nil, err
 			}
 			c.partition = n
@@ -138,6 +149,14 @@ func (p fitter) offered(ev *evidence) [][]uint64 {
 // trainInputs is the number of newest records of the evidence for which the inputs of other components are computed.
 const trainInputs = 1 << 16
 
+// recordSteps estimates, for the budget of a fit, the work for a record, a margin and a feature. A budget too small for
+// all records is spent on the newest ones where a scorecard is trained, and on as many evenly spread ones where the
+// batch is fitted; shares of partitions that have a state know all of theirs.
+const recordSteps = 1000
+
+// pause is the number of records between two looks at the context.
+func (p fitter) pause() int { return max(1<<16/(p.margins*(len(p.features)+1)), 1) }
+
 // train runs the chosen records through a new scorecard and returns its share.
 func (p fitter) train(ctx context.Context, axes []axis, ev *evidence, use func(i int) bool) (contribution, error) {
 	s := newScorecard(p.plan)
@@ -154,7 +173,7 @@ func (p fitter) train(ctx context.Context, axes []axis, ev *evidence, use func(i
 		}
 	}
 	for i := range ev.Class {
-		if i%4096 == 0 && ctx.Err() != nil {
+		if i%p.pause() == 0 && ctx.Err() != nil {
 			return contribution{}, fmt.Errorf("fitting scorecard: %w", ctx.Err())
 		}
 		if !use(i) {
@@ -223,12 +242,16 @@ func (p fitter) restructure(c *contribution, from, to []axis, ev *evidence, use 
 
 // build returns the cells of every feature for the evidence, keeping those of before where they are still adequate:
 // none is overfull, and the evidence does not allow a quarter more. Evidence that says Keep leaves all of them.
-func (p fitter) build(ev *evidence, before []axis) []axis {
+// It ends early with ctx.
+func (p fitter) build(ctx context.Context, ev *evidence, before []axis) []axis {
 	if ev.Keep && before != nil {
 		return slices.Clone(before)
 	}
 	axes := make([]axis, len(p.features))
 	for i := range p.features {
+		if i%64 == 0 && ctx.Err() != nil {
+			break
+		}
 		f := &p.features[i]
 		v := ev.Columns[f.index]
 		if f.kind == model.Continuous {

@@ -298,7 +298,11 @@ func (s *Scorecard) takeOver(m *part, self *contribution, others *tables, n floa
 	s.cur = s.prior0()
 	s.startCells(s.cur, s.axes)
 	if self != nil {
-		s.clock.start(min(self.records, rb.Clock), self.time)
+		time := self.time
+		if rb.Time != 0 {
+			time = min(time, rb.Time)
+		}
+		s.clock.start(min(self.records, rb.Clock), time)
 		s.prior, s.mass, s.lag = self.prior, self.mass, self.lag
 		s.mix.own = self.mix
 		s.join(s.cur, self.t, s.clock.now)

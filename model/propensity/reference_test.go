@@ -1,6 +1,7 @@
 package propensity
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -59,7 +60,7 @@ func TestReference(t *testing.T) {
 // open returns a scorecard whose cells are cut from the first n records, and that has learnt nothing.
 func open(d *table, opt Options, tune tuning, n int) *Scorecard {
 	s := newScorecard(newPlanOf(opt, d.schema, tune))
-	s.axes = fitter{s.plan}.build(joined(d.evidence(n), nil), nil)
+	s.axes = fitter{s.plan}.build(context.Background(), joined(d.evidence(n), nil), nil)
 	s.startCells(s.cur, s.axes)
 	s.derive()
 	return s

@@ -102,7 +102,7 @@ func (w *whole) counted(ctx context.Context, fold int) (*Scorecard, error) {
 	}
 	row := make(model.Row, len(w.ev.Columns))
 	for i, y := range w.ev.Class {
-		if i%4096 == 0 && ctx.Err() != nil {
+		if i%w.pause() == 0 && ctx.Err() != nil {
 			return nil, fmt.Errorf("fitting scorecard: %w", ctx.Err())
 		}
 		if !(w.ev.Weight[i] > 0) || y < 0 || int(y) >= w.classes {
@@ -366,7 +366,7 @@ func (w *whole) level(ctx context.Context, s *Scorecard) error {
 	for range wholeLevel {
 		mean, rate := make([]float64, w.classes), make([]float64, w.classes)
 		for n, i := range w.rows {
-			if n%4096 == 0 && ctx.Err() != nil {
+			if n%w.pause() == 0 && ctx.Err() != nil {
 				return fmt.Errorf("fitting scorecard: %w", ctx.Err())
 			}
 			w.ev.Row(i, row)

@@ -78,6 +78,7 @@ type Window struct {
 type Profile struct {
 	Class         string `json:"class"`
 	Profile       Tests  `json:"profile"`
+	Text          string `json:"-"` // the profile in one line, such as "contact=cellular & poutcome=success"
 	Lift          Number `json:"lift"`
 	LiftLow       Number `json:"lift_low"`
 	LiftHigh      Number `json:"lift_high"`

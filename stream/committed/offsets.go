@@ -3,6 +3,7 @@ package committed
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"liftstream/stream/scores"
 	"liftstream/stream/state"
@@ -37,39 +38,63 @@ func (g *Group) agrees(d state.Done) bool {
 }
 
 // Offsets decides which next offsets are committed: those of the done record, or those of the group (step 2 of
-// COMMITTED.md). problem is not "" where the group's are taken though that loses messages that the record says are
-// committed: another program moved or deleted an offset, or a topic was made anew.
-func (g *Group) Offsets(d state.Done) (committed state.Position, problem string) {
-	committed.Events, problem = offset(d, "events", d.Events, g.Events)
+// COMMITTED.md). Another program may have moved the offsets of the group; committed then holds the later one of each
+// topic.
+func (g *Group) Offsets(d state.Done) (committed state.Position, moved Moved) {
+	committed.Events, moved.Events = offset(d, d.Events, g.Events)
 	if g.HasLabels {
-		var also string
-		if committed.Labels, also = offset(d, "labels", d.Labels, g.Labels); problem == "" {
-			problem = also
-		}
+		committed.Labels, moved.Labels = offset(d, d.Labels, g.Labels)
 	}
-	return committed, problem
+	return committed, moved
 }
 
 // offset decides for one topic, of which the done record says own.
-func offset(d state.Done, topic string, own int64, group txn.GroupOffset) (committed int64, problem string) {
+func offset(d state.Done, own int64, group txn.GroupOffset) (committed int64, m Move) {
 	_, numbered := state.Noted(group)
 	switch {
 	case d.Number == 0:
-		return group.Offset, "" // of a version that wrote no record, or the state topic is new
+		return group.Offset, m // of a version that wrote no record, or the state topic is new
 	case numbered:
-		return own, "" // the broker is behind, or the transaction is in the group and not in the state
-	case group.Offset >= own:
-		return group.Offset, "" // an older version went on, or another program passes over messages
-	case group.Offset < 0 && d.Number == 1:
-		return own, "" // the first transaction answers nothing: a broker that has forgotten it does no harm
-	case own == 0:
-		return group.Offset, "" // nothing was read of the topic
-	case group.Offset < 0:
-		return group.Offset, fmt.Sprintf("the group has no offset of %s, but the state says that all below %d are done: "+
-			"offsets were deleted or expired, or the topic was made anew", topic, own)
+		return own, m // the broker is behind, or the transaction is in the group and not in the state
+	case group.Offset < 0 && own == 0:
+		return group.Offset, m // nothing was read of the topic
+	case group.Offset < 0, group.Offset == own:
+		return own, m // it was deleted, or has expired: brokers forget those of a group that is empty for long
 	}
-	return group.Offset, fmt.Sprintf("the group's offset of %s was set to %d by somebody else, "+
-		"and the state says that all below %d are done: offsets were reset", topic, group.Offset, own)
+	return max(own, group.Offset), Move{own, group.Offset}
+}
+
+// Move is an offset of the group that another program has set; the zero value stands for none.
+type Move struct {
+	Own   int64 // next offset that the state says
+	Group int64 // next offset that the group says
+}
+
+// Back reports whether messages that are done lie behind the group's offset.
+func (m Move) Back() bool { return m.Group < m.Own }
+
+// Ahead reports whether messages that are not done lie before the group's offset.
+func (m Move) Ahead() bool { return m.Group > m.Own }
+
+// Moved holds the moved offsets of a partition.
+type Moved struct{ Events, Labels Move }
+
+// Any reports whether an offset was moved.
+func (m *Moved) Any() bool { return *m != Moved{} }
+
+// String tells the moves in words.
+func (m *Moved) String() string {
+	var out []string
+	for _, x := range []struct {
+		topic string
+		Move
+	}{{"events", m.Events}, {"labels", m.Labels}} {
+		if x.Move != (Move{}) {
+			out = append(out, fmt.Sprintf("somebody else set the group's offset of %s to %d, and the state has done all below "+
+				"%d", x.topic, x.Group, x.Own))
+		}
+	}
+	return strings.Join(out, "; ")
 }
 
 // Nowhere is an offset that no event has.

@@ -14,8 +14,23 @@ const (
 	Rebuild Reaction = true  // begin with an empty state from the first messages that are left, and count it
 )
 
+// OffsetReaction is the configured answer to a group offset that another program has set.
+type OffsetReaction uint8
+
+const (
+	OffsetFail    OffsetReaction = iota // stop with an error that gives advice
+	OffsetSkip                          // the later offset counts, of state and group: nothing is scored twice
+	OffsetRescore                       // the earlier one counts: nothing is left out, and some may be scored again
+)
+
+// String returns the value in the configuration.
+func (r OffsetReaction) String() string { return [...]string{"fail", "skip", "rescore"}[r] }
+
 // Policies are the reactions that the configuration gives.
-type Policies struct{ InputLost, TopicRecreated, SchemaChanged Reaction }
+type Policies struct {
+	InputLost, TopicRecreated, SchemaChanged, ModelLost Reaction
+	OffsetMoved                                         OffsetReaction
+}
 
 // Cause is a reason to give a state up.
 type Cause uint8
@@ -26,9 +41,11 @@ const (
 	TopicRecreated
 	InputLost
 	SchemaChanged
+	OffsetMoved
+	ModelLost
 )
 
-var causes = [...]string{"", "damaged", "topic_recreated", "input_lost", "schema_changed"}
+var causes = [...]string{"", "damaged", "topic_recreated", "input_lost", "schema_changed", "offset_moved", "model_lost"}
 
 // String returns the label of the metrics; that of all but Damaged is the policy's key in the configuration.
 func (c Cause) String() string { return causes[c] }
@@ -54,6 +71,8 @@ type Problem struct {
 type Plan struct {
 	Stop  *Problem           // not nil: the stage must end, nothing else is to be done
 	Newer *state.FormatError // not nil: the stage must end, for a newer build has written the state
+	// Foreign is not "" where the stage must end, for the state is another stage's; it says so in words.
+	Foreign string
 
 	Origin   Origin
 	Cause    Cause           // of Nothing: why a former state is given up
@@ -77,6 +96,10 @@ type Plan struct {
 	// Unscored is a range of messages behind the last scores that no snapshot reaches back to. Events among them stay
 	// without scores.
 	Unscored struct{ From, To int64 }
+
+	// ScoresAnew: the topic of scores is not the one of the last transaction, and holds none of its scores.
+	ScoresAnew bool
+	Moved      Moved // offsets that another program has set, and that a policy has accepted
 
 	Lost     []Cause   // policies that have moved the target: messages were lost
 	Problems []Problem // policies that give a state up, for the log
@@ -111,11 +134,14 @@ func Decide(f *Facts, policies Policies) Plan {
 		p.Origin = Kept
 		return p
 	}
-	if f.Newer != nil {
-		p.Newer = f.Newer
+	p.Newer, p.Foreign = f.Newer, f.foreign()
+	if p.Newer != nil || p.Foreign != "" {
 		return p
 	}
-	committed, problem := f.Group.Offsets(f.Done)
+	committed, cause, problem := p.committed(f, policies)
+	if p.Stop != nil {
+		return p
+	}
 	p.Behind = problem == "" && f.Group.numbered() && !f.Group.agrees(f.Done)
 	p.First = state.Position{Events: f.Events.First, Labels: f.Labels.First}
 	p.Target.Events = p.within(committed.Events, f.Events, policies)
@@ -127,15 +153,125 @@ func Decide(f *Facts, policies Policies) Plan {
 	}
 	p.lastTransaction(f, problem == "")
 	if problem == "" {
-		problem = f.contradiction(&p)
+		cause, problem = TopicRecreated, f.contradiction(&p)
 	}
-	if problem != "" {
-		p.giveUp(TopicRecreated, problem, policies.TopicRecreated)
+	switch {
+	case cause == OffsetMoved: // the policy has said so
+		p.Cause, p.Problems = cause, append(p.Problems, Problem{cause, problem})
+		return p
+	case problem != "":
+		p.giveUp(cause, problem, policies.TopicRecreated)
 		return p
 	}
 	p.reachable(f)
+	if f.ModelLost != "" {
+		p.giveUp(ModelLost, f.ModelLost, policies.ModelLost)
+		return p
+	}
 	p.choose(f, policies)
 	return p
+}
+
+// foreign says in words that another stage owns the state, "" where none does.
+func (f *Facts) foreign() string {
+	own, other := &f.Stage, &f.Owner
+	if other.Stage == "" || other.Stage == own.Stage {
+		return ""
+	}
+	return fmt.Sprintf("the topic %s holds the state of the stage %s, which reads %s, and this is the stage %s, which "+
+		"reads %s: give each stage a topic of its own (topics.state), or delete this one to begin anew",
+		own.State, other.Stage, inputs(other), own.Stage, inputs(own))
+}
+
+// otherInput says in words that the state is of other topics, "" where it is not. A topic of labels may come later, and
+// go.
+func (f *Facts) otherInput() string {
+	own, other := &f.Stage, &f.Owner
+	if other.Stage == "" || other.Events == own.Events &&
+		(other.Labels == own.Labels || other.Labels == "" || own.Labels == "") {
+		return ""
+	}
+	return fmt.Sprintf("the state in %s is that of a stage %s which reads %s, and this one reads %s: two stages need two "+
+		"names, with a topic of state each", own.State, other.Stage, inputs(other), inputs(own))
+}
+
+func inputs(o *state.Owner) string {
+	if o.Labels == "" {
+		return o.Events
+	}
+	return o.Events + " and " + o.Labels
+}
+
+// committed decides which next offsets are committed. problem is not "" where the state must be given up for it; cause
+// then is OffsetMoved where the policy has accepted that, and TopicRecreated where the policy is still to be asked.
+func (p *Plan) committed(f *Facts, policies Policies) (at state.Position, cause Cause, problem string) {
+	at, moved := f.Group.Offsets(f.Done)
+	raw := state.Position{Events: f.Group.Events.Offset, Labels: f.Group.Labels.Offset}
+	if problem = f.otherInput(); problem == "" {
+		problem = f.forgotten()
+	}
+	if problem != "" {
+		return raw, TopicRecreated, problem
+	}
+	if f.wentOn(&moved) || !moved.Any() {
+		return at, None, ""
+	}
+	switch policies.OffsetMoved {
+	case OffsetFail:
+		p.Stop = &Problem{OffsetMoved, moved.String()}
+		return at, None, ""
+	case OffsetSkip:
+		p.Moved = moved
+		return at, None, ""
+	}
+	p.Moved = moved
+	for _, x := range []struct {
+		Move
+		at *int64
+	}{{moved.Events, &at.Events}, {moved.Labels, &at.Labels}} {
+		if x.Move != (Move{}) {
+			*x.at = min(x.Own, x.Group)
+		}
+	}
+	if moved.Events.Back() || moved.Labels.Back() {
+		return at, OffsetMoved, moved.String()
+	}
+	return at, None, ""
+}
+
+// forgotten says in words that the group has no offset of a topic that the state has read, and that nothing tells
+// whether that topic is still the same one: brokers forget the offsets of a topic that is deleted, too.
+func (f *Facts) forgotten() string {
+	d := &f.Done
+	for _, x := range []struct {
+		topic string
+		own   int64
+		group int64
+		Likeness
+	}{{"events", d.Events, f.Group.Events.Offset, f.Events.Likeness},
+		{"labels", d.Labels, f.Group.Labels.Offset, f.Labels.Likeness}} {
+		has := x.topic == "events" || f.Group.HasLabels
+		// The first transaction answers nothing: a broker that has forgotten it does no harm.
+		if has && d.Number > 1 && x.own > 0 && x.group < 0 && x.Likeness == Untold {
+			return fmt.Sprintf("the group has no offset of %s, but the state says that all below %d are done: "+
+				"offsets were deleted or expired, or the topic was made anew", x.topic, x.own)
+		}
+	}
+	return ""
+}
+
+// wentOn reports whether a build that writes no done record has moved the group's offsets: it has written states beyond
+// the done record, or scores of all events below the group's offset.
+func (f *Facts) wentOn(m *Moved) bool {
+	if m.Events.Back() || m.Labels.Back() || !m.Any() {
+		return false
+	}
+	for _, s := range f.Manifests {
+		if s.Events > f.Done.Events || s.Labels > f.Done.Labels {
+			return true
+		}
+	}
+	return m.Events.Ahead() && f.Scores.Known && f.Scores.Next == m.Events.Group
 }
 
 // giveUp begins with an empty state, or stops.
@@ -156,6 +292,14 @@ func (p *Plan) within(committed int64, b Bounds, policies Policies) int64 {
 		if policies.TopicRecreated == Fail {
 			p.Stop = &Problem{TopicRecreated, fmt.Sprintf("the committed offset %d lies beyond the end of %s, %d: "+
 				"the topic was made anew", committed, b.Topic, b.High)}
+			return -1
+		}
+		p.Lost = append(p.Lost, TopicRecreated)
+		return -1
+	case b.Likeness == Other && committed > 0:
+		if policies.TopicRecreated == Fail {
+			p.Stop = &Problem{TopicRecreated, fmt.Sprintf("the messages of %s below the committed offset %d are not the "+
+				"ones of the state: the topic was made anew", b.Topic, committed)}
 			return -1
 		}
 		p.Lost = append(p.Lost, TopicRecreated)
@@ -181,7 +325,7 @@ func (p *Plan) lastTransaction(f *Facts, undisturbed bool) {
 	}
 	p.Numbered = f.Group.numbered()
 	if p.Claimed = d.Number > 0 && undisturbed && p.Target.Events == d.Events; p.Claimed {
-		p.Done = d
+		p.Done, p.ScoresAnew = d, f.Scores.Anew
 		p.Target.Events, p.Missing, p.Answered = Answered(d, f.Scores)
 	}
 	p.Done.Number = max(d.Number, f.Group.Number())

@@ -48,6 +48,9 @@ func summary(p Plan) string {
 	if p.Newer != nil {
 		return "newer"
 	}
+	if p.Foreign != "" {
+		return "foreign"
+	}
 	if p.Stop != nil {
 		return "stop " + p.Stop.Cause.String()
 	}
@@ -66,6 +69,8 @@ func summary(p Plan) string {
 		say(true, "problem %v", x.Cause)
 	}
 	say(p.Behind, "behind")
+	say(p.ScoresAnew, "scores anew")
+	say(p.Moved.Any(), "moved")
 	return strings.Join(out, " ")
 }
 
@@ -77,7 +82,8 @@ func numberOf(m *state.Manifest) uint64 {
 }
 
 func TestDecide(t *testing.T) {
-	fail, rebuild := Policies{}, Policies{InputLost: Rebuild, TopicRecreated: Rebuild, SchemaChanged: Rebuild}
+	fail, rebuild := Policies{}, Policies{InputLost: Rebuild, TopicRecreated: Rebuild, SchemaChanged: Rebuild,
+		ModelLost: Rebuild, OffsetMoved: OffsetRescore}
 	other := func(number uint64, events, labels int64) *state.Manifest {
 		m := manifest(number, events, labels)
 		m.Fingerprint = 8
@@ -132,22 +138,10 @@ func TestDecide(t *testing.T) {
 		{"the group is a transaction ahead", ordinary(), fail, func(f *Facts) {
 			f.Group.Events = txn.GroupOffset{Offset: 110, Note: "liftstream/8"}
 		}, "snapshot of 5 after 5,4 to 100/20 claimed answered 100 numbered #8 behind"},
-		{"an offset without number, ahead", ordinary(), fail,
-			func(f *Facts) { f.Group.Events.Offset, f.Group.Events.Note = 110, "" },
-			"snapshot of 5 after 5,4 to 110/20 #7"},
 		{"an offset without number, the same", ordinary(), fail, func(f *Facts) { f.Group.Events.Note = "" },
 			"snapshot of 5 after 5,4 to 100/20 claimed answered 100 #7"},
 		{"labels without number", ordinary(), fail, func(f *Facts) { f.Group.Labels.Note = "" },
 			"snapshot of 5 after 5,4 to 100/20 claimed answered 100 #7"},
-		{"labels that another program passes over", ordinary(), fail,
-			func(f *Facts) { f.Group.Labels.Offset, f.Group.Labels.Note = 25, "" },
-			"snapshot of 5 after 5,4 to 100/20 claimed answered 100 #7 passed 25"},
-		{"an offset that was set back", ordinary(), fail,
-			func(f *Facts) { f.Group.Events.Offset, f.Group.Events.Note = 60, "" }, "stop topic_recreated"},
-		{"which is allowed", ordinary(), rebuild, func(f *Facts) { f.Group.Events.Offset, f.Group.Events.Note = 60, "" },
-			"topic_recreated to 60/20 #7 problem topic_recreated"},
-		{"labels that were set back", ordinary(), fail, func(f *Facts) { f.Group.Labels.Offset, f.Group.Labels.Note = 6, "" },
-			"stop topic_recreated"},
 		{"a done record that cannot be read", ordinary(), fail, func(f *Facts) { f.Done, f.DoneErr = state.Done{}, damaged },
 			"snapshot of 5 after 5,4 to 100/20 numbered #7 behind"},
 		{"a journal without offset", fresh(), fail, func(f *Facts) { f.Journal, f.Empty = 3, false }, "stop topic_recreated"},
@@ -230,10 +224,10 @@ func TestDecide(t *testing.T) {
 		{"labels that the snapshot needs are gone", ordinary(), fail, func(f *Facts) { f.Labels.First = 11 },
 			"stop input_lost"},
 		{"labels before an offset that another program has moved are gone, none of which the snapshot needs", ordinary(),
-			fail, func(f *Facts) {
+			Policies{OffsetMoved: OffsetSkip}, func(f *Facts) {
 				f.Manifests[0].Labels, f.Labels.First = 20, 22
 				f.Group.Labels = txn.GroupOffset{Offset: 25}
-			}, "snapshot of 5 after 5,4 to 100/20 claimed answered 100 #7 passed 25"},
+			}, "snapshot of 5 after 5,4 to 100/20 claimed answered 100 #7 passed 25 moved"},
 		{"a number that no stage counts to", ordinary(), fail,
 			func(f *Facts) { f.Manifests[0].Number, f.Scores.Next = state.MaxNumber, 70 },
 			"snapshot of 4 to 100/20 missing 70" + usual},

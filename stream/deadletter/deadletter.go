@@ -78,6 +78,9 @@ func Make(
 		put(codec.DeadTopic, from.Topic)
 		put(codec.DeadPartition, strconv.Itoa(from.Partition))
 		put(codec.DeadOffset, strconv.FormatInt(r.Offset, 10))
+		if r.Next() > r.Offset+1 {
+			put(codec.DeadLast, strconv.FormatInt(r.Next()-1, 10))
+		}
 		if row >= 0 {
 			put(codec.DeadRow, strconv.Itoa(int(row)))
 		}
@@ -108,29 +111,11 @@ func Read(ctx context.Context, c *txn.Client, topic string, partition int, from 
 	}
 	out := map[ID]bool{}
 	if _, err := c.Read(ctx, topic, partition, max(start, from), end, func(r *txn.Record) {
-		if id, of := idOf(r); of == input {
-			out[id] = true
+		if x, ok := ReadReport(r); ok && x.Partition == input {
+			out[x.ID] = true
 		}
 	}); err != nil {
 		return nil, fmt.Errorf("reading the dead letters: %w", err)
 	}
 	return out, nil
-}
-
-// idOf returns the message of a dead letter and its partition, -1 where the record is none.
-func idOf(r *txn.Record) (id ID, partition int) {
-	id, partition = ID{Row: -1}, -1
-	for _, h := range r.Headers { // the message's own headers come first
-		switch h.Key {
-		case codec.DeadTopic:
-			id.Topic = string(h.Value)
-		case codec.DeadPartition:
-			partition, _ = strconv.Atoi(string(h.Value))
-		case codec.DeadOffset:
-			id.Offset, _ = strconv.ParseInt(string(h.Value), 10, 64)
-		case codec.DeadRow:
-			id.Row, _ = strconv.Atoi(string(h.Value))
-		}
-	}
-	return id, partition
 }

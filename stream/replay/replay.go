@@ -27,8 +27,18 @@ type Options struct {
 	Spec           *model.Spec
 	Codec          codec.Options
 	Models         *state.Models
+	// Budget returns the budget that pays for the fetched messages of a topic, and the bytes of one fetch of it. nil = no
+	// budget.
+	Budget func(topic string) (b Budget, share int64)
 	// Progress, where set, is told of each fetch: offset at of the topic, on the way to the offset to.
 	Progress func(topic string, at, to int64)
+}
+
+// Budget bounds the bytes of fetched messages in a process.
+type Budget interface {
+	Try(n int64) bool                           // takes n bytes if they are free
+	Acquire(ctx context.Context, n int64) error // waits for n bytes
+	Charge(n int64)                             // takes n bytes without waiting; below 0 it gives them back
 }
 
 // Schema is a specification and the columns that belong to it.
@@ -45,10 +55,7 @@ type Machine struct {
 
 	// EachEvents and EachLabels, where set, take a message in place of TakeEvents and TakeLabels during a replay.
 	EachEvents func(r *txn.Record) error
-	EachLabels func(r *txn.Record)
-
-	// Done, when closed, ends TakeEvents with codec.ErrStopped, which says nothing of the message; nil = never.
-	Done <-chan struct{}
+	EachLabels func(r *txn.Record) error
 
 	// Batch, Scores and Labels hold the last message that was read, and its scores.
 	Batch  model.Batch
@@ -60,7 +67,7 @@ type Machine struct {
 	decoder *codec.Decoder
 	encoder *codec.ScoreEncoder
 	columns codec.Carry // that the scores of the last message repeat
-	ahead   map[string]ahead
+	ahead   map[string]*ahead
 }
 
 // New returns a machine without a state.
@@ -86,13 +93,15 @@ func (m *Machine) Under(s *Schema, f func() error) (err error) {
 	}
 	m.Release()
 	spec, decoder, encoder := m.spec, m.decoder, m.encoder
-	defer func() {
-		m.Release()
-		m.spec, m.decoder, m.encoder = spec, decoder, encoder
-	}()
+	back := func() { m.spec, m.decoder, m.encoder = spec, decoder, encoder }
 	if err := m.use(*s); err != nil {
+		back()
 		return err
 	}
+	defer func() {
+		m.Release()
+		back()
+	}()
 	return f()
 }
 
@@ -190,9 +199,9 @@ func (m *Machine) EventsTo(ctx context.Context, to int64) error {
 		case m.EachEvents != nil:
 			failed = m.EachEvents(r)
 		default:
-			// a message that cannot be read moves no state
-			if _, err := m.TakeEvents(r); errors.Is(err, codec.ErrStopped) {
-				failed = err
+			// A message that cannot be read moves no state.
+			if _, err := m.TakeEvents(r, goesOn(ctx)); errors.Is(err, ErrInterrupted) {
+				failed = errors.Join(err, ctx.Err())
 			}
 		}
 	})
@@ -202,16 +211,26 @@ func (m *Machine) EventsTo(ctx context.Context, to int64) error {
 	return nil
 }
 
+// goesOn lets a message be given up when ctx ends.
+func goesOn(ctx context.Context) func(row int) bool {
+	return func(int) bool { return ctx.Err() == nil }
+}
+
 // LabelsTo takes the labels below an offset.
 func (m *Machine) LabelsTo(ctx context.Context, to int64) error {
+	var failed error
 	err := m.Pass(ctx, m.o.Labels, &m.At.Labels, to, func(r *txn.Record) {
-		if m.EachLabels != nil {
-			m.EachLabels(r)
-			return
+		switch {
+		case failed != nil:
+		case m.EachLabels != nil:
+			failed = m.EachLabels(r)
+		default:
+			if _, _, err := m.TakeLabels(r, goesOn(ctx)); errors.Is(err, ErrInterrupted) {
+				failed = errors.Join(err, ctx.Err())
+			}
 		}
-		_, _, _ = m.TakeLabels(r)
 	})
-	if err != nil {
+	if err = errors.Join(err, failed); err != nil {
 		return fmt.Errorf("replaying labels: %w", err)
 	}
 	return nil
@@ -245,19 +264,31 @@ func (m *Machine) CarryOver() (change *model.Change, err error) {
 
 // TakeEvents takes one events message into the state. Its bad rows are left out, and a message that cannot be read
 // moves nothing. Otherwise Batch and Scores hold the records and their scores.
-func (m *Machine) TakeEvents(r *txn.Record) (bad []codec.RowError, err error) {
-	bad, err = m.readEvents(r, m.Done)
-	if err == nil {
-		m.Part.Events(&m.Batch, &m.Scores)
+//
+// A long message is decoded and taken in slices. Between two of them TakeEvents asks more, where that is set, whether to go on, with
+// the number of the next row. Where it is told not to, TakeEvents returns ErrInterrupted: the state holds a part of the
+// message, and the machine must be dropped or given another state.
+func (m *Machine) TakeEvents(r *txn.Record, more func(row int) bool) (bad []codec.RowError, err error) {
+	bad, err = m.readEvents(r, more)
+	if err == nil && !m.Part.EventsWhile(&m.Batch, &m.Scores, more) {
+		return nil, ErrInterrupted
 	}
 	return bad, err
 }
 
+// ErrInterrupted is returned when a message was given up between two slices.
+var ErrInterrupted = errors.New("interrupted within a message")
+
 // TakeLabels takes one labels message into the state, as TakeEvents does.
-func (m *Machine) TakeLabels(r *txn.Record) (counts model.LabelCounts, bad []codec.RowError, err error) {
-	bad, err = m.ReadLabels(r)
+func (m *Machine) TakeLabels(r *txn.Record, more func(row int) bool) (
+	counts model.LabelCounts, bad []codec.RowError, err error,
+) {
+	bad, err = m.readLabels(r, more)
 	if err == nil {
-		counts = m.Part.Labels(&m.Labels)
+		all := false
+		if counts, all = m.Part.LabelsWhile(&m.Labels, more); !all {
+			err = ErrInterrupted
+		}
 	}
 	return counts, bad, err
 }
@@ -265,10 +296,11 @@ func (m *Machine) TakeLabels(r *txn.Record) (counts model.LabelCounts, bad []cod
 // ReadEvents reads an events message into Batch. A message with too many bad rows (deadletter.Bound) cannot be read.
 func (m *Machine) ReadEvents(r *txn.Record) ([]codec.RowError, error) { return m.readEvents(r, nil) }
 
-func (m *Machine) readEvents(r *txn.Record, done <-chan struct{}) ([]codec.RowError, error) {
-	x := m.message(r)
-	x.Done = done
-	bad, err := m.decoder.Decode(x, &m.Batch, &m.columns)
+func (m *Machine) readEvents(r *txn.Record, more func(row int) bool) ([]codec.RowError, error) {
+	if r.Unread != nil {
+		return nil, unread(r)
+	}
+	bad, err := m.decoder.Decode(m.message(r, more), &m.Batch, &m.columns)
 	return m.bounded(r, bad, err)
 }
 
@@ -279,12 +311,29 @@ func (m *Machine) IsEvent(r *txn.Record) bool {
 }
 
 // ReadLabels reads a labels message into Labels, as ReadEvents does.
-func (m *Machine) ReadLabels(r *txn.Record) ([]codec.RowError, error) {
-	bad, err := m.decoder.DecodeLabels(m.message(r), &m.Labels)
+func (m *Machine) ReadLabels(r *txn.Record) ([]codec.RowError, error) { return m.readLabels(r, nil) }
+
+func (m *Machine) readLabels(r *txn.Record, more func(row int) bool) ([]codec.RowError, error) {
+	if r.Unread != nil {
+		return nil, unread(r)
+	}
+	bad, err := m.decoder.DecodeLabels(m.message(r, more), &m.Labels)
 	return m.bounded(r, bad, err)
 }
 
+// unread is the error of messages that the broker's batch does not give.
+func unread(r *txn.Record) error {
+	reason := codec.ReasonDamaged
+	if r.Unread.TooLarge {
+		reason = codec.ReasonTooLarge
+	}
+	return &codec.MessageError{Reason: reason, Err: r.Unread}
+}
+
 func (m *Machine) bounded(r *txn.Record, bad []codec.RowError, err error) ([]codec.RowError, error) {
+	if errors.Is(err, codec.ErrStopped) {
+		return nil, ErrInterrupted
+	}
 	if err == nil {
 		err = deadletter.Bound(m.decoder, r, bad, m.o.Codec.MaxMessage)
 	}
@@ -317,8 +366,11 @@ func (m *Machine) AppendScores(dst []byte) ([]byte, error) {
 	return m.encoder.Encode(dst, &m.Batch, &m.Scores, m.Part.Levels(), &m.columns)
 }
 
-func (m *Machine) message(r *txn.Record) *codec.Message {
+func (m *Machine) message(r *txn.Record, more func(row int) bool) *codec.Message {
 	x := &codec.Message{Value: r.Value, Partition: int32(m.o.Partition), Offset: r.Offset}
+	if more != nil {
+		x.More = func() bool { return more(0) }
+	}
 	if !r.Time.IsZero() {
 		x.Time, x.Now = r.Time.UnixNano(), r.Time.UnixNano()
 	}

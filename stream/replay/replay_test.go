@@ -195,10 +195,10 @@ func TestMessagesThatCannotBeReadMoveNothing(t *testing.T) {
 	m := machine(t, o)
 	before := m.Part.Snapshot()
 	bad := &txn.Record{Value: []byte("not arrow"), Offset: 3}
-	if _, err := m.TakeEvents(bad); err == nil || m.IsEvent(bad) {
+	if _, err := m.TakeEvents(bad, nil); err == nil || m.IsEvent(bad) {
 		t.Error("an event")
 	}
-	if c, _, err := m.TakeLabels(bad); err == nil || c != (model.LabelCounts{}) {
+	if c, _, err := m.TakeLabels(bad, nil); err == nil || c != (model.LabelCounts{}) {
 		t.Errorf("labels: %+v", c)
 	}
 	for name, raw := range m.Part.Snapshot() {

@@ -57,6 +57,8 @@ func EventOf(r *txn.Record) (int64, error) {
 type Tail struct {
 	Next  int64 // one past the last event that has scores, -1 = none has
 	Known bool  // false where retention has taken the messages that would tell
+	// Anew: the topic ends before the offset from which on the messages were to lie, so it was made anew since.
+	Anew bool
 }
 
 // ReadTail reads the messages of a partition of the scores topic backward, down to the offset from, until one answers
@@ -65,6 +67,9 @@ func ReadTail(ctx context.Context, c *txn.Client, topic string, partition int, f
 	start, stable, err := c.Bounds(ctx, topic, partition)
 	if err != nil {
 		return Tail{}, fmt.Errorf("reading the scores: %w", err)
+	}
+	if stable < from {
+		return Tail{Next: -1, Anew: true}, nil
 	}
 	low := max(start, from)
 	next := int64(-1)

@@ -79,6 +79,7 @@ func TestReadTail(t *testing.T) {
 		{"from behind the last answer on", 200, 1000, scores.Tail{Next: -1, Known: true}},
 		{"events end before", 0, 101, scores.Tail{Next: 101, Known: true}},
 		{"events end before the last answer", 0, 398, scores.Tail{Next: 397, Known: true}},
+		{"the topic ends before", 301, 1000, scores.Tail{Next: -1, Anew: true}},
 		{"all exist", 0, 6000, scores.Tail{Next: 5001, Known: true}},
 	} {
 		if got := read(t.Context(), x.from, x.end); got != x.want {

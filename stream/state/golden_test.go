@@ -24,7 +24,7 @@ func TestTopicsOfFormat1AreReadForEver(t *testing.T) {
 	if os.Getenv("LIFTSTREAM_GOLDEN") == "write" {
 		writeTopics(t, name)
 	}
-	readTopics(t, sample.Spec(), name, true)
+	readTopics(t, sample.Spec(), name, true, true)
 }
 
 // TestTopicsBeforeTheGateAreRead: states of format 2 and models of format 1 (model.StateFormat, model.ModelFormat) are
@@ -34,10 +34,15 @@ func TestTopicsBeforeTheGateAreRead(t *testing.T) {
 	spec, o := sample.Spec(), propensity.Default()
 	o.HalfLives = []model.HalfLife{{Records: 20}, {Records: 200}, {Records: 2000}, {}} // the default of then
 	spec.Scorecard = propensity.New(o, sample.Schema)
-	readTopics(t, spec, filepath.Join("testdata", "format-1", "topics-state2.bin"), false)
+	readTopics(t, spec, filepath.Join("testdata", "format-1", "topics-state2.bin"), false, false)
 }
 
-func readTopics(t *testing.T, spec *model.Spec, name string, same bool) {
+// TestTopicsBeforeStreamTimeAreRead: a state of format 3 tells the largest time of all records.
+func TestTopicsBeforeStreamTimeAreRead(t *testing.T) {
+	readTopics(t, sample.Spec(), filepath.Join("testdata", "format-1", "topics-state3.bin"), false, true)
+}
+
+func readTopics(t *testing.T, spec *model.Spec, name string, same, gated bool) {
 	t.Helper()
 	raw, err := os.ReadFile(name)
 	if err != nil {
@@ -77,7 +82,7 @@ func readTopics(t *testing.T, spec *model.Spec, name string, same bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if same != (m.Info.Verdict.Gate == spec.Options.Gate) {
+	if gated != (m.Info.Verdict.Gate == spec.Options.Gate) {
 		t.Errorf("verdict %+v", m.Info.Verdict)
 	}
 	if err := p.Swap(m); err != nil {

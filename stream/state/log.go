@@ -49,10 +49,22 @@ func (l *Log) Apply(key, value []byte) {
 		l.Foreign++
 		return
 	}
+	if string(key) == BeginKey {
+		l.begin()
+	}
 	l.bytes += int64(len(value)) - old
 	l.values[string(key)] = lasting(value)
 	if l.Forgets && strings.HasPrefix(string(key), "manifest/") {
 		l.forget()
+	}
+}
+
+// begin drops the manifests and journal records so far: they tell of a former state. Their tombstones follow, but a
+// reader that is slower than the topic's delete.retention.ms may not see them any more.
+func (l *Log) begin() {
+	for _, key := range l.History() {
+		l.bytes -= int64(len(l.values[key]))
+		delete(l.values, key)
 	}
 }
 
@@ -87,9 +99,13 @@ func stateKeyBound(key string) int {
 		return err == nil && n >= 0 && n < below && strconv.Itoa(n) == text
 	}
 	switch kind {
-	case DoneKey:
-		if key == DoneKey {
+	case DoneKey, BeginKey, SeenKey:
+		if rest == "" && key == kind {
 			return JournalBytes
+		}
+	case OwnerKey:
+		if key == OwnerKey {
+			return ownerBytes
 		}
 	case "journal":
 		if number(rest, JournalRing) {
@@ -209,6 +225,32 @@ func (l *Log) Done() (Done, error) {
 		return Done{}, fmt.Errorf("decoding %s: %w", DoneKey, err)
 	}
 	return d, nil
+}
+
+// Owner returns the owner record, the zero value where there is none.
+func (l *Log) Owner() (Owner, error) {
+	v, ok := l.values[OwnerKey]
+	if !ok {
+		return Owner{}, nil
+	}
+	o, err := DecodeOwner(v, l.Newest)
+	if err != nil {
+		err = fmt.Errorf("decoding %s: %w", OwnerKey, err)
+	}
+	return o, err
+}
+
+// Seen returns the messages that the stage says it has read, the zero value where it says none.
+func (l *Log) Seen() (Seen, error) {
+	v, ok := l.values[SeenKey]
+	if !ok {
+		return Seen{}, nil
+	}
+	s, err := DecodeSeen(v, l.Newest)
+	if err != nil {
+		err = fmt.Errorf("decoding %s: %w", SeenKey, err)
+	}
+	return s, err
 }
 
 // errJournalLost is returned where journal records that a replay needs were overwritten.

@@ -72,7 +72,7 @@ func (l *Models) Advance(ctx context.Context, wait time.Duration) (end bool, err
 		}
 		l.move(start)
 	}
-	f, err := l.client.Fetch(ctx, l.topic, 0, l.next, 8<<20, wait)
+	f, err := l.client.Fetch(ctx, l.topic, 0, l.next, 2<<20, wait)
 	if txn.KindOf(err) == txn.OutOfRange {
 		// The topic was truncated or made anew: the known versions stay, the rest is read from the start.
 		l.move(0)
@@ -82,7 +82,7 @@ func (l *Models) Advance(ctx context.Context, wait time.Duration) (end bool, err
 		return false, fmt.Errorf("reading the model topic: %w", err)
 	}
 	l.mu.Lock()
-	for i := range f.Records {
+	for i := range f.Records { // one that cannot be read has no key; Get names the chunk that is missing then
 		l.apply(string(f.Records[i].Key), f.Records[i].Value)
 	}
 	l.next = f.Next
@@ -215,11 +215,11 @@ func (l *Models) Get(version int64) (*model.Model, error) {
 	}
 	b, ok := l.blobs[version]
 	if !ok {
-		return nil, fmt.Errorf("reading model %d: the model topic does not hold it", version)
+		return nil, &ModelError{version, errNotHeld}
 	}
 	m, err := l.decode(version, b, l.schema)
 	if err != nil {
-		err = fmt.Errorf("reading model %d: %w", version, err)
+		err = &ModelError{version, err}
 		l.broken[version] = err // so that it is not decompressed again at each call
 		return nil, err
 	}
@@ -238,14 +238,28 @@ func (l *Models) Under(version int64, s *model.Schema) (*model.Model, error) {
 	defer l.mu.Unlock()
 	b, ok := l.blobs[version]
 	if !ok {
-		return nil, fmt.Errorf("reading model %d: the model topic does not hold it", version)
+		return nil, &ModelError{version, errNotHeld}
 	}
 	m, err := l.decode(version, b, s)
 	if err != nil {
-		return nil, fmt.Errorf("reading model %d: %w", version, err)
+		return nil, &ModelError{version, err}
 	}
 	return m, nil
 }
+
+// ModelError is returned where a version of the model cannot be had: the topic does not hold it, or its bytes are
+// damaged.
+type ModelError struct {
+	Version int64
+	Err     error
+}
+
+var errNotHeld = errors.New("the model topic does not hold it")
+
+func (e *ModelError) Error() string { return fmt.Sprintf("reading model %d: %v", e.Version, e.Err) }
+
+// Unwrap returns the cause.
+func (e *ModelError) Unwrap() error { return e.Err }
 
 func (l *Models) decode(version int64, b Blob, s *model.Schema) (m *model.Model, err error) {
 	raw, err := unpack(b, l.Newest, func(i int) []byte { return l.values[modelChunkKey(version, i)] })

@@ -18,6 +18,15 @@ type Names struct {
 	Events, Scores, Labels, State, Model, Dead string
 }
 
+// String names the topics in a phrase: "reads A and B and writes C, D, E and F".
+func (t Names) String() string {
+	read := t.Events
+	if t.Labels != "" {
+		read += " and " + t.Labels
+	}
+	return fmt.Sprintf("reads %s and writes %s, %s, %s and %s", read, t.Scores, t.Dead, t.State, t.Model)
+}
+
 // MismatchError is returned where topics or state do not fit each other or this build, and no policy of the
 // configuration makes the stage go on.
 type MismatchError struct{ Problem string }

@@ -231,6 +231,10 @@ func (c *Client) CommittedOffsets(
 			return failed(op, err)
 		}
 		res = m.(*offsetfetch.Response)
+		if kafka.Error(res.ErrorCode) == kafka.GroupIdNotFound { // some brokers say so of a group that they have forgotten
+			res = &offsetfetch.Response{}
+			return nil
+		}
 		if res.ErrorCode != 0 {
 			return coded(op, "", 0, res.ErrorCode)
 		}
@@ -254,6 +258,22 @@ func (c *Client) CommittedOffsets(
 		for _, p := range t.Partitions {
 			offsets[int(p.PartitionIndex)] = GroupOffset{p.CommittedOffset, p.Metadata}
 		}
+	}
+	return offsets, nil
+}
+
+// OffsetsIfAny is CommittedOffsets of a group that may not exist yet: then it has no offsets.
+func (c *Client) OffsetsIfAny(ctx context.Context, group, topic string, partitions []int) (map[int]GroupOffset, error) {
+	d, err := c.DescribeGroup(ctx, group)
+	if err != nil {
+		return nil, err
+	}
+	if d.State != "Dead" {
+		return c.CommittedOffsets(ctx, group, topic, partitions)
+	}
+	offsets := make(map[int]GroupOffset, len(partitions))
+	for _, p := range partitions {
+		offsets[p] = GroupOffset{Offset: -1}
 	}
 	return offsets, nil
 }
@@ -340,7 +360,11 @@ type GroupMember struct {
 	ClientID   string
 	Host       string
 	Partitions map[string][]int
-	Format     int // see GroupConfig; 0 when it does not say
+	Topics     []string // that it reads, sorted; none while the group rebalances
+	Format     int      // see GroupConfig; 0 when it does not say
+	Identity   string   // see GroupConfig; "" when it does not say
+
+	generation int64 // in which it last owned partitions
 }
 
 // DescribeGroup tells the state of a group and its members, by member id. A group that does not exist is Dead.
@@ -367,8 +391,9 @@ func (c *Client) DescribeGroup(ctx context.Context, group string) (GroupDescript
 		for _, m := range g.Members {
 			member := GroupMember{ID: m.MemberID, ClientID: m.ClientID, Host: m.ClientHost, Partitions: make(map[string][]int)}
 			if c, err := parseClaim(m.MemberMetadata.UserData); err == nil {
-				member.Format = c.format
+				member.Format, member.Identity, member.generation = c.format, c.identity, c.generation
 			}
+			member.Topics = slices.Sorted(slices.Values(m.MemberMetadata.Topics))
 			for _, t := range m.MemberAssignments.Topics {
 				member.Partitions[t.Topic] = slices.Sorted(slices.Values(t.Partitions))
 			}

@@ -46,8 +46,9 @@ func (a topicPartition) compare(b topicPartition) int {
 // batch is one encoded record batch, size prefix included.
 type batch struct {
 	topicPartition
-	data []byte
-	done bool // acknowledged
+	data  []byte
+	plain int  // bytes before compression
+	done  bool // acknowledged
 }
 
 // session is one producer id and epoch with the sequences that it has used. It is never repaired: an error ends it.
@@ -71,14 +72,14 @@ func (s *session) encode(records []Record, compression Compression, limit int) (
 	slices.SortStableFunc(order, func(i, j int) int { return partitionOf(&records[i]).compare(partitionOf(&records[j])) })
 
 	type span struct {
-		at       topicPartition
-		from, to int
+		at              topicPartition
+		from, to, plain int
 	}
 	var spans []span
 	out := s.out[:0]
 	for len(order) > 0 {
 		at := partitionOf(&records[order[0]])
-		n, size := 0, 0
+		n, size, limit := 0, 0, s.batchLimit(at.topic, limit)
 		for ; n < len(order) && partitionOf(&records[order[n]]) == at; n++ {
 			bound, err := recordBound(&records[order[n]])
 			if err != nil {
@@ -91,9 +92,10 @@ func (s *session) encode(records []Record, compression Compression, limit int) (
 					Err:       err,
 				}
 			}
-			if size += bound; n > 0 && size > limit {
+			if n > 0 && size+bound > limit {
 				break
 			}
+			size += bound
 		}
 		from := len(out)
 		var err error
@@ -108,14 +110,14 @@ func (s *session) encode(records []Record, compression Compression, limit int) (
 				Err:       err,
 			}
 		}
-		spans = append(spans, span{at, from, len(out)})
+		spans = append(spans, span{at, from, len(out), size + batchHeader})
 		s.sequence[at] = nextSequence(s.sequence[at], n)
 		order = order[n:]
 	}
 	s.out = out
 	batches := make([]batch, len(spans))
 	for i, b := range spans {
-		batches[i] = batch{topicPartition: b.at, data: out[b.from:b.to:b.to]}
+		batches[i] = batch{topicPartition: b.at, data: out[b.from:b.to:b.to], plain: b.plain}
 	}
 	return batches, nil
 }

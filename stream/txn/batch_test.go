@@ -118,19 +118,32 @@ func decode(t *testing.T, data []byte) (out []Record, batch *protocol.RecordBatc
 		t.Fatal(err)
 	}
 	batch = rs.Records.(*protocol.RecordStream).Records[0].(*protocol.RecordBatch)
-	var f Fetched
-	var b block
+	whole := func(b protocol.Bytes) []byte {
+		if b == nil {
+			return nil
+		}
+		v, err := io.ReadAll(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
 	for {
 		r, err := batch.ReadRecord()
 		if err == io.EOF {
-			return f.Records, batch
+			return out, batch
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := f.take("t", 0, r, &b); err != nil {
-			t.Fatal(err)
+		record := Record{Topic: "t", Key: whole(r.Key), Value: whole(r.Value), Offset: r.Offset}
+		if r.Time.UnixMilli() != noTimestamp {
+			record.Time = r.Time
 		}
+		for _, h := range r.Headers {
+			record.Headers = append(record.Headers, Header{Key: h.Key, Value: h.Value})
+		}
+		out = append(out, record)
 	}
 }
 

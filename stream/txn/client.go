@@ -54,9 +54,14 @@ type Config struct {
 
 	// Timeout bounds one request with its answer; 0 = DefaultTimeout. Fetch adds its waiting time.
 	Timeout time.Duration
-	// BatchBytes is the limit of one record batch before compression; 0 = DefaultBatchBytes. More records make more
-	// batches. One record above it travels alone, and the topic's max.message.bytes decides.
+	// BatchBytes is the limit of one record batch before compression; 0 = DefaultBatchBytes. Topics that take less have
+	// smaller ones, see LearnLimits. More records make more batches. One record above the limit travels alone, and the
+	// topic's max.message.bytes decides.
 	BatchBytes int
+	// ExpandBytes is the limit of one fetched batch, and of its records decompressed; 0 = DefaultExpandBytes. All batches
+	// that are being decompressed at a time take no more together: others wait. A single large batch takes its packed
+	// bytes beside.
+	ExpandBytes int64
 	// Dial opens connections, without TLS; nil = net.Dialer. Tests put faults here.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
@@ -67,6 +72,11 @@ type Client struct {
 	addr      net.Addr
 	transport *kafka.Transport
 	kafka     *kafka.Client
+	expand    *expander
+	ratios    sync.Map // by topicPartition: bytes of records for each fetched byte, at the last Fetch
+
+	mu     sync.Mutex
+	limits limits // under mu
 
 	idempotent sync.Mutex // serialises Produce
 	producer   *session   // of Produce; nil before its first use and after an error
@@ -80,6 +90,9 @@ func NewClient(cfg Config) *Client {
 	if cfg.BatchBytes <= 0 {
 		cfg.BatchBytes = DefaultBatchBytes
 	}
+	if cfg.ExpandBytes <= 0 {
+		cfg.ExpandBytes = DefaultExpandBytes
+	}
 	if cfg.Dial == nil {
 		cfg.Dial = (&net.Dialer{}).DialContext
 	}
@@ -92,7 +105,7 @@ func NewClient(cfg Config) *Client {
 	}
 	addr := kafka.TCP(cfg.Brokers...)
 	return &Client{
-		cfg: cfg, addr: addr, transport: transport,
+		cfg: cfg, addr: addr, transport: transport, expand: newExpander(cfg.ExpandBytes), limits: limits{},
 		kafka: &kafka.Client{Addr: addr, Transport: transport, Timeout: cfg.Timeout},
 	}
 }

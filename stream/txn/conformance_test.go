@@ -51,6 +51,7 @@ func TestConformance(t *testing.T) {
 		{"CommitsBackToBack", testCommitsBackToBack},
 		{"TransactionTimeout", testTransactionTimeout},
 		{"TooLarge", testTooLarge},
+		{"SmallTopic", testSmallTopic},
 		{"CompactedTopicWithAbortedData", testCompacted},
 		{"ProduceOnceUnderFaults", testProduceOnce},
 		{"Offsets", testOffsets},
@@ -238,7 +239,8 @@ func testOffsets(t *testing.T, b *broker) {
 		t.Errorf("at the end: got %+v, %v", got, err)
 	}
 	got, err = c.Fetch(ctx, topic, 0, 4, 1, 100*time.Millisecond)
-	if err != nil || len(got.Records) != 6 || got.Records[0].Offset != 4 || got.Next != 10 || got.Bytes != 12 {
+	if err != nil || len(got.Records) != 6 || got.Records[0].Offset != 4 || got.Next != 10 ||
+		got.Bytes != 12+6*recordBytes {
 		t.Errorf("from the middle of a batch, limit one byte: got %+v, %v", got, err)
 	}
 	_, err = c.Fetch(ctx, unique("missing"), 0, 0, 1<<20, 100*time.Millisecond)

@@ -72,6 +72,7 @@ type Error struct {
 	Kind      Kind
 	Code      int    // Kafka's error code; 0 where no broker answered
 	Reason    string // why Kind follows, in a few words
+	Shrunk    bool   // of TooLarge: the client has a smaller limit from now on, by which the records may be taken
 	Err       error
 }
 
@@ -96,6 +97,12 @@ func KindOf(err error) Kind {
 		return e.Kind
 	}
 	return 0
+}
+
+// Shrunk reports whether smaller batches, or records as Client.Limit tells by now, may be taken after such an error.
+func Shrunk(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Shrunk
 }
 
 const opInit = "InitProducerID"

@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"time"
 
 	"github.com/segmentio/kafka-go"
-	"github.com/segmentio/kafka-go/protocol"
 	"github.com/segmentio/kafka-go/protocol/fetch"
 )
 
@@ -19,7 +17,7 @@ import (
 type Fetched struct {
 	Records []Record // committed ones only, by offset; may be empty while Next moves on
 	Next    int64    // where to fetch from next; aborted and compacted records and markers lie between
-	Bytes   int64    // of keys, values and headers
+	Bytes   int64    // memory of the records
 
 	HighWatermark int64 // one past the last replicated record
 	// LastStable is one past the last record whose transaction, if any, has ended: a read-committed reader comes to here
@@ -30,10 +28,33 @@ type Fetched struct {
 
 const opFetch = "Fetch"
 
+// UnreadError says why records cannot be read. Fetch puts it in their place, see Record.Unread.
+type UnreadError struct {
+	Topic       string
+	Partition   int
+	First, Last int64 // offsets
+	TooLarge    bool  // a limit is in the way; else the bytes are damaged
+	Err         error
+}
+
+func (e *UnreadError) Error() string {
+	where := fmt.Sprintf("offset %d", e.First)
+	if e.Last > e.First {
+		where = fmt.Sprintf("offsets %d to %d", e.First, e.Last)
+	}
+	return fmt.Sprintf("%s of %s/%d cannot be read: %v", where, e.Topic, e.Partition, e.Err)
+}
+
+// Unwrap gives the cause.
+func (e *UnreadError) Unwrap() error { return e.Err }
+
 // Fetch reads committed records of a partition from offset on. It waits up to maxWait while there is nothing to read;
-// nothing within that time is no error. maxBytes bounds the answer before decompression, but the first batch always
-// comes whole, so that a reader never sticks. Aborted records and control markers are left out; empty batches, which
-// compaction leaves, are passed over one offset at a time.
+// nothing within that time is no error. maxBytes bounds the answer before decompression and, by about a batch, after
+// it, but the first batch always comes whole, so that a reader never sticks. Aborted records and control markers are
+// left out; empty batches, which compaction leaves, are passed over one offset at a time.
+//
+// A batch is decompressed within Config.ExpandBytes. One that takes more, or whose bytes are damaged, gives one record
+// with Unread; so do the records of a batch after a damaged one.
 //
 // An offset outside the log is an Error of Kind OutOfRange. A Fetch has no effect on the broker: after any error it may
 // be repeated. It waits for a leader that moves.
@@ -45,56 +66,122 @@ func (c *Client) Fetch(
 	maxBytes int,
 	maxWait time.Duration,
 ) (Fetched, error) {
-	limit := int32(min(max(maxBytes, 1), math.MaxInt32))
-	req := &fetch.Request{
-		// The partition's limit bounds the answer. kfake leaves out the aborted transactions of an answer that the request's
-		// limit cuts off (01_fetch.go, "break full"): aborted records would be taken for committed.
-		ReplicaID: -1, MaxWaitTime: int32(maxWait.Milliseconds()), MinBytes: 1, MaxBytes: math.MaxInt32,
-		IsolationLevel: int8(kafka.ReadCommitted), SessionEpoch: -1,
-		Topics: []fetch.RequestTopic{{Topic: topic, Partitions: []fetch.RequestPartition{{
-			Partition: int32(
-				partition,
-			), CurrentLeaderEpoch: -1, FetchOffset: offset, LogStartOffset: -1, PartitionMaxBytes: limit,
-		}}}},
+	return c.FetchWithin(ctx, topic, partition, offset, maxBytes, maxWait, nil)
+}
+
+// FetchWithin is Fetch for a reader that has reserved maxBytes of memory. Where the first batch alone needs n bytes,
+// more than that, FetchWithin drops what it holds and calls more: the reader gives its reservation back and waits for
+// one of n bytes.
+func (c *Client) FetchWithin(
+	ctx context.Context, topic string, partition int, offset int64, maxBytes int, maxWait time.Duration,
+	more func(ctx context.Context, n int64) error,
+) (Fetched, error) {
+	at := topicPartition{topic, int32(partition)}
+	f := collector{c: c, at: at, offset: offset, reserved: int64(max(maxBytes, 1)), bounded: more != nil}
+	defer func() { f.own.release() }()
+	// Kept beside the reservation: a batch up to the usual limit of brokers.
+	allow := max(f.reserved, DefaultBatchBytes+DefaultBatchBytes/10)
+	for again := false; ; {
+		a, err := c.ask(ctx, at, offset, c.packedBytes(at, f.reserved), allow, maxWait)
+		if err != nil {
+			return Fetched{}, err
+		}
+		f.Fetched = Fetched{
+			Next: offset, HighWatermark: a.HighWatermark, LastStable: a.LastStableOffset, LogStart: a.LogStartOffset,
+		}
+		err = f.collect(ctx, a)
+		var needs *needsError
+		switch {
+		case err == nil:
+			c.learnRatio(at, &f)
+			return f.Fetched, nil
+		case errors.Is(err, errCRC) && !again:
+			again = true // once more: the bytes may have been damaged on their way
+		case errors.As(err, &needs) && needs.raw && f.own == nil:
+			a, f.Fetched = nil, Fetched{}
+			if f.own, err = c.expand.whole(ctx); err != nil {
+				return Fetched{}, failedAt(opFetch, topic, partition, err)
+			}
+			allow = c.expand.limit
+		case errors.As(err, &needs) && !needs.raw && more != nil && needs.n > f.reserved:
+			// Nothing of the budget of decompression is held while the reader waits: the one may wait for the other.
+			a, f.Fetched = nil, Fetched{}
+			f.own.release()
+			f.own, f.reserved = nil, needs.n
+			if err := more(ctx, needs.n); err != nil {
+				return Fetched{}, failedAt(opFetch, topic, partition, err)
+			}
+		default:
+			return Fetched{}, f.failed(err)
+		}
+		f.damagedTwice = again
+		maxWait = 0
 	}
-	var p *fetch.ResponsePartition
-	err := led(ctx, func() error {
+}
+
+// ask sends one fetch request to the leader of a partition. Batches above allow come without their records.
+func (c *Client) ask(
+	ctx context.Context, at topicPartition, offset, limit, allow int64, maxWait time.Duration,
+) (a *answer, err error) {
+	topic, partition := at.topic, int(at.partition)
+	err = led(ctx, func() error {
+		req := &rawFetch{clientID: c.cfg.ClientID, allow: allow, Request: &fetch.Request{
+			// The partition's limit bounds the answer. kfake leaves out the aborted transactions of an answer that the request's
+			// limit cuts off (01_fetch.go, "break full"): aborted records would be taken for committed.
+			ReplicaID: -1, MaxWaitTime: int32(maxWait.Milliseconds()), MinBytes: 1, MaxBytes: math.MaxInt32,
+			IsolationLevel: int8(kafka.ReadCommitted), SessionEpoch: -1,
+			Topics: []fetch.RequestTopic{{Topic: topic, Partitions: []fetch.RequestPartition{{
+				Partition: at.partition, CurrentLeaderEpoch: -1, FetchOffset: offset, LogStartOffset: -1,
+				PartitionMaxBytes: int32(min(max(limit, 1), math.MaxInt32)),
+			}}}},
+		}}
 		m, err := c.roundTrip(ctx, req, maxWait)
 		if err != nil {
 			return failedAt(opFetch, topic, partition, err)
 		}
-		res := m.(*fetch.Response)
-		if res.ErrorCode != 0 {
-			return coded(opFetch, topic, partition, res.ErrorCode)
+		a = m.(*answer)
+		if a.code != 0 {
+			return coded(opFetch, topic, partition, a.code)
 		}
-		if len(res.Topics) != 1 || len(res.Topics[0].Partitions) != 1 {
+		if a.parts != 1 {
 			return failedAt(opFetch, topic, partition, errors.New("the answer is not about the one partition asked for"))
 		}
-		p = &res.Topics[0].Partitions[0]
-		return coded(opFetch, topic, partition, p.ErrorCode)
+		return coded(opFetch, topic, partition, a.ErrorCode)
 	})
-	if err != nil {
-		return Fetched{}, err
+	return a, err
+}
+
+// packedBytes is how many bytes of the log to ask for, so that their records take about that many. Without it a
+// well-compressed log would be asked for again and again.
+func (c *Client) packedBytes(at topicPartition, bytes int64) int64 {
+	if ratio, ok := c.ratios.Load(at); ok {
+		return max(int64(float64(bytes)/ratio.(float64)), min(bytes, 64<<10))
 	}
-	f := Fetched{Next: offset, HighWatermark: p.HighWatermark, LastStable: p.LastStableOffset, LogStart: p.LogStartOffset}
-	if err := f.collect(topic, partition, offset, p); err != nil {
-		return Fetched{}, failedAt(opFetch, topic, partition, err)
+	return bytes
+}
+
+func (c *Client) learnRatio(at topicPartition, f *collector) {
+	if f.packed > 0 && f.Bytes > 0 {
+		c.ratios.Store(at, max(float64(f.Bytes)/float64(f.packed), 1))
 	}
-	return f, nil
 }
 
 // Read calls each for the committed records of a partition from the offset from on, until the offset to is reached, and
 // returns the offset after them. The last answer may hold records beyond to: each sees them too. While to lies beyond
-// the last stable offset, Read waits.
+// the last stable offset, Read waits. Damaged bytes are an error; batches beyond the limit of decompression come as
+// records with Unread, without key and value.
 func (c *Client) Read(
 	ctx context.Context, topic string, partition int, from, to int64, each func(*Record),
 ) (next int64, err error) {
 	for next = from; next < to; {
-		f, err := c.Fetch(ctx, topic, partition, next, 8<<20, 500*time.Millisecond)
+		f, err := c.Fetch(ctx, topic, partition, next, 2<<20, 500*time.Millisecond)
 		if err != nil {
 			return next, err
 		}
 		for i := range f.Records {
+			if u := f.Records[i].Unread; u != nil && !u.TooLarge {
+				return next, damaged(u)
+			}
 			each(&f.Records[i])
 		}
 		next = f.Next
@@ -124,138 +211,182 @@ func led(ctx context.Context, f func() error) error {
 	return f()
 }
 
-// collect takes the committed records at offset and above out of an answer.
-func (f *Fetched) collect(topic string, partition int, offset int64, p *fetch.ResponsePartition) error {
-	stream, ok := p.RecordSet.Records.(*protocol.RecordStream)
-	if !ok || len(stream.Records) == 0 {
-		return nil
+// needsError is returned by collect where the first batch needs n bytes more than there are: of its packed form where
+// raw is set, which the budget of decompression pays for, else of its records, for which the reader pays.
+type needsError struct {
+	n   int64
+	raw bool
+}
+
+func (e *needsError) Error() string { return fmt.Sprintf("a batch of %d bytes", e.n) }
+
+// collector takes the committed records at offset and above out of an answer.
+type collector struct {
+	Fetched
+	c        *Client
+	at       topicPartition
+	offset   int64
+	reserved int64
+	bounded  bool       // more bytes than reserved must be asked for
+	own      *allowance // all of the budget of decompression, where it is held over the whole answer; nil = not
+	packed   int64      // bytes of the batches that gave the records
+	block    block
+	cut      int64 // memory of records at which a batch is left to the next Fetch
+
+	damagedTwice bool
+	aborts       []fetch.ResponseTransaction
+	aborted      map[int64]bool // producers inside an aborted transaction at this point of the log
+}
+
+// failed names the place of damaged bytes that a reader cannot pass over.
+func (f *collector) failed(err error) error {
+	var u *UnreadError
+	if errors.As(err, &u) {
+		return damaged(u)
 	}
-	aborts := p.AbortedTransactions
-	slices.SortFunc(
-		aborts,
-		func(a, b fetch.ResponseTransaction) int { return int(min(max(a.FirstOffset-b.FirstOffset, -1), 1)) },
-	)
-	aborted := make(map[int64]bool) // producers inside an aborted transaction at this point of the log
-	enter := func(upTo int64) {     // the aborted transactions that have begun there
-		for len(aborts) > 0 && aborts[0].FirstOffset <= upTo {
-			aborted[aborts[0].ProducerID] = true
-			aborts = aborts[1:]
+	return failedAt(opFetch, f.at.topic, int(f.at.partition), err)
+}
+
+// damaged is the error of a reader to which every record matters.
+func damaged(u *UnreadError) error {
+	return &Error{Op: opFetch, Topic: u.Topic, Partition: u.Partition, Kind: Invalid,
+		Reason: "the bytes in the topic are damaged", Err: u}
+}
+
+// enter begins the aborted transactions that have begun below or at an offset.
+func (f *collector) enter(upTo int64) {
+	for len(f.aborts) > 0 && f.aborts[0].FirstOffset <= upTo {
+		f.aborted[f.aborts[0].ProducerID] = true
+		f.aborts = f.aborts[1:]
+	}
+}
+
+func (f *collector) collect(ctx context.Context, a *answer) error {
+	f.packed, f.block, f.aborts = 0, block{}, slices.Clone(a.AbortedTransactions)
+	f.aborted = make(map[int64]bool)
+	slices.SortFunc(f.aborts,
+		func(a, b fetch.ResponseTransaction) int { return int(min(max(a.FirstOffset-b.FirstOffset, -1), 1)) })
+	for i := range a.batches {
+		b := &a.batches[i]
+		more, err := f.batch(ctx, b)
+		b.data = nil
+		if err != nil {
+			return err
+		}
+		if !more {
+			break
 		}
 	}
-	var bytes block
-	for _, batch := range stream.Records {
-		var base int64
-		skip := false
-		switch b := batch.(type) {
-		case *protocol.ControlBatch:
-			marker, err := b.ReadControlRecord()
-			if errors.Is(err, io.EOF) { // compacted away
-				base = b.BaseOffset
-				break
-			}
-			if err != nil {
-				return fmt.Errorf("reading a marker: %w", err)
-			}
-			// abort: this producer's aborted transaction ends here, even if compaction has left nothing else of it
-			if marker.Type == 0 {
-				enter(marker.Offset)
-				delete(aborted, b.ProducerID)
-			}
-			f.advance(marker.Offset)
-			continue
-		case *protocol.RecordBatch:
-			base = b.BaseOffset
-			enter(base)
-			skip = b.Attributes.Transactional() && aborted[b.ProducerID]
-		case *protocol.MessageSet:
-			base = b.BaseOffset
-		}
-		f.advance(base - 1) // batches come in order: the offsets below this one are gone
-		for {
-			r, err := batch.ReadRecord()
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				return fmt.Errorf("reading a record: %w", err)
-			}
-			if r.Offset < offset || skip {
-				release(r)
-			} else if err := f.take(topic, partition, r, &bytes); err != nil {
-				return err
-			}
-			f.advance(r.Offset)
-		}
-	}
-	if f.Next == offset {
+	if f.Next == f.offset && len(a.batches) > 0 {
 		// Batches, but nothing at or above offset: the rest of the last one was compacted away. Its length is not told.
 		f.Next++
 	}
 	return nil
 }
 
-func (f *Fetched) advance(past int64) { f.Next = max(f.Next, past+1) }
-
-func (f *Fetched) take(topic string, partition int, r *protocol.Record, bytes *block) error {
-	key, err := bytes.read(r.Key)
+// batch takes the records of a batch; more is false where the next ones must wait for another Fetch.
+func (f *collector) batch(ctx context.Context, b *rawBatch) (more bool, err error) {
+	h, err := b.header()
 	if err != nil {
-		return fmt.Errorf("reading the key at offset %d: %w", r.Offset, err)
-	}
-	value, err := bytes.read(r.Value)
-	if err != nil {
-		return fmt.Errorf("reading the value at offset %d: %w", r.Offset, err)
-	}
-	record := Record{Topic: topic, Partition: partition, Key: key, Value: value, Offset: r.Offset}
-	if r.Time.UnixMilli() != noTimestamp {
-		record.Time = r.Time
-	}
-	f.Bytes += int64(len(key) + len(value))
-	if len(r.Headers) > 0 {
-		record.Headers = make([]Header, len(r.Headers))
-		for i, h := range r.Headers {
-			record.Headers[i] = Header{Key: h.Key, Value: h.Value}
-			f.Bytes += int64(len(h.Key) + len(h.Value))
+		if !f.damagedTwice {
+			return false, errCRC
 		}
+		f.unread(h, h.base, false, err)
+		return true, nil
 	}
-	f.Records = append(f.Records, record)
-	return nil
+	if h.last < f.offset {
+		if h.control {
+			return true, f.marker(b, h)
+		}
+		return true, nil
+	}
+	f.advance(h.base - 1) // batches come in order: the offsets below this one are gone
+	if h.control {
+		return true, f.marker(b, h)
+	}
+	f.enter(h.base)
+	if h.transactional && f.aborted[h.producer] {
+		f.advance(h.last)
+		return true, nil
+	}
+	first := len(f.Records) == 0
+	if int64(len(b.data)) < b.bytes {
+		switch {
+		case b.bytes > f.c.expand.limit:
+			f.unread(h, h.base, true, fmt.Errorf("a batch of %d bytes, above the limit of %d (memory.batch)", b.bytes,
+				f.c.expand.limit))
+			return true, nil
+		case !first:
+			return false, nil
+		}
+		return false, &needsError{n: b.bytes, raw: true}
+	}
+	if err := b.check(); err != nil {
+		if !f.damagedTwice {
+			return false, err
+		}
+		f.unread(h, h.base, false, err)
+		return true, nil
+	}
+	return f.records(ctx, b, h, first)
 }
 
-// release gives the pages of a record that nobody wants back to kafka-go's pool.
-func release(r *protocol.Record) {
-	if r.Key != nil {
-		r.Key.Close()
+// records decompresses a batch and takes its records.
+func (f *collector) records(ctx context.Context, b *rawBatch, h *header, first bool) (more bool, err error) {
+	plain, kept := b.data[h.body:], int64(0)
+	if h.compression != None {
+		var a *allowance
+		plain, a, err = f.c.expand.expand(ctx, plain, h.compression, f.own)
+		if a != f.own {
+			defer a.release()
+		}
+		switch {
+		case errors.Is(err, errExpands):
+			f.unread(h, h.base, true, fmt.Errorf("a batch of %d bytes that decompresses to more than the limit of %d "+
+				"(memory.batch)", b.bytes, f.c.expand.limit))
+			return true, nil
+		case ctx.Err() != nil:
+			return false, ctx.Err()
+		case err != nil:
+			f.unread(h, h.base, false, err)
+			return true, nil
+		}
 	}
-	if r.Value != nil {
-		r.Value.Close()
+	// Four times the bytes are for usual records. More of them than that take their batch in several answers.
+	n := int64(len(plain))
+	need := min(n+int64(max(h.count, 0))*recordBytes, 4*n+blockBytes)
+	if f.bounded && f.Bytes+need > f.reserved {
+		switch {
+		case first && need > f.reserved:
+			return false, &needsError{n: need}
+		case !first && n > blockBytes:
+			return false, nil
+		}
 	}
+	f.cut = max(f.reserved, f.Bytes+need)
+	more, kept = f.split(plain, h)
+	f.packed += b.bytes
+	if h.compression != None && kept == 0 {
+		f.c.expand.reuse(plain)
+	}
+	return more && f.Bytes < f.reserved, nil
 }
 
-// block hands out memory for keys and values, small ones many to an allocation.
-type block struct{ free []byte }
+func (f *collector) advance(past int64) { f.Next = max(f.Next, past+1) }
 
-const blockBytes = 64 << 10
+// unread puts one record in the place of those of a batch from an offset on.
+func (f *collector) unread(h *header, from int64, tooLarge bool, err error) {
+	f.unreadTo(h, from, h.last, tooLarge, err)
+}
 
-func (b *block) read(src protocol.Bytes) ([]byte, error) {
-	if src == nil {
-		return nil, nil
+func (f *collector) unreadTo(h *header, from, to int64, tooLarge bool, err error) {
+	from = max(from, f.offset)
+	if to < from {
+		return
 	}
-	defer src.Close()
-	n := src.Len()
-	if n == 0 {
-		return []byte{}, nil // empty is not null
-	}
-	var dst []byte
-	if n > blockBytes/8 {
-		dst = make([]byte, n)
-	} else {
-		if n > len(b.free) {
-			b.free = make([]byte, blockBytes)
-		}
-		dst, b.free = b.free[:n:n], b.free[n:]
-	}
-	if _, err := io.ReadFull(src, dst); err != nil {
-		return nil, err
-	}
-	return dst, nil
+	r := Record{Topic: f.at.topic, Partition: int(f.at.partition), Offset: from, Time: h.time(h.greatest)}
+	r.Unread = &UnreadError{Topic: r.Topic, Partition: r.Partition, First: from, Last: to, TooLarge: tooLarge, Err: err}
+	f.Records = append(f.Records, r)
+	f.Bytes += recordBytes
+	f.advance(to)
 }

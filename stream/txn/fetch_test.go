@@ -1,41 +1,102 @@
 package txn
 
 import (
+	"context"
+	"encoding/binary"
 	"fmt"
+	"hash/crc32"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/segmentio/kafka-go"
-	"github.com/segmentio/kafka-go/protocol"
 	"github.com/segmentio/kafka-go/protocol/fetch"
 
 	"liftstream/stream/embedded"
 )
 
+// rawRecord is a record of a batch of a test.
+type rawRecord struct {
+	offset int64
+	key    []byte
+	value  []byte
+}
+
+// raw is a batch as a broker has it. change, where it is not nil, sees its bytes before the checksum is made.
+func raw(producer, base, last int64, attributes uint16, c Compression, change func(b []byte), records ...rawRecord,
+) rawBatch {
+	var plain []byte
+	for _, r := range records {
+		plain = appendRecord(plain, &Record{Key: r.key, Value: r.value, Time: time.UnixMilli(1000 + r.offset)}, 1000,
+			int(r.offset-base))
+	}
+	return rawOf(producer, base, last, attributes, c, change, len(records), plain)
+}
+
+func rawOf(producer, base, last int64, attributes uint16, c Compression, change func(b []byte), n int, plain []byte,
+) rawBatch {
+	b := make([]byte, batchHeader)
+	if c == None {
+		b = append(b, plain...)
+	} else {
+		sink := appender{b}
+		w := kafka.Compression(c).Codec().NewWriter(&sink)
+		_, _ = w.Write(plain)
+		_ = w.Close()
+		b = sink.data
+	}
+	be := binary.BigEndian
+	be.PutUint64(b, uint64(base))
+	be.PutUint32(b[8:], uint32(len(b)-batchStart))
+	b[formatAt] = 2
+	be.PutUint16(b[21:], attributes|uint16(c))
+	be.PutUint32(b[23:], uint32(last-base))
+	be.PutUint64(b[27:], 1000)
+	be.PutUint64(b[35:], 5000)
+	be.PutUint64(b[43:], uint64(producer))
+	be.PutUint32(b[57:], uint32(n))
+	if change != nil {
+		change(b)
+	}
+	be.PutUint32(b[17:], crc32.Checksum(b[crcFrom:], crc32.MakeTable(crc32.Castagnoli)))
+	return rawBatch{base: base, bytes: int64(len(b)), data: b}
+}
+
 // data is a batch of a producer, in a transaction unless producer is negative, with records at the given offsets.
-func data(producer, base int64, offsets ...int64) protocol.RecordReader {
-	var records []kafka.Record
+func data(producer, base int64, offsets ...int64) rawBatch {
+	var records []rawRecord
+	last := base
 	for _, o := range offsets {
-		records = append(records, kafka.Record{Offset: o, Value: kafka.NewBytes([]byte(fmt.Sprint(o)))})
+		records, last = append(records, rawRecord{o, nil, []byte(fmt.Sprint(o))}), max(last, o)
 	}
-	b := &protocol.RecordBatch{BaseOffset: base, ProducerID: producer, Records: protocol.NewRecordReader(records...)}
+	attributes := uint16(0)
 	if producer >= 0 {
-		b.Attributes = protocol.Transactional
+		attributes = transactional
 	}
-	return b
+	return raw(producer, base, last, attributes, None, nil, records...)
 }
 
 const abort, commit = 0, 1
 
-func marker(producer, offset int64, kind int16) protocol.RecordReader {
-	b := protocol.NewControlBatch(protocol.ControlRecord{Offset: offset, Type: kind})
-	b.ProducerID, b.BaseOffset = producer, offset
-	return b
+func marker(producer, offset int64, kind byte) rawBatch {
+	return raw(producer, offset, offset, transactional|controlBit, None, nil,
+		rawRecord{offset, []byte{0, 0, 0, kind}, []byte{0, 0, 0, 0, 0, 0}})
 }
 
 // compactedMarker is a control batch whose record compaction has removed.
-func compactedMarker(producer, offset int64) protocol.RecordReader {
-	return &protocol.ControlBatch{ProducerID: producer, BaseOffset: offset, Records: protocol.NewRecordReader()}
+func compactedMarker(producer, offset int64) rawBatch {
+	return raw(producer, offset, offset, transactional|controlBit, None, nil)
+}
+
+// collected collects an answer as Fetch does, an answer of the same bytes again included.
+func collected(limit, offset int64, aborted []fetch.ResponseTransaction, batches ...rawBatch) (*collector, error) {
+	f := &collector{c: &Client{expand: newExpander(limit)}, at: topicPartition{"t", 0}, offset: offset,
+		reserved: 1 << 30, damagedTwice: true}
+	f.Next = offset
+	a := &answer{batches: slices.Clone(batches)}
+	a.AbortedTransactions = aborted
+	return f, f.collect(context.Background(), a)
 }
 
 func TestCollect(t *testing.T) {
@@ -44,52 +105,48 @@ func TestCollect(t *testing.T) {
 		name    string
 		offset  int64
 		aborted aborted
-		batches []protocol.RecordReader
+		batches []rawBatch
 		want    []string
 		next    int64
 	}{
 		{"nothing", 5, nil, nil, nil, 5},
-		{"committed", 0, nil, []protocol.RecordReader{data(1, 0, 0, 1), marker(1, 2, commit)}, []string{"0", "1"}, 3},
-		{"outside transactions", 0, aborted{{ProducerID: 1, FirstOffset: 0}}, []protocol.RecordReader{data(-1, 0, 0, 1)},
+		{"committed", 0, nil, []rawBatch{data(1, 0, 0, 1), marker(1, 2, commit)}, []string{"0", "1"}, 3},
+		{"outside transactions", 0, aborted{{ProducerID: 1, FirstOffset: 0}}, []rawBatch{data(-1, 0, 0, 1)},
 			[]string{"0", "1"}, 2},
-		{"from the middle of a batch", 1, nil, []protocol.RecordReader{data(1, 0, 0, 1, 2)}, []string{"1", "2"}, 3},
+		{"from the middle of a batch", 1, nil, []rawBatch{data(1, 0, 0, 1, 2)}, []string{"1", "2"}, 3},
 		{
 			"aborted, then committed", 0, aborted{{ProducerID: 1, FirstOffset: 0}},
-			[]protocol.RecordReader{data(1, 0, 0, 1), marker(1, 2, abort), data(1, 3, 3),
+			[]rawBatch{data(1, 0, 0, 1), marker(1, 2, abort), data(1, 3, 3),
 				marker(1, 4, commit)}, []string{"3"}, 5,
 		},
 		{
 			"two producers, one aborts", 0, aborted{{ProducerID: 2, FirstOffset: 1}},
-			[]protocol.RecordReader{data(1, 0, 0), data(2, 1, 1), data(1, 2, 2), marker(2, 3, abort), data(2, 4, 4),
+			[]rawBatch{data(1, 0, 0), data(2, 1, 1), data(1, 2, 2), marker(2, 3, abort), data(2, 4, 4),
 				marker(1, 5, commit)}, []string{"0", "2", "4"}, 6,
 		},
 		{
 			"two aborts of one producer, in any order", 0, aborted{{ProducerID: 1, FirstOffset: 4},
 				{ProducerID: 1, FirstOffset: 0}},
-			[]protocol.RecordReader{data(1, 0, 0), marker(1, 1, abort), data(1, 2, 2), marker(1, 3, commit), data(1, 4, 4),
+			[]rawBatch{data(1, 0, 0), marker(1, 1, abort), data(1, 2, 2), marker(1, 3, commit), data(1, 4, 4),
 				marker(1, 5, abort), data(1, 6, 6)},
 			[]string{"2", "6"}, 7,
 		},
 		{
 			"an abort whose records are compacted away", 0, aborted{{ProducerID: 1, FirstOffset: 0}},
-			[]protocol.RecordReader{marker(1, 2, abort), data(1, 3, 3), marker(1, 4, commit)}, []string{"3"}, 5,
+			[]rawBatch{marker(1, 2, abort), data(1, 3, 3), marker(1, 4, commit)}, []string{"3"}, 5,
 		},
 		{"a transaction that is aborted beyond the answer", 0, aborted{{ProducerID: 1, FirstOffset: 0}},
-			[]protocol.RecordReader{data(1, 0, 0, 1)}, nil, 2},
-		{"the end of a batch compacted away", 12, nil, []protocol.RecordReader{data(1, 10, 10, 11)}, nil, 13},
-		{"an empty batch at the end", 10, nil, []protocol.RecordReader{data(1, 10)}, nil, 11},
-		{"an empty batch before another", 10, nil, []protocol.RecordReader{data(1, 10), data(1, 20, 22)}, []string{"22"}, 23},
-		{"two empty batches", 10, nil, []protocol.RecordReader{data(1, 10), data(1, 20)}, nil, 20},
-		{"an empty marker", 10, nil, []protocol.RecordReader{compactedMarker(1, 10)}, nil, 11},
-		{"an empty marker before data", 10, nil, []protocol.RecordReader{compactedMarker(1, 10), data(1, 11, 11)},
+			[]rawBatch{data(1, 0, 0, 1)}, nil, 2},
+		{"the end of a batch compacted away", 12, nil, []rawBatch{data(1, 10, 10, 11)}, nil, 13},
+		{"an empty batch at the end", 10, nil, []rawBatch{data(1, 10)}, nil, 11},
+		{"an empty batch before another", 10, nil, []rawBatch{data(1, 10), data(1, 20, 22)}, []string{"22"}, 23},
+		{"two empty batches", 10, nil, []rawBatch{data(1, 10), data(1, 20)}, nil, 21},
+		{"an empty marker", 10, nil, []rawBatch{compactedMarker(1, 10)}, nil, 11},
+		{"an empty marker before data", 10, nil, []rawBatch{compactedMarker(1, 10), data(1, 11, 11)},
 			[]string{"11"}, 12},
 	} {
-		f := Fetched{Next: test.offset}
-		p := &fetch.ResponsePartition{AbortedTransactions: test.aborted}
-		if test.batches != nil {
-			p.RecordSet.Records = &protocol.RecordStream{Records: test.batches}
-		}
-		if err := f.collect("t", 0, test.offset, p); err != nil {
+		f, err := collected(1<<20, test.offset, test.aborted, test.batches...)
+		if err != nil {
 			t.Errorf("%s: %v", test.name, err)
 		}
 		mustEqual(t, test.name, values(f.Records), test.want)
@@ -100,12 +157,12 @@ func TestCollect(t *testing.T) {
 }
 
 func TestCollectDamagedMarker(t *testing.T) {
-	bad := &protocol.ControlBatch{Records: protocol.NewRecordReader(kafka.Record{Key: kafka.NewBytes([]byte("x"))})}
-	p := &fetch.ResponsePartition{
-		RecordSet: protocol.RecordSet{Records: &protocol.RecordStream{Records: []protocol.RecordReader{bad}}},
-	}
-	if err := new(Fetched).collect("t", 0, 0, p); err == nil {
-		t.Error("accepted")
+	bad := raw(1, 7, 7, transactional|controlBit, None, nil, rawRecord{7, []byte("x"), nil})
+	f, err := collected(1<<20, 0, nil, bad)
+	err = f.failed(err)
+	mustKind(t, "a damaged marker", err, Invalid)
+	if !strings.Contains(err.Error(), "offset 7 of t/0") {
+		t.Errorf("%v does not name the offset", err)
 	}
 }
 

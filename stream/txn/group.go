@@ -3,7 +3,9 @@ package txn
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -25,6 +27,9 @@ type GroupConfig struct {
 	Rebalance time.Duration
 	// Format is the newest format of the group's shared values that this member reads; 1 and more, 0 = 1.
 	Format int
+	// Identity is a text that all members of the group must share, at most 4 KiB long, beside the topics that they read;
+	// "" = the topics alone. Next refuses a member whose group belongs to another identity, see StrangerError.
+	Identity string
 	// OnWait, if not nil, is told why Next still waits, at every failed attempt. It must not block.
 	OnWait func(error)
 }
@@ -69,7 +74,11 @@ func (c *Client) JoinGroup(cfg GroupConfig) (*Group, error) {
 	if cfg.Rebalance <= 0 {
 		cfg.Rebalance = 30 * time.Second
 	}
-	s := &sticky{format: max(cfg.Format, 1)}
+	if len(cfg.Identity) > maxIdentity {
+		return nil, &Error{Op: opJoin, Kind: Invalid, Reason: "the group's settings",
+			Err: fmt.Errorf("an identity of %d bytes", len(cfg.Identity))}
+	}
+	s := &sticky{format: max(cfg.Format, 1), identity: cfg.Identity}
 	group, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{
 		ID: cfg.ID, Brokers: c.cfg.Brokers, Topics: cfg.Topics,
 		Dialer: &kafka.Dialer{
@@ -100,6 +109,10 @@ func (g *Group) Next(ctx context.Context) (*Generation, error) {
 	for {
 		gen, err := g.group.Next(ctx)
 		if err == nil {
+			format, err := g.consult(ctx)
+			if err != nil {
+				return nil, err
+			}
 			partitions := make([]int, 0, len(gen.Assignments[g.cfg.Topics[0]]))
 			for _, a := range gen.Assignments[g.cfg.Topics[0]] {
 				partitions = append(partitions, a.ID)
@@ -112,7 +125,7 @@ func (g *Group) Next(ctx context.Context) (*Generation, error) {
 				ID:         int(gen.ID),
 				Member:     gen.MemberID,
 				Partitions: partitions,
-				Format:     g.format(ctx),
+				Format:     format,
 				generation: gen,
 			}, nil
 		}
@@ -139,21 +152,72 @@ func (g *Group) Next(ctx context.Context) (*Generation, error) {
 	}
 }
 
-// format asks for the newest format that all members read. The members told each other when they joined, but the
-// protocol's answer shows it to the leader alone.
-func (g *Group) format(ctx context.Context) int {
-	if g.sticky.format <= 1 {
-		return 1
+// consult asks for the newest format that all members read, 1 where the group does not tell, and returns a
+// *StrangerError where the group belongs to members of another identity. The members told each other when they joined,
+// but the protocol's answer shows it to the leader alone.
+func (g *Group) consult(ctx context.Context) (format int, err error) {
+	var d GroupDescription
+	for range 20 { // members do not tell while others join, and then the next generation comes soon
+		d, err = g.client.DescribeGroup(ctx, g.cfg.ID)
+		if err == nil && d.told() || !sleep(ctx, joinBackoff/2) {
+			break
+		}
 	}
-	d, err := g.client.DescribeGroup(ctx, g.cfg.ID)
-	if err != nil || len(d.Members) == 0 {
-		return 1
+	if err != nil || !d.told() {
+		return 1, nil
 	}
-	all := g.sticky.format
+	if other, found := d.rules(g.cfg.Topics, g.cfg.Identity); found {
+		return 0, &StrangerError{Group: g.cfg.ID, Member: other}
+	}
+	format = g.sticky.format
 	for _, m := range d.Members {
-		all = min(all, max(m.Format, 1))
+		format = min(format, max(m.Format, 1))
 	}
-	return all
+	return format, nil
+}
+
+// StrangerError is returned where the members of a group have another identity than the one that asks, or read other
+// topics.
+type StrangerError struct {
+	Group  string
+	Member GroupMember // one of the others
+}
+
+func (e *StrangerError) Error() string {
+	return fmt.Sprintf("the group %s has members that read other topics: %s at %s reads %s", e.Group,
+		e.Member.ClientID, strings.TrimPrefix(e.Member.Host, "/"), strings.Join(e.Member.Topics, " and "))
+}
+
+// Strangers returns a *StrangerError where the group belongs to members of another identity, nil where it does not, or
+// where the group does not tell at present.
+func (c *Client) Strangers(ctx context.Context, group string, topics []string, identity string) error {
+	d, err := c.DescribeGroup(ctx, group)
+	if err != nil {
+		return err
+	}
+	if other, found := d.rules(topics, identity); d.told() && found {
+		return &StrangerError{Group: group, Member: other}
+	}
+	return nil
+}
+
+// told reports whether all members have said what they read.
+func (d *GroupDescription) told() bool {
+	return !slices.ContainsFunc(d.Members, func(m GroupMember) bool { return len(m.Topics) == 0 })
+}
+
+// rules returns a member to whose kind the group belongs, where that is not the kind of a member that reads the topics
+// and has the identity.
+func (d *GroupDescription) rules(topics []string, identity string) (GroupMember, bool) {
+	if len(d.Members) == 0 {
+		return GroupMember{}, false
+	}
+	peers := make([]peer, len(d.Members))
+	for i, m := range d.Members {
+		peers[i] = newPeer(m.Topics, claim{generation: m.generation, identity: m.Identity})
+	}
+	first := eldest(peers)
+	return d.Members[slices.Index(peers, first)], first.stranger(newPeer(topics, claim{identity: identity}))
 }
 
 // retire makes a member leave that nobody speaks for any more. It does so again and again until ctx ends: a broker that

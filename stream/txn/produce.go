@@ -37,6 +37,7 @@ func (s *session) produce(ctx context.Context, batches []batch) error {
 			return s.acknowledge(batches, m.(*produce.Response))
 		})
 		if err != nil {
+			err = s.learnRefusal(err, batches)
 			s.release(true)
 			return err
 		}

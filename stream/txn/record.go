@@ -9,7 +9,8 @@ type Header struct {
 }
 
 // Record is one record of a partition. A nil Key or Value is Kafka's null (a null value is a tombstone in a compacted
-// topic); an empty one is empty. Time is the producer's, also in topics that stamp records when they are appended.
+// topic); an empty one is empty. Time is the producer's, or the broker's in topics that stamp records when they are
+// appended.
 type Record struct {
 	Topic     string
 	Partition int
@@ -18,6 +19,17 @@ type Record struct {
 	Headers   []Header
 	Time      time.Time // kept to the millisecond; the zero time is sent and read as "no timestamp"
 	Offset    int64     // set by Fetch, ignored when sent
+	// Unread is set by Fetch in place of records that it cannot read, from Offset to Unread.Last; Key, Value and Headers
+	// are nil then.
+	Unread *UnreadError
+}
+
+// Next is the offset after the record, or after those in whose place it stands.
+func (r *Record) Next() int64 {
+	if r.Unread != nil {
+		return r.Unread.Last + 1
+	}
+	return r.Offset + 1
 }
 
 // Compression of record batches, by Kafka's numbers.

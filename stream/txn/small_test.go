@@ -7,19 +7,19 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
-	"github.com/segmentio/kafka-go/protocol"
 	"github.com/twmb/franz-go/pkg/kfake"
 )
 
 // TestHeadersCountInTheBytesOfAnAnswer: they lie in memory as keys and values do.
 func TestHeadersCountInTheBytesOfAnAnswer(t *testing.T) {
-	f := Fetched{}
-	err := f.take("t", 0, &protocol.Record{
-		Key: protocol.NewBytes([]byte("key")), Value: protocol.NewBytes([]byte("value")),
-		Headers: []protocol.Header{{Key: "h", Value: []byte("four")}, {Key: "empty"}},
-	}, &block{})
-	if err != nil || f.Bytes != 3+5+1+4+5 {
-		t.Errorf("%d bytes, %v", f.Bytes, err)
+	f := collector{c: &Client{expand: newExpander(1 << 20)}}
+	var rest []byte
+	for _, h := range []Header{{Key: "h", Value: []byte("four")}, {Key: "empty"}} {
+		rest = appendBytes(appendBytes(rest, []byte(h.Key)), h.Value)
+	}
+	f.take(&parsed{key: []byte("key"), value: []byte("value"), headers: 2, rest: rest}, 0, &header{}, nil)
+	if want := int64(recordBytes + 3 + 5 + 2*headerBytes + len(rest)); f.Bytes != want {
+		t.Errorf("%d bytes, want %d", f.Bytes, want)
 	}
 }
 

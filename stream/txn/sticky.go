@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/segmentio/kafka-go"
@@ -16,10 +17,13 @@ import (
 // The partitions that a member owned last travel in its user data, so that it keeps them over a change of member id:
 //
 //	version = 1 (one byte) | generation (varint) | count (uvarint) | partitions (uvarints, ascending) | format (uvarint)
+//	| length (uvarint) and bytes of the identity
 //
-// The bytes behind are for later versions, and passed over.
+// Builds before the identity end with the format. The bytes behind are for later versions, and passed over. Members of
+// another identity get no partitions, see eldest.
 type sticky struct {
-	format     int // see GroupConfig
+	format     int    // see GroupConfig
+	identity   string // see GroupConfig
 	mu         sync.Mutex
 	generation int64
 	owned      []int
@@ -30,8 +34,11 @@ const claimVersion = 1
 // maxPartition bounds partition numbers in user data, which comes from other processes.
 const maxPartition = 1 << 20
 
-// maxFormat bounds formats in user data.
-const maxFormat = 255
+// maxFormat bounds formats in user data, maxIdentity the bytes of an identity.
+const (
+	maxFormat   = 255
+	maxIdentity = 4 << 10
+)
 
 func (s *sticky) own(generation int64, partitions []int) {
 	s.mu.Lock()
@@ -46,14 +53,16 @@ func (*sticky) ProtocolName() string { return "liftstream-sticky" }
 func (s *sticky) UserData() ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return appendClaim(nil, claim{s.generation, s.owned, s.format}), nil
+	return appendClaim(nil, claim{s.generation, s.owned, s.format, s.identity}), nil
 }
 
-// claim names the partitions that a member owned, in which generation, and the newest format that it reads.
+// claim names the partitions that a member owned, in which generation, the newest format that it reads, and its
+// identity.
 type claim struct {
 	generation int64
 	partitions []int
 	format     int
+	identity   string
 }
 
 func appendClaim(dst []byte, c claim) []byte {
@@ -63,7 +72,9 @@ func appendClaim(dst []byte, c claim) []byte {
 	for _, p := range c.partitions {
 		dst = binary.AppendUvarint(dst, uint64(p))
 	}
-	return binary.AppendUvarint(dst, uint64(c.format))
+	dst = binary.AppendUvarint(dst, uint64(c.format))
+	dst = binary.AppendUvarint(dst, uint64(len(c.identity)))
+	return append(dst, c.identity...)
 }
 
 var errClaim = errors.New("malformed user data of a group member")
@@ -97,19 +108,65 @@ func parseClaim(b []byte) (claim, error) {
 		return claim{}, errClaim
 	}
 	c.format = int(format)
+	b = b[n:]
+	if size, n := binary.Uvarint(b); n > 0 && size <= min(uint64(len(b)-n), maxIdentity) {
+		c.identity = string(b[n : n+int(size)])
+	}
 	return c, nil
+}
+
+// peer is the part of a member that says whether it belongs to the same group of programs.
+type peer struct {
+	topics     string // that it reads, "" = it does not say
+	identity   string // "" = it does not say
+	generation int64  // in which it last owned partitions, 0 = none
+}
+
+func newPeer(topics []string, c claim) peer {
+	return peer{strings.Join(slices.Sorted(slices.Values(topics)), " "), c.identity, c.generation}
+}
+
+// stranger reports whether two members must not share partitions: they read other topics or have other identities.
+func (p peer) stranger(o peer) bool {
+	if p.topics == "" || o.topics == "" {
+		return false
+	}
+	return p.topics != o.topics || p.identity != "" && o.identity != "" && p.identity != o.identity
+}
+
+// eldest returns the peer to whose kind the group belongs: the one that owned partitions in the youngest generation.
+// Among members that owned none the order of their texts decides, equally at every member.
+func eldest(peers []peer) peer {
+	return slices.MinFunc(peers, func(a, b peer) int {
+		unsaid := func(p peer) int {
+			if p.identity == "" {
+				return 1
+			}
+			return 0
+		}
+		return cmp.Or(cmp.Compare(b.generation, a.generation), cmp.Compare(unsaid(a), unsaid(b)),
+			cmp.Compare(a.topics, b.topics), cmp.Compare(a.identity, b.identity))
+	})
 }
 
 // AssignGroups is called at the leader. A member whose user data cannot be read simply owned nothing.
 func (s *sticky) AssignGroups(members []kafka.GroupMember, partitions []kafka.Partition) kafka.GroupMemberAssignments {
 	claims := make(map[string]claim, len(members))
-	ids := make([]string, 0, len(members))
-	var topics []string
-	for _, m := range members {
-		ids = append(ids, m.ID)
-		topics = append(topics, m.Topics...)
+	peers := make([]peer, len(members))
+	for i, m := range members {
 		if c, err := parseClaim(m.UserData); err == nil {
 			claims[m.ID] = c
+		}
+		peers[i] = newPeer(m.Topics, claims[m.ID])
+	}
+	ids := make([]string, 0, len(members))
+	var topics []string
+	assignments := make(kafka.GroupMemberAssignments, len(members))
+	for i, m := range members {
+		assignments[m.ID] = make(map[string][]int)
+		if !peers[i].stranger(eldest(peers)) {
+			ids = append(ids, m.ID)
+			topics = append(topics, m.Topics...)
 		}
 	}
 	slices.Sort(ids)
@@ -119,14 +176,12 @@ func (s *sticky) AssignGroups(members []kafka.GroupMember, partitions []kafka.Pa
 	count := make(map[string]int)
 	n := 0
 	for _, p := range partitions {
-		count[p.Topic] = max(count[p.Topic], p.ID+1)
-		n = max(n, p.ID+1)
+		if slices.Contains(topics, p.Topic) {
+			count[p.Topic] = max(count[p.Topic], p.ID+1)
+			n = max(n, p.ID+1)
+		}
 	}
 	owner := distribute(n, ids, claims)
-	assignments := make(kafka.GroupMemberAssignments, len(ids))
-	for _, id := range ids {
-		assignments[id] = make(map[string][]int)
-	}
 	for p, id := range owner {
 		for _, topic := range topics {
 			if p < count[topic] {

@@ -69,7 +69,8 @@ func readHistory(ctx context.Context, c *txn.Client, topic string, partition int
 func (h *history) take(r *txn.Record) {
 	key, value := string(r.Key), r.Value
 	h.log.Apply(r.Key, value)
-	if value == nil && (strings.HasPrefix(key, "manifest/") || strings.HasPrefix(key, "journal/")) {
+	former := value == nil && (strings.HasPrefix(key, "manifest/") || strings.HasPrefix(key, "journal/"))
+	if former || key == state.BeginKey {
 		// The records before belong to another state, in place of which one begins with this transaction.
 		h.ended, h.beginning, h.snapshots, h.first = r.Offset, beginning{anew: true, unknown: true}, nil, true
 		clear(h.journal)

@@ -55,6 +55,9 @@ func (r *scoreReader) peek(ctx context.Context) (*txn.Record, int64, error) {
 		}
 		r.records, r.next = f.Records, f.Next
 	}
+	if u := r.records[0].Unread; u != nil {
+		return nil, 0, fmt.Errorf("reading the scores: %w", u)
+	}
 	of, err := scores.EventOf(&r.records[0])
 	return &r.records[0], of, err
 }

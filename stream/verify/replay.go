@@ -196,7 +196,7 @@ func (v *verifier) compare(x *snapshot) {
 
 // event takes one events message and compares its scores.
 func (v *verifier) event(ctx context.Context, r *txn.Record) error {
-	if _, err := v.m.TakeEvents(r); err != nil || r.Offset < v.history.beginning.claimed.Events {
+	if _, err := v.m.TakeEvents(r, nil); err != nil || r.Offset < v.history.beginning.claimed.Events {
 		return nil // it has no scores, or those of a former state
 	}
 	from, to := v.o.From, v.o.To

@@ -52,7 +52,7 @@ func (v *Validity) buffer() *memory.Buffer {
 }
 
 // Fixed builds a column of numbers. Data aliases its buffers: after Reset the arrays of before must not be read.
-type Fixed[T int32 | int64 | float32 | float64] struct {
+type Fixed[T int32 | int64 | uint64 | float32 | float64] struct {
 	Validity
 	V []T
 }
@@ -75,7 +75,7 @@ func (c *Fixed[T]) Data(t arrow.DataType) arrow.ArrayData {
 }
 
 // bytesOf is the memory of a slice of numbers, which is Arrow's form of it.
-func bytesOf[T int32 | int64 | float32 | float64](v []T) []byte {
+func bytesOf[T int32 | int64 | uint64 | float32 | float64](v []T) []byte {
 	if len(v) == 0 {
 		return nil
 	}

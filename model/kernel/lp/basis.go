@@ -52,6 +52,7 @@ func (m *master) disturb(eps float64) {
 // that depends on those before it is left out; an anchor at the present z stands in.
 func (m *master) factor(basis []int32) {
 	n := m.n
+	m.work.Spend(int64(n) * int64(n) * int64(n))
 	clear(m.inv)
 	for j := range m.pos {
 		m.pos[j] = -1

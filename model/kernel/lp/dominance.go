@@ -69,29 +69,39 @@ func solveDominance(ctx context.Context, p *Problem, warm *Result) *Result {
 			s.groups++
 		}
 	}
-	if b := int64(p.Points) * int64(p.Points-1) / 2 * int64(n) * 8; b <= pairCache {
-		s.pairs = make([]float64, b/8)
-		x := 0
-		for i := range p.Points {
-			for j := i + 1; j < p.Points; j++ {
-				p.Pair(i, j, s.pairs[x:x+n])
-				x += n
-			}
-		}
-		q := *p
-		q.Pair = func(i, j int, dst []float64) {
-			a, b := min(i, j), max(i, j)
-			x := (a*(2*p.Points-a-1)/2 + b - a - 1) * n
-			copy(dst, s.pairs[x:x+n])
-		}
-		s.p = &q
-	}
+	s.cache(ctx)
 	s.run(ctx, warm)
-	if floats.Norm(s.res.Alpha, math.Inf(1)) == 0 && s.res.Gap() > Tolerance/100 && ctx.Err() == nil {
+	if floats.Norm(s.res.Alpha, math.Inf(1)) == 0 && s.res.Gap() > Tolerance/100 && !p.ended(ctx) {
 		s.prove(ctx)
 	}
 	s.finish(ctx)
 	return s.res
+}
+
+// cache keeps the kernel values of all pairs where they are few; not when ctx ends first.
+func (s *cutter) cache(ctx context.Context) {
+	p, n := s.p, len(s.p.Columns)
+	size := int64(p.Points) * int64(p.Points-1) / 2 * int64(n) * 8
+	if size > pairCache {
+		return
+	}
+	pairs, x := make([]float64, size/8), 0
+	for i := range p.Points {
+		if ctx.Err() != nil {
+			return
+		}
+		for j := i + 1; j < p.Points; j++ {
+			p.Pair(i, j, pairs[x:x+n])
+			x += n
+		}
+	}
+	q := *p
+	q.Pair = func(i, j int, dst []float64) {
+		a, b := min(i, j), max(i, j)
+		x := (a*(2*p.Points-a-1)/2 + b - a - 1) * n
+		copy(dst, pairs[x:x+n])
+	}
+	s.p, s.pairs = &q, pairs
 }
 
 // prove sharpens the proof that alpha = 0 is optimal. Where this also holds at a somewhat smaller gamma, the
@@ -99,6 +109,7 @@ func solveDominance(ctx context.Context, p *Problem, warm *Result) *Result {
 func (s *cutter) prove(ctx context.Context) {
 	s.gamma = .999 * s.p.Gamma
 	for range proofRounds {
+		s.p.Work.Spend(int64(len(s.alpha)) * (4*int64(s.p.rows()) + 3*int64(s.p.Points)*int64(s.p.Points)))
 		m := s.master()
 		m.start(s.vertex(), s.candidates(m), 0)
 		end := m.minimise(ctx, tolerance(s.p), 50*m.n+10*len(m.items))
@@ -112,7 +123,9 @@ func (s *cutter) prove(ctx context.Context) {
 		if s.res.Gap() <= rounding {
 			return
 		}
-		s.separate(s.alpha, true)
+		if !s.separate(ctx, s.alpha, true) {
+			return
+		}
 		held := s.hold()
 		if !s.add(s.alpha, rounding*s.scale(s.alpha)) && !held {
 			return
@@ -161,11 +174,13 @@ func (s *cutter) hold() bool {
 }
 
 // resume begins at the optimum and with the cuts of an earlier programme.
-func (s *cutter) resume(warm *Result) {
+func (s *cutter) resume(ctx context.Context, warm *Result) {
 	p := s.p
 	copy(s.alpha, warm.Alpha)
-	s.separate(s.alpha, true)
-	s.repair()
+	// A solve whose time is over answers with these weights, so this one pass is made at any time.
+	at := context.WithoutCancel(ctx)
+	s.separate(at, s.alpha, true)
+	s.repair(at)
 	if p.Mode == Ridge {
 		s.rho = max(floats.Max(s.h), 0)
 	}
@@ -180,7 +195,7 @@ func (s *cutter) resume(warm *Result) {
 }
 
 func (s *cutter) run(ctx context.Context, warm *Result) {
-	p, res := s.p, s.res
+	p, res, n := s.p, s.res, len(s.alpha)
 	trace := 0.0
 	for i := range p.Points {
 		trace = max(trace, math.Abs(floats.Max(p.Diagonal[i])))
@@ -189,10 +204,10 @@ func (s *cutter) run(ctx context.Context, warm *Result) {
 	if p.Mode == Ridge {
 		s.price = 1.001 * p.RidgeCost
 	}
-	s.begin()
+	s.begin(ctx)
 	s.incumbent(s.alpha, 0) // alpha = 0
 	if warm != nil {
-		s.resume(warm)
+		s.resume(ctx, warm)
 	}
 	s.choose(warm != nil)
 	z := s.vertex()
@@ -202,6 +217,7 @@ func (s *cutter) run(ctx context.Context, warm *Result) {
 		if s.done(ctx) {
 			return
 		}
+		p.Work.Spend(int64(n) * (4*int64(p.rows()) + 3*int64(p.Points)*int64(p.Points)))
 		if m == nil {
 			m = s.master()
 			m.start(z, s.candidates(m), disturbances[level])
@@ -217,8 +233,10 @@ func (s *cutter) run(ctx context.Context, warm *Result) {
 		if end != interrupted {
 			s.bound()
 		}
-		s.separate(s.alpha, true)
-		s.repair()
+		if !s.separate(ctx, s.alpha, true) {
+			return
+		}
+		s.repair(ctx)
 		if end == interrupted {
 			return
 		}
@@ -234,8 +252,9 @@ func (s *cutter) run(ctx context.Context, warm *Result) {
 			for k, a := range s.alpha {
 				mid[k] = .5 * (a + res.Alpha[k])
 			}
-			s.separate(mid, true)
-			s.add(mid, slack)
+			if s.separate(ctx, mid, true) {
+				s.add(mid, slack)
+			}
 		}
 		grown = grown || held || wider
 		broken := p.Mode == Literal && end == minimal && s.price < 1e12 && s.broken(m)
@@ -269,7 +288,7 @@ func (s *cutter) run(ctx context.Context, warm *Result) {
 
 // done reports whether the search is over.
 func (s *cutter) done(ctx context.Context) bool {
-	return s.res.Gap() <= Tolerance/10 || ctx.Err() != nil
+	return s.res.Gap() <= Tolerance/10 || s.p.ended(ctx)
 }
 
 // finish recomputes the bound of the multipliers in plain arithmetic and sets the status.
@@ -278,7 +297,7 @@ func (s *cutter) finish(ctx context.Context) {
 	switch {
 	case s.res.Gap() <= Tolerance:
 		s.res.Status = Optimal
-	case ctx.Err() != nil:
+	case s.p.ended(ctx):
 		s.res.Status = Stopped
 	default:
 		s.res.Status = Inexact

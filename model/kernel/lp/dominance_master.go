@@ -41,7 +41,7 @@ func (s *cutter) ridge() int {
 func (s *cutter) master() *master {
 	p := s.p
 	n := len(s.alpha)
-	m := newMaster(n+s.ridge(), s.groups)
+	m := newMaster(n+s.ridge(), s.groups, p.Work)
 	for k, g := range p.Group {
 		m.c[k] = p.Cost[k]
 		if s.at[g] < 0 {

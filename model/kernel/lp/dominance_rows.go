@@ -1,17 +1,20 @@
 package lp
 
 import (
+	"context"
 	"math"
 
 	"gonum.org/v1/gonum/floats"
 )
 
 // begin adds the rows that hold for every sign: the diagonal is not negative, and all-plus and all-minus.
-func (s *cutter) begin() {
+func (s *cutter) begin(ctx context.Context) {
 	p := s.p
 	n := len(p.Columns)
 	zero := make([]float64, n)
-	s.separate(zero, true)
+	if !s.separate(ctx, zero, true) {
+		return
+	}
 	varies := false
 	for i := 1; i < p.Points; i++ {
 		varies = varies || floats.Distance(p.Diagonal[i], p.Diagonal[0], math.Inf(1)) > 0
@@ -42,8 +45,9 @@ func (s *cutter) addCut(c Cut, row []float64) {
 	s.rows = append(s.rows, append([]float64(nil), row...))
 }
 
-// separate computes h, and the sums of each point's row, at alpha.
-func (s *cutter) separate(alpha []float64, sums bool) {
+// separate computes h, and the sums of each point's row, at alpha. It reports whether it came to its end before ctx
+// did: else they are not those of alpha.
+func (s *cutter) separate(ctx context.Context, alpha []float64, sums bool) bool {
 	p := s.p
 	n := len(alpha)
 	clear(s.h)
@@ -53,6 +57,9 @@ func (s *cutter) separate(alpha []float64, sums bool) {
 	x := 0
 	buf := make([]float64, n)
 	for i := range p.Points {
+		if ctx.Err() != nil {
+			return false
+		}
 		for j := i + 1; j < p.Points; j++ {
 			pair := buf
 			if s.pairs != nil {
@@ -75,6 +82,7 @@ func (s *cutter) separate(alpha []float64, sums bool) {
 		}
 		s.h[i] -= floats.Dot(p.Diagonal[i], alpha)
 	}
+	return true
 }
 
 // add appends the rows with h above rho + slack, h being the result of separate at alpha, and reports whether there
@@ -107,7 +115,7 @@ func (s *cutter) add(alpha []float64, slack float64) bool {
 }
 
 // repair makes a feasible point of alpha, h being its separation, and keeps it if it is the best so far.
-func (s *cutter) repair() {
+func (s *cutter) repair(ctx context.Context) {
 	worst := floats.Max(s.h)
 	if s.p.Mode == Ridge {
 		s.incumbent(s.alpha, max(worst, 0))
@@ -130,7 +138,9 @@ func (s *cutter) repair() {
 	for range 40 {
 		x := (lo + hi) / 2
 		at(x)
-		s.separate(try, false)
+		if !s.separate(ctx, try, false) {
+			return
+		}
 		if floats.Max(s.h) <= 0 {
 			lo = x
 		} else {

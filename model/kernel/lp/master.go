@@ -5,6 +5,8 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/floats"
+
+	"liftstream/model"
 )
 
 // itemKind is the kind of a row of a master; an item names the row in terms that outlive the master.
@@ -63,11 +65,12 @@ type master struct {
 	passed     []kink
 	iterations int
 	since      int // pivots since the last refactor
+	work       *model.Work
 }
 
-func newMaster(nd, groups int) *master {
+func newMaster(nd, groups int, work *model.Work) *master {
 	n := nd + groups
-	m := &master{n: n, nd: nd, c: make([]float64, n)}
+	m := &master{n: n, nd: nd, work: work, c: make([]float64, n)}
 	for k := range n {
 		m.add(item{anchored, 1, int32(k)}, int32(k), 0, 0, 0)
 	}
@@ -162,7 +165,7 @@ func (m *master) minimise(ctx context.Context, tol float64, limit int) outcome {
 		total += min(u, 1)
 	}
 	for it := 0; it < limit; it++ {
-		if it&15 == 0 && ctx.Err() != nil {
+		if it&15 == 0 && ctx.Err() != nil || !m.work.Spend(m.pivotSteps()) {
 			return interrupted
 		}
 		k, sign, slope := m.leaving(tol)
@@ -200,6 +203,13 @@ func (m *master) minimise(ctx context.Context, tol float64, limit int) outcome {
 		}
 	}
 	return stuck
+}
+
+// pivotSteps is the work of a pivot: the product with every row, the weights of the entering row, and the update of the
+// inverse.
+func (m *master) pivotSteps() int64 {
+	n, nd := int64(m.n), int64(m.nd)
+	return int64(len(m.items)-m.first)*nd + n*nd + 2*n*n
 }
 
 // leaving returns the position in the basis whose release lowers the objective fastest by length of its edge, the

@@ -136,6 +136,7 @@ func (s *sifter) run(ctx context.Context, levels []float64) {
 			s.certify()
 			return
 		}
+		p.Work.Spend(4 * int64(len(p.Columns)) * int64(p.rows()))
 		if m == nil {
 			m = s.master()
 			m.start(z, s.candidates(m), levels[level])
@@ -230,7 +231,7 @@ func (s *sifter) done(ctx context.Context) bool {
 		s.res.Status = Optimal
 		return true
 	}
-	if ctx.Err() != nil {
+	if s.p.ended(ctx) {
 		s.res.Status = Stopped
 		if s.res.Gap() <= Tolerance {
 			s.res.Status = Optimal

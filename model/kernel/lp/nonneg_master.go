@@ -42,7 +42,7 @@ func (s *sifter) master() *master {
 			groups++
 		}
 	}
-	m := newMaster(nd, groups)
+	m := newMaster(nd, groups, p.Work)
 	s.rows = s.rows[:0]
 	for t, held := range s.held {
 		if held {

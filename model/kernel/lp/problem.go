@@ -8,11 +8,14 @@
 package lp
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/floats"
+
+	"liftstream/model"
 )
 
 // Mode is the form of the programme.
@@ -71,7 +74,14 @@ type Problem struct {
 	Points   int
 	Diagonal [][]float64
 	Pair     func(i, j int, dst []float64)
+
+	// Work is the budget of the searches of this programme, nil = no bound. A solve that has spent it ends as if its
+	// context had ended: with the best answer so far, Stopped.
+	Work *model.Work
 }
+
+// ended reports whether a search must stop.
+func (p *Problem) ended(ctx context.Context) bool { return ctx.Err() != nil || p.Work.Spent() }
 
 // ErrProblem is returned when a Problem breaks its own rules.
 var ErrProblem = errors.New("malformed programme")

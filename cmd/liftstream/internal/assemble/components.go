@@ -2,6 +2,7 @@ package assemble
 
 import (
 	"fmt"
+	"io"
 	"slices"
 
 	"liftstream/config"
@@ -23,6 +24,8 @@ type component struct {
 	scoring func(c *config.Config, s *model.Schema) model.Factory
 	// off says that the configuration switches it off; nil = it cannot be.
 	off func(c *config.Config) bool
+	// print prints the content of a part of a model; nil = it has no lines of its own.
+	print func(w io.Writer, s *model.Schema, part []byte) error
 	// founding says that states and models which do not name their components have this one.
 	founding bool
 	// base says that the methods of eval build on it: each has it under the scorecard.
@@ -31,7 +34,7 @@ type component struct {
 
 // components stand in the order in which their inputs arrive at the scorecard.
 var components = []component{{
-	name: lift.Name, base: true, founding: true,
+	name: lift.Name, base: true, founding: true, print: lift.PrintPart,
 	factory: func(c *config.Config, s *model.Schema) model.Factory { return lift.New(liftOptions(c, s), s) },
 	scoring: func(c *config.Config, s *model.Schema) model.Factory {
 		o := liftOptions(c, s)
@@ -103,6 +106,20 @@ func (s *Stage) Summary(r *report.Report) []string {
 		}
 	}
 	return out
+}
+
+// PrintParts prints the content of the model's parts. It needs no configuration.
+func PrintParts(w io.Writer, m *model.Model) error {
+	for _, x := range components {
+		b, ok := m.Parts[x.name]
+		if !ok || x.print == nil {
+			continue
+		}
+		if err := x.print(w, m.Schema(), b); err != nil {
+			return fmt.Errorf("reading the model's part %s: %w", x.name, err)
+		}
+	}
+	return nil
 }
 
 // ShortList names the features of the first component of the model that has a short list, the most important first.

@@ -69,7 +69,8 @@ func (a *App) Step(format string, args ...any) {
 	}
 }
 
-// Logger returns the structured log of a long-running command, on standard error. Its owner calls Sync at the end.
+// Logger returns the structured log of a long-running command, on standard error. It bounds the lines of each message
+// and counts the others (heldBack). Its owner calls Sync at the end.
 func (a *App) Logger() *zap.Logger {
 	level, err := zapcore.ParseLevel(a.LogLevel)
 	if err != nil {
@@ -88,5 +89,5 @@ func (a *App) Logger() *zap.Logger {
 		}
 		encoder = zapcore.NewConsoleEncoder(e)
 	}
-	return zap.New(zapcore.NewCore(encoder, zapcore.Lock(zapcore.AddSync(a.Err)), level))
+	return zap.New(newHeldBack(zapcore.NewCore(encoder, zapcore.Lock(zapcore.AddSync(a.Err)), level)))
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"liftstream/config"
+	"liftstream/stream"
+	"liftstream/stream/resend"
 )
 
 // Rights are the rights that the account of a configuration needs. Each line is the arguments of kafka-acls.
@@ -39,12 +41,33 @@ func Rights(c *config.Config) string {
 	add("group", c.Name, false, "Read", "Describe")
 	// One transactional id a partition, NAME-0, NAME-1 ..., and NAME-trainer.
 	add("transactional-id", c.Name+"-", true, "Write", "Describe")
+	if c.Policy.DeadShare > 0 {
+		add("group", stream.ResumeGroup(c.Name), false, "Describe")
+	}
 	b.WriteString("# produce\n")
 	add("topic", t.Events, false, "Write", "Describe")
 	b.WriteString("# tail\n")
 	for _, topic := range []string{t.Scores, t.Dead} {
 		add("topic", topic, false, "Read", "Describe")
 	}
+	b.WriteString("# dead\n")
+	for _, topic := range []string{t.Events, t.Labels} {
+		if topic != "" {
+			add("topic", topic, false, "Write", "Describe")
+		}
+	}
+	add("topic", t.Dead, false, "Read", "Write", "Describe")
+	add("group", resend.Group(c.Name), false, "Read", "Describe")
+	add("transactional-id", resend.Group(c.Name), false, "Write", "Describe")
+	b.WriteString("# resume\n")
+	for _, topic := range []string{t.Events, t.Labels, t.State} {
+		if topic != "" {
+			add("topic", topic, false, "Read", "Describe")
+		}
+	}
+	add("group", c.Name, false, "Describe")
+	add("group", stream.ResumeGroup(c.Name), false, "Read", "Describe")
+	add("transactional-id", stream.ResumeGroup(c.Name), false, "Write", "Describe")
 	b.WriteString("# topics create, topics describe\n")
 	for _, s := range Specs(c) {
 		add("topic", s.Name, false, "Create", "Describe", "DescribeConfigs")

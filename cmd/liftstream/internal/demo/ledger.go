@@ -140,6 +140,9 @@ func each(ctx context.Context, c *txn.Client, topic string, f func(r *txn.Record
 			}
 			for i := range got.Records {
 				got.Records[i].Topic, got.Records[i].Partition = topic, p
+				if u := got.Records[i].Unread; u != nil {
+					return fmt.Errorf("reading %s: %w", topic, u)
+				}
 				if err := f(&got.Records[i]); err != nil {
 					return err
 				}

@@ -39,6 +39,9 @@ type Options struct {
 	Format  int          // newest format that is written; 0 = every member's
 }
 
+var moved = map[config.OffsetReaction]committed.OffsetReaction{config.OffsetFail: committed.OffsetFail,
+	config.OffsetSkip: committed.OffsetSkip, config.OffsetRescore: committed.OffsetRescore}
+
 // New prepares a stage; nothing runs yet.
 func New(c *config.Config, st *assemble.Stage, k *cluster.Cluster, o Options) *Live {
 	l := &Live{config: c, log: o.Log, Board: page.NewBoard(st.Spec.Schema, o.Skip), metrics: prometheus.NewRegistry()}
@@ -51,7 +54,8 @@ func New(c *config.Config, st *assemble.Stage, k *cluster.Cluster, o Options) *L
 		InFlight: int64(c.Memory.InFlight), Grace: c.Shutdown.Grace.Std(),
 		FitEvery: c.Fit.Every.Std(), FitRecords: c.Fit.Records, FitBudget: c.Fit.Budget.Std(),
 		Policies: committed.Policies{InputLost: rebuild(c.Policy.InputLost),
-			TopicRecreated: rebuild(c.Policy.TopicRecreated), SchemaChanged: rebuild(c.Policy.SchemaChanged)},
+			TopicRecreated: rebuild(c.Policy.TopicRecreated), SchemaChanged: rebuild(c.Policy.SchemaChanged),
+			ModelLost: rebuild(c.Policy.ModelLost), OffsetMoved: moved[c.Policy.OffsetMoved]},
 		DeadShare: c.Policy.DeadShare, Under: st.Under, Format: o.Format,
 		Instance: k.Instance, Initial: o.Initial, Log: o.Log, Metrics: stream.NewMetrics(l.metrics), Now: time.Now,
 		OnScores: l.Board.Scores,

@@ -2,9 +2,6 @@ package live
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
-	"math"
 	"slices"
 	"sync"
 
@@ -12,7 +9,7 @@ import (
 	"liftstream/cmd/liftstream/internal/page"
 	"liftstream/model"
 	"liftstream/model/evaluate"
-	"liftstream/model/lift"
+	"liftstream/model/report"
 )
 
 // shownProfiles bounds the profiles on the page.
@@ -30,7 +27,7 @@ func profiles(stage *assemble.Stage, serving func() *model.Model) func() page.Pr
 		if m == nil || m.Version == last.Model {
 			return last
 		}
-		p, err := Strongest(stage.Spec.Schema, m)
+		p, err := Strongest(stage, m)
 		if err != nil {
 			return last
 		}
@@ -41,29 +38,21 @@ func profiles(stage *assemble.Stage, serving func() *model.Model) func() page.Pr
 
 // Strongest returns the profiles to show, those of the positive class where there is one: the confirmed ones first,
 // each kind in the order of the model, which does not look at the records that validate.
-func Strongest(s *model.Schema, m *model.Model) ([]page.Profile, error) {
-	raw, ok := m.Parts[lift.Name]
-	if !ok {
-		return nil, errors.New("the model has no lift part")
+func Strongest(stage *assemble.Stage, m *model.Model) ([]page.Profile, error) {
+	r := &report.Report{}
+	if err := stage.Sections(m, r); err != nil {
+		return nil, err
 	}
-	part, err := lift.DecodePart(s, raw)
-	if err != nil {
-		return nil, fmt.Errorf("reading the lift part of model %d: %w", m.Version, err)
-	}
+	s := stage.Spec.Schema
 	var out []page.Profile
-	for _, p := range part.Profiles {
-		if s.Positive >= 0 && int(p.Class) != s.Positive {
+	for _, p := range r.Profiles {
+		if s.Positive >= 0 && p.Class != s.Classes[s.Positive] {
 			continue
 		}
-		low, high := p.ValidatedInterval()
-		x := page.Profile{Class: s.Classes[p.Class], Text: p.Text, Confirmed: p.Confirmed(),
-			Lift:      evaluate.Number(p.Tally.Lift()),
-			Validated: evaluate.Number(math.NaN()), ValidatedLow: evaluate.Number(low), ValidatedHigh: evaluate.Number(high),
-			Records: p.Tally.NX, Positives: p.Tally.NXY}
-		if p.Validation.NX > 0 {
-			x.Validated = evaluate.Number(p.Validation.Lift())
-		}
-		out = append(out, x)
+		out = append(out, page.Profile{Class: p.Class, Text: p.Text, Confirmed: p.Confirmed,
+			Lift: evaluate.Number(p.Lift), Validated: evaluate.Number(p.ValidatedLift),
+			ValidatedLow: evaluate.Number(p.ValidatedLow), ValidatedHigh: evaluate.Number(p.ValidatedHigh),
+			Records: float64(p.NX), Positives: float64(p.NXY)})
 	}
 	slices.SortStableFunc(out, func(a, b page.Profile) int { return cmp.Compare(rank(a), rank(b)) })
 	return out[:min(len(out), shownProfiles)], nil

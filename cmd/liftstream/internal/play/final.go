@@ -29,7 +29,7 @@ func (s *run) final(ctx context.Context, web string) error {
 	if err != nil {
 		return err
 	}
-	best, err := live.Strongest(s.stage.Spec.Schema, exact)
+	best, err := live.Strongest(s.stage, exact)
 	if err != nil {
 		return err
 	}

@@ -49,6 +49,8 @@ func Collect(ctx context.Context, a *cli.App, data []string, o file.Options, add
 		}
 		err := r.Next(&b, nil)
 		if errors.Is(err, io.EOF) {
+			bar.Finish()
+			note(a, r.Notes())
 			break
 		}
 		if err != nil {

@@ -42,6 +42,8 @@ func (o Scoring) Score(ctx context.Context, a *cli.App, data []string, p *model.
 			}
 			err := r.Next(&b, &carry)
 			if errors.Is(err, io.EOF) {
+				bar.Finish()
+				note(a, r.Notes())
 				return nil
 			}
 			if err != nil {

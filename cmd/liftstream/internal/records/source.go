@@ -43,6 +43,7 @@ func (s *Source) Batches(yield func(*model.Batch, error) bool) {
 		r.Close()
 		if s.opened == s.Passes {
 			s.bar.Finish()
+			note(s.App, r.Notes())
 		}
 	}()
 	var b model.Batch

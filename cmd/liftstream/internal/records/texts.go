@@ -5,77 +5,105 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 
-	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/codec"
 	"liftstream/codec/file"
 	"liftstream/model"
 	"liftstream/model/describe"
 )
 
-// Columns returns the names of the columns of a data file that has records.
-func Columns(path string) ([]string, error) {
+// Described is a data file as package describe reads it.
+func Described(ctx context.Context, path string, bar func(bytes int64)) (describe.Table, error) {
+	columns, formats, err := columnsOf(path)
+	if err != nil {
+		return describe.Table{}, err
+	}
+	t := texts{ctx: ctx, path: path, columns: columns, bar: bar}
+	return describe.Table{Columns: columns, Formats: formats, Rows: t.rows, Text: t.isText}, nil
+}
+
+// columnsOf returns the names of the columns of a data file that has records, and their formats where they have types.
+func columnsOf(path string) (names []string, formats []describe.Format, err error) {
 	r, err := file.OpenTables([]string{path}, file.TableOptions{Missing: []string{}})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer r.Close()
 	t, err := r.Next()
 	if errors.Is(err, io.EOF) || err == nil && t.Rows() == 0 {
-		return nil, fmt.Errorf("%s: %w; a configuration is inferred from records", path, describe.ErrNoRecords)
+		return nil, nil, fmt.Errorf("%s: %w; a configuration is inferred from records", path, describe.ErrNoRecords)
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var names []string
 	for _, c := range t.Columns() {
 		names = append(names, c.Name)
+		if !r.Typed() {
+			continue
+		}
+		f := describe.Format{Text: c.Kind == codec.KindText}
+		if c.Kind == codec.KindOther && c.Type != "null" {
+			f.Refused = "its type " + c.Type + " is none that a stage reads (text, numbers, booleans, times)"
+		}
+		formats = append(formats, f)
 	}
-	return names, nil
+	return names, formats, nil
 }
 
-// Texts yields the cells of a data file as text, exactly as they stand in a text file; null is the empty text.
-func Texts(ctx context.Context, path string, columns []string, bar *cli.Progress) iter.Seq2[[]string, error] {
+// texts yields the cells of a data file as text, exactly as they stand in a text file; null is the empty text.
+type texts struct {
+	ctx     context.Context // of the command; a pass ends with it
+	path    string
+	columns []string
+	bar     func(bytes int64)
+
+	r   *file.TableReader
+	at  []int
+	row int
+}
+
+// isText serves describe.Table.Text.
+func (x *texts) isText(c int) bool { return x.at[c] >= 0 && x.r.IsText(x.at[c], x.row) }
+
+// rows serves describe.Table.Rows.
+func (x *texts) rows(yield func([]string, error) bool) {
 	s := &model.Schema{}
-	for _, c := range columns {
+	for _, c := range x.columns {
 		s.Features = append(s.Features, model.Feature{Name: c, Kind: model.Nominal})
 	}
-	return func(yield func([]string, error) bool) {
-		r, err := file.OpenTables([]string{path}, file.TableOptions{Codec: codec.Options{Schema: s}, Missing: []string{},
-			Progress: bar.Add})
+	r, err := file.OpenTables([]string{x.path}, file.TableOptions{Codec: codec.Options{Schema: s}, Missing: []string{},
+		Texts: true, Progress: x.bar})
+	if err != nil {
+		yield(nil, err)
+		return
+	}
+	defer r.Close()
+	x.r, x.at = r, make([]int, len(x.columns))
+	cells := make([]string, len(x.columns))
+	for {
+		t, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err == nil {
+			err = x.ctx.Err()
+		}
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		defer r.Close()
-		at := make([]int, len(columns))
-		cells := make([]string, len(columns))
-		for {
-			t, err := r.Next()
-			if errors.Is(err, io.EOF) {
-				return
-			}
-			if err == nil {
-				err = ctx.Err()
-			}
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			for i, c := range columns {
-				at[i] = t.Column(c)
-			}
-			for row := range t.Rows() {
-				for i := range cells {
-					cells[i] = ""
-					if at[i] >= 0 {
-						cells[i], _ = t.Text(at[i], row)
-					}
+		for i, c := range x.columns {
+			x.at[i] = t.Column(c)
+		}
+		for x.row = range t.Rows() {
+			for i := range cells {
+				cells[i] = ""
+				if x.at[i] >= 0 {
+					cells[i], _ = t.Text(x.at[i], x.row)
 				}
-				if !yield(cells, nil) {
-					return
-				}
+			}
+			if !yield(cells, nil) {
+				return
 			}
 		}
 	}

@@ -2,16 +2,13 @@ package show
 
 import (
 	"bufio"
-	"encoding/base64"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"liftstream/codec"
 	"liftstream/stream/txn"
 )
 
@@ -95,55 +92,6 @@ func plain(v any) string {
 		return ""
 	}
 	return string(b)
-}
-
-// deadPrinter prints dead letters.
-type deadPrinter struct {
-	linePrinter
-	maxMessage int64
-}
-
-// Print prints a dead letter, which is one row.
-func (p *deadPrinter) Print(r *txn.Record, _ int) (int, error) {
-	own := []string{codec.DeadReason, codec.DeadStage, codec.DeadTopic, codec.DeadPartition, codec.DeadOffset,
-		codec.DeadRow, codec.DeadFirstSeen, codec.DeadError}
-	width := map[string]int{codec.DeadReason: 14, codec.DeadStage: 7, codec.DeadPartition: 9, codec.DeadOffset: 8,
-		codec.DeadRow: 6, codec.DeadError: 1}
-	// The stage writes its headers after those of the message: the last of a name is its own.
-	headers := map[string]string{}
-	others := map[string]string{}
-	for _, h := range r.Headers {
-		if slices.Contains(own, h.Key) {
-			headers[h.Key] = string(h.Value)
-		} else {
-			others[h.Key] = string(h.Value)
-		}
-	}
-	var cells []cell
-	for _, name := range own {
-		v, ok := headers[name]
-		var value any = v
-		if !ok {
-			value = nil
-		}
-		cells = append(cells, cell{name, value, width[name]})
-	}
-	var key any
-	if r.Key != nil {
-		key = string(r.Key)
-	}
-	cells = append(cells, cell{"key", key, 0}, cell{"headers", others, 0})
-	if headers[codec.DeadRow] != "" {
-		for t, err := range codec.Tables(r.Value, p.maxMessage) {
-			if err == nil && t.Rows() == 1 {
-				cells = append(cells, cell{"record", json.RawMessage(t.AppendJSON(nil, 0)), 0}, cell{"value_base64", nil, 0})
-				return 1, p.line(cells)
-			}
-			break
-		}
-	}
-	cells = append(cells, cell{"record", nil, 0}, cell{"value_base64", base64.StdEncoding.EncodeToString(r.Value), 0})
-	return 1, p.line(cells)
 }
 
 // versionPrinter prints the versions of the model topic.

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"liftstream/cmd/liftstream/internal/assemble"
 	"liftstream/model"
-	"liftstream/model/lift"
 	"liftstream/model/report/text"
 )
 
@@ -58,24 +58,7 @@ func Model(w io.Writer, name string, m *model.Model) error {
 	if err := modelFeatures(w, m); err != nil {
 		return err
 	}
-	for _, p := range parts {
-		raw, ok := m.Parts[p.name]
-		if !ok {
-			continue
-		}
-		if err := p.print(w, s, raw); err != nil {
-			return fmt.Errorf("decoding the part %s: %w", p.name, err)
-		}
-	}
-	return nil
-}
-
-// parts are the parts of a model that Model prints, in their order.
-var parts = []struct {
-	name  string
-	print func(w io.Writer, s *model.Schema, raw []byte) error
-}{
-	{lift.Name, modelSets},
+	return assemble.PrintParts(w, m)
 }
 
 // modelFeatures prints the features with their levels.
@@ -96,59 +79,6 @@ func modelFeatures(w io.Writer, m *model.Model) error {
 		rows = append(rows, []string{x.Name, x.Kind.String(), use, n, levels})
 	}
 	return text.Table(w, "", []string{"feature", "kind", "use", " levels", ""}, rows)
-}
-
-// modelSets prints the sets of features of the part lift.
-func modelSets(w io.Writer, s *model.Schema, raw []byte) error {
-	part, err := lift.DecodePart(s, raw)
-	if err != nil {
-		return err
-	}
-	var rows [][]string
-	sampled := false
-	for i := range part.Sets {
-		off := "-"
-		if len(part.Sets[i].Set.Cuts()) > 0 {
-			if off = "exact"; part.Sets[i].RankError > 0 {
-				off, sampled = text.Decimals(part.Sets[i].RankError, 4), true
-			}
-		}
-		t := part.Sets[i].Total(len(s.Classes))
-		x := lift.Summarise(t.Counts(), len(s.Classes), t.Effective())
-		rows = append(rows, []string{strconv.Itoa(i + 1), text.Decimals(x.EtaLeaveOneOut(), 4), text.Decimals(x.Eta(), 4),
-			text.Decimals(x.EtaCorrected(), 4), text.Number(x.N), strconv.Itoa(x.Occupied), off,
-			names(s, part.Sets[i].Set.Features())})
-	}
-	fmt.Fprintln(w)
-	heading := []string{" set", " left out", " eta", " corrected", " records", " cells", " rank error", "features"}
-	if err := text.Table(w, "", heading, rows); err != nil {
-		return err
-	}
-	if len(part.Entered) > 0 {
-		entered := make([]string, len(part.Entered))
-		for i, e := range part.Entered {
-			entered[i] = names(s, e.Set.Features())
-		}
-		fmt.Fprintf(w, "\nIn the scorecard beside the single features: %s\n", strings.Join(entered, ", "))
-	}
-	if sampled {
-		fmt.Fprintln(w, "rank error: how far the cut points of the cells are, at most, from the quantiles of all records, "+
-			"as a share of these; probability .999")
-	}
-	if len(part.Sets) > 0 {
-		fmt.Fprintln(w, "left out: eta on records left out of the counts; the counts of sets never forget, "+
-			"they are of all records learnt since the set is counted")
-	}
-	confirmed := 0
-	for _, p := range part.Profiles {
-		if p.Confirmed() {
-			confirmed++
-		}
-	}
-	_, err = fmt.Fprintf(w, "\n%s tried, all of up to %s; %s, %s of which %d confirmed on records held back\n",
-		text.Count(part.Tried, "set"), text.Count(part.Exhausted, "feature"), text.Count(len(part.Windows), "window"),
-		text.Count(len(part.Profiles), "profile"), confirmed)
-	return err
 }
 
 // verdictText writes the verdict of the gate on a model.

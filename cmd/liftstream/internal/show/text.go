@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
-	"liftstream/model"
 	"liftstream/model/evaluate"
 )
 
@@ -33,15 +31,6 @@ func interval(i evaluate.Interval) string {
 		return "-"
 	}
 	return fmt.Sprintf("[%.4f, %.4f]", float64(i[0]), float64(i[1]))
-}
-
-// names joins the names of features.
-func names(s *model.Schema, features []int32) string {
-	out := make([]string, len(features))
-	for i, f := range features {
-		out[i] = s.Features[f].Name
-	}
-	return strings.Join(out, " ")
 }
 
 // sorted returns the keys of a map in ascending order.

@@ -198,14 +198,20 @@ func (p *rowPrinter) generic(b []byte, t *codec.Table, n int) []byte {
 	return b
 }
 
-// clip shortens a text for a table and makes control characters visible.
-func clip(s string, width int) string {
-	s = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
+// safe puts a dot in place of each character that would do something to a terminal: controls, invisible characters, and
+// characters that turn the direction of writing round.
+func safe(s string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
 			return '·'
 		}
 		return r
 	}, s)
+}
+
+// clip shortens a text for a table and makes it safe.
+func clip(s string, width int) string {
+	s = safe(s)
 	if utf8.RuneCountInString(s) <= width {
 		return s
 	}

@@ -1,0 +1,34 @@
+package records
+
+import (
+	"strings"
+
+	"liftstream/cmd/liftstream/internal/cli"
+	"liftstream/codec/file"
+	"liftstream/model/report/text"
+)
+
+// note says on one line what was read otherwise than it stood in the files, and nothing where that is nothing.
+func note(a *cli.App, n file.Notes) {
+	var parts []string
+	for _, c := range []struct {
+		n          int
+		what, then string
+	}{{n.NaN, "value", "not a number and taken for missing"}, {n.Infinite, "value", "infinite and taken for missing"},
+		{n.Rounded, "number", "rounded, beyond 2^53 or 15 digits"}, {n.Text, "text", "repaired, no UTF-8"},
+		{n.Shortened, "text", "shortened"}, {n.UnknownClass, "label", "no class of the configuration and not learnt"}} {
+		switch {
+		case c.n == 1:
+			parts = append(parts, "1 "+c.what+" is "+c.then)
+		case c.n > 0:
+			parts = append(parts, text.Count(c.n, c.what)+" are "+c.then)
+		}
+	}
+	if n.First != nil {
+		parts = append(parts, "the first one: "+n.First.Error())
+	}
+	parts = append(parts, n.Merged...)
+	if len(parts) > 0 {
+		a.Notef("note: %s", strings.Join(parts, "; "))
+	}
+}

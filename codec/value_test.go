@@ -1,0 +1,80 @@
+package codec
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/apache/arrow/go/v15/arrow"
+
+	"liftstream/model"
+)
+
+// TestOneValueOneText: a value is the same level and the same class of whatever type it comes.
+func TestOneValueOneText(t *testing.T) {
+	dictionary := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: utf8Type}
+	for _, v := range []struct {
+		level string
+		class int32 // of 0, 1, 2.5, 2024-05-01
+		types map[arrow.DataType]string
+	}{
+		{"1", 1, map[arrow.DataType]string{utf8Type: `"1.0"`, arrow.BinaryTypes.LargeString: `" 1"`,
+			arrow.PrimitiveTypes.Int8: `1`, int64Type: `1`, arrow.PrimitiveTypes.Uint64: `1`, arrow.PrimitiveTypes.Float32: `1`,
+			realType: `1`, &arrow.Decimal128Type{Precision: 9, Scale: 2}: `"1.00"`, dictionary: `"1.0"`}},
+		{"true", 1, map[arrow.DataType]string{utf8Type: `"True"`, arrow.FixedWidthTypes.Boolean: `true`,
+			dictionary: `"TRUE"`}},
+		{"false", 0, map[arrow.DataType]string{utf8Type: `"False"`, arrow.FixedWidthTypes.Boolean: `false`}},
+		{"2.5", 2, map[arrow.DataType]string{utf8Type: `"2.50"`, arrow.PrimitiveTypes.Float32: `2.5`, realType: `2.5`,
+			&arrow.Decimal128Type{Precision: 9, Scale: 3}: `"2.500"`, &arrow.Decimal256Type{Precision: 40, Scale: 2}: `"2.50"`}},
+		{"2024-05-01", 3, map[arrow.DataType]string{utf8Type: `"2024-05-01 00:00:00"`,
+			arrow.FixedWidthTypes.Date32: `"2024-05-01"`, arrow.FixedWidthTypes.Date64: `"2024-05-01"`,
+			arrow.FixedWidthTypes.Timestamp_s: `"2024-05-01"`, arrow.FixedWidthTypes.Timestamp_ns: `"2024-05-01"`,
+			&arrow.TimestampType{Unit: arrow.Microsecond}: `"2024-05-01"`}},
+		{"9999-12-31", model.UnknownClass, map[arrow.DataType]string{utf8Type: `"9999-12-31"`,
+			arrow.FixedWidthTypes.Date32: `"9999-12-31"`}},
+		{"007", model.UnknownClass, map[arrow.DataType]string{utf8Type: `"007"`, dictionary: `" 007 "`}},
+		{"1777134800018164001", model.UnknownClass, map[arrow.DataType]string{utf8Type: `"1777134800018164001"`,
+			int64Type: `"1777134800018164001"`, &arrow.Decimal128Type{Precision: 38, Scale: 0}: `"1777134800018164001"`}},
+	} {
+		for typ, value := range v.types {
+			o := Options{Schema: &model.Schema{Classes: []string{"0", "1", "2.5", "2024-05-01"}, Positive: 1,
+				Features: []model.Feature{{Name: "x", Kind: model.Nominal}}}, Label: "y", Missing: []string{"", "-999"}}
+			rec := record(t, []arrow.Field{field("x", typ), field("y", typ)},
+				fmt.Sprintf(`[{"x": %s, "y": %s}, {"x": null, "y": null}]`, value, value))
+			var b model.Batch
+			bad, err := mustDecoder(t, o).Decode(&Message{Value: encodeStream(t, []arrow.Record{rec})}, &b, nil)
+			if err != nil || len(bad) > 0 {
+				t.Errorf("%s of %s: %v %v", value, typ, err, bad)
+				continue
+			}
+			x := &b.Columns[0]
+			if len(x.Levels) != 1 || x.Levels[0] != v.level || x.Code[0] != 0 || x.Code[1] != model.MissingCode {
+				t.Errorf("%s of %s is the level %q, want %q", value, typ, x.Levels, v.level)
+			}
+			if b.Label[0] != v.class || b.Label[1] != model.Unlabelled {
+				t.Errorf("%s of %s has the class %d, want %d", value, typ, b.Label[0], v.class)
+			}
+		}
+	}
+}
+
+// TestLevelsOfTheConfigurationKeepTheirTexts: levels that are one number stay two where the configuration names both,
+// and marks of missing values are values too.
+func TestLevelsOfTheConfigurationKeepTheirTexts(t *testing.T) {
+	o := Options{Schema: &model.Schema{Classes: []string{"0", "1"}, Positive: 1, Features: []model.Feature{
+		{Name: "version", Kind: model.Nominal, Levels: []string{"3.1", "3.10"}}, {Name: "free", Kind: model.Nominal}}},
+		Missing: []string{"", "-999.0"}}
+	rec := record(t, []arrow.Field{field("version", utf8Type), field("free", utf8Type)}, `[
+		{"version": "3.1", "free": "3.1"}, {"version": "3.10", "free": "3.10"}, {"version": "3.100", "free": "-999"},
+		{"version": "-999.0", "free": "-999.00"}]`)
+	var b model.Batch
+	if bad, err := mustDecoder(t, o).Decode(&Message{Value: encodeStream(t, []arrow.Record{rec})}, &b, nil); err != nil ||
+		len(bad) > 0 {
+		t.Fatal(err, bad)
+	}
+	const none = model.MissingCode
+	for f, want := range [][]uint32{{0, 1, 0, none}, {0, 0, none, none}} {
+		if got := b.Columns[f].Code; fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%s: codes %d of %q, want %d", o.Schema.Features[f].Name, got, b.Columns[f].Levels, want)
+		}
+	}
+}

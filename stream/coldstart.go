@@ -1,0 +1,231 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"go.uber.org/zap"
+
+	"liftstream/model"
+	"liftstream/stream/state"
+	"liftstream/stream/txn"
+)
+
+// coldStart tells when the trainer makes models of the first records: at the end of the warm-up and whenever their
+// number has doubled, until there are enough for a model that is compared. Each of them is made anew and serves at once:
+// what it replaces is model 0 of the partitions, or a model of half the records. The first model of a configuration
+// serves at once, of however many records.
+type coldStart struct {
+	warmup, limit float64
+	tried         float64 // labelled records at the last attempt
+}
+
+func newColdStart(o *Options) coldStart {
+	limit := float64(max(o.FitRecords-model.Compared(o.FitRecords), 1))
+	return coldStart{warmup: min(float64(max(o.Spec.Options.Warmup, 1)), limit), limit: limit}
+}
+
+// early reports whether previous is a model of the cold start. That of files, which has seen no partition, is none.
+func (c *coldStart) early(previous *model.Model) bool {
+	seen := seenBy(previous)
+	return seen > 0 && seen < c.limit
+}
+
+// running reports whether the next model may be one of the cold start.
+func (c *coldStart) running(previous *model.Model) bool { return previous == nil || c.early(previous) }
+
+// due reports whether a model of the cold start is to be made of the snapshots.
+func (c *coldStart) due(snaps map[int32]*state.Manifest, previous *model.Model) bool {
+	var total float64
+	for _, m := range snaps {
+		total += m.Labelled
+		if previous == nil && m.Model > 0 {
+			return false // it serves a model of another configuration, carried over: there is something to compare with
+		}
+	}
+	switch {
+	case total < max(c.warmup, 2*c.tried):
+		return false
+	case previous == nil:
+		return true
+	}
+	return c.early(previous) && total >= 2*seenBy(previous) && total < c.limit
+}
+
+// seenBy is the number of labelled records of the partitions that a model has seen.
+func seenBy(m *model.Model) (n float64) {
+	if m == nil {
+		return 0
+	}
+	for _, x := range m.Marks {
+		n += x.Clock
+	}
+	return n
+}
+
+// begin makes and publishes a model of the cold start.
+func (t *trainer) begin(ctx context.Context, snaps map[int32]*state.Manifest, previous *model.Model) error {
+	o := &t.s.o
+	t.cold.tried = 0
+	for _, m := range snaps {
+		t.cold.tried += m.Labelled
+	}
+	states, _ := t.sections(snaps)
+	began := o.Now()
+	m, err := t.bounded(ctx, func(budget context.Context, spec *model.Spec) (*model.Model, error) {
+		return model.FitAnew(budget, spec, states, previous)
+	})
+	switch {
+	case errors.Is(err, model.ErrOneClass):
+		return errNotYet
+	case errors.Is(err, errLessWork):
+		t.cold.tried = 0
+		return errNotYet
+	case err != nil:
+		return err
+	case m == nil:
+		return errNotYet
+	}
+	t.ready = m
+	t.remarks(m, o.Log.With(zap.Int("records", m.Info.Records))).Info("model of the first records fitted",
+		zap.Duration("took", o.Now().Sub(began)))
+	return t.serve(ctx)
+}
+
+// serve publishes the model of the cold start that is ready. Where that fails, it stays ready.
+func (t *trainer) serve(ctx context.Context) error {
+	o := &t.s.o
+	newest, _ := t.s.models.Head()
+	if t.ready.Version = newest + 1; t.ready.Version >= state.MaxNumber {
+		return fmt.Errorf("the model topic holds version/%d, which no stage has written: delete it by a tombstone", newest)
+	}
+	if err := t.publish(ctx, t.ready, nil); err != nil {
+		return err
+	}
+	o.Metrics.Fits.WithLabelValues("published").Inc()
+	t.s.fits.Add(1)
+	o.Log.Info("model published", zap.Int64("model", t.ready.Version))
+	t.ready = nil
+	return nil
+}
+
+// patientSteps is the number of failed steps, one after the other, from which on the stage is not ready for an error
+// that may pass.
+const patientSteps = 3
+
+// tell shows on the metrics and in the status whether the trainer works. An error that waiting does not mend, such as a
+// missing right, shows at once.
+func (t *trainer) tell(ctx context.Context, err error) {
+	s := t.s
+	if ctx.Err() != nil || err == nil || errors.Is(err, errNotYet) || txn.KindOf(err) == txn.Fenced {
+		t.failures = 0
+		s.trouble("")
+		return
+	}
+	t.failures++
+	s.o.Metrics.TrainerErrors.Inc()
+	if kind := txn.KindOf(err); t.failures >= patientSteps || kind != txn.Environment && kind != txn.Unknown {
+		s.trouble("the trainer fails, no new model is published: " + err.Error())
+	}
+}
+
+// trouble notes why no model is published, "" = the trainer works or runs elsewhere.
+func (s *Stage) trouble(text string) {
+	s.mu.Lock()
+	s.untrained = text
+	s.mu.Unlock()
+	failing := 0.
+	if text != "" {
+		failing = 1
+	}
+	s.o.Metrics.TrainerFailing.Set(failing)
+}
+
+// errLessWork is returned by bounded when the time of a fit has passed and the next one gets a smaller budget of work.
+var errLessWork = errors.New("the fit took longer than its time")
+
+// leastWork is the smallest budget of work that a fit gets, in steps.
+const leastWork = 1 << 26
+
+// bounded runs a fit within its time. A fit that takes longer is given up; the next ones get an eighth of its budget of
+// work, and leave out features or records to keep within that. It returns nil where the fit has failed, which it says
+// in the log, and an error where the stage stops.
+func (t *trainer) bounded(
+	ctx context.Context, fit func(ctx context.Context, spec *model.Spec) (*model.Model, error),
+) (m *model.Model, err error) {
+	o := &t.s.o
+	began := o.Now()
+	budget, cancel := context.WithTimeout(ctx, o.FitBudget)
+	defer cancel()
+	spec := *o.Spec
+	spec.Options.Work = t.work
+	err = state.Contain(func() (err error) {
+		m, err = fit(budget, &spec)
+		return err
+	})
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		// Stopped, not failed: the next owner of partition 0 fits anew.
+		o.Log.Info("fit cancelled: the stage stops, or partition 0 has another owner",
+			zap.Duration("after", o.Now().Sub(began)))
+		return nil, err
+	case errors.Is(err, model.ErrOneClass):
+		return nil, err
+	}
+	o.Metrics.FitTime.Observe(o.Now().Sub(began).Seconds())
+	if err == nil {
+		return m, nil
+	}
+	o.Metrics.Fits.WithLabelValues("failed").Inc()
+	if errors.Is(err, context.DeadlineExceeded) && budget.Err() != nil {
+		if t.work = spec.Options.Work / 8; spec.Options.Work <= 0 {
+			t.work = model.StageWork / 8
+		}
+		if t.work >= leastWork {
+			o.Log.Warn("a fit took longer than fit.budget; the next one does an eighth of the work, and leaves out features "+
+				"or records that it cannot afford", zap.Duration("budget", o.FitBudget), zap.Int64("steps", t.work))
+			return nil, errLessWork
+		}
+		t.work = leastWork
+	}
+	o.Log.Warn("fit failed; the serving model stays", zap.Error(err))
+	return nil, nil
+}
+
+// sections reads the sections of the snapshots that can be read, and holds these.
+func (t *trainer) sections(snaps map[int32]*state.Manifest) (
+	states map[int32]map[string][]byte, from map[int32]*state.Snapshot,
+) {
+	states, from = map[int32]map[string][]byte{}, map[int32]*state.Snapshot{}
+	for p, m := range snaps {
+		sections, err := t.logs[p].Sections(m)
+		if err != nil {
+			t.s.o.Log.Warn("fitting without a partition whose snapshot cannot be read", zap.Int32("partition", p),
+				zap.Error(err))
+			continue
+		}
+		states[p], from[p] = sections, t.logs[p].Hold(m)
+	}
+	return states, from
+}
+
+// coldSnapshotDue reports whether a partition has learnt so many records since the last mark that the trainer may make a
+// model of the cold start: it sees them only in a snapshot. The partitions do not know of each other, so each takes its
+// share of the warm-up as its first mark.
+func (p *pipeline) coldSnapshotDue() bool {
+	t, o := p.t, &p.t.s.o
+	n := t.m.Part.Labelled()
+	if o.FitEvery <= 0 || n >= float64(o.FitRecords) {
+		return false
+	}
+	if p.mark == 0 {
+		p.mark = math.Ceil(float64(max(o.Spec.Options.Warmup, 1)) / float64(max(t.s.partitions, 1)))
+		for last := t.snap.Last; last != nil && p.mark <= last.Labelled; {
+			p.mark *= 2
+		}
+	}
+	return n >= p.mark
+}

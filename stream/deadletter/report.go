@@ -1,0 +1,92 @@
+package deadletter
+
+import (
+	"strconv"
+	"time"
+
+	"liftstream/codec"
+	"liftstream/stream/txn"
+)
+
+// HeaderReplays is the header of a message that was sent again from a dead letter: how often, in decimal. A letter that
+// its message becomes once more keeps it, so a loop shows.
+const HeaderReplays = "liftstream-replays"
+
+// HeaderLetter is the header of a message that was sent again: TOPIC/PARTITION/OFFSET of the dead letter.
+const HeaderLetter = "liftstream-letter"
+
+// former has the names of the headers that dead letters had before they got a prefix.
+var former = map[string]string{
+	"reason": codec.DeadReason, "stage": codec.DeadStage, "error": codec.DeadError, "topic": codec.DeadTopic,
+	"partition": codec.DeadPartition, "offset": codec.DeadOffset, "row": codec.DeadRow, "first_seen": codec.DeadFirstSeen,
+}
+
+// Report has the facts in the headers of a dead letter.
+type Report struct {
+	ID
+	Partition int // of the message
+	Reason    codec.Reason
+	Stage     string
+	Error     string
+	FirstSeen time.Time    // zero where the header cannot be read
+	Replays   int          // how often the message had been sent again before it died
+	Headers   []txn.Header // of the message
+}
+
+// ReadReport reads the headers of a record of the dead-letter topic; ok is false where it is no dead letter. The stage
+// writes its headers after those of the message, which may have the same names: only the last ones count.
+func ReadReport(r *txn.Record) (x Report, ok bool) {
+	x = Report{ID: ID{Row: -1}, Partition: -1}
+	n := len(r.Headers)
+	if n == 0 {
+		return x, false
+	}
+	offset := int64(-1)
+	old := r.Headers[n-1].Key == "first_seen"
+	for i := n - 1; i >= 0; i-- {
+		name, value := r.Headers[i].Key, string(r.Headers[i].Value)
+		if old {
+			name = former[name]
+		}
+		var err error
+		switch name {
+		case codec.DeadFirstSeen:
+			x.FirstSeen, _ = time.Parse(time.RFC3339Nano, value)
+		case codec.DeadRow:
+			x.Row, err = strconv.Atoi(value)
+		case codec.DeadOffset:
+			offset, err = strconv.ParseInt(value, 10, 64)
+		case codec.DeadPartition:
+			x.Partition, err = strconv.Atoi(value)
+		case codec.DeadTopic:
+			x.Topic = value
+		case codec.DeadError:
+			x.Error = value
+		case codec.DeadStage:
+			x.Stage = value
+		case codec.DeadReason:
+			x.Reason, x.Offset, x.Headers = codec.Reason(value), offset, r.Headers[:i:i]
+			x.Replays = replays(x.Headers)
+			return x, offset >= 0 && x.Partition >= 0 && x.Topic != ""
+		default:
+			return x, false
+		}
+		if err != nil {
+			return x, false
+		}
+	}
+	return x, false
+}
+
+// replays returns how often a message was sent again.
+func replays(headers []txn.Header) (n int) {
+	for _, h := range headers {
+		if h.Key != HeaderReplays {
+			continue
+		}
+		if k, err := strconv.Atoi(string(h.Value)); err == nil && k > 0 {
+			n = k
+		}
+	}
+	return n
+}

@@ -1,0 +1,357 @@
+// Package resend sends the messages of dead letters again, each exactly once: the messages, a receipt in the
+// dead-letter topic and the offset of the group NAME-dead-replay are one transaction. The next run goes on where a
+// killed one ended, and two runs at once cannot both send: the later one fences the earlier.
+//
+// Begin at Run.
+package resend
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"liftstream/codec"
+	"liftstream/stream/deadletter"
+	"liftstream/stream/txn"
+)
+
+// Outcome is the fate of a picked letter.
+type Outcome uint8
+
+// The outcomes. All but Sent leave the letter waiting.
+const (
+	Sent        Outcome = iota // its message is in the topic again
+	Exhausted                  // the message was sent again Options.Most times already
+	Foreign                    // the topic of the message is none of the stage
+	NoPartition                // the topic of the message has no such partition
+	TooLarge                   // the topic does not take a message of that size
+)
+
+var outcomes = [...]string{"sent", "sent too often", "of another topic", "no such partition", "too large"}
+
+// String returns the outcome in words.
+func (o Outcome) String() string { return outcomes[o] }
+
+// Letter is a dead letter and its place.
+type Letter struct {
+	deadletter.Report
+	At     deadletter.Place
+	Record *txn.Record
+}
+
+// Options of Run.
+type Options struct {
+	Client  *txn.Client
+	Name    string // of the stage
+	Dead    string
+	Targets map[string]int // topics to which messages may go, and their partitions
+	Filter  deadletter.Filter
+	Most    int // a message that was sent again so often stays; 0 = no bound
+	// DryRun has nothing sent or noted.
+	DryRun   bool
+	Patience time.Duration // with brokers that are away
+	Now      func() time.Time
+	// Each is told of each picked letter, once its fate is certain. The record is valid during the call.
+	Each func(l *Letter, o Outcome)
+}
+
+// The bounds of one transaction.
+const (
+	batchLetters = 500
+	batchBytes   = 4 << 20
+	timeout      = time.Minute
+)
+
+// sender works through the partitions one after another.
+type sender struct {
+	o        Options
+	group    string
+	producer *txn.Producer
+	failed   bool // the producer must recover
+
+	// Of the partition in hand:
+
+	partition int
+	at        *loaded
+	end       int64          // letters beyond are those of messages that this run has sent
+	next      int64          // where it reads on
+	batch     []Letter       // of the next transaction
+	bytes     int64          // of the batch
+	alone     int64          // letters below travel alone
+	large     map[int64]bool // letters whose messages are too large
+	told      int64          // the letters below that stay were told
+}
+
+// Run sends the picked letters that wait, in their order. Letters that come while it runs wait for the next run, so a
+// message that dies again does not go round.
+func Run(ctx context.Context, o Options) error {
+	n, err := o.Client.Partitions(ctx, o.Dead)
+	if err != nil {
+		return fmt.Errorf("sending dead letters again: %w", err)
+	}
+	s := &sender{o: o, group: Group(o.Name)}
+	if !o.DryRun {
+		if s.producer, err = o.Client.NewProducer(ctx, s.group, timeout); err != nil {
+			return fmt.Errorf("taking over the transactional id %s: %w", s.group, err)
+		}
+	}
+	for p := range n {
+		if err := s.whole(ctx, p); err != nil {
+			return fmt.Errorf("sending dead letters again: partition %d of %s: %w", p, o.Dead, err)
+		}
+	}
+	return nil
+}
+
+// whole works through a partition, and begins again from the receipts after a failed transaction.
+func (s *sender) whole(ctx context.Context, partition int) error {
+	s.partition, s.at, s.end, s.batch = partition, nil, -1, nil
+	s.alone, s.told, s.large = 0, 0, map[int64]bool{}
+	var since time.Time
+	for {
+		err := s.attempt(ctx)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		switch txn.KindOf(err) {
+		case txn.TooLarge:
+			s.narrow()
+			s.batch = nil
+		case txn.Fenced:
+			return fmt.Errorf("another 'dead replay' of this stage has begun, and this one ends: %w", err)
+		case txn.Environment, txn.Unknown:
+			if since.IsZero() {
+				since = s.o.Now()
+			}
+			if s.o.Now().Sub(since) > s.o.Patience {
+				return err
+			}
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(200 * time.Millisecond):
+			}
+		default:
+			return err
+		}
+		s.failed = s.producer != nil
+	}
+}
+
+// narrow takes note of a transaction that was too large: its letters travel alone, and one that did so stays.
+func (s *sender) narrow() {
+	if len(s.batch) == 1 {
+		s.large[s.batch[0].At.Offset] = true
+		return
+	}
+	s.alone = s.batch[len(s.batch)-1].At.Offset + 1
+}
+
+// attempt works from the receipts to the end of the partition.
+func (s *sender) attempt(ctx context.Context) error {
+	if s.failed {
+		if err := s.producer.Recover(ctx); err != nil {
+			return err
+		}
+		s.failed = false
+	}
+	before, failed := s.batch, s.at
+	s.batch, s.bytes = nil, 0
+	at, err := load(ctx, s.o.Client, s.group, s.o.Dead, s.partition)
+	if err != nil {
+		s.batch = before
+		return err
+	}
+	if s.end < 0 {
+		s.end = at.end
+	}
+	if len(before) > 0 && failed != nil && at.number == failed.number+1 {
+		s.sent(before) // the transaction without an answer was committed
+	}
+	s.at, s.next = at, max(at.low, at.start)
+	for s.next < s.end {
+		f, err := s.o.Client.Fetch(ctx, s.o.Dead, s.partition, s.next, 4<<20, 500*time.Millisecond)
+		if err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		for i := range f.Records {
+			if f.Records[i].Offset >= s.end {
+				break
+			}
+			if err := s.take(ctx, &f.Records[i]); err != nil {
+				return err
+			}
+		}
+		s.at.mark(s.next, min(f.Next, s.end))
+		s.next = f.Next
+	}
+	return s.commit(ctx)
+}
+
+// take takes the next record of the partition.
+func (s *sender) take(ctx context.Context, r *txn.Record) error {
+	s.at.mark(s.next, r.Offset) // no letters lie between
+	s.next = r.Offset + 1
+	if s.at.Sent(r.Offset) {
+		return nil
+	}
+	x, ok := deadletter.ReadReport(r)
+	if !ok {
+		s.at.mark(r.Offset, r.Offset+1)
+		return nil
+	}
+	l := Letter{x, deadletter.Place{Partition: s.partition, Offset: r.Offset}, r}
+	if !s.o.Filter.Match(l.At, &x) {
+		return nil
+	}
+	if o := s.fate(&l); o != Sent {
+		s.stays(&l, o)
+		return nil
+	}
+	if len(s.batch) > 0 && (len(s.batch) >= batchLetters || s.bytes+int64(len(r.Value)) > batchBytes ||
+		s.batch[0].At.Offset < s.alone) {
+		if err := s.commit(ctx); err != nil {
+			return err
+		}
+	}
+	s.batch = append(s.batch, l)
+	s.bytes += int64(len(r.Value))
+	return nil
+}
+
+// fate returns the outcome of a letter, as far as it is known before it is sent.
+func (s *sender) fate(l *Letter) Outcome {
+	n, ok := s.o.Targets[l.Topic]
+	switch {
+	case !ok:
+		return Foreign
+	case l.Partition >= n:
+		return NoPartition
+	case s.o.Most > 0 && l.Replays >= s.o.Most:
+		return Exhausted
+	case s.large[l.At.Offset]:
+		return TooLarge
+	}
+	return Sent
+}
+
+// sent tells of letters whose messages are committed.
+func (s *sender) sent(letters []Letter) {
+	for i := range letters {
+		s.o.Each(&letters[i], Sent)
+	}
+}
+
+// stays tells of a letter that waits on, once, though an attempt may come by it again.
+func (s *sender) stays(l *Letter, o Outcome) {
+	if l.At.Offset >= s.told {
+		s.o.Each(l, o)
+		s.told = l.At.Offset + 1
+	}
+}
+
+// commit sends the messages of the batch in one transaction with the receipt and the offset of the group.
+func (s *sender) commit(ctx context.Context) error {
+	if len(s.batch) == 0 {
+		return nil
+	}
+	if s.o.DryRun {
+		s.sent(s.batch)
+		s.batch, s.bytes = nil, 0
+		return nil
+	}
+	ends, err := s.ends(ctx)
+	if err != nil {
+		return err
+	}
+	x := receipt{Number: s.at.number + 1, Ends: ends}
+	after := Ledger{number: x.Number, low: s.at.low, sent: append([]span(nil), s.at.sent...)}
+	records := make([]txn.Record, 0, len(s.batch)+1)
+	for i := range s.batch {
+		l := &s.batch[i]
+		after.mark(l.At.Offset, l.At.Offset+1)
+		if n := len(x.Letters); n > 0 && x.Letters[n-1][1] == l.At.Offset {
+			x.Letters[n-1][1]++
+		} else {
+			x.Letters = append(x.Letters, span{l.At.Offset, l.At.Offset + 1})
+		}
+		records = append(records, message(l, s.o.Dead))
+	}
+	if len(after.sent) > maxSpans {
+		return fmt.Errorf("the letters that wait lie in more than %d runs between sent ones; send more of them at a time, "+
+			"with fewer filters", maxSpans)
+	}
+	x.Low, x.Sent = after.low, after.sent
+	value, err := json.Marshal(x)
+	if err != nil {
+		return fmt.Errorf("writing the receipt: %w", err)
+	}
+	records = append(records, txn.Record{Topic: s.o.Dead, Partition: s.partition, Key: []byte(s.group), Value: value,
+		Headers: []txn.Header{{Key: headerReceipt, Value: []byte("dead replay")}}, Time: s.o.Now()})
+	// An interrupted run finishes the transaction under way.
+	if err := s.producer.Commit(context.WithoutCancel(ctx), txn.Transaction{
+		Records: records, Compression: txn.Lz4, Group: s.group, Generation: -1,
+		Offsets: map[string]map[int]int64{s.o.Dead: {s.partition: after.low}}, Note: note(x.Number, s.at.end),
+	}); err != nil {
+		return err
+	}
+	s.sent(s.batch)
+	s.at.Ledger, s.batch, s.bytes = after, nil, 0
+	return nil
+}
+
+// ends returns the ends of the topics to which the messages of the batch go.
+func (s *sender) ends(ctx context.Context) (map[string][]int64, error) {
+	out := map[string][]int64{}
+	for i := range s.batch {
+		topic := s.batch[i].Topic
+		if out[topic] != nil {
+			continue
+		}
+		n := s.o.Targets[topic]
+		all := make([]int, n)
+		for p := range all {
+			all[p] = p
+		}
+		ends, err := s.o.Client.ListOffsets(ctx, topic, all, txn.End)
+		if err != nil {
+			return nil, err
+		}
+		out[topic] = make([]int64, n)
+		for p, at := range ends {
+			out[topic][p] = at
+		}
+	}
+	return out, nil
+}
+
+// message returns the message of a letter as it is sent again: key, time, value and headers as they were, where the
+// letter is of one row with the number and the sum of that row. A header counts how often it was sent again.
+func message(l *Letter, dead string) txn.Record {
+	r := l.Record
+	h := make([]txn.Header, 0, len(l.Headers)+2)
+	row := codec.EventHeaders(r.Value, 1)
+	for _, x := range l.Headers {
+		switch x.Key {
+		case deadletter.HeaderReplays, deadletter.HeaderLetter:
+			continue
+		case codec.HeaderRows:
+			if l.Row >= 0 {
+				x.Value = row.Rows
+			}
+		case codec.HeaderCRC32C:
+			if l.Row >= 0 {
+				x.Value = row.CRC32C
+			}
+		}
+		h = append(h, x)
+	}
+	h = append(h, txn.Header{Key: deadletter.HeaderReplays, Value: strconv.AppendInt(nil, int64(l.Replays)+1, 10)},
+		txn.Header{Key: deadletter.HeaderLetter, Value: fmt.Appendf(nil, "%s/%d/%d", dead, l.At.Partition, l.At.Offset)})
+	return txn.Record{Topic: l.Topic, Partition: l.Partition, Key: r.Key, Value: r.Value, Time: r.Time, Headers: h}
+}
