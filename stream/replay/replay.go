@@ -269,7 +269,7 @@ func (m *Machine) CarryOver() (change *model.Change, err error) {
 // the number of the next row. Where it is told not to, TakeEvents returns ErrInterrupted: the state holds a part of the
 // message, and the machine must be dropped or given another state.
 func (m *Machine) TakeEvents(r *txn.Record, more func(row int) bool) (bad []codec.RowError, err error) {
-	bad, err = m.readEvents(r, more)
+	bad, err = readEvents(m, r, more)
 	if err == nil && !m.Part.EventsWhile(&m.Batch, &m.Scores, more) {
 		return nil, ErrInterrupted
 	}
@@ -283,7 +283,7 @@ var ErrInterrupted = errors.New("interrupted within a message")
 func (m *Machine) TakeLabels(r *txn.Record, more func(row int) bool) (
 	counts model.LabelCounts, bad []codec.RowError, err error,
 ) {
-	bad, err = m.readLabels(r, more)
+	bad, err = readLabels(m, r, more)
 	if err == nil {
 		all := false
 		if counts, all = m.Part.LabelsWhile(&m.Labels, more); !all {
@@ -294,14 +294,14 @@ func (m *Machine) TakeLabels(r *txn.Record, more func(row int) bool) (
 }
 
 // ReadEvents reads an events message into Batch. A message with too many bad rows (deadletter.Bound) cannot be read.
-func (m *Machine) ReadEvents(r *txn.Record) ([]codec.RowError, error) { return m.readEvents(r, nil) }
+func (m *Machine) ReadEvents(r *txn.Record) ([]codec.RowError, error) { return readEvents(m, r, nil) }
 
-func (m *Machine) readEvents(r *txn.Record, more func(row int) bool) ([]codec.RowError, error) {
+func readEvents(m *Machine, r *txn.Record, more func(row int) bool) ([]codec.RowError, error) {
 	if r.Unread != nil {
 		return nil, unread(r)
 	}
 	bad, err := m.decoder.Decode(m.message(r, more), &m.Batch, &m.columns)
-	return m.bounded(r, bad, err)
+	return bounded(m, r, bad, err)
 }
 
 // IsEvent reports whether an events message can be read, and so has scores.
@@ -311,14 +311,14 @@ func (m *Machine) IsEvent(r *txn.Record) bool {
 }
 
 // ReadLabels reads a labels message into Labels, as ReadEvents does.
-func (m *Machine) ReadLabels(r *txn.Record) ([]codec.RowError, error) { return m.readLabels(r, nil) }
+func (m *Machine) ReadLabels(r *txn.Record) ([]codec.RowError, error) { return readLabels(m, r, nil) }
 
-func (m *Machine) readLabels(r *txn.Record, more func(row int) bool) ([]codec.RowError, error) {
+func readLabels(m *Machine, r *txn.Record, more func(row int) bool) ([]codec.RowError, error) {
 	if r.Unread != nil {
 		return nil, unread(r)
 	}
 	bad, err := m.decoder.DecodeLabels(m.message(r, more), &m.Labels)
-	return m.bounded(r, bad, err)
+	return bounded(m, r, bad, err)
 }
 
 // unread is the error of messages that the broker's batch does not give.
@@ -330,7 +330,7 @@ func unread(r *txn.Record) error {
 	return &codec.MessageError{Reason: reason, Err: r.Unread}
 }
 
-func (m *Machine) bounded(r *txn.Record, bad []codec.RowError, err error) ([]codec.RowError, error) {
+func bounded(m *Machine, r *txn.Record, bad []codec.RowError, err error) ([]codec.RowError, error) {
 	if errors.Is(err, codec.ErrStopped) {
 		return nil, ErrInterrupted
 	}
