@@ -259,7 +259,7 @@ func (c *classColumn) lookup(b []byte) int32 {
 func (c *classColumn) of(b []byte) int32 {
 	t := trim(b)
 	if len(t) > maxLevel {
-		return int32(model.UnknownClass)
+		return model.UnknownClass
 	}
 	if k := c.known.Class(t); k >= 0 {
 		return k
