@@ -3,10 +3,9 @@ package codec
 import (
 	"errors"
 	"sync"
-	"time"
 )
 
-// ErrStopped is returned when Message.More said no before the message was decoded. It says nothing of the message.
+// ErrStopped is returned when Message.Done was closed before the message was decoded. It says nothing of the message.
 var ErrStopped = errors.New("decoding message: stopped")
 
 // Budget bounds the memory of decoded messages over all decoders that share it, such as those of a process. A message
@@ -58,9 +57,6 @@ func (b *Budget) give(a *account, n int64) bool {
 	return true
 }
 
-// poll is how often a waiting message asks whether to go on.
-const poll = 20 * time.Millisecond
-
 // claim gets n bytes for a, or waits for them; it reports false when a was told to stop before.
 func (b *Budget) claim(a *account, n int64) bool {
 	b.mu.Lock()
@@ -71,13 +67,10 @@ func (b *Budget) claim(a *account, n int64) bool {
 	c := &claim{a, n, make(chan struct{})}
 	b.waiting = append(b.waiting, c)
 	b.mu.Unlock()
-	for wait := true; wait; {
-		select {
-		case <-c.ready:
-			return true
-		case <-time.After(poll):
-			wait = a.more == nil || a.more()
-		}
+	select {
+	case <-c.ready:
+		return true
+	case <-a.done:
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -114,9 +107,9 @@ func (b *Budget) admit() {
 // alone, not on the messages before it.
 type account struct {
 	limit, spent int64
-	name         string      // of the limit
-	over         bool        // something was refused
-	more         func() bool // of the message; nil = always
+	name         string          // of the limit
+	over         bool            // something was refused
+	done         <-chan struct{} // of the message; nil = never
 	stopped      bool
 
 	shared *Budget // nil = the limit is the only bound
@@ -128,9 +121,9 @@ type account struct {
 const step = 256 << 10
 
 // begin starts to count for another message.
-func (a *account) begin(more func() bool) {
+func (a *account) begin(done <-chan struct{}) {
 	a.release()
-	a.spent, a.over, a.more, a.stopped = 0, false, more, false
+	a.spent, a.over, a.done, a.stopped = 0, false, done, false
 }
 
 // take counts n bytes before they are allocated, and reports whether they may be.
@@ -152,8 +145,10 @@ func (a *account) take(n int64) bool {
 
 // running reports whether the work goes on: the message may be told to stop, or be over its limit.
 func (a *account) running() bool {
-	if a.spent > step && a.more != nil && !a.more() {
+	select {
+	case <-a.done:
 		a.stopped = true
+	default:
 	}
 	return !a.over && !a.stopped
 }

@@ -77,22 +77,21 @@ func TestBudgetVerdict(t *testing.T) {
 
 // TestStopped: a message that is told to stop is no dead letter.
 func TestStopped(t *testing.T) {
-	on := true
-	more := func() bool { return on }
-	m := &Message{Value: encodeStream(t, []arrow.Record{bankRecord(5000)}), More: more}
+	done := make(chan struct{})
+	m := &Message{Value: encodeStream(t, []arrow.Record{bankRecord(100)}), Done: done}
 	d := mustDecoder(t, bankOptions())
 	var b model.Batch
 	if _, err := d.Decode(m, &b, nil); err != nil {
 		t.Fatal(err)
 	}
-	on = false
+	close(done)
 	if _, err := d.Decode(m, &b, nil); !errors.Is(err, ErrStopped) || b.N != 0 {
 		t.Errorf("%d rows, %v", b.N, err)
 	}
 	// Nor does it wait for memory.
 	o := bankOptions()
 	o.Budget = NewBudget(2 << 20)
-	first, second := account{limit: 1 << 20, shared: o.Budget}, account{limit: 1 << 20, shared: o.Budget, more: more}
+	first, second := account{limit: 1 << 20, shared: o.Budget}, account{limit: 1 << 20, shared: o.Budget, done: done}
 	if !first.take(1<<20) || !o.Budget.claim(&account{}, 1<<20) {
 		t.Fatal("the memory is not there")
 	}

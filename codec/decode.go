@@ -69,6 +69,9 @@ func NewDecoder(o Options) (*Decoder, error) {
 		}
 		roles[name] = "feature"
 	}
+	if err := o.Numbers.Check(); err != nil {
+		return nil, fmt.Errorf("making decoder: %w", err)
+	}
 	d := &Decoder{o: o, missing: map[string]bool{}, events: map[*arrow.Schema]*plan{}}
 	d.in.init(o.MaxMessage, o.Budget)
 	for _, t := range o.Missing {
@@ -185,7 +188,7 @@ func (d *Decoder) contract(p *plan, recs []arrow.Record, first int32, m *Message
 		return nil, &MessageError{Reason: ReasonDamaged, Column: d.o.Weight, Err: err}
 	}
 	b.N = rows
-	d.orderBad()
+	d.bad = inOrder(d.bad)
 	if c != nil {
 		c.recs = append(c.recs[:0], recs...)
 		c.plan, c.bad = p, c.bad[:0]
@@ -232,7 +235,9 @@ func (d *Decoder) fillFeature(c *model.Column, f int, recs []arrow.Record, col, 
 	for _, r := range recs {
 		n, a := int(r.NumRows()), r.Column(col)
 		var err error
-		if lc == nil {
+		if lc == nil && written(a.DataType()) {
+			d.fillWritten(c.Float[at:at+n], a, name, first+int32(at))
+		} else if lc == nil {
 			err = d.fillContinuous(c.Float[at:at+n], a)
 		} else {
 			err = d.fillLevels(lc, c.Code[at:at+n], a)
@@ -255,10 +260,10 @@ func (d *Decoder) fillFeature(c *model.Column, f int, recs []arrow.Record, col, 
 	return nil
 }
 
-// orderBad sorts by row and keeps the first reason of each.
-func (d *Decoder) orderBad() {
-	slices.SortStableFunc(d.bad, func(a, b RowError) int { return cmp.Compare(a.Row, b.Row) })
-	d.bad = slices.CompactFunc(d.bad, func(a, b RowError) bool { return a.Row == b.Row })
+// inOrder sorts by row and keeps the first reason of each.
+func inOrder(bad []RowError) []RowError {
+	slices.SortStableFunc(bad, func(a, b RowError) int { return cmp.Compare(a.Row, b.Row) })
+	return slices.CompactFunc(bad, func(a, b RowError) bool { return a.Row == b.Row })
 }
 
 func dropRows(b *model.Batch, bad []RowError) {

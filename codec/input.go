@@ -70,7 +70,7 @@ func (in *input) guarded(f func() *MessageError) (err error) {
 // read returns the record batches of a message. They stay valid: nothing of them is reused.
 func (in *input) read(m *Message) (*stream, []arrow.Record, *MessageError) {
 	in.last = in.last[:0]
-	in.account.begin(m.More)
+	in.account.begin(m.Done)
 	if int64(len(m.Value)) > in.max {
 		return nil, nil, dead(ReasonTooLarge, "%d bytes, at most %d are taken (memory.message)", len(m.Value), in.max)
 	}
