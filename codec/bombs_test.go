@@ -198,3 +198,33 @@ func TestLyingCompression(t *testing.T) {
 		}
 	}
 }
+
+// TestDeadRowIsSmall: a dead letter of a row holds the values of that row alone.
+func TestDeadRowIsSmall(t *testing.T) {
+	for _, of := range []arrow.DataType{arrow.BinaryTypes.StringView,
+		&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: utf8Type}} {
+		long := strings.Repeat("a", 100_000)
+		schema := arrow.NewSchema([]arrow.Field{field("id", of)}, nil)
+		rec := array.NewRecord(schema, []arrow.Array{texts(of, long, "b\xFF", long+"c")}, 3)
+		d := mustDecoder(t, Options{Schema: &model.Schema{Classes: []string{"no", "yes"}}, ID: "id"})
+		var b model.Batch
+		bad, err := d.Decode(&Message{Value: encodeStream(t, []arrow.Record{rec})}, &b, nil)
+		if err != nil || len(bad) != 3 {
+			t.Fatalf("%s: %v, %v", of, bad, err)
+		}
+		for i, want := range []string{long, "b\xFF", long + "c"} {
+			letter, err := d.AppendRow(nil, int32(i))
+			if err != nil || len(letter) > len(want)+2000 {
+				t.Errorf("%s: row %d is a letter of %d bytes, %v", of, i, len(letter), err)
+			}
+			for table, err := range Tables(letter, 0) {
+				if err != nil || table.Rows() != 1 {
+					t.Fatalf("%s: %v", of, err)
+				}
+				if got, _ := table.Text(0, 0); got != want {
+					t.Errorf("%s: row %d is %.20q", of, i, got)
+				}
+			}
+		}
+	}
+}

@@ -195,7 +195,7 @@ func (d *Decoder) contract(p *plan, recs []arrow.Record, first int32, m *Message
 		return nil, &MessageError{Reason: ReasonDamaged, Column: d.o.Weight, Err: err}
 	}
 	b.N = rows
-	d.orderBad()
+	d.bad = inOrder(d.bad)
 	if c != nil {
 		c.recs = append(c.recs[:0], recs...)
 		c.plan, c.bad = p, c.bad[:0]
@@ -267,10 +267,10 @@ func (d *Decoder) fillFeature(c *model.Column, f int, recs []arrow.Record, col, 
 	return nil
 }
 
-// orderBad sorts by row and keeps the first reason of each.
-func (d *Decoder) orderBad() {
-	slices.SortStableFunc(d.bad, func(a, b RowError) int { return cmp.Compare(a.Row, b.Row) })
-	d.bad = slices.CompactFunc(d.bad, func(a, b RowError) bool { return a.Row == b.Row })
+// inOrder sorts by row and keeps the first reason of each.
+func inOrder(bad []RowError) []RowError {
+	slices.SortStableFunc(bad, func(a, b RowError) int { return cmp.Compare(a.Row, b.Row) })
+	return slices.CompactFunc(bad, func(a, b RowError) bool { return a.Row == b.Row })
 }
 
 func dropRows(b *model.Batch, bad []RowError) {

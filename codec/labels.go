@@ -67,7 +67,7 @@ func (d *Decoder) labels(p *plan, recs []arrow.Record, m *Message, l *model.Labe
 		l.Partition, l.Offset, l.Row = nil, nil, nil
 	}
 	l.N = rows
-	d.orderBad()
+	d.bad = inOrder(d.bad)
 	if len(d.bad) > 0 {
 		dropLabels(l, d.bad)
 	}

@@ -89,7 +89,7 @@ func plain(parts []arrow.Array) (arrow.Array, error) {
 }
 
 // cutRow returns one row of rec in a form that Arrow's writer gets right, which it does not for slices of list views
-// and of dense unions.
+// and of dense unions, and without the values of other rows: a message may hold many bad rows and a large dictionary.
 func cutRow(rec arrow.Record, row int64) (arrow.Record, error) {
 	cols := make([]arrow.Array, rec.NumCols())
 	for i, a := range rec.Columns() {
@@ -98,6 +98,10 @@ func cutRow(rec arrow.Record, row int64) (arrow.Record, error) {
 		switch {
 		case a.DataType().ID() == arrow.DENSE_UNION:
 			cols[i] = cutUnion(a.(*array.DenseUnion), int(row))
+		case a.DataType().ID() == arrow.DICTIONARY:
+			cols[i] = cutDictionary(a.(*array.Dictionary), int(row))
+		case a.DataType().ID() == arrow.STRING_VIEW:
+			cols[i] = cutView(a.(*array.StringView), int(row))
 		case within(a.DataType(), arrow.LIST_VIEW), within(a.DataType(), arrow.LARGE_LIST_VIEW):
 			cols[i], err = array.Concatenate(cols[i:i+1], memory.DefaultAllocator)
 		}
@@ -122,6 +126,36 @@ func cutUnion(a *array.DenseUnion, row int) arrow.Array {
 	code, offset := []byte{byte(a.TypeCode(row))}, make([]byte, 4)
 	return array.MakeFromData(array.NewData(a.DataType(), 1,
 		[]*memory.Buffer{nil, memory.NewBufferBytes(code), memory.NewBufferBytes(offset)}, children, 0, 0))
+}
+
+// cutDictionary makes a dictionary array of one row, whose dictionary has no other value.
+func cutDictionary(a *array.Dictionary, row int) arrow.Array {
+	t, values := a.DataType().(*arrow.DictionaryType), a.Dictionary().Data()
+	switch t.ValueType.(type) {
+	case arrow.BinaryDataType, arrow.FixedWidthDataType:
+	default:
+		return array.NewSlice(a, int64(row), int64(row+1))
+	}
+	index := memory.NewBufferBytes(make([]byte, t.IndexType.(arrow.FixedWidthDataType).BitWidth()/8))
+	if a.IsNull(row) {
+		none := array.NewSliceData(values, 0, 0).(*array.Data)
+		bitmap := memory.NewBufferBytes([]byte{0})
+		return array.MakeFromData(array.NewDataWithDictionary(t, 1, []*memory.Buffer{bitmap, index}, 1, 0, none))
+	}
+	k := int64(a.GetValueIndex(row))
+	one := array.NewSliceData(values, k, k+1).(*array.Data)
+	return array.MakeFromData(array.NewDataWithDictionary(t, 1, []*memory.Buffer{nil, index}, 0, 0, one))
+}
+
+// cutView makes a view array of one row, without the bytes of other rows.
+func cutView(a *array.StringView, row int) arrow.Array {
+	b := array.NewBuilder(memory.DefaultAllocator, a.DataType()).(*array.StringViewBuilder)
+	if a.IsNull(row) {
+		b.AppendNull()
+	} else {
+		b.Append(a.Value(row))
+	}
+	return b.NewArray()
 }
 
 // within reports whether the type is, or has inside, a type of that kind.
