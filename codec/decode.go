@@ -69,6 +69,9 @@ func NewDecoder(o Options) (*Decoder, error) {
 		}
 		roles[name] = "feature"
 	}
+	if err := o.Numbers.Check(); err != nil {
+		return nil, fmt.Errorf("making decoder: %w", err)
+	}
 	d := &Decoder{o: o, missing: map[string]bool{}, events: map[*arrow.Schema]*plan{}}
 	d.in.init(o.MaxMessage, o.Budget)
 	for _, t := range o.Missing {
@@ -232,7 +235,9 @@ func (d *Decoder) fillFeature(c *model.Column, f int, recs []arrow.Record, col, 
 	for _, r := range recs {
 		n, a := int(r.NumRows()), r.Column(col)
 		var err error
-		if lc == nil {
+		if lc == nil && written(a.DataType()) {
+			d.fillWritten(c.Float[at:at+n], a, name, first+int32(at))
+		} else if lc == nil {
 			err = d.fillContinuous(c.Float[at:at+n], a)
 		} else {
 			err = d.fillLevels(lc, c.Code[at:at+n], a)
