@@ -195,12 +195,13 @@ func (s *Stage) Run(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	// Without the right to ask, refused batches tell later.
-	if err := s.o.Client.LearnLimits(ctx, s.o.Topics.Scores, s.o.Topics.Dead, s.o.Topics.State, s.o.Topics.Model); err != nil {
-		s.o.Log.Debug("asking for the largest messages of the topics", zap.Error(err))
-	}
 	for _, f := range s.unusual {
 		s.o.Log.Warn("a topic is unusual", zap.String("topic", f.Topic), zap.String("setting", f.Text))
+	}
+	// Without the right to ask, refused batches tell later.
+	written := []string{s.o.Topics.Scores, s.o.Topics.Dead, s.o.Topics.State, s.o.Topics.Model}
+	if err := s.o.Client.LearnLimits(ctx, written...); err != nil {
+		s.o.Log.Debug("asking for the largest messages of the topics", zap.Error(err))
 	}
 	life, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	var children sync.WaitGroup
