@@ -83,7 +83,7 @@ var wildClocks = []struct {
 
 // TestOneWildClockDisturbsNobody: one message of a wild timestamp, of events or of labels, before or among 10,000
 // records whose labels come later. All other records are scored and all other labels learnt, a restart comes to the
-// same state, and so does a replay.
+// same state, also one that replays the journal after a death, and so does a replay of everything.
 func TestOneWildClockDisturbsNobody(t *testing.T) {
 	streamtest.Brokers(t, func(t *testing.T, addr string) {
 		for _, c := range wildClocks {
@@ -133,12 +133,25 @@ func testWildClock(
 		}
 	}
 	send(0, n/2)
+	var net streamtest.Mortal
+	o.Client = txn.NewClient(txn.Config{Brokers: w.Brokers, Dial: net.Dial})
+	t.Cleanup(o.Client.Close)
+	if first {
+		o.Snapshot = time.Hour // the next run replays everything by the journal
+	}
 	r := w.run(o)
 	w.caught(r)
 	late(0, n/4)
 	send(n/2, n)
 	late(n/4, n/2)
-	r.end(t)
+	if first {
+		w.caught(r)
+		net.Die()
+		r.stop()
+		<-r.ended
+	} else {
+		r.end(t)
+	}
 	again := w.windowed()
 	again.Metrics = NewMetrics(prometheus.NewRegistry())
 	r = w.run(again)
