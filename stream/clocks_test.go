@@ -22,7 +22,7 @@ import (
 func (w *world) eventsAt(from, n int, at time.Time) bool {
 	w.T.Helper()
 	w.Next[0] = max(w.Next[0], from+n)
-	return w.taken(txn.Record{Topic: w.Topics.Events, Value: w.Message(0, from, n, false), Time: at})
+	return taken(w, txn.Record{Topic: w.Topics.Events, Value: w.Message(0, from, n, false), Time: at})
 }
 
 // labelsAt sends the labels of these records as one message.
@@ -41,10 +41,10 @@ func (w *world) labelsAt(from, n int, at time.Time) bool {
 	if err != nil {
 		w.T.Fatal(err)
 	}
-	return w.taken(txn.Record{Topic: w.Topics.Labels, Value: v, Time: at})
+	return taken(w, txn.Record{Topic: w.Topics.Labels, Value: v, Time: at})
 }
 
-func (w *world) taken(r txn.Record) bool {
+func taken(w *world, r txn.Record) bool {
 	w.T.Helper()
 	err := w.Client.Produce(context.Background(), []txn.Record{r}, txn.None)
 	if err != nil && txn.KindOf(err) == txn.Invalid {
@@ -56,8 +56,8 @@ func (w *world) taken(r txn.Record) bool {
 	return true
 }
 
-// windowed are the options of a stage whose records wait for a week.
-func (w *world) windowed() Options {
+// weekly are the options of a stage whose records wait for a week.
+func weekly(w *world) Options {
 	o := w.options(w.Client)
 	o.Spec = sample.Spec()
 	o.Spec.Options.WaitWindow, o.Spec.Options.WaitBytes = int64(7*24*time.Hour), 16<<20
@@ -102,7 +102,7 @@ func testWildClock(
 ) {
 	const n, rows = 10_000, 100
 	now := time.Now()
-	o := w.windowed()
+	o := weekly(w)
 	wild := 0
 	if !first {
 		wild = n / 2
@@ -152,7 +152,7 @@ func testWildClock(
 	} else {
 		r.end(t)
 	}
-	again := w.windowed()
+	again := weekly(w)
 	again.Metrics = NewMetrics(prometheus.NewRegistry())
 	r = w.run(again)
 	w.caught(r)
