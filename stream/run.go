@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
+	"liftstream/codec"
 	"liftstream/model"
 	"liftstream/stream/state"
 	"liftstream/stream/topics"
@@ -28,6 +29,7 @@ type Stage struct {
 	models         *state.Models
 	partitions     int
 	deadPartitions int
+	unusual        []topics.Fault // settings of topics, since the start; under mu
 
 	fits, refusals atomic.Uint64
 	stop, hurry    atomic.Bool
@@ -133,6 +135,9 @@ func (s *Stage) Status() Status {
 	if s.waiting != "" {
 		st.Waiting = append(st.Waiting, s.waiting)
 	}
+	for _, f := range s.unusual {
+		st.Unusual = append(st.Unusual, f.String())
+	}
 	if s.untrained != "" {
 		st.Waiting = append(st.Waiting, s.untrained)
 	}
@@ -178,10 +183,24 @@ func (s *Stage) Run(ctx context.Context) error {
 	defer s.cut()
 	s.wait("looking at the topics")
 	if err := s.patiently(ctx, func() (err error) {
-		s.partitions, s.deadPartitions, err = topics.Check(ctx, s.o.Client, s.o.Topics)
+		needs := topics.Needs{Message: cmp.Or(s.o.Codec.MaxMessage, codec.DefaultMaxMessage), Replication: s.o.Replication}
+		if s.partitions, s.deadPartitions, err = topics.Check(ctx, s.o.Client, s.o.Topics); err != nil {
+			return err
+		}
+		unusual, err := topics.Settings(ctx, s.o.Client, s.o.Topics, needs)
+		s.mu.Lock()
+		s.unusual = unusual
+		s.mu.Unlock()
 		return err
 	}); err != nil {
 		return err
+	}
+	// Without the right to ask, refused batches tell later.
+	if err := s.o.Client.LearnLimits(ctx, s.o.Topics.Scores, s.o.Topics.Dead, s.o.Topics.State, s.o.Topics.Model); err != nil {
+		s.o.Log.Debug("asking for the largest messages of the topics", zap.Error(err))
+	}
+	for _, f := range s.unusual {
+		s.o.Log.Warn("a topic is unusual", zap.String("topic", f.Topic), zap.String("setting", f.Text))
 	}
 	life, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	var children sync.WaitGroup

@@ -73,6 +73,9 @@ type Options struct {
 	// that all members of the group read.
 	Format int
 
+	// Replication is the number of copies below which a topic is unusual; 0 = any number will do.
+	Replication int
+
 	// Instance is the client id of Client when no other process uses it: a member that a killed process has left under it
 	// is evicted at the start, and so does not keep its partitions until its session ends. "" = nobody is evicted.
 	Instance string
@@ -85,8 +88,8 @@ type Options struct {
 	Log     *zap.Logger
 	Metrics *Metrics
 	Now     func() time.Time
-	// OnScores, when set, sees every scored batch before it is committed; after a restart some may be seen again. It
-	// must return quickly, must not keep its arguments, and is called from several partitions at once.
+	// OnScores, when set, sees every scored batch before it is committed; of a large message parts, in turn. After a
+	// restart some may be seen again. It must return quickly, must not keep its arguments, and is called from several partitions at once.
 	OnScores func(partition int32, b *model.Batch, s *model.Scores, l *model.Levels)
 }
 
@@ -101,9 +104,12 @@ type PartitionStatus struct {
 	Labelled  float64
 	Scored    uint64 // records scored by this process
 	Dead      uint64 // dead letters made by this process
-	Model     int64
-	Trained   bool
-	Message   string // in words, the message on which the work takes long; "" = none
+	// UnknownClass and Expired are the losses of the state (model.Losses): records with a label that is no class, and
+	// those whose label did not come in time.
+	UnknownClass, Expired uint64
+	Model                 int64
+	Trained               bool
+	Message               string // in words, the message on which the work takes long; "" = none
 }
 
 // Status is where the stage stands.
@@ -112,6 +118,7 @@ type Status struct {
 	Ready      bool
 	Waiting    []string // the things for which it waits, in words; empty when ready
 	Held       []string // open transactions of other programs that hold events back, in words
+	Unusual    []string // settings of topics that it has warned of, in words
 	Generation int
 	Partitions []PartitionStatus
 	Model      int64 // newest published version known
