@@ -75,14 +75,14 @@ func (p *pipeline) ripe(x *transaction) bool {
 	var room [neighbours]time.Time
 	at, now := p.late.time(&t.labelTimes), median(t.eventTimes.newest(room[:0], neighbours))
 	if at.IsZero() || now.IsZero() {
-		return t.awaited(x, &p.late[0].Records[0])
+		return awaited(t, x, &p.late[0].Records[0])
 	}
 	if at.After(now) {
 		return false
 	}
-	// Its records should be there. Where they are not, the clocks of the topics may differ, or its neighbours be much older,
-	// so it waits a little longer, unless the records that wait need the room.
-	if t.awaited(x, &p.late[0].Records[0]) {
+	// Its records should be there. Where they are not, the clocks of the topics may differ, or its neighbours be much
+	// older, so it waits a little longer, unless the records that wait need the room.
+	if awaited(t, x, &p.late[0].Records[0]) {
 		return true
 	}
 	if own := p.late[0].Records[0].Time; own.After(now) {
@@ -99,7 +99,7 @@ func (p *pipeline) ripe(x *transaction) bool {
 }
 
 // awaited reports whether all records of a labels message wait for their labels, or it can be learnt for other reasons.
-func (t *task) awaited(x *transaction, r *txn.Record) bool {
+func awaited(t *task, x *transaction, r *txn.Record) bool {
 	t.judge(x)
 	defer t.m.Release()
 	if _, err := t.m.ReadLabels(r); err != nil {
@@ -115,7 +115,7 @@ func (p *pipeline) learnLate(ctx context.Context, x *transaction) (moved bool) {
 		f := &p.late[0]
 		for len(f.Records) > 0 {
 			r := &f.Records[0]
-			if t.stale(x) || !p.ripe(x) {
+			if stale(t, x) || !p.ripe(x) {
 				return moved
 			}
 			if !t.learnLabels(ctx, x, r) {

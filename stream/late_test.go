@@ -78,7 +78,7 @@ func (w *world) event(from, n int) txn.Record {
 func TestLabelsWaitForEventsOfAnOpenTransaction(t *testing.T) {
 	streamtest.Brokers(t, func(t *testing.T, addr string) {
 		w := newWorld(t, addr, 1)
-		o := w.windowed()
+		o := weekly(w)
 		w.eventsAt(0, 100, time.Now())
 		r := w.run(o)
 		w.caught(r)
@@ -111,7 +111,7 @@ func TestLabelsWaitForEventsOfAnOpenTransaction(t *testing.T) {
 func TestAHangingTransactionIsNamed(t *testing.T) {
 	streamtest.Brokers(t, func(t *testing.T, addr string) {
 		w := newWorld(t, addr, 1)
-		o := w.windowed()
+		o := weekly(w)
 		o.Held = 2 * time.Second
 		w.eventsAt(0, 100, time.Now())
 		r := w.run(o)
@@ -188,7 +188,7 @@ func TestABacklogWithWildClocks(t *testing.T) {
 						e.Time = time.Now() // ahead of its neighbours, and taken by every broker
 					}
 					e.Headers = []txn.Header{{Key: "padding", Value: make([]byte, 20<<10)}}
-					w.taken(e)
+					taken(w, e)
 				}
 				for i := 0; i < n; i += rows {
 					stamp := at(i, c.label, c.labels)
@@ -199,7 +199,7 @@ func TestABacklogWithWildClocks(t *testing.T) {
 					}
 					w.labelsAt(i, rows, stamp)
 				}
-				o := w.windowed()
+				o := weekly(w)
 				o.InFlight = 1 << 20
 				var r *running
 				inTurn := false
@@ -235,12 +235,12 @@ func TestABacklogWithWildClocks(t *testing.T) {
 func TestTombstonesAreCounted(t *testing.T) {
 	streamtest.Brokers(t, func(t *testing.T, addr string) {
 		w := newWorld(t, addr, 1)
-		o := w.windowed()
+		o := weekly(w)
 		o.DeadShare = 0.01
 		w.eventsAt(0, 100, time.Now())
 		for range 3 {
-			w.taken(txn.Record{Topic: w.Topics.Events, Key: []byte("gone"), Time: time.Now()})
-			w.taken(txn.Record{Topic: w.Topics.Labels, Key: []byte("gone"), Time: time.Now()})
+			taken(w, txn.Record{Topic: w.Topics.Events, Key: []byte("gone"), Time: time.Now()})
+			taken(w, txn.Record{Topic: w.Topics.Labels, Key: []byte("gone"), Time: time.Now()})
 		}
 		w.eventsAt(100, 100, time.Now())
 		w.labelsAt(0, 200, time.Now())

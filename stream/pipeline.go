@@ -120,7 +120,7 @@ func (p *pipeline) loop(ctx context.Context) error {
 
 // next processes the next message of the current answer.
 func (p *pipeline) next(ctx context.Context) error {
-	if p.t.stale(p.filling) {
+	if stale(p.t, p.filling) {
 		if err := p.commit(ctx); err != nil {
 			return err
 		}

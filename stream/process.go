@@ -58,7 +58,7 @@ func (t *task) process(ctx context.Context, x *transaction, r *txn.Record, patie
 	t.m.At.Events = r.Next()
 	t.eventTimes.add(r.Time)
 	t.seen.Events = state.MessageOf(r)
-	t.tombstone(codec.StageEvents, err)
+	tombstone(t, codec.StageEvents, err)
 	if err != nil {
 		t.windows.events.see(r.Offset, weighed(t.m.Rows, bad, err))
 		t.dead.write(t, x, r, codec.StageEvents, bad, err)
@@ -163,7 +163,7 @@ func (t *task) judge(x *transaction) {
 }
 
 // stale reports whether the next message needs a later time than that by which the transaction judges.
-func (t *task) stale(x *transaction) bool {
+func stale(t *task, x *transaction) bool {
 	return x.judged && t.s.o.Now().Sub(x.now) > min(t.s.o.Codec.Future/2, time.Minute)
 }
 
@@ -184,7 +184,7 @@ func (t *task) learnLabels(ctx context.Context, x *transaction, r *txn.Record) b
 	t.seen.Labels = state.MessageOf(r)
 	t.windows.labels.see(r.Offset, weighed(t.m.Labels.N, bad, err))
 	t.dead.write(t, x, r, codec.StageLabels, bad, err)
-	t.tombstone(codec.StageLabels, err)
+	tombstone(t, codec.StageLabels, err)
 	if err != nil {
 		return true
 	}
@@ -200,7 +200,7 @@ func (t *task) learnLabels(ctx context.Context, x *transaction, r *txn.Record) b
 }
 
 // tombstone counts a message that is one.
-func (t *task) tombstone(stage string, err error) {
+func tombstone(t *task, stage string, err error) {
 	if errors.Is(err, replay.ErrTombstone) {
 		t.s.o.Metrics.Tombstones.WithLabelValues(stage).Inc()
 	}
