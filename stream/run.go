@@ -172,7 +172,8 @@ func (s *Stage) Run(ctx context.Context) error {
 		return err
 	}
 	// Without the right to ask, refused batches tell later.
-	if err := s.o.Client.LearnLimits(ctx, s.o.Topics.Scores, s.o.Topics.Dead, s.o.Topics.State, s.o.Topics.Model); err != nil {
+	n := &s.o.Topics
+	if err := s.o.Client.LearnLimits(ctx, n.Scores, n.Dead, n.State, n.Model); err != nil {
 		s.o.Log.Debug("asking for the largest messages of the topics", zap.Error(err))
 	}
 	life, end := context.WithCancelCause(context.WithoutCancel(ctx))

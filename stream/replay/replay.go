@@ -267,9 +267,9 @@ func (m *Machine) CarryOver() (change *model.Change, err error) {
 // TakeEvents takes one events message into the state. Its bad rows are left out, and a message that cannot be read
 // moves nothing. Otherwise Batch holds the records.
 //
-// A long message is taken in slices. Between two of them TakeEvents asks more, where that is set, whether to go on, with
-// the number of the next row. Where it is told not to, TakeEvents returns ErrInterrupted: the state holds a part of the
-// message, and the machine must be dropped or given another state.
+// A long message is taken in slices. Between two of them TakeEvents asks more, where that is set, whether to go on,
+// with the number of the next row. Where it is told not to, TakeEvents returns ErrInterrupted: the state holds a part
+// of the message, and the machine must be dropped or given another state.
 func (m *Machine) TakeEvents(r *txn.Record, more func(row int) bool) (bad []codec.RowError, err error) {
 	bad, err = m.ReadEvents(r)
 	if err == nil {
@@ -393,8 +393,8 @@ func (m *Machine) DeadLetters(
 	deadletter.Make(m.decoder, r, from, bad, err, now, write)
 }
 
-// BeginScores begins the scores messages that answer the last events message; none of their values is larger than limit,
-// 0 = there is no limit.
+// BeginScores begins the scores messages that answer the last events message; none of their values is larger than
+// limit, 0 = there is no limit.
 func (m *Machine) BeginScores(limit int) { m.encoder.Begin(&m.columns, limit) }
 
 // AppendScores appends the scores that Score hands on to the values of the messages.
