@@ -98,14 +98,14 @@ func (c *Client) FetchWithin(
 		case errors.Is(err, errCRC) && !again:
 			again = true // once more: the bytes may have been damaged on their way
 		case errors.As(err, &needs) && needs.raw && f.own == nil:
-			a, f.Fetched = nil, Fetched{}
+			f.Fetched = Fetched{}
 			if f.own, err = c.expand.whole(ctx); err != nil {
 				return Fetched{}, failedAt(opFetch, topic, partition, err)
 			}
 			allow = c.expand.limit
 		case errors.As(err, &needs) && !needs.raw && more != nil && needs.n > f.reserved:
 			// Nothing of the budget of decompression is held while the reader waits: the one may wait for the other.
-			a, f.Fetched = nil, Fetched{}
+			f.Fetched = Fetched{}
 			f.own.release()
 			f.own, f.reserved = nil, needs.n
 			if err := more(ctx, needs.n); err != nil {
@@ -331,7 +331,7 @@ func (f *collector) batch(ctx context.Context, b *rawBatch) (more bool, err erro
 
 // records decompresses a batch and takes its records.
 func (f *collector) records(ctx context.Context, b *rawBatch, h *header, first bool) (more bool, err error) {
-	plain, kept := b.data[h.body:], int64(0)
+	plain := b.data[h.body:]
 	if h.compression != None {
 		var a *allowance
 		plain, a, err = f.c.expand.expand(ctx, plain, h.compression, f.own)
@@ -362,7 +362,7 @@ func (f *collector) records(ctx context.Context, b *rawBatch, h *header, first b
 		}
 	}
 	f.cut = max(f.reserved, f.Bytes+need)
-	more, kept = f.split(plain, h)
+	more, kept := f.split(plain, h)
 	f.packed += b.bytes
 	if h.compression != None && kept == 0 {
 		f.c.expand.reuse(plain)
