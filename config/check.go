@@ -57,6 +57,7 @@ func (d checker) check(c *Config) {
 	d.inBounds(c)
 	d.checkName(c)
 	d.checkRecord(&c.Record)
+	d.checkFormat(&c.Format)
 	d.checkModels(c)
 	d.checkTopics(&c.Topics)
 	d.checkKafka(&c.Kafka)
@@ -115,10 +116,13 @@ func (d checker) checkRecord(r *Record) {
 	d.require("record.label.column", "the column that holds the class", r.Label.Column != "")
 	d.require("record.features", "the columns that are looked at", d.given("record.features"))
 	d.checkClasses(&r.Label)
+	if d.given("record.time") && !d.bad["record.time"] {
+		d.require("record.time.column", "the column that holds the time", r.Time.Column != "")
+	}
 
 	columns := map[string]string{} // the role that a column has already
 	for _, x := range []struct{ path, column, role string }{
-		{"record.id", r.ID, "the id"}, {"record.time", r.Time, "the time"}, {"record.weight", r.Weight, "the weight"},
+		{"record.id", r.ID, "the id"}, {"record.time", r.Time.Column, "the time"}, {"record.weight", r.Weight, "the weight"},
 		{"record.label.column", r.Label.Column, "the label"},
 	} {
 		if x.column == "" {
@@ -132,6 +136,30 @@ func (d checker) checkRecord(r *Record) {
 	}
 	d.unique("record.missing", r.Missing)
 	d.checkFeatures(r, columns)
+}
+
+func (d checker) checkFormat(n *Numbers) {
+	decimal := "."
+	if n.Decimal != "" {
+		decimal = n.Decimal
+	}
+	if decimal != "." && decimal != "," {
+		d.report("format.decimal", "", "format.decimal must be \".\" or \",\", not %q", decimal)
+	}
+	switch {
+	case n.Thousands == "":
+	case !slices.Contains([]string{",", ".", " ", "'", "_"}, n.Thousands):
+		d.report("format.thousands", "", "format.thousands must be one of , . ' _ and a blank, not %q", n.Thousands)
+	case n.Thousands == decimal:
+		d.report("format.thousands", "", "format.thousands and format.decimal are both %q", decimal)
+	}
+	d.unique("format.currency", n.Currency)
+	for i, c := range n.Currency {
+		path := fmt.Sprintf("format.currency[%d]", i)
+		if c == "" || len(c) > 8 || strings.ContainsAny(c, "0123456789+-.,%'_ \t") {
+			d.report(path, "", "%s: a sign of currency has 1 to 8 bytes and no part of a number, not %q", path, c)
+		}
+	}
 }
 
 func (d checker) checkClasses(l *Label) {

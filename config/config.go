@@ -15,6 +15,9 @@ type Config struct {
 	Name string `yaml:"name"`
 	// Record lists the columns of a record. Required.
 	Record Record `yaml:"record"`
+	// Format says how the numbers of continuous features are written where they are texts, in files and messages alike.
+	// Default: plain numbers in files; messages hold numbers and no texts of them.
+	Format Numbers `yaml:"format,omitempty"`
 	// Lift shapes the tables of feature sets and the searches in them.
 	Lift Lift `yaml:"lift"`
 	// Propensity shapes the scorecard.
@@ -112,6 +115,8 @@ func Default(name string) *Config {
 			ModelLost:      ReactionFail,
 			SchemaChanged:  ReactionRebuild,
 			Future:         Duration(5 * time.Minute),
+			Past:           Duration(40 * 365 * day),
+			Held:           Duration(15 * time.Minute),
 		},
 		Output:   Output{Features: FeaturesNone, Format: FormatArrow, Why: 5},
 		HTTP:     HTTP{Listen: "127.0.0.1:8080"},

@@ -10,8 +10,8 @@
 // (Apache-2.0) refuses valid files, such as an empty block of DELTA_BYTE_ARRAY and columns of nulls by DuckDB, and
 // panics on damaged ones. v18 read all of them but one, which its peer refuses too, and bounds its pages. It does not
 // look at the checksums of pages, and a column that ends early is shorter without an error: so pages.go walks over the
-// pages first, and the rows of every column are counted against the footer. Parquet of v15 and v18 cannot be linked into
-// one program.
+// pages first, and the rows of every column are counted against the footer. Parquet of v15 and v18 cannot be linked
+// into one program.
 package file
 
 import (
@@ -66,10 +66,11 @@ type Notes struct {
 func (r *Reader) Notes() Notes {
 	n := r.notes
 	n.Changes = n.Add(r.raw.changes)
-	r.d.Merged(func(feature, first, second string) {
+	n.Merged = nil
+	for _, m := range r.d.Findings.Merged {
 		n.Merged = append(n.Merged, fmt.Sprintf("%q: the texts %q and %q are one number and so one level; name both under "+
-			"levels if they are names", feature, first, second))
-	})
+			"levels if they are names", m.Feature, m.First, m.Second))
+	}
 	return n
 }
 

@@ -43,6 +43,9 @@ func chunkFor(limit int) int {
 	return min(max(limit-beside, leastChunk), chunkBytes)
 }
 
+// zstdBlock is the largest content of a block of zstd, of which the smallest has four bytes.
+const zstdBlock = 128 << 10
+
 const (
 	// JournalBytes bounds the value of a journal or done record.
 	JournalBytes = 64
@@ -157,6 +160,9 @@ func unpack(s Blob, newest int, chunk func(i int) []byte) ([]byte, error) {
 	}
 	if len(packed) != s.Packed {
 		return nil, fmt.Errorf("%d bytes where %d should be", len(packed), s.Packed)
+	}
+	if s.Length > zstdBlock*(len(packed)/4+1) {
+		return nil, fmt.Errorf("%d bytes announced, which %d cannot hold", s.Length, len(packed))
 	}
 	most := zstd.WithDecoderMaxMemory(uint64(max(s.Length, 8<<20)))
 	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), most)
