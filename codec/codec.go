@@ -107,6 +107,9 @@ const (
 	DeadFirstSeen = "liftstream-first-seen"    // RFC 3339
 )
 
+// HeaderTime is the timestamp of the event, in milliseconds, in a score or a dead letter whose topic would refuse it.
+const HeaderTime = "liftstream-time"
+
 // Stages name the step at which a message became a dead letter.
 const (
 	StageEvents = "events"

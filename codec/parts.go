@@ -36,8 +36,8 @@ func (e *ScoreEncoder) Begin(c *Carry, limit int) {
 	e.parts = Parts{limit: limit, carry: c, list: e.parts.list[:0]}
 }
 
-// Add appends the scores of the next records of the message: b and s hold those from the record from on. Of a message of
-// at most ChunkRows records one call takes all, and if they fit makes the bytes that Encode makes.
+// Add appends the scores of the next records of the message: b and s hold those from the record from on. Of a message
+// of at most ChunkRows records one call takes all, and if they fit makes the bytes that Encode makes.
 func (e *ScoreEncoder) Add(dst []byte, b *model.Batch, s *model.Scores, levels *model.Levels, from int) (
 	[]byte, error,
 ) {

@@ -108,7 +108,8 @@ var bounds = []bound{
 		why: "a new structure is filled from the tail, and every snapshot holds it"},
 	{path: "memory.message", low: kib, high: 511 * mib,
 		why: "a message must fit, and Kafka carries no messages of four times more, which the topics take"},
-	{path: "memory.batch", low: mib + kib, high: 2*gib - 1, why: "a message must fit, and Kafka carries no larger batches"},
+	{path: "memory.batch", low: mib + kib, high: 2*gib - 1,
+		why: "a message must fit, and Kafka carries no larger batches"},
 	{path: "memory.decoded", low: mib, high: tib, why: "a message must fit when it is decoded"},
 
 	{path: "policy.future", low: 0, high: century, why: "clocks differ, but not by that"},

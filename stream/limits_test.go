@@ -15,6 +15,7 @@ import (
 	"github.com/apache/arrow/go/v15/arrow/memory"
 
 	"liftstream/codec"
+	"liftstream/stream/deadletter"
 	"liftstream/stream/scores"
 	"liftstream/stream/streamtest"
 	"liftstream/stream/topics"
@@ -132,7 +133,7 @@ func TestARowWhoseScoreDoesNotFitIsADeadLetter(t *testing.T) {
 		w := newWorld(t, addr, 1)
 		small(t, w, &w.Topics.Scores, 5_000)
 		w.Produce(20, 10, true)
-		w.Send(w.Topics.Events, string(w.Message(0, 20, 3, true)), string(longRow(t, w, 23, 3, 1, 6_000)))
+		w.Send(w.Topics.Events, string(w.Message(0, 20, 3, true)), string(longRow(t, w, 23, 3, 1, 3_000)))
 		w.Next[0] += 6
 		o := w.options(w.Client)
 		r := w.run(o)
@@ -143,7 +144,7 @@ func TestARowWhoseScoreDoesNotFitIsADeadLetter(t *testing.T) {
 		letters := w.Records(w.Topics.Dead, 0)
 		if len(letters) != 1 || header(&letters[0], codec.DeadReason) != string(codec.ReasonTooLarge) ||
 			header(&letters[0], codec.DeadRow) != "1" || header(&letters[0], codec.DeadOffset) != "3" {
-			t.Fatalf("%d letters, %v", len(letters), letters)
+			t.Fatalf("%d letters", len(letters))
 		}
 		if got := len(w.IDs(0)); got != w.Next[0]-1 {
 			t.Errorf("%d scores of %d records", got, w.Next[0])
@@ -283,6 +284,11 @@ func TestBombsBecomeDeadLetters(t *testing.T) {
 			}
 		}
 		agrees(t, o)
+		for i := range letters {
+			if x, ok := deadletter.ReadReport(&letters[i]); !ok || x.Reason != codec.ReasonTooLarge {
+				t.Errorf("letter %d is not read as one: %+v", i, x)
+			}
+		}
 		w.Produce(10, 10, false)
 		again := w.run(w.options(w.Client))
 		w.caught(again)

@@ -101,7 +101,7 @@ func interrupted(err error) error {
 func (t *task) stamped(r txn.Record) txn.Record {
 	at := t.s.o.Client.Stamp(r.Topic, r.Time, t.s.o.Now())
 	if !at.Equal(r.Time) {
-		r.Headers = append(r.Headers, txn.Header{Key: scores.HeaderTime,
+		r.Headers = append(r.Headers, txn.Header{Key: codec.HeaderTime,
 			Value: strconv.AppendInt(nil, r.Time.UnixMilli(), 10)})
 		r.Time = at
 	}

@@ -102,7 +102,8 @@ func TestAnOperatorSkipsMessages(t *testing.T) {
 	})
 }
 
-// TestASkippedMessageIsNotReplayed: another program has set the group's offset beyond it, so it is learnt and not scored.
+// TestASkippedMessageIsNotReplayed: another program has set the group's offset beyond it, so it is learnt and not
+// scored.
 func TestASkippedMessageIsNotReplayed(t *testing.T) {
 	streamtest.Brokers(t, func(t *testing.T, addr string) {
 		w := newWorld(t, addr, 1)
@@ -134,7 +135,8 @@ func TestASkipNamesItsMessageByContent(t *testing.T) {
 		at       time.Time
 		readable bool
 		want     bool
-	}{{"value", at, true, true}, {"other", at, true, false}, {"value", at.Add(time.Second), true, false}, {"", at, false, true}} {
+	}{{"value", at, true, true}, {"other", at, true, false}, {"value", at.Add(time.Second), true, false},
+		{"", at, false, true}} {
 		if got := s.Names([]byte(c.value), c.at, c.readable); got != c.want {
 			t.Errorf("%+v: %v", c, got)
 		}

@@ -157,7 +157,8 @@ func (o *takeover) restore(ctx context.Context) error {
 	var err error
 	if t.m, err = replay.New(replay.Options{
 		Client: t.s.o.Client, Events: t.s.o.Topics.Events, Labels: t.s.o.Topics.Labels, Partition: t.id,
-		Spec: t.s.o.Spec, Codec: t.s.o.Codec, Models: t.s.models, Budget: t.s.budgetOf, Skips: o.skips(), Progress: func(topic string, at, to int64) {
+		Spec: t.s.o.Spec, Codec: t.s.o.Codec, Models: t.s.models, Budget: t.s.budgetOf, Skips: o.skips(),
+		Progress: func(topic string, at, to int64) {
 			t.phase(Restoring, fmt.Sprintf("offset %d of %d of %s", at, to, topic))
 		},
 	}); err != nil {

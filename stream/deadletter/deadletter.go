@@ -109,9 +109,9 @@ func Make(
 	}
 }
 
-// Fit returns a letter that takes at most limit bytes, as txn.Client.Limit tells them of its topic. It leaves out, as far
-// as needed, the value, then the key and the headers of the message, of which there are so many; a header says how many
-// bytes are missing. The message itself is in its own topic.
+// Fit returns a letter that takes at most limit bytes, as txn.Client.Limit tells them of its topic. It leaves out, as
+// far as needed, the value, then the key and the headers of the message, of which there are so many; a header says
+// how many bytes are missing. The message itself is in its own topic.
 func Fit(r txn.Record, copied, limit int) txn.Record {
 	const note = 64 // the added header
 	size := txn.RecordBytes(&r)

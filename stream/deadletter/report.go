@@ -68,6 +68,7 @@ func ReadReport(r *txn.Record) (x Report, ok bool) {
 			x.Reason, x.Offset, x.Headers = codec.Reason(value), offset, r.Headers[:i:i]
 			x.Replays = replays(x.Headers)
 			return x, offset >= 0 && x.Partition >= 0 && x.Topic != ""
+		case codec.DeadLast, codec.DeadOmitted, codec.HeaderTime: // of some letters, see Make and Fit
 		default:
 			return x, false
 		}

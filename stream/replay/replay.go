@@ -448,8 +448,8 @@ func (m *Machine) DeadLetters(
 	deadletter.Make(m.decoder, r, from, bad, err, now, write)
 }
 
-// BeginScores begins the scores messages that answer the last events message; none of their values is larger than limit,
-// 0 = there is no limit.
+// BeginScores begins the scores messages that answer the last events message; none of their values is larger than
+// limit, 0 = there is no limit.
 func (m *Machine) BeginScores(limit int) { m.encoder.Begin(&m.columns, limit) }
 
 // AppendScores appends the scores that Score hands on to the values of the messages.

@@ -25,8 +25,6 @@ const (
 	// HeaderLimit is the largest value that they were made for.
 	HeaderPart  = "liftstream-part"
 	HeaderLimit = "liftstream-limit"
-	// HeaderTime is the timestamp of the event, in milliseconds, where the scores topic would refuse it.
-	HeaderTime = "liftstream-time"
 )
 
 // Headers returns the headers of the scores message that answers an event with so many rows, scored with that version
@@ -64,7 +62,7 @@ func LimitOf(r *txn.Record) int {
 // TimeOf returns the timestamp of the event that a scores message answers.
 func TimeOf(r *txn.Record) time.Time {
 	for _, h := range slices.Backward(r.Headers) {
-		if h.Key == HeaderTime {
+		if h.Key == codec.HeaderTime {
 			if ms, err := strconv.ParseInt(string(h.Value), 10, 64); err == nil {
 				return time.UnixMilli(ms)
 			}

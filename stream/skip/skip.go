@@ -119,7 +119,8 @@ func (o *Options) find(ctx context.Context, topic string) (*state.Skip, error) {
 		return nil, refuse("%s, partition %d, holds the offsets %d to %d, and no %d", topic, o.Partition, start, end-1,
 			o.Offset)
 	}
-	s := &state.Skip{Stage: o.Stage, Offset: o.Offset, Why: strings.ToValidUTF8(o.Why[:min(len(o.Why), state.WhyBytes)], "")}
+	why := strings.ToValidUTF8(o.Why[:min(len(o.Why), state.WhyBytes)], "")
+	s := &state.Skip{Stage: o.Stage, Offset: o.Offset, Why: why}
 	for at := o.Offset; at <= o.Offset; {
 		f, err := o.Client.Fetch(ctx, topic, o.Partition, at, 1, time.Second)
 		if err != nil {

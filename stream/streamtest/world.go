@@ -214,7 +214,7 @@ func (w *World) Records(topic string, partition int) (out []txn.Record) {
 func (w *World) IDs(partition int) (ids []string) {
 	w.T.Helper()
 	for _, r := range w.Records(w.Topics.Scores, partition) {
-		for tab, err := range codec.Tables(r.Value, 0) {
+		for tab, err := range codec.Tables(r.Value, 64<<20) {
 			if err != nil {
 				w.T.Fatal(err)
 			}

@@ -82,7 +82,7 @@ func (c *Client) FetchWithin(
 	// Kept beside the reservation: a batch up to the usual limit of brokers.
 	allow := max(f.reserved, DefaultBatchBytes+DefaultBatchBytes/10)
 	for again := false; ; {
-		a, err := c.ask(ctx, at, offset, c.packedBytes(at, f.reserved), allow, maxWait)
+		a, err := f.ask(ctx, allow, maxWait)
 		if err != nil {
 			return Fetched{}, err
 		}
@@ -93,19 +93,19 @@ func (c *Client) FetchWithin(
 		var needs *needsError
 		switch {
 		case err == nil:
-			c.learnRatio(at, &f)
+			f.learnRatio()
 			return f.Fetched, nil
 		case errors.Is(err, errCRC) && !again:
 			again = true // once more: the bytes may have been damaged on their way
 		case errors.As(err, &needs) && needs.raw && f.own == nil:
-			a, f.Fetched = nil, Fetched{}
+			f.Fetched = Fetched{}
 			if f.own, err = c.expand.whole(ctx); err != nil {
 				return Fetched{}, failedAt(opFetch, topic, partition, err)
 			}
 			allow = c.expand.limit
 		case errors.As(err, &needs) && !needs.raw && more != nil && needs.n > f.reserved:
 			// Nothing of the budget of decompression is held while the reader waits: the one may wait for the other.
-			a, f.Fetched = nil, Fetched{}
+			f.Fetched = Fetched{}
 			f.own.release()
 			f.own, f.reserved = nil, needs.n
 			if err := more(ctx, needs.n); err != nil {
@@ -119,23 +119,21 @@ func (c *Client) FetchWithin(
 	}
 }
 
-// ask sends one fetch request to the leader of a partition. Batches above allow come without their records.
-func (c *Client) ask(
-	ctx context.Context, at topicPartition, offset, limit, allow int64, maxWait time.Duration,
-) (a *answer, err error) {
-	topic, partition := at.topic, int(at.partition)
+// ask sends one fetch request to the leader of the partition. Batches above allow come without their records.
+func (f *collector) ask(ctx context.Context, allow int64, maxWait time.Duration) (a *answer, err error) {
+	topic, partition, limit := f.at.topic, int(f.at.partition), f.packedBytes()
 	err = led(ctx, func() error {
-		req := &rawFetch{clientID: c.cfg.ClientID, allow: allow, Request: &fetch.Request{
+		req := &rawFetch{clientID: f.c.cfg.ClientID, allow: allow, Request: &fetch.Request{
 			// The partition's limit bounds the answer. kfake leaves out the aborted transactions of an answer that the request's
 			// limit cuts off (01_fetch.go, "break full"): aborted records would be taken for committed.
 			ReplicaID: -1, MaxWaitTime: int32(maxWait.Milliseconds()), MinBytes: 1, MaxBytes: math.MaxInt32,
 			IsolationLevel: int8(kafka.ReadCommitted), SessionEpoch: -1,
 			Topics: []fetch.RequestTopic{{Topic: topic, Partitions: []fetch.RequestPartition{{
-				Partition: at.partition, CurrentLeaderEpoch: -1, FetchOffset: offset, LogStartOffset: -1,
+				Partition: f.at.partition, CurrentLeaderEpoch: -1, FetchOffset: f.offset, LogStartOffset: -1,
 				PartitionMaxBytes: int32(min(max(limit, 1), math.MaxInt32)),
 			}}}},
 		}}
-		m, err := c.roundTrip(ctx, req, maxWait)
+		m, err := f.c.roundTrip(ctx, req, maxWait)
 		if err != nil {
 			return failedAt(opFetch, topic, partition, err)
 		}
@@ -153,16 +151,16 @@ func (c *Client) ask(
 
 // packedBytes is how many bytes of the log to ask for, so that their records take about that many. Without it a
 // well-compressed log would be asked for again and again.
-func (c *Client) packedBytes(at topicPartition, bytes int64) int64 {
-	if ratio, ok := c.ratios.Load(at); ok {
-		return max(int64(float64(bytes)/ratio.(float64)), min(bytes, 64<<10))
+func (f *collector) packedBytes() int64 {
+	if ratio, ok := f.c.ratios.Load(f.at); ok {
+		return max(int64(float64(f.reserved)/ratio.(float64)), min(f.reserved, 64<<10))
 	}
-	return bytes
+	return f.reserved
 }
 
-func (c *Client) learnRatio(at topicPartition, f *collector) {
+func (f *collector) learnRatio() {
 	if f.packed > 0 && f.Bytes > 0 {
-		c.ratios.Store(at, max(float64(f.Bytes)/float64(f.packed), 1))
+		f.c.ratios.Store(f.at, max(float64(f.Bytes)/float64(f.packed), 1))
 	}
 }
 
@@ -333,7 +331,7 @@ func (f *collector) batch(ctx context.Context, b *rawBatch) (more bool, err erro
 
 // records decompresses a batch and takes its records.
 func (f *collector) records(ctx context.Context, b *rawBatch, h *header, first bool) (more bool, err error) {
-	plain, kept := b.data[h.body:], int64(0)
+	plain := b.data[h.body:]
 	if h.compression != None {
 		var a *allowance
 		plain, a, err = f.c.expand.expand(ctx, plain, h.compression, f.own)
@@ -364,7 +362,7 @@ func (f *collector) records(ctx context.Context, b *rawBatch, h *header, first b
 		}
 	}
 	f.cut = max(f.reserved, f.Bytes+need)
-	more, kept = f.split(plain, h)
+	more, kept := f.split(plain, h)
 	f.packed += b.bytes
 	if h.compression != None && kept == 0 {
 		f.c.expand.reuse(plain)

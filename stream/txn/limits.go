@@ -6,10 +6,17 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/segmentio/kafka-go"
 )
+
+// limits is the knowledge of a client of the batches that topics take. It may be used by several goroutines.
+type limits struct {
+	mu sync.Mutex
+	by map[string]topicLimits // by topic
+}
 
 // topicLimits is the knowledge of a client of the batches that a topic takes; the zero value is none.
 type topicLimits struct {
@@ -25,18 +32,18 @@ type topicLimits struct {
 // leastBatch is the smallest limit that is kept to. Below it a topic takes no message of any stage.
 const leastBatch = 1 << 10
 
-// LearnLimits asks the brokers for the largest batch that each topic takes (max.message.bytes), and for the timestamps.
-// Batches keep to the one from then on, and Limit tells it; Stamp tells of the other. Where it may not be asked (the right DescribeConfigs), refused batches tell
-// later.
+// LearnLimits asks the brokers for the largest batch that each topic takes (max.message.bytes), and for the
+// timestamps. Batches keep to the one from then on, and Limit tells it; Stamp tells of the other. Where it may not be
+// asked (the right DescribeConfigs), refused batches tell later.
 func (c *Client) LearnLimits(ctx context.Context, topics ...string) error {
 	known, err := c.Describe(ctx, topics...)
 	if err != nil {
 		return fmt.Errorf("asking for the largest messages: %w", err)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.limits.mu.Lock()
+	defer c.limits.mu.Unlock()
 	for _, t := range known {
-		l := c.limits[t.Name]
+		l := c.limits.by[t.Name]
 		if n, err := strconv.Atoi(t.Configs["max.message.bytes"]); err == nil && n > 0 {
 			l.bytes = max(n, leastBatch)
 		}
@@ -45,7 +52,7 @@ func (c *Client) LearnLimits(ctx context.Context, topics ...string) error {
 			l.before = period(t.Configs["message.timestamp.before.max.ms"])
 			l.after = period(t.Configs["message.timestamp.after.max.ms"])
 		}
-		c.limits[t.Name] = l
+		c.limits.by[t.Name] = l
 	}
 	return nil
 }
@@ -53,7 +60,8 @@ func (c *Client) LearnLimits(ctx context.Context, topics ...string) error {
 // Limit returns the most bytes that key, value and headers of one record may have, so that the topic takes it and
 // readers under ExpandBytes do. Other headers take part of it: see RecordBytes.
 func (c *Client) Limit(topic string) int {
-	return min(c.batchLimit(topic, int(min(c.cfg.ExpandBytes, 1<<30))), int(c.cfg.ExpandBytes)-leastBatch/2)
+	most := int(min(c.cfg.ExpandBytes, 1<<30))
+	return min(c.limits.batch(topic, most), most-leastBatch/2)
 }
 
 // RecordBytes returns the part of Limit that a record takes.
@@ -65,11 +73,11 @@ func RecordBytes(r *Record) int {
 	return n
 }
 
-// batchLimit returns the limit of a batch of a topic before compression, at most most.
-func (c *Client) batchLimit(topic string, most int) int {
-	c.mu.Lock()
-	n := c.limits[topic].bytes
-	c.mu.Unlock()
+// batch returns the limit of a batch of a topic before compression, at most most.
+func (l *limits) batch(topic string, most int) int {
+	l.mu.Lock()
+	n := l.by[topic].bytes
+	l.mu.Unlock()
 	if n == 0 {
 		return most
 	}
@@ -82,20 +90,20 @@ func (s *session) batchLimit(topic string, most int) int {
 	if s.client == nil {
 		return most
 	}
-	return s.client.batchLimit(topic, most)
+	return s.client.limits.batch(topic, most)
 }
 
 // refused takes note that a topic has not taken a batch of so many bytes, and reports whether there is something to
 // learn from that. The limit becomes half of it: it was changed, or the client may not ask for it.
-func (c *Client) refused(topic string, bytes int) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	l, n := c.limits[topic], max(bytes/2, leastBatch)
-	if l.bytes > 0 && l.bytes <= n {
+func (l *limits) refused(topic string, bytes int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	x, n := l.by[topic], max(bytes/2, leastBatch)
+	if x.bytes > 0 && x.bytes <= n {
 		return false
 	}
-	l.bytes = n
-	c.limits[topic] = l
+	x.bytes = n
+	l.by[topic] = x
 	return true
 }
 
@@ -103,9 +111,9 @@ func (c *Client) refused(topic string, bytes int) bool {
 // its clock.
 func (c *Client) Stamp(topic string, t, now time.Time) time.Time {
 	const slack = time.Minute // the clocks differ
-	c.mu.Lock()
-	l := c.limits[topic]
-	c.mu.Unlock()
+	c.limits.mu.Lock()
+	l := c.limits.by[topic]
+	c.limits.mu.Unlock()
 	switch {
 	case t.IsZero():
 	case l.after > 0 && t.Sub(now) > l.after-min(slack, l.after/2):
@@ -128,9 +136,9 @@ func period(text string) time.Duration {
 // timestamp is that of a record in milliseconds, as its topic takes it.
 func (s *session) timestamp(r *Record) int64 {
 	if s.client != nil {
-		s.client.mu.Lock()
-		untimed := s.client.limits[r.Topic].untimed
-		s.client.mu.Unlock()
+		s.client.limits.mu.Lock()
+		untimed := s.client.limits.by[r.Topic].untimed
+		s.client.limits.mu.Unlock()
 		if untimed {
 			return noTimestamp
 		}
@@ -146,12 +154,12 @@ func (s *session) learnRefusal(err error, batches []batch) error {
 		return err
 	}
 	if kafka.Error(e.Code) == kafka.InvalidTimestamp {
-		c := s.client
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if l := c.limits[e.Topic]; !l.untimed {
-			l.untimed, e.Shrunk = true, true
-			c.limits[e.Topic] = l
+		l := &s.client.limits
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if x := l.by[e.Topic]; !x.untimed {
+			x.untimed, e.Shrunk = true, true
+			l.by[e.Topic] = x
 			e.Reason = "the topic refuses the timestamp; records there have none from now on"
 		}
 		return err
@@ -164,10 +172,10 @@ func (s *session) learnRefusal(err error, batches []batch) error {
 		if b.done || b.topic != e.Topic || int(b.partition) != e.Partition {
 			continue
 		}
-		if s.client.refused(b.topic, b.plain) {
+		if s.client.limits.refused(b.topic, b.plain) {
 			e.Shrunk = true
 			e.Reason = fmt.Sprintf("above the topic's max.message.bytes; batches there have at most %d bytes from now on",
-				s.client.batchLimit(b.topic, s.client.cfg.BatchBytes))
+				s.client.limits.batch(b.topic, s.client.cfg.BatchBytes))
 		}
 		break
 	}

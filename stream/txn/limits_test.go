@@ -243,7 +243,8 @@ func TestAnAnswerIsCut(t *testing.T) {
 
 // TestAppendTime: the times of a topic that stamps its records are the broker's.
 func TestAppendTime(t *testing.T) {
-	f, err := collected(1<<20, 0, nil, raw(-1, 0, 1, appendTimeBit, None, nil, rawRecord{0, nil, nil}, rawRecord{1, nil, nil}),
+	f, err := collected(1<<20, 0, nil,
+		raw(-1, 0, 1, appendTimeBit, None, nil, rawRecord{0, nil, nil}, rawRecord{1, nil, nil}),
 		raw(-1, 2, 2, 0, None, nil, rawRecord{2, nil, nil}))
 	if err != nil {
 		t.Fatal(err)

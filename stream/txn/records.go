@@ -120,8 +120,8 @@ func (h *header) time(timestamp int64) time.Time {
 	return time.UnixMilli(timestamp)
 }
 
-// marker takes the end of a transaction. A producer's aborted transaction ends by its marker, so one that cannot be read
-// is an error: its later records would be left out.
+// marker takes the end of a transaction. A producer's aborted transaction ends by its marker, so one that cannot be
+// read is an error: its later records would be left out.
 func (f *collector) marker(b *rawBatch, h *header) error {
 	if int64(len(b.data)) < b.bytes || h.compression != None {
 		return f.badMarker(h, errHeader)
