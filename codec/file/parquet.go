@@ -142,7 +142,8 @@ func (p *parquetFile) checkSchema() error {
 		var refused *codec.MessageError
 		switch {
 		case err == nil:
-		case errors.As(err, &refused) && (refused.Reason == codec.ReasonSchema || refused.Reason == codec.ReasonNotArrow):
+		case errors.As(err, &refused) &&
+			(refused.Reason == codec.ReasonSchema || refused.Reason == codec.ReasonNotArrow):
 			kv.Key += " left out"
 		default:
 			return &Error{Err: fmt.Errorf("reading the Arrow schema of parquet: %w", err), Remedy: damaged}
