@@ -19,6 +19,8 @@ const maxStreams = 64
 // Decoder reads messages of one contract. It keeps readers of schemas that it has seen, so a message of few rows does
 // not pay for its schema. It is not safe for concurrent use.
 type Decoder struct {
+	Findings Findings
+
 	o       Options
 	missing map[string]bool
 	numbers []float64 // texts of Missing that are numbers
@@ -85,6 +87,7 @@ func NewDecoder(o Options) (*Decoder, error) {
 	d.levels = make([]levelColumn, len(o.Schema.Features))
 	for f := range d.levels {
 		d.levels[f].missing, d.levels[f].account = d.missing, &d.in.account
+		d.levels[f].found, d.levels[f].name = &d.Findings, o.Schema.Features[f].Name
 		for _, t := range o.Schema.Features[f].Levels {
 			if d.levels[f].fixed == nil {
 				d.levels[f].fixed = map[string]bool{}
@@ -92,14 +95,15 @@ func NewDecoder(o Options) (*Decoder, error) {
 			d.levels[f].fixed[t] = true
 		}
 	}
-	d.classes = classColumn{known: model.NewClassIndex(o.Schema.Classes), missing: d.missing}
+	d.classes = classColumn{known: model.NewClassIndex(o.Schema.Classes), missing: d.missing, account: &d.in.account,
+		found: &d.Findings}
 	return d, nil
 }
 
 // Decode reads an events message into b, whose buffers it reuses; Partition and Offset are set from m. Bad rows are
-// left out of b and listed in bad, in order. When err is a *MessageError the whole message is dead; the only other error
-// is ErrStopped. b holds nothing then. bad, the texts of b.ID and the content of c are valid until the next call. c receives the
-// columns that a ScoreEncoder hands on; nil when none are needed.
+// left out of b and listed in bad, in order. When err is a *MessageError the whole message is dead; the only other
+// error is ErrStopped. b holds nothing then. bad, the texts of b.ID and the content of c are valid until the next
+// call. c receives the columns that a ScoreEncoder hands on; nil when none are needed.
 func (d *Decoder) Decode(m *Message, b *model.Batch, c *Carry) (bad []RowError, err error) {
 	b.N, d.changes = 0, Changes{}
 	merr := d.in.guarded(func() *MessageError {
@@ -156,6 +160,9 @@ func (d *Decoder) contract(p *plan, recs []arrow.Record, first int32, m *Message
 	if p.err != nil {
 		return nil, p.err
 	}
+	if err := d.timely(m); err != nil {
+		return nil, err
+	}
 	rows := 0
 	for _, r := range recs {
 		rows += int(r.NumRows())
@@ -196,7 +203,7 @@ func (d *Decoder) contract(p *plan, recs []arrow.Record, first int32, m *Message
 			c.bad = append(c.bad, d.bad[i].Row-first)
 		}
 		c.rows = rows - len(c.bad)
-		if err := d.prepare(c); err != nil {
+		if err := c.prepare(&d.o, &d.in.account); err != nil {
 			return nil, err
 		}
 	}
@@ -314,18 +321,9 @@ func dropRows(b *model.Batch, bad []RowError) {
 // Changes counts the values of the last message that the batch holds otherwise than they were sent.
 func (d *Decoder) Changes() Changes { return d.changes }
 
-// Merged calls f for each feature of which two texts were one number, such as 3.1 and 3.10, and so one level.
-func (d *Decoder) Merged(f func(feature, first, second string)) {
-	for i := range d.levels {
-		if m := d.levels[i].merged; m[0] != "" {
-			f(d.o.Schema.Features[i].Name, m[0], m[1])
-		}
-	}
-}
-
 // Release gives back the memory of the last message: its share of Options.Budget, and buffers that grew large for it.
-// AppendRow, DeadRow and the Carry of that message must not be used afterwards. A decoder with a Budget must be released
-// after each message. It reports whether the message was so large that its batch is not worth keeping either.
+// AppendRow, DeadRow and the Carry of that message must not be used afterwards. A decoder with a Budget must be
+// released after each message. It reports whether the message was so large that its batch is not worth keeping either.
 func (d *Decoder) Release() (large bool) {
 	large = d.in.account.spent > keptBytes
 	d.in.account.begin(nil)

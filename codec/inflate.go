@@ -90,8 +90,13 @@ func (g *inflater) unpack(codec byte, dst, src []byte) error {
 		g.zstd = z
 	}
 	out, err := g.zstd.DecodeAll(src, dst[:0])
-	if err == nil && len(out) != len(dst) {
-		err = errShort
+	switch {
+	case err != nil:
+		return err
+	case len(out) != len(dst):
+		return errShort
+	case &out[0] != &dst[0]:
+		copy(dst, out)
 	}
-	return err
+	return nil
 }

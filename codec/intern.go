@@ -71,6 +71,7 @@ type levelColumn struct {
 	missing map[string]bool
 	fixed   map[string]bool // the levels that the configuration names: their texts stay as they are
 	account *account
+	scratch []byte
 	// by id: the id of the canonical text; MissingCode for a text that means missing
 	canon  []uint32
 	stamp  []uint32 // by id: the batch in which code is valid
@@ -80,7 +81,9 @@ type levelColumn struct {
 	levels []string
 
 	spelt  map[string]string // first text of a number with a fraction, by its canonical text
-	merged [2]string         // two texts that are one number, the first such two
+	found  *Findings
+	name   string // of the feature
+	merged bool   // found has two texts that are one number
 
 	dict      arrow.ArrayData // dictionary of byValue; its values do not change within a batch
 	byValue   []uint32
@@ -137,10 +140,10 @@ func (c *levelColumn) first(id uint32, size int) uint32 {
 	}
 	c.stamp[id] = c.batch
 	k := c.canon[id]
-	switch {
-	case k == model.MissingCode:
+	switch k {
+	case model.MissingCode:
 		c.code[id] = model.MissingCode
-	case k == id:
+	case id:
 		c.code[id] = uint32(len(c.levels))
 		c.levels = append(c.levels, c.raw[k])
 	default:
@@ -192,7 +195,7 @@ func (c *levelColumn) admit(id uint32, b []byte) {
 
 // spell notes the first two texts of one number with a fraction, such as 3.1 and 3.10, which might be names.
 func (c *levelColumn) spell(text, canonical []byte) {
-	if c.merged[0] != "" || len(text) > 24 || bytes.IndexByte(canonical, '.') < 0 || canonical[0] > '9' {
+	if c.found == nil || c.merged || len(text) > 24 || bytes.IndexByte(canonical, '.') < 0 || canonical[0] > '9' {
 		return
 	}
 	first, ok := c.spelt[string(canonical)]
@@ -203,7 +206,8 @@ func (c *levelColumn) spell(text, canonical []byte) {
 	case !ok:
 		c.spelt[string(canonical)] = string(text)
 	case first != string(text):
-		c.merged = [2]string{first, string(text)}
+		c.merged = true
+		c.found.Merged = append(c.found.Merged, Merged{c.name, first, string(text)})
 	}
 }
 
@@ -222,7 +226,10 @@ type classColumn struct {
 	intern
 	known   *model.ClassIndex
 	missing map[string]bool
+	account *account
+	scratch []byte
 	class   []int32
+	found   *Findings
 
 	dict    arrow.ArrayData // dictionary of byValue
 	byValue []int32
@@ -256,15 +263,22 @@ func (c *classColumn) lookup(b []byte) int32 {
 func (c *classColumn) of(b []byte) int32 {
 	t := trim(b)
 	if len(t) > maxLevel {
-		return int32(model.UnknownClass)
+		return c.none(t)
 	}
 	if k := c.known.Class(t); k >= 0 {
 		return k
 	}
 	if c.missing[string(t)] || c.missing[string(model.CanonicalText(nil, t))] {
-		return int32(model.Unlabelled)
+		return model.Unlabelled
 	}
-	return int32(model.UnknownClass)
+	return c.none(t)
+}
+
+func (c *classColumn) none(t []byte) int32 {
+	if c.found.UnknownClass == "" {
+		c.found.UnknownClass = cut(string(t))
+	}
+	return model.UnknownClass
 }
 
 // trim cuts ASCII spaces around a text.

@@ -64,6 +64,8 @@ func (d checker) check(c *Config) {
 	d.checkHTTP(&c.HTTP)
 	d.atMost("memory.message", "memory.in_flight", int64(c.Memory.Message), int64(c.Memory.InFlight), c.Memory.Message,
 		c.Memory.InFlight)
+	d.atMost("memory.message", "memory.batch", int64(c.Memory.Message)+1<<20, int64(c.Memory.Batch),
+		fmt.Sprintf("%v and 1MiB for key and headers", c.Memory.Message), c.Memory.Batch)
 	d.atMost("memory.message", "memory.decoded", int64(c.Memory.Message), int64(c.Memory.Decoded)/4, c.Memory.Message,
 		fmt.Sprintf("a quarter of %v", c.Memory.Decoded))
 	d.optionalTexts(reflect.ValueOf(c), "")
@@ -114,10 +116,13 @@ func (d checker) checkRecord(r *Record) {
 	d.require("record.label.column", "the column that holds the class", r.Label.Column != "")
 	d.require("record.features", "the columns that are looked at", d.given("record.features"))
 	d.checkClasses(&r.Label)
+	if d.given("record.time") && !d.bad["record.time"] {
+		d.require("record.time.column", "the column that holds the time", r.Time.Column != "")
+	}
 
 	columns := map[string]string{} // the role that a column has already
 	for _, x := range []struct{ path, column, role string }{
-		{"record.id", r.ID, "the id"}, {"record.time", r.Time, "the time"}, {"record.weight", r.Weight, "the weight"},
+		{"record.id", r.ID, "the id"}, {"record.time", r.Time.Column, "the time"}, {"record.weight", r.Weight, "the weight"},
 		{"record.label.column", r.Label.Column, "the label"},
 	} {
 		if x.column == "" {

@@ -106,7 +106,8 @@ func Default(name string) *Config {
 		Kafka:    Kafka{Brokers: []string{"localhost:9092"}},
 		Commit:   Commit{Interval: Duration(100 * time.Millisecond)},
 		Snapshot: Snapshot{Interval: Duration(60 * time.Second), BytesPerSecond: 8 << 20, Share: 0.1},
-		Memory:   Memory{InFlight: 64 << 20, Tail: 32 << 20, Message: 16 << 20, Decoded: leastDecoded},
+		Memory: Memory{InFlight: 64 << 20, Tail: 32 << 20, Message: 16 << 20, Batch: 32 << 20,
+			Decoded: leastDecoded},
 		Policy: Policy{
 			InputLost:      ReactionFail,
 			TopicRecreated: ReactionFail,
@@ -114,6 +115,8 @@ func Default(name string) *Config {
 			ModelLost:      ReactionFail,
 			SchemaChanged:  ReactionRebuild,
 			Future:         Duration(5 * time.Minute),
+			Past:           Duration(40 * 365 * day),
+			Held:           Duration(15 * time.Minute),
 		},
 		Output:   Output{Features: FeaturesNone, Format: FormatArrow, Why: 5},
 		HTTP:     HTTP{Listen: "127.0.0.1:8080"},
@@ -122,6 +125,9 @@ func Default(name string) *Config {
 	c.nameTopics()
 	return c
 }
+
+// leastBatch is the smallest default of Memory.Batch: producers put many small messages into a batch.
+const leastBatch = 8 << 20
 
 // leastDecoded is the smallest default of Memory.Decoded.
 const leastDecoded = 256 << 20

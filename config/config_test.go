@@ -84,13 +84,14 @@ func TestFullFile(t *testing.T) {
 	}
 	want := Default("bank")
 	want.Record = Record{
-		ID: "customer", Time: "seen_at", Weight: "w",
+		ID: "customer", Time: TimeColumn{Column: "seen_at"}, Weight: "w",
 		Label:   Label{Column: "class", Classes: []string{"no", "yes"}, Positive: "yes"},
 		Missing: []string{"", "NA", "?"},
 		Features: []Feature{
 			{Name: "age", Kind: KindContinuous, Use: UseScore, Nullable: NullableValues},
 			{Name: "job", Kind: KindNominal, Use: UseScore, Nullable: NullableValues},
-			{Name: "education", Kind: KindOrdinal, Levels: []string{"primary", "secondary", "tertiary"}, Use: UseScore, Nullable: NullableValues},
+			{Name: "education", Kind: KindOrdinal, Levels: []string{"primary", "secondary", "tertiary"}, Use: UseScore,
+				Nullable: NullableValues},
 			{Name: "duration", Kind: KindContinuous, Use: UseNever, Nullable: NullableValues},
 		},
 	}
@@ -371,9 +372,7 @@ func TestBoundsAtTheirEnds(t *testing.T) {
 				with = "neighbours: 1, "
 			case "memory.message":
 				with = "in_flight: 4GiB, "
-			case "memory.decoded":
-				with = "message: 1KiB, "
-			case "memory.in_flight":
+			case "memory.decoded", "memory.in_flight", "memory.batch":
 				with = "message: 1KiB, "
 			}
 			text += open + ": {" + with + keys[len(keys)-1] + ": " + value + strings.Repeat("}", len(keys)-1) + "\n"
@@ -404,6 +403,11 @@ func TestWarnings(t *testing.T) {
 		{"kafka: {sasl: {mechanism: PLAIN, username: u, password: p}}\n",
 			"t.yaml:7: warning: kafka.sasl.mechanism PLAIN without kafka.tls sends the password in clear text"},
 		{"kafka: {tls: {}, sasl: {mechanism: PLAIN, username: u, password: p}}\n", ""},
+		{"labels: {window: 7d}\npolicy: {past: 7d}\n", ""},
+		{"labels: {window: 7d}\npolicy: {past: 0}\n", ""},
+		{"labels: {window: 7d}\npolicy: {past: 1d}\n",
+			"t.yaml:8: warning: policy.past 1d is shorter than labels.window 7d: after an outage of that length the waiting " +
+				"events and labels become dead letters"},
 	} {
 		_, ws, err := Parse("t.yaml", []byte(minimal+c.extra), environment)
 		var got []string

@@ -56,6 +56,9 @@ func Parse(name string, data []byte, env func(string) (string, bool)) (*Config, 
 		if d.given("kafka.embedded") && !d.given("kafka.brokers") {
 			c.Kafka.Brokers = nil
 		}
+		if !d.given("memory.batch") {
+			c.Memory.Batch = min(max(2*c.Memory.Message, leastBatch), 2<<30-1)
+		}
 		if !d.given("memory.decoded") {
 			c.Memory.Decoded = max(8*c.Memory.Message, leastDecoded)
 		}
@@ -141,6 +144,10 @@ func (d *decoder) value(n *yaml.Node, path string, v reflect.Value) {
 	case t.Kind() == reflect.Pointer:
 		v.Set(reflect.New(t.Elem()))
 		d.value(n, path, v.Elem())
+	case t == reflect.TypeFor[TimeColumn]() && n.Kind == yaml.MappingNode:
+		long := reflect.New(reflect.TypeFor[timeSection]()).Elem()
+		d.section(n, path, long)
+		v.Set(long.Convert(t))
 	case isSection(t):
 		if x, ok := v.Addr().Interface().(interface{ setDefaults() }); ok {
 			x.setDefaults()

@@ -102,7 +102,8 @@ func (p *pipeline) loop(ctx context.Context) error {
 			err = p.commit(ctx)
 		case <-tick.C: // an idle partition still finishes its snapshots
 			t.notices.tick(t.s.o.Now(), false)
-			if p.filling.since.IsZero() && (t.snap.Busy() || p.snapshotDue()) {
+			if p.filling.since.IsZero() && (t.snap.Busy() || p.snapshotDue() ||
+				len(p.late) > 0 && t.horizon.over(t.s.o.Now(), t.s.o.Held)) {
 				err = p.commit(ctx)
 			}
 		case result := <-p.outcome:
@@ -119,7 +120,13 @@ func (p *pipeline) loop(ctx context.Context) error {
 
 // next processes the next message of the current answer.
 func (p *pipeline) next(ctx context.Context) error {
+	if p.t.stale(p.filling) {
+		if err := p.commit(ctx); err != nil {
+			return err
+		}
+	}
 	p.fill()
+	p.t.judge(p.filling)
 	err := p.t.process(ctx, p.filling, &p.current.Records[0], p.t.patience())
 	if errors.Is(err, replay.ErrInterrupted) {
 		p.giveUp(p.current.Records[0].Offset, p.t.s.o.Topics.Events)
@@ -166,6 +173,7 @@ func (p *pipeline) takeLabels(f fetched) error {
 		return errors.Join(f.err, p.await())
 	}
 	p.late = append(p.late, f)
+	p.showLate()
 	p.fill()
 	return nil
 }
@@ -202,6 +210,7 @@ func (p *pipeline) await() error {
 	t.s.o.Metrics.InFlight.Set(float64(t.s.budget.inUse()))
 	if err != nil {
 		t.course = broken
+		t.outlived(x.took)
 		return err
 	}
 	t.advanced = true
@@ -223,6 +232,9 @@ func (p *pipeline) commit(ctx context.Context) error {
 	x := p.filling
 	p.filling = &transaction{}
 	p.complete(ctx, x)
+	if len(p.late) > 0 && x.bytes >= outputBytes {
+		p.fill() // the rest of the labels
+	}
 	if x.done.Number == 0 {
 		p.t.s.budget.release(x.reserved)
 		return nil
@@ -245,9 +257,10 @@ func (p *pipeline) flush(ctx context.Context) error {
 func (p *pipeline) complete(ctx context.Context, x *transaction) {
 	t := p.t
 	learnt := !p.torn && p.learnLate(ctx, x)
+	p.showLate()
 	swapped := !p.torn && t.takeModel()
-	if learnt || swapped {
-		t.writeJournal(x)
+	if learnt || swapped || x.judged {
+		t.writeJournal(x, t.committed)
 	}
 	if !p.torn {
 		p.save(x)
@@ -267,6 +280,7 @@ func (p *pipeline) save(x *transaction) {
 	}
 	// A quarter of the ring each: the snapshot before the last must be able to replay too.
 	if p.snapshotDue() || unsaved >= state.JournalRing/4 && !t.snap.Busy() {
+		t.snap.Within(t.s.o.Client.Limit(t.s.o.Topics.State))
 		t.snap.Start(t.m.Part, t.s.o.Spec.Options.Fingerprint, t.m.At, t.m.Journal, t.s.format())
 		t.read, t.wrote, t.noting = 0, 0, true
 		p.lastSnap = now
@@ -280,41 +294,17 @@ func (p *pipeline) save(x *transaction) {
 		if t.s.stopping() || unsaved >= state.JournalRing/2 || t.snapshotFirst {
 			limit = outputBytes // better too many bytes a second than a journal that is overwritten
 		}
+		busy := t.snap.Busy()
 		pieces, whole := t.snap.Take(limit)
 		for _, c := range pieces {
 			t.writeState(x, c)
 			p.pace.Spend(len(c.Value))
 		}
 		x.snapshot = whole
-	}
-}
-
-// learnLate learns the late labels whose records can have been processed: while events are behind, labels wait for the
-// events that are not younger than they, else those of a backlog would all come before their records. It reports
-// whether the labels' offset has moved.
-func (p *pipeline) learnLate(ctx context.Context, x *transaction) (moved bool) {
-	t := p.t
-	caughtUp := t.m.At.Events >= t.end
-	for len(p.late) > 0 {
-		f := &p.late[0]
-		for len(f.Records) > 0 {
-			r := &f.Records[0]
-			if !caughtUp && !r.Time.IsZero() && r.Time.After(t.newest) {
-				return moved
-			}
-			if !t.learnLabels(ctx, x, r) {
-				p.giveUp(r.Offset, t.s.o.Topics.Labels)
-				return moved
-			}
-			t.m.At.Labels, moved = r.Next(), true
-			f.Records = f.Records[1:]
+		if err := t.snap.Problem; err != nil && busy {
+			t.log.Error("the state cannot be written to a snapshot", zap.Error(err))
 		}
-		t.m.At.Labels, moved = f.Next, true
-		x.reserved.labels += f.reserved
-		t.read += f.Bytes
-		p.late = p.late[1:]
 	}
-	return moved
 }
 
 func (p *pipeline) snapshotDue() bool {
@@ -344,6 +334,9 @@ func (p *pipeline) writeFirst(ctx context.Context) error {
 		p.t.phase(WritingState, "")
 		if err := p.flush(ctx); err != nil {
 			return err
+		}
+		if p.t.snap.Problem != nil {
+			return p.t.snap.Problem
 		}
 	}
 	if !p.t.snapshotFirst {
@@ -405,6 +398,9 @@ func (p *pipeline) drain(ctx context.Context) error {
 		p.lastSnap = time.Time{}
 		if err := p.flush(ctx); err != nil {
 			return err
+		}
+		if t.snap.Problem != nil {
+			return nil // the next start replays
 		}
 		if p.torn {
 			t.course = broken

@@ -1,9 +1,11 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 
@@ -22,39 +24,64 @@ import (
 // belongs to none.
 func (t *task) process(ctx context.Context, x *transaction, r *txn.Record, patience time.Duration) (err error) {
 	defer t.m.Release()
-	var bad []codec.RowError
-	t.during(ctx, t.s.o.Topics.Events, r, patience, func(more func(row int) bool) { bad, err = t.m.TakeEvents(r, more) })
-	if errors.Is(err, replay.ErrInterrupted) {
-		return fmt.Errorf("processing offset %d: %w", r.Offset, err)
-	}
-	t.m.At.Events = r.Next()
-	if r.Time.After(t.newest) {
-		t.newest = r.Time
-	}
-	t.seen.Events = state.MessageOf(r)
-	n := t.m.Batch.N
-	t.windows.events.see(r.Offset, weighed(n, bad, err))
-	t.dead.write(t, x, r, codec.StageEvents, bad, err)
-	if err != nil {
-		return nil
-	}
 	if cap(t.value)-len(t.value) < 64<<10 {
 		t.value = make([]byte, 0, 1<<20) // the transactions keep its bytes; growing would copy them
 	}
-	start := len(t.value)
-	if t.value, err = t.m.AppendScores(t.value); err != nil {
-		return fmt.Errorf("encoding the scores of offset %d: %w", r.Offset, err)
-	}
-	x.add(txn.Record{
-		Topic: t.s.o.Topics.Scores, Partition: t.id, Key: r.Key, Time: r.Time,
-		Value:   t.value[start:len(t.value):len(t.value)],
-		Headers: scores.Headers(r, n, t.m.Part.ModelVersion()),
+	start, limit := len(t.value), t.scoresLimit(r)
+	var bad []codec.RowError
+	var failed error
+	var c tally
+	t.during(ctx, t.s.o.Topics.Events, r, patience, func(more func(row int) bool) {
+		if bad, err = t.m.ReadEvents(r); err != nil {
+			return
+		}
+		t.m.BeginScores(limit)
+		failed = t.m.Score(more, func(b *model.Batch, from int) (err error) {
+			if t.value, err = t.m.AppendScores(t.value, b, from); err != nil {
+				return fmt.Errorf("encoding the scores of offset %d: %w", r.Offset, err)
+			}
+			if t.s.o.OnScores != nil {
+				t.s.o.OnScores(int32(t.id), b, &t.m.Scores, t.m.Part.Levels())
+			}
+			c.add(&t.m.Scores, b.N)
+			return nil
+		})
 	})
-	t.answered = r.Offset + 1
-	if t.s.o.OnScores != nil {
-		t.s.o.OnScores(int32(t.id), &t.m.Batch, &t.m.Scores, t.m.Part.Levels())
+	if failed = cmp.Or(failed, interrupted(err)); errors.Is(failed, replay.ErrInterrupted) {
+		t.value = t.value[:start]
+		return fmt.Errorf("processing offset %d: %w", r.Offset, failed)
 	}
-	t.count(n)
+	if failed != nil {
+		return failed
+	}
+	x.judged = x.judged || t.m.Untimely && t.m.Now != 0
+	t.m.At.Events = r.Next()
+	t.eventTimes.add(r.Time)
+	t.seen.Events = state.MessageOf(r)
+	n := t.m.Batch.N
+	t.tombstone(codec.StageEvents, err)
+	if err != nil {
+		t.windows.events.see(r.Offset, weighed(n, bad, err))
+		t.dead.write(t, x, r, codec.StageEvents, bad, err)
+		return nil
+	}
+	parts, lost := t.m.ScoreParts()
+	bad = append(bad, lost...)
+	t.windows.events.see(r.Offset, weighed(n-len(lost), bad, nil))
+	t.dead.write(t, x, r, codec.StageEvents, bad, nil)
+	for i, p := range parts {
+		h := scores.Headers(r, p.Rows, t.m.Part.ModelVersion())
+		if len(parts) > 1 || len(lost) > 0 {
+			h = scores.PartHeaders(h, i, len(parts), limit)
+		}
+		x.add(t.stamped(txn.Record{Topic: t.s.o.Topics.Scores, Partition: t.id, Key: r.Key, Time: r.Time, Headers: h,
+			Value: t.value[p.Start:p.End:p.End]}))
+		t.answered = r.Next()
+	}
+	if len(t.value)-start > largeValues {
+		t.value = nil // most transactions need less
+	}
+	t.count(&c)
 	t.m.Changes().Each(func(kind string, n int) {
 		if n > 0 {
 			t.s.o.Metrics.Changed.WithLabelValues(kind).Add(float64(n))
@@ -63,36 +90,88 @@ func (t *task) process(ctx context.Context, x *transaction, r *txn.Record, patie
 	return nil
 }
 
-// count counts the scores of a message of n rows.
-func (t *task) count(n int) {
-	var by [3]int
-	for _, s := range t.m.Scores.Status[:n] {
-		by[s]++
+// interrupted returns replay.ErrInterrupted if it is the error, else nil.
+func interrupted(err error) error {
+	if errors.Is(err, replay.ErrInterrupted) {
+		return replay.ErrInterrupted
 	}
-	for s, c := range by {
-		if c > 0 {
-			t.s.o.Metrics.Records.WithLabelValues(model.Status(s).String()).Add(float64(c))
+	return nil
+}
+
+// stamped returns an output with a timestamp that its topic takes. The message's own is in a header then.
+func (t *task) stamped(r txn.Record) txn.Record {
+	at := t.s.o.Client.Stamp(r.Topic, r.Time, t.s.o.Now())
+	if !at.Equal(r.Time) {
+		r.Headers = append(r.Headers, txn.Header{Key: scores.HeaderTime,
+			Value: strconv.AppendInt(nil, r.Time.UnixMilli(), 10)})
+		r.Time = at
+	}
+	return r
+}
+
+// largeValues is the size of a message's scores after which their memory is not used again.
+const largeValues = 4 << 20
+
+// scoresLimit returns the largest value of a scores message that answers an event.
+func (t *task) scoresLimit(r *txn.Record) int {
+	h := scores.PartHeaders(scores.Headers(r, math.MaxInt32, math.MaxInt64), math.MaxInt32, math.MaxInt32, math.MaxInt32)
+	return max(t.s.o.Client.Limit(t.s.o.Topics.Scores)-txn.RecordBytes(&txn.Record{Key: r.Key, Headers: h}), 1)
+}
+
+// tally counts the scores of a message, by status, and their reasons.
+type tally struct {
+	rows         int
+	by           [3]int
+	all, against int // reasons
+}
+
+func (c *tally) add(s *model.Scores, n int) {
+	c.rows += n
+	for _, status := range s.Status[:n] {
+		c.by[status]++
+	}
+	for i := range s.Why {
+		if s.Why[i].Counts() {
+			c.all++
+		}
+		if s.Why[i].Conflicts() {
+			c.against++
 		}
 	}
-	var all, against int
-	for i := range t.m.Scores.Why {
-		if t.m.Scores.Why[i].Counts() {
-			all++
-		}
-		if t.m.Scores.Why[i].Conflicts() {
-			against++
+}
+
+// count counts the scores of a message.
+func (t *task) count(c *tally) {
+	for s, n := range c.by {
+		if n > 0 {
+			t.s.o.Metrics.Records.WithLabelValues(model.Status(s).String()).Add(float64(n))
 		}
 	}
-	t.s.o.Metrics.Reasons.WithLabelValues("follows").Add(float64(all - against))
-	t.s.o.Metrics.Reasons.WithLabelValues("conflicts").Add(float64(against))
+	t.s.o.Metrics.Reasons.WithLabelValues("follows").Add(float64(c.all - c.against))
+	t.s.o.Metrics.Reasons.WithLabelValues("conflicts").Add(float64(c.against))
 	t.mu.Lock()
-	t.status.Scored += uint64(n)
+	t.status.Scored += uint64(c.rows)
 	t.mu.Unlock()
+}
+
+// judge has the next message judged by the clock. All messages of a transaction that follow a refused one are judged by
+// the same time, so that a replay needs to know no more than that.
+func (t *task) judge(x *transaction) {
+	if !x.judged {
+		x.now = t.s.o.Now()
+	}
+	t.m.Now = x.now.UnixNano()
+}
+
+// stale reports whether the next message needs a later time than that by which the transaction judges.
+func (t *task) stale(x *transaction) bool {
+	return x.judged && t.s.o.Now().Sub(x.now) > min(t.s.o.Codec.Future/2, time.Minute)
 }
 
 // learnLabels learns one labels message. It returns false where it gives it up, as process does.
 func (t *task) learnLabels(ctx context.Context, x *transaction, r *txn.Record) bool {
 	defer t.m.Release()
+	t.judge(x)
 	var c model.LabelCounts
 	var bad []codec.RowError
 	var err error
@@ -102,9 +181,11 @@ func (t *task) learnLabels(ctx context.Context, x *transaction, r *txn.Record) b
 	if errors.Is(err, replay.ErrInterrupted) {
 		return false
 	}
+	x.judged = x.judged || t.m.Untimely
 	t.seen.Labels = state.MessageOf(r)
 	t.windows.labels.see(r.Offset, weighed(t.m.Labels.N, bad, err))
 	t.dead.write(t, x, r, codec.StageLabels, bad, err)
+	t.tombstone(codec.StageLabels, err)
 	if err != nil {
 		return true
 	}
@@ -117,6 +198,13 @@ func (t *task) learnLabels(ctx context.Context, x *transaction, r *txn.Record) b
 		}
 	}
 	return true
+}
+
+// tombstone counts a message that is one.
+func (t *task) tombstone(stage string, err error) {
+	if errors.Is(err, replay.ErrTombstone) {
+		t.s.o.Metrics.Tombstones.WithLabelValues(stage).Inc()
+	}
 }
 
 // takeModel swaps in the newest published model, unless it is the serving one or was refused before. It reports whether
@@ -135,10 +223,16 @@ func (t *task) takeModel() bool {
 	return true
 }
 
-// writeJournal adds a journal record of the position of the state.
-func (t *task) writeJournal(x *transaction) {
+// writeJournal adds a journal record of the position of the state, and, where a message of the transaction, which began
+// at from, was refused for its time, the judgement.
+func (t *task) writeJournal(x *transaction, from state.Position) {
 	e := state.JournalEntry{Number: t.m.Journal, Position: t.m.At, Format: t.s.format()}
 	t.writeState(x, state.Change{Key: state.JournalKey(e.Number), Value: e.Encode()})
+	if x.judged {
+		j := state.Judgement{Number: e.Number, EventsFrom: from.Events, EventsTo: t.m.At.Events,
+			LabelsFrom: from.Labels, LabelsTo: t.m.At.Labels, Now: x.now.UnixNano()}
+		t.writeState(x, state.Change{Key: state.JudgedKey(j.Number), Value: j.Encode(e.Format)})
+	}
 	t.m.Journal++
 }
 
@@ -183,7 +277,8 @@ func (t *task) send(x *transaction, outcome chan<- error) {
 		Records: x.records, Compression: txn.Lz4, Group: o.Name, Member: t.gen.Member, Generation: t.gen.ID,
 		Offsets: offsets, Note: x.done.Note(),
 	})
-	o.Metrics.CommitTime.Observe(o.Now().Sub(began).Seconds())
+	x.took = o.Now().Sub(began)
+	o.Metrics.CommitTime.Observe(x.took.Seconds())
 	outcome <- err
 }
 
@@ -202,9 +297,7 @@ func (t *task) passed(x *transaction, f *fetched) {
 	x.reserved.events += f.reserved
 	t.read += f.Bytes
 	f.reserved = 0
-	t.m.At.Events, t.end = f.Next, f.LastStable
-	t.mu.Lock()
-	t.status.End = f.LastStable
-	t.mu.Unlock()
-	t.s.o.Metrics.Lag.WithLabelValues(strconv.Itoa(t.id)).Set(float64(max(f.LastStable-f.Next, 0)))
+	t.m.At.Events = f.Next
+	t.horizon.reach(f.Next)
+	t.showHorizon(t.s.o.Now())
 }

@@ -143,7 +143,7 @@ func (o *takeover) decide(ctx context.Context, left *kept, torn bool) (err error
 	if err := o.stop(); err != nil {
 		return err
 	}
-	t.last, t.end = o.plan.Done, o.facts.Events.Stable
+	t.last = o.plan.Done
 	t.answered, t.scoresFrom, t.dead.from = o.plan.Answered, o.plan.Done.ScoresFrom, o.plan.Done.DeadFrom
 	t.seen, t.noted, t.noting = o.facts.Seen, o.facts.Seen, true
 	o.first = state.Position{Events: o.plan.Done.EventsFrom, Labels: o.plan.Done.LabelsFrom}
@@ -157,7 +157,7 @@ func (o *takeover) restore(ctx context.Context) error {
 	var err error
 	if t.m, err = replay.New(replay.Options{
 		Client: t.s.o.Client, Events: t.s.o.Topics.Events, Labels: t.s.o.Topics.Labels, Partition: t.id,
-		Spec: t.s.o.Spec, Codec: t.s.o.Codec, Models: t.s.models, Budget: t.s.budgetOf, Progress: func(topic string, at, to int64) {
+		Spec: t.s.o.Spec, Codec: t.s.o.Codec, Models: t.s.models, Budget: t.s.budgetOf, Skips: o.skips(), Progress: func(topic string, at, to int64) {
 			t.phase(Restoring, fmt.Sprintf("offset %d of %d of %s", at, to, topic))
 		},
 	}); err != nil {
@@ -165,8 +165,9 @@ func (o *takeover) restore(ctx context.Context) error {
 	}
 	t.m.EachEvents = func(r *txn.Record) error { return o.replayEvents(ctx, r) }
 	t.m.EachLabels = func(r *txn.Record) error { return o.replayLabels(ctx, r) }
+	t.m.Judged = o.log.Judgements()
 	defer func() {
-		t.m.EachEvents, t.m.EachLabels = nil, nil
+		t.m.EachEvents, t.m.EachLabels, t.m.Judged, t.m.Now = nil, nil, nil, 0
 		t.m.Forget()
 	}()
 	if err := t.m.Under(o.newestSchema(), func() error { return o.repair(ctx) }); err != nil {
@@ -197,6 +198,10 @@ func (o *takeover) restore(ctx context.Context) error {
 	if err := o.passLabels(ctx); err != nil {
 		return err
 	}
+	if o.x.judged {
+		o.writeJournal()
+	}
+	t.m.Now = 0
 	if err := o.lookBack(ctx); err != nil {
 		return err
 	}
@@ -205,8 +210,33 @@ func (o *takeover) restore(ctx context.Context) error {
 			return err
 		}
 	}
-	t.snap.Discard(o.log.Orphans(t.snap.Last, t.snap.Before))
+	t.snap.Discard(append(o.log.Orphans(t.snap.Last, t.snap.Before), o.pastSkips()...))
 	return nil
+}
+
+// skips returns the messages that an operator has passed by.
+func (o *takeover) skips() []state.Skip {
+	skips := o.log.Skips()
+	for i := range skips {
+		s := &skips[i]
+		o.t.log.Info("an operator has a message passed by", zap.String("stage", s.Stage), zap.Int64("offset", s.Offset),
+			zap.String("why", s.Why))
+	}
+	return skips
+}
+
+// pastSkips returns the keys of skips whose messages are no longer in their topic.
+func (o *takeover) pastSkips() (keys []string) {
+	for _, s := range o.log.Skips() {
+		first := o.plan.First.Events
+		if s.Stage == codec.StageLabels {
+			first = o.plan.First.Labels
+		}
+		if s.Offset < first {
+			keys = append(keys, s.Key())
+		}
+	}
+	return keys
 }
 
 // repair writes the missing dead letters of the last transaction, and says which of its scores cannot be made again.
@@ -287,6 +317,7 @@ func (o *takeover) begin(ctx context.Context) (begun bool, err error) {
 		t.m.Begin(p.First)
 	case committed.Nothing:
 		t.m.Begin(p.First)
+		t.m.Judged = nil // they leave the topic too
 		giveUp(t, o.x, o.log.History())
 	}
 	t.snap.Last, t.snap.Before = p.Last, p.Before
@@ -315,6 +346,9 @@ func (o *takeover) checkLabels() error {
 // state alone.
 func (o *takeover) replayEvents(ctx context.Context, r *txn.Record) (err error) {
 	t := o.t
+	if t.m.Now = 0; r.Offset >= o.plan.Done.Events {
+		t.judge(o.x) // no transaction that is known has done so
+	}
 	if r.Offset >= o.plan.Missing && o.lacksScores(r) {
 		return t.process(ctx, o.x, r, 0)
 	}
@@ -323,6 +357,7 @@ func (o *takeover) replayEvents(ctx context.Context, r *txn.Record) (err error) 
 	if errors.Is(err, replay.ErrInterrupted) {
 		return err
 	}
+	o.x.judged = o.x.judged || t.m.Untimely && t.m.Now != 0
 	t.windows.events.see(r.Offset, weighed(t.m.Batch.N, bad, err))
 	return nil
 }
@@ -337,11 +372,15 @@ func (o *takeover) lacksScores(r *txn.Record) bool {
 
 func (o *takeover) replayLabels(ctx context.Context, r *txn.Record) (err error) {
 	t := o.t
+	if t.m.Now = 0; r.Offset >= o.plan.Done.Labels {
+		t.judge(o.x)
+	}
 	var bad []codec.RowError
 	t.during(ctx, t.s.o.Topics.Labels, r, 0, func(more func(row int) bool) { _, bad, err = t.m.TakeLabels(r, more) })
 	if errors.Is(err, replay.ErrInterrupted) {
 		return err
 	}
+	o.x.judged = o.x.judged || t.m.Untimely && t.m.Now != 0
 	t.windows.labels.see(r.Offset, weighed(t.m.Labels.N, bad, err))
 	return nil
 }
@@ -361,8 +400,14 @@ func (o *takeover) passLabels(ctx context.Context) error {
 	if err := t.m.LabelsTo(ctx, to); err != nil {
 		return err
 	}
-	t.writeJournal(o.x)
+	o.writeJournal()
 	return nil
+}
+
+// writeJournal adds a journal record of messages that no known transaction has taken.
+func (o *takeover) writeJournal() {
+	o.t.writeJournal(o.x, state.Position{Events: o.plan.Done.Events, Labels: o.plan.Done.Labels})
+	o.x.judged = false
 }
 
 // newLine begins a new line of transactions: the messages in the topics of scores and dead letters by now are not of
@@ -399,6 +444,7 @@ func (o *takeover) claim() error {
 	outcome := make(chan error, 1)
 	t.send(o.x, outcome)
 	if err := <-outcome; err != nil {
+		t.outlived(o.x.took)
 		return fmt.Errorf("claiming the partition: %w", err)
 	}
 	t.s.o.Metrics.Commits.WithLabelValues("committed").Inc()

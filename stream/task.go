@@ -16,8 +16,13 @@ import (
 	"liftstream/stream/txn"
 )
 
-// transactionTimeout is how long the broker keeps an open transaction of a process that is gone.
-const transactionTimeout = 30 * time.Second
+const (
+	// transactionTimeout is how long the broker keeps an open transaction of a process that is gone.
+	transactionTimeout = 30 * time.Second
+	// longestTransaction is the timeout of transactions that need more, as on a slow connection. Brokers take 15 minutes
+	// unless set otherwise.
+	longestTransaction = 8 * time.Minute
+)
 
 // owned is the state of a partition with its task's knowledge of it. A generation that ends in order hands it to the
 // next one.
@@ -28,9 +33,9 @@ type owned struct {
 	answered   int64      // one past the last event that has scores
 	scoresFrom int64      // where in the scores topic this line of transactions begins
 	dead       deadLetters
-	refused    int64     // model version that Swap refused; not tried again
-	end        int64     // where the events topic ended when last asked
-	newest     time.Time // of the events
+	refused    int64 // model version that Swap refused; not tried again
+	eventTimes timestamps
+	labelTimes timestamps
 	// seen holds the newest messages that were taken in, noted those that the state topic tells. noting: the next
 	// transaction with new ones tells them.
 	seen, noted state.Seen
@@ -62,6 +67,7 @@ type task struct {
 	committed state.Position // of the last committed transaction
 	kept      *kept          // left by this member's task of the generation before; nil = nothing
 	told      model.Losses   // those of the state that the metric has
+	warned    bool           // of a label that is no class
 	notices   notices        // of dead letters
 	left      string         // work that the last attempt did not bring to an end, in words; "" = nothing
 	// snapshotFirst: no replay leads to the state, for it was carried over or its labels begin elsewhere. So nothing is
@@ -73,11 +79,14 @@ type task struct {
 	wrote int64  // bytes of state written since then
 	value []byte // the scores messages are appended to it
 
+	timeout time.Duration // of transactions; it grows when one has needed more
+
 	// Of the attempt:
 
 	course   course
 	advanced bool                                 // a transaction was committed
 	heard    struct{ events, labels atomic.Bool } // there was an answer
+	horizon  horizon
 
 	mu      sync.Mutex
 	status  PartitionStatus
@@ -85,7 +94,7 @@ type task struct {
 }
 
 func newTask(s *Stage, gen *txn.Generation, id int) *task {
-	t := &task{s: s, id: id, gen: gen, log: s.o.Log.With(zap.Int("partition", id))}
+	t := &task{s: s, id: id, gen: gen, timeout: transactionTimeout, log: s.o.Log.With(zap.Int("partition", id))}
 	t.notices.log = t.log
 	t.status = PartitionStatus{Partition: int32(id), Offset: -1}
 	t.phase(TakingOver, "")
@@ -117,13 +126,16 @@ func (t *task) run(ctx context.Context) error {
 		if err == nil {
 			return nil
 		}
-		switch txn.KindOf(err) {
-		case txn.Fenced, txn.StaleGeneration:
+		switch kind := txn.KindOf(err); {
+		case txn.Shrunk(err): // smaller messages, or such without the refused timestamps, may be taken
+			t.log.Warn("a topic refuses what others take", zap.Error(err))
+			continue
+		case kind == txn.Fenced, kind == txn.StaleGeneration:
 			t.log.Info("partition has another owner", zap.Error(err))
 			return nil
-		case txn.Environment, txn.Unknown, txn.NoTopic:
-		case txn.Credentials, txn.Handshake: // this member has joined by them: they are being changed
-		case txn.OutOfRange: // messages to be read are gone: the policies decide
+		case kind == txn.Environment, kind == txn.Unknown, kind == txn.NoTopic:
+		case kind == txn.Credentials, kind == txn.Handshake: // this member has joined by them: they are being changed
+		case kind == txn.OutOfRange: // messages to be read are gone: the policies decide
 		default:
 			return err
 		}
@@ -183,7 +195,7 @@ func (t *task) attempt(ctx context.Context) (err error) {
 	// InitProducerID first: it ends the transactions that a former owner left open, and only after it the state topic
 	// tells how far the partition is committed.
 	id := o.Name + "-" + strconv.Itoa(t.id)
-	if t.producer, err = o.Client.NewProducer(ctx, id, transactionTimeout); err != nil {
+	if t.producer, err = t.newProducer(ctx, id); err != nil {
 		return fmt.Errorf("taking over the transactional id %s: %w", id, err)
 	}
 	t.phase(Restoring, "")
@@ -198,10 +210,11 @@ func (t *task) attempt(ctx context.Context) (err error) {
 	var readers sync.WaitGroup
 	defer readers.Wait()
 	defer stop()
+	t.horizon.forget(t.m.At.Events)
 	p := newPipeline(t)
-	p.events = t.s.read(inner, &readers, t.s.budget.events, &t.heard.events, o.Topics.Events, t.id, t.m.At.Events)
+	p.events = t.s.read(inner, &readers, t.s.budget.events, t.seeEvents, o.Topics.Events, t.id, t.m.At.Events)
 	if o.Topics.Labels != "" {
-		p.labels = t.s.read(inner, &readers, t.s.budget.labels, &t.heard.labels, o.Topics.Labels, t.id, t.m.At.Labels)
+		p.labels = t.s.read(inner, &readers, t.s.budget.labels, t.seeLabels, o.Topics.Labels, t.id, t.m.At.Labels)
 	}
 	if err = p.run(ctx); err != nil {
 		t.left = fmt.Sprintf("partition %d was not written to a last snapshot: %v", t.id, err)
@@ -212,16 +225,39 @@ func (t *task) attempt(ctx context.Context) (err error) {
 	return err
 }
 
+// newProducer takes the transactional id over. A broker that takes no such long timeout gets the usual one.
+func (t *task) newProducer(ctx context.Context, id string) (*txn.Producer, error) {
+	p, err := t.s.o.Client.NewProducer(ctx, id, t.timeout)
+	if txn.KindOf(err) == txn.Invalid && t.timeout > transactionTimeout {
+		t.timeout = transactionTimeout
+		p, err = t.s.o.Client.NewProducer(ctx, id, t.timeout)
+	}
+	return p, err
+}
+
+// outlived notes that a transaction has taken all of its time: the next attempt has twice as much.
+func (t *task) outlived(took time.Duration) {
+	if took >= t.timeout*9/10 {
+		t.timeout = min(2*t.timeout, longestTransaction)
+	}
+}
+
 // report brings metrics and status up to the last committed transaction.
 func (t *task) report() {
 	m, lost := t.s.o.Metrics, t.m.Part.Losses()
 	m.Losses.WithLabelValues("unknown_class").Add(float64(lost.UnknownClass - t.told.UnknownClass))
 	m.Losses.WithLabelValues("expired").Add(float64(lost.Expired - t.told.Expired))
+	if lost.UnknownClass > t.told.UnknownClass && !t.warned {
+		t.warned = true
+		t.log.Warn("a label is no class of the configuration; such records are scored and not learnt (losses_total)",
+			zap.String("label", t.m.UnknownClass), zap.Strings("classes", t.s.o.Spec.Schema.Classes))
+	}
 	t.told = lost
 	m.Waiting.WithLabelValues(strconv.Itoa(t.id)).Set(float64(t.m.Part.Waiting()))
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.status.Offset, t.status.Model = t.committed.Events, t.committed.Model
+	t.status.UnknownClass, t.status.Expired = lost.UnknownClass, lost.Expired
 	t.status.Labelled, t.status.Trained = t.m.Part.Labelled(), t.m.Part.Trained()
 	t.windows.publish(t)
 }

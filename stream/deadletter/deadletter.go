@@ -69,6 +69,10 @@ func Bound(d *codec.Decoder, r *txn.Record, bad []codec.RowError, largest int64)
 func Make(
 	d *codec.Decoder, r *txn.Record, from Origin, bad []codec.RowError, err error, now time.Time, write func(Letter),
 ) {
+	at := r.Time
+	if at.After(now) || at.Before(time.Unix(0, 0)) && !at.IsZero() {
+		at = now // brokers refuse times that are too far from theirs
+	}
 	letter := func(value []byte, reason codec.Reason, text string, row int32) {
 		h := slices.Clone(r.Headers)
 		put := func(k, v string) { h = append(h, txn.Header{Key: k, Value: []byte(v)}) }
@@ -81,12 +85,15 @@ func Make(
 		if r.Next() > r.Offset+1 {
 			put(codec.DeadLast, strconv.FormatInt(r.Next()-1, 10))
 		}
+		if r.Unread != nil {
+			put(codec.DeadOmitted, "all")
+		}
 		if row >= 0 {
 			put(codec.DeadRow, strconv.Itoa(int(row)))
 		}
 		put(codec.DeadFirstSeen, now.UTC().Format(time.RFC3339Nano))
 		write(Letter{ID{from.Topic, r.Offset, int(row)}, reason,
-			txn.Record{Key: r.Key, Value: value, Time: r.Time, Headers: h}})
+			txn.Record{Key: r.Key, Value: value, Time: at, Headers: h}})
 	}
 	if err != nil {
 		reason := codec.ReasonDamaged
@@ -100,6 +107,33 @@ func Make(
 	for _, b := range bad {
 		letter(d.DeadRow(r.Value, b.Row), b.Reason, b.Error(), b.Row)
 	}
+}
+
+// Fit returns a letter that takes at most limit bytes, as txn.Client.Limit tells them of its topic. It leaves out, as far
+// as needed, the value, then the key and the headers of the message, of which there are so many; a header says how many
+// bytes are missing. The message itself is in its own topic.
+func Fit(r txn.Record, copied, limit int) txn.Record {
+	const note = 64 // the added header
+	size := txn.RecordBytes(&r)
+	if size <= limit {
+		return r
+	}
+	whole := size
+	r.Value = []byte{}
+	if size = txn.RecordBytes(&r); size+note > limit {
+		r.Key, r.Headers = nil, slices.Clone(r.Headers[copied:])
+		if over := txn.RecordBytes(&r) + note - limit; over > 0 {
+			for i, h := range r.Headers {
+				if h.Key == codec.DeadError {
+					r.Headers[i].Value = h.Value[:max(len(h.Value)-over, 0)]
+				}
+			}
+		}
+		size = txn.RecordBytes(&r)
+	}
+	r.Headers = append(slices.Clip(r.Headers), txn.Header{Key: codec.DeadOmitted, Value: strconv.AppendInt(nil,
+		int64(whole-size), 10)})
+	return r
 }
 
 // Read returns the dead letters of one partition of the input that a partition of the dead-letter topic holds from

@@ -45,7 +45,9 @@ func newHeldBack(core zapcore.Core) *heldBack {
 }
 
 // With adds fields. The lines of the new core count with those of this one.
-func (h *heldBack) With(fields []zapcore.Field) zapcore.Core { return &heldBack{h.Core.With(fields), h.lines} }
+func (h *heldBack) With(fields []zapcore.Field) zapcore.Core {
+	return &heldBack{h.Core.With(fields), h.lines}
+}
 
 // Check has Write decide.
 func (h *heldBack) Check(e zapcore.Entry, c *zapcore.CheckedEntry) *zapcore.CheckedEntry {
