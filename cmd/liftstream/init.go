@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -58,7 +59,7 @@ func runInit(ctx context.Context, a *cli.App, data string, o describe.Options) e
 	}
 	bar := a.ProgressBytes("reading", 2*size)
 	defer bar.Finish()
-	table, err := records.Described(ctx, data, bar.Add)
+	table, written, err := records.Described(ctx, data, bar.Add, o.Label, o.ID, o.Time)
 	if err != nil {
 		return err
 	}
@@ -84,13 +85,28 @@ func runInit(ctx context.Context, a *cli.App, data string, o describe.Options) e
 			a.Notef("warning: %s: %s", w.Column, w.Text)
 		}
 	}
+	for _, r := range written.Remarks {
+		a.Notef("warning: %s", r)
+	}
 	text := d.YAML()
+	if len(written.Columns) > 0 {
+		text = fmt.Appendf(text, "format: %s  # of the numbers in %s\n", written.Format, list(written.Columns))
+	}
 	var problems config.Problems
 	if _, _, err := config.Parse(o.Name+".yaml", text, nil); errors.As(err, &problems) {
 		return fmt.Errorf("%s: no valid configuration follows from this file: %s", data, problems[0].Message)
 	}
 	_, err = a.Out.Write(text)
 	return cli.Environment(err)
+}
+
+// list writes names of columns into a comment.
+func list(columns []string) string {
+	quoted := make([]string, len(columns))
+	for i, c := range columns {
+		quoted[i] = strconv.Quote(c)
+	}
+	return text.Some(quoted, 10)
 }
 
 // nameOf makes the name of a configuration from that of a data file: lower case, letters, digits, dots, underscores and

@@ -85,7 +85,7 @@ func TestDialects(t *testing.T) {
 	}
 }
 
-// TestRaggedRows: a row of another width is an error with its place, whatever delimiters stand at the ends of lines.
+// TestRaggedRows: a row of another width is an error with its place, with and without delimiters at the ends of lines.
 func TestRaggedRows(t *testing.T) {
 	for _, c := range []struct {
 		name, content string

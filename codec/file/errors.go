@@ -45,7 +45,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Unwrap hides io.EOF: a fault is never the end of the records, whatever a library found at the end of its bytes.
+// Unwrap hides io.EOF: a fault is never the end of the records, even where a library met the end of its bytes.
 func (e *Error) Unwrap() error {
 	if errors.Is(e.Err, io.EOF) {
 		return nil

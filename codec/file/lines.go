@@ -66,7 +66,7 @@ func (l *lines) take(n int) {
 	l.read += int64(n)
 }
 
-// at returns byte i behind those that were taken; ok is false at the end of the stream.
+// at returns byte i behind the taken bytes; ok is false at the end of the stream.
 func (l *lines) at(i int) (c byte, ok bool, err error) {
 	for l.lo+i >= l.hi {
 		if l.eof {

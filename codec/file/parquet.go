@@ -1,7 +1,9 @@
 package file
 
 import (
+	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -93,6 +95,9 @@ func openParquet(path string, rows int, w *wants, progress func(int64)) (src *pa
 	if err := p.checkFooter(); err != nil {
 		return nil, err
 	}
+	if err := p.checkSchema(); err != nil {
+		return nil, err
+	}
 	fr, err := pqarrow.NewFileReader(p.pf, pqarrow.ArrowReadProperties{BatchSize: int64(rows)}, mem)
 	if err != nil {
 		return nil, &Error{Err: fmt.Errorf("reading parquet: %w", err), Remedy: "is it really Parquet, and whole?"}
@@ -113,6 +118,36 @@ func (p *parquetFile) checkFooter() error {
 	p.total = p.pf.NumRows()
 	if sum != p.total {
 		return &Error{Err: fmt.Errorf("the footer says %d rows, its row groups hold %d", p.total, sum), Remedy: damaged}
+	}
+	return nil
+}
+
+// storedSchema is the key under which writers leave the Arrow schema that a Parquet file was made from.
+const storedSchema = "ARROW:schema"
+
+// checkSchema lets the guard of package codec read the stored Arrow schema before the library, which follows its lengths
+// unchecked. One with types that the guard does not know is left out: the columns then have the types of Parquet.
+func (p *parquetFile) checkSchema() error {
+	for _, kv := range p.pf.MetaData().KeyValueMetadata() {
+		if kv == nil || kv.Key != storedSchema || kv.Value == nil {
+			continue
+		}
+		message, err := base64.StdEncoding.DecodeString(*kv.Value)
+		if err != nil {
+			message, err = base64.RawStdEncoding.DecodeString(*kv.Value)
+		}
+		if err == nil {
+			_, err = codec.NewTableStream(bytes.NewReader(message))
+		}
+		var refused *codec.MessageError
+		switch {
+		case err == nil:
+		case errors.As(err, &refused) &&
+			(refused.Reason == codec.ReasonSchema || refused.Reason == codec.ReasonNotArrow):
+			kv.Key += " left out"
+		default:
+			return &Error{Err: fmt.Errorf("reading the Arrow schema of parquet: %w", err), Remedy: damaged}
+		}
 	}
 	return nil
 }

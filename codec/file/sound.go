@@ -13,8 +13,8 @@ import (
 	"liftstream/codec"
 )
 
-// sound checks what a library of Arrow takes on trust: texts are UTF-8, decimals have no more digits than their type
-// says, and as many values are null as the file says. An error has the row, counted from before.
+// sound checks the things that a library of Arrow takes on trust: texts are UTF-8, decimals have no more digits than
+// their type says, and as many values are null as the file says. An error has the row, counted from before.
 func sound(t *codec.Table, before int64) (err error) {
 	defer recovered("checking values", &err)
 	rec := t.Record()

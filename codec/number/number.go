@@ -20,7 +20,7 @@ type Format struct {
 	// Thousands parts groups of three digits: one of Separators, other than Decimal; "" means that there are no groups.
 	// A blank stands for every kind of blank (U+00A0, U+2009, U+202F), an apostrophe for U+2019 as well.
 	Thousands string
-	// Percent reads "12 %" as 0.12. Texts without the sign stay what they are.
+	// Percent reads "12 %" as 0.12. Texts without the sign are not divided.
 	Percent bool
 	// Currency lists signs that may stand before or behind the number, such as "$" or "EUR".
 	Currency []string

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"liftstream/codec"
 	"liftstream/codec/file"
@@ -12,14 +13,28 @@ import (
 	"liftstream/model/describe"
 )
 
-// Described is a data file as package describe reads it.
-func Described(ctx context.Context, path string, bar func(bytes int64)) (describe.Table, error) {
+// Described is a data file as package describe reads it, and how its numbers are written; skip names columns that hold
+// none.
+func Described(ctx context.Context, path string, bar func(bytes int64), skip ...string) (describe.Table, Written,
+	error) {
 	columns, formats, err := columnsOf(path)
 	if err != nil {
-		return describe.Table{}, err
+		return describe.Table{}, Written{}, err
 	}
-	t := texts{ctx: ctx, path: path, columns: columns, bar: bar}
-	return describe.Table{Columns: columns, Formats: formats, Rows: t.rows, Text: t.isText}, nil
+	look := texts{ctx: ctx, path: path, columns: columns}
+	samples, err := look.sample()
+	if err != nil {
+		return describe.Table{}, Written{}, err
+	}
+	w := written(columns, samples, skip)
+	t := texts{ctx: ctx, path: path, columns: columns, bar: bar, written: &w, number: make([]bool, len(columns))}
+	for c, name := range columns {
+		t.number[c] = slices.Contains(w.Columns, name)
+		if t.number[c] && formats != nil {
+			formats[c].Text = false
+		}
+	}
+	return describe.Table{Columns: columns, Formats: formats, Rows: t.rows, Text: t.isText}, w, nil
 }
 
 // columnsOf returns the names of the columns of a data file that has records, and their formats where they have types.
@@ -57,13 +72,16 @@ type texts struct {
 	columns []string
 	bar     func(bytes int64)
 
+	written *Written
+	number  []bool // by column: it is rewritten as plain numbers
+
 	r   *file.TableReader
 	at  []int
 	row int
 }
 
 // isText serves describe.Table.Text.
-func (x *texts) isText(c int) bool { return x.at[c] >= 0 && x.r.IsText(x.at[c], x.row) }
+func (x *texts) isText(c int) bool { return x.at[c] >= 0 && !x.number[c] && x.r.IsText(x.at[c], x.row) }
 
 // rows serves describe.Table.Rows.
 func (x *texts) rows(yield func([]string, error) bool) {
@@ -100,6 +118,9 @@ func (x *texts) rows(yield func([]string, error) bool) {
 				cells[i] = ""
 				if x.at[i] >= 0 {
 					cells[i], _ = t.Text(x.at[i], x.row)
+					if x.written != nil && x.number[i] {
+						cells[i] = x.written.plain(cells[i])
+					}
 				}
 			}
 			if !yield(cells, nil) {
