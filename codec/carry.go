@@ -36,10 +36,10 @@ func (c *Carry) part(r, i int) arrow.Array {
 
 // prepare readies the columns that scores may hand on: no byte leaves the stage as text that is none, and the memory
 // for copies is taken while the message can still be refused.
-func (d *Decoder) prepare(c *Carry) *MessageError {
+func (c *Carry) prepare(o *Options, a *account) *MessageError {
 	c.text = nil
 	columns := []int{c.plan.id, c.plan.time}
-	if d.o.Features != FeaturesNone {
+	if o.Features != FeaturesNone {
 		columns = append(columns, c.plan.features...)
 	}
 	for _, i := range columns {
@@ -47,20 +47,20 @@ func (d *Decoder) prepare(c *Carry) *MessageError {
 			continue
 		}
 		if len(c.recs) > 0 && textual(c.recs[0].Column(i).DataType()) {
-			d.repair(c, i)
+			c.repair(a, i)
 		}
-		if len(c.recs) > 1 || len(c.bad) > 0 || d.o.Dedup {
-			d.in.account.take(c.copied(i))
+		if len(c.recs) > 1 || len(c.bad) > 0 || o.Dedup {
+			a.take(c.copied(i))
 		}
-		if !d.in.account.running() {
-			return d.in.account.refusal()
+		if !a.running() {
+			return a.refusal()
 		}
 	}
 	return nil
 }
 
 // repair makes the texts of a column UTF-8, as the levels of features are.
-func (d *Decoder) repair(c *Carry, i int) {
+func (c *Carry) repair(memory *account, i int) {
 	var made []arrow.Array
 	var of, done arrow.ArrayData // the last dictionary, and what became of it
 	for r, rec := range c.recs {
@@ -74,7 +74,7 @@ func (d *Decoder) repair(c *Carry, i int) {
 		if is && values.Data() == of {
 			fixed = array.MakeFromData(done)
 		} else if !isText(values) {
-			if !d.in.account.take(3*textSize(values) + 32*int64(values.Len())) {
+			if !memory.take(3*textSize(values) + 32*int64(values.Len())) {
 				return
 			}
 			fixed = validText(values)

@@ -1,8 +1,8 @@
 // Package codec turns Arrow IPC stream messages into the model's batches and the model's scores into messages. It knows
 // the contract of the topics (column names, kinds, missing values, reasons) and nothing of Kafka.
 //
-// The package reads schemas and batches itself (fields.go, load.go) and checks every length and offset in them: no bytes
-// make it panic, end the process, or allocate more than a bound that the configuration sets (budget.go).
+// The package reads schemas and batches itself (fields.go, load.go) and checks every length and offset in them: no
+// bytes make it panic, end the process, or allocate more than a bound that the configuration sets (budget.go).
 //
 // Begin at Decoder for events and labels, at ScoreEncoder for scores, at EventEncoder and Tables for the programs
 // around a stage. CONTRACT.md is the contract.
@@ -11,6 +11,7 @@ package codec
 import (
 	"time"
 
+	"liftstream/codec/number"
 	"liftstream/model"
 )
 
@@ -42,6 +43,9 @@ type Options struct {
 	ID, Time, Weight, Label string
 	// Missing lists the texts that mean a missing value, after spaces around them are cut.
 	Missing []string
+	// Numbers is how the texts of continuous features are written. Where it is not plain, columns of text are taken for
+	// them.
+	Numbers number.Format
 	// Nullable says of a feature, by name, whether it may be null. Where it says true, the column may also be absent, and
 	// all its values are missing then; where it says false, a row without a value is refused. A feature that it does not
 	// name may be null, and its column must be there.
@@ -91,9 +95,10 @@ const (
 	DeadTopic     = "liftstream-topic"
 	DeadPartition = "liftstream-partition"
 	DeadOffset    = "liftstream-offset"
-	DeadLast      = "liftstream-last-offset" // of several messages in a batch that cannot be read; absent else
-	DeadRow       = "liftstream-row"         // absent when the whole message is dead
-	DeadFirstSeen = "liftstream-first-seen"  // RFC 3339
+	DeadLast      = "liftstream-last-offset"   // of several messages in a batch that cannot be read; absent else
+	DeadOmitted   = "liftstream-omitted-bytes" // of the message that its dead letter cannot hold; absent else
+	DeadRow       = "liftstream-row"           // absent when the whole message is dead
+	DeadFirstSeen = "liftstream-first-seen"    // RFC 3339
 )
 
 // Stages name the step at which a message became a dead letter.

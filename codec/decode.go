@@ -69,6 +69,9 @@ func NewDecoder(o Options) (*Decoder, error) {
 		}
 		roles[name] = "feature"
 	}
+	if err := o.Numbers.Check(); err != nil {
+		return nil, fmt.Errorf("making decoder: %w", err)
+	}
 	d := &Decoder{o: o, missing: map[string]bool{}, events: map[*arrow.Schema]*plan{}}
 	d.in.init(o.MaxMessage, o.Budget)
 	for _, t := range o.Missing {
@@ -89,14 +92,14 @@ func NewDecoder(o Options) (*Decoder, error) {
 			d.levels[f].fixed[t] = true
 		}
 	}
-	d.classes = classColumn{known: model.NewClassIndex(o.Schema.Classes), missing: d.missing}
+	d.classes = classColumn{known: model.NewClassIndex(o.Schema.Classes), missing: d.missing, account: &d.in.account}
 	return d, nil
 }
 
 // Decode reads an events message into b, whose buffers it reuses; Partition and Offset are set from m. Bad rows are
-// left out of b and listed in bad, in order. When err is a *MessageError the whole message is dead; the only other error
-// is ErrStopped. b holds nothing then. bad, the texts of b.ID and the content of c are valid until the next call. c receives the
-// columns that a ScoreEncoder hands on; nil when none are needed.
+// left out of b and listed in bad, in order. When err is a *MessageError the whole message is dead; the only other
+// error is ErrStopped. b holds nothing then. bad, the texts of b.ID and the content of c are valid until the next
+// call. c receives the columns that a ScoreEncoder hands on; nil when none are needed.
 func (d *Decoder) Decode(m *Message, b *model.Batch, c *Carry) (bad []RowError, err error) {
 	b.N, d.changes = 0, Changes{}
 	merr := d.in.guarded(func() *MessageError {
@@ -193,7 +196,7 @@ func (d *Decoder) contract(p *plan, recs []arrow.Record, first int32, m *Message
 			c.bad = append(c.bad, d.bad[i].Row-first)
 		}
 		c.rows = rows - len(c.bad)
-		if err := d.prepare(c); err != nil {
+		if err := c.prepare(&d.o, &d.in.account); err != nil {
 			return nil, err
 		}
 	}
@@ -232,7 +235,9 @@ func (d *Decoder) fillFeature(c *model.Column, f int, recs []arrow.Record, col, 
 	for _, r := range recs {
 		n, a := int(r.NumRows()), r.Column(col)
 		var err error
-		if lc == nil {
+		if lc == nil && written(a.DataType()) {
+			d.fillWritten(c.Float[at:at+n], a, name, first+int32(at))
+		} else if lc == nil {
 			err = d.fillContinuous(c.Float[at:at+n], a)
 		} else {
 			err = d.fillLevels(lc, c.Code[at:at+n], a)
@@ -281,8 +286,8 @@ func (d *Decoder) Merged(f func(feature, first, second string)) {
 }
 
 // Release gives back the memory of the last message: its share of Options.Budget, and buffers that grew large for it.
-// AppendRow, DeadRow and the Carry of that message must not be used afterwards. A decoder with a Budget must be released
-// after each message. It reports whether the message was so large that its batch is not worth keeping either.
+// AppendRow, DeadRow and the Carry of that message must not be used afterwards. A decoder with a Budget must be
+// released after each message. It reports whether the message was so large that its batch is not worth keeping either.
 func (d *Decoder) Release() (large bool) {
 	large = d.in.account.spent > keptBytes
 	d.in.account.begin(nil)

@@ -23,6 +23,8 @@ type ScoreEncoder struct {
 	plan    *plan // of the input under which schema was made
 	made    bool
 	masks   [][]byte
+	in      *inputColumns // of the message in hand, where its rows are encoded in several calls; else nil
+	parts   Parts
 }
 
 // scoreField is a column of the scores that the contract has.
@@ -106,7 +108,18 @@ func (e *ScoreEncoder) Encode(dst []byte, b *model.Batch, s *model.Scores, level
 
 // Table returns the same rows for a writer of files. It is valid until the next call.
 func (e *ScoreEncoder) Table(b *model.Batch, s *model.Scores, levels *model.Levels, c *Carry) (t *Table, err error) {
-	if s.N != b.N || s.Classes != len(e.o.Schema.Classes) || c != nil && c.rows != b.N {
+	if c != nil && c.rows != b.N {
+		return nil, fmt.Errorf("encoding scores: %d records of a message of %d", b.N, c.rows)
+	}
+	e.in = nil
+	return e.table(b, s, levels, c, 0)
+}
+
+// table makes the table of the rows of b, which are those of the message from row from on.
+func (e *ScoreEncoder) table(
+	b *model.Batch, s *model.Scores, levels *model.Levels, c *Carry, from int,
+) (t *Table, err error) {
+	if s.N != b.N || s.Classes != len(e.o.Schema.Classes) || c != nil && c.rows < from+b.N {
 		return nil, fmt.Errorf("encoding scores: %d records of %d classes for a batch of %d", s.N, s.Classes, b.N)
 	}
 	if c != nil && len(c.recs) == 0 {
@@ -122,14 +135,14 @@ func (e *ScoreEncoder) Table(b *model.Batch, s *model.Scores, levels *model.Leve
 	}
 	cols := make([]arrow.Array, 0, e.schema.NumFields())
 	e.scored = scored{b, s, levels, e.o.Schema}
+	in, err := e.inputs(c)
+	if err != nil {
+		return nil, err
+	}
 	for k := range e.columns {
 		f := &e.columns[k]
 		if c != nil && f.input != nil {
-			a, err := c.column(f.input(c.plan))
-			if err != nil {
-				return nil, fmt.Errorf("encoding scores: %s: %w", f.name, err)
-			}
-			cols = append(cols, a)
+			cols = append(cols, part(in.columns[k], from, b.N))
 			continue
 		}
 		f.values.Reset()
@@ -137,11 +150,8 @@ func (e *ScoreEncoder) Table(b *model.Batch, s *model.Scores, levels *model.Leve
 		cols = append(cols, array.MakeFromData(f.values.Data(f.typ)))
 	}
 	if e.o.Features != FeaturesNone && c != nil {
-		for f, col := range c.plan.features {
-			a, err := c.column(col)
-			if err != nil {
-				return nil, fmt.Errorf("encoding scores: feature %q: %w", e.o.Schema.Features[f].Name, err)
-			}
+		for f := range c.plan.features {
+			a := part(in.features[f], from, b.N)
 			if e.o.Features == FeaturesSelected {
 				a = e.mask(a, f, s)
 			}
@@ -157,6 +167,52 @@ func (e *ScoreEncoder) Table(b *model.Batch, s *model.Scores, levels *model.Leve
 		}
 	}
 	return &Table{rec: array.NewRecord(schema, cols, int64(b.N))}, nil
+}
+
+// inputColumns are the columns that the scores of a message repeat, of all its rows: by column of the scores, nil for
+// those that are no input, and by feature.
+type inputColumns struct {
+	columns, features []arrow.Array
+}
+
+func (e *ScoreEncoder) inputs(c *Carry) (*inputColumns, error) {
+	if e.in != nil {
+		return e.in, nil
+	}
+	in := &inputColumns{}
+	if c == nil {
+		return in, nil
+	}
+	in.columns = make([]arrow.Array, len(e.columns))
+	for k := range e.columns {
+		f := &e.columns[k]
+		if f.input == nil {
+			continue
+		}
+		var err error
+		if in.columns[k], err = c.column(f.input(c.plan)); err != nil {
+			return nil, fmt.Errorf("encoding scores: %s: %w", f.name, err)
+		}
+	}
+	if e.o.Features == FeaturesNone {
+		return in, nil
+	}
+	for f, col := range c.plan.features {
+		a, err := c.column(col)
+		if err != nil {
+			return nil, fmt.Errorf("encoding scores: feature %q: %w", e.o.Schema.Features[f].Name, err)
+		}
+		in.features = append(in.features, a)
+	}
+	return in, nil
+}
+
+// part returns n values of a from one on.
+func part(a arrow.Array, from, n int) arrow.Array {
+	if from == 0 && n == a.Len() {
+		return a
+	}
+	return array.NewSlice(a, int64(from), int64(from+n))
 }
 
 // mask returns a with the values null of records whose subspace lacks feature f.

@@ -19,6 +19,7 @@ const (
 	// a column is missing, twice there, or of a type that does not fit; it is named
 	ReasonSchema   Reason = "schema"
 	ReasonTooLarge Reason = "too_large" // the message, or its decoded form, exceeds its bound
+	ReasonSkipped  Reason = "skipped"   // an operator has it passed by ('dead skip')
 	ReasonPanic    Reason = "panic"     // the decoder failed in a way that only this message explains
 )
 
@@ -28,6 +29,7 @@ const (
 	ReasonTime   Reason = "time"   // the time cannot be read
 	ReasonFuture Reason = "future" // the time lies further ahead than allowed
 	ReasonWeight Reason = "weight" // the weight is null, negative or not finite
+	ReasonNumber Reason = "number" // a text is no number by the format
 	ReasonNull   Reason = "null"   // a feature has no value, and Options.Nullable says that it must
 	ReasonLabel  Reason = "label"  // a label is null or none of the classes (labels only; events accept both)
 	ReasonRecord Reason = "record" // a label's source position is null or negative

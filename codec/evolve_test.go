@@ -44,7 +44,8 @@ func TestDifferencesAreNamed(t *testing.T) {
 // the schema of a batch says of itself, and by default the column must be there.
 func TestNullable(t *testing.T) {
 	o := Options{Schema: &model.Schema{Classes: []string{"no", "yes"}, Features: []model.Feature{
-		{Name: "x", Kind: model.Continuous}, {Name: "v", Kind: model.Nominal}}}, Features: FeaturesAll, Missing: []string{"NA"}}
+		{Name: "x", Kind: model.Continuous}, {Name: "v", Kind: model.Nominal}}}, Features: FeaturesAll,
+		Missing: []string{"NA"}}
 	rows := `[{"x": 1, "v": "a"}, {"x": null, "v": "b"}, {"x": 3, "v": "NA"}, {"x": 4, "v": null}]`
 	both := record(t, []arrow.Field{field("x", realType), field("v", utf8Type)}, rows)
 	x := record(t, []arrow.Field{field("x", realType)}, `[{"x": 1}, {"x": 2}]`)
@@ -125,7 +126,8 @@ func TestTypesThatAreNotRead(t *testing.T) {
 	for _, bits := range []byte{32, 64} {
 		fb.b[width], fb.b[width+1] = bits, 0
 		var b model.Batch
-		_, err := mustDecoder(t, Options{Schema: &model.Schema{Classes: []string{"a"}}}).Decode(&Message{Value: value}, &b, nil)
+		d := mustDecoder(t, Options{Schema: &model.Schema{Classes: []string{"a"}}})
+		_, err := d.Decode(&Message{Value: value}, &b, nil)
 		var m *MessageError
 		if !errors.As(err, &m) || m.Reason != ReasonSchema || m.Column != "money" ||
 			!strings.Contains(err.Error(), "decimal") || !strings.Contains(err.Error(), "(9, 2)") {
@@ -156,8 +158,8 @@ func TestNoBadTextLeaves(t *testing.T) {
 	dict := func(of arrow.DataType) arrow.DataType {
 		return &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: of}
 	}
-	for _, of := range []arrow.DataType{utf8Type, arrow.BinaryTypes.LargeString, arrow.BinaryTypes.StringView, dict(utf8Type),
-		dict(arrow.BinaryTypes.LargeString)} {
+	for _, of := range []arrow.DataType{utf8Type, arrow.BinaryTypes.LargeString, arrow.BinaryTypes.StringView,
+		dict(utf8Type), dict(arrow.BinaryTypes.LargeString)} {
 		for _, batches := range []int{1, 2} {
 			schema := arrow.NewSchema([]arrow.Field{field("id", of), field("v", of)}, nil)
 			rec := array.NewRecord(schema, []arrow.Array{
@@ -237,12 +239,14 @@ func TestChangesAreCounted(t *testing.T) {
 		rows string
 		want Changes
 	}{
-		{"whole numbers", model.Continuous, int64Type, `[{"v": "9007199254740992"}, {"v": "9007199254740993"}, {"v": "-9007199254740993"},
+		{"whole numbers", model.Continuous, int64Type, `[{"v": "9007199254740992"},
+			{"v": "9007199254740993"}, {"v": "-9007199254740993"},
 			{"v": "9007199254740994"}, {"v": null}, {"v": "9223372036854775807"}]`, Changes{Rounded: 3}},
 		{"unsigned", model.Continuous, arrow.PrimitiveTypes.Uint64, `[{"v": "18446744073709551615"}, {"v": 7},
 			{"v": "9223372036854775808"}]`, Changes{Rounded: 1}},
 		{"levels keep every digit", model.Nominal, int64Type, `[{"v": "9007199254740993"}]`, Changes{}},
-		{"decimals", model.Continuous, &arrow.Decimal128Type{Precision: 38, Scale: 2}, `[{"v": "0.10"}, {"v": "123456789012345.67"},
+		{"decimals", model.Continuous, &arrow.Decimal128Type{Precision: 38, Scale: 2}, `[{"v": "0.10"},
+			{"v": "123456789012345.67"},
 			{"v": "123456789012345678901234.56"}]`, Changes{Rounded: 1}},
 		{"long texts", model.Nominal, utf8Type, `[{"v": "` + long + `"}, {"v": "a"}, {"v": "` + long + `"}]`,
 			Changes{Shortened: 2}},

@@ -156,7 +156,7 @@ func (r *fieldReader) read(t, depth int) (f arrow.Field, nd *node) {
 
 // encoded is the node of a dictionary column whose values have the node values.
 func (r *fieldReader) encoded(d int, values *node) *node {
-	index := arrow.DataType(arrow.PrimitiveTypes.Int32)
+	index := arrow.PrimitiveTypes.Int32
 	if i := r.ref(r.field(d, dictionaryIndexType)); i != 0 {
 		index = r.integer(i)
 	}

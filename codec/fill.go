@@ -37,7 +37,7 @@ func (d *Decoder) fillLevels(c *levelColumn, dst []uint32, a arrow.Array) error 
 		return eachText(a, a.ValueOffsets(), func(i int, t []byte) { dst[i] = c.lookup(t) },
 			func(i int) { dst[i] = model.MissingCode })
 	case *array.Dictionary:
-		return d.fillLevelsByValue(c, dst, a)
+		return c.byDictionary(dst, a)
 	}
 	for i := range dst {
 		t, ok := appendText(d.scratch[:0], a, i)
@@ -48,57 +48,6 @@ func (d *Decoder) fillLevels(c *levelColumn, dst []uint32, a arrow.Array) error 
 		}
 	}
 	return nil
-}
-
-// fillLevelsByValue looks each value of a dictionary up once, and only values that occur: levels are numbered by the
-// rows.
-func (d *Decoder) fillLevelsByValue(c *levelColumn, dst []uint32, a *array.Dictionary) error {
-	const unseen = model.MissingCode - 1
-	values := a.Dictionary()
-	if c.dict != values.Data() {
-		if !d.in.account.take(4 * int64(values.Len())) {
-			return nil
-		}
-		c.dict, c.byValue, c.oddValues = values.Data(), resize(c.byValue, values.Len()), nil
-		for i := range c.byValue {
-			c.byValue[i] = unseen
-		}
-	}
-	for i := range dst {
-		dst[i] = model.MissingCode
-		if a.IsNull(i) {
-			continue
-		}
-		k := a.GetValueIndex(i)
-		if k < 0 || k >= len(c.byValue) {
-			return errOffsets
-		}
-		if c.byValue[k] == unseen {
-			c.byValue[k] = d.level(c, values, k)
-		} else if odd, is := c.oddValues[k]; is { // each row counts
-			c.replaced, c.shortened = c.replaced+odd[0], c.shortened+odd[1]
-		}
-		dst[i] = c.byValue[k]
-	}
-	return nil
-}
-
-// level looks up value k of a dictionary.
-func (d *Decoder) level(c *levelColumn, values arrow.Array, k int) uint32 {
-	t, ok := appendText(d.scratch[:0], values, k)
-	d.scratch = t
-	if !ok {
-		return model.MissingCode
-	}
-	replaced, shortened := c.replaced, c.shortened
-	code := c.lookup(t)
-	if odd := [2]int{c.replaced - replaced, c.shortened - shortened}; odd != [2]int{} {
-		if c.oddValues == nil {
-			c.oddValues = map[int][2]int{}
-		}
-		c.oddValues[k] = odd
-	}
-	return code
 }
 
 func (d *Decoder) fillLabels(dst []int32, recs []arrow.Record, col int) {
@@ -113,47 +62,13 @@ func (d *Decoder) fillLabels(dst []int32, recs []arrow.Record, col int) {
 	for _, r := range recs {
 		a := r.Column(col)
 		if dict, ok := a.(*array.Dictionary); ok {
-			d.fillLabelsByValue(dst[:a.Len()], dict)
+			c.byDictionary(dst[:a.Len()], dict)
 		} else {
 			for i := range a.Len() {
-				dst[i] = d.class(a, i)
+				dst[i] = c.value(a, i)
 			}
 		}
 		dst = dst[a.Len():]
-	}
-}
-
-func (d *Decoder) class(a arrow.Array, i int) int32 {
-	t, ok := appendText(d.scratch[:0], a, i)
-	d.scratch = t
-	if !ok {
-		return model.Unlabelled
-	}
-	return d.classes.lookup(t)
-}
-
-// fillLabelsByValue looks each value of a dictionary up once.
-func (d *Decoder) fillLabelsByValue(dst []int32, a *array.Dictionary) {
-	const unseen = math.MinInt32
-	c, values := &d.classes, a.Dictionary()
-	if c.dict != values.Data() {
-		if !d.in.account.take(4 * int64(values.Len())) {
-			return
-		}
-		c.dict, c.byValue = values.Data(), resize(c.byValue, values.Len())
-		for i := range c.byValue {
-			c.byValue[i] = unseen
-		}
-	}
-	for i := range dst {
-		if dst[i] = model.Unlabelled; a.IsNull(i) {
-			continue
-		}
-		k := a.GetValueIndex(i)
-		if c.byValue[k] == unseen {
-			c.byValue[k] = d.class(values, k)
-		}
-		dst[i] = c.byValue[k]
 	}
 }
 

@@ -30,9 +30,10 @@ func rawText(a arrow.Array, i int) (text string, is bool) {
 
 // idTexts holds the ids of the values of one dictionary.
 type idTexts struct {
-	dict  arrow.ArrayData
-	texts []string
-	state []uint8
+	dict    arrow.ArrayData
+	texts   []string
+	state   []uint8
+	scratch []byte
 }
 
 const (
@@ -108,7 +109,7 @@ func (d *Decoder) fillIDsByValue(dst []string, a *array.Dictionary, first int32)
 		k := 0
 		if a.IsValid(i) {
 			k = a.GetValueIndex(i)
-			if x.state[k] == idUnseen && !d.idOf(values, k) {
+			if x.state[k] == idUnseen && !x.look(&d.in.account, values, k) {
 				return
 			}
 		}
@@ -121,19 +122,19 @@ func (d *Decoder) fillIDsByValue(dst []string, a *array.Dictionary, first int32)
 	}
 }
 
-// idOf looks at value k of a dictionary of ids; it reports false where the memory is used up.
-func (d *Decoder) idOf(values arrow.Array, k int) bool {
-	d.ids.state[k] = idBad
-	t := d.scratch[:0]
+// look looks at value k of the dictionary; it reports false where the memory is used up.
+func (x *idTexts) look(a *account, values arrow.Array, k int) bool {
+	x.state[k] = idBad
+	t := x.scratch[:0]
 	if text, is := rawText(values, k); !is || len(text) <= maxID {
 		t, _ = appendText(t, values, k)
-		d.scratch = t
+		x.scratch = t
 	}
 	if isID(t) {
-		if !d.in.account.take(idCost * int64(len(t))) {
+		if !a.take(idCost * int64(len(t))) {
 			return false
 		}
-		d.ids.state[k], d.ids.texts[k] = idGood, string(t)
+		x.state[k], x.texts[k] = idGood, string(t)
 	}
 	return true
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"io"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
@@ -80,8 +79,7 @@ func (g *inflater) unpack(codec byte, dst, src []byte) error {
 			g.lz4 = lz4.NewReader(nil)
 		}
 		g.lz4.Reset(bytes.NewReader(src))
-		_, err := io.ReadFull(g.lz4, dst)
-		return err
+		return readWhole(g.lz4, dst)
 	}
 	if g.zstd == nil {
 		z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
@@ -92,8 +90,13 @@ func (g *inflater) unpack(codec byte, dst, src []byte) error {
 		g.zstd = z
 	}
 	out, err := g.zstd.DecodeAll(src, dst[:0])
-	if err == nil && len(out) != len(dst) {
-		err = errShort
+	switch {
+	case err != nil:
+		return err
+	case len(out) != len(dst):
+		return errShort
+	case &out[0] != &dst[0]:
+		copy(dst, out)
 	}
-	return err
+	return nil
 }

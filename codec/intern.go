@@ -71,6 +71,7 @@ type levelColumn struct {
 	missing map[string]bool
 	fixed   map[string]bool // the levels that the configuration names: their texts stay as they are
 	account *account
+	scratch []byte
 	// by id: the id of the canonical text; MissingCode for a text that means missing
 	canon  []uint32
 	stamp  []uint32 // by id: the batch in which code is valid
@@ -137,10 +138,10 @@ func (c *levelColumn) first(id uint32, size int) uint32 {
 	}
 	c.stamp[id] = c.batch
 	k := c.canon[id]
-	switch {
-	case k == model.MissingCode:
+	switch k {
+	case model.MissingCode:
 		c.code[id] = model.MissingCode
-	case k == id:
+	case id:
 		c.code[id] = uint32(len(c.levels))
 		c.levels = append(c.levels, c.raw[k])
 	default:
@@ -222,6 +223,8 @@ type classColumn struct {
 	intern
 	known   *model.ClassIndex
 	missing map[string]bool
+	account *account
+	scratch []byte
 	class   []int32
 
 	dict    arrow.ArrayData // dictionary of byValue
@@ -262,9 +265,9 @@ func (c *classColumn) of(b []byte) int32 {
 		return k
 	}
 	if c.missing[string(t)] || c.missing[string(model.CanonicalText(nil, t))] {
-		return int32(model.Unlabelled)
+		return model.Unlabelled
 	}
-	return int32(model.UnknownClass)
+	return model.UnknownClass
 }
 
 // trim cuts ASCII spaces around a text.

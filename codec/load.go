@@ -16,6 +16,7 @@ type loader struct {
 	inflater
 	account account
 	values  map[int64]*array.Data // of the dictionaries, by id
+	exact   bool                  // an announced number of nulls that is not the true one is damage, as in files
 
 	batch
 }
@@ -311,7 +312,12 @@ func (l *loader) bitmap(n int64, nulls *int64) []byte {
 	if l.err != nil {
 		return nil
 	}
+	announced := *nulls
 	*nulls = n - int64(bitutil.CountSetBits(b, 0, int(n)))
+	if l.exact && *nulls != announced {
+		l.fail("%d values are null, the batch says %d", *nulls, announced)
+		return nil
+	}
 	if *nulls == 0 {
 		return nil
 	}

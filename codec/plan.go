@@ -44,6 +44,9 @@ func (d *Decoder) planEvents(s *arrow.Schema) *plan {
 		want, fits := wantLevel, level
 		if f.Kind == model.Continuous {
 			want, fits = wantNumber, numeric
+			if !d.o.Numbers.Plain() {
+				fits = numericOrWritten
+			}
 		}
 		nullable, said := d.o.Nullable[f.Name]
 		if said && nullable {

@@ -46,6 +46,24 @@ func (e *streamEncoder) encode(dst []byte, rec arrow.Record) (out []byte, err er
 	return append(e.out, endOfStream...), nil
 }
 
+// more appends one more batch to the stream at the end of dst, which encode or more has written last.
+func (e *streamEncoder) more(dst []byte, rec arrow.Record) (out []byte, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			out, err = dst, fmt.Errorf("encoding batch: %v", p)
+		}
+		if err != nil {
+			e.w = nil
+		}
+		e.out = nil
+	}()
+	e.out = dst[:len(dst)-len(endOfStream)]
+	if err := e.w.Write(rebasedRecord(rec)); err != nil {
+		return append(e.out[:len(dst)-len(endOfStream)], endOfStream...), fmt.Errorf("encoding batch: %w", err)
+	}
+	return append(e.out, endOfStream...), nil
+}
+
 // Start implements ipc.PayloadWriter.
 func (e *streamEncoder) Start() error { return nil }
 

@@ -100,12 +100,12 @@ func goldens(t testing.TB) []golden {
 		s := &model.Schema{Classes: []string{"no", "yes"}, Positive: -1}
 		o := Options{Schema: s, ID: "id", Missing: []string{""}, Features: FeaturesAll}
 		for _, f := range fields[1:] {
-			switch {
-			case f.Name == "t":
+			switch f.Name {
+			case "t":
 				o.Time = "t"
-			case f.Name == "a":
+			case "a":
 				s.Features = append(s.Features, model.Feature{Name: "a", Kind: model.Continuous})
-			case f.Name == "b":
+			case "b":
 				s.Features = append(s.Features, model.Feature{Name: "b", Kind: model.Nominal})
 			}
 		}

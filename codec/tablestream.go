@@ -26,6 +26,7 @@ type TableStream struct {
 func NewTableStream(r io.Reader) (*TableStream, error) {
 	t := &TableStream{r: bufio.NewReaderSize(r, 1<<16)}
 	t.in.init(maxBatch/inflation, nil)
+	t.in.exact = true
 	t.in.account.name = "the bound of a batch of a file"
 	if b, err := t.r.Peek(8); err == nil && string(b[:6]) == "ARROW1" {
 		if _, err := t.r.Discard(8); err != nil {

@@ -18,11 +18,11 @@ import (
 // maxScale bounds the scale of decimals, up or down: a schema could claim two thousand million.
 const maxScale = 76
 
-type number interface {
+type primitive interface {
 	int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64
 }
 
-func convert[T number](dst []float64, v []T) {
+func convert[T primitive](dst []float64, v []T) {
 	v = v[:len(dst)]
 	for i := range dst {
 		dst[i] = float64(v[i])

@@ -81,13 +81,14 @@ var bounds = []bound{
 	{path: "fit.records", low: 1, high: 1e12, why: "without new records there is nothing to fit"},
 	{path: "fit.warmup", low: 1, high: 1e12, why: "a first structure needs labelled records"},
 	{path: "fit.reservoir.records", low: 100, high: 1e8, why: "a fit needs records, and they are held in memory"},
-	{path: "fit.reservoir.bytes", low: 64 * kib, high: tib, why: "a fit needs records, and they are held in memory"},
+	{path: "fit.reservoir.bytes", low: 64 * kib, high: 2 * gib,
+		why: "a fit needs records, they are held in memory, and a snapshot holds them in one part"},
 	{path: "fit.budget", low: second / 10, high: 24 * hour, why: "a fit needs time, and ties up a core"},
 	{path: "fit.gate", low: 0, high: 100, why: "it is how much worse, in nats, a new model may be"},
 	{path: "fit.seed", low: 0, high: exact, why: "it must be the same in every reader of YAML"},
 
 	{path: "labels.window", low: second, high: century, why: "a label needs time to come"},
-	{path: "labels.max_bytes", low: 64 * kib, high: tib, why: "records wait in memory and in every snapshot"},
+	{path: "labels.max_bytes", low: 64 * kib, high: 8 * gib, why: "records wait in memory and in every snapshot"},
 
 	{path: "dedup.window", low: second, high: century, why: "a producer that sends again needs time to do so"},
 	{path: "dedup.max_bytes", low: 64 * kib, high: 4 * gib, why: "ids are held in memory and in every snapshot"},
@@ -103,9 +104,12 @@ var bounds = []bound{
 	{path: "snapshot.bytes_per_second", low: 64 * kib, high: tib, why: "a snapshot must end before the next one begins"},
 
 	{path: "memory.in_flight", low: 64 * kib, high: tib, why: "a message must fit"},
-	{path: "memory.tail", low: 64 * kib, high: tib, why: "a new structure is filled from the tail"},
+	{path: "memory.tail", low: 64 * kib, high: 8 * gib,
+		why: "a new structure is filled from the tail, and every snapshot holds it"},
+	{path: "memory.message", low: kib, high: 511 * mib,
+		why: "a message must fit, and Kafka carries no messages of four times more, which the topics take"},
+	{path: "memory.batch", low: mib + kib, high: 2*gib - 1, why: "a message must fit, and Kafka carries no larger batches"},
 	{path: "memory.decoded", low: mib, high: tib, why: "a message must fit when it is decoded"},
-	{path: "memory.message", low: kib, high: gib, why: "a message must fit, and Kafka carries no larger ones"},
 
 	{path: "policy.future", low: 0, high: century, why: "clocks differ, but not by that"},
 	{path: "policy.dead_share", low: 0, high: 1, why: "it is a share; 0 never pauses"},

@@ -57,6 +57,7 @@ func (d checker) check(c *Config) {
 	d.inBounds(c)
 	d.checkName(c)
 	d.checkRecord(&c.Record)
+	d.checkFormat(&c.Format)
 	d.checkModels(c)
 	if c.Dedup != nil && c.Record.ID == "" && !d.bad["record.id"] {
 		d.report("dedup", "", "dedup needs record.id, the column by which an event is known again")
@@ -66,6 +67,8 @@ func (d checker) check(c *Config) {
 	d.checkHTTP(&c.HTTP)
 	d.atMost("memory.message", "memory.in_flight", int64(c.Memory.Message), int64(c.Memory.InFlight), c.Memory.Message,
 		c.Memory.InFlight)
+	d.atMost("memory.message", "memory.batch", int64(c.Memory.Message)+1<<20, int64(c.Memory.Batch),
+		fmt.Sprintf("%v and 1MiB for key and headers", c.Memory.Message), c.Memory.Batch)
 	d.atMost("memory.message", "memory.decoded", int64(c.Memory.Message), int64(c.Memory.Decoded)/4, c.Memory.Message,
 		fmt.Sprintf("a quarter of %v", c.Memory.Decoded))
 	d.optionalTexts(reflect.ValueOf(c), "")
@@ -133,6 +136,30 @@ func (d checker) checkRecord(r *Record) {
 	}
 	d.unique("record.missing", r.Missing)
 	d.checkFeatures(r, columns)
+}
+
+func (d checker) checkFormat(n *Numbers) {
+	decimal := "."
+	if n.Decimal != "" {
+		decimal = n.Decimal
+	}
+	if decimal != "." && decimal != "," {
+		d.report("format.decimal", "", "format.decimal must be \".\" or \",\", not %q", decimal)
+	}
+	switch {
+	case n.Thousands == "":
+	case !slices.Contains([]string{",", ".", " ", "'", "_"}, n.Thousands):
+		d.report("format.thousands", "", "format.thousands must be one of , . ' _ and a blank, not %q", n.Thousands)
+	case n.Thousands == decimal:
+		d.report("format.thousands", "", "format.thousands and format.decimal are both %q", decimal)
+	}
+	d.unique("format.currency", n.Currency)
+	for i, c := range n.Currency {
+		path := fmt.Sprintf("format.currency[%d]", i)
+		if c == "" || len(c) > 8 || strings.ContainsAny(c, "0123456789+-.,%'_ \t") {
+			d.report(path, "", "%s: a sign of currency has 1 to 8 bytes and no part of a number, not %q", path, c)
+		}
+	}
 }
 
 func (d checker) checkClasses(l *Label) {

@@ -15,6 +15,9 @@ type Config struct {
 	Name string `yaml:"name"`
 	// Record lists the columns of a record. Required.
 	Record Record `yaml:"record"`
+	// Format says how the numbers of continuous features are written where they are texts, in files and messages alike.
+	// Default: plain numbers in files; messages hold numbers and no texts of them.
+	Format Numbers `yaml:"format,omitempty"`
 	// Lift shapes the tables of feature sets and the searches in them.
 	Lift Lift `yaml:"lift"`
 	// Propensity shapes the scorecard.
@@ -105,7 +108,8 @@ func Default(name string) *Config {
 		Kafka:    Kafka{Brokers: []string{"localhost:9092"}},
 		Commit:   Commit{Interval: Duration(100 * time.Millisecond)},
 		Snapshot: Snapshot{Interval: Duration(60 * time.Second), BytesPerSecond: 8 << 20, Share: 0.1},
-		Memory:   Memory{InFlight: 64 << 20, Tail: 32 << 20, Message: 16 << 20, Decoded: leastDecoded},
+		Memory: Memory{InFlight: 64 << 20, Tail: 32 << 20, Message: 16 << 20, Batch: 32 << 20,
+			Decoded: leastDecoded},
 		Policy: Policy{
 			InputLost:      ReactionFail,
 			TopicRecreated: ReactionFail,
@@ -121,6 +125,9 @@ func Default(name string) *Config {
 	c.nameTopics()
 	return c
 }
+
+// leastBatch is the smallest default of Memory.Batch: producers put many small messages into a batch.
+const leastBatch = 8 << 20
 
 // leastDecoded is the smallest default of Memory.Decoded.
 const leastDecoded = 256 << 20

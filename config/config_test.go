@@ -90,10 +90,12 @@ func TestFullFile(t *testing.T) {
 		Features: []Feature{
 			{Name: "age", Kind: KindContinuous, Use: UseScore, Nullable: NullableValues},
 			{Name: "job", Kind: KindNominal, Use: UseScore, Nullable: NullableValues},
-			{Name: "education", Kind: KindOrdinal, Levels: []string{"primary", "secondary", "tertiary"}, Use: UseScore, Nullable: NullableValues},
+			{Name: "education", Kind: KindOrdinal, Levels: []string{"primary", "secondary", "tertiary"}, Use: UseScore,
+				Nullable: NullableValues},
 			{Name: "duration", Kind: KindContinuous, Use: UseNever, Nullable: NullableValues},
 		},
 	}
+	want.Format = Numbers{Decimal: ",", Thousands: ".", Percent: true, Currency: []string{"€", "EUR"}}
 	want.Lift.Profiles.Of = []string{"yes"}
 	want.Propensity.Monotone = map[string]Direction{"age": DirectionUp}
 	want.Labels = &Labels{Window: Duration(7 * 24 * time.Hour), OnExpiry: "drop", Late: LateCorrect, MaxBytes: 256 << 20}
@@ -373,9 +375,7 @@ func TestBoundsAtTheirEnds(t *testing.T) {
 				with = "neighbours: 1, "
 			case "memory.message":
 				with = "in_flight: 4GiB, "
-			case "memory.decoded":
-				with = "message: 1KiB, "
-			case "memory.in_flight":
+			case "memory.decoded", "memory.in_flight", "memory.batch":
 				with = "message: 1KiB, "
 			}
 			text += open + ": {" + with + keys[len(keys)-1] + ": " + value + strings.Repeat("}", len(keys)-1) + "\n"

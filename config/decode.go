@@ -56,6 +56,9 @@ func Parse(name string, data []byte, env func(string) (string, bool)) (*Config, 
 		if d.given("kafka.embedded") && !d.given("kafka.brokers") {
 			c.Kafka.Brokers = nil
 		}
+		if !d.given("memory.batch") {
+			c.Memory.Batch = min(max(2*c.Memory.Message, leastBatch), 2<<30-1)
+		}
 		if !d.given("memory.decoded") {
 			c.Memory.Decoded = max(8*c.Memory.Message, leastDecoded)
 		}

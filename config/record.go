@@ -19,6 +19,20 @@ type Record struct {
 	Features []Feature `yaml:"features"`
 }
 
+// Numbers names the conventions by which texts are numbers.
+type Numbers struct {
+	// Decimal parts the fraction: "." or ",". Default ".".
+	Decimal string `yaml:"decimal,omitempty"`
+	// Thousands parts groups of three digits: one of , . ' _ and a blank, other than decimal. Default none: there are no
+	// groups.
+	Thousands string `yaml:"thousands,omitempty"`
+	// Percent reads "12 %" as 0.12; texts without the sign stay as they are. Default false: such a text is no number.
+	Percent bool `yaml:"percent,omitempty"`
+	// Currency lists signs that may stand before or behind a number, such as € or EUR, each of at most 8 bytes. Default
+	// none.
+	Currency []string `yaml:"currency,omitempty"`
+}
+
 // MaxFeatures bounds record.features.
 const MaxFeatures = 10000
 

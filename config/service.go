@@ -129,6 +129,10 @@ type Memory struct {
 	// Message bounds one input message, decoded. Default 16MiB; a larger one goes to the dead letters. At most
 	// InFlight.
 	Message ByteSize `yaml:"message"`
+	// Batch bounds one batch of Kafka messages, decompressed, and all that the process decompresses at a time. Default
+	// twice Message, and 8MiB where that is less. A larger batch becomes one dead letter that names its offsets. At
+	// least Message and 1MiB.
+	Batch ByteSize `yaml:"batch"`
 	// Decoded bounds the memory of decoded messages, over all partitions of the process. Default 256MiB, and eight times
 	// Message where that is more. One message may take half of it; a larger one goes to the dead letters. At the bound
 	// decoding waits. At least four times Message.

@@ -82,6 +82,35 @@ func (b *Batch) move(i, k int) {
 	}
 }
 
+// Slice returns n records from one on. They share the memory of the batch.
+func (b *Batch) Slice(from, n int) Batch {
+	out := *b
+	out.N, out.Columns = n, make([]Column, len(b.Columns))
+	for k, c := range b.Columns {
+		if c.Float != nil {
+			c.Float = c.Float[from : from+n]
+		}
+		if c.Code != nil {
+			c.Code = c.Code[from : from+n]
+		}
+		out.Columns[k] = c
+	}
+	out.Label = b.Label[from : from+n]
+	if b.Weight != nil {
+		out.Weight = b.Weight[from : from+n]
+	}
+	if b.ID != nil {
+		out.ID = b.ID[from : from+n]
+	}
+	if b.Time != nil {
+		out.Time = b.Time[from : from+n]
+	}
+	if b.Row != nil {
+		out.Row = b.Row[from : from+n]
+	}
+	return out
+}
+
 // Labels is a run of late or corrected labels: each names its record by ID or by position.
 type Labels struct {
 	N     int

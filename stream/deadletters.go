@@ -60,7 +60,7 @@ func (d *deadLetters) write(
 			d.known[l.ID] = true
 		}
 		l.Record.Topic, l.Record.Partition = t.s.o.Topics.Dead, t.s.deadPartition(t.id)
-		x.add(l.Record)
+		x.add(t.stamped(deadletter.Fit(l.Record, len(r.Headers), t.s.o.Client.Limit(t.s.o.Topics.Dead))))
 		t.s.o.Metrics.Dead.WithLabelValues(string(l.Reason)).Inc()
 		t.notices.add(now, stage, l.Reason, l.ID)
 		t.mu.Lock()

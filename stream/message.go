@@ -28,9 +28,9 @@ func (m *message) long(now time.Time) string {
 		now.Sub(m.since).Round(time.Second))
 }
 
-// during shows the message while f works on it. f may give it up between two slices of its rows, as more says: where ctx
-// has ended, and then patience has passed or the grace period is half over. A message that is given up leaves a state
-// that must be dropped.
+// during shows the message while f works on it. f may give it up while it is decoded, where patience has passed since
+// the end of ctx, and between two slices of its rows, as more says: there also where the grace period is half over. A
+// message that is given up leaves a state that must be dropped.
 func (t *task) during(
 	ctx context.Context, topic string, r *txn.Record, patience time.Duration, f func(more func(row int) bool),
 ) {
@@ -38,6 +38,9 @@ func (t *task) during(
 	t.mu.Lock()
 	t.message = message{topic: topic, offset: r.Offset, since: now()}
 	t.mu.Unlock()
+	done := make(chan struct{})
+	forget := context.AfterFunc(ctx, func() { time.AfterFunc(patience, func() { close(done) }) })
+	t.m.Done = done
 	var ended time.Time
 	f(func(row int) bool {
 		t.mu.Lock()
@@ -51,6 +54,8 @@ func (t *task) during(
 		}
 		return now().Sub(ended) < patience && !t.s.hurried()
 	})
+	forget()
+	t.m.Done = nil
 	t.mu.Lock()
 	t.message = message{}
 	t.mu.Unlock()

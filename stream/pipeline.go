@@ -202,6 +202,7 @@ func (p *pipeline) await() error {
 	t.s.o.Metrics.InFlight.Set(float64(t.s.budget.inUse()))
 	if err != nil {
 		t.course = broken
+		t.outlived(x.took)
 		return err
 	}
 	t.advanced = true
@@ -223,6 +224,9 @@ func (p *pipeline) commit(ctx context.Context) error {
 	x := p.filling
 	p.filling = &transaction{}
 	p.complete(ctx, x)
+	if len(p.late) > 0 && x.bytes >= outputBytes {
+		p.fill() // the rest of the labels
+	}
 	if x.done.Number == 0 {
 		p.t.s.budget.release(x.reserved)
 		return nil
@@ -267,6 +271,7 @@ func (p *pipeline) save(x *transaction) {
 	}
 	// A quarter of the ring each: the snapshot before the last must be able to replay too.
 	if p.snapshotDue() || unsaved >= state.JournalRing/4 && !t.snap.Busy() {
+		t.snap.Within(t.s.o.Client.Limit(t.s.o.Topics.State))
 		t.snap.Start(t.m.Part, t.s.o.Spec.Options.Fingerprint, t.m.At, t.m.Journal, t.s.format())
 		t.read, t.wrote, t.noting = 0, 0, true
 		p.lastSnap = now
@@ -280,12 +285,16 @@ func (p *pipeline) save(x *transaction) {
 		if t.s.stopping() || unsaved >= state.JournalRing/2 || t.snapshotFirst {
 			limit = outputBytes // better too many bytes a second than a journal that is overwritten
 		}
+		busy := t.snap.Busy()
 		pieces, whole := t.snap.Take(limit)
 		for _, c := range pieces {
 			t.writeState(x, c)
 			p.pace.Spend(len(c.Value))
 		}
 		x.snapshot = whole
+		if err := t.snap.Problem; err != nil && busy {
+			t.log.Error("the state cannot be written to a snapshot", zap.Error(err))
+		}
 	}
 }
 
@@ -299,6 +308,9 @@ func (p *pipeline) learnLate(ctx context.Context, x *transaction) (moved bool) {
 		f := &p.late[0]
 		for len(f.Records) > 0 {
 			r := &f.Records[0]
+			if x.bytes >= outputBytes {
+				return moved // letters of many bad labels take several transactions
+			}
 			if !caughtUp && !r.Time.IsZero() && r.Time.After(t.newest) {
 				return moved
 			}
@@ -344,6 +356,9 @@ func (p *pipeline) writeFirst(ctx context.Context) error {
 		p.t.phase(WritingState, "")
 		if err := p.flush(ctx); err != nil {
 			return err
+		}
+		if p.t.snap.Problem != nil {
+			return p.t.snap.Problem
 		}
 	}
 	if !p.t.snapshotFirst {
@@ -405,6 +420,9 @@ func (p *pipeline) drain(ctx context.Context) error {
 		p.lastSnap = time.Time{}
 		if err := p.flush(ctx); err != nil {
 			return err
+		}
+		if t.snap.Problem != nil {
+			return nil // the next start replays
 		}
 		if p.torn {
 			t.course = broken

@@ -17,7 +17,6 @@ import (
 	"liftstream/stream/committed"
 	"liftstream/stream/state"
 	"liftstream/stream/streamtest"
-	"liftstream/stream/topics"
 	"liftstream/stream/txn"
 )
 
@@ -204,29 +203,6 @@ func TestLabelsOfABacklogWaitForTheirRecords(t *testing.T) {
 		r := w.run(o)
 		w.caught(r)
 		r.await(t, "the 3000 labels are not learnt", func(s Status) bool { return s.Partitions[0].Labelled == 3000 })
-		r.end(t)
-	})
-}
-
-func TestScoresThatDoNotFitTheirTopicStopTheStageByName(t *testing.T) {
-	streamtest.Brokers(t, func(t *testing.T, addr string) {
-		w := newWorld(t, addr, 1)
-		small := topics.Specs(w.Topics, 1, 1, 4<<20)[1]
-		small.Name, small.Configs = w.Name+"-small", map[string]string{"max.message.bytes": "2000"}
-		if _, err := w.Client.CreateTopics(context.Background(), small); err != nil {
-			t.Fatal(err)
-		}
-		w.Produce(100, 50, true)
-		o := w.options(w.Client)
-		o.Topics.Scores = small.Name
-		if err := w.run(o).fails(t, 20*time.Second); txn.KindOf(err) != txn.TooLarge ||
-			!strings.Contains(err.Error(), small.Name) {
-			t.Errorf("got %v", err)
-		}
-		w.Produce(100, 50, true)
-		r := w.run(w.options(w.Client)) // a topic that takes them: nothing was passed over
-		w.caught(r)
-		w.ExactlyOnce()
 		r.end(t)
 	})
 }

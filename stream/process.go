@@ -1,9 +1,11 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 
@@ -22,39 +24,64 @@ import (
 // belongs to none.
 func (t *task) process(ctx context.Context, x *transaction, r *txn.Record, patience time.Duration) (err error) {
 	defer t.m.Release()
+	if cap(t.value)-len(t.value) < 64<<10 {
+		t.value = make([]byte, 0, 1<<20) // the transactions keep its bytes; growing would copy them
+	}
+	start, limit := len(t.value), t.scoresLimit(r)
 	var bad []codec.RowError
-	t.during(ctx, t.s.o.Topics.Events, r, patience, func(more func(row int) bool) { bad, err = t.m.TakeEvents(r, more) })
-	if errors.Is(err, replay.ErrInterrupted) {
-		return fmt.Errorf("processing offset %d: %w", r.Offset, err)
+	var failed error
+	var c tally
+	t.during(ctx, t.s.o.Topics.Events, r, patience, func(more func(row int) bool) {
+		if bad, err = t.m.ReadEvents(r); err != nil {
+			return
+		}
+		t.m.Sift()
+		t.m.BeginScores(limit)
+		failed = t.m.Score(more, func(b *model.Batch, from int) (err error) {
+			if t.value, err = t.m.AppendScores(t.value, b, from); err != nil {
+				return fmt.Errorf("encoding the scores of offset %d: %w", r.Offset, err)
+			}
+			if t.s.o.OnScores != nil {
+				t.s.o.OnScores(int32(t.id), b, &t.m.Scores, t.m.Part.Levels())
+			}
+			c.add(&t.m.Scores, b.N)
+			return nil
+		})
+	})
+	if failed = cmp.Or(failed, interrupted(err)); errors.Is(failed, replay.ErrInterrupted) {
+		t.value = t.value[:start]
+		return fmt.Errorf("processing offset %d: %w", r.Offset, failed)
+	}
+	if failed != nil {
+		return failed
 	}
 	t.m.At.Events = r.Next()
 	if r.Time.After(t.newest) {
 		t.newest = r.Time
 	}
 	t.seen.Events = state.MessageOf(r)
-	n := t.m.Batch.N
-	t.windows.events.see(r.Offset, weighed(t.m.Rows, bad, err))
-	t.dead.write(t, x, r, codec.StageEvents, bad, err)
 	if err != nil {
+		t.windows.events.see(r.Offset, weighed(t.m.Rows, bad, err))
+		t.dead.write(t, x, r, codec.StageEvents, bad, err)
 		return nil
 	}
-	if cap(t.value)-len(t.value) < 64<<10 {
-		t.value = make([]byte, 0, 1<<20) // the transactions keep its bytes; growing would copy them
+	parts, lost := t.m.ScoreParts()
+	bad = append(bad, lost...)
+	t.windows.events.see(r.Offset, weighed(t.m.Rows-len(lost), bad, nil))
+	t.dead.write(t, x, r, codec.StageEvents, bad, nil)
+	for i, p := range parts {
+		h := scores.Headers(r, p.Rows, t.m.Part.ModelVersion())
+		if len(parts) > 1 || len(lost) > 0 {
+			h = scores.PartHeaders(h, i, len(parts), limit)
+		}
+		x.add(t.stamped(txn.Record{Topic: t.s.o.Topics.Scores, Partition: t.id, Key: r.Key, Time: r.Time, Headers: h,
+			Value: t.value[p.Start:p.End:p.End]}))
+		t.answered = r.Next()
 	}
-	start := len(t.value)
-	if t.value, err = t.m.AppendScores(t.value); err != nil {
-		return fmt.Errorf("encoding the scores of offset %d: %w", r.Offset, err)
+	if len(t.value)-start > largeValues {
+		t.value = nil // most transactions need less
 	}
-	x.add(txn.Record{
-		Topic: t.s.o.Topics.Scores, Partition: t.id, Key: r.Key, Time: r.Time,
-		Value:   t.value[start:len(t.value):len(t.value)],
-		Headers: scores.Headers(r, n, t.m.Part.ModelVersion()),
-	})
-	t.answered = r.Offset + 1
-	if t.s.o.OnScores != nil {
-		t.s.o.OnScores(int32(t.id), &t.m.Batch, &t.m.Scores, t.m.Part.Levels())
-	}
-	t.count(n)
+	t.count(&c)
 	t.m.Changes().Each(func(kind string, n int) {
 		if n > 0 {
 			t.s.o.Metrics.Changed.WithLabelValues(kind).Add(float64(n))
@@ -63,30 +90,67 @@ func (t *task) process(ctx context.Context, x *transaction, r *txn.Record, patie
 	return nil
 }
 
-// count counts the scores of a message of n rows.
-func (t *task) count(n int) {
-	var by [3]int
-	for _, s := range t.m.Scores.Status[:n] {
-		by[s]++
+// interrupted returns replay.ErrInterrupted if it is the error, else nil.
+func interrupted(err error) error {
+	if errors.Is(err, replay.ErrInterrupted) {
+		return replay.ErrInterrupted
 	}
-	for s, c := range by {
-		if c > 0 {
-			t.s.o.Metrics.Records.WithLabelValues(model.Status(s).String()).Add(float64(c))
+	return nil
+}
+
+// stamped returns an output with a timestamp that its topic takes. The message's own is in a header then.
+func (t *task) stamped(r txn.Record) txn.Record {
+	at := t.s.o.Client.Stamp(r.Topic, r.Time, t.s.o.Now())
+	if !at.Equal(r.Time) {
+		r.Headers = append(r.Headers, txn.Header{Key: scores.HeaderTime,
+			Value: strconv.AppendInt(nil, r.Time.UnixMilli(), 10)})
+		r.Time = at
+	}
+	return r
+}
+
+// largeValues is the size of a message's scores after which their memory is not used again.
+const largeValues = 4 << 20
+
+// scoresLimit returns the largest value of a scores message that answers an event.
+func (t *task) scoresLimit(r *txn.Record) int {
+	h := scores.PartHeaders(scores.Headers(r, math.MaxInt32, math.MaxInt64), math.MaxInt32, math.MaxInt32, math.MaxInt32)
+	return max(t.s.o.Client.Limit(t.s.o.Topics.Scores)-txn.RecordBytes(&txn.Record{Key: r.Key, Headers: h}), 1)
+}
+
+// tally counts the scores of a message, by status, and their reasons.
+type tally struct {
+	rows         int
+	by           [3]int
+	all, against int // reasons
+}
+
+func (c *tally) add(s *model.Scores, n int) {
+	c.rows += n
+	for _, status := range s.Status[:n] {
+		c.by[status]++
+	}
+	for i := range s.Why {
+		if s.Why[i].Counts() {
+			c.all++
+		}
+		if s.Why[i].Conflicts() {
+			c.against++
 		}
 	}
-	var all, against int
-	for i := range t.m.Scores.Why {
-		if t.m.Scores.Why[i].Counts() {
-			all++
-		}
-		if t.m.Scores.Why[i].Conflicts() {
-			against++
+}
+
+// count counts the scores of a message.
+func (t *task) count(c *tally) {
+	for s, n := range c.by {
+		if n > 0 {
+			t.s.o.Metrics.Records.WithLabelValues(model.Status(s).String()).Add(float64(n))
 		}
 	}
-	t.s.o.Metrics.Reasons.WithLabelValues("follows").Add(float64(all - against))
-	t.s.o.Metrics.Reasons.WithLabelValues("conflicts").Add(float64(against))
+	t.s.o.Metrics.Reasons.WithLabelValues("follows").Add(float64(c.all - c.against))
+	t.s.o.Metrics.Reasons.WithLabelValues("conflicts").Add(float64(c.against))
 	t.mu.Lock()
-	t.status.Scored += uint64(n)
+	t.status.Scored += uint64(c.rows)
 	t.mu.Unlock()
 }
 
@@ -183,7 +247,8 @@ func (t *task) send(x *transaction, outcome chan<- error) {
 		Records: x.records, Compression: txn.Lz4, Group: o.Name, Member: t.gen.Member, Generation: t.gen.ID,
 		Offsets: offsets, Note: x.done.Note(),
 	})
-	o.Metrics.CommitTime.Observe(o.Now().Sub(began).Seconds())
+	x.took = o.Now().Sub(began)
+	o.Metrics.CommitTime.Observe(x.took.Seconds())
 	outcome <- err
 }
 

@@ -171,6 +171,10 @@ func (s *Stage) Run(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
+	// Without the right to ask, refused batches tell later.
+	if err := s.o.Client.LearnLimits(ctx, s.o.Topics.Scores, s.o.Topics.Dead, s.o.Topics.State, s.o.Topics.Model); err != nil {
+		s.o.Log.Debug("asking for the largest messages of the topics", zap.Error(err))
+	}
 	life, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	var children sync.WaitGroup
 	defer children.Wait()

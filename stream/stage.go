@@ -81,8 +81,8 @@ type Options struct {
 	Log     *zap.Logger
 	Metrics *Metrics
 	Now     func() time.Time
-	// OnScores, when set, sees every scored batch before it is committed; after a restart some may be seen again. It
-	// must return quickly, must not keep its arguments, and is called from several partitions at once.
+	// OnScores, when set, sees every scored batch before it is committed; of a large message parts, in turn. After a
+	// restart some may be seen again. It must return quickly, must not keep its arguments, and is called from several partitions at once.
 	OnScores func(partition int32, b *model.Batch, s *model.Scores, l *model.Levels)
 }
 

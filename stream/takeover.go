@@ -157,7 +157,7 @@ func (o *takeover) restore(ctx context.Context) error {
 	var err error
 	if t.m, err = replay.New(replay.Options{
 		Client: t.s.o.Client, Events: t.s.o.Topics.Events, Labels: t.s.o.Topics.Labels, Partition: t.id,
-		Spec: t.s.o.Spec, Codec: t.s.o.Codec, Models: t.s.models, Budget: t.s.budgetOf, Progress: func(topic string, at, to int64) {
+		Spec: t.s.o.Spec, Codec: t.s.o.Codec, Models: t.s.models, Budget: t.s.budgetOf, Skips: o.skips(), Progress: func(topic string, at, to int64) {
 			t.phase(Restoring, fmt.Sprintf("offset %d of %d of %s", at, to, topic))
 		},
 	}); err != nil {
@@ -205,8 +205,33 @@ func (o *takeover) restore(ctx context.Context) error {
 			return err
 		}
 	}
-	t.snap.Discard(o.log.Orphans(t.snap.Last, t.snap.Before))
+	t.snap.Discard(append(o.log.Orphans(t.snap.Last, t.snap.Before), o.pastSkips()...))
 	return nil
+}
+
+// skips returns the messages that an operator has passed by.
+func (o *takeover) skips() []state.Skip {
+	skips := o.log.Skips()
+	for i := range skips {
+		s := &skips[i]
+		o.t.log.Info("an operator has a message passed by", zap.String("stage", s.Stage), zap.Int64("offset", s.Offset),
+			zap.String("why", s.Why))
+	}
+	return skips
+}
+
+// pastSkips returns the keys of skips whose messages are no longer in their topic.
+func (o *takeover) pastSkips() (keys []string) {
+	for _, s := range o.log.Skips() {
+		first := o.plan.First.Events
+		if s.Stage == codec.StageLabels {
+			first = o.plan.First.Labels
+		}
+		if s.Offset < first {
+			keys = append(keys, s.Key())
+		}
+	}
+	return keys
 }
 
 // repair writes the missing dead letters of the last transaction, and says which of its scores cannot be made again.
@@ -400,6 +425,7 @@ func (o *takeover) claim() error {
 	outcome := make(chan error, 1)
 	t.send(o.x, outcome)
 	if err := <-outcome; err != nil {
+		t.outlived(o.x.took)
 		return fmt.Errorf("claiming the partition: %w", err)
 	}
 	t.s.o.Metrics.Commits.WithLabelValues("committed").Inc()

@@ -16,8 +16,13 @@ import (
 	"liftstream/stream/txn"
 )
 
-// transactionTimeout is how long the broker keeps an open transaction of a process that is gone.
-const transactionTimeout = 30 * time.Second
+const (
+	// transactionTimeout is how long the broker keeps an open transaction of a process that is gone.
+	transactionTimeout = 30 * time.Second
+	// longestTransaction is the timeout of transactions that need more, as on a slow connection. Brokers take 15 minutes
+	// unless set otherwise.
+	longestTransaction = 8 * time.Minute
+)
 
 // owned is the state of a partition with its task's knowledge of it. A generation that ends in order hands it to the
 // next one.
@@ -74,6 +79,8 @@ type task struct {
 	wrote int64  // bytes of state written since then
 	value []byte // the scores messages are appended to it
 
+	timeout time.Duration // of transactions; it grows when one has needed more
+
 	// Of the attempt:
 
 	course   course
@@ -86,7 +93,7 @@ type task struct {
 }
 
 func newTask(s *Stage, gen *txn.Generation, id int) *task {
-	t := &task{s: s, id: id, gen: gen, log: s.o.Log.With(zap.Int("partition", id))}
+	t := &task{s: s, id: id, gen: gen, timeout: transactionTimeout, log: s.o.Log.With(zap.Int("partition", id))}
 	t.notices.log = t.log
 	t.status = PartitionStatus{Partition: int32(id), Offset: -1}
 	t.phase(TakingOver, "")
@@ -118,13 +125,16 @@ func (t *task) run(ctx context.Context) error {
 		if err == nil {
 			return nil
 		}
-		switch txn.KindOf(err) {
-		case txn.Fenced, txn.StaleGeneration:
+		switch kind := txn.KindOf(err); {
+		case txn.Shrunk(err): // smaller messages, or such without the refused timestamps, may be taken
+			t.log.Warn("a topic refuses what others take", zap.Error(err))
+			continue
+		case kind == txn.Fenced, kind == txn.StaleGeneration:
 			t.log.Info("partition has another owner", zap.Error(err))
 			return nil
-		case txn.Environment, txn.Unknown, txn.NoTopic:
-		case txn.Credentials, txn.Handshake: // this member has joined by them: they are being changed
-		case txn.OutOfRange: // messages to be read are gone: the policies decide
+		case kind == txn.Environment, kind == txn.Unknown, kind == txn.NoTopic:
+		case kind == txn.Credentials, kind == txn.Handshake: // this member has joined by them: they are being changed
+		case kind == txn.OutOfRange: // messages to be read are gone: the policies decide
 		default:
 			return err
 		}
@@ -184,7 +194,7 @@ func (t *task) attempt(ctx context.Context) (err error) {
 	// InitProducerID first: it ends the transactions that a former owner left open, and only after it the state topic
 	// tells how far the partition is committed.
 	id := o.Name + "-" + strconv.Itoa(t.id)
-	if t.producer, err = o.Client.NewProducer(ctx, id, transactionTimeout); err != nil {
+	if t.producer, err = t.newProducer(ctx, id); err != nil {
 		return fmt.Errorf("taking over the transactional id %s: %w", id, err)
 	}
 	t.phase(Restoring, "")
@@ -211,6 +221,23 @@ func (t *task) attempt(ctx context.Context) (err error) {
 		}
 	}
 	return err
+}
+
+// newProducer takes the transactional id over. A broker that takes no such long timeout gets the usual one.
+func (t *task) newProducer(ctx context.Context, id string) (*txn.Producer, error) {
+	p, err := t.s.o.Client.NewProducer(ctx, id, t.timeout)
+	if txn.KindOf(err) == txn.Invalid && t.timeout > transactionTimeout {
+		t.timeout = transactionTimeout
+		p, err = t.s.o.Client.NewProducer(ctx, id, t.timeout)
+	}
+	return p, err
+}
+
+// outlived notes that a transaction has taken all of its time: the next attempt has twice as much.
+func (t *task) outlived(took time.Duration) {
+	if took >= t.timeout*9/10 {
+		t.timeout = min(2*t.timeout, longestTransaction)
+	}
 }
 
 // report brings metrics and status up to the last committed transaction.

@@ -371,7 +371,12 @@ func (t *trainer) publish(ctx context.Context, m *model.Model, v *state.GateVerd
 		records = append(records, t.s.models.Pronounce(v, o.Now(), t.s.format()))
 	}
 	if m != nil {
-		records = append(records, t.s.models.Publication(t.packer, m, t.needed(), o.Now(), t.s.format())...)
+		t.packer.Limit = o.Client.Limit(o.Topics.Model)
+		published, err := t.s.models.Publication(t.packer, m, t.needed(), o.Now(), t.s.format())
+		if err != nil {
+			return err
+		}
+		records = append(records, published...)
 	}
 	if err := t.producer.Commit(ctx, txn.Transaction{Records: records}); err != nil {
 		t.producer = nil // whether it took effect shows in the topic

@@ -20,6 +20,7 @@ type transaction struct {
 	since    time.Time // when its first message was processed; zero = it is empty
 	snapshot bool      // it holds the manifest of the snapshot being written
 	to       state.Position
+	took     time.Duration          // of the commit
 	done     state.Done             // number 0 = there is nothing to commit
 	dead     map[deadletter.ID]bool // dead letters of its messages, known ones included
 	repairs  bool                   // it makes a transaction whole that was committed in part

@@ -17,11 +17,11 @@ import (
 func deadCommand(a *cli.App) *cobra.Command {
 	c := a.Command(cli.Command{
 		Group: cli.GroupLive,
-		Use:   "dead list|show|replay -c FILE",
+		Use:   "dead list|show|replay|skip -c FILE",
 		About: `Look at rejected rows and messages, and send them again
 'list' lists the letters of the dead-letter topic and counts them by reason, 'show' prints one in full, 'replay' sends
-the messages of letters to their topic again, each exactly once. A letter is named by its partition and offset in the
-dead-letter topic, as in 0/17.`,
+the messages of letters to their topic again, each exactly once, and 'skip' has the stage pass by a message that ends
+it. A letter is named by its partition and offset in the dead-letter topic, as in 0/17.`,
 		Example: `liftstream dead list -c cmd/liftstream/examples/live.yaml`,
 		Args:    cli.NoCommand,
 		Run: func(context.Context, []string) error {
@@ -30,7 +30,7 @@ dead-letter topic, as in 0/17.`,
 	})
 	c.SuggestionsMinimumDistance = 2
 	c.FParseErrWhitelist.UnknownFlags = true // the name of the subcommand is wrong, not its flags
-	c.AddCommand(deadListCommand(a), deadShowCommand(a), deadReplayCommand(a))
+	c.AddCommand(deadListCommand(a), deadShowCommand(a), deadReplayCommand(a), deadSkipCommand(a))
 	return c
 }
 

@@ -110,8 +110,8 @@ func recordTo(rec arrow.Record, s *arrow18.Schema) arrow18.RecordBatch {
 	return array18.NewRecordBatch(s, columns, rec.NumRows())
 }
 
-// limited is an allocator that refuses, by a panic that the reader recovers, more memory than a batch may take: Go's own
-// answer to an absurd size cannot be recovered.
+// limited is an allocator that refuses, by a panic that the reader recovers, more memory than a batch may take: Go's
+// own answer to an absurd size cannot be recovered.
 type limited struct {
 	memory18.Allocator
 	left *atomic.Int64

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"unicode/utf8"
 
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/array"
@@ -12,120 +13,67 @@ import (
 	"liftstream/codec"
 )
 
-const (
-	maxLine  = 64 << 20 // bytes of one record of a text file
-	maxTable = 32 << 20 // bytes of a text file after which a table ends early
-)
-
-// lines cuts a stream into lines, in a buffer that grows to the longest.
-type lines struct {
-	r      io.Reader
-	buf    []byte
-	lo, hi int
-	eof    bool
-	err    error
-	line   int64 // number of the last line returned
-	read   int64 // bytes returned
-}
-
-func newLines(r io.Reader) *lines { return &lines{r: r, buf: make([]byte, 1<<18)} }
-
-// next returns the next line with its end; io.EOF after the last. It aliases the buffer until the next call.
-func (l *lines) next() ([]byte, error) {
-	from := l.lo
-	for {
-		if i := bytes.IndexByte(l.buf[from:l.hi], '\n'); i >= 0 {
-			return l.take(from + i + 1), nil
-		}
-		if l.eof {
-			if l.err != nil {
-				return nil, l.err
-			}
-			if l.lo == l.hi {
-				return nil, io.EOF
-			}
-			return l.take(l.hi), nil
-		}
-		seen := l.hi - l.lo
-		if err := l.fill(); err != nil {
-			return nil, err
-		}
-		from = l.lo + seen
-	}
-}
-
-func (l *lines) take(end int) []byte {
-	b := l.buf[l.lo:end:end]
-	l.lo = end
-	l.line++
-	l.read += int64(len(b))
-	return b
-}
-
-// fill reads more behind the bytes in the buffer.
-func (l *lines) fill() error {
-	if l.lo > 0 {
-		l.hi = copy(l.buf, l.buf[l.lo:l.hi])
-		l.lo = 0
-	}
-	if l.hi == len(l.buf) {
-		if len(l.buf) >= maxLine {
-			return &Error{Line: l.line + 1, Err: fmt.Errorf("a record of more than %d bytes", maxLine),
-				Remedy: "look for a quote that is never closed"}
-		}
-		l.buf = append(l.buf, make([]byte, len(l.buf))...)
-	}
-	for range 100 {
-		n, err := l.r.Read(l.buf[l.hi:])
-		l.hi += n
-		if err != nil {
-			l.eof = true
-			if !errors.Is(err, io.EOF) {
-				l.err = err
-			}
-			return nil
-		}
-		if n > 0 {
-			return nil
-		}
-	}
-	return io.ErrNoProgress
-}
-
-// csv reads comma-separated values (RFC 4180; also with semicolons or tabs: the most frequent of the three in the
-// header). Spaces around a value are cut; empty lines are skipped.
+// csv reads comma-separated values (RFC 4180; the delimiter is found, see dialect). A quote opens a value only at its
+// start, behind spaces, and stands for itself elsewhere. A record ends with LF, CR LF or CR. Spaces around a value are
+// cut; empty lines are skipped. Columns behind the last name hold nothing, as a delimiter at the end of the lines makes
+// them.
 type csv struct {
 	f      *stored
 	l      *lines
 	rows   int
 	comma  byte
 	header []string
+	width  int // values of each record, 0 before the first
 	cols   []cells
 	fields [][]byte
+	spans  []span
 	quotes []bool // by field: it stands in quotes; empty where the record has none
-	joined []byte // a record that spans lines
 	row    int64
 	shape  shape
 }
 
+// span is where a field lies behind the bytes that were taken.
+type span struct {
+	from, to int
+	quoted   bool
+}
+
 func openCSV(f *stored, rows int, w *wants) (*csv, error) {
-	c := &csv{f: f, l: newLines(f), rows: rows, comma: ','}
-	first, err := c.record(true)
+	c := &csv{f: f, l: newLines(f), rows: rows}
+	for len(c.l.buf[c.l.lo:c.l.hi]) < sampleBytes && !c.l.eof {
+		if err := c.l.fill(); err != nil {
+			return nil, err
+		}
+	}
+	sample := c.l.buf[c.l.lo:c.l.hi]
+	whole := len(sample) <= sampleBytes && c.l.eof
+	comma, skip := dialect(sample[:min(len(sample), sampleBytes)], whole)
+	c.comma = comma
+	c.l.take(skip)
+	if skip > 0 {
+		c.l.line++
+	}
+	first, err := c.record()
 	if errors.Is(err, io.EOF) {
 		return nil, &Error{Err: errors.New("the file is empty"), Remedy: "a CSV file starts with a line of column names"}
 	}
 	if err != nil {
 		return nil, err
 	}
+	for len(first) > 1 && len(first[len(first)-1]) == 0 {
+		first = first[:len(first)-1]
+	}
 	if len(first) > maxColumns {
 		return nil, &Error{Line: 1, Err: fmt.Errorf("%d columns, at most %d are read", len(first), maxColumns),
 			Remedy: "is it really CSV with a line of names?"}
 	}
 	for _, b := range first {
+		if !utf8.Valid(b) {
+			return nil, &Error{Line: c.l.line, Value: cut(b), Err: errText, Remedy: "save the file as UTF-8"}
+		}
 		name := string(b)
 		c.header = append(c.header, name)
-		c.cols = append(c.cols, cells{name: name, as: w.of(name), floats: w.floats, missing: &w.missing,
-			track: w.texts, changes: w.changes})
+		c.cols = append(c.cols, w.cells(name))
 	}
 	return c, nil
 }
@@ -135,51 +83,39 @@ func (c *csv) names() ([]string, error) { return c.header, nil }
 func (c *csv) close() error { return c.f.close() }
 
 // record returns the trimmed fields of the next record, which alias buffers until the next call.
-func (c *csv) record(header bool) ([][]byte, error) {
+func (c *csv) record() ([][]byte, error) {
 	for {
-		line, err := c.l.next()
+		line, err := c.l.peek()
 		if err != nil {
 			return nil, err
 		}
-		if header {
-			if bytes.HasPrefix(line, []byte{0xFF, 0xFE}) || bytes.HasPrefix(line, []byte{0xFE, 0xFF}) {
-				return nil, &Error{Line: 1, Err: errors.New("the text is UTF-16"), Remedy: "save it as UTF-8"}
-			}
-			line = bytes.TrimPrefix(line, []byte("\xEF\xBB\xBF"))
-			c.comma = delimiter(line)
-		}
-		if quotes := bytes.Count(line, []byte{'"'}); quotes > 0 {
-			if line, err = c.whole(line, quotes); err != nil {
+		text := chop(line)
+		if bytes.IndexByte(text, '"') >= 0 || bytes.IndexByte(text, '\r') >= 0 {
+			if err := c.split(); err != nil {
 				return nil, err
 			}
-			return c.quoted(line)
+			if len(c.fields) == 1 && c.fields[0] == nil {
+				continue
+			}
+			return c.fields, nil
 		}
-		line = chop(line)
-		if len(bytes.TrimLeft(line, " \t")) == 0 {
+		c.l.line++
+		c.l.take(len(line))
+		if len(bytes.TrimLeft(text, " \t")) == 0 && (c.comma != '\t' || bytes.IndexByte(text, '\t') < 0) {
 			continue
 		}
 		c.quotes = c.quotes[:0]
 		fields, comma := c.fields[:0], c.comma
 		from := 0
-		for i, b := range line {
+		for i, b := range text {
 			if b == comma {
-				fields = append(fields, trim(line[from:i]))
+				fields = append(fields, trim(text[from:i]))
 				from = i + 1
 			}
 		}
-		c.fields = append(fields, trim(line[from:]))
+		c.fields = append(fields, trim(text[from:]))
 		return c.fields, nil
 	}
-}
-
-func delimiter(line []byte) byte {
-	best, most := byte(','), bytes.Count(line, []byte{','})
-	for _, d := range []byte{';', '\t'} {
-		if n := bytes.Count(line, []byte{d}); n > most {
-			best, most = d, n
-		}
-	}
-	return best
 }
 
 func chop(line []byte) []byte {
@@ -202,81 +138,143 @@ func trim(b []byte) []byte {
 	return b
 }
 
-// whole adds lines while a quote is open: the number of quotes so far is odd.
-func (c *csv) whole(line []byte, quotes int) ([]byte, error) {
-	if quotes%2 == 0 {
-		return line, nil
-	}
-	start := c.l.line
-	c.joined = append(c.joined[:0], line...)
-	for quotes%2 == 1 {
-		if len(c.joined) > maxLine {
-			return nil, &Error{Line: start, Err: fmt.Errorf("a record of more than %d bytes", maxLine),
-				Remedy: "look for a quote that is never closed"}
-		}
-		more, err := c.l.next()
-		if errors.Is(err, io.EOF) {
-			return nil, &Error{Line: start, Err: errors.New("a quote is never closed"),
-				Remedy: `a quote inside a quoted value is written twice ("")`}
+// split splits a record that has quotes or spans lines, byte by byte. An empty line gives one field that is nil.
+func (c *csv) split() error {
+	c.spans = c.spans[:0]
+	start, quotes := c.l.line+1, false
+	for i := 0; ; {
+		b, ok, err := c.l.at(i)
+		for err == nil && ok && b == ' ' {
+			i++
+			b, ok, err = c.l.at(i)
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
-		quotes += bytes.Count(more, []byte{'"'})
-		c.joined = append(c.joined, more...)
-	}
-	return c.joined, nil
-}
-
-// quoted splits a record that has quotes. A quote opens a value only at its start; elsewhere it stands for itself.
-func (c *csv) quoted(line []byte) ([][]byte, error) {
-	line = chop(line)
-	c.fields, c.quotes = c.fields[:0], c.quotes[:0]
-	for i := 0; ; {
-		for i < len(line) && line[i] == ' ' {
-			i++
-		}
-		c.quotes = append(c.quotes, i < len(line) && line[i] == '"')
-		if i < len(line) && line[i] == '"' {
-			// The value is unescaped in place: it only shrinks.
-			from, to := i+1, i+1
-			i++
-			for {
-				if i >= len(line) {
-					return nil, &Error{Line: c.l.line, Err: errors.New("a quote is never closed"),
-						Remedy: `a quote inside a quoted value is written twice ("")`}
-				}
-				if line[i] == '"' {
-					if i+1 >= len(line) || line[i+1] != '"' {
-						i++
-						break
-					}
-					i++
-				}
-				line[to] = line[i]
-				to++
-				i++
+		var s span
+		if ok && b == '"' {
+			quotes = true
+			if s, i, err = c.quoted(i, start); err != nil {
+				return err
 			}
-			c.fields = append(c.fields, trim(line[from:to]))
-			for i < len(line) && (line[i] == ' ' || line[i] == '\t') && line[i] != c.comma {
-				i++
-			}
-			if i < len(line) && line[i] != c.comma {
-				return nil, &Error{Line: c.l.line, Value: cut(line[from:to]), Err: errors.New("text after a closing quote"),
-					Remedy: `a quote inside a quoted value is written twice ("")`}
+			if b, ok, i, err = c.closed(s, i); err != nil {
+				return err
 			}
 		} else {
-			from := i
-			for i < len(line) && line[i] != c.comma {
+			s.from = i
+			for ok && b != c.comma && b != '\n' && b != '\r' {
+				i++
+				if b, ok, err = c.l.at(i); err != nil {
+					return err
+				}
+			}
+			s.to = i
+		}
+		c.spans = append(c.spans, s)
+		if ok && b == c.comma {
+			i++
+			continue
+		}
+		if ok && b == '\r' { // CR LF is one end
+			if b, ok, err = c.l.at(i + 1); err != nil {
+				return err
+			}
+			if ok && b == '\n' {
 				i++
 			}
-			c.fields = append(c.fields, trim(line[from:i]))
+			ok = true
 		}
-		if i >= len(line) {
-			return c.fields, nil
+		if ok {
+			i++
 		}
+		c.finish(i, quotes)
+		return nil
+	}
+}
+
+// closed passes over the blanks behind a closing quote, and returns the byte after them and where it is.
+func (c *csv) closed(s span, i int) (b byte, ok bool, at int, err error) {
+	for b, ok, err = c.l.at(i); ok && (b == ' ' || b == '\t') && b != c.comma; b, ok, err = c.l.at(i) {
 		i++
 	}
+	if ok && b != c.comma && b != '\n' && b != '\r' {
+		err = &Error{Line: c.l.line + 1, Value: cut(c.l.buf[c.l.lo+s.from : c.l.lo+s.to]),
+			Err: errors.New("text after a closing quote"), Remedy: quoteTwice}
+	}
+	return b, ok, i, err
+}
+
+// finish takes the n bytes of a record whose spans are known.
+func (c *csv) finish(n int, quotes bool) {
+	c.fields, c.quotes = c.fields[:0], c.quotes[:0]
+	for _, s := range c.spans {
+		c.quotes = append(c.quotes, s.quoted)
+		c.fields = append(c.fields, trim(c.l.buf[c.l.lo+s.from:c.l.lo+s.to]))
+	}
+	if len(c.fields) == 1 && len(c.fields[0]) == 0 && !quotes {
+		c.fields[0] = nil
+	}
+	c.l.line++
+	c.l.take(n)
+}
+
+const quoteTwice = `a quote inside a quoted value is written twice ("")`
+
+// quoted reads the value whose opening quote is byte i, and returns where it lies and the byte after the closing quote.
+// The value is unescaped in place: it only shrinks.
+func (c *csv) quoted(i int, start int64) (s span, after int, err error) {
+	i++
+	s = span{i, i, true}
+	for {
+		b, ok, err := c.l.at(i)
+		if err != nil {
+			return s, 0, err
+		}
+		if !ok {
+			return s, 0, &Error{Line: start, Err: errors.New("a quote is never closed"), Remedy: quoteTwice}
+		}
+		i++
+		switch b {
+		case '"':
+			next, ok, err := c.l.at(i)
+			if err != nil {
+				return s, 0, err
+			}
+			if !ok || next != '"' {
+				return s, i, nil
+			}
+			i++
+		case '\n':
+			c.l.line++
+		}
+		c.l.buf[c.l.lo+s.to] = b
+		s.to++
+	}
+}
+
+// fit cuts the empty values behind the last column. All records are as wide as the first.
+func (c *csv) fit(fields [][]byte) ([][]byte, error) {
+	n := len(c.cols)
+	if len(fields) == n && c.width <= n {
+		c.width = n
+		return fields, nil
+	}
+	if c.width == 0 {
+		c.width = len(fields)
+	}
+	wide := len(fields) > n && len(fields) == c.width
+	for k := n; wide && k < len(fields); k++ {
+		wide = len(fields[k]) == 0
+	}
+	if !wide {
+		want := ""
+		if c.width > n {
+			want = fmt.Sprintf(" and the first record has %d values", c.width)
+		}
+		return nil, &Error{Row: c.row, Line: c.l.line, Err: fmt.Errorf("%d values, the header names %d columns%s",
+			len(fields), n, want), Remedy: "complete the row, or quote values that contain the separator"}
+	}
+	return fields[:n], nil
 }
 
 func (c *csv) next() (*codec.Table, error) {
@@ -285,7 +283,7 @@ func (c *csv) next() (*codec.Table, error) {
 	}
 	n, start := 0, c.l.read
 	for n < c.rows && c.l.read-start < maxTable {
-		fields, err := c.record(false)
+		fields, err := c.record()
 		if errors.Is(err, io.EOF) {
 			break
 		}
@@ -297,10 +295,8 @@ func (c *csv) next() (*codec.Table, error) {
 			return nil, err
 		}
 		c.row++
-		if len(fields) != len(c.cols) {
-			return nil, &Error{Row: c.row, Line: c.l.line, Err: fmt.Errorf("%d values, the header names %d columns", len(fields),
-				len(c.cols)),
-				Remedy: "complete the row, or quote values that contain the separator"}
+		if fields, err = c.fit(fields); err != nil {
+			return nil, err
 		}
 		for k := range c.cols {
 			col := &c.cols[k]

@@ -3,6 +3,7 @@ package file
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"liftstream/codec"
@@ -44,7 +45,13 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-func (e *Error) Unwrap() error { return e.Err }
+// Unwrap hides io.EOF: a fault is never the end of the records, whatever a library found at the end of its bytes.
+func (e *Error) Unwrap() error {
+	if errors.Is(e.Err, io.EOF) {
+		return nil
+	}
+	return e.Err
+}
 
 var remedies = map[codec.Reason]string{
 	codec.ReasonSchema: "change the kind in the configuration, or the type in the file",
@@ -54,12 +61,14 @@ var rowErrors = map[codec.Reason]error{
 	codec.ReasonID:     errors.New("the id is missing"),
 	codec.ReasonTime:   errors.New("not a time"),
 	codec.ReasonFuture: errors.New("a time in the future"),
+	codec.ReasonNumber: errNumber,
 	codec.ReasonWeight: errors.New("not a weight: a finite number of at least 0"),
 }
 
 var rowRemedies = map[codec.Reason]string{
-	codec.ReasonID:   "every record needs one; without record.id in the configuration none does",
-	codec.ReasonTime: "a time is RFC 3339 such as 2024-05-01T12:00:00Z, a date, or integer Unix milliseconds",
+	codec.ReasonID:     "every record needs one; without record.id in the configuration none does",
+	codec.ReasonNumber: "correct it, add the text to missing, or say how numbers are written under format",
+	codec.ReasonTime:   "a time is RFC 3339 such as 2024-05-01T12:00:00Z, a date, or integer Unix milliseconds",
 }
 
 func cut(b []byte) string { return string(b[:min(len(b), 100)]) }

@@ -10,8 +10,8 @@
 // (Apache-2.0) refuses valid files, such as an empty block of DELTA_BYTE_ARRAY and columns of nulls by DuckDB, and
 // panics on damaged ones. v18 read all of them but one, which its peer refuses too, and bounds its pages. It does not
 // look at the checksums of pages, and a column that ends early is shorter without an error: so pages.go walks over the
-// pages first, and the rows of every column are counted against the footer. Parquet of v15 and v18 cannot be linked into
-// one program.
+// pages first, and the rows of every column are counted against the footer. Parquet of v15 and v18 cannot be linked
+// into one program.
 package file
 
 import (

@@ -73,9 +73,6 @@ func (j *jsonl) read() (*codec.Table, error) {
 		if err != nil {
 			return nil, err
 		}
-		if j.l.line == 1 {
-			line = bytes.TrimPrefix(line, []byte("\xEF\xBB\xBF"))
-		}
 		line = bytes.TrimSpace(line)
 		if len(line) == 0 {
 			continue
@@ -122,10 +119,12 @@ func (j *jsonl) column(key []byte, n int) (*cells, error) {
 		return nil, &Error{Column: cut(key), Err: fmt.Errorf("more than %d different keys", maxColumns),
 			Remedy: "names of columns are keys, values are not"}
 	}
+	if !utf8.Valid(key) {
+		return nil, &Error{Column: cut(key), Err: fmt.Errorf("its name is %w", errText), Remedy: "save the file as UTF-8"}
+	}
 	name := string(key)
 	j.index[name] = len(j.cols)
-	j.cols = append(j.cols, cells{name: name, as: j.w.of(name), floats: j.w.floats, missing: &j.w.missing,
-		track: j.w.texts, changes: j.w.changes})
+	j.cols = append(j.cols, j.w.cells(name))
 	c := &j.cols[len(j.cols)-1]
 	c.begin()
 	if c.as != wantNothing {

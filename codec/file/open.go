@@ -10,14 +10,15 @@ import (
 
 	"github.com/apache/arrow/go/v15/arrow/memory"
 	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
 )
 
 var allocator = memory.DefaultAllocator
 
-// stored is a file as read: counted, and unpacked when its name ends in .gz.
+// stored is a file as read: counted, and unpacked when its name ends in .gz, .zst or .zstd.
 type stored struct {
 	f        *os.File
-	z        *gzip.Reader
+	z        io.Closer // unpacks; nil for a file that is not packed
 	r        io.Reader
 	progress func(int64)
 }
@@ -36,17 +37,44 @@ func openStored(path string, progress func(int64)) (*stored, error) {
 	}
 	s := &stored{f: f, progress: progress}
 	s.r = counted{s}
-	if strings.HasSuffix(strings.ToLower(path), ".gz") {
-		if s.z, err = gzip.NewReader(s.r); err != nil {
-			f.Close()
-			if errors.Is(err, io.EOF) {
-				return nil, &Error{Err: errors.New("the file is empty"), Remedy: "write the file again"}
-			}
-			return nil, &Error{Err: fmt.Errorf("not gzip: %w", err), Remedy: "rename it, or pack it again"}
+	if err := s.unpack(packing(path)); err != nil {
+		f.Close()
+		if errors.Is(err, io.EOF) {
+			return nil, &Error{Err: errors.New("the file is empty"), Remedy: "write the file again"}
 		}
-		s.r = s.z
+		return nil, err
 	}
 	return s, nil
+}
+
+// packing returns the end of a name that says how the file is packed; "" where it is not.
+func packing(path string) string {
+	switch end := strings.ToLower(filepath.Ext(path)); end {
+	case ".gz", ".zst", ".zstd":
+		return end
+	}
+	return ""
+}
+
+const maxWindow = 128 << 20 // bytes that a zstd file may look back
+
+func (s *stored) unpack(kind string) error {
+	switch kind {
+	case ".gz":
+		z, err := gzip.NewReader(s.r)
+		if err != nil {
+			return &Error{Err: fmt.Errorf("not gzip: %w", err), Remedy: "rename it, or pack it again"}
+		}
+		s.r, s.z = z, z
+	case ".zst", ".zstd":
+		z, err := zstd.NewReader(s.r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
+		if err != nil {
+			return &Error{Err: fmt.Errorf("not zstd: %w", err), Remedy: "rename it, or pack it again"}
+		}
+		c := z.IOReadCloser()
+		s.r, s.z = c, c
+	}
+	return nil
 }
 
 type counted struct{ s *stored }
@@ -76,13 +104,13 @@ func (s *stored) close() error {
 }
 
 // Extensions lists the ends of the names of files that Open and OpenTables read.
-const Extensions = ".csv .csv.gz .tsv .jsonl .jsonl.gz .ndjson .arrow .arrows .feather .parquet"
+const Extensions = ".csv .csv.gz .csv.zst .tsv .jsonl .jsonl.gz .jsonl.zst .ndjson .arrow .arrows .feather .parquet"
 
 func open(path string, rows int, w *wants, progress func(int64)) (source, error) {
 	if st, err := os.Stat(path); err == nil && st.IsDir() {
 		return nil, &Error{Err: errors.New("this is a directory"), Remedy: "name the files in it"}
 	}
-	name := strings.TrimSuffix(strings.ToLower(path), ".gz")
+	name := strings.TrimSuffix(strings.ToLower(path), packing(path))
 	kind := filepath.Ext(name)
 	switch kind {
 	case ".csv", ".tsv", ".txt", ".data", ".jsonl", ".ndjson", ".json", ".arrow", ".arrows", ".feather", ".ipc":

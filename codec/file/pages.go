@@ -44,8 +44,8 @@ func chunkOf(c *metadata.ColumnChunkMetaData, size int64) (from, n int64, err er
 	return from, n, nil
 }
 
-// walkPages goes over the pages of a column chunk: each has its checksum where it says one, and they hold as many values
-// as the footer says. at is the number of values before the damage.
+// walkPages goes over the pages of a column chunk: each has its checksum where it says one, and they hold as many
+// values as the footer says. at is the number of values before the damage.
 func walkPages(r io.ReaderAt, c *metadata.ColumnChunkMetaData, size int64) (at int64, err error) {
 	from, n, err := chunkOf(c, size)
 	if err != nil {

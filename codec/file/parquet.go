@@ -218,8 +218,12 @@ func (p *parquetFile) next() (t *codec.Table, err error) {
 				Err: fmt.Errorf("reading parquet: the column gives %d values of %d rows", p.done+got, p.total), Remedy: damaged}
 		}
 	}
+	table := codec.NewTable(array.NewRecord(p.schema, arrays, n))
+	if err := sound(table, p.done); err != nil {
+		return nil, err
+	}
 	p.done += n
-	return codec.NewTable(array.NewRecord(p.schema, arrays, n)), nil
+	return table, nil
 }
 
 // read returns the next n values of the column.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
+	"unicode/utf8"
 
 	"liftstream/codec"
 )
@@ -113,6 +115,12 @@ func (r *TableReader) start() error {
 	}
 	seen := map[string]bool{}
 	for _, n := range names {
+		if !utf8.ValidString(n) {
+			return &Error{File: path, Column: n, Err: fmt.Errorf("its name is %w", errText), Remedy: "save the file as UTF-8"}
+		}
+		if strings.IndexByte(n, 0) >= 0 {
+			return &Error{File: path, Column: n, Err: errors.New("its name has zero bytes"), Remedy: damaged}
+		}
 		if seen[n] {
 			return &Error{File: path, Column: n, Err: errors.New("two columns have this name"), Remedy: "rename or remove one"}
 		}
@@ -161,7 +169,8 @@ func (r *TableReader) read() (*codec.Table, error) {
 		r.pending = nil
 		if t == nil {
 			var err error
-			if t, err = r.src.next(); err != nil && !errors.Is(err, io.EOF) {
+			// An error that wraps io.EOF is damage, io.EOF alone is the end.
+			if t, err = r.src.next(); err != nil && err != io.EOF {
 				return nil, located(r.file(), err)
 			} else if err != nil {
 				if r.base == 0 {

@@ -2,6 +2,7 @@ package file
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"strconv"
 	"unicode/utf8"
@@ -12,6 +13,7 @@ import (
 
 	"liftstream/codec"
 	"liftstream/codec/internal/column"
+	"liftstream/codec/number"
 	"liftstream/model"
 )
 
@@ -67,6 +69,7 @@ type cells struct {
 	as      want
 	floats  bool // numbers are float64 even when all are whole
 	missing *missing
+	numbers *number.Format // of texts in a column of numbers
 	changes *codec.Changes
 	track   bool   // texts is kept
 	texts   []bool // by row: the value is text by its format
@@ -96,6 +99,9 @@ var (
 func (c *cells) misfit(value []byte, err error) *Error {
 	e := &Error{Column: c.name, Value: cut(value), Err: err,
 		Remedy: "correct it, add the text to missing, or make the feature nominal"}
+	if d := number.Detect([]string{string(value)}); d.Read > 0 && !errors.Is(err, errText) {
+		e.Remedy = fmt.Sprintf("say how its numbers are written, format: %s in the configuration, or %s", d.Format, e.Remedy)
+	}
 	if errors.Is(err, errText) {
 		e.Remedy = "save the file as UTF-8"
 	}
@@ -113,7 +119,7 @@ func (c *cells) null() {
 // add appends a text without a type, spaces around it cut.
 func (c *cells) add(b []byte) error {
 	if c.as == wantNumber {
-		v, ok := parseNumber(b)
+		v, ok := c.numbers.Parse(b)
 		if !ok {
 			if c.missing.has(b) {
 				c.nums.Add(0, false)
@@ -182,7 +188,7 @@ func (c *cells) isText(row int) bool { return row < len(c.texts) && c.texts[row]
 
 // token appends a JSON number.
 func (c *cells) token(b []byte) error {
-	v, ok := parseNumber(b)
+	v, ok := number.Parse(b)
 	if !ok {
 		return errNumber
 	}
@@ -222,7 +228,7 @@ func (c *cells) bool(v bool) {
 
 // finish returns the column of this table.
 func (c *cells) finish() (arrow.Array, arrow.DataType) {
-	number := func(whole bool) (arrow.Array, arrow.DataType) {
+	numeric := func(whole bool) (arrow.Array, arrow.DataType) {
 		if !whole || c.floats {
 			t := arrow.PrimitiveTypes.Float64
 			return array.MakeFromData(c.nums.Data(t)), t
@@ -235,7 +241,7 @@ func (c *cells) finish() (arrow.Array, arrow.DataType) {
 		return array.MakeFromData(ints.Data(t)), t
 	}
 	if c.as == wantNumber {
-		return number(c.whole)
+		return numeric(c.whole)
 	}
 	if c.as == wantGuess || c.as == wantTime {
 		kind := c.kind.join(c.look())
@@ -262,10 +268,10 @@ func (c *cells) finish() (arrow.Array, arrow.DataType) {
 			return array.MakeFromData(ints.Data(t)), t
 		case guessFloat:
 			for i := range c.text.Len() {
-				v, _ := parseNumber(c.text.Value(i))
+				v, _ := number.Parse(c.text.Value(i))
 				c.nums.Add(v, c.text.Valid(i) && !math.IsNaN(v) && !math.IsInf(v, 0))
 			}
-			return number(false)
+			return numeric(false)
 		case guessBool:
 			b := array.NewBooleanBuilder(allocator)
 			for i := range c.text.Len() {
@@ -335,57 +341,9 @@ func isPlainNumber(b []byte) bool {
 		(d[0] < '0' || d[0] > '9') {
 		return false
 	}
-	_, ok := parseNumber(b)
+	_, ok := number.Parse(b)
 	return ok
 }
 
 // borrow views bytes as a string that is not kept.
 func borrow(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
-
-var powers = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15}
-
-// parseNumber reads a decimal number, as strconv.ParseFloat does but for hexadecimal and underscores. Numbers beyond
-// float64 are infinite. Up to fifteen digits the quotient of two exact numbers is the nearest double, so no library is
-// asked.
-func parseNumber(b []byte) (float64, bool) {
-	i, neg := 0, false
-	if len(b) > 0 && (b[0] == '-' || b[0] == '+') {
-		neg = b[0] == '-'
-		i = 1
-	}
-	if n := len(b) - i; n > 0 && n <= 16 {
-		mantissa, digits, frac := uint64(0), 0, -1
-		j := i
-		for ; j < len(b); j++ {
-			c := b[j]
-			if c-'0' <= 9 {
-				mantissa = mantissa*10 + uint64(c-'0')
-				digits++
-			} else if c == '.' && frac < 0 {
-				frac = digits
-			} else {
-				break
-			}
-		}
-		if j == len(b) && digits > 0 && digits <= 15 {
-			v := float64(mantissa)
-			if frac >= 0 {
-				v /= powers[digits-frac]
-			}
-			if neg {
-				v = -v
-			}
-			return v, true
-		}
-	}
-	for _, c := range b {
-		if c == 'x' || c == 'X' || c == '_' || c == 'p' || c == 'P' {
-			return 0, false
-		}
-	}
-	v, err := strconv.ParseFloat(borrow(b), 64)
-	if err != nil && !errors.Is(err, strconv.ErrRange) {
-		return 0, false
-	}
-	return v, true
-}

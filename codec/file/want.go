@@ -1,12 +1,10 @@
 package file
 
 import (
-	"slices"
 	"strings"
 
-	"github.com/apache/arrow/go/v15/arrow"
-
 	"liftstream/codec"
+	"liftstream/codec/number"
 	"liftstream/model"
 )
 
@@ -28,6 +26,13 @@ type wants struct {
 	floats  bool // numbers are always float64, never int64
 	missing missing
 	changes *codec.Changes // of numbers; nil counts nothing
+	numbers number.Format
+}
+
+// cells starts a column.
+func (w *wants) cells(name string) cells {
+	return cells{name: name, as: w.of(name), floats: w.floats, missing: &w.missing, track: w.texts, changes: w.changes,
+		numbers: &w.numbers}
 }
 
 func (w *wants) of(name string) want {
@@ -38,7 +43,7 @@ func (w *wants) of(name string) want {
 }
 
 func wantsOf(o codec.Options) wants {
-	w := wants{by: map[string]want{}, missing: missingSet(o.Missing)}
+	w := wants{by: map[string]want{}, missing: missingSet(o.Missing), numbers: o.Numbers}
 	for i := range o.Schema.Features {
 		f := &o.Schema.Features[i]
 		w.by[f.Name] = wantText
@@ -75,11 +80,3 @@ func missingSet(texts []string) missing {
 }
 
 func (m *missing) has(b []byte) bool { return m.lens>>min(len(b), 63)&1 == 1 && m.set[string(b)] }
-
-func fieldNames(s *arrow.Schema) []string {
-	names := make([]string, s.NumFields())
-	for i, f := range s.Fields() {
-		names[i] = f.Name
-	}
-	return slices.Clip(names)
-}

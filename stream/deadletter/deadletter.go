@@ -81,6 +81,9 @@ func Make(
 		if r.Next() > r.Offset+1 {
 			put(codec.DeadLast, strconv.FormatInt(r.Next()-1, 10))
 		}
+		if r.Unread != nil {
+			put(codec.DeadOmitted, "all")
+		}
 		if row >= 0 {
 			put(codec.DeadRow, strconv.Itoa(int(row)))
 		}
@@ -100,6 +103,33 @@ func Make(
 	for _, b := range bad {
 		letter(d.DeadRow(r.Value, b.Row), b.Reason, b.Error(), b.Row)
 	}
+}
+
+// Fit returns a letter that takes at most limit bytes, as txn.Client.Limit tells them of its topic. It leaves out, as far
+// as needed, the value, then the key and the headers of the message, of which there are so many; a header says how many
+// bytes are missing. The message itself is in its own topic.
+func Fit(r txn.Record, copied, limit int) txn.Record {
+	const note = 64 // the added header
+	size := txn.RecordBytes(&r)
+	if size <= limit {
+		return r
+	}
+	whole := size
+	r.Value = []byte{}
+	if size = txn.RecordBytes(&r); size+note > limit {
+		r.Key, r.Headers = nil, slices.Clone(r.Headers[copied:])
+		if over := txn.RecordBytes(&r) + note - limit; over > 0 {
+			for i, h := range r.Headers {
+				if h.Key == codec.DeadError {
+					r.Headers[i].Value = h.Value[:max(len(h.Value)-over, 0)]
+				}
+			}
+		}
+		size = txn.RecordBytes(&r)
+	}
+	r.Headers = append(slices.Clip(r.Headers), txn.Header{Key: codec.DeadOmitted, Value: strconv.AppendInt(nil,
+		int64(whole-size), 10)})
+	return r
 }
 
 // Read returns the dead letters of one partition of the input that a partition of the dead-letter topic holds from

@@ -27,6 +27,8 @@ type Options struct {
 	Spec           *model.Spec
 	Codec          codec.Options
 	Models         *state.Models
+	// Skips are the messages that are passed by, undecoded.
+	Skips []state.Skip
 	// Budget returns the budget that pays for the fetched messages of a topic, and the bytes of one fetch of it. nil = no
 	// budget.
 	Budget func(topic string) (b Budget, share int64)
@@ -57,7 +59,10 @@ type Machine struct {
 	EachEvents func(r *txn.Record) error
 	EachLabels func(r *txn.Record) error
 
-	// Batch, Scores and Labels hold the last message that was read, and its scores.
+	// Done, when closed, gives up the message that is being decoded; nil = never.
+	Done <-chan struct{}
+
+	// Batch and Labels hold the last message that was read, Scores the scores of its last records, see Score.
 	Batch  model.Batch
 	Scores model.Scores
 	Labels model.Labels
@@ -194,6 +199,10 @@ func (m *Machine) Follow(ctx context.Context, entries ...state.JournalEntry) err
 
 // EventsTo takes the events below an offset.
 func (m *Machine) EventsTo(ctx context.Context, to int64) error {
+	if m.EachEvents == nil {
+		m.Done = ctx.Done()
+		defer func() { m.Done = nil }()
+	}
 	var failed error
 	err := m.Pass(ctx, m.o.Events, &m.At.Events, to, func(r *txn.Record) {
 		switch {
@@ -220,6 +229,10 @@ func goesOn(ctx context.Context) func(row int) bool {
 
 // LabelsTo takes the labels below an offset.
 func (m *Machine) LabelsTo(ctx context.Context, to int64) error {
+	if m.EachLabels == nil {
+		m.Done = ctx.Done()
+		defer func() { m.Done = nil }()
+	}
 	var failed error
 	err := m.Pass(ctx, m.o.Labels, &m.At.Labels, to, func(r *txn.Record) {
 		switch {
@@ -265,26 +278,55 @@ func (m *Machine) CarryOver() (change *model.Change, err error) {
 }
 
 // TakeEvents takes one events message into the state. Its bad rows are left out, and a message that cannot be read
-// moves nothing. Otherwise Batch and Scores hold the records and their scores, duplicates left out.
+// moves nothing. Otherwise Batch holds the records, duplicates left out.
 //
 // A long message is taken in slices. Between two of them TakeEvents asks more, where that is set, whether to go on, with
 // the number of the next row. Where it is told not to, TakeEvents returns ErrInterrupted: the state holds a part of the
 // message, and the machine must be dropped or given another state.
 func (m *Machine) TakeEvents(r *txn.Record, more func(row int) bool) (bad []codec.RowError, err error) {
 	bad, err = m.ReadEvents(r)
-	if err != nil {
-		return bad, err
-	}
-	if again := m.Part.Sieve.Sift(&m.Batch); len(again) > 0 {
-		m.columns.Leave(again)
-	}
-	if !m.Part.EventsWhile(&m.Batch, &m.Scores, more) {
-		return nil, ErrInterrupted
+	if err == nil {
+		m.Sift()
+		err = m.Score(more, nil)
 	}
 	return bad, err
 }
 
-// ErrInterrupted is returned when a message was given up between two slices.
+// Sift takes duplicates out of the last events message that was read. It comes before BeginScores and Score.
+func (m *Machine) Sift() {
+	if again := m.Part.Sieve.Sift(&m.Batch); len(again) > 0 {
+		m.columns.Leave(again)
+	}
+}
+
+// Score takes the records of Batch, the last events message, into the state, as TakeEvents does. It goes by
+// codec.ChunkRows records at a time, so that the memory for scores has a bound, and calls each, where it is set, with
+// these records and the number of the first of them; Scores holds their scores then.
+func (m *Machine) Score(more func(row int) bool, each func(b *model.Batch, from int) error) error {
+	b, next := &m.Batch, more
+	for from := 0; ; from += codec.ChunkRows {
+		if m.Batch.N > codec.ChunkRows {
+			chunk := m.Batch.Slice(from, min(m.Batch.N-from, codec.ChunkRows))
+			b = &chunk
+			if more != nil {
+				next = func(row int) bool { return more(from + row) }
+			}
+		}
+		if !m.Part.EventsWhile(b, &m.Scores, next) {
+			return ErrInterrupted
+		}
+		if each != nil {
+			if err := each(b, from); err != nil {
+				return err
+			}
+		}
+		if from+b.N >= m.Batch.N {
+			return nil
+		}
+	}
+}
+
+// ErrInterrupted is returned when a message was given up: while it was decoded, or between two slices.
 var ErrInterrupted = errors.New("interrupted within a message")
 
 // TakeLabels takes one labels message into the state, as TakeEvents does.
@@ -301,10 +343,11 @@ func (m *Machine) TakeLabels(r *txn.Record, more func(row int) bool) (
 	return counts, bad, err
 }
 
-// ReadEvents reads an events message into Batch. A message with too many bad rows (deadletter.Bound) cannot be read.
+// ReadEvents reads an events message into Batch. A message with too many bad rows (deadletter.Bound) cannot be read. It
+// returns ErrInterrupted where Done was closed meanwhile.
 func (m *Machine) ReadEvents(r *txn.Record) ([]codec.RowError, error) {
-	if r.Unread != nil {
-		return nil, unread(r)
+	if err := m.refused(codec.StageEvents, r); err != nil {
+		return nil, err
 	}
 	bad, err := m.decoder.Decode(m.message(r), &m.Batch, &m.columns)
 	m.Rows = m.Batch.N
@@ -319,15 +362,25 @@ func (m *Machine) IsEvent(r *txn.Record) bool {
 
 // ReadLabels reads a labels message into Labels, as ReadEvents does.
 func (m *Machine) ReadLabels(r *txn.Record) ([]codec.RowError, error) {
-	if r.Unread != nil {
-		return nil, unread(r)
+	if err := m.refused(codec.StageLabels, r); err != nil {
+		return nil, err
 	}
 	bad, err := m.decoder.DecodeLabels(m.message(r), &m.Labels)
 	return m.bounded(r, bad, err)
 }
 
-// unread is the error of messages that the broker's batch does not give.
-func unread(r *txn.Record) error {
+// refused returns the error of a message that is not decoded: an operator has it passed by, or the broker's batch does
+// not give it.
+func (m *Machine) refused(stage string, r *txn.Record) error {
+	for i := range m.o.Skips {
+		s := &m.o.Skips[i]
+		if s.Offset == r.Offset && s.Stage == stage && s.Names(r.Value, r.Time, r.Unread == nil) {
+			return &codec.MessageError{Reason: codec.ReasonSkipped, Err: fmt.Errorf("an operator has it passed by: %s", s.Why)}
+		}
+	}
+	if r.Unread == nil {
+		return nil
+	}
 	reason := codec.ReasonDamaged
 	if r.Unread.TooLarge {
 		reason = codec.ReasonTooLarge
@@ -336,6 +389,9 @@ func unread(r *txn.Record) error {
 }
 
 func (m *Machine) bounded(r *txn.Record, bad []codec.RowError, err error) ([]codec.RowError, error) {
+	if errors.Is(err, codec.ErrStopped) {
+		return nil, ErrInterrupted
+	}
 	if err == nil {
 		err = deadletter.Bound(m.decoder, r, bad, m.o.Codec.MaxMessage)
 	}
@@ -350,7 +406,7 @@ func (m *Machine) Changes() codec.Changes { return m.decoder.Changes() }
 
 // Release gives back the memory of the last message, of which nothing may be used afterwards.
 func (m *Machine) Release() {
-	if m.decoder.Release() {
+	if m.decoder != nil && m.decoder.Release() {
 		m.Batch, m.Scores, m.Labels = model.Batch{}, model.Scores{}, model.Labels{}
 	}
 	m.columns.Release()
@@ -363,13 +419,26 @@ func (m *Machine) DeadLetters(
 	deadletter.Make(m.decoder, r, from, bad, err, now, write)
 }
 
-// AppendScores appends the value of the scores message that answers the last events message.
-func (m *Machine) AppendScores(dst []byte) ([]byte, error) {
-	return m.encoder.Encode(dst, &m.Batch, &m.Scores, m.Part.Levels(), &m.columns)
+// BeginScores begins the scores messages that answer the last events message; none of their values is larger than limit,
+// 0 = there is no limit.
+func (m *Machine) BeginScores(limit int) { m.encoder.Begin(&m.columns, limit) }
+
+// AppendScores appends the scores that Score hands on to the values of the messages.
+func (m *Machine) AppendScores(dst []byte, b *model.Batch, from int) ([]byte, error) {
+	return m.encoder.Add(dst, b, &m.Scores, m.Part.Levels(), from)
+}
+
+// ScoreParts returns the messages. bad are the rows whose scores alone exceed the limit.
+func (m *Machine) ScoreParts() (parts []codec.Part, bad []codec.RowError) {
+	parts, lost := m.encoder.Parts()
+	for _, i := range lost {
+		bad = append(bad, m.encoder.TooLarge(m.Batch.Row[i]))
+	}
+	return parts, bad
 }
 
 func (m *Machine) message(r *txn.Record) *codec.Message {
-	x := &codec.Message{Value: r.Value, Partition: int32(m.o.Partition), Offset: r.Offset}
+	x := &codec.Message{Value: r.Value, Partition: int32(m.o.Partition), Offset: r.Offset, Done: m.Done}
 	if !r.Time.IsZero() {
 		x.Time, x.Now = r.Time.UnixNano(), r.Time.UnixNano()
 	}

@@ -28,9 +28,10 @@ const (
 	Foreign                    // the topic of the message is none of the stage
 	NoPartition                // the topic of the message has no such partition
 	TooLarge                   // the topic does not take a message of that size
+	Partial                    // the letter does not hold its message
 )
 
-var outcomes = [...]string{"sent", "sent too often", "of another topic", "no such partition", "too large"}
+var outcomes = [...]string{"sent", "sent too often", "of another topic", "no such partition", "too large", "not in the letter"}
 
 // String returns the outcome in words.
 func (o Outcome) String() string { return outcomes[o] }
@@ -245,6 +246,8 @@ func (s *sender) fate(l *Letter) Outcome {
 		return Foreign
 	case l.Partition >= n:
 		return NoPartition
+	case l.Omitted:
+		return Partial
 	case s.o.Most > 0 && l.Replays >= s.o.Most:
 		return Exhausted
 	case s.large[l.At.Offset]:

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"liftstream/codec"
 	"liftstream/stream/txn"
@@ -20,6 +21,12 @@ const (
 	HeaderRows   = "liftstream-rows"
 	HeaderModel  = "liftstream-model"
 	HeaderOffset = "liftstream-offset" // of the event that it answers
+	// HeaderPart is there where the scores of one event do not fit into one message: "2/3" is the second of three.
+	// HeaderLimit is the largest value that they were made for.
+	HeaderPart  = "liftstream-part"
+	HeaderLimit = "liftstream-limit"
+	// HeaderTime is the timestamp of the event, in milliseconds, where the scores topic would refuse it.
+	HeaderTime = "liftstream-time"
 )
 
 // Headers returns the headers of the scores message that answers an event with so many rows, scored with that version
@@ -35,6 +42,35 @@ func Headers(event *txn.Record, rows int, version int64) []txn.Header {
 		txn.Header{Key: HeaderRows, Value: strconv.AppendInt(nil, int64(rows), 10)},
 		txn.Header{Key: HeaderModel, Value: strconv.AppendInt(nil, version, 10)},
 		txn.Header{Key: HeaderOffset, Value: strconv.AppendInt(nil, event.Offset, 10)})
+}
+
+// PartHeaders adds the headers of part i of n to those of a message.
+func PartHeaders(h []txn.Header, i, n, limit int) []txn.Header {
+	return append(h, txn.Header{Key: HeaderPart, Value: fmt.Appendf(nil, "%d/%d", i+1, n)},
+		txn.Header{Key: HeaderLimit, Value: strconv.AppendInt(nil, int64(limit), 10)})
+}
+
+// LimitOf returns the limit for which a scores message was made; 0 where it answers its event alone.
+func LimitOf(r *txn.Record) int {
+	for _, h := range slices.Backward(r.Headers) {
+		if h.Key == HeaderLimit {
+			n, _ := strconv.Atoi(string(h.Value))
+			return n
+		}
+	}
+	return 0
+}
+
+// TimeOf returns the timestamp of the event that a scores message answers.
+func TimeOf(r *txn.Record) time.Time {
+	for _, h := range slices.Backward(r.Headers) {
+		if h.Key == HeaderTime {
+			if ms, err := strconv.ParseInt(string(h.Value), 10, 64); err == nil {
+				return time.UnixMilli(ms)
+			}
+		}
+	}
+	return r.Time
 }
 
 var errForeign = errors.New("somebody else writes to the scores topic")

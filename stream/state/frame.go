@@ -19,12 +19,32 @@ const Format = OldestFormat
 // OldestFormat is the oldest version that this build reads and writes.
 const OldestFormat = 1
 
-// chunkBytes is the largest piece of a section or model in one record, far below the smallest message limit of brokers.
-const chunkBytes = 256 << 10
+// chunkBytes is the largest piece of a section or model in one record, far below the message limit of most topics.
+// leastChunk is the smallest, for topics that take less.
+const (
+	chunkBytes = 256 << 10
+	leastChunk = 256
+)
 
-// maxSection bounds the decompressed bytes of a section or model, against hostile lengths. Log.Limit bounds the
-// sections of a task further.
-const maxSection = 1 << 30
+const (
+	// maxSection bounds the bytes of a section, compressed and not, against hostile lengths. The configuration bounds its
+	// keys so that no section is larger. Log.Limit bounds the sections of a task further.
+	maxSection = 4 << 30
+	// maxModel bounds those of a model.
+	maxModel = 1 << 30
+)
+
+// chunkFor returns the size of the pieces for a topic that takes records of at most limit bytes; 0 = there is no limit.
+func chunkFor(limit int) int {
+	const beside = 512 // key, frame and headers
+	if limit <= 0 {
+		return chunkBytes
+	}
+	return min(max(limit-beside, leastChunk), chunkBytes)
+}
+
+// zstdBlock is the largest content of a block of zstd, of which the smallest has four bytes.
+const zstdBlock = 128 << 10
 
 const (
 	// JournalBytes bounds the value of a journal or done record.
@@ -84,12 +104,20 @@ func (s Blob) AppendBinary(b []byte) []byte {
 }
 
 func readBlob(r *wire.Reader) Blob {
-	return Blob{Chunks: r.Int(maxSection / chunkBytes), Packed: r.Int(maxSection), Length: r.Int(maxSection),
+	b := Blob{Chunks: r.Int(maxSection / leastChunk), Packed: r.Int(maxSection), Length: r.Int(maxSection),
 		CRC: uint32(r.Uvarint())}
+	if most := b.Packed/leastChunk + 1; b.Chunks > max(most, 1<<12) {
+		b.Chunks = -1 // it fits no size; see unpack
+	}
+	return b
 }
 
 // Packer compresses large values. It is not safe for concurrent use.
-type Packer struct{ enc *zstd.Encoder }
+type Packer struct {
+	enc *zstd.Encoder
+	// Limit is the most bytes that one record of the topic may have; 0 = there is no limit.
+	Limit int
+}
 
 // NewPacker returns a packer.
 func NewPacker() *Packer {
@@ -97,16 +125,17 @@ func NewPacker() *Packer {
 	if err != nil {
 		panic(err) // only wrong options make it fail
 	}
-	return &Packer{e}
+	return &Packer{enc: e}
 }
 
-// pack compresses raw and returns it in frames of at most chunkBytes each.
+// pack compresses raw and returns it in frames of one chunk each.
 func (p *Packer) pack(raw []byte, format int) (Blob, [][]byte) {
 	packed := p.enc.EncodeAll(raw, nil)
 	s := Blob{Packed: len(packed), Length: len(raw), CRC: crc32.Checksum(raw, castagnoli)}
 	var frames [][]byte
-	for at := 0; at < len(packed) || at == 0; at += chunkBytes {
-		frames = append(frames, Seal(packed[at:min(at+chunkBytes, len(packed))], format))
+	chunk := chunkFor(p.Limit)
+	for at := 0; at < len(packed) || at == 0; at += chunk {
+		frames = append(frames, Seal(packed[at:min(at+chunk, len(packed))], format))
 	}
 	s.Chunks = len(frames)
 	return s, frames
@@ -114,6 +143,9 @@ func (p *Packer) pack(raw []byte, format int) (Blob, [][]byte) {
 
 // unpack is the inverse of pack: chunk returns the frame with that number, nil where it is missing.
 func unpack(s Blob, newest int, chunk func(i int) []byte) ([]byte, error) {
+	if s.Chunks < 0 {
+		return nil, errors.New("more chunks than its bytes can have")
+	}
 	packed := make([]byte, 0, min(s.Packed, 64*chunkBytes))
 	for i := range s.Chunks {
 		frame := chunk(i)
@@ -128,6 +160,9 @@ func unpack(s Blob, newest int, chunk func(i int) []byte) ([]byte, error) {
 	}
 	if len(packed) != s.Packed {
 		return nil, fmt.Errorf("%d bytes where %d should be", len(packed), s.Packed)
+	}
+	if s.Length > zstdBlock*(len(packed)/4+1) {
+		return nil, fmt.Errorf("%d bytes announced, which %d cannot hold", s.Length, len(packed))
 	}
 	most := zstd.WithDecoderMaxMemory(uint64(max(s.Length, 8<<20)))
 	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), most)

@@ -118,7 +118,7 @@ func writeTopics(t *testing.T, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range NewModels(nil, "", sample.Schema).Publication(NewPacker(), m, nil, time.Time{}, 1) {
+	for _, r := range published(t)(NewModels(nil, "", sample.Schema).Publication(NewPacker(), m, nil, time.Time{}, 1)) {
 		values[string(r.Key)] = r.Value
 	}
 	b := wire.AppendUvarint(nil, uint64(len(values)))

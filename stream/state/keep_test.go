@@ -8,6 +8,7 @@ import (
 
 	"liftstream/model"
 	"liftstream/stream/internal/sample"
+	"liftstream/stream/txn"
 )
 
 // TestAPublicationDeletesTheOldVersionsThatNothingNeeds: a version stays while it is among the newest, or a snapshot or
@@ -34,7 +35,7 @@ func TestAPublicationDeletesTheOldVersionsThatNothingNeeds(t *testing.T) {
 			}
 			m := &model.Model{Version: c.version, Levels: model.NewLevels(sample.Schema)}
 			deleted := map[string]bool{}
-			for _, r := range l.Publication(NewPacker(), m, c.needed, time.Time{}, 1) {
+			for _, r := range published(t)(l.Publication(NewPacker(), m, c.needed, time.Time{}, 1)) {
 				if r.Topic != "models" {
 					t.Errorf("key %q goes to the topic %q", r.Key, r.Topic)
 				}
@@ -61,7 +62,7 @@ func TestAVersionThatIsWrittenAnewIsReadAnew(t *testing.T) {
 	l := NewModels(nil, "models", sample.Schema)
 	for fingerprint := range uint64(3) {
 		m := &model.Model{Version: 4, Fingerprint: fingerprint, Levels: model.NewLevels(sample.Schema)}
-		for _, r := range l.Publication(NewPacker(), m, nil, time.Time{}, 1) {
+		for _, r := range published(t)(l.Publication(NewPacker(), m, nil, time.Time{}, 1)) {
 			l.apply(string(r.Key), r.Value)
 		}
 		if got, err := l.Get(4); err != nil || got.Fingerprint != fingerprint {
@@ -106,5 +107,16 @@ func TestChunksOfAnotherValueAreRefused(t *testing.T) {
 		if (err == nil) != c.whole || c.whole && !bytes.Equal(got, one) {
 			t.Errorf("%s: %d bytes, %v", name, len(got), err)
 		}
+	}
+}
+
+// published returns the records of a publication that must succeed.
+func published(t *testing.T) func([]txn.Record, error) []txn.Record {
+	return func(r []txn.Record, err error) []txn.Record {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
 	}
 }

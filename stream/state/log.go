@@ -29,7 +29,7 @@ type Log struct {
 
 // NewLog returns an empty log that reads formats up to Format.
 func NewLog() *Log {
-	return &Log{values: map[string][]byte{}, Limit: maxSection, Newest: Format}
+	return &Log{values: map[string][]byte{}, Limit: maxModel, Newest: Format}
 }
 
 // Apply takes one record of the topic; a nil value is a tombstone.
@@ -111,21 +111,34 @@ func stateKeyBound(key string) int {
 		if number(rest, JournalRing) {
 			return JournalBytes
 		}
+	case skipKind:
+		stage, offset, _ := strings.Cut(rest, "/")
+		if n, err := strconv.ParseInt(offset, 10, 64); err == nil && n >= 0 && strconv.FormatInt(n, 10) == offset &&
+			(stage == "events" || stage == "labels") {
+			return skipBytes
+		}
 	case "manifest":
 		if number(rest, 2) {
 			return maxManifest
 		}
 	case "part":
 		p := strings.Split(rest, "/")
-		if n := len(p); n >= 3 && len(rest) < 256 && number(p[n-1], maxSection/chunkBytes) && number(p[n-2], slots) {
+		if n := len(p); n >= 3 && len(rest) < 256 && number(p[n-1], maxSection/leastChunk) && number(p[n-2], slots) {
 			return chunkBytes + 5
 		}
 	}
 	return 0
 }
 
-// Empty reports whether the partition holds nothing that a stage writes.
-func (l *Log) Empty() bool { return len(l.values) == 0 }
+// Empty reports whether the partition holds nothing that a stage writes; skips are an operator's.
+func (l *Log) Empty() bool {
+	for key := range l.values {
+		if !strings.HasPrefix(key, skipKind+"/") {
+			return false
+		}
+	}
+	return true
+}
 
 // History returns the keys of the manifests and journal records, which tell of the state so far.
 func (l *Log) History() (keys []string) {
@@ -295,7 +308,7 @@ func (l *Log) JournalEnd() (end uint64) {
 func Bound(s *model.Spec) int64 {
 	o := &s.Options
 	sample := o.TailBytes + o.ReservoirBytes + o.WaitBytes + o.DedupBytes
-	return min(2*max(sample, 0)+512<<20, 8<<30)
+	return 2*max(sample, 0) + 512<<20
 }
 
 // Follow reads on to the end of a partition of the state topic.

@@ -195,7 +195,7 @@ func (l *Models) apply(key string, value []byte) {
 			return
 		}
 		b := readBlob(r)
-		if r.Done() != nil {
+		if r.Done() != nil || b.Length > maxModel || b.Packed > maxModel {
 			return
 		}
 		l.blobs[v] = b
@@ -309,11 +309,15 @@ func (l *Models) Versions() map[int64]Blob {
 }
 
 // Publication returns the records that publish m and delete the versions that are neither among the newest keptModels
-// nor in needed.
+// nor in needed. A model that no process would read is an error.
 func (l *Models) Publication(
 	p *Packer, m *model.Model, needed map[int64]bool, now time.Time, format int,
-) []txn.Record {
-	b, frames := p.pack(m.AppendBinary(nil), format)
+) ([]txn.Record, error) {
+	raw := m.AppendBinary(nil)
+	b, frames := p.pack(raw, format)
+	if b.Length > maxModel || b.Packed > maxModel {
+		return nil, fmt.Errorf("model %d takes %d bytes, above the limit of %d", m.Version, b.Length, maxModel)
+	}
 	var out []txn.Record
 	put := func(key string, value []byte) {
 		out = append(out, txn.Record{Topic: l.topic, Key: []byte(key), Value: value, Time: now})
@@ -332,5 +336,5 @@ func (l *Models) Publication(
 			put(modelChunkKey(v, c), nil)
 		}
 	}
-	return out
+	return out, nil
 }

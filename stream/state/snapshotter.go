@@ -1,6 +1,7 @@
 package state
 
 import (
+	"fmt"
 	"hash/crc32"
 	"strings"
 
@@ -11,8 +12,11 @@ import (
 // the records of the next transactions, and the caller calls Complete once the manifest is in the topic.
 type Snapshotter struct {
 	packer *Packer
-	Last   *Manifest // the newest complete snapshot; nil = none
-	Before *Manifest // the one before; nil = none
+	limit  int // bytes of a record that the topic takes; 0 = there is no limit
+	// Problem says why the snapshot that was begun last could not be written; nil = it could.
+	Problem error
+	Last    *Manifest // the newest complete snapshot; nil = none
+	Before  *Manifest // the one before; nil = none
 	// versions holds the versions of the sections of Last, as far as this process wrote or read them.
 	versions map[string]uint64
 
@@ -33,6 +37,25 @@ type rawSection struct {
 
 // NewSnapshotter returns a snapshotter without a snapshot before.
 func NewSnapshotter() *Snapshotter { return &Snapshotter{packer: NewPacker()} }
+
+// Within keeps the records of the next snapshots to so many bytes.
+func (s *Snapshotter) Within(limit int) { s.limit = limit }
+
+// give gives up a snapshot that no reader could take. Its parts are deleted.
+func (s *Snapshotter) give(problem error) {
+	for _, sec := range s.writing.Sections {
+		if old, ok := s.Last.Find(sec.Name); ok && old.Slot == sec.Slot {
+			continue
+		}
+		if old, ok := s.Before.Find(sec.Name); ok && old.Slot == sec.Slot {
+			continue
+		}
+		for c := range sec.Chunks {
+			s.garbage = append(s.garbage, Change{Key: sec.key(c)})
+		}
+	}
+	s.Problem, s.writing, s.raw, s.queue = problem, nil, nil, nil
+}
 
 // Pending reports whether Take may have something to hand out: pieces of a snapshot, or tombstones.
 func (s *Snapshotter) Pending() bool { return s.Busy() || len(s.garbage) > 0 }
@@ -77,7 +100,7 @@ func (s *Snapshotter) Start(p *model.Partition, fingerprint uint64, at Position,
 		}
 		s.raw = append(s.raw, rawSection{sec.Name, raw})
 	}
-	s.writing = m
+	s.writing, s.Problem = m, nil
 }
 
 // packing is a section that is being compressed, piece by piece, each piece a Zstandard frame of its own.
@@ -97,8 +120,14 @@ func (s *Snapshotter) pack() bool {
 			if s.sealed {
 				return false
 			}
+			manifest := s.writing.Encode()
+			if n := len(manifest); n > maxManifest || s.limit > 0 && n > s.limit {
+				s.give(fmt.Errorf("a snapshot of %d parts needs a manifest of %d bytes: a reader takes %d, the topic %d",
+					len(s.writing.Sections), n, maxManifest, s.limit))
+				return false
+			}
 			s.sealed = true
-			s.queue = append(s.queue, Change{s.writing.Key(), s.writing.Encode()})
+			s.queue = append(s.queue, Change{s.writing.Key(), manifest})
 			return true
 		}
 		sec := s.raw[0]
@@ -110,8 +139,9 @@ func (s *Snapshotter) pack() bool {
 	n := min(len(c.rest), pieceBytes)
 	c.packed = s.packer.enc.EncodeAll(c.rest[:n], c.packed)
 	c.rest = c.rest[n:]
-	for len(c.packed) >= chunkBytes || len(c.rest) == 0 && (len(c.packed) > 0 || c.Chunks == 0) {
-		n := min(len(c.packed), chunkBytes)
+	chunk := chunkFor(s.limit)
+	for len(c.packed) >= chunk || len(c.rest) == 0 && (len(c.packed) > 0 || c.Chunks == 0) {
+		n := min(len(c.packed), chunk)
 		s.queue = append(s.queue, Change{c.key(c.Chunks), Seal(c.packed[:n], s.writing.Format)})
 		c.packed = c.packed[n:]
 		c.Chunks++
@@ -147,7 +177,7 @@ func (s *Snapshotter) Take(limit int64) (out []Change, whole bool) {
 		out = append(out, s.queue[0])
 		s.queue = s.queue[1:]
 	}
-	return out, s.sealed && len(s.queue) == 0
+	return out, s.writing != nil && s.sealed && len(s.queue) == 0
 }
 
 // Complete takes note that the transaction with the manifest is in the topic.

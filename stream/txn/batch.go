@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/segmentio/kafka-go"
 )
@@ -60,6 +61,7 @@ type session struct {
 	sequence        map[topicPartition]int32 // next one
 	written         map[topicPartition]int64 // offset of the last batch
 	out, scratch    []byte                   // encoding buffers
+	sending         time.Duration            // of the bytes of the last request, on a slow connection
 }
 
 // encode groups the records by partition, in order, splits them by size and encodes the batches, sorted by topic and
@@ -147,10 +149,18 @@ func (s *session) appendBatch(
 	compression Compression,
 	sequence int32,
 ) ([]byte, error) {
-	base := milliseconds(&records[order[0]])
-	greatest := base
+	base := s.timestamp(&records[order[0]])
+	untimed, greatest := base == noTimestamp && !records[order[0]].Time.IsZero(), base
 	for _, i := range order {
-		greatest = max(greatest, milliseconds(&records[i]))
+		if !untimed {
+			greatest = max(greatest, milliseconds(&records[i]))
+		}
+	}
+	at := func(i int) int64 {
+		if untimed {
+			return noTimestamp
+		}
+		return milliseconds(&records[i])
 	}
 	attributes := uint16(compression & 7)
 	if s.transactionalID != "" {
@@ -160,7 +170,7 @@ func (s *session) appendBatch(
 	dst = append(dst, make([]byte, sizePrefix+batchHeader)...)
 	if compression == None {
 		for delta, i := range order {
-			dst = appendRecord(dst, &records[i], base, delta)
+			dst = appendRecord(dst, &records[i], at(i)-base, delta)
 		}
 	} else {
 		codec := kafka.Compression(compression).Codec()
@@ -169,7 +179,7 @@ func (s *session) appendBatch(
 		}
 		plain := s.scratch[:0]
 		for delta, i := range order {
-			plain = appendRecord(plain, &records[i], base, delta)
+			plain = appendRecord(plain, &records[i], at(i)-base, delta)
 		}
 		s.scratch = plain
 		sink := appender{dst}
@@ -205,8 +215,8 @@ func (s *session) appendBatch(
 	return dst, nil
 }
 
-func appendRecord(dst []byte, r *Record, base int64, delta int) []byte {
-	time := milliseconds(r) - base
+// appendRecord appends a record with a timestamp of so many milliseconds after that of its batch.
+func appendRecord(dst []byte, r *Record, time int64, delta int) []byte {
 	n := 1 + varintLen(
 		time,
 	) + varintLen(

@@ -76,7 +76,7 @@ type Client struct {
 	ratios    sync.Map // by topicPartition: bytes of records for each fetched byte, at the last Fetch
 
 	mu     sync.Mutex
-	limits limits // under mu
+	limits map[string]topicLimits // by topic, under mu
 
 	idempotent sync.Mutex // serialises Produce
 	producer   *session   // of Produce; nil before its first use and after an error
@@ -105,7 +105,7 @@ func NewClient(cfg Config) *Client {
 	}
 	addr := kafka.TCP(cfg.Brokers...)
 	return &Client{
-		cfg: cfg, addr: addr, transport: transport, expand: newExpander(cfg.ExpandBytes), limits: limits{},
+		cfg: cfg, addr: addr, transport: transport, expand: newExpander(cfg.ExpandBytes), limits: map[string]topicLimits{},
 		kafka: &kafka.Client{Addr: addr, Transport: transport, Timeout: cfg.Timeout},
 	}
 }

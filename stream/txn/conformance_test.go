@@ -52,6 +52,7 @@ func TestConformance(t *testing.T) {
 		{"TransactionTimeout", testTransactionTimeout},
 		{"TooLarge", testTooLarge},
 		{"SmallTopic", testSmallTopic},
+		{"Stamps", testStamps},
 		{"CompactedTopicWithAbortedData", testCompacted},
 		{"ProduceOnceUnderFaults", testProduceOnce},
 		{"Offsets", testOffsets},

@@ -72,8 +72,10 @@ type Error struct {
 	Kind      Kind
 	Code      int    // Kafka's error code; 0 where no broker answered
 	Reason    string // why Kind follows, in a few words
-	Shrunk    bool   // of TooLarge: the client has a smaller limit from now on, by which the records may be taken
-	Err       error
+	// Shrunk: the topic has refused a batch for its size or its timestamps, and the client keeps to narrower limits from
+	// now on, by which the records may be taken.
+	Shrunk bool
+	Err    error
 }
 
 // Error says which request failed, where, and why.
@@ -99,7 +101,7 @@ func KindOf(err error) Kind {
 	return 0
 }
 
-// Shrunk reports whether smaller batches, or records as Client.Limit tells by now, may be taken after such an error.
+// Shrunk reports whether the records may be taken after such an error, see Error.Shrunk. Client.Limit tells more.
 func Shrunk(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Shrunk

@@ -28,7 +28,7 @@ func raw(producer, base, last int64, attributes uint16, c Compression, change fu
 ) rawBatch {
 	var plain []byte
 	for _, r := range records {
-		plain = appendRecord(plain, &Record{Key: r.key, Value: r.value, Time: time.UnixMilli(1000 + r.offset)}, 1000,
+		plain = appendRecord(plain, &Record{Key: r.key, Value: r.value, Time: time.UnixMilli(1000 + r.offset)}, r.offset,
 			int(r.offset-base))
 	}
 	return rawOf(producer, base, last, attributes, c, change, len(records), plain)

@@ -4,19 +4,30 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
+	"time"
+
+	"github.com/segmentio/kafka-go"
 )
 
-// limits are the largest batches that the topics take, as far as the client knows them. The size of a batch is that of
-// its compressed bytes; this package reckons with the bytes before, which are more but for a few.
-type limits map[string]int
+// topicLimits is the knowledge of a client of the batches that a topic takes; the zero value is none.
+type topicLimits struct {
+	// bytes is the largest batch; 0 = unknown. The size of a batch is that of its compressed bytes; this package reckons
+	// with the bytes before, which are more but for a few.
+	bytes int
+	// before and after say how far timestamps may lie from the broker's clock; 0 = unknown.
+	before, after time.Duration
+	// untimed: the topic has refused a timestamp all the same, so it gets none.
+	untimed bool
+}
 
 // leastBatch is the smallest limit that is kept to. Below it a topic takes no message of any stage.
 const leastBatch = 1 << 10
 
-// LearnLimits asks the brokers for the largest batch that each topic takes (max.message.bytes). Batches keep to it from
-// then on, and Limit tells it. Where it may not be asked (the right DescribeConfigs), the sizes of refused batches tell
-// it later.
+// LearnLimits asks the brokers for the largest batch that each topic takes (max.message.bytes), and for the timestamps.
+// Batches keep to the one from then on, and Limit tells it; Stamp tells of the other. Where it may not be asked (the right DescribeConfigs), refused batches tell
+// later.
 func (c *Client) LearnLimits(ctx context.Context, topics ...string) error {
 	known, err := c.Describe(ctx, topics...)
 	if err != nil {
@@ -25,9 +36,16 @@ func (c *Client) LearnLimits(ctx context.Context, topics ...string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, t := range known {
+		l := c.limits[t.Name]
 		if n, err := strconv.Atoi(t.Configs["max.message.bytes"]); err == nil && n > 0 {
-			c.limits[t.Name] = max(n, leastBatch)
+			l.bytes = max(n, leastBatch)
 		}
+		l.before, l.after = 0, 0
+		if t.Configs["message.timestamp.type"] != "LogAppendTime" {
+			l.before = period(t.Configs["message.timestamp.before.max.ms"])
+			l.after = period(t.Configs["message.timestamp.after.max.ms"])
+		}
+		c.limits[t.Name] = l
 	}
 	return nil
 }
@@ -50,9 +68,9 @@ func RecordBytes(r *Record) int {
 // batchLimit returns the limit of a batch of a topic before compression, at most most.
 func (c *Client) batchLimit(topic string, most int) int {
 	c.mu.Lock()
-	n, ok := c.limits[topic]
+	n := c.limits[topic].bytes
 	c.mu.Unlock()
-	if !ok {
+	if n == 0 {
 		return most
 	}
 	// Bytes that do not compress grow by the frame around them.
@@ -72,19 +90,73 @@ func (s *session) batchLimit(topic string, most int) int {
 func (c *Client) refused(topic string, bytes int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n := max(bytes/2, leastBatch)
-	if old, ok := c.limits[topic]; ok && old <= n {
+	l, n := c.limits[topic], max(bytes/2, leastBatch)
+	if l.bytes > 0 && l.bytes <= n {
 		return false
 	}
-	c.limits[topic] = n
+	l.bytes = n
+	c.limits[topic] = l
 	return true
 }
 
-// learnRefusal learns from a produce error, where it says that a batch is too large. Smaller ones may be taken the next
-// time: then it sets Error.Shrunk.
+// Stamp returns the time that a record of a topic can have: t, or now where the broker would refuse t as too far from
+// its clock.
+func (c *Client) Stamp(topic string, t, now time.Time) time.Time {
+	const slack = time.Minute // the clocks differ
+	c.mu.Lock()
+	l := c.limits[topic]
+	c.mu.Unlock()
+	switch {
+	case t.IsZero():
+	case l.after > 0 && t.Sub(now) > l.after-min(slack, l.after/2):
+		return now
+	case l.before > 0 && now.Sub(t) > l.before-min(slack, l.before/2):
+		return now
+	}
+	return t
+}
+
+// period reads a number of milliseconds; 0 where it is none, or more than any difference of two times.
+func period(text string) time.Duration {
+	ms, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || ms <= 0 || ms >= math.MaxInt64/int64(time.Millisecond) {
+		return 0
+	}
+	return time.Duration(ms) * time.Millisecond
+}
+
+// timestamp is that of a record in milliseconds, as its topic takes it.
+func (s *session) timestamp(r *Record) int64 {
+	if s.client != nil {
+		s.client.mu.Lock()
+		untimed := s.client.limits[r.Topic].untimed
+		s.client.mu.Unlock()
+		if untimed {
+			return noTimestamp
+		}
+	}
+	return milliseconds(r)
+}
+
+// learnRefusal learns from a produce error, where it says that a batch is too large or that a timestamp is refused. The
+// next time they may be taken: then it sets Error.Shrunk.
 func (s *session) learnRefusal(err error, batches []batch) error {
 	var e *Error
-	if !errors.As(err, &e) || e.Kind != TooLarge || e.Code == 0 {
+	if !errors.As(err, &e) || e.Code == 0 {
+		return err
+	}
+	if kafka.Error(e.Code) == kafka.InvalidTimestamp {
+		c := s.client
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if l := c.limits[e.Topic]; !l.untimed {
+			l.untimed, e.Shrunk = true, true
+			c.limits[e.Topic] = l
+			e.Reason = "the topic refuses the timestamp; records there have none from now on"
+		}
+		return err
+	}
+	if e.Kind != TooLarge {
 		return err
 	}
 	for i := range batches {

@@ -81,7 +81,7 @@ func TestAtTheLimit(t *testing.T) {
 	const limit = 1 << 20
 	for _, c := range codecs[1:] {
 		for _, over := range []int{0, 1} {
-			record := len(appendRecord(nil, &Record{Value: make([]byte, limit-100), Time: time.UnixMilli(1000)}, 1000, 0))
+			record := len(appendRecord(nil, &Record{Value: make([]byte, limit-100), Time: time.UnixMilli(1000)}, 0, 0))
 			b := raw(-1, 0, 0, 0, c, nil, rawRecord{0, nil, make([]byte, limit-100+limit-record+over)})
 			f, err := collected(limit, 0, nil, b)
 			if err != nil {
@@ -153,7 +153,7 @@ func TestSnappySaysMore(t *testing.T) {
 // batch is passed over.
 func TestDamageInTheMiddle(t *testing.T) {
 	record := func(i int) []byte {
-		return appendRecord(nil, &Record{Value: []byte("v"), Time: time.UnixMilli(1000)}, 1000, i)
+		return appendRecord(nil, &Record{Value: []byte("v"), Time: time.UnixMilli(1000)}, 0, i)
 	}
 	var good []byte
 	for i := range 3 {

@@ -17,6 +17,8 @@ const (
 	opProduce = "Produce"
 	// requestBytes is where one produce request ends and the next begins; brokers take 100 MiB by default.
 	requestBytes = 32 << 20
+	// slowest is the rate, in bytes a second, of a connection on which large requests still have their time.
+	slowest = 128 << 10
 )
 
 // produce sends the batches: each request has one leader's partitions and one batch of each, and goes out after the
@@ -30,7 +32,7 @@ func (s *session) produce(ctx context.Context, batches []batch) error {
 				return err
 			}
 			sent = true
-			m, err := s.client.roundTrip(ctx, request, 0)
+			m, err := s.client.roundTrip(ctx, request, s.sending)
 			if err != nil {
 				return failed(opProduce, err)
 			}
@@ -87,6 +89,7 @@ func (s *session) request(ctx context.Context, batches []batch) (*rawproduce.Req
 	if size == 0 {
 		return nil, nil
 	}
+	s.sending = time.Duration(size) * time.Second / slowest
 	return req, nil
 }
 

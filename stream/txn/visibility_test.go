@@ -521,3 +521,35 @@ func testProduceOnce(t *testing.T, b *broker) {
 	err := c.Produce(ctx, []Record{record(unique("missing"), 0, "x")}, None)
 	mustKind(t, "a topic that does not exist", err, NoTopic)
 }
+
+// testStamps: a topic that refuses a timestamp gets none from then on, where the client has not asked for its bounds.
+func testStamps(t *testing.T, b *broker) {
+	ctx, c := testContext(t), b.client(t)
+	topic := mustTopic(t, c, 1, map[string]string{"message.timestamp.after.max.ms": "3600000"})
+	p := mustProducer(t, c, unique("id"))
+	ahead := record(topic, 0, "a")
+	ahead.Time = time.Now().Add(48 * time.Hour)
+	err := p.Commit(ctx, Transaction{Records: []Record{ahead}, Compression: Lz4})
+	if err == nil {
+		t.Skip("this broker takes all timestamps")
+	}
+	if !Shrunk(err) {
+		t.Fatalf("got %v", err)
+	}
+	if err := p.Recover(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Commit(ctx, Transaction{Records: []Record{ahead}, Compression: Lz4}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.LearnLimits(ctx, topic); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	for _, at := range []time.Time{ahead.Time, now.Add(10 * time.Minute), {}, now.Add(-1000 * time.Hour)} {
+		got := c.Stamp(topic, at, now)
+		if want := at; at.Equal(ahead.Time) && !got.Equal(now) || !at.Equal(ahead.Time) && !got.Equal(want) {
+			t.Errorf("%v becomes %v", at, got)
+		}
+	}
+}

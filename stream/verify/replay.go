@@ -70,7 +70,8 @@ func (v *verifier) run(ctx context.Context) (err error) {
 		}
 	}
 	v.m, err = replay.New(replay.Options{Client: o.Client, Events: names.Events, Labels: names.Labels,
-		Partition: v.partition, Spec: o.Spec, Codec: o.Codec, Models: v.models})
+		Partition: v.partition, Spec: o.Spec, Codec: o.Codec, Models: v.models,
+		Skips: v.history.log.Skips()})
 	if err != nil {
 		return err
 	}
@@ -196,51 +197,84 @@ func (v *verifier) compare(x *snapshot) {
 
 // event takes one events message and compares its scores.
 func (v *verifier) event(ctx context.Context, r *txn.Record) error {
-	if _, err := v.m.TakeEvents(r, nil); err != nil || r.Offset < v.history.beginning.claimed.Events {
-		return nil // it has no scores, or those of a former state
+	if _, err := v.m.ReadEvents(r); err != nil {
+		return nil // it has no scores
+	}
+	v.m.Sift()
+	if r.Offset < v.history.beginning.claimed.Events {
+		return v.m.Score(nil, nil) // it has those of a former state
 	}
 	from, to := v.o.From, v.o.To
 	if !from.IsZero() && r.Time.Before(from) || !to.IsZero() && r.Time.After(to) {
 		v.scores.skipped = true
-		return nil
+		return v.m.Score(nil, nil)
 	}
 	return v.compareScores(ctx, r)
 }
 
-// compareScores compares the scores of the last message with those in the scores topic.
-func (v *verifier) compareScores(ctx context.Context, event *txn.Record) (err error) {
-	if v.value, err = v.m.AppendScores(v.value[:0]); err != nil {
+// compareScores scores the last message and compares with its messages in the scores topic.
+func (v *verifier) compareScores(ctx context.Context, event *txn.Record) error {
+	got, err := v.answer(ctx, event)
+	if err != nil {
+		return err
+	}
+	limit := 0
+	if got != nil {
+		limit = scores.LimitOf(got)
+	}
+	v.value = v.value[:0]
+	v.m.BeginScores(limit)
+	if err := v.m.Score(nil, func(b *model.Batch, from int) (err error) {
+		v.value, err = v.m.AppendScores(v.value, b, from)
+		return err
+	}); err != nil {
 		return fmt.Errorf("encoding the scores of offset %d: %w", event.Offset, err)
 	}
-	for {
-		got, of, err := v.scores.peek(ctx)
-		if err != nil {
-			return err
-		}
-		if got == nil || of > event.Offset {
-			if v.scores.skipped && got != nil {
-				return nil // older scores are no longer in the topic
+	parts, _ := v.m.ScoreParts()
+	for i, p := range parts {
+		if i > 0 {
+			if got, err = v.answer(ctx, event); err != nil {
+				return err
 			}
-			v.verdict.problem("event %d has no score", event.Offset)
+		}
+		if got == nil {
 			return nil
 		}
 		v.scores.drop()
-		if of < event.Offset {
-			if !v.scores.skipped && of >= v.history.beginning.claimed.Events {
-				v.excess(got, of)
-			}
-			continue
-		}
 		v.scores.skipped = false
 		v.verdict.Messages++
-		v.verdict.Records += v.m.Batch.N
+		v.verdict.Records += p.Rows
 		switch {
-		case !bytes.Equal(got.Value, v.value):
+		case !bytes.Equal(got.Value, v.value[p.Start:p.End]):
 			v.verdict.problem("scores message %d, of event %d: not what the replay gives", got.Offset, event.Offset)
-		case !bytes.Equal(got.Key, event.Key) || !got.Time.Equal(event.Time):
+		case !bytes.Equal(got.Key, event.Key) || !got.Time.IsZero() && !scores.TimeOf(got).Equal(event.Time):
 			v.verdict.problem("scores message %d, of event %d: another key or time", got.Offset, event.Offset)
 		}
-		return nil
+	}
+	return nil
+}
+
+// answer returns the next scores message of an event; nil, and a problem, where there is none.
+func (v *verifier) answer(ctx context.Context, event *txn.Record) (*txn.Record, error) {
+	for {
+		got, of, err := v.scores.peek(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if got == nil || of > event.Offset {
+			if v.scores.skipped && got != nil {
+				return nil, nil // older scores are no longer in the topic
+			}
+			v.verdict.problem("event %d has no score", event.Offset)
+			return nil, nil
+		}
+		if of == event.Offset {
+			return got, nil
+		}
+		v.scores.drop()
+		if !v.scores.skipped && of >= v.history.beginning.claimed.Events {
+			v.excess(got, of)
+		}
 	}
 }
 

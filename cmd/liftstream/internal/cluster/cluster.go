@@ -58,7 +58,7 @@ func Connect(ctx context.Context, c *config.Config) (*Cluster, error) {
 // has no name of its own.
 func Open(c *config.Config, instance string) (*Cluster, error) {
 	k := &Cluster{}
-	cfg := txn.Config{Brokers: c.Kafka.Brokers, ClientID: "liftstream-" + c.Name}
+	cfg := txn.Config{Brokers: c.Kafka.Brokers, ClientID: "liftstream-" + c.Name, ExpandBytes: int64(c.Memory.Batch)}
 	if instance != "" {
 		cfg.ClientID += "-" + instance
 		k.Instance = cfg.ClientID

@@ -77,6 +77,7 @@ type Board struct {
 // part is the board's view of one partition. Each has a lock, so that partitions do not wait for each other.
 type part struct {
 	mu        sync.Mutex
+	row       int32 // last one seen of the message before next
 	next      int64 // offset after the last message seen
 	seen      uint64
 	untrained uint64
@@ -116,8 +117,13 @@ func (b *Board) Scores(partition int32, batch *model.Batch, s *model.Scores, l *
 	p := b.part(partition)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if batch.Offset < p.next {
+	// The records of a large message come in turn.
+	further := batch.Offset == p.next-1 && batch.N > 0 && len(batch.Row) > 0 && batch.Row[0] > p.row
+	if batch.Offset < p.next && !further {
 		return
+	}
+	if p.row = -1; batch.N > 0 && len(batch.Row) > 0 {
+		p.row = batch.Row[batch.N-1]
 	}
 	p.next, p.model = batch.Offset+1, s.Model
 	for i := range s.N {

@@ -1,0 +1,26 @@
+package codec
+
+import (
+	"errors"
+	"io"
+)
+
+var errLonger = errors.New("it unpacks to more bytes than announced")
+
+// readWhole fills dst from r, which must end there: its last bytes can hold a checksum.
+func readWhole(r io.Reader, dst []byte) error {
+	if _, err := io.ReadFull(r, dst); err != nil {
+		return err
+	}
+	var more [1]byte
+	switch _, err := io.ReadFull(r, more[:]); {
+	case err == nil:
+		return errLonger
+	case !errors.Is(err, io.EOF):
+		return err
+	}
+	return nil
+}
+
+// SameSchema reports whether both streams have the same columns of the same types.
+func (t *TableStream) SameSchema(o *TableStream) bool { return t.s.schema.Equal(o.s.schema) }
