@@ -32,9 +32,10 @@ func (t *task) process(ctx context.Context, x *transaction, r *txn.Record, patie
 	var failed error
 	var c tally
 	t.during(ctx, t.s.o.Topics.Events, r, patience, func(more func(row int) bool) {
-		if bad, err = t.m.AdmitEvents(r); err != nil {
+		if bad, err = t.m.ReadEvents(r); err != nil {
 			return
 		}
+		t.m.Sift()
 		t.m.BeginScores(limit)
 		failed = t.m.Score(more, func(b *model.Batch, from int) (err error) {
 			if t.value, err = t.m.AppendScores(t.value, b, from); err != nil {

@@ -29,6 +29,8 @@ type Report struct {
 	Stage     string
 	Error     string
 	FirstSeen time.Time    // zero where the header cannot be read
+	Last      int64        // offset of the last message, where the letter is of several; else 0
+	Omitted   bool         // the letter does not hold all of the message
 	Replays   int          // how often the message had been sent again before it died
 	Headers   []txn.Header // of the message
 }
@@ -54,6 +56,10 @@ func ReadReport(r *txn.Record) (x Report, ok bool) {
 			x.FirstSeen, _ = time.Parse(time.RFC3339Nano, value)
 		case codec.DeadRow:
 			x.Row, err = strconv.Atoi(value)
+		case codec.DeadLast:
+			x.Last, err = strconv.ParseInt(value, 10, 64)
+		case codec.DeadOmitted:
+			x.Omitted = true
 		case codec.DeadOffset:
 			offset, err = strconv.ParseInt(value, 10, 64)
 		case codec.DeadPartition:
@@ -68,7 +74,7 @@ func ReadReport(r *txn.Record) (x Report, ok bool) {
 			x.Reason, x.Offset, x.Headers = codec.Reason(value), offset, r.Headers[:i:i]
 			x.Replays = replays(x.Headers)
 			return x, offset >= 0 && x.Partition >= 0 && x.Topic != ""
-		case codec.DeadLast, codec.DeadOmitted, codec.HeaderTime: // of some letters, see Make and Fit
+		case codec.HeaderTime: // of some letters, see Make and Fit
 		default:
 			return x, false
 		}

@@ -1,6 +1,7 @@
 package deadletter_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -41,6 +42,9 @@ func TestReadReport(t *testing.T) {
 		{"its message has the same names", join(own, former, own), true, 16, 0},
 		{"its message ends like one", join([]string{codec.DeadOffset, "99"}, own), true, 1, 0},
 		{"a whole message", join(own[:12], own[14:]), true, 0, 0},
+		{"of several messages, which it does not hold", join(own[:12], []string{codec.DeadLast, "19", codec.DeadOmitted,
+			"all"}, own[12:]), true, 0, 0},
+		{"cut to the size of its topic", join(message, own, []string{codec.DeadOmitted, "700"}), true, 2, 2},
 		{"nothing", nil, false, 0, 0},
 		{"no letter", message, false, 0, 0},
 		{"no reason", own[2:], false, 0, 0},
@@ -55,6 +59,9 @@ func TestReadReport(t *testing.T) {
 		}
 		if !ok {
 			continue
+		}
+		if of := strings.Contains(c.name, "several"); of != (x.Last == 19) || x.Omitted != (of || c.name[:3] == "cut") {
+			t.Errorf("%s: %+v", c.name, x)
 		}
 		row := 7
 		if c.name == "a whole message" {

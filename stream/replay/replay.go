@@ -295,23 +295,19 @@ func (m *Machine) CarryOver() (change *model.Change, err error) {
 // with the number of the next row. Where it is told not to, TakeEvents returns ErrInterrupted: the state holds a part
 // of the message, and the machine must be dropped or given another state.
 func (m *Machine) TakeEvents(r *txn.Record, more func(row int) bool) (bad []codec.RowError, err error) {
-	bad, err = m.AdmitEvents(r)
+	bad, err = m.ReadEvents(r)
 	if err == nil {
+		m.Sift()
 		err = m.Score(more, nil)
 	}
 	return bad, err
 }
 
-// AdmitEvents is ReadEvents for a message that is taken into the state next: duplicates are left out of Batch.
-func (m *Machine) AdmitEvents(r *txn.Record) (bad []codec.RowError, err error) {
-	bad, err = m.ReadEvents(r)
-	if err != nil {
-		return bad, err
-	}
+// Sift takes duplicates out of the last events message that was read. It comes before BeginScores and Score.
+func (m *Machine) Sift() {
 	if again := m.Part.Sieve.Sift(&m.Batch); len(again) > 0 {
 		m.columns.Leave(again)
 	}
-	return bad, nil
 }
 
 // Score takes the records of Batch, the last events message, into the state, as TakeEvents does. It goes by

@@ -10,7 +10,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -247,7 +246,7 @@ func (s *sender) fate(l *Letter) Outcome {
 		return Foreign
 	case l.Partition >= n:
 		return NoPartition
-	case slices.ContainsFunc(l.Record.Headers, func(h txn.Header) bool { return h.Key == codec.DeadOmitted }):
+	case l.Omitted:
 		return Partial
 	case s.o.Most > 0 && l.Replays >= s.o.Most:
 		return Exhausted

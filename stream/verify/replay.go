@@ -201,6 +201,7 @@ func (v *verifier) event(ctx context.Context, r *txn.Record) error {
 	if _, err := v.m.ReadEvents(r); err != nil {
 		return nil // it has no scores
 	}
+	v.m.Sift()
 	if r.Offset < v.history.beginning.claimed.Events {
 		return v.m.Score(nil, nil) // it has those of a former state
 	}
