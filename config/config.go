@@ -117,6 +117,8 @@ func Default(name string) *Config {
 			ModelLost:      ReactionFail,
 			SchemaChanged:  ReactionRebuild,
 			Future:         Duration(5 * time.Minute),
+			Past:           Duration(40 * 365 * day),
+			Held:           Duration(15 * time.Minute),
 		},
 		Output:   Output{Features: FeaturesNone, Format: FormatArrow, Why: 5},
 		HTTP:     HTTP{Listen: "127.0.0.1:8080"},

@@ -84,7 +84,7 @@ func TestFullFile(t *testing.T) {
 	}
 	want := Default("bank")
 	want.Record = Record{
-		ID: "customer", Time: "seen_at", Weight: "w",
+		ID: "customer", Time: TimeColumn{Column: "seen_at"}, Weight: "w",
 		Label:   Label{Column: "class", Classes: []string{"no", "yes"}, Positive: "yes"},
 		Missing: []string{"", "NA", "?"},
 		Features: []Feature{
@@ -406,6 +406,11 @@ func TestWarnings(t *testing.T) {
 		{"kafka: {sasl: {mechanism: PLAIN, username: u, password: p}}\n",
 			"t.yaml:7: warning: kafka.sasl.mechanism PLAIN without kafka.tls sends the password in clear text"},
 		{"kafka: {tls: {}, sasl: {mechanism: PLAIN, username: u, password: p}}\n", ""},
+		{"labels: {window: 7d}\npolicy: {past: 7d}\n", ""},
+		{"labels: {window: 7d}\npolicy: {past: 0}\n", ""},
+		{"labels: {window: 7d}\npolicy: {past: 1d}\n",
+			"t.yaml:8: warning: policy.past 1d is shorter than labels.window 7d: after an outage of that length the waiting " +
+				"events and labels become dead letters"},
 	} {
 		_, ws, err := Parse("t.yaml", []byte(minimal+c.extra), environment)
 		var got []string

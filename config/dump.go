@@ -49,6 +49,12 @@ func (c *Config) node(v reflect.Value, path string) *yaml.Node {
 			}
 		}
 		return n
+	case t == reflect.TypeFor[TimeColumn]() && v.Interface().(TimeColumn).Unit != "":
+		x := v.Interface().(TimeColumn)
+		return &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle, Content: []*yaml.Node{
+			c.single("column", ""), c.single(strings.ReplaceAll(x.Column, "${", "$${"), path),
+			c.single("unit", ""), c.single(string(x.Unit), ""),
+		}}
 	case t.Kind() == reflect.Slice:
 		n := &yaml.Node{Kind: yaml.SequenceNode}
 		for i := range v.Len() {

@@ -212,7 +212,7 @@ func RestorePartition(spec *Spec, sections map[string][]byte) (*Partition, error
 		return nil, fmt.Errorf("restoring state: %w", err)
 	}
 	if head.format <= beforeStreamTime {
-		p.heal(newest)
+		heal(p, newest)
 	}
 	return p, nil
 }

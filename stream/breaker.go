@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -85,6 +86,9 @@ func (w *deadWindow) share() float64 {
 
 // weighed is a decoded message of rows good ones.
 func weighed(rows int, bad []codec.RowError, err error) windowed {
+	if errors.Is(err, replay.ErrTombstone) {
+		return windowed{}
+	}
 	if err != nil {
 		return windowed{rows: -1}
 	}

@@ -7,9 +7,11 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"liftstream/codec"
@@ -55,6 +57,13 @@ type Machine struct {
 	At      state.Position // the state holds all messages below
 	Journal uint64         // number of the next journal record
 
+	// Judged says by which times messages of the past were judged. All others are judged by Now, in Unix nanoseconds; 0 =
+	// their times are not judged.
+	Judged state.Judgements
+	Now    int64
+	// Untimely says that the last message that was read, or a row of it, was refused for its time.
+	Untimely bool
+
 	// EachEvents and EachLabels, where set, take a message in place of TakeEvents and TakeLabels during a replay.
 	EachEvents func(r *txn.Record) error
 	EachLabels func(r *txn.Record) error
@@ -68,6 +77,8 @@ type Machine struct {
 	Labels model.Labels
 	// Rows is the number of readable records of the last events message, duplicates included.
 	Rows int
+	// UnknownClass is the first text of a label that was no class, "" where there is none.
+	UnknownClass string
 
 	o       Options
 	spec    *model.Spec // o.Spec, except within Under
@@ -346,13 +357,22 @@ func (m *Machine) TakeLabels(r *txn.Record, more func(row int) bool) (
 // ReadEvents reads an events message into Batch. A message with too many bad rows (deadletter.Bound) cannot be read. It
 // returns ErrInterrupted where Done was closed meanwhile.
 func (m *Machine) ReadEvents(r *txn.Record) ([]codec.RowError, error) {
+	m.Untimely = false
 	if err := m.refused(codec.StageEvents, r); err != nil {
 		return nil, err
 	}
-	bad, err := m.decoder.Decode(m.message(r), &m.Batch, &m.columns)
+	if r.Value == nil {
+		return nil, ErrTombstone
+	}
+	bad, err := m.decoder.Decode(m.message(r, m.Judged.Event), &m.Batch, &m.columns)
 	m.Rows = m.Batch.N
+	m.Untimely = codec.Untimely(bad, err)
+	m.UnknownClass = m.decoder.Findings.UnknownClass
 	return m.bounded(r, bad, err)
 }
+
+// ErrTombstone is returned for a message without a value. It says nothing, and is not bad.
+var ErrTombstone = errors.New("a message without a value")
 
 // IsEvent reports whether an events message can be read, and so has scores.
 func (m *Machine) IsEvent(r *txn.Record) bool {
@@ -362,10 +382,15 @@ func (m *Machine) IsEvent(r *txn.Record) bool {
 
 // ReadLabels reads a labels message into Labels, as ReadEvents does.
 func (m *Machine) ReadLabels(r *txn.Record) ([]codec.RowError, error) {
+	m.Untimely = false
 	if err := m.refused(codec.StageLabels, r); err != nil {
 		return nil, err
 	}
-	bad, err := m.decoder.DecodeLabels(m.message(r), &m.Labels)
+	if r.Value == nil {
+		return nil, ErrTombstone
+	}
+	bad, err := m.decoder.DecodeLabels(m.message(r, m.Judged.Label), &m.Labels)
+	m.Untimely = codec.Untimely(bad, err)
 	return m.bounded(r, bad, err)
 }
 
@@ -437,13 +462,27 @@ func (m *Machine) ScoreParts() (parts []codec.Part, bad []codec.RowError) {
 	return parts, bad
 }
 
-func (m *Machine) message(r *txn.Record) *codec.Message {
+func (m *Machine) message(r *txn.Record, judged func(offset int64) int64) *codec.Message {
 	x := &codec.Message{Value: r.Value, Partition: int32(m.o.Partition), Offset: r.Offset, Done: m.Done}
 	if !r.Time.IsZero() {
-		x.Time, x.Now = r.Time.UnixNano(), r.Time.UnixNano()
+		x.Time = nanoseconds(r.Time)
+	}
+	if x.Now = judged(r.Offset); x.Now == 0 {
+		x.Now = m.Now
 	}
 	for _, h := range r.Headers {
 		x.Headers.Set(h.Key, h.Value)
 	}
 	return x
+}
+
+// nanoseconds is a time in Unix nanoseconds, the nearest one for a time that these cannot tell, and never 0.
+func nanoseconds(t time.Time) int64 {
+	switch {
+	case t.Before(time.Unix(0, math.MinInt64)):
+		return math.MinInt64
+	case t.After(time.Unix(0, math.MaxInt64)):
+		return math.MaxInt64
+	}
+	return cmp.Or(t.UnixNano(), 1)
 }

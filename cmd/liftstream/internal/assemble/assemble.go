@@ -294,18 +294,20 @@ func scorecardOptions(c *config.Config) (propensity.Options, error) {
 // columns is the contract between the columns of a record and the schema.
 func columns(c *config.Config, s *model.Schema) codec.Options {
 	o := codec.Options{
-		Schema:  s,
-		ID:      c.Record.ID,
-		Time:    c.Record.Time,
-		Weight:  c.Record.Weight,
-		Label:   c.Record.Label.Column,
-		Missing: c.Record.Missing,
+		Schema:   s,
+		ID:       c.Record.ID,
+		Time:     c.Record.Time.Column,
+		TimeUnit: c.Record.Time.Unit.Std(),
+		Weight:   c.Record.Weight,
+		Label:    c.Record.Label.Column,
+		Missing:  c.Record.Missing,
 		Numbers: number.Format{Decimal: c.Format.Decimal, Thousands: c.Format.Thousands, Percent: c.Format.Percent,
 			Currency: c.Format.Currency},
 		MaxMessage: int64(c.Memory.Message),
 		Budget:     codec.NewBudget(int64(c.Memory.Decoded)),
 		Nullable:   map[string]bool{},
 		Future:     c.Policy.Future.Std(),
+		Past:       c.Policy.Past.Std(),
 	}
 	for _, f := range c.Record.Features {
 		switch f.Nullable {
