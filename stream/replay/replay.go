@@ -365,9 +365,9 @@ func (m *Machine) ReadEvents(r *txn.Record) ([]codec.RowError, error) {
 		return nil, ErrTombstone
 	}
 	bad, err := m.decoder.Decode(m.message(r, m.Judged.Event), &m.Batch, &m.columns)
+	m.Rows = m.Batch.N
 	m.Untimely = codec.Untimely(bad, err)
 	m.UnknownClass = m.decoder.Findings.UnknownClass
-	m.Rows = m.Batch.N
 	return m.bounded(r, bad, err)
 }
 
