@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -48,7 +49,7 @@ func (c *Carry) prepare(o *Options, a *account) *MessageError {
 		if len(c.recs) > 0 && textual(c.recs[0].Column(i).DataType()) {
 			c.repair(a, i)
 		}
-		if len(c.recs) > 1 || len(c.bad) > 0 {
+		if len(c.recs) > 1 || len(c.bad) > 0 || o.Dedup {
 			a.take(c.copied(i))
 		}
 		if !a.running() {
@@ -169,6 +170,13 @@ func (c *Carry) copied(i int) (n int64) {
 		}
 	}
 	return n
+}
+
+// Leave leaves more rows out, of the batch that Decode has filled with c: ascending, counted as model.Batch.Row is.
+func (c *Carry) Leave(rows []int32) {
+	c.rows -= len(rows)
+	c.bad = append(c.bad, rows...)
+	slices.Sort(c.bad)
 }
 
 // column returns the values of a column for the rows that are in the batch, in the type of the input, but plain where

@@ -19,6 +19,15 @@ type Changes struct {
 	Absent    int // values of a nullable column that the message lacks; missing
 }
 
+// Findings are what the owner of the data should look at, of all that a decoder has read.
+type Findings struct {
+	UnknownClass string   // the first text of a label that was no class, cut
+	Merged       []Merged // at most one for each feature
+}
+
+// Merged is two texts of a feature that are one number, such as 3.1 and 3.10, and so one level.
+type Merged struct{ Feature, First, Second string }
+
 // Add returns the sum.
 func (c Changes) Add(o Changes) Changes {
 	return Changes{NaN: c.NaN + o.NaN, Infinite: c.Infinite + o.Infinite, Rounded: c.Rounded + o.Rounded,

@@ -53,11 +53,19 @@ type Options struct {
 	// MaxMessage bounds the bytes of one message; 0 means DefaultMaxMessage. The memory of a decoded message is bounded by
 	// sixteen times that, and by its share of Budget.
 	MaxMessage int64
+	// TimeUnit is the unit of times that are numbers; 0 means milliseconds, and numbers that are seconds by their size
+	// are refused.
+	TimeUnit time.Duration
 	// Budget bounds the memory of decoded messages over all decoders that have the same one; nil = this decoder has none
 	// but the bound of a message. Decode waits where others hold too much of it, so Decoder.Release must follow.
 	Budget *Budget
-	// Future is how far the time of a record may lie after Message.Now; 0 means any time is taken.
+	// Future is how far the time of a record or message may lie after Message.Now, and that of a record after its
+	// message's; 0 means any time is taken.
 	Future time.Duration
+	// Past is how far the time of a record or message may lie before Message.Now; 0 means any time is taken.
+	Past time.Duration
+	// Dedup says that Carry.Leave may be called: Decode takes the memory that it needs.
+	Dedup bool
 	// Features and Format shape the messages of a ScoreEncoder.
 	Features Features
 	Format   Format
@@ -111,10 +119,10 @@ type Message struct {
 	Headers   Headers
 	Partition int32
 	Offset    int64
-	// Time is the message's own timestamp in Unix nanoseconds: the time of records that have none.
+	// Time is the message's own timestamp in Unix nanoseconds, 0 = it has none: the time of records that have none.
 	Time int64
-	// Now is the time from which Options.Future counts, in Unix nanoseconds; 0 checks nothing. A caller that must be able
-	// to replay passes a time that is stored with the message, such as its timestamp.
+	// Now is the time from which Options.Future and Past count, in Unix nanoseconds; 0 = it is not known. A caller that
+	// must be able to replay keeps the time by which it refused a row or message.
 	Now int64
 	// Done, when closed, ends the work on the message with ErrStopped; nil = never.
 	Done <-chan struct{}

@@ -436,7 +436,7 @@ func TestParseTime(t *testing.T) {
 		{"9223372036854775807", 0, false}, {"2262-06-01", 0, false}, {"1677-12-31", 0, false},
 		{"2261-12-31", 9214560000e9, true}, {"1970-01-01T00:01", 60e9, true}, {"1970-01-01 00:01Z", 60e9, true},
 		{"1970/01/02", 86400e9, true}, {"1970/01/01 00:00:01.5", 15e8, true}, {"01/02/1970", 0, false}} {
-		if got, ok := parseTime(c.s); ok != c.ok || got != c.want {
+		if got, ok := parseTime(c.s, 0); ok != c.ok || got != c.want {
 			t.Errorf("%q is %d, %v", c.s, got, ok)
 		}
 	}

@@ -19,6 +19,8 @@ const maxStreams = 64
 // Decoder reads messages of one contract. It keeps readers of schemas that it has seen, so a message of few rows does
 // not pay for its schema. It is not safe for concurrent use.
 type Decoder struct {
+	Findings Findings
+
 	o       Options
 	missing map[string]bool
 	numbers []float64 // texts of Missing that are numbers
@@ -85,6 +87,7 @@ func NewDecoder(o Options) (*Decoder, error) {
 	d.levels = make([]levelColumn, len(o.Schema.Features))
 	for f := range d.levels {
 		d.levels[f].missing, d.levels[f].account = d.missing, &d.in.account
+		d.levels[f].found, d.levels[f].name = &d.Findings, o.Schema.Features[f].Name
 		for _, t := range o.Schema.Features[f].Levels {
 			if d.levels[f].fixed == nil {
 				d.levels[f].fixed = map[string]bool{}
@@ -92,7 +95,8 @@ func NewDecoder(o Options) (*Decoder, error) {
 			d.levels[f].fixed[t] = true
 		}
 	}
-	d.classes = classColumn{known: model.NewClassIndex(o.Schema.Classes), missing: d.missing, account: &d.in.account}
+	d.classes = classColumn{known: model.NewClassIndex(o.Schema.Classes), missing: d.missing, account: &d.in.account,
+		found: &d.Findings}
 	return d, nil
 }
 
@@ -155,6 +159,9 @@ func (d *Decoder) contract(p *plan, recs []arrow.Record, first int32, m *Message
 	*MessageError) {
 	if p.err != nil {
 		return nil, p.err
+	}
+	if err := d.timely(m); err != nil {
+		return nil, err
 	}
 	rows := 0
 	for _, r := range recs {
@@ -267,61 +274,14 @@ func inOrder(bad []RowError) []RowError {
 }
 
 func dropRows(b *model.Batch, bad []RowError) {
-	keep := func(i int) bool {
+	b.Keep(func(i int) bool {
 		_, found := slices.BinarySearchFunc(bad, b.Row[i], func(e RowError, row int32) int { return cmp.Compare(e.Row, row) })
 		return !found
-	}
-	k := 0
-	for i := range b.N {
-		if !keep(i) {
-			continue
-		}
-		for f := range b.Columns {
-			if c := &b.Columns[f]; c.Float != nil {
-				c.Float[k] = c.Float[i]
-			} else {
-				c.Code[k] = c.Code[i]
-			}
-		}
-		b.Label[k], b.Time[k] = b.Label[i], b.Time[i]
-		if b.ID != nil {
-			b.ID[k] = b.ID[i]
-		}
-		if b.Weight != nil {
-			b.Weight[k] = b.Weight[i]
-		}
-		// Row last: keep reads it at positions that are still to come only.
-		b.Row[k] = b.Row[i]
-		k++
-	}
-	b.N = k
-	for f := range b.Columns {
-		if c := &b.Columns[f]; c.Float != nil {
-			c.Float = c.Float[:k]
-		} else {
-			c.Code = c.Code[:k]
-		}
-	}
-	b.Label, b.Time, b.Row = b.Label[:k], b.Time[:k], b.Row[:k]
-	if b.ID != nil {
-		b.ID = b.ID[:k]
-	}
-	if b.Weight != nil {
-		b.Weight = b.Weight[:k]
-	}
+	})
 }
 
 // Changes counts the values of the last message that the batch holds otherwise than they were sent.
 func (d *Decoder) Changes() Changes { return d.changes }
-
-// Merged calls f for each feature of which two texts were one number, such as 3.1 and 3.10, and so one level.
-func (d *Decoder) Merged(f func(feature, first, second string)) {
-	for i := range d.levels {
-		if m := d.levels[i].merged; m[0] != "" {
-			f(d.o.Schema.Features[i].Name, m[0], m[1])
-		}
-	}
-}
 
 // Release gives back the memory of the last message: its share of Options.Budget, and buffers that grew large for it.
 // AppendRow, DeadRow and the Carry of that message must not be used afterwards. A decoder with a Budget must be

@@ -1,7 +1,9 @@
 package codec
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 )
 
 // Reason says in one word why a message or a row was refused. The set is closed: dead letters and metrics use it.
@@ -27,7 +29,8 @@ const (
 const (
 	ReasonID     Reason = "id"     // the id is null, empty, longer than 8 KiB or not UTF-8
 	ReasonTime   Reason = "time"   // the time cannot be read
-	ReasonFuture Reason = "future" // the time lies further ahead than allowed
+	ReasonFuture Reason = "future" // the time lies further ahead than allowed; also of a message
+	ReasonPast   Reason = "past"   // the time lies further back than allowed; also of a message
 	ReasonWeight Reason = "weight" // the weight is null, negative or not finite
 	ReasonNumber Reason = "number" // a text is no number by the format
 	ReasonNull   Reason = "null"   // a feature has no value, and Options.Nullable says that it must
@@ -69,3 +72,14 @@ func (e RowError) Error() string {
 	}
 	return fmt.Sprintf("row %d: %s: column %q holds %q", e.Row, e.Reason, e.Column, e.Value)
 }
+
+// Untimely reports whether a message, or one of its rows, was refused for its time.
+func Untimely(bad []RowError, err error) bool {
+	var m *MessageError
+	if errors.As(err, &m) {
+		return m.Reason.untimely()
+	}
+	return slices.ContainsFunc(bad, func(e RowError) bool { return e.Reason.untimely() })
+}
+
+func (r Reason) untimely() bool { return r == ReasonFuture || r == ReasonPast }

@@ -108,43 +108,6 @@ func (d *Decoder) reject(row int32, r Reason, column string, a arrow.Array, i in
 	}
 }
 
-func (d *Decoder) fillTimes(dst []int64, recs []arrow.Record, col, rows int, first int32, m *Message) []int64 {
-	dst = resize(dst, rows)
-	limit := int64(math.MaxInt64)
-	if d.o.Future > 0 && m.Now != 0 && m.Now < math.MaxInt64-int64(d.o.Future) {
-		limit = m.Now + int64(d.o.Future)
-	}
-	if col < 0 {
-		for i := range dst {
-			dst[i] = m.Time
-		}
-		return dst
-	}
-	at := 0
-	for _, r := range recs {
-		a := r.Column(col)
-		for i := range a.Len() {
-			t := m.Time
-			if !isNull(a, i) {
-				v, ok := unixNano(a, i)
-				switch {
-				case !ok:
-					if !d.missingText(a, i) {
-						d.reject(first+int32(at), ReasonTime, d.o.Time, a, i)
-					}
-				case v > limit:
-					d.reject(first+int32(at), ReasonFuture, d.o.Time, a, i)
-				default:
-					t = v
-				}
-			}
-			dst[at] = t
-			at++
-		}
-	}
-	return dst
-}
-
 // missingText reports whether a value is null, not finite, or one of the texts that mean missing.
 func (d *Decoder) missingText(a arrow.Array, i int) bool {
 	if text, is := rawText(a, i); is && len(text) > maxLevel {

@@ -81,7 +81,9 @@ type levelColumn struct {
 	levels []string
 
 	spelt  map[string]string // first text of a number with a fraction, by its canonical text
-	merged [2]string         // two texts that are one number, the first such two
+	found  *Findings
+	name   string // of the feature
+	merged bool   // found has two texts that are one number
 
 	dict      arrow.ArrayData // dictionary of byValue; its values do not change within a batch
 	byValue   []uint32
@@ -193,7 +195,7 @@ func (c *levelColumn) admit(id uint32, b []byte) {
 
 // spell notes the first two texts of one number with a fraction, such as 3.1 and 3.10, which might be names.
 func (c *levelColumn) spell(text, canonical []byte) {
-	if c.merged[0] != "" || len(text) > 24 || bytes.IndexByte(canonical, '.') < 0 || canonical[0] > '9' {
+	if c.found == nil || c.merged || len(text) > 24 || bytes.IndexByte(canonical, '.') < 0 || canonical[0] > '9' {
 		return
 	}
 	first, ok := c.spelt[string(canonical)]
@@ -204,7 +206,8 @@ func (c *levelColumn) spell(text, canonical []byte) {
 	case !ok:
 		c.spelt[string(canonical)] = string(text)
 	case first != string(text):
-		c.merged = [2]string{first, string(text)}
+		c.merged = true
+		c.found.Merged = append(c.found.Merged, Merged{c.name, first, string(text)})
 	}
 }
 
@@ -226,6 +229,7 @@ type classColumn struct {
 	account *account
 	scratch []byte
 	class   []int32
+	found   *Findings
 
 	dict    arrow.ArrayData // dictionary of byValue
 	byValue []int32
@@ -259,13 +263,20 @@ func (c *classColumn) lookup(b []byte) int32 {
 func (c *classColumn) of(b []byte) int32 {
 	t := trim(b)
 	if len(t) > maxLevel {
-		return model.UnknownClass
+		return c.none(t)
 	}
 	if k := c.known.Class(t); k >= 0 {
 		return k
 	}
 	if c.missing[string(t)] || c.missing[string(model.CanonicalText(nil, t))] {
 		return model.Unlabelled
+	}
+	return c.none(t)
+}
+
+func (c *classColumn) none(t []byte) int32 {
+	if c.found.UnknownClass == "" {
+		c.found.UnknownClass = cut(string(t))
 	}
 	return model.UnknownClass
 }

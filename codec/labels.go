@@ -35,6 +35,9 @@ func (d *Decoder) DecodeLabels(m *Message, l *model.Labels) (bad []RowError, err
 }
 
 func (d *Decoder) labels(p *plan, recs []arrow.Record, m *Message, l *model.Labels) ([]RowError, *MessageError) {
+	if err := d.timely(m); err != nil {
+		return nil, err
+	}
 	rows := 0
 	for _, r := range recs {
 		rows += int(r.NumRows())

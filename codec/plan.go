@@ -170,5 +170,5 @@ const (
 	wantNumber = "a number is needed"
 	wantText   = "text, a number or a boolean is needed"
 	wantLevel  = "text, a number, a boolean, a timestamp or a date is needed"
-	wantTime   = "a timestamp, a date, integer Unix milliseconds or RFC 3339 text is needed"
+	wantTime   = "a timestamp, a date, a number since 1970 or RFC 3339 text is needed"
 )

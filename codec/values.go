@@ -315,50 +315,6 @@ func scaled(v, unit int64) (int64, bool) {
 	return int64(lo), true
 }
 
-// unixNano reads value i as a time: timestamps of any unit (without a zone: UTC), dates, integers and whole floats as
-// Unix milliseconds, text as parseTime does. ok is false when it cannot be read; null must be tested before.
-func unixNano(a arrow.Array, i int) (t int64, ok bool) {
-	switch a := a.(type) {
-	case *array.Timestamp:
-		unit := int64(1)
-		switch a.DataType().(*arrow.TimestampType).Unit {
-		case arrow.Second:
-			unit = 1e9
-		case arrow.Millisecond:
-			unit = 1e6
-		case arrow.Microsecond:
-			unit = 1e3
-		}
-		return scaled(int64(a.Value(i)), unit)
-	case *array.Date32:
-		return scaled(int64(a.Value(i)), 24*3600*1e9)
-	case *array.Date64:
-		return scaled(int64(a.Value(i)), 1e6)
-	case *array.Float64:
-		v := a.Value(i)
-		if v != math.Trunc(v) || math.Abs(v) > 1<<53 {
-			return 0, false
-		}
-		return scaled(int64(v), 1e6)
-	case *array.String:
-		return parseTime(a.Value(i))
-	case *array.LargeString:
-		return parseTime(a.Value(i))
-	case *array.StringView:
-		return parseTime(a.Value(i))
-	case *array.Dictionary:
-		k := a.GetValueIndex(i)
-		if isNull(a.Dictionary(), k) {
-			return 0, false
-		}
-		return unixNano(a.Dictionary(), k)
-	}
-	if v, ok := integer(a, i); ok {
-		return scaled(v, 1e6)
-	}
-	return 0, false
-}
-
 // integer reads value i of an integer array.
 func integer(a arrow.Array, i int) (int64, bool) {
 	switch a := a.(type) {
@@ -381,16 +337,4 @@ func integer(a arrow.Array, i int) (int64, bool) {
 		return int64(v), v <= math.MaxInt64
 	}
 	return 0, false
-}
-
-// parseTime reads a text as model.ParseTime does; an integer is Unix milliseconds.
-func parseTime(s string) (int64, bool) {
-	if len(s) > 200 {
-		return 0, false // many rows may hold the same long text
-	}
-	s = strings.TrimSpace(s)
-	if v, err := strconv.ParseInt(s, 10, 64); err == nil {
-		return scaled(v, 1e6)
-	}
-	return model.ParseTime(s)
 }

@@ -90,6 +90,9 @@ var bounds = []bound{
 	{path: "labels.window", low: second, high: century, why: "a label needs time to come"},
 	{path: "labels.max_bytes", low: 64 * kib, high: 8 * gib, why: "records wait in memory and in every snapshot"},
 
+	{path: "dedup.window", low: second, high: century, why: "a producer that sends again needs time to do so"},
+	{path: "dedup.max_bytes", low: 64 * kib, high: 4 * gib, why: "ids are held in memory and in every snapshot"},
+
 	{path: "topics.partitions", low: 1, high: 100000, why: "a topic has at least one, and brokers bear only so many"},
 	{path: "topics.replication", low: 1, high: 128,
 		why: "a topic has at least one replica, and no more than there are brokers"},
@@ -109,6 +112,9 @@ var bounds = []bound{
 	{path: "memory.decoded", low: mib, high: tib, why: "a message must fit when it is decoded"},
 
 	{path: "policy.future", low: 0, high: century, why: "clocks differ, but not by that"},
+	{path: "policy.past", low: second, high: century, orZero: true,
+		why: "messages take their time to arrive; 0 takes any time"},
+	{path: "policy.held", low: second, high: 7 * days, why: "a transaction takes time, and labels wait for it"},
 	{path: "policy.dead_share", low: 0, high: 1, why: "it is a share; 0 never pauses"},
 	{path: "output.why", low: 0, high: 1000, why: "each is a row of a list in every score"},
 	{path: "shutdown.grace", low: second, high: hour,

@@ -59,6 +59,9 @@ func (d checker) check(c *Config) {
 	d.checkRecord(&c.Record)
 	d.checkFormat(&c.Format)
 	d.checkModels(c)
+	if c.Dedup != nil && c.Record.ID == "" && !d.bad["record.id"] {
+		d.report("dedup", "", "dedup needs record.id, the column by which an event is known again")
+	}
 	d.checkTopics(&c.Topics)
 	d.checkKafka(&c.Kafka)
 	d.checkHTTP(&c.HTTP)
@@ -116,10 +119,13 @@ func (d checker) checkRecord(r *Record) {
 	d.require("record.label.column", "the column that holds the class", r.Label.Column != "")
 	d.require("record.features", "the columns that are looked at", d.given("record.features"))
 	d.checkClasses(&r.Label)
+	if d.given("record.time") && !d.bad["record.time"] {
+		d.require("record.time.column", "the column that holds the time", r.Time.Column != "")
+	}
 
 	columns := map[string]string{} // the role that a column has already
 	for _, x := range []struct{ path, column, role string }{
-		{"record.id", r.ID, "the id"}, {"record.time", r.Time, "the time"}, {"record.weight", r.Weight, "the weight"},
+		{"record.id", r.ID, "the id"}, {"record.time", r.Time.Column, "the time"}, {"record.weight", r.Weight, "the weight"},
 		{"record.label.column", r.Label.Column, "the label"},
 	} {
 		if x.column == "" {

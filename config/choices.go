@@ -1,5 +1,7 @@
 package config
 
+import "time"
+
 // A chooser is a text type with a closed set of values.
 type chooser interface{ choices() []string }
 
@@ -13,6 +15,24 @@ const (
 )
 
 func (Kind) choices() []string { return []string{"continuous", "ordinal", "nominal"} }
+
+// TimeUnit is the unit of times that are numbers.
+type TimeUnit string
+
+const (
+	UnitSeconds      TimeUnit = "s"
+	UnitMilliseconds TimeUnit = "ms"
+	UnitMicroseconds TimeUnit = "us"
+	UnitNanoseconds  TimeUnit = "ns"
+)
+
+func (TimeUnit) choices() []string { return []string{"s", "ms", "us", "ns"} }
+
+// Std returns the length of the unit, 0 where none is stated.
+func (u TimeUnit) Std() time.Duration {
+	return map[TimeUnit]time.Duration{UnitSeconds: time.Second, UnitMilliseconds: time.Millisecond,
+		UnitMicroseconds: time.Microsecond, UnitNanoseconds: time.Nanosecond}[u]
+}
 
 // Use says where a feature may appear.
 type Use string
@@ -215,3 +235,10 @@ const (
 )
 
 func (Mechanism) choices() []string { return []string{"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"} }
+
+// DedupBy is the property that duplicates share.
+type DedupBy string
+
+const DedupByID DedupBy = "id" // the id of the record
+
+func (DedupBy) choices() []string { return []string{"id"} }

@@ -31,6 +31,8 @@ type Config struct {
 	// Labels says how records wait for late labels. Nil when there is no label topic: neither this section nor
 	// topics.labels is given. Giving either brings the defaults of the other.
 	Labels *Labels `yaml:"labels"`
+	// Dedup leaves out events that their producer has sent twice. Nil when the section is not given: then they are two.
+	Dedup *Dedup `yaml:"dedup"`
 	// Topics names the topics and sizes the ones to create.
 	Topics Topics `yaml:"topics"`
 	// Kafka says how to reach the brokers.
@@ -115,6 +117,8 @@ func Default(name string) *Config {
 			ModelLost:      ReactionFail,
 			SchemaChanged:  ReactionRebuild,
 			Future:         Duration(5 * time.Minute),
+			Past:           Duration(40 * 365 * day),
+			Held:           Duration(15 * time.Minute),
 		},
 		Output:   Output{Features: FeaturesNone, Format: FormatArrow, Why: 5},
 		HTTP:     HTTP{Listen: "127.0.0.1:8080"},

@@ -84,7 +84,7 @@ func TestFullFile(t *testing.T) {
 	}
 	want := Default("bank")
 	want.Record = Record{
-		ID: "customer", Time: "seen_at", Weight: "w",
+		ID: "customer", Time: TimeColumn{Column: "seen_at"}, Weight: "w",
 		Label:   Label{Column: "class", Classes: []string{"no", "yes"}, Positive: "yes"},
 		Missing: []string{"", "NA", "?"},
 		Features: []Feature{
@@ -99,6 +99,7 @@ func TestFullFile(t *testing.T) {
 	want.Lift.Profiles.Of = []string{"yes"}
 	want.Propensity.Monotone = map[string]Direction{"age": DirectionUp}
 	want.Labels = &Labels{Window: Duration(7 * 24 * time.Hour), OnExpiry: "drop", Late: LateCorrect, MaxBytes: 256 << 20}
+	want.Dedup = &Dedup{By: DedupByID, Window: Duration(time.Hour), MaxBytes: 16 << 20}
 	want.Topics.Labels = "bank-labels"
 	want.Kafka.TLS = &TLS{CA: "...", Cert: "...", Key: "..."}
 	want.Kafka.SASL = &SASL{Mechanism: MechanismScramSHA512, Username: "...", Password: "hunter2"}
@@ -260,6 +261,8 @@ func TestLoadOfNoFile(t *testing.T) {
 func fillPointers(c *Config) *Config {
 	c.Labels, c.Kafka.Embedded, c.Kafka.TLS, c.Kafka.SASL = new(Labels), new(Embedded), new(TLS), new(SASL)
 	c.Labels.setDefaults()
+	c.Dedup = new(Dedup)
+	c.Dedup.setDefaults()
 	return c
 }
 
@@ -353,7 +356,7 @@ func TestBoundsAtTheirEnds(t *testing.T) {
 		}
 		try := func(x float64) error {
 			// Other rules ask that one of a pair is not larger than the other.
-			text := minimal
+			text := strings.Replace(minimal, "record:\n", "record:\n  id: who\n", 1)
 			keys := strings.Split(strings.TrimSuffix(b.path, "[]"), ".")
 			value := show(x)
 			if strings.HasSuffix(b.path, "[]") {
@@ -403,6 +406,11 @@ func TestWarnings(t *testing.T) {
 		{"kafka: {sasl: {mechanism: PLAIN, username: u, password: p}}\n",
 			"t.yaml:7: warning: kafka.sasl.mechanism PLAIN without kafka.tls sends the password in clear text"},
 		{"kafka: {tls: {}, sasl: {mechanism: PLAIN, username: u, password: p}}\n", ""},
+		{"labels: {window: 7d}\npolicy: {past: 7d}\n", ""},
+		{"labels: {window: 7d}\npolicy: {past: 0}\n", ""},
+		{"labels: {window: 7d}\npolicy: {past: 1d}\n",
+			"t.yaml:8: warning: policy.past 1d is shorter than labels.window 7d: after an outage of that length the waiting " +
+				"events and labels become dead letters"},
 	} {
 		_, ws, err := Parse("t.yaml", []byte(minimal+c.extra), environment)
 		var got []string

@@ -144,6 +144,10 @@ func (d *decoder) value(n *yaml.Node, path string, v reflect.Value) {
 	case t.Kind() == reflect.Pointer:
 		v.Set(reflect.New(t.Elem()))
 		d.value(n, path, v.Elem())
+	case t == reflect.TypeFor[TimeColumn]() && n.Kind == yaml.MappingNode:
+		long := reflect.New(reflect.TypeFor[timeSection]()).Elem()
+		d.section(n, path, long)
+		v.Set(long.Convert(t))
 	case isSection(t):
 		if x, ok := v.Addr().Interface().(interface{ setDefaults() }); ok {
 			x.setDefaults()

@@ -49,6 +49,12 @@ func (c *Config) node(v reflect.Value, path string) *yaml.Node {
 			}
 		}
 		return n
+	case t == reflect.TypeFor[TimeColumn]() && v.Interface().(TimeColumn).Unit != "":
+		x := v.Interface().(TimeColumn)
+		return &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle, Content: []*yaml.Node{
+			c.single("column", ""), c.single(strings.ReplaceAll(x.Column, "${", "$${"), path),
+			c.single("unit", ""), c.single(string(x.Unit), ""),
+		}}
 	case t.Kind() == reflect.Slice:
 		n := &yaml.Node{Kind: yaml.SequenceNode}
 		for i := range v.Len() {
@@ -95,20 +101,21 @@ var needsQuotes = map[string]struct{}{
 const fingerprintVersion = 1
 
 // shapers are the sections and keys that shape a state.
-var shapers = []string{"record", "lift", "propensity", "local", "kernel", "fit.seed"}
+var shapers = []string{"record", "lift", "propensity", "local", "kernel", "fit.seed", "dedup"}
 
-// Fingerprint identifies the settings that shape a state and a model: record, lift, propensity, local, kernel and
-// fit.seed, by their meaning. Order of keys, comments, the spelling of numbers and defaults that are written out do not
-// count; the order of features, classes and levels does. It is FNV-1a over the path and the value of every key that
+// Fingerprint identifies the settings that shape a state and a model: record, lift, propensity, local, kernel, fit.seed
+// and dedup, by their meaning. Order of keys, comments, the spelling of numbers and defaults that are written out do
+// not count; the order of features, classes and levels does. It is FNV-1a over the path and the value of every key that
 // differs from its default, so that a new key leaves it as it is.
 func (c *Config) Fingerprint() uint64 { return c.fingerprint(nil) }
 
 // unframed are the keys of features, levels and classes, and the sections that can be switched off: one that is off is
 // a path by itself.
-var unframed = []string{"record.features", "record.label.classes", "propensity.monotone", "local", "kernel"}
+var unframed = []string{"record.features", "record.label.classes", "propensity.monotone", "local", "kernel",
+	"dedup.by", "dedup.window", "dedup.max_bytes"}
 
-// Frame is a Fingerprint without record.features, record.label.classes, propensity.monotone, `local: off` and
-// `kernel: off`: two configurations of the same Frame differ, as far as states go, in these alone.
+// Frame is a Fingerprint without record.features, record.label.classes, propensity.monotone, `local: off`, `kernel:
+// off` and dedup: two configurations of the same Frame differ, as far as states go, in these alone.
 func (c *Config) Frame() uint64 {
 	return c.fingerprint(func(path string) bool {
 		return slices.ContainsFunc(unframed, func(key string) bool { return path == key || strings.HasPrefix(path, key+"[") })

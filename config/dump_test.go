@@ -66,6 +66,7 @@ func TestRedactedReadsBack(t *testing.T) {
 	for _, text := range []string{
 		string(full), minimal,
 		minimal + "kafka: {embedded: {dir: \"a $${X} b\"}}\nlabels: {on_expiry: no, window: 90m}\n",
+		strings.Replace(minimal, "  label:", "  time: {column: \"a in s\", unit: us}\n  label:", 1),
 		minimal + "lift: {profiles: {of: []}}\nlocal: {theta: 0.30}\nfit: {reservoir: {bytes: 1e6}}\nkafka: {tls: {}}\n",
 		strings.Replace(minimal, "kind: nominal",
 			`kind: ordinal, levels: ["a\nb", "\u00e9", "#", "- x", "${A}", "'", "\"", "%", "@", "|"]`, 1) +
@@ -120,6 +121,8 @@ name: bank
 		strings.Replace(minimal, "kind: nominal", "kind: nominal, levels: [ab]", 1),
 		strings.Replace(minimal, "kind: nominal", "kind: nominal, use: report", 1),
 		strings.Replace(minimal, "  label:", "  weight: w\n  label:", 1),
+		strings.Replace(minimal, "  label:", "  time: at\n  label:", 1),
+		strings.Replace(minimal, "  label:", "  time: {column: at, unit: s}\n  label:", 1),
 		strings.Replace(minimal, "  label:", "  missing: []\n  label:", 1),
 		minimal + "lift: {quantiles: 6}\n", minimal + "lift: {profiles: {of: [yes]}}\n", minimal +
 			"lift: {profiles: {of: [no, yes]}}\n",

@@ -152,12 +152,14 @@ type Fit struct {
 	// is fitted when four fifths of them are there, or all but 1,000 if that is later, and is compared with the serving
 	// one on the rest, which neither has learnt. Default 5000.
 	Records int `yaml:"records"`
-	// Warmup is the number of labelled records of a partition before it builds its first structure; until then scores
-	// are base rates with status untrained. Default 500.
+	// Warmup is the number of labelled records before the first model, over all partitions. A partition that has learnt
+	// so many by itself and does not have that model yet builds a scorecard of its own, where that takes little work;
+	// until then scores are base rates with status untrained. Default 500.
 	Warmup int `yaml:"warmup"`
 	// Reservoir bounds the sample of older records.
 	Reservoir Reservoir `yaml:"reservoir"`
-	// Budget bounds the time of one fit. Default 20s. The results until then are kept.
+	// Budget bounds the time of one fit. Default 20s. A fit that takes longer is given up, and made again with less work:
+	// it leaves out features or records.
 	Budget Duration `yaml:"budget"`
 	// Gate is how much worse, in nats of log-loss on labelled records that neither it nor the serving model has learnt, a
 	// new model may be and still be published. Default 0.005.

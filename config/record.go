@@ -1,11 +1,14 @@
 package config
 
+import "errors"
+
 // Record says which columns a record has and gives their meaning.
 type Record struct {
 	// ID is the column that identifies who the record is about. Default none. Labels by id and audiences need it.
 	ID string `yaml:"id,omitempty"`
-	// Time is the column of the event's time. Default none: Kafka's timestamp of the message is taken.
-	Time string `yaml:"time,omitempty"`
+	// Time is the column of the event's time: its name or, where it holds numbers that are no milliseconds since 1970,
+	// name and unit, as in {column: at, unit: s}. Default none: Kafka's timestamp of the message is taken.
+	Time TimeColumn `yaml:"time,omitempty"`
 	// Weight is the column of the record's weight, for example the inverse of its chance to be observed. Default none:
 	// every record weighs 1. A weight below 0 or not finite makes the row a bad one.
 	Weight string `yaml:"weight,omitempty"`
@@ -31,6 +34,37 @@ type Numbers struct {
 	// Currency lists signs that may stand before or behind a number, such as € or EUR, each of at most 8 bytes. Default
 	// none.
 	Currency []string `yaml:"currency,omitempty"`
+}
+
+// TimeColumn is a column that holds times.
+type TimeColumn struct {
+	// Column is its name.
+	Column string
+	// Unit is that of its numbers, counted from the beginning of 1970. Default none: they are milliseconds, and numbers
+	// that are seconds by their size are refused.
+	Unit TimeUnit
+}
+
+// timeSection is the long form of a TimeColumn.
+type timeSection struct {
+	Column string   `yaml:"column"`
+	Unit   TimeUnit `yaml:"unit"`
+}
+
+// String writes the column, and a unit other than milliseconds.
+func (t TimeColumn) String() string {
+	if t.Unit == "" || t.Unit == UnitMilliseconds {
+		return t.Column
+	}
+	return t.Column + " in " + string(t.Unit)
+}
+
+func (t *TimeColumn) setText(column string) error {
+	if column == "" {
+		return errors.New("must be the name of a column, or {column: NAME, unit: s}")
+	}
+	t.Column = column
+	return nil
 }
 
 // MaxFeatures bounds record.features.

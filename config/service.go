@@ -1,5 +1,7 @@
 package config
 
+import "time"
+
 // Labels says how records wait for their labels.
 type Labels struct {
 	// Window is how long a record waits. Default 7d.
@@ -18,6 +20,23 @@ const OnExpiryDrop = "drop"
 
 func (l *Labels) setDefaults() {
 	*l = Labels{Window: Duration(7 * day), OnExpiry: OnExpiryDrop, Late: LateCorrect, MaxBytes: 256 << 20}
+}
+
+// Dedup says which events are duplicates. A record of the same id whose time is at most Window away from that of an
+// earlier one is: it is not learnt, has no score, and is counted. A record with a label is none where the earlier one
+// had no label. Partitions are looked at apart, and so a producer must send both to the same one.
+type Dedup struct {
+	// By is the property that duplicates share. Default id, that of record.id, which the section needs.
+	By DedupBy `yaml:"by"`
+	// Window is the distance in record time within which a record counts as sent again. Default 1h.
+	Window Duration `yaml:"window"`
+	// MaxBytes bounds the ids that one partition remembers, 96 bytes for each. Default 16MiB, which is 174,000 ids; at the
+	// bound the oldest are forgotten, and counted.
+	MaxBytes ByteSize `yaml:"max_bytes"`
+}
+
+func (d *Dedup) setDefaults() {
+	*d = Dedup{By: DedupByID, Window: Duration(time.Hour), MaxBytes: 16 << 20}
 }
 
 // Topics names the topics; all must differ.
@@ -141,8 +160,16 @@ type Policy struct {
 	// kept that mentions no feature that is gone or has become another: counts, weights and curves as they were. The rest
 	// begins anew. Under another change all of it does.
 	SchemaChanged Reaction `yaml:"schema_changed"`
-	// Future is how far ahead of the clock an event's time may be; a row beyond it is bad. Default 5m.
+	// Future is how far ahead of the clock the time of an event, of a label or of their message may be; a row or message
+	// beyond it is bad. The time of a row may not be further ahead of its message's either. Default 5m; 0 takes any time.
 	Future Duration `yaml:"future"`
+	// Past is how far behind the clock these times may be; a row or message beyond it is bad. Default 14600d, forty years,
+	// which a clock that says 1970 is beyond and history is not; 0 takes any time.
+	Past Duration `yaml:"past"`
+	// Held is how long late labels wait for events that an open transaction of another program holds back. Then they are
+	// learnt without these events, and the stage is not ready until the transaction ends. Default 15m, the longest one
+	// that brokers allow unless they are set otherwise.
+	Held Duration `yaml:"held"`
 	// DeadShare is the share of bad rows among the newest ones of a partition above which the partition pauses, after it
 	// has committed them as dead letters: /readyz is red and says why, until 'liftstream resume'. The newest are the
 	// fewest last messages that are at least 100 and hold at least 1,000 rows, of events and of labels apart; while there

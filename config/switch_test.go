@@ -9,7 +9,8 @@ import (
 func TestOffSwitchesASectionOff(t *testing.T) {
 	parse := func(text string) *Config {
 		t.Helper()
-		c, _, err := Parse("t.yaml", []byte(minimal+text), environment)
+		with := strings.Replace(minimal, "record:\n", "record:\n  id: who\n", 1) + text
+		c, _, err := Parse("t.yaml", []byte(with), environment)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -36,6 +37,14 @@ func TestOffSwitchesASectionOff(t *testing.T) {
 		if err != nil || again.Fingerprint() != c.Fingerprint() {
 			t.Errorf("%q does not survive a dump: %v\n%s", text, err, c.Redacted())
 		}
+	}
+	// Duplicates can be left out from some day on without a state anew.
+	once, twice := parse("dedup: {}\n"), parse("dedup: {window: 2h}\n")
+	if once.Frame() != on.Frame() || twice.Frame() != on.Frame() {
+		t.Error("dedup is part of the frame")
+	}
+	if f := once.Fingerprint(); f == on.Fingerprint() || f == twice.Fingerprint() {
+		t.Error("dedup is no part of the fingerprint")
 	}
 	if parse("local: {theta: 0.5}\n").Frame() == on.Frame() {
 		t.Error("a key of the section is no part of the frame")

@@ -1,6 +1,9 @@
 package config
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // warn returns the settings that the file may have by mistake.
 func (d checker) warn(c *Config) []Warning {
@@ -23,6 +26,10 @@ func (d checker) warn(c *Config) []Warning {
 			p := elementPath("record.label.classes", i)
 			add(p, p+": "+quote(l)+" is one of record.missing: in CSV files it means missing, not the class")
 		}
+	}
+	if past := c.Policy.Past; c.Labels != nil && past > 0 && past < c.Labels.Window {
+		add("policy.past", fmt.Sprintf("policy.past %s is shorter than labels.window %s: after an outage of that length "+
+			"the waiting events and labels become dead letters", past, c.Labels.Window))
 	}
 	slices.SortStableFunc(ws, func(a, b Warning) int { return a.Line - b.Line })
 	return ws

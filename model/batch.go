@@ -61,6 +61,56 @@ func (b *Batch) Slice(from, n int) Batch {
 	return out
 }
 
+// Keep leaves the records in the batch that keep names by their index, which it is asked in order.
+func (b *Batch) Keep(keep func(i int) bool) {
+	k := 0
+	for i := range b.N {
+		if !keep(i) {
+			continue
+		}
+		if k != i {
+			b.move(i, k)
+		}
+		k++
+	}
+	if k == b.N {
+		return
+	}
+	b.N = k
+	for f := range b.Columns {
+		if c := &b.Columns[f]; c.Float != nil {
+			c.Float = c.Float[:k]
+		} else {
+			c.Code = c.Code[:k]
+		}
+	}
+	b.Label, b.Time, b.Row = b.Label[:k], b.Time[:k], b.Row[:k]
+	if b.ID != nil {
+		b.ID = b.ID[:k]
+	}
+	if b.Weight != nil {
+		b.Weight = b.Weight[:k]
+	}
+}
+
+// move copies record i to the place k before it.
+func (b *Batch) move(i, k int) {
+	for f := range b.Columns {
+		if c := &b.Columns[f]; c.Float != nil {
+			c.Float[k] = c.Float[i]
+		} else {
+			c.Code[k] = c.Code[i]
+		}
+	}
+	b.Label[k], b.Time[k], b.Row[k] = b.Label[i], b.Time[i], b.Row[i]
+	if b.ID != nil {
+		b.ID[k] = b.ID[i]
+	}
+	if b.Weight != nil {
+		b.Weight[k] = b.Weight[i]
+	}
+}
+
 // Labels is a run of late or corrected labels: each names its record by ID or by position.
 type Labels struct {
 	N     int

@@ -154,6 +154,7 @@ func (p *Partition) Carry(spec *Spec) (*Partition, *Change, error) {
 	}
 	n.sample.carry(&p.sample, c)
 	n.store.carry(p.store, c)
+	n.Sieve.carry(p.Sieve)
 	components, scorecard, err := newComponents(spec, n.levels)
 	if err != nil {
 		return nil, nil, err

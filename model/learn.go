@@ -21,7 +21,7 @@ type LabelCounts struct {
 func (p *Partition) event(b *Batch, i int, out *Scores) {
 	p.seen++
 	if b.Time != nil {
-		p.tell(b.Time[i])
+		tell(p, b.Time[i])
 	}
 	if p.trained {
 		p.scorer.score(p.row, &p.percent, out, i)
@@ -60,14 +60,14 @@ func (p *Partition) event(b *Batch, i int, out *Scores) {
 }
 
 // tell takes note of the time of a record or label.
-func (p *Partition) tell(t int64) {
+func tell(p *Partition, t int64) {
 	before := p.time.now
 	if !p.time.observe(t) {
 		return
 	}
 	p.store.passGap(before, p.time.now)
 	if before == 0 {
-		p.notAhead() // until now times were taken as they came
+		notAhead(p) // until now times were taken as they came
 	}
 }
 
@@ -117,13 +117,13 @@ func (p *Partition) learn(rec *record, pending []float64) {
 // Labels learns late labels: of the newest record with that id, or of the record at that position. A class of
 // Unlabelled is ignored. Labels of records that are not in the pending store are counted, not kept.
 func (p *Partition) Labels(l *Labels) (c LabelCounts) {
-	c, _ = p.LabelsWhile(l, nil)
+	c, _ = LabelsWhile(p, l, nil)
 	return c
 }
 
-// LabelsWhile is Labels, but it asks as EventsWhile does.
-func (p *Partition) LabelsWhile(l *Labels, more func(row int) bool) (c LabelCounts, all bool) {
-	slice := p.slice()
+// LabelsWhile is p.Labels, but it asks as EventsWhile does.
+func LabelsWhile(p *Partition, l *Labels, more func(row int) bool) (c LabelCounts, all bool) {
+	slice := slice(p.spec.Schema)
 	for i := range l.N {
 		if more != nil && i%slice == 0 && !more(i) {
 			return c, false
@@ -166,11 +166,28 @@ func (p *Partition) LabelsWhile(l *Labels, more func(row int) bool) (c LabelCoun
 	}
 	if l.Time != nil {
 		for _, t := range l.Time[:l.N] {
-			p.tell(t)
+			tell(p, t)
 		}
 	}
 	p.expire()
 	return c, true
+}
+
+// Awaits reports whether all records that the labels name are in the pending store. A label that can never name one,
+// such as one of another partition, counts as if its record were there.
+func Awaits(p *Partition, l *Labels) bool {
+	for i := range l.N {
+		found := true
+		if l.ID != nil {
+			_, found = p.store.byID[l.ID[i]]
+		} else if l.Partition[i] == p.self {
+			_, found = p.store.byPlace[place{l.Offset[i], l.Row[i]}]
+		}
+		if !found {
+			return false
+		}
+	}
+	return true
 }
 
 // correct replaces the class that a record was learnt with, in the counts with the weight of its position and in the

@@ -9,6 +9,9 @@ var ErrModelForeign = errors.New("made under another configuration")
 // Labels and Swap, and nothing else, move it. It reads no clock and no random source. It is not safe for concurrent
 // use.
 type Partition struct {
+	// Sieve leaves duplicates out of the batches before Events; nil = nothing does.
+	Sieve *Sieve
+
 	spec *Spec
 	self int32
 
@@ -50,6 +53,7 @@ func newPartition(spec *Spec, partition int32) (*Partition, error) {
 		counts: newClassCounts(len(spec.Schema.Classes)),
 		sample: newSample(spec, partition),
 		store:  newPendingStore(spec.Options.WaitBytes, spec.Options.WaitWindow),
+		Sieve:  newSieve(&spec.Options),
 		coder:  newCoder(spec.Schema), percent: newPercentile(), terms: spec.terms(),
 	}
 	p.row = p.coder.row
@@ -115,22 +119,22 @@ func (p *Partition) Component(name string) Component {
 
 // Events scores the batch into out and learns it, row by row: each record is scored before it or a later one is
 // learnt. out is valid until the next call. An empty batch only moves NextOffset.
-func (p *Partition) Events(b *Batch, out *Scores) { p.EventsWhile(b, out, nil) }
+func (p *Partition) Events(b *Batch, out *Scores) { EventsWhile(p, b, out, nil) }
 
 // sliceWork is the number of cells, of rows and features, between two questions of EventsWhile and LabelsWhile whether
 // to go on: some hundredths of a second.
 const sliceWork = 1 << 14
 
 // slice is the number of rows between two such questions.
-func (p *Partition) slice() int { return max(sliceWork/(len(p.spec.Schema.Features)+1), 1) }
+func slice(s *Schema) int { return max(sliceWork/(len(s.Features)+1), 1) }
 
-// EventsWhile is Events, but it asks every now and then whether to go on, with the number of the next row. It returns
+// EventsWhile is p.Events, but it asks every now and then whether to go on, with the number of the next row. It returns
 // false where it was told not to: the partition has learnt a part of the batch, and must be dropped.
-func (p *Partition) EventsWhile(b *Batch, out *Scores, more func(row int) bool) bool {
+func EventsWhile(p *Partition, b *Batch, out *Scores, more func(row int) bool) bool {
 	out.Reset(b.N, len(p.spec.Schema.Classes))
 	out.Model, out.Terms = p.version, p.terms
 	p.coder.start(b)
-	slice := p.slice()
+	slice := slice(p.spec.Schema)
 	for i := range b.N {
 		if more != nil && i%slice == 0 && !more(i) {
 			return false

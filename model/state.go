@@ -48,6 +48,9 @@ func (p *Partition) Sections() []Section {
 	for c := lo; c < hi; c++ {
 		s = append(s, Section{pendingName(c), p.store.version[c], func(b []byte) []byte { return p.store.appendChunk(b, c) }})
 	}
+	if p.Sieve != nil {
+		s = append(s, p.Sieve.sections(p.edits)...)
+	}
 	return s
 }
 
@@ -171,6 +174,9 @@ func RestorePartition(spec *Spec, sections map[string][]byte) (*Partition, error
 		return nil, fmt.Errorf("restoring state: decoding levels: %w", err)
 	}
 	p.levels = levels
+	if p.Sieve, err = loadSieve(sections); err != nil {
+		return nil, fmt.Errorf("restoring state: %w", err)
+	}
 	components, scorecard, err := newComponents(spec, levels)
 	if err != nil {
 		return nil, fmt.Errorf("restoring state: %w", err)
@@ -206,7 +212,7 @@ func RestorePartition(spec *Spec, sections map[string][]byte) (*Partition, error
 		return nil, fmt.Errorf("restoring state: %w", err)
 	}
 	if head.format <= beforeStreamTime {
-		p.heal(newest)
+		heal(p, newest)
 	}
 	return p, nil
 }

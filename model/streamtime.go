@@ -100,7 +100,7 @@ func (s *streamTime) of(t int64) int64 {
 		return s.now
 	}
 	if s.now == 0 {
-		return t // until it begins, see Partition.tell
+		return t // until it begins, see tell
 	}
 	return min(t, s.now)
 }
@@ -128,7 +128,7 @@ func readStreamTime(r *wire.Reader) (s streamTime) {
 // heal brings a state to stream time whose time was the largest that any record had told: one record of a wild clock
 // could move it for good. was is that time. The newest records tell a better one where enough of them are held, else it
 // begins anew.
-func (p *Partition) heal(was int64) {
+func heal(p *Partition, was int64) {
 	const most = 64
 	var times []int64
 	note := func(t int64) {
@@ -155,11 +155,11 @@ func (p *Partition) heal(was int64) {
 		}
 	}
 	p.store.stamp(p.time.now)
-	p.notAhead()
+	notAhead(p)
 }
 
 // notAhead takes back the times of learnt records, and the clocks of the components, that are ahead of stream time.
-func (p *Partition) notAhead() {
+func notAhead(p *Partition) {
 	limit := p.time.now
 	if limit == 0 {
 		return

@@ -13,7 +13,8 @@ import (
 const (
 	// LoopWork is for model 0, which a partition fits between two records.
 	LoopWork = 50_000_000
-	// StageWork is for the models that the trainer of a stage fits, and for those of an evaluation; Options.Work lowers it.
+	// StageWork is for the models that the trainer of a stage fits, and for those of an evaluation; Options.Work lowers
+	// it.
 	StageWork = 1 << 36
 	// FileWork is for a model of files.
 	FileWork = 1 << 40
@@ -23,8 +24,8 @@ const (
 // Evidence.Strict.
 var ErrTooMuchWork = errors.New("the fit takes more work than its budget")
 
-// Work counts the steps of a fit against a budget. A nil Work has no bound. It is not safe for concurrent use: work that
-// runs side by side is estimated before it starts.
+// Work counts the steps of a fit against a budget. A nil Work has no bound. It is not safe for concurrent use: work
+// that runs side by side is estimated before it starts.
 type Work struct{ left int64 }
 
 // NewWork returns a budget of that many steps; 0 or fewer = no bound.

@@ -222,7 +222,7 @@ func TestALongBatchIsGivenUpBetweenSlices(t *testing.T) {
 	whole, asked := model.NewPartition(spec, 0), model.NewPartition(spec, 0)
 	whole.Events(b, &out)
 	var at []int
-	if !asked.EventsWhile(b, &out, func(row int) bool { at = append(at, row); return true }) {
+	if !model.EventsWhile(asked, b, &out, func(row int) bool { at = append(at, row); return true }) {
 		t.Fatal("not taken to the end")
 	}
 	if !maps.EqualFunc(whole.Snapshot(), asked.Snapshot(), bytes.Equal) {
@@ -234,7 +234,7 @@ func TestALongBatchIsGivenUpBetweenSlices(t *testing.T) {
 		}
 	}
 	stopped := model.NewPartition(spec, 0)
-	if stopped.EventsWhile(b, &out, func(row int) bool { return row < 50 }) || stopped.Seen() >= 100 {
+	if model.EventsWhile(stopped, b, &out, func(row int) bool { return row < 50 }) || stopped.Seen() >= 100 {
 		t.Errorf("%d rows taken after the answer no", stopped.Seen())
 	}
 }

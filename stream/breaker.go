@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -85,6 +86,9 @@ func (w *deadWindow) share() float64 {
 
 // weighed is a decoded message of rows good ones.
 func weighed(rows int, bad []codec.RowError, err error) windowed {
+	if errors.Is(err, replay.ErrTombstone) {
+		return windowed{}
+	}
 	if err != nil {
 		return windowed{rows: -1}
 	}
@@ -135,7 +139,7 @@ func (o *takeover) lookBack(ctx context.Context) error {
 	first.Events, first.Labels = max(first.Events, w.events.from), max(first.Labels, w.labels.from)
 	err := w.events.fill(ctx, t.m, topics.Events, first.Events, at.Events, func(r *txn.Record) windowed {
 		bad, err := t.m.ReadEvents(r)
-		return weighed(t.m.Batch.N, bad, err)
+		return weighed(t.m.Rows, bad, err)
 	})
 	if err != nil || topics.Labels == "" {
 		return err

@@ -14,9 +14,9 @@ import (
 )
 
 // coldStart tells when the trainer makes models of the first records: at the end of the warm-up and whenever their
-// number has doubled, until there are enough for a model that is compared. Each of them is made anew and serves at once:
-// what it replaces is model 0 of the partitions, or a model of half the records. The first model of a configuration
-// serves at once, of however many records.
+// number has doubled, until there are enough for a model that is compared. Each of them is made anew and serves at
+// once: what it replaces is model 0 of the partitions, or a model of half the records. The first model of a
+// configuration serves at once, of however many records.
 type coldStart struct {
 	warmup, limit float64
 	tried         float64 // labelled records at the last attempt
@@ -212,9 +212,9 @@ func (t *trainer) sections(snaps map[int32]*state.Manifest) (
 	return states, from
 }
 
-// coldSnapshotDue reports whether a partition has learnt so many records since the last mark that the trainer may make a
-// model of the cold start: it sees them only in a snapshot. The partitions do not know of each other, so each takes its
-// share of the warm-up as its first mark.
+// coldSnapshotDue reports whether a partition has learnt so many records since the last mark that the trainer may make
+// a model of the cold start: it sees them only in a snapshot. The partitions do not know of each other, so each takes
+// its share of the warm-up as its first mark.
 func (p *pipeline) coldSnapshotDue() bool {
 	t, o := p.t, &p.t.s.o
 	n := t.m.Part.Labelled()

@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -10,6 +11,7 @@ import (
 
 	"liftstream/codec"
 	"liftstream/stream/deadletter"
+	"liftstream/stream/replay"
 	"liftstream/stream/state"
 	"liftstream/stream/topics"
 	"liftstream/stream/txn"
@@ -50,6 +52,9 @@ func originOf(t *task, stage string) deadletter.Origin {
 func (d *deadLetters) write(
 	t *task, x *transaction, r *txn.Record, stage string, bad []codec.RowError, err error,
 ) {
+	if errors.Is(err, replay.ErrTombstone) {
+		return
+	}
 	from, now := originOf(t, stage), t.s.o.Now()
 	t.m.DeadLetters(r, from, bad, err, now, func(l deadletter.Letter) {
 		x.addDead(l.ID)

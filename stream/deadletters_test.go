@@ -218,7 +218,7 @@ func TestBadMessagesGoToDeadLettersAndTheStageGoesOn(t *testing.T) {
 		bad := []txn.Record{
 			{Topic: w.Topics.Events, Key: []byte("k"), Value: []byte("not arrow at all")},
 			{Topic: w.Topics.Events, Value: good[:len(good)/2]},
-			{Topic: w.Topics.Events, Value: nil},
+			{Topic: w.Topics.Events, Value: []byte{}},
 		}
 		if err := w.Client.Produce(context.Background(), bad, txn.None); err != nil {
 			t.Fatal(err)

@@ -3,6 +3,9 @@ package stream
 import (
 	"testing"
 
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
 	"liftstream/model"
 	"liftstream/model/propensity"
 	"liftstream/stream/internal/sample"
@@ -22,12 +25,19 @@ func TestLossesAreCounted(t *testing.T) {
 		spec.Schema, spec.Scorecard = &schema, propensity.New(propensity.Default(), &schema)
 		spec.Options.WaitBytes = 10_000
 		o = withSchema(o, &spec)
+		core, logs := observer.New(zap.WarnLevel)
+		o.Log = zap.New(core)
 		w.Produce(500, 50, true)
 		unlabelled := 500
 		w.Produce(unlabelled, 50, false)
 		r := w.run(o)
 		w.caught(r)
+		shown := r.stage.Status().Partitions[0]
 		r.end(t)
+		said := logs.FilterMessageSnippet("is no class of the configuration").All()
+		if len(said) != 1 || said[0].ContextMap()["label"] != sample.Schema.Classes[1] {
+			t.Errorf("the log says %v of a label that is no class", said)
+		}
 		unknown := 0
 		for _, y := range sample.Records(0, 500).Label {
 			if sample.Schema.Classes[y] != known {
@@ -36,6 +46,9 @@ func TestLossesAreCounted(t *testing.T) {
 		}
 		if n := counted(o.Metrics.Losses.WithLabelValues("unknown_class")); unknown == 0 || n != float64(unknown) {
 			t.Errorf("%v of an unknown class counted, want %d", n, unknown)
+		}
+		if shown.UnknownClass != uint64(unknown) || shown.Expired == 0 {
+			t.Errorf("the status shows %d of an unknown class and %d expired", shown.UnknownClass, shown.Expired)
 		}
 		expired, bytes := counted(
 			o.Metrics.Losses.WithLabelValues("expired"),

@@ -173,11 +173,13 @@ func TestARefusedModelIsNotTriedAgain(t *testing.T) {
 // the marks of the model say which records are not new.
 func TestANewTrainerKnowsTheRecordsOfTheServingModel(t *testing.T) {
 	w := alone(t, 1)
-	w.Produce(1400, 50, true)
+	w.Produce(1000, 50, true)
 	o := w.options(w.Client)
 	o.FitRecords, o.Initial = 1000, fromFiles(t, o.Spec)
 	r := w.run(o)
 	w.caught(r)
+	r.fitted(t, o.Metrics)
+	w.Produce(400, 50, true)
 	r.await(t, "no model was taken over", func(s Status) bool { return s.Partitions[0].Model == 2 })
 	r.end(t)
 	forgotten := map[string]bool{}

@@ -24,7 +24,7 @@ import (
 func TestALongMessageIsGivenUp(t *testing.T) {
 	now := time.Unix(0, 0)
 	s := &Stage{o: Options{Now: func() time.Time { return now }}}
-	x := &task{s: s}
+	x := &task{s: s, owned: owned{m: &replay.Machine{}}}
 	ctx, end := context.WithCancel(t.Context())
 	rows := 0
 	var shown []string

@@ -16,7 +16,12 @@ type Metrics struct {
 	Paused       *prometheus.GaugeVec   // by partition: 1 while policy.dead_share pauses it
 	Labels       *prometheus.CounterVec // by outcome
 	Losses       *prometheus.CounterVec // by reason, see model.Losses
+	Duplicates   *prometheus.CounterVec // by outcome, see model.Sifted
 	Waiting      *prometheus.GaugeVec   // bytes of records that wait for their labels, by partition
+	LateWaiting  *prometheus.GaugeVec   // bytes of late labels that wait for their records, by partition
+	Tombstones   *prometheus.CounterVec // by stage
+	HeldSeconds  *prometheus.GaugeVec   // see Held, by partition
+	HeldMessages *prometheus.GaugeVec   // see Held, by partition
 	Commits      *prometheus.CounterVec // by outcome
 	CommitTime   prometheus.Histogram
 	Lag          *prometheus.GaugeVec // records not yet read, by partition
@@ -72,11 +77,21 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		Losses: counter("losses_total", "Records that were scored and not learnt from: their label is no class of the "+
 			"configuration (unknown_class), or did not come in time (expired; labels.on_expiry can have them learnt as "+
 			"a class).", "reason"),
+		Duplicates: counter("duplicates_total", "Records that dedup has left out because their id was there before "+
+			"(left_out), and ids that it forgot within its window because dedup.max_bytes was full (forgotten).", "outcome"),
 		Waiting: gauge("waiting_bytes",
 			"Bytes of the records that wait for their labels, which labels.max_bytes bounds.", "partition"),
 		Commits:    counter("commits_total", "Transactions, by outcome.", "outcome"),
 		CommitTime: seconds("commit_seconds", "Time from the start of a transaction's first request to its end."),
-		Lag: gauge("lag_messages", "Messages between the committed offset and the end of the events topic.",
+		LateWaiting: gauge("late_labels_bytes", "Bytes of late labels that wait until the events are processed that were in "+
+			"the topic when they were read.", "partition"),
+		Tombstones: counter("tombstones_total", "Messages of events and labels without a value, which say nothing.",
+			"stage"),
+		HeldSeconds: gauge("held_seconds", "How long an open transaction of another program has held events back, at its "+
+			"last stable offset; 0 = there is none.", "partition"),
+		HeldMessages: gauge("held_messages", "Messages that it holds back, from the last stable offset to the high "+
+			"watermark.", "partition"),
+		Lag: gauge("lag_messages", "Messages between the next event and the high watermark of the events topic.",
 			"partition"),
 		StateBytes: counter("state_written_bytes_total", "Bytes written to the state topic.").WithLabelValues(),
 		Restores:   counter("restores_total", "States taken over, by how.", "how"),

@@ -77,7 +77,8 @@ func (n *notices) settle(now time.Time, k noticeKind, x *noticed) {
 	if x.held == 0 || since < x.wait {
 		return
 	}
-	n.log.Warn("more dead letters, without a line for each", append(fieldsOf(k, x.example), zap.Int("held_back", x.held))...)
+	n.log.Warn("more dead letters, without a line for each",
+		append(fieldsOf(k, x.example), zap.Int("held_back", x.held))...)
 	x.held, x.line, x.wait = 0, now, min(2*x.wait, noticeLongest)
 }
 

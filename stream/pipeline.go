@@ -102,7 +102,8 @@ func (p *pipeline) loop(ctx context.Context) error {
 			err = p.commit(ctx)
 		case <-tick.C: // an idle partition still finishes its snapshots
 			t.notices.tick(t.s.o.Now(), false)
-			if p.filling.since.IsZero() && (t.snap.Busy() || p.snapshotDue()) {
+			if p.filling.since.IsZero() && (t.snap.Busy() || p.snapshotDue() ||
+				len(p.late) > 0 && t.horizon.over(t.s.o.Now(), t.s.o.Held)) {
 				err = p.commit(ctx)
 			}
 		case result := <-p.outcome:
@@ -119,7 +120,13 @@ func (p *pipeline) loop(ctx context.Context) error {
 
 // next processes the next message of the current answer.
 func (p *pipeline) next(ctx context.Context) error {
+	if stale(p.t, p.filling) {
+		if err := p.commit(ctx); err != nil {
+			return err
+		}
+	}
 	p.fill()
+	p.t.judge(p.filling)
 	err := p.t.process(ctx, p.filling, &p.current.Records[0], p.t.patience())
 	if errors.Is(err, replay.ErrInterrupted) {
 		p.giveUp(p.current.Records[0].Offset, p.t.s.o.Topics.Events)
@@ -166,6 +173,7 @@ func (p *pipeline) takeLabels(f fetched) error {
 		return errors.Join(f.err, p.await())
 	}
 	p.late = append(p.late, f)
+	p.showLate()
 	p.fill()
 	return nil
 }
@@ -249,9 +257,10 @@ func (p *pipeline) flush(ctx context.Context) error {
 func (p *pipeline) complete(ctx context.Context, x *transaction) {
 	t := p.t
 	learnt := !p.torn && p.learnLate(ctx, x)
+	p.showLate()
 	swapped := !p.torn && t.takeModel()
-	if learnt || swapped {
-		t.writeJournal(x)
+	if learnt || swapped || x.judged {
+		t.writeJournal(x, t.committed)
 	}
 	if !p.torn {
 		p.save(x)
@@ -296,37 +305,6 @@ func (p *pipeline) save(x *transaction) {
 			t.log.Error("the state cannot be written to a snapshot", zap.Error(err))
 		}
 	}
-}
-
-// learnLate learns the late labels whose records can have been processed: while events are behind, labels wait for the
-// events that are not younger than they, else those of a backlog would all come before their records. It reports
-// whether the labels' offset has moved.
-func (p *pipeline) learnLate(ctx context.Context, x *transaction) (moved bool) {
-	t := p.t
-	caughtUp := t.m.At.Events >= t.end
-	for len(p.late) > 0 {
-		f := &p.late[0]
-		for len(f.Records) > 0 {
-			r := &f.Records[0]
-			if x.bytes >= outputBytes {
-				return moved // letters of many bad labels take several transactions
-			}
-			if !caughtUp && !r.Time.IsZero() && r.Time.After(t.newest) {
-				return moved
-			}
-			if !t.learnLabels(ctx, x, r) {
-				p.giveUp(r.Offset, t.s.o.Topics.Labels)
-				return moved
-			}
-			t.m.At.Labels, moved = r.Next(), true
-			f.Records = f.Records[1:]
-		}
-		t.m.At.Labels, moved = f.Next, true
-		x.reserved.labels += f.reserved
-		t.read += f.Bytes
-		p.late = p.late[1:]
-	}
-	return moved
 }
 
 func (p *pipeline) snapshotDue() bool {

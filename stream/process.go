@@ -32,7 +32,7 @@ func (t *task) process(ctx context.Context, x *transaction, r *txn.Record, patie
 	var failed error
 	var c tally
 	t.during(ctx, t.s.o.Topics.Events, r, patience, func(more func(row int) bool) {
-		if bad, err = t.m.ReadEvents(r); err != nil {
+		if bad, err = t.m.AdmitEvents(r); err != nil {
 			return
 		}
 		t.m.BeginScores(limit)
@@ -54,20 +54,19 @@ func (t *task) process(ctx context.Context, x *transaction, r *txn.Record, patie
 	if failed != nil {
 		return failed
 	}
+	x.judged = x.judged || t.m.Untimely && t.m.Now != 0
 	t.m.At.Events = r.Next()
-	if r.Time.After(t.newest) {
-		t.newest = r.Time
-	}
+	t.eventTimes.add(r.Time)
 	t.seen.Events = state.MessageOf(r)
-	n := t.m.Batch.N
+	tombstone(t, codec.StageEvents, err)
 	if err != nil {
-		t.windows.events.see(r.Offset, weighed(n, bad, err))
+		t.windows.events.see(r.Offset, weighed(t.m.Rows, bad, err))
 		t.dead.write(t, x, r, codec.StageEvents, bad, err)
 		return nil
 	}
 	parts, lost := t.m.ScoreParts()
 	bad = append(bad, lost...)
-	t.windows.events.see(r.Offset, weighed(n-len(lost), bad, nil))
+	t.windows.events.see(r.Offset, weighed(t.m.Rows-len(lost), bad, nil))
 	t.dead.write(t, x, r, codec.StageEvents, bad, nil)
 	for i, p := range parts {
 		h := scores.Headers(r, p.Rows, t.m.Part.ModelVersion())
@@ -154,9 +153,24 @@ func (t *task) count(c *tally) {
 	t.mu.Unlock()
 }
 
+// judge has the next message judged by the clock. All messages of a transaction that follow a refused one are judged by
+// the same time, so that a replay needs to know no more than that.
+func (t *task) judge(x *transaction) {
+	if !x.judged {
+		x.now = t.s.o.Now()
+	}
+	t.m.Now = x.now.UnixNano()
+}
+
+// stale reports whether the next message needs a later time than that by which the transaction judges.
+func stale(t *task, x *transaction) bool {
+	return x.judged && t.s.o.Now().Sub(x.now) > min(t.s.o.Codec.Future/2, time.Minute)
+}
+
 // learnLabels learns one labels message. It returns false where it gives it up, as process does.
 func (t *task) learnLabels(ctx context.Context, x *transaction, r *txn.Record) bool {
 	defer t.m.Release()
+	t.judge(x)
 	var c model.LabelCounts
 	var bad []codec.RowError
 	var err error
@@ -166,9 +180,11 @@ func (t *task) learnLabels(ctx context.Context, x *transaction, r *txn.Record) b
 	if errors.Is(err, replay.ErrInterrupted) {
 		return false
 	}
+	x.judged = x.judged || t.m.Untimely
 	t.seen.Labels = state.MessageOf(r)
 	t.windows.labels.see(r.Offset, weighed(t.m.Labels.N, bad, err))
 	t.dead.write(t, x, r, codec.StageLabels, bad, err)
+	tombstone(t, codec.StageLabels, err)
 	if err != nil {
 		return true
 	}
@@ -181,6 +197,13 @@ func (t *task) learnLabels(ctx context.Context, x *transaction, r *txn.Record) b
 		}
 	}
 	return true
+}
+
+// tombstone counts a message that is one.
+func tombstone(t *task, stage string, err error) {
+	if errors.Is(err, replay.ErrTombstone) {
+		t.s.o.Metrics.Tombstones.WithLabelValues(stage).Inc()
+	}
 }
 
 // takeModel swaps in the newest published model, unless it is the serving one or was refused before. It reports whether
@@ -199,10 +222,16 @@ func (t *task) takeModel() bool {
 	return true
 }
 
-// writeJournal adds a journal record of the position of the state.
-func (t *task) writeJournal(x *transaction) {
+// writeJournal adds a journal record of the position of the state, and, where a message of the transaction, which began
+// at from, was refused for its time, the judgement.
+func (t *task) writeJournal(x *transaction, from state.Position) {
 	e := state.JournalEntry{Number: t.m.Journal, Position: t.m.At, Format: t.s.format()}
 	t.writeState(x, state.Change{Key: state.JournalKey(e.Number), Value: e.Encode()})
+	if x.judged {
+		j := state.Judgement{Number: e.Number, EventsFrom: from.Events, EventsTo: t.m.At.Events,
+			LabelsFrom: from.Labels, LabelsTo: t.m.At.Labels, Now: x.now.UnixNano()}
+		t.writeState(x, state.Change{Key: state.JudgedKey(j.Number), Value: j.Encode(e.Format)})
+	}
 	t.m.Journal++
 }
 
@@ -267,9 +296,7 @@ func (t *task) passed(x *transaction, f *fetched) {
 	x.reserved.events += f.reserved
 	t.read += f.Bytes
 	f.reserved = 0
-	t.m.At.Events, t.end = f.Next, f.LastStable
-	t.mu.Lock()
-	t.status.End = f.LastStable
-	t.mu.Unlock()
-	t.s.o.Metrics.Lag.WithLabelValues(strconv.Itoa(t.id)).Set(float64(max(f.LastStable-f.Next, 0)))
+	t.m.At.Events = f.Next
+	t.horizon.reach(f.Next)
+	t.showHorizon(t.s.o.Now())
 }

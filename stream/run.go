@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
+	"liftstream/codec"
 	"liftstream/model"
 	"liftstream/stream/state"
 	"liftstream/stream/topics"
@@ -28,6 +29,7 @@ type Stage struct {
 	models         *state.Models
 	partitions     int
 	deadPartitions int
+	unusual        []topics.Fault // settings of topics, since the start; under mu
 
 	fits, refusals atomic.Uint64
 	stop, hurry    atomic.Bool
@@ -63,6 +65,9 @@ type kept struct {
 func New(o Options) *Stage {
 	if o.Patience <= 0 {
 		o.Patience = 5 * time.Minute
+	}
+	if o.Held <= 0 {
+		o.Held = 15 * time.Minute
 	}
 	s := &Stage{o: o, waiting: "not started", newest: state.Format, hesitation: o.Patience}
 	s.budget = newInFlight(max(o.InFlight, 1<<20), o.Topics.Labels != "")
@@ -130,6 +135,9 @@ func (s *Stage) Status() Status {
 	if s.waiting != "" {
 		st.Waiting = append(st.Waiting, s.waiting)
 	}
+	for _, f := range s.unusual {
+		st.Unusual = append(st.Unusual, f.String())
+	}
 	if s.untrained != "" {
 		st.Waiting = append(st.Waiting, s.untrained)
 	}
@@ -142,13 +150,22 @@ func (s *Stage) Status() Status {
 		p := t.status
 		p.Message = t.message.long(s.o.Now())
 		t.mu.Unlock()
-		st.Partitions = append(st.Partitions, p)
 		if p.Message != "" {
 			st.Waiting = append(st.Waiting, fmt.Sprintf("partition %d: %s", p.Partition, p.Message))
 		}
 		if p.Phase != Running {
 			st.Waiting = append(st.Waiting, fmt.Sprintf("partition %d: %s", p.Partition, p.Doing))
 		}
+		if p.Held != nil {
+			p.Held = t.horizon.held(s.o.Now())
+		}
+		if p.Held != nil {
+			text := fmt.Sprintf("partition %d: %s", p.Partition, p.Held)
+			if st.Held = append(st.Held, text); p.Held.Seconds >= s.o.Held.Seconds() {
+				st.Waiting = append(st.Waiting, text)
+			}
+		}
+		st.Partitions = append(st.Partitions, p)
 	}
 	if failed != nil {
 		st.Waiting = append(st.Waiting, "stopping: "+failed.Error())
@@ -166,13 +183,24 @@ func (s *Stage) Run(ctx context.Context) error {
 	defer s.cut()
 	s.wait("looking at the topics")
 	if err := s.patiently(ctx, func() (err error) {
-		s.partitions, s.deadPartitions, err = topics.Check(ctx, s.o.Client, s.o.Topics)
+		needs := topics.Needs{Message: cmp.Or(s.o.Codec.MaxMessage, codec.DefaultMaxMessage), Replication: s.o.Replication}
+		if s.partitions, s.deadPartitions, err = topics.Check(ctx, s.o.Client, s.o.Topics); err != nil {
+			return err
+		}
+		unusual, err := topics.Settings(ctx, s.o.Client, s.o.Topics, needs)
+		s.mu.Lock()
+		s.unusual = unusual
+		s.mu.Unlock()
 		return err
 	}); err != nil {
 		return err
 	}
+	for _, f := range s.unusual {
+		s.o.Log.Warn("a topic is unusual", zap.String("topic", f.Topic), zap.String("setting", f.Text))
+	}
 	// Without the right to ask, refused batches tell later.
-	if err := s.o.Client.LearnLimits(ctx, s.o.Topics.Scores, s.o.Topics.Dead, s.o.Topics.State, s.o.Topics.Model); err != nil {
+	written := []string{s.o.Topics.Scores, s.o.Topics.Dead, s.o.Topics.State, s.o.Topics.Model}
+	if err := s.o.Client.LearnLimits(ctx, written...); err != nil {
 		s.o.Log.Debug("asking for the largest messages of the topics", zap.Error(err))
 	}
 	life, end := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -355,9 +383,12 @@ func (s *Stage) start(
 	s.mu.Lock()
 	for _, t := range s.tasks {
 		if !slices.Contains(gen.Partitions, t.id) {
-			s.o.Metrics.Lag.DeleteLabelValues(strconv.Itoa(t.id))
-			s.o.Metrics.Waiting.DeleteLabelValues(strconv.Itoa(t.id))
-			s.o.Metrics.Paused.DeleteLabelValues(strconv.Itoa(t.id))
+			m := s.o.Metrics
+			for _, g := range []*prometheus.GaugeVec{
+				m.Lag, m.Waiting, m.LateWaiting, m.HeldSeconds, m.HeldMessages, m.Paused,
+			} {
+				g.DeleteLabelValues(strconv.Itoa(t.id))
+			}
 			s.o.Metrics.DeadShare.DeletePartialMatch(prometheus.Labels{"partition": strconv.Itoa(t.id)})
 		}
 	}

@@ -65,9 +65,16 @@ type Options struct {
 	// (deadWindow). Events and labels are counted apart. A restart counts the same messages again, except accepted ones.
 	DeadShare float64
 
+	// Held is how long late labels wait for events that an open transaction of another program holds back; after that they
+	// are learnt without them, and the stage is not ready. 0 = 15 minutes.
+	Held time.Duration
+
 	// Format bounds the format of written values, so that a build that reads no later one can take over; 0 = the newest
 	// that all members of the group read.
 	Format int
+
+	// Replication is the number of copies below which a topic is unusual; 0 = any number will do.
+	Replication int
 
 	// Instance is the client id of Client when no other process uses it: a member that a killed process has left under it
 	// is evicted at the start, and so does not keep its partitions until its session ends. "" = nobody is evicted.
@@ -92,13 +99,17 @@ type PartitionStatus struct {
 	Phase     Phase
 	Doing     string // the phase in words, with its details
 	Offset    int64  // next event offset to commit
-	End       int64  // where the events topic ended at the last fetch
+	End       int64  // high watermark of the events topic at the last fetch
+	Held      *Held  // nil = all events below End can be read
 	Labelled  float64
 	Scored    uint64 // records scored by this process
 	Dead      uint64 // dead letters made by this process
-	Model     int64
-	Trained   bool
-	Message   string // in words, the message on which the work takes long; "" = none
+	// UnknownClass and Expired are the losses of the state (model.Losses): records with a label that is no class, and
+	// those whose label did not come in time.
+	UnknownClass, Expired uint64
+	Model                 int64
+	Trained               bool
+	Message               string // in words, the message on which the work takes long; "" = none
 }
 
 // Status is where the stage stands.
@@ -106,6 +117,8 @@ type Status struct {
 	Live       bool
 	Ready      bool
 	Waiting    []string // the things for which it waits, in words; empty when ready
+	Held       []string // open transactions of other programs that hold events back, in words
+	Unusual    []string // settings of topics that it has warned of, in words
 	Generation int
 	Partitions []PartitionStatus
 	Model      int64 // newest published version known

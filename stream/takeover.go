@@ -143,7 +143,7 @@ func (o *takeover) decide(ctx context.Context, left *kept, torn bool) (err error
 	if err := o.stop(); err != nil {
 		return err
 	}
-	t.last, t.end = o.plan.Done, o.facts.Events.Stable
+	t.last = o.plan.Done
 	t.answered, t.scoresFrom, t.dead.from = o.plan.Answered, o.plan.Done.ScoresFrom, o.plan.Done.DeadFrom
 	t.seen, t.noted, t.noting = o.facts.Seen, o.facts.Seen, true
 	o.first = state.Position{Events: o.plan.Done.EventsFrom, Labels: o.plan.Done.LabelsFrom}
@@ -165,8 +165,9 @@ func (o *takeover) restore(ctx context.Context) error {
 	}
 	t.m.EachEvents = func(r *txn.Record) error { return o.replayEvents(ctx, r) }
 	t.m.EachLabels = func(r *txn.Record) error { return o.replayLabels(ctx, r) }
+	t.m.Judged = o.log.Judgements()
 	defer func() {
-		t.m.EachEvents, t.m.EachLabels = nil, nil
+		t.m.EachEvents, t.m.EachLabels, t.m.Judged, t.m.Now = nil, nil, nil, 0
 		t.m.Forget()
 	}()
 	if err := t.m.Under(o.newestSchema(), func() error { return o.repair(ctx) }); err != nil {
@@ -197,6 +198,10 @@ func (o *takeover) restore(ctx context.Context) error {
 	if err := o.passLabels(ctx); err != nil {
 		return err
 	}
+	if o.x.judged {
+		o.writeJournal()
+	}
+	t.m.Now = 0
 	if err := o.lookBack(ctx); err != nil {
 		return err
 	}
@@ -312,6 +317,7 @@ func (o *takeover) begin(ctx context.Context) (begun bool, err error) {
 		t.m.Begin(p.First)
 	case committed.Nothing:
 		t.m.Begin(p.First)
+		t.m.Judged = nil // they leave the topic too
 		giveUp(t, o.x, o.log.History())
 	}
 	t.snap.Last, t.snap.Before = p.Last, p.Before
@@ -340,6 +346,9 @@ func (o *takeover) checkLabels() error {
 // state alone.
 func (o *takeover) replayEvents(ctx context.Context, r *txn.Record) (err error) {
 	t := o.t
+	if t.m.Now = 0; r.Offset >= o.plan.Done.Events {
+		t.judge(o.x) // no transaction that is known has done so
+	}
 	if r.Offset >= o.plan.Missing && o.lacksScores(r) {
 		return t.process(ctx, o.x, r, 0)
 	}
@@ -348,7 +357,8 @@ func (o *takeover) replayEvents(ctx context.Context, r *txn.Record) (err error) 
 	if errors.Is(err, replay.ErrInterrupted) {
 		return err
 	}
-	t.windows.events.see(r.Offset, weighed(t.m.Batch.N, bad, err))
+	o.x.judged = o.x.judged || t.m.Untimely && t.m.Now != 0
+	t.windows.events.see(r.Offset, weighed(t.m.Rows, bad, err))
 	return nil
 }
 
@@ -362,11 +372,15 @@ func (o *takeover) lacksScores(r *txn.Record) bool {
 
 func (o *takeover) replayLabels(ctx context.Context, r *txn.Record) (err error) {
 	t := o.t
+	if t.m.Now = 0; r.Offset >= o.plan.Done.Labels {
+		t.judge(o.x)
+	}
 	var bad []codec.RowError
 	t.during(ctx, t.s.o.Topics.Labels, r, 0, func(more func(row int) bool) { _, bad, err = t.m.TakeLabels(r, more) })
 	if errors.Is(err, replay.ErrInterrupted) {
 		return err
 	}
+	o.x.judged = o.x.judged || t.m.Untimely && t.m.Now != 0
 	t.windows.labels.see(r.Offset, weighed(t.m.Labels.N, bad, err))
 	return nil
 }
@@ -386,8 +400,14 @@ func (o *takeover) passLabels(ctx context.Context) error {
 	if err := t.m.LabelsTo(ctx, to); err != nil {
 		return err
 	}
-	t.writeJournal(o.x)
+	o.writeJournal()
 	return nil
+}
+
+// writeJournal adds a journal record of messages that no known transaction has taken.
+func (o *takeover) writeJournal() {
+	o.t.writeJournal(o.x, state.Position{Events: o.plan.Done.Events, Labels: o.plan.Done.Labels})
+	o.x.judged = false
 }
 
 // newLine begins a new line of transactions: the messages in the topics of scores and dead letters by now are not of
@@ -406,7 +426,8 @@ func (o *takeover) newLine(ctx context.Context) (err error) {
 func (o *takeover) finished() {
 	t := o.t
 	t.s.o.Metrics.Restores.WithLabelValues(o.plan.Label()).Inc()
-	t.committed, t.told = t.m.At, t.m.Part.Losses() // a former owner has counted them
+	t.committed = t.m.At
+	t.told, t.toldSifted = t.m.Part.Losses(), t.m.Part.Sieve.Sifted() // a former owner has counted them
 	if t.snap.Last != nil {
 		t.s.found(t.snap.Last.Format)
 	}

@@ -33,9 +33,9 @@ type owned struct {
 	answered   int64      // one past the last event that has scores
 	scoresFrom int64      // where in the scores topic this line of transactions begins
 	dead       deadLetters
-	refused    int64     // model version that Swap refused; not tried again
-	end        int64     // where the events topic ended when last asked
-	newest     time.Time // of the events
+	refused    int64 // model version that Swap refused; not tried again
+	eventTimes timestamps
+	labelTimes timestamps
 	// seen holds the newest messages that were taken in, noted those that the state topic tells. noting: the next
 	// transaction with new ones tells them.
 	seen, noted state.Seen
@@ -64,11 +64,13 @@ type task struct {
 
 	producer *txn.Producer
 	owned
-	committed state.Position // of the last committed transaction
-	kept      *kept          // left by this member's task of the generation before; nil = nothing
-	told      model.Losses   // those of the state that the metric has
-	notices   notices        // of dead letters
-	left      string         // work that the last attempt did not bring to an end, in words; "" = nothing
+	committed  state.Position // of the last committed transaction
+	kept       *kept          // left by this member's task of the generation before; nil = nothing
+	told       model.Losses   // those of the state that the metric has
+	toldSifted model.Sifted   // likewise
+	warned     bool           // of a label that is no class
+	notices    notices        // of dead letters
+	left       string         // work that the last attempt did not bring to an end, in words; "" = nothing
 	// snapshotFirst: no replay leads to the state, for it was carried over or its labels begin elsewhere. So nothing is
 	// learnt before there is a snapshot of it.
 	snapshotFirst bool
@@ -85,6 +87,7 @@ type task struct {
 	course   course
 	advanced bool                                 // a transaction was committed
 	heard    struct{ events, labels atomic.Bool } // there was an answer
+	horizon  horizon
 
 	mu      sync.Mutex
 	status  PartitionStatus
@@ -208,10 +211,11 @@ func (t *task) attempt(ctx context.Context) (err error) {
 	var readers sync.WaitGroup
 	defer readers.Wait()
 	defer stop()
+	t.horizon.forget(t.m.At.Events)
 	p := newPipeline(t)
-	p.events = t.s.read(inner, &readers, t.s.budget.events, &t.heard.events, o.Topics.Events, t.id, t.m.At.Events)
+	p.events = t.s.read(inner, &readers, t.s.budget.events, t.seeEvents, o.Topics.Events, t.id, t.m.At.Events)
 	if o.Topics.Labels != "" {
-		p.labels = t.s.read(inner, &readers, t.s.budget.labels, &t.heard.labels, o.Topics.Labels, t.id, t.m.At.Labels)
+		p.labels = t.s.read(inner, &readers, t.s.budget.labels, t.seeLabels, o.Topics.Labels, t.id, t.m.At.Labels)
 	}
 	if err = p.run(ctx); err != nil {
 		t.left = fmt.Sprintf("partition %d was not written to a last snapshot: %v", t.id, err)
@@ -244,11 +248,21 @@ func (t *task) report() {
 	m, lost := t.s.o.Metrics, t.m.Part.Losses()
 	m.Losses.WithLabelValues("unknown_class").Add(float64(lost.UnknownClass - t.told.UnknownClass))
 	m.Losses.WithLabelValues("expired").Add(float64(lost.Expired - t.told.Expired))
+	if lost.UnknownClass > t.told.UnknownClass && !t.warned {
+		t.warned = true
+		t.log.Warn("a label is no class of the configuration; such records are scored and not learnt (losses_total)",
+			zap.String("label", t.m.UnknownClass), zap.Strings("classes", t.s.o.Spec.Schema.Classes))
+	}
 	t.told = lost
+	sifted := t.m.Part.Sieve.Sifted()
+	m.Duplicates.WithLabelValues("left_out").Add(float64(sifted.Duplicates - t.toldSifted.Duplicates))
+	m.Duplicates.WithLabelValues("forgotten").Add(float64(sifted.Forgotten - t.toldSifted.Forgotten))
+	t.toldSifted = sifted
 	m.Waiting.WithLabelValues(strconv.Itoa(t.id)).Set(float64(t.m.Part.Waiting()))
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.status.Offset, t.status.Model = t.committed.Events, t.committed.Model
+	t.status.UnknownClass, t.status.Expired = lost.UnknownClass, lost.Expired
 	t.status.Labelled, t.status.Trained = t.m.Part.Labelled(), t.m.Part.Trained()
 	t.windows.publish(t)
 }

@@ -56,10 +56,11 @@ func TestACancelledFitIsNoFailure(t *testing.T) {
 			})
 			r.end(t)
 			cancelled := logs.FilterMessageSnippet("fit cancelled").FilterLevelExact(zap.InfoLevel).Len()
-			failed := logs.FilterMessageSnippet("fit failed").Len()
+			failed := logs.FilterMessageSnippet("took longer than fit.budget").Len()
 			n := counted(o.Metrics.Fits.WithLabelValues("failed"))
-			if cancelled != c.cancelled || failed != c.failed || n != float64(c.failed) {
-				t.Errorf("budget %v: %d logged as cancelled, %d as failed, %v counted as failed; want %d, %d",
+			if cancelled != c.cancelled || failed < c.failed || n != float64(failed) ||
+				c.failed == 0 && failed > 0 {
+				t.Errorf("budget %v: %d logged as cancelled, %d as failed, %v counted as failed; want %d, %d or more",
 					c.budget, cancelled, failed, n, c.cancelled, c.failed)
 			}
 		}

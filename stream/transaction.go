@@ -3,7 +3,6 @@ package stream
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"liftstream/stream/deadletter"
@@ -24,6 +23,8 @@ type transaction struct {
 	done     state.Done             // number 0 = there is nothing to commit
 	dead     map[deadletter.ID]bool // dead letters of its messages, known ones included
 	repairs  bool                   // it makes a transaction whole that was committed in part
+	now      time.Time              // by which the times of its messages are judged
+	judged   bool                   // one of them was refused for its time: now stays as it is, and is kept
 }
 
 func (x *transaction) add(r txn.Record) {
@@ -53,6 +54,7 @@ func (l lateLabels) reserved() (n int64) {
 type fetched struct {
 	txn.Fetched
 	reserved int64
+	events   int64 // of labels: where the events topic ended once they were read
 	err      error
 }
 
@@ -70,10 +72,11 @@ func (s *Stage) budgetOf(topic string) (replay.Budget, int64) {
 const maxFailures = 3
 
 // read fetches a partition from offset on into a channel. Each answer is paid for from the in-flight budget, and its
-// receiver gives the bytes back. heard is set by each answer, an empty one included. It ends with ctx or after an
+// receiver gives the bytes back. see is called with each answer, an empty one included. It ends with ctx or after an
 // error.
 func (s *Stage) read(
-	ctx context.Context, wg *sync.WaitGroup, budget *budget, heard *atomic.Bool, topic string, partition int, offset int64,
+	ctx context.Context, wg *sync.WaitGroup, budget *budget, see func(context.Context, *fetched), topic string,
+	partition int, offset int64,
 ) <-chan fetched {
 	out := make(chan fetched)
 	wg.Add(1)
@@ -101,7 +104,6 @@ func (s *Stage) read(
 			}
 			if err == nil {
 				failures = 0
-				heard.Store(true)
 			} else if failures++; txn.KindOf(err) == txn.Unknown && failures < maxFailures && ctx.Err() == nil {
 				budget.Charge(-size) // a fetch has no effect: ask again
 				select {
@@ -111,12 +113,16 @@ func (s *Stage) read(
 				continue
 			}
 			budget.Charge(f.Bytes - size)
+			answer := fetched{Fetched: f, reserved: f.Bytes, err: err}
+			if err == nil {
+				see(ctx, &answer)
+			}
 			if err == nil && f.Next == offset {
 				budget.Charge(-f.Bytes)
 				continue
 			}
 			select {
-			case out <- fetched{f, f.Bytes, err}:
+			case out <- answer:
 			case <-ctx.Done():
 				budget.Charge(-f.Bytes)
 				return

@@ -45,9 +45,9 @@ func written(t *testing.T, m prometheus.Metric) *dto.Metric {
 	return &out
 }
 
-// TestTheTrainerComparesOnLaterRecords: beside a model of files, which ends the cold start, the next one is made of 900 records, waits, and is compared on the records after
-// them; the verdict is in the model, beside it in the topic, and in the metrics, and Compare says the same of the
-// states.
+// TestTheTrainerComparesOnLaterRecords: beside a model of files, which ends the cold start, the next one is made of 900
+// records, waits, and is compared on the records after them; the verdict is in the model, beside it in the
+// topic, and in the metrics, and Compare says the same of the states.
 func TestTheTrainerComparesOnLaterRecords(t *testing.T) {
 	streamtest.Brokers(t, func(t *testing.T, addr string) {
 		w := newWorld(t, addr, 1)

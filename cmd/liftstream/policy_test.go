@@ -77,6 +77,47 @@ func TestAnotherListOfFeaturesKeepsTheState(t *testing.T) {
 	})
 }
 
+// Duplicates are left out from some day on: the state stays, its ids begin to be remembered.
+func TestDedupIsSwitchedOnWithoutAStateAnew(t *testing.T) {
+	worlds(t, "", func(t *testing.T, w *world) {
+		text, err := os.ReadFile(w.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		deduping := filepath.Join(t.TempDir(), "dedup.yaml")
+		if err := os.WriteFile(deduping, append(text, "dedup: {by: id, window: 1h}\n"...), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		w.must("topics", "create", "-c", w.file)
+		w.must("produce", "-c", w.file, w.data, "--batch", "10", "--repeat", "2")
+		run := start(t, "run", "-c", w.file)
+		w.await(2 * 435) // events that were sent twice are two
+		eventually(t, "all labels", func() bool { return learnt(t, run) == 2*435 })
+		run.stop(t)
+		run = start(t, "run", "-c", deduping)
+		w.must("produce", "-c", w.file, w.data, "--batch", "10", "--repeat", "3")
+		w.await(3 * 435)
+		eventually(t, "the duplicates", func() bool {
+			return strings.Contains(metrics(t, run), `liftstream_duplicates_total{outcome="left_out"} 870`)
+		})
+		m := metrics(t, run)
+		if n := learnt(t, run); !strings.Contains(m, `liftstream_restores_total{how="carried"} 1`) || n != 3*435 {
+			t.Errorf("%d learnt\n%s", n, m)
+		}
+		run.stop(t)
+		run = start(t, "run", "-c", deduping)
+		w.must("produce", "-c", w.file, w.data, "--batch", "435")
+		eventually(t, "more duplicates", func() bool {
+			return strings.Contains(metrics(t, run), `liftstream_duplicates_total{outcome="left_out"} 435`)
+		})
+		run.stop(t)
+		if n := w.scored(); n != 3*435 {
+			t.Errorf("%d scores", n)
+		}
+		w.must("verify", "-c", deduping)
+	})
+}
+
 func TestTooManyDeadLettersPauseThePartition(t *testing.T) {
 	worlds(t, "policy: {dead_share: 0.2}", func(t *testing.T, w *world) {
 		w.must("topics", "create", "-c", w.file)

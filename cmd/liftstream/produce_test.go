@@ -2,7 +2,12 @@ package main
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -83,5 +88,41 @@ func TestProduceRefusesWhatEveryRowWouldDieOf(t *testing.T) {
 			!strings.Contains(r.err, c.flag) {
 			t.Errorf("%s %s: status %d, %s", c.flag, c.value, r.status, r.err)
 		}
+	}
+}
+
+// TestProduceOnAFullDisk: a child that may write no file above 64 KiB stands for a full disk. It counts what is there.
+func TestProduceOnAFullDisk(t *testing.T) {
+	w := newWorld(t, "")
+	b, err := os.ReadFile(w.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "broker")
+	file := filepath.Join(t.TempDir(), "full.yaml")
+	text := bytes.Replace(b, fmt.Appendf(nil, "kafka: {brokers: [%q]}", w.address),
+		fmt.Appendf(nil, "kafka: {embedded: {dir: %q}}", dir), 1)
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.must("topics", "create", "-c", file)
+	limited := exec.Command("sh", "-c", `ulimit -f 128 && exec "$@"`, "sh", buildBinary(t), "produce", "-c", file, w.data,
+		"--repeat", "400", "--batch", "10")
+	out, err := limited.CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != cli.StatusEnvironment || !bytes.Contains(out, []byte(dir)) {
+		t.Errorf("produce ends with %v\n%s", err, out)
+	}
+	said := regexp.MustCompile(`(\d+) records in (\d+) messages were sent`).FindSubmatch(out)
+	if said == nil {
+		t.Fatalf("it does not say how many were sent:\n%s", out)
+	}
+	there := 0
+	for line := range strings.Lines(w.must("tail", "-c", file, "--topic", "events", "--from", "start", "--follow=false",
+		"--format", "jsonl").out) {
+		there += min(len(line), 1)
+	}
+	if sent, _ := strconv.Atoi(string(said[1])); sent > there || sent == 0 {
+		t.Errorf("it says that %d records were sent, and %d are there", sent, there)
 	}
 }

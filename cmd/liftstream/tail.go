@@ -20,7 +20,7 @@ import (
 type tailing struct {
 	config, kind, from, format string
 	n                          int
-	follow                     bool
+	follow, spreadsheet        bool
 }
 
 func tailCommand(a *cli.App) *cobra.Command {
@@ -46,9 +46,12 @@ jsonl and csv have every column of a score; csv flattens lists into one cell. Of
 whose values tell about the class there beyond chance, the most telling first; it may be empty. relevance says how much,
 in nats: the Kullback-Leibler divergence of the class shares around the value from the base rates, or, where that is
 more, of those of the nearest records that agree in the feature from those of all the nearest; so it can be compared
-between records. arrow is an Arrow stream, for events, labels and scores. dead shows why rows were rejected, and in
-jsonl their headers and the row itself; model lists the published versions. A message that cannot be read is named on
-standard error and passed over.`,
+between records. Characters that act on a terminal, or turn the order of the text around, are dots in tables, in csv on
+a terminal, and in csv for a spreadsheet; jsonl escapes them. csv that goes elsewhere has each value as it is, also a
+text such as =1+1 that a spreadsheet would compute; --spreadsheet puts an apostrophe before it. arrow is an Arrow
+stream, for events, labels and scores. dead shows why rows were rejected, and in jsonl their headers and
+the row itself; model lists the published versions. A message that cannot be read is named on standard error and passed
+over.`,
 		Example: `liftstream tail -c cmd/liftstream/examples/live.yaml --from start -n 5`,
 		Args:    cli.Needs(0, 0, ""),
 		Run:     func(ctx context.Context, _ []string) error { return t.run(ctx, a) },
@@ -59,6 +62,8 @@ standard error and passed over.`,
 	f.StringVar(&t.from, "from", "end", "begin at `WHERE`: start or end")
 	f.IntVarP(&t.n, "rows", "n", 0, "stop after `N` rows; 0 = no limit")
 	f.StringVar(&t.format, "format", "table", "`FORMAT`: table, jsonl, csv or arrow")
+	f.BoolVar(&t.spreadsheet, "spreadsheet", false, "write csv for a spreadsheet: texts that look like formulas begin "+
+		"with an apostrophe")
 	f.BoolVar(&t.follow, "follow", true, "wait for more at the end of the topic")
 	return c
 }
@@ -72,6 +77,9 @@ func (t *tailing) run(ctx context.Context, a *cli.App) error {
 	}
 	if !slices.Contains([]string{"table", "jsonl", "csv", "arrow"}, t.format) {
 		return cli.Usagef("--format %s: it is one of table, jsonl, csv, arrow", t.format)
+	}
+	if t.spreadsheet && t.format != "csv" {
+		return cli.Usagef("--spreadsheet is for --format csv, not for %s", t.format)
 	}
 	c, err := a.Load(t.config)
 	if err != nil {
@@ -140,9 +148,10 @@ func (t *tailing) topic(a *cli.App, c *config.Config, w *bufio.Writer) (string, 
 		return "", nil, fmt.Errorf("%s: the configuration has no labels topic; topics.labels or the section labels adds one",
 			t.config)
 	}
-	o := show.Topic{Format: t.format, MaxMessage: 4 * int64(c.Memory.Message), Unreadable: func(r *txn.Record, err error) {
-		a.Notef("%s, partition %d, offset %d: %v", r.Topic, r.Partition, r.Offset, err)
-	}}
+	o := show.Topic{Format: t.format, Terminal: cli.OnTerminal(a.Out), Spreadsheet: t.spreadsheet,
+		MaxMessage: 4 * int64(c.Memory.Message), Unreadable: func(r *txn.Record, err error) {
+			a.Notef("%s, partition %d, offset %d: %s", r.Topic, r.Partition, r.Offset, show.Visible(err.Error()))
+		}}
 	p, err := o.Printer(w, t.kind)
 	if errors.Is(err, show.ErrNoArrow) {
 		err = cli.Usagef("--format arrow is for events, labels and scores, not for %s", t.kind)

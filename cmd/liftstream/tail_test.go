@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/csv"
 	"io"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -30,6 +32,32 @@ func TestTailOfJSONLines(t *testing.T) {
 	}
 	if tables[0] != tables[1] || strings.Count(tables[0], "\n") != 436 {
 		t.Errorf("the tables differ:\n%s\n%s", tables[0], tables[1])
+	}
+}
+
+// Ids and levels come from other people.
+func TestTailOfHostileTexts(t *testing.T) {
+	w := newWorld(t, "")
+	w.must("topics", "create", "-c", w.file)
+	text, err := os.ReadFile(w.data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitN(string(text), "\n", 3)
+	row := strings.Split(lines[1], ",")
+	row[1] = "=1+1\x1b[31m\u202e"
+	file := filepath.Join(t.TempDir(), "hostile.csv")
+	if err := os.WriteFile(file, []byte(lines[0]+"\n"+strings.Join(row, ",")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.must("produce", "-c", w.file, file)
+	for _, c := range []struct{ format, want string }{{"table", "=1+1·[31m·"}, {"jsonl", `"=1+1\u001b[31m\u202e"`},
+		{"csv", row[1]}, {"csv --spreadsheet", "'=1+1·[31m·"}} {
+		args := append([]string{"tail", "-c", w.file, "--topic", "events", "--from", "start", "-n", "1", "--format"},
+			strings.Fields(c.format)...)
+		if out := w.must(args...).out; !strings.Contains(out, c.want) {
+			t.Errorf("%s: %q lacks %q", c.format, out, c.want)
+		}
 	}
 }
 

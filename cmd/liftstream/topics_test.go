@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"maps"
+	"net/http"
 	"strings"
 	"testing"
 
 	"liftstream/cmd/liftstream/internal/cli"
+	"liftstream/cmd/liftstream/internal/cluster"
 	"liftstream/stream/txn"
 )
 
@@ -55,6 +58,63 @@ func TestTopicsTellsWhatIsOff(t *testing.T) {
 	}
 	if r := command(t, "run", "-c", w.file); r.status != cli.StatusInput || !strings.Contains(r.err, "partitions") {
 		t.Errorf("run over unequal topics: status %d, %s", r.status, r.err)
+	}
+}
+
+// TestRunLooksAtTheTopicsFirst: as 'topics describe' does, before it says that it is ready.
+func TestRunLooksAtTheTopicsFirst(t *testing.T) {
+	for _, c := range []struct {
+		topic, key, value string
+		refused           bool
+	}{
+		{"state", "cleanup.policy", "delete", true},
+		{"state", "cleanup.policy", "compact,delete", true},
+		{"model", "cleanup.policy", "delete", true},
+		{"events", "cleanup.policy", "compact", true},
+		{"labels", "cleanup.policy", "compact", true},
+		{"scores", "cleanup.policy", "compact", true},
+		{"dead", "cleanup.policy", "compact", true},
+		{"state", "max.message.bytes", "2000", true},
+		{"events", "max.message.bytes", "100000", false},
+		{"events", "message.timestamp.type", "LogAppendTime", false},
+		{"scores", "message.timestamp.type", "LogAppendTime", false},
+	} {
+		t.Run(c.topic+" "+c.key+" "+c.value, func(t *testing.T) {
+			worlds(t, "labels: {}", func(t *testing.T, w *world) {
+				specs := cluster.Specs(w.config)
+				for i := range specs {
+					if strings.HasSuffix(specs[i].Name, "-"+c.topic) {
+						specs[i].Configs = maps.Clone(specs[i].Configs)
+						specs[i].Configs[c.key] = c.value
+					}
+				}
+				if _, err := w.client.CreateTopics(t.Context(), specs...); err != nil {
+					t.Fatal(err)
+				}
+				said := command(t, "topics", "describe", "-c", w.file)
+				if said.status != cli.StatusInput || !strings.Contains(said.out, "-"+c.topic+": ") {
+					t.Errorf("topics describe: status %d\n%s", said.status, said.out)
+				}
+				if c.refused {
+					r := command(t, "run", "-c", w.file)
+					if r.status != cli.StatusInput || !strings.Contains(r.err, "-"+c.topic+": "+c.key+" is "+c.value) {
+						t.Errorf("run: status %d\n%s", r.status, r.err)
+					}
+					return
+				}
+				run := start(t, "run", "-c", w.file)
+				eventually(t, "it is ready", func() bool { s, _ := run.get(t, "readyz"); return s == http.StatusOK })
+				for _, path := range []string{"readyz", "api/live", ""} {
+					if _, text := run.get(t, path); !strings.Contains(text, "-"+c.topic+": "+c.key+" is "+c.value) {
+						t.Errorf("/%s does not show it:\n%s", path, text)
+					}
+				}
+				run.stop(t)
+				if n := strings.Count(run.err.String(), "a topic is unusual"); n != 1 {
+					t.Errorf("it was warned of %d times\n%s", n, run.err.String())
+				}
+			})
+		})
 	}
 }
 

@@ -62,13 +62,15 @@ var rowErrors = map[codec.Reason]error{
 	codec.ReasonTime:   errors.New("not a time"),
 	codec.ReasonFuture: errors.New("a time in the future"),
 	codec.ReasonNumber: errNumber,
+	codec.ReasonPast:   errors.New("a time too long ago"),
 	codec.ReasonWeight: errors.New("not a weight: a finite number of at least 0"),
 }
 
 var rowRemedies = map[codec.Reason]string{
-	codec.ReasonID:     "every record needs one; without record.id in the configuration none does",
+	codec.ReasonID: "every record needs one; without record.id in the configuration none does",
+	codec.ReasonTime: "a time is RFC 3339 such as 2024-05-01T12:00:00Z, a date, or a number since 1970 whose unit is " +
+		"stated, as in record: {time: {column: at, unit: s}}; without a unit it is whole milliseconds",
 	codec.ReasonNumber: "correct it, add the text to missing, or say how numbers are written under format",
-	codec.ReasonTime:   "a time is RFC 3339 such as 2024-05-01T12:00:00Z, a date, or integer Unix milliseconds",
 }
 
 func cut(b []byte) string { return string(b[:min(len(b), 100)]) }

@@ -66,10 +66,11 @@ type Notes struct {
 func (r *Reader) Notes() Notes {
 	n := r.notes
 	n.Changes = n.Add(r.raw.changes)
-	r.d.Merged(func(feature, first, second string) {
+	n.Merged = nil
+	for _, m := range r.d.Findings.Merged {
 		n.Merged = append(n.Merged, fmt.Sprintf("%q: the texts %q and %q are one number and so one level; name both under "+
-			"levels if they are names", feature, first, second))
-	})
+			"levels if they are names", m.Feature, m.First, m.Second))
+	}
 	return n
 }
 

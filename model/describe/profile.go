@@ -77,7 +77,7 @@ func epochUnit(v float64) int64 {
 // profile gathers one column in bounded memory.
 type profile struct {
 	rows, missing int64
-	nulls         int64 // of missing: those that the format has beside texts
+	nulls         int64 // of missing: empty ones, nulls in a typed column
 	marks         []marked
 	numbers       int64
 	integers      int64
@@ -116,7 +116,7 @@ func (p *profile) add(text string, isText bool) {
 	p.rows++
 	if isMark(text) {
 		p.missing++
-		if text == "" && !isText {
+		if text == "" {
 			p.nulls++
 		}
 		p.mark(text, isText)

@@ -340,8 +340,8 @@ func (d *driver) refit(ctx context.Context) error {
 	return nil
 }
 
-// begin makes a model of the cold start for every method with a Spec and swaps it in, as the trainer of a stage does: of
-// records of two classes, and anew.
+// begin makes a model of the cold start for every method with a Spec and swaps it in, as the trainer of a stage does:
+// of records of two classes, and anew.
 func (d *driver) begin(ctx context.Context) error {
 	made := false
 	for k := range d.methods {

@@ -186,8 +186,8 @@ func (f *Factory) fit(ctx context.Context, ev *model.Evidence, before *Part, tri
 }
 
 // widest bounds the features of a dictionary: a vertex of their programme takes an inverse of the square of their
-// kernels and groups. solves and solveSteps estimate the work of a fit for its budget: the programmes of the grid on two
-// halves and the last one, and the steps for each row and column of one.
+// kernels and groups. solves and solveSteps estimate the work of a fit for its budget: the programmes of the grid on
+// two halves and the last one, and the steps for each row and column of one.
 const (
 	widest     = 128
 	solves     = 40

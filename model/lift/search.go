@@ -115,7 +115,8 @@ func (s *setSearch) run(ctx context.Context) error {
 	largest := min(o.Max, len(s.fields), maxSetFeatures)
 	for size := 1; size <= largest; size++ {
 		count := binomial(len(s.fields), size)
-		if size > 1 && (count > maxCandidates || o.Search == Beam || o.Search == Auto && count*float64(max(s.n, leastVisits)) > s.visits) {
+		dear := count*float64(max(s.n, leastVisits)) > s.visits
+		if size > 1 && (count > maxCandidates || o.Search == Beam || o.Search == Auto && dear) {
 			break
 		}
 		s.exhausted = size

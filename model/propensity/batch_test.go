@@ -47,7 +47,8 @@ func (d *design) penalised(b *batch) float64 {
 func designed(t *testing.T, p *plan, ev *model.Evidence, lag int) (*design, *batch) {
 	t.Helper()
 	live := p.newTables()
-	d, err := fitter{p}.newDesign(context.Background(), fitter{p}.build(t.Context(), joined(ev, nil), nil), joined(ev, nil), live, lag)
+	axes := fitter{p}.build(t.Context(), joined(ev, nil), nil)
+	d, err := fitter{p}.newDesign(context.Background(), axes, joined(ev, nil), live, lag)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,6 +69,10 @@ func Bound(d *codec.Decoder, r *txn.Record, bad []codec.RowError, largest int64)
 func Make(
 	d *codec.Decoder, r *txn.Record, from Origin, bad []codec.RowError, err error, now time.Time, write func(Letter),
 ) {
+	at := r.Time
+	if at.After(now) || at.Before(time.Unix(0, 0)) && !at.IsZero() {
+		at = now // brokers refuse times that are too far from theirs
+	}
 	letter := func(value []byte, reason codec.Reason, text string, row int32) {
 		h := slices.Clone(r.Headers)
 		put := func(k, v string) { h = append(h, txn.Header{Key: k, Value: []byte(v)}) }
@@ -89,7 +93,7 @@ func Make(
 		}
 		put(codec.DeadFirstSeen, now.UTC().Format(time.RFC3339Nano))
 		write(Letter{ID{from.Topic, r.Offset, int(row)}, reason,
-			txn.Record{Key: r.Key, Value: value, Time: r.Time, Headers: h}})
+			txn.Record{Key: r.Key, Value: value, Time: at, Headers: h}})
 	}
 	if err != nil {
 		reason := codec.ReasonDamaged

@@ -25,8 +25,9 @@ const DefaultMaxMessage = 64 << 20
 
 // Options of a Broker. The zero value is an in-memory broker on a free port.
 type Options struct {
-	// Dir keeps topics, groups and transactions; it is made when missing. Empty = in memory, for tests; everything is then
-	// held twice or more and gone at the end. A directory serves one broker at a time.
+	// Dir keeps topics, groups and transactions; it is made when missing, and other accounts cannot read it. Empty =
+	// in memory, for tests; everything is then held twice or more and gone at the end. A directory serves one broker at a
+	// time.
 	Dir string
 	// Listen is host:port; port 0 = any free one. Empty = 127.0.0.1:0. Hosts other than the loopback are refused unless
 	// Insecure: there is neither encryption nor a password.
@@ -49,6 +50,7 @@ type Broker struct {
 	cluster *kfake.Cluster
 	addr    string
 	dir     string
+	disk    *disk // nil = in memory
 }
 
 // Start opens or creates the directory, listens and serves in the background until Close.
@@ -79,7 +81,7 @@ func Start(o Options) (*Broker, error) {
 		}
 	}
 	if o.Dir != "" {
-		if err := os.MkdirAll(o.Dir, 0o755); err != nil {
+		if err := private(o.Dir); err != nil {
 			return nil, fmt.Errorf("starting the embedded broker: %w", err)
 		}
 	}
@@ -116,8 +118,10 @@ func start(o Options, listen, advertise string) (*Broker, error) {
 			return listener{l, listening}, nil
 		}),
 	}
+	var d *disk
 	if o.Dir != "" {
-		opts = append(opts, kfake.DataDir(o.Dir))
+		d = newDisk(o.Dir)
+		opts = append(opts, kfake.DataDir(o.Dir), kfake.WithLogger(d))
 	}
 	if o.SyncWrites {
 		opts = append(opts, kfake.SyncWrites())
@@ -133,7 +137,10 @@ func start(o Options, listen, advertise string) (*Broker, error) {
 		cluster.Close()
 		return nil, errors.New("starting the embedded broker: it does not listen")
 	}
-	return &Broker{cluster: cluster, addr: listening.String(), dir: o.Dir}, nil
+	if d != nil {
+		d.guard(cluster)
+	}
+	return &Broker{cluster: cluster, addr: listening.String(), dir: o.Dir, disk: d}, nil
 }
 
 // Addr is host:port for clients.
@@ -146,7 +153,7 @@ func (b *Broker) Compact() { b.cluster.Compact() }
 func (b *Broker) Close() {
 	b.cluster.Close()
 	if b.dir != "" {
-		_ = os.WriteFile(filepath.Join(b.dir, cleanFile), nil, 0o644) // without it the next start only takes longer
+		_ = os.WriteFile(filepath.Join(b.dir, cleanFile), nil, 0o600) // without it the next start only takes longer
 	}
 }
 

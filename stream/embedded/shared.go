@@ -38,7 +38,9 @@ func (b *locked) close() {
 
 // Share starts a broker on o.Dir, or finds the one that another process runs there.
 func Share(o Options) (*Shared, error) {
-	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
+	// The broker's library makes its files readable for others; here the process as a whole makes none such.
+	syscall.Umask(0o077)
+	if err := private(o.Dir); err != nil {
 		return nil, fmt.Errorf("starting the embedded broker: %w", err)
 	}
 	name := filepath.Join(o.Dir, brokerFile)
@@ -90,7 +92,7 @@ func (s *Shared) Close() {
 
 // lockFile opens and locks a file; nil without an error when another process has locked it.
 func lockFile(name string) (*os.File, error) {
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644)
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}

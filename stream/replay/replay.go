@@ -7,9 +7,11 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"liftstream/codec"
@@ -55,6 +57,13 @@ type Machine struct {
 	At      state.Position // the state holds all messages below
 	Journal uint64         // number of the next journal record
 
+	// Judged says by which times messages of the past were judged. All others are judged by Now, in Unix nanoseconds; 0 =
+	// their times are not judged.
+	Judged state.Judgements
+	Now    int64
+	// Untimely says that the last message that was read, or a row of it, was refused for its time.
+	Untimely bool
+
 	// EachEvents and EachLabels, where set, take a message in place of TakeEvents and TakeLabels during a replay.
 	EachEvents func(r *txn.Record) error
 	EachLabels func(r *txn.Record) error
@@ -66,6 +75,10 @@ type Machine struct {
 	Batch  model.Batch
 	Scores model.Scores
 	Labels model.Labels
+	// UnknownClass is the first text of a label that was no class, "" where there is none.
+	UnknownClass string
+	// Rows is the number of readable records of the last events message, duplicates included.
+	Rows int
 
 	o       Options
 	spec    *model.Spec // o.Spec, except within Under
@@ -276,17 +289,29 @@ func (m *Machine) CarryOver() (change *model.Change, err error) {
 }
 
 // TakeEvents takes one events message into the state. Its bad rows are left out, and a message that cannot be read
-// moves nothing. Otherwise Batch holds the records.
+// moves nothing. Otherwise Batch holds the records, duplicates left out.
 //
-// A long message is taken in slices. Between two of them TakeEvents asks more, where that is set, whether to go on, with
-// the number of the next row. Where it is told not to, TakeEvents returns ErrInterrupted: the state holds a part of the
-// message, and the machine must be dropped or given another state.
+// A long message is taken in slices. Between two of them TakeEvents asks more, where that is set, whether to go on,
+// with the number of the next row. Where it is told not to, TakeEvents returns ErrInterrupted: the state holds a part
+// of the message, and the machine must be dropped or given another state.
 func (m *Machine) TakeEvents(r *txn.Record, more func(row int) bool) (bad []codec.RowError, err error) {
-	bad, err = m.ReadEvents(r)
+	bad, err = m.AdmitEvents(r)
 	if err == nil {
 		err = m.Score(more, nil)
 	}
 	return bad, err
+}
+
+// AdmitEvents is ReadEvents for a message that is taken into the state next: duplicates are left out of Batch.
+func (m *Machine) AdmitEvents(r *txn.Record) (bad []codec.RowError, err error) {
+	bad, err = m.ReadEvents(r)
+	if err != nil {
+		return bad, err
+	}
+	if again := m.Part.Sieve.Sift(&m.Batch); len(again) > 0 {
+		m.columns.Leave(again)
+	}
+	return bad, nil
 }
 
 // Score takes the records of Batch, the last events message, into the state, as TakeEvents does. It goes by
@@ -302,7 +327,7 @@ func (m *Machine) Score(more func(row int) bool, each func(b *model.Batch, from 
 				next = func(row int) bool { return more(from + row) }
 			}
 		}
-		if !m.Part.EventsWhile(b, &m.Scores, next) {
+		if !model.EventsWhile(m.Part, b, &m.Scores, next) {
 			return ErrInterrupted
 		}
 		if each != nil {
@@ -326,7 +351,7 @@ func (m *Machine) TakeLabels(r *txn.Record, more func(row int) bool) (
 	bad, err = m.ReadLabels(r)
 	if err == nil {
 		all := false
-		if counts, all = m.Part.LabelsWhile(&m.Labels, more); !all {
+		if counts, all = model.LabelsWhile(m.Part, &m.Labels, more); !all {
 			err = ErrInterrupted
 		}
 	}
@@ -336,12 +361,22 @@ func (m *Machine) TakeLabels(r *txn.Record, more func(row int) bool) (
 // ReadEvents reads an events message into Batch. A message with too many bad rows (deadletter.Bound) cannot be read. It
 // returns ErrInterrupted where Done was closed meanwhile.
 func (m *Machine) ReadEvents(r *txn.Record) ([]codec.RowError, error) {
+	m.Untimely = false
 	if err := m.refused(codec.StageEvents, r); err != nil {
 		return nil, err
 	}
-	bad, err := m.decoder.Decode(m.message(r), &m.Batch, &m.columns)
+	if r.Value == nil {
+		return nil, ErrTombstone
+	}
+	bad, err := m.decoder.Decode(m.message(r, m.Judged.Event), &m.Batch, &m.columns)
+	m.Untimely = codec.Untimely(bad, err)
+	m.UnknownClass = m.decoder.Findings.UnknownClass
+	m.Rows = m.Batch.N
 	return m.bounded(r, bad, err)
 }
+
+// ErrTombstone is returned for a message without a value. It says nothing, and is not bad.
+var ErrTombstone = errors.New("a message without a value")
 
 // IsEvent reports whether an events message can be read, and so has scores.
 func (m *Machine) IsEvent(r *txn.Record) bool {
@@ -351,10 +386,15 @@ func (m *Machine) IsEvent(r *txn.Record) bool {
 
 // ReadLabels reads a labels message into Labels, as ReadEvents does.
 func (m *Machine) ReadLabels(r *txn.Record) ([]codec.RowError, error) {
+	m.Untimely = false
 	if err := m.refused(codec.StageLabels, r); err != nil {
 		return nil, err
 	}
-	bad, err := m.decoder.DecodeLabels(m.message(r), &m.Labels)
+	if r.Value == nil {
+		return nil, ErrTombstone
+	}
+	bad, err := m.decoder.DecodeLabels(m.message(r, m.Judged.Label), &m.Labels)
+	m.Untimely = codec.Untimely(bad, err)
 	return m.bounded(r, bad, err)
 }
 
@@ -426,13 +466,27 @@ func (m *Machine) ScoreParts() (parts []codec.Part, bad []codec.RowError) {
 	return parts, bad
 }
 
-func (m *Machine) message(r *txn.Record) *codec.Message {
+func (m *Machine) message(r *txn.Record, judged func(offset int64) int64) *codec.Message {
 	x := &codec.Message{Value: r.Value, Partition: int32(m.o.Partition), Offset: r.Offset, Done: m.Done}
 	if !r.Time.IsZero() {
-		x.Time, x.Now = r.Time.UnixNano(), r.Time.UnixNano()
+		x.Time = nanoseconds(r.Time)
+	}
+	if x.Now = judged(r.Offset); x.Now == 0 {
+		x.Now = m.Now
 	}
 	for _, h := range r.Headers {
 		x.Headers.Set(h.Key, h.Value)
 	}
 	return x
+}
+
+// nanoseconds is a time in Unix nanoseconds, the nearest one for a time that these cannot tell, and never 0.
+func nanoseconds(t time.Time) int64 {
+	switch {
+	case t.Before(time.Unix(0, math.MinInt64)):
+		return math.MinInt64
+	case t.After(time.Unix(0, math.MaxInt64)):
+		return math.MaxInt64
+	}
+	return cmp.Or(t.UnixNano(), 1)
 }

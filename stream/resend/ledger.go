@@ -59,6 +59,29 @@ func (l *Ledger) mark(from, to int64) {
 	l.low, l.sent = to, slices.Delete(l.sent, i, k)
 }
 
+// wait notes that the letter at an offset waits again.
+func (l *Ledger) wait(offset int64) {
+	if offset < l.low {
+		if offset+1 < l.low {
+			l.sent = slices.Insert(l.sent, 0, span{offset + 1, l.low})
+		}
+		l.low = offset
+		return
+	}
+	for i, x := range l.sent {
+		if x[0] <= offset && offset < x[1] {
+			var parts []span
+			for _, p := range []span{{x[0], offset}, {offset + 1, x[1]}} {
+				if p[0] < p[1] {
+					parts = append(parts, p)
+				}
+			}
+			l.sent = slices.Replace(l.sent, i, i+1, parts...)
+			return
+		}
+	}
+}
+
 // receipt is the value of a record of the dead-letter topic that lies in the transaction of the messages sent again:
 // the ledger after them. The newest one of a group holds.
 type receipt struct {
@@ -123,7 +146,7 @@ func load(ctx context.Context, c *txn.Client, group, topic string, partition int
 	fail := func(err error) (*loaded, error) {
 		return nil, fmt.Errorf("reading what was sent again: %w", err)
 	}
-	if err := settled(ctx, c, topic, partition); err != nil {
+	if err := settled(ctx, c, topic, partition, longestOpen); err != nil {
 		return fail(err)
 	}
 	offsets, err := c.OffsetsIfAny(ctx, group, topic, []int{partition})
@@ -160,10 +183,12 @@ func load(ctx context.Context, c *txn.Client, group, topic string, partition int
 	return x, nil
 }
 
+// longestOpen is how long a transaction of somebody else is waited for.
+const longestOpen = 45 * time.Second
+
 // settled waits until all records that a partition has now are committed or aborted: a stage writes its letters in
 // transactions that end soon.
-func settled(ctx context.Context, c *txn.Client, topic string, partition int) error {
-	const longest = 45 * time.Second
+func settled(ctx context.Context, c *txn.Client, topic string, partition int, longest time.Duration) error {
 	high, err := c.ListOffsets(ctx, topic, []int{partition}, txn.HighWatermark)
 	if err != nil {
 		return err

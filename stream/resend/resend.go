@@ -6,6 +6,7 @@
 package resend
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -57,6 +58,8 @@ type Options struct {
 	Now      func() time.Time
 	// Each is told of each picked letter, once its fate is certain. The record is valid during the call.
 	Each func(l *Letter, o Outcome)
+
+	longestOpen time.Duration // for tests; 0 = the constant
 }
 
 // The bounds of one transaction.
@@ -72,6 +75,7 @@ type sender struct {
 	group    string
 	producer *txn.Producer
 	failed   bool // the producer must recover
+	torn     bool // the last transaction of a former run may be committed in part
 
 	// Of the partition in hand:
 
@@ -97,6 +101,9 @@ func Run(ctx context.Context, o Options) error {
 	if !o.DryRun {
 		if s.producer, err = o.Client.NewProducer(ctx, s.group, timeout); err != nil {
 			return fmt.Errorf("taking over the transactional id %s: %w", s.group, err)
+		}
+		if s.torn, err = s.mend(ctx, cmp.Or(o.longestOpen, longestOpen)); err != nil {
+			return fmt.Errorf("ending what a broker has left open: %w", err)
 		}
 	}
 	for p := range n {
@@ -168,6 +175,12 @@ func (s *sender) attempt(ctx context.Context) error {
 	}
 	if s.end < 0 {
 		s.end = at.end
+		if s.torn {
+			if err := s.compare(ctx, at); err != nil {
+				s.end = -1
+				return err
+			}
+		}
 	}
 	if len(before) > 0 && failed != nil && at.number == failed.number+1 {
 		s.sent(before) // the transaction without an answer was committed
@@ -198,8 +211,8 @@ func (s *sender) attempt(ctx context.Context) error {
 // take takes the next record of the partition.
 func (s *sender) take(ctx context.Context, r *txn.Record) error {
 	s.at.mark(s.next, r.Offset) // no letters lie between
-	s.next = r.Offset + 1
-	if s.at.Sent(r.Offset) {
+	s.next = r.Next()
+	if r.Unread != nil || s.at.Sent(r.Offset) {
 		return nil
 	}
 	x, ok := deadletter.ReadReport(r)
@@ -273,24 +286,37 @@ func (s *sender) commit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	x := receipt{Number: s.at.number + 1, Ends: ends}
-	after := Ledger{number: x.Number, low: s.at.low, sent: append([]span(nil), s.at.sent...)}
+	var letters []span
+	after := Ledger{number: s.at.number, low: s.at.low, sent: append([]span(nil), s.at.sent...)}
 	records := make([]txn.Record, 0, len(s.batch)+1)
 	for i := range s.batch {
 		l := &s.batch[i]
 		after.mark(l.At.Offset, l.At.Offset+1)
-		if n := len(x.Letters); n > 0 && x.Letters[n-1][1] == l.At.Offset {
-			x.Letters[n-1][1]++
+		if n := len(letters); n > 0 && letters[n-1][1] == l.At.Offset {
+			letters[n-1][1]++
 		} else {
-			x.Letters = append(x.Letters, span{l.At.Offset, l.At.Offset + 1})
+			letters = append(letters, span{l.At.Offset, l.At.Offset + 1})
 		}
 		records = append(records, message(l, s.o.Dead))
 	}
+	if err := s.note(ctx, records, after, letters, ends); err != nil {
+		return err
+	}
+	s.sent(s.batch)
+	s.batch, s.bytes = nil, 0
+	return nil
+}
+
+// note commits records with the receipt of a ledger and the offset of the group.
+func (s *sender) note(
+	ctx context.Context, records []txn.Record, after Ledger, letters []span, ends map[string][]int64,
+) error {
 	if len(after.sent) > maxSpans {
 		return fmt.Errorf("the letters that wait lie in more than %d runs between sent ones; send more of them at a time, "+
 			"with fewer filters", maxSpans)
 	}
-	x.Low, x.Sent = after.low, after.sent
+	after.number++
+	x := receipt{after.number, after.low, after.sent, letters, ends}
 	value, err := json.Marshal(x)
 	if err != nil {
 		return fmt.Errorf("writing the receipt: %w", err)
@@ -304,8 +330,7 @@ func (s *sender) commit(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	s.sent(s.batch)
-	s.at.Ledger, s.batch, s.bytes = after, nil, 0
+	s.at.Ledger = after
 	return nil
 }
 

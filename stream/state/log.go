@@ -107,7 +107,7 @@ func stateKeyBound(key string) int {
 		if key == OwnerKey {
 			return ownerBytes
 		}
-	case "journal":
+	case "journal", "judged":
 		if number(rest, JournalRing) {
 			return JournalBytes
 		}
@@ -140,10 +140,11 @@ func (l *Log) Empty() bool {
 	return true
 }
 
-// History returns the keys of the manifests and journal records, which tell of the state so far.
+// History returns the keys of the manifests, journal records and judgements, which tell of the state so far.
 func (l *Log) History() (keys []string) {
 	for _, key := range slices.Sorted(maps.Keys(l.values)) {
-		if strings.HasPrefix(key, "manifest/") || strings.HasPrefix(key, "journal/") {
+		if strings.HasPrefix(key, "manifest/") || strings.HasPrefix(key, "journal/") ||
+			strings.HasPrefix(key, judgedKeys) {
 			keys = append(keys, key)
 		}
 	}
@@ -307,7 +308,7 @@ func (l *Log) JournalEnd() (end uint64) {
 // Bound returns more bytes than the state of a partition of this specification can hold.
 func Bound(s *model.Spec) int64 {
 	o := &s.Options
-	sample := o.TailBytes + o.ReservoirBytes + o.WaitBytes
+	sample := o.TailBytes + o.ReservoirBytes + o.WaitBytes + o.DedupBytes
 	return 2*max(sample, 0) + 512<<20
 }
 

@@ -1,6 +1,6 @@
 // Package topics knows the topics of a stage: their names, how they must be made, and how they must fit each other.
 //
-// Begin at Specs and Check.
+// Begin at Specs, Check and Faults.
 package topics
 
 import (
@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"strconv"
+	"strings"
 
 	"liftstream/stream/deadletter"
 	"liftstream/stream/txn"
@@ -67,6 +68,38 @@ func Check(ctx context.Context, c *txn.Client, t Names) (partitions, dead int, e
 		}
 	}
 	return partitions, dead, nil
+}
+
+// Settings returns the unusual settings of the topics; dangerous ones give a *MismatchError. Without the right
+// DescribeConfigs it cannot look at them, and returns that.
+func Settings(ctx context.Context, c *txn.Client, t Names, n Needs) (unusual []Fault, err error) {
+	var names []string
+	for _, s := range Specs(t, 1, 1, 0) {
+		names = append(names, s.Name)
+	}
+	topics, err := c.Describe(ctx, names...)
+	switch {
+	case txn.KindOf(err) == txn.Denied:
+		return []Fault{{Topic: t.Events, Text: fmt.Sprintf("the settings of the topics are not known: %v", err)}}, nil
+	case err != nil:
+		return nil, fmt.Errorf("describing topics: %w", err)
+	}
+	known := make(map[string]txn.Topic, len(topics))
+	for _, topic := range topics {
+		known[topic.Name] = topic
+	}
+	var refused []string
+	for _, f := range Faults(known, t, n) {
+		if f.Refused {
+			refused = append(refused, f.String())
+		} else {
+			unusual = append(unusual, f)
+		}
+	}
+	if len(refused) > 0 {
+		return nil, &MismatchError{Problem: strings.Join(refused, "; ")}
+	}
+	return unusual, nil
 }
 
 // Specs are the topics of a stage as they must be: events, scores, labels and state with the same number of

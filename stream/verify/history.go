@@ -16,6 +16,7 @@ type history struct {
 	doneErr   error      // it cannot be read
 	beginning beginning
 	journal   map[uint64]state.JournalEntry
+	judged    state.Judgements
 	snapshots []*snapshot // readable or not, in the order of the topic
 
 	log   *state.Log
@@ -69,11 +70,13 @@ func readHistory(ctx context.Context, c *txn.Client, topic string, partition int
 func (h *history) take(r *txn.Record) {
 	key, value := string(r.Key), r.Value
 	h.log.Apply(r.Key, value)
-	former := value == nil && (strings.HasPrefix(key, "manifest/") || strings.HasPrefix(key, "journal/"))
+	former := value == nil && (strings.HasPrefix(key, "manifest/") || strings.HasPrefix(key, "journal/") ||
+		strings.HasPrefix(key, "judged/"))
 	if former || key == state.BeginKey {
 		// The records before belong to another state, in place of which one begins with this transaction.
 		h.ended, h.beginning, h.snapshots, h.first = r.Offset, beginning{anew: true, unknown: true}, nil, true
 		clear(h.journal)
+		h.judged = nil
 		return
 	}
 	if key == state.DoneKey && h.ended >= 0 && r.Offset == h.ended+1 { // else a marker would lie between
@@ -85,10 +88,26 @@ func (h *history) take(r *txn.Record) {
 	e, err := state.DecodeJournal(value, state.Format)
 	if err == nil && key == state.JournalKey(e.Number) && len(value) <= state.JournalBytes {
 		h.journal[e.Number] = e
+		h.between(r.Offset)
+		return
+	}
+	if j, err := state.DecodeJudgement(value, state.Format); err == nil && key == state.JudgedKey(j.Number) {
+		if n := len(h.judged); n == 0 || h.judged[n-1].Number < j.Number {
+			h.judged = append(h.judged, j)
+		}
+		h.between(r.Offset)
 		return
 	}
 	if m, err := state.DecodeManifest(value, state.Format); err == nil && key == m.Key() {
 		h.takeSnapshot(m)
+	}
+}
+
+// between takes note of a record that stands between the tombstones of a former state and the done record with which
+// this one begins.
+func (h *history) between(offset int64) {
+	if h.ended >= 0 && offset == h.ended+1 {
+		h.ended = offset
 	}
 }
 

@@ -75,6 +75,7 @@ func (v *verifier) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	v.m.Judged = v.history.judged
 	v.m.EachEvents = func(r *txn.Record) error { return v.event(ctx, r) }
 	if !v.begin(ctx, target) {
 		v.verdict.problem("there is nothing to begin with: neither the first events nor a snapshot with the journal after it")

@@ -96,9 +96,9 @@ func (p *Problem) Verify(r *Result) error {
 // Solve minimises F. warm is nil or the answer to an earlier, similar programme of as many columns, and the search
 // starts from its vertex. Its Alpha is enough; Cuts help where the points are the same. Solve does not change it.
 //
-// When ctx ends or the work is spent, Solve returns the best point so far with its bound, status Stopped: at worst alpha = 0, or the warm
-// weights repaired, with a bound of 0. The only error is that of a malformed Problem. The result is a function of the
-// Problem and warm alone unless ctx ends first.
+// When ctx ends or the work is spent, Solve returns the best point so far with its bound, status Stopped: at worst
+// alpha = 0, or the warm weights repaired, with a bound of 0. The only error is that of a malformed Problem. The result
+// is a function of the Problem and warm alone unless ctx ends first.
 func Solve(ctx context.Context, p *Problem, warm *Result) (*Result, error) {
 	if err := p.check(); err != nil {
 		return nil, fmt.Errorf("solving: %w", err)

@@ -210,6 +210,9 @@ func options(c *config.Config, s *model.Schema) model.Options {
 		Gate:             c.Fit.Gate,
 		Seed:             uint64(c.Fit.Seed),
 	}
+	if d := c.Dedup; d != nil {
+		o.DedupWindow, o.DedupBytes = int64(d.Window), int64(d.MaxBytes)
+	}
 	if l := c.Labels; l != nil {
 		o.WaitBytes = int64(l.MaxBytes)
 		o.WaitWindow = int64(l.Window)
@@ -291,18 +294,20 @@ func scorecardOptions(c *config.Config) (propensity.Options, error) {
 // columns is the contract between the columns of a record and the schema.
 func columns(c *config.Config, s *model.Schema) codec.Options {
 	o := codec.Options{
-		Schema:  s,
-		ID:      c.Record.ID,
-		Time:    c.Record.Time,
-		Weight:  c.Record.Weight,
-		Label:   c.Record.Label.Column,
-		Missing: c.Record.Missing,
+		Schema:   s,
+		ID:       c.Record.ID,
+		Time:     c.Record.Time.Column,
+		TimeUnit: c.Record.Time.Unit.Std(),
+		Weight:   c.Record.Weight,
+		Label:    c.Record.Label.Column,
+		Missing:  c.Record.Missing,
 		Numbers: number.Format{Decimal: c.Format.Decimal, Thousands: c.Format.Thousands, Percent: c.Format.Percent,
 			Currency: c.Format.Currency},
 		MaxMessage: int64(c.Memory.Message),
 		Budget:     codec.NewBudget(int64(c.Memory.Decoded)),
 		Nullable:   map[string]bool{},
 		Future:     c.Policy.Future.Std(),
+		Past:       c.Policy.Past.Std(),
 	}
 	for _, f := range c.Record.Features {
 		switch f.Nullable {
@@ -312,6 +317,7 @@ func columns(c *config.Config, s *model.Schema) codec.Options {
 			o.Nullable[f.Name] = false
 		}
 	}
+	o.Dedup = c.Dedup != nil
 	switch c.Output.Features {
 	case config.FeaturesSelected:
 		o.Features = codec.FeaturesSelected

@@ -10,8 +10,8 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// A log writes heldBackFirst lines of the same message in each heldBackWindow, and holds the others back. The first line
-// of the message in a later window, or the end of the log, says how many they were.
+// A log writes heldBackFirst lines of the same message in each heldBackWindow, and holds the others back. The first
+// line of the message in a later window, or the end of the log, says how many they were.
 const (
 	heldBackFirst  = 50
 	heldBackWindow = time.Minute
@@ -45,7 +45,9 @@ func newHeldBack(core zapcore.Core) *heldBack {
 }
 
 // With adds fields. The lines of the new core count with those of this one.
-func (h *heldBack) With(fields []zapcore.Field) zapcore.Core { return &heldBack{h.Core.With(fields), h.lines} }
+func (h *heldBack) With(fields []zapcore.Field) zapcore.Core {
+	return &heldBack{h.Core.With(fields), h.lines}
+}
 
 // Check has Write decide.
 func (h *heldBack) Check(e zapcore.Entry, c *zapcore.CheckedEntry) *zapcore.CheckedEntry {

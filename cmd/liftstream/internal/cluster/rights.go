@@ -29,15 +29,16 @@ func Rights(c *config.Config) string {
 		b.WriteByte('\n')
 	}
 	b.WriteString("# run\n")
-	add("topic", t.Events, false, "Read", "Describe")
+	// It looks at the settings of its topics before it starts.
+	add("topic", t.Events, false, "Read", "Describe", "DescribeConfigs")
 	if t.Labels != "" {
-		add("topic", t.Labels, false, "Read", "Describe")
+		add("topic", t.Labels, false, "Read", "Describe", "DescribeConfigs")
 	}
 	// At a start the stage reads the topics that it writes, to see how much of the last transaction is there.
-	add("topic", t.Scores, false, "Read", "Write", "Describe")
-	add("topic", t.Dead, false, "Read", "Write", "Describe")
-	add("topic", t.State, false, "Read", "Write", "Describe")
-	add("topic", t.Model, false, "Read", "Write", "Describe")
+	add("topic", t.Scores, false, "Read", "Write", "Describe", "DescribeConfigs")
+	add("topic", t.Dead, false, "Read", "Write", "Describe", "DescribeConfigs")
+	add("topic", t.State, false, "Read", "Write", "Describe", "DescribeConfigs")
+	add("topic", t.Model, false, "Read", "Write", "Describe", "DescribeConfigs")
 	add("group", c.Name, false, "Read", "Describe")
 	// One transactional id a partition, NAME-0, NAME-1 ..., and NAME-trainer.
 	add("transactional-id", c.Name+"-", true, "Write", "Describe")

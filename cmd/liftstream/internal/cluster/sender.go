@@ -83,7 +83,7 @@ func (s *Sender) Files(ctx context.Context, data []string, o file.TableOptions, 
 
 // complete reports a column of the configuration that the data do not have: every row of theirs would be rejected.
 func (s *Sender) complete(t *codec.Table, data []string, c *config.Config) error {
-	needed := []string{c.Record.ID, c.Record.Time, c.Record.Weight}
+	needed := []string{c.Record.ID, c.Record.Time.Column, c.Record.Weight}
 	for _, f := range c.Record.Features {
 		if f.Use != config.UseNever {
 			needed = append(needed, f.Name)

@@ -3,10 +3,10 @@ package cluster
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"liftstream/config"
+	"liftstream/stream/topics"
 	"liftstream/stream/txn"
 )
 
@@ -16,12 +16,12 @@ func (k *Cluster) Known(ctx context.Context, c *config.Config) (map[string]txn.T
 	for _, s := range Specs(c) {
 		names = append(names, s.Name)
 	}
-	topics, err := k.Describe(ctx, names...)
+	found, err := k.Describe(ctx, names...)
 	if err != nil {
 		return nil, fmt.Errorf("describing topics: %w", err)
 	}
-	known := make(map[string]txn.Topic, len(topics))
-	for _, t := range topics {
+	known := make(map[string]txn.Topic, len(found))
+	for _, t := range found {
 		known[t.Name] = t
 	}
 	return known, nil
@@ -60,39 +60,27 @@ func (k *Cluster) Problems(ctx context.Context, c *config.Config) ([]string, err
 		return nil, err
 	}
 	var found []string
-	off := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }
-	events := known[c.Topics.Events]
+	faults := topics.Faults(known, Topics(c), Needs(c))
 	for _, s := range Specs(c) {
 		t, ok := known[s.Name]
 		if !ok {
-			off("%s: it does not exist: 'liftstream topics create' makes it", s.Name)
+			found = append(found, s.Name+": it does not exist: 'liftstream topics create' makes it")
 			continue
 		}
 		if len(t.Leaderless) > 0 {
-			off("%s: partitions %s have no leader: brokers are down", s.Name, strings.Trim(fmt.Sprint(t.Leaderless), "[]"))
+			found = append(found, fmt.Sprintf("%s: partitions %s have no leader: brokers are down", s.Name,
+				strings.Trim(fmt.Sprint(t.Leaderless), "[]")))
 		}
-		switch s.Name {
-		case c.Topics.Model:
-			if t.Partitions != 1 {
-				off("%s: it has %d partitions and must have 1: delete it and create it again", s.Name, t.Partitions)
+		for _, f := range faults {
+			if f.Topic == s.Name {
+				found = append(found, f.String())
 			}
-		case c.Topics.Scores, c.Topics.Labels, c.Topics.State:
-			if events.Partitions > 0 && t.Partitions != events.Partitions {
-				off("%s: it has %d partitions and %s has %d: they must be equal", s.Name, t.Partitions, c.Topics.Events,
-					events.Partitions)
-			}
-		}
-		if policy := t.Configs["cleanup.policy"]; s.Configs["cleanup.policy"] != "" && policy != s.Configs["cleanup.policy"] {
-			off("%s: cleanup.policy is %s and must be %s, or its records vanish in time", s.Name, policy,
-				s.Configs["cleanup.policy"])
-		} else if s.Configs["cleanup.policy"] == "" && strings.Contains(policy, "compact") {
-			off("%s: cleanup.policy is %s and must be delete: compaction refuses messages without a key and drops those of "+
-				"the same one", s.Name, policy)
-		}
-		if size, err := strconv.ParseInt(t.Configs["max.message.bytes"], 10, 64); err == nil &&
-			size < int64(c.Memory.Message) {
-			off("%s: max.message.bytes is %d, below memory.message (%d)", s.Name, size, int64(c.Memory.Message))
 		}
 	}
 	return found, nil
+}
+
+// Needs are the sizes that the topics of a configuration must have.
+func Needs(c *config.Config) topics.Needs {
+	return topics.Needs{Message: int64(c.Memory.Message), Replication: c.Topics.Replication}
 }

@@ -3,7 +3,6 @@
 package live
 
 import (
-	"net/http"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -56,8 +55,10 @@ func New(c *config.Config, st *assemble.Stage, k *cluster.Cluster, o Options) *L
 		Policies: committed.Policies{InputLost: rebuild(c.Policy.InputLost),
 			TopicRecreated: rebuild(c.Policy.TopicRecreated), SchemaChanged: rebuild(c.Policy.SchemaChanged),
 			ModelLost: rebuild(c.Policy.ModelLost), OffsetMoved: moved[c.Policy.OffsetMoved]},
-		DeadShare: c.Policy.DeadShare, Under: st.Under, Format: o.Format,
-		Instance: k.Instance, Initial: o.Initial, Log: o.Log, Metrics: stream.NewMetrics(l.metrics), Now: time.Now,
+		DeadShare: c.Policy.DeadShare, Held: c.Policy.Held.Std(), Under: st.Under, Format: o.Format,
+		Replication: c.Topics.Replication,
+		Instance:    k.Instance, Initial: o.Initial,
+		Log: o.Log, Metrics: stream.NewMetrics(l.metrics), Now: time.Now,
 		OnScores: l.Board.Scores,
 	})
 	t := &c.Topics
@@ -80,5 +81,6 @@ func New(c *config.Config, st *assemble.Stage, k *cluster.Cluster, o Options) *L
 func (l *Live) Serve(free bool) (*Server, error) {
 	mux := operator.Handler(l.Source.Status, l.metrics)
 	page.Register(mux, l.Source)
-	return serve(l.config.HTTP.Listen, free, guard(l.config.HTTP.Token.Reveal(), http.Handler(mux)), l.log)
+	h := &l.config.HTTP
+	return serve(h.Listen, free, door(h.Listen, h.Hosts, guard(h.Token.Reveal(), mux)), l.log)
 }

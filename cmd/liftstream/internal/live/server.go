@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"golang.org/x/net/netutil"
 
 	"liftstream/cmd/liftstream/internal/cli"
 )
@@ -35,10 +36,11 @@ func serve(listen string, free bool, h http.Handler, log *zap.Logger) (*Server, 
 		return nil, cli.Environment(fmt.Errorf("listening for HTTP: %w; http.listen, or --listen of 'demo', names another "+
 			"address", err))
 	}
+	l = netutil.LimitListener(l, connections)
 	s := &Server{addr: l.Addr().String(), gone: make(chan struct{})}
 	s.http = &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second,
 		WriteTimeout: 60 * time.Second,
-		IdleTimeout:  2 * time.Minute, MaxHeaderBytes: 1 << 16, ErrorLog: zap.NewStdLog(log)}
+		IdleTimeout:  30 * time.Second, MaxHeaderBytes: 1 << 16, ErrorLog: zap.NewStdLog(log)}
 	go func() {
 		defer close(s.gone)
 		if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
@@ -72,8 +74,7 @@ func guard(token string, h http.Handler) http.Handler {
 		if !bearer {
 			_, given, _ = r.BasicAuth()
 		}
-		probe := r.URL.Path == "/healthz" || r.URL.Path == "/readyz"
-		if !probe && subtle.ConstantTimeCompare([]byte(given), []byte(token)) != 1 {
+		if !isProbe(r) && subtle.ConstantTimeCompare([]byte(given), []byte(token)) != 1 {
 			w.Header().Add("WWW-Authenticate", `Basic realm="liftstream", charset="UTF-8"`)
 			w.Header().Add("WWW-Authenticate", "Bearer")
 			http.Error(w, "the token of http.token is needed", http.StatusUnauthorized)

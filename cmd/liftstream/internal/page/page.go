@@ -127,10 +127,14 @@ type Live struct {
 	Positive string   `json:"positive,omitempty"`
 	Ready    bool     `json:"ready"`
 	Waiting  []string `json:"waiting"` // reasons to wait; empty when ready
+	Unusual  []string `json:"unusual"` // settings of topics; may be empty
 	Behind   int64    `json:"behind"`  // messages not yet read
 	Dead     uint64   `json:"dead"`    // dead letters made by this process
-	Fits     uint64   `json:"fits"`
-	Refused  uint64   `json:"fits_refused"`
+	// UnknownClass and Expired are records that are not learnt: their label is no class, or did not come in time.
+	UnknownClass uint64 `json:"unknown_class"`
+	Expired      uint64 `json:"expired"`
+	Fits         uint64 `json:"fits"`
+	Refused      uint64 `json:"fits_refused"`
 	// Gate is the last verdict on a new model, by any process of the group; nil = none yet.
 	Gate     *Gate    `json:"gate"`
 	Profiles Profiles `json:"profiles"`
@@ -141,10 +145,13 @@ type Live struct {
 func (s *Source) Live() Live {
 	st := s.Status()
 	l := Live{Name: s.Name, Positive: s.Positive, Ready: st.Ready, Waiting: st.Waiting, Fits: st.Fits, Refused: st.Refused,
-		Gate:     gateOf(st.Verdict),
+		Unusual: st.Unusual, Gate: gateOf(st.Verdict),
 		Profiles: s.Profiles(), View: s.Board.View()}
 	if l.Waiting == nil {
 		l.Waiting = []string{}
+	}
+	if l.Unusual == nil {
+		l.Unusual = []string{}
 	}
 	if l.Profiles.Best == nil {
 		l.Profiles.Best = []Profile{}
@@ -155,6 +162,8 @@ func (s *Source) Live() Live {
 	for _, p := range st.Partitions {
 		l.Behind += max(p.End-p.Offset, 0)
 		l.Dead += p.Dead
+		l.UnknownClass += p.UnknownClass
+		l.Expired += p.Expired
 	}
 	return l
 }

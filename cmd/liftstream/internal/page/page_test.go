@@ -217,7 +217,8 @@ func hostileSource(records int) *Source {
 		Places: []Place{{"where", "<s>there</s>"}}, Board: board,
 		Status: func() stream.Status {
 			return stream.Status{Waiting: []string{"waiting for <em>something</em>"},
-				Partitions: []stream.PartitionStatus{{Offset: 3, End: 10, Dead: 2}}}
+				Partitions: []stream.PartitionStatus{{Offset: 3, End: 10, Dead: 2, UnknownClass: 5, Expired: 4},
+					{UnknownClass: 1}}}
 		},
 		Profiles: func() Profiles {
 			return Profiles{Model: 7, Features: []string{"<w>feature", "job"},
@@ -307,13 +308,15 @@ func TestLiveSumsThePartitions(t *testing.T) {
 	body, h := get(t, server(t, hostileSource(60)).URL+"/api/live")
 	var l struct {
 		Scored, Behind, Dead int
+		Unknown              int `json:"unknown_class"`
+		Expired              int
 		Quality              struct{ Records int }
 		Profiles             struct{ Best []map[string]any }
 	}
 	if err := json.Unmarshal([]byte(body), &l); err != nil {
 		t.Fatal(err)
 	}
-	if l.Scored != 60 || l.Behind != 7 || l.Dead != 2 || l.Quality.Records != 60 ||
+	if l.Scored != 60 || l.Behind != 7 || l.Dead != 2 || l.Unknown != 6 || l.Expired != 4 || l.Quality.Records != 60 ||
 		l.Profiles.Best[0]["validated_lift"] != nil {
 		t.Errorf("%+v", l)
 	}

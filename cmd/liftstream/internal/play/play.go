@@ -91,7 +91,7 @@ func (s *run) lay() error {
 	if err != nil {
 		return cli.Environment(err)
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return cli.Environment(fmt.Errorf("making the directory of the demonstration: %w", err))
 	}
 	text, err := s.set.Config(filepath.Join(dir, "broker"), s.Listen)

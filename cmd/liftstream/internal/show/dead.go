@@ -204,8 +204,8 @@ func WholeLetter(w io.Writer, x *Letter, format string, largest int64) error {
 	if x.Row >= 0 {
 		source += fmt.Sprintf(", row %d", x.Row)
 	}
-	rows := [][]string{{"letter", placeOf(x)}, {"state", x.State}, {"reason", safe(string(x.Reason))},
-		{"stage", safe(x.Stage)}, {"error", safe(x.Error)}, {"message", safe(source)},
+	rows := [][]string{{"letter", placeOf(x)}, {"state", x.State}, {"reason", Visible(string(x.Reason))},
+		{"stage", Visible(x.Stage)}, {"error", Visible(x.Error)}, {"message", Visible(source)},
 		{"first seen", x.FirstSeen.UTC().Format(time.RFC3339Nano)}, {"sent again", strconv.Itoa(x.Replays) + " times before"},
 		{"key", shown(r.Key)}}
 	if !r.Time.IsZero() {
@@ -258,7 +258,7 @@ func payload(value []byte, largest int64) string {
 				rows = -1
 				break
 			}
-			fmt.Fprintf(&b, "(the rest cannot be read: %s)\n", safe(err.Error()))
+			fmt.Fprintf(&b, "(the rest cannot be read: %s)\n", Visible(err.Error()))
 			break
 		}
 		rows += t.Rows()
@@ -293,7 +293,7 @@ func payload(value []byte, largest int64) string {
 	if isText(cut) {
 		var lines []string
 		for line := range strings.SplitSeq(string(cut), "\n") {
-			lines = append(lines, safe(line))
+			lines = append(lines, Visible(line))
 		}
 		return head + "\n" + strings.Join(lines, "\n") + "\n"
 	}

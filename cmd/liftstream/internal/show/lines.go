@@ -17,6 +17,8 @@ type linePrinter struct {
 	w       *bufio.Writer
 	format  string
 	started bool
+	// seen: hidden characters of CSV are replaced; formulas: texts that look like formulas begin with an apostrophe.
+	seen, formulas bool
 }
 
 type cell struct {
@@ -43,13 +45,16 @@ func (p *linePrinter) line(cells []cell) error {
 			}
 			b = append(append(append(b, name...), ':'), value...)
 		}
-		_, err := p.w.Write(append(b, '}', '\n'))
+		_, err := p.w.Write(append(visibleJSON(nil, b), '}', '\n'))
 		return err
 	case "csv":
 		w := csv.NewWriter(p.w)
 		heading, record := make([]string, len(cells)), make([]string, len(cells))
 		for i, c := range cells {
 			heading[i], record[i] = c.name, plain(c.value)
+			if p.seen {
+				record[i] = visibleCell(record[i], p.formulas)
+			}
 		}
 		if !p.started {
 			_ = w.Write(heading)

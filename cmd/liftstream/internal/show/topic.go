@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"liftstream/codec"
@@ -26,6 +25,9 @@ type Printer interface {
 // Topic says how the records of a topic are printed.
 type Topic struct {
 	Format string // table, jsonl, csv or arrow
+	// Terminal: people read the output, so CSV shows hidden characters. Spreadsheet: a program reads it that takes some
+	// texts for formulas, so these begin with an apostrophe, too.
+	Terminal, Spreadsheet bool
 	// MaxMessage bounds the bytes of a message; 0 = codec.DefaultMaxMessage.
 	MaxMessage int64
 	// Unreadable is told of a message that cannot be read, which is passed over.
@@ -38,7 +40,7 @@ var ErrNoArrow = errors.New("the records are no rows")
 // Printer returns the printer of a topic: of scores, events or labels by row, of dead letters, or of the versions of
 // the topic model.
 func (t Topic) Printer(w *bufio.Writer, kind string) (Printer, error) {
-	lines := linePrinter{w: w, format: t.Format}
+	lines := linePrinter{w: w, format: t.Format, seen: t.Terminal || t.Spreadsheet, formulas: t.Spreadsheet}
 	switch {
 	case kind == "scores" || kind == "events" || kind == "labels":
 		return t.rows(w, kind == "scores")
@@ -73,6 +75,7 @@ type rowPrinter struct {
 
 	columns []codec.ColumnInfo // of the last table, for headings
 	buffer  []byte
+	row     []byte
 }
 
 // Close ends an Arrow stream.
@@ -115,7 +118,7 @@ func (p *rowPrinter) lines(r *txn.Record, limit int) (int, error) {
 		if printed == limit {
 			break
 		}
-		b := append(append(p.buffer[:0], line...), '\n')
+		b := append(visibleJSON(p.buffer[:0], []byte(line)), '\n')
 		switch p.Format {
 		case "jsonl":
 		case "table":
@@ -140,7 +143,8 @@ func (p *rowPrinter) table(t *codec.Table, n int) error {
 	switch p.Format {
 	case "jsonl":
 		for i := range n {
-			b = append(t.AppendJSON(b, i), '\n')
+			p.row = t.AppendJSON(p.row[:0], i)
+			b = append(visibleJSON(b, p.row), '\n')
 		}
 	case "csv":
 		if p.changed(t) {
@@ -148,6 +152,12 @@ func (p *rowPrinter) table(t *codec.Table, n int) error {
 		}
 		for i := range n {
 			b = t.AppendCSV(b, i)
+		}
+		if p.Terminal || p.Spreadsheet {
+			var err error
+			if b, err = rewrite(b, p.Spreadsheet); err != nil {
+				return err
+			}
 		}
 	case "arrow":
 		if n < t.Rows() {
@@ -198,20 +208,9 @@ func (p *rowPrinter) generic(b []byte, t *codec.Table, n int) []byte {
 	return b
 }
 
-// safe puts a dot in place of each character that would do something to a terminal: controls, invisible characters, and
-// characters that turn the direction of writing round.
-func safe(s string) string {
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return '·'
-		}
-		return r
-	}, s)
-}
-
-// clip shortens a text for a table and makes it safe.
+// clip shortens a text for a table and makes hidden characters visible.
 func clip(s string, width int) string {
-	s = safe(s)
+	s = Visible(s)
 	if utf8.RuneCountInString(s) <= width {
 		return s
 	}
