@@ -27,7 +27,7 @@ const (
 
 // Reasons to refuse a row.
 const (
-	ReasonID     Reason = "id"     // the id is null, empty, longer than 4 KiB or not UTF-8
+	ReasonID     Reason = "id"     // the id is null, empty, longer than 8 KiB or not UTF-8
 	ReasonTime   Reason = "time"   // the time cannot be read
 	ReasonFuture Reason = "future" // the time lies further ahead than allowed; also of a message
 	ReasonPast   Reason = "past"   // the time lies further back than allowed; also of a message

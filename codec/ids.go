@@ -8,7 +8,7 @@ import (
 )
 
 // maxID is the length of an id: scores, dead letters and waiting records repeat it.
-const maxID = 4 << 10
+const maxID = 8 << 10
 
 // rawText returns value i of a text column, or of a dictionary of texts, without a copy.
 func rawText(a arrow.Array, i int) (text string, is bool) {
