@@ -77,7 +77,7 @@ func (w *world) setOffset(topic string, offset int64, note string) {
 	req.Version, req.Group, req.Generation = 5, w.Name, -1
 	req.Topics = append(req.Topics, t)
 	w.admin(req)
-	got, err := w.Client.CommittedOffsets(context.Background(), w.Name, topic, []int{0})
+	got, err := w.Client.ConsumerGroup(w.Name).Offsets(context.Background(), topic, []int{0})
 	if err != nil || got[0] != (txn.GroupOffset{Offset: offset, Note: note}) {
 		w.T.Fatalf("the offset is not set: %v, %v", got, err)
 	}

@@ -367,7 +367,7 @@ func rebalance(r *rig, how time.Duration) {
 func (r *rig) shared(members int) {
 	r.t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		g, err := r.Client.DescribeGroup(context.Background(), r.Name)
+		g, err := r.Client.ConsumerGroup(r.Name).Describe(context.Background())
 		own := 0
 		for _, m := range g.Members {
 			if len(m.Partitions[r.Topics.Events]) > 0 {

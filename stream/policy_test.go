@@ -258,7 +258,7 @@ func TestRebalanceKeepsWhatIsNotDoneYet(t *testing.T) {
 			case disturbed.CompareAndSwap(false, true):
 				other.Store(w.run(w.options(w.Client)))
 				for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-					if d, err := w.Client.DescribeGroup(ctx, w.Name); err == nil && d.State == "PreparingRebalance" {
+					if d, err := w.Client.ConsumerGroup(w.Name).Describe(ctx); err == nil && d.State == "PreparingRebalance" {
 						break
 					}
 				}

@@ -46,7 +46,7 @@ func Resume(ctx context.Context, c *txn.Client, stage string, t topics.Names, pa
 		if x.topic == "" {
 			continue
 		}
-		got, err := c.OffsetsIfAny(ctx, stage, x.topic, []int{partition})
+		got, err := c.ConsumerGroup(stage).OffsetsIfAny(ctx, x.topic, []int{partition})
 		if err != nil {
 			return fail(err)
 		}
@@ -76,7 +76,7 @@ func (t *task) accepted(ctx context.Context) (at state.Position, err error) {
 		if topic == "" {
 			continue
 		}
-		got, err := t.s.o.Client.OffsetsIfAny(ctx, ResumeGroup(t.s.o.Name), topic, []int{t.id})
+		got, err := t.s.o.Client.ConsumerGroup(ResumeGroup(t.s.o.Name)).OffsetsIfAny(ctx, topic, []int{t.id})
 		if err != nil {
 			return at, fmt.Errorf("reading the accepted offsets: %w", err)
 		}

@@ -258,7 +258,7 @@ func (r *rig) lateLabels(p, from int) []txn.Record {
 
 // committed returns the records that the group has committed.
 func (r *rig) committed() int {
-	got, err := r.Client.CommittedOffsets(context.Background(), r.Name, r.Topics.Events, upTo(r.N))
+	got, err := r.Client.ConsumerGroup(r.Name).Offsets(context.Background(), r.Topics.Events, upTo(r.N))
 	if err != nil {
 		return 0
 	}

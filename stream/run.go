@@ -221,7 +221,7 @@ func (s *Stage) Run(ctx context.Context) error {
 	}
 	s.wait("joining the group " + s.o.Name)
 	if s.o.Instance != "" {
-		if n, err := s.o.Client.Evict(ctx, s.o.Name, s.o.Instance); err != nil || n > 0 {
+		if n, err := s.o.Client.ConsumerGroup(s.o.Name).Evict(ctx, s.o.Instance); err != nil || n > 0 {
 			s.o.Log.Info("evicting what a killed process left in the group", zap.Int("members", n), zap.Error(err))
 		}
 	}
@@ -256,7 +256,7 @@ func (s *Stage) alone(ctx context.Context, read []string) error {
 	began := s.o.Now()
 	for {
 		err := s.patiently(ctx, func() error {
-			return s.o.Client.Strangers(ctx, s.o.Name, read, s.o.Topics.String())
+			return s.o.Client.ConsumerGroup(s.o.Name).Strangers(ctx, read, s.o.Topics.String())
 		})
 		var other *txn.StrangerError
 		if !errors.As(err, &other) || ctx.Err() != nil {

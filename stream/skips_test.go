@@ -27,7 +27,7 @@ func (w *world) skipped(o Options, stage string, offset int64, processed bool) e
 func (w *world) idle(t *testing.T) {
 	t.Helper()
 	streamtest.Eventually(t, 20*time.Second, "members are left", func() bool {
-		g, err := w.Client.DescribeGroup(context.Background(), w.Name)
+		g, err := w.Client.ConsumerGroup(w.Name).Describe(context.Background())
 		return err == nil && len(g.Members) == 0
 	})
 }

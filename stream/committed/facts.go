@@ -88,7 +88,7 @@ func (r *Reader) Offsets(ctx context.Context) (g Group, err error) {
 	ask := func(topic string) txn.GroupOffset {
 		var all map[int]txn.GroupOffset
 		if err == nil {
-			all, err = r.Client.CommittedOffsets(ctx, r.Group, topic, []int{r.Partition})
+			all, err = r.Client.ConsumerGroup(r.Group).Offsets(ctx, topic, []int{r.Partition})
 		}
 		return all[r.Partition]
 	}

@@ -62,7 +62,7 @@ func TestRestart(t *testing.T) {
 		if err != nil || len(f.Records) != 1 || string(f.Records[0].Value) != "v" {
 			t.Fatalf("got %+v, %v", f, err)
 		}
-		if o, err := c.CommittedOffsets(ctx, "g", "t", []int{0}); err != nil || o[0].Offset != 42 {
+		if o, err := c.ConsumerGroup("g").Offsets(ctx, "t", []int{0}); err != nil || o[0].Offset != 42 {
 			t.Errorf("committed offset: got %v, %v", o, err)
 		}
 		if topics, err := c.Describe(ctx, "t"); err != nil || len(topics) != 1 || topics[0].Partitions != 2 ||

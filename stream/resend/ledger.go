@@ -149,7 +149,7 @@ func load(ctx context.Context, c *txn.Client, group, topic string, partition int
 	if err := settled(ctx, c, topic, partition, longestOpen); err != nil {
 		return fail(err)
 	}
-	offsets, err := c.OffsetsIfAny(ctx, group, topic, []int{partition})
+	offsets, err := c.ConsumerGroup(group).OffsetsIfAny(ctx, topic, []int{partition})
 	if err != nil {
 		return fail(err)
 	}

@@ -104,7 +104,7 @@ func TestEachLetterIsSentOnce(t *testing.T) {
 		if err != nil || !ledgers[0].Sent(0) || !ledgers[0].Sent(1202) || ledgers[0].Sent(1<<40) {
 			t.Errorf("ledger %+v, %v", ledgers, err)
 		}
-		set, err := w.Client.CommittedOffsets(t.Context(), resend.Group(w.Name), w.Topics.Dead, []int{0})
+		set, err := w.Client.ConsumerGroup(resend.Group(w.Name)).Offsets(t.Context(), w.Topics.Dead, []int{0})
 		if err != nil || set[0].Offset < 1204 {
 			t.Errorf("the group stands at %+v, %v", set, err)
 		}
@@ -307,7 +307,7 @@ func TestOffsetSetByHand(t *testing.T) {
 			t.Fatal(err)
 		}
 		streamtest.Eventually(t, 10*time.Second, "the offset is not there", func() bool {
-			got, err := w.Client.CommittedOffsets(t.Context(), resend.Group(w.Name), w.Topics.Dead, []int{0})
+			got, err := w.Client.ConsumerGroup(resend.Group(w.Name)).Offsets(t.Context(), w.Topics.Dead, []int{0})
 			return err == nil && got[0].Offset == 7
 		})
 		run(t, o)

@@ -61,7 +61,7 @@ func Run(ctx context.Context, o Options) (*state.Skip, error) {
 	if o.Partition >= partitions {
 		return nil, refuse("%s has the partitions 0 to %d, and no %d", topic, partitions-1, o.Partition)
 	}
-	group, err := o.Client.DescribeGroup(ctx, o.Name)
+	group, err := o.Client.ConsumerGroup(o.Name).Describe(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("asking for the members of the group %s: %w", o.Name, err)
 	}

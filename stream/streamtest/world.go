@@ -231,7 +231,7 @@ func (w *World) IDs(partition int) (ids []string) {
 // Committed returns the stage's committed event offset of a partition.
 func (w *World) Committed(partition int) int64 {
 	w.T.Helper()
-	got, err := w.Client.CommittedOffsets(context.Background(), w.Name, w.Topics.Events, []int{partition})
+	got, err := w.Client.ConsumerGroup(w.Name).Offsets(context.Background(), w.Topics.Events, []int{partition})
 	if err != nil {
 		w.T.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package txn
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +13,6 @@ import (
 	"github.com/segmentio/kafka-go/protocol/describeconfigs"
 	"github.com/segmentio/kafka-go/protocol/listoffsets"
 	"github.com/segmentio/kafka-go/protocol/metadata"
-	"github.com/segmentio/kafka-go/protocol/offsetfetch"
 )
 
 // Topic describes a topic of the cluster.
@@ -203,81 +201,6 @@ func told(code kafka.Error, message string) error {
 	return fmt.Errorf("%w: %s", code, message)
 }
 
-// GroupOffset is a group's committed offset of a partition.
-type GroupOffset struct {
-	Offset int64  // the next one to read; -1 = none
-	Note   string // committed beside it (Transaction.Note)
-}
-
-// CommittedOffsets returns the group's next offset for each of the partitions of a topic, with the note beside it. A
-// broker may give an offset that an earlier transaction committed. Right after a Commit it often does, and one that was
-// killed was seen to do so even after Producer.Recover. A caller that must not do anything twice writes the offset into
-// a topic, in the same transaction, and reads it there after Recover: when the last stable offset of that partition is
-// its high watermark, the last such record is the truth.
-func (c *Client) CommittedOffsets(
-	ctx context.Context,
-	group, topic string,
-	partitions []int,
-) (map[int]GroupOffset, error) {
-	const op = "OffsetFetch"
-	req := &offsetfetch.Request{
-		GroupID: group,
-		Topics:  []offsetfetch.RequestTopic{{Name: topic, PartitionIndexes: int32s(partitions)}},
-	}
-	var res *offsetfetch.Response
-	err := c.patiently(ctx, func() error {
-		m, err := c.roundTrip(ctx, req, 0)
-		if err != nil {
-			return failed(op, err)
-		}
-		res = m.(*offsetfetch.Response)
-		if kafka.Error(res.ErrorCode) == kafka.GroupIdNotFound { // some brokers say so of a group that they have forgotten
-			res = &offsetfetch.Response{}
-			return nil
-		}
-		if res.ErrorCode != 0 {
-			return coded(op, "", 0, res.ErrorCode)
-		}
-		for _, t := range res.Topics {
-			for _, p := range t.Partitions {
-				if p.ErrorCode != 0 {
-					return coded(op, t.Name, int(p.PartitionIndex), p.ErrorCode)
-				}
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	offsets := make(map[int]GroupOffset, len(partitions))
-	for _, p := range partitions {
-		offsets[p] = GroupOffset{Offset: -1}
-	}
-	for _, t := range res.Topics {
-		for _, p := range t.Partitions {
-			offsets[int(p.PartitionIndex)] = GroupOffset{p.CommittedOffset, p.Metadata}
-		}
-	}
-	return offsets, nil
-}
-
-// OffsetsIfAny is CommittedOffsets of a group that may not exist yet: then it has no offsets.
-func (c *Client) OffsetsIfAny(ctx context.Context, group, topic string, partitions []int) (map[int]GroupOffset, error) {
-	d, err := c.DescribeGroup(ctx, group)
-	if err != nil {
-		return nil, err
-	}
-	if d.State != "Dead" {
-		return c.CommittedOffsets(ctx, group, topic, partitions)
-	}
-	offsets := make(map[int]GroupOffset, len(partitions))
-	for _, p := range partitions {
-		offsets[p] = GroupOffset{Offset: -1}
-	}
-	return offsets, nil
-}
-
 // ListOffsets finds the offsets of a position in the named partitions of a topic. It waits for leaders that move.
 func (c *Client) ListOffsets(ctx context.Context, topic string, partitions []int, at Position) (map[int]int64, error) {
 	const op = "ListOffsets"
@@ -346,100 +269,6 @@ func (c *Client) ListOffsets(ctx context.Context, topic string, partitions []int
 		}
 	}
 	return offsets, nil
-}
-
-// GroupDescription is the state of a consumer group.
-type GroupDescription struct {
-	State   string // Empty, PreparingRebalance, CompletingRebalance, Stable, Dead
-	Members []GroupMember
-}
-
-// GroupMember is one member of a group. Partitions, by topic, are sorted.
-type GroupMember struct {
-	ID         string
-	ClientID   string
-	Host       string
-	Partitions map[string][]int
-	Topics     []string // that it reads, sorted; none while the group rebalances
-	Format     int      // see GroupConfig; 0 when it does not say
-	Identity   string   // see GroupConfig; "" when it does not say
-
-	generation int64 // in which it last owned partitions
-}
-
-// DescribeGroup tells the state of a group and its members, by member id. A group that does not exist is Dead.
-func (c *Client) DescribeGroup(ctx context.Context, group string) (GroupDescription, error) {
-	const op = "DescribeGroups"
-	var d GroupDescription
-	err := c.patiently(ctx, func() error {
-		res, err := c.kafka.DescribeGroups(ctx, &kafka.DescribeGroupsRequest{GroupIDs: []string{group}})
-		if err != nil {
-			return failed(op, err)
-		}
-		if len(res.Groups) != 1 {
-			return failed(op, errors.New("the answer is not about the one group asked for"))
-		}
-		g := res.Groups[0]
-		if g.Error != nil {
-			if errors.Is(g.Error, kafka.GroupIdNotFound) {
-				d = GroupDescription{State: "Dead"}
-				return nil
-			}
-			return failed(op, g.Error)
-		}
-		d = GroupDescription{State: g.GroupState}
-		for _, m := range g.Members {
-			member := GroupMember{ID: m.MemberID, ClientID: m.ClientID, Host: m.ClientHost, Partitions: make(map[string][]int)}
-			if c, err := parseClaim(m.MemberMetadata.UserData); err == nil {
-				member.Format, member.Identity, member.generation = c.format, c.identity, c.generation
-			}
-			member.Topics = slices.Sorted(slices.Values(m.MemberMetadata.Topics))
-			for _, t := range m.MemberAssignments.Topics {
-				member.Partitions[t.Topic] = slices.Sorted(slices.Values(t.Partitions))
-			}
-			d.Members = append(d.Members, member)
-		}
-		slices.SortFunc(d.Members, func(a, b GroupMember) int { return cmp.Compare(a.ID, b.ID) })
-		return nil
-	})
-	return d, err
-}
-
-// Evict makes the group's members of that client id leave at once and tells how many there were. A process that was
-// killed leaves a ghost that keeps its partitions until its session ends; the process that takes its place may evict
-// it, if its client id is its own alone.
-func (c *Client) Evict(ctx context.Context, group, clientID string) (int, error) {
-	const op = "LeaveGroup"
-	d, err := c.DescribeGroup(ctx, group)
-	if err != nil {
-		return 0, err
-	}
-	req := &kafka.LeaveGroupRequest{GroupID: group}
-	for _, m := range d.Members {
-		if m.ClientID == clientID {
-			req.Members = append(req.Members, kafka.LeaveGroupRequestMember{ID: m.ID})
-		}
-	}
-	if len(req.Members) == 0 {
-		return 0, nil
-	}
-	res, err := c.kafka.LeaveGroup(ctx, req)
-	if err == nil {
-		err = res.Error
-	}
-	if err != nil {
-		return 0, failed(op, err)
-	}
-	n := 0
-	for _, m := range res.Members {
-		switch {
-		case m.Error == nil:
-			n++
-		case !errors.Is(m.Error, kafka.UnknownMemberId): // it has just gone by itself
-			return n, failed(op, m.Error)
-		}
-	}
-	return n, nil
 }
 
 // patiently repeats a request that only reads while the cluster is not ready for it, within one timeout.

@@ -50,7 +50,7 @@ type Config struct {
 	Brokers  []string       // bootstrap addresses, host:port
 	TLS      *TLS           // nil = plain text; see LoadTLS
 	SASL     sasl.Mechanism // nil = no authentication; see SASL
-	ClientID string         // told to the brokers, shown by DescribeGroup
+	ClientID string         // told to the brokers, shown by ConsumerGroup.Describe
 
 	// Timeout bounds one request with its answer; 0 = DefaultTimeout. Fetch adds its waiting time.
 	Timeout time.Duration

@@ -203,7 +203,7 @@ func member(t *testing.T, c *Client, group, topic string) *Generation {
 
 // committedOffset returns the group's next offset for a partition, -1 if it has none.
 func committedOffset(ctx context.Context, c *Client, group, topic string, partition int) (int64, error) {
-	offsets, err := c.CommittedOffsets(ctx, group, topic, []int{partition})
+	offsets, err := c.ConsumerGroup(group).Offsets(ctx, topic, []int{partition})
 	return offsets[partition].Offset, err
 }
 

@@ -155,7 +155,7 @@ func (c *Client) Check(ctx context.Context) error {
 	var furthest error
 	stage := -1
 	for _, address := range c.cfg.Brokers {
-		at, err := c.probe(ctx, address)
+		at, err := c.cfg.probe(ctx, address)
 		if err == nil {
 			return nil
 		}
@@ -167,16 +167,16 @@ func (c *Client) Check(ctx context.Context) error {
 }
 
 // probe goes through the layers of one connection and tells at which one it failed.
-func (c *Client) probe(ctx context.Context, address string) (stage int, err error) {
-	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
+func (c *Config) probe(ctx context.Context, address string) (stage int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
-	conn, err := c.cfg.Dial(ctx, "tcp", address)
+	conn, err := c.Dial(ctx, "tcp", address)
 	if err != nil {
 		return 0, &Error{Op: "Connect", Kind: Environment, Reason: "no broker answers at " + address, Err: err}
 	}
 	defer func() { _ = conn.Close() }()
-	if c.cfg.TLS != nil {
-		secure, err := c.cfg.TLS.secure(ctx, conn, address)
+	if c.TLS != nil {
+		secure, err := c.TLS.secure(ctx, conn, address)
 		if renew := (*renewError)(nil); errors.As(err, &renew) {
 			return 1, failed("Connect", err)
 		}
@@ -191,7 +191,7 @@ func (c *Client) probe(ctx context.Context, address string) (stage int, err erro
 	}
 	established := conn
 	dialer := &kafka.Dialer{
-		ClientID: c.cfg.ClientID, Timeout: c.cfg.Timeout, SASLMechanism: c.cfg.SASL,
+		ClientID: c.ClientID, Timeout: c.Timeout, SASLMechanism: c.SASL,
 		DialFunc: func(context.Context, string, string) (net.Conn, error) { return established, nil },
 	}
 	k, err := dialer.DialContext(ctx, "tcp", address)

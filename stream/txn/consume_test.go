@@ -114,7 +114,7 @@ func testLateRequests(t *testing.T, b *broker) {
 	for _, step := range []int16{apiAddPartitions, apiProduce, apiAddOffsets, apiTxnOffsetCommit, apiEndTxn} {
 		f.arm(step, hold)
 		mustKind(t, fmt.Sprintf("step %d held", step), s.once(ctx, 5), Unknown)
-		f.release() // after Recover and CommittedOffsets, before the next transaction
+		f.release() // after Recover and the look at the offsets, before the next transaction
 		if err := s.once(ctx, 5); err != nil {
 			t.Fatalf("step %d: after the late request: %v", step, err)
 		}

@@ -79,7 +79,7 @@ func TestBrokerKilled(t *testing.T) {
 	})
 	var last int64 // that the broker has told
 	done := func() int64 {
-		offsets, err := c.CommittedOffsets(ctx, s.group, s.in, upTo(partitions))
+		offsets, err := c.ConsumerGroup(s.group).Offsets(ctx, s.in, upTo(partitions))
 		if err != nil {
 			return 0
 		}

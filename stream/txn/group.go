@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -39,7 +38,7 @@ type GroupConfig struct {
 // Nothing is committed through it and its offsets are not used: they are stale where transactions commit them.
 type Group struct {
 	cfg    GroupConfig
-	client *Client
+	seen   ConsumerGroup // from outside
 	group  *kafka.ConsumerGroup
 	sticky *sticky
 	joined bool   // there was a generation
@@ -92,7 +91,7 @@ func (c *Client) JoinGroup(cfg GroupConfig) (*Group, error) {
 	if err != nil {
 		return nil, &Error{Op: opJoin, Kind: Invalid, Reason: "the group's settings", Err: err}
 	}
-	return &Group{cfg: cfg, client: c, group: group, sticky: s}, nil
+	return &Group{cfg: cfg, seen: c.ConsumerGroup(cfg.ID), group: group, sticky: s}, nil
 }
 
 // Next waits for the next generation; the one before must have ended, which it does by itself at a rebalance. It goes
@@ -135,7 +134,7 @@ func (g *Group) Next(ctx context.Context) (*Generation, error) {
 		if former := g.member; former != "" &&
 			!errors.Is(err, kafka.RebalanceInProgress) { // the one error after which kafka-go keeps its id
 			g.member = ""
-			retiring.Go(func() { g.client.retire(retire, g.cfg.ID, former) })
+			retiring.Go(func() { g.seen.retire(retire, former) })
 		}
 		e := failed(opJoin, err)
 		switch e.Kind {
@@ -158,7 +157,7 @@ func (g *Group) Next(ctx context.Context) (*Generation, error) {
 func (g *Group) consult(ctx context.Context) (format int, err error) {
 	var d GroupDescription
 	for range 20 { // members do not tell while others join, and then the next generation comes soon
-		d, err = g.client.DescribeGroup(ctx, g.cfg.ID)
+		d, err = g.seen.Describe(ctx)
 		if err == nil && d.told() || !sleep(ctx, joinBackoff/2) {
 			break
 		}
@@ -174,64 +173,6 @@ func (g *Group) consult(ctx context.Context) (format int, err error) {
 		format = min(format, max(m.Format, 1))
 	}
 	return format, nil
-}
-
-// StrangerError is returned where the members of a group have another identity than the one that asks, or read other
-// topics.
-type StrangerError struct {
-	Group  string
-	Member GroupMember // one of the others
-}
-
-func (e *StrangerError) Error() string {
-	return fmt.Sprintf("the group %s has members that read other topics: %s at %s reads %s", e.Group,
-		e.Member.ClientID, strings.TrimPrefix(e.Member.Host, "/"), strings.Join(e.Member.Topics, " and "))
-}
-
-// Strangers returns a *StrangerError where the group belongs to members of another identity, nil where it does not, or
-// where the group does not tell at present.
-func (c *Client) Strangers(ctx context.Context, group string, topics []string, identity string) error {
-	d, err := c.DescribeGroup(ctx, group)
-	if err != nil {
-		return err
-	}
-	if other, found := d.rules(topics, identity); d.told() && found {
-		return &StrangerError{Group: group, Member: other}
-	}
-	return nil
-}
-
-// told reports whether all members have said what they read.
-func (d *GroupDescription) told() bool {
-	return !slices.ContainsFunc(d.Members, func(m GroupMember) bool { return len(m.Topics) == 0 })
-}
-
-// rules returns a member to whose kind the group belongs, where that is not the kind of a member that reads the topics
-// and has the identity.
-func (d *GroupDescription) rules(topics []string, identity string) (GroupMember, bool) {
-	if len(d.Members) == 0 {
-		return GroupMember{}, false
-	}
-	peers := make([]peer, len(d.Members))
-	for i, m := range d.Members {
-		peers[i] = newPeer(m.Topics, claim{generation: m.generation, identity: m.Identity})
-	}
-	first := eldest(peers)
-	return d.Members[slices.Index(peers, first)], first.stranger(newPeer(topics, claim{identity: identity}))
-}
-
-// retire makes a member leave that nobody speaks for any more. It does so again and again until ctx ends: a broker that
-// has just started may load the group twice, and knows the member again the second time.
-func (c *Client) retire(ctx context.Context, group, member string) {
-	req := &kafka.LeaveGroupRequest{GroupID: group, Members: []kafka.LeaveGroupRequestMember{{ID: member}}}
-	for {
-		once, cancel := context.WithTimeout(ctx, 2*time.Second)
-		_, _ = c.kafka.LeaveGroup(once, req) // an unknown member is the aim, and all other errors are tried again
-		cancel()
-		if !sleep(ctx, joinBackoff) {
-			return
-		}
-	}
 }
 
 // Close ends the generation, waits for its goroutines and leaves the group, so that others take over at once.

@@ -160,7 +160,7 @@ func testGroup(t *testing.T, b *broker) {
 	if len(second.Partitions) != 2 || !slices.Equal(both, []int{0, 1, 2, 3}) {
 		t.Fatalf("two members: %v and %v", second.Partitions, other.Partitions)
 	}
-	d, err := a.DescribeGroup(ctx, group)
+	d, err := a.ConsumerGroup(group).Describe(ctx)
 	if err != nil || d.State != "Stable" || len(d.Members) != 2 {
 		t.Fatalf("got %+v, %v", d, err)
 	}
@@ -178,7 +178,7 @@ func testGroup(t *testing.T, b *broker) {
 	if !slices.Equal(third.Partitions, []int{0, 1, 2, 3}) {
 		t.Errorf("alone again: got %v", third.Partitions)
 	}
-	if gone, err := a.DescribeGroup(ctx, unique("group")); err != nil || gone.State != "Dead" {
+	if gone, err := a.ConsumerGroup(unique("group")).Describe(ctx); err != nil || gone.State != "Dead" {
 		t.Errorf("a group that does not exist: got %+v, %v", gone, err)
 	}
 }
@@ -204,10 +204,10 @@ func testEvict(t *testing.T, b *broker) {
 	}
 	s.stop()
 	c := b.client(t, func(cfg *Config) { cfg.ClientID = "instance-2" })
-	if n, err := c.Evict(ctx, group, "instance-2"); err != nil || n != 0 {
+	if n, err := c.ConsumerGroup(group).Evict(ctx, "instance-2"); err != nil || n != 0 {
 		t.Fatalf("nobody to evict: got %d, %v", n, err)
 	}
-	if n, err := c.Evict(ctx, group, "instance-1"); err != nil || n != 1 {
+	if n, err := c.ConsumerGroup(group).Evict(ctx, "instance-1"); err != nil || n != 1 {
 		t.Fatalf("the ghost: got %d, %v", n, err)
 	}
 	start := time.Now()

@@ -184,7 +184,7 @@ func (c *Client) Produce(ctx context.Context, records []Record, compression Comp
 	}
 	batches, err := c.producer.encode(records, compression, c.cfg.BatchBytes)
 	if err == nil {
-		err = c.produceAgain(ctx, c.producer, batches)
+		err = c.producer.produceAgain(ctx, batches)
 	}
 	if err != nil {
 		c.producer = nil // the sequences are in doubt: the next call begins with a new producer id
@@ -192,7 +192,8 @@ func (c *Client) Produce(ctx context.Context, records []Record, compression Comp
 	return err
 }
 
-func (c *Client) produceAgain(ctx context.Context, s *session, batches []batch) error {
+// produceAgain produces the batches, again and again while that can help.
+func (s *session) produceAgain(ctx context.Context, batches []batch) error {
 	const shortest, longest = 20 * time.Millisecond, time.Second
 	var missing time.Duration // how long a topic has been unknown
 	for pause := shortest; ; pause = min(2*pause, longest) {

@@ -60,7 +60,7 @@ func (c *Client) NewProducer(ctx context.Context, transactionalID string, timeou
 // one that was being completed, and bars every earlier request that is still under way. Whether the failed transaction
 // took effect shows in its records, afterwards and not before; the caller must look and go on from there. All records
 // that this id ever wrote are decided by then, and none of them lies above the last stable offset, but after the death
-// of a broker: see Discard. Client.CommittedOffsets may be behind then for good.
+// of a broker: see Discard. ConsumerGroup.Offsets may be behind then for good.
 func (p *Producer) Recover(ctx context.Context) error {
 	s, err := p.client.initProducer(ctx, p.id, p.timeout)
 	if err != nil {

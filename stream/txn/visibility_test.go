@@ -72,7 +72,7 @@ func testDiscardTouchesNothingThatIsDecided(t *testing.T, b *broker) {
 	for partition := range 2 {
 		mustEqual(t, fmt.Sprint("partition ", partition), values(read(t, c, out, partition, 0)), []string{"a", "b"})
 	}
-	if o, err := c.CommittedOffsets(ctx, group, in, []int{0}); err != nil || o[0] != (GroupOffset{2, "note b"}) {
+	if o, err := c.ConsumerGroup(group).Offsets(ctx, in, []int{0}); err != nil || o[0] != (GroupOffset{2, "note b"}) {
 		t.Errorf("committed: got %v, %v", o, err)
 	}
 	mustKind(
