@@ -22,6 +22,7 @@ type Decoder struct {
 	Findings Findings
 
 	o       Options
+	clocks  clocks
 	missing map[string]bool
 	numbers []float64 // texts of Missing that are numbers
 
@@ -74,7 +75,8 @@ func NewDecoder(o Options) (*Decoder, error) {
 	if err := o.Numbers.Check(); err != nil {
 		return nil, fmt.Errorf("making decoder: %w", err)
 	}
-	d := &Decoder{o: o, missing: map[string]bool{}, events: map[*arrow.Schema]*plan{}}
+	d := &Decoder{o: o, clocks: clocks{int64(o.Future), int64(o.Past)}, missing: map[string]bool{},
+		events: map[*arrow.Schema]*plan{}}
 	d.in.init(o.MaxMessage, o.Budget)
 	for _, t := range o.Missing {
 		t = string(trim([]byte(t)))
@@ -160,7 +162,7 @@ func (d *Decoder) contract(p *plan, recs []arrow.Record, first int32, m *Message
 	if p.err != nil {
 		return nil, p.err
 	}
-	if err := d.timely(m); err != nil {
+	if err := d.clocks.timely(m); err != nil {
 		return nil, err
 	}
 	rows := 0

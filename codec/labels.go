@@ -35,7 +35,7 @@ func (d *Decoder) DecodeLabels(m *Message, l *model.Labels) (bad []RowError, err
 }
 
 func (d *Decoder) labels(p *plan, recs []arrow.Record, m *Message, l *model.Labels) ([]RowError, *MessageError) {
-	if err := d.timely(m); err != nil {
+	if err := d.clocks.timely(m); err != nil {
 		return nil, err
 	}
 	rows := 0

@@ -21,7 +21,7 @@ func (d *Decoder) fillTimes(dst []int64, recs []arrow.Record, col, rows int, fir
 		}
 		return dst
 	}
-	low, high := d.span(m, m.Time)
+	low, high := d.clocks.span(m, m.Time)
 	at := 0
 	for _, r := range recs {
 		a := r.Column(col)
@@ -49,24 +49,29 @@ func (d *Decoder) fillTimes(dst []int64, recs []arrow.Record, col, rows int, fir
 	return dst
 }
 
+// clocks says how far the times of records and messages may lie from those that the caller and the message tell.
+type clocks struct {
+	future, past int64 // in nanoseconds; 0 = any distance
+}
+
 // span returns the earliest and the latest time that a record of the message may have. also is another clock that it
 // must not be ahead of, 0 = none.
-func (d *Decoder) span(m *Message, also int64) (low, high int64) {
+func (c clocks) span(m *Message, also int64) (low, high int64) {
 	low, high = math.MinInt64, math.MaxInt64
 	for _, now := range [...]int64{m.Now, also} {
-		if f := int64(d.o.Future); f > 0 && now != 0 && now < math.MaxInt64-f {
-			high = min(high, now+f)
+		if c.future > 0 && now != 0 && now < math.MaxInt64-c.future {
+			high = min(high, now+c.future)
 		}
 	}
-	if p := int64(d.o.Past); p > 0 && m.Now != 0 && m.Now > math.MinInt64+p {
-		low = m.Now - p
+	if c.past > 0 && m.Now != 0 && m.Now > math.MinInt64+c.past {
+		low = m.Now - c.past
 	}
 	return low, high
 }
 
 // timely refuses a message whose own timestamp is out of bounds: its records would take it, or be measured by it.
-func (d *Decoder) timely(m *Message) *MessageError {
-	low, high := d.span(m, 0)
+func (c clocks) timely(m *Message) *MessageError {
+	low, high := c.span(m, 0)
 	switch text := time.Unix(0, m.Time).UTC().Format(time.RFC3339); {
 	case m.Time == 0:
 	case m.Time > high:
