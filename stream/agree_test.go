@@ -15,15 +15,15 @@ import (
 )
 
 // formats returns the formats of the live values of the state and model topics.
-func (w *world) formats() map[byte]int {
+func (o outputs) formats() map[byte]int {
 	out := map[byte]int{}
 	last := map[string][]byte{}
-	for p := range w.N {
-		for _, r := range w.Records(w.Topics.State, p) {
+	for p := range o.N {
+		for _, r := range o.Records(o.Topics.State, p) {
 			last[string(rune('0'+p))+string(r.Key)] = r.Value
 		}
 	}
-	for _, r := range w.Records(w.Topics.Model, 0) {
+	for _, r := range o.Records(o.Topics.Model, 0) {
 		last["m"+string(r.Key)] = r.Value
 	}
 	for _, v := range last {
@@ -34,12 +34,12 @@ func (w *world) formats() map[byte]int {
 	return out
 }
 
-// manifests returns the format of the newest snapshot of each partition, 0 = none.
-func (w *world) snapshots() (out []int) {
-	for p := range w.N {
+// snapshots returns the format of the newest snapshot of each partition, 0 = none.
+func (o outputs) snapshots() (out []int) {
+	for p := range o.N {
 		l := state.NewLog()
 		l.Newest = 255
-		for _, r := range w.Records(w.Topics.State, p) {
+		for _, r := range o.Records(o.Topics.State, p) {
 			l.Apply(r.Key, r.Value)
 		}
 		if found, _ := l.Manifests(); len(found) > 0 {

@@ -88,23 +88,23 @@ func TestDeadWindowCountsTheNewestRows(t *testing.T) {
 }
 
 // garbage sends n messages that are no Arrow stream to every partition of the events topic.
-func (w *world) garbage(n int) {
-	w.T.Helper()
-	for p := range w.N {
+func (f feeder) garbage(n int) {
+	f.T.Helper()
+	for p := range f.N {
 		var out []txn.Record
 		for range n {
 			out = append(
 				out,
 				txn.Record{
-					Topic:     w.Topics.Events,
+					Topic:     f.Topics.Events,
 					Partition: p,
 					Value:     []byte("not Arrow"),
 					Time:      time.UnixMilli(1_700_000_000_000),
 				},
 			)
 		}
-		if err := w.Client.Produce(context.Background(), out, txn.Lz4); err != nil {
-			w.T.Fatal(err)
+		if err := f.Client.Produce(context.Background(), out, txn.Lz4); err != nil {
+			f.T.Fatal(err)
 		}
 	}
 }

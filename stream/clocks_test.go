@@ -19,15 +19,15 @@ import (
 
 // eventsAt sends records [from, from+n) of partition 0 as one message of that timestamp. It reports false where the
 // broker refuses the timestamp.
-func (w *world) eventsAt(from, n int, at time.Time) bool {
-	w.T.Helper()
-	w.Next[0] = max(w.Next[0], from+n)
-	return taken(w, txn.Record{Topic: w.Topics.Events, Value: w.Message(0, from, n, false), Time: at})
+func (f feeder) eventsAt(from, n int, at time.Time) bool {
+	f.T.Helper()
+	f.Next[0] = max(f.Next[0], from+n)
+	return f.taken(txn.Record{Topic: f.Topics.Events, Value: f.Message(0, from, n, false), Time: at})
 }
 
 // labelsAt sends the labels of these records as one message.
-func (w *world) labelsAt(from, n int, at time.Time) bool {
-	w.T.Helper()
+func (f feeder) labelsAt(from, n int, at time.Time) bool {
+	f.T.Helper()
 	s := arrow.NewSchema(
 		[]arrow.Field{{Name: "id", Type: arrow.BinaryTypes.String}, {Name: "y", Type: arrow.BinaryTypes.String}}, nil)
 	b := array.NewRecordBuilder(memory.DefaultAllocator, s)
@@ -39,19 +39,20 @@ func (w *world) labelsAt(from, n int, at time.Time) bool {
 	}
 	v, err := codec.NewEventEncoder().Encode(nil, codec.NewTable(b.NewRecord()), nil)
 	if err != nil {
-		w.T.Fatal(err)
+		f.T.Fatal(err)
 	}
-	return taken(w, txn.Record{Topic: w.Topics.Labels, Value: v, Time: at})
+	return f.taken(txn.Record{Topic: f.Topics.Labels, Value: v, Time: at})
 }
 
-func taken(w *world, r txn.Record) bool {
-	w.T.Helper()
-	err := w.Client.Produce(context.Background(), []txn.Record{r}, txn.None)
+// taken reports whether the broker takes a record.
+func (f feeder) taken(r txn.Record) bool {
+	f.T.Helper()
+	err := f.Client.Produce(context.Background(), []txn.Record{r}, txn.None)
 	if err != nil && txn.KindOf(err) == txn.Invalid {
 		return false // Kafka 4 takes no timestamp that is more than an hour ahead, unless the topic says so
 	}
 	if err != nil {
-		w.T.Fatal(err)
+		f.T.Fatal(err)
 	}
 	return true
 }

@@ -18,12 +18,12 @@ func (w *world) deduping(c *txn.Client) Options {
 }
 
 // again sends the last n records of every partition a second time.
-func (w *world) again(n, rows int) {
-	w.T.Helper()
-	for p := range w.N {
-		w.Next[p] -= n
+func (f feeder) again(n, rows int) {
+	f.T.Helper()
+	for p := range f.N {
+		f.Next[p] -= n
 	}
-	w.Produce(n, rows, true)
+	f.Produce(n, rows, true)
 }
 
 // An event that is sent again has one score and is learnt once: in the same run, after a restart, after a death, and

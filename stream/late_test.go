@@ -29,29 +29,29 @@ func (c holdingEnd) Write(b []byte) (int, error) {
 }
 
 // upstream sends records in a transaction of another program, which commit ends.
-func (w *world) upstream(records ...txn.Record) (commit func()) {
-	w.T.Helper()
+func (f feeder) upstream(records ...txn.Record) (commit func()) {
+	f.T.Helper()
 	release, ended := make(chan struct{}), make(chan error, 1)
-	c := txn.NewClient(txn.Config{Brokers: w.Brokers, Dial: func(ctx context.Context, network, addr string) (net.Conn,
+	c := txn.NewClient(txn.Config{Brokers: f.Brokers, Dial: func(ctx context.Context, network, addr string) (net.Conn,
 		error) {
 		c, err := (&net.Dialer{}).DialContext(ctx, network, addr)
 		return holdingEnd{c, release}, err
 	}})
-	w.T.Cleanup(c.Close)
-	p, err := c.NewProducer(context.Background(), w.Name+"-upstream", time.Minute)
+	f.T.Cleanup(c.Close)
+	p, err := c.NewProducer(context.Background(), f.Name+"-upstream", time.Minute)
 	if err != nil {
-		w.T.Fatal(err)
+		f.T.Fatal(err)
 	}
 	high := func() int64 {
-		h, err := w.Client.ListOffsets(context.Background(), w.Topics.Events, []int{0}, txn.HighWatermark)
+		h, err := f.Client.ListOffsets(context.Background(), f.Topics.Events, []int{0}, txn.HighWatermark)
 		if err != nil {
-			w.T.Fatal(err)
+			f.T.Fatal(err)
 		}
 		return h[0]
 	}
 	want := high() + int64(len(records))
 	go func() { ended <- p.Commit(context.Background(), txn.Transaction{Records: records}) }()
-	streamtest.Eventually(w.T, time.Minute, "the records of the transaction are not there",
+	streamtest.Eventually(f.T, time.Minute, "the records of the transaction are not there",
 		func() bool { return high() >= want })
 	released := false
 	commit = func() {
@@ -61,16 +61,16 @@ func (w *world) upstream(records ...txn.Record) (commit func()) {
 		released = true
 		close(release)
 		if err := <-ended; err != nil {
-			w.T.Error(err)
+			f.T.Error(err)
 		}
 	}
-	w.T.Cleanup(commit)
+	f.T.Cleanup(commit)
 	return commit
 }
 
-func (w *world) event(from, n int) txn.Record {
-	w.Next[0] = max(w.Next[0], from+n)
-	return txn.Record{Topic: w.Topics.Events, Value: w.Message(0, from, n, false), Time: time.Now()}
+func (f feeder) event(from, n int) txn.Record {
+	f.Next[0] = max(f.Next[0], from+n)
+	return txn.Record{Topic: f.Topics.Events, Value: f.Message(0, from, n, false), Time: time.Now()}
 }
 
 // TestLabelsWaitForEventsOfAnOpenTransaction: labels that come before a producer of exactly once has committed their
@@ -188,7 +188,7 @@ func TestABacklogWithWildClocks(t *testing.T) {
 						e.Time = time.Now() // ahead of its neighbours, and taken by every broker
 					}
 					e.Headers = []txn.Header{{Key: "padding", Value: make([]byte, 20<<10)}}
-					taken(w, e)
+					w.taken(e)
 				}
 				for i := 0; i < n; i += rows {
 					stamp := at(i, c.label, c.labels)
@@ -239,8 +239,8 @@ func TestTombstonesAreCounted(t *testing.T) {
 		o.DeadShare = 0.01
 		w.eventsAt(0, 100, time.Now())
 		for range 3 {
-			taken(w, txn.Record{Topic: w.Topics.Events, Key: []byte("gone"), Time: time.Now()})
-			taken(w, txn.Record{Topic: w.Topics.Labels, Key: []byte("gone"), Time: time.Now()})
+			w.taken(txn.Record{Topic: w.Topics.Events, Key: []byte("gone"), Time: time.Now()})
+			w.taken(txn.Record{Topic: w.Topics.Labels, Key: []byte("gone"), Time: time.Now()})
 		}
 		w.eventsAt(100, 100, time.Now())
 		w.labelsAt(0, 200, time.Now())

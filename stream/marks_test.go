@@ -46,20 +46,20 @@ func byLabel(c prometheus.Collector) map[string]float64 {
 }
 
 // log reads the state topic of partition 0.
-func (w *world) log() *state.Log {
-	w.T.Helper()
+func (o outputs) log() *state.Log {
+	o.T.Helper()
 	l := state.NewLog()
-	if err := l.Follow(context.Background(), w.Client, w.Topics.State, 0); err != nil {
-		w.T.Fatal(err)
+	if err := l.Follow(context.Background(), o.Client, o.Topics.State, 0); err != nil {
+		o.T.Fatal(err)
 	}
 	return l
 }
 
 // write puts a record into a topic.
-func (w *world) write(r txn.Record) {
-	w.T.Helper()
-	if err := w.Client.Produce(context.Background(), []txn.Record{r}, txn.None); err != nil {
-		w.T.Fatal(err)
+func (f feeder) write(r txn.Record) {
+	f.T.Helper()
+	if err := f.Client.Produce(context.Background(), []txn.Record{r}, txn.None); err != nil {
+		f.T.Fatal(err)
 	}
 }
 

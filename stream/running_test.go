@@ -22,17 +22,33 @@ import (
 	"liftstream/stream/verify"
 )
 
-// world is a broker with the topics of one stage.
-type world struct{ *streamtest.World }
+// world is a broker with the topics of one stage, and with those who work on them beside it.
+type world struct {
+	*streamtest.World
+	feeder
+	outputs
+	administrator
+}
+
+// feeder sends records, as the programs before a stage do.
+type feeder struct{ *streamtest.World }
+
+// outputs reads the topics that a stage writes.
+type outputs struct{ *streamtest.World }
+
+// administrator does with topics and groups as the tools of a broker do.
+type administrator struct{ *streamtest.World }
+
+func worldOf(w *streamtest.World) *world { return &world{w, feeder{w}, outputs{w}, administrator{w}} }
 
 func newWorld(t testing.TB, addr string, partitions int) *world {
 	t.Helper()
-	return &world{streamtest.NewWorld(t, addr, partitions)}
+	return worldOf(streamtest.NewWorld(t, addr, partitions))
 }
 
 func newWorldAt(t testing.TB, cfg txn.Config, partitions int) *world {
 	t.Helper()
-	return &world{streamtest.NewWorldAt(t, cfg, partitions)}
+	return worldOf(streamtest.NewWorldAt(t, cfg, partitions))
 }
 
 func (w *world) options(c *txn.Client) Options {

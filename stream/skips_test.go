@@ -33,8 +33,8 @@ func (w *world) idle(t *testing.T) {
 }
 
 // skips counts the letters of skipped messages.
-func (w *world) skips() (offsets []string) {
-	for _, l := range w.Records(w.Topics.Dead, 0) {
+func (o outputs) skips() (offsets []string) {
+	for _, l := range o.Records(o.Topics.Dead, 0) {
 		if header(&l, codec.DeadReason) == string(codec.ReasonSkipped) {
 			offsets = append(offsets, header(&l, codec.DeadStage)+" "+header(&l, codec.DeadOffset))
 		}
