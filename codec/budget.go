@@ -84,7 +84,7 @@ func (b *Budget) claim(a *account, n int64) bool {
 	return false
 }
 
-// release takes back all that a holds.
+// release takes back the memory that a holds.
 func (b *Budget) release(a *account) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -103,8 +103,8 @@ func (b *Budget) admit() {
 	}
 }
 
-// account counts the memory that one message takes, and keeps it below a limit. What it counts depends on the message
-// alone, not on the messages before it.
+// account counts the memory that one message takes, and keeps it below a limit. The count depends on the message alone,
+// not on the messages before it.
 type account struct {
 	limit, spent int64
 	name         string          // of the limit

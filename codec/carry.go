@@ -62,7 +62,7 @@ func (c *Carry) prepare(o *Options, a *account) *MessageError {
 // repair makes the texts of a column UTF-8, as the levels of features are.
 func (c *Carry) repair(memory *account, i int) {
 	var made []arrow.Array
-	var of, done arrow.ArrayData // the last dictionary, and what became of it
+	var of, done arrow.ArrayData // the last dictionary, and its repaired form
 	for r, rec := range c.recs {
 		a := rec.Column(i)
 		values := a

@@ -19,7 +19,7 @@ type Changes struct {
 	Absent    int // values of a nullable column that the message lacks; missing
 }
 
-// Findings are what the owner of the data should look at, of all that a decoder has read.
+// Findings are facts about the values that a decoder has read, which the owner of the data should look at.
 type Findings struct {
 	UnknownClass string   // the first text of a label that was no class, cut
 	Merged       []Merged // at most one for each feature

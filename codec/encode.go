@@ -170,7 +170,7 @@ func (e *ScoreEncoder) table(
 }
 
 // inputColumns are the columns that the scores of a message repeat, of all its rows: by column of the scores, nil for
-// those that are no input, and by feature.
+// a column that is no input, and by feature.
 type inputColumns struct {
 	columns, features []arrow.Array
 }

@@ -40,8 +40,8 @@ func TestDifferencesAreNamed(t *testing.T) {
 	}
 }
 
-// TestNullable: a nullable column may be absent, one that must not be null refuses the rows without a value, whatever
-// the schema of a batch says of itself, and by default the column must be there.
+// TestNullable: a nullable column may be absent, one that must not be null refuses the rows without a value under any
+// schema of a batch, and by default the column must be there.
 func TestNullable(t *testing.T) {
 	o := Options{Schema: &model.Schema{Classes: []string{"no", "yes"}, Features: []model.Feature{
 		{Name: "x", Kind: model.Continuous}, {Name: "v", Kind: model.Nominal}}}, Features: FeaturesAll,

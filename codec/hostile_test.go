@@ -200,7 +200,7 @@ func FuzzDecode(f *testing.F) {
 		l model.Labels
 		c Carry
 	}
-	var readers []*reader // made once: a message must be read alike whatever came before
+	var readers []*reader // made once: a message must be read alike after any other
 	for _, o := range []Options{all[0].o, all[3].o, small[0].o, small[3].o} {
 		r := &reader{}
 		r.d, r.e = survivor(f, o)

@@ -42,8 +42,8 @@ func (in *input) init(max int64, shared *Budget) {
 	}
 }
 
-// guarded runs f, and makes a panic an error of the message: nothing in a message may end the process, whatever this
-// package and Arrow get wrong.
+// guarded runs f, and makes a panic an error of the message: nothing in a message may end the process, not even by
+// a mistake of this package or of Arrow.
 func (in *input) guarded(f func() *MessageError) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -76,7 +76,7 @@ type levelColumn struct {
 	canon  []uint32
 	stamp  []uint32 // by id: the batch in which code is valid
 	code   []uint32
-	odd    []uint8 // by id: what canon changed in the text, besides spaces
+	odd    []uint8 // by id: the change that canon made to the text, besides spaces
 	batch  uint32
 	levels []string
 
@@ -111,7 +111,7 @@ func (c *levelColumn) begin(levels []string) {
 	c.batch++
 }
 
-// forget gives up what was learnt about texts.
+// forget gives up all knowledge of texts.
 func (c *levelColumn) forget() {
 	c.intern = intern{}
 	c.canon, c.stamp, c.code, c.odd, c.batch, c.dict, c.byValue = nil, nil, nil, nil, 0, nil, nil
@@ -133,7 +133,7 @@ func (c *levelColumn) lookup(b []byte) uint32 {
 	return c.first(id, len(b))
 }
 
-// first numbers a text that the batch holds for the first time. What it counts must not depend on earlier batches.
+// first numbers a text that the batch holds for the first time. Its count must not depend on earlier batches.
 func (c *levelColumn) first(id uint32, size int) uint32 {
 	if !c.account.take(int64(levelCost + size)) {
 		return model.MissingCode

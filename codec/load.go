@@ -302,7 +302,7 @@ func needed(n, bits int64) int64 {
 }
 
 // bitmap is the next buffer as a bitmap of n values, nil when none of them is null. nulls becomes their true number:
-// what the message announces would go into the scores.
+// the number that the message announces would go into the scores.
 func (l *loader) bitmap(n int64, nulls *int64) []byte {
 	if *nulls == 0 {
 		l.buffer(0)

@@ -49,7 +49,7 @@ func (d *Decoder) fillTimes(dst []int64, recs []arrow.Record, col, rows int, fir
 	return dst
 }
 
-// clocks says how far the times of records and messages may lie from those that the caller and the message tell.
+// clocks says how far the times of records and messages may lie from the clock of the caller and from each other.
 type clocks struct {
 	future, past int64 // in nanoseconds; 0 = any distance
 }

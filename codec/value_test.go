@@ -9,7 +9,7 @@ import (
 	"liftstream/model"
 )
 
-// TestOneValueOneText: a value is the same level and the same class of whatever type it comes.
+// TestOneValueOneText: a value is the same level and the same class in every type.
 func TestOneValueOneText(t *testing.T) {
 	dictionary := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: utf8Type}
 	for _, v := range []struct {

@@ -45,7 +45,7 @@ const (
 
 func (Use) choices() []string { return []string{"score", "report", "never"} }
 
-// Nullable says what a feature may lack.
+// Nullable says which parts of a feature a message may lack.
 type Nullable string
 
 const (

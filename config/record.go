@@ -103,9 +103,9 @@ type Feature struct {
 	Levels []string `yaml:"levels,omitempty"`
 	// Use says where the feature may appear. Default score.
 	Use Use `yaml:"use"`
-	// Nullable says what messages may lack. Default values: a null is a missing value, and a message without the column
-	// is refused. With column, such a message is taken, and all its values of the feature are missing; with never, a row
-	// without a value goes to the dead letters.
+	// Nullable says which parts messages may lack. Default values: a null is a missing value, and a message without the
+	// column is refused. With column, such a message is taken, and all its values of the feature are missing; with never,
+	// a row without a value goes to the dead letters.
 	Nullable Nullable `yaml:"nullable"`
 }
 

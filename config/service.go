@@ -129,7 +129,7 @@ type Memory struct {
 	// Message bounds one input message, decoded. Default 16MiB; a larger one goes to the dead letters. At most
 	// InFlight.
 	Message ByteSize `yaml:"message"`
-	// Batch bounds one batch of Kafka messages, decompressed, and all that the process decompresses at a time. Default
+	// Batch bounds one batch of Kafka messages, decompressed, and all batches that are decompressed at a time. Default
 	// twice Message, and 8MiB where that is less. A larger batch becomes one dead letter that names its offsets. At
 	// least Message and 1MiB.
 	Batch ByteSize `yaml:"batch"`
@@ -174,7 +174,7 @@ type Policy struct {
 	// has committed them as dead letters: /readyz is red and says why, until 'liftstream resume'. The newest are the
 	// fewest last messages that are at least 100 and hold at least 1,000 rows, of events and of labels apart; while there
 	// are fewer, the lacking rows count as good. A message that cannot be read stands for as many rows as the others have
-	// on average. A restart counts the same messages again, but not those that a resume has accepted. Default 0: it never
+	// on average. A restart counts the same messages again, but no message that a resume has accepted. Default 0: it never
 	// pauses.
 	DeadShare float64 `yaml:"dead_share"`
 }

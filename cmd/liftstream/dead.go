@@ -54,7 +54,7 @@ func (l *letterFlags) add(c *cobra.Command) {
 	f.StringVar(&l.until, "until", "", "only letters of messages first seen before `TIME`")
 }
 
-// filter returns what the flags pick, of the letters that are named where any is.
+// filter picks letters by the flags, from the named ones where any is named.
 func (l *letterFlags) filter(now time.Time, letters []string) (f deadletter.Filter, err error) {
 	for _, r := range l.reasons {
 		f.Reasons = append(f.Reasons, codec.Reason(r))

@@ -11,7 +11,7 @@ import (
 	"liftstream/model"
 )
 
-// TestInitOfAwkwardFiles: what init proposes passes lint, fit and eval, and says what the owner must know.
+// TestInitOfAwkwardFiles: the proposal of init passes lint, fit and eval, and tells the owner of each doubt.
 func TestInitOfAwkwardFiles(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED under -short: it fits a dozen files")

@@ -91,7 +91,8 @@ func TestProduceRefusesWhatEveryRowWouldDieOf(t *testing.T) {
 	}
 }
 
-// TestProduceOnAFullDisk: a child that may write no file above 64 KiB stands for a full disk. It counts what is there.
+// TestProduceOnAFullDisk: a child that may write no file above 64 KiB stands for a full disk. It counts the records
+// there.
 func TestProduceOnAFullDisk(t *testing.T) {
 	w := newWorld(t, "")
 	b, err := os.ReadFile(w.file)

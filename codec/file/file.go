@@ -53,7 +53,7 @@ type Reader struct {
 	notes  Notes
 }
 
-// Notes tells what a Reader has read otherwise than it stood in the files.
+// Notes counts the values that a Reader has read otherwise than they stood in the files.
 type Notes struct {
 	codec.Changes
 	// UnknownClass counts labels that are no class of the configuration, First says which and where the first one is.

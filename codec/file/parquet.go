@@ -125,8 +125,9 @@ func (p *parquetFile) checkFooter() error {
 // storedSchema is the key under which writers leave the Arrow schema that a Parquet file was made from.
 const storedSchema = "ARROW:schema"
 
-// checkSchema lets the guard of package codec read the stored Arrow schema before the library, which follows its lengths
-// unchecked. One with types that the guard does not know is left out: the columns then have the types of Parquet.
+// checkSchema lets the guard of package codec read the stored Arrow schema before the library, which follows its
+// lengths unchecked. One with types that the guard does not know is left out: the columns then have the types of
+// Parquet.
 func (p *parquetFile) checkSchema() error {
 	for _, kv := range p.pf.MetaData().KeyValueMetadata() {
 		if kv == nil || kv.Key != storedSchema || kv.Value == nil {

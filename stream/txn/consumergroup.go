@@ -13,7 +13,7 @@ import (
 	"github.com/segmentio/kafka-go/protocol/offsetfetch"
 )
 
-// ConsumerGroup is a consumer group as its coordinator tells of it, to members and others. A Group is a membership in one.
+// ConsumerGroup is a consumer group, of which its coordinator tells members and others. A Group is a membership in one.
 type ConsumerGroup struct {
 	client *Client
 	id     string

@@ -18,8 +18,8 @@ import (
 // DefaultExpandBytes is the limit of one decompressed batch where Config sets none.
 const DefaultExpandBytes = 32 << 20
 
-// expander decompresses batches within a budget of the process: no batch takes more than limit bytes, and all that are
-// being decompressed at a time take no more together. It may be used by several goroutines.
+// expander decompresses batches within a budget of the process: no batch takes more than limit bytes, and the batches
+// that are being decompressed at a time take no more together. It may be used by several goroutines.
 type expander struct {
 	limit  int64
 	budget *semaphore.Weighted

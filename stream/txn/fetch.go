@@ -70,7 +70,7 @@ func (c *Client) Fetch(
 }
 
 // FetchWithin is Fetch for a reader that has reserved maxBytes of memory. Where the first batch alone needs n bytes,
-// more than that, FetchWithin drops what it holds and calls more: the reader gives its reservation back and waits for
+// more than that, FetchWithin drops the answer and calls more: the reader gives its reservation back and waits for
 // one of n bytes.
 func (c *Client) FetchWithin(
 	ctx context.Context, topic string, partition int, offset int64, maxBytes int, maxWait time.Duration,

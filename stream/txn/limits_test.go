@@ -21,7 +21,7 @@ import (
 
 var codecs = []Compression{None, Gzip, Snappy, Lz4, Zstd}
 
-// places lists offsets and values of records, and the ranges of those that cannot be read.
+// places lists offsets and values of records, and the ranges of unreadable records.
 func places(records []Record) (out []string) {
 	for _, r := range records {
 		if r.Unread == nil {

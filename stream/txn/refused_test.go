@@ -46,7 +46,7 @@ func testSmallTopic(t *testing.T, b *broker) {
 		if refusals == 0 && !asked {
 			t.Error("the first batches were taken: the test proves nothing")
 		}
-		// A single record up to Limit is taken, whatever it holds.
+		// A single record up to Limit is taken, of any bytes.
 		whole := strings.Repeat(string(records[0].Value), 20)
 		fits := record(topic, 0, whole[:c.Limit(topic)-50])
 		if n := c.Limit(topic) - RecordBytes(&fits); n < 0 || n > 50 {

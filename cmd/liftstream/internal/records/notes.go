@@ -8,7 +8,7 @@ import (
 	"liftstream/model/report/text"
 )
 
-// note says on one line what was read otherwise than it stood in the files, and nothing where that is nothing.
+// note says on one line how many values were read otherwise than they stood in the files, and nothing where none was.
 func note(a *cli.App, n file.Notes) {
 	var parts []string
 	for _, c := range []struct {

@@ -66,7 +66,7 @@ func rewrite(lines []byte, formulas bool) ([]byte, error) {
 	return out.Bytes(), w.Error()
 }
 
-// visibleCell does for one cell what rewrite does for lines.
+// visibleCell makes one cell visible, as rewrite does lines.
 func visibleCell(c string, formulas bool) string {
 	if formulas && formula(c) {
 		c = "'" + c
