@@ -30,7 +30,7 @@ func TestALongMessageIsGivenUp(t *testing.T) {
 	var shown []string
 	x.during(ctx, "events", &txn.Record{Offset: 7}, 3*time.Second, func(more func(row int) bool) {
 		for ; more(rows); rows++ {
-			shown = append(shown, x.message.long(now))
+			shown = append(shown, x.board.message.long(now))
 			now = now.Add(time.Second)
 			if rows == 9 {
 				end()
@@ -41,8 +41,8 @@ func TestALongMessageIsGivenUp(t *testing.T) {
 	if rows != 13 {
 		t.Errorf("given up at row %d", rows)
 	}
-	if shown[4] != "" || shown[6] != "a long message: offset 7 of events, row 6, for 6s" || x.message.long(now) != "" {
-		t.Errorf("shown %q, afterwards %q", shown, x.message.long(now))
+	if shown[4] != "" || shown[6] != "a long message: offset 7 of events, row 6, for 6s" || x.board.message.long(now) != "" {
+		t.Errorf("shown %q, afterwards %q", shown, x.board.message.long(now))
 	}
 	s.hurry.Store(true)
 	x.during(ctx, "events", &txn.Record{}, time.Hour, func(more func(row int) bool) {

@@ -146,10 +146,7 @@ func (s *Stage) Status() Status {
 	st.Model, _ = s.models.Head()
 	st.Verdict = s.models.Verdict()
 	for _, t := range tasks {
-		t.mu.Lock()
-		p := t.status
-		p.Message = t.message.long(s.o.Now())
-		t.mu.Unlock()
+		p := t.board.read()
 		if p.Message != "" {
 			st.Waiting = append(st.Waiting, fmt.Sprintf("partition %d: %s", p.Partition, p.Message))
 		}
@@ -462,9 +459,7 @@ func (s *Stage) drain(tasks *sync.WaitGroup, began time.Time) (left []string) {
 	}
 	left = append(left, "the grace period is over")
 	for _, t := range s.tasks {
-		t.mu.Lock()
-		p := t.status
-		t.mu.Unlock()
+		p := t.board.read()
 		if p.Phase != Ended {
 			left = append(left, fmt.Sprintf("partition %d was not flushed beyond offset %d: %s", p.Partition, p.Offset,
 				p.Doing))

@@ -159,7 +159,7 @@ func (o *takeover) restore(ctx context.Context) error {
 		Client: t.s.o.Client, Events: t.s.o.Topics.Events, Labels: t.s.o.Topics.Labels, Partition: t.id,
 		Spec: t.s.o.Spec, Codec: t.s.o.Codec, Models: t.s.models, Budget: t.s.budgetOf, Skips: o.skips(),
 		Progress: func(topic string, at, to int64) {
-			t.phase(Restoring, fmt.Sprintf("offset %d of %d of %s", at, to, topic))
+			t.board.phase(Restoring, fmt.Sprintf("offset %d of %d of %s", at, to, topic))
 		},
 	}); err != nil {
 		return err
@@ -199,7 +199,7 @@ func (o *takeover) restore(ctx context.Context) error {
 	if err := o.passLabels(ctx); err != nil {
 		return err
 	}
-	if o.x.judged {
+	if o.x.judging.kept {
 		o.writeJournal()
 	}
 	t.m.Now = 0
@@ -348,7 +348,7 @@ func (o *takeover) checkLabels() error {
 func (o *takeover) replayEvents(ctx context.Context, r *txn.Record) (err error) {
 	t := o.t
 	if t.m.Now = 0; r.Offset >= o.plan.Done.Events {
-		t.judge(o.x) // no transaction that is known has done so
+		o.x.judging.begin(t.s.o.Now(), t.m) // no transaction that is known has done so
 	}
 	if r.Offset >= o.plan.Missing && o.lacksScores(r) {
 		return t.process(ctx, o.x, r, 0)
@@ -358,7 +358,7 @@ func (o *takeover) replayEvents(ctx context.Context, r *txn.Record) (err error) 
 	if errors.Is(err, replay.ErrInterrupted) {
 		return err
 	}
-	o.x.judged = o.x.judged || t.m.Untimely && t.m.Now != 0
+	o.x.judging.note(t.m)
 	t.windows.events.see(r.Offset, weighed(t.m.Rows, bad, err))
 	return nil
 }
@@ -374,14 +374,14 @@ func (o *takeover) lacksScores(r *txn.Record) bool {
 func (o *takeover) replayLabels(ctx context.Context, r *txn.Record) (err error) {
 	t := o.t
 	if t.m.Now = 0; r.Offset >= o.plan.Done.Labels {
-		t.judge(o.x)
+		o.x.judging.begin(t.s.o.Now(), t.m)
 	}
 	var bad []codec.RowError
 	t.during(ctx, t.s.o.Topics.Labels, r, 0, func(more func(row int) bool) { _, bad, err = t.m.TakeLabels(r, more) })
 	if errors.Is(err, replay.ErrInterrupted) {
 		return err
 	}
-	o.x.judged = o.x.judged || t.m.Untimely && t.m.Now != 0
+	o.x.judging.note(t.m)
 	t.windows.labels.see(r.Offset, weighed(t.m.Labels.N, bad, err))
 	return nil
 }
@@ -408,7 +408,7 @@ func (o *takeover) passLabels(ctx context.Context) error {
 // writeJournal adds a journal record of messages that no known transaction has taken.
 func (o *takeover) writeJournal() {
 	o.t.writeJournal(o.x, state.Position{Events: o.plan.Done.Events, Labels: o.plan.Done.Labels})
-	o.x.judged = false
+	o.x.judging.kept = false
 }
 
 // newLine begins a new line of transactions: the messages in the topics of scores and dead letters by now are not of
@@ -428,11 +428,11 @@ func (o *takeover) finished() {
 	t := o.t
 	t.s.o.Metrics.Restores.WithLabelValues(o.plan.Label()).Inc()
 	t.committed = t.m.At
-	t.told, t.toldSifted = t.m.Part.Losses(), t.m.Part.Sieve.Sifted() // a former owner has counted them
+	t.board.inherit(t.m.Part)
 	if t.snap.Last != nil {
 		t.s.found(t.snap.Last.Format)
 	}
-	t.report()
+	t.board.report(t)
 	t.log.Info("partition taken over", zap.String("from", o.plan.Label()), zap.Int64("offset", t.m.At.Events),
 		zap.Int64("model", t.m.At.Model), zap.Float64("labelled", t.m.Part.Labelled()))
 }
