@@ -20,7 +20,7 @@ type board struct {
 	status  PartitionStatus
 	message message
 
-	told   model.Losses // of the state, those that the metric has
+	told   model.Losses // of the state, as far as the metric has them
 	sifted model.Sifted // likewise
 	warned bool         // of a label that is no class
 }

@@ -41,8 +41,9 @@ func TestALongMessageIsGivenUp(t *testing.T) {
 	if rows != 13 {
 		t.Errorf("given up at row %d", rows)
 	}
-	if shown[4] != "" || shown[6] != "a long message: offset 7 of events, row 6, for 6s" || x.board.message.long(now) != "" {
-		t.Errorf("shown %q, afterwards %q", shown, x.board.message.long(now))
+	long := x.board.message.long(now)
+	if shown[4] != "" || shown[6] != "a long message: offset 7 of events, row 6, for 6s" || long != "" {
+		t.Errorf("shown %q, afterwards %q", shown, long)
 	}
 	s.hurry.Store(true)
 	x.during(ctx, "events", &txn.Record{}, time.Hour, func(more func(row int) bool) {
