@@ -15,8 +15,8 @@ import (
 
 // coldStart tells when the trainer makes models of the first records: at the end of the warm-up and whenever their
 // number has doubled, until there are enough for a model that is compared. Each of them is made anew and serves at
-// once: what it replaces is model 0 of the partitions, or a model of half the records. The first model of a
-// configuration serves at once, of however many records.
+// once: it replaces model 0 of the partitions, or a model of half the records. The first model of a configuration
+// serves at once, of however many records.
 type coldStart struct {
 	warmup, limit float64
 	tried         float64 // labelled records at the last attempt

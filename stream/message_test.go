@@ -72,8 +72,8 @@ func (*tripped) AppendState(b []byte) []byte { return append(b, 1) }
 func (*tripped) LoadState([]byte) error      { return nil }
 func (*tripped) Rebase(*model.Rebase) error  { return nil }
 
-// TestAMessageThatIsGivenUpIsDoneAgain: a stage that ends within a message commits what was before, says nothing of
-// unflushed work, and the next one scores the message once.
+// TestAMessageThatIsGivenUpIsDoneAgain: a stage that ends within a message commits the messages before it, says nothing
+// of unflushed work, and the next one scores the message once.
 func TestAMessageThatIsGivenUpIsDoneAgain(t *testing.T) {
 	streamtest.Brokers(t, func(t *testing.T, addr string) {
 		w := newWorld(t, addr, 1)
@@ -118,7 +118,7 @@ func TestAMessageThatIsGivenUpIsDoneAgain(t *testing.T) {
 	})
 }
 
-// TestTheTakeoverGivesALongMessageUp at once: what it replays is there the next time.
+// TestTheTakeoverGivesALongMessageUp at once: the message is there the next time.
 func TestTheTakeoverGivesALongMessageUp(t *testing.T) {
 	w := alone(t, 1)
 	w.Produce(100, 50, true)

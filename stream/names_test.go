@@ -303,7 +303,7 @@ func TestModelsThatAreLost(t *testing.T) {
 	})
 }
 
-// A topic of models that was made anew numbers its versions after those that serve.
+// A topic of models that was made anew numbers its versions after the serving ones.
 func TestModelsOfATopicMadeAnewServe(t *testing.T) {
 	streamtest.Brokers(t, func(t *testing.T, addr string) {
 		w := newWorld(t, addr, 1)

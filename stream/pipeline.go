@@ -150,7 +150,7 @@ func (p *pipeline) next(ctx context.Context) error {
 	return p.due(ctx)
 }
 
-// giveUp notes that the state holds a part of a message. What was processed before is still committed.
+// giveUp notes that the state holds a part of a message. The messages before it are still committed.
 func (p *pipeline) giveUp(offset int64, topic string) {
 	p.torn = true
 	p.t.log.Info("a long message is left to the next owner", zap.String("topic", topic), zap.Int64("offset", offset))

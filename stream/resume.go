@@ -21,7 +21,7 @@ const resumePoll = time.Second
 // hold after a restart and a takeover.
 func ResumeGroup(stage string) string { return stage + "-dead-resume" }
 
-// Resume accepts the messages of a partition up to the committed position, or with end all that its topics hold now:
+// Resume accepts the messages of a partition up to the committed position, or with end to the ends of its topics now:
 // the breaker counts none of them any more. A paused task goes on soon after.
 func Resume(ctx context.Context, c *txn.Client, stage string, t topics.Names, partition int, end bool) (
 	at state.Position, err error,

@@ -35,8 +35,8 @@ type owned struct {
 	refused    int64 // model version that Swap refused; not tried again
 	eventTimes timestamps
 	labelTimes timestamps
-	// seen holds the newest messages that were taken in, noted those that the state topic tells. noting: the next
-	// transaction with new ones tells them.
+	// seen holds the newest messages that were taken in, noted the ones of the state topic. noting: the next transaction
+	// with new ones tells them.
 	seen, noted state.Seen
 	noting      bool
 
