@@ -326,7 +326,7 @@ func (m *Machine) TakeLabels(r *txn.Record, more func(row int) bool) (
 ) {
 	bad, err = m.ReadLabels(r)
 	if err == nil {
-		all := false
+		var all bool
 		if counts, all = model.LabelsWhile(m.Part, &m.Labels, more); !all {
 			err = ErrInterrupted
 		}
