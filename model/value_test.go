@@ -155,8 +155,8 @@ func TestMergeKeepsTwoLevelsTwo(t *testing.T) {
 	}
 }
 
-// TestClassOfALabel: a label finds its class by the text, else by the value; where two classes are one value, only by the
-// text.
+// TestClassOfALabel: a label finds its class by the text, else by the value; where two classes are one value, only by
+// the text.
 func TestClassOfALabel(t *testing.T) {
 	for _, c := range []struct{ classes, text, want string }{
 		{"0 1", "1", "1"}, {"0 1", "true", "1"}, {"0 1", "False", "0"}, {"0 1", "1.0", "1"}, {"0 1", "01", ""},
