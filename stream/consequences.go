@@ -14,7 +14,7 @@ import (
 )
 
 // complain logs the facts that should not be.
-func (o *takeover) complain() {
+func complain(o *takeover) {
 	log := o.t.log
 	if o.log.Foreign > 0 {
 		log.Error("records that no stage writes lie in the state topic", zap.Int("records", o.log.Foreign))
@@ -98,7 +98,7 @@ func giveUp(t *task, x *transaction, former []string) {
 }
 
 // modelLost notes that a model of the journal cannot be had, and reports whether that is the error.
-func (o *takeover) modelLost(err error) bool {
+func modelLost(o *takeover, err error) bool {
 	var lost *state.ModelError
 	if !errors.As(err, &lost) {
 		return false

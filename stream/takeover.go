@@ -139,7 +139,7 @@ func (o *takeover) decide(ctx context.Context, left *kept, torn bool) (err error
 	if o.plan.Origin == committed.Kept {
 		return nil
 	}
-	o.complain()
+	complain(o)
 	if err := o.stop(); err != nil {
 		return err
 	}
@@ -300,7 +300,7 @@ func (o *takeover) begin(ctx context.Context) (begun bool, err error) {
 		switch err := o.carryOver(ctx); {
 		case sick(err):
 			return false, err
-		case errors.As(err, &o.facts.Newer), o.modelLost(err):
+		case errors.As(err, &o.facts.Newer), modelLost(o, err):
 			return false, nil
 		case err != nil:
 			o.facts.NotCarried = true
@@ -323,7 +323,7 @@ func (o *takeover) begin(ctx context.Context) (begun bool, err error) {
 	}
 	t.snap.Last, t.snap.Before = p.Last, p.Before
 	if err := t.m.Follow(ctx, entries...); err != nil {
-		if errors.As(err, &o.facts.Newer) || o.modelLost(err) {
+		if errors.As(err, &o.facts.Newer) || modelLost(o, err) {
 			return false, nil
 		}
 		return false, err
