@@ -148,7 +148,7 @@ func (l *Levels) Clone() *Levels {
 }
 
 // Merge appends the levels of o that l lacks, in o's order, and returns the recoding of o's codes into l's. Two levels
-// of o stay two, also where they are one value, but for those that have no code of their own.
+// of o stay two, also where they are one value, except levels that have no code of their own.
 func (l *Levels) Merge(o *Levels) Recode {
 	r := make(Recode, len(l.names))
 	for f := range o.names {

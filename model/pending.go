@@ -139,8 +139,8 @@ func (s *pendingStore) overdue(now int64) *waiting {
 	return nil
 }
 
-// late reports whether an entry has waited for longer than the window. It waits from its arrival, whatever its own time
-// says: a time that is far off holds back no entry behind it, and expires none.
+// late reports whether an entry has waited for longer than the window. It waits from its arrival, and not from its own
+// time: a time that is far off holds back no entry behind it, and expires none.
 func (s *pendingStore) late(w *waiting, now int64) bool {
 	return s.window > 0 && w.since < now && distance(w.since, now) > uint64(s.window)
 }

@@ -87,9 +87,9 @@ func TestPercentilesAreOfOneClassAndAllPartitions(t *testing.T) {
 	}
 }
 
-// TestPercentilesAreSharesOfScores: among scores of one distribution percentiles are uniform, whatever it is; a score
-// above 90 % of the others has .9; equal scores have .5. The order of the scores in the window, and each of them twice,
-// change nothing.
+// TestPercentilesAreSharesOfScores: among scores of any one distribution percentiles are uniform; a score above 90 % of
+// the others has .9; equal scores have .5. The order of the scores in the window, and each of them twice, change
+// nothing.
 func TestPercentilesAreSharesOfScores(t *testing.T) {
 	uniform := func(i int) float64 { return (float64(Hash(5, uint64(i))>>12) + .5) / (1 << 52) }
 	for name, of := range map[string]func(u float64) float64{

@@ -68,7 +68,7 @@ func FuzzCanonicalText(f *testing.F) {
 	})
 }
 
-// TestLevelsOfOneValue: a level is found by all texts of its value, whichever of them came first.
+// TestLevelsOfOneValue: a level is found by all texts of its value, and any of them may have come first.
 func TestLevelsOfOneValue(t *testing.T) {
 	for _, texts := range []string{"true 1 True 1.0 TRUE 1e0", "0 false -0 0.0", "2E5 200000 2e+5",
 		"2024-05-01 2024-05-01T00:00:00Z", "2.50 2.5"} {
@@ -155,8 +155,8 @@ func TestMergeKeepsTwoLevelsTwo(t *testing.T) {
 	}
 }
 
-// TestClassOfALabel: a label finds its class by the text, else by the value; where two classes are one value, only by the
-// text.
+// TestClassOfALabel: a label finds its class by the text, else by the value; where two classes are one value, only by
+// the text.
 func TestClassOfALabel(t *testing.T) {
 	for _, c := range []struct{ classes, text, want string }{
 		{"0 1", "1", "1"}, {"0 1", "true", "1"}, {"0 1", "False", "0"}, {"0 1", "1.0", "1"}, {"0 1", "01", ""},

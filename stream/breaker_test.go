@@ -164,7 +164,7 @@ func TestTooManyDeadLettersPauseThePartition(t *testing.T) {
 		w.pauses(r, o, 6)
 		w.resume(false)
 		r.await(t, "it does not go on", func(s Status) bool { return s.Partitions[0].Dead >= 6 })
-		w.pauses(r, o, 12) // six more of those that count
+		w.pauses(r, o, 12) // six more that count
 		if n := counted(o.Metrics.Policies.WithLabelValues("dead_share", "resumed")); n != 1 {
 			t.Errorf("resumed %v times", n)
 		}

@@ -3,7 +3,6 @@ package stream
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 
 	"go.uber.org/zap"
@@ -15,8 +14,8 @@ import (
 
 // coldStart tells when the trainer makes models of the first records: at the end of the warm-up and whenever their
 // number has doubled, until there are enough for a model that is compared. Each of them is made anew and serves at
-// once: what it replaces is model 0 of the partitions, or a model of half the records. The first model of a
-// configuration serves at once, of however many records.
+// once: it replaces model 0 of the partitions, or a model of half the records. The first model of a configuration
+// serves at once, of however many records.
 type coldStart struct {
 	warmup, limit float64
 	tried         float64 // labelled records at the last attempt
@@ -95,11 +94,10 @@ func (t *trainer) begin(ctx context.Context, snaps map[int32]*state.Manifest, pr
 }
 
 // serve publishes the model of the cold start that is ready. Where that fails, it stays ready.
-func (t *trainer) serve(ctx context.Context) error {
+func (t *trainer) serve(ctx context.Context) (err error) {
 	o := &t.s.o
-	newest, _ := t.s.models.Head()
-	if t.ready.Version = newest + 1; t.ready.Version >= state.MaxNumber {
-		return fmt.Errorf("the model topic holds version/%d, which no stage has written: delete it by a tombstone", newest)
+	if t.ready.Version, err = t.nextVersion(); err != nil {
+		return err
 	}
 	if err := t.publish(ctx, t.ready, nil); err != nil {
 		return err

@@ -1,42 +1,18 @@
 package stream
 
 import (
-	"errors"
 	"fmt"
-	"slices"
 
 	"go.uber.org/zap"
 
 	"liftstream/stream/committed"
 	"liftstream/stream/state"
 	"liftstream/stream/topics"
-	"liftstream/stream/txn"
 )
 
-// complain logs the facts that should not be.
-func (o *takeover) complain() {
-	log := o.t.log
-	if o.log.Foreign > 0 {
-		log.Error("records that no stage writes lie in the state topic", zap.Int("records", o.log.Foreign))
-	}
-	if err := o.facts.DoneErr; err != nil {
-		log.Error("the done record cannot be read; the group's offsets are taken", zap.Error(err))
-	}
-	for _, err := range o.facts.Unread {
-		log.Error("snapshot refused", zap.Error(err))
-	}
-	for _, err := range o.facts.Lesser {
-		log.Error("a record of the state topic cannot be read; it is written again", zap.Error(err))
-	}
-	if o.plan.Behind {
-		log.Warn("the group's offsets are not those that the last transaction committed; the transaction's are taken",
-			zap.Int64("committed", o.facts.Done.Events), zap.Int64("group", o.facts.Group.Events.Offset))
-	}
-}
-
 // stop returns the error with which the plan ends the stage, nil where it does not.
-func (o *takeover) stop() error {
-	t, p := o.t, &o.plan
+func (f *findings) stop() error {
+	t, p := f.t, &f.plan
 	if p.Newer != nil {
 		return newerState(t.id, p.Newer)
 	}
@@ -63,18 +39,18 @@ var remedies = map[committed.Cause]string{
 }
 
 // count counts and logs the policies that the plan applies.
-func (o *takeover) count() {
-	policies, p := o.t.s.o.Metrics.Policies, &o.plan
+func (f *findings) count() {
+	policies, p := f.t.s.o.Metrics.Policies, &f.plan
 	for _, c := range p.Lost {
 		policies.WithLabelValues(c.String(), "rebuild").Inc()
 	}
 	if p.Moved.Any() {
-		policy := o.t.s.o.OffsetMoved.String()
+		policy := f.t.s.o.OffsetMoved.String()
 		policies.WithLabelValues(committed.OffsetMoved.String(), policy).Inc()
-		o.t.log.Warn("offsets were moved", zap.Stringer("offsets", &p.Moved), zap.String("policy", policy))
+		f.t.log.Warn("offsets were moved", zap.Stringer("offsets", &p.Moved), zap.String("policy", policy))
 	}
 	for _, x := range p.Problems {
-		o.t.log.Warn("rebuilding the state", zap.Stringer("policy", x.Cause), zap.String("problem", x.Text))
+		f.t.log.Warn("rebuilding the state", zap.Stringer("policy", x.Cause), zap.String("problem", x.Text))
 	}
 	switch {
 	case p.Origin == committed.CarryOver:
@@ -99,12 +75,9 @@ func giveUp(t *task, x *transaction, former []string) {
 
 // modelLost notes that a model of the journal cannot be had, and reports whether that is the error.
 func (o *takeover) modelLost(err error) bool {
-	var lost *state.ModelError
-	if !errors.As(err, &lost) {
-		return false
+	lost := o.lost(err)
+	if lost {
+		o.rerun.forget()
 	}
-	o.facts.ModelLost = fmt.Sprintf("the state needs a model of %s that cannot be had: %v", o.t.s.o.Topics.Model, err)
-	o.unscored = false
-	o.x.records = slices.DeleteFunc(o.x.records, func(r txn.Record) bool { return r.Topic == o.t.s.o.Topics.Scores })
-	return true
+	return lost
 }

@@ -65,12 +65,10 @@ func (d *deadLetters) write(
 			d.known[l.ID] = true
 		}
 		l.Record.Topic, l.Record.Partition = t.s.o.Topics.Dead, t.s.deadPartition(t.id)
-		x.add(t.stamped(deadletter.Fit(l.Record, len(r.Headers), t.s.o.Client.Limit(t.s.o.Topics.Dead))))
-		t.s.o.Metrics.Dead.WithLabelValues(string(l.Reason)).Inc()
+		fit := deadletter.Fit(l.Record, len(r.Headers), t.s.o.Client.Limit(t.s.o.Topics.Dead))
+		x.add(stamped(t.s.o.Client, fit, t.s.o.Now()))
+		t.board.died(l.Reason)
 		t.notices.add(now, stage, l.Reason, l.ID)
-		t.mu.Lock()
-		t.status.Dead++
-		t.mu.Unlock()
 	})
 	if err != nil {
 		t.log.Debug("message refused", zap.String("topic", from.Topic), zap.Int64("offset", r.Offset), zap.Error(err))
@@ -165,7 +163,7 @@ func (o *takeover) readDead(ctx context.Context, from int64) (map[deadletter.ID]
 				"may be written again", zap.Int64("offset", stable[dead]))
 			break
 		}
-		t.phase(AwaitingDeadLetters, "")
+		t.board.phase(AwaitingDeadLetters, "")
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()

@@ -20,7 +20,7 @@ import (
 )
 
 // TestExpansionsThroughAStage sends little messages that stand for much memory to two partitions, again and again: each
-// is answered or dead, what follows is scored, and the memory stays flat.
+// is answered or dead, the messages after it are scored, and the memory stays flat.
 func TestExpansionsThroughAStage(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it decodes some gigabytes")

@@ -3,7 +3,6 @@ package stream
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"sync"
 	"time"
 
@@ -90,9 +89,8 @@ func (h *Held) String() string {
 // seeEvents takes note of an answer about events, and of an open transaction that holds some back.
 func (t *task) seeEvents(_ context.Context, f *fetched) {
 	t.heard.events.Store(true)
-	now := t.s.o.Now()
-	t.horizon.see(f.HighWatermark, f.LastStable, now)
-	t.showHorizon(now)
+	t.horizon.see(f.HighWatermark, f.LastStable, t.s.o.Now())
+	t.horizon.show(t)
 }
 
 // seeLabels notes how far the events topic goes, after the labels were read: the records of these labels that are in it
@@ -116,25 +114,16 @@ func (t *task) seeLabels(ctx context.Context, f *fetched) {
 	}
 }
 
-// showHorizon brings metrics, status and log up to date.
-func (t *task) showHorizon(now time.Time) {
-	h, m, id := &t.horizon, t.s.o.Metrics, strconv.Itoa(t.id)
+// show brings the board of the task and its log up to date.
+func (h *horizon) show(t *task) {
+	now := t.s.o.Now()
 	held := h.held(now)
 	h.mu.Lock()
 	lag, end, loud := h.lag(), h.high, h.loud
 	h.loud = held != nil && (loud || held.Seconds >= heldLoud.Seconds())
 	told := h.loud
 	h.mu.Unlock()
-	m.Lag.WithLabelValues(id).Set(float64(lag))
-	var seconds, messages float64
-	if held != nil {
-		seconds, messages = held.Seconds, float64(held.HighWatermark-held.LastStable)
-	}
-	m.HeldSeconds.WithLabelValues(id).Set(seconds)
-	m.HeldMessages.WithLabelValues(id).Set(messages)
-	t.mu.Lock()
-	t.status.End, t.status.Held = end, held
-	t.mu.Unlock()
+	t.board.reaches(end, lag, held)
 	switch {
 	case told && !loud:
 		t.log.Warn("an open transaction of another program holds events back; 'kafka-transactions.sh find-hanging' names "+

@@ -101,8 +101,8 @@ func TestAnInitialModelThatNobodyPublishesIsNotWaitedForForEver(t *testing.T) {
 		if first := newPipeline(tk).awaitModel(context.Background()); first || time.Since(began) < o.Patience {
 			t.Errorf("%v after %v", first, time.Since(began))
 		}
-		if tk.status.Phase != Running {
-			t.Errorf("phase %s", tk.status.Phase)
+		if tk.board.status.Phase != Running {
+			t.Errorf("phase %s", tk.board.status.Phase)
 		}
 	})
 }

@@ -11,7 +11,7 @@ import (
 // longMessage is how long the work on one message may take before the stage shows it. Until then it is ready.
 const longMessage = 5 * time.Second
 
-// message is the message that a task works on, under the task's mu.
+// message is the message that a task works on, under the mu of its board.
 type message struct {
 	topic  string
 	offset int64
@@ -35,17 +35,13 @@ func (t *task) during(
 	ctx context.Context, topic string, r *txn.Record, patience time.Duration, f func(more func(row int) bool),
 ) {
 	now := t.s.o.Now
-	t.mu.Lock()
-	t.message = message{topic: topic, offset: r.Offset, since: now()}
-	t.mu.Unlock()
+	t.board.works(message{topic: topic, offset: r.Offset, since: now()})
 	done := make(chan struct{})
 	forget := context.AfterFunc(ctx, func() { time.AfterFunc(patience, func() { close(done) }) })
 	t.m.Done = done
 	var ended time.Time
 	f(func(row int) bool {
-		t.mu.Lock()
-		t.message.row = row
-		t.mu.Unlock()
+		t.board.row(row)
 		if ctx.Err() == nil {
 			return true
 		}
@@ -56,9 +52,7 @@ func (t *task) during(
 	})
 	forget()
 	t.m.Done = nil
-	t.mu.Lock()
-	t.message = message{}
-	t.mu.Unlock()
+	t.board.works(message{})
 }
 
 // patience is how long a task goes on with a message after the stage or its generation has ended: a message that is

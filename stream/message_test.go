@@ -30,7 +30,7 @@ func TestALongMessageIsGivenUp(t *testing.T) {
 	var shown []string
 	x.during(ctx, "events", &txn.Record{Offset: 7}, 3*time.Second, func(more func(row int) bool) {
 		for ; more(rows); rows++ {
-			shown = append(shown, x.message.long(now))
+			shown = append(shown, x.board.message.long(now))
 			now = now.Add(time.Second)
 			if rows == 9 {
 				end()
@@ -41,8 +41,9 @@ func TestALongMessageIsGivenUp(t *testing.T) {
 	if rows != 13 {
 		t.Errorf("given up at row %d", rows)
 	}
-	if shown[4] != "" || shown[6] != "a long message: offset 7 of events, row 6, for 6s" || x.message.long(now) != "" {
-		t.Errorf("shown %q, afterwards %q", shown, x.message.long(now))
+	long := x.board.message.long(now)
+	if shown[4] != "" || shown[6] != "a long message: offset 7 of events, row 6, for 6s" || long != "" {
+		t.Errorf("shown %q, afterwards %q", shown, long)
 	}
 	s.hurry.Store(true)
 	x.during(ctx, "events", &txn.Record{}, time.Hour, func(more func(row int) bool) {
@@ -71,8 +72,8 @@ func (*tripped) AppendState(b []byte) []byte { return append(b, 1) }
 func (*tripped) LoadState([]byte) error      { return nil }
 func (*tripped) Rebase(*model.Rebase) error  { return nil }
 
-// TestAMessageThatIsGivenUpIsDoneAgain: a stage that ends within a message commits what was before, says nothing of
-// unflushed work, and the next one scores the message once.
+// TestAMessageThatIsGivenUpIsDoneAgain: a stage that ends within a message commits the messages before it, says nothing
+// of unflushed work, and the next one scores the message once.
 func TestAMessageThatIsGivenUpIsDoneAgain(t *testing.T) {
 	streamtest.Brokers(t, func(t *testing.T, addr string) {
 		w := newWorld(t, addr, 1)
@@ -117,7 +118,7 @@ func TestAMessageThatIsGivenUpIsDoneAgain(t *testing.T) {
 	})
 }
 
-// TestTheTakeoverGivesALongMessageUp at once: what it replays is there the next time.
+// TestTheTakeoverGivesALongMessageUp at once: the message is there the next time.
 func TestTheTakeoverGivesALongMessageUp(t *testing.T) {
 	w := alone(t, 1)
 	w.Produce(100, 50, true)

@@ -261,13 +261,16 @@ func TestModelsThatAreLost(t *testing.T) {
 
 		v := newWorld(t, addr, 1)
 		v.Produce(500, 100, true)
-		r = v.run(v.options(v.Client))
+		early := v.options(v.Client)
+		early.FitRecords = 1 << 40 // no model before the last snapshot
+		r = v.run(early)
 		v.caught(r)
 		r.end(t)
 		net := &streamtest.Mortal{}
 		o := v.options(txn.NewClient(txn.Config{Brokers: v.Brokers, Dial: net.Dial, Timeout: 2 * time.Second,
 			ClientID: v.Name}))
 		o.Initial, o.Snapshot, o.Grace, o.Patience = m, time.Hour, time.Second, 2*time.Second
+		o.FitRecords = 1 << 40
 		r = v.run(o)
 		r.await(t, "the model does not serve", func(s Status) bool {
 			v.Produce(20, 10, true)
@@ -303,7 +306,7 @@ func TestModelsThatAreLost(t *testing.T) {
 	})
 }
 
-// A topic of models that was made anew numbers its versions after those that serve.
+// A topic of models that was made anew numbers its versions after the serving ones.
 func TestModelsOfATopicMadeAnewServe(t *testing.T) {
 	streamtest.Brokers(t, func(t *testing.T, addr string) {
 		w := newWorld(t, addr, 1)

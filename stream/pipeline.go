@@ -120,13 +120,13 @@ func (p *pipeline) loop(ctx context.Context) error {
 
 // next processes the next message of the current answer.
 func (p *pipeline) next(ctx context.Context) error {
-	if stale(p.t, p.filling) {
+	if o := &p.t.s.o; p.filling.judging.stale(o.Now(), o.Codec.Future) {
 		if err := p.commit(ctx); err != nil {
 			return err
 		}
 	}
 	p.fill()
-	p.t.judge(p.filling)
+	p.filling.judging.begin(p.t.s.o.Now(), p.t.m)
 	err := p.t.process(ctx, p.filling, &p.current.Records[0], p.t.patience())
 	if errors.Is(err, replay.ErrInterrupted) {
 		p.giveUp(p.current.Records[0].Offset, p.t.s.o.Topics.Events)
@@ -150,7 +150,7 @@ func (p *pipeline) next(ctx context.Context) error {
 	return p.due(ctx)
 }
 
-// giveUp notes that the state holds a part of a message. What was processed before is still committed.
+// giveUp notes that the state holds a part of a message. The messages before it are still committed.
 func (p *pipeline) giveUp(offset int64, topic string) {
 	p.torn = true
 	p.t.log.Info("a long message is left to the next owner", zap.String("topic", topic), zap.Int64("offset", offset))
@@ -220,7 +220,7 @@ func (p *pipeline) await() error {
 		t.snapshotFirst = false
 	}
 	t.sent(x)
-	t.report()
+	t.board.report(t)
 	return nil
 }
 
@@ -259,7 +259,7 @@ func (p *pipeline) complete(ctx context.Context, x *transaction) {
 	learnt := !p.torn && p.learnLate(ctx, x)
 	p.showLate()
 	swapped := !p.torn && t.takeModel()
-	if learnt || swapped || x.judged {
+	if learnt || swapped || x.judging.kept {
 		t.writeJournal(x, t.committed)
 	}
 	if !p.torn {
@@ -331,7 +331,7 @@ func (p *pipeline) unsaved() bool {
 func (p *pipeline) writeFirst(ctx context.Context) error {
 	p.lastSnap = time.Time{}
 	for p.t.snapshotFirst && ctx.Err() == nil {
-		p.t.phase(WritingState, "")
+		p.t.board.phase(WritingState, "")
 		if err := p.flush(ctx); err != nil {
 			return err
 		}
@@ -340,7 +340,7 @@ func (p *pipeline) writeFirst(ctx context.Context) error {
 		}
 	}
 	if !p.t.snapshotFirst {
-		p.t.phase(Running, "")
+		p.t.board.phase(Running, "")
 	}
 	return nil
 }
@@ -354,8 +354,8 @@ func (p *pipeline) awaitModel(ctx context.Context) bool {
 	if o.Initial == nil || t.m.Part.NextOffset() >= 0 || t.m.Part.ModelVersion() > 0 {
 		return false
 	}
-	t.phase(AwaitingModel, "")
-	defer t.phase(Running, "")
+	t.board.phase(AwaitingModel, "")
+	defer t.board.phase(Running, "")
 	late := time.NewTimer(o.Patience)
 	defer late.Stop()
 	for {
@@ -379,7 +379,7 @@ func (p *pipeline) awaitModel(ctx context.Context) bool {
 // has nothing to replay.
 func (p *pipeline) drain(ctx context.Context) error {
 	t := p.t
-	t.phase(Draining, "")
+	t.board.phase(Draining, "")
 	if err := p.flush(ctx); err != nil {
 		return err
 	}

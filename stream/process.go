@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
-	"strconv"
 	"time"
 
 	"go.uber.org/zap"
@@ -14,7 +12,6 @@ import (
 	"liftstream/codec"
 	"liftstream/model"
 	"liftstream/stream/replay"
-	"liftstream/stream/scores"
 	"liftstream/stream/state"
 	"liftstream/stream/txn"
 )
@@ -24,38 +21,23 @@ import (
 // belongs to none.
 func (t *task) process(ctx context.Context, x *transaction, r *txn.Record, patience time.Duration) (err error) {
 	defer t.m.Release()
-	if cap(t.value)-len(t.value) < 64<<10 {
-		t.value = make([]byte, 0, 1<<20) // the transactions keep its bytes; growing would copy them
-	}
-	start, limit := len(t.value), t.scoresLimit(r)
+	t.scoring.begin(t, r)
 	var bad []codec.RowError
 	var failed error
-	var c tally
 	t.during(ctx, t.s.o.Topics.Events, r, patience, func(more func(row int) bool) {
-		if bad, err = t.m.ReadEvents(r); err != nil {
-			return
+		if bad, err = t.m.ReadEvents(r); err == nil {
+			t.m.Sift()
+			failed = t.scoring.score(t, r, more)
 		}
-		t.m.Sift()
-		t.m.BeginScores(limit)
-		failed = t.m.Score(more, func(b *model.Batch, from int) (err error) {
-			if t.value, err = t.m.AppendScores(t.value, b, from); err != nil {
-				return fmt.Errorf("encoding the scores of offset %d: %w", r.Offset, err)
-			}
-			if t.s.o.OnScores != nil {
-				t.s.o.OnScores(int32(t.id), b, &t.m.Scores, t.m.Part.Levels())
-			}
-			c.add(&t.m.Scores, b.N)
-			return nil
-		})
 	})
 	if failed = cmp.Or(failed, interrupted(err)); errors.Is(failed, replay.ErrInterrupted) {
-		t.value = t.value[:start]
+		t.scoring.drop()
 		return fmt.Errorf("processing offset %d: %w", r.Offset, failed)
 	}
 	if failed != nil {
 		return failed
 	}
-	x.judged = x.judged || t.m.Untimely && t.m.Now != 0
+	x.judging.note(t.m)
 	t.m.At.Events = r.Next()
 	t.eventTimes.add(r.Time)
 	t.seen.Events = state.MessageOf(r)
@@ -69,24 +51,12 @@ func (t *task) process(ctx context.Context, x *transaction, r *txn.Record, patie
 	bad = append(bad, lost...)
 	t.windows.events.see(r.Offset, weighed(t.m.Rows-len(lost), bad, nil))
 	t.dead.write(t, x, r, codec.StageEvents, bad, nil)
-	for i, p := range parts {
-		h := scores.Headers(r, p.Rows, t.m.Part.ModelVersion())
-		if len(parts) > 1 || len(lost) > 0 {
-			h = scores.PartHeaders(h, i, len(parts), limit)
-		}
-		x.add(t.stamped(txn.Record{Topic: t.s.o.Topics.Scores, Partition: t.id, Key: r.Key, Time: r.Time, Headers: h,
-			Value: t.value[p.Start:p.End:p.End]}))
+	t.scoring.write(t, x, r, parts, len(lost) > 0)
+	if len(parts) > 0 {
 		t.answered = r.Next()
 	}
-	if len(t.value)-start > largeValues {
-		t.value = nil // most transactions need less
-	}
-	t.count(&c)
-	t.m.Changes().Each(func(kind string, n int) {
-		if n > 0 {
-			t.s.o.Metrics.Changed.WithLabelValues(kind).Add(float64(n))
-		}
-	})
+	t.board.scored(&t.scoring.tally)
+	t.board.changed(t.m.Changes())
 	return nil
 }
 
@@ -98,80 +68,10 @@ func interrupted(err error) error {
 	return nil
 }
 
-// stamped returns an output with a timestamp that its topic takes. The message's own is in a header then.
-func (t *task) stamped(r txn.Record) txn.Record {
-	at := t.s.o.Client.Stamp(r.Topic, r.Time, t.s.o.Now())
-	if !at.Equal(r.Time) {
-		r.Headers = append(r.Headers, txn.Header{Key: codec.HeaderTime,
-			Value: strconv.AppendInt(nil, r.Time.UnixMilli(), 10)})
-		r.Time = at
-	}
-	return r
-}
-
-// largeValues is the size of a message's scores after which their memory is not used again.
-const largeValues = 4 << 20
-
-// scoresLimit returns the largest value of a scores message that answers an event.
-func (t *task) scoresLimit(r *txn.Record) int {
-	h := scores.PartHeaders(scores.Headers(r, math.MaxInt32, math.MaxInt64), math.MaxInt32, math.MaxInt32, math.MaxInt32)
-	return max(t.s.o.Client.Limit(t.s.o.Topics.Scores)-txn.RecordBytes(&txn.Record{Key: r.Key, Headers: h}), 1)
-}
-
-// tally counts the scores of a message, by status, and their reasons.
-type tally struct {
-	rows         int
-	by           [3]int
-	all, against int // reasons
-}
-
-func (c *tally) add(s *model.Scores, n int) {
-	c.rows += n
-	for _, status := range s.Status[:n] {
-		c.by[status]++
-	}
-	for i := range s.Why {
-		if s.Why[i].Counts() {
-			c.all++
-		}
-		if s.Why[i].Conflicts() {
-			c.against++
-		}
-	}
-}
-
-// count counts the scores of a message.
-func (t *task) count(c *tally) {
-	for s, n := range c.by {
-		if n > 0 {
-			t.s.o.Metrics.Records.WithLabelValues(model.Status(s).String()).Add(float64(n))
-		}
-	}
-	t.s.o.Metrics.Reasons.WithLabelValues("follows").Add(float64(c.all - c.against))
-	t.s.o.Metrics.Reasons.WithLabelValues("conflicts").Add(float64(c.against))
-	t.mu.Lock()
-	t.status.Scored += uint64(c.rows)
-	t.mu.Unlock()
-}
-
-// judge has the next message judged by the clock. All messages of a transaction that follow a refused one are judged by
-// the same time, so that a replay needs to know no more than that.
-func (t *task) judge(x *transaction) {
-	if !x.judged {
-		x.now = t.s.o.Now()
-	}
-	t.m.Now = x.now.UnixNano()
-}
-
-// stale reports whether the next message needs a later time than that by which the transaction judges.
-func stale(t *task, x *transaction) bool {
-	return x.judged && t.s.o.Now().Sub(x.now) > min(t.s.o.Codec.Future/2, time.Minute)
-}
-
 // learnLabels learns one labels message. It returns false where it gives it up, as process does.
 func (t *task) learnLabels(ctx context.Context, x *transaction, r *txn.Record) bool {
 	defer t.m.Release()
-	t.judge(x)
+	x.judging.begin(t.s.o.Now(), t.m)
 	var c model.LabelCounts
 	var bad []codec.RowError
 	var err error
@@ -181,7 +81,7 @@ func (t *task) learnLabels(ctx context.Context, x *transaction, r *txn.Record) b
 	if errors.Is(err, replay.ErrInterrupted) {
 		return false
 	}
-	x.judged = x.judged || t.m.Untimely
+	x.judging.note(t.m)
 	t.seen.Labels = state.MessageOf(r)
 	t.windows.labels.see(r.Offset, weighed(t.m.Labels.N, bad, err))
 	t.dead.write(t, x, r, codec.StageLabels, bad, err)
@@ -189,14 +89,7 @@ func (t *task) learnLabels(ctx context.Context, x *transaction, r *txn.Record) b
 	if err != nil {
 		return true
 	}
-	for outcome, n := range map[string]int{
-		"learnt": c.Learnt, "corrected": c.Corrected, "repeated": c.Repeated, "unmatched": c.Unmatched,
-		"misrouted": c.Misrouted, "unknown": c.Unknown,
-	} {
-		if n > 0 {
-			t.s.o.Metrics.Labels.WithLabelValues(outcome).Add(float64(n))
-		}
-	}
+	t.board.learnt(c)
 	return true
 }
 
@@ -228,9 +121,9 @@ func (t *task) takeModel() bool {
 func (t *task) writeJournal(x *transaction, from state.Position) {
 	e := state.JournalEntry{Number: t.m.Journal, Position: t.m.At, Format: t.s.format()}
 	t.writeState(x, state.Change{Key: state.JournalKey(e.Number), Value: e.Encode()})
-	if x.judged {
+	if x.judging.kept {
 		j := state.Judgement{Number: e.Number, EventsFrom: from.Events, EventsTo: t.m.At.Events,
-			LabelsFrom: from.Labels, LabelsTo: t.m.At.Labels, Now: x.now.UnixNano()}
+			LabelsFrom: from.Labels, LabelsTo: t.m.At.Labels, Now: x.judging.now.UnixNano()}
 		t.writeState(x, state.Change{Key: state.JudgedKey(j.Number), Value: j.Encode(e.Format)})
 	}
 	t.m.Journal++
@@ -299,5 +192,5 @@ func (t *task) passed(x *transaction, f *fetched) {
 	f.reserved = 0
 	t.m.At.Events = f.Next
 	t.horizon.reach(f.Next)
-	t.showHorizon(t.s.o.Now())
+	t.horizon.show(t)
 }

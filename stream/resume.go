@@ -21,7 +21,7 @@ const resumePoll = time.Second
 // hold after a restart and a takeover.
 func ResumeGroup(stage string) string { return stage + "-dead-resume" }
 
-// Resume accepts the messages of a partition up to the committed position, or with end all that its topics hold now:
+// Resume accepts the messages of a partition up to the committed position, or with end to the ends of its topics now:
 // the breaker counts none of them any more. A paused task goes on soon after.
 func Resume(ctx context.Context, c *txn.Client, stage string, t topics.Names, partition int, end bool) (
 	at state.Position, err error,
@@ -127,7 +127,7 @@ func (p *pipeline) pause(ctx context.Context, problem string) error {
 	paused := t.s.o.Metrics.Paused.WithLabelValues(strconv.Itoa(t.id))
 	t.s.o.Metrics.Policies.WithLabelValues("dead_share", "pause").Inc()
 	paused.Set(1)
-	t.phase(Paused, problem)
+	t.board.phase(Paused, problem)
 	t.log.Error("paused", zap.String("policy", "dead_share"), zap.String("problem", problem))
 	defer paused.Set(0)
 	poll := time.NewTimer(0)
@@ -157,7 +157,7 @@ func (p *pipeline) pause(ctx context.Context, problem string) error {
 				t.log.Info("resumed", zap.Int64("accepted_events", w.events.from),
 					zap.Int64("accepted_labels", w.labels.from))
 				t.windows.publish(t)
-				t.phase(Running, "")
+				t.board.phase(Running, "")
 				return nil
 			}
 		}

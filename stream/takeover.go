@@ -9,7 +9,6 @@ import (
 
 	"go.uber.org/zap"
 
-	"liftstream/codec"
 	"liftstream/stream/committed"
 	"liftstream/stream/deadletter"
 	"liftstream/stream/replay"
@@ -20,14 +19,10 @@ import (
 // takeover brings a task to the committed state of its partition. Its steps are those of committed/COMMITTED.md:
 // endOpen, then decide for the second and third, writeMissingDead, claim.
 type takeover struct {
-	t     *task
-	facts *committed.Facts
-	plan  committed.Plan
-	log   *state.Log   // of the state topic; nil where the state was kept
-	x     *transaction // repairs the last transaction, and claims the partition
-	// first is where x begins. unscored is set once a replay has come to an event that must be scored again.
-	first    state.Position
-	unscored bool
+	findings
+	x     *transaction   // repairs the last transaction, and claims the partition
+	first state.Position // where x begins
+	rerun rerun
 }
 
 // takeOver brings the task to the committed state: that of this member's own task of the generation before, or the
@@ -37,7 +32,8 @@ func takeOver(ctx context.Context, t *task) error {
 	t.kept = nil // it is used at most once, also where this attempt fails
 	t.owned, t.snapshotFirst = owned{snap: state.NewSnapshotter()}, false
 	t.dead.known = map[deadletter.ID]bool{}
-	o := &takeover{t: t, x: &transaction{repairs: true}}
+	o := &takeover{findings: findings{t: t}, x: &transaction{repairs: true}}
+	o.rerun = rerun{t: t, plan: &o.plan, x: o.x}
 	torn, err := o.endOpen(ctx)
 	if err != nil {
 		return err
@@ -121,21 +117,11 @@ func (s *Stage) undecided(ctx context.Context, partitions map[string][]int) (map
 }
 
 // decide is steps 2 and 3: it reads the facts and makes the plan.
-func (o *takeover) decide(ctx context.Context, left *kept, torn bool) (err error) {
+func (o *takeover) decide(ctx context.Context, left *kept, torn bool) error {
 	t := o.t
-	r := committed.Reader{
-		Client: t.s.o.Client, Group: t.s.o.Name, Partition: t.id, Fingerprint: t.s.o.Spec.Options.Fingerprint,
-		Carries: t.s.o.Under != nil, Newest: t.s.newest, Limit: state.Bound(t.s.o.Spec),
-		Topics: t.s.o.Topics,
-	}
-	var last *state.Done
-	if left != nil {
-		last = &left.last
-	}
-	if o.facts, o.log, err = r.Read(ctx, last, torn); err != nil {
+	if err := o.read(ctx, left, torn); err != nil {
 		return err
 	}
-	o.plan = committed.Decide(o.facts, t.s.o.Policies)
 	if o.plan.Origin == committed.Kept {
 		return nil
 	}
@@ -159,13 +145,13 @@ func (o *takeover) restore(ctx context.Context) error {
 		Client: t.s.o.Client, Events: t.s.o.Topics.Events, Labels: t.s.o.Topics.Labels, Partition: t.id,
 		Spec: t.s.o.Spec, Codec: t.s.o.Codec, Models: t.s.models, Budget: t.s.budgetOf, Skips: o.skips(),
 		Progress: func(topic string, at, to int64) {
-			t.phase(Restoring, fmt.Sprintf("offset %d of %d of %s", at, to, topic))
+			t.board.phase(Restoring, fmt.Sprintf("offset %d of %d of %s", at, to, topic))
 		},
 	}); err != nil {
 		return err
 	}
-	t.m.EachEvents = func(r *txn.Record) error { return o.replayEvents(ctx, r) }
-	t.m.EachLabels = func(r *txn.Record) error { return o.replayLabels(ctx, r) }
+	t.m.EachEvents = func(r *txn.Record) error { return o.rerun.event(ctx, r) }
+	t.m.EachLabels = func(r *txn.Record) error { return o.rerun.labels(ctx, r) }
 	t.m.Judged = o.log.Judgements()
 	defer func() {
 		t.m.EachEvents, t.m.EachLabels, t.m.Judged, t.m.Now = nil, nil, nil, 0
@@ -184,7 +170,7 @@ func (o *takeover) restore(ctx context.Context) error {
 			return err
 		}
 		if !begun {
-			o.plan = committed.Decide(o.facts, t.s.o.Policies)
+			o.decideAgain()
 			if err := o.stop(); err != nil {
 				return err
 			}
@@ -199,7 +185,7 @@ func (o *takeover) restore(ctx context.Context) error {
 	if err := o.passLabels(ctx); err != nil {
 		return err
 	}
-	if o.x.judged {
+	if o.x.judging.kept {
 		o.writeJournal()
 	}
 	t.m.Now = 0
@@ -213,31 +199,6 @@ func (o *takeover) restore(ctx context.Context) error {
 	}
 	t.snap.Discard(append(o.log.Orphans(t.snap.Last, t.snap.Before), o.pastSkips()...))
 	return nil
-}
-
-// skips returns the messages that an operator has passed by.
-func (o *takeover) skips() []state.Skip {
-	skips := o.log.Skips()
-	for i := range skips {
-		s := &skips[i]
-		o.t.log.Info("an operator has a message passed by", zap.String("stage", s.Stage), zap.Int64("offset", s.Offset),
-			zap.String("why", s.Why))
-	}
-	return skips
-}
-
-// pastSkips returns the keys of skips whose messages are no longer in their topic.
-func (o *takeover) pastSkips() (keys []string) {
-	for _, s := range o.log.Skips() {
-		first := o.plan.First.Events
-		if s.Stage == codec.StageLabels {
-			first = o.plan.First.Labels
-		}
-		if s.Offset < first {
-			keys = append(keys, s.Key())
-		}
-	}
-	return keys
 }
 
 // repair writes the missing dead letters of the last transaction, and says which of its scores cannot be made again.
@@ -287,13 +248,7 @@ func (o *takeover) begin(ctx context.Context) (begun bool, err error) {
 	switch p.Origin {
 	case committed.Snapshot:
 		if entries, err = t.m.Restore(o.log, p.Snapshot, p.Target); err != nil {
-			if o.facts.Refused == nil {
-				o.facts.Refused = map[uint64]bool{}
-			}
-			o.facts.Refused[p.Snapshot.Number] = true
-			if !errors.As(err, &o.facts.Newer) {
-				t.log.Error("snapshot refused", zap.Uint64("snapshot", p.Snapshot.Number), zap.Error(err))
-			}
+			o.refuse(p.Snapshot, err)
 			return false, nil
 		}
 	case committed.CarryOver:
@@ -343,49 +298,6 @@ func (o *takeover) checkLabels() error {
 	return nil
 }
 
-// replayEvents takes an event during the replay: one without scores is processed as a new one, the others move the
-// state alone.
-func (o *takeover) replayEvents(ctx context.Context, r *txn.Record) (err error) {
-	t := o.t
-	if t.m.Now = 0; r.Offset >= o.plan.Done.Events {
-		t.judge(o.x) // no transaction that is known has done so
-	}
-	if r.Offset >= o.plan.Missing && o.lacksScores(r) {
-		return t.process(ctx, o.x, r, 0)
-	}
-	var bad []codec.RowError
-	t.during(ctx, t.s.o.Topics.Events, r, 0, func(more func(row int) bool) { bad, err = t.m.TakeEvents(r, more) })
-	if errors.Is(err, replay.ErrInterrupted) {
-		return err
-	}
-	o.x.judged = o.x.judged || t.m.Untimely && t.m.Now != 0
-	t.windows.events.see(r.Offset, weighed(t.m.Rows, bad, err))
-	return nil
-}
-
-// lacksScores reports whether a message at or after plan.Missing must be scored again. Messages between the last scores
-// and the last transaction that are no events are passed over: they never had scores, and a transaction before has
-// written their dead letters.
-func (o *takeover) lacksScores(r *txn.Record) bool {
-	o.unscored = o.unscored || r.Offset >= o.plan.Done.EventsFrom || o.t.m.IsEvent(r)
-	return o.unscored
-}
-
-func (o *takeover) replayLabels(ctx context.Context, r *txn.Record) (err error) {
-	t := o.t
-	if t.m.Now = 0; r.Offset >= o.plan.Done.Labels {
-		t.judge(o.x)
-	}
-	var bad []codec.RowError
-	t.during(ctx, t.s.o.Topics.Labels, r, 0, func(more func(row int) bool) { _, bad, err = t.m.TakeLabels(r, more) })
-	if errors.Is(err, replay.ErrInterrupted) {
-		return err
-	}
-	o.x.judged = o.x.judged || t.m.Untimely && t.m.Now != 0
-	t.windows.labels.see(r.Offset, weighed(t.m.Labels.N, bad, err))
-	return nil
-}
-
 // passLabels learns the labels that no journal record leads to: another program's offset passes over them, or the
 // topic is new to the stage.
 func (o *takeover) passLabels(ctx context.Context) error {
@@ -408,7 +320,7 @@ func (o *takeover) passLabels(ctx context.Context) error {
 // writeJournal adds a journal record of messages that no known transaction has taken.
 func (o *takeover) writeJournal() {
 	o.t.writeJournal(o.x, state.Position{Events: o.plan.Done.Events, Labels: o.plan.Done.Labels})
-	o.x.judged = false
+	o.x.judging.kept = false
 }
 
 // newLine begins a new line of transactions: the messages in the topics of scores and dead letters by now are not of
@@ -428,11 +340,11 @@ func (o *takeover) finished() {
 	t := o.t
 	t.s.o.Metrics.Restores.WithLabelValues(o.plan.Label()).Inc()
 	t.committed = t.m.At
-	t.told, t.toldSifted = t.m.Part.Losses(), t.m.Part.Sieve.Sifted() // a former owner has counted them
+	t.board.inherit(t.m.Part)
 	if t.snap.Last != nil {
 		t.s.found(t.snap.Last.Format)
 	}
-	t.report()
+	t.board.report(t)
 	t.log.Info("partition taken over", zap.String("from", o.plan.Label()), zap.Int64("offset", t.m.At.Events),
 		zap.Int64("model", t.m.At.Model), zap.Float64("labelled", t.m.Part.Labelled()))
 }

@@ -10,7 +10,6 @@ import (
 
 	"go.uber.org/zap"
 
-	"liftstream/model"
 	"liftstream/stream/replay"
 	"liftstream/stream/state"
 	"liftstream/stream/txn"
@@ -36,8 +35,8 @@ type owned struct {
 	refused    int64 // model version that Swap refused; not tried again
 	eventTimes timestamps
 	labelTimes timestamps
-	// seen holds the newest messages that were taken in, noted those that the state topic tells. noting: the next
-	// transaction with new ones tells them.
+	// seen holds the newest messages that were taken in, noted the ones of the state topic. noting: the next transaction
+	// with new ones tells them.
 	seen, noted state.Seen
 	noting      bool
 
@@ -64,21 +63,20 @@ type task struct {
 
 	producer *txn.Producer
 	owned
-	committed  state.Position // of the last committed transaction
-	kept       *kept          // left by this member's task of the generation before; nil = nothing
-	told       model.Losses   // those of the state that the metric has
-	toldSifted model.Sifted   // likewise
-	warned     bool           // of a label that is no class
-	notices    notices        // of dead letters
-	left       string         // work that the last attempt did not bring to an end, in words; "" = nothing
+	committed state.Position // of the last committed transaction
+	kept      *kept          // left by this member's task of the generation before; nil = nothing
+	notices   notices        // of dead letters
+	left      string         // work that the last attempt did not bring to an end, in words; "" = nothing
 	// snapshotFirst: no replay leads to the state, for it was carried over or its labels begin elsewhere. So nothing is
 	// learnt before there is a snapshot of it.
 	snapshotFirst bool
 	torn          bool // a broker had left a transaction open that is not repaired yet
 
-	read  int64  // bytes of input taken since the last snapshot began
-	wrote int64  // bytes of state written since then
-	value []byte // the scores messages are appended to it
+	read  int64 // bytes of input taken since the last snapshot began
+	wrote int64 // bytes of state written since then
+
+	scoring scoring
+	board   board
 
 	timeout time.Duration // of transactions; it grows when one has needed more
 
@@ -88,33 +86,19 @@ type task struct {
 	advanced bool                                 // a transaction was committed
 	heard    struct{ events, labels atomic.Bool } // there was an answer
 	horizon  horizon
-
-	mu      sync.Mutex
-	status  PartitionStatus
-	message message
 }
 
 func newTask(s *Stage, gen *txn.Generation, id int) *task {
 	t := &task{s: s, id: id, gen: gen, timeout: transactionTimeout, log: s.o.Log.With(zap.Int("partition", id))}
 	t.notices.log = t.log
-	t.status = PartitionStatus{Partition: int32(id), Offset: -1}
-	t.phase(TakingOver, "")
+	t.board.begin(&s.o, id, t.log)
 	return t
-}
-
-// phase shows where the task is in its work.
-func (t *task) phase(p Phase, detail string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.status.Phase, t.status.Doing = p, p.String(); detail != "" {
-		t.status.Doing += ": " + detail
-	}
 }
 
 // run owns the partition until ctx ends, another member owns it, or an error comes that waiting does not mend. After a
 // failed transaction it takes the partition over anew, from the committed state.
 func (t *task) run(ctx context.Context) error {
-	defer t.phase(Ended, "")
+	defer t.board.phase(Ended, "")
 	defer func() { t.notices.tick(t.s.o.Now(), true) }()
 	const shortest = 50 * time.Millisecond
 	wait, since := shortest, time.Time{}
@@ -149,7 +133,7 @@ func (t *task) run(ctx context.Context) error {
 			return fmt.Errorf("giving up after %v: %w", t.s.o.Patience, err)
 		}
 		t.log.Warn("starting over from the last commit", zap.Error(err), zap.Duration("wait", wait))
-		t.phase(Waiting, err.Error())
+		t.board.phase(Waiting, err.Error())
 		select {
 		case <-ctx.Done():
 			t.leave(err)
@@ -190,7 +174,7 @@ func (t *task) attempt(ctx context.Context) (err error) {
 	t.course, t.advanced = restoring, false
 	t.heard.events.Store(false)
 	t.heard.labels.Store(false)
-	t.phase(TakingOver, "")
+	t.board.phase(TakingOver, "")
 	began := t.s.o.Now()
 	o := &t.s.o
 	// InitProducerID first: it ends the transactions that a former owner left open, and only after it the state topic
@@ -199,13 +183,13 @@ func (t *task) attempt(ctx context.Context) (err error) {
 	if t.producer, err = t.newProducer(ctx, id); err != nil {
 		return fmt.Errorf("taking over the transactional id %s: %w", id, err)
 	}
-	t.phase(Restoring, "")
+	t.board.phase(Restoring, "")
 	if err := takeOver(ctx, t); err != nil {
 		return err
 	}
 	t.course, t.left = working, ""
 	o.Metrics.RestoreTime.Observe(o.Now().Sub(began).Seconds())
-	t.phase(Running, "")
+	t.board.phase(Running, "")
 
 	inner, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var readers sync.WaitGroup
@@ -241,28 +225,4 @@ func (t *task) outlived(took time.Duration) {
 	if took >= t.timeout*9/10 {
 		t.timeout = min(2*t.timeout, longestTransaction)
 	}
-}
-
-// report brings metrics and status up to the last committed transaction.
-func (t *task) report() {
-	m, lost := t.s.o.Metrics, t.m.Part.Losses()
-	m.Losses.WithLabelValues("unknown_class").Add(float64(lost.UnknownClass - t.told.UnknownClass))
-	m.Losses.WithLabelValues("expired").Add(float64(lost.Expired - t.told.Expired))
-	if lost.UnknownClass > t.told.UnknownClass && !t.warned {
-		t.warned = true
-		t.log.Warn("a label is no class of the configuration; such records are scored and not learnt (losses_total)",
-			zap.String("label", t.m.UnknownClass), zap.Strings("classes", t.s.o.Spec.Schema.Classes))
-	}
-	t.told = lost
-	sifted := t.m.Part.Sieve.Sifted()
-	m.Duplicates.WithLabelValues("left_out").Add(float64(sifted.Duplicates - t.toldSifted.Duplicates))
-	m.Duplicates.WithLabelValues("forgotten").Add(float64(sifted.Forgotten - t.toldSifted.Forgotten))
-	t.toldSifted = sifted
-	m.Waiting.WithLabelValues(strconv.Itoa(t.id)).Set(float64(t.m.Part.Waiting()))
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.status.Offset, t.status.Model = t.committed.Events, t.committed.Model
-	t.status.UnknownClass, t.status.Expired = lost.UnknownClass, lost.Expired
-	t.status.Labelled, t.status.Trained = t.m.Part.Labelled(), t.m.Part.Trained()
-	t.windows.publish(t)
 }

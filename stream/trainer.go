@@ -106,9 +106,7 @@ func (t *trainer) step(ctx context.Context) error {
 		t.producer = p
 	}
 	if newest, _ := t.s.models.Head(); newest == 0 && o.Initial != nil {
-		m := *o.Initial
-		m.Version = 1
-		return t.publish(ctx, &m, nil)
+		return t.publishInitial(ctx)
 	}
 	previous := t.previous()
 	due := t.waiting != nil || t.last.IsZero() || o.Now().Sub(t.last) >= o.FitEvery
@@ -299,12 +297,8 @@ func (t *trainer) compare(ctx context.Context, snaps map[int32]*state.Manifest) 
 		log.Warn("model refused by the gate; the serving model stays")
 		return nil
 	}
-	newest, _ := t.s.models.Head()
-	for v := range t.needed() { // a model topic that was made anew does not know the versions that serve
-		newest = max(newest, v)
-	}
-	if m.Version = newest + 1; m.Version >= state.MaxNumber {
-		return fmt.Errorf("the model topic holds version/%d, which no stage has written: delete it by a tombstone", newest)
+	if m.Version, err = t.nextVersion(); err != nil {
+		return err
 	}
 	v.Version, m.Info.Verdict = m.Version, v.Verdict
 	if err := t.publish(ctx, m, v); err != nil {
@@ -401,11 +395,41 @@ func (t *trainer) publish(ctx context.Context, m *model.Model, v *state.GateVerd
 	return nil
 }
 
+// publishInitial publishes Options.Initial, as version 1 unless states have had other models.
+func (t *trainer) publishInitial(ctx context.Context) (err error) {
+	for p, l := range t.logs {
+		if err := l.Follow(ctx, t.s.o.Client, t.s.o.Topics.State, p); err != nil {
+			return err
+		}
+	}
+	m := *t.s.o.Initial
+	if m.Version, err = t.nextVersion(); err != nil {
+		return err
+	}
+	return t.publish(ctx, &m, nil)
+}
+
+// nextVersion returns the number of the next model. A model topic that was made anew does not know the versions that
+// the states and their journals name: a replay would take another model of the same number for theirs.
+func (t *trainer) nextVersion() (int64, error) {
+	newest, _ := t.s.models.Head()
+	for v := range t.needed() {
+		newest = max(newest, v)
+	}
+	if newest+1 >= state.MaxNumber {
+		return 0, fmt.Errorf("the model topic holds version/%d, which no stage has written: delete it by a tombstone", newest)
+	}
+	return newest + 1, nil
+}
+
 // needed are the versions that a restart may have to read again.
 func (t *trainer) needed() map[int64]bool {
 	needed := map[int64]bool{}
 	for _, l := range t.logs {
 		found, _ := l.Manifests()
+		if len(found) == 0 { // the journal tells all
+			found = []*state.Manifest{{}}
+		}
 		for _, m := range found {
 			needed[m.Model] = true
 			if entries, err := l.Journal(m.Journal); err == nil {

@@ -23,8 +23,30 @@ type transaction struct {
 	done     state.Done             // number 0 = there is nothing to commit
 	dead     map[deadletter.ID]bool // dead letters of its messages, known ones included
 	repairs  bool                   // it makes a transaction whole that was committed in part
-	now      time.Time              // by which the times of its messages are judged
-	judged   bool                   // one of them was refused for its time: now stays as it is, and is kept
+	judging  judging
+}
+
+// judging is the time by which a transaction judges the times of its messages. All messages that follow a refused one
+// are judged by the same time, so that a replay needs to know no more than that.
+type judging struct {
+	now  time.Time
+	kept bool // a message was refused for its time: now stays as it is, and the journal has it
+}
+
+// begin has a machine judge the next message by the clock.
+func (j *judging) begin(now time.Time, m *replay.Machine) {
+	if !j.kept {
+		j.now = now
+	}
+	m.Now = j.now.UnixNano()
+}
+
+// note takes note of the judgement of the last message that the machine has read.
+func (j *judging) note(m *replay.Machine) { j.kept = j.kept || m.Untimely && m.Now != 0 }
+
+// stale reports whether the next message needs a later time; future is how far ahead of the clock a time may lie.
+func (j *judging) stale(now time.Time, future time.Duration) bool {
+	return j.kept && now.Sub(j.now) > min(future/2, time.Minute)
 }
 
 func (x *transaction) add(r txn.Record) {

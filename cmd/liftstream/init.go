@@ -21,7 +21,7 @@ import (
 )
 
 func initCommand(a *cli.App) *cobra.Command {
-	o := describe.Options{Taken: codec.ScoreNames}
+	o := describe.Options{Taken: codec.ScoreNames, Units: true}
 	c := a.Command(cli.Command{
 		Group: cli.GroupFiles,
 		Use:   "init DATA --label COL [--positive CLASS] [--id COL] [--time COL]",

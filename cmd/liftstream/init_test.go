@@ -42,7 +42,7 @@ func TestInitOfAwkwardFiles(t *testing.T) {
 			[]string{`amount: 26 cells "withheld" treated as missing`}},
 		{"epoch.csv", "seen_at,x,y", func(i int) string {
 			return fmt.Sprintf("%d,%d,%s", 1760000000+60*i, i*7919%503, label(i))
-		}, []string{"seen_at"}, nil},
+		}, []string{"time: {column: seen_at, unit: s}"}, nil},
 		{"slash.csv", "seen_at,x,y", func(i int) string {
 			return fmt.Sprintf("2025/10/%02d 08:%02d:00,%d,%s", 1+i/60, i%60, i*7919%503, label(i))
 		}, []string{"time: seen_at"}, nil},

@@ -8,7 +8,7 @@ import (
 	"liftstream/model"
 )
 
-// Format says what the type of a column is, in formats whose columns have types.
+// Format is the type of a column, in formats whose columns have types.
 type Format struct {
 	Refused string // why a configuration cannot name the column; "" = it can
 	Text    bool   // its values are texts, of which a fit reads no numbers
@@ -27,8 +27,8 @@ func (t *Table) format(c int) Format {
 // isText reports whether the cell of the record that Rows yielded last is text by its format.
 func (t *Table) isText(c int) bool { return t.format(c).Text || t.Text != nil && t.Text(c) }
 
-// cells yields the cells in the texts by which a stage compares them (model.CanonicalText). An error says what of the
-// reading.
+// cells yields the cells in the texts by which a stage compares them (model.CanonicalText). An error names the reading,
+// as the argument does.
 func (t *Table) cells(what string) iter.Seq2[[]string, error] {
 	return func(yield func([]string, error) bool) {
 		own := make([]string, len(t.Columns))
@@ -65,7 +65,7 @@ func (t *Table) cells(what string) iter.Seq2[[]string, error] {
 // marked counts a text that may mean missing.
 type marked struct {
 	text      string
-	n, quoted int64 // cells; of them, those that are text by their format
+	n, quoted int64 // cells; of them, the texts by their format
 }
 
 // mark counts a cell that holds a mark; few marks are told apart.

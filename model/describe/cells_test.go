@@ -10,7 +10,7 @@ import (
 	"liftstream/model"
 )
 
-// cell is a value with what its format says of it.
+// cell is a value with its type by the format.
 type cell struct {
 	text   string
 	isText bool

@@ -209,7 +209,7 @@ func Describe(t Table, o Options) (*Description, error) {
 	return d, nil
 }
 
-// firstPass has what the first reading of a table found.
+// firstPass holds the findings of the first reading of a table.
 type firstPass struct {
 	profiles []profile
 	classes  map[string]int64

@@ -4,7 +4,7 @@ import "math"
 
 // tied returns how many of the neighbours are closer than the last, and the part of each prototype at the distance of
 // the last, ties being those outside of near: with c closer neighbours of K and T prototypes at the last distance each
-// of the T counts as (K - c) / T, whatever the order of the prototypes.
+// of the T counts as (K - c) / T, in any order of the prototypes.
 func tied(near []neighbour, ties []int32) (closer int, share float64) {
 	closer = len(near)
 	if len(ties) == 0 {

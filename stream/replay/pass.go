@@ -69,7 +69,7 @@ func (m *Machine) Pass(ctx context.Context, topic string, at *int64, to int64, e
 }
 
 // fetch reads on from a.at. The messages are paid for from the budget of their topic. A machine that must wait for
-// bytes drops all that it has fetched ahead before: two that hold some and wait for more would wait for ever.
+// bytes drops its messages fetched ahead before: two that hold some and wait for more would wait for ever.
 func (m *Machine) fetch(ctx context.Context, topic string, a *ahead) error {
 	a.drop()
 	share := int64(shareWithoutBudget)

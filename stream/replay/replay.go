@@ -7,16 +7,12 @@
 package replay
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"math"
-	"time"
 
 	"liftstream/codec"
 	"liftstream/model"
-	"liftstream/stream/deadletter"
 	"liftstream/stream/state"
 	"liftstream/stream/txn"
 )
@@ -53,44 +49,28 @@ type Schema struct {
 
 // Machine holds the state of one partition and takes messages into it. It is not safe for concurrent use.
 type Machine struct {
+	Reader // of the messages; it holds the last one
+
 	Part    *model.Partition
 	At      state.Position // the state holds all messages below
 	Journal uint64         // number of the next journal record
-
-	// Judged says by which times messages of the past were judged. All others are judged by Now, in Unix nanoseconds; 0 =
-	// their times are not judged.
-	Judged state.Judgements
-	Now    int64
-	// Untimely says that the last message that was read, or a row of it, was refused for its time.
-	Untimely bool
 
 	// EachEvents and EachLabels, where set, take a message in place of TakeEvents and TakeLabels during a replay.
 	EachEvents func(r *txn.Record) error
 	EachLabels func(r *txn.Record) error
 
-	// Done, when closed, gives up the message that is being decoded; nil = never.
-	Done <-chan struct{}
-
-	// Batch and Labels hold the last message that was read, Scores the scores of its last records, see Score.
-	Batch  model.Batch
+	// Scores holds the scores of the last records of Batch, see Score.
 	Scores model.Scores
-	Labels model.Labels
-	// UnknownClass is the first text of a label that was no class, "" where there is none.
-	UnknownClass string
-	// Rows is the number of readable records of the last events message, duplicates included.
-	Rows int
 
 	o       Options
 	spec    *model.Spec // o.Spec, except within Under
-	decoder *codec.Decoder
 	encoder *codec.ScoreEncoder
-	columns codec.Carry // that the scores of the last message repeat
 	ahead   map[string]*ahead
 }
 
 // New returns a machine without a state.
 func New(o Options) (*Machine, error) {
-	m := &Machine{o: o}
+	m := &Machine{o: o, Reader: Reader{partition: int32(o.Partition), skips: o.Skips, largest: o.Codec.MaxMessage}}
 	return m, m.use(Schema{o.Spec, o.Codec})
 }
 
@@ -346,7 +326,7 @@ func (m *Machine) TakeLabels(r *txn.Record, more func(row int) bool) (
 ) {
 	bad, err = m.ReadLabels(r)
 	if err == nil {
-		all := false
+		var all bool
 		if counts, all = model.LabelsWhile(m.Part, &m.Labels, more); !all {
 			err = ErrInterrupted
 		}
@@ -354,94 +334,11 @@ func (m *Machine) TakeLabels(r *txn.Record, more func(row int) bool) (
 	return counts, bad, err
 }
 
-// ReadEvents reads an events message into Batch. A message with too many bad rows (deadletter.Bound) cannot be read. It
-// returns ErrInterrupted where Done was closed meanwhile.
-func (m *Machine) ReadEvents(r *txn.Record) ([]codec.RowError, error) {
-	m.Untimely = false
-	if err := m.refused(codec.StageEvents, r); err != nil {
-		return nil, err
-	}
-	if r.Value == nil {
-		return nil, ErrTombstone
-	}
-	bad, err := m.decoder.Decode(m.message(r, m.Judged.Event), &m.Batch, &m.columns)
-	m.Rows = m.Batch.N
-	m.Untimely = codec.Untimely(bad, err)
-	m.UnknownClass = m.decoder.Findings.UnknownClass
-	return m.bounded(r, bad, err)
-}
-
-// ErrTombstone is returned for a message without a value. It says nothing, and is not bad.
-var ErrTombstone = errors.New("a message without a value")
-
-// IsEvent reports whether an events message can be read, and so has scores.
-func (m *Machine) IsEvent(r *txn.Record) bool {
-	_, err := m.ReadEvents(r)
-	return err == nil
-}
-
-// ReadLabels reads a labels message into Labels, as ReadEvents does.
-func (m *Machine) ReadLabels(r *txn.Record) ([]codec.RowError, error) {
-	m.Untimely = false
-	if err := m.refused(codec.StageLabels, r); err != nil {
-		return nil, err
-	}
-	if r.Value == nil {
-		return nil, ErrTombstone
-	}
-	bad, err := m.decoder.DecodeLabels(m.message(r, m.Judged.Label), &m.Labels)
-	m.Untimely = codec.Untimely(bad, err)
-	return m.bounded(r, bad, err)
-}
-
-// refused returns the error of a message that is not decoded: an operator has it passed by, or the broker's batch does
-// not give it.
-func (m *Machine) refused(stage string, r *txn.Record) error {
-	for i := range m.o.Skips {
-		s := &m.o.Skips[i]
-		if s.Offset == r.Offset && s.Stage == stage && s.Names(r.Value, r.Time, r.Unread == nil) {
-			return &codec.MessageError{Reason: codec.ReasonSkipped, Err: fmt.Errorf("an operator has it passed by: %s", s.Why)}
-		}
-	}
-	if r.Unread == nil {
-		return nil
-	}
-	reason := codec.ReasonDamaged
-	if r.Unread.TooLarge {
-		reason = codec.ReasonTooLarge
-	}
-	return &codec.MessageError{Reason: reason, Err: r.Unread}
-}
-
-func (m *Machine) bounded(r *txn.Record, bad []codec.RowError, err error) ([]codec.RowError, error) {
-	if errors.Is(err, codec.ErrStopped) {
-		return nil, ErrInterrupted
-	}
-	if err == nil {
-		err = deadletter.Bound(m.decoder, r, bad, m.o.Codec.MaxMessage)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return bad, nil
-}
-
-// Changes counts the values of the last message that Batch holds otherwise than they were sent.
-func (m *Machine) Changes() codec.Changes { return m.decoder.Changes() }
-
 // Release gives back the memory of the last message, of which nothing may be used afterwards.
 func (m *Machine) Release() {
-	if m.decoder != nil && m.decoder.Release() {
-		m.Batch, m.Scores, m.Labels = model.Batch{}, model.Scores{}, model.Labels{}
+	if m.release() {
+		m.Scores = model.Scores{}
 	}
-	m.columns.Release()
-}
-
-// DeadLetters calls write for each dead letter of the last message that was read, see deadletter.Make.
-func (m *Machine) DeadLetters(
-	r *txn.Record, from deadletter.Origin, bad []codec.RowError, err error, now time.Time, write func(deadletter.Letter),
-) {
-	deadletter.Make(m.decoder, r, from, bad, err, now, write)
 }
 
 // BeginScores begins the scores messages that answer the last events message; none of their values is larger than
@@ -460,29 +357,4 @@ func (m *Machine) ScoreParts() (parts []codec.Part, bad []codec.RowError) {
 		bad = append(bad, m.encoder.TooLarge(m.Batch.Row[i]))
 	}
 	return parts, bad
-}
-
-func (m *Machine) message(r *txn.Record, judged func(offset int64) int64) *codec.Message {
-	x := &codec.Message{Value: r.Value, Partition: int32(m.o.Partition), Offset: r.Offset, Done: m.Done}
-	if !r.Time.IsZero() {
-		x.Time = nanoseconds(r.Time)
-	}
-	if x.Now = judged(r.Offset); x.Now == 0 {
-		x.Now = m.Now
-	}
-	for _, h := range r.Headers {
-		x.Headers.Set(h.Key, h.Value)
-	}
-	return x
-}
-
-// nanoseconds is a time in Unix nanoseconds, the nearest one for a time that these cannot tell, and never 0.
-func nanoseconds(t time.Time) int64 {
-	switch {
-	case t.Before(time.Unix(0, math.MinInt64)):
-		return math.MinInt64
-	case t.After(time.Unix(0, math.MaxInt64)):
-		return math.MaxInt64
-	}
-	return cmp.Or(t.UnixNano(), 1)
 }

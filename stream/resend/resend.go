@@ -31,7 +31,9 @@ const (
 	Partial                    // the letter does not hold its message
 )
 
-var outcomes = [...]string{"sent", "sent too often", "of another topic", "no such partition", "too large", "not in the letter"}
+var outcomes = [...]string{
+	"sent", "sent too often", "of another topic", "no such partition", "too large", "not in the letter",
+}
 
 // String returns the outcome in words.
 func (o Outcome) String() string { return outcomes[o] }

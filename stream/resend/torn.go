@@ -100,7 +100,7 @@ func (s *sender) compare(ctx context.Context, at *loaded) error {
 	return s.note(ctx, nil, at.Ledger, nil, nil)
 }
 
-// letterOf returns the offset of the letter of which a message was sent again, where it is one of the partition in hand.
+// letterOf returns the offset of the letter of which a message was sent again, where it is of the partition in hand.
 func (s *sender) letterOf(r *txn.Record) (int64, bool) {
 	for _, h := range r.Headers {
 		if h.Key != deadletter.HeaderLetter {

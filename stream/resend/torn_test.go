@@ -47,7 +47,7 @@ func TestLedgerIsASetOfOffsets(t *testing.T) {
 }
 
 // A broker that dies alone may leave a transaction committed in one topic and not in another. The next run compares: it
-// sends no message again that is there, and sends those that are missing though the receipt names them.
+// sends no message again that is there, and sends the missing ones though the receipt names them.
 func TestTornTransactionIsCompared(t *testing.T) {
 	streamtest.Brokers(t, func(t *testing.T, addr string) {
 		w := streamtest.NewWorld(t, addr, 1)

@@ -75,7 +75,7 @@ type Message struct {
 	Sum  uint32
 }
 
-// MessageOf returns what Seen tells of a message.
+// MessageOf returns the part of Seen that tells of a message.
 func MessageOf(r *txn.Record) Message {
 	var t [8]byte
 	if !r.Time.IsZero() {

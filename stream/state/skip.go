@@ -79,7 +79,7 @@ func DecodeSkip(key string, value []byte, newest int) (s Skip, err error) {
 	return s, r.Done()
 }
 
-// Skips returns the skips of the partition, by stage and offset. Those that cannot be read are left out.
+// Skips returns the skips of the partition, by stage and offset. Skips that cannot be read are left out.
 func (l *Log) Skips() (out []Skip) {
 	for _, key := range slices.Sorted(maps.Keys(l.values)) {
 		if !strings.HasPrefix(key, skipKind+"/") {

@@ -1,0 +1,151 @@
+package stream
+
+import (
+	"strconv"
+	"sync"
+
+	"go.uber.org/zap"
+
+	"liftstream/codec"
+	"liftstream/model"
+)
+
+// board shows where a partition stands, as status and as metrics. Its task alone writes it; everybody may read it.
+type board struct {
+	o   *Options
+	id  string // label of the metrics
+	log *zap.Logger
+
+	mu      sync.Mutex
+	status  PartitionStatus
+	message message
+
+	told   model.Losses // of the state, as far as the metric has them
+	sifted model.Sifted // likewise
+	warned bool         // of a label that is no class
+}
+
+// begin shows a partition that nobody has taken over yet.
+func (b *board) begin(o *Options, partition int, log *zap.Logger) {
+	b.o, b.id, b.log = o, strconv.Itoa(partition), log
+	b.status = PartitionStatus{Partition: int32(partition), Offset: -1}
+	b.phase(TakingOver, "")
+}
+
+// read returns the status.
+func (b *board) read() PartitionStatus {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	p := b.status
+	p.Message = b.message.long(b.o.Now())
+	return p
+}
+
+// phase shows where the task is in its work.
+func (b *board) phase(p Phase, detail string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.status.Phase, b.status.Doing = p, p.String(); detail != "" {
+		b.status.Doing += ": " + detail
+	}
+}
+
+// works shows the message that is worked on.
+func (b *board) works(m message) {
+	b.mu.Lock()
+	b.message = m
+	b.mu.Unlock()
+}
+
+// row shows the next row of that message.
+func (b *board) row(n int) {
+	b.mu.Lock()
+	b.message.row = n
+	b.mu.Unlock()
+}
+
+// scored counts the scores of a message.
+func (b *board) scored(c *tally) {
+	m := b.o.Metrics
+	for s, n := range c.by {
+		if n > 0 {
+			m.Records.WithLabelValues(model.Status(s).String()).Add(float64(n))
+		}
+	}
+	m.Reasons.WithLabelValues("follows").Add(float64(c.all - c.against))
+	m.Reasons.WithLabelValues("conflicts").Add(float64(c.against))
+	b.mu.Lock()
+	b.status.Scored += uint64(c.rows)
+	b.mu.Unlock()
+}
+
+// changed counts the changed values of a message.
+func (b *board) changed(c codec.Changes) {
+	c.Each(func(kind string, n int) {
+		if n > 0 {
+			b.o.Metrics.Changed.WithLabelValues(kind).Add(float64(n))
+		}
+	})
+}
+
+// learnt counts the labels of a message.
+func (b *board) learnt(c model.LabelCounts) {
+	for outcome, n := range map[string]int{
+		"learnt": c.Learnt, "corrected": c.Corrected, "repeated": c.Repeated, "unmatched": c.Unmatched,
+		"misrouted": c.Misrouted, "unknown": c.Unknown,
+	} {
+		if n > 0 {
+			b.o.Metrics.Labels.WithLabelValues(outcome).Add(float64(n))
+		}
+	}
+}
+
+// died counts a dead letter.
+func (b *board) died(reason codec.Reason) {
+	b.o.Metrics.Dead.WithLabelValues(string(reason)).Inc()
+	b.mu.Lock()
+	b.status.Dead++
+	b.mu.Unlock()
+}
+
+// reaches shows how far the events topic goes and how far the task is behind.
+func (b *board) reaches(end, lag int64, held *Held) {
+	m := b.o.Metrics
+	m.Lag.WithLabelValues(b.id).Set(float64(lag))
+	var seconds, messages float64
+	if held != nil {
+		seconds, messages = held.Seconds, float64(held.HighWatermark-held.LastStable)
+	}
+	m.HeldSeconds.WithLabelValues(b.id).Set(seconds)
+	m.HeldMessages.WithLabelValues(b.id).Set(messages)
+	b.mu.Lock()
+	b.status.End, b.status.Held = end, held
+	b.mu.Unlock()
+}
+
+// inherit takes the losses of a restored state for told: a former owner has counted them.
+func (b *board) inherit(p *model.Partition) { b.told, b.sifted = p.Losses(), p.Sieve.Sifted() }
+
+// report brings metrics and status up to the last committed transaction.
+func (b *board) report(t *task) {
+	m, part, lost := b.o.Metrics, t.m.Part, t.m.Part.Losses()
+	m.Losses.WithLabelValues("unknown_class").Add(float64(lost.UnknownClass - b.told.UnknownClass))
+	m.Losses.WithLabelValues("expired").Add(float64(lost.Expired - b.told.Expired))
+	if lost.UnknownClass > b.told.UnknownClass && !b.warned {
+		b.warned = true
+		b.log.Warn("a label is no class of the configuration; such records are scored and not learnt (losses_total)",
+			zap.String("label", t.m.UnknownClass), zap.Strings("classes", b.o.Spec.Schema.Classes))
+	}
+	b.told = lost
+	sifted := part.Sieve.Sifted()
+	m.Duplicates.WithLabelValues("left_out").Add(float64(sifted.Duplicates - b.sifted.Duplicates))
+	m.Duplicates.WithLabelValues("forgotten").Add(float64(sifted.Forgotten - b.sifted.Forgotten))
+	b.sifted = sifted
+	m.Waiting.WithLabelValues(b.id).Set(float64(part.Waiting()))
+	t.windows.publish(t)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.status.Offset, b.status.Model = t.committed.Events, t.committed.Model
+	b.status.UnknownClass, b.status.Expired = lost.UnknownClass, lost.Expired
+	b.status.Labelled, b.status.Trained = part.Labelled(), part.Trained()
+}

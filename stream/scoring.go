@@ -1,0 +1,101 @@
+package stream
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"liftstream/codec"
+	"liftstream/model"
+	"liftstream/stream/scores"
+	"liftstream/stream/txn"
+)
+
+// largeValues is the size of a message's scores after which their memory is not used again.
+const largeValues = 4 << 20
+
+// scoring scores one events message at a time, and makes the messages that answer it.
+type scoring struct {
+	values []byte // of the answers; the transactions keep its bytes
+	start  int    // where those to the message begin
+	limit  int    // largest value of one of them
+	tally  tally
+}
+
+// begin begins with a message that is not read yet.
+func (s *scoring) begin(t *task, r *txn.Record) {
+	if cap(s.values)-len(s.values) < 64<<10 {
+		s.values = make([]byte, 0, 1<<20) // growing would copy the bytes
+	}
+	h := scores.PartHeaders(scores.Headers(r, math.MaxInt32, math.MaxInt64), math.MaxInt32, math.MaxInt32, math.MaxInt32)
+	fixed := txn.RecordBytes(&txn.Record{Key: r.Key, Headers: h})
+	s.start, s.limit, s.tally = len(s.values), max(t.s.o.Client.Limit(t.s.o.Topics.Scores)-fixed, 1), tally{}
+}
+
+// score takes the message, which the task's machine has read, into the state.
+func (s *scoring) score(t *task, r *txn.Record, more func(row int) bool) error {
+	t.m.BeginScores(s.limit)
+	return t.m.Score(more, func(b *model.Batch, from int) (err error) {
+		if s.values, err = t.m.AppendScores(s.values, b, from); err != nil {
+			return fmt.Errorf("encoding the scores of offset %d: %w", r.Offset, err)
+		}
+		if t.s.o.OnScores != nil {
+			t.s.o.OnScores(int32(t.id), b, &t.m.Scores, t.m.Part.Levels())
+		}
+		s.tally.add(&t.m.Scores, b.N)
+		return nil
+	})
+}
+
+// drop drops the scores of a message that was given up.
+func (s *scoring) drop() { s.values = s.values[:s.start] }
+
+// write adds the answers to a transaction. partial says that they lack rows of the message.
+func (s *scoring) write(t *task, x *transaction, r *txn.Record, parts []codec.Part, partial bool) {
+	o := &t.s.o
+	for i, p := range parts {
+		h := scores.Headers(r, p.Rows, t.m.Part.ModelVersion())
+		if len(parts) > 1 || partial {
+			h = scores.PartHeaders(h, i, len(parts), s.limit)
+		}
+		x.add(stamped(o.Client, txn.Record{Topic: o.Topics.Scores, Partition: t.id, Key: r.Key, Time: r.Time, Headers: h,
+			Value: s.values[p.Start:p.End:p.End]}, o.Now()))
+	}
+	if len(s.values)-s.start > largeValues {
+		s.values = nil // most transactions need less
+	}
+}
+
+// stamped returns an output with a timestamp that its topic takes. The message's own is in a header then.
+func stamped(c *txn.Client, r txn.Record, now time.Time) txn.Record {
+	at := c.Stamp(r.Topic, r.Time, now)
+	if !at.Equal(r.Time) {
+		r.Headers = append(r.Headers, txn.Header{Key: codec.HeaderTime,
+			Value: strconv.AppendInt(nil, r.Time.UnixMilli(), 10)})
+		r.Time = at
+	}
+	return r
+}
+
+// tally counts the scores of a message, by status, and their reasons.
+type tally struct {
+	rows         int
+	by           [3]int
+	all, against int // reasons
+}
+
+func (c *tally) add(s *model.Scores, n int) {
+	c.rows += n
+	for _, status := range s.Status[:n] {
+		c.by[status]++
+	}
+	for i := range s.Why {
+		if s.Why[i].Counts() {
+			c.all++
+		}
+		if s.Why[i].Conflicts() {
+			c.against++
+		}
+	}
+}
