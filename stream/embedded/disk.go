@@ -57,7 +57,7 @@ func freeBytes(dir string) (uint64, error) {
 	if err := syscall.Statfs(dir, &s); err != nil {
 		return 0, fmt.Errorf("asking for the free space of %s: %w", dir, err)
 	}
-	return uint64(s.Bavail) * uint64(s.Bsize), nil
+	return uint64(s.Bavail) * uint64(s.Bsize), nil //nolint:unconvert // other systems have other types
 }
 
 // Logf is told by the broker of batches that it could not write.
