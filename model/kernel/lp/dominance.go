@@ -26,8 +26,9 @@ type cutter struct {
 	p      *Problem
 	pairs  []float64 // kernel values of every pair i < j, or nil
 	cuts   []Cut
-	rows   [][]float64 // coefficients of the cuts
-	price  float64     // of a dominance row
+	rows   [][]float64     // coefficients of the cuts
+	known  map[string]bool // point and signs of the cuts
+	price  float64         // of a dominance row
 	basis  []item
 	at     []int32 // position of each group's s, -1 when its size is 1
 	groups int
@@ -52,7 +53,8 @@ func solveDominance(ctx context.Context, p *Problem, warm *Result) *Result {
 		alpha: make([]float64, n),
 		h:     make([]float64, p.Points), sums: make([]float64, p.Points*n),
 		at: make([]int32, p.Groups), size: make([]int, p.Groups),
-		res: &Result{Upper: math.Inf(1), Lower: 0, Alpha: make([]float64, n), Lambda: make([]float64, p.rows())},
+		known: map[string]bool{},
+		res:   &Result{Upper: math.Inf(1), Lower: 0, Alpha: make([]float64, n), Lambda: make([]float64, p.rows())},
 	}
 	for _, g := range p.Group {
 		s.size[g]++

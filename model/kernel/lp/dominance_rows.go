@@ -2,6 +2,7 @@ package lp
 
 import (
 	"context"
+	"encoding/binary"
 	"math"
 
 	"gonum.org/v1/gonum/floats"
@@ -40,9 +41,21 @@ func (s *cutter) begin(ctx context.Context) {
 	}
 }
 
-func (s *cutter) addCut(c Cut, row []float64) {
+// addCut appends a row and reports whether it is new. A vertex can break a row that stands in the master: by its
+// disturbance, at its price, or by rounding. A second row like it would change nothing but the size of the master.
+func (s *cutter) addCut(c Cut, row []float64) bool {
+	key := make([]byte, 4, 4+len(c.Sign))
+	binary.LittleEndian.PutUint32(key, uint32(c.Point))
+	for _, sign := range c.Sign {
+		key = append(key, byte(sign))
+	}
+	if s.known[string(key)] {
+		return false
+	}
+	s.known[string(key)] = true
 	s.cuts = append(s.cuts, c)
 	s.rows = append(s.rows, append([]float64(nil), row...))
+	return true
 }
 
 // separate computes h, and the sums of each point's row, at alpha. It reports whether it came to its end before ctx
@@ -85,8 +98,8 @@ func (s *cutter) separate(ctx context.Context, alpha []float64, sums bool) bool 
 	return true
 }
 
-// add appends the rows with h above rho + slack, h being the result of separate at alpha, and reports whether there
-// were any.
+// add appends the rows with h above rho + slack, h being the result of separate at alpha, and reports whether one of
+// them is new.
 func (s *cutter) add(alpha []float64, slack float64) bool {
 	p := s.p
 	n := len(alpha)
@@ -96,7 +109,6 @@ func (s *cutter) add(alpha []float64, slack float64) bool {
 		if h <= s.rho+slack {
 			continue
 		}
-		any = true
 		signs := make([]int8, p.Points)
 		for j := range signs {
 			if j == i {
@@ -109,7 +121,7 @@ func (s *cutter) add(alpha []float64, slack float64) bool {
 		}
 		copy(row, p.Diagonal[i])
 		floats.AddScaled(row, -1, s.sums[i*n:i*n+n])
-		s.addCut(Cut{Point: i, Sign: signs}, row)
+		any = s.addCut(Cut{Point: i, Sign: signs}, row) || any
 	}
 	return any
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
 	"testing"
 )
@@ -83,6 +84,14 @@ func FuzzSolve(f *testing.F) {
 				t.Fatal(err)
 			}
 			return
+		}
+		seen := map[string]bool{}
+		for _, c := range r.Cuts {
+			key := fmt.Sprint(c.Point, c.Sign)
+			if seen[key] {
+				t.Fatalf("%v: the row of point %d with the signs %v stands twice in the programme", mode, c.Point, c.Sign)
+			}
+			seen[key] = true
 		}
 		if err := p.Verify(r); err != nil {
 			t.Logf("%v: %v", mode, err) // huge numbers can overflow: the caller asks

@@ -125,9 +125,8 @@ func (s *sifter) run(ctx context.Context, levels []float64) {
 	s.admit(0)
 	copy(s.base, s.v)
 	s.choose(s.first())
-	z := s.vertex()
 	level, best := 0, math.Inf(1)
-	var m, last *master // m is nil when it must be built anew
+	var m, last *master // m is nil when it must be built anew; last is of the columns of s.cols
 	for {
 		if s.done(ctx) {
 			if s.res.Status == Optimal {
@@ -138,6 +137,7 @@ func (s *sifter) run(ctx context.Context, levels []float64) {
 		}
 		p.Work.Spend(4 * int64(len(p.Columns)) * int64(p.rows()))
 		if m == nil {
+			z := s.vertex()
 			m = s.master()
 			m.start(z, s.candidates(m), levels[level])
 		} else {
@@ -169,7 +169,7 @@ func (s *sifter) run(ctx context.Context, levels []float64) {
 		}
 		switch {
 		case grown:
-			z, m = s.vertex(), nil
+			m = nil
 		case end == minimal:
 			s.polish(ctx, m)
 		}
@@ -188,8 +188,7 @@ func (s *sifter) run(ctx context.Context, levels []float64) {
 		// The updated sums gather rounding, which may hold up the search.
 		level++
 		if !s.exact {
-			s.exact = true
-			z, m = s.vertex(), nil
+			s.exact, m = true, nil
 		}
 	}
 }
