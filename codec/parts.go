@@ -56,14 +56,17 @@ func (e *ScoreEncoder) Add(dst []byte, b *model.Batch, s *model.Scores, levels *
 		return dst, err
 	}
 	if p.open {
-		if out, ok, err := e.grow(dst, t, from); err != nil || ok {
-			return out, err
+		// grow writes over the end of the last part before it knows whether the rows fit. Where it does not add them, only
+		// its own result has that end back: dst may have had too little room, and is then another buffer.
+		var fits bool
+		if dst, fits, err = e.grow(dst, t, from); err != nil || fits {
+			return dst, err
 		}
 	}
 	return e.split(dst, t, from, 0, t.Rows())
 }
 
-// grow adds a table to the last part, if it fits.
+// grow adds a table to the last part, if it fits. The caller goes on with out in place of dst.
 func (e *ScoreEncoder) grow(dst []byte, t *Table, from int) (out []byte, fits bool, err error) {
 	p := &e.parts
 	last := &p.list[len(p.list)-1]
@@ -73,7 +76,7 @@ func (e *ScoreEncoder) grow(dst []byte, t *Table, from int) (out []byte, fits bo
 	if e.o.Format == FormatJSONL {
 		out = appendLines(dst, t, 0, t.Rows())
 	} else if out, err = e.stream.more(dst, t.rec); err != nil {
-		return dst, false, err
+		return out, false, err
 	}
 	if p.limit > 0 && len(out)-last.Start > p.limit {
 		p.open = false
