@@ -54,6 +54,25 @@ type Config struct {
 
 	// masked holds the paths whose text came from an environment variable that holds a secret.
 	masked map[string]bool
+	// places tells the line of a key, for warnings of programs that know more of the values than this package does.
+	places *decoder
+}
+
+// Warning is a warning of the value at a dotted path, such as record.label.classes[1], of a configuration that was read
+// from a file.
+func (c *Config) Warning(path, message string) Warning {
+	if c.places == nil {
+		return Warning{Line: 1, Message: path + ": " + message}
+	}
+	return Warning{c.places.file, c.places.line(path), path + ": " + message}
+}
+
+// Quote quotes the text at a path for a message, as the file has it: a value of the environment is not shown.
+func (c *Config) Quote(path, text string) string {
+	if c.places == nil {
+		return quote(text)
+	}
+	return c.places.quote(path, text)
 }
 
 // Default returns the configuration of that name with every default and no record; a file is decoded onto it.

@@ -105,6 +105,7 @@ func TestFullFile(t *testing.T) {
 	want.Kafka.SASL = &SASL{Mechanism: MechanismScramSHA512, Username: "...", Password: "hunter2"}
 	want.HTTP.Token, want.HTTP.Hosts = "t0k3n", []string{"scores.example.com"}
 	want.masked = map[string]bool{"kafka.sasl.password": true, "http.token": true}
+	want.places = c.places
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("the values of the file are not the documented defaults:\n got %+v\nwant %+v", c, want)
 	}
@@ -118,7 +119,7 @@ func TestDefaultsOfMinimalFile(t *testing.T) {
 	want := Default("bank")
 	want.Record.Label = Label{Column: "class", Classes: []string{"no", "yes"}}
 	want.Record.Features = []Feature{{Name: "age", Kind: KindContinuous, Use: UseScore, Nullable: NullableValues}}
-	want.masked = map[string]bool{}
+	want.masked, want.places = map[string]bool{}, c.places
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("got %+v\nwant %+v", c, want)
 	}
@@ -168,6 +169,7 @@ record:
 		t.Errorf("levels\n%q, want\n%q", got, levels)
 	}
 	again, _ := load(t, string(c.Redacted()))
+	again.places = c.places
 	if !reflect.DeepEqual(again, c) {
 		t.Errorf("the dump reads back as another configuration:\n%s", c.Redacted())
 	}

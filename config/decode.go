@@ -70,7 +70,7 @@ func Parse(name string, data []byte, env func(string) (string, bool)) (*Config, 
 		d.problems.sort()
 		return nil, warnings, d.problems
 	}
-	c.masked = d.masked()
+	c.masked, c.places = d.masked(), &decoder{file: d.file, lines: d.lines, raw: d.raw}
 	return c, warnings, nil
 }
 

@@ -77,7 +77,7 @@ func TestRedactedReadsBack(t *testing.T) {
 		if c.Kafka.SASL != nil {
 			again.Kafka.SASL.Password, again.HTTP.Token = c.Kafka.SASL.Password, c.HTTP.Token
 		}
-		again.masked = c.masked
+		again.masked, again.places = c.masked, c.places
 		if !reflect.DeepEqual(again, c) {
 			t.Errorf("the dump of\n%s\nreads back as another configuration:\n%s", text, c.Redacted())
 		}

@@ -23,7 +23,7 @@ type Levels struct {
 	schema *Schema
 	names  [][]string
 	index  []map[string]uint32
-	// The first level of each canonical text, and of each sameValue, where that is not the text of the level.
+	// The first level of each canonical text, and of each SameValue, where that is not the text of the level.
 	canonical, same []map[string]uint32
 }
 
@@ -51,7 +51,7 @@ func (l *Levels) add(f int, text string) uint32 {
 	for _, x := range []struct {
 		text  string
 		first []map[string]uint32
-	}{{string(CanonicalText(nil, []byte(text))), l.canonical}, {sameValue(text), l.same}} {
+	}{{string(CanonicalText(nil, []byte(text))), l.canonical}, {SameValue(text), l.same}} {
 		if _, ok := x.first[f][x.text]; ok || x.text == text {
 			continue
 		}
@@ -87,7 +87,7 @@ func (l *Levels) Code(f int, text string) uint32 {
 	if c, ok := l.index[f][text]; ok {
 		return c
 	}
-	canonical, value := string(CanonicalText(nil, []byte(text))), sameValue(text)
+	canonical, value := string(CanonicalText(nil, []byte(text))), SameValue(text)
 	for _, x := range []struct {
 		codes map[string]uint32
 		text  string

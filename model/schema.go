@@ -89,7 +89,7 @@ func NewClassIndex(classes []string) *ClassIndex {
 	x := &ClassIndex{own: map[string]int32{}, same: map[string]int32{}}
 	for i, c := range classes {
 		x.own[c] = int32(i)
-		value := sameValue(c)
+		value := SameValue(c)
 		if _, ok := x.same[value]; ok {
 			x.same[value] = UnknownClass
 			continue
@@ -108,7 +108,7 @@ func (x *ClassIndex) Class(text []byte) int32 {
 	if c, ok := x.own[string(CanonicalText(nil, text))]; ok {
 		return c
 	}
-	if c, ok := x.same[sameValue(string(text))]; ok {
+	if c, ok := x.same[SameValue(string(text))]; ok {
 		return c
 	}
 	return UnknownClass

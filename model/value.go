@@ -155,9 +155,9 @@ func canonicalTime(scratch, text []byte) []byte {
 	return text
 }
 
-// sameValue is the text that all texts of one value share, beyond their canonical text: true is also 1, false is also
+// SameValue is the text that all texts of one value share, beyond their canonical text: true is also 1, false is also
 // 0, and 2E5 is also 200000. Where two levels or classes share it, only their own texts tell them apart.
-func sameValue(text string) string {
+func SameValue(text string) string {
 	if text == "" {
 		return text
 	}

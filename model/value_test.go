@@ -62,8 +62,8 @@ func FuzzCanonicalText(f *testing.F) {
 		if again := string(CanonicalText(nil, []byte(c))); again != c {
 			t.Fatalf("%q is %q, and that is %q", before, c, again)
 		}
-		if v := sameValue(before); sameValue(c) != v || sameValue(v) != v {
-			t.Fatalf("%q is the value %q, its canonical text %q is %q", before, v, c, sameValue(c))
+		if v := SameValue(before); SameValue(c) != v || SameValue(v) != v {
+			t.Fatalf("%q is the value %q, its canonical text %q is %q", before, v, c, SameValue(c))
 		}
 	})
 }

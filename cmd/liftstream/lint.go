@@ -19,15 +19,16 @@ func lintCommand(a *cli.App) *cobra.Command {
 		Use:   "lint FILE...",
 		About: `Check configurations
 Checks configurations and prints the problems, one a line: the file, the line, the fault, and the name that was probably
-meant. Warnings tell of keys that have another effect than their name suggests. Nothing is contacted, and names of
-environment variables need not be set. The exit status is 1 if anything is wrong, warnings apart.`,
+meant. Warnings tell of keys that have another effect than their name suggests, and of classes and levels that are one
+value in two texts, such as 1 and 1.0. Nothing is contacted, and names of environment variables need not be set. The
+exit status is 1 if anything is wrong, warnings apart.`,
 		Example: `liftstream lint cmd/liftstream/examples/bank.yaml`,
 		Args:    cli.Needs(1, -1, "configurations"),
 		Run: func(_ context.Context, files []string) error {
 			wrong := false
 			for _, f := range files {
 				c, warnings, err := config.Load(f, nil)
-				for _, w := range warnings {
+				for _, w := range append(warnings, cli.Twins(c)...) {
 					fmt.Fprintln(a.Out, w)
 				}
 				var problems config.Problems
