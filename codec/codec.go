@@ -95,8 +95,8 @@ const (
 
 // Names of the headers of a dead letter. They follow the headers of its message.
 const (
-	DeadReason    = "liftstream-reason"
-	DeadStage     = "liftstream-stage" // one of the Stage constants
+	DeadReason    = "liftstream-reason" // HeaderName stands before it
+	DeadStage     = "liftstream-stage"  // one of the Stage constants
 	DeadError     = "liftstream-error"
 	DeadTopic     = "liftstream-topic"
 	DeadPartition = "liftstream-partition"
@@ -106,6 +106,9 @@ const (
 	DeadRow       = "liftstream-row"           // absent when the whole message is dead
 	DeadFirstSeen = "liftstream-first-seen"    // RFC 3339
 )
+
+// HeaderName is the name of the stage that wrote a score or a dead letter.
+const HeaderName = "liftstream-name"
 
 // HeaderTime is the timestamp of the event, in milliseconds, in a score or a dead letter whose topic would refuse it.
 const HeaderTime = "liftstream-time"

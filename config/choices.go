@@ -193,6 +193,16 @@ const (
 
 func (Reaction) choices() []string { return []string{"fail", "rebuild"} }
 
+// SharedReaction is the answer to a topic into which another stage has written.
+type SharedReaction string
+
+const (
+	SharedFail   SharedReaction = "fail"   // stop and name the other stage
+	SharedAccept SharedReaction = "accept" // go on beside it, or after it
+)
+
+func (SharedReaction) choices() []string { return []string{"fail", "accept"} }
+
 // OffsetReaction is the answer to a group offset that another program has set.
 type OffsetReaction string
 

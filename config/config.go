@@ -134,6 +134,7 @@ func Default(name string) *Config {
 			TopicRecreated: ReactionFail,
 			OffsetMoved:    OffsetFail,
 			ModelLost:      ReactionFail,
+			TopicShared:    SharedFail,
 			SchemaChanged:  ReactionRebuild,
 			Future:         Duration(5 * time.Minute),
 			Past:           Duration(40 * 365 * day),

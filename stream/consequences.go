@@ -34,6 +34,8 @@ var remedies = map[committed.Cause]string{
 	committed.OffsetMoved: "policy.offset_moved is fail: skip takes the later of the two offsets, so that nothing is " +
 		"scored twice and events between them are learnt without a score; rescore takes the earlier one, so that events " +
 		"behind it are scored again, by a state that is learnt anew",
+	committed.TopicShared: "policy.topic_shared is fail: give each stage a topic of its own (topics.scores), or, where " +
+		"the other one has ended or both are to share it, set the policy to accept: each message names its stage",
 	committed.ModelLost: "policy.model_lost is fail: give the model topic its records back, or set the policy to " +
 		"rebuild to go on with an empty state from what is there; no event is scored twice",
 }

@@ -45,7 +45,7 @@ func originOf(t *task, stage string) deadletter.Origin {
 	if stage == codec.StageLabels {
 		topic = t.s.o.Topics.Labels
 	}
-	return deadletter.Origin{Topic: topic, Stage: stage, Partition: t.id}
+	return deadletter.Origin{Name: t.s.o.Name, Topic: topic, Stage: stage, Partition: t.id}
 }
 
 // write adds the dead letters of the last message that the task has read to a transaction, except the known ones.
@@ -170,5 +170,5 @@ func (o *takeover) readDead(ctx context.Context, from int64) (map[deadletter.ID]
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
-	return deadletter.Read(ctx, c, topic, dead, from, t.id)
+	return deadletter.Read(ctx, c, topic, dead, t.s.o.Name, from, t.id)
 }

@@ -15,6 +15,8 @@ import (
 
 	"liftstream/codec"
 	"liftstream/model"
+	"liftstream/stream/committed"
+	"liftstream/stream/scores"
 	"liftstream/stream/state"
 	"liftstream/stream/topics"
 	"liftstream/stream/txn"
@@ -207,6 +209,12 @@ func (s *Stage) Run(ctx context.Context) error {
 	s.models.Newest = s.newest
 	if err := s.patiently(ctx, func() error { return s.loadModels(ctx) }); err != nil {
 		return err
+	}
+	if other := scores.Other(&txn.Record{Headers: s.models.Headers()}, s.o.Name); other != "" && !s.o.TopicShared {
+		s.o.Metrics.Policies.WithLabelValues(committed.TopicShared.String(), "fail").Inc()
+		return &topics.MismatchError{Problem: fmt.Sprintf("the stage %s has written the newest model of the topic %s, and "+
+			"this is the stage %s: give each stage a topic of its own (topics.model), or, where the other one has ended, set "+
+			"policy.topic_shared to accept", other, s.o.Topics.Model, s.o.Name)}
 	}
 	children.Go(func() { s.followModels(life) })
 

@@ -28,7 +28,8 @@ func (s *scoring) begin(t *task, r *txn.Record) {
 	if cap(s.values)-len(s.values) < 64<<10 {
 		s.values = make([]byte, 0, 1<<20) // growing would copy the bytes
 	}
-	h := scores.PartHeaders(scores.Headers(r, math.MaxInt32, math.MaxInt64), math.MaxInt32, math.MaxInt32, math.MaxInt32)
+	h := scores.PartHeaders(scores.Headers(r, t.s.o.Name, math.MaxInt32, math.MaxInt64), math.MaxInt32, math.MaxInt32,
+		math.MaxInt32)
 	fixed := txn.RecordBytes(&txn.Record{Key: r.Key, Headers: h})
 	s.start, s.limit, s.tally = len(s.values), max(t.s.o.Client.Limit(t.s.o.Topics.Scores)-fixed, 1), tally{}
 }
@@ -55,7 +56,7 @@ func (s *scoring) drop() { s.values = s.values[:s.start] }
 func (s *scoring) write(t *task, x *transaction, r *txn.Record, parts []codec.Part, partial bool) {
 	o := &t.s.o
 	for i, p := range parts {
-		h := scores.Headers(r, p.Rows, t.m.Part.ModelVersion())
+		h := scores.Headers(r, o.Name, p.Rows, t.m.Part.ModelVersion())
 		if len(parts) > 1 || partial {
 			h = scores.PartHeaders(h, i, len(parts), s.limit)
 		}

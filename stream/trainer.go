@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"liftstream/codec"
 	"liftstream/model"
 	"liftstream/stream/state"
 	"liftstream/stream/txn"
@@ -118,7 +119,7 @@ func (t *trainer) step(ctx context.Context) error {
 	}
 	snaps, others := map[int32]*state.Manifest{}, 0
 	for p, l := range t.logs {
-		if err := l.Follow(ctx, o.Client, o.Topics.State, p); err != nil {
+		if err := t.follow(ctx, p, l); err != nil {
 			return err
 		}
 		found, _ := l.Manifests()
@@ -146,6 +147,19 @@ func (t *trainer) step(ctx context.Context) error {
 		return errNotYet
 	}
 	return t.fit(ctx, snaps, previous)
+}
+
+// follow reads a partition of the state topic on. Of another stage's states no model is made: the takeover of the
+// partition, which may come later, ends this stage.
+func (t *trainer) follow(ctx context.Context, partition int, l *state.Log) error {
+	o := &t.s.o
+	if err := l.Follow(ctx, o.Client, o.Topics.State, partition); err != nil {
+		return err
+	}
+	if owner, err := l.Owner(); err == nil && owner.Stage != "" && owner.Stage != o.Name {
+		return errNotYet
+	}
+	return nil
 }
 
 // fresh is the number of labelled records since the last verdict, or fit that came to none. All records of a partition
@@ -370,6 +384,9 @@ func (t *trainer) publish(ctx context.Context, m *model.Model, v *state.GateVerd
 		if err != nil {
 			return err
 		}
+		for i := range published {
+			published[i].Headers = []txn.Header{{Key: codec.HeaderName, Value: []byte(o.Name)}}
+		}
 		records = append(records, published...)
 	}
 	if err := t.producer.Commit(ctx, txn.Transaction{Records: records}); err != nil {
@@ -398,7 +415,7 @@ func (t *trainer) publish(ctx context.Context, m *model.Model, v *state.GateVerd
 // publishInitial publishes Options.Initial, as version 1 unless states have had other models.
 func (t *trainer) publishInitial(ctx context.Context) (err error) {
 	for p, l := range t.logs {
-		if err := l.Follow(ctx, t.s.o.Client, t.s.o.Topics.State, p); err != nil {
+		if err := t.follow(ctx, p, l); err != nil {
 			return err
 		}
 	}

@@ -38,6 +38,7 @@ type Facts struct {
 	Events    Bounds             // of the events
 	Labels    Bounds             // of the labels; zero where there is no such topic
 	Scores    scores.Tail        // read only where the done record's offsets are the committed ones
+	ScoresOf  string             // name of the stage that wrote the newest scores; "" = none is told
 	Manifests []*state.Manifest  // newest first
 	Unread    []error            // manifests that cannot be read
 	Journal   uint64             // number after the newest journal record
@@ -132,6 +133,9 @@ func (r *Reader) Read(ctx context.Context, left *state.Done, torn bool) (*Facts,
 			return nil, nil, err
 		}
 	}
+	if f.ScoresOf, err = scores.LastName(ctx, r.Client, r.Topics.Scores, r.Partition); err != nil {
+		return nil, nil, err
+	}
 	if f.Done.Number == 0 {
 		return f, log, nil
 	}
@@ -139,7 +143,8 @@ func (r *Reader) Read(ctx context.Context, left *state.Done, torn bool) (*Facts,
 		f.Scores = scores.Tail{Next: -1, Anew: true}
 		return f, log, nil
 	}
-	f.Scores, err = scores.ReadTail(ctx, r.Client, r.Topics.Scores, r.Partition, f.Done.ScoresFrom, f.Events.Stable)
+	f.Scores, err = scores.ReadTail(ctx, r.Client, r.Topics.Scores, r.Partition, r.Group, f.Done.ScoresFrom,
+		f.Events.Stable)
 	return f, log, err
 }
 

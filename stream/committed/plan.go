@@ -30,6 +30,8 @@ func (r OffsetReaction) String() string { return [...]string{"fail", "skip", "re
 type Policies struct {
 	InputLost, TopicRecreated, SchemaChanged, ModelLost Reaction
 	OffsetMoved                                         OffsetReaction
+	// TopicShared lets the stage begin where another one has written scores into its topic, or models.
+	TopicShared bool
 }
 
 // Cause is a reason to give a state up.
@@ -43,9 +45,11 @@ const (
 	SchemaChanged
 	OffsetMoved
 	ModelLost
+	TopicShared
 )
 
-var causes = [...]string{"", "damaged", "topic_recreated", "input_lost", "schema_changed", "offset_moved", "model_lost"}
+var causes = [...]string{"", "damaged", "topic_recreated", "input_lost", "schema_changed", "offset_moved", "model_lost",
+	"topic_shared"}
 
 // String returns the label of the metrics; that of all but Damaged is the policy's key in the configuration.
 func (c Cause) String() string { return causes[c] }
@@ -136,6 +140,11 @@ func Decide(f *Facts, policies Policies) Plan {
 	}
 	p.Newer, p.Foreign = f.Newer, f.foreign()
 	if p.Newer != nil || p.Foreign != "" {
+		return p
+	}
+	if other := f.ScoresOf; other != "" && other != f.Stage.Stage && !policies.TopicShared {
+		p.Stop = &Problem{TopicShared, fmt.Sprintf("the stage %s has written the newest scores of the topic %s, and this is "+
+			"the stage %s", other, f.Stage.Scores, f.Stage.Stage)}
 		return p
 	}
 	committed, cause, problem := p.committed(f, policies)

@@ -33,10 +33,11 @@ type ID struct {
 	Row    int
 }
 
-// Origin says where a message comes from. Stage is one of the Stage constants of codec.
+// Origin says where a message comes from. Name is that of the stage that reads it, Stage one of the Stage constants of
+// codec.
 type Origin struct {
-	Topic, Stage string
-	Partition    int
+	Name, Topic, Stage string
+	Partition          int
 }
 
 // Letter is a dead letter. Its Record lacks the topic and partition to which it goes.
@@ -76,6 +77,7 @@ func Make(
 	letter := func(value []byte, reason codec.Reason, text string, row int32) {
 		h := slices.Clone(r.Headers)
 		put := func(k, v string) { h = append(h, txn.Header{Key: k, Value: []byte(v)}) }
+		put(codec.HeaderName, from.Name) // first, so that builds of before take it for one of the message
 		put(codec.DeadReason, string(reason))
 		put(codec.DeadStage, from.Stage)
 		put(codec.DeadError, text)
@@ -136,16 +138,18 @@ func Fit(r txn.Record, copied, limit int) txn.Record {
 	return r
 }
 
-// Read returns the dead letters of one partition of the input that a partition of the dead-letter topic holds from
-// offset from on, up to its last stable offset.
-func Read(ctx context.Context, c *txn.Client, topic string, partition int, from int64, input int) (map[ID]bool, error) {
+// Read returns the dead letters of a stage, of one partition of its input, that a partition of the dead-letter topic
+// holds from offset from on, up to its last stable offset. Letters of before, without a name, are taken for its own.
+func Read(ctx context.Context, c *txn.Client, topic string, partition int, name string, from int64, input int) (
+	map[ID]bool, error,
+) {
 	start, end, err := c.Bounds(ctx, topic, partition)
 	if err != nil {
 		return nil, fmt.Errorf("reading the dead letters: %w", err)
 	}
 	out := map[ID]bool{}
 	if _, err := c.Read(ctx, topic, partition, max(start, from), end, func(r *txn.Record) {
-		if x, ok := ReadReport(r); ok && x.Partition == input {
+		if x, ok := ReadReport(r); ok && x.Partition == input && (x.Name == "" || x.Name == name) {
 			out[x.ID] = true
 		}
 	}); err != nil {

@@ -32,7 +32,7 @@ func received(t *testing.T) (*codec.Decoder, *txn.Record, []codec.RowError) {
 
 func TestLettersOfRows(t *testing.T) {
 	d, r, bad := received(t)
-	from := deadletter.Origin{Topic: "labels", Stage: codec.StageLabels, Partition: 4}
+	from := deadletter.Origin{Name: "s", Topic: "labels", Stage: codec.StageLabels, Partition: 4}
 	var got []deadletter.Letter
 	deadletter.Make(d, r, from, bad, nil, time.Unix(9, 0), func(l deadletter.Letter) { got = append(got, l) })
 	if len(got) != 1 || got[0].ID != (deadletter.ID{Topic: "labels", Offset: 12, Row: 1}) {
@@ -47,7 +47,8 @@ func TestLettersOfRows(t *testing.T) {
 		h[e.Key] = string(e.Value)
 	}
 	for k, want := range map[string]string{
-		"trace": "7", codec.DeadReason: string(codec.ReasonDamaged), codec.DeadStage: "labels", codec.DeadTopic: "labels",
+		"trace": "7", codec.HeaderName: "s", codec.DeadReason: string(codec.ReasonDamaged), codec.DeadStage: "labels",
+		codec.DeadTopic:     "labels",
 		codec.DeadPartition: "4", codec.DeadOffset: "12", codec.DeadRow: "1", codec.DeadFirstSeen: "1970-01-01T00:00:09Z",
 	} {
 		if h[k] != want {
@@ -114,16 +115,21 @@ func TestReadFindsTheLettersOfItsPartition(t *testing.T) {
 		out = append(out, l.Record)
 	}
 	for partition := range 3 {
-		from := deadletter.Origin{Topic: "events", Partition: partition}
+		from := deadletter.Origin{Name: "s", Topic: "events", Partition: partition}
 		deadletter.Make(d, r, from, bad, nil, time.Time{}, write)
 		deadletter.Make(d, r, from, nil, errors.New("x"), time.Time{}, write)
 	}
+	other := deadletter.Origin{Name: "t", Topic: "events", Partition: 1}
+	deadletter.Make(d, r, other, bad, nil, time.Time{}, write)
 	out = append(out, txn.Record{Topic: "d", Value: []byte("somebody else's")})
 	if err := c.Produce(t.Context(), out, txn.None); err != nil {
 		t.Fatal(err)
 	}
+	if got, err := deadletter.Read(t.Context(), c, "d", 0, "t", 0, 1); err != nil || len(got) != 1 {
+		t.Errorf("of the other stage: %v, %v", got, err)
+	}
 	for from, want := range map[int64]int{0: 2, 2: 2, 3: 1, 4: 0, 100: 0} {
-		got, err := deadletter.Read(t.Context(), c, "d", 0, from, 1)
+		got, err := deadletter.Read(t.Context(), c, "d", 0, "s", from, 1)
 		if err != nil || len(got) != want {
 			t.Errorf("from %d: %v, %v", from, got, err)
 		}

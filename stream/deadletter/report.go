@@ -24,7 +24,8 @@ var former = map[string]string{
 // Report has the facts in the headers of a dead letter.
 type Report struct {
 	ID
-	Partition int // of the message
+	Name      string // of the stage that wrote the letter; "" in those of before
+	Partition int    // of the message
 	Reason    codec.Reason
 	Stage     string
 	Error     string
@@ -72,6 +73,9 @@ func ReadReport(r *txn.Record) (x Report, ok bool) {
 			x.Stage = value
 		case codec.DeadReason:
 			x.Reason, x.Offset, x.Headers = codec.Reason(value), offset, r.Headers[:i:i]
+			if i > 0 && r.Headers[i-1].Key == codec.HeaderName && !old {
+				x.Name, x.Headers = string(r.Headers[i-1].Value), r.Headers[:i-1:i-1]
+			}
 			x.Replays = replays(x.Headers)
 			return x, offset >= 0 && x.Partition >= 0 && x.Topic != ""
 		case codec.HeaderTime: // of some letters, see Make and Fit

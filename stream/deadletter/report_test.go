@@ -38,6 +38,7 @@ func TestReadReport(t *testing.T) {
 		replays int
 	}{
 		{"of today", join(message, own), true, 2, 2},
+		{"of a stage that it names", join(message, []string{codec.HeaderName, "s"}, own), true, 2, 2},
 		{"of former builds", join(message, former), true, 2, 2},
 		{"its message has the same names", join(own, former, own), true, 16, 0},
 		{"its message ends like one", join([]string{codec.DeadOffset, "99"}, own), true, 1, 0},

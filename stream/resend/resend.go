@@ -25,7 +25,7 @@ type Outcome uint8
 const (
 	Sent        Outcome = iota // its message is in the topic again
 	Exhausted                  // the message was sent again Options.Most times already
-	Foreign                    // the topic of the message is none of the stage
+	Foreign                    // the letter is another stage's, or the topic of its message is
 	NoPartition                // the topic of the message has no such partition
 	TooLarge                   // the topic does not take a message of that size
 	Partial                    // the letter does not hold its message
@@ -244,7 +244,7 @@ func (s *sender) take(ctx context.Context, r *txn.Record) error {
 func (s *sender) fate(l *Letter) Outcome {
 	n, ok := s.o.Targets[l.Topic]
 	switch {
-	case !ok:
+	case !ok || l.Name != "" && l.Name != s.o.Name:
 		return Foreign
 	case l.Partition >= n:
 		return NoPartition

@@ -28,7 +28,7 @@ func post(t *testing.T, w *streamtest.World, from, n int, reason codec.Reason, h
 	for i := from; i < from+n; i++ {
 		r := &txn.Record{Key: []byte("k"), Value: fmt.Appendf(nil, "letter %d", i), Offset: int64(i),
 			Time: time.UnixMilli(5000), Headers: append([]txn.Header{{Key: "trace", Value: []byte("7")}}, headers...)}
-		deadletter.Make(d, r, deadletter.Origin{Topic: w.Topics.Events, Stage: codec.StageEvents}, nil,
+		deadletter.Make(d, r, deadletter.Origin{Name: w.Name, Topic: w.Topics.Events, Stage: codec.StageEvents}, nil,
 			&codec.MessageError{Reason: reason, Err: fmt.Errorf("by the test")}, time.Unix(int64(i), 0),
 			func(l deadletter.Letter) {
 				l.Record.Topic = w.Topics.Dead
@@ -222,18 +222,21 @@ func TestLettersThatStay(t *testing.T) {
 		foreign := *w
 		foreign.Topics.Events = "somebody-elses"
 		post(t, &foreign, 2, 1, codec.ReasonDamaged)
+		other := *w
+		other.Name = "another-stage"
+		post(t, &other, 3, 1, codec.ReasonDamaged)
 		w.Send(w.Topics.Dead, "no letter")
 		told := map[resend.Outcome]int{}
 		o := options(w, w.Client, told)
 		o.Most = 3
 		run(t, o)
-		if told[resend.Exhausted] != 1 || told[resend.Foreign] != 1 || told[resend.Sent] != 1 {
+		if told[resend.Exhausted] != 1 || told[resend.Foreign] != 2 || told[resend.Sent] != 1 {
 			t.Errorf("told of %v", told)
 		}
 		clear(told)
 		o.Most = 0
 		run(t, o)
-		if told[resend.Foreign] != 1 || told[resend.Sent] != 1 {
+		if told[resend.Foreign] != 2 || told[resend.Sent] != 1 {
 			t.Errorf("without a bound: told of %v", told)
 		}
 		if h := w.Records(w.Topics.Events, 0)[1].Headers; string(h[len(h)-2].Value) != "4" {

@@ -21,22 +21,25 @@ const (
 	HeaderRows   = "liftstream-rows"
 	HeaderModel  = "liftstream-model"
 	HeaderOffset = "liftstream-offset" // of the event that it answers
+	HeaderName   = codec.HeaderName
 	// HeaderPart is there where the scores of one event do not fit into one message: "2/3" is the second of three.
 	// HeaderLimit is the largest value that they were made for.
 	HeaderPart  = "liftstream-part"
 	HeaderLimit = "liftstream-limit"
 )
 
-// Headers returns the headers of the scores message that answers an event with so many rows, scored with that version
-// of the model: those of the event, without the two that describe the event's own value, then the stage's.
-func Headers(event *txn.Record, rows int, version int64) []txn.Header {
-	out := make([]txn.Header, 0, len(event.Headers)+3)
+// Headers returns the headers of the scores message with which the stage of that name answers an event, of so many
+// rows, scored with that version of the model: those of the event, without the two that describe the event's own value,
+// then the stage's.
+func Headers(event *txn.Record, name string, rows int, version int64) []txn.Header {
+	out := make([]txn.Header, 0, len(event.Headers)+4)
 	for _, h := range event.Headers {
 		if h.Key != codec.HeaderRows && h.Key != codec.HeaderCRC32C {
 			out = append(out, h)
 		}
 	}
 	return append(out,
+		txn.Header{Key: HeaderName, Value: []byte(name)},
 		txn.Header{Key: HeaderRows, Value: strconv.AppendInt(nil, int64(rows), 10)},
 		txn.Header{Key: HeaderModel, Value: strconv.AppendInt(nil, version, 10)},
 		txn.Header{Key: HeaderOffset, Value: strconv.AppendInt(nil, event.Offset, 10)})
@@ -46,6 +49,51 @@ func Headers(event *txn.Record, rows int, version int64) []txn.Header {
 func PartHeaders(h []txn.Header, i, n, limit int) []txn.Header {
 	return append(h, txn.Header{Key: HeaderPart, Value: fmt.Appendf(nil, "%d/%d", i+1, n)},
 		txn.Header{Key: HeaderLimit, Value: strconv.AppendInt(nil, int64(limit), 10)})
+}
+
+// NameOf returns the name of the stage that has written a scores message, "" where it does not say: builds of before
+// wrote none. The event may be a scores message itself, of another stage: the last name counts.
+func NameOf(r *txn.Record) string {
+	for _, h := range slices.Backward(r.Headers) {
+		if h.Key == HeaderName {
+			return string(h.Value)
+		}
+	}
+	return ""
+}
+
+// Other returns the name in a scores message where it is another one than the given, else "".
+func Other(r *txn.Record, name string) string {
+	if of := NameOf(r); of != name {
+		return of
+	}
+	return ""
+}
+
+// LastName returns the name of the stage that has written the newest scores message of a partition, "" where there is
+// none, or it does not say. It looks at a few messages only: behind the last one lie no more than the markers of the
+// transaction.
+func LastName(ctx context.Context, c *txn.Client, topic string, partition int) (name string, err error) {
+	start, stable, err := c.Bounds(ctx, topic, partition)
+	if err != nil {
+		return "", fmt.Errorf("reading the scores: %w", err)
+	}
+	for high, step := stable, int64(2); high > start && stable-high < 64; step *= 2 {
+		floor := max(high-step, start)
+		found := false
+		if _, err := c.Read(ctx, topic, partition, floor, high, func(r *txn.Record) {
+			if _, err := EventOf(r); err == nil {
+				found, name = true, NameOf(r)
+			}
+		}); err != nil {
+			return "", fmt.Errorf("reading the scores: %w", err)
+		}
+		if found {
+			return name, nil
+		}
+		high = floor
+	}
+	return "", nil
 }
 
 // LimitOf returns the limit for which a scores message was made; 0 where it answers its event alone.
@@ -95,9 +143,12 @@ type Tail struct {
 	Anew bool
 }
 
-// ReadTail reads the messages of a partition of the scores topic backward, down to the offset from, until one answers
-// an event below the offset end. Messages that answer events which do not exist come from another writer.
-func ReadTail(ctx context.Context, c *txn.Client, topic string, partition int, from, end int64) (Tail, error) {
+// ReadTail reads the messages of a stage in a partition of the scores topic backward, down to the offset from, until
+// one answers an event below the offset end. Messages that answer events which do not exist come from another writer,
+// and so do those that name another stage.
+func ReadTail(ctx context.Context, c *txn.Client, topic string, partition int, name string, from, end int64) (
+	Tail, error,
+) {
 	start, stable, err := c.Bounds(ctx, topic, partition)
 	if err != nil {
 		return Tail{}, fmt.Errorf("reading the scores: %w", err)
@@ -110,7 +161,7 @@ func ReadTail(ctx context.Context, c *txn.Client, topic string, partition int, f
 	for high, step := stable, int64(64); next < 0 && high > low; step *= 8 {
 		floor := max(high-step, low)
 		if _, err := c.Read(ctx, topic, partition, floor, high, func(r *txn.Record) {
-			if of, err := EventOf(r); err == nil && of < end {
+			if of, err := EventOf(r); err == nil && of < end && Other(r, name) == "" {
 				next = max(next, of+1)
 			}
 		}); err != nil {

@@ -18,21 +18,30 @@ func TestHeadersRepeatThoseOfTheEvent(t *testing.T) {
 	event := &txn.Record{Offset: 77, Headers: []txn.Header{
 		header("trace", "7"), header(codec.HeaderRows, "3"), header(codec.HeaderCRC32C, "x"),
 		header(scores.HeaderOffset, "1"), // of a client that answers its own answers
+		header(scores.HeaderName, "other"),
 	}}
 	got := map[string]string{}
-	for _, h := range scores.Headers(event, 2, 9) {
+	for _, h := range scores.Headers(event, "s", 2, 9) {
 		got[h.Key] = string(h.Value) // the last one counts
 	}
-	want := map[string]string{"trace": "7", scores.HeaderRows: "2", scores.HeaderModel: "9", scores.HeaderOffset: "77"}
+	want := map[string]string{"trace": "7", scores.HeaderName: "s", scores.HeaderRows: "2",
+		scores.HeaderModel: "9", scores.HeaderOffset: "77"}
 	if len(got) != len(want) {
 		t.Errorf("%v, want %v", got, want)
+	}
+	answer := &txn.Record{Headers: scores.Headers(event, "s", 2, 9)}
+	if got := scores.NameOf(answer); got != "s" || scores.Other(answer, "s") != "" || scores.Other(answer, "t") != "s" {
+		t.Errorf("it is by the stage %q", got)
+	}
+	if scores.Other(&txn.Record{}, "s") != "" {
+		t.Error("a message that does not say its stage is another one's")
 	}
 	for k, v := range want {
 		if got[k] != v {
 			t.Errorf("%s: %q, want %q", k, got[k], v)
 		}
 	}
-	of, err := scores.EventOf(&txn.Record{Headers: scores.Headers(event, 2, 9)})
+	of, err := scores.EventOf(&txn.Record{Headers: scores.Headers(event, "s", 2, 9)})
 	if err != nil || of != 77 {
 		t.Errorf("event %d, %v", of, err)
 	}
@@ -50,7 +59,7 @@ func TestReadTail(t *testing.T) {
 	c := streamtest.NewTopic(t, "s")
 	read := func(ctx context.Context, from, end int64) scores.Tail {
 		t.Helper()
-		tail, err := scores.ReadTail(ctx, c, "s", 0, from, end)
+		tail, err := scores.ReadTail(ctx, c, "s", 0, "stage", from, end)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,7 +97,43 @@ func TestReadTail(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := scores.ReadTail(ended, c, "s", 0, 0, 1000); !errors.Is(err, context.Canceled) {
+	if _, err := scores.ReadTail(ended, c, "s", 0, "stage", 0, 1000); !errors.Is(err, context.Canceled) {
 		t.Errorf("a cancelled reader: %v", err)
+	}
+}
+
+// Scores of other stages in the same topic answer nothing of this one's.
+func TestScoresOfAnotherStage(t *testing.T) {
+	c := streamtest.NewTopic(t, "s")
+	last := func(want string) {
+		t.Helper()
+		if got, err := scores.LastName(t.Context(), c, "s", 0); err != nil || got != want {
+			t.Errorf("the last one is by %q, want %q: %v", got, want, err)
+		}
+	}
+	last("")
+	write := func(name string, of int64) {
+		t.Helper()
+		h := scores.Headers(&txn.Record{Offset: of}, name, 1, 0)
+		if name == "" {
+			h = h[1:] // as builds of before wrote it
+		}
+		if err := c.Produce(t.Context(), []txn.Record{{Topic: "s", Value: []byte("v"), Headers: h}}, txn.None); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("", 3)
+	last("")
+	write("a", 5)
+	last("a")
+	for i := range int64(80) {
+		write("b", 7+i)
+	}
+	last("b")
+	for name, want := range map[string]int64{"a": 6, "b": 87, "c": 4} {
+		tail, err := scores.ReadTail(t.Context(), c, "s", 0, name, 0, 1000)
+		if err != nil || tail != (scores.Tail{Next: want, Known: true}) {
+			t.Errorf("stage %s: %+v, want %d: %v", name, tail, want, err)
+		}
 	}
 }

@@ -91,7 +91,7 @@ func Run(ctx context.Context, o Options) (*state.Skip, error) {
 	}
 	if o.Stage == codec.StageEvents {
 		// After the death of a broker the scores may be ahead of the state.
-		tail, err := scores.ReadTail(ctx, o.Client, o.Topics.Scores, o.Partition, done.ScoresFrom, math.MaxInt64)
+		tail, err := scores.ReadTail(ctx, o.Client, o.Topics.Scores, o.Partition, o.Name, done.ScoresFrom, math.MaxInt64)
 		if err != nil {
 			return nil, err
 		}

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -38,6 +39,7 @@ type Models struct {
 	verdicts map[int64]*GateVerdict // by slot
 	broken   map[int64]error        // versions whose bytes are no model of this schema
 	highest  int64                  // version
+	headers  []txn.Header           // of the newest record of a version
 	cache    map[int64]*model.Model
 	next     int64         // written by Advance only, under mu
 	failed   error         // of the last attempt to read on
@@ -83,7 +85,11 @@ func (l *Models) Advance(ctx context.Context, wait time.Duration) (end bool, err
 	}
 	l.mu.Lock()
 	for i := range f.Records { // one that cannot be read has no key; Get names the chunk that is missing then
-		l.apply(string(f.Records[i].Key), f.Records[i].Value)
+		r := &f.Records[i]
+		l.apply(string(r.Key), r.Value)
+		if r.Value != nil && bytes.HasPrefix(r.Key, []byte("version/")) {
+			l.headers = r.Headers
+		}
 	}
 	l.next = f.Next
 	if len(f.Records) > 0 {
@@ -295,6 +301,13 @@ func (l *Models) Head() (int64, <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.highest, l.changed
+}
+
+// Headers returns the headers of the newest record that names a version.
+func (l *Models) Headers() []txn.Header {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.headers
 }
 
 // Versions returns the held versions, unordered.

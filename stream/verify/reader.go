@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"liftstream/stream/scores"
@@ -15,6 +16,7 @@ type scoreReader struct {
 	c         *txn.Client
 	topic     string
 	partition int
+	name      string // of the stage: another one's scores are passed over
 	next      int64
 	records   []txn.Record
 	skipped   bool // the messages before are not compared
@@ -53,7 +55,9 @@ func (r *scoreReader) peek(ctx context.Context) (*txn.Record, int64, error) {
 		if err != nil {
 			return nil, 0, fmt.Errorf("reading the scores: %w", err)
 		}
-		r.records, r.next = f.Records, f.Next
+		r.records, r.next = slices.DeleteFunc(f.Records, func(x txn.Record) bool {
+			return x.Unread == nil && scores.Other(&x, r.name) != ""
+		}), f.Next
 	}
 	if u := r.records[0].Unread; u != nil {
 		return nil, 0, fmt.Errorf("reading the scores: %w", u)

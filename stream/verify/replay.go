@@ -57,7 +57,7 @@ func (v *verifier) run(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		tail, err := scores.ReadTail(ctx, o.Client, names.Scores, v.partition, v.history.done.ScoresFrom, end)
+		tail, err := scores.ReadTail(ctx, o.Client, names.Scores, v.partition, o.Name, v.history.done.ScoresFrom, end)
 		if err != nil {
 			return err
 		}
@@ -86,8 +86,8 @@ func (v *verifier) run(ctx context.Context) (err error) {
 		return err
 	}
 	b := &v.history.beginning
-	v.scores = scoreReader{c: o.Client, topic: names.Scores, partition: v.partition, next: max(start, b.scores),
-		skipped: start > b.scores || v.m.At.Events > b.claimed.Events}
+	v.scores = scoreReader{c: o.Client, topic: names.Scores, partition: v.partition, name: o.Name,
+		next: max(start, b.scores), skipped: start > b.scores || v.m.At.Events > b.claimed.Events}
 	v.verdict.From = v.m.At.Events
 	if err := v.replay(ctx, target); err != nil {
 		return err
