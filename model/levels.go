@@ -25,6 +25,7 @@ type Levels struct {
 	index  []map[string]uint32
 	// The first level of each canonical text, and of each SameValue, where that is not the text of the level.
 	canonical, same []map[string]uint32
+	spelling        []map[string]string // see spell; nil = there is none
 }
 
 // NewLevels returns the table that holds just the fixed levels of the schema.
@@ -102,7 +103,7 @@ func (l *Levels) Code(f int, text string) uint32 {
 	if len(text) < whole {
 		text = strings.Clone(text) // the rest of the text need not be kept
 	}
-	return l.add(f, text)
+	return l.add(f, l.spelled(f, value, text))
 }
 
 // exact is Code for the level of just this text.

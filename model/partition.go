@@ -56,6 +56,7 @@ func newPartition(spec *Spec, partition int32) (*Partition, error) {
 		Sieve:  newSieve(&spec.Options),
 		coder:  newCoder(spec.Schema), percent: newPercentile(), terms: spec.terms(),
 	}
+	p.levels.spell(spec.Options.Spelling)
 	p.row = p.coder.row
 	components, scorecard, err := newComponents(spec, p.levels)
 	if err != nil {

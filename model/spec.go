@@ -32,6 +32,8 @@ type Options struct {
 	Gate             float64
 	Seed             uint64
 	Work             int64 // budget of Fit in steps for each component; 0 = StageWork
+	// Spelling has the texts of levels in states of an earlier build, for a replay of its work; nil = this build's.
+	Spelling *Spelling
 }
 
 func (o *Options) work() int64 {

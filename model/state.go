@@ -34,7 +34,7 @@ func (p *Partition) Sections() []Section {
 	s := []Section{
 		{"core", p.edits, p.appendCore},
 		{SectionSchema, 1, p.spec.appendOrigin},
-		{"levels", p.edits, p.levels.AppendBinary},
+		{SectionLevels, p.edits, p.levels.AppendBinary},
 		{"percentile", p.edits, p.percent.appendState},
 		{"reservoir", p.sample.reservoir.version, p.sample.reservoir.appendState},
 	}
@@ -165,7 +165,7 @@ func RestorePartition(spec *Spec, sections map[string][]byte) (*Partition, error
 	if err := r.Done(); err != nil {
 		return nil, fmt.Errorf("restoring state: decoding core: %w", err)
 	}
-	lr := wire.NewReader(sections["levels"])
+	lr := wire.NewReader(sections[SectionLevels])
 	levels, err := DecodeLevels(spec.Schema, lr)
 	if err == nil {
 		err = lr.Done()
@@ -173,6 +173,7 @@ func RestorePartition(spec *Spec, sections map[string][]byte) (*Partition, error
 	if err != nil {
 		return nil, fmt.Errorf("restoring state: decoding levels: %w", err)
 	}
+	levels.spell(spec.Options.Spelling)
 	p.levels = levels
 	if p.Sieve, err = loadSieve(sections); err != nil {
 		return nil, fmt.Errorf("restoring state: %w", err)

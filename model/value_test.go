@@ -182,3 +182,61 @@ func ExampleCanonicalText() {
 	}
 	// Output: true 1 2.5 007 2024-05-01
 }
+
+// TestSpelling: a table that takes the spelling of a state of before learns the same levels with its texts.
+func TestSpelling(t *testing.T) {
+	s := &Schema{Features: []Feature{{Name: "a", Kind: Continuous}, {Name: "x", Kind: Nominal},
+		{Name: "y", Kind: Nominal, Levels: []string{"1.0", "2.0"}}, {Name: "z", Kind: Nominal}}}
+	section := func(x, z []string) []byte {
+		b := wire.AppendStrings(wire.AppendUvarint(nil, 4), nil)
+		return wire.AppendStrings(wire.AppendStrings(wire.AppendStrings(b, x), s.Features[2].Levels), z)
+	}
+	for _, c := range []struct {
+		x, z             []string
+		count            int
+		feature, example string
+		twins            []string
+	}{
+		{[]string{"1", "b", "2.5", "true"}, nil, 0, "", "", []string{"1", "true"}},
+		{[]string{"1", "b", "2.5", "007"}, []string{"false"}, 0, "", "", nil},
+		{[]string{"b", "1.0", "True", "2"}, []string{"2.50"}, 3, "x", "1.0", []string{"1.0", "True"}},
+		{[]string{"b", "1.0", "2"}, []string{"False", "2.50", "2024-05-01T00:00:00Z"}, 4, "x", "1.0", nil},
+		{[]string{"b"}, []string{"a", "1.", "1.0"}, 1, "", "", []string{"1.", "1.0"}},
+	} {
+		raw := section(c.x, c.z)
+		got, err := SpellingOf(s, raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.twins != nil {
+			if !slices.Equal(got.Twins, c.twins) {
+				t.Errorf("%q, %q: twins %q, want %q", c.x, c.z, got.Twins, c.twins)
+			}
+			continue
+		}
+		if got.Count != c.count || got.Feature != c.feature || got.Example != c.example || got.Twins != nil {
+			t.Errorf("%q, %q: %+v", c.x, c.z, got)
+		}
+		l := NewLevels(s)
+		l.spell(got)
+		for f, texts := range map[int][]string{1: c.x, 3: c.z} {
+			for code, text := range texts {
+				if n := l.Code(f, string(CanonicalText(nil, []byte(text)))); n != uint32(code) {
+					t.Errorf("%q of %q has code %d", text, texts, n)
+				}
+			}
+		}
+		if string(l.AppendBinary(nil)) != string(raw) {
+			t.Errorf("%q, %q become %q, %q", c.x, c.z, l.Names(1), l.Names(3))
+		}
+		l.spell(nil)
+		if c := l.Code(1, "77"); l.Text(1, float64(c)) != "77" {
+			t.Error("the spelling is still there")
+		}
+	}
+	for _, bad := range [][]byte{nil, {9}, append(section(nil, nil), 0)} {
+		if _, err := SpellingOf(s, bad); err == nil {
+			t.Errorf("% x is read", bad)
+		}
+	}
+}

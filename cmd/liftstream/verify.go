@@ -22,8 +22,9 @@ func verifyCommand(a *cli.App) *cobra.Command {
 		About: `Replay the topics and compare scores and state bit by bit
 Replays events, labels and the recorded switches of the model, in the order that the journal in the state topic gives,
 and compares every message of the scores topic byte for byte and the state at every snapshot that is still there. The
-binary must be the one that scored, on the same architecture, and the configuration the same. Where the topics no
-longer reach back to the beginning, it begins with the oldest usable snapshot and says so.
+binary must be the one that scored, on the same architecture, and the configuration the same; what a state tells of an
+earlier build stands before the differences. Where the topics no longer reach back to the beginning, it begins with the
+oldest usable snapshot and says so.
 
 It writes nothing and may run beside the stage; messages that are committed meanwhile are left out. --from and --to,
 such as 2026-05-01T00:00:00Z, bound the comparison by the times of the messages. The exit status is 1 if anything

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"liftstream/model"
 	"liftstream/stream/state"
 	"liftstream/stream/txn"
 )
@@ -18,6 +19,9 @@ type history struct {
 	journal   map[uint64]state.JournalEntry
 	judged    state.Judgements
 	snapshots []*snapshot // readable or not, in the order of the topic
+
+	// levels has the newest readable levels of this state, by the fingerprint of the configuration.
+	levels map[uint64][]byte
 
 	log   *state.Log
 	ended int64 // offset of the newest tombstone of a former state, -1 = none
@@ -53,7 +57,7 @@ type snapshot struct {
 
 // readHistory reads a partition of the state topic; limit bounds the bytes of a state.
 func readHistory(ctx context.Context, c *txn.Client, topic string, partition int, limit int64) (*history, error) {
-	h := &history{journal: map[uint64]state.JournalEntry{}, log: state.NewLog(), ended: -1, first: true}
+	h := &history{journal: map[uint64]state.JournalEntry{}, levels: map[uint64][]byte{}, log: state.NewLog(), ended: -1, first: true}
 	h.log.Limit = limit
 	start, end, err := c.Bounds(ctx, topic, partition)
 	if err != nil {
@@ -76,6 +80,7 @@ func (h *history) take(r *txn.Record) {
 		// The records before belong to another state, in place of which one begins with this transaction.
 		h.ended, h.beginning, h.snapshots, h.first = r.Offset, beginning{anew: true, unknown: true}, nil, true
 		clear(h.journal)
+		clear(h.levels)
 		h.judged = nil
 		return
 	}
@@ -115,6 +120,7 @@ func (h *history) takeSnapshot(m *state.Manifest) {
 	x := &snapshot{Manifest: m}
 	if sections, err := h.log.Sections(m); err == nil {
 		x.digests = map[string][sha256.Size]byte{}
+		h.levels[m.Fingerprint] = sections[model.SectionLevels]
 		for name, raw := range sections {
 			x.digests[name] = sha256.Sum256(raw)
 		}

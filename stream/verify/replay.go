@@ -70,7 +70,7 @@ func (v *verifier) run(ctx context.Context) (err error) {
 		}
 	}
 	v.m, err = replay.New(replay.Options{Client: o.Client, Events: names.Events, Labels: names.Labels,
-		Partition: v.partition, Spec: o.Spec, Codec: o.Codec, Models: v.models,
+		Partition: v.partition, Spec: v.spelled(), Codec: o.Codec, Models: v.models,
 		Skips: v.history.log.Skips()})
 	if err != nil {
 		return err
@@ -78,7 +78,7 @@ func (v *verifier) run(ctx context.Context) (err error) {
 	v.m.Judged = v.history.judged
 	v.m.EachEvents = func(r *txn.Record) error { return v.event(ctx, r) }
 	if !v.begin(ctx, target) {
-		v.verdict.problem("there is nothing to begin with: neither the first events nor a snapshot with the journal after it")
+		v.verdict.problem("%s", v.nothing())
 		return nil
 	}
 	start, _, err := o.Client.Bounds(ctx, names.Scores, v.partition)
@@ -131,6 +131,56 @@ func (v *verifier) begin(ctx context.Context, target int64) bool {
 		return true
 	}
 	return false
+}
+
+// spelled is the specification of the stage under which levels have the texts of the snapshots: an earlier build may
+// have kept 1.0 where this one keeps 1. Where it kept both, this build has one level in place of two, and its replay
+// differs.
+func (v *verifier) spelled() *model.Spec {
+	o := v.o
+	raw := v.history.levels[o.Spec.Options.Fingerprint]
+	if raw == nil {
+		return o.Spec
+	}
+	x, err := model.SpellingOf(o.Spec.Schema, raw)
+	switch {
+	case err != nil:
+		v.verdict.problem("the levels of the newest snapshot: %v", err)
+	case x.Twins != nil:
+		v.verdict.Because = fmt.Sprintf("an earlier build has scored this: its state keeps %q and %q of %s as two levels, "+
+			"and they are one value in this build, which keeps one; what differs is no sign of damage, and the build that "+
+			"scored can verify it", x.Twins[0], x.Twins[1], x.Feature)
+	case x.Count > 0:
+		v.verdict.Because = fmt.Sprintf("an earlier build has scored this: its state has %q of %s, which this build writes "+
+			"otherwise; the replay takes the texts of the state, so what differs comes of other changes of the program, or of "+
+			"damage, and the build that scored can tell", x.Example, x.Feature)
+	}
+	if err != nil {
+		return o.Spec
+	}
+	spec := *o.Spec
+	spec.Options.Spelling = x
+	return &spec
+}
+
+// nothing says in words why there is nothing to begin with.
+func (v *verifier) nothing() string {
+	h := v.history
+	foreign := len(h.snapshots) > 0
+	for _, x := range h.snapshots {
+		foreign = foreign && v.foreign(x)
+	}
+	if !foreign {
+		return "there is nothing to begin with: neither the first events nor a snapshot with the journal after it"
+	}
+	made := h.snapshots[len(h.snapshots)-1].Fingerprint
+	text := fmt.Sprintf("the state was made under another configuration, or by a build for which this one means something "+
+		"else: its fingerprint is %016x, and here it is %016x", made, v.o.Spec.Options.Fingerprint)
+	if x, err := model.SpellingOf(v.o.Spec.Schema, h.levels[made]); err == nil && x.Feature != "" {
+		text += fmt.Sprintf(" (it has, for one, the level %q of %s, which this build writes otherwise)",
+			append(x.Twins, x.Example)[max(len(x.Twins)-1, 0)], x.Feature)
+	}
+	return text + "; verify with the build and the configuration that scored"
 }
 
 // foreign reports whether a snapshot is of another configuration.

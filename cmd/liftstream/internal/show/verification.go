@@ -22,6 +22,9 @@ func Verification(w io.Writer, found []verify.Verdict) (differs bool) {
 			}
 			fmt.Fprintln(w)
 		}
+		if v.Because != "" && len(v.Problems) > 0 {
+			fmt.Fprintf(w, "partition %d: %s\n", v.Partition, v.Because)
+		}
 		for _, p := range v.Problems {
 			differs = true
 			fmt.Fprintf(w, "partition %d: %s\n", v.Partition, p)
