@@ -57,7 +57,8 @@ type snapshot struct {
 
 // readHistory reads a partition of the state topic; limit bounds the bytes of a state.
 func readHistory(ctx context.Context, c *txn.Client, topic string, partition int, limit int64) (*history, error) {
-	h := &history{journal: map[uint64]state.JournalEntry{}, levels: map[uint64][]byte{}, log: state.NewLog(), ended: -1, first: true}
+	h := &history{journal: map[uint64]state.JournalEntry{}, levels: map[uint64][]byte{},
+		log: state.NewLog(), ended: -1, first: true}
 	h.log.Limit = limit
 	start, end, err := c.Bounds(ctx, topic, partition)
 	if err != nil {

@@ -174,11 +174,15 @@ func (v *verifier) nothing() string {
 		return "there is nothing to begin with: neither the first events nor a snapshot with the journal after it"
 	}
 	made := h.snapshots[len(h.snapshots)-1].Fingerprint
-	text := fmt.Sprintf("the state was made under another configuration, or by a build for which this one means something "+
-		"else: its fingerprint is %016x, and here it is %016x", made, v.o.Spec.Options.Fingerprint)
-	if x, err := model.SpellingOf(v.o.Spec.Schema, h.levels[made]); err == nil && x.Feature != "" {
-		text += fmt.Sprintf(" (it has, for one, the level %q of %s, which this build writes otherwise)",
-			append(x.Twins, x.Example)[max(len(x.Twins)-1, 0)], x.Feature)
+	text := fmt.Sprintf("the state was made under another configuration, or by a build for which this one means "+
+		"something else: its fingerprint is %016x, and here it is %016x", made, v.o.Spec.Options.Fingerprint)
+	switch x, err := model.SpellingOf(v.o.Spec.Schema, h.levels[made]); {
+	case err != nil:
+	case x.Twins != nil:
+		text += fmt.Sprintf(" (it keeps %q and %q of %s as two levels, which are one value here)", x.Twins[0], x.Twins[1],
+			x.Feature)
+	case x.Count > 0:
+		text += fmt.Sprintf(" (it has the level %q of %s, which this build writes otherwise)", x.Example, x.Feature)
 	}
 	return text + "; verify with the build and the configuration that scored"
 }

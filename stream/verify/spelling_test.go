@@ -30,7 +30,7 @@ func TestNothingToBeginWith(t *testing.T) {
 		{"all of others", of(7, 8), nil, "its fingerprint is 0000000000000008, and here it is 0000000000000009;", "level"},
 		{"with levels as here", of(8), raw("1", "a"), "verify with the build and the configuration", "level"},
 		{"with texts of before", of(8), raw("1.0", "a"), `the level "1.0" of c, which`, "nothing"},
-		{"with twins", of(8), raw("a", "1", "1.0"), `the level "1.0" of c, which`, "nothing"},
+		{"with twins", of(8), raw("a", "1", "1.0"), `keeps "1" and "1.0" of c as two levels`, "nothing"},
 	} {
 		v := &verifier{o: &Options{Spec: sample.Spec()}, history: &history{snapshots: c.snapshots,
 			levels: map[uint64][]byte{8: c.levels}}}
