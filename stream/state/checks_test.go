@@ -5,7 +5,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -231,5 +233,102 @@ func TestForeignKeysOfTheModelTopic(t *testing.T) {
 	}
 	if _, err := decodeVerdict((&GateVerdict{Number: MaxNumber}).encode(1), 1); err == nil {
 		t.Error("a verdict beyond the last number is read")
+	}
+}
+
+// Values that no stage writes, larger ones, and those beyond the limit are left out and counted.
+func TestForeignRecordsOfTheStateTopic(t *testing.T) {
+	full := make([]byte, JournalBytes)
+	for _, c := range []struct {
+		key  string
+		size int
+		held bool
+	}{
+		{"done", JournalBytes, true}, {"done", JournalBytes + 1, false}, {"done/1", 5, false}, {"begin", 5, true},
+		{"seen", 5, true}, {"seen/", 5, false}, {"owner", ownerBytes, true}, {"owner", ownerBytes + 1, false},
+		{"owner/s", 5, false}, {"journal/0", JournalBytes, true}, {"journal/0", JournalBytes + 1, false},
+		{"journal/4095", 5, true}, {"journal/4096", 5, false}, {"journal/-1", 5, false}, {"journal/01", 5, false},
+		{"journal/", 5, false}, {"judged/7", 5, true}, {"judged/4096", 5, false}, {"manifest/1", 5, true},
+		{"manifest/2", 5, false}, {"manifest/1", maxManifest + 1, false}, {"skip/events/3", skipBytes, true},
+		{"skip/events/3", skipBytes + 1, false}, {"skip/labels/3", 5, true}, {"skip/scores/3", 5, false},
+		{"skip/events/-3", 5, false}, {"skip/events/03", 5, false}, {"part/core/0/0", chunkBytes + 5, true},
+		{"part/core/0/0", chunkBytes + 6, false}, {"part/tail/7/2/9", 5, true}, {"part/core/3/0", 5, false},
+		{"part/core/0/-1", 5, false}, {"part/0/0", 5, false}, {"part/" + strings.Repeat("x", 252) + "/0/0", 5, false},
+		{"something", 5, false}, {"", 5, false},
+	} {
+		l := NewLog()
+		l.Apply([]byte(c.key), make([]byte, c.size))
+		if held := len(l.values) == 1; held != c.held || held == (l.Foreign == 1) {
+			t.Errorf("%q of %d bytes: held %v, %d foreign", c.key, c.size, held, l.Foreign)
+		}
+	}
+	l := NewLog()
+	l.Limit = 3 * JournalBytes
+	for i := range uint64(5) {
+		l.Apply([]byte(JournalKey(i)), full)
+	}
+	if len(l.values) != 3 || l.Foreign != 2 {
+		t.Errorf("%d values are held, %d are foreign", len(l.values), l.Foreign)
+	}
+	l.Apply([]byte(JournalKey(0)), full) // in place of the one before
+	l.Apply([]byte(JournalKey(1)), nil)
+	l.Apply([]byte(JournalKey(7)), full)
+	if len(l.values) != 3 || l.Foreign != 2 || l.bytes != l.Limit {
+		t.Errorf("%d values of %d bytes are held, %d are foreign", len(l.values), l.bytes, l.Foreign)
+	}
+}
+
+func TestSectionsThatNoConfigurationHas(t *testing.T) {
+	raw := bytes.Repeat([]byte("section "), 100)
+	blob, frames := NewPacker().pack(raw, 1)
+	s := Stored{Name: "core", Slot: 1, Blob: blob}
+	l := NewLog()
+	l.Apply([]byte(s.key(0)), frames[0])
+	other := s
+	other.Name = "levels"
+	l.Apply([]byte(other.key(0)), frames[0])
+	for _, c := range []struct {
+		limit    int
+		sections []Stored
+		want     string
+	}{
+		{2 * len(raw), []Stored{s, other}, ""},
+		{2*len(raw) - 1, []Stored{s, other}, "cannot have written"},
+		{len(raw) - 1, []Stored{s}, "cannot have written"},
+		{4 * len(raw), []Stored{s, s}, "core is named twice"},
+		{4 * len(raw), []Stored{{Name: "tail", Blob: blob}}, "section tail: chunk 0 of 1 is not there"},
+	} {
+		l.Limit = int64(c.limit)
+		got, err := l.Sections(&Manifest{Number: 7, Sections: c.sections})
+		if c.want == "" && (err != nil || len(got) != len(c.sections)) ||
+			c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "7")) {
+			t.Errorf("%d sections, limit %d: %d, %v; want %s", len(c.sections), c.limit, len(got), err, c.want)
+		}
+	}
+	l.Limit = int64(len(raw)) - 1
+	if _, err := l.Section(&Manifest{Number: 7}, s); err == nil || !strings.Contains(err.Error(), "cannot have written") {
+		t.Errorf("a section above the limit: %v", err)
+	}
+}
+
+// A manifest costs a few bytes for each section, and may announce thousands of pieces for it.
+func TestOrphansOfAManifestThatAnnouncesMuch(t *testing.T) {
+	m := &Manifest{Number: 1}
+	for i := range 50_000 {
+		m.Sections = append(m.Sections, Stored{Name: strconv.Itoa(i), Blob: Blob{Chunks: 1 << 12}})
+	}
+	l := NewLog()
+	for _, key := range []string{"part/7/0/4095", "part/7/0/4096", "part/7/1/0", "part/x/0/0", "part/7/0/0", "done"} {
+		l.Apply([]byte(key), []byte("value"))
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	got := l.Orphans(nil, m)
+	runtime.ReadMemStats(&after)
+	if want := []string{"part/7/0/4096", "part/7/1/0", "part/x/0/0"}; !slices.Equal(got, want) {
+		t.Errorf("orphans %q, want %q", got, want)
+	}
+	if n := after.TotalAlloc - before.TotalAlloc; n > 32<<20 {
+		t.Errorf("%d bytes were allocated", n)
 	}
 }

@@ -154,19 +154,22 @@ func (l *Log) History() (keys []string) {
 // Orphans returns the keys of parts that none of the manifests names: a writer that died in the middle of a snapshot
 // leaves them. A nil manifest names nothing.
 func (l *Log) Orphans(found ...*Manifest) (out []string) {
-	named := map[string]bool{}
+	chunks := map[string]int{} // of the sections that are named, by their slot; a manifest may announce any number
 	for _, m := range found {
 		if m == nil {
 			continue
 		}
 		for _, s := range m.Sections {
-			for c := range s.Chunks {
-				named[s.key(c)] = true
-			}
+			slot := s.slot()
+			chunks[slot] = max(chunks[slot], s.Chunks)
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(l.values)) {
-		if strings.HasPrefix(key, "part/") && !named[key] {
+		if !strings.HasPrefix(key, "part/") {
+			continue
+		}
+		end := strings.LastIndexByte(key, '/') + 1
+		if c, err := strconv.Atoi(key[end:]); err != nil || c >= chunks[key[:end]] {
 			out = append(out, key)
 		}
 	}

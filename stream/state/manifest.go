@@ -15,9 +15,10 @@ type Stored struct {
 	Blob
 }
 
-func (s Stored) key(chunk int) string {
-	return "part/" + s.Name + "/" + strconv.Itoa(s.Slot) + "/" + strconv.Itoa(chunk)
-}
+func (s Stored) key(chunk int) string { return s.slot() + strconv.Itoa(chunk) }
+
+// slot is the beginning of the keys of the chunks.
+func (s Stored) slot() string { return "part/" + s.Name + "/" + strconv.Itoa(s.Slot) + "/" }
 
 // Manifest describes a complete snapshot.
 type Manifest struct {
