@@ -95,6 +95,66 @@ func frames(t *testing.T, dir string) (names []string) {
 	return names
 }
 
+// spelled writes the table as programs write it that do not agree with themselves: each value in any of its spellings,
+// JSON in any of its types.
+func spelled(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	yes := []string{"True", "true", "TRUE", `"true"`, `"True"`, "1", "1.0", `"1"`, `"1.0"`}
+	no := []string{"False", "false", "FALSE", `"false"`, `"False"`, "0", "0.0", `"0"`, `"-0.0"`}
+	whole := []string{"%s", "%s.0", "%s.00", `"%s"`, `"%s.0"`}
+	pick := func(list []string, i, k int) string {
+		return list[model.Hash(23, uint64(i), uint64(k))%uint64(len(list))]
+	}
+	write := func(file string, json bool) {
+		csv, _ := frame()
+		lines := strings.Split(strings.TrimSpace(string(csv)), "\n")
+		header := strings.Split(lines[0], ",")
+		var b strings.Builder
+		if !json {
+			b.WriteString(lines[0] + "\n")
+		}
+		for i, line := range lines[1:] {
+			cells := strings.Split(line, ",")
+			for k, cell := range cells {
+				bare := strings.TrimSuffix(cell, ".0")
+				switch name := header[k]; {
+				case cell == "" && json:
+					cell = "null"
+				case cell == "":
+				case cell == "True" || cell == "False":
+					cell = pick(map[string][]string{"True": yes, "False": no}[cell], i, k)
+					if json && cell[0] != '"' {
+						cell = strings.ToLower(cell) // JSON has no other booleans
+					}
+				case name == "tier" || name == "grade":
+					cell = strings.ReplaceAll(pick(whole, i, k), "%s", bare)
+				case name == "zip" || name == "day": // the day is the time, which scores repeat as it came
+					cell = `"` + cell + `"`
+				}
+				if !json {
+					cell = strings.Trim(cell, `"`)
+				}
+				cells[k] = cell
+				if json {
+					cells[k] = fmt.Sprintf("%q: %s", header[k], cell)
+				}
+			}
+			line = strings.Join(cells, ",")
+			if json {
+				line = "{" + line + "}"
+			}
+			b.WriteString(line + "\n")
+		}
+		names = append(names, filepath.Join(dir, file))
+		if err := os.WriteFile(names[len(names)-1], []byte(b.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("spelled.csv", false)
+	write("spelled.jsonl", true)
+	return names
+}
+
 var remark = regexp.MustCompile(`(?m) *#.*$`)
 
 // TestOneTableInAllFormats: init proposes one configuration, fit makes one model, and score gives the same scores, bit
@@ -174,6 +234,9 @@ func compareFormats(t *testing.T, data []string) {
 	}
 	var live string
 	for _, name := range data {
+		same("live scores", name, liveScores(t, name), &live)
+	}
+	for _, name := range spelled(t, t.TempDir()) {
 		same("live scores", name, liveScores(t, name), &live)
 	}
 	if ids := len(distinct(live)); ids != frameRows {
