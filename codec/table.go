@@ -91,11 +91,30 @@ func (t *Table) Column(name string) int {
 // whole print alike, booleans are true and false, times RFC 3339, nested values JSON. ok is false for null and for
 // numbers that are not finite.
 func (t *Table) Text(column, row int) (text string, ok bool) {
-	if a, is := t.rec.Column(column).(*array.String); is && a.IsValid(row) {
-		return a.Value(row), true
+	if text, ok := heldText(t.rec.Column(column), row); ok {
+		return text, true
 	}
 	b, ok := appendText(nil, t.rec.Column(column), row)
 	return string(b), ok
+}
+
+// heldText returns a text without a copy of it; ok is false for null, and for a column of another type. The rows of a
+// dictionary, and views, may repeat a long text.
+func heldText(a arrow.Array, row int) (text string, ok bool) {
+	if a.IsNull(row) {
+		return "", false
+	}
+	switch a := a.(type) {
+	case *array.String:
+		return a.Value(row), true
+	case *array.LargeString:
+		return a.Value(row), true
+	case *array.StringView:
+		return a.Value(row), true
+	case *array.Dictionary:
+		return heldText(a.Dictionary(), a.GetValueIndex(row))
+	}
+	return "", false
 }
 
 // Float returns a value as a number; ok is false for null, for numbers that are not finite, and for values that are no

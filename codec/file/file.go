@@ -223,7 +223,7 @@ func (r *Reader) noClass(t *codec.Table, row int) *Error {
 	if t.Columns()[column].Kind == codec.KindBool {
 		what += ", the column holds booleans"
 	}
-	return r.raw.at(row, &Error{Column: r.o.Codec.Label, Value: text, Err: errors.New(what),
+	return r.raw.at(row, &Error{Column: r.o.Codec.Label, Value: text[:min(len(text), 100)], Err: errors.New(what),
 		Remedy: "the classes are " + list(r.o.Codec.Schema.Classes) + "; add it, or name it under missing"})
 }
 

@@ -227,6 +227,8 @@ func TestErrors(t *testing.T) {
 		{"long row", "x.csv", header + good + "b,1,2,x,1,0,no,more\n", Error{Row: 2, Line: 3}, "8 values"},
 		{"unknown class", "x.csv", header + good + good + "b,1,2,x,1,0,maybe\n",
 			Error{Row: 3, Column: "class", Value: "maybe"}, "no, yes"},
+		{"unknown class of many bytes", "x.csv", header + "b,1,2,x,1,0," + strings.Repeat("m", 5000) + "\n",
+			Error{Row: 1, Column: "class", Value: strings.Repeat("m", 100)}, "no, yes"},
 		{"no id", "x.csv", header + good + ",1,2,x,1,0,no\n", Error{Row: 2, Column: "who"}, "id is missing"},
 		{"open quote", "x.csv", header + good + "\"b,1,2,x,1,0,no\n", Error{Row: 2, Line: 3}, "never closed"},
 		{"text after a quote", "x.csv", header + "\"b\"c,1,2,x,1,0,no\n", Error{Row: 1, Line: 2, Value: "b"},

@@ -22,6 +22,8 @@ func TestDescribedFindsHowNumbersAreWritten(t *testing.T) {
 		row           string
 	}{
 		{"plain", "a,b,y\n1.5,x,no\n2,y,yes\n", number.Format{}, nil, 0, "1.5 x no"},
+		{"a long text", "a,b,y\n1.5," + strings.Repeat("x", 5000) + ",no\n2,y,yes\n", number.Format{}, nil, 0,
+			"1.5 " + strings.Repeat("x", longest) + " no"},
 		{"german", "a;b;y\n1.234,5;12 %;no\nNA;3,5 %;yes\n-2;;yes\n",
 			number.Format{Decimal: ",", Thousands: ".", Percent: true}, []string{"a", "b"}, 0, "1234.5 0.12 no"},
 		{"currency", "a,b,y\n\"$1,200.50\",x,no\n$3,y,yes\n", number.Format{Thousands: ",", Currency: []string{"$"}},

@@ -13,6 +13,10 @@ import (
 	"liftstream/model/describe"
 )
 
+// longest is the number of bytes of a text that are looked at. A dictionary holds a text once, and its rows may repeat
+// megabytes of it: a file of a kilobyte would take hours.
+const longest = 1 << 10
+
 // Described is a data file as package describe reads it, and how its numbers are written; skip names columns that hold
 // none.
 func Described(ctx context.Context, path string, bar func(bytes int64), skip ...string) (describe.Table, Written,
@@ -118,6 +122,7 @@ func (x *texts) rows(yield func([]string, error) bool) {
 				cells[i] = ""
 				if x.at[i] >= 0 {
 					cells[i], _ = t.Text(x.at[i], x.row)
+					cells[i] = cells[i][:min(len(cells[i]), longest)]
 					if x.written != nil && x.number[i] {
 						cells[i] = x.written.plain(cells[i])
 					}
