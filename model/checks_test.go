@@ -9,7 +9,7 @@ import (
 	"liftstream/model/wire"
 )
 
-// Each check of the reader of a sieve refuses what it is there for.
+// Each check of the reader of a sieve refuses one kind of damage.
 func TestSieveReaderChecks(t *testing.T) {
 	const format, window, bytes, first, entries, rows = 0, 1, 2, 3, 4, 5
 	id := make([]byte, 16)

@@ -144,8 +144,8 @@ type Tail struct {
 }
 
 // ReadTail reads the messages of a stage in a partition of the scores topic backward, down to the offset from, until
-// one answers an event below the offset end. Messages that answer events which do not exist come from another writer,
-// and so do those that name another stage.
+// one answers an event below the offset end. Messages that answer events which do not exist, or name another stage,
+// come from another writer.
 func ReadTail(ctx context.Context, c *txn.Client, topic string, partition int, name string, from, end int64) (
 	Tail, error,
 ) {

@@ -27,7 +27,7 @@ type Verdict struct {
 	Labels    int64  // label offsets replayed
 	States    int    // snapshots compared with the replayed state, section by section
 	Unread    int    // snapshots that compaction has taken parts of, so that they could not be compared
-	// Because says what an earlier build did otherwise, which explains Problems; "" = nothing tells of one.
+	// Because names a difference of an earlier build, as an explanation of Problems; "" = nothing tells of one.
 	Because  string
 	Problems []string
 	More     int // problems beyond those listed
