@@ -74,16 +74,16 @@ func (s *sample) evidence(spec *Spec, levels *Levels) *Evidence {
 // loadTail reads a tail that may have been written under another bound. The reservoir has been read: a shorter tail
 // adds to it.
 func (s *sample) loadTail(
-	format, capacity, first, next uint64, slots, classes int, section func(string) []byte,
+	format, capacity, first, next uint64, slots, classes int, read reader,
 ) error {
 	if capacity == s.tail.capacity {
-		return s.tail.load(format, first, next, slots, classes, section)
+		return s.tail.load(format, first, next, slots, classes, read)
 	}
 	if capacity == 0 || capacity > 1<<40 {
 		return fmt.Errorf("tail of %d records", capacity)
 	}
 	old := &tail{features: s.tail.features, capacity: capacity}
-	if err := old.load(format, first, next, slots, classes, section); err != nil {
+	if err := old.load(format, first, next, slots, classes, read); err != nil {
 		return err
 	}
 	var r record

@@ -78,7 +78,7 @@ func TestTheLoopFitsWithinItsWork(t *testing.T) {
 			}
 			var err error
 			if m == nil {
-				if m, err = model.FitAnew(t.Context(), spec, map[int32]map[string][]byte{0: p.Snapshot()}, nil); err != nil {
+				if m, err = model.FitAnew(t.Context(), spec, model.Held{0: p.Snapshot()}, nil); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -119,7 +119,7 @@ func TestTheLoopLeavesOutWhatItCannotAfford(t *testing.T) {
 		t.Error("the component has a part")
 	}
 	g.work = nil
-	m, err := model.FitAnew(t.Context(), spec, map[int32]map[string][]byte{0: p.Snapshot()}, nil)
+	m, err := model.FitAnew(t.Context(), spec, model.Held{0: p.Snapshot()}, nil)
 	if err != nil || len(g.work) != 1 || g.work[0] != model.StageWork {
 		t.Fatalf("%v, budgets %d", err, g.work)
 	}
@@ -127,7 +127,7 @@ func TestTheLoopLeavesOutWhatItCannotAfford(t *testing.T) {
 		t.Errorf("%v, %d inputs", err, p.Component("counting").InputCount())
 	}
 	spec.Options.Work = 1 << 30
-	if _, err := model.FitAnew(t.Context(), spec, map[int32]map[string][]byte{0: p.Snapshot()}, m); err != nil ||
+	if _, err := model.FitAnew(t.Context(), spec, model.Held{0: p.Snapshot()}, m); err != nil ||
 		g.work[1] != 1<<30 {
 		t.Errorf("%v, budgets %d", err, g.work)
 	}

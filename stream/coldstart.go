@@ -71,7 +71,7 @@ func (t *trainer) begin(ctx context.Context, snaps map[int32]*state.Manifest, pr
 	for _, m := range snaps {
 		t.cold.tried += m.Labelled
 	}
-	states, _ := t.sections(snaps)
+	states := state.NewSnapshots(t.held(snaps))
 	began := o.Now()
 	m, err := t.bounded(ctx, func(budget context.Context, spec *model.Spec) (*model.Model, error) {
 		return model.FitAnew(budget, spec, states, previous)
@@ -193,21 +193,18 @@ func (t *trainer) bounded(
 	return nil, nil
 }
 
-// sections reads the sections of the snapshots that can be read, and holds these.
-func (t *trainer) sections(snaps map[int32]*state.Manifest) (
-	states map[int32]map[string][]byte, from map[int32]*state.Snapshot,
-) {
-	states, from = map[int32]map[string][]byte{}, map[int32]*state.Snapshot{}
+// held holds the snapshots that can be read.
+func (t *trainer) held(snaps map[int32]*state.Manifest) map[int32]*state.Snapshot {
+	held := map[int32]*state.Snapshot{}
 	for p, m := range snaps {
-		sections, err := t.logs[p].Sections(m)
-		if err != nil {
+		if err := t.logs[p].Check(m); err != nil {
 			t.s.o.Log.Warn("fitting without a partition whose snapshot cannot be read", zap.Int32("partition", p),
 				zap.Error(err))
 			continue
 		}
-		states[p], from[p] = sections, t.logs[p].Hold(m)
+		held[p] = t.logs[p].Hold(m)
 	}
-	return states, from
+	return held
 }
 
 // coldSnapshotDue reports whether a partition has learnt so many records since the last mark that the trainer may make

@@ -194,7 +194,8 @@ var errNotYet = errors.New("not yet")
 // fit makes the next model, which then waits for its verdict.
 func (t *trainer) fit(ctx context.Context, snaps map[int32]*state.Manifest, previous *model.Model) error {
 	o := &t.s.o
-	states, from := t.sections(snaps)
+	from := t.held(snaps)
+	states := state.NewSnapshots(from)
 	began := o.Now()
 	t.last, t.tried = began, clocks(snaps)
 	var served bool
@@ -246,22 +247,15 @@ func (t *trainer) compare(ctx context.Context, snaps map[int32]*state.Manifest) 
 	if came < float64(limit) && !c.alone && !late {
 		return errNotYet
 	}
-	from, to := map[int32]map[string][]byte{}, map[int32]map[string][]byte{}
+	later := map[int32]*state.Snapshot{}
 	for p, m := range snaps {
-		var err error
-		if to[p], err = t.logs[p].Sections(m); err != nil {
-			if c.from[p] != nil {
-				return t.drop(fmt.Errorf("partition %d: %w", p, err))
-			}
-			delete(to, p)
-		}
-	}
-	for p, s := range c.from {
-		var err error
-		if from[p], err = s.Log.Sections(s.Manifest); err != nil {
+		if err := t.logs[p].Check(m); err == nil {
+			later[p] = &state.Snapshot{Manifest: m, Log: t.logs[p]}
+		} else if c.from[p] != nil {
 			return t.drop(fmt.Errorf("partition %d: %w", p, err))
 		}
 	}
+	from, to := state.NewSnapshots(c.from), state.NewSnapshots(later)
 	began := o.Now()
 	budget, cancel := context.WithTimeout(ctx, o.FitBudget)
 	defer cancel()
