@@ -8,15 +8,20 @@ import (
 // member is what a fit keeps of a partition beside its records.
 type member struct {
 	*core
-	scores map[int32][]bucket // its newest, by class
+	records int                // that its state holds
+	scores  map[int32][]bucket // its newest, by class
 }
 
+// recordBytes is the size of a record in Evidence.
+func recordBytes(features int) int64 { return int64(8*features + 36) }
+
 // gather merges the samples of the states, coded by levels, to which it adds missing ones. It holds one section of one
-// state at a time.
+// state at a time. Where the records of all partitions take more than Options.FitBytes, each partition gives its share of
+// as many as do not: half of these are its newest, the others a sample of the older ones.
 func gather(spec *Spec, states States, levels *Levels) (*Evidence, []member, error) {
 	members := make([]member, 0, len(states.Partitions()))
 	records, seen := 0, 0.
-	tail := newTail(len(spec.Schema.Features), spec.Options.TailBytes).capacity
+	bounds := newSample(spec, 0)
 	for _, n := range states.Partitions() {
 		m := member{}
 		err := states.Read(n, "core", func(b []byte) (err error) {
@@ -29,20 +34,29 @@ func gather(spec *Spec, states States, levels *Levels) (*Evidence, []member, err
 		if err != nil {
 			return nil, nil, fmt.Errorf("partition %d: %w", n, err)
 		}
-		records += int(min(uint64(m.slots), tail)) + int(min(m.offered, uint64(spec.Options.ReservoirRecords)))
+		m.records = int(min(uint64(m.slots), bounds.tail.capacity)) + int(min(m.offered, uint64(bounds.reservoir.limit)))
+		records += m.records
 		seen += float64(m.seen)
 		members = append(members, m)
 	}
 	ev := newEvidence(spec.Schema, levels, spec.Options.Seed)
 	ev.Recodes, ev.Models = map[int32]Recode{}, map[int32]int64{}
-	ev.grow(records)
+	most := records
+	if o := &spec.Options; o.FitBytes > 0 {
+		most = min(most, max(int(o.FitBytes/recordBytes(len(spec.Schema.Features))), len(members)))
+	}
+	ev.grow(most)
 	tails := make([]run, len(members))
 	var reservoirs []run
 	for i := range members {
 		m := &members[i]
 		read := func(section string, use func(b []byte) error) error { return states.Read(m.self, section, use) }
 		first := ev.Len()
-		old, err := m.addTo(ev, spec, read, m.share(seen))
+		into := newSample(spec, m.self)
+		if most < records {
+			into.narrow(max(int(float64(m.records)*float64(most)/float64(records)), 1))
+		}
+		old, err := m.addTo(ev, spec, read, into, m.share(seen))
 		if err != nil {
 			return nil, nil, fmt.Errorf("partition %d: %w", m.self, err)
 		}
@@ -64,8 +78,8 @@ func (m *member) share(seen float64) int {
 }
 
 // addTo appends the records of the partition to the evidence, the reservoir before the tail, and returns the number of
-// those of the reservoir. scores is the number of scores to keep.
-func (m *member) addTo(ev *Evidence, spec *Spec, read reader, scores int) (reservoir int, err error) {
+// those of the reservoir. It takes as many as the empty sample s has room for. scores is the number of scores to keep.
+func (m *member) addTo(ev *Evidence, spec *Spec, read reader, s sample, scores int) (reservoir int, err error) {
 	err = read("levels", func(b []byte) error {
 		levels, err := spec.readLevels(b)
 		if err == nil {
@@ -86,8 +100,7 @@ func (m *member) addTo(ev *Evidence, spec *Spec, read reader, scores int) (reser
 	if err != nil {
 		return 0, err
 	}
-	s, err := m.restoreSample(spec, read)
-	if err != nil {
+	if err := m.restoreSample(spec, read, &s); err != nil {
 		return 0, err
 	}
 	ev.addReservoir(s.reservoir, m.self, ev.Recodes[m.self])

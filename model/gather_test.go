@@ -135,3 +135,34 @@ func TestGatherMergesByTime(t *testing.T) {
 		t.Error("the records are not in the order of a merge")
 	}
 }
+
+// TestAFitKeepsToItsBytes: of partitions that hold more records than a fit may, each gives the same part: the newest
+// half, and a sample that stands for the others.
+func TestAFitKeepsToItsBytes(t *testing.T) {
+	const features = 3
+	for _, c := range []struct{ most, want, recent int }{{20_000, 9096, 8096}, {9096, 9096, 8096}, {1310, 1309, 655},
+		{2, 4, 2}} {
+		spec := gatherSpec(features)
+		spec.Options.ReservoirRecords = 1000
+		spec.Options.FitBytes = int64(c.most) * recordBytes(features)
+		states := Held{0: sampleSections(learnt(spec, 0, 9000)), 1: sampleSections(learnt(spec, 1, 4000))}
+		ev, members, err := gather(spec, states, NewLevels(spec.Schema))
+		if err != nil {
+			t.Fatal(err)
+		}
+		recent := ev.Len() - ev.Recent
+		var all float64
+		newest := map[int32]float64{}
+		for i, w := range ev.Weight {
+			all += w
+			newest[ev.Partition[i]] = max(newest[ev.Partition[i]], ev.Clock[i])
+		}
+		if ev.Len() != c.want || recent != c.recent || all < 12999 || all > 13001 || newest[0] != 8999 || newest[1] != 3999 {
+			t.Errorf("%d records at most: %d, %d of them newest ones, which stand for %v; newest %v", c.most, ev.Len(), recent,
+				all, newest)
+		}
+		if members[0].clock != 9000 {
+			t.Error("the mark is not that of the state")
+		}
+	}
+}

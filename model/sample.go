@@ -20,6 +20,12 @@ func newSample(spec *Spec, partition int32) sample {
 	}
 }
 
+// narrow bounds an empty sample to so many records: half of them for the tail.
+func (s *sample) narrow(records int) {
+	newest := max((records+1)/2, 1)
+	s.tail.capacity, s.reservoir.limit = uint64(newest), max(records-newest, 1)
+}
+
 // push adds the newest record; the reservoir is offered the one that leaves the tail for it.
 func (s *sample) push(r *record) {
 	if s.tail.push(r, &s.out) {

@@ -26,6 +26,7 @@ type Options struct {
 	WaitWindow       int64 // nanoseconds of record time after which a waiting record expires; 0 = never
 	ExpireAs         int32 // class that an expired record is learnt as; Unlabelled = dropped
 	Correct          bool  // a second label of the same record replaces the first
+	FitBytes         int64 // bound of the records that a fit holds of all partitions; 0 = none
 	DedupWindow      int64 // nanoseconds of record time within which a record of the same id is a duplicate; 0 = never
 	DedupBytes       int64 // bound of the ids that are remembered for it
 	Why              int   // reasons a score; negative = all, with the named terms

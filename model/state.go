@@ -197,9 +197,8 @@ func (s *Spec) readLevels(b []byte) (*Levels, error) {
 // reader calls use with the bytes of a section, which belong to use until it returns.
 type reader func(section string, use func(b []byte) error) error
 
-// restoreSample reads the records of a state that was made under s, section by section.
-func (c *core) restoreSample(s *Spec, read reader) (sample, error) {
-	out := newSample(s, c.self)
+// restoreSample reads the records of a state that was made under s into an empty sample, section by section.
+func (c *core) restoreSample(s *Spec, read reader, out *sample) error {
 	n, classes := len(s.Schema.Features), len(s.Schema.Classes)
 	err := read("reservoir", func(b []byte) error { // before loadTail, which may add to it
 		return out.reservoir.load(b, c.offered, n, classes)
@@ -211,9 +210,9 @@ func (c *core) restoreSample(s *Spec, read reader) (sample, error) {
 		err = out.check(s.Schema)
 	}
 	if err != nil {
-		return out, fmt.Errorf("restoring state: %w", err)
+		return fmt.Errorf("restoring state: %w", err)
 	}
-	return out, nil
+	return nil
 }
 
 // restorePercentile reads the section "percentile".
@@ -259,7 +258,7 @@ func restorePartition(spec *Spec, names []string, read reader) (*Partition, erro
 	if err := p.loadComponents(names, read); err != nil {
 		return nil, fmt.Errorf("restoring state: %w", err)
 	}
-	if p.sample, err = c.restoreSample(spec, read); err != nil {
+	if err := c.restoreSample(spec, read, &p.sample); err != nil {
 		return nil, err
 	}
 	err = read("percentile", func(b []byte) (err error) {

@@ -103,6 +103,6 @@ func (s stored) sample(spec *Spec) (levels *Levels, out sample, err error) {
 	if err != nil {
 		return nil, out, err
 	}
-	out, err = c.restoreSample(spec, s.read)
-	return levels, out, err
+	out = newSample(spec, c.self)
+	return levels, out, c.restoreSample(spec, s.read, &out)
 }
