@@ -113,6 +113,9 @@ type packing struct {
 // pieceBytes is the number of bytes that are compressed at a time, between records.
 const pieceBytes = 1 << 20
 
+// pieceRatio is the ratio of compression from which on a piece counts by its time and not by its bytes.
+const pieceRatio = 16
+
 // pack compresses the next piece into the queue, at last the manifest; it reports false when there is no more.
 func (s *Snapshotter) pack() bool {
 	if s.current == nil {
@@ -173,6 +176,10 @@ func (s *Snapshotter) Take(limit int64) (out []Change, whole bool) {
 		return out, false
 	}
 	for limit > 0 && (len(s.queue) > 0 || s.pack()) {
+		if len(s.queue) == 0 {
+			limit -= pieceBytes / pieceRatio // compressed to less than a record, and its time counts too
+			continue
+		}
 		limit -= int64(len(s.queue[0].Value))
 		out = append(out, s.queue[0])
 		s.queue = s.queue[1:]
