@@ -99,7 +99,7 @@ func TestCarriedTables(t *testing.T) {
 				t.Error("the clock of a histogram")
 			}
 			for k, w := range change.Feature {
-				if w >= 0 && c.structure.rho[j*len(change.Feature)+k] != old.structure.rho[was*len(old.schema.Features)+w] {
+				if w >= 0 && c.structure.rho.of(j, k) != old.structure.rho.of(was, w) {
 					t.Fatalf("correlation of %d and %d", was, w)
 				}
 			}
