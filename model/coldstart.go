@@ -34,6 +34,10 @@ func (s coldStart) refines(clock float64) bool {
 // LoopWork: a component that needs more has no part until the trainer's first model, and where the scorecard does,
 // nothing changes. Nor does a fit that fails change anything.
 func (p *Partition) ownModel() {
+	records := p.sample.tail.len() + p.sample.reservoir.Len()
+	if e, ok := p.spec.Scorecard.(Estimator); ok && e.Steps(records) > LoopWork {
+		return // as the scorecard would say after the components have fitted
+	}
 	var states States
 	if p.trained {
 		own := map[string][]byte{}

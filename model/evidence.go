@@ -49,6 +49,9 @@ type Evidence struct {
 	Work int64
 	// Strict asks for all of the work or none: a Fit for which Work is too little returns ErrTooMuchWork.
 	Strict bool
+
+	component string      // whose Fit reads it
+	narrowed  *narrowings // of the fit
 }
 
 func newEvidence(s *Schema, l *Levels, seed uint64) *Evidence {

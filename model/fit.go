@@ -71,6 +71,7 @@ func fitScorecard(
 
 // of returns the evidence with the states of one component.
 func (e Evidence) of(name string, states States) *Evidence {
+	e.component = name
 	if states != nil {
 		e.States = ComponentStates{states, sectionOf(name)}
 	}
@@ -173,7 +174,7 @@ func fit(
 	for _, w := range ev.Weight {
 		m.Info.Weight += w
 	}
-	ev.Work = spec.Options.work()
+	ev.Work, ev.narrowed = spec.Options.FitWork(anew && previous == nil), &narrowings{texts: map[string]bool{}}
 	if anew {
 		if slices.Max(ev.Class) == slices.Min(ev.Class) {
 			return nil, ErrOneClass
@@ -183,7 +184,7 @@ func fit(
 	if m.Parts, err = fitParts(ctx, spec, ev, states, previous); err != nil {
 		return nil, err
 	}
-	m.Parts[PartPercentile] = percentilePart(members)
+	m.Parts[PartPercentile], m.Narrowed = percentilePart(members), ev.narrowed.all()
 	return m, nil
 }
 
@@ -197,7 +198,7 @@ func Renew(ctx context.Context, spec *Spec, m *Model, states States) (*Model, er
 	if err != nil {
 		return nil, err
 	}
-	ev.Keep, ev.Work = true, spec.Options.work()
+	ev.Keep, ev.Work = true, spec.Options.FitWork(false)
 	out.Shares, out.Parts = marksOf(members), maps.Clone(m.Parts)
 	if out.Parts[spec.Scorecard.Name()], err = fitScorecard(ctx, spec, *ev, states, m, m.Parts); err != nil {
 		return nil, err

@@ -32,14 +32,7 @@ type Options struct {
 	Why              int   // reasons a score; negative = all, with the named terms
 	Gate             float64
 	Seed             uint64
-	Work             int64 // budget of Fit in steps for each component; 0 = StageWork
-}
-
-func (o *Options) work() int64 {
-	if o.Work > 0 {
-		return o.Work
-	}
-	return StageWork
+	Work             int64 // budget of Fit in steps for each component; 0 = StageWork. See FitWork
 }
 
 // Check says whether partitions can be made of the Spec: no two factories may have the same name, and no two components

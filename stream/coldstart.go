@@ -3,6 +3,7 @@ package stream
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 
 	"go.uber.org/zap"
@@ -72,24 +73,29 @@ func (t *trainer) begin(ctx context.Context, snaps map[int32]*state.Manifest, pr
 		t.cold.tried += m.Labelled
 	}
 	states := state.NewSnapshots(t.held(snaps))
-	began := o.Now()
-	m, err := t.bounded(ctx, func(budget context.Context, spec *model.Spec) (*model.Model, error) {
+	began, first := o.Now(), previous == nil
+	t.lacks(first, fmt.Sprintf("a fit of %.0f labelled records runs", t.cold.tried))
+	m, err := t.bounded(ctx, first, func(budget context.Context, spec *model.Spec) (*model.Model, error) {
 		return model.FitAnew(budget, spec, states, previous)
 	})
 	switch {
 	case errors.Is(err, model.ErrOneClass):
+		t.lacks(first, "all labelled records are of one class")
 		return errNotYet
 	case errors.Is(err, errLessWork):
+		t.lacks(first, fmt.Sprintf("a fit took longer than fit.budget (%v); the next one does less work", o.FitBudget))
 		t.cold.tried = 0
 		return errNotYet
 	case err != nil:
 		return err
 	case m == nil:
+		t.lacks(first, fmt.Sprintf("the last fit failed, see the log; the next one comes at %.0f labelled records",
+			2*t.cold.tried))
 		return errNotYet
 	}
 	t.ready = m
 	t.remarks(m, o.Log.With(zap.Int("records", m.Info.Records))).Info("model of the first records fitted",
-		zap.Duration("took", o.Now().Sub(began)))
+		zap.Duration("took", o.Now().Sub(began)), zap.Strings("left_out", m.Narrowed))
 	return t.serve(ctx)
 }
 
@@ -105,8 +111,31 @@ func (t *trainer) serve(ctx context.Context) (err error) {
 	o.Metrics.Fits.WithLabelValues("published").Inc()
 	t.s.fits.Add(1)
 	o.Log.Info("model published", zap.Int64("model", t.ready.Version))
+	t.s.lacking(leftOut(t.ready))
 	t.ready = nil
 	return nil
+}
+
+// lacks says why there is no model yet, where that is so.
+func (t *trainer) lacks(first bool, because string) {
+	if first {
+		t.s.lacking([]string{"no model yet: " + because})
+	}
+}
+
+// leftOut says what a model lacks.
+func leftOut(m *model.Model) (texts []string) {
+	for _, text := range m.Narrowed {
+		texts = append(texts, fmt.Sprintf("model %d: %s", m.Version, text))
+	}
+	return texts
+}
+
+// lacking notes what the scores lack, as the trainer knows it.
+func (s *Stage) lacking(texts []string) {
+	s.mu.Lock()
+	s.lacks = texts
+	s.mu.Unlock()
 }
 
 // patientSteps is the number of failed steps, one after the other, from which on the stage is not ready for an error
@@ -149,9 +178,9 @@ const leastWork = 1 << 26
 
 // bounded runs a fit within its time. A fit that takes longer is given up; the next ones get an eighth of its budget of
 // work, and leave out features or records to keep within that. It returns nil where the fit has failed, which it says
-// in the log, and an error where the stage stops.
+// in the log, and an error where the stage stops. first says that no model was published before.
 func (t *trainer) bounded(
-	ctx context.Context, fit func(ctx context.Context, spec *model.Spec) (*model.Model, error),
+	ctx context.Context, first bool, fit func(ctx context.Context, spec *model.Spec) (*model.Model, error),
 ) (m *model.Model, err error) {
 	o := &t.s.o
 	began := o.Now()
@@ -179,9 +208,7 @@ func (t *trainer) bounded(
 	}
 	o.Metrics.Fits.WithLabelValues("failed").Inc()
 	if errors.Is(err, context.DeadlineExceeded) && budget.Err() != nil {
-		if t.work = spec.Options.Work / 8; spec.Options.Work <= 0 {
-			t.work = model.StageWork / 8
-		}
+		t.work = spec.Options.FitWork(first) / 8
 		if t.work >= leastWork {
 			o.Log.Warn("a fit took longer than fit.budget; the next one does an eighth of the work, and leaves out features "+
 				"or records that it cannot afford", zap.Duration("budget", o.FitBudget), zap.Int64("steps", t.work))

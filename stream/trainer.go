@@ -48,6 +48,7 @@ type candidate struct {
 func (s *Stage) train(ctx context.Context) error {
 	defer s.o.Metrics.Candidate.Reset()
 	defer s.trouble("")
+	defer s.lacking(nil)
 	t := &trainer{s: s, packer: state.NewPacker(), began: s.o.Now(), cold: newColdStart(&s.o)}
 	for range s.partitions {
 		l := state.NewLog()
@@ -141,6 +142,10 @@ func (t *trainer) step(ctx context.Context) error {
 	if t.cold.due(snaps, previous) {
 		return t.begin(ctx, snaps, previous)
 	}
+	if n := sum(snaps); n < t.cold.warmup {
+		t.lacks(previous == nil, fmt.Sprintf("the snapshots hold %.0f of the %.0f labelled records of fit.warmup", n,
+			t.cold.warmup))
+	}
 	fresh := t.fresh(snaps, previous)
 	if !due || fresh == 0 || fresh < float64(o.FitRecords-model.Compared(o.FitRecords)) {
 		return errNotYet
@@ -167,6 +172,14 @@ func (t *trainer) fresh(snaps map[int32]*state.Manifest, previous *model.Model) 
 		if n += m.Labelled; m.Labelled >= seen[p] {
 			n -= seen[p]
 		}
+	}
+	return n
+}
+
+// sum is the number of labelled records of the snapshots.
+func sum(snaps map[int32]*state.Manifest) (n float64) {
+	for _, m := range snaps {
+		n += m.Labelled
 	}
 	return n
 }
@@ -199,7 +212,7 @@ func (t *trainer) fit(ctx context.Context, snaps map[int32]*state.Manifest, prev
 	began := o.Now()
 	t.last, t.tried = began, clocks(snaps)
 	var served bool
-	m, err := t.bounded(ctx, func(budget context.Context, spec *model.Spec) (m *model.Model, err error) {
+	m, err := t.bounded(ctx, false, func(budget context.Context, spec *model.Spec) (m *model.Model, err error) {
 		if m, err = model.Fit(budget, spec, states, previous); err == nil {
 			served, err = model.Serving(states)
 		}
@@ -220,7 +233,7 @@ func (t *trainer) fit(ctx context.Context, snaps map[int32]*state.Manifest, prev
 	if t.waiting.first {
 		log = log.With(zap.Duration("for_at_most", t.patience()))
 	}
-	log.Info("model fitted; it waits for labelled records that it has not learnt")
+	log.Info("model fitted; it waits for labelled records that it has not learnt", zap.Strings("left_out", m.Narrowed))
 	return nil
 }
 
@@ -301,6 +314,7 @@ func (t *trainer) compare(ctx context.Context, snaps map[int32]*state.Manifest) 
 	t.decided(v)
 	o.Metrics.Fits.WithLabelValues("published").Inc()
 	t.s.fits.Add(1)
+	t.s.lacking(leftOut(m))
 	log.Info("model published", zap.Int64("model", m.Version), zap.Duration("fit_took", c.took),
 		zap.Duration("comparison_took", o.Now().Sub(began)))
 	return nil

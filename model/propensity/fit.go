@@ -28,6 +28,11 @@ func (f factory) Name() string { return Name }
 // New returns a *Scorecard without a structure: it answers with base rates.
 func (f factory) New(*model.Levels) model.Scorecard { return newScorecard(f.plan) }
 
+// Steps estimates the work of a Fit.
+func (f factory) Steps(records int) float64 {
+	return recordSteps * float64(records) * float64(f.margins) * float64(len(f.features)+1)
+}
+
 // Fit cuts the cells on the evidence, keeping those of the serving model (or, before the first one, of the first
 // partition that has any) where they are still adequate, and writes down the share of each partition under them.
 // Evidence without states is run through a new scorecard in order, each record scored and then learnt: that is how
@@ -40,11 +45,12 @@ func (f factory) Fit(ctx context.Context, records *model.Evidence, in *model.Off
 	if err := p.check(ev.Schema); err != nil {
 		return nil, fmt.Errorf("fitting scorecard: %w", err)
 	}
-	most, err := records.Afford(ev.Len(), func(n int) float64 {
-		return recordSteps * float64(n) * float64(p.margins) * float64(len(p.features)+1)
-	})
+	most, err := records.Afford(ev.Len(), f.Steps)
 	if err != nil {
 		return nil, fmt.Errorf("fitting scorecard: %w", err)
+	}
+	if most < ev.Len() {
+		records.LeavesOut(fmt.Sprintf("trains on %d of %d records", most, ev.Len()))
 	}
 	ev.most = most
 	var before []axis
