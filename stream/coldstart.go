@@ -204,11 +204,12 @@ func (t *trainer) bounded(
 	}
 	o.Metrics.FitTime.Observe(o.Now().Sub(began).Seconds())
 	if err == nil {
+		t.afford(m, spec.Options.FitWork(first))
 		return m, nil
 	}
 	o.Metrics.Fits.WithLabelValues("failed").Inc()
 	if errors.Is(err, context.DeadlineExceeded) && budget.Err() != nil {
-		t.work = spec.Options.FitWork(first) / 8
+		t.work, t.slow = spec.Options.FitWork(first)/8, true
 		if t.work >= leastWork {
 			o.Log.Warn("a fit took longer than fit.budget; the next one does an eighth of the work, and leaves out features "+
 				"or records that it cannot afford", zap.Duration("budget", o.FitBudget), zap.Int64("steps", t.work))
@@ -218,6 +219,18 @@ func (t *trainer) bounded(
 	}
 	o.Log.Warn("fit failed; the serving model stays", zap.Error(err))
 	return nil, nil
+}
+
+// afford gives the next fits eight times the work of one that has left out something and ended in time, until one does
+// not: the first fit with all of the work would be given up where there are many features.
+func (t *trainer) afford(m *model.Model, work int64) {
+	switch {
+	case t.slow:
+	case len(m.Narrowed) == 0 || work >= model.StageWork/8:
+		t.work = 0
+	default:
+		t.work = 8 * work
+	}
 }
 
 // held holds the snapshots that can be read.

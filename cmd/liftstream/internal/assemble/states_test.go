@@ -8,7 +8,10 @@ import (
 	"testing"
 	"weak"
 
+	"liftstream/config"
 	"liftstream/model"
+	"liftstream/model/kernel"
+	"liftstream/model/local"
 )
 
 // watched hands out copies of sections and notes how many a fit holds.
@@ -133,4 +136,16 @@ func drawn(partition, from, to int) *model.Batch {
 		x.Time = append(x.Time, int64(i))
 	}
 	return x
+}
+
+// TestBoundsThatLintNames: they are those of the components.
+func TestBoundsThatLintNames(t *testing.T) {
+	if config.WidestKernel != kernel.Widest || config.WidestLocal != local.Widest {
+		t.Errorf("kernel %d and %d, local %d and %d", config.WidestKernel, kernel.Widest, config.WidestLocal, local.Widest)
+	}
+	s := stage(t, "name: x\nrecord:\n  label: {column: y, classes: [a, b]}\n  features: [{name: v, kind: continuous}]\n")
+	steps := s.Spec.Scorecard.(model.Estimator).Steps
+	if cells := config.OwnCells; steps(cells/2) > model.LoopWork || steps(cells/2+1) <= model.LoopWork {
+		t.Errorf("%d values take %v steps of %d", cells, steps(cells/2), model.LoopWork)
+	}
 }
