@@ -52,6 +52,7 @@ type Evidence struct {
 
 	component string      // whose Fit reads it
 	narrowed  *narrowings // of the fit
+	told      *tellings   // of the fit; nil = every component asks for itself
 }
 
 func newEvidence(s *Schema, l *Levels, seed uint64) *Evidence {

@@ -174,7 +174,8 @@ func fit(
 	for _, w := range ev.Weight {
 		m.Info.Weight += w
 	}
-	ev.Work, ev.narrowed = spec.Options.FitWork(anew && previous == nil), &narrowings{texts: map[string]bool{}}
+	ev.Work, ev.told = spec.Options.FitWork(anew && previous == nil), &tellings{by: map[int32]float64{}}
+	ev.narrowed = &narrowings{texts: map[string]bool{}}
 	if anew {
 		if slices.Max(ev.Class) == slices.Min(ev.Class) {
 			return nil, ErrOneClass

@@ -146,13 +146,24 @@ func (e *Evidence) Strongest(ctx context.Context, features []int32, n int) ([]in
 			rows = append(rows, i)
 		}
 	}
+	told := e.told
+	if told == nil {
+		told = &tellings{by: map[int32]float64{}}
+	}
+	told.mu.Lock()
+	defer told.mu.Unlock()
 	order := make([]ranked, 0, len(features))
 	values := make([]float64, 0, len(rows))
 	for k, f := range features {
 		if k%64 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		order = append(order, ranked{f, e.tells(int(f), rows, values)})
+		x, ok := told.by[f]
+		if !ok {
+			x = e.tells(int(f), rows, values)
+			told.by[f] = x
+		}
+		order = append(order, ranked{f, x})
 	}
 	slices.SortStableFunc(order, func(a, b ranked) int { return cmp.Compare(b.tells, a.tells) })
 	out := make([]int32, n)
@@ -161,6 +172,12 @@ func (e *Evidence) Strongest(ctx context.Context, features []int32, n int) ([]in
 	}
 	slices.Sort(out)
 	return out, nil
+}
+
+// tellings are the results of tells, which the components of a fit share.
+type tellings struct {
+	mu sync.Mutex
+	by map[int32]float64
 }
 
 // tells is the corrected mutual information of a feature and the class over the rows; values is working memory.

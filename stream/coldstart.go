@@ -83,7 +83,7 @@ func (t *trainer) begin(ctx context.Context, snaps map[int32]*state.Manifest, pr
 		t.lacks(first, "all labelled records are of one class")
 		return errNotYet
 	case errors.Is(err, errLessWork):
-		t.lacks(first, fmt.Sprintf("a fit took longer than fit.budget (%v); the next one does less work", o.FitBudget))
+		t.lacks(first, fmt.Sprintf("a fit took longer than fit.budget (%v); the next one does less work and has more time", o.FitBudget))
 		t.cold.tried = 0
 		return errNotYet
 	case err != nil:
@@ -173,18 +173,25 @@ func (s *Stage) trouble(text string) {
 // errLessWork is returned by bounded when the time of a fit has passed and the next one gets a smaller budget of work.
 var errLessWork = errors.New("the fit took longer than its time")
 
+// mostDoublings bounds how often the time of the first fit is doubled: with any model there is something to serve.
+const mostDoublings = 6
+
 // leastWork is the smallest budget of work that a fit gets, in steps.
 const leastWork = 1 << 26
 
 // bounded runs a fit within its time. A fit that takes longer is given up; the next ones get an eighth of its budget of
-// work, and leave out features or records to keep within that. It returns nil where the fit has failed, which it says
-// in the log, and an error where the stage stops. first says that no model was published before.
+// work, and leave out features or records to keep within that. Where there is no model yet, which first says, the next one
+// gets twice the time, too. It returns nil where the fit has failed, which it says in the log, and an error where the stage
+// stops.
 func (t *trainer) bounded(
 	ctx context.Context, first bool, fit func(ctx context.Context, spec *model.Spec) (*model.Model, error),
 ) (m *model.Model, err error) {
 	o := &t.s.o
-	began := o.Now()
-	budget, cancel := context.WithTimeout(ctx, o.FitBudget)
+	began, limit := o.Now(), o.FitBudget
+	if first {
+		limit <<= t.late
+	}
+	budget, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	spec := *o.Spec
 	spec.Options.Work = t.work
@@ -210,12 +217,18 @@ func (t *trainer) bounded(
 	o.Metrics.Fits.WithLabelValues("failed").Inc()
 	if errors.Is(err, context.DeadlineExceeded) && budget.Err() != nil {
 		t.work, t.slow = spec.Options.FitWork(first)/8, true
-		if t.work >= leastWork {
-			o.Log.Warn("a fit took longer than fit.budget; the next one does an eighth of the work, and leaves out features "+
-				"or records that it cannot afford", zap.Duration("budget", o.FitBudget), zap.Int64("steps", t.work))
+		left := t.work >= leastWork
+		t.work = max(t.work, leastWork)
+		if first && t.late < mostDoublings {
+			t.late++
+			left = true
+		}
+		if left {
+			o.Log.Warn("a fit took longer than fit.budget; the next one does an eighth of the work, and leaves out features or "+
+				"records that it cannot afford; where there is no model yet, it has twice the time", zap.Duration("budget", limit),
+				zap.Int64("steps", t.work))
 			return nil, errLessWork
 		}
-		t.work = leastWork
 	}
 	o.Log.Warn("fit failed; the serving model stays", zap.Error(err))
 	return nil, nil

@@ -30,6 +30,7 @@ type trainer struct {
 	waiting  *candidate
 	cold     coldStart
 	work     int64        // model.Options.Work of the next fit
+	late     int          // first fits that have passed their time
 	slow     bool         // a fit has passed its time: work only falls
 	ready    *model.Model // of the cold start, fitted and not yet published
 	failures int          // steps that failed, one after the other
