@@ -39,8 +39,7 @@ func (d checker) warn(c *Config) []Warning {
 }
 
 // Bounds of the components (kernel.Widest, local.Widest) and of a partition: the records that its tail holds at least,
-// and the cells, of rows and features, up to which it makes a model of its own before the trainer's first (model/MODEL.md
-// 5).
+// and the values up to which it makes a model of its own before the trainer's first (model/MODEL.md 5).
 const (
 	WidestKernel = 128
 	WidestLocal  = 512

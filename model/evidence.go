@@ -134,8 +134,9 @@ func (e *Evidence) Parties() []int32 {
 	return slices.Compact(partitions)
 }
 
-// Visit calls visit with each partition that has a state, ascending, and a component that is loaded from it, or as empty
-// returns it where the state is empty. The codes of the component are those of the state: Recodes has the way to Levels.
+// Visit calls visit with each partition that has a state, ascending, and a component that is loaded from it, or as
+// empty returns it where the state is empty. The codes of the component are those of the state: Recodes has the way to
+// Levels.
 // visit must keep no more of a component than its Fit needs.
 func Visit[C Component](e *Evidence, empty func() C, visit func(partition int32, c C) error) error {
 	for _, n := range e.States.Partitions() {

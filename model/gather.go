@@ -16,8 +16,8 @@ type member struct {
 func recordBytes(features int) int64 { return int64(8*features + 36) }
 
 // gather merges the samples of the states, coded by levels, to which it adds missing ones. It holds one section of one
-// state at a time. Where the records of all partitions take more than Options.FitBytes, each partition gives its share of
-// as many as do not: half of these are its newest, the others a sample of the older ones.
+// state at a time. Where the records of all partitions take more than Options.FitBytes, each partition gives its share
+// of as many as do not: half of these are its newest, the others a sample of the older ones.
 func gather(spec *Spec, states States, levels *Levels) (*Evidence, []member, error) {
 	members := make([]member, 0, len(states.Partitions()))
 	records, seen := 0, 0.

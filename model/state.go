@@ -255,7 +255,7 @@ func restorePartition(spec *Spec, names []string, read reader) (*Partition, erro
 	if p.Sieve, err = loadSieve(names, read); err != nil {
 		return nil, fmt.Errorf("restoring state: %w", err)
 	}
-	if err := p.loadComponents(names, read); err != nil {
+	if p.scorer, err = loadScorer(spec, p.levels, names, read); err != nil {
 		return nil, fmt.Errorf("restoring state: %w", err)
 	}
 	if err := c.restoreSample(spec, read, &p.sample); err != nil {
@@ -272,8 +272,8 @@ func restorePartition(spec *Spec, names []string, read reader) (*Partition, erro
 	if !spec.made(names) {
 		pending = noPending
 	}
-	err = p.store.load(c.format, c.pendingFirst, c.pendingNext, len(spec.Schema.Features), len(spec.Schema.Classes), pending,
-		read)
+	n, classes := len(spec.Schema.Features), len(spec.Schema.Classes)
+	err = p.store.load(c.format, c.pendingFirst, c.pendingNext, n, classes, pending, read)
 	if err == nil {
 		err = p.store.check(spec.Schema)
 	}
@@ -286,23 +286,22 @@ func restorePartition(spec *Spec, names []string, read reader) (*Partition, erro
 	return p, nil
 }
 
-// loadComponents reads the sections of the components. Those of a component without one stay empty until the next model.
-func (p *Partition) loadComponents(names []string, read reader) error {
-	components, scorecard, err := newComponents(p.spec, p.levels)
+// loadScorer reads the sections of the components. Those of a component without one stay empty until the next model.
+func loadScorer(spec *Spec, levels *Levels, names []string, read reader) (s scorer, err error) {
+	components, scorecard, err := newComponents(spec, levels)
 	if err != nil {
-		return err
+		return s, err
 	}
 	for i, c := range append(slices.Clone(components), Component(scorecard)) {
-		name := p.spec.name(i)
+		name := spec.name(i)
 		if i < len(components) && !slices.Contains(names, sectionOf(name)) {
 			continue
 		}
 		if err := read(sectionOf(name), c.LoadState); err != nil {
-			return fmt.Errorf("decoding %s: %w", name, err)
+			return s, fmt.Errorf("decoding %s: %w", name, err)
 		}
 	}
-	p.scorer = newScorer(p.spec, components, scorecard)
-	return nil
+	return newScorer(spec, components, scorecard), nil
 }
 
 // check returns an error for a waiting record that no partition of the schema can hold.

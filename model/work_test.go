@@ -245,8 +245,8 @@ func TestALongBatchIsGivenUpBetweenSlices(t *testing.T) {
 	}
 }
 
-// TestAModelSaysWhatItLeavesOut: the features that components have not looked at stand in words beside the model, and in
-// none that has looked at all.
+// TestAModelSaysWhatItLeavesOut: the features that components have not looked at stand in words beside the model, and
+// in none that has looked at all.
 func TestAModelSaysWhatItLeavesOut(t *testing.T) {
 	spec := wideSpec(3, picky{})
 	p := model.NewPartition(spec, 0)

@@ -83,7 +83,8 @@ func (t *trainer) begin(ctx context.Context, snaps map[int32]*state.Manifest, pr
 		t.lacks(first, "all labelled records are of one class")
 		return errNotYet
 	case errors.Is(err, errLessWork):
-		t.lacks(first, fmt.Sprintf("a fit took longer than fit.budget (%v); the next one does less work and has more time", o.FitBudget))
+		t.lacks(first, fmt.Sprintf("a fit took longer than fit.budget (%v); the next one does less work and has more time",
+			o.FitBudget))
 		t.cold.tried = 0
 		return errNotYet
 	case err != nil:
@@ -111,7 +112,7 @@ func (t *trainer) serve(ctx context.Context) (err error) {
 	o.Metrics.Fits.WithLabelValues("published").Inc()
 	t.s.fits.Add(1)
 	o.Log.Info("model published", zap.Int64("model", t.ready.Version))
-	t.s.lacking(leftOut(t.ready))
+	t.lacking(leftOut(t.ready))
 	t.ready = nil
 	return nil
 }
@@ -119,7 +120,7 @@ func (t *trainer) serve(ctx context.Context) (err error) {
 // lacks says why there is no model yet, where that is so.
 func (t *trainer) lacks(first bool, because string) {
 	if first {
-		t.s.lacking([]string{"no model yet: " + because})
+		t.lacking([]string{"no model yet: " + because})
 	}
 }
 
@@ -132,10 +133,10 @@ func leftOut(m *model.Model) (texts []string) {
 }
 
 // lacking notes what the scores lack, as the trainer knows it.
-func (s *Stage) lacking(texts []string) {
-	s.mu.Lock()
-	s.lacks = texts
-	s.mu.Unlock()
+func (t *trainer) lacking(texts []string) {
+	t.s.mu.Lock()
+	t.s.lacks = texts
+	t.s.mu.Unlock()
 }
 
 // patientSteps is the number of failed steps, one after the other, from which on the stage is not ready for an error
@@ -180,9 +181,9 @@ const mostDoublings = 6
 const leastWork = 1 << 26
 
 // bounded runs a fit within its time. A fit that takes longer is given up; the next ones get an eighth of its budget of
-// work, and leave out features or records to keep within that. Where there is no model yet, which first says, the next one
-// gets twice the time, too. It returns nil where the fit has failed, which it says in the log, and an error where the stage
-// stops.
+// work, and leave out features or records to keep within that. Where there is no model yet, which first says, the next
+// one gets twice the time, too. It returns nil where the fit has failed, which it says in the log, and an error where
+// the stage stops.
 func (t *trainer) bounded(
 	ctx context.Context, first bool, fit func(ctx context.Context, spec *model.Spec) (*model.Model, error),
 ) (m *model.Model, err error) {

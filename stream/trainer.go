@@ -50,8 +50,8 @@ type candidate struct {
 func (s *Stage) train(ctx context.Context) error {
 	defer s.o.Metrics.Candidate.Reset()
 	defer s.trouble("")
-	defer s.lacking(nil)
 	t := &trainer{s: s, packer: state.NewPacker(), began: s.o.Now(), cold: newColdStart(&s.o)}
+	defer t.lacking(nil)
 	for range s.partitions {
 		l := state.NewLog()
 		l.Newest, l.Forgets = s.newest, true
@@ -316,7 +316,7 @@ func (t *trainer) compare(ctx context.Context, snaps map[int32]*state.Manifest) 
 	t.decided(v)
 	o.Metrics.Fits.WithLabelValues("published").Inc()
 	t.s.fits.Add(1)
-	t.s.lacking(leftOut(m))
+	t.lacking(leftOut(m))
 	log.Info("model published", zap.Int64("model", m.Version), zap.Duration("fit_took", c.took),
 		zap.Duration("comparison_took", o.Now().Sub(began)))
 	return nil

@@ -129,7 +129,8 @@ func TestEstimatesAreFlagged(t *testing.T) {
 	}
 	whole := *ev
 	whole.Recent = 0
-	whole.States = model.HeldStates(map[int32][]byte{0: d.AppendState(nil), 1: serve(t, o, ev, part, 1, nil).AppendState(nil)})
+	other := serve(t, o, ev, part, 1, nil)
+	whole.States = model.HeldStates(map[int32][]byte{0: d.AppendState(nil), 1: other.AppendState(nil)})
 	_, next := fitPart(t, o, &whole, part)
 	if slices.Contains(flags(serve(t, o, ev, next, 0, nil)), false) {
 		t.Error("a carried estimate lost its mark")

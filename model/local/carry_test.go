@@ -185,7 +185,8 @@ func TestTheFirstFitAfterAChangeKeepsCounts(t *testing.T) {
 		late = append(late, e)
 	}
 	ev := modeltest.Evidence(to, levels, late)
-	ev.States, ev.Recodes, ev.Models = model.HeldStates(map[int32][]byte{0: c.AppendState(nil)}), map[int32]model.Recode{0: nil},
+	ev.States = model.HeldStates(map[int32][]byte{0: c.AppendState(nil)})
+	ev.Recodes, ev.Models = map[int32]model.Recode{0: nil},
 		map[int32]int64{0: 4}
 	b, err := New(Options{Theta: .2}, to).Fit(t.Context(), ev, nil)
 	if err != nil {

@@ -45,7 +45,8 @@ func TestFirstFormat(t *testing.T) {
 		t.Fatal(err)
 	}
 	ev := modeltest.Evidence(s, levels, ex)
-	ev.States, ev.Recodes, ev.Models = model.HeldStates(map[int32][]byte{0: c.AppendState(nil)}), map[int32]model.Recode{0: nil},
+	ev.States = model.HeldStates(map[int32][]byte{0: c.AppendState(nil)})
+	ev.Recodes, ev.Models = map[int32]model.Recode{0: nil},
 		map[int32]int64{0: 1}
 	next, err := New(Options{Theta: Auto, Prototypes: 60, Neighbours: 3}, s).Fit(context.Background(), ev, part)
 	if err != nil {

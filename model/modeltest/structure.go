@@ -27,7 +27,8 @@ func testRebaseSince(t *testing.T, x *fixture) {
 	mark := x.fitted
 	c := x.live(t, x.part, 0, nil)
 	ev := x.evidence(x.examples[:mark])
-	ev.States, ev.Recodes, ev.Models = model.HeldStates(map[int32][]byte{0: state(c)}), map[int32]model.Recode{0: nil}, map[int32]int64{0: 1}
+	ev.States = model.HeldStates(map[int32][]byte{0: state(c)})
+	ev.Recodes, ev.Models = map[int32]model.Recode{0: nil}, map[int32]int64{0: 1}
 	part := x.fit(t, x.factory, ev, x.part)
 	learn(c, x.examples[mark:])
 	late := x.live(t, part, 0, x.examples[mark:])

@@ -68,7 +68,7 @@ func (p *plan) readFormat(r *wire.Reader) (format uint64, from *plan, err error)
 		return 0, nil, fmt.Errorf("decoding scorecard: %w", err)
 	}
 	levels := p.levels
-	if most := p.mostLevels(); shape[len(shape)-1] == uint64(most) {
+	if most := mostLevels(p.classes); shape[len(shape)-1] == uint64(most) {
 		levels = most // before maxTables there was no other bound
 	}
 	if from = p; !sameBlocks(blocks, p.opt.Blocks) || levels != p.levels {

@@ -22,8 +22,8 @@ func manyLevels(features, classes int) *model.Schema {
 	return s
 }
 
-// TestTablesKeepToTheirBound: the levels that get cells of their own are fewer where there are many nominal features and
-// classes; up to a bound nothing changes.
+// TestTablesKeepToTheirBound: the levels that get cells of their own are fewer where there are many nominal features
+// and classes; up to a bound nothing changes.
 func TestTablesKeepToTheirBound(t *testing.T) {
 	for _, c := range []struct{ features, classes, levels int }{
 		{1, 2, 4096}, {128, 2, 4096}, {129, 2, 4064}, {10000, 2, 52}, {20, 30, 1092}, {32, 30, 1092}, {200, 30, 174},
@@ -59,7 +59,7 @@ func TestFormsOfMoreLevels(t *testing.T) {
 	}
 	now := newPlan(Default(), s)
 	before := newPlan(Default(), s)
-	if before.levels = before.mostLevels(); now.levels >= levels || before.levels < levels {
+	if before.levels = mostLevels(classes); now.levels >= levels || before.levels < levels {
 		t.Fatal("the case has no levels beyond the bound")
 	}
 	part, err := factory{before}.Fit(context.Background(), modeltest.Evidence(s, table, ex), nil, nil)
@@ -80,7 +80,8 @@ func TestFormsOfMoreLevels(t *testing.T) {
 	}
 	for what, c := range map[string]*Scorecard{"state": loaded, "part": rebased} {
 		again := newScorecard(now)
-		if err := again.LoadState(c.AppendState(nil)); err != nil || !bytes.Equal(again.AppendState(nil), c.AppendState(nil)) {
+		state := c.AppendState(nil)
+		if err := again.LoadState(state); err != nil || !bytes.Equal(again.AppendState(nil), state) {
 			t.Fatalf("%s: %v", what, err)
 		}
 		for f := range c.cur.feat {

@@ -161,7 +161,7 @@ func newPlanOf(opt Options, s *model.Schema, t tuning) *plan {
 		p.margins = 1
 	}
 	p.choose()
-	p.levels = p.affordable()
+	p.levels = affordable(p.features, p.classes)
 	p.soften()
 	p.sort()
 	for _, b := range p.opt.Blocks {
@@ -176,25 +176,25 @@ func newPlanOf(opt Options, s *model.Schema, t tuning) *plan {
 }
 
 // mostLevels bounds the levels of a nominal feature that get cells of their own, whatever other features there are.
-func (p *plan) mostLevels() int { return min(model.MaxLevels, max(64, maxTable/p.classes)) }
+func mostLevels(classes int) int { return min(model.MaxLevels, max(64, maxTable/classes)) }
 
 // fewestLevels get cells of their own, however many features there are.
 const fewestLevels = 8
 
 // affordable is the largest number of levels with cells of their own, up to mostLevels, with which the tables of all
 // features keep to maxTables.
-func (p *plan) affordable() int {
+func affordable(features []feature, classes int) int {
 	cells := func(levels int) (n int) {
-		for i := range p.features {
-			if f := &p.features[i]; f.kind != model.Continuous && f.fixed > 0 {
+		for i := range features {
+			if f := &features[i]; f.kind != model.Continuous && f.fixed > 0 {
 				n += min(f.fixed, levels)
 			} else if f.kind != model.Continuous {
 				n += levels
 			}
 		}
-		return n * p.classes
+		return n * classes
 	}
-	over := sort.Search(p.mostLevels()-fewestLevels, func(k int) bool { return cells(fewestLevels+1+k) > maxTables })
+	over := sort.Search(mostLevels(classes)-fewestLevels, func(k int) bool { return cells(fewestLevels+1+k) > maxTables })
 	return fewestLevels + over
 }
 
