@@ -127,7 +127,7 @@ func correlations(all [][]float64) *correlation {
 	}
 	for j := range columns {
 		for k := range j {
-			r := 0.0
+			var r float64
 			switch {
 			case whole[j] && whole[k]:
 				s := 0.0
