@@ -115,11 +115,14 @@ type PartitionStatus struct {
 
 // Status is where the stage stands.
 type Status struct {
-	Live       bool
-	Ready      bool
-	Waiting    []string // the things for which it waits, in words; empty when ready
-	Held       []string // open transactions of other programs that hold events back, in words
-	Unusual    []string // settings of topics that it has warned of, in words
+	Live    bool
+	Ready   bool
+	Waiting []string // the things for which it waits, in words; empty when ready
+	Held    []string // open transactions of other programs that hold events back, in words
+	Unusual []string // settings of topics that it has warned of, in words
+	// Lacking says in words why there is no model yet, or what the newest one leaves out, as the trainer of this process
+	// knows it; empty where the trainer runs elsewhere.
+	Lacking    []string
 	Generation int
 	Partitions []PartitionStatus
 	Model      int64 // newest published version known

@@ -67,7 +67,8 @@ func testHostile(t *testing.T, x *fixture) {
 			}
 			if b.name == "state" && i%20 == 0 {
 				ev := *small
-				ev.States, ev.Recodes, ev.Models = map[int32][]byte{0: bad}, map[int32]model.Recode{}, map[int32]int64{0: 1}
+				ev.States = model.HeldStates(map[int32][]byte{0: bad})
+				ev.Recodes, ev.Models = map[int32]model.Recode{}, map[int32]int64{0: 1}
 				_, _ = x.factory.Fit(context.Background(), &ev, x.part)
 			}
 		}
