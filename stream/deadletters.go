@@ -66,7 +66,8 @@ func (d *deadLetters) write(
 		}
 		l.Record.Topic, l.Record.Partition = t.s.o.Topics.Dead, t.s.deadPartition(t.id)
 		fit := deadletter.Fit(l.Record, len(r.Headers), t.s.o.Client.Limit(t.s.o.Topics.Dead))
-		x.add(stamped(t.s.o.Client, fit, t.s.o.Now()))
+		fit.Time = t.s.o.Client.Stamp(fit.Topic, fit.Time, t.s.o.Now()) // a header has that of the message
+		x.add(fit)
 		t.board.died(l.Reason)
 		t.notices.add(now, stage, l.Reason, l.ID)
 	})

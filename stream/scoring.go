@@ -3,7 +3,6 @@ package stream
 import (
 	"fmt"
 	"math"
-	"strconv"
 	"time"
 
 	"liftstream/codec"
@@ -67,12 +66,11 @@ func (s *scoring) write(t *task, x *transaction, r *txn.Record, parts []codec.Pa
 	}
 }
 
-// stamped returns an output with a timestamp that its topic takes. The message's own is in a header then.
+// stamped returns a scores message with a timestamp that its topic takes. The message's own is in a header then.
 func stamped(c *txn.Client, r txn.Record, now time.Time) txn.Record {
 	at := c.Stamp(r.Topic, r.Time, now)
 	if !at.Equal(r.Time) {
-		r.Headers = append(r.Headers, txn.Header{Key: codec.HeaderTime,
-			Value: strconv.AppendInt(nil, r.Time.UnixMilli(), 10)})
+		r.Headers = append(r.Headers, txn.Header{Key: codec.HeaderTime, Value: []byte(txn.FormatMillis(r.Time))})
 		r.Time = at
 	}
 	return r

@@ -65,7 +65,8 @@ func Bound(d *codec.Decoder, r *txn.Record, bad []codec.RowError, largest int64)
 }
 
 // Make calls write for each dead letter of the message r, the last one that d has read, with the bad rows or the error
-// that it has returned. now becomes the time at which the message was first seen.
+// that it has returned. now becomes the time at which the message was first seen. A header has the timestamp of the
+// message: that of the letter may be another.
 func Make(
 	d *codec.Decoder, r *txn.Record, from Origin, bad []codec.RowError, err error, now time.Time, write func(Letter),
 ) {
@@ -90,6 +91,9 @@ func Make(
 		}
 		if row >= 0 {
 			put(codec.DeadRow, strconv.Itoa(int(row)))
+		}
+		if r.Unread == nil {
+			put(codec.HeaderTime, txn.FormatMillis(r.Time))
 		}
 		put(codec.DeadFirstSeen, now.UTC().Format(time.RFC3339Nano))
 		write(Letter{ID{from.Topic, r.Offset, int(row)}, reason,

@@ -48,24 +48,32 @@ func PartHeaders(h []txn.Header, i, n, limit int) []txn.Header {
 		txn.Header{Key: HeaderLimit, Value: strconv.AppendInt(nil, int64(limit), 10)})
 }
 
-// LimitOf returns the limit for which a scores message was made; 0 where it answers its event alone.
-func LimitOf(r *txn.Record) int {
+// own returns the value of a header that the stage has written behind HeaderOffset. The headers of the event come
+// before, and may have the same names.
+func own(r *txn.Record, name string) (value []byte, ok bool) {
 	for _, h := range slices.Backward(r.Headers) {
-		if h.Key == HeaderLimit {
-			n, _ := strconv.Atoi(string(h.Value))
-			return n
+		switch h.Key {
+		case name:
+			return h.Value, true
+		case HeaderOffset:
+			return nil, false
 		}
 	}
-	return 0
+	return nil, false
+}
+
+// LimitOf returns the limit for which a scores message was made; 0 where it answers its event alone.
+func LimitOf(r *txn.Record) int {
+	limit, _ := own(r, HeaderLimit)
+	n, _ := strconv.Atoi(string(limit))
+	return n
 }
 
 // TimeOf returns the timestamp of the event that a scores message answers.
 func TimeOf(r *txn.Record) time.Time {
-	for _, h := range slices.Backward(r.Headers) {
-		if h.Key == codec.HeaderTime {
-			if ms, err := strconv.ParseInt(string(h.Value), 10, 64); err == nil {
-				return time.UnixMilli(ms)
-			}
+	if at, ok := own(r, codec.HeaderTime); ok {
+		if t, ok := txn.ParseMillis(string(at)); ok {
+			return t
 		}
 	}
 	return r.Time

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strconv"
 	"testing"
+	"time"
 
 	"liftstream/codec"
 	"liftstream/stream/scores"
@@ -43,6 +44,20 @@ func TestForeignMessagesAnswerNoEvent(t *testing.T) {
 		if of, err := scores.EventOf(&txn.Record{Headers: headers}); err == nil {
 			t.Errorf("%v answers event %d", headers, of)
 		}
+	}
+}
+
+// An event may be a scores message of another stage: the stage's own headers count.
+func TestHeadersOfTheEventAreNotTheStages(t *testing.T) {
+	event := &txn.Record{Offset: 77, Time: time.UnixMilli(9000), Headers: []txn.Header{header(scores.HeaderOffset, "1"),
+		header(scores.HeaderPart, "1/2"), header(scores.HeaderLimit, "500"), header(codec.HeaderTime, "1234")}}
+	r := &txn.Record{Time: event.Time, Headers: scores.Headers(event, 2, 9)}
+	if at, limit := scores.TimeOf(r), scores.LimitOf(r); !at.Equal(event.Time) || limit != 0 {
+		t.Errorf("time %v, limit %d", at, limit)
+	}
+	r.Headers = append(scores.PartHeaders(r.Headers, 0, 2, 600), header(codec.HeaderTime, "5678"))
+	if at, limit := scores.TimeOf(r), scores.LimitOf(r); !at.Equal(time.UnixMilli(5678)) || limit != 600 {
+		t.Errorf("time %v, limit %d", at, limit)
 	}
 }
 
