@@ -53,8 +53,15 @@ func (s *scoring) drop() { s.values = s.values[:s.start] }
 // write adds the answers to a transaction. partial says that they lack rows of the message.
 func (s *scoring) write(t *task, x *transaction, r *txn.Record, parts []codec.Part, partial bool) {
 	o := &t.s.o
+	judged := t.m.Judged.Event(r.Offset)
+	if x.judging.kept {
+		judged = x.judging.now.UnixNano()
+	}
 	for i, p := range parts {
 		h := scores.Headers(r, p.Rows, t.m.Part.ModelVersion())
+		if judged != 0 {
+			h = scores.JudgedHeader(h, judged)
+		}
 		if len(parts) > 1 || partial {
 			h = scores.PartHeaders(h, i, len(parts), s.limit)
 		}

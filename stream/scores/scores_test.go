@@ -61,6 +61,38 @@ func TestHeadersOfTheEventAreNotTheStages(t *testing.T) {
 	}
 }
 
+func TestAnswersSince(t *testing.T) {
+	c := streamtest.NewTopic(t, "s")
+	var out []txn.Record
+	for i := range int64(700) {
+		h := scores.Headers(&txn.Record{Offset: i, Headers: []txn.Header{header(scores.HeaderJudged, "5")}}, 1, 1)
+		if i > 400 {
+			h = scores.JudgedHeader(h, 1000+i)
+		}
+		out = append(out, txn.Record{Topic: "s", Headers: h})
+	}
+	out = append(out, txn.Record{Topic: "s", Value: []byte("somebody else's")})
+	if err := c.Produce(t.Context(), out, txn.None); err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct{ from, first, end, want int64 }{{0, 0, 700, 700}, {0, 350, 700, 350}, {0, 699, 700, 1},
+		{0, 700, 800, 0}, {600, 350, 700, 100}, {0, 350, 500, 150}} {
+		got, err := scores.Since(t.Context(), c, "s", 0, x.from, x.first, x.end)
+		if err != nil || int64(len(got)) != x.want {
+			t.Errorf("%+v: %d answers, %v", x, len(got), err)
+		}
+		for i, a := range got {
+			judged := int64(0)
+			if a.Event > 400 {
+				judged = 1000 + a.Event
+			}
+			if a.Judged != judged || i > 0 && a.Event != got[i-1].Event+1 {
+				t.Errorf("%+v: answer %d is %+v", x, i, a)
+			}
+		}
+	}
+}
+
 func TestReadTail(t *testing.T) {
 	c := streamtest.NewTopic(t, "s")
 	read := func(ctx context.Context, from, end int64) scores.Tail {

@@ -1,0 +1,114 @@
+package stream
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"liftstream/codec"
+	"liftstream/stream/scores"
+	"liftstream/stream/streamtest"
+	"liftstream/stream/txn"
+)
+
+// TestATornTransactionIsJudgedByItsOwnTime tears a transaction that has refused messages for their times, in all ways.
+// The clock is ten minutes ahead at the takeover: it would take the refused ones now, and refuse others. As far as any
+// score or letter or the state tells of a message, it is judged as before; each message has a score or a letter, and
+// never both, the state has learnt the scored ones, and a replay agrees.
+func TestATornTransactionIsJudgedByItsOwnTime(t *testing.T) {
+	const rows = 5
+	begin := time.Now().Truncate(time.Millisecond)
+	ages := []time.Duration{ // by the offsets of the messages
+		0: 0, 1: 0, 2: 59 * time.Minute, // too old ten minutes later
+		3: -6 * time.Minute, // too far ahead now, and not ten minutes later
+		4: -4 * time.Minute, 5: 59 * time.Minute, 6: -6*time.Minute - time.Second, 7: 0, 8: -6 * time.Minute,
+	}
+	refused := map[int64]bool{3: true, 6: true, 8: true}
+	streamtest.Brokers(t, func(t *testing.T, addr string) {
+		for parts := range 16 {
+			for _, again := range []bool{false, true} {
+				if again && parts != inDead && parts != inScores && parts != inScores|inDead|inGroup {
+					continue
+				}
+				t.Run(fmt.Sprintf("%04b again %v", parts, again), func(t *testing.T) {
+					w := newWorld(t, addr, 1)
+					o := w.options(w.Client)
+					o.Codec.Future, o.Codec.Past = 5*time.Minute, time.Hour
+					o.Commit, o.Log = 200*time.Millisecond, streamtest.WithoutErrors(t)
+					var shift atomic.Int64
+					o.Now = func() time.Time { return time.Now().Add(time.Duration(shift.Load())) }
+					r := w.prepared(o)
+					var tears atomic.Int32
+					r.stage.commit = func(ctx context.Context, p *txn.Producer, x txn.Transaction) error {
+						n := tears.Load()
+						if n > 1 || n == 1 && !again || !writes(x, w.Topics.Scores) && !writes(x, w.Topics.Dead) {
+							return p.Commit(ctx, x)
+						}
+						if tears.Add(1); n == 0 {
+							shift.Store(int64(10 * time.Minute))
+							return tear(ctx, p, x, &w.Topics, parts)
+						}
+						shift.Store(int64(11*time.Minute + 30*time.Second))
+						return tear(ctx, p, x, &w.Topics, inDead|inScores)
+					}
+					var out []txn.Record
+					for i, age := range ages {
+						out = append(out, txn.Record{Topic: w.Topics.Events, Time: begin.Add(-age),
+							Value: w.Message(0, i*rows, rows, true)})
+					}
+					if err := w.Client.Produce(t.Context(), out, txn.Lz4); err != nil {
+						t.Fatal(err)
+					}
+					r.start()
+					w.caught(r)
+					if err := w.Client.Produce(t.Context(), []txn.Record{{Topic: w.Topics.Events, Time: begin.Add(10 * time.Minute),
+						Value: w.Message(0, len(ages)*rows, rows, true)}}, txn.None); err != nil {
+						t.Fatal(err)
+					}
+					streamtest.Eventually(t, time.Minute, "another event is not committed", func() bool {
+						return w.Committed(0) > int64(len(ages))
+					})
+					learnt := r.stage.Status().Partitions[0].Labelled
+					r.end(t)
+					if tears.Load() == 0 {
+						t.Fatal("no transaction was torn")
+					}
+					scored, dead := map[int64]int{}, map[int64]int{}
+					for _, s := range w.Records(w.Topics.Scores, 0) {
+						of, err := scores.EventOf(&s)
+						if err != nil {
+							t.Fatal(err)
+						}
+						scored[of]++
+					}
+					for _, l := range w.Records(w.Topics.Dead, 0) {
+						of, err := strconv.ParseInt(header(&l, codec.DeadOffset), 10, 64)
+						if err != nil {
+							t.Fatal(err)
+						}
+						dead[of]++
+					}
+					for i := range int64(len(ages)) {
+						if scored[i]+dead[i] != 1 {
+							t.Errorf("message %d has %d scores and %d letters", i, scored[i], dead[i])
+						}
+						told := parts&(inState|inScores) != 0 && i < 8 || parts&inState != 0 || parts&inDead != 0 && refused[i]
+						if told && dead[i] > 0 != refused[i] {
+							t.Errorf("message %d has %d letters though it was judged otherwise", i, dead[i])
+						}
+					}
+					if want := float64(rows * len(scored)); learnt != want {
+						t.Errorf("%v records learnt, want %v", learnt, want)
+					}
+					found, err := verified(context.Background(), o)
+					if err != nil || len(found[0].Problems) > 0 || found[0].States == 0 {
+						t.Errorf("%v %+v", err, found)
+					}
+				})
+			}
+		}
+	})
+}
