@@ -126,7 +126,8 @@ func TestAMessageIsSkippedFromTheCommandLine(t *testing.T) {
 }
 
 func TestMisuseOfSkip(t *testing.T) {
-	for _, args := range []string{"", "--partition 0", "--offset 1", "--partition -1 --offset 1", "--partition 0 --offset -1",
+	for _, args := range []string{"", "--partition 0", "--offset 1", "--partition -1 --offset 1",
+		"--partition 0 --offset -1",
 		"--partition x --offset 1", "--partition 0 --offset 1 --stage scores", "--partition 0 --offset 1 2"} {
 		if text := refusal(t, cli.StatusUsage, append([]string{"dead", "skip", "-c", "none.yaml"},
 			strings.Fields(args)...)...); strings.Contains(text, "none.yaml:") {

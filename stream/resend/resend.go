@@ -70,14 +70,17 @@ type Options struct {
 	// Each is told of each picked letter, once its fate is certain. The record is valid during the call.
 	Each func(l *Letter, o Outcome)
 
-	longestOpen time.Duration // for tests; 0 = the constant
+	longestOpen, timeout time.Duration // for tests; 0 = the constants
 }
 
 // The bounds of one transaction.
 const (
 	batchLetters = 500
 	batchBytes   = 4 << 20
-	timeout      = time.Minute
+	// timeout is how long the broker keeps the open transaction of a killed run. One that needs more time, as on a slow
+	// connection, gets twice as much, up to longestTimeout.
+	timeout        = 30 * time.Second
+	longestTimeout = 8 * time.Minute
 )
 
 // sender works through the partitions one after another.
@@ -86,6 +89,8 @@ type sender struct {
 	group    string
 	producer *txn.Producer
 	failed   bool // the producer must recover
+	timeout  time.Duration
+	outlived bool // the last transaction took all of its time
 	torn     bool // the last transaction of a former run may be committed in part
 
 	// Of the partition in hand:
@@ -108,9 +113,9 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return fmt.Errorf("sending dead letters again: %w", err)
 	}
-	s := &sender{o: o, group: Group(o.Name)}
+	s := &sender{o: o, group: Group(o.Name), timeout: cmp.Or(o.timeout, timeout)}
 	if !o.DryRun {
-		if s.producer, err = o.Client.NewProducer(ctx, s.group, timeout); err != nil {
+		if s.producer, err = o.Client.NewProducer(ctx, s.group, s.timeout); err != nil {
 			return fmt.Errorf("taking over the transactional id %s: %w", s.group, err)
 		}
 		if s.torn, err = s.mend(ctx, cmp.Or(o.longestOpen, longestOpen)); err != nil {
@@ -175,7 +180,7 @@ func (s *sender) narrow() {
 // attempt works from the receipts to the end of the partition.
 func (s *sender) attempt(ctx context.Context) error {
 	if s.failed {
-		if err := s.producer.Recover(ctx); err != nil {
+		if err := s.recover(ctx); err != nil {
 			return err
 		}
 		s.failed = false
@@ -220,6 +225,23 @@ func (s *sender) attempt(ctx context.Context) error {
 		s.next = f.Next
 	}
 	return s.commit(ctx)
+}
+
+// recover makes the producer usable, with more time where the last transaction has taken all of its own.
+func (s *sender) recover(ctx context.Context) error {
+	if !s.outlived || s.timeout >= longestTimeout {
+		return s.producer.Recover(ctx)
+	}
+	longer := min(2*s.timeout, longestTimeout)
+	p, err := s.o.Client.NewProducer(ctx, s.group, longer)
+	if txn.KindOf(err) == txn.Invalid {
+		return s.producer.Recover(ctx) // the broker takes no such long timeout
+	}
+	if err != nil {
+		return err
+	}
+	s.producer, s.timeout, s.outlived = p, longer, false
+	return nil
 }
 
 // take takes the next record of the partition.
@@ -350,11 +372,13 @@ func (s *sender) note(
 	}
 	records = append(records, txn.Record{Topic: s.o.Dead, Partition: s.partition, Key: []byte(s.group), Value: value,
 		Headers: []txn.Header{{Key: headerReceipt, Value: []byte("dead replay")}}, Time: s.o.Now()})
+	began := s.o.Now()
 	// An interrupted run finishes the transaction under way.
 	if err := s.producer.Commit(context.WithoutCancel(ctx), txn.Transaction{
 		Records: records, Compression: txn.Lz4, Group: s.group, Generation: -1,
 		Offsets: map[string]map[int]int64{s.o.Dead: {s.partition: after.low}}, Note: note(x.Number, s.at.end),
 	}); err != nil {
+		s.outlived = s.o.Now().Sub(began) >= s.timeout*9/10
 		return err
 	}
 	s.at.Ledger = after
