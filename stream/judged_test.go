@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"liftstream/codec"
+	"liftstream/stream/committed"
 	"liftstream/stream/scores"
+	"liftstream/stream/state"
 	"liftstream/stream/streamtest"
 	"liftstream/stream/txn"
 )
@@ -76,21 +78,7 @@ func TestATornTransactionIsJudgedByItsOwnTime(t *testing.T) {
 					if tears.Load() == 0 {
 						t.Fatal("no transaction was torn")
 					}
-					scored, dead := map[int64]int{}, map[int64]int{}
-					for _, s := range w.Records(w.Topics.Scores, 0) {
-						of, err := scores.EventOf(&s)
-						if err != nil {
-							t.Fatal(err)
-						}
-						scored[of]++
-					}
-					for _, l := range w.Records(w.Topics.Dead, 0) {
-						of, err := strconv.ParseInt(header(&l, codec.DeadOffset), 10, 64)
-						if err != nil {
-							t.Fatal(err)
-						}
-						dead[of]++
-					}
+					scored, dead := w.fates(t)
 					for i := range int64(len(ages)) {
 						if scored[i]+dead[i] != 1 {
 							t.Errorf("message %d has %d scores and %d letters", i, scored[i], dead[i])
@@ -109,6 +97,88 @@ func TestATornTransactionIsJudgedByItsOwnTime(t *testing.T) {
 					}
 				})
 			}
+		}
+	})
+}
+
+// fates counts the scores messages and the dead letters of each event.
+func (o outputs) fates(t *testing.T) (scored, dead map[int64]int) {
+	t.Helper()
+	scored, dead = map[int64]int{}, map[int64]int{}
+	for _, s := range o.Records(o.Topics.Scores, 0) {
+		of, err := scores.EventOf(&s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		scored[of]++
+	}
+	for _, l := range o.Records(o.Topics.Dead, 0) {
+		of, err := strconv.ParseInt(header(&l, codec.DeadOffset), 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dead[of]++
+	}
+	return scored, dead
+}
+
+// TestAMovedOffsetJudgesNothingTwice: another program sets the group's offset ahead, and the policy accepts it. The
+// events after the snapshot are replayed two hours later: those that the state had read were in time, and those that are
+// passed over are judged by the clock.
+func TestAMovedOffsetJudgesNothingTwice(t *testing.T) {
+	streamtest.Brokers(t, func(t *testing.T, addr string) {
+		w := newWorld(t, addr, 1)
+		begin := time.Now()
+		var shift atomic.Int64
+		options := func(c *txn.Client) Options {
+			o := w.options(c)
+			o.Codec.Future, o.Codec.Past, o.OffsetMoved = 5*time.Minute, time.Hour, committed.OffsetSkip
+			o.Now = func() time.Time { return time.Now().Add(time.Duration(shift.Load())) }
+			o.Snapshot, o.FitRecords = time.Hour, 1<<40
+			return o
+		}
+		send := func(from, n int, at time.Time) {
+			for i := from; i < from+n; i++ {
+				if err := w.Client.Produce(t.Context(), []txn.Record{{Topic: w.Topics.Events, Time: at,
+					Value: w.Message(0, 10*i, 10, true)}}, txn.None); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		send(0, 2, begin)
+		net := &streamtest.Mortal{}
+		r := w.run(options(txn.NewClient(txn.Config{Brokers: w.Brokers, Dial: net.Dial})))
+		w.caught(r)
+		streamtest.Eventually(t, time.Minute, "there is no first snapshot", func() bool {
+			log := state.NewLog()
+			if err := log.Follow(context.Background(), w.Client, w.Topics.State, 0); err != nil {
+				t.Fatal(err)
+			}
+			found, _ := log.Manifests()
+			return len(found) > 0
+		})
+		send(2, 3, begin)
+		w.caught(r)
+		net.Die() // without another snapshot
+		r.stop()
+		<-r.ended
+		w.idle(t)
+		shift.Store(int64(2 * time.Hour))
+		send(5, 1, begin.Add(30*time.Minute))  // too old by now
+		send(6, 3, begin.Add(110*time.Minute)) // of which another program passes the first over
+		w.setOffset(w.Topics.Events, 7, "")
+		o := options(w.Client)
+		r = w.run(o)
+		w.caught(r)
+		r.await(t, "it learns others", func(s Status) bool { return s.Partitions[0].Labelled == 80 })
+		r.end(t)
+		scored, dead := w.fates(t)
+		if len(scored) != 7 || scored[5]+scored[6] > 0 || len(dead) > 0 {
+			t.Errorf("scores %v, letters %v", scored, dead)
+		}
+		found, err := verified(context.Background(), o)
+		if err != nil || len(found[0].Problems) != 1 || found[0].Problems[0] != "event 6 has no score" || found[0].States == 0 {
+			t.Errorf("%v %+v", err, found)
 		}
 	})
 }
