@@ -123,8 +123,8 @@ func (o outputs) fates(t *testing.T) (scored, dead map[int64]int) {
 }
 
 // TestAMovedOffsetJudgesNothingTwice: another program sets the group's offset ahead, and the policy accepts it. The
-// events after the snapshot are replayed two hours later: those that the state had read were in time, and those that are
-// passed over are judged by the clock.
+// events after the snapshot are replayed 50 minutes later: the processed ones were in time, and the clock judges the
+// passed-over ones.
 func TestAMovedOffsetJudgesNothingTwice(t *testing.T) {
 	streamtest.Brokers(t, func(t *testing.T, addr string) {
 		w := newWorld(t, addr, 1)
@@ -132,7 +132,7 @@ func TestAMovedOffsetJudgesNothingTwice(t *testing.T) {
 		var shift atomic.Int64
 		options := func(c *txn.Client) Options {
 			o := w.options(c)
-			o.Codec.Future, o.Codec.Past, o.OffsetMoved = 5*time.Minute, time.Hour, committed.OffsetSkip
+			o.Codec.Future, o.Codec.Past, o.OffsetMoved = 5*time.Minute, 20*time.Minute, committed.OffsetSkip
 			o.Now = func() time.Time { return time.Now().Add(time.Duration(shift.Load())) }
 			o.Snapshot, o.FitRecords = time.Hour, 1<<40
 			return o
@@ -163,9 +163,9 @@ func TestAMovedOffsetJudgesNothingTwice(t *testing.T) {
 		r.stop()
 		<-r.ended
 		w.idle(t)
-		shift.Store(int64(2 * time.Hour))
-		send(5, 1, begin.Add(30*time.Minute))  // too old by now
-		send(6, 3, begin.Add(110*time.Minute)) // of which another program passes the first over
+		shift.Store(int64(50 * time.Minute))
+		send(5, 1, begin.Add(10*time.Minute)) // too old by now
+		send(6, 3, begin.Add(45*time.Minute)) // of which another program passes the first over
 		w.setOffset(w.Topics.Events, 7, "")
 		o := options(w.Client)
 		r = w.run(o)
@@ -177,7 +177,8 @@ func TestAMovedOffsetJudgesNothingTwice(t *testing.T) {
 			t.Errorf("scores %v, letters %v", scored, dead)
 		}
 		found, err := verified(context.Background(), o)
-		if err != nil || len(found[0].Problems) != 1 || found[0].Problems[0] != "event 6 has no score" || found[0].States == 0 {
+		if err != nil || len(found[0].Problems) != 1 || found[0].Problems[0] != "event 6 has no score" ||
+			found[0].States == 0 {
 			t.Errorf("%v %+v", err, found)
 		}
 	})
