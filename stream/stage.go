@@ -13,6 +13,7 @@
 package stream
 
 import (
+	"cmp"
 	"time"
 
 	"go.uber.org/zap"
@@ -92,6 +93,12 @@ type Options struct {
 	// restart some may be seen again. It must return quickly, must not keep its arguments, and is called from several
 	// partitions at once.
 	OnScores func(partition int32, b *model.Batch, s *model.Scores, l *model.Levels)
+
+	transaction time.Duration // timeout of the first transactions, for tests; 0 = transactionTimeout
+}
+
+func (o *Options) transactionTimeout() time.Duration {
+	return cmp.Or(o.transaction, transactionTimeout)
 }
 
 // PartitionStatus is where one owned partition stands.

@@ -124,10 +124,10 @@ func TestReadFindsTheLettersOfItsPartition(t *testing.T) {
 	}
 	for from, want := range map[int64]int{0: 2, 2: 2, 3: 1, 4: 0, 100: 0} {
 		got, err := deadletter.Read(t.Context(), c, "d", 0, from, 1)
-		if err != nil || len(got) != want {
+		if err != nil || len(got.IDs) != want || len(got.Judged) != 0 {
 			t.Errorf("from %d: %v, %v", from, got, err)
 		}
-		if want == 2 && !got[deadletter.ID{Topic: "events", Offset: 12, Row: 1}] {
+		if want == 2 && !got.IDs[deadletter.ID{Topic: "events", Offset: 12, Row: 1}] {
 			t.Errorf("from %d: %v", from, got)
 		}
 	}
