@@ -110,7 +110,8 @@ const (
 // HeaderName is the name of the stage that wrote a score or a dead letter.
 const HeaderName = "liftstream-name"
 
-// HeaderTime is the timestamp of the event, in milliseconds, in a score or a dead letter whose topic would refuse it.
+// HeaderTime is the timestamp of the message, in milliseconds, -1 = it had none: in each dead letter, in a score whose
+// topic would refuse the timestamp, and in a message that was sent again, whose topic may have another for it.
 const HeaderTime = "liftstream-time"
 
 // Stages name the step at which a message became a dead letter.

@@ -77,9 +77,10 @@ func (e RowError) Error() string {
 func Untimely(bad []RowError, err error) bool {
 	var m *MessageError
 	if errors.As(err, &m) {
-		return m.Reason.untimely()
+		return m.Reason.Untimely()
 	}
-	return slices.ContainsFunc(bad, func(e RowError) bool { return e.Reason.untimely() })
+	return slices.ContainsFunc(bad, func(e RowError) bool { return e.Reason.Untimely() })
 }
 
-func (r Reason) untimely() bool { return r == ReasonFuture || r == ReasonPast }
+// Untimely reports whether it is a reason of times that are out of bounds.
+func (r Reason) Untimely() bool { return r == ReasonFuture || r == ReasonPast }

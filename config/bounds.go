@@ -106,6 +106,7 @@ var bounds = []bound{
 	{path: "memory.in_flight", low: 64 * kib, high: tib, why: "a message must fit"},
 	{path: "memory.tail", low: 64 * kib, high: 8 * gib,
 		why: "a new structure is filled from the tail, and every snapshot holds it"},
+	{path: "memory.fit", low: mib, high: tib, why: "a fit needs records"},
 	{path: "memory.message", low: kib, high: 511 * mib,
 		why: "a message must fit, and Kafka carries no messages of four times more, which the topics take"},
 	{path: "memory.batch", low: mib + kib, high: 2*gib - 1,

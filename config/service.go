@@ -126,6 +126,10 @@ type Memory struct {
 	InFlight ByteSize `yaml:"in_flight"`
 	// Tail bounds the last coded records of one partition. Default 32MiB; the oldest leave.
 	Tail ByteSize `yaml:"tail"`
+	// Fit bounds the records of all partitions that a fit holds, before its work on them. Default 512MiB. Where tails and
+	// reservoirs of all partitions are more, each partition gives its share: half of it the newest records, and half a
+	// sample of the older ones.
+	Fit ByteSize `yaml:"fit"`
 	// Message bounds one input message, decoded. Default 16MiB; a larger one goes to the dead letters. At most
 	// InFlight.
 	Message ByteSize `yaml:"message"`

@@ -31,6 +31,41 @@ func (d checker) warn(c *Config) []Warning {
 		add("policy.past", fmt.Sprintf("policy.past %s is shorter than labels.window %s: after an outage of that length "+
 			"the waiting events and labels become dead letters", past, c.Labels.Window))
 	}
+	for _, text := range wide(c) {
+		add("record.features", text)
+	}
 	slices.SortStableFunc(ws, func(a, b Warning) int { return a.Line - b.Line })
 	return ws
+}
+
+// Bounds of the components (kernel.Widest, local.Widest) and of a partition: the records that its tail holds at least,
+// and the values up to which it makes a model of its own before the trainer's first (model/MODEL.md 5).
+const (
+	WidestKernel = 128
+	WidestLocal  = 512
+	LeastTail    = 4096
+	OwnCells     = 50_000
+)
+
+// wide says what many features change.
+func wide(c *Config) (texts []string) {
+	n := len(c.Record.Features)
+	add := func(format string, args ...any) {
+		texts = append(texts, fmt.Sprintf("record.features: %d features: "+format, append([]any{n}, args...)...))
+	}
+	if n > WidestKernel && !c.Kernel.Off {
+		add("the kernel looks at the %d strongest of them, fewer where the work of a fit is not enough", WidestKernel)
+	}
+	if n > WidestLocal && !c.Local.Off {
+		add("the local subspaces look at the %d strongest of them, fewer where the work of a fit is not enough", WidestLocal)
+	}
+	if per := ByteSize(8*n + 44); LeastTail*per > c.Memory.Tail {
+		add("memory.tail %v holds fewer than the %d records that a tail holds at least, which take %v in each partition",
+			c.Memory.Tail, LeastTail, LeastTail*per)
+	}
+	if n > WidestKernel && c.Fit.Warmup*(n+1) > OwnCells {
+		add("fit.warmup is %d: a partition makes no model of its own of so many values; scores are base rates until the "+
+			"trainer has published its first", c.Fit.Warmup)
+	}
+	return texts
 }

@@ -150,7 +150,7 @@ func clone(t *testing.T, spec *model.Spec, p *model.Partition) *model.Partition 
 
 func fitted(t *testing.T, spec *model.Spec, p *model.Partition, version int64) *model.Model {
 	t.Helper()
-	m, err := model.Fit(context.Background(), spec, map[int32]map[string][]byte{0: p.Snapshot()}, nil)
+	m, err := model.Fit(context.Background(), spec, model.Held{0: p.Snapshot()}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,13 +1,22 @@
 package model
 
 import (
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"liftstream/model/wire"
 )
+
+// sieveOf reads the sieve of these sections.
+func sieveOf(sections map[string][]byte) (*Sieve, error) {
+	return loadSieve(slices.Sorted(maps.Keys(sections)), func(name string, use func(b []byte) error) error {
+		return use(sections[name])
+	})
+}
 
 // Each check of the reader of a sieve refuses one kind of damage.
 func TestSieveReaderChecks(t *testing.T) {
@@ -55,7 +64,7 @@ func TestSieveReaderChecks(t *testing.T) {
 			head = wire.AppendVarint(head, 5)
 		}
 		head = wire.AppendUvarint(wire.AppendUvarint(head, 1), 2)
-		s, err := loadSieve(map[string][]byte{"sieve": append(head, c.more...), "sieve/0": c.chunk})
+		s, err := sieveOf(map[string][]byte{"sieve": append(head, c.more...), "sieve/0": c.chunk})
 		switch {
 		case c.want == "" && (err != nil || s == nil || uint64(len(s.entries)) != h[entries] || s.sifted != Sifted{1, 2}):
 			t.Errorf("%s: %+v, %v", c.name, s, err)
@@ -64,11 +73,11 @@ func TestSieveReaderChecks(t *testing.T) {
 		}
 	}
 	for i := range 16 {
-		if _, err := loadSieve(map[string][]byte{"sieve": make([]byte, i)}); err == nil {
+		if _, err := sieveOf(map[string][]byte{"sieve": make([]byte, i)}); err == nil {
 			t.Errorf("a head of %d bytes is read", i)
 		}
 	}
-	if s, err := loadSieve(nil); s != nil || err != nil {
+	if s, err := sieveOf(nil); s != nil || err != nil {
 		t.Errorf("a state without a sieve: %+v, %v", s, err)
 	}
 }

@@ -34,13 +34,17 @@ func (s coldStart) refines(clock float64) bool {
 // LoopWork: a component that needs more has no part until the trainer's first model, and where the scorecard does,
 // nothing changes. Nor does a fit that fails change anything.
 func (p *Partition) ownModel() {
-	var states map[int32]map[string][]byte
+	records := p.sample.tail.len() + p.sample.reservoir.Len()
+	if e, ok := p.spec.Scorecard.(Estimator); ok && e.Steps(records) > LoopWork {
+		return // as the scorecard would say after the components have fitted
+	}
+	var states States
 	if p.trained {
 		own := map[string][]byte{}
 		for i, c := range p.scorer.all() {
 			own[sectionOf(p.spec.name(i))] = c.AppendState(nil)
 		}
-		states = map[int32]map[string][]byte{p.self: own}
+		states = Held{p.self: own}
 	}
 	ev := p.sample.evidence(p.spec, p.levels)
 	ev.Work, ev.Strict = LoopWork, true

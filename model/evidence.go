@@ -24,9 +24,9 @@ type Evidence struct {
 	Recent int
 	// Sampled[p] says that the reservoir of p is a sample of the records that left the tail; else it keeps all of them.
 	Sampled map[int32]bool
-	// States holds, for each partition, the state of this component as AppendState wrote it, recoded lazily by the
-	// component through Recodes; nil for evidence read from files.
-	States  map[int32][]byte
+	// States gives the state of this component in each partition, as AppendState wrote it, recoded lazily by the
+	// component through Recodes; none for evidence read from files.
+	States  ComponentStates
 	Recodes map[int32]Recode
 	// Models is the version of the Model under which each state in States was built.
 	Models map[int32]int64
@@ -49,6 +49,10 @@ type Evidence struct {
 	Work int64
 	// Strict asks for all of the work or none: a Fit for which Work is too little returns ErrTooMuchWork.
 	Strict bool
+
+	component string      // whose Fit reads it
+	narrowed  *narrowings // of the fit
+	told      *tellings   // of the fit; nil = every component asks for itself
 }
 
 func newEvidence(s *Schema, l *Levels, seed uint64) *Evidence {
@@ -91,21 +95,10 @@ func (e *Evidence) RankError(among func(i int) bool, delta float64) float64 {
 	return min(math.Sqrt(math.Log(2/delta)/2*square)/total, 1)
 }
 
-// serving returns the state of the first partition that a published model serves; nil when there is none. Where that
-// model is not at hand, since it was made under another schema, its remains lie there.
-func (e *Evidence) serving() (partition int32, state []byte) {
-	partition = -1
-	for n, v := range e.Models {
-		if v > 0 && len(e.States[n]) > 0 && (partition < 0 || n < partition) {
-			partition = n
-		}
-	}
-	return partition, e.States[partition]
-}
-
 // Before returns the structure from which a Fit starts. part reads it from previous, the part of the serving Model;
-// where there is none, state reads it from the state of the first partition that a published model serves, as after a
-// change of the schema. The zero T means that the Fit starts from nothing.
+// where there is none, state reads it from the state of the first partition that a published model serves: where that
+// model is not at hand, since it was made under another schema, its remains lie there. The zero T means that the Fit
+// starts from nothing.
 func Before[T any](e *Evidence, previous []byte, part, state func(b []byte) (T, error)) (before T, err error) {
 	if previous != nil {
 		if before, err = part(previous); err != nil {
@@ -113,30 +106,55 @@ func Before[T any](e *Evidence, previous []byte, part, state func(b []byte) (T, 
 		}
 		return before, nil
 	}
-	if n, b := e.serving(); b != nil {
-		if before, err = state(b); err != nil {
+	for _, n := range e.States.Partitions() {
+		if e.Models[n] <= 0 {
+			continue
+		}
+		found := false
+		err := e.States.Read(n, func(b []byte) (err error) {
+			if found = len(b) > 0; found {
+				before, err = state(b)
+			}
+			return err
+		})
+		if err != nil {
 			return before, fmt.Errorf("reading the state of partition %d: %w", n, err)
+		}
+		if found {
+			break
 		}
 	}
 	return before, nil
 }
 
-// Loaded returns the partitions of the evidence, ascending, and a component for each that has a state, loaded from it;
-// one whose state is empty is as empty returns it. Their codes are those of the state: Recodes has the way to Levels.
-func Loaded[C Component](e *Evidence, empty func() C) (partitions []int32, live map[int32]C, err error) {
-	partitions, live = slices.Clone(e.Partition), map[int32]C{}
-	for n, b := range e.States {
-		partitions = append(partitions, n)
-		c := empty()
-		if len(b) > 0 {
-			if err := c.LoadState(b); err != nil {
-				return nil, nil, fmt.Errorf("reading the state of partition %d: %w", n, err)
-			}
-		}
-		live[n] = c
-	}
+// Parties are the partitions of the evidence, of its records and of its states, ascending.
+func (e *Evidence) Parties() []int32 {
+	partitions := append(slices.Clone(e.Partition), e.States.Partitions()...)
 	slices.Sort(partitions)
-	return slices.Compact(partitions), live, nil
+	return slices.Compact(partitions)
+}
+
+// Visit calls visit with each partition that has a state, ascending, and a component that is loaded from it, or as
+// empty returns it where the state is empty. The codes of the component are those of the state: Recodes has the way to
+// Levels.
+// visit must keep no more of a component than its Fit needs.
+func Visit[C Component](e *Evidence, empty func() C, visit func(partition int32, c C) error) error {
+	for _, n := range e.States.Partitions() {
+		c := empty()
+		err := e.States.Read(n, func(b []byte) error {
+			if len(b) == 0 {
+				return nil
+			}
+			return c.LoadState(b)
+		})
+		if err != nil {
+			return fmt.Errorf("reading the state of partition %d: %w", n, err)
+		}
+		if err := visit(n, c); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Row copies record i into dst, which must have one cell a feature.
@@ -160,57 +178,4 @@ func (e *Evidence) add(r *record, standsFor float64, partition int32, rc Recode)
 func (e *Evidence) addReservoir(r *reservoir, partition int32, rc Recode) {
 	e.Sampled[partition] = !r.whole()
 	r.sample(func(rec *record, standsFor float64) { e.add(rec, standsFor, partition, rc) })
-}
-
-// gather merges the samples of the states, coded by levels, to which it adds missing ones.
-func gather(spec *Spec, states map[int32]map[string][]byte, levels *Levels) (*Evidence, []*Partition, error) {
-	order := sortedKeys(states)
-	parts := make([]*Partition, len(order))
-	ev := newEvidence(spec.Schema, levels, spec.Options.Seed)
-	ev.Recodes, ev.Models = map[int32]Recode{}, map[int32]int64{}
-	for i, n := range order {
-		p, err := RestorePartition(spec, states[n])
-		if err != nil {
-			return nil, nil, fmt.Errorf("partition %d: %w", n, err)
-		}
-		if p.self != n {
-			return nil, nil, fmt.Errorf("partition %d: its state is that of partition %d", n, p.self)
-		}
-		parts[i] = p
-		ev.Recodes[n], ev.Models[n] = levels.Merge(p.levels), p.version
-		ev.addReservoir(p.sample.reservoir, n, ev.Recodes[n])
-	}
-	ev.Recent = ev.Len()
-	mergeTails(ev, parts)
-	if ev.Len() == 0 {
-		return nil, nil, fmt.Errorf("fitting: no labelled record")
-	}
-	return ev, parts, nil
-}
-
-// mergeTails appends the records of all tails in the order of their times; equal times in partition order.
-func mergeTails(ev *Evidence, parts []*Partition) {
-	at := make([]uint64, len(parts))
-	for i, p := range parts {
-		at[i] = p.sample.tail.first
-	}
-	var r record
-	for {
-		best := -1
-		var oldest int64
-		for i, p := range parts {
-			if at[i] == p.sample.tail.next {
-				continue
-			}
-			if t := p.sample.tail.time[at[i]%p.sample.tail.capacity]; best < 0 || t < oldest {
-				best, oldest = i, t
-			}
-		}
-		if best < 0 {
-			return
-		}
-		parts[best].sample.tail.at(at[best], &r)
-		at[best]++
-		ev.add(&r, 1, parts[best].self, ev.Recodes[parts[best].self])
-	}
 }

@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// fitParts fits every component on the evidence, side by side, and then the scorecard over their inputs. states holds
-// each partition's snapshot. Where the evidence is strict, a component with too small a budget has no part.
+// fitParts fits every component on the evidence, side by side, and then the scorecard over their inputs. states
+// gives each partition's snapshot. Where the evidence is strict, a component with too small a budget has no part.
 func fitParts(
-	ctx context.Context, spec *Spec, ev *Evidence, states map[int32]map[string][]byte, previous *Model,
+	ctx context.Context, spec *Spec, ev *Evidence, states States, previous *Model,
 ) (map[string][]byte, error) {
 	out, left := make([][]byte, len(spec.Components)), make([]bool, len(spec.Components))
 	g, within := errgroup.WithContext(ctx)
@@ -43,7 +43,7 @@ func fitParts(
 
 // fitPart fits the part of one component.
 func fitPart(
-	ctx context.Context, f Factory, ev Evidence, states map[int32]map[string][]byte, previous *Model,
+	ctx context.Context, f Factory, ev Evidence, states States, previous *Model,
 ) ([]byte, error) {
 	part, err := f.Fit(ctx, ev.of(f.Name(), states), previous.part(f.Name()))
 	if err != nil {
@@ -54,7 +54,7 @@ func fitPart(
 
 // fitScorecard fits the scorecard over the components with these parts.
 func fitScorecard(
-	ctx context.Context, spec *Spec, ev Evidence, states map[int32]map[string][]byte, previous *Model,
+	ctx context.Context, spec *Spec, ev Evidence, states States, previous *Model,
 	parts map[string][]byte,
 ) ([]byte, error) {
 	name := spec.Scorecard.Name()
@@ -70,9 +70,10 @@ func fitScorecard(
 }
 
 // of returns the evidence with the states of one component.
-func (e Evidence) of(name string, states map[int32]map[string][]byte) *Evidence {
+func (e Evidence) of(name string, states States) *Evidence {
+	e.component = name
 	if states != nil {
-		e.States = statesOf(states, name)
+		e.States = ComponentStates{states, sectionOf(name)}
 	}
 	return &e
 }
@@ -143,9 +144,8 @@ func inputsOf(components []Component, classes int, row Row, dst []float64) {
 
 // Fit makes the next model from the partitions' snapshots: it merges their samples in partition order and fits every
 // factory. Compare says whether the model may serve; until then Info.Verdict is that of a model compared with nothing.
-// previous is the serving model, nil before the first. states[p] is the result of Snapshot, or the same parts
-// read back.
-func Fit(ctx context.Context, spec *Spec, states map[int32]map[string][]byte, previous *Model) (*Model, error) {
+// previous is the serving model, nil before the first. states gives the results of Snapshot.
+func Fit(ctx context.Context, spec *Spec, states States, previous *Model) (*Model, error) {
 	return fit(ctx, spec, states, previous, false)
 }
 
@@ -154,27 +154,28 @@ var ErrOneClass = errors.New("all labelled records are of one class")
 
 // FitAnew is Fit without the structure of the serving model, for the models of the cold start: cells that were cut from
 // the first few hundred records are coarse.
-func FitAnew(ctx context.Context, spec *Spec, states map[int32]map[string][]byte, previous *Model) (*Model, error) {
+func FitAnew(ctx context.Context, spec *Spec, states States, previous *Model) (*Model, error) {
 	return fit(ctx, spec, states, previous, true)
 }
 
 func fit(
-	ctx context.Context, spec *Spec, states map[int32]map[string][]byte, previous *Model, anew bool,
+	ctx context.Context, spec *Spec, states States, previous *Model, anew bool,
 ) (*Model, error) {
 	m := &Model{Version: 1, Fingerprint: spec.Options.Fingerprint, Levels: NewLevels(spec.Schema)}
 	if previous != nil {
 		m.Levels = previous.Levels.Clone()
 		m.Version, m.Info.Previous = previous.Version+1, previous.Version
 	}
-	ev, parts, err := gather(spec, states, m.Levels)
+	ev, members, err := gather(spec, states, m.Levels)
 	if err != nil {
 		return nil, err
 	}
-	m.Marks, m.Info.Records, m.Info.Verdict = marksOf(parts), ev.Len(), noVerdict(spec.Options.Gate)
+	m.Marks, m.Info.Records, m.Info.Verdict = marksOf(members), ev.Len(), noVerdict(spec.Options.Gate)
 	for _, w := range ev.Weight {
 		m.Info.Weight += w
 	}
-	ev.Work = spec.Options.work()
+	ev.Work, ev.told = spec.Options.FitWork(anew && previous == nil), &tellings{by: map[int32]float64{}}
+	ev.narrowed = &narrowings{texts: map[string]bool{}}
 	if anew {
 		if slices.Max(ev.Class) == slices.Min(ev.Class) {
 			return nil, ErrOneClass
@@ -184,41 +185,33 @@ func fit(
 	if m.Parts, err = fitParts(ctx, spec, ev, states, previous); err != nil {
 		return nil, err
 	}
-	m.Parts[PartPercentile] = percentilePart(parts)
+	m.Parts[PartPercentile], m.Narrowed = percentilePart(members), ev.narrowed.all()
 	return m, nil
 }
 
 // Renew returns the model with the counts that the partitions have by now: the structure and the fitted weights that
 // Compare has compared stay, and the scorecard's counts become those of the states, so that no model begins with counts
 // as old as its comparison took; so do the scores among which percentiles are ranks. Shares says how far that is.
-func Renew(ctx context.Context, spec *Spec, m *Model, states map[int32]map[string][]byte) (*Model, error) {
+func Renew(ctx context.Context, spec *Spec, m *Model, states States) (*Model, error) {
 	out := *m
 	out.Levels = m.Levels.Clone()
-	ev, parts, err := gather(spec, states, out.Levels)
+	ev, members, err := gather(spec, states, out.Levels)
 	if err != nil {
 		return nil, err
 	}
-	ev.Keep, ev.Work = true, spec.Options.work()
-	out.Shares, out.Parts = marksOf(parts), maps.Clone(m.Parts)
+	ev.Keep, ev.Work = true, spec.Options.FitWork(false)
+	out.Shares, out.Parts = marksOf(members), maps.Clone(m.Parts)
 	if out.Parts[spec.Scorecard.Name()], err = fitScorecard(ctx, spec, *ev, states, m, m.Parts); err != nil {
 		return nil, err
 	}
-	out.Parts[PartPercentile] = percentilePart(parts)
+	out.Parts[PartPercentile] = percentilePart(members)
 	return &out, nil
 }
 
-func marksOf(parts []*Partition) map[int32]Mark {
+func marksOf(members []member) map[int32]Mark {
 	marks := map[int32]Mark{}
-	for _, p := range parts {
-		marks[p.self] = Mark{Offset: p.next, Clock: p.clock}
+	for _, m := range members {
+		marks[m.self] = Mark{Offset: m.next, Clock: m.clock}
 	}
 	return marks
-}
-
-func statesOf(states map[int32]map[string][]byte, factory string) map[int32][]byte {
-	out := map[int32][]byte{}
-	for p, s := range states {
-		out[p] = s[sectionOf(factory)]
-	}
-	return out
 }

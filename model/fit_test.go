@@ -82,7 +82,7 @@ func TestFitThatFailsIsNotTriedAtEveryRecord(t *testing.T) {
 
 func TestFitIsDeterministicAndModelsRoundTrip(t *testing.T) {
 	spec := newSpec(nil)
-	states := map[int32]map[string][]byte{}
+	states := model.Held{}
 	for n := range int32(3) {
 		p := model.NewPartition(spec, n)
 		feed(p, int(n)*1000, int(n)*1000+900, 100, nil)

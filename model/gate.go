@@ -113,28 +113,28 @@ func DecodeVerdict(r *wire.Reader) Verdict {
 // It gives ErrModelTooOld where a tail of to no longer reaches back to from, ErrAnotherHistory where a partition of
 // from is missing in to or is not the same one continued. The same states give the same verdict.
 func Compare(
-	ctx context.Context, spec *Spec, m *Model, from, to map[int32]map[string][]byte, limit int,
+	ctx context.Context, spec *Spec, m *Model, from, to States, limit int,
 ) (Verdict, error) {
 	v := noVerdict(spec.Options.Gate)
-	order := sortedKeys(from)
+	order, later := from.Partitions(), to.Partitions()
 	available := make([]float64, len(order))
 	var total float64
 	for i, n := range order {
-		before, err := readClock(from[n])
+		before, err := readHeadOf(from, n)
 		if err != nil {
 			return v, fmt.Errorf("comparing: partition %d: %w", n, err)
 		}
-		if to[n] == nil {
+		if _, ok := slices.BinarySearch(later, n); !ok {
 			return v, fmt.Errorf("comparing: partition %d: %w", n, ErrAnotherHistory)
 		}
-		after, err := readClock(to[n])
+		after, err := readHeadOf(to, n)
 		if err != nil {
 			return v, fmt.Errorf("comparing: partition %d: %w", n, err)
 		}
-		if after < before {
+		if after.clock < before.clock {
 			return v, fmt.Errorf("comparing: partition %d: %w", n, ErrAnotherHistory)
 		}
-		available[i] = after - before
+		available[i] = after.clock - before.clock
 		total += available[i]
 	}
 	var all []comparison
@@ -146,7 +146,7 @@ func Compare(
 		if total == 0 || math.IsNaN(total) || take == 0 {
 			continue
 		}
-		x, err := comparePartition(ctx, spec, m, from[n], to[n], take)
+		x, err := comparePartition(ctx, spec, m, stored{from, n}, stored{to, n}, take)
 		if err != nil {
 			return v, fmt.Errorf("comparing: partition %d: %w", n, err)
 		}
@@ -158,9 +158,9 @@ func Compare(
 }
 
 // Serving reports whether some partition of these states has a structure, so that there is something to compare with.
-func Serving(states map[int32]map[string][]byte) (bool, error) {
-	for _, n := range sortedKeys(states) {
-		h, err := readHead(wire.NewReader(states[n]["core"]))
+func Serving(states States) (bool, error) {
+	for _, n := range states.Partitions() {
+		h, err := readHeadOf(states, n)
 		if err != nil {
 			return false, fmt.Errorf("partition %d: %w", n, err)
 		}
@@ -229,23 +229,27 @@ func (v *Verdict) decide(all []comparison) {
 	}
 }
 
-// comparePartition replays the first take records of one partition.
+// comparePartition replays the first take records of one partition. It holds one section at a time, beside the two
+// partitions that it replays in.
 func comparePartition(
-	ctx context.Context, spec *Spec, m *Model, from, to map[string][]byte, take int,
+	ctx context.Context, spec *Spec, m *Model, from, to stored, take int,
 ) ([]comparison, error) {
-	serving, err := RestorePartition(spec, from)
-	if err != nil || !serving.trained {
+	if h, err := readHeadOf(from, from.partition); err != nil || !h.trained {
 		return nil, err
 	}
-	later, err := RestorePartition(spec, to)
+	serving, err := from.restore(spec)
 	if err != nil {
 		return nil, err
 	}
-	records, err := later.sample.tail.learntSince(serving.clock, serving.sample.tail, take)
+	levels, later, err := to.sample(spec)
 	if err != nil {
 		return nil, err
 	}
-	candidate, err := RestorePartition(spec, from)
+	records, err := later.tail.learntSince(serving.clock, serving.sample.tail, take)
+	if err != nil {
+		return nil, err
+	}
+	candidate, err := from.restore(spec)
 	if err != nil {
 		return nil, err
 	}
@@ -255,7 +259,7 @@ func comparePartition(
 	out := make([]comparison, len(records))
 	g, within := errgroup.WithContext(ctx)
 	run := func(p *Partition, loss func(i int, l float64)) {
-		rc := p.levels.Merge(later.levels)
+		rc := p.levels.Merge(levels)
 		g.Go(func() error { return replay(within, p, records, rc, loss) })
 	}
 	run(serving, func(i int, l float64) { out[i].old = l })
@@ -314,10 +318,4 @@ func replay(ctx context.Context, p *Partition, records []record, rc Recode, loss
 		pending[i] = nil
 	}
 	return nil
-}
-
-// readClock reads the clock of a state.
-func readClock(sections map[string][]byte) (float64, error) {
-	h, err := readHead(wire.NewReader(sections["core"]))
-	return h.clock, err
 }

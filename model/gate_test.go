@@ -10,7 +10,7 @@ import (
 	"liftstream/model"
 )
 
-type states = map[int32]map[string][]byte
+type states = model.Held
 
 // fit makes a candidate of partitions.
 func fit(t *testing.T, spec *model.Spec, p ...*model.Partition) (*model.Model, states) {

@@ -29,6 +29,8 @@ type Model struct {
 	Parts map[string][]byte
 	// Info describes the fit in words and numbers: shown by inspect, never needed to score.
 	Info Info
+	// Narrowed says what the components have left out to keep within their budgets, for people. It is not stored.
+	Narrowed []string
 }
 
 // Schema is the schema of the model's levels; it must not be changed.

@@ -293,7 +293,7 @@ func (s *pendingStore) appendChunk(b []byte, chunk uint64) []byte {
 const noPending = -1
 
 func (s *pendingStore) load(
-	format, first, next uint64, features, classes, pending int, section func(string) []byte,
+	format, first, next uint64, features, classes, pending int, read reader,
 ) error {
 	if next < first || next-first > 1<<32 || next > math.MaxInt64 {
 		return fmt.Errorf("pending store from %d to %d", first, next)
@@ -302,36 +302,45 @@ func (s *pendingStore) load(
 	for n := first; n < next; {
 		chunk := n / pendingChunk
 		hi := min(next, (chunk+1)*pendingChunk)
-		w := wire.NewReader(section(pendingName(chunk)))
-		for ; n < hi && w.Err() == nil; n++ {
-			if w.Bool() {
-				s.gap()
-				continue
-			}
-			e := &waiting{}
-			e.Row, e.Class, e.Weight, e.Clock = w.Floats(), int32(w.Varint()), w.Float(), w.Float()
-			e.Time, e.offset, e.row, e.id = w.Varint(), w.Varint(), int32(w.Varint()), w.String()
-			e.pending, e.learnt = w.Floats(), w.Bool()
-			if format > beforeStreamTime {
-				e.since = w.Varint()
-			}
-			if pending == noPending {
-				e.pending = nil
-			}
-			if len(e.Row) != features || e.Class < UnknownClass || int(e.Class) >= classes ||
-				len(e.pending) != 0 && len(e.pending) != pending {
-				w.Fail(fmt.Errorf("record %d does not fit the schema", n))
-			}
-			s.append(e)
-		}
-		if err := w.Done(); err != nil {
+		err := read(pendingName(chunk), func(b []byte) error {
+			return s.loadChunk(b, format, n, hi, features, classes, pending)
+		})
+		if err != nil {
 			return fmt.Errorf("decoding %s: %w", pendingName(chunk), err)
 		}
+		n = hi
 	}
 	for chunk := range s.version {
 		s.version[chunk] = 1
 	}
 	return nil
+}
+
+// loadChunk reads the records from n to hi.
+func (s *pendingStore) loadChunk(b []byte, format, n, hi uint64, features, classes, pending int) error {
+	w := wire.NewReader(b)
+	for ; n < hi && w.Err() == nil; n++ {
+		if w.Bool() {
+			s.gap()
+			continue
+		}
+		e := &waiting{}
+		e.Row, e.Class, e.Weight, e.Clock = w.Floats(), int32(w.Varint()), w.Float(), w.Float()
+		e.Time, e.offset, e.row, e.id = w.Varint(), w.Varint(), int32(w.Varint()), w.String()
+		e.pending, e.learnt = w.Floats(), w.Bool()
+		if format > beforeStreamTime {
+			e.since = w.Varint()
+		}
+		if pending == noPending {
+			e.pending = nil
+		}
+		if len(e.Row) != features || e.Class < UnknownClass || int(e.Class) >= classes ||
+			len(e.pending) != 0 && len(e.pending) != pending {
+			w.Fail(fmt.Errorf("record %d does not fit the schema", n))
+		}
+		s.append(e)
+	}
+	return w.Done()
 }
 
 // carry takes over the waiting records of another schema, without the memory of their scores.

@@ -26,8 +26,8 @@ func restored(t *testing.T, r *pendingStore) *pendingStore {
 		parts[pendingName(lo)] = r.appendChunk(nil, lo)
 	}
 	n := newPendingStore(r.limit, r.window)
-	section := func(name string) []byte { return parts[name] }
-	if err := n.load(StateFormat, r.first, r.next(), 1, 2, 0, section); err != nil {
+	read := func(name string, use func([]byte) error) error { return use(parts[name]) }
+	if err := n.load(StateFormat, r.first, r.next(), 1, 2, 0, read); err != nil {
 		t.Fatal(err)
 	}
 	return n
@@ -147,12 +147,13 @@ func TestLearntRecordsKeepNoMemoryOfScores(t *testing.T) {
 
 func TestHostileRingsNoPanic(t *testing.T) {
 	looked := 0
-	err := newPendingStore(1, 0).load(StateFormat, math.MaxUint64-10, math.MaxUint64-1, 1, 2, 0, func(string) []byte {
-		if looked++; looked > 3 {
-			t.Fatal("the end of the store is never reached")
-		}
-		return nil
-	})
+	err := newPendingStore(1, 0).load(StateFormat, math.MaxUint64-10, math.MaxUint64-1, 1, 2, 0,
+		func(_ string, use func([]byte) error) error {
+			if looked++; looked > 3 {
+				t.Fatal("the end of the store is never reached")
+			}
+			return use(nil)
+		})
 	if err == nil {
 		t.Error("a store at the end of the numbers is accepted")
 	}
@@ -162,7 +163,8 @@ func TestHostileRingsNoPanic(t *testing.T) {
 	chunk := one.appendChunk(nil, 0)
 	for _, ring := range [][2]uint64{{5, 6}, {0, 5}, {1, 1}, {math.MaxUint64, math.MaxUint64}} {
 		tail := newTail(1, 0)
-		if err := tail.load(StateFormat, ring[0], ring[1], 1, 2, func(string) []byte { return chunk }); err == nil {
+		read := func(_ string, use func([]byte) error) error { return use(chunk) }
+		if err := tail.load(StateFormat, ring[0], ring[1], 1, 2, read); err == nil {
 			t.Errorf("a tail of one slot with the records %d to %d is accepted", ring[0], ring[1])
 		}
 	}

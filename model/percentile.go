@@ -165,29 +165,26 @@ func (q *percentile) set(own []scored, limit int, others map[int32][]bucket) {
 
 // percentilePart makes the model's part: the newest scores of each partition, percentileWindow in all, shared out over
 // the partitions like the records that they have seen.
-func percentilePart(parts []*Partition) []byte {
-	var seen float64
-	for _, p := range parts {
-		seen += float64(p.seen)
-	}
-	b := wire.AppendUvarint(nil, uint64(len(parts)))
-	for _, p := range parts {
-		b = wire.AppendVarint(b, int64(p.self))
-		n := 0
-		if seen > 0 {
-			n = int(percentileWindow * float64(p.seen) / seen)
-		}
-		counts := map[int32]map[uint16]int32{}
-		for _, x := range p.percent.newest(n) {
-			c := int32(x.class)
-			if counts[c] == nil {
-				counts[c] = map[uint16]int32{}
-			}
-			counts[c][x.bucket]++
-		}
-		b = appendBuckets(b, ascending(counts))
+func percentilePart(members []member) []byte {
+	b := wire.AppendUvarint(nil, uint64(len(members)))
+	for i := range members {
+		b = wire.AppendVarint(b, int64(members[i].self))
+		b = appendBuckets(b, members[i].scores)
 	}
 	return b
+}
+
+// counted counts scores by class and bucket.
+func counted(scores []scored) map[int32][]bucket {
+	counts := map[int32]map[uint16]int32{}
+	for _, x := range scores {
+		c := int32(x.class)
+		if counts[c] == nil {
+			counts[c] = map[uint16]int32{}
+		}
+		counts[c][x.bucket]++
+	}
+	return ascending(counts)
 }
 
 // readPercentilePart is the inverse of percentilePart; nil of nothing.

@@ -33,6 +33,20 @@ func score(i, what int) (int32, float64) {
 	return int32(Hash(4, uint64(i), uint64(what)) % 3), .001 + .998*u
 }
 
+// members are the partitions as gather keeps them.
+func members(parts ...*Partition) (out []member) {
+	seen := 0.
+	for _, p := range parts {
+		seen += float64(p.seen)
+	}
+	for _, p := range parts {
+		m := member{core: &core{head: head{self: p.self}, seen: p.seen}}
+		m.scores = counted(p.percent.newest(m.share(seen)))
+		out = append(out, m)
+	}
+	return out
+}
+
 // TestPercentilesAreOfOneClassAndAllPartitions: each rank is that among the own newest scores and those of the others
 // that the last model carries, of the same class, before and after a model and a restart.
 func TestPercentilesAreOfOneClassAndAllPartitions(t *testing.T) {
@@ -45,7 +59,7 @@ func TestPercentilesAreOfOneClassAndAllPartitions(t *testing.T) {
 		}
 		parts = append(parts, p)
 	}
-	part, err := readPercentilePart(percentilePart(parts), 3)
+	part, err := readPercentilePart(percentilePart(members(parts...)), 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +187,7 @@ func FuzzPercentiles(f *testing.F) {
 	for i := range 50 {
 		q.rank(score(i, 0))
 	}
-	f.Add(q.appendState(nil), percentilePart([]*Partition{{percent: q, seen: 50}}))
+	f.Add(q.appendState(nil), percentilePart(members(&Partition{percent: q, seen: 50})))
 	f.Fuzz(func(t *testing.T, state, part []byte) {
 		q := newPercentile()
 		if q.load(StateFormat, state, 3, 1) != nil {

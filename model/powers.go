@@ -121,6 +121,10 @@ type Remarker interface {
 	Remark(part []byte) (Remark, error)
 }
 
+// Estimator is a ScorecardFactory that knows beforehand how many steps its Fit takes on so many records: a fit that
+// must do all of its work or none is not begun where these are too many.
+type Estimator interface{ Steps(records int) float64 }
+
 // Timed is a component whose counts fade by time. NotAfter takes back a clock that a record of a wild time has moved
 // ahead of t.
 type Timed interface{ NotAfter(t int64) }

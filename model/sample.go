@@ -20,6 +20,12 @@ func newSample(spec *Spec, partition int32) sample {
 	}
 }
 
+// narrow bounds an empty sample to so many records: half of them for the tail.
+func (s *sample) narrow(records int) {
+	newest := max((records+1)/2, 1)
+	s.tail.capacity, s.reservoir.limit = uint64(newest), max(records-newest, 1)
+}
+
 // push adds the newest record; the reservoir is offered the one that leaves the tail for it.
 func (s *sample) push(r *record) {
 	if s.tail.push(r, &s.out) {
@@ -74,16 +80,16 @@ func (s *sample) evidence(spec *Spec, levels *Levels) *Evidence {
 // loadTail reads a tail that may have been written under another bound. The reservoir has been read: a shorter tail
 // adds to it.
 func (s *sample) loadTail(
-	format, capacity, first, next uint64, slots, classes int, section func(string) []byte,
+	format, capacity, first, next uint64, slots, classes int, read reader,
 ) error {
 	if capacity == s.tail.capacity {
-		return s.tail.load(format, first, next, slots, classes, section)
+		return s.tail.load(format, first, next, slots, classes, read)
 	}
 	if capacity == 0 || capacity > 1<<40 {
 		return fmt.Errorf("tail of %d records", capacity)
 	}
 	old := &tail{features: s.tail.features, capacity: capacity}
-	if err := old.load(format, first, next, slots, classes, section); err != nil {
+	if err := old.load(format, first, next, slots, classes, read); err != nil {
 		return err
 	}
 	var r record

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"liftstream/model/wire"
@@ -223,15 +224,34 @@ func (s *Sieve) appendChunk(b []byte, chunk uint64) []byte {
 }
 
 // loadSieve reads the sieve of a state, with the settings under which the state was made; nil where it has none.
-func loadSieve(sections map[string][]byte) (*Sieve, error) {
-	head, ok := sections[sectionSieve]
-	if !ok {
+func loadSieve(names []string, read reader) (s *Sieve, err error) {
+	if !slices.Contains(names, sectionSieve) {
 		return nil, nil
 	}
-	fail := func(name string, err error) (*Sieve, error) { return nil, fmt.Errorf("decoding %s: %w", name, err) }
+	var end uint64
+	err = read(sectionSieve, func(b []byte) (err error) {
+		s, end, err = readSieve(b)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("decoding %s: %w", sectionSieve, err)
+	}
+	for n := s.first; n < end; {
+		name := sieveName(n / sieveChunk)
+		hi := min(end, (n/sieveChunk+1)*sieveChunk)
+		if err := read(name, func(b []byte) error { return s.loadChunk(b, hi-n) }); err != nil {
+			return nil, fmt.Errorf("decoding %s: %w", name, err)
+		}
+		n = hi
+	}
+	return s, nil
+}
+
+// readSieve reads a sieve without its entries, and the number after the last one.
+func readSieve(head []byte) (s *Sieve, end uint64, err error) {
 	r := wire.NewReader(head)
 	if f := r.Uvarint(); r.Err() == nil && f != sieveFormat {
-		return fail(sectionSieve, fmt.Errorf("format %d, this build reads %d", f, sieveFormat))
+		return nil, 0, fmt.Errorf("format %d, this build reads %d", f, sieveFormat)
 	}
 	window, bytes, first, entries := r.Uvarint(), r.Uvarint(), r.Uvarint(), r.Uvarint()
 	rows := r.Uvarint()
@@ -241,31 +261,29 @@ func loadSieve(sections map[string][]byte) (*Sieve, error) {
 	}
 	sifted := Sifted{r.Uvarint(), r.Uvarint()}
 	if err := r.Done(); err != nil {
-		return fail(sectionSieve, err)
+		return nil, 0, err
 	}
 	if window == 0 || window > math.MaxInt64 || bytes > math.MaxInt64 || first > math.MaxInt64 ||
 		entries > max(bytes/sieveEntry, 1) {
-		return fail(sectionSieve, fmt.Errorf("%d entries from %d, window %d, bytes %d", entries, first, window, bytes))
+		return nil, 0, fmt.Errorf("%d entries from %d, window %d, bytes %d", entries, first, window, bytes)
 	}
-	s := emptySieve(int64(window), int64(bytes))
+	s = emptySieve(int64(window), int64(bytes))
 	s.first, s.rows, s.times, s.sifted = first, rows, times, sifted
-	for n, end := first, first+entries; n < end; {
-		name := sieveName(n / sieveChunk)
-		hi := min(end, (n/sieveChunk+1)*sieveChunk)
-		r := wire.NewReader(sections[name])
-		for ; n < hi && r.Err() == nil; n++ {
-			var e sieved
-			if copy(e.id[:], r.Bytes()) != len(e.id) && r.Err() == nil {
-				_ = r.Fail(fmt.Errorf("entry %d has no whole id", n))
-			}
-			e.time, e.labelled = r.Varint(), r.Bool()
-			s.add(e)
+	return s, first + entries, nil
+}
+
+// loadChunk reads the next n entries.
+func (s *Sieve) loadChunk(b []byte, n uint64) error {
+	r := wire.NewReader(b)
+	for i := uint64(0); i < n && r.Err() == nil; i++ {
+		var e sieved
+		if copy(e.id[:], r.Bytes()) != len(e.id) && r.Err() == nil {
+			_ = r.Fail(fmt.Errorf("entry %d has no whole id", s.first+uint64(len(s.entries))))
 		}
-		if err := r.Done(); err != nil {
-			return fail(name, err)
-		}
+		e.time, e.labelled = r.Varint(), r.Bool()
+		s.add(e)
 	}
-	return s, nil
+	return r.Done()
 }
 
 // carry takes over the entries of another sieve, as many as there is room for.

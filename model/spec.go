@@ -26,21 +26,15 @@ type Options struct {
 	WaitWindow       int64 // nanoseconds of record time after which a waiting record expires; 0 = never
 	ExpireAs         int32 // class that an expired record is learnt as; Unlabelled = dropped
 	Correct          bool  // a second label of the same record replaces the first
+	FitBytes         int64 // bound of the records that a fit holds of all partitions; 0 = none
 	DedupWindow      int64 // nanoseconds of record time within which a record of the same id is a duplicate; 0 = never
 	DedupBytes       int64 // bound of the ids that are remembered for it
 	Why              int   // reasons a score; negative = all, with the named terms
 	Gate             float64
 	Seed             uint64
-	Work             int64 // budget of Fit in steps for each component; 0 = StageWork
+	Work             int64 // budget of Fit in steps for each component; 0 = StageWork. See FitWork
 	// Spelling has the texts of levels in states of an earlier build, for a replay of its work; nil = this build's.
 	Spelling *Spelling
-}
-
-func (o *Options) work() int64 {
-	if o.Work > 0 {
-		return o.Work
-	}
-	return StageWork
 }
 
 // Check says whether partitions can be made of the Spec: no two factories may have the same name, and no two components

@@ -91,16 +91,16 @@ const componentSections = "model/"
 
 func sectionOf(component string) string { return componentSections + component }
 
-// made reports whether a state was made by exactly the components of the Spec.
-func (s *Spec) made(sections map[string][]byte) bool {
+// made reports whether a state of these sections was made by exactly the components of the Spec.
+func (s *Spec) made(names []string) bool {
 	n := 0
-	for name := range sections {
+	for _, name := range names {
 		if strings.HasPrefix(name, componentSections) {
 			n++
 		}
 	}
 	for i := range len(s.Components) + 1 {
-		if _, ok := sections[sectionOf(s.name(i))]; !ok {
+		if !slices.Contains(names, sectionOf(s.name(i))) {
 			return false
 		}
 	}
@@ -128,105 +128,186 @@ func readHead(r *wire.Reader) (h head, err error) {
 	return h, nil
 }
 
-// RestorePartition rebuilds a partition from the bytes of its Sections. Foreign or damaged ones give an error.
-func RestorePartition(spec *Spec, sections map[string][]byte) (*Partition, error) {
-	r := wire.NewReader(sections["core"])
-	head, err := readHead(r)
-	if err != nil {
+// core is the section "core".
+type core struct {
+	head
+	seen                      uint64
+	next                      int64
+	counts                    classCounts
+	lost                      Losses
+	capacity, first, end      uint64 // of the tail
+	slots                     int
+	offered                   uint64 // to the reservoir
+	pendingFirst, pendingNext uint64
+	time                      streamTime
+	newest                    int64 // up to beforeStreamTime, in place of time
+}
+
+// readCore reads the section "core" of a state of this configuration.
+func (s *Spec) readCore(b []byte) (*core, error) {
+	r := wire.NewReader(b)
+	c := &core{counts: newClassCounts(len(s.Schema.Classes))}
+	var err error
+	if c.head, err = readHead(r); err != nil {
 		return nil, fmt.Errorf("restoring state: %w", err)
 	}
-	if head.fingerprint != spec.Options.Fingerprint {
+	if c.fingerprint != s.Options.Fingerprint {
 		return nil, fmt.Errorf("restoring state: %w", ErrModelForeign)
 	}
-	p, err := newPartition(spec, head.self)
-	if err != nil {
-		return nil, fmt.Errorf("restoring state: %w", err)
-	}
-	p.trained, p.version = head.trained, head.version
-	p.clock, p.seen, p.next = head.clock, r.Uvarint(), r.Varint()
-	r.FloatsInto(p.counts.sum)
-	if head.format > oldestState {
-		p.counts.square = r.Float()
+	c.seen, c.next = r.Uvarint(), r.Varint()
+	r.FloatsInto(c.counts.sum)
+	if c.format > oldestState {
+		c.counts.square = r.Float()
 	} else {
-		for _, c := range p.counts.sum {
-			p.counts.square += c
+		for _, n := range c.counts.sum {
+			c.counts.square += n
 		}
 	}
-	p.lost = Losses{r.Uvarint(), r.Uvarint()}
-	capacity, first, next, slots := r.Uvarint(), r.Uvarint(), r.Uvarint(), r.Int(math.MaxInt32)
-	offered := r.Uvarint()
-	pendingFirst, pendingNext := r.Uvarint(), r.Uvarint()
-	var newest int64
-	if head.format > beforeStreamTime {
-		p.time = readStreamTime(r)
+	c.lost = Losses{r.Uvarint(), r.Uvarint()}
+	c.capacity, c.first, c.end, c.slots = r.Uvarint(), r.Uvarint(), r.Uvarint(), r.Int(math.MaxInt32)
+	c.offered = r.Uvarint()
+	c.pendingFirst, c.pendingNext = r.Uvarint(), r.Uvarint()
+	if c.format > beforeStreamTime {
+		c.time = readStreamTime(r)
 	} else {
-		newest = r.Varint()
+		c.newest = r.Varint()
 	}
 	if err := r.Done(); err != nil {
 		return nil, fmt.Errorf("restoring state: decoding core: %w", err)
 	}
-	lr := wire.NewReader(sections[SectionLevels])
-	levels, err := DecodeLevels(spec.Schema, lr)
+	if !s.Schema.possible(nil, c.clock) {
+		return nil, fmt.Errorf("restoring state: clock %v", c.clock)
+	}
+	return c, nil
+}
+
+// readLevels reads the section "levels".
+func (s *Spec) readLevels(b []byte) (*Levels, error) {
+	r := wire.NewReader(b)
+	levels, err := DecodeLevels(s.Schema, r)
 	if err == nil {
-		err = lr.Done()
+		err = r.Done()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("restoring state: decoding levels: %w", err)
 	}
-	levels.spell(spec.Options.Spelling)
-	p.levels = levels
-	if p.Sieve, err = loadSieve(sections); err != nil {
-		return nil, fmt.Errorf("restoring state: %w", err)
+	levels.spell(s.Options.Spelling)
+	return levels, nil
+}
+
+// reader calls use with the bytes of a section, which belong to use until it returns.
+type reader func(section string, use func(b []byte) error) error
+
+// restoreSample reads the records of a state that was made under s into an empty sample, section by section.
+func (c *core) restoreSample(s *Spec, read reader, out *sample) error {
+	n, classes := len(s.Schema.Features), len(s.Schema.Classes)
+	err := read("reservoir", func(b []byte) error { // before loadTail, which may add to it
+		return out.reservoir.load(b, c.offered, n, classes)
+	})
+	if err == nil {
+		err = out.loadTail(c.format, c.capacity, c.first, c.end, c.slots, classes, read)
 	}
-	components, scorecard, err := newComponents(spec, levels)
+	if err == nil {
+		err = out.check(s.Schema)
+	}
+	if err != nil {
+		return fmt.Errorf("restoring state: %w", err)
+	}
+	return nil
+}
+
+// restorePercentile reads the section "percentile".
+func (c *core) restorePercentile(s *Spec, b []byte) (percentile, error) {
+	q := newPercentile()
+	if err := q.load(c.format, b, len(s.Schema.Classes), s.Schema.Positive); err != nil {
+		return q, fmt.Errorf("restoring state: %w", err)
+	}
+	return q, nil
+}
+
+// RestorePartition rebuilds a partition from the bytes of its Sections. Foreign or damaged ones give an error.
+func RestorePartition(spec *Spec, sections map[string][]byte) (*Partition, error) {
+	return stored{Held{0: sections}, 0}.restore(spec)
+}
+
+// restorePartition rebuilds a partition from the sections of these names.
+func restorePartition(spec *Spec, names []string, read reader) (*Partition, error) {
+	var c *core
+	err := read("core", func(b []byte) (err error) {
+		c, err = spec.readCore(b)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	p, err := newPartition(spec, c.self)
 	if err != nil {
 		return nil, fmt.Errorf("restoring state: %w", err)
 	}
-	for i, c := range append(slices.Clone(components), Component(scorecard)) {
-		name := p.spec.name(i)
-		b, ok := sections[sectionOf(name)]
-		if !ok && i < len(components) {
-			continue // the state was made without it: it stays empty until the next model
-		}
-		if err := c.LoadState(b); err != nil {
-			return nil, fmt.Errorf("restoring state: decoding %s: %w", name, err)
-		}
+	p.trained, p.version, p.clock, p.seen, p.next = c.trained, c.version, c.clock, c.seen, c.next
+	p.counts, p.lost, p.time = c.counts, c.lost, c.time
+	err = read(SectionLevels, func(b []byte) (err error) {
+		p.levels, err = spec.readLevels(b)
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
-	p.scorer = newScorer(spec, components, scorecard)
-	pending := len(p.scorer.pending)
-	if !spec.made(sections) {
-		pending = noPending
-	}
-	section := func(name string) []byte { return sections[name] }
-	n, classes := len(spec.Schema.Features), len(spec.Schema.Classes)
-	for _, err := range []error{
-		p.sample.reservoir.load(sections["reservoir"], offered, n, classes), // before loadTail, which may add to it
-		p.sample.loadTail(head.format, capacity, first, next, slots, classes, section),
-		p.percent.load(head.format, sections["percentile"], classes, spec.Schema.Positive),
-		p.store.load(head.format, pendingFirst, pendingNext, n, classes, pending, section),
-	} {
-		if err != nil {
-			return nil, fmt.Errorf("restoring state: %w", err)
-		}
-	}
-	if err := checkRecords(spec.Schema, p.clock, &p.sample, p.store); err != nil {
+	if p.Sieve, err = loadSieve(names, read); err != nil {
 		return nil, fmt.Errorf("restoring state: %w", err)
 	}
-	if head.format <= beforeStreamTime {
-		heal(p, newest)
+	if p.scorer, err = loadScorer(spec, p.levels, names, read); err != nil {
+		return nil, fmt.Errorf("restoring state: %w", err)
+	}
+	if err := c.restoreSample(spec, read, &p.sample); err != nil {
+		return nil, err
+	}
+	err = read("percentile", func(b []byte) (err error) {
+		p.percent, err = c.restorePercentile(spec, b)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	pending := len(p.scorer.pending)
+	if !spec.made(names) {
+		pending = noPending
+	}
+	n, classes := len(spec.Schema.Features), len(spec.Schema.Classes)
+	err = p.store.load(c.format, c.pendingFirst, c.pendingNext, n, classes, pending, read)
+	if err == nil {
+		err = p.store.check(spec.Schema)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("restoring state: %w", err)
+	}
+	if c.format <= beforeStreamTime {
+		heal(p, c.newest)
 	}
 	return p, nil
 }
 
-// checkRecords checks the indices of tables: level codes, and clocks.
-func checkRecords(schema *Schema, clock float64, s *sample, store *pendingStore) error {
-	if !schema.possible(nil, clock) {
-		return fmt.Errorf("clock %v", clock)
+// loadScorer reads the sections of the components. Those of a component without one stay empty until the next model.
+func loadScorer(spec *Spec, levels *Levels, names []string, read reader) (s scorer, err error) {
+	components, scorecard, err := newComponents(spec, levels)
+	if err != nil {
+		return s, err
 	}
-	if err := s.check(schema); err != nil {
-		return err
+	for i, c := range append(slices.Clone(components), Component(scorecard)) {
+		name := spec.name(i)
+		if i < len(components) && !slices.Contains(names, sectionOf(name)) {
+			continue
+		}
+		if err := read(sectionOf(name), c.LoadState); err != nil {
+			return s, fmt.Errorf("decoding %s: %w", name, err)
+		}
 	}
-	for i, w := range store.entries {
+	return newScorer(spec, components, scorecard), nil
+}
+
+// check returns an error for a waiting record that no partition of the schema can hold.
+func (s *pendingStore) check(schema *Schema) error {
+	for i, w := range s.entries {
 		if w != nil && !schema.possible(w.Row, w.Clock) {
 			return fmt.Errorf("the pending store holds an impossible record %d", i)
 		}

@@ -79,7 +79,7 @@ func FuzzDecodeModel(f *testing.F) {
 	spec := newSpec(nil)
 	p := model.NewPartition(spec, 0)
 	feed(p, 0, 200, 100, nil)
-	m, err := model.Fit(context.Background(), spec, map[int32]map[string][]byte{0: p.Snapshot()}, nil)
+	m, err := model.Fit(context.Background(), spec, model.Held{0: p.Snapshot()}, nil)
 	if err != nil {
 		f.Fatal(err)
 	}

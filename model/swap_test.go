@@ -50,7 +50,7 @@ func TestSwapRefuses(t *testing.T) {
 	spec := newSpec(nil)
 	p := model.NewPartition(spec, 0)
 	feed(p, 0, 500, 100, nil)
-	m, err := model.Fit(context.Background(), spec, map[int32]map[string][]byte{0: p.Snapshot()}, nil)
+	m, err := model.Fit(context.Background(), spec, model.Held{0: p.Snapshot()}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -176,43 +176,53 @@ func (t *tail) appendChunk(b []byte, c int) []byte {
 
 // load reads the parts that the section "core" announced: slots filled, and the ring's ends. Parts of format 2 do not
 // say how long a label took; the records then count as scored when they were learnt.
-func (t *tail) load(format uint64, first, next uint64, slots int, classes int, section func(name string) []byte) error {
+func (t *tail) load(format, first, next uint64, slots, classes int, read reader) error {
 	if slots > int(t.capacity) || uint64(slots) != min(next, t.capacity) || first != next-uint64(slots) {
 		return fmt.Errorf("tail of %d records in %d slots does not fit %d: memory.tail changed", next-first, slots,
 			t.capacity)
 	}
 	for c := 0; c*tailChunk < slots; c++ {
-		r := wire.NewReader(section(tailName(c)))
-		rows, class, weight, clock := r.Floats(), wire.Ints[int32](r), r.Floats(), r.Floats()
-		time, offset, row := wire.Ints[int64](r), wire.Ints[int64](r), wire.Ints[int32](r)
-		lag := make([]int32, len(row))
-		if format >= 3 {
-			lag = wire.Ints[int32](r)
-		}
-		if err := r.Done(); err != nil {
+		err := read(tailName(c), func(b []byte) error {
+			return t.loadChunk(b, format, min(tailChunk, slots-c*tailChunk), classes)
+		})
+		if err != nil {
 			return fmt.Errorf("decoding %s: %w", tailName(c), err)
 		}
-		n := min(tailChunk, slots-c*tailChunk)
-		if len(rows) != n*t.features || len(class) != n || len(weight) != n || len(clock) != n || len(time) != n ||
-			len(offset) != n || len(row) != n || len(lag) != n {
-			return fmt.Errorf("decoding %s: %d records where %d should be", tailName(c), len(class), n)
-		}
-		for _, y := range class {
-			if y < 0 || int(y) >= classes {
-				return fmt.Errorf("decoding %s: class %d", tailName(c), y)
-			}
-		}
-		for _, n := range lag {
-			if n < 0 {
-				return fmt.Errorf("decoding %s: a label %d records before its score", tailName(c), -n)
-			}
-		}
-		t.rows, t.class = append(t.rows, rows...), append(t.class, class...)
-		t.weight, t.clock = append(t.weight, weight...), append(t.clock, clock...)
-		t.time, t.offset, t.row = append(t.time, time...), append(t.offset, offset...), append(t.row, row...)
-		t.lag = append(t.lag, lag...)
-		t.version = append(t.version, 1)
 	}
 	t.first, t.next = first, next
+	return nil
+}
+
+// loadChunk reads the next n slots.
+func (t *tail) loadChunk(b []byte, format uint64, n, classes int) error {
+	r := wire.NewReader(b)
+	rows, class, weight, clock := r.Floats(), wire.Ints[int32](r), r.Floats(), r.Floats()
+	time, offset, row := wire.Ints[int64](r), wire.Ints[int64](r), wire.Ints[int32](r)
+	lag := make([]int32, len(row))
+	if format >= 3 {
+		lag = wire.Ints[int32](r)
+	}
+	if err := r.Done(); err != nil {
+		return err
+	}
+	if len(rows) != n*t.features || len(class) != n || len(weight) != n || len(clock) != n || len(time) != n ||
+		len(offset) != n || len(row) != n || len(lag) != n {
+		return fmt.Errorf("%d records where %d should be", len(class), n)
+	}
+	for _, y := range class {
+		if y < 0 || int(y) >= classes {
+			return fmt.Errorf("class %d", y)
+		}
+	}
+	for _, n := range lag {
+		if n < 0 {
+			return fmt.Errorf("a label %d records before its score", -n)
+		}
+	}
+	t.rows, t.class = append(t.rows, rows...), append(t.class, class...)
+	t.weight, t.clock = append(t.weight, weight...), append(t.clock, clock...)
+	t.time, t.offset, t.row = append(t.time, time...), append(t.offset, offset...), append(t.row, row...)
+	t.lag = append(t.lag, lag...)
+	t.version = append(t.version, 1)
 	return nil
 }

@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"math"
 	"slices"
+	"sync"
 )
 
 // Budgets of the work of a fit, in steps for each component. A step is about a nanosecond of one processor. A budget in
@@ -16,9 +19,44 @@ const (
 	// StageWork is for the models that the trainer of a stage fits, and for those of an evaluation; Options.Work lowers
 	// it.
 	StageWork = 1 << 36
+	// FirstWork is for the first model of a stage, which must come soon: about a second for each component. The models
+	// that follow it have StageWork.
+	FirstWork = 1 << 30
 	// FileWork is for a model of files.
 	FileWork = 1 << 40
 )
+
+// FitWork is the budget of a fit in steps for each component. first says that no model was published before.
+func (o *Options) FitWork(first bool) int64 {
+	work := int64(StageWork)
+	if o.Work > 0 {
+		work = o.Work
+	}
+	if first {
+		work = min(work, FirstWork)
+	}
+	return work
+}
+
+// narrowings are the features and records that the components of a fit leave out, in words.
+type narrowings struct {
+	mu    sync.Mutex
+	texts map[string]bool
+}
+
+// LeavesOut notes what a Fit leaves out to keep within its budget, such as "looks at the 3 strongest of 5 features". It
+// shows in Model.Narrowed.
+func (e *Evidence) LeavesOut(text string) {
+	if e.narrowed == nil {
+		return
+	}
+	e.narrowed.mu.Lock()
+	defer e.narrowed.mu.Unlock()
+	e.narrowed.texts[e.component+" "+text] = true
+}
+
+// all returns the notes in the order of their texts.
+func (n *narrowings) all() []string { return slices.Sorted(maps.Keys(n.texts)) }
 
 // ErrTooMuchWork is returned by a Fit that must do all of its work and has too small a budget for it; see
 // Evidence.Strict.
@@ -96,6 +134,7 @@ func (e *Evidence) Strongest(ctx context.Context, features []int32, n int) ([]in
 	if n >= len(features) {
 		return features, nil
 	}
+	e.LeavesOut(fmt.Sprintf("looks at the %d strongest of %d features", n, len(features)))
 	type ranked struct {
 		feature int32
 		tells   float64
@@ -107,13 +146,24 @@ func (e *Evidence) Strongest(ctx context.Context, features []int32, n int) ([]in
 			rows = append(rows, i)
 		}
 	}
+	told := e.told
+	if told == nil {
+		told = &tellings{by: map[int32]float64{}}
+	}
+	told.mu.Lock()
+	defer told.mu.Unlock()
 	order := make([]ranked, 0, len(features))
 	values := make([]float64, 0, len(rows))
 	for k, f := range features {
 		if k%64 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		order = append(order, ranked{f, e.tells(int(f), rows, values)})
+		x, ok := told.by[f]
+		if !ok {
+			x = e.tells(int(f), rows, values)
+			told.by[f] = x
+		}
+		order = append(order, ranked{f, x})
 	}
 	slices.SortStableFunc(order, func(a, b ranked) int { return cmp.Compare(b.tells, a.tells) })
 	out := make([]int32, n)
@@ -122,6 +172,12 @@ func (e *Evidence) Strongest(ctx context.Context, features []int32, n int) ([]in
 	}
 	slices.Sort(out)
 	return out, nil
+}
+
+// tellings are the results of tells, which the components of a fit share.
+type tellings struct {
+	mu sync.Mutex
+	by map[int32]float64
 }
 
 // tells is the corrected mutual information of a feature and the class over the rows; values is working memory.

@@ -78,7 +78,7 @@ func TestTheLoopFitsWithinItsWork(t *testing.T) {
 			}
 			var err error
 			if m == nil {
-				if m, err = model.FitAnew(t.Context(), spec, map[int32]map[string][]byte{0: p.Snapshot()}, nil); err != nil {
+				if m, err = model.FitAnew(t.Context(), spec, model.Held{0: p.Snapshot()}, nil); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -100,7 +100,7 @@ func TestTheLoopFitsWithinItsWork(t *testing.T) {
 }
 
 // TestTheLoopLeavesOutWhatItCannotAfford: a component that needs more than the budget of the loop has no part in model
-// 0, and one in the model of the trainer, whose budget is larger.
+// 0, and one in the models of the trainer, whose budgets are larger: that of the first one is smaller than the others'.
 func TestTheLoopLeavesOutWhatItCannotAfford(t *testing.T) {
 	g := &greedy{Factory: counting{}}
 	spec := wideSpec(3, g)
@@ -119,16 +119,22 @@ func TestTheLoopLeavesOutWhatItCannotAfford(t *testing.T) {
 		t.Error("the component has a part")
 	}
 	g.work = nil
-	m, err := model.FitAnew(t.Context(), spec, map[int32]map[string][]byte{0: p.Snapshot()}, nil)
-	if err != nil || len(g.work) != 1 || g.work[0] != model.StageWork {
+	states := model.Held{0: p.Snapshot()}
+	m, err := model.FitAnew(t.Context(), spec, states, nil)
+	if err != nil || len(g.work) != 1 || g.work[0] != model.FirstWork {
+		t.Fatalf("%v, budgets %d", err, g.work)
+	}
+	if _, err := model.FitAnew(t.Context(), spec, states, m); err != nil || g.work[1] != model.StageWork {
+		t.Fatalf("%v, budgets %d", err, g.work)
+	}
+	if _, err := model.Fit(t.Context(), spec, states, nil); err != nil || g.work[2] != model.StageWork {
 		t.Fatalf("%v, budgets %d", err, g.work)
 	}
 	if err := p.Swap(m); err != nil || p.Component("counting").InputCount() != 1 {
 		t.Errorf("%v, %d inputs", err, p.Component("counting").InputCount())
 	}
-	spec.Options.Work = 1 << 30
-	if _, err := model.FitAnew(t.Context(), spec, map[int32]map[string][]byte{0: p.Snapshot()}, m); err != nil ||
-		g.work[1] != 1<<30 {
+	spec.Options.Work = 1 << 29
+	if _, err := model.FitAnew(t.Context(), spec, states, nil); err != nil || g.work[3] != 1<<29 {
 		t.Errorf("%v, budgets %d", err, g.work)
 	}
 }
@@ -237,4 +243,45 @@ func TestALongBatchIsGivenUpBetweenSlices(t *testing.T) {
 	if model.EventsWhile(stopped, b, &out, func(row int) bool { return row < 50 }) || stopped.Seen() >= 100 {
 		t.Errorf("%d rows taken after the answer no", stopped.Seen())
 	}
+}
+
+// TestAModelSaysWhatItLeavesOut: the features that components have not looked at stand in words beside the model, and
+// in none that has looked at all.
+func TestAModelSaysWhatItLeavesOut(t *testing.T) {
+	spec := wideSpec(3, picky{})
+	p := model.NewPartition(spec, 0)
+	var out model.Scores
+	p.Events(wideBatch(3, 120, 0), &out)
+	for work, want := range map[int64][]string{0: nil, 2: {"picky looks at the 2 strongest of 3 features"}} {
+		spec.Options.Work = work
+		if work == 2 {
+			spec.Scorecard = modest{spec.Scorecard}
+		}
+		m, err := model.FitAnew(t.Context(), spec, model.Held{0: p.Snapshot()}, nil)
+		if err != nil || !slices.Equal(m.Narrowed, want) {
+			t.Errorf("work %d: %v, leaves out %q", work, err, m.Narrowed)
+		}
+	}
+}
+
+// picky is a component that looks at as many features as it has steps.
+type picky struct{ counting }
+
+func (picky) Name() string { return "picky" }
+
+func (picky) Fit(ctx context.Context, ev *model.Evidence, _ []byte) ([]byte, error) {
+	n, err := ev.Afford(3, func(n int) float64 { return float64(n) })
+	if err == nil {
+		_, err = ev.Strongest(ctx, []int32{0, 1, 2}, n)
+	}
+	return []byte{1}, err
+}
+
+// modest is a scorecard for which any budget is enough.
+type modest struct{ model.ScorecardFactory }
+
+func (f modest) Fit(ctx context.Context, ev *model.Evidence, in *model.Offer, previous []byte) ([]byte, error) {
+	all := *ev
+	all.Work = 0
+	return f.ScorecardFactory.Fit(ctx, &all, in, previous)
 }

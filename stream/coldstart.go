@@ -3,6 +3,7 @@ package stream
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 
 	"go.uber.org/zap"
@@ -71,25 +72,31 @@ func (t *trainer) begin(ctx context.Context, snaps map[int32]*state.Manifest, pr
 	for _, m := range snaps {
 		t.cold.tried += m.Labelled
 	}
-	states, _ := t.sections(snaps)
-	began := o.Now()
-	m, err := t.bounded(ctx, func(budget context.Context, spec *model.Spec) (*model.Model, error) {
+	states := state.NewSnapshots(t.held(snaps))
+	began, first := o.Now(), previous == nil
+	t.lacks(first, fmt.Sprintf("a fit of %.0f labelled records runs", t.cold.tried))
+	m, err := t.bounded(ctx, first, func(budget context.Context, spec *model.Spec) (*model.Model, error) {
 		return model.FitAnew(budget, spec, states, previous)
 	})
 	switch {
 	case errors.Is(err, model.ErrOneClass):
+		t.lacks(first, "all labelled records are of one class")
 		return errNotYet
 	case errors.Is(err, errLessWork):
+		t.lacks(first, fmt.Sprintf("a fit took longer than fit.budget (%v); the next one does less work and has more time",
+			o.FitBudget))
 		t.cold.tried = 0
 		return errNotYet
 	case err != nil:
 		return err
 	case m == nil:
+		t.lacks(first, fmt.Sprintf("the last fit failed, see the log; the next one comes at %.0f labelled records",
+			2*t.cold.tried))
 		return errNotYet
 	}
 	t.ready = m
 	t.remarks(m, o.Log.With(zap.Int("records", m.Info.Records))).Info("model of the first records fitted",
-		zap.Duration("took", o.Now().Sub(began)))
+		zap.Duration("took", o.Now().Sub(began)), zap.Strings("left_out", m.Narrowed))
 	return t.serve(ctx)
 }
 
@@ -105,8 +112,31 @@ func (t *trainer) serve(ctx context.Context) (err error) {
 	o.Metrics.Fits.WithLabelValues("published").Inc()
 	t.s.fits.Add(1)
 	o.Log.Info("model published", zap.Int64("model", t.ready.Version))
+	t.lacking(leftOut(t.ready))
 	t.ready = nil
 	return nil
+}
+
+// lacks says why there is no model yet, where that is so.
+func (t *trainer) lacks(first bool, because string) {
+	if first {
+		t.lacking([]string{"no model yet: " + because})
+	}
+}
+
+// leftOut says what a model lacks.
+func leftOut(m *model.Model) (texts []string) {
+	for _, text := range m.Narrowed {
+		texts = append(texts, fmt.Sprintf("model %d: %s", m.Version, text))
+	}
+	return texts
+}
+
+// lacking notes what the scores lack, as the trainer knows it.
+func (t *trainer) lacking(texts []string) {
+	t.s.mu.Lock()
+	t.s.lacks = texts
+	t.s.mu.Unlock()
 }
 
 // patientSteps is the number of failed steps, one after the other, from which on the stage is not ready for an error
@@ -144,18 +174,25 @@ func (s *Stage) trouble(text string) {
 // errLessWork is returned by bounded when the time of a fit has passed and the next one gets a smaller budget of work.
 var errLessWork = errors.New("the fit took longer than its time")
 
+// mostDoublings bounds how often the time of the first fit is doubled: with any model there is something to serve.
+const mostDoublings = 6
+
 // leastWork is the smallest budget of work that a fit gets, in steps.
 const leastWork = 1 << 26
 
 // bounded runs a fit within its time. A fit that takes longer is given up; the next ones get an eighth of its budget of
-// work, and leave out features or records to keep within that. It returns nil where the fit has failed, which it says
-// in the log, and an error where the stage stops.
+// work, and leave out features or records to keep within that. Where there is no model yet, which first says, the next
+// one gets twice the time, too. It returns nil where the fit has failed, which it says in the log, and an error where
+// the stage stops.
 func (t *trainer) bounded(
-	ctx context.Context, fit func(ctx context.Context, spec *model.Spec) (*model.Model, error),
+	ctx context.Context, first bool, fit func(ctx context.Context, spec *model.Spec) (*model.Model, error),
 ) (m *model.Model, err error) {
 	o := &t.s.o
-	began := o.Now()
-	budget, cancel := context.WithTimeout(ctx, o.FitBudget)
+	began, limit := o.Now(), o.FitBudget
+	if first {
+		limit <<= t.late
+	}
+	budget, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	spec := *o.Spec
 	spec.Options.Work = t.work
@@ -175,39 +212,53 @@ func (t *trainer) bounded(
 	}
 	o.Metrics.FitTime.Observe(o.Now().Sub(began).Seconds())
 	if err == nil {
+		t.afford(m, spec.Options.FitWork(first))
 		return m, nil
 	}
 	o.Metrics.Fits.WithLabelValues("failed").Inc()
 	if errors.Is(err, context.DeadlineExceeded) && budget.Err() != nil {
-		if t.work = spec.Options.Work / 8; spec.Options.Work <= 0 {
-			t.work = model.StageWork / 8
+		t.work, t.slow = spec.Options.FitWork(first)/8, true
+		left := t.work >= leastWork
+		t.work = max(t.work, leastWork)
+		if first && t.late < mostDoublings {
+			t.late++
+			left = true
 		}
-		if t.work >= leastWork {
-			o.Log.Warn("a fit took longer than fit.budget; the next one does an eighth of the work, and leaves out features "+
-				"or records that it cannot afford", zap.Duration("budget", o.FitBudget), zap.Int64("steps", t.work))
+		if left {
+			o.Log.Warn("a fit took longer than fit.budget; the next one does an eighth of the work, and leaves out features or "+
+				"records that it cannot afford; where there is no model yet, it has twice the time", zap.Duration("budget", limit),
+				zap.Int64("steps", t.work))
 			return nil, errLessWork
 		}
-		t.work = leastWork
 	}
 	o.Log.Warn("fit failed; the serving model stays", zap.Error(err))
 	return nil, nil
 }
 
-// sections reads the sections of the snapshots that can be read, and holds these.
-func (t *trainer) sections(snaps map[int32]*state.Manifest) (
-	states map[int32]map[string][]byte, from map[int32]*state.Snapshot,
-) {
-	states, from = map[int32]map[string][]byte{}, map[int32]*state.Snapshot{}
+// afford gives the next fits eight times the work of one that has left out something and ended in time, until one does
+// not: the first fit with all of the work would be given up where there are many features.
+func (t *trainer) afford(m *model.Model, work int64) {
+	switch {
+	case t.slow:
+	case len(m.Narrowed) == 0 || work >= model.StageWork/8:
+		t.work = 0
+	default:
+		t.work = 8 * work
+	}
+}
+
+// held holds the snapshots that can be read.
+func (t *trainer) held(snaps map[int32]*state.Manifest) map[int32]*state.Snapshot {
+	held := map[int32]*state.Snapshot{}
 	for p, m := range snaps {
-		sections, err := t.logs[p].Sections(m)
-		if err != nil {
+		if err := t.logs[p].Check(m); err != nil {
 			t.s.o.Log.Warn("fitting without a partition whose snapshot cannot be read", zap.Int32("partition", p),
 				zap.Error(err))
 			continue
 		}
-		states[p], from[p] = sections, t.logs[p].Hold(m)
+		held[p] = t.logs[p].Hold(m)
 	}
-	return states, from
+	return held
 }
 
 // coldSnapshotDue reports whether a partition has learnt so many records since the last mark that the trainer may make

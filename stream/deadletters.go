@@ -12,6 +12,7 @@ import (
 	"liftstream/codec"
 	"liftstream/stream/deadletter"
 	"liftstream/stream/replay"
+	"liftstream/stream/scores"
 	"liftstream/stream/state"
 	"liftstream/stream/topics"
 	"liftstream/stream/txn"
@@ -19,13 +20,13 @@ import (
 
 // deadLetters is the knowledge of a task of the dead letters of its partition.
 type deadLetters struct {
-	known map[deadletter.ID]bool // they are in their topic though their transaction is not
-	from  int64                  // where in their topic the letters of the next transaction must be looked for
+	deadletter.Known       // they are in their topic though their transaction is not
+	from             int64 // where in their topic the letters of the next transaction must be looked for
 }
 
 // forget drops the known letters of messages that are committed now.
 func (d *deadLetters) forget(names *topics.Names, committed state.Position) {
-	maps.DeleteFunc(d.known, func(id deadletter.ID, _ bool) bool {
+	done := func(id deadletter.ID) bool {
 		switch id.Topic {
 		case names.Events:
 			return id.Offset < committed.Events
@@ -33,7 +34,18 @@ func (d *deadLetters) forget(names *topics.Names, committed state.Position) {
 			return id.Offset < committed.Labels
 		}
 		return true
-	})
+	}
+	maps.DeleteFunc(d.IDs, func(id deadletter.ID, _ bool) bool { return done(id) })
+	maps.DeleteFunc(d.Judged, func(id deadletter.ID, _ time.Time) bool { return done(id) })
+}
+
+// clock returns the time by which a message must be judged. That of a message with a known letter is the one of the
+// letter, so that it is refused again.
+func (d *deadLetters) clock(topic string, offset int64, now time.Time) time.Time {
+	if at, ok := d.Judged[deadletter.ID{Topic: topic, Offset: offset, Row: -1}]; ok {
+		return at
+	}
+	return now
 }
 
 // deadPartition is the partition of the dead-letter topic that takes the letters of a partition.
@@ -56,17 +68,22 @@ func (d *deadLetters) write(
 		return
 	}
 	from, now := originOf(t, stage), t.s.o.Now()
-	t.m.DeadLetters(r, from, bad, err, now, func(l deadletter.Letter) {
+	seen := now
+	if t.m.Untimely && t.m.By != 0 {
+		seen = time.Unix(0, t.m.By)
+	}
+	t.m.DeadLetters(r, from, bad, err, seen, func(l deadletter.Letter) {
 		x.addDead(l.ID)
-		if d.known[l.ID] {
+		if d.IDs[l.ID] {
 			return
 		}
 		if x.repairs {
-			d.known[l.ID] = true
+			d.IDs[l.ID] = true
 		}
 		l.Record.Topic, l.Record.Partition = t.s.o.Topics.Dead, t.s.deadPartition(t.id)
 		fit := deadletter.Fit(l.Record, len(r.Headers), t.s.o.Client.Limit(t.s.o.Topics.Dead))
-		x.add(stamped(t.s.o.Client, fit, t.s.o.Now()))
+		fit.Time = t.s.o.Client.Stamp(fit.Topic, fit.Time, t.s.o.Now()) // a header has that of the message
+		x.add(fit)
 		t.board.died(l.Reason)
 		t.notices.add(now, stage, l.Reason, l.ID)
 	})
@@ -94,7 +111,7 @@ func (o *takeover) writeMissingDead(ctx context.Context) (err error) {
 	if end < from {
 		from = first
 	}
-	if t.dead.known, err = o.readDead(ctx, from); err != nil {
+	if t.dead.Known, err = o.readDead(ctx, from); err != nil {
 		return err
 	}
 	if first > from && !t.torn {
@@ -103,7 +120,7 @@ func (o *takeover) writeMissingDead(ctx context.Context) (err error) {
 		return nil
 	}
 	written := 0
-	for id := range t.dead.known {
+	for id := range t.dead.IDs {
 		from, to := d.LabelsFrom, d.Labels
 		if id.Topic == t.s.o.Topics.Events {
 			from, to = d.EventsFrom, d.Events
@@ -123,6 +140,28 @@ func (o *takeover) writeMissingDead(ctx context.Context) (err error) {
 	return o.writeDeadOf(ctx, codec.StageEvents, from, o.plan.Target.Events)
 }
 
+// findJudgement looks by which time the last transaction has judged the times of its messages, where it is committed in
+// the scores and not in the state: its scores say so from the first refused message on.
+func (o *takeover) findJudgement(ctx context.Context) error {
+	t, d := o.t, o.plan.Done
+	j := state.Judgement{EventsFrom: d.Events, EventsTo: o.plan.Target.Events}
+	if j.EventsTo <= j.EventsFrom {
+		return nil
+	}
+	answers, err := scores.Since(ctx, t.s.o.Client, t.s.o.Topics.Scores, t.id, d.ScoresFrom, j.EventsFrom, j.EventsTo)
+	if err != nil {
+		return err
+	}
+	for _, a := range answers {
+		if j.Now = a.Judged; j.Now != 0 {
+			o.rerun.judged = state.Judgements{j}
+			return nil
+		}
+		j.EventsFrom = a.Event + 1
+	}
+	return nil
+}
+
 // writeDeadOf writes the dead letters of the messages in [from, to) that their topic does not hold.
 func (o *takeover) writeDeadOf(ctx context.Context, stage string, from, to int64) error {
 	t := o.t
@@ -134,7 +173,11 @@ func (o *takeover) writeDeadOf(ctx context.Context, stage string, from, to int64
 	if topic == "" || from >= to {
 		return nil
 	}
+	defer func() { t.m.Now = 0 }()
 	return t.m.Pass(ctx, topic, &from, to, func(r *txn.Record) {
+		if t.m.Now = 0; stage == codec.StageEvents {
+			t.m.Now = o.rerun.judged.Event(r.Offset)
+		}
 		bad, err := read(r)
 		t.dead.write(t, o.x, r, stage, bad, err)
 	})
@@ -143,17 +186,17 @@ func (o *takeover) writeDeadOf(ctx context.Context, stage string, from, to int64
 // readDead reads which dead letters of the partition their topic holds from an offset on. All of them lie below the
 // high watermark, but other tasks write there too, and theirs may be open in front of them. No transaction of the stage
 // stays so for longer than its timeout.
-func (o *takeover) readDead(ctx context.Context, from int64) (map[deadletter.ID]bool, error) {
+func (o *takeover) readDead(ctx context.Context, from int64) (none deadletter.Known, err error) {
 	t := o.t
 	c, topic, dead := t.s.o.Client, t.s.o.Topics.Dead, t.s.deadPartition(t.id)
 	high, err := c.ListOffsets(ctx, topic, []int{dead}, txn.HighWatermark)
 	if err != nil {
-		return nil, fmt.Errorf("reading the dead letters: %w", err)
+		return none, fmt.Errorf("reading the dead letters: %w", err)
 	}
 	for began := t.s.o.Now(); ; {
 		stable, err := c.ListOffsets(ctx, topic, []int{dead}, txn.End)
 		if err != nil {
-			return nil, fmt.Errorf("reading the dead letters: %w", err)
+			return none, fmt.Errorf("reading the dead letters: %w", err)
 		}
 		if stable[dead] >= high[dead] {
 			break
@@ -166,7 +209,7 @@ func (o *takeover) readDead(ctx context.Context, from int64) (map[deadletter.ID]
 		t.board.phase(AwaitingDeadLetters, "")
 		select {
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return none, ctx.Err()
 		case <-time.After(20 * time.Millisecond):
 		}
 	}

@@ -25,17 +25,21 @@ import (
 // A letter that was written without its transaction must be found by every owner until its message is committed, even
 // if letters of other messages are written meanwhile.
 func TestLettersAreKnownUntilTheirMessageIsCommitted(t *testing.T) {
-	d := deadLetters{known: map[deadletter.ID]bool{
+	at := time.Unix(7, 0)
+	d := deadLetters{Known: deadletter.Known{IDs: map[deadletter.ID]bool{
 		{Topic: "e", Offset: 94, Row: -1}: true, {Topic: "l", Offset: 3, Row: 2}: true, {Topic: "x", Offset: 1 << 40}: true,
-	}}
+	}, Judged: map[deadletter.ID]time.Time{{Topic: "e", Offset: 94, Row: -1}: at, {Topic: "l", Offset: 3, Row: -1}: at}}}
 	for _, c := range []struct {
 		to   state.Position
 		want int
 	}{{state.Position{Events: 94, Labels: 3}, 2}, {state.Position{Events: 94, Labels: 4}, 1},
 		{state.Position{Events: 95, Labels: 4}, 0}} {
 		d.forget(&topics.Names{Events: "e", Labels: "l"}, c.to)
-		if len(d.known) != c.want {
-			t.Errorf("at %+v: %v", c.to, d.known)
+		if len(d.IDs) != c.want || len(d.Judged) != c.want {
+			t.Errorf("at %+v: %v, %v", c.to, d.IDs, d.Judged)
+		}
+		if got := d.clock("e", 94, time.Unix(9, 0)); got.Equal(at) != (c.to.Events <= 94) {
+			t.Errorf("at %+v: judged by %v", c.to, got)
 		}
 	}
 }

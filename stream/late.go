@@ -100,7 +100,7 @@ func (p *pipeline) ripe(x *transaction) bool {
 
 // awaited reports whether all records of a labels message wait for their labels, or it can be learnt for other reasons.
 func awaited(t *task, x *transaction, r *txn.Record) bool {
-	x.judging.begin(t.s.o.Now(), t.m)
+	x.judging.begin(t.dead.clock(t.s.o.Topics.Labels, r.Offset, t.s.o.Now()), t.m)
 	defer t.m.Release()
 	if _, err := t.m.ReadLabels(r); err != nil {
 		return true // it becomes a dead letter
@@ -115,7 +115,7 @@ func (p *pipeline) learnLate(ctx context.Context, x *transaction) (moved bool) {
 		f := &p.late[0]
 		for len(f.Records) > 0 {
 			r := &f.Records[0]
-			if x.judging.stale(t.s.o.Now(), t.s.o.Codec.Future) || !p.ripe(x) {
+			if x.judging.stale(t, t.s.o.Topics.Labels, r.Offset) || !p.ripe(x) {
 				return moved
 			}
 			if !t.learnLabels(ctx, x, r) {

@@ -120,16 +120,17 @@ func (p *pipeline) loop(ctx context.Context) error {
 
 // next processes the next message of the current answer.
 func (p *pipeline) next(ctx context.Context) error {
-	if o := &p.t.s.o; p.filling.judging.stale(o.Now(), o.Codec.Future) {
+	topic, offset := p.t.s.o.Topics.Events, p.current.Records[0].Offset
+	if p.filling.judging.stale(p.t, topic, offset) {
 		if err := p.commit(ctx); err != nil {
 			return err
 		}
 	}
 	p.fill()
-	p.filling.judging.begin(p.t.s.o.Now(), p.t.m)
+	p.filling.judging.begin(p.t.dead.clock(topic, offset, p.t.s.o.Now()), p.t.m)
 	err := p.t.process(ctx, p.filling, &p.current.Records[0], p.t.patience())
 	if errors.Is(err, replay.ErrInterrupted) {
-		p.giveUp(p.current.Records[0].Offset, p.t.s.o.Topics.Events)
+		p.giveUp(offset, topic)
 		return nil // the loop drains
 	}
 	if err != nil {
@@ -260,7 +261,7 @@ func (p *pipeline) complete(ctx context.Context, x *transaction) {
 	p.showLate()
 	swapped := !p.torn && t.takeModel()
 	if learnt || swapped || x.judging.kept {
-		t.writeJournal(x, t.committed)
+		t.writeJournal(x)
 	}
 	if !p.torn {
 		p.save(x)

@@ -37,7 +37,7 @@ func (t *task) process(ctx context.Context, x *transaction, r *txn.Record, patie
 	if failed != nil {
 		return failed
 	}
-	x.judging.note(t.m)
+	x.judging.note(t.m, r.Offset, t.m.At.Labels)
 	t.m.At.Events = r.Next()
 	t.eventTimes.add(r.Time)
 	t.seen.Events = state.MessageOf(r)
@@ -71,7 +71,7 @@ func interrupted(err error) error {
 // learnLabels learns one labels message. It returns false where it gives it up, as process does.
 func (t *task) learnLabels(ctx context.Context, x *transaction, r *txn.Record) bool {
 	defer t.m.Release()
-	x.judging.begin(t.s.o.Now(), t.m)
+	x.judging.begin(t.dead.clock(t.s.o.Topics.Labels, r.Offset, t.s.o.Now()), t.m)
 	var c model.LabelCounts
 	var bad []codec.RowError
 	var err error
@@ -81,7 +81,7 @@ func (t *task) learnLabels(ctx context.Context, x *transaction, r *txn.Record) b
 	if errors.Is(err, replay.ErrInterrupted) {
 		return false
 	}
-	x.judging.note(t.m)
+	x.judging.note(t.m, t.m.At.Events, r.Offset)
 	t.seen.Labels = state.MessageOf(r)
 	t.windows.labels.see(r.Offset, weighed(t.m.Labels.N, bad, err))
 	t.dead.write(t, x, r, codec.StageLabels, bad, err)
@@ -116,12 +116,13 @@ func (t *task) takeModel() bool {
 	return true
 }
 
-// writeJournal adds a journal record of the position of the state, and, where a message of the transaction, which began
-// at from, was refused for its time, the judgement.
-func (t *task) writeJournal(x *transaction, from state.Position) {
+// writeJournal adds a journal record of the position of the state, and, where a message of the transaction was refused
+// for its time, the judgement.
+func (t *task) writeJournal(x *transaction) {
 	e := state.JournalEntry{Number: t.m.Journal, Position: t.m.At, Format: t.s.format()}
 	t.writeState(x, state.Change{Key: state.JournalKey(e.Number), Value: e.Encode()})
 	if x.judging.kept {
+		from := x.judging.from
 		j := state.Judgement{Number: e.Number, EventsFrom: from.Events, EventsTo: t.m.At.Events,
 			LabelsFrom: from.Labels, LabelsTo: t.m.At.Labels, Now: x.judging.now.UnixNano()}
 		t.writeState(x, state.Change{Key: state.JudgedKey(j.Number), Value: j.Encode(e.Format)})
@@ -180,7 +181,7 @@ func (t *task) sent(x *transaction) {
 	t.committed, t.last = x.to, x.done
 	t.dead.forget(&t.s.o.Topics, x.to)
 	// While letters lie before their transaction, the next owner must find them.
-	if next, ok := t.producer.Written(t.s.o.Topics.Dead, t.s.deadPartition(t.id)); ok && len(t.dead.known) == 0 {
+	if next, ok := t.producer.Written(t.s.o.Topics.Dead, t.s.deadPartition(t.id)); ok && len(t.dead.IDs) == 0 {
 		t.dead.from = next
 	}
 }

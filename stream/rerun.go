@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"liftstream/codec"
 	"liftstream/stream/committed"
 	"liftstream/stream/replay"
+	"liftstream/stream/state"
 	"liftstream/stream/txn"
 )
 
@@ -17,13 +19,24 @@ type rerun struct {
 	plan     *committed.Plan
 	x        *transaction // takes the scores that are missing
 	unscored bool         // it has come to an event that must be scored again
+	// judged is by which time the last transaction has judged, where the state does not tell. known is the position below
+	// which a known transaction has taken the messages.
+	judged state.Judgements
+	known  state.Position
 }
 
 // event takes an event: one without scores is processed as a new one, the others move the state alone.
 func (e *rerun) event(ctx context.Context, r *txn.Record) (err error) {
 	t := e.t
-	if t.m.Now = 0; r.Offset >= e.plan.Done.Events {
-		e.x.judging.begin(t.s.o.Now(), t.m) // no transaction that is known has done so
+	t.m.Now = 0
+	letter := t.dead.clock(t.s.o.Topics.Events, r.Offset, time.Time{})
+	switch at := e.judged.Event(r.Offset); {
+	case at != 0:
+		e.x.judging.begin(time.Unix(0, at), t.m)
+	case r.Offset >= e.plan.Done.Events && !letter.IsZero(): // its scores are of a former build, and do not tell
+		e.x.judging.begin(letter, t.m)
+	case r.Offset >= e.known.Events:
+		e.x.judging.begin(t.s.o.Now(), t.m)
 	}
 	if r.Offset >= e.plan.Missing && e.lacksScores(r) {
 		return t.process(ctx, e.x, r, 0)
@@ -33,7 +46,7 @@ func (e *rerun) event(ctx context.Context, r *txn.Record) (err error) {
 	if errors.Is(err, replay.ErrInterrupted) {
 		return err
 	}
-	e.x.judging.note(t.m)
+	e.x.judging.note(t.m, r.Offset, t.m.At.Labels)
 	t.windows.events.see(r.Offset, weighed(t.m.Rows, bad, err))
 	return nil
 }
@@ -49,7 +62,7 @@ func (e *rerun) lacksScores(r *txn.Record) bool {
 // labels takes labels, which move the state alone.
 func (e *rerun) labels(ctx context.Context, r *txn.Record) (err error) {
 	t := e.t
-	if t.m.Now = 0; r.Offset >= e.plan.Done.Labels {
+	if t.m.Now = 0; r.Offset >= e.known.Labels {
 		e.x.judging.begin(t.s.o.Now(), t.m)
 	}
 	var bad []codec.RowError
@@ -57,7 +70,7 @@ func (e *rerun) labels(ctx context.Context, r *txn.Record) (err error) {
 	if errors.Is(err, replay.ErrInterrupted) {
 		return err
 	}
-	e.x.judging.note(t.m)
+	e.x.judging.note(t.m, t.m.At.Events, r.Offset)
 	t.windows.labels.see(r.Offset, weighed(t.m.Labels.N, bad, err))
 	return nil
 }

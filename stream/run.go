@@ -50,6 +50,7 @@ type Stage struct {
 	generation int
 	tasks      []*task
 	kept       map[int]*kept // left by the tasks of the generation before, by partition
+	lacks      []string      // Status.Lacking
 	untrained  string        // why the trainer publishes nothing, in words; "" = it works or runs elsewhere
 	failed     error         // why it stops by itself; nil = it does not
 	unflushed  []string      // uncommitted work when the stage stopped, in words
@@ -141,6 +142,7 @@ func (s *Stage) Status() Status {
 	if s.untrained != "" {
 		st.Waiting = append(st.Waiting, s.untrained)
 	}
+	st.Lacking = slices.Clone(s.lacks)
 	failed := s.failed
 	s.mu.Unlock()
 	st.Model, _ = s.models.Head()

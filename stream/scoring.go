@@ -3,7 +3,6 @@ package stream
 import (
 	"fmt"
 	"math"
-	"strconv"
 	"time"
 
 	"liftstream/codec"
@@ -55,8 +54,15 @@ func (s *scoring) drop() { s.values = s.values[:s.start] }
 // write adds the answers to a transaction. partial says that they lack rows of the message.
 func (s *scoring) write(t *task, x *transaction, r *txn.Record, parts []codec.Part, partial bool) {
 	o := &t.s.o
+	judged := t.m.Judged.Event(r.Offset)
+	if x.judging.kept {
+		judged = x.judging.now.UnixNano()
+	}
 	for i, p := range parts {
 		h := scores.Headers(r, o.Name, p.Rows, t.m.Part.ModelVersion())
+		if judged != 0 {
+			h = scores.JudgedHeader(h, judged)
+		}
 		if len(parts) > 1 || partial {
 			h = scores.PartHeaders(h, i, len(parts), s.limit)
 		}
@@ -68,12 +74,11 @@ func (s *scoring) write(t *task, x *transaction, r *txn.Record, parts []codec.Pa
 	}
 }
 
-// stamped returns an output with a timestamp that its topic takes. The message's own is in a header then.
+// stamped returns a scores message with a timestamp that its topic takes. The message's own is in a header then.
 func stamped(c *txn.Client, r txn.Record, now time.Time) txn.Record {
 	at := c.Stamp(r.Topic, r.Time, now)
 	if !at.Equal(r.Time) {
-		r.Headers = append(r.Headers, txn.Header{Key: codec.HeaderTime,
-			Value: strconv.AppendInt(nil, r.Time.UnixMilli(), 10)})
+		r.Headers = append(r.Headers, txn.Header{Key: codec.HeaderTime, Value: []byte(txn.FormatMillis(r.Time))})
 		r.Time = at
 	}
 	return r

@@ -13,6 +13,7 @@
 package stream
 
 import (
+	"cmp"
 	"time"
 
 	"go.uber.org/zap"
@@ -92,6 +93,12 @@ type Options struct {
 	// restart some may be seen again. It must return quickly, must not keep its arguments, and is called from several
 	// partitions at once.
 	OnScores func(partition int32, b *model.Batch, s *model.Scores, l *model.Levels)
+
+	transaction time.Duration // timeout of the first transactions, for tests; 0 = transactionTimeout
+}
+
+func (o *Options) transactionTimeout() time.Duration {
+	return cmp.Or(o.transaction, transactionTimeout)
 }
 
 // PartitionStatus is where one owned partition stands.
@@ -115,11 +122,14 @@ type PartitionStatus struct {
 
 // Status is where the stage stands.
 type Status struct {
-	Live       bool
-	Ready      bool
-	Waiting    []string // the things for which it waits, in words; empty when ready
-	Held       []string // open transactions of other programs that hold events back, in words
-	Unusual    []string // settings of topics that it has warned of, in words
+	Live    bool
+	Ready   bool
+	Waiting []string // the things for which it waits, in words; empty when ready
+	Held    []string // open transactions of other programs that hold events back, in words
+	Unusual []string // settings of topics that it has warned of, in words
+	// Lacking says in words why there is no model yet, or what the newest one leaves out, as the trainer of this process
+	// knows it; empty where the trainer runs elsewhere.
+	Lacking    []string
 	Generation int
 	Partitions []PartitionStatus
 	Model      int64 // newest published version known

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"liftstream/stream/deadletter"
 	"liftstream/stream/scores"
 	"liftstream/stream/streamtest"
 	"liftstream/stream/txn"
@@ -25,23 +26,28 @@ func TestTimestampsThatTheScoresTopicRefuses(t *testing.T) {
 				w := newWorld(t, addr, 1)
 				w.Topics.Events += "-timed"
 				w.Topics.Scores += "-timed"
+				w.Topics.Dead += "-timed"
+				stamped := name == "the broker's time" && strings.Contains(t.Name(), "/real/")
 				specs := []txn.TopicSpec{{Name: w.Topics.Events, Partitions: 1, Replication: 1, Configs: configs},
 					{Name: w.Topics.Scores, Partitions: 1, Replication: 1,
-						Configs: map[string]string{"message.timestamp.after.max.ms": "3600000"}}}
+						Configs: map[string]string{"message.timestamp.after.max.ms": "3600000"}},
+					{Name: w.Topics.Dead, Partitions: 1, Replication: 1, Configs: map[string]string{
+						"message.timestamp.after.max.ms": "3600000", "message.timestamp.before.max.ms": "3600000"}}}
 				if _, err := w.Client.CreateTopics(context.Background(), specs...); err != nil {
 					t.Fatal(err)
 				}
 				began := time.Now().Add(-time.Second).Truncate(time.Millisecond)
 				ahead := began.Add(30 * 24 * time.Hour)
 				w.Produce(20, 10, true)
-				send := func(value []byte) {
-					if err := w.Client.Produce(context.Background(), []txn.Record{{Topic: w.Topics.Events, Time: ahead,
+				send := func(value []byte, at time.Time) {
+					if err := w.Client.Produce(context.Background(), []txn.Record{{Topic: w.Topics.Events, Time: at,
 						Value: value}}, txn.None); err != nil {
 						t.Fatal(err)
 					}
 				}
-				send(w.Message(0, 20, 10, true))
-				send([]byte("no message"))
+				send(w.Message(0, 20, 10, true), ahead)
+				send([]byte("no message"), ahead)
+				send([]byte("no message"), time.UnixMilli(1_700_000_000_000))
 				w.Next[0] += 10
 				w.Produce(10, 10, true)
 				o := w.options(w.Client)
@@ -61,12 +67,19 @@ func TestTimestampsThatTheScoresTopicRefuses(t *testing.T) {
 						t.Errorf("scores message %d: time %v, of its event %v", i, s.Time, at)
 					}
 					// The embedded broker stamps nothing.
-					if name == "the broker's time" && strings.Contains(t.Name(), "/real/") && at.Before(began) {
+					if stamped && (at.Before(began) || at.After(now)) {
 						t.Errorf("event %d: time %v", of, at)
 					}
 				}
-				if n := len(w.Records(w.Topics.Dead, 0)); n != 1 {
-					t.Errorf("%d letters", n)
+				letters := w.Records(w.Topics.Dead, 0)
+				if len(letters) != 2 {
+					t.Errorf("%d letters", len(letters))
+				}
+				for _, l := range letters {
+					x, ok := deadletter.ReadReport(&l)
+					if !ok || !x.Timed || !x.Time.Equal(events[x.Offset].Time) || l.Time.Before(began) || l.Time.After(now) {
+						t.Errorf("a letter of time %v says %v, its message has %v", l.Time, x.Time, events[x.Offset].Time)
+					}
 				}
 				agrees(t, o)
 			})

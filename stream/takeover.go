@@ -31,7 +31,7 @@ func takeOver(ctx context.Context, t *task) error {
 	left := t.kept
 	t.kept = nil // it is used at most once, also where this attempt fails
 	t.owned, t.snapshotFirst = owned{snap: state.NewSnapshotter()}, false
-	t.dead.known = map[deadletter.ID]bool{}
+	t.dead.IDs = map[deadletter.ID]bool{}
 	o := &takeover{findings: findings{t: t}, x: &transaction{repairs: true}}
 	o.rerun = rerun{t: t, plan: &o.plan, x: o.x}
 	torn, err := o.endOpen(ctx)
@@ -165,6 +165,7 @@ func (o *takeover) restore(ctx context.Context) error {
 		return err
 	}
 	for begun := false; !begun; {
+		o.rerun.known = o.knownTo()
 		t.windows = accepted
 		if begun, err = o.begin(ctx); err != nil {
 			return err
@@ -205,6 +206,9 @@ func (o *takeover) restore(ctx context.Context) error {
 func (o *takeover) repair(ctx context.Context) error {
 	if !o.plan.Claimed {
 		return nil
+	}
+	if err := o.findJudgement(ctx); err != nil {
+		return err
 	}
 	if err := o.writeMissingDead(ctx); err != nil {
 		return err
@@ -319,7 +323,7 @@ func (o *takeover) passLabels(ctx context.Context) error {
 
 // writeJournal adds a journal record of messages that no known transaction has taken.
 func (o *takeover) writeJournal() {
-	o.t.writeJournal(o.x, state.Position{Events: o.plan.Done.Events, Labels: o.plan.Done.Labels})
+	o.t.writeJournal(o.x)
 	o.x.judging.kept = false
 }
 
@@ -333,6 +337,17 @@ func (o *takeover) newLine(ctx context.Context) (err error) {
 	}
 	_, t.dead.from, err = c.Bounds(ctx, names.Dead, t.s.deadPartition(t.id))
 	return err
+}
+
+// knownTo returns the position below which a known transaction has taken the messages, and judged their times.
+func (o *takeover) knownTo() state.Position {
+	switch d := o.facts.Done; {
+	case o.plan.Claimed: // also one that is in the scores alone
+		return state.Position{Events: o.plan.Target.Events, Labels: d.Labels}
+	case o.plan.Moved.Any():
+		return state.Position{Events: d.Events, Labels: d.Labels}
+	}
+	return state.Position{}
 }
 
 // finished takes note of the restored state.

@@ -89,7 +89,7 @@ type task struct {
 }
 
 func newTask(s *Stage, gen *txn.Generation, id int) *task {
-	t := &task{s: s, id: id, gen: gen, timeout: transactionTimeout, log: s.o.Log.With(zap.Int("partition", id))}
+	t := &task{s: s, id: id, gen: gen, timeout: s.o.transactionTimeout(), log: s.o.Log.With(zap.Int("partition", id))}
 	t.notices.log = t.log
 	t.board.begin(&s.o, id, t.log)
 	return t
@@ -213,8 +213,8 @@ func (t *task) attempt(ctx context.Context) (err error) {
 // newProducer takes the transactional id over. A broker that takes no such long timeout gets the usual one.
 func (t *task) newProducer(ctx context.Context, id string) (*txn.Producer, error) {
 	p, err := t.s.o.Client.NewProducer(ctx, id, t.timeout)
-	if txn.KindOf(err) == txn.Invalid && t.timeout > transactionTimeout {
-		t.timeout = transactionTimeout
+	if usual := t.s.o.transactionTimeout(); txn.KindOf(err) == txn.Invalid && t.timeout > usual {
+		t.timeout = usual
 		p, err = t.s.o.Client.NewProducer(ctx, id, t.timeout)
 	}
 	return p, err

@@ -31,6 +31,8 @@ type trainer struct {
 	waiting  *candidate
 	cold     coldStart
 	work     int64        // model.Options.Work of the next fit
+	late     int          // first fits that have passed their time
+	slow     bool         // a fit has passed its time: work only falls
 	ready    *model.Model // of the cold start, fitted and not yet published
 	failures int          // steps that failed, one after the other
 }
@@ -50,6 +52,7 @@ func (s *Stage) train(ctx context.Context) error {
 	defer s.o.Metrics.Candidate.Reset()
 	defer s.trouble("")
 	t := &trainer{s: s, packer: state.NewPacker(), began: s.o.Now(), cold: newColdStart(&s.o)}
+	defer t.lacking(nil)
 	for range s.partitions {
 		l := state.NewLog()
 		l.Newest, l.Forgets = s.newest, true
@@ -142,6 +145,10 @@ func (t *trainer) step(ctx context.Context) error {
 	if t.cold.due(snaps, previous) {
 		return t.begin(ctx, snaps, previous)
 	}
+	if n := sum(snaps); n < t.cold.warmup {
+		t.lacks(previous == nil, fmt.Sprintf("the snapshots hold %.0f of the %.0f labelled records of fit.warmup", n,
+			t.cold.warmup))
+	}
 	fresh := t.fresh(snaps, previous)
 	if !due || fresh == 0 || fresh < float64(o.FitRecords-model.Compared(o.FitRecords)) {
 		return errNotYet
@@ -185,6 +192,14 @@ func (t *trainer) fresh(snaps map[int32]*state.Manifest, previous *model.Model) 
 	return n
 }
 
+// sum is the number of labelled records of the snapshots.
+func sum(snaps map[int32]*state.Manifest) (n float64) {
+	for _, m := range snaps {
+		n += m.Labelled
+	}
+	return n
+}
+
 func clocks(snaps map[int32]*state.Manifest) map[int32]float64 {
 	out := map[int32]float64{}
 	for p, m := range snaps {
@@ -208,11 +223,12 @@ var errNotYet = errors.New("not yet")
 // fit makes the next model, which then waits for its verdict.
 func (t *trainer) fit(ctx context.Context, snaps map[int32]*state.Manifest, previous *model.Model) error {
 	o := &t.s.o
-	states, from := t.sections(snaps)
+	from := t.held(snaps)
+	states := state.NewSnapshots(from)
 	began := o.Now()
 	t.last, t.tried = began, clocks(snaps)
 	var served bool
-	m, err := t.bounded(ctx, func(budget context.Context, spec *model.Spec) (m *model.Model, err error) {
+	m, err := t.bounded(ctx, false, func(budget context.Context, spec *model.Spec) (m *model.Model, err error) {
 		if m, err = model.Fit(budget, spec, states, previous); err == nil {
 			served, err = model.Serving(states)
 		}
@@ -233,7 +249,7 @@ func (t *trainer) fit(ctx context.Context, snaps map[int32]*state.Manifest, prev
 	if t.waiting.first {
 		log = log.With(zap.Duration("for_at_most", t.patience()))
 	}
-	log.Info("model fitted; it waits for labelled records that it has not learnt")
+	log.Info("model fitted; it waits for labelled records that it has not learnt", zap.Strings("left_out", m.Narrowed))
 	return nil
 }
 
@@ -260,22 +276,15 @@ func (t *trainer) compare(ctx context.Context, snaps map[int32]*state.Manifest) 
 	if came < float64(limit) && !c.alone && !late {
 		return errNotYet
 	}
-	from, to := map[int32]map[string][]byte{}, map[int32]map[string][]byte{}
+	later := map[int32]*state.Snapshot{}
 	for p, m := range snaps {
-		var err error
-		if to[p], err = t.logs[p].Sections(m); err != nil {
-			if c.from[p] != nil {
-				return t.drop(fmt.Errorf("partition %d: %w", p, err))
-			}
-			delete(to, p)
-		}
-	}
-	for p, s := range c.from {
-		var err error
-		if from[p], err = s.Log.Sections(s.Manifest); err != nil {
+		if err := t.logs[p].Check(m); err == nil {
+			later[p] = &state.Snapshot{Manifest: m, Log: t.logs[p]}
+		} else if c.from[p] != nil {
 			return t.drop(fmt.Errorf("partition %d: %w", p, err))
 		}
 	}
+	from, to := state.NewSnapshots(c.from), state.NewSnapshots(later)
 	began := o.Now()
 	budget, cancel := context.WithTimeout(ctx, o.FitBudget)
 	defer cancel()
@@ -321,6 +330,7 @@ func (t *trainer) compare(ctx context.Context, snaps map[int32]*state.Manifest) 
 	t.decided(v)
 	o.Metrics.Fits.WithLabelValues("published").Inc()
 	t.s.fits.Add(1)
+	t.lacking(leftOut(m))
 	log.Info("model published", zap.Int64("model", m.Version), zap.Duration("fit_took", c.took),
 		zap.Duration("comparison_took", o.Now().Sub(began)))
 	return nil

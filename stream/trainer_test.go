@@ -3,7 +3,9 @@ package stream
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -65,6 +67,47 @@ func TestACancelledFitIsNoFailure(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestTheStatusSaysWhyThereIsNoModel: as long as there is none, and no longer.
+func TestTheStatusSaysWhyThereIsNoModel(t *testing.T) {
+	streamtest.Brokers(t, func(t *testing.T, addr string) {
+		w := newWorld(t, addr, 1)
+		o := w.options(w.Client)
+		spec := *o.Spec
+		spec.Options.Warmup = 400
+		slow := &lateness{ScorecardFactory: spec.Scorecard}
+		spec.Scorecard, o.Spec, o.FitBudget = slow, &spec, 200*time.Millisecond
+		slow.on.Store(true)
+		r := w.run(o)
+		w.caught(r)
+		says := func(text string) {
+			t.Helper()
+			r.await(t, "the status does not say "+text, func(s Status) bool {
+				return len(s.Lacking) == 1 && strings.Contains(s.Lacking[0], text) && s.Ready
+			})
+		}
+		says("no model yet: the snapshots hold 0 of the 400 labelled records of fit.warmup")
+		w.Produce(1000, 50, true)
+		says("no model yet: a fit took longer than fit.budget (200ms)")
+		slow.on.Store(false)
+		r.await(t, "no model", func(s Status) bool { return s.Model > 0 && len(s.Lacking) == 0 })
+		r.end(t)
+	})
+}
+
+// lateness is a factory whose live fits end with their context while it is on.
+type lateness struct {
+	model.ScorecardFactory
+	on atomic.Bool
+}
+
+func (f *lateness) Fit(ctx context.Context, ev *model.Evidence, in *model.Offer, previous []byte) ([]byte, error) {
+	if _, live := ctx.Deadline(); live && f.on.Load() {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return f.ScorecardFactory.Fit(ctx, ev, in, previous)
 }
 
 // remarking is a factory with something to say.

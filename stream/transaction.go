@@ -30,10 +30,11 @@ type transaction struct {
 // are judged by the same time, so that a replay needs to know no more than that.
 type judging struct {
 	now  time.Time
-	kept bool // a message was refused for its time: now stays as it is, and the journal has it
+	kept bool           // a message was refused for its time: now stays as it is, and the journal has it
+	from state.Position // of the first such message: those before were refused by none
 }
 
-// begin has a machine judge the next message by the clock.
+// begin has a machine judge the next message by that time, or by the kept one.
 func (j *judging) begin(now time.Time, m *replay.Machine) {
 	if !j.kept {
 		j.now = now
@@ -41,12 +42,21 @@ func (j *judging) begin(now time.Time, m *replay.Machine) {
 	m.Now = j.now.UnixNano()
 }
 
-// note takes note of the judgement of the last message that the machine has read.
-func (j *judging) note(m *replay.Machine) { j.kept = j.kept || m.Untimely && m.Now != 0 }
+// note takes note of the judgement of the last message that the machine has read, at that position.
+func (j *judging) note(m *replay.Machine, events, labels int64) {
+	if !j.kept && m.Untimely && m.Now != 0 {
+		j.kept, j.from = true, state.Position{Events: events, Labels: labels}
+	}
+}
 
-// stale reports whether the next message needs a later time; future is how far ahead of the clock a time may lie.
-func (j *judging) stale(now time.Time, future time.Duration) bool {
-	return j.kept && now.Sub(j.now) > min(future/2, time.Minute)
+// stale reports whether the next message needs another time, so another transaction: a later one, or that of its known
+// dead letter.
+func (j *judging) stale(t *task, topic string, offset int64) bool {
+	now := t.s.o.Now()
+	if at := t.dead.clock(topic, offset, now); !at.Equal(now) {
+		return j.kept && !at.Equal(j.now)
+	}
+	return j.kept && now.Sub(j.now) > min(t.s.o.Codec.Future/2, time.Minute)
 }
 
 func (x *transaction) add(r txn.Record) {

@@ -112,13 +112,13 @@ func TestTheTrainerComparesOnLaterRecords(t *testing.T) {
 			}
 		}
 		feedTo(0, 900)
-		from := map[int32]map[string][]byte{0: p.Snapshot()}
+		from := model.Held{0: p.Snapshot()}
 		c, err := model.Fit(context.Background(), o.Spec, from, &initial)
 		if err != nil {
 			t.Fatal(err)
 		}
 		feedTo(900, 1500)
-		again, err := model.Compare(context.Background(), o.Spec, c, from, map[int32]map[string][]byte{0: p.Snapshot()},
+		again, err := model.Compare(context.Background(), o.Spec, c, from, model.Held{0: p.Snapshot()},
 			model.Compared(o.FitRecords))
 		if err != nil || !bytes.Equal(again.AppendBinary(nil), v.AppendBinary(nil)) {
 			t.Errorf("%v: %+v, the stage said %+v", err, again, v.Verdict)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -37,7 +38,9 @@ more. Letters that a filter leaves wait for a later run. To send letters once mo
 back ('kafka-consumer-groups.sh --reset-offsets').
 
 A message that is sent again has the headers liftstream-letter and liftstream-replays, which counts. When it dies
-again, its letter shows the count, and from --max-replays on it stays. The exit status is 1 where a picked letter
+again, its letter shows the count, and from --max-replays on it stays. Its timestamp is the first one, which is in the
+header liftstream-time too; the counts say where the topic gives it a new one, and where a letter of a former build does
+not know it. The exit status is 1 where a picked letter
 could not be sent; the counts say why. --dry-run lists what would be sent.`,
 		Example: `liftstream dead replay -c cmd/liftstream/examples/live.yaml --reason schema --dry-run`,
 		Args:    cli.Needs(0, -1, ""),
@@ -90,10 +93,10 @@ func (d *deadReplaying) run(ctx context.Context, a *cli.App, letters []string) e
 		Client: k.Client, Name: c.Name, Dead: c.Topics.Dead, Targets: targets, Filter: filter, Most: d.most, DryRun: d.dry,
 		Patience: 5 * time.Minute, Now: time.Now, Each: func(l *resend.Letter, o resend.Outcome) {
 			x := &show.Letter{Letter: *l, State: o.String()}
-			if d.dry && o == resend.Sent {
-				x.State = "to send"
+			if d.dry && o.Sent() {
+				x.State = "to send" + strings.TrimPrefix(x.State, "sent")
 			}
-			stayed = stayed || o != resend.Sent
+			stayed = stayed || !o.Sent()
 			if out.Count(x); listed && printing == nil {
 				printing = out.Print(x)
 			}

@@ -14,7 +14,7 @@ type follower struct {
 	t        testing.TB
 	records  int64
 	model    *model.Model
-	states   map[int32]map[string][]byte
+	states   model.Held
 	verdict  FitVerdict
 	outcomes []outcome
 }
@@ -25,7 +25,7 @@ type outcome struct {
 	after model.Verdict
 }
 
-func (f *follower) onVerdict(m *model.Model, states map[int32]map[string][]byte, v FitVerdict) {
+func (f *follower) onVerdict(m *model.Model, states model.Held, v FitVerdict) {
 	f.finish()
 	m, err := model.Renew(f.t.Context(), f.d.methods[0].Spec, m, states) // as it is, or would have been, published
 	if err != nil {

@@ -107,7 +107,7 @@ type driver struct {
 	warmup    int64
 	record    Record
 	label     model.Labels
-	onVerdict func(m *model.Model, states map[int32]map[string][]byte, v FitVerdict) // sees each verdict; nil = nobody
+	onVerdict func(m *model.Model, states model.Held, v FitVerdict) // sees each verdict; nil = nobody
 }
 
 func newDriver(s *model.Schema, methods []Method, opt Options, sink Sink) *driver {
@@ -300,7 +300,7 @@ func (d *driver) flush(ctx context.Context) error {
 // trial is a model that waits for its verdict.
 type trial struct {
 	model  *model.Model
-	states map[int32]map[string][]byte // that it was made from
+	states model.Held // that it was made from
 }
 
 // refit compares the models that wait for their verdict, and fits every method with a Spec, each at its time.
@@ -373,8 +373,8 @@ func (d *driver) begin(ctx context.Context) error {
 	return nil
 }
 
-func (d *driver) states(k int) map[int32]map[string][]byte {
-	states := map[int32]map[string][]byte{}
+func (d *driver) states(k int) model.Held {
+	states := model.Held{}
 	for p, live := range d.live[k] {
 		states[int32(p)] = live.Snapshot()
 	}

@@ -108,7 +108,8 @@ func TestCarriedCurves(t *testing.T) {
 		}
 	}
 	ev = modeltest.Evidence(to, levels, ex)
-	ev.States, ev.Recodes, ev.Models = map[int32][]byte{3: b}, map[int32]model.Recode{3: nil}, map[int32]int64{3: 2}
+	ev.States = model.HeldStates(map[int32][]byte{3: b})
+	ev.Recodes, ev.Models = map[int32]model.Recode{3: nil}, map[int32]int64{3: 2}
 	f.verify = func(*lp.Problem, *lp.Result) error { return lp.ErrCertificate }
 	if b, err = f.Fit(t.Context(), ev, nil); err != nil {
 		t.Fatal(err)

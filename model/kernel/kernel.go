@@ -185,11 +185,11 @@ func (f *Factory) fit(ctx context.Context, ev *model.Evidence, before *Part, tri
 	return p, nil
 }
 
-// widest bounds the features of a dictionary: a vertex of their programme takes an inverse of the square of their
+// Widest bounds the features of a dictionary: a vertex of their programme takes an inverse of the square of their
 // kernels and groups. solves and solveSteps estimate the work of a fit for its budget: the programmes of the grid on
 // two halves and the last one, and the steps for each row and column of one.
 const (
-	widest     = 128
+	Widest     = 128
 	solves     = 40
 	solveSteps = 64
 )
@@ -213,7 +213,7 @@ func (f *Factory) narrow(ctx context.Context, ev *model.Evidence, axes []axis, t
 	if err != nil {
 		return err
 	}
-	kept, err := ev.Strongest(ctx, usable, min(n, widest))
+	kept, err := ev.Strongest(ctx, usable, min(n, Widest))
 	if err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ func TestGenerationsLoseNothing(t *testing.T) {
 		}
 		learnt += 200
 		next := upTo(learnt)
-		next.States = map[int32][]byte{0: c.AppendState(nil)}
+		next.States = model.HeldStates(map[int32][]byte{0: c.AppendState(nil)})
 		p, b := fitPart(t, o, next, part)
 		for i := range p.Sets {
 			total := 0.0
@@ -129,12 +129,13 @@ func TestEstimatesAreFlagged(t *testing.T) {
 	}
 	whole := *ev
 	whole.Recent = 0
-	whole.States = map[int32][]byte{0: d.AppendState(nil), 1: serve(t, o, ev, part, 1, nil).AppendState(nil)}
+	other := serve(t, o, ev, part, 1, nil)
+	whole.States = model.HeldStates(map[int32][]byte{0: d.AppendState(nil), 1: other.AppendState(nil)})
 	_, next := fitPart(t, o, &whole, part)
 	if slices.Contains(flags(serve(t, o, ev, next, 0, nil)), false) {
 		t.Error("a carried estimate lost its mark")
 	}
-	whole.States = nil
+	whole.States = model.ComponentStates{}
 	_, next = fitPart(t, o, &whole, nil)
 	if slices.Contains(flags(serve(t, o, ev, next, 0, nil)), true) {
 		t.Error("whole counts are marked")

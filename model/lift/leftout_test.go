@@ -121,6 +121,9 @@ func TestManyLevelsDoNotLead(t *testing.T) {
 // TestWindowIntervals: of lists of windows in noise, with few and with many levels, at most one in twenty holds an
 // interval above 0; the intervals of windows searched in planted rates hold their true eta.
 func TestWindowIntervals(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED, NOT CHECKED: it takes many seconds")
+	}
 	runs := 40
 	if os.Getenv("LIFTSTREAM_LONG") != "" {
 		runs = 300

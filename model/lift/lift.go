@@ -162,42 +162,42 @@ func (f *Factory) setsOfState(b []byte) ([]*Set, error) {
 
 // count fills the shares of the partitions for the best sets.
 func (f *Factory) count(ev *model.Evidence, search *setSearch, p *Part) error {
-	partitions, states, err := model.Loaded(ev, func() *Component { return &Component{schema: f.schema} })
-	if err != nil {
-		return err
-	}
+	partitions := ev.Parties()
+	alone := len(partitions) == 1 && len(ev.States.Partitions()) == 0 && ev.Recent == 0
 	for _, t := range search.top {
 		m := PartSet{Set: t.set}
-		if len(partitions) == 1 && len(states) == 0 && ev.Recent == 0 && search.serving(t.set.features) == nil {
+		if alone && search.serving(t.set.features) == nil {
 			p.Sets = append(p.Sets, PartSet{Set: t.set, Shares: []Share{{Partition: partitions[0], Table: t.table}}})
 			continue
 		}
 		m.RankError = search.rankError(t.set, ev)
 		search.fill(t.set)
-		sampled := make([]Share, len(partitions))
-		for i := range sampled {
-			sampled[i] = Share{Partition: partitions[i], Table: NewTable(search.classes)}
+		m.Shares = make([]Share, len(partitions))
+		for i := range m.Shares {
+			m.Shares[i] = Share{Partition: partitions[i], Table: NewTable(search.classes)}
 		}
 		for i, x := range search.cells {
 			if x >= 0 {
 				at, _ := slices.BinarySearch(partitions, ev.Partition[i])
-				sampled[at].Table.add(int(x), int(ev.Class[i]), 1, ev.Weight[i])
-				sampled[at].Estimated = sampled[at].Estimated || ev.StandsFor(i)
+				m.Shares[at].Table.add(int(x), int(ev.Class[i]), 1, ev.Weight[i])
+				m.Shares[at].Estimated = m.Shares[at].Estimated || ev.StandsFor(i)
 			}
-		}
-		for i, n := range partitions {
-			share := sampled[i]
-			if c := states[n]; c != nil {
-				if own := c.find(t.set); own != nil {
-					share.Table, share.Estimated = own.own.Clone(), own.estimated
-					t.set.recode(share.Table, ev.Recodes[n])
-				}
-			}
-			m.Shares = append(m.Shares, share)
 		}
 		p.Sets = append(p.Sets, m)
 	}
-	return nil
+	empty := func() *Component { return &Component{schema: f.schema} }
+	return model.Visit(ev, empty, func(n int32, c *Component) error {
+		at, _ := slices.BinarySearch(partitions, n)
+		for i := range p.Sets {
+			set := p.Sets[i].Set
+			if own := c.find(set); own != nil {
+				share := &p.Sets[i].Shares[at]
+				share.Table, share.Estimated = own.own.Clone(), own.estimated
+				set.recode(share.Table, ev.Recodes[n])
+			}
+		}
+		return nil
+	})
 }
 
 // Component counts the classes of one partition by the cells of the monitored sets. It is a model.Component and a

@@ -30,7 +30,7 @@ func (f *Factory) CarryState(c *model.Change, state []byte) ([]byte, []int, erro
 	s := old.structure
 	m, wide := len(c.From.Features), len(c.To.Features)
 	to := *s
-	to.features, to.rho = make([]feature, wide), make([]float32, wide*wide)
+	to.features, to.rho = make([]feature, wide), s.rho.carry(c)
 	to.base = append(slices.Clone(s.base), make([]float64, len(c.To.Classes)-len(c.From.Classes))...)
 	to.prototypes = prototypes{class: s.prototypes.class, clock: s.prototypes.clock,
 		beside: make([]float32, len(s.prototypes.class)*wide), columns: make([]column, wide),
@@ -38,18 +38,11 @@ func (f *Factory) CarryState(c *model.Change, state []byte) ([]byte, []int, erro
 	n.structure, n.own = &to, make([]*histogram, wide)
 	for j, o := range c.Feature {
 		a := levelAxis(&c.To.Features[j])
-		to.rho[j*wide+j] = 1
 		// The schema determines an axis of levels; any other axis is damage.
 		if o < 0 || c.From.Features[o].Kind != model.Continuous && s.features[o].axis != levelAxis(&c.From.Features[o]) {
 			to.features[j].axis, to.prototypes.columns[j].nominal = a, a.nominal
 			n.own[j] = newHistogram(&a, len(to.base))
 			continue
-		}
-		for k, p := range c.Feature[:j] {
-			if p >= 0 {
-				to.rho[j*wide+k] = s.rho[o*m+p]
-				to.rho[k*wide+j] = to.rho[j*wide+k]
-			}
 		}
 		to.features[j] = s.features[o]
 		x := &to.features[j]
@@ -149,4 +142,21 @@ func (g *histogram) carry(c *model.Change, j int, a *axis) *histogram {
 		}
 	}
 	return n
+}
+
+// carry takes over the correlations of the features that stay.
+func (c *correlation) carry(change *model.Change) *correlation {
+	var features []int32
+	for j, o := range change.Feature {
+		if o >= 0 && c.place[o] >= 0 {
+			features = append(features, int32(j))
+		}
+	}
+	to := newCorrelation(len(change.Feature), features)
+	for i, j := range features {
+		for k, o := range features[:i] {
+			to.set(i, k, c.of(change.Feature[j], change.Feature[o]))
+		}
+	}
+	return to
 }

@@ -99,7 +99,7 @@ func TestCarriedTables(t *testing.T) {
 				t.Error("the clock of a histogram")
 			}
 			for k, w := range change.Feature {
-				if w >= 0 && c.structure.rho[j*len(change.Feature)+k] != old.structure.rho[was*len(old.schema.Features)+w] {
+				if w >= 0 && c.structure.rho.of(j, k) != old.structure.rho.of(was, w) {
 					t.Fatalf("correlation of %d and %d", was, w)
 				}
 			}
@@ -185,7 +185,8 @@ func TestTheFirstFitAfterAChangeKeepsCounts(t *testing.T) {
 		late = append(late, e)
 	}
 	ev := modeltest.Evidence(to, levels, late)
-	ev.States, ev.Recodes, ev.Models = map[int32][]byte{0: c.AppendState(nil)}, map[int32]model.Recode{0: nil},
+	ev.States = model.HeldStates(map[int32][]byte{0: c.AppendState(nil)})
+	ev.Recodes, ev.Models = map[int32]model.Recode{0: nil},
 		map[int32]int64{0: 4}
 	b, err := New(Options{Theta: .2}, to).Fit(t.Context(), ev, nil)
 	if err != nil {

@@ -20,7 +20,7 @@ func TestConformance(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			golden := ""
 			if name == "few" {
-				golden = "testdata/format-2.gz"
+				golden = "testdata/format-3.gz"
 			}
 			modeltest.Suite{
 				Golden:  golden,

@@ -294,7 +294,7 @@ func (x *fitter) levels(f *feature, obs []gp.Observation, bins int) {
 
 // correlate computes |rho| over at most maxCorrelated records, evenly spread. Nominal features have none (METHOD.md
 // 3.5).
-func (x *fitter) correlate(s *structure) []float32 {
+func (x *fitter) correlate(s *structure) *correlation {
 	n := x.ev.Len()
 	step := max(1, (n+maxCorrelated-1)/maxCorrelated)
 	columns := make([][]float64, len(s.features))

@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"liftstream/model"
@@ -44,7 +45,8 @@ func TestFirstFormat(t *testing.T) {
 		t.Fatal(err)
 	}
 	ev := modeltest.Evidence(s, levels, ex)
-	ev.States, ev.Recodes, ev.Models = map[int32][]byte{0: c.AppendState(nil)}, map[int32]model.Recode{0: nil},
+	ev.States = model.HeldStates(map[int32][]byte{0: c.AppendState(nil)})
+	ev.Recodes, ev.Models = map[int32]model.Recode{0: nil},
 		map[int32]int64{0: 1}
 	next, err := New(Options{Theta: Auto, Prototypes: 60, Neighbours: 3}, s).Fit(context.Background(), ev, part)
 	if err != nil {
@@ -61,5 +63,47 @@ func TestFirstFormat(t *testing.T) {
 	}
 	if published < 100 {
 		t.Errorf("%d records have a subspace", published)
+	}
+}
+
+// TestSecondFormat: a state and a part of the second format, which has the correlations of all features, answer as they
+// do in today's.
+func TestSecondFormat(t *testing.T) {
+	s := modeltest.Schema()
+	_, part, state := modeltest.ReadGolden(t, s, "testdata/format-2.gz")
+	component := func() *Component { return &Component{schema: s} }
+	pairs := [2][2]*Component{{component(), component()}, {component(), component()}}
+	p, err := DecodePart(s, part)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, load := range []func() error{
+		func() error { return pairs[0][0].Rebase(&model.Rebase{Part: part}) },
+		func() error { return pairs[0][1].Rebase(&model.Rebase{Part: p.appendBinary(nil)}) },
+		func() error { return pairs[1][0].LoadState(state) },
+		func() error { return pairs[1][1].LoadState(pairs[1][0].AppendState(nil)) },
+	} {
+		if err := load(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, ex := modeltest.Generate(s, 300, 7)
+	selected := 0
+	for i := range ex {
+		for _, pair := range pairs {
+			features, scores := pair[0].Select(ex[i].Row, nil, nil)
+			f, v := pair[1].Select(ex[i].Row, nil, nil)
+			if selected += len(f); !slices.Equal(f, features) || !slices.Equal(v, scores) {
+				t.Fatalf("record %d: %v %v, and %v %v in today's format", i, features, scores, f, v)
+			}
+			a, b := make([]float64, 3), make([]float64, 3)
+			pair[0].Inputs(ex[i].Row, a)
+			if pair[1].Inputs(ex[i].Row, b); !slices.Equal(a, b) {
+				t.Fatalf("record %d: inputs %v, and %v in today's format", i, a, b)
+			}
+		}
+	}
+	if selected < 600 {
+		t.Errorf("%d features are selected", selected)
 	}
 }

@@ -155,7 +155,7 @@ func TestGolden(t *testing.T) {
 		near("neutral", Hit.Neutral(counts), v.Params.Neutral, 1e-12)
 		for _, j := range []int{0, 7} {
 			for k, w := range v.Pearson[strconv.Itoa(j)] {
-				near("correlation", float64(rho[j*30+k]), w, 1e-6)
+				near("correlation", float64(rho.of(j, k)), w, 1e-6)
 			}
 		}
 		mean, variance := make([][]float64, 30), make([][]float64, 30)

@@ -108,23 +108,32 @@ type share struct {
 
 // shares collects the histograms of every partition, ascending.
 func (x *fitter) shares(axes []axis) ([]share, error) {
-	partitions, states, err := model.Loaded(x.ev, func() *Component { return &Component{schema: x.schema} })
-	if err != nil {
-		return nil, err
-	}
+	partitions := x.ev.Parties()
 	out := make([]share, len(partitions))
 	counted := make([][]bool, len(partitions))
 	for i, n := range partitions {
 		out[i] = share{n, make([]*histogram, len(axes))}
 		counted[i] = make([]bool, len(axes))
+	}
+	empty := func() *Component { return &Component{schema: x.schema} }
+	err := model.Visit(x.ev, empty, func(n int32, c *Component) error {
+		i, _ := slices.BinarySearch(partitions, n)
 		for j := range axes {
-			c := states[n]
-			if c == nil || c.structure == nil || !c.structure.features[j].same(&axes[j]) {
-				out[i].counts[j] = newHistogram(&axes[j], x.classes)
-				continue
+			if c.structure != nil && c.structure.features[j].same(&axes[j]) {
+				out[i].counts[j], counted[i][j] = c.own[j].clone(), true
+				out[i].counts[j].recode(x.ev.Recodes[n], j, x.classes)
 			}
-			out[i].counts[j], counted[i][j] = c.own[j].clone(), true
-			out[i].counts[j].recode(x.ev.Recodes[n], j, x.classes)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i := range out {
+		for j := range axes {
+			if !counted[i][j] {
+				out[i].counts[j] = newHistogram(&axes[j], x.classes)
+			}
 		}
 	}
 	for j := range axes {

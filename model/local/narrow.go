@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// widest bounds the features of a structure: the sums of distances are exact for fewer than 1,024.
-const widest = 512
+// Widest bounds the features of a structure: the sums of distances are exact for fewer than 1,024.
+const Widest = 512
 
 // Steps of one curve, for the budget of a fit: with patience, and of a wide structure.
 const (
@@ -49,7 +49,7 @@ func (x *fitter) narrow(ctx context.Context, axes []axis) error {
 	if err != nil {
 		return err
 	}
-	kept, err := x.ev.Strongest(ctx, used, min(n, widest))
+	kept, err := x.ev.Strongest(ctx, used, min(n, Widest))
 	if err != nil {
 		return err
 	}

@@ -12,8 +12,8 @@ import (
 
 // partFormat and stateFormat are the versions of the binary forms, which FORMAT.md describes.
 const (
-	partFormat  = 2
-	stateFormat = 2
+	partFormat  = 3
+	stateFormat = 3
 )
 
 // Bounds of the sizes in a part or a state.
@@ -201,15 +201,7 @@ func (s *structure) appendBinary(b []byte) []byte {
 	for j := range s.features {
 		b = s.features[j].appendBinary(b)
 	}
-	// The lower half; the diagonal is 1.
-	var half []float64
-	m := len(s.features)
-	for j := range m {
-		for k := range j {
-			half = append(half, float64(s.rho[j*m+k]))
-		}
-	}
-	b = appendSingles(b, half)
+	b = s.rho.appendBinary(b)
 	for _, v := range []float64{s.theta, s.reference.mean, s.reference.sd, s.halfLife, s.useless, s.width, s.critical} {
 		b = wire.AppendFloat(b, v)
 	}
@@ -246,21 +238,8 @@ func decodeStructure(r *wire.Reader, schema *model.Schema, format uint64) *struc
 	for j := 0; j < m && r.Err() == nil; j++ {
 		s.features = append(s.features, decodeFeature(r, &schema.Features[j], format))
 	}
-	half := singles(r)
-	if r.Err() != nil {
+	if s.rho = decodeCorrelation(r, m, format); r.Err() != nil {
 		return s
-	}
-	if len(half) != m*(m-1)/2 {
-		r.Fail(fmt.Errorf("%d correlations of %d features", len(half), m))
-		return s
-	}
-	s.rho = make([]float32, m*m)
-	for j := range m {
-		s.rho[j*m+j] = 1
-		for k := range j {
-			s.rho[j*m+k], s.rho[k*m+j] = float32(half[0]), float32(half[0])
-			half = half[1:]
-		}
 	}
 	s.theta = finite(r)
 	s.reference.mean, s.reference.sd = finite(r), finite(r)

@@ -46,9 +46,8 @@ func (d Divergence) of(mean, variance float64, ref reference) float64 {
 // selects a subset). Ties within 1e-12 go to the lower feature. Features with a divergence of NaN are no candidates.
 // Where no divergence is above 1e-12 nothing is selected (METHOD.md 3.4).
 //
-// rho holds |rho_jk| row by row; penalty and rel are scratch of one number a feature. Features and their scores are
-// appended.
-func greedy(divergence []float64, rho []float32, theta float64, how Redundancy, penalty, rel []float64,
+// penalty and rel are scratch of one number a feature. Features and their scores are appended.
+func greedy(divergence []float64, rho *correlation, theta float64, how Redundancy, penalty, rel []float64,
 	features []int32, scores []float32) ([]int32, []float32) {
 	top := 1e-12
 	for _, d := range divergence {
@@ -81,7 +80,8 @@ func greedy(divergence []float64, rho []float32, theta float64, how Redundancy, 
 		}
 		features, scores = append(features, int32(at)), append(scores, float32(best))
 		rel[at] = math.NaN()
-		for j, r := range rho[at*m : (at+1)*m] {
+		for i, r := range rho.row(at) {
+			j := rho.features[i]
 			if how == Mean {
 				penalty[j] += float64(r)
 			} else if p := float64(r); p > penalty[j] {
@@ -91,11 +91,17 @@ func greedy(divergence []float64, rho []float32, theta float64, how Redundancy, 
 	}
 }
 
-// correlations returns |rho_jk| of the columns row by row, over the records that have both (METHOD.md 3.5). It is 0 for
-// constant and for nil columns, but 1 on the diagonal.
-func correlations(columns [][]float64) []float32 {
-	m := len(columns)
-	out := make([]float32, m*m)
+// correlations returns |rho_jk| of the columns that are not nil, over the records that have both (METHOD.md 3.5). It is
+// 0 for constant ones, but 1 on the diagonal.
+func correlations(all [][]float64) *correlation {
+	var features []int32
+	var columns [][]float64
+	for j, c := range all {
+		if c != nil {
+			features, columns = append(features, int32(j)), append(columns, c)
+		}
+	}
+	m, out := len(columns), newCorrelation(len(all), features)
 	// Complete columns are centred once.
 	whole := make([]bool, m)
 	centred := make([][]float64, m)
@@ -120,11 +126,9 @@ func correlations(columns [][]float64) []float32 {
 		}
 	}
 	for j := range columns {
-		out[j*m+j] = 1
 		for k := range j {
-			r := 0.0
+			var r float64
 			switch {
-			case columns[j] == nil || columns[k] == nil:
 			case whole[j] && whole[k]:
 				s := 0.0
 				for i, v := range centred[j] {
@@ -134,7 +138,7 @@ func correlations(columns [][]float64) []float32 {
 			default:
 				r = pairwise(columns[j], columns[k])
 			}
-			out[j*m+k], out[k*m+j] = float32(r), float32(r)
+			out.set(j, k, float32(r))
 		}
 	}
 	return out

@@ -52,7 +52,8 @@ func TestNested(t *testing.T) {
 		}
 	}
 	penalty, rel := make([]float64, 3), make([]float64, 3)
-	if f, _ := greedy([]float64{0, 0, math.NaN()}, make([]float32, 9), 0, Mean, penalty, rel, nil, nil); len(f) != 0 {
+	none := correlations(make([][]float64, 3))
+	if f, _ := greedy([]float64{0, 0, math.NaN()}, none, 0, Mean, penalty, rel, nil, nil); len(f) != 0 {
 		t.Errorf("nothing diverges, and %v is selected", f)
 	}
 }

@@ -118,7 +118,7 @@ func quantise(r float64) int64 { return int64(math.Round(min(r, 64) * weightUnit
 // structure is the result of a Fit: everything that scoring reads. It is immutable.
 type structure struct {
 	features   []feature
-	rho        []float32
+	rho        *correlation
 	theta      float64 // of paper A's subspace
 	measure    Measure // of the neighbours
 	neighbours int

@@ -26,13 +26,14 @@ func testFitSameBytes(t *testing.T, x *fixture) {
 func testFitKeepsEvidence(t *testing.T, x *fixture) {
 	ev := x.evidence(x.examples)
 	c := x.live(t, x.part, 0, x.examples)
-	ev.States = map[int32][]byte{0: state(c)}
+	states := map[int32][]byte{0: state(c)}
+	ev.States = model.HeldStates(states)
 	ev.Recodes = map[int32]model.Recode{0: nil}
 	ev.Models = map[int32]int64{0: 1}
 	previous := slices.Clone(x.part)
-	before := fmt.Sprint(ev.Columns, ev.Class, ev.Weight, ev.Clock, ev.Time, ev.Partition, ev.States)
+	before := fmt.Sprint(ev.Columns, ev.Class, ev.Weight, ev.Clock, ev.Time, ev.Partition, states)
 	x.fit(t, x.factory, ev, previous)
-	if fmt.Sprint(ev.Columns, ev.Class, ev.Weight, ev.Clock, ev.Time, ev.Partition, ev.States) != before {
+	if fmt.Sprint(ev.Columns, ev.Class, ev.Weight, ev.Clock, ev.Time, ev.Partition, states) != before {
 		t.Error("Fit changed the evidence")
 	}
 	if !bytes.Equal(previous, x.part) {

@@ -33,7 +33,8 @@ func testFormat(t *testing.T, x *fixture) {
 	rebase(t, c, part, 0, nil, nil)
 	rebase(t, x.factory.New(levels), part, 0, nil, nil)
 	ev := Evidence(x.Schema, levels, x.examples[:x.fitted])
-	ev.States, ev.Recodes, ev.Models = map[int32][]byte{0: old}, map[int32]model.Recode{0: nil}, map[int32]int64{0: 1}
+	ev.States = model.HeldStates(map[int32][]byte{0: old})
+	ev.Recodes, ev.Models = map[int32]model.Recode{0: nil}, map[int32]int64{0: 1}
 	if _, err := x.factory.Fit(context.Background(), ev, part); err != nil {
 		t.Errorf("%s: fitting behind an earlier build: %v", x.Golden, err)
 	}

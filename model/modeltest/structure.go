@@ -27,7 +27,8 @@ func testRebaseSince(t *testing.T, x *fixture) {
 	mark := x.fitted
 	c := x.live(t, x.part, 0, nil)
 	ev := x.evidence(x.examples[:mark])
-	ev.States, ev.Recodes, ev.Models = map[int32][]byte{0: state(c)}, map[int32]model.Recode{0: nil}, map[int32]int64{0: 1}
+	ev.States = model.HeldStates(map[int32][]byte{0: state(c)})
+	ev.Recodes, ev.Models = map[int32]model.Recode{0: nil}, map[int32]int64{0: 1}
 	part := x.fit(t, x.factory, ev, x.part)
 	learn(c, x.examples[mark:])
 	late := x.live(t, part, 0, x.examples[mark:])
@@ -36,7 +37,7 @@ func testRebaseSince(t *testing.T, x *fixture) {
 	// Both must also be the same to the next Fit.
 	next := func(c model.Component) model.Component {
 		ev := x.evidence(x.examples)
-		ev.States, ev.Models = map[int32][]byte{0: state(c)}, map[int32]int64{0: 2}
+		ev.States, ev.Models = model.HeldStates(map[int32][]byte{0: state(c)}), map[int32]int64{0: 2}
 		ev.Recodes = map[int32]model.Recode{0: nil}
 		return x.live(t, x.fit(t, x.factory, ev, part), 0, nil)
 	}
@@ -62,11 +63,11 @@ func testMerge(t *testing.T, x *fixture) {
 		b.Learn(&ex[i])
 	}
 	one := x.evidence(ex)
-	one.States = map[int32][]byte{0: state(all)}
+	one.States = model.HeldStates(map[int32][]byte{0: state(all)})
 	one.Recodes, one.Models = map[int32]model.Recode{}, map[int32]int64{0: 1}
 	two := x.evidence(split)
 	two.Partition = partition
-	two.States = map[int32][]byte{0: state(a), 1: state(b)}
+	two.States = model.HeldStates(map[int32][]byte{0: state(a), 1: state(b)})
 	two.Recodes, two.Models = map[int32]model.Recode{}, map[int32]int64{0: 1, 1: 1}
 	p1, p2 := x.fit(t, x.factory, one, x.part), x.fit(t, x.factory, two, x.part)
 	x.same(t, "merged", x.live(t, p2, 9, nil), x.live(t, p1, 9, nil), 1e-12)
@@ -114,7 +115,7 @@ func testRecode(t *testing.T, x *fixture) {
 		for i := range ev.Partition {
 			ev.Partition[i] = 77
 		}
-		ev.States, ev.Models = map[int32][]byte{77: state(c)}, map[int32]int64{77: 1}
+		ev.States, ev.Models = model.HeldStates(map[int32][]byte{77: state(c)}), map[int32]int64{77: 1}
 		ev.Recodes = map[int32]model.Recode{77: r}
 		return x.live(t, x.fit(t, x.factory, ev, x.part), 77, nil)
 	}

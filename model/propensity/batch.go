@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"liftstream/model"
 	"liftstream/model/wire"
@@ -217,4 +218,16 @@ func (p *plan) readBatch(r *wire.Reader, axes []axis) *batch {
 		b.cell[f] = points(most * p.margins)
 	}
 	return b
+}
+
+// within returns the batch without the cells of levels that have none in p.
+func (b *batch) within(p *plan) *batch {
+	n := *b
+	n.cell = slices.Clone(b.cell)
+	for f := range n.cell {
+		if most := (cellLevels + p.levels) * p.margins; p.features[f].kind != model.Continuous && len(n.cell[f]) > most {
+			n.cell[f] = n.cell[f][:most:most]
+		}
+	}
+	return &n
 }

@@ -67,8 +67,13 @@ func (p *plan) readFormat(r *wire.Reader) (format uint64, from *plan, err error)
 	if err := r.Err(); err != nil {
 		return 0, nil, fmt.Errorf("decoding scorecard: %w", err)
 	}
-	if from = p; !sameBlocks(blocks, p.opt.Blocks) {
+	levels := p.levels
+	if most := mostLevels(p.classes); shape[len(shape)-1] == uint64(most) {
+		levels = most // before maxTables there was no other bound
+	}
+	if from = p; !sameBlocks(blocks, p.opt.Blocks) || levels != p.levels {
 		from = p.under(blocks)
+		from.levels = levels
 	}
 	for i, want := range from.shape() {
 		if shape[i] != uint64(want) {
@@ -144,6 +149,9 @@ func (m *move) part(old *part) *part {
 				n.keys[b] = old.keys[was][:min(len(old.keys[was]), x.Inputs)]
 			}
 		}
+	}
+	if old.batch != nil && m.to.levels < m.from.levels {
+		n.batch = old.batch.within(m.to)
 	}
 	n.shares = slices.Clone(old.shares)
 	for i := range n.shares {

@@ -28,6 +28,11 @@ func (f factory) Name() string { return Name }
 // New returns a *Scorecard without a structure: it answers with base rates.
 func (f factory) New(*model.Levels) model.Scorecard { return newScorecard(f.plan) }
 
+// Steps estimates the work of a Fit.
+func (f factory) Steps(records int) float64 {
+	return recordSteps * float64(records) * float64(f.margins) * float64(len(f.features)+1)
+}
+
 // Fit cuts the cells on the evidence, keeping those of the serving model (or, before the first one, of the first
 // partition that has any) where they are still adequate, and writes down the share of each partition under them.
 // Evidence without states is run through a new scorecard in order, each record scored and then learnt: that is how
@@ -40,11 +45,12 @@ func (f factory) Fit(ctx context.Context, records *model.Evidence, in *model.Off
 	if err := p.check(ev.Schema); err != nil {
 		return nil, fmt.Errorf("fitting scorecard: %w", err)
 	}
-	most, err := records.Afford(ev.Len(), func(n int) float64 {
-		return recordSteps * float64(n) * float64(p.margins) * float64(len(p.features)+1)
-	})
+	most, err := records.Afford(ev.Len(), f.Steps)
 	if err != nil {
 		return nil, fmt.Errorf("fitting scorecard: %w", err)
+	}
+	if most < ev.Len() {
+		records.LeavesOut(fmt.Sprintf("trains on %d of %d records", most, ev.Len()))
 	}
 	ev.most = most
 	var before []axis
@@ -56,30 +62,22 @@ func (f factory) Fit(ctx context.Context, records *model.Evidence, in *model.Off
 		}
 		before, fitted = m.axes, m.batch
 	}
-	states := make([]*Scorecard, 0, len(ev.States))
-	order := make([]int32, 0, len(ev.States))
-	for n := range ev.States {
-		order = append(order, n)
-	}
-	slices.Sort(order)
+	order := ev.States.Partitions()
 	for _, n := range order {
-		s := newScorecard(p.plan)
-		if err := s.LoadState(ev.States[n]); err != nil {
-			return nil, fmt.Errorf("fitting scorecard: partition %d: %w", n, err)
+		if before != nil {
+			break
 		}
-		if s.recode(ev.Recodes[n]) {
-			s.learnt++
+		s, err := p.load(ev, n)
+		if err != nil {
+			return nil, err
 		}
-		if before == nil {
-			before = s.axes
-		}
-		states = append(states, s)
+		before = s.axes
 	}
 	m := &part{axes: p.build(ctx, ev, before), keys: p.offered(ev)}
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("fitting scorecard: %w", err)
 	}
-	if len(states) == 0 {
+	if len(order) == 0 {
 		var n int32
 		if len(ev.Partition) > 0 {
 			n = ev.Partition[0]
@@ -104,23 +102,10 @@ func (f factory) Fit(ctx context.Context, records *model.Evidence, in *model.Off
 		}
 		return p.appendPart(nil, m), nil
 	}
-	for k, n := range order {
-		mine := func(i int) bool { return ev.Partition[i] == n }
-		var c contribution
-		var err error
-		if states[k].axes == nil {
-			newest := func(i int) bool { return mine(i) && i >= ev.Len()-most }
-			if c, err = p.train(ctx, m.axes, ev, newest); err != nil {
-				return nil, err
-			}
-			c.partition = n
-		} else {
-			c = states[k].share(n)
-			c.t.in = states[k].canonical(c.t.in, m.keys)
-			p.restructure(&c, states[k].axes, m.axes, ev, mine)
-		}
-		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("fitting scorecard: %w", err)
+	for _, n := range order {
+		c, err := p.shareOf(ctx, ev, m, n, most)
+		if err != nil {
+			return nil, err
 		}
 		m.shares = append(m.shares, c)
 	}
@@ -131,6 +116,44 @@ func (f factory) Fit(ctx context.Context, records *model.Evidence, in *model.Off
 		}
 	}
 	return p.appendPart(nil, m), nil
+}
+
+// load reads the state of a partition, with the codes of the evidence.
+func (p fitter) load(ev *evidence, partition int32) (*Scorecard, error) {
+	s := newScorecard(p.plan)
+	if err := ev.States.Read(partition, s.LoadState); err != nil {
+		return nil, fmt.Errorf("fitting scorecard: partition %d: %w", partition, err)
+	}
+	if s.recode(ev.Recodes[partition]) {
+		s.learnt++
+	}
+	return s, nil
+}
+
+// shareOf makes the share of a partition under the axes and keys of m, of its state or, where that has no structure, of
+// its records among the newest most ones.
+func (p fitter) shareOf(ctx context.Context, ev *evidence, m *part, partition int32, most int) (contribution, error) {
+	s, err := p.load(ev, partition)
+	if err != nil {
+		return contribution{}, err
+	}
+	mine := func(i int) bool { return ev.Partition[i] == partition }
+	var c contribution
+	if s.axes == nil {
+		c, err = p.train(ctx, m.axes, ev, func(i int) bool { return mine(i) && i >= ev.Len()-most })
+		if err != nil {
+			return c, err
+		}
+		c.partition = partition
+	} else {
+		c = s.share(partition)
+		c.t.in = s.canonical(c.t.in, m.keys)
+		p.restructure(&c, s.axes, m.axes, ev, mine)
+	}
+	if err := ctx.Err(); err != nil {
+		return c, fmt.Errorf("fitting scorecard: %w", err)
+	}
+	return c, nil
 }
 
 // offered returns the keys of the inputs of the evidence, no more than the blocks have announced; nil when nothing is

@@ -241,7 +241,7 @@ func TestFormat2(t *testing.T) {
 	_, ex := modeltest.Generate(schema, 600, 1)
 	check(t, "format 2", s, ex[0].Row, nil)
 	ev := modeltest.Evidence(schema, levels, ex)
-	ev.States = map[int32][]byte{0: old}
+	ev.States = model.HeldStates(map[int32][]byte{0: old})
 	if _, err := f.Fit(context.Background(), ev, nil, part); err != nil {
 		t.Error(err)
 	}

@@ -49,10 +49,11 @@ func (c *cluster) fit() {
 	}
 	ev := modeltest.Evidence(c.schema, c.levels, all)
 	ev.Partition = partition
-	ev.States, ev.Recodes, ev.Models = map[int32][]byte{}, map[int32]model.Recode{}, map[int32]int64{}
+	states := map[int32][]byte{}
 	for p, s := range c.live {
-		ev.States[int32(p)] = s.AppendState(nil)
+		states[int32(p)] = s.AppendState(nil)
 	}
+	ev.States, ev.Recodes, ev.Models = model.HeldStates(states), map[int32]model.Recode{}, map[int32]int64{}
 	part, err := c.f.Fit(context.Background(), ev, &model.Offer{Keys: c.keys}, c.part)
 	if err != nil {
 		c.t.Fatal(err)
@@ -251,6 +252,9 @@ func TestSince(t *testing.T) {
 // TestShareOfAnotherClock: a share may know more records than the partition has learnt, as that of files does, or that
 // of a state which is lost. Its counts are those of now, and the partition forgets them by its own clock.
 func TestShareOfAnotherClock(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED, NOT CHECKED: it takes many seconds")
+	}
 	for name, schema := range schemas() {
 		l, ex := modeltest.Generate(schema, 3000, 6)
 		f := New(Default(), schema)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 
 	"liftstream/model"
 )
@@ -108,6 +109,7 @@ const (
 	maxLogit  = 12.       // log-odds are clipped here before they become a probability
 	knotEdge  = 6.        // outermost knots of the calibration
 	maxTable  = 1 << 15   // bound of levels times classes of one nominal feature; later levels share the cell "other"
+	maxTables = 1 << 20   // the same of all features together: about 110 MB, and some of them in a fit
 	experts   = 2 * cards // every card, raw and calibrated
 )
 
@@ -158,8 +160,8 @@ func newPlanOf(opt Options, s *model.Schema, t tuning) *plan {
 	if p.classes == 2 {
 		p.margins = 1
 	}
-	p.levels = min(model.MaxLevels, max(64, maxTable/p.classes))
 	p.choose()
+	p.levels = affordable(p.features, p.classes)
 	p.soften()
 	p.sort()
 	for _, b := range p.opt.Blocks {
@@ -171,6 +173,29 @@ func newPlanOf(opt Options, s *model.Schema, t tuning) *plan {
 	p.told = shownFrom(len(p.features))
 	p.between = between(p.half[:p.horizons])
 	return p
+}
+
+// mostLevels bounds the levels of a nominal feature that get cells of their own, whatever other features there are.
+func mostLevels(classes int) int { return min(model.MaxLevels, max(64, maxTable/classes)) }
+
+// fewestLevels get cells of their own, however many features there are.
+const fewestLevels = 8
+
+// affordable is the largest number of levels with cells of their own, up to mostLevels, with which the tables of all
+// features keep to maxTables.
+func affordable(features []feature, classes int) int {
+	cells := func(levels int) (n int) {
+		for i := range features {
+			if f := &features[i]; f.kind != model.Continuous && f.fixed > 0 {
+				n += min(f.fixed, levels)
+			} else if f.kind != model.Continuous {
+				n += levels
+			}
+		}
+		return n * classes
+	}
+	over := sort.Search(mostLevels(classes)-fewestLevels, func(k int) bool { return cells(fewestLevels+1+k) > maxTables })
+	return fewestLevels + over
 }
 
 // withDefaults returns the options with defaults for values that are zero or out of range.

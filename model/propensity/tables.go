@@ -170,6 +170,14 @@ func readCounts(r *wire.Reader, dst []float64) {
 }
 
 func (p *layout) appendTables(b []byte, t *tables, weights bool) []byte {
+	floats, pairs := len(t.class)+len(t.knot)+len(t.mom), len(t.in)+len(t.own)
+	for f := range t.feat {
+		floats, pairs = floats+len(t.feat[f].count)+1, pairs+len(t.feat[f].pair)+1
+	}
+	if !weights {
+		pairs = 0
+	}
+	b = slices.Grow(b, 8*floats+16*cards*pairs) // many levels make it large, and growing would copy it several times
 	b = wire.AppendFloats(b, t.class)
 	for f := range t.feat {
 		b = wire.AppendUvarint(b, uint64(p.cellCount(&t.feat[f])))

@@ -66,7 +66,9 @@ func Bound(d *codec.Decoder, r *txn.Record, bad []codec.RowError, largest int64)
 }
 
 // Make calls write for each dead letter of the message r, the last one that d has read, with the bad rows or the error
-// that it has returned. now becomes the time at which the message was first seen.
+// that it has returned. now becomes the time at which the message was first seen: of one that was refused for its time,
+// or a row of it, the time by which it was judged. A header has the timestamp of the
+// message: that of the letter may be another.
 func Make(
 	d *codec.Decoder, r *txn.Record, from Origin, bad []codec.RowError, err error, now time.Time, write func(Letter),
 ) {
@@ -92,6 +94,9 @@ func Make(
 		}
 		if row >= 0 {
 			put(codec.DeadRow, strconv.Itoa(int(row)))
+		}
+		if r.Unread == nil {
+			put(codec.HeaderTime, txn.FormatMillis(r.Time))
 		}
 		put(codec.DeadFirstSeen, now.UTC().Format(time.RFC3339Nano))
 		write(Letter{ID{from.Topic, r.Offset, int(row)}, reason,
@@ -138,22 +143,35 @@ func Fit(r txn.Record, copied, limit int) txn.Record {
 	return r
 }
 
+// Known are dead letters that lie in their topic.
+type Known struct {
+	IDs map[ID]bool
+	// Judged has, by messages (Row -1), the times by which messages were judged that were refused for their own times,
+	// or rows of them.
+	Judged map[ID]time.Time
+}
+
 // Read returns the dead letters of a stage, of one partition of its input, that a partition of the dead-letter topic
 // holds from offset from on, up to its last stable offset. Letters of before, without a name, are taken for its own.
 func Read(ctx context.Context, c *txn.Client, topic string, partition int, name string, from int64, input int) (
-	map[ID]bool, error,
+	Known, error,
 ) {
+	out := Known{map[ID]bool{}, map[ID]time.Time{}}
 	start, end, err := c.Bounds(ctx, topic, partition)
 	if err != nil {
-		return nil, fmt.Errorf("reading the dead letters: %w", err)
+		return out, fmt.Errorf("reading the dead letters: %w", err)
 	}
-	out := map[ID]bool{}
 	if _, err := c.Read(ctx, topic, partition, max(start, from), end, func(r *txn.Record) {
-		if x, ok := ReadReport(r); ok && x.Partition == input && (x.Name == "" || x.Name == name) {
-			out[x.ID] = true
+		x, ok := ReadReport(r)
+		if !ok || x.Partition != input || x.Name != "" && x.Name != name {
+			return
+		}
+		out.IDs[x.ID] = true
+		if x.Reason.Untimely() && !x.FirstSeen.IsZero() {
+			out.Judged[ID{x.Topic, x.Offset, -1}] = x.FirstSeen
 		}
 	}); err != nil {
-		return nil, fmt.Errorf("reading the dead letters: %w", err)
+		return out, fmt.Errorf("reading the dead letters: %w", err)
 	}
 	return out, nil
 }

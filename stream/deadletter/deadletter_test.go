@@ -125,15 +125,15 @@ func TestReadFindsTheLettersOfItsPartition(t *testing.T) {
 	if err := c.Produce(t.Context(), out, txn.None); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := deadletter.Read(t.Context(), c, "d", 0, "t", 0, 1); err != nil || len(got) != 1 {
+	if got, err := deadletter.Read(t.Context(), c, "d", 0, "t", 0, 1); err != nil || len(got.IDs) != 1 {
 		t.Errorf("of the other stage: %v, %v", got, err)
 	}
 	for from, want := range map[int64]int{0: 2, 2: 2, 3: 1, 4: 0, 100: 0} {
 		got, err := deadletter.Read(t.Context(), c, "d", 0, "s", from, 1)
-		if err != nil || len(got) != want {
+		if err != nil || len(got.IDs) != want || len(got.Judged) != 0 {
 			t.Errorf("from %d: %v, %v", from, got, err)
 		}
-		if want == 2 && !got[deadletter.ID{Topic: "events", Offset: 12, Row: 1}] {
+		if want == 2 && !got.IDs[deadletter.ID{Topic: "events", Offset: 12, Row: 1}] {
 			t.Errorf("from %d: %v", from, got)
 		}
 	}

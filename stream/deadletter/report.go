@@ -30,6 +30,8 @@ type Report struct {
 	Stage     string
 	Error     string
 	FirstSeen time.Time    // zero where the header cannot be read
+	Time      time.Time    // timestamp of the message, zero = it had none
+	Timed     bool         // Time is known; else it is that of the letter
 	Last      int64        // offset of the last message, where the letter is of several; else 0
 	Omitted   bool         // the letter does not hold all of the message
 	Replays   int          // how often the message had been sent again before it died
@@ -39,7 +41,7 @@ type Report struct {
 // ReadReport reads the headers of a record of the dead-letter topic; ok is false where it is no dead letter. The stage
 // writes its headers after those of the message, which may have the same names: only the last ones count.
 func ReadReport(r *txn.Record) (x Report, ok bool) {
-	x = Report{ID: ID{Row: -1}, Partition: -1}
+	x = Report{ID: ID{Row: -1}, Partition: -1, Time: r.Time}
 	n := len(r.Headers)
 	if n == 0 {
 		return x, false
@@ -76,9 +78,12 @@ func ReadReport(r *txn.Record) (x Report, ok bool) {
 			if i > 0 && r.Headers[i-1].Key == codec.HeaderName && !old {
 				x.Name, x.Headers = string(r.Headers[i-1].Value), r.Headers[:i-1:i-1]
 			}
-			x.Replays = replays(x.Headers)
+			x.again(r)
 			return x, offset >= 0 && x.Partition >= 0 && x.Topic != ""
-		case codec.HeaderTime: // of some letters, see Make and Fit
+		case codec.HeaderTime:
+			if t, ok := txn.ParseMillis(value); ok {
+				x.Time, x.Timed = t, true
+			}
 		default:
 			return x, false
 		}
@@ -89,15 +94,23 @@ func ReadReport(r *txn.Record) (x Report, ok bool) {
 	return x, false
 }
 
-// replays returns how often a message was sent again.
-func replays(headers []txn.Header) (n int) {
-	for _, h := range headers {
-		if h.Key != HeaderReplays {
-			continue
-		}
-		if k, err := strconv.Atoi(string(h.Value)); err == nil && k > 0 {
-			n = k
+// again takes note of how often the message was sent again, and of its time before: its topic may have given it another
+// one. Letters of former builds have no time in a header, and may have been given the time at which they were written,
+// by the stage or by the broker: that is not before the message was first seen.
+func (x *Report) again(r *txn.Record) {
+	if !x.Timed {
+		x.Timed = r.Time.IsZero() || !x.FirstSeen.IsZero() && r.Time.UnixMilli() < x.FirstSeen.UnixMilli()
+	}
+	for _, h := range x.Headers {
+		switch h.Key {
+		case HeaderReplays:
+			if k, err := strconv.Atoi(string(h.Value)); err == nil && k > 0 {
+				x.Replays = k
+			}
+		case codec.HeaderTime:
+			if t, ok := txn.ParseMillis(string(h.Value)); ok && x.Replays > 0 {
+				x.Time, x.Timed = t, true
+			}
 		}
 	}
-	return n
 }

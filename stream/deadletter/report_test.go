@@ -76,6 +76,44 @@ func TestReadReport(t *testing.T) {
 	}
 }
 
+// The time of a message is that in the header; letters of former builds have none there, and their own counts where
+// nobody can have replaced it.
+func TestTimeOfTheMessageOfALetter(t *testing.T) {
+	own := []string{codec.DeadReason, "time", codec.DeadTopic, "t", codec.DeadPartition, "4", codec.DeadOffset, "12"}
+	seen := []string{codec.DeadFirstSeen, "1970-01-01T00:00:09.0005Z"}
+	again := []string{deadletter.HeaderReplays, "1", deadletter.HeaderLetter, "d/0/1"}
+	at := func(ms string) []string { return []string{codec.HeaderTime, ms} }
+	for _, c := range []struct {
+		name    string
+		time    time.Time
+		headers [][]string
+		want    time.Time
+		known   bool
+	}{
+		{"in the header", time.UnixMilli(9000), [][]string{own, at("12345"), seen}, time.UnixMilli(12345), true},
+		{"none, in the header", time.UnixMilli(9000), [][]string{own, at("-1"), seen}, time.Time{}, true},
+		{"no number", time.UnixMilli(9000), [][]string{own, at("x"), seen}, time.UnixMilli(9000), false},
+		{"a header of the message", time.UnixMilli(9000), [][]string{at("12345"), own, seen}, time.UnixMilli(9000), false},
+		{"before a replay", time.UnixMilli(9000), [][]string{again, at("5"), own, at("12345"), seen},
+			time.UnixMilli(5), true},
+		{"a header of its own and a replay", time.UnixMilli(9000), [][]string{at("5"), again, own, at("12345"), seen},
+			time.UnixMilli(12345), true},
+		{"former, before it was seen", time.UnixMilli(8999), [][]string{own, seen}, time.UnixMilli(8999), true},
+		{"former, when it was seen", time.UnixMilli(9000), [][]string{own, seen}, time.UnixMilli(9000), false},
+		{"former, after it was seen", time.UnixMilli(9100), [][]string{own, seen}, time.UnixMilli(9100), false},
+		{"former, without", time.Time{}, [][]string{own, seen}, time.Time{}, true},
+	} {
+		var all []string
+		for _, h := range c.headers {
+			all = append(all, h...)
+		}
+		x, ok := deadletter.ReadReport(&txn.Record{Time: c.time, Headers: headers(all...)})
+		if !ok || !x.Time.Equal(c.want) || x.Timed != c.known {
+			t.Errorf("%s: %v, %v, known %v", c.name, ok, x.Time, x.Timed)
+		}
+	}
+}
+
 func TestFilter(t *testing.T) {
 	x := &deadletter.Report{ID: deadletter.ID{Topic: "t", Offset: 12}, Partition: 4, Reason: codec.ReasonTime,
 		Stage: "events", FirstSeen: time.Unix(9, 0)}

@@ -23,6 +23,8 @@ type Reader struct {
 	Now    int64
 	// Untimely says that the last message that was read, or a row of it, was refused for its time.
 	Untimely bool
+	// By is the time by which the last message that was decoded was judged, 0 = it was not judged.
+	By int64
 
 	// Done, when closed, gives up the message that is being decoded; nil = never.
 	Done <-chan struct{}
@@ -141,6 +143,7 @@ func (x *Reader) message(r *txn.Record, judged func(offset int64) int64) *codec.
 	if m.Now = judged(r.Offset); m.Now == 0 {
 		m.Now = x.Now
 	}
+	x.By = m.Now
 	for _, h := range r.Headers {
 		m.Headers.Set(h.Key, h.Value)
 	}

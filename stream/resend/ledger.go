@@ -143,11 +143,16 @@ type loaded struct {
 // load reads the ledger of a partition of the dead-letter topic. An offset of the group without the note of a receipt
 // was set by an operator: the letters from there on wait again.
 func load(ctx context.Context, c *txn.Client, group, topic string, partition int) (*loaded, error) {
-	fail := func(err error) (*loaded, error) {
+	if err := settled(ctx, c, topic, partition, longestOpen); err != nil {
 		return nil, fmt.Errorf("reading what was sent again: %w", err)
 	}
-	if err := settled(ctx, c, topic, partition, longestOpen); err != nil {
-		return fail(err)
+	return loadDecided(ctx, c, group, topic, partition)
+}
+
+// loadDecided is load of the records before the first open transaction.
+func loadDecided(ctx context.Context, c *txn.Client, group, topic string, partition int) (*loaded, error) {
+	fail := func(err error) (*loaded, error) {
+		return nil, fmt.Errorf("reading what was sent again: %w", err)
 	}
 	offsets, err := c.ConsumerGroup(group).OffsetsIfAny(ctx, topic, []int{partition})
 	if err != nil {
@@ -183,8 +188,11 @@ func load(ctx context.Context, c *txn.Client, group, topic string, partition int
 	return x, nil
 }
 
-// longestOpen is how long a transaction of somebody else is waited for.
-const longestOpen = 45 * time.Second
+// longestOpen is how long a transaction of somebody else is waited for, brieflyOpen by a reader alone.
+const (
+	longestOpen = 45 * time.Second
+	brieflyOpen = time.Second
+)
 
 // settled waits until all records that a partition has now are committed or aborted: a stage writes its letters in
 // transactions that end soon.
@@ -211,7 +219,8 @@ func settled(ctx context.Context, c *txn.Client, topic string, partition int, lo
 	}
 }
 
-// Read returns the ledgers of the partitions of a dead-letter topic.
+// Read returns the ledgers of the partitions of a dead-letter topic. A transaction that stays open, as that of a killed
+// run until the broker aborts it, is not waited for: nothing in it was sent.
 func Read(ctx context.Context, c *txn.Client, stage, topic string) ([]Ledger, error) {
 	n, err := c.Partitions(ctx, topic)
 	if err != nil {
@@ -219,7 +228,11 @@ func Read(ctx context.Context, c *txn.Client, stage, topic string) ([]Ledger, er
 	}
 	out := make([]Ledger, n)
 	for p := range out {
-		x, err := load(ctx, c, Group(stage), topic, p)
+		if err := settled(ctx, c, topic, p, brieflyOpen); err != nil && (txn.KindOf(err) != txn.Environment ||
+			ctx.Err() != nil) {
+			return nil, fmt.Errorf("reading what was sent again: %w", err)
+		}
+		x, err := loadDecided(ctx, c, Group(stage), topic, p)
 		if err != nil {
 			return nil, err
 		}

@@ -10,6 +10,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -21,9 +23,11 @@ import (
 // Outcome is the fate of a picked letter.
 type Outcome uint8
 
-// The outcomes. All but Sent leave the letter waiting.
+// The outcomes. All but the first three leave the letter waiting.
 const (
 	Sent        Outcome = iota // its message is in the topic again
+	Retimed                    // Sent, and its topic gives it another timestamp; codec.HeaderTime has the first
+	Untimed                    // Sent, with the timestamp of the letter: the letter does not know that of the message
 	Exhausted                  // the message was sent again Options.Most times already
 	Foreign                    // the letter is another stage's, or the topic of its message is
 	NoPartition                // the topic of the message has no such partition
@@ -32,17 +36,23 @@ const (
 )
 
 var outcomes = [...]string{
-	"sent", "sent too often", "of another topic", "no such partition", "too large", "not in the letter",
+	"sent", "sent with a new time", "sent, time not known", "sent too often",
+	"of another topic", "no such partition", "too large", "not in the letter",
 }
 
 // String returns the outcome in words.
 func (o Outcome) String() string { return outcomes[o] }
+
+// Sent reports whether the message of the letter is in its topic again.
+func (o Outcome) Sent() bool { return o <= Untimed }
 
 // Letter is a dead letter and its place.
 type Letter struct {
 	deadletter.Report
 	At     deadletter.Place
 	Record *txn.Record
+
+	outcome Outcome // of a letter that is sent
 }
 
 // Options of Run.
@@ -60,14 +70,17 @@ type Options struct {
 	// Each is told of each picked letter, once its fate is certain. The record is valid during the call.
 	Each func(l *Letter, o Outcome)
 
-	longestOpen time.Duration // for tests; 0 = the constant
+	longestOpen, timeout time.Duration // for tests; 0 = the constants
 }
 
 // The bounds of one transaction.
 const (
 	batchLetters = 500
 	batchBytes   = 4 << 20
-	timeout      = time.Minute
+	// timeout is how long the broker keeps the open transaction of a killed run. One that needs more time, as on a slow
+	// connection, gets twice as much, up to longestTimeout.
+	timeout        = 30 * time.Second
+	longestTimeout = 8 * time.Minute
 )
 
 // sender works through the partitions one after another.
@@ -76,6 +89,8 @@ type sender struct {
 	group    string
 	producer *txn.Producer
 	failed   bool // the producer must recover
+	timeout  time.Duration
+	outlived bool // the last transaction took all of its time
 	torn     bool // the last transaction of a former run may be committed in part
 
 	// Of the partition in hand:
@@ -98,15 +113,17 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return fmt.Errorf("sending dead letters again: %w", err)
 	}
-	s := &sender{o: o, group: Group(o.Name)}
+	s := &sender{o: o, group: Group(o.Name), timeout: cmp.Or(o.timeout, timeout)}
 	if !o.DryRun {
-		if s.producer, err = o.Client.NewProducer(ctx, s.group, timeout); err != nil {
+		if s.producer, err = o.Client.NewProducer(ctx, s.group, s.timeout); err != nil {
 			return fmt.Errorf("taking over the transactional id %s: %w", s.group, err)
 		}
 		if s.torn, err = s.mend(ctx, cmp.Or(o.longestOpen, longestOpen)); err != nil {
 			return fmt.Errorf("ending what a broker has left open: %w", err)
 		}
 	}
+	// Without the right to ask, refused batches tell later which timestamps and sizes the topics take.
+	_ = o.Client.LearnLimits(ctx, append(slices.Collect(maps.Keys(o.Targets)), o.Dead)...)
 	for p := range n {
 		if err := s.whole(ctx, p); err != nil {
 			return fmt.Errorf("sending dead letters again: partition %d of %s: %w", p, o.Dead, err)
@@ -125,13 +142,14 @@ func (s *sender) whole(ctx context.Context, partition int) error {
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
-		switch txn.KindOf(err) {
-		case txn.TooLarge:
+		switch kind := txn.KindOf(err); {
+		case kind == txn.Invalid && txn.Shrunk(err): // the next attempt sends without the refused timestamps
+		case kind == txn.TooLarge:
 			s.narrow()
 			s.batch = nil
-		case txn.Fenced:
+		case kind == txn.Fenced:
 			return fmt.Errorf("another 'dead replay' of this stage has begun, and this one ends: %w", err)
-		case txn.Environment, txn.Unknown:
+		case kind == txn.Environment, kind == txn.Unknown:
 			if since.IsZero() {
 				since = s.o.Now()
 			}
@@ -162,7 +180,7 @@ func (s *sender) narrow() {
 // attempt works from the receipts to the end of the partition.
 func (s *sender) attempt(ctx context.Context) error {
 	if s.failed {
-		if err := s.producer.Recover(ctx); err != nil {
+		if err := s.recover(ctx); err != nil {
 			return err
 		}
 		s.failed = false
@@ -209,6 +227,23 @@ func (s *sender) attempt(ctx context.Context) error {
 	return s.commit(ctx)
 }
 
+// recover makes the producer usable, with more time where the last transaction has taken all of its own.
+func (s *sender) recover(ctx context.Context) error {
+	if !s.outlived || s.timeout >= longestTimeout {
+		return s.producer.Recover(ctx)
+	}
+	longer := min(2*s.timeout, longestTimeout)
+	p, err := s.o.Client.NewProducer(ctx, s.group, longer)
+	if txn.KindOf(err) == txn.Invalid {
+		return s.producer.Recover(ctx) // the broker takes no such long timeout
+	}
+	if err != nil {
+		return err
+	}
+	s.producer, s.timeout, s.outlived = p, longer, false
+	return nil
+}
+
 // take takes the next record of the partition.
 func (s *sender) take(ctx context.Context, r *txn.Record) error {
 	s.at.mark(s.next, r.Offset) // no letters lie between
@@ -221,12 +256,12 @@ func (s *sender) take(ctx context.Context, r *txn.Record) error {
 		s.at.mark(r.Offset, r.Offset+1)
 		return nil
 	}
-	l := Letter{x, deadletter.Place{Partition: s.partition, Offset: r.Offset}, r}
+	l := Letter{Report: x, At: deadletter.Place{Partition: s.partition, Offset: r.Offset}, Record: r}
 	if !s.o.Filter.Match(l.At, &x) {
 		return nil
 	}
-	if o := s.fate(&l); o != Sent {
-		s.stays(&l, o)
+	if l.outcome = s.fate(&l); !l.outcome.Sent() {
+		s.stays(&l, l.outcome)
 		return nil
 	}
 	if len(s.batch) > 0 && (len(s.batch) >= batchLetters || s.bytes+int64(len(r.Value)) > batchBytes ||
@@ -255,13 +290,24 @@ func (s *sender) fate(l *Letter) Outcome {
 	case s.large[l.At.Offset]:
 		return TooLarge
 	}
+	return s.timing(l)
+}
+
+// timing returns the outcome of a letter that is sent.
+func (s *sender) timing(l *Letter) Outcome {
+	switch {
+	case !l.Timed:
+		return Untimed
+	case !s.o.Client.Keeps(l.Topic, l.Time, s.o.Now()):
+		return Retimed
+	}
 	return Sent
 }
 
 // sent tells of letters whose messages are committed.
 func (s *sender) sent(letters []Letter) {
 	for i := range letters {
-		s.o.Each(&letters[i], Sent)
+		s.o.Each(&letters[i], letters[i].outcome)
 	}
 }
 
@@ -298,7 +344,9 @@ func (s *sender) commit(ctx context.Context) error {
 		} else {
 			letters = append(letters, span{l.At.Offset, l.At.Offset + 1})
 		}
-		records = append(records, message(l, s.o.Dead))
+		m := message(l, s.o.Dead)
+		m.Time = s.o.Client.Stamp(m.Topic, m.Time, s.o.Now())
+		records = append(records, m)
 	}
 	if err := s.note(ctx, records, after, letters, ends); err != nil {
 		return err
@@ -324,11 +372,13 @@ func (s *sender) note(
 	}
 	records = append(records, txn.Record{Topic: s.o.Dead, Partition: s.partition, Key: []byte(s.group), Value: value,
 		Headers: []txn.Header{{Key: headerReceipt, Value: []byte("dead replay")}}, Time: s.o.Now()})
+	began := s.o.Now()
 	// An interrupted run finishes the transaction under way.
 	if err := s.producer.Commit(context.WithoutCancel(ctx), txn.Transaction{
 		Records: records, Compression: txn.Lz4, Group: s.group, Generation: -1,
 		Offsets: map[string]map[int]int64{s.o.Dead: {s.partition: after.low}}, Note: note(x.Number, s.at.end),
 	}); err != nil {
+		s.outlived = s.o.Now().Sub(began) >= s.timeout*9/10
 		return err
 	}
 	s.at.Ledger = after
@@ -361,15 +411,22 @@ func (s *sender) ends(ctx context.Context) (map[string][]int64, error) {
 }
 
 // message returns the message of a letter as it is sent again: key, time, value and headers as they were, where the
-// letter is of one row with the number and the sum of that row. A header counts how often it was sent again.
+// letter is of one row with the number and the sum of that row. One header counts how often it was sent again, one has
+// the time where the letter knows it.
 func message(l *Letter, dead string) txn.Record {
 	r := l.Record
-	h := make([]txn.Header, 0, len(l.Headers)+2)
+	h := make([]txn.Header, 0, len(l.Headers)+3)
+	again := false // the headers from here on are of a former replay
 	row := codec.EventHeaders(r.Value, 1)
 	for _, x := range l.Headers {
 		switch x.Key {
 		case deadletter.HeaderReplays, deadletter.HeaderLetter:
+			again = true
 			continue
+		case codec.HeaderTime:
+			if again {
+				continue
+			}
 		case codec.HeaderRows:
 			if l.Row >= 0 {
 				x.Value = row.Rows
@@ -383,5 +440,8 @@ func message(l *Letter, dead string) txn.Record {
 	}
 	h = append(h, txn.Header{Key: deadletter.HeaderReplays, Value: strconv.AppendInt(nil, int64(l.Replays)+1, 10)},
 		txn.Header{Key: deadletter.HeaderLetter, Value: fmt.Appendf(nil, "%s/%d/%d", dead, l.At.Partition, l.At.Offset)})
-	return txn.Record{Topic: l.Topic, Partition: l.Partition, Key: r.Key, Value: r.Value, Time: r.Time, Headers: h}
+	if l.Timed {
+		h = append(h, txn.Header{Key: codec.HeaderTime, Value: []byte(txn.FormatMillis(l.Time))})
+	}
+	return txn.Record{Topic: l.Topic, Partition: l.Partition, Key: r.Key, Value: r.Value, Time: l.Time, Headers: h}
 }

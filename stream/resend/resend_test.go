@@ -96,8 +96,8 @@ func TestEachLetterIsSentOnce(t *testing.T) {
 		for _, x := range w.Records(w.Topics.Events, 0)[0].Headers {
 			h[x.Key] = string(x.Value)
 		}
-		if len(h) != 3 || h["trace"] != "7" || h[deadletter.HeaderReplays] != "1" ||
-			h[deadletter.HeaderLetter] != w.Topics.Dead+"/0/3" {
+		if len(h) != 4 || h["trace"] != "7" || h[deadletter.HeaderReplays] != "1" ||
+			h[deadletter.HeaderLetter] != w.Topics.Dead+"/0/3" || h[codec.HeaderTime] != "5000" {
 			t.Errorf("headers %v", h)
 		}
 		ledgers, err := resend.Read(t.Context(), w.Client, w.Name, w.Topics.Dead)
@@ -239,7 +239,7 @@ func TestLettersThatStay(t *testing.T) {
 		if told[resend.Foreign] != 2 || told[resend.Sent] != 1 {
 			t.Errorf("without a bound: told of %v", told)
 		}
-		if h := w.Records(w.Topics.Events, 0)[1].Headers; string(h[len(h)-2].Value) != "4" {
+		if h := w.Records(w.Topics.Events, 0)[1].Headers; string(h[len(h)-3].Value) != "4" {
 			t.Errorf("headers %q", h)
 		}
 	})

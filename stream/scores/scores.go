@@ -26,6 +26,9 @@ const (
 	// HeaderLimit is the largest value that they were made for.
 	HeaderPart  = "liftstream-part"
 	HeaderLimit = "liftstream-limit"
+	// HeaderJudged is there where the event, or one before it in the same transaction, was refused for its time, or a row
+	// of it: the time by which the event was judged, in Unix nanoseconds.
+	HeaderJudged = "liftstream-judged"
 )
 
 // Headers returns the headers of the scores message with which the stage of that name answers an event, of so many
@@ -96,27 +99,71 @@ func LastName(ctx context.Context, c *txn.Client, topic string, partition int) (
 	return "", nil
 }
 
-// LimitOf returns the limit for which a scores message was made; 0 where it answers its event alone.
-func LimitOf(r *txn.Record) int {
+// JudgedHeader adds the header of a judgement.
+func JudgedHeader(h []txn.Header, judged int64) []txn.Header {
+	return append(h, txn.Header{Key: HeaderJudged, Value: strconv.AppendInt(nil, judged, 10)})
+}
+
+// own returns the value of a header that the stage has written behind HeaderOffset. The headers of the event come
+// before, and may have the same names.
+func own(r *txn.Record, name string) (value []byte, ok bool) {
 	for _, h := range slices.Backward(r.Headers) {
-		if h.Key == HeaderLimit {
-			n, _ := strconv.Atoi(string(h.Value))
-			return n
+		switch h.Key {
+		case name:
+			return h.Value, true
+		case HeaderOffset:
+			return nil, false
 		}
 	}
-	return 0
+	return nil, false
+}
+
+// LimitOf returns the limit for which a scores message was made; 0 where it answers its event alone.
+func LimitOf(r *txn.Record) int {
+	limit, _ := own(r, HeaderLimit)
+	n, _ := strconv.Atoi(string(limit))
+	return n
 }
 
 // TimeOf returns the timestamp of the event that a scores message answers.
 func TimeOf(r *txn.Record) time.Time {
-	for _, h := range slices.Backward(r.Headers) {
-		if h.Key == codec.HeaderTime {
-			if ms, err := strconv.ParseInt(string(h.Value), 10, 64); err == nil {
-				return time.UnixMilli(ms)
-			}
+	if at, ok := own(r, codec.HeaderTime); ok {
+		if t, ok := txn.ParseMillis(string(at)); ok {
+			return t
 		}
 	}
 	return r.Time
+}
+
+// Answer says which event a scores message answers, and by which time that was judged, 0 = it was not.
+type Answer struct{ Event, Judged int64 }
+
+// Since returns the answers to the events in [first, end) in the order of the topic. They are the last ones there, and
+// none lies before the offset from.
+func Since(ctx context.Context, c *txn.Client, topic string, partition int, from, first, end int64) (
+	out []Answer, err error,
+) {
+	start, high, err := c.Bounds(ctx, topic, partition)
+	before := false // an answer to an event before the first was met
+	for low, step := max(start, from), int64(64); err == nil && !before && high > low; step *= 8 {
+		floor := max(high-step, low)
+		var found []Answer
+		_, err = c.Read(ctx, topic, partition, floor, high, func(r *txn.Record) {
+			of, err := EventOf(r)
+			before = before || err == nil && of < first
+			if err != nil || of < first || of >= end || r.Offset >= high { // Read may go beyond
+				return
+			}
+			judged, _ := own(r, HeaderJudged)
+			at, _ := strconv.ParseInt(string(judged), 10, 64)
+			found = append(found, Answer{of, at})
+		})
+		out, high = append(found, out...), floor
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the scores: %w", err)
+	}
+	return out, nil
 }
 
 var errForeign = errors.New("somebody else writes to the scores topic")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strconv"
 	"testing"
+	"time"
 
 	"liftstream/codec"
 	"liftstream/stream/scores"
@@ -51,6 +52,52 @@ func TestForeignMessagesAnswerNoEvent(t *testing.T) {
 	for _, headers := range [][]txn.Header{nil, {header("x", "1")}, {header(scores.HeaderOffset, "seven")}} {
 		if of, err := scores.EventOf(&txn.Record{Headers: headers}); err == nil {
 			t.Errorf("%v answers event %d", headers, of)
+		}
+	}
+}
+
+// An event may be a scores message of another stage: the stage's own headers count.
+func TestHeadersOfTheEventAreNotTheStages(t *testing.T) {
+	event := &txn.Record{Offset: 77, Time: time.UnixMilli(9000), Headers: []txn.Header{header(scores.HeaderOffset, "1"),
+		header(scores.HeaderPart, "1/2"), header(scores.HeaderLimit, "500"), header(codec.HeaderTime, "1234")}}
+	r := &txn.Record{Time: event.Time, Headers: scores.Headers(event, "s", 2, 9)}
+	if at, limit := scores.TimeOf(r), scores.LimitOf(r); !at.Equal(event.Time) || limit != 0 {
+		t.Errorf("time %v, limit %d", at, limit)
+	}
+	r.Headers = append(scores.PartHeaders(r.Headers, 0, 2, 600), header(codec.HeaderTime, "5678"))
+	if at, limit := scores.TimeOf(r), scores.LimitOf(r); !at.Equal(time.UnixMilli(5678)) || limit != 600 {
+		t.Errorf("time %v, limit %d", at, limit)
+	}
+}
+
+func TestAnswersSince(t *testing.T) {
+	c := streamtest.NewTopic(t, "s")
+	var out []txn.Record
+	for i := range int64(700) {
+		h := scores.Headers(&txn.Record{Offset: i, Headers: []txn.Header{header(scores.HeaderJudged, "5")}}, "s", 1, 1)
+		if i > 400 {
+			h = scores.JudgedHeader(h, 1000+i)
+		}
+		out = append(out, txn.Record{Topic: "s", Headers: h})
+	}
+	out = append(out, txn.Record{Topic: "s", Value: []byte("somebody else's")})
+	if err := c.Produce(t.Context(), out, txn.None); err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct{ from, first, end, want int64 }{{0, 0, 700, 700}, {0, 350, 700, 350}, {0, 699, 700, 1},
+		{0, 700, 800, 0}, {600, 350, 700, 100}, {0, 350, 500, 150}} {
+		got, err := scores.Since(t.Context(), c, "s", 0, x.from, x.first, x.end)
+		if err != nil || int64(len(got)) != x.want {
+			t.Errorf("%+v: %d answers, %v", x, len(got), err)
+		}
+		for i, a := range got {
+			judged := int64(0)
+			if a.Event > 400 {
+				judged = 1000 + a.Event
+			}
+			if a.Judged != judged || i > 0 && a.Event != got[i-1].Event+1 {
+				t.Errorf("%+v: answer %d is %+v", x, i, a)
+			}
 		}
 	}
 }

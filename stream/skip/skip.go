@@ -115,6 +115,9 @@ func (o *Options) find(ctx context.Context, topic string) (*state.Skip, error) {
 	if err != nil {
 		return nil, fmt.Errorf("looking at %s: %w", topic, err)
 	}
+	if start >= end {
+		return nil, refuse("%s, partition %d, holds no message", topic, o.Partition)
+	}
 	if o.Offset < start || o.Offset >= end {
 		return nil, refuse("%s, partition %d, holds the offsets %d to %d, and no %d", topic, o.Partition, start, end-1,
 			o.Offset)

@@ -114,7 +114,7 @@ func writeTopics(t *testing.T, name string) {
 	}
 	e := JournalEntry{Number: 3, Position: Position{Events: 700, Model: 1}, Format: 1}
 	values[JournalKey(3)] = e.Encode()
-	m, err := model.Fit(context.Background(), sample.Spec(), map[int32]map[string][]byte{0: p.Snapshot()}, nil)
+	m, err := model.Fit(context.Background(), sample.Spec(), model.Held{0: p.Snapshot()}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -199,22 +199,36 @@ func (l *Log) Manifests() (found []*Manifest, problems []error) {
 // Sections reads all sections of a snapshot.
 func (l *Log) Sections(m *Manifest) (map[string][]byte, error) {
 	out := make(map[string][]byte, len(m.Sections))
+	err := l.each(m, func(name string, raw []byte) { out[name] = raw })
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// Check reads all sections of a snapshot, one at a time, and keeps none.
+func (l *Log) Check(m *Manifest) error { return l.each(m, func(string, []byte) {}) }
+
+// each calls yield with each section of a snapshot.
+func (l *Log) each(m *Manifest, yield func(name string, raw []byte)) error {
+	seen := make(map[string]bool, len(m.Sections))
 	var total int64
 	for _, s := range m.Sections {
 		if total += int64(s.Length); total > l.Limit {
-			return nil, fmt.Errorf("reading snapshot %d: more than %d bytes, which this configuration cannot have written",
+			return fmt.Errorf("reading snapshot %d: more than %d bytes, which this configuration cannot have written",
 				m.Number, l.Limit)
 		}
-		if _, twice := out[s.Name]; twice {
-			return nil, fmt.Errorf("reading snapshot %d: section %s is named twice", m.Number, s.Name)
+		if seen[s.Name] {
+			return fmt.Errorf("reading snapshot %d: section %s is named twice", m.Number, s.Name)
 		}
 		raw, err := l.Section(m, s)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		out[s.Name] = raw
+		seen[s.Name] = true
+		yield(s.Name, raw)
 	}
-	return out, nil
+	return nil
 }
 
 // Section reads one section of a snapshot.

@@ -80,7 +80,7 @@ func (s *Snapshotter) Start(p *model.Partition, fingerprint uint64, at Position,
 	}
 	s.next = map[string]uint64{}
 	s.queue, s.raw, s.current, s.sealed = s.queue[:0], s.raw[:0], nil, false
-	size := 0
+	sizes := map[string]int{} // of the last section of each kind
 	for _, sec := range p.Sections() {
 		s.next[sec.Name] = sec.Version
 		old, known := s.Last.Find(sec.Name)
@@ -89,19 +89,24 @@ func (s *Snapshotter) Start(p *model.Partition, fingerprint uint64, at Position,
 			m.Sections = append(m.Sections, old)
 			continue
 		}
-		// Sections are of similar sizes from one snapshot to the next: growing would copy them several times.
-		raw := sec.Append(make([]byte, 0, max(old.Length+old.Length/8, size)))
+		// Sections are of similar sizes from one snapshot to the next, and so are the chunks of one list: growing would copy
+		// them several times, and keep up to a quarter more.
+		kind, _, _ := strings.Cut(sec.Name, "/")
+		raw := sec.Append(make([]byte, 0, max(old.Length+old.Length/8, sizes[kind])))
 		if known && old.Length == len(raw) && old.CRC == crc32.Checksum(raw, castagnoli) {
 			m.Sections = append(m.Sections, old)
 			continue
 		}
-		if size = 0; strings.HasPrefix(sec.Name, "tail/") {
-			size = len(raw)
+		if sizes[kind] = 0; kind != sec.Name && kind != componentKind {
+			sizes[kind] = len(raw)
 		}
 		s.raw = append(s.raw, rawSection{sec.Name, raw})
 	}
 	s.writing, s.Problem = m, nil
 }
+
+// componentKind begins the names of the sections of components, which have nothing to do with each other.
+const componentKind = "model"
 
 // packing is a section that is being compressed, piece by piece, each piece a Zstandard frame of its own.
 type packing struct {
@@ -112,6 +117,9 @@ type packing struct {
 
 // pieceBytes is the number of bytes that are compressed at a time, between records.
 const pieceBytes = 1 << 20
+
+// pieceRatio is the ratio of compression from which on a piece counts by its time and not by its bytes.
+const pieceRatio = 16
 
 // pack compresses the next piece into the queue, at last the manifest; it reports false when there is no more.
 func (s *Snapshotter) pack() bool {
@@ -173,6 +181,10 @@ func (s *Snapshotter) Take(limit int64) (out []Change, whole bool) {
 		return out, false
 	}
 	for limit > 0 && (len(s.queue) > 0 || s.pack()) {
+		if len(s.queue) == 0 {
+			limit -= pieceBytes / pieceRatio // compressed to less than a record, and its time counts too
+			continue
+		}
 		limit -= int64(len(s.queue[0].Value))
 		out = append(out, s.queue[0])
 		s.queue = s.queue[1:]

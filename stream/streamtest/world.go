@@ -343,6 +343,34 @@ func (c endless) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
+// KeepsTimeouts skips a test that needs a transactional id whose timeout changes, on the embedded broker.
+func KeepsTimeouts(t *testing.T) {
+	t.Helper()
+	if !strings.HasSuffix(t.Name(), "/real") {
+		t.Skip("NOT RUN ON THE EMBEDDED BROKER: its library keeps the first timeout of a transactional id")
+	}
+}
+
+// Slow returns a connection that takes so many bytes a second.
+func Slow(c net.Conn, rate int) net.Conn { return slow{c, rate} }
+
+type slow struct {
+	net.Conn
+	rate int
+}
+
+func (c slow) Write(b []byte) (n int, err error) {
+	const step = 20 * time.Millisecond
+	for n < len(b) && err == nil {
+		var k int
+		k, err = c.Conn.Write(b[n:min(len(b), n+max(int(int64(c.rate)*int64(step)/int64(time.Second)), 1))])
+		if n += k; n < len(b) {
+			time.Sleep(step)
+		}
+	}
+	return n, err
+}
+
 // Send sends values to partition 0 of a topic, one record each.
 func (w *World) Send(topic string, values ...string) {
 	w.T.Helper()

@@ -27,6 +27,7 @@ type topicLimits struct {
 	before, after time.Duration
 	// untimed: the topic has refused a timestamp all the same, so it gets none.
 	untimed bool
+	appends bool // the broker stamps records when they are appended
 }
 
 // leastBatch is the smallest limit that is kept to. Below it a topic takes no message of any stage.
@@ -48,7 +49,7 @@ func (c *Client) LearnLimits(ctx context.Context, topics ...string) error {
 			l.bytes = max(n, leastBatch)
 		}
 		l.before, l.after = 0, 0
-		if t.Configs["message.timestamp.type"] != "LogAppendTime" {
+		if l.appends = t.Configs["message.timestamp.type"] == "LogAppendTime"; !l.appends {
 			l.before = period(t.Configs["message.timestamp.before.max.ms"])
 			l.after = period(t.Configs["message.timestamp.after.max.ms"])
 		}
@@ -122,6 +123,14 @@ func (c *Client) Stamp(topic string, t, now time.Time) time.Time {
 		return now
 	}
 	return t
+}
+
+// Keeps reports whether a record of a topic will have the timestamp t, as far as the client knows the topic.
+func (c *Client) Keeps(topic string, t, now time.Time) bool {
+	c.limits.mu.Lock()
+	l := c.limits.by[topic]
+	c.limits.mu.Unlock()
+	return !l.appends && (!l.untimed || t.IsZero()) && c.Stamp(topic, t, now).Equal(t)
 }
 
 // period reads a number of milliseconds; 0 where it is none, or more than any difference of two times.

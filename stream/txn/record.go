@@ -1,6 +1,9 @@
 package txn
 
-import "time"
+import (
+	"strconv"
+	"time"
+)
 
 // Header is one header of a record.
 type Header struct {
@@ -30,6 +33,18 @@ func (r *Record) Next() int64 {
 		return r.Unread.Last + 1
 	}
 	return r.Offset + 1
+}
+
+// FormatMillis writes the time of a record as its milliseconds, -1 = no timestamp.
+func FormatMillis(t time.Time) string { return strconv.FormatInt(milliseconds(&Record{Time: t}), 10) }
+
+// ParseMillis is the inverse of FormatMillis.
+func ParseMillis(text string) (t time.Time, ok bool) {
+	ms, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || ms == noTimestamp {
+		return time.Time{}, err == nil
+	}
+	return time.UnixMilli(ms), true
 }
 
 // Compression of record batches, by Kafka's numbers.

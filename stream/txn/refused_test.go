@@ -87,5 +87,17 @@ func testStamps(t *testing.T, b *broker) {
 		if want := at; at.Equal(ahead.Time) && !got.Equal(now) || !at.Equal(ahead.Time) && !got.Equal(want) {
 			t.Errorf("%v becomes %v", at, got)
 		}
+		if kept := c.Keeps(topic, at, now); kept != at.IsZero() { // the topic gets no timestamps from this client
+			t.Errorf("%v is kept: %v", at, kept)
+		}
+	}
+	c.limits.by = map[string]topicLimits{"limited": {after: time.Hour}, "stamped": {appends: true}}
+	for topic, want := range map[string]bool{"limited": false, "stamped": false, "unknown": true} {
+		if kept := c.Keeps(topic, now.Add(2*time.Hour), now); kept != want {
+			t.Errorf("topic %s keeps it: %v", topic, kept)
+		}
+	}
+	if c.Keeps("stamped", now, now) || !c.Keeps("limited", now, now) {
+		t.Error("the time of now is kept otherwise")
 	}
 }

@@ -203,6 +203,7 @@ func options(c *config.Config, s *model.Schema) model.Options {
 		Frame:            c.Frame(),
 		Warmup:           c.Fit.Warmup,
 		TailBytes:        int64(c.Memory.Tail),
+		FitBytes:         int64(c.Memory.Fit),
 		ReservoirRecords: c.Fit.Reservoir.Records,
 		ReservoirBytes:   int64(c.Fit.Reservoir.Bytes),
 		ExpireAs:         model.Unlabelled,

@@ -288,7 +288,7 @@ fit: {warmup: 100}
 	}
 	fit := func(spec *model.Spec, p *model.Partition, version int64) {
 		t.Helper()
-		m, err := model.Fit(t.Context(), spec, map[int32]map[string][]byte{0: p.Snapshot()}, nil)
+		m, err := model.Fit(t.Context(), spec, model.Held{0: p.Snapshot()}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -157,7 +157,7 @@ func TestAFourthComponent(t *testing.T) {
 	old := model.NewPartition(before.Spec, 0)
 	var out model.Scores
 	old.Events(fourthRows(0, 1000, false), &out)
-	states := map[int32]map[string][]byte{0: old.Snapshot()}
+	states := model.Held{0: old.Snapshot()}
 	oldModel, err := model.Fit(t.Context(), before.Spec, states, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -189,7 +189,7 @@ func TestAFourthComponent(t *testing.T) {
 	}
 	p.Events(fourthRows(1100, 100, true), &mine)
 
-	states = map[int32]map[string][]byte{0: p.Snapshot()}
+	states = model.Held{0: p.Snapshot()}
 	m, err := model.Fit(t.Context(), s.Spec, states, oldModel)
 	if err != nil {
 		t.Fatal(err)

@@ -168,7 +168,7 @@ func TestMonotoneWithEverything(t *testing.T) {
 				for a := 0; a < all.N; a += 100 {
 					p.Events(cut(all, a, min(a+100, all.N)), &out)
 					if a/100*100 == half/100*100 {
-						m, err := model.Fit(t.Context(), spec, map[int32]map[string][]byte{0: snapshot(p)}, nil)
+						m, err := model.Fit(t.Context(), spec, model.Held{0: snapshot(p)}, nil)
 						if err != nil {
 							t.Fatal(err)
 						}

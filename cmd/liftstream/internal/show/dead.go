@@ -122,13 +122,22 @@ func (l *Letters) Print(x *Letter) error {
 	}
 	return l.lines.line([]cell{{"letter", placeOf(x), 10}, {"state", x.State, 8}, {"reason", string(x.Reason), 14},
 		{"stage", x.Stage, 7}, {"topic", x.Topic, 0}, {"partition", int64(x.Partition), 9}, {"offset", x.Offset, 8},
-		{"row", row, 6}, {"replays", int64(x.Replays), 7}, {"first_seen", seen, 20}, {"error", x.Error, 1}})
+		{"row", row, 6}, {"replays", int64(x.Replays), 7}, {"first_seen", seen, 20}, {"time", timeOf(x), 0},
+		{"error", x.Error, 1}})
 }
 
 // Listed is the number of letters that were printed.
 func (l *Letters) Listed() int { return l.n }
 
 func placeOf(x *Letter) string { return fmt.Sprintf("%d/%d", x.At.Partition, x.At.Offset) }
+
+// timeOf is the timestamp of the message; nil where the letter does not know it, or it had none.
+func timeOf(x *Letter) any {
+	if !x.Timed || x.Time.IsZero() {
+		return nil
+	}
+	return x.Time.UTC().Format(time.RFC3339Nano)
+}
 
 // Close ends the list with the counts, the most frequent reason first. csv and jsonl have rows alone.
 func (l *Letters) Close() error {
@@ -191,7 +200,7 @@ func WholeLetter(w io.Writer, x *Letter, format string, largest int64) error {
 		cells := []cell{{"letter", placeOf(x), 0}, {"state", x.State, 0}, {"reason", string(x.Reason), 0},
 			{"stage", x.Stage, 0}, {"error", x.Error, 0}, {"topic", x.Topic, 0}, {"partition", int64(x.Partition), 0},
 			{"offset", x.Offset, 0}, {"row", int64(x.Row), 0}, {"replays", int64(x.Replays), 0},
-			{"first_seen", x.FirstSeen.UTC().Format(time.RFC3339Nano), 0}}
+			{"first_seen", x.FirstSeen.UTC().Format(time.RFC3339Nano), 0}, {"time", timeOf(x), 0}}
 		if x.Row < 0 {
 			cells[8].value = nil
 		}
@@ -208,8 +217,11 @@ func WholeLetter(w io.Writer, x *Letter, format string, largest int64) error {
 		{"stage", Visible(x.Stage)}, {"error", Visible(x.Error)}, {"message", Visible(source)},
 		{"first seen", x.FirstSeen.UTC().Format(time.RFC3339Nano)}, {"sent again", strconv.Itoa(x.Replays) + " times before"},
 		{"key", shown(r.Key)}}
-	if !r.Time.IsZero() {
-		rows = append(rows, []string{"time", r.Time.UTC().Format(time.RFC3339Nano)})
+	switch at := x.Time.UTC().Format(time.RFC3339Nano); {
+	case !x.Timed:
+		rows = append(rows, []string{"time", at + " of the letter; it does not know that of the message"})
+	case !x.Time.IsZero():
+		rows = append(rows, []string{"time", at})
 	}
 	for _, h := range x.Headers {
 		rows = append(rows, []string{"header " + clip(h.Key, 100), shown(h.Value)})
