@@ -217,3 +217,26 @@ func TestAStateThatAWildTimeHasMovedHeals(t *testing.T) {
 		t.Error("the clock of the scorecard is where the wild record has put it")
 	}
 }
+
+// TestTheTimesOfOneMessageAreOneWitness: records without times of their own take the timestamp of their message. A
+// message of many records with a wild one moves stream time no further than a single record does.
+func TestTheTimesOfOneMessageAreOneWitness(t *testing.T) {
+	spec := newSpec(func(o *model.Options) { o.WaitWindow = int64(time.Hour) })
+	for k := range wild {
+		p := model.NewPartition(spec, 0)
+		feed(p, 0, 1000, 50, func(b *model.Batch) { timed(b); withhold(b, 1) })
+		feed(p, 1000, 1100, 100, func(b *model.Batch) {
+			timed(b)
+			withhold(b, 1)
+			at := wild[k].at(b.Time[0])
+			for i := range b.Time {
+				b.Time[i] = at
+			}
+		})
+		feed(p, 1100, 1200, 50, func(b *model.Batch) { timed(b); withhold(b, 1) })
+		b := rows(0, 1200)
+		if c := p.Labels(&model.Labels{N: b.N, Class: b.Label, ID: b.ID}); c.Learnt != b.N || p.Losses().Expired != 0 {
+			t.Errorf("%s: %d labels learnt of %d, %d records expired", wild[k].name, c.Learnt, b.N, p.Losses().Expired)
+		}
+	}
+}
