@@ -188,3 +188,33 @@ func TestAModelMadeAnewForgetsTheCellsThatServe(t *testing.T) {
 		t.Errorf("made anew beside a serving model: %v, without one: %v", got, want)
 	}
 }
+
+// TestEqualRowsOfOtherWeightsHaveNoOrder: rows of a file that differ in their weights alone may come in any order.
+func TestEqualRowsOfOtherWeightsHaveNoOrder(t *testing.T) {
+	spec := newSpec(nil)
+	evidence := func(turn bool) *model.Evidence {
+		b := rows(0, 60)
+		for i := range b.N { // three of each
+			for f := range b.Columns {
+				if c := &b.Columns[f]; c.Float != nil {
+					c.Float[i] = c.Float[i/3*3]
+				} else {
+					c.Code[i] = c.Code[i/3*3]
+				}
+			}
+			b.Label[i] = b.Label[i/3*3]
+			k := i % 3
+			if turn {
+				k = 2 - k
+			}
+			b.Weight = append(b.Weight, float64(1+k))
+		}
+		builder := model.NewBuilder(spec)
+		builder.Add(b)
+		return builder.Exchangeable()
+	}
+	a, b := evidence(false), evidence(true)
+	if !slices.Equal(a.Weight, b.Weight) || !slices.Equal(a.Class, b.Class) {
+		t.Errorf("weights %v, the other way round %v", a.Weight, b.Weight)
+	}
+}
