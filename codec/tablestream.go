@@ -90,6 +90,9 @@ func (t *TableStream) frame(first bool) (f frame, ok bool, err error) {
 	if merr != nil {
 		return f, false, merr
 	}
+	if !verified(f.meta, shapeMessage) {
+		return f, false, dead(ReasonDamaged, "metadata of a message")
+	}
 	if first != (f.kind == headerSchema) {
 		return f, false, dead(ReasonDamaged, "a message of kind %d; one schema comes first", f.kind)
 	}

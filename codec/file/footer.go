@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+
+	"liftstream/codec"
 )
 
 // An Arrow file has a footer that says where its schema, dictionaries and batches lie. Polars writes the schema there
@@ -52,7 +54,7 @@ func footerOf(f, data io.ReaderAt, size int64) (stream io.Reader, rest int64, ok
 	}
 	w := footerWalk{b: footer}
 	schema, dictionaries, batches := w.walk()
-	if w.bad {
+	if w.bad || !codec.VerifiedFooter(footer) {
 		return nil, 0, true, errFooter
 	}
 	if err := tiled(append(slices.Clone(dictionaries), batches...), size-10-n); err != nil {

@@ -2,6 +2,7 @@ package file
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,8 @@ type pageHeader struct {
 	crc              int32
 	sum              bool // crc is set
 	values           int32
+	// Of a data page: the encodings of its levels or, in version 2, their bytes.
+	definition, repetition int32
 }
 
 const (
@@ -44,9 +47,9 @@ func chunkOf(c *metadata.ColumnChunkMetaData, size int64) (from, n int64, err er
 	return from, n, nil
 }
 
-// walkPages goes over the pages of a column chunk: each has its checksum where it says one, and they hold as many
-// values as the footer says. at is the number of values before the damage.
-func walkPages(r io.ReaderAt, c *metadata.ColumnChunkMetaData, size int64) (at int64, err error) {
+// walkPages goes over the pages of a column chunk: each has its checksum where it says one, its levels are those of the
+// column, and they hold as many values as the footer says. at is the number of values before the damage.
+func walkPages(r io.ReaderAt, c *metadata.ColumnChunkMetaData, size int64, d depths) (at int64, err error) {
 	from, n, err := chunkOf(c, size)
 	if err != nil {
 		return 0, err
@@ -54,6 +57,7 @@ func walkPages(r io.ReaderAt, c *metadata.ColumnChunkMetaData, size int64) (at i
 	// Some old writers leave the header of the dictionary out of the size.
 	in := bufio.NewReaderSize(io.NewSectionReader(r, from, min(n+128, size-from)), 1<<16)
 	want := c.NumValues()
+	var page bytes.Buffer
 	for at < want {
 		h, err := readPageHeader(in)
 		if err != nil {
@@ -63,8 +67,15 @@ func walkPages(r io.ReaderAt, c *metadata.ColumnChunkMetaData, size int64) (at i
 			return at, fmt.Errorf("a page of %d bytes, %d unpacked; at most %d are read", h.packed, h.unpacked, maxPage)
 		}
 		sum := crc32.NewIEEE()
+		data := h.kind == dataPage || h.kind == dataPageV2
+		page.Reset()
 		var to io.Writer = io.Discard
-		if h.sum {
+		switch keep := data && d != (depths{}); {
+		case keep && h.sum:
+			to = io.MultiWriter(&page, sum)
+		case keep:
+			to = &page
+		case h.sum:
 			to = sum
 		}
 		if _, err := io.CopyN(to, in, int64(h.packed)); err != nil {
@@ -73,11 +84,14 @@ func walkPages(r io.ReaderAt, c *metadata.ColumnChunkMetaData, size int64) (at i
 		if h.sum && sum.Sum32() != uint32(h.crc) {
 			return at, fmt.Errorf("the checksum of a page is %08x, it says %08x", sum.Sum32(), uint32(h.crc))
 		}
-		if h.kind != dataPage && h.kind != dataPageV2 {
+		if !data {
 			continue
 		}
 		if h.values < 0 || int64(h.values) > want-at {
 			return at, fmt.Errorf("a page of %d values where the footer leaves %d", h.values, want-at)
+		}
+		if err := d.checkPage(&h, page.Bytes(), c.Compression()); err != nil {
+			return at, err
 		}
 		at += int64(h.values)
 	}
@@ -118,11 +132,16 @@ func readPageHeader(in *bufio.Reader) (h pageHeader, err error) {
 			h.crc, err = p.ReadI32(ctx)
 			h.sum = true
 		case (id == 5 || id == 7 || id == 8) && t == thrift.STRUCT:
+			definition, repetition := int16(3), int16(4)
+			if id == 8 {
+				definition, repetition = 5, 6
+			}
 			err = fields(ctx, p, func(id int16, t thrift.TType) (read bool, err error) {
-				if id != 1 || t != thrift.I32 {
+				to := map[int16]*int32{1: &h.values, definition: &h.definition, repetition: &h.repetition}[id]
+				if to == nil || t != thrift.I32 {
 					return false, nil
 				}
-				h.values, err = p.ReadI32(ctx)
+				*to, err = p.ReadI32(ctx)
 				return true, err
 			})
 		default:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -125,6 +126,15 @@ func (p *parquetFile) checkFooter() error {
 // storedSchema is the key under which writers leave the Arrow schema that a Parquet file was made from.
 const storedSchema = "ARROW:schema"
 
+// framed reports whether bytes begin like a message, also one of before version 0.15, which has no continuation mark.
+func framed(message []byte) bool {
+	if len(message) < 8 {
+		return false
+	}
+	head := binary.LittleEndian.Uint32(message)
+	return head == continuation || head != 0 && int64(head) <= int64(len(message)-4)
+}
+
 // checkSchema lets the guard of package codec read the stored Arrow schema before the library, which follows its
 // lengths unchecked. One with types that the guard does not know is left out: the columns then have the types of
 // Parquet.
@@ -136,6 +146,9 @@ func (p *parquetFile) checkSchema() error {
 		message, err := base64.StdEncoding.DecodeString(*kv.Value)
 		if err != nil {
 			message, err = base64.RawStdEncoding.DecodeString(*kv.Value)
+		}
+		if err == nil && !framed(message) {
+			err = errors.New("it is no message")
 		}
 		if err == nil {
 			_, err = codec.NewTableStream(bytes.NewReader(message))
@@ -206,12 +219,16 @@ func (p *parquetFile) walk(row int64) error {
 			for _, leaf := range c.leaves {
 				chunk, err := g.ColumnChunk(leaf)
 				at := int64(0)
-				if err == nil && p.pf.MetaData().Schema.Column(leaf).MaxRepetitionLevel() == 0 &&
-					chunk.NumValues() != g.NumRows() {
+				column := p.pf.MetaData().Schema.Column(leaf)
+				d := depths{definition: column.MaxDefinitionLevel(), repetition: column.MaxRepetitionLevel()}
+				if err == nil && d.repetition == 0 && chunk.NumValues() != g.NumRows() {
 					err = fmt.Errorf("%d values in a row group of %d rows", chunk.NumValues(), g.NumRows())
 				}
 				if err == nil {
-					at, err = walkPages(p.f.f, chunk, p.size)
+					err = p.checkSizes(p.walked, leaf, d)
+				}
+				if err == nil {
+					at, err = walkPages(p.f.f, chunk, p.size, d)
 				}
 				if err != nil {
 					return &Error{Row: p.before + at + 1, Column: c.name, Err: fmt.Errorf("reading parquet: %w", err), Remedy: damaged}
@@ -220,6 +237,24 @@ func (p *parquetFile) walk(row int64) error {
 		}
 		p.before += g.NumRows()
 		p.walked++
+	}
+	return nil
+}
+
+// checkSizes compares the counts of levels that the footer has of a column chunk with the levels of the column.
+func (p *parquetFile) checkSizes(group, leaf int, d depths) error {
+	columns := p.pf.MetaData().RowGroups[group].Columns
+	if leaf >= len(columns) || columns[leaf].MetaData == nil || columns[leaf].MetaData.SizeStatistics == nil {
+		return nil
+	}
+	s := columns[leaf].MetaData.SizeStatistics
+	for _, l := range [...]struct {
+		counts []int64
+		most   int16
+	}{{s.GetDefinitionLevelHistogram(), d.definition}, {s.GetRepetitionLevelHistogram(), d.repetition}} {
+		if n := len(l.counts); n > 0 && n != int(l.most)+1 {
+			return fmt.Errorf("the footer counts %d levels of a column of %d", n, l.most+1)
+		}
 	}
 	return nil
 }
