@@ -3,6 +3,7 @@ package model_test
 import (
 	"bytes"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -237,6 +238,41 @@ func TestTheTimesOfOneMessageAreOneWitness(t *testing.T) {
 		b := rows(0, 1200)
 		if c := p.Labels(&model.Labels{N: b.N, Class: b.Label, ID: b.ID}); c.Learnt != b.N || p.Losses().Expired != 0 {
 			t.Errorf("%s: %d labels learnt of %d, %d records expired", wild[k].name, c.Learnt, b.N, p.Losses().Expired)
+		}
+	}
+}
+
+// TestACarriedRecordWaitsOn for its label from its own arrival, no shorter and no longer.
+func TestACarriedRecordWaitsOn(t *testing.T) {
+	next := &model.Schema{Features: slices.Concat(wide.Features, []model.Feature{{Name: "extra", Kind: model.Continuous}}),
+		Classes: wide.Classes, Positive: 1}
+	var out model.Scores
+	begin := func() *model.Partition {
+		p := model.NewPartition(carrySpec(wide), 0)
+		b := wideRows(wide, 0, 300, false)
+		timed(b)
+		p.Events(b, &out)
+		q, _, err := p.Carry(carrySpec(next))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return q
+	}
+	// The number of the next records, which come a second apart, and the labels that meet a record.
+	for _, c := range []struct{ at, learnt int }{
+		{300, 400}, {3000, 400},
+		{3700, 201}, // the window is 3,600 s: records 0 to 198 are overdue at 3799
+		{4000, 101}, // the last one before a gap waits with those behind it
+	} {
+		q := begin()
+		b := wideRows(next, c.at, 100, false)
+		timed(b)
+		q.Events(b, &out)
+		old := wideRows(wide, 0, 300, true)
+		l := &model.Labels{N: 400, Class: append(old.Label, make([]int32, 100)...), ID: append(old.ID, b.ID...)}
+		if got := q.Labels(l).Learnt; got != c.learnt {
+			t.Errorf("records from %d on: %d of 400 labels learnt, want %d; %d records expired", c.at, got, c.learnt,
+				q.Losses().Expired)
 		}
 	}
 }

@@ -128,8 +128,9 @@ func TestMergeOfAnyBase(t *testing.T) {
 	older, newer := made(3, 2), made(5, 1)
 	older.merge(made(5, 1))
 	newer.merge(made(3, 2))
-	if older.base != 5 || newer.base != 5 || !slices.Equal(older.n, newer.n) || !slices.Equal(older.missing, newer.missing) ||
-		!slices.Equal(older.total, newer.total) || !slices.Equal(older.squares, newer.squares) {
+	if older.base != 5 || newer.base != 5 || !slices.Equal(older.n, newer.n) ||
+		!slices.Equal(older.missing, newer.missing) || !slices.Equal(older.total, newer.total) ||
+		!slices.Equal(older.squares, newer.squares) {
 		t.Errorf("%+v, the other way round %+v", older, newer)
 	}
 	// Two half-lives are a quarter of the weight: ten records of 1 and ten of 2/4.

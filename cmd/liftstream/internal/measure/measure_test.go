@@ -69,7 +69,8 @@ func TestTablesOfScoresAreOfOnePartitionAndModel(t *testing.T) {
 
 // TestNoRecordOfAFoldTrains: a given triple with any record of the fold is one of its test, and the others train.
 func TestNoRecordOfAFoldTrains(t *testing.T) {
-	c := &comparison{Evaluation: &Evaluation{Triples: "t.csv"}, given: &records.Comparisons{}, folds: []int{0, 1, 1, 0, 1, 2},
+	c := &comparison{Evaluation: &Evaluation{Triples: "t.csv"}, given: &records.Comparisons{},
+		folds:   []int{0, 1, 1, 0, 1, 2},
 		triples: [][3]int32{{0, 1, 2}, {1, 0, 2}, {1, 2, 3}, {1, 2, 4}, {4, 1, 5}}}
 	for fold, want := range map[int]int{0: 3, 1: 5, 2: 1} { // triples of the test
 		s, err := c.split(fold)
