@@ -3,6 +3,8 @@ package codec
 import (
 	"bytes"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/apache/arrow/go/v15/arrow"
@@ -104,5 +106,105 @@ func TestLargeListsNeedNotStartAtZero(t *testing.T) {
 	}
 	if got := r.Record().Column(0).String(); got != "[[1] [2 3]]" {
 		t.Errorf("%s, want [[1] [2 3]]", got)
+	}
+}
+
+// TestDuplicatesBeforeABadRowAreLeftOutOfAllColumns: the rows that a dedup leaves out may lie before, between and
+// behind the bad ones; the columns that scores repeat keep the others, in their order.
+func TestDuplicatesBeforeABadRowAreLeftOutOfAllColumns(t *testing.T) {
+	s := &model.Schema{Features: []model.Feature{{Name: "x", Kind: model.Continuous}}, Classes: []string{"no", "yes"},
+		Positive: 1}
+	o := Options{Schema: s, ID: "id", Weight: "w", Dedup: true}
+	fields := []arrow.Field{field("id", arrow.BinaryTypes.String), field("x", arrow.PrimitiveTypes.Float64),
+		field("w", arrow.PrimitiveTypes.Float64)}
+	value := encodeStream(t, []arrow.Record{
+		record(t, fields, `[{"id":"a","x":1,"w":1},{"id":"b","x":2,"w":1},{"id":"bad","x":3,"w":-1}]`),
+		record(t, fields, `[{"id":"c","x":4,"w":1},{"id":"worse","x":5,"w":-1},{"id":"d","x":6,"w":1}]`)})
+	for _, c := range []struct {
+		name, want string
+		again      []int32
+	}{
+		{"none", "a b c d", nil}, {"before", "b c d", []int32{0}}, {"between", "a b d", []int32{3}},
+		{"behind", "a b c", []int32{5}}, {"all around", "b", []int32{0, 3, 5}},
+	} {
+		var b model.Batch
+		var carry Carry
+		bad, err := mustDecoder(t, o).Decode(&Message{Value: value}, &b, &carry)
+		if err != nil || len(bad) != 2 {
+			t.Fatalf("%v, bad rows %v", err, bad)
+		}
+		b.Keep(func(i int) bool { return !slices.Contains(c.again, b.Row[i]) })
+		carry.Leave(c.again)
+		e, err := NewScoreEncoder(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var scores model.Scores
+		scores.Reset(b.N, 2)
+		table, err := e.Table(&b, &scores, model.NewLevels(s), &carry)
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		var ids []string
+		for i := range table.Rows() {
+			id, _ := table.Text(table.Column("id"), i)
+			ids = append(ids, id)
+		}
+		if got := strings.Join(ids, " "); got != c.want || got != strings.Join(b.ID, " ") {
+			t.Errorf("%s: the scores have the ids %s, the batch %v, want %s", c.name, got, b.ID, c.want)
+		}
+	}
+}
+
+// TestSelectedFeaturesOfAMessageInTurn: a large message is encoded in several calls, and each row keeps the features of
+// its own subspace.
+func TestSelectedFeaturesOfAMessageInTurn(t *testing.T) {
+	o := bankOptions()
+	o.Features, o.Format = FeaturesSelected, FormatJSONL
+	encode := func(rows ...int) string {
+		e, err := NewScoreEncoder(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := 0
+		for _, n := range rows {
+			all += n
+		}
+		var b model.Batch
+		var c Carry
+		value := encodeStream(t, []arrow.Record{bankRecord(all)})
+		if _, err := mustDecoder(t, o).Decode(&Message{Value: value}, &b, &c); err != nil {
+			t.Fatal(err)
+		}
+		whole := bankScores(all)
+		for i := range whole.Subspace {
+			whole.Subspace[i] = int32((i/4 + i%4*3) % len(o.Schema.Features))
+		}
+		e.Begin(&c, 0)
+		var out []byte
+		from := 0
+		for _, n := range rows {
+			part := b.Slice(from, n)
+			var s model.Scores
+			s.Reset(0, 2)
+			for i := range n {
+				s.Append(whole, from+i)
+			}
+			if out, err = e.Add(out, &part, &s, model.NewLevels(o.Schema), from); err != nil {
+				t.Fatal(err)
+			}
+			from += n
+		}
+		return string(out)
+	}
+	want := encode(40)
+	if !strings.Contains(want, "null") {
+		t.Fatal("no feature is left out")
+	}
+	for _, rows := range [][]int{{16, 24}, {3, 30, 7}} {
+		if got := encode(rows...); got != want {
+			t.Errorf("%v rows at a time: other scores than at once", rows)
+		}
 	}
 }

@@ -4,9 +4,14 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"testing"
 
 	"liftstream/model"
+	"liftstream/model/lift"
+	"liftstream/model/propensity"
 )
 
 // TestModelOfFilesComesBesideTheTail: a model that marks nothing of a partition, or more than it has learnt, knows none
@@ -136,5 +141,80 @@ func TestFitIsDeterministicAndModelsRoundTrip(t *testing.T) {
 	}
 	if brier > 0.17 {
 		t.Errorf("Brier score %v of a fresh partition under the model; the base rate alone has about .24", brier)
+	}
+}
+
+// TestAModelMadeAnewForgetsTheCellsThatServe: the cells of a first model, cut from few records, stay in the next fit
+// where they still serve, and in none that is made anew.
+func TestAModelMadeAnewForgetsTheCellsThatServe(t *testing.T) {
+	spec := newSpec(nil)
+	o := propensity.Default()
+	o.Blocks = []propensity.Block{{Name: "lift", Inputs: lift.MaxEntered, Fitted: true}}
+	spec.Scorecard = propensity.New(o, schema)
+	spec.Components = []model.Factory{lift.New(lift.Options{Quantiles: 4, Sets: lift.SetOptions{Min: 1, Max: 2, Top: 9}},
+		schema)}
+	cuts := func(m *model.Model, err error) map[string][]float64 {
+		if err != nil {
+			t.Fatal(err)
+		}
+		part, err := lift.DecodePart(schema, m.Parts[lift.Name])
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := map[string][]float64{}
+		for _, s := range part.Sets {
+			all[fmt.Sprint(s.Set.Features())] = s.Set.Cuts()
+		}
+		return all
+	}
+	served, alone := model.NewPartition(spec, 0), model.NewPartition(spec, 0)
+	feed(served, 0, 400, 100, nil)
+	feed(alone, 0, 400, 100, nil)
+	first, err := model.FitAnew(t.Context(), spec, snapshots(served), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := served.Swap(first); err != nil {
+		t.Fatal(err)
+	}
+	feed(served, 400, 4000, 100, nil)
+	feed(alone, 400, 4000, 100, nil)
+	was, want := cuts(first, nil), cuts(model.FitAnew(t.Context(), spec, snapshots(alone), nil))
+	if got := cuts(model.Fit(t.Context(), spec, snapshots(served), first)); !slices.Equal(got["[0]"], was["[0]"]) ||
+		slices.Equal(was["[0]"], want["[0]"]) {
+		t.Fatalf("cuts of age: %v, then %v, anew %v: the test would say nothing", was["[0]"], got["[0]"], want["[0]"])
+	}
+	if got := cuts(model.FitAnew(t.Context(), spec, snapshots(served), first)); !maps.EqualFunc(got, want, slices.Equal) {
+		t.Errorf("made anew beside a serving model: %v, without one: %v", got, want)
+	}
+}
+
+// TestEqualRowsOfOtherWeightsHaveNoOrder: rows of a file that differ in their weights alone may come in any order.
+func TestEqualRowsOfOtherWeightsHaveNoOrder(t *testing.T) {
+	spec := newSpec(nil)
+	evidence := func(turn bool) *model.Evidence {
+		b := rows(0, 60)
+		for i := range b.N { // three of each
+			for f := range b.Columns {
+				if c := &b.Columns[f]; c.Float != nil {
+					c.Float[i] = c.Float[i/3*3]
+				} else {
+					c.Code[i] = c.Code[i/3*3]
+				}
+			}
+			b.Label[i] = b.Label[i/3*3]
+			k := i % 3
+			if turn {
+				k = 2 - k
+			}
+			b.Weight = append(b.Weight, float64(1+k))
+		}
+		builder := model.NewBuilder(spec)
+		builder.Add(b)
+		return builder.Exchangeable()
+	}
+	a, b := evidence(false), evidence(true)
+	if !slices.Equal(a.Weight, b.Weight) || !slices.Equal(a.Class, b.Class) {
+		t.Errorf("weights %v, the other way round %v", a.Weight, b.Weight)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"testing"
 
 	"liftstream/model"
@@ -202,5 +203,43 @@ func TestWhatCannotBeCompared(t *testing.T) {
 	feed(half, 3000, 3700, 100, nil)
 	if v := compare(t, spec, m, from, snapshots(half, q, other), 500); v.Records == 0 || v.Records > 500 {
 		t.Errorf("a new partition: %+v", v)
+	}
+}
+
+// TestTheNewSideIsWhatWouldHaveServed: the log-loss of the new model in a Verdict is that of the scores which the
+// partitions give after a swap to it, though each of them has met the levels in an order of its own.
+func TestTheNewSideIsWhatWouldHaveServed(t *testing.T) {
+	spec := newSpec(nil)
+	parts := []*model.Partition{model.NewPartition(spec, 0), model.NewPartition(spec, 1)}
+	feed(parts[0], 0, 1200, 100, nil)
+	feed(parts[1], 5000, 6200, 100, func(b *model.Batch) { // its first records name the levels the other way round
+		for i := range b.Columns[1].Code {
+			if k := &b.Columns[1].Code[i]; b.Offset == 0 && i < 4 && b.ID[0] == "c5000" {
+				*k = uint32(3 - i)
+			}
+		}
+	})
+	if a, b := parts[0].Levels().Names(1), parts[1].Levels().Names(1); slices.Equal(a, b) {
+		t.Fatalf("both partitions have the levels %q", a)
+	}
+	m, from := fit(t, spec, parts...)
+	var want float64
+	for _, p := range parts {
+		at := 10_000 * int(1+p.Index())
+		q := clone(t, spec, p)
+		if err := q.Swap(m); err != nil {
+			t.Fatal(err)
+		}
+		for i := at; i < at+300; i++ {
+			b := rows(i, 1)
+			var s model.Scores
+			q.Events(b, &s)
+			want -= math.Log(s.P[b.Label[0]]) / 600
+			p.Events(b, &s)
+		}
+	}
+	v := compare(t, spec, m, from, snapshots(parts...), 1000)
+	if v.Records != 600 || math.Abs(v.New-want) > 1e-9 {
+		t.Errorf("%d records compared, the new log-loss is %v, that of the scores %v", v.Records, v.New, want)
 	}
 }

@@ -3,6 +3,7 @@ package model_test
 import (
 	"bytes"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -215,5 +216,63 @@ func TestAStateThatAWildTimeHasMovedHeals(t *testing.T) {
 	before := sections["model/propensity"]
 	if after := q.Snapshot()["model/propensity"]; bytes.Equal(before, after) {
 		t.Error("the clock of the scorecard is where the wild record has put it")
+	}
+}
+
+// TestTheTimesOfOneMessageAreOneWitness: records without times of their own take the timestamp of their message. A
+// message of many records with a wild one moves stream time no further than a single record does.
+func TestTheTimesOfOneMessageAreOneWitness(t *testing.T) {
+	spec := newSpec(func(o *model.Options) { o.WaitWindow = int64(time.Hour) })
+	for k := range wild {
+		p := model.NewPartition(spec, 0)
+		feed(p, 0, 1000, 50, func(b *model.Batch) { timed(b); withhold(b, 1) })
+		feed(p, 1000, 1100, 100, func(b *model.Batch) {
+			timed(b)
+			withhold(b, 1)
+			at := wild[k].at(b.Time[0])
+			for i := range b.Time {
+				b.Time[i] = at
+			}
+		})
+		feed(p, 1100, 1200, 50, func(b *model.Batch) { timed(b); withhold(b, 1) })
+		b := rows(0, 1200)
+		if c := p.Labels(&model.Labels{N: b.N, Class: b.Label, ID: b.ID}); c.Learnt != b.N || p.Losses().Expired != 0 {
+			t.Errorf("%s: %d labels learnt of %d, %d records expired", wild[k].name, c.Learnt, b.N, p.Losses().Expired)
+		}
+	}
+}
+
+// TestACarriedRecordWaitsOn for its label from its own arrival, no shorter and no longer.
+func TestACarriedRecordWaitsOn(t *testing.T) {
+	next := &model.Schema{Features: slices.Concat(wide.Features, []model.Feature{{Name: "extra", Kind: model.Continuous}}),
+		Classes: wide.Classes, Positive: 1}
+	var out model.Scores
+	begin := func() *model.Partition {
+		p := model.NewPartition(carrySpec(wide), 0)
+		b := wideRows(wide, 0, 300, false)
+		timed(b)
+		p.Events(b, &out)
+		q, _, err := p.Carry(carrySpec(next))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return q
+	}
+	// The number of the next records, which come a second apart, and the labels that meet a record.
+	for _, c := range []struct{ at, learnt int }{
+		{300, 400}, {3000, 400},
+		{3700, 201}, // the window is 3,600 s: records 0 to 198 are overdue at 3799
+		{4000, 101}, // the last one before a gap waits with those behind it
+	} {
+		q := begin()
+		b := wideRows(next, c.at, 100, false)
+		timed(b)
+		q.Events(b, &out)
+		old := wideRows(wide, 0, 300, true)
+		l := &model.Labels{N: 400, Class: append(old.Label, make([]int32, 100)...), ID: append(old.ID, b.ID...)}
+		if got := q.Labels(l).Learnt; got != c.learnt {
+			t.Errorf("records from %d on: %d of 400 labels learnt, want %d; %d records expired", c.at, got, c.learnt,
+				q.Losses().Expired)
+		}
 	}
 }

@@ -27,7 +27,8 @@ func TestParse(t *testing.T) {
 		{german, "0.125", none}, {german, "1.500", 1500}, {german, "--5", none}, {german, "€", none}, {german, "%", none},
 		{german, "1.234.56", none}, {german, "1..234", none}, {german, ".234", none}, {german, "€5€", none},
 		{english, "$1,234.50", 1234.5}, {english, "1,234,567", 1234567}, {english, "$-3", -3}, {english, "-$3", -3},
-		{english, "12,34", none}, {english, "1,2345", none}, {english, "1,234.5%", 12.345}, {english, "3 USD", 3},
+		{english, "12,34", none}, {english, "1,2345", none}, {english, "1,23,456", none},
+		{english, "1,234.5%", 12.345}, {english, "3 USD", 3},
 		{french, "1 234,5", 1234.5}, {french, "1\u00a0234\u202f567,25", 1234567.25}, {french, "12 34", none},
 		{swiss, "1'234.5", 1234.5}, {swiss, "1’234", 1234}, {swiss, "1'23", none},
 	} {

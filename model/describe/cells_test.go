@@ -59,10 +59,14 @@ func TestMarksInQuotesAreText(t *testing.T) {
 		{"typed with nulls", true, false, true, true, true},
 	} {
 		var rows [][]cell
+		missing := int64(0)
 		for i := range 600 {
 			region := cell{[]string{"NA", "EU", "AS"}[i%3], c.quoted}
 			if c.nulls && i%7 == 0 {
 				region = cell{}
+			}
+			if region.text == "" || region.text == "NA" && !c.level {
+				missing++
 			}
 			rows = append(rows, []cell{region, {strconv.Itoa(i * 7919 % 503), c.allQuote},
 				{class(i).text, c.allQuote}})
@@ -75,6 +79,9 @@ func TestMarksInQuotesAreText(t *testing.T) {
 		level := slices.ContainsFunc(d.column(t, "region").Levels, func(l Count) bool { return l.Text == "NA" })
 		if level != c.level || slices.Contains(d.Missing, "NA") == c.level {
 			t.Errorf("%s: levels %v, missing %q", c.what, d.column(t, "region").Levels, d.Missing)
+		}
+		if n := d.column(t, "region").Missing; n != missing {
+			t.Errorf("%s: %d records without a value, want %d", c.what, n, missing)
 		}
 		if c.level && !says(d, "region", WarnMarks, `"NA" are in quotes`) {
 			t.Errorf("%s: %v", c.what, d.Warnings)

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"liftstream/model"
 	"liftstream/model/modeltest"
@@ -203,6 +204,32 @@ func TestTimesAfterTheRecord(t *testing.T) {
 	if got := flags(d); !slices.Equal(got, []string{"closed_at"}) ||
 		!strings.Contains(d.column(t, "closed_at").Why, "10.0 %") || d.column(t, "born_at").Role != Left {
 		t.Errorf("flags %q, closed_at: %+v", got, d.column(t, "closed_at"))
+	}
+}
+
+// TestATimeThatSomeRecordsLackIsNotChosen, though it is the only one; beside one that is always there that is.
+func TestATimeThatSomeRecordsLackIsNotChosen(t *testing.T) {
+	for _, c := range []struct {
+		columns []string
+		want    string
+	}{{[]string{"seen_at", "x", "y"}, ""}, {[]string{"seen_at", "sent_at", "x", "y"}, "sent_at"},
+		{[]string{"sent_at", "x", "y"}, "sent_at"}} {
+		rows := make([][]string, 1200)
+		for i := range rows {
+			at := time.Unix(1_760_000_000+60*int64(i), 0).UTC()
+			for _, name := range c.columns {
+				cell := map[string]string{"seen_at": at.Format(time.RFC3339), "sent_at": at.Add(time.Hour).Format(time.RFC3339),
+					"x": strconv.Itoa(i * 7919 % 503), "y": []string{"no", "yes"}[int(2*uniform(8, i, 1))]}[name]
+				if name == "seen_at" && i == 700 {
+					cell = ""
+				}
+				rows[i] = append(rows[i], cell)
+			}
+		}
+		d := describe(t, table(c.columns, rows), Options{Label: "y"})
+		if d.Time != c.want {
+			t.Errorf("of %q the time is %q, want %q", c.columns, d.Time, c.want)
+		}
 	}
 }
 

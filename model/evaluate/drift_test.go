@@ -76,6 +76,15 @@ func TestDrift(t *testing.T) {
 	if r := NewDriftMeter(s, 0).Report(); len(r) != 0 {
 		t.Errorf("drift of nothing: %v", r)
 	}
+	// The records that are skipped at the beginning count in the place.
+	d = NewDriftMeter(s, 700)
+	for i := range 2 * DriftRecords {
+		b.Columns[1].Float[0] = float64(i / DriftRecords)
+		d.Add(b, 0, s.Classes[i%2], .5)
+	}
+	if r := d.Report()[0]; r.Feature != "moves" || r.At != 700+2*DriftRecords {
+		t.Errorf("behind 700 skipped records: %+v", r)
+	}
 	// Two bins, 3 and 1 against 1 and 3, by hand: p = (3.5/5, 1.5/5), q reversed.
 	want := 2 * .4 * math.Log(.7/.3)
 	near(t, "psi", Number(psi([]float64{3, 1}, []float64{1, 3})), Number(want), 1e-15)

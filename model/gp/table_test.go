@@ -51,3 +51,21 @@ func BenchmarkCurve(b *testing.B) {
 		x = math.Mod(x+m*1e-3, 1)
 	}
 }
+
+// TestNormIsThatOfTheKernel: the norm, which the bound of a table needs and is had without the kernel, is
+// (alpha' K_f alpha)^(1/2), with and without variances of the observations.
+func TestNormIsThatOfTheKernel(t *testing.T) {
+	for seed := range uint64(4) {
+		p := Params{.05 + .1*float64(seed), .3, .04}
+		r, _ := New(p, .5, sample(seed, 25, seed%2 == 0))
+		square, alpha := 0.0, r.Alpha()
+		for i, a := range alpha {
+			for j, b := range alpha {
+				square += a * b * p.covariance(r.pool[i].X, r.pool[j].X)
+			}
+		}
+		if got, want := r.Norm(), math.Sqrt(square); math.Abs(got-want) > 1e-9*want {
+			t.Errorf("seed %d: norm %v, want %v", seed, got, want)
+		}
+	}
+}

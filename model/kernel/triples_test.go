@@ -60,3 +60,29 @@ func TestDraw(t *testing.T) {
 		}
 	}
 }
+
+// TestGivenTriplesLieInTheHalfOfTheirFirst record, each in one half.
+func TestGivenTriplesLieInTheHalfOfTheirFirst(t *testing.T) {
+	var all [][3]int32
+	for i := range int32(300) {
+		all = append(all, [3]int32{i, (i + 101) % 300, (i + 202) % 300})
+	}
+	n := 0
+	for h, rows := range halve([]int32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, 3) {
+		for _, i := range rows {
+			if half(i, 3) != uint64(h) {
+				t.Errorf("record %d lies in the other half", i)
+			}
+		}
+		got := anchored(all, 3, uint64(h))
+		n += len(got)
+		for _, c := range got {
+			if half(c[0], 3) != uint64(h) {
+				t.Errorf("triple %v lies in half %d, its first record does not", c, h)
+			}
+		}
+	}
+	if n != len(all) {
+		t.Errorf("%d of %d triples lie in a half", n, len(all))
+	}
+}

@@ -112,3 +112,29 @@ func TestRangeBeyondNumbers(t *testing.T) {
 		}
 	}
 }
+
+// TestMergeOfAnyBase: of two histograms of different bases the sum does not depend on which is added to which.
+func TestMergeOfAnyBase(t *testing.T) {
+	a := axis{high: 1, bins: 2, scale: 1}
+	made := func(base, weight float64) *histogram {
+		g := newHistogram(&a, 2)
+		for i := range 20 {
+			g.add(&a, 2, float64(i%3)/2, int32(i%2), weight, 0, 0)
+		}
+		g.add(&a, 2, math.NaN(), 1, weight, 0, 0)
+		g.base = base
+		return g
+	}
+	older, newer := made(3, 2), made(5, 1)
+	older.merge(made(5, 1))
+	newer.merge(made(3, 2))
+	if older.base != 5 || newer.base != 5 || !slices.Equal(older.n, newer.n) ||
+		!slices.Equal(older.missing, newer.missing) || !slices.Equal(older.total, newer.total) ||
+		!slices.Equal(older.squares, newer.squares) {
+		t.Errorf("%+v, the other way round %+v", older, newer)
+	}
+	// Two half-lives are a quarter of the weight: ten records of 1 and ten of 2/4.
+	if newer.total[0] != 10+10*.5 || newer.squares[0] != 10+10*.25 {
+		t.Errorf("class 0: %v, squares %v", newer.total[0], newer.squares[0])
+	}
+}

@@ -89,7 +89,8 @@ func (x *Reader) ReadLabels(r *txn.Record) ([]codec.RowError, error) {
 func (x *Reader) refused(stage string, r *txn.Record) error {
 	for i := range x.skips {
 		s := &x.skips[i]
-		if s.Offset == r.Offset && s.Stage == stage && s.Names(r.Value, r.Time, r.Unread == nil) {
+		// A batch that cannot be read is one message with many offsets, and an operator may name any.
+		if r.Offset <= s.Offset && s.Offset < r.Next() && s.Stage == stage && s.Names(r.Value, r.Time, r.Unread == nil) {
 			return &codec.MessageError{Reason: codec.ReasonSkipped, Err: fmt.Errorf("an operator has it passed by: %s", s.Why)}
 		}
 	}

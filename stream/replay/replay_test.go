@@ -3,8 +3,10 @@ package replay_test
 import (
 	"bytes"
 	"errors"
+	"maps"
 	"strings"
 	"testing"
+	"time"
 
 	"liftstream/codec"
 	"liftstream/model"
@@ -204,6 +206,68 @@ func TestMessagesThatCannotBeReadMoveNothing(t *testing.T) {
 	for name, raw := range m.Part.Snapshot() {
 		if !bytes.Equal(raw, before[name]) {
 			t.Errorf("section %s has moved", name)
+		}
+	}
+}
+
+// TestTheLabelsOfAJournalRecordComeBeforeItsModel, as the transaction that wrote the record has learnt them before it
+// took the model.
+func TestTheLabelsOfAJournalRecordComeBeforeItsModel(t *testing.T) {
+	_, o := filled(t)
+	first := machine(t, o)
+	if err := errors.Join(first.EventsTo(t.Context(), 15), first.LabelsTo(t.Context(), 1)); err != nil {
+		t.Fatal(err)
+	}
+	m, err := model.FitAnew(t.Context(), o.Spec, model.Held{0: first.Part.Snapshot()}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	published, err := o.Models.Publication(state.NewPacker(), m, nil, time.Now(), state.Format)
+	if err == nil {
+		err = o.Client.Produce(t.Context(), published, txn.None)
+	}
+	for end := false; err == nil && !end; {
+		end, err = o.Models.Advance(t.Context(), time.Second)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry := state.JournalEntry{Position: state.Position{Events: 30, Labels: 2, Model: 1}}
+	got, want, other := machine(t, o), machine(t, o), machine(t, o)
+	if err := errors.Join(got.Follow(t.Context(), entry), want.EventsTo(t.Context(), 30), want.LabelsTo(t.Context(), 2),
+		want.Swap(1), other.EventsTo(t.Context(), 30), other.Swap(1), other.LabelsTo(t.Context(), 2)); err != nil {
+		t.Fatal(err)
+	}
+	want.Journal = 1
+	same(t, "the state", want, got)
+	if a, b := want.Part.Snapshot(), other.Part.Snapshot(); maps.EqualFunc(a, b, bytes.Equal) {
+		t.Error("the order makes no difference: the test says nothing")
+	}
+}
+
+// TestEachTopicIsJudgedByItsOwnTimes: a replay judges a message of labels by the time that the transaction of this
+// message had, whatever the time for the event of the same offset.
+func TestEachTopicIsJudgedByItsOwnTimes(t *testing.T) {
+	w, o := filled(t)
+	o.Codec.Future = 5 * time.Minute
+	event, label := w.Records(w.Topics.Events, 0)[1], w.Records(w.Topics.Labels, 0)[1]
+	for _, c := range []struct {
+		name         string
+		events, late time.Duration // of the judgement after the message; below -o.Codec.Future it refuses the message
+	}{{"both in time", 0, 0}, {"the event refused", -time.Hour, 0}, {"the label refused", 0, -time.Hour},
+		{"both refused", -time.Hour, -time.Hour}} {
+		m := machine(t, o)
+		m.Judged = state.Judgements{
+			{Number: 0, EventsTo: 2, Now: event.Time.Add(c.events).UnixNano()},
+			{Number: 1, EventsFrom: 2, EventsTo: 2, LabelsTo: 2, Now: label.Time.Add(c.late).UnixNano()},
+		}
+		_, err := m.ReadEvents(&event)
+		if refused := m.Untimely; refused != (c.events < 0) || (err != nil) != refused {
+			t.Errorf("%s: the event refused %v, %v", c.name, refused, err)
+		}
+		_, err = m.ReadLabels(&label)
+		if refused := m.Untimely; refused != (c.late < 0) || (err != nil) != refused {
+			t.Errorf("%s: the label refused %v, %v", c.name, refused, err)
 		}
 	}
 }

@@ -131,7 +131,6 @@ func (o *Options) find(ctx context.Context, topic string) (*state.Skip, error) {
 		}
 		for i := range f.Records {
 			if r := &f.Records[i]; r.Offset <= o.Offset && o.Offset < r.Next() {
-				s.Offset = r.Offset // of the first message of a batch that cannot be read
 				s.Name(r.Value, r.Time, r.Unread == nil)
 				return s, nil
 			}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -77,5 +78,25 @@ func TestVerifyRefusesABoundAboveTheValue(t *testing.T) {
 	}
 	if err := p.Verify(r); !errors.Is(err, ErrCertificate) {
 		t.Errorf("a bound of %v above the value %v passes: %v", r.Lower, r.Upper, err)
+	}
+}
+
+// TestVerifyRefusesAMixtureWithoutDominance, in both modes that ask for it, though its value and its bound are right.
+func TestVerifyRefusesAMixtureWithoutDominance(t *testing.T) {
+	for _, mode := range []Mode{Ridge, Literal} {
+		p := weak(six, every([]int{0, 0, 0, 1, 1, 1}), []float64{1, .1}, .1, .06, mode)
+		r := solved(t, p, nil)
+		for k := range r.Alpha {
+			r.Alpha[k] = 1
+		}
+		r.Rho = 0
+		if h := p.Dominance(r.Alpha); !(h > .1) {
+			t.Fatalf("%v: dominance %v: the test would say nothing", mode, h)
+		}
+		clear(r.Lambda) // proves the bound 0
+		r.Upper, r.Lower, r.Cuts = p.Objective(r.Alpha, 0), 0, nil
+		if err := p.Verify(r); !errors.Is(err, ErrCertificate) || !strings.Contains(err.Error(), "dominance") {
+			t.Errorf("%v: a mixture without dominance passes: %v", mode, err)
+		}
 	}
 }

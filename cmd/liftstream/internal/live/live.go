@@ -41,21 +41,25 @@ type Options struct {
 var moved = map[config.OffsetReaction]committed.OffsetReaction{config.OffsetFail: committed.OffsetFail,
 	config.OffsetSkip: committed.OffsetSkip, config.OffsetRescore: committed.OffsetRescore}
 
+// policies are the reactions of a configuration.
+func policies(p *config.Policy) committed.Policies {
+	rebuild := func(r config.Reaction) committed.Reaction { return r == config.ReactionRebuild }
+	return committed.Policies{InputLost: rebuild(p.InputLost), TopicRecreated: rebuild(p.TopicRecreated),
+		SchemaChanged: rebuild(p.SchemaChanged), ModelLost: rebuild(p.ModelLost), OffsetMoved: moved[p.OffsetMoved],
+		TopicShared: p.TopicShared == config.SharedAccept}
+}
+
 // New prepares a stage; nothing runs yet.
 func New(c *config.Config, st *assemble.Stage, k *cluster.Cluster, o Options) *Live {
 	l := &Live{config: c, log: o.Log, Board: page.NewBoard(st.Spec.Schema, o.Skip), metrics: prometheus.NewRegistry()}
 	l.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	rebuild := func(r config.Reaction) committed.Reaction { return r == config.ReactionRebuild }
 	l.Stage = stream.New(stream.Options{
 		Name: c.Name, Spec: st.Spec, Codec: st.Codec, Client: k.Client, Topics: cluster.Topics(c),
 		Commit:   c.Commit.Interval.Std(),
 		Snapshot: c.Snapshot.Interval.Std(), SnapshotRate: int64(c.Snapshot.BytesPerSecond), SnapshotShare: c.Snapshot.Share,
 		InFlight: int64(c.Memory.InFlight), Grace: c.Shutdown.Grace.Std(),
 		FitEvery: c.Fit.Every.Std(), FitRecords: c.Fit.Records, FitBudget: c.Fit.Budget.Std(),
-		Policies: committed.Policies{InputLost: rebuild(c.Policy.InputLost),
-			TopicRecreated: rebuild(c.Policy.TopicRecreated), SchemaChanged: rebuild(c.Policy.SchemaChanged),
-			ModelLost: rebuild(c.Policy.ModelLost), OffsetMoved: moved[c.Policy.OffsetMoved],
-			TopicShared: c.Policy.TopicShared == config.SharedAccept},
+		Policies:  policies(&c.Policy),
 		DeadShare: c.Policy.DeadShare, Held: c.Policy.Held.Std(), Under: st.Under, Format: o.Format,
 		Replication: c.Topics.Replication,
 		Instance:    k.Instance, Initial: o.Initial,

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"liftstream/cmd/liftstream/internal/records"
 	"liftstream/codec"
 	"liftstream/model"
 	"liftstream/model/evaluate"
@@ -63,5 +64,31 @@ func TestTablesOfScoresAreOfOnePartitionAndModel(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestNoRecordOfAFoldTrains: a given triple with any record of the fold is one of its test, and the others train.
+func TestNoRecordOfAFoldTrains(t *testing.T) {
+	c := &comparison{Evaluation: &Evaluation{Triples: "t.csv"}, given: &records.Comparisons{},
+		folds:   []int{0, 1, 1, 0, 1, 2},
+		triples: [][3]int32{{0, 1, 2}, {1, 0, 2}, {1, 2, 3}, {1, 2, 4}, {4, 1, 5}}}
+	for fold, want := range map[int]int{0: 3, 1: 5, 2: 1} { // triples of the test
+		s, err := c.split(fold)
+		if want == len(c.triples) {
+			if err == nil {
+				t.Errorf("fold %d: trained on %v", fold, s.TrainTriples)
+			}
+			continue
+		}
+		if err != nil || len(s.TestTriples) != want || len(s.TrainTriples) != len(c.triples)-want {
+			t.Fatalf("fold %d: %+v, %v", fold, s, err)
+		}
+		for _, x := range s.TrainTriples {
+			for _, i := range x {
+				if c.folds[i] == fold {
+					t.Errorf("fold %d: the training triple %v has record %d of it", fold, x, i)
+				}
+			}
+		}
 	}
 }
