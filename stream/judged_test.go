@@ -73,12 +73,14 @@ func TestATornTransactionIsJudgedByItsOwnTime(t *testing.T) {
 					streamtest.Eventually(t, time.Minute, "another event is not committed", func() bool {
 						return w.Committed(0) > int64(len(ages))
 					})
-					learnt := r.stage.Status().Partitions[0].Labelled
+					scored, dead := w.fates(t)
+					r.await(t, fmt.Sprint("not the records of ", len(scored), " messages are learnt"), func(s Status) bool {
+						return s.Partitions[0].Labelled == float64(rows*len(scored))
+					})
 					r.end(t)
 					if tears.Load() == 0 {
 						t.Fatal("no transaction was torn")
 					}
-					scored, dead := w.fates(t)
 					for i := range int64(len(ages)) {
 						if scored[i]+dead[i] != 1 {
 							t.Errorf("message %d has %d scores and %d letters", i, scored[i], dead[i])
@@ -87,9 +89,6 @@ func TestATornTransactionIsJudgedByItsOwnTime(t *testing.T) {
 						if told && dead[i] > 0 != refused[i] {
 							t.Errorf("message %d has %d letters though it was judged otherwise", i, dead[i])
 						}
-					}
-					if want := float64(rows * len(scored)); learnt != want {
-						t.Errorf("%v records learnt, want %v", learnt, want)
 					}
 					found, err := verified(context.Background(), o)
 					if err != nil || len(found[0].Problems) > 0 || found[0].States == 0 {
