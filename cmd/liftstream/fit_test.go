@@ -15,6 +15,9 @@ import (
 
 // Standard output in place of a file holds that file, and nothing else.
 func TestModelToStandardOutput(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED, NOT CHECKED: it takes many seconds")
+	}
 	workbench(t)
 	want, err := os.ReadFile("bank.model")
 	if err != nil {
@@ -87,6 +90,9 @@ func TestSummaryShowsTheBest(t *testing.T) {
 }
 
 func TestFitIsDeterministic(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED, NOT CHECKED: it takes many seconds")
+	}
 	workbench(t)
 	command(t, "fit", "-c", "bank.yaml", "bank.csv", "--model", "again.model")
 	a, err := os.ReadFile("bank.model")
