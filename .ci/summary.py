@@ -1,6 +1,7 @@
 """Reads `go test -json`, prints failures and totals, and fails when a test failed or was skipped.
 
-usage: summary.py FILE [TEST ...]: the tests named have a run of their own, in which they are not skipped.
+usage: summary.py FILE [TEST ...]: the tests named have a run of their own, in which they are not skipped, or run on the
+other broker.
 """
 import json
 import sys
