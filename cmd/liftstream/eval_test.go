@@ -79,9 +79,6 @@ func TestEvalFigures(t *testing.T) {
 // record was learnt. The log-loss of these scores is the one that eval reports, and their reasons name the record's own
 // values under every model and partition.
 func TestScoresOfAnEvaluation(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED, NOT CHECKED: it takes many seconds")
-	}
 	workbench(t)
 	data, err := os.ReadFile("bank.csv")
 	if err != nil {
