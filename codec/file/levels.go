@@ -10,7 +10,8 @@ import (
 )
 
 // Levels of a Parquet column say which values are null, and which belong to one list. The library takes any level that
-// is not the largest for a null, and reads what follows out of step. So the levels are looked at before it reads them.
+// is not the largest for a null, and reads the following ones out of step. So the levels are looked at before it reads
+// them.
 
 var errLevels = errors.New("the levels of a page end too early")
 
