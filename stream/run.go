@@ -212,7 +212,7 @@ func (s *Stage) Run(ctx context.Context) error {
 	if err := s.patiently(ctx, func() error { return s.loadModels(ctx) }); err != nil {
 		return err
 	}
-	if other := scores.Other(&txn.Record{Headers: s.models.Headers()}, s.o.Name); other != "" && !s.o.TopicShared {
+	if other := scores.OtherPublisher(s.models.Headers(), s.o.Name); other != "" && !s.o.TopicShared {
 		s.o.Metrics.Policies.WithLabelValues(committed.TopicShared.String(), "fail").Inc()
 		return &topics.MismatchError{Problem: fmt.Sprintf("the stage %s has written the newest model of the topic %s, and "+
 			"this is the stage %s: give each stage a topic of its own (topics.model), or, where the other one has ended, set "+
