@@ -34,7 +34,7 @@ func (w *World) WriteLetters(because error, seen time.Time, change func(*txn.Rec
 	}
 }
 
-// SlowClient returns a client whose connections take so many bytes a second, those that it opens while slow says so.
+// SlowClient returns a client. The connections that it opens while slow says so take so many bytes a second.
 func (w *World) SlowClient(rate int, slow func() bool) *txn.Client {
 	c := txn.NewClient(txn.Config{Brokers: w.Brokers, Dial: func(ctx context.Context, network, address string) (
 		net.Conn, error,
