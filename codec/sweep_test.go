@@ -152,7 +152,7 @@ func allocated(sample []metrics.Sample) uint64 {
 // a typed error, in every way to read it, and none takes more memory than its bound allows.
 func TestEveryDamage(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it takes half a minute")
+		t.Skip("SKIPPED under -short: it takes half a minute")
 	}
 	const budget, small = 16 << 20, 6 << 20 // of a message by survivor; of a small one
 	sample := make([]metrics.Sample, 1)

@@ -63,7 +63,7 @@ func (w *weighed) Read(partition int32, section string, use func(b []byte) error
 	return w.Held.Read(partition, section, use)
 }
 
-// TestGatherHoldsOnePartition: what a fit holds besides its records does not grow with the number of partitions.
+// TestGatherHoldsOnePartition: the memory of a fit, its records apart, does not grow with the number of partitions.
 func TestGatherHoldsOnePartition(t *testing.T) {
 	const partitions, records, features = 8, 4096, 40
 	spec, w := gatherSpec(features), &weighed{Held: Held{}}

@@ -11,7 +11,6 @@ import (
 
 	"liftstream/stream/scores"
 	"liftstream/stream/topics"
-	"liftstream/stream/txn"
 )
 
 // looks is the number of looks at a topic for which another stage that was seen there is shown: the newest record is
@@ -107,5 +106,5 @@ func (s *Stage) otherTrainer() string {
 	if s.o.TopicShared {
 		return ""
 	}
-	return scores.Other(&txn.Record{Headers: s.models.Headers()}, s.o.Name)
+	return scores.OtherPublisher(s.models.Headers(), s.o.Name)
 }

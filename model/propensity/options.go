@@ -175,7 +175,7 @@ func newPlanOf(opt Options, s *model.Schema, t tuning) *plan {
 	return p
 }
 
-// mostLevels bounds the levels of a nominal feature that get cells of their own, whatever other features there are.
+// mostLevels bounds the levels of a nominal feature that get cells of their own, other features apart.
 func mostLevels(classes int) int { return min(model.MaxLevels, max(64, maxTable/classes)) }
 
 // fewestLevels get cells of their own, however many features there are.
