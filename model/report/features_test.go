@@ -171,7 +171,9 @@ func TestCellsOfLevels(t *testing.T) {
 				f.Levels = append(f.Levels, fmt.Sprintf("l%02d", k))
 			}
 		}
-		ev := table(f, 2, 1, x.levels, func(i int) (float64, int32, float64) { return float64(i), int32(i % 2), 1 + float64(i) })
+		ev := table(f, 2, 1, x.levels, func(i int) (float64, int32, float64) {
+			return float64(i), int32(i % 2), 1 + float64(i)
+		})
 		woe := Features(ev)[0].WOE
 		if len(woe) != x.cells {
 			t.Fatalf("%s: %d cells, want %d", x.name, len(woe), x.cells)
@@ -265,7 +267,8 @@ func TestBlocksOfTheWarning(t *testing.T) {
 			}
 			return 1, 1 - int32(i%100/99)
 		}, ""},
-		{"the class", 2000, func(i int) (float64, int32) { return float64(half(i)), half(i) }, "AUC of 1.00 inside blocks of 1000"},
+		{"the class", 2000, func(i int) (float64, int32) { return float64(half(i)), half(i) },
+			"AUC of 1.00 inside blocks of 1000"},
 		{"the class of few", 300, func(i int) (float64, int32) { return float64(half(i)), half(i) }, "AUC of 1.00"},
 		{"the class of the second block", 2000, func(i int) (float64, int32) {
 			if i < 1000 {

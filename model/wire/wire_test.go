@@ -104,8 +104,7 @@ func TestRefused(t *testing.T) {
 			"1 numbers where 2 should be"},
 		{"more numbers", AppendFloats(nil, []float64{1, 2}), func(r *Reader) { r.FloatsInto(make([]float64, 1)) },
 			"2 numbers where 1 should be"},
-		{"greatest of 32 bits", AppendInts(nil, []int64{math.MaxInt32, math.MinInt32}), func(r *Reader) { Ints[int32](r) },
-			""},
+		{"ends of 32 bits", AppendInts(nil, []int64{math.MaxInt32, math.MinInt32}), func(r *Reader) { Ints[int32](r) }, ""},
 		{"above 32 bits", AppendInts(nil, []int64{math.MaxInt32 + 1}), func(r *Reader) { Ints[int32](r) },
 			"number 2147483648 does not fit"},
 		{"below 32 bits", AppendInts(nil, []int64{math.MinInt32 - 1}), func(r *Reader) { Ints[int32](r) },
@@ -153,7 +152,7 @@ func TestTheFirstErrorStays(t *testing.T) {
 	}
 }
 
-// TestWhoOwnsTheBytes: the slices that a reader returns are the caller's, except Bytes, which ends where the value does,
+// TestWhoOwnsTheBytes: the slices that a reader returns are the caller's, except Bytes, which ends where the value ends,
 // so that an append to it does not overwrite the next value.
 func TestWhoOwnsTheBytes(t *testing.T) {
 	b := AppendString(AppendBytes(AppendFloats(nil, []float64{1}), []byte("ab")), "next")

@@ -53,7 +53,8 @@ func TestTexts(t *testing.T) {
 // the right, no line ends in spaces, and an error of the writer comes back.
 func TestTable(t *testing.T) {
 	var b strings.Builder
-	err := Table(&b, "  ", []string{" n", "name", " share"}, [][]string{{"1", "é", "-"}, {"1000", "b", "5 %"}, {"", "", ""}})
+	rows := [][]string{{"1", "é", "-"}, {"1000", "b", "5 %"}, {"", "", ""}}
+	err := Table(&b, "  ", []string{" n", "name", " share"}, rows)
 	const want = "     n  name  share\n     1  é         -\n  1000  b       5 %\n\n"
 	if err != nil || b.String() != want {
 		t.Errorf("%v\n%s, want\n%s", err, b.String(), want)
