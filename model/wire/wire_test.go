@@ -152,8 +152,8 @@ func TestTheFirstErrorStays(t *testing.T) {
 	}
 }
 
-// TestWhoOwnsTheBytes: the slices that a reader returns are the caller's, except Bytes, which ends where the value ends,
-// so that an append to it does not overwrite the next value.
+// TestWhoOwnsTheBytes: the slices that a reader returns are the caller's, except Bytes, which ends where the value
+// ends, so that an append to it does not overwrite the next value.
 func TestWhoOwnsTheBytes(t *testing.T) {
 	b := AppendString(AppendBytes(AppendFloats(nil, []float64{1}), []byte("ab")), "next")
 	r := NewReader(b)
