@@ -1,0 +1,148 @@
+package lift
+
+import (
+	"context"
+	"math"
+	"slices"
+	"testing"
+
+	"liftstream/model"
+)
+
+// TestWhatIsHeldBack: the newest share of the records, where that is 50 or more; else nothing is validated.
+func TestWhatIsHeldBack(t *testing.T) {
+	for n, validated := range map[int]int{249: 0, 250: 50, 251: 50, 260: 52} {
+		o := testOptions()
+		p, _ := fitPart(t, o, generated(n, 3), nil)
+		if len(p.Profiles) == 0 {
+			t.Fatalf("%d records: no profile", n)
+		}
+		for _, f := range p.Profiles {
+			low, _ := f.ValidatedInterval()
+			if validated == 0 && (f.Among != 0 || f.Q == f.Q || f.Validation != Tally{} || low == low || f.Confirmed()) ||
+				validated > 0 && (f.Among != len(p.Profiles) || !(f.Q >= 0 && f.Q <= 1) || f.Validation.N > 3*float64(validated)) {
+				t.Errorf("%d records: among %d of %d, q %v, %+v", n, f.Among, len(p.Profiles), f.Q, f.Validation)
+			}
+		}
+	}
+}
+
+// TestTheDepthOfProfiles that can be afforded: a single feature always can.
+func TestTheDepthOfProfiles(t *testing.T) {
+	for _, c := range []struct {
+		features, n, wanted int
+		most                float64
+		want                int
+	}{
+		{10, 5000, 3, 10 * 5000, 1}, {10, 5000, 3, 55 * 5000, 2}, {10, 5000, 3, 55*5000 - 1, 1}, {10, 5000, 3, 175 * 5000, 3},
+		{10, 5000, 3, 1, 1}, {10, 10, 2, 55 * leastVisits, 2}, {10, 10, 2, 54 * leastVisits, 1}, {2, 5000, 5, 1e9, 5},
+	} {
+		if got := affordableDepth(c.features, c.n, c.wanted, c.most); got != c.want {
+			t.Errorf("%+v: %d features", c, got)
+		}
+	}
+}
+
+// TestAFitThatLacksWorkLeavesFeaturesOut: sets, windows, profiles and entered sets are of the strongest ones alone.
+func TestAFitThatLacksWorkLeavesFeaturesOut(t *testing.T) {
+	ev := generated(1500, 8)
+	o := testOptions()
+	s := newSample(ev)
+	f := New(o, ev.Schema)
+	ev.Work = int64(f.steps(s, 3))
+	s = newSample(ev) // whose visits follow the work
+	n, err := ev.Afford(len(s.fields), func(n int) float64 { return f.steps(s, n) })
+	if err != nil || n >= len(s.fields) || n < 2 {
+		t.Fatalf("%d of %d features can be afforded, %v", n, len(s.fields), err)
+	}
+	strong, err := ev.Strongest(context.Background(), s.fields, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, _ := fitPart(t, o, ev, nil)
+	seen := map[int32]bool{}
+	for i := range p.Sets {
+		for _, x := range p.Sets[i].Set.features {
+			seen[x] = true
+		}
+	}
+	for _, w := range p.Windows {
+		for _, x := range w.Set.features {
+			seen[x] = true
+		}
+	}
+	for _, x := range p.Profiles {
+		for _, it := range x.Items {
+			seen[it.Feature] = true
+		}
+	}
+	for x := range seen {
+		if !slices.Contains(strong, x) {
+			t.Errorf("feature %d is not among the strongest %v", x, strong)
+		}
+	}
+	if len(seen) != n {
+		t.Errorf("%d features are looked at, want %d", len(seen), n)
+	}
+}
+
+// TestAFeatureWithADirectionEntersNoSet: the values of a set need not move one way.
+func TestAFeatureWithADirectionEntersNoSet(t *testing.T) {
+	sign := func(x float64) float64 { return math.Copysign(1, x-.5) }
+	ev := mixed(8000, 1, func(v []float64) float64 { return -.5 + 1.2*sign(v[0])*sign(v[1]) })
+	for positive, entered := range map[int]bool{1: false, -1: true} {
+		ev.Schema.Features[0].Monotone, ev.Schema.Positive = model.Up, positive
+		got, err := enter(context.Background(), newSample(ev))
+		if err != nil {
+			t.Fatal(err)
+		}
+		has := slices.ContainsFunc(got, func(e *Entered) bool { return slices.Contains(e.Set.features, 0) })
+		if has != entered {
+			t.Errorf("positive %d: a set with the directed feature enters: %v", positive, has)
+		}
+	}
+}
+
+// TestWeightsAreBounded in the counts, as everywhere, and those of weight zero and of no class count nothing.
+func TestWeightsAreBounded(t *testing.T) {
+	ev := generated(300, 4)
+	o := testOptions()
+	_, part := fitPart(t, o, ev, nil)
+	c := serve(t, o, ev, part, 5, nil)
+	ex := exampleOf(ev, slices.IndexFunc(ev.Columns[0], func(v float64) bool { return v == v }))
+	at := slices.IndexFunc(c.sets, func(s liveSet) bool { return slices.Equal(s.set.features, []int32{0}) })
+	for weight, want := range map[float64]float64{2.5: 2.5, model.MaxWeight: model.MaxWeight, 1e300: model.MaxWeight, 0: 0,
+		-1: 0} {
+		ex.Weight = weight
+		before := c.Live()[at].Table
+		c.Learn(ex)
+		after := c.Live()[at].Table
+		x := c.sets[at].set.Cell(ex.Row)*3 + int(ex.Class)
+		if got := after.n[x] - before.n[x]; got != want {
+			t.Errorf("a record of weight %v counts %v, want %v", weight, got, want)
+		}
+		c.Retract(ex)
+	}
+}
+
+// TestOneEstimateAmongTheOthers marks the counts of all, wherever its partition stands.
+func TestOneEstimateAmongTheOthers(t *testing.T) {
+	s, _, p := handMade()
+	for _, shares := range [][]bool{{true, false, false}, {false, true, false}, {false, false, true}} {
+		p.Sets = p.Sets[:1]
+		p.Sets[0].Shares = nil
+		for n, estimated := range shares {
+			p.Sets[0].Shares = append(p.Sets[0].Shares, Share{int32(n), NewTable(2), estimated})
+		}
+		for self := range int32(4) {
+			c := New(testOptions(), s).New(nil).(*Component)
+			rb := &model.Rebase{Part: p.appendBinary(nil), Self: self, Since: func(func(*model.Example) bool) {}}
+			if err := c.Rebase(rb); err != nil {
+				t.Fatal(err)
+			}
+			if !c.Live()[0].Estimated || c.sets[0].estimated != (self < 3 && shares[self]) {
+				t.Errorf("estimates %v, partition %d: live %v, own %v", shares, self, c.Live()[0].Estimated, c.sets[0].estimated)
+			}
+		}
+	}
+}
