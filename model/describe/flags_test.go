@@ -3,6 +3,7 @@ package describe
 import (
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -136,6 +137,28 @@ func TestAMissingValueThatTellsTheClass(t *testing.T) {
 		d.flagMissing(&Column{Name: "x"}, s, []float64{20, 20})
 		if got := says(d, "x", WarnMissing, "ranks the classes with an AUC of 0.76 inside blocks"); got != want {
 			t.Errorf("AUC %v: %v", auc, d.Warnings)
+		}
+	}
+}
+
+// TestAFarBetterFeatureIsALeak from 500 labelled records on: below, the owner can look through the table.
+func TestAFarBetterFeatureIsALeak(t *testing.T) {
+	for n, want := range map[int]Role{499: Feature, 500: Leak, 999: Leak} {
+		d := described(t, Options{}, n, "told a b y", func(column string, i int) string {
+			y := int(2 * uniform(3, i, 0))
+			switch column {
+			case "y":
+				return []string{"no", "yes"}[y]
+			case "told":
+				return strconv.FormatFloat(float64(y)+1.2*uniform(3, i, 1), 'f', 3, 64)
+			case "a":
+				return strconv.Itoa(int(300 * uniform(3, i, 2)))
+			}
+			return strconv.Itoa(int(300 * uniform(3, i, 3)))
+		})
+		if c := d.column(t, "told"); c.Role != want || says(d, "told", WarnLeak, "alone ranks") != (want == Leak) ||
+			want == Feature && !strings.Contains(c.Why, "it stays in") {
+			t.Errorf("%d records: role %d, AUC %v (%s)", n, c.Role, c.AUC, c.Why)
 		}
 	}
 }

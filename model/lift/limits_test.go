@@ -146,3 +146,87 @@ func TestOneEstimateAmongTheOthers(t *testing.T) {
 		}
 	}
 }
+
+// TestFoldedProfilesAreCountedAtTheBetterOne: a profile goes to the first shown one with which it shares more than half
+// of the records in either, and profiles beyond the list that overlap none are left out.
+func TestFoldedProfilesAreCountedAtTheBetterOne(t *testing.T) {
+	ev := generated(900, 12)
+	for i := range ev.Weight {
+		ev.Weight[i] = 1
+	}
+	for _, unequal := range []bool{false, true} { // the two searches have masks of their own
+		if unequal {
+			ev.Weight[7] = 2
+		}
+		o := testOptions()
+		o.Profiles.Top = 40
+		m := minerOf(ev, &o)
+		if err := m.run(context.Background(), 2); err != nil {
+			t.Fatal(err)
+		}
+		elsewhere := 0
+		for y, found := range m.best {
+			covers := func(x *mined) (in []bool) {
+				for r := range ev.Class {
+					in = append(in, m.covers(x, r, -1))
+				}
+				return in
+			}
+			const most = 6
+			var want []folded
+			var sets [][]bool
+			for _, x := range found {
+				in := covers(x)
+				at := slices.IndexFunc(sets, func(o []bool) bool {
+					both, either := 0., 0.
+					for r := range o {
+						if o[r] && in[r] {
+							both++
+						}
+						if o[r] || in[r] {
+							either++
+						}
+					}
+					return both/either > .5
+				})
+				if at >= 0 {
+					want[at].folded++
+					if at > 0 {
+						elsewhere++
+					}
+				} else if len(want) < most {
+					want, sets = append(want, folded{x, 0}), append(sets, in)
+				}
+			}
+			if got := m.fold(found, most); !slices.Equal(got, want) {
+				t.Errorf("class %d: folded %+v, want %+v", y, got, want)
+			}
+			m.keep = true
+			if got := m.fold(found, most); len(got) != most || got[most-1] != (folded{found[most-1], 0}) {
+				t.Errorf("class %d: a miner that keeps all folds %+v", y, got)
+			}
+			m.keep = false
+		}
+		if elsewhere == 0 {
+			t.Error("every profile goes to the first: the test would say nothing")
+		}
+	}
+}
+
+// TestEveryOtherRecordStandsForTwo where an entering set looks at half of the records: the fit says so, for a record
+// that is left out is one of two of its kind.
+func TestEveryOtherRecordStandsForTwo(t *testing.T) {
+	sign := func(x float64) float64 { return math.Copysign(1, x-.5) }
+	odds := func(v []float64) float64 { return 1.2 * sign(v[0]) * sign(v[1]) }
+	for n, stride := range map[int]float64{4000: 1, enterRecords + 2: 2} {
+		ev := mixed(n, 1, odds)
+		ev.Schema.Features, ev.Columns = ev.Schema.Features[:2], ev.Columns[:2]
+		got, err := enter(context.Background(), newSample(ev))
+		if err != nil || len(got) == 0 {
+			t.Fatal(err, len(got))
+		}
+		if got[0].Fit.Unit != 1/stride {
+			t.Errorf("%d records: the unit is %v, want %v", n, got[0].Fit.Unit, 1/stride)
+		}
+	}
+}

@@ -294,6 +294,44 @@ func TestBlocksOfTheWarning(t *testing.T) {
 	}
 }
 
+// TestBlocksAreMeasuredEachByItself: the mean over the full blocks of two classes, whatever came before.
+func TestBlocksAreMeasuredEachByItself(t *testing.T) {
+	class := func(i int) int32 {
+		if i >= 2000 && i < 3000 {
+			return 1 // a block of one class
+		}
+		return int32(model.Hash(6, uint64(i)) % 2)
+	}
+	ev := table(model.Feature{Name: "x", Kind: model.Nominal}, 2, 1, 4500, func(i int) (float64, int32, float64) {
+		return float64((model.Hash(7, uint64(i))%5 + uint64(class(i))*uint64(i/1000)) % 6), class(i), float64(1 + i%2)
+	})
+	cells := make([]int32, ev.Len())
+	labels, _ := cut(ev, 0, cells)
+	whole := newTally(len(labels), 2)
+	for i, c := range cells {
+		whole.add(int(c), int(ev.Class[i]), ev.Weight[i])
+	}
+	sum := 0.
+	for _, b := range []int{0, 1, 3} {
+		part := newTally(len(labels), 2)
+		for i := 1000 * b; i < 1000*(b+1); i++ {
+			part.add(int(cells[i]), int(ev.Class[i]), ev.Weight[i])
+		}
+		sum += whole.auc(1, part)
+	}
+	near(t, "AUC inside blocks", Number(whole.blocks(ev, cells, 1)), sum/3)
+}
+
+// TestBoundsArePrintedShort: all of a number of nine characters, seven digits of a longer one.
+func TestBoundsArePrintedShort(t *testing.T) {
+	for v, want := range map[float64]string{1234567.5: "1234567.5", 12345678.5: "1.234568e+07", -.25: "-0.25",
+		1. / 3: "0.3333333", 123456789: "123456789", 1234567890: "1.234568e+09"} {
+		if got := short(v); got != want {
+			t.Errorf("%v is %s, want %s", v, got, want)
+		}
+	}
+}
+
 // TestWarningsOfMissingValues has the boundaries, by weight.
 func TestWarningsOfMissingValues(t *testing.T) {
 	for _, x := range []struct {

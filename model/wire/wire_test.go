@@ -97,6 +97,12 @@ func TestRefused(t *testing.T) {
 	}{
 		{"number at its limit", []byte{5}, func(r *Reader) { r.Int(5) }, ""},
 		{"number above its limit", []byte{6}, func(r *Reader) { r.Int(5) }, "number 6 above its limit of 5"},
+		{"nothing, for a truth value", nil, func(r *Reader) { r.Bool() }, "truncated"},
+		{"seven bytes of a number", make([]byte, 7), func(r *Reader) { r.Float() }, "truncated"},
+		{"nothing, for a number", nil, func(r *Reader) { r.Uvarint() }, "truncated"},
+		{"nothing, for a signed number", nil, func(r *Reader) { r.Varint() }, "truncated"},
+		{"nothing, for a small number", nil, func(r *Reader) { r.Int(3) }, "truncated"},
+		{"nothing, for bytes", nil, func(r *Reader) { r.Bytes() }, "truncated"},
 		{"no truth value", []byte{2}, func(r *Reader) { r.Bool() }, "byte 2 where a truth value should be"},
 		{"texts at their limit", []byte{2, 0, 0}, func(r *Reader) { r.Strings(2) }, ""},
 		{"texts above their limit", []byte{3, 0, 0, 0}, func(r *Reader) { r.Strings(2) }, "3 texts above their limit of 2"},
