@@ -35,7 +35,7 @@ func TestAVerdictIsThatOfItsRecords(t *testing.T) {
 	for n, p := range parts {
 		feed(p, 10_000, 10_000+sizes[n], 50, weigh) // the same times in each
 	}
-	for _, limit := range []int{5000, 600, 45, 7} {
+	for _, limit := range []int{5000, 600, 45, 10, 7} {
 		type loss struct {
 			at                    int
 			weight, before, after float64

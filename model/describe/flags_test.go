@@ -163,6 +163,26 @@ func TestAFarBetterFeatureIsALeak(t *testing.T) {
 	}
 }
 
+// TestAMarkInQuotesAndWithout: the cells in quotes are a level, the others are missing, and the owner is told.
+func TestAMarkInQuotesAndWithout(t *testing.T) {
+	var rows [][]cell
+	for i := range 900 {
+		region := []cell{{"NA", i%2 == 0}, {"EU", true}, {"AS", true}}[i%3]
+		rows = append(rows, []cell{region, {strconv.Itoa(i * 7919 % 503), false}, class(i)})
+	}
+	d := formed(t, []string{"region", "x", "y"}, nil, Options{}, rows)
+	c := d.column(t, "region")
+	if c.Missing != 150 || !slices.Contains(c.Levels, Count{"NA", 150}) || c.Distinct != 3 ||
+		!says(d, "region", WarnMarks, `150 cells "NA" are in quotes`) ||
+		!says(d, "region", WarnMarks, `150 cells "NA" treated as missing`) ||
+		!says(d, "", WarnMarks, `"NA" stands in quotes, where it is text, and without`) {
+		t.Errorf("%+v: %v", c, d.Warnings)
+	}
+	if want := "# 150 cells of this file: 150 \"NA\""; !strings.Contains(string(d.YAML()), want) {
+		t.Errorf("no %q in\n%s", want, d.YAML())
+	}
+}
+
 // TestTheCommonestValue is a single one: neither the cells between the atoms of a number, nor that of all further
 // levels.
 func TestTheCommonestValue(t *testing.T) {

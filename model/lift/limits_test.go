@@ -230,3 +230,60 @@ func TestEveryOtherRecordStandsForTwo(t *testing.T) {
 		}
 	}
 }
+
+// TestCandidatesOfTheValidatedRank: four times as many as are shown are validated, and the figures account for all.
+func TestCandidatesOfTheValidatedRank(t *testing.T) {
+	ev := generated(1500, 13)
+	for _, keep := range []bool{false, true} {
+		o := testOptions()
+		o.Profiles.Rank, o.Profiles.Top, o.Profiles.KeepRedundant, o.Profiles.Of = ByValidated, 2, keep, []int32{2}
+		p, _ := fitPart(t, o, ev, nil)
+		if len(p.Profiles) != 2 {
+			t.Fatalf("keep %v: %d profiles", keep, len(p.Profiles))
+		}
+		last := math.Inf(1)
+		for _, f := range p.Profiles {
+			low, _ := f.ValidatedInterval()
+			if f.Among != 2*candidatePool || low > last || f.Class != 2 {
+				t.Errorf("keep %v: class %d, among %d, validated from %v behind %v", keep, f.Class, f.Among, low, last)
+			}
+			last = low
+		}
+	}
+}
+
+// TestAFractionOfARecordNarrowsNoInterval: the exact interval of seven and a half records reaches down as that of seven
+// and up as that of eight.
+func TestAFractionOfARecordNarrowsNoInterval(t *testing.T) {
+	low, high := exactLiftInterval(7.5, 20, 30, 100, 1, .05)
+	least, _ := exactLiftInterval(7, 20, 30, 100, 1, .05)
+	_, most := exactLiftInterval(8, 20, 30, 100, 1, .05)
+	near(t, "low", low, least, 1e-9)
+	near(t, "high", high, most, 1e-9)
+	if again, top := exactLiftInterval(15, 40, 60, 200, .5, .05); again != low || top != high {
+		t.Errorf("counts of twice the records at half the effect: %v to %v, want %v to %v", again, top, low, high)
+	}
+}
+
+// TestCutsGoWhereACellIsTooHeavy: the entropy of five cells falls by a hundredth where one is 29 % too heavy.
+func TestCutsGoWhereACellIsTooHeavy(t *testing.T) {
+	const n = 5000
+	ev := &model.Evidence{Schema: &model.Schema{Features: []model.Feature{{Name: "x"}}, Classes: []string{"a", "b"}},
+		Columns: make([][]float64, 1), Class: make([]int32, n)}
+	for i := range n {
+		ev.Columns[0], ev.Weight = append(ev.Columns[0], float64(i)), append(ev.Weight, 1)
+	}
+	o := testOptions()
+	s := newSetSearch(newSample(ev), &o, nil)
+	fresh := s.define([]int32{0})
+	for heavy, want := range map[float64]bool{1: true, 1.25: true, 1.32: false, 2: false, .75: true, .6: false} {
+		first := heavy * n / 5
+		serving := part{features: []int32{0}}
+		for k := range 4 {
+			serving.cuts = append(serving.cuts, first+float64(k)*(n-first)/4-.5)
+		}
+		if got := s.adequate([]int32{0}, &serving, &fresh.parts[0]); got != want {
+			t.Errorf("a cell of %v times its mass: the cuts stay %v", heavy, got)
+		}
+	}
+}
