@@ -269,6 +269,30 @@ func TestDriftByHand(t *testing.T) {
 	}
 }
 
+// TestDriftIsListedByItsLargest value, not by its last.
+func TestDriftIsListedByItsLargest(t *testing.T) {
+	s := &model.Schema{Features: []model.Feature{{Name: "steady"}, {Name: "later"}, {Name: "once"}},
+		Classes: []string{"no", "yes"}, Positive: 1}
+	d := NewDriftMeter(s, 0)
+	b := &model.Batch{N: 1, Columns: []model.Column{{Float: make([]float64, 1)}, {Float: make([]float64, 1)},
+		{Float: make([]float64, 1)}}}
+	for i := range 3 * DriftRecords {
+		v, window := float64(i%100), i/DriftRecords
+		b.Columns[0].Float[0], b.Columns[1].Float[0], b.Columns[2].Float[0] = v, v, v
+		if window == 1 {
+			b.Columns[2].Float[0] += 60
+		} else if window == 2 {
+			b.Columns[1].Float[0] += 30
+		}
+		d.Add(b, 0, s.Classes[i%2], v/100)
+	}
+	r := d.Report()
+	if r[0].Feature != "once" || r[1].Feature != "later" || r[0].Last >= r[1].Last || r[0].PSI <= r[1].PSI ||
+		r[2].Feature != "steady" { // equal ones in the order of the configuration
+		t.Errorf("%+v", r)
+	}
+}
+
 // TestBlocksOfTheBootstrap: a fiftieth of the records, at most 1,000 of them; a rest of half a block or more is one.
 func TestBlocksOfTheBootstrap(t *testing.T) {
 	for _, c := range []struct{ n, blocks, last int }{
