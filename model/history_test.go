@@ -195,6 +195,11 @@ func TestAModelTellsItsHistory(t *testing.T) {
 		t.Errorf("versions %d after %d, and %d after %d", first.Version, first.Info.Previous, next.Version,
 			next.Info.Previous)
 	}
+	if back, err := model.DecodeModel(schema, next.AppendBinary(nil)); err != nil || back.Version != 7 ||
+		back.Info.Previous != 6 || back.Info.Records != 525 || back.Info.Weight != 1050 || !maps.Equal(back.Marks,
+		next.Marks) {
+		t.Errorf("after its bytes %+v, %v", back, err)
+	}
 	if len(previous.Parts) != 0 || previous.Levels.Count(1) != parts[1].Levels().Count(1) {
 		t.Error("the fit has changed the model before")
 	}

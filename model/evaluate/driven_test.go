@@ -248,3 +248,36 @@ func TestTheScorecardOfOneComponent(t *testing.T) {
 		}
 	}
 }
+
+// TestARecordComesWithItsOwnPartition: batch, row, weight, scores and levels are those of the partition to which its id
+// belongs; a method without a state has no levels.
+func TestARecordComesWithItsOwnPartition(t *testing.T) {
+	s := testSchema()
+	const n = 700
+	var d *driver
+	var source []*model.Batch
+	for b := range stream(n, n, true, true) {
+		source = append(source, b)
+	}
+	seen := map[int32]int{}
+	d = newDriver(s, []Method{Stage(MethodAll, stageSpec(s)), Prior(s)}, Options{Partitions: 3}, func(r *Record) error {
+		b, i := source[0], int(r.Index)
+		seen[r.Partition]++
+		if r.Batch.ID[r.Row] != b.ID[i] || r.Batch.Label[r.Row] != b.Label[i] || r.Class != b.Label[i] ||
+			r.Weight != b.Weight[i] || r.Batch.Partition != r.Partition || r.Batch.Columns[0].Float[r.Row] !=
+			b.Columns[0].Float[i] {
+			t.Fatalf("record %d is row %d of partition %d: %+v", i, r.Row, r.Partition, r)
+		}
+		if r.Levels[0] != d.live[0][r.Partition].Levels() || r.Levels[1] != nil ||
+			r.Scores[0] != &d.out[0][r.Partition] || r.Scores[1] != &d.out[1][r.Partition] {
+			t.Fatalf("record %d: levels or scores are those of another partition than %d", i, r.Partition)
+		}
+		return nil
+	})
+	if err := d.drive(t.Context(), func(yield func(*model.Batch, error) bool) { yield(source[0], nil) }); err != nil {
+		t.Fatal(err)
+	}
+	if len(seen) != 3 || seen[0]+seen[1]+seen[2] != n {
+		t.Errorf("records by partition: %v", seen)
+	}
+}

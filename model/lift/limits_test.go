@@ -287,3 +287,103 @@ func TestCutsGoWhereACellIsTooHeavy(t *testing.T) {
 		}
 	}
 }
+
+// TestTheSetsOfAModelStandInItsOrder after a rebase, whether they keep their counts or are new; counts of others are
+// those of all other partitions.
+func TestTheSetsOfAModelStandInItsOrder(t *testing.T) {
+	s, _, p := handMade()
+	age, both := p.Sets[0], p.Sets[1]
+	job := PartSet{Set: newSet(s, []int32{1}, Product, nil)}
+	count := func(cell, class int, n float64) *Table {
+		t := NewTable(2)
+		t.add(cell, class, 1, n)
+		return t
+	}
+	c := New(testOptions(), s).New(nil).(*Component)
+	rebase := func(sets []PartSet, since ...*model.Example) {
+		t.Helper()
+		part := &Part{Rank: p.Rank, Sets: sets}
+		rb := &model.Rebase{Part: part.appendBinary(nil), Self: 1, Since: func(yield func(*model.Example) bool) {
+			for _, ex := range since {
+				if !yield(ex) {
+					return
+				}
+			}
+		}}
+		if err := c.Rebase(rb); err != nil {
+			t.Fatal(err)
+		}
+	}
+	age.Shares, job.Shares = nil, nil
+	rebase([]PartSet{age, job})
+	row := model.Row{35, 1, 0}
+	c.Learn(&model.Example{Row: row, Class: 1, Weight: 2})
+	age.Shares = []Share{{Partition: 0, Table: count(0, 0, 10)}, {Partition: 1, Table: count(1, 1, 500)},
+		{Partition: 2, Table: count(0, 0, 7)}, {Partition: 3, Table: count(2, 1, 5)}}
+	both.Shares = []Share{{Partition: 0, Table: count(0, 0, 3)}, {Partition: 1, Table: count(1, 0, 4)}}
+	rebase([]PartSet{both, age, job}, &model.Example{Row: row, Class: 0, Weight: 1})
+	want := []struct {
+		set    *Set
+		counts map[int]float64
+	}{
+		// The new set begins with the share of its partition and learns the records since; the others keep their own.
+		{both.Set, map[int]float64{0: 3, 2: 4 + 1}}, {age.Set, map[int]float64{0: 17, 3: 2, 5: 5}},
+		{job.Set, map[int]float64{3: 2}},
+	}
+	live := c.Live()
+	if len(live) != len(want) {
+		t.Fatalf("%d sets", len(live))
+	}
+	for i, w := range want {
+		if !live[i].Set.equal(w.set) {
+			t.Errorf("set %d is of the features %v, want %v", i, live[i].Set.features, w.set.features)
+			continue
+		}
+		for k, v := range live[i].Table.n {
+			if v != w.counts[k] {
+				t.Errorf("features %v: counts %v, want %v", w.set.features, live[i].Table.n, w.counts)
+				break
+			}
+		}
+	}
+	// A state takes the place of the one before it.
+	other := New(testOptions(), s).New(nil).(*Component)
+	state := c.AppendState(nil)
+	for range 2 {
+		if err := other.LoadState(state); err != nil || string(other.AppendState(nil)) != string(state) {
+			t.Fatalf("a state over another one: %v", err)
+		}
+	}
+}
+
+// TestInputsSayNothingWhereAFeatureIsMissing, whatever the caller's memory held.
+func TestInputsSayNothingWhereAFeatureIsMissing(t *testing.T) {
+	s, _, p := handMade()
+	e := p.Entered[0]
+	e.Value = []float64{-.1, .1, -.3, .3}
+	e.Fit = EnteredFit{Unit: 1, Shrink: 1, Cells: []float64{50, .4, .2, 60, .5, .25}}
+	c := New(testOptions(), s).New(nil).(*Component)
+	rb := &model.Rebase{Part: p.appendBinary(nil), Since: func(func(*model.Example) bool) {}}
+	if err := c.Rebase(rb); err != nil {
+		t.Fatal(err)
+	}
+	nan := math.NaN()
+	for _, x := range []struct {
+		row  model.Row
+		want []float64
+		left float64 // log-odds of the second class without a record of it, of weight 2
+	}{
+		{model.Row{20, 0, 0}, []float64{-.1, .1}, (.2*50 + 2*(.4-1)) / (50 - 2*.2)}, {model.Row{nan, 0, 0}, []float64{0, 0},
+			0},
+		{model.Row{20, 0, nan}, []float64{0, 0}, 0}, {model.Row{40, 0, 2}, []float64{0, 0}, 0}, // a cell without a value
+	} {
+		dst := []float64{7, 8}
+		if c.Inputs(x.row, dst); !slices.Equal(dst, x.want) {
+			t.Errorf("row %v: inputs %v, want %v", x.row, dst, x.want)
+		}
+		dst = []float64{7, 8}
+		c.InputsWithout(&model.Example{Row: x.row, Class: 1, Weight: 2}, dst)
+		near(t, "log-odds without the record", dst[1]-dst[0], x.left, 1e-15)
+		near(t, "sum over the classes", dst[1]+dst[0], 0, 1e-15)
+	}
+}
