@@ -195,13 +195,23 @@ func TestAModelTellsItsHistory(t *testing.T) {
 		t.Errorf("versions %d after %d, and %d after %d", first.Version, first.Info.Previous, next.Version,
 			next.Info.Previous)
 	}
-	if back, err := model.DecodeModel(schema, next.AppendBinary(nil)); err != nil || back.Version != 7 ||
-		back.Info.Previous != 6 || back.Info.Records != 525 || back.Info.Weight != 1050 || !maps.Equal(back.Marks,
-		next.Marks) {
-		t.Errorf("after its bytes %+v, %v", back, err)
-	}
+	comesBack(t, next)
 	if len(previous.Parts) != 0 || previous.Levels.Count(1) != parts[1].Levels().Count(1) {
 		t.Error("the fit has changed the model before")
+	}
+}
+
+// comesBack reads the history of a model from its bytes.
+func comesBack(t *testing.T, m *model.Model) {
+	t.Helper()
+	back, err := model.DecodeModel(schema, m.AppendBinary(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if back.Version != m.Version || back.Info.Previous != m.Info.Previous || back.Info.Records != m.Info.Records ||
+		back.Info.Weight != m.Info.Weight || back.Info.Exchangeable != m.Info.Exchangeable ||
+		!maps.Equal(back.Marks, m.Marks) {
+		t.Errorf("after its bytes %+v, before %+v", back.Info, m.Info)
 	}
 }
 

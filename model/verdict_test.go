@@ -168,6 +168,15 @@ func TestABuilderTakesLabelledRowsOfWeight(t *testing.T) {
 			t.Errorf("record %d is not the row %d that it names", i, at)
 		}
 	}
+}
+
+// TestTheModelOfABuilder is that of all of its rows, with or without their order, and marks no partition.
+func TestTheModelOfABuilder(t *testing.T) {
+	spec := newSpec(nil)
+	b := model.NewBuilder(spec)
+	heavy := rows(0, 3)
+	heavy.Weight = []float64{2, 1e300, 1}
+	b.Add(heavy)
 	b.Add(rows(100, 400))
 	for exchangeable, fit := range map[bool]func(context.Context) (*model.Model, error){true: b.Fit, false: b.FitAsOfEnd} {
 		m, err := fit(context.Background())

@@ -279,9 +279,10 @@ func TestDriftIsListedByItsLargest(t *testing.T) {
 	for i := range 3 * DriftRecords {
 		v, window := float64(i%100), i/DriftRecords
 		b.Columns[0].Float[0], b.Columns[1].Float[0], b.Columns[2].Float[0] = v, v, v
-		if window == 1 {
+		switch window {
+		case 1:
 			b.Columns[2].Float[0] += 60
-		} else if window == 2 {
+		case 2:
 			b.Columns[1].Float[0] += 30
 		}
 		d.Add(b, 0, s.Classes[i%2], v/100)

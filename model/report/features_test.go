@@ -238,7 +238,7 @@ func TestAUCIsTheChanceOfAPair(t *testing.T) {
 			}
 			return sum / pairs
 		}
-		want := 0.
+		var want float64
 		switch {
 		case x.positive >= 0:
 			want = auc(int32(x.positive))
