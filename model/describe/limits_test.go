@@ -147,12 +147,15 @@ func TestNamesThatTheScoresHave(t *testing.T) {
 	if !says(d, "y", WarnName, `class "model" must be renamed`) || says(d, "y", WarnName, `class "no"`) {
 		t.Errorf("warnings %v", d.Warnings)
 	}
-	d = described(t, Options{}, 300, "lift y", func(column string, i int) string {
+	d = described(t, Options{Taken: taken}, 300, "lift y", func(column string, i int) string {
 		if column == "y" {
 			return []string{"no", "propensity_no"}[i%2]
 		}
 		return "same"
 	})
+	if says(d, "y", WarnName, "must be renamed") { // scores name propensities after it, and no column is named so
+		t.Errorf("warnings %v", d.Warnings)
+	}
 	if !says(d, "", WarnNoFeature, "no column is left") || !strings.Contains(string(d.YAML()), "\n    []\n") {
 		t.Errorf("warnings %v\n%s", d.Warnings, d.YAML())
 	}
