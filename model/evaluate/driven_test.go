@@ -183,7 +183,7 @@ func TestTheMethodOfBaseRates(t *testing.T) {
 }
 
 // TestTheScorecardOfOneComponent: base rates with a pseudo-record of each class, times the exponents of all inputs; its
-// effects are the log-odds; what it learns it can take back, and bytes that are no counts are refused.
+// effects are the log-odds; a learnt record can be taken back, and bytes that are no counts are refused.
 func TestTheScorecardOfOneComponent(t *testing.T) {
 	s := &model.Schema{Features: []model.Feature{{Name: "x"}, {Name: "group", Use: model.UseReport}, {Name: "y"}},
 		Classes: []string{"a", "b", "c"}, Positive: 2}

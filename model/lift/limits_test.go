@@ -356,7 +356,7 @@ func TestTheSetsOfAModelStandInItsOrder(t *testing.T) {
 	}
 }
 
-// TestInputsSayNothingWhereAFeatureIsMissing, whatever the caller's memory held.
+// TestInputsSayNothingWhereAFeatureIsMissing, and overwrite the caller's memory.
 func TestInputsSayNothingWhereAFeatureIsMissing(t *testing.T) {
 	s, _, p := handMade()
 	e := p.Entered[0]

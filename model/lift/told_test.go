@@ -281,7 +281,7 @@ func TestRecordsThatAProfileMeets(t *testing.T) {
 }
 
 // TestCarryingAndLearningCommute: a state that is carried over to another schema is that of a component which was
-// carried over first and has learnt the records as the other schema has them; what stays is kept bit for bit, with its
+// carried over first and has learnt the records as the other schema has them; all else is kept bit for bit, with its
 // squares and its marks.
 func TestCarryingAndLearningCommute(t *testing.T) {
 	ev := generated(1200, 7)

@@ -294,7 +294,7 @@ func TestBlocksOfTheWarning(t *testing.T) {
 	}
 }
 
-// TestBlocksAreMeasuredEachByItself: the mean over the full blocks of two classes, whatever came before.
+// TestBlocksAreMeasuredEachByItself: the mean over the full blocks of two classes.
 func TestBlocksAreMeasuredEachByItself(t *testing.T) {
 	class := func(i int) int32 {
 		if i >= 2000 && i < 3000 {

@@ -67,7 +67,7 @@ func read(r *Reader) bool {
 }
 
 // TestRoundTripAndTruncation: each value comes back bit for bit, and of fewer bytes than there were the reader gives
-// ErrTruncated at whichever value they end.
+// ErrTruncated at each value at which they can end.
 func TestRoundTripAndTruncation(t *testing.T) {
 	whole := everything()
 	r := NewReader(whole)
