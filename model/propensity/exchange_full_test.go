@@ -184,6 +184,15 @@ func TestAnExchangeLeavesTheOwnShare(t *testing.T) {
 		for p, s := range c.live {
 			after := s.share(int32(p))
 			b := &before[p]
+			begun := c.f.New(c.levels).(*Scorecard)
+			rb := &model.Rebase{Part: c.part, Self: int32(p), Clock: s.clock.records, Time: s.clock.time}
+			if err := begun.Rebase(rb); err != nil {
+				t.Fatal(err)
+			}
+			if is := begun.share(int32(p)); is.lag != b.lag || is.mix != b.mix || is.mass != b.mass || is.time != b.time {
+				t.Errorf("%s: partition %d begins with a lag of %v, mixture %v, mass %v, time %v, its share has %v, %v, %v, %v",
+					name, p, is.lag, is.mix, is.mass, is.time, b.lag, b.mix, b.mass, b.time)
+			}
 			if after.mass != b.mass || after.lag != b.lag || after.records != b.records || after.time != b.time ||
 				after.mix != b.mix || !slices.Equal(after.prior, b.prior) {
 				t.Errorf("%s: partition %d: %v, %v, %v, %v of its own, before the exchange %v, %v, %v, %v", name, p,

@@ -146,6 +146,64 @@ func TestSharesAreThoseOfTheRecords(t *testing.T) {
 				}
 			}
 		}
+		// A model that comes late: the records since are learnt under its cells, and the clock is the partition's.
+		s, behind := c.live[1], []byte(nil)
+		seen := len(c.seen[1])
+		for i := range 200 {
+			e := ex[i]
+			e.Row = slices.Clone(e.Row)
+			e.Row[0] -= 9
+			e.Time = int64(2000+i) * 1e9
+			if i%50 == 3 {
+				e.Weight = 2 * model.MaxWeight
+			}
+			c.learn(1, e)
+			if i == 120 {
+				was := slices.Clone(c.live[0].axes)
+				c.live[1] = newScorecard(s.plan)
+				if err := c.live[1].LoadState(s.AppendState(nil)); err != nil {
+					t.Fatal(err)
+				}
+				c.fit()
+				behind, seen = c.part, len(c.seen[1])
+				if was[0].same(&c.live[0].axes[0]) {
+					t.Fatalf("%s: the cells of the first feature did not change", name)
+				}
+				c.live[1] = s
+			}
+		}
+		since := func(yield func(*model.Example) bool) {
+			for i := seen; i < len(c.seen[1]) && yield(&c.seen[1][i]); i++ {
+			}
+		}
+		rb := &model.Rebase{Part: behind, Self: 1, Clock: float64(len(c.seen[1]) + 5), Since: since}
+		if err := s.Rebase(rb); err != nil {
+			t.Fatal(err)
+		}
+		if want := float64(len(c.seen[1]) + 5); s.clock.records != want {
+			t.Errorf("%s: the clock of the partition is %v, want %v", name, s.clock.records, want)
+		}
+		want := sumsOf(s.plan, s.axes, c.seen[1])
+		own := s.share(1)
+		for h, half := range s.half { // the clock went on by five records
+			by := 1.
+			if half.Records > 0 {
+				by = math.Exp2(-5 / half.Records)
+			}
+			for i := range want.t.class[h*s.classes : (h+1)*s.classes] {
+				want.t.class[h*s.classes+i] *= by
+			}
+			for f := range want.t.feat {
+				for i := range want.t.feat[f].count {
+					if i/s.classes%len(s.half) == h {
+						want.t.feat[f].count[i] *= by
+					}
+				}
+			}
+			want.prior[h] *= by
+		}
+		want.records += 5
+		sameSums(t, name+": share after a model that came late", &own, &want)
 		if changed == 0 {
 			t.Errorf("%s: no cells changed: the test says nothing of new ones", name)
 		}
