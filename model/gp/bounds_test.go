@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestAnAppendedObservationCounts: whatever was asked before, a pool that grows answers like one made at once.
+// TestAnAppendedObservationCounts: after any question a pool that grows answers like one made at once.
 func TestAnAppendedObservationCounts(t *testing.T) {
 	p := Params{.3, 1.5, .1}
 	obs := sample(3, 12, true)
@@ -26,7 +26,8 @@ func TestAnAppendedObservationCounts(t *testing.T) {
 		wm, wv := whole.At(.37)
 		if m != wm || v != wv || r.LogLikelihood() != whole.LogLikelihood() || r.Norm() != whole.Norm() ||
 			!slices.Equal(r.Alpha(), whole.Alpha()) {
-			t.Fatalf("after %d observations: %v, %v, alpha %v, made at once %v, %v, %v", i+1, m, v, r.Alpha(), wm, wv, whole.Alpha())
+			t.Fatalf("after %d observations: %v, %v, alpha %v, made at once %v, %v, %v", i+1, m, v, r.Alpha(), wm, wv,
+				whole.Alpha())
 		}
 	}
 }
@@ -148,7 +149,8 @@ func TestBoundsOfTheLowRankHold(t *testing.T) {
 }
 
 // holdout returns the errors of growing pools by refits, every choice the first of the largest variances.
-func holdout(t *testing.T, p Params, mean float64, obs []Observation, held func(int) bool, most int) (chosen []int, mse []float64) {
+func holdout(t *testing.T, p Params, mean float64, obs []Observation, held func(int) bool,
+	most int) (chosen []int, mse []float64) {
 	t.Helper()
 	var pool []Observation
 	for range most {
@@ -231,7 +233,8 @@ func TestChooseStopsByItsRule(t *testing.T) {
 // not move in the last round.
 func TestLearnKeepsTheFit(t *testing.T) {
 	obs := sample(9, 50, true)
-	opt := Options{Fit: FitOptions{Bounds: Bounds{Params{.02, .05, .005}, Params{2, 3, 1}}, Starts: []Params{{.5, .5, .1}}},
+	opt := Options{Fit: FitOptions{Bounds: Bounds{Params{.02, .05, .005}, Params{2, 3, 1}},
+		Starts: []Params{{.5, .5, .1}}},
 		Observations: 20, Start: Params{.1, .5, .3}}
 	l, err := Learn(t.Context(), obs, .1, opt)
 	if err != nil {
@@ -256,9 +259,11 @@ func TestLearnKeepsTheFit(t *testing.T) {
 		by   float64
 		want bool
 	}{{1, true}, {1.4, false}, {.7, false}} {
-		opt.Start, opt.Rounds, opt.Fit.Starts = Params{l.params.Length * c.by, l.params.Signal, l.params.Noise}, 1, nil
+		opt.Start = Params{l.params.Length * c.by, l.params.Signal, l.params.Noise}
+		opt.Rounds, opt.Fit.Starts = 1, nil
 		if one, err := Learn(t.Context(), pool, .1, opt); err != nil || one.Settled != c.want || one.Rounds != 1 {
-			t.Errorf("from a length %v times that of the fit: settled %v after %d rounds, %v", c.by, one.Settled, one.Rounds, err)
+			t.Errorf("from a length %v times that of the fit: settled %v after %d rounds, %v", c.by, one.Settled,
+				one.Rounds, err)
 		}
 	}
 }

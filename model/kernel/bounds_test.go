@@ -136,14 +136,14 @@ func TestOfEqualGammasTheLastWins(t *testing.T) {
 		o.Gamma1, o.Gamma2 = c.given1, c.given2
 		p := fitted(t, t.Context(), o, ev, nil)
 		if p.Train.Both != 1 || p.Gamma1 != c.want1 || p.Gamma2 != c.want2 {
-			t.Errorf("given %v and %v: gammas %v and %v of accuracy %v, want %v and %v", c.given1, c.given2, p.Gamma1, p.Gamma2,
-				p.Train.Both, c.want1, c.want2)
+			t.Errorf("given %v and %v: gammas %v and %v of accuracy %v, want %v and %v", c.given1, c.given2,
+				p.Gamma1, p.Gamma2, p.Train.Both, c.want1, c.want2)
 		}
 	}
 }
 
-// TestWhichFeaturesHaveKernels: neither those that are reported only nor those with a direction, in fits and in the
-// protocol; of very many features the strongest.
+// TestWhichFeaturesHaveKernels: no reported one and none with a direction has one, in fits and in the protocol; of
+// very many features the strongest.
 func TestWhichFeaturesHaveKernels(t *testing.T) {
 	ev := signal(600)
 	s := ev.Schema
@@ -200,8 +200,8 @@ func TestWhichFeaturesHaveKernels(t *testing.T) {
 	}
 }
 
-// TestAKeptPartHasItsGammas: where the new weights do not verify, prices, objective, bound and rho are those of the part
-// before, as the weights are.
+// TestAKeptPartHasItsGammas: where the new weights do not verify, prices, objective, bound and rho are those of the
+// part before, as the weights are.
 func TestAKeptPartHasItsGammas(t *testing.T) {
 	ev := generated(900)
 	o := Default()
@@ -218,8 +218,8 @@ func TestAKeptPartHasItsGammas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Status != Kept || p.Gamma1 != .3 || p.Gamma2 != .1 || p.Objective != before.Objective || p.Bound != before.Bound ||
-		p.Rho != before.Rho || p.Train != before.Train {
+	if p.Status != Kept || p.Gamma1 != .3 || p.Gamma2 != .1 ||
+		p.Objective != before.Objective || p.Bound != before.Bound || p.Rho != before.Rho || p.Train != before.Train {
 		t.Errorf("%v, gammas %v and %v, objective %v, bound %v, accuracy %v; before %v, %v, %v, %v, %v", p.Status, p.Gamma1,
 			p.Gamma2, p.Objective, p.Bound, p.Train, before.Gamma1, before.Gamma2, before.Objective, before.Bound, before.Train)
 	}
@@ -238,8 +238,8 @@ func TestRemarksByStatus(t *testing.T) {
 		text    string
 	}{
 		Optimal: {"optimal", false, "optimal" + names},
-		Stopped: {"stopped", true, "the time of the fit ended first; the weights are the best so far, between 3.5 and the bound 2.25" +
-			names},
+		Stopped: {"stopped", true, "the time of the fit ended first; the weights are the best so far, " +
+			"between 3.5 and the bound 2.25" + names},
 		Inexact: {"inexact", false, "inexact" + names},
 		Forced:  {"forced_to_zero", false, "no similarity is worth its price"},
 		Kept:    {"kept", true, "the new weights do not verify and those of the model before are kept" + names},
@@ -267,9 +267,10 @@ func TestRemarksByStatus(t *testing.T) {
 			t.Errorf("%v: report %+v", status, k)
 		}
 		line := f.Summary(&to)[0]
-		if list := "b, a, f and d"; len(p.Weights) > 0 && !(strings.Contains(line, "b") && slices.Equal(k.Features,
-			[]string{"b", "a", "f", "d"}) && k.Weights[1].Feature == "a" && k.Weights[1].Width == 10 && k.Weights[1].Alpha == -2) {
-			t.Errorf("%v: %q of features %v, weights %v, want %s", status, line, k.Features, k.Weights, list)
+		second := report.KernelWeight{Feature: "a", Width: 10, Alpha: -2}
+		if len(p.Weights) > 0 && (!strings.HasSuffix(line, "most alike in b, a, f, d") ||
+			!slices.Equal(k.Features, []string{"b", "a", "f", "d"}) || k.Weights[1] != second) {
+			t.Errorf("%v: %q of features %v, weights %v", status, line, k.Features, k.Weights)
 		}
 		if len(p.Weights) == 0 && !strings.HasSuffix(line, "most alike in none") {
 			t.Errorf("%v: %q", status, line)

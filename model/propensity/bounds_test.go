@@ -310,7 +310,8 @@ func TestABatchIsThatOfTheSumOfShares(t *testing.T) {
 			sum, square = sum+w, square+w*w
 		}
 		if math.Abs(sum-square) > 1e-9*sum {
-			t.Errorf("%s: the weights of a design sum to %v, their squares to %v, so that they do not count records", name, sum, square)
+			t.Errorf("%s: the weights of a design sum to %v, their squares to %v, so that they do not count records", name, sum,
+				square)
 		}
 	}
 }
@@ -318,8 +319,11 @@ func TestABatchIsThatOfTheSumOfShares(t *testing.T) {
 // TestEvidenceOfAnotherSchemaIsRefused, and the error says how the two differ.
 func TestEvidenceOfAnotherSchemaIsRefused(t *testing.T) {
 	p := newPlan(Default(), schemas()["two"])
-	for want, s := range map[string]*model.Schema{"of 9 features and 3 classes, the scorecard has 9 and 2": schemas()["many"],
-		"of 1 features and 2 classes, the scorecard has 9 and 2": {Classes: []string{"a", "b"}, Features: make([]model.Feature, 1)}} {
+	narrow := &model.Schema{Classes: []string{"a", "b"}, Features: make([]model.Feature, 1)}
+	for want, s := range map[string]*model.Schema{
+		"of 9 features and 3 classes, the scorecard has 9 and 2": schemas()["many"],
+		"of 1 features and 2 classes, the scorecard has 9 and 2": narrow,
+	} {
 		if err := p.check(s); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want an error %q", err, want)
 		}

@@ -156,8 +156,8 @@ func TestNothingOfAStateIsLost(t *testing.T) {
 	}
 }
 
-// TestAnExchangeLeavesTheOwnShare: taking a model changes nothing of what a partition has learnt by itself, and what
-// it then knows is that and the shares of the others, each as of now.
+// TestAnExchangeLeavesTheOwnShare: taking a model changes nothing of what a partition has learnt by itself; its
+// counts are then its own and the shares of the others, each as of now.
 func TestAnExchangeLeavesTheOwnShare(t *testing.T) {
 	for _, name := range []string{"two", "many"} {
 		c, ex := grown(t, schemas()[name], 3)

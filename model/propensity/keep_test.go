@@ -24,8 +24,9 @@ func parted(t *testing.T, f model.ScorecardFactory, ev *model.Evidence, previous
 	return b, m
 }
 
-// TestCellsAreKeptWhereTheyAreAdequate: cells stay under evidence of the same kind, whatever an atom holds. They are cut
-// anew where one is overfull, and where the evidence allows a quarter more of them, unless the evidence says Keep.
+// TestCellsAreKeptWhereTheyAreAdequate: cells stay under evidence of the same kind, with any weight in an atom. They
+// are cut anew where one is overfull, and where the evidence allows a quarter more of them, unless the evidence says
+// Keep.
 func TestCellsAreKeptWhereTheyAreAdequate(t *testing.T) {
 	schema := &model.Schema{Features: []model.Feature{{Name: "x"}}, Classes: []string{"no", "yes"}, Positive: 1}
 	f := New(Default(), schema)
@@ -106,25 +107,27 @@ func TestKeepLeavesTheBatch(t *testing.T) {
 			t.Errorf("keep %v: the batch stays: %v", keep, same)
 		}
 		for p, s := range c.live {
-			if want := s.share(int32(p)); m.shares[p].records != want.records || !slices.Equal(m.shares[p].t.class, want.t.class) {
+			want := s.share(int32(p))
+			if m.shares[p].records != want.records || !slices.Equal(m.shares[p].t.class, want.t.class) {
 				t.Errorf("keep %v: the share of partition %d is of %v records, want %v", keep, p, m.shares[p].records, want.records)
 			}
 		}
 	}
 }
 
-// TestDirections: up is up for the positive class, whichever it is; auto follows the evidence, and keeps the direction
-// of before where that says nothing.
+// TestDirections: up is up for the positive class, be it the first or another; auto follows the evidence, and keeps the
+// direction of before where that says nothing.
 func TestDirections(t *testing.T) {
 	for name, c := range map[string]struct {
 		classes  []string
 		positive int
 		margin   int // 1 where the margin is that of the positive class
-	}{"second of two": {[]string{"a", "b"}, 1, 1}, "first of two": {[]string{"a", "b"}, 0, -1}, "one of three": {[]string{"a", "b",
-		"c"}, 1, 1}} {
+	}{"second of two": {[]string{"a", "b"}, 1, 1}, "first of two": {[]string{"a", "b"}, 0, -1},
+		"one of three": {[]string{"a", "b", "c"}, 1, 1}} {
 		for _, want := range []model.Direction{model.Up, model.Down, model.Auto} {
 			for slope := -1; slope <= 1; slope++ {
-				schema := &model.Schema{Features: []model.Feature{{Name: "x", Monotone: want}}, Classes: c.classes, Positive: c.positive}
+				schema := &model.Schema{Features: []model.Feature{{Name: "x", Monotone: want}}, Classes: c.classes,
+					Positive: c.positive}
 				p := newPlan(Default(), schema)
 				ev := &model.Evidence{Schema: schema}
 				var values []float64

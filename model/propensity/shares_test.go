@@ -82,9 +82,9 @@ func sameSums(t *testing.T, what string, got, want *contribution) {
 		[]float64{want.mass.weight, want.mass.square, want.records, float64(want.time)})
 }
 
-// TestSharesAreThoseOfTheRecords: every share of a part holds what its partition's records say under the part's cells,
-// whether the partition had a structure or not, and whether the cells are old or new. A partition that begins with the
-// part goes on like the one that has learnt the records.
+// TestSharesAreThoseOfTheRecords: every share of a part holds the sums of its partition's records under the part's
+// cells, whether the partition had a structure or not, and whether the cells are old or new. A partition that begins
+// with the part goes on like the one that has learnt the records.
 func TestSharesAreThoseOfTheRecords(t *testing.T) {
 	for _, name := range []string{"two", "many", "two monotone"} {
 		schema := schemas()[name]
@@ -102,7 +102,7 @@ func TestSharesAreThoseOfTheRecords(t *testing.T) {
 			e.Time += 1e9
 			if i%400 == 7 {
 				e.Weight = 4 * model.MaxWeight
-				e.Time -= 5e9 // older than what was learnt before
+				e.Time -= 5e9 // older than the records before
 			}
 			if i > 900 && i%2 == 0 { // the first feature moves away in one partition
 				e.Row[0] += 6
@@ -146,68 +146,74 @@ func TestSharesAreThoseOfTheRecords(t *testing.T) {
 				}
 			}
 		}
-		// A model that comes late: the records since are learnt under its cells, and the clock is the partition's.
-		s, behind := c.live[1], []byte(nil)
-		seen := len(c.seen[1])
-		for i := range 200 {
-			e := ex[i]
-			e.Row = slices.Clone(e.Row)
-			e.Row[0] -= 9
-			e.Time = int64(2000+i) * 1e9
-			if i%50 == 3 {
-				e.Weight = 2 * model.MaxWeight
-			}
-			c.learn(1, e)
-			if i == 120 {
-				was := slices.Clone(c.live[0].axes)
-				c.live[1] = newScorecard(s.plan)
-				if err := c.live[1].LoadState(s.AppendState(nil)); err != nil {
-					t.Fatal(err)
-				}
-				c.fit()
-				behind, seen = c.part, len(c.seen[1])
-				if was[0].same(&c.live[0].axes[0]) {
-					t.Fatalf("%s: the cells of the first feature did not change", name)
-				}
-				c.live[1] = s
-			}
-		}
-		since := func(yield func(*model.Example) bool) {
-			for i := seen; i < len(c.seen[1]) && yield(&c.seen[1][i]); i++ {
-			}
-		}
-		rb := &model.Rebase{Part: behind, Self: 1, Clock: float64(len(c.seen[1]) + 5), Since: since}
-		if err := s.Rebase(rb); err != nil {
-			t.Fatal(err)
-		}
-		if want := float64(len(c.seen[1]) + 5); s.clock.records != want {
-			t.Errorf("%s: the clock of the partition is %v, want %v", name, s.clock.records, want)
-		}
-		want := sumsOf(s.plan, s.axes, c.seen[1])
-		own := s.share(1)
-		for h, half := range s.half { // the clock went on by five records
-			by := 1.
-			if half.Records > 0 {
-				by = math.Exp2(-5 / half.Records)
-			}
-			for i := range want.t.class[h*s.classes : (h+1)*s.classes] {
-				want.t.class[h*s.classes+i] *= by
-			}
-			for f := range want.t.feat {
-				for i := range want.t.feat[f].count {
-					if i/s.classes%len(s.half) == h {
-						want.t.feat[f].count[i] *= by
-					}
-				}
-			}
-			want.prior[h] *= by
-		}
-		want.records += 5
-		sameSums(t, name+": share after a model that came late", &own, &want)
+		comesLate(t, name, c, ex)
 		if changed == 0 {
 			t.Errorf("%s: no cells changed: the test says nothing of new ones", name)
 		}
 	}
+}
+
+// comesLate lets partition 1 take a model that is older than its newest records: these are learnt under the cells of
+// the model, and the clock is the partition's.
+func comesLate(t *testing.T, name string, c *cluster, ex []model.Example) {
+	t.Helper()
+	s, behind := c.live[1], []byte(nil)
+	seen := len(c.seen[1])
+	for i := range 200 {
+		e := ex[i]
+		e.Row = slices.Clone(e.Row)
+		e.Row[0] -= 9
+		e.Time = int64(2000+i) * 1e9
+		if i%50 == 3 {
+			e.Weight = 2 * model.MaxWeight
+		}
+		c.learn(1, e)
+		if i == 120 {
+			was := slices.Clone(c.live[0].axes)
+			c.live[1] = newScorecard(s.plan)
+			if err := c.live[1].LoadState(s.AppendState(nil)); err != nil {
+				t.Fatal(err)
+			}
+			c.fit()
+			behind, seen = c.part, len(c.seen[1])
+			if was[0].same(&c.live[0].axes[0]) {
+				t.Fatalf("%s: the cells of the first feature did not change", name)
+			}
+			c.live[1] = s
+		}
+	}
+	since := func(yield func(*model.Example) bool) {
+		for i := seen; i < len(c.seen[1]) && yield(&c.seen[1][i]); i++ {
+		}
+	}
+	rb := &model.Rebase{Part: behind, Self: 1, Clock: float64(len(c.seen[1]) + 5), Since: since}
+	if err := s.Rebase(rb); err != nil {
+		t.Fatal(err)
+	}
+	if want := float64(len(c.seen[1]) + 5); s.clock.records != want {
+		t.Errorf("%s: the clock of the partition is %v, want %v", name, s.clock.records, want)
+	}
+	want := sumsOf(s.plan, s.axes, c.seen[1])
+	own := s.share(1)
+	for h, half := range s.half { // the clock went on by five records
+		by := 1.
+		if half.Records > 0 {
+			by = math.Exp2(-5 / half.Records)
+		}
+		for i := range want.t.class[h*s.classes : (h+1)*s.classes] {
+			want.t.class[h*s.classes+i] *= by
+		}
+		for f := range want.t.feat {
+			for i := range want.t.feat[f].count {
+				if i/s.classes%len(s.half) == h {
+					want.t.feat[f].count[i] *= by
+				}
+			}
+		}
+		want.prior[h] *= by
+	}
+	want.records += 5
+	sameSums(t, name+": share after a model that came late", &own, &want)
 }
 
 // TestAPartitionForgetsByItsOwnTime: a share of a time that a partition has not reached is taken to be of its time.

@@ -8,7 +8,7 @@ import (
 	"liftstream/model/modeltest"
 )
 
-// learn learns a record by what was remembered of its score, nothing of what was remembered before the first record.
+// learn learns a record by the memory of its score, unless that is of a time before the first record.
 func (s *slow) learn(ex model.Example, others []float64, m remembered) {
 	if m.learnt > 0 {
 		s.lag += (float64(s.learnt-m.learnt) - s.lag) / 1000

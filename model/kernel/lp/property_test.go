@@ -122,8 +122,8 @@ func TestBoundIsThatOfTheShrunkPoint(t *testing.T) {
 
 // TestObjectiveByHand: F of a point by its words, with groups of several columns and negative weights.
 func TestObjectiveByHand(t *testing.T) {
-	p := &Problem{Columns: [][]float64{{1, 0, -1}, {0, 2, 0}, {1, 1, 1}}, Weight: []float64{1, 2, 4}, Group: []int32{0, 0, 1},
-		Groups: 2, Gamma: 10, Cost: []float64{.1, .2, .3}, RidgeCost: 100}
+	p := &Problem{Columns: [][]float64{{1, 0, -1}, {0, 2, 0}, {1, 1, 1}}, Weight: []float64{1, 2, 4},
+		Group: []int32{0, 0, 1}, Groups: 2, Gamma: 10, Cost: []float64{.1, .2, .3}, RidgeCost: 100}
 	alpha := []float64{.5, -.75, .25}
 	// a.alpha: .75, -1.25, -.25; hinges .25, 2.25, 1.25; groups .75 and .25.
 	hinges, groups, cost := .25+2*2.25+4*1.25, 10*(.75+.25), .1*.5-.2*.75+.3*.25
@@ -171,7 +171,7 @@ func TestATurnedKernelHasTheOppositeWeight(t *testing.T) {
 	}
 }
 
-// TestAnswersOfAnyBudget: whatever the work, an answer is proved, no worse than no kernel or the warm weights, and in
+// TestAnswersOfAnyBudget: at any budget an answer is proved, no worse than no kernel or the warm weights, and in
 // the end the optimum. A row of weight 2 is two rows, and the unit of all prices does not matter.
 func TestAnswersOfAnyBudget(t *testing.T) {
 	for s := range 9 {
@@ -213,7 +213,8 @@ func TestAnswersOfAnyBudget(t *testing.T) {
 			stopped++
 		}
 		if stopped < 5 || math.Abs(last.Upper-optimum.Upper) > 1e-8*optimum.Upper {
-			t.Errorf("instance %d, %v: %d answers stopped, the last one is %v, the optimum %v", s, mode, stopped, last.Upper, optimum.Upper)
+			t.Errorf("instance %d, %v: %d answers stopped, the last one is %v, the optimum %v", s, mode, stopped, last.Upper,
+				optimum.Upper)
 		}
 		double := *p
 		double.Weight = slices.Repeat([]float64{2}, p.rows())
