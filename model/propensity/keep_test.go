@@ -4,6 +4,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"liftstream/model"
@@ -199,5 +200,49 @@ func TestWhichScoresKnowAnInput(t *testing.T) {
 				t.Errorf("%s: score %d taught nothing of a set that stays", name, i)
 			}
 		}
+	}
+}
+
+// TestANewInputTakesTheFreeSlot: as long as there is a slot without a key nobody loses its weights, and an input that
+// was away finds its own again.
+func TestANewInputTakesTheFreeSlot(t *testing.T) {
+	c, ex := setCluster(t, "two", 1)
+	s := c.live[0]
+	for i := range 50 {
+		c.learn(0, ex[i])
+	}
+	c.keys = offer("a")
+	c.fit()
+	inputs, pending, prob := make([]float64, 4*2), make([]float64, s.PendingLen()), make([]float64, 2)
+	for i, sets := range []string{"a", "b", "c", "ca", "bac"} {
+		away := ""
+		for _, x := range "abc" {
+			if !strings.ContainsRune(sets, x) {
+				away += string(x)
+			}
+		}
+		was := pairsOf(s, away)
+		s.SetInputs(offer(sets))
+		if got := pairsOf(s, away); !slices.Equal(got, was) {
+			t.Errorf("with the sets %q offered, those away have %v, had %v", sets, got, was)
+		}
+		for j := range inputs {
+			inputs[j] = float64(j % 2 * (1 + j))
+		}
+		e := ex[50+i]
+		e.Clock = float64(50 + i)
+		s.Score(e.Row, inputs, pending, prob)
+		s.LearnScored(&e, inputs, pending)
+	}
+	prior := s.plan.prior(s.slots - s.extern)
+	for k, v := range pairsOf(s, "abc") {
+		if v == (pair{}) || v == prior {
+			t.Errorf("set %q has the weights %v after it was away", "abc"[k], v)
+		}
+	}
+	was := pairsOf(s, "ac")
+	s.SetInputs(offer("acd"))
+	if got := pairsOf(s, "acd"); got[0] != was[0] || got[1] != was[1] || got[2] != prior {
+		t.Errorf("after a fourth set came in place of one that is gone: %v, were %v", got, was)
 	}
 }
