@@ -149,6 +149,17 @@ func TestWeightsOfPrototypes(t *testing.T) {
 	}
 }
 
+func sameTrials(t *testing.T, got []report.Trial, want []Trial) {
+	t.Helper()
+	for i, x := range got {
+		y := want[i]
+		if x.Records != y.Records || float64(x.Errors) != y.Errors || float64(x.LogLoss) != y.LogLoss ||
+			float64(x.Distance.Theta) != y.Theta || float64(x.Distance.Cap) != y.Cap || x.Distance.Close != y.Close {
+			t.Errorf("trial %+v, want %+v", x, y)
+		}
+	}
+}
+
 // TestTheSectionIsThatOfThePart: every number of the report's section has its own place, and the grid runs from the
 // least to the largest observed value at equal steps.
 func TestTheSectionIsThatOfThePart(t *testing.T) {
@@ -160,13 +171,7 @@ func TestTheSectionIsThatOfThePart(t *testing.T) {
 		r.Prototypes != len(s.prototypes.class) || len(r.Trials) != len(s.trials) {
 		t.Errorf("%+v", r)
 	}
-	for i, x := range r.Trials {
-		y := s.trials[i]
-		if x.Records != y.Records || float64(x.Errors) != y.Errors || float64(x.LogLoss) != y.LogLoss ||
-			float64(x.Distance.Theta) != y.Theta || float64(x.Distance.Cap) != y.Cap || x.Distance.Close != y.Close {
-			t.Errorf("trial %+v, want %+v", x, y)
-		}
-	}
+	sameTrials(t, r.Trials, s.trials)
 	at := 0
 	for j := range s.features {
 		f := &s.features[j]
