@@ -63,11 +63,11 @@ func footerOf(f, data io.ReaderAt, size int64) (stream io.Reader, rest int64, ok
 	rest = size
 	parts := []io.Reader{bytes.NewReader(schemaMessage(footer, schema, w.version))}
 	for _, b := range append(dictionaries, batches...) {
-		rest -= b.meta + b.body
-		frame, err := frameOf(f, data, b)
+		frame, n, err := frameOf(f, data, b)
 		if err != nil {
 			return nil, 0, true, err
 		}
+		rest -= n
 		parts = append(parts, frame)
 	}
 	return io.MultiReader(append(parts, bytes.NewReader([]byte{0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0}))...), rest, true, nil
@@ -93,23 +93,24 @@ func tiled(blocks []block, end int64) error {
 	return nil
 }
 
-// frameOf is a block as a message of a stream: files before version 0.15 have no continuation mark.
-func frameOf(f, data io.ReaderAt, b block) (io.Reader, error) {
+// frameOf is a block as a message of a stream, of which so many bytes are read from data: files before version 0.15
+// have no continuation mark.
+func frameOf(f, data io.ReaderAt, b block) (frame io.Reader, read int64, err error) {
 	var head [8]byte
 	if _, err := f.ReadAt(head[:], b.from); err != nil {
-		return nil, noEOF(err)
+		return nil, 0, noEOF(err)
 	}
 	n, prefix := int64(binary.LittleEndian.Uint32(head[:])), int64(4)
 	if n == continuation {
 		n, prefix = int64(binary.LittleEndian.Uint32(head[4:])), 8
 	}
 	if n == 0 || n > b.meta-prefix {
-		return nil, fmt.Errorf("metadata of %d bytes at byte %d, the footer says %d", n, b.from, b.meta)
+		return nil, 0, fmt.Errorf("metadata of %d bytes at byte %d, the footer says %d", n, b.from, b.meta)
 	}
 	binary.LittleEndian.PutUint32(head[:], continuation)
 	binary.LittleEndian.PutUint32(head[4:], uint32(n))
 	return io.MultiReader(bytes.NewReader(head[:]), io.NewSectionReader(data, b.from+prefix, n),
-		io.NewSectionReader(data, b.from+b.meta, b.body)), nil
+		io.NewSectionReader(data, b.from+b.meta, b.body)), n + b.body, nil
 }
 
 // schemaMessage wraps the schema of a footer, whose table begins at byte schema, as the metadata of a message, with its
