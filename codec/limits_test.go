@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/array"
@@ -158,6 +159,22 @@ func TestNumbersOfSecondsAreInDoubt(t *testing.T) {
 			if got, is := read(); is != ok || is && got != v*1e6 {
 				t.Errorf("%d is %d, %v; want %v", v, got, is, ok)
 			}
+		}
+	}
+}
+
+// TestUnsignedNumbersBeyondTheRangeAreNone: they are no times and no integers.
+func TestUnsignedNumbersBeyondTheRangeAreNone(t *testing.T) {
+	b := array.NewUint64Builder(memory.DefaultAllocator)
+	b.AppendValues([]uint64{math.MaxInt64, math.MaxInt64 + 1, math.MaxUint64}, nil)
+	a := b.NewArray()
+	table := NewTable(array.NewRecord(arrow.NewSchema([]arrow.Field{field("v", a.DataType())}, nil), []arrow.Array{a}, 3))
+	for i, ok := range []bool{true, false, false} {
+		if got, is := timeIn(a, i, time.Nanosecond); is != ok || ok && got != math.MaxInt64 {
+			t.Errorf("number %d is the time %d, %v", i, got, is)
+		}
+		if got, is := table.Int(0, i); is != ok || ok && got != math.MaxInt64 {
+			t.Errorf("number %d is %d, %v", i, got, is)
 		}
 	}
 }

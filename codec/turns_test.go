@@ -58,7 +58,7 @@ func scoresOf(n int) *model.Scores {
 	return s
 }
 
-// answer is all that a message gives.
+// answer has every result of a message.
 func answer(t *testing.T, d *Decoder, e *ScoreEncoder, x turn, limit int) (out []string) {
 	t.Helper()
 	value := encodeStream(t, x.records)

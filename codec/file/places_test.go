@@ -256,7 +256,7 @@ func TestDigitsOfDecimals(t *testing.T) {
 		}{{most.Sub(decimal128.FromU64(1)), true}, {most, false}, {most.Negate(), false},
 			{most.Sub(decimal128.FromU64(1)).Negate(), true}, {decimal128.FromU64(0), true}} {
 			if precision == 38 && !c.ok {
-				continue // beyond what 128 bits hold
+				continue // 128 bits hold no more
 			}
 			b := array.NewDecimal128Builder(memory.DefaultAllocator, &arrow.Decimal128Type{Precision: precision, Scale: 1})
 			b.AppendNull()

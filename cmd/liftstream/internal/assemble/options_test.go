@@ -228,7 +228,7 @@ func gathered(spec *model.Spec, at []int, weight bool) *model.Builder {
 }
 
 // TestGivenTriplesSpeakOfTheRecordsAsRead: a fit puts the records into an order of its own; the same triples of the
-// same records give the same kernel in whatever order they were read, and other triples another one.
+// same records give the same kernel in any order of reading, and other triples another one.
 func TestGivenTriplesSpeakOfTheRecordsAsRead(t *testing.T) {
 	const n = 60
 	forth, back := make([]int, n), make([]int, n)

@@ -104,8 +104,8 @@ func (k *tables) write(t *codec.Table) error {
 	return nil
 }
 
-// TestRowsOfScoresAreThoseOfTheRecords: each row has id, time, position and reasons of its own record, whatever order
-// the levels of its partition have; tables end at a thousand rows, and where ids begin.
+// TestRowsOfScoresAreThoseOfTheRecords: each row has id, time, position and reasons of its own record, in any order
+// of the levels of its partition; tables end at a thousand rows, and where ids begin.
 func TestRowsOfScoresAreThoseOfTheRecords(t *testing.T) {
 	s := &model.Schema{Classes: []string{"no", "yes"}, Positive: 1, Features: []model.Feature{{Name: "x"},
 		{Name: "job", Kind: model.Nominal}}}

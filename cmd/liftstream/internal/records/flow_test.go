@@ -49,7 +49,7 @@ func contract() codec.Options {
 	return codec.Options{Schema: schema(), ID: "id", Label: "y", Missing: []string{""}}
 }
 
-// TestPositionsOfRecordsAreTheirNumbers: two numbers never share a position, in whatever batches they come, also beyond
+// TestPositionsOfRecordsAreTheirNumbers: two numbers never share a position, in batches of any size, also beyond
 // the range of a row.
 func TestPositionsOfRecordsAreTheirNumbers(t *testing.T) {
 	const row = 1 << 31
@@ -67,7 +67,7 @@ func TestPositionsOfRecordsAreTheirNumbers(t *testing.T) {
 	}
 }
 
-// TestTriplesAreFoundByTheirIds, whatever the order of the records, and an error names the line, the id and the data.
+// TestTriplesAreFoundByTheirIds in any order of the records, and an error names the line, the id and the data.
 func TestTriplesAreFoundByTheirIds(t *testing.T) {
 	const triples = "i,j,k\n b , a,c\nc,b,d\n"
 	var packed bytes.Buffer
@@ -213,8 +213,7 @@ func TestScoresOfFilesHaveTheNumbersOfTheirRecords(t *testing.T) {
 	}
 }
 
-// TestOneRecordIsScoredUnderItsNumber: the scores are those that the record has in the scores of all files, and its
-// position is the same.
+// TestOneRecordIsScoredUnderItsNumber, counted over all files.
 func TestOneRecordIsScoredUnderItsNumber(t *testing.T) {
 	a, _, _ := app()
 	data := []string{write(t, "a.csv", "id,x,y\na,1,no\nb,2,no\nc,3,yes\n"), write(t, "b.csv", "id,x,y\nd,4,yes\n")}
@@ -304,7 +303,7 @@ type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errFull }
 
-// TestPassesReadTheSame: each pass yields all records; what was read otherwise is noted once, after the last; an error
+// TestPassesReadTheSame: each pass yields all records; values read otherwise are noted once, after the last; an error
 // ends a pass, as the end of the command does.
 func TestPassesReadTheSame(t *testing.T) {
 	a, _, notes := app()

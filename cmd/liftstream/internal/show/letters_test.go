@@ -199,7 +199,7 @@ func TestCountsOfLettersThatAreNotListed(t *testing.T) {
 	}
 }
 
-// TestWholeLetters: all that a letter tells, for people and as JSON.
+// TestWholeLetters: each fact of a letter, for people and as JSON.
 func TestWholeLetters(t *testing.T) {
 	var all strings.Builder
 	for _, x := range listed(t) {
