@@ -446,3 +446,17 @@ func TestTablesOfALargeBatchAreCut(t *testing.T) {
 		}
 	}
 }
+
+// TestTextsOfAnyLengthMayMeanMissing, in columns of numbers too.
+func TestTextsOfAnyLengthMayMeanMissing(t *testing.T) {
+	o := codec.Options{Schema: &model.Schema{Classes: []string{"a", "b"}, Features: continuous("x")}}
+	for _, n := range []int{1, 62, 63, 64, 65, 127, 128, 300} {
+		o.Missing = []string{strings.Repeat("m", n)}
+		for more, ok := range map[int]bool{0: true, 1: false, 64: false} {
+			got, err := readAll(t, Options{Codec: o}, write(t, "x.csv", "x\n1\n"+strings.Repeat("m", n+more)+"\n"))
+			if (err == nil) != ok || ok && len(got) != 2 {
+				t.Errorf("a text of %d bytes where one of %d means missing: %q, %v", n+more, n, got, err)
+			}
+		}
+	}
+}
