@@ -213,3 +213,31 @@ func TestAScoreInFull(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
+
+// TestADamagedMessageSpoilsNoOther: after each damage the same decoder reads a good message as before.
+func TestADamagedMessageSpoilsNoOther(t *testing.T) {
+	o := contractOptions()
+	o.Future = 0
+	good := encodeStream(t, []arrow.Record{record(t, contractFields, contractRows)})
+	d := mustDecoder(t, o)
+	decode := func(value []byte) (string, bool) {
+		var b model.Batch
+		bad, err := d.Decode(&Message{Value: value}, &b, nil)
+		return fmt.Sprintf("%+v %+v %v", b, bad, d.Changes()), err == nil
+	}
+	want, ok := decode(good)
+	reasons := 0
+	for at := 0; at < len(good); at += 3 {
+		torn := bytes.Clone(good)
+		torn[at] ^= 0x55
+		if _, ok := decode(torn); !ok {
+			reasons++
+		}
+		if got, again := decode(good); !ok || !again || got != want {
+			t.Fatalf("after damage at byte %d: %v\n%s\nwant\n%s", at, again, got, want)
+		}
+	}
+	if reasons < 20 {
+		t.Errorf("%d damages were refused", reasons)
+	}
+}
