@@ -70,11 +70,11 @@ func footerOf(f, data io.ReaderAt, size int64) (stream io.Reader, rest int64, ok
 	}
 	parts := []io.Reader{bytes.NewReader(schemaMessage(footer, schema, version))}
 	for _, b := range blocks {
-		rest -= b.meta + b.body
-		frame, err := frameOf(f, data, b)
+		frame, n, err := frameOf(f, data, b)
 		if err != nil {
 			return nil, 0, true, err
 		}
+		rest -= n
 		parts = append(parts, frame)
 	}
 	return io.MultiReader(append(parts, bytes.NewReader([]byte{0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0}))...), rest, true, nil
@@ -139,17 +139,17 @@ func versionOf(f io.ReaderAt, b block) (uint16, error) {
 	return uint16(version), nil
 }
 
-// frameOf is a block as a message of a stream.
-func frameOf(f, data io.ReaderAt, b block) (io.Reader, error) {
+// frameOf is a block as a message of a stream, of which so many bytes are read from data.
+func frameOf(f, data io.ReaderAt, b block) (frame io.Reader, read int64, err error) {
 	n, prefix, err := metaOf(f, b)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	var head [8]byte
 	binary.LittleEndian.PutUint32(head[:], continuation)
 	binary.LittleEndian.PutUint32(head[4:], uint32(n))
 	return io.MultiReader(bytes.NewReader(head[:]), io.NewSectionReader(data, b.from+prefix, n),
-		io.NewSectionReader(data, b.from+b.meta, b.body)), nil
+		io.NewSectionReader(data, b.from+b.meta, b.body)), n + b.body, nil
 }
 
 // schemaMessage wraps the schema of a footer, whose table begins at byte schema, as the metadata of a message, with its
