@@ -244,7 +244,8 @@ func quality(parts []*running) Quality {
 // snapshot copies the fields that quality reads, so that the measure can go on meanwhile.
 func (r *running) snapshot() *running {
 	c := &running{positive: r.positive, ranks: r.ranks, records: r.records, weight: r.weight, loss: r.loss,
-		sum: r.sum, defined: r.defined, classes: append([]float64(nil), r.classes...), course: append([]float64(nil), r.course...)}
+		sum: r.sum, defined: r.defined, classes: append([]float64(nil), r.classes...),
+		course: append([]float64(nil), r.course...)}
 	for _, h := range r.ranked {
 		own := *h
 		c.ranked = append(c.ranked, &own)
