@@ -23,8 +23,10 @@ import (
 // TestFlagsHaveTheirDefaults: each flag of each command, where its default is not empty.
 func TestFlagsHaveTheirDefaults(t *testing.T) {
 	want := map[string]string{"broker --listen": "127.0.0.1:9092", "dead list --format": "table",
-		"dead list --rows": "100", "dead replay --format": "table", "dead replay --max-replays": "3", "dead show --format": "table",
-		"dead skip --offset": "-1", "dead skip --partition": "-1", "dead skip --stage": "events", "demo --data": "bank",
+		"dead list --rows": "100", "dead replay --format": "table",
+		"dead replay --max-replays": "3",
+		"dead show --format":        "table",
+		"dead skip --offset":        "-1", "dead skip --partition": "-1", "dead skip --stage": "events", "demo --data": "bank",
 		"demo --dir": "liftstream-data", "demo --listen": "127.0.0.1:8080", "demo --rate": "5000", "eval --delay": "0",
 		"eval --folds": "10", "eval --partitions": "1", "eval --protocol": "prequential", "eval --skip": "1000",
 		"produce --batch": "1000", "produce --rate": "0", "produce --repeat": "1", "produce --topic": "events",
