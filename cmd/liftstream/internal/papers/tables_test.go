@@ -48,7 +48,8 @@ func TestEachPrintedFigureIsCompared(t *testing.T) {
 		name, table string
 		change      func()
 	}{
-		{"nothing", "1", func() {}}, {"nothing", "2", func() {}}, {"nothing", "3", func() {}}, {"nothing", "kernel", func() {}},
+		{"nothing", "1", func() {}}, {"nothing", "2", func() {}}, {"nothing", "3", func() {}},
+		{"nothing", "kernel", func() {}},
 		{"eta", "1", func() { changed("1", func(x *counted) { x.eta = "0.0388" }) }},
 		{"eta", "2", func() { changed("2", func(x *counted) { x.eta = "0.0355" }) }},
 		{"eta of a window", "3", func() { changed("3", func(x *counted) { x.cells[2] = "0.0576" }) }},
@@ -92,8 +93,8 @@ func TestTablesAreThoseThatAreNamed(t *testing.T) {
 		}
 	}
 	for _, table := range []string{"7", "8", "9"} {
-		if out, _, err := run(Reproduction{}, "1", table); err == nil || !strings.Contains(err.Error(), "table "+table+" is") ||
-			!strings.HasPrefix(out, "Table 1: ") {
+		if out, _, err := run(Reproduction{}, "1", table); err == nil ||
+			!strings.Contains(err.Error(), "table "+table+" is") || !strings.HasPrefix(out, "Table 1: ") {
 			t.Errorf("table %s without its data: %v\n%s", table, err, out)
 		}
 		if _, _, err := run(Reproduction{Data: t.TempDir()}, table); err == nil ||
@@ -120,8 +121,9 @@ func grown(t *testing.T) *forest {
 		ev.Class, ev.Weight = append(ev.Class, class), append(ev.Weight, 1)
 		ev.Time, ev.Partition, ev.Clock = append(ev.Time, 0), append(ev.Partition, 0), append(ev.Clock, float64(i))
 	}
-	b, err := lift.New(lift.Options{Quantiles: 5, Sets: lift.SetOptions{Min: 1, Max: 10, Search: lift.Exhaustive, Top: 1023},
-		Windows: lift.WindowOptions{Top: 10}}, s).Fit(t.Context(), ev, nil)
+	o := lift.Options{Quantiles: 5, Sets: lift.SetOptions{Min: 1, Max: 10, Search: lift.Exhaustive, Top: 1023},
+		Windows: lift.WindowOptions{Top: 10}}
+	b, err := lift.New(o, s).Fit(t.Context(), ev, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
