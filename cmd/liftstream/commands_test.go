@@ -15,9 +15,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"liftstream/cmd/liftstream/internal/assemble"
 	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/model"
 	"liftstream/stream/state"
+	"liftstream/stream/txn"
 )
 
 // TestFlagsHaveTheirDefaults: each flag of each command, where its default is not empty.
@@ -362,6 +364,66 @@ func TestRunTakesItsFlags(t *testing.T) {
 		r := w.must(append([]string{"verify", "-c", w.file}, strings.Fields(args)...)...)
 		if !strings.Contains(r.out, messages) {
 			t.Errorf("verify %s: %s%s, want %s", args, r.out, r.err, messages)
+		}
+	}
+}
+
+// TestInspectTellsOfEachDamagedModel: an older one too, when the newest can be read.
+func TestInspectTellsOfEachDamagedModel(t *testing.T) {
+	w := newWorld(t, "local: off\nkernel: off")
+	w.must("topics", "create", "-c", w.file)
+	file := filepath.Join(t.TempDir(), "votes.model")
+	w.must("fit", "-c", w.file, w.data, "--model", file)
+	publish := func(version int64) {
+		t.Helper()
+		m, err := assemble.ReadModel(file, w.stage.Spec.Schema)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Version = version
+		models := state.NewModels(nil, w.config.Topics.Model, w.stage.Spec.Schema)
+		records, err := models.Publication(state.NewPacker(), m, nil, time.Now(), state.Format)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.client.Produce(t.Context(), records, txn.None); err != nil {
+			t.Fatal(err)
+		}
+	}
+	inspect := func() result { return command(t, "inspect", "-c", w.file, "--topic", "model") }
+	publish(1)
+	publish(2)
+	if r := inspect(); r.status != cli.StatusDone || !strings.Contains(r.out, "the newest of votes-model") {
+		t.Errorf("two sound models: status %d\n%s%s", r.status, r.out, r.err)
+	}
+	for _, damaged := range []int{1, 2} {
+		err := w.client.Produce(t.Context(), []txn.Record{{Topic: "votes-model", Key: fmt.Appendf(nil, "model/%d/0", damaged),
+			Value: []byte("damaged")}}, txn.None)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := inspect(); r.status != cli.StatusInput || strings.Count(r.err, "\n") != damaged ||
+			strings.Contains(r.out, "the newest of votes-model") != (damaged == 1) {
+			t.Errorf("model %d is damaged: status %d\n%s%s", damaged, r.status, r.out, r.err)
+		}
+	}
+}
+
+// TestBrokerIsReachedByItsName, and beyond this machine only on purpose.
+func TestBrokerIsReachedByItsName(t *testing.T) {
+	for _, c := range []struct{ args, host string }{{"", "127.0.0.1"}, {"--advertise localhost", "localhost"},
+		{"--listen 0.0.0.0:0 --insecure --advertise localhost", "localhost"}} {
+		args := append([]string{"broker", "--dir", t.TempDir(), "--listen", "127.0.0.1:0"}, strings.Fields(c.args)...)
+		b := start(t, args...)
+		eventually(t, "the address", func() bool { return strings.HasSuffix(b.out.String(), "\n") })
+		at := strings.TrimSpace(b.out.String())
+		client := txn.NewClient(txn.Config{Brokers: []string{at}})
+		if err := client.Check(t.Context()); err != nil || !strings.HasPrefix(at, c.host+":") {
+			t.Errorf("%s: it is at %s, %v", c.args, at, err)
+		}
+		client.Close()
+		if status := b.stop(t); status != cli.StatusDone {
+			t.Errorf("%s: status %d\n%s", c.args, status, b.err.String())
 		}
 	}
 }
