@@ -403,3 +403,26 @@ func TestColumnsThatATopicNeeds(t *testing.T) {
 		r.Close()
 	}
 }
+
+// TestBrokersAreBackOnce: the first fetch that works says so, and ends the time without them.
+func TestBrokersAreBackOnce(t *testing.T) {
+	k := brokers(t, "x")
+	k.send(t, "x", 0, "a")
+	told := 0
+	r, err := k.follower(t.Context(), Following{Topic: "x", From: txn.Start, Wait: true, Away: func(err error) {
+		if told++; err != nil {
+			t.Errorf("away: %v", err)
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.lost = time.Now()
+	for i, moves := range []bool{true, false, false} {
+		records, moved, err := r.fetch(t.Context(), 0)
+		if err != nil || moved != moves || (len(records) == 1) != moves || told != 1 || !r.lost.IsZero() {
+			t.Errorf("fetch %d: %d records, moved %v, %v; told %d times, away since %v", i, len(records), moved, err, told,
+				r.lost)
+		}
+	}
+}
