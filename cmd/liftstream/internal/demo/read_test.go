@@ -102,9 +102,9 @@ func TestTopicsAreReadToTheirEnd(t *testing.T) {
 	send(topics.Events, 3, []byte("no events"), "20")
 	send(topics.Events, 3, events, "15")
 	send(topics.Events, 4, events, "no number")
-	send(topics.Scores, 3, scored(0, 0, 1, 2, 3, 4), "")
-	send(topics.Scores, 3, scored(2, 1, 0, 2, 3, 4), "") // the first score of all is of row 1 here
-	send(topics.Scores, 3, scored(2, 1, 0, 2, 3, 4), "")
+	for _, offset := range []int64{0, 0, 2, 2} {
+		send(topics.Scores, 3, scored(offset, 1, 0, 2, 3, 4), "")
+	}
 	send(topics.Scores, 3, scored(1, 0, 1, 2, 3, 4), "") // of a message that cannot be read
 	for range 2 {
 		send(topics.Dead, 0, []byte("a letter"), "")
@@ -117,7 +117,7 @@ func TestTopicsAreReadToTheirEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l.Position != 20 || l.Events != 15 || l.Scored != 10 || l.Twice != 5 || l.Strange != 5 || l.Dead != 3 ||
+	if l.Position != 20 || l.Events != 15 || l.Scored != 10 || l.Twice != 10 || l.Strange != 5 || l.Dead != 3 ||
 		l.Missing() != 5 || seen != 15 || past != 10 {
 		t.Errorf("position %d, %d events, %d scored, %d twice, %d strange, %d dead, %d missing; seen %d and %d", l.Position,
 			l.Events, l.Scored, l.Twice, l.Strange, l.Dead, l.Missing(), seen, past)
@@ -133,6 +133,40 @@ func TestTopicsAreReadToTheirEnd(t *testing.T) {
 	if _, err := Read(t.Context(), c, topics, o, Watch{}); err == nil ||
 		!strings.Contains(err.Error(), "reading scores, partition 1, offset 0: ") {
 		t.Errorf("with a message that is none of scores: %v", err)
+	}
+}
+
+// TestNewestOfAMessage are its last records, as many as the page shows.
+func TestNewestOfAMessage(t *testing.T) {
+	s := &model.Schema{Classes: []string{"no", "yes"}, Positive: 1, Features: []model.Feature{{Name: "age"}}}
+	o := codec.Options{Schema: s, ID: "customer"}
+	encoder, err := codec.NewScoreEncoder(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{1, page.Kept, page.Kept + 1, 3 * page.Kept} {
+		b, scores := &model.Batch{N: n, Partition: 3, Offset: 41}, &model.Scores{}
+		scores.Reset(n, 2)
+		for i := range n {
+			b.ID, b.Row = append(b.ID, fmt.Sprint(i)), append(b.Row, int32(i))
+			b.Time, b.Label = append(b.Time, int64(i)), append(b.Label, model.Unlabelled)
+			scores.P[2*i], scores.P[2*i+1] = .5, .5
+		}
+		value, err := encoder.Encode(nil, b, scores, model.NewLevels(s), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := &Ledger{schema: s, events: map[place]event{}}
+		l.admit(3, 41, b)
+		var got []string
+		err = l.take(&txn.Record{Value: value}, o, func(x page.Past) {
+			if x.Newest {
+				got = append(got, x.Record().Who)
+			}
+		})
+		if err != nil || !slices.Equal(got, b.ID[max(0, n-page.Kept):]) {
+			t.Errorf("of %d records %q are the newest, %v", n, got, err)
+		}
 	}
 }
 
