@@ -246,8 +246,8 @@ func labelOf(t *testing.T, id string) []byte {
 	return v
 }
 
-// TestMessagesAfterARefusedOneAreJudgedByItsTime: those before keep theirs, and a transaction ends where another time is
-// needed.
+// TestMessagesAfterARefusedOneAreJudgedByItsTime: those before keep theirs, and a transaction ends where another time
+// is needed.
 func TestMessagesAfterARefusedOneAreJudgedByItsTime(t *testing.T) {
 	now := time.Unix(1000, 0)
 	m := &replay.Machine{}
@@ -350,7 +350,8 @@ func TestAStateIsLeftToTheNextGenerationWhereNothingIsInDoubt(t *testing.T) {
 		kept      bool
 		unflushed []string
 	}{
-		{"drained", drained, nil, false, "", true, nil}, {"drained at the end of the stage", drained, nil, true, "", false, nil},
+		{"drained", drained, nil, false, "", true, nil},
+		{"drained at the end of the stage", drained, nil, true, "", false, nil},
 		{"restoring", restoring, nil, false, "", false, nil}, {"working", working, nil, false, "", false, nil},
 		{"broken", broken, nil, false, "", false, nil}, {"an error", drained, errors.New("x"), false, "", false, nil},
 		{"uncommitted work", broken, errors.New("x"), true, "it lacks", false, []string{"it lacks"}},

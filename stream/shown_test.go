@@ -185,7 +185,8 @@ func TestPoliciesAreCountedByTheirActions(t *testing.T) {
 		{"lost messages", committed.Plan{Origin: committed.Snapshot,
 			Lost: []committed.Cause{committed.InputLost, committed.TopicRecreated}},
 			map[string]float64{"rebuild/input_lost": 1, "rebuild/topic_recreated": 1}},
-		{"a carried-over state", committed.Plan{Origin: committed.CarryOver}, map[string]float64{"carried/schema_changed": 1}},
+		{"a carried-over state", committed.Plan{Origin: committed.CarryOver},
+			map[string]float64{"carried/schema_changed": 1}},
 		{"a damaged state", committed.Plan{Cause: committed.Damaged}, map[string]float64{"rebuild/damaged": 1}},
 		{"a moved offset", committed.Plan{Origin: committed.Snapshot, Moved: committed.Moved{Events: committed.Move{Own: 3,
 			Group: 5}}}, map[string]float64{"skip/offset_moved": 1}},
@@ -262,8 +263,8 @@ func TestDamageOfSeveralKindsAddsUp(t *testing.T) {
 	if f.lost(errors.New("another error")) || f.facts.ModelLost != "" {
 		t.Error("an error of another kind is taken for a lost model")
 	}
-	if !f.lost(&state.ModelError{Version: 7, Err: errors.New("gone")}) || !strings.Contains(f.facts.ModelLost, "model 7") ||
-		!strings.Contains(f.facts.ModelLost, "of m that") {
+	if !f.lost(&state.ModelError{Version: 7, Err: errors.New("gone")}) ||
+		!strings.Contains(f.facts.ModelLost, "model 7") || !strings.Contains(f.facts.ModelLost, "of m that") {
 		t.Errorf("%q", f.facts.ModelLost)
 	}
 	f.refuse(&state.Manifest{Number: 3}, &state.FormatError{Format: 2, Newest: 1})
