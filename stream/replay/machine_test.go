@@ -208,7 +208,8 @@ func TestScoresOfSiftedRecordsKeepTheirIds(t *testing.T) {
 		m.Release()
 		return ids
 	}
-	for _, c := range []struct{ from, n, first, last int }{{10, 5, 10, 15}, {8, 4, 8, 10}, {0, 30, 0, 8}, {0, 40, 30, 40}} {
+	for _, c := range []struct{ from, n, first, last int }{{10, 5, 10, 15}, {8, 4, 8, 10}, {0, 30, 0, 8},
+		{0, 40, 30, 40}} {
 		var want []string
 		for i := c.first; i < c.last; i++ {
 			want = append(want, streamtest.RecordID(0, i))
@@ -335,7 +336,8 @@ func TestTheTimeOfAJudgementIsTold(t *testing.T) {
 	records := w.Records(w.Topics.Events, 0)
 	m := machine(t, o)
 	m.Judged = state.Judgements{{EventsFrom: 1, EventsTo: 3, Now: 77}}
-	for _, c := range []struct{ offset, now, want int64 }{{0, 5, 5}, {1, 5, 77}, {2, 0, 77}, {3, 0, 0}, {4, 6, 6}, {5, 0, 0}} {
+	for _, c := range []struct{ offset, now, want int64 }{{0, 5, 5}, {1, 5, 77}, {2, 0, 77}, {3, 0, 0}, {4, 6, 6},
+		{5, 0, 0}} {
 		m.Now = c.now
 		if _, err := m.ReadEvents(&records[c.offset]); err != nil || m.By != c.want {
 			t.Errorf("event %d was judged by %d, want %d: %v", c.offset, m.By, c.want, err)
