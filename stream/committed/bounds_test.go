@@ -1,6 +1,7 @@
 package committed
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -111,6 +112,16 @@ func TestSnapshotsAtTheEdgesOfTheTopics(t *testing.T) {
 			if !strings.Contains(got.Text, word) {
 				t.Errorf("%s: %q lacks %q", c.name, got.Text, word)
 			}
+		}
+	}
+}
+
+// TestAMessageThatIsNoLongerThereSaysNothingAgainstItsTopic, and one beyond the end of all says all.
+func TestAMessageThatIsNoLongerThereSaysNothingAgainstItsTopic(t *testing.T) {
+	b := &Bounds{First: 5, Stable: 8, High: 9}
+	for at, want := range map[int64]Likeness{-1: Untold, 0: Same, 4: Same, 8: Untold, 9: Other, 10: Other} {
+		if got, err := (&Reader{}).compare(context.Background(), b, state.Message{Next: at + 1}); err != nil || got != want {
+			t.Errorf("a message at %d: %v, want %v; %v", at, got, want, err)
 		}
 	}
 }

@@ -130,7 +130,12 @@ func TestTheFactsOfAPartition(t *testing.T) {
 		!plan.Claimed || plan.Missing != committed.Nowhere {
 		t.Errorf("%+v", plan)
 	}
-	// A state that this member's own task has left asks the group alone.
+}
+
+// TestFactsThatAreNotRead: a state that this member's own task has left asks the group alone, and a stage without a topic
+// of labels asks nothing about one.
+func TestFactsThatAreNotRead(t *testing.T) {
+	p := newPartition(t)
 	left := p.done
 	if f, log, err := p.Read(t.Context(), &left, false); err != nil || log != nil || f.Left != &left ||
 		committed.Decide(f, committed.Policies{}).Origin != committed.Kept {
@@ -139,7 +144,6 @@ func TestTheFactsOfAPartition(t *testing.T) {
 	if f, log, err := p.Read(t.Context(), &left, true); err != nil || log == nil || !f.Torn {
 		t.Errorf("%v, %+v", err, f)
 	}
-	// A stage without a topic of labels asks nothing about one.
 	p.Reader.Topics.Labels = ""
 	if f := p.read(); f.Group.HasLabels || f.Labels != (committed.Bounds{}) || f.NewOwner() != p.owner() {
 		t.Errorf("without labels: %+v, owner %+v", f.Group, f.NewOwner())

@@ -105,7 +105,7 @@ func TestAReplayThatIsSetBackReadsFromThere(t *testing.T) {
 
 // TestAReplayThatIsInterruptedSaysSo: its state belongs to no position.
 func TestAReplayThatIsInterruptedSaysSo(t *testing.T) {
-	_, o := filled(t)
+	w, o := filled(t)
 	for name, run := range map[string]func(ctx context.Context, m *replay.Machine) error{
 		"events": func(ctx context.Context, m *replay.Machine) error { return m.EventsTo(ctx, 40) },
 		"labels": func(ctx context.Context, m *replay.Machine) error { return m.LabelsTo(ctx, 2) },
@@ -125,6 +125,23 @@ func TestAReplayThatIsInterruptedSaysSo(t *testing.T) {
 		}
 		stop()
 	}
+	// Within a message, too: the end comes after the messages were fetched.
+	w.Produce(12_000, 12_000, true)
+	w.SendLabels(0, 12_000)
+	for name, run := range map[string]func(ctx context.Context, m *replay.Machine) error{
+		"events": func(ctx context.Context, m *replay.Machine) error { return m.EventsTo(ctx, 41) },
+		"labels": func(ctx context.Context, m *replay.Machine) error { return m.LabelsTo(ctx, 3) },
+	} {
+		ctx := &ending{Context: t.Context()}
+		b, paid := &purse{limit: 4 << 20}, 0
+		b.charged = func() { paid++; ctx.fetched = paid == 2 }
+		o.Budget = func(string) (replay.Budget, int64) { return b, 4 << 20 }
+		m := machine(t, o)
+		m.At = state.Position{Events: 40, Labels: 2}
+		if err := run(ctx, m); !errors.Is(err, replay.ErrInterrupted) || !errors.Is(err, context.Canceled) {
+			t.Errorf("%s within a message: %v", name, err)
+		}
+	}
 	failed := errors.New("by the test")
 	o.Budget = nil
 	m := machine(t, o)
@@ -139,6 +156,23 @@ func TestAReplayThatIsInterruptedSaysSo(t *testing.T) {
 	if taken != 2 {
 		t.Errorf("%d messages were taken after an error", taken-2)
 	}
+}
+
+// ending is a context that ends at the second look after the messages were fetched.
+type ending struct {
+	context.Context
+	fetched bool
+	looks   int
+}
+
+func (e *ending) Err() error {
+	if !e.fetched {
+		return nil
+	}
+	if e.looks++; e.looks > 1 {
+		return context.Canceled
+	}
+	return nil
 }
 
 // TestRowsOfALongMessageAreCountedOn from one slice to the next.

@@ -330,10 +330,10 @@ func TestTheModelTopicIsReadInTurn(t *testing.T) {
 	l := NewModels(nil, "m", sample.Schema)
 	header := func(text string) []txn.Header { return []txn.Header{{Key: "stage", Value: []byte(text)}} }
 	var records []txn.Record
-	for v := range int64(3) {
+	for v := range int64(4) {
 		m := &model.Model{Version: v + 1, Fingerprint: 9, Levels: model.NewLevels(sample.Schema)}
 		for _, r := range published(t)(l.Publication(NewPacker(), m, nil, time.Unix(1, 0), 1)) {
-			if r.Headers = header(fmt.Sprint("stage ", v+1)); v == 2 && strings.HasPrefix(string(r.Key), "model/") {
+			if r.Headers = header(fmt.Sprint("stage ", v+1)); v == 3 && strings.HasPrefix(string(r.Key), "model/") {
 				r.Value = []byte("damage")
 			}
 			records = append(records, r)
@@ -354,21 +354,21 @@ func TestTheModelTopicIsReadInTurn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if m := l.Readable(); m == nil || m.Version != 2 {
-		t.Errorf("model %+v serves, want 2", m)
+	if m := l.Readable(); m == nil || m.Version != 3 {
+		t.Errorf("model %+v serves, want 3", m)
 	}
-	if v, _ := l.Head(); v != 3 || len(l.Versions()) != 2 {
+	if v, _ := l.Head(); v != 4 || len(l.Versions()) != 3 {
 		t.Errorf("the newest version is %d of %v", v, l.Versions())
 	}
 	if v := l.Verdict(); v == nil || v.Number != 33 {
 		t.Errorf("verdict %+v, want 33", v)
 	}
-	if h := l.Headers(); len(h) != 1 || string(h[0].Value) != "stage 3" {
+	if h := l.Headers(); len(h) != 1 || string(h[0].Value) != "stage 4" {
 		t.Errorf("headers %q", h)
 	}
 	found, err := ReadModels(t.Context(), c, "m")
-	if err != nil || len(found) != 2 || found[0].Version != 2 || found[0].Err != nil || found[0].Model.Version != 2 ||
-		found[0].Bytes == 0 || found[0].Packed == 0 || found[1].Version != 3 || found[1].Err == nil || found[1].Model != nil {
+	if err != nil || len(found) != 3 || found[0].Version != 2 || found[0].Err != nil || found[0].Model.Version != 2 ||
+		found[0].Bytes == 0 || found[0].Packed == 0 || found[2].Version != 4 || found[2].Err == nil || found[2].Model != nil {
 		t.Errorf("%v, %+v", err, found)
 	}
 	verdicts, err := ReadVerdicts(t.Context(), c, "m")

@@ -213,8 +213,8 @@ func TestSnapshotsAreComparedSectionBySection(t *testing.T) {
 	}
 }
 
-// TestAReplayBeginsWithAUsableSnapshot: the oldest one, of this configuration, whose messages are still there, that lies
-// before the committed offset and has its journal.
+// TestAReplayBeginsWithAUsableSnapshot: the oldest one of this configuration, with its messages and its journal, before
+// the committed offset.
 func TestAReplayBeginsWithAUsableSnapshot(t *testing.T) {
 	w := newScored(t)
 	sections := func() map[string][]byte {
@@ -295,4 +295,22 @@ func learntOf(t *testing.T) *model.Partition {
 	p := model.NewPartition(sample.Spec(), 0)
 	p.Events(sample.Records(0, 100), &s)
 	return p
+}
+
+// TestAReplayTellsItsLabels: each message of them once, over all journal records.
+func TestAReplayTellsItsLabels(t *testing.T) {
+	w := newScored(t)
+	for i := range 3 {
+		w.SendLabels(5*i, 5)
+	}
+	h := newHistory()
+	for n, at := range []state.Position{{Events: 2, Labels: 1}, {Events: 4, Labels: 3}} {
+		h.journal[uint64(n)] = state.JournalEntry{Number: uint64(n), Position: at}
+	}
+	v := &verifier{o: &w.o, history: h, verdict: &Verdict{}, m: w.machine(t)}
+	v.m.Begin(state.Position{})
+	if err := v.replay(t.Context(), 5); err != nil || v.verdict.Labels != 3 || v.verdict.Swaps != 0 || v.m.At.Events != 5 ||
+		v.m.At.Labels != 3 {
+		t.Errorf("%v, %+v at %+v", err, v.verdict, v.m.At)
+	}
 }
