@@ -216,6 +216,11 @@ func TestAPublicationThatFailsIsMadeAgain(t *testing.T) {
 	if f.waiting == nil {
 		t.Error("no model waits")
 	}
+	f.learns(0, 200)
+	f.works("the third model")
+	if v := f.s.models.Verdict(); v.Number != 2 || v.Version != 3 || v.Previous != 2 {
+		t.Errorf("verdict %+v", v)
+	}
 }
 
 // TestAModelIsComparedOnAsManyRecordsAsConfigured: neither on fewer, however long it waits, nor later than that. Only

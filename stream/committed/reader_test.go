@@ -132,8 +132,8 @@ func TestTheFactsOfAPartition(t *testing.T) {
 	}
 }
 
-// TestFactsThatAreNotRead: a state that this member's own task has left asks the group alone, and a stage without a topic
-// of labels asks nothing about one.
+// TestFactsThatAreNotRead: a state that this member's own task has left asks the group alone, and a stage without a
+// topic of labels asks nothing about one.
 func TestFactsThatAreNotRead(t *testing.T) {
 	p := newPartition(t)
 	left := p.done

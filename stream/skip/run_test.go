@@ -16,8 +16,8 @@ import (
 	"liftstream/stream/txn"
 )
 
-// TestMessagesThatMayBeSkipped: those that the stage has not processed, by its own topic's offset, and, where the scores
-// are ahead of the state, by theirs. Processed ones only where the operator says so.
+// TestMessagesThatMayBeSkipped: the ones behind the committed offset of their own topic, and behind the last scores,
+// which may be ahead of the state. Processed ones only where the operator says so.
 func TestMessagesThatMayBeSkipped(t *testing.T) {
 	b, err := embedded.Start(embedded.Options{})
 	if err != nil {

@@ -309,8 +309,8 @@ func TestAReplayTellsItsLabels(t *testing.T) {
 	}
 	v := &verifier{o: &w.o, history: h, verdict: &Verdict{}, m: w.machine(t)}
 	v.m.Begin(state.Position{})
-	if err := v.replay(t.Context(), 5); err != nil || v.verdict.Labels != 3 || v.verdict.Swaps != 0 || v.m.At.Events != 5 ||
-		v.m.At.Labels != 3 {
+	if err := v.replay(t.Context(), 5); err != nil || v.verdict.Labels != 3 || v.verdict.Swaps != 0 ||
+		v.m.At.Events != 5 || v.m.At.Labels != 3 {
 		t.Errorf("%v, %+v at %+v", err, v.verdict, v.m.At)
 	}
 }
