@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -121,7 +122,10 @@ func TestAPausedPartitionGoesOnWhereEitherTopicIsAccepted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := newPipeline(x.task).pause(t.Context(), "by the test"); err != nil {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // else it would be paused for ever
+		err = newPipeline(x.task).pause(ctx, "by the test")
+		cancel()
+		if err != nil {
 			t.Fatal(err)
 		}
 		e, l := x.windows.events.from, x.windows.labels.from
