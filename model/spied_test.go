@@ -13,7 +13,7 @@ import (
 	"liftstream/model/propensity"
 )
 
-// spied is all that a stage tells a component and its scorecard.
+// spied holds the calls of a stage to a component and its scorecard.
 type spied struct {
 	learnt, retracted []model.Example // of the component
 	rebased           map[string]model.Rebase

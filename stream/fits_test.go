@@ -1,7 +1,6 @@
 package stream
 
 import (
-	"context"
 	"errors"
 	"maps"
 	"slices"
@@ -9,8 +8,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"go.uber.org/zap"
-	"go.uber.org/zap/zaptest/observer"
 
 	"liftstream/model"
 	"liftstream/stream/internal/sample"
@@ -73,7 +70,7 @@ func verdictTopic(t *testing.T, v *state.GateVerdict) *state.Models {
 }
 
 // TestVersionsThatARestartNeeds are those of both snapshots, and of the journal since the older one; of all the journal
-// where there is no snapshot. The next version comes after them, whatever the model topic holds.
+// where there is no snapshot. The next version comes after them, also where the model topic holds fewer.
 func TestVersionsThatARestartNeeds(t *testing.T) {
 	entry := func(l *state.Log, number uint64, model int64) {
 		e := state.JournalEntry{Number: number, Position: state.Position{Events: int64(number), Model: model}}
@@ -105,54 +102,6 @@ func TestVersionsThatARestartNeeds(t *testing.T) {
 	}
 }
 
-// TestAFitThatTakesTooLongGetsLessWork, down to the least, and the first one twice the time, six times; then it has
-// failed.
-func TestAFitThatTakesTooLongGetsLessWork(t *testing.T) {
-	for _, c := range []struct {
-		name  string
-		first bool
-		work  []int64 // of each fit, 0 = all of it
-		time  []time.Duration
-	}{
-		{"the first", true, []int64{0, 1 << 27, 1 << 26, 1 << 26, 1 << 26, 1 << 26, 1 << 26}, []time.Duration{1, 2, 4, 8, 16,
-			32}},
-		{"a later one", false, []int64{0, 1 << 33, 1 << 30, 1 << 27}, []time.Duration{1, 1, 1}},
-	} {
-		core, logs := observer.New(zap.WarnLevel)
-		f := &trainer{s: &Stage{o: Options{Spec: sample.Spec(), Metrics: NewMetrics(prometheus.NewRegistry()),
-			Log: zap.New(core), Now: time.Now, FitBudget: 1}}}
-		for i, work := range c.work {
-			m, err := f.bounded(t.Context(), c.first, func(ctx context.Context, s *model.Spec) (*model.Model, error) {
-				if s.Options.Work != work {
-					t.Errorf("%s: fit %d has %d steps, want %d", c.name, i, s.Options.Work, work)
-				}
-				<-ctx.Done()
-				return nil, ctx.Err()
-			})
-			if last := i == len(c.work)-1; errors.Is(err, errLessWork) == last || m != nil || last && err != nil {
-				t.Errorf("%s: fit %d gives %v, %v", c.name, i, m, err)
-			}
-		}
-		var times []time.Duration
-		for _, e := range logs.FilterMessageSnippet("took longer than fit.budget").All() {
-			times = append(times, e.ContextMap()["budget"].(time.Duration))
-		}
-		if !slices.Equal(times, c.time) {
-			t.Errorf("%s: times %v, want %v", c.name, times, c.time)
-		}
-		if n := byLabel(f.s.o.Metrics.Fits)["failed"]; n != float64(len(c.work)) {
-			t.Errorf("%s: %v failed fits are counted", c.name, n)
-		}
-		// With less work it ends in time: the work stays as it is, though something is left out.
-		kept := f.work
-		if _, err := f.bounded(t.Context(), c.first, func(context.Context, *model.Spec) (*model.Model, error) {
-			return &model.Model{Narrowed: []string{"x"}}, nil
-		}); err != nil || f.work != kept {
-			t.Errorf("%s: the next fit has %d steps, want %d; %v", c.name, f.work, kept, err)
-		}
-	}
-}
-
 // The work of fits that end in time grows eightfold while they leave something out, up to all of it.
 func TestWorkGrowsWhileAFitLeavesSomethingOut(t *testing.T) {
 	all, narrow := &model.Model{}, &model.Model{Narrowed: []string{"x"}}
@@ -164,7 +113,7 @@ func TestWorkGrowsWhileAFitLeavesSomethingOut(t *testing.T) {
 		{narrow, model.StageWork / 8, 0}, {all, 1 << 26, 0},
 	} {
 		f := &trainer{work: 7}
-		if f.afford(c.m, c.work); f.work != c.want {
+		if f.afford(c.m, c.work, 0); f.work != c.want {
 			t.Errorf("%d left out after %d steps: the next fit has %d, want %d", len(c.m.Narrowed), c.work, f.work, c.want)
 		}
 	}

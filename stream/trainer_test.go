@@ -105,7 +105,11 @@ func TestTheWorkOfTheNextFit(t *testing.T) {
 			core, logs := observer.New(zap.WarnLevel)
 			tr := &trainer{s: &Stage{o: Options{Spec: &model.Spec{}, Metrics: NewMetrics(prometheus.NewRegistry()),
 				FitBudget: budget, Log: zap.New(core), Now: time.Now}}}
+			failed := 0.
 			for i, f := range fits {
+				if f.took == never {
+					failed++
+				}
 				var work int64
 				_, err := tr.bounded(t.Context(), f.first, func(ctx context.Context, spec *model.Spec) (*model.Model, error) {
 					work = spec.Options.FitWork(f.first)
@@ -141,6 +145,9 @@ func TestTheWorkOfTheNextFit(t *testing.T) {
 					}
 				case !errors.Is(err, errLessWork) || !strings.Contains(said, "took longer"):
 					t.Errorf("%s: fit %d: %v, %q", name, i, err, said)
+				}
+				if n := byLabel(tr.s.o.Metrics.Fits)["failed"]; n != failed {
+					t.Errorf("%s: after fit %d %v failed fits are counted, want %v", name, i, n, failed)
 				}
 			}
 		})

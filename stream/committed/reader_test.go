@@ -241,7 +241,7 @@ func TestForeignValuesDoNotFillTheMemoryOfATakeover(t *testing.T) {
 	}
 }
 
-// TestAnOpenTransactionOfSomebodyElseHidesTheState: its outcome decides what the state is, so the takeover waits.
+// TestAnOpenTransactionOfSomebodyElseHidesTheState: its outcome decides about the state, so the takeover waits.
 func TestAnOpenTransactionOfSomebodyElseHidesTheState(t *testing.T) {
 	p := newPartition(t)
 	broken := txn.NewClient(txn.Config{Brokers: p.Brokers, Timeout: 2 * time.Second,

@@ -85,7 +85,7 @@ func TestAReplayPaysForItsMessages(t *testing.T) {
 	}
 }
 
-// TestAReplayThatIsSetBackReadsFromThere, whatever it has fetched ahead.
+// TestAReplayThatIsSetBackReadsFromThere, and not from its fetches ahead.
 func TestAReplayThatIsSetBackReadsFromThere(t *testing.T) {
 	_, o := filled(t)
 	m := machine(t, o)

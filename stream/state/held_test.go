@@ -309,7 +309,7 @@ func TestTheBoundOfAStateIsBeyondItsSample(t *testing.T) {
 	}
 }
 
-// topic is a topic with what a stage has written, and a model log that reads it.
+// topic is a topic with the records of a stage, and a model log that reads it.
 func topic(t *testing.T, name string, records ...txn.Record) *txn.Client {
 	t.Helper()
 	c := streamtest.NewTopic(t, name)
