@@ -113,7 +113,7 @@ func TestWhenASnapshotIsDue(t *testing.T) {
 	}
 }
 
-// TestTheMedianOfNeighboursIsTheirTime: of the newest ones alone, whatever their order, and of none that has no time.
+// TestTheMedianOfNeighboursIsTheirTime: of the newest ones alone, in any order, and of none without a time.
 func TestTheMedianOfNeighboursIsTheirTime(t *testing.T) {
 	at := func(seconds ...int) (out []time.Time) {
 		for _, s := range seconds {

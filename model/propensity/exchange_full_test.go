@@ -156,7 +156,7 @@ func TestNothingOfAStateIsLost(t *testing.T) {
 	}
 }
 
-// TestAnExchangeLeavesTheOwnShare: taking a model changes nothing of what a partition has learnt by itself; its
+// TestAnExchangeLeavesTheOwnShare: taking a model changes nothing of a partition's own share; its
 // counts are then its own and the shares of the others, each as of now.
 func TestAnExchangeLeavesTheOwnShare(t *testing.T) {
 	for _, name := range []string{"two", "many"} {

@@ -9,7 +9,7 @@ import (
 )
 
 // TestFoldsOfAFile: a fold's scorecard has counted the records of the other folds, losses are sums over the fold by
-// weight, and the chosen setting is the one of the least loss, of those that are tried.
+// weight, and of the settings that are tried the one of the least loss is chosen.
 func TestFoldsOfAFile(t *testing.T) {
 	for _, name := range []string{"two", "many"} {
 		schema := schemas()[name]

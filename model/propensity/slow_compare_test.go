@@ -81,7 +81,7 @@ func (s *slow) learn(ex model.Example, others []float64, m remembered) {
 
 // TestTheScorecardIsThatOfTheSlowOne compares propensities, record by record, with those of a scorecard that keeps all
 // records: of two and more classes, with weights, times, late labels, inputs of other components, levels met late, and
-// over so many half-lives that counts are rescaled.
+// over so many half-lives that counts are rescaled. TestLastLayer does so for the layer above.
 func TestTheScorecardIsThatOfTheSlowOne(t *testing.T) {
 	for _, name := range []string{"two", "many"} {
 		for _, delay := range []int{0, 17} {
@@ -96,7 +96,7 @@ func TestTheScorecardIsThatOfTheSlowOne(t *testing.T) {
 			opt.HalfLives = []model.HalfLife{{Records: 2}, {Records: 40}, {Duration: 3e9}, {}}
 			opt.Calibration.HalfLife = 50
 			opt.Blocks = []Block{{Name: "sets", Inputs: 2, Fitted: true}, {Name: "near", Inputs: 1}}
-			fast := newScorecard(newPlan(opt, schema))
+			fast := newScorecard(newPlanOf(opt, schema, uncorrected()))
 			fast.axes = fitter{fast.plan}.build(t.Context(), joined(modeltest.Evidence(schema, l, ex), nil), nil)
 			fast.startCells(fast.cur, fast.axes)
 			fast.derive()

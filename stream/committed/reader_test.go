@@ -190,7 +190,7 @@ func TestScoresOfAnotherTopicAreNoneOfTheLastTransaction(t *testing.T) {
 	}
 }
 
-// TestRecordsThatCannotBeReadAreFacts: those of a newer build end the stage, whichever they are, and a damaged one is
+// TestRecordsThatCannotBeReadAreFacts: those of a newer build all end the stage, and a damaged one is
 // told.
 func TestRecordsThatCannotBeReadAreFacts(t *testing.T) {
 	damaged := []byte("damaged")
