@@ -252,7 +252,7 @@ func TestAMissingValueTellsAtOnce(t *testing.T) {
 	}
 }
 
-// TestWidest: a fit keeps 512 features, and all that tell the class are among them.
+// TestWidest: a fit keeps 512 features, the telling ones among them.
 func TestWidest(t *testing.T) {
 	s := &model.Schema{Classes: []string{"no", "yes"}, Positive: 1}
 	ev := &model.Evidence{Schema: s}
