@@ -58,7 +58,8 @@ func TestNumbersAreTimesInTheirUnit(t *testing.T) {
 func TestTimesOfRowsAndMessagesHaveBounds(t *testing.T) {
 	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 	day := 24 * time.Hour
-	rows := []time.Time{now, now.Add(time.Minute), now.Add(2 * day), time.UnixMilli(3_600_000), now.Add(-30 * day)}
+	rows := []time.Time{now, now.Add(time.Minute), now.Add(2 * day), time.UnixMilli(3_600_000), now.Add(-30 * day),
+		now.Add(7 * time.Minute)}
 	o := Options{Schema: &model.Schema{Features: []model.Feature{{Name: "x", Kind: model.Continuous}},
 		Classes: []string{"no", "yes"}}, ID: "id", Time: "at", Label: "y", Future: 5 * time.Minute, Past: 3650 * day}
 	s := arrow.NewSchema([]arrow.Field{field("id", arrow.BinaryTypes.String),
@@ -78,12 +79,14 @@ func TestTimesOfRowsAndMessagesHaveBounds(t *testing.T) {
 		dead      Reason
 		want      map[int32]Reason
 	}{
-		{"the clock alone", time.Time{}, now, "", map[int32]Reason{2: ReasonFuture, 3: ReasonPast}},
-		{"message and clock", now, now, "", map[int32]Reason{2: ReasonFuture, 3: ReasonPast}},
-		{"the message alone", now, time.Time{}, "", map[int32]Reason{2: ReasonFuture}},
+		{"the clock alone", time.Time{}, now, "", map[int32]Reason{2: ReasonFuture, 3: ReasonPast, 5: ReasonFuture}},
+		{"message and clock", now, now, "", map[int32]Reason{2: ReasonFuture, 3: ReasonPast, 5: ReasonFuture}},
+		{"the message alone", now, time.Time{}, "", map[int32]Reason{2: ReasonFuture, 5: ReasonFuture}},
+		{"a message a little ahead: the clock still bounds its rows", now.Add(4 * time.Minute), now, "",
+			map[int32]Reason{2: ReasonFuture, 3: ReasonPast, 5: ReasonFuture}},
 		{"neither", time.Time{}, time.Time{}, "", nil},
 		{"a backlog", now.Add(-29 * day), now, "", map[int32]Reason{0: ReasonFuture, 1: ReasonFuture, 2: ReasonFuture,
-			3: ReasonPast}},
+			3: ReasonPast, 5: ReasonFuture}},
 		{"a message ahead", now.Add(2 * day), now, ReasonFuture, nil},
 		{"a message of 1970", time.UnixMilli(5), now, ReasonPast, nil},
 		{"a message of the last nanosecond", time.Unix(0, math.MaxInt64), now, ReasonFuture, nil},

@@ -91,6 +91,63 @@ func TestDuplicatesWithinABatch(t *testing.T) {
 
 // The oldest ids are forgotten at the bound, and counted as far as they lay within the window. The ids outside it leave
 // by themselves. Wild times keep neither from it.
+// TestSieveIsThatOfTheSlowOne compares the sieve with its definition, over a list of all records that it remembers: ids
+// that come again with their label and after the window, with room for few of them.
+func TestSieveIsThatOfTheSlowOne(t *testing.T) {
+	type entry struct {
+		id       string
+		at       int64
+		labelled bool
+	}
+	const room, window, newest = 12, int64(time.Hour), 64
+	p := model.NewPartition(sieving(room), 0)
+	var list []entry
+	var times []int64
+	forgotten, again := uint64(0), uint64(0)
+	for i := range uint64(5000) {
+		h := func(word, n uint64) uint64 { return model.Hash(5, i, word) % n }
+		e := entry{fmt.Sprint(h(0, 25)), int64(i)*int64(time.Minute) + int64(h(1, 90))*int64(time.Minute), h(2, 3) == 0}
+		class := model.Unlabelled
+		if e.labelled {
+			class = 0
+		}
+		times = append(times, e.at)
+		clock := int64(math.MinInt64)
+		if len(times) >= newest {
+			clock = slices.Min(times[len(times)-newest:])
+		}
+		expired := func(x entry) bool { return x.at < clock && clock-x.at > window }
+		want := false
+		for _, x := range slices.Backward(list) {
+			if x.id == e.id {
+				want = max(e.at-x.at, x.at-e.at) <= window && (x.labelled || !e.labelled)
+				break
+			}
+		}
+		if got := len(p.Sieve.Sift(one(e.id, e.at, class))) == 1; got != want {
+			t.Fatalf("record %d, %+v: a duplicate %v, want %v; remembered %+v", i, e, got, want, list)
+		}
+		if want {
+			again++
+		} else {
+			list = append(list, e)
+		}
+		for len(list) > room {
+			if !expired(list[0]) && !slices.ContainsFunc(list[1:], func(x entry) bool { return x.id == list[0].id }) {
+				forgotten++
+			}
+			list = list[1:]
+		}
+		for len(list) > 0 && expired(list[0]) {
+			list = list[1:]
+		}
+	}
+	want := model.Sifted{Duplicates: again, Forgotten: forgotten}
+	if got := p.Sieve.Sifted(); got != want || again < 100 || forgotten < 100 {
+		t.Errorf("counted %+v, want %+v", got, want)
+	}
+}
+
 func TestIDsAreForgotten(t *testing.T) {
 	const second = int64(time.Second)
 	p := model.NewPartition(sieving(5000), 0)
