@@ -14,7 +14,7 @@ type Scorecard struct {
 	cal calibration
 
 	// Room to work: classes each.
-	probs, prob, dirs, logits []float64
+	probs, prob, logits []float64
 }
 
 var _ model.Scorecard = (*Scorecard)(nil)
@@ -62,7 +62,7 @@ func (s *Scorecard) derive() {
 	s.deriveWeights()
 	s.cal.derive(&s.opt.Calibration, s.bound)
 	s.probs, s.prob = make([]float64, s.classes), make([]float64, s.classes)
-	s.dirs, s.logits = make([]float64, s.classes), make([]float64, s.classes)
+	s.logits = make([]float64, s.classes)
 	s.refresh()
 }
 
