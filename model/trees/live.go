@@ -52,6 +52,7 @@ type Component struct {
 	part      []byte     // of the model; nil after LoadState
 	folds     [][]tree   // of part, once they are asked for
 	out       []float64  // a number a margin
+	walk      *walker
 }
 
 var (
@@ -89,9 +90,9 @@ func (c *Component) count(ex *model.Example, sign float64) {
 		}
 	}
 	at := 0
-	for i := range s.trees {
+	for i, leaf := range c.walk.to(ex.Row) {
 		t := &s.trees[i]
-		k := at + 2*int(t.leaf(ex.Row).slot)
+		k := at + 2*int(t.nodes[leaf].slot)
 		n.slot[k] += w
 		if is(ex.Class, t.margin, margins) {
 			n.slot[k+1] += w
@@ -142,39 +143,49 @@ func (c *Component) margins(row model.Row, out []float64) {
 	s, n := c.structure, c.counts
 	clear(out)
 	if !(n.total > 0) {
-		for i := range s.trees {
+		for i, leaf := range c.walk.to(row) {
 			t := &s.trees[i]
-			out[t.margin] += t.leaf(row).value
+			out[t.margin] += t.nodes[leaf].value
 		}
 		clamp(out)
 		return
 	}
 	prior := leafPrior * model.Unit(n.total, n.square)
-	var moved [mostClasses]float64
-	var trees [mostClasses]float64
+	var moved, product [mostClasses]float64
+	var trees [mostClasses]int
+	for m := range out {
+		product[m] = 1
+	}
 	at := 0
-	for i := range s.trees {
+	for i, leaf := range c.walk.to(row) {
 		t := &s.trees[i]
-		l := t.leaf(row)
+		l := &t.nodes[leaf]
 		out[t.margin] += l.value
 		k := at + 2*int(l.slot)
-		moved[t.margin] += shift(n.slot[k+1], n.slot[k], t.share[l.slot], prior)
-		trees[t.margin]++
+		product[t.margin] *= ratio(n.slot[k+1], n.slot[k], t.share[l.slot], prior)
+		if trees[t.margin]++; trees[t.margin]%together == 0 { // a logarithm takes as long as a way
+			moved[t.margin] += math.Log(product[t.margin])
+			product[t.margin] = 1
+		}
 		at += 2 * len(t.share)
 	}
 	for m := range out {
 		if trees[m] > 0 {
-			out[m] += moved[m]/trees[m] - shift(n.class[m], n.total, s.base[m], prior)
+			moved[m] += math.Log(product[m])
+			out[m] += moved[m]/float64(trees[m]) - math.Log(ratio(n.class[m], n.total, s.base[m], prior))
 		}
 	}
 	clamp(out)
 }
 
-// shift is the change of the log-odds of a class among n records, of which k are of the class, and prior records of the
-// share p.
-func shift(k, n, p, prior float64) float64 {
+// together is the number of ratios that are multiplied before their logarithm is taken.
+const together = 8
+
+// ratio is the factor by which the odds of a class among n records, of which k are of the class, and prior records of
+// the share p, differ from those of p. It is kept within 1e-24 and 1e24, so that a product of some has a logarithm.
+func ratio(k, n, p, prior float64) float64 {
 	k = max(k, 0)
-	return math.Log((k + prior*p) * (1 - p) / ((max(n-k, 0) + prior*(1-p)) * p))
+	return min(max((k+prior*p)*(1-p)/((max(n-k, 0)+prior*(1-p))*p), 1e-24), 1e24)
 }
 
 func clamp(z []float64) {
@@ -232,24 +243,19 @@ func (c *Component) Attribute(row model.Row, dst []float64) {
 		return
 	}
 	classes := len(c.schema.Classes)
-	for k := range c.structure.trees {
+	for k, leaf := range c.walk.to(row) {
 		t := &c.structure.trees[k]
-		i := int32(0)
-		for t.nodes[i].feature >= 0 {
-			f := int(t.nodes[i].feature)
-			j := t.next(i, row)
-			by := t.nodes[j].value - t.nodes[i].value
-			to := dst[f*classes : (f+1)*classes]
+		for _, x := range c.walk.parts(t, k, leaf) {
+			to := dst[int(x.feature)*classes : (int(x.feature)+1)*classes]
 			if len(c.out) == 1 {
-				to[0] -= by / 2
-				to[1] += by / 2
-			} else {
-				for y := range to {
-					to[y] -= by / float64(classes)
-				}
-				to[t.margin] += by
+				to[0] -= x.by / 2
+				to[1] += x.by / 2
+				continue
 			}
-			i = j
+			for y := range to {
+				to[y] -= x.by / float64(classes)
+			}
+			to[t.margin] += x.by
 		}
 	}
 }
@@ -287,6 +293,7 @@ func (c *Component) Rebase(rb *model.Rebase) error {
 // install serves a structure with these counts, nil = none yet.
 func (c *Component) install(s *structure, n *counts) {
 	c.structure, c.counts, c.out = s, n, make([]float64, len(s.base))
+	c.walk = newWalker(s.trees, len(c.schema.Features))
 	if n == nil && len(s.trees) > 0 {
 		c.counts = s.newCounts()
 	}

@@ -54,7 +54,7 @@ func TestFadingCountsAreTakenBack(t *testing.T) {
 // TestALeafLearns: where one leaf of a tree gets more of a class than at the fit, its input rises, and that of the
 // others falls as all records together rose; where the rate of all records alone changes, nothing does.
 func TestALeafLearns(t *testing.T) {
-	rows, class := table(3000, 3, 5, func(x []float64) float64 { return .1 + .8*math.Abs(step(x[0])-step(x[1])) })
+	rows, class := table(3000, 3, 5, func(x []float64) float64 { return .1 + .8*math.Abs(above(x[0])-above(x[1])) })
 	ev := numbered(rows, class)
 	_, b := fitted(t, Default(), ev)
 	input := func(change func(x []float64, y int32) int32) (here, there float64) {

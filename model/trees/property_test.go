@@ -62,9 +62,9 @@ func TestPlanted(t *testing.T) {
 		gain float64 // of the log-loss out of fold, at least
 		of   int     // features that matter
 	}{
-		{"two thresholds", 2000, func(x []float64) float64 { return .1 + .8*math.Abs(step(x[0])-step(x[1])) }, .25, 2},
+		{"two thresholds", 2000, func(x []float64) float64 { return .1 + .8*math.Abs(above(x[0])-above(x[1])) }, .25, 2},
 		{"three thresholds among ten others", 20000, xor, .2, 3},
-		{"a box", 3000, func(x []float64) float64 { return .1 + .8*step(x[0])*step(x[1])*step(1-x[2]) }, .02, 3},
+		{"a box", 3000, func(x []float64) float64 { return .1 + .8*above(x[0])*above(x[1])*above(1-x[2]) }, .02, 3},
 	} {
 		rows, class := table(c.n, 13, 5, c.p)
 		p, _ := fitted(t, Default(), numbered(rows, class))
@@ -83,7 +83,7 @@ func TestPlanted(t *testing.T) {
 	}
 }
 
-func step(v float64) float64 {
+func above(v float64) float64 {
 	if v > .5 {
 		return 1
 	}
