@@ -70,7 +70,7 @@ func (f *Factory) steps(features, records int) float64 {
 	}
 	n, x := float64(records)*float64(margins), float64(features)
 	stages := 1.5 + math.Log2(float64(f.options.Leaves))/2
-	return (folds*(1-1./folds) + 1) * n * (baseRounds*4*(x+1) + float64(f.rounds())*(stages*(x+4)+20))
+	return (folds*(1-1./folds) + 1) * n * (baseRounds*4*(x+1) + float64(f.rounds())*(stages*(x+4)+60))
 }
 
 // rounds is the largest number of rounds.
