@@ -77,6 +77,13 @@ var bounds = []bound{
 	{path: "kernel.gamma2", low: 0, high: 1e9, why: "a price below 0 has no optimum"},
 	{path: "kernel.triples", low: 10, high: 1e6, why: "fewer say nothing, more do not fit the time of a fit"},
 
+	{path: "trees.rounds", low: 1, high: 256, why: "each is a tree, and every record goes through it"},
+	{path: "trees.leaves", low: 2, high: 64, why: "a tree of one leaf says nothing, and larger ones learn by heart"},
+	{path: "trees.rate", low: 0, openLow: true, high: 1, why: "it is the share of a Newton step"},
+	{path: "trees.gate", low: 0, high: 100, why: "it is a number of standard errors"},
+	{path: "trees.half_life", low: 1, high: 1e12, orZero: true,
+		why: "less than one record remembers nothing; 0 never forgets"},
+
 	{path: "fit.every", low: second, high: 365 * days, why: "a fit takes time itself"},
 	{path: "fit.records", low: 1, high: 1e12, why: "without new records there is nothing to fit"},
 	{path: "fit.warmup", low: 1, high: 1e12, why: "a first structure needs labelled records"},

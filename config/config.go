@@ -26,6 +26,8 @@ type Config struct {
 	Local Local `yaml:"local"`
 	// Kernel shapes the kernel learnt by linear programming.
 	Kernel Kernel `yaml:"kernel"`
+	// Trees shapes the boosted trees.
+	Trees Trees `yaml:"trees"`
 	// Fit says when a new model is fitted and bounds the cost.
 	Fit Fit `yaml:"fit"`
 	// Labels says how records wait for late labels. Nil when there is no label topic: neither this section nor
@@ -114,6 +116,7 @@ func Default(name string) *Config {
 			Gamma2:  AutoFloat{Auto: true},
 			Triples: 1500,
 		},
+		Trees: Trees{Rounds: 120, Leaves: 16, Rate: 0.15, Gate: 3},
 		Fit: Fit{
 			Every:     Duration(60 * time.Second),
 			Records:   5000,

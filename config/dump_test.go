@@ -131,7 +131,8 @@ name: bank
 			"propensity: {linear: false}\n",
 		strings.Replace(minimal, "nominal", "continuous", 1) + "propensity: {monotone: {age: up}}\n",
 		strings.Replace(minimal, "nominal", "continuous", 1) + "propensity: {monotone: {job: up}}\n",
-		minimal + "local: {theta: 0}\n", minimal + "kernel: {mode: ridge}\n", minimal + "fit: {seed: 2}\n",
+		minimal + "local: {theta: 0}\n", minimal + "kernel: {mode: ridge}\n", minimal + "trees: {gate: 2}\n",
+		minimal + "fit: {seed: 2}\n",
 	} {
 		c, _ := load(t, other)
 		if same, ok := seen[c.Fingerprint()]; ok {

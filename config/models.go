@@ -144,6 +144,25 @@ type Kernel struct {
 	Triples int `yaml:"triples"`
 }
 
+// Trees shapes the boosted regression trees. `trees: off` does without them.
+type Trees struct {
+	Switch
+	// Rounds is the largest number of trees that are added up for a class. Default 120. Each costs time on every record
+	// where trees are kept; of many classes there are fewer, 256 trees in all.
+	Rounds int `yaml:"rounds"`
+	// Leaves is the largest number of leaves of a tree. Default 16. One of two leaves knows one feature, one of more
+	// knows features together.
+	Leaves int `yaml:"leaves"`
+	// Rate is the factor of the value of a leaf. Default 0.15. A smaller one needs more rounds.
+	Rate float64 `yaml:"rate"`
+	// Gate is the number of standard errors by which trees must lower the log-loss of records that they were not fitted
+	// on, else a fit keeps none. Default 3. 0 keeps all that lower it.
+	Gate float64 `yaml:"gate"`
+	// HalfLife is the memory of the class counts of leaves between two fits, in labelled records of a partition. Default
+	// 0: until the next fit.
+	HalfLife float64 `yaml:"half_life"`
+}
+
 // Fit says when a model is fitted anew and bounds the cost.
 type Fit struct {
 	// Every is the shortest time between two fits. Default 60s.

@@ -164,7 +164,7 @@ type Policy struct {
 	// may lie in one topic, and each names its stage in the header liftstream-name. Models may not: accept them where the
 	// other stage has ended. Dead letters of several stages may always lie in one topic.
 	TopicShared SharedReaction `yaml:"topic_shared"`
-	// SchemaChanged is for a state made under another record, lift, propensity, local or kernel section. Default
+	// SchemaChanged is for a state made under another record, lift, propensity, local, kernel or trees section. Default
 	// rebuild: where only features, their levels, classes at the end or monotone have changed, everything is
 	// kept that mentions no feature that is gone or has become another: counts, weights and curves as they were. The rest
 	// begins anew. Under another change all of it does.

@@ -38,11 +38,12 @@ func (d checker) warn(c *Config) []Warning {
 	return ws
 }
 
-// Bounds of the components (kernel.Widest, local.Widest) and of a partition: the records that its tail holds at least,
-// and the values up to which it makes a model of its own before the trainer's first (model/MODEL.md 5).
+// Bounds of the components (kernel.Widest, local.Widest, trees.Widest) and of a partition: the records that its tail
+// holds at least, and the values up to which it makes a model of its own before the trainer's first (model/MODEL.md 5).
 const (
 	WidestKernel = 128
 	WidestLocal  = 512
+	WidestTrees  = 128
 	LeastTail    = 4096
 	OwnCells     = 50_000
 )
@@ -58,6 +59,9 @@ func wide(c *Config) (texts []string) {
 	}
 	if n > WidestLocal && !c.Local.Off {
 		add("the local subspaces look at the %d strongest of them, fewer where the work of a fit is not enough", WidestLocal)
+	}
+	if n > WidestTrees && !c.Trees.Off {
+		add("the trees look at the %d strongest of them", WidestTrees)
 	}
 	if per := ByteSize(8*n + 44); LeastTail*per > c.Memory.Tail {
 		add("memory.tail %v holds fewer than the %d records that a tail holds at least, which take %v in each partition",

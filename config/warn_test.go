@@ -14,12 +14,14 @@ func TestManyFeatures(t *testing.T) {
 		want     []string
 	}{
 		{WidestKernel, "", nil},
-		{WidestKernel + 1, "", []string{"kernel looks at the 128 strongest", "fit.warmup is 500"}},
-		{WidestKernel + 1, "kernel: off\nfit: {warmup: 100}\n", nil},
-		{WidestLocal + 1, "kernel: off\nfit: {warmup: 50}\n", []string{"local subspaces look at the 512"}},
-		{1018, "kernel: off\nlocal: off\nfit: {warmup: 10}\n", nil},
-		{1019, "kernel: off\nlocal: off\nfit: {warmup: 10}\n", []string{"memory.tail 32MiB holds fewer than the 4096"}},
-		{1019, "kernel: off\nlocal: off\nfit: {warmup: 10}\nmemory: {tail: 33MiB}\n", nil},
+		{WidestKernel + 1, "", []string{"kernel looks at the 128 strongest", "trees look at the 128 strongest",
+			"fit.warmup is 500"}},
+		{WidestKernel + 1, "kernel: off\ntrees: off\nfit: {warmup: 100}\n", nil},
+		{WidestLocal + 1, "kernel: off\ntrees: off\nfit: {warmup: 50}\n", []string{"local subspaces look at the 512"}},
+		{1018, "kernel: off\ntrees: off\nlocal: off\nfit: {warmup: 10}\n", nil},
+		{1019, "kernel: off\ntrees: off\nlocal: off\nfit: {warmup: 10}\n",
+			[]string{"memory.tail 32MiB holds fewer than the 4096"}},
+		{1019, "kernel: off\ntrees: off\nlocal: off\nfit: {warmup: 10}\nmemory: {tail: 33MiB}\n", nil},
 	} {
 		var b strings.Builder
 		b.WriteString("name: w\nrecord:\n  label: {column: y, classes: [no, yes]}\n  features:\n")

@@ -11,6 +11,14 @@ type powers struct {
 	profiler Profiler
 	selector Selector
 	reasoner Reasoner
+	// attributors are the components that take their inputs apart: any number of them.
+	attributors []attributor
+}
+
+// attributor is component i, whose first input is number first of all inputs.
+type attributor struct {
+	Attributor
+	i, first, inputs int
 }
 
 func powersOf(spec *Spec, components []Component) (p powers, err error) {
@@ -22,6 +30,7 @@ func powersOf(spec *Spec, components []Component) (p powers, err error) {
 		}
 		of[power] = i + 1
 	}
+	inputs := 0
 	for i, c := range components {
 		if x, ok := c.(Profiler); ok {
 			take(0, i, "know profiles")
@@ -35,6 +44,10 @@ func powersOf(spec *Spec, components []Component) (p powers, err error) {
 			take(2, i, "give reasons")
 			p.reasoner = x
 		}
+		if x, ok := c.(Attributor); ok && c.InputCount() > 0 {
+			p.attributors = append(p.attributors, attributor{x, i, inputs, c.InputCount()})
+		}
+		inputs += c.InputCount()
 	}
 	return p, err
 }
@@ -44,6 +57,20 @@ func powersOf(spec *Spec, components []Component) (p powers, err error) {
 type Excluder interface {
 	// InputsWithout writes the inputs of the record of the example as they would be without it.
 	InputsWithout(ex *Example, dst []float64)
+}
+
+// Attributor is a Component that can say how much of its inputs the features make up.
+type Attributor interface {
+	// Attribute adds to dst, input after input, feature after feature and classes innermost, the share of each feature in
+	// the Inputs of the row. The rest of an input belongs to no feature. It is pure.
+	Attribute(row Row, dst []float64)
+}
+
+// Apportioner is a Scorecard that can share out the contribution of an input.
+type Apportioner interface {
+	// Apportion returns the contribution that values, one a class, make in input j of all that the components offer, to
+	// the log-odds of the class of the last Effects; 0 where features must not get a share of it. It is linear in values.
+	Apportion(j int, values []float64) float64
 }
 
 // Keyed is a Component whose inputs have keys of their meaning. The inputs of others are known by their numbers.

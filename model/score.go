@@ -15,6 +15,7 @@ type scorer struct {
 	pending    []float64 // the memory of the last score
 	reasons    []Reason
 	order      []ranked
+	shares     []float64 // of the features in the inputs of an Attributor
 }
 
 // newScorer returns a scorer of components whose powers have been checked.
@@ -122,6 +123,7 @@ func allMissing(schema *Schema, row Row) bool {
 // minRelevance of the largest one, and relevance that ratio.
 func (s *scorer) explain(row Row, out *Scores, target int32) {
 	s.reasons = s.scorecard.Effects(row, s.pending, target, s.reasons[:0])
+	s.attribute(row)
 	features := s.reasons
 	for n := len(features); n > 0 && features[n-1].Feature < 0; n-- {
 		features = features[:n-1]
@@ -160,6 +162,36 @@ func (s *scorer) explain(row Row, out *Scores, target int32) {
 		out.Why = append(out.Why, reason)
 	}
 	out.Why = append(out.Why, terms...)
+}
+
+// attribute moves the features' shares in the inputs of components from their terms to the effects of the features.
+func (s *scorer) attribute(row Row) {
+	scorecard, able := s.scorecard.(Apportioner)
+	if !able {
+		return
+	}
+	classes := len(s.spec.Schema.Classes)
+	for _, c := range s.powers.attributors {
+		size := len(row) * classes
+		s.shares = grow(s.shares, c.inputs*size)
+		c.Attribute(row, s.shares)
+		moved := 0.
+		for r := range s.reasons {
+			x := &s.reasons[r]
+			if x.Feature < 0 {
+				if x.Feature == TermOf(c.i) {
+					x.Effect -= moved
+				}
+				continue
+			}
+			for j := range c.inputs {
+				at := j*size + int(x.Feature)*classes
+				e := scorecard.Apportion(c.first+j, s.shares[at:at+classes])
+				x.Effect += e
+				moved += e
+			}
+		}
+	}
 }
 
 // ranked is a reason's place by the size of its effect.

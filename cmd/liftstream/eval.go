@@ -28,10 +28,10 @@ from the classes, kernel.triples of them to fit and 1,000 to ask, or read from a
 a record of the fold; to ask, those with one. Methods are kernel, as the stage has it; directions, which adds kernels
 along sums of features; euclidean, the plain distance.
 
-Methods: all is the whole stage; lift, lift+local and lift+kernel the stage with these components alone; local and
-kernel each component by itself, without the scorecard; knn the plain nearest neighbours on all standardised features,
-among the same prototypes; prior the base rates. The log-losses of the others are compared
-with that of all on the same records.
+Methods: all is the whole stage; lift, lift+local, lift+kernel and lift+trees the stage with these components alone;
+local, kernel and trees each component by itself, without the scorecard; knn the plain nearest neighbours on all
+standardised features, among the same prototypes; prior the base rates. The log-losses of the others are compared with
+that of all on the same records.
 
 --scores OUT writes the scores that are measured, those of the method all or else of the first one, in the columns and
 formats of 'score': each as it was before its record was learnt. source_row is the number of the record, over all files
@@ -52,8 +52,8 @@ fold by fold. The subspaces and propensities in it have not seen their own label
 	f.StringVar(&e.FoldColumn, "fold-column", "", "`COLUMN` that holds the fold of a record (folds, triples)")
 	f.IntVar(&e.Folds, "folds", 10, "draw `K` folds (folds, triples)")
 	f.StringVar(&e.Triples, "triples", "", "compare the records of `FILE`, lines of three ids i,j,k (triples)")
-	f.StringSliceVar(&e.Methods, "method", nil, "`METHOD`: all, lift, lift+local, lift+kernel, local, kernel, knn or "+
-		"prior; may be repeated (default: all, lift, prior)")
+	f.StringSliceVar(&e.Methods, "method", nil, "`METHOD`: all, lift, lift+local, lift+kernel, lift+trees, local, "+
+		"kernel, trees, knn or prior; may be repeated (default: all, lift, prior)")
 	f.StringVar(&e.JSON, "json", "", "write the result as JSON to `OUT`; - is standard output, in place of the table")
 	f.StringVar(&e.Scores, "scores", "", "write the scores of the records to `OUT`: .jsonl .csv .arrow .arrows "+
 		".feather .parquet (prequential, folds)")

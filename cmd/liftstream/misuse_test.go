@@ -177,8 +177,8 @@ func TestWrongUse(t *testing.T) {
 		{[]string{"init", "a.csv", "b.csv", "--label", "x"}, `"b.csv"`},
 		{[]string{"lint"}, "needs configurations"},
 		{[]string{"inspect"}, "model file"},
-		{[]string{"eval", "-c", "x", "y", "--method", "magic"}, "one of all, lift, lift+local, lift+kernel, local, " +
-			"kernel, knn, prior"},
+		{[]string{"eval", "-c", "x", "y", "--method", "magic"}, "one of all, lift, lift+local, lift+kernel, lift+trees, " +
+			"local, kernel, trees, knn, prior"},
 		{[]string{"eval", "-c", "x", "y", "--method", "all", "--protocol", "triples"},
 			"one of kernel, directions, euclidean"},
 		{[]string{"eval", "-c", "x", "y", "--delay", "1", "--protocol", "triples"}, "means nothing under --protocol triples"},

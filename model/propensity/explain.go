@@ -116,6 +116,23 @@ func (s *Scorecard) Lift(pending []float64, target int32, i int) float64 {
 	return s.shownLift(i, int(target), s.towards(i, m.shared), s.dirs[:s.margins])
 }
 
+// Apportion returns the contribution of values, one a class, in input j of the other components to the log-odds of the
+// target of the last Effects. With Options.Follow it is 0: a feature's effect then has the sign of its lift.
+func (s *weights) Apportion(j int, values []float64) (e float64) {
+	if s.axes == nil || s.opt.Follow || j >= len(s.ext) || s.ext[j] < 0 {
+		return 0
+	}
+	dir := s.dirs[:s.margins]
+	if s.margins == 1 {
+		e = dir[0] * (values[1] - values[0])
+	} else {
+		for k, d := range dir {
+			e += d * values[k]
+		}
+	}
+	return e * dot(&s.cur.in[s.ext[j]].w, &s.mix.part)
+}
+
 // direct writes the weights with which the margins make up the log-odds of the target.
 func (s *Scorecard) direct(m memory, target int) []float64 {
 	dir := s.dirs[:s.margins]

@@ -15,7 +15,7 @@ type Scorecard struct {
 	res residuals
 
 	// Room to work: classes each.
-	probs, prob, dirs, logits []float64
+	probs, prob, logits []float64
 
 	// behind is the number of records that were learnt between the score and the label of the one that is being learnt, -1
 	// where its score is not known any more.
@@ -67,7 +67,7 @@ func (s *Scorecard) derive() {
 	s.deriveWeights()
 	s.cal.derive(&s.opt.Calibration, s.bound)
 	s.probs, s.prob = make([]float64, s.classes), make([]float64, s.classes)
-	s.dirs, s.logits = make([]float64, s.classes), make([]float64, s.classes)
+	s.logits = make([]float64, s.classes)
 	s.refresh()
 }
 

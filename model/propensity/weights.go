@@ -11,6 +11,7 @@ type weights struct {
 	adopted uint64 // stamp of the last batch that weights moved to
 
 	// Room to work.
+	dirs       []float64 // margins: how they make up the log-odds of the target
 	ref        []float64 // margins: direction of a feature's lifts
 	perHorizon []float64 // half-lives that make inputs: how much each counts in ref
 	moved      []float64 // cards x margins: the part of a feature
@@ -22,6 +23,7 @@ type weights struct {
 
 // deriveWeights computes everything that follows from the weights.
 func (s *weights) deriveWeights() {
+	s.dirs = make([]float64, s.classes)
 	s.ref, s.perHorizon, s.samples = make([]float64, s.margins), make([]float64, s.horizons), make([]sample, s.horizons)
 	s.moved, s.xs = make([]float64, s.margins*cards), make([]float64, s.margins*cards)
 	if s.opt.Follow {

@@ -24,6 +24,7 @@ type Report struct {
 	Features  []Feature  `json:"features"`
 	Local     *Local     `json:"local,omitempty"`
 	Kernel    *Kernel    `json:"kernel,omitempty"`
+	Trees     *Trees     `json:"trees,omitempty"`
 	Seconds   Seconds    `json:"seconds,omitempty"`
 	Search    *SearchLog `json:"search,omitempty"`
 	// Other holds the sections of components that have no field of their own, by the component's name.
@@ -203,6 +204,27 @@ type KernelWeight struct {
 	Feature string `json:"feature"`
 	Width   Number `json:"width"`
 	Alpha   Number `json:"alpha"`
+}
+
+// Trees is the report of the boosted trees.
+type Trees struct {
+	Trees   int `json:"trees"` // kept, 0 where they do not help
+	Leaves  int `json:"leaves"`
+	Rounds  int `json:"rounds"`
+	Records int `json:"records"` // the newest, on which they were fitted
+	// Before is the log-loss of the additive model on records that it has not seen, Gain how much the trees lower it, and
+	// StdErr the standard error of the gain.
+	Before Number `json:"before"`
+	Gain   Number `json:"gain"`
+	StdErr Number `json:"stderr"`
+	// Features are those of the splits, the one that moves the trees most first.
+	Features []TreeFeature `json:"features"`
+}
+
+// TreeFeature is the share of one feature in the movement of the trees.
+type TreeFeature struct {
+	Feature string `json:"feature"`
+	Share   Number `json:"share"`
 }
 
 // Seconds is how long the steps of the fit took, in their order: a JSON object from step to seconds.

@@ -19,6 +19,7 @@ import (
 	"liftstream/model/lift"
 	"liftstream/model/local"
 	"liftstream/model/propensity"
+	"liftstream/model/trees"
 )
 
 // Stage holds the records and the models of a configuration.
@@ -160,6 +161,11 @@ func kernelOptions(c *config.Config) kernel.Options {
 		o.Mode = lp.Literal
 	}
 	return o
+}
+
+func treesOptions(c *config.Config) trees.Options {
+	t := &c.Trees
+	return trees.Options{Rounds: t.Rounds, Leaves: t.Leaves, Rate: t.Rate, Gate: t.Gate, HalfLife: t.HalfLife}
 }
 
 // Schema returns the features that are looked at, in configuration order: those with use: never are not among them.

@@ -12,6 +12,7 @@ import (
 	"liftstream/model"
 	"liftstream/model/kernel"
 	"liftstream/model/propensity"
+	"liftstream/model/trees"
 )
 
 const full = `
@@ -130,6 +131,9 @@ func TestDefaultsAreThoseOfTheModels(t *testing.T) {
 	got, of := fmt.Sprintf("%+v", kernelOptions(config.Default("x"))), fmt.Sprintf("%+v", kernel.Default())
 	if got != of {
 		t.Errorf("defaults of the configuration %s, of the kernel %s", got, of)
+	}
+	if got, of := treesOptions(config.Default("x")), trees.Default(); got != of {
+		t.Errorf("defaults of the configuration %+v, of the trees %+v", got, of)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"liftstream/model/local"
 	"liftstream/model/propensity"
 	"liftstream/model/report"
+	"liftstream/model/trees"
 )
 
 // component is a row of the table of components: the one place that names them.
@@ -48,6 +49,10 @@ var components = []component{{
 	name: kernel.Name, founding: true,
 	factory: func(c *config.Config, s *model.Schema) model.Factory { return kernel.New(kernelOptions(c), s) },
 	off:     func(c *config.Config) bool { return c.Kernel.Off },
+}, {
+	name:    trees.Name,
+	factory: func(c *config.Config, s *model.Schema) model.Factory { return trees.New(treesOptions(c), s) },
+	off:     func(c *config.Config) bool { return c.Trees.Off },
 }}
 
 // part is a component of a stage.

@@ -287,7 +287,7 @@ func methods(t *testing.T, s *Stage) {
 		}
 		run = append(run, x)
 	}
-	want := "all lift lift+local lift+kernel lift+stump local kernel stump knn prior"
+	want := "all lift lift+local lift+kernel lift+trees lift+stump local kernel trees stump knn prior"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("methods %s, want %s", got, want)
 	}
@@ -319,9 +319,9 @@ func TestASwitchedOffComponentIsGone(t *testing.T) {
 	p := model.NewPartition(whole.Spec, 0)
 	var out model.Scores
 	p.Events(fourthRows(0, 1000, false), &out)
-	for _, text := range []string{"kernel: off\n", "local: off\n", "local: off\nkernel: off\n"} {
+	for _, text := range []string{"kernel: off\n", "local: off\n", "local: off\nkernel: off\n", "trees: off\n"} {
 		s := stage(t, fourth+text)
-		for _, name := range []string{"local", "kernel"} {
+		for _, name := range []string{"local", "kernel", "trees"} {
 			if err := s.Has(name); (err == nil) == strings.Contains(text, name) {
 				t.Errorf("%q: the stage has %s: %v", text, name, err)
 			}

@@ -12,6 +12,7 @@ import (
 	"liftstream/model"
 	"liftstream/model/kernel"
 	"liftstream/model/local"
+	"liftstream/model/trees"
 )
 
 // watched hands out copies of sections and notes how many a fit holds.
@@ -142,6 +143,9 @@ func drawn(partition, from, to int) *model.Batch {
 func TestBoundsThatLintNames(t *testing.T) {
 	if config.WidestKernel != kernel.Widest || config.WidestLocal != local.Widest {
 		t.Errorf("kernel %d and %d, local %d and %d", config.WidestKernel, kernel.Widest, config.WidestLocal, local.Widest)
+	}
+	if config.WidestTrees != trees.Widest {
+		t.Errorf("trees %d and %d", config.WidestTrees, trees.Widest)
 	}
 	s := stage(t, "name: x\nrecord:\n  label: {column: y, classes: [a, b]}\n  features: [{name: v, kind: continuous}]\n")
 	steps := s.Spec.Scorecard.(model.Estimator).Steps
