@@ -25,8 +25,10 @@ type ensemble struct {
 	held    []int32   // the others
 	z       []float64 // records x margins, now
 	start   []float64 // of the additive model alone
-	trees   []*grown
-	g, h    []int64 // of margin after margin x records
+	// constant holds the log-odds of the class shares, by margin.
+	constant []float64
+	trees    []*grown
+	g, h     []int64 // of margin after margin x records
 }
 
 func newEnsemble(r *records, without int) *ensemble {
@@ -74,6 +76,7 @@ func (e *ensemble) gradients() {
 // Gradients move with the steps by their curvature and are computed anew in each round (METHOD.md 2).
 func (e *ensemble) additive(ctx context.Context) error {
 	n, M := e.len(), e.margins
+	e.rates()
 	constant := column{bin: make([]uint8, n), coarse: []uint8{0}, cells: 1}
 	for range baseRounds {
 		if err := ctx.Err(); err != nil {
@@ -87,6 +90,25 @@ func (e *ensemble) additive(ctx context.Context) error {
 	}
 	e.start = append([]float64(nil), e.z[:n*M]...)
 	return nil
+}
+
+// rates computes the log-odds of the class shares among the records of the fit, with half a record more of each class.
+func (e *ensemble) rates() {
+	share := make([]float64, e.classes)
+	for y := range share {
+		share[y] = .5
+	}
+	for _, i := range e.rows {
+		share[e.class[i]] += e.weight[i]
+	}
+	e.constant = make([]float64, e.margins)
+	if e.margins == 1 {
+		e.constant[0] = math.Log(share[1] / share[0])
+		return
+	}
+	for y, v := range share {
+		e.constant[y] = math.Log(v)
+	}
 }
 
 // step makes a Newton step of the cells of a column.

@@ -16,7 +16,7 @@ const (
 // outcome of boosting out of fold.
 type outcome struct {
 	rounds       int
-	before       float64 // log-loss of the additive model, out of fold
+	before       float64 // log-loss of the shrunken additive model, out of fold
 	gain, stderr float64 // by which the trees lower it, and its standard error
 }
 
@@ -78,24 +78,65 @@ func (x *grower) round(ctx context.Context) (any bool, err error) {
 	return any, nil
 }
 
-// measure compares the additive model with and without the chosen rounds, on the records that it has not seen: the mean
-// of the differences d of their log-losses, and its standard error: the larger of that of independent records,
-// sqrt(sum w^2 (d - mean)^2) / sum w, and that of the sums of runs, in which records depend on each other (METHOD.md
-// 4).
+// factors are those by which the log-odds of the additive model may be drawn to the base rates.
+var factors = [...]float64{1, .8, .6, .4, .2, 0}
+
+// shrunk is the log-loss of a record whose log-odds beyond those of the base rates are multiplied by a factor. z is
+// room to work.
+func (e *ensemble) shrunk(start []float64, factor float64, z []float64, class int32) float64 {
+	for m := range z {
+		z[m] = e.constant[m] + factor*(start[m]-e.constant[m])
+	}
+	return loss(z, class)
+}
+
+// total returns the log-odds of the record with the trees of the chosen rounds.
+func (e *ensemble) total(i int32, rounds int, z []float64) {
+	copy(z, e.start[int(i)*e.margins:])
+	for _, t := range e.trees[:min(rounds*e.margins, len(e.trees))] {
+		if t != nil {
+			z[t.margin] += t.at(e.records, i)
+		}
+	}
+}
+
+// shrink chooses the factor with the least log-loss on the records that each additive model has not seen: one that is
+// too sure of itself, as in a stream that moves, is no measure of the scorecard, which learns to trust it less.
+func shrink(es []*ensemble) float64 {
+	var sums [len(factors)]float64
+	for _, e := range es {
+		scaled := make([]float64, e.margins)
+		for _, i := range e.held {
+			z := e.start[int(i)*e.margins : (int(i)+1)*e.margins]
+			for k, f := range factors {
+				sums[k] += e.weight[i] * e.shrunk(z, f, scaled, e.class[i])
+			}
+		}
+	}
+	best := 0
+	for k, v := range sums {
+		if v < sums[best] {
+			best = k
+		}
+	}
+	return factors[best]
+}
+
+// measure compares the shrunken additive model with the whole one and the trees of the chosen rounds, on the
+// records that neither has seen: the mean of the differences d of their log-losses, and its standard error. That is
+// the larger one of independent records, sqrt(sum w^2 (d - mean)^2) / sum w, and of the sums of runs, in which
+// records depend on each other (METHOD.md 4).
 func (o *outcome) measure(es []*ensemble) {
+	factor := shrink(es)
 	var d, w []float64
 	var run []int32
 	var total, sum float64
 	for _, e := range es {
-		z := make([]float64, e.margins)
+		z, scaled := make([]float64, e.margins), make([]float64, e.margins)
 		for _, i := range e.held {
-			copy(z, e.start[int(i)*e.margins:])
-			before := loss(z, e.class[i])
-			for _, t := range e.trees[:min(o.rounds*e.margins, len(e.trees))] {
-				if t != nil {
-					z[t.margin] += t.at(e.records, i)
-				}
-			}
+			e.total(i, 0, z)
+			before := e.shrunk(z, factor, scaled, e.class[i])
+			e.total(i, o.rounds, z)
 			x := before - loss(z, e.class[i])
 			d, w, run = append(d, x), append(w, e.weight[i]), append(run, e.cluster[i])
 			total += e.weight[i]
