@@ -156,7 +156,7 @@ type Trees struct {
 	// Rate is the factor of the value of a leaf. Default 0.15. A smaller one needs more rounds.
 	Rate float64 `yaml:"rate"`
 	// Gate is the number of standard errors by which trees must lower the log-loss of records that they were not fitted
-	// on, else a fit keeps none. Default 3. 0 keeps all that lower it.
+	// on, else a fit keeps none. Default 3. 0 keeps trees that lower it at all.
 	Gate float64 `yaml:"gate"`
 	// HalfLife is the memory of the class counts of leaves between two fits, in labelled records of a partition. Default
 	// 0: until the next fit.

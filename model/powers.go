@@ -68,7 +68,7 @@ type Attributor interface {
 
 // Apportioner is a Scorecard that can share out the contribution of an input.
 type Apportioner interface {
-	// Apportion returns the contribution that values, one a class, make in input j of all that the components offer, to
+	// Apportion returns the contribution that values, one a class, make in input j of all inputs of the components, to
 	// the log-odds of the class of the last Effects; 0 where features must not get a share of it. It is linear in values.
 	Apportion(j int, values []float64) float64
 }

@@ -43,8 +43,8 @@ type records struct {
 
 func (r *records) len() int { return len(r.class) }
 
-// use lists the features that trees may split on, by name: those that are scored and have no direction, which a tree
-// would not keep to.
+// use lists the features that trees may split on, by name: the scored ones without a direction, for a tree would not
+// keep to it.
 func use(s *model.Schema) []int32 {
 	var out []int32
 	for f := range s.Features {

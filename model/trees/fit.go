@@ -153,7 +153,7 @@ func (f *Factory) sample(ctx context.Context, ev *model.Evidence) (*records, err
 	if len(seen) < 2 || len(rows) < leastRecords {
 		return nil, nil
 	}
-	slices.SortStableFunc(rows, func(a, b int32) int { // whatever the order in which they were read
+	slices.SortStableFunc(rows, func(a, b int32) int { // they may have been read in any order
 		return cmp.Or(cmp.Compare(ev.Clock[a], ev.Clock[b]), cmp.Compare(ev.Partition[a], ev.Partition[b]))
 	})
 	return code(ev, features, rows), nil

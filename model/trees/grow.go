@@ -145,7 +145,7 @@ func (x *grower) count(l *leaf, g, h []int64) {
 	}
 }
 
-// score is what a leaf of these sums takes off twice the loss, G^2 / (H + ridge).
+// score is the part of twice the loss that a leaf of these sums takes off, G^2 / (H + ridge).
 func (x *grower) score(g, h int64) float64 {
 	a := float64(g) / unit
 	return a * a / (float64(h)/unit + x.ridge)

@@ -53,7 +53,7 @@ func fitted(t testing.TB, o Options, ev *model.Evidence) (*Part, []byte) {
 	return p, b
 }
 
-// TestPlanted: what an additive model cannot see is found, and used by the features that make it.
+// TestPlanted: effects of features together, which an additive model cannot see, are found by these features.
 func TestPlanted(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -118,7 +118,7 @@ func TestGateOnNoise(t *testing.T) {
 	}
 }
 
-// TestOrderOfRows: a part is the same bytes in whatever order the records are read, as long as they keep their clocks.
+// TestOrderOfRows: a part is the same bytes in any order of reading the records, as long as they keep their clocks.
 func TestOrderOfRows(t *testing.T) {
 	l, ex := modeltest.Generate(modeltest.Schema(), 600, 3)
 	o := Options{Rounds: 5, Leaves: 6, Rate: .3, Gate: -1e9}
