@@ -251,8 +251,35 @@ func TestDecide(t *testing.T) {
 		if c.change != nil {
 			c.change(f)
 		}
-		if got := summary(Decide(f, c.policies)); got != c.want {
+		plan := Decide(f, c.policies)
+		if got := summary(plan); got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
 		}
+		if plan.Stop == nil {
+			continue
+		}
+		// Its own policy alone decides.
+		cause := plan.Stop.Cause
+		if p := Decide(f, with(rebuild, cause, Fail)); p.Stop == nil || p.Stop.Cause != cause {
+			t.Errorf("%s: where all but %s is allowed, it is %s", c.name, cause, summary(p))
+		}
+		if p := Decide(f, with(fail, cause, Rebuild)); p.Stop != nil && p.Stop.Cause == cause {
+			t.Errorf("%s: it stops for %s, which is allowed", c.name, cause)
+		}
 	}
+}
+
+// with returns the policies with another answer to one cause.
+func with(p Policies, cause Cause, answer Reaction) Policies {
+	switch cause {
+	case InputLost:
+		p.InputLost = answer
+	case TopicRecreated:
+		p.TopicRecreated = answer
+	case SchemaChanged:
+		p.SchemaChanged = answer
+	case ModelLost:
+		p.ModelLost = answer
+	}
+	return p
 }
