@@ -62,12 +62,15 @@ func dead(r Reason, format string, args ...any) *MessageError {
 type RowError struct {
 	Row    int32 // counted over all batches of the message
 	Reason Reason
-	Column string
-	Value  string // as text, cut to 100 bytes; "" when null
+	Column string // "" when none is at fault
+	Value  string // as text, cut to 100 bytes; "" when null; without a column, the fault in words
 }
 
 func (e RowError) Error() string {
-	if e.Value == "" {
+	switch {
+	case e.Column == "":
+		return fmt.Sprintf("row %d: %s: %s", e.Row, e.Reason, e.Value)
+	case e.Value == "":
 		return fmt.Sprintf("row %d: %s: column %q", e.Row, e.Reason, e.Column)
 	}
 	return fmt.Sprintf("row %d: %s: column %q holds %q", e.Row, e.Reason, e.Column, e.Value)

@@ -19,6 +19,7 @@ type TableStream struct {
 	in   input
 	s    *stream
 	file bool // the file format: a footer follows
+	bare bool // a stream of before version 0.15, whose messages begin with their length, without a continuation mark
 	over bool // the last batch is read, or an error ended it
 }
 
@@ -53,51 +54,70 @@ func NewTableStream(r io.Reader) (*TableStream, error) {
 
 // frame reads the next frame; ok is false at the end mark, which may be absent where the input ends.
 func (t *TableStream) frame(first bool) (f frame, ok bool, err error) {
-	var head [8]byte
-	if n, err := io.ReadFull(t.r, head[:]); err != nil {
-		if errors.Is(err, io.EOF) && n == 0 {
-			if first {
-				return f, false, dead(ReasonEmpty, "no bytes")
-			}
-			return f, false, dead(ReasonTruncated, "ends without an end mark")
-		}
-		if errors.Is(err, io.ErrUnexpectedEOF) {
-			return f, false, dead(ReasonTruncated, "ends inside a message")
-		}
+	size, ok, err := t.prefix(first)
+	if err != nil || !ok {
 		return f, false, err
-	}
-	if binary.LittleEndian.Uint32(head[:]) != continuation {
-		if first {
-			return f, false, dead(ReasonNotArrow, "the first bytes are % x, an Arrow stream starts with ff ff ff ff", head[:4])
-		}
-		if t.file {
-			// Go's writer of files puts no end mark before the footer.
-			return f, false, t.footer(head[:])
-		}
-		return f, false, dead(ReasonDamaged, "no message where one should start")
-	}
-	size := int64(binary.LittleEndian.Uint32(head[4:]))
-	if size == 0 && t.file {
-		return f, false, t.footer(nil)
-	}
-	if size == 0 {
-		return f, false, nil
 	}
 	if f.meta, err = readN(t.r, size); err != nil {
 		return f, false, err
 	}
 	length, merr := f.parse(len(f.meta))
+	if merr == nil && !verified(f.meta, shapeMessage) {
+		merr = dead(ReasonDamaged, "metadata of a message")
+	}
+	if merr != nil && first && t.bare { // else any text would be a damaged stream
+		merr = noStream(binary.LittleEndian.AppendUint32(nil, uint32(size)))
+	}
 	if merr != nil {
 		return f, false, merr
-	}
-	if !verified(f.meta, shapeMessage) {
-		return f, false, dead(ReasonDamaged, "metadata of a message")
 	}
 	if first != (f.kind == headerSchema) {
 		return f, false, dead(ReasonDamaged, "a message of kind %d; one schema comes first", f.kind)
 	}
 	f.body, err = readN(t.r, length)
 	return f, err == nil, err
+}
+
+// prefix reads the length of the next metadata; ok is false at the end mark, and at the footer of a file.
+func (t *TableStream) prefix(first bool) (size int64, ok bool, err error) {
+	var head [4]byte
+	n, err := io.ReadFull(t.r, head[:])
+	if n == 0 && errors.Is(err, io.EOF) {
+		if first {
+			return 0, false, dead(ReasonEmpty, "no bytes")
+		}
+		return 0, false, dead(ReasonTruncated, "ends without an end mark")
+	}
+	marked := binary.LittleEndian.Uint32(head[:]) == continuation && !t.bare
+	if err == nil && marked {
+		_, err = io.ReadFull(t.r, head[:])
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return 0, false, dead(ReasonTruncated, "ends inside a message")
+	}
+	if err != nil {
+		return 0, false, err
+	}
+	size = int64(binary.LittleEndian.Uint32(head[:]))
+	switch {
+	case marked && size == 0 && t.file:
+		return 0, false, t.footer(nil)
+	case marked, t.bare:
+	case first && !t.file && size > 0 && size <= maxFooter:
+		t.bare = true
+	case first:
+		return 0, false, noStream(head[:])
+	case t.file:
+		// Go's writer of files puts no end mark before the footer.
+		return 0, false, t.footer(head[:])
+	default:
+		return 0, false, dead(ReasonDamaged, "no message where one should start")
+	}
+	return size, size > 0, nil
+}
+
+func noStream(head []byte) *MessageError {
+	return dead(ReasonNotArrow, "the first bytes are % x, an Arrow stream starts with ff ff ff ff", head)
 }
 
 // maxFooter bounds the footer of a file.

@@ -178,7 +178,7 @@ type Fit struct {
 	// Reservoir bounds the sample of older records.
 	Reservoir Reservoir `yaml:"reservoir"`
 	// Budget bounds the time of one fit. Default 20s. A fit that takes longer is given up, and made again with less work:
-	// it leaves out features or records.
+	// it leaves out features or records. As long as there is no model, the time is doubled, too, up to six times.
 	Budget Duration `yaml:"budget"`
 	// Gate is how much worse, in nats of log-loss on labelled records that neither it nor the serving model has learnt, a
 	// new model may be and still be published. Default 0.005.

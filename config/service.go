@@ -160,9 +160,9 @@ type Policy struct {
 	// the state anew from the first events that are left, and scores none of them twice.
 	ModelLost Reaction `yaml:"model_lost"`
 	// TopicShared is for a topic of scores or models of which another stage, of another name, has written the newest
-	// message. Default fail. accept goes on: scores of several stages may lie in one topic, and each names its stage in
-	// the header liftstream-name. Models may not: accept them where the other stage has ended. Dead letters of several
-	// stages may always lie in one topic.
+	// message. Default fail; a stage that works already goes on and is not ready. accept goes on: scores of several stages
+	// may lie in one topic, and each names its stage in the header liftstream-name. Models may not: accept them where the
+	// other stage has ended. Dead letters of several stages may always lie in one topic.
 	TopicShared SharedReaction `yaml:"topic_shared"`
 	// SchemaChanged is for a state made under another record, lift, propensity, local, kernel or trees section. Default
 	// rebuild: where only features, their levels, classes at the end or monotone have changed, everything is

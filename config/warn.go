@@ -48,7 +48,7 @@ const (
 	OwnCells     = 50_000
 )
 
-// wide says what many features change.
+// wide returns the warnings of a configuration of many features.
 func wide(c *Config) (texts []string) {
 	n := len(c.Record.Features)
 	add := func(format string, args ...any) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestManyFeatures: lint says what a configuration of many features changes.
+// TestManyFeatures: lint warns of the effects of many features.
 func TestManyFeatures(t *testing.T) {
 	for _, c := range []struct {
 		features int

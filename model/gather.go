@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// member is what a fit keeps of a partition beside its records.
+// member holds the parts of a partition's state that a fit keeps, apart from its records.
 type member struct {
 	*core
 	records int                // that its state holds

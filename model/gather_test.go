@@ -63,7 +63,7 @@ func (w *weighed) Read(partition int32, section string, use func(b []byte) error
 	return w.Held.Read(partition, section, use)
 }
 
-// TestGatherHoldsOnePartition: what a fit holds besides its records does not grow with the number of partitions.
+// TestGatherHoldsOnePartition: the memory of a fit, its records apart, does not grow with the number of partitions.
 func TestGatherHoldsOnePartition(t *testing.T) {
 	const partitions, records, features = 8, 4096, 40
 	spec, w := gatherSpec(features), &weighed{Held: Held{}}
@@ -164,5 +164,53 @@ func TestAFitKeepsToItsBytes(t *testing.T) {
 		if members[0].clock != 9000 {
 			t.Error("the mark is not that of the state")
 		}
+	}
+}
+
+// TestAModelCarriesAWindowOfScores, shared out over the partitions like the records that they have seen, and of each
+// the newest ones.
+func TestAModelCarriesAWindowOfScores(t *testing.T) {
+	spec := gatherSpec(2)
+	states, seen := Held{}, []uint64{600_000, 300_000, 100_000, 0}
+	for n, s := range seen {
+		p := learnt(spec, int32(n), 10)
+		p.seen = s
+		for i := range 90_000 {
+			rate := .9 // of the newest 60,000, 30,000 and 10,000
+			if i < 90_000-int(s/10) {
+				rate = .1
+			}
+			p.percent.rank(1, rate)
+		}
+		states[int32(n)] = sampleSections(p)
+	}
+	_, members, err := gather(spec, states, NewLevels(spec.Schema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	part, err := readPercentilePart(percentilePart(members), 2)
+	if err != nil || len(part) != len(seen) {
+		t.Fatalf("%d partitions, %v", len(part), err)
+	}
+	for n, s := range seen {
+		want := []bucket{{percentileBucket(.9), int32(s / 10)}}
+		if s == 0 {
+			want = nil
+		}
+		if got := part[int32(n)][1]; !slices.Equal(got, want) {
+			t.Errorf("partition %d carries %v, want %v", n, got, want)
+		}
+	}
+	// A partition ranks among those of the others and so many of its own as there is room for.
+	q := newPercentile()
+	for range 90_000 {
+		q.rank(1, .1)
+	}
+	q.rebase(part, 0)
+	if q.limit != percentileWindow-40_000 || len(q.ring) != q.limit || q.of(1).n != percentileWindow {
+		t.Errorf("it keeps %d of %d own scores, and ranks among %d", len(q.ring), q.limit, q.of(1).n)
+	}
+	if r := q.rank(1, .5); r != .6 || q.of(1).n != percentileWindow {
+		t.Errorf("%v of %d scores lie below, want .6", r, q.of(1).n)
 	}
 }

@@ -29,7 +29,8 @@ type Model struct {
 	Parts map[string][]byte
 	// Info describes the fit in words and numbers: shown by inspect, never needed to score.
 	Info Info
-	// Narrowed says what the components have left out to keep within their budgets, for people. It is not stored.
+	// Narrowed names, for people, the features and records that the components have left out to keep within their
+	// budgets. It is not stored.
 	Narrowed []string
 }
 

@@ -334,6 +334,9 @@ func (s *pendingStore) loadChunk(b []byte, format, n, hi uint64, features, class
 		if pending == noPending {
 			e.pending = nil
 		}
+		for 0 < len(e.pending) && len(e.pending) < pending { // of a former build: memories grow at their end
+			e.pending = append(e.pending, math.NaN())
+		}
 		if len(e.Row) != features || e.Class < UnknownClass || int(e.Class) >= classes ||
 			len(e.pending) != 0 && len(e.pending) != pending {
 			w.Fail(fmt.Errorf("record %d does not fit the schema", n))

@@ -3,8 +3,8 @@ package model
 import "liftstream/model/wire"
 
 // States gives the states of partitions section by section, as Partition.Sections made them. A fit reads one section at
-// a time and keeps what it merges, so that beyond the records of its evidence and the shares of its model its memory
-// does not grow with the number of partitions. The methods may be called side by side.
+// a time and keeps the merged result, so that beyond the records of its evidence and the shares of its model its
+// memory does not grow with the number of partitions. The methods may be called side by side.
 type States interface {
 	// Partitions are the partitions that have a state, ascending.
 	Partitions() []int32

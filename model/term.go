@@ -6,10 +6,11 @@ import "math"
 const (
 	TermIntercept   int32 = -1
 	TermCalibration int32 = -2
+	TermRecent      int32 = -3 // the correction by recent errors
 )
 
 // TermOf is the term of component i of a Spec.
-func TermOf(i int) int32 { return TermCalibration - 1 - int32(i) }
+func TermOf(i int) int32 { return TermRecent - 1 - int32(i) }
 
 // TermName is the name under which a contribution is published: the feature's, or that of a term in parentheses.
 func (s *Scores) TermName(schema *Schema, f int32) string {
@@ -20,6 +21,8 @@ func (s *Scores) TermName(schema *Schema, f int32) string {
 		return "(intercept)"
 	case f == TermCalibration:
 		return "(calibration)"
+	case f == TermRecent:
+		return "(recent)"
 	}
 	return s.Terms[TermOf(0)-f]
 }

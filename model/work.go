@@ -44,8 +44,8 @@ type narrowings struct {
 	texts map[string]bool
 }
 
-// LeavesOut notes what a Fit leaves out to keep within its budget, such as "looks at the 3 strongest of 5 features". It
-// shows in Model.Narrowed.
+// LeavesOut notes, in words such as "looks at the 3 strongest of 5 features", that a Fit leaves features or records out
+// to keep within its budget. Model.Narrowed has these notes.
 func (e *Evidence) LeavesOut(text string) {
 	if e.narrowed == nil {
 		return

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -83,8 +84,8 @@ func (t *trainer) begin(ctx context.Context, snaps map[int32]*state.Manifest, pr
 		t.lacks(first, "all labelled records are of one class")
 		return errNotYet
 	case errors.Is(err, errLessWork):
-		t.lacks(first, fmt.Sprintf("a fit took longer than fit.budget (%v); the next one does less work and has more time",
-			o.FitBudget))
+		t.lacks(first, fmt.Sprintf("a fit took longer than fit.budget (%v); the next one has %v, and a budget of %d steps",
+			o.FitBudget, t.firstLimit(), t.work))
 		t.cold.tried = 0
 		return errNotYet
 	case err != nil:
@@ -95,6 +96,7 @@ func (t *trainer) begin(ctx context.Context, snaps map[int32]*state.Manifest, pr
 		return errNotYet
 	}
 	t.ready = m
+	t.lacks(first, "one is fitted, and not yet published")
 	t.remarks(m, o.Log.With(zap.Int("records", m.Info.Records))).Info("model of the first records fitted",
 		zap.Duration("took", o.Now().Sub(began)), zap.Strings("left_out", m.Narrowed))
 	return t.serve(ctx)
@@ -124,7 +126,7 @@ func (t *trainer) lacks(first bool, because string) {
 	}
 }
 
-// leftOut says what a model lacks.
+// leftOut returns the notes of a model about features and records that it leaves out.
 func leftOut(m *model.Model) (texts []string) {
 	for _, text := range m.Narrowed {
 		texts = append(texts, fmt.Sprintf("model %d: %s", m.Version, text))
@@ -132,7 +134,7 @@ func leftOut(m *model.Model) (texts []string) {
 	return texts
 }
 
-// lacking notes what the scores lack, as the trainer knows it.
+// lacking sets Status.Lacking.
 func (t *trainer) lacking(texts []string) {
 	t.s.mu.Lock()
 	t.s.lacks = texts
@@ -171,7 +173,7 @@ func (s *Stage) trouble(text string) {
 	s.o.Metrics.TrainerFailing.Set(failing)
 }
 
-// errLessWork is returned by bounded when the time of a fit has passed and the next one gets a smaller budget of work.
+// errLessWork is returned by bounded when the time of a fit has passed and the next one gets less work or more time.
 var errLessWork = errors.New("the fit took longer than its time")
 
 // mostDoublings bounds how often the time of the first fit is doubled: with any model there is something to serve.
@@ -180,17 +182,16 @@ const mostDoublings = 6
 // leastWork is the smallest budget of work that a fit gets, in steps.
 const leastWork = 1 << 26
 
-// bounded runs a fit within its time. A fit that takes longer is given up; the next ones get an eighth of its budget of
-// work, and leave out features or records to keep within that. Where there is no model yet, which first says, the next
-// one gets twice the time, too. It returns nil where the fit has failed, which it says in the log, and an error where
-// the stage stops.
+// bounded runs a fit within its time; first says that there is no model yet. A fit that takes longer is given up, and
+// bounded returns errLessWork where the next one gets less work or more time (relieve). It returns nil where the fit
+// has failed, which it says in the log, and an error where the stage stops.
 func (t *trainer) bounded(
 	ctx context.Context, first bool, fit func(ctx context.Context, spec *model.Spec) (*model.Model, error),
 ) (m *model.Model, err error) {
 	o := &t.s.o
 	began, limit := o.Now(), o.FitBudget
 	if first {
-		limit <<= t.late
+		limit = t.firstLimit()
 	}
 	budget, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -210,37 +211,54 @@ func (t *trainer) bounded(
 	case errors.Is(err, model.ErrOneClass):
 		return nil, err
 	}
-	o.Metrics.FitTime.Observe(o.Now().Sub(began).Seconds())
+	took := o.Now().Sub(began)
+	o.Metrics.FitTime.Observe(took.Seconds())
 	if err == nil {
-		t.afford(m, spec.Options.FitWork(first))
+		t.afford(m, spec.Options.FitWork(first), took)
 		return m, nil
 	}
 	o.Metrics.Fits.WithLabelValues("failed").Inc()
 	if errors.Is(err, context.DeadlineExceeded) && budget.Err() != nil {
-		t.work, t.slow = spec.Options.FitWork(first)/8, true
-		left := t.work >= leastWork
-		t.work = max(t.work, leastWork)
-		if first && t.late < mostDoublings {
-			t.late++
-			left = true
-		}
-		if left {
-			o.Log.Warn("a fit took longer than fit.budget; the next one does an eighth of the work, and leaves out features or "+
-				"records that it cannot afford; where there is no model yet, it has twice the time", zap.Duration("budget", limit),
-				zap.Int64("steps", t.work))
+		if next, ok := t.relieve(first, spec.Options.FitWork(first)); ok {
+			o.Log.Warn("a fit took longer than fit.budget; the next one leaves out features or records that it cannot afford",
+				zap.Duration("time", limit), zap.Duration("next_time", next), zap.Int64("next_steps", t.work))
 			return nil, errLessWork
 		}
 	}
-	o.Log.Warn("fit failed; the serving model stays", zap.Error(err))
+	log := o.Log.With(zap.Error(err))
+	if first {
+		log.Warn("fit failed; there is no model yet")
+	} else {
+		log.Warn("fit failed; the serving model stays")
+	}
 	return nil, nil
 }
 
-// afford gives the next fits eight times the work of one that has left out something and ended in time, until one does
-// not: the first fit with all of the work would be given up where there are many features.
-func (t *trainer) afford(m *model.Model, work int64) {
+// firstLimit is the time of the first fit: that of fit.budget, doubled each time that one has passed it.
+func (t *trainer) firstLimit() time.Duration { return t.s.o.FitBudget << t.late }
+
+// relieve gives the next fits less work than that of one that has passed its time, and a first one more time, too. It
+// returns the time of the next one; ok is false where it gets neither, for both have come to their bounds.
+func (t *trainer) relieve(first bool, work int64) (next time.Duration, ok bool) {
+	t.work, t.slow, next = max(work/8, leastWork), true, t.s.o.FitBudget
+	ok = t.work < work
+	if first && t.late < mostDoublings {
+		t.late++
+		ok = true
+	}
+	if first {
+		next = t.firstLimit()
+	}
+	return next, ok
+}
+
+// afford gives the next fit eight times the work of one that has left out something and ended in time: the first fit
+// with all of the work would be given up where there are many features. Once a fit has passed its time, only one that
+// leaves room for that work does so, as when the machine was busy or asleep.
+func (t *trainer) afford(m *model.Model, work int64, took time.Duration) {
 	switch {
-	case t.slow:
-	case len(m.Narrowed) == 0 || work >= model.StageWork/8:
+	case t.slow && took > t.s.o.FitBudget/16:
+	case len(m.Narrowed) == 0 && !t.slow || work >= model.StageWork/8:
 		t.work = 0
 	default:
 		t.work = 8 * work

@@ -18,7 +18,7 @@ import (
 // stage answers each of them or writes dead letters, goes on, and holds no memory of them in the end.
 func TestEveryDamageThroughAStage(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it sends some ten thousand messages")
+		t.Skip("SKIPPED under -short: it sends some ten thousand messages")
 	}
 	b, err := embedded.Start(embedded.Options{})
 	if err != nil {

@@ -148,7 +148,8 @@ func (o *takeover) findJudgement(ctx context.Context) error {
 	if j.EventsTo <= j.EventsFrom {
 		return nil
 	}
-	answers, err := scores.Since(ctx, t.s.o.Client, t.s.o.Topics.Scores, t.id, d.ScoresFrom, j.EventsFrom, j.EventsTo)
+	answers, err := scores.Since(ctx, t.s.o.Client, t.s.o.Topics.Scores, t.id, t.s.o.Name, d.ScoresFrom, j.EventsFrom,
+		j.EventsTo)
 	if err != nil {
 		return err
 	}

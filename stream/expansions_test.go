@@ -23,7 +23,7 @@ import (
 // is answered or dead, the messages after it are scored, and the memory stays flat.
 func TestExpansionsThroughAStage(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it decodes some gigabytes")
+		t.Skip("SKIPPED under -short: it decodes some gigabytes")
 	}
 	b, err := embedded.Start(embedded.Options{})
 	if err != nil {

@@ -88,7 +88,7 @@ func TestEachOutcomeOfALabelIsCounted(t *testing.T) {
 // some.
 func TestTheJournalIsNeverUsedUpBeforeASnapshot(t *testing.T) {
 	if testing.Short() {
-		t.Skip("makes more than a thousand transactions one by one")
+		t.Skip("SKIPPED under -short: it makes more than a thousand transactions one by one")
 	}
 	w := alone(t, 1)
 	w.Produce(100, 100, false)

@@ -16,7 +16,6 @@ import (
 	"liftstream/codec"
 	"liftstream/model"
 	"liftstream/stream/committed"
-	"liftstream/stream/scores"
 	"liftstream/stream/state"
 	"liftstream/stream/topics"
 	"liftstream/stream/txn"
@@ -49,6 +48,7 @@ type Stage struct {
 	joining    time.Time // since when that is so
 	generation int
 	tasks      []*task
+	shared     []string      // topics into which another stage writes too, in words
 	kept       map[int]*kept // left by the tasks of the generation before, by partition
 	lacks      []string      // Status.Lacking
 	untrained  string        // why the trainer publishes nothing, in words; "" = it works or runs elsewhere
@@ -143,7 +143,7 @@ func (s *Stage) Status() Status {
 		st.Waiting = append(st.Waiting, s.untrained)
 	}
 	st.Lacking = slices.Clone(s.lacks)
-	failed := s.failed
+	shared, failed := s.shared, s.failed
 	s.mu.Unlock()
 	st.Model, _ = s.models.Head()
 	st.Verdict = s.models.Verdict()
@@ -166,6 +166,7 @@ func (s *Stage) Status() Status {
 		}
 		st.Partitions = append(st.Partitions, p)
 	}
+	st.Waiting = append(st.Waiting, shared...)
 	if failed != nil {
 		st.Waiting = append(st.Waiting, "stopping: "+failed.Error())
 	} else if s.stopping() {
@@ -212,7 +213,7 @@ func (s *Stage) Run(ctx context.Context) error {
 	if err := s.patiently(ctx, func() error { return s.loadModels(ctx) }); err != nil {
 		return err
 	}
-	if other := scores.Other(&txn.Record{Headers: s.models.Headers()}, s.o.Name); other != "" && !s.o.TopicShared {
+	if other := s.otherTrainer(); other != "" {
 		s.o.Metrics.Policies.WithLabelValues(committed.TopicShared.String(), "fail").Inc()
 		return &topics.MismatchError{Problem: fmt.Sprintf("the stage %s has written the newest model of the topic %s, and "+
 			"this is the stage %s: give each stage a topic of its own (topics.model), or, where the other one has ended, set "+
@@ -247,7 +248,7 @@ func (s *Stage) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	children.Go(func() { s.watchPartitions(work, stopWork) })
+	children.Go(func() { (&watch{s, map[string]int{}}).run(work, stopWork) })
 	left := s.generations(work, stopWork, group)
 	if cause := context.Cause(work); cause != nil && !errors.Is(cause, context.Canceled) {
 		return errors.Join(cause, left)
@@ -300,29 +301,6 @@ func (s *Stage) join(text string) time.Time {
 		s.joining = s.o.Now()
 	}
 	return s.joining
-}
-
-// watchPartitions stops the stage when a topic that it reads has got more partitions: nobody would read them.
-func (s *Stage) watchPartitions(ctx context.Context, fail context.CancelCauseFunc) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(s.o.Patience / 30):
-		}
-		for _, topic := range []string{s.o.Topics.Events, s.o.Topics.Labels} {
-			if topic == "" {
-				continue
-			}
-			if n, err := s.o.Client.Partitions(ctx, topic); err == nil && n != s.partitions {
-				s.o.Metrics.Policies.WithLabelValues("partitions_added", "fail").Inc()
-				fail(&topics.MismatchError{Problem: fmt.Sprintf("topic %s had %d partitions and has %d now: "+
-					"give the topics of events, scores, labels and state as many, then start again",
-					topic, s.partitions, n)})
-				return
-			}
-		}
-	}
 }
 
 // loadModels reads the model topic to its end.

@@ -22,7 +22,7 @@ import (
 	"liftstream/stream/verify"
 )
 
-// world is a broker with the topics of one stage, and with those who work on them beside it.
+// world is a broker with the topics of one stage, and with clients that work on them beside it.
 type world struct {
 	*streamtest.World
 	feeder

@@ -55,11 +55,8 @@ func TestTwoStagesWithOneTopicOfScores(t *testing.T) {
 				t.Errorf("%q does not name %s", err, word)
 			}
 		}
-		accepted := func(x *world, c *txn.Client) Options {
-			o := x.options(c)
-			o.TopicShared = true
-			return o
-		}
+		one.end(t)
+		one = w.run(accepted(w, w.Client))
 		for range 3 {
 			m := &streamtest.Mortal{}
 			o := accepted(v, txn.NewClient(txn.Config{Brokers: v.Brokers, Dial: m.Dial, Timeout: 2 * time.Second,
@@ -87,6 +84,47 @@ func TestTwoStagesWithOneTopicOfScores(t *testing.T) {
 				t.Errorf("stage %s has answered %v of %v", x.Name, got, want)
 			}
 		}
+	})
+}
+
+// accepted returns options that accept another stage's records in the same topics.
+func accepted(x *world, c *txn.Client) Options {
+	o := x.options(c)
+	o.TopicShared = true
+	return o
+}
+
+// Two stages that start at once on an empty topic of scores find nothing of each other. The first one that sees the
+// other one's scores says so and is not ready, and goes on.
+func TestAStageWhoseTopicOfScoresGetsASecondWriter(t *testing.T) {
+	streamtest.Brokers(t, func(t *testing.T, addr string) {
+		w, v := newWorld(t, addr, 1), newWorld(t, addr, 1)
+		v.Topics.Scores = w.Topics.Scores
+		o := w.options(w.Client)
+		o.Patience = 3 * time.Second // it looks every tenth of a second
+		one := w.run(o)
+		w.Produce(10, 10, true)
+		w.caught(one)
+		two := v.run(accepted(v, v.Client))
+		v.Produce(10, 10, true)
+		v.caught(two)
+		var st Status
+		streamtest.Eventually(t, 30*time.Second, "the second stage is not shown", func() bool {
+			st = one.stage.Status()
+			return slices.ContainsFunc(st.Waiting, func(text string) bool {
+				return strings.Contains(text, v.Name) && strings.Contains(text, w.Topics.Scores)
+			})
+		})
+		if st.Ready || !st.Live {
+			t.Errorf("ready %v, live %v", st.Ready, st.Live)
+		}
+		two.end(t)
+		w.Produce(10, 10, true)
+		w.caught(one)
+		streamtest.Eventually(t, 30*time.Second, "the first stage is not ready again", func() bool {
+			return one.stage.Status().Ready
+		})
+		one.end(t)
 	})
 }
 

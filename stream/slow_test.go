@@ -3,7 +3,6 @@ package stream
 import (
 	"context"
 	"errors"
-	"net"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -20,17 +19,7 @@ func TestASlowConnectionGetsTheTimeItNeeds(t *testing.T) {
 		w := newWorld(t, addr, 1)
 		const rate = 160 << 10
 		var narrow atomic.Bool
-		slow := txn.NewClient(txn.Config{Brokers: w.Brokers, Dial: func(ctx context.Context, network, address string) (
-			net.Conn, error,
-		) {
-			c, err := (&net.Dialer{}).DialContext(ctx, network, address)
-			if err != nil || !narrow.Load() {
-				return c, err
-			}
-			return streamtest.Slow(c, rate), nil
-		}})
-		defer slow.Close()
-		o := w.options(slow)
+		o := w.options(w.SlowClient(rate, narrow.Load))
 		o.transaction = time.Second
 		o.Snapshot, o.FitRecords = time.Hour, 1<<40
 		w.Produce(100, 100, false)

@@ -127,8 +127,8 @@ type Status struct {
 	Waiting []string // the things for which it waits, in words; empty when ready
 	Held    []string // open transactions of other programs that hold events back, in words
 	Unusual []string // settings of topics that it has warned of, in words
-	// Lacking says in words why there is no model yet, or what the newest one leaves out, as the trainer of this process
-	// knows it; empty where the trainer runs elsewhere.
+	// Lacking says in words why there is no model yet, or names the features and records that the newest one leaves out.
+	// The trainer of this process tells it; it is empty where the trainer runs elsewhere.
 	Lacking    []string
 	Generation int
 	Partitions []PartitionStatus

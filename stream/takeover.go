@@ -31,7 +31,7 @@ func takeOver(ctx context.Context, t *task) error {
 	left := t.kept
 	t.kept = nil // it is used at most once, also where this attempt fails
 	t.owned, t.snapshotFirst = owned{snap: state.NewSnapshotter()}, false
-	t.dead.IDs = map[deadletter.ID]bool{}
+	t.dead.Known = deadletter.Known{IDs: map[deadletter.ID]bool{}}
 	o := &takeover{findings: findings{t: t}, x: &transaction{repairs: true}}
 	o.rerun = rerun{t: t, plan: &o.plan, x: o.x}
 	torn, err := o.endOpen(ctx)

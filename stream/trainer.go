@@ -31,8 +31,8 @@ type trainer struct {
 	waiting  *candidate
 	cold     coldStart
 	work     int64        // model.Options.Work of the next fit
-	late     int          // first fits that have passed their time
-	slow     bool         // a fit has passed its time: work only falls
+	late     int          // how often the time of the first fit was doubled
+	slow     bool         // a fit has passed its time, see afford
 	ready    *model.Model // of the cold start, fitted and not yet published
 	failures int          // steps that failed, one after the other
 }

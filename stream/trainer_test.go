@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -67,6 +68,90 @@ func TestACancelledFitIsNoFailure(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestTheWorkOfTheNextFit follows the budgets of work and the times of fits, one after the other: the first is small,
+// the next ones grow where something was left out, one that passes its time has a smaller one after it, and only a
+// quick one makes them grow again.
+func TestTheWorkOfTheNextFit(t *testing.T) {
+	const budget, never = 16 * time.Second, 100 * time.Hour
+	type fit struct {
+		first, narrowed bool
+		took            time.Duration
+		work            int64         // that it gets
+		limit           time.Duration // the time that it gets
+		last            bool          // neither gets smaller after it
+	}
+	for name, fits := range map[string][]fit{
+		"few features": {{true, false, time.Second, 1 << 30, budget, false},
+			{false, false, time.Second, 1 << 36, budget, false}, {false, false, 15 * time.Second, 1 << 36, budget, false}},
+		"many features": {{true, true, time.Second, 1 << 30, budget, false},
+			{false, true, 15 * time.Second, 1 << 33, budget, false}, {false, true, 15 * time.Second, 1 << 36, budget, false},
+			{false, true, 15 * time.Second, 1 << 36, budget, false}},
+		"too many": {{false, true, never, 1 << 36, budget, false}, {false, true, 2 * time.Second, 1 << 33, budget, false},
+			{false, true, 2 * time.Second, 1 << 33, budget, false}, {false, true, never, 1 << 33, budget, false},
+			{false, true, never, 1 << 30, budget, false}, {false, true, never, 1 << 27, budget, false},
+			{false, true, never, 1 << 26, budget, true}, {false, true, 2 * time.Second, 1 << 26, budget, false}},
+		"a busy minute": {{false, true, never, 1 << 36, budget, false}, {false, true, never, 1 << 33, budget, false},
+			{false, false, time.Second, 1 << 30, budget, false}, {false, true, time.Second, 1 << 33, budget, false},
+			{false, true, 9 * time.Second, 1 << 36, budget, false}, {false, true, 9 * time.Second, 1 << 36, budget, false}},
+		"no first one": {{true, true, never, 1 << 30, budget, false}, {true, true, never, 1 << 27, 2 * budget, false},
+			{true, true, never, 1 << 26, 4 * budget, false}, {true, true, never, 1 << 26, 8 * budget, false},
+			{true, true, never, 1 << 26, 16 * budget, false}, {true, true, never, 1 << 26, 32 * budget, false},
+			{true, true, never, 1 << 26, 64 * budget, true}, {true, true, 90 * time.Second, 1 << 26, 64 * budget, false},
+			{false, true, time.Second, 1 << 26, budget, false}, {false, true, time.Second, 1 << 29, budget, false}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			core, logs := observer.New(zap.WarnLevel)
+			tr := &trainer{s: &Stage{o: Options{Spec: &model.Spec{}, Metrics: NewMetrics(prometheus.NewRegistry()),
+				FitBudget: budget, Log: zap.New(core), Now: time.Now}}}
+			failed := 0.
+			for i, f := range fits {
+				if f.took == never {
+					failed++
+				}
+				var work int64
+				_, err := tr.bounded(t.Context(), f.first, func(ctx context.Context, spec *model.Spec) (*model.Model, error) {
+					work = spec.Options.FitWork(f.first)
+					if end, _ := ctx.Deadline(); time.Until(end) != f.limit {
+						t.Errorf("%s: fit %d has %v, want %v", name, i, time.Until(end), f.limit)
+					}
+					select {
+					case <-ctx.Done():
+						return nil, ctx.Err()
+					case <-time.After(f.took):
+					}
+					m := &model.Model{}
+					if f.narrowed {
+						m.Narrowed = []string{"something"}
+					}
+					return m, nil
+				})
+				if work != f.work {
+					t.Errorf("%s: fit %d has a budget of %d, want %d", name, i, work, f.work)
+				}
+				said := ""
+				for _, line := range logs.TakeAll() {
+					said += line.Message
+				}
+				switch {
+				case f.took < never:
+					if err != nil || said != "" {
+						t.Errorf("%s: fit %d: %v, %q", name, i, err, said)
+					}
+				case f.last:
+					if err != nil || !strings.Contains(said, "fit failed") {
+						t.Errorf("%s: fit %d: %v, %q", name, i, err, said)
+					}
+				case !errors.Is(err, errLessWork) || !strings.Contains(said, "took longer"):
+					t.Errorf("%s: fit %d: %v, %q", name, i, err, said)
+				}
+				if n := byLabel(tr.s.o.Metrics.Fits)["failed"]; n != failed {
+					t.Errorf("%s: after fit %d %v failed fits are counted, want %v", name, i, n, failed)
+				}
+			}
+		})
+	}
 }
 
 // TestTheStatusSaysWhyThereIsNoModel: as long as there is none, and no longer.

@@ -50,9 +50,7 @@ var degenerates = []degenerate{
 // TestDegenerateData runs fit, score and eval over data in which there is little or nothing to learn: every score is a
 // probability, and the report names the fault of the kernel.
 func TestDegenerateData(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED, NOT CHECKED: it takes many seconds")
-	}
+	long(t)
 	t.Chdir(t.TempDir())
 	for _, c := range degenerates {
 		t.Run(c.name, func(t *testing.T) {

@@ -152,7 +152,9 @@ func TestDemoSurvivesKill(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() { _ = last.Process.Kill() }()
-			eventually(t, "the end of the data", func() bool { return strings.Contains(errs.String(), "The page stays at") })
+			eventually(t, "the end of the data", func() bool { // the two outputs come each in their own time
+				return strings.Contains(errs.String(), "The page stays at") && strings.Contains(out.String(), "records sent")
+			})
 			want := c.total + " records sent, " + c.total + " scored, none twice, none not scored, none rejected"
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("want %q:\n%s", want, out.String())

@@ -14,9 +14,7 @@ import (
 )
 
 func TestEvalFigures(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED under -short: long computation")
-	}
+	long(t)
 	workbench(t)
 	run := func(args ...string) map[string]any {
 		t.Helper()
@@ -74,11 +72,11 @@ func TestEvalFigures(t *testing.T) {
 	}
 }
 
-// TestTriples evaluates drawn triples and those of a file, and fits to the file: comparisons by day alone give that
-// feature the largest weight. TestScoresOfAnEvaluation: --scores writes every record's score as it was before the
-// record was learnt. The log-loss of these scores is the one that eval reports, and their reasons name the record's own
-// values under every model and partition.
+// TestScoresOfAnEvaluation: --scores writes every record's score as it was before the record was learnt. The log-loss
+// of these scores is the one that eval reports, and their reasons name the record's own values under every model and
+// partition.
 func TestScoresOfAnEvaluation(t *testing.T) {
+	long(t)
 	workbench(t)
 	data, err := os.ReadFile("bank.csv")
 	if err != nil {
@@ -160,10 +158,10 @@ func TestScoresOfAnEvaluation(t *testing.T) {
 	}
 }
 
+// TestTriples evaluates drawn triples and those of a file, and fits to the file: comparisons by day alone give that
+// feature the largest weight.
 func TestTriples(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED under -short: long computation")
-	}
+	long(t)
 	workbench(t)
 	column := func(name string, row string) string {
 		header, _ := os.ReadFile("bank.csv")

@@ -13,9 +13,7 @@ import (
 
 // TestExamplesOfTheOfflineCommandsWork runs the examples of the help in a copy of the repository's examples.
 func TestExamplesOfTheOfflineCommandsWork(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED, NOT CHECKED: it takes many seconds")
-	}
+	long(t)
 	dir := t.TempDir()
 	if err := os.CopyFS(filepath.Join(dir, "cmd/liftstream/examples"), os.DirFS("examples")); err != nil {
 		t.Fatal(err)

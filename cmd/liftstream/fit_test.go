@@ -15,9 +15,7 @@ import (
 
 // Standard output in place of a file holds that file, and nothing else.
 func TestModelToStandardOutput(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED, NOT CHECKED: it takes many seconds")
-	}
+	long(t)
 	workbench(t)
 	want, err := os.ReadFile("bank.model")
 	if err != nil {
@@ -90,9 +88,7 @@ func TestSummaryShowsTheBest(t *testing.T) {
 }
 
 func TestFitIsDeterministic(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED, NOT CHECKED: it takes many seconds")
-	}
+	long(t)
 	workbench(t)
 	command(t, "fit", "-c", "bank.yaml", "bank.csv", "--model", "again.model")
 	a, err := os.ReadFile("bank.model")
@@ -109,6 +105,7 @@ func TestFitIsDeterministic(t *testing.T) {
 }
 
 func TestInspectShowsTheModel(t *testing.T) {
+	long(t)
 	workbench(t)
 	r := command(t, "inspect", "bank.model")
 	if r.status != cli.StatusDone {
@@ -125,9 +122,7 @@ func TestInspectShowsTheModel(t *testing.T) {
 // TestInitOfEveryDataSet runs the whole way from a data file: init, lint, fit, score, eval, with the configuration as
 // init wrote it.
 func TestInitOfEveryDataSet(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED under -short: long computation")
-	}
+	long(t)
 	for _, c := range []struct {
 		file, positive string
 		skip           string

@@ -14,9 +14,7 @@ import (
 
 // TestBadInput holds the message of each command on each bad input: place, fault and remedy, with status 1.
 func TestBadInput(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED, NOT CHECKED: it takes many seconds")
-	}
+	long(t)
 	workbench(t)
 	write(t, "empty.csv", "bank.csv", func(string) string { return "" })
 	write(t, "header.csv", "bank.csv", func(s string) string { return s[:strings.Index(s, "\n")+1] })
@@ -216,9 +214,7 @@ type full struct{}
 func (full) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
 
 func TestOutputThatFailsIsTheEnvironments(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED, NOT CHECKED: it takes many seconds")
-	}
+	long(t)
 	workbench(t)
 	for _, args := range [][]string{
 		{"version"},
@@ -278,9 +274,7 @@ func TestSecretsOfTheBrokerAreNotNeededOffline(t *testing.T) {
 }
 
 func TestQuietSaysNothing(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED, NOT CHECKED: it takes many seconds")
-	}
+	long(t)
 	workbench(t)
 	for _, args := range [][]string{
 		{"-q", "score", "-c", "bank.yaml", "--model", "bank.model", "bank.csv"},

@@ -29,9 +29,7 @@ func snippets(t *testing.T) (text string, all [][2]string) {
 
 // TestReadmeSnippets runs every command of the README and lints every configuration.
 func TestReadmeSnippets(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED, NOT CHECKED: it takes many seconds")
-	}
+	long(t)
 	text, all := snippets(t)
 	dir := t.TempDir()
 	if err := os.CopyFS(filepath.Join(dir, "cmd/liftstream/examples"), os.DirFS("examples")); err != nil {

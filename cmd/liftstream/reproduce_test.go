@@ -10,9 +10,7 @@ import (
 )
 
 func TestReproduceWhatShips(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED under -short: long computation")
-	}
+	long(t)
 	r := command(t, "reproduce")
 	if r.status != cli.StatusDone || strings.Contains(r.out, "DIFFERS") {
 		t.Fatalf("status %d:\n%s%s", r.status, r.out, r.err)
@@ -45,9 +43,7 @@ func TestReproduceWhatShips(t *testing.T) {
 
 // TestReproduceCovertype searches all 1,023 sets.
 func TestReproduceCovertype(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED under -short: long computation")
-	}
+	long(t)
 	data := modeltest.Shared(t, "data/covtype10.csv.gz")
 	r := command(t, "reproduce", "9", "7", "8", "--data", filepath.Dir(data))
 	if r.status != cli.StatusDone || strings.Contains(r.out, "DIFFERS") {

@@ -39,9 +39,7 @@ var orders = map[string]func(rows []string){
 // TestOrderOfRowsHasNoEffect: a file in another order gives the same model with all components, byte for byte, and the
 // same report; as of its end it does not.
 func TestOrderOfRowsHasNoEffect(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED under -short: long computation")
-	}
+	long(t)
 	workbench(t)
 	for _, name := range []string{"bank", "votes"} {
 		fit := func(data string, flags ...string) (m []byte, report map[string]any) {

@@ -28,6 +28,14 @@ func workbench(t *testing.T) {
 	}
 }
 
+// long leaves a test that takes many seconds out of a short run.
+func long(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("SKIPPED under -short: long computation")
+	}
+}
+
 // write writes a file that edit makes of another one.
 func write(t *testing.T, name, from string, edit func(string) string) {
 	t.Helper()

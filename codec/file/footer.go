@@ -61,13 +61,20 @@ func footerOf(f, data io.ReaderAt, size int64) (stream io.Reader, rest int64, ok
 		return nil, 0, true, err
 	}
 	rest = size
-	parts := []io.Reader{bytes.NewReader(schemaMessage(footer, schema, w.version))}
-	for _, b := range append(dictionaries, batches...) {
-		rest -= b.meta + b.body
-		frame, err := frameOf(f, data, b)
+	blocks := append(dictionaries, batches...)
+	version := w.version
+	if len(blocks) > 0 {
+		if version, err = versionOf(f, blocks[0]); err != nil {
+			return nil, 0, true, err
+		}
+	}
+	parts := []io.Reader{bytes.NewReader(schemaMessage(footer, schema, version))}
+	for _, b := range blocks {
+		frame, n, err := frameOf(f, data, b)
 		if err != nil {
 			return nil, 0, true, err
 		}
+		rest -= n
 		parts = append(parts, frame)
 	}
 	return io.MultiReader(append(parts, bytes.NewReader([]byte{0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0}))...), rest, true, nil
@@ -93,23 +100,56 @@ func tiled(blocks []block, end int64) error {
 	return nil
 }
 
-// frameOf is a block as a message of a stream: files before version 0.15 have no continuation mark.
-func frameOf(f, data io.ReaderAt, b block) (io.Reader, error) {
+// metaOf returns the length of the metadata of a block, and that of the prefix in front of it: files before version
+// 0.15 have no continuation mark.
+func metaOf(f io.ReaderAt, b block) (n, prefix int64, err error) {
 	var head [8]byte
 	if _, err := f.ReadAt(head[:], b.from); err != nil {
-		return nil, noEOF(err)
+		return 0, 0, noEOF(err)
 	}
-	n, prefix := int64(binary.LittleEndian.Uint32(head[:])), int64(4)
+	n, prefix = int64(binary.LittleEndian.Uint32(head[:])), int64(4)
 	if n == continuation {
 		n, prefix = int64(binary.LittleEndian.Uint32(head[4:])), 8
 	}
 	if n == 0 || n > b.meta-prefix {
-		return nil, fmt.Errorf("metadata of %d bytes at byte %d, the footer says %d", n, b.from, b.meta)
+		return 0, 0, fmt.Errorf("metadata of %d bytes at byte %d, the footer says %d", n, b.from, b.meta)
 	}
+	return n, prefix, nil
+}
+
+// versionOf reads the metadata version of a block. That of the footer may be another one: Arrow's library for C++
+// writes V5 there, also where it writes messages of V4.
+func versionOf(f io.ReaderAt, b block) (uint16, error) {
+	n, prefix, err := metaOf(f, b)
+	if err != nil {
+		return 0, err
+	}
+	meta := make([]byte, min(n, maxFooter))
+	if _, err := f.ReadAt(meta, b.from+prefix); err != nil {
+		return 0, noEOF(err)
+	}
+	w := footerWalk{b: meta}
+	version := 0
+	if at := w.field(w.u32(0), 0); at != 0 {
+		version = w.u16(at)
+	}
+	if w.bad {
+		return 0, fmt.Errorf("damaged metadata at byte %d", b.from)
+	}
+	return uint16(version), nil
+}
+
+// frameOf is a block as a message of a stream, of which so many bytes are read from data.
+func frameOf(f, data io.ReaderAt, b block) (frame io.Reader, read int64, err error) {
+	n, prefix, err := metaOf(f, b)
+	if err != nil {
+		return nil, 0, err
+	}
+	var head [8]byte
 	binary.LittleEndian.PutUint32(head[:], continuation)
 	binary.LittleEndian.PutUint32(head[4:], uint32(n))
 	return io.MultiReader(bytes.NewReader(head[:]), io.NewSectionReader(data, b.from+prefix, n),
-		io.NewSectionReader(data, b.from+b.meta, b.body)), nil
+		io.NewSectionReader(data, b.from+b.meta, b.body)), n + b.body, nil
 }
 
 // schemaMessage wraps the schema of a footer, whose table begins at byte schema, as the metadata of a message, with its
@@ -137,7 +177,7 @@ func schemaMessage(footer []byte, schema int, version uint16) []byte {
 	return m
 }
 
-// footerWalk reads the flatbuffer of a footer. A reference that leads outside makes it bad.
+// footerWalk reads the flatbuffer of a footer, or of a message. A reference that leads outside makes it bad.
 type footerWalk struct {
 	b       []byte
 	bad     bool

@@ -1,6 +1,7 @@
 package file
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/parquet/compress"
@@ -41,8 +42,11 @@ func TestLevels(t *testing.T) {
 		two := &pageHeader{kind: dataPageV2, values: n, definition: int32(len(c.bytes)), repetition: 2}
 		lists := []byte{byte(2 * n), 0}
 		page := append(append([]byte{}, lists...), c.bytes...)
-		d := depths{definition: c.most, repetition: 1}
-		if err := d.checkPage(two, append(page, 9, 9), compress.Codecs.Snappy); (err == nil) != c.good {
+		check := func(h *pageHeader, page []byte, codec compress.Compression) error {
+			d := levelCheck{depths: depths{definition: c.most, repetition: 1}, codec: codec}
+			return errors.Join(d.checkPage(h, page), d.checkPage(h, page)) // one page after the other
+		}
+		if err := check(two, append(page, 9, 9), compress.Codecs.Snappy); (err == nil) != c.good {
 			t.Errorf("%s, version 2: %v", c.name, err)
 		}
 		one := &pageHeader{kind: dataPage, values: n, definition: levelsRLE, repetition: levelsRLE}
@@ -52,14 +56,14 @@ func TestLevels(t *testing.T) {
 		}
 		page = append(page, 9, 9)
 		one.unpacked = int32(len(page))
-		if err := d.checkPage(one, page, compress.Codecs.Uncompressed); (err == nil) != c.good {
+		if err := check(one, page, compress.Codecs.Uncompressed); (err == nil) != c.good {
 			t.Errorf("%s, version 1: %v", c.name, err)
 		}
 		snappy, err := compress.GetCodec(compress.Codecs.Snappy)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := d.checkPage(one, snappy.Encode(nil, page), compress.Codecs.Snappy); (err == nil) != c.good {
+		if err := check(one, snappy.Encode(nil, page), compress.Codecs.Snappy); (err == nil) != c.good {
 			t.Errorf("%s, packed: %v", c.name, err)
 		}
 	}

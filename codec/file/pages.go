@@ -58,6 +58,7 @@ func walkPages(r io.ReaderAt, c *metadata.ColumnChunkMetaData, size int64, d dep
 	in := bufio.NewReaderSize(io.NewSectionReader(r, from, min(n+128, size-from)), 1<<16)
 	want := c.NumValues()
 	var page bytes.Buffer
+	levels := levelCheck{depths: d, codec: c.Compression()}
 	for at < want {
 		h, err := readPageHeader(in)
 		if err != nil {
@@ -90,7 +91,7 @@ func walkPages(r io.ReaderAt, c *metadata.ColumnChunkMetaData, size int64, d dep
 		if h.values < 0 || int64(h.values) > want-at {
 			return at, fmt.Errorf("a page of %d values where the footer leaves %d", h.values, want-at)
 		}
-		if err := d.checkPage(&h, page.Bytes(), c.Compression()); err != nil {
+		if err := levels.checkPage(&h, page.Bytes()); err != nil {
 			return at, err
 		}
 		at += int64(h.values)

@@ -99,7 +99,7 @@ var (
 func (c *cells) misfit(value []byte, err error) *Error {
 	e := &Error{Column: c.name, Value: cut(value), Err: err,
 		Remedy: "correct it, add the text to missing, or make the feature nominal"}
-	if d := number.Detect([]string{string(value)}); d.Read > 0 && !errors.Is(err, errText) {
+	if d := number.Detect([]string{string(value)}); d.Read > 0 && !d.Format.Plain() && !errors.Is(err, errText) {
 		e.Remedy = fmt.Sprintf("say how its numbers are written, format: %s in the configuration, or %s", d.Format, e.Remedy)
 	}
 	if errors.Is(err, errText) {

@@ -145,7 +145,8 @@ func TestWriters(t *testing.T) {
 
 // TestProgress: the reported progress adds up to the sizes of the files.
 func TestProgress(t *testing.T) {
-	paths := []string{"testdata/rows.csv", "testdata/rows.csv.gz", "testdata/rows.jsonl", "testdata/rows.arrows"}
+	paths := []string{"testdata/rows.csv", "testdata/rows.csv.gz", "testdata/rows.jsonl", "testdata/rows.arrows",
+		"testdata/rows.arrow", "testdata/rows.feather"}
 	total := int64(0)
 	if _, err := readAll(t, Options{Codec: rowsOptions(), Progress: func(n int64) { total += n }}, paths...); err != nil {
 		t.Fatal(err)

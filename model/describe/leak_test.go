@@ -90,7 +90,7 @@ var plantedNames = []string{"planted word", "planted number", "planted gap"}
 
 func TestPlantedLeaksInKnownData(t *testing.T) {
 	if testing.Short() {
-		t.Skip("SKIPPED, NOT CHECKED: it takes many seconds")
+		t.Skip("SKIPPED under -short: long computation")
 	}
 	files := []string{"bank_full.csv.gz", "adult_train.csv.gz", "telco_churn.csv", "elec2.csv.gz"}
 	positive := []string{"yes", ">50K", "Yes", "UP"}
@@ -141,7 +141,7 @@ func campaign(n int, seed uint64) ([]string, [][]string) {
 
 func TestPlantedLeaks(t *testing.T) {
 	if testing.Short() {
-		t.Skip("SKIPPED, NOT CHECKED: it takes many seconds")
+		t.Skip("SKIPPED under -short: long computation")
 	}
 	for seed := range uint64(20) {
 		for _, n := range []int{1500, 12000} {

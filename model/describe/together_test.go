@@ -93,7 +93,7 @@ func TestKindsOfLeaks(t *testing.T) {
 // and so do the rest together. Each of them gets a comment, and none is taken out.
 func TestGoodFeaturesStay(t *testing.T) {
 	if testing.Short() {
-		t.Skip("SKIPPED, NOT CHECKED: it takes many seconds")
+		t.Skip("SKIPPED under -short: long computation")
 	}
 	for _, classes := range []int{2, 5} {
 		for seed := range uint64(10) {

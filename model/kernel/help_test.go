@@ -87,7 +87,7 @@ func stream(t testing.TB, name, positive string, leave ...string) (*model.Schema
 // worse by more than .001 nats.
 func TestHelps(t *testing.T) {
 	if testing.Short() {
-		t.Skip("SKIPPED, NOT CHECKED: whole streams, and -short is set")
+		t.Skip("SKIPPED under -short: whole streams")
 	}
 	for _, c := range []struct {
 		file, positive string

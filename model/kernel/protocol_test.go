@@ -149,7 +149,7 @@ func protocol(f Family) *ProtocolOptions {
 // TestTriplesShort measures the first three splits of the smallest sets against earlier results.
 func TestTriplesShort(t *testing.T) {
 	if testing.Short() {
-		t.Skip("SKIPPED, NOT CHECKED: it takes many seconds")
+		t.Skip("SKIPPED under -short: long computation")
 	}
 	splits := readSplits(t)
 	for set, want := range map[string][2]float64{"iris": {.88, .88}, "wine": {.89, .97}, "balance_scale": {.52, .87}} {

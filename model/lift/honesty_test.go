@@ -102,7 +102,7 @@ func permuted(t *testing.T, ev *model.Evidence, runs int) {
 // together.
 func TestValidatedIntervalsCoverTheLaterLift(t *testing.T) {
 	if testing.Short() {
-		t.Skip("SKIPPED, NOT CHECKED: it takes many seconds")
+		t.Skip("SKIPPED under -short: long computation")
 	}
 	adult := table(t, "data/adult_train.csv.gz", []string{"<=50K", ">50K"})
 	for name, ev := range map[string]*model.Evidence{"adult": adult, "bank": bank(t)} {

@@ -122,7 +122,7 @@ func TestManyLevelsDoNotLead(t *testing.T) {
 // interval above 0; the intervals of windows searched in planted rates hold their true eta.
 func TestWindowIntervals(t *testing.T) {
 	if testing.Short() {
-		t.Skip("SKIPPED, NOT CHECKED: it takes many seconds")
+		t.Skip("SKIPPED under -short: long computation")
 	}
 	runs := 40
 	if os.Getenv("LIFTSTREAM_LONG") != "" {

@@ -16,7 +16,7 @@ import (
 // 1e-12 of the greatest total weight otherwise.
 func TestRetractSequences(t *testing.T) {
 	if testing.Short() {
-		t.Skip("SKIPPED, NOT CHECKED: it takes many seconds")
+		t.Skip("SKIPPED under -short: long computation")
 	}
 	for kind, weights := range map[string][]float64{
 		"whole": {1, 1, 2, 3, 0},

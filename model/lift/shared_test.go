@@ -194,7 +194,7 @@ func readOracle(t testing.TB, name, data string) (*oracle, *model.Evidence) {
 // TestProfilesAgainstOracles compares the best 100 profiles of up to three features, missing values set by set.
 func TestProfilesAgainstOracles(t *testing.T) {
 	if testing.Short() {
-		t.Skip("SKIPPED, NOT CHECKED: it takes many seconds")
+		t.Skip("SKIPPED under -short: long computation")
 	}
 	for _, c := range oracles {
 		t.Run(c[0], func(t *testing.T) {

@@ -92,7 +92,7 @@ func TestMethod(t *testing.T) {
 // scores new records better for it.
 func TestFittedWeights(t *testing.T) {
 	if testing.Short() {
-		t.Skip("SKIPPED, NOT CHECKED: it takes many seconds")
+		t.Skip("SKIPPED under -short: long computation")
 	}
 	g := local.WideSubspaces(1)
 	s := g.Schema()

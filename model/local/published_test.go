@@ -254,7 +254,7 @@ func TestNothingTells(t *testing.T) {
 // TestNoiseIsNotPublished adds columns of noise to shipped records.
 func TestNoiseIsNotPublished(t *testing.T) {
 	if testing.Short() {
-		t.Skip("SKIPPED, NOT CHECKED: it takes many seconds")
+		t.Skip("SKIPPED under -short: long computation")
 	}
 	readNoisy(t, "M", 0, []string{"fold"}, "testdata/wdbc.csv.gz").check(t, "wdbc", 10, nil)
 }
@@ -263,7 +263,7 @@ func TestNoiseIsNotPublished(t *testing.T) {
 // records whose last campaign was a success and looks for the features that decide their scores.
 func TestWhatTellsIsPublished(t *testing.T) {
 	if testing.Short() {
-		t.Skip("SKIPPED, NOT CHECKED: some minutes")
+		t.Skip("SKIPPED under -short: it takes some minutes")
 	}
 	bank := readNoisy(t, "yes", 0, []string{"duration"}, modeltest.Shared(t, "data/bank_full.csv.gz"))
 	j := slices.IndexFunc(bank.schema.Features, func(f model.Feature) bool { return f.Name == "poutcome" })

@@ -13,7 +13,7 @@ import (
 // the weights; evidence is counted in records.
 func TestTheScaleOfWeightsChangesNothing(t *testing.T) {
 	if testing.Short() {
-		t.Skip("SKIPPED, NOT CHECKED: it takes many seconds")
+		t.Skip("SKIPPED under -short: long computation")
 	}
 	s := modeltest.Schema()
 	l, ex := modeltest.Generate(s, 900, 7)

@@ -8,9 +8,13 @@ import (
 	"liftstream/model/wire"
 )
 
-// namedFormat is the version of the binary forms of a scorecard with other blocks than Options.Founding: the names and
-// sizes of its blocks stand behind the shape.
-const namedFormat = 4
+// namedFormat and namedStateFormat are the versions of the binary forms of a scorecard with other blocks than
+// Options.Founding: the names and sizes of its blocks stand behind the shape. namedFormat is that of a part, and was
+// that of a state.
+const (
+	namedFormat      = 4
+	namedStateFormat = 6
+)
 
 // maxBlocks bounds the blocks of a form, and maxInputs the inputs of one.
 const (
@@ -34,11 +38,11 @@ func (p *plan) founded() bool {
 }
 
 // appendFormat appends the version, which is unnamed where the blocks need no names, the shape and the blocks.
-func (p *plan) appendFormat(b []byte, unnamed uint64) []byte {
+func (p *plan) appendFormat(b []byte, unnamed, named uint64) []byte {
 	if p.founded() {
 		return p.appendShape(wire.AppendUvarint(b, unnamed))
 	}
-	b = p.appendShape(wire.AppendUvarint(b, namedFormat))
+	b = p.appendShape(wire.AppendUvarint(b, named))
 	b = wire.AppendUvarint(b, uint64(len(p.opt.Blocks)))
 	for _, x := range p.opt.Blocks {
 		b = wire.AppendUvarint(wire.AppendString(b, x.Name), uint64(x.Inputs))
@@ -46,12 +50,12 @@ func (p *plan) appendFormat(b []byte, unnamed uint64) []byte {
 	return b
 }
 
-// readFormat reads the beginning of a form: its version, and the plan of its blocks, which is p itself where they are
-// those of p.
-func (p *plan) readFormat(r *wire.Reader) (format uint64, from *plan, err error) {
+// readFormat reads the beginning of a form: its version, which is at most newest, and the plan of its blocks, which is
+// p itself where they are those of p.
+func (p *plan) readFormat(r *wire.Reader, newest uint64) (format uint64, from *plan, err error) {
 	format = r.Uvarint()
-	if r.Err() == nil && format != stateFormat && format != beforeKeys && format != namedFormat {
-		return 0, nil, fmt.Errorf("decoding scorecard: format %d, this build reads %d to %d", format, beforeKeys, namedFormat)
+	if r.Err() == nil && (format < beforeKeys || format > newest) {
+		return 0, nil, fmt.Errorf("decoding scorecard: format %d, this build reads %d to %d", format, beforeKeys, newest)
 	}
 	shape := make([]uint64, len(p.shape()))
 	for i := range shape {
@@ -61,7 +65,7 @@ func (p *plan) readFormat(r *wire.Reader) (format uint64, from *plan, err error)
 	if blocks == nil {
 		blocks = p.opt.Blocks
 	}
-	if format == namedFormat {
+	if format == namedFormat || format == namedStateFormat {
 		blocks = p.readBlocks(r)
 	}
 	if err := r.Err(); err != nil {

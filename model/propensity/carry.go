@@ -44,6 +44,7 @@ func (m *move) scorecard(old *Scorecard) *Scorecard {
 	}
 	n.clock, n.prior, n.cal.weight, n.mix, n.learnt = old.clock, old.prior, old.cal.weight, old.mix, old.learnt
 	n.adopted, n.lag, n.mass, n.others = old.adopted, old.lag, old.mass, old.others
+	n.res = m.residuals(old.res)
 	if old.axes != nil {
 		n.axes = m.axes(old.axes)
 	}
@@ -53,6 +54,22 @@ func (m *move) scorecard(old *Scorecard) *Scorecard {
 	}
 	n.derive()
 	return n
+}
+
+// residuals moves the last layer. The errors of two classes are opposites.
+func (m *move) residuals(old residuals) residuals {
+	r := m.to.newResiduals()
+	r.w, r.g, r.share, r.lag = old.w, old.g, old.share, old.lag
+	from, to := m.from.margins, m.to.margins
+	for j := range m.to.residuals {
+		for k := range from {
+			r.mean[j*to+m.margin(k)] = old.mean[j*from+k]
+		}
+		if from == 1 && to > 1 {
+			r.mean[j*to] = -old.mean[j]
+		}
+	}
+	return r
 }
 
 // move takes the tables of one schema to those of another.

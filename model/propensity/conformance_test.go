@@ -53,7 +53,7 @@ func TestConformance(t *testing.T) {
 			}
 			golden := ""
 			if name == "two" {
-				golden = "testdata/format-1.gz"
+				golden = "testdata/format-5.gz"
 			}
 			if name == "two" || name == "many" {
 				records = 1800 // enough for a batch

@@ -13,7 +13,7 @@ import (
 // log-scores and pi_j = p_j/(1-p_t) for j != t, ln(p_t/(1-p_t)) = u_t - sum_j pi_j u_j + sum_j pi_j ln pi_j, which is
 // linear in u: a feature's effect is its part of u_t less its mean part of the others, and the entropy belongs to the
 // intercept. With Options.Follow no effect has another sign than its lift. The share of the calibrated experts beyond
-// that of the raw ones is the calibration's, and so is the loss by clipping.
+// that of the raw ones is the calibration's, and so are the slope of the last layer and the loss by clipping.
 func (s *Scorecard) Effects(row model.Row, pending []float64, target int32, dst []model.Reason) []model.Reason {
 	var m memory
 	if s.axes != nil && len(pending) == s.memorySize() {
@@ -34,10 +34,10 @@ func (s *Scorecard) Effects(row model.Row, pending []float64, target int32, dst 
 	dir := s.direct(m, int(target))
 	var total, sum float64
 	if K == 1 {
-		total = dir[0] * clip(s.mixed2(m), maxLogit)
+		total = dir[0] * clip(s.res.published(m, 0), maxLogit)
 	} else {
 		p := s.prob[:K]
-		s.mixedN(m, p)
+		s.published(m, p)
 		total = math.Log(p[target] / (1 - p[target]))
 	}
 	lift := func(i int) (e float64) { // of shared input i
@@ -96,6 +96,9 @@ func (s *Scorecard) Effects(row model.Row, pending []float64, target int32, dst 
 		at += block.Inputs
 		term(model.TermOf(b), e)
 	}
+	if s.plan.residuals > 0 {
+		term(model.TermRecent, s.res.effect(m, dir))
+	}
 	term(model.TermCalibration, total-sum)
 	return dst
 }
@@ -137,7 +140,7 @@ func (s *Scorecard) direct(m memory, target int) []float64 {
 		dir[0] = float64(2*target - 1)
 		return dir
 	}
-	s.mixedN(m, dir)
+	s.published(m, dir)
 	rest := 1 - dir[target]
 	for k := range dir {
 		dir[k] = -dir[k] / rest

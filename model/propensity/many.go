@@ -82,11 +82,21 @@ func (s *Scorecard) scoreN(row model.Row, inputs []float64, m memory, p []float6
 		}
 	}
 	m.learnt[0] = s.learnt
-	s.mixedN(m, p)
+	s.mixN(m, m.mixed)
+	s.res.remember(m)
+	s.published(m, p)
 }
 
-// mixedN writes the mixture's propensities of remembered margins: the softmax of the mixed log-probabilities.
-func (s *Scorecard) mixedN(m memory, p []float64) {
+// published writes the propensities of a remembered score: the softmax of its log-scores.
+func (s *Scorecard) published(m memory, p []float64) {
+	for c := range p {
+		p[c] = s.res.published(m, c)
+	}
+	softmax(p)
+}
+
+// mixN writes the mixture's log-scores of remembered margins.
+func (s *weights) mixN(m memory, p []float64) {
 	K := s.margins
 	clear(p)
 	for k := range cards {
@@ -95,7 +105,6 @@ func (s *Scorecard) mixedN(m memory, p []float64) {
 			p[c] += s.mix.q[2*k]*z[c] + s.mix.q[2*k+1]*cal[c]
 		}
 	}
-	softmax(p)
 }
 
 // softmax turns log-scores into probabilities, none below exp(-maxLogit) of the largest.
@@ -161,6 +170,7 @@ func (s *weights) marginsN(x, own, z []float64) {
 func (s *Scorecard) learnN(y int, weight float64, m memory) {
 	K, H := s.margins, s.horizons
 	x, own, then := m.shared, m.own, m.raw
+	s.res.learnN(y, weight/s.unit, s.behind, m, &s.tuning)
 	var like [experts]float64
 	s.cal.next()
 	for k := range cards {

@@ -9,11 +9,14 @@ type memory struct {
 	raw        []float64 // cards x margins: log-odds of two classes, log-scores of more
 	calibrated []float64 // the same after calibration
 	learnt     []float64 // one number: of the records that had been learnt when this one was scored
+	// mixed and corrected are log-scores by margin, without and with the last layer, and errors its inputs, half-lives x
+	// margins. They stand at the end: memories of former builds end before them, and are read as if these were NaN.
+	mixed, corrected, errors []float64
 }
 
 // memorySize is the number of numbers of a memory. It depends on the options and the schema alone.
 func (p *layout) memorySize() int {
-	return p.slots*p.margins + 1 + p.linear + experts*p.margins + 1
+	return p.slots*p.margins + 1 + p.linear + experts*p.margins + 1 + (2+p.residuals)*p.margins
 }
 
 // memoryOf returns numbers, memorySize of them, by their meaning.
@@ -27,6 +30,11 @@ func (p *layout) memoryOf(numbers []float64) (m memory) {
 	at, n = n, n+cards*p.margins
 	m.calibrated = numbers[at:n:n]
 	m.learnt = numbers[n : n+1 : n+1]
+	at, n = n+1, n+1+p.margins
+	m.mixed = numbers[at:n:n]
+	at, n = n, n+p.margins
+	m.corrected = numbers[at:n:n]
+	m.errors = numbers[n:]
 	return m
 }
 
@@ -45,6 +53,9 @@ func (m *memory) set(o memory) {
 	copy(m.raw, o.raw)
 	copy(m.calibrated, o.calibrated)
 	copy(m.learnt, o.learnt)
+	copy(m.mixed, o.mixed)
+	copy(m.corrected, o.corrected)
+	copy(m.errors, o.errors)
 }
 
 // clear makes m the memory of a record that was scored without a structure.
@@ -54,4 +65,7 @@ func (m *memory) clear() {
 	clear(m.raw)
 	clear(m.calibrated)
 	clear(m.learnt)
+	clear(m.mixed)
+	clear(m.corrected)
+	clear(m.errors)
 }

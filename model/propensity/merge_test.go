@@ -253,7 +253,7 @@ func TestSince(t *testing.T) {
 // of a state which is lost. Its counts are those of now, and the partition forgets them by its own clock.
 func TestShareOfAnotherClock(t *testing.T) {
 	if testing.Short() {
-		t.Skip("SKIPPED, NOT CHECKED: it takes many seconds")
+		t.Skip("SKIPPED under -short: long computation")
 	}
 	for name, schema := range schemas() {
 		l, ex := modeltest.Generate(schema, 3000, 6)

@@ -86,6 +86,8 @@ type tuning struct {
 	late float64
 	// blindStart learns from memories of the time before the first record was learnt, too.
 	blindStart bool
+	// corrects is set where the mixture is corrected by its own errors of late.
+	corrects bool
 }
 
 // standard are the settings that TestThresholds bounds; those of METHOD.md 6.1 did worse on bank marketing without
@@ -102,6 +104,7 @@ var standard = tuning{
 	few:        20,
 	smoothing:  true,
 	late:       30,
+	corrects:   true,
 }
 
 const (
@@ -137,6 +140,8 @@ type layout struct {
 	slots   int // shared inputs: features x horizons, horizons, external
 	knots   int // of each table of the calibration
 	levels  int // most levels of a nominal feature that get cells of their own
+	// residuals is the number of half-lives over which errors are remembered.
+	residuals int
 }
 
 // plan holds everything that schema and options fix for ever.
@@ -160,6 +165,9 @@ func newPlanOf(opt Options, s *model.Schema, t tuning) *plan {
 	if p.classes == 2 {
 		p.margins = 1
 	}
+	if t.corrects {
+		p.residuals = residualInputs
+	}
 	p.choose()
 	p.levels = affordable(p.features, p.classes)
 	p.soften()
@@ -175,7 +183,7 @@ func newPlanOf(opt Options, s *model.Schema, t tuning) *plan {
 	return p
 }
 
-// mostLevels bounds the levels of a nominal feature that get cells of their own, whatever other features there are.
+// mostLevels bounds the levels of a nominal feature that get cells of their own, other features apart.
 func mostLevels(classes int) int { return min(model.MaxLevels, max(64, maxTable/classes)) }
 
 // fewestLevels get cells of their own, however many features there are.

@@ -31,7 +31,7 @@ type contribution struct {
 }
 
 func (p *plan) appendPart(b []byte, m *part) []byte {
-	b = p.appendFormat(b, partFormat)
+	b = p.appendFormat(b, partFormat, namedFormat)
 	b = p.appendAxes(b, m.axes)
 	b = p.appendBatch(b, m.batch)
 	b = p.appendKeys(b, m.keys)
@@ -75,7 +75,7 @@ func (p *plan) readKeys(r *wire.Reader) [][]uint64 {
 
 func (p *plan) readPart(b []byte) (*part, error) {
 	r := wire.NewReader(b)
-	format, from, err := p.readFormat(r)
+	format, from, err := p.readFormat(r, namedFormat)
 	if err != nil {
 		return nil, err
 	}

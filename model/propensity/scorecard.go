@@ -12,9 +12,14 @@ import (
 type Scorecard struct {
 	weights
 	cal calibration
+	res residuals
 
 	// Room to work: classes each.
 	probs, prob, logits []float64
+
+	// behind is the number of records that were learnt between the score and the label of the one that is being learnt, -1
+	// where its score is not known any more.
+	behind float64
 }
 
 var _ model.Scorecard = (*Scorecard)(nil)
@@ -22,7 +27,7 @@ var _ model.Scorecard = (*Scorecard)(nil)
 func newScorecard(p *plan) *Scorecard {
 	s := emptyScorecard(p)
 	s.clock, s.prior, s.cal.weight, s.mix.own = newClock(len(p.half)), ones(len(p.half)), 1, evenly()
-	s.cur = p.prior0()
+	s.cur, s.res = p.prior0(), p.newResiduals()
 	s.derive()
 	return s
 }
@@ -129,10 +134,14 @@ func (s *Scorecard) LearnScored(ex *model.Example, inputs, pending []float64) {
 		m := s.tmp
 		if s.Remembers(pending) {
 			m = s.memoryOf(pending)
-			s.lag += (max(s.learnt-m.learnt[0], 0) - s.lag) / lagMemory
+			s.behind = max(s.learnt-m.learnt[0], 0)
+			s.lag += (s.behind - s.lag) / lagMemory
 			m = s.current(m)
 		} else {
 			s.inputsOf(ex.Row, inputs, m, s.prob)
+			if s.behind = -1; len(pending) == 0 || s.learnt == 0 {
+				s.behind = 0
+			}
 		}
 		s.weigh(w, 1)
 		s.grow(ex.Row)

@@ -9,8 +9,10 @@ import (
 
 // stateFormat and partFormat are the versions of the binary forms; FORMAT.md describes them.
 const (
-	stateFormat = 3
+	stateFormat = 5
 	partFormat  = 3
+	// beforeErrors is the last format of a state without the last layer.
+	beforeErrors = 4
 	// beforeKeys is the last format of both that does not say which inputs the weights belong to, which the numbers of the
 	// inputs at the time do, nor the sums of weights and their squares: all records are taken to weigh 1. The class counts
 	// of its states contain the pseudo-records.
@@ -19,7 +21,7 @@ const (
 
 // AppendState appends the state in the form that FORMAT.md describes.
 func (s *Scorecard) AppendState(b []byte) []byte {
-	b = s.appendFormat(b, stateFormat)
+	b = s.appendFormat(b, stateFormat, namedStateFormat)
 	b = wire.AppendBool(b, s.axes != nil)
 	if s.axes != nil {
 		b = s.appendAxes(b, s.axes)
@@ -42,13 +44,13 @@ func (s *Scorecard) AppendState(b []byte) []byte {
 		b = wire.AppendUvarint(b, k)
 		b = wire.AppendFloat(b, s.since[e])
 	}
-	return b
+	return s.res.append(b)
 }
 
 // LoadState replaces the state by the form that AppendState wrote under the same schema and options.
 func (s *Scorecard) LoadState(b []byte) error {
 	r := wire.NewReader(b)
-	format, from, err := s.plan.readFormat(r)
+	format, from, err := s.plan.readFormat(r, namedStateFormat)
 	if err != nil {
 		return err
 	}
@@ -101,6 +103,9 @@ func (s *Scorecard) LoadState(b []byte) error {
 				r.Fail(errNumber)
 			}
 		}
+	}
+	if n.res = s.newResiduals(); format > beforeErrors {
+		n.res = s.readResiduals(r)
 	}
 	if r.Err() == nil {
 		s.checkLive(r, n)

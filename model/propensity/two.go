@@ -59,14 +59,13 @@ func (s *Scorecard) score2(row model.Row, inputs []float64, m memory) float64 {
 
 	z := s.margins2(x, m.own)
 	copy(m.raw, z[:])
-	var sum float64
 	for k := range cards {
-		cal := s.cal.calibrated(s.cal.table(s.cur.knot, k), z[k], s.unit)
-		m.calibrated[k] = cal
-		sum += s.mix.q[2*k]*z[k] + s.mix.q[2*k+1]*cal
+		m.calibrated[k] = s.cal.calibrated(s.cal.table(s.cur.knot, k), z[k], s.unit)
 	}
 	m.learnt[0] = s.learnt
-	return sum
+	m.mixed[0] = s.mixed2(m)
+	s.res.remember(m)
+	return s.res.published(m, 0)
 }
 
 func safe(v float64) float64 {
@@ -171,6 +170,7 @@ func (s *weights) margins2(x, own []float64) (z [cards]float64) {
 func (s *Scorecard) learn2(y int, weight float64, m memory) {
 	x, own, raw := m.shared, m.own, m.raw
 	sign, target := float64(2*y-1), float64(y)
+	s.res.learn2(y, weight/s.unit, s.behind, m, &s.tuning)
 	var like [experts]float64
 	var r [cards]float64
 	s.cal.next()

@@ -120,7 +120,7 @@ func TestFilesHaveNoOrder(t *testing.T) {
 // TestMeanOfAFileIsItsRate: for any rate down to one in a thousand, and any change along the file.
 func TestMeanOfAFileIsItsRate(t *testing.T) {
 	if testing.Short() {
-		t.Skip("SKIPPED, NOT CHECKED: it takes many seconds")
+		t.Skip("SKIPPED under -short: long computation")
 	}
 	for _, base := range []float64{-8, -3, 0} {
 		x := drawn(20000, 6, func(l int, x float64) float64 { return base + float64(l)/4 + x/40 })

@@ -67,8 +67,8 @@ func Bound(d *codec.Decoder, r *txn.Record, bad []codec.RowError, largest int64)
 
 // Make calls write for each dead letter of the message r, the last one that d has read, with the bad rows or the error
 // that it has returned. now becomes the time at which the message was first seen: of one that was refused for its time,
-// or a row of it, the time by which it was judged. A header has the timestamp of the
-// message: that of the letter may be another.
+// or a row of it, the time by which it was judged. A header has the timestamp of the message: that of the letter may be
+// another.
 func Make(
 	d *codec.Decoder, r *txn.Record, from Origin, bad []codec.RowError, err error, now time.Time, write func(Letter),
 ) {

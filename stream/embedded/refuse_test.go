@@ -7,8 +7,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// TestALostBatchRefusesTheWholeRequest: a producer of which one batch could not be written is refused, whichever
-// partition of its next requests that was.
+// TestALostBatchRefusesTheWholeRequest: a producer of which one batch could not be written is refused, in each
+// partition of its next requests.
 func TestALostBatchRefusesTheWholeRequest(t *testing.T) {
 	for lost := range int32(3) {
 		d := newDisk(t.TempDir())

@@ -246,7 +246,7 @@ func TestTheLabelsOfAJournalRecordComeBeforeItsModel(t *testing.T) {
 }
 
 // TestEachTopicIsJudgedByItsOwnTimes: a replay judges a message of labels by the time that the transaction of this
-// message had, whatever the time for the event of the same offset.
+// message had, and not by the time for the event of the same offset.
 func TestEachTopicIsJudgedByItsOwnTimes(t *testing.T) {
 	w, o := filled(t)
 	o.Codec.Future = 5 * time.Minute

@@ -17,27 +17,16 @@ import (
 func TestLettersThatComeMeanwhileWait(t *testing.T) {
 	streamtest.Brokers(t, func(t *testing.T, addr string) {
 		w := streamtest.NewWorld(t, addr, 1)
-		d, err := codec.NewDecoder(w.Codec())
-		if err != nil {
-			t.Fatal(err)
-		}
 		value := make([]byte, 600<<10) // the letters of the beginning take more than one answer
 		for i := range value {
 			value[i] = byte(i * i >> 8)
 		}
 		for i := range 10 {
-			r := &txn.Record{Value: value, Offset: int64(i), Time: time.UnixMilli(5000)}
+			r := txn.Record{Value: value, Offset: int64(i), Time: time.UnixMilli(5000)}
 			if i == 0 {
 				r.Headers = []txn.Header{{Key: deadletter.HeaderReplays, Value: []byte("3")}}
 			}
-			deadletter.Make(d, r, deadletter.Origin{Topic: w.Topics.Events, Stage: codec.StageEvents}, nil,
-				errors.New("by the test"), time.Unix(1, 0), func(l deadletter.Letter) {
-					l.Record.Topic = w.Topics.Dead
-					err = errors.Join(err, w.Client.Produce(t.Context(), []txn.Record{l.Record}, txn.None))
-				})
-		}
-		if err != nil {
-			t.Fatal(err)
+			w.WriteLetters(errors.New("by the test"), time.Unix(1, 0), nil, r)
 		}
 		told := map[resend.Outcome]int{}
 		o := options(w, w.Client, told)

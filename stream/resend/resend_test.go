@@ -2,6 +2,7 @@ package resend_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -20,24 +21,13 @@ import (
 // post writes n letters of whole messages of partition 0 to the dead-letter topic, as a stage does.
 func post(t *testing.T, w *streamtest.World, from, n int, reason codec.Reason, headers ...txn.Header) {
 	t.Helper()
-	d, err := codec.NewDecoder(w.Codec())
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out []txn.Record
+	var messages []txn.Record
 	for i := from; i < from+n; i++ {
-		r := &txn.Record{Key: []byte("k"), Value: fmt.Appendf(nil, "letter %d", i), Offset: int64(i),
-			Time: time.UnixMilli(5000), Headers: append([]txn.Header{{Key: "trace", Value: []byte("7")}}, headers...)}
-		deadletter.Make(d, r, deadletter.Origin{Name: w.Name, Topic: w.Topics.Events, Stage: codec.StageEvents}, nil,
-			&codec.MessageError{Reason: reason, Err: fmt.Errorf("by the test")}, time.Unix(int64(i), 0),
-			func(l deadletter.Letter) {
-				l.Record.Topic = w.Topics.Dead
-				out = append(out, l.Record)
-			})
+		messages = append(messages, txn.Record{Key: []byte("k"), Value: fmt.Appendf(nil, "letter %d", i), Offset: int64(i),
+			Time: time.UnixMilli(5000), Headers: append([]txn.Header{{Key: "trace", Value: []byte("7")}}, headers...)})
 	}
-	if err := w.Client.Produce(t.Context(), out, txn.Lz4); err != nil {
-		t.Fatal(err)
-	}
+	w.WriteLetters(&codec.MessageError{Reason: reason, Err: errors.New("by the test")}, time.Unix(int64(from), 0), nil,
+		messages...)
 }
 
 func options(w *streamtest.World, c *txn.Client, told map[resend.Outcome]int) resend.Options {

@@ -1,16 +1,12 @@
 package resend
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"testing"
 	"time"
 
-	"liftstream/codec"
-	"liftstream/stream/deadletter"
 	"liftstream/stream/streamtest"
 	"liftstream/stream/txn"
 )
@@ -20,35 +16,17 @@ func TestASlowConnectionGetsTheTimeItNeeds(t *testing.T) {
 	streamtest.Brokers(t, func(t *testing.T, addr string) {
 		streamtest.KeepsTimeouts(t)
 		w := streamtest.NewWorld(t, addr, 1)
-		d, err := codec.NewDecoder(w.Codec())
-		if err != nil {
-			t.Fatal(err)
-		}
 		noise := rand.NewChaCha8([32]byte{})
+		var messages []txn.Record
 		for i := range 3 {
 			value := make([]byte, 700<<10)
 			if _, err := noise.Read(value); err != nil {
 				t.Fatal(err)
 			}
-			deadletter.Make(d, &txn.Record{Value: value, Offset: int64(i), Time: time.UnixMilli(5000)},
-				deadletter.Origin{Topic: w.Topics.Events, Stage: codec.StageEvents}, nil, errors.New("by the test"),
-				time.Now(), func(l deadletter.Letter) {
-					l.Record.Topic = w.Topics.Dead
-					if err := w.Client.Produce(t.Context(), []txn.Record{l.Record}, txn.None); err != nil {
-						t.Fatal(err)
-					}
-				})
+			messages = append(messages, txn.Record{Value: value, Offset: int64(i), Time: time.UnixMilli(5000)})
 		}
-		slow := txn.NewClient(txn.Config{Brokers: w.Brokers, Dial: func(ctx context.Context, network, address string) (
-			net.Conn, error,
-		) {
-			c, err := (&net.Dialer{}).DialContext(ctx, network, address)
-			if err != nil {
-				return nil, err
-			}
-			return streamtest.Slow(c, 1<<20), nil
-		}})
-		defer slow.Close()
+		w.WriteLetters(errors.New("by the test"), time.Now(), nil, messages...)
+		slow := w.SlowClient(1<<20, func() bool { return true })
 		began, sent := time.Now(), 0
 		if err := Run(t.Context(), Options{Client: slow, Name: w.Name, Dead: w.Topics.Dead,
 			Targets: map[string]int{w.Topics.Events: 1}, Patience: 20 * time.Second, Now: time.Now, timeout: time.Second,

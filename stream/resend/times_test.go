@@ -1,7 +1,6 @@
 package resend_test
 
 import (
-	"context"
 	"math"
 	"strconv"
 	"strings"
@@ -9,7 +8,6 @@ import (
 	"time"
 
 	"liftstream/codec"
-	"liftstream/stream/deadletter"
 	"liftstream/stream/resend"
 	"liftstream/stream/streamtest"
 	"liftstream/stream/txn"
@@ -25,26 +23,6 @@ func timed(t *testing.T, w *streamtest.World, events, dead map[string]string) {
 		txn.TopicSpec{Name: w.Topics.Dead, Partitions: 1, Replication: 1, Configs: dead}); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// letterOf writes the letter of a message with that timestamp. change, where set, changes the letter before.
-func letterOf(t *testing.T, w *streamtest.World, offset int64, at, now time.Time, change func(*txn.Record)) {
-	t.Helper()
-	d, err := codec.NewDecoder(w.Codec())
-	if err != nil {
-		t.Fatal(err)
-	}
-	deadletter.Make(d, &txn.Record{Value: []byte("x"), Offset: offset, Time: at},
-		deadletter.Origin{Topic: w.Topics.Events, Stage: codec.StageEvents}, nil,
-		&codec.MessageError{Reason: codec.ReasonFuture}, now, func(l deadletter.Letter) {
-			l.Record.Topic = w.Topics.Dead
-			if change != nil {
-				change(&l.Record)
-			}
-			if err := w.Client.Produce(t.Context(), []txn.Record{l.Record}, txn.None); err != nil {
-				t.Fatal(err)
-			}
-		})
 }
 
 // former takes the time out of the headers, as former builds wrote letters.
@@ -88,7 +66,8 @@ func TestTheTimeOfTheMessageIsSentAgain(t *testing.T) {
 			t.Run(c.name, func(t *testing.T) {
 				w := streamtest.NewWorld(t, addr, 1)
 				timed(t, w, c.events, c.dead)
-				letterOf(t, w, 0, c.at, now, c.change)
+				w.WriteLetters(&codec.MessageError{Reason: codec.ReasonFuture}, now, c.change,
+					txn.Record{Value: []byte("x"), Time: c.at})
 				told := map[resend.Outcome]int{}
 				o := options(w, txn.NewClient(txn.Config{Brokers: w.Brokers}), told)
 				defer o.Client.Close()
@@ -125,7 +104,8 @@ func TestTheTimeOutlivesTwoReplays(t *testing.T) {
 		w := streamtest.NewWorld(t, addr, 1)
 		at, now := time.UnixMilli(5000), time.UnixMilli(20_000)
 		own := txn.Header{Key: codec.HeaderTime, Value: []byte("77")}
-		letterOf(t, w, 0, at, now, func(r *txn.Record) { r.Headers = append([]txn.Header{own}, r.Headers...) })
+		w.WriteLetters(&codec.MessageError{Reason: codec.ReasonFuture}, now, nil,
+			txn.Record{Value: []byte("x"), Time: at, Headers: []txn.Header{own}})
 		o := options(w, w.Client, map[resend.Outcome]int{})
 		o.Most = 9
 		for i := range 3 {
@@ -143,19 +123,8 @@ func TestTheTimeOutlivesTwoReplays(t *testing.T) {
 			if strings.Join(times, " ") != "77 5000" {
 				t.Errorf("after replay %d: times %q", i+1, times)
 			}
-			// It dies, as in a topic whose broker stamps.
-			d, err := codec.NewDecoder(w.Codec())
-			if err != nil {
-				t.Fatal(err)
-			}
-			got[i].Time = now.Add(time.Duration(i) * time.Second)
-			deadletter.Make(d, &got[i], deadletter.Origin{Topic: w.Topics.Events, Stage: codec.StageEvents}, nil,
-				&codec.MessageError{Reason: codec.ReasonDamaged}, now.Add(time.Minute), func(l deadletter.Letter) {
-					l.Record.Topic = w.Topics.Dead
-					if err := w.Client.Produce(context.Background(), []txn.Record{l.Record}, txn.None); err != nil {
-						t.Fatal(err)
-					}
-				})
+			got[i].Time = now.Add(time.Duration(i) * time.Second) // it dies, as in a topic whose broker stamps
+			w.WriteLetters(&codec.MessageError{Reason: codec.ReasonDamaged}, now.Add(time.Minute), nil, got[i])
 		}
 	})
 }

@@ -55,27 +55,43 @@ func PartHeaders(h []txn.Header, i, n, limit int) []txn.Header {
 }
 
 // NameOf returns the name of the stage that has written a scores message, "" where it does not say: builds of before
-// wrote none. The event may be a scores message itself, of another stage: the last name counts.
+// wrote none. The event may be a scores message itself, of another stage, whose headers come first: the name stands
+// before the other headers of the stage, as Headers writes them.
 func NameOf(r *txn.Record) string {
-	for _, h := range slices.Backward(r.Headers) {
+	at := len(r.Headers) - 1
+	for at >= 0 && r.Headers[at].Key != HeaderOffset {
+		at--
+	}
+	if at < 3 || r.Headers[at-1].Key != HeaderModel || r.Headers[at-2].Key != HeaderRows ||
+		r.Headers[at-3].Key != HeaderName {
+		return ""
+	}
+	return string(r.Headers[at-3].Value)
+}
+
+// Other returns the name in a scores message where it is another one than the given, else "".
+func Other(r *txn.Record, name string) string { return otherThan(NameOf(r), name) }
+
+// OtherPublisher is Other of the headers of a model.
+func OtherPublisher(headers []txn.Header, name string) string {
+	for _, h := range headers {
 		if h.Key == HeaderName {
-			return string(h.Value)
+			return otherThan(string(h.Value), name)
 		}
 	}
 	return ""
 }
 
-// Other returns the name in a scores message where it is another one than the given, else "".
-func Other(r *txn.Record, name string) string {
-	if of := NameOf(r); of != name {
+func otherThan(of, name string) string {
+	if of != name {
 		return of
 	}
 	return ""
 }
 
 // LastName returns the name of the stage that has written the newest scores message of a partition, "" where there is
-// none, or it does not say. It looks at a few messages only: behind the last one lie no more than the markers of the
-// transaction.
+// none, or it does not say. It looks at the last 64 offsets or more: behind the last message lie the markers of
+// transactions, and, after crashes, aborted messages.
 func LastName(ctx context.Context, c *txn.Client, topic string, partition int) (name string, err error) {
 	start, stable, err := c.Bounds(ctx, topic, partition)
 	if err != nil {
@@ -138,9 +154,9 @@ func TimeOf(r *txn.Record) time.Time {
 // Answer says which event a scores message answers, and by which time that was judged, 0 = it was not.
 type Answer struct{ Event, Judged int64 }
 
-// Since returns the answers to the events in [first, end) in the order of the topic. They are the last ones there, and
-// none lies before the offset from.
-func Since(ctx context.Context, c *txn.Client, topic string, partition int, from, first, end int64) (
+// Since returns the answers of a stage to the events in [first, end) in the order of the topic. They are its last ones
+// there, and none lies before the offset from.
+func Since(ctx context.Context, c *txn.Client, topic string, partition int, name string, from, first, end int64) (
 	out []Answer, err error,
 ) {
 	start, high, err := c.Bounds(ctx, topic, partition)
@@ -150,8 +166,10 @@ func Since(ctx context.Context, c *txn.Client, topic string, partition int, from
 		var found []Answer
 		_, err = c.Read(ctx, topic, partition, floor, high, func(r *txn.Record) {
 			of, err := EventOf(r)
-			before = before || err == nil && of < first
-			if err != nil || of < first || of >= end || r.Offset >= high { // Read may go beyond
+			if err != nil || Other(r, name) != "" || r.Offset >= high { // Read may go beyond
+				return
+			}
+			if before = before || of < first; of < first || of >= end {
 				return
 			}
 			judged, _ := own(r, HeaderJudged)

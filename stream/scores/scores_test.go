@@ -3,6 +3,7 @@ package scores_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -36,6 +37,20 @@ func TestHeadersRepeatThoseOfTheEvent(t *testing.T) {
 	}
 	if scores.Other(&txn.Record{}, "s") != "" {
 		t.Error("a message that does not say its stage is another one's")
+	}
+	former := scores.Headers(answer, "", 2, 9) // a stage of a build of before answers a score
+	former = slices.Delete(former, len(former)-4, len(former)-3)
+	if got := scores.NameOf(&txn.Record{Headers: former}); got != "" {
+		t.Errorf("the score of a score is by the stage %q, which does not say", got)
+	}
+	parts := &txn.Record{Headers: scores.JudgedHeader(scores.PartHeaders(scores.Headers(answer, "u", 2, 9), 0, 2, 99), 5)}
+	if got := scores.NameOf(parts); got != "u" {
+		t.Errorf("a part is by the stage %q", got)
+	}
+	published := []txn.Header{header(scores.HeaderName, "s")}
+	if scores.OtherPublisher(published, "s") != "" || scores.OtherPublisher(published, "t") != "s" ||
+		scores.OtherPublisher(nil, "t") != "" {
+		t.Error("the model of a stage is another one's")
 	}
 	for k, v := range want {
 		if got[k] != v {
@@ -79,14 +94,17 @@ func TestAnswersSince(t *testing.T) {
 			h = scores.JudgedHeader(h, 1000+i)
 		}
 		out = append(out, txn.Record{Topic: "s", Headers: h})
+		// Another stage answers events of other numbers, and judges by other times.
+		other := scores.Headers(&txn.Record{Offset: (i + 300) % 700}, "other", 1, 1)
+		out = append(out, txn.Record{Topic: "s", Headers: scores.JudgedHeader(other, 77)})
 	}
 	out = append(out, txn.Record{Topic: "s", Value: []byte("somebody else's")})
 	if err := c.Produce(t.Context(), out, txn.None); err != nil {
 		t.Fatal(err)
 	}
 	for _, x := range []struct{ from, first, end, want int64 }{{0, 0, 700, 700}, {0, 350, 700, 350}, {0, 699, 700, 1},
-		{0, 700, 800, 0}, {600, 350, 700, 100}, {0, 350, 500, 150}} {
-		got, err := scores.Since(t.Context(), c, "s", 0, x.from, x.first, x.end)
+		{0, 700, 800, 0}, {1200, 350, 700, 100}, {0, 350, 500, 150}} {
+		got, err := scores.Since(t.Context(), c, "s", 0, "s", x.from, x.first, x.end)
 		if err != nil || int64(len(got)) != x.want {
 			t.Errorf("%+v: %d answers, %v", x, len(got), err)
 		}

@@ -197,7 +197,7 @@ func TestGolden(t *testing.T) {
 	for _, o := range oracles(t) {
 		t.Run(fmt.Sprintf("%s_%d_%s", o.Set, o.T, o.Mode), func(t *testing.T) {
 			if testing.Short() && o.T*o.P > 1e6 {
-				t.Skip("SKIPPED, NOT CHECKED: large instance, and -short is set")
+				t.Skip("SKIPPED under -short: large instance")
 			}
 			r := solved(t, o.problem(t), nil)
 			t.Logf("F %.12g bound %.12g gap %.1e %v, %d pivots, %d rounds, %d rows", r.Upper, r.Lower, r.Gap(), r.Status,

@@ -46,7 +46,7 @@ func (w *watched) Read(partition int32, section string, use func(b []byte) error
 			alive++
 		}
 	}
-	w.alive = max(w.alive, alive-w.open+1) // beside those that are being used
+	w.alive = max(w.alive, alive-w.open+1) // beside the ones in use
 	w.open--
 	return err
 }

@@ -2,6 +2,9 @@ package cli
 
 import (
 	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -52,5 +55,59 @@ record:
 	}
 	if ws := Twins(nil); ws != nil {
 		t.Errorf("of no configuration: %v", ws)
+	}
+}
+
+// TestSecretsThatOfflineCommandsDoNotNeed: of the sections kafka and http alone, each by itself; the rest of the
+// configuration is the same.
+func TestSecretsThatOfflineCommandsDoNotNeed(t *testing.T) {
+	const text = `name: %s
+record:
+  label: {column: y, classes: [no, yes]}
+  features:
+    - {name: age, kind: continuous}
+kafka: {brokers: ["%s"], sasl: {mechanism: PLAIN, username: u, password: %s}}
+http: {token: %s}
+`
+	t.Setenv("LIFTSTREAM_TEST_GIVEN", "given")
+	for _, c := range []struct {
+		name, broker, password, token string
+		offline, live                 string // the error; "" = none
+	}{
+		{"n", "b:9092", "p", "t", "", ""},
+		{"n", "b:9092", "${LIFTSTREAM_TEST_NONE}", "t", "", "LIFTSTREAM_TEST_NONE"},
+		{"n", "b:9092", "p", "${LIFTSTREAM_TEST_NONE}", "", "LIFTSTREAM_TEST_NONE"},
+		{"n", "b:9092", "${LIFTSTREAM_TEST_NONE}", "${LIFTSTREAM_TEST_NONE}", "", "LIFTSTREAM_TEST_NONE"},
+		{"n", "b:9092", "${LIFTSTREAM_TEST_GIVEN}", "${LIFTSTREAM_TEST_GIVEN}", "", ""},
+		{"${LIFTSTREAM_TEST_NONE}", "b:9092", "p", "t", "LIFTSTREAM_TEST_NONE", "LIFTSTREAM_TEST_NONE"},
+		{"${LIFTSTREAM_TEST_NONE}", "b:9092", "${LIFTSTREAM_TEST_NONE}", "t", "LIFTSTREAM_TEST_NONE",
+			"LIFTSTREAM_TEST_NONE"},
+		{"${LIFTSTREAM_TEST_GIVEN}", "b:9092", "${LIFTSTREAM_TEST_NONE}", "t", "", "LIFTSTREAM_TEST_NONE"},
+		{"n", "b:x", "${LIFTSTREAM_TEST_NONE}", "t", "kafka.brokers", "LIFTSTREAM_TEST_NONE"},
+	} {
+		path := filepath.Join(t.TempDir(), "c.yaml")
+		b := fmt.Appendf(nil, text, c.name, c.broker, c.password, c.token)
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		a := New(nil, io.Discard, io.Discard)
+		for how, x := range map[string]struct {
+			load func(string) (*config.Config, error)
+			want string
+		}{"offline": {a.LoadOffline, c.offline}, "live": {a.Load, c.live}} {
+			got, err := x.load(path)
+			if (err == nil) != (x.want == "") || !strings.Contains(fmt.Sprint(err), x.want) || err != nil &&
+				Status(err) != StatusInput {
+				t.Errorf("%+v %s: %v, want %q", c, how, err, x.want)
+			}
+			if err == nil && (strings.HasPrefix(c.name, "$") && got.Name != "given" || got.Record.Label.Column != "y") {
+				t.Errorf("%+v %s: the name %s, the label %s", c, how, got.Name, got.Record.Label.Column)
+			}
+		}
+	}
+	for _, load := range []func(string) (*config.Config, error){New(nil, nil, nil).Load, New(nil, nil, nil).LoadOffline} {
+		if _, err := load(""); Status(err) != StatusUsage {
+			t.Errorf("no configuration: %v", err)
+		}
 	}
 }

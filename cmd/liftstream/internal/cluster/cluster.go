@@ -57,25 +57,37 @@ func Connect(ctx context.Context, c *config.Config) (*Cluster, error) {
 // Open is Connect without a word to the brokers. instance names this process among the processes of its group; "" = it
 // has no name of its own.
 func Open(c *config.Config, instance string) (*Cluster, error) {
+	cfg, err := settings(c, instance)
+	if err != nil {
+		return nil, err
+	}
 	k := &Cluster{}
-	cfg := txn.Config{Brokers: c.Kafka.Brokers, ClientID: "liftstream-" + c.Name, ExpandBytes: int64(c.Memory.Batch)}
 	if instance != "" {
-		cfg.ClientID += "-" + instance
 		k.Instance = cfg.ClientID
 	}
 	if c.Kafka.Embedded != nil {
-		var err error
 		if k.shared, err = embedded.Share(embedded.Options{Dir: c.Kafka.Embedded.Dir}); err != nil {
 			return nil, cli.Environment(err)
 		}
 		k.shared.Succeed()
 		cfg.Brokers = []string{k.shared.Addr()}
-	} else if err := secure(&cfg, &c.Kafka); err != nil {
-		return nil, err
 	}
 	k.Address = strings.Join(cfg.Brokers, ", ")
 	k.Client = txn.NewClient(cfg)
 	return k, nil
+}
+
+// settings are those of the client; the address of an embedded broker comes later.
+func settings(c *config.Config, instance string) (txn.Config, error) {
+	cfg := txn.Config{Brokers: c.Kafka.Brokers, ClientID: "liftstream-" + c.Name, ExpandBytes: int64(c.Memory.Batch)}
+	if instance != "" {
+		cfg.ClientID += "-" + instance
+	}
+	if c.Kafka.Embedded != nil {
+		return cfg, nil
+	}
+	err := secure(&cfg, &c.Kafka)
+	return cfg, err
 }
 
 // secure adds TLS and the account of a configuration.

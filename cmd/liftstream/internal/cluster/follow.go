@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"liftstream/stream/txn"
@@ -34,6 +35,9 @@ func (k *Cluster) Follow(ctx context.Context, o Following, f func([]txn.Record) 
 				records, moved, err := r.fetch(ctx, p)
 				if err != nil {
 					return err
+				}
+				if !o.Wait { // a fetch may bring records that came after the call
+					records = slices.DeleteFunc(records, func(x txn.Record) bool { return x.Offset >= r.end[p] })
 				}
 				if len(records) > 0 {
 					idle = false

@@ -59,7 +59,11 @@ func (k *Cluster) Problems(ctx context.Context, c *config.Config) ([]string, err
 	if err != nil {
 		return nil, err
 	}
-	var found []string
+	return problems(known, c), nil
+}
+
+// problems are those of topics that are known by name.
+func problems(known map[string]txn.Topic, c *config.Config) (found []string) {
 	faults := topics.Faults(known, Topics(c), Needs(c))
 	for _, s := range Specs(c) {
 		t, ok := known[s.Name]
@@ -77,7 +81,7 @@ func (k *Cluster) Problems(ctx context.Context, c *config.Config) ([]string, err
 			}
 		}
 	}
-	return found, nil
+	return found
 }
 
 // Needs are the sizes that the topics of a configuration must have.

@@ -186,8 +186,10 @@ func (l *Ledger) take(r *txn.Record, o codec.Options, past func(page.Past)) erro
 			l.offer(rank, record)
 			if past != nil {
 				status, _ := v.Text(codec.ScoreStatus, i)
+				version, _ := v.Int(codec.ScoreModel, i)
 				past(page.Past{Partition: at.partition, Offset: at.offset, Class: e.class, P: l.p[e.score:],
-					Trained: status != model.StatusUntrained.String(), Rank: rank, Newest: i >= t.Rows()-page.Kept, Record: record})
+					Trained: status != model.StatusUntrained.String(), Degraded: status == model.StatusDegraded.String(),
+					Model: version, Rank: rank, Newest: i >= t.Rows()-page.Kept, Record: record})
 			}
 		}
 	}

@@ -51,6 +51,9 @@ func TestARestoredRecordIsTheOneThatWasShown(t *testing.T) {
 		}
 		same(t, "newest records", got.Last, want.Last)
 		same(t, "call list", got.Calls, want.Calls)
+		if got.Degraded != 1 || got.Degraded != want.Degraded || got.Model != 7 || got.Model != want.Model {
+			t.Errorf("%d degraded, model %d, want %d and %d", got.Degraded, got.Model, want.Degraded, want.Model)
+		}
 		if got.Scored != want.Scored || got.Untrained != want.Untrained || len(want.Last) != b.N || len(want.Calls) != b.N-2 {
 			t.Errorf("%d scored, %d untrained, %d shown, %d to be called; %+v was shown",
 				got.Scored, got.Untrained, len(got.Last), len(got.Calls), want)

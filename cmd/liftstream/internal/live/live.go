@@ -53,19 +53,7 @@ func policies(p *config.Policy) committed.Policies {
 func New(c *config.Config, st *assemble.Stage, k *cluster.Cluster, o Options) *Live {
 	l := &Live{config: c, log: o.Log, Board: page.NewBoard(st.Spec.Schema, o.Skip), metrics: prometheus.NewRegistry()}
 	l.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	l.Stage = stream.New(stream.Options{
-		Name: c.Name, Spec: st.Spec, Codec: st.Codec, Client: k.Client, Topics: cluster.Topics(c),
-		Commit:   c.Commit.Interval.Std(),
-		Snapshot: c.Snapshot.Interval.Std(), SnapshotRate: int64(c.Snapshot.BytesPerSecond), SnapshotShare: c.Snapshot.Share,
-		InFlight: int64(c.Memory.InFlight), Grace: c.Shutdown.Grace.Std(),
-		FitEvery: c.Fit.Every.Std(), FitRecords: c.Fit.Records, FitBudget: c.Fit.Budget.Std(),
-		Policies:  policies(&c.Policy),
-		DeadShare: c.Policy.DeadShare, Held: c.Policy.Held.Std(), Under: st.Under, Format: o.Format,
-		Replication: c.Topics.Replication,
-		Instance:    k.Instance, Initial: o.Initial,
-		Log: o.Log, Metrics: stream.NewMetrics(l.metrics), Now: time.Now,
-		OnScores: l.Board.Scores,
-	})
+	l.Stage = stream.New(l.options(st, k, o))
 	t := &c.Topics
 	l.Source = &page.Source{Name: c.Name, Positive: c.Record.Label.Positive, Board: l.Board, Places: []page.Place{
 		{What: "brokers", Name: k.Address}, {What: "events", Name: t.Events}, {What: "scores", Name: t.Scores},
@@ -80,6 +68,24 @@ func New(c *config.Config, st *assemble.Stage, k *cluster.Cluster, o Options) *L
 		return 0
 	}))
 	return l
+}
+
+// options are those of the stage.
+func (l *Live) options(st *assemble.Stage, k *cluster.Cluster, o Options) stream.Options {
+	c := l.config
+	return stream.Options{
+		Name: c.Name, Spec: st.Spec, Codec: st.Codec, Client: k.Client, Topics: cluster.Topics(c),
+		Commit:   c.Commit.Interval.Std(),
+		Snapshot: c.Snapshot.Interval.Std(), SnapshotRate: int64(c.Snapshot.BytesPerSecond), SnapshotShare: c.Snapshot.Share,
+		InFlight: int64(c.Memory.InFlight), Grace: c.Shutdown.Grace.Std(),
+		FitEvery: c.Fit.Every.Std(), FitRecords: c.Fit.Records, FitBudget: c.Fit.Budget.Std(),
+		Policies:  policies(&c.Policy),
+		DeadShare: c.Policy.DeadShare, Held: c.Policy.Held.Std(), Under: st.Under, Format: o.Format,
+		Replication: c.Topics.Replication,
+		Instance:    k.Instance, Initial: o.Initial,
+		Log: o.Log, Metrics: stream.NewMetrics(l.metrics), Now: time.Now,
+		OnScores: l.Board.Scores,
+	}
 }
 
 // Serve starts the endpoint; free lets it take another port when its own is taken.

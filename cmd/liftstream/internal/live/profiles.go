@@ -43,9 +43,11 @@ func Strongest(stage *assemble.Stage, m *model.Model) ([]page.Profile, error) {
 	if err := stage.Sections(m, r); err != nil {
 		return nil, err
 	}
-	s := stage.Spec.Schema
-	var out []page.Profile
-	for _, p := range r.Profiles {
+	return strongest(stage.Spec.Schema, r.Profiles), nil
+}
+
+func strongest(s *model.Schema, all []report.Profile) (out []page.Profile) {
+	for _, p := range all {
 		if s.Positive >= 0 && p.Class != s.Classes[s.Positive] {
 			continue
 		}
@@ -55,7 +57,7 @@ func Strongest(stage *assemble.Stage, m *model.Model) ([]page.Profile, error) {
 			Records: float64(p.NX), Positives: float64(p.NXY)})
 	}
 	slices.SortStableFunc(out, func(a, b page.Profile) int { return cmp.Compare(rank(a), rank(b)) })
-	return out[:min(len(out), shownProfiles)], nil
+	return out[:min(len(out), shownProfiles)]
 }
 
 // rank puts confirmed profiles first.

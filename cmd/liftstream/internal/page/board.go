@@ -161,6 +161,8 @@ type Past struct {
 	Class     int32 // model.Unlabelled when unknown
 	P         []float64
 	Trained   bool
+	Degraded  bool
+	Model     int64 // version that scored
 	// propensity of the positive class, or the record's lift where none is configured; NaN = not to be called
 	Rank   float64
 	Newest bool          // among the last of its message
@@ -173,9 +175,13 @@ func (b *Board) Restore(x Past) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.next = max(p.next, x.Offset+1)
+	p.model = max(p.model, x.Model)
 	p.seen++
-	if !x.Trained {
+	switch {
+	case !x.Trained:
 		p.untrained++
+	case x.Degraded:
+		p.degraded++
 	}
 	if x.Class >= 0 && p.seen > b.skip && x.Trained {
 		p.running.add(x.P, x.Class, 1)

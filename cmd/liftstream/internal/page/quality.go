@@ -2,6 +2,7 @@ package page
 
 import (
 	"math"
+	"slices"
 
 	"liftstream/model/evaluate"
 )
@@ -9,7 +10,8 @@ import (
 // buckets is the resolution of the running ranking: equal widths of log-odds between -12 and 12.
 const buckets = 2048
 
-// maxRanked bounds the classes that are ranked one against the rest; with more, AUC is not kept.
+// maxRanked bounds the classes that are ranked one against the rest, as evaluate.Set.AUC does it; with more, AUC is not
+// kept.
 const maxRanked = 32
 
 // maxBlocks bounds the course: the AUC of the last blocks of evaluate.BlockRecords records.
@@ -73,7 +75,8 @@ func (h *histogram) capture(share float64) float64 {
 
 // running measures the propensities of one partition as they come, in bounded memory.
 type running struct {
-	positive int // class that is ranked; -1 = each against the rest
+	positive int   // class of the best tenth; -1 = none
+	ranks    []int // the classes that are ranked against the rest
 	ranked   []*histogram
 	records  uint64
 	weight   float64
@@ -92,40 +95,52 @@ func newRunning(classes, positive int) *running {
 		r.positive = 1
 	}
 	switch {
-	case r.positive >= 0:
-		r.ranked = []*histogram{{}}
+	case classes == 2:
+		r.ranks = []int{r.positive}
 	case classes <= maxRanked:
-		for range classes {
-			r.ranked = append(r.ranked, &histogram{})
+		for c := range classes {
+			r.ranks = append(r.ranks, c)
 		}
+	case r.positive >= 0:
+		r.ranks = []int{r.positive}
+	}
+	for range r.ranks {
+		r.ranked = append(r.ranked, &histogram{})
 	}
 	return r
 }
 
-// class is the class that ranked[k] is about.
-func (r *running) class(k int) int {
-	if r.positive >= 0 {
-		return r.positive
-	}
-	return k
-}
+// ordered reports whether AUC is kept.
+func (r *running) ordered() bool { return len(r.classes) <= maxRanked }
 
 func (r *running) add(p []float64, class int32, weight float64) {
-	if r.block.Add(int64(r.records), p, class, weight) != nil || weight == 0 {
+	if r.block.Add(int64(r.records), p, class, weight) != nil {
 		return
 	}
+	if weight > 0 {
+		r.count(p, class, weight)
+	}
+	r.endBlock()
+}
+
+// count adds a record to the figures over all records.
+func (r *running) count(p []float64, class int32, weight float64) {
 	r.records++
 	r.weight += weight
 	r.classes[class] += weight
 	r.loss -= weight * math.Log(min(max(p[class], evaluate.Clip), 1-evaluate.Clip))
 	for k, h := range r.ranked {
-		c := r.class(k)
+		c := r.ranks[k]
 		h.add(p[c], int(class) == c, weight)
 	}
+}
+
+// endBlock measures a full block and begins the next. Records of no weight fill it too: it is bounded by their number.
+func (r *running) endBlock() {
 	if r.block.Len() < evaluate.BlockRecords {
 		return
 	}
-	if r.ranked != nil {
+	if r.ordered() {
 		a := r.block.AUC()
 		if !math.IsNaN(a) {
 			r.sum += a
@@ -192,17 +207,20 @@ func quality(parts []*running) Quality {
 	}
 	q.BaseLoss = evaluate.Number(base / weight)
 	q.AUCBlocks = evaluate.Number(sum / defined)
-	var auc, n float64
-	for k := range ranked {
-		if a := ranked[k].auc(); !math.IsNaN(a) {
-			auc += a
-			n++
+	if parts[0].ordered() {
+		var auc, n float64
+		for k := range ranked {
+			if a := ranked[k].auc(); !math.IsNaN(a) {
+				auc += a
+				n++
+			}
 		}
+		q.AUC = evaluate.Number(auc / n)
 	}
-	q.AUC = evaluate.Number(auc / n)
 	if c := parts[0].positive; c >= 0 {
 		q.BaseRate = evaluate.Number(classes[c] / weight)
-		q.Capture = evaluate.Number(ranked[0].capture(0.1))
+		best := slices.Index(parts[0].ranks, c)
+		q.Capture = evaluate.Number(ranked[best].capture(0.1))
 		q.Lift = q.Capture / 0.1
 	}
 	// Partitions of different pace are laid side by side from the newest block back.
@@ -225,8 +243,9 @@ func quality(parts []*running) Quality {
 
 // snapshot copies the fields that quality reads, so that the measure can go on meanwhile.
 func (r *running) snapshot() *running {
-	c := &running{positive: r.positive, records: r.records, weight: r.weight, loss: r.loss, sum: r.sum, defined: r.defined,
-		classes: append([]float64(nil), r.classes...), course: append([]float64(nil), r.course...)}
+	c := &running{positive: r.positive, ranks: r.ranks, records: r.records, weight: r.weight, loss: r.loss,
+		sum: r.sum, defined: r.defined, classes: append([]float64(nil), r.classes...),
+		course: append([]float64(nil), r.course...)}
 	for _, h := range r.ranked {
 		own := *h
 		c.ranked = append(c.ranked, &own)

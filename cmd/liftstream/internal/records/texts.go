@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"unicode/utf8"
 
 	"liftstream/codec"
 	"liftstream/codec/file"
@@ -16,6 +17,18 @@ import (
 // longest is the number of bytes of a text that are looked at. A dictionary holds a text once, and its rows may repeat
 // megabytes of it: a file of a kilobyte would take hours.
 const longest = 1 << 10
+
+// beginning is the first part of a text, up to longest bytes and whole characters.
+func beginning(text string) string {
+	if len(text) <= longest {
+		return text
+	}
+	n := longest
+	for n > longest-utf8.UTFMax && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n]
+}
 
 // Described is a data file as package describe reads it, and how its numbers are written; skip names columns that hold
 // none.
@@ -122,7 +135,7 @@ func (x *texts) rows(yield func([]string, error) bool) {
 				cells[i] = ""
 				if x.at[i] >= 0 {
 					cells[i], _ = t.Text(x.at[i], x.row)
-					cells[i] = cells[i][:min(len(cells[i]), longest)]
+					cells[i] = beginning(cells[i])
 					if x.written != nil && x.number[i] {
 						cells[i] = x.written.plain(cells[i])
 					}

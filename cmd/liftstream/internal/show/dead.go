@@ -113,23 +113,28 @@ func (l *Letters) Print(x *Letter) error {
 		}
 	}
 	l.n++
-	var row, seen any
+	var row any
 	if x.Row >= 0 {
 		row = int64(x.Row)
 	}
-	if !x.FirstSeen.IsZero() {
-		seen = x.FirstSeen.UTC().Format(time.RFC3339)
-	}
 	return l.lines.line([]cell{{"letter", placeOf(x), 10}, {"state", x.State, 8}, {"reason", string(x.Reason), 14},
 		{"stage", x.Stage, 7}, {"topic", x.Topic, 0}, {"partition", int64(x.Partition), 9}, {"offset", x.Offset, 8},
-		{"row", row, 6}, {"replays", int64(x.Replays), 7}, {"first_seen", seen, 20}, {"time", timeOf(x), 0},
-		{"error", x.Error, 1}})
+		{"row", row, 6}, {"replays", int64(x.Replays), 7}, {"first_seen", seenOf(x, time.RFC3339), 20},
+		{"time", timeOf(x), 0}, {"error", x.Error, 1}})
 }
 
 // Listed is the number of letters that were printed.
 func (l *Letters) Listed() int { return l.n }
 
 func placeOf(x *Letter) string { return fmt.Sprintf("%d/%d", x.At.Partition, x.At.Offset) }
+
+// seenOf is the time at which the message was first seen; nil where the letter does not tell.
+func seenOf(x *Letter, layout string) any {
+	if x.FirstSeen.IsZero() {
+		return nil
+	}
+	return x.FirstSeen.UTC().Format(layout)
+}
 
 // timeOf is the timestamp of the message; nil where the letter does not know it, or it had none.
 func timeOf(x *Letter) any {
@@ -200,7 +205,7 @@ func WholeLetter(w io.Writer, x *Letter, format string, largest int64) error {
 		cells := []cell{{"letter", placeOf(x), 0}, {"state", x.State, 0}, {"reason", string(x.Reason), 0},
 			{"stage", x.Stage, 0}, {"error", x.Error, 0}, {"topic", x.Topic, 0}, {"partition", int64(x.Partition), 0},
 			{"offset", x.Offset, 0}, {"row", int64(x.Row), 0}, {"replays", int64(x.Replays), 0},
-			{"first_seen", x.FirstSeen.UTC().Format(time.RFC3339Nano), 0}, {"time", timeOf(x), 0}}
+			{"first_seen", seenOf(x, time.RFC3339Nano), 0}, {"time", timeOf(x), 0}}
 		if x.Row < 0 {
 			cells[8].value = nil
 		}
@@ -215,8 +220,8 @@ func WholeLetter(w io.Writer, x *Letter, format string, largest int64) error {
 	}
 	rows := [][]string{{"letter", placeOf(x)}, {"state", x.State}, {"reason", Visible(string(x.Reason))},
 		{"stage", Visible(x.Stage)}, {"error", Visible(x.Error)}, {"message", Visible(source)},
-		{"first seen", x.FirstSeen.UTC().Format(time.RFC3339Nano)}, {"sent again", strconv.Itoa(x.Replays) + " times before"},
-		{"key", shown(r.Key)}}
+		{"first seen", cmp.Or(plain(seenOf(x, time.RFC3339Nano)), "not known")},
+		{"sent again", strconv.Itoa(x.Replays) + " times before"}, {"key", shown(r.Key)}}
 	switch at := x.Time.UTC().Format(time.RFC3339Nano); {
 	case !x.Timed:
 		rows = append(rows, []string{"time", at + " of the letter; it does not know that of the message"})
