@@ -66,6 +66,10 @@ func TestPlanted(t *testing.T) {
 		{"three thresholds among ten others", 20000, xor, .2, 3},
 		{"a box", 3000, func(x []float64) float64 { return .1 + .8*above(x[0])*above(x[1])*above(1-x[2]) }, .02, 3},
 	} {
+		if testing.Short() && c.n > 5000 {
+			t.Logf("%s: SKIPPED, NOT CHECKED under -short", c.name)
+			continue
+		}
 		rows, class := table(c.n, 13, 5, c.p)
 		p, _ := fitted(t, Default(), numbered(rows, class))
 		if len(p.trees) == 0 || p.info.gain < c.gain {
