@@ -150,6 +150,11 @@ func TestScoresAreComparedOneByOne(t *testing.T) {
 			return changed(2, turned)(changed(7, turned)(all))
 		}, at(3), at(6), 4, 10, nil},
 		{"from a time on", changed(2, turned), at(3), time.Time{}, 7, 10, nil},
+		{"one is missing behind the first of them", func(all []txn.Record) []txn.Record {
+			return slices.Delete(all, 5, 6)
+		}, at(3), time.Time{}, 6, 10, []string{"event 5 has no score"}},
+		{"one comes twice behind the first of them", twice(5), at(3), time.Time{}, 7, 10,
+			[]string{"scores message 6 answers event 5 a second time"}},
 		{"up to a time", changed(7, turned), time.Time{}, at(6), 7, 10, nil},
 	} {
 		o := w.o
