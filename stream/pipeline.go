@@ -268,6 +268,7 @@ func (p *pipeline) complete(ctx context.Context, x *transaction) {
 	}
 	if t.note(x); t.m.At != t.committed || len(x.records) > 0 {
 		t.number(x, t.committed)
+		t.countAnswers(x)
 	}
 }
 

@@ -248,7 +248,7 @@ func (s *Stage) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	children.Go(func() { (&watch{s, map[string]int{}}).run(work, stopWork) })
+	children.Go(func() { (&watch{s, map[string]int{}, map[int]growth{}}).run(work, stopWork) })
 	left := s.generations(work, stopWork, group)
 	if cause := context.Cause(work); cause != nil && !errors.Is(cause, context.Canceled) {
 		return errors.Join(cause, left)

@@ -72,6 +72,10 @@ type task struct {
 	snapshotFirst bool
 	torn          bool // a broker had left a transaction open that is not repaired yet
 
+	// grown is the number of offsets that the task has taken in the scores topic, or is about to: messages, and a marker for
+	// each transaction.
+	grown atomic.Int64
+
 	read  int64 // bytes of input taken since the last snapshot began
 	wrote int64 // bytes of state written since then
 

@@ -21,6 +21,26 @@ const looks = 6
 type watch struct {
 	s    *Stage
 	seen map[string]int // stages that write into the same topics, in words, and for how many looks each is still shown
+	ends map[int]growth // of each partition, when its scores were read last
+}
+
+// growth is the end of a partition of scores, and how many offsets its task had taken then or before.
+type growth struct {
+	t          *task
+	end, grown int64
+}
+
+// countAnswers counts the offsets that a transaction takes in the scores topic.
+func (t *task) countAnswers(x *transaction) {
+	n := int64(0)
+	for i := range x.records {
+		if x.records[i].Topic == t.s.o.Topics.Scores {
+			n++
+		}
+	}
+	if n > 0 {
+		t.grown.Add(n + 1)
+	}
 }
 
 // run works until ctx ends.
@@ -85,7 +105,7 @@ func (w *watch) writers(ctx context.Context) {
 	tasks := slices.Clone(s.tasks)
 	s.mu.Unlock()
 	for _, t := range tasks {
-		name, err := scores.LastName(ctx, s.o.Client, s.o.Topics.Scores, t.id)
+		name, err := w.strange(ctx, t)
 		if err != nil {
 			s.o.Log.Debug("looking for the scores of another stage", zap.Error(err))
 			continue
@@ -98,6 +118,26 @@ func (w *watch) writers(ctx context.Context) {
 	s.mu.Lock()
 	s.shared = slices.Sorted(maps.Keys(w.seen))
 	s.mu.Unlock()
+}
+
+// strange returns the name in the newest scores of a partition where they have grown by more than its task has written,
+// "" where not: scores are large, and are not read to no purpose. Aborted transactions make them grow, too.
+func (w *watch) strange(ctx context.Context, t *task) (string, error) {
+	client, topic := w.s.o.Client, w.s.o.Topics.Scores
+	before := t.grown.Load()
+	_, end, err := client.Bounds(ctx, topic, t.id)
+	if err != nil {
+		return "", fmt.Errorf("looking at the end of the scores: %w", err)
+	}
+	last, known := w.ends[t.id]
+	if known && last.t == t && end-last.end <= t.grown.Load()-last.grown {
+		return "", nil
+	}
+	w.ends[t.id] = growth{t, end, before}
+	if !known || last.t != t {
+		return "", nil
+	}
+	return scores.LastName(ctx, client, topic, t.id)
 }
 
 // otherTrainer returns the name of another stage that has written the newest model, "" where there is none, or the
