@@ -22,7 +22,6 @@ import (
 // never both, the state has learnt the scored ones, and a replay agrees.
 func TestATornTransactionIsJudgedByItsOwnTime(t *testing.T) {
 	const rows = 5
-	begin := time.Now().Truncate(time.Millisecond)
 	ages := []time.Duration{ // by the offsets of the messages
 		0: 0, 1: 0, 2: 59 * time.Minute, // too old ten minutes later
 		3: -6 * time.Minute, // too far ahead now, and not ten minutes later
@@ -36,6 +35,7 @@ func TestATornTransactionIsJudgedByItsOwnTime(t *testing.T) {
 					continue
 				}
 				t.Run(fmt.Sprintf("%04b again %v", parts, again), func(t *testing.T) {
+					begin := time.Now().Truncate(time.Millisecond) // a minute later the oldest would be too old
 					w := newWorld(t, addr, 1)
 					o := w.options(w.Client)
 					o.Codec.Future, o.Codec.Past = 5*time.Minute, time.Hour

@@ -72,8 +72,8 @@ type task struct {
 	snapshotFirst bool
 	torn          bool // a broker had left a transaction open that is not repaired yet
 
-	// grown is the number of offsets that the task has taken in the scores topic, or is about to: messages, and a marker for
-	// each transaction.
+	// grown is the number of offsets that the task has taken in the scores topic, or is about to: messages, and a marker
+	// for each transaction.
 	grown atomic.Int64
 
 	read  int64 // bytes of input taken since the last snapshot began
