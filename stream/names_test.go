@@ -3,11 +3,13 @@ package stream
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"liftstream/stream/committed"
+	"liftstream/stream/state"
 	"liftstream/stream/streamtest"
 	"liftstream/stream/topics"
 	"liftstream/stream/txn"
@@ -276,6 +278,9 @@ func TestModelsThatAreLost(t *testing.T) {
 			v.Produce(20, 10, true)
 			v.caught(r)
 			return r.stage.Status().Partitions[0].Model == 1
+		})
+		streamtest.Eventually(t, 30*time.Second, "the change of the model is not committed", func() bool {
+			return slices.ContainsFunc(journalOf(t, v), func(e state.JournalEntry) bool { return e.Model == 1 })
 		})
 		net.Die()
 		r.stop()
