@@ -35,10 +35,18 @@ type records struct {
 	class   []int32
 	weight  []float64 // 1 on average
 	fold    []uint8
-	cluster []int32 // number of the run of each record
-	run     float64 // records in a row that share a fold
-	margins int     // 1 for two classes, else one a class
+	cluster []uint64 // the run of each record, or its content: records of one depend on each other
+	run     float64  // records in a row that share a fold, 0 = folds are by content
+	margins int
 	classes int
+}
+
+// marginsOf is 1 for two classes, else one a class.
+func marginsOf(s *model.Schema) int {
+	if len(s.Classes) == 2 {
+		return 1
+	}
+	return len(s.Classes)
 }
 
 func (r *records) len() int { return len(r.class) }
@@ -63,18 +71,22 @@ func sorted(s *model.Schema, features []int32) []int32 {
 
 // code lays out the records of the evidence whose numbers are in rows, all of positive weight.
 func code(ev *model.Evidence, features []int32, rows []int32) *records {
-	r := &records{classes: len(ev.Schema.Classes), margins: len(ev.Schema.Classes)}
-	if r.classes == 2 {
-		r.margins = 1
+	r := &records{classes: len(ev.Schema.Classes), margins: marginsOf(ev.Schema)}
+	content := contents(ev, rows)
+	if content == nil {
+		r.run = runOf(ev, rows)
 	}
-	r.run = runOf(ev, rows)
 	total := 0.
-	for _, i := range rows {
+	for k, i := range rows {
 		w := min(ev.Weight[i], model.MaxWeight)
 		r.class, r.weight = append(r.class, ev.Class[i]), append(r.weight, w)
-		r.fold = append(r.fold, foldOf(r.run, ev.Clock[i]))
-		r.cluster = append(r.cluster, int32(math.Mod(math.Floor(ev.Clock[i]/r.run), 1<<30)))
 		total += w
+		if content != nil {
+			r.fold, r.cluster = append(r.fold, uint8(content[k]%folds)), append(r.cluster, content[k])
+			continue
+		}
+		r.fold = append(r.fold, foldOf(r.run, ev.Clock[i]))
+		r.cluster = append(r.cluster, uint64(math.Mod(math.Floor(ev.Clock[i]/r.run), 1<<30)))
 	}
 	for i, w := range r.weight { // on a grid, so that their sums do not depend on the order
 		r.weight[i] = math.Round(w*float64(len(rows))/total*weightUnit) / weightUnit
@@ -94,6 +106,39 @@ func code(ev *model.Evidence, features []int32, rows []int32) *records {
 	return r
 }
 
+// contents returns the content of each record where folds are by it, else nil. The records of a file have no order, and
+// a repeated row must not be scored by trees that have seen it. Where the whole file has a few different rows only,
+// each stands for many records, and a fold without it would tell nothing of them.
+func contents(ev *model.Evidence, rows []int32) []uint64 {
+	if !ev.Exchangeable {
+		return nil
+	}
+	features, row := use(ev.Schema), make(model.Row, len(ev.Columns))
+	out, distinct := make([]uint64, len(rows)), map[uint64]bool{}
+	for k, i := range rows {
+		ev.Row(int(i), row)
+		out[k] = contentOf(features, row)
+		distinct[out[k]] = true
+	}
+	if len(distinct) < leastRecords {
+		return nil
+	}
+	return out
+}
+
+// contentOf tells the values of the features that trees may split on from others.
+func contentOf(features []int32, row model.Row) uint64 {
+	h := uint64(0)
+	for _, f := range features {
+		v := row[f] + 0 // -0 is 0
+		if v != v {
+			v = math.NaN()
+		}
+		h = model.Hash(h, math.Float64bits(v))
+	}
+	return h
+}
+
 // runOf is the number of records in a row that share a fold, by the span of their clocks.
 func runOf(ev *model.Evidence, rows []int32) float64 {
 	low, high := math.Inf(1), math.Inf(-1)
@@ -103,7 +148,7 @@ func runOf(ev *model.Evidence, rows []int32) float64 {
 	return max(math.Ceil((high-low+1)/foldRuns), 1)
 }
 
-// foldOf is the fold of a record: by its clock alone, so that the trees which have not seen it are found again.
+// foldOf is the fold of a record by its clock alone, so that the trees which have not seen it are found again.
 func foldOf(run, clock float64) uint8 {
 	if k := math.Mod(math.Floor(clock/run), folds); k >= 0 && k < folds {
 		return uint8(k)

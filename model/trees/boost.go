@@ -124,12 +124,12 @@ func shrink(es []*ensemble) float64 {
 
 // measure compares the shrunken additive model with the whole one and the trees of the chosen rounds, on the
 // records that neither has seen: the mean of the differences d of their log-losses, and its standard error. That is
-// the larger one of independent records, sqrt(sum w^2 (d - mean)^2) / sum w, and of the sums of runs, in which
+// the larger one of independent records, sqrt(sum w^2 (d - mean)^2) / sum w, and of the sums of clusters, in which
 // records depend on each other (METHOD.md 4).
 func (o *outcome) measure(es []*ensemble) {
 	factor := shrink(es)
 	var d, w []float64
-	var run []int32
+	var run []uint64
 	var total, sum float64
 	for _, e := range es {
 		z, scaled := make([]float64, e.margins), make([]float64, e.margins)
@@ -149,7 +149,7 @@ func (o *outcome) measure(es []*ensemble) {
 	}
 	o.before /= total
 	o.gain = sum / total
-	alone, runs := 0., map[int32]float64{}
+	alone, runs := 0., map[uint64]float64{}
 	for i := range d {
 		x := w[i] * (d[i] - o.gain)
 		alone += x * x

@@ -58,28 +58,19 @@ const (
 	least       = 20      // records of a leaf
 	curvature   = 1e-3    // of a leaf, at least
 	ridge       = 10.
-	leastGain   = 1e-9
 )
 
 // steps estimates the work of a fit: the additive models and the trees of all folds and of all records. Of a tree each
 // record is counted, split off and looked up about stages times in all.
 func (f *Factory) steps(features, records int) float64 {
-	margins := max(len(f.schema.Classes), 2)
-	if margins == 2 {
-		margins = 1
-	}
-	n, x := float64(records)*float64(margins), float64(features)
+	n, x := float64(records)*float64(marginsOf(f.schema)), float64(features)
 	stages := 1.5 + math.Log2(float64(f.options.Leaves))/2
 	return (folds*(1-1./folds) + 1) * n * (baseRounds*4*(x+1) + float64(f.rounds())*(stages*(x+4)+60))
 }
 
 // rounds is the largest number of rounds.
 func (f *Factory) rounds() int {
-	margins := len(f.schema.Classes)
-	if margins == 2 {
-		margins = 1
-	}
-	return max(min(f.options.Rounds, mostTrees/margins), 1)
+	return max(min(f.options.Rounds, mostTrees/marginsOf(f.schema)), 1)
 }
 
 // Fit grows trees on the residuals of an additive model of the newest records, and keeps them where they lower the
@@ -167,8 +158,7 @@ func (f *Factory) fit(ctx context.Context, p *Part, r *records) error {
 	if len(r.columns) == 0 {
 		return nil
 	}
-	s := shape{leaves: f.options.Leaves, least: least, curvature: curvature, ridge: ridge, rate: f.options.Rate,
-		gain: leastGain}
+	s := shape{leaves: f.options.Leaves, least: least, curvature: curvature, ridge: ridge, rate: f.options.Rate}
 	es, out, err := boost(ctx, r, s, f.rounds())
 	if err != nil {
 		return err

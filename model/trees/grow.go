@@ -12,7 +12,6 @@ type shape struct {
 	curvature float64
 	ridge     float64
 	rate      float64
-	gain      float64 // least of a split
 }
 
 // grown is a tree over bins: as it is fitted. left is 0 of a leaf.
@@ -151,9 +150,10 @@ func (x *grower) score(g, h int64) float64 {
 	return a * a / (float64(h)/unit + x.ridge)
 }
 
-// search finds the best split of a leaf: of equal gains the first, by the names of the features.
+// search finds the best split of a leaf: of equal gains the first, by the names of the features. Any gain will do:
+// where features tell the class together only, the first split of a tree gains next to nothing.
 func (x *grower) search(l *leaf) {
-	l.gain, l.splittable = x.gain, false
+	l.gain, l.splittable = 0, false
 	if len(l.rows) < 2*x.least {
 		return
 	}

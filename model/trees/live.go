@@ -11,7 +11,7 @@ import (
 // structure is the trees that serve, as the state of a partition holds them.
 type structure struct {
 	stamp    uint64  // of the trees; 0 = there are none
-	run      float64 // records in a row that share a fold
+	run      float64 // records in a row that share a fold, 0 = folds are by content
 	halfLife float64
 	base     []float64 // share of the class of each margin among the records of the fit
 	trees    []tree
@@ -51,6 +51,7 @@ type Component struct {
 	counts    *counts    // nil without trees
 	part      []byte     // of the model; nil after LoadState
 	folds     [][]tree   // of part, once they are asked for
+	features  []int32    // that trees may split on, from then on
 	out       []float64  // a number a margin
 	walk      *walker
 }
@@ -220,14 +221,18 @@ func (c *Component) InputsWithout(ex *model.Example, dst []float64) {
 	clear(dst)
 	if c.folds == nil && c.part != nil {
 		if p, err := DecodePart(c.schema, c.part); err == nil {
-			c.folds = p.folds
+			c.folds, c.features = p.folds, use(c.schema)
 		}
 	}
 	if len(c.folds) != folds {
 		return
 	}
 	clear(c.out)
-	own := c.folds[foldOf(c.structure.run, ex.Clock)]
+	fold := foldOf(c.structure.run, ex.Clock)
+	if c.structure.run == 0 {
+		fold = uint8(contentOf(c.features, ex.Row) % folds)
+	}
+	own := c.folds[fold]
 	for i := range own {
 		c.out[own[i].margin] += own[i].leaf(ex.Row).value
 	}

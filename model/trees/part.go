@@ -134,11 +134,7 @@ type reader struct {
 }
 
 func newReader(s *model.Schema, b []byte) *reader {
-	r := &reader{wire.NewReader(b), s, len(s.Classes)}
-	if r.margins == 2 {
-		r.margins = 1
-	}
-	return r
+	return &reader{wire.NewReader(b), s, marginsOf(s)}
 }
 
 // within reads a number from low to high.
@@ -151,7 +147,7 @@ func (r *reader) within(low, high float64) float64 {
 }
 
 func (r *reader) structure() (s structure) {
-	s.stamp, s.run, s.halfLife = r.Uvarint(), r.within(1, 1e18), r.within(0, 1e18)
+	s.stamp, s.run, s.halfLife = r.Uvarint(), r.within(0, 1e18), r.within(0, 1e18)
 	s.base = r.shares(-1)
 	s.trees = r.trees()
 	if r.Err() == nil && (len(s.trees) == 0) != (len(s.base) == 0) ||

@@ -67,7 +67,7 @@ func TestPlanted(t *testing.T) {
 		{"a box", 3000, func(x []float64) float64 { return .1 + .8*above(x[0])*above(x[1])*above(1-x[2]) }, .02, 3},
 	} {
 		if testing.Short() && c.n > 5000 {
-			t.Logf("%s: SKIPPED, NOT CHECKED under -short", c.name)
+			t.Logf("%s: SKIPPED under -short: a large fit", c.name)
 			continue
 		}
 		rows, class := table(c.n, 13, 5, c.p)
@@ -98,7 +98,7 @@ func above(v float64) float64 {
 // and at most 5 would at two (2.3 if the number of rounds were not chosen).
 func TestGateOnNoise(t *testing.T) {
 	if testing.Short() {
-		t.Skip("SKIPPED, NOT CHECKED: 100 fits under -short")
+		t.Skip("SKIPPED under -short: two hundred fits")
 	}
 	for _, c := range []struct {
 		name string
@@ -118,6 +118,73 @@ func TestGateOnNoise(t *testing.T) {
 		t.Logf("%s: %d of 100, at two standard errors %d", c.name, passed, two)
 		if passed > 1 || two > 5 {
 			t.Errorf("%s: %d of 100 streams get trees, at two standard errors %d", c.name, passed, two)
+		}
+	}
+}
+
+// TestRepeatedRows: a file whose rows are repeated has no trees where its class is noise, and those of its effects
+// where features tell it together, also where the file has a few different rows only.
+func TestRepeatedRows(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED under -short: a hundred fits")
+	}
+	coarse := func(x []float64) []float64 {
+		for f := range x {
+			x[f] = above(x[f])
+		}
+		return x
+	}
+	for _, c := range []struct {
+		name        string
+		times       int
+		p           func(x []float64) float64
+		edit        func(x []float64) []float64
+		least, most int // of 20 files with trees
+	}{
+		{"noise once", 1, noise, nil, 0, 0}, {"noise twice", 2, noise, nil, 0, 0}, {"noise five times", 5, noise, nil, 0, 1},
+		{"XOR twice", 2, func(x []float64) float64 { return .1 + .8*math.Abs(above(x[0])-above(x[1])) }, nil, 20, 20},
+		{"XOR of two-valued features", 1, func(x []float64) float64 { return .1 + .8*math.Abs(above(x[0])-above(x[1])) },
+			coarse, 20, 20},
+	} {
+		kept := 0
+		for seed := range uint64(20) {
+			once, of := table(1000, 6, 100+seed, c.p)
+			var rows [][]float64
+			var class []int32
+			for i := range c.times * len(once) {
+				rows, class = append(rows, slices.Clone(once[i%len(once)])), append(class, of[i%len(once)])
+				if c.edit != nil {
+					c.edit(rows[i])
+				}
+				if j := int(model.Hash(seed, uint64(i)) % uint64(i+1)); j < i {
+					rows[i], rows[j], class[i], class[j] = rows[j], rows[i], class[j], class[i]
+				}
+			}
+			ev := numbered(rows, class)
+			ev.Exchangeable = true
+			p, b := fitted(t, Default(), ev)
+			if len(p.trees) > 0 {
+				kept++
+			}
+			if len(p.trees) == 0 || seed > 0 {
+				continue
+			}
+			live := &Component{schema: ev.Schema}
+			if err := live.Rebase(&model.Rebase{Part: b}); err != nil {
+				t.Fatal(err)
+			}
+			first := map[float64]float64{} // input of the first copy of a row
+			for i := range rows {
+				var in [2]float64
+				live.InputsWithout(&model.Example{Row: rows[i], Class: class[i], Weight: 1, Clock: float64(i)}, in[:])
+				if was, ok := first[rows[i][0]]; c.edit == nil && ok && was != in[1] {
+					t.Fatalf("%s: copies of a row are scored by trees of several folds: %v, %v", c.name, was, in[1])
+				}
+				first[rows[i][0]] = in[1]
+			}
+		}
+		if kept < c.least || kept > c.most {
+			t.Errorf("%s: %d of 20 files have trees, want %d to %d", c.name, kept, c.least, c.most)
 		}
 	}
 }

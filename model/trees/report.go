@@ -41,8 +41,8 @@ func (f *Factory) Report(part []byte, _ *model.Levels, r *report.Report) error {
 	return nil
 }
 
-// importance is the share of each feature in the changes of value from node to node, |change| by the number of splits
-// above it halved: how far the trees go by the feature.
+// importance is the share of each feature in the squared changes of value from node to node, each halved once for
+// every split above it: how far the trees go by the feature.
 func (s *structure) importance(features int) []float64 {
 	out, sum := make([]float64, features), 0.
 	for i := range s.trees {
@@ -94,9 +94,9 @@ func (f *Factory) Summary(r *report.Report) []string {
 	for _, x := range r.Trees.Features {
 		names = append(names, x.Feature)
 	}
-	return []string{fmt.Sprintf("Trees: %d of %d leaves lower the log-loss by %.4f +- %.4f on records that they have not "+
-		"seen, most by %s", r.Trees.Trees, r.Trees.Leaves, float64(r.Trees.Gain), float64(r.Trees.StdErr),
-		text.Some(names, listed))}
+	return []string{fmt.Sprintf("Trees: %d of %d leaves lower the log-loss of an additive model by %.4f +- %.4f on "+
+		"records that neither has seen, most by %s", r.Trees.Trees, r.Trees.Leaves, float64(r.Trees.Gain),
+		float64(r.Trees.StdErr), text.Some(names, listed))}
 }
 
 // Remark tells whether trees are kept.
@@ -107,8 +107,8 @@ func (f *Factory) Remark(part []byte) (model.Remark, error) {
 	}
 	if len(p.trees) == 0 {
 		return model.Remark{Outcome: "none",
-			Text: "no trees: they do not lower the log-loss of records that they have not seen"}, nil
+			Text: "no trees: an additive model scores records that it has not seen as well without them"}, nil
 	}
-	return model.Remark{Outcome: "kept", Text: fmt.Sprintf("%d trees lower the log-loss by %.4f +- %.4f on records that "+
-		"they have not seen", len(p.trees), p.info.gain, p.info.stderr)}, nil
+	return model.Remark{Outcome: "kept", Text: fmt.Sprintf("%d trees lower the log-loss of an additive model by "+
+		"%.4f +- %.4f on records that neither has seen", len(p.trees), p.info.gain, p.info.stderr)}, nil
 }
