@@ -177,18 +177,7 @@ func TestFoldedProfilesAreCountedAtTheBetterOne(t *testing.T) {
 			var sets [][]bool
 			for _, x := range found {
 				in := covers(x)
-				at := slices.IndexFunc(sets, func(o []bool) bool {
-					both, either := 0., 0.
-					for r := range o {
-						if o[r] && in[r] {
-							both++
-						}
-						if o[r] || in[r] {
-							either++
-						}
-					}
-					return both/either > .5
-				})
+				at := overlapping(sets, in)
 				if at >= 0 {
 					want[at].folded++
 					if at > 0 {
@@ -386,4 +375,21 @@ func TestInputsSayNothingWhereAFeatureIsMissing(t *testing.T) {
 		near(t, "log-odds without the record", dst[1]-dst[0], x.left, 1e-15)
 		near(t, "sum over the classes", dst[1]+dst[0], 0, 1e-15)
 	}
+}
+
+// overlapping returns the first of the sets of records that shares more than half of its union with another one, -1 =
+// none.
+func overlapping(sets [][]bool, in []bool) int {
+	return slices.IndexFunc(sets, func(o []bool) bool {
+		both, either := 0., 0.
+		for r := range o {
+			if o[r] && in[r] {
+				both++
+			}
+			if o[r] || in[r] {
+				either++
+			}
+		}
+		return both/either > .5
+	})
 }

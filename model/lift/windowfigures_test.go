@@ -75,18 +75,7 @@ func TestFoldedWindowsAreCountedAtTheBetterOne(t *testing.T) {
 			ev.Row(i, row)
 			in[i] = slices.Contains(w.Cells, w.Set.Cell(row))
 		}
-		at := slices.IndexFunc(sets, func(o []bool) bool {
-			both, either := 0., 0.
-			for r := range o {
-				if o[r] && in[r] {
-					both++
-				}
-				if o[r] || in[r] {
-					either++
-				}
-			}
-			return both/either > .5
-		})
+		at := overlapping(sets, in)
 		if at >= 0 {
 			times[at]++
 			if at > 0 && at < len(sets)-1 {

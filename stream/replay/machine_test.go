@@ -278,16 +278,7 @@ func TestModelsOfAnotherSchemaAreReadUnderIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	published, err := o.Models.Publication(state.NewPacker(), fitted, nil, time.Now(), state.Format)
-	if err == nil {
-		err = o.Client.Produce(t.Context(), published, txn.None)
-	}
-	for end := false; err == nil && !end; {
-		end, err = o.Models.Advance(t.Context(), time.Second)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	publish(t, o, fitted)
 	m := machine(t, o)
 	if err := m.Under(b, func() error { m.Begin(state.Position{}); return m.Swap(1) }); err != nil || m.At.Model != 1 {
 		t.Errorf("under its schema: %v, model %d", err, m.At.Model)

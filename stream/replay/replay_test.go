@@ -222,16 +222,7 @@ func TestTheLabelsOfAJournalRecordComeBeforeItsModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	published, err := o.Models.Publication(state.NewPacker(), m, nil, time.Now(), state.Format)
-	if err == nil {
-		err = o.Client.Produce(t.Context(), published, txn.None)
-	}
-	for end := false; err == nil && !end; {
-		end, err = o.Models.Advance(t.Context(), time.Second)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	publish(t, o, m)
 	entry := state.JournalEntry{Position: state.Position{Events: 30, Labels: 2, Model: 1}}
 	got, want, other := machine(t, o), machine(t, o), machine(t, o)
 	if err := errors.Join(got.Follow(t.Context(), entry), want.EventsTo(t.Context(), 30), want.LabelsTo(t.Context(), 2),
@@ -269,5 +260,20 @@ func TestEachTopicIsJudgedByItsOwnTimes(t *testing.T) {
 		if refused := m.Untimely; refused != (c.late < 0) || (err != nil) != refused {
 			t.Errorf("%s: the label refused %v, %v", c.name, refused, err)
 		}
+	}
+}
+
+// publish writes a model into its topic and reads that to its end.
+func publish(t *testing.T, o replay.Options, m *model.Model) {
+	t.Helper()
+	published, err := o.Models.Publication(state.NewPacker(), m, nil, time.Now(), state.Format)
+	if err == nil {
+		err = o.Client.Produce(t.Context(), published, txn.None)
+	}
+	for end := false; err == nil && !end; {
+		end, err = o.Models.Advance(t.Context(), time.Second)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }
