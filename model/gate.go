@@ -305,9 +305,11 @@ func replay(ctx context.Context, p *Partition, records []record, rc Recode, loss
 			if scored[k] == begin && int(records[k].lag) > k {
 				// It waited for its label already: the partition will learn with the memory of that score.
 				at := place{records[k].offset, records[k].row}
-				if w := p.store.find("", at, false); w != nil && p.scorer.usable(w.pending) != nil {
-					pending[k] = w.pending
-					continue
+				if w := p.store.find("", at, false); w != nil {
+					if memory := p.scorer.usable(w); memory != nil {
+						pending[k] = slices.Clone(memory)
+						continue
+					}
 				}
 			}
 			pending[k] = slices.Clone(p.scorer.pending)

@@ -80,7 +80,7 @@ func (p *Partition) expire() {
 		p.lost.Expired++
 		if p.spec.Options.ExpireAs >= 0 {
 			w.Class, w.Time = p.spec.Options.ExpireAs, p.time.of(w.Time)
-			p.learn(&w.record, p.scorer.usable(w.pending))
+			p.learn(&w.record, p.scorer.usable(w))
 		}
 	}
 }
@@ -150,7 +150,7 @@ func LabelsWhile(p *Partition, l *Labels, more func(row int) bool) (c LabelCount
 			c.Unmatched++
 		case !w.learnt:
 			w.Class, w.Time = class, p.time.of(w.Time)
-			p.learn(&w.record, p.scorer.usable(w.pending))
+			p.learn(&w.record, p.scorer.usable(w))
 			c.Learnt++
 			if p.spec.Options.Correct {
 				p.store.markLearnt(w)

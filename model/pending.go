@@ -27,7 +27,7 @@ type pendingStore struct {
 	byPlace map[place]uint64
 	version map[uint64]uint64
 	free    []*waiting
-	buffers [][]float64 // free memory for waiting.pending: an entry without one holds none
+	buffers []packed // free memory for waiting.pending: an entry without one holds none
 }
 
 type place struct {
@@ -39,10 +39,11 @@ type place struct {
 type waiting struct {
 	record
 	number  uint64
-	id      string    // "" = none, or a newer record has it: labels mean the newest
-	pending []float64 // the memory of its score; empty once learnt
-	learnt  bool      // Class, Clock and Time are those it was learnt with
-	since   int64     // stream time of its arrival, 0 = it had not begun
+	id      string // "" = none, or a newer record has it: labels mean the newest
+	pending packed // the memory of its score; empty once learnt
+	numbers int32  // in pending
+	learnt  bool   // Class, Clock and Time are those it was learnt with
+	since   int64  // stream time of its arrival, 0 = it had not begun
 }
 
 func newPendingStore(limit, window int64) *pendingStore {
@@ -68,9 +69,19 @@ func (s *pendingStore) admit(rec *record, id string, pending []float64, learnt b
 		if n := len(s.buffers); n > 0 {
 			w.pending, s.buffers = s.buffers[n-1], s.buffers[:n-1]
 		}
-		w.pending = append(w.pending[:0], pending...)
+		w.pending, w.numbers = pack(w.pending, pending), int32(len(pending))
 	}
 	s.append(w)
+}
+
+// memory returns the memory of the score of a record, nil where it has none, in the memory of dst where that suffices.
+func (w *waiting) memory(dst []float64) []float64 {
+	if len(w.pending) == 0 {
+		return nil
+	}
+	dst = grow(dst, int(w.numbers))
+	w.pending.unpack(dst)
+	return dst
 }
 
 // append puts an entry at the end of the queue.
@@ -181,7 +192,7 @@ func (s *pendingStore) recycle(w *waiting) {
 	}
 }
 
-func (s *pendingStore) spare(pending []float64) {
+func (s *pendingStore) spare(pending packed) {
 	if cap(pending) > 0 && len(s.buffers) < pendingChunk {
 		s.buffers = append(s.buffers, pending)
 	}
@@ -191,7 +202,7 @@ func (s *pendingStore) spare(pending []float64) {
 func (s *pendingStore) markLearnt(w *waiting) {
 	s.bytes -= w.size()
 	s.spare(w.pending)
-	w.pending, w.learnt = nil, true
+	w.pending, w.numbers, w.learnt = nil, 0, true
 	s.bytes += w.size()
 }
 
@@ -267,6 +278,7 @@ func (s *pendingStore) chunks() (lo, hi uint64) {
 
 func (s *pendingStore) appendChunk(b []byte, chunk uint64) []byte {
 	lo, hi := max(s.first, chunk*pendingChunk), min(s.next(), (chunk+1)*pendingChunk)
+	var memory []float64
 	for n := lo; n < hi; n++ {
 		w := s.entries[n-s.first]
 		b = wire.AppendBool(b, w == nil)
@@ -281,7 +293,10 @@ func (s *pendingStore) appendChunk(b []byte, chunk uint64) []byte {
 		b = wire.AppendVarint(b, w.offset)
 		b = wire.AppendVarint(b, int64(w.row))
 		b = wire.AppendString(b, w.id)
-		b = wire.AppendFloats(b, w.pending)
+		held := w.memory(memory)
+		if b = wire.AppendFloats(b, held); held != nil {
+			memory = held
+		}
 		b = wire.AppendBool(b, w.learnt)
 		b = wire.AppendVarint(b, w.since)
 	}
@@ -327,20 +342,22 @@ func (s *pendingStore) loadChunk(b []byte, format, n, hi uint64, features, class
 		e := &waiting{}
 		e.Row, e.Class, e.Weight, e.Clock = w.Floats(), int32(w.Varint()), w.Float(), w.Float()
 		e.Time, e.offset, e.row, e.id = w.Varint(), w.Varint(), int32(w.Varint()), w.String()
-		e.pending, e.learnt = w.Floats(), w.Bool()
+		memory := w.Floats()
+		e.learnt = w.Bool()
 		if format > beforeStreamTime {
 			e.since = w.Varint()
 		}
 		if pending == noPending {
-			e.pending = nil
+			memory = nil
 		}
-		for 0 < len(e.pending) && len(e.pending) < pending { // of a former build: memories grow at their end
-			e.pending = append(e.pending, math.NaN())
+		for 0 < len(memory) && len(memory) < pending { // of a former build: memories grow at their end
+			memory = append(memory, math.NaN())
 		}
 		if len(e.Row) != features || e.Class < UnknownClass || int(e.Class) >= classes ||
-			len(e.pending) != 0 && len(e.pending) != pending {
+			len(memory) != 0 && len(memory) != pending {
 			w.Fail(fmt.Errorf("record %d does not fit the schema", n))
 		}
+		e.pending, e.numbers = pack(nil, memory), int32(len(memory))
 		s.append(e)
 	}
 	return w.Done()

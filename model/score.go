@@ -13,6 +13,7 @@ type scorer struct {
 	powers     powers
 	inputs     []float64 // of the components, for the last row
 	pending    []float64 // the memory of the last score
+	earlier    []float64 // that of an earlier one
 	reasons    []Reason
 	order      []ranked
 	shares     []float64 // of the features in the inputs of an Attributor
@@ -40,11 +41,13 @@ func (s *scorer) fill(row Row) { inputsOf(s.components, len(s.spec.Schema.Classe
 
 // usable returns the memory of an earlier score, nil when the score was given before there was a structure. The memory
 // outlives a change of cells: inputs are log-lifts by feature and horizon, and not by cell.
-func (s *scorer) usable(pending []float64) []float64 {
-	if len(pending) != len(s.pending) {
+// It is valid until the next call.
+func (s *scorer) usable(w *waiting) []float64 {
+	if int(w.numbers) != len(s.pending) {
 		return nil
 	}
-	return pending
+	s.earlier = w.memory(s.earlier)
+	return s.earlier
 }
 
 // propensities writes the propensity of each class for a row, and keeps its inputs and its memory.
