@@ -56,7 +56,7 @@ func (m *move) scorecard(old *Scorecard) *Scorecard {
 	return n
 }
 
-// residuals moves the last layer. The errors of two classes are opposites.
+// residuals moves the last layer. The residuals of two classes are opposites.
 func (m *move) residuals(old residuals) residuals {
 	r := m.to.newResiduals()
 	r.w, r.g, r.share, r.lag = old.w, old.g, old.share, old.lag

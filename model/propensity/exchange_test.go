@@ -54,7 +54,7 @@ func forgetful(t *testing.T, l *model.Levels, n int) *cluster {
 	c := newCluster(t, schema, l, n)
 	o := Default()
 	o.Calibration.HalfLife = 10
-	c.f = factory{newPlanOf(o, schema, uncorrected())} // errors of late are the partition's own
+	c.f = factory{newPlanOf(o, schema, uncorrected())} // recent residuals are the partition's own
 	for p := range c.live {
 		c.live[p] = c.f.New(l).(*Scorecard)
 	}

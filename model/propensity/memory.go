@@ -9,9 +9,9 @@ type memory struct {
 	raw        []float64 // cards x margins: log-odds of two classes, log-scores of more
 	calibrated []float64 // the same after calibration
 	learnt     []float64 // one number: of the records that had been learnt when this one was scored
-	// mixed and corrected are log-scores by margin, without and with the last layer, and errors its inputs, half-lives x
+	// mixed and corrected are log-scores by margin, without and with the last layer, and recent its inputs, half-lives x
 	// margins. They stand at the end: memories of former builds end before them, and are read as if these were NaN.
-	mixed, corrected, errors []float64
+	mixed, corrected, recent []float64
 }
 
 // memorySize is the number of numbers of a memory. It depends on the options and the schema alone.
@@ -34,7 +34,7 @@ func (p *layout) memoryOf(numbers []float64) (m memory) {
 	m.mixed = numbers[at:n:n]
 	at, n = n, n+p.margins
 	m.corrected = numbers[at:n:n]
-	m.errors = numbers[n:]
+	m.recent = numbers[n:]
 	return m
 }
 
@@ -55,7 +55,7 @@ func (m *memory) set(o memory) {
 	copy(m.learnt, o.learnt)
 	copy(m.mixed, o.mixed)
 	copy(m.corrected, o.corrected)
-	copy(m.errors, o.errors)
+	copy(m.recent, o.recent)
 }
 
 // clear makes m the memory of a record that was scored without a structure.
@@ -67,5 +67,5 @@ func (m *memory) clear() {
 	clear(m.learnt)
 	clear(m.mixed)
 	clear(m.corrected)
-	clear(m.errors)
+	clear(m.recent)
 }

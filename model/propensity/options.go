@@ -86,7 +86,7 @@ type tuning struct {
 	late float64
 	// blindStart learns from memories of the time before the first record was learnt, too.
 	blindStart bool
-	// corrects is set where the mixture is corrected by its own errors of late.
+	// corrects is set where the mixture is corrected by its own recent residuals.
 	corrects bool
 }
 
@@ -140,7 +140,7 @@ type layout struct {
 	slots   int // shared inputs: features x horizons, horizons, external
 	knots   int // of each table of the calibration
 	levels  int // most levels of a nominal feature that get cells of their own
-	// residuals is the number of half-lives over which errors are remembered.
+	// residuals is the number of half-lives over which residuals are remembered.
 	residuals int
 }
 

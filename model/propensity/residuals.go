@@ -31,16 +31,17 @@ func decays(half ...float64) (h, keep, scale [residualInputs]float64) {
 // residualWeights are the slope of the mixture's log-scores, then a weight for each half-life, shared by the classes.
 type residualWeights [1 + residualInputs]float64
 
-// residuals corrects the scores of the mixture by its own errors of late: the fading means of y - p, with the mixture's
-// propensity p before the correction, are inputs of a last layer. It belongs to the partition alone and is no part of
-// a Model: a file has no present whose errors a later record would share. Without means it corrects nothing.
+// residuals corrects the scores of the mixture by its own recent residuals: the fading means of y - p, with the
+// mixture's propensity p before the correction, are inputs of a last layer. It belongs to the partition alone and is
+// no part of a Model: a file has no present whose residuals a later record would share. Without means it corrects
+// nothing.
 type residuals struct {
 	mean []float64 // half-lives x margins
 	w, g residualWeights
 	// share is that of the corrected log-scores in the published ones, the rest is the mixture's: as far as they have had
-	// the smaller log-losses of late, by the rule of the mixture itself.
+	// the smaller recent log-losses, by the rule of the mixture itself.
 	share float64
-	lag   float64 // records that are learnt between the score and the label of a record, of late
+	lag   float64 // records that are learnt between the score and the label of a record, recently
 
 	off, base []float64 // margins: room to work
 }
@@ -58,9 +59,9 @@ func (p *layout) newResiduals() residuals {
 }
 
 // remember writes the inputs of the layer into the memory of a score, whose m.mixed are the mixture's log-scores: the
-// means, in units in which errors without memory have variance p(1-p), and halved for each half-life that labels come
-// late; then the corrected log-scores. The layer learns from them as they were then: labels that come late say how good
-// the mixture was without them.
+// means, in units in which residuals that do not depend on each other have variance p(1-p), and halved for each
+// half-life that labels come late; then the corrected log-scores. The layer learns from them as they were then:
+// labels that come late say how good the mixture was without them.
 func (r *residuals) remember(m memory) {
 	K := len(m.mixed)
 	for j := range len(r.mean) / K {
@@ -69,7 +70,7 @@ func (r *residuals) remember(m memory) {
 			scale *= math.Exp2(-r.lag / residualHalf[j])
 		}
 		for k := range K {
-			m.errors[j*K+k] = scale * r.mean[j*K+k]
+			m.recent[j*K+k] = scale * r.mean[j*K+k]
 		}
 	}
 	for k := range m.mixed {
@@ -81,8 +82,8 @@ func (r *residuals) remember(m memory) {
 func (r *residuals) corrected(m memory, k int) float64 {
 	K := len(m.mixed)
 	z := r.w[0] * m.mixed[k]
-	for j := range len(m.errors) / K {
-		z += r.w[1+j] * m.errors[j*K+k]
+	for j := range len(m.recent) / K {
+		z += r.w[1+j] * m.recent[j*K+k]
 	}
 	return z
 }
@@ -95,7 +96,7 @@ func (r *residuals) published(m memory, k int) float64 {
 // effect returns the contribution of the means to a score whose margins count by dir.
 func (r *residuals) effect(m memory, dir []float64) (e float64) {
 	K := len(dir)
-	for i, x := range m.errors {
+	for i, x := range m.recent {
 		e += r.share * r.w[1+i/K] * dir[i%K] * x
 	}
 	return e
@@ -106,7 +107,7 @@ func (r *residuals) knows(m memory) bool { return len(r.mean) > 0 && !math.IsNaN
 
 // learn2 learns a record of class y, 0 or 1 of two, whose memory is m. Its weight counts the records for which it
 // stands; by lag, labels have come that many records late. A lag below 0 is that of a record that waited and is not
-// remembered: nobody knows the errors as they were at its score, so that it says nothing of the weights.
+// remembered: nobody knows the residuals as they were at its score, so that it says nothing of the weights.
 func (r *residuals) learn2(y int, weight, lag float64, m memory, t *tuning) {
 	if !r.knows(m) {
 		return
@@ -159,7 +160,7 @@ func (r *residuals) descend(m memory, weight, lag float64) {
 	for j := range r.w {
 		in, step := m.mixed, slopeStep
 		if j > 0 {
-			in, step = m.errors[(j-1)*K:j*K], residualStep
+			in, step = m.recent[(j-1)*K:j*K], residualStep
 		}
 		d := 0.
 		for k, v := range in {

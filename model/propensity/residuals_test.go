@@ -162,9 +162,9 @@ func TestLastLayer(t *testing.T) {
 	}
 }
 
-// Outcomes that come in runs which no feature tells are foreseen by the errors of late; where outcomes do not depend on
+// Outcomes that come in runs which no feature tells are foreseen by recent residuals; where outcomes do not depend on
 // each other, the layer costs next to nothing.
-func TestErrorsOfLateForeseeRuns(t *testing.T) {
+func TestRecentResidualsForeseeRuns(t *testing.T) {
 	schema := &model.Schema{Features: []model.Feature{{Name: "x"}}, Classes: []string{"no", "yes"}, Positive: 1}
 	loss := func(stay float64, tune tuning, delay int) float64 {
 		d := &table{schema: schema}
@@ -260,7 +260,7 @@ func TestHostileLastLayer(t *testing.T) {
 	}
 }
 
-// The errors of two classes are opposites: a state of two classes that becomes one of three keeps its correction.
+// The residuals of two classes are opposites: a state of two classes that becomes one of three keeps its correction.
 func TestCarriedLastLayer(t *testing.T) {
 	two, many := schemas()["two"], schemas()["two"]
 	more := *many

@@ -42,7 +42,7 @@ func TestTopicsBeforeStreamTimeAreRead(t *testing.T) {
 	readTopics(t, sample.Spec(), filepath.Join("testdata", "format-1", "topics-state3.bin"), false, true)
 }
 
-// TestTopicsBeforeTheLastLayerAreRead: a scorecard's state of format 3 does not know its errors of late, and the
+// TestTopicsBeforeTheLastLayerAreRead: a scorecard's state of format 3 does not know its recent residuals, and the
 // memories of waiting records lack them.
 func TestTopicsBeforeTheLastLayerAreRead(t *testing.T) {
 	readTopics(t, sample.Spec(), filepath.Join("testdata", "format-1", "topics-scorecard3.bin"), false, true)
