@@ -1,0 +1,13 @@
+// Package drift finds the places where a stream of numbers changes: detectors of the literature that take one number
+// at a time, in bounded memory, and answer alike whenever the numbers are alike. They know no records and no models;
+// package evaluate gives them the losses of a method.
+//
+// Begin at ADWIN and PageHinkley.
+package drift
+
+// Detector takes the numbers of a stream one by one. One detector belongs to one caller at a time.
+type Detector interface {
+	// Add takes the next number and reports whether the stream has changed. NaN and infinite numbers are passed over
+	// and report false.
+	Add(x float64) bool
+}
