@@ -33,6 +33,11 @@ local, kernel and trees each component by itself, without the scorecard; knn the
 standardised features, among the same prototypes; prior the base rates. The log-losses of the others are compared with
 that of all on the same records.
 
+Under prequential the accuracy stands beside that of two forecasts without features, which say the class of the newest
+known label (no change) and the most frequent one (majority). kappa is the accuracy beyond chance, and beyond each of
+the two: 1 is never wrong, 0 no better. A drift point is a place where the log-loss changed, found by an adaptive window
+(ADWIN). Drift compares the features in windows of 2,000 records, or of 200 in a shorter stream, with the first one.
+
 --scores OUT writes the scores that are measured, those of the method all or else of the first one, in the columns and
 formats of 'score': each as it was before its record was learnt. source_row is the number of the record, over all files
 from 0; under prequential the rows stand in stream order, those of the first --skip records among them, under folds

@@ -13,20 +13,25 @@ import (
 // DriftRecords is the length of the windows whose distributions are compared.
 const DriftRecords = 2000
 
+// ShortDriftRecords is that of streams that have less than two windows of DriftRecords.
+const ShortDriftRecords = 200
+
 const (
 	driftBins  = 10   // quantile bins of a number
-	driftShare = 0.01 // levels rarer than this in the reference share one bin
+	driftShare = 0.01 // levels rarer than this in the reference share one bin,
+	driftLeast = 10   // and so do those of fewer records
 	driftTail  = 0.05 // share of streams without drift in which some column exceeds its threshold
 )
 
 // Drift is how far the distribution of a column moved over the stream: the population stability index between the first
-// DriftRecords records and each later window of as many,
+// N records and each later window of as many,
 //
 //	PSI = sum_k (q_k - p_k) ln(q_k / p_k),  p_k = (n_k + 1/2) / (n + K/2),
 //
-// over K bins: of a number the deciles of the reference, of levels those with at least 1 % of it and the rest, and one
-// for missing. By custom .1 is a shift and .25 a large one. Beside the features stand "(class)" and "(propensity)", the
-// latter of the class that the figures speak of, or of the record's likeliest one where they are means over classes.
+// over K bins: of a number the deciles of the reference, of levels those with at least 1 % and ten records of it and
+// the rest, and one for missing. By custom .1 is a shift and .25 a large one. Beside the features stand "(class)" and
+// "(propensity)", the latter of the class that the figures speak of, or of the record's likeliest one where they are
+// means over classes.
 type Drift struct {
 	Feature string `json:"feature"`
 	PSI     Number `json:"psi"` // of the window where it is largest
@@ -34,9 +39,9 @@ type Drift struct {
 	Last    Number `json:"last"`
 	// Expected and Threshold belong to PSI, the largest of W windows: its mean, and the value that it exceeds in 5 % of
 	// streams in any of their columns, when the records of a stream are drawn alike and one by one. The PSI of one window
-	// is then close to 2/DriftRecords chi2_d, with d+1 bins that are not empty in the reference. With F the distribution
-	// of chi2_d, Expected is 2/DriftRecords times the integral of 1 - F(x)^W over x >= 0, as if windows had references of
-	// their own (a little too much: they share one), and Threshold is 2/DriftRecords F^-1(1 - .05 / (W columns)).
+	// is then close to 2/N chi2_d, with d+1 bins that are not empty in the reference. With F the distribution of chi2_d,
+	// Expected is 2/N times the integral of 1 - F(x)^W over x >= 0, as if windows had references of their own (a little
+	// too much: they share one), and Threshold is 2/N F^-1(1 - .05 / (W columns)).
 	Expected  Number `json:"expected"`
 	Threshold Number `json:"threshold"`
 }
@@ -46,10 +51,12 @@ type DriftMeter struct {
 	columns []driftColumn
 	from    int64
 	seen    int64
+	records int64 // of a window
 }
 
 type driftColumn struct {
 	name    string
+	records float64   // of a window
 	numbers []float64 // the reference while it is being gathered
 	cuts    []float64 // upper ends of the bins but the last
 	levels  map[string]int
@@ -62,9 +69,9 @@ type driftColumn struct {
 }
 
 // NewDriftMeter watches the features of the schema, the class, and a propensity, of the stream after its first from
-// records.
-func NewDriftMeter(s *model.Schema, from int64) *DriftMeter {
-	d := &DriftMeter{from: from}
+// records, in windows of the given number of records.
+func NewDriftMeter(s *model.Schema, from int64, records int) *DriftMeter {
+	d := &DriftMeter{from: from, records: int64(records)}
 	for _, f := range s.Features {
 		c := driftColumn{name: f.Name}
 		if f.Kind != model.Continuous {
@@ -74,6 +81,9 @@ func NewDriftMeter(s *model.Schema, from int64) *DriftMeter {
 	}
 	d.columns = append(d.columns, driftColumn{name: "(class)", levels: map[string]int{}},
 		driftColumn{name: "(propensity)"})
+	for k := range d.columns {
+		d.columns[k].records = float64(records)
+	}
 	return d
 }
 
@@ -93,7 +103,7 @@ func (d *DriftMeter) Add(b *model.Batch, i int, class string, propensity float64
 	d.columns[n-2].level(class, class != "")
 	d.columns[n-1].number(propensity)
 	d.seen++
-	if d.seen%DriftRecords == 0 {
+	if d.seen%d.records == 0 {
 		for k := range d.columns {
 			d.columns[k].close(d.from + d.seen)
 		}
@@ -161,7 +171,7 @@ func (c *driftColumn) close(seen int64) {
 	default:
 		merged := c.counts[:2:2]
 		for k, text := range c.names {
-			if n := c.counts[k+2]; n >= driftShare*DriftRecords {
+			if n := c.counts[k+2]; n >= max(driftLeast, driftShare*c.records) {
 				c.levels[text] = len(merged)
 				merged = append(merged, n)
 			} else {
@@ -201,7 +211,7 @@ func (c *driftColumn) null(w, columns int64) (expected, threshold float64) {
 		return 0, 0
 	}
 	half := float64(bins-1) / 2
-	const unit, steps = 2.0 / DriftRecords, 4000
+	const steps = 4000
 	quantile := func(tail float64) float64 { return 2 * mathext.GammaIncRegCompInv(half, tail) }
 	// By trapezoids; beyond the end the integrand is below 1e-9.
 	end := quantile(1e-9 / float64(w))
@@ -212,6 +222,7 @@ func (c *driftColumn) null(w, columns int64) (expected, threshold float64) {
 		}
 		expected += f * end / steps
 	}
+	unit := 2 / c.records
 	return unit * expected, unit * quantile(driftTail/float64(w*columns))
 }
 
@@ -220,7 +231,7 @@ func (d *DriftMeter) Report() []Drift {
 	report := []Drift{}
 	for _, c := range d.columns {
 		if c.at > 0 {
-			expected, threshold := c.null(d.seen/DriftRecords-1, int64(len(d.columns)))
+			expected, threshold := c.null(d.seen/d.records-1, int64(len(d.columns)))
 			report = append(report, Drift{
 				Feature: c.name, PSI: Number(c.psi), At: c.at, Last: Number(c.last),
 				Expected: Number(expected), Threshold: Number(threshold),

@@ -19,7 +19,7 @@ func TestDrift(t *testing.T) {
 		Classes:  []string{"no", "yes"},
 		Positive: 1,
 	}
-	d := NewDriftMeter(s, 0)
+	d := NewDriftMeter(s, 0, DriftRecords)
 	b := &model.Batch{
 		N: 1,
 		Columns: []model.Column{
@@ -73,11 +73,11 @@ func TestDrift(t *testing.T) {
 			t.Errorf("%s: %+v", f, got[f])
 		}
 	}
-	if r := NewDriftMeter(s, 0).Report(); len(r) != 0 {
+	if r := NewDriftMeter(s, 0, DriftRecords).Report(); len(r) != 0 {
 		t.Errorf("drift of nothing: %v", r)
 	}
 	// The records that are skipped at the beginning count in the place.
-	d = NewDriftMeter(s, 700)
+	d = NewDriftMeter(s, 700, DriftRecords)
 	for i := range 2 * DriftRecords {
 		b.Columns[1].Float[0] = float64(i / DriftRecords)
 		d.Add(b, 0, s.Classes[i%2], .5)
@@ -119,13 +119,16 @@ func TestDriftOfNothing(t *testing.T) {
 			{Float: make([]float64, 1)},
 		},
 	}
-	for _, windows := range []int{2, 20} {
+	for _, c := range []struct{ windows, records int }{{2, DriftRecords}, {20, DriftRecords}, {2, ShortDriftRecords},
+		{19, ShortDriftRecords}} {
 		const streams = 40
+		windows := c.windows
+		shift := .15 * math.Sqrt(DriftRecords/float64(c.records))
 		exceeded := 0
 		ratio := map[string]float64{}
 		for seed := range uint64(streams) {
-			d := NewDriftMeter(s, 0)
-			for i := range (windows + 1) * DriftRecords {
+			d := NewDriftMeter(s, 0, c.records)
+			for i := range (windows + 1) * c.records {
 				u := func(k int) float64 { return uniform(seed, i, k) }
 				b.Columns[0].Float[0] = u(0)
 				if b.Columns[1].Float[0] = u(1); u(2) < .2 {
@@ -133,7 +136,7 @@ func TestDriftOfNothing(t *testing.T) {
 				}
 				b.Columns[2].Code[0] = uint32(12 * u(3) * u(4))
 				b.Columns[3].Code[0] = uint32(300 * u(5) * u(5) * u(5))
-				b.Columns[4].Float[0] = u(6) + .15*float64(i)/float64(windows*DriftRecords)
+				b.Columns[4].Float[0] = u(6) + shift*float64(i)/float64(windows*c.records)
 				class := s.Classes[0]
 				if u(7) < .12 {
 					class = s.Classes[1]
@@ -144,7 +147,7 @@ func TestDriftOfNothing(t *testing.T) {
 			for _, r := range d.Report() {
 				if r.Feature == "moves" {
 					if !(r.PSI > r.Threshold) {
-						t.Errorf("%d windows, seed %d: what moves has %v, threshold %v", windows, seed, r.PSI, r.Threshold)
+						t.Errorf("%+v, seed %d: what moves has %v, threshold %v", c, seed, r.PSI, r.Threshold)
 					}
 					continue
 				}
@@ -156,13 +159,13 @@ func TestDriftOfNothing(t *testing.T) {
 			}
 		}
 		if exceeded > 6 { // 2 on average; 7 or more in 1 of 300 runs
-			t.Errorf("%d windows: some column exceeds its threshold in %d of %d streams", windows, exceeded, streams)
+			t.Errorf("%+v: some column exceeds its threshold in %d of %d streams", c, exceeded, streams)
 		}
 		for f, r := range ratio {
 			if r < .75 || r > 1.15 {
-				t.Errorf("%d windows: %s: the largest PSI is %.2f times what is expected", windows, f, r)
+				t.Errorf("%+v: %s: the largest PSI is %.2f times what is expected", c, f, r)
 			}
 		}
-		t.Logf("%d windows: %d of %d streams exceed; %v", windows, exceeded, streams, ratio)
+		t.Logf("%+v: %d of %d streams exceed; %v", c, exceeded, streams, ratio)
 	}
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // Evaluation gathers the scored records of a run and computes its Result. It keeps 8 bytes a class and 20 more of every
-// scored record and method.
+// scored record and method, and 24 of each skipped one.
 type Evaluation struct {
 	schema  *model.Schema
 	methods []string
@@ -18,12 +18,15 @@ type Evaluation struct {
 	sets    []*Set
 	lead    int
 	drift   *DriftMeter
+	short   *DriftMeter // nil once the stream is long enough for drift
+	skipped []knownLabel
 }
 
 // NewEvaluation evaluates methods, in the order in which they are driven. The first skip records of the stream are not
 // counted. seed is that of the bootstrap.
 func NewEvaluation(s *model.Schema, methods []Method, skip int64, seed uint64) *Evaluation {
-	e := &Evaluation{schema: s, skip: skip, seed: seed, lead: Lead(methods), drift: NewDriftMeter(s, skip)}
+	e := &Evaluation{schema: s, skip: skip, seed: seed, lead: Lead(methods), drift: NewDriftMeter(s, skip, DriftRecords),
+		short: NewDriftMeter(s, skip, ShortDriftRecords)}
 	for _, m := range methods {
 		e.methods = append(e.methods, m.Name)
 		e.sets = append(e.sets, NewSet(len(s.Classes)))
@@ -42,6 +45,9 @@ func (e *Evaluation) Set(method string) *Set {
 // Add is the Sink of a run.
 func (e *Evaluation) Add(r *Record) error {
 	if r.Index < e.skip {
+		if r.Class >= 0 {
+			e.skipped = append(e.skipped, knownLabel{r.Index, r.Class, r.Weight})
+		}
 		return nil
 	}
 	class, k := "", len(e.schema.Classes)
@@ -54,6 +60,11 @@ func (e *Evaluation) Add(r *Record) error {
 		target = segment(p)
 	}
 	e.drift.Add(r.Batch, r.Row, class, p[target])
+	if e.short != nil {
+		if e.short.Add(r.Batch, r.Row, class, p[target]); e.short.seen > 2*DriftRecords {
+			e.short = nil
+		}
+	}
 	if r.Class < 0 {
 		return nil
 	}
@@ -80,7 +91,7 @@ func (e *Evaluation) Add(r *Record) error {
 }
 
 // Result computes the figures. Gains and curve are those of the method all, else of the first one. Folds hands records
-// over fold by fold, where drift means nothing and is left out.
+// over fold by fold, where drift and the baselines mean nothing and are left out.
 func (e *Evaluation) Result(run Run) (*Result, error) {
 	r := &Result{
 		Protocol:         run.Protocol,
@@ -93,6 +104,7 @@ func (e *Evaluation) Result(run Run) (*Result, error) {
 		Gains:            []Gain{},
 		Curve:            []CurvePoint{},
 		Drift:            []Drift{},
+		DriftPoints:      []DriftPoint{},
 		Stability:        run.Stability,
 		Fits:             []Fit{},
 		RecordsPerSecond: Number(math.NaN()),
@@ -111,11 +123,22 @@ func (e *Evaluation) Result(run Run) (*Result, error) {
 		r.Scored = int64(main.Len())
 		r.Gains, r.Curve = main.Gains(e.schema.Positive), main.Curve()
 		if run.Protocol == "prequential" {
-			r.Drift = e.drift.Report()
+			r.Drift, r.DriftRecords = e.drift.Report(), DriftRecords
+			if len(r.Drift) == 0 && e.short != nil {
+				r.Drift, r.DriftRecords = e.short.Report(), ShortDriftRecords
+			}
+			r.DriftPoints = main.driftPoints()
+			b := main.baselines(e.skipped, run.Delay)
+			r.Baselines = &b
 		}
 	}
 	for m, s := range e.sets {
-		r.Methods[e.methods[m]] = s.Metrics(e.schema.Positive, e.seed)
+		figures := s.Metrics(e.schema.Positive, e.seed)
+		if b := r.Baselines; b != nil {
+			figures.KappaTemporal = Number(beyond(float64(figures.Accuracy), float64(b.NoChange)))
+			figures.KappaMajority = Number(beyond(float64(figures.Accuracy), float64(b.Majority)))
+		}
+		r.Methods[e.methods[m]] = figures
 		if all := e.Set(MethodAll); all != nil && all != s {
 			d, err := all.Compare(s, e.seed)
 			if err != nil {

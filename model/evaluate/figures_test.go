@@ -62,7 +62,7 @@ func TestAnEvaluationByHand(t *testing.T) {
 		s.Positive = positive
 		e := NewEvaluation(s, methods, skip, 5)
 		sets := [2]*Set{NewSet(2), NewSet(2)}
-		drift := NewDriftMeter(s, skip)
+		drift := NewDriftMeter(s, skip, DriftRecords)
 		var selected, reasons, conflicts, untold float64
 		target := positive
 		if target < 0 {
@@ -218,7 +218,7 @@ func TestDriftByHand(t *testing.T) {
 		return sum
 	}
 	for count := 1; count <= len(windows); count++ {
-		d := NewDriftMeter(s, 300)
+		d := NewDriftMeter(s, 300, DriftRecords)
 		for w := range count {
 			at := 0
 			for k, m := range windows[w] {
@@ -273,7 +273,7 @@ func TestDriftByHand(t *testing.T) {
 func TestDriftIsListedByItsLargest(t *testing.T) {
 	s := &model.Schema{Features: []model.Feature{{Name: "steady"}, {Name: "later"}, {Name: "once"}},
 		Classes: []string{"no", "yes"}, Positive: 1}
-	d := NewDriftMeter(s, 0)
+	d := NewDriftMeter(s, 0, DriftRecords)
 	b := &model.Batch{N: 1, Columns: []model.Column{{Float: make([]float64, 1)}, {Float: make([]float64, 1)},
 		{Float: make([]float64, 1)}}}
 	for i := range 3 * DriftRecords {

@@ -98,6 +98,7 @@ func TestGolden(t *testing.T) {
 			near(t, "average_precision", got.AveragePrecision, want.AveragePrecision, exact)
 			near(t, "brier", got.Brier, want.Brier, exact)
 			near(t, "accuracy", got.Accuracy, want.Accuracy, exact)
+			near(t, "kappa", got.Kappa, want.Kappa, exact)
 			near(t, "ks", got.KS, want.KS, exact)
 			near(t, "calibration_error", got.CalibrationError, want.CalibrationError, exact)
 			// The reference's optimiser stops at a gradient of 1e-13 of the mean, far from 1e-12 of the coefficients.

@@ -21,22 +21,32 @@ type Result struct {
 	Against    map[string]*Difference `json:"against"`
 	Gains      []Gain                 `json:"gains"`
 	Curve      []CurvePoint           `json:"curve"`
+	Baselines  *Baselines             `json:"baselines,omitempty"` // prequential
 	Drift      []Drift                `json:"drift"`
-	Stability  Stability              `json:"stability"`
-	Fits       []Fit                  `json:"fits"` // in the order of their verdicts
+	// DriftRecords is the length of the windows of Drift: DriftRecords, or ShortDriftRecords in a stream that has less
+	// than two of those.
+	DriftRecords int          `json:"drift_records,omitempty"`
+	DriftPoints  []DriftPoint `json:"drift_points"`
+	Stability    Stability    `json:"stability"`
+	Fits         []Fit        `json:"fits"` // in the order of their verdicts
 	// RecordsPerSecond is for the caller to fill in: nothing here reads a clock.
 	RecordsPerSecond Number `json:"records_per_second"`
 }
 
 // Metrics measures one method; Set.Metrics defines each figure.
 type Metrics struct {
-	LogLoss              Number            `json:"log_loss"`
-	AUC                  Number            `json:"auc"`
-	AUCBlocks            Number            `json:"auc_blocks"`
-	AveragePrecision     Number            `json:"average_precision"`
-	Brier                Number            `json:"brier"`
-	Accuracy             Number            `json:"accuracy"`
-	AccuracyError        Number            `json:"accuracy_error"` // its standard error
+	LogLoss          Number `json:"log_loss"`
+	AUC              Number `json:"auc"`
+	AUCBlocks        Number `json:"auc_blocks"`
+	AveragePrecision Number `json:"average_precision"`
+	Brier            Number `json:"brier"`
+	Accuracy         Number `json:"accuracy"`
+	AccuracyError    Number `json:"accuracy_error"` // its standard error
+	// Kappa is the accuracy beyond that of chance, KappaTemporal that beyond Baselines.NoChange, KappaMajority that
+	// beyond Baselines.Majority; the latter two are null where there are no baselines.
+	Kappa                Number            `json:"kappa"`
+	KappaTemporal        Number            `json:"kappa_temporal"`
+	KappaMajority        Number            `json:"kappa_majority"`
 	KS                   Number            `json:"ks"`
 	CalibrationError     Number            `json:"calibration_error"`
 	CalibrationSlope     Number            `json:"calibration_slope"`

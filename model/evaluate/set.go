@@ -191,15 +191,17 @@ func (s *Set) AUCBlocks() float64 {
 	return m.value()
 }
 
-// Metrics computes every figure of the set, with seed for the bootstrap. LogLoss, Brier, Accuracy, AUC and AUCBlocks
-// are those methods. The others look at one class against the rest: the positive one when it is not negative, else the
-// second of two classes, else they are means over the classes for which they are defined.
+// Metrics computes every figure of the set but those beyond baselines, with seed for the bootstrap. LogLoss,
+// Brier, Accuracy, Kappa, AUC and AUCBlocks are those methods. The others look at one class against the rest: the
+// positive one when it is not negative, else the second of two classes, else they are means over the classes for which
+// they are defined.
 func (s *Set) Metrics(positive int, seed uint64) *Metrics {
 	m := &Metrics{
 		LogLoss: Number(s.LogLoss()), AUCBlocks: Number(s.AUCBlocks()), Brier: Number(s.Brier()),
 		LiftAt: map[string]Number{}, LogLossInterval: s.logLossInterval(seed),
 		MeanSubspace: Number(s.Selected / float64(s.Len())),
-		Reasons:      s.Reasons, Conflicts: s.Conflicts, Untold: s.Untold,
+		Kappa:        Number(s.Kappa()), KappaTemporal: Number(math.NaN()), KappaMajority: Number(math.NaN()),
+		Reasons: s.Reasons, Conflicts: s.Conflicts, Untold: s.Untold,
 	}
 	a, err := s.Accuracy()
 	m.Accuracy, m.AccuracyError = Number(a), Number(err)

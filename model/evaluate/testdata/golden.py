@@ -5,7 +5,7 @@ usage: python3 golden.py > golden.json
 import json
 import numpy as np
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import accuracy_score, average_precision_score, brier_score_loss, log_loss, roc_auc_score, roc_curve
+from sklearn.metrics import accuracy_score, average_precision_score, brier_score_loss, cohen_kappa_score, log_loss, roc_auc_score, roc_curve
 
 M = (1 << 64) - 1
 CLIP = 1e-6
@@ -118,7 +118,7 @@ def measure(case):
     out = {
         "log_loss": float((w * loss).sum() / w.sum()), "accuracy": accuracy_score(y, P.argmax(1), sample_weight=w),
         "brier": brier_score_loss(y if k > 2 else y == 1, P if k > 2 else P[:, 1], sample_weight=w, labels=list(range(k)) if k > 2 else None),
-        "log_loss_interval": interval(loss, w, 7),
+        "log_loss_interval": interval(loss, w, 7), "kappa": cohen_kappa_score(y, P.argmax(1), sample_weight=w),
     }
     if k == 2:
         ll = log_loss(y, np.clip(P, CLIP, 1 - CLIP), sample_weight=w)

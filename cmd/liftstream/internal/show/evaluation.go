@@ -5,13 +5,14 @@ import (
 	"io"
 	"math"
 	"strconv"
+	"strings"
 
 	"liftstream/model/evaluate"
 	"liftstream/model/report/text"
 )
 
-// Evaluation prints the result of eval on the files data: the methods side by side, in the given order, then the gains,
-// the learning curve, the drift and the gate, as far as there are any.
+// Evaluation prints the result of eval on the files data: the methods side by side, in the given order, then the
+// baselines, the gains, the learning curve, the drift and the gate, as far as there are any.
 func Evaluation(w io.Writer, data, methods []string, run evaluate.Run, r *evaluate.Result) error {
 	fmt.Fprintf(w, "%s of %s: %s, %d scored and counted", r.Protocol, text.Joined(data),
 		text.Count(int(r.Records), "record"), r.Scored)
@@ -29,7 +30,7 @@ func Evaluation(w io.Writer, data, methods []string, run evaluate.Run, r *evalua
 		return err
 	}
 	for _, section := range []func(io.Writer, *evaluate.Result) error{
-		evaluationGains, evaluationCurve, evaluationDrift, evaluationGate,
+		evaluationBaselines, evaluationGains, evaluationCurve, evaluationPoints, evaluationDrift, evaluationGate,
 	} {
 		if err := section(w, r); err != nil {
 			return err
@@ -51,6 +52,9 @@ func Evaluation(w io.Writer, data, methods []string, run evaluate.Run, r *evalua
 	return err
 }
 
+// beyond begins the names of the figures that need baselines.
+const beyond = "  beyond "
+
 // figures are the first rows of the table of methods.
 var figures = []struct {
 	name string
@@ -64,6 +68,9 @@ var figures = []struct {
 	{"Brier", figure(func(m *evaluate.Metrics) evaluate.Number { return m.Brier })},
 	{"accuracy", figure(func(m *evaluate.Metrics) evaluate.Number { return m.Accuracy })},
 	{"  standard error", figure(func(m *evaluate.Metrics) evaluate.Number { return m.AccuracyError })},
+	{"kappa", figure(func(m *evaluate.Metrics) evaluate.Number { return m.Kappa })},
+	{beyond + "no change", figure(func(m *evaluate.Metrics) evaluate.Number { return m.KappaTemporal })},
+	{beyond + "majority", figure(func(m *evaluate.Metrics) evaluate.Number { return m.KappaMajority })},
 	{"KS", figure(func(m *evaluate.Metrics) evaluate.Number { return m.KS })},
 	{"calibration error", figure(func(m *evaluate.Metrics) evaluate.Number { return m.CalibrationError })},
 	{"  slope", figure(func(m *evaluate.Metrics) evaluate.Number { return m.CalibrationSlope })},
@@ -95,7 +102,9 @@ func evaluationMetrics(w io.Writer, methods []string, r *evaluate.Result) error 
 		rows = append(rows, cells)
 	}
 	for _, f := range figures {
-		row(f.name, f.text)
+		if r.Baselines != nil || !strings.HasPrefix(f.name, beyond) {
+			row(f.name, f.text)
+		}
 	}
 	shares := map[string]bool{}
 	for _, m := range columns {
@@ -139,6 +148,16 @@ func evaluationMetrics(w io.Writer, methods []string, r *evaluate.Result) error 
 	return text.Table(w, "", heading, rows)
 }
 
+// evaluationBaselines prints the accuracies that the last two kappas are beyond.
+func evaluationBaselines(w io.Writer, r *evaluate.Result) error {
+	if r.Baselines == nil {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "\nAccuracy without features: the newest known label (no change) %s, the most frequent one "+
+		"(majority) %s\n", text.Decimals(r.Baselines.NoChange, 4), text.Decimals(r.Baselines.Majority, 4))
+	return err
+}
+
 func evaluationGains(w io.Writer, r *evaluate.Result) error {
 	if len(r.Gains) == 0 {
 		return nil
@@ -167,6 +186,20 @@ func evaluationCurve(w io.Writer, r *evaluate.Result) error {
 	return text.Table(w, "", []string{" up to", " log-loss", " AUC"}, rows)
 }
 
+// evaluationPoints prints the places where the log-loss changed.
+func evaluationPoints(w io.Writer, r *evaluate.Result) error {
+	if len(r.DriftPoints) == 0 {
+		return nil
+	}
+	var rows [][]string
+	for _, p := range r.DriftPoints {
+		rows = append(rows, []string{strconv.FormatInt(p.Since, 10), strconv.FormatInt(p.At, 10),
+			text.Decimals(p.Before, 4), text.Decimals(p.After, 4)})
+	}
+	fmt.Fprintf(w, "\nDrift points: where the log-loss changed (ADWIN), and its mean until the next point\n")
+	return text.Table(w, "", []string{" since record", " found at", " before", " after"}, rows)
+}
+
 // evaluationDrift prints the features that moved most.
 func evaluationDrift(w io.Writer, r *evaluate.Result) error {
 	var rows [][]string
@@ -180,7 +213,7 @@ func evaluationDrift(w io.Writer, r *evaluate.Result) error {
 		return nil
 	}
 	fmt.Fprintf(w, "\nDrift: what moved most since the first %d records (population stability index; .1 a shift, .25 a "+
-		"large one)\n", evaluate.DriftRecords)
+		"large one)\n", r.DriftRecords)
 	return text.Table(w, "", []string{"", " largest", " at record", " last"}, rows)
 }
 
