@@ -123,8 +123,9 @@ type Local struct {
 	Redundancy Redundancy `yaml:"redundancy"`
 	// Observations bounds the observations of one Gaussian process. Default 64; a fit costs their cube.
 	Observations int `yaml:"observations"`
-	// HalfLife is the memory of the class counts along the features, from which subspaces and curves are learnt, in
-	// labelled records of a partition. Default 0: never forget.
+	// HalfLife is the memory of the class counts along the features, from which subspaces and curves are learnt: labelled
+	// records of a partition, or a duration of stream time. Default 0: never forget. A short one has few records to learn
+	// from, so that fewer features tell beyond chance.
 	HalfLife HalfLife `yaml:"half_life"`
 }
 

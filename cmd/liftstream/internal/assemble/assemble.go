@@ -36,10 +36,6 @@ type Stage struct {
 // configuration asks.
 func New(c *config.Config) (*Stage, error) {
 	schema := Schema(c)
-	if d := c.Local.HalfLife.Duration; d != 0 {
-		return nil, fmt.Errorf("local.half_life: %s: local histograms forget by labelled records; give their number",
-			c.Local.HalfLife)
-	}
 	scorecard, err := scorecardOptions(c)
 	if err != nil {
 		return nil, err
@@ -128,7 +124,7 @@ func localOptions(c *config.Config) local.Options {
 	o := local.Options{
 		Theta: l.Theta.Value, Neighbours: l.Neighbours, Prototypes: l.Prototypes, Width: l.Width,
 		Observations: l.Observations,
-		HalfLife:     l.HalfLife.Records,
+		HalfLife:     model.HalfLife{Records: l.HalfLife.Records, Duration: l.HalfLife.Duration},
 	}
 	if l.Theta.Auto {
 		o.Theta = local.Auto

@@ -95,7 +95,7 @@ func TestEveryKeyReachesItsOption(t *testing.T) {
 			HalfLives:   []model.HalfLife{{Records: 4}, {Duration: 36 * time.Hour}},
 			Calibration: propensity.Calibration{Knots: 26, HalfLife: 3001, Prior: 23}}},
 		{localOptions(c), local.Options{Theta: .25, Neighbours: 9, Prototypes: 1025, Width: .07,
-			Observation: local.PerRecord, Redundancy: local.Max, Observations: 65, HalfLife: 301}},
+			Observation: local.PerRecord, Redundancy: local.Max, Observations: 65, HalfLife: model.HalfLife{Records: 301}}},
 		{s.Kernel(), kernel.Options{Mode: lp.Literal, Widths: []float64{.3, 3}, Gamma1: .125, Gamma2: .375, Triples: 1501}},
 		{schema, &model.Schema{Classes: []string{"no", "later", "yes"}, Positive: 1, Features: []model.Feature{
 			{Name: "age", Monotone: model.Down}, {Name: "plan", Kind: model.Ordinal, Levels: []string{"basic", "plus"}},
