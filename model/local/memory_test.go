@@ -90,8 +90,8 @@ func TestMergeOfPartitionsInAnyOrder(t *testing.T) {
 		for p := range parts {
 			parts[p] = newHistogram(&a, 3)
 			for i := range 50 {
-				parts[p].add(&a, 3, float64(i%11)/10, int32(i%3), 1, forget.clock(float64(10000+20*p), int64(time.Hour)*int64(1000+2*p)),
-					forget.half)
+				clock := forget.clock(float64(10000+20*p), int64(time.Hour)*int64(1000+2*p))
+				parts[p].add(&a, 3, float64(i%11)/10, int32(i%3), 1, clock, forget.half)
 			}
 		}
 		var first []byte

@@ -123,8 +123,8 @@ func localOptions(c *config.Config) local.Options {
 	l := &c.Local
 	o := local.Options{
 		Theta: l.Theta.Value, Neighbours: l.Neighbours, Prototypes: l.Prototypes, Width: l.Width,
-		Observations: l.Observations,
-		HalfLife:     model.HalfLife{Records: l.HalfLife.Records, Duration: l.HalfLife.Duration},
+		Observations: l.Observations, ReferenceSD: l.ReferenceSD,
+		HalfLife: model.HalfLife{Records: l.HalfLife.Records, Duration: l.HalfLife.Duration},
 	}
 	if l.Theta.Auto {
 		o.Theta = local.Auto
@@ -137,6 +137,12 @@ func localOptions(c *config.Config) local.Options {
 	}
 	if l.Redundancy == config.RedundancyMax {
 		o.Redundancy = local.Max
+	}
+	switch l.Divergence {
+	case config.DivergenceTo:
+		o.Divergence = local.ToReference
+	case config.DivergenceLower:
+		o.Divergence = local.LowerBound
 	}
 	return o
 }
