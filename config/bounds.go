@@ -70,6 +70,7 @@ var bounds = []bound{
 		why: "less than one record remembers nothing; 0 never forgets"},
 	{path: "local.half_life", duration: true, low: second, high: century,
 		why: "a shorter one remembers nothing; 0 never forgets"},
+	{path: "local.reference_sd", low: 0.001, high: 1, why: "scores lie between 0 and 1"},
 	{path: "local.observations", low: 4, high: 512, why: "a curve needs points, and a fit costs their cube"},
 
 	{path: "kernel.widths[]", low: 0, openLow: true, high: 1e6, why: "a width of standardised values is positive"},

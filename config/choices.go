@@ -162,6 +162,20 @@ const (
 
 func (Redundancy) choices() []string { return []string{"mean", "max"} }
 
+// Divergence is the measure by which the curve of a feature, at the value of a record, is compared with that of a feature
+// that tells nothing. Neighbours are sought in the features of the largest one where Theta is above 0.
+type Divergence string
+
+const (
+	DivergenceFrom  Divergence = "from_reference" // KL(curve || reference), as in the paper: follows the score
+	DivergenceTo    Divergence = "to_reference"   // KL(reference || curve): follows the certainty of the score
+	DivergenceLower Divergence = "lower_bound"    // the score less its standard deviation
+)
+
+func (Divergence) choices() []string {
+	return []string{"from_reference", "to_reference", "lower_bound"}
+}
+
 // KernelMode is the form of the kernel's linear programme.
 type KernelMode string
 

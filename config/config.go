@@ -107,6 +107,8 @@ func Default(name string) *Config {
 			Observation:  ObservationAveraged,
 			Score:        ScoreBalanced,
 			Redundancy:   RedundancyMean,
+			Divergence:   DivergenceFrom,
+			ReferenceSD:  0.05,
 			Observations: 64,
 		},
 		Kernel: Kernel{

@@ -121,10 +121,18 @@ type Local struct {
 	Score ScoreForm `yaml:"score"`
 	// Redundancy says how the correlation with the selected features is taken off. Default mean.
 	Redundancy Redundancy `yaml:"redundancy"`
+	// Divergence is the measure of the relevance of a feature at a value. Default from_reference. It matters where theta,
+	// given or chosen, is above 0.
+	Divergence Divergence `yaml:"divergence"`
+	// ReferenceSD is the standard deviation of the reference, a Gaussian of mean 0 that stands for a feature that tells
+	// nothing. Default 0.05. A smaller one makes the divergences follow the mean alone; lower_bound has no reference, but
+	// theta auto takes this for the deviation of a useless feature.
+	ReferenceSD float64 `yaml:"reference_sd"`
 	// Observations bounds the observations of one Gaussian process. Default 64; a fit costs their cube.
 	Observations int `yaml:"observations"`
-	// HalfLife is the memory of the class counts along the features, from which subspaces and curves are learnt, in
-	// labelled records of a partition. Default 0: never forget.
+	// HalfLife is the memory of the class counts along the features, from which subspaces and curves are learnt: labelled
+	// records of a partition, or a duration of stream time. Default 0: never forget. A short one has few records to learn
+	// from, so that fewer features tell beyond chance.
 	HalfLife HalfLife `yaml:"half_life"`
 }
 

@@ -31,6 +31,9 @@ func (d checker) warn(c *Config) []Warning {
 		add("policy.past", fmt.Sprintf("policy.past %s is shorter than labels.window %s: after an outage of that length "+
 			"the waiting events and labels become dead letters", past, c.Labels.Window))
 	}
+	if l := &c.Local; !l.Off && l.Divergence != DivergenceFrom && !l.Theta.Auto && l.Theta.Value == 0 {
+		add("local.divergence", "local.divergence has no effect where local.theta is 0: no feature is selected by it")
+	}
 	for _, text := range wide(c) {
 		add("record.features", text)
 	}

@@ -6,6 +6,21 @@ import (
 	"testing"
 )
 
+// TestSettingsWithoutEffect: lint warns of settings of the local subspaces that change nothing.
+func TestSettingsWithoutEffect(t *testing.T) {
+	for local, want := range map[string]string{
+		"{theta: 0, divergence: lower_bound}":    "local.divergence has no effect",
+		"{theta: 0, divergence: from_reference}": "",
+		"{theta: 0.2, divergence: lower_bound}":  "",
+		"{divergence: to_reference}":             "",
+	} {
+		_, ws := load(t, minimal+"local: "+local+"\n")
+		if want == "" && len(ws) > 0 || want != "" && (len(ws) != 1 || !strings.Contains(ws[0].Message, want)) {
+			t.Errorf("local: %s: %v, want %q", local, ws, want)
+		}
+	}
+}
+
 // TestManyFeatures: lint warns of the effects of many features.
 func TestManyFeatures(t *testing.T) {
 	for _, c := range []struct {

@@ -23,7 +23,7 @@ func (f *Factory) CarryState(c *model.Change, state []byte) ([]byte, []int, erro
 	if err := old.LoadState(state); err != nil {
 		return nil, nil, err
 	}
-	n := &Component{schema: f.schema}
+	n := &Component{schema: f.schema, span: float64(f.options.HalfLife.Duration)}
 	if old.structure == nil {
 		return n.AppendState(nil), []int{}, nil
 	}

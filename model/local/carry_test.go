@@ -63,7 +63,8 @@ func others(t *testing.T, o Options) (*Component, []model.Example) {
 //
 //nolint:gocyclo // each change of the schema has conditions of its own
 func TestCarriedTables(t *testing.T) {
-	for _, o := range []Options{{Theta: .2}, {Theta: Auto, Prototypes: 200}, {Theta: .2, HalfLife: 2}} {
+	for _, o := range []Options{{Theta: .2}, {Theta: Auto, Prototypes: 200},
+		{Theta: .2, HalfLife: model.HalfLife{Records: 2}}} {
 		old, ex := others(t, o)
 		c, change := carried(t, old, grown(old.schema))
 		classes := len(old.schema.Classes)

@@ -2,6 +2,7 @@ package local_test
 
 import (
 	"testing"
+	"time"
 
 	"liftstream/model"
 	"liftstream/model/local"
@@ -15,7 +16,8 @@ func TestConformance(t *testing.T) {
 		"all":       {Theta: 0},
 		"record": {Theta: .3, Observation: local.PerRecord, Score: local.Balanced, Redundancy: local.Max,
 			Divergence: local.LowerBound},
-		"few": {Theta: local.Auto, Prototypes: 60, Neighbours: 3},
+		"timed": {Theta: local.Auto, HalfLife: model.HalfLife{Duration: 150 * time.Second}, Prototypes: 200},
+		"few":   {Theta: local.Auto, Prototypes: 60, Neighbours: 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			golden := ""
@@ -26,7 +28,9 @@ func TestConformance(t *testing.T) {
 				Golden:  golden,
 				Schema:  modeltest.Schema(),
 				Records: 600,
-				New:     func(s *model.Schema) model.Factory { return local.New(o, s) },
+				// Counts that fade are taken back to rounding, not to the last bit (TestHalfLifeOfTime).
+				PathDependent: o.HalfLife != model.HalfLife{},
+				New:           func(s *model.Schema) model.Factory { return local.New(o, s) },
 			}.Run(t)
 		})
 	}

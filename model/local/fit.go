@@ -125,7 +125,8 @@ func continuousAxis(column []float64, bins int) axis {
 func (x *fitter) build(ctx context.Context, axes []axis, counts []*histogram) (*structure, error) {
 	o := &x.options
 	s := &structure{
-		features: make([]feature, len(axes)), base: x.base, neighbours: o.Neighbours, width: o.Width, halfLife: o.HalfLife,
+		features: make([]feature, len(axes)), base: x.base, neighbours: o.Neighbours, width: o.Width,
+		halfLife:   o.HalfLife.Records,
 		redundancy: o.Redundancy, divergence: o.Divergence, reference: reference{0, o.ReferenceSD},
 	}
 	x.around = make([]around, len(axes))

@@ -64,8 +64,33 @@ func (a *axis) split(x float64) (bin int, above float64) {
 // maxExponent bounds the growth of the weights of a decayed histogram before it is scaled back.
 const maxExponent = 256
 
+// memory is a half-life of histograms and the clock that it counts on (model/MODEL.md 3). The zero memory never
+// forgets.
+type memory struct {
+	half  float64 // in labelled records, or in nanoseconds
+	timed bool    // the clock is the time of the record
+}
+
+func newMemory(h model.HalfLife) memory {
+	if h.Duration > 0 {
+		return memory{float64(h.Duration), true}
+	}
+	return memory{max(0, h.Records), false}
+}
+
+// clock is the clock of a record of this Example.Clock and Example.Time.
+func (m memory) clock(records float64, time int64) float64 {
+	if m.timed {
+		return float64(time)
+	}
+	return records
+}
+
+// notAfter takes back a base that a wild time has moved ahead of t: the counts so far are then of that time.
+func (g *histogram) notAfter(t, half float64) { g.base = min(g.base, math.Floor(t/half)) }
+
 // histogram counts the classes of records along an axis, by weight. With a half-life it decays by growing weights
-// (model/MODEL.md 3): a record weighs 2^(clock / half - base).
+// (model/MODEL.md 3): a record weighs 2^(clock / half - base). The base is a whole number.
 type histogram struct {
 	n       []float64 // bins x classes
 	missing []float64 // by class: records without a value
@@ -85,6 +110,10 @@ func (g *histogram) add(a *axis, classes int, v float64, class int32, weight, cl
 	}
 	if half > 0 {
 		e := clock/half - g.base
+		if e < -maxExponent && total(g.total) == 0 { // times before 1970
+			g.base = math.Floor(clock / half)
+			e = clock/half - g.base
+		}
 		if e > maxExponent {
 			shift := math.Floor(e)
 			by := -int(min(shift, 4096))

@@ -26,7 +26,7 @@ func lived(t *testing.T) (*Component, []model.Example) {
 			ex[i].Row[0], ex[i].Row[6] = math.NaN(), math.NaN() // that it is missing tells the class
 		}
 	}
-	o := Options{Theta: Auto, HalfLife: 40, Prototypes: 200}
+	o := Options{Theta: Auto, HalfLife: model.HalfLife{Records: 40}, Prototypes: 200}
 	c := fit(t, o, s, modeltest.Evidence(s, l, ex[:500]))
 	for i := range ex[500:] {
 		c.Learn(&ex[500+i])
@@ -182,7 +182,7 @@ func TestAPartitionBeginsWithItsOwnShare(t *testing.T) {
 	for i := range ex {
 		ev.Partition[i] = int32(i % 3 / 2) // two thirds in partition 0
 	}
-	o := Options{Theta: .2, HalfLife: 100}
+	o := Options{Theta: .2, HalfLife: model.HalfLife{Records: 100}}
 	f := New(o, s)
 	part, err := f.Fit(t.Context(), ev, nil)
 	if err != nil {

@@ -34,7 +34,9 @@ func (f *Factory) Contribution() model.Contribution {
 }
 
 // New returns an empty component, which counts nothing until its first Rebase.
-func (f *Factory) New(*model.Levels) model.Component { return &Component{schema: f.schema} }
+func (f *Factory) New(*model.Levels) model.Component {
+	return &Component{schema: f.schema, span: float64(f.options.HalfLife.Duration)}
+}
 
 // Fit learns the curves from the class histograms of all partitions, draws the prototypes from the evidence, and
 // chooses threshold and distance on them. The histograms are those of the partitions' states where the axis is the
@@ -136,6 +138,10 @@ func (x *fitter) shares(axes []axis) ([]share, error) {
 			}
 		}
 	}
+	forget := newMemory(x.options.HalfLife)
+	if x.ev.Exchangeable {
+		forget = memory{}
+	}
 	for j := range axes {
 		if axes[j].bins == 0 && !axes[j].nominal {
 			continue
@@ -143,7 +149,8 @@ func (x *fitter) shares(axes []axis) ([]share, error) {
 		for k, v := range x.ev.Columns[j] {
 			i, _ := slices.BinarySearch(partitions, x.ev.Partition[k])
 			if !counted[i][j] && x.ev.Weight[k] > 0 {
-				out[i].counts[j].add(&axes[j], x.classes, v, x.ev.Class[k], x.ev.Weight[k], x.ev.Clock[k], x.options.HalfLife)
+				out[i].counts[j].add(&axes[j], x.classes, v, x.ev.Class[k], x.ev.Weight[k],
+					forget.clock(x.ev.Clock[k], x.ev.Time[k]), forget.half)
 			}
 		}
 	}
@@ -155,6 +162,7 @@ func (x *fitter) shares(axes []axis) ([]share, error) {
 // nearest prototypes.
 type Component struct {
 	schema    *model.Schema
+	span      float64    // half-life of the counts in nanoseconds of stream time; 0 = by the structure
 	structure *structure // nil before the first Rebase
 	own       []*histogram
 	work      *scratch
@@ -164,6 +172,7 @@ var (
 	_ model.Component = (*Component)(nil)
 	_ model.Selector  = (*Component)(nil)
 	_ model.Reasoner  = (*Component)(nil)
+	_ model.Timed     = (*Component)(nil)
 )
 
 // Learn adds the example to the class histogram of every feature that it has, in O(1) each.
@@ -177,10 +186,24 @@ func (c *Component) count(ex *model.Example, sign float64, only []bool) {
 	if c.structure == nil || !(ex.Weight > 0) || uint32(ex.Class) >= uint32(len(c.schema.Classes)) {
 		return
 	}
+	forget := memory{c.structure.halfLife, false}
+	if c.span > 0 {
+		forget = memory{c.span, true}
+	}
+	clock := forget.clock(ex.Clock, ex.Time)
 	for j := range c.structure.features {
 		if only == nil || only[j] {
-			c.own[j].add(&c.structure.features[j].axis, len(c.schema.Classes), ex.Row[j], ex.Class, sign*ex.Weight, ex.Clock,
-				c.structure.halfLife)
+			c.own[j].add(&c.structure.features[j].axis, len(c.schema.Classes), ex.Row[j], ex.Class, sign*ex.Weight, clock,
+				forget.half)
+		}
+	}
+}
+
+// NotAfter takes back counts whose clock a record of a wild time has moved ahead of t.
+func (c *Component) NotAfter(t int64) {
+	for _, g := range c.own {
+		if c.span > 0 {
+			g.notAfter(float64(t), c.span)
 		}
 	}
 }

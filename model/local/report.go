@@ -24,6 +24,7 @@ func (f *Factory) Report(part []byte, levels *model.Levels, r *report.Report) er
 		return err
 	}
 	r.Local = p.Section(f.schema, levels)
+	r.Local.HalfLifeSeconds = report.Number(f.options.HalfLife.Duration.Seconds())
 	return nil
 }
 
@@ -36,6 +37,8 @@ func (f *Factory) Summary(r *report.Report) []string {
 	memory := "counts that never forget"
 	if l.HalfLife > 0 {
 		memory = fmt.Sprintf("counts of a half-life of %s records", text.Number(l.HalfLife))
+	} else if l.HalfLifeSeconds > 0 {
+		memory = fmt.Sprintf("counts of a half-life of %s seconds", text.Number(l.HalfLifeSeconds))
 	}
 	return []string{fmt.Sprintf("Local: %s from %s; theta %s (a useless feature has relevance %s); the %d nearest of %s",
 		text.Count(len(l.Curves), "curve"), memory,

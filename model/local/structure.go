@@ -28,8 +28,8 @@ type Options struct {
 	Divergence  Divergence
 	// Observations bounds the pool of one curve; 0 = 64.
 	Observations int
-	// HalfLife of the class histograms in labelled records of a partition; 0 = never forget.
-	HalfLife float64
+	// HalfLife of the class histograms in labelled records of a partition, or in stream time; zero = never forget.
+	HalfLife model.HalfLife
 	// ReferenceSD is the deviation of F_ref, whose mean is 0; 0 = 0.05.
 	ReferenceSD float64
 }

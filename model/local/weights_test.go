@@ -18,7 +18,7 @@ func TestTheScaleOfWeightsChangesNothing(t *testing.T) {
 	s := modeltest.Schema()
 	l, ex := modeltest.Generate(s, 900, 7)
 	for _, o := range []Options{{Theta: Auto}, {Theta: .2, Observation: PerRecord, Score: Balanced},
-		{Theta: .3, HalfLife: 200}} {
+		{Theta: .3, HalfLife: model.HalfLife{Records: 200}}} {
 		for name, weight := range map[string]func(ex *model.Example) float64{
 			"1": func(*model.Example) float64 { return 1 },
 			// Every fifth of a class is a sample of the others.
@@ -117,7 +117,7 @@ func TestCountsForget(t *testing.T) {
 		ex = append(ex, e)
 	}
 	for _, half := range []float64{0, 200} {
-		c := fit(t, Options{Theta: .2, HalfLife: half}, s, modeltest.Evidence(s, l, ex[:1000]))
+		c := fit(t, Options{Theta: .2, HalfLife: model.HalfLife{Records: half}}, s, modeltest.Evidence(s, l, ex[:1000]))
 		for i := range ex[1000:] {
 			c.Learn(&ex[1000+i])
 		}

@@ -139,8 +139,10 @@ type Local struct {
 	Theta  Number  `json:"theta"`
 	Curves []Curve `json:"curves"`
 	// HalfLife is the memory of the class counts from which curves and subspaces are learnt, in labelled records of a
-	// partition; 0 = they never forget, unlike the horizons of the scorecard.
+	// partition; 0 = they forget by time or never, unlike the horizons of the scorecard.
 	HalfLife Number `json:"half_life"`
+	// HalfLifeSeconds is the same memory in seconds of stream time, where it is configured so; absent elsewhere.
+	HalfLifeSeconds Number `json:"half_life_seconds,omitempty"`
 	// Useless is the mean relevance of a feature that says nothing by paper A: theta is at least that where it is chosen
 	// by auto.
 	Useless    Number   `json:"useless"`

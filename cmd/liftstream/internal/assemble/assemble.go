@@ -36,10 +36,6 @@ type Stage struct {
 // configuration asks.
 func New(c *config.Config) (*Stage, error) {
 	schema := Schema(c)
-	if d := c.Local.HalfLife.Duration; d != 0 {
-		return nil, fmt.Errorf("local.half_life: %s: local histograms forget by labelled records; give their number",
-			c.Local.HalfLife)
-	}
 	scorecard, err := scorecardOptions(c)
 	if err != nil {
 		return nil, err
@@ -127,8 +123,8 @@ func localOptions(c *config.Config) local.Options {
 	l := &c.Local
 	o := local.Options{
 		Theta: l.Theta.Value, Neighbours: l.Neighbours, Prototypes: l.Prototypes, Width: l.Width,
-		Observations: l.Observations,
-		HalfLife:     l.HalfLife.Records,
+		Observations: l.Observations, ReferenceSD: l.ReferenceSD,
+		HalfLife: model.HalfLife{Records: l.HalfLife.Records, Duration: l.HalfLife.Duration},
 	}
 	if l.Theta.Auto {
 		o.Theta = local.Auto
@@ -141,6 +137,12 @@ func localOptions(c *config.Config) local.Options {
 	}
 	if l.Redundancy == config.RedundancyMax {
 		o.Redundancy = local.Max
+	}
+	switch l.Divergence {
+	case config.DivergenceTo:
+		o.Divergence = local.ToReference
+	case config.DivergenceLower:
+		o.Divergence = local.LowerBound
 	}
 	return o
 }
