@@ -132,6 +132,16 @@ const (
 
 func (Sign) choices() []string { return []string{"free", "follow"} }
 
+// Residuals says whether scores are corrected by their own recent residuals.
+type Residuals string
+
+const (
+	ResidualsOn  Residuals = "on"  // they are: each partition learns how much the newest errors tell of the next record
+	ResidualsOff Residuals = "off" // a score is the mixture's alone
+)
+
+func (Residuals) choices() []string { return []string{"on", "off"} }
+
 // Observation is the kind of scores that the Gaussian process of a feature observes.
 type Observation string
 

@@ -97,6 +97,7 @@ func Default(name string) *Config {
 			Step:        0.1,
 			Linear:      true,
 			Sign:        SignFree,
+			Residuals:   ResidualsOn,
 			Calibration: Calibration{Knots: 25, HalfLife: HalfLife{Records: 3000}, Prior: 20},
 		},
 		Local: Local{

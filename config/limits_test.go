@@ -186,6 +186,8 @@ func TestFramesHoldAllButWhatIsCarriedOver(t *testing.T) {
 		base + "kernel: off\n":                                                                    true,
 		base + "lift: {sets: {top: 3}}\n":                                                         false,
 		base + "propensity: {sign: follow}\n":                                                     false,
+		base + "propensity: {residuals: off}\n":                                                   false,
+		base + "propensity: {residuals: on}\n":                                                    true,
 		base + "propensity: {calibration: {knots: 5}}\n":                                          false,
 		base + "local: {half_life: 5}\n":                                                          false,
 		base + "kernel: {triples: 50}\n":                                                          false,

@@ -81,6 +81,9 @@ type Propensity struct {
 	// Sign says whether the effect of a feature on a score may go against the lift that is published beside it. Default
 	// free.
 	Sign Sign `yaml:"sign"`
+	// Residuals says whether scores are corrected by their own recent residuals. Default on. Off: outcomes that come in
+	// runs which no feature tells are not foreseen, and no reason has the term (recent).
+	Residuals Residuals `yaml:"residuals"`
 	// Calibration rules the calibration after the softmax.
 	Calibration Calibration `yaml:"calibration"`
 	// Monotone constrains, by feature, how the propensity of the positive class may move with it. Default none. Only

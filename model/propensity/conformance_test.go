@@ -27,20 +27,25 @@ func schemas() map[string]*model.Schema {
 		"two monotone": bound(two), "turned monotone": bound(turned)}
 }
 
-// TestConformanceFollow runs the suite with effects that follow lifts.
-func TestConformanceFollow(t *testing.T) {
-	for _, name := range []string{"two", "many"} {
-		t.Run(name, func(t *testing.T) {
-			modeltest.Suite{
-				Schema: schemas()[name],
-				New: func(s *model.Schema) model.Factory {
-					opt := Default()
-					opt.Follow = true
-					return modeltest.Scorecard(New(opt, s))
-				},
-				PathDependent: true,
-			}.Run(t)
-		})
+// TestConformanceOfOptions runs the suite with effects that follow lifts, and without recent residuals.
+func TestConformanceOfOptions(t *testing.T) {
+	for option, set := range map[string]func(*Options){
+		"follow": func(o *Options) { o.Follow = true },
+		"alone":  func(o *Options) { o.Alone = true },
+	} {
+		for _, name := range []string{"two", "many"} {
+			t.Run(option+", "+name, func(t *testing.T) {
+				modeltest.Suite{
+					Schema: schemas()[name],
+					New: func(s *model.Schema) model.Factory {
+						opt := Default()
+						set(&opt)
+						return modeltest.Scorecard(New(opt, s))
+					},
+					PathDependent: true,
+				}.Run(t)
+			})
+		}
 	}
 }
 

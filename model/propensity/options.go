@@ -33,6 +33,7 @@ type Options struct {
 	Step        float64          // AdaGrad step of the boldest card, the others follow; default 0.1
 	Linear      bool             // continuous features are inputs as well, ordinal ones by rank; default true
 	Follow      bool             // no feature's effect goes against its lift, see Scorecard.Effects; default false
+	Alone       bool             // scores are the mixture's, without the last layer; default false
 	Calibration Calibration      // default 25 knots, a half-life of 3000, 20 pseudo-records
 	Blocks      []Block          // inputs of the components
 	// Founding are the blocks of states and parts that do not name theirs; nil = Blocks. Under exactly these blocks
@@ -161,11 +162,12 @@ func newPlan(opt Options, s *model.Schema) *plan { return newPlanOf(opt, s, stan
 
 func newPlanOf(opt Options, s *model.Schema, t tuning) *plan {
 	p := &plan{schema: s, opt: opt.withDefaults(), tuning: t}
+	p.corrects = t.corrects && !p.opt.Alone
 	p.classes, p.margins, p.knots = len(s.Classes), len(s.Classes), p.opt.Calibration.Knots
 	if p.classes == 2 {
 		p.margins = 1
 	}
-	if t.corrects {
+	if p.corrects {
 		p.residuals = residualInputs
 	}
 	p.choose()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"liftstream/model"
@@ -206,6 +207,40 @@ func TestRecentResidualsForeseeRuns(t *testing.T) {
 	} {
 		if by := loss(c.stay, standard, c.delay) - loss(c.stay, uncorrected(), c.delay); !(by >= c.least && by <= c.most) {
 			t.Errorf("%s: the log-loss differs by %.5f, want %v to %v", c.name, by, c.least, c.most)
+		}
+	}
+}
+
+// Without recent residuals scores are the mixture's, no reason has their term, and a state that has them is refused
+// (under another configuration it is not offered), as is the converse.
+func TestWithoutRecentResiduals(t *testing.T) {
+	for _, name := range []string{"two", "many"} {
+		schema := schemas()[name]
+		_, ex := modeltest.Generate(schema, 600, 4)
+		d := &table{schema: schema}
+		for i := range ex {
+			d.rows, d.class = append(d.rows, ex[i].Row), append(d.class, ex[i].Class)
+		}
+		o := Default()
+		o.Alone = true
+		off, base, on := open(d, o, standard, 300), open(d, Default(), uncorrected(), 300), open(d, Default(), standard, 300)
+		got, want := prequential(off, d, 0), prequential(base, d, 0)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: scores are not those of the mixture", name)
+		}
+		if slices.Equal(got, prequential(on, d, 0)) {
+			t.Errorf("%s: the layer changes no score", name)
+		}
+		p, pending := make([]float64, len(schema.Classes)), make([]float64, off.PendingLen())
+		off.Score(d.rows[0], nil, pending, p)
+		for _, e := range off.Effects(d.rows[0], pending, 0, nil) {
+			if e.Feature == model.TermRecent {
+				t.Errorf("%s: a term of recent residuals: %+v", name, e)
+			}
+		}
+		a, b := off.AppendState(nil), on.AppendState(nil)
+		if on.LoadState(a) == nil || off.LoadState(b) == nil {
+			t.Errorf("%s: a state of the other setting is taken", name)
 		}
 	}
 }

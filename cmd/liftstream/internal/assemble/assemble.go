@@ -285,6 +285,7 @@ func scorecardOptions(c *config.Config) (propensity.Options, error) {
 		Step:   p.Step,
 		Linear: p.Linear,
 		Follow: p.Sign == config.SignFollow,
+		Alone:  p.Residuals == config.ResidualsOff,
 		Calibration: propensity.Calibration{
 			Knots:    p.Calibration.Knots,
 			HalfLife: p.Calibration.HalfLife.Records,

@@ -52,6 +52,7 @@ propensity:
   step: 0.2
   linear: false
   sign: follow
+  residuals: off
   calibration: {knots: 26, half_life: 3001, prior: 23}
   monotone: {age: down}
 local: {theta: 0.25, neighbours: 9, prototypes: 1025, width: 0.07, observation: record, score: hit, redundancy: max,
@@ -91,7 +92,7 @@ func TestEveryKeyReachesItsOption(t *testing.T) {
 			Windows: lift.WindowOptions{Top: 11, MinMass: .16, Contiguous: true},
 			Profiles: lift.ProfileOptions{Top: 22, MinSupport: .006, MaxFeatures: 5, Of: []int32{2}, KeepRedundant: true,
 				Rank: lift.ByValidated, Validate: .3}}},
-		{scorecard, propensity.Options{Cells: 16, Prior: 6, Step: .2, Follow: true,
+		{scorecard, propensity.Options{Cells: 16, Prior: 6, Step: .2, Follow: true, Alone: true,
 			HalfLives:   []model.HalfLife{{Records: 4}, {Duration: 36 * time.Hour}},
 			Calibration: propensity.Calibration{Knots: 26, HalfLife: 3001, Prior: 23}}},
 		{localOptions(c), local.Options{Theta: .25, Neighbours: 9, Prototypes: 1025, Width: .07,
