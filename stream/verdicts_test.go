@@ -170,9 +170,13 @@ func TestRefusedModelsLeaveTheirVerdict(t *testing.T) {
 			t.Errorf("%+v", v)
 		}
 		r.end(t)
-		all, err := state.ReadVerdicts(context.Background(), w.Client, w.Topics.Model)
-		if err != nil || len(all) != 2 || all[0].Number != 1 || all[1].Number != 2 {
-			t.Errorf("%v %+v", err, all)
+		p, err := state.ReadPublished(context.Background(), w.Client, w.Topics.Model)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := p.Verdicts
+		if len(all) != 2 || all[0].Number != 1 || all[1].Number != 2 {
+			t.Errorf("%+v", all)
 		}
 	})
 }

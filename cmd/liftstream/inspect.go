@@ -87,38 +87,37 @@ func inspectTopic(ctx context.Context, a *cli.App, file, topic string) error {
 }
 
 func inspectModels(ctx context.Context, a *cli.App, k *cluster.Cluster, c *config.Config) error {
-	versions, err := state.ReadModels(ctx, k.Client, c.Topics.Model)
+	p, err := state.ReadPublished(ctx, k.Client, c.Topics.Model)
 	if err != nil {
 		return err
 	}
-	verdicts := func() error {
-		v, err := state.ReadVerdicts(ctx, k.Client, c.Topics.Model)
-		if err != nil {
-			return err
-		}
-		return show.Verdicts(a.Out, v)
-	}
+	versions := p.Versions
 	if len(versions) == 0 {
 		_, err := fmt.Fprintf(a.Out, "%s holds no model: none was published yet\n", c.Topics.Model)
-		return cmp.Or(err, verdicts())
+		return cmp.Or(err, show.Verdicts(a.Out, p.Verdicts))
 	}
-	var broken error
-	for _, v := range versions {
-		if v.Model == nil {
-			broken = cli.ErrFound
-			a.Notef("model %d: %v", v.Version, v.Err)
-		}
-	}
+	broken := noteBroken(a, p)
 	if err := show.Versions(a.Out, versions, c.Fingerprint()); err != nil {
 		return err
 	}
-	if err := verdicts(); err != nil {
+	if err := show.Verdicts(a.Out, p.Verdicts); err != nil {
 		return err
 	}
 	if last := versions[len(versions)-1]; last.Model != nil {
 		fmt.Fprintln(a.Out)
 		name := fmt.Sprintf("the newest of %s (%s)", c.Topics.Model, text.Bytes(int64(last.Bytes)))
 		return cmp.Or(show.Model(a.Out, name, last.Model), broken)
+	}
+	return broken
+}
+
+// noteBroken names the versions that cannot be read, and returns cli.ErrFound where there is one.
+func noteBroken(a *cli.App, p *state.Published) (broken error) {
+	for _, v := range p.Versions {
+		if v.Model == nil {
+			broken = cli.ErrFound
+			a.Notef("model %d: %v", v.Version, v.Err)
+		}
 	}
 	return broken
 }

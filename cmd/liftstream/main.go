@@ -139,5 +139,6 @@ func commands(a *cli.App) []*cobra.Command {
 		deadCommand(a),
 		resumeCommand(a),
 		verifyCommand(a),
+		modelCommand(a),
 	}
 }

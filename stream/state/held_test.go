@@ -366,14 +366,17 @@ func TestTheModelTopicIsReadInTurn(t *testing.T) {
 	if h := l.Headers(); len(h) != 1 || string(h[0].Value) != "stage 4" {
 		t.Errorf("headers %q", h)
 	}
-	found, err := ReadModels(t.Context(), c, "m")
-	if err != nil || len(found) != 3 || found[0].Version != 2 || found[0].Err != nil || found[0].Model.Version != 2 ||
+	p, err := ReadPublished(t.Context(), c, "m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := p.Versions
+	if len(found) != 3 || found[0].Version != 2 || found[0].Err != nil || found[0].Model.Version != 2 ||
 		found[0].Bytes == 0 || found[0].Packed == 0 || found[2].Version != 4 || found[2].Err == nil || found[2].Model != nil {
 		t.Errorf("%v, %+v", err, found)
 	}
-	verdicts, err := ReadVerdicts(t.Context(), c, "m")
 	var numbers []uint64
-	for _, v := range verdicts {
+	for _, v := range p.Verdicts {
 		numbers = append(numbers, v.Number)
 	}
 	if err != nil || !slices.Equal(numbers, []uint64{2, 30, 31, 33}) {

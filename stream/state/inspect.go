@@ -15,31 +15,21 @@ import (
 // ModelVersion is a version that the model topic holds.
 type ModelVersion struct {
 	Version       int64
+	Time          time.Time    // of its publication
 	Bytes, Packed int          // of its binary form, and as it lies in the topic
 	Model         *model.Model // nil when it cannot be read
 	Err           error        // why
 }
 
-// ReadModels reads the versions that a model topic holds, in ascending order.
-func ReadModels(ctx context.Context, c *txn.Client, topic string) ([]ModelVersion, error) {
-	l := NewModels(c, topic, nil)
-	for end := false; !end; {
-		var err error
-		if end, err = l.Advance(ctx, 100*time.Millisecond); err != nil {
-			return nil, err
-		}
-	}
-	held := l.Versions()
-	var out []ModelVersion
-	for _, v := range slices.Sorted(maps.Keys(held)) {
-		m, err := l.Get(v)
-		out = append(out, ModelVersion{Version: v, Bytes: held[v].Length, Packed: held[v].Packed, Model: m, Err: err})
-	}
-	return out, nil
+// Published is the content of a model topic, for people.
+type Published struct {
+	Versions []ModelVersion // in ascending order
+	Verdicts []*GateVerdict // the last ones, oldest first, those on refused models included
+	Serving  int64          // the version that serves, 0 = none
 }
 
-// ReadVerdicts reads the last verdicts of the gate from a model topic, oldest first, those on refused models included.
-func ReadVerdicts(ctx context.Context, c *txn.Client, topic string) ([]*GateVerdict, error) {
+// ReadPublished reads a model topic. Each version is decoded under its own schema.
+func ReadPublished(ctx context.Context, c *txn.Client, topic string) (*Published, error) {
 	l := NewModels(c, topic, nil)
 	for end := false; !end; {
 		var err error
@@ -47,9 +37,29 @@ func ReadVerdicts(ctx context.Context, c *txn.Client, topic string) ([]*GateVerd
 			return nil, err
 		}
 	}
-	out := slices.Collect(maps.Values(l.verdicts))
-	slices.SortFunc(out, func(a, b *GateVerdict) int { return cmp.Compare(a.Number, b.Number) })
-	return out, nil
+	return l.published(), nil
+}
+
+func (l *Models) published() *Published {
+	held := l.Versions()
+	p := &Published{Verdicts: slices.Collect(maps.Values(l.verdicts)), Serving: l.highest}
+	for _, v := range slices.Sorted(maps.Keys(held)) {
+		m, err := l.Get(v)
+		p.Versions = append(p.Versions, ModelVersion{Version: v, Time: l.times[v], Bytes: held[v].Length,
+			Packed: held[v].Packed, Model: m, Err: err})
+	}
+	slices.SortFunc(p.Verdicts, func(a, b *GateVerdict) int { return cmp.Compare(a.Number, b.Number) })
+	return p
+}
+
+// Version returns a version of the topic, nil where the topic does not hold it.
+func (p *Published) Version(v int64) *ModelVersion {
+	for i := range p.Versions {
+		if p.Versions[i].Version == v {
+			return &p.Versions[i]
+		}
+	}
+	return nil
 }
 
 // SectionSize is the size of one section of a snapshot.

@@ -36,6 +36,7 @@ type Models struct {
 	values   map[string][]byte
 	bytes    int64 // of values, at most maxModels
 	blobs    map[int64]Blob
+	times    map[int64]time.Time    // of the publication of a version
 	verdicts map[int64]*GateVerdict // by slot
 	broken   map[int64]error        // versions whose bytes are no model of this schema
 	highest  int64                  // version
@@ -49,7 +50,7 @@ type Models struct {
 // NewModels returns an empty log of a model topic, whose models are of the schema s.
 func NewModels(c *txn.Client, topic string, s *model.Schema) *Models {
 	return &Models{client: c, topic: topic, schema: s, Newest: Format, values: map[string][]byte{},
-		blobs: map[int64]Blob{}, verdicts: map[int64]*GateVerdict{}, broken: map[int64]error{},
+		blobs: map[int64]Blob{}, times: map[int64]time.Time{}, verdicts: map[int64]*GateVerdict{}, broken: map[int64]error{},
 		cache: map[int64]*model.Model{}, changed: make(chan struct{})}
 }
 
@@ -87,6 +88,7 @@ func (l *Models) Advance(ctx context.Context, wait time.Duration) (end bool, err
 	for i := range f.Records { // one that cannot be read has no key; Get names the chunk that is missing then
 		r := &f.Records[i]
 		l.apply(string(r.Key), r.Value)
+		l.stamp(string(r.Key), r.Time)
 		if r.Value != nil && bytes.HasPrefix(r.Key, []byte("version/")) {
 			l.headers = r.Headers
 		}
@@ -132,6 +134,23 @@ func (l *Models) Reach(ctx context.Context) error {
 		case <-time.After(50 * time.Millisecond): // markers move next without records
 		case <-ctx.Done():
 			return ctx.Err()
+		}
+	}
+}
+
+// stamp takes note of the time of a record that apply has taken.
+func (l *Models) stamp(key string, at time.Time) {
+	kind, rest, _ := strings.Cut(key, "/")
+	switch n := number(rest); kind {
+	case "version":
+		if _, ok := l.blobs[n]; ok {
+			l.times[n] = at
+		} else {
+			delete(l.times, n)
+		}
+	case "verdict":
+		if v := l.verdicts[n]; v != nil && v.Time.IsZero() {
+			v.Time = at
 		}
 	}
 }

@@ -30,6 +30,7 @@ type GateVerdict struct {
 	// Clocks holds the labelled records that each partition had learnt at the verdict.
 	Clocks map[int32]float64
 	model.Verdict
+	Time time.Time // of its record; its value has none
 }
 
 // MarshalJSON writes the verdict with null for a figure that there is none of, as of a model that was compared with

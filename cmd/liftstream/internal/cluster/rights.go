@@ -69,6 +69,8 @@ func Rights(c *config.Config) string {
 	add("group", c.Name, false, "Describe")
 	add("group", stream.ResumeGroup(c.Name), false, "Read", "Describe")
 	add("transactional-id", stream.ResumeGroup(c.Name), false, "Write", "Describe")
+	b.WriteString("# model\n")
+	add("topic", t.Model, false, "Read", "Describe")
 	b.WriteString("# topics create, topics describe\n")
 	for _, s := range Specs(c) {
 		add("topic", s.Name, false, "Create", "Describe", "DescribeConfigs")

@@ -1,0 +1,75 @@
+package show
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"liftstream/cmd/liftstream/internal/cli"
+	"liftstream/model"
+	"liftstream/stream/state"
+)
+
+// published is a topic with a model of another configuration, a damaged one and two refused ones, out of order.
+func published() *state.Published {
+	at := func(minute int) time.Time { return time.Date(2026, 3, 4, 5, minute, 6, 0, time.UTC) }
+	m, other := shownModel(), shownModel()
+	other.Fingerprint = 1
+	worse := model.Verdict{Reason: model.Worse, Records: 80, New: .35, Old: .3, Low: .01, High: .09, Gate: .005}
+	return &state.Published{Serving: 7, Versions: []state.ModelVersion{
+		{Version: 6, Time: at(1), Bytes: 300 << 10, Packed: 100 << 10, Model: other},
+		{Version: 7, Time: at(3), Bytes: 301 << 10, Packed: 101 << 10, Model: m},
+		{Version: 8, Bytes: 1, Packed: 2, Err: errors.New("torn")},
+	}, Verdicts: []*state.GateVerdict{
+		{Number: 1, Version: 7, Time: at(3), Verdict: m.Info.Verdict},
+		{Number: 2, Previous: 7, Time: at(5), Fingerprint: 0xabc, Clocks: map[int32]float64{0: 900, 1: 300}, Verdict: worse},
+		{Number: 0, Previous: 6, Time: at(2), Clocks: map[int32]float64{0: 400}, Verdict: worse},
+	}}
+}
+
+// TestPageOfAModelTopic: versions and refused models by their time, each with its figures; which one serves.
+func TestPageOfAModelTopic(t *testing.T) {
+	var b strings.Builder
+	for _, p := range []*state.Published{published(), {}} {
+		if err := Published(&b, p, 0xabc); err != nil {
+			t.Fatal(err)
+		}
+		b.WriteString("----\n")
+	}
+	if err := Refused(&b, published().Verdicts[1]); err != nil {
+		t.Fatal(err)
+	}
+	b.WriteString("----\n")
+	if err := cli.WriteJSON(&b, PublishedJSON(published())); err != nil {
+		t.Fatal(err)
+	}
+	written(t, "published", b.String())
+}
+
+// TestDifferentLines are those outside a longest common subsequence, in their order.
+func TestDifferentLines(t *testing.T) {
+	for _, c := range []struct{ a, b, want string }{
+		{"", "", ""}, {"a b", "a b", ""}, {"a b c", "a c", "-b"}, {"a c", "a b c", "+b"}, {"a", "b", "-a +b"},
+		{"a b c d", "x b y d", "-a +x -c +y"}, {"", "a b", "+a +b"}, {"a b", "", "-a -b"}, {"a b a", "b a b", "-a +b"},
+	} {
+		got := strings.ReplaceAll(strings.Join(difference(strings.Fields(c.a), strings.Fields(c.b)), "|"), " ", "")
+		if got = strings.ReplaceAll(got, "|", " "); got != c.want {
+			t.Errorf("%q, %q: %q, want %q", c.a, c.b, got, c.want)
+		}
+	}
+	long := make([]string, 5000)
+	for i := range long {
+		long[i] = string(rune('a' + i%7))
+	}
+	other := append(append([]string{"x"}, long...), "y")
+	if got := difference(long, other); len(got) != 2*len(long)+2 {
+		t.Errorf("%d lines beyond the bound, want all of both", len(got))
+	}
+	a, b := shownModel(), shownModel()
+	b.Version = a.Version + 1
+	var page strings.Builder
+	if err := ModelDiff(&page, a, b); err != nil || strings.Count(page.String(), "\n") != 4 {
+		t.Errorf("%v\n%s", err, page.String())
+	}
+}
