@@ -29,6 +29,8 @@ type Result struct {
 	DriftPoints  []DriftPoint `json:"drift_points"`
 	Stability    Stability    `json:"stability"`
 	Fits         []Fit        `json:"fits"` // in the order of their verdicts
+	// Challengers are other configurations on the same records, for the caller to fill in.
+	Challengers []Challenger `json:"challengers,omitempty"`
 	// RecordsPerSecond is for the caller to fill in: nothing here reads a clock.
 	RecordsPerSecond Number `json:"records_per_second"`
 }

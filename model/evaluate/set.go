@@ -121,18 +121,8 @@ func (s *Set) LogLoss() float64 {
 // Brier is the mean of (p_1 - y)^2 for two classes, of sum_c (p_c - [y = c])^2 for several. NaN without weight.
 func (s *Set) Brier() float64 {
 	var sum, w float64
-	for i, y := range s.Class {
-		var e float64
-		for c, p := range s.P[i*s.Classes : (i+1)*s.Classes] {
-			if c == int(y) {
-				p--
-			}
-			e += p * p
-		}
-		if s.Classes == 2 {
-			e /= 2
-		}
-		sum += s.Weight[i] * e
+	for i := range s.Class {
+		sum += s.Weight[i] * s.square(i)
 		w += s.Weight[i]
 	}
 	return sum / w
@@ -142,10 +132,8 @@ func (s *Set) Brier() float64 {
 // without weight. err is its standard error over records drawn alike: sqrt(a (1 - a) sum w^2) / sum w.
 func (s *Set) Accuracy() (a, err float64) {
 	var sum, w, square float64
-	for i, y := range s.Class {
-		if segment(s.P[i*s.Classes:(i+1)*s.Classes]) == int(y) {
-			sum += s.Weight[i]
-		}
+	for i := range s.Class {
+		sum += s.Weight[i] * s.right(i)
 		w += s.Weight[i]
 		square += s.Weight[i] * s.Weight[i]
 	}

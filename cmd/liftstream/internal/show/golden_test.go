@@ -99,6 +99,22 @@ func TestPageOfAnEvaluation(t *testing.T) {
 	written(t, "evaluation", b.String())
 }
 
+// TestPageOfChallengers: figures of both and their differences, for the methods that both have.
+func TestPageOfChallengers(t *testing.T) {
+	r, _ := evaluation()
+	m, p := &evaluate.Metrics{}, &evaluate.Pair{}
+	next := .05
+	numbered(reflect.ValueOf(m), .01, &next)
+	numbered(reflect.ValueOf(p), .01, &next)
+	r.Challengers = []evaluate.Challenger{{Config: "b.yaml", Against: map[string]*evaluate.Pair{"all": p},
+		Result: &evaluate.Result{Methods: map[string]*evaluate.Metrics{"all": m}}}}
+	var b strings.Builder
+	if err := Challengers(&b, "a.yaml", []string{"all", "absent", "lift"}, r); err != nil {
+		t.Fatal(err)
+	}
+	written(t, "challengers", b.String())
+}
+
 // TestPageOfAnEvaluationWithoutMore: a single method, no positive class, no re-fit, and figures that there are none of.
 func TestPageOfAnEvaluationWithoutMore(t *testing.T) {
 	m := &evaluate.Metrics{LogLoss: .5, AUC: none, LogLossInterval: evaluate.Interval{none, none}, Reasons: 0, Untold: 4}
