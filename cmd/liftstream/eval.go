@@ -13,7 +13,8 @@ func evalCommand(a *cli.App) *cobra.Command {
 	var e measure.Evaluation
 	c := a.Command(cli.Command{
 		Group: cli.GroupFiles,
-		Use:   "eval -c FILE DATA... [--delay N] [--partitions P] [--protocol P] [--method M]... [--json OUT] [--scores OUT]",
+		Use: "eval -c FILE [-c CHALLENGER]... DATA... [--delay N] [--partitions P] [--protocol P] [--method M]... " +
+			"[--json OUT] [--scores OUT]",
 		About: `Measure how good the scores are
 Runs the stage over files as it would run over a topic, and compares its propensities with what happened.
 
@@ -38,6 +39,14 @@ known label (no change) and the most frequent one (majority). kappa is the accur
 the two: 1 is never wrong, 0 no better. A drift point is a place where the log-loss changed, found by an adaptive window
 (ADWIN). Drift compares the features in windows of 2,000 records, or of 200 in a shorter stream, with the first one.
 
+The learning curve shows beside log-loss and AUC what the propensities promised of both before any label was there, and
+marks with ! where the labels contradict them: calibrated propensities are marked in less than one stream of twenty.
+
+With several -c each configuration runs over the same records, under the protocol and folds of the first, and every
+further one is compared with the first: the differences of log-loss, Brier score and accuracy have paired intervals.
+Without --method a challenger runs the method all alone. The configurations need the same classes in one order; gains,
+curve, drift and --scores are those of the first.
+
 --scores OUT writes the scores that are measured, those of the method all or else of the first one, in the columns and
 formats of 'score': each as it was before its record was learnt. source_row is the number of the record, over all files
 from 0; under prequential the rows stand in stream order, those of the first --skip records among them, under folds
@@ -47,7 +56,7 @@ fold by fold. The subspaces and propensities in it have not seen their own label
 		Run:     func(ctx context.Context, data []string) error { return e.Run(ctx, a, data) },
 	})
 	e.Changed = c.Flags().Changed
-	cli.ConfigFlag(c, &e.Config)
+	cli.ConfigsFlag(c, &e.Configs)
 	f := c.Flags()
 	f.StringVar(&e.Protocol, "protocol", "prequential", "`PROTOCOL`: prequential, folds or triples")
 	f.IntVar(&e.Delay, "delay", 0, "let a label come `N` records late (prequential)")

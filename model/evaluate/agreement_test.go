@@ -134,7 +134,7 @@ func TestDriftPoints(t *testing.T) {
 			}
 			return p, p
 		})
-		n := len(s.driftPoints())
+		n := len(driftPoints(s))
 		points += n
 		if n > 0 {
 			streams++
@@ -150,7 +150,7 @@ func TestDriftPoints(t *testing.T) {
 			}
 			return .1 + .1*u, .1 + .1*u
 		})
-		p := s.driftPoints()
+		p := driftPoints(s)
 		if len(p) != 1 {
 			t.Errorf("%d records: %+v", n, p)
 			continue
@@ -161,7 +161,7 @@ func TestDriftPoints(t *testing.T) {
 			t.Errorf("%d records: %+v, log-loss of the first half %v", n, p[0], half.LogLoss())
 		}
 	}
-	if p := NewSet(2).driftPoints(); p == nil || len(p) != 0 {
+	if p := driftPoints(NewSet(2)); p == nil || len(p) != 0 {
 		t.Errorf("of nothing: %+v", p)
 	}
 }

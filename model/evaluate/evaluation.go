@@ -127,7 +127,7 @@ func (e *Evaluation) Result(run Run) (*Result, error) {
 			if len(r.Drift) == 0 && e.short != nil {
 				r.Drift, r.DriftRecords = e.short.Report(), ShortDriftRecords
 			}
-			r.DriftPoints = main.driftPoints()
+			r.DriftPoints = driftPoints(main)
 			b := main.baselines(e.skipped, run.Delay)
 			r.Baselines = &b
 		}

@@ -15,7 +15,7 @@ type DriftPoint struct {
 // after the other, while the window still holds records of before it: those whose window begins before the first alarm
 // are one point, and the last of them tells where the change began. Losses are not bounded by 1, as the paper has it:
 // rare large ones make alarms by chance likelier than it says.
-func (s *Set) driftPoints() []DriftPoint {
+func driftPoints(s *Set) []DriftPoint {
 	points := []DriftPoint{}
 	var begins []int // of the records after each point
 	a := drift.NewADWIN(drift.DefaultADWIN())

@@ -29,6 +29,8 @@ type Result struct {
 	DriftPoints  []DriftPoint `json:"drift_points"`
 	Stability    Stability    `json:"stability"`
 	Fits         []Fit        `json:"fits"` // in the order of their verdicts
+	// Challengers are other configurations on the same records, for the caller to fill in.
+	Challengers []Challenger `json:"challengers,omitempty"`
 	// RecordsPerSecond is for the caller to fill in: nothing here reads a clock.
 	RecordsPerSecond Number `json:"records_per_second"`
 }
@@ -113,6 +115,12 @@ type CurvePoint struct {
 	Records int64  `json:"records"` // of the stream up to here, skipped ones included
 	AUC     Number `json:"auc"`
 	LogLoss Number `json:"log_loss"`
+	// The quality that the propensities promised before any label (Expected). Parted says that the labels contradict it:
+	// by chance, with calibrated propensities of independent records, in at most 5 % of streams in any point.
+	ExpectedAUC     Number `json:"expected_auc"`
+	ExpectedLogLoss Number `json:"expected_log_loss"`
+	ExpectedError   Number `json:"expected_log_loss_error"` // standard deviation of the log-loss by chance
+	Parted          bool   `json:"parted"`
 }
 
 // Stability measures how swaps change the scores of the same records, the last before each swap: the mean absolute

@@ -121,18 +121,8 @@ func (s *Set) LogLoss() float64 {
 // Brier is the mean of (p_1 - y)^2 for two classes, of sum_c (p_c - [y = c])^2 for several. NaN without weight.
 func (s *Set) Brier() float64 {
 	var sum, w float64
-	for i, y := range s.Class {
-		var e float64
-		for c, p := range s.P[i*s.Classes : (i+1)*s.Classes] {
-			if c == int(y) {
-				p--
-			}
-			e += p * p
-		}
-		if s.Classes == 2 {
-			e /= 2
-		}
-		sum += s.Weight[i] * e
+	for i := range s.Class {
+		sum += s.Weight[i] * s.square(i)
 		w += s.Weight[i]
 	}
 	return sum / w
@@ -142,10 +132,8 @@ func (s *Set) Brier() float64 {
 // without weight. err is its standard error over records drawn alike: sqrt(a (1 - a) sum w^2) / sum w.
 func (s *Set) Accuracy() (a, err float64) {
 	var sum, w, square float64
-	for i, y := range s.Class {
-		if segment(s.P[i*s.Classes:(i+1)*s.Classes]) == int(y) {
-			sum += s.Weight[i]
-		}
+	for i := range s.Class {
+		sum += s.Weight[i] * s.right(i)
 		w += s.Weight[i]
 		square += s.Weight[i] * s.Weight[i]
 	}
@@ -265,10 +253,11 @@ func (s *Set) Gains(positive int) []Gain {
 	return gains
 }
 
-// Curve is the learning curve: AUC and log-loss in consecutive windows of 1, 2 or 5 times a power of ten records, the
-// least that gives at most twenty points and at least 100 records a point. A last window counts from half its length.
+// Curve is the learning curve: AUC, log-loss and what the propensities promise of both, in consecutive windows. A window
+// has 1, 2 or 5 times a power of ten records, the least that gives at most twenty points and at least 100 records a
+// point. A last window counts from half its length.
 func (s *Set) Curve() []CurvePoint {
-	curve := []CurvePoint{}
+	curve, windows := []CurvePoint{}, []*Set{}
 	window := 100
 	for lead := 1; (s.Len()+window-1)/window > 20; {
 		switch lead {
@@ -287,7 +276,13 @@ func (s *Set) Curve() []CurvePoint {
 			break
 		}
 		w := s.slice(a, b)
-		curve = append(curve, CurvePoint{Records: w.Index[b-a-1] + 1, AUC: Number(w.auc(r)), LogLoss: Number(w.LogLoss())})
+		e := expect(w)
+		curve = append(curve, CurvePoint{Records: w.Index[b-a-1] + 1, AUC: Number(w.auc(r)), LogLoss: Number(w.LogLoss()),
+			ExpectedAUC: Number(e.AUC), ExpectedLogLoss: Number(e.LogLoss), ExpectedError: Number(e.Error)})
+		windows = append(windows, w)
+	}
+	for k, w := range windows {
+		curve[k].Parted = parted(w, partedTail/float64(len(windows)))
 	}
 	return curve
 }

@@ -76,6 +76,12 @@ func ConfigFlag(cmd *cobra.Command, file *string) {
 	_ = cmd.MarkFlagFilename("config", "yaml", "yml")
 }
 
+// ConfigsFlag gives the command a flag -c that may be repeated.
+func ConfigsFlag(cmd *cobra.Command, files *[]string) {
+	cmd.Flags().StringArrayVarP(files, "config", "c", nil, "configuration `FILE` (required; may be repeated)")
+	_ = cmd.MarkFlagFilename("config", "yaml", "yml")
+}
+
 // Address checks the value of a flag that is a host and a port.
 func Address(flag, value string) error {
 	_, port, err := net.SplitHostPort(value)

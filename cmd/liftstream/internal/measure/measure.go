@@ -17,7 +17,6 @@ import (
 	"liftstream/cmd/liftstream/internal/show"
 	"liftstream/codec"
 	"liftstream/codec/file"
-	"liftstream/config"
 	"liftstream/model"
 	"liftstream/model/evaluate"
 	"liftstream/model/report/text"
@@ -35,7 +34,7 @@ const (
 
 // Evaluation holds the flags of eval.
 type Evaluation struct {
-	Config   string
+	Configs  []string // the first, and its challengers
 	Protocol string
 	Delay    int // prequential: records after which a label comes
 	Skip     int // prequential: first records that are not counted
@@ -58,33 +57,56 @@ func (e *Evaluation) Run(ctx context.Context, a *cli.App, data []string) error {
 	if err := e.check(); err != nil {
 		return err
 	}
-	inputs := cli.Places(data, cli.Place{Flag: "config", Path: e.Config}, cli.Place{Flag: "triples", Path: e.Triples})
+	inputs := cli.Places(data, cli.Place{Flag: "triples", Path: e.Triples})
+	for _, c := range e.Configs {
+		inputs = append(inputs, cli.Place{Flag: "config", Path: c})
+	}
 	if err := cli.Apart(inputs, cli.Place{Flag: "json", Path: e.JSON},
 		cli.Place{Flag: "scores", Path: e.Scores}); err != nil {
 		return err
 	}
-	stage, err := assemble.Load(a.LoadOffline, e.Config)
+	first, err := assemble.Load(a.LoadOffline, e.first())
 	if err != nil {
 		return err
 	}
-	c := stage.Config
 	if e.Protocol == triples {
-		return e.compare(ctx, a, stage, data)
+		return e.compare(ctx, a, first, data)
 	}
-	methods, err := e.drive(stage, e.frozen)
-	if err != nil {
-		return fmt.Errorf("%s: %w", e.Config, err)
+	all := []*measurement{{Evaluation: e, app: a, name: e.first(), stage: first, seed: first.Spec.Options.Seed}}
+	for _, name := range e.Configs[min(1, len(e.Configs)):] {
+		m, err := e.challenger(a, name, first)
+		if err != nil {
+			return err
+		}
+		all = append(all, m)
 	}
-	m := &measurement{Evaluation: e, app: a, config: c, stage: stage, methods: methods}
-	m.files = &records.Source{App: a, Context: ctx, Data: data, Options: file.Options{Codec: stage.Codec,
-		RequireLabel: true}}
-	start := time.Now()
-	if err := m.measure(ctx); err != nil {
-		return err
+	for _, m := range all {
+		if m.methods, err = m.drive(m.stage, e.frozen); err != nil {
+			return fmt.Errorf("%s: %w", m.name, err)
+		}
 	}
-	result, err := m.result(start)
-	if err != nil {
-		return err
+	var result *evaluate.Result
+	for i, m := range all {
+		m.files = &records.Source{App: a, Context: ctx, Data: data, Options: file.Options{Codec: m.stage.Codec,
+			RequireLabel: true}}
+		start := time.Now()
+		if err := m.measure(ctx); err != nil {
+			return m.named(err)
+		}
+		r, err := m.result(start)
+		if err != nil {
+			return m.named(err)
+		}
+		if i == 0 {
+			result = r
+			continue
+		}
+		pairs, err := all[0].figures.Against(m.figures)
+		if err != nil {
+			return fmt.Errorf("comparing %s with %s: %w", e.first(), m.name, err)
+		}
+		m.figures = nil // its scores are no longer needed
+		result.Challengers = append(result.Challengers, evaluate.Challenger{Config: m.name, Result: r, Against: pairs})
 	}
 	if e.JSON != "" {
 		err := a.WriteFile(e.JSON, func(w io.Writer) error { return cli.WriteJSON(w, result) })
@@ -92,7 +114,44 @@ func (e *Evaluation) Run(ctx context.Context, a *cli.App, data []string) error {
 			return err
 		}
 	}
-	return show.Evaluation(a.Out, data, methodNames(), m.run, result)
+	if err := show.Evaluation(a.Out, data, methodNames(), all[0].run, result); err != nil {
+		return err
+	}
+	return show.Challengers(a.Out, e.first(), methodNames(), result)
+}
+
+// first is the configuration that the others are compared with, "" where none is given.
+func (e *Evaluation) first() string {
+	if len(e.Configs) == 0 {
+		return ""
+	}
+	return e.Configs[0]
+}
+
+// challenger loads a further configuration. It writes no scores, and without --method it runs the whole stage alone.
+func (e *Evaluation) challenger(a *cli.App, name string, first *assemble.Stage) (*measurement, error) {
+	stage, err := assemble.Load(a.LoadOffline, name)
+	if err != nil {
+		return nil, err
+	}
+	if got, want := stage.Spec.Schema.Classes, first.Spec.Schema.Classes; !slices.Equal(got, want) {
+		return nil, fmt.Errorf("%s: its classes are %s, those of %s %s; configurations are compared with the same classes "+
+			"in one order", name, text.Some(got, 6), e.first(), text.Some(want, 6))
+	}
+	its := *e
+	its.Scores = ""
+	if len(its.Methods) == 0 {
+		its.Methods = []string{evaluate.MethodAll}
+	}
+	return &measurement{Evaluation: &its, app: a, name: name, stage: stage, seed: first.Spec.Options.Seed}, nil
+}
+
+// named says which of several configurations an error is about.
+func (m *measurement) named(err error) error {
+	if len(m.Configs) < 2 {
+		return err
+	}
+	return fmt.Errorf("%s: %w", m.name, err)
 }
 
 // frozen changes a Spec for the protocol: labels come when it says so.
@@ -110,8 +169,9 @@ func (e *Evaluation) frozen(s *model.Spec) {
 type measurement struct {
 	*Evaluation
 	app     *cli.App
-	config  *config.Config
+	name    string // of the configuration
 	stage   *assemble.Stage
+	seed    uint64 // of the first configuration, which draws the folds and the resamples of all
 	methods []evaluate.Method
 	files   *records.Source
 
@@ -138,7 +198,7 @@ func (m *measurement) measure(ctx context.Context) error {
 
 // protocol runs the protocol and calls sink with each record after it is counted.
 func (m *measurement) protocol(ctx context.Context, sink evaluate.Sink) error {
-	schema, seed := m.stage.Spec.Schema, m.stage.Spec.Options.Seed
+	schema, seed := m.stage.Spec.Schema, m.seed
 	both := func(r *evaluate.Record) error {
 		if err := m.figures.Add(r); err != nil {
 			return err
@@ -157,7 +217,7 @@ func (m *measurement) protocol(ctx context.Context, sink evaluate.Sink) error {
 	}
 	m.figures = evaluate.NewEvaluation(schema, m.methods, int64(m.Skip), seed)
 	m.files.Passes = 1
-	o := evaluate.Options{Delay: m.Delay, Partitions: m.Partitions, Refit: m.config.Fit.Records}
+	o := evaluate.Options{Delay: m.Delay, Partitions: m.Partitions, Refit: m.stage.Config.Fit.Records}
 	var err error
 	m.run, err = evaluate.Prequential(ctx, schema, m.files.Batches, m.methods, o, both)
 	return records.Plain(err)
@@ -180,10 +240,10 @@ func (m *measurement) result(start time.Time) (*evaluate.Result, error) {
 	}
 	if result.Scored == 0 {
 		return nil, fmt.Errorf("%s: no record that counts has one of the classes %s in column %q", data,
-			strings.Join(m.stage.Spec.Schema.Classes, ", "), m.config.Record.Label.Column)
+			strings.Join(m.stage.Spec.Schema.Classes, ", "), m.stage.Config.Record.Label.Column)
 	}
 	result.RecordsPerSecond = evaluate.Number(float64(run.Records) / elapsed.Seconds())
-	if warmup := m.config.Fit.Warmup; m.Protocol == prequential && run.Learnt < int64(warmup)*int64(m.Partitions) {
+	if warmup := m.stage.Config.Fit.Warmup; m.Protocol == prequential && run.Learnt < int64(warmup)*int64(m.Partitions) {
 		m.app.Notef("note: %d labelled records are learnt, and a partition builds its first structure "+
 			"after fit.warmup = %d: "+
 			"scores before that are base rates", run.Learnt, warmup)
@@ -200,6 +260,9 @@ func (e *Evaluation) check() error {
 		if !slices.Contains(names, m) {
 			return cli.Usagef("--method %s: under --protocol %s it is one of %s", m, e.Protocol, strings.Join(names, ", "))
 		}
+	}
+	if e.Protocol == triples && len(e.Configs) > 1 {
+		return cli.Usagef("-c %s: under --protocol triples there is one configuration", e.Configs[1])
 	}
 	switch e.Protocol {
 	case prequential, folds, triples:

@@ -233,7 +233,7 @@ func TestFoldsOfAColumn(t *testing.T) {
 			return fmt.Sprintf("f%04d", (i*17+3)%n)
 		})
 		e := flags("fold-column")
-		e.Config, e.FoldColumn = conf, "fold"
+		e.Configs, e.FoldColumn = []string{conf}, "fold"
 		a := cli.New(nil, &strings.Builder{}, &strings.Builder{})
 		k, maker, err := e.foldsOf(t.Context(), a, []string{path}, fileOptions(), 1)
 		if (err == nil) != ok {
@@ -291,7 +291,7 @@ func TestRecordsThatCount(t *testing.T) {
 			"prior", ""},
 	} {
 		e := flags()
-		e.Config = conf
+		e.Configs = []string{conf}
 		c.set(e)
 		e.Scores = filepath.Join(t.TempDir(), "scores.jsonl")
 		var r evaluate.Result
@@ -318,7 +318,7 @@ func TestRecordsThatCount(t *testing.T) {
 	}
 	for skip, says := range map[int]string{199: "", 200: "200 records, and the first 200 are not counted;"} {
 		e := flags()
-		e.Config, e.Skip, e.Methods = conf, skip, []string{"prior"}
+		e.Configs, e.Skip, e.Methods = []string{conf}, skip, []string{"prior"}
 		var r evaluate.Result
 		if _, err := run(t, e, path, &r); err == nil || !strings.Contains(err.Error(), says) || says == "" &&
 			!strings.Contains(err.Error(), `no record that counts has one of the classes no, yes in column "y"`) {
@@ -340,7 +340,7 @@ func TestTriplesThatAreGiven(t *testing.T) {
 	}
 	b.WriteString("r40,r50,r51\n")
 	e := flags("triples", "fold-column")
-	e.Protocol, e.FoldColumn, e.Config, e.Triples = triples, "fold", conf, filepath.Join(t.TempDir(), "t.csv")
+	e.Protocol, e.FoldColumn, e.Configs, e.Triples = triples, "fold", []string{conf}, filepath.Join(t.TempDir(), "t.csv")
 	if err := os.WriteFile(e.Triples, []byte(strings.ReplaceAll(b.String(), "r24,", "r25,")), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -405,7 +405,7 @@ func TestFoldsWithoutTriplesAreNamed(t *testing.T) {
 	}
 	conf, path := data(t, 30, func(i int) string { return []string{"p", "q"}[min(i/29, 1)] })
 	e := flags("fold-column")
-	e.Protocol, e.FoldColumn, e.Config, e.Methods = triples, "fold", conf, []string{euclidean}
+	e.Protocol, e.FoldColumn, e.Configs, e.Methods = triples, "fold", []string{conf}, []string{euclidean}
 	var r show.TriplesResult
 	_, err := run(t, e, path, &r)
 	if err == nil || !strings.Contains(err.Error(), "fold p: no triple can be drawn from the 1 labelled record outside") &&

@@ -35,7 +35,7 @@ func (e *Evaluation) compare(ctx context.Context, a *cli.App, stage *assemble.St
 			continue
 		}
 		if err := stage.Has(kernel.Name); err != nil && m != euclidean {
-			return fmt.Errorf("%s: method %s: %w", e.Config, m, err)
+			return fmt.Errorf("%s: method %s: %w", e.first(), m, err)
 		}
 		c.methods = append(c.methods, m)
 	}

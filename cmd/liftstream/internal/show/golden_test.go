@@ -70,7 +70,8 @@ func evaluation() (*evaluate.Result, evaluate.Run) {
 		Gains: []evaluate.Gain{{Share: .1, N: 100, Positives: 40, Capture: .25, Lift: 2.5, MeanPropensity: .375},
 			{Share: .5, N: 500, Positives: 120, Capture: .75, Lift: 1.5, MeanPropensity: .25},
 			{Share: .55, N: 550, Positives: 130, Capture: .8125, Lift: 1.4, MeanPropensity: .2}},
-		Curve: []evaluate.CurvePoint{{Records: 600, AUC: .7, LogLoss: .4}, {Records: 1234, AUC: .8, LogLoss: .3}},
+		Curve: []evaluate.CurvePoint{{Records: 600, AUC: .7, LogLoss: .4, ExpectedAUC: .75, ExpectedLogLoss: .35},
+			{Records: 1234, AUC: .8, LogLoss: .3, ExpectedAUC: .85, ExpectedLogLoss: .2, Parted: true}},
 		Drift: []evaluate.Drift{{Feature: "age", PSI: .35, At: 900, Last: .15, Expected: .01, Threshold: .05},
 			{Feature: "at the bound", PSI: .1, At: 800, Last: .09, Threshold: .05},
 			{Feature: "little", PSI: .09, At: 700, Last: .08, Threshold: .05},
@@ -97,6 +98,22 @@ func TestPageOfAnEvaluation(t *testing.T) {
 		t.Fatal(err)
 	}
 	written(t, "evaluation", b.String())
+}
+
+// TestPageOfChallengers: figures of both and their differences, for the methods that both have.
+func TestPageOfChallengers(t *testing.T) {
+	r, _ := evaluation()
+	m, p := &evaluate.Metrics{}, &evaluate.Pair{}
+	next := .05
+	numbered(reflect.ValueOf(m), .01, &next)
+	numbered(reflect.ValueOf(p), .01, &next)
+	r.Challengers = []evaluate.Challenger{{Config: "b.yaml", Against: map[string]*evaluate.Pair{"all": p},
+		Result: &evaluate.Result{Methods: map[string]*evaluate.Metrics{"all": m}}}}
+	var b strings.Builder
+	if err := Challengers(&b, "a.yaml", []string{"all", "absent", "lift"}, r); err != nil {
+		t.Fatal(err)
+	}
+	written(t, "challengers", b.String())
 }
 
 // TestPageOfAnEvaluationWithoutMore: a single method, no positive class, no re-fit, and figures that there are none of.
