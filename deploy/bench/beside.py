@@ -117,8 +117,8 @@ class Bench:
             config = self.configuration(stream, *more)
             out = stream.path.with_suffix(".scores.csv")
             subprocess.run(
-                [self.args.liftstream, "eval", "-q", "-c", config, stream.path, "--method", method, "--delay", str(delay),
-                 "--skip", str(self.args.skip), "--scores", out],
+                [self.args.liftstream, "eval", "-q", "-c", config, stream.path, "--method", method,
+                 "--delay", str(delay), "--skip", str(self.args.skip), "--scores", out],
                 check=True, stdout=subprocess.DEVNULL,
             )  # fmt: skip
             s = pd.read_csv(out, usecols=["source_row", *(f"propensity_{c}" for c in stream.classes)])
@@ -164,6 +164,11 @@ def plain(v):
 
 def difference(d):
     return f"{plain(d[0])} [{plain(d[1])}, {plain(d[2])}]"
+
+
+def mark(d):
+    """Whether liftstream loses: in brackets where its loss is larger, but the interval holds 0."""
+    return "behind" if d[1] > 0 else "(behind)" if d[0] > 0 else ""
 
 
 def head(*cells):

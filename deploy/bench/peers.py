@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Liftstream beside its peers on the same records: log-loss, each record scored before it is learnt. Behind the
 log-loss of a peer stands what liftstream has less, with its paired 95 % interval; "behind" names the peers to which it
-loses by more than that.
+loses, in brackets where that may be chance.
 
 Peers: river's logistic regression (scaled, one-hot), adaptive random forest (ARF), streaming random patches (SRP) and
 leveraging bagging, ten trees each, and Vowpal Wabbit's default learner (two classes only). --peer PEER, which may be
 repeated, takes some of them.
 Streams: ten of river's generators, 20,000 records each, five of which change or move (streams.py). --file FILE LABEL
-takes a file of your own as well. Needs river, pandas and vowpalwabbit.
+takes a file of your own in their place. Needs river, pandas and vowpalwabbit.
 """
 
 import pathlib
@@ -20,7 +20,9 @@ import streams
 def main():
     parser = beside.arguments(__doc__)
     parser.add_argument("--peer", action="append", choices=river_peers.NAMES, help="one of the peers; all unless given")
-    parser.add_argument("--file", action="append", nargs=2, metavar=("FILE", "LABEL"), default=[], help="a file of yours")
+    parser.add_argument(
+        "--file", action="append", nargs=2, metavar=("FILE", "LABEL"), default=[], help="a file of yours, not the streams"
+    )
     bench = beside.Bench(parser.parse_args())
     args = bench.args
     peers = args.peer or river_peers.NAMES
@@ -39,7 +41,7 @@ def main():
             if ours:
                 d = ours.less(r)
                 cell += f" ({beside.difference(d)})"
-                behind += [p] * (d[1] > 0)
+                behind += [beside.mark(d).replace("behind", p)] * (d[0] > 0)
             cells.append(cell)
         beside.row(name, beside.plain(ours.log_loss) if ours else "", *cells, ", ".join(behind))
     beside.remarks(bench)

@@ -45,7 +45,9 @@ def texts(frame):
 
 def drawn(rows, yes=None):
     """A frame of pairs (features, class) of river; classes as they are, or yes and no."""
-    rows = [{**{f"f{k}": v for k, v in x.items()}, "class": y if yes is None else ("no", "yes")[y == yes]} for x, y in rows]
+    rows = [
+        {**{f"f{k}": v for k, v in x.items()}, "class": y if yes is None else ("no", "yes")[y == yes]} for x, y in rows
+    ]
     return texts(pd.DataFrame(rows))
 
 
@@ -108,9 +110,11 @@ def flights(shared, n=None):
 
     f, w = packaged(load)
     f = f[f.arr_delay.notna()].sort_values(["month", "day", "hour", "minute", "carrier", "flight"], kind="stable")
-    keep = ["month", "day", "sched_dep_time", "sched_arr_time", "carrier", "flight", "tailnum", "origin", "dest", "distance"]
+    keep = ["month", "day", "sched_dep_time", "sched_arr_time", "carrier", "flight", "tailnum", "origin", "dest"]
+    keep.append("distance")
     seen = ["temp", "dewp", "humid", "wind_dir", "wind_speed", "wind_gust", "precip", "pressure", "visib"]
-    f = f.merge(w[["origin", "time_hour", *seen]].drop_duplicates(["origin", "time_hour"]), on=["origin", "time_hour"], how="left")
+    at = ["origin", "time_hour"]
+    f = f.merge(w[[*at, *seen]].drop_duplicates(at), on=at, how="left")
     out = f[keep + seen].copy()
     out["class"] = np.where(f.arr_delay > 15, "late", "on time")
     return texts(out if n is None else out.head(n))
@@ -204,7 +208,9 @@ DRAWN = {
     "SEA with a change": generated(
         lambda s, n: changing(s.SEA(variant=0, seed=1, noise=0.1), s.SEA(variant=3, seed=2, noise=0.1), n)
     ),
-    "hyperplane that moves": generated(lambda s, n: s.Hyperplane(seed=1, n_features=10, mag_change=0.001, noise_percentage=0.05)),
+    "hyperplane that moves": generated(
+        lambda s, n: s.Hyperplane(seed=1, n_features=10, mag_change=0.001, noise_percentage=0.05)
+    ),
     "hyperplane that moves fast": generated(
         lambda s, n: s.Hyperplane(seed=1, n_features=10, n_drift_features=10, mag_change=0.01, noise_percentage=0.05)
     ),
