@@ -126,7 +126,8 @@ func (s *Stage) Kernel() kernel.Options { return kernelOptions(s.Config) }
 func localOptions(c *config.Config) local.Options {
 	l := &c.Local
 	o := local.Options{
-		Theta: l.Theta.Value, Neighbours: l.Neighbours, Prototypes: l.Prototypes, Width: l.Width,
+		Theta: l.Theta.Value, Neighbours: l.Neighbours, Prototypes: l.Prototypes, Newest: l.Newest,
+		Width:        l.Width,
 		Observations: l.Observations,
 		HalfLife:     l.HalfLife.Records,
 	}
