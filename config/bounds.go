@@ -65,6 +65,7 @@ var bounds = []bound{
 	{path: "local.theta", low: 0, high: 1, why: "relevance is scaled to 1"},
 	{path: "local.neighbours", low: 1, high: 1024, why: "somebody must vote, and each costs time on every record"},
 	{path: "local.prototypes", low: 8, high: 65536, why: "neighbours are chosen among them, on every record"},
+	{path: "local.newest", low: 0, high: 65536, why: "neighbours are sought among them, on every record"},
 	{path: "local.width", low: 0, openLow: true, high: 10, why: "it is a share of the range of a feature"},
 	{path: "local.half_life", low: 1, high: 1e12, orZero: true,
 		why: "less than one record remembers nothing; 0 never forgets"},

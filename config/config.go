@@ -104,6 +104,7 @@ func Default(name string) *Config {
 			Theta:        AutoFloat{Auto: true},
 			Neighbours:   8,
 			Prototypes:   1024,
+			Newest:       2048,
 			Width:        0.05,
 			Observation:  ObservationAveraged,
 			Score:        ScoreBalanced,

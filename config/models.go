@@ -115,6 +115,9 @@ type Local struct {
 	Neighbours int `yaml:"neighbours"`
 	// Prototypes is the number of records that can be neighbours. Default 1024.
 	Prototypes int `yaml:"prototypes"`
+	// Newest is the number of records that a partition learnt last among which it seeks neighbours as well, from the next
+	// record on; at most as many as 1 MiB of its state can hold. Default 2048; 0 = none.
+	Newest int `yaml:"newest"`
 	// Width is the width of the kernel of a feature, as a share of its range. Default 0.05.
 	Width float64 `yaml:"width"`
 	// Observation is the kind of scores that a Gaussian process observes. Default averaged.

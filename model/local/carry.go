@@ -60,7 +60,20 @@ func (f *Factory) CarryState(c *model.Change, state []byte) ([]byte, []int, erro
 		}
 		n.own[j] = old.own[o].carry(c, j, &x.axis)
 	}
-	return n.AppendState(nil), make([]int, n.InputCount()), nil
+	if s.newest > 0 {
+		to.weights = make([]int64, wide)
+		for j, o := range c.Feature {
+			if o >= 0 && len(to.prototypes.columns[j].at) > 0 {
+				to.weights[j] = s.weights[o]
+			}
+		}
+		n.newest = old.newest.carry(c)
+	}
+	inputs := make([]int, n.InputCount())
+	for i := range inputs {
+		inputs[i] = i
+	}
+	return n.AppendState(nil), inputs, nil
 }
 
 // carryLevels moves the tables of a nominal feature.

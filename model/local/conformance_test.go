@@ -16,14 +16,12 @@ func TestConformance(t *testing.T) {
 		"all":       {Theta: 0},
 		"record": {Theta: .3, Observation: local.PerRecord, Score: local.Balanced, Redundancy: local.Max,
 			Divergence: local.LowerBound},
-		"timed": {Theta: local.Auto, HalfLife: model.HalfLife{Duration: 150 * time.Second}, Prototypes: 200},
-		"few":   {Theta: local.Auto, Prototypes: 60, Neighbours: 3},
+		"timed":  {Theta: local.Auto, HalfLife: model.HalfLife{Duration: 150 * time.Second}, Prototypes: 200},
+		"newest": {Theta: local.Auto, Prototypes: 60, Neighbours: 3, Newest: 600},
+		"few":    {Theta: local.Auto, Prototypes: 60, Neighbours: 3},
 	} {
 		t.Run(name, func(t *testing.T) {
-			golden := ""
-			if name == "few" {
-				golden = "testdata/format-3.gz"
-			}
+			golden := map[string]string{"few": "testdata/format-3.gz", "newest": "testdata/format-4.gz"}[name]
 			modeltest.Suite{
 				Golden:  golden,
 				Schema:  modeltest.Schema(),

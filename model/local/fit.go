@@ -161,6 +161,9 @@ func (x *fitter) build(ctx context.Context, axes []axis, counts []*histogram) (*
 	if err := x.choose(ctx, s); err != nil {
 		return nil, err
 	}
+	if err := x.weigh(ctx, s); err != nil {
+		return nil, err
+	}
 	s.prepare()
 	if err := x.beside(ctx, s); err != nil {
 		return nil, err

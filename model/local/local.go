@@ -30,7 +30,11 @@ func (f *Factory) Name() string { return Name }
 
 // Contribution describes the neighbours: one input under the term "(local)".
 func (f *Factory) Contribution() model.Contribution {
-	return model.Contribution{Term: "(local)", Inputs: 1}
+	n := 1
+	if f.options.Newest > 0 {
+		n = 2
+	}
+	return model.Contribution{Term: "(local)", Inputs: n}
 }
 
 // New returns an empty component, which counts nothing until its first Rebase.
@@ -166,6 +170,7 @@ type Component struct {
 	structure *structure // nil before the first Rebase
 	own       []*histogram
 	work      *scratch
+	newest    newest
 }
 
 var (
@@ -176,10 +181,25 @@ var (
 )
 
 // Learn adds the example to the class histogram of every feature that it has, in O(1) each.
-func (c *Component) Learn(ex *model.Example) { c.count(ex, 1, nil) }
+func (c *Component) Learn(ex *model.Example) {
+	c.count(ex, 1, nil)
+	c.remember(ex)
+}
+
+// remember takes the example into the newest records.
+func (c *Component) remember(ex *model.Example) {
+	if c.structure != nil && c.structure.newest > 0 && ex.Weight > 0 && uint32(ex.Class) < uint32(len(c.schema.Classes)) {
+		c.newest.learn(c.structure, ex)
+	}
+}
 
 // Retract undoes Learn of the example.
-func (c *Component) Retract(ex *model.Example) { c.count(ex, -1, nil) }
+func (c *Component) Retract(ex *model.Example) {
+	c.count(ex, -1, nil)
+	if ex.Weight > 0 {
+		c.newest.retract(ex)
+	}
+}
 
 // count adds the example to the histograms of all features or, where only is given, of the features that it marks.
 func (c *Component) count(ex *model.Example, sign float64, only []bool) {
@@ -213,6 +233,9 @@ func (c *Component) InputCount() int {
 	if c.structure == nil || len(c.structure.prototypes.class) == 0 {
 		return 0
 	}
+	if c.structure.newest > 0 {
+		return 2
+	}
 	return 1
 }
 
@@ -222,7 +245,15 @@ func (c *Component) Inputs(row model.Row, dst []float64) {
 	if c.InputCount() == 0 {
 		return
 	}
-	c.structure.shares(c.structure.nearby(row, c.work), c.work, dst)
+	s, w, classes := c.structure, c.work, len(c.schema.Classes)
+	s.shares(s.nearby(row, w), w, dst[:classes])
+	if s.newest == 0 {
+		return
+	}
+	s.placed(row, w.at)
+	w.axes = s.axisTerms(w.at, w.axes[:0])
+	n := c.newest.nearest(len(s.features), s.newest, w.axes, w.newest)
+	opinion(w.newest[:n], c.newest.class, s.base, dst[classes:])
 }
 
 // InputsWithout writes the Inputs of a record on which the structure was fitted, without its own vote: the prototype of
@@ -233,7 +264,9 @@ func (c *Component) InputsWithout(ex *model.Example, dst []float64) {
 	}
 	s := c.structure
 	n := s.neighbourhood(ex.Row, s.measure, &s.limits, s.itself(ex, c.work), c.work)
-	s.shares(n, c.work, dst)
+	classes := len(c.schema.Classes)
+	s.shares(n, c.work, dst[:classes])
+	clear(dst[classes:])
 }
 
 // Select appends the features of the row's subspace, the most relevant first, and their relevance in nats. In the
@@ -285,7 +318,7 @@ func (c *Component) Predict(row model.Row, p []float64) {
 		}
 		return
 	}
-	c.Inputs(row, p)
+	c.structure.shares(c.structure.nearby(row, c.work), c.work, p)
 	for y := range p {
 		p[y] = c.structure.base[y] * math.Exp(p[y])
 	}
@@ -321,10 +354,16 @@ func (c *Component) Rebase(rb *model.Rebase) error {
 			}
 		}
 	}
+	begin := c.structure == nil || c.structure.newest == 0
 	c.install(p.structure, own)
-	if any && rb.Since != nil {
+	c.newest.rebase(c.structure, rb.Recode)
+	begin = begin && c.structure.newest > 0
+	if (any || begin) && rb.Since != nil {
 		rb.Since(func(ex *model.Example) bool {
 			c.count(ex, 1, fresh)
+			if begin {
+				c.remember(ex)
+			}
 			return true
 		})
 	}

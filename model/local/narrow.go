@@ -27,7 +27,8 @@ func (x *fitter) steps(features int) float64 {
 	if features > wide {
 		each = wideSteps
 	}
-	return min(n*n*f*measured, trialTerms) + 2*min(n*n*f, besideTerms) + f*each + f*f*min(records, maxCorrelated)/2
+	return min(n*n*f*measured, trialTerms) + 2*min(n*n*f, besideTerms) + f*each + f*f*min(records, maxCorrelated)/2 +
+		x.weighSteps(f, records)
 }
 
 // narrow leaves out the features that a fit cannot afford, all but the strongest ones (model.Evidence.Strongest): they

@@ -12,8 +12,8 @@ import (
 
 // partFormat and stateFormat are the versions of the binary forms, which FORMAT.md describes.
 const (
-	partFormat  = 3
-	stateFormat = 3
+	partFormat  = 4
+	stateFormat = 4
 )
 
 // Bounds of the sizes in a part or a state.
@@ -72,7 +72,7 @@ func (p *Part) Report() Report {
 }
 
 func (p *Part) appendBinary(b []byte) []byte {
-	b = wire.AppendUvarint(b, partFormat)
+	b = wire.AppendUvarint(b, p.structure.format())
 	b = p.structure.appendBinary(b)
 	b = wire.AppendUvarint(b, uint64(len(p.shares)))
 	classes := len(p.structure.base)
@@ -121,14 +121,17 @@ func decodeHistograms(r *wire.Reader, s *structure, format uint64) []*histogram 
 
 // AppendState appends the structure and this partition's counts: with them the component goes on without its Model.
 func (c *Component) AppendState(b []byte) []byte {
-	b = wire.AppendUvarint(b, stateFormat)
-	b = wire.AppendBool(b, c.structure != nil)
 	if c.structure == nil {
-		return b
+		return wire.AppendBool(wire.AppendUvarint(b, withoutNewest), false)
 	}
+	b = wire.AppendUvarint(b, c.structure.format())
+	b = wire.AppendBool(b, true)
 	b = c.structure.appendBinary(b)
 	for _, g := range c.own {
 		b = g.appendBinary(b, len(c.schema.Classes))
+	}
+	if c.structure.newest > 0 {
+		b = c.newest.appendBinary(b, len(c.schema.Features))
 	}
 	return b
 }
@@ -141,16 +144,22 @@ func (c *Component) LoadState(b []byte) error {
 		return fmt.Errorf("format %d, this build reads %d and before", format, stateFormat)
 	}
 	if !r.Bool() {
-		c.structure, c.own, c.work = nil, nil, nil
+		c.structure, c.own, c.work, c.newest = nil, nil, nil, newest{}
 		return r.Done()
 	}
 	s := decodeStructure(r, c.schema, format)
 	own := decodeHistograms(r, s, format)
+	var n newest
+	if format > withoutNewest && r.Err() == nil {
+		n = decodeNewest(r, s)
+	}
 	if err := r.Done(); err != nil {
 		return err
 	}
 	s.prepare()
 	c.install(s, own)
+	c.newest = n
+	c.newest.rebase(s, nil)
 	return nil
 }
 
@@ -226,7 +235,22 @@ func (s *structure) appendBinary(b []byte) []byte {
 		b = wire.AppendInts(b, p.columns[j].values())
 	}
 	b = wire.AppendFloats(b, p.clock)
-	return p.appendBeside(b)
+	b = p.appendBeside(b)
+	if s.newest > 0 {
+		b = s.appendWeights(b)
+	}
+	return b
+}
+
+// withoutNewest is the format of structures that compare with no newest records.
+const withoutNewest = 3
+
+// format is the one in which the structure is written.
+func (s *structure) format() uint64 {
+	if s.newest > 0 {
+		return partFormat
+	}
+	return withoutNewest
 }
 
 func decodeStructure(r *wire.Reader, schema *model.Schema, format uint64) *structure {
@@ -258,6 +282,9 @@ func decodeStructure(r *wire.Reader, schema *model.Schema, format uint64) *struc
 		s.trials = append(s.trials, Trial{decodeMeasure(r), r.Int(math.MaxInt32), finite(r), finite(r)})
 	}
 	s.decodePrototypes(r, classes, format)
+	if format > withoutNewest && r.Err() == nil {
+		s.decodeWeights(r)
+	}
 	return s
 }
 

@@ -20,6 +20,9 @@ type Options struct {
 	Neighbours int
 	// Prototypes bounds the number of prototypes, of all classes together; 0 = 1,024.
 	Prototypes int
+	// Newest is the number of records learnt last, of each partition by itself, among which neighbours are sought as well;
+	// 0 = none.
+	Newest int
 	// Width is the kernel width h of the scores, in units of a feature's range; 0 = 0.05.
 	Width       float64
 	Observation Observation
@@ -131,10 +134,14 @@ type structure struct {
 	base       []float64 // base rates of the classes
 	prototypes prototypes
 	trials     []Trial
+	newest     int     // number of newest records among which neighbours are sought, 0 = none
+	weights    []int64 // of the features in the distance to newest records, 0 where not compared
 	useless    float64 // relevance of an uninformative feature, on average over the prototypes
 
-	limits limits    // under the measure
-	agree  []float64 // agreement of every feature
+	limits   limits    // under the measure
+	plain    limits    // under the Euclidean one
+	heaviest []int32   // features of positive weights, by falling weight
+	agree    []float64 // agreement of every feature
 }
 
 // prepare computes the look-up tables from the other fields.
@@ -145,6 +152,7 @@ func (s *structure) prepare() {
 	for j := range s.agree {
 		s.agree[j] = s.agreement(j)
 	}
+	s.prepareNewest()
 }
 
 // scratch is the working memory of one goroutine.
@@ -165,8 +173,10 @@ type scratch struct {
 	low                 []int64 // by block
 	left                []int32
 	near                []neighbour
-	ties                []int32   // the prototypes outside of near at the distance of its last
-	asked               model.Row // the row of the neighbours in near, valid while nearby
+	axes                []axisTerm
+	newest              []neighbour // among the newest records
+	ties                []int32     // the prototypes outside of near at the distance of its last
+	asked               model.Row   // the row of the neighbours in near, valid while nearby
 	found               int
 	nearby              bool
 	votes, far          []float64
@@ -185,6 +195,7 @@ func newScratch(s *structure) *scratch {
 		prototypes: n, places: s.prototypes.places, ties: make([]int32, 0, n),
 		row: make(model.Row, m), asked: make(model.Row, m), at: make([]int32, m),
 		low: make([]int64, (n+block-1)/block), left: make([]int32, 0, n), near: make([]neighbour, s.neighbours),
+		newest: make([]neighbour, s.neighbours), axes: make([]axisTerm, 0, m),
 		votes: make([]float64, len(s.base)), far: make([]float64, len(s.base)),
 	}
 	w.sum = make([]int64, len(w.low)*block)

@@ -122,8 +122,8 @@ func (s *Stage) Kernel() kernel.Options { return kernelOptions(s.Config) }
 func localOptions(c *config.Config) local.Options {
 	l := &c.Local
 	o := local.Options{
-		Theta: l.Theta.Value, Neighbours: l.Neighbours, Prototypes: l.Prototypes, Width: l.Width,
-		Observations: l.Observations, ReferenceSD: l.ReferenceSD,
+		Theta: l.Theta.Value, Neighbours: l.Neighbours, Prototypes: l.Prototypes, Newest: l.Newest,
+		Width: l.Width, Observations: l.Observations, ReferenceSD: l.ReferenceSD,
 		HalfLife: model.HalfLife{Records: l.HalfLife.Records, Duration: l.HalfLife.Duration},
 	}
 	if l.Theta.Auto {

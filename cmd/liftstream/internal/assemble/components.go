@@ -29,6 +29,8 @@ type component struct {
 	print func(w io.Writer, s *model.Schema, part []byte) error
 	// founding says that states and models which do not name their components have this one.
 	founding bool
+	// founded makes it with the inputs that it had in those; nil = factory.
+	founded func(c *config.Config, s *model.Schema) model.Factory
 	// base says that the methods of eval build on it: each has it under the scorecard.
 	base bool
 }
@@ -44,7 +46,12 @@ var components = []component{{
 }, {
 	name: local.Name, founding: true,
 	factory: func(c *config.Config, s *model.Schema) model.Factory { return local.New(localOptions(c), s) },
-	off:     func(c *config.Config) bool { return c.Local.Off },
+	founded: func(c *config.Config, s *model.Schema) model.Factory {
+		o := localOptions(c)
+		o.Newest = 0
+		return local.New(o, s)
+	},
+	off: func(c *config.Config) bool { return c.Local.Off },
 }, {
 	name: kernel.Name, founding: true,
 	factory: func(c *config.Config, s *model.Schema) model.Factory { return kernel.New(kernelOptions(c), s) },
@@ -81,7 +88,11 @@ func founding(c *config.Config, s *model.Schema) []propensity.Block {
 	spec := &model.Spec{}
 	for _, x := range components {
 		if x.founding {
-			spec.Components = append(spec.Components, x.factory(c, s))
+			make := x.factory
+			if x.founded != nil {
+				make = x.founded
+			}
+			spec.Components = append(spec.Components, make(c, s))
 		}
 	}
 	return propensity.BlocksOf(spec)

@@ -1,0 +1,212 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"liftstream/model"
+	"liftstream/model/wire"
+)
+
+// newestBytes bounds the newest records in a state.
+const newestBytes = 1 << 20
+
+// Weights of features, and the search for them (METHOD.md 4.3).
+const (
+	neutralWeight = 16
+	mostWeight    = 256
+	weighRounds   = 3
+	weighTrials   = 7    // of a feature, in all rounds
+	weighQueries  = 512  // at most
+	weighSpan     = 4096 // records at the end of the evidence from which queries are drawn
+	weighLeast    = 64   // records below which weights stay equal
+	weighGain     = .003 // nats by which a change must lower the log-loss
+	weighTerms    = 2e9  // bounds the terms of all trials
+)
+
+// changes are the factors, in quarters, by which a round multiplies the weight of a feature.
+func changes(round int) []int64 {
+	if round == 0 {
+		return []int64{16, 1, 0}
+	}
+	return []int64{8, 2}
+}
+
+// room is the number of newest records that fit into newestBytes of a state.
+func (x *fitter) room() int { return min(x.options.Newest, newestBytes/(8*len(x.schema.Features)+16)) }
+
+// weighSteps estimates the work of weigh.
+func (x *fitter) weighSteps(features, records float64) float64 {
+	window := min(records, float64(x.room()))
+	return 2 * min(weighTrials*features*min(records, weighQueries)*window, weighTerms)
+}
+
+// weighing is the search for weights. Queries are records of the evidence, each with distances to the window of records
+// before it.
+type weighing struct {
+	s       *structure
+	order   []int     // the compared features, by name
+	places  [][]int32 // by feature, of the records from the first that a query is compared with
+	class   []int32   // of the same
+	base    []float64
+	queries []int // their numbers among these
+	window  int
+	sum     [][]int64 // by query, under the current weights
+	near    []neighbour
+	lifts   []float64
+}
+
+// weigh chooses the weight of every feature in the distance to the newest records: the one with which records of the
+// evidence are told best from those before each (METHOD.md 4.3). It starts from equal weights, and leaves them equal
+// where there are few records.
+func (x *fitter) weigh(ctx context.Context, s *structure) error {
+	s.newest = x.room()
+	if s.newest == 0 {
+		return nil
+	}
+	s.weights = make([]int64, len(s.features))
+	z := &weighing{s: s, base: x.base, window: min(s.newest, x.ev.Len()/2)}
+	for j := range s.weights {
+		if len(s.prototypes.columns[j].at) > 0 {
+			s.weights[j] = neutralWeight
+			z.order = append(z.order, j)
+		}
+	}
+	if x.ev.Len() < weighLeast || x.options.Plain || len(z.order) == 0 {
+		return nil
+	}
+	slices.SortFunc(z.order, func(a, b int) int {
+		return strings.Compare(x.schema.Features[a].Name, x.schema.Features[b].Name)
+	})
+	s.plain = s.prototypes.limits(Measure{})
+	z.near, z.lifts = make([]neighbour, s.neighbours), make([]float64, x.classes)
+	x.lay(z)
+	best := z.loss(z.order[0], 0)
+	for round := range weighRounds {
+		before := best
+		for _, j := range z.order {
+			if err := ctx.Err(); err != nil {
+				return fmt.Errorf("weighing the features: %w", err)
+			}
+			was := s.weights[j]
+			for _, by := range changes(round) {
+				w := min(was*by/4, mostWeight)
+				if w == s.weights[j] || w == 0 && by > 0 {
+					continue
+				}
+				if l := z.loss(j, w-s.weights[j]); l < best-weighGain {
+					z.move(j, w-s.weights[j])
+					best, s.weights[j] = l, w
+				}
+			}
+		}
+		if best == before {
+			break
+		}
+	}
+	return nil
+}
+
+// lay draws the queries, evenly from the newest records, and sums the distances of equal weights.
+func (x *fitter) lay(z *weighing) {
+	n := x.ev.Len()
+	many := weighQueries
+	if work := weighTrials * float64(len(z.order)) * float64(z.window); work*float64(many) > weighTerms {
+		many = max(1, int(weighTerms/work))
+	}
+	from := max(z.window, n-weighSpan)
+	many = min(many, n-from)
+	for k := range many {
+		z.queries = append(z.queries, z.window+(2*k+1)*(n-from)/(2*many))
+		z.sum = append(z.sum, make([]int64, z.window))
+	}
+	z.places, z.class = make([][]int32, len(z.s.features)), x.ev.Class[from-z.window:]
+	row := make(model.Row, len(z.s.features))
+	for _, j := range z.order {
+		c, at := &z.s.prototypes.columns[j], make([]int32, len(z.class))
+		for i := range at {
+			row[j] = x.ev.Columns[j][from-z.window+i]
+			at[i] = c.place(z.s.features[j].clean(row, int32(j)))
+		}
+		z.places[j] = at
+		z.move(j, neutralWeight)
+	}
+}
+
+// term is the distance in one feature.
+func (z *weighing) term(j int, q, v int32) int64 {
+	if q == absent {
+		return 0
+	}
+	if v == absent {
+		return z.s.plain.expected[j]
+	}
+	d := int64(v) - int64(q)
+	return min(d*d, z.s.plain.cap[j])
+}
+
+// move adds to the weight of a feature in all sums.
+func (z *weighing) move(j int, by int64) {
+	for k, i := range z.queries {
+		q := z.places[j][i]
+		for o, v := range z.places[j][i-z.window : i] {
+			z.sum[k][o] += by * z.term(j, q, v)
+		}
+	}
+}
+
+// loss is the mean log-loss of the queries with that much added to the weight of feature j.
+func (z *weighing) loss(j int, by int64) float64 {
+	loss := 0.0
+	for k, i := range z.queries {
+		n, worst := 0, beyond
+		at, q := z.places[j][i-z.window:i], z.places[j][i]
+		for o := z.window - 1; o >= 0; o-- {
+			d := z.sum[k][o]
+			if by > 0 && d >= worst {
+				continue
+			}
+			if d += by * z.term(j, q, at[o]); d < worst {
+				if n = place(z.near, n, d, int32(o)); n == len(z.near) {
+					worst = z.near[n-1].distance
+				}
+			}
+		}
+		opinion(z.near[:n], z.class[i-z.window:i], z.base, z.lifts)
+		if y := z.class[i]; z.base[y] > 0 {
+			loss -= z.lifts[y] + math.Log(z.base[y])
+		}
+	}
+	return loss / float64(len(z.queries))
+}
+
+// prepareNewest computes the tables of the distance to the newest records.
+func (s *structure) prepareNewest() {
+	s.plain = s.prototypes.limits(Measure{})
+	s.heaviest = s.heaviest[:0]
+	for j, w := range s.weights {
+		if w > 0 {
+			s.heaviest = append(s.heaviest, int32(j))
+		}
+	}
+	slices.SortStableFunc(s.heaviest, func(a, b int32) int { return int(s.weights[b] - s.weights[a]) })
+}
+
+func (s *structure) appendWeights(b []byte) []byte {
+	return wire.AppendInts(wire.AppendUvarint(b, uint64(s.newest)), s.weights)
+}
+
+func (s *structure) decodeWeights(r *wire.Reader) {
+	s.newest, s.weights = r.Int(maxPrototypes), wire.Ints[int64](r)
+	if r.Err() == nil && (s.newest == 0 || len(s.weights) != len(s.features)) {
+		r.Fail(fmt.Errorf("%d weights for %d newest records", len(s.weights), s.newest))
+	}
+	for j, w := range s.weights {
+		if r.Err() == nil && (w < 0 || w > mostWeight || w > 0 && len(s.prototypes.columns[j].at) == 0) {
+			r.Fail(fmt.Errorf("feature %d of weight %d", j, w))
+		}
+	}
+}
