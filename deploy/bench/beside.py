@@ -65,7 +65,7 @@ class Bench:
         if args.liftstream != "-":
             out = subprocess.run([args.liftstream, "version"], check=True, capture_output=True, text=True).stdout
             self.build = hashlib.sha256(pathlib.Path(args.liftstream).read_bytes()).hexdigest()[:12]
-            self.version = out.splitlines()[0]
+            self.version = ", ".join(" ".join(line.split()) for line in out.splitlines()[:2])
 
     def stream(self, name, frame):
         return Stream(name, frame, self.tmp.name)
@@ -186,4 +186,5 @@ def remarks(bench):
             what = "are left out here, too" if bench.args.as_init else "stay in here"
             print(f"\n`init` leaves out of {name}: {', '.join(features)}; they {what}.")
     if bench.build:
-        print(f"\n{bench.version}; first {bench.args.skip} records not counted.", flush=True)
+        counted = f"the first {bench.args.skip:,} records are not counted" if bench.args.skip else "all records count"
+        print(f"\n{bench.version}, its bytes {bench.build}; {counted}.", flush=True)

@@ -44,10 +44,12 @@ def texts(frame):
 
 
 def drawn(rows, yes=None):
-    """A frame of pairs (features, class) of river; classes as they are, or yes and no."""
-    rows = [
-        {**{f"f{k}": v for k, v in x.items()}, "class": y if yes is None else ("no", "yes")[y == yes]} for x, y in rows
-    ]
+    """A frame of pairs (features, class) of river; truth values and the class yes become yes and no."""
+
+    def name(y):
+        return y if yes is None and not isinstance(y, bool) else ("no", "yes")[y == (True if yes is None else yes)]
+
+    rows = [{**{f"f{k}": v for k, v in x.items()}, "class": name(y)} for x, y in rows]
     return texts(pd.DataFrame(rows))
 
 
