@@ -53,7 +53,7 @@ func signal(n int) *model.Evidence {
 			ev.Columns[f] = append(ev.Columns[f], 1000+50*v)
 		}
 		ev.Class = append(ev.Class, y)
-		ev.Weight = append(ev.Weight, 1)
+		ev.Weight, ev.Clock = append(ev.Weight, 1), append(ev.Clock, float64(i))
 	}
 	return ev
 }
