@@ -21,6 +21,9 @@ func generated(n int) *model.Evidence {
 
 func fitted(t testing.TB, ctx context.Context, o Options, ev *model.Evidence, before *Part) *Part {
 	t.Helper()
+	for i := len(ev.Clock); i < ev.Len(); i++ {
+		ev.Clock = append(ev.Clock, float64(i))
+	}
 	var previous []byte
 	if before != nil {
 		previous = before.appendBinary(nil)

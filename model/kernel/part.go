@@ -257,7 +257,7 @@ func (p *Part) Report(s *model.Schema) *report.Kernel {
 // shownFeatures bounds the features that a remark names.
 const shownFeatures = 8
 
-// Remark tells the outcome of the fit and the short list of features. It reports trouble when the weights did not
+// Remark tells the outcome of the fit, whether the input is a product, and the short list of features. It reports trouble when the weights did not
 // verify or the time was too short.
 func (f *Factory) Remark(part []byte) (model.Remark, error) {
 	p, err := DecodePart(f.schema, part)
@@ -280,6 +280,9 @@ func (f *Factory) Remark(part []byte) (model.Remark, error) {
 		r.Text = "no similarity is worth its price"
 	default:
 		r.Text = p.Status.String()
+	}
+	if p.product != nil {
+		r.Text += fmt.Sprintf("; the input is a product over %d prototypes", len(p.product.key))
 	}
 	list := p.ShortList()
 	for i, x := range list {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -85,6 +86,10 @@ func TestProductOfPlantedTruth(t *testing.T) {
 		c := served(t, ev, Auto)
 		if c.product == nil {
 			t.Fatalf("ordered %v: no product", ordered)
+		}
+		if r, err := New(Default(), ev.Schema).Remark(c.AppendState(nil)); err != nil ||
+			!strings.Contains(r.Text, fmt.Sprintf("a product over %d prototypes", len(c.product.key))) {
+			t.Errorf("the remark is %q, %v", r.Text, err)
 		}
 		own, base := loss(ev, c, 0, true)
 		new, _ := loss(later, c, 0, false)
@@ -300,9 +305,9 @@ func TestProductBounds(t *testing.T) {
 	}{
 		"all":        {t.Context(), func(*model.Evidence) {}, 400},
 		"ended":      {ended, func(*model.Evidence) {}, 0},
-		"work":       {t.Context(), func(ev *model.Evidence) { ev.Work = int64(productWork(200)) }, 200},
-		"no work":    {t.Context(), func(ev *model.Evidence) { ev.Work = int64(productWork(fewest - 1)) }, 0},
-		"strict":     {t.Context(), func(ev *model.Evidence) { ev.Work, ev.Strict = int64(productWork(20)), true }, 0},
+		"work":       {t.Context(), func(ev *model.Evidence) { ev.Work = workShare * int64(productWork(200)) }, 200},
+		"no work":    {t.Context(), func(ev *model.Evidence) { ev.Work = workShare * int64(productWork(fewest-1)) }, 0},
+		"strict":     {t.Context(), func(ev *model.Evidence) { ev.Work, ev.Strict = workShare*int64(productWork(20)), true }, 0},
 		"one class":  {t.Context(), func(ev *model.Evidence) { clear(ev.Class) }, 0},
 		"weightless": {t.Context(), func(ev *model.Evidence) { clear(ev.Weight[40:]) }, 0},
 	} {

@@ -46,6 +46,9 @@ func gate(ev *model.Evidence, before *Part) float64 {
 	return gateStream
 }
 
+// workShare is the reciprocal of the share of a product in the budget of a fit: the programme may take most of it.
+const workShare = 4
+
 // productWork estimates the steps of a product of n prototypes.
 func productWork(n int) float64 {
 	cube := func(n int) float64 { return float64(n) * float64(n) * float64(n) }
@@ -65,7 +68,7 @@ func (f *Factory) multiply(ctx context.Context, ev *model.Evidence, axes []axis,
 		}
 	}
 	most := min(maxPrototypes, productCodes/columns)
-	for most >= fewest && !ev.Affords(productWork(most)) {
+	for most >= fewest && !ev.Affords(workShare*productWork(most)) {
 		most -= most/16 + 1
 	}
 	s := &search{even: evenly(dictionary), learnt: positive(alpha), dictionary: dictionary}
