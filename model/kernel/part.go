@@ -257,8 +257,8 @@ func (p *Part) Report(s *model.Schema) *report.Kernel {
 // shownFeatures bounds the features that a remark names.
 const shownFeatures = 8
 
-// Remark tells the outcome of the fit, whether the input is a product, and the short list of features. It reports trouble when the weights did not
-// verify or the time was too short.
+// Remark tells the outcome of the fit, whether the input is a product, and the short list of features. It reports
+// trouble when the weights did not verify or the time was too short.
 func (f *Factory) Remark(part []byte) (model.Remark, error) {
 	p, err := DecodePart(f.schema, part)
 	if err != nil {

@@ -303,11 +303,12 @@ func TestProductBounds(t *testing.T) {
 		change func(ev *model.Evidence)
 		most   int // prototypes
 	}{
-		"all":        {t.Context(), func(*model.Evidence) {}, 400},
-		"ended":      {ended, func(*model.Evidence) {}, 0},
-		"work":       {t.Context(), func(ev *model.Evidence) { ev.Work = workShare * int64(productWork(200)) }, 200},
-		"no work":    {t.Context(), func(ev *model.Evidence) { ev.Work = workShare * int64(productWork(fewest-1)) }, 0},
-		"strict":     {t.Context(), func(ev *model.Evidence) { ev.Work, ev.Strict = workShare*int64(productWork(20)), true }, 0},
+		"all":     {t.Context(), func(*model.Evidence) {}, 400},
+		"ended":   {ended, func(*model.Evidence) {}, 0},
+		"work":    {t.Context(), func(ev *model.Evidence) { ev.Work = workShare * int64(productWork(200)) }, 200},
+		"no work": {t.Context(), func(ev *model.Evidence) { ev.Work = workShare * int64(productWork(fewest-1)) }, 0},
+		"strict": {t.Context(), func(ev *model.Evidence) { ev.Work, ev.Strict = int64(productWork(20)), true },
+			0},
 		"one class":  {t.Context(), func(ev *model.Evidence) { clear(ev.Class) }, 0},
 		"weightless": {t.Context(), func(ev *model.Evidence) { clear(ev.Weight[40:]) }, 0},
 	} {
