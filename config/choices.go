@@ -197,6 +197,37 @@ const (
 
 func (KernelMode) choices() []string { return []string{"nonneg", "ridge", "literal"} }
 
+// KernelShape is the form of the one-feature kernels of numbers.
+type KernelShape string
+
+const (
+	KernelGaussian   KernelShape = "gaussian"   // exp(-width (x-y)^2)
+	KernelTriangular KernelShape = "triangular" // max(0, 1 - width |x-y|)
+)
+
+func (KernelShape) choices() []string { return []string{"gaussian", "triangular"} }
+
+// KernelGroups is the unit that the linear programme selects.
+type KernelGroups string
+
+const (
+	KernelFeatures KernelGroups = "features" // all kernels of a feature
+	KernelSingle   KernelGroups = "kernels"  // each kernel by itself
+)
+
+func (KernelGroups) choices() []string { return []string{"features", "kernels"} }
+
+// KernelInput is the kind of input that the kernel gives to a score.
+type KernelInput string
+
+const (
+	KernelAuto    KernelInput = "auto"    // chosen at each fit
+	KernelSum     KernelInput = "sum"     // a sum of one curve a feature
+	KernelProduct KernelInput = "product" // a fit with a product of the kernels, where there are records enough
+)
+
+func (KernelInput) choices() []string { return []string{"auto", "sum", "product"} }
+
 // Late is the effect of a label for a record that was already learnt.
 type Late string
 

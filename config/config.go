@@ -119,6 +119,9 @@ func Default(name string) *Config {
 			Gamma1:  AutoFloat{Auto: true},
 			Gamma2:  AutoFloat{Auto: true},
 			Triples: 1500,
+			Shape:   KernelGaussian,
+			Groups:  KernelFeatures,
+			Input:   KernelAuto,
 		},
 		Trees: Trees{Rounds: 120, Leaves: 16, Rate: 0.15, Gate: 3},
 		Fit: Fit{

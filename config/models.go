@@ -156,6 +156,14 @@ type Kernel struct {
 	Gamma2 AutoFloat `yaml:"gamma2"`
 	// Triples is the number of comparisons drawn. Default 1500.
 	Triples int `yaml:"triples"`
+	// Shape is the form of the one-feature kernels of numbers. Default gaussian.
+	Shape KernelShape `yaml:"shape"`
+	// Groups are the units that have the price gamma1: all kernels of a feature together, formulation (7) of the paper,
+	// or each kernel, formulation (4), which with `gamma2: 0` is formulation (3). Default features.
+	Groups KernelGroups `yaml:"groups"`
+	// Input is the kind of input that the kernel gives to a score. Default auto: a product of kernels where features act
+	// together beyond chance, a sum elsewhere. A product costs time on every record.
+	Input KernelInput `yaml:"input"`
 }
 
 // Trees shapes the boosted regression trees. `trees: off` does without them.

@@ -75,8 +75,9 @@ type Apportioner interface {
 
 // Keyed is a Component whose inputs have keys of their meaning. The inputs of others are known by their numbers.
 type Keyed interface {
-	// InputKeys appends a key for each input that the component offers, none below FirstKey: inputs of equal keys speak of
-	// the same thing, in every model, partition, position and schema.
+	// InputKeys appends a key for each input that the component offers, none below FirstKey but that of an input which was
+	// known by its number before the component was Keyed: inputs of equal keys speak of the same thing, in every model,
+	// partition, position and schema.
 	InputKeys(dst []uint64) []uint64
 }
 

@@ -6,19 +6,22 @@ import (
 	"liftstream/model"
 )
 
-// Component offers one input: for each class the mean similarity of the record to the class less the mean similarity to
-// all records, in nats. It learns nothing between fits. It is a model.Component.
+// Component offers one input, in nats: for each class the mean similarity of the record to the class less the mean
+// similarity to all records or, where the part has a product, that. It learns nothing between fits. It is a
+// model.Component.
 type Component struct {
-	schema *model.Schema
-	part   []byte // as the Model has it
-	curves []curve
-	total  []float64 // weight of each class in the curves, empty when it is not known
-	self   float64   // K(x, x) of the mixture, in nats: a record's share of its own class's sum
+	schema  *model.Schema
+	part    []byte // as the Model has it
+	curves  []curve
+	total   []float64 // weight of each class in the curves, empty when it is not known
+	self    float64   // K(x, x) of the mixture, in nats: a record's share of its own class's sum
+	product *product  // nil: the input is that of the curves
 }
 
 var (
 	_ model.Component = (*Component)(nil)
 	_ model.Excluder  = (*Component)(nil)
+	_ model.Keyed     = (*Component)(nil)
 )
 
 // Learn does nothing: only a fit changes the kernel.
@@ -29,14 +32,31 @@ func (c *Component) Retract(*model.Example) {}
 
 // InputCount is 1, or 0 while there is no kernel.
 func (c *Component) InputCount() int {
-	if len(c.curves) == 0 {
+	if len(c.curves) == 0 && c.product == nil {
 		return 0
 	}
 	return 1
 }
 
-// Inputs writes the log-lift of each class: one look-up a feature with weight, no allocation.
+// InputKeys appends the key of the input: that of a product is one of its own, that of the curves the number that it
+// had before there were products.
+func (c *Component) InputKeys(dst []uint64) []uint64 {
+	switch {
+	case c.product != nil:
+		return append(dst, model.FirstKey)
+	case len(c.curves) > 0:
+		return append(dst, 1)
+	}
+	return dst
+}
+
+// Inputs writes the log-lift of each class, without allocation: one look-up a feature with weight, or one a prototype
+// and feature of a product.
 func (c *Component) Inputs(row model.Row, dst []float64) {
+	if c.product != nil {
+		c.product.inputs(row, dst[:len(c.schema.Classes)])
+		return
+	}
 	if len(c.curves) == 0 {
 		return
 	}
@@ -50,8 +70,13 @@ func (c *Component) Inputs(row model.Row, dst []float64) {
 
 // InputsWithout writes the Inputs of a record as if the curves had been tabulated without it. As for the slope, w K(x,
 // x) over the weight of its class is taken off the mean of its class, and the centre moves by the class's share of
-// that. The weights of the kernels keep the record. It writes 0 where the weights of the classes are not known.
+// that. The weights of the kernels keep the record. It writes 0 where the weights of the classes are not known. Of a
+// product it writes the inputs that the fit found without the record.
 func (c *Component) InputsWithout(ex *model.Example, dst []float64) {
+	if c.product != nil {
+		c.product.inputsWithout(ex, dst[:len(c.schema.Classes)])
+		return
+	}
 	if len(c.curves) == 0 {
 		return
 	}
@@ -75,6 +100,7 @@ func (c *Component) InputsWithout(ex *model.Example, dst []float64) {
 // set makes p, whose bytes are part, the serving part.
 func (c *Component) set(b []byte, p *Part) {
 	c.part, c.curves, c.total, c.self = append([]byte(nil), b...), p.curves, p.Total, 0
+	c.product = p.product
 	for _, w := range p.Weights {
 		c.self += p.Beta * w.Alpha
 	}
@@ -85,7 +111,7 @@ func (c *Component) AppendState(b []byte) []byte { return append(b, c.part...) }
 
 // LoadState replaces the state by one that AppendState wrote.
 func (c *Component) LoadState(b []byte) error {
-	c.part, c.curves, c.total, c.self = nil, nil, nil, 0
+	c.part, c.curves, c.total, c.self, c.product = nil, nil, nil, 0, nil
 	if len(b) == 0 {
 		return nil
 	}

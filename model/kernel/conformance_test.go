@@ -15,19 +15,21 @@ func TestConformance(t *testing.T) {
 		schema *model.Schema
 		change func(*Options)
 	}{
-		"nonneg": {modeltest.Schema(), func(*Options) {}},
-		"two":    {two, func(*Options) {}},
-		"fixed":  {two, func(o *Options) { o.Gamma1, o.Gamma2 = 1, 1 }},
-		"ridge":  {two, func(o *Options) { o.Mode, o.Gamma1, o.Gamma2, o.Triples = lp.Ridge, 1, .1, 60 }},
+		"nonneg":  {modeltest.Schema(), func(*Options) {}},
+		"two":     {two, func(*Options) {}},
+		"fixed":   {two, func(o *Options) { o.Gamma1, o.Gamma2 = 1, 1 }},
+		"ridge":   {two, func(o *Options) { o.Mode, o.Gamma1, o.Gamma2, o.Triples = lp.Ridge, 1, .1, 60 }},
+		"single":  {two, func(o *Options) { o.Single, o.Shape = true, Triangular }},
+		"sum":     {modeltest.Schema(), func(o *Options) { o.Input = Sum }},
+		"product": {modeltest.Schema(), func(o *Options) { o.Input = Product }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := Default()
 			o.Triples = 300
 			c.change(&o)
-			golden := ""
-			if name == "nonneg" {
-				golden = "testdata/format-1.gz"
-			}
+			golden := map[string]string{
+				"nonneg": "testdata/format-1.gz", "sum": "testdata/format-2.gz", "product": "testdata/format-3.gz",
+			}[name]
 			modeltest.Suite{
 				Golden:        golden,
 				Schema:        c.schema,

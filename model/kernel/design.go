@@ -64,9 +64,21 @@ func newDesign(mode lp.Mode, dictionary []Base, p *points, triples [][3]int32) *
 	return d
 }
 
+// single makes each kernel a group of its own.
+func (d *design) single(yes bool) {
+	if !yes {
+		return
+	}
+	d.groups = len(d.dictionary)
+	d.group = make([]int32, d.groups)
+	for k := range d.group {
+		d.group[k] = int32(k)
+	}
+}
+
 // programme is the linear programme at gamma1 and gamma2: formulation (7) for one-feature kernels, whose groups are the
-// features, and (4) for full kernels. gamma2 is the cost of one unit of alpha of a kernel with ones on its diagonal, at
-// scale triples (METHOD.md 3.2).
+// features, and (4) for full kernels and single ones. gamma2 is the cost of one unit of alpha of a kernel with ones on
+// its diagonal, at scale triples (METHOD.md 3.2).
 func (d *design) programme(gamma1, gamma2 float64) *lp.Problem {
 	factor := float64(len(d.triples)) / scale
 	p := &lp.Problem{Mode: d.mode, Columns: d.columns, Group: d.group, Groups: d.groups, Gamma: gamma1 * factor,

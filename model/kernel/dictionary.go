@@ -221,6 +221,16 @@ func weak(s *model.Schema, axes []axis, widths []float64) []Base {
 	return out
 }
 
+// shaped gives the kernels of numbers the shape.
+func shaped(dictionary []Base, shape Shape) []Base {
+	for k := range dictionary {
+		if dictionary[k].Shape == Gaussian {
+			dictionary[k].Shape = shape
+		}
+	}
+	return dictionary
+}
+
 func byName(s *model.Schema) []int32 {
 	order := make([]int32, len(s.Features))
 	for f := range order {

@@ -1,11 +1,13 @@
 // Package kernel designs a similarity by linear programming (METHOD.md; Fung, Rosales and Rao, IJCAI 2007): a sparse
 // mixture of one-feature kernels under which records of a class are more alike than records of different classes. The
 // mixture gives a short list of features. The mean similarity of a record to each class is one more input of the
-// scorecard; that mean is a sum of one tabulated curve a feature.
+// scorecard; that mean is a sum of one tabulated curve a feature. Where features act together, a product of the kernels
+// takes its place.
 //
 // Begin with Factory: Fit makes the Part of a model, and Component serves it. A fit draws triples of records
 // (triples.go), lists the base kernels (dictionary.go), solves for their weights (design.go and package lp) and
-// tabulates the curves (curve.go). EvaluateTriples measures the method by the protocol of the paper.
+// tabulates the curves (curve.go) or fits a product (productfit.go). EvaluateTriples measures the method by the
+// protocol of the paper.
 package kernel
 
 import (
@@ -32,7 +34,26 @@ type Options struct {
 	Gamma1, Gamma2 float64
 	// Triples is the number of comparisons drawn.
 	Triples int
+	// Shape is the form of the kernels of numbers: Gaussian or Triangular.
+	Shape Shape
+	// Single makes each kernel a group of its own: formulation (4), and with Gamma2 = 0 formulation (3). Else the groups
+	// are the features: formulation (7).
+	Single bool
+	// Input is the kind of input that a fit makes.
+	Input Input
 }
+
+// Input is the kind of input that a fit makes.
+type Input uint8
+
+const (
+	// Auto is Product where it is better than a sum beyond its standard error on records left out of the fit, else Sum.
+	Auto Input = iota
+	// Sum is the mean similarity to each class, a sum of one curve a feature.
+	Sum
+	// Product is a least-squares fit with exp(K), a product of one-feature kernels (METHOD.md 6).
+	Product
+)
 
 // Default returns the options of the default configuration.
 func Default() Options {
@@ -131,12 +152,13 @@ func (f *Factory) fit(ctx context.Context, ev *model.Evidence, before *Part, tri
 	if err := f.narrow(ctx, ev, axes, len(triples)); err != nil {
 		return nil, err
 	}
-	dictionary := weak(f.schema, axes, o.Widths)
+	dictionary := shaped(weak(f.schema, axes, o.Widths), o.Shape)
 	if len(dictionary) == 0 || len(triples) == 0 {
 		return p, nil
 	}
 	pts := standardise(ev, axes)
 	d := newDesign(o.Mode, dictionary, pts, triples)
+	d.single(o.Single)
 	if f.verify != nil {
 		d.verify = f.verify
 	}
@@ -172,6 +194,9 @@ func (f *Factory) fit(ctx context.Context, ev *model.Evidence, before *Part, tri
 		c := tabulate(ev, x, &axes[x], bases, alpha, total)
 		c.centre(share)
 		curves = append(curves, c)
+	}
+	if o.Input != Sum {
+		p.product = f.multiply(ctx, ev, axes, dictionary, r.Alpha, before)
 	}
 	if len(curves) == 0 {
 		p.Status = Forced
@@ -245,6 +270,7 @@ func (f *Factory) solve(ctx context.Context, ev *model.Evidence, d *design, rows
 			halves[h] = &design{}
 			if len(t) > 0 {
 				halves[h] = newDesign(d.mode, d.dictionary, d.p, t)
+				halves[h].single(o.Single)
 				halves[h].given, halves[h].verify, halves[h].work = given, d.verify, choosing
 			}
 		}

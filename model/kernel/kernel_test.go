@@ -21,6 +21,9 @@ func generated(n int) *model.Evidence {
 
 func fitted(t testing.TB, ctx context.Context, o Options, ev *model.Evidence, before *Part) *Part {
 	t.Helper()
+	for i := len(ev.Clock); i < ev.Len(); i++ {
+		ev.Clock = append(ev.Clock, float64(i))
+	}
 	var previous []byte
 	if before != nil {
 		previous = before.appendBinary(nil)
@@ -53,7 +56,7 @@ func signal(n int) *model.Evidence {
 			ev.Columns[f] = append(ev.Columns[f], 1000+50*v)
 		}
 		ev.Class = append(ev.Class, y)
-		ev.Weight = append(ev.Weight, 1)
+		ev.Weight, ev.Clock = append(ev.Weight, 1), append(ev.Clock, float64(i))
 	}
 	return ev
 }

@@ -15,7 +15,12 @@ import (
 )
 
 // partFormat is the version of the binary form, which FORMAT.md describes.
-const partFormat = 2
+//
+// productFormat is that of a part with a product; a part without one is written as before there were products.
+const (
+	partFormat    = 2
+	productFormat = 3
+)
 
 // maxWeights bounds the weights of a part.
 const maxWeights = 1 << 16
@@ -66,8 +71,9 @@ type Part struct {
 	Beta             float64  // nats a unit of mean similarity
 	Weights          []Weight // feature by feature, without zeros
 	// Total is the weight of each class's records under the curves; empty in a part of format 1.
-	Total  []float64
-	curves []curve
+	Total   []float64
+	curves  []curve
+	product *product // nil: the input is that of the curves
 }
 
 // weights lays the weights out for a dictionary; nil when nothing is known.
@@ -87,7 +93,11 @@ func (p *Part) weights(dictionary []Base) *lp.Result {
 }
 
 func (p *Part) appendBinary(b []byte) []byte {
-	b = wire.AppendUvarint(b, partFormat)
+	if p.product == nil {
+		b = wire.AppendUvarint(b, partFormat)
+	} else {
+		b = wire.AppendUvarint(b, productFormat)
+	}
 	b = append(b, byte(p.Mode), byte(p.Status))
 	for _, v := range []float64{p.Gamma1, p.Gamma2, p.Objective, p.Bound, p.Rho, p.Train.Both, p.Train.Single, p.Beta} {
 		b = wire.AppendFloat(b, v)
@@ -109,15 +119,19 @@ func (p *Part) appendBinary(b []byte) []byte {
 		b = wire.AppendFloats(b, c.missing)
 		b = wire.AppendFloats(b, c.nodes)
 	}
-	return wire.AppendFloats(b, p.Total)
+	b = wire.AppendFloats(b, p.Total)
+	if p.product != nil {
+		b = p.product.appendBinary(b)
+	}
+	return b
 }
 
 // DecodePart reads a part of a Model of the schema. Hostile bytes give an error.
 func DecodePart(s *model.Schema, b []byte) (*Part, error) {
 	r := wire.NewReader(b)
 	format := r.Uvarint()
-	if r.Err() == nil && (format < 1 || format > partFormat) {
-		return nil, fmt.Errorf("decoding kernel: format %d, this build reads 1 to %d", format, partFormat)
+	if r.Err() == nil && (format < 1 || format > productFormat) {
+		return nil, fmt.Errorf("decoding kernel: format %d, this build reads 1 to %d", format, productFormat)
 	}
 	finite := func() float64 {
 		v := r.Float()
@@ -168,6 +182,12 @@ func DecodePart(s *model.Schema, b []byte) (*Part, error) {
 			if !(v >= 0 && v <= math.MaxFloat64) {
 				return nil, r.Fail(fmt.Errorf("decoding kernel: a class of weight %v", v))
 			}
+		}
+	}
+	if format == productFormat {
+		var err error
+		if p.product, err = readProduct(s, r); err != nil {
+			return nil, err
 		}
 	}
 	if err := r.Done(); err != nil {
@@ -237,8 +257,8 @@ func (p *Part) Report(s *model.Schema) *report.Kernel {
 // shownFeatures bounds the features that a remark names.
 const shownFeatures = 8
 
-// Remark tells the outcome of the fit and the short list of features. It reports trouble when the weights did not
-// verify or the time was too short.
+// Remark tells the outcome of the fit, whether the input is a product, and the short list of features. It reports
+// trouble when the weights did not verify or the time was too short.
 func (f *Factory) Remark(part []byte) (model.Remark, error) {
 	p, err := DecodePart(f.schema, part)
 	if err != nil {
@@ -260,6 +280,9 @@ func (f *Factory) Remark(part []byte) (model.Remark, error) {
 		r.Text = "no similarity is worth its price"
 	default:
 		r.Text = p.Status.String()
+	}
+	if p.product != nil {
+		r.Text += fmt.Sprintf("; the input is a product over %d prototypes", len(p.product.key))
 	}
 	list := p.ShortList()
 	for i, x := range list {

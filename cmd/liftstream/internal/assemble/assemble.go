@@ -162,6 +162,16 @@ func kernelOptions(c *config.Config) kernel.Options {
 	case config.KernelLiteral:
 		o.Mode = lp.Literal
 	}
+	if k.Shape == config.KernelTriangular {
+		o.Shape = kernel.Triangular
+	}
+	o.Single = k.Groups == config.KernelSingle
+	switch k.Input {
+	case config.KernelSum:
+		o.Input = kernel.Sum
+	case config.KernelProduct:
+		o.Input = kernel.Product
+	}
 	return o
 }
 
