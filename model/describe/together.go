@@ -24,8 +24,8 @@ import (
 //     the class (flagMissing).
 //
 // A copy of the class with so much noise that the other features together are as good is found by none of these:
-// nothing in the table tells it from a good feature. And a good feature beside poor ones is taken for a leak: the price
-// in the first half of elec2 (.90 beside .70), of which its class is made, as much as the duration of bank's calls.
+// nothing in the table tells it from a good feature. And a good feature beside poor ones, which act neither with it nor
+// in the middle, is taken for a leak.
 //
 // Together means naive Bayes: the classes are ranked by ln h_c + sum_f ln L_fc, with h the base rates and L_fc the
 // lifts of the feature's cells (see alone), each half of the records by the counts of the other half, so that nothing
@@ -206,7 +206,14 @@ func (d *Description) removeFarBetter(s *sample, features []measured, h []float6
 	for k, f := range features {
 		switch {
 		case !(f.col.alone() > LeakAUC):
+		case k < leaks && f.score.between(len(h)):
+			f.col.Why = f.col.ranks() + ", one class between records of the other: it stays in, as a bound of a rule"
 		case k < leaks:
+			if with := s.tied(&f, features, h); with != "" {
+				f.col.Why = fmt.Sprintf("%s, together with %s still better: it stays in, as what the outcome is made of",
+					f.col.ranks(), with)
+				continue
+			}
 			f.col.Role, f.col.Why = Leak, fmt.Sprintf("%s, the features below it together with %.2f: "+
 				"is it known before the outcome?", f.col.ranks(), below[leaks-1])
 			d.warn(f.col.Name, WarnLeak, "%s", f.col.Why)

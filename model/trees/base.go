@@ -24,9 +24,10 @@ type ensemble struct {
 	rows    []int32   // records that it is fitted on
 	held    []int32   // the others
 	z       []float64 // records x margins, now
-	start   []float64 // of the additive model alone
-	// constant holds the log-odds of the class shares, by margin.
+	// constant holds the log-odds of the class shares, by margin, and parts those of the additive model beyond: of the
+	// constant and then of each column, cells x margins.
 	constant []float64
+	parts    [][]float64
 	trees    []*grown
 	g, h     []int64 // of margin after margin x records
 }
@@ -76,43 +77,82 @@ func (e *ensemble) gradients() {
 // Gradients move with the steps by their curvature and are computed anew in each round (METHOD.md 2).
 func (e *ensemble) additive(ctx context.Context) error {
 	n, M := e.len(), e.margins
-	e.rates()
+	e.constant = e.rates(e.rows)
 	constant := column{bin: make([]uint8, n), coarse: []uint8{0}, cells: 1}
+	e.parts = [][]float64{make([]float64, M)}
+	for k := range e.columns {
+		e.parts = append(e.parts, make([]float64, e.columns[k].cells*M))
+	}
 	for range baseRounds {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		e.gradients()
-		e.step(&constant, 0)
+		e.step(&constant, 0, e.parts[0])
 		for k := range e.columns {
-			e.step(&e.columns[k], baseRidge)
+			e.step(&e.columns[k], baseRidge, e.parts[k+1])
 		}
 	}
-	e.start = append([]float64(nil), e.z[:n*M]...)
+	e.centre()
 	return nil
 }
 
-// rates computes the log-odds of the class shares among the records of the fit, with half a record more of each class.
-func (e *ensemble) rates() {
-	share := make([]float64, e.classes)
-	for y := range share {
-		share[y] = .5
+// centre moves the mean of each column's part to the constant, of which the class shares are taken off.
+func (e *ensemble) centre() {
+	M := e.margins
+	for k := range e.columns {
+		c, total := &e.columns[k], 0.
+		mass := make([]float64, c.cells)
+		for _, i := range e.rows {
+			mass[c.coarse[c.bin[i]]] += e.weight[i]
+			total += e.weight[i]
+		}
+		for m := range M {
+			mean := 0.
+			for cell, w := range mass {
+				mean += w * e.parts[k+1][cell*M+m] / max(total, 1)
+			}
+			for cell := range mass {
+				e.parts[k+1][cell*M+m] -= mean
+			}
+			e.parts[0][m] += mean
+		}
 	}
-	for _, i := range e.rows {
-		share[e.class[i]] += e.weight[i]
-	}
-	e.constant = make([]float64, e.margins)
-	if e.margins == 1 {
-		e.constant[0] = math.Log(share[1] / share[0])
-		return
-	}
-	for y, v := range share {
-		e.constant[y] = math.Log(v)
+	for m, v := range e.constant {
+		e.parts[0][m] -= v
 	}
 }
 
-// step makes a Newton step of the cells of a column.
-func (e *ensemble) step(c *column, ridge float64) {
+// part is that of the constant (0) or of a column (from 1 on) for a record, by margin.
+func (e *ensemble) part(k int, i int32) []float64 {
+	if k == 0 {
+		return e.parts[0]
+	}
+	c := &e.columns[k-1]
+	at := int(c.coarse[c.bin[i]]) * e.margins
+	return e.parts[k][at : at+e.margins]
+}
+
+// rates returns the log-odds of the class shares among the records, with half a record more of each class.
+func (r *records) rates(rows []int32) []float64 {
+	share := make([]float64, r.classes)
+	for y := range share {
+		share[y] = .5
+	}
+	for _, i := range rows {
+		share[r.class[i]] += r.weight[i]
+	}
+	if r.margins == 1 {
+		return []float64{math.Log(share[1] / share[0])}
+	}
+	for y, v := range share {
+		share[y] = math.Log(v)
+	}
+	return share
+}
+
+// step makes a Newton step of the cells of a column and adds it to their part.
+func (e *ensemble) step(c *column, ridge float64, part []float64) {
 	n, M := e.len(), e.margins
 	var sums [256][2]int64
 	var by [256]float64
@@ -129,6 +169,7 @@ func (e *ensemble) step(c *column, ridge float64) {
 			if h := float64(sums[k][1])/unit + ridge; h > 0 {
 				by[k] = min(max(-float64(sums[k][0])/unit/h, -baseStep), baseStep)
 			}
+			part[k*M+m] += by[k]
 		}
 		for _, i := range e.rows {
 			d := by[c.coarse[c.bin[i]]]

@@ -19,7 +19,7 @@ type Options struct {
 	Rounds   int     // largest number of trees that each record adds up, a class
 	Leaves   int     // of a tree, at most
 	Rate     float64 // factor of the values of leaves
-	Gate     float64 // standard errors by which the log-loss out of fold must fall
+	Gate     float64 // standard errors by which the log-loss out of fold must fall; below 0 all are kept, useful or not
 	HalfLife float64 // of the counts of leaves, in labelled records; 0 = for ever
 }
 
@@ -60,12 +60,13 @@ const (
 	ridge       = 10.
 )
 
-// steps estimates the work of a fit: the additive models and the trees of all folds and of all records. Of a tree each
-// record is counted, split off and looked up about stages times in all.
+// steps estimates the work of a fit: the additive models and the trees of all folds, of the older and of all records.
+// Of a tree each record is counted, split off and looked up about stages times in all.
 func (f *Factory) steps(features, records int) float64 {
 	n, x := float64(records)*float64(marginsOf(f.schema)), float64(features)
 	stages := 1.5 + math.Log2(float64(f.options.Leaves))/2
-	return (folds*(1-1./folds) + 1) * n * (baseRounds*4*(x+1) + float64(f.rounds())*(stages*(x+4)+60))
+	fits := folds*(1-1./folds) + 1 + (1 - newest)
+	return fits * n * ((baseRounds*4+shrinkRounds*2)*(x+1) + float64(f.rounds())*(stages*(x+4)+60))
 }
 
 // rounds is the largest number of rounds.
@@ -163,21 +164,27 @@ func (f *Factory) fit(ctx context.Context, p *Part, r *records) error {
 	if err != nil {
 		return err
 	}
+	if f.options.Gate < 0 && out.rounds == 0 {
+		out.rounds = f.rounds()
+	}
 	p.info.outcome = out
-	if out.rounds == 0 || !(out.gain > f.options.Gate*out.stderr) {
-		return nil
+	if kept, err := f.keeps(ctx, r, s, out); err != nil || !kept {
+		return err
 	}
 	all := newEnsemble(r, -1)
 	if err := all.additive(ctx); err != nil {
 		return err
 	}
+	all.begin(out.factors)
 	x := newGrower(all, s)
 	for range out.rounds {
 		if _, err := x.round(ctx); err != nil {
 			return err
 		}
 	}
-	p.trees = all.serving(f.schema, out.rounds)
+	if p.trees = all.serving(f.schema, out.rounds); len(p.trees) == 0 {
+		return nil
+	}
 	for _, e := range es {
 		p.folds = append(p.folds, e.serving(f.schema, out.rounds))
 	}
@@ -197,6 +204,28 @@ func (f *Factory) fit(ctx context.Context, p *Part, r *records) error {
 	p.run = r.run
 	p.stamp = p.hash()
 	return nil
+}
+
+// leastMoving is the number of records from which on trees may be kept in a stream that moves: a few hundred records
+// tell nothing of those to come.
+const leastMoving = 2000
+
+// keeps is the gate (METHOD.md 4).
+func (f *Factory) keeps(ctx context.Context, r *records, s shape, o outcome) (bool, error) {
+	if f.options.Gate < 0 {
+		return true, nil
+	}
+	if o.rounds == 0 || !(o.gain > f.options.Gate*o.stderr) {
+		return false, nil
+	}
+	if r.run == 0 {
+		return true, nil // the records of a file have no order
+	}
+	if o.moves && r.len() < leastMoving {
+		return false, nil
+	}
+	gain, err := ahead(ctx, r, s, o)
+	return gain > 0, err
 }
 
 // serving returns the trees of the first rounds.

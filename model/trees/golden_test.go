@@ -112,3 +112,30 @@ func apart(t *tree, at int32, rows [][]float64, cut float64) bool {
 	}
 	return false
 }
+
+// next returns the child of inner node i to which the row goes.
+func (t *tree) next(i int32, row model.Row) int32 {
+	n := &t.nodes[i]
+	v := row[n.feature]
+	left := n.missing
+	if n.nominal {
+		if v >= 0 && v < maxLevels {
+			left = n.mask>>uint(v)&1 == 1
+		}
+	} else if v == v {
+		left = v <= n.cut
+	}
+	if left {
+		return i + 1
+	}
+	return n.right
+}
+
+// leaf returns the leaf of a row, found by the nodes themselves.
+func (t *tree) leaf(row model.Row) *node {
+	i := int32(0)
+	for t.nodes[i].feature >= 0 {
+		i = t.next(i, row)
+	}
+	return &t.nodes[i]
+}

@@ -50,7 +50,7 @@ type Component struct {
 	structure *structure // nil before the first Rebase
 	counts    *counts    // nil without trees
 	part      []byte     // of the model; nil after LoadState
-	folds     [][]tree   // of part, once they are asked for
+	folds     []*fold    // of part, once they are asked for
 	features  []int32    // that trees may split on, from then on
 	out       []float64  // a number a margin
 	walk      *walker
@@ -211,6 +211,12 @@ func spread(margins, dst []float64) {
 	}
 }
 
+// fold is the trees that were fitted without one fold.
+type fold struct {
+	trees []tree
+	walk  *walker
+}
+
 // InputsWithout writes the sum of the trees that were fitted without the record's fold, and 0 where they are not at
 // hand: a state does not hold them.
 func (c *Component) InputsWithout(ex *model.Example, dst []float64) {
@@ -221,20 +227,23 @@ func (c *Component) InputsWithout(ex *model.Example, dst []float64) {
 	clear(dst)
 	if c.folds == nil && c.part != nil {
 		if p, err := DecodePart(c.schema, c.part); err == nil {
-			c.folds, c.features = p.folds, use(c.schema)
+			for _, trees := range p.folds {
+				c.folds = append(c.folds, &fold{trees, newWalker(trees, len(c.schema.Features))})
+			}
+			c.features = use(c.schema)
 		}
 	}
 	if len(c.folds) != folds {
 		return
 	}
 	clear(c.out)
-	fold := foldOf(c.structure.run, ex.Clock)
+	of := foldOf(c.structure.run, ex.Clock)
 	if c.structure.run == 0 {
-		fold = uint8(contentOf(c.features, ex.Row) % folds)
+		of = uint8(contentOf(c.features, ex.Row) % folds)
 	}
-	own := c.folds[fold]
-	for i := range own {
-		c.out[own[i].margin] += own[i].leaf(ex.Row).value
+	own := c.folds[of]
+	for i, leaf := range own.walk.to(ex.Row) {
+		c.out[own.trees[i].margin] += own.trees[i].nodes[leaf].value
 	}
 	clamp(c.out)
 	spread(c.out, dst)

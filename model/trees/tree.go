@@ -21,33 +21,6 @@ type tree struct {
 	share  []float64 // of each slot: share of the margin's class among the records of the fit, in (0, 1)
 }
 
-// next returns the child of inner node i to which the row goes.
-func (t *tree) next(i int32, row model.Row) int32 {
-	n := &t.nodes[i]
-	v := row[n.feature]
-	left := n.missing
-	if n.nominal {
-		if v >= 0 && v < maxLevels {
-			left = n.mask>>uint(v)&1 == 1
-		}
-	} else if v == v {
-		left = v <= n.cut
-	}
-	if left {
-		return i + 1
-	}
-	return n.right
-}
-
-// leaf returns the leaf of a row.
-func (t *tree) leaf(row model.Row) *node {
-	i := int32(0)
-	for t.nodes[i].feature >= 0 {
-		i = t.next(i, row)
-	}
-	return &t.nodes[i]
-}
-
 // slots numbers the places where the records of the leaves are counted, and returns how many there are. The leaves
 // below a split of a feature whose levels are learnt from the stream share one: their codes may change when a model
 // starts to serve, and such counts do not depend on them (METHOD.md 6).
