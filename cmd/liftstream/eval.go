@@ -39,6 +39,9 @@ known label (no change) and the most frequent one (majority). kappa is the accur
 the two: 1 is never wrong, 0 no better. A drift point is a place where the log-loss changed, found by an adaptive window
 (ADWIN). Drift compares the features in windows of 2,000 records, or of 200 in a shorter stream, with the first one.
 
+The learning curve shows beside log-loss and AUC what the propensities promised of both before any label was there, and
+marks with ! where the labels contradict them: calibrated propensities are marked in less than one stream of twenty.
+
 With several -c each configuration runs over the same records, under the protocol and folds of the first, and every
 further one is compared with the first: the differences of log-loss, Brier score and accuracy have paired intervals.
 Without --method a challenger runs the method all alone. The configurations need the same classes in one order; gains,

@@ -115,6 +115,12 @@ type CurvePoint struct {
 	Records int64  `json:"records"` // of the stream up to here, skipped ones included
 	AUC     Number `json:"auc"`
 	LogLoss Number `json:"log_loss"`
+	// The quality that the propensities promised before any label (Expected). Parted says that the labels contradict it:
+	// by chance, with calibrated propensities of independent records, in at most 5 % of streams in any point.
+	ExpectedAUC     Number `json:"expected_auc"`
+	ExpectedLogLoss Number `json:"expected_log_loss"`
+	ExpectedError   Number `json:"expected_log_loss_error"` // standard deviation of the log-loss by chance
+	Parted          bool   `json:"parted"`
 }
 
 // Stability measures how swaps change the scores of the same records, the last before each swap: the mean absolute

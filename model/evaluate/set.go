@@ -253,10 +253,11 @@ func (s *Set) Gains(positive int) []Gain {
 	return gains
 }
 
-// Curve is the learning curve: AUC and log-loss in consecutive windows of 1, 2 or 5 times a power of ten records, the
-// least that gives at most twenty points and at least 100 records a point. A last window counts from half its length.
+// Curve is the learning curve: AUC and log-loss, and both as Expected has them, in consecutive windows. Each has 1, 2 or
+// 5 times a power of ten records, the least that gives at most twenty points and at least 100 records a point. A last
+// window counts from half its length.
 func (s *Set) Curve() []CurvePoint {
-	curve := []CurvePoint{}
+	curve, windows := []CurvePoint{}, []*Set{}
 	window := 100
 	for lead := 1; (s.Len()+window-1)/window > 20; {
 		switch lead {
@@ -275,7 +276,13 @@ func (s *Set) Curve() []CurvePoint {
 			break
 		}
 		w := s.slice(a, b)
-		curve = append(curve, CurvePoint{Records: w.Index[b-a-1] + 1, AUC: Number(w.auc(r)), LogLoss: Number(w.LogLoss())})
+		e := expect(w)
+		curve = append(curve, CurvePoint{Records: w.Index[b-a-1] + 1, AUC: Number(w.auc(r)), LogLoss: Number(w.LogLoss()),
+			ExpectedAUC: Number(e.AUC), ExpectedLogLoss: Number(e.LogLoss), ExpectedError: Number(e.Error)})
+		windows = append(windows, w)
+	}
+	for k, w := range windows {
+		curve[k].Parted = parted(w, partedTail/float64(len(windows)))
 	}
 	return curve
 }

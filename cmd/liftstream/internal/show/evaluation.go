@@ -179,11 +179,23 @@ func evaluationCurve(w io.Writer, r *evaluate.Result) error {
 		return nil
 	}
 	var rows [][]string
+	parted := false
 	for _, p := range r.Curve {
-		rows = append(rows, []string{strconv.FormatInt(p.Records, 10), text.Decimals(p.LogLoss, 4), text.Decimals(p.AUC, 4)})
+		mark := ""
+		if p.Parted {
+			mark, parted = "!", true
+		}
+		rows = append(rows, []string{strconv.FormatInt(p.Records, 10), text.Decimals(p.LogLoss, 4),
+			text.Decimals(p.ExpectedLogLoss, 4), mark, text.Decimals(p.AUC, 4), text.Decimals(p.ExpectedAUC, 4)})
 	}
-	fmt.Fprintf(w, "\nLearning curve: the records since the line before\n")
-	return text.Table(w, "", []string{" up to", " log-loss", " AUC"}, rows)
+	fmt.Fprintf(w, "\nLearning curve: the records since the line before, and what their propensities promised before "+
+		"any label\n")
+	err := text.Table(w, "", []string{" up to", " log-loss", " promised", "", " AUC", " promised"}, rows)
+	if parted && err == nil {
+		_, err = fmt.Fprintln(w, "! the labels contradict the propensities: calibrated ones differ so far in less than "+
+			"one stream of twenty")
+	}
+	return err
 }
 
 // evaluationPoints prints the places where the log-loss changed.
