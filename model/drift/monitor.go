@@ -33,8 +33,8 @@ type MonitorOptions struct {
 	FalseAlarms float64
 }
 
-// DefaultMonitor returns windows of 500 records, compared with 2,000 after every 250, and one false alarm in ten million
-// records. A change of all records of a column by a PSI of .3 or more is found within 750 records.
+// DefaultMonitor returns windows of 500 records, compared with 2,000 after every 250, and one false alarm in ten
+// million records. A change of all records of a column by a PSI of .3 or more is found within 750 records.
 func DefaultMonitor() MonitorOptions {
 	return MonitorOptions{Reference: 2000, Window: 500, Step: 250, FalseAlarms: .01}
 }
