@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mathext"
 
 	"liftstream/model"
+	"liftstream/model/drift"
 )
 
 // DriftRecords is the length of the windows whose distributions are compared.
@@ -152,7 +153,7 @@ func (c *driftColumn) level(text string, present bool) {
 func (c *driftColumn) close(seen int64) {
 	switch {
 	case c.ref != nil:
-		c.last = psi(c.ref, c.counts)
+		c.last = drift.PSI(c.ref, c.counts)
 		if c.last > c.psi || c.at == 0 {
 			c.psi, c.at = c.last, seen
 		}
@@ -183,20 +184,6 @@ func (c *driftColumn) close(seen int64) {
 		c.ref = slices.Clone(c.counts)
 	}
 	clear(c.counts)
-}
-
-func psi(ref, now []float64) float64 {
-	half := float64(len(ref)) / 2
-	var nr, nn, sum float64
-	for k := range ref {
-		nr += ref[k]
-		nn += now[k]
-	}
-	for k := range ref {
-		p, q := (ref[k]+.5)/(nr+half), (now[k]+.5)/(nn+half)
-		sum += (q - p) * math.Log(q/p)
-	}
-	return sum
 }
 
 // null returns Expected and Threshold of a column over w windows in a report of so many columns.

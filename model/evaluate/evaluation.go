@@ -20,13 +20,14 @@ type Evaluation struct {
 	drift   *DriftMeter
 	short   *DriftMeter // nil once the stream is long enough for drift
 	skipped []knownLabel
+	watch   *watch
 }
 
 // NewEvaluation evaluates methods, in the order in which they are driven. The first skip records of the stream are not
 // counted. seed is that of the bootstrap.
 func NewEvaluation(s *model.Schema, methods []Method, skip int64, seed uint64) *Evaluation {
 	e := &Evaluation{schema: s, skip: skip, seed: seed, lead: Lead(methods), drift: NewDriftMeter(s, skip, DriftRecords),
-		short: NewDriftMeter(s, skip, ShortDriftRecords)}
+		short: NewDriftMeter(s, skip, ShortDriftRecords), watch: newWatch(s)}
 	for _, m := range methods {
 		e.methods = append(e.methods, m.Name)
 		e.sets = append(e.sets, NewSet(len(s.Classes)))
@@ -65,6 +66,7 @@ func (e *Evaluation) Add(r *Record) error {
 			e.short = nil
 		}
 	}
+	e.watch.add(r, r.Scores[e.lead].Model, p[target], lossOf(p, r.Class))
 	if r.Class < 0 {
 		return nil
 	}
@@ -105,6 +107,7 @@ func (e *Evaluation) Result(run Run) (*Result, error) {
 		Curve:            []CurvePoint{},
 		Drift:            []Drift{},
 		DriftPoints:      []DriftPoint{},
+		Alarms:           []Alarm{},
 		Stability:        run.Stability,
 		Fits:             []Fit{},
 		RecordsPerSecond: Number(math.NaN()),
@@ -127,7 +130,7 @@ func (e *Evaluation) Result(run Run) (*Result, error) {
 			if len(r.Drift) == 0 && e.short != nil {
 				r.Drift, r.DriftRecords = e.short.Report(), ShortDriftRecords
 			}
-			r.DriftPoints = driftPoints(main)
+			r.DriftPoints, r.Alarms = driftPoints(main), e.watch.alarms
 			b := main.baselines(e.skipped, run.Delay)
 			r.Baselines = &b
 		}

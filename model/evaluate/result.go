@@ -27,6 +27,7 @@ type Result struct {
 	// than two of those.
 	DriftRecords int          `json:"drift_records,omitempty"`
 	DriftPoints  []DriftPoint `json:"drift_points"`
+	Alarms       []Alarm      `json:"alarms"` // the first thousand
 	Stability    Stability    `json:"stability"`
 	Fits         []Fit        `json:"fits"` // in the order of their verdicts
 	// Challengers are other configurations on the same records, for the caller to fill in.

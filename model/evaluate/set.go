@@ -106,7 +106,7 @@ func (s *Set) rank(r *Ranking, c int) {
 	})
 }
 
-func (s *Set) loss(i int) float64 { return -math.Log(clip(s.P[i*s.Classes+int(s.Class[i])])) }
+func (s *Set) loss(i int) float64 { return lossOf(s.P[i*s.Classes:(i+1)*s.Classes], s.Class[i]) }
 
 // LogLoss is -sum w ln p_y / sum w in nats, with p_y clipped to [Clip, 1-Clip]. NaN without weight.
 func (s *Set) LogLoss() float64 {
@@ -253,9 +253,9 @@ func (s *Set) Gains(positive int) []Gain {
 	return gains
 }
 
-// Curve is the learning curve: AUC, log-loss and what the propensities promise of both, in consecutive windows. A window
-// has 1, 2 or 5 times a power of ten records, the least that gives at most twenty points and at least 100 records a
-// point. A last window counts from half its length.
+// Curve is the learning curve: AUC and log-loss, and both as Expected has them, in consecutive windows. Each has 1, 2
+// or 5 times a power of ten records, the least that gives at most twenty points and at least 100 records a point. A
+// last window counts from half its length.
 func (s *Set) Curve() []CurvePoint {
 	curve, windows := []CurvePoint{}, []*Set{}
 	window := 100

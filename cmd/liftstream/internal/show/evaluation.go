@@ -12,7 +12,7 @@ import (
 )
 
 // Evaluation prints the result of eval on the files data: the methods side by side, in the given order, then the
-// baselines, the gains, the learning curve, the drift and the gate, as far as there are any.
+// baselines, the gains, the learning curve, the drift, the alarms and the gate, as far as there are any.
 func Evaluation(w io.Writer, data, methods []string, run evaluate.Run, r *evaluate.Result) error {
 	fmt.Fprintf(w, "%s of %s: %s, %d scored and counted", r.Protocol, text.Joined(data),
 		text.Count(int(r.Records), "record"), r.Scored)
@@ -30,7 +30,8 @@ func Evaluation(w io.Writer, data, methods []string, run evaluate.Run, r *evalua
 		return err
 	}
 	for _, section := range []func(io.Writer, *evaluate.Result) error{
-		evaluationBaselines, evaluationGains, evaluationCurve, evaluationPoints, evaluationDrift, evaluationGate,
+		evaluationBaselines, evaluationGains, evaluationCurve, evaluationPoints, evaluationDrift,
+		evaluationAlarms, evaluationGate,
 	} {
 		if err := section(w, r); err != nil {
 			return err
@@ -227,6 +228,39 @@ func evaluationDrift(w io.Writer, r *evaluate.Result) error {
 	fmt.Fprintf(w, "\nDrift: what moved most since the first %d records (population stability index; .1 a shift, .25 a "+
 		"large one)\n", r.DriftRecords)
 	return text.Table(w, "", []string{"", " largest", " at record", " last"}, rows)
+}
+
+// evaluationAlarms prints the first alarm of each column, in the order of the stream.
+func evaluationAlarms(w io.Writer, r *evaluate.Result) error {
+	const most = 12
+	type kind struct {
+		feature string
+		missing bool
+	}
+	var rows [][]string
+	row := map[kind]int{}
+	times := map[kind]int{}
+	for _, a := range r.Alarms {
+		k := kind{a.Feature, a.Missing}
+		if times[k]++; times[k] == 1 && len(rows) < most {
+			row[k] = len(rows)
+			what := "values"
+			if a.Missing {
+				what = "missing"
+			}
+			rows = append(rows, []string{a.Feature, what, strconv.FormatInt(a.At, 10), text.Decimals(a.PSI, 2),
+				text.Decimals(a.Threshold, 2), ""})
+		}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	for k, i := range row {
+		rows[i][5] = strconv.Itoa(times[k])
+	}
+	fmt.Fprintf(w, "\nAlarms: %d, where the newest 500 records differ from those of the last fit; the first of each "+
+		"column (by chance: one in 100 streams of 100,000 records)\n", len(r.Alarms))
+	return text.Table(w, "", []string{"", "", " at record", " index", " threshold", " alarms"}, rows)
 }
 
 // evaluationGate prints the verdicts on the models of the first method that fits any.

@@ -79,6 +79,8 @@ func evaluation() (*evaluate.Result, evaluate.Run) {
 		DriftRecords: 200, Baselines: &evaluate.Baselines{NoChange: .7125, Majority: .8125},
 		DriftPoints: []evaluate.DriftPoint{{At: 320, Since: 300, Before: .25, After: .5}, {At: 950, Since: 900, Before: .5,
 			After: none}},
+		Alarms: []evaluate.Alarm{{Feature: "age", At: 700, PSI: .35, Threshold: .12}, {Feature: "(loss)", Missing: true,
+			At: 750, PSI: .2, Threshold: .05}, {Feature: "age", At: 1200, PSI: .5, Threshold: .12}},
 		Stability: evaluate.Stability{MeanChange: .0125, SegmentChanged: .0625},
 		Fits: []evaluate.Fit{{Method: "all", Learnt: 400, Accepted: true, Reason: "nothing_to_compare", LogLoss: none,
 			Serving: none, Difference: none, Interval: evaluate.Interval{none, none}, Gate: .005},
