@@ -125,8 +125,9 @@ func modelDiffCommand(a *cli.App) *cobra.Command {
 	c := a.Command(cli.Command{
 		Use: "diff -c FILE VERSION VERSION",
 		About: `Compare two models
-Prints the lines of 'model show' in which the two differ, those of the first with -, those of the second with +: records,
-verdicts, sizes, levels, and the sets of features with their eta. Two models without a difference print nothing.`,
+Prints the lines of 'model show' in which the two differ, those of the first with -, those of the second with +:
+records, verdicts, sizes, levels, and the sets of features with their eta. Two models without a difference print
+nothing.`,
 		Example: `liftstream model diff -c cmd/liftstream/examples/live.yaml 3 newest`,
 		Args:    cli.Needs(2, 2, "two versions, as 'model list' lists them"),
 		Run: func(ctx context.Context, args []string) error {
