@@ -77,6 +77,17 @@ const (
 
 func (Search) choices() []string { return []string{"auto", "exhaustive", "beam"} }
 
+// Learning says whether records are learnt.
+type Learning string
+
+// The values of Learning.
+const (
+	LearningOn  Learning = "on"
+	LearningOff Learning = "off"
+)
+
+func (Learning) choices() []string { return []string{"on", "off"} }
+
 // SetRank is the figure by which sets of features are ranked.
 type SetRank string
 

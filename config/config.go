@@ -30,6 +30,10 @@ type Config struct {
 	Trees Trees `yaml:"trees"`
 	// Fit says when a new model is fitted and bounds the cost.
 	Fit Fit `yaml:"fit"`
+	// Learning off has the stage score without learning: no model is fitted and no label counted. It shapes no state: with
+	// on the stage learns on from where it is. 'liftstream model freeze --learning' does the same to a running stage, and
+	// 'unfreeze' does not overrule this key. Default: on.
+	Learning Learning `yaml:"learning"`
 	// Labels says how records wait for late labels. Nil when there is no label topic: neither this section nor
 	// topics.labels is given. Giving either brings the defaults of the other.
 	Labels *Labels `yaml:"labels"`
@@ -123,7 +127,8 @@ func Default(name string) *Config {
 			Groups:  KernelFeatures,
 			Input:   KernelAuto,
 		},
-		Trees: Trees{Rounds: 120, Leaves: 16, Rate: 0.15, Gate: 3},
+		Trees:    Trees{Rounds: 120, Leaves: 16, Rate: 0.15, Gate: 3},
+		Learning: LearningOn,
 		Fit: Fit{
 			Every:     Duration(60 * time.Second),
 			Records:   5000,

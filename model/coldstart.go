@@ -54,7 +54,7 @@ func (p *Partition) ownModel() {
 	}
 	m := &Model{Fingerprint: p.spec.Options.Fingerprint, Levels: p.levels.Clone(), Parts: parts,
 		Marks: map[int32]Mark{p.self: {Clock: p.clock}}}
-	if p.rebase(m) == nil {
+	if p.rebase(m, false) == nil {
 		p.trained = true
 	}
 }

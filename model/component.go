@@ -39,6 +39,9 @@ type Rebase struct {
 	Clock float64
 	// Time is the partition's stream time, 0 where it has not begun. A share of the Model may tell a later one.
 	Time int64
+	// Ahead is the number of labelled records by which Clock is ahead of the Model's share for Self and that are not to
+	// age it, so that the share counts as of now (Return); 0 = they age it.
+	Ahead float64
 	// Since yields, oldest first, the labelled examples (recoded) that the partition learnt after the Model's offset
 	// for it: a table of new structure must learn them on top of the Model's share for Self. A table whose structure did
 	// not change keeps its own counts and must not learn them again.

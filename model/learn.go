@@ -16,6 +16,7 @@ type LabelCounts struct {
 	Unmatched int // no such record in the pending store
 	Misrouted int // the label names another partition
 	Unknown   int // class outside the configuration
+	Still     int // learning is off: the record leaves the pending store without a class
 }
 
 func (p *Partition) event(b *Batch, i int, out *Scores) {
@@ -41,6 +42,10 @@ func (p *Partition) event(b *Batch, i int, out *Scores) {
 	pending := p.scorer.pending
 	if !p.trained {
 		pending = nil
+	}
+	if p.still && rec.Class >= 0 {
+		p.expire()
+		return
 	}
 	waits := p.spec.Options.WaitBytes > 0 && rec.Class != UnknownClass
 	if rec.Class >= 0 {
@@ -78,7 +83,7 @@ func (p *Partition) expire() {
 			continue
 		}
 		p.lost.Expired++
-		if p.spec.Options.ExpireAs >= 0 {
+		if p.spec.Options.ExpireAs >= 0 && !p.still {
 			w.Class, w.Time = p.spec.Options.ExpireAs, p.time.of(w.Time)
 			p.learn(&w.record, p.scorer.usable(w))
 		}
@@ -148,6 +153,11 @@ func LabelsWhile(p *Partition, l *Labels, more func(row int) bool) (c LabelCount
 		switch {
 		case w == nil:
 			c.Unmatched++
+		case p.still:
+			c.Still++
+			if !w.learnt {
+				p.store.remove(w)
+			}
 		case !w.learnt:
 			w.Class, w.Time = class, p.time.of(w.Time)
 			p.learn(&w.record, p.scorer.usable(w))

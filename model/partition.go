@@ -6,8 +6,8 @@ import "errors"
 var ErrModelForeign = errors.New("made under another configuration")
 
 // Partition is the deterministic state machine of one input partition (MODEL.md 1): three commands, Events,
-// Labels and Swap, and nothing else, move it. It reads no clock and no random source. It is not safe for concurrent
-// use.
+// Labels and Swap, and two that follow a person's order, Return and SetLearning, and nothing else, move it. It reads no
+// clock and no random source. It is not safe for concurrent use.
 type Partition struct {
 	// Sieve leaves duplicates out of the batches before Events; nil = nothing does.
 	Sieve *Sieve
@@ -20,6 +20,7 @@ type Partition struct {
 	terms   []string
 	trained bool
 	version int64 // of the serving model
+	still   bool  // nothing is learnt, see SetLearning
 
 	clock  float64
 	seen   uint64

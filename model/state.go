@@ -48,6 +48,9 @@ func (p *Partition) Sections() []Section {
 	for c := lo; c < hi; c++ {
 		s = append(s, Section{pendingName(c), p.store.version[c], func(b []byte) []byte { return p.store.appendChunk(b, c) }})
 	}
+	if p.still {
+		s = append(s, Section{sectionStill, p.edits, func(b []byte) []byte { return wire.AppendUvarint(b, stillFormat) }})
+	}
 	if p.Sieve != nil {
 		s = append(s, p.Sieve.sections(p.edits)...)
 	}
@@ -254,6 +257,9 @@ func restorePartition(spec *Spec, names []string, read reader) (*Partition, erro
 		return nil, err
 	}
 	if p.Sieve, err = loadSieve(names, read); err != nil {
+		return nil, fmt.Errorf("restoring state: %w", err)
+	}
+	if p.still, err = loadStill(names, read); err != nil {
 		return nil, fmt.Errorf("restoring state: %w", err)
 	}
 	if p.scorer, err = loadScorer(spec, p.levels, names, read); err != nil {

@@ -19,8 +19,23 @@ func (p *Partition) Swap(m *Model) error {
 	if p.sample.tail.len() > 0 && p.sample.tail.clock[p.sample.tail.first%p.sample.tail.capacity] > p.marked(m.Marks) {
 		return fmt.Errorf("swapping to model %d: %w", m.Version, ErrModelTooOld)
 	}
-	if err := p.rebase(m); err != nil {
+	if err := p.rebase(m, false); err != nil {
 		return fmt.Errorf("swapping to model %d: %w", m.Version, err)
+	}
+	p.version, p.trained = m.Version, true
+	return nil
+}
+
+// Return makes m serve as it was published: structure, counts and weights are the model's alone, and the counts of this
+// partition since the model's mark are forgotten. So m may be of any age, as a former version or a model of files. The
+// records of the tail and the reservoir, the class counts and the records that wait for their labels stay. A model that
+// is refused (ErrModelForeign, or damaged) changes nothing.
+func Return(p *Partition, m *Model) error {
+	if m.Fingerprint != p.spec.Options.Fingerprint {
+		return fmt.Errorf("returning to model %d: %w", m.Version, ErrModelForeign)
+	}
+	if err := p.rebase(m, true); err != nil {
+		return fmt.Errorf("returning to model %d: %w", m.Version, err)
 	}
 	p.version, p.trained = m.Version, true
 	return nil
@@ -35,8 +50,9 @@ func (p *Partition) marked(marks map[int32]Mark) float64 {
 	return 0
 }
 
-// rebase moves copies of the components to the model, so that an error leaves the partition as it was.
-func (p *Partition) rebase(m *Model) error {
+// rebase moves copies of the components to the model, so that an error leaves the partition as it was. anew says that
+// the components begin without a state and learn nothing on top of the model.
+func (p *Partition) rebase(m *Model, anew bool) error {
 	levels := m.Levels.Clone()
 	rc := levels.Merge(p.levels)
 	components, scorecard, err := newComponents(p.spec, levels)
@@ -53,15 +69,24 @@ func (p *Partition) rebase(m *Model) error {
 		if !ok {
 			return fmt.Errorf("model has no part %q", name)
 		}
-		if err := moved[i].LoadState(c.AppendState(nil)); err != nil {
-			return fmt.Errorf("copying %s: %w", name, err)
+		if !anew {
+			if err := moved[i].LoadState(c.AppendState(nil)); err != nil {
+				return fmt.Errorf("copying %s: %w", name, err)
+			}
 		}
 		mark := p.marked(m.Marks)
 		if i == len(components) && m.Shares != nil {
 			mark = p.marked(m.Shares)
 		}
-		since := func(yield func(ex *Example) bool) { p.sample.tail.since(mark, rc, yield) }
+		since := func(yield func(ex *Example) bool) {
+			if !anew {
+				p.sample.tail.since(mark, rc, yield)
+			}
+		}
 		rb := &Rebase{Part: part, Self: p.self, Recode: rc, Clock: p.clock, Time: p.time.now, Since: since}
+		if anew && mark > 0 {
+			rb.Ahead = p.clock - mark
+		}
 		if err := moved[i].Rebase(rb); err != nil {
 			return fmt.Errorf("rebasing %s: %w", name, err)
 		}

@@ -92,7 +92,7 @@ func (b *board) changed(c codec.Changes) {
 func (b *board) learnt(c model.LabelCounts) {
 	for outcome, n := range map[string]int{
 		"learnt": c.Learnt, "corrected": c.Corrected, "repeated": c.Repeated, "unmatched": c.Unmatched,
-		"misrouted": c.Misrouted, "unknown": c.Unknown,
+		"misrouted": c.Misrouted, "unknown": c.Unknown, "learning_off": c.Still,
 	} {
 		if n > 0 {
 			b.o.Metrics.Labels.WithLabelValues(outcome).Add(float64(n))

@@ -36,6 +36,9 @@ type Metrics struct {
 	Verdicts     *prometheus.CounterVec // of the gate, by reason
 	Gate         *prometheus.GaugeVec   // figures of the last verdict
 	ModelVersion prometheus.Gauge
+	// ServingVersion is the version that is to serve, Frozen 1 where fits or learning are off.
+	ServingVersion prometheus.Gauge
+	Frozen         *prometheus.GaugeVec
 	// TrainerErrors counts failed steps of the trainer, TrainerFailing is 1 while the stage is not ready for them.
 	TrainerErrors  prometheus.Counter
 	TrainerFailing prometheus.Gauge
@@ -113,7 +116,11 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		TrainerFailing: gauge("trainer_failing", "1 while the trainer of this process fails, and the stage is not ready "+
 			"for that, else 0.").WithLabelValues(),
 		ModelVersion: gauge("model_version", "Newest published model version known.").WithLabelValues(),
-		InFlight:     gauge("in_flight_bytes", "Bytes of input fetched and not yet committed.").WithLabelValues(),
+		ServingVersion: gauge("serving_version", "Published model version that is to serve: the newest, or the one that "+
+			"'liftstream model pin' or 'rollback' names.").WithLabelValues(),
+		Frozen: gauge("frozen", "1 while fits, or all learning, are off by 'liftstream model freeze' or learning: off.",
+			"what"),
+		InFlight: gauge("in_flight_bytes", "Bytes of input fetched and not yet committed.").WithLabelValues(),
 	}
 }
 

@@ -91,7 +91,7 @@ func (x *owner) works() error {
 			}
 		}
 	}
-	x.writeJournal(tx)
+	x.writeJournal(tx, state.Obeyed{})
 	return x.commitsAll(tx)
 }
 
@@ -244,7 +244,7 @@ func TestLabelsOfATopicThatIsNewWaitForASnapshot(t *testing.T) {
 		}
 		if x.snapshotFirst {
 			x.s.models = state.NewModels(w.Client, w.Topics.Model, x.s.o.Spec.Schema)
-			if x.takeModel() {
+			if swapped, _ := x.takeModel(); swapped {
 				t.Error("a model is taken before there is a snapshot")
 			}
 		}

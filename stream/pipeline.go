@@ -54,7 +54,7 @@ func (p *pipeline) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if p.awaitModel(ctx) {
+	if p.awaitModel(ctx) || t.unobeyed() {
 		if err := p.commit(ctx); err != nil {
 			return err
 		}
@@ -253,15 +253,20 @@ func (p *pipeline) flush(ctx context.Context) error {
 	return p.await()
 }
 
-// complete adds to a transaction the late labels, then a newer model, the journal record if either was there, and the
-// next pieces of a snapshot.
+// complete adds to a transaction the late labels, then another model, then the orders on learning, the journal record
+// if any was there, and the next pieces of a snapshot.
 func (p *pipeline) complete(ctx context.Context, x *transaction) {
 	t := p.t
 	learnt := !p.torn && p.learnLate(ctx, x)
 	p.showLate()
-	swapped := !p.torn && t.takeModel()
-	if learnt || swapped || x.judging.kept {
-		t.writeJournal(x)
+	var swapped bool
+	var orders state.Obeyed
+	if !p.torn {
+		swapped, orders.Returned = t.takeModel()
+		orders.Learning = t.switchLearning()
+	}
+	if learnt || swapped || orders != (state.Obeyed{}) || x.judging.kept {
+		t.writeJournal(x, orders)
 	}
 	if !p.torn {
 		p.save(x)

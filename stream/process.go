@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"go.uber.org/zap"
-
 	"liftstream/codec"
 	"liftstream/model"
 	"liftstream/stream/replay"
@@ -100,27 +98,14 @@ func tombstone(t *task, stage string, err error) {
 	}
 }
 
-// takeModel swaps in the newest published model, unless it is the serving one or was refused before. It reports whether
-// it did.
-func (t *task) takeModel() bool {
-	v, _ := t.s.models.Head()
-	if v <= t.m.Part.ModelVersion() || v == t.refused || t.snapshotFirst {
-		return false
-	}
-	if err := t.m.Swap(v); err != nil {
-		t.refused = v
-		t.s.o.Metrics.Restores.WithLabelValues("model_refused").Inc()
-		t.log.Warn("model not taken over", zap.Int64("model", v), zap.Error(err))
-		return false
-	}
-	return true
-}
-
-// writeJournal adds a journal record of the position of the state, and, where a message of the transaction was refused
-// for its time, the judgement.
-func (t *task) writeJournal(x *transaction) {
+// writeJournal adds a journal record of the position of the state, beside it the obeyed orders, and, where a message of
+// the transaction was refused for its time, the judgement.
+func (t *task) writeJournal(x *transaction, orders state.Obeyed) {
 	e := state.JournalEntry{Number: t.m.Journal, Position: t.m.At, Format: t.s.format()}
 	t.writeState(x, state.Change{Key: state.JournalKey(e.Number), Value: e.Encode()})
+	if orders != (state.Obeyed{}) {
+		t.writeState(x, state.Change{Key: state.ObeyedKey(e.Number), Value: orders.Encode(e.Number, e.Format)})
+	}
 	if x.judging.kept {
 		from := x.judging.from
 		j := state.Judgement{Number: e.Number, EventsFrom: from.Events, EventsTo: t.m.At.Events,

@@ -134,9 +134,15 @@ func (p *pipeline) pause(ctx context.Context, problem string) error {
 	defer poll.Stop()
 	tick := time.NewTicker(max(t.s.o.Commit, 20*time.Millisecond))
 	defer tick.Stop()
+	_, changed := t.s.models.Head()
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
+		case <-changed:
+			_, changed = t.s.models.Head()
+			if err := p.flush(ctx); err != nil {
+				return err
+			}
 		case <-tick.C:
 			t.notices.tick(t.s.o.Now(), false)
 			if t.snap.Busy() || p.snapshotDue() {

@@ -73,6 +73,7 @@ func New(o Options) *Stage {
 	s := &Stage{o: o, waiting: "not started", newest: state.Format, hesitation: o.Patience}
 	s.budget = newInFlight(max(o.InFlight, 1<<20), o.Topics.Labels != "")
 	s.models = state.NewModels(o.Client, o.Topics.Model, o.Spec.Schema)
+	s.models.Fingerprint = o.Spec.Options.Fingerprint
 	s.agreement = agreement{written: state.OldestFormat, all: state.OldestFormat}
 	s.commit = func(ctx context.Context, p *txn.Producer, t txn.Transaction) error { return p.Commit(ctx, t) }
 	s.force, s.cut = context.WithCancel(context.Background())
@@ -88,9 +89,9 @@ func (s *Stage) wait(text string) {
 	s.mu.Unlock()
 }
 
-// Serving returns the newest published model that this process knows, nil before the first.
+// Serving returns the published model that is to serve, as far as this process knows; nil before the first.
 func (s *Stage) Serving() *model.Model {
-	v, _ := s.models.Head()
+	v := s.models.Serves().Version
 	if v == 0 {
 		return nil
 	}
@@ -146,6 +147,10 @@ func (s *Stage) Status() Status {
 	shared, failed := s.shared, s.failed
 	s.mu.Unlock()
 	st.Model, _ = s.models.Head()
+	st.Serving = s.models.Serves().Version
+	if o := s.models.Order(); o.Number > 0 {
+		st.Order = &o
+	}
 	st.Verdict = s.models.Verdict()
 	for _, t := range tasks {
 		p := t.board.read()
@@ -311,8 +316,7 @@ func (s *Stage) loadModels(ctx context.Context) error {
 			return err
 		}
 		if end {
-			v, _ := s.models.Head()
-			s.o.Metrics.ModelVersion.Set(float64(v))
+			showModels(s)
 			return nil
 		}
 	}
@@ -332,7 +336,22 @@ func (s *Stage) followModels(ctx context.Context) {
 			continue
 		}
 		wait = time.Second
-		v, _ := s.models.Head()
-		s.o.Metrics.ModelVersion.Set(float64(v))
+		showModels(s)
+	}
+}
+
+// showModels brings the metrics of the model topic up to date.
+func showModels(s *Stage) {
+	v, _ := s.models.Head()
+	m, o := s.o.Metrics, s.models.Order()
+	m.ModelVersion.Set(float64(v))
+	m.ServingVersion.Set(float64(s.models.Serves().Version))
+	for what, off := range map[string]bool{"fits": o.Frozen || o.Still || s.o.LearningOff,
+		"learning": o.Still || s.o.LearningOff} {
+		value := 0.
+		if off {
+			value = 1
+		}
+		m.Frozen.WithLabelValues(what).Set(value)
 	}
 }

@@ -50,6 +50,9 @@ type Options struct {
 	// Session is how long a member that has gone silent keeps its partitions; 0 = 10 s. Brokers take 6 s and more.
 	Session time.Duration
 
+	// LearningOff has the stage score without learning: neither fits nor counts. An order can do the same (state.Order).
+	LearningOff bool
+
 	FitEvery   time.Duration // shortest time between two fits
 	FitRecords int           // labelled records from one verdict to the next; a fit is model.Compared of them earlier
 	FitBudget  time.Duration // longest time of one fit, and of one comparison
@@ -133,7 +136,10 @@ type Status struct {
 	Generation int
 	Partitions []PartitionStatus
 	Model      int64 // newest published version known
-	Fits       uint64
-	Refused    uint64             // fits that the gate refused
-	Verdict    *state.GateVerdict // the last one in the model topic, of any process; nil = none yet
+	Serving    int64 // the version that is to serve: the newest, or that of Order
+	// Order is the newest order on the models; nil = none was given yet.
+	Order   *state.Order `json:",omitempty"`
+	Fits    uint64
+	Refused uint64             // fits that the gate refused
+	Verdict *state.GateVerdict // the last one in the model topic, of any process; nil = none yet
 }

@@ -323,7 +323,7 @@ func (o *takeover) passLabels(ctx context.Context) error {
 
 // writeJournal adds a journal record of messages that no known transaction has taken.
 func (o *takeover) writeJournal() {
-	o.t.writeJournal(o.x)
+	o.t.writeJournal(o.x, state.Obeyed{})
 	o.x.judging.kept = false
 }
 

@@ -32,7 +32,7 @@ type owned struct {
 	answered   int64      // one past the last event that has scores
 	scoresFrom int64      // where in the scores topic this line of transactions begins
 	dead       deadLetters
-	refused    int64 // model version that Swap refused; not tried again
+	refused    state.Serving // model that Swap refused; not tried again
 	eventTimes timestamps
 	labelTimes timestamps
 	// seen holds the newest messages that were taken in, noted the ones of the state topic. noting: the next transaction

@@ -35,6 +35,7 @@ type trainer struct {
 	slow     bool         // a fit has passed its time, see afford
 	ready    *model.Model // of the cold start, fitted and not yet published
 	failures int          // steps that failed, one after the other
+	resting  bool         // it has said that it does not fit
 }
 
 // candidate is a fitted model that waits for its verdict.
@@ -113,6 +114,10 @@ func (t *trainer) step(ctx context.Context) error {
 		return t.publishInitial(ctx)
 	}
 	previous := t.previous()
+	if t.frozen() {
+		return rest(t, previous == nil)
+	}
+	t.resting = false
 	due := t.waiting != nil || t.last.IsZero() || o.Now().Sub(t.last) >= o.FitEvery
 	if !due && !t.cold.running(previous) {
 		return errNotYet
@@ -208,9 +213,15 @@ func clocks(snaps map[int32]*state.Manifest) map[int32]float64 {
 	return out
 }
 
-// previous is the newest readable model, nil when there is none of this configuration.
+// previous is the model that the partitions serve, or the newest readable one; nil when there is none of this
+// configuration.
 func (t *trainer) previous() *model.Model {
 	m := t.s.models.Readable()
+	if s := t.s.models.Serves(); s.Order > 0 {
+		if ordered, err := t.s.models.Get(s.Version); err == nil {
+			m = ordered
+		}
+	}
 	if m == nil || m.Fingerprint != t.s.o.Spec.Options.Fingerprint {
 		return nil
 	}
@@ -302,6 +313,9 @@ func (t *trainer) compare(ctx context.Context, snaps map[int32]*state.Manifest) 
 	}
 	if err != nil {
 		return t.drop(err)
+	}
+	if t.frozen() { // since the comparison began
+		return errNotYet
 	}
 	if before := t.s.models.Verdict(); before != nil {
 		v.Number = before.Number + 1
@@ -449,9 +463,12 @@ func (t *trainer) nextVersion() (int64, error) {
 	return newest + 1, nil
 }
 
-// needed are the versions that a restart may have to read again.
+// needed are the versions that a restart may have to read again, and the ordered one.
 func (t *trainer) needed() map[int64]bool {
 	needed := map[int64]bool{}
+	if v := t.s.models.Order().Serve; v > 0 {
+		needed[v] = true
+	}
 	for _, l := range t.logs {
 		found, _ := l.Manifests()
 		if len(found) == 0 { // the journal tells all

@@ -21,11 +21,12 @@ import (
 func modelCommand(a *cli.App) *cobra.Command {
 	c := a.Command(cli.Command{
 		Group: cli.GroupLive,
-		Use:   "model list|show|diff|export -c FILE",
-		About: `Look at the models of a stage
+		Use:   "model list|show|diff|export|pin|unpin|rollback|freeze|unfreeze -c FILE",
+		About: `Look at the models of a stage, and say which one serves
 'list' lists the published models and the refused ones with the figures of the gate, 'show' prints one in full, 'diff'
 compares two, and 'export' writes one to a file that 'score' reads. A model is named by its version; 'newest' is the
-newest one.`,
+newest one. 'pin' has a version serve whatever is published, 'rollback' an earlier one until another is accepted, and
+'freeze' ends fits or all learning; 'unpin' and 'unfreeze' undo them.`,
 		Example: `liftstream model list -c cmd/liftstream/examples/live.yaml`,
 		Args:    cli.NoCommand,
 		Run: func(context.Context, []string) error {
@@ -35,6 +36,7 @@ newest one.`,
 	c.SuggestionsMinimumDistance = 2
 	c.FParseErrWhitelist.UnknownFlags = true // the name of the subcommand is wrong, not its flags
 	c.AddCommand(modelListCommand(a), modelShowCommand(a), modelDiffCommand(a), modelExportCommand(a))
+	c.AddCommand(orderCommands(a)...)
 	return c
 }
 
@@ -64,7 +66,8 @@ func modelListCommand(a *cli.App) *cobra.Command {
 Lists the versions that the model topic keeps, the newest 20 and those that a state may need again, and the last
 refused models, which have no version. log-loss is that of the new model, serving that of the model which served, both
 on labelled records that neither had learnt; a model that was compared with nothing has no figures. The last column
-says which version serves. json has all figures.`,
+says which version serves. Below are the last orders of people: pin, unpin, rollback, freeze and unfreeze. json has all
+figures.`,
 		Example: `liftstream model list -c cmd/liftstream/examples/live.yaml`,
 		Args:    cli.Needs(0, 0, ""),
 		Run: func(ctx context.Context, _ []string) error {
@@ -72,6 +75,7 @@ says which version serves. json has all figures.`,
 				return err
 			}
 			return withModels(ctx, a, file, func(c *config.Config, p *state.Published) error {
+				p.Serve(c.Fingerprint())
 				broken := noteBroken(a, p)
 				if format == "json" {
 					return cmp.Or(cli.WriteJSON(a.Out, show.PublishedJSON(p)), broken)
@@ -125,8 +129,9 @@ func modelDiffCommand(a *cli.App) *cobra.Command {
 	c := a.Command(cli.Command{
 		Use: "diff -c FILE VERSION VERSION",
 		About: `Compare two models
-Prints the lines of 'model show' in which the two differ, those of the first with -, those of the second with +: records,
-verdicts, sizes, levels, and the sets of features with their eta. Two models without a difference print nothing.`,
+Prints the lines of 'model show' in which the two differ, those of the first with -, those of the second with +:
+records, verdicts, sizes, levels, and the sets of features with their eta. Two models without a difference print
+nothing.`,
 		Example: `liftstream model diff -c cmd/liftstream/examples/live.yaml 3 newest`,
 		Args:    cli.Needs(2, 2, "two versions, as 'model list' lists them"),
 		Run: func(ctx context.Context, args []string) error {

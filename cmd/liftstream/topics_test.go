@@ -134,7 +134,8 @@ func TestRightsNameEverythingTheStageTouches(t *testing.T) {
 	w := newWorld(t, "labels: {}")
 	out := w.must("topics", "describe", "--acls", "-c", w.file).out
 	for _, want := range []string{"votes-events", "votes-scores", "votes-labels", "votes-state", "votes-model",
-		"votes-dead", "--group votes", "--transactional-id votes- --resource-pattern-type prefixed"} {
+		"votes-dead", "--group votes", "--transactional-id votes- --resource-pattern-type prefixed",
+		"--transactional-id votes-orders\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the rights do not name %s:\n%s", want, out)
 		}

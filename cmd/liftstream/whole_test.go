@@ -22,7 +22,7 @@ func rowsOf(order func(rows []string)) func(string) string {
 	}
 }
 
-var orders = map[string]func(rows []string){
+var arrangements = map[string]func(rows []string){
 	"sorted by its label": func(rows []string) {
 		label := func(s string) string { return s[strings.LastIndexByte(s, ',')+1:] }
 		slices.SortStableFunc(rows, func(a, b string) int { return strings.Compare(label(a), label(b)) })
@@ -63,7 +63,7 @@ func TestOrderOfRowsHasNoEffect(t *testing.T) {
 			return m, report
 		}
 		want, report := fit(name + ".csv")
-		for what, order := range orders {
+		for what, order := range arrangements {
 			write(t, "o.csv", name+".csv", rowsOf(order))
 			got, other := fit("o.csv")
 			if !bytes.Equal(got, want) {
@@ -74,7 +74,7 @@ func TestOrderOfRowsHasNoEffect(t *testing.T) {
 			}
 		}
 		end, _ := fit(name+".csv", "--as-of", "end")
-		write(t, "o.csv", name+".csv", rowsOf(orders["shuffled"]))
+		write(t, "o.csv", name+".csv", rowsOf(arrangements["shuffled"]))
 		if other, _ := fit("o.csv", "--as-of", "end"); bytes.Equal(end, other) || bytes.Equal(end, want) {
 			t.Errorf("%s: the order has no effect as of the end", name)
 		}

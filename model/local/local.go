@@ -351,6 +351,9 @@ func (c *Component) Rebase(rb *model.Rebase) error {
 		for i := range p.shares {
 			if p.shares[i].partition == rb.Self {
 				own[j] = p.shares[i].counts[j]
+				if p.structure.halfLife > 0 {
+					own[j].base += math.Floor(rb.Ahead / p.structure.halfLife)
+				}
 			}
 		}
 	}

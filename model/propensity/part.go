@@ -302,7 +302,11 @@ func (s *Scorecard) takeOver(m *part, self *contribution, others *tables, n floa
 		if rb.Time != 0 {
 			time = min(time, rb.Time)
 		}
-		s.clock.start(min(self.records, rb.Clock), time)
+		records := min(self.records, rb.Clock)
+		if rb.Ahead > 0 {
+			records, time = rb.Clock, max(time, rb.Time)
+		}
+		s.clock.start(records, time)
 		s.prior, s.mass, s.lag = self.prior, self.mass, self.lag
 		s.mix.own = self.mix
 		s.join(s.cur, self.t, s.clock.now)

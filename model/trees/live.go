@@ -293,6 +293,9 @@ func (c *Component) Rebase(rb *model.Rebase) error {
 	for i := range p.shares {
 		if p.shares[i].partition == rb.Self {
 			c.counts = p.shares[i].counts.clone()
+			if c.structure.halfLife > 0 {
+				c.counts.base += math.Floor(rb.Ahead / c.structure.halfLife)
+			}
 		}
 	}
 	if rb.Since != nil {

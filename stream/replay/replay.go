@@ -169,7 +169,7 @@ func Entries(log *state.Log, number uint64, from, to state.Position) ([]state.Jo
 	return entries, nil
 }
 
-// Follow takes the events up to each journal record, then its labels, then its model.
+// Follow takes the events up to each journal record, then its labels, then its model, then obeys its orders.
 func (m *Machine) Follow(ctx context.Context, entries ...state.JournalEntry) error {
 	for _, e := range entries {
 		if err := m.EventsTo(ctx, e.Events); err != nil {
@@ -178,10 +178,17 @@ func (m *Machine) Follow(ctx context.Context, entries ...state.JournalEntry) err
 		if err := m.LabelsTo(ctx, e.Labels); err != nil {
 			return err
 		}
-		if e.Model != m.At.Model {
-			if err := m.Swap(e.Model); err != nil {
+		swap := m.Swap
+		if e.Returned {
+			swap = m.Return
+		}
+		if e.Model != m.At.Model || e.Returned {
+			if err := swap(e.Model); err != nil {
 				return fmt.Errorf("replaying journal record %d: %w", e.Number, err)
 			}
+		}
+		if e.Learning != state.Unchanged {
+			model.SetLearning(m.Part, e.Learning == state.On)
 		}
 		m.Journal = e.Number + 1
 	}
@@ -243,7 +250,12 @@ func (m *Machine) LabelsTo(ctx context.Context, to int64) error {
 }
 
 // Swap makes a published version the serving model.
-func (m *Machine) Swap(version int64) error {
+func (m *Machine) Swap(version int64) error { return m.serve(version, (*model.Partition).Swap) }
+
+// Return makes a published version serve as it was published, see model.Return.
+func (m *Machine) Return(version int64) error { return m.serve(version, model.Return) }
+
+func (m *Machine) serve(version int64, take func(p *model.Partition, m *model.Model) error) error {
 	get := m.o.Models.Get
 	if m.spec != m.o.Spec {
 		get = func(v int64) (*model.Model, error) { return m.o.Models.Under(v, m.spec.Schema) }
@@ -252,7 +264,7 @@ func (m *Machine) Swap(version int64) error {
 	if err != nil {
 		return err
 	}
-	if err := state.Contain(func() error { return m.Part.Swap(next) }); err != nil {
+	if err := state.Contain(func() error { return take(m.Part, next) }); err != nil {
 		return err
 	}
 	m.At.Model = version

@@ -25,7 +25,15 @@ type ModelVersion struct {
 type Published struct {
 	Versions []ModelVersion // in ascending order
 	Verdicts []*GateVerdict // the last ones, oldest first, those on refused models included
-	Serving  int64          // the version that serves, 0 = none
+	Orders   []*Order       // the last ones, oldest first
+	Serving  int64          // the version that is to serve, 0 = none; see Serve
+	models   *Models
+}
+
+// Serve sets Serving to the version that serves under the configuration of that fingerprint.
+func (p *Published) Serve(fingerprint uint64) {
+	p.models.Fingerprint = fingerprint
+	p.Serving = p.models.Serves().Version
 }
 
 // ReadPublished reads a model topic. Each version is decoded under its own schema.
@@ -42,7 +50,8 @@ func ReadPublished(ctx context.Context, c *txn.Client, topic string) (*Published
 
 func (l *Models) published() *Published {
 	held := l.Versions()
-	p := &Published{Verdicts: slices.Collect(maps.Values(l.verdicts)), Serving: l.highest}
+	p := &Published{Verdicts: slices.Collect(maps.Values(l.verdicts)), Serving: l.Serves().Version,
+		Orders: l.Orders(), models: l}
 	for _, v := range slices.Sorted(maps.Keys(held)) {
 		m, err := l.Get(v)
 		p.Versions = append(p.Versions, ModelVersion{Version: v, Time: l.times[v], Bytes: held[v].Length,

@@ -21,6 +21,7 @@ type JournalEntry struct {
 	Number uint64
 	Position
 	Format int
+	Obeyed // it stands in a record of its own
 }
 
 // JournalKey returns the key of the journal record with that number.

@@ -107,7 +107,7 @@ func stateKeyBound(key string) int {
 		if key == OwnerKey {
 			return ownerBytes
 		}
-	case "journal", "judged":
+	case "journal", "judged", "obeyed":
 		if number(rest, JournalRing) {
 			return JournalBytes
 		}
@@ -140,11 +140,12 @@ func (l *Log) Empty() bool {
 	return true
 }
 
-// History returns the keys of the manifests, journal records and judgements, which tell of the state so far.
+// History returns the keys of the manifests, journal records, judgements and obeyed orders, which tell of the state so
+// far.
 func (l *Log) History() (keys []string) {
 	for _, key := range slices.Sorted(maps.Keys(l.values)) {
 		if strings.HasPrefix(key, "manifest/") || strings.HasPrefix(key, "journal/") ||
-			strings.HasPrefix(key, judgedKeys) {
+			strings.HasPrefix(key, judgedKeys) || strings.HasPrefix(key, obeyedKeys) {
 			keys = append(keys, key)
 		}
 	}
@@ -298,6 +299,9 @@ func (l *Log) Journal(from uint64) ([]JournalEntry, error) {
 				return nil, fmt.Errorf("decoding %s: %w", JournalKey(n), err)
 			}
 			if e.Number == n {
+				if e.Obeyed, err = l.obeyed(n); err != nil {
+					return nil, err
+				}
 				out = append(out, e)
 				continue
 			}
@@ -308,6 +312,22 @@ func (l *Log) Journal(from uint64) ([]JournalEntry, error) {
 		}
 		return out, nil
 	}
+}
+
+// obeyed returns the orders that the transaction of a journal record has obeyed.
+func (l *Log) obeyed(n uint64) (Obeyed, error) {
+	v, ok := l.values[ObeyedKey(n)]
+	if !ok {
+		return Obeyed{}, nil
+	}
+	number, o, err := DecodeObeyed(v, l.Newest)
+	if err != nil {
+		return o, fmt.Errorf("decoding %s: %w", ObeyedKey(n), err)
+	}
+	if number != n {
+		return Obeyed{}, nil
+	}
+	return o, nil
 }
 
 // JournalEnd returns the number after the newest readable journal record.

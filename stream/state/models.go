@@ -31,6 +31,8 @@ type Models struct {
 	schema  *model.Schema
 	Newest  int  // newest format that is read
 	KeepAll bool // deleted versions are kept, as long as compaction leaves them
+	// Fingerprint is that of the configuration whose models may be ordered to serve, see Serves; 0 = any.
+	Fingerprint uint64
 
 	mu       sync.Mutex
 	values   map[string][]byte
@@ -38,6 +40,7 @@ type Models struct {
 	blobs    map[int64]Blob
 	times    map[int64]time.Time    // of the publication of a version
 	verdicts map[int64]*GateVerdict // by slot
+	orders   map[int64]*Order       // by slot
 	broken   map[int64]error        // versions whose bytes are no model of this schema
 	highest  int64                  // version
 	headers  []txn.Header           // of the newest record of a version
@@ -51,7 +54,7 @@ type Models struct {
 func NewModels(c *txn.Client, topic string, s *model.Schema) *Models {
 	return &Models{client: c, topic: topic, schema: s, Newest: Format, values: map[string][]byte{},
 		blobs: map[int64]Blob{}, times: map[int64]time.Time{}, verdicts: map[int64]*GateVerdict{}, broken: map[int64]error{},
-		cache: map[int64]*model.Model{}, changed: make(chan struct{})}
+		orders: map[int64]*Order{}, cache: map[int64]*model.Model{}, changed: make(chan struct{})}
 }
 
 func versionKey(v int64) string { return "version/" + strconv.FormatInt(v, 10) }
@@ -105,6 +108,13 @@ func (l *Models) move(offset int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.next = offset
+}
+
+// Next returns the offset from which Advance reads on.
+func (l *Models) Next() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.next
 }
 
 func (l *Models) wake() {
@@ -196,6 +206,16 @@ func (l *Models) apply(key string, value []byte) {
 		} else if v, err := decodeVerdict(value, l.Newest); err == nil && int64(v.Number%keptVerdicts) == slot {
 			l.verdicts[slot] = v
 		}
+	case "order":
+		slot := number(rest)
+		if slot < 0 || slot >= keptOrders || len(value) > orderBytes {
+			return
+		}
+		if value == nil {
+			delete(l.orders, slot)
+		} else if o, err := decodeOrder(value, l.Newest); err == nil && int64(o.Number%keptOrders) == slot {
+			l.orders[slot] = o
+		}
 	case "version":
 		v := number(rest)
 		if v <= 0 {
@@ -232,6 +252,10 @@ func (l *Models) apply(key string, value []byte) {
 func (l *Models) Get(version int64) (*model.Model, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return l.get(version)
+}
+
+func (l *Models) get(version int64) (*model.Model, error) {
 	if m := l.cache[version]; m != nil {
 		return m, nil
 	}
@@ -248,8 +272,9 @@ func (l *Models) Get(version int64) (*model.Model, error) {
 		l.broken[version] = err // so that it is not decompressed again at each call
 		return nil, err
 	}
+	ordered := l.order().Serve
 	for v := range l.cache { // two are in use at a swap; older ones are read again in the rare case
-		if v < version-1 {
+		if v < version-1 && v != ordered {
 			delete(l.cache, v)
 		}
 	}

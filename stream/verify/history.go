@@ -76,7 +76,7 @@ func (h *history) take(r *txn.Record) {
 	key, value := string(r.Key), r.Value
 	h.log.Apply(r.Key, value)
 	former := value == nil && (strings.HasPrefix(key, "manifest/") || strings.HasPrefix(key, "journal/") ||
-		strings.HasPrefix(key, "judged/"))
+		strings.HasPrefix(key, "judged/") || strings.HasPrefix(key, "obeyed/"))
 	if former || key == state.BeginKey {
 		// The records before belong to another state, in place of which one begins with this transaction.
 		h.ended, h.beginning, h.snapshots, h.first = r.Offset, beginning{anew: true, unknown: true}, nil, true
@@ -100,6 +100,14 @@ func (h *history) take(r *txn.Record) {
 	if j, err := state.DecodeJudgement(value, state.Format); err == nil && key == state.JudgedKey(j.Number) {
 		if n := len(h.judged); n == 0 || h.judged[n-1].Number < j.Number {
 			h.judged = append(h.judged, j)
+		}
+		h.between(r.Offset)
+		return
+	}
+	if n, o, err := state.DecodeObeyed(value, state.Format); err == nil && key == state.ObeyedKey(n) {
+		if e, ok := h.journal[n]; ok { // it comes after it, in the same transaction
+			e.Obeyed = o
+			h.journal[n] = e
 		}
 		h.between(r.Offset)
 		return

@@ -6,6 +6,7 @@ import (
 
 	"liftstream/config"
 	"liftstream/stream"
+	"liftstream/stream/orders"
 	"liftstream/stream/resend"
 )
 
@@ -70,7 +71,8 @@ func Rights(c *config.Config) string {
 	add("group", stream.ResumeGroup(c.Name), false, "Read", "Describe")
 	add("transactional-id", stream.ResumeGroup(c.Name), false, "Write", "Describe")
 	b.WriteString("# model\n")
-	add("topic", t.Model, false, "Read", "Describe")
+	add("topic", t.Model, false, "Read", "Write", "Describe")
+	add("transactional-id", orders.ID(c.Name), false, "Write", "Describe")
 	b.WriteString("# topics create, topics describe\n")
 	for _, s := range Specs(c) {
 		add("topic", s.Name, false, "Create", "Describe", "DescribeConfigs")

@@ -81,8 +81,8 @@ func (l *Live) options(st *assemble.Stage, k *cluster.Cluster, o Options) stream
 		FitEvery: c.Fit.Every.Std(), FitRecords: c.Fit.Records, FitBudget: c.Fit.Budget.Std(),
 		Policies:  policies(&c.Policy),
 		DeadShare: c.Policy.DeadShare, Held: c.Policy.Held.Std(), Under: st.Under, Format: o.Format,
-		Replication: c.Topics.Replication,
-		Instance:    k.Instance, Initial: o.Initial,
+		Replication: c.Topics.Replication, LearningOff: c.Learning == config.LearningOff,
+		Instance: k.Instance, Initial: o.Initial,
 		Log: o.Log, Metrics: stream.NewMetrics(l.metrics), Now: time.Now,
 		OnScores: l.Board.Scores,
 	}

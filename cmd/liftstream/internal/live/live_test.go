@@ -53,6 +53,7 @@ fit: {every: 62s, records: 5003, budget: 21s}
 shutdown: {grace: 23s}
 policy: {dead_share: 0.17, held: 16m, input_lost: rebuild, topic_shared: accept}
 labels: {}
+learning: off
 topics: {events: t1, scores: t2, labels: t3, state: t4, model: t5, dead: t6, partitions: 5, replication: 2}
 `)
 	initial := &model.Model{Version: 9}
@@ -80,7 +81,7 @@ topics: {events: t1, scores: t2, labels: t3, state: t4, model: t5, dead: t6, par
 		{"memory.in_flight", got.InFlight, int64(65 << 20)}, {"shutdown.grace", got.Grace, 23 * time.Second},
 		{"fit.every", got.FitEvery, 62 * time.Second}, {"fit.records", got.FitRecords, 5003},
 		{"fit.budget", got.FitBudget, 21 * time.Second}, {"policy.dead_share", got.DeadShare, .17},
-		{"policy.held", got.Held, 16 * time.Minute}, {"format", got.Format, 1}, {"topics.replication", got.Replication, 2},
+		{"policy.held", got.Held, 16 * time.Minute}, {"format", got.Format, 1}, {"learning", got.LearningOff, true}, {"topics.replication", got.Replication, 2},
 		{"instance", got.Instance, "pod-3"}, {"initial", got.Initial, initial}, {"log", got.Log, o.Log},
 		{"input_lost", got.InputLost, committed.Rebuild}, {"topic_shared", got.TopicShared, true},
 		{"schema_changed", got.SchemaChanged, committed.Rebuild},

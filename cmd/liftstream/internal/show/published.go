@@ -89,7 +89,40 @@ func Published(w io.Writer, p *state.Published, own uint64) error {
 	}
 	heading := []string{" model", "time (UTC)", " labelled", "verdict", " log-loss", " serving", " difference",
 		"95 % interval", " compared", ""}
-	return text.Table(w, "", heading, rows)
+	if err := text.Table(w, "", heading, rows); err != nil || len(p.Orders) == 0 {
+		return err
+	}
+	fmt.Fprintln(w)
+	rows = nil
+	for _, o := range p.Orders {
+		rows = append(rows, []string{strconv.FormatUint(o.Number, 10), Time(o.Time), Visible(orderText(o)),
+			Visible(o.Client), Visible(o.Why)})
+	}
+	return text.Table(w, "", []string{" order", "time (UTC)", "order", "client", "why"}, rows)
+}
+
+// orderText writes the command of an order.
+func orderText(o *state.Order) string {
+	switch {
+	case o.Verb == "freeze" && o.Still:
+		return "freeze --learning"
+	case o.Verb == "pin", o.Verb == "rollback", o.Verb == "unpin":
+		return fmt.Sprintf("%s %d", o.Verb, o.Serve)
+	}
+	return o.Verb
+}
+
+// orderJSON is an order in JSON.
+type orderJSON struct {
+	Number   uint64    `json:"number"`
+	Time     time.Time `json:"time"`
+	Order    string    `json:"order"`
+	Serve    int64     `json:"serve"`
+	Until    int64     `json:"until"`
+	Fits     bool      `json:"fits"`
+	Learning bool      `json:"learning"`
+	Client   string    `json:"client"`
+	Why      string    `json:"why"`
 }
 
 // versionJSON is a version in JSON.
@@ -135,7 +168,8 @@ func PublishedJSON(p *state.Published) any {
 	out := struct {
 		Versions []versionJSON `json:"versions"`
 		Refused  []refusedJSON `json:"refused"`
-	}{[]versionJSON{}, []refusedJSON{}}
+		Orders   []orderJSON   `json:"orders"`
+	}{[]versionJSON{}, []refusedJSON{}, []orderJSON{}}
 	for i := range p.Versions {
 		v := &p.Versions[i]
 		x := versionJSON{Version: v.Version, Time: v.Time.UTC(), Bytes: v.Bytes, Packed: v.Packed,
@@ -155,6 +189,10 @@ func PublishedJSON(p *state.Published) any {
 		if v.Version == 0 {
 			out.Refused = append(out.Refused, refusedJSON{v.Number, v.Time.UTC(), v.Clocks, verdictOf(&v.Verdict)})
 		}
+	}
+	for _, o := range p.Orders {
+		out.Orders = append(out.Orders, orderJSON{o.Number, o.Time, o.Verb, o.Serve, o.Until, !o.Frozen && !o.Still, !o.Still,
+			o.Client, o.Why})
 	}
 	return out
 }

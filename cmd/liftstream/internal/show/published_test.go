@@ -25,6 +25,9 @@ func published() *state.Published {
 		{Number: 1, Version: 7, Time: at(3), Verdict: m.Info.Verdict},
 		{Number: 2, Previous: 7, Time: at(5), Fingerprint: 0xabc, Clocks: map[int32]float64{0: 900, 1: 300}, Verdict: worse},
 		{Number: 0, Previous: 6, Time: at(2), Clocks: map[int32]float64{0: 400}, Verdict: worse},
+	}, Orders: []*state.Order{
+		{Number: 1, Verb: "pin", Serve: 6, Return: true, Time: at(7), Client: "anna@host", Why: "a\x1breason"},
+		{Number: 2, Verb: "freeze", Serve: 6, Return: true, Frozen: true, Still: true, Time: at(8), Client: "bob@host"},
 	}}
 }
 

@@ -1,0 +1,98 @@
+package stream
+
+import (
+	"errors"
+
+	"go.uber.org/zap"
+
+	"liftstream/model"
+	"liftstream/stream/state"
+)
+
+// takeModel swaps in the version that is to serve, unless it serves already or was refused before: the newest one, or
+// the one of a person's order (state.Order), which may be older. It reports whether it did, and whether that was a
+// return.
+func (t *task) takeModel() (swapped, returned bool) {
+	s := t.s.models.Serves()
+	serving := t.m.Part.ModelVersion()
+	switch {
+	case s.Version == serving, s.Version < serving && s.Order == 0, s == t.refused, t.snapshotFirst:
+		return false, false
+	}
+	swap := t.m.Swap
+	if s.Return {
+		swap = t.m.Return
+	}
+	returned = s.Return
+	err := swap(s.Version)
+	if s.Order > 0 && !s.Return && errors.Is(err, model.ErrModelTooOld) {
+		returned = true
+		err = t.m.Return(s.Version)
+	}
+	if err != nil {
+		t.refused = s
+		t.s.o.Metrics.Restores.WithLabelValues("model_refused").Inc()
+		t.log.Warn("model not taken over", zap.Int64("model", s.Version), zap.Error(err))
+		return false, false
+	}
+	if s.Order > 0 {
+		o := t.s.models.Order()
+		t.log.Info("another model serves, as ordered", zap.Int64("model", s.Version), zap.Int64("before", serving),
+			zap.Bool("as_published", returned), zap.String("order", o.Verb), zap.Time("given", o.Time),
+			zap.String("client", o.Client), zap.String("why", o.Why))
+	}
+	return true, returned
+}
+
+// switchLearning has the state learn or not, as the configuration and the newest order say. It returns the change.
+func (t *task) switchLearning() state.Switch {
+	o := t.s.models.Order()
+	on := !t.s.o.LearningOff && !o.Still
+	if on == model.Learning(t.m.Part) || t.snapshotFirst {
+		return state.Unchanged
+	}
+	model.SetLearning(t.m.Part, on)
+	log := t.log.With(zap.Int64("offset", t.m.At.Events), zap.Bool("configured_off", t.s.o.LearningOff))
+	if o.Number > 0 {
+		log = log.With(zap.String("order", o.Verb), zap.Time("given", o.Time), zap.String("client", o.Client),
+			zap.String("why", o.Why))
+	}
+	if !on {
+		log.Info("learning is off: records are scored and not learnt")
+		return state.Off
+	}
+	log.Info("learning is on")
+	return state.On
+}
+
+// unobeyed reports whether a state that has just been taken over differs from the orders, which then come before its
+// next record.
+func (t *task) unobeyed() bool {
+	o := t.s.models.Order()
+	return t.s.models.Serves().Order > 0 || model.Learning(t.m.Part) == (t.s.o.LearningOff || o.Still)
+}
+
+// frozen reports whether the configuration or the newest order forbids fits.
+func (t *trainer) frozen() bool {
+	o := t.s.models.Order()
+	return o.Frozen || o.Still || t.s.o.LearningOff
+}
+
+// rest drops the fitted models that are not published. first says that there is no model yet.
+func rest(t *trainer, first bool) error {
+	t.lacks(first, "fits are frozen ('liftstream model unfreeze', learning: on)")
+	if t.resting {
+		return errNotYet
+	}
+	t.resting = true
+	o := t.s.models.Order()
+	t.s.o.Log.Info("no model is fitted", zap.Bool("configured_off", t.s.o.LearningOff), zap.String("order", o.Verb),
+		zap.Time("given", o.Time), zap.String("client", o.Client), zap.String("why", o.Why))
+	if t.waiting != nil || t.ready != nil {
+		t.waiting, t.ready, t.tried = nil, nil, nil
+		t.cold.tried = 0
+		t.s.o.Metrics.Candidate.Reset()
+		t.s.o.Metrics.Fits.WithLabelValues("dropped").Inc()
+	}
+	return errNotYet
+}

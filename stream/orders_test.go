@@ -1,0 +1,184 @@
+package stream
+
+import (
+	"context"
+	"strconv"
+	"testing"
+	"time"
+
+	"liftstream/stream/orders"
+	"liftstream/stream/scores"
+	"liftstream/stream/state"
+	"liftstream/stream/streamtest"
+)
+
+// order gives an order from beside the stage.
+func (w *world) order(t *testing.T, v orders.Verb, version int64, learning bool) *state.Order {
+	t.Helper()
+	o, err := orders.Give(t.Context(), orders.Options{Client: w.Client, Name: w.Name, Topic: w.Topics.Model,
+		Fingerprint: w.options(w.Client).Spec.Options.Fingerprint, Verb: v, Version: version, Learning: learning,
+		Who: "the test", Why: "a reason", Now: time.Now()})
+	if err != nil {
+		t.Fatalf("%s %d: %v", v, version, err)
+	}
+	return o
+}
+
+// serve waits until all partitions of the stage serve a version.
+func (r *running) serve(t *testing.T, version int64) {
+	t.Helper()
+	r.await(t, "the partitions do not serve model "+strconv.FormatInt(version, 10), func(s Status) bool {
+		for _, p := range s.Partitions {
+			if p.Model != version {
+				return false
+			}
+		}
+		return len(s.Partitions) > 0 && s.Serving == version
+	})
+}
+
+// allLabelled is the number of labelled records of all partitions.
+func allLabelled(s Status) (n float64) {
+	for _, p := range s.Partitions {
+		n += p.Labelled
+	}
+	return n
+}
+
+// lastModel is the version that the last scores of a partition name.
+func lastModel(t *testing.T, w *world, partition int) string {
+	t.Helper()
+	all := w.Records(w.Topics.Scores, partition)
+	for _, h := range all[len(all)-1].Headers {
+		if h.Key == scores.HeaderModel {
+			return string(h.Value)
+		}
+	}
+	return ""
+}
+
+// TestOrdersAreObeyed by idle partitions, by the next fits, and after a restart: a rollback gives the earlier version
+// until another one is accepted, a pinned one serves until unpin, and a frozen stage learns nothing. The replay of all
+// that gives the same scores and states.
+func TestOrdersAreObeyed(t *testing.T) {
+	streamtest.Brokers(t, func(t *testing.T, addr string) {
+		w := newWorld(t, addr, 2)
+		options := func() Options {
+			o := w.options(w.Client)
+			spec := *o.Spec
+			spec.Options.Gate = 5
+			o.Spec, o.Snapshot = &spec, 50*time.Millisecond
+			return o
+		}
+		r := w.run(options())
+		// more publishes a model above a version. No other one comes until learnt records are needed for the next.
+		more := func(above int64) int64 {
+			t.Helper()
+			w.published(r, above+1)
+			w.order(t, orders.Freeze, 0, false)
+			r.await(t, "fits go on", func(Status) bool {
+				return gauge(r.stage.o.Metrics.Frozen.WithLabelValues("fits")) == 1
+			})
+			return r.stage.Status().Model
+		}
+		first := more(0)
+		r.serve(t, first)
+		w.Produce(400, 50, true)
+		w.caught(r)
+		if s := r.stage.Status(); s.Model != first {
+			t.Errorf("model %d is published, though fits are frozen after %d", s.Model, first)
+		}
+		w.order(t, orders.Unfreeze, 0, false)
+		second := more(first)
+		r.serve(t, second)
+		before, err := r.stage.models.Get(first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bytes := string(before.AppendBinary(nil))
+
+		w.order(t, orders.Rollback, first, false)
+		r.serve(t, first)
+		if after, err := r.stage.models.Get(first); err != nil || string(after.AppendBinary(nil)) != bytes {
+			t.Errorf("the model differs after the rollback: %v", err)
+		}
+		w.Produce(100, 50, true)
+		w.caught(r)
+		if got := lastModel(t, w, 1); got != strconv.FormatInt(first, 10) {
+			t.Errorf("scores name model %s, want %d", got, first)
+		}
+		w.order(t, orders.Unfreeze, 0, false)
+		third := more(second)
+		r.serve(t, third)
+
+		w.order(t, orders.Pin, second, false)
+		r.serve(t, second)
+		r.end(t)
+		r = w.run(options())
+		w.order(t, orders.Unfreeze, 0, false)
+		fourth := more(third)
+		r.serve(t, second)
+		w.order(t, orders.Unpin, 0, false)
+		r.serve(t, fourth)
+
+		w.order(t, orders.Freeze, 0, true)
+		w.caught(r)
+		r.await(t, "learning goes on", func(Status) bool {
+			return gauge(r.stage.o.Metrics.Frozen.WithLabelValues("learning")) == 1
+		})
+		w.Produce(100, 50, true)
+		w.caught(r)
+		still := allLabelled(r.stage.Status())
+		w.Produce(2000, 50, true)
+		w.caught(r)
+		r.end(t)
+		r = w.run(options())
+		w.Produce(200, 50, true)
+		w.caught(r)
+		if s := r.stage.Status(); allLabelled(s) > still+100 || s.Model != fourth {
+			t.Errorf("%v labelled records and model %d, were %v and %d", allLabelled(s), s.Model, still, fourth)
+		}
+		w.order(t, orders.Unfreeze, 0, false)
+		more(fourth)
+		r.end(t)
+		w.ExactlyOnce()
+		found, err := verified(context.Background(), options())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range found {
+			if len(v.Problems) > 0 || v.Start != "the beginning" {
+				t.Errorf("verify: %+v", v)
+			}
+		}
+	})
+}
+
+// TestAStageWithoutLearningScores from its first record on, fits nothing, and learns once it is configured to.
+func TestAStageWithoutLearningScores(t *testing.T) {
+	streamtest.Brokers(t, func(t *testing.T, addr string) {
+		w := newWorld(t, addr, 1)
+		o := w.options(w.Client)
+		o.LearningOff = true
+		w.Produce(2000, 50, true)
+		r := w.run(o)
+		w.caught(r)
+		if s := r.stage.Status(); allLabelled(s) != 0 || s.Model != 0 || s.Partitions[0].Scored != 2000 {
+			t.Errorf("%+v", s)
+		}
+		r.end(t)
+		r = w.run(w.options(w.Client))
+		w.Produce(2000, 50, true)
+		w.caught(r)
+		r.await(t, "no model", func(s Status) bool { return s.Model > 0 })
+		if n := allLabelled(r.stage.Status()); n != 2000 {
+			t.Errorf("%v records are learnt, want 2,000", n)
+		}
+		r.end(t)
+		w.ExactlyOnce()
+		found, err := verified(context.Background(), o)
+		if err != nil || len(found[0].Problems) > 0 || found[0].Start != "the beginning" {
+			t.Errorf("verify: %v %+v", err, found)
+		}
+	})
+}

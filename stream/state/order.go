@@ -1,0 +1,132 @@
+package state
+
+import (
+	"cmp"
+	"errors"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"liftstream/model/wire"
+	"liftstream/stream/txn"
+)
+
+const (
+	// keptOrders is the number of newest orders that stay in the model topic.
+	keptOrders = 32
+	// orderText bounds the bytes of a text in an order.
+	orderText = 500
+	// orderBytes bounds the value of one.
+	orderBytes = 2 << 10
+)
+
+// Order is a person's wish for the models of a stage. Each order holds all wishes of its time, those of the orders
+// before included: the newest one tells everything, and the others are the log.
+type Order struct {
+	Number uint64 // counts all orders of the topic, from 1
+	Verb   string // of the command: pin, unpin, rollback, freeze, unfreeze
+	// Serve is the version that serves while no version above Until is published, 0 = the newest. Until 0: until the next
+	// order.
+	Serve, Until int64
+	// Return says that Serve serves as it was published, without the later counts of the partitions; else each partition
+	// brings its own, where its tail reaches back so far.
+	Return bool
+	// Frozen stops the fits, Still the fits and all learning.
+	Frozen, Still bool
+	Time          time.Time
+	Client, Why   string // who gave it, from where, and the reason
+}
+
+func orderKey(number uint64) string { return "order/" + strconv.FormatUint(number%keptOrders, 10) }
+
+// cut returns a text of at most orderText bytes.
+func cut(s string) string {
+	for len(s) > orderText {
+		_, n := utf8.DecodeLastRuneInString(s)
+		s = s[:len(s)-n]
+	}
+	return s
+}
+
+// Record returns the record of the order in that model topic.
+func (o *Order) Record(topic string) txn.Record {
+	b := wire.AppendUvarint(nil, o.Number)
+	b = wire.AppendString(b, o.Verb)
+	b = wire.AppendVarint(b, o.Serve)
+	b = wire.AppendVarint(b, o.Until)
+	for _, v := range []bool{o.Return, o.Frozen, o.Still} {
+		b = wire.AppendBool(b, v)
+	}
+	b = wire.AppendVarint(b, o.Time.UnixNano())
+	b = wire.AppendString(b, cut(o.Client))
+	b = wire.AppendString(b, cut(o.Why))
+	return txn.Record{Topic: topic, Key: []byte(orderKey(o.Number)), Value: Seal(b, OldestFormat), Time: o.Time}
+}
+
+func decodeOrder(value []byte, newest int) (*Order, error) {
+	payload, _, err := Unseal(value, newest)
+	if err != nil {
+		return nil, err
+	}
+	r := wire.NewReader(payload)
+	o := &Order{Number: r.Uvarint(), Verb: r.String(), Serve: r.Varint(), Until: r.Varint(), Return: r.Bool(),
+		Frozen: r.Bool(), Still: r.Bool()}
+	o.Time = time.Unix(0, r.Varint()).UTC()
+	o.Client, o.Why = r.String(), r.String()
+	if o.Number >= MaxNumber || o.Serve < 0 || o.Until < 0 {
+		r.Fail(errors.New("an order out of its bounds"))
+	}
+	return o, r.Done()
+}
+
+// Orders returns the last orders, oldest first. They must not be changed.
+func (l *Models) Orders() []*Order {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := slices.Collect(maps.Values(l.orders))
+	slices.SortFunc(out, func(a, b *Order) int { return cmp.Compare(a.Number, b.Number) })
+	return out
+}
+
+// Order returns the newest order, the zero value where there is none.
+func (l *Models) Order() Order {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.order()
+}
+
+func (l *Models) order() (newest Order) {
+	for _, o := range l.orders {
+		if o.Number > newest.Number {
+			newest = *o
+		}
+	}
+	return newest
+}
+
+// Serving says which version serves.
+type Serving struct {
+	Version int64  // 0 = none is published
+	Order   uint64 // number of the order that names it, 0 = it is the newest by itself
+	Return  bool   // see Order.Return
+}
+
+// Serves returns the version that is to serve: that of the newest order, else the newest one. An order for a version
+// that cannot be read, or is of another configuration than Fingerprint, is passed over.
+func (l *Models) Serves() Serving {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	o := l.order()
+	if o.Serve > 0 && (o.Until == 0 || l.highest <= o.Until) && l.usable(o.Serve) {
+		return Serving{o.Serve, o.Number, o.Return}
+	}
+	return Serving{Version: l.highest}
+}
+
+// usable reports whether a version can serve.
+func (l *Models) usable(version int64) bool {
+	m, err := l.get(version)
+	return err == nil && (l.Fingerprint == 0 || m.Fingerprint == l.Fingerprint)
+}
