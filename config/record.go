@@ -98,8 +98,8 @@ type Feature struct {
 	// Kind says how its values relate to each other. Required.
 	Kind Kind `yaml:"kind"`
 	// Levels fixes the levels of a nominal feature and orders those of an ordinal one, for which it is required, with
-	// at least two. Default none: the levels of a nominal feature are learnt, up to MaxLevels. A level that is not
-	// listed counts as "(other)".
+	// at least two. Default none: the levels of a nominal feature are learnt, and beyond the first MaxLevels those
+	// that come often or lately are told apart. A level that is not listed counts as "(other)".
 	Levels []string `yaml:"levels,omitempty"`
 	// Use says where the feature may appear. Default score.
 	Use Use `yaml:"use"`

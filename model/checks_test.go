@@ -93,7 +93,8 @@ func TestRecordsThatNoStateHolds(t *testing.T) {
 		ok    bool
 	}{
 		{[]float64{1.5, 0, 1}, 0, true}, {[]float64{nan, nan, nan}, 1 << 53, true},
-		{[]float64{-1e300, MaxLevels, 2}, .5, true},
+		{[]float64{-1e300, MaxLevels, 2}, .5, true}, {[]float64{0, Cell(MaxLevels + 9), 0}, 0, true},
+		{[]float64{0, 0, Cell(MaxLevels + 9)}, 0, false}, {[]float64{0, MaxLevels + 1e-9, 0}, 0, false},
 		{[]float64{inf, 0, 0}, 0, false}, {[]float64{-inf, 0, 0}, 0, false},
 		{[]float64{0, inf, 0}, 0, false}, {[]float64{0, -1, 0}, 0, false}, {[]float64{0, MaxLevels + 1, 0}, 0, false},
 		{[]float64{0, .5, 0}, 0, false}, {[]float64{0, 0, 1.5}, 0, false}, {[]float64{0, 0, -1}, 0, false},

@@ -40,7 +40,7 @@ func (c *coder) code(levels *Levels, b *Batch, i int) {
 		if c.codes[f][l] == 0 {
 			c.codes[f][l] = levels.Code(f, column.Levels[l]) + 1
 		}
-		c.row[f] = float64(c.codes[f][l] - 1)
+		c.row[f] = Cell(c.codes[f][l] - 1)
 	}
 }
 

@@ -9,8 +9,13 @@ import (
 	"liftstream/model/wire"
 )
 
-// MaxLevels bounds the learnt levels of one nominal feature; later ones share the code Levels.Other.
+// MaxLevels bounds the learnt levels of one nominal feature that have a code of their own. Further levels have a code
+// above it, made of a hash of their text: see Cell.
 const MaxLevels = 4096
+
+// MostFurther is the largest hash of a further level. Two further levels have the same hash, and are one level, with
+// probability 1 / MostFurther.
+const MostFurther = 1<<24 - 1
 
 // maxLevelBytes bounds the text of one level; longer texts are cut there, or before the character in which it lies,
 // before they are looked up.
@@ -70,8 +75,8 @@ func (l *Levels) Count(f int) int { return len(l.names[f]) }
 // Names returns the texts of feature f by code; the caller must not change it.
 func (l *Levels) Names(f int) []string { return l.names[f] }
 
-// Other is the code of every level that has no code of its own: unseen texts of a feature with fixed levels, and
-// all levels after MaxLevels.
+// Other is the code of every level that has no code of its own: unseen texts of a feature with fixed levels and, where
+// a Cell is rounded down, all levels after MaxLevels.
 func (l *Levels) Other(f int) uint32 {
 	if n := len(l.schema.Features[f].Levels); n > 0 {
 		return uint32(n)
@@ -97,8 +102,11 @@ func (l *Levels) Code(f int, text string) uint32 {
 			return c
 		}
 	}
-	if len(l.schema.Features[f].Levels) > 0 || len(l.names[f]) >= MaxLevels {
+	if len(l.schema.Features[f].Levels) > 0 {
 		return l.Other(f)
+	}
+	if len(l.names[f]) >= MaxLevels {
+		return furtherCode(value)
 	}
 	if len(text) < whole {
 		text = strings.Clone(text) // the rest of the text need not be kept
@@ -111,10 +119,47 @@ func (l *Levels) exact(f int, text string) uint32 {
 	if c, ok := l.index[f][text]; ok {
 		return c
 	}
-	if len(l.schema.Features[f].Levels) > 0 || len(l.names[f]) >= MaxLevels {
+	if len(l.schema.Features[f].Levels) > 0 {
 		return l.Other(f)
 	}
+	if len(l.names[f]) >= MaxLevels {
+		return furtherCode(SameValue(text))
+	}
 	return l.add(f, text)
+}
+
+// furtherCode is the code of a further level: a function of its value alone, so that partitions, models and rebuilt
+// states agree on it without a table. It is FNV-1a (Fowler, Noll and Vo 1991), mixed.
+func furtherCode(value string) uint32 {
+	h := uint64(14695981039346656037)
+	for i := range len(value) {
+		h = (h ^ uint64(value[i])) * 1099511628211
+	}
+	return MaxLevels + 1 + uint32(mix(h)%MostFurther)
+}
+
+// Cell returns the cell of a Row that holds a code: the code itself or, of a further level, a number between MaxLevels
+// and MaxLevels + 1, exactly. Rounded down it is the code Levels.Other: who does not tell further levels apart needs to
+// know nothing of them.
+func Cell(code uint32) float64 {
+	if code <= MaxLevels {
+		return float64(code)
+	}
+	return MaxLevels + float64(code-MaxLevels)/(MostFurther+1)
+}
+
+// furtherCell reports whether v is the cell of a further level.
+func furtherCell(v float64) bool {
+	h := Further(v)
+	return h > 0 && v == Cell(MaxLevels+h)
+}
+
+// Further returns the hash of the further level in a cell of a Row, 1 to MostFurther; 0 of any other cell.
+func Further(v float64) uint32 {
+	if v > MaxLevels && v < MaxLevels+1 {
+		return uint32((v - MaxLevels) * (MostFurther + 1))
+	}
+	return 0
 }
 
 func cutLevel(text string) string {
@@ -178,7 +223,7 @@ func (l *Levels) Merge(o *Levels) Recode {
 }
 
 // Recode maps the level codes of one table to those of another: Recode[feature][old] = new. Codes beyond the end map to
-// themselves (they are Levels.Other); nil is the identity.
+// themselves (they are Levels.Other, or further levels); nil is the identity.
 type Recode [][]uint32
 
 // Value recodes one cell of a Row.
@@ -186,7 +231,7 @@ func (r Recode) Value(f int, v float64) float64 {
 	if r == nil || r[f] == nil || math.IsNaN(v) || int(v) >= len(r[f]) {
 		return v
 	}
-	return float64(r[f][int(v)])
+	return Cell(r[f][int(v)])
 }
 
 // Identity reports whether the recoding changes nothing.

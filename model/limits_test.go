@@ -77,8 +77,8 @@ func TestSizesOfAFit(t *testing.T) {
 	}
 }
 
-// TestTheLastLevelWithACodeOfItsOwn: levels after MaxLevels share one code, in every way in which a level comes, and a
-// table that is full is read back.
+// TestTheLastLevelWithACodeOfItsOwn: levels after MaxLevels have the code of their value, in every way in which a level
+// comes, and a table that is full is read back.
 func TestTheLastLevelWithACodeOfItsOwn(t *testing.T) {
 	s := &Schema{Features: []Feature{{Name: "job", Kind: Nominal},
 		{Name: "side", Kind: Nominal, Levels: []string{"l", "r"}}}}
@@ -93,8 +93,15 @@ func TestTheLastLevelWithACodeOfItsOwn(t *testing.T) {
 		"a carried":   func(text string) uint32 { return l.exact(0, text) },
 		"another one": func(text string) uint32 { return l.Merge(tableOf(s, text))[0][0] },
 	} {
-		if c := code("new"); c != MaxLevels || l.Count(0) != MaxLevels {
-			t.Errorf("%s: the code %d of %d levels, want %d", name, c, l.Count(0), MaxLevels)
+		c := code("new")
+		if c <= MaxLevels || c > MaxLevels+MostFurther || l.Count(0) != MaxLevels || c == code("old") {
+			t.Errorf("%s: the code %d of %d levels", name, c, l.Count(0))
+		}
+		if v := Cell(c); int(v) != MaxLevels || Further(v) != c-MaxLevels || l.Text(0, v) != "(other)" {
+			t.Errorf("%s: code %d is the cell %v, the further level %d", name, c, v, Further(v))
+		}
+		if c != l.Code(0, "new") || code("1.0") != code("1") || code("true") != code("1") {
+			t.Errorf("%s: the code %d of a value, and %d and %d of one in two texts", name, c, code("1.0"), code("1"))
 		}
 	}
 	if l.Text(0, MaxLevels-1) != "x4095" || l.Text(0, MaxLevels) != "(other)" || l.Text(0, -1) != "(other)" ||

@@ -114,7 +114,7 @@ func (x *ClassIndex) Class(text []byte) int32 {
 	return UnknownClass
 }
 
-// Row is one coded record: for each feature of the Schema its number, or the code of its level in Levels as a float64;
+// Row is one coded record: for each feature of the Schema its number, or the Cell of its level's code in Levels;
 // NaN means missing. Codes are exact: they stay far below 2^53.
 type Row []float64
 

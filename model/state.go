@@ -325,7 +325,8 @@ func (s *pendingStore) check(schema *Schema) error {
 // 2^53, up to which a float64 counts exactly.
 func (s *Schema) possible(row []float64, clock float64) bool {
 	for f, v := range row {
-		code := math.IsNaN(v) || v >= 0 && v <= MaxLevels && v == math.Trunc(v)
+		code := math.IsNaN(v) || v >= 0 && v <= MaxLevels && v == math.Trunc(v) ||
+			s.Features[f].Kind == Nominal && len(s.Features[f].Levels) == 0 && furtherCell(v)
 		if math.IsInf(v, 0) || s.Features[f].Kind != Continuous && !code {
 			return false
 		}

@@ -234,7 +234,7 @@ func TestFreeTextIsLeftOut(t *testing.T) {
 func TestWhatIsCountedToALimit(t *testing.T) {
 	p := profiled(3*maxDistinct, func(i int) string { return "v" + whole(i%(2*maxDistinct)) })
 	if c := p.column("v"); c.Distinct != maxDistinct || c.Levels != nil || p.distinctShare() != 1 ||
-		!strings.HasPrefix(c.facts(p.rows), "at least 16,384 levels; only the first 4,096 are told apart") {
+		!strings.HasPrefix(c.facts(p.rows), "at least 16,384 levels; beyond the first 4,096 those that come often or ") {
 		t.Errorf("%d distinct, a share of %v, %d levels: %s", c.Distinct, p.distinctShare(), len(c.Levels), c.facts(p.rows))
 	}
 	for n, levels := range map[int]int{model.MaxLevels: model.MaxLevels, model.MaxLevels + 1: 0} {

@@ -135,7 +135,7 @@ func (c *Column) facts(records int64) string {
 			separator = ", "
 		}
 		if c.Distinct > model.MaxLevels {
-			text += fmt.Sprintf("; only the first %s are told apart", count(model.MaxLevels))
+			text += fmt.Sprintf("; beyond the first %s those that come often or lately are told apart", count(model.MaxLevels))
 		}
 		f = append(f, text)
 	}

@@ -69,9 +69,13 @@ func ReadGolden(t testing.TB, s *model.Schema, path string) (levels *model.Level
 
 func writeGolden(t *testing.T, x *fixture) {
 	t.Helper()
-	b := x.levels.AppendBinary(nil)
-	b = wire.AppendBytes(b, x.part)
-	b = wire.AppendBytes(b, state(x.live(t, x.part, 0, x.examples[x.fitted:])))
+	WriteGolden(t, x.Golden, x.levels, x.part, state(x.live(t, x.part, 0, x.examples[x.fitted:])))
+}
+
+// WriteGolden writes a file that ReadGolden reads.
+func WriteGolden(t testing.TB, path string, levels *model.Levels, part, state []byte) {
+	t.Helper()
+	b := wire.AppendBytes(wire.AppendBytes(levels.AppendBinary(nil), part), state)
 	var out bytes.Buffer
 	z, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
 	if err == nil {
@@ -81,10 +85,10 @@ func writeGolden(t *testing.T, x *fixture) {
 		err = z.Close()
 	}
 	if err == nil {
-		err = os.MkdirAll(filepath.Dir(x.Golden), 0o755)
+		err = os.MkdirAll(filepath.Dir(path), 0o755)
 	}
 	if err == nil {
-		err = os.WriteFile(x.Golden, out.Bytes(), 0o644)
+		err = os.WriteFile(path, out.Bytes(), 0o644)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -150,6 +150,9 @@ func (p *layout) level(f *feature, v float64) int {
 	return cellLevels + int(v)
 }
 
+// open reports whether the levels of the feature are learnt from the stream.
+func (f *feature) open() bool { return f.kind == model.Nominal && f.fixed == 0 }
+
 // same reports whether counts under one axis are counts under the other.
 func (a *axis) same(b *axis) bool {
 	return a.cells == b.cells && a.smooth == b.smooth && slices.Equal(a.edges, b.edges) &&

@@ -65,7 +65,7 @@ func (p *plan) readFormat(r *wire.Reader, newest uint64) (format uint64, from *p
 	if blocks == nil {
 		blocks = p.opt.Blocks
 	}
-	if format == namedFormat || format == namedStateFormat {
+	if format >= namedFormat && format%2 == 0 { // 4, 6 and 8 have names, of states and of parts
 		blocks = p.readBlocks(r)
 	}
 	if err := r.Err(); err != nil {

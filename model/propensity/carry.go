@@ -196,10 +196,22 @@ func (m *move) tables(old *tables, was, axes []axis, live bool) *tables {
 				for h := range p.half {
 					addFloats(d.count[cellOther*wide+h*C:][:n], src[h*n:h*n+n], 1)
 				}
+				moved := make([]float64, wide)
+				counts(moved, src)
+				if level := p.features[i].beyond(p.levels, float64(c-cellLevels)); level != 0 {
+					d.addLevel(&p.layout, level, moved, ones(len(p.half)))
+				}
 				continue
 			}
 			counts(d.count[c*wide:(c+1)*wide], src)
 			m.pairs(d.pair[c*K:(c+1)*K], old.feat[o].pair[c*m.from.margins:])
+		}
+		for c, level := range old.feat[o].further.levels() {
+			if level != 0 {
+				moved := make([]float64, wide)
+				counts(moved, old.feat[o].further.at(c))
+				d.settle(&p.layout, &p.features[i], valueOf(level), moved, with)
+			}
 		}
 	}
 	for i, o := range m.slot {

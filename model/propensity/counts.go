@@ -133,6 +133,9 @@ func (s *counts) addCounts(ex *model.Example, sign float64) {
 	}
 	for i := range s.features {
 		s.addCell(i, s.cells[i], y, sign < 0)
+		if k := s.far[i]; k >= 0 {
+			s.addTo(s.cur.feat[i].further.at(k), y, sign < 0)
+		}
 		f := &s.features[i]
 		if v := ex.Row[f.index]; f.linear >= 0 && f.number(v) {
 			u := s.axes[i].unit(v)
@@ -153,7 +156,11 @@ func (s *counts) addCell(i, cell, y int, clamp bool) {
 		return
 	}
 	n := len(s.wt) * s.classes
-	t := s.cur.feat[i].count[cell*n : (cell+1)*n]
+	s.addTo(s.cur.feat[i].count[cell*n:(cell+1)*n], y, clamp)
+}
+
+// addTo adds the weights s.wt to the counts of a cell.
+func (s *counts) addTo(t []float64, y int, clamp bool) {
 	for h, w := range s.wt {
 		t[h*s.classes+y] += w
 	}

@@ -38,6 +38,10 @@ func (s *Scorecard) scoreN(row model.Row, inputs []float64, m memory, p []float6
 			}
 			n = s.blended
 		}
+		if k := s.far[i]; k >= 0 {
+			s.furtherN(s.cur.feat[i].further.at(k), n, dst)
+			continue
+		}
 		for h := range H {
 			t := n[h*K : h*K+K]
 			sum := s.opt.Prior * s.unit * s.clock.now[h]
@@ -85,6 +89,23 @@ func (s *Scorecard) scoreN(row model.Row, inputs []float64, m memory, p []float6
 	s.mixN(m, m.mixed)
 	s.res.remember(m)
 	s.published(m, p)
+}
+
+// furtherN is further2 for more classes.
+func (s *counts) furtherN(n, others, dst []float64) {
+	K := s.margins
+	for h := range s.horizons {
+		prior := s.opt.Prior * s.unit * s.clock.now[h]
+		sum, all := prior, prior
+		for k := range K {
+			sum, all = sum+n[h*K+k], all+others[h*K+k]
+		}
+		for k := range K {
+			r := &s.shares[h*K+k]
+			p := (others[h*K+k] + prior*r.p) / all
+			dst[h*K+k] = ln((n[h*K+k] + prior*p) / (sum * r.p))
+		}
+	}
 }
 
 // published writes the propensities of a remembered score: the softmax of its log-scores.

@@ -417,7 +417,8 @@ func fuzzed() []model.ScorecardFactory {
 }
 
 // fuzzRows are rows of the schemas of fuzzed.
-var fuzzRows = []model.Row{{1, 0}, {2, 1}, {math.NaN(), math.NaN()}, {-3, 2}, {0, model.MaxLevels}}
+var fuzzRows = []model.Row{{1, 0}, {2, 1}, {math.NaN(), math.NaN()}, {-3, 2}, {0, model.MaxLevels},
+	{0, model.Cell(model.MaxLevels + 7)}}
 
 func FuzzLoadState(f *testing.F) {
 	for _, fac := range fuzzed() {

@@ -141,6 +141,7 @@ type layout struct {
 	slots   int // shared inputs: features x horizons, horizons, external
 	knots   int // of each table of the calibration
 	levels  int // most levels of a nominal feature that get cells of their own
+	further int // cells of the further levels of a nominal feature, see further
 	// residuals is the number of half-lives over which residuals are remembered.
 	residuals int
 }
@@ -172,6 +173,7 @@ func newPlanOf(opt Options, s *model.Schema, t tuning) *plan {
 	}
 	p.choose()
 	p.levels = affordable(p.features, p.classes)
+	p.further = furtherCells(p.features, p.classes)
 	p.soften()
 	p.sort()
 	for _, b := range p.opt.Blocks {

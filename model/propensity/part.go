@@ -31,7 +31,12 @@ type contribution struct {
 }
 
 func (p *plan) appendPart(b []byte, m *part) []byte {
-	b = p.appendFormat(b, partFormat, namedFormat)
+	further := slices.ContainsFunc(m.shares, func(c contribution) bool { return c.t.hasFurther() })
+	if further {
+		b = p.appendFormat(b, furtherPart, namedFurtherPart)
+	} else {
+		b = p.appendFormat(b, partFormat, namedFormat)
+	}
 	b = p.appendAxes(b, m.axes)
 	b = p.appendBatch(b, m.batch)
 	b = p.appendKeys(b, m.keys)
@@ -44,7 +49,7 @@ func (p *plan) appendPart(b []byte, m *part) []byte {
 		b = wire.AppendFloat(b, c.lag)
 		b = wire.AppendFloats(b, c.prior)
 		b = appendMass(b, c.mass)
-		b = p.appendTables(b, c.t, true)
+		b = p.appendTables(b, c.t, true, further)
 		b = wire.AppendFloats(b, c.mix[:])
 	}
 	return b
@@ -75,7 +80,7 @@ func (p *plan) readKeys(r *wire.Reader) [][]uint64 {
 
 func (p *plan) readPart(b []byte) (*part, error) {
 	r := wire.NewReader(b)
-	format, from, err := p.readFormat(r, namedFormat)
+	format, from, err := p.readFormat(r, namedFurtherPart)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +103,7 @@ func (p *plan) readPart(b []byte) (*part, error) {
 		if format > beforeKeys {
 			c.mass = readMass(r)
 		}
-		c.t = p.readTables(r, m.axes, true)
+		c.t = p.readTables(r, m.axes, true, format >= furtherPart)
 		if format == beforeKeys {
 			c.mass = p.massOf(c.t)
 		}
@@ -146,6 +151,11 @@ func (s *Scorecard) share(partition int32) contribution {
 	}
 	for f := range t.feat {
 		counts(t.feat[f].count, away.feat[f].count)
+		if x := t.feat[f].further; x != nil {
+			for i, level := range x.level {
+				counts(x.at(i), away.feat[f].further.counts(level))
+			}
+		}
 		pack(t.feat[f].pair)
 	}
 	pack(t.in)
@@ -320,6 +330,9 @@ func (s *Scorecard) takeOver(m *part, self *contribution, others *tables, n floa
 	s.away = others
 	if others != nil {
 		s.join(s.cur, others, s.clock.now)
+		for f := range others.feat {
+			others.feat[f].further.keepOnly(s.cur.feat[f].further)
+		}
 		s.blend(others, n)
 	}
 }
@@ -330,6 +343,7 @@ func (p *layout) join(dst, src *tables, now []float64) {
 	for f := range src.feat {
 		p.resize(&dst.feat[f], p.cellCount(&src.feat[f]), fresh)
 		p.addCounts(dst.feat[f].count, src.feat[f].count, now)
+		dst.feat[f].addFurther(p, src.feat[f].further, now)
 	}
 	addFloats(dst.knot, src.knot, 1)
 	addFloats(dst.mom, src.mom, 1)
@@ -386,6 +400,7 @@ func (s *Scorecard) move(m *part, self *contribution, others *tables, n float64)
 		p.resize(a, cells, pair{})
 		p.resize(o, cells, pair{})
 		exchange(c.count, a.count, o.count)
+		c.exchangeFurther(&p.layout, a, o.further)
 	}
 	exchange(s.cur.knot, add.knot, old.knot)
 	for j := range s.cur.mom {

@@ -210,10 +210,14 @@ func (s *counts) sampleOf(i, h int) (p sample) {
 	return p
 }
 
-// cellSum is the weight that a cell of feature i has over horizon h, of all classes.
+// cellSum is the weight that a cell of feature i has over horizon h, of all classes: of the record's cell where its
+// level has one among the further ones, that of this.
 func (s *counts) cellSum(i, cell, h int) (n float64) {
-	at := (cell*len(s.half) + h) * s.classes
-	for _, v := range s.cur.feat[i].count[at : at+s.classes] {
+	at, count := (cell*len(s.half)+h)*s.classes, s.cur.feat[i].count
+	if k := s.far[i]; k >= 0 && cell == s.cells[i] {
+		at, count = h*s.classes, s.cur.feat[i].further.at(k)
+	}
+	for _, v := range count[at : at+s.classes] {
 		n += v
 	}
 	return n

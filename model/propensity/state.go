@@ -11,6 +11,9 @@ import (
 const (
 	stateFormat = 5
 	partFormat  = 3
+	// Those of forms with counts of further levels, in which the blocks are named or not.
+	furtherState, namedFurtherState = 7, 8
+	furtherPart, namedFurtherPart   = 5, 6
 	// beforeErrors is the last format of a state without the last layer.
 	beforeErrors = 4
 	// beforeKeys is the last format of both that does not say which inputs the weights belong to, which the numbers of the
@@ -21,7 +24,12 @@ const (
 
 // AppendState appends the state in the form that FORMAT.md describes.
 func (s *Scorecard) AppendState(b []byte) []byte {
-	b = s.appendFormat(b, stateFormat, namedStateFormat)
+	further := s.cur.hasFurther()
+	if further {
+		b = s.appendFormat(b, furtherState, namedFurtherState)
+	} else {
+		b = s.appendFormat(b, stateFormat, namedStateFormat)
+	}
 	b = wire.AppendBool(b, s.axes != nil)
 	if s.axes != nil {
 		b = s.appendAxes(b, s.axes)
@@ -30,10 +38,10 @@ func (s *Scorecard) AppendState(b []byte) []byte {
 	b = wire.AppendFloats(b, s.prior)
 	b = appendMass(b, s.mass)
 	b = appendMass(b, s.others)
-	b = s.appendTables(b, s.cur, true)
+	b = s.appendTables(b, s.cur, true, further)
 	b = wire.AppendBool(b, s.away != nil)
 	if s.away != nil {
-		b = s.appendTables(b, s.away, false)
+		b = s.appendTables(b, s.away, false, further)
 	}
 	b = s.cal.append(b)
 	b = s.mix.append(b)
@@ -50,7 +58,7 @@ func (s *Scorecard) AppendState(b []byte) []byte {
 // LoadState replaces the state by the form that AppendState wrote under the same schema and options.
 func (s *Scorecard) LoadState(b []byte) error {
 	r := wire.NewReader(b)
-	format, from, err := s.plan.readFormat(r, namedStateFormat)
+	format, from, err := s.plan.readFormat(r, namedFurtherState)
 	if err != nil {
 		return err
 	}
@@ -77,11 +85,12 @@ func (s *Scorecard) LoadState(b []byte) error {
 	if format > beforeKeys {
 		n.mass, n.others = readMass(r), readMass(r)
 	}
+	further := format >= furtherState
 	if r.Err() == nil {
-		n.cur = s.readTables(r, axes, true)
+		n.cur = s.readTables(r, axes, true, further)
 	}
 	if r.Bool() && r.Err() == nil {
-		n.away = s.readTables(r, axes, false)
+		n.away = s.readTables(r, axes, false, further)
 	}
 	if format == beforeKeys && r.Err() == nil {
 		for k := range n.cur.class {

@@ -1,6 +1,8 @@
 package propensity
 
 import (
+	"slices"
+
 	"liftstream/model"
 )
 
@@ -18,8 +20,10 @@ type structure struct {
 	linearOf []int             // feature of each linear input
 	near     [][]neighbourhood // of each feature's stretches, nil where the axis is not smooth
 
-	// The record in hand: its cells, the neighbouring cells and their parts (0 = none).
+	// The record in hand: its cells, those of its further levels (-1 = none), the neighbouring cells and their parts (0 =
+	// none).
 	cells []int
+	far   []int
 	sides []int
 	parts []float64
 }
@@ -28,6 +32,7 @@ type structure struct {
 func (s *structure) deriveStructure() {
 	n := len(s.features)
 	s.cells, s.sides, s.parts = make([]int, n), make([]int, n), make([]float64, n)
+	s.far = slices.Repeat([]int{-1}, n)
 	s.near = make([][]neighbourhood, n)
 	s.order, s.bound = make([][]int32, n), false
 	for f := range s.axes {
@@ -55,7 +60,7 @@ func (s *structure) locate(row model.Row) {
 			if c >= s.cellCount(&s.cur.feat[i]) {
 				c = noCell
 			}
-			s.cells[i] = c
+			s.cells[i], s.far[i] = c, s.cur.feat[i].further.find(f.beyond(s.levels, v))
 			continue
 		}
 		c, at := s.axes[i].place(v)
@@ -66,7 +71,7 @@ func (s *structure) locate(row model.Row) {
 	}
 }
 
-// grow gives a cell to each level of the row for which s.cells has none.
+// grow gives a cell to each level of the row for which s.cells or s.far has none.
 func (s *structure) grow(row model.Row) {
 	for i := range s.features {
 		f := &s.features[i]
@@ -76,6 +81,12 @@ func (s *structure) grow(row model.Row) {
 		if s.cells[i] == noCell {
 			s.cells[i] = s.level(f, row[f.index])
 			s.resize(&s.cur.feat[i], s.cells[i]+1, fresh)
+		}
+		if level := f.beyond(s.levels, row[f.index]); level != 0 && s.far[i] < 0 {
+			var lost uint32
+			if s.far[i], lost = s.cur.feat[i].take(&s.layout, level); s.away != nil {
+				s.away.feat[i].further.drop(lost)
+			}
 		}
 	}
 }
@@ -120,6 +131,9 @@ func (p *layout) recodeCells(f *feature, t *cellTable, rc model.Recode, with pai
 		}
 		p.resize(&n, to+1, with)
 		if c >= cellLevels && to == cellOther { // no cell of its own any more
+			if level := f.beyond(p.levels, rc.Value(f.index, float64(c-cellLevels))); level != 0 {
+				n.addLevel(p, level, t.count[c*C:c*C+C], ones(len(p.half)))
+			}
 			addFloats(n.count[to*C:to*C+C], t.count[c*C:c*C+C], 1)
 			continue
 		}
@@ -127,6 +141,11 @@ func (p *layout) recodeCells(f *feature, t *cellTable, rc model.Recode, with pai
 		copy(n.pair[to*K:to*K+K], t.pair[c*K:c*K+K])
 	}
 	p.resize(&n, old, with)
+	for i, level := range t.further.levels() {
+		if level != 0 {
+			n.settle(p, f, rc.Value(f.index, valueOf(level)), t.further.at(i), with)
+		}
+	}
 	return n
 }
 

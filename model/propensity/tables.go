@@ -23,8 +23,9 @@ type tables struct {
 
 // cellTable holds the counts and the residual weights of one feature's cells.
 type cellTable struct {
-	count []float64 // cells x half-lives x classes
-	pair  []pair    // cells x margins
+	count   []float64 // cells x half-lives x classes
+	pair    []pair    // cells x margins
+	further *further  // nil before the first further level
 }
 
 func (p *layout) newTables() *tables {
@@ -54,7 +55,7 @@ func (t *tables) clone() *tables {
 	c := &tables{class: slices.Clone(t.class), feat: make([]cellTable, len(t.feat)), in: slices.Clone(t.in),
 		own: slices.Clone(t.own), knot: slices.Clone(t.knot), mom: slices.Clone(t.mom)}
 	for f := range t.feat {
-		c.feat[f] = cellTable{slices.Clone(t.feat[f].count), slices.Clone(t.feat[f].pair)}
+		c.feat[f] = cellTable{slices.Clone(t.feat[f].count), slices.Clone(t.feat[f].pair), t.feat[f].further.clone()}
 	}
 	return c
 }
@@ -72,6 +73,9 @@ func (p *layout) scale(t *tables, h int, v float64) {
 	each(t.class)
 	for f := range t.feat {
 		each(t.feat[f].count)
+		if x := t.feat[f].further; x != nil {
+			each(x.count)
+		}
 	}
 }
 
@@ -107,6 +111,7 @@ func (p *layout) addCells(dst, src *cellTable, now []float64) {
 	p.resize(dst, p.cellCount(src), pair{})
 	p.addCounts(dst.count, src.count, now)
 	addPairs(dst.pair, src.pair)
+	dst.addFurther(p, src.further, now)
 }
 
 func (p *layout) addCounts(dst, src, now []float64) {
@@ -169,7 +174,7 @@ func readCounts(r *wire.Reader, dst []float64) {
 	}
 }
 
-func (p *layout) appendTables(b []byte, t *tables, weights bool) []byte {
+func (p *layout) appendTables(b []byte, t *tables, weights, further bool) []byte {
 	floats, pairs := len(t.class)+len(t.knot)+len(t.mom), len(t.in)+len(t.own)
 	for f := range t.feat {
 		floats, pairs = floats+len(t.feat[f].count)+1, pairs+len(t.feat[f].pair)+1
@@ -185,6 +190,9 @@ func (p *layout) appendTables(b []byte, t *tables, weights bool) []byte {
 		if weights {
 			b = appendPairs(b, t.feat[f].pair)
 		}
+		if further && p.features[f].open() {
+			b = t.feat[f].further.append(b)
+		}
 	}
 	if weights {
 		b = appendPairs(b, t.in)
@@ -195,7 +203,7 @@ func (p *layout) appendTables(b []byte, t *tables, weights bool) []byte {
 }
 
 // readTables reads the form of appendTables; axes bound the cells of continuous features.
-func (p *layout) readTables(r *wire.Reader, axes []axis, weights bool) *tables {
+func (p *layout) readTables(r *wire.Reader, axes []axis, weights, further bool) *tables {
 	t := p.newTables()
 	readCounts(r, t.class)
 	for f := range t.feat {
@@ -216,6 +224,9 @@ func (p *layout) readTables(r *wire.Reader, axes []axis, weights bool) *tables {
 			t.feat[f].pair = readPairs(r, n*p.margins)
 		} else {
 			t.feat[f].pair = make([]pair, n*p.margins)
+		}
+		if further && p.features[f].open() {
+			t.feat[f].further = readFurther(p, r)
 		}
 	}
 	if weights {

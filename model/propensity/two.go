@@ -29,6 +29,10 @@ func (s *Scorecard) score2(row model.Row, inputs []float64, m memory) float64 {
 		}
 		count := s.cur.feat[i].count
 		n := count[c*stride : c*stride+stride]
+		if k := s.far[i]; k >= 0 {
+			s.further2(s.cur.feat[i].further.at(k), n, dst)
+			continue
+		}
 		if t := s.parts[i]; t > 0 {
 			side := count[s.sides[i]*stride : s.sides[i]*stride+stride]
 			for h := range dst {
@@ -66,6 +70,17 @@ func (s *Scorecard) score2(row model.Row, inputs []float64, m memory) float64 {
 	m.mixed[0] = s.mixed2(m)
 	s.res.remember(m)
 	return s.res.published(m, 0)
+}
+
+// further2 writes the inputs of a further level with the counts n. Its pseudo-records are not of the base rate but of
+// the other levels, in whose counts it is.
+func (s *counts) further2(n, others, dst []float64) {
+	for h := range dst {
+		r := &s.rates[h]
+		no, yes := others[2*h]+r.b, others[2*h+1]+r.a
+		m := (r.a + r.b) / (no + yes)
+		dst[h] = ln((n[2*h+1] + m*yes) * r.odds / (n[2*h] + m*no))
+	}
 }
 
 func safe(v float64) float64 {

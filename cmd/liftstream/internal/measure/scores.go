@@ -64,7 +64,7 @@ func (r *scoreRows) add(x *evaluate.Record) error {
 	for k := range r.scores.Why[from:] {
 		w := &r.scores.Why[from+k]
 		if f := w.Feature; f >= 0 && r.schema.Features[f].Kind != model.Continuous && !math.IsNaN(w.Value) {
-			w.Value = float64(r.levels.Code(int(f), x.Levels[r.method].Text(int(f), w.Value)))
+			w.Value = model.Cell(r.levels.Code(int(f), x.Levels[r.method].Text(int(f), w.Value)))
 		}
 	}
 	return nil
