@@ -9,8 +9,8 @@ import (
 	"liftstream/model/wire"
 )
 
-// spare is the number of records that newest holds beyond those that vote: as many of the last can be taken back, and
-// records before them vote again.
+// spare is the number of records that newest holds beyond the votes: after as many of the last are taken back, records
+// before them vote again.
 const spare = 64
 
 // newest holds the records that a partition learnt last, by clock. It lets the oldest go where there are more than
