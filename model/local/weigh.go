@@ -22,6 +22,7 @@ const (
 	weighTrials   = 7    // of a feature, in all rounds
 	weighQueries  = 512  // at most
 	weighSpan     = 4096 // records at the end of the evidence from which queries are drawn
+	weighWindow   = 2048 // most records to which a query is compared
 	weighLeast    = 64   // records below which weights stay equal
 	weighGain     = .003 // nats by which a change must lower the log-loss
 	sayErrors     = 2    // standard errors by which neighbours must beat the base rates
@@ -42,7 +43,7 @@ func (x *fitter) room() int { return min(x.options.Newest, newestBytes/(8*len(x.
 
 // weighSteps estimates the work of weigh.
 func (x *fitter) weighSteps(features, records float64) float64 {
-	window := min(records, float64(x.room()))
+	window := min(records, float64(x.room()), weighWindow)
 	return 2 * min(weighTrials*features*min(records, weighQueries)*window, weighTerms)
 }
 
@@ -146,7 +147,7 @@ func better(a, b []float64, gain, errors float64) bool {
 func (x *fitter) lay(z *weighing) {
 	n := x.ev.Len()
 	z.gap = int(min(x.ev.Lag*float64(len(x.ev.Parties())), float64(n/2)))
-	z.window = min(z.s.newest, (n-z.gap)/2)
+	z.window = min(z.s.newest, weighWindow, (n-z.gap)/2)
 	many := weighQueries
 	if work := weighTrials * float64(len(z.order)) * float64(z.window); work*float64(many) > weighTerms {
 		many = max(1, int(weighTerms/work))
