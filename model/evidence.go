@@ -24,6 +24,9 @@ type Evidence struct {
 	Recent int
 	// Sampled[p] says that the reservoir of p is a sample of the records that left the tail; else it keeps all of them.
 	Sampled map[int32]bool
+	// Lag is the mean number of labelled records that a partition learnt between the score of a record and its label, of
+	// the records of the tails; 0 where labels come with their records, as in files.
+	Lag float64
 	// States gives the state of this component in each partition, as AppendState wrote it, recoded lazily by the
 	// component through Recodes; none for evidence read from files.
 	States  ComponentStates

@@ -9,6 +9,7 @@ import (
 type member struct {
 	*core
 	records int                // that its state holds
+	lag     float64            // sum of the lags of the records of its tail
 	scores  map[int32][]bucket // its newest, by class
 }
 
@@ -66,6 +67,9 @@ func gather(spec *Spec, states States, levels *Levels) (*Evidence, []member, err
 		return nil, nil, fmt.Errorf("fitting: no labelled record")
 	}
 	ev.arrange(reservoirs, tails)
+	for i := range members {
+		ev.Lag += members[i].lag / max(1, float64(ev.Len()-ev.Recent))
+	}
 	return ev, members, nil
 }
 
@@ -107,6 +111,7 @@ func (m *member) addTo(ev *Evidence, spec *Spec, read reader, s sample, scores i
 	var r record
 	for n := s.tail.first; n < s.tail.next; n++ {
 		s.tail.at(n, &r)
+		m.lag += float64(r.lag)
 		ev.add(&r, 1, m.self, ev.Recodes[m.self])
 	}
 	return s.reservoir.Len(), nil

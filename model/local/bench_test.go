@@ -53,6 +53,33 @@ func BenchmarkInputs(b *testing.B) {
 	}
 }
 
+// BenchmarkNewest measures the input of the newest records: the opinion of their neighbours.
+func BenchmarkNewest(b *testing.B) {
+	ev := benchmarkEvidence(4000)
+	for j := range ev.Schema.Features {
+		ev.Schema.Features[j].Name = string(rune('a' + j))
+	}
+	x := fit(b, Options{Theta: 0, Newest: 2048}, ev.Schema, ev)
+	ex := model.Example{Row: make(model.Row, 16), Weight: 1}
+	for i := range 4000 {
+		ev.Row(i, ex.Row)
+		ex.Class, ex.Clock = ev.Class[i], float64(i)
+		x.Learn(&ex)
+	}
+	s, w := x.structure, x.work
+	in := make([]float64, 2)
+	i := 0
+	b.ReportAllocs()
+	for b.Loop() {
+		ev.Row(i%4000, ex.Row)
+		i++
+		s.placed(ex.Row, w.at)
+		terms, _ := s.axisTerms(w.at, w.axes[:0])
+		n := x.newest.nearest(s.newest, terms, w.newest)
+		opinion(w.newest[:n], x.newest.class, s.base, in)
+	}
+}
+
 func BenchmarkLearn(b *testing.B) {
 	ev := benchmarkEvidence(4000)
 	x := fit(b, Options{Theta: .25}, ev.Schema, ev)

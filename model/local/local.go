@@ -250,9 +250,12 @@ func (c *Component) Inputs(row model.Row, dst []float64) {
 	if s.newest == 0 {
 		return
 	}
+	n := 0
 	s.placed(row, w.at)
-	w.axes = s.axisTerms(w.at, w.axes[:0])
-	n := c.newest.nearest(len(s.features), s.newest, w.axes, w.newest)
+	terms, ok := s.axisTerms(w.at, w.axes[:0])
+	if ok {
+		n = c.newest.nearest(s.newest, terms, w.newest)
+	}
 	opinion(w.newest[:n], c.newest.class, s.base, dst[classes:])
 }
 

@@ -9,8 +9,8 @@ import (
 	"liftstream/model/wire"
 )
 
-// spare is the number of records that newest holds beyond those that vote: as many of the last can be taken back, and
-// records before them vote again.
+// spare is the number of records that newest holds beyond the votes: after as many of the last are taken back, records
+// before them vote again.
 const spare = 64
 
 // newest holds the records that a partition learnt last, by clock. It lets the oldest go where there are more than
@@ -20,15 +20,17 @@ type newest struct {
 	rows  []float64 // as learnt, record by record
 	class []int32
 	clock []float64
-	// places are those of the rows in the columns of the prototypes, absent in features that are not compared.
+	// places are those of the rows in the columns of structure.heaviest; gap tells where one is absent.
 	places []int32
+	gap    []bool
 }
 
 // learn takes in the example at the place of its clock. One that is older than all of a full ring has left it already.
 func (r *newest) learn(s *structure, ex *model.Example) {
 	m, hold := len(s.features), s.newest+spare
 	if r.first >= hold {
-		r.drop(m)
+		r.cut(0, r.first)
+		r.first = 0
 	}
 	at := len(r.class)
 	for at > r.first && r.clock[at-1] > ex.Clock {
@@ -41,22 +43,26 @@ func (r *newest) learn(s *structure, ex *model.Example) {
 	r.rows = slices.Insert(r.rows, at*m, ex.Row...)
 	r.class = slices.Insert(r.class, at, ex.Class)
 	r.clock = slices.Insert(r.clock, at, ex.Clock)
-	end := len(r.places)
-	r.places = slices.Grow(r.places, m)[:end+m]
-	copy(r.places[(at+1)*m:], r.places[at*m:end])
-	s.placed(ex.Row, r.places[at*m:(at+1)*m])
+	wide, end := len(s.heaviest), len(r.places)
+	r.places = slices.Grow(r.places, wide)[:end+wide]
+	copy(r.places[(at+1)*wide:], r.places[at*wide:end])
+	r.gap = slices.Insert(r.gap, at, s.placed(ex.Row, r.places[at*wide:(at+1)*wide]))
 	if full {
 		r.first++
 	}
 }
 
-// drop removes the records in front of first.
-func (r *newest) drop(m int) {
-	r.rows = slices.Delete(r.rows, 0, r.first*m)
-	r.places = slices.Delete(r.places, 0, r.first*m)
-	r.class = slices.Delete(r.class, 0, r.first)
-	r.clock = slices.Delete(r.clock, 0, r.first)
-	r.first = 0
+// cut removes the records from first to end.
+func (r *newest) cut(first, end int) {
+	if first == end {
+		return
+	}
+	m, wide := len(r.rows)/len(r.class), len(r.places)/len(r.class)
+	r.rows = slices.Delete(r.rows, first*m, end*m)
+	r.places = slices.Delete(r.places, first*wide, end*wide)
+	r.class = slices.Delete(r.class, first, end)
+	r.clock = slices.Delete(r.clock, first, end)
+	r.gap = slices.Delete(r.gap, first, end)
 }
 
 // retract removes the last record of the example's values, class and clock, if there is one.
@@ -64,10 +70,7 @@ func (r *newest) retract(ex *model.Example) {
 	m := len(ex.Row)
 	for k := len(r.class) - 1; k >= r.first && r.clock[k] >= ex.Clock; k-- {
 		if r.clock[k] == ex.Clock && r.class[k] == ex.Class && same(ex.Row, r.rows[k*m:k*m+m]) {
-			r.rows = slices.Delete(r.rows, k*m, k*m+m)
-			r.places = slices.Delete(r.places, k*m, k*m+m)
-			r.class = slices.Delete(r.class, k, k+1)
-			r.clock = slices.Delete(r.clock, k, k+1)
+			r.cut(k, k+1)
 			return
 		}
 	}
@@ -75,67 +78,90 @@ func (r *newest) retract(ex *model.Example) {
 
 // rebase brings the records to the structure, under which they hold the recoded levels.
 func (r *newest) rebase(s *structure, rc model.Recode) {
-	m := len(s.features)
-	r.first = max(r.first, len(r.class)-s.newest-spare)
-	r.drop(m)
-	r.places = make([]int32, len(r.rows))
+	m, wide := len(s.features), len(s.heaviest)
+	first := max(r.first, len(r.class)-s.newest-spare)
+	r.rows, r.class, r.clock = r.rows[first*m:], r.class[first:], r.clock[first:]
+	r.first, r.places, r.gap = 0, make([]int32, len(r.class)*wide), make([]bool, len(r.class))
 	for k := range r.class {
 		row := r.rows[k*m : k*m+m]
 		for j := range row {
 			row[j] = rc.Value(j, row[j])
 		}
-		s.placed(row, r.places[k*m:k*m+m])
+		r.gap[k] = s.placed(row, r.places[k*wide:k*wide+wide])
 	}
 }
 
-// placed fills at with the places of a row in the columns of the prototypes.
-func (s *structure) placed(row model.Row, at []int32) {
-	for j := range s.prototypes.columns {
-		c := &s.prototypes.columns[j]
-		at[j] = absent
-		if len(c.at) > 0 {
-			at[j] = c.place(s.features[j].clean(row, int32(j)))
+// placed fills at with the places of a row in the columns of heaviest, and reports whether one is absent.
+func (s *structure) placed(row model.Row, at []int32) (gap bool) {
+	for i, j := range s.heaviest {
+		at[i] = s.prototypes.columns[j].place(s.features[j].clean(row, j))
+		gap = gap || at[i] == absent
+	}
+	return gap
+}
+
+// axisTerm is one feature of a distance from a record to newest ones: min((a - q)^2, cap) weight, or expected where the
+// other one has no value.
+type axisTerm struct{ q, cap, weight, expected int64 }
+
+// axisTerms lists the terms of the distance from the places, in the order of heaviest; ok = false where no feature that
+// counts has a value.
+func (s *structure) axisTerms(at []int32, terms []axisTerm) (out []axisTerm, ok bool) {
+	for i, j := range s.heaviest {
+		t := axisTerm{}
+		if at[i] != absent {
+			w := s.weights[j]
+			t, ok = axisTerm{int64(at[i]), s.plain.cap[j], w, s.plain.expected[j] * w}, true
 		}
+		terms = append(terms, t)
 	}
+	return terms, ok
 }
 
-// axisTerm is one feature of a distance from a record to newest ones: min((a - q)^2, cap) times a weight, or expected.
-type axisTerm struct {
-	feature               int32
-	q, cap, weight, other int64
-}
-
-// axisTerms lists the terms of the distance from the places, those of large weights first: they exceed a limit soonest.
-func (s *structure) axisTerms(at []int32, terms []axisTerm) []axisTerm {
-	for _, j := range s.heaviest {
-		if w := s.weights[j]; at[j] != absent {
-			terms = append(terms, axisTerm{j, int64(at[j]), s.plain.cap[j], w, s.plain.expected[j] * w})
+// to is the distance to places of which none is absent. It stops once the distance reaches limit.
+func to(terms []axisTerm, at []int32, limit int64) (d int64) {
+	for len(terms) >= 4 && len(at) >= 4 {
+		t, v := (*[4]axisTerm)(terms), (*[4]int32)(at)
+		w, x, y, z := int64(v[0])-t[0].q, int64(v[1])-t[1].q, int64(v[2])-t[2].q, int64(v[3])-t[3].q
+		d += min(w*w, t[0].cap)*t[0].weight + min(x*x, t[1].cap)*t[1].weight +
+			(min(y*y, t[2].cap)*t[2].weight + min(z*z, t[3].cap)*t[3].weight)
+		if d >= limit {
+			return d
 		}
+		terms, at = terms[4:], at[4:]
 	}
-	return terms
+	for i, v := range at {
+		t := &terms[i]
+		x := int64(v) - t.q
+		d += min(x*x, t.cap) * t.weight
+	}
+	return d
 }
 
-// nearest fills near with the records of the least distances, nearest first, of equal ones the newest first, and
-// returns their number.
-func (r *newest) nearest(m, serve int, terms []axisTerm, near []neighbour) int {
-	if len(terms) == 0 {
-		return 0
+// across is the distance to places of which some are absent.
+func across(terms []axisTerm, at []int32) (d int64) {
+	for i, v := range at {
+		t := &terms[i]
+		if v == absent {
+			d += t.expected
+			continue
+		}
+		x := int64(v) - t.q
+		d += min(x*x, t.cap) * t.weight
 	}
-	n, worst := 0, beyond
+	return d
+}
+
+// nearest fills near with the records of the least distances among that many of the last, nearest first, of equal ones
+// the newest first, and returns their number.
+func (r *newest) nearest(serve int, terms []axisTerm, near []neighbour) int {
+	n, worst, wide := 0, beyond, len(terms)
 	for k := len(r.class) - 1; k >= max(r.first, len(r.class)-serve); k-- {
-		at := r.places[k*m : k*m+m]
-		d := int64(0)
-		for i := range terms {
-			t := &terms[i]
-			if v := at[t.feature]; v != absent {
-				x := int64(v) - t.q
-				d += min(x*x, t.cap) * t.weight
-			} else {
-				d += t.other
-			}
-			if i%4 == 3 && d >= worst {
-				break
-			}
+		at, d := r.places[k*wide:k*wide+wide], int64(0)
+		if r.gap[k] {
+			d = across(terms, at)
+		} else {
+			d = to(terms, at, worst)
 		}
 		if d < worst {
 			if n = place(near, n, d, int32(k)); n == len(near) {

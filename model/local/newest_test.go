@@ -20,11 +20,18 @@ func serving(t *testing.T, serve int) (*Component, []model.Example) {
 	for i := range ex {
 		ex[i].Clock = float64(i)
 	}
-	return fit(t, Options{Theta: Auto, Prototypes: 60, Newest: serve}, s, modeltest.Evidence(s, l, ex[:300])), ex
+	c := fit(t, Options{Theta: Auto, Prototypes: 60, Newest: serve}, s, modeltest.Evidence(s, l, ex[:300]))
+	for j := range c.structure.weights {
+		if c.structure.weights[j] = 0; len(c.structure.prototypes.columns[j].at) > 0 {
+			c.structure.weights[j] = []int64{16, 256, 0, 1}[j%4]
+		}
+	}
+	c.structure.prepareNewest()
+	return c, ex
 }
 
-// slowNewest are the votes of the newest records by definition: the last of them by clock that were learnt and not taken
-// back, sorted by distance and then from new to old.
+// slowNewest are the votes of the newest records by definition: the last by clock of the records that were learnt and
+// not taken back, sorted by distance and then from new to old.
 func slowNewest(s *structure, learnt []model.Example, row model.Row) []float64 {
 	last := slices.Clone(learnt)
 	slices.SortStableFunc(last, func(a, b model.Example) int { return cmp.Compare(b.Clock, a.Clock) })
@@ -156,7 +163,8 @@ func TestNewestRecordsAreKept(t *testing.T) {
 		t.Error("carried over to the same schema the bytes are others")
 	}
 	part := (&Part{structure: c.structure, shares: []share{{0, c.own}}}).appendBinary(nil)
-	if err := c.Rebase(&model.Rebase{Part: part, Since: func(func(*model.Example) bool) { t.Error("asked") }}); err != nil {
+	never := func(func(*model.Example) bool) { t.Error("records that were learnt already are learnt again") }
+	if err := c.Rebase(&model.Rebase{Part: part, Since: never}); err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(c.AppendState(nil), b) {
@@ -226,10 +234,10 @@ func plane(n, noise int, told bool) (*model.Schema, *model.Evidence) {
 	return s, modeltest.Evidence(s, model.NewLevels(s), ex)
 }
 
-// TestWeightsFindTheFeaturesThatTell: noise weighs less than the features of a chessboard, and where all is noise no
-// weight moves far from the others by chance.
+// TestWeightsFindTheFeaturesThatTell: noise weighs less than the features of a chessboard, and where all is
+// noise neighbours have no say.
 func TestWeightsFindTheFeaturesThatTell(t *testing.T) {
-	s, ev := plane(3000, 6, true)
+	s, ev := plane(1500, 4, true)
 	c := fit(t, Options{Theta: Auto, Newest: 1000}, s, ev)
 	w := c.structure.weights
 	for _, v := range w[2:] {
@@ -237,18 +245,32 @@ func TestWeightsFindTheFeaturesThatTell(t *testing.T) {
 			t.Errorf("told: weights %v", w)
 		}
 	}
-	moved, all := 0, 0
-	for _, n := range []int{1500, 3000} {
-		s, ev := plane(n, 6, false)
-		c := fit(t, Options{Theta: Auto, Newest: 1000}, s, ev)
-		t.Logf("noise: weights %v", c.structure.weights)
-		for _, v := range c.structure.weights {
-			if all++; v != neutralWeight {
-				moved++
-			}
+	for n := 100; n <= 1600; n *= 2 {
+		s, ev := plane(n, 4, false)
+		if w := fit(t, Options{Theta: Auto, Newest: 1000}, s, ev).structure.weights; slices.Max(w) > 0 {
+			t.Errorf("%d records of noise: weights %v", n, w)
 		}
 	}
-	t.Logf("%d of %d weights moved", moved, all)
+}
+
+// TestLateLabelsAreLateInTheSearch: where the class is that of the record just before, the clock tells it if labels
+// come at once, and nothing does if they come late.
+func TestLateLabelsAreLateInTheSearch(t *testing.T) {
+	s, ev := plane(1500, 0, false)
+	for i := range ev.Class {
+		ev.Columns[0][i] = float64(i)
+		ev.Class[i] = int32(model.Hash(5, uint64(i/20)) >> 63)
+	}
+	for _, c := range []struct {
+		lag  float64
+		told bool
+	}{{0, true}, {25, false}, {200, false}} {
+		ev.Lag = c.lag
+		w := fit(t, Options{Theta: Auto, Newest: 500}, s, ev).structure.weights
+		if told := w[0] > 0 && w[0] >= 4*w[1]; told != c.told {
+			t.Errorf("labels %v records late: weights %v", c.lag, w)
+		}
+	}
 }
 
 // TestNewestRecordsAreBounded in bytes, where records are wide.

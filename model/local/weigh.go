@@ -22,8 +22,11 @@ const (
 	weighTrials   = 7    // of a feature, in all rounds
 	weighQueries  = 512  // at most
 	weighSpan     = 4096 // records at the end of the evidence from which queries are drawn
+	weighWindow   = 2048 // most records to which a query is compared
 	weighLeast    = 64   // records below which weights stay equal
 	weighGain     = .003 // nats by which a change must lower the log-loss
+	sayErrors     = 2    // standard errors by which neighbours must beat the base rates
+	lateShare     = 16   // part of the newest records by which labels may be late
 	weighTerms    = 2e9  // bounds the terms of all trials
 )
 
@@ -40,12 +43,12 @@ func (x *fitter) room() int { return min(x.options.Newest, newestBytes/(8*len(x.
 
 // weighSteps estimates the work of weigh.
 func (x *fitter) weighSteps(features, records float64) float64 {
-	window := min(records, float64(x.room()))
+	window := min(records, float64(x.room()), weighWindow)
 	return 2 * min(weighTrials*features*min(records, weighQueries)*window, weighTerms)
 }
 
 // weighing is the search for weights. Queries are records of the evidence, each with distances to the window of records
-// before it.
+// that were known when it was scored.
 type weighing struct {
 	s       *structure
 	order   []int     // the compared features, by name
@@ -53,22 +56,29 @@ type weighing struct {
 	class   []int32   // of the same
 	base    []float64
 	queries []int // their numbers among these
+	gap     int   // records before a query whose labels were not known
 	window  int
 	sum     [][]int64 // by query, under the current weights
 	near    []neighbour
 	lifts   []float64
+	losses  []float64 // by query
+	best    []float64 // under the current weights
 }
 
 // weigh chooses the weight of every feature in the distance to the newest records: the one with which records of the
-// evidence are told best from those before each (METHOD.md 4.3). It starts from equal weights, and leaves them equal
-// where there are few records.
+// evidence are told best from those known before each (METHOD.md 4.3). It starts from equal weights, and leaves them
+// equal where there are few records. All weights are 0, and newest records have no say, where they tell no more than
+// the base rates, and where labels come so late that they are not new.
 func (x *fitter) weigh(ctx context.Context, s *structure) error {
 	s.newest = x.room()
 	if s.newest == 0 {
 		return nil
 	}
 	s.weights = make([]int64, len(s.features))
-	z := &weighing{s: s, base: x.base, window: min(s.newest, x.ev.Len()/2)}
+	if x.ev.Lag*lateShare > float64(s.newest) {
+		return nil
+	}
+	z := &weighing{s: s, base: x.base}
 	for j := range s.weights {
 		if len(s.prototypes.columns[j].at) > 0 {
 			s.weights[j] = neutralWeight
@@ -84,9 +94,10 @@ func (x *fitter) weigh(ctx context.Context, s *structure) error {
 	s.plain = s.prototypes.limits(Measure{})
 	z.near, z.lifts = make([]neighbour, s.neighbours), make([]float64, x.classes)
 	x.lay(z)
-	best := z.loss(z.order[0], 0)
+	z.try(z.order[0], 0)
+	z.best, z.losses = z.losses, make([]float64, len(z.losses))
 	for round := range weighRounds {
-		before := best
+		changed := false
 		for _, j := range z.order {
 			if err := ctx.Err(); err != nil {
 				return fmt.Errorf("weighing the features: %w", err)
@@ -97,44 +108,73 @@ func (x *fitter) weigh(ctx context.Context, s *structure) error {
 				if w == s.weights[j] || w == 0 && by > 0 {
 					continue
 				}
-				if l := z.loss(j, w-s.weights[j]); l < best-weighGain {
+				if z.try(j, w-s.weights[j]); better(z.losses, z.best, weighGain, 0) {
 					z.move(j, w-s.weights[j])
-					best, s.weights[j] = l, w
+					s.weights[j], changed = w, true
+					z.best, z.losses = z.losses, z.best
 				}
 			}
 		}
-		if best == before {
+		if !changed {
 			break
 		}
 	}
+	for k, i := range z.queries {
+		z.losses[k] = 0
+		if b := z.base[z.class[i]]; b > 0 {
+			z.losses[k] = -math.Log(b)
+		}
+	}
+	if !better(z.best, z.losses, 0, sayErrors) {
+		clear(s.weights)
+	}
 	return nil
+}
+
+// better reports whether the mean of the first losses is lower than that of the second by more than gain, and by that
+// many standard errors of the mean difference.
+func better(a, b []float64, gain, errors float64) bool {
+	n, sum, squares := float64(len(a)), 0.0, 0.0
+	for k := range a {
+		d := b[k] - a[k]
+		sum += d
+		squares += float64(d * d)
+	}
+	return sum > gain*n && float64(sum*sum)*(n-1) > errors*errors*(float64(n*squares)-float64(sum*sum))
 }
 
 // lay draws the queries, evenly from the newest records, and sums the distances of equal weights.
 func (x *fitter) lay(z *weighing) {
 	n := x.ev.Len()
+	z.gap = int(min(x.ev.Lag*float64(len(x.ev.Parties())), float64(n/2)))
+	z.window = min(z.s.newest, weighWindow, (n-z.gap)/2)
 	many := weighQueries
 	if work := weighTrials * float64(len(z.order)) * float64(z.window); work*float64(many) > weighTerms {
 		many = max(1, int(weighTerms/work))
 	}
-	from := max(z.window, n-weighSpan)
+	from := max(z.window+z.gap, n-weighSpan)
 	many = min(many, n-from)
+	first := from - z.window - z.gap
 	for k := range many {
-		z.queries = append(z.queries, z.window+(2*k+1)*(n-from)/(2*many))
+		z.queries = append(z.queries, from-first+(2*k+1)*(n-from)/(2*many))
 		z.sum = append(z.sum, make([]int64, z.window))
 	}
-	z.places, z.class = make([][]int32, len(z.s.features)), x.ev.Class[from-z.window:]
+	z.losses = make([]float64, many)
+	z.places, z.class = make([][]int32, len(z.s.features)), x.ev.Class[first:]
 	row := make(model.Row, len(z.s.features))
 	for _, j := range z.order {
 		c, at := &z.s.prototypes.columns[j], make([]int32, len(z.class))
 		for i := range at {
-			row[j] = x.ev.Columns[j][from-z.window+i]
+			row[j] = x.ev.Columns[j][first+i]
 			at[i] = c.place(z.s.features[j].clean(row, int32(j)))
 		}
 		z.places[j] = at
 		z.move(j, neutralWeight)
 	}
 }
+
+// known are the numbers of the records that were known when that query was scored: from first to end.
+func (z *weighing) known(i int) (first, end int) { return i - z.gap - z.window, i - z.gap }
 
 // term is the distance in one feature.
 func (z *weighing) term(j int, q, v int32) int64 {
@@ -151,19 +191,20 @@ func (z *weighing) term(j int, q, v int32) int64 {
 // move adds to the weight of a feature in all sums.
 func (z *weighing) move(j int, by int64) {
 	for k, i := range z.queries {
+		first, end := z.known(i)
 		q := z.places[j][i]
-		for o, v := range z.places[j][i-z.window : i] {
+		for o, v := range z.places[j][first:end] {
 			z.sum[k][o] += by * z.term(j, q, v)
 		}
 	}
 }
 
-// loss is the mean log-loss of the queries with that much added to the weight of feature j.
-func (z *weighing) loss(j int, by int64) float64 {
-	loss := 0.0
+// try fills losses with the log-loss of each query with that much added to the weight of feature j.
+func (z *weighing) try(j int, by int64) {
 	for k, i := range z.queries {
 		n, worst := 0, beyond
-		at, q := z.places[j][i-z.window:i], z.places[j][i]
+		first, end := z.known(i)
+		at, q := z.places[j][first:end], z.places[j][i]
 		for o := z.window - 1; o >= 0; o-- {
 			d := z.sum[k][o]
 			if by > 0 && d >= worst {
@@ -175,12 +216,12 @@ func (z *weighing) loss(j int, by int64) float64 {
 				}
 			}
 		}
-		opinion(z.near[:n], z.class[i-z.window:i], z.base, z.lifts)
+		opinion(z.near[:n], z.class[first:end], z.base, z.lifts)
+		z.losses[k] = 0
 		if y := z.class[i]; z.base[y] > 0 {
-			loss -= z.lifts[y] + math.Log(z.base[y])
+			z.losses[k] = -z.lifts[y] - math.Log(z.base[y])
 		}
 	}
-	return loss / float64(len(z.queries))
 }
 
 // prepareNewest computes the tables of the distance to the newest records.

@@ -55,7 +55,7 @@ propensity:
   residuals: off
   calibration: {knots: 26, half_life: 3001, prior: 23}
   monotone: {age: down}
-local: {theta: 0.25, neighbours: 9, prototypes: 1025, width: 0.07, observation: record, score: hit, redundancy: max,
+local: {theta: 0.25, neighbours: 9, prototypes: 1025, newest: 2049, width: 0.07, observation: record, score: hit, redundancy: max,
   divergence: to_reference, reference_sd: 0.06, observations: 65, half_life: 301}
 kernel: {mode: literal, widths: [0.3, 3], gamma1: 0.125, gamma2: 0.375, triples: 1501}
 fit: {records: 5001, warmup: 501, reservoir: {records: 65537, bytes: 65MiB}, gate: 0.0625, seed: 8}
@@ -95,7 +95,7 @@ func TestEveryKeyReachesItsOption(t *testing.T) {
 		{scorecard, propensity.Options{Cells: 16, Prior: 6, Step: .2, Follow: true, Alone: true,
 			HalfLives:   []model.HalfLife{{Records: 4}, {Duration: 36 * time.Hour}},
 			Calibration: propensity.Calibration{Knots: 26, HalfLife: 3001, Prior: 23}}},
-		{localOptions(c), local.Options{Theta: .25, Neighbours: 9, Prototypes: 1025, Width: .07,
+		{localOptions(c), local.Options{Theta: .25, Neighbours: 9, Prototypes: 1025, Newest: 2049, Width: .07,
 			Observation: local.PerRecord, Redundancy: local.Max, Divergence: local.ToReference, ReferenceSD: .06, Observations: 65,
 			HalfLife: model.HalfLife{Records: 301}}},
 		{s.Kernel(), kernel.Options{Mode: lp.Literal, Widths: []float64{.3, 3}, Gamma1: .125, Gamma2: .375, Triples: 1501}},
