@@ -55,8 +55,8 @@ propensity:
   residuals: off
   calibration: {knots: 26, half_life: 3001, prior: 23}
   monotone: {age: down}
-local: {theta: 0.25, neighbours: 9, prototypes: 1025, newest: 2049, width: 0.07, observation: record, score: hit, redundancy: max,
-  divergence: to_reference, reference_sd: 0.06, observations: 65, half_life: 301}
+local: {theta: 0.25, neighbours: 9, prototypes: 1025, newest: 2049, width: 0.07, observation: record, score: hit,
+  redundancy: max, divergence: to_reference, reference_sd: 0.06, observations: 65, half_life: 301}
 kernel: {mode: literal, widths: [0.3, 3], gamma1: 0.125, gamma2: 0.375, triples: 1501}
 fit: {records: 5001, warmup: 501, reservoir: {records: 65537, bytes: 65MiB}, gate: 0.0625, seed: 8}
 labels: {window: 3h, on_expiry: yes, late: ignore, max_bytes: 3MiB}
