@@ -121,6 +121,26 @@ func TestOrdersAreObeyed(t *testing.T) {
 		w.order(t, orders.Unpin, 0, false)
 		r.serve(t, fourth)
 
+		file := fromFiles(t, options().Spec)
+		if _, err := orders.Give(t.Context(), orders.Options{Client: w.Client, Name: w.Name, Topic: w.Topics.Model,
+			Fingerprint: file.Fingerprint, Verb: orders.Publish, Model: file, Who: "the test", Now: time.Now()}); err != nil {
+			t.Fatal(err)
+		}
+		r.serve(t, fourth+1) // fits are frozen
+		given, err := r.stage.models.Get(fourth + 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same := *given
+		if same.Version = file.Version; string(same.AppendBinary(nil)) != string(file.AppendBinary(nil)) {
+			t.Error("the published model is not the one of the file")
+		}
+		if r.await(t, "the offer stays", func(Status) bool { return !r.stage.models.Offered() }); r.stage.Status().Model !=
+			fourth+1 {
+			t.Errorf("model %d is published, want one model of the file", r.stage.Status().Model)
+		}
+		fourth++
+
 		w.order(t, orders.Freeze, 0, true)
 		w.caught(r)
 		r.await(t, "learning goes on", func(Status) bool {
