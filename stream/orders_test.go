@@ -202,3 +202,22 @@ func TestAStageWithoutLearningScores(t *testing.T) {
 		}
 	})
 }
+
+// TestNothingIsPublishedWithoutLabels: 10,000 records whose labels are null give neither a fit nor a verdict.
+func TestNothingIsPublishedWithoutLabels(t *testing.T) {
+	streamtest.Brokers(t, func(t *testing.T, addr string) {
+		w := newWorld(t, addr, 1)
+		o := w.options(w.Client)
+		r := w.run(o)
+		w.published(r, 1)
+		was := r.stage.Status()
+		fits := observed(t, o.Metrics.FitTime)
+		w.Produce(10_000, 200, false)
+		w.caught(r)
+		s := r.stage.Status()
+		if s.Model != was.Model || s.Verdict != nil || observed(t, o.Metrics.FitTime) != fits {
+			t.Errorf("model %d after %d, verdict %+v, %d fits", s.Model, was.Model, s.Verdict, observed(t, o.Metrics.FitTime))
+		}
+		r.end(t)
+	})
+}
