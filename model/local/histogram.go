@@ -163,6 +163,13 @@ func (g *histogram) clone() *histogram {
 
 // merge adds o, whose clock is the same.
 func (g *histogram) merge(o *histogram) {
+	// One that is empty has the base 0 of no record, which lies behind times before 1970.
+	switch {
+	case o.base > g.base && total(o.total) == 0:
+		return
+	case g.base > o.base && total(g.total) == 0:
+		g.base = o.base
+	}
 	if len(g.n) < len(o.n) {
 		g.n = append(g.n, make([]float64, len(o.n)-len(g.n))...)
 	}

@@ -52,8 +52,16 @@ func (f *Factory) Fit(ctx context.Context, ev *model.Evidence, previous []byte) 
 		return nil, err
 	}
 	x := &fitter{options: f.options, schema: f.schema, ev: ev, classes: len(f.schema.Classes)}
+	ofPart := func(b []byte) ([]feature, error) {
+		p, err := DecodePart(f.schema, b)
+		if err != nil {
+			return nil, err
+		}
+		x.pools = p.pools
+		return p.structure.features, nil
+	}
 	var err error
-	if x.before, err = model.Before(ev, previous, f.axesOfPart, f.axesOfState); err != nil {
+	if x.before, err = model.Before(ev, previous, ofPart, f.axesOfState); err != nil {
 		return nil, err
 	}
 	x.base = make([]float64, x.classes)
@@ -80,21 +88,15 @@ func (f *Factory) Fit(ctx context.Context, ev *model.Evidence, previous []byte) 
 			all[j].merge(shares[i].counts[j])
 		}
 	}
+	if x.pools, err = x.renew(x.pools, axes); err != nil {
+		return nil, err
+	}
 	s, err := x.build(ctx, axes, all)
 	if err != nil {
 		return nil, err
 	}
-	p := &Part{structure: s, shares: shares}
+	p := &Part{structure: s, shares: shares, pools: x.pools}
 	return p.appendBinary(nil), nil
-}
-
-// axesOfPart returns the features of a part.
-func (f *Factory) axesOfPart(b []byte) ([]feature, error) {
-	p, err := DecodePart(f.schema, b)
-	if err != nil {
-		return nil, err
-	}
-	return p.structure.features, nil
 }
 
 // axesOfState returns the features of a state; nil for a state without a structure.

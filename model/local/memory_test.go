@@ -23,7 +23,7 @@ func TestHalfLifeOfTime(t *testing.T) {
 	}{
 		{"seconds", 1.7e18, 1e9, 100 * time.Second, 1, 0},
 		{"late records", 1.7e18, 1e9, 100 * time.Second, 2, 250},
-		{"before 1970", -1e18, 3e15, 24 * time.Hour, 1, 0},
+		{"before 1970", -2e18, 3e15, 24 * time.Hour, 1, 0},
 		{"through 1970", -2e17, 1e15, 50 * time.Hour, 2, 3},
 		{"a gap of many half-lives", 1.7e18, 1e15, time.Second, 2, 0},
 	} {
@@ -46,6 +46,7 @@ func TestHalfLifeOfTime(t *testing.T) {
 		all := newHistogram(&a, 2)
 		for _, g := range parts {
 			all.merge(g)
+			all.merge(newHistogram(&a, 2)) // of a partition without a record
 		}
 		var want, squares [2]float64
 		cells := make([]float64, len(all.n))
@@ -65,15 +66,15 @@ func TestHalfLifeOfTime(t *testing.T) {
 		// A time of 1.7e18 ns is known to 256 ns, so its half-lives to 256 ns / half-life.
 		limit += (want[0] + want[1]) * 512 / float64(c.half)
 		for y := range 2 {
-			if got := all.total[y] / scale; math.Abs(got-want[y]) > limit {
+			if got := all.total[y] / scale; !(math.Abs(got-want[y]) <= limit) {
 				t.Errorf("%s: class %d weighs %v, want %v", c.name, y, got, want[y])
 			}
-			if got := all.squares[y] / scale / scale; math.Abs(got-squares[y]) > 9*limit {
+			if got := all.squares[y] / scale / scale; !(math.Abs(got-squares[y]) <= 9*limit) {
 				t.Errorf("%s: class %d has squares %v, want %v", c.name, y, got, squares[y])
 			}
 		}
 		for i, w := range cells {
-			if math.Abs(all.n[i]/scale-w) > limit {
+			if !(math.Abs(all.n[i]/scale-w) <= limit) {
 				t.Errorf("%s: cell %d is %v, want %v", c.name, i, all.n[i]/scale, w)
 			}
 		}

@@ -64,6 +64,9 @@ func (p *Part) Section(s *model.Schema, levels *model.Levels) *report.Local {
 			LogMarginalLikelihood: report.Number(x.LogLikelihood),
 			MeanBound:             report.Number(x.MeanBound), VarianceBound: report.Number(x.VarianceBound),
 		}
+		if p.pools != nil && p.pools.of[x.Feature] != nil {
+			c.Pool = len(p.pools.of[x.Feature].Observations())
+		}
 		if f.nominal {
 			// Levels have exact tables and no process.
 			nan := report.Number(math.NaN())
