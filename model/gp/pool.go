@@ -34,9 +34,9 @@ func order(a, b Dated) int {
 }
 
 // Pool keeps observations of one curve from fit to fit (METHOD.md 6), at most a given number of them: the first ones in
-// the order of clock (newest first), variance, place and value. It is a function of the multiset of its observations; the
-// order and the pieces in which they came do not matter. A variance doubles with each half-life. The zero value holds
-// nothing and takes nothing.
+// the order of clock (newest first), variance, place and value. It is a function of the multiset of its observations;
+// the order and the pieces in which they came do not matter. A variance doubles with each half-life. The zero value
+// holds nothing and takes nothing.
 type Pool struct {
 	half float64
 	most int

@@ -35,8 +35,8 @@ func fitPart(t *testing.T, o Options, s *model.Schema, ev *model.Evidence, previ
 	return p, b
 }
 
-// TestPoolsObserveEachRecordOnce: a second fit appends the scores of the records since the first, of any number
-// of partitions, and keeps those of the first bit by bit. A partition whose clock began anew is observed from its start.
+// TestPoolsObserveEachRecordOnce: a second fit appends the scores of the records since the first, of any number of
+// partitions, and keeps those of the first bit by bit. A partition whose clock began anew is observed from its start.
 func TestPoolsObserveEachRecordOnce(t *testing.T) {
 	s := modeltest.Schema()
 	l, ex := modeltest.Generate(s, 900, 7)

@@ -48,7 +48,7 @@ func (f *Factory) Summary(r *report.Report) []string {
 
 // Section is the part's section of a fit's report. Curves are given at equal steps of the observed range, and tables of
 // levels at each level, whose code is its place on the grid. Theta and the distance are the chosen ones under auto.
-// Useless is there for comparison with theta, and a HalfLife of 0 means that the counts never forget.
+// Useless is there for comparison with theta. Where HalfLife and HalfLifeSeconds are 0 the counts never forget.
 func (p *Part) Section(s *model.Schema, levels *model.Levels) *report.Local {
 	r := p.Report()
 	out := &report.Local{
