@@ -198,6 +198,21 @@ func (g *histogram) merge(o *histogram) {
 	}
 }
 
+// asOf returns the counts with a record of that many half-lives, or of the base where that is later, weighing 1, at the
+// base 0.
+func (g *histogram) asOf(halves float64) *histogram {
+	o := g.clone()
+	by := math.Exp2(min(0, g.base-halves))
+	for i := range o.n {
+		o.n[i] *= by
+	}
+	for y := range o.squares {
+		o.missing[y], o.total[y], o.squares[y] = o.missing[y]*by, o.total[y]*by, o.squares[y]*by*by
+	}
+	o.base = 0
+	return o
+}
+
 // recode renames the levels of a nominal histogram.
 func (g *histogram) recode(r model.Recode, f, classes int) {
 	if r == nil || r[f] == nil {

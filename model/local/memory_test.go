@@ -164,6 +164,39 @@ func TestCountsForgetByTime(t *testing.T) {
 	}
 }
 
+// TestPartitionsForgetByTheirOwnRecords: a partition of few records counts beside one of many as much as the records that
+// it remembers, whose number does not depend on how many it has forgotten.
+func TestPartitionsForgetByTheirOwnRecords(t *testing.T) {
+	s := &model.Schema{Features: []model.Feature{{Name: "f", Kind: model.Nominal, Levels: []string{"a", "b"}}},
+		Classes: []string{"no", "yes"}, Positive: 1}
+	var ex []model.Example
+	var of []int32
+	for p, n := range []int{400, 6000} {
+		for i := range n {
+			// In the small partition yes goes with "b", in the large one with "a".
+			y := int32(i % 2)
+			ex = append(ex, model.Example{Row: model.Row{float64((i + p) % 2)}, Class: y, Weight: 1, Clock: float64(i)})
+			of = append(of, int32(p))
+		}
+	}
+	f := New(Options{Theta: .2, Prototypes: 20, HalfLife: model.HalfLife{Records: 50}}, s)
+	ev := evidenceOf(s, model.NewLevels(s), ex, func(i int) int32 { return of[i] })
+	x := &fitter{options: f.options, schema: s, ev: ev, classes: 2}
+	axes := x.axes(t.Context())
+	shares, err := x.shares(axes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := x.merged(axes, shares)[0]
+	remembered := 1 / (1 - math.Exp2(-1./50)) // sum of 2^(-i/50)
+	if got := total(g.total); math.Abs(got-2*remembered) > .5 {
+		t.Errorf("the two partitions remember %v records, want %v", got, 2*remembered)
+	}
+	if share := g.n[1] / (g.n[0] + g.n[1]); math.Abs(share-.5) > .02 {
+		t.Errorf("%v of the records with a are yes, want a half", share)
+	}
+}
+
 // TestNoWildTimeMovesTheCounts: counts that a record of a wild time has moved are taken back when stream time begins,
 // and the next records count.
 func TestNoWildTimeMovesTheCounts(t *testing.T) {
