@@ -164,8 +164,8 @@ func TestCountsForgetByTime(t *testing.T) {
 	}
 }
 
-// TestPartitionsForgetByTheirOwnRecords: a partition of few records counts beside one of many as much as the records that
-// it remembers, whose number does not depend on how many it has forgotten.
+// TestPartitionsForgetByTheirOwnRecords: a partition of few records counts beside one of many as much as the records
+// that it remembers, whose number does not depend on how many it has forgotten.
 func TestPartitionsForgetByTheirOwnRecords(t *testing.T) {
 	s := &model.Schema{Features: []model.Feature{{Name: "f", Kind: model.Nominal, Levels: []string{"a", "b"}}},
 		Classes: []string{"no", "yes"}, Positive: 1}
