@@ -71,6 +71,12 @@ var bounds = []bound{
 		why: "less than one record remembers nothing; 0 never forgets"},
 	{path: "local.half_life", duration: true, low: second, high: century,
 		why: "a shorter one remembers nothing; 0 never forgets"},
+	{path: "local.pool.bytes", low: 64 * kib, high: 32 * mib, orZero: true,
+		why: "fewer hold no curve, and every model holds them; 0 keeps none"},
+	{path: "local.pool.half_life", low: 1, high: 1e12, orZero: true,
+		why: "less than one record remembers nothing; 0 never ages"},
+	{path: "local.pool.half_life", duration: true, low: second, high: century,
+		why: "a shorter one remembers nothing; 0 never ages"},
 	{path: "local.reference_sd", low: 0.001, high: 1, why: "scores lie between 0 and 1"},
 	{path: "local.observations", low: 4, high: 512, why: "a curve needs points, and a fit costs their cube"},
 

@@ -183,8 +183,8 @@ const (
 
 func (Redundancy) choices() []string { return []string{"mean", "max"} }
 
-// Divergence is the measure by which the curve of a feature, at the value of a record, is compared with that of a feature
-// that tells nothing. Neighbours are sought in the features of the largest one where Theta is above 0.
+// Divergence is the measure by which the curve of a feature, at the value of a record, is compared with a feature that
+// tells nothing. Neighbours are sought in the features of the largest one where Theta is above 0.
 type Divergence string
 
 const (

@@ -140,6 +140,19 @@ type Local struct {
 	// records of a partition, or a duration of stream time. Default 0: never forget. A short one has few records to learn
 	// from, so that fewer features tell beyond chance.
 	HalfLife HalfLife `yaml:"half_life"`
+	// Pool keeps observations of the Gaussian processes from fit to fit.
+	Pool Pool `yaml:"pool"`
+}
+
+// Pool keeps the observations of the Gaussian processes: each fit observes the scores of the records since the fit
+// before, and adds them to the aged ones. Without it each fit observes all counts.
+type Pool struct {
+	// Bytes bounds the observations of all features in the model, the newest being kept; one takes 40. Default 0: no
+	// observation is kept.
+	Bytes ByteSize `yaml:"bytes"`
+	// HalfLife is the time in which the variance of an observation doubles: labelled records of all partitions, or a
+	// duration of stream time. Default 0: they do not age.
+	HalfLife HalfLife `yaml:"half_life"`
 }
 
 // Kernel shapes the sparse mixture of one-feature kernels. `kernel: off` does without it.

@@ -34,6 +34,9 @@ func (d checker) warn(c *Config) []Warning {
 	if l := &c.Local; !l.Off && l.Divergence != DivergenceFrom && !l.Theta.Auto && l.Theta.Value == 0 {
 		add("local.divergence", "local.divergence has no effect where local.theta is 0: no feature is selected by it")
 	}
+	if p := &c.Local.Pool; !c.Local.Off && p.Bytes == 0 && !p.HalfLife.Forever() {
+		add("local.pool.half_life", "local.pool.half_life has no effect without local.pool.bytes: no observation is kept")
+	}
 	for _, text := range wide(c) {
 		add("record.features", text)
 	}

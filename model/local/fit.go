@@ -48,6 +48,8 @@ type fitter struct {
 	rows    []int // of the prototypes, in the evidence
 	around  []around
 	before  []feature // of the previous structure
+
+	pools *pools // nil where no observations are kept
 }
 
 // around is the kernel mass at every bin of a feature, its class counts, and the mean weight of a record of each class.
@@ -217,6 +219,12 @@ func (x *fitter) feature(ctx context.Context, at int, f *feature, critical float
 		single(f.mean)
 		single(f.variance)
 		return nil
+	}
+	if x.pools != nil && x.pools.of[at] != nil {
+		var err error
+		if obs, err = x.pooled(at, &f.axis); err != nil {
+			return err
+		}
 	}
 	f.minimum, f.maximum = math.Inf(1), math.Inf(-1)
 	for _, v := range column {

@@ -163,6 +163,13 @@ func (g *histogram) clone() *histogram {
 
 // merge adds o, whose clock is the same.
 func (g *histogram) merge(o *histogram) {
+	// One that is empty has the base 0 of no record, which lies behind times before 1970.
+	switch {
+	case o.base > g.base && total(o.total) == 0:
+		return
+	case g.base > o.base && total(g.total) == 0:
+		g.base = o.base
+	}
 	if len(g.n) < len(o.n) {
 		g.n = append(g.n, make([]float64, len(o.n)-len(g.n))...)
 	}
@@ -189,6 +196,21 @@ func (g *histogram) merge(o *histogram) {
 		g.total[y] += o.total[y] * from
 		g.squares[y] += o.squares[y] * from * from
 	}
+}
+
+// asOf returns the counts with a record of that many half-lives, or of the base where that is later, weighing 1, at the
+// base 0.
+func (g *histogram) asOf(halves float64) *histogram {
+	o := g.clone()
+	by := math.Exp2(min(0, g.base-halves))
+	for i := range o.n {
+		o.n[i] *= by
+	}
+	for y := range o.squares {
+		o.missing[y], o.total[y], o.squares[y] = o.missing[y]*by, o.total[y]*by, o.squares[y]*by*by
+	}
+	o.base = 0
+	return o
 }
 
 // recode renames the levels of a nominal histogram.

@@ -52,8 +52,16 @@ func (f *Factory) Fit(ctx context.Context, ev *model.Evidence, previous []byte) 
 		return nil, err
 	}
 	x := &fitter{options: f.options, schema: f.schema, ev: ev, classes: len(f.schema.Classes)}
+	ofPart := func(b []byte) ([]feature, error) {
+		p, err := DecodePart(f.schema, b)
+		if err != nil {
+			return nil, err
+		}
+		x.pools = p.pools
+		return p.structure.features, nil
+	}
 	var err error
-	if x.before, err = model.Before(ev, previous, f.axesOfPart, f.axesOfState); err != nil {
+	if x.before, err = model.Before(ev, previous, ofPart, f.axesOfState); err != nil {
 		return nil, err
 	}
 	x.base = make([]float64, x.classes)
@@ -73,28 +81,16 @@ func (f *Factory) Fit(ctx context.Context, ev *model.Evidence, previous []byte) 
 	if err != nil {
 		return nil, err
 	}
-	all := make([]*histogram, len(axes))
-	for j := range axes {
-		all[j] = newHistogram(&axes[j], x.classes)
-		for i := range shares {
-			all[j].merge(shares[i].counts[j])
-		}
+	all := x.merged(axes, shares)
+	if x.pools, err = x.renew(x.pools, axes); err != nil {
+		return nil, err
 	}
 	s, err := x.build(ctx, axes, all)
 	if err != nil {
 		return nil, err
 	}
-	p := &Part{structure: s, shares: shares}
+	p := &Part{structure: s, shares: shares, pools: x.pools}
 	return p.appendBinary(nil), nil
-}
-
-// axesOfPart returns the features of a part.
-func (f *Factory) axesOfPart(b []byte) ([]feature, error) {
-	p, err := DecodePart(f.schema, b)
-	if err != nil {
-		return nil, err
-	}
-	return p.structure.features, nil
 }
 
 // axesOfState returns the features of a state; nil for a state without a structure.
@@ -110,6 +106,28 @@ func (f *Factory) axesOfState(b []byte) ([]feature, error) {
 type share struct {
 	partition int32
 	counts    []*histogram
+}
+
+// merged adds the shares up by feature. Where counts forget by records, those of each partition are taken as of its own
+// newest record: one of few records has forgotten no more of them than another one.
+func (x *fitter) merged(axes []axis, shares []share) []*histogram {
+	half := newMemory(x.options.HalfLife)
+	last := map[int32]float64{}
+	for i, n := range x.ev.Partition {
+		last[n] = max(last[n], x.ev.Clock[i])
+	}
+	all := make([]*histogram, len(axes))
+	for j := range axes {
+		all[j] = newHistogram(&axes[j], x.classes)
+		for i := range shares {
+			g := shares[i].counts[j]
+			if half.half > 0 && !half.timed && !x.ev.Exchangeable {
+				g = g.asOf(last[shares[i].partition] / half.half)
+			}
+			all[j].merge(g)
+		}
+	}
+	return all
 }
 
 // shares collects the histograms of every partition, ascending.

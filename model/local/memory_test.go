@@ -23,7 +23,7 @@ func TestHalfLifeOfTime(t *testing.T) {
 	}{
 		{"seconds", 1.7e18, 1e9, 100 * time.Second, 1, 0},
 		{"late records", 1.7e18, 1e9, 100 * time.Second, 2, 250},
-		{"before 1970", -1e18, 3e15, 24 * time.Hour, 1, 0},
+		{"before 1970", -2e18, 3e15, 24 * time.Hour, 1, 0},
 		{"through 1970", -2e17, 1e15, 50 * time.Hour, 2, 3},
 		{"a gap of many half-lives", 1.7e18, 1e15, time.Second, 2, 0},
 	} {
@@ -46,6 +46,7 @@ func TestHalfLifeOfTime(t *testing.T) {
 		all := newHistogram(&a, 2)
 		for _, g := range parts {
 			all.merge(g)
+			all.merge(newHistogram(&a, 2)) // of a partition without a record
 		}
 		var want, squares [2]float64
 		cells := make([]float64, len(all.n))
@@ -65,15 +66,15 @@ func TestHalfLifeOfTime(t *testing.T) {
 		// A time of 1.7e18 ns is known to 256 ns, so its half-lives to 256 ns / half-life.
 		limit += (want[0] + want[1]) * 512 / float64(c.half)
 		for y := range 2 {
-			if got := all.total[y] / scale; math.Abs(got-want[y]) > limit {
+			if got := all.total[y] / scale; !(math.Abs(got-want[y]) <= limit) {
 				t.Errorf("%s: class %d weighs %v, want %v", c.name, y, got, want[y])
 			}
-			if got := all.squares[y] / scale / scale; math.Abs(got-squares[y]) > 9*limit {
+			if got := all.squares[y] / scale / scale; !(math.Abs(got-squares[y]) <= 9*limit) {
 				t.Errorf("%s: class %d has squares %v, want %v", c.name, y, got, squares[y])
 			}
 		}
 		for i, w := range cells {
-			if math.Abs(all.n[i]/scale-w) > limit {
+			if !(math.Abs(all.n[i]/scale-w) <= limit) {
 				t.Errorf("%s: cell %d is %v, want %v", c.name, i, all.n[i]/scale, w)
 			}
 		}
@@ -160,6 +161,39 @@ func TestCountsForgetByTime(t *testing.T) {
 		if got := weight(of(h, true), 0); got != want {
 			t.Errorf("half-life %+v: records of no order weigh %v, want %v", h, got, want)
 		}
+	}
+}
+
+// TestPartitionsForgetByTheirOwnRecords: a partition of few records counts beside one of many as much as the records
+// that it remembers, whose number does not depend on how many it has forgotten.
+func TestPartitionsForgetByTheirOwnRecords(t *testing.T) {
+	s := &model.Schema{Features: []model.Feature{{Name: "f", Kind: model.Nominal, Levels: []string{"a", "b"}}},
+		Classes: []string{"no", "yes"}, Positive: 1}
+	var ex []model.Example
+	var of []int32
+	for p, n := range []int{400, 6000} {
+		for i := range n {
+			// In the small partition yes goes with "b", in the large one with "a".
+			y := int32(i % 2)
+			ex = append(ex, model.Example{Row: model.Row{float64((i + p) % 2)}, Class: y, Weight: 1, Clock: float64(i)})
+			of = append(of, int32(p))
+		}
+	}
+	f := New(Options{Theta: .2, Prototypes: 20, HalfLife: model.HalfLife{Records: 50}}, s)
+	ev := evidenceOf(s, model.NewLevels(s), ex, func(i int) int32 { return of[i] })
+	x := &fitter{options: f.options, schema: s, ev: ev, classes: 2}
+	axes := x.axes(t.Context())
+	shares, err := x.shares(axes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := x.merged(axes, shares)[0]
+	remembered := 1 / (1 - math.Exp2(-1./50)) // sum of 2^(-i/50)
+	if got := total(g.total); math.Abs(got-2*remembered) > .5 {
+		t.Errorf("the two partitions remember %v records, want %v", got, 2*remembered)
+	}
+	if share := g.n[1] / (g.n[0] + g.n[1]); math.Abs(share-.5) > .02 {
+		t.Errorf("%v of the records with a are yes, want a half", share)
 	}
 }
 

@@ -29,6 +29,7 @@ const (
 type Part struct {
 	structure *structure
 	shares    []share
+	pools     *pools // nil where no observations are kept
 }
 
 // CurveReport describes the curve or the level table of one feature.
@@ -72,6 +73,9 @@ func (p *Part) Report() Report {
 }
 
 func (p *Part) appendBinary(b []byte) []byte {
+	if p.pools != nil {
+		b = p.pools.appendBinary(b)
+	}
 	b = wire.AppendUvarint(b, p.structure.format())
 	b = p.structure.appendBinary(b)
 	b = wire.AppendUvarint(b, uint64(len(p.shares)))
@@ -88,11 +92,16 @@ func (p *Part) appendBinary(b []byte) []byte {
 // DecodePart reads a part that Fit returned for the schema.
 func DecodePart(s *model.Schema, b []byte) (*Part, error) {
 	r := wire.NewReader(b)
+	p := &Part{}
 	format := r.Uvarint()
+	if format == poolsFormat {
+		p.pools = decodePools(r, s)
+		format = r.Uvarint()
+	}
 	if r.Err() == nil && (format < 1 || format > partFormat) {
 		return nil, fmt.Errorf("format %d, this build reads %d and before", format, partFormat)
 	}
-	p := &Part{structure: decodeStructure(r, s, format)}
+	p.structure = decodeStructure(r, s, format)
 	for n := r.Int(maxPartitions); n > 0 && r.Err() == nil; n-- {
 		v := r.Varint()
 		if int64(int32(v)) != v || len(p.shares) > 0 && int32(v) <= p.shares[len(p.shares)-1].partition {

@@ -20,6 +20,8 @@ type noisy struct {
 	schema *model.Schema
 	batch  *model.Batch
 	noise  int // index of the first such column
+
+	options local.Options
 }
 
 func readNoisy(t *testing.T, positive string, from int, drop []string, paths ...string) *noisy {
@@ -34,7 +36,8 @@ func readNoisy(t *testing.T, positive string, from int, drop []string, paths ...
 	}
 	head := lines[0]
 	lines = lines[1+from:]
-	x := &noisy{schema: &model.Schema{Positive: 1}, batch: &model.Batch{N: len(lines)}}
+	x := &noisy{schema: &model.Schema{Positive: 1}, batch: &model.Batch{N: len(lines)},
+		options: local.Options{Theta: local.Auto, Score: local.Balanced}}
 	class := slices.Index(head, "class")
 	for _, l := range lines {
 		if c := l[class]; c != positive && !slices.Contains(x.schema.Classes, c) {
@@ -135,8 +138,7 @@ func (s *shares) add(features []int32) {
 func (x *noisy) published(t *testing.T, stream bool, only func(i int) bool) (all, some shares) {
 	t.Helper()
 	s := x.schema
-	o := local.Options{Theta: local.Auto, Score: local.Balanced}
-	spec := &model.Spec{Schema: s, Components: []model.Factory{local.New(o, s)}, Scorecard: evaluate.Alone(s),
+	spec := &model.Spec{Schema: s, Components: []model.Factory{local.New(x.options, s)}, Scorecard: evaluate.Alone(s),
 		Options: model.Options{Warmup: 500, TailBytes: 32 << 20, ReservoirRecords: 65536, ReservoirBytes: 64 << 20, Seed: 1,
 			Gate: 1}}
 	all.of, some.of = make([]float64, len(s.Features)), make([]float64, len(s.Features))
@@ -257,6 +259,26 @@ func TestNoiseIsNotPublished(t *testing.T) {
 		t.Skip("SKIPPED under -short: long computation")
 	}
 	readNoisy(t, "M", 0, []string{"fold"}, "testdata/wdbc.csv.gz").check(t, "wdbc", 10, nil)
+}
+
+// TestNoiseIsNotPublishedUnderAnySetting: a short memory, which tries few records at a time, pools, and the other
+// measures of relevance publish no noise either, and still publish columns that tell.
+func TestNoiseIsNotPublishedUnderAnySetting(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED under -short: long computation")
+	}
+	x := readNoisy(t, "M", 0, []string{"fold"}, "testdata/wdbc.csv.gz")
+	for name, change := range map[string]func(o *local.Options){
+		"a half-life of 100 records": func(o *local.Options) { o.HalfLife.Records = 100 },
+		"a half-life by time":        func(o *local.Options) { o.HalfLife.Duration = 100 }, // a record comes each nanosecond
+		"pools":                      func(o *local.Options) { o.Pool.Bytes, o.Pool.HalfLife.Records = 1<<20, 200 },
+		"to the reference":           func(o *local.Options) { o.Divergence = local.ToReference },
+		"the lower bound":            func(o *local.Options) { o.Divergence = local.LowerBound },
+	} {
+		y := *x
+		change(&y.options)
+		y.check(t, "wdbc, "+name, 5, nil)
+	}
 }
 
 // TestWhatTellsIsPublished compares the subspaces of four streams with columns of noise. On bank it also takes the

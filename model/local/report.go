@@ -48,7 +48,7 @@ func (f *Factory) Summary(r *report.Report) []string {
 
 // Section is the part's section of a fit's report. Curves are given at equal steps of the observed range, and tables of
 // levels at each level, whose code is its place on the grid. Theta and the distance are the chosen ones under auto.
-// Useless is there for comparison with theta, and a HalfLife of 0 means that the counts never forget.
+// Useless is there for comparison with theta. Where HalfLife and HalfLifeSeconds are 0 the counts never forget.
 func (p *Part) Section(s *model.Schema, levels *model.Levels) *report.Local {
 	r := p.Report()
 	out := &report.Local{
@@ -63,6 +63,9 @@ func (p *Part) Section(s *model.Schema, levels *model.Levels) *report.Local {
 			LengthScale: report.Number(x.Length), SignalSD: report.Number(x.Signal), NoiseSD: report.Number(x.Noise),
 			LogMarginalLikelihood: report.Number(x.LogLikelihood),
 			MeanBound:             report.Number(x.MeanBound), VarianceBound: report.Number(x.VarianceBound),
+		}
+		if p.pools != nil && p.pools.of[x.Feature] != nil {
+			c.Pool = len(p.pools.of[x.Feature].Observations())
 		}
 		if f.nominal {
 			// Levels have exact tables and no process.

@@ -33,6 +33,8 @@ type Options struct {
 	Observations int
 	// HalfLife of the class histograms in labelled records of a partition, or in stream time; zero = never forget.
 	HalfLife model.HalfLife
+	// Pool keeps observations from fit to fit.
+	Pool Pool
 	// ReferenceSD is the deviation of F_ref, whose mean is 0; 0 = 0.05.
 	ReferenceSD float64
 }

@@ -173,11 +173,13 @@ type Trial struct {
 
 // Curve is the Gaussian process of one feature.
 type Curve struct {
-	Feature               string `json:"feature"`
-	LengthScale           Number `json:"length_scale"`
-	SignalSD              Number `json:"signal_sd"`
-	NoiseSD               Number `json:"noise_sd"`
-	Observations          int    `json:"observations"`
+	Feature      string `json:"feature"`
+	LengthScale  Number `json:"length_scale"`
+	SignalSD     Number `json:"signal_sd"`
+	NoiseSD      Number `json:"noise_sd"`
+	Observations int    `json:"observations"`
+	// Pool is the number of observations that are kept for later fits; absent where none is.
+	Pool                  int    `json:"pool,omitempty"`
 	LogMarginalLikelihood Number `json:"log_marginal_likelihood"`
 	// Proved bounds of the error of the tabulated mean and variance.
 	MeanBound     Number `json:"mean_bound"`

@@ -124,7 +124,8 @@ func localOptions(c *config.Config) local.Options {
 	o := local.Options{
 		Theta: l.Theta.Value, Neighbours: l.Neighbours, Prototypes: l.Prototypes, Newest: l.Newest,
 		Width: l.Width, Observations: l.Observations, ReferenceSD: l.ReferenceSD,
-		HalfLife: model.HalfLife{Records: l.HalfLife.Records, Duration: l.HalfLife.Duration},
+		Pool:     local.Pool{Bytes: int(l.Pool.Bytes), HalfLife: model.HalfLife(l.Pool.HalfLife)},
+		HalfLife: model.HalfLife(l.HalfLife),
 	}
 	if l.Theta.Auto {
 		o.Theta = local.Auto

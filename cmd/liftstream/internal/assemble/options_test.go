@@ -56,7 +56,8 @@ propensity:
   calibration: {knots: 26, half_life: 3001, prior: 23}
   monotone: {age: down}
 local: {theta: 0.25, neighbours: 9, prototypes: 1025, newest: 2049, width: 0.07, observation: record, score: hit,
-  redundancy: max, divergence: to_reference, reference_sd: 0.06, observations: 65, half_life: 301}
+  redundancy: max, divergence: to_reference, reference_sd: 0.06, observations: 65, half_life: 301,
+  pool: {bytes: 2MiB, half_life: 5h}}
 kernel: {mode: literal, widths: [0.3, 3], gamma1: 0.125, gamma2: 0.375, triples: 1501}
 fit: {records: 5001, warmup: 501, reservoir: {records: 65537, bytes: 65MiB}, gate: 0.0625, seed: 8}
 labels: {window: 3h, on_expiry: yes, late: ignore, max_bytes: 3MiB}
@@ -96,8 +97,9 @@ func TestEveryKeyReachesItsOption(t *testing.T) {
 			HalfLives:   []model.HalfLife{{Records: 4}, {Duration: 36 * time.Hour}},
 			Calibration: propensity.Calibration{Knots: 26, HalfLife: 3001, Prior: 23}}},
 		{localOptions(c), local.Options{Theta: .25, Neighbours: 9, Prototypes: 1025, Newest: 2049, Width: .07,
-			Observation: local.PerRecord, Redundancy: local.Max, Divergence: local.ToReference, ReferenceSD: .06, Observations: 65,
-			HalfLife: model.HalfLife{Records: 301}}},
+			Observation: local.PerRecord, Redundancy: local.Max, Divergence: local.ToReference, ReferenceSD: .06,
+			Observations: 65, HalfLife: model.HalfLife{Records: 301},
+			Pool: local.Pool{Bytes: 2 << 20, HalfLife: model.HalfLife{Duration: 5 * time.Hour}}}},
 		{s.Kernel(), kernel.Options{Mode: lp.Literal, Widths: []float64{.3, 3}, Gamma1: .125, Gamma2: .375, Triples: 1501}},
 		{schema, &model.Schema{Classes: []string{"no", "later", "yes"}, Positive: 1, Features: []model.Feature{
 			{Name: "age", Monotone: model.Down}, {Name: "plan", Kind: model.Ordinal, Levels: []string{"basic", "plus"}},
@@ -117,7 +119,8 @@ func TestEveryKeyReachesItsOption(t *testing.T) {
 // TestTheSecondOfTwoChoices is taken where a key has three.
 func TestTheSecondOfTwoChoices(t *testing.T) {
 	s := stage(t, strings.NewReplacer("literal", "ridge", "exhaustive", "beam", "rank: validated", "rank: lower",
-		"features: all", "features: selected", "age: down", "age: up", "hit", "balanced", "to_reference", "lower_bound").Replace(other))
+		"features: all", "features: selected", "age: down", "age: up", "hit", "balanced",
+		"to_reference", "lower_bound").Replace(other))
 	l := liftOptions(s.Config, s.Codec.Schema)
 	if s.Kernel().Mode != lp.Ridge || l.Sets.Search != lift.Beam || l.Profiles.Rank != lift.ByLower ||
 		s.Codec.Features != codec.FeaturesSelected || s.Codec.Schema.Features[0].Monotone != model.Up ||
