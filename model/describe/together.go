@@ -206,7 +206,7 @@ func (d *Description) removeFarBetter(s *sample, features []measured, h []float6
 	for k, f := range features {
 		switch {
 		case !(f.col.alone() > LeakAUC):
-		case k < leaks && f.score.between(len(h)):
+		case k < leaks && f.score.between(len(h), f.col.AUC):
 			f.col.Why = f.col.ranks() + ", one class between records of the other: it stays in, as a bound of a rule"
 		case k < leaks:
 			if with := s.tied(&f, features, h); with != "" {
