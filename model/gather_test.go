@@ -214,3 +214,25 @@ func TestAModelCarriesAWindowOfScores(t *testing.T) {
 		t.Errorf("%v of %d scores lie below, want .6", r, q.of(1).n)
 	}
 }
+
+// TestGatherTellsHowLateLabelsCome: Lag is the mean over the records of all tails, the older records of reservoirs left
+// out.
+func TestGatherTellsHowLateLabelsCome(t *testing.T) {
+	spec, states, sum, n := gatherSpec(3), Held{}, 0., 0.
+	for self, count := range map[int32]int{0: 5000, 2: 700} {
+		p := learnt(spec, self, count)
+		for i := range p.sample.tail.lag {
+			p.sample.tail.lag[i] = int32(i%7) + 10*self
+			sum += float64(p.sample.tail.lag[i])
+			n++
+		}
+		states[self] = sampleSections(p)
+	}
+	ev, _, err := gather(spec, &states, NewLevels(spec.Schema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := ev.Lag - sum/n; d > 1e-9 || d < -1e-9 || sum == 0 {
+		t.Errorf("a lag of %v, want %v", ev.Lag, sum/n)
+	}
+}

@@ -1,12 +1,14 @@
 package stream
 
 import (
+	"context"
 	"errors"
 
 	"go.uber.org/zap"
 
 	"liftstream/model"
 	"liftstream/stream/state"
+	"liftstream/stream/txn"
 )
 
 // takeModel swaps in the version that is to serve, unless it serves already or was refused before: the newest one, or
@@ -95,4 +97,43 @@ func rest(t *trainer, first bool) error {
 		t.s.o.Metrics.Fits.WithLabelValues("dropped").Inc()
 	}
 	return errNotYet
+}
+
+// publishOffer publishes the model that a person has offered, or drops one that cannot serve. Neither the gate nor a
+// freeze holds it up; it serves at once, unless another version is pinned.
+func publishOffer(ctx context.Context, t *trainer) error {
+	s := t.s
+	if err := needStates(ctx, t); err != nil {
+		return err
+	}
+	m, err := s.models.Offer()
+	if err != nil {
+		s.o.Log.Warn("an offered model is not published", zap.Error(err))
+		if err := t.producer.Commit(ctx, txn.Transaction{Records: state.Taken(s.models, 0, s.o.Now())}); err != nil {
+			t.producer = nil
+			return err
+		}
+		return s.models.Reach(ctx)
+	}
+	offered := *m
+	if offered.Version, err = t.nextVersion(); err != nil {
+		return err
+	}
+	if err := t.publish(ctx, &offered, nil, state.Taken(s.models, offered.Version, s.o.Now())...); err != nil {
+		return err
+	}
+	o := s.models.Order()
+	s.o.Log.Info("model published, as ordered", zap.Int64("model", offered.Version), zap.String("order", o.Verb),
+		zap.Time("given", o.Time), zap.String("client", o.Client), zap.String("why", o.Why))
+	return s.models.Reach(ctx)
+}
+
+// needStates reads the partitions of the state topic on, which say which versions a restart needs.
+func needStates(ctx context.Context, t *trainer) error {
+	for p, l := range t.logs {
+		if err := t.follow(ctx, p, l); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -121,6 +121,26 @@ func TestOrdersAreObeyed(t *testing.T) {
 		w.order(t, orders.Unpin, 0, false)
 		r.serve(t, fourth)
 
+		file := fromFiles(t, options().Spec)
+		if _, err := orders.Give(t.Context(), orders.Options{Client: w.Client, Name: w.Name, Topic: w.Topics.Model,
+			Fingerprint: file.Fingerprint, Verb: orders.Publish, Model: file, Who: "the test", Now: time.Now()}); err != nil {
+			t.Fatal(err)
+		}
+		r.serve(t, fourth+1) // fits are frozen
+		given, err := r.stage.models.Get(fourth + 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same := *given
+		if same.Version = file.Version; string(same.AppendBinary(nil)) != string(file.AppendBinary(nil)) {
+			t.Error("the published model is not the one of the file")
+		}
+		if r.await(t, "the offer stays", func(Status) bool { return !r.stage.models.Offered() }); r.stage.Status().Model !=
+			fourth+1 {
+			t.Errorf("model %d is published, want one model of the file", r.stage.Status().Model)
+		}
+		fourth++
+
 		w.order(t, orders.Freeze, 0, true)
 		w.caught(r)
 		r.await(t, "learning goes on", func(Status) bool {
@@ -180,5 +200,24 @@ func TestAStageWithoutLearningScores(t *testing.T) {
 		if err != nil || len(found[0].Problems) > 0 || found[0].Start != "the beginning" {
 			t.Errorf("verify: %v %+v", err, found)
 		}
+	})
+}
+
+// TestNothingIsPublishedWithoutLabels: 10,000 records whose labels are null give neither a fit nor a verdict.
+func TestNothingIsPublishedWithoutLabels(t *testing.T) {
+	streamtest.Brokers(t, func(t *testing.T, addr string) {
+		w := newWorld(t, addr, 1)
+		o := w.options(w.Client)
+		r := w.run(o)
+		w.published(r, 1)
+		was := r.stage.Status()
+		fits := observed(t, o.Metrics.FitTime)
+		w.Produce(10_000, 200, false)
+		w.caught(r)
+		s := r.stage.Status()
+		if s.Model != was.Model || s.Verdict != nil || observed(t, o.Metrics.FitTime) != fits {
+			t.Errorf("model %d after %d, verdict %+v, %d fits", s.Model, was.Model, s.Verdict, observed(t, o.Metrics.FitTime))
+		}
+		r.end(t)
 	})
 }

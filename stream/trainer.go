@@ -110,6 +110,9 @@ func (t *trainer) step(ctx context.Context) error {
 		}
 		t.producer = p
 	}
+	if t.s.models.Offered() {
+		return publishOffer(ctx, t)
+	}
 	if newest, _ := t.s.models.Head(); newest == 0 && o.Initial != nil {
 		return t.publishInitial(ctx)
 	}
@@ -395,10 +398,10 @@ func (t *trainer) remarks(m *model.Model, log *zap.Logger) *zap.Logger {
 	return log
 }
 
-// publish writes a model, a verdict, or both in one transaction.
-func (t *trainer) publish(ctx context.Context, m *model.Model, v *state.GateVerdict) error {
+// publish writes a model, a verdict, or both, and other records, in one transaction.
+func (t *trainer) publish(ctx context.Context, m *model.Model, v *state.GateVerdict, also ...txn.Record) error {
 	o := &t.s.o
-	var records []txn.Record
+	records := also
 	if v != nil {
 		records = append(records, t.s.models.Pronounce(v, o.Now(), t.s.format()))
 	}
@@ -438,10 +441,8 @@ func (t *trainer) publish(ctx context.Context, m *model.Model, v *state.GateVerd
 
 // publishInitial publishes Options.Initial, as version 1 unless states have had other models.
 func (t *trainer) publishInitial(ctx context.Context) (err error) {
-	for p, l := range t.logs {
-		if err := t.follow(ctx, p, l); err != nil {
-			return err
-		}
+	if err := needStates(ctx, t); err != nil {
+		return err
 	}
 	m := *t.s.o.Initial
 	if m.Version, err = t.nextVersion(); err != nil {

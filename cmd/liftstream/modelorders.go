@@ -10,8 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"liftstream/cmd/liftstream/internal/assemble"
 	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/cmd/liftstream/internal/cluster"
+	"liftstream/config"
+	"liftstream/model"
 	"liftstream/stream/orders"
 	"liftstream/stream/state"
 )
@@ -38,7 +41,7 @@ func orderCommand(a *cli.App, verb orders.Verb, c cli.Command) *cobra.Command {
 
 func (o *ordering) run(ctx context.Context, a *cli.App, args []string) error {
 	var version int64
-	if len(args) > 0 {
+	if len(args) > 0 && o.verb != orders.Publish {
 		var err error
 		if version, err = versionNumber(args[0]); err != nil {
 			return err
@@ -51,14 +54,20 @@ func (o *ordering) run(ctx context.Context, a *cli.App, args []string) error {
 	if err != nil {
 		return err
 	}
+	var m *model.Model
+	if o.verb == orders.Publish {
+		if m, err = fileModel(c, args[0]); err != nil {
+			return err
+		}
+	}
 	k, err := cluster.Connect(ctx, c)
 	if err != nil {
 		return err
 	}
 	defer k.Close()
 	given, err := orders.Give(ctx, orders.Options{Client: k.Client, Name: c.Name, Topic: c.Topics.Model,
-		Fingerprint: c.Fingerprint(), Verb: o.verb, Version: version, Learning: o.learning, Who: whoami(), Why: o.why,
-		Now: time.Now()})
+		Fingerprint: c.Fingerprint(), Verb: o.verb, Version: version, Learning: o.learning, Model: m, Who: whoami(),
+		Why: o.why, Now: time.Now()})
 	var refused *orders.RefusedError
 	if errors.As(err, &refused) {
 		return fmt.Errorf("%w; 'liftstream model list -c %s' shows the models and the orders", err, o.config)
@@ -70,6 +79,22 @@ func (o *ordering) run(ctx context.Context, a *cli.App, args []string) error {
 	return err
 }
 
+// fileModel reads a model file that the stage of a configuration can serve.
+func fileModel(c *config.Config, path string) (*model.Model, error) {
+	st, err := assemble.New(c)
+	if err != nil {
+		return nil, err
+	}
+	m, err := assemble.ReadModel(path, st.Spec.Schema)
+	if err != nil {
+		return nil, err
+	}
+	if err := model.NewPartition(st.Spec, 0).Swap(m); err != nil {
+		return nil, assemble.Foreign(path, err)
+	}
+	return m, nil
+}
+
 // effect tells the effect of an order.
 func effect(verb orders.Verb, o *state.Order) string {
 	switch verb {
@@ -79,6 +104,11 @@ func effect(verb orders.Verb, o *state.Order) string {
 		return fmt.Sprintf("model %d serves, the newest one, until the next one is accepted", o.Serve)
 	case orders.Rollback:
 		return fmt.Sprintf("model %d serves as it was published, until the next one is accepted", o.Serve)
+	case orders.Publish:
+		if o.Serve > 0 && o.Until == 0 {
+			return fmt.Sprintf("the stage publishes the model as its next version; model %d is pinned and serves on", o.Serve)
+		}
+		return "the stage publishes the model as its next version, which serves until another one is accepted"
 	case orders.Freeze:
 		if o.Still {
 			return "no model is fitted and no record learnt until 'liftstream model unfreeze'"
@@ -130,15 +160,26 @@ was published.` + obeyed,
 The version before the serving one, or the named one, serves byte for byte as it was published: the counts that the
 partitions have learnt since are forgotten. It learns on, and the next model that the gate accepts replaces it. The next
 fit sees the newest records, also those for which you go back: say 'model freeze' first where they are bad.` + obeyed,
-			Example: `liftstream model rollback -c cmd/liftstream/examples/live.yaml --why "labels were inverted since noon"`,
+			Example: `liftstream model rollback -c cmd/liftstream/examples/live.yaml --why "inverted labels since noon"`,
 			Args:    cli.Needs(0, 1, ""),
+		}),
+		orderCommand(a, orders.Publish, cli.Command{
+			Use: "publish -c FILE MODEL [--why TEXT]",
+			About: `Have a model file serve
+The stage publishes the file, such as 'fit --model' or 'model export' writes it, as its next version without asking the
+gate. It serves as it is, unless another version is pinned, and learns on; the next model that the gate accepts replaces
+it. It must be fitted under the same configuration. Where the stage does not run, it publishes the model at its start.
+'model freeze' does not hold it up.` + obeyed,
+			Example: `liftstream model publish -c cmd/liftstream/examples/live.yaml live.model`,
+			Args:    cli.Needs(1, 1, "a model file"),
 		}),
 		orderCommand(a, orders.Freeze, cli.Command{
 			Use: "freeze -c FILE [--learning] [--why TEXT]",
 			About: `Fit no more models
 The serving model stays and goes on to count labelled records; a fitted model that waits for its verdict is dropped.
 With --learning nothing is learnt either: records are scored by the counts as they are, their labels are passed over,
-and a label that comes later is counted as learning_off. The key learning: off of the configuration does the same.` + obeyed,
+and a label that comes later is counted as learning_off. The key learning: off of the configuration does the
+same.` + obeyed,
 			Example: `liftstream model freeze -c cmd/liftstream/examples/live.yaml --learning`,
 			Args:    cli.Needs(0, 0, ""),
 		}),

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -62,14 +63,26 @@ func TestOrdersFromTheCommandLine(t *testing.T) {
 		if r := w.must(order("unpin")...); !strings.Contains(r.out, "the newest one") {
 			t.Errorf("says %q", r.out)
 		}
+		file := filepath.Join(t.TempDir(), "given.model")
+		w.must("fit", "-c", w.file, w.data, "--model", file)
+		if r := w.must(order("publish", file, "--why", "from a file")...); !strings.Contains(r.out, "its next version") {
+			t.Errorf("says %q", r.out)
+		}
+		eventually(t, "the model of the file", func() bool {
+			log := run.err.String()
+			return strings.Contains(log, "model published, as ordered") && strings.Contains(log, "another model serves")
+		})
 		run.stop(t)
+		if text := refusal(t, cli.StatusInput, order("publish", w.data)...); !strings.Contains(text, "not a liftstream") {
+			t.Errorf("no model file: %s", text)
+		}
 		w.must("verify", "-c", w.file)
 	})
 }
 
 func TestMisuseOfOrders(t *testing.T) {
-	for _, args := range []string{"pin", "pin x", "pin 0", "pin newest", "pin 1 2", "unpin 1", "rollback x", "rollback 1 2",
-		"freeze 1", "unfreeze 1", "unfreeze --learning"} {
+	for _, args := range []string{"pin", "pin x", "pin 0", "pin newest", "pin 1 2", "unpin 1", "rollback x",
+		"rollback 1 2", "freeze 1", "publish", "unfreeze 1", "unfreeze --learning"} {
 		words := strings.Fields(args)
 		refusal(t, cli.StatusUsage, append([]string{"model", words[0], "-c", "none.yaml"}, words[1:]...)...)
 	}

@@ -21,12 +21,12 @@ import (
 func modelCommand(a *cli.App) *cobra.Command {
 	c := a.Command(cli.Command{
 		Group: cli.GroupLive,
-		Use:   "model list|show|diff|export|pin|unpin|rollback|freeze|unfreeze -c FILE",
+		Use:   "model list|show|diff|export|publish|pin|unpin|rollback|freeze|unfreeze -c FILE",
 		About: `Look at the models of a stage, and say which one serves
 'list' lists the published models and the refused ones with the figures of the gate, 'show' prints one in full, 'diff'
 compares two, and 'export' writes one to a file that 'score' reads. A model is named by its version; 'newest' is the
-newest one. 'pin' has a version serve whatever is published, 'rollback' an earlier one until another is accepted, and
-'freeze' ends fits or all learning; 'unpin' and 'unfreeze' undo them.`,
+newest one. 'publish' has a file serve, 'pin' a version whatever is published, 'rollback' an earlier one until another
+is accepted, and 'freeze' ends fits or all learning; 'unpin' and 'unfreeze' undo them.`,
 		Example: `liftstream model list -c cmd/liftstream/examples/live.yaml`,
 		Args:    cli.NoCommand,
 		Run: func(context.Context, []string) error {
@@ -66,8 +66,8 @@ func modelListCommand(a *cli.App) *cobra.Command {
 Lists the versions that the model topic keeps, the newest 20 and those that a state may need again, and the last
 refused models, which have no version. log-loss is that of the new model, serving that of the model which served, both
 on labelled records that neither had learnt; a model that was compared with nothing has no figures. The last column
-says which version serves. Below are the last orders of people: pin, unpin, rollback, freeze and unfreeze. json has all
-figures.`,
+says which version serves. Below are the last orders of people: publish, pin, unpin, rollback, freeze and unfreeze.
+json has all figures.`,
 		Example: `liftstream model list -c cmd/liftstream/examples/live.yaml`,
 		Args:    cli.Needs(0, 0, ""),
 		Run: func(ctx context.Context, _ []string) error {

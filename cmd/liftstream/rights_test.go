@@ -192,7 +192,7 @@ func TestRightsThatAreListedAreEnoughAndEachIsNamed(t *testing.T) {
 	}
 }
 
-// TestRightsOfDeadAndResumeAreEnough runs the commands with the rights of their sections alone.
+// TestRightsOfDeadAndResumeAreEnough runs these commands, and those of model, with the rights of their sections alone.
 func TestRightsOfDeadAndResumeAreEnough(t *testing.T) {
 	plain, secured, ca := os.Getenv("LIFTSTREAM_KAFKA"), os.Getenv("LIFTSTREAM_KAFKA_SASL"),
 		os.Getenv("LIFTSTREAM_KAFKA_CA")
@@ -222,7 +222,7 @@ func TestRightsOfDeadAndResumeAreEnough(t *testing.T) {
 		t.Fatal(err)
 	}
 	listed := w.must("topics", "describe", "-c", file, "--acls").out
-	dead, resume := rightsOf(t, listed, "dead"), rightsOf(t, listed, "resume")
+	dead, resume, models := rightsOf(t, listed, "dead"), rightsOf(t, listed, "resume"), rightsOf(t, listed, "model")
 	w.grant(user, dead)
 	if out := w.must("dead", "list", "-c", file).out; !strings.Contains(out, "waits") {
 		t.Errorf("list\n%s", out)
@@ -237,6 +237,14 @@ func TestRightsOfDeadAndResumeAreEnough(t *testing.T) {
 	w.grant(user, resume)
 	w.must("resume", "-c", file, "--all")
 	for _, r := range resume {
+		w.revoke(user, r)
+	}
+	w.grant(user, models)
+	w.must("model", "freeze", "-c", file)
+	if out := w.must("model", "list", "-c", file).out; !strings.Contains(out, "freeze") {
+		t.Errorf("listed\n%s", out)
+	}
+	for _, r := range models {
 		w.revoke(user, r)
 	}
 	if r := command(t, "dead", "replay", "-c", file); r.status != cli.StatusInput {

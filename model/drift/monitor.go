@@ -18,15 +18,16 @@ const (
 type Column struct {
 	Name string
 	Kind Kind
-	// OfModel columns, such as a propensity or a loss, change with the model: after Refit they wait for records of the
-	// new one. The others are compared with the records before the fit.
+	// OfModel columns, such as a propensity or a loss, change with the model, at a fit and slowly while it learns. They
+	// are compared with the Reference records just before the window, and only with those since the last Refit: an abrupt
+	// change gives alarm, a slow one does not. The others are compared with the records before the fit.
 	OfModel bool
 }
 
 // MonitorOptions say how a Monitor works; DefaultMonitor returns the usual ones.
 type MonitorOptions struct {
 	Reference int // records that are compared with, at least 1
-	Window    int // newest records that are compared, a multiple of Step
+	Window    int // newest records that are compared, a multiple of Step and at most Reference
 	Step      int // records between comparisons, at least 1
 	// FalseAlarms is the expected number of alarms in 100,000 records that are drawn alike and one by one, of all
 	// columns together, between 0 and 1. It is shared out evenly over all comparisons.
@@ -57,8 +58,9 @@ type Alarm struct {
 
 // Monitor compares the newest records of a stream with those of the last fit, column by column: the shares of missing
 // values, and the distribution of the others in bins, of a number by the deciles of the reference, of levels those
-// frequent enough and the rest. It keeps the newest Reference records, 8 bytes a value. A column gives its next alarm
-// after it has gone back below half its threshold.
+// frequent enough and the rest. Before the first Refit the first Reference records stand for those of the fit. It keeps
+// the newest records that it needs, 16 bytes a value. A column gives its next alarm after it has gone back below half
+// its threshold.
 type Monitor struct {
 	o       MonitorOptions
 	columns []watched
@@ -66,34 +68,39 @@ type Monitor struct {
 	alarms  []Alarm
 }
 
-// watched is a column. Its values are numbers, or hashes of levels; ring holds the newest ones.
+// value is a number, or the hash of a level.
+type value struct {
+	bits    uint64
+	missing bool
+}
+
+// watched is a column.
 type watched struct {
 	Column
-	ring    []uint64
-	missing []bool
-	held    int // values since the last restart, at most the reference
-	at      int // place of the next value
-	cuts    []float64
-	levels  map[uint64]int
-	ref     []float64 // by bin; nil = not enough records yet
-	gone    [2]float64
-	parts   [][]float64 // counts of the newest steps, a ring
-	absent  [][2]float64
-	part    int
-	full    int     // complete steps since the reference was taken, at most those of a window
-	raised  [2]bool // the values, missing
+	ring   []value // the newest values: as many as the reference, of columns of the model with the window behind it
+	held   int     // values in the ring
+	at     int     // place of the next value
+	since  int     // values since the reference was taken, at most those of a window
+	cuts   []float64
+	levels map[uint64]int
+	ref    []float64  // present values by bin; nil = no reference yet
+	gone   [2]float64 // present and missing ones
+	raised [2]bool    // the values, missing
 }
 
 // NewMonitor returns a monitor that has seen nothing. It panics on options out of their bounds.
 func NewMonitor(columns []Column, o MonitorOptions) *Monitor {
-	if o.Reference < 1 || o.Step < 1 || o.Window < o.Step || o.Window%o.Step != 0 ||
+	if o.Reference < 1 || o.Step < 1 || o.Window < o.Step || o.Window%o.Step != 0 || o.Window > o.Reference ||
 		!(o.FalseAlarms > 0 && o.FalseAlarms < 1) {
 		panic("drift: MonitorOptions out of bounds")
 	}
 	m := &Monitor{o: o}
 	for _, c := range columns {
-		m.columns = append(m.columns, watched{Column: c, ring: make([]uint64, o.Reference),
-			missing: make([]bool, o.Reference)})
+		n := o.Reference
+		if c.OfModel {
+			n += o.Window
+		}
+		m.columns = append(m.columns, watched{Column: c, ring: make([]value, n)})
 	}
 	return m
 }
@@ -112,20 +119,14 @@ func (m *Monitor) Level(k int, text string, present bool) {
 	m.columns[k].add(h, !present)
 }
 
-func (c *watched) add(v uint64, missing bool) {
-	c.ring[c.at], c.missing[c.at] = v, missing
+func (c *watched) add(bits uint64, missing bool) {
+	c.ring[c.at] = value{bits, missing}
 	c.at = (c.at + 1) % len(c.ring)
-	c.held = min(c.held+1, len(c.ring))
-	if c.ref == nil {
-		return
-	}
-	if missing {
-		c.absent[c.part][1]++
-		return
-	}
-	c.absent[c.part][0]++
-	c.parts[c.part][c.bin(v)]++
+	c.held, c.since = min(c.held+1, len(c.ring)), c.since+1
 }
+
+// newest returns the place of the n-th newest value.
+func (c *watched) newest(n int) int { return (c.at - n + len(c.ring)) % len(c.ring) }
 
 // bin of a present value: of a number (cut[k-1], cut[k]], of a level its own or that of the rest, 0.
 func (c *watched) bin(v uint64) int {
@@ -146,19 +147,15 @@ func (m *Monitor) Next() []Alarm {
 	}
 	for k := range m.columns {
 		c := &m.columns[k]
-		if c.ref == nil {
-			if c.held == len(c.ring) {
-				c.take(m.o)
-			}
+		if c.held < len(c.ring) {
 			continue
 		}
-		c.full = min(c.full+1, len(c.parts))
-		if c.full == len(c.parts) {
+		if c.OfModel || c.ref == nil {
+			c.take(m.o)
+		}
+		if c.OfModel || c.since >= m.o.Window {
 			m.compare(c)
 		}
-		c.part = (c.part + 1) % len(c.parts)
-		clear(c.parts[c.part])
-		c.absent[c.part] = [2]float64{}
 	}
 	return m.alarms
 }
@@ -170,23 +167,23 @@ func (m *Monitor) Refit() {
 		c.raised = [2]bool{}
 		switch {
 		case c.OfModel:
-			c.held, c.at, c.ref = 0, 0, nil
+			c.held = 0
 		case c.held == len(c.ring):
 			c.take(m.o)
 		}
 	}
 }
 
-// take makes the values of the ring the reference.
+// take makes the oldest values of the ring the reference.
 func (c *watched) take(o MonitorOptions) {
 	var present []uint64
-	c.gone = [2]float64{}
-	for i, v := range c.ring {
-		if c.missing[i] {
+	c.gone, c.since = [2]float64{}, 0
+	for i := range o.Reference {
+		if v := c.ring[(c.at+i)%len(c.ring)]; v.missing {
 			c.gone[1]++
 		} else {
 			c.gone[0]++
-			present = append(present, v)
+			present = append(present, v.bits)
 		}
 	}
 	bins := 1
@@ -220,11 +217,6 @@ func (c *watched) take(o MonitorOptions) {
 	for _, v := range present {
 		c.ref[c.bin(v)]++
 	}
-	c.parts, c.absent = make([][]float64, o.Window/o.Step), make([][2]float64, o.Window/o.Step)
-	for i := range c.parts {
-		c.parts[i] = make([]float64, bins)
-	}
-	c.part, c.full = 0, 0
 }
 
 // compare gives the alarms of one column.
@@ -232,12 +224,13 @@ func (m *Monitor) compare(c *watched) {
 	// Two comparisons a column and step.
 	tail := m.o.FalseAlarms * float64(m.o.Step) / 100_000 / float64(2*len(m.columns))
 	now, gone := make([]float64, len(c.ref)), make([]float64, 2)
-	for i := range c.parts {
-		for k, n := range c.parts[i] {
-			now[k] += n
+	for i := range m.o.Window {
+		if v := c.ring[c.newest(i+1)]; v.missing {
+			gone[1]++
+		} else {
+			gone[0]++
+			now[c.bin(v.bits)]++
 		}
-		gone[0] += c.absent[i][0]
-		gone[1] += c.absent[i][1]
 	}
 	for i, x := range []struct{ ref, now []float64 }{{c.ref, now}, {c.gone[:], gone}} {
 		var n, w float64

@@ -160,8 +160,32 @@ func TestPSIByHand(t *testing.T) {
 	if PSIThreshold(1, 300, 500, .01) != 0 {
 		t.Error("one bin has a threshold")
 	}
-	for _, o := range []MonitorOptions{{}, {10, 5, 2, .1}, {10, 2, 4, .1}, {0, 2, 2, .1}, {10, 2, 2, 0}, {10, 2, 2, 1},
+	for _, o := range []MonitorOptions{{}, {10, 20, 10, .1}, {10, 5, 2, .1},
+		{10, 2, 4, .1}, {0, 2, 2, .1}, {10, 2, 2, 0}, {10, 2, 2, 1},
 		{10, 2, 2, math.NaN()}} {
 		panics(t, o, func() { NewMonitor(nil, o) })
+	}
+}
+
+// TestSlowChangesOfTheModel: scores that move while the model learns give no alarm, a feature that moves so does, and
+// so do scores that move at once.
+func TestSlowChangesOfTheModel(t *testing.T) {
+	m := NewMonitor([]Column{{Name: "slow", OfModel: true}, {Name: "feature"}, {Name: "abrupt", OfModel: true}},
+		DefaultMonitor())
+	found := map[string]int{}
+	for i := range 60_000 {
+		normal := math.Sqrt(-2*math.Log(1-uniform(8, i, 1))) * math.Cos(2*math.Pi*uniform(8, i, 2))
+		m.Number(0, normal+float64(i)/60_000)
+		m.Number(1, normal+float64(i)/60_000)
+		m.Number(2, normal+math.Floor(float64(i)/40_000))
+		for _, a := range m.Next() {
+			found[a.Column]++
+			if a.Column == "abrupt" && (a.Records < 40_000 || a.Records > 41_000) {
+				t.Errorf("%+v", a)
+			}
+		}
+	}
+	if found["slow"] != 0 || found["feature"] == 0 || found["abrupt"] != 1 {
+		t.Errorf("alarms %v", found)
 	}
 }

@@ -103,6 +103,9 @@ func TestPartedByGrid(t *testing.T) {
 			}
 			best = max(best, x*total-k)
 		}
+		if best > .2 && (!parted(s, 2*math.Exp(.05-best)) || parted(s, 2*math.Exp(-.05-best))) {
+			t.Errorf("seed %d: not parted exactly where the tail is above 2 exp(-%v)", seed, best)
+		}
 		if math.Abs(best-math.Log(2/.05)) < .02 {
 			continue // within the grid's error
 		}

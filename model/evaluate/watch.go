@@ -12,7 +12,8 @@ const mostAlarms = 1000
 
 // Alarm is a place where the newest records differ from those of the last fit (drift.Monitor), by more than chance
 // brings in 1 of 100 streams of 100,000 records in any column. Beside the features stand "(propensity)" as in Drift,
-// and "(loss)", the log-loss of the record, whose missing values are records without a label.
+// and "(loss)", the log-loss of the record, whose missing values are records without a label: both are compared with
+// the records just before, for they change with the model.
 type Alarm struct {
 	Feature   string `json:"feature"`
 	Missing   bool   `json:"missing"` // the share of missing values differs; else the others do

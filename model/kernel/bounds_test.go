@@ -18,7 +18,7 @@ import (
 // TestAComponentKeepsItsOwnBytes: the bytes of a part or a state belong to the caller.
 func TestAComponentKeepsItsOwnBytes(t *testing.T) {
 	ev := generated(600)
-	part := fitted(t, t.Context(), Default(), ev, nil).appendBinary(nil)
+	part := fitted(t, t.Context(), curvesOnly(), ev, nil).appendBinary(nil)
 	want := slices.Clone(part)
 	for name, take := range map[string]func(c *Component, b []byte) error{
 		"rebased": func(c *Component, b []byte) error { return c.Rebase(&model.Rebase{Part: b}) },
@@ -43,7 +43,7 @@ func TestAComponentKeepsItsOwnBytes(t *testing.T) {
 // TestARecordThatIsAllOfItsClass has no mean of the others to compare with.
 func TestARecordThatIsAllOfItsClass(t *testing.T) {
 	ev := generated(600)
-	p := fitted(t, t.Context(), Default(), ev, nil)
+	p := fitted(t, t.Context(), curvesOnly(), ev, nil)
 	c := &Component{schema: ev.Schema}
 	c.set(nil, p)
 	row, got := make(model.Row, len(ev.Columns)), make([]float64, len(p.Total))
@@ -132,7 +132,7 @@ func TestOfEqualGammasTheLastWins(t *testing.T) {
 	}
 	for _, c := range []struct{ given1, given2, want1, want2 float64 }{
 		{math.NaN(), math.NaN(), .1, .1}, {math.NaN(), 3, .1, 3}, {10, math.NaN(), 10, .1}, {3, 30, 3, 30}} {
-		o := Default()
+		o := curvesOnly()
 		o.Gamma1, o.Gamma2 = c.given1, c.given2
 		p := fitted(t, t.Context(), o, ev, nil)
 		if p.Train.Both != 1 || p.Gamma1 != c.want1 || p.Gamma2 != c.want2 {
@@ -154,7 +154,7 @@ func TestWhichFeaturesHaveKernels(t *testing.T) {
 			ev.Columns[f][i] = float64(y)*10 + unit(5, i, f)
 		}
 	}
-	p := fitted(t, t.Context(), Default(), ev, nil)
+	p := fitted(t, t.Context(), curvesOnly(), ev, nil)
 	if list := p.ShortList(); !slices.Equal(list, []int32{1}) {
 		t.Errorf("the short list is %v", list)
 	}
@@ -184,7 +184,7 @@ func TestWhichFeaturesHaveKernels(t *testing.T) {
 		many.Columns = append(many.Columns, column)
 	}
 	axes := axesOf(many, rows)
-	if err := New(Default(), wide).narrow(t.Context(), many, axes, 100); err != nil {
+	if err := New(curvesOnly(), wide).narrow(t.Context(), many, axes, 100); err != nil {
 		t.Fatal(err)
 	}
 	kept := 0
@@ -204,7 +204,7 @@ func TestWhichFeaturesHaveKernels(t *testing.T) {
 // part before, as the weights are.
 func TestAKeptPartHasItsGammas(t *testing.T) {
 	ev := generated(900)
-	o := Default()
+	o := curvesOnly()
 	o.Gamma1, o.Gamma2 = .3, .1
 	before := fitted(t, t.Context(), o, ev, nil)
 	o.Gamma1, o.Gamma2 = 10, 3
@@ -228,7 +228,7 @@ func TestAKeptPartHasItsGammas(t *testing.T) {
 // TestRemarksByStatus: the outcome, whether it is trouble, and the words, which name the short list heaviest first.
 func TestRemarksByStatus(t *testing.T) {
 	ev := generated(50)
-	f := New(Default(), ev.Schema)
+	f := New(curvesOnly(), ev.Schema)
 	weights := []Weight{{Base{Gaussian, 0, 1}, .5}, {Base{Gaussian, 0, 10}, -2}, {Base{Gaussian, 1, 1}, 8},
 		{Base{Shape: Delta, A: 2}, .008}, {Base{Gaussian, 3, 1}, .00801}, {Base{Shape: Delta, A: 5}, 2}}
 	names := "; 4 of 9 features: b, a, f, d"
@@ -283,7 +283,7 @@ func TestRemarksByStatus(t *testing.T) {
 		s.Features = append(s.Features, model.Feature{Name: fmt.Sprint("f", i)})
 		p.Weights = append(p.Weights, Weight{Base{Gaussian, int32(i), 1}, float64(100 - i)})
 	}
-	r, err := New(Default(), s).Remark(p.appendBinary(nil))
+	r, err := New(curvesOnly(), s).Remark(p.appendBinary(nil))
 	if err != nil || r.Text != "optimal; 12 of 12 features: f0, f1, f2, f3, f4, f5, f6, f7" {
 		t.Errorf("%q, %v", r.Text, err)
 	}

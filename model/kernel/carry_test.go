@@ -22,7 +22,7 @@ func TestCarriedCurves(t *testing.T) {
 			}
 		}
 	}
-	o := Default()
+	o := curvesOnly()
 	o.Triples, o.Gamma1, o.Gamma2 = 300, .1, .1
 	ev := modeltest.Evidence(s, l, ex)
 	part, err := New(o, s).Fit(context.Background(), ev, nil)

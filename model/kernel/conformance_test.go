@@ -16,10 +16,10 @@ func TestConformance(t *testing.T) {
 		change func(*Options)
 	}{
 		"nonneg":  {modeltest.Schema(), func(*Options) {}},
-		"two":     {two, func(*Options) {}},
-		"fixed":   {two, func(o *Options) { o.Gamma1, o.Gamma2 = 1, 1 }},
-		"ridge":   {two, func(o *Options) { o.Mode, o.Gamma1, o.Gamma2, o.Triples = lp.Ridge, 1, .1, 60 }},
-		"single":  {two, func(o *Options) { o.Single, o.Shape = true, Triangular }},
+		"two":     {two, func(o *Options) { o.Input = Sum }},
+		"fixed":   {two, func(o *Options) { o.Gamma1, o.Gamma2, o.Input = 1, 1, Sum }},
+		"ridge":   {two, func(o *Options) { o.Mode, o.Gamma1, o.Gamma2, o.Triples, o.Input = lp.Ridge, 1, .1, 60, Sum }},
+		"single":  {two, func(o *Options) { o.Single, o.Shape, o.Input = true, Triangular, Sum }},
 		"sum":     {modeltest.Schema(), func(o *Options) { o.Input = Sum }},
 		"product": {modeltest.Schema(), func(o *Options) { o.Input = Product }},
 	} {

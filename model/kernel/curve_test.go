@@ -11,7 +11,7 @@ import (
 // TestCurves compares the tabulated input with the mean similarities, computed pair by pair.
 func TestCurves(t *testing.T) {
 	ev := generated(1500)
-	o := Default()
+	o := curvesOnly()
 	o.Gamma1, o.Gamma2 = .3, .1
 	p := fitted(t, t.Context(), o, ev, nil)
 	rows := make([]int32, ev.Len())
@@ -99,7 +99,7 @@ func TestTextBesideTheLevels(t *testing.T) {
 		}
 		return ev
 	}
-	o := Default()
+	o := curvesOnly()
 	o.Gamma1, o.Gamma2 = .3, .1
 	missing := fitted(t, t.Context(), o, of(math.NaN()), nil)
 	beside := fitted(t, t.Context(), o, of(3), nil)
@@ -150,7 +150,7 @@ func TestSmallestNumbers(t *testing.T) {
 	}
 	ev.Columns = slices.Clone(ev.Columns)
 	ev.Columns[0] = column
-	o := Default()
+	o := curvesOnly()
 	o.Gamma1, o.Gamma2 = .3, .1
 	p := fitted(t, t.Context(), o, ev, nil)
 	if slices.ContainsFunc(p.curves, func(c curve) bool { return c.feature == 0 }) {

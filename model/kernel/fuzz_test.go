@@ -11,12 +11,19 @@ import (
 
 func FuzzDecodePart(f *testing.F) {
 	ev := generated(300)
-	o := Default()
+	o := curvesOnly()
 	o.Triples, o.Gamma1, o.Gamma2 = 100, 1, 1
 	b, err := New(o, ev.Schema).Fit(context.Background(), ev, nil)
 	if err != nil {
 		f.Fatal(err)
 	}
+	few := generated(60)
+	o.Input = Product
+	product, err := New(o, few.Schema).Fit(context.Background(), few, nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(product)
 	f.Add(b)
 	f.Add(b[:len(b)/2])
 	f.Add([]byte{})

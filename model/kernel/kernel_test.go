@@ -39,6 +39,13 @@ func fitted(t testing.TB, ctx context.Context, o Options, ev *model.Evidence, be
 	return p
 }
 
+// curvesOnly are the options of the default configuration without a search for a product, which most tests do not need.
+func curvesOnly() Options {
+	o := Default()
+	o.Input = Sum
+	return o
+}
+
 // signal has a class that feature "b" tells, "a" tells a little, and the others do not.
 func signal(n int) *model.Evidence {
 	s := &model.Schema{Classes: []string{"no", "yes"}, Positive: 1}
@@ -63,7 +70,7 @@ func signal(n int) *model.Evidence {
 
 func TestFindsFeature(t *testing.T) {
 	ev := signal(2000)
-	for _, o := range []Options{Default(), {Mode: lp.Ridge, Widths: []float64{1}, Gamma1: 10, Gamma2: 1, Triples: 80}} {
+	for _, o := range []Options{curvesOnly(), {Mode: lp.Ridge, Widths: []float64{1}, Gamma1: 10, Gamma2: 1, Triples: 80}} {
 		p := fitted(t, t.Context(), o, ev, nil)
 		if s := p.ShortList(); len(s) == 0 || s[0] != 1 || o.Mode == lp.Nonneg && len(s) > 1 {
 			t.Errorf("%v: the short list is %v, weights %+v", o.Mode, s, p.Weights)
@@ -104,8 +111,8 @@ func TestLiteral(t *testing.T) {
 // TestWarm: a fit from its own part comes to the same weights.
 func TestWarm(t *testing.T) {
 	ev := generated(1500)
-	p := fitted(t, t.Context(), Default(), ev, nil)
-	q := fitted(t, t.Context(), Default(), ev, p)
+	p := fitted(t, t.Context(), curvesOnly(), ev, nil)
+	q := fitted(t, t.Context(), curvesOnly(), ev, p)
 	if math.Abs(p.Objective-q.Objective) > 1e-8*p.Objective || q.Gamma1 != p.Gamma1 || q.Gamma2 != p.Gamma2 {
 		t.Errorf("objective %v at %v/%v, warm %v at %v/%v", p.Objective, p.Gamma1, p.Gamma2, q.Objective, q.Gamma1, q.Gamma2)
 	}
@@ -115,7 +122,7 @@ func TestWarm(t *testing.T) {
 // the remark names it.
 func TestUnverified(t *testing.T) {
 	ev := generated(900)
-	f := New(Default(), ev.Schema)
+	f := New(curvesOnly(), ev.Schema)
 	raw, err := f.Fit(t.Context(), ev, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -188,7 +195,7 @@ func (c expiring) Err() error {
 // returns its error.
 func TestBudget(t *testing.T) {
 	ev := generated(600)
-	o := Default()
+	o := curvesOnly()
 	o.Triples, o.Gamma1, o.Gamma2 = 600, 1, 1
 	best := fitted(t, t.Context(), o, ev, nil)
 	stopped := 0
@@ -224,14 +231,14 @@ func TestScaleOfWeights(t *testing.T) {
 		t.Skip("SKIPPED under -short: long computation")
 	}
 	ev := signal(600)
-	want := fitted(t, t.Context(), Default(), ev, nil)
+	want := fitted(t, t.Context(), curvesOnly(), ev, nil)
 	if !(want.Beta > 0) {
 		t.Fatal("a kernel without a slope says nothing")
 	}
 	for i := range ev.Weight {
 		ev.Weight[i] *= 100
 	}
-	got := fitted(t, t.Context(), Default(), ev, nil)
+	got := fitted(t, t.Context(), curvesOnly(), ev, nil)
 	if math.Abs(got.Beta-want.Beta) > 1e-9*want.Beta || len(got.Weights) != len(want.Weights) {
 		t.Errorf("slope %v of %d weights, want %v of %d", got.Beta, len(got.Weights), want.Beta, len(want.Weights))
 	}

@@ -138,16 +138,19 @@ func to(terms []axisTerm, at []int32, limit int64) (d int64) {
 	return d
 }
 
-// across is the distance to places of which some are absent.
-func across(terms []axisTerm, at []int32) (d int64) {
+// across is to where some places are absent.
+func across(terms []axisTerm, at []int32, limit int64) (d int64) {
 	for i, v := range at {
 		t := &terms[i]
 		if v == absent {
 			d += t.expected
-			continue
+		} else {
+			x := int64(v) - t.q
+			d += min(x*x, t.cap) * t.weight
 		}
-		x := int64(v) - t.q
-		d += min(x*x, t.cap) * t.weight
+		if i%4 == 3 && d >= limit {
+			break
+		}
 	}
 	return d
 }
@@ -159,7 +162,7 @@ func (r *newest) nearest(serve int, terms []axisTerm, near []neighbour) int {
 	for k := len(r.class) - 1; k >= max(r.first, len(r.class)-serve); k-- {
 		at, d := r.places[k*wide:k*wide+wide], int64(0)
 		if r.gap[k] {
-			d = across(terms, at)
+			d = across(terms, at, worst)
 		} else {
 			d = to(terms, at, worst)
 		}

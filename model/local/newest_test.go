@@ -191,6 +191,34 @@ func TestNewestRecordsAreKept(t *testing.T) {
 	}
 }
 
+// TestStatesBeforeNewestRecords: a state of format 3 has one input and collects no records, and begins to when a
+// structure with newest records serves.
+func TestStatesBeforeNewestRecords(t *testing.T) {
+	s := modeltest.Schema()
+	levels, _, state := modeltest.ReadGolden(t, s, "testdata/format-3.gz")
+	c := &Component{schema: s}
+	if err := c.LoadState(state); err != nil {
+		t.Fatal(err)
+	}
+	_, ex := modeltest.Generate(s, 600, 7)
+	c.Learn(&ex[0])
+	if n := c.InputCount(); n != 1 || len(c.newest.class) != 0 {
+		t.Errorf("%d inputs, %d newest records", n, len(c.newest.class))
+	}
+	part, err := New(Options{Theta: .25, Newest: 40}, s).Fit(t.Context(), modeltest.Evidence(s, levels, ex), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	since := func(yield func(*model.Example) bool) { yield(&ex[3]) }
+	if err := c.Rebase(&model.Rebase{Part: part, Since: since}); err != nil {
+		t.Fatal(err)
+	}
+	c.Learn(&ex[4])
+	if n := c.InputCount(); n != 2 || len(c.newest.class) != 2 {
+		t.Errorf("with a new structure %d inputs, %d newest records", n, len(c.newest.class))
+	}
+}
+
 // TestRenamedLevelsOfNewestRecords: a rebase brings them to the codes of the model.
 func TestRenamedLevelsOfNewestRecords(t *testing.T) {
 	c, ex := serving(t, 50)

@@ -25,7 +25,7 @@ func ahead(ctx context.Context, r *records, s shape, o outcome) (float64, error)
 	if err := e.additive(ctx); err != nil {
 		return 0, err
 	}
-	e.begin(o.factors)
+	e.begin(o.start)
 	x := newGrower(e, s)
 	for range o.rounds {
 		if _, err := x.round(ctx); err != nil {
@@ -35,7 +35,7 @@ func ahead(ctx context.Context, r *records, s shape, o outcome) (float64, error)
 	trees := make([]float64, len(e.z))
 	z := make([]float64, e.margins)
 	for _, i := range e.held {
-		e.shrunk(i, o.factors, z)
+		e.shrunk(i, o.start, z)
 		for m, v := range z {
 			trees[int(i)*e.margins+m] = e.z[int(i)*e.margins+m] - v
 		}

@@ -17,13 +17,14 @@ const (
 type outcome struct {
 	rounds       int
 	factors      []float64 // of the parts of the additive model, see shrink
+	start        []float64 // the same where the trees begin, see even
 	before       float64   // log-loss of the shrunken additive model, out of fold
 	gain, stderr float64   // by which the trees lower it, and its standard error
 	moves        bool      // the gains of records that stand together are alike, see mostAlike
 }
 
 // boost fits the ensembles of all folds, round by round, and chooses the number of rounds of the least log-loss on the
-// records that each has not seen. The trees stand on the shrunken additive model (METHOD.md 4).
+// records that each has not seen. The trees begin at the shrunken additive model (METHOD.md 4).
 func boost(ctx context.Context, r *records, s shape, rounds int) ([]*ensemble, outcome, error) {
 	es, xs := make([]*ensemble, folds), make([]*grower, folds)
 	for k := range es {
@@ -33,9 +34,9 @@ func boost(ctx context.Context, r *records, s shape, rounds int) ([]*ensemble, o
 		}
 		xs[k] = newGrower(es[k], s)
 	}
-	out := outcome{factors: shrink(es, nil)}
+	out := outcome{factors: shrink(es, nil), start: even(es)}
 	for _, e := range es {
-		e.begin(out.factors)
+		e.begin(out.start)
 	}
 	held := func() (sum float64) {
 		for _, e := range es {
@@ -100,7 +101,7 @@ func (o *outcome) measure(es []*ensemble) {
 		for _, i := range e.held {
 			e.shrunk(i, o.factors, z)
 			before := loss(z, e.class[i])
-			e.total(i, o.factors, o.rounds, z)
+			e.total(i, o.start, o.rounds, z)
 			x := before - loss(z, e.class[i])
 			d, w, run = append(d, x), append(w, e.weight[i]), append(run, e.cluster[i])
 			total += e.weight[i]

@@ -175,14 +175,15 @@ func (f *Factory) fit(ctx context.Context, p *Part, r *records) error {
 	if err := all.additive(ctx); err != nil {
 		return err
 	}
-	all.begin(out.factors)
+	all.begin(out.start)
 	x := newGrower(all, s)
 	for range out.rounds {
 		if _, err := x.round(ctx); err != nil {
 			return err
 		}
 	}
-	if p.trees = all.serving(f.schema, out.rounds); len(p.trees) == 0 {
+	p.trees = all.serving(f.schema, out.rounds)
+	if len(p.trees) == 0 {
 		return nil
 	}
 	for _, e := range es {

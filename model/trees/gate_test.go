@@ -91,7 +91,7 @@ func TestAhead(t *testing.T) {
 		r := coded(numbered(rows, class))
 		o := Default()
 		s := shape{leaves: o.Leaves, least: least, curvature: curvature, ridge: ridge, rate: o.Rate}
-		gain, err := ahead(t.Context(), r, s, outcome{rounds: 20, factors: make([]float64, 5)})
+		gain, err := ahead(t.Context(), r, s, outcome{rounds: 20, start: make([]float64, 5)})
 		if err != nil || turned && !(gain < -.1) || !turned && !(gain > .2) {
 			t.Errorf("turned round %v: gain %v, error %v", turned, gain, err)
 		}
@@ -108,7 +108,7 @@ func TestFewMovingRecords(t *testing.T) {
 		rows, class := table(c.n, 3, 8, xor)
 		f := New(Default(), numbered(rows, class).Schema)
 		s := shape{leaves: 8, least: least, curvature: curvature, ridge: ridge, rate: .15}
-		o := outcome{rounds: 20, factors: make([]float64, 4), gain: 1, stderr: .1, moves: c.moves}
+		o := outcome{rounds: 20, start: make([]float64, 4), gain: 1, stderr: .1, moves: c.moves}
 		if got, err := f.keeps(t.Context(), coded(numbered(rows, class)), s, o); err != nil || got != c.want {
 			t.Errorf("%d records, moving %v: kept %v, error %v", c.n, c.moves, got, err)
 		}

@@ -64,7 +64,7 @@ func TestPlanted(t *testing.T) {
 	}{
 		{"two thresholds", 2000, func(x []float64) float64 { return .1 + .8*math.Abs(above(x[0])-above(x[1])) }, .25, 2},
 		{"three thresholds among ten others", 20000, xor, .2, 3},
-		{"a box", 5000, func(x []float64) float64 { return .1 + .8*above(x[0])*above(x[1])*above(1-x[2]) }, .02, 3},
+		{"a box", 3000, func(x []float64) float64 { return .1 + .8*above(x[0])*above(x[1])*above(1-x[2]) }, .02, 3},
 	} {
 		if testing.Short() && c.n > 5000 {
 			t.Logf("%s: SKIPPED under -short: a large fit", c.name)

@@ -1,5 +1,7 @@
 package trees
 
+import "math"
+
 // shrinkRounds is the number of rounds in which the factors of the additive model are chosen.
 const shrinkRounds = 6
 
@@ -31,6 +33,35 @@ func (e *ensemble) total(i int32, factors []float64, rounds int, z []float64) {
 			z[t.margin] += t.at(e.records, i)
 		}
 	}
+}
+
+// evenFactors are tried for all parts of the additive model together.
+var evenFactors = [...]float64{1, .8, .6, .4, .2, 0}
+
+// even chooses one factor for all parts of the additive model, that of the least log-loss on the records that each
+// ensemble has not seen.
+func even(es []*ensemble) []float64 {
+	factors, best, least := make([]float64, len(es[0].parts)), 1., math.Inf(1)
+	z := make([]float64, es[0].margins)
+	for _, f := range evenFactors {
+		sum := 0.
+		for k := range factors {
+			factors[k] = f
+		}
+		for _, e := range es {
+			for _, i := range e.held {
+				e.shrunk(i, factors, z)
+				sum += e.weight[i] * loss(z, e.class[i])
+			}
+		}
+		if sum < least {
+			best, least = f, sum
+		}
+	}
+	for k := range factors {
+		factors[k] = best
+	}
+	return factors
 }
 
 // shrink chooses a factor from 0 to 1 for each part of the additive model, by Newton steps part after part on the

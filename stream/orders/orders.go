@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"liftstream/model"
 	"liftstream/stream/state"
 	"liftstream/stream/txn"
 )
@@ -26,6 +27,7 @@ const (
 	Rollback Verb = "rollback" // an earlier version serves as it was published, until the next one is accepted
 	Freeze   Verb = "freeze"   // no model is fitted, or nothing learnt
 	Unfreeze Verb = "unfreeze" // the end of both
+	Publish  Verb = "publish"  // a model serves that a person gives
 )
 
 // Options are an order and its place.
@@ -35,8 +37,9 @@ type Options struct {
 	Topic       string // of its models
 	Fingerprint uint64 // of its configuration
 	Verb        Verb
-	Version     int64 // of Pin, and of Rollback, where 0 is the one before the serving one
-	Learning    bool  // of Freeze: records are not learnt either
+	Version     int64        // of Pin, and of Rollback, where 0 is the one before the serving one
+	Learning    bool         // of Freeze: records are not learnt either
+	Model       *model.Model // of Publish
 	Who, Why    string
 	Now         time.Time
 }
@@ -77,7 +80,15 @@ func Give(ctx context.Context, o Options) (*state.Order, error) {
 	if err := o.change(&next, models); err != nil {
 		return nil, err
 	}
-	if err := p.Commit(ctx, txn.Transaction{Records: []txn.Record{next.Record(o.Topic)}}); err != nil {
+	records := []txn.Record{next.Record(o.Topic)}
+	if o.Verb == Publish {
+		offer, err := o.offer(ctx, models)
+		if err != nil {
+			return nil, err
+		}
+		records = append(records, offer...)
+	}
+	if err := p.Commit(ctx, txn.Transaction{Records: records}); err != nil {
 		return nil, fmt.Errorf("writing the order: %w", err)
 	}
 	return &next, nil
@@ -149,10 +160,23 @@ func (o *Options) change(next *state.Order, models *state.Models) error {
 			return refuse("nothing is frozen by an order; the key 'learning' of the configuration is not changed by one")
 		}
 		next.Frozen, next.Still = false, false
+	case Publish:
 	default:
 		return fmt.Errorf("no order: %q", o.Verb)
 	}
 	return nil
+}
+
+// offer returns the records of the given model, in pieces that the topic takes.
+func (o *Options) offer(ctx context.Context, models *state.Models) ([]txn.Record, error) {
+	if o.Model.Fingerprint != o.Fingerprint {
+		return nil, refuse("the model is of another configuration")
+	}
+	// Without the right to ask, refused batches tell.
+	_ = o.Client.LearnLimits(ctx, o.Topic)
+	p := state.NewPacker()
+	p.Limit = o.Client.Limit(o.Topic)
+	return state.Offering(models, p, o.Model, o.Now)
 }
 
 // before returns the version to which a rollback goes.

@@ -45,10 +45,10 @@ func ReadPublished(ctx context.Context, c *txn.Client, topic string) (*Published
 			return nil, err
 		}
 	}
-	return l.published(), nil
+	return contentOf(l), nil
 }
 
-func (l *Models) published() *Published {
+func contentOf(l *Models) *Published {
 	held := l.Versions()
 	p := &Published{Verdicts: slices.Collect(maps.Values(l.verdicts)), Serving: l.Serves().Version,
 		Orders: l.Orders(), models: l}

@@ -41,6 +41,8 @@ type Models struct {
 	times    map[int64]time.Time    // of the publication of a version
 	verdicts map[int64]*GateVerdict // by slot
 	orders   map[int64]*Order       // by slot
+	offer    *Blob                  // the model that waits to be published; nil = none
+	given    map[int64]bool         // versions that were offers
 	broken   map[int64]error        // versions whose bytes are no model of this schema
 	highest  int64                  // version
 	headers  []txn.Header           // of the newest record of a version
@@ -54,7 +56,7 @@ type Models struct {
 func NewModels(c *txn.Client, topic string, s *model.Schema) *Models {
 	return &Models{client: c, topic: topic, schema: s, Newest: Format, values: map[string][]byte{},
 		blobs: map[int64]Blob{}, times: map[int64]time.Time{}, verdicts: map[int64]*GateVerdict{}, broken: map[int64]error{},
-		orders: map[int64]*Order{}, cache: map[int64]*model.Model{}, changed: make(chan struct{})}
+		orders: map[int64]*Order{}, given: map[int64]bool{}, cache: map[int64]*model.Model{}, changed: make(chan struct{})}
 }
 
 func versionKey(v int64) string { return "version/" + strconv.FormatInt(v, 10) }
@@ -91,7 +93,7 @@ func (l *Models) Advance(ctx context.Context, wait time.Duration) (end bool, err
 	for i := range f.Records { // one that cannot be read has no key; Get names the chunk that is missing then
 		r := &f.Records[i]
 		l.apply(string(r.Key), r.Value)
-		l.stamp(string(r.Key), r.Time)
+		stamp(l, string(r.Key), r.Time)
 		if r.Value != nil && bytes.HasPrefix(r.Key, []byte("version/")) {
 			l.headers = r.Headers
 		}
@@ -149,7 +151,7 @@ func (l *Models) Reach(ctx context.Context) error {
 }
 
 // stamp takes note of the time of a record that apply has taken.
-func (l *Models) stamp(key string, at time.Time) {
+func stamp(l *Models, key string, at time.Time) {
 	kind, rest, _ := strings.Cut(key, "/")
 	switch n := number(rest); kind {
 	case "version":
@@ -188,14 +190,9 @@ func (l *Models) apply(key string, value []byte) {
 			return
 		}
 		delete(l.broken, number(v))
-		old := int64(len(l.values[key]))
-		if value == nil {
-			l.bytes -= old
-			delete(l.values, key)
-		} else if l.bytes+int64(len(value))-old <= maxModels {
-			l.bytes += int64(len(value)) - old
-			l.values[key] = lasting(value)
-		}
+		keep(l, key, value)
+	case offerKey, givenKeys:
+		applyOffer(l, kind, rest, value)
 	case "verdict":
 		slot := number(rest)
 		if slot < 0 || slot >= keptVerdicts || len(value) > verdictBytes {
@@ -389,6 +386,9 @@ func (l *Models) Publication(
 			continue
 		}
 		put(versionKey(v), nil)
+		if wasGiven(l, v) {
+			put(givenKey(v), nil)
+		}
 		for c := range old[v].Chunks {
 			put(modelChunkKey(v, c), nil)
 		}

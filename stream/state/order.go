@@ -26,7 +26,7 @@ const (
 // before included: the newest one tells everything, and the others are the log.
 type Order struct {
 	Number uint64 // counts all orders of the topic, from 1
-	Verb   string // of the command: pin, unpin, rollback, freeze, unfreeze
+	Verb   string // of the command: pin, unpin, rollback, freeze, unfreeze, publish
 	// Serve is the version that serves while no version above Until is published, 0 = the newest. Until 0: until the next
 	// order.
 	Serve, Until int64
@@ -119,14 +119,17 @@ func (l *Models) Serves() Serving {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	o := l.order()
-	if o.Serve > 0 && (o.Until == 0 || l.highest <= o.Until) && l.usable(o.Serve) {
+	if o.Serve > 0 && (o.Until == 0 || l.highest <= o.Until) && usable(l, o.Serve) {
 		return Serving{o.Serve, o.Number, o.Return}
+	}
+	if l.given[l.highest] {
+		return Serving{l.highest, max(o.Number, 1), true}
 	}
 	return Serving{Version: l.highest}
 }
 
 // usable reports whether a version can serve.
-func (l *Models) usable(version int64) bool {
+func usable(l *Models, version int64) bool {
 	m, err := l.get(version)
 	return err == nil && (l.Fingerprint == 0 || m.Fingerprint == l.Fingerprint)
 }

@@ -1,12 +1,15 @@
 package state
 
 import (
+	"bytes"
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"liftstream/model"
 	"liftstream/stream/internal/sample"
+	"liftstream/stream/txn"
 )
 
 // TestOrdersAndObeyedRecordsAreRead as they were written; damaged ones, those of another slot and long ones are not.
@@ -102,5 +105,71 @@ func TestAnOrderSaysWhichVersionServes(t *testing.T) {
 		if got.Version != c.want || (got.Order == 3) != c.ordered || got.Return != c.ordered {
 			t.Errorf("%s: %+v, want %d", c.name, got, c.want)
 		}
+	}
+}
+
+// TestAnOfferWaitsUntilItIsTaken: it is read as it was given, its records leave the topic, and the version that came of
+// it serves as it is. Damaged ones and those of another configuration are no models.
+func TestAnOfferWaitsUntilItIsTaken(t *testing.T) {
+	l := NewModels(nil, "models", sample.Schema)
+	l.Fingerprint = 7
+	apply := func(records []txn.Record, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range records {
+			l.apply(string(r.Key), r.Value)
+		}
+	}
+	at := time.Unix(5, 0)
+	m := &model.Model{Version: 9, Fingerprint: 7, Levels: model.NewLevels(sample.Schema),
+		Parts: map[string][]byte{"x": make([]byte, 300<<10)}}
+	for i := range m.Parts["x"] {
+		m.Parts["x"][i] = byte(model.Hash(uint64(i)))
+	}
+	foreign := *m
+	foreign.Fingerprint = 8
+	if _, err := l.Offer(); l.Offered() || err == nil {
+		t.Error("there is an offer in an empty topic")
+	}
+	apply(Offering(l, NewPacker(), &foreign, at))
+	if _, err := l.Offer(); !l.Offered() || !errors.Is(err, model.ErrModelForeign) {
+		t.Errorf("of another configuration: %v", err)
+	}
+	apply(Offering(l, NewPacker(), m, at))
+	got, err := l.Offer()
+	if err != nil || !bytes.Equal(got.AppendBinary(nil), m.AppendBinary(nil)) {
+		t.Fatalf("%v, or other bytes", err)
+	}
+	for key, value := range map[string][]byte{"offer": []byte("damaged"), "offer/-1": {1}, "offer/x": {1}, "given/0": {1},
+		"given/4": []byte("damaged"), "offer/1": make([]byte, chunkBytes+6)} {
+		if l.apply(key, value); !l.Offered() || len(l.given) > 0 {
+			t.Errorf("%s was taken", key)
+		}
+	}
+	if again, err := l.Offer(); err != nil || again.Version != 9 {
+		t.Errorf("%v", err)
+	}
+	l.apply("offer/0", []byte("damaged"))
+	if _, err := l.Offer(); err == nil {
+		t.Error("a damaged offer is read")
+	}
+	next := *m
+	next.Version = 3
+	apply(l.Publication(NewPacker(), &next, nil, at, 1))
+	apply(Taken(l, 3, at), nil)
+	if s := l.Serves(); l.Offered() || s.Version != 3 || !s.Return || s.Order == 0 {
+		t.Errorf("offered %v, %+v serves", l.Offered(), s)
+	}
+	for key := range l.values {
+		if strings.HasPrefix(key, "offer/") {
+			t.Errorf("%s stays", key)
+		}
+	}
+	next.Version = 40
+	apply(l.Publication(NewPacker(), &next, nil, at, 1))
+	if s := l.Serves(); len(l.given) != 0 || s.Return || s.Version != 40 || l.bytes <= 0 {
+		t.Errorf("given %v, %+v serves", l.given, s)
 	}
 }
