@@ -175,7 +175,7 @@ type Kernel struct {
 	// or each kernel, formulation (4), which with `gamma2: 0` is formulation (3). Default features.
 	Groups KernelGroups `yaml:"groups"`
 	// Input is the kind of input that the kernel gives to a score. Default auto: a product of kernels where features act
-	// together beyond chance, a sum elsewhere. A product costs time on every record.
+	// together beyond chance; else a sum of one curve a feature in a model of files, and none in a stream.
 	Input KernelInput `yaml:"input"`
 }
 

@@ -47,8 +47,11 @@ type Options struct {
 type Input uint8
 
 const (
-	// Auto is Product where it is better than a sum beyond its standard error on records left out of the fit, else Sum.
+	// Auto is Product where it is better than a sum beyond its standard error on records left out of the fit. Else it is
+	// Sum for exchangeable records, and none in a stream (METHOD.md 6.3).
 	Auto Input = iota
+	// Either is Product where Auto is, else Sum: for a kernel without a scorecard of cells beside it.
+	Either
 	// Sum is the mean similarity to each class, a sum of one curve a feature.
 	Sum
 	// Product is a least-squares fit with exp(K), a product of one-feature kernels (METHOD.md 6).
@@ -200,6 +203,9 @@ func (f *Factory) fit(ctx context.Context, ev *model.Evidence, before *Part, tri
 	}
 	if len(curves) == 0 {
 		p.Status = Forced
+		return p, nil
+	}
+	if o.Input == Auto && p.product == nil && !ev.Exchangeable {
 		return p, nil
 	}
 	p.Beta, p.Total = slope(ev, curves, total, share, self), total

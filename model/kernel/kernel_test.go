@@ -70,7 +70,8 @@ func signal(n int) *model.Evidence {
 
 func TestFindsFeature(t *testing.T) {
 	ev := signal(2000)
-	for _, o := range []Options{curvesOnly(), {Mode: lp.Ridge, Widths: []float64{1}, Gamma1: 10, Gamma2: 1, Triples: 80}} {
+	for _, o := range []Options{curvesOnly(), {Mode: lp.Ridge, Widths: []float64{1}, Gamma1: 10, Gamma2: 1, Triples: 80,
+		Input: Sum}} {
 		p := fitted(t, t.Context(), o, ev, nil)
 		if s := p.ShortList(); len(s) == 0 || s[0] != 1 || o.Mode == lp.Nonneg && len(s) > 1 {
 			t.Errorf("%v: the short list is %v, weights %+v", o.Mode, s, p.Weights)

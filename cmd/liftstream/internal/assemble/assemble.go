@@ -111,9 +111,14 @@ func (s *Stage) Alone(name string) *model.Spec {
 		spec.Scorecard = evaluate.Alone(spec.Schema)
 		return &spec
 	}
-	spec := s.Scoring(name)
-	spec.Scorecard = evaluate.Alone(spec.Schema)
-	return spec
+	spec := *s.Spec
+	spec.Components, spec.Scorecard = nil, evaluate.Alone(spec.Schema)
+	for _, x := range s.parts {
+		if x.factory.Name() == name {
+			spec.Components = append(spec.Components, x.alone)
+		}
+	}
+	return &spec
 }
 
 // Kernel returns the options of the kernel.

@@ -23,6 +23,8 @@ type component struct {
 	factory func(c *config.Config, s *model.Schema) model.Factory
 	// scoring makes one with the same inputs that leaves out the results of which only a report speaks; nil = factory.
 	scoring func(c *config.Config, s *model.Schema) model.Factory
+	// alone makes one with the inputs that it has without a scorecard beside it; nil = scoring.
+	alone func(c *config.Config, s *model.Schema) model.Factory
 	// off says that the configuration switches it off; nil = it cannot be.
 	off func(c *config.Config) bool
 	// print prints the content of a part of a model; nil = it has no lines of its own.
@@ -55,7 +57,14 @@ var components = []component{{
 }, {
 	name: kernel.Name, founding: true,
 	factory: func(c *config.Config, s *model.Schema) model.Factory { return kernel.New(kernelOptions(c), s) },
-	off:     func(c *config.Config) bool { return c.Kernel.Off },
+	alone: func(c *config.Config, s *model.Schema) model.Factory {
+		o := kernelOptions(c)
+		if o.Input == kernel.Auto {
+			o.Input = kernel.Either
+		}
+		return kernel.New(o, s)
+	},
+	off: func(c *config.Config) bool { return c.Kernel.Off },
 }, {
 	name:    trees.Name,
 	factory: func(c *config.Config, s *model.Schema) model.Factory { return trees.New(treesOptions(c), s) },
@@ -64,7 +73,7 @@ var components = []component{{
 
 // part is a component of a stage.
 type part struct {
-	factory, scoring model.Factory
+	factory, scoring, alone model.Factory
 }
 
 func parts(c *config.Config, s *model.Schema) []part {
@@ -77,6 +86,10 @@ func parts(c *config.Config, s *model.Schema) []part {
 		p.scoring = p.factory
 		if x.scoring != nil {
 			p.scoring = x.scoring(c, s)
+		}
+		p.alone = p.scoring
+		if x.alone != nil {
+			p.alone = x.alone(c, s)
 		}
 		out = append(out, p)
 	}
