@@ -160,7 +160,8 @@ func across(terms []axisTerm, at []int32, limit int64) (d int64) {
 func (r *newest) nearest(serve int, terms []axisTerm, near []neighbour) int {
 	n, worst, wide := 0, beyond, len(terms)
 	for k := len(r.class) - 1; k >= max(r.first, len(r.class)-serve); k-- {
-		at, d := r.places[k*wide:k*wide+wide], int64(0)
+		at := r.places[k*wide : k*wide+wide]
+		var d int64
 		if r.gap[k] {
 			d = across(terms, at, worst)
 		} else {

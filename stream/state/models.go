@@ -214,35 +214,38 @@ func (l *Models) apply(key string, value []byte) {
 			l.orders[slot] = o
 		}
 	case "version":
-		v := number(rest)
-		if v <= 0 {
-			return
+		if v := number(rest); v > 0 {
+			applyVersion(l, v, value)
 		}
-		delete(l.broken, v)
-		delete(l.cache, v)
-		if value == nil {
-			delete(l.blobs, v)
-			return
-		}
-		payload, _, err := Unseal(value, l.Newest)
-		if newer := (*FormatError)(nil); errors.As(err, &newer) {
-			l.highest, l.broken[v] = max(l.highest, v), err // its number is taken
-			return
-		}
-		if err != nil {
-			return // another program has written it; Get says that the version is not there
-		}
-		r := wire.NewReader(payload)
-		if written := r.Uvarint(); written != uint64(v) {
-			return
-		}
-		b := readBlob(r)
-		if r.Done() != nil || b.Length > maxModel || b.Packed > maxModel {
-			return
-		}
-		l.blobs[v] = b
-		l.highest = max(l.highest, v)
 	}
+}
+
+// applyVersion takes the record that says of which pieces a version is made.
+func applyVersion(l *Models, v int64, value []byte) {
+	delete(l.broken, v)
+	delete(l.cache, v)
+	if value == nil {
+		delete(l.blobs, v)
+		return
+	}
+	payload, _, err := Unseal(value, l.Newest)
+	if newer := (*FormatError)(nil); errors.As(err, &newer) {
+		l.highest, l.broken[v] = max(l.highest, v), err // its number is taken
+		return
+	}
+	if err != nil {
+		return // another program has written it; Get says that the version is not there
+	}
+	r := wire.NewReader(payload)
+	if written := r.Uvarint(); written != uint64(v) {
+		return
+	}
+	b := readBlob(r)
+	if r.Done() != nil || b.Length > maxModel || b.Packed > maxModel {
+		return
+	}
+	l.blobs[v] = b
+	l.highest = max(l.highest, v)
 }
 
 // Get returns a version that the topic holds. Models are immutable and shared.
