@@ -48,7 +48,7 @@ func under(o Options, s *model.Schema, fingerprint uint64) Options {
 			{Name: "kernel", Inputs: 1},
 		}
 		k := kernel.Default()
-		k.Triples, k.Gamma1, k.Gamma2 = 200, .1, .1
+		k.Triples, k.Gamma1, k.Gamma2, k.Input = 200, .1, .1, kernel.Sum
 		spec.Scorecard = propensity.New(p, s)
 		spec.Components = []model.Factory{
 			lift.New(lift.Options{Quantiles: 4, Enter: true, Sets: lift.SetOptions{Min: 1, Max: 2, Top: 9}}, s),

@@ -6,6 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+
 	"liftstream/stream/orders"
 	"liftstream/stream/scores"
 	"liftstream/stream/state"
@@ -63,11 +67,15 @@ func lastModel(t *testing.T, w *world, partition int) string {
 func TestOrdersAreObeyed(t *testing.T) {
 	streamtest.Brokers(t, func(t *testing.T, addr string) {
 		w := newWorld(t, addr, 2)
+		var said *observer.ObservedLogs
 		options := func() Options {
 			o := w.options(w.Client)
 			spec := *o.Spec
 			spec.Options.Gate = 5
 			o.Spec, o.Snapshot = &spec, 50*time.Millisecond
+			var core zapcore.Core
+			core, said = observer.New(zap.InfoLevel)
+			o.Log = zap.New(core)
 			return o
 		}
 		r := w.run(options())
@@ -75,10 +83,15 @@ func TestOrdersAreObeyed(t *testing.T) {
 		more := func(above int64) int64 {
 			t.Helper()
 			w.published(r, above+1)
+			rests := func() int { return said.FilterMessage("no model is fitted").Len() }
+			before := rests()
 			w.order(t, orders.Freeze, 0, false)
 			r.await(t, "fits go on", func(Status) bool {
-				return gauge(r.stage.o.Metrics.Frozen.WithLabelValues("fits")) == 1
+				return gauge(r.stage.o.Metrics.Frozen.WithLabelValues("fits")) == 1 && rests() > before
 			})
+			if err := r.stage.models.Reach(t.Context()); err != nil { // a publication that was under way
+				t.Fatal(err)
+			}
 			return r.stage.Status().Model
 		}
 		first := more(0)

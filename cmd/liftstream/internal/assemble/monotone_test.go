@@ -159,7 +159,7 @@ func TestMonotoneWithEverything(t *testing.T) {
 				continue
 			}
 			t.Run(r.name+" "+sign, func(t *testing.T) {
-				st := stage(t, r.head+"propensity: {sign: "+sign+", monotone: "+r.monotone+"}\n")
+				st := stage(t, r.head+"kernel: {input: sum}\npropensity: {sign: "+sign+", monotone: "+r.monotone+"}\n")
 				spec := st.Spec
 				all := r.batch(spec.Schema)
 				half := all.N / 2
