@@ -72,8 +72,10 @@ func candidates(p *state.Published, own uint64) (all []candidate) {
 func Published(w io.Writer, p *state.Published, own uint64) error {
 	all := candidates(p, own)
 	if len(all) == 0 {
-		_, err := fmt.Fprintln(w, "no model was published yet, and none refused")
-		return err
+		if _, err := fmt.Fprintln(w, "no model was published yet, and none refused"); err != nil {
+			return err
+		}
+		return orderTable(w, p.Orders)
 	}
 	var rows [][]string
 	for _, c := range all {
@@ -89,12 +91,22 @@ func Published(w io.Writer, p *state.Published, own uint64) error {
 	}
 	heading := []string{" model", "time (UTC)", " labelled", "verdict", " log-loss", " serving", " difference",
 		"95 % interval", " compared", ""}
-	if err := text.Table(w, "", heading, rows); err != nil || len(p.Orders) == 0 {
+	if err := text.Table(w, "", heading, rows); err != nil {
 		return err
 	}
-	fmt.Fprintln(w)
-	rows = nil
-	for _, o := range p.Orders {
+	return orderTable(w, p.Orders)
+}
+
+// orderTable prints the orders below an empty line, nothing where there are none.
+func orderTable(w io.Writer, orders []*state.Order) error {
+	if len(orders) == 0 {
+		return nil
+	}
+	if _, err := fmt.Fprintln(w); err != nil {
+		return err
+	}
+	var rows [][]string
+	for _, o := range orders {
 		rows = append(rows, []string{strconv.FormatUint(o.Number, 10), Time(o.Time), Visible(orderText(o)),
 			Visible(o.Client), Visible(o.Why)})
 	}

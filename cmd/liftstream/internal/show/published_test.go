@@ -76,3 +76,15 @@ func TestDifferentLines(t *testing.T) {
 		t.Errorf("%v\n%s", err, page.String())
 	}
 }
+
+// TestOrdersBeforeTheFirstModelAreShown: a freeze may be the reason why there is none.
+func TestOrdersBeforeTheFirstModelAreShown(t *testing.T) {
+	var out strings.Builder
+	p := &state.Published{Orders: []*state.Order{{Number: 1, Verb: "freeze", Frozen: true}}}
+	if err := Published(&out, p, 0); err != nil {
+		t.Fatal(err)
+	}
+	if got := out.String(); !strings.Contains(got, "no model was published yet") || !strings.Contains(got, "freeze") {
+		t.Error(got)
+	}
+}
