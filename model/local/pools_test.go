@@ -91,7 +91,7 @@ func TestPoolsObserveEachRecordOnce(t *testing.T) {
 		}
 	}
 	if compared == 0 {
-		t.Skip("no feature kept its axis")
+		t.Fatal("no feature kept its axis: nothing is compared")
 	}
 }
 
