@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"strings"
@@ -37,13 +38,18 @@ func places(records []Record) (out []string) {
 	return out
 }
 
-// allocated is the memory that f takes from the heap in all.
+// allocated is the memory that f takes from the heap in all: the least of three runs, as under the race detector a
+// sync.Pool drops a part of what is put back.
 func allocated(f func()) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
+	least := uint64(math.MaxUint64)
+	for range 3 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		f()
+		runtime.ReadMemStats(&after)
+		least = min(least, after.TotalAlloc-before.TotalAlloc)
+	}
+	return least
 }
 
 // TestABombIsNotExpanded: a batch beyond the limit is named and passed over; the batches around it are read.
