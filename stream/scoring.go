@@ -2,7 +2,6 @@ package stream
 
 import (
 	"fmt"
-	"math"
 	"time"
 
 	"liftstream/codec"
@@ -27,9 +26,7 @@ func (s *scoring) begin(t *task, r *txn.Record) {
 	if cap(s.values)-len(s.values) < 64<<10 {
 		s.values = make([]byte, 0, 1<<20) // growing would copy the bytes
 	}
-	h := scores.PartHeaders(scores.Headers(r, t.s.o.Name, math.MaxInt32, math.MaxInt64), math.MaxInt32, math.MaxInt32,
-		math.MaxInt32)
-	fixed := txn.RecordBytes(&txn.Record{Key: r.Key, Headers: h})
+	fixed := txn.RecordBytes(&txn.Record{Key: r.Key, Headers: scores.LargestHeaders(r, t.s.o.Name)})
 	s.start, s.limit, s.tally = len(s.values), max(t.s.o.Client.Limit(t.s.o.Topics.Scores)-fixed, 1), tally{}
 }
 

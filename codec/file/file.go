@@ -100,7 +100,7 @@ func Open(paths []string, o Options) (*Reader, error) {
 	return r, nil
 }
 
-// checkColumns tells which columns of the contract a file lacks or has twice.
+// checkColumns tells which columns of the contract a file lacks or has twice. It may lack those of nullable: column.
 func (r *Reader) checkColumns(file string, names []string) error {
 	c := &r.o.Codec
 	check := func(name, role string, required bool) error {
@@ -130,7 +130,8 @@ func (r *Reader) checkColumns(file string, names []string) error {
 		}
 	}
 	for i := range c.Schema.Features {
-		if err := check(c.Schema.Features[i].Name, "a feature", true); err != nil {
+		name := c.Schema.Features[i].Name
+		if err := check(name, "a feature", !c.Nullable[name]); err != nil {
 			return err
 		}
 	}

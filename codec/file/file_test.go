@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"liftstream/codec"
@@ -108,5 +110,28 @@ func BenchmarkFormats(b *testing.B) {
 			}
 			b.ReportMetric(45211*float64(b.N)/b.Elapsed().Seconds(), "rows/s")
 		})
+	}
+}
+
+// TestNullableColumn: a file may lack the column of a feature that may be absent; its values are missing then.
+func TestNullableColumn(t *testing.T) {
+	o := Options{Codec: rowsOptions(), RequireLabel: true}
+	o.Codec.Schema.Features = append(continuous("age"), nominal("job")...)
+	lacks := write(t, "lacks.csv", "who,job,class\n1,cook,no\n")
+	has := write(t, "has.csv", "who,age,job,class\n2,30,cook,yes\n")
+	o.Codec.Nullable = map[string]bool{"age": true}
+	of := map[string]string{lacks: "0 1 NaN cook", has: "1 2 30 cook"}
+	for _, paths := range [][]string{{lacks, has}, {has, lacks}, {lacks}} {
+		var want []string
+		for _, p := range paths {
+			want = append(want, of[p])
+		}
+		if rows, err := readAll(t, o, paths...); err != nil || !slices.Equal(rows, want) {
+			t.Errorf("%q, %v, want %q", rows, err, want)
+		}
+	}
+	o.Codec.Nullable = nil
+	if _, err := readAll(t, o, has, lacks); err == nil || !strings.Contains(err.Error(), `"age"`) {
+		t.Errorf("a column that may not be absent: %v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -52,6 +53,14 @@ func Headers(event *txn.Record, name string, rows int, version int64) []txn.Head
 func PartHeaders(h []txn.Header, i, n, limit int) []txn.Header {
 	return append(h, txn.Header{Key: HeaderPart, Value: fmt.Appendf(nil, "%d/%d", i+1, n)},
 		txn.Header{Key: HeaderLimit, Value: strconv.AppendInt(nil, int64(limit), 10)})
+}
+
+// LargestHeaders returns headers at least as large as those of any message that answers an event: all that there may be,
+// each with its longest value.
+func LargestHeaders(event *txn.Record, name string) []txn.Header {
+	h := PartHeaders(Headers(event, name, math.MaxInt32, math.MaxInt64), math.MaxInt32-1, math.MaxInt32, math.MaxInt32)
+	return append(JudgedHeader(h, math.MinInt64), txn.Header{Key: codec.HeaderTime,
+		Value: strconv.AppendInt(nil, math.MinInt64, 10)})
 }
 
 // NameOf returns the name of the stage that has written a scores message, "" where it does not say: builds of before

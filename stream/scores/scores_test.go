@@ -3,6 +3,7 @@ package scores_test
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"strconv"
 	"testing"
@@ -60,6 +61,19 @@ func TestHeadersRepeatThoseOfTheEvent(t *testing.T) {
 	of, err := scores.EventOf(&txn.Record{Headers: scores.Headers(event, "s", 2, 9)})
 	if err != nil || of != 77 {
 		t.Errorf("event %d, %v", of, err)
+	}
+}
+
+// TestLargestHeaders: no message that answers an event has larger headers than the limit of its values leaves room for.
+func TestLargestHeaders(t *testing.T) {
+	event := &txn.Record{Offset: math.MaxInt64, Key: []byte("k"), Headers: []txn.Header{header("trace", "7")}}
+	most := scores.PartHeaders(scores.Headers(event, "s", math.MaxInt32, math.MaxInt64), 1<<30, 1<<30, 1<<30)
+	most = scores.JudgedHeader(most, time.Unix(-1<<33, 0).UnixNano())
+	most = append(most, header(codec.HeaderTime, txn.FormatMillis(time.UnixMilli(math.MinInt64))))
+	all := txn.Record{Key: event.Key, Headers: most}
+	room := txn.Record{Key: event.Key, Headers: scores.LargestHeaders(event, "s")}
+	if n, left := txn.RecordBytes(&all), txn.RecordBytes(&room); n > left || left > n+8 {
+		t.Errorf("headers of %d bytes where there is room for %d", n, left)
 	}
 }
 

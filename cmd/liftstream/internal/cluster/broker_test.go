@@ -402,6 +402,19 @@ func TestColumnsThatATopicNeeds(t *testing.T) {
 		}
 		r.Close()
 	}
+	c.Record.Features[0].Nullable = config.NullableColumn
+	r, err := file.OpenTables([]string{csvFile(t, "who,at,w\n1,1,1\n")}, file.TableOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	table, err := r.Next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := NewSender(nil, Sending{Topic: "t"}).complete(table, []string{"data.csv"}, c); err != nil {
+		t.Errorf("a column that may be absent: %v", err)
+	}
 }
 
 // TestBrokersAreBackOnce: the first fetch that works says so, and ends the time without them.

@@ -85,7 +85,7 @@ func (s *Sender) Files(ctx context.Context, data []string, o file.TableOptions, 
 func (s *Sender) complete(t *codec.Table, data []string, c *config.Config) error {
 	needed := []string{c.Record.ID, c.Record.Time.Column, c.Record.Weight}
 	for _, f := range c.Record.Features {
-		if f.Use != config.UseNever {
+		if f.Use != config.UseNever && f.Nullable != config.NullableColumn {
 			needed = append(needed, f.Name)
 		}
 	}
