@@ -315,6 +315,10 @@ func (d checker) checkModels(c *Config) {
 	}
 	d.horizons("propensity.half_lives", texts(reflect.ValueOf(c.Propensity.HalfLives)))
 	d.horizons("kernel.widths", texts(reflect.ValueOf(c.Kernel.Widths)))
+	if k := &c.Kernel; k.Shape.Full() && k.Input != KernelAuto {
+		d.report("kernel.input", "", "kernel.input: %s is made of kernels of one feature each; leave it out with shape: %s",
+			k.Input, k.Shape)
+	}
 	d.checkMonotone(c)
 }
 

@@ -208,15 +208,25 @@ const (
 
 func (KernelMode) choices() []string { return []string{"nonneg", "ridge", "literal"} }
 
-// KernelShape is the form of the one-feature kernels of numbers.
+// KernelShape is the form of the kernels of numbers. The full ones are over all features at once.
 type KernelShape string
 
 const (
-	KernelGaussian   KernelShape = "gaussian"   // exp(-width (x-y)^2)
-	KernelTriangular KernelShape = "triangular" // max(0, 1 - width |x-y|)
+	KernelGaussian       KernelShape = "gaussian"        // exp(-width (x-y)^2)
+	KernelTriangular     KernelShape = "triangular"      // max(0, 1 - width |x-y|)
+	KernelFullGaussian   KernelShape = "full_gaussian"   // exp(-width |x-y|^2)
+	KernelFullPolynomial KernelShape = "full_polynomial" // (x.y + 1)^2
+	KernelFullLinear     KernelShape = "full_linear"     // x.y
 )
 
-func (KernelShape) choices() []string { return []string{"gaussian", "triangular"} }
+func (KernelShape) choices() []string {
+	return []string{"gaussian", "triangular", "full_gaussian", "full_polynomial", "full_linear"}
+}
+
+// Full reports whether the kernels are over all features at once.
+func (s KernelShape) Full() bool {
+	return s == KernelFullGaussian || s == KernelFullPolynomial || s == KernelFullLinear
+}
 
 // KernelGroups is the unit that the linear programme selects.
 type KernelGroups string

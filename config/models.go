@@ -169,7 +169,8 @@ type Kernel struct {
 	Gamma2 AutoFloat `yaml:"gamma2"`
 	// Triples is the number of comparisons drawn. Default 1500.
 	Triples int `yaml:"triples"`
-	// Shape is the form of the one-feature kernels of numbers. Default gaussian.
+	// Shape is the form of the kernels of numbers. Default gaussian. A full one is over all features at once instead of
+	// one for each; Input must be auto then, for its input is a least-squares fit with that kernel.
 	Shape KernelShape `yaml:"shape"`
 	// Groups are the units that have the price gamma1: all kernels of a feature together, formulation (7) of the paper,
 	// or each kernel, formulation (4), which with `gamma2: 0` is formulation (3). Default features.

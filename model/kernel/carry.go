@@ -20,7 +20,9 @@ func (f *Factory) CarryState(c *model.Change, state []byte) ([]byte, []int, erro
 	}
 	var weights []Weight
 	for _, w := range p.Weights {
-		if w.Base.A = int32(c.Index(int(w.Base.A))); w.Base.A >= 0 {
+		if w.Base.A < 0 {
+			weights = append(weights, w)
+		} else if w.Base.A = int32(c.Index(int(w.Base.A))); w.Base.A >= 0 {
 			weights = append(weights, w)
 		}
 	}
@@ -65,7 +67,7 @@ func (c *curve) carry(x *model.Change, j int) curve {
 // carry returns the product over the features that stay, nil where there are none. Its prototypes are not recognised
 // any more: no fit to come has them.
 func (p *product) carry(x *model.Change) *product {
-	n := &product{ordered: p.ordered, key: p.key, order: byName(x.To), sum: p.sum,
+	n := &product{ordered: p.ordered, mix: p.mix, key: p.key, order: byName(x.To), sum: p.sum,
 		margins: len(x.To.Classes)}
 	if n.margins == 2 {
 		n.margins = 1

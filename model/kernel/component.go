@@ -42,6 +42,8 @@ func (c *Component) InputCount() int {
 // had before there were products.
 func (c *Component) InputKeys(dst []uint64) []uint64 {
 	switch {
+	case c.product != nil && c.product.whole():
+		return append(dst, model.FirstKey+1)
 	case c.product != nil:
 		return append(dst, model.FirstKey)
 	case len(c.curves) > 0:

@@ -22,6 +22,9 @@ func TestConformance(t *testing.T) {
 		"single":  {two, func(o *Options) { o.Single, o.Shape, o.Input = true, Triangular, Sum }},
 		"sum":     {modeltest.Schema(), func(o *Options) { o.Input = Sum }},
 		"product": {modeltest.Schema(), func(o *Options) { o.Input = Product }},
+		"full":    {modeltest.Schema(), func(o *Options) { o.Full = true }},
+		"poly":    {two, func(o *Options) { o.Full, o.Shape = true, Polynomial }},
+		"linear":  {modeltest.Schema(), func(o *Options) { o.Full, o.Shape = true, Linear }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := Default()
@@ -29,6 +32,7 @@ func TestConformance(t *testing.T) {
 			c.change(&o)
 			golden := map[string]string{
 				"nonneg": "testdata/format-1.gz", "sum": "testdata/format-2.gz", "product": "testdata/format-3.gz",
+				"full": "testdata/format-4.gz",
 			}[name]
 			modeltest.Suite{
 				Golden:        golden,

@@ -44,10 +44,11 @@ func (s Shape) String() string {
 
 // Base is one kernel of the dictionary, over standardised numbers or level codes. A missing value is a level of its
 // own: the similarity of two missing values is 1, and that of a missing value and any other is 0. Linear, Polynomial
-// and the full kernels replace it by the mean. Each Base is positive semidefinite.
+// and the full kernels replace a missing number by the mean. To a full kernel a level is a vector of its own, with a
+// length of 1 and at right angles to those of other levels. Each Base is positive semidefinite.
 type Base struct {
 	Shape Shape
-	A     int32 // the feature, -1 for all numbers
+	A     int32 // the feature, -1 for all of them
 	Width float64
 }
 
@@ -110,13 +111,15 @@ func (a *axis) at(v float64) float64 {
 
 // points are the records between which kernels are computed, feature by feature.
 type points struct {
-	z [][]float64 // nil for a feature that is not used
-	n int
+	z      [][]float64 // nil for a feature that is not used
+	levels []bool      // of a feature: z are level codes; may be shorter
+	n      int
 }
 
 func standardise(ev *model.Evidence, axes []axis) *points {
-	p := &points{z: make([][]float64, len(axes)), n: ev.Len()}
+	p := &points{z: make([][]float64, len(axes)), levels: make([]bool, len(axes)), n: ev.Len()}
 	for f := range axes {
+		p.levels[f] = axes[f].levels
 		if !axes[f].ok {
 			continue
 		}
@@ -163,11 +166,19 @@ func (b *Base) between(x, y float64) float64 {
 
 func (b *Base) full(p *points, i, j int) float64 {
 	var square, product float64
-	for _, z := range p.z {
+	for f, z := range p.z {
 		if z == nil {
 			continue
 		}
 		x, y := z[i], z[j]
+		if f < len(p.levels) && p.levels[f] {
+			if x == y || x != x && y != y {
+				product++
+			} else {
+				square += 2
+			}
+			continue
+		}
 		if x != x {
 			x = 0
 		}
@@ -217,6 +228,18 @@ func weak(s *model.Schema, axes []axis, widths []float64) []Base {
 				out = append(out, Base{Shape: Gaussian, A: f, Width: w})
 			}
 		}
+	}
+	return out
+}
+
+// full is the dictionary of kernels over all features at once, each a group of its own.
+func full(shape Shape, widths []float64) []Base {
+	if shape != Gaussian {
+		return []Base{{Shape: shape, A: -1}}
+	}
+	var out []Base
+	for _, w := range widths {
+		out = append(out, Base{Shape: Gaussian, A: -1, Width: w})
 	}
 	return out
 }

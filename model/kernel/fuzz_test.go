@@ -23,6 +23,12 @@ func FuzzDecodePart(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
+	o.Input, o.Full = Auto, true
+	whole, err := New(o, few.Schema).Fit(context.Background(), few, nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(whole)
 	f.Add(product)
 	f.Add(b)
 	f.Add(b[:len(b)/2])

@@ -34,8 +34,11 @@ type Options struct {
 	Gamma1, Gamma2 float64
 	// Triples is the number of comparisons drawn.
 	Triples int
-	// Shape is the form of the kernels of numbers: Gaussian or Triangular.
+	// Shape is the form of the kernels of numbers: Gaussian or Triangular; with Full Gaussian, Polynomial or Linear.
 	Shape Shape
+	// Full puts kernels over all features at once in the place of those of one feature each: formulation (4). Input must
+	// be Auto or Either then.
+	Full bool
 	// Single makes each kernel a group of its own: formulation (4), and with Gamma2 = 0 formulation (3). Else the groups
 	// are the features: formulation (7).
 	Single bool
@@ -155,7 +158,7 @@ func (f *Factory) fit(ctx context.Context, ev *model.Evidence, before *Part, tri
 	if err := f.narrow(ctx, ev, axes, len(triples)); err != nil {
 		return nil, err
 	}
-	dictionary := shaped(weak(f.schema, axes, o.Widths), o.Shape)
+	dictionary := f.dictionary(axes)
 	if len(dictionary) == 0 || len(triples) == 0 {
 		return p, nil
 	}
@@ -182,6 +185,10 @@ func (f *Factory) fit(ctx context.Context, ev *model.Evidence, before *Part, tri
 	p.Gamma1, p.Gamma2, p.Triples = g.gamma1, g.gamma2, len(triples)
 	p.Objective, p.Bound, p.Rho = r.Upper, r.Lower, r.Rho
 	p.Train = accuracy(dictionary, r.Alpha, pts, triples)
+	if o.Full {
+		f.wholly(ctx, ev, axes, p, dictionary, r.Alpha)
+		return p, nil
+	}
 	self := 0.0
 	var curves []*curve
 	for _, x := range features(dictionary, r.Alpha) {
@@ -214,6 +221,22 @@ func (f *Factory) fit(ctx context.Context, ev *model.Evidence, before *Part, tri
 		p.curves = append(p.curves, *c)
 	}
 	return p, nil
+}
+
+// dictionary lists the base kernels. The axes of features that full kernels must not use are not ok after it.
+func (f *Factory) dictionary(axes []axis) []Base {
+	if !f.options.Full {
+		return shaped(weak(f.schema, axes, f.options.Widths), f.options.Shape)
+	}
+	used := false
+	for i := range axes {
+		axes[i].ok = axes[i].ok && f.schema.Features[i].Use != model.UseReport && !f.schema.Directed(i)
+		used = used || axes[i].ok
+	}
+	if !used {
+		return nil
+	}
+	return full(f.options.Shape, f.options.Widths)
 }
 
 // Widest bounds the features of a dictionary: a vertex of their programme takes an inverse of the square of their

@@ -17,9 +17,11 @@ import (
 // partFormat is the version of the binary form, which FORMAT.md describes.
 //
 // productFormat is that of a part with a product; a part without one is written as before there were products.
+// wholeFormat is that of a part with kernels over all features.
 const (
 	partFormat    = 2
 	productFormat = 3
+	wholeFormat   = 4
 )
 
 // maxWeights bounds the weights of a part.
@@ -93,11 +95,14 @@ func (p *Part) weights(dictionary []Base) *lp.Result {
 }
 
 func (p *Part) appendBinary(b []byte) []byte {
-	if p.product == nil {
-		b = wire.AppendUvarint(b, partFormat)
-	} else {
-		b = wire.AppendUvarint(b, productFormat)
+	format := uint64(partFormat)
+	switch {
+	case p.product != nil && p.product.whole():
+		format = wholeFormat
+	case p.product != nil:
+		format = productFormat
 	}
+	b = wire.AppendUvarint(b, format)
 	b = append(b, byte(p.Mode), byte(p.Status))
 	for _, v := range []float64{p.Gamma1, p.Gamma2, p.Objective, p.Bound, p.Rho, p.Train.Both, p.Train.Single, p.Beta} {
 		b = wire.AppendFloat(b, v)
@@ -106,7 +111,7 @@ func (p *Part) appendBinary(b []byte) []byte {
 	b = wire.AppendUvarint(b, uint64(len(p.Weights)))
 	for _, w := range p.Weights {
 		b = append(b, byte(w.Base.Shape))
-		b = wire.AppendUvarint(b, uint64(w.Base.A))
+		b = wire.AppendUvarint(b, uint64(max(w.Base.A, 0)))
 		b = wire.AppendFloat(b, w.Base.Width)
 		b = wire.AppendFloat(b, w.Alpha)
 	}
@@ -130,8 +135,8 @@ func (p *Part) appendBinary(b []byte) []byte {
 func DecodePart(s *model.Schema, b []byte) (*Part, error) {
 	r := wire.NewReader(b)
 	format := r.Uvarint()
-	if r.Err() == nil && (format < 1 || format > productFormat) {
-		return nil, fmt.Errorf("decoding kernel: format %d, this build reads 1 to %d", format, productFormat)
+	if r.Err() == nil && (format < 1 || format > wholeFormat) {
+		return nil, fmt.Errorf("decoding kernel: format %d, this build reads 1 to %d", format, wholeFormat)
 	}
 	finite := func() float64 {
 		v := r.Float()
@@ -147,6 +152,9 @@ func DecodePart(s *model.Schema, b []byte) (*Part, error) {
 	for n := r.Int(maxWeights); n > 0 && r.Err() == nil; n-- {
 		w := Weight{Base: Base{Shape: Shape(r.Int(int(maxShape))), A: int32(r.Int(len(s.Features) - 1))}}
 		w.Base.Width, w.Alpha = finite(), finite()
+		if format == wholeFormat {
+			w.Base.A = -1
+		}
 		p.Weights = append(p.Weights, w)
 	}
 	classes := len(s.Classes)
@@ -184,9 +192,9 @@ func DecodePart(s *model.Schema, b []byte) (*Part, error) {
 			}
 		}
 	}
-	if format == productFormat {
+	if format >= productFormat {
 		var err error
-		if p.product, err = readProduct(s, r); err != nil {
+		if p.product, err = readProduct(s, r, format == wholeFormat); err != nil {
 			return nil, err
 		}
 	}
@@ -248,11 +256,18 @@ func (p *Part) Report(s *model.Schema) *report.Kernel {
 		k.Features = append(k.Features, s.Features[f].Name)
 	}
 	for _, w := range p.Weights {
-		k.Weights = append(k.Weights, report.KernelWeight{Feature: s.Features[w.Base.A].Name,
-			Width: report.Number(w.Base.Width), Alpha: report.Number(w.Alpha)})
+		name := allFeatures
+		if w.Base.A >= 0 {
+			name = s.Features[w.Base.A].Name
+		}
+		k.Weights = append(k.Weights, report.KernelWeight{Feature: name, Width: report.Number(w.Base.Width),
+			Alpha: report.Number(w.Alpha)})
 	}
 	return k
 }
+
+// allFeatures stands in a report where the name of a feature would, for a kernel over all of them.
+const allFeatures = "(all)"
 
 // shownFeatures bounds the features that a remark names.
 const shownFeatures = 8
@@ -282,7 +297,7 @@ func (f *Factory) Remark(part []byte) (model.Remark, error) {
 		r.Text = p.Status.String()
 	}
 	if p.product != nil {
-		r.Text += fmt.Sprintf("; the input is a product over %d prototypes", len(p.product.key))
+		r.Text += fmt.Sprintf("; the input is %s over %d prototypes", p.product.kind(), len(p.product.key))
 	}
 	list := p.ShortList()
 	for i, x := range list {
@@ -305,6 +320,9 @@ func (p *Part) ShortList() []int32 {
 	largest := 0.0
 	var order []int32
 	for _, w := range p.Weights {
+		if w.Base.A < 0 {
+			continue // a kernel over all features selects none
+		}
 		if _, ok := top[w.Base.A]; !ok {
 			order = append(order, w.Base.A)
 		}

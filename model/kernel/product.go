@@ -24,7 +24,8 @@ const (
 //	f_y(x) = sum_i c_iy exp(K(x, x_i) - K(x, x))
 //
 // over prototypes x_i, records of the fit, with the sum K of one-feature kernels. exp of a sum is a product, so that f,
-// other than a sum of curves, is no sum of functions of one feature each. With two classes f is that of class 1.
+// other than a sum of curves, is no sum of functions of one feature each. With two classes f is that of class 1. Under
+// kernels over all features (mix) it is sum_i c_iy K(x, x_i), see whole.go.
 type product struct {
 	columns []productColumn
 	margins int
@@ -34,6 +35,7 @@ type product struct {
 	key  []uint64 // of each prototype, see keyOf
 	// ordered says that records stand in time. Then a key names one record; otherwise all records of the same values.
 	ordered bool
+	mix     []Weight // of kernels over all features; none for a product
 
 	order []int32   // features by name
 	sum   []float64 // of each prototype
@@ -46,6 +48,7 @@ type productColumn struct {
 	end     float64 // see levelsEnd
 	lo, per float64 // cell = (v - lo) per, rounded
 	step    float64 // of a cell, in standard deviations
+	at      float64 // standardised value of cell 0; known to kernels over all features alone
 	cells   int     // of a number
 	bases   []Weight
 	code    []uint8   // of each prototype
@@ -97,7 +100,8 @@ func (c *productColumn) look(code uint8, t *[256]float64) {
 	}
 }
 
-// closeness fills p.sum with K(x, x_i) - K(x, x) of each prototype.
+// closeness fills p.sum with K(x, x_i) - K(x, x) of each prototype, under kernels over all features with what they are
+// functions of.
 func (p *product) closeness(row model.Row) {
 	sum := p.sum
 	clear(sum)
@@ -105,7 +109,7 @@ func (p *product) closeness(row model.Row) {
 	columns := p.columns
 	for ; len(columns) >= 4; columns = columns[4:] {
 		for i, t := range [...]*[256]float64{&a, &b, &c, &d} {
-			columns[i].look(columns[i].codeOf(row[columns[i].feature]), t)
+			p.look(&columns[i], columns[i].codeOf(row[columns[i].feature]), t)
 		}
 		w, x, y, z := columns[0].code[:len(sum)], columns[1].code[:len(sum)], columns[2].code[:len(sum)],
 			columns[3].code[:len(sum)]
@@ -114,7 +118,7 @@ func (p *product) closeness(row model.Row) {
 		}
 	}
 	for k := range columns {
-		columns[k].look(columns[k].codeOf(row[columns[k].feature]), &a)
+		p.look(&columns[k], columns[k].codeOf(row[columns[k].feature]), &a)
 		for i, code := range columns[k].code[:len(sum)] {
 			sum[i] += a[code]
 		}
@@ -130,7 +134,7 @@ func (p *product) inputs(row model.Row, dst []float64) {
 		f = dst[1:2]
 	}
 	for i, v := range p.sum {
-		v = math.Exp(v)
+		v = p.similarity(v)
 		for m, c := range p.weights[i*p.margins : (i+1)*p.margins] {
 			f[m] += float64(c * v)
 		}

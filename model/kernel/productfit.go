@@ -61,17 +61,13 @@ func productWork(n int) float64 {
 // the options ask for a product, and where the budget, the time of ctx or the records do not allow one.
 func (f *Factory) multiply(ctx context.Context, ev *model.Evidence, axes []axis, dictionary []Base, alpha []float64,
 	before *Part) *product {
-	columns := 0
+	s := &search{even: evenly(dictionary), learnt: positive(alpha), dictionary: dictionary}
 	for k, b := range dictionary {
 		if k == 0 || dictionary[k-1].A != b.A {
-			columns++
+			s.features = append(s.features, b.A)
 		}
 	}
-	most := min(maxPrototypes, productCodes/columns)
-	for most >= fewest && !ev.Affords(workShare*productWork(most)) {
-		most -= most/16 + 1
-	}
-	s := &search{even: evenly(dictionary), learnt: positive(alpha), dictionary: dictionary}
+	most := affordable(ev, len(s.features))
 	if !s.lay(f.schema, ev, axes, min(most, searched)) {
 		return nil
 	}
@@ -92,8 +88,17 @@ func (f *Factory) multiply(ctx context.Context, ev *model.Evidence, axes []axis,
 	return out
 }
 
+// affordable is the number of prototypes that the budget of a fit allows.
+func affordable(ev *model.Evidence, columns int) int {
+	most := min(maxPrototypes, productCodes/columns)
+	for most >= fewest && !ev.Affords(workShare*productWork(most)) {
+		most -= most/16 + 1
+	}
+	return most
+}
+
 // prototypes codes the rows, which become the prototypes of a product without weights.
-func prototypes(schema *model.Schema, ev *model.Evidence, axes []axis, dictionary []Base, rows []int32) *product {
+func prototypes(schema *model.Schema, ev *model.Evidence, axes []axis, features, rows []int32) *product {
 	p := &product{margins: len(schema.Classes), ordered: !ev.Exchangeable, order: byName(schema)}
 	if p.margins == 2 {
 		p.margins = 1
@@ -103,13 +108,10 @@ func prototypes(schema *model.Schema, ev *model.Evidence, axes []axis, dictionar
 		ev.Row(int(i), row)
 		p.key = append(p.key, p.keyOf(row, ev.Clock[i]))
 	}
-	for k, b := range dictionary {
-		if k > 0 && dictionary[k-1].A == b.A {
-			continue
-		}
-		c := newProductColumn(&axes[b.A], b.A)
+	for _, f := range features {
+		c := newProductColumn(&axes[f], f)
 		for _, i := range rows {
-			c.code = append(c.code, c.codeOf(ev.Columns[b.A][i]))
+			c.code = append(c.code, c.codeOf(ev.Columns[f][i]))
 		}
 		p.columns = append(p.columns, c)
 	}
@@ -123,6 +125,7 @@ type setting struct{ mix, sharp, noise float64 }
 type search struct {
 	*ridge
 	*product     // the prototypes, under no weights
+	features     []int32
 	dictionary   []Base
 	even, learnt []float64
 	kernels      [2]*mat.SymDense // K under these
@@ -134,8 +137,8 @@ func (s *search) lay(schema *model.Schema, ev *model.Evidence, axes []axis, most
 	if s.ridge != nil && s.n == len(rows) {
 		return true
 	}
-	s.product = prototypes(schema, ev, axes, s.dictionary, rows)
-	if s.ridge = newRidge(ev, rows, s.key, len(schema.Classes)); s.ridge == nil {
+	s.product = prototypes(schema, ev, axes, s.features, rows)
+	if s.ridge = newRidge(ev, rows, s.key, len(schema.Classes)); s.ridge == nil || !s.normalise() {
 		return false
 	}
 	s.kernels[0] = s.sums(s.with(s.dictionary, s.even))
@@ -210,13 +213,17 @@ func (r *ridge) sums(p *product) *mat.SymDense {
 		for k := range p.columns {
 			c := &p.columns[k]
 			var t [256]float64
-			c.look(c.code[i], &t)
+			p.look(c, c.code[i], &t)
 			for j := i; j < r.n; j++ {
 				sum[j] += t[c.code[j]]
 			}
 		}
 		for j := i; j < r.n; j++ {
-			g.SetSym(i, j, sum[j]+1)
+			if p.whole() {
+				g.SetSym(i, j, p.similarity(sum[j]))
+			} else {
+				g.SetSym(i, j, sum[j]+1)
+			}
 		}
 	}
 	return g
@@ -259,6 +266,15 @@ func positive(alpha []float64) []float64 {
 func (p *product) with(dictionary []Base, weights []float64) *product {
 	n := *p
 	n.columns, n.sum = nil, make([]float64, len(p.key))
+	if len(dictionary) > 0 && dictionary[0].A < 0 {
+		n.columns = p.columns
+		for k, b := range dictionary {
+			if weights[k] > 0 {
+				n.mix = append(n.mix, Weight{b, weights[k]})
+			}
+		}
+		return &n
+	}
 	for _, c := range p.columns {
 		c.bases = nil
 		for k, b := range dictionary {
@@ -282,7 +298,7 @@ func newProductColumn(a *axis, feature int32) productColumn {
 	}
 	lo, hi := max(a.at(a.lo), -farthest), min(a.at(a.hi), farthest)
 	c.cells = productCells
-	c.step = (hi - lo) / float64(c.cells-1)
+	c.step, c.at = (hi-lo)/float64(c.cells-1), lo
 	c.lo = max((lo*a.sd+a.mean)*a.scale, -math.MaxFloat64)
 	c.per = float64(c.cells-1) / (hi - lo) / a.sd / a.scale
 	return c

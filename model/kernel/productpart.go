@@ -32,12 +32,23 @@ func (p *product) appendBinary(b []byte) []byte {
 			b = wire.AppendFloat(b, w.Alpha)
 		}
 		b = wire.AppendBytes(b, c.code)
+		if p.whole() {
+			b = wire.AppendFloat(b, c.at)
+		}
+	}
+	if p.whole() {
+		b = wire.AppendUvarint(b, uint64(len(p.mix)))
+		for _, w := range p.mix {
+			b = append(b, byte(w.Base.Shape))
+			b = wire.AppendFloat(b, w.Base.Width)
+			b = wire.AppendFloat(b, w.Alpha)
+		}
 	}
 	return b
 }
 
-// readProduct reads a product of the schema. Hostile bytes give an error.
-func readProduct(s *model.Schema, r *wire.Reader) (*product, error) {
+// readProduct reads a product of the schema, or whole kernels. Hostile bytes give an error.
+func readProduct(s *model.Schema, r *wire.Reader, whole bool) (*product, error) {
 	within := func(low, high float64) float64 {
 		v := r.Float()
 		if !(v >= low && v <= high) {
@@ -73,6 +84,9 @@ func readProduct(s *model.Schema, r *wire.Reader) (*product, error) {
 			c.bases = append(c.bases, w)
 		}
 		c.code = append(c.code, r.Bytes()...)
+		if whole {
+			c.at = within(-farthest, farthest)
+		}
 		if r.Err() != nil {
 			break
 		}
@@ -86,6 +100,16 @@ func readProduct(s *model.Schema, r *wire.Reader) (*product, error) {
 	}
 	if r.Err() == nil && len(p.columns) == 0 {
 		return nil, r.Fail(fmt.Errorf("decoding kernel: a product of no features"))
+	}
+	if whole {
+		for k := r.Int(maxWeights); k > 0 && r.Err() == nil; k-- {
+			w := Weight{Base: Base{Shape: Shape(r.Int(int(maxShape))), A: -1}}
+			w.Base.Width, w.Alpha = within(0, math.MaxFloat64), within(0, maxInput)
+			p.mix = append(p.mix, w)
+		}
+		if r.Err() == nil && len(p.mix) == 0 {
+			return nil, r.Fail(fmt.Errorf("decoding kernel: no kernel over all features"))
+		}
 	}
 	p.sum = make([]float64, n)
 	return p, r.Err()

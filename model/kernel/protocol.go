@@ -314,15 +314,11 @@ func drawEven(class []int32, rows []int32, count int, seed uint64) [][3]int32 {
 func family(s *model.Schema, axes []axis, p *points, triples [][3]int32, o *ProtocolOptions) []Base {
 	switch o.Family {
 	case FullGaussian:
-		var out []Base
-		for _, w := range o.Widths {
-			out = append(out, Base{Shape: Gaussian, A: -1, Width: w})
-		}
-		return out
+		return full(Gaussian, o.Widths)
 	case FullPolynomial:
-		return []Base{{Shape: Polynomial, A: -1}}
+		return full(Polynomial, nil)
 	case FullLinear:
-		return []Base{{Shape: Linear, A: -1}}
+		return full(Linear, nil)
 	}
 	var out []Base
 	for _, b := range weak(s, axes, []float64{math.NaN()}) {

@@ -168,8 +168,14 @@ func kernelOptions(c *config.Config) kernel.Options {
 	case config.KernelLiteral:
 		o.Mode = lp.Literal
 	}
-	if k.Shape == config.KernelTriangular {
+	o.Full = k.Shape.Full()
+	switch k.Shape {
+	case config.KernelTriangular:
 		o.Shape = kernel.Triangular
+	case config.KernelFullPolynomial:
+		o.Shape = kernel.Polynomial
+	case config.KernelFullLinear:
+		o.Shape = kernel.Linear
 	}
 	o.Single = k.Groups == config.KernelSingle
 	switch k.Input {
