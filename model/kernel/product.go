@@ -100,8 +100,8 @@ func (c *productColumn) look(code uint8, t *[256]float64) {
 	}
 }
 
-// closeness fills p.sum with K(x, x_i) - K(x, x) of each prototype, under kernels over all features with what they are
-// functions of.
+// closeness fills p.sum with K(x, x_i) - K(x, x) of each prototype. Under kernels over all features it is the squared
+// distance or the dot product.
 func (p *product) closeness(row model.Row) {
 	sum := p.sum
 	clear(sum)

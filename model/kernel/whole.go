@@ -70,8 +70,8 @@ func (c *productColumn) place(code uint8) float64 {
 	return c.at + float64(float64(code-1)*c.step)
 }
 
-// similarity is what a prototype adds for each unit of its weight: of a product exp of the sum of its columns, else the
-// mixture of the kernels over all features.
+// similarity is K(x, x_i) for the sum of the columns: of a product its exponential, else the mixture of the kernels
+// over all features.
 func (p *product) similarity(sum float64) float64 {
 	if !p.whole() {
 		return math.Exp(sum)

@@ -55,8 +55,8 @@ func PartHeaders(h []txn.Header, i, n, limit int) []txn.Header {
 		txn.Header{Key: HeaderLimit, Value: strconv.AppendInt(nil, int64(limit), 10)})
 }
 
-// LargestHeaders returns headers at least as large as those of any message that answers an event: all that there may be,
-// each with its longest value.
+// LargestHeaders returns headers at least as large as those of any message that answers the event: every header of the
+// stage, each with its longest value.
 func LargestHeaders(event *txn.Record, name string) []txn.Header {
 	h := PartHeaders(Headers(event, name, math.MaxInt32, math.MaxInt64), math.MaxInt32-1, math.MaxInt32, math.MaxInt32)
 	return append(JudgedHeader(h, math.MinInt64), txn.Header{Key: codec.HeaderTime,

@@ -38,8 +38,8 @@ func places(records []Record) (out []string) {
 	return out
 }
 
-// allocated is the memory that f takes from the heap in all: the least of three runs, as under the race detector a
-// sync.Pool drops a part of what is put back.
+// allocated is the memory that f takes from the heap in all: the least of three runs, as a sync.Pool drops some of its
+// values under the race detector.
 func allocated(f func()) uint64 {
 	least := uint64(math.MaxUint64)
 	for range 3 {
