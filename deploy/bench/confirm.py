@@ -19,7 +19,7 @@ KERNEL, NEWEST, MORE = ["kernel: off"], ["local: {newest: 0}"], ["local: {newest
 
 def main():
     parser = beside.arguments(__doc__, skip=500)
-    parser.add_argument("--only", choices=["kernel", "newest"], help="one of the two")
+    parser.add_argument("--only", choices=["kernel", "newest", "at once"], help="columns with this name")
     bench = beside.Bench(parser.parse_intermixed_args())
     args = bench.args
     columns = {

@@ -10,6 +10,8 @@ The first 60,000 flights unless --records says otherwise, or --records 0 all 327
 pandas, river and vowpalwabbit; ARF takes half an hour for 60,000 on a slow core.
 """
 
+import itertools
+
 import numpy as np
 
 import beside
@@ -25,6 +27,7 @@ def main():
     parser = beside.arguments(__doc__)
     parser.add_argument("--behind", type=int, action="append", help="records that labels of liftstream are late")
     parser.add_argument("--peer", action="append", choices=PEERS, help="a peer; all unless given")
+    parser.add_argument("--alike", action="store_true", help="the peers with labels as late as liftstream's, too")
     bench = beside.Bench(parser.parse_intermixed_args())
     args = bench.args
     frame, departure, arrival = streams.timed_flights(60_000 if args.records is None else args.records or None)
@@ -39,15 +42,17 @@ def main():
     for b, r in zip(behind, ours):
         empty = [""] * 2 * len(ours)
         beside.row("liftstream", f"{b} records late", beside.plain(r.log_loss), beside.plain(r.accuracy), *empty)
-    for peer in args.peer or PEERS:
+    schedules = [("at the arrival", "arrival", labels)]
+    if args.alike:
+        schedules += [(f"{b} records late", b, beside.Labels(len(frame), b)) for b in behind]
+    for peer, (when, delay, known) in itertools.product(args.peer or PEERS, schedules):
         if peer == BOOSTED:
-            settings = {"every": boosted.EVERY, "delay": "arrival", **beside.versions("lightgbm")}
-            r = bench.run(s, peer, settings, lambda: boosted.propensities(s, [labels])[0])
+            settings = {"every": boosted.EVERY, "delay": delay, **beside.versions("lightgbm")}
+            r = bench.run(s, peer, settings, lambda known=known: boosted.propensities(s, [known])[0])
         else:
-            r = river_peers.run(bench, s, peer, "arrival", labels)
-        gaps = [o.less(r) for o in ours]
-        cells = (x for d in gaps for x in (beside.difference(d), beside.mark(d)))
-        beside.row(peer, "at the arrival", beside.plain(r.log_loss), beside.plain(r.accuracy), *cells)
+            r = river_peers.run(bench, s, peer, delay, known)
+        cells = (x for d in (o.less(r) for o in ours) for x in (beside.difference(d), beside.mark(d)))
+        beside.row(peer, when, beside.plain(r.log_loss), beside.plain(r.accuracy), *cells)
     middle, high, most = (f"{v:,.0f}" for v in np.quantile(need, [0.5, 0.999, 1]))
     print(f"\n{len(frame):,} flights; labels are {middle} records late in the median, most {high}, all {most}.")
     beside.remarks(bench)
