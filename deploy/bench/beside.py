@@ -53,6 +53,15 @@ def versions(*packages):
     return {p: importlib.metadata.version(p) for p in packages}
 
 
+class Labels:
+    """When labels come: the records in the order of their labels, and how many of these are known as record i is
+    scored, by i. Without `known` each comes delay records late, as `liftstream eval --delay` has it."""
+
+    def __init__(self, n, delay=0, order=None, known=None):
+        self.order = np.arange(n) if order is None else order
+        self.known = np.maximum(np.arange(n) - delay, 0) if known is None else known
+
+
 class Bench:
     """What one call of a script needs: its arguments, a folder for files, and the kept losses."""
 
@@ -109,12 +118,13 @@ class Bench:
         path.write_text("\n".join([out, *more, "output: {why: 0}", ""]))
         return path
 
-    def liftstream(self, stream, method="all", delay=0, propensity=()):
-        """Liftstream's run of a stream, prequential; propensity are lines of that section."""
+    def liftstream(self, stream, method="all", delay=0, propensity=(), sections=()):
+        """Liftstream's run of a stream, prequential; propensity are lines of that section, sections lines of the
+        configuration."""
 
         def compute():
             more = ["propensity: {" + ", ".join(propensity) + "}"] if propensity else []
-            config = self.configuration(stream, *more)
+            config = self.configuration(stream, *more, *sections)
             out = stream.path.with_suffix(".scores.csv")
             subprocess.run(
                 [self.args.liftstream, "eval", "-q", "-c", config, stream.path, "--method", method,
@@ -127,6 +137,8 @@ class Bench:
             return s[[f"propensity_{c}" for c in stream.classes]].to_numpy()
 
         settings = {"build": self.build, "delay": delay, "propensity": list(propensity), "as_init": self.args.as_init}
+        if sections:
+            settings["sections"] = list(sections)
         return self.run(stream, "liftstream " + method, settings, compute)
 
 

