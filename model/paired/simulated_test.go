@@ -12,7 +12,7 @@ const (
 	alpha = 0.05
 )
 
-// forecasts is a simulated stream: the probability that record i is of class 1, and the propensities of two forecasters.
+// forecasts is a simulated stream: the probability that record i is of class 1, and two propensities.
 type forecasts func(r *rand.Rand, i int) (truth, first, second float64)
 
 func logistic(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
