@@ -36,7 +36,8 @@ type Comparison struct {
 	sum     float64    // of weight times difference
 	above   costs      // of a mean that is lower than the sum says
 	below   costs
-	ratio   []float64 // of a record, by class
+	// Of a record, by class: its difference, and a guess at its share, not normed.
+	ratio, guess []float64
 }
 
 // costs holds for each rate of the grid the cumulants of all records so far.
@@ -44,7 +45,8 @@ type costs [rates]float64
 
 // New returns an empty comparison of forecasts over so many classes.
 func New(classes int) *Comparison {
-	return &Comparison{classes: classes, ratio: make([]float64, classes)}
+	return &Comparison{classes: classes, ratio: make([]float64, classes),
+		guess: make([]float64, classes)}
 }
 
 // Add takes a record: the propensities of both forecasters, which it does not keep, the class, and the weight, which
@@ -86,7 +88,7 @@ func (c *Comparison) Add(first, second []float64, class int, weight float64) err
 
 // spread tells of the difference of a record before its class is known, METHOD.md 2.
 type spread struct {
-	expected, variance float64 // under the mean of both forecasts
+	expected, variance float64 // under the guess
 	lower, upper       float64 // distances of the least and the largest value from expected
 }
 
@@ -104,15 +106,15 @@ func (c *Comparison) spread(first, second []float64) spread {
 	var s spread
 	for k := range c.ratio {
 		a, b := clip(first[k]), clip(second[k])
-		r := math.Log(b) - math.Log(a)
-		c.ratio[k] = r
+		r := math.Log(b / a)
+		c.ratio[k], c.guess[k] = r, math.Sqrt(a*b)
 		low, high = min(low, r), max(high, r)
-		s.expected += (a + b) * r
-		total += a + b
+		s.expected += c.guess[k] * r
+		total += c.guess[k]
 	}
 	s.expected = min(high, max(low, s.expected/total))
 	for k, r := range c.ratio {
-		s.variance += (clip(first[k]) + clip(second[k])) / total * (r - s.expected) * (r - s.expected)
+		s.variance += c.guess[k] / total * (r - s.expected) * (r - s.expected)
 	}
 	s.lower, s.upper = s.expected-low, high-s.expected
 	return s

@@ -81,8 +81,8 @@ func slow(first, second [][]float64, class []int, w []float64, alpha float64) (l
 		for y := range first[i] {
 			a, b := clipped(first[i][y]), clipped(second[i][y])
 			r = append(r, w[i]*math.Log(b/a))
-			q = append(q, (a+b)/2)
-			total += (a + b) / 2
+			q = append(q, math.Sqrt(a*b))
+			total += math.Sqrt(a * b)
 		}
 		m, v, least, largest := 0.0, 0.0, math.Inf(1), math.Inf(-1)
 		for y := range r {

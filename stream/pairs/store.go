@@ -32,8 +32,8 @@ type kept struct {
 	class int32
 }
 
-// store holds the records of a partition that wait for their labels, and counted ones as long as another label may come:
-// a queue in the order of arrival, bounded in bytes. Labels without a record have half of the bound.
+// store holds the records of a partition that wait for their labels, and counted ones as long as another label may
+// come: a queue in the order of arrival, bounded in bytes. Labels without a record have half of the bound.
 type store struct {
 	limit, bytes int64
 	queue        []*waiting
