@@ -11,6 +11,7 @@ import (
 	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/cmd/liftstream/internal/compare"
 	"liftstream/config"
+	"liftstream/stream/txn"
 )
 
 // challenger writes the configuration of a challenger of w.
@@ -22,6 +23,8 @@ func (w *world) challenger(edit func(string) string) *world {
 	}
 	text := strings.Replace(string(b), "name: "+w.config.Name+"\n", "name: "+w.config.Name+"-next\n", 1)
 	c := *w
+	c.client = txn.NewClient(txn.Config{Brokers: []string{w.address}}) // one that knows no topics yet
+	w.t.Cleanup(c.client.Close)
 	c.file, c.next, c.rows = filepath.Join(w.t.TempDir(), "next.yaml"), nil, 0
 	if err := os.WriteFile(c.file, []byte(edit(text)), 0o600); err != nil {
 		w.t.Fatal(err)
