@@ -139,6 +139,7 @@ func commands(a *cli.App) []*cobra.Command {
 		deadCommand(a),
 		resumeCommand(a),
 		verifyCommand(a),
+		compareCommand(a),
 		modelCommand(a),
 	}
 }

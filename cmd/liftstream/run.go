@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"os"
+	"os/exec"
 
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
@@ -16,11 +18,10 @@ import (
 )
 
 func runCommand(a *cli.App) *cobra.Command {
-	var file, initial, instance string
-	var format int
+	var r running
 	c := a.Command(cli.Command{
 		Group: cli.GroupLive,
-		Use:   "run -c FILE [--model MODEL] [--instance NAME] [--format N]",
+		Use:   "run -c FILE [--model MODEL] [--instance NAME] [--format N] [--shadow CHALLENGER]",
 		About: `Score the events topic, until SIGTERM
 Reads events, scores them, learns from their labels, and writes scores, dead letters, state and models, each exactly
 once for readers that read committed. Start it as often as there are partitions to share. On SIGTERM it stops reading,
@@ -45,38 +46,67 @@ Builds of two versions may run in one group: all of them write what all of them 
 have read it for five minutes. To go back to a build that reads no later format than N, start this one with --format N,
 stop it, and start the other one; the state is kept. 'liftstream version' prints the newest one of a build.
 
+--shadow starts a second stage of the configuration CHALLENGER beside this one, in a process of its own: another name,
+the same topics of events and labels, topics of its own for all else; 'topics create' makes them. 'liftstream compare'
+tells which of the two scores better. Nothing that goes wrong there reaches this stage: its errors are in the log, it is
+started again after a pause, and it gets the processor and the memory that are left over (a nice value of 10, and Linux
+ends it first where memory runs out). It stops with this process. Its page is on a free port where http.listen is taken.
+
 With kafka: {embedded: {dir: DIR}} a broker runs inside the process and the topics are made. Commands on the same DIR
 share that broker; when the process that runs it ends, another one that still runs takes it over.`,
 		Example: `liftstream run -c cmd/liftstream/examples/live.yaml`,
 		Args:    cli.Needs(0, 0, ""),
-		Run:     func(ctx context.Context, _ []string) error { return runStage(ctx, a, file, initial, instance, format) },
+		Run:     func(ctx context.Context, _ []string) error { return r.run(ctx, a) },
 	})
-	cli.ConfigFlag(c, &file)
-	c.Flags().StringVarP(&initial, "model", "m", "", "serve the model `FILE` until one is published")
-	c.Flags().StringVar(&instance, "instance", "", "the `NAME` of this process, its alone, over restarts")
-	c.Flags().IntVar(&format, "format", 0, "write states and models in format `N` at most, for a build that reads no "+
+	cli.ConfigFlag(c, &r.file)
+	f := c.Flags()
+	f.StringVarP(&r.initial, "model", "m", "", "serve the model `FILE` until one is published")
+	f.StringVar(&r.instance, "instance", "", "the `NAME` of this process, its alone, over restarts")
+	f.IntVar(&r.format, "format", 0, "write states and models in format `N` at most, for a build that reads no "+
 		"later one; 0 = what all members read")
+	f.StringVar(&r.shadow, "shadow", "", "run the configuration `CHALLENGER` beside this one, in a process of its own")
+	f.StringVar(&r.shadowOf, "shadow-of", "", "this process is the shadow of the stage of `FILE`")
+	_ = f.MarkHidden("shadow-of")
 	return c
 }
 
-func runStage(ctx context.Context, a *cli.App, file, initial, instance string, format int) error {
-	if format < 0 || format > state.Format {
-		return cli.Usagef("--format %d: this build writes formats 1 to %d; 0 is what all members read", format, state.Format)
+// running is a run on the command line.
+type running struct {
+	file, initial, instance string
+	format                  int
+	shadow                  string // configuration of a challenger
+	shadowOf                string // set in the process of a challenger: the configuration of the first stage
+}
+
+func (r *running) run(ctx context.Context, a *cli.App) error {
+	if r.format < 0 || r.format > state.Format {
+		return cli.Usagef("--format %d: this build writes formats 1 to %d; 0 is what all members read", r.format,
+			state.Format)
 	}
-	st, err := assemble.Load(a.Load, file)
+	if r.shadowOf != "" {
+		live.Yield()
+		ctx = live.UntilInputEnds(ctx, a.In)
+		if _, _, err := beside(a, []string{r.shadowOf, r.file}); err != nil {
+			return err
+		}
+	}
+	st, err := assemble.Load(a.Load, r.file)
 	if err != nil {
 		return err
 	}
 	c := st.Config
 	var m *model.Model
-	if initial != "" {
-		if m, err = assemble.ReadModel(initial, st.Spec.Schema); err != nil {
+	if r.initial != "" {
+		if m, err = assemble.ReadModel(r.initial, st.Spec.Schema); err != nil {
 			return err
 		}
 	}
 	log := a.Logger()
+	if r.shadowOf != "" {
+		log = log.With(zap.String("shadow", c.Name))
+	}
 	defer func() { _ = log.Sync() }()
-	k, err := cluster.Open(c, instance)
+	k, err := cluster.Open(c, r.instance)
 	if err != nil {
 		return err
 	}
@@ -89,22 +119,57 @@ func runStage(ctx context.Context, a *cli.App, file, initial, instance string, f
 	} else if err != nil {
 		return cluster.Unreachable(err, c)
 	}
-	if k.Own() {
+	if c.Kafka.Embedded != nil && (k.Own() || r.shadowOf != "") { // nobody else makes them
 		if _, err := k.CreateTopics(ctx, cluster.Specs(c)...); err != nil {
-			return cluster.Explain(err, file)
+			return cluster.Explain(err, r.file)
 		}
+	}
+	if k.Own() {
 		log.Info("the embedded broker runs", zap.String("address", k.Address), zap.String("dir", c.Kafka.Embedded.Dir))
 	}
-	l := live.New(c, st, k, live.Options{Log: log, Initial: m, Format: format})
-	s, err := l.Serve(false)
+	l := live.New(c, st, k, live.Options{Log: log, Initial: m, Format: r.format})
+	s, err := l.Serve(r.shadowOf != "")
 	if err != nil {
 		return err
 	}
 	defer s.Close()
 	log.Info("serving", zap.String("page", "http://"+s.Addr()+"/"))
+	if r.shadow != "" {
+		defer r.cast(ctx, a, l)()
+	}
 	if err := l.Stage.Run(ctx); err != nil {
-		return cluster.Explain(err, file)
+		return cluster.Explain(err, r.file)
 	}
 	log.Info("stopped")
 	return nil
+}
+
+// cast starts the shadow, and returns a function that ends it and waits for its end.
+func (r *running) cast(ctx context.Context, a *cli.App, l *live.Live) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	s := l.NewShadow(func() *exec.Cmd {
+		name, err := os.Executable()
+		if err != nil {
+			name = os.Args[0]
+		}
+		args := []string{"run", "-c", r.shadow, "--shadow-of", r.file, "--log-level", a.LogLevel, "--log-format", a.LogForm}
+		if r.instance != "" {
+			args = append(args, "--instance", r.instance)
+		}
+		if a.Quiet {
+			args = append(args, "--quiet")
+		}
+		cmd := exec.Command(name, args...)
+		cmd.Stdout, cmd.Stderr = a.Err, a.Err
+		return cmd
+	})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.Run(ctx)
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
 }

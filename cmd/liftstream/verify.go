@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"time"
 
 	"liftstream/stream/verify"
 
@@ -40,18 +39,9 @@ differs.`,
 }
 
 func verifyTopics(ctx context.Context, a *cli.App, file, from, to string) error {
-	var bounds [2]time.Time
-	for i, x := range []struct{ flag, text string }{{"from", from}, {"to", to}} {
-		if x.text == "" {
-			continue
-		}
-		var err error
-		if bounds[i], err = time.Parse(time.RFC3339, x.text); err != nil {
-			return cli.Usagef("--%s %s: it is a time such as 2026-05-01T00:00:00Z", x.flag, x.text)
-		}
-	}
-	if !bounds[1].IsZero() && bounds[1].Before(bounds[0]) {
-		return cli.Usagef("--to %s is before --from %s: nothing would be compared", to, from)
+	first, last, err := times(from, to)
+	if err != nil {
+		return err
 	}
 	st, err := assemble.Load(a.Load, file)
 	if err != nil {
@@ -64,7 +54,7 @@ func verifyTopics(ctx context.Context, a *cli.App, file, from, to string) error 
 	}
 	defer k.Close()
 	found, err := verify.Verify(ctx, verify.Options{Name: c.Name, Spec: st.Spec, Codec: st.Codec, Client: k.Client,
-		Topics: cluster.Topics(c), From: bounds[0], To: bounds[1]})
+		Topics: cluster.Topics(c), From: first, To: last})
 	if err != nil {
 		return cluster.Explain(err, file)
 	}

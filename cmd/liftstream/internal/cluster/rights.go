@@ -61,6 +61,12 @@ func Rights(c *config.Config) string {
 	add("topic", t.Dead, false, "Read", "Write", "Describe")
 	add("group", resend.Group(c.Name), false, "Read", "Describe")
 	add("transactional-id", resend.Group(c.Name), false, "Write", "Describe")
+	b.WriteString("# compare, with those of the other stage\n")
+	for _, topic := range []string{t.Events, t.Labels, t.Scores} {
+		if topic != "" {
+			add("topic", topic, false, "Read", "Describe")
+		}
+	}
 	b.WriteString("# resume\n")
 	for _, topic := range []string{t.Events, t.Labels, t.State} {
 		if topic != "" {
