@@ -317,7 +317,7 @@ func (d checker) checkModels(c *Config) {
 	d.horizons("propensity.half_lives", texts(reflect.ValueOf(c.Propensity.HalfLives)))
 	d.horizons("kernel.widths", texts(reflect.ValueOf(c.Kernel.Widths)))
 	d.checkMonotone(c)
-	d.checkBaseRates(c)
+	checkBaseRates(d, c)
 }
 
 // horizons checks a list of numbers of which each costs time on every record.
@@ -360,7 +360,7 @@ func (d checker) checkMonotone(c *Config) {
 }
 
 // checkBaseRates wants a rate above 0 for each class, all together near 1.
-func (d checker) checkBaseRates(c *Config) {
+func checkBaseRates(d checker, c *Config) {
 	const path, near = "propensity.base_rates", .01
 	rates := c.Propensity.BaseRates
 	if len(rates) == 0 || d.bad["record.label.classes"] {

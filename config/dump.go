@@ -115,7 +115,8 @@ var unframed = []string{"record.features", "record.label.classes", "propensity.m
 	"propensity.base_rates", "local", "kernel", "trees", "dedup.by", "dedup.window", "dedup.max_bytes"}
 
 // Frame is a Fingerprint without record.features, record.label.classes, propensity.monotone, propensity.base_rates,
-// `local: off`, `kernel: off`, `trees: off` and dedup: two configurations of the same Frame differ, as far as states go, in these alone.
+// `local: off`, `kernel: off`, `trees: off` and dedup: two configurations of the same Frame differ, as far as states
+// go, in these alone.
 func (c *Config) Frame() uint64 {
 	return c.fingerprint(func(path string) bool {
 		return slices.ContainsFunc(unframed, func(key string) bool { return path == key || strings.HasPrefix(path, key+"[") })

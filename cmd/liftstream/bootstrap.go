@@ -51,8 +51,8 @@ all that was scored after them, and cannot check how they were made.`,
 		Run:     func(ctx context.Context, data []string) error { return b.run(ctx, a, data) },
 	})
 	cli.ConfigFlag(c, &b.config)
-	c.Flags().StringVar(&b.from, "from", "", "let the stage begin at `PLACE`: first, the first messages that are left, or "+
-		"end, behind the last ones; without it at the offsets of its group")
+	c.Flags().StringVar(&b.from, "from", "", "let the stage begin at `PLACE`: first, the first messages that are left, "+
+		"or end, behind the last ones; without it at the offsets of its group")
 	c.Flags().StringVar(&b.replace, "replace", "", "give the states up that are there; `NAME` is that of the stage")
 	return c
 }
@@ -129,18 +129,18 @@ func explained(err error, config string) error {
 	return cluster.Explain(err, config)
 }
 
-// tell prints what the stage begins with.
+// tell prints the states and the model with which the stage begins.
 func tell(a *cli.App, h *evaluate.History, starts []state.Position) error {
 	for p, part := range h.Partitions {
-		_, err := fmt.Fprintf(a.Out, "partition %d: %s learnt, %.0f with a label; its events begin at offset %d, its labels at "+
-			"%d\n", p, text.Count(int(part.Seen()), "record"), part.Labelled(), starts[p].Events, starts[p].Labels)
+		_, err := fmt.Fprintf(a.Out, "partition %d: %s learnt, %.0f with a label; its events begin at offset %d, "+
+			"its labels at %d\n", p, text.Count(int(part.Seen()), "record"), part.Labelled(), starts[p].Events, starts[p].Labels)
 		if err != nil {
 			return err
 		}
 	}
 	if h.Model == nil {
-		_, err := fmt.Fprintln(a.Out, "no model: it comes with the records of fit.warmup; until then each partition scores by "+
-			"its own records")
+		_, err := fmt.Fprintln(a.Out, "no model: it comes with the records of fit.warmup; until then each partition scores "+
+			"by its own records")
 		return err
 	}
 	_, err := fmt.Fprintf(a.Out, "model %d, of %s, serves from the first event on\n", h.Model.Version,

@@ -48,7 +48,7 @@ type Plan struct {
 	places []place
 }
 
-// place is what one partition holds.
+// place is the content of the topics in one partition.
 type place struct {
 	log    *state.Log
 	done   state.Done
@@ -209,8 +209,8 @@ type PartlyError struct {
 }
 
 func (e *PartlyError) Error() string {
-	return fmt.Sprintf("%d of %d partitions have their states, and the others not (the same command with --replace writes "+
-		"all of them): %v", e.Done, e.All, e.Err)
+	return fmt.Sprintf("%d of %d partitions have their states, and the others not (the same command with --replace "+
+		"writes all of them): %v", e.Done, e.All, e.Err)
 }
 
 // Unwrap returns the cause.

@@ -140,8 +140,8 @@ func (l *Log) Empty() bool {
 	return true
 }
 
-// History returns the keys of the manifests, journal records, judgements, obeyed orders and the bootstrap, which tell of
-// the state so far.
+// History returns the keys of the manifests, journal records, judgements, obeyed orders and the bootstrap, which tell
+// of the state so far.
 func (l *Log) History() (keys []string) {
 	for _, key := range slices.Sorted(maps.Keys(l.values)) {
 		if strings.HasPrefix(key, "manifest/") || strings.HasPrefix(key, "journal/") ||
