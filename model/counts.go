@@ -31,8 +31,8 @@ func (c *classCounts) seen() (n int) {
 //
 //	p_c = (n_c + u a_c) / (sum n + u sum a)
 //
-// where n_c is the weight of the records of the class, a_c its pseudo-records (1 for each class where pseudo is nil) and
-// u their weight (Unit). Without records they are the rates of pseudo alone.
+// where n_c is the weight of the records of the class, a_c its pseudo-records (1 for each class where pseudo is nil), u
+// their weight (Unit). Without records they are the rates of pseudo alone.
 func (c *classCounts) rates(pseudo, prob []float64) (best int32) {
 	n, all := 0., float64(len(prob))
 	for _, w := range c.sum {
