@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"math"
 	"net"
 	"reflect"
 	"regexp"
@@ -320,6 +321,7 @@ func (d checker) checkModels(c *Config) {
 			k.Input, k.Shape)
 	}
 	d.checkMonotone(c)
+	checkBaseRates(d, c)
 }
 
 // horizons checks a list of numbers of which each costs time on every record.
@@ -358,6 +360,39 @@ func (d checker) checkMonotone(c *Config) {
 	}
 	if c.Record.Label.Positive == "" && !d.bad["record.label.positive"] && d.given("record.label") {
 		d.report(path, "", "%s needs record.label.positive: it is that class whose propensity is monotone", path)
+	}
+}
+
+// checkBaseRates wants a rate above 0 for each class, all together near 1.
+func checkBaseRates(d checker, c *Config) {
+	const path, near = "propensity.base_rates", .01
+	rates := c.Propensity.BaseRates
+	if len(rates) == 0 || d.bad["record.label.classes"] {
+		return
+	}
+	var sum float64
+	for _, class := range sortedKeys(reflect.ValueOf(rates)) {
+		r := rates[class]
+		switch {
+		case !slices.Contains(c.Record.Label.Classes, class):
+			d.report(join(path, class), Nearest(class, c.Record.Label.Classes), "%s: %s is not one of record.label.classes",
+				path, quote(class))
+			return
+		case !(r > 0 && r < 1):
+			d.report(join(path, class), "", "%s: the rate of %s is between 0 and 1, and not %s", path, quote(class),
+				d.shown(join(path, class), formatFloat(r)))
+			return
+		}
+		sum += r
+	}
+	for _, class := range c.Record.Label.Classes {
+		if _, ok := rates[class]; !ok {
+			d.report(path, "", "%s has no rate of %s: it needs those of all classes", path, quote(class))
+			return
+		}
+	}
+	if math.Abs(sum-1) > near {
+		d.report(path, "", "%s: the rates sum to %s, and not to 1", path, formatFloat(sum))
 	}
 }
 

@@ -98,6 +98,7 @@ func TestFullFile(t *testing.T) {
 	want.Format = Numbers{Decimal: ",", Thousands: ".", Percent: true, Currency: []string{"€", "EUR"}}
 	want.Lift.Profiles.Of = []string{"yes"}
 	want.Propensity.Monotone = map[string]Direction{"age": DirectionUp}
+	want.Propensity.BaseRates = map[string]float64{"no": .88, "yes": .12}
 	want.Labels = &Labels{Window: Duration(7 * 24 * time.Hour), OnExpiry: "drop", Late: LateCorrect, MaxBytes: 256 << 20}
 	want.Dedup = &Dedup{By: DedupByID, Window: Duration(time.Hour), MaxBytes: 16 << 20}
 	want.Topics.Labels = "bank-labels"

@@ -111,11 +111,12 @@ func (c *Config) Fingerprint() uint64 { return c.fingerprint(nil) }
 
 // unframed are the keys of features, levels and classes, and the sections that can be switched off: one that is off is
 // a path by itself.
-var unframed = []string{"record.features", "record.label.classes", "propensity.monotone", "local", "kernel", "trees",
-	"dedup.by", "dedup.window", "dedup.max_bytes"}
+var unframed = []string{"record.features", "record.label.classes", "propensity.monotone",
+	"propensity.base_rates", "local", "kernel", "trees", "dedup.by", "dedup.window", "dedup.max_bytes"}
 
-// Frame is a Fingerprint without record.features, record.label.classes, propensity.monotone, `local: off`, `kernel:
-// off`, `trees: off` and dedup: two configurations of the same Frame differ, as far as states go, in these alone.
+// Frame is a Fingerprint without record.features, record.label.classes, propensity.monotone, propensity.base_rates,
+// `local: off`, `kernel: off`, `trees: off` and dedup: two configurations of the same Frame differ, as far as states
+// go, in these alone.
 func (c *Config) Frame() uint64 {
 	return c.fingerprint(func(path string) bool {
 		return slices.ContainsFunc(unframed, func(key string) bool { return path == key || strings.HasPrefix(path, key+"[") })

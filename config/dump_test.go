@@ -129,6 +129,8 @@ name: bank
 		minimal + "propensity: {half_lives: [20, 200, 2000]}\n", minimal + "propensity: {half_lives: [20, 200, 2000s, 0]}\n",
 		minimal + "propensity: {monotone: {age: up}}\n", minimal + "propensity: {monotone: {age: down}}\n", minimal +
 			"propensity: {linear: false}\n",
+		minimal + "propensity: {base_rates: {no: 0.5, yes: 0.5}}\n", minimal +
+			"propensity: {base_rates: {no: 0.25, yes: 0.75}}\n",
 		strings.Replace(minimal, "nominal", "continuous", 1) + "propensity: {monotone: {age: up}}\n",
 		strings.Replace(minimal, "nominal", "continuous", 1) + "propensity: {monotone: {job: up}}\n",
 		minimal + "local: {theta: 0}\n", minimal + "kernel: {mode: ridge}\n", minimal + "trees: {gate: 2}\n",

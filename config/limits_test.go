@@ -181,6 +181,7 @@ func TestFramesHoldAllButWhatIsCarriedOver(t *testing.T) {
 		strings.Replace(base, "kind: nominal", "kind: nominal, nullable: never", 1): true,
 		base + "    - {name: z, kind: continuous}\n":                                true,
 		base + "propensity: {monotone: {age: up}}\n":                                true,
+		base + "propensity: {base_rates: {no: 0.5, yes: 0.5}}\n":                    true,
 		base + "dedup: {window: 2h, max_bytes: 1MiB}\n":                             true,
 		base + "local: off\n":                                                                     true,
 		base + "kernel: off\n":                                                                    true,

@@ -74,6 +74,10 @@ type Propensity struct {
 	HalfLives []HalfLife `yaml:"half_lives"`
 	// Prior is the number of pseudo-records of the base rate in a cell. Default 5. More shrinks small cells harder.
 	Prior float64 `yaml:"prior"`
+	// BaseRates are the rates of all classes that hold before labels tell: a partition that has too few records for a
+	// structure scores by them and its own counts, they weighing as many records as Prior, and such scores stay
+	// untrained. They are divided by their sum, which is 1 within .01. Default none: one record of each class.
+	BaseRates map[string]float64 `yaml:"base_rates,omitempty"`
 	// Step is the step of the scorecard's weights (AdaGrad). Default 0.1.
 	Step float64 `yaml:"step"`
 	// Linear adds the standardised continuous features themselves as inputs. Default true.

@@ -26,16 +26,31 @@ func (c *classCounts) seen() (n int) {
 	return n
 }
 
-// rates writes the share of each class into prob, with one pseudo-record of each class (Unit), and returns the class of
-// the largest share.
-func (c *classCounts) rates(prob []float64) (best int32) {
-	var n float64
+// rates writes the share of each class into prob, with pseudo-records of each class, and returns the class of the
+// largest share:
+//
+//	p_c = (n_c + u a_c) / (sum n + u sum a)
+//
+// where n_c is the weight of the records of the class, a_c its pseudo-records (1 for each class where pseudo is nil), u
+// their weight (Unit). Without records they are the rates of pseudo alone.
+func (c *classCounts) rates(pseudo, prob []float64) (best int32) {
+	n, all := 0., float64(len(prob))
 	for _, w := range c.sum {
 		n += w
 	}
+	if pseudo != nil {
+		all = 0
+		for _, a := range pseudo {
+			all += a
+		}
+	}
 	unit := Unit(n, c.square)
 	for i := range prob {
-		prob[i] = (c.sum[i] + unit) / (n + unit*float64(len(prob)))
+		a := 1.
+		if pseudo != nil {
+			a = pseudo[i]
+		}
+		prob[i] = (c.sum[i] + unit*a) / (n + unit*all)
 		if prob[i] > prob[best] {
 			best = int32(i)
 		}

@@ -27,7 +27,7 @@ func (p *Partition) event(b *Batch, i int, out *Scores) {
 	if p.trained {
 		p.scorer.score(p.row, &p.percent, out, i)
 	} else {
-		scoreUntrained(p.spec.Schema, &p.counts, out, i)
+		scoreUntrained(p.spec, &p.counts, out, i)
 	}
 	out.SubspaceEnd[i], out.WhyEnd[i] = int32(len(out.Subspace)), int32(len(out.Why))
 

@@ -275,7 +275,7 @@ func TestUnitsOfEvidence(t *testing.T) {
 	}
 	n := newClassCounts(3)
 	prob := make([]float64, 3)
-	if best := n.rates(prob); best != 0 || prob[0] != 1./3 {
+	if best := n.rates(nil, prob); best != 0 || prob[0] != 1./3 {
 		t.Errorf("of nothing: class %d, %v", best, prob)
 	}
 	for i, w := range []float64{2, 2, 5} {
@@ -285,7 +285,7 @@ func TestUnitsOfEvidence(t *testing.T) {
 		}
 	}
 	const unit = (4 + 4 + 25) / 9.
-	best := n.rates(prob)
+	best := n.rates(nil, prob)
 	for y, w := range []float64{0, 5, 4} {
 		if want := (w + unit) / (9 + 3*unit); math.Abs(prob[y]-want) > 1e-15 || best != 1 {
 			t.Errorf("class %d has the rate %v, want %v; best %d", y, prob[y], want, best)

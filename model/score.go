@@ -57,10 +57,11 @@ func (s *scorer) propensities(row Row, prob []float64) {
 }
 
 // scoreUntrained writes the score of a partition without a structure, its base rates, into entry i.
-func scoreUntrained(schema *Schema, counts *classCounts, out *Scores, i int) {
+func scoreUntrained(spec *Spec, counts *classCounts, out *Scores, i int) {
+	schema := spec.Schema
 	classes := len(schema.Classes)
 	prob := out.P[i*classes : (i+1)*classes]
-	best := counts.rates(prob)
+	best := counts.rates(spec.Options.BaseRates, prob)
 	out.Status[i], out.Segment[i], out.Target[i] = StatusUntrained, best, best
 	if schema.Positive >= 0 {
 		out.Target[i] = int32(schema.Positive)

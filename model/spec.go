@@ -29,10 +29,13 @@ type Options struct {
 	FitBytes         int64 // bound of the records that a fit holds of all partitions; 0 = none
 	DedupWindow      int64 // nanoseconds of record time within which a record of the same id is a duplicate; 0 = never
 	DedupBytes       int64 // bound of the ids that are remembered for it
-	Why              int   // reasons a score; negative = all, with the named terms
-	Gate             float64
-	Seed             uint64
-	Work             int64 // budget of Fit in steps for each component; 0 = StageWork. See FitWork
+	// BaseRates are the pseudo-records of each class in the scores of a partition without a structure, all above 0; nil =
+	// one of each.
+	BaseRates []float64
+	Why       int // reasons a score; negative = all, with the named terms
+	Gate      float64
+	Seed      uint64
+	Work      int64 // budget of Fit in steps for each component; 0 = StageWork. See FitWork
 	// Spelling has the texts of levels in states of an earlier build, for a replay of its work; nil = this build's.
 	Spelling *Spelling
 }

@@ -133,6 +133,7 @@ func commands(a *cli.App) []*cobra.Command {
 		demoCommand(a),
 		brokerCommand(a),
 		topicsCommand(a),
+		bootstrapCommand(a),
 		produceCommand(a),
 		runCommand(a),
 		tailCommand(a),

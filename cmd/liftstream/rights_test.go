@@ -165,6 +165,7 @@ func TestRightsThatAreListedAreEnoughAndEachIsNamed(t *testing.T) {
 	if status := run.stop(t); status != cli.StatusDone {
 		t.Fatalf("with the rights that are listed: status %d\n%s", status, run.err.String())
 	}
+	w.must("bootstrap", "-c", w.file, w.data, "--replace", w.config.Name)
 	for _, r := range rights {
 		implied := false // Kafka grants Describe with Read and with Write
 		for _, other := range rights {

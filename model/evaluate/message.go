@@ -1,6 +1,10 @@
 package evaluate
 
-import "liftstream/model"
+import (
+	"fmt"
+
+	"liftstream/model"
+)
 
 // message gathers rows of one input partition into a Batch of its own, as a producer would. Levels stand in order of
 // first appearance, so a learner sees the same batch however the source was batched.
@@ -113,4 +117,27 @@ func weightOf(b *model.Batch, i int) float64 {
 		return 1
 	}
 	return b.Weight[i]
+}
+
+// hand gives the records of the messages to the sink, where there is one.
+func (d *driver) hand() error {
+	if d.sink == nil {
+		return nil
+	}
+	for _, at := range d.order {
+		m := d.messages[at.partition]
+		r := &d.record
+		r.Index, r.Partition, r.Class, r.Row, r.Batch = at.index, at.partition, at.class, int(at.row), &m.batch
+		r.Weight = m.batch.Weight[at.row]
+		for k := range d.methods {
+			r.Scores[k] = &d.out[k][at.partition]
+			if d.live[k] != nil {
+				r.Levels[k] = d.live[k][at.partition].Levels()
+			}
+		}
+		if err := d.sink(r); err != nil {
+			return fmt.Errorf("evaluating: record %d: %w", at.index, err)
+		}
+	}
+	return nil
 }

@@ -108,6 +108,8 @@ type driver struct {
 	record    Record
 	label     model.Labels
 	onVerdict func(m *model.Model, states model.Held, v FitVerdict) // sees each verdict; nil = nobody
+	began     int64                                                 // time of the first record of a source without times
+	versions  int64                                                 // version before that of the first model
 }
 
 func newDriver(s *model.Schema, methods []Method, opt Options, sink Sink) *driver {
@@ -209,9 +211,9 @@ func (d *driver) prequential(ctx context.Context, b *model.Batch, i int, wait []
 	}
 	m := d.messages[p]
 	d.order = append(d.order, place{index: index, class: y, partition: p, row: int32(m.batch.N)})
-	m.add(index, i, shown)
+	m.add(d.began+index, i, shown)
 	if d.next-d.run.Learnt <= stabilityRecords && d.recent[p].batch.N < 2*stabilityRecords {
-		d.recent[p].add(index, i, model.Unlabelled)
+		d.recent[p].add(d.began+index, i, model.Unlabelled)
 	}
 	d.run.Records++
 	if wait == nil {
@@ -275,20 +277,8 @@ func (d *driver) flush(ctx context.Context) error {
 			d.learners[k][p].Events(&m.batch, &d.out[k][p])
 		}
 	}
-	for _, at := range d.order {
-		m := d.messages[at.partition]
-		r := &d.record
-		r.Index, r.Partition, r.Class, r.Row, r.Batch = at.index, at.partition, at.class, int(at.row), &m.batch
-		r.Weight = m.batch.Weight[at.row]
-		for k := range d.methods {
-			r.Scores[k] = &d.out[k][at.partition]
-			if d.live[k] != nil {
-				r.Levels[k] = d.live[k][at.partition].Levels()
-			}
-		}
-		if err := d.sink(r); err != nil {
-			return fmt.Errorf("evaluating: record %d: %w", at.index, err)
-		}
+	if err := d.hand(); err != nil {
+		return err
 	}
 	for _, m := range d.messages {
 		m.reset()
@@ -334,6 +324,7 @@ func (d *driver) refit(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("evaluating: re-fitting %s after record %d: %w", d.methods[k].Name, d.run.Records, err)
 		}
+		d.number(m, k)
 		d.trial[k] = trial{m, states}
 		d.next, d.fitAt = d.run.Learnt+int64(model.Compared(d.opt.Refit)), math.MaxInt64
 	}
@@ -357,6 +348,7 @@ func (d *driver) begin(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("evaluating: fitting %s after record %d: %w", d.methods[k].Name, d.run.Records, err)
 		}
+		d.number(m, k)
 		d.serving[k], made = m, true
 		for _, live := range d.live[k] {
 			if err := live.Swap(m); err != nil && !errors.Is(err, model.ErrModelTooOld) {
@@ -430,7 +422,7 @@ func (d *driver) decide(ctx context.Context, k int) error {
 		} else if err != nil {
 			return err
 		}
-		if k == Lead(d.methods) && trained {
+		if k == Lead(d.methods) && trained && d.sink != nil {
 			if err := d.compare(spec, m, states[int32(p)], d.recent[p]); err != nil {
 				return err
 			}

@@ -30,8 +30,9 @@ type Facts struct {
 
 	// The rest is read unless the left state is taken.
 
-	Owner     state.Owner // whose state the partition holds; zero = it does not say
-	Seen      state.Seen  // messages that the state's stage has read
+	Owner     state.Owner     // whose state the partition holds; zero = it does not say
+	Seen      state.Seen      // messages that the state's stage has read
+	Bootstrap state.Bootstrap // of a state that was learnt from files
 	Done      state.Done
 	DoneErr   error              // the done record cannot be read
 	Lesser    []error            // the records of owner or seen messages cannot be read
@@ -172,6 +173,9 @@ func (f *Facts) lesser(log *state.Log) {
 		f.Lesser = append(f.Lesser, err)
 	}
 	if f.Seen, err = log.Seen(); err != nil {
+		f.Lesser = append(f.Lesser, err)
+	}
+	if f.Bootstrap, err = log.Bootstrap(); err != nil {
 		f.Lesser = append(f.Lesser, err)
 	}
 	if f.Owner.Events != "" && f.Owner.Events != f.Stage.Events {

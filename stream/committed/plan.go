@@ -379,7 +379,12 @@ func (p *Plan) choose(f *Facts, policies Policies) {
 		}
 		cause = Damaged
 	}
-	if cause == Damaged && p.First.Events > 0 {
+	switch {
+	case cause != Damaged:
+	case f.Bootstrap.Number > 0:
+		p.giveUp(InputLost, fmt.Sprintf("no snapshot of the state can be read, and no topic has the %d records of files "+
+			"that it has learnt ('liftstream bootstrap' learns them again)", f.Bootstrap.Records), policies.InputLost)
+	case p.First.Events > 0:
 		// The events before the first one that is left cannot be learnt again.
 		p.giveUp(InputLost, fmt.Sprintf("no snapshot of the state can be read, "+
 			"and events before offset %d are no longer in the topic", p.First.Events), policies.InputLost)

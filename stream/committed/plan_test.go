@@ -204,6 +204,14 @@ func TestDecide(t *testing.T) {
 			"damaged to 100/20" + usual},
 		{"both are, and the first events are gone", ordinary(), fail,
 			func(f *Facts) { f.Refused, f.Events.First = map[uint64]bool{5: true, 4: true}, 3 }, "stop input_lost"},
+		{"both are, and they were learnt from files", ordinary(), fail, func(f *Facts) {
+			f.Refused, f.Bootstrap = map[uint64]bool{5: true, 4: true}, state.Bootstrap{Number: 1, Records: 9}
+		}, "stop input_lost"},
+		{"which is allowed too", ordinary(), rebuild, func(f *Facts) {
+			f.Refused, f.Bootstrap = map[uint64]bool{5: true, 4: true}, state.Bootstrap{Number: 1, Records: 9}
+		}, "damaged to 100/20" + usual + " problem input_lost"},
+		{"one of files is whole", ordinary(), fail, func(f *Facts) { f.Bootstrap = state.Bootstrap{Number: 1, Records: 9} },
+			"snapshot of 5 after 5,4 to 100/20" + usual},
 		{"a manifest cannot be read", ordinary(), fail,
 			func(f *Facts) { f.Manifests, f.Unread = f.Manifests[1:], []error{damaged} },
 			"snapshot of 4 after 4,0 to 100/20" + usual},

@@ -245,6 +245,7 @@ func TestForeignRecordsOfTheStateTopic(t *testing.T) {
 		held bool
 	}{
 		{"done", JournalBytes, true}, {"done", JournalBytes + 1, false}, {"done/1", 5, false}, {"begin", 5, true},
+		{"bootstrap", JournalBytes, true}, {"bootstrap", JournalBytes + 1, false}, {"bootstrap/0", 5, false},
 		{"seen", 5, true}, {"seen/", 5, false}, {"owner", ownerBytes, true}, {"owner", ownerBytes + 1, false},
 		{"owner/s", 5, false}, {"journal/0", JournalBytes, true}, {"journal/0", JournalBytes + 1, false},
 		{"journal/4095", 5, true}, {"journal/4096", 5, false}, {"journal/-1", 5, false}, {"journal/01", 5, false},

@@ -99,7 +99,7 @@ func stateKeyBound(key string) int {
 		return err == nil && n >= 0 && n < below && strconv.Itoa(n) == text
 	}
 	switch kind {
-	case DoneKey, BeginKey, SeenKey:
+	case DoneKey, BeginKey, SeenKey, BootstrapKey:
 		if rest == "" && key == kind {
 			return JournalBytes
 		}
@@ -140,12 +140,12 @@ func (l *Log) Empty() bool {
 	return true
 }
 
-// History returns the keys of the manifests, journal records, judgements and obeyed orders, which tell of the state so
-// far.
+// History returns the keys of the manifests, journal records, judgements, obeyed orders and the bootstrap, which tell
+// of the state so far.
 func (l *Log) History() (keys []string) {
 	for _, key := range slices.Sorted(maps.Keys(l.values)) {
 		if strings.HasPrefix(key, "manifest/") || strings.HasPrefix(key, "journal/") ||
-			strings.HasPrefix(key, judgedKeys) || strings.HasPrefix(key, obeyedKeys) {
+			strings.HasPrefix(key, judgedKeys) || strings.HasPrefix(key, obeyedKeys) || key == BootstrapKey {
 			keys = append(keys, key)
 		}
 	}

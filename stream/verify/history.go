@@ -36,13 +36,15 @@ type beginning struct {
 	// of the former state.
 	claimed state.Position
 	scores  int64 // where its own scores begin
+	// files: the state was learnt from files, and began with a snapshot.
+	files bool
 }
 
 // position returns where the state began, in topics whose first offsets are these; ok is false where that is not
 // certain any more.
 func (b *beginning) position(first state.Position) (at state.Position, ok bool) {
 	learntElsewhere := first.Events != 0 && (!b.anew || first.Events != b.claimed.Events)
-	if b.unknown || first.Labels > b.claimed.Labels || learntElsewhere {
+	if b.unknown || b.files || first.Labels > b.claimed.Labels || learntElsewhere {
 		return state.Position{}, false
 	}
 	return state.Position{Events: first.Events, Labels: b.claimed.Labels}, true
@@ -76,7 +78,7 @@ func (h *history) take(r *txn.Record) {
 	key, value := string(r.Key), r.Value
 	h.log.Apply(r.Key, value)
 	former := value == nil && (strings.HasPrefix(key, "manifest/") || strings.HasPrefix(key, "journal/") ||
-		strings.HasPrefix(key, "judged/") || strings.HasPrefix(key, "obeyed/"))
+		strings.HasPrefix(key, "judged/") || strings.HasPrefix(key, "obeyed/") || key == state.BootstrapKey)
 	if former || key == state.BeginKey {
 		// The records before belong to another state, in place of which one begins with this transaction.
 		h.ended, h.beginning, h.snapshots, h.first = r.Offset, beginning{anew: true, unknown: true}, nil, true
@@ -90,6 +92,10 @@ func (h *history) take(r *txn.Record) {
 			at := state.Position{Events: d.Events, Labels: d.Labels}
 			h.beginning = beginning{anew: true, claimed: at, scores: d.ScoresFrom}
 		}
+	}
+	if _, err := state.DecodeBootstrap(value, state.Format); err == nil && key == state.BootstrapKey {
+		h.beginning.files = true
+		return
 	}
 	e, err := state.DecodeJournal(value, state.Format)
 	if err == nil && key == state.JournalKey(e.Number) && len(value) <= state.JournalBytes {

@@ -47,6 +47,7 @@ func TestAFormerStateIsForgotten(t *testing.T) {
 	former := []*txn.Record{journal(0, 3), journal(1, 4), judged(1), done(8, 4, 2)}
 	begin := &txn.Record{Key: []byte(state.BeginKey), Value: state.EncodeBegin(9)}
 	gone := func(key string) *txn.Record { return &txn.Record{Key: []byte(key)} }
+	files := &txn.Record{Key: []byte(state.BootstrapKey), Value: state.Bootstrap{Number: 9, Records: 3}.Encode()}
 	whole := beginning{anew: true, claimed: state.Position{Events: 40, Labels: 6}, scores: 70}
 	unknown := beginning{anew: true, unknown: true}
 	for _, c := range []struct {
@@ -67,6 +68,8 @@ func TestAFormerStateIsForgotten(t *testing.T) {
 			1, 1},
 		{"the done record is of a later transaction", []*txn.Record{begin, nil, done(9, 40, 6)}, unknown, 0, 0},
 		{"and so is the journal", []*txn.Record{begin, nil, journal(0, 41), done(9, 41, 6)}, unknown, 1, 0},
+		{"it begins with files", []*txn.Record{begin, gone("bootstrap"), gone("journal/0"), done(9, 40, 6), files},
+			beginning{anew: true, claimed: whole.claimed, scores: 70, files: true}, 0, 0},
 		{"a part is deleted", []*txn.Record{gone("part/core/0/0")}, beginning{}, 2, 1},
 	} {
 		h := newHistory()
@@ -105,6 +108,7 @@ func TestWhereAStateBegan(t *testing.T) {
 		{"anew, some events are gone", beginning{anew: true, claimed: at(40, 6)}, at(39, 0), at(0, 0), false},
 		{"anew, more events are gone", beginning{anew: true, claimed: at(40, 6)}, at(41, 0), at(0, 0), false},
 		{"not known", beginning{anew: true, unknown: true}, at(0, 0), at(0, 0), false},
+		{"of files", beginning{anew: true, files: true}, at(0, 0), at(0, 0), false},
 	} {
 		if got, ok := c.b.position(c.first); ok != c.ok || got != c.want {
 			t.Errorf("%s: %+v, %v; want %+v", c.name, got, ok, c.want)

@@ -128,6 +128,9 @@ func (v *verifier) begin(ctx context.Context, target int64) bool {
 			continue
 		}
 		v.verdict.Start = fmt.Sprintf("snapshot %d", x.Number)
+		if h.beginning.files && x.Number == 1 {
+			v.verdict.Start += ", the state that 'bootstrap' has learnt from files (which no topic has)"
+		}
 		return true
 	}
 	return false

@@ -241,6 +241,7 @@ func options(c *config.Config, s *model.Schema) model.Options {
 		Gate:             c.Fit.Gate,
 		Seed:             uint64(c.Fit.Seed),
 	}
+	o.BaseRates = baseRates(&c.Propensity, s)
 	if d := c.Dedup; d != nil {
 		o.DedupWindow, o.DedupBytes = int64(d.Window), int64(d.MaxBytes)
 	}
@@ -253,6 +254,22 @@ func options(c *config.Config, s *model.Schema) model.Options {
 		}
 	}
 	return o
+}
+
+// baseRates are the configured base rates as pseudo-records, propensity.prior of them; nil where none are configured.
+func baseRates(p *config.Propensity, s *model.Schema) []float64 {
+	if len(p.BaseRates) == 0 {
+		return nil
+	}
+	var sum float64
+	for _, class := range s.Classes {
+		sum += p.BaseRates[class]
+	}
+	out := make([]float64, len(s.Classes))
+	for i, class := range s.Classes {
+		out[i] = p.Prior * p.BaseRates[class] / sum
+	}
+	return out
 }
 
 func liftOptions(c *config.Config, s *model.Schema) lift.Options {

@@ -29,6 +29,7 @@ func Rights(c *config.Config) string {
 		}
 		b.WriteByte('\n')
 	}
+	// The section of run is that of bootstrap too, which writes by the ids of the tasks and of the trainer.
 	b.WriteString("# run\n")
 	// It looks at the settings of its topics before it starts.
 	add("topic", t.Events, false, "Read", "Describe", "DescribeConfigs")

@@ -1,6 +1,7 @@
 package records
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -16,7 +17,8 @@ type Source struct {
 	Context context.Context // of the command; a pass ends with it
 	Data    []string
 	Options file.Options
-	Passes  int // that the protocol will make, for the progress bar
+	Passes  int    // that the protocol will make, for the progress bar
+	Label   string // of the progress bar; "" = evaluating
 
 	bar    *cli.Progress
 	opened int
@@ -30,7 +32,7 @@ func (s *Source) Batches(yield func(*model.Batch, error) bool) {
 			yield(nil, err)
 			return
 		}
-		s.bar = s.App.ProgressBytes("evaluating", size*int64(s.Passes))
+		s.bar = s.App.ProgressBytes(cmp.Or(s.Label, "evaluating"), size*int64(s.Passes))
 	}
 	s.Options.Progress = s.bar.Add
 	s.opened++
