@@ -11,7 +11,8 @@ type Labels struct {
 	OnExpiry string `yaml:"on_expiry"`
 	// Late is the effect of a label for a record that was already learnt. Default correct.
 	Late Late `yaml:"late"`
-	// MaxBytes bounds the records that wait in one partition. Default 256MiB; at the bound the oldest expire early.
+	// MaxBytes bounds the records that wait in one partition. Default 256MiB; at the bound the oldest leave unlearnt,
+	// whatever OnExpiry says, and are counted. 'liftstream lint' says how many records fit.
 	MaxBytes ByteSize `yaml:"max_bytes"`
 }
 

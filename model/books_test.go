@@ -88,8 +88,8 @@ func (x *books) leave(e *entry) {
 func (x *books) expire() {
 	for len(x.entries) > 0 {
 		e := x.entries[0]
-		if late := x.o.WaitWindow > 0 && x.now-e.since > x.o.WaitWindow; !late && x.bytes() <= x.o.WaitBytes {
-			return
+		if x.o.WaitWindow <= 0 || x.now-e.since <= x.o.WaitWindow {
+			break
 		}
 		x.leave(e)
 		if e.learnt {
@@ -99,6 +99,12 @@ func (x *books) expire() {
 		if x.o.ExpireAs >= 0 {
 			x.learn(x.o.ExpireAs, e.weight)
 		}
+	}
+	for x.bytes() > x.o.WaitBytes {
+		if !x.entries[0].learnt {
+			x.lost.Evicted++
+		}
+		x.leave(x.entries[0])
 	}
 }
 

@@ -103,7 +103,51 @@ func TestRoomExpires(t *testing.T) {
 	}
 	small := model.NewPartition(newSpec(func(o *model.Options) { o.WaitBytes = 20_000 }), 0)
 	feed(small, 0, 5000, 50, func(b *model.Batch) { withhold(b, 1) })
-	if small.Waiting() > 20_000 || small.Losses().Expired == 0 {
-		t.Errorf("the store holds %d bytes of 20,000, %d expired", small.Waiting(), small.Losses().Expired)
+	w := model.WaitsOf(small)
+	if w.Bytes > 20_000 || w.Bytes != small.Waiting() || w.Records+int(small.Losses().Evicted) != 5000 || w.Records < 20 {
+		t.Errorf("the store holds %+v, %d evicted", w, small.Losses().Evicted)
+	}
+}
+
+// TestTheBoundMakesNoClass: a record that leaves because the store is full leaves unlearnt, though records without a
+// label count as "no" once their window has closed. It is counted, in a restored partition too.
+func TestTheBoundMakesNoClass(t *testing.T) {
+	for _, c := range []struct {
+		name             string
+		bytes            int64
+		expired, evicted uint64
+	}{
+		{"room for all", 1 << 20, 899, 0},
+		{"too small for the window", 5_000, 0, 950},
+	} {
+		spec := newSpec(func(o *model.Options) {
+			o.WaitWindow, o.ExpireAs, o.WaitBytes = int64(100*time.Second), 0, c.bytes
+		})
+		p := model.NewPartition(spec, 0)
+		feed(p, 0, 500, 50, func(b *model.Batch) { withhold(b, 1) })
+		if _, ok := p.Snapshot()["waiting"]; ok != (c.evicted > 0) {
+			t.Errorf("%s: the section of losses is there: %v", c.name, ok)
+		}
+		p, err := model.RestorePartition(spec, p.Snapshot())
+		if err != nil {
+			t.Fatal(err)
+		}
+		feed(p, 500, 1000, 50, func(b *model.Batch) { withhold(b, 1) })
+		lost, w := p.Losses(), model.WaitsOf(p)
+		if lost.Expired != c.expired || p.Labelled() != float64(c.expired) || lost.Evicted < c.evicted ||
+			(c.evicted == 0) != (lost.Evicted == 0) || int(lost.Expired+lost.Evicted)+w.Records != 1000 {
+			t.Errorf("%s: %+v, %v learnt, %+v wait", c.name, lost, p.Labelled(), w)
+		}
+		if want := min(100, w.Records-1); time.Duration(w.Oldest) != time.Duration(want)*time.Second {
+			t.Errorf("%s: the oldest of %d waits for %v", c.name, w.Records, time.Duration(w.Oldest))
+		}
+	}
+	spec := newSpec(nil)
+	sections := model.NewPartition(spec, 0).Snapshot()
+	for name, b := range map[string]string{"another format": "\x02\x05", "cut": "\x01", "left over": "\x01\x05\x05"} {
+		sections["waiting"] = []byte(b)
+		if _, err := model.RestorePartition(spec, sections); err == nil {
+			t.Errorf("%s: a section of losses is accepted", name)
+		}
 	}
 }

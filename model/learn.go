@@ -5,7 +5,8 @@ import "math"
 // Losses counts records that the state could not learn.
 type Losses struct {
 	UnknownClass uint64 // records whose label the configuration does not list: scored, not learnt
-	Expired      uint64 // waiting records that left the pending store without a label
+	Expired      uint64 // waiting records whose label did not come within the window
+	Evicted      uint64 // waiting records that left the pending store before that, because it was full
 }
 
 // LabelCounts counts labels by their fate.
@@ -76,7 +77,8 @@ func tell(p *Partition, t int64) {
 	}
 }
 
-// expire takes overdue records out of the pending store, as the configuration says.
+// expire takes overdue records out of the pending store, as the configuration says. Then records leave that are too
+// many for its bound, unlearnt: nobody knows yet that their label does not come.
 func (p *Partition) expire() {
 	for w := p.store.overdue(p.time.now); w != nil; w = p.store.overdue(p.time.now) {
 		if w.learnt {
@@ -86,6 +88,11 @@ func (p *Partition) expire() {
 		if p.spec.Options.ExpireAs >= 0 && !p.still {
 			w.Class, w.Time = p.spec.Options.ExpireAs, p.time.of(w.Time)
 			p.learn(&w.record, p.scorer.usable(w))
+		}
+	}
+	for w := p.store.evict(); w != nil; w = p.store.evict() {
+		if !w.learnt {
+			p.lost.Evicted++
 		}
 	}
 }

@@ -100,7 +100,7 @@ func (p *Partition) Labelled() float64 { return p.clock }
 // Seen is the number of records that Events saw.
 func (p *Partition) Seen() uint64 { return p.seen }
 
-// Waiting is the number of bytes in the pending store: the metric liftstream_waiting_bytes.
+// Waiting is the number of bytes in the pending store, which Options.WaitBytes bounds.
 func (p *Partition) Waiting() int64 { return p.store.bytes }
 
 // Losses counts records that could not be learnt.

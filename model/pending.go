@@ -122,12 +122,23 @@ func (s *pendingStore) find(id string, at place, byID bool) *waiting {
 	return s.entries[n-s.first]
 }
 
-// overdue removes and returns the oldest entry if the store holds more bytes than its limit or the entry has waited for
-// longer than the window at stream time now; nil when nothing is overdue. The entry is valid until the next admit.
+// overdue removes and returns the oldest entry if it has waited for longer than the window at stream time now; nil when
+// it has not, or there is none. The entry is valid until the next admit.
 func (s *pendingStore) overdue(now int64) *waiting {
+	return s.pop(func(w *waiting) bool { return s.late(w, now) })
+}
+
+// evict removes and returns the oldest entry if the store holds more bytes than its limit, nil when it does not. The
+// entry is valid until the next admit.
+func (s *pendingStore) evict() *waiting {
+	return s.pop(func(*waiting) bool { return s.bytes > s.limit })
+}
+
+// pop removes and returns the oldest entry if it is to leave, and the gaps before it in any case.
+func (s *pendingStore) pop(leaves func(w *waiting) bool) *waiting {
 	for len(s.entries) > 0 {
 		w := s.entries[0]
-		if w != nil && s.bytes <= s.limit && !s.late(w, now) {
+		if w != nil && !leaves(w) {
 			return nil
 		}
 		n := s.first
@@ -148,6 +159,16 @@ func (s *pendingStore) overdue(now int64) *waiting {
 		return w
 	}
 	return nil
+}
+
+// oldest returns the stream time since which the oldest entry waits.
+func (s *pendingStore) oldest() (since int64, ok bool) {
+	for _, w := range s.entries {
+		if w != nil {
+			return w.since, true
+		}
+	}
+	return 0, false
 }
 
 // late reports whether an entry has waited for longer than the window. It waits from its arrival, and not from its own

@@ -51,6 +51,9 @@ func (p *Partition) Sections() []Section {
 	if p.still {
 		s = append(s, Section{sectionStill, p.edits, func(b []byte) []byte { return wire.AppendUvarint(b, stillFormat) }})
 	}
+	if p.lost.Evicted > 0 {
+		s = append(s, Section{sectionWaiting, p.edits, p.lost.appendWaiting})
+	}
 	if p.Sieve != nil {
 		s = append(s, p.Sieve.sections(p.edits)...)
 	}
@@ -166,7 +169,7 @@ func (s *Spec) readCore(b []byte) (*core, error) {
 			c.counts.square += n
 		}
 	}
-	c.lost = Losses{r.Uvarint(), r.Uvarint()}
+	c.lost = Losses{UnknownClass: r.Uvarint(), Expired: r.Uvarint()}
 	c.capacity, c.first, c.end, c.slots = r.Uvarint(), r.Uvarint(), r.Uvarint(), r.Int(math.MaxInt32)
 	c.offered = r.Uvarint()
 	c.pendingFirst, c.pendingNext = r.Uvarint(), r.Uvarint()
@@ -257,6 +260,9 @@ func restorePartition(spec *Spec, names []string, read reader) (*Partition, erro
 		return nil, err
 	}
 	if p.Sieve, err = loadSieve(names, read); err != nil {
+		return nil, fmt.Errorf("restoring state: %w", err)
+	}
+	if err := p.lost.loadWaiting(names, read); err != nil {
 		return nil, fmt.Errorf("restoring state: %w", err)
 	}
 	if p.still, err = loadStill(names, read); err != nil {

@@ -3,6 +3,7 @@ package stream
 import (
 	"strconv"
 	"sync"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -23,6 +24,7 @@ type board struct {
 	told   model.Losses // of the state, as far as the metric has them
 	sifted model.Sifted // likewise
 	warned bool         // of a label that is no class
+	full   bool         // warned of records that were evicted
 }
 
 // begin shows a partition that nobody has taken over yet.
@@ -131,6 +133,12 @@ func (b *board) report(t *task) {
 	m, part, lost := b.o.Metrics, t.m.Part, t.m.Part.Losses()
 	m.Losses.WithLabelValues("unknown_class").Add(float64(lost.UnknownClass - b.told.UnknownClass))
 	m.Losses.WithLabelValues("expired").Add(float64(lost.Expired - b.told.Expired))
+	m.Losses.WithLabelValues("evicted").Add(float64(lost.Evicted - b.told.Evicted))
+	if lost.Evicted > b.told.Evicted && !b.full {
+		b.full = true
+		b.log.Warn("records leave unlearnt before labels.window is over, because labels.max_bytes is full "+
+			"(losses_total, evicted)", zap.Uint64("evicted", lost.Evicted))
+	}
 	if lost.UnknownClass > b.told.UnknownClass && !b.warned {
 		b.warned = true
 		b.log.Warn("a label is no class of the configuration; such records are scored and not learnt (losses_total)",
@@ -141,7 +149,10 @@ func (b *board) report(t *task) {
 	m.Duplicates.WithLabelValues("left_out").Add(float64(sifted.Duplicates - b.sifted.Duplicates))
 	m.Duplicates.WithLabelValues("forgotten").Add(float64(sifted.Forgotten - b.sifted.Forgotten))
 	b.sifted = sifted
-	m.Waiting.WithLabelValues(b.id).Set(float64(part.Waiting()))
+	waits := model.WaitsOf(part)
+	m.Waiting.WithLabelValues(b.id).Set(float64(waits.Bytes))
+	m.WaitRecords.WithLabelValues(b.id).Set(float64(waits.Records))
+	m.WaitOldest.WithLabelValues(b.id).Set(time.Duration(waits.Oldest).Seconds())
 	t.windows.publish(t)
 	b.mu.Lock()
 	defer b.mu.Unlock()

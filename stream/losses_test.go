@@ -47,24 +47,24 @@ func TestLossesAreCounted(t *testing.T) {
 		if n := counted(o.Metrics.Losses.WithLabelValues("unknown_class")); unknown == 0 || n != float64(unknown) {
 			t.Errorf("%v of an unknown class counted, want %d", n, unknown)
 		}
-		if shown.UnknownClass != uint64(unknown) || shown.Expired == 0 {
+		if shown.UnknownClass != uint64(unknown) || shown.Expired != 0 {
 			t.Errorf("the status shows %d of an unknown class and %d expired", shown.UnknownClass, shown.Expired)
 		}
-		expired, bytes := counted(
-			o.Metrics.Losses.WithLabelValues("expired"),
+		evicted, bytes := counted(
+			o.Metrics.Losses.WithLabelValues("evicted"),
 		), written(
 			t,
 			o.Metrics.Waiting.WithLabelValues("0"),
 		).GetGauge().GetValue()
-		if !(expired > 0 && expired < float64(unlabelled)) || !(bytes > 0 && bytes <= 10_000) {
-			t.Errorf("%v expired, %v bytes wait", expired, bytes)
+		if !(evicted > 0 && evicted < float64(unlabelled)) || !(bytes > 0 && bytes <= 10_000) {
+			t.Errorf("%v evicted, %v bytes wait", evicted, bytes)
 		}
 		again := withSchema(w.options(w.Client), &spec)
 		r = w.run(again)
 		w.caught(r)
 		r.end(t)
 		losses := again.Metrics.Losses
-		if n := counted(losses.WithLabelValues("unknown_class")) + counted(losses.WithLabelValues("expired")); n != 0 {
+		if n := counted(losses.WithLabelValues("unknown_class")) + counted(losses.WithLabelValues("evicted")); n != 0 {
 			t.Errorf("%v counted again", n)
 		}
 	})

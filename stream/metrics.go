@@ -18,6 +18,8 @@ type Metrics struct {
 	Losses       *prometheus.CounterVec // by reason, see model.Losses
 	Duplicates   *prometheus.CounterVec // by outcome, see model.Sifted
 	Waiting      *prometheus.GaugeVec   // bytes of records that wait for their labels, by partition
+	WaitRecords  *prometheus.GaugeVec   // their number
+	WaitOldest   *prometheus.GaugeVec   // time for which the oldest of them has waited
 	LateWaiting  *prometheus.GaugeVec   // bytes of late labels that wait for their records, by partition
 	Tombstones   *prometheus.CounterVec // by stage
 	HeldSeconds  *prometheus.GaugeVec   // see Held, by partition
@@ -79,11 +81,15 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		Labels: counter("labels_total", "Late labels, by what became of them.", "outcome"),
 		Losses: counter("losses_total", "Records that were scored and not learnt from: their label is no class of the "+
 			"configuration (unknown_class), or did not come in time (expired; labels.on_expiry can have them learnt as "+
-			"a class).", "reason"),
+			"a class), or they left unlearnt before their time because labels.max_bytes was full (evicted).", "reason"),
 		Duplicates: counter("duplicates_total", "Records that dedup has left out because their id was there before "+
 			"(left_out), and ids that it forgot within its window because dedup.max_bytes was full (forgotten).", "outcome"),
 		Waiting: gauge("waiting_bytes",
 			"Bytes of the records that wait for their labels, which labels.max_bytes bounds.", "partition"),
+		WaitRecords: gauge("waiting_records",
+			"Records that wait for their labels, or whose class a label may still correct.", "partition"),
+		WaitOldest: gauge("waiting_oldest_seconds",
+			"Stream time for which the oldest of the waiting records has waited, which labels.window bounds.", "partition"),
 		Commits:    counter("commits_total", "Transactions, by outcome.", "outcome"),
 		CommitTime: seconds("commit_seconds", "Time from the start of a transaction's first request to its end."),
 		LateWaiting: gauge("late_labels_bytes", "Bytes of late labels that wait until the events are processed that were in "+

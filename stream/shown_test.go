@@ -129,12 +129,12 @@ func TestLossesOfAStateAreToldOnce(t *testing.T) {
 	x := idleTask(t, lossy)
 	m := x.s.o.Metrics
 	told := func() []float64 {
-		return []float64{labels(m.Losses)["unknown_class"], labels(m.Losses)["expired"], labels(m.Duplicates)["left_out"],
+		return []float64{labels(m.Losses)["unknown_class"], labels(m.Losses)["evicted"], labels(m.Duplicates)["left_out"],
 			labels(m.Duplicates)["forgotten"]}
 	}
 	of := func(p *model.Partition) []float64 {
 		a, b := p.Losses(), p.Sieve.Sifted()
-		return []float64{float64(a.UnknownClass), float64(a.Expired), float64(b.Duplicates), float64(b.Forgotten)}
+		return []float64{float64(a.UnknownClass), float64(a.Evicted), float64(b.Duplicates), float64(b.Forgotten)}
 	}
 	for from := range 2 {
 		lose(x.m.Part, 1000*from)
@@ -142,10 +142,17 @@ func TestLossesOfAStateAreToldOnce(t *testing.T) {
 			x.board.report(x)
 		}
 		if got, want := told(), of(x.m.Part); !slices.Equal(got, want) || slices.Contains(got, 0) {
-			t.Errorf("unknown, expired, left out and forgotten: %v told, want %v", got, want)
+			t.Errorf("unknown, evicted, left out and forgotten: %v told, want %v", got, want)
 		}
 		if w := labels(m.Waiting)["0"]; w != float64(x.m.Part.Waiting()) || w == 0 {
 			t.Errorf("%v bytes wait, want %d", w, x.m.Part.Waiting())
+		}
+		waits := model.WaitsOf(x.m.Part)
+		if n := labels(m.WaitRecords)["0"]; n != float64(waits.Records) || n == 0 {
+			t.Errorf("%v records wait, want %d", n, waits.Records)
+		}
+		if s := labels(m.WaitOldest)["0"]; s != time.Duration(waits.Oldest).Seconds() {
+			t.Errorf("the oldest waits for %v s, want %v", s, time.Duration(waits.Oldest))
 		}
 	}
 	p, lost := x.board.read(), x.m.Part.Losses()
