@@ -20,13 +20,13 @@ func TestAPublicationDeletesTheOldVersionsThatNothingNeeds(t *testing.T) {
 		needed  map[int64]bool
 		gone    []int64
 	}{
-		{"nothing is needed", keptModels + 3, nil, []int64{1, 2, 3}},
-		{"a snapshot needs an old one", keptModels + 3, map[int64]bool{2: true}, []int64{1, 3}},
-		{"all are needed", keptModels + 3, map[int64]bool{1: true, 2: true, 3: true}, nil},
-		{"one too many", keptModels + 1, nil, []int64{1}},
-		{"as many as are kept", keptModels, nil, nil},
+		{"nothing is needed", KeptVersions + 3, nil, []int64{1, 2, 3}},
+		{"a snapshot needs an old one", KeptVersions + 3, map[int64]bool{2: true}, []int64{1, 3}},
+		{"all are needed", KeptVersions + 3, map[int64]bool{1: true, 2: true, 3: true}, nil},
+		{"one too many", KeptVersions + 1, nil, []int64{1}},
+		{"as many as are kept", KeptVersions, nil, nil},
 		{"the first one", 1, nil, nil},
-		{"a version that is not there is needed", keptModels + 2, map[int64]bool{99: true}, []int64{1, 2}},
+		{"a version that is not there is needed", KeptVersions + 2, map[int64]bool{99: true}, []int64{1, 2}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l := NewModels(nil, "models", sample.Schema)

@@ -11,7 +11,7 @@ func FuzzVerdicts(f *testing.F) {
 	f.Add((&GateVerdict{Number: 3, Clocks: map[int32]float64{0: 1}}).encode(1))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		v, err := decodeVerdict(b, Format)
-		if err == nil && v.Reason > model.Worse {
+		if err == nil && v.Reason > model.Failed {
 			t.Errorf("%+v", v)
 		}
 	})
