@@ -57,6 +57,28 @@ func TestAPublicationDeletesTheOldVersionsThatNothingNeeds(t *testing.T) {
 	}
 }
 
+// TestKeepBoundsTheVersions by number and by bytes, the new one included; the first bound that is met holds.
+func TestKeepBoundsTheVersions(t *testing.T) {
+	held := map[int64]Blob{}
+	for v := int64(1); v <= 6; v++ {
+		held[v] = Blob{Packed: 10}
+	}
+	for _, c := range []struct {
+		keep Keep
+		size int
+		gone []int64
+	}{
+		{Keep{}, 10, nil}, {Keep{Versions: 6}, 10, []int64{1}}, {Keep{Versions: 2}, 10, []int64{1, 2, 3, 4, 5}},
+		{Keep{Bytes: 70}, 10, nil}, {Keep{Bytes: 69}, 10, []int64{1}}, {Keep{Bytes: 70}, 31, []int64{1, 2, 3}},
+		{Keep{Bytes: 5}, 10, []int64{1, 2, 3, 4, 5, 6}}, {Keep{Versions: 4, Bytes: 69}, 10, []int64{1, 2, 3}},
+		{Keep{Versions: 4, Bytes: 25}, 10, []int64{1, 2, 3, 4, 5}},
+	} {
+		if got := c.keep.beyond(held, 7, c.size); !slices.Equal(got, c.gone) {
+			t.Errorf("%+v and %d bytes: %v go, want %v", c.keep, c.size, got, c.gone)
+		}
+	}
+}
+
 // TestAVersionThatIsWrittenAnewIsReadAnew: the topic was restored, or made anew and read from its start.
 func TestAVersionThatIsWrittenAnewIsReadAnew(t *testing.T) {
 	l := NewModels(nil, "models", sample.Schema)
