@@ -35,7 +35,7 @@ const (
 	WithinGate
 	// Worse: the difference is more than the gate.
 	Worse
-	// Inverted: the newest labels look inverted to the serving model (Sense), whatever the difference is.
+	// Inverted: the newest labels look inverted to the serving model (Sense). The difference does not matter then.
 	Inverted
 	// Failed: there is no model, or none that could be compared.
 	Failed

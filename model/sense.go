@@ -16,7 +16,7 @@ const SenseRecords = 5000
 const InvertedFor = 20_000
 
 const (
-	// leastSense is the number of newest records that SenseOf judges at least.
+	// leastSense is the least number of newest records that SenseOf takes by themselves.
 	leastSense = 250
 	// senseBatches is the number of batches of the interval, and senseQuantile the 99.95 % quantile of Student's t with
 	// one degree of freedom fewer.
@@ -26,12 +26,12 @@ const (
 	mostLeft = .2
 )
 
-// Sense tells whether the newest labels mean what they meant when the serving model was published (MODEL.md 6). Its
-// propensities are those of the model as it was published: the counts of the partitions follow labels of any sense
-// within some records, and so do their scores. Log-losses are in nats a record, weighted; all are NaN where there is no
-// record.
+// Sense tells whether the newest labels have the meaning of the time of the serving model's publication (MODEL.md
+// 6). Its propensities are those of the model as it was published: the counts of the partitions follow labels of any
+// sense within some records, and so do their scores. Log-losses are in nats a record, weighted; all are NaN where there
+// is no record.
 type Sense struct {
-	Records   int     // labelled records since the model that are judged
+	Records   int     // newest labelled records since the model, of which the figures are
 	Loss      float64 // log-loss of the model
 	Rates     float64 // entropy of their classes: the log-loss of their own base rates
 	Exchanged float64 // log-loss of the model where the classes are exchanged so that it is low
@@ -52,10 +52,10 @@ func (s *Sense) String() string {
 		"%.3f, of their base rates %.3f", s.Records, s.Loss, s.Exchanged, s.Rates)
 }
 
-// Refuse makes a verdict one that refuses the model for labels that look inverted, where they do, and reports whether it
-// did. A model that is refused as worse is so named, too, since that is why. since is the number of labelled records
-// from the first model that was refused for inverted labels to now, 0 = this is the first: from InvertedFor on Refuse
-// leaves verdicts as they are.
+// Refuse makes a verdict one that refuses the model for labels that look inverted, where they do, and reports whether
+// it did. A model that is refused as worse is so named, too, since that is why. since is the number of labelled
+// records from the first model that was refused for inverted labels to now, 0 = this is the first: from InvertedFor on
+// Refuse leaves verdicts as they are.
 func (s *Sense) Refuse(v *Verdict, since float64) bool {
 	if !s.Inverted() || since >= InvertedFor {
 		return false
@@ -66,8 +66,8 @@ func (s *Sense) Refuse(v *Verdict, since float64) bool {
 
 // SenseOf returns the Sense of the labelled records that the partitions of the states have learnt since the serving
 // model m: of the newest SenseRecords, shared out over the partitions in proportion to their records since m, or, where
-// these do not look inverted, of the newest half of them, quarter and so on, if that does. The same states give the same
-// Sense. It reads one state at a time.
+// these do not look inverted, of the newest half of them, quarter and so on, if that does. The same states give the
+// same Sense. It reads one state at a time.
 func SenseOf(ctx context.Context, spec *Spec, m *Model, states States) (Sense, error) {
 	order := states.Partitions()
 	since := make([]float64, len(order))
@@ -80,18 +80,18 @@ func SenseOf(ctx context.Context, spec *Spec, m *Model, states States) (Sense, e
 		since[i] = h.clock - m.until(n, h.clock)
 		total += since[i]
 	}
-	var all []judged
+	var all []classLosses
 	for i, n := range order {
 		if since[i] == 0 {
 			continue
 		}
 		take := uint64(math.Ceil(min(since[i], SenseRecords/total*since[i])))
 		var err error
-		if all, err = judge(ctx, spec, m, stored{states, n}, take, all); err != nil {
+		if all, err = lossesOf(ctx, spec, m, stored{states, n}, take, all); err != nil {
 			return senseOf(nil, 0), fmt.Errorf("reading the sense of labels: partition %d: %w", n, err)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b judged) int { return cmp.Compare(a.time, b.time) })
+	slices.SortStableFunc(all, func(a, b classLosses) int { return cmp.Compare(a.time, b.time) })
 	classes := len(spec.Schema.Classes)
 	s := senseOf(all, classes)
 	for newest := s; len(all) >= 2*leastSense && !newest.Inverted(); {
@@ -115,17 +115,18 @@ func (m *Model) until(partition int32, now float64) float64 {
 	return 0 // of another history
 }
 
-// judged is a labelled record with the losses that each class would have been for the model.
-type judged struct {
+// classLosses is a labelled record with the losses that each class would have been for the model.
+type classLosses struct {
 	time   int64
 	class  int32
 	weight float64
 	loss   []float64
 }
 
-// judge appends the newest records of a partition as m judges them. The partition that scores them is empty but for the
-// model.
-func judge(ctx context.Context, spec *Spec, m *Model, state stored, take uint64, all []judged) ([]judged, error) {
+// lossesOf appends the newest records of a partition. The partition that scores them is empty but for the model.
+func lossesOf(
+	ctx context.Context, spec *Spec, m *Model, state stored, take uint64, all []classLosses,
+) ([]classLosses, error) {
 	p, err := newPartition(spec, state.partition)
 	if err != nil {
 		return nil, err
@@ -149,7 +150,7 @@ func judge(ctx context.Context, spec *Spec, m *Model, state stored, take uint64,
 			r.Row[f] = rc.Value(f, v)
 		}
 		p.scorer.propensities(r.Row, prob)
-		x := judged{time: r.Time, class: r.Class, weight: r.Weight, loss: make([]float64, len(prob))}
+		x := classLosses{time: r.Time, class: r.Class, weight: r.Weight, loss: make([]float64, len(prob))}
 		for c, q := range prob {
 			x.loss[c] = -math.Log(max(q, leastLoss))
 		}
@@ -159,7 +160,7 @@ func judge(ctx context.Context, spec *Spec, m *Model, state stored, take uint64,
 }
 
 // senseOf returns the Sense of records in the order of their times.
-func senseOf(all []judged, classes int) Sense {
+func senseOf(all []classLosses, classes int) Sense {
 	nan := math.NaN()
 	s := Sense{Records: len(all), Loss: nan, Rates: nan, Exchanged: nan, Low: nan}
 	share := make([]float64, classes)

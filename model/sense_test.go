@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// judgedAs returns n records of two or more classes: each is of the class that prob likes best with the chance right,
+// labelledAs returns n records of two or more classes: each is of the class that prob likes best with the chance right,
 // else of the next one; the model gives that class the propensity right. as gives the label of a class.
-func judgedAs(n, classes int, right float64, as func(class int) int) []judged {
-	var all []judged
+func labelledAs(n, classes int, right float64, as func(class int) int) []classLosses {
+	var all []classLosses
 	for i := range n {
 		u := float64(Hash(7, uint64(i))>>11) / (1 << 53)
 		likes := int(Hash(8, uint64(i)) % uint64(classes))
@@ -17,7 +17,7 @@ func judgedAs(n, classes int, right float64, as func(class int) int) []judged {
 		if u >= right {
 			class = (likes + 1) % classes
 		}
-		x := judged{time: int64(i), class: int32(as(class)), weight: 1, loss: make([]float64, classes)}
+		x := classLosses{time: int64(i), class: int32(as(class)), weight: 1, loss: make([]float64, classes)}
 		for c := range x.loss {
 			x.loss[c] = -math.Log((1 - right) / float64(classes-1))
 		}
@@ -33,10 +33,10 @@ func TestWhichLabelsLookInverted(t *testing.T) {
 	same := func(c int) int { return c }
 	next := func(k int) func(int) int { return func(c int) int { return (c + 1) % k } }
 	// rare are records with a share of positives that the model, which expects a tenth, does not foresee.
-	rare := func(share float64) []judged {
-		var all []judged
+	rare := func(share float64) []classLosses {
+		var all []classLosses
 		for i := range 2000 {
-			x := judged{time: int64(i), weight: 1, loss: []float64{-math.Log(.9), -math.Log(.1)}}
+			x := classLosses{time: int64(i), weight: 1, loss: []float64{-math.Log(.9), -math.Log(.1)}}
 			if float64(Hash(3, uint64(i))>>11)/(1<<53) < share {
 				x.class = 1
 			}
@@ -45,18 +45,18 @@ func TestWhichLabelsLookInverted(t *testing.T) {
 		return all
 	}
 	for name, c := range map[string]struct {
-		all     []judged
+		all     []classLosses
 		classes int
 		want    bool
 	}{
-		"as they were":                  {judgedAs(2000, 2, .8, same), 2, false},
-		"inverted":                      {judgedAs(2000, 2, .8, next(2)), 2, true},
-		"inverted, weakly related":      {judgedAs(5000, 2, .6, next(2)), 2, true},
-		"inverted, too few to tell":     {judgedAs(60, 2, .55, next(2)), 2, false},
-		"inverted, too few for batches": {judgedAs(39, 2, .95, next(2)), 2, false},
-		"three classes turned":          {judgedAs(2000, 3, .8, next(3)), 3, true},
-		"three classes as they were":    {judgedAs(2000, 3, .8, same), 3, false},
-		"coins":                         {judgedAs(2000, 2, .5, same), 2, false},
+		"as they were":                  {labelledAs(2000, 2, .8, same), 2, false},
+		"inverted":                      {labelledAs(2000, 2, .8, next(2)), 2, true},
+		"inverted, weakly related":      {labelledAs(5000, 2, .6, next(2)), 2, true},
+		"inverted, too few to tell":     {labelledAs(60, 2, .55, next(2)), 2, false},
+		"inverted, too few for batches": {labelledAs(39, 2, .95, next(2)), 2, false},
+		"three classes turned":          {labelledAs(2000, 3, .8, next(3)), 3, true},
+		"three classes as they were":    {labelledAs(2000, 3, .8, same), 3, false},
+		"coins":                         {labelledAs(2000, 2, .5, same), 2, false},
 		"a rate of .1, foreseen":        {rare(.1), 2, false},
 		"a rate of .6 in place of .1":   {rare(.6), 2, false},
 		"a rate of .9 in place of .1":   {rare(.9), 2, true},
@@ -69,10 +69,10 @@ func TestWhichLabelsLookInverted(t *testing.T) {
 	}
 }
 
-// TestTheFiguresOfASense are those of the definitions, counted anew: weighted log-losses, the entropy of the classes and
-// the interval of batch means.
+// TestTheFiguresOfASense counts them anew by their definitions: weighted log-losses, the entropy of the classes and the
+// interval of batch means.
 func TestTheFiguresOfASense(t *testing.T) {
-	all := judgedAs(500, 2, .7, func(c int) int { return 1 - c })
+	all := labelledAs(500, 2, .7, func(c int) int { return 1 - c })
 	var weight, loss, other, positive float64
 	for i := range all {
 		all[i].weight = float64(1 + i%3)
@@ -142,7 +142,7 @@ func TestExchangeOfClasses(t *testing.T) {
 
 // TestRefusalEnds: a verdict of any kind becomes a refusal until InvertedFor records have looked inverted.
 func TestRefusalEnds(t *testing.T) {
-	s := senseOf(judgedAs(2000, 2, .8, func(c int) int { return 1 - c }), 2)
+	s := senseOf(labelledAs(2000, 2, .8, func(c int) int { return 1 - c }), 2)
 	for _, r := range []VerdictReason{NothingToCompare, Better, WithinGate, Worse} {
 		v := Verdict{Reason: r}
 		if !s.Refuse(&v, InvertedFor-1) || v.Reason != Inverted || v.Accepted() {
@@ -153,7 +153,7 @@ func TestRefusalEnds(t *testing.T) {
 			t.Errorf("%s after InvertedFor: %s", r, v.Reason)
 		}
 	}
-	honest := senseOf(judgedAs(2000, 2, .8, func(c int) int { return c }), 2)
+	honest := senseOf(labelledAs(2000, 2, .8, func(c int) int { return c }), 2)
 	if v := (Verdict{Reason: Better}); honest.Refuse(&v, 0) || v.Reason != Better {
 		t.Errorf("%s", v.Reason)
 	}

@@ -83,25 +83,25 @@ func (t *trainer) begin(ctx context.Context, snaps map[int32]*state.Manifest, pr
 	switch {
 	case errors.Is(err, model.ErrOneClass):
 		t.lacks(first, "all labelled records are of one class")
-		return cmp.Or(t.fails(ctx, snaps, "all labelled records are of one class"), errNotYet)
+		return cmp.Or(publishFailure(ctx, t, snaps, "all labelled records are of one class"), errNotYet)
 	case errors.Is(err, errLessWork):
 		t.lacks(first, fmt.Sprintf("a fit took longer than fit.budget (%v); the next one has %v, and a budget of %d steps",
 			o.FitBudget, t.firstLimit(), t.work))
 		t.cold.tried = 0
-		return cmp.Or(t.fails(ctx, snaps, t.why), errNotYet)
+		return cmp.Or(publishFailure(ctx, t, snaps, t.why), errNotYet)
 	case err != nil:
 		return err
 	case m == nil:
 		t.lacks(first, fmt.Sprintf("the last fit failed, see the log; the next one comes at %.0f labelled records",
 			2*t.cold.tried))
-		return cmp.Or(t.fails(ctx, snaps, t.why), errNotYet)
+		return cmp.Or(publishFailure(ctx, t, snaps, t.why), errNotYet)
 	}
-	v := t.judgement(clocks(snaps))
-	if err := t.sense(ctx, states, v); err != nil {
+	v := newVerdict(t, clocks(snaps))
+	if err := lookAtSense(ctx, t, states, v); err != nil {
 		return err
 	} else if !v.Accepted() {
 		o.Log.Warn("model of the first records refused; the serving model stays", zap.String("note", v.Note))
-		return cmp.Or(t.refused(ctx, v), errNotYet)
+		return cmp.Or(publishRefusal(ctx, t, v), errNotYet)
 	}
 	t.ready = m
 	t.lacks(first, "one is fitted, and not yet published")

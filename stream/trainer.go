@@ -189,7 +189,7 @@ func (t *trainer) fresh(snaps map[int32]*state.Manifest, previous *model.Model) 
 		}
 	}
 	for _, v := range t.s.models.Verdicts() {
-		if t.counts(v) {
+		if counts(t, v) {
 			seen = v.Clocks
 		}
 	}
@@ -255,11 +255,11 @@ func (t *trainer) fit(ctx context.Context, snaps map[int32]*state.Manifest, prev
 	switch {
 	case errors.Is(err, errLessWork):
 		t.last, t.tried = time.Time{}, nil
-		return cmp.Or(t.fails(ctx, snaps, t.why), errNotYet)
+		return cmp.Or(publishFailure(ctx, t, snaps, t.why), errNotYet)
 	case err != nil:
 		return err
 	case m == nil:
-		return t.fails(ctx, snaps, t.why)
+		return publishFailure(ctx, t, snaps, t.why)
 	}
 	t.waiting = &candidate{model: m, from: from, made: o.Now(), took: o.Now().Sub(began), first: previous == nil,
 		alone: !served}
@@ -309,13 +309,13 @@ func (t *trainer) compare(ctx context.Context, snaps map[int32]*state.Manifest) 
 	budget, cancel := context.WithTimeout(ctx, o.FitBudget)
 	defer cancel()
 	var m *model.Model
-	v := t.judgement(clocks(snaps))
+	v := newVerdict(t, clocks(snaps))
 	v.Previous = c.model.Info.Previous
 	err := state.Contain(func() (err error) {
 		if v.Verdict, err = model.Compare(budget, o.Spec, c.model, from, to, limit); err != nil {
 			return err
 		}
-		if err = t.sense(budget, to, v); err == nil && v.Accepted() {
+		if err = lookAtSense(budget, t, to, v); err == nil && v.Accepted() {
 			m, err = model.Renew(budget, o.Spec, c.model, to)
 		}
 		return err
@@ -334,7 +334,7 @@ func (t *trainer) compare(ctx context.Context, snaps map[int32]*state.Manifest) 
 		zap.Float64("difference", v.Difference()), zap.Float64("low", v.Low), zap.Float64("high", v.High),
 		zap.Float64("gate", v.Gate)))
 	if !v.Accepted() {
-		if err := t.refused(ctx, v); err != nil {
+		if err := publishRefusal(ctx, t, v); err != nil {
 			return err
 		}
 		log.Warn("model refused by the gate; the serving model stays", zap.String("note", v.Note))
@@ -373,7 +373,7 @@ func (t *trainer) drop(ctx context.Context, snaps map[int32]*state.Manifest, bec
 		t.s.o.Log.Warn("memory.tail must hold the labelled records of a partition that come between two snapshots " +
 			"and during a fit")
 	}
-	return t.fails(ctx, snaps, "the model was fitted, and cannot be compared: "+because.Error())
+	return publishFailure(ctx, t, snaps, "the model was fitted, and cannot be compared: "+because.Error())
 }
 
 // remarks counts the factories' remarks on the model's parts, warns of trouble, and returns the log with the other

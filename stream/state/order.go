@@ -43,8 +43,8 @@ type Order struct {
 // VerbTrust is the verb of an order that has an effect by itself, see Models.Trusted.
 const VerbTrust = "trust"
 
-// Trusted reports whether a person has said, since the newest version was published, that the labels are what they
-// should be. It goes by the order of the records in the topic, and by no clock.
+// Trusted reports whether a person has said, since the newest version was published, that the labels are right. It goes
+// by the order of the records in the topic, and by no clock.
 func (l *Models) Trusted() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -48,9 +48,9 @@ func goldenVerdicts() (out []GateVerdict) {
 // goldenObeyed are the obeyed orders of the golden file, beside the journal records 1, 2 and so on.
 var goldenObeyed = []Obeyed{{Returned: true}, {Learning: Off}, {Learning: On}, {Returned: true, Learning: On}}
 
-// TestOrdersOfFormat1AreReadForEver: the orders of people, those that transactions have obeyed, and the verdicts of each
-// reason are read as an earlier build has written them, and are written as then. LIFTSTREAM_GOLDEN=write makes the file
-// anew: right for bytes that no build of main has written, and for no others.
+// TestOrdersOfFormat1AreReadForEver: orders of people, the records of obeyed orders, and verdicts of each reason are
+// read as an earlier build has written them, and are written as then. LIFTSTREAM_GOLDEN=write makes the file anew:
+// right for bytes that no build of main has written, and for no others.
 func TestOrdersOfFormat1AreReadForEver(t *testing.T) {
 	name := filepath.Join("testdata", "format-1", "orders.bin")
 	values := map[string][]byte{}

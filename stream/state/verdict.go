@@ -55,8 +55,8 @@ func (v *GateVerdict) MarshalJSON() ([]byte, error) {
 		Note              string  `json:",omitempty"`
 		Since             float64 `json:",omitempty"`
 	}{v.Number, v.Fingerprint, v.Version, v.Previous, v.Clocks, v.Reason, v.Records,
-		report.Number(v.New), report.Number(v.Old), report.Number(v.Gate), report.Number(v.Low), report.Number(v.High), v.Note,
-		v.Since})
+		report.Number(v.New), report.Number(v.Old), report.Number(v.Gate), report.Number(v.Low), report.Number(v.High),
+		v.Note, v.Since})
 }
 
 func verdictKey(number uint64) string {

@@ -45,7 +45,7 @@ func (p *modelPrinter) Print(r *txn.Record, _ int) (int, error) {
 	return 0, nil // of somebody else, or shown with another record
 }
 
-// verdictWord says what became of the model.
+// verdictWord tells the fate of the model in one word.
 func verdictWord(v *state.GateVerdict) string {
 	if v.Version > 0 {
 		return "accepted"

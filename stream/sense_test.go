@@ -50,8 +50,8 @@ func (f *fitter) again(n int) *state.GateVerdict {
 	return f.s.models.Verdict()
 }
 
-// TestModelsOfInvertedLabelsAreRefused however many there are, up to model.InvertedFor, whatever the gate says, and by
-// a trainer that begins anew as well. The refusal says why. Honest labels are fitted on after them.
+// TestModelsOfInvertedLabelsAreRefused up to model.InvertedFor records, though the gate lets each model pass, and by a
+// trainer that begins anew as well. The refusal says why. Honest labels are fitted on after them.
 func TestModelsOfInvertedLabelsAreRefused(t *testing.T) {
 	f := second(t)
 	f.label = inverted
@@ -132,14 +132,14 @@ func TestTrustHasInvertedLabelsFittedOn(t *testing.T) {
 		t.Errorf("%+v, model %d", v, f.newest())
 	}
 	f.serves()
-	f.label = nil // which is the inverse of what is trusted now
+	f.label = nil // the inverse of the trusted sense
 	if v := f.again(1500); v.Reason != model.Inverted || f.newest() != 3 {
 		t.Errorf("the order outlives its model: %+v", v)
 	}
 }
 
-// TestFitsThatComeToNothingAreListed with their reason: those that take too long or fail, records of one class, models
-// that cannot be compared. None of them delays the next fit.
+// TestFitsThatComeToNothingAreListed with their reason: a fit that takes too long, records of one class, a model that
+// cannot be compared. None of them delays the next fit.
 func TestFitsThatComeToNothingAreListed(t *testing.T) {
 	f := newFitter(t, 1, nil)
 	listed := func(number uint64, why string) {
@@ -328,8 +328,8 @@ func propensities(t *testing.T, value []byte) (out []string) {
 	return out
 }
 
-// TestAPausedPartitionObeysOrders: one that the breaker has paused serves the ordered version and stops learning without
-// a message, and does so after a restart.
+// TestAPausedPartitionObeysOrders: a partition under the breaker's pause serves the ordered version and stops learning
+// without a message, and serves another one after a restart.
 func TestAPausedPartitionObeysOrders(t *testing.T) {
 	streamtest.Brokers(t, func(t *testing.T, addr string) {
 		w := newWorld(t, addr, 1)

@@ -10,8 +10,8 @@ import (
 	"liftstream/stream/state"
 )
 
-// judgement returns the verdict of the present snapshots on a model, without the figures of the gate.
-func (t *trainer) judgement(clocks map[int32]float64) *state.GateVerdict {
+// newVerdict returns the verdict of the present snapshots on a model, without the figures of the gate.
+func newVerdict(t *trainer, clocks map[int32]float64) *state.GateVerdict {
 	o, nan := &t.s.o, math.NaN()
 	v := &state.GateVerdict{Number: 1, Fingerprint: o.Spec.Options.Fingerprint, Clocks: clocks,
 		Verdict: model.Verdict{New: nan, Old: nan, Low: nan, High: nan, Gate: o.Spec.Options.Gate}}
@@ -24,9 +24,9 @@ func (t *trainer) judgement(clocks map[int32]float64) *state.GateVerdict {
 	return v
 }
 
-// sense makes v a refusal where the labels of the states look inverted to the serving model, unless a person trusts
-// them or they have looked so for model.InvertedFor labelled records (MODEL.md 6).
-func (t *trainer) sense(ctx context.Context, states model.States, v *state.GateVerdict) error {
+// lookAtSense makes v a refusal where the labels of the states look inverted to the serving model, unless a person
+// trusts them or they have looked so for model.InvertedFor labelled records (model/MODEL.md 6).
+func lookAtSense(ctx context.Context, t *trainer, states model.States, v *state.GateVerdict) error {
 	serving := t.previous()
 	if serving == nil {
 		return nil
@@ -59,8 +59,8 @@ func (t *trainer) sense(ctx context.Context, states model.States, v *state.GateV
 	return nil
 }
 
-// refused publishes the verdict on a model that is not to serve.
-func (t *trainer) refused(ctx context.Context, v *state.GateVerdict) error {
+// publishRefusal publishes the verdict on a model that is not to serve.
+func publishRefusal(ctx context.Context, t *trainer, v *state.GateVerdict) error {
 	if err := t.publish(ctx, nil, v); err != nil {
 		return err
 	}
@@ -73,18 +73,18 @@ func (t *trainer) refused(ctx context.Context, v *state.GateVerdict) error {
 	return nil
 }
 
-// fails publishes that a fit has come to no model, or to none that could be compared. That is for people: the next fit
-// is due as if it had not been.
-func (t *trainer) fails(ctx context.Context, snaps map[int32]*state.Manifest, because string) error {
-	v := t.judgement(clocks(snaps))
+// publishFailure publishes that a fit has come to no model, or to none that could be compared. That is for people: the
+// next fit is due as if it had not been.
+func publishFailure(ctx context.Context, t *trainer, snaps map[int32]*state.Manifest, because string) error {
+	v := newVerdict(t, clocks(snaps))
 	v.Reason, v.Note = model.Failed, because
 	t.s.o.Metrics.Verdicts.WithLabelValues(v.Reason.String()).Inc()
 	return t.publish(ctx, nil, v)
 }
 
-// counts reports whether the records of a verdict have had their fit: not those of a fit that came to nothing, nor those
-// of labels that a person trusts by now.
-func (t *trainer) counts(v *state.GateVerdict) bool {
+// counts reports whether the records of a verdict have had their fit: not those of a fit that came to nothing, nor
+// those of labels that a person trusts by now.
+func counts(t *trainer, v *state.GateVerdict) bool {
 	return v != nil && v.Fingerprint == t.s.o.Spec.Options.Fingerprint && v.Reason != model.Failed &&
 		!(v.Reason == model.Inverted && t.s.models.Trusted())
 }
