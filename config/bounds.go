@@ -100,6 +100,10 @@ var bounds = []bound{
 		why: "a fit needs records, they are held in memory, and a snapshot holds them in one part"},
 	{path: "fit.budget", low: second / 10, high: 24 * hour, why: "a fit needs time, and ties up a core"},
 	{path: "fit.gate", low: 0, high: 100, why: "it is how much worse, in nats, a new model may be"},
+	{path: "fit.keep.versions", low: 2, high: 1000,
+		why: "a rollback needs an earlier one, and every process of the stage holds them in memory"},
+	{path: "fit.keep.bytes", low: mib, high: 3 * gib, orZero: true,
+		why: "a model takes some, a process reads 4GiB of the topic at most, and 0 is no bound"},
 	{path: "fit.seed", low: 0, high: exact, why: "it must be the same in every reader of YAML"},
 
 	{path: "labels.window", low: second, high: century, why: "a label needs time to come"},

@@ -136,6 +136,7 @@ func Default(name string) *Config {
 			Reservoir: Reservoir{Records: 65536, Bytes: 64 << 20},
 			Budget:    Duration(20 * time.Second),
 			Gate:      0.005,
+			Keep:      Keep{Versions: 20},
 			Seed:      1,
 		},
 		Topics:   Topics{Partitions: 1, Replication: 1},

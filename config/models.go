@@ -223,8 +223,19 @@ type Fit struct {
 	// Gate is how much worse, in nats of log-loss on labelled records that neither it nor the serving model has learnt, a
 	// new model may be and still be published. Default 0.005.
 	Gate float64 `yaml:"gate"`
+	// Keep bounds the published models that stay in the model topic, to look at and to go back to.
+	Keep Keep `yaml:"keep"`
 	// Seed starts every random choice. Default 1. Another seed is another, equally good, sample.
 	Seed int64 `yaml:"seed"`
+}
+
+// Keep bounds the newest versions that the model topic keeps; the first bound that is met holds. A version that serves,
+// or that a state needs to be read, stays in any case.
+type Keep struct {
+	// Versions bounds their number. Default 20.
+	Versions int `yaml:"versions"`
+	// Bytes bounds their size as they lie in the topic, compressed. Default 0: no bound.
+	Bytes ByteSize `yaml:"bytes"`
 }
 
 // Reservoir bounds the sample of older records of a partition; the first bound that is met holds.

@@ -25,7 +25,7 @@ func Compared(fitRecords int) int { return min(max(fitRecords/5, 1), 1000) }
 // VerdictReason says why the gate let a model pass or refused it.
 type VerdictReason uint8
 
-// The reasons. All but Worse let the model pass.
+// The reasons. Worse, Inverted and Failed refuse the model, the others let it pass.
 const (
 	// NothingToCompare: no partition has a structure to compare with, or no label came in time.
 	NothingToCompare VerdictReason = iota
@@ -35,10 +35,14 @@ const (
 	WithinGate
 	// Worse: the difference is more than the gate.
 	Worse
+	// Inverted: the newest labels look inverted to the serving model (Sense). The difference does not matter then.
+	Inverted
+	// Failed: there is no model, or none that could be compared.
+	Failed
 )
 
 func (r VerdictReason) String() string {
-	return [...]string{"nothing_to_compare", "better", "within_gate", "worse"}[r]
+	return [...]string{"nothing_to_compare", "better", "within_gate", "worse", "inverted", "failed"}[r]
 }
 
 // MarshalText writes the reason as String has it.
@@ -57,7 +61,7 @@ func (r *VerdictReason) UnmarshalText(b []byte) error {
 
 // VerdictReasons are all reasons.
 func VerdictReasons() []VerdictReason {
-	return []VerdictReason{NothingToCompare, Better, WithinGate, Worse}
+	return []VerdictReason{NothingToCompare, Better, WithinGate, Worse, Inverted, Failed}
 }
 
 // Verdict is the comparison of a new model with the serving one, on labelled records that neither had learnt when it
@@ -73,7 +77,7 @@ type Verdict struct {
 }
 
 // Accepted reports whether the model may serve.
-func (v *Verdict) Accepted() bool { return v.Reason != Worse }
+func (v *Verdict) Accepted() bool { return v.Reason < Worse }
 
 // Difference is New - Old: negative where the new model is better.
 func (v *Verdict) Difference() float64 { return v.New - v.Old }
@@ -96,7 +100,7 @@ func (v *Verdict) AppendBinary(b []byte) []byte {
 
 // DecodeVerdict is the inverse of AppendBinary.
 func DecodeVerdict(r *wire.Reader) Verdict {
-	v := Verdict{Reason: VerdictReason(r.Int(int(Worse))), Records: r.Int(math.MaxInt32)}
+	v := Verdict{Reason: VerdictReason(r.Int(int(Failed))), Records: r.Int(math.MaxInt32)}
 	for _, x := range []*float64{&v.New, &v.Old, &v.Gate, &v.Low, &v.High} {
 		*x = r.Float()
 	}

@@ -243,3 +243,66 @@ func TestTheNewSideIsWhatWouldHaveServed(t *testing.T) {
 		t.Errorf("%d records compared, the new log-loss is %v, that of the scores %v", v.Records, v.New, want)
 	}
 }
+
+// sense returns the sense of the labels that partitions have learnt since m.
+func sense(t *testing.T, spec *model.Spec, m *model.Model, p ...*model.Partition) model.Sense {
+	t.Helper()
+	s, err := model.SenseOf(context.Background(), spec, m, snapshots(p...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestInvertedLabelsAreSeen where the scores have followed them long since, in one partition of two, and in the newest
+// records alone; and neither where labels are as they were nor where they are coins.
+func TestInvertedLabelsAreSeen(t *testing.T) {
+	coins := func(b *model.Batch) {
+		for i := range b.Label {
+			b.Label[i] = int32(model.Hash(9, uint64(b.Row[i])) % 2)
+		}
+	}
+	for name, c := range map[string]struct {
+		first, second func(b *model.Batch) // of 4,000 records, then 600
+		want          bool
+		records       int
+	}{
+		"as they were":         {nil, nil, false, 4600},
+		"inverted":             {invert, invert, true, 4600},
+		"inverted just now":    {nil, invert, true, 575},
+		"right again just now": {invert, nil, true, 4600},
+		"coins":                {coins, coins, false, 4600},
+	} {
+		spec := newSpec(nil)
+		p := model.NewPartition(spec, 0)
+		feed(p, 0, 2000, 100, nil)
+		m, _ := fit(t, spec, p)
+		feed(p, 2000, 6000, 500, c.first)
+		feed(p, 6000, 6600, 100, c.second)
+		s := sense(t, spec, m, p)
+		if s.Inverted() != c.want || s.Records != c.records {
+			t.Errorf("%s: inverted %v, %s", name, s.Inverted(), &s)
+		}
+		if again := sense(t, spec, m, p); again != s {
+			t.Errorf("%s: %v and %v of the same states", name, s, again)
+		}
+	}
+	spec := newSpec(nil)
+	good, bad := model.NewPartition(spec, 0), model.NewPartition(spec, 1)
+	feed(good, 0, 1000, 100, nil)
+	feed(bad, 1000, 2000, 100, nil)
+	m, _ := fit(t, spec, good, bad)
+	if s := sense(t, spec, m, good, bad); s.Records != 0 || s.Inverted() {
+		t.Errorf("without a new record: %s", &s)
+	}
+	feed(good, 3000, 3500, 100, nil)
+	feed(bad, 30_000, 34_000, 500, invert)
+	if s := sense(t, spec, m, good, bad); !s.Inverted() {
+		t.Errorf("of one partition: %s", &s)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := model.SenseOf(ctx, spec, m, snapshots(good, bad)); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+}

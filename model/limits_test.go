@@ -230,6 +230,7 @@ func TestNames(t *testing.T) {
 		Continuous: "continuous", Ordinal: "ordinal", Nominal: "nominal", Kind(7): "Kind(7)",
 		StatusOK: "ok", StatusUntrained: "untrained", StatusDegraded: "degraded",
 		NothingToCompare: "nothing_to_compare", Better: "better", WithinGate: "within_gate", Worse: "worse",
+		Inverted: "inverted", Failed: "failed",
 	} {
 		if got.String() != want {
 			t.Errorf("%q, want %q", got, want)
@@ -238,7 +239,8 @@ func TestNames(t *testing.T) {
 	for _, r := range VerdictReasons() {
 		var back VerdictReason
 		text, _ := r.MarshalText()
-		if err := back.UnmarshalText(text); err != nil || back != r || (&Verdict{Reason: r}).Accepted() != (r != Worse) {
+		if err := back.UnmarshalText(text); err != nil || back != r ||
+			(&Verdict{Reason: r}).Accepted() != (r != Worse && r != Inverted && r != Failed) {
 			t.Errorf("%s comes back as %s, %v", text, back, err)
 		}
 	}

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -82,18 +83,25 @@ func (t *trainer) begin(ctx context.Context, snaps map[int32]*state.Manifest, pr
 	switch {
 	case errors.Is(err, model.ErrOneClass):
 		t.lacks(first, "all labelled records are of one class")
-		return errNotYet
+		return cmp.Or(publishFailure(ctx, t, snaps, "all labelled records are of one class"), errNotYet)
 	case errors.Is(err, errLessWork):
 		t.lacks(first, fmt.Sprintf("a fit took longer than fit.budget (%v); the next one has %v, and a budget of %d steps",
 			o.FitBudget, t.firstLimit(), t.work))
 		t.cold.tried = 0
-		return errNotYet
+		return cmp.Or(publishFailure(ctx, t, snaps, t.why), errNotYet)
 	case err != nil:
 		return err
 	case m == nil:
 		t.lacks(first, fmt.Sprintf("the last fit failed, see the log; the next one comes at %.0f labelled records",
 			2*t.cold.tried))
-		return errNotYet
+		return cmp.Or(publishFailure(ctx, t, snaps, t.why), errNotYet)
+	}
+	v := newVerdict(t, clocks(snaps))
+	if err := lookAtSense(ctx, t, states, v); err != nil {
+		return err
+	} else if !v.Accepted() {
+		o.Log.Warn("model of the first records refused; the serving model stays", zap.String("note", v.Note))
+		return cmp.Or(publishRefusal(ctx, t, v), errNotYet)
 	}
 	t.ready = m
 	t.lacks(first, "one is fitted, and not yet published")
@@ -216,15 +224,18 @@ func (t *trainer) bounded(
 	}
 	took := o.Now().Sub(began)
 	o.Metrics.FitTime.Observe(took.Seconds())
+	t.why = ""
 	if err == nil {
 		t.afford(m, spec.Options.FitWork(first), took)
 		return m, nil
 	}
 	o.Metrics.Fits.WithLabelValues("failed").Inc()
+	t.why = "the fit failed: " + err.Error()
 	if errors.Is(err, context.DeadlineExceeded) && budget.Err() != nil {
 		if next, ok := t.relieve(first, spec.Options.FitWork(first)); ok {
 			o.Log.Warn("a fit took longer than fit.budget; the next one leaves out features or records that it cannot afford",
 				zap.Duration("time", limit), zap.Duration("next_time", next), zap.Int64("next_steps", t.work))
+			t.why = fmt.Sprintf("the fit took longer than %v (fit.budget)", limit)
 			return nil, errLessWork
 		}
 	}

@@ -23,6 +23,7 @@ type fitter struct {
 	slow  *lateness // the scorecard, whose fits end with their time while it is on
 	parts []*model.Partition
 	snaps []*state.Snapshotter
+	label func(y int32) int32 // of the records to come; nil = theirs
 }
 
 func newFitter(t *testing.T, partitions int, change func(o *Options)) *fitter {
@@ -57,7 +58,13 @@ func newFitter(t *testing.T, partitions int, change func(o *Options)) *fitter {
 func (f *fitter) learns(partition, n int) {
 	f.w.T.Helper()
 	var scores model.Scores
-	f.parts[partition].Events(sample.Records(partition*1_000_000+f.w.Next[partition], n), &scores)
+	b := sample.Records(partition*1_000_000+f.w.Next[partition], n)
+	for i, y := range b.Label {
+		if f.label != nil {
+			b.Label[i] = f.label(y)
+		}
+	}
+	f.parts[partition].Events(b, &scores)
 	f.w.Next[partition] += n
 	f.saves(partition, f.o.Spec.Options.Fingerprint)
 }

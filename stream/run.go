@@ -73,6 +73,7 @@ func New(o Options) *Stage {
 	s := &Stage{o: o, waiting: "not started", newest: state.Format, hesitation: o.Patience}
 	s.budget = newInFlight(max(o.InFlight, 1<<20), o.Topics.Labels != "")
 	s.models = state.NewModels(o.Client, o.Topics.Model, o.Spec.Schema)
+	s.models.Keep = o.Keep
 	s.models.Fingerprint = o.Spec.Options.Fingerprint
 	s.agreement = agreement{written: state.OldestFormat, all: state.OldestFormat}
 	s.commit = func(ctx context.Context, p *txn.Producer, t txn.Transaction) error { return p.Commit(ctx, t) }

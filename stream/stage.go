@@ -56,6 +56,7 @@ type Options struct {
 	FitEvery   time.Duration // shortest time between two fits
 	FitRecords int           // labelled records from one verdict to the next; a fit is model.Compared of them earlier
 	FitBudget  time.Duration // longest time of one fit, and of one comparison
+	Keep       state.Keep    // the versions that stay in the model topic
 
 	committed.Policies
 	// Under returns the specification and the columns that this configuration would have with another schema. With it,

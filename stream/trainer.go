@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,6 +37,7 @@ type trainer struct {
 	ready    *model.Model // of the cold start, fitted and not yet published
 	failures int          // steps that failed, one after the other
 	resting  bool         // it has said that it does not fit
+	why      string       // the last fit failed
 }
 
 // candidate is a fitted model that waits for its verdict.
@@ -186,8 +188,10 @@ func (t *trainer) fresh(snaps map[int32]*state.Manifest, previous *model.Model) 
 			seen[p] = m.Clock
 		}
 	}
-	if v := t.s.models.Verdict(); v != nil && v.Fingerprint == t.s.o.Spec.Options.Fingerprint {
-		seen = v.Clocks
+	for _, v := range t.s.models.Verdicts() {
+		if counts(t, v) {
+			seen = v.Clocks
+		}
 	}
 	if t.tried != nil {
 		seen = t.tried
@@ -248,12 +252,14 @@ func (t *trainer) fit(ctx context.Context, snaps map[int32]*state.Manifest, prev
 		}
 		return m, err
 	})
-	if errors.Is(err, errLessWork) {
+	switch {
+	case errors.Is(err, errLessWork):
 		t.last, t.tried = time.Time{}, nil
-		return errNotYet
-	}
-	if err != nil || m == nil {
+		return cmp.Or(publishFailure(ctx, t, snaps, t.why), errNotYet)
+	case err != nil:
 		return err
+	case m == nil:
+		return publishFailure(ctx, t, snaps, t.why)
 	}
 	t.waiting = &candidate{model: m, from: from, made: o.Now(), took: o.Now().Sub(began), first: previous == nil,
 		alone: !served}
@@ -281,7 +287,7 @@ func (t *trainer) compare(ctx context.Context, snaps map[int32]*state.Manifest) 
 	for p := range c.from {
 		m := snaps[p]
 		if m == nil || m.Labelled < c.from[p].Labelled {
-			return t.drop(model.ErrAnotherHistory)
+			return t.drop(ctx, snaps, model.ErrAnotherHistory)
 		}
 		came += m.Labelled - c.from[p].Labelled
 	}
@@ -295,7 +301,7 @@ func (t *trainer) compare(ctx context.Context, snaps map[int32]*state.Manifest) 
 		if err := t.logs[p].Check(m); err == nil {
 			later[p] = &state.Snapshot{Manifest: m, Log: t.logs[p]}
 		} else if c.from[p] != nil {
-			return t.drop(fmt.Errorf("partition %d: %w", p, err))
+			return t.drop(ctx, snaps, fmt.Errorf("partition %d: %w", p, err))
 		}
 	}
 	from, to := state.NewSnapshots(c.from), state.NewSnapshots(later)
@@ -303,10 +309,13 @@ func (t *trainer) compare(ctx context.Context, snaps map[int32]*state.Manifest) 
 	budget, cancel := context.WithTimeout(ctx, o.FitBudget)
 	defer cancel()
 	var m *model.Model
-	v := &state.GateVerdict{Number: 1, Fingerprint: o.Spec.Options.Fingerprint, Previous: c.model.Info.Previous,
-		Clocks: clocks(snaps)}
+	v := newVerdict(t, clocks(snaps))
+	v.Previous = c.model.Info.Previous
 	err := state.Contain(func() (err error) {
-		if v.Verdict, err = model.Compare(budget, o.Spec, c.model, from, to, limit); err == nil && v.Accepted() {
+		if v.Verdict, err = model.Compare(budget, o.Spec, c.model, from, to, limit); err != nil {
+			return err
+		}
+		if err = lookAtSense(budget, t, to, v); err == nil && v.Accepted() {
 			m, err = model.Renew(budget, o.Spec, c.model, to)
 		}
 		return err
@@ -315,26 +324,20 @@ func (t *trainer) compare(ctx context.Context, snaps map[int32]*state.Manifest) 
 		return err
 	}
 	if err != nil {
-		return t.drop(err)
+		return t.drop(ctx, snaps, err)
 	}
 	if t.frozen() { // since the comparison began
 		return errNotYet
-	}
-	if before := t.s.models.Verdict(); before != nil {
-		v.Number = before.Number + 1
 	}
 	log := t.remarks(c.model, o.Log.With(zap.Int("records", c.model.Info.Records), zap.Stringer("verdict", v.Reason),
 		zap.Int("compared", v.Records), zap.Float64("log_loss", v.New), zap.Float64("serving_log_loss", v.Old),
 		zap.Float64("difference", v.Difference()), zap.Float64("low", v.Low), zap.Float64("high", v.High),
 		zap.Float64("gate", v.Gate)))
 	if !v.Accepted() {
-		if err := t.publish(ctx, nil, v); err != nil {
+		if err := publishRefusal(ctx, t, v); err != nil {
 			return err
 		}
-		t.decided(v)
-		o.Metrics.Fits.WithLabelValues("refused").Inc()
-		t.s.refusals.Add(1)
-		log.Warn("model refused by the gate; the serving model stays")
+		log.Warn("model refused by the gate; the serving model stays", zap.String("note", v.Note))
 		return nil
 	}
 	if m.Version, err = t.nextVersion(); err != nil {
@@ -360,8 +363,8 @@ func (t *trainer) decided(v *state.GateVerdict) {
 	t.s.o.Metrics.Candidate.Reset()
 }
 
-// drop gives the waiting model up without a verdict; the next step fits anew, from the states as they are now.
-func (t *trainer) drop(because error) error {
+// drop gives the waiting model up without a comparison; the next step fits anew, from the states as they are now.
+func (t *trainer) drop(ctx context.Context, snaps map[int32]*state.Manifest, because error) error {
 	t.waiting, t.tried = nil, nil
 	t.s.o.Metrics.Candidate.Reset()
 	t.s.o.Metrics.Fits.WithLabelValues("dropped").Inc()
@@ -370,7 +373,7 @@ func (t *trainer) drop(because error) error {
 		t.s.o.Log.Warn("memory.tail must hold the labelled records of a partition that come between two snapshots " +
 			"and during a fit")
 	}
-	return nil
+	return publishFailure(ctx, t, snaps, "the model was fitted, and cannot be compared: "+because.Error())
 }
 
 // remarks counts the factories' remarks on the model's parts, warns of trouble, and returns the log with the other

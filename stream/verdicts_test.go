@@ -215,8 +215,12 @@ func TestAModelWhoseRecordsAreGoneIsDropped(t *testing.T) {
 		r.await(t, "not dropped", func(Status) bool { return counted(o.Metrics.Fits.WithLabelValues("dropped")) > 0 })
 		r.await(t, "no second fit", func(Status) bool { return observed(t, o.Metrics.FitTime) >= 2 })
 		w.Produce(600, 50, true)
-		if v := r.verdict(t, 1); v.Records != model.Compared(o.FitRecords) {
+		r.await(t, "no verdict", func(s Status) bool { return s.Verdict != nil && s.Verdict.Reason != model.Failed })
+		if v := r.stage.Status().Verdict; v.Records != model.Compared(o.FitRecords) {
 			t.Errorf("%+v", v)
+		}
+		if v := r.stage.models.Verdicts()[0]; v.Reason != model.Failed || !strings.Contains(v.Note, "older than the tail") {
+			t.Errorf("the dropped one is listed as %+v", v)
 		}
 		r.end(t)
 	})

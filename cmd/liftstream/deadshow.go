@@ -35,26 +35,19 @@ the value in base64 where it is no row. --value writes the value alone to a file
 			if err != nil {
 				return err
 			}
-			c, err := a.Load(file)
-			if err != nil {
-				return err
-			}
-			k, err := cluster.Connect(ctx, c)
-			if err != nil {
-				return err
-			}
-			defer k.Close()
-			x, err := oneLetter(ctx, k, c, at)
-			if err != nil {
-				return cluster.Explain(err, file)
-			}
-			if value != "" {
-				return a.WriteFile(value, func(w io.Writer) error {
-					_, err := w.Write(x.Record.Value)
-					return err
-				})
-			}
-			return show.WholeLetter(a.Out, x, format, 4*int64(c.Memory.Message))
+			return cluster.With(ctx, a, file, func(k *cluster.Cluster, c *config.Config) error {
+				x, err := oneLetter(ctx, k, c, at)
+				if err != nil {
+					return cluster.Explain(err, file)
+				}
+				if value != "" {
+					return a.WriteFile(value, func(w io.Writer) error {
+						_, err := w.Write(x.Record.Value)
+						return err
+					})
+				}
+				return show.WholeLetter(a.Out, x, format, 4*int64(c.Memory.Message))
+			})
 		},
 	})
 	cli.ConfigFlag(c, &file)

@@ -74,16 +74,9 @@ func inspectTopic(ctx context.Context, a *cli.App, file, topic string) error {
 	if !ok {
 		return cli.Usagef("--topic %q: it is one of state, model", topic)
 	}
-	c, err := a.Load(file)
-	if err != nil {
-		return err
-	}
-	k, err := cluster.Connect(ctx, c)
-	if err != nil {
-		return err
-	}
-	defer k.Close()
-	return cluster.Explain(inspect(ctx, a, k, c), file)
+	return cluster.With(ctx, a, file, func(k *cluster.Cluster, c *config.Config) error {
+		return cluster.Explain(inspect(ctx, a, k, c), file)
+	})
 }
 
 func inspectModels(ctx context.Context, a *cli.App, k *cluster.Cluster, c *config.Config) error {

@@ -114,6 +114,8 @@ func effect(verb orders.Verb, o *state.Order) string {
 			return "no model is fitted and no record learnt until 'liftstream model unfreeze'"
 		}
 		return "no model is fitted until 'liftstream model unfreeze'"
+	case orders.Trust:
+		return "no model is refused for labels that look inverted, until one is published"
 	}
 	return "models are fitted and records learnt"
 }
@@ -181,6 +183,15 @@ With --learning nothing is learnt either: records are scored by the counts as th
 and a label that comes later is counted as learning_off. The key learning: off of the configuration does the
 same.` + obeyed,
 			Example: `liftstream model freeze -c cmd/liftstream/examples/live.yaml --learning`,
+			Args:    cli.Needs(0, 0, ""),
+		}),
+		orderCommand(a, orders.Trust, cli.Command{
+			Use: "trust -c FILE [--why TEXT]",
+			About: `Fit on labels that look inverted
+The stage refuses its models where the newest labelled records look inverted to the serving model: it tells more about
+them once the classes are exchanged. Say 'trust' where that is how the world has changed: the next model is judged by
+the gate alone, on the records that are there. After 20,000 labelled records the stage trusts them by itself.` + obeyed,
+			Example: `liftstream model trust -c cmd/liftstream/examples/live.yaml --why "the survey asks the opposite now"`,
 			Args:    cli.Needs(0, 0, ""),
 		}),
 		orderCommand(a, orders.Unfreeze, cli.Command{

@@ -21,12 +21,13 @@ import (
 func modelCommand(a *cli.App) *cobra.Command {
 	c := a.Command(cli.Command{
 		Group: cli.GroupLive,
-		Use:   "model list|show|diff|export|publish|pin|unpin|rollback|freeze|unfreeze -c FILE",
+		Use:   "model list|show|diff|export|publish|pin|unpin|rollback|freeze|unfreeze|trust -c FILE",
 		About: `Look at the models of a stage, and say which one serves
 'list' lists the published models and the refused ones with the figures of the gate, 'show' prints one in full, 'diff'
 compares two, and 'export' writes one to a file that 'score' reads. A model is named by its version; 'newest' is the
 newest one. 'publish' has a file serve, 'pin' a version whatever is published, 'rollback' an earlier one until another
-is accepted, and 'freeze' ends fits or all learning; 'unpin' and 'unfreeze' undo them.`,
+is accepted, and 'freeze' ends fits or all learning; 'unpin' and 'unfreeze' undo them. 'trust' has labels that look
+inverted fitted on.`,
 		Example: `liftstream model list -c cmd/liftstream/examples/live.yaml`,
 		Args:    cli.NoCommand,
 		Run: func(context.Context, []string) error {
@@ -42,20 +43,13 @@ is accepted, and 'freeze' ends fits or all learning; 'unpin' and 'unfreeze' undo
 
 // withModels reads the configuration and its model topic, and calls f with both.
 func withModels(ctx context.Context, a *cli.App, file string, f func(*config.Config, *state.Published) error) error {
-	c, err := a.Load(file)
-	if err != nil {
-		return err
-	}
-	k, err := cluster.Connect(ctx, c)
-	if err != nil {
-		return err
-	}
-	defer k.Close()
-	p, err := state.ReadPublished(ctx, k.Client, c.Topics.Model)
-	if err != nil {
-		return cluster.Explain(err, file)
-	}
-	return f(c, p)
+	return cluster.With(ctx, a, file, func(k *cluster.Cluster, c *config.Config) error {
+		p, err := state.ReadPublished(ctx, k.Client, c.Topics.Model)
+		if err != nil {
+			return cluster.Explain(err, file)
+		}
+		return f(c, p)
+	})
 }
 
 func modelListCommand(a *cli.App) *cobra.Command {
@@ -63,11 +57,11 @@ func modelListCommand(a *cli.App) *cobra.Command {
 	c := a.Command(cli.Command{
 		Use: "list -c FILE [--format table|json]",
 		About: `List the models and what the gate said of them
-Lists the versions that the model topic keeps, the newest 20 and those that a state may need again, and the last
-refused models, which have no version. log-loss is that of the new model, serving that of the model which served, both
-on labelled records that neither had learnt; a model that was compared with nothing has no figures. The last column
-says which version serves. Below are the last orders of people: publish, pin, unpin, rollback, freeze and unfreeze.
-json has all figures.`,
+Lists the versions that the model topic keeps, the newest ones (fit.keep) and those that a state may need again, and the
+last refused models and failed fits, which have no version. log-loss is that of the new model, serving that of the model
+which served, both on labelled records that neither had learnt; a model that was compared with nothing has no figures.
+The last column says which version serves, and why a model is none. Below are the last orders of people: publish, pin,
+unpin, rollback, freeze, unfreeze and trust. json has all figures.`,
 		Example: `liftstream model list -c cmd/liftstream/examples/live.yaml`,
 		Args:    cli.Needs(0, 0, ""),
 		Run: func(ctx context.Context, _ []string) error {
@@ -92,22 +86,22 @@ json has all figures.`,
 func modelShowCommand(a *cli.App) *cobra.Command {
 	var file string
 	c := a.Command(cli.Command{
-		Use: "show -c FILE VERSION|refused/N",
+		Use: "show -c FILE VERSION|refused/N|failed/N",
 		About: `Print one model in full
 Prints a version as 'inspect' prints a model file. refused/N, as 'model list' names it, prints the verdict on a refused
-model: its figures, and how many labelled records of each partition were there.`,
+model: its figures, and how many labelled records of each partition were there; failed/N why a fit came to nothing.`,
 		Example: `liftstream model show -c cmd/liftstream/examples/live.yaml newest`,
 		Args:    cli.Needs(1, 1, "a version, as 'model list' lists it"),
 		Run: func(ctx context.Context, args []string) error {
-			number, refused := strings.CutPrefix(args[0], "refused/")
-			if !refused {
+			kind, number, refused := strings.Cut(args[0], "/")
+			if !refused || kind != "refused" && kind != "failed" {
 				return withVersions(ctx, a, file, args, func(c *config.Config, v []*state.ModelVersion) error {
 					return show.Model(a.Out, versionName(c, v[0]), v[0].Model)
 				})
 			}
 			n, err := strconv.ParseUint(number, 10, 64)
 			if err != nil {
-				return cli.Usagef("%s: it is refused/N, as 'liftstream model list' prints it", args[0])
+				return cli.Usagef("%s: it is refused/N or failed/N, as 'liftstream model list' prints it", args[0])
 			}
 			return withModels(ctx, a, file, func(c *config.Config, p *state.Published) error {
 				for _, v := range p.Verdicts {
@@ -115,7 +109,7 @@ model: its figures, and how many labelled records of each partition were there.`
 						return show.Refused(a.Out, v)
 					}
 				}
-				return fmt.Errorf("%s keeps no refused model %d; 'liftstream model list -c %s' lists them", c.Topics.Model, n,
+				return fmt.Errorf("%s keeps no %s model %d; 'liftstream model list -c %s' lists them", c.Topics.Model, kind, n,
 					file)
 			})
 		},

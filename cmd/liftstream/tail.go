@@ -50,8 +50,8 @@ between records. Characters that act on a terminal, or turn the order of the tex
 a terminal, and in csv for a spreadsheet; jsonl escapes them. csv that goes elsewhere has each value as it is, also a
 text such as =1+1 that a spreadsheet would compute; --spreadsheet puts an apostrophe before it. arrow is an Arrow
 stream, for events, labels and scores. dead shows why rows were rejected, and in jsonl their headers and
-the row itself; model lists the published versions. A message that cannot be read is named on standard error and passed
-over.`,
+the row itself; model lists the published versions, the verdicts on models, of refused ones and failed fits too, and the
+orders of people. A message that cannot be read is named on standard error and passed over.`,
 		Example: `liftstream tail -c cmd/liftstream/examples/live.yaml --from start -n 5`,
 		Args:    cli.Needs(0, 0, ""),
 		Run:     func(ctx context.Context, _ []string) error { return t.run(ctx, a) },

@@ -93,6 +93,7 @@ type driver struct {
 	live      [][]*model.Partition // the learners of methods with a Spec
 	serving   []*model.Model
 	trial     []trial    // by method: models that wait for their verdict
+	inverted  []int64    // by method: see sense
 	messages  []*message // by partition
 	offsets   []int64
 	out       [][]model.Scores // by method and partition
@@ -119,10 +120,10 @@ func newDriver(s *model.Schema, methods []Method, opt Options, sink Sink) *drive
 		methods: methods,
 		sink:    sink,
 		serving: make([]*model.Model, len(methods)),
-		trial:   make([]trial, len(methods)),
-		next:    math.MaxInt64,
-		fitAt:   math.MaxInt64,
-		coldAt:  math.MaxInt64,
+		trial:   make([]trial, len(methods)), inverted: make([]int64, len(methods)),
+		next:   math.MaxInt64,
+		fitAt:  math.MaxInt64,
+		coldAt: math.MaxInt64,
 	}
 	if opt.Refit > 0 {
 		d.fitAt = int64(opt.Refit - model.Compared(opt.Refit))
@@ -348,8 +349,17 @@ func (d *driver) begin(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("evaluating: fitting %s after record %d: %w", d.methods[k].Name, d.run.Records, err)
 		}
+		made = true
+		if v := m.Info.Verdict; d.serving[k] != nil {
+			if err := d.sense(ctx, k, states, &v); err != nil {
+				return err
+			} else if !v.Accepted() {
+				d.refuse(k, v)
+				continue
+			}
+		}
 		d.number(m, k)
-		d.serving[k], made = m, true
+		d.serving[k] = m
 		for _, live := range d.live[k] {
 			if err := live.Swap(m); err != nil && !errors.Is(err, model.ErrModelTooOld) {
 				return err
@@ -400,20 +410,23 @@ func (d *driver) decide(ctx context.Context, k int) error {
 	if err != nil {
 		return err
 	}
+	if err := d.sense(ctx, k, states, &v); err != nil {
+		return err
+	}
 	m.Info.Verdict = v
-	d.run.Verdicts = append(d.run.Verdicts, FitVerdict{d.methods[k].Name, d.run.Learnt, v})
 	if d.onVerdict != nil {
-		d.onVerdict(m, states, d.run.Verdicts[len(d.run.Verdicts)-1])
+		d.onVerdict(m, states, FitVerdict{d.methods[k].Name, d.run.Learnt, v})
 	}
 	if !v.Accepted() {
-		d.run.Refused++
+		d.refuse(k, v)
 		return nil
 	}
+	d.run.Verdicts = append(d.run.Verdicts, FitVerdict{d.methods[k].Name, d.run.Learnt, v})
 	if m, err = model.Renew(ctx, spec, m, states); err != nil {
 		return err
 	}
 	d.run.Fits++
-	d.serving[k] = m
+	d.serving[k], d.inverted[k] = m, 0
 	for p, live := range d.live[k] {
 		trained := live.Trained()
 		if err := live.Swap(m); errors.Is(err, model.ErrModelTooOld) {

@@ -28,6 +28,8 @@ const (
 	Freeze   Verb = "freeze"   // no model is fitted, or nothing learnt
 	Unfreeze Verb = "unfreeze" // the end of both
 	Publish  Verb = "publish"  // a model serves that a person gives
+	// Trust has labels that look inverted fitted on, until the next model is published.
+	Trust Verb = state.VerbTrust
 )
 
 // Options are an order and its place.
@@ -161,6 +163,11 @@ func (o *Options) change(next *state.Order, models *state.Models) error {
 		}
 		next.Frozen, next.Still = false, false
 	case Publish:
+	case Trust:
+		all := models.Verdicts()
+		if n := len(all); n == 0 || all[n-1].Reason != model.Inverted {
+			return refuse("there is nothing to trust: the last model was not refused for labels that look inverted")
+		}
 	default:
 		return fmt.Errorf("no order: %q", o.Verb)
 	}

@@ -1,7 +1,6 @@
 package state
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -50,14 +49,13 @@ func ReadPublished(ctx context.Context, c *txn.Client, topic string) (*Published
 
 func contentOf(l *Models) *Published {
 	held := l.Versions()
-	p := &Published{Verdicts: slices.Collect(maps.Values(l.verdicts)), Serving: l.Serves().Version,
+	p := &Published{Verdicts: l.Verdicts(), Serving: l.Serves().Version,
 		Orders: l.Orders(), models: l}
 	for _, v := range slices.Sorted(maps.Keys(held)) {
 		m, err := l.Get(v)
 		p.Versions = append(p.Versions, ModelVersion{Version: v, Time: l.times[v], Bytes: held[v].Length,
 			Packed: held[v].Packed, Model: m, Err: err})
 	}
-	slices.SortFunc(p.Verdicts, func(a, b *GateVerdict) int { return cmp.Compare(a.Number, b.Number) })
 	return p
 }
 

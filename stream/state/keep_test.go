@@ -20,13 +20,13 @@ func TestAPublicationDeletesTheOldVersionsThatNothingNeeds(t *testing.T) {
 		needed  map[int64]bool
 		gone    []int64
 	}{
-		{"nothing is needed", keptModels + 3, nil, []int64{1, 2, 3}},
-		{"a snapshot needs an old one", keptModels + 3, map[int64]bool{2: true}, []int64{1, 3}},
-		{"all are needed", keptModels + 3, map[int64]bool{1: true, 2: true, 3: true}, nil},
-		{"one too many", keptModels + 1, nil, []int64{1}},
-		{"as many as are kept", keptModels, nil, nil},
+		{"nothing is needed", KeptVersions + 3, nil, []int64{1, 2, 3}},
+		{"a snapshot needs an old one", KeptVersions + 3, map[int64]bool{2: true}, []int64{1, 3}},
+		{"all are needed", KeptVersions + 3, map[int64]bool{1: true, 2: true, 3: true}, nil},
+		{"one too many", KeptVersions + 1, nil, []int64{1}},
+		{"as many as are kept", KeptVersions, nil, nil},
 		{"the first one", 1, nil, nil},
-		{"a version that is not there is needed", keptModels + 2, map[int64]bool{99: true}, []int64{1, 2}},
+		{"a version that is not there is needed", KeptVersions + 2, map[int64]bool{99: true}, []int64{1, 2}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l := NewModels(nil, "models", sample.Schema)
@@ -54,6 +54,28 @@ func TestAPublicationDeletesTheOldVersionsThatNothingNeeds(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestKeepBoundsTheVersions by number and by bytes, the new one included; the first bound that is met holds.
+func TestKeepBoundsTheVersions(t *testing.T) {
+	held := map[int64]Blob{}
+	for v := int64(1); v <= 6; v++ {
+		held[v] = Blob{Packed: 10}
+	}
+	for _, c := range []struct {
+		keep Keep
+		size int
+		gone []int64
+	}{
+		{Keep{}, 10, nil}, {Keep{Versions: 6}, 10, []int64{1}}, {Keep{Versions: 2}, 10, []int64{1, 2, 3, 4, 5}},
+		{Keep{Bytes: 70}, 10, nil}, {Keep{Bytes: 69}, 10, []int64{1}}, {Keep{Bytes: 70}, 31, []int64{1, 2, 3}},
+		{Keep{Bytes: 5}, 10, []int64{1, 2, 3, 4, 5, 6}}, {Keep{Versions: 4, Bytes: 69}, 10, []int64{1, 2, 3}},
+		{Keep{Versions: 4, Bytes: 25}, 10, []int64{1, 2, 3, 4, 5}},
+	} {
+		if got := c.keep.beyond(held, 7, c.size); !slices.Equal(got, c.gone) {
+			t.Errorf("%+v and %d bytes: %v go, want %v", c.keep, c.size, got, c.gone)
+		}
 	}
 }
 

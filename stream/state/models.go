@@ -2,6 +2,7 @@ package state
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,8 +18,28 @@ import (
 	"liftstream/stream/txn"
 )
 
-// keptModels is the number of newest versions that always stay in the model topic.
-const keptModels = 20
+// Keep bounds the newest versions that stay in the model topic; the first bound that is met holds. The newest one stays
+// anyway.
+type Keep struct {
+	Versions int   // 0 = KeptVersions
+	Bytes    int64 // of the versions as they lie in the topic; 0 = no bound
+}
+
+// KeptVersions is the number of newest versions that stay unless Keep has another one.
+const KeptVersions = 20
+
+// beyond returns the held versions that a publication of a version of that size leaves no room for, ascending.
+func (k Keep) beyond(held map[int64]Blob, published int64, size int) (out []int64) {
+	bytes, most := int64(size), cmp.Or(int64(k.Versions), KeptVersions)
+	for _, v := range slices.Backward(slices.Sorted(maps.Keys(held))) {
+		bytes += int64(held[v].Packed)
+		if v <= published-most || k.Bytes > 0 && bytes > k.Bytes {
+			out = append(out, v)
+		}
+	}
+	slices.Reverse(out)
+	return out
+}
 
 // maxModels bounds the bytes of the model topic that a process keeps. The kept versions need less, so the rest comes
 // from another writer.
@@ -33,12 +54,14 @@ type Models struct {
 	KeepAll bool // deleted versions are kept, as long as compaction leaves them
 	// Fingerprint is that of the configuration whose models may be ordered to serve, see Serves; 0 = any.
 	Fingerprint uint64
+	Keep        Keep
 
 	mu       sync.Mutex
 	values   map[string][]byte
 	bytes    int64 // of values, at most maxModels
 	blobs    map[int64]Blob
 	times    map[int64]time.Time    // of the publication of a version
+	places   map[int64]int64        // offsets of the publications
 	verdicts map[int64]*GateVerdict // by slot
 	orders   map[int64]*Order       // by slot
 	offer    *Blob                  // the model that waits to be published; nil = none
@@ -56,7 +79,8 @@ type Models struct {
 func NewModels(c *txn.Client, topic string, s *model.Schema) *Models {
 	return &Models{client: c, topic: topic, schema: s, Newest: Format, values: map[string][]byte{},
 		blobs: map[int64]Blob{}, times: map[int64]time.Time{}, verdicts: map[int64]*GateVerdict{}, broken: map[int64]error{},
-		orders: map[int64]*Order{}, given: map[int64]bool{}, cache: map[int64]*model.Model{}, changed: make(chan struct{})}
+		orders: map[int64]*Order{}, places: map[int64]int64{}, given: map[int64]bool{}, cache: map[int64]*model.Model{},
+		changed: make(chan struct{})}
 }
 
 func versionKey(v int64) string { return "version/" + strconv.FormatInt(v, 10) }
@@ -93,7 +117,7 @@ func (l *Models) Advance(ctx context.Context, wait time.Duration) (end bool, err
 	for i := range f.Records { // one that cannot be read has no key; Get names the chunk that is missing then
 		r := &f.Records[i]
 		l.apply(string(r.Key), r.Value)
-		stamp(l, string(r.Key), r.Time)
+		stamp(l, string(r.Key), r.Time, r.Offset)
 		if r.Value != nil && bytes.HasPrefix(r.Key, []byte("version/")) {
 			l.headers = r.Headers
 		}
@@ -150,15 +174,20 @@ func (l *Models) Reach(ctx context.Context) error {
 	}
 }
 
-// stamp takes note of the time of a record that apply has taken.
-func stamp(l *Models, key string, at time.Time) {
+// stamp takes note of the time and the offset of a record that apply has taken.
+func stamp(l *Models, key string, at time.Time, offset int64) {
 	kind, rest, _ := strings.Cut(key, "/")
 	switch n := number(rest); kind {
 	case "version":
 		if _, ok := l.blobs[n]; ok {
-			l.times[n] = at
+			l.times[n], l.places[n] = at, offset
 		} else {
 			delete(l.times, n)
+			delete(l.places, n)
+		}
+	case "order":
+		if o := l.orders[n]; o != nil && o.Offset == 0 {
+			o.Offset = offset
 		}
 	case "verdict":
 		if v := l.verdicts[n]; v != nil && v.Time.IsZero() {
@@ -365,8 +394,8 @@ func (l *Models) Versions() map[int64]Blob {
 	return out
 }
 
-// Publication returns the records that publish m and delete the versions that are neither among the newest keptModels
-// nor in needed. A model that no process would read is an error.
+// Publication returns the records that publish m and delete the versions that are neither among the newest, which Keep
+// bounds, nor in needed. A model that no process would read is an error.
 func (l *Models) Publication(
 	p *Packer, m *model.Model, needed map[int64]bool, now time.Time, format int,
 ) ([]txn.Record, error) {
@@ -384,8 +413,8 @@ func (l *Models) Publication(
 	}
 	put(versionKey(m.Version), Seal(b.AppendBinary(wire.AppendUvarint(nil, uint64(m.Version))), format))
 	old := l.Versions()
-	for _, v := range slices.Sorted(maps.Keys(old)) {
-		if v > m.Version-keptModels || needed[v] {
+	for _, v := range l.Keep.beyond(old, m.Version, b.Packed) {
+		if needed[v] {
 			continue
 		}
 		put(versionKey(v), nil)

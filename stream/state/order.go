@@ -26,7 +26,7 @@ const (
 // before included: the newest one tells everything, and the others are the log.
 type Order struct {
 	Number uint64 // counts all orders of the topic, from 1
-	Verb   string // of the command: pin, unpin, rollback, freeze, unfreeze, publish
+	Verb   string // of the command: pin, unpin, rollback, freeze, unfreeze, publish, trust
 	// Serve is the version that serves while no version above Until is published, 0 = the newest. Until 0: until the next
 	// order.
 	Serve, Until int64
@@ -37,6 +37,23 @@ type Order struct {
 	Frozen, Still bool
 	Time          time.Time
 	Client, Why   string // who gave it, from where, and the reason
+	Offset        int64  // of its record in the model topic; its value has none
+}
+
+// VerbTrust is the verb of an order that has an effect by itself, see Models.Trusted.
+const VerbTrust = "trust"
+
+// Trusted reports whether a person has said, since the newest version was published, that the labels are right. It goes
+// by the order of the records in the topic, and by no clock.
+func (l *Models) Trusted() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, o := range l.orders {
+		if o.Verb == VerbTrust && o.Offset > l.places[l.highest] {
+			return true
+		}
+	}
+	return false
 }
 
 func orderKey(number uint64) string { return "order/" + strconv.FormatUint(number%keptOrders, 10) }
@@ -64,6 +81,9 @@ func (o *Order) Record(topic string) txn.Record {
 	b = wire.AppendString(b, cut(o.Why))
 	return txn.Record{Topic: topic, Key: []byte(orderKey(o.Number)), Value: Seal(b, OldestFormat), Time: o.Time}
 }
+
+// ReadOrder reads the value of a record of the model topic whose key begins with "order/".
+func ReadOrder(value []byte) (*Order, error) { return decodeOrder(value, Format) }
 
 func decodeOrder(value []byte, newest int) (*Order, error) {
 	payload, _, err := Unseal(value, newest)

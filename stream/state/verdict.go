@@ -1,7 +1,9 @@
 package state
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -30,7 +32,12 @@ type GateVerdict struct {
 	// Clocks holds the labelled records that each partition had learnt at the verdict.
 	Clocks map[int32]float64
 	model.Verdict
-	Time time.Time // of its record; its value has none
+	// Note says of an inverted or failed verdict why, "" of others.
+	Note string
+	// Since is the number of labelled records from the first model that was refused for inverted labels, while Previous
+	// served, to this one; 0 of other verdicts.
+	Since float64
+	Time  time.Time // of its record; its value has none
 }
 
 // MarshalJSON writes the verdict with null for a figure that there is none of, as of a model that was compared with
@@ -45,8 +52,11 @@ func (v *GateVerdict) MarshalJSON() ([]byte, error) {
 		Records           int
 		New, Old          report.Number
 		Gate, Low, High   report.Number
+		Note              string  `json:",omitempty"`
+		Since             float64 `json:",omitempty"`
 	}{v.Number, v.Fingerprint, v.Version, v.Previous, v.Clocks, v.Reason, v.Records,
-		report.Number(v.New), report.Number(v.Old), report.Number(v.Gate), report.Number(v.Low), report.Number(v.High)})
+		report.Number(v.New), report.Number(v.Old), report.Number(v.Gate), report.Number(v.Low), report.Number(v.High),
+		v.Note, v.Since})
 }
 
 func verdictKey(number uint64) string {
@@ -64,8 +74,14 @@ func (v *GateVerdict) encode(format int) []byte {
 		b = wire.AppendVarint(b, int64(p))
 		b = wire.AppendFloat(b, v.Clocks[p])
 	}
+	if v.Reason > model.Worse {
+		b = wire.AppendString(wire.AppendFloat(b, v.Since), cut(v.Note))
+	}
 	return Seal(b, format)
 }
+
+// ReadVerdict reads the value of a record of the model topic whose key begins with "verdict/".
+func ReadVerdict(value []byte) (*GateVerdict, error) { return decodeVerdict(value, Format) }
 
 func decodeVerdict(value []byte, newest int) (*GateVerdict, error) {
 	payload, _, err := Unseal(value, newest)
@@ -79,13 +95,36 @@ func decodeVerdict(value []byte, newest int) (*GateVerdict, error) {
 	for n := r.Uvarint(); n > 0 && r.Err() == nil; n-- {
 		v.Clocks[int32(r.Varint())] = r.Float()
 	}
+	if v.Reason > model.Worse {
+		v.Since, v.Note = r.Float(), r.String()
+		if !(v.Since >= 0) {
+			r.Fail(errors.New("a verdict out of its bounds"))
+		}
+	}
 	if v.Number >= MaxNumber {
 		return nil, fmt.Errorf("verdict %d", v.Number)
 	}
 	return v, r.Done()
 }
 
-// verdict returns the newest verdict that the topic holds, nil when there is none. It must not be changed.
+// Labelled is the number of labelled records of all partitions at the verdict.
+func (v *GateVerdict) Labelled() (n float64) {
+	for _, c := range v.Clocks {
+		n += c
+	}
+	return n
+}
+
+// Verdicts returns the last verdicts, oldest first. They must not be changed.
+func (l *Models) Verdicts() []*GateVerdict {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := slices.Collect(maps.Values(l.verdicts))
+	slices.SortFunc(out, func(a, b *GateVerdict) int { return cmp.Compare(a.Number, b.Number) })
+	return out
+}
+
+// Verdict returns the newest verdict that the topic holds, nil when there is none. It must not be changed.
 func (l *Models) Verdict() (newest *GateVerdict) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

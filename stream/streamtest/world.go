@@ -35,6 +35,7 @@ type World struct {
 	Client  *txn.Client
 	N       int   // partitions
 	Next    []int // records produced so far, by partition
+	Invert  bool  // Message gives each record the other class
 }
 
 // Brokers runs f on every broker that is there: always the embedded one, and a real one when LIFTSTREAM_KAFKA names it.
@@ -122,7 +123,11 @@ func (w *World) Message(partition, from, n int, labelled bool) []byte {
 		b.Field(1).(*array.Float64Builder).Append(x.Columns[0].Float[i])
 		b.Field(2).(*array.StringBuilder).Append(x.Columns[1].Levels[x.Columns[1].Code[i]])
 		if labelled {
-			b.Field(3).(*array.StringBuilder).Append(sample.Schema.Classes[x.Label[i]])
+			y := x.Label[i]
+			if w.Invert {
+				y = 1 - y
+			}
+			b.Field(3).(*array.StringBuilder).Append(sample.Schema.Classes[y])
 		} else {
 			b.Field(3).AppendNull()
 		}

@@ -54,6 +54,20 @@ func Connect(ctx context.Context, c *config.Config) (*Cluster, error) {
 	return k, nil
 }
 
+// With reads a configuration, reaches its brokers, and calls f with both. The connection ends with the call.
+func With(ctx context.Context, a *cli.App, file string, f func(k *Cluster, c *config.Config) error) error {
+	c, err := a.Load(file)
+	if err != nil {
+		return err
+	}
+	k, err := Connect(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer k.Close()
+	return f(k, c)
+}
+
 // Open is Connect without a word to the brokers. instance names this process among the processes of its group; "" = it
 // has no name of its own.
 func Open(c *config.Config, instance string) (*Cluster, error) {

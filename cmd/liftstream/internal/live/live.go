@@ -17,6 +17,7 @@ import (
 	"liftstream/stream"
 	"liftstream/stream/committed"
 	"liftstream/stream/operator"
+	"liftstream/stream/state"
 )
 
 // Live is a stage with its page and its metrics.
@@ -79,6 +80,7 @@ func (l *Live) options(st *assemble.Stage, k *cluster.Cluster, o Options) stream
 		Snapshot: c.Snapshot.Interval.Std(), SnapshotRate: int64(c.Snapshot.BytesPerSecond), SnapshotShare: c.Snapshot.Share,
 		InFlight: int64(c.Memory.InFlight), Grace: c.Shutdown.Grace.Std(),
 		FitEvery: c.Fit.Every.Std(), FitRecords: c.Fit.Records, FitBudget: c.Fit.Budget.Std(),
+		Keep:      state.Keep{Versions: c.Fit.Keep.Versions, Bytes: int64(c.Fit.Keep.Bytes)},
 		Policies:  policies(&c.Policy),
 		DeadShare: c.Policy.DeadShare, Held: c.Policy.Held.Std(), Under: st.Under, Format: o.Format,
 		Replication: c.Topics.Replication, LearningOff: c.Learning == config.LearningOff,

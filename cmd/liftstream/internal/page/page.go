@@ -84,7 +84,7 @@ type Source struct {
 // Gate is a comparison of a new model with the serving one, on labelled records that neither had learnt.
 type Gate struct {
 	Model          int64           `json:"model"`  // that it was published as; 0 = it was refused
-	Reason         string          `json:"reason"` // nothing_to_compare, better, within_gate or worse
+	Reason         string          `json:"reason"` // as model.VerdictReason.String has it
 	Records        int             `json:"records"`
 	LogLoss        evaluate.Number `json:"log_loss"`
 	Serving        evaluate.Number `json:"log_loss_serving"`
@@ -92,6 +92,7 @@ type Gate struct {
 	DifferenceLow  evaluate.Number `json:"log_loss_difference_low"`
 	DifferenceHigh evaluate.Number `json:"log_loss_difference_high"`
 	Allowed        evaluate.Number `json:"gate"`
+	Note           string          `json:"note,omitempty"` // why labels look inverted, or a fit failed
 }
 
 // Text says it for people.
@@ -99,6 +100,9 @@ func (g *Gate) Text() string {
 	said := "published as model " + strconv.FormatInt(g.Model, 10)
 	if g.Model == 0 {
 		said = "refused"
+	}
+	if g.Note != "" {
+		return said + ": " + g.Note
 	}
 	if math.IsNaN(float64(g.LogLoss)) {
 		return said + ": nothing to compare it with"
@@ -117,6 +121,7 @@ func gateOf(v *state.GateVerdict) *Gate {
 	}
 	n := func(x float64) evaluate.Number { return evaluate.Number(x) }
 	return &Gate{Model: v.Version, Reason: v.Reason.String(), Records: v.Records, LogLoss: n(v.New), Serving: n(v.Old),
+		Note:          v.Note,
 		Difference:    n(v.Difference()),
 		DifferenceLow: n(v.Low), DifferenceHigh: n(v.High), Allowed: n(v.Gate)}
 }

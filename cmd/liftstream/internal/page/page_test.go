@@ -367,6 +367,9 @@ func TestPageShowsTheLastVerdict(t *testing.T) {
 				"&#43;0.0180), on 1,000 records", `"reason":"worse","records":1000`},
 		{state.GateVerdict{Version: 4, Verdict: model.Verdict{New: nan, Old: nan, Low: nan, High: nan}},
 			"published as model 4: nothing to compare it with", `"log_loss":null`},
+		{state.GateVerdict{Note: "labels look inverted: <b>", Verdict: model.Verdict{Reason: model.Inverted, Records: 9,
+			New: .31, Old: .3}},
+			"last new model refused: labels look inverted: &lt;b&gt;", `"note":"labels look inverted: `},
 	} {
 		src.Status = func() stream.Status { return stream.Status{Verdict: &c.v} }
 		s := server(t, src)

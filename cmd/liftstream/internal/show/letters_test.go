@@ -276,7 +276,8 @@ func TestTailOfModels(t *testing.T) {
 		{Key: []byte("version/x"), Value: []byte("v")},
 		{Key: []byte("version/6"), Value: []byte("v"), Offset: 11},
 	}
-	want := "version,what,time,bytes,offset\n5,published,2024-05-01T08:00:00Z,17,2\n5,deleted,-,0,9\n6,published,-,4,11\n"
+	want := "version,what,time,bytes,offset,text\n5,published,2024-05-01T08:00:00Z,17,2,\n5,deleted,-,0,9,\n" +
+		"6,published,-,4,11,\n"
 	if got := printed(t, Topic{Format: "csv"}, "model", records...); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}

@@ -6,10 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
-	"strings"
-	"time"
-
-	"liftstream/stream/txn"
 )
 
 // linePrinter prints lines of named texts; a table shows some of them.
@@ -97,41 +93,4 @@ func plain(v any) string {
 		return ""
 	}
 	return string(b)
-}
-
-// versionPrinter prints the versions of the model topic.
-type versionPrinter struct {
-	linePrinter
-	bytes map[string]int // of the chunks of versions not yet seen
-}
-
-// Print prints a version, and counts the bytes of its chunks before it.
-func (p *versionPrinter) Print(r *txn.Record, _ int) (int, error) {
-	if rest, ok := strings.CutPrefix(string(r.Key), "model/"); ok {
-		version, _, _ := strings.Cut(rest, "/")
-		if r.Value != nil {
-			p.bytes[version] += len(r.Value)
-		}
-		return 0, nil
-	}
-	version, ok := strings.CutPrefix(string(r.Key), "version/")
-	if n, err := strconv.ParseInt(version, 10, 64); ok && err == nil {
-		return 1, p.version(r, version, n)
-	}
-	return 0, nil // of somebody else
-}
-
-func (p *versionPrinter) version(r *txn.Record, version string, n int64) error {
-	change := "published"
-	if r.Value == nil {
-		change = "deleted"
-	}
-	size := int64(p.bytes[version])
-	delete(p.bytes, version)
-	at := "-"
-	if !r.Time.IsZero() {
-		at = r.Time.UTC().Format(time.RFC3339)
-	}
-	return p.line([]cell{{"version", n, 8}, {"what", change, 10}, {"time", at, 21}, {"bytes", size, 9},
-		{"offset", r.Offset, 8}})
 }

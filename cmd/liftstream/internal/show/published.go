@@ -58,14 +58,25 @@ func candidates(p *state.Published, own uint64) (all []candidate) {
 		if v.Version > 0 {
 			continue
 		}
-		c := candidate{time: v.Time, name: "refused/" + strconv.FormatUint(v.Number, 10), verdict: &v.Verdict}
-		for _, n := range v.Clocks {
-			c.labelled += n
+		c := candidate{time: v.Time, name: verdictName(v), verdict: &v.Verdict, labelled: v.Labelled()}
+		if v.Note != "" {
+			c.is = append(c.is, Visible(v.Note))
 		}
 		all = append(all, c)
 	}
 	slices.SortStableFunc(all, func(a, b candidate) int { return a.time.Compare(b.time) })
 	return all
+}
+
+// verdictName names the model of a verdict: a version, or why there is none.
+func verdictName(v *state.GateVerdict) string {
+	switch {
+	case v.Version > 0:
+		return strconv.FormatInt(v.Version, 10)
+	case v.Reason == model.Failed:
+		return fmt.Sprintf("failed/%d", v.Number)
+	}
+	return fmt.Sprintf("refused/%d", v.Number)
 }
 
 // Published prints the content of a model topic as a table. own is the fingerprint of the configuration.
@@ -168,6 +179,7 @@ type refusedJSON struct {
 	Time     time.Time         `json:"time"`
 	Labelled map[int32]float64 `json:"labelled"`
 	Verdict  *verdictJSON      `json:"verdict"`
+	Note     string            `json:"note,omitempty"`
 }
 
 func verdictOf(v *model.Verdict) *verdictJSON {
@@ -199,7 +211,8 @@ func PublishedJSON(p *state.Published) any {
 	}
 	for _, v := range p.Verdicts {
 		if v.Version == 0 {
-			out.Refused = append(out.Refused, refusedJSON{v.Number, v.Time.UTC(), v.Clocks, verdictOf(&v.Verdict)})
+			out.Refused = append(out.Refused, refusedJSON{v.Number, v.Time.UTC(), v.Clocks, verdictOf(&v.Verdict),
+				v.Note})
 		}
 	}
 	for _, o := range p.Orders {
@@ -209,13 +222,17 @@ func PublishedJSON(p *state.Published) any {
 	return out
 }
 
-// Refused prints the verdict on a refused model.
+// Refused prints the verdict on a refused model, or on a fit that came to none.
 func Refused(w io.Writer, v *state.GateVerdict) error {
 	property := func(key, format string, args ...any) {
 		fmt.Fprintf(w, "%-12s "+format+"\n", append([]any{key}, args...)...)
 	}
-	property("refused", "%d, %s", v.Number, Time(v.Time))
+	kind, _, _ := strings.Cut(verdictName(v), "/")
+	property(kind, "%d, %s", v.Number, Time(v.Time))
 	property("gate", "%s", verdictText(&v.Verdict))
+	if v.Note != "" {
+		property("because", "%s", Visible(v.Note))
+	}
 	property("serving", "%d", v.Previous)
 	property("fingerprint", "%016x", v.Fingerprint)
 	var rows [][]string

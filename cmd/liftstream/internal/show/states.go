@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"liftstream/model/evaluate"
 	"liftstream/model/report/text"
@@ -37,10 +38,7 @@ func Versions(w io.Writer, versions []state.ModelVersion, own uint64) error {
 func Verdicts(w io.Writer, verdicts []*state.GateVerdict) error {
 	var rows [][]string
 	for _, v := range verdicts {
-		as := "refused"
-		if v.Version > 0 {
-			as = strconv.FormatInt(v.Version, 10)
-		}
+		as, _, _ := strings.Cut(verdictName(v), "/")
 		bounds := evaluate.Interval{evaluate.Number(v.Low), evaluate.Number(v.High)}
 		rows = append(rows, []string{strconv.FormatUint(v.Number, 10), as, v.Reason.String(), text.Decimals(v.New, 4),
 			text.Decimals(v.Old, 4), signed(v.Difference()), signedInterval(bounds), strconv.Itoa(v.Records)})

@@ -37,8 +37,8 @@ type Topic struct {
 // ErrNoArrow is returned when the format arrow is asked of a topic whose records are no rows.
 var ErrNoArrow = errors.New("the records are no rows")
 
-// Printer returns the printer of a topic: of scores, events or labels by row, of dead letters, or of the versions of
-// the topic model.
+// Printer returns the printer of a topic: of scores, events or labels by row, of dead letters, or of the topic
+// model: versions, verdicts and orders.
 func (t Topic) Printer(w *bufio.Writer, kind string) (Printer, error) {
 	lines := linePrinter{w: w, format: t.Format, seen: t.Terminal || t.Spreadsheet, formulas: t.Spreadsheet}
 	switch {
@@ -47,7 +47,7 @@ func (t Topic) Printer(w *bufio.Writer, kind string) (Printer, error) {
 	case t.Format == "arrow":
 		return nil, ErrNoArrow
 	case kind == "model":
-		return &versionPrinter{lines, map[string]int{}}, nil
+		return &modelPrinter{lines, map[string]int{}}, nil
 	}
 	return &deadPrinter{lines, t.MaxMessage}, nil
 }

@@ -1,0 +1,229 @@
+package model
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// SenseRecords bounds the newest labelled records, over all partitions, that SenseOf looks at.
+const SenseRecords = 5000
+
+// InvertedFor is the number of labelled records, over all partitions, after which a stream is taken at its word: its
+// labels have been inverted since the first model that was refused for them, and models are published again.
+const InvertedFor = 20_000
+
+const (
+	// leastSense is the least number of newest records that SenseOf takes by themselves.
+	leastSense = 250
+	// senseBatches is the number of batches of the interval, and senseQuantile the 99.95 % quantile of Student's t with
+	// one degree of freedom fewer.
+	senseBatches  = 20
+	senseQuantile = 3.883405852592082
+	// mostLeft is the share of the loss beyond the base rates that may be left where the classes are exchanged.
+	mostLeft = .2
+)
+
+// Sense tells whether the newest labels have the meaning of the time of the serving model's publication (MODEL.md
+// 6). Its propensities are those of the model as it was published: the counts of the partitions follow labels of any
+// sense within some records, and so do their scores. Log-losses are in nats a record, weighted; all are NaN where there
+// is no record.
+type Sense struct {
+	Records   int     // newest labelled records since the model, of which the figures are
+	Loss      float64 // log-loss of the model
+	Rates     float64 // entropy of their classes: the log-loss of their own base rates
+	Exchanged float64 // log-loss of the model where the classes are exchanged so that it is low
+	Low       float64 // lower end of the 99.95 % interval of Loss - Exchanged, by batch means as in Verdict.decide
+}
+
+// Inverted reports whether the labels look inverted: the model tells less about them than their base rates do, it tells
+// more once the classes are exchanged, beyond chance, and hardly any loss beyond the base rates is left then. A change
+// of the base rates alone leaves more, and a change of the records' meaning short of an inversion does not make an
+// exchange better.
+func (s *Sense) Inverted() bool {
+	return s.Loss > s.Rates && s.Low > 0 && s.Exchanged <= s.Rates+mostLeft*(s.Loss-s.Rates)
+}
+
+// String tells people about it.
+func (s *Sense) String() string {
+	return fmt.Sprintf("log-loss of the serving model on the newest %d labelled records %.3f, with the classes exchanged "+
+		"%.3f, of their base rates %.3f", s.Records, s.Loss, s.Exchanged, s.Rates)
+}
+
+// Refuse makes a verdict one that refuses the model for labels that look inverted, where they do, and reports whether
+// it did. A model that is refused as worse is so named, too, since that is why. since is the number of labelled
+// records from the first model that was refused for inverted labels to now, 0 = this is the first: from InvertedFor on
+// Refuse leaves verdicts as they are.
+func (s *Sense) Refuse(v *Verdict, since float64) bool {
+	if !s.Inverted() || since >= InvertedFor {
+		return false
+	}
+	v.Reason = Inverted
+	return true
+}
+
+// SenseOf returns the Sense of the labelled records that the partitions of the states have learnt since the serving
+// model m: of the newest SenseRecords, shared out over the partitions in proportion to their records since m, or, where
+// these do not look inverted, of the newest half of them, quarter and so on, if that does. The same states give the
+// same Sense. It reads one state at a time.
+func SenseOf(ctx context.Context, spec *Spec, m *Model, states States) (Sense, error) {
+	order := states.Partitions()
+	since := make([]float64, len(order))
+	var total float64
+	for i, n := range order {
+		h, err := readHeadOf(states, n)
+		if err != nil {
+			return senseOf(nil, 0), fmt.Errorf("reading the sense of labels: partition %d: %w", n, err)
+		}
+		since[i] = h.clock - m.until(n, h.clock)
+		total += since[i]
+	}
+	var all []classLosses
+	for i, n := range order {
+		if since[i] == 0 {
+			continue
+		}
+		take := uint64(math.Ceil(min(since[i], SenseRecords/total*since[i])))
+		var err error
+		if all, err = lossesOf(ctx, spec, m, stored{states, n}, take, all); err != nil {
+			return senseOf(nil, 0), fmt.Errorf("reading the sense of labels: partition %d: %w", n, err)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b classLosses) int { return cmp.Compare(a.time, b.time) })
+	classes := len(spec.Schema.Classes)
+	s := senseOf(all, classes)
+	for newest := s; len(all) >= 2*leastSense && !newest.Inverted(); {
+		all = all[len(all)/2:]
+		if newest = senseOf(all, classes); newest.Inverted() {
+			return newest, nil
+		}
+	}
+	return s, nil
+}
+
+// until is the clock up to which the model's counts have seen a partition whose clock is now.
+func (m *Model) until(partition int32, now float64) float64 {
+	marks := m.Shares
+	if marks == nil {
+		marks = m.Marks
+	}
+	if clock := marks[partition].Clock; clock <= now {
+		return clock
+	}
+	return 0 // of another history
+}
+
+// classLosses is a labelled record with the losses that each class would have been for the model.
+type classLosses struct {
+	time   int64
+	class  int32
+	weight float64
+	loss   []float64
+}
+
+// lossesOf appends the newest records of a partition. The partition that scores them is empty but for the model.
+func lossesOf(
+	ctx context.Context, spec *Spec, m *Model, state stored, take uint64, all []classLosses,
+) ([]classLosses, error) {
+	p, err := newPartition(spec, state.partition)
+	if err != nil {
+		return nil, err
+	}
+	if err := Return(p, m); err != nil {
+		return nil, err
+	}
+	levels, s, err := state.sample(spec)
+	if err != nil {
+		return nil, err
+	}
+	rc := p.levels.Merge(levels)
+	prob := make([]float64, len(spec.Schema.Classes))
+	var r record
+	for at := s.tail.next - min(take, uint64(s.tail.len())); at < s.tail.next; at++ {
+		if at%256 == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		s.tail.at(at, &r)
+		for f, v := range r.Row {
+			r.Row[f] = rc.Value(f, v)
+		}
+		p.scorer.propensities(r.Row, prob)
+		x := classLosses{time: r.Time, class: r.Class, weight: r.Weight, loss: make([]float64, len(prob))}
+		for c, q := range prob {
+			x.loss[c] = -math.Log(max(q, leastLoss))
+		}
+		all = append(all, x)
+	}
+	return all, nil
+}
+
+// senseOf returns the Sense of records in the order of their times.
+func senseOf(all []classLosses, classes int) Sense {
+	nan := math.NaN()
+	s := Sense{Records: len(all), Loss: nan, Rates: nan, Exchanged: nan, Low: nan}
+	share := make([]float64, classes)
+	cost := make([]float64, classes*classes) // of label y, were it class c
+	var weight float64
+	for i := range all {
+		x := &all[i]
+		weight += x.weight
+		share[x.class] += x.weight
+		for c, l := range x.loss {
+			cost[int(x.class)*classes+c] += x.weight * l
+		}
+	}
+	if !(weight > 0) {
+		return s
+	}
+	s.Loss, s.Rates, s.Exchanged = 0, 0, 0
+	to := exchange(cost, classes)
+	for y, w := range share {
+		s.Loss += cost[y*classes+y] / weight
+		s.Exchanged += cost[y*classes+to[y]] / weight
+		if w > 0 {
+			s.Rates -= w / weight * math.Log(w/weight)
+		}
+	}
+	if n := len(all); n >= 2*senseBatches {
+		var square float64
+		for b := range senseBatches {
+			var e float64
+			for _, x := range all[b*n/senseBatches : (b+1)*n/senseBatches] {
+				e += x.weight * (x.loss[x.class] - x.loss[to[x.class]] - (s.Loss - s.Exchanged))
+			}
+			square += e * e
+		}
+		s.Low = s.Loss - s.Exchanged - senseQuantile*math.Sqrt(senseBatches*square/(senseBatches-1))/weight
+	}
+	return s
+}
+
+// mostExchanges bounds the passes of exchange.
+const mostExchanges = 8
+
+// exchange returns a permutation of the classes of low cost, cost[y*classes+c] being that of the records labelled y
+// were they of class c. It begins with the labels as they are and exchanges the classes of two labels as long as that
+// lowers the cost; of two classes it is exact.
+func exchange(cost []float64, classes int) []int {
+	to := make([]int, classes)
+	for y := range to {
+		to[y] = y
+	}
+	for range mostExchanges {
+		better := false
+		for a := range to {
+			for b := range a {
+				now := cost[a*classes+to[a]] + cost[b*classes+to[b]]
+				if cost[a*classes+to[b]]+cost[b*classes+to[a]] < now {
+					to[a], to[b], better = to[b], to[a], true
+				}
+			}
+		}
+		if !better {
+			break
+		}
+	}
+	return to
+}
