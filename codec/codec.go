@@ -66,6 +66,8 @@ type Options struct {
 	Past time.Duration
 	// Dedup says that Carry.Leave may be called: Decode takes the memory that it needs.
 	Dedup bool
+	// Control says that scores tell the records of the control share.
+	Control bool
 	// Features and Format shape the messages of a ScoreEncoder.
 	Features Features
 	Format   Format

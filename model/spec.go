@@ -29,7 +29,8 @@ type Options struct {
 	FitBytes         int64 // bound of the records that a fit holds of all partitions; 0 = none
 	DedupWindow      int64 // nanoseconds of record time within which a record of the same id is a duplicate; 0 = never
 	DedupBytes       int64 // bound of the ids that are remembered for it
-	Why              int   // reasons a score; negative = all, with the named terms
+	Control          Control
+	Why              int // reasons a score; negative = all, with the named terms
 	Gate             float64
 	Seed             uint64
 	Work             int64 // budget of Fit in steps for each component; 0 = StageWork. See FitWork
