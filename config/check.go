@@ -128,7 +128,7 @@ func (d checker) checkRecord(c *Config) {
 	columns := map[string]string{} // the role that a column has already
 	for _, x := range []struct{ path, column, role string }{
 		{"record.id", r.ID, "the id"}, {"record.time", r.Time.Column, "the time"}, {"record.weight", r.Weight, "the weight"},
-		{"record.label.column", r.Label.Column, "the label"},
+		{"record.label.column", r.Label.Column, "the label"}, {"control.treated", c.treated(), "the treatment"},
 	} {
 		if x.column == "" {
 			continue

@@ -15,11 +15,13 @@ type Control struct {
 	ByRecord bool
 	// Seed draws another share.
 	Seed uint64
+	// Learn says from which records is learnt.
+	Learn Learn
 }
 
 // Holds reports whether a record is in the control share. The draw is a big-endian number, the first 8 bytes of
-// SHA-256("SEED:ID"), or of SHA-256("SEED:PARTITION/OFFSET/ROW"); draws below the share of 2^64 are in. So other programs find the same ones, and a larger share holds all of a smaller one. An empty id is never
-// in a share by id.
+// SHA-256("SEED:ID"), or of SHA-256("SEED:PARTITION/OFFSET/ROW"); draws below the share of 2^64 are in. So other
+// programs find the same records, and a larger share holds all of a smaller one. An empty id is in no share by id.
 func (c *Control) Holds(id string, partition int32, offset int64, row int32) bool {
 	if c.Share <= 0 || !c.ByRecord && id == "" {
 		return false

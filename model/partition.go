@@ -33,6 +33,9 @@ type Partition struct {
 	percent percentile
 	store   *pendingStore
 
+	untreated untreatedShare
+	again     []float64 // result of rescore
+
 	coder coder
 	row   Row    // of coder
 	rec   record // the record being taken in; a field: passed through an interface, a variable would move to the heap

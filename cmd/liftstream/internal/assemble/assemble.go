@@ -240,6 +240,12 @@ func options(c *config.Config, s *model.Schema) model.Options {
 	}
 	if x := c.Control; x != nil {
 		o.Control = model.Control{Share: x.Share, ByRecord: x.By == config.ControlByRecord, Seed: uint64(x.Seed)}
+		switch x.Learn {
+		case config.ControlLearnControl:
+			o.Control.Learn = model.LearnControl
+		case config.ControlLearnUntreated:
+			o.Control.Learn = model.LearnUntreated
+		}
 	}
 	if l := c.Labels; l != nil {
 		o.WaitBytes = int64(l.MaxBytes)
@@ -347,6 +353,9 @@ func columns(c *config.Config, s *model.Schema) codec.Options {
 		}
 	}
 	o.Dedup, o.Control = c.Dedup != nil, c.Control != nil
+	if c.Control != nil {
+		o.Treated = c.Control.Treated
+	}
 	switch c.Output.Features {
 	case config.FeaturesSelected:
 		o.Features = codec.FeaturesSelected
