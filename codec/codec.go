@@ -41,6 +41,9 @@ type Options struct {
 	// ID, Time, Weight and Label are the names of columns; "" means that none is configured. The label column may be
 	// absent from a record, the others may not.
 	ID, Time, Weight, Label string
+	// Treated is the column that says, beside a label, whether its record was treated; "" means that none is configured.
+	// It may be absent.
+	Treated string
 	// Missing lists the texts that mean a missing value, after spaces around them are cut.
 	Missing []string
 	// Numbers is how the texts of continuous features are written. Where it is not plain, columns of text are taken for
@@ -66,6 +69,8 @@ type Options struct {
 	Past time.Duration
 	// Dedup says that Carry.Leave may be called: Decode takes the memory that it needs.
 	Dedup bool
+	// Control says that scores tell the records of the control share.
+	Control bool
 	// Features and Format shape the messages of a ScoreEncoder.
 	Features Features
 	Format   Format

@@ -54,7 +54,7 @@ func NewDecoder(o Options) (*Decoder, error) {
 		return nil
 	}
 	for _, r := range []struct{ name, role string }{{o.ID, "id"}, {o.Time, "time"}, {o.Weight, "weight"},
-		{o.Label, "label"}} {
+		{o.Label, "label"}, {o.Treated, "treatment"}} {
 		if r.name == "" {
 			continue
 		}
@@ -63,9 +63,9 @@ func NewDecoder(o Options) (*Decoder, error) {
 		}
 	}
 	for i := range o.Schema.Features {
-		// An id, time or weight may serve as a feature too; a label may not.
+		// An id, time or weight may serve as a feature too; label and treatment may not.
 		name := o.Schema.Features[i].Name
-		if roles[name] == "label" || roles[name] == "feature" {
+		if roles[name] == "label" || roles[name] == "treatment" || roles[name] == "feature" {
 			if err := take(name, "feature"); err != nil {
 				return nil, err
 			}
@@ -196,6 +196,7 @@ func (d *Decoder) contract(p *plan, recs []arrow.Record, first int32, m *Message
 	if b.Weight, err = d.fillWeights(b.Weight, recs, p.weight, rows, first); err != nil {
 		return nil, &MessageError{Reason: ReasonDamaged, Column: d.o.Weight, Err: err}
 	}
+	b.Treated = d.fillTreated(b.Treated, recs, p.treated, rows, first)
 	b.N = rows
 	d.bad = inOrder(d.bad)
 	if c != nil {

@@ -32,10 +32,12 @@ const (
 	ReasonFuture Reason = "future" // the time lies further ahead than allowed; also of a message
 	ReasonPast   Reason = "past"   // the time lies further back than allowed; also of a message
 	ReasonWeight Reason = "weight" // the weight is null, negative or not finite
-	ReasonNumber Reason = "number" // a text is no number by the format
-	ReasonNull   Reason = "null"   // a feature has no value, and Options.Nullable says that it must
-	ReasonLabel  Reason = "label"  // a label is null or none of the classes (labels only; events accept both)
-	ReasonRecord Reason = "record" // a label's source position is null or negative
+	// the treatment is none of true, false, 1 and 0
+	ReasonTreated Reason = "treated"
+	ReasonNumber  Reason = "number" // a text is no number by the format
+	ReasonNull    Reason = "null"   // a feature has no value, and Options.Nullable says that it must
+	ReasonLabel   Reason = "label"  // a label is null or none of the classes (labels only; events accept both)
+	ReasonRecord  Reason = "record" // a label's source position is null or negative
 )
 
 // MessageError is returned when a whole message cannot be read.

@@ -140,6 +140,41 @@ func (d *Decoder) fillWeights(dst []float64, recs []arrow.Record, col, rows int,
 	return dst, nil
 }
 
+// fillTreated reads which records were treated: true and 1 say so, false and 0 say not, nulls and missing texts
+// nothing. A row of any other text is bad. The result is nil where there is no column.
+func (d *Decoder) fillTreated(
+	dst []model.Treatment, recs []arrow.Record, col, rows int, first int32,
+) []model.Treatment {
+	if col < 0 {
+		return nil
+	}
+	dst = resize(dst, rows)
+	at := 0
+	for _, r := range recs {
+		a := r.Column(col)
+		for i := range a.Len() {
+			dst[at] = model.TreatmentUnknown
+			if raw, is := rawText(a, i); is && len(raw) > maxID {
+				d.reject(first+int32(at), ReasonTreated, d.o.Treated, a, i)
+			} else if text, ok := appendText(d.scratch[:0], a, i); ok {
+				d.scratch = text
+				t := trim(text)
+				switch c := string(model.CanonicalText(nil, t)); {
+				case d.missing[string(t)]:
+				case c == "true" || c == "1":
+					dst[at] = model.Treated
+				case c == "false" || c == "0":
+					dst[at] = model.Untreated
+				default:
+					d.reject(first+int32(at), ReasonTreated, d.o.Treated, a, i)
+				}
+			}
+			at++
+		}
+	}
+	return dst
+}
+
 var errOffsets = errors.New("a value lies outside its buffer")
 
 // eachText calls value for every text of a and null for every null, after it has checked that the offsets never go back

@@ -58,6 +58,7 @@ func (d *Decoder) labels(p *plan, recs []arrow.Record, m *Message, l *model.Labe
 			at++
 		}
 	}
+	l.Treated = d.fillTreated(l.Treated, recs, p.treated, rows, 0)
 	l.ID = d.fillIDs(l.ID, recs, p.id, rows, 0)
 	l.Time = d.fillTimes(l.Time, recs, p.time, rows, 0, m)
 	l.Partition, l.Offset, l.Row = l.Partition[:0], l.Offset[:0], l.Row[:0]
@@ -104,6 +105,9 @@ func dropLabels(l *model.Labels, bad []RowError) {
 			continue
 		}
 		l.Class[k], l.Time[k] = l.Class[i], l.Time[i]
+		if l.Treated != nil {
+			l.Treated[k] = l.Treated[i]
+		}
 		if l.ID != nil {
 			l.ID[k] = l.ID[i]
 		} else {
@@ -113,6 +117,9 @@ func dropLabels(l *model.Labels, bad []RowError) {
 	}
 	l.N = k
 	l.Class, l.Time = l.Class[:k], l.Time[:k]
+	if l.Treated != nil {
+		l.Treated = l.Treated[:k]
+	}
 	if l.ID != nil {
 		l.ID = l.ID[:k]
 	} else {

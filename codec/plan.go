@@ -15,12 +15,13 @@ import (
 type plan struct {
 	err                     *MessageError
 	id, time, weight, label int
+	treated                 int
 	features                []int
 	partition, offset, row  int
 }
 
 func (d *Decoder) planEvents(s *arrow.Schema) *plan {
-	p := &plan{id: -1, time: -1, weight: -1, label: -1, features: make([]int, len(d.o.Schema.Features))}
+	p := &plan{id: -1, time: -1, weight: -1, label: -1, treated: -1, features: make([]int, len(d.o.Schema.Features))}
 	var err *MessageError
 	var differences []*MessageError
 	for _, c := range []struct {
@@ -38,6 +39,11 @@ func (d *Decoder) planEvents(s *arrow.Schema) *plan {
 	}
 	if p.label, err = findAny(s, d.o.Label, wantLevel, level); err != nil {
 		differences = append(differences, err)
+	}
+	if d.o.Treated != "" {
+		if p.treated, err = findAny(s, d.o.Treated, wantText, textual); err != nil {
+			differences = append(differences, err)
+		}
 	}
 	for i := range d.o.Schema.Features {
 		f := &d.o.Schema.Features[i]
@@ -99,12 +105,17 @@ func alike(s *arrow.Schema, name string) string {
 }
 
 func (d *Decoder) planLabels(s *arrow.Schema) *plan {
-	p := &plan{id: -1, time: -1, partition: -1, offset: -1, row: -1}
+	p := &plan{id: -1, time: -1, treated: -1, partition: -1, offset: -1, row: -1}
 	if p.label, p.err = find(s, d.o.Label, wantLevel, level); p.err != nil {
 		return p
 	}
 	if d.o.Time != "" {
 		if p.time, p.err = findAny(s, d.o.Time, wantTime, temporal); p.err != nil {
+			return p
+		}
+	}
+	if d.o.Treated != "" {
+		if p.treated, p.err = findAny(s, d.o.Treated, wantText, textual); p.err != nil {
 			return p
 		}
 	}

@@ -36,6 +36,7 @@ const (
 	ScoreProfile
 	ScoreProfileLift
 	ScoreWhy
+	ScoreControl // only where Options.Control says so
 )
 
 // Names of the columns that name a record by its position, in scores and in labels.
@@ -51,17 +52,30 @@ func (c Score) String() string { return scoreColumns[c].name }
 // PropensityColumn is the name of the column that holds the propensity for a class.
 func PropensityColumn(class string) string { return ScorePropensity.String() + class }
 
-// ScoreNames lists the names of the columns of the scores for the given classes. No feature and no class may have one
-// of them.
+// ScoreNames lists the names of the columns of the scores for the given classes, without those of OptionalNames. No
+// feature and no class may have one of them.
 func ScoreNames(classes []string) []string {
 	var names []string
 	for c := range scoreColumns {
+		if scoreColumns[c].asked {
+			continue
+		}
 		if Score(c) != ScorePropensity {
 			names = append(names, scoreColumns[c].name)
 			continue
 		}
 		for _, class := range classes {
 			names = append(names, PropensityColumn(class))
+		}
+	}
+	return names
+}
+
+// OptionalNames lists the names of the columns that a section of the configuration asks for.
+func OptionalNames() (names []string) {
+	for c := range scoreColumns {
+		if scoreColumns[c].asked {
+			names = append(names, scoreColumns[c].name)
 		}
 	}
 	return names
@@ -77,6 +91,7 @@ type scoreColumn struct {
 	// there is one. role and input are nil for other columns.
 	role  func(o *Options) string
 	input func(p *plan) int
+	asked bool // it is there only where a section of the configuration asks for it
 }
 
 func (c *scoreColumn) configured(o *Options) bool { return c.role == nil || c.role(o) != "" }
@@ -133,6 +148,17 @@ var scoreColumns = [...]scoreColumn{
 		arrow.Field{Name: "lift", Type: typeFloat64, Nullable: true},
 		arrow.Field{Name: "n", Type: typeFloat64, Nullable: true},
 	)), nullable: true, fill: list(newOf[reasons], (*reasons).add)},
+	ScoreControl: {name: "control", typ: arrow.FixedWidthTypes.Boolean, asked: true,
+		role: func(o *Options) string { return when(o.Control, "control") },
+		fill: flag(func(x *scored, i int) bool { return i < len(x.s.Control) && x.s.Control[i] })},
+}
+
+// when is the text where ok, else empty.
+func when(ok bool, text string) string {
+	if ok {
+		return text
+	}
+	return ""
 }
 
 var (
@@ -232,6 +258,18 @@ func propensity(class int) (builder, func(x *scored)) {
 	return c, func(x *scored) {
 		for at := class; at < x.b.N*x.s.Classes; at += x.s.Classes {
 			c.Add(x.s.P[at], known(x.s.P[at]))
+		}
+	}
+}
+
+// flag fills a column of booleans without nulls.
+func flag(of func(x *scored, i int) bool) filler {
+	return func(int) (builder, func(x *scored)) {
+		c := &column.Flags{}
+		return c, func(x *scored) {
+			for i := range x.b.N {
+				c.Add(of(x, i))
+			}
 		}
 	}
 }

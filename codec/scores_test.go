@@ -71,3 +71,37 @@ func TestScoreReader(t *testing.T) {
 		t.Errorf("without ids: id %q, %v", r.Kept(ScoreID, 0), err)
 	}
 }
+
+// TestControlColumn: it stands after the reasons, where the options ask for it, and is a boolean in Arrow and JSON.
+func TestControlColumn(t *testing.T) {
+	o := contractOptions()
+	o.ID, o.Time, o.Control, o.Format = "", "", true, FormatJSONL
+	enc, err := NewScoreEncoder(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &model.Batch{N: 3, Time: make([]int64, 3), Row: []int32{0, 1, 2}}
+	s := &model.Scores{}
+	s.Reset(3, 2)
+	levels := model.NewLevels(o.Schema)
+	for _, flags := range [][]bool{{true, false, true}, {false, true, true}, nil} {
+		s.Control = flags
+		table, err := enc.Table(b, s, levels, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		columns := table.Columns()
+		if last := columns[len(columns)-1]; last.Name != "control" || last.Type != "bool" {
+			t.Fatalf("the last column is %+v", last)
+		}
+		for i := range 3 {
+			want := "false"
+			if i < len(flags) && flags[i] {
+				want = "true"
+			}
+			if line := string(table.AppendJSON(nil, i)); !strings.HasSuffix(line, `"control":`+want+`}`) {
+				t.Errorf("flags %v: row %d is %s", flags, i, line)
+			}
+		}
+	}
+}

@@ -112,6 +112,9 @@ var bounds = []bound{
 	{path: "dedup.window", low: second, high: century, why: "a producer that sends again needs time to do so"},
 	{path: "dedup.max_bytes", low: 64 * kib, high: 4 * gib, why: "ids are held in memory and in every snapshot"},
 
+	{path: "control.share", low: 0.0001, high: 0.9, why: "it must hold records, and leave some to be targeted"},
+	{path: "control.seed", low: 0, high: exact, why: "it must be the same in every reader of YAML"},
+
 	{path: "topics.partitions", low: 1, high: 100000, why: "a topic has at least one, and brokers bear only so many"},
 	{path: "topics.replication", low: 1, high: 128,
 		why: "a topic has at least one replica, and no more than there are brokers"},

@@ -57,12 +57,13 @@ func (d checker) require(path, what string, present bool) {
 func (d checker) check(c *Config) {
 	d.inBounds(c)
 	d.checkName(c)
-	d.checkRecord(&c.Record)
+	d.checkRecord(c)
 	d.checkFormat(&c.Format)
 	d.checkModels(c)
 	if c.Dedup != nil && c.Record.ID == "" && !d.bad["record.id"] {
 		d.report("dedup", "", "dedup needs record.id, the column by which an event is known again")
 	}
+	checkControl(d, c)
 	d.checkTopics(&c.Topics)
 	d.checkKafka(&c.Kafka)
 	d.checkHTTP(&c.HTTP)
@@ -114,12 +115,13 @@ func (d checker) checkName(c *Config) {
 	}
 }
 
-func (d checker) checkRecord(r *Record) {
+func (d checker) checkRecord(c *Config) {
+	r := &c.Record
 	d.require("record", "it lists the columns of a record", d.given("record"))
 	d.require("record.label", "the outcome to be predicted", d.given("record.label"))
 	d.require("record.label.column", "the column that holds the class", r.Label.Column != "")
 	d.require("record.features", "the columns that are looked at", d.given("record.features"))
-	d.checkClasses(&r.Label)
+	d.checkClasses(c)
 	if d.given("record.time") && !d.bad["record.time"] {
 		d.require("record.time.column", "the column that holds the time", r.Time.Column != "")
 	}
@@ -127,7 +129,7 @@ func (d checker) checkRecord(r *Record) {
 	columns := map[string]string{} // the role that a column has already
 	for _, x := range []struct{ path, column, role string }{
 		{"record.id", r.ID, "the id"}, {"record.time", r.Time.Column, "the time"}, {"record.weight", r.Weight, "the weight"},
-		{"record.label.column", r.Label.Column, "the label"},
+		{"record.label.column", r.Label.Column, "the label"}, {"control.treated", c.treated(), "the treatment"},
 	} {
 		if x.column == "" {
 			continue
@@ -139,7 +141,7 @@ func (d checker) checkRecord(r *Record) {
 		columns[x.column] = x.role
 	}
 	d.unique("record.missing", r.Missing)
-	d.checkFeatures(r, columns)
+	d.checkFeatures(c, columns)
 }
 
 func (d checker) checkFormat(n *Numbers) {
@@ -166,7 +168,8 @@ func (d checker) checkFormat(n *Numbers) {
 	}
 }
 
-func (d checker) checkClasses(l *Label) {
+func (d checker) checkClasses(x *Config) {
+	l := &x.Record.Label
 	const path = "record.label.classes"
 	d.require(path, "list the classes, as in [no, yes]", d.given(path))
 	switch n := len(l.Classes); {
@@ -178,7 +181,7 @@ func (d checker) checkClasses(l *Label) {
 	for i, c := range l.Classes {
 		p := elementPath(path, i)
 		d.plainText(p, c, "a class")
-		if slices.Contains(outputColumns, c) {
+		if x.reserved(c) {
 			d.report(p, "", "class %s has the name of a column of the scores: rename it", d.quote(p, c))
 		}
 	}
@@ -227,7 +230,8 @@ func (d checker) plainText(path, t, what string) {
 	}
 }
 
-func (d checker) checkFeatures(r *Record, columns map[string]string) {
+func (d checker) checkFeatures(c *Config, columns map[string]string) {
+	r := &c.Record
 	const path = "record.features"
 	switch n := len(r.Features); {
 	case n == 0 && d.given(path):
@@ -247,6 +251,10 @@ func (d checker) checkFeatures(r *Record, columns map[string]string) {
 		d.require(p+".name", "the column", f.Name != "")
 		d.require(p+".kind", "continuous, ordinal or nominal", f.Kind != "")
 		if f.Name != "" {
+			if c.reserved(f.Name) {
+				d.report(p+".name", "", "feature %s has the name of a column of the scores: rename it",
+					d.quote(p+".name", f.Name))
+			}
 			d.checkFeatureName(p+".name", f.Name, columns, propensities)
 			if line, ok := first[f.Name]; ok {
 				d.report(p+".name", "", "feature %s is listed twice, first on line %d", d.quote(p+".name", f.Name), line)
@@ -265,8 +273,6 @@ func (d checker) checkFeatureName(path, name string, columns, propensities map[s
 	d.plainText(path, name, "a feature's name")
 	shown := d.quote(path, name)
 	switch {
-	case slices.Contains(outputColumns, name):
-		d.report(path, "", "feature %s has the name of a column of the scores: rename it", shown)
 	case propensities[name] != "":
 		d.report(path, "", "feature %s has the name of the scores' column for class %s: rename it", shown,
 			quote(propensities[name]))

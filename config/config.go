@@ -39,6 +39,8 @@ type Config struct {
 	Labels *Labels `yaml:"labels"`
 	// Dedup leaves out events that their producer has sent twice. Nil when the section is not given: then they are two.
 	Dedup *Dedup `yaml:"dedup"`
+	// Control flags the records that users leave untargeted. Nil when the section is not given: no record is flagged.
+	Control *Control `yaml:"control"`
 	// Topics names the topics and sizes the ones to create.
 	Topics Topics `yaml:"topics"`
 	// Kafka says how to reach the brokers.

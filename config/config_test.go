@@ -101,6 +101,7 @@ func TestFullFile(t *testing.T) {
 	want.Propensity.BaseRates = map[string]float64{"no": .88, "yes": .12}
 	want.Labels = &Labels{Window: Duration(7 * 24 * time.Hour), OnExpiry: "drop", Late: LateCorrect, MaxBytes: 256 << 20}
 	want.Dedup = &Dedup{By: DedupByID, Window: Duration(time.Hour), MaxBytes: 16 << 20}
+	want.Control = &Control{Share: 0.05, By: ControlByID, Seed: 1, Treated: "called", Learn: ControlLearnAll}
 	want.Topics.Labels = "bank-labels"
 	want.Kafka.TLS = &TLS{CA: "...", Cert: "...", Key: "..."}
 	want.Kafka.SASL = &SASL{Mechanism: MechanismScramSHA512, Username: "...", Password: "hunter2"}
@@ -265,6 +266,7 @@ func fillPointers(c *Config) *Config {
 	c.Labels, c.Kafka.Embedded, c.Kafka.TLS, c.Kafka.SASL = new(Labels), new(Embedded), new(TLS), new(SASL)
 	c.Labels.setDefaults()
 	c.Dedup = new(Dedup)
+	c.Control = new(Control)
 	c.Dedup.setDefaults()
 	return c
 }

@@ -20,6 +20,8 @@ type Batch struct {
 	Label []int32
 	// Weight is nil when every record weighs 1. Values are finite and at least 0.
 	Weight []float64
+	// Treated is nil when nothing says which records were treated.
+	Treated []Treatment
 	// ID is nil when the configuration names no id column.
 	ID []string
 	// Time is in Unix nanoseconds: the configured column, else the message's timestamp.
@@ -48,6 +50,9 @@ func (b *Batch) Slice(from, n int) Batch {
 	out.Label = b.Label[from : from+n]
 	if b.Weight != nil {
 		out.Weight = b.Weight[from : from+n]
+	}
+	if b.Treated != nil {
+		out.Treated = b.Treated[from : from+n]
 	}
 	if b.ID != nil {
 		out.ID = b.ID[from : from+n]
@@ -91,6 +96,9 @@ func (b *Batch) Keep(keep func(i int) bool) {
 	if b.Weight != nil {
 		b.Weight = b.Weight[:k]
 	}
+	if b.Treated != nil {
+		b.Treated = b.Treated[:k]
+	}
 }
 
 // move copies record i to the place k before it.
@@ -109,6 +117,17 @@ func (b *Batch) move(i, k int) {
 	if b.Weight != nil {
 		b.Weight[k] = b.Weight[i]
 	}
+	if b.Treated != nil {
+		b.Treated[k] = b.Treated[i]
+	}
+}
+
+// treatment is that of record i.
+func (b *Batch) treatment(i int) Treatment {
+	if b.Treated == nil {
+		return TreatmentUnknown
+	}
+	return b.Treated[i]
 }
 
 // Labels is a run of late or corrected labels: each names its record by ID or by position.
@@ -121,4 +140,13 @@ type Labels struct {
 	Offset    []int64
 	Row       []int32
 	Time      []int64
+	Treated   []Treatment // nil when nothing says which records were treated
+}
+
+// treatment is that of the record of label i.
+func (l *Labels) treatment(i int) Treatment {
+	if l.Treated == nil {
+		return TreatmentUnknown
+	}
+	return l.Treated[i]
 }

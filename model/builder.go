@@ -38,12 +38,28 @@ func (x *Builder) Add(b *Batch) {
 			}
 		}
 		rec.Time = x.time.of(rec.Time)
-		if rec.Class < 0 || rec.Weight <= 0 {
+		if !x.Takes(b, i) {
 			continue
 		}
 		x.seen[rec.Class] = true
 		x.rows.add(&rec, 1, 0, nil)
 	}
+}
+
+// Takes reports whether Add takes row i of a batch: it has a class and a weight, and Options.Control.Learn
+// names it. No score tells the chance of an untreated one, so that its weight is its own.
+func (x *Builder) Takes(b *Batch, i int) bool {
+	if b.Label[i] < 0 || b.Weight != nil && b.Weight[i] <= 0 {
+		return false
+	}
+	c, t := &x.spec.Options.Control, b.treatment(i)
+	switch {
+	case c.Learn == LearnAll:
+		return true
+	case t == Treated:
+		return false
+	}
+	return c.Learn == LearnUntreated && t == Untreated || c.Of(b, i)
 }
 
 // Len is the number of labelled rows taken.

@@ -142,7 +142,7 @@ func (p *Partition) Carry(spec *Spec) (*Partition, *Change, error) {
 		return nil, nil, err
 	}
 	n.trained, n.version, n.clock, n.seen, n.next, n.lost = p.trained, p.version, p.clock, p.seen, p.next, p.lost
-	n.still = p.still
+	n.still, n.untreated = p.still, p.untreated
 	copy(n.counts.sum, p.counts.sum)
 	n.counts.square = p.counts.square
 	n.percent, n.time = p.percent, p.time

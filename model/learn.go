@@ -40,6 +40,11 @@ func (p *Partition) event(b *Batch, i int, out *Scores) {
 	if rec.Class == UnknownClass {
 		p.lost.UnknownClass++
 	}
+	id := ""
+	if b.ID != nil {
+		id = b.ID[i]
+	}
+	arrive(p, rec, id)
 	pending := p.scorer.pending
 	if !p.trained {
 		pending = nil
@@ -51,15 +56,12 @@ func (p *Partition) event(b *Batch, i int, out *Scores) {
 	waits := p.spec.Options.WaitBytes > 0 && rec.Class != UnknownClass
 	if rec.Class >= 0 {
 		rec.Time = p.time.of(rec.Time)
+		weigh(p, rec, id, b.treatment(i), out.P[i*out.Classes:(i+1)*out.Classes])
 		p.learn(rec, pending)
 		waits = waits && p.spec.Options.Correct
 		pending = nil
 	}
 	if waits {
-		id := ""
-		if b.ID != nil {
-			id = b.ID[i]
-		}
 		p.store.admit(rec, id, pending, rec.Class >= 0, p.time.now)
 		p.expire()
 	}
@@ -87,6 +89,7 @@ func (p *Partition) expire() {
 		p.lost.Expired++
 		if p.spec.Options.ExpireAs >= 0 && !p.still {
 			w.Class, w.Time = p.spec.Options.ExpireAs, p.time.of(w.Time)
+			weigh(p, &w.record, w.id, TreatmentUnknown, nil)
 			p.learn(&w.record, p.scorer.usable(w))
 		}
 	}
@@ -167,6 +170,7 @@ func LabelsWhile(p *Partition, l *Labels, more func(row int) bool) (c LabelCount
 			}
 		case !w.learnt:
 			w.Class, w.Time = class, p.time.of(w.Time)
+			weigh(p, &w.record, w.id, l.treatment(i), nil)
 			p.learn(&w.record, p.scorer.usable(w))
 			c.Learnt++
 			if p.spec.Options.Correct {

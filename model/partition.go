@@ -33,6 +33,9 @@ type Partition struct {
 	percent percentile
 	store   *pendingStore
 
+	untreated untreatedShare
+	again     []float64 // result of rescore
+
 	coder coder
 	row   Row    // of coder
 	rec   record // the record being taken in; a field: passed through an interface, a variable would move to the heap
@@ -135,6 +138,7 @@ func slice(s *Schema) int { return max(sliceWork/(len(s.Features)+1), 1) }
 func EventsWhile(p *Partition, b *Batch, out *Scores, more func(row int) bool) bool {
 	out.Reset(b.N, len(p.spec.Schema.Classes))
 	out.Model, out.Terms = p.version, p.terms
+	p.spec.Options.Control.flag(b, out)
 	p.coder.start(b)
 	slice := slice(p.spec.Schema)
 	for i := range b.N {

@@ -34,6 +34,8 @@ type Scores struct {
 	ProfileLift []float64
 	WhyEnd      []int32
 	Why         []Reason
+	// Control says which records are in the control share; empty where none is configured.
+	Control []bool
 }
 
 func grow[T any](s []T, n int) []T {
@@ -61,6 +63,7 @@ func (s *Scores) Reset(n, classes int) {
 	s.ProfileLift = grow(s.ProfileLift, n)
 	s.WhyEnd = grow(s.WhyEnd, n)
 	s.Subspace, s.Relevance, s.Why = s.Subspace[:0], s.Relevance[:0], s.Why[:0]
+	s.Control = s.Control[:0]
 }
 
 // Append adds a copy of entry i of other scores, of the same classes and terms, after the last one. Model stays.
@@ -78,6 +81,9 @@ func (s *Scores) Append(o *Scores, i int) {
 	s.Profile, s.ProfileLift = append(s.Profile, o.Profile[i]), append(s.ProfileLift, o.ProfileLift[i])
 	s.Why = append(s.Why, o.WhyOf(i)...)
 	s.WhyEnd = append(s.WhyEnd, int32(len(s.Why)))
+	if len(o.Control) > 0 {
+		s.Control = append(s.Control, o.Control[i])
+	}
 }
 
 func span(end []int32, i int) (int32, int32) {

@@ -32,6 +32,7 @@ type Options struct {
 	// BaseRates are the pseudo-records of each class in the scores of a partition without a structure, all above 0; nil =
 	// one of each.
 	BaseRates []float64
+	Control   Control
 	Why       int // reasons a score; negative = all, with the named terms
 	Gate      float64
 	Seed      uint64

@@ -54,6 +54,9 @@ func (p *Partition) Sections() []Section {
 	if p.lost.Evicted > 0 {
 		s = append(s, Section{sectionWaiting, p.edits, p.lost.appendWaiting})
 	}
+	if p.spec.Options.Control.Learn == LearnUntreated {
+		s = append(s, Section{sectionUntreated, p.edits, p.untreated.append})
+	}
 	if p.Sieve != nil {
 		s = append(s, p.Sieve.sections(p.edits)...)
 	}
@@ -266,6 +269,9 @@ func restorePartition(spec *Spec, names []string, read reader) (*Partition, erro
 		return nil, fmt.Errorf("restoring state: %w", err)
 	}
 	if p.still, err = loadStill(names, read); err != nil {
+		return nil, fmt.Errorf("restoring state: %w", err)
+	}
+	if err := p.untreated.load(&spec.Options, names, read); err != nil {
 		return nil, fmt.Errorf("restoring state: %w", err)
 	}
 	if p.scorer, err = loadScorer(spec, p.levels, names, read); err != nil {

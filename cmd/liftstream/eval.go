@@ -14,7 +14,7 @@ func evalCommand(a *cli.App) *cobra.Command {
 	c := a.Command(cli.Command{
 		Group: cli.GroupFiles,
 		Use: "eval -c FILE [-c CHALLENGER]... DATA... [--delay N] [--partitions P] [--protocol P] [--method M]... " +
-			"[--json OUT] [--scores OUT]",
+			"[--on control] [--json OUT] [--scores OUT]",
 		About: `Measure how good the scores are
 Runs the stage over files as it would run over a topic, and compares its propensities with what happened.
 
@@ -52,6 +52,10 @@ further one is compared with the first: the differences of log-loss, Brier score
 Without --method a challenger runs the method all alone. The configurations need the same classes in one order; gains,
 curve, drift and --scores are those of the first.
 
+With --on control the figures are those of the control share alone (section control), which users leave untargeted: of
+the others the outcome is also that of their treatment. All records are scored and learnt as without it. Of several
+configurations the share is that of the first.
+
 --scores OUT writes the scores that are measured, those of the method all or else of the first one, in the columns and
 formats of 'score': each as it was before its record was learnt. source_row is the number of the record, over all files
 from 0; under prequential the rows stand in stream order, those of the first --skip records among them, under folds
@@ -73,6 +77,8 @@ fold by fold. The subspaces and propensities in it have not seen their own label
 	f.StringVar(&e.Triples, "triples", "", "compare the records of `FILE`, lines of three ids i,j,k (triples)")
 	f.StringSliceVar(&e.Methods, "method", nil, "`METHOD`: all, lift, lift+local, lift+kernel, lift+trees, local, "+
 		"kernel, trees, knn or prior; may be repeated (default: all, lift, prior)")
+	f.StringVar(&e.On, "on", "", "measure on `RECORDS`: control, those of the control share (prequential, folds; default "+
+		"all)")
 	f.StringVar(&e.JSON, "json", "", "write the result as JSON to `OUT`; - is standard output, in place of the table")
 	f.StringVar(&e.Scores, "scores", "", "write the scores of the records to `OUT`: .jsonl .csv .arrow .arrows "+
 		".feather .parquet (prequential, folds)")

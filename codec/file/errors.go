@@ -58,13 +58,14 @@ var remedies = map[codec.Reason]string{
 }
 
 var rowErrors = map[codec.Reason]error{
-	codec.ReasonID:     errors.New("the id is missing"),
-	codec.ReasonTime:   errors.New("not a time"),
-	codec.ReasonFuture: errors.New("a time in the future"),
-	codec.ReasonNumber: errNumber,
-	codec.ReasonPast:   errors.New("a time too long ago"),
-	codec.ReasonNull:   errors.New("the value is missing"),
-	codec.ReasonWeight: errors.New("not a weight: a finite number of at least 0"),
+	codec.ReasonID:      errors.New("the id is missing"),
+	codec.ReasonTime:    errors.New("not a time"),
+	codec.ReasonFuture:  errors.New("a time in the future"),
+	codec.ReasonNumber:  errNumber,
+	codec.ReasonPast:    errors.New("a time too long ago"),
+	codec.ReasonNull:    errors.New("the value is missing"),
+	codec.ReasonTreated: errors.New("not a treatment: one of true, false, 1 and 0"),
+	codec.ReasonWeight:  errors.New("not a weight: a finite number of at least 0"),
 }
 
 var rowRemedies = map[codec.Reason]string{

@@ -124,6 +124,9 @@ func (r *Reader) checkColumns(file string, names []string) error {
 	if err := check(c.Label, "the label", r.o.RequireLabel); err != nil {
 		return err
 	}
+	if err := check(c.Treated, "the treatment", r.o.RequireLabel); err != nil {
+		return err
+	}
 	for _, x := range []struct{ name, role string }{{c.ID, "the id"}, {c.Time, "the time"}, {c.Weight, "the weight"}} {
 		if err := check(x.name, x.role, true); err != nil {
 			return err

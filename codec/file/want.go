@@ -55,7 +55,8 @@ func wantsOf(o codec.Options) wants {
 	for _, x := range []struct {
 		name string
 		as   want
-	}{{o.ID, wantText}, {o.Label, wantText}, {o.Time, wantTime}, {o.Weight, wantNumber}} {
+	}{{o.ID, wantText}, {o.Label, wantText}, {o.Time, wantTime}, {o.Weight, wantNumber},
+		{o.Treated, wantText}} {
 		if _, ok := w.by[x.name]; x.name != "" && !ok {
 			w.by[x.name] = x.as
 		}

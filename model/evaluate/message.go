@@ -73,6 +73,7 @@ func (m *message) add(index int64, i int, label int32) {
 	}
 	b.Label = append(b.Label, label)
 	b.Weight = append(b.Weight, weightOf(s, i))
+	b.Treated = append(b.Treated, treatmentOf(s, i))
 	if m.ids {
 		b.ID = append(b.ID, s.ID[i])
 	}
@@ -110,6 +111,7 @@ func (m *message) reset() {
 		}
 	}
 	b.N, b.Label, b.Weight, b.ID, b.Time, b.Row = 0, b.Label[:0], b.Weight[:0], b.ID[:0], b.Time[:0], b.Row[:0]
+	b.Treated = b.Treated[:0]
 }
 
 func weightOf(b *model.Batch, i int) float64 {
@@ -140,4 +142,11 @@ func (d *driver) hand() error {
 		}
 	}
 	return nil
+}
+
+func treatmentOf(b *model.Batch, i int) model.Treatment {
+	if b.Treated == nil {
+		return model.TreatmentUnknown
+	}
+	return b.Treated[i]
 }

@@ -84,6 +84,7 @@ type place struct {
 type due struct {
 	position
 	partition, class int32
+	treated          model.Treatment
 }
 
 type driver struct {
@@ -160,6 +161,7 @@ func newDriver(s *model.Schema, methods []Method, opt Options, sink Sink) *drive
 		Offset:    make([]int64, 1),
 		Row:       make([]int32, 1),
 		Time:      make([]int64, 1),
+		Treated:   make([]model.Treatment, 1),
 	}
 	d.run = Run{Delay: opt.Delay, Partitions: opt.Partitions}
 	return d
@@ -235,12 +237,12 @@ func (d *driver) prequential(ctx context.Context, b *model.Batch, i int, wait []
 	}
 	slot := &wait[index%int64(len(wait))]
 	arrived := *slot
-	*slot = due{at, p, y}
+	*slot = due{at, p, y, treatmentOf(b, i)}
 	if index < int64(len(wait)) || arrived.class < 0 {
 		return nil
 	}
 	l := &d.label
-	l.Class[0], l.Time[0] = arrived.class, now
+	l.Class[0], l.Time[0], l.Treated[0] = arrived.class, now, arrived.treated
 	l.Partition[0], l.Offset[0], l.Row[0] = arrived.partition, arrived.offset, arrived.row
 	for m := range d.methods {
 		c := d.learners[m][arrived.partition].Labels(l)

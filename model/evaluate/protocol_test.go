@@ -323,3 +323,53 @@ func TestResult(t *testing.T) {
 	near(t, "all records capture all positives", r.Gains[19].Capture, 1, 1e-12)
 	near(t, "prior auc_blocks", r.Methods["all"].AUCBlocks, .5, .05)
 }
+
+// TestTreatmentsComeWithTheLabels: learners see each with its label, at once or later, and never before.
+func TestTreatmentsComeWithTheLabels(t *testing.T) {
+	s := &model.Schema{Features: []model.Feature{{Name: "x"}}, Classes: []string{"no", "yes"}, Positive: 1}
+	const n = 30
+	b := &model.Batch{N: n, Columns: make([]model.Column, 1)}
+	for i := range n {
+		b.Columns[0].Float, b.Label = append(b.Columns[0].Float, float64(i)), append(b.Label, int32(i&1))
+		b.Treated = append(b.Treated, model.Treatment(i%3))
+	}
+	src := func(yield func(*model.Batch, error) bool) { yield(b, nil) }
+	for _, delay := range []int{0, 4} {
+		spy := &treatments{}
+		methods := []Method{{Name: "spy", New: func(int32) Learner { return spy }}}
+		sink := func(*Record) error { return nil }
+		if _, err := Prequential(t.Context(), s, src, methods, Options{Delay: delay}, sink); err != nil {
+			t.Fatal(err)
+		}
+		got := spy.events
+		if delay > 0 {
+			got = spy.labels
+		}
+		if len(got) != n-delay {
+			t.Errorf("delay %d: %d treatments with labels", delay, len(got))
+		}
+		for i, x := range got {
+			if x != b.Treated[i] {
+				t.Errorf("delay %d: record %d has treatment %d", delay, i, x)
+			}
+		}
+	}
+}
+
+// treatments is a learner that notes the treatments of labelled events and of labels.
+type treatments struct{ events, labels []model.Treatment }
+
+func (l *treatments) Events(b *model.Batch, out *model.Scores) {
+	out.Reset(b.N, 2)
+	for i := range b.N {
+		out.P[2*i] = 1
+		if b.Label[i] >= 0 {
+			l.events = append(l.events, b.Treated[i])
+		}
+	}
+}
+
+func (l *treatments) Labels(x *model.Labels) (c model.LabelCounts) {
+	l.labels = append(l.labels, x.Treated[:x.N]...)
+	return c
+}

@@ -143,3 +143,20 @@ func (c *List) Data(t arrow.DataType, elements arrow.ArrayData) arrow.ArrayData 
 	return array.NewData(t, len(c.ends)-1, []*memory.Buffer{c.buffer(), memory.NewBufferBytes(bytesOf(c.ends))},
 		[]arrow.ArrayData{elements}, c.nulls, 0)
 }
+
+// Flags builds a column of booleans without nulls. Data aliases its buffer as Fixed's does.
+type Flags struct{ bits Validity }
+
+// Reset empties the column and keeps its buffer.
+func (c *Flags) Reset() { c.bits.Reset() }
+
+// Len is the number of values.
+func (c *Flags) Len() int { return c.bits.n }
+
+// Add appends a value.
+func (c *Flags) Add(v bool) { c.bits.Mark(v) }
+
+// Data returns the column as type t, which is boolean.
+func (c *Flags) Data(t arrow.DataType) arrow.ArrayData {
+	return array.NewData(t, c.bits.n, []*memory.Buffer{nil, memory.NewBufferBytes(c.bits.bits)}, nil, 0, 0)
+}

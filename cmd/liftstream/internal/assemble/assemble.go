@@ -245,6 +245,15 @@ func options(c *config.Config, s *model.Schema) model.Options {
 	if d := c.Dedup; d != nil {
 		o.DedupWindow, o.DedupBytes = int64(d.Window), int64(d.MaxBytes)
 	}
+	if x := c.Control; x != nil {
+		o.Control = model.Control{Share: x.Share, ByRecord: x.By == config.ControlByRecord, Seed: uint64(x.Seed)}
+		switch x.Learn {
+		case config.ControlLearnControl:
+			o.Control.Learn = model.LearnControl
+		case config.ControlLearnUntreated:
+			o.Control.Learn = model.LearnUntreated
+		}
+	}
 	if l := c.Labels; l != nil {
 		o.WaitBytes = int64(l.MaxBytes)
 		o.WaitWindow = int64(l.Window)
@@ -366,7 +375,10 @@ func columns(c *config.Config, s *model.Schema) codec.Options {
 			o.Nullable[f.Name] = false
 		}
 	}
-	o.Dedup = c.Dedup != nil
+	o.Dedup, o.Control = c.Dedup != nil, c.Control != nil
+	if c.Control != nil {
+		o.Treated = c.Control.Treated
+	}
 	switch c.Output.Features {
 	case config.FeaturesSelected:
 		o.Features = codec.FeaturesSelected

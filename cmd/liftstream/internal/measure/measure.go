@@ -32,6 +32,9 @@ const (
 	triples     = "triples"
 )
 
+// onControl has the figures taken on the control share alone.
+const onControl = "control"
+
 // Evaluation holds the flags of eval.
 type Evaluation struct {
 	Configs  []string // the first, and its challengers
@@ -46,6 +49,7 @@ type Evaluation struct {
 	Methods    []string
 	JSON       string
 	Scores     string
+	On         string // prequential, folds: the records that are measured, "" = all
 	// Changed reports whether a flag was given.
 	Changed func(flag string) bool
 
@@ -80,7 +84,12 @@ func (e *Evaluation) Run(ctx context.Context, a *cli.App, data []string) error {
 		}
 		all = append(all, m)
 	}
+	if e.On == onControl && first.Config.Control == nil {
+		return fmt.Errorf("%s: --on control needs the section control, the share of the records that stay untargeted",
+			e.first())
+	}
 	for _, m := range all {
+		m.control = first.Spec.Options.Control
 		if m.methods, err = m.drive(m.stage, e.frozen); err != nil {
 			return fmt.Errorf("%s: %w", m.name, err)
 		}
@@ -171,7 +180,8 @@ type measurement struct {
 	app     *cli.App
 	name    string // of the configuration
 	stage   *assemble.Stage
-	seed    uint64 // of the first configuration, which draws the folds and the resamples of all
+	seed    uint64        // of the first configuration, which draws the folds and the resamples of all
+	control model.Control // of the first configuration
 	methods []evaluate.Method
 	files   *records.Source
 
@@ -189,6 +199,7 @@ func (m *measurement) measure(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		rows.control = m.stage.Spec.Options.Control
 		if err := m.protocol(ctx, rows.add); err != nil {
 			return err
 		}
@@ -200,6 +211,9 @@ func (m *measurement) measure(ctx context.Context) error {
 func (m *measurement) protocol(ctx context.Context, sink evaluate.Sink) error {
 	schema, seed := m.stage.Spec.Schema, m.seed
 	both := func(r *evaluate.Record) error {
+		if m.On == onControl && !m.control.Of(r.Batch, r.Row) {
+			return nil
+		}
 		if err := m.figures.Add(r); err != nil {
 			return err
 		}
@@ -238,6 +252,10 @@ func (m *measurement) result(start time.Time) (*evaluate.Result, error) {
 	if run.Records == 0 {
 		return nil, fmt.Errorf("%s: no records", data)
 	}
+	if result.Scored == 0 && m.On == onControl {
+		return nil, fmt.Errorf("%s: no labelled record that counts is in the control share of %v", data,
+			m.control.Share)
+	}
 	if result.Scored == 0 {
 		return nil, fmt.Errorf("%s: no record that counts has one of the classes %s in column %q", data,
 			strings.Join(m.stage.Spec.Schema.Classes, ", "), m.stage.Config.Record.Label.Column)
@@ -272,7 +290,7 @@ func (e *Evaluation) check() error {
 	other := map[string][]string{
 		prequential: {"fold-column", "folds", "triples"},
 		folds:       {"delay", "skip", "partitions", "triples"},
-		triples:     {"delay", "skip", "partitions", "scores"},
+		triples:     {"delay", "skip", "partitions", "scores", "on"},
 	}
 	for _, flag := range other[e.Protocol] {
 		if e.Changed(flag) {
@@ -290,6 +308,9 @@ func (e *Evaluation) check() error {
 		case x.value > x.max: // each takes memory, also with few records
 			return cli.Usagef("--%s %d: it must be at most %d", x.flag, x.value, x.max)
 		}
+	}
+	if e.On != "" && e.On != onControl {
+		return cli.Usagef("--on %s: it is control, or left out for all records", e.On)
 	}
 	if e.Scores != "" {
 		if _, _, err := file.KindOf(e.Scores); err != nil {

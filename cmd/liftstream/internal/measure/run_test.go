@@ -48,6 +48,7 @@ func TestFlagsOfEachProtocol(t *testing.T) {
 		{func(e *Evaluation) { e.Methods = []string{"all", "euclidean"} }, "--method euclidean: under --protocol preq"},
 		{func(e *Evaluation) { e.Protocol, e.Methods = triples, []string{"kernel", "directions", "euclidean"} }, ""},
 		{func(e *Evaluation) { e.Protocol, e.Methods = triples, []string{"all"} }, "--method all: under --protocol triples"},
+		{func(e *Evaluation) { e.On = "control" }, ""}, {func(e *Evaluation) { e.On = "treated" }, "--on treated: it is con"},
 		{func(e *Evaluation) { e.Scores = "x.csv" }, ""}, {func(e *Evaluation) { e.Scores = "x.txt" }, "x.txt: unknown kind"},
 	} {
 		e := flags()
@@ -58,7 +59,8 @@ func TestFlagsOfEachProtocol(t *testing.T) {
 		}
 	}
 	means := map[string][]string{"delay": {prequential}, "skip": {prequential}, "partitions": {prequential},
-		"fold-column": {folds, triples}, "folds": {folds, triples}, "triples": {triples}, "scores": {prequential, folds}}
+		"fold-column": {folds, triples}, "folds": {folds, triples}, "triples": {triples}, "scores": {prequential, folds},
+		"on": {prequential, folds}}
 	for flag, protocols := range means {
 		for _, protocol := range []string{prequential, folds, triples} {
 			e := flags(flag)

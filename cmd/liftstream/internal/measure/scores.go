@@ -20,6 +20,7 @@ type scoreRows struct {
 	scores  model.Scores
 	levels  *model.Levels // of all partitions and models, which have orders of their own
 	schema  *model.Schema
+	control model.Control // of the stage: methods without a Spec set no flags
 }
 
 func newScoreRows(o codec.Options, methods []evaluate.Method, write func(t *codec.Table) error) (*scoreRows, error) {
@@ -61,6 +62,9 @@ func (r *scoreRows) add(x *evaluate.Record) error {
 	}
 	from := len(r.scores.Why)
 	r.scores.Append(s, x.Row)
+	if r.control.Share > 0 {
+		r.scores.Control = append(r.scores.Control[:b.N-1], r.control.Of(x.Batch, x.Row))
+	}
 	for k := range r.scores.Why[from:] {
 		w := &r.scores.Why[from+k]
 		if f := w.Feature; f >= 0 && r.schema.Features[f].Kind != model.Continuous && !math.IsNaN(w.Value) {

@@ -41,7 +41,8 @@ type Record struct {
 	Lift       float64   `json:"lift"`
 	Percentile float64   `json:"percentile"`
 	Profile    string    `json:"profile,omitempty"`
-	Label      string    `json:"label,omitempty"` // the class, when the event had it
+	Label      string    `json:"label,omitempty"`   // the class, when the event had it
+	Control    bool      `json:"control,omitempty"` // it is in the control share
 	Why        []Reason  `json:"why"`
 }
 
@@ -253,7 +254,7 @@ func (b *Board) record(partition int32, batch *model.Batch, s *model.Scores, l *
 		Segment: b.schema.Classes[s.Segment[i]], Target: b.schema.Classes[target],
 		Propensity: s.P[i*s.Classes+int(target)], BaseRate: finite(s.BaseRate[i]), Lift: finite(s.Lift[i]),
 		Percentile: float64(s.Percentile[i]),
-		Profile:    strings.Clone(s.Profile[i]),
+		Profile:    strings.Clone(s.Profile[i]), Control: i < len(s.Control) && s.Control[i],
 	}
 	if batch.Row != nil {
 		r.Row = batch.Row[i]

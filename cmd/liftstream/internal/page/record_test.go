@@ -36,6 +36,10 @@ func TestARecordOfThePageShowsItsScore(t *testing.T) {
 			t.Errorf("%s holds\n%s\nwant\n%s", list, got, want)
 		}
 	}
+	out.Control = []bool{true}
+	if r := board.record(2, b, out, l, 0); !r.Control {
+		t.Error("a record of the control share is not shown as one")
+	}
 }
 
 // TestQualityWeighsRecords: as the evaluation does, by the weight of the batch.

@@ -79,7 +79,7 @@ func Gather(ctx context.Context, a *cli.App, data []string, o file.Options, buil
 		builder.Add(b)
 		for i := range b.N {
 			index := int32(-1)
-			if b.Label[i] >= 0 && (b.Weight == nil || b.Weight[i] > 0) {
+			if builder.Takes(b, i) {
 				index = kept
 				kept++
 			}

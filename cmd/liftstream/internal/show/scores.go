@@ -80,6 +80,9 @@ func (p *rowPrinter) score(b []byte, r scoreRow) []byte {
 	if because == "" {
 		because = "(" + text(codec.ScoreStatus) + ")"
 	}
+	if text(codec.ScoreControl) == "true" {
+		because = "(control) " + because
+	}
 	return fmt.Appendf(b, layout, clip(who, 16), clip(text(codec.ScoreSegment), 14),
 		share(number(r.text(codec.PropensityColumn(text(codec.ScoreTarget))))), times,
 		share(1-number(text(codec.ScorePercentile))), text(codec.ScoreModel), clip(because, 1000))

@@ -19,7 +19,7 @@ func scored(t *testing.T, format codec.Format, id string) []byte {
 	t.Helper()
 	s := &model.Schema{Classes: []string{"no", "yes"}, Positive: 1, Features: []model.Feature{{Name: "age"},
 		{Name: "job", Kind: model.Nominal}}}
-	enc, err := codec.NewScoreEncoder(codec.Options{Schema: s, ID: id, Format: format})
+	enc, err := codec.NewScoreEncoder(codec.Options{Schema: s, ID: id, Format: format, Control: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,6 +34,7 @@ func scored(t *testing.T, format codec.Format, id string) []byte {
 	}
 	x.Why = []model.Reason{{Feature: 0, Value: 58, Effect: .5, Lift: 2, N: 10}, {Feature: 1, Value: 0, Effect: -.25},
 		{Feature: 0, Value: nan, Effect: .125}, {Feature: 1, Value: 0, Effect: .0625}}
+	x.Control = []bool{false, false, true}
 	x.WhyEnd[0], x.WhyEnd[1], x.WhyEnd[2] = 4, 4, 4
 	x.Status[1], x.Status[2] = model.StatusUntrained, model.StatusDegraded
 	b := &model.Batch{N: 3, Time: make([]int64, 3), Row: []int32{4, 5, 6}, Partition: 2, Offset: 30}
@@ -54,7 +55,7 @@ func TestTailOfScores(t *testing.T) {
 		"a·               no                   75.0%     2.2x   12.5%     12  " +
 		"age=58 (+0.50), job=retired (-0.25), age=missing (+0.12)\n" +
 		"b                no                   75.0%        -       -     12  (untrained)\n" +
-		"ccccccccccccccc… no                   75.0%     2.2x   12.5%     12  (degraded)\n"
+		"ccccccccccccccc… no                   75.0%     2.2x   12.5%     12  (control) (degraded)\n"
 	for _, format := range []codec.Format{codec.FormatArrow, codec.FormatJSONL} {
 		r := txn.Record{Value: scored(t, format, "id")}
 		if got := printed(t, Topic{Format: "table"}, "scores", r); got != want {

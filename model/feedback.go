@@ -1,0 +1,165 @@
+package model
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"liftstream/model/wire"
+)
+
+// Treatment says whether a record was treated before its outcome was known, as by a call.
+type Treatment int8
+
+// Values of Treatment.
+const (
+	TreatmentUnknown Treatment = iota
+	Untreated
+	Treated
+)
+
+// Learn says from which records a partition learns where users treat some of them (MODEL.md 7).
+type Learn uint8
+
+const (
+	// LearnAll learns from each record as it comes: scores foretell the outcome under the policy of the users.
+	LearnAll Learn = iota
+	// LearnControl learns from the control share alone.
+	LearnControl
+	// LearnUntreated learns from untreated records, each with the inverse of the chance that a record of its score is one.
+	LearnUntreated
+)
+
+// untreatedBins is the number of cells of the log-odds, .25 wide, from -6 to 6.
+const untreatedBins = 49
+
+// untreatedMemory is the number of newest records of a cell that its chance is of: a policy may change.
+const untreatedMemory = 200
+
+// untreatedPrior is the number of untreated records with which a cell begins.
+const untreatedPrior = 2
+
+// untreatedShare is the chance to be untreated by the propensity of the positive class, as counts that fade.
+type untreatedShare struct {
+	known, untreated [untreatedBins]float64 // records whose treatment is known, and those of them without
+}
+
+// bin is the cell of a propensity. NaN counts as 0.
+func (u *untreatedShare) bin(p float64) int {
+	if !(p > 0) {
+		return 0
+	}
+	return int(math.Round(4*min(max(math.Log(p/(1-p)), -6), 6))) + untreatedBins/2
+}
+
+// chance is that of a record of a cell to be untreated, at least the given share of records that nobody treats.
+func (u *untreatedShare) chance(bin int, least float64) float64 {
+	return max((u.untreated[bin]+untreatedPrior)/(u.known[bin]+untreatedPrior), least)
+}
+
+// add counts a record whose treatment is known.
+func (u *untreatedShare) add(bin int, t Treatment) {
+	const keep = 1 - 1./untreatedMemory
+	u.known[bin] = keep*u.known[bin] + 1
+	u.untreated[bin] *= keep
+	if t == Untreated {
+		u.untreated[bin]++
+	}
+}
+
+// arrive gives a record that was scored the weight with which it waits for its label: under LearnControl 0 outside of
+// the control share.
+func arrive(p *Partition, rec *record, id string) {
+	c := &p.spec.Options.Control
+	if c.Learn == LearnControl && !c.Holds(id, p.self, rec.offset, rec.row) {
+		rec.Weight = 0
+	}
+}
+
+// weigh gives a record whose label has come the weight with which it is learnt. prob has the propensities of its score,
+// nil = those that the partition has now. Where a treatment is not known, a record of the control share counts as
+// untreated, and any other weighs 0 under LearnUntreated.
+func weigh(p *Partition, rec *record, id string, t Treatment, prob []float64) {
+	c := &p.spec.Options.Control
+	if c.Learn == LearnAll || rec.Weight <= 0 {
+		return
+	}
+	if c.Learn == LearnControl {
+		if t == Treated {
+			rec.Weight = 0
+		}
+		return
+	}
+	if t == TreatmentUnknown && c.Holds(id, p.self, rec.offset, rec.row) {
+		t = Untreated
+	}
+	if t == TreatmentUnknown {
+		rec.Weight = 0
+		return
+	}
+	if prob == nil {
+		prob = rescore(p, rec.Row)
+	}
+	bin := p.untreated.bin(prob[max(p.spec.Schema.Positive, 0)])
+	chance := p.untreated.chance(bin, c.Share)
+	p.untreated.add(bin, t)
+	if t == Treated {
+		rec.Weight = 0
+		return
+	}
+	rec.Weight = min(rec.Weight/chance, MaxWeight)
+}
+
+// rescore returns the propensities of a row by the partition as it is, until the next call. It overwrites the memory of
+// the last score.
+func rescore(p *Partition, row Row) []float64 {
+	p.again = grow(p.again, len(p.spec.Schema.Classes))
+	if p.trained {
+		p.scorer.propensities(row, p.again)
+	} else {
+		p.counts.rates(p.spec.Options.BaseRates, p.again)
+	}
+	return p.again
+}
+
+// sectionUntreated is the name of the section of the chances to be untreated. States of partitions that learn otherwise
+// than by LearnUntreated have none, so that their bytes are those of builds that do not know it.
+const sectionUntreated = "untreated"
+
+// untreatedFormat is the version of the binary form of that section.
+const untreatedFormat = 1
+
+func (u *untreatedShare) append(b []byte) []byte {
+	b = wire.AppendUvarint(b, untreatedFormat)
+	b = wire.AppendFloats(b, u.known[:])
+	return wire.AppendFloats(b, u.untreated[:])
+}
+
+func (u *untreatedShare) read(b []byte) error {
+	r := wire.NewReader(b)
+	if f := r.Uvarint(); r.Err() == nil && f != untreatedFormat {
+		return fmt.Errorf("format %d, this build reads %d", f, untreatedFormat)
+	}
+	r.FloatsInto(u.known[:])
+	r.FloatsInto(u.untreated[:])
+	if err := r.Done(); err != nil {
+		return err
+	}
+	for i, n := range u.known {
+		if m := u.untreated[i]; !(m >= 0 && m <= n && n <= untreatedMemory+1e-6) {
+			return fmt.Errorf("%v of %v records in cell %d", m, n, i)
+		}
+	}
+	return nil
+}
+
+// load reads the section of a state, where both the state and the options have it; else the counts begin anew.
+func (u *untreatedShare) load(o *Options, names []string, read reader) error {
+	if o.Control.Learn != LearnUntreated || !slices.Contains(names, sectionUntreated) {
+		return nil
+	}
+	if err := read(sectionUntreated, u.read); err != nil {
+		return fmt.Errorf("decoding %s: %w", sectionUntreated, err)
+	}
+	return nil
+}
