@@ -51,6 +51,9 @@ func (p *Partition) Sections() []Section {
 	if p.still {
 		s = append(s, Section{sectionStill, p.edits, func(b []byte) []byte { return wire.AppendUvarint(b, stillFormat) }})
 	}
+	if p.watch != nil {
+		s = append(s, Section{sectionWatch, p.edits, p.watch.AppendBinary})
+	}
 	if p.Sieve != nil {
 		s = append(s, p.Sieve.sections(p.edits)...)
 	}
@@ -260,6 +263,9 @@ func restorePartition(spec *Spec, names []string, read reader) (*Partition, erro
 		return nil, fmt.Errorf("restoring state: %w", err)
 	}
 	if p.still, err = loadStill(names, read); err != nil {
+		return nil, fmt.Errorf("restoring state: %w", err)
+	}
+	if p.watch, err = loadWatch(spec, names, read); err != nil {
 		return nil, fmt.Errorf("restoring state: %w", err)
 	}
 	if p.scorer, err = loadScorer(spec, p.levels, names, read); err != nil {
