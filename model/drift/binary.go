@@ -65,7 +65,7 @@ func (m *Monitor) append(b []byte) []byte {
 	for k := range m.columns {
 		c := &m.columns[k]
 		b = wire.AppendBool(wire.AppendBool(b, c.raised[0]), c.raised[1])
-		if c.OfModel || m.since < 0 {
+		if b = wire.AppendBool(b, c.bins > 0); c.bins == 0 {
 			continue
 		}
 		b = wire.AppendUvarint(b, uint64(4*(c.bins-1)))
@@ -126,8 +126,10 @@ func (m *Monitor) load(r *wire.Reader) {
 	for k := range m.columns {
 		c := &m.columns[k]
 		c.raised = [2]bool{r.Bool(), r.Bool()}
-		if !c.OfModel && m.since >= 0 {
+		if known := r.Bool(); known {
 			c.load(r, m.o.Reference)
+		} else if !c.OfModel && m.since >= 0 {
+			_ = r.Fail(errWatch)
 		}
 	}
 }

@@ -16,8 +16,8 @@ const Parted = .02
 // Worse is the share by which the mean log-loss under a model may exceed its expectation without an alarm.
 const Worse = .05
 
-// tilts are the values of t of the bound of Chernoff: small ones find small changes in many records, large ones large
-// changes in few.
+// tilts are the values of t of the bound of Chernoff, each twice the one before: small ones find small changes in many
+// records, large ones large changes in few.
 var tilts = [...]float64{.05, .1, .2, .4, .8}
 
 // block holds the sums over Step labels.
@@ -97,14 +97,19 @@ func (l *losses) add(p []float64, class int, own bool, comparisons int) []Found 
 	if own {
 		b.own, b.ownLoss, b.ownSquare = b.own+1, b.ownLoss+loss, b.ownSquare+loss*loss
 	}
-	for j, t := range tilts {
-		var up, down float64
-		for _, q := range l.q {
-			up += math.Exp((1 - t) * q)
-			down += math.Exp((1 + t) * q)
+	var up, down [len(tilts)]float64
+	for _, q := range l.q {
+		g := math.Exp(tilts[0] * q)
+		p := math.Exp(q)
+		for j := range tilts {
+			up[j] += p / g
+			down[j] += p * g
+			g *= g // the next tilt
 		}
-		b.up[j] += t*(loss-Parted) - math.Log(up)
-		b.down[j] += -t*(loss+Parted) - math.Log(down)
+	}
+	for j, t := range tilts {
+		b.up[j] += t*(loss-Parted) - math.Log(up[j])
+		b.down[j] += -t*(loss+Parted) - math.Log(down[j])
 	}
 	if b.n < float64(l.o.Step) {
 		return nil

@@ -87,6 +87,18 @@ type Monitor struct {
 	since   int      // rows since the reference was taken, at most Window; -1 = there is none yet
 	records int64
 	alarms  []Alarm
+	present []uint32        // room
+	of      map[int]float64 // quantiles by bins, as far as they were asked for
+}
+
+// threshold is PSIThreshold of one comparison.
+func (m *Monitor) threshold(bins int, n, w float64) float64 {
+	q, ok := m.of[bins]
+	if !ok {
+		q = quantile(bins, m.o.tail(2*len(m.columns)))
+		m.of[bins] = q
+	}
+	return (1/n + 1/w) * q
 }
 
 // missing stands for no value: as a float32 it is NaN, and no level has that hash.
@@ -109,7 +121,7 @@ func NewMonitor(columns []Column, o MonitorOptions) *Monitor {
 	if !o.valid() {
 		panic("drift: MonitorOptions out of bounds")
 	}
-	m := &Monitor{o: o, row: make([]uint32, len(columns)), since: -1}
+	m := &Monitor{o: o, row: make([]uint32, len(columns)), since: -1, of: map[int]float64{}}
 	for _, c := range columns {
 		m.columns = append(m.columns, watched{Column: c})
 	}
@@ -196,7 +208,7 @@ func (m *Monitor) Next() []Alarm {
 		c := &m.columns[k]
 		if c.OfModel {
 			if m.model >= m.rows() {
-				m.take(k, m.o.Window)
+				m.take(k, m.o.Window, c.bins == 0)
 				m.compare(k)
 			}
 		} else if m.since >= m.o.Window {
@@ -209,7 +221,10 @@ func (m *Monitor) Next() []Alarm {
 // Refit makes the newest records the reference: a fit has seen them. Raised alarms end.
 func (m *Monitor) Refit() {
 	for k := range m.columns {
-		m.columns[k].raised = [2]bool{}
+		c := &m.columns[k]
+		if c.raised = [2]bool{}; c.OfModel {
+			c.bins = 0
+		}
 	}
 	m.model = 0
 	if m.held >= m.o.Reference {
@@ -221,25 +236,46 @@ func (m *Monitor) Refit() {
 func (m *Monitor) reference() {
 	for k := range m.columns {
 		if !m.columns[k].OfModel {
-			m.take(k, 0)
+			m.take(k, 0, true)
 		}
 	}
 	m.since = 0
 }
 
-// take makes the newest Reference rows but some the reference of column k.
-func (m *Monitor) take(k, but int) {
+// take makes the newest Reference rows but some the reference of column k, with bins of its own where anew says so.
+func (m *Monitor) take(k, but int, anew bool) {
 	c := &m.columns[k]
-	var present []uint32
 	c.gone, c.blocks = [2]float64{}, nil
+	m.present = m.present[:0]
 	for i := but + m.o.Reference; i > but; i-- {
 		if v := m.value(k, i); v == missing {
 			c.gone[1]++
 		} else {
 			c.gone[0]++
-			present = append(present, v)
+			m.present = append(m.present, v)
 		}
 	}
+	if anew {
+		m.bins(c, m.present)
+	}
+	c.ref = grow(c.ref, c.bins)
+	for _, v := range m.present {
+		c.ref[c.bin(v)]++
+	}
+}
+
+// grow returns n zeros, in the memory of v where that suffices.
+func grow(v []float64, n int) []float64 {
+	if cap(v) < n {
+		return make([]float64, n)
+	}
+	v = v[:n]
+	clear(v)
+	return v
+}
+
+// bins cuts the present values, which it orders, into the bins of column c.
+func (m *Monitor) bins(c *watched, present []uint32) {
 	slices.SortFunc(present, c.order)
 	c.cuts, c.levels = c.cuts[:0], c.levels[:0]
 	if c.Kind == Levels {
@@ -258,10 +294,6 @@ func (m *Monitor) take(k, but int) {
 		}
 		c.cuts = slices.Compact(c.cuts)
 		c.bins = len(c.cuts) + 1
-	}
-	c.ref = make([]float64, c.bins)
-	for _, v := range present {
-		c.ref[c.bin(v)]++
 	}
 }
 
@@ -316,7 +348,6 @@ func (m *Monitor) compare(k int) {
 		gone[1] += b[c.bins]
 	}
 	c.blocks = c.blocks[:steps-1]
-	tail := m.o.tail(2 * len(m.columns))
 	for i, x := range []struct{ ref, now []float64 }{{c.ref, now}, {c.gone[:], gone}} {
 		var n, w float64
 		for k := range x.ref {
@@ -326,7 +357,7 @@ func (m *Monitor) compare(k int) {
 		if few := monitorFew * float64(len(x.ref)); n < few || w < few || len(x.ref) < 2 {
 			continue
 		}
-		psi, threshold := PSI(x.ref, x.now), PSIThreshold(len(x.ref), n, w, tail)
+		psi, threshold := PSI(x.ref, x.now), m.threshold(len(x.ref), n, w)
 		if c.OfModel && i == 0 {
 			threshold = max(threshold, LeastOfModel)
 		}

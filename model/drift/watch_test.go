@@ -266,3 +266,28 @@ func TestEstimatesByHand(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkWatch is the cost of a record of 16 features with its label.
+func BenchmarkWatch(b *testing.B) {
+	o := WatchOptions{MonitorOptions: DefaultMonitor(), Classes: []string{"no", "yes"}, Target: 1}
+	for f := range 16 {
+		o.Features = append(o.Features, Column{Name: fmt.Sprint(f), Kind: Kind(f % 2)})
+	}
+	w := NewWatch(o)
+	numbers, levels := make([]float64, 4096), []string{"management", "technician", "services", "blue-collar"}
+	for i := range numbers {
+		numbers[i] = uniform(1, i, 1)
+	}
+	p := make([]float64, 2)
+	for i := 0; b.Loop(); i++ {
+		for f := range 8 {
+			x := numbers[(i*7+f*131)%4096]
+			w.Number(2*f, x)
+			w.Level(2*f+1, levels[int(4*x)], true)
+		}
+		p[1] = numbers[i%4096]*.8 + .1
+		p[0] = 1 - p[1]
+		w.Scored(int64(i), 0, p, true)
+		w.Learned(int64(i), 0, int32(i%2))
+	}
+}
