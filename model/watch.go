@@ -92,6 +92,13 @@ func refitted(p *Partition, v *Verdict) {
 	p.watch.Refit(difference)
 }
 
+// WatchOf returns the watch in the state of a partition; nil where it has none, or the options ask for none.
+func WatchOf(spec *Spec, states States, partition int32) (*drift.Watch, error) {
+	return loadWatch(spec, states.Sections(partition), func(section string, use func(b []byte) error) error {
+		return states.Read(partition, section, use)
+	})
+}
+
 // loadWatch reads the section of a state that is watched; nil where it has none, or the options ask for none.
 func loadWatch(spec *Spec, names []string, read reader) (*drift.Watch, error) {
 	w := newWatch(spec)

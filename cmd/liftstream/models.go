@@ -66,7 +66,8 @@ func modelListCommand(a *cli.App) *cobra.Command {
 Lists the versions that the model topic keeps, the newest 20 and those that a state may need again, and the last
 refused models, which have no version. log-loss is that of the new model, serving that of the model which served, both
 on labelled records that neither had learnt; a model that was compared with nothing has no figures. The last column
-says which version serves. Below are the last orders of people: publish, pin, unpin, rollback, freeze and unfreeze.
+says which version serves. Below are the last orders of people: publish, pin, unpin, rollback, freeze and unfreeze,
+and the newest alarms of drift of each partition.
 json has all figures.`,
 		Example: `liftstream model list -c cmd/liftstream/examples/live.yaml`,
 		Args:    cli.Needs(0, 0, ""),

@@ -1,6 +1,7 @@
 package drift
 
 import (
+	"encoding/json"
 	"math"
 	"slices"
 )
@@ -18,6 +19,28 @@ type Figures struct {
 	LogLoss, Promised, AUC float64
 	// Expected is the log-loss that is expected of the serving model, see losses.
 	Expected float64
+}
+
+// MarshalJSON writes null for NaN.
+func (f Figures) MarshalJSON() ([]byte, error) {
+	n := func(x float64) *float64 {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return nil
+		}
+		return &x
+	}
+	return json.Marshal(struct {
+		Records   int64    `json:"records"`
+		Alarms    uint64   `json:"alarms"`
+		Estimated *float64 `json:"estimated_log_loss"`
+		AUC       *float64 `json:"estimated_auc"`
+		Labels    int      `json:"labels"`
+		LogLoss   *float64 `json:"log_loss"`
+		Promised  *float64 `json:"promised_log_loss"`
+		Told      *float64 `json:"auc"`
+		Expected  *float64 `json:"expected_log_loss"`
+	}{f.Records, f.Alarms, n(f.Estimated), n(f.EstimatedAUC), f.Labels, n(f.LogLoss), n(f.Promised), n(f.AUC),
+		n(f.Expected)})
 }
 
 // Figures computes the figures of the state as it is: whole steps of the losses.

@@ -23,6 +23,9 @@ func (k AlarmKind) String() string {
 	return [...]string{"values", "missing", "over_promise", "under_promise", "over_expectation"}[k]
 }
 
+// MarshalText returns String.
+func (k AlarmKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
 // Names of the columns that are no features.
 const (
 	PropensityColumn = "(propensity)" // of the target, or of the likeliest class where there is none
@@ -33,12 +36,12 @@ const (
 
 // Found is an alarm of a Watch.
 type Found struct {
-	Number    uint64 // counts the alarms of the watch, from 1
-	Kind      AlarmKind
-	Column    string
-	Records   int64   // scored up to the alarm
-	Value     float64 // the PSI, or the mean log-loss
-	Threshold float64 // of Values, Gaps and OverExpectation Value exceeds it; else the promised log-loss
+	Number    uint64    `json:"number"` // counts the alarms of the watch, from 1
+	Kind      AlarmKind `json:"kind"`
+	Column    string    `json:"column"`
+	Records   int64     `json:"records"`   // scored up to the alarm
+	Value     float64   `json:"value"`     // the PSI, or the mean log-loss
+	Threshold float64   `json:"threshold"` // of Values, Gaps and OverExpectation Value exceeds it; else the promised log-loss
 }
 
 // keptAlarms is the number of newest alarms that a watch keeps.
@@ -274,6 +277,9 @@ func (w *Watch) Refit(difference float64) {
 	w.losses.refit(difference)
 	w.served = w.held.first + uint64(w.held.n)
 }
+
+// Records is the number of records scored so far.
+func (w *Watch) Records() int64 { return w.records.records }
 
 // Total is the number of alarms so far.
 func (w *Watch) Total() uint64 { return w.total }
