@@ -17,8 +17,8 @@ func moved(b *model.Batch) {
 	}
 }
 
-// TestAWatchedPartition gives alarm where its features move, whatever the size of its messages; a state that is written
-// and read goes on to the same alarms and bytes.
+// TestAWatchedPartition gives alarm where its features move, whatever the size of its messages; a state that was stored
+// and restored goes on to the same alarms and bytes.
 func TestAWatchedPartition(t *testing.T) {
 	spec := newSpec(func(o *model.Options) { o.FalseAlarms = .01 })
 	run := func(size int, restore bool) *model.Partition {
@@ -90,7 +90,7 @@ func TestAWatchBegins(t *testing.T) {
 	}
 }
 
-// TestAWatchHearsLabels that come with the event, later, of records that expire, and of a partition that learns nothing.
+// TestAWatchHearsLabels that come with the event or later, and those of a partition that learns nothing.
 func TestAWatchHearsLabels(t *testing.T) {
 	spec := newSpec(func(o *model.Options) { o.FalseAlarms = .01 })
 	p := model.NewPartition(spec, 0)

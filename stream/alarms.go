@@ -14,8 +14,8 @@ import (
 	"liftstream/stream/txn"
 )
 
-// Alarms of drift are part of the state of a partition: a replay gives the same ones. Its task shows those that come
-// while it works; the trainer, which reads the states, writes them into the model topic and fits early.
+// Alarms of drift are part of the state of a partition: a replay gives the same ones. Its task shows the new ones; the
+// trainer, which reads the states, writes them into the model topic and fits early.
 
 // figuresEvery is the number of scored records after which the figures of a watch are shown anew.
 const figuresEvery = 250
@@ -58,7 +58,7 @@ func (w *watched) report(b *board, p *model.Partition) {
 }
 
 // tellAlarms writes the alarms of the snapshots that the model topic does not have into it, and asks for an early fit.
-func (t *trainer) tellAlarms(ctx context.Context, snaps map[int32]*state.Manifest) error {
+func tellAlarms(ctx context.Context, t *trainer, snaps map[int32]*state.Manifest) error {
 	o := &t.s.o
 	if !(o.Spec.Options.FalseAlarms > 0) {
 		return nil
@@ -105,7 +105,7 @@ func (t *trainer) tellAlarms(ctx context.Context, snaps map[int32]*state.Manifes
 }
 
 // enough is the number of new labelled records of a fit: fewer after an alarm.
-func (t *trainer) enough() float64 {
+func enough(t *trainer) float64 {
 	n := model.Compared(t.s.o.FitRecords)
 	if t.early {
 		return float64(n)

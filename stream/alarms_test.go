@@ -75,11 +75,11 @@ func TestAnAlarmIsShownAndTold(t *testing.T) {
 // TestAnAlarmAsksForAnEarlyFit of fewer records, once.
 func TestAnAlarmAsksForAnEarlyFit(t *testing.T) {
 	f := &trainer{s: &Stage{o: Options{FitRecords: 5000}}}
-	if n := f.enough(); n != 4000 {
+	if n := enough(f); n != 4000 {
 		t.Errorf("a fit takes %v records", n)
 	}
 	f.early = true
-	if n := f.enough(); n != 1000 {
+	if n := enough(f); n != 1000 {
 		t.Errorf("an early fit takes %v records", n)
 	}
 }

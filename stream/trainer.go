@@ -148,7 +148,7 @@ func (t *trainer) step(ctx context.Context) error {
 			}
 		}
 	}
-	if err := t.tellAlarms(ctx, snaps); err != nil {
+	if err := tellAlarms(ctx, t, snaps); err != nil {
 		return err
 	}
 	if t.waiting != nil {
@@ -165,7 +165,7 @@ func (t *trainer) step(ctx context.Context) error {
 			t.cold.warmup))
 	}
 	fresh := t.fresh(snaps, previous)
-	if !due || fresh == 0 || fresh < t.enough() {
+	if !due || fresh == 0 || fresh < enough(t) {
 		return errNotYet
 	}
 	return t.fit(ctx, snaps, previous)

@@ -25,10 +25,7 @@ func (w *Watch) AppendBinary(b []byte) []byte {
 		b = wire.AppendFloat(wire.AppendFloat(b, s.n), s.loss)
 	}
 	b = w.appendHeld(b)
-	b = wire.AppendUvarint(b, uint64(4*len(w.pairs.v)))
-	for i := range w.pairs.v {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(w.pairs.v[(w.pairs.at+i)%len(w.pairs.v)]))
-	}
+	b = w.pairs.append(w.given.append(b))
 	b = wire.AppendUvarint(b, w.total)
 	b = wire.AppendUvarint(b, uint64(len(w.found)))
 	for _, f := range w.found {
@@ -48,8 +45,29 @@ func AppendFound(b []byte, f Found) []byte {
 
 // ReadFound is the inverse of AppendFound.
 func ReadFound(r *wire.Reader) Found {
-	return Found{Number: r.Uvarint(), Kind: AlarmKind(r.Int(int(OverExpectation))), Column: r.String(), Records: r.Varint(),
-		Value: r.Float(), Threshold: r.Float()}
+	return Found{Number: r.Uvarint(), Kind: AlarmKind(r.Int(int(OverExpectation))), Column: r.String(),
+		Records: r.Varint(), Value: r.Float(), Threshold: r.Float()}
+}
+
+func (x *ring) append(b []byte) []byte {
+	b = wire.AppendUvarint(b, uint64(4*len(x.v)))
+	for i := range x.v {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x.v[(x.at+i)%len(x.v)]))
+	}
+	return b
+}
+
+func (x *ring) load(r *wire.Reader, most int) {
+	all := words(r)
+	if *x = (ring{}); len(all) > most {
+		_ = r.Fail(errWatch)
+	}
+	for _, v := range all {
+		p := math.Float32frombits(v)
+		if x.v = append(x.v, p); !(p >= -1 && p <= 1) {
+			_ = r.Fail(errWatch)
+		}
+	}
 }
 
 func (m *Monitor) append(b []byte) []byte {
@@ -281,16 +299,8 @@ func (w *Watch) Load(b []byte) error {
 	}
 	w.scored, w.filling = steps[:len(steps)-1], steps[len(steps)-1]
 	w.loadHeld(r)
-	pairs := words(r)
-	if w.pairs = (ring{}); len(pairs) > w.o.Reference {
-		_ = r.Fail(errWatch)
-	}
-	for _, v := range pairs {
-		x := math.Float32frombits(v)
-		if w.pairs.v = append(w.pairs.v, x); !(x != 0 && x >= -1 && x <= 1) {
-			_ = r.Fail(errWatch)
-		}
-	}
+	w.given.load(r, w.o.Reference)
+	w.pairs.load(r, w.o.Reference)
 	w.total = r.Uvarint()
 	w.found = make([]Found, r.Int(keptAlarms))
 	for i := range w.found {

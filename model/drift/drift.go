@@ -2,7 +2,7 @@
 // at a time, in bounded memory, and answer alike whenever the numbers are alike. They know no records and no models;
 // package model gives them the records of a partition, package evaluate the losses of a method.
 //
-// Begin at Watch, which joins what is watched of a partition (METHOD.md); ADWIN and PageHinkley stand alone.
+// Begin at Watch, which joins them over the records of a partition (METHOD.md); ADWIN and PageHinkley stand alone.
 package drift
 
 // Detector takes the numbers of a stream one by one. One detector belongs to one caller at a time.

@@ -61,12 +61,9 @@ func (w *Watch) Figures() Figures {
 		return f
 	}
 	var all []weighed
-	m := w.records
-	for i := min(m.held, w.o.Reference, m.model); i > 0; i-- {
-		if v := m.value(len(m.columns)-1, i); v != missing {
-			p := float64(math.Float32frombits(v))
-			all = append(all, weighed{p, p, 1 - p})
-		}
+	for _, v := range w.given.v {
+		p := float64(v)
+		all = append(all, weighed{p, p, 1 - p})
 	}
 	f.EstimatedAUC = auc(all)
 	all = all[:0]

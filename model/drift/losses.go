@@ -42,12 +42,12 @@ func (b *block) add(o *block) {
 // (METHOD.md 3 and 4).
 //
 // Parted: each record promises to be of class c with the chance q_c, its propensity clipped and scaled to a sum of 1,
-// so its loss l = -ln q_c has E exp(t l) = sum_c q_c^(1-t) while the propensities are calibrated, whatever the features
-// do. So exp of
+// so its loss l = -ln q_c has E exp(t l) = sum_c q_c^(1-t) while the propensities are calibrated, be the features as
+// they may. So exp of
 //
 //	up_t = sum (t (l - Parted) - ln sum_c q_c^(1-t)),  down_t = sum (-t (l + Parted) - ln sum_c q_c^(1+t))
 //
-// has a mean of at most 1 over labels that are drawn one by one, and the mean of it over the tilts exceeds 1/tail with a
+// has a mean of at most 1 over labels that are drawn one by one, and its mean over the tilts exceeds 1/tail with a
 // chance of at most tail (Markov; Chernoff, Annals of Mathematical Statistics 23, 1952). No alarm of a model that
 // learns: it is judged by its own word of the moment.
 //

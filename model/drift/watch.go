@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"math"
 	"sort"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// AlarmKind says what differs.
+// AlarmKind is the kind of a difference.
 type AlarmKind int
 
 // Kinds of alarms.
@@ -41,7 +43,7 @@ type Found struct {
 	Column    string    `json:"column"`
 	Records   int64     `json:"records"`   // scored up to the alarm
 	Value     float64   `json:"value"`     // the PSI, or the mean log-loss
-	Threshold float64   `json:"threshold"` // of Values, Gaps and OverExpectation Value exceeds it; else the promised log-loss
+	Threshold float64   `json:"threshold"` // Value exceeds it; of a promise the promised log-loss
 }
 
 // keptAlarms is the number of newest alarms that a watch keeps.
@@ -50,7 +52,7 @@ const keptAlarms = 16
 // heldNumbers bounds the propensities of scored records that a watch holds until their labels come.
 const heldNumbers = 1 << 17
 
-// WatchOptions say what a Watch watches.
+// WatchOptions say how a Watch works.
 type WatchOptions struct {
 	MonitorOptions // FalseAlarms is that of all alarms of the watch together
 	Features       []Column
@@ -61,7 +63,7 @@ type WatchOptions struct {
 
 // Watch watches the records, the scores and the labels of one partition: a Monitor of the features, of the share of
 // labelled records and of the propensity, a Monitor of the classes of labels, and the losses of scores. All their
-// alarms share one rate of false ones. It is a function of what it is given: equal calls give equal alarms and equal
+// alarms share one rate of false ones. It is a function of its calls: equal ones give equal alarms and equal
 // bytes. It belongs to one caller at a time.
 type Watch struct {
 	o       WatchOptions
@@ -76,7 +78,8 @@ type Watch struct {
 		p        []float64 // as float32; empty = the score is no more than a base rate
 		labelled bool
 	}
-	pairs  ring // newest labelled propensities of the target
+	given  ring // newest propensities of the target
+	pairs  ring // newest labelled ones, each negated where the class is another one
 	served uint64
 	total  uint64
 	found  []Found // the newest keptAlarms, oldest first
@@ -103,10 +106,19 @@ type held struct {
 	n, top int       // records, at most top
 }
 
-// ring holds the newest labelled propensities of the target, each negated where the class is another one.
+// ring holds the newest numbers.
 type ring struct {
 	v  []float32
-	at int
+	at int // of the oldest one, once it is full
+}
+
+func (r *ring) add(v float32, most int) {
+	if len(r.v) < most {
+		r.v = append(r.v, v)
+		return
+	}
+	r.v[r.at] = v
+	r.at = (r.at + 1) % len(r.v)
 }
 
 // NewWatch returns a watch that has seen nothing. It panics on options out of their bounds.
@@ -156,7 +168,10 @@ func (w *Watch) Scored(offset int64, row int32, p []float64, labelled bool) {
 				}
 			}
 		}
-		propensity = p[c]
+		propensity = w.blurred(p[c])
+		if w.o.Target >= 0 {
+			w.given.add(float32(p[c]), w.o.Reference)
+		}
 		mean, _ := w.losses.promise(p, -1)
 		w.promise(mean)
 		if w.o.Late && !labelled {
@@ -240,12 +255,28 @@ func (w *Watch) pair(p float64, hit bool) {
 	if !hit {
 		v = -v
 	}
-	if r := &w.pairs; len(r.v) < w.o.Reference {
-		r.v = append(r.v, v)
-	} else {
-		r.v[r.at] = v
-		r.at = (r.at + 1) % len(r.v)
+	w.pairs.add(v, w.o.Reference)
+}
+
+// Blur is the standard deviation, in log-odds, by which propensities are blurred before they are compared: a shift of
+// all of them by less means little, however narrow their distribution is.
+const Blur = .5
+
+// normal are quantiles of the normal distribution, in equal steps of the chance.
+var normal = func() (z [256]float64) {
+	for i := range z {
+		z[i] = distuv.UnitNormal.Quantile((float64(i) + .5) / float64(len(z)))
 	}
+	return z
+}()
+
+// blurred is the log-odds of a propensity plus Blur times a normal number, which the number of the record draws.
+func (w *Watch) blurred(p float64) float64 {
+	h := uint64(w.records.records+1) * 0x9e3779b97f4a7c15 // splitmix64
+	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
+	h = (h ^ h>>27) * 0x94d049bb133111eb
+	p = min(max(p, Clip), 1-Clip)
+	return math.Log(p/(1-p)) + Blur*normal[h>>56]
 }
 
 // note takes the alarms of a monitor.

@@ -232,7 +232,7 @@ func TestHostileWatchNoPanic(t *testing.T) {
 	}
 }
 
-// TestEstimatesByHand: the promised loss and the promised AUC of a few records, and what labels say.
+// TestEstimatesByHand: the promised loss and AUC of a few records, and those by their labels.
 func TestEstimatesByHand(t *testing.T) {
 	x := world{}
 	w := x.watch(.01)

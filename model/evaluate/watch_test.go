@@ -7,8 +7,8 @@ import (
 	"liftstream/model"
 )
 
-// TestWatch: no alarm in a steady stream; a feature that changes, labels that stop or turn round, and scores of another model give
-// theirs, with the skipped records in the place.
+// TestWatch: no alarm in a steady stream; a feature that changes, labels that stop or turn round, and scores of another
+// model give theirs, with the skipped records in the place.
 func TestWatch(t *testing.T) {
 	s := testSchema()
 	const n, skip, change = 12_000, 300, 9000
@@ -43,7 +43,7 @@ func TestWatch(t *testing.T) {
 		}, nil},
 		{"propensities move", "(propensity)", false, nil, func(i int) float64 {
 			if i >= change {
-				return .4 + .2*uniform(31, i, 1)
+				return .1 + .2*uniform(31, i, 1)
 			}
 			return .3 + .4*uniform(31, i, 1)
 		}},
@@ -81,7 +81,8 @@ func TestWatch(t *testing.T) {
 		}
 		found := false
 		for _, a := range r.Alarms {
-			if a.At <= change || a.At > change+1000 || (a.At-skip)%250 != 0 || math.IsNaN(float64(a.PSI)) == math.IsNaN(float64(a.LogLoss)) {
+			if a.At <= change || a.At > change+1000 || (a.At-skip)%250 != 0 ||
+				math.IsNaN(float64(a.PSI)) == math.IsNaN(float64(a.LogLoss)) {
 				t.Errorf("%s: %+v", c.what, a)
 			}
 			found = found || a.Feature == c.want && a.Missing == c.miss
