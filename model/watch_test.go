@@ -17,8 +17,8 @@ func moved(b *model.Batch) {
 	}
 }
 
-// TestAWatchedPartition gives alarm where its features move, whatever the size of its messages; a state that was stored
-// and restored goes on to the same alarms and bytes.
+// TestAWatchedPartition gives alarm where its features move, in messages of any size; a restored state goes on to the
+// same alarms and bytes.
 func TestAWatchedPartition(t *testing.T) {
 	spec := newSpec(func(o *model.Options) { o.FalseAlarms = .01 })
 	run := func(size int, restore bool) *model.Partition {

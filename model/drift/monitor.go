@@ -25,9 +25,9 @@ type Column struct {
 	OfModel bool
 }
 
-// LeastOfModel is the least PSI that gives alarm in a column of the model: by custom a large shift. A model that learns
-// moves its scores, and no threshold of records drawn alike holds for them.
-const LeastOfModel = .25
+// LeastOfModel is the least PSI that gives alarm in a column of the model: twice a large shift by custom. A model that
+// learns moves its scores, and no threshold of records drawn alike holds for them.
+const LeastOfModel = .5
 
 // MonitorOptions say how a Monitor works; DefaultMonitor returns the usual ones.
 type MonitorOptions struct {
