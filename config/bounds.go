@@ -92,6 +92,9 @@ var bounds = []bound{
 	{path: "trees.half_life", low: 1, high: 1e12, orZero: true,
 		why: "less than one record remembers nothing; 0 never forgets"},
 
+	{path: "drift.false_alarms", low: 0.0001, high: 1, openHigh: true,
+		why: "without one nothing is found, and more would hide the true ones"},
+
 	{path: "fit.every", low: second, high: 365 * days, why: "a fit takes time itself"},
 	{path: "fit.records", low: 1, high: 1e12, why: "without new records there is nothing to fit"},
 	{path: "fit.warmup", low: 1, high: 1e12, why: "a first structure needs labelled records"},

@@ -28,6 +28,8 @@ type Config struct {
 	Kernel Kernel `yaml:"kernel"`
 	// Trees shapes the boosted trees.
 	Trees Trees `yaml:"trees"`
+	// Drift says how the records, scores and losses are watched for changes.
+	Drift Drift `yaml:"drift"`
 	// Fit says when a new model is fitted and bounds the cost.
 	Fit Fit `yaml:"fit"`
 	// Learning off has the stage score without learning: no model is fitted and no label counted. It shapes no state: with
@@ -130,6 +132,7 @@ func Default(name string) *Config {
 			Input:   KernelAuto,
 		},
 		Trees:    Trees{Rounds: 120, Leaves: 16, Rate: 0.15, Gate: 3},
+		Drift:    Drift{FalseAlarms: 0.01},
 		Learning: LearningOn,
 		Fit: Fit{
 			Every:     Duration(60 * time.Second),

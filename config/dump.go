@@ -101,10 +101,11 @@ var needsQuotes = map[string]struct{}{
 const fingerprintVersion = 1
 
 // shapers are the sections and keys that shape a state.
-var shapers = []string{"record", "lift", "propensity", "local", "kernel", "trees", "fit.seed", "dedup"}
+var shapers = []string{"record", "lift", "propensity", "local", "kernel", "trees", "fit.seed", "dedup",
+	"drift"}
 
 // Fingerprint identifies the settings that shape a state and a model: record, lift, propensity, local, kernel, trees,
-// fit.seed and dedup, by their meaning. Order of keys, comments, the spelling of numbers and defaults that are written
+// fit.seed, dedup and drift, by their meaning. Order of keys, comments, the spelling of numbers and defaults that are written
 // out do not count; the order of features, classes and levels does. It is FNV-1a over the path and the value of every
 // key that differs from its default, so that a new key leaves it as it is.
 func (c *Config) Fingerprint() uint64 { return c.fingerprint(nil) }
@@ -112,11 +113,12 @@ func (c *Config) Fingerprint() uint64 { return c.fingerprint(nil) }
 // unframed are the keys of features, levels and classes, and the sections that can be switched off: one that is off is
 // a path by itself.
 var unframed = []string{"record.features", "record.label.classes", "propensity.monotone",
-	"propensity.base_rates", "local", "kernel", "trees", "dedup.by", "dedup.window", "dedup.max_bytes"}
+	"propensity.base_rates", "local", "kernel", "trees", "dedup.by", "dedup.window", "dedup.max_bytes",
+	"drift", "drift.false_alarms"}
 
 // Frame is a Fingerprint without record.features, record.label.classes, propensity.monotone, propensity.base_rates,
-// `local: off`, `kernel: off`, `trees: off` and dedup: two configurations of the same Frame differ, as far as states
-// go, in these alone.
+// `local: off`, `kernel: off`, `trees: off`, dedup and drift: two configurations of the same Frame differ, as far
+// as states go, in these alone.
 func (c *Config) Frame() uint64 {
 	return c.fingerprint(func(path string) bool {
 		return slices.ContainsFunc(unframed, func(key string) bool { return path == key || strings.HasPrefix(path, key+"[") })

@@ -190,6 +190,7 @@ func TestFramesHoldAllButWhatIsCarriedOver(t *testing.T) {
 		base + "propensity: {residuals: off}\n":                                                   false,
 		base + "propensity: {residuals: on}\n":                                                    true,
 		base + "propensity: {calibration: {knots: 5}}\n":                                          false,
+		base + "drift: {false_alarms: 0.1}\n":                                                     true,
 		base + "local: {half_life: 5}\n":                                                          false,
 		base + "kernel: {triples: 50}\n":                                                          false,
 		base + "fit: {seed: 2}\n":                                                                 false,

@@ -203,6 +203,16 @@ type Trees struct {
 	HalfLife float64 `yaml:"half_life"`
 }
 
+// Drift says how a partition is watched for changes: of each feature, of missing values, of the classes, of the scores
+// and of their log-loss. An alarm is in the log, the metrics, the page and the model topic, and asks for an early fit.
+// `drift: off` watches nothing. A change of this section has a state carried over, and the watch begins anew.
+type Drift struct {
+	Switch
+	// FalseAlarms is the expected number of false alarms in 100,000 records of a partition, of all alarms together, when
+	// the records are drawn alike and one by one. Default 0.01. A larger one finds smaller changes.
+	FalseAlarms float64 `yaml:"false_alarms"`
+}
+
 // Fit says when a model is fitted anew and bounds the cost.
 type Fit struct {
 	// Every is the shortest time between two fits. Default 60s.

@@ -17,14 +17,14 @@ func TestOffSwitchesASectionOff(t *testing.T) {
 		return c
 	}
 	on := parse("")
-	if on.Local.Off || on.Kernel.Off || on.Trees.Off {
+	if on.Local.Off || on.Kernel.Off || on.Trees.Off || on.Drift.Off {
 		t.Error("a section is off that nobody switched off")
 	}
 	seen := map[uint64]string{on.Fingerprint(): ""}
-	for _, text := range []string{"local: off\n", "kernel: \"off\"\n", "trees: off\n", "local: off\nkernel: off\n"} {
+	for _, text := range []string{"local: off\n", "kernel: \"off\"\n", "trees: off\n", "drift: off\n", "local: off\nkernel: off\n"} {
 		c := parse(text)
 		if c.Local.Off != strings.Contains(text, "local") || c.Kernel.Off != strings.Contains(text, "kernel") ||
-			c.Trees.Off != strings.Contains(text, "trees") {
+			c.Trees.Off != strings.Contains(text, "trees") || c.Drift.Off != strings.Contains(text, "drift") {
 			t.Errorf("%q: local %v, kernel %v, trees %v", text, c.Local.Off, c.Kernel.Off, c.Trees.Off)
 		}
 		if was, ok := seen[c.Fingerprint()]; ok {

@@ -56,5 +56,6 @@ func (p *Partition) ownModel() {
 		Marks: map[int32]Mark{p.self: {Clock: p.clock}}}
 	if p.rebase(m, false) == nil {
 		p.trained = true
+		refitted(p, nil)
 	}
 }

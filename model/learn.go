@@ -45,11 +45,13 @@ func (p *Partition) event(b *Batch, i int, out *Scores) {
 		id = b.ID[i]
 	}
 	arrive(p, rec, id)
+	watched(p, b, i, out)
 	pending := p.scorer.pending
 	if !p.trained {
 		pending = nil
 	}
 	if p.still && rec.Class >= 0 {
+		told(p, rec, rec.Class)
 		p.expire()
 		return
 	}
@@ -105,6 +107,7 @@ func (p *Partition) expire() {
 func (p *Partition) learn(rec *record, pending []float64) {
 	rec.lag = int32(min(max(p.clock-rec.Clock, 0), math.MaxInt32))
 	rec.Clock = p.clock
+	told(p, rec, rec.Class)
 	if rec.Weight <= 0 {
 		return
 	}
@@ -165,6 +168,7 @@ func LabelsWhile(p *Partition, l *Labels, more func(row int) bool) (c LabelCount
 			c.Unmatched++
 		case p.still:
 			c.Still++
+			told(p, &w.record, class)
 			if !w.learnt {
 				p.store.remove(w)
 			}

@@ -1,6 +1,10 @@
 package model
 
-import "errors"
+import (
+	"errors"
+
+	"liftstream/model/drift"
+)
 
 // ErrModelForeign is returned when a model or a state was made under another schema or other options.
 var ErrModelForeign = errors.New("made under another configuration")
@@ -21,6 +25,7 @@ type Partition struct {
 	trained bool
 	version int64 // of the serving model
 	still   bool  // nothing is learnt, see SetLearning
+	watch   *drift.Watch
 
 	clock  float64
 	seen   uint64
@@ -58,6 +63,7 @@ func newPartition(spec *Spec, partition int32) (*Partition, error) {
 		sample: newSample(spec, partition),
 		store:  newPendingStore(spec.Options.WaitBytes, spec.Options.WaitWindow),
 		Sieve:  newSieve(&spec.Options),
+		watch:  newWatch(spec),
 		coder:  newCoder(spec.Schema), percent: newPercentile(), terms: spec.terms(),
 	}
 	p.levels.spell(spec.Options.Spelling)

@@ -33,10 +33,13 @@ type Options struct {
 	// one of each.
 	BaseRates []float64
 	Control   Control
-	Why       int // reasons a score; negative = all, with the named terms
-	Gate      float64
-	Seed      uint64
-	Work      int64 // budget of Fit in steps for each component; 0 = StageWork. See FitWork
+	// FalseAlarms is the expected number of false alarms of drift in 100,000 records of a partition that are drawn alike,
+	// of all alarms together, below 1; 0 = nothing is watched. See drift.Watch.
+	FalseAlarms float64
+	Why         int // reasons a score; negative = all, with the named terms
+	Gate        float64
+	Seed        uint64
+	Work        int64 // budget of Fit in steps for each component; 0 = StageWork. See FitWork
 	// Spelling has the texts of levels in states of an earlier build, for a replay of its work; nil = this build's.
 	Spelling *Spelling
 }

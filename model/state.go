@@ -57,6 +57,9 @@ func (p *Partition) Sections() []Section {
 	if p.spec.Options.Control.Learn == LearnUntreated {
 		s = append(s, Section{sectionUntreated, p.edits, p.untreated.append})
 	}
+	if p.watch != nil {
+		s = append(s, Section{sectionWatch, p.edits, p.watch.AppendBinary})
+	}
 	if p.Sieve != nil {
 		s = append(s, p.Sieve.sections(p.edits)...)
 	}
@@ -272,6 +275,9 @@ func restorePartition(spec *Spec, names []string, read reader) (*Partition, erro
 		return nil, fmt.Errorf("restoring state: %w", err)
 	}
 	if err := p.untreated.load(&spec.Options, names, read); err != nil {
+		return nil, fmt.Errorf("restoring state: %w", err)
+	}
+	if p.watch, err = loadWatch(spec, names, read); err != nil {
 		return nil, fmt.Errorf("restoring state: %w", err)
 	}
 	if p.scorer, err = loadScorer(spec, p.levels, names, read); err != nil {

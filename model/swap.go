@@ -23,6 +23,7 @@ func (p *Partition) Swap(m *Model) error {
 		return fmt.Errorf("swapping to model %d: %w", m.Version, err)
 	}
 	p.version, p.trained = m.Version, true
+	refitted(p, &m.Info.Verdict)
 	return nil
 }
 
@@ -38,6 +39,7 @@ func Return(p *Partition, m *Model) error {
 		return fmt.Errorf("returning to model %d: %w", m.Version, err)
 	}
 	p.version, p.trained = m.Version, true
+	refitted(p, nil)
 	return nil
 }
 

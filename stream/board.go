@@ -25,6 +25,7 @@ type board struct {
 	sifted model.Sifted // likewise
 	warned bool         // of a label that is no class
 	full   bool         // warned of records that were evicted
+	watch  watched
 }
 
 // begin shows a partition that nobody has taken over yet.
@@ -125,8 +126,11 @@ func (b *board) reaches(end, lag int64, held *Held) {
 	b.mu.Unlock()
 }
 
-// inherit takes the losses of a restored state for told: a former owner has counted them.
-func (b *board) inherit(p *model.Partition) { b.told, b.sifted = p.Losses(), p.Sieve.Sifted() }
+// inherit takes the losses and alarms of a restored state for told: a former owner has counted them.
+func (b *board) inherit(p *model.Partition) {
+	b.told, b.sifted = p.Losses(), p.Sieve.Sifted()
+	b.watch.inherit(p)
+}
 
 // report brings metrics and status up to the last committed transaction.
 func (b *board) report(t *task) {
@@ -154,6 +158,7 @@ func (b *board) report(t *task) {
 	m.WaitRecords.WithLabelValues(b.id).Set(float64(waits.Records))
 	m.WaitOldest.WithLabelValues(b.id).Set(time.Duration(waits.Oldest).Seconds())
 	t.windows.publish(t)
+	b.watch.report(b, part)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.status.Offset, b.status.Model = t.committed.Events, t.committed.Model

@@ -4,6 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"liftstream/model"
+	"liftstream/model/drift"
 )
 
 // Metrics are the stage's Prometheus metrics.
@@ -17,6 +18,8 @@ type Metrics struct {
 	Labels       *prometheus.CounterVec // by outcome
 	Losses       *prometheus.CounterVec // by reason, see model.Losses
 	Duplicates   *prometheus.CounterVec // by outcome, see model.Sifted
+	Drift        *prometheus.CounterVec // alarms, by kind
+	Quality      *prometheus.GaugeVec   // of the newest scores, by partition and figure, see drift.Figures
 	Waiting      *prometheus.GaugeVec   // bytes of records that wait for their labels, by partition
 	WaitRecords  *prometheus.GaugeVec   // their number
 	WaitOldest   *prometheus.GaugeVec   // time for which the oldest of them has waited
@@ -84,6 +87,11 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			"a class), or they left unlearnt before their time because labels.max_bytes was full (evicted).", "reason"),
 		Duplicates: counter("duplicates_total", "Records that dedup has left out because their id was there before "+
 			"(left_out), and ids that it forgot within its window because dedup.max_bytes was full (forgotten).", "outcome"),
+		Drift: counter("drift_alarms_total", "Alarms of drift: values or missing ones of a column, a log-loss above or below "+
+			"the one that the propensities promise, or above the expectation of the model.", "kind"),
+		Quality: gauge("quality", "Of the newest 2,000 scores: the log-loss and AUC that they promise before any label "+
+			"(estimated_...); of the newest 2,000 labels: log-loss, the promised one of the same records, and AUC; and the "+
+			"log-loss that is expected of the serving model.", "partition", "figure"),
 		Waiting: gauge("waiting_bytes",
 			"Bytes of the records that wait for their labels, which labels.max_bytes bounds.", "partition"),
 		WaitRecords: gauge("waiting_records",
@@ -127,6 +135,16 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		Frozen: gauge("frozen", "1 while fits, or all learning, are off by 'liftstream model freeze' or learning: off.",
 			"what"),
 		InFlight: gauge("in_flight_bytes", "Bytes of input fetched and not yet committed.").WithLabelValues(),
+	}
+}
+
+// quality sets the figures of the newest scores of a partition.
+func (m *Metrics) quality(partition string, f *drift.Figures) {
+	for figure, x := range map[string]float64{
+		"estimated_log_loss": f.Estimated, "estimated_auc": f.EstimatedAUC, "labels": float64(f.Labels),
+		"log_loss": f.LogLoss, "promised_log_loss": f.Promised, "auc": f.AUC, "expected_log_loss": f.Expected,
+	} {
+		m.Quality.WithLabelValues(partition, figure).Set(x)
 	}
 }
 

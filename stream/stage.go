@@ -20,6 +20,7 @@ import (
 
 	"liftstream/codec"
 	"liftstream/model"
+	"liftstream/model/drift"
 	"liftstream/stream/committed"
 	"liftstream/stream/state"
 	"liftstream/stream/topics"
@@ -121,7 +122,11 @@ type PartitionStatus struct {
 	UnknownClass, Expired uint64
 	Model                 int64
 	Trained               bool
-	Message               string // in words, the message on which the work takes long; "" = none
+	// Watch has the figures of the newest scores, Alarms the newest alarms of drift, oldest first; nil where nothing is
+	// watched.
+	Watch   *drift.Figures `json:",omitempty"`
+	Alarms  []drift.Found  `json:",omitempty"`
+	Message string         // in words, the message on which the work takes long; "" = none
 }
 
 // Status is where the stage stands.

@@ -31,13 +31,16 @@ type trainer struct {
 	tried    map[int32]float64 // labelled records of the partitions at the last fit or verdict of this trainer
 	waiting  *candidate
 	cold     coldStart
-	work     int64        // model.Options.Work of the next fit
-	late     int          // how often the time of the first fit was doubled
-	slow     bool         // a fit has passed its time, see afford
-	ready    *model.Model // of the cold start, fitted and not yet published
-	failures int          // steps that failed, one after the other
-	resting  bool         // it has said that it does not fit
-	why      string       // the last fit failed
+	work     int64            // model.Options.Work of the next fit
+	late     int              // how often the time of the first fit was doubled
+	slow     bool             // a fit has passed its time, see afford
+	ready    *model.Model     // of the cold start, fitted and not yet published
+	failures int              // steps that failed, one after the other
+	resting  bool             // it has said that it does not fit
+	why      string           // the last fit failed
+	alarms   map[int32]uint64 // of the partitions, in the model topic; nil = not read yet
+	looked   map[int32]uint64 // 1 + number of the snapshot that was looked at for alarms
+	early    bool             // an alarm has come since the last fit
 }
 
 // candidate is a fitted model that waits for its verdict.
@@ -54,7 +57,8 @@ type candidate struct {
 func (s *Stage) train(ctx context.Context) error {
 	defer s.o.Metrics.Candidate.Reset()
 	defer s.trouble("")
-	t := &trainer{s: s, packer: state.NewPacker(), began: s.o.Now(), cold: newColdStart(&s.o)}
+	t := &trainer{s: s, packer: state.NewPacker(), began: s.o.Now(), cold: newColdStart(&s.o),
+		looked: map[int32]uint64{}}
 	defer t.lacking(nil)
 	for range s.partitions {
 		l := state.NewLog()
@@ -146,6 +150,9 @@ func (t *trainer) step(ctx context.Context) error {
 			}
 		}
 	}
+	if err := tellAlarms(ctx, t, snaps); err != nil {
+		return err
+	}
 	if t.waiting != nil {
 		return t.compare(ctx, snaps)
 	}
@@ -160,7 +167,7 @@ func (t *trainer) step(ctx context.Context) error {
 			t.cold.warmup))
 	}
 	fresh := t.fresh(snaps, previous)
-	if !due || fresh == 0 || fresh < float64(o.FitRecords-model.Compared(o.FitRecords)) {
+	if !due || fresh == 0 || fresh < enough(t) {
 		return errNotYet
 	}
 	return t.fit(ctx, snaps, previous)
@@ -244,7 +251,7 @@ func (t *trainer) fit(ctx context.Context, snaps map[int32]*state.Manifest, prev
 	from := t.held(snaps)
 	states := state.NewSnapshots(from)
 	began := o.Now()
-	t.last, t.tried = began, clocks(snaps)
+	t.last, t.tried, t.early = began, clocks(snaps), false
 	var served bool
 	m, err := t.bounded(ctx, false, func(budget context.Context, spec *model.Spec) (m *model.Model, err error) {
 		if m, err = model.Fit(budget, spec, states, previous); err == nil {

@@ -38,8 +38,8 @@ Under prequential the accuracy stands beside that of two forecasts without featu
 known label (no change) and the most frequent one (majority). kappa is the accuracy beyond chance, and beyond each of
 the two: 1 is never wrong, 0 no better. A drift point is a place where the log-loss changed, found by an adaptive window
 (ADWIN). Drift compares the features in windows of 2,000 records, or of 200 in a shorter stream, with the first one.
-Alarms compare the newest 500 records with 2,000 of the last fit, features and their missing values, or with the 2,000
-just before, propensities, log-losses and the share of labels (missing values of the log-loss).
+Alarms compare the newest 500 records with 2,000 of the last fit (features, their missing values, classes), propensities
+with the 2,000 just before, and log-losses with what the propensities promise and what was expected of the model.
 
 The learning curve shows beside log-loss and AUC what the propensities promised of both before any label was there, and
 marks with ! where the labels contradict them: calibrated propensities are marked in less than one stream of twenty.

@@ -61,7 +61,7 @@ Lists the versions that the model topic keeps, the newest ones (fit.keep) and th
 last refused models and failed fits, which have no version. log-loss is that of the new model, serving that of the model
 which served, both on labelled records that neither had learnt; a model that was compared with nothing has no figures.
 The last column says which version serves, and why a model is none. Below are the last orders of people: publish, pin,
-unpin, rollback, freeze, unfreeze and trust. json has all figures.`,
+unpin, rollback, freeze, unfreeze and trust, and the newest alarms of drift of each partition. json has all figures.`,
 		Example: `liftstream model list -c cmd/liftstream/examples/live.yaml`,
 		Args:    cli.Needs(0, 0, ""),
 		Run: func(ctx context.Context, _ []string) error {

@@ -18,11 +18,16 @@ const (
 type Column struct {
 	Name string
 	Kind Kind
-	// OfModel columns, such as a propensity or a loss, change with the model, at a fit and slowly while it learns. They
-	// are compared with the Reference records just before the window, and only with those since the last Refit: an abrupt
-	// change gives alarm, a slow one does not. The others are compared with the records before the fit.
+	// OfModel columns, such as a propensity, change with the model, at a fit and slowly while it learns. They are compared
+	// with the Reference records just before the window, and only with those since the last Refit, and they give alarm
+	// from a PSI of LeastOfModel on: an abrupt change gives alarm, a slow one does not. The others are compared with the
+	// records before the fit.
 	OfModel bool
 }
+
+// LeastOfModel is the least PSI that gives alarm in a column of the model: twice a large shift by custom. A model that
+// learns moves its scores, and no threshold of records drawn alike holds for them.
+const LeastOfModel = .5
 
 // MonitorOptions say how a Monitor works; DefaultMonitor returns the usual ones.
 type MonitorOptions struct {
@@ -38,6 +43,16 @@ type MonitorOptions struct {
 // million records. A change of all records of a column by a PSI of .3 or more is found within 750 records.
 func DefaultMonitor() MonitorOptions {
 	return MonitorOptions{Reference: 2000, Window: 500, Step: 250, FalseAlarms: .01}
+}
+
+func (o *MonitorOptions) valid() bool {
+	return o.Reference >= 1 && o.Step >= 1 && o.Window >= o.Step && o.Window%o.Step == 0 && o.Window <= o.Reference &&
+		o.FalseAlarms > 0 && o.FalseAlarms < 1
+}
+
+// tail is the chance of a false alarm of one of so many comparisons a step.
+func (o *MonitorOptions) tail(comparisons int) float64 {
+	return o.FalseAlarms * float64(o.Step) / 100_000 / float64(comparisons)
 }
 
 const (
@@ -59,179 +74,280 @@ type Alarm struct {
 // Monitor compares the newest records of a stream with those of the last fit, column by column: the shares of missing
 // values, and the distribution of the others in bins, of a number by the deciles of the reference, of levels those
 // frequent enough and the rest. Before the first Refit the first Reference records stand for those of the fit. It keeps
-// the newest records that it needs, 16 bytes a value. A column gives its next alarm after it has gone back below half
-// its threshold.
+// the newest Reference + Window records, 4 bytes a value: a number as a float32, the hash of a level. A column gives
+// its next alarm after it has gone back below half its threshold, or after a Refit.
 type Monitor struct {
 	o       MonitorOptions
 	columns []watched
+	ring    []uint32 // rows of values
+	row     []uint32 // of the next record
+	at      int      // row of the ring that comes next
+	held    int      // rows in the ring
+	model   int      // rows since the last Refit, at most those of the ring
+	since   int      // rows since the reference was taken, at most Window; -1 = there is none yet
 	records int64
 	alarms  []Alarm
+	present []uint32        // room
+	of      map[int]float64 // quantiles by bins, as far as they were asked for
 }
 
-// value is a number, or the hash of a level.
-type value struct {
-	bits    uint64
-	missing bool
+// threshold is PSIThreshold of one comparison.
+func (m *Monitor) threshold(bins int, n, w float64) float64 {
+	q, ok := m.of[bins]
+	if !ok {
+		q = quantile(bins, m.o.tail(2*len(m.columns)))
+		m.of[bins] = q
+	}
+	return (1/n + 1/w) * q
 }
+
+// missing stands for no value: as a float32 it is NaN, and no level has that hash.
+const missing = 0x7fc00000
 
 // watched is a column.
 type watched struct {
 	Column
-	ring   []value // the newest values: as many as the reference, of columns of the model with the window behind it
-	held   int     // values in the ring
-	at     int     // place of the next value
-	since  int     // values since the reference was taken, at most those of a window
-	cuts   []float64
-	levels map[uint64]int
-	ref    []float64  // present values by bin; nil = no reference yet
-	gone   [2]float64 // present and missing ones
-	raised [2]bool    // the values, missing
+	cuts   []float32
+	levels []uint32    // ascending; bins from 1 on, 0 is for the rest
+	bins   int         // 0 = no reference yet
+	ref    []float64   // present values by bin
+	gone   [2]float64  // present and missing ones
+	raised [2]bool     // the values, missing
+	blocks [][]float64 // of the steps of a window but the newest: present values by bin, then missing ones; newest first
 }
 
 // NewMonitor returns a monitor that has seen nothing. It panics on options out of their bounds.
 func NewMonitor(columns []Column, o MonitorOptions) *Monitor {
-	if o.Reference < 1 || o.Step < 1 || o.Window < o.Step || o.Window%o.Step != 0 || o.Window > o.Reference ||
-		!(o.FalseAlarms > 0 && o.FalseAlarms < 1) {
+	if !o.valid() {
 		panic("drift: MonitorOptions out of bounds")
 	}
-	m := &Monitor{o: o}
+	m := &Monitor{o: o, row: make([]uint32, len(columns)), since: -1, of: map[int]float64{}}
 	for _, c := range columns {
-		n := o.Reference
-		if c.OfModel {
-			n += o.Window
-		}
-		m.columns = append(m.columns, watched{Column: c, ring: make([]value, n)})
+		m.columns = append(m.columns, watched{Column: c})
 	}
 	return m
 }
 
-// Number sets the value of column k of the next record; NaN and infinite numbers are missing.
+// rows is the length of the ring once it is full. It grows up to then.
+func (m *Monitor) rows() int { return m.o.Reference + m.o.Window }
+
+// Number sets the value of column k of the next record, as the nearest float32; NaN and infinite numbers are missing.
 func (m *Monitor) Number(k int, v float64) {
-	m.columns[k].add(math.Float64bits(v), math.IsNaN(v) || math.IsInf(v, 0))
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		m.row[k] = missing
+		return
+	}
+	m.row[k] = math.Float32bits(float32(min(max(v, -math.MaxFloat32), math.MaxFloat32)))
 }
 
 // Level sets the level of column k of the next record.
 func (m *Monitor) Level(k int, text string, present bool) {
-	h := uint64(0xcbf29ce484222325) // FNV-1a
-	for i := range len(text) {
-		h = (h ^ uint64(text[i])) * 0x100000001b3
+	if !present {
+		m.row[k] = missing
+		return
 	}
-	m.columns[k].add(h, !present)
+	h := uint32(2166136261) // FNV-1a
+	for i := range len(text) {
+		h = (h ^ uint32(text[i])) * 16777619
+	}
+	if h == missing {
+		h++
+	}
+	m.row[k] = h
 }
 
-func (c *watched) add(bits uint64, missing bool) {
-	c.ring[c.at] = value{bits, missing}
-	c.at = (c.at + 1) % len(c.ring)
-	c.held, c.since = min(c.held+1, len(c.ring)), c.since+1
+// value returns column k of the n-th newest row.
+func (m *Monitor) value(k, n int) uint32 {
+	i := m.at - n
+	if i < 0 {
+		i += m.rows()
+	}
+	return m.ring[i*len(m.columns)+k]
 }
-
-// newest returns the place of the n-th newest value.
-func (c *watched) newest(n int) int { return (c.at - n + len(c.ring)) % len(c.ring) }
 
 // bin of a present value: of a number (cut[k-1], cut[k]], of a level its own or that of the rest, 0.
-func (c *watched) bin(v uint64) int {
+func (c *watched) bin(v uint32) int {
 	if c.Kind == Levels {
-		return c.levels[v]
+		for i, l := range c.levels {
+			if l == v {
+				return i + 1
+			}
+		}
+		return 0
 	}
-	k, _ := slices.BinarySearch(c.cuts, math.Float64frombits(v))
+	x, k := math.Float32frombits(v), 0
+	for k < len(c.cuts) && c.cuts[k] < x {
+		k++
+	}
 	return k
 }
 
 // Next ends a record, each column of which was set once, and returns the alarms that it gives; they are valid until the
 // next call.
 func (m *Monitor) Next() []Alarm {
+	if m.held < m.rows() {
+		m.ring = append(m.ring, m.row...)
+		m.held++
+	} else {
+		copy(m.ring[m.at*len(m.row):], m.row)
+	}
+	m.at = (m.at + 1) % m.rows()
+	m.model = min(m.model+1, m.rows())
+	if m.since >= 0 {
+		m.since = min(m.since+1, m.o.Window)
+	}
 	m.records++
 	m.alarms = m.alarms[:0]
 	if m.records%int64(m.o.Step) != 0 {
 		return nil
 	}
+	if m.since < 0 && m.held >= m.o.Reference {
+		m.reference()
+	}
 	for k := range m.columns {
 		c := &m.columns[k]
-		if c.held < len(c.ring) {
-			continue
-		}
-		if c.OfModel || c.ref == nil {
-			c.take(m.o)
-		}
-		if c.OfModel || c.since >= m.o.Window {
-			m.compare(c)
+		if c.OfModel {
+			if m.model >= m.rows() {
+				m.take(k, m.o.Window, c.bins == 0)
+				m.compare(k)
+			}
+		} else if m.since >= m.o.Window {
+			m.compare(k)
 		}
 	}
 	return m.alarms
 }
 
-// Refit makes the newest records the reference: a fit has seen them.
+// Refit makes the newest records the reference: a fit has seen them. Raised alarms end.
 func (m *Monitor) Refit() {
 	for k := range m.columns {
 		c := &m.columns[k]
-		c.raised = [2]bool{}
-		switch {
-		case c.OfModel:
-			c.held = 0
-		case c.held == len(c.ring):
-			c.take(m.o)
+		if c.raised = [2]bool{}; c.OfModel {
+			c.bins = 0
 		}
+	}
+	m.model = 0
+	if m.held >= m.o.Reference {
+		m.reference()
 	}
 }
 
-// take makes the oldest values of the ring the reference.
-func (c *watched) take(o MonitorOptions) {
-	var present []uint64
-	c.gone, c.since = [2]float64{}, 0
-	for i := range o.Reference {
-		if v := c.ring[(c.at+i)%len(c.ring)]; v.missing {
+// reference takes the reference of the columns that are not of the model.
+func (m *Monitor) reference() {
+	for k := range m.columns {
+		if !m.columns[k].OfModel {
+			m.take(k, 0, true)
+		}
+	}
+	m.since = 0
+}
+
+// take makes the newest Reference rows but some the reference of column k, with bins of its own where anew says so.
+func (m *Monitor) take(k, but int, anew bool) {
+	c := &m.columns[k]
+	c.gone, c.blocks = [2]float64{}, nil
+	m.present = m.present[:0]
+	for i := but + m.o.Reference; i > but; i-- {
+		if v := m.value(k, i); v == missing {
 			c.gone[1]++
 		} else {
 			c.gone[0]++
-			present = append(present, v.bits)
+			m.present = append(m.present, v)
 		}
 	}
-	bins := 1
-	if c.Kind == Levels {
-		counts := map[uint64]float64{}
-		for _, v := range present {
-			counts[v]++
-		}
-		c.levels = map[uint64]int{}
-		least := float64(monitorLeast) * float64(o.Reference) / float64(o.Window)
-		for _, v := range present { // in order of appearance
-			if _, ok := c.levels[v]; !ok && counts[v] >= least {
-				c.levels[v] = bins
-				bins++
-			}
-		}
-	} else {
-		v := make([]float64, len(present))
-		for i, x := range present {
-			v[i] = math.Float64frombits(x)
-		}
-		slices.Sort(v)
-		c.cuts = c.cuts[:0]
-		for k := 1; k < monitorBins && len(v) > 0; k++ {
-			c.cuts = append(c.cuts, v[(len(v)-1)*k/monitorBins])
-		}
-		c.cuts = slices.Compact(c.cuts)
-		bins = len(c.cuts) + 1
+	if anew {
+		m.bins(c, m.present)
 	}
-	c.ref = make([]float64, bins)
-	for _, v := range present {
+	c.ref = grow(c.ref, c.bins)
+	for _, v := range m.present {
 		c.ref[c.bin(v)]++
 	}
 }
 
-// compare gives the alarms of one column.
-func (m *Monitor) compare(c *watched) {
-	// Two comparisons a column and step.
-	tail := m.o.FalseAlarms * float64(m.o.Step) / 100_000 / float64(2*len(m.columns))
-	now, gone := make([]float64, len(c.ref)), make([]float64, 2)
-	for i := range m.o.Window {
-		if v := c.ring[c.newest(i+1)]; v.missing {
-			gone[1]++
+// grow returns n zeros, in the memory of v where that suffices.
+func grow(v []float64, n int) []float64 {
+	if cap(v) < n {
+		return make([]float64, n)
+	}
+	v = v[:n]
+	clear(v)
+	return v
+}
+
+// bins cuts the present values, which it orders, into the bins of column c.
+func (m *Monitor) bins(c *watched, present []uint32) {
+	slices.SortFunc(present, c.order)
+	c.cuts, c.levels = c.cuts[:0], c.levels[:0]
+	if c.Kind == Levels {
+		least := monitorLeast * m.o.Reference / m.o.Window
+		for i, j := 0, 0; i < len(present); i = j {
+			for j = i; j < len(present) && present[j] == present[i]; j++ {
+			}
+			if j-i >= least {
+				c.levels = append(c.levels, present[i])
+			}
+		}
+		c.bins = len(c.levels) + 1
+	} else {
+		for i := 1; i < monitorBins && len(present) > 0; i++ {
+			c.cuts = append(c.cuts, math.Float32frombits(present[(len(present)-1)*i/monitorBins]))
+		}
+		c.cuts = slices.Compact(c.cuts)
+		c.bins = len(c.cuts) + 1
+	}
+}
+
+// order compares two present values.
+func (c *watched) order(a, b uint32) int {
+	if c.Kind == Numbers {
+		switch x, y := math.Float32frombits(a), math.Float32frombits(b); {
+		case x < y:
+			return -1
+		case x > y:
+			return 1
+		}
+		return 0
+	}
+	if a < b {
+		return -1
+	}
+	if a > b {
+		return 1
+	}
+	return 0
+}
+
+// count counts the Step rows before the newest but rows of column k: present values by bin, then missing ones.
+func (m *Monitor) count(k, but int) []float64 {
+	c := &m.columns[k]
+	n := make([]float64, c.bins+1)
+	for i := but + 1; i <= but+m.o.Step; i++ {
+		if v := m.value(k, i); v == missing {
+			n[c.bins]++
 		} else {
-			gone[0]++
-			now[c.bin(v.bits)]++
+			n[c.bin(v)]++
 		}
 	}
+	return n
+}
+
+// compare gives the alarms of one column. The counts of a window are those of its steps, each counted once.
+func (m *Monitor) compare(k int) {
+	c := &m.columns[k]
+	steps := m.o.Window / m.o.Step
+	for i := len(c.blocks) + 1; i < steps; i++ {
+		c.blocks = append(c.blocks, m.count(k, i*m.o.Step))
+	}
+	c.blocks = slices.Insert(c.blocks, 0, m.count(k, 0))
+	now, gone := make([]float64, c.bins), make([]float64, 2)
+	for _, b := range c.blocks {
+		for i := range now {
+			now[i] += b[i]
+			gone[0] += b[i]
+		}
+		gone[1] += b[c.bins]
+	}
+	c.blocks = c.blocks[:steps-1]
 	for i, x := range []struct{ ref, now []float64 }{{c.ref, now}, {c.gone[:], gone}} {
 		var n, w float64
 		for k := range x.ref {
@@ -241,7 +357,10 @@ func (m *Monitor) compare(c *watched) {
 		if few := monitorFew * float64(len(x.ref)); n < few || w < few || len(x.ref) < 2 {
 			continue
 		}
-		psi, threshold := PSI(x.ref, x.now), PSIThreshold(len(x.ref), n, w, tail)
+		psi, threshold := PSI(x.ref, x.now), m.threshold(len(x.ref), n, w)
+		if c.OfModel && i == 0 {
+			threshold = max(threshold, LeastOfModel)
+		}
 		if psi > threshold && !c.raised[i] {
 			m.alarms = append(m.alarms, Alarm{Column: c.Name, Missing: i == 1, Records: m.records, PSI: psi,
 				Threshold: threshold})

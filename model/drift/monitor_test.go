@@ -9,7 +9,7 @@ import (
 )
 
 var kinds = []Column{{Name: "uniform"}, {Name: "normal"}, {Name: "tied"}, {Name: "gaps"}, {Name: "job", Kind: Levels},
-	{Name: "ids", Kind: Levels}, {Name: "(propensity)", OfModel: true}, {Name: "(loss)", OfModel: true},
+	{Name: "ids", Kind: Levels}, {Name: "(propensity)", OfModel: true}, {Name: "hits", OfModel: true},
 	{Name: "(labelled)", Kind: Levels}, {Name: "spikes"}, {Name: "constant"}, {Name: "rarely", Kind: Levels}}
 
 // fill gives the monitor record i of a stream that does not change but for shift, which moves the column of that name.
@@ -35,7 +35,7 @@ func fill(m *Monitor, seed uint64, i int, moved string, shift float64) {
 	p := .02 + .2*u(9)*u(9) + by("(propensity)")
 	m.Number(6, p)
 	loss := -math.Log(1 - p)
-	if u(10) < p+by("(loss)") {
+	if u(10) < p+by("hits") {
 		loss = -math.Log(p)
 	}
 	m.Number(7, loss)
@@ -93,7 +93,7 @@ func TestAbruptDrift(t *testing.T) {
 		shift   float64
 		missing bool
 	}{{"uniform", .3, false}, {"normal", .6, false}, {"tied", 1, false}, {"gaps", .15, true}, {"job", 1, false},
-		{"(propensity)", .1, false}, {"(loss)", .2, false}, {"(labelled)", -.15, true}, {"rarely", .05, true},
+		{"(propensity)", .1, false}, {"hits", .4, false}, {"(labelled)", -.15, true}, {"rarely", .05, true},
 		{"constant", 1, false}} {
 		for _, at := range []int{6000, 6100, 6249} {
 			m := NewMonitor(kinds, DefaultMonitor())
@@ -105,7 +105,7 @@ func TestAbruptDrift(t *testing.T) {
 				}
 				fill(m, uint64(900+k), i, c.name, shift)
 				for _, a := range m.Next() {
-					loss := c.name == "(propensity)" && a.Column == "(loss)" // the loss is that of the propensity
+					loss := c.name == "(propensity)" && a.Column == "hits" // they are those of the propensity
 					if a.Column != c.name && !loss || a.Missing != c.missing || i < at {
 						t.Errorf("%s at %d: %+v", c.name, at, a)
 					} else if !loss {

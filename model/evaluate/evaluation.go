@@ -66,7 +66,7 @@ func (e *Evaluation) Add(r *Record) error {
 			e.short = nil
 		}
 	}
-	e.watch.add(r, r.Scores[e.lead].Model, p[target], lossOf(p, r.Class))
+	e.watch.add(r, r.Scores[e.lead].Model, p)
 	if r.Class < 0 {
 		return nil
 	}

@@ -10,22 +10,24 @@ import (
 // mostAlarms bounds the alarms of a result.
 const mostAlarms = 1000
 
-// Alarm is a place where the newest records differ from those of the last fit (drift.Monitor), by more than chance
-// brings in 1 of 100 streams of 100,000 records in any column. Beside the features stand "(propensity)" as in Drift,
-// and "(loss)", the log-loss of the record, whose missing values are records without a label: both are compared with
-// the records just before, for they change with the model.
+// Alarm is a place where the newest records, scores or labels differ from those of the last fit (drift.Watch), by more
+// than chance brings in 1 of 100 streams of 100,000 records in anything. Labels count as if they came with their
+// records.
 type Alarm struct {
-	Feature   string `json:"feature"`
-	Missing   bool   `json:"missing"` // the share of missing values differs; else the others do
-	At        int64  `json:"at"`      // records of the stream up to the alarm
-	PSI       Number `json:"psi"`
+	Feature string `json:"feature"` // or one of drift.PropensityColumn and those beside it
+	Kind    string `json:"kind"`    // of drift.AlarmKind
+	Missing bool   `json:"missing"` // the share of missing values differs
+	At      int64  `json:"at"`      // records of the stream up to the alarm
+	PSI     Number `json:"psi"`     // null for a log-loss
+	// LogLoss is the mean log-loss, null for other kinds. Threshold is that of the PSI or of over_expectation; of the
+	// promises it is the promised log-loss.
+	LogLoss   Number `json:"log_loss"`
 	Threshold Number `json:"threshold"`
 }
 
-// watch feeds a drift.Monitor with the records of a stream.
+// watch feeds a drift.Watch with the records of a stream.
 type watch struct {
-	monitor *drift.Monitor
-	levels  []bool // of the features: they have levels
+	of      *drift.Watch
 	version int64
 	first   int64 // index of the first record
 	begun   bool
@@ -33,50 +35,7 @@ type watch struct {
 }
 
 func newWatch(s *model.Schema) *watch {
-	w := &watch{alarms: []Alarm{}}
-	var columns []drift.Column
-	for _, f := range s.Features {
-		kind := drift.Numbers
-		if f.Kind != model.Continuous {
-			kind = drift.Levels
-		}
-		columns = append(columns, drift.Column{Name: f.Name, Kind: kind})
-		w.levels = append(w.levels, kind == drift.Levels)
-	}
-	columns = append(columns, drift.Column{Name: "(propensity)", OfModel: true},
-		drift.Column{Name: "(loss)", OfModel: true})
-	w.monitor = drift.NewMonitor(columns, drift.DefaultMonitor())
-	return w
-}
-
-// add takes the next record, its propensity, and its loss, NaN where it has no label. version is that of the model that
-// scored it.
-func (w *watch) add(r *Record, version int64, propensity, loss float64) {
-	if w.begun && version != w.version {
-		w.monitor.Refit()
-	}
-	if !w.begun {
-		w.first = r.Index
-	}
-	w.begun, w.version = true, version
-	for f, levels := range w.levels {
-		v := &r.Batch.Columns[f]
-		if !levels {
-			w.monitor.Number(f, v.Float[r.Row])
-		} else if code := v.Code[r.Row]; code == model.MissingCode {
-			w.monitor.Level(f, "", false)
-		} else {
-			w.monitor.Level(f, v.Levels[code], true)
-		}
-	}
-	w.monitor.Number(len(w.levels), propensity)
-	w.monitor.Number(len(w.levels)+1, loss)
-	for _, a := range w.monitor.Next() {
-		if len(w.alarms) < mostAlarms {
-			w.alarms = append(w.alarms, Alarm{Feature: a.Column, Missing: a.Missing, At: w.first + a.Records,
-				PSI: Number(a.PSI), Threshold: Number(a.Threshold)})
-		}
-	}
+	return &watch{of: model.NewWatch(s, drift.DefaultMonitor().FalseAlarms, false), alarms: []Alarm{}}
 }
 
 // lossOf is -ln p of the class, NaN without one.
@@ -85,4 +44,32 @@ func lossOf(p []float64, class int32) float64 {
 		return math.NaN()
 	}
 	return -math.Log(clip(p[class]))
+}
+
+// add takes the next record and its propensities. version is that of the model that scored it.
+func (w *watch) add(r *Record, version int64, p []float64) {
+	if w.begun && version != w.version {
+		w.of.Refit(math.NaN())
+	}
+	if !w.begun {
+		w.first = r.Index
+	}
+	w.begun, w.version = true, version
+	before, row := w.of.Total(), int32(r.Row)
+	model.WatchRecord(w.of, r.Batch, r.Row, row, p, r.Class >= 0)
+	w.of.Learned(r.Batch.Offset, row, r.Class)
+	for _, f := range w.of.Found(before) {
+		if len(w.alarms) == mostAlarms {
+			break
+		}
+		nan := Number(math.NaN())
+		a := Alarm{Feature: f.Column, Kind: f.Kind.String(), Missing: f.Kind == drift.Gaps, At: w.first + f.Records, PSI: nan,
+			LogLoss: nan, Threshold: Number(f.Threshold)}
+		if f.Column == drift.LossColumn {
+			a.LogLoss = Number(f.Value)
+		} else {
+			a.PSI = Number(f.Value)
+		}
+		w.alarms = append(w.alarms, a)
+	}
 }

@@ -25,6 +25,7 @@ type Published struct {
 	Versions []ModelVersion // in ascending order
 	Verdicts []*GateVerdict // the last ones, oldest first, those on refused models included
 	Orders   []*Order       // the last ones, oldest first
+	Alarms   []*Alarms      // of drift, by partition
 	Serving  int64          // the version that is to serve, 0 = none; see Serve
 	models   *Models
 }
@@ -50,7 +51,7 @@ func ReadPublished(ctx context.Context, c *txn.Client, topic string) (*Published
 func contentOf(l *Models) *Published {
 	held := l.Versions()
 	p := &Published{Verdicts: l.Verdicts(), Serving: l.Serves().Version,
-		Orders: l.Orders(), models: l}
+		Orders: l.Orders(), Alarms: l.Alarms(), models: l}
 	for _, v := range slices.Sorted(maps.Keys(held)) {
 		m, err := l.Get(v)
 		p.Versions = append(p.Versions, ModelVersion{Version: v, Time: l.times[v], Bytes: held[v].Length,

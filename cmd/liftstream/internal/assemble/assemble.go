@@ -87,7 +87,7 @@ func (s *Stage) Under(schema *model.Schema, fingerprint uint64) (*model.Spec, co
 // not search those. Its models do not fit Spec.
 func (s *Stage) Scoring(names ...string) *model.Spec {
 	spec, o := *s.Spec, s.scorecard
-	spec.Components, o.Founding = nil, nil
+	spec.Components, spec.Options.FalseAlarms, o.Founding = nil, 0, nil
 	for _, x := range s.parts {
 		if len(names) == 0 || slices.Contains(names, x.factory.Name()) {
 			spec.Components = append(spec.Components, x.scoring)
@@ -242,6 +242,9 @@ func options(c *config.Config, s *model.Schema) model.Options {
 		Seed:             uint64(c.Fit.Seed),
 	}
 	o.BaseRates = baseRates(&c.Propensity, s)
+	if !c.Drift.Off {
+		o.FalseAlarms = c.Drift.FalseAlarms
+	}
 	if d := c.Dedup; d != nil {
 		o.DedupWindow, o.DedupBytes = int64(d.Window), int64(d.MaxBytes)
 	}

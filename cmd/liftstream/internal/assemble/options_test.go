@@ -60,6 +60,7 @@ local: {theta: 0.25, neighbours: 9, prototypes: 1025, newest: 2049, width: 0.07,
   redundancy: max, divergence: to_reference, reference_sd: 0.06, observations: 65, half_life: 301,
   pool: {bytes: 2MiB, half_life: 5h}}
 kernel: {mode: literal, widths: [0.3, 3], gamma1: 0.125, gamma2: 0.375, triples: 1501}
+drift: {false_alarms: 0.5}
 fit: {records: 5001, warmup: 501, reservoir: {records: 65537, bytes: 65MiB}, gate: 0.0625, seed: 8}
 labels: {window: 3h, on_expiry: yes, late: ignore, max_bytes: 3MiB}
 dedup: {window: 2h, max_bytes: 5MiB}
@@ -85,7 +86,7 @@ func TestEveryKeyReachesItsOption(t *testing.T) {
 			FitBytes: 513 << 20, ReservoirRecords: 65537, ReservoirBytes: 65 << 20, WaitBytes: 3 << 20,
 			WaitWindow: int64(3 * time.Hour), ExpireAs: 2, Why: 4, Gate: .0625, Seed: 8, DedupWindow: int64(2 * time.Hour),
 			DedupBytes: 5 << 20, BaseRates: []float64{3, 1.5, 1.5}, Control: model.Control{Share: .125, ByRecord: true, Seed: 9,
-				Learn: model.LearnControl}}},
+				Learn: model.LearnControl}, FalseAlarms: .5}},
 		{columns, codec.Options{ID: "customer", Time: "seen_at", TimeUnit: time.Microsecond, Weight: "w", Label: "outcome",
 			Missing: []string{"-"}, MaxMessage: 17 << 20, Nullable: map[string]bool{"age": false, "plan": true},
 			Numbers: number.Format{Decimal: ",", Thousands: ".", Percent: true, Currency: []string{"EUR"}},

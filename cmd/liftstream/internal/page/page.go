@@ -141,7 +141,9 @@ type Live struct {
 	Fits         uint64 `json:"fits"`
 	Refused      uint64 `json:"fits_refused"`
 	// Gate is the last verdict on a new model, by any process of the group; nil = none yet.
-	Gate     *Gate    `json:"gate"`
+	Gate *Gate `json:"gate"`
+	// Drift is nil where nothing is watched.
+	Drift    *Drift   `json:"drift,omitempty"`
 	Profiles Profiles `json:"profiles"`
 	View
 }
@@ -150,7 +152,7 @@ type Live struct {
 func (s *Source) Live() Live {
 	st := s.Status()
 	l := Live{Name: s.Name, Positive: s.Positive, Ready: st.Ready, Waiting: st.Waiting, Fits: st.Fits, Refused: st.Refused,
-		Unusual: st.Unusual, Gate: gateOf(st.Verdict),
+		Unusual: st.Unusual, Gate: gateOf(st.Verdict), Drift: driftOf(st.Partitions),
 		Profiles: s.Profiles(), View: s.Board.View()}
 	if l.Waiting == nil {
 		l.Waiting = []string{}

@@ -233,34 +233,27 @@ func evaluationDrift(w io.Writer, r *evaluate.Result) error {
 // evaluationAlarms prints the first alarm of each column, in the order of the stream.
 func evaluationAlarms(w io.Writer, r *evaluate.Result) error {
 	const most = 12
-	type kind struct {
-		feature string
-		missing bool
-	}
+	type kind struct{ feature, kind string }
 	var rows [][]string
 	row := map[kind]int{}
 	times := map[kind]int{}
 	for _, a := range r.Alarms {
-		k := kind{a.Feature, a.Missing}
+		k := kind{a.Feature, a.Kind}
 		if times[k]++; times[k] == 1 && len(rows) < most {
 			row[k] = len(rows)
-			what := "values"
-			if a.Missing {
-				what = "missing"
-			}
-			rows = append(rows, []string{a.Feature, what, strconv.FormatInt(a.At, 10), text.Decimals(a.PSI, 2),
-				text.Decimals(a.Threshold, 2), ""})
+			rows = append(rows, []string{a.Feature, strings.ReplaceAll(a.Kind, "_", " "), strconv.FormatInt(a.At, 10),
+				text.Decimals(a.PSI, 2), text.Decimals(a.LogLoss, 4), text.Decimals(a.Threshold, 2), ""})
 		}
 	}
 	if len(rows) == 0 {
 		return nil
 	}
 	for k, i := range row {
-		rows[i][5] = strconv.Itoa(times[k])
+		rows[i][6] = strconv.Itoa(times[k])
 	}
 	fmt.Fprintf(w, "\nAlarms: %d, where the newest 500 records differ from those of the last fit; the first of each "+
 		"column (by chance: one in 100 streams of 100,000 records)\n", len(r.Alarms))
-	return text.Table(w, "", []string{"", "", " at record", " index", " threshold", " alarms"}, rows)
+	return text.Table(w, "", []string{"", "", " at record", " index", " log-loss", " threshold", " alarms"}, rows)
 }
 
 // evaluationGate prints the verdicts on the models of the first method that fits any.

@@ -86,7 +86,7 @@ func Published(w io.Writer, p *state.Published, own uint64) error {
 		if _, err := fmt.Fprintln(w, "no model was published yet, and none refused"); err != nil {
 			return err
 		}
-		return orderTable(w, p.Orders)
+		return belowModels(w, p)
 	}
 	var rows [][]string
 	for _, c := range all {
@@ -105,7 +105,15 @@ func Published(w io.Writer, p *state.Published, own uint64) error {
 	if err := text.Table(w, "", heading, rows); err != nil {
 		return err
 	}
-	return orderTable(w, p.Orders)
+	return belowModels(w, p)
+}
+
+// belowModels prints the orders and the alarms of drift.
+func belowModels(w io.Writer, p *state.Published) error {
+	if err := orderTable(w, p.Orders); err != nil {
+		return err
+	}
+	return alarmTable(w, p.Alarms)
 }
 
 // orderTable prints the orders below an empty line, nothing where there are none.
@@ -193,7 +201,8 @@ func PublishedJSON(p *state.Published) any {
 		Versions []versionJSON `json:"versions"`
 		Refused  []refusedJSON `json:"refused"`
 		Orders   []orderJSON   `json:"orders"`
-	}{[]versionJSON{}, []refusedJSON{}, []orderJSON{}}
+		Alarms   []alarmsJSON  `json:"alarms"`
+	}{[]versionJSON{}, []refusedJSON{}, []orderJSON{}, alarmsOf(p.Alarms)}
 	for i := range p.Versions {
 		v := &p.Versions[i]
 		x := versionJSON{Version: v.Version, Time: v.Time.UTC(), Bytes: v.Bytes, Packed: v.Packed,

@@ -8,6 +8,7 @@ import (
 
 	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/model"
+	"liftstream/model/drift"
 	"liftstream/stream/state"
 )
 
@@ -28,7 +29,9 @@ func published() *state.Published {
 	}, Orders: []*state.Order{
 		{Number: 1, Verb: "pin", Serve: 6, Return: true, Time: at(7), Client: "anna@host", Why: "a\x1breason"},
 		{Number: 2, Verb: "freeze", Serve: 6, Return: true, Frozen: true, Still: true, Time: at(8), Client: "bob@host"},
-	}}
+	}, Alarms: []*state.Alarms{{Partition: 2, Total: 18, Time: at(9), Found: []drift.Found{
+		{Number: 17, Column: "a\x1bge", Records: 4250, Value: .35, Threshold: .12},
+		{Number: 18, Kind: drift.OverPromise, Column: drift.LossColumn, Records: 4500, Value: .4, Threshold: .3}}}}}
 }
 
 // TestPageOfAModelTopic: versions and refused models by their time, each with its figures; which one serves.

@@ -1,0 +1,114 @@
+package stream
+
+import (
+	"context"
+	"maps"
+	"math"
+	"slices"
+
+	"go.uber.org/zap"
+
+	"liftstream/model"
+	"liftstream/model/drift"
+	"liftstream/stream/state"
+	"liftstream/stream/txn"
+)
+
+// Alarms of drift are part of the state of a partition: a replay gives the same ones. Its task shows the new ones; the
+// trainer, which reads the states, writes them into the model topic and fits early.
+
+// figuresEvery is the number of scored records after which the figures of a watch are shown anew.
+const figuresEvery = 250
+
+// watched shows the alarms and the figures of a partition.
+type watched struct {
+	alarms  uint64 // that are shown, or were by a former owner
+	records int64  // of the figures that are shown
+}
+
+// inherit takes the alarms of a restored state for shown.
+func (w *watched) inherit(p *model.Partition) {
+	*w = watched{records: math.MinInt64}
+	if x := model.Watch(p); x != nil {
+		w.alarms = x.Total()
+	}
+}
+
+// report shows new alarms, and the figures where there are enough new records. A model may begin a watch, and a state
+// that began anew has had no alarm.
+func (w *watched) report(b *board, p *model.Partition) {
+	x := model.Watch(p)
+	if x == nil {
+		return
+	}
+	w.alarms = min(w.alarms, x.Total())
+	for _, f := range x.Found(w.alarms) {
+		b.o.Metrics.Drift.WithLabelValues(f.Kind.String()).Inc()
+		b.log.Warn("drift", zap.String("column", f.Column), zap.Stringer("kind", f.Kind), zap.Int64("record", f.Records),
+			zap.Float64("value", f.Value), zap.Float64("threshold", f.Threshold), zap.Uint64("alarm", f.Number))
+	}
+	if x.Total() != w.alarms || x.Records() >= w.records+figuresEvery {
+		f := x.Figures()
+		w.alarms, w.records = x.Total(), x.Records()
+		b.o.Metrics.quality(b.id, &f)
+		b.mu.Lock()
+		b.status.Watch, b.status.Alarms = &f, append([]drift.Found(nil), x.Found(0)...)
+		b.mu.Unlock()
+	}
+}
+
+// tellAlarms writes the alarms of the snapshots that the model topic does not have into it, and asks for an early fit.
+func tellAlarms(ctx context.Context, t *trainer, snaps map[int32]*state.Manifest) error {
+	o := &t.s.o
+	if !(o.Spec.Options.FalseAlarms > 0) {
+		return nil
+	}
+	if t.alarms == nil {
+		t.alarms = map[int32]uint64{}
+		for _, a := range t.s.models.Alarms() {
+			t.alarms[a.Partition] = a.Total
+		}
+	}
+	var records []txn.Record
+	total := map[int32]uint64{}
+	for _, p := range slices.Sorted(maps.Keys(snaps)) {
+		m := snaps[p]
+		if t.looked[p] == m.Number+1 {
+			continue
+		}
+		a, err := state.AlarmsOf(o.Spec, &state.Snapshot{Manifest: m, Log: t.logs[p]}, p, o.Now())
+		if err != nil {
+			o.Log.Debug("reading the alarms of a snapshot", zap.Int32("partition", p), zap.Error(err))
+			continue
+		}
+		t.looked[p] = m.Number + 1
+		if a == nil {
+			t.alarms[p] = 0
+		} else if total[p] = a.Total; a.Total != t.alarms[p] {
+			records = append(records, a.Record(o.Topics.Model, t.s.format()))
+			o.Log.Info("alarms of drift: the next model is fitted early", zap.Int32("partition", p),
+				zap.Uint64("alarms", a.Total), zap.String("newest", a.Found[len(a.Found)-1].Column))
+		}
+	}
+	if len(records) == 0 {
+		return nil
+	}
+	if err := t.publish(ctx, nil, nil, records...); err != nil {
+		clear(t.looked)
+		return err
+	}
+	for p, n := range total {
+		t.alarms[p] = n
+	}
+	t.early = true
+	return nil
+}
+
+// enough is the number of new labelled records of a fit: fewer after an alarm.
+func enough(t *trainer) float64 {
+	n := model.Compared(t.s.o.FitRecords)
+	if t.early {
+		return float64(n)
+	}
+	return float64(t.s.o.FitRecords - n)
+}

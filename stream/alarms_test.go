@@ -1,0 +1,85 @@
+package stream
+
+import (
+	"testing"
+
+	"liftstream/model/drift"
+	"liftstream/stream/streamtest"
+)
+
+// TestAnAlarmIsShownAndTold: labels that stop give alarm in the status and the metrics, and the trainer writes it into
+// the model topic; the next owner of the partition does not count it again, and a replay gives the same.
+func TestAnAlarmIsShownAndTold(t *testing.T) {
+	streamtest.Brokers(t, func(t *testing.T, addr string) {
+		w := newWorld(t, addr, 1)
+		options := func() Options {
+			o := w.options(w.Client)
+			spec := *o.Spec
+			spec.Options.FalseAlarms = .01
+			o.Spec, o.Log = &spec, streamtest.WithoutErrors(t)
+			return o
+		}
+		stopped := func(found []drift.Found) bool {
+			for _, f := range found {
+				if f.Column == drift.LabelledColumn && f.Kind == drift.Gaps && f.Records > 3000 {
+					return true
+				}
+			}
+			return false
+		}
+		o := options()
+		r := w.run(o)
+		w.Produce(3000, 50, true)
+		w.caught(r)
+		if n := counted(o.Metrics.Drift.WithLabelValues("missing")); n != 0 {
+			t.Errorf("%v alarms before the change", n)
+		}
+		w.Produce(1000, 50, false)
+		w.caught(r)
+		r.await(t, "no alarm is shown", func(s Status) bool {
+			return len(s.Partitions) == 1 && stopped(s.Partitions[0].Alarms) && s.Partitions[0].Watch.Labels > 0
+		})
+		if n := counted(o.Metrics.Drift.WithLabelValues("missing")); n != 1 {
+			t.Errorf("%v alarms are counted", n)
+		}
+		r.await(t, "the model topic does not have the alarm", func(Status) bool {
+			for _, a := range r.stage.models.Alarms() {
+				if a.Partition == 0 && stopped(a.Found) {
+					return true
+				}
+			}
+			return false
+		})
+		r.end(t)
+		verdicts, err := verified(t.Context(), options())
+		if err != nil || len(verdicts) == 0 {
+			t.Errorf("a replay: %v", err)
+		}
+		for _, v := range verdicts {
+			if len(v.Problems) > 0 || v.States == 0 {
+				t.Errorf("a replay differs: %+v", v)
+			}
+		}
+		next := options()
+		r = w.run(next)
+		r.await(t, "the alarm is lost", func(s Status) bool {
+			return s.Ready && len(s.Partitions) == 1 && stopped(s.Partitions[0].Alarms)
+		})
+		if n := counted(next.Metrics.Drift.WithLabelValues("missing")); n != 0 {
+			t.Errorf("%v alarms are counted again", n)
+		}
+		r.end(t)
+	})
+}
+
+// TestAnAlarmAsksForAnEarlyFit of fewer records, once.
+func TestAnAlarmAsksForAnEarlyFit(t *testing.T) {
+	f := &trainer{s: &Stage{o: Options{FitRecords: 5000}}}
+	if n := enough(f); n != 4000 {
+		t.Errorf("a fit takes %v records", n)
+	}
+	f.early = true
+	if n := enough(f); n != 1000 {
+		t.Errorf("an early fit takes %v records", n)
+	}
+}
