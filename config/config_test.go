@@ -98,7 +98,8 @@ func TestFullFile(t *testing.T) {
 	want.Format = Numbers{Decimal: ",", Thousands: ".", Percent: true, Currency: []string{"€", "EUR"}}
 	want.Lift.Profiles.Of = []string{"yes"}
 	want.Propensity.Monotone = map[string]Direction{"age": DirectionUp}
-	want.Labels = &Labels{Window: Duration(7 * 24 * time.Hour), OnExpiry: "drop", Late: LateCorrect, MaxBytes: 256 << 20}
+	want.Labels = &Labels{Window: Duration(7 * 24 * time.Hour), OnExpiry: "drop", Late: LateCorrect,
+		Correct: Duration(7 * 24 * time.Hour), Match: MatchNewest, MaxBytes: 256 << 20}
 	want.Dedup = &Dedup{By: DedupByID, Window: Duration(time.Hour), MaxBytes: 16 << 20}
 	want.Topics.Labels = "bank-labels"
 	want.Kafka.TLS = &TLS{CA: "...", Cert: "...", Key: "..."}

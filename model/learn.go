@@ -11,6 +11,7 @@ type Losses struct {
 // LabelCounts counts labels by their fate.
 type LabelCounts struct {
 	Learnt    int
+	Waiting   int // it is learnt when the window of its record has closed
 	Corrected int
 	Repeated  int // the record has that class already, or corrections are off
 	Unmatched int // no such record in the pending store
@@ -43,12 +44,13 @@ func (p *Partition) event(b *Batch, i int, out *Scores) {
 	if !p.trained {
 		pending = nil
 	}
-	if p.still && rec.Class >= 0 {
+	learns := rec.Class >= 0 && !p.store.cohorts
+	if p.still && learns {
 		p.expire()
 		return
 	}
 	waits := p.spec.Options.WaitBytes > 0 && rec.Class != UnknownClass
-	if rec.Class >= 0 {
+	if learns {
 		rec.Time = p.time.of(rec.Time)
 		p.learn(rec, pending)
 		waits = waits && p.spec.Options.Correct
@@ -59,7 +61,7 @@ func (p *Partition) event(b *Batch, i int, out *Scores) {
 		if b.ID != nil {
 			id = b.ID[i]
 		}
-		p.store.admit(rec, id, pending, rec.Class >= 0, p.time.now)
+		p.store.admit(rec, id, pending, learns, p.time.now)
 		p.expire()
 	}
 }
@@ -76,16 +78,18 @@ func tell(p *Partition, t int64) {
 	}
 }
 
-// expire takes overdue records out of the pending store, as the configuration says.
+// expire learns the records whose windows have closed, and takes overdue ones out of the pending store. A record that
+// leaves for want of room is not learnt, whether it has a label or not: of the records of its time, only those with a
+// label are sure of their class before the window closes.
 func (p *Partition) expire() {
-	for w := p.store.overdue(p.time.now); w != nil; w = p.store.overdue(p.time.now) {
-		if w.learnt {
-			continue
+	if p.store.cohorts {
+		for w := p.store.closing(p.time.now); w != nil; w = p.store.closing(p.time.now) {
+			shut(p, w)
 		}
-		p.lost.Expired++
-		if p.spec.Options.ExpireAs >= 0 && !p.still {
-			w.Class, w.Time = p.spec.Options.ExpireAs, p.time.of(w.Time)
-			p.learn(&w.record, p.scorer.usable(w))
+	}
+	for w := p.store.overdue(p.time.now); w != nil; w = p.store.overdue(p.time.now) {
+		if !w.learnt {
+			p.lost.Expired++
 		}
 	}
 }
@@ -119,8 +123,9 @@ func (p *Partition) learn(rec *record, pending []float64) {
 	}
 }
 
-// Labels learns late labels: of the newest record with that id, or of the record at that position. A class of
-// Unlabelled is ignored. Labels of records that are not in the pending store are counted, not kept.
+// Labels learns late labels: of the records of that id that Options.Match says, or of the record at that position. A
+// class of Unlabelled is ignored. Labels of records that are not in the pending store are counted, not kept. A label
+// counts once, by the first of the records that it means.
 func (p *Partition) Labels(l *Labels) (c LabelCounts) {
 	c, _ = LabelsWhile(p, l, nil)
 	return c
@@ -133,46 +138,7 @@ func LabelsWhile(p *Partition, l *Labels, more func(row int) bool) (c LabelCount
 		if more != nil && i%slice == 0 && !more(i) {
 			return c, false
 		}
-		class := l.Class[i]
-		if class < 0 {
-			if class == UnknownClass {
-				c.Unknown++
-			}
-			continue
-		}
-		var w *waiting
-		if l.ID != nil {
-			w = p.store.find(l.ID[i], place{}, true)
-		} else {
-			if l.Partition[i] != p.self {
-				c.Misrouted++
-				continue
-			}
-			w = p.store.find("", place{l.Offset[i], l.Row[i]}, false)
-		}
-		switch {
-		case w == nil:
-			c.Unmatched++
-		case p.still:
-			c.Still++
-			if !w.learnt {
-				p.store.remove(w)
-			}
-		case !w.learnt:
-			w.Class, w.Time = class, p.time.of(w.Time)
-			p.learn(&w.record, p.scorer.usable(w))
-			c.Learnt++
-			if p.spec.Options.Correct {
-				p.store.markLearnt(w)
-			} else {
-				p.store.remove(w)
-			}
-		case w.Class == class || !p.spec.Options.Correct:
-			c.Repeated++
-		default:
-			p.correct(w, class)
-			c.Corrected++
-		}
+		takeLabel(p, l, i, &c)
 	}
 	if l.Time != nil {
 		for _, t := range l.Time[:l.N] {
@@ -181,6 +147,75 @@ func LabelsWhile(p *Partition, l *Labels, more func(row int) bool) (c LabelCount
 	}
 	p.expire()
 	return c, true
+}
+
+// takeLabel takes label i, and counts it.
+func takeLabel(p *Partition, l *Labels, i int, c *LabelCounts) {
+	class := l.Class[i]
+	if class < 0 {
+		if class == UnknownClass {
+			c.Unknown++
+		}
+		return
+	}
+	if l.ID != nil {
+		found := p.store.meant(l.ID[i])
+		if len(found) == 0 {
+			c.Unmatched++
+		}
+		for _, w := range found {
+			answer(p, w, class, c)
+			c = &LabelCounts{}
+		}
+		return
+	}
+	if l.Partition[i] != p.self {
+		c.Misrouted++
+		return
+	}
+	if w := p.store.find("", place{l.Offset[i], l.Row[i]}, false); w != nil {
+		answer(p, w, class, c)
+	} else {
+		c.Unmatched++
+	}
+}
+
+// answer gives a record of the pending store its label, and counts it.
+func answer(p *Partition, w *waiting, class int32, c *LabelCounts) {
+	answered(p.store, w)
+	correct := p.spec.Options.Correct
+	switch {
+	case !w.learnt && p.store.cohorts:
+		switch was := w.Class; {
+		case was < 0:
+			w.Class = class
+			c.Waiting++
+		case was != class && correct:
+			w.Class = class
+			c.Corrected++
+		default:
+			c.Repeated++
+		}
+	case p.still:
+		c.Still++
+		if !w.learnt {
+			p.store.remove(w)
+		}
+	case !w.learnt:
+		w.Class, w.Time = class, p.time.of(w.Time)
+		p.learn(&w.record, p.scorer.usable(w))
+		c.Learnt++
+		if correct {
+			p.store.markLearnt(w)
+		} else {
+			p.store.remove(w)
+		}
+	case w.Class == class || !correct:
+		c.Repeated++
+	default:
+		p.correct(w, class)
+		c.Corrected++
+	}
 }
 
 // Awaits reports whether all records that the labels name are in the pending store. A label that can never name one,
