@@ -133,6 +133,115 @@ func TestAYesAfterItsWindowRetractsTheNo(t *testing.T) {
 	}
 }
 
+// TestMeansAreTheRatesOfTheOutcome: "yes" comes after an exponential delay, "no" never. From the first model of closed
+// windows on the mean propensity is within .01 of the rate of the "yes" that come within window and corrections, and
+// before it no score is ok. The first corrections come two windows late, and means of single windows swing until they
+// have: a second look begins after three windows.
+func TestMeansAreTheRatesOfTheOutcome(t *testing.T) {
+	const window, n = 5000, 30_000
+	for _, rate := range []float64{.02, .12, .4} {
+		for _, mean := range []float64{.2, .6, 1} { // windows
+			u := func(i, what int) float64 {
+				return (float64(model.Hash(1, uint64(i), uint64(what))>>11) + .5) / (1 << 53)
+			}
+			due := make([][]int, n)
+			for i := range n {
+				if u(i, 100) >= rate {
+					continue
+				}
+				if at := float64(i+1) - mean*window*math.Log(u(i, 101)); at < n {
+					due[int(at)] = append(due[int(at)], i)
+				}
+			}
+			spec := newSpec(windows(window, window))
+			spec.Options.Warmup, spec.Options.WaitBytes, spec.Options.Why = 500, 1<<28, 0
+			p := model.NewPartition(spec, 0)
+			var s model.Scores
+			var sum, settled float64
+			for i := range n {
+				b := rows(i, 1)
+				b.Offset = int64(i)
+				withoutLabel(b)
+				p.Events(b, &s)
+				if i < window && s.Status[0] == model.StatusOK {
+					t.Fatalf("rate %v, mean delay %v: record %d is scored %v before a window has closed", rate, mean, i, s.P)
+				}
+				if i >= window+500 { // and the warm-up is over
+					sum += s.P[1]
+				}
+				if i >= 3*window {
+					settled += s.P[1]
+				}
+				for _, k := range due[i] {
+					p.Labels(yes(k))
+				}
+			}
+			want := rate * (1 - math.Exp(-2/mean))
+			sum, settled = sum/(n-window-500), settled/(n-3*window)
+			if math.Abs(sum-want) > .01 || math.Abs(settled-want) > .01 {
+				t.Errorf("rate %v, mean delay %v windows: mean propensity %.4f, %.4f after three windows, want %.4f", rate,
+					mean, sum, settled, want)
+			}
+		}
+	}
+}
+
+// TestARestoredPartitionClosesOn: with labels that wait, ids that come again, and corrections on their way.
+func TestARestoredPartitionClosesOn(t *testing.T) {
+	for _, match := range []model.Match{model.MatchNewest, model.MatchFirst, model.MatchAll} {
+		spec := newSpec(windows(100, 100))
+		spec.Options.Match = match
+		edit := func(b *model.Batch) {
+			for i := range b.ID {
+				b.ID[i] = fmt.Sprint("c", b.Row[i]%37)
+			}
+			withhold(b, 3)
+		}
+		labels := func(at int) *model.Labels {
+			return &model.Labels{N: 2, Class: []int32{1, 0}, ID: []string{fmt.Sprint("c", at%37), fmt.Sprint("c", at%11)}}
+		}
+		p := model.NewPartition(spec, 0)
+		step := func(p *model.Partition, from, to int) {
+			for i := from; i < to; i += 10 {
+				feed(p, i, i+10, 10, edit)
+				p.Labels(labels(i))
+			}
+		}
+		step(p, 0, 500)
+		q, err := model.RestorePartition(spec, p.Snapshot())
+		if err != nil {
+			t.Fatal(err)
+		}
+		step(p, 500, 1000)
+		step(q, 500, 1000)
+		if !bytes.Equal(state(p), state(q)) || p.Labelled() < 500 {
+			t.Errorf("match %d: the restored state goes another way, %v records are learnt", match, p.Labelled())
+		}
+	}
+}
+
+// TestAnIDThatWaitsTooOften: a label means 64 records of an id at most, and the others leave without a class.
+func TestAnIDThatWaitsTooOften(t *testing.T) {
+	for match, named := range map[model.Match][2]int{ // the first and the last record that is learnt
+		model.MatchAll: {36, 99}, model.MatchNewest: {99, 99}, model.MatchFirst: {0, 0},
+	} {
+		spec := newSpec(windows(200, 100))
+		spec.Options.Match = match
+		p := model.NewPartition(spec, 0)
+		feed(p, 0, 100, 1, func(b *model.Batch) { withoutLabel(b); b.ID[0] = "robot" })
+		if c := p.Labels(&model.Labels{N: 1, Class: []int32{1}, ID: []string{"robot"}}); c.Waiting != 1 {
+			t.Fatalf("match %d: %+v", match, c)
+		}
+		feed(p, 100, 302, 1, withoutLabel)
+		for i := range 100 {
+			_, learnt := model.LearntClass(p, 0, int32(i))
+			if want := i >= named[0] && i <= named[1]; learnt != want {
+				t.Errorf("match %d: record %d of the id is learnt %v, want %v", match, i, learnt, want)
+			}
+		}
+	}
+}
+
 // TestALabelAfterTheCorrectionsFindsNoRecord, and without corrections none after the window.
 func TestALabelAfterTheCorrectionsFindsNoRecord(t *testing.T) {
 	for _, c := range []struct {

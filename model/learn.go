@@ -245,8 +245,13 @@ func (p *Partition) correct(w *waiting, class int32) {
 			}
 		}
 		p.counts.sum[w.Class] -= w.Weight
+		was := w.Class
 		w.Class = class
 		if p.trained {
+			if c, ok := p.scorer.scorecard.(Corrector); ok && p.store.cohorts {
+				p.scorer.fill(w.Row)
+				c.Correct(&w.Example, was, p.scorer.inputs)
+			}
 			for _, c := range p.scorer.all() {
 				c.Learn(&w.Example)
 			}
