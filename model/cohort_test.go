@@ -223,17 +223,17 @@ func TestARestoredPartitionClosesOn(t *testing.T) {
 // TestAnIDThatWaitsTooOften: a label means 64 records of an id at most, and the others leave without a class.
 func TestAnIDThatWaitsTooOften(t *testing.T) {
 	for match, named := range map[model.Match][2]int{ // the first and the last record that is learnt
-		model.MatchAll: {36, 99}, model.MatchNewest: {99, 99}, model.MatchFirst: {0, 0},
+		model.MatchAll: {37, 100}, model.MatchNewest: {100, 100}, model.MatchFirst: {1, 1},
 	} {
 		spec := newSpec(windows(200, 100))
 		spec.Options.Match = match
 		p := model.NewPartition(spec, 0)
-		feed(p, 0, 100, 1, func(b *model.Batch) { withoutLabel(b); b.ID[0] = "robot" })
+		feed(p, 1, 101, 1, func(b *model.Batch) { withoutLabel(b); b.ID[0] = "robot" })
 		if c := p.Labels(&model.Labels{N: 1, Class: []int32{1}, ID: []string{"robot"}}); c.Waiting != 1 {
 			t.Fatalf("match %d: %+v", match, c)
 		}
-		feed(p, 100, 302, 1, withoutLabel)
-		for i := range 100 {
+		feed(p, 101, 303, 1, withoutLabel)
+		for i := range 101 {
 			_, learnt := model.LearntClass(p, 0, int32(i))
 			if want := i >= named[0] && i <= named[1]; learnt != want {
 				t.Errorf("match %d: record %d of the id is learnt %v, want %v", match, i, learnt, want)
@@ -350,6 +350,23 @@ func TestWhichRecordALabelMeans(t *testing.T) {
 			if !slices.Equal(got, c.yes) || !slices.Equal(rest, c.no) {
 				t.Errorf("%s, match %d, on expiry %d: %v are learnt as yes and %v as no, want %v and %v", name, c.match,
 					c.onExpiry, got, rest, c.yes, c.no)
+			}
+		}
+	}
+}
+
+// TestAWildTimeDrawsNoLabels of its id: the record that came last has them.
+func TestAWildTimeDrawsNoLabels(t *testing.T) {
+	for _, onExpiry := range []int32{model.Unlabelled, 0} {
+		for _, at := range []int64{1000, -1000} { // hours
+			spec := newSpec(windows(100, 100))
+			spec.Options.ExpireAs = onExpiry
+			p := model.NewPartition(spec, 0)
+			twice(p, 50, map[int]int64{20: at * 3600, 30: 30})
+			p.Labels(&model.Labels{N: 1, Class: []int32{1}, ID: []string{"x"}})
+			feed(p, 50, 145, 1, withoutLabel)
+			if class, ok := model.LearntClass(p, 0, 30); !ok || class != 1 {
+				t.Errorf("on expiry %d, %d h: the record that came last is learnt %v, as %d", onExpiry, at, ok, class)
 			}
 		}
 	}

@@ -1,7 +1,7 @@
 package model
 
 // Match says which records a label by an id means, of those of the id in the pending store. Their order is that of
-// their times (record.time), and of their arrival where these are equal.
+// their times (record.time), and of their arrival where these are equal; no time is later than the arrival.
 type Match uint8
 
 const (
@@ -26,7 +26,7 @@ func meet(s *pendingStore, w *waiting) {
 	}
 	if s.older == nil {
 		o := s.entries[last-s.first]
-		if s.match == MatchFirst && o.Time <= w.Time || s.match == MatchNewest && o.Time > w.Time {
+		if s.match == MatchFirst && cameAt(o) <= cameAt(w) || s.match == MatchNewest && cameAt(o) > cameAt(w) {
 			w.id = ""
 			return
 		}
@@ -48,6 +48,15 @@ func meet(s *pendingStore, w *waiting) {
 	o := s.entries[oldest-s.first]
 	passOver(s, o)
 	unname(s, o)
+}
+
+// cameAt is the time by which a record is first or newest among those of its id: a time that is ahead, of a wild clock,
+// must not draw all labels of the id.
+func cameAt(w *waiting) int64 {
+	if w.since != 0 && (w.Time == 0 || w.Time > w.since) {
+		return w.since
+	}
+	return w.Time
 }
 
 // unname takes the id from an entry of the store.
@@ -118,7 +127,7 @@ func (s *pendingStore) meant(id string) []*waiting {
 	}
 	best := s.found[0]
 	for _, w := range s.found[1:] {
-		if s.match == MatchNewest && w.Time > best.Time || s.match == MatchFirst && w.Time <= best.Time {
+		if s.match == MatchNewest && cameAt(w) > cameAt(best) || s.match == MatchFirst && cameAt(w) <= cameAt(best) {
 			best = w
 		}
 	}
