@@ -110,6 +110,8 @@ var bounds = []bound{
 	{path: "fit.seed", low: 0, high: exact, why: "it must be the same in every reader of YAML"},
 
 	{path: "labels.window", low: second, high: century, why: "a label needs time to come"},
+	{path: "labels.correct", low: second, high: century, orZero: true,
+		why: "a label needs time to come; 0 is as long as the window"},
 	{path: "labels.max_bytes", low: 64 * kib, high: 8 * gib, why: "records wait in memory and in every snapshot"},
 
 	{path: "dedup.window", low: second, high: century, why: "a producer that sends again needs time to do so"},

@@ -259,6 +259,17 @@ const (
 
 func (Late) choices() []string { return []string{"correct", "ignore"} }
 
+// Match says which records a label by an id means.
+type Match string
+
+const (
+	MatchNewest Match = "newest" // the one of the latest record.time
+	MatchFirst  Match = "first"  // the one of the earliest
+	MatchAll    Match = "all"    // each
+)
+
+func (Match) choices() []string { return []string{"newest", "first", "all"} }
+
 // Reaction is the answer to topics or settings that do not fit the state.
 type Reaction string
 

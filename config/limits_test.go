@@ -129,13 +129,16 @@ func TestDefaultsOfWhatIsLeftOut(t *testing.T) {
 			t.Errorf("%q: %+v, want %+v", text, c.Dedup, want)
 		}
 	}
-	week := Labels{Duration(7 * 24 * time.Hour), OnExpiryDrop, LateCorrect, 256 << 20}
+	week := Labels{Window: Duration(7 * 24 * time.Hour), OnExpiry: OnExpiryDrop, Late: LateCorrect, Match: MatchNewest,
+		MaxBytes: 256 << 20}
 	for text, change := range map[string]func(l *Labels){
 		"labels:\n":                     func(*Labels) {},
 		"topics: {labels: l}\n":         func(*Labels) {},
 		"labels: {window: 3d}\n":        func(l *Labels) { l.Window = Duration(3 * 24 * time.Hour) },
 		"labels: {on_expiry: no}\n":     func(l *Labels) { l.OnExpiry = "no" },
 		"labels: {late: ignore}\n":      func(l *Labels) { l.Late = LateIgnore },
+		"labels: {correct: 2d}\n":       func(l *Labels) { l.Correct = Duration(2 * 24 * time.Hour) },
+		"labels: {match: all}\n":        func(l *Labels) { l.Match = MatchAll },
 		"labels: {max_bytes: 1MiB}\n":   func(l *Labels) { l.MaxBytes = 1 << 20 },
 		"labels: {on_expiry: \"yes\"}":  func(l *Labels) { l.OnExpiry = "yes" },
 		"labels: {}\ntopics: {dead: x}": func(*Labels) {},

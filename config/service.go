@@ -7,10 +7,18 @@ type Labels struct {
 	// Window is how long a record waits. Default 7d.
 	Window Duration `yaml:"window"`
 	// OnExpiry is the fate of a record whose label did not come: drop, or the class as which it is learnt, for
-	// outcomes that only ever arrive when they happened. Default drop. A class called drop cannot be chosen.
+	// outcomes that only ever arrive when they happened. Default drop. A class called drop cannot be chosen. With a class
+	// each record is learnt when its window has closed, and not before, so that no class comes sooner than another; until
+	// the first window has closed, scores are untrained.
 	OnExpiry string `yaml:"on_expiry"`
 	// Late is the effect of a label for a record that was already learnt. Default correct.
 	Late Late `yaml:"late"`
+	// Correct is how long after its window a record that on_expiry has learnt can be corrected by its label, where late
+	// is correct. Default 0, as long as the window. A later label finds no record.
+	Correct Duration `yaml:"correct"`
+	// Match says which records a label by an id means, of those of the id that wait: newest, first, by record.time, or
+	// all. Default newest. A record never becomes on_expiry where another one of its id has got the label.
+	Match Match `yaml:"match"`
 	// MaxBytes bounds the records that wait in one partition. Default 256MiB; at the bound the oldest leave unlearnt,
 	// whatever OnExpiry says, and are counted. 'liftstream lint' says how many records fit.
 	MaxBytes ByteSize `yaml:"max_bytes"`
@@ -20,7 +28,8 @@ type Labels struct {
 const OnExpiryDrop = "drop"
 
 func (l *Labels) setDefaults() {
-	*l = Labels{Window: Duration(7 * day), OnExpiry: OnExpiryDrop, Late: LateCorrect, MaxBytes: 256 << 20}
+	*l = Labels{Window: Duration(7 * day), OnExpiry: OnExpiryDrop, Late: LateCorrect, Match: MatchNewest,
+		MaxBytes: 256 << 20}
 }
 
 // Dedup says which events are duplicates. A record of the same id whose time is at most Window away from that of an

@@ -32,8 +32,12 @@ type entry struct {
 	class  int32
 	weight float64
 	learnt bool
+	passed bool // a label of its id was for another record
 	since  int64
 }
+
+// closes reports whether labels wait for the end of the windows of their records.
+func (x *books) closes() bool { return x.o.ExpireAs >= 0 && x.o.WaitWindow > 0 && x.o.WaitBytes > 0 }
 
 // rates are the propensities of a record that comes now.
 func (x *books) rates() [2]float64 {
@@ -72,7 +76,7 @@ func (x *books) tell(at int64) {
 func (x *books) bytes() (n int64) {
 	for _, e := range x.entries {
 		n += 8*3 + 200
-		if x.byID[e.id] == e {
+		if x.byID[e.id] == e || x.closes() {
 			n += 2 * int64(len(e.id))
 		}
 	}
@@ -83,21 +87,50 @@ func (x *books) leave(e *entry) {
 	x.entries = slices.DeleteFunc(x.entries, func(o *entry) bool { return o == e })
 	maps.DeleteFunc(x.byID, func(_ string, o *entry) bool { return o == e })
 	maps.DeleteFunc(x.byPlace, func(_ [2]int64, o *entry) bool { return o == e })
+	for _, o := range x.entries {
+		if x.closes() && o.id == e.id && o.id != "" {
+			x.byID[o.id] = o
+		}
+	}
+}
+
+// close learns the records whose windows have closed.
+func (x *books) close() {
+	for _, e := range slices.Clone(x.entries) {
+		if e.learnt || !x.closes() {
+			continue
+		}
+		if x.now-e.since <= x.o.WaitWindow {
+			return
+		}
+		if e.class < 0 {
+			e.class = x.o.ExpireAs
+			x.lost.Expired++
+		}
+		if e.passed {
+			x.leave(e)
+			continue
+		}
+		x.learn(e.class, e.weight)
+		if e.learnt = true; !x.o.Correct {
+			x.leave(e)
+		}
+	}
 }
 
 func (x *books) expire() {
+	x.close()
+	window := x.o.WaitWindow
+	if x.closes() && x.o.Correct {
+		window += x.o.CorrectFor
+	}
 	for len(x.entries) > 0 {
 		e := x.entries[0]
-		if x.o.WaitWindow <= 0 || x.now-e.since <= x.o.WaitWindow {
+		if window <= 0 || x.now-e.since <= window {
 			break
 		}
-		x.leave(e)
-		if e.learnt {
-			continue
-		}
-		x.lost.Expired++
-		if x.o.ExpireAs >= 0 {
-			x.learn(x.o.ExpireAs, e.weight)
+		if x.leave(e); !e.learnt {
+			x.lost.Expired++
 		}
 	}
 	for x.bytes() > x.o.WaitBytes {
@@ -108,12 +141,29 @@ func (x *books) expire() {
 	}
 }
 
+// answered passes over the other records of the id of e that have no label.
+func (x *books) answered(e *entry) {
+	for _, o := range x.entries {
+		if x.closes() && o != e && o.id == e.id && e.id != "" && o.class < 0 {
+			o.passed = true
+		}
+	}
+}
+
+// find is the record that a label by an id means, nil where it is passed over.
+func (x *books) find(id string) *entry {
+	if e := x.byID[id]; e != nil && !e.passed {
+		return e
+	}
+	return nil
+}
+
 func (x *books) event(b *model.Batch) {
 	x.seen++
 	x.tell(b.Time[0])
 	e := &entry{id: b.ID[0], at: [2]int64{b.Offset, int64(b.Row[0])}, class: b.Label[0],
 		weight: min(b.Weight[0], model.MaxWeight), since: x.now}
-	if e.class >= 0 {
+	if e.class >= 0 && !x.closes() {
 		x.learn(e.class, e.weight)
 		e.learnt = true
 	}
@@ -128,6 +178,9 @@ func (x *books) event(b *model.Batch) {
 		x.byID[e.id] = e
 	}
 	x.byPlace[e.at] = e
+	if e.class >= 0 {
+		x.answered(e)
+	}
 	x.expire()
 }
 
@@ -138,15 +191,28 @@ func (x *books) label(e *entry, class int32, c *model.LabelCounts) {
 	case class < 0:
 	case e == nil:
 		c.Unmatched++
+	case !e.learnt && x.closes():
+		x.answered(e)
+		if e.passed = false; e.class < 0 {
+			e.class = class
+			c.Waiting++
+		} else if e.class != class && x.o.Correct {
+			e.class = class
+			c.Corrected++
+		} else {
+			c.Repeated++
+		}
 	case !e.learnt:
 		x.learn(class, e.weight)
 		c.Learnt++
 		if e.learnt, e.class = true, class; !x.o.Correct {
 			x.leave(e)
 		}
-	case e.class == class:
+	case e.class == class || !x.o.Correct:
+		x.answered(e)
 		c.Repeated++
 	default:
+		x.answered(e)
 		x.sum[e.class] -= e.weight
 		x.sum[class] += e.weight
 		e.class = class
@@ -162,6 +228,10 @@ func TestThePartitionKeepsItsBooks(t *testing.T) {
 		func(o *model.Options) { o.WaitWindow, o.WaitBytes, o.Correct = 0, 1<<20, false },
 		func(o *model.Options) { o.WaitWindow = int64(10 * time.Minute) },
 		func(o *model.Options) { o.WaitWindow, o.ExpireAs = int64(10*time.Minute), 1 },
+		func(o *model.Options) {
+			o.WaitWindow, o.ExpireAs, o.CorrectFor = int64(5*time.Minute), 0, int64(4*time.Minute)
+		},
+		func(o *model.Options) { o.WaitWindow, o.ExpireAs, o.Correct = int64(10*time.Minute), 1, false },
 		func(o *model.Options) { o.WaitBytes = 3000 },
 		func(o *model.Options) { o.WaitBytes, o.ExpireAs, o.Correct = 3000, 0, false },
 		func(o *model.Options) { o.WaitBytes = 0 },
@@ -177,7 +247,7 @@ func drive(t *testing.T, k int, spec *model.Spec) {
 	x := &books{o: &spec.Options, byID: map[string]*entry{}, byPlace: map[[2]int64]*entry{}}
 	p := model.NewPartition(spec, 4)
 	var out model.Scores
-	var fates [6]int
+	var fates [7]int
 	for i := range 1500 {
 		u := func(what, n uint64) int { return int(model.Hash(uint64(k), uint64(i), what) % n) }
 		if u(1, 3) > 0 {
@@ -209,7 +279,7 @@ func drive(t *testing.T, k int, spec *model.Spec) {
 			want := model.LabelCounts{}
 			if u(3, 2) == 0 {
 				l.ID = []string{fmt.Sprint("c", u(4, 45))}
-				x.label(x.byID[l.ID[0]], class, &want)
+				x.label(x.find(l.ID[0]), class, &want)
 			} else {
 				l.Partition, l.Offset, l.Row = []int32{4}, []int64{int64(i/4 - u(4, 6))}, []int32{int32(u(5, 3))}
 				if u(6, 9) == 0 && class >= 0 {
@@ -221,7 +291,8 @@ func drive(t *testing.T, k int, spec *model.Spec) {
 			if got := p.Labels(l); got != want {
 				t.Fatalf("%d, step %d: labels %+v, want %+v", k, i, got, want)
 			}
-			for j, n := range []int{want.Learnt, want.Corrected, want.Repeated, want.Unmatched, want.Misrouted, want.Unknown} {
+			for j, n := range []int{want.Learnt, want.Corrected, want.Repeated, want.Unmatched, want.Misrouted, want.Unknown,
+				want.Waiting} {
 				fates[j] += n
 			}
 			x.tell(l.Time[0])
@@ -232,8 +303,11 @@ func drive(t *testing.T, k int, spec *model.Spec) {
 				p.Labelled(), x.clock, p.Seen(), x.seen, p.Losses(), x.lost, p.Waiting(), x.bytes())
 		}
 	}
-	for j, name := range []string{"learnt", "corrected", "repeated", "unmatched", "misrouted", "unknown"} {
-		if never := x.o.WaitBytes == 0 && j < 3 || !x.o.Correct && (j == 1 || j == 2); (fates[j] == 0) != never {
+	for j, name := range []string{"learnt", "corrected", "repeated", "unmatched", "misrouted", "unknown", "waiting"} {
+		never := map[int]bool{
+			0: x.o.WaitBytes == 0 || x.closes(), 1: x.o.WaitBytes == 0 || !x.o.Correct, 6: !x.closes(),
+			2: x.o.WaitBytes == 0 || !x.o.Correct && !x.closes()}
+		if (fates[j] == 0) != never[j] {
 			t.Errorf("%d: %d labels were %s: the test would say nothing", k, fates[j], name)
 		}
 	}

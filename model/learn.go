@@ -12,6 +12,7 @@ type Losses struct {
 // LabelCounts counts labels by their fate.
 type LabelCounts struct {
 	Learnt    int
+	Waiting   int // it is learnt when the window of its record has closed
 	Corrected int
 	Repeated  int // the record has that class already, or corrections are off
 	Unmatched int // no such record in the pending store
@@ -50,21 +51,24 @@ func (p *Partition) event(b *Batch, i int, out *Scores) {
 	if !p.trained {
 		pending = nil
 	}
-	if p.still && rec.Class >= 0 {
+	learns := rec.Class >= 0 && !p.store.cohorts
+	if p.still && learns {
 		told(p, rec, rec.Class)
 		p.expire()
 		return
 	}
 	waits := p.spec.Options.WaitBytes > 0 && rec.Class != UnknownClass
 	if rec.Class >= 0 {
-		rec.Time = p.time.of(rec.Time)
 		weigh(p, rec, id, b.treatment(i), out.P[i*out.Classes:(i+1)*out.Classes])
+	}
+	if learns {
+		rec.Time = p.time.of(rec.Time)
 		p.learn(rec, pending)
 		waits = waits && p.spec.Options.Correct
 		pending = nil
 	}
 	if waits {
-		p.store.admit(rec, id, pending, rec.Class >= 0, p.time.now)
+		p.store.admit(rec, id, pending, learns, p.time.now)
 		p.expire()
 	}
 }
@@ -81,18 +85,18 @@ func tell(p *Partition, t int64) {
 	}
 }
 
-// expire takes overdue records out of the pending store, as the configuration says. Then records leave that are too
-// many for its bound, unlearnt: nobody knows yet that their label does not come.
+// expire learns the records whose windows have closed, and takes overdue ones out of the pending store. Then records
+// leave that are too many for its bound, unlearnt, with a label or without: of the records of their time, only those
+// with a label are sure of their class before the window closes.
 func (p *Partition) expire() {
-	for w := p.store.overdue(p.time.now); w != nil; w = p.store.overdue(p.time.now) {
-		if w.learnt {
-			continue
+	if p.store.cohorts {
+		for w := p.store.closing(p.time.now); w != nil; w = p.store.closing(p.time.now) {
+			shut(p, w)
 		}
-		p.lost.Expired++
-		if p.spec.Options.ExpireAs >= 0 && !p.still {
-			w.Class, w.Time = p.spec.Options.ExpireAs, p.time.of(w.Time)
-			weigh(p, &w.record, w.id, TreatmentUnknown, nil)
-			p.learn(&w.record, p.scorer.usable(w))
+	}
+	for w := p.store.overdue(p.time.now); w != nil; w = p.store.overdue(p.time.now) {
+		if !w.learnt {
+			p.lost.Expired++
 		}
 	}
 	for w := p.store.evict(); w != nil; w = p.store.evict() {
@@ -132,8 +136,9 @@ func (p *Partition) learn(rec *record, pending []float64) {
 	}
 }
 
-// Labels learns late labels: of the newest record with that id, or of the record at that position. A class of
-// Unlabelled is ignored. Labels of records that are not in the pending store are counted, not kept.
+// Labels learns late labels: of the records of that id that Options.Match says, or of the record at that position. A
+// class of Unlabelled is ignored. Labels of records that are not in the pending store are counted, not kept. A label
+// counts once, by the first of the records that it means.
 func (p *Partition) Labels(l *Labels) (c LabelCounts) {
 	c, _ = LabelsWhile(p, l, nil)
 	return c
@@ -146,48 +151,7 @@ func LabelsWhile(p *Partition, l *Labels, more func(row int) bool) (c LabelCount
 		if more != nil && i%slice == 0 && !more(i) {
 			return c, false
 		}
-		class := l.Class[i]
-		if class < 0 {
-			if class == UnknownClass {
-				c.Unknown++
-			}
-			continue
-		}
-		var w *waiting
-		if l.ID != nil {
-			w = p.store.find(l.ID[i], place{}, true)
-		} else {
-			if l.Partition[i] != p.self {
-				c.Misrouted++
-				continue
-			}
-			w = p.store.find("", place{l.Offset[i], l.Row[i]}, false)
-		}
-		switch {
-		case w == nil:
-			c.Unmatched++
-		case p.still:
-			c.Still++
-			told(p, &w.record, class)
-			if !w.learnt {
-				p.store.remove(w)
-			}
-		case !w.learnt:
-			w.Class, w.Time = class, p.time.of(w.Time)
-			weigh(p, &w.record, w.id, l.treatment(i), nil)
-			p.learn(&w.record, p.scorer.usable(w))
-			c.Learnt++
-			if p.spec.Options.Correct {
-				p.store.markLearnt(w)
-			} else {
-				p.store.remove(w)
-			}
-		case w.Class == class || !p.spec.Options.Correct:
-			c.Repeated++
-		default:
-			p.correct(w, class)
-			c.Corrected++
-		}
+		takeLabel(p, l, i, &c)
 	}
 	if l.Time != nil {
 		for _, t := range l.Time[:l.N] {
@@ -196,6 +160,78 @@ func LabelsWhile(p *Partition, l *Labels, more func(row int) bool) (c LabelCount
 	}
 	p.expire()
 	return c, true
+}
+
+// takeLabel takes label i, and counts it.
+func takeLabel(p *Partition, l *Labels, i int, c *LabelCounts) {
+	class := l.Class[i]
+	if class < 0 {
+		if class == UnknownClass {
+			c.Unknown++
+		}
+		return
+	}
+	if l.ID != nil {
+		found := p.store.meant(l.ID[i])
+		if len(found) == 0 {
+			c.Unmatched++
+		}
+		for _, w := range found {
+			answer(p, w, class, l.treatment(i), c)
+			c = &LabelCounts{}
+		}
+		return
+	}
+	if l.Partition[i] != p.self {
+		c.Misrouted++
+		return
+	}
+	if w := p.store.find("", place{l.Offset[i], l.Row[i]}, false); w != nil {
+		answer(p, w, class, l.treatment(i), c)
+	} else {
+		c.Unmatched++
+	}
+}
+
+// answer gives a record of the pending store its label, and counts it.
+func answer(p *Partition, w *waiting, class int32, t Treatment, c *LabelCounts) {
+	answered(p.store, w)
+	correct := p.spec.Options.Correct
+	switch {
+	case !w.learnt && p.store.cohorts:
+		switch was := w.Class; {
+		case was < 0:
+			w.Class = class
+			weigh(p, &w.record, w.id, t, nil)
+			c.Waiting++
+		case was != class && correct:
+			w.Class = class
+			c.Corrected++
+		default:
+			c.Repeated++
+		}
+	case p.still:
+		c.Still++
+		told(p, &w.record, class)
+		if !w.learnt {
+			p.store.remove(w)
+		}
+	case !w.learnt:
+		w.Class, w.Time = class, p.time.of(w.Time)
+		weigh(p, &w.record, w.id, t, nil)
+		p.learn(&w.record, p.scorer.usable(w))
+		c.Learnt++
+		if correct {
+			p.store.markLearnt(w)
+		} else {
+			p.store.remove(w)
+		}
+	case w.Class == class || !correct:
+		c.Repeated++
+	default:
+		p.correct(w, class)
+		c.Corrected++
+	}
 }
 
 // Awaits reports whether all records that the labels name are in the pending store. A label that can never name one,
@@ -225,8 +261,13 @@ func (p *Partition) correct(w *waiting, class int32) {
 			}
 		}
 		p.counts.sum[w.Class] -= w.Weight
+		was := w.Class
 		w.Class = class
 		if p.trained {
+			if c, ok := p.scorer.scorecard.(Corrector); ok && p.store.cohorts {
+				p.scorer.fill(w.Row)
+				c.Correct(&w.Example, was, p.scorer.inputs)
+			}
 			for _, c := range p.scorer.all() {
 				c.Learn(&w.Example)
 			}

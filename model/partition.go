@@ -61,7 +61,7 @@ func newPartition(spec *Spec, partition int32) (*Partition, error) {
 		spec: spec, self: partition, levels: NewLevels(spec.Schema), next: -1,
 		counts: newClassCounts(len(spec.Schema.Classes)),
 		sample: newSample(spec, partition),
-		store:  newPendingStore(spec.Options.WaitBytes, spec.Options.WaitWindow),
+		store:  spec.Options.newStore(),
 		Sieve:  newSieve(&spec.Options),
 		watch:  newWatch(spec),
 		coder:  newCoder(spec.Schema), percent: newPercentile(), terms: spec.terms(),

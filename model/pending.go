@@ -19,11 +19,17 @@ const pendingChunk = 1024
 type pendingStore struct {
 	limit   int64
 	window  int64
+	keep    int64 // how long a record that was learnt as its window closed stays on, for corrections
+	cohorts bool  // Options.closes
+	match   Match
 	bytes   int64
 	first   uint64     // number of the oldest entry
+	closed  uint64     // no entry before this number waits for the end of its window; found anew where it is behind
 	entries []*waiting // nil = a gap
 	gaps    int
 	byID    map[string]uint64
+	older   map[uint64]uint64 // see siblings.go; nil = only one record bears an id
+	found   []*waiting        // room to work
 	byPlace map[place]uint64
 	version map[uint64]uint64
 	free    []*waiting
@@ -39,11 +45,13 @@ type place struct {
 type waiting struct {
 	record
 	number  uint64
-	id      string // "" = none, or a newer record has it: labels mean the newest
+	id      string // "" = none, or labels of that id do not mean this record
 	pending packed // the memory of its score; empty once learnt
 	numbers int32  // in pending
-	learnt  bool   // Class, Clock and Time are those it was learnt with
-	since   int64  // stream time of its arrival, 0 = it had not begun
+	// learnt says that Class, Clock and Time are those it was learnt with. Of a record that is not, Class is that of the
+	// label that waits for the end of its window, Unlabelled, or passedOver.
+	learnt bool
+	since  int64 // stream time of its arrival, 0 = it had not begun
 }
 
 func newPendingStore(limit, window int64) *pendingStore {
@@ -72,6 +80,9 @@ func (s *pendingStore) admit(rec *record, id string, pending []float64, learnt b
 		w.pending, w.numbers = pack(w.pending, pending), int32(len(pending))
 	}
 	s.append(w)
+	if w.Class >= 0 && !learnt {
+		answered(s, w)
+	}
 }
 
 // memory returns the memory of the score of a record, nil where it has none, in the memory of dst where that suffices.
@@ -87,17 +98,13 @@ func (w *waiting) memory(dst []float64) []float64 {
 // append puts an entry at the end of the queue.
 func (s *pendingStore) append(w *waiting) {
 	w.number = s.next()
-	if old, ok := s.byID[w.id]; ok {
-		o := s.entries[old-s.first]
-		s.bytes -= o.size()
-		o.id = ""
-		s.bytes += o.size()
-		s.version[old/pendingChunk]++
+	if w.id != "" {
+		meet(s, w)
 	}
 	s.entries = append(s.entries, w)
 	s.bytes += w.size()
 	if w.id != "" {
-		s.byID[w.id] = w.number
+		bear(s, w)
 	}
 	s.byPlace[place{w.offset, w.row}] = w.number
 	s.version[w.number/pendingChunk]++
@@ -125,7 +132,7 @@ func (s *pendingStore) find(id string, at place, byID bool) *waiting {
 // overdue removes and returns the oldest entry if it has waited for longer than the window at stream time now; nil when
 // it has not, or there is none. The entry is valid until the next admit.
 func (s *pendingStore) overdue(now int64) *waiting {
-	return s.pop(func(w *waiting) bool { return s.late(w, now) })
+	return s.pop(func(w *waiting) bool { return s.late(w, now, s.keep) })
 }
 
 // evict removes and returns the oldest entry if the store holds more bytes than its limit, nil when it does not. The
@@ -171,10 +178,27 @@ func (s *pendingStore) oldest() (since int64, ok bool) {
 	return 0, false
 }
 
-// late reports whether an entry has waited for longer than the window. It waits from its arrival, and not from its own
-// time: a time that is far off holds back no entry behind it, and expires none.
-func (s *pendingStore) late(w *waiting, now int64) bool {
-	return s.window > 0 && w.since < now && distance(w.since, now) > uint64(s.window)
+// late reports whether an entry has waited for longer than the window and more. It waits from its arrival, and not from
+// its own time: a time that is far off holds back no entry behind it, and expires none.
+func (s *pendingStore) late(w *waiting, now, more int64) bool {
+	return s.window > 0 && w.since < now && distance(w.since, now) > uint64(s.window)+uint64(more)
+}
+
+// closing returns the oldest entry that is not learnt if it has waited for longer than the window, nil otherwise. It
+// stays in the store, and the caller marks it as learnt or removes it.
+func (s *pendingStore) closing(now int64) *waiting {
+	for s.closed = max(s.closed, s.first); s.closed < s.next(); s.closed++ {
+		w := s.entries[s.closed-s.first]
+		if w == nil || w.learnt {
+			continue
+		}
+		if !s.late(w, now, 0) {
+			return nil
+		}
+		s.version[s.closed/pendingChunk]++
+		return w
+	}
+	return nil
 }
 
 // passGap is told that stream time went from before over a gap to now: the entries that came since waited on its other
@@ -229,7 +253,7 @@ func (s *pendingStore) markLearnt(w *waiting) {
 
 func (s *pendingStore) forget(w *waiting) {
 	s.bytes -= w.size()
-	delete(s.byID, w.id)
+	part(s, w)
 	if at := (place{w.offset, w.row}); s.byPlace[at] == w.number {
 		delete(s.byPlace, at)
 	}
@@ -252,6 +276,7 @@ func (s *pendingStore) compact() {
 	old := *s
 	s.first, s.entries, s.gaps = old.next(), make([]*waiting, 0, len(old.entries)-old.gaps), 0
 	s.version = map[uint64]uint64{s.first / pendingChunk: old.version[s.first/pendingChunk]} // other parts are new
+	separate(s)
 	for _, w := range old.entries {
 		if w == nil {
 			continue
@@ -261,7 +286,7 @@ func (s *pendingStore) compact() {
 		s.entries = append(s.entries, w)
 		s.version[w.number/pendingChunk]++
 		if w.id != "" {
-			s.byID[w.id] = w.number
+			bear(s, w)
 		}
 		if s.byPlace[at] == was {
 			s.byPlace[at] = w.number
@@ -375,7 +400,7 @@ func (s *pendingStore) loadChunk(b []byte, format, n, hi uint64, features, class
 			memory = append(memory, math.NaN())
 		}
 		if len(e.Row) != features || e.Class < UnknownClass || int(e.Class) >= classes ||
-			len(memory) != 0 && len(memory) != pending {
+			e.learnt && e.Class < 0 || len(memory) != 0 && len(memory) != pending {
 			w.Fail(fmt.Errorf("record %d does not fit the schema", n))
 		}
 		e.pending, e.numbers = pack(nil, memory), int32(len(memory))

@@ -52,6 +52,13 @@ func powersOf(spec *Spec, components []Component) (p powers, err error) {
 	return p, err
 }
 
+// Corrector is a Scorecard that learns from corrections, beside the counts that Retract and Learn move.
+type Corrector interface {
+	// Correct takes note that a record that was learnt as class was is of class ex.Class. It is called between Retract and
+	// Learn, with the inputs of the components as of now, which do not hold the record.
+	Correct(ex *Example, was int32, inputs []float64)
+}
+
 // Excluder is a Component that can give the inputs of a record of its fit as they would be without the record,
 // so that the weights of its inputs can be learnt from the same records.
 type Excluder interface {

@@ -24,11 +24,15 @@ type Options struct {
 	ReservoirBytes   int64
 	WaitBytes        int64 // bound of the pending store; 0 = unlabelled records do not wait
 	WaitWindow       int64 // nanoseconds of record time after which a waiting record expires; 0 = never
-	ExpireAs         int32 // class that an expired record is learnt as; Unlabelled = dropped
-	Correct          bool  // a second label of the same record replaces the first
-	FitBytes         int64 // bound of the records that a fit holds of all partitions; 0 = none
-	DedupWindow      int64 // nanoseconds of record time within which a record of the same id is a duplicate; 0 = never
-	DedupBytes       int64 // bound of the ids that are remembered for it
+	// ExpireAs is the class as which a record is learnt whose window has closed without a label; Unlabelled = none, it is
+	// dropped. With a class, and a WaitWindow, labels wait for the end of the windows, see MODEL.md 3.2.
+	ExpireAs    int32
+	Correct     bool  // a second label of the same record replaces the first
+	CorrectFor  int64 // nanoseconds after the window in which a label corrects a record of ExpireAs
+	Match       Match // the records that a label by an id means
+	FitBytes    int64 // bound of the records that a fit holds of all partitions; 0 = none
+	DedupWindow int64 // nanoseconds of record time within which a record of the same id is a duplicate; 0 = never
+	DedupBytes  int64 // bound of the ids that are remembered for it
 	// BaseRates are the pseudo-records of each class in the scores of a partition without a structure, all above 0; nil =
 	// one of each.
 	BaseRates []float64

@@ -24,7 +24,7 @@ func turnRound(b *model.Batch) {
 // TestAStillPartitionScoresAndLearnsNothing: neither labels of events nor late ones nor expired ones move counts, tail,
 // reservoir or weights, and the scores are those of the same partition without the labels. On again, it learns on.
 func TestAStillPartitionScoresAndLearnsNothing(t *testing.T) {
-	spec := newSpec(func(o *model.Options) { o.WaitWindow, o.ExpireAs = int64(100*time.Second), 0 })
+	spec := newSpec(func(o *model.Options) { o.WaitWindow = int64(100 * time.Second) })
 	p, q := model.NewPartition(spec, 0), model.NewPartition(spec, 0)
 	for _, x := range []*model.Partition{p, q} {
 		feed(x, 0, 3000, 100, nil)

@@ -114,7 +114,11 @@ func TestASectionThatChangesGetsAnotherVersion(t *testing.T) {
 // TestALateLabelIsLearntAsOfStreamTime where its record told a time that is ahead, and so is a record that expires.
 func TestALateLabelIsLearntAsOfStreamTime(t *testing.T) {
 	for _, expires := range []bool{false, true} {
-		spec, s := spySpec(func(o *model.Options) { o.WaitWindow, o.ExpireAs = int64(time.Minute), 0 })
+		spec, s := spySpec(func(o *model.Options) {
+			if o.WaitWindow = int64(time.Minute); expires {
+				o.ExpireAs = 0
+			}
+		})
 		p := model.NewPartition(spec, 0)
 		feed(p, 0, 200, 100, nil)
 		feed(p, 200, 201, 1, func(b *model.Batch) {
@@ -123,15 +127,15 @@ func TestALateLabelIsLearntAsOfStreamTime(t *testing.T) {
 		s.learnt = nil
 		now, want := int64(199*time.Second), 1
 		if expires {
-			feed(p, 201, 270, 1, func(b *model.Batch) { b.Label[0] = model.Unlabelled })
-			now, want = int64(260*time.Second), int(p.Losses().Expired)
+			feed(p, 201, 261, 1, func(b *model.Batch) { b.Label[0] = model.Unlabelled })
+			now, want = int64(260*time.Second), 201-139 // the windows of 139 had closed before
 		} else if c := p.Labels(&model.Labels{N: 1, Class: []int32{0}, ID: []string{"c200"}}); c.Learnt != 1 {
 			t.Fatalf("%+v", c)
 		}
 		if len(s.learnt) != want || want == 0 {
 			t.Fatalf("expires %v: %d records are learnt, want %d", expires, len(s.learnt), want)
 		}
-		if at := s.learnt[0].Time; at != now {
+		if at := s.learnt[want-1].Time; at != now {
 			t.Errorf("expires %v: it is learnt as of %v, want %v", expires, time.Duration(at), time.Duration(now))
 		}
 	}

@@ -94,7 +94,7 @@ func (b *board) changed(c codec.Changes) {
 // learnt counts the labels of a message.
 func (b *board) learnt(c model.LabelCounts) {
 	for outcome, n := range map[string]int{
-		"learnt": c.Learnt, "corrected": c.Corrected, "repeated": c.Repeated, "unmatched": c.Unmatched,
+		"learnt": c.Learnt, "waiting": c.Waiting, "corrected": c.Corrected, "repeated": c.Repeated, "unmatched": c.Unmatched,
 		"misrouted": c.Misrouted, "unknown": c.Unknown, "learning_off": c.Still,
 	} {
 		if n > 0 {

@@ -66,7 +66,7 @@ func TestTheBoardCountsEachOutcomeByItsName(t *testing.T) {
 	b, m := &x.board, x.s.o.Metrics
 	for range 2 {
 		b.learnt(model.LabelCounts{Learnt: 1, Corrected: 2, Repeated: 3, Unmatched: 4, Misrouted: 5, Unknown: 6,
-			Still: 7})
+			Still: 7, Waiting: 8})
 		b.scored(&tally{rows: 10, by: [3]int{1, 2, 7}, all: 9, against: 4})
 		b.changed(codec.Changes{})
 		b.died(codec.ReasonDamaged)
@@ -78,7 +78,7 @@ func TestTheBoardCountsEachOutcomeByItsName(t *testing.T) {
 		want   map[string]float64
 	}{
 		{"labels", m.Labels, map[string]float64{"learnt": 2, "corrected": 4, "repeated": 6, "unmatched": 8, "misrouted": 10,
-			"unknown": 12, "learning_off": 14}},
+			"unknown": 12, "learning_off": 14, "waiting": 16}},
 		{"records", m.Records, map[string]float64{"ok": 2, "untrained": 4, "degraded": 14}},
 		{"reasons", m.Reasons, map[string]float64{"follows": 10, "conflicts": 8}},
 		{"changed values", m.Changed, map[string]float64{}},

@@ -79,6 +79,19 @@ func (c *calibration) learn(t []float64, z float64, y int, weight float64) {
 	t[2*b+2+y] += w * f
 }
 
+// move makes of a record of raw log-odds z that was learnt as another class one of class y, with the weight of the last
+// record: as much of it as the table still holds there.
+func (c *calibration) move(t []float64, z float64, y int, weight float64) {
+	b, f := c.place(z)
+	w := weight * c.weight
+	for j, v := range [2]float64{w * (1 - f), w * f} {
+		at := t[2*(b+j) : 2*(b+j)+2]
+		v = min(v, at[1-y])
+		at[1-y] -= v
+		at[y] += v
+	}
+}
+
 // rescale makes weight and counts smaller when they have grown large: those of all tables, and of away, the part of
 // them that other partitions contributed, nil for none.
 func (c *calibration) rescale(counts []float64, away *tables) {

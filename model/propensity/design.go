@@ -98,7 +98,7 @@ func (p fitter) newDesign(ctx context.Context, axes []axis, ev *evidence, live *
 			case ev.Inputs != nil:
 				ev.Inputs(row, inputs)
 			}
-			s.inputsOf(row, inputs, m, s.prob)
+			inputsOf(s, row, inputs, m, s.prob)
 			for j := range d.lift {
 				d.lift[j] = append(d.lift[j], m.input(j*H+H-1, K)...)
 			}

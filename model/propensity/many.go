@@ -189,7 +189,7 @@ func (s *weights) marginsN(x, own, z []float64) {
 
 // learnN learns a record of class y whose inputs and margins are in m and whose cells are in s.cells.
 func (s *Scorecard) learnN(y int, weight float64, m memory) {
-	K, H := s.margins, s.horizons
+	K := s.margins
 	x, own, then := m.shared, m.own, m.raw
 	s.res.learnN(y, weight/s.unit, s.behind, m, &s.tuning)
 	var like [experts]float64
@@ -226,7 +226,13 @@ func (s *Scorecard) learnN(y int, weight float64, m memory) {
 			r[c] *= weight
 		}
 	}
-	r, step := z, s.opt.Step
+	descendN(&s.weights, z, x, own)
+}
+
+// descendN makes one gradient step of all weights by r, cards x classes: propensities less outcomes, times the weight
+// of the record, whose inputs are x and own.
+func descendN(s *weights, r, x, own []float64) {
+	K, H, step := s.margins, s.horizons, s.opt.Step
 	n := len(s.features) * H
 	if s.opt.Follow {
 		s.pulls(x, own, r)

@@ -155,8 +155,13 @@ func (r *residuals) weigh(without, with, weight float64, t *tuning) {
 
 // descend makes a gradient step by r.off, the corrected propensities less the outcome.
 func (r *residuals) descend(m memory, weight, lag float64) {
-	K := len(r.off)
 	r.lag += (lag - r.lag) / residualLag
+	r.step(m, weight)
+}
+
+// step makes the step itself.
+func (r *residuals) step(m memory, weight float64) {
+	K := len(r.off)
 	for j := range r.w {
 		in, step := m.mixed, slopeStep
 		if j > 0 {

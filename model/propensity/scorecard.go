@@ -111,7 +111,7 @@ func (s *Scorecard) Score(row model.Row, inputs, pending, p []float64) {
 }
 
 // inputsOf writes inputs and margins of the row whose cells are in s.cells into m; p is room for a number a class.
-func (s *Scorecard) inputsOf(row model.Row, inputs []float64, m memory, p []float64) {
+func inputsOf(s *Scorecard, row model.Row, inputs []float64, m memory, p []float64) {
 	if s.margins == 1 {
 		s.score2(row, inputs, m)
 	} else {
@@ -138,7 +138,7 @@ func (s *Scorecard) LearnScored(ex *model.Example, inputs, pending []float64) {
 			s.lag += (s.behind - s.lag) / lagMemory
 			m = s.current(m)
 		} else {
-			s.inputsOf(ex.Row, inputs, m, s.prob)
+			inputsOf(s, ex.Row, inputs, m, s.prob)
 			if s.behind = -1; len(pending) == 0 || s.learnt == 0 {
 				s.behind = 0
 			}

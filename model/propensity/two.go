@@ -206,7 +206,12 @@ func (s *Scorecard) learn2(y int, weight float64, m memory) {
 			r[k] = sigmoid(z) - target
 		}
 	}
+	descend2(&s.weights, &r, weight, x, own)
+}
 
+// descend2 makes one gradient step of all weights by r, of each card propensity less outcome, for a record of inputs x
+// and own that stands for weight records.
+func descend2(s *weights, r *[cards]float64, weight float64, x, own []float64) {
 	var sq, cell, step [cards]float64
 	for k := range cards {
 		r[k] *= weight

@@ -131,7 +131,7 @@ func (w *whole) design(s *Scorecard, fold int) *design {
 		w.ev.Row(i, row)
 		s.locate(row)
 		inputs := w.inputs[n*w.ext*w.classes : (n+1)*w.ext*w.classes]
-		s.inputsOf(row, inputs, m, s.prob)
+		inputsOf(s, row, inputs, m, s.prob)
 		for j := range d.lift {
 			at := j*H + H - 1
 			if j > F {

@@ -264,6 +264,15 @@ func options(c *config.Config, s *model.Schema) model.Options {
 		if l.OnExpiry != config.OnExpiryDrop {
 			o.ExpireAs = int32(s.Class(l.OnExpiry))
 		}
+		if o.CorrectFor = int64(l.Correct); o.CorrectFor == 0 {
+			o.CorrectFor = o.WaitWindow
+		}
+		switch l.Match {
+		case config.MatchFirst:
+			o.Match = model.MatchFirst
+		case config.MatchAll:
+			o.Match = model.MatchAll
+		}
 	}
 	return o
 }

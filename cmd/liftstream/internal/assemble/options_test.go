@@ -62,7 +62,7 @@ local: {theta: 0.25, neighbours: 9, prototypes: 1025, newest: 2049, width: 0.07,
 kernel: {mode: literal, widths: [0.3, 3], gamma1: 0.125, gamma2: 0.375, triples: 1501}
 drift: {false_alarms: 0.5}
 fit: {records: 5001, warmup: 501, reservoir: {records: 65537, bytes: 65MiB}, gate: 0.0625, seed: 8}
-labels: {window: 3h, on_expiry: yes, late: ignore, max_bytes: 3MiB}
+labels: {window: 3h, on_expiry: yes, late: ignore, correct: 5h, match: first, max_bytes: 3MiB}
 dedup: {window: 2h, max_bytes: 5MiB}
 control: {share: 0.125, by: record, seed: 9, treated: called, learn: control}
 memory: {tail: 33MiB, fit: 513MiB, message: 17MiB, decoded: 300MiB}
@@ -84,9 +84,9 @@ func TestEveryKeyReachesItsOption(t *testing.T) {
 	for _, x := range []struct{ got, want any }{
 		{s.Spec.Options, model.Options{Fingerprint: c.Fingerprint(), Frame: c.Frame(), Warmup: 501, TailBytes: 33 << 20,
 			FitBytes: 513 << 20, ReservoirRecords: 65537, ReservoirBytes: 65 << 20, WaitBytes: 3 << 20,
-			WaitWindow: int64(3 * time.Hour), ExpireAs: 2, Why: 4, Gate: .0625, Seed: 8, DedupWindow: int64(2 * time.Hour),
-			DedupBytes: 5 << 20, BaseRates: []float64{3, 1.5, 1.5}, Control: model.Control{Share: .125, ByRecord: true, Seed: 9,
-				Learn: model.LearnControl}, FalseAlarms: .5}},
+			WaitWindow: int64(3 * time.Hour), ExpireAs: 2, CorrectFor: int64(5 * time.Hour), Match: model.MatchFirst,
+			Why: 4, Gate: .0625, Seed: 8, DedupWindow: int64(2 * time.Hour), DedupBytes: 5 << 20, BaseRates: []float64{3, 1.5, 1.5},
+			Control: model.Control{Share: .125, ByRecord: true, Seed: 9, Learn: model.LearnControl}, FalseAlarms: .5}},
 		{columns, codec.Options{ID: "customer", Time: "seen_at", TimeUnit: time.Microsecond, Weight: "w", Label: "outcome",
 			Missing: []string{"-"}, MaxMessage: 17 << 20, Nullable: map[string]bool{"age": false, "plan": true},
 			Numbers: number.Format{Decimal: ",", Thousands: ".", Percent: true, Currency: []string{"EUR"}},

@@ -1,0 +1,67 @@
+package model
+
+// passedOver is the class of a waiting record that has no label and never takes Options.ExpireAs, since a label of its
+// id was for another record.
+const passedOver = UnknownClass
+
+// closes reports whether labels wait for the end of the window of their records, MODEL.md 3.2.
+func (o *Options) closes() bool { return o.WaitBytes > 0 && o.WaitWindow > 0 && o.ExpireAs >= 0 }
+
+// newStore returns an empty pending store.
+func (o *Options) newStore() *pendingStore {
+	s := newPendingStore(o.WaitBytes, o.WaitWindow)
+	s.match = o.Match
+	if s.cohorts = o.closes(); s.cohorts && o.Correct {
+		s.keep = o.CorrectFor
+	}
+	if s.cohorts || s.match == MatchAll {
+		s.older = map[uint64]uint64{}
+	}
+	return s
+}
+
+// answered notes that w has a label: no other record of its id that waits takes Options.ExpireAs.
+func answered(s *pendingStore, w *waiting) {
+	if !s.cohorts || w.id == "" {
+		return
+	}
+	n, ok := s.byID[w.id]
+	for ; ok; n, ok = s.older[n] {
+		if o := s.entries[n-s.first]; o != w {
+			passOver(s, o)
+			s.version[n/pendingChunk]++
+		}
+	}
+}
+
+// passOver lets a record that waits without a label leave without a class.
+func passOver(s *pendingStore, w *waiting) {
+	if s.cohorts && !w.learnt && w.Class == Unlabelled {
+		w.Class = passedOver
+	}
+}
+
+// shut learns a record whose window has closed, by its label or as Options.ExpireAs.
+func shut(p *Partition, w *waiting) {
+	if w.Class < 0 {
+		p.lost.Expired++
+	}
+	if p.still || w.Class == passedOver {
+		if w.Class >= 0 {
+			told(p, &w.record, w.Class)
+		}
+		p.store.remove(w)
+		return
+	}
+	if w.Class < 0 {
+		w.Class = p.spec.Options.ExpireAs
+		weigh(p, &w.record, w.id, TreatmentUnknown, nil)
+	}
+	w.Time = p.time.of(w.Time)
+	p.learn(&w.record, p.scorer.usable(w))
+	if p.spec.Options.Correct {
+		p.store.markLearnt(w)
+	} else {
+		p.store.remove(w)
+	}
+}
