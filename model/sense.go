@@ -9,7 +9,7 @@ import (
 )
 
 // SenseRecords bounds the newest labelled records, over all partitions, that SenseOf looks at.
-const SenseRecords = 5000
+const SenseRecords = 2000
 
 // InvertedFor is the number of labelled records, over all partitions, after which a stream is taken at its word: its
 // labels have been inverted since the first model that was refused for them, and models are published again.
@@ -26,10 +26,10 @@ const (
 	mostLeft = .2
 )
 
-// Sense tells whether the newest labels have the meaning of the time of the serving model's publication (MODEL.md
-// 6). Its propensities are those of the model as it was published: the counts of the partitions follow labels of any
-// sense within some records, and so do their scores. Log-losses are in nats a record, weighted; all are NaN where there
-// is no record.
+// Sense tells whether the newest labels have the meaning of the time of a model's publication (MODEL.md 6): that of the
+// serving model, or of the one before it. Its propensities are those of the model as it was published: the counts of
+// the partitions follow labels of any sense within some records, and so do their scores. Log-losses are in nats a
+// record, weighted; all are NaN where there is no record.
 type Sense struct {
 	Records   int     // newest labelled records since the model, of which the figures are
 	Loss      float64 // log-loss of the model
@@ -48,8 +48,8 @@ func (s *Sense) Inverted() bool {
 
 // String tells people about it.
 func (s *Sense) String() string {
-	return fmt.Sprintf("log-loss of the serving model on the newest %d labelled records %.3f, with the classes exchanged "+
-		"%.3f, of their base rates %.3f", s.Records, s.Loss, s.Exchanged, s.Rates)
+	return fmt.Sprintf("log-loss of the model as published on the newest %d labelled records %.3f, with the classes "+
+		"exchanged %.3f, of their base rates %.3f", s.Records, s.Loss, s.Exchanged, s.Rates)
 }
 
 // Refuse makes a verdict one that refuses the model for labels that look inverted, where they do, and reports whether
@@ -64,8 +64,8 @@ func (s *Sense) Refuse(v *Verdict, since float64) bool {
 	return true
 }
 
-// SenseOf returns the Sense of the labelled records that the partitions of the states have learnt since the serving
-// model m: of the newest SenseRecords, shared out over the partitions in proportion to their records since m, or, where
+// SenseOf returns the Sense of the labelled records that the partitions of the states have learnt since the model m: of
+// the newest SenseRecords, shared out over the partitions in proportion to their records since m, or, where
 // these do not look inverted, of the newest half of them, quarter and so on, if that does. The same states give the
 // same Sense. It reads one state at a time.
 func SenseOf(ctx context.Context, spec *Spec, m *Model, states States) (Sense, error) {

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"math"
 
@@ -25,15 +26,18 @@ func newVerdict(t *trainer, clocks map[int32]float64) *state.GateVerdict {
 }
 
 // lookAtSense makes v a refusal where the labels of the states look inverted to the serving model, unless a person
-// trusts them or they have looked so for model.InvertedFor labelled records (model/MODEL.md 6).
+// trusts them or they have looked so for model.InvertedFor labelled records (model/MODEL.md 6). It takes at most the
+// time of a fit.
 func lookAtSense(ctx context.Context, t *trainer, states model.States, v *state.GateVerdict) error {
 	serving := t.previous()
 	if serving == nil {
 		return nil
 	}
+	budget, cancel := context.WithTimeout(ctx, t.s.o.FitBudget)
+	defer cancel()
 	var s model.Sense
 	err := state.Contain(func() (err error) {
-		s, err = model.SenseOf(ctx, t.s.o.Spec, serving, states)
+		s, err = model.SenseOf(budget, t.s.o.Spec, cmp.Or(former(t, serving), serving), states)
 		return err
 	})
 	if err != nil || !s.Inverted() {
@@ -57,6 +61,22 @@ func lookAtSense(ctx context.Context, t *trainer, states model.States, v *state.
 	}
 	v.Previous, v.Since, v.Note = serving.Version, since, "labels look inverted: "+s.String()
 	return nil
+}
+
+// former is the model that served before the serving one: this one may have been published when an inversion had begun,
+// and have learnt some of it, so that inverted labels look right to it and right ones inverted. nil where it is not at
+// hand, or where models were refused while it served: then labels have another sense by now.
+func former(t *trainer, serving *model.Model) *model.Model {
+	for _, v := range t.s.models.Verdicts() {
+		if v.Reason == model.Inverted && v.Previous == serving.Info.Previous {
+			return nil
+		}
+	}
+	m, err := t.s.models.Get(serving.Info.Previous)
+	if err != nil || m.Fingerprint != serving.Fingerprint {
+		return nil
+	}
+	return m
 }
 
 // publishRefusal publishes the verdict on a model that is not to serve.

@@ -77,12 +77,28 @@ func TestModelsOfInvertedLabelsAreRefused(t *testing.T) {
 		t.Errorf("of the new sense: %+v", v)
 	}
 	f = second(t)
+	f.learns(0, 950)
+	f.now = f.now.Add(f.o.FitEvery)
+	f.works("a fit")
 	f.label = inverted
-	if v := f.again(900); v.Reason != model.Inverted {
-		t.Fatalf("%+v", v)
+	f.learns(0, 100)
+	f.waits("a verdict on 100 records")
+	f.label = nil
+	f.learns(0, 30)
+	f.label = inverted
+	f.learns(0, 70)
+	f.works("a verdict that sees few of them")
+	if f.newest() != 3 {
+		t.Fatalf("%+v, model %d", f.s.models.Verdict(), f.newest())
+	}
+	f.serves()
+	for range 2 { // model 3 has learnt inverted labels itself
+		if v := f.again(900); v.Reason != model.Inverted || v.Previous != 3 {
+			t.Fatalf("%+v", v)
+		}
 	}
 	f.label = nil
-	if v := f.again(6000); !v.Accepted() || f.newest() != 3 {
+	if v := f.again(6000); !v.Accepted() || f.newest() != 4 {
 		t.Errorf("after the labels are right again: %+v, model %d", v, f.newest())
 	}
 }

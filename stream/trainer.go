@@ -319,14 +319,14 @@ func (t *trainer) compare(ctx context.Context, snaps map[int32]*state.Manifest) 
 	v := newVerdict(t, clocks(snaps))
 	v.Previous = c.model.Info.Previous
 	err := state.Contain(func() (err error) {
-		if v.Verdict, err = model.Compare(budget, o.Spec, c.model, from, to, limit); err != nil {
-			return err
-		}
-		if err = lookAtSense(budget, t, to, v); err == nil && v.Accepted() {
+		if v.Verdict, err = model.Compare(budget, o.Spec, c.model, from, to, limit); err == nil && v.Accepted() {
 			m, err = model.Renew(budget, o.Spec, c.model, to)
 		}
 		return err
 	})
+	if err == nil {
+		err = lookAtSense(ctx, t, to, v)
+	}
 	if err != nil && ctx.Err() != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ func TestOrdersFromTheCommandLine(t *testing.T) {
 		}{
 			{order("pin", "1"), "holds no model 1"}, {order("unpin"), "no version is pinned"},
 			{order("rollback"), "no readable model of this configuration before"}, {order("unfreeze"), "nothing is frozen"},
+			{order("trust"), "nothing to trust"},
 		} {
 			if text := refusal(t, cli.StatusInput, c.args...); !strings.Contains(text, c.says) ||
 				!strings.Contains(text, "model list -c "+w.file) {

@@ -93,8 +93,9 @@ type driver struct {
 	learners  [][]Learner          // by method and partition
 	live      [][]*model.Partition // the learners of methods with a Spec
 	serving   []*model.Model
-	trial     []trial    // by method: models that wait for their verdict
-	inverted  []int64    // by method: see sense
+	trial     []trial // by method: models that wait for their verdict
+	inverted  []int64 // by method: see sense
+	former    []*model.Model
 	messages  []*message // by partition
 	offsets   []int64
 	out       [][]model.Scores // by method and partition
@@ -122,6 +123,7 @@ func newDriver(s *model.Schema, methods []Method, opt Options, sink Sink) *drive
 		sink:    sink,
 		serving: make([]*model.Model, len(methods)),
 		trial:   make([]trial, len(methods)), inverted: make([]int64, len(methods)),
+		former: make([]*model.Model, len(methods)),
 		next:   math.MaxInt64,
 		fitAt:  math.MaxInt64,
 		coldAt: math.MaxInt64,
@@ -361,7 +363,7 @@ func (d *driver) begin(ctx context.Context) error {
 			}
 		}
 		d.number(m, k)
-		d.serving[k] = m
+		d.serves(k, m)
 		for _, live := range d.live[k] {
 			if err := live.Swap(m); err != nil && !errors.Is(err, model.ErrModelTooOld) {
 				return err
@@ -428,7 +430,7 @@ func (d *driver) decide(ctx context.Context, k int) error {
 		return err
 	}
 	d.run.Fits++
-	d.serving[k], d.inverted[k] = m, 0
+	d.serves(k, m)
 	for p, live := range d.live[k] {
 		trained := live.Trained()
 		if err := live.Swap(m); errors.Is(err, model.ErrModelTooOld) {

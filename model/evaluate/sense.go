@@ -1,6 +1,7 @@
 package evaluate
 
 import (
+	"cmp"
 	"context"
 
 	"liftstream/model"
@@ -12,7 +13,7 @@ func (d *driver) sense(ctx context.Context, k int, states model.Held, v *model.V
 	if d.serving[k] == nil {
 		return nil
 	}
-	s, err := model.SenseOf(ctx, d.methods[k].Spec, d.serving[k], states)
+	s, err := model.SenseOf(ctx, d.methods[k].Spec, cmp.Or(d.former[k], d.serving[k]), states)
 	if err != nil {
 		return err
 	}
@@ -24,6 +25,16 @@ func (d *driver) sense(ctx context.Context, k int, states model.Held, v *model.V
 		d.inverted[k] = first
 	}
 	return nil
+}
+
+// serves makes m the serving model of method k. The one before it tells the sense of labels from now on, unless models
+// were refused while it served: then labels have another sense by now.
+func (d *driver) serves(k int, m *model.Model) {
+	d.former[k] = d.serving[k]
+	if d.inverted[k] > 0 {
+		d.former[k] = nil
+	}
+	d.serving[k], d.inverted[k] = m, 0
 }
 
 // refuse takes note of a model of method k that does not serve.

@@ -54,11 +54,11 @@ func verdictWord(v *state.GateVerdict) string {
 	return word
 }
 
-// verdictLine tells the verdict and why.
+// verdictLine tells the verdict, and why before the figures: a table cuts long lines.
 func verdictLine(v *state.GateVerdict) string {
 	line := verdictText(&v.Verdict)
 	if v.Note != "" {
-		line += "; " + v.Note
+		line = v.Note + "; " + line
 	}
 	return fmt.Sprintf("verdict %d, %s served: %s", v.Number, servedName(v.Previous), line)
 }
