@@ -51,8 +51,11 @@ func (p *Partition) Sections() []Section {
 	if p.still {
 		s = append(s, Section{sectionStill, p.edits, func(b []byte) []byte { return wire.AppendUvarint(b, stillFormat) }})
 	}
-	if p.spec.Options.Control.Learn == LearnUntreated {
+	if p.spec.Options.Control.tells() {
 		s = append(s, Section{sectionUntreated, p.edits, p.untreated.append})
+	}
+	if p.uplift != nil {
+		s = append(s, Section{sectionUplift, p.edits, p.uplift.append})
 	}
 	if p.Sieve != nil {
 		s = append(s, p.Sieve.sections(p.edits)...)
@@ -266,6 +269,9 @@ func restorePartition(spec *Spec, names []string, read reader) (*Partition, erro
 		return nil, fmt.Errorf("restoring state: %w", err)
 	}
 	if err := p.untreated.load(&spec.Options, names, read); err != nil {
+		return nil, fmt.Errorf("restoring state: %w", err)
+	}
+	if err := p.uplift.load(names, read); err != nil {
 		return nil, fmt.Errorf("restoring state: %w", err)
 	}
 	if p.scorer, err = loadScorer(spec, p.levels, names, read); err != nil {
