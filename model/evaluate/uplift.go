@@ -62,11 +62,8 @@ func (m *upliftMeter) add(r *Record, s *model.Scores) {
 		uplift: s.Uplift[r.Row].Value, weight: r.Weight, treated: t == model.Treated, positive: int(r.Class) == m.positive})
 }
 
-// result computes the figures, nil without a record.
+// result computes the figures, nil where no treated record can be compared with an untreated one.
 func (m *upliftMeter) result() *Uplift {
-	if len(m.records) == 0 {
-		return nil
-	}
 	slices.SortStableFunc(m.records, func(a, b upliftRecord) int { return cmp.Compare(a.index, b.index) })
 	u := &Uplift{Curve: []UpliftPoint{}}
 	for i := range m.records {
@@ -78,6 +75,9 @@ func (m *upliftMeter) result() *Uplift {
 	}
 	records := balance(m.records)
 	u.LeftOut = len(m.records) - len(records)
+	if len(records) == 0 {
+		return nil
+	}
 	var mean, weight float64
 	for i := range records {
 		mean += records[i].weight * records[i].uplift
