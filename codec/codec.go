@@ -71,6 +71,8 @@ type Options struct {
 	Dedup bool
 	// Control says that scores tell the records of the control share.
 	Control bool
+	// Uplift says that scores tell the effect of the treatment.
+	Uplift bool
 	// Features and Format shape the messages of a ScoreEncoder.
 	Features Features
 	Format   Format

@@ -37,6 +37,9 @@ const (
 	ScoreProfileLift
 	ScoreWhy
 	ScoreControl // only where Options.Control says so
+	ScoreUplift  // this and the next two only where Options.Uplift says so
+	ScoreUpliftLow
+	ScoreUpliftHigh
 )
 
 // Names of the columns that name a record by its position, in scores and in labels.
@@ -151,6 +154,27 @@ var scoreColumns = [...]scoreColumn{
 	ScoreControl: {name: "control", typ: arrow.FixedWidthTypes.Boolean, asked: true,
 		role: func(o *Options) string { return when(o.Control, "control") },
 		fill: flag(func(x *scored, i int) bool { return i < len(x.s.Control) && x.s.Control[i] })},
+	ScoreUplift:     uplift("uplift", func(u *model.Uplift) float64 { return u.Value }),
+	ScoreUpliftLow:  uplift("uplift_low", func(u *model.Uplift) float64 { return u.Low }),
+	ScoreUpliftHigh: uplift("uplift_high", func(u *model.Uplift) float64 { return u.High }),
+}
+
+// uplift is a column of the effect of the treatment, null where it is not known.
+func uplift(name string, of func(u *model.Uplift) float64) scoreColumn {
+	return scoreColumn{name: name, typ: typeFloat64, nullable: true, asked: true,
+		role: func(o *Options) string { return when(o.Uplift, name) },
+		fill: func(int) (builder, func(x *scored)) {
+			c := &column.Fixed[float64]{}
+			return c, func(x *scored) {
+				for i := range x.b.N {
+					v := math.NaN()
+					if i < len(x.s.Uplift) {
+						v = of(&x.s.Uplift[i])
+					}
+					c.Add(v, known(v))
+				}
+			}
+		}}
 }
 
 // when is the text where ok, else empty.

@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -102,6 +103,31 @@ func TestControlColumn(t *testing.T) {
 			if line := string(table.AppendJSON(nil, i)); !strings.HasSuffix(line, `"control":`+want+`}`) {
 				t.Errorf("flags %v: row %d is %s", flags, i, line)
 			}
+		}
+	}
+}
+
+// TestUpliftColumns: they stand at the end, and are null where nothing is known.
+func TestUpliftColumns(t *testing.T) {
+	o := contractOptions()
+	o.Control, o.Uplift = true, true
+	enc, err := NewScoreEncoder(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &model.Batch{N: 2, ID: []string{"a", "b"}, Time: make([]int64, 2), Row: []int32{0, 1}}
+	s := &model.Scores{}
+	s.Reset(2, 2)
+	nan := math.NaN()
+	s.Uplift = []model.Uplift{{Value: .25, Low: -.5, High: .75}, {Value: nan, Low: nan, High: nan}}
+	table, err := enc.Table(b, s, model.NewLevels(o.Schema), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{`"control":false,"uplift":0.25,"uplift_low":-0.5,"uplift_high":0.75}`,
+		`"control":false,"uplift":null,"uplift_low":null,"uplift_high":null}`} {
+		if line := string(table.AppendJSON(nil, i)); !strings.HasSuffix(line, want) {
+			t.Errorf("row %d is %s", i, line)
 		}
 	}
 }

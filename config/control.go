@@ -16,10 +16,23 @@ type Control struct {
 	Treated string `yaml:"treated,omitempty"`
 	// Learn says from which records is learnt where the treatment changes the outcome. Default all.
 	Learn ControlLearn `yaml:"learn"`
+	// Uplift on estimates the effect of the treatment on the chance of the positive class, by itself in each partition, in
+	// the columns uplift, uplift_low and uplift_high of the scores. Experimental. Default off.
+	Uplift ControlUplift `yaml:"uplift"`
 }
 
+// ControlUplift says whether the effect of the treatment is estimated.
+type ControlUplift string
+
+const (
+	ControlUpliftOn  ControlUplift = "on"
+	ControlUpliftOff ControlUplift = "off"
+)
+
+func (ControlUplift) choices() []string { return []string{"on", "off"} }
+
 func (c *Control) setDefaults() {
-	*c = Control{Share: 0.05, By: ControlByID, Seed: 1, Learn: ControlLearnAll}
+	*c = Control{Share: 0.05, By: ControlByID, Seed: 1, Learn: ControlLearnAll, Uplift: ControlUpliftOff}
 }
 
 // ControlLearn says from which records is learnt.
@@ -44,7 +57,7 @@ const (
 func (ControlBy) choices() []string { return []string{"id", "record"} }
 
 // controlColumns are the columns that scores have only where there is a control section.
-var controlColumns = []string{"control"}
+var controlColumns = []string{"control", "uplift", "uplift_low", "uplift_high"}
 
 // treated is the column of the treatment, empty without one.
 func (c *Config) treated() string {
@@ -67,6 +80,17 @@ func checkControl(d checker, c *Config) {
 	}
 	if x.By == ControlByID && c.Record.ID == "" && !d.bad["record.id"] && !d.bad["control.by"] {
 		d.report("control", "", "control by id needs record.id, the column of who is left untargeted; or draw by: record")
+	}
+	if x.Uplift == ControlUpliftOn && !d.bad["control.uplift"] {
+		const path = "control.uplift"
+		switch {
+		case x.Treated == "":
+			d.report(path, "", "control.uplift needs control.treated, the column that says who was treated")
+		case c.Record.Label.Positive == "":
+			d.report(path, "", "control.uplift needs record.label.positive, the class whose chance the treatment changes")
+		case x.Learn == ControlLearnControl:
+			d.report(path, "", "control.uplift needs the records outside of the control share too: use learn: untreated")
+		}
 	}
 	if x.Learn == ControlLearnUntreated && !d.bad["control.learn"] {
 		const path = "control.learn"

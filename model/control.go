@@ -17,7 +17,12 @@ type Control struct {
 	Seed uint64
 	// Learn says from which records is learnt.
 	Learn Learn
+	// Uplift estimates the effect of the treatment.
+	Uplift bool
 }
+
+// tells reports whether the chances to be untreated are counted.
+func (c *Control) tells() bool { return c.Learn == LearnUntreated || c.Uplift }
 
 // Holds reports whether a record is in the control share. The draw is a big-endian number, the first 8 bytes of
 // SHA-256("SEED:ID"), or of SHA-256("SEED:PARTITION/OFFSET/ROW"); draws below the share of 2^64 are in. So other
@@ -53,7 +58,7 @@ func (c *Control) Of(b *Batch, i int) bool {
 
 // flag writes into out which records of the batch are in the control share; nothing where there is none.
 func (c *Control) flag(b *Batch, out *Scores) {
-	out.Control = out.Control[:0]
+	out.Control, out.Uplift = out.Control[:0], out.Uplift[:0]
 	if c.Share <= 0 {
 		return
 	}

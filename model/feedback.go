@@ -76,38 +76,42 @@ func arrive(p *Partition, rec *record, id string) {
 	}
 }
 
-// weigh gives a record whose label has come the weight with which it is learnt. prob has the propensities of its score,
-// nil = those that the partition has now. Where a treatment is not known, a record of the control share counts as
-// untreated, and any other weighs 0 under LearnUntreated.
+// weigh gives a record whose label has come the weight with which it is learnt, and has its treatment counted. prob has
+// the propensities of its score, nil = the partition's own as of now. If a treatment is not known, a record of the
+// control share counts as untreated, and any other weighs 0 under LearnUntreated.
 func weigh(p *Partition, rec *record, id string, t Treatment, prob []float64) {
 	c := &p.spec.Options.Control
-	if c.Learn == LearnAll || rec.Weight <= 0 {
-		return
-	}
-	if c.Learn == LearnControl {
-		if t == Treated {
-			rec.Weight = 0
-		}
+	if rec.Weight <= 0 {
 		return
 	}
 	if t == TreatmentUnknown && c.Holds(id, p.self, rec.offset, rec.row) {
 		t = Untreated
 	}
-	if t == TreatmentUnknown {
-		rec.Weight = 0
-		return
+	chance := 1.
+	if c.tells() && t != TreatmentUnknown {
+		chance = count(p, rec, t, prob)
 	}
+	switch {
+	case c.Learn != LearnAll && t == Treated, c.Learn == LearnUntreated && t == TreatmentUnknown:
+		rec.Weight = 0
+	case c.Learn == LearnUntreated:
+		rec.Weight = min(rec.Weight/chance, MaxWeight)
+	}
+}
+
+// count counts a record whose treatment is known, and returns the chance that a record of its score is untreated.
+func count(p *Partition, rec *record, t Treatment, prob []float64) float64 {
 	if prob == nil {
 		prob = rescore(p, rec.Row)
 	}
-	bin := p.untreated.bin(prob[max(p.spec.Schema.Positive, 0)])
-	chance := p.untreated.chance(bin, c.Share)
-	p.untreated.add(bin, t)
-	if t == Treated {
-		rec.Weight = 0
-		return
+	positive := max(p.spec.Schema.Positive, 0)
+	bin := p.untreated.bin(prob[positive])
+	chance := p.untreated.chance(bin, p.spec.Options.Control.Share)
+	if p.uplift != nil {
+		p.uplift.learn(rec.Row, p.levels, int(rec.Class) == positive, prob[positive], t, 1-chance, rec.Weight)
 	}
-	rec.Weight = min(rec.Weight/chance, MaxWeight)
+	p.untreated.add(bin, t)
+	return chance
 }
 
 // rescore returns the propensities of a row by the partition as it is, until the next call. It overwrites the memory of
@@ -122,8 +126,8 @@ func rescore(p *Partition, row Row) []float64 {
 	return p.again
 }
 
-// sectionUntreated is the name of the section of the chances to be untreated. States of partitions that learn otherwise
-// than by LearnUntreated have none, so that their bytes are those of builds that do not know it.
+// sectionUntreated is the name of the section of the chances to be untreated. A state of LearnAll or LearnControl
+// without uplift has none, so that its bytes are those of builds that do not know the section.
 const sectionUntreated = "untreated"
 
 // untreatedFormat is the version of the binary form of that section.
@@ -155,7 +159,7 @@ func (u *untreatedShare) read(b []byte) error {
 
 // load reads the section of a state, where both the state and the options have it; else the counts begin anew.
 func (u *untreatedShare) load(o *Options, names []string, read reader) error {
-	if o.Control.Learn != LearnUntreated || !slices.Contains(names, sectionUntreated) {
+	if !o.Control.tells() || !slices.Contains(names, sectionUntreated) {
 		return nil
 	}
 	if err := read(sectionUntreated, u.read); err != nil {

@@ -126,8 +126,8 @@ func miscalibration(records []scoredRecord) float64 {
 	return sum / float64(len(control))
 }
 
-// TestTargetingDoesNotBendTheScores: whatever the policy, the scores are calibrated on the control share within .01
-// if the partition learns from untreated records or from the control share, and they are not if it learns all.
+// TestTargetingDoesNotBendTheScores: under each policy the scores are calibrated on the control share within .01 if
+// the partition learns from untreated records or from the control share, and they are not if it learns all.
 func TestTargetingDoesNotBendTheScores(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED under -short")
@@ -161,8 +161,8 @@ func TestTargetingDoesNotBendTheScores(t *testing.T) {
 	}
 }
 
-// TestWhichRecordsAreLearnt: by the share, and by what the label says of the treatment. A record whose label comes with
-// it, one whose label comes later, one that expires, and one of a file are learnt alike.
+// TestWhichRecordsAreLearnt: by the share, and by the treatment beside the label. Records with a label, with a late
+// one, expired ones and those of a file are learnt alike.
 func TestWhichRecordsAreLearnt(t *testing.T) {
 	share := model.Control{Share: .5, Seed: 3}
 	in, out := "", ""
@@ -303,5 +303,79 @@ func TestGoldenUntreated(t *testing.T) {
 	share.Learn = model.LearnAll
 	if s := model.NewPartition(campaignSpec(share), 0).Snapshot(); s["untreated"] != nil {
 		t.Error("a state that learns from all records has the section")
+	}
+}
+
+// TestGoldenUplift: a stage that estimates the uplift goes on from its bytes, which stay as they are, scores of records
+// are those of before it in all but the uplift, and restored states score alike.
+func TestGoldenUplift(t *testing.T) {
+	const file = "testdata/uplift-1"
+	share := model.Control{Share: .2, Seed: 3, Uplift: true}
+	run := campaign{effect: 1, n: 2000, seed: 4, treat: func(_, _, _, draw float64) bool { return draw < .5 }}
+	p, plain := model.NewPartition(campaignSpec(share), 0), model.NewPartition(campaignSpec(model.Control{Share: .2,
+		Seed: 3}), 0)
+	if !slices.Equal(run.run(t, p), run.run(t, plain)) {
+		t.Error("the uplift changes the scores")
+	}
+	sections := p.Snapshot()
+	if os.Getenv("LIFTSTREAM_GOLDEN") == "write" {
+		if err := os.WriteFile(file, sections["uplift"], 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	golden, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, now := wire.NewReader(golden), wire.NewReader(sections["uplift"])
+	if r.Uvarint() != 1 || now.Uvarint() != 1 {
+		t.Fatal("another format")
+	}
+	for part, n := range []int{0, 12, 17, 153} { // first values, cuts, effects, covariance
+		a, b := r.Floats(), now.Floats()
+		if len(a) != n || len(b) != n {
+			t.Fatalf("part %d has %d and %d numbers, want %d", part, len(a), len(b), n)
+		}
+		for i := range a {
+			if math.Abs(a[i]-b[i]) > 1e-6*(1+math.Abs(a[i])) {
+				t.Errorf("part %d: number %d is %v, was %v", part, i, b[i], a[i])
+			}
+		}
+	}
+	sections["uplift"] = golden
+	q, err := model.RestorePartition(campaignSpec(share), sections)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(q.Snapshot()["uplift"], golden) {
+		t.Error("the golden bytes are not written as they were read")
+	}
+	again, err := model.RestorePartition(campaignSpec(share), p.Snapshot())
+	if err != nil {
+		t.Fatal(err)
+	}
+	draw := func(i, what int) float64 { return float64(model.Hash(6, uint64(i), uint64(what))>>11) / (1 << 53) }
+	var a, b model.Scores
+	p.Events(run.batch(5000, 50, draw), &a)
+	again.Events(run.batch(5000, 50, draw), &b)
+	if len(a.Uplift) != 50 || !slices.Equal(a.Uplift, b.Uplift) {
+		t.Errorf("%d scores of the uplift, restored %d", len(a.Uplift), len(b.Uplift))
+	}
+	for _, u := range a.Uplift {
+		if !(u.Low < u.Value && u.Value < u.High && u.Value > 0 && u.Value < .5) {
+			t.Errorf("uplift %+v of an effect of 1 on the log-odds", u)
+		}
+	}
+	delete(sections, "uplift")
+	fresh, err := model.RestorePartition(campaignSpec(share), sections)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if fresh.Events(run.batch(5000, 50, draw), &b); !math.IsNaN(b.Uplift[0].Value) {
+		t.Error("a state without the section knows the uplift")
+	}
+	if plain.Events(run.batch(5000, 50, draw), &b); len(b.Uplift) > 0 || plain.Snapshot()["uplift"] != nil ||
+		plain.Snapshot()["untreated"] != nil {
+		t.Error("a stage that does not estimate the uplift has it in its scores or its state")
 	}
 }

@@ -31,6 +31,10 @@ func (p *Partition) event(b *Batch, i int, out *Scores) {
 	} else {
 		scoreUntrained(p.spec, &p.counts, out, i)
 	}
+	if p.uplift != nil {
+		p.uplift.meet(p.row)
+		out.Uplift = append(out.Uplift, p.uplift.score(p.row, p.levels))
+	}
 	out.SubspaceEnd[i], out.WhyEnd[i] = int32(len(out.Subspace)), int32(len(out.Why))
 
 	rec := &p.rec

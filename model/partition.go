@@ -39,6 +39,7 @@ type Partition struct {
 	store   *pendingStore
 
 	untreated untreatedShare
+	uplift    *uplift   // nil = it is not estimated
 	again     []float64 // result of rescore
 
 	coder coder
@@ -68,6 +69,9 @@ func newPartition(spec *Spec, partition int32) (*Partition, error) {
 	}
 	p.levels.spell(spec.Options.Spelling)
 	p.row = p.coder.row
+	if spec.Options.Control.Uplift {
+		p.uplift = newUplift(spec.Schema)
+	}
 	components, scorecard, err := newComponents(spec, p.levels)
 	if err != nil {
 		return nil, err

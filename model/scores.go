@@ -36,6 +36,8 @@ type Scores struct {
 	Why         []Reason
 	// Control says which records are in the control share; empty where none is configured.
 	Control []bool
+	// Uplift is the effect of the treatment; empty where it is not estimated.
+	Uplift []Uplift
 }
 
 func grow[T any](s []T, n int) []T {
@@ -63,7 +65,7 @@ func (s *Scores) Reset(n, classes int) {
 	s.ProfileLift = grow(s.ProfileLift, n)
 	s.WhyEnd = grow(s.WhyEnd, n)
 	s.Subspace, s.Relevance, s.Why = s.Subspace[:0], s.Relevance[:0], s.Why[:0]
-	s.Control = s.Control[:0]
+	s.Control, s.Uplift = s.Control[:0], s.Uplift[:0]
 }
 
 // Append adds a copy of entry i of other scores, of the same classes and terms, after the last one. Model stays.
@@ -83,6 +85,9 @@ func (s *Scores) Append(o *Scores, i int) {
 	s.WhyEnd = append(s.WhyEnd, int32(len(s.Why)))
 	if len(o.Control) > 0 {
 		s.Control = append(s.Control, o.Control[i])
+	}
+	if len(o.Uplift) > 0 {
+		s.Uplift = append(s.Uplift, o.Uplift[i])
 	}
 }
 

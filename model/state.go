@@ -54,8 +54,11 @@ func (p *Partition) Sections() []Section {
 	if p.lost.Evicted > 0 {
 		s = append(s, Section{sectionWaiting, p.edits, p.lost.appendWaiting})
 	}
-	if p.spec.Options.Control.Learn == LearnUntreated {
+	if p.spec.Options.Control.tells() {
 		s = append(s, Section{sectionUntreated, p.edits, p.untreated.append})
+	}
+	if p.uplift != nil {
+		s = append(s, Section{sectionUplift, p.edits, p.uplift.append})
 	}
 	if p.watch != nil {
 		s = append(s, Section{sectionWatch, p.edits, p.watch.AppendBinary})
@@ -275,6 +278,9 @@ func restorePartition(spec *Spec, names []string, read reader) (*Partition, erro
 		return nil, fmt.Errorf("restoring state: %w", err)
 	}
 	if err := p.untreated.load(&spec.Options, names, read); err != nil {
+		return nil, fmt.Errorf("restoring state: %w", err)
+	}
+	if err := p.uplift.load(names, read); err != nil {
 		return nil, fmt.Errorf("restoring state: %w", err)
 	}
 	if p.watch, err = loadWatch(spec, names, read); err != nil {

@@ -56,6 +56,10 @@ With --on control the figures are those of the control share alone (section cont
 the others the outcome is also that of their treatment. All records are scored and learnt as without it. Of several
 configurations the share is that of the first.
 
+Where the stage estimates the effect of a treatment (control.uplift), Qini tells how well the estimate ranks the records:
+0 is a ranking at random, 1 one by the outcomes themselves. Treated and untreated records of like propensity are
+compared, and records without any of the other kind left out.
+
 --scores OUT writes the scores that are measured, those of the method all or else of the first one, in the columns and
 formats of 'score': each as it was before its record was learnt. source_row is the number of the record, over all files
 from 0; under prequential the rows stand in stream order, those of the first --skip records among them, under folds

@@ -21,13 +21,15 @@ type Evaluation struct {
 	short   *DriftMeter // nil once the stream is long enough for drift
 	skipped []knownLabel
 	watch   *watch
+	uplift  upliftMeter
 }
 
 // NewEvaluation evaluates methods, in the order in which they are driven. The first skip records of the stream are not
 // counted. seed is that of the bootstrap.
 func NewEvaluation(s *model.Schema, methods []Method, skip int64, seed uint64) *Evaluation {
 	e := &Evaluation{schema: s, skip: skip, seed: seed, lead: Lead(methods), drift: NewDriftMeter(s, skip, DriftRecords),
-		short: NewDriftMeter(s, skip, ShortDriftRecords), watch: newWatch(s)}
+		short: NewDriftMeter(s, skip, ShortDriftRecords), watch: newWatch(s),
+		uplift: upliftMeter{positive: s.Positive}}
 	for _, m := range methods {
 		e.methods = append(e.methods, m.Name)
 		e.sets = append(e.sets, NewSet(len(s.Classes)))
@@ -70,6 +72,7 @@ func (e *Evaluation) Add(r *Record) error {
 	if r.Class < 0 {
 		return nil
 	}
+	e.uplift.add(r, r.Scores[e.lead])
 	for m, s := range e.sets {
 		out := r.Scores[m]
 		if err := s.Add(r.Index, out.P[r.Row*k:(r.Row+1)*k], r.Class, r.Weight); err != nil {
@@ -118,6 +121,7 @@ func (e *Evaluation) Result(run Run) (*Result, error) {
 	if e.schema.Positive >= 0 {
 		r.Positive = e.schema.Classes[e.schema.Positive]
 	}
+	r.Uplift = e.uplift.result()
 	for _, s := range e.sets {
 		s.Sort()
 	}

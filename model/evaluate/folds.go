@@ -127,7 +127,7 @@ func (d *driver) take(
 	ctx context.Context, index int64, b *model.Batch, i int, shown int32, builders []*model.Builder,
 ) error {
 	m := d.messages[0]
-	d.order = append(d.order, place{index: index, class: b.Label[i], row: int32(m.batch.N)})
+	d.order = append(d.order, place{index: index, class: b.Label[i], row: int32(m.batch.N), treated: treatmentOf(b, i)})
 	m.add(index, i, shown)
 	if len(d.order) < messageRows {
 		return nil

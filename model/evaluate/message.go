@@ -130,7 +130,7 @@ func (d *driver) hand() error {
 		m := d.messages[at.partition]
 		r := &d.record
 		r.Index, r.Partition, r.Class, r.Row, r.Batch = at.index, at.partition, at.class, int(at.row), &m.batch
-		r.Weight = m.batch.Weight[at.row]
+		r.Weight, r.treatment = m.batch.Weight[at.row], at.treated
 		for k := range d.methods {
 			r.Scores[k] = &d.out[k][at.partition]
 			if d.live[k] != nil {

@@ -46,6 +46,7 @@ type Record struct {
 	Scores    []*model.Scores // by method
 	Levels    []*model.Levels // by method, to render Scores with; nil where a method has none
 	Row       int             // in Batch and Scores
+	treatment model.Treatment // of the source, as Class is
 }
 
 // Sink takes the records; an error ends the run.
@@ -78,6 +79,7 @@ type place struct {
 	class     int32
 	partition int32
 	row       int32
+	treated   model.Treatment
 }
 
 // due is a label on its way.
@@ -215,7 +217,8 @@ func (d *driver) prequential(ctx context.Context, b *model.Batch, i int, wait []
 		shown = model.Unlabelled
 	}
 	m := d.messages[p]
-	d.order = append(d.order, place{index: index, class: y, partition: p, row: int32(m.batch.N)})
+	d.order = append(d.order, place{index: index, class: y, partition: p, row: int32(m.batch.N),
+		treated: treatmentOf(b, i)})
 	m.add(d.began+index, i, shown)
 	if d.next-d.run.Learnt <= stabilityRecords && d.recent[p].batch.N < 2*stabilityRecords {
 		d.recent[p].add(d.began+index, i, model.Unlabelled)

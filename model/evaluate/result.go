@@ -30,6 +30,8 @@ type Result struct {
 	Alarms       []Alarm      `json:"alarms"` // the first thousand
 	Stability    Stability    `json:"stability"`
 	Fits         []Fit        `json:"fits"` // in the order of their verdicts
+	// Uplift is there where the stage estimates the effect of a treatment, of the method of Gains.
+	Uplift *Uplift `json:"uplift,omitempty"`
 	// Challengers are other configurations on the same records, for the caller to fill in.
 	Challengers []Challenger `json:"challengers,omitempty"`
 	// RecordsPerSecond is for the caller to fill in: nothing here reads a clock.

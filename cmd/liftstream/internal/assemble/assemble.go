@@ -249,7 +249,8 @@ func options(c *config.Config, s *model.Schema) model.Options {
 		o.DedupWindow, o.DedupBytes = int64(d.Window), int64(d.MaxBytes)
 	}
 	if x := c.Control; x != nil {
-		o.Control = model.Control{Share: x.Share, ByRecord: x.By == config.ControlByRecord, Seed: uint64(x.Seed)}
+		o.Control = model.Control{Share: x.Share, ByRecord: x.By == config.ControlByRecord, Seed: uint64(x.Seed),
+			Uplift: x.Uplift == config.ControlUpliftOn}
 		switch x.Learn {
 		case config.ControlLearnControl:
 			o.Control.Learn = model.LearnControl
@@ -389,7 +390,7 @@ func columns(c *config.Config, s *model.Schema) codec.Options {
 	}
 	o.Dedup, o.Control = c.Dedup != nil, c.Control != nil
 	if c.Control != nil {
-		o.Treated = c.Control.Treated
+		o.Treated, o.Uplift = c.Control.Treated, c.Control.Uplift == config.ControlUpliftOn
 	}
 	switch c.Output.Features {
 	case config.FeaturesSelected:

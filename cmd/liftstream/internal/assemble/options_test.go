@@ -343,3 +343,29 @@ func TestATimedFitKeepsItsError(t *testing.T) {
 		t.Errorf("the first step is %s", got)
 	}
 }
+
+// TestWhatIsLearntOfAControlSection: each value reaches the partition, and the columns of the scores.
+func TestWhatIsLearntOfAControlSection(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want model.Control
+	}{
+		{"", model.Control{}},
+		{"control: {by: record}\n", model.Control{Share: .05, ByRecord: true, Seed: 1}},
+		{"control: {by: record, learn: control}\n",
+			model.Control{Share: .05, ByRecord: true, Seed: 1, Learn: model.LearnControl}},
+		{"control: {by: record, treated: t, learn: untreated, uplift: on}\n",
+			model.Control{Share: .05, ByRecord: true, Seed: 1, Learn: model.LearnUntreated, Uplift: true}},
+	} {
+		text, want := c.text, c.want
+		s := stage(t, full+text)
+		treated := ""
+		if want.Uplift {
+			treated = "t"
+		}
+		if s.Spec.Options.Control != want || s.Codec.Control != (want.Share > 0) || s.Codec.Uplift != want.Uplift ||
+			s.Codec.Treated != treated {
+			t.Errorf("%q: %+v, columns %+v", text, s.Spec.Options.Control, s.Codec)
+		}
+	}
+}

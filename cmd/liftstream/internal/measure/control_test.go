@@ -2,11 +2,14 @@ package measure
 
 import (
 	"encoding/json"
+	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/model"
 	"liftstream/model/evaluate"
 )
@@ -78,5 +81,75 @@ func TestOnControl(t *testing.T) {
 	e.Configs, e.On, e.Skip = []string{conf}, onControl, 10
 	if _, err := run(t, e, path, nil); err == nil || !strings.Contains(err.Error(), "needs the section control") {
 		t.Errorf("without the section: %v", err)
+	}
+}
+
+// TestUpliftIsMeasured: with a column of treatments, at once and later, in figures, table and scores; a file without
+// the column is refused by its name.
+func TestUpliftIsMeasured(t *testing.T) {
+	dir := t.TempDir()
+	conf, path := filepath.Join(dir, "u.yaml"), filepath.Join(dir, "u.csv")
+	var b strings.Builder
+	b.WriteString("id,a,b,c,y,called\n")
+	share := model.Control{Share: .3, Seed: 1}
+	treated := 0
+	const n = 1500
+	for i := range n {
+		draw := func(what uint64) float64 { return float64(model.Hash(2, uint64(i), what)>>11) / (1 << 53) }
+		id, rate, called := fmt.Sprint("r", i), .3, "0"
+		if !share.Holds(id, 0, 0, 0) && draw(1) < .7 {
+			called, rate = "1", .7
+			treated++
+		}
+		y := "no"
+		if draw(2) < rate {
+			y = "yes"
+		}
+		fmt.Fprintf(&b, "%s,%v,%v,%d,%s,%s\n", id, draw(3), draw(4), i%2, y, called)
+	}
+	section := "control: {share: 0.3, treated: called, learn: untreated, uplift: on}\n"
+	for name, text := range map[string]string{conf: configuration + section, path: b.String()} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, delay := range []int{0, 20} {
+		e := flags()
+		e.Configs, e.Methods, e.Skip, e.Delay = []string{conf}, []string{"lift"}, 0, delay
+		e.Scores = filepath.Join(dir, "s.jsonl")
+		var r evaluate.Result
+		if _, err := run(t, e, path, &r); err != nil {
+			t.Fatal(err)
+		}
+		u := r.Uplift
+		if u == nil || u.Treated < treated*7/10 || u.Treated > treated || math.Abs(float64(u.Effect)-.4) > .1 ||
+			math.Abs(float64(u.Mean)-.35) > .15 {
+			t.Fatalf("delay %d: %+v of %d treated", delay, u, treated)
+		}
+		text, err := os.ReadFile(e.Scores)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lines := strings.Split(strings.TrimSpace(string(text)), "\n"); !strings.Contains(lines[0], `"uplift":null`) ||
+			strings.Contains(lines[n-1], `"uplift":null`) || !strings.Contains(lines[n-1], `"uplift_high":`) {
+			t.Errorf("delay %d: first %s\nlast %s", delay, lines[0], lines[n-1])
+		}
+		var table, notes strings.Builder
+		e.JSON, e.Scores = "", ""
+		if err := e.Run(t.Context(), cli.New(nil, &table, &notes), []string{path}); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(table.String(), "Uplift: the effect of the treatment on the rate of yes is 0.") {
+			t.Errorf("delay %d:\n%s", delay, table.String())
+		}
+	}
+	bare := filepath.Join(dir, "bare.csv")
+	if err := os.WriteFile(bare, []byte(strings.Replace(b.String(), "called", "other", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e := flags()
+	e.Configs = []string{conf}
+	if _, err := run(t, e, bare, nil); err == nil || !strings.Contains(err.Error(), "the treatment") {
+		t.Errorf("without the column: %v", err)
 	}
 }

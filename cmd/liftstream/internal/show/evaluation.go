@@ -30,7 +30,7 @@ func Evaluation(w io.Writer, data, methods []string, run evaluate.Run, r *evalua
 		return err
 	}
 	for _, section := range []func(io.Writer, *evaluate.Result) error{
-		evaluationBaselines, evaluationGains, evaluationCurve, evaluationPoints, evaluationDrift,
+		evaluationBaselines, evaluationGains, evaluationUplift, evaluationCurve, evaluationPoints, evaluationDrift,
 		evaluationAlarms, evaluationGate,
 	} {
 		if err := section(w, r); err != nil {
@@ -173,6 +173,22 @@ func evaluationGains(w io.Writer, r *evaluate.Result) error {
 	}
 	fmt.Fprintf(w, "\nGains: the records of the highest propensity\n")
 	return text.Table(w, "", []string{" top", " records", " positives", " of all", " lift", " propensity"}, rows)
+}
+
+func evaluationUplift(w io.Writer, r *evaluate.Result) error {
+	u := r.Uplift
+	if u == nil {
+		return nil
+	}
+	fmt.Fprintf(w, "\nUplift: the effect of the treatment on the rate of %s is %s, %s as estimated; Qini %s +- %s\n"+
+		"%s treated, %s untreated, %d left out, whose propensity is that of either alone\n", r.Positive,
+		text.Decimals(u.Effect, 4), text.Decimals(u.Mean, 4), text.Decimals(u.Qini, 3), text.Decimals(u.QiniError, 3),
+		text.Count(u.Treated, "record"), text.Count(u.Untreated, "record"), u.LeftOut)
+	var rows [][]string
+	for _, p := range u.Curve {
+		rows = append(rows, []string{fmt.Sprintf("%.0f %%", p.Share*100), text.Decimals(p.Gain, 4)})
+	}
+	return text.Table(w, "", []string{" treated first", " gain"}, rows)
 }
 
 func evaluationCurve(w io.Writer, r *evaluate.Result) error {
