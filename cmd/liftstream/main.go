@@ -140,6 +140,7 @@ func commands(a *cli.App) []*cobra.Command {
 		resumeCommand(a),
 		verifyCommand(a),
 		compareCommand(a),
+		promoteCommand(a),
 		modelCommand(a),
 	}
 }
