@@ -141,6 +141,7 @@ func commands(a *cli.App) []*cobra.Command {
 		resumeCommand(a),
 		verifyCommand(a),
 		compareCommand(a),
+		promoteCommand(a),
 		modelCommand(a),
 	}
 }

@@ -48,9 +48,10 @@ stop it, and start the other one; the state is kept. 'liftstream version' prints
 
 --shadow starts a second stage of the configuration CHALLENGER beside this one, in a process of its own: another name,
 the same topics of events and labels, topics of its own for all else; 'topics create' makes them. 'liftstream compare'
-tells which of the two scores better. Nothing that goes wrong there reaches this stage: its errors are in the log, it is
-started again after a pause, and it gets the processor and the memory that are left over (a nice value of 10, and Linux
-ends it first where memory runs out). It stops with this process. Its page is on a free port where http.listen is taken.
+tells which of the two scores better, and 'promote' puts the challenger into the place of this one. Nothing that goes
+wrong there reaches this stage: its errors are in the log, it is started again after a pause, and it gets the processor
+and the memory that are left over (a nice value of 10, and Linux ends it first where memory runs out). It stops with
+this process. Its page is on a free port where http.listen is taken.
 
 With kafka: {embedded: {dir: DIR}} a broker runs inside the process and the topics are made. Commands on the same DIR
 share that broker; when the process that runs it ends, another one that still runs takes it over.`,
