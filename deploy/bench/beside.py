@@ -86,9 +86,10 @@ class Bench:
         if file and file.exists():
             p = np.load(file)["p"].astype(float)
         else:
-            p = compute()
+            kept = compute().astype(np.float32)  # as it is read again
             if file:
-                np.savez_compressed(file, p=p.astype(np.float32), method=method, settings=json.dumps(settings))
+                np.savez_compressed(file, p=kept, method=method, settings=json.dumps(settings))
+            p = kept.astype(float)
         run = Run(stream, p, self.args.skip)
         if self.args.keep:
             book = self.args.keep / "figures.json"

@@ -313,14 +313,21 @@ CLASSES = {
 }
 
 
-def turned(make):
-    """8,000 records of a generator whose function 1 follows function 0 in the middle."""
-    return generated(lambda s, n: changing(make(s, 0, 1), make(s, 1, 2), n), n=8_000)
+def turned(make, before=0, after=1):
+    """8,000 records of a generator whose function `after` follows `before` in the middle."""
+    return generated(lambda s, n: changing(make(s, before, 1), make(s, after, 2), n), n=8_000)
+
+
+def sine(s, function, seed):
+    return s.Sine(classification_function=function, seed=seed, has_noise=True)
 
 
 # Looked at by nobody while a setting was chosen (before confirm.py was first run).
 UNSEEN = {
-    "Sine with a change": turned(lambda s, f, seed: s.Sine(classification_function=f, seed=seed, has_noise=True)),
+    "Sine with a change": turned(sine),
+    "Sine 2, then 3": turned(sine, 2, 3),
+    "Sine 0, then 2": turned(sine, 0, 2),
+    "Sine 3": generated(lambda s, n: sine(s, 3, 5), n=8_000),
     "Mixed with a change": turned(lambda s, f, seed: s.Mixed(classification_function=f, seed=seed)),
     "STAGGER with a change": turned(lambda s, f, seed: s.STAGGER(classification_function=f, seed=seed)),
     "Waveform": generated(lambda s, n: s.Waveform(seed=1, has_noise=True), n=8_000, yes=None),
