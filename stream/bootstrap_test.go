@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -263,4 +265,68 @@ func TestALostStateOfFilesIsNotReplacedInSilence(t *testing.T) {
 			t.Errorf("verify: %+v, %v", found, err)
 		}
 	})
+}
+
+// TestABootstrapThatEndsHalfWay says how far it has come; the open transaction hides no state, and the same command
+// writes the states that are missing.
+func TestABootstrapThatEndsHalfWay(t *testing.T) {
+	streamtest.Brokers(t, func(t *testing.T, addr string) {
+		w := newWorld(t, addr, 2)
+		o := w.options(w.Client)
+		h := past(t, o.Spec, w.N, 200, 0)
+		var ending atomic.Int64 // transactions that may still end
+		torn := txn.NewClient(txn.Config{Brokers: w.Brokers, Timeout: 2 * time.Second,
+			Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+				c, err := (&net.Dialer{}).DialContext(ctx, network, address)
+				if err != nil {
+					return nil, err
+				}
+				return &ended{c, &ending}, nil
+			}})
+		defer torn.Close()
+		b := w.bootstrapping(o.Spec)
+		ending.Store(2) // that of the model, and that of the first partition
+		b.Client = torn
+		var partly *bootstrap.PartlyError
+		if _, err := bootstrap.Write(t.Context(), b, h.Partitions, h.Model); !errors.As(err, &partly) || partly.Done != 1 ||
+			partly.All != 2 || !strings.Contains(err.Error(), "1 of 2 partitions have their states") {
+			t.Fatalf("the command ends with %v", err)
+		}
+		b.Client = w.Client
+		if _, err := bootstrap.Look(t.Context(), b); err == nil {
+			t.Error("what is there is not seen")
+		}
+		b.Replace = true
+		again := past(t, o.Spec, w.N, 200, h.Model.Version)
+		if _, err := bootstrap.Write(t.Context(), b, again.Partitions, again.Model); err != nil {
+			t.Fatal(err)
+		}
+		w.Produce(100, 50, true)
+		r := w.run(o)
+		w.caught(r)
+		r.end(t)
+		w.ExactlyOnce()
+		found, err := verified(context.Background(), w.options(w.Client))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range found {
+			if len(v.Problems) > 0 || !strings.Contains(v.Start, "from files") {
+				t.Errorf("verify: %+v", v)
+			}
+		}
+	})
+}
+
+// ended is a connection that ends where a transaction would, after so many have ended.
+type ended struct {
+	net.Conn
+	left *atomic.Int64
+}
+
+func (c *ended) Write(b []byte) (int, error) {
+	if len(b) > 6 && b[4] == 0 && b[5] == 26 && c.left.Add(-1) < 0 {
+		return 0, net.ErrClosed
+	}
+	return c.Conn.Write(b)
 }
