@@ -330,3 +330,36 @@ func (c *ended) Write(b []byte) (int, error) {
 	}
 	return c.Conn.Write(b)
 }
+
+// TestABootstrapBeginsWhereTheGroupDoes: an offset that an operator has set before the first start says where the stage
+// begins, of labels too, and a place that the command names goes before it.
+func TestABootstrapBeginsWhereTheGroupDoes(t *testing.T) {
+	streamtest.Brokers(t, func(t *testing.T, addr string) {
+		w := newWorld(t, addr, 1)
+		o := w.options(w.Client)
+		w.Produce(60, 20, true) // three messages
+		w.SendLabels(0, 20)
+		w.setOffset(w.Topics.Events, 2, "")
+		w.setOffset(w.Topics.Labels, 1, "")
+		b := w.bootstrapping(o.Spec)
+		for from, want := range map[bootstrap.From]state.Position{bootstrap.Committed: {Events: 2, Labels: 1},
+			bootstrap.First: {}, bootstrap.End: {Events: 3, Labels: 1}} {
+			b.From = from
+			plan, err := bootstrap.Look(t.Context(), b)
+			if err != nil || plan.Starts[0] != want {
+				t.Errorf("from %q: %+v, %v; want %+v", from, plan, err, want)
+			}
+		}
+		b.From = bootstrap.Committed
+		h := past(t, o.Spec, 1, 200, 0)
+		if _, err := bootstrap.Write(t.Context(), b, h.Partitions, h.Model); err != nil {
+			t.Fatal(err)
+		}
+		r := w.run(o)
+		w.caught(r)
+		r.end(t)
+		if ids := w.IDs(0); len(ids) != 20 || ids[0] != streamtest.RecordID(0, 40) {
+			t.Errorf("scored are %q", ids)
+		}
+	})
+}
