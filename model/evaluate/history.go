@@ -36,10 +36,9 @@ type Past struct {
 func Learn(ctx context.Context, spec *model.Spec, src Source, past Past) (*History, error) {
 	method := Stage(MethodAll, spec)
 	d := newDriver(spec.Schema, []Method{method}, Options{Partitions: past.Partitions, Refit: past.Refit}, nil)
-	d.versions = past.Version
+	d.began, d.versions = past.Began, past.Version
 	for p, live := range d.live[0] {
 		d.offsets[p], d.learners[0][p] = historyOffset, sifted{live}
-		d.messages[p].began, d.recent[p].began = past.Began, past.Began
 	}
 	err := d.drive(ctx, src)
 	return &History{Partitions: d.live[0], Model: d.serving[0], Run: d.run}, err

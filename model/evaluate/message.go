@@ -1,6 +1,10 @@
 package evaluate
 
-import "liftstream/model"
+import (
+	"fmt"
+
+	"liftstream/model"
+)
 
 // message gathers rows of one input partition into a Batch of its own, as a producer would. Levels stand in order of
 // first appearance, so a learner sees the same batch however the source was batched.
@@ -9,8 +13,7 @@ type message struct {
 	index  []map[string]uint32 // of the levels, by column; nil for numbers
 	recode [][]uint32          // from the levels of source, by column; model.MissingCode = not met yet
 	source *model.Batch
-	ids    bool  //  rows of this message have ids
-	began  int64 // time of record 0 of a source without times
+	ids    bool // rows of this message have ids
 }
 
 func newMessage(partition int32, s *model.Schema) *message {
@@ -76,7 +79,7 @@ func (m *message) add(index int64, i int, label int32) {
 	if s.Time != nil {
 		b.Time = append(b.Time, s.Time[i])
 	} else {
-		b.Time = append(b.Time, m.began+index)
+		b.Time = append(b.Time, index)
 	}
 	b.Row = append(b.Row, int32(b.N))
 	b.N++
@@ -114,4 +117,27 @@ func weightOf(b *model.Batch, i int) float64 {
 		return 1
 	}
 	return b.Weight[i]
+}
+
+// hand gives the records of the messages to the sink, where there is one.
+func (d *driver) hand() error {
+	if d.sink == nil {
+		return nil
+	}
+	for _, at := range d.order {
+		m := d.messages[at.partition]
+		r := &d.record
+		r.Index, r.Partition, r.Class, r.Row, r.Batch = at.index, at.partition, at.class, int(at.row), &m.batch
+		r.Weight = m.batch.Weight[at.row]
+		for k := range d.methods {
+			r.Scores[k] = &d.out[k][at.partition]
+			if d.live[k] != nil {
+				r.Levels[k] = d.live[k][at.partition].Levels()
+			}
+		}
+		if err := d.sink(r); err != nil {
+			return fmt.Errorf("evaluating: record %d: %w", at.index, err)
+		}
+	}
+	return nil
 }

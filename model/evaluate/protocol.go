@@ -108,6 +108,7 @@ type driver struct {
 	record    Record
 	label     model.Labels
 	onVerdict func(m *model.Model, states model.Held, v FitVerdict) // sees each verdict; nil = nobody
+	began     int64                                                 // time of the first record of a source without times
 	versions  int64                                                 // version before that of the first model
 }
 
@@ -210,9 +211,9 @@ func (d *driver) prequential(ctx context.Context, b *model.Batch, i int, wait []
 	}
 	m := d.messages[p]
 	d.order = append(d.order, place{index: index, class: y, partition: p, row: int32(m.batch.N)})
-	m.add(index, i, shown)
+	m.add(d.began+index, i, shown)
 	if d.next-d.run.Learnt <= stabilityRecords && d.recent[p].batch.N < 2*stabilityRecords {
-		d.recent[p].add(index, i, model.Unlabelled)
+		d.recent[p].add(d.began+index, i, model.Unlabelled)
 	}
 	d.run.Records++
 	if wait == nil {
@@ -276,23 +277,8 @@ func (d *driver) flush(ctx context.Context) error {
 			d.learners[k][p].Events(&m.batch, &d.out[k][p])
 		}
 	}
-	for _, at := range d.order {
-		if d.sink == nil {
-			break
-		}
-		m := d.messages[at.partition]
-		r := &d.record
-		r.Index, r.Partition, r.Class, r.Row, r.Batch = at.index, at.partition, at.class, int(at.row), &m.batch
-		r.Weight = m.batch.Weight[at.row]
-		for k := range d.methods {
-			r.Scores[k] = &d.out[k][at.partition]
-			if d.live[k] != nil {
-				r.Levels[k] = d.live[k][at.partition].Levels()
-			}
-		}
-		if err := d.sink(r); err != nil {
-			return fmt.Errorf("evaluating: record %d: %w", at.index, err)
-		}
+	if err := d.hand(); err != nil {
+		return err
 	}
 	for _, m := range d.messages {
 		m.reset()
