@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -261,6 +263,103 @@ func TestALostStateOfFilesIsNotReplacedInSilence(t *testing.T) {
 		found, err := verified(context.Background(), w.options(w.Client))
 		if err != nil || len(found[0].Problems) > 0 || found[0].Start != "the beginning" {
 			t.Errorf("verify: %+v, %v", found, err)
+		}
+	})
+}
+
+// TestABootstrapThatEndsHalfWay says how far it has come; the open transaction hides no state, and the same command
+// writes the states that are missing.
+func TestABootstrapThatEndsHalfWay(t *testing.T) {
+	streamtest.Brokers(t, func(t *testing.T, addr string) {
+		w := newWorld(t, addr, 2)
+		o := w.options(w.Client)
+		h := past(t, o.Spec, w.N, 200, 0)
+		var ending atomic.Int64 // transactions that may still end
+		torn := txn.NewClient(txn.Config{Brokers: w.Brokers, Timeout: 2 * time.Second,
+			Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+				c, err := (&net.Dialer{}).DialContext(ctx, network, address)
+				if err != nil {
+					return nil, err
+				}
+				return &ended{c, &ending}, nil
+			}})
+		defer torn.Close()
+		b := w.bootstrapping(o.Spec)
+		ending.Store(2) // that of the model, and that of the first partition
+		b.Client = torn
+		var partly *bootstrap.PartlyError
+		if _, err := bootstrap.Write(t.Context(), b, h.Partitions, h.Model); !errors.As(err, &partly) || partly.Done != 1 ||
+			partly.All != 2 || !strings.Contains(err.Error(), "1 of 2 partitions have their states") {
+			t.Fatalf("the command ends with %v", err)
+		}
+		b.Client = w.Client
+		if _, err := bootstrap.Look(t.Context(), b); err == nil {
+			t.Error("what is there is not seen")
+		}
+		b.Replace = true
+		again := past(t, o.Spec, w.N, 200, h.Model.Version)
+		if _, err := bootstrap.Write(t.Context(), b, again.Partitions, again.Model); err != nil {
+			t.Fatal(err)
+		}
+		w.Produce(100, 50, true)
+		r := w.run(o)
+		w.caught(r)
+		r.end(t)
+		w.ExactlyOnce()
+		found, err := verified(context.Background(), w.options(w.Client))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range found {
+			if len(v.Problems) > 0 || !strings.Contains(v.Start, "from files") {
+				t.Errorf("verify: %+v", v)
+			}
+		}
+	})
+}
+
+// ended is a connection that ends where a transaction would, after so many have ended.
+type ended struct {
+	net.Conn
+	left *atomic.Int64
+}
+
+func (c *ended) Write(b []byte) (int, error) {
+	if len(b) > 6 && b[4] == 0 && b[5] == 26 && c.left.Add(-1) < 0 {
+		return 0, net.ErrClosed
+	}
+	return c.Conn.Write(b)
+}
+
+// TestABootstrapBeginsWhereTheGroupDoes: an offset that an operator has set before the first start says where the stage
+// begins, of labels too, and a place that the command names goes before it.
+func TestABootstrapBeginsWhereTheGroupDoes(t *testing.T) {
+	streamtest.Brokers(t, func(t *testing.T, addr string) {
+		w := newWorld(t, addr, 1)
+		o := w.options(w.Client)
+		w.Produce(60, 20, true) // three messages
+		w.SendLabels(0, 20)
+		w.setOffset(w.Topics.Events, 2, "")
+		w.setOffset(w.Topics.Labels, 1, "")
+		b := w.bootstrapping(o.Spec)
+		for from, want := range map[bootstrap.From]state.Position{bootstrap.Committed: {Events: 2, Labels: 1},
+			bootstrap.First: {}, bootstrap.End: {Events: 3, Labels: 1}} {
+			b.From = from
+			plan, err := bootstrap.Look(t.Context(), b)
+			if err != nil || plan.Starts[0] != want {
+				t.Errorf("from %q: %+v, %v; want %+v", from, plan, err, want)
+			}
+		}
+		b.From = bootstrap.Committed
+		h := past(t, o.Spec, 1, 200, 0)
+		if _, err := bootstrap.Write(t.Context(), b, h.Partitions, h.Model); err != nil {
+			t.Fatal(err)
+		}
+		r := w.run(o)
+		w.caught(r)
+		r.end(t)
+		if ids := w.IDs(0); len(ids) != 20 || ids[0] != streamtest.RecordID(0, 40) {
+			t.Errorf("scored are %q", ids)
 		}
 	})
 }

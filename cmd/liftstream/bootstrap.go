@@ -36,7 +36,7 @@ Where the configuration has record.id, a record belongs to the partition to whic
 id (murmur2), so that the counts and the labels of an id lie where its events come. Without an id the records go to the
 partitions in turn. Records without a label wait for a late one, as far as labels allows; a label names such a record by
 its id. Models are made at the numbers of records at which 'eval' makes them (fit.warmup, fit.records), and pass the
-same gate. A record without a time is taken as one of now.
+same gate; so it takes as long as 'eval'. A record without a time is taken as one of now.
 
 The stage must not run. It begins at the offsets of its group; where there are none, and the topics hold messages, say
 --from end if the files hold the records of these messages, else --from first. Where a state is already, --replace with
