@@ -105,9 +105,9 @@ var shapers = []string{"record", "lift", "propensity", "local", "kernel", "trees
 	"drift"}
 
 // Fingerprint identifies the settings that shape a state and a model: record, lift, propensity, local, kernel, trees,
-// fit.seed, dedup and drift, by their meaning. Order of keys, comments, the spelling of numbers and defaults that are written
-// out do not count; the order of features, classes and levels does. It is FNV-1a over the path and the value of every
-// key that differs from its default, so that a new key leaves it as it is.
+// fit.seed, dedup and drift, by their meaning. Order of keys, comments, the spelling of numbers and defaults that are
+// written out do not count; the order of features, classes and levels does. It is FNV-1a over the path and the value of
+// every key that differs from its default, so that a new key leaves it as it is.
 func (c *Config) Fingerprint() uint64 { return c.fingerprint(nil) }
 
 // unframed are the keys of features, levels and classes, and the sections that can be switched off: one that is off is
@@ -116,7 +116,8 @@ var unframed = []string{"record.features", "record.label.classes", "propensity.m
 	"dedup.by", "dedup.window", "dedup.max_bytes", "drift", "drift.false_alarms"}
 
 // Frame is a Fingerprint without record.features, record.label.classes, propensity.monotone, `local: off`, `kernel:
-// off`, `trees: off`, dedup and drift: two configurations of the same Frame differ, as far as states go, in these alone.
+// off`, `trees: off`, dedup and drift: two configurations of the same Frame differ, as far as states go, in these
+// alone.
 func (c *Config) Frame() uint64 {
 	return c.fingerprint(func(path string) bool {
 		return slices.ContainsFunc(unframed, func(key string) bool { return path == key || strings.HasPrefix(path, key+"[") })

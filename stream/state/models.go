@@ -57,7 +57,8 @@ type Models struct {
 func NewModels(c *txn.Client, topic string, s *model.Schema) *Models {
 	return &Models{client: c, topic: topic, schema: s, Newest: Format, values: map[string][]byte{},
 		blobs: map[int64]Blob{}, times: map[int64]time.Time{}, verdicts: map[int64]*GateVerdict{}, broken: map[int64]error{},
-		orders: map[int64]*Order{}, alarms: map[int32]*Alarms{}, given: map[int64]bool{}, cache: map[int64]*model.Model{}, changed: make(chan struct{})}
+		orders: map[int64]*Order{}, alarms: map[int32]*Alarms{}, given: map[int64]bool{},
+		cache: map[int64]*model.Model{}, changed: make(chan struct{})}
 }
 
 func versionKey(v int64) string { return "version/" + strconv.FormatInt(v, 10) }
