@@ -204,8 +204,8 @@ type Trees struct {
 }
 
 // Drift says how a partition is watched for changes: of each feature, of missing values, of the classes, of the scores
-// and of their log-loss. An alarm is in the log, the metrics, the page and the model topic, and asks for an early fit.
-// `drift: off` watches nothing. A change of this section has a state carried over, and the watch begins anew.
+// and of their log-loss. An alarm is in the log, the metrics, the page and the model topic. `drift: off` watches
+// nothing. A change of this section has a state carried over, and the watch begins anew.
 type Drift struct {
 	Switch
 	// FalseAlarms is the expected number of false alarms in 100,000 records of a partition, of all alarms together, when
@@ -221,6 +221,9 @@ type Fit struct {
 	// is fitted when four fifths of them are there, or all but 1,000 if that is later, and is compared with the serving
 	// one on the rest, which neither has learnt. Default 5000.
 	Records int `yaml:"records"`
+	// Early fits the next model after a fifth of Records, or 1,000 if that is less, where an alarm of drift says that the
+	// log-loss has risen. Default false: the scorecard follows most changes by itself.
+	Early bool `yaml:"early"`
 	// Warmup is the number of labelled records before the first model, over all partitions. A partition that has learnt
 	// so many by itself and does not have that model yet builds a scorecard of its own, where that takes little work;
 	// until then scores are base rates with status untrained. Default 500.

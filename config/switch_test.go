@@ -21,7 +21,8 @@ func TestOffSwitchesASectionOff(t *testing.T) {
 		t.Error("a section is off that nobody switched off")
 	}
 	seen := map[uint64]string{on.Fingerprint(): ""}
-	for _, text := range []string{"local: off\n", "kernel: \"off\"\n", "trees: off\n", "drift: off\n", "local: off\nkernel: off\n"} {
+	for _, text := range []string{"local: off\n", "kernel: \"off\"\n", "trees: off\n", "drift: off\n",
+		"local: off\nkernel: off\n"} {
 		c := parse(text)
 		if c.Local.Off != strings.Contains(text, "local") || c.Kernel.Off != strings.Contains(text, "kernel") ||
 			c.Trees.Off != strings.Contains(text, "trees") || c.Drift.Off != strings.Contains(text, "drift") {

@@ -26,7 +26,7 @@ const (
 	upliftSpread = .1
 )
 
-// uplift is a linear regression of the outcome on the treatment in the cells of the features (MODEL.md 7).
+// uplift is a linear regression of the outcome on the treatment in the cells of the features (MODEL.md 8).
 type uplift struct {
 	schema *Schema
 	cells  int       // of a feature

@@ -15,7 +15,7 @@ import (
 )
 
 // Alarms of drift are part of the state of a partition: a replay gives the same ones. Its task shows the new ones; the
-// trainer, which reads the states, writes them into the model topic and fits early.
+// trainer, which reads the states, writes them into the model topic and fits early where the log-loss has risen.
 
 // figuresEvery is the number of scored records after which the figures of a watch are shown anew.
 const figuresEvery = 250
@@ -57,7 +57,8 @@ func (w *watched) report(b *board, p *model.Partition) {
 	}
 }
 
-// tellAlarms writes the alarms of the snapshots that the model topic does not have into it, and asks for an early fit.
+// tellAlarms writes the alarms of the snapshots that the model topic does not have into it, and asks for an early fit
+// where the log-loss has risen (Options.EarlyFits).
 func tellAlarms(ctx context.Context, t *trainer, snaps map[int32]*state.Manifest) error {
 	o := &t.s.o
 	if !(o.Spec.Options.FalseAlarms > 0) {
@@ -70,7 +71,7 @@ func tellAlarms(ctx context.Context, t *trainer, snaps map[int32]*state.Manifest
 		}
 	}
 	var records []txn.Record
-	total := map[int32]uint64{}
+	total, urgent := map[int32]uint64{}, false
 	for _, p := range slices.Sorted(maps.Keys(snaps)) {
 		m := snaps[p]
 		if t.looked[p] == m.Number+1 {
@@ -86,8 +87,11 @@ func tellAlarms(ctx context.Context, t *trainer, snaps map[int32]*state.Manifest
 			t.alarms[p] = 0
 		} else if total[p] = a.Total; a.Total != t.alarms[p] {
 			records = append(records, a.Record(o.Topics.Model, t.s.format()))
-			o.Log.Info("alarms of drift: the next model is fitted early", zap.Int32("partition", p),
-				zap.Uint64("alarms", a.Total), zap.String("newest", a.Found[len(a.Found)-1].Column))
+			if o.EarlyFits && worse(a.Found, t.alarms[p]) {
+				urgent = true
+				o.Log.Info("the log-loss has risen: the next model is fitted early", zap.Int32("partition", p),
+					zap.Uint64("alarms", a.Total))
+			}
 		}
 	}
 	if len(records) == 0 {
@@ -100,8 +104,16 @@ func tellAlarms(ctx context.Context, t *trainer, snaps map[int32]*state.Manifest
 	for p, n := range total {
 		t.alarms[p] = n
 	}
-	t.early = true
+	t.early = t.early || urgent
 	return nil
+}
+
+// worse reports whether one of the alarms after the first n says that scores are worse than promised or expected. Other
+// changes ask for no early fit: the scores may follow them, and a model of few new records may be the worse one.
+func worse(found []drift.Found, n uint64) bool {
+	return slices.ContainsFunc(found, func(f drift.Found) bool {
+		return f.Number > n && (f.Kind == drift.OverPromise || f.Kind == drift.OverExpectation)
+	})
 }
 
 // enough is the number of new labelled records of a fit: fewer after an alarm.

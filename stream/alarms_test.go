@@ -72,6 +72,17 @@ func TestAnAlarmIsShownAndTold(t *testing.T) {
 	})
 }
 
+// TestRisenLossesAlone ask for an early fit, as far as they are new.
+func TestRisenLossesAlone(t *testing.T) {
+	for kind, want := range map[drift.AlarmKind]bool{drift.Values: false, drift.Gaps: false, drift.OverPromise: true,
+		drift.UnderPromise: false, drift.OverExpectation: true} {
+		found := []drift.Found{{Number: 3, Kind: drift.Values}, {Number: 4, Kind: kind}}
+		if worse(found, 3) != want || worse(found, 4) {
+			t.Errorf("%v: %v before it, %v behind it", kind, worse(found, 3), worse(found, 4))
+		}
+	}
+}
+
 // TestAnAlarmAsksForAnEarlyFit of fewer records, once.
 func TestAnAlarmAsksForAnEarlyFit(t *testing.T) {
 	f := &trainer{s: &Stage{o: Options{FitRecords: 5000}}}

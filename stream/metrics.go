@@ -87,8 +87,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			"a class), or they left unlearnt before their time because labels.max_bytes was full (evicted).", "reason"),
 		Duplicates: counter("duplicates_total", "Records that dedup has left out because their id was there before "+
 			"(left_out), and ids that it forgot within its window because dedup.max_bytes was full (forgotten).", "outcome"),
-		Drift: counter("drift_alarms_total", "Alarms of drift: values or missing ones of a column, a log-loss above or below "+
-			"the one that the propensities promise, or above the expectation of the model.", "kind"),
+		Drift: counter("drift_alarms_total", "Alarms of drift: values or missing ones of a column, a log-loss above or "+
+			"below the one that the propensities promise, or above the expectation of the model.", "kind"),
 		Quality: gauge("quality", "Of the newest 2,000 scores: the log-loss and AUC that they promise before any label "+
 			"(estimated_...); of the newest 2,000 labels: log-loss, the promised one of the same records, and AUC; and the "+
 			"log-loss that is expected of the serving model.", "partition", "figure"),

@@ -56,6 +56,7 @@ type Options struct {
 
 	FitEvery   time.Duration // shortest time between two fits
 	FitRecords int           // labelled records from one verdict to the next; a fit is model.Compared of them earlier
+	EarlyFits  bool          // fewer records are enough after an alarm of drift that says that the log-loss has risen
 	FitBudget  time.Duration // longest time of one fit, and of one comparison
 	Keep       state.Keep    // the versions that stay in the model topic
 

@@ -79,7 +79,7 @@ func (l *Live) options(st *assemble.Stage, k *cluster.Cluster, o Options) stream
 		Commit:   c.Commit.Interval.Std(),
 		Snapshot: c.Snapshot.Interval.Std(), SnapshotRate: int64(c.Snapshot.BytesPerSecond), SnapshotShare: c.Snapshot.Share,
 		InFlight: int64(c.Memory.InFlight), Grace: c.Shutdown.Grace.Std(),
-		FitEvery: c.Fit.Every.Std(), FitRecords: c.Fit.Records, FitBudget: c.Fit.Budget.Std(),
+		FitEvery: c.Fit.Every.Std(), FitRecords: c.Fit.Records, EarlyFits: c.Fit.Early, FitBudget: c.Fit.Budget.Std(),
 		Keep:      state.Keep{Versions: c.Fit.Keep.Versions, Bytes: int64(c.Fit.Keep.Bytes)},
 		Policies:  policies(&c.Policy),
 		DeadShare: c.Policy.DeadShare, Held: c.Policy.Held.Std(), Under: st.Under, Format: o.Format,
