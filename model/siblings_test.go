@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestSiblingsOutliveGaps: records come and go in the middle of the queue, which closes its gaps now and then, and those
-// of an id stay together, the last first, as a restored store has them.
+// TestSiblingsOutliveGaps: records come and go in the middle of the queue, which closes its gaps now and then. Those of
+// an id stay together, the last first, as a restored store has them.
 func TestSiblingsOutliveGaps(t *testing.T) {
 	s := (&Options{WaitBytes: 1 << 24, Match: MatchAll}).newStore()
 	left := map[string][]int64{} // offsets by id, the last first
