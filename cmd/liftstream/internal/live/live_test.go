@@ -49,7 +49,7 @@ func TestEachOptionIsThatOfItsKey(t *testing.T) {
 commit: {interval: 110ms}
 snapshot: {interval: 61s, bytes_per_second: 7MiB, share: 0.13}
 memory: {in_flight: 65MiB, tail: 31MiB, fit: 513MiB, message: 15MiB, batch: 33MiB, decoded: 257MiB}
-fit: {every: 62s, records: 5003, budget: 21s}
+fit: {every: 62s, records: 5003, early: true, budget: 21s}
 shutdown: {grace: 23s}
 policy: {dead_share: 0.17, held: 16m, input_lost: rebuild, topic_shared: accept}
 labels: {}
