@@ -20,7 +20,7 @@ type Labels struct {
 	// all. Default newest. A record never becomes on_expiry where another one of its id has got the label.
 	Match Match `yaml:"match"`
 	// MaxBytes bounds the records that wait in one partition. Default 256MiB; at the bound the oldest leave unlearnt,
-	// whatever OnExpiry says, and are counted. 'liftstream lint' says how many records fit.
+	// under any OnExpiry, and are counted.
 	MaxBytes ByteSize `yaml:"max_bytes"`
 }
 

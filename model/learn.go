@@ -176,7 +176,7 @@ func takeLabel(p *Partition, l *Labels, i int, c *LabelCounts) {
 		return
 	}
 	if l.ID != nil {
-		found := p.store.meant(l.ID[i])
+		found := meant(p.store, l.ID[i])
 		if len(found) == 0 {
 			c.Unmatched++
 		}

@@ -168,16 +168,6 @@ func (s *pendingStore) pop(leaves func(w *waiting) bool) *waiting {
 	return nil
 }
 
-// oldest returns the stream time since which the oldest entry waits.
-func (s *pendingStore) oldest() (since int64, ok bool) {
-	for _, w := range s.entries {
-		if w != nil {
-			return w.since, true
-		}
-	}
-	return 0, false
-}
-
 // late reports whether an entry has waited for longer than the window and more. It waits from its arrival, and not from
 // its own time: a time that is far off holds back no entry behind it, and expires none.
 func (s *pendingStore) late(w *waiting, now, more int64) bool {

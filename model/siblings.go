@@ -120,7 +120,7 @@ func siblings(s *pendingStore, dst []*waiting, id string) []*waiting {
 }
 
 // meant returns the records that a label by an id means. The slice is valid until the next call.
-func (s *pendingStore) meant(id string) []*waiting {
+func meant(s *pendingStore, id string) []*waiting {
 	s.found = siblings(s, s.found[:0], id)
 	if s.match == MatchAll || len(s.found) == 0 {
 		return s.found

@@ -7,20 +7,30 @@ import (
 	"liftstream/model/wire"
 )
 
-// Waits says what waits for labels in a partition.
+// Waits are the figures of the pending store of a partition.
 type Waits struct {
 	Records int   // that wait, or were learnt and may still be corrected
 	Bytes   int64 // that they take, see Partition.Waiting
 	Oldest  int64 // nanoseconds of stream time for which the oldest of them has waited; 0 where none waits
 }
 
-// WaitsOf says what waits for labels in p.
+// WaitsOf returns the figures of the pending store of p.
 func WaitsOf(p *Partition) (w Waits) {
 	w = Waits{Records: len(p.store.entries) - p.store.gaps, Bytes: p.store.bytes}
-	if since, ok := p.store.oldest(); ok && since < p.time.now {
+	if since, ok := oldest(p.store); ok && since < p.time.now {
 		w.Oldest = int64(min(distance(since, p.time.now), 1<<63-1))
 	}
 	return w
+}
+
+// oldest returns the stream time since which the oldest entry waits.
+func oldest(s *pendingStore) (since int64, ok bool) {
+	for _, w := range s.entries {
+		if w != nil {
+			return w.since, true
+		}
+	}
+	return 0, false
 }
 
 // sectionWaiting is the name of the section with the losses of the pending store. States without such losses have

@@ -44,9 +44,6 @@ with the 2,000 just before, and log-losses with what the propensities promise an
 The learning curve shows beside log-loss and AUC what the propensities promised of both before any label was there, and
 marks with ! where the labels contradict them: calibrated propensities are marked in less than one stream of twenty.
 
-The learning curve shows beside log-loss and AUC what the propensities promised of both before any label was there, and
-marks with ! where the labels contradict them: calibrated propensities are marked in less than one stream of twenty.
-
 With several -c each configuration runs over the same records, under the protocol and folds of the first, and every
 further one is compared with the first: the differences of log-loss, Brier score and accuracy have paired intervals.
 Without --method a challenger runs the method all alone. The configurations need the same classes in one order; gains,
@@ -56,9 +53,9 @@ With --on control the figures are those of the control share alone (section cont
 the others the outcome is also that of their treatment. All records are scored and learnt as without it. Of several
 configurations the share is that of the first.
 
-Where the stage estimates the effect of a treatment (control.uplift), Qini tells how well the estimate ranks the records:
-0 is a ranking at random, 1 one by the outcomes themselves. Treated and untreated records of like propensity are
-compared, and records without any of the other kind left out.
+Where the stage estimates the effect of a treatment (control.uplift), Qini tells how well the estimate ranks the
+records: 0 is a ranking at random, 1 one by the outcomes themselves. Treated and untreated records of like propensity
+are compared, and records without any of the other kind left out.
 
 --scores OUT writes the scores that are measured, those of the method all or else of the first one, in the columns and
 formats of 'score': each as it was before its record was learnt. source_row is the number of the record, over all files

@@ -280,12 +280,14 @@ func (m *Monitor) bins(c *watched, present []uint32) {
 	c.cuts, c.levels = c.cuts[:0], c.levels[:0]
 	if c.Kind == Levels {
 		least := monitorLeast * m.o.Reference / m.o.Window
-		for i, j := 0, 0; i < len(present); i = j {
-			for j = i; j < len(present) && present[j] == present[i]; j++ {
+		for i := 0; i < len(present); {
+			j := i
+			for ; j < len(present) && present[j] == present[i]; j++ {
 			}
 			if j-i >= least {
 				c.levels = append(c.levels, present[i])
 			}
+			i = j
 		}
 		c.bins = len(c.levels) + 1
 	} else {

@@ -112,13 +112,13 @@ type ring struct {
 	at int // of the oldest one, once it is full
 }
 
-func (r *ring) add(v float32, most int) {
-	if len(r.v) < most {
-		r.v = append(r.v, v)
+func (x *ring) add(v float32, most int) {
+	if len(x.v) < most {
+		x.v = append(x.v, v)
 		return
 	}
-	r.v[r.at] = v
-	r.at = (r.at + 1) % len(r.v)
+	x.v[x.at] = v
+	x.at = (x.at + 1) % len(x.v)
 }
 
 // NewWatch returns a watch that has seen nothing. It panics on options out of their bounds.

@@ -101,16 +101,22 @@ func readProduct(s *model.Schema, r *wire.Reader, whole bool) (*product, error) 
 	if r.Err() == nil && len(p.columns) == 0 {
 		return nil, r.Fail(fmt.Errorf("decoding kernel: a product of no features"))
 	}
-	if whole {
-		for k := r.Int(maxWeights); k > 0 && r.Err() == nil; k-- {
-			w := Weight{Base: Base{Shape: Shape(r.Int(int(maxShape))), A: -1}}
-			w.Base.Width, w.Alpha = within(0, math.MaxFloat64), within(0, maxInput)
-			p.mix = append(p.mix, w)
-		}
-		if r.Err() == nil && len(p.mix) == 0 {
-			return nil, r.Fail(fmt.Errorf("decoding kernel: no kernel over all features"))
-		}
-	}
 	p.sum = make([]float64, n)
+	if whole {
+		return p, p.readMix(r, within)
+	}
 	return p, r.Err()
+}
+
+// readMix reads the kernels over all features. within reads a number between two bounds.
+func (p *product) readMix(r *wire.Reader, within func(low, high float64) float64) error {
+	for k := r.Int(maxWeights); k > 0 && r.Err() == nil; k-- {
+		w := Weight{Base: Base{Shape: Shape(r.Int(int(maxShape))), A: -1}}
+		w.Base.Width, w.Alpha = within(0, math.MaxFloat64), within(0, maxInput)
+		p.mix = append(p.mix, w)
+	}
+	if r.Err() == nil && len(p.mix) == 0 {
+		return r.Fail(fmt.Errorf("decoding kernel: no kernel over all features"))
+	}
+	return r.Err()
 }

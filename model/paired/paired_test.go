@@ -90,7 +90,7 @@ func slow(first, second [][]float64, class []int, w []float64, alpha float64) (l
 			least, largest = math.Min(least, r[y]), math.Max(largest, r[y])
 		}
 		for y := range r {
-			v += q[y] / total * math.Pow(r[y]-m, 2)
+			v += q[y] / total * (r[y] - m) * (r[y] - m)
 		}
 		x := r[class[i]]
 		s += x

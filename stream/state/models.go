@@ -304,7 +304,7 @@ func (l *Models) get(version int64) (*model.Model, error) {
 		l.broken[version] = err // so that it is not decompressed again at each call
 		return nil, err
 	}
-	ordered := l.order().Serve
+	ordered := newestOrder(l).Serve
 	for v := range l.cache { // two are in use at a swap; older ones are read again in the rare case
 		if v < version-1 && v != ordered {
 			delete(l.cache, v)

@@ -114,10 +114,10 @@ func (l *Models) Orders() []*Order {
 func (l *Models) Order() Order {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.order()
+	return newestOrder(l)
 }
 
-func (l *Models) order() (newest Order) {
+func newestOrder(l *Models) (newest Order) {
 	for _, o := range l.orders {
 		if o.Number > newest.Number {
 			newest = *o
@@ -138,7 +138,7 @@ type Serving struct {
 func (l *Models) Serves() Serving {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	o := l.order()
+	o := newestOrder(l)
 	if o.Serve > 0 && (o.Until == 0 || l.highest <= o.Until) && usable(l, o.Serve) {
 		return Serving{o.Serve, o.Number, o.Return}
 	}
