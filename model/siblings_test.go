@@ -43,7 +43,7 @@ func TestSiblingsOutliveGaps(t *testing.T) {
 		links := 0
 		for id, want := range left {
 			var got []int64
-			for _, w := range s.meant(id) {
+			for _, w := range meant(s, id) {
 				got = append(got, w.offset)
 			}
 			if !slices.Equal(got, want) {
