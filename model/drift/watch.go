@@ -2,6 +2,7 @@ package drift
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"sort"
 
@@ -27,6 +28,17 @@ func (k AlarmKind) String() string {
 
 // MarshalText returns String.
 func (k AlarmKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// UnmarshalText takes the words of MarshalText, and refuses all others.
+func (k *AlarmKind) UnmarshalText(text []byte) error {
+	for x := Values; x <= OverExpectation; x++ {
+		if x.String() == string(text) {
+			*k = x
+			return nil
+		}
+	}
+	return fmt.Errorf("reading an alarm: its kind is %q", text)
+}
 
 // Names of the columns that are no features.
 const (

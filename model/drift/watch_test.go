@@ -291,3 +291,18 @@ func BenchmarkWatch(b *testing.B) {
 		w.Learned(int64(i), 0, int32(i%2))
 	}
 }
+
+// TestKindsAsText: each kind comes back from its text, and no other text is one.
+func TestKindsAsText(t *testing.T) {
+	for k := Values; k <= OverExpectation; k++ {
+		text, err := k.MarshalText()
+		var back AlarmKind
+		if err != nil || back.UnmarshalText(text) != nil || back != k {
+			t.Errorf("%v comes back as %v, %v", k, back, err)
+		}
+	}
+	var k AlarmKind
+	if err := k.UnmarshalText([]byte("loss")); err == nil {
+		t.Error("a text that is no kind is taken")
+	}
+}
