@@ -147,8 +147,7 @@ func (r *running) run(ctx context.Context, a *cli.App) error {
 
 // cast starts the shadow, and returns a function that ends it and waits for its end.
 func (r *running) cast(ctx context.Context, a *cli.App, l *live.Live) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	s := l.NewShadow(func() *exec.Cmd {
+	return l.NewShadow(func() *exec.Cmd {
 		name, err := os.Executable()
 		if err != nil {
 			name = os.Args[0]
@@ -163,14 +162,5 @@ func (r *running) cast(ctx context.Context, a *cli.App, l *live.Live) (stop func
 		cmd := exec.Command(name, args...)
 		cmd.Stdout, cmd.Stderr = a.Err, a.Err
 		return cmd
-	})
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		s.Run(ctx)
-	}()
-	return func() {
-		cancel()
-		<-done
-	}
+	}).Start(ctx)
 }

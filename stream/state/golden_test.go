@@ -48,22 +48,29 @@ func TestTopicsBeforeTheLastLayerAreRead(t *testing.T) {
 	readTopics(t, sample.Spec(), filepath.Join("testdata", "format-1", "topics-scorecard3.bin"), false, true)
 }
 
+// applied reads the records of a golden file as those of a state topic and of a model topic.
+func applied(t *testing.T, raw []byte) (*Log, *Models) {
+	t.Helper()
+	log, models := NewLog(), NewModels(nil, "models", sample.Schema)
+	r := wire.NewReader(raw)
+	for n := r.Int(1 << 20); n > 0 && r.Err() == nil; n-- {
+		key, value := r.String(), r.Bytes()
+		log.Apply([]byte(key), value)
+		models.apply(key, value)
+	}
+	if err := r.Done(); err != nil {
+		t.Fatal(err)
+	}
+	return log, models
+}
+
 func readTopics(t *testing.T, spec *model.Spec, name string, same, gated bool) {
 	t.Helper()
 	raw, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	state, models := NewLog(), NewModels(nil, "", sample.Schema)
-	r := wire.NewReader(raw)
-	for n := r.Int(1 << 20); n > 0 && r.Err() == nil; n-- {
-		key, value := r.String(), r.Bytes()
-		state.Apply([]byte(key), value)
-		models.apply(key, value)
-	}
-	if err := r.Done(); err != nil {
-		t.Fatal(err)
-	}
+	state, models := applied(t, raw)
 	found, problems := state.Manifests()
 	if len(found) != 1 || len(problems) != 0 || found[0].Format != 1 || found[0].Events != 700 {
 		t.Fatalf("%+v %v", found, problems)

@@ -12,7 +12,6 @@ import (
 
 	"liftstream/model"
 	"liftstream/model/wire"
-	"liftstream/stream/internal/sample"
 )
 
 // goldenOrders are the orders of the golden file: each verb, and each wish.
@@ -82,16 +81,7 @@ func TestOrdersOfFormat1AreReadForEver(t *testing.T) {
 	if !bytes.Equal(raw, b) {
 		t.Error("orders, verdicts or obeyed records are written otherwise: that is another format")
 	}
-	log, models := NewLog(), NewModels(nil, "models", sample.Schema)
-	r := wire.NewReader(raw)
-	for n := r.Int(1 << 20); n > 0 && r.Err() == nil; n-- {
-		key, value := r.String(), r.Bytes()
-		log.Apply([]byte(key), value)
-		models.apply(key, value)
-	}
-	if err := r.Done(); err != nil {
-		t.Fatal(err)
-	}
+	log, models := applied(t, raw)
 	orders, verdicts := models.Orders(), models.Verdicts()
 	if want := goldenOrders(); len(orders) != len(want) {
 		t.Fatalf("%d orders are read", len(orders))

@@ -49,6 +49,20 @@ func (l *Live) NewShadow(command func() *exec.Cmd) *Shadow {
 	return s
 }
 
+// Start runs the shadow beside the caller, and returns a function that ends it and waits for its end.
+func (s *Shadow) Start(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.Run(ctx)
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
 // Run starts the process, and again whenever it ends, until ctx ends; then it lets the process stop within Grace. An
 // error of the process is logged and has no other effect.
 func (s *Shadow) Run(ctx context.Context) {

@@ -34,20 +34,6 @@ func shadowed(t *testing.T, scripts ...string) (*Shadow, *observer.ObservedLogs)
 	return s, logs
 }
 
-// running runs s and returns a function that ends it and waits.
-func running(s *Shadow) (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		s.Run(ctx)
-	}()
-	return func() {
-		cancel()
-		<-done
-	}
-}
-
 // value is that of a gauge or a counter.
 func value(m prometheus.Metric) float64 {
 	var x dto.Metric
@@ -69,7 +55,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 // TestShadowStopsWithItsInput: a process that reads its input ends by itself when the stage ends.
 func TestShadowStopsWithItsInput(t *testing.T) {
 	s, logs := shadowed(t, "cat > /dev/null")
-	stop := running(s)
+	stop := s.Start(t.Context())
 	eventually(t, "the process", func() bool { return value(s.up) == 1 })
 	stop()
 	if value(s.up) != 0 || value(s.starts) != 1 ||
@@ -81,7 +67,7 @@ func TestShadowStopsWithItsInput(t *testing.T) {
 // TestShadowIsStartedAgain: an error of the process, its death and its absence are logged, and it is started again.
 func TestShadowIsStartedAgain(t *testing.T) {
 	s, logs := shadowed(t, "exit 1", "", "kill -9 $$", "exit 0", "cat > /dev/null")
-	stop := running(s)
+	stop := s.Start(t.Context())
 	eventually(t, "the fifth process", func() bool {
 		return value(s.starts) == 4 && value(s.up) == 1
 	})
@@ -101,7 +87,7 @@ func TestShadowIsStartedAgain(t *testing.T) {
 func TestShadowThatDoesNotStop(t *testing.T) {
 	s, _ := shadowed(t, "trap '' TERM; sleep 1000 & wait")
 	s.Grace = time.Millisecond
-	stop := running(s)
+	stop := s.Start(t.Context())
 	eventually(t, "the process", func() bool { return value(s.up) == 1 })
 	stop()
 	if value(s.up) != 0 {
