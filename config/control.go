@@ -3,7 +3,8 @@ package config
 import "slices"
 
 // Control is the share of the records that users leave untargeted, so that others can be compared with them. Scores say
-// which records it holds, in the column control. Changing it changes no state.
+// which records it holds, in the column control. A change of share, by or seed changes no state; learn and uplift hold
+// from then on.
 type Control struct {
 	// Share is that of the ids, or of the records. Default 0.05. A larger share holds all of a smaller one.
 	Share float64 `yaml:"share"`

@@ -247,7 +247,7 @@ type Fit struct {
 type Keep struct {
 	// Versions bounds their number. Default 20.
 	Versions int `yaml:"versions"`
-	// Bytes bounds their size as they lie in the topic, compressed. Default 0: no bound.
+	// Bytes bounds their size as they lie in the topic, compressed. Default 0: 3 GiB.
 	Bytes ByteSize `yaml:"bytes"`
 }
 

@@ -216,8 +216,8 @@ func answer(p *Partition, w *waiting, class int32, t Treatment, c *LabelCounts) 
 		}
 	case p.still:
 		c.Still++
-		told(p, &w.record, class)
 		if !w.learnt {
+			told(p, &w.record, class)
 			p.store.remove(w)
 		}
 	case !w.learnt:

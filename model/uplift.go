@@ -89,6 +89,9 @@ func (u *uplift) meet(row Row) {
 	u.first = nil
 }
 
+// leastNoise bounds the weight of one record: rounding would make a variance negative beyond it.
+const leastNoise = 1e-10
+
 // ready reports whether there are cells.
 func (u *uplift) ready() bool { return len(u.cuts) > 0 }
 
@@ -99,9 +102,9 @@ func (u *uplift) place(row Row, levels *Levels) {
 	for f := range u.used {
 		cell, v := u.cells-1, row[f]
 		switch x := &u.schema.Features[f]; {
-		case math.IsNaN(v):
 		case x.Use != UseScore:
 			continue
+		case math.IsNaN(v):
 		case x.Kind == Continuous:
 			cell = 0
 			for k := range u.cells - 2 {
@@ -171,7 +174,7 @@ func (u *uplift) learn(row Row, levels *Levels, positive bool, p float64, t Trea
 	u.place(row, levels)
 	mean, variance := u.effect()
 	r := y - p - d*mean
-	noise := (u.square + .25) / (u.n + 1) / weight
+	noise := max((u.square+.25)/(u.n+1)/weight, leastNoise)
 	u.square += (y - p) * (y - p)
 	u.n++
 	// Kalman's gain of an observation d z with the given noise.

@@ -87,7 +87,7 @@ func tellAlarms(ctx context.Context, t *trainer, snaps map[int32]*state.Manifest
 			t.alarms[p] = 0
 		} else if total[p] = a.Total; a.Total != t.alarms[p] {
 			records = append(records, a.Record(o.Topics.Model, t.s.format()))
-			if o.EarlyFits && worse(a.Found, t.alarms[p]) {
+			if o.EarlyFits && worse(a.Found, min(t.alarms[p], a.Total)) {
 				urgent = true
 				o.Log.Info("the log-loss has risen: the next model is fitted early", zap.Int32("partition", p),
 					zap.Uint64("alarms", a.Total))

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
 	"liftstream/stream/state"
@@ -79,13 +78,7 @@ func (s *Stage) start(
 	s.mu.Lock()
 	for _, t := range s.tasks {
 		if !slices.Contains(gen.Partitions, t.id) {
-			m := s.o.Metrics
-			for _, g := range []*prometheus.GaugeVec{
-				m.Lag, m.Waiting, m.LateWaiting, m.HeldSeconds, m.HeldMessages, m.Paused,
-			} {
-				g.DeleteLabelValues(strconv.Itoa(t.id))
-			}
-			s.o.Metrics.DeadShare.DeletePartialMatch(prometheus.Labels{"partition": strconv.Itoa(t.id)})
+			forget(s.o.Metrics, strconv.Itoa(t.id))
 		}
 	}
 	s.tasks, s.generation, s.waiting, s.joining = tasks, gen.ID, "", time.Time{}

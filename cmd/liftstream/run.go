@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"strconv"
 
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
@@ -153,6 +154,9 @@ func (r *running) cast(ctx context.Context, a *cli.App, l *live.Live) (stop func
 			name = os.Args[0]
 		}
 		args := []string{"run", "-c", r.shadow, "--shadow-of", r.file, "--log-level", a.LogLevel, "--log-format", a.LogForm}
+		if r.format > 0 {
+			args = append(args, "--format", strconv.Itoa(r.format))
+		}
 		if r.instance != "" {
 			args = append(args, "--instance", r.instance)
 		}

@@ -37,6 +37,9 @@ func (f *Factory) CarryState(c *model.Change, state []byte) ([]byte, []int, erro
 	}
 	if p.product != nil {
 		p.product = p.product.carry(c)
+		if p.product == nil { // kernels of all features are gone with them
+			weights = slices.DeleteFunc(weights, func(w Weight) bool { return w.Base.A < 0 })
+		}
 		n.product = p.product
 	}
 	p.Weights, p.curves = weights, n.curves

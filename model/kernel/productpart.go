@@ -56,6 +56,10 @@ func readProduct(s *model.Schema, r *wire.Reader, whole bool) (*product, error) 
 		}
 		return v
 	}
+	widest := math.MaxFloat64
+	if whole {
+		widest = 2 * farthest
+	}
 	p := &product{margins: len(s.Classes), ordered: r.Bool(), order: byName(s)}
 	if p.margins == 2 {
 		p.margins = 1
@@ -77,7 +81,7 @@ func readProduct(s *model.Schema, r *wire.Reader, whole bool) (*product, error) 
 	seen, codes := make([]bool, len(s.Features)), 0
 	for k := r.Int(len(s.Features)); k > 0 && r.Err() == nil; k-- {
 		c := productColumn{feature: int32(r.Int(len(s.Features) - 1)), lo: within(-math.MaxFloat64, math.MaxFloat64),
-			per: within(0, math.MaxFloat64), step: within(0, math.MaxFloat64), cells: r.Int(productCells)}
+			per: within(0, math.MaxFloat64), step: within(0, widest), cells: r.Int(productCells)}
 		for m := r.Int(maxWeights); m > 0 && r.Err() == nil; m-- {
 			w := Weight{Base: Base{Shape: Shape(r.Int(int(maxShape))), A: c.feature}}
 			w.Base.Width, w.Alpha = within(0, math.MaxFloat64), within(0, maxInput)
@@ -113,6 +117,9 @@ func (p *product) readMix(r *wire.Reader, within func(low, high float64) float64
 	for k := r.Int(maxWeights); k > 0 && r.Err() == nil; k-- {
 		w := Weight{Base: Base{Shape: Shape(r.Int(int(maxShape))), A: -1}}
 		w.Base.Width, w.Alpha = within(0, math.MaxFloat64), within(0, maxInput)
+		if s := w.Base.Shape; s != Gaussian && s != Polynomial && s != Linear || len(p.mix) > 0 && s != p.mix[0].Base.Shape {
+			return r.Fail(fmt.Errorf("decoding kernel: a kernel of all features of shape %v", s))
+		}
 		p.mix = append(p.mix, w)
 	}
 	if r.Err() == nil && len(p.mix) == 0 {

@@ -223,15 +223,13 @@ func (e *PartlyError) Unwrap() error { return e.Err }
 // fail, which has then written nothing, or the first partitions (PartlyError). It returns the positions at which the
 // stage begins.
 func Write(ctx context.Context, o Options, states []*model.Partition, m *model.Model) ([]state.Position, error) {
-	n, err := o.Client.Partitions(ctx, o.Topics.Events)
-	if err != nil {
-		return nil, fmt.Errorf("looking at topic %s: %w", o.Topics.Events, err)
-	}
-	producers := make([]*txn.Producer, n)
+	producers := make([]*txn.Producer, len(states))
 	for i := range producers {
-		if producers[i], err = o.producer(ctx, fmt.Sprint(i)); err != nil {
+		producer, err := o.producer(ctx, fmt.Sprint(i))
+		if err != nil {
 			return nil, err
 		}
+		producers[i] = producer
 	}
 	trainer, err := o.producer(ctx, "trainer")
 	if err != nil {
@@ -259,7 +257,7 @@ func Write(ctx context.Context, o Options, states []*model.Partition, m *model.M
 			err = producers[i].Commit(ctx, t)
 		}
 		if err != nil {
-			return nil, &PartlyError{i, n, fmt.Errorf("writing the state of partition %d: %w", i, err)}
+			return nil, &PartlyError{i, len(states), fmt.Errorf("writing the state of partition %d: %w", i, err)}
 		}
 	}
 	return p.Starts, nil

@@ -22,18 +22,21 @@ import (
 // anyway.
 type Keep struct {
 	Versions int   // 0 = KeptVersions
-	Bytes    int64 // of the versions as they lie in the topic; 0 = no bound
+	Bytes    int64 // of the versions as they lie in the topic; 0 = keptBytes
 }
 
 // KeptVersions is the number of newest versions that stay unless Keep has another one.
 const KeptVersions = 20
 
+// keptBytes is the bound of their bytes unless Keep has another one. It leaves room below maxModels.
+const keptBytes = maxModels / 4 * 3
+
 // beyond returns the held versions that a publication of a version of that size leaves no room for, ascending.
 func (k Keep) beyond(held map[int64]Blob, published int64, size int) (out []int64) {
-	bytes, most := int64(size), cmp.Or(int64(k.Versions), KeptVersions)
+	bytes, most, room := int64(size), cmp.Or(int64(k.Versions), KeptVersions), cmp.Or(k.Bytes, keptBytes)
 	for _, v := range slices.Backward(slices.Sorted(maps.Keys(held))) {
 		bytes += int64(held[v].Packed)
-		if v <= published-most || k.Bytes > 0 && bytes > k.Bytes {
+		if v <= published-most || bytes > room {
 			out = append(out, v)
 		}
 	}

@@ -267,8 +267,8 @@ func evaluationAlarms(w io.Writer, r *evaluate.Result) error {
 	for k, i := range row {
 		rows[i][6] = strconv.Itoa(times[k])
 	}
-	fmt.Fprintf(w, "\nAlarms: %d, where the newest 500 records differ from those of the last fit; the first of each "+
-		"column (by chance: one in 100 streams of 100,000 records)\n", len(r.Alarms))
+	fmt.Fprintf(w, "\nAlarms of drift: %d; the first of each column and kind (by chance: one in 100 streams of 100,000 "+
+		"records)\n", len(r.Alarms))
 	return text.Table(w, "", []string{"", "", " at record", " index", " log-loss", " threshold", " alarms"}, rows)
 }
 
