@@ -91,6 +91,9 @@ func checkControl(d checker, c *Config) {
 			d.report(path, "", "control.uplift needs record.label.positive, the class whose chance the treatment changes")
 		case x.Learn == ControlLearnControl:
 			d.report(path, "", "control.uplift needs the records outside of the control share too: use learn: untreated")
+		case c.Labels != nil && c.Labels.OnExpiry != OnExpiryDrop:
+			d.report(path, "", "control.uplift goes with labels.on_expiry drop alone: nothing says whether a record without "+
+				"a label was treated")
 		}
 	}
 	if x.Learn == ControlLearnUntreated && !d.bad["control.learn"] {

@@ -34,6 +34,16 @@ func answered(s *pendingStore, w *waiting) {
 	}
 }
 
+// comeLate passes over w where a record of its id before it has its label: with MatchFirst labels mean that one.
+func comeLate(s *pendingStore, w *waiting) {
+	for n, ok := s.older[w.number]; ok; n, ok = s.older[n] {
+		if o := s.entries[n-s.first]; (o.learnt || o.Class >= 0) && cameAt(o) <= cameAt(w) {
+			passOver(s, w)
+			return
+		}
+	}
+}
+
 // passOver lets a record that waits without a label leave without a class.
 func passOver(s *pendingStore, w *waiting) {
 	if s.cohorts && !w.learnt && w.Class == Unlabelled {
@@ -47,8 +57,12 @@ func shut(p *Partition, w *waiting) {
 		p.lost.Expired++
 	}
 	if p.still || w.Class == passedOver {
-		if w.Class >= 0 {
-			told(p, &w.record, w.Class)
+		class := w.Class
+		if class == Unlabelled {
+			class = p.spec.Options.ExpireAs
+		}
+		if class >= 0 {
+			told(p, &w.record, class)
 		}
 		p.store.remove(w)
 		return

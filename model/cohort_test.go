@@ -372,7 +372,8 @@ func TestAWildTimeDrawsNoLabels(t *testing.T) {
 	}
 }
 
-// TestRecordsOfAnIDWithoutALabelExpire each for itself; and one that came after the label does.
+// TestRecordsOfAnIDWithoutALabelExpire each for itself; and one that came after the label does, but where labels mean
+// the first record: it can get none there.
 func TestRecordsOfAnIDWithoutALabelExpire(t *testing.T) {
 	for _, match := range []model.Match{model.MatchNewest, model.MatchFirst, model.MatchAll} {
 		spec := newSpec(windows(100, 100))
@@ -387,7 +388,7 @@ func TestRecordsOfAnIDWithoutALabelExpire(t *testing.T) {
 			}
 		})
 		feed(p, 145, 170, 1, withoutLabel)
-		if class, ok := model.LearntClass(p, 0, 60); !ok || class != 0 {
+		if class, ok := model.LearntClass(p, 0, 60); ok != (match != model.MatchFirst) || ok && class != 0 {
 			t.Errorf("match %d: the record after the label is learnt %v, as %d", match, ok, class)
 		}
 		q := model.NewPartition(spec, 0)
@@ -395,5 +396,27 @@ func TestRecordsOfAnIDWithoutALabelExpire(t *testing.T) {
 		if q.Labelled() != 49 {
 			t.Errorf("match %d: %v records expire as no, want 49", match, q.Labelled())
 		}
+	}
+}
+
+// TestARecordAfterTheFirstIsNoNo: with MatchFirst a label means the first record of an id. One that comes when that has
+// its label can get none, and is not learnt as a "no".
+func TestARecordAfterTheFirstIsNoNo(t *testing.T) {
+	spec := newSpec(windows(100, 100))
+	spec.Options.Match = model.MatchFirst
+	p := model.NewPartition(spec, 0)
+	twice(p, 30, map[int]int64{20: 20})
+	if c := p.Labels(&model.Labels{N: 1, ID: []string{"x"}, Class: []int32{1}}); c.Waiting != 1 {
+		t.Fatalf("%+v", c)
+	}
+	before := p.Labelled()
+	feed(p, 30, 300, 1, func(b *model.Batch) {
+		withoutLabel(b)
+		if b.Row[0] == 40 {
+			b.ID[0] = "x"
+		}
+	})
+	if n := p.Labelled() - before; n != 199-1 {
+		t.Errorf("%v records are learnt of 199 whose windows have closed, one of them without a class", n)
 	}
 }

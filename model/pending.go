@@ -83,6 +83,9 @@ func (s *pendingStore) admit(rec *record, id string, pending []float64, learnt b
 	if w.Class >= 0 && !learnt {
 		answered(s, w)
 	}
+	if s.match == MatchFirst && w.id != "" {
+		comeLate(s, w)
+	}
 }
 
 // memory returns the memory of the score of a record, nil where it has none, in the memory of dst where that suffices.

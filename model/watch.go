@@ -68,12 +68,13 @@ func watched(p *Partition, b *Batch, i int, out *Scores) {
 	if p.trained {
 		prob = out.P[i*out.Classes : (i+1)*out.Classes]
 	}
-	WatchRecord(p.watch, b, i, p.rec.row, prob, p.rec.Class >= 0)
+	WatchRecord(p.watch, b, i, p.rec.row, prob, p.rec.Class >= 0 && !p.store.cohorts)
 }
 
-// told gives the watch the class of a record that was scored, or as which it is learnt because it has expired.
+// told gives the watch the class of a record that was scored, or as which it is learnt because it has expired. A record
+// without weight tells nothing: its outcome may be that of a treatment, which scores do not foretell.
 func told(p *Partition, rec *record, class int32) {
-	if p.watch != nil {
+	if p.watch != nil && rec.Weight > 0 {
 		p.watch.Learned(rec.offset, rec.row, class)
 	}
 }

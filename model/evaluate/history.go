@@ -2,6 +2,7 @@ package evaluate
 
 import (
 	"context"
+	"fmt"
 
 	"liftstream/model"
 )
@@ -32,16 +33,31 @@ type Past struct {
 // Learn runs the stage of the Spec over a stream and returns it. The same stage under Prequential, whose first records
 // are those of the stream, scores the next record the same: it differs by the records that its reservoirs have drawn,
 // and by the times of a source without times. Duplicates are left out as Options.DedupWindow says. A record without a
-// label waits for it as it does live. An empty stream gives empty partitions.
+// label waits for it as it does live. Labels of files are final: no window has to close before they are learnt. An
+// empty stream gives empty partitions.
 func Learn(ctx context.Context, spec *model.Spec, src Source, past Past) (*History, error) {
-	method := Stage(MethodAll, spec)
+	final := *spec
+	final.Options.ExpireAs = model.Unlabelled
+	method := Stage(MethodAll, &final)
 	d := newDriver(spec.Schema, []Method{method}, Options{Partitions: past.Partitions, Refit: past.Refit}, nil)
 	d.began, d.versions = past.Began, past.Version
 	for p, live := range d.live[0] {
 		d.offsets[p], d.learners[0][p] = historyOffset, sifted{live}
 	}
-	err := d.drive(ctx, src)
-	return &History{Partitions: d.live[0], Model: d.serving[0], Run: d.run}, err
+	if err := d.drive(ctx, src); err != nil {
+		return nil, err
+	}
+	h := &History{Partitions: d.live[0], Model: d.serving[0], Run: d.run}
+	for p, live := range h.Partitions {
+		if spec.Options.ExpireAs < 0 {
+			break
+		}
+		var err error
+		if h.Partitions[p], err = model.RestorePartition(spec, live.Snapshot()); err != nil {
+			return nil, fmt.Errorf("handing the history over: %w", err)
+		}
+	}
+	return h, nil
 }
 
 // number gives the first model of a method the version after Past.Version; those after it count on.

@@ -173,6 +173,29 @@ func TestAHistoryRemembersItsRecords(t *testing.T) {
 	}
 }
 
+// TestAHistoryBeforeItsWindows: labels of files are final, so a history is learnt whose windows have not closed, and
+// the stage that goes on lets labels wait.
+func TestAHistoryBeforeItsWindows(t *testing.T) {
+	spec := stageSpec(testSchema())
+	want, err := Learn(t.Context(), spec, stream(1000, 100, false, true), Past{Began: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec.Options.WaitBytes, spec.Options.WaitWindow, spec.Options.ExpireAs = 1<<30, int64(1e18), 0
+	got, err := Learn(t.Context(), spec, stream(1000, 100, false, true), Past{Began: 1})
+	if err != nil || got.Partitions[0].Labelled() != want.Partitions[0].Labelled() ||
+		got.Partitions[0].Labelled() == 0 {
+		t.Fatalf("%v: %+v", err, got)
+	}
+	l := &model.Batch{}
+	after(t, stream(1000, 100, false, true), 0, func(b *model.Batch) { *l = *b })
+	var out model.Scores
+	before := got.Partitions[0].Labelled()
+	if got.Partitions[0].Events(l, &out); got.Partitions[0].Labelled() != before {
+		t.Error("a live label is learnt before its window has closed")
+	}
+}
+
 // TestAHistoryOfNoise promises no more than its labels hold: the next scores are near the base rate.
 func TestAHistoryOfNoise(t *testing.T) {
 	s := testSchema()
