@@ -36,10 +36,11 @@ of two equal stages at most one comparison in twenty ever gives one (model/paire
 first one is better. Looks that belong together begin at the same record: give all of them the same --from.
 
 Labels come with the events, or from the labels topic of the first stage: a record is counted under the first label that
-names it, within labels.window, and after that under the class of labels.on_expiry, where it is one. A challenger that
-began with a backlog may have scored records when it had learnt labels that the first stage did not have in time: where
-labels come late, --from T, such as 2026-05-01T00:00:00Z, begins when it had caught up. --from and --to bound the events
-by the times of their messages.
+names it, within labels.window, and after that under the class of labels.on_expiry, where it is one; then no record
+counts before its window has closed. A label by an id means the record that came last, by any labels.match. A challenger
+that began with a backlog may have scored records when it had learnt labels that the first stage did not have in time:
+where labels come late, --from T, such as 2026-05-01T00:00:00Z, begins when it had caught up. --from and --to bound the
+events by the times of their messages.
 
 Below stand the calibration, in tenths of each stage's own propensities for the positive class, and how many records of
 the top tenth the two have in common.`,

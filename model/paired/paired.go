@@ -26,12 +26,13 @@ const (
 func (v Verdict) String() string { return [...]string{"none yet", "first", "second"}[v] }
 
 // Comparison adds up the losses of the records, and the cumulants of their differences, from which the interval is
-// made. Its size does not depend on the number of records, nor its figures, but for rounding, on their order.
-// One goroutine may use it at a time.
+// made. Its size does not depend on the number of records, nor its figures, but for rounding and the unit of weights,
+// on their order. One goroutine may use it at a time.
 type Comparison struct {
 	classes int
 	n       int64
 	weight  float64
+	unit    float64    // of weights, a power of two: that next to the first weight; 0 = there was none
 	loss    [2]float64 // sums of weight times loss
 	sum     float64    // of weight times difference
 	above   costs      // of a mean that is lower than the sum says
@@ -73,6 +74,10 @@ func (c *Comparison) Add(first, second []float64, class int, weight float64) err
 	if weight == 0 {
 		return nil
 	}
+	if c.unit == 0 {
+		c.unit = math.Exp2(math.Round(math.Log2(weight)))
+	}
+	weight /= c.unit
 	s := c.spread(first, second)
 	s.scale(weight)
 	x := weight * c.ratio[class]

@@ -3,6 +3,7 @@ package paired
 import (
 	"math"
 	"math/rand"
+	"slices"
 	"testing"
 )
 
@@ -49,6 +50,7 @@ func TestCumulants(t *testing.T) {
 		}
 		for y := range k {
 			c := New(k)
+			c.unit = 1 // weights of all sizes
 			add(t, c, a, b, y, w)
 			for i := range rates {
 				expect[0][i] += truth[y] * math.Exp(rate(i)*(c.sum-mean)-c.above[i])
@@ -74,7 +76,10 @@ func slow(first, second [][]float64, class []int, w []float64, alpha float64) (l
 	clipped := func(p float64) float64 { return math.Max(1e-6, math.Min(1-1e-6, p)) }
 	var s, weight float64
 	cost := map[int]map[float64]float64{1: {}, -1: {}}
+	unit := math.Exp2(math.Round(math.Log2(w[0])))
+	w = slices.Clone(w)
 	for i := range class {
+		w[i] /= unit
 		var r []float64
 		var q []float64
 		total := 0.0
@@ -239,5 +244,19 @@ func TestWideIntervals(t *testing.T) {
 			t.Errorf("alpha %v: [%v, %v], at more error [%v, %v]", alpha, low, high, last[0], last[1])
 		}
 		last = [2]float64{low, high}
+	}
+}
+
+// TestTheUnitOfWeights makes no difference.
+func TestTheUnitOfWeights(t *testing.T) {
+	r, c, cents := rand.New(rand.NewSource(6)), New(2), New(2)
+	for range 3000 {
+		p, q, y, w := shares(r, 2), shares(r, 2), r.Intn(2), .5+r.Float64()
+		add(t, c, p, q, y, w)
+		add(t, cents, p, q, y, w*(1<<20))
+	}
+	low, high := c.Interval(.05)
+	if l, h := cents.Interval(.05); l != low || h != high {
+		t.Errorf("[%v, %v], in another unit [%v, %v]", low, high, l, h)
 	}
 }

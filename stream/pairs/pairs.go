@@ -1,5 +1,6 @@
 // Package pairs reads the topics of two stages that score the same events, and brings their scores together with the
-// labels of the records: a record is counted when its label has come, as a stage learns it then.
+// labels of the records: a record is counted when its label has come or, where records without one count under a class,
+// when its window has closed. A label by an id means the record that came last, under any labels.match of the stage.
 //
 // Begin at Join.
 package pairs
@@ -205,9 +206,13 @@ func (j *joiner) takeEvent(ctx context.Context, r *txn.Record) error {
 	return j.expire()
 }
 
+// closes reports whether records count as their windows close. Where those without a label count under a class, a label
+// comes sooner than its absence is known: counted as it comes, the newest records would be those of one class.
+func (j *joiner) closes() bool { return j.o.Expired >= 0 && j.o.Window > 0 && j.labels != nil }
+
 // take counts a record whose class came with it, and lets others wait where labels may come.
 func (j *joiner) take(x *Record, id string) error {
-	known := x.Class >= 0
+	known := x.Class >= 0 && !j.closes()
 	if j.labels != nil {
 		j.store.admit(x, id, j.now, known)
 	}
@@ -233,11 +238,18 @@ func (j *joiner) expire() error {
 		if w.counted {
 			continue
 		}
-		if late && j.o.Expired >= 0 {
+		switch {
+		case late && w.Class >= 0:
+			j.counts.Labelled++
+			if w.late {
+				j.counts.Late++
+			}
+		case late && j.o.Expired >= 0:
 			w.Class = j.o.Expired
 			j.counts.Labelled++
 			j.counts.Expired++
-		} else {
+		default:
+			w.Class = model.Unlabelled
 			j.counts.Dropped++
 		}
 		if err := j.each(&w.Record); err != nil {
@@ -285,7 +297,11 @@ func (j *joiner) takeLabel(r *txn.Record) error {
 		}
 		w := j.store.find(n)
 		if w == nil {
-			if !j.store.keep(n, l.Class[i]) {
+			at := int64(0)
+			if !r.Time.IsZero() {
+				at = r.Time.UnixNano()
+			}
+			if !j.store.keep(n, l.Class[i], at) {
 				j.counts.LabelsUnused++
 			}
 			continue
@@ -297,24 +313,31 @@ func (j *joiner) takeLabel(r *txn.Record) error {
 	return nil
 }
 
-// label counts a record under its class.
+// label counts a record under its class, at once or when its window closes.
 func (j *joiner) label(w *waiting, class int32) error {
-	if w.counted {
+	if w.Class >= 0 {
 		j.counts.Repeated++
 		return nil
 	}
-	w.Class, w.counted = class, true
+	w.Class, w.late = class, true
+	if j.closes() {
+		return nil
+	}
+	w.counted = true
 	j.counts.Labelled++
 	j.counts.Late++
 	return j.each(&w.Record)
 }
+
+// skew is the time by which the clocks of the producers of events and of labels may differ.
+const skew = 5 * time.Minute
 
 // finish takes the labels that came before their records by the clocks of their producers, then the records without a
 // class.
 func (j *joiner) finish() error {
 	for _, k := range j.store.kept {
 		w := j.store.find(k.name)
-		if w == nil {
+		if w == nil || k.byID && k.at != 0 && w.since > k.at+int64(skew) { // of another record of the id, which has left
 			j.counts.LabelsUnused++
 			continue
 		}
@@ -325,6 +348,7 @@ func (j *joiner) finish() error {
 	for _, w := range j.store.rest() {
 		if !w.counted {
 			j.counts.Waiting++
+			w.Class = model.Unlabelled
 			if err := j.each(&w.Record); err != nil {
 				return err
 			}

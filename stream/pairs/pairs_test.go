@@ -205,9 +205,39 @@ func TestWindowsAndRoom(t *testing.T) {
 	w.want(o, "0:0? 0:1? 0:2? 0:3?", pairs.Counts{Records: 4, Both: 4, Dropped: 1, Waiting: 3})
 	o.Expired = sample.Records(0, 1).Label[0]
 	w.want(o, "0:0 0:1? 0:2? 0:3?", pairs.Counts{Records: 4, Both: 4, Labelled: 1, Expired: 1, Waiting: 3})
+	closes := o
 	o = w.options()
 	o.WaitBytes = 800 // two records
 	w.want(o, "0:0? 0:1? 0:2? 0:3?", pairs.Counts{Records: 4, Both: 4, Dropped: 2, Waiting: 2})
+
+	// Beside a class of the window's end, labels count when the window closes: the records of one time all at once.
+	w.SendLabels(0, 2)
+	w.want(closes, "0:0 0:1? 0:2? 0:3?", pairs.Counts{Records: 4, Both: 4, Labelled: 1, Late: 1, Waiting: 3})
+	closes.Expired = model.Unlabelled
+	w.want(closes, "0:0 0:1 0:2? 0:3?", pairs.Counts{Records: 4, Both: 4, Labelled: 2, Late: 2, Waiting: 2})
+}
+
+// TestALabelOfARecordThatHasLeft is not that of a later record of the same id; one of a clock a little behind is.
+func TestALabelOfARecordThatHasLeft(t *testing.T) {
+	src := newTwo(t, 1)
+	src.SendLabels(0, 1)
+	label := src.Records(src.Topics.Labels, 0)[0].Value
+	for _, c := range []struct {
+		before time.Duration
+		want   string
+		counts pairs.Counts
+	}{
+		{time.Minute, "0:0", pairs.Counts{Records: 1, Both: 1, Labelled: 1, Late: 1}},
+		{time.Hour, "0:0?", pairs.Counts{Records: 1, Both: 1, Waiting: 1, LabelsUnused: 1}},
+	} {
+		w := newTwo(t, 1)
+		w.Produce(1, 1, false)
+		e := w.Records(w.Topics.Events, 0)[0]
+		w.answer(w.Name, w.Topics.Scores, &e, 0, 0, 1, false)
+		w.answer("b", w.second, &e, 0, 0, 1, false)
+		w.send(txn.Record{Topic: w.Topics.Labels, Time: e.Time.Add(-c.before), Value: label})
+		w.want(w.options(), c.want, c.counts)
+	}
 }
 
 // TestLabelsWithEvents: the class that an event carries counts, in every partition, and a later label is a repeated

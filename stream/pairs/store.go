@@ -12,6 +12,7 @@ type waiting struct {
 	id      string
 	since   int64
 	counted bool // it has its class; another label is a repeated one
+	late    bool // the class, which counts when the window closes, came by the labels topic
 }
 
 func (w *waiting) size() int64 { return int64(8*(len(w.First)+len(w.Second))+2*len(w.id)) + 320 }
@@ -30,6 +31,7 @@ func (n *name) size() int64 { return int64(len(n.id)) + 64 }
 type kept struct {
 	name
 	class int32
+	at    int64 // time of its message, 0 = none
 }
 
 // store holds the records of a partition that wait for their labels, and counted ones as long as another label may
@@ -47,7 +49,7 @@ func newStore(limit int64) *store { return &store{limit: limit, byName: map[name
 // admit copies a record into the store.
 func (s *store) admit(x *Record, id string, now int64, counted bool) {
 	w := &waiting{Record: *x, id: strings.Clone(id), since: now, counted: counted}
-	if !counted {
+	if w.Class < 0 {
 		w.Class = model.Unlabelled
 	}
 	w.First = append([]float64(nil), x.First...)
@@ -65,13 +67,13 @@ func (w *waiting) place() name { return name{offset: w.Offset, row: w.Row} }
 func (s *store) find(n name) *waiting { return s.byName[n] }
 
 // keep holds a label for later, and reports whether there was room.
-func (s *store) keep(n name, class int32) bool {
+func (s *store) keep(n name, class int32, at int64) bool {
 	if s.keptBytes += n.size(); s.keptBytes > s.limit/2 {
 		s.keptBytes -= n.size()
 		return false
 	}
 	n.id = strings.Clone(n.id)
-	s.kept = append(s.kept, kept{n, class})
+	s.kept = append(s.kept, kept{n, class, at})
 	return true
 }
 
