@@ -18,6 +18,9 @@ import (
 // neighbours is the number of neighbouring messages whose median timestamp stands for one of them.
 const neighbours = 5
 
+// outvoting is the number of timestamps whose median no single one decides.
+const outvoting = 3
+
 // timestamps are those of the newest messages of a topic, a ring.
 type timestamps struct {
 	at [neighbours]time.Time
@@ -48,10 +51,10 @@ func median(at []time.Time) time.Time {
 	return at[len(at)/2]
 }
 
-// time is the timestamp of the next label, the median of it, the two that were learnt before it and the next two.
-func (l lateLabels) time(before *timestamps) time.Time {
-	var room [neighbours]time.Time
-	at := before.newest(room[:0], 2)
+// around returns the timestamps of the next label, the two that were learnt before it and the next two. Their median
+// stands for the next label.
+func (l lateLabels) around(before *timestamps) []time.Time {
+	at := before.newest(make([]time.Time, 0, neighbours), 2)
 	want := len(at) + 3
 	for i := range l {
 		for k := range l[i].Records {
@@ -59,11 +62,11 @@ func (l lateLabels) time(before *timestamps) time.Time {
 				at = append(at, t)
 			}
 			if len(at) == want {
-				return median(at)
+				return at
 			}
 		}
 	}
-	return median(at)
+	return at
 }
 
 // ripe reports whether the next label can be learnt.
@@ -72,8 +75,8 @@ func (p *pipeline) ripe(x *transaction) bool {
 	if t.m.At.Events >= p.late[0].events || t.horizon.over(t.s.o.Now(), t.s.o.Held) {
 		return true
 	}
-	var room [neighbours]time.Time
-	at, now := p.late.time(&t.labelTimes), median(t.eventTimes.newest(room[:0], neighbours))
+	labels, events := p.late.around(&t.labelTimes), t.eventTimes.newest(make([]time.Time, 0, neighbours), neighbours)
+	at, now := median(labels), median(events)
 	if at.IsZero() || now.IsZero() {
 		return awaited(t, x, &p.late[0].Records[0])
 	}
@@ -84,6 +87,9 @@ func (p *pipeline) ripe(x *transaction) bool {
 	// older, so it waits a little longer, unless the records that wait need the room.
 	if awaited(t, x, &p.late[0].Records[0]) {
 		return true
+	}
+	if len(labels) < outvoting || len(events) < outvoting {
+		return false
 	}
 	if own := p.late[0].Records[0].Time; own.After(now) {
 		return false

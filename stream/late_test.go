@@ -190,7 +190,11 @@ func TestABacklogWithWildClocks(t *testing.T) {
 					if e.Time = at(i, c.event, c.events); i == 0 && e.Time.After(time.Now()) {
 						e.Time = time.Now() // ahead of its neighbours, and taken by every broker
 					}
-					e.Headers = []txn.Header{{Key: "padding", Value: make([]byte, 20<<10)}}
+					padding := 20 << 10
+					if i < 5*rows {
+						padding = 150 << 10 // each of them is an answer of its own, and labels are taken between two answers
+					}
+					e.Headers = []txn.Header{{Key: "padding", Value: make([]byte, padding)}}
 					w.taken(e)
 				}
 				for i := 0; i < n; i += rows {
@@ -205,9 +209,12 @@ func TestABacklogWithWildClocks(t *testing.T) {
 				o := weekly(w)
 				o.InFlight = 1 << 20
 				var r *running
-				inTurn := false
+				inTurn, first := false, 5
 				o.OnScores = func(int32, *model.Batch, *model.Scores, *model.Levels) {
-					time.Sleep(2 * time.Millisecond)
+					if time.Sleep(2 * time.Millisecond); first > 0 {
+						time.Sleep(2 * o.Commit) // and a transaction of its own
+						first--
+					}
 					if s := r.stage.Status(); len(s.Partitions) == 1 && s.Partitions[0].Scored < n-2*rows {
 						inTurn = inTurn || s.Partitions[0].Labelled > 0
 					}

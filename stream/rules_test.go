@@ -154,10 +154,10 @@ func TestTheMedianOfNeighboursIsTheirTime(t *testing.T) {
 	}
 	late := lateLabels{{Fetched: txn.Fetched{Records: []txn.Record{{Time: at(90)[0]}, {}}}},
 		{Fetched: txn.Fetched{Records: []txn.Record{{Time: at(5)[0]}, {Time: at(6)[0]}, {Time: at(7)[0]}}}}}
-	if got := late.time(&before); !got.Equal(at(5)[0]) { // of 2, 3, 90, 5, 6
+	if got := median(late.around(&before)); !got.Equal(at(5)[0]) { // of 2, 3, 90, 5, 6
 		t.Errorf("the time of the next label is %v", got)
 	}
-	if got := (lateLabels{}).time(&timestamps{}); !got.IsZero() {
+	if got := median((lateLabels{}).around(&timestamps{})); !got.IsZero() {
 		t.Errorf("the time of no label is %v", got)
 	}
 }
