@@ -18,8 +18,8 @@ func TestASectionAboveOneGiB(t *testing.T) {
 	}
 }
 
-// TestPiecesFitTheirTopicWithAllThatStandsBesideThem: a broker counts the header of the batch, 61 bytes, and the lengths,
-// key and headers of the record too. The name of the section is the longest that a log takes.
+// TestPiecesFitTheirTopicWithAllThatStandsBesideThem: a broker counts the header of the batch, 61 bytes, and lengths,
+// key and headers of the record too. The name of the section is nearly the longest that a log takes.
 func TestPiecesFitTheirTopicWithAllThatStandsBesideThem(t *testing.T) {
 	var raw []byte // that does not compress
 	for i := range uint64(100_000) {
