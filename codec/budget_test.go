@@ -2,6 +2,7 @@ package codec
 
 import (
 	"errors"
+	"runtime"
 	"testing"
 	"time"
 
@@ -72,6 +73,39 @@ func TestBudgetVerdict(t *testing.T) {
 	var b model.Batch
 	if _, err := d.Decode(small, &b, nil); err != nil || d.in.account.spent != spent {
 		t.Errorf("%v; a new decoder counts %d bytes, one that knew the message %d", err, d.in.account.spent, spent)
+	}
+}
+
+// TestAMessageThatStopsLetsThoseBehindItGoOn: the bytes that they need were free, and they waited for their turn alone.
+func TestAMessageThatStopsLetsThoseBehindItGoOn(t *testing.T) {
+	b := NewBudget(8 << 20)
+	if !b.claim(&account{}, 3<<20) || !b.claim(&account{}, 4<<20) {
+		t.Fatal("the memory is not there")
+	}
+	stop, admitted := make(chan struct{}), [2]chan bool{make(chan bool, 1), make(chan bool, 1)}
+	for i, n := range [2]int64{2 << 20, 1 << 20} { // the first is too large for the common bytes that are left
+		a := &account{}
+		if i == 0 {
+			a.done = stop
+		}
+		go func() { admitted[i] <- b.claim(a, n) }()
+		for waiting := 0; waiting <= i; {
+			b.mu.Lock()
+			waiting = len(b.waiting)
+			b.mu.Unlock()
+			runtime.Gosched()
+		}
+	}
+	close(stop)
+	for i, want := range [2]bool{false, true} {
+		select {
+		case got := <-admitted[i]:
+			if got != want {
+				t.Errorf("message %d got its bytes: %v", i, got)
+			}
+		case <-time.After(time.Minute):
+			t.Fatalf("message %d waits for a message that has stopped", i)
+		}
 	}
 }
 

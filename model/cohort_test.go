@@ -400,23 +400,29 @@ func TestRecordsOfAnIDWithoutALabelExpire(t *testing.T) {
 }
 
 // TestARecordAfterTheFirstIsNoNo: with MatchFirst a label means the first record of an id. One that comes when that has
-// its label can get none, and is not learnt as a "no".
+// its label can get none, and is not learnt as a "no". Of two with one time the first is the one that came first; one
+// whose time is before that of the other is the first itself, and its window passes without a label.
 func TestARecordAfterTheFirstIsNoNo(t *testing.T) {
-	spec := newSpec(windows(100, 100))
-	spec.Options.Match = model.MatchFirst
-	p := model.NewPartition(spec, 0)
-	twice(p, 30, map[int]int64{20: 20})
-	if c := p.Labels(&model.Labels{N: 1, ID: []string{"x"}, Class: []int32{1}}); c.Waiting != 1 {
-		t.Fatalf("%+v", c)
-	}
-	before := p.Labelled()
-	feed(p, 30, 300, 1, func(b *model.Batch) {
-		withoutLabel(b)
-		if b.Row[0] == 40 {
-			b.ID[0] = "x"
+	for _, c := range []struct {
+		time   int64 // of the record that comes at 40 s, in seconds; the other has 20
+		learnt float64
+	}{{40, 198}, {21, 198}, {20, 198}, {19, 199}} {
+		spec := newSpec(windows(100, 100))
+		spec.Options.Match = model.MatchFirst
+		p := model.NewPartition(spec, 0)
+		twice(p, 30, map[int]int64{20: 20})
+		if c := p.Labels(&model.Labels{N: 1, ID: []string{"x"}, Class: []int32{1}}); c.Waiting != 1 {
+			t.Fatalf("%+v", c)
 		}
-	})
-	if n := p.Labelled() - before; n != 199-1 {
-		t.Errorf("%v records are learnt of 199 whose windows have closed, one of them without a class", n)
+		before := p.Labelled()
+		feed(p, 30, 300, 1, func(b *model.Batch) {
+			withoutLabel(b)
+			if b.Row[0] == 40 {
+				b.ID[0], b.Time[0] = "x", c.time*int64(time.Second)
+			}
+		})
+		if n := p.Labelled() - before; n != c.learnt {
+			t.Errorf("time %d s: %v records are learnt of 199 whose windows have closed, want %v", c.time, n, c.learnt)
+		}
 	}
 }

@@ -85,3 +85,23 @@ func TestAReaderThatGivesUpMakesWayForTheNext(t *testing.T) {
 		t.Errorf("%d bytes are in use, want 9", n)
 	}
 }
+
+// TestTheBytesOfATransactionThatFailedAreGivenBack: its task ends, and the next one fetches the messages again.
+func TestTheBytesOfATransactionThatFailedAreGivenBack(t *testing.T) {
+	x := idleTask(t, nil)
+	b := newInFlight(1000, true)
+	x.s.budget = b
+	b.events.Charge(70)
+	b.labels.Charge(90)
+	failed := errors.New("the broker is away")
+	p := &pipeline{t: x, outcome: make(chan error, 1),
+		committing: &transaction{reserved: reserved{events: 30, labels: 40}}}
+	p.outcome <- failed
+	if err := p.await(); !errors.Is(err, failed) || x.course != broken {
+		t.Errorf("%v, course %v", err, x.course)
+	}
+	if b.events.inUse() != 40 || b.labels.inUse() != 50 || gauge(x.s.o.Metrics.InFlight) != 90 {
+		t.Errorf("%d and %d bytes are in use and %v are shown, want 40, 50 and their sum", b.events.inUse(),
+			b.labels.inUse(), gauge(x.s.o.Metrics.InFlight))
+	}
+}

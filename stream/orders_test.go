@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"maps"
 	"strconv"
 	"testing"
 	"time"
@@ -248,4 +249,38 @@ func TestNothingIsPublishedWithoutLabels(t *testing.T) {
 		}
 		r.end(t)
 	})
+}
+
+// TestWhatAPinLeavesBehind: the pinned version stays in the topic, though no snapshot and no journal names it, and is
+// needed no more after unpin. Then the newest serves with the counts of the partitions, not as published.
+func TestWhatAPinLeavesBehind(t *testing.T) {
+	f := newFitter(t, 1, func(o *Options) { o.Initial = fromFiles(t, o.Spec) })
+	f.works("the model of files")
+	file := fromFiles(t, f.o.Spec)
+	file.Info.Records++
+	if _, err := orders.Give(t.Context(), orders.Options{Client: f.w.Client, Name: f.w.Name, Topic: f.w.Topics.Model,
+		Fingerprint: file.Fingerprint, Verb: orders.Publish, Model: file, Who: "the test", Now: f.now}); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.s.models.Reach(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f.works("a second one")
+	pin := f.w.order(t, orders.Pin, 1, false)
+	if err := f.s.models.Reach(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := f.needed(), map[int64]bool{0: true, 1: true}; !maps.Equal(got, want) || !pin.Return {
+		t.Errorf("pinned: %v are needed, want %v; as published: %v", got, want, pin.Return)
+	}
+	unpin := f.w.order(t, orders.Unpin, 0, false)
+	if err := f.s.models.Reach(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := f.needed(), map[int64]bool{0: true, 2: true}; !maps.Equal(got, want) {
+		t.Errorf("unpinned: %v are needed, want %v", got, want)
+	}
+	if unpin.Return || unpin.Serve != 2 {
+		t.Errorf("unpinned: model %d serves, as published: %v", unpin.Serve, unpin.Return)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf16"
@@ -262,5 +263,20 @@ func TestParquetHoles(t *testing.T) {
 		if got, err := rowsOf(write(t, "x.parquet", string(hole))); err == nil && len(got) != 8 {
 			t.Errorf("zeros from byte %d: %d rows", at, len(got))
 		}
+	}
+}
+
+// TestKeysThatBeginLate: a key that the first lines do not have is missing there, and its values stay in their rows.
+func TestKeysThatBeginLate(t *testing.T) {
+	const text = `{"a":1}` + "\n" + `{"a":2}` + "\n" + `{"a":3,"late":"x","n":7}` + "\n" + `{"a":4}` + "\n" +
+		`{"n":8,"later":"y"}` + "\n"
+	rows, err := rowsOf(write(t, "x.jsonl", text))
+	want := []string{
+		`{"a":1,"late":null,"n":null,"later":null}`, `{"a":2,"late":null,"n":null,"later":null}`,
+		`{"a":3,"late":"x","n":7,"later":null}`, `{"a":4,"late":null,"n":null,"later":null}`,
+		`{"a":null,"late":null,"n":8,"later":"y"}`,
+	}
+	if err != nil || !slices.Equal(rows, want) {
+		t.Errorf("%v\n%s", err, strings.Join(rows, "\n"))
 	}
 }

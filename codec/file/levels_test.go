@@ -1,10 +1,14 @@
 package file
 
 import (
+	"bytes"
 	"errors"
 	"testing"
 
+	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/compress"
+	pqfile "github.com/apache/arrow-go/v18/parquet/file"
+	"github.com/apache/arrow-go/v18/parquet/schema"
 )
 
 // TestLevels: levels in runs and packed, within their column and beyond it, whole and cut. A run's head is its length
@@ -65,6 +69,44 @@ func TestLevels(t *testing.T) {
 		}
 		if err := check(one, snappy.Encode(nil, page), compress.Codecs.Snappy); (err == nil) != c.good {
 			t.Errorf("%s, packed: %v", c.name, err)
+		}
+	}
+}
+
+// TestPagesHoldNoMoreValuesThanTheFooterLeaves: three pages of eight values, and footers that say other numbers. A page
+// that is too long is named by the values before it, also where it alone is shorter than the column.
+func TestPagesHoldNoMoreValuesThanTheFooterLeaves(t *testing.T) {
+	column := schema.NewFloat64Node("v", parquet.Repetitions.Required, -1)
+	root, err := schema.NewGroupNode("rows", parquet.Repetitions.Required, schema.FieldList{column}, -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	w := pqfile.NewParquetWriter(&out, root, pqfile.WithWriterProps(parquet.NewWriterProperties(
+		parquet.WithDictionaryDefault(false), parquet.WithDataPageSize(64), parquet.WithBatchSize(8))))
+	c, err := w.AppendRowGroup().NextColumn()
+	if err == nil {
+		_, err = c.(*pqfile.Float64ColumnChunkWriter).WriteBatch(make([]float64, 24), nil, nil)
+	}
+	if err = errors.Join(err, c.Close(), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	in, err := pqfile.NewParquetReader(bytes.NewReader(out.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct {
+		says, at int64
+		good     bool
+	}{{24, 24, true}, {23, 16, false}, {20, 16, false}, {12, 8, false}, {7, 0, false}, {16, 16, true}, {25, 24, false}} {
+		in.MetaData().RowGroups[0].Columns[0].MetaData.NumValues = x.says
+		chunk, err := in.MetaData().RowGroup(0).ColumnChunk(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at, err := walkPages(bytes.NewReader(out.Bytes()), chunk, int64(out.Len()), depths{})
+		if at != x.at || (err == nil) != x.good {
+			t.Errorf("the footer says %d values: %d were walked, %v", x.says, at, err)
 		}
 	}
 }
