@@ -27,7 +27,8 @@ type choosing struct {
 	config, by, share, out, topic string
 	top, most                     int
 	least                         float64
-	withControl, json             bool
+	with                          audience.With
+	json                          bool
 	changed                       func(flag string) bool
 }
 
@@ -49,7 +50,8 @@ is at least contact, so that the next one would cost more than it is expected to
 The newest score is that of the latest record time, or else of the last event; of files without times that of the last
 file and row. Without record.id each record stands for itself. Equal propensities are ordered by a hash of the id
 (SHA-256), so the order in which scores came does not matter. Members of the control share (section control) are to stay
-untargeted: they are left out and counted, unless --with-control takes them in.
+untargeted: they are left out and counted, unless --with-control takes them in. So are untrained scores
+(--with-untrained), which no model made: their propensities are base rates, .5 of two classes before the first label.
 
 Each member is one line of JSON on standard output, a row of the file --out, whose extension says the format: .jsonl
 .csv .arrow .arrows .feather .parquet, or a row of messages to the topic --topic, as 'produce' sends them, keyed and
@@ -76,7 +78,9 @@ liftstream audience scores.jsonl --by yes --top 100`,
 	f.Float64Var(&x.least, "min-propensity", 0, "take all ids whose propensity is `P` or more")
 	f.StringVarP(&x.out, "out", "o", "-", "write to `OUT`; - is JSON lines on standard output")
 	f.StringVar(&x.topic, "topic", "", "send to topic `NAME` in place of --out")
-	f.BoolVar(&x.withControl, "with-control", false, "take in the control share, which is to stay untargeted")
+	f.BoolVar(&x.with.Control, "with-control", false, "take in the control share, which is to stay untargeted")
+	f.BoolVar(&x.with.Untrained, "with-untrained", false, "take in scores that no model made, whose propensities are "+
+		"base rates")
 	f.IntVar(&x.most, "max-ids", 10_000_000, "hold at most `N` ids")
 	f.BoolVar(&x.json, "json", false, "print the summary as JSON on standard output, in place of the audience")
 	return c
@@ -91,7 +95,7 @@ func (x *choosing) run(ctx context.Context, a *cli.App, files []string) error {
 		return err
 	}
 	var c *config.Config
-	choice := audience.Choice{Cut: cut, WithControl: x.withControl, Most: x.most, Class: x.by}
+	choice := audience.Choice{Cut: cut, With: x.with, Most: x.most, Class: x.by}
 	var value *audience.Value
 	if x.config != "" || len(files) == 0 {
 		load := a.Load

@@ -24,7 +24,7 @@ func TestAudienceOfATopic(t *testing.T) {
 			w.await(435)
 			run.stop(t)
 			w.must("produce", "-c", w.file, w.data, "--batch", "50") // the same ids, which are not scored again
-			share := w.must("audience", "-c", w.file, "--by", "democrat", "--share", "10%")
+			share := w.must("audience", "-c", w.file, "--by", "democrat", "--share", "10%", "--with-untrained")
 			if n := strings.Count(share.out, "\n"); n != 43 ||
 				!strings.Contains(share.err, "43 of 435 ids (9.9 %), from 435 scores") {
 				t.Errorf("%d members\n%s", n, share.err)
@@ -35,13 +35,13 @@ func TestAudienceOfATopic(t *testing.T) {
 			if err := os.WriteFile(scores, []byte(tail.out), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if files := w.must("audience", scores, "--by", "democrat", "--share", ".1"); files.out != share.out {
+			if files := w.must("audience", scores, "--by", "democrat", "--share", ".1", "--with-untrained"); files.out != share.out {
 				t.Errorf("the file has another audience:\n%s\n%s", files.out, share.out)
 			}
 			for _, kind := range []string{"arrow", "parquet", "csv", "jsonl"} {
 				out := filepath.Join(dir, "audience."+kind)
 				var summary audience.Report
-				r := w.must("audience", "-c", w.file, "--by", "democrat", "--out", out, "--json")
+				r := w.must("audience", "-c", w.file, "--by", "democrat", "--out", out, "--json", "--with-untrained")
 				if err := json.Unmarshal([]byte(r.out), &summary); err != nil {
 					t.Fatal(err)
 				}
@@ -54,7 +54,8 @@ func TestAudienceOfATopic(t *testing.T) {
 			if _, err := w.client.CreateTopics(t.Context(), txn.TopicSpec{Name: "calls", Partitions: 2}); err != nil {
 				t.Fatal(err)
 			}
-			sent := w.must("audience", "-c", w.file, "--by", "democrat", "--top", "20", "--topic", "calls")
+			sent := w.must("audience", "-c", w.file, "--by", "democrat", "--top", "20", "--topic", "calls",
+				"--with-untrained")
 			if sent.out != "" {
 				t.Errorf("output %s", sent.out)
 			}

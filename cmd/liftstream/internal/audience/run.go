@@ -19,10 +19,10 @@ type Choice struct {
 	// Classes are those of the scores; nil where no configuration tells, then the first table does.
 	Classes []string
 	Cut     Cut
-	// Control finds members of the control share where the scores do not tell. WithControl has them chosen too.
-	Control     model.Control
-	WithControl bool
-	Unit        time.Duration // of times that are numbers, 0 = none is stated
+	With    With
+	// Control finds members of the control share where the scores do not tell.
+	Control model.Control
+	Unit    time.Duration // of times that are numbers, 0 = none is stated
 	// Timed has scores without a time of their own take that of their message.
 	Timed bool
 	Most  int // ids that may be held
@@ -74,7 +74,7 @@ func Choose(ctx context.Context, scan Scan, c Choice) (*Audience, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.members, a.Summary = s.Choose(c.Cut, c.WithControl)
+	a.members, a.Summary = s.Choose(c.Cut, c.With)
 	return a, nil
 }
 

@@ -59,7 +59,7 @@ const plain = `{"id":"a","source_partition":0,"source_offset":0,"source_row":0,"
 
 // TestRows: the newest score counts; columns of another target are null, but for the base rate of two classes.
 func TestRows(t *testing.T) {
-	got, a, err := linesOf(t, Choice{Class: "yes"}, fileOf(t, "s.jsonl", strings.ReplaceAll(plain, "\n\n", "\n")))
+	got, a, err := linesOf(t, Choice{Class: "yes", With: With{Untrained: true}}, fileOf(t, "s.jsonl", plain))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestRows(t *testing.T) {
 	if got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
-	if s := a.Summary; a.NoID != 1 || s.Unknown != 2 || s.Untrained != 1 || s.IDs != 4 || s.N != 2 {
+	if s := a.Summary; a.NoID != 1 || s.Unknown != 2 || s.Untrained != 0 || s.IDs != 4 || s.N != 2 {
 		t.Errorf("%d without an id, %+v", a.NoID, s)
 	}
 	got, _, err = linesOf(t, Choice{Class: "yes", Cut: Cut{Top: 1}}, fileOf(t, "s.jsonl", strings.SplitAfter(plain,
@@ -143,7 +143,7 @@ func TestControlIsFoundByTheConfigurationToo(t *testing.T) {
 		"neither":              {without.String(), model.Control{}, false, 0},
 		"taken in":             {with.String(), control, true, 0},
 	} {
-		got, a, err := linesOf(t, Choice{Class: "yes", Control: c.control, WithControl: c.with}, fileOf(t, "s.jsonl", c.text))
+		got, a, err := linesOf(t, Choice{Class: "yes", Control: c.control, With: With{Control: c.with}}, fileOf(t, "s.jsonl", c.text))
 		if err != nil || a.Summary.Control != c.want || a.Summary.N != 200-c.want || strings.Count(got, "\n") != 200-c.want {
 			t.Errorf("%s: %v, %+v", name, err, a.Summary)
 		}
@@ -199,16 +199,16 @@ func TestSummaryForPeople(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := strings.Join(a.Lines(&Value{40, 1.5}), "\n")
-	want := `audience of yes: 2 of 2 ids (100.0 %), from 5 scores
-expected: 0.9 hits, 43.8 % of them, 1.00 times the average of 43.8 %; profit 32.00 at 40 a hit and 1.5 a contact
-lowest propensity: 0.3750
-1 id of the audience: no model has scored them yet, their propensities are base rates
+	want := `audience of yes: 1 of 1 id (100.0 %), from 5 scores
+expected: 0.5 hits, 50.0 % of them, 1.00 times the average of 50.0 %; profit 18.50 at 40 a hit and 1.5 a contact
+lowest propensity: 0.5000
+1 id left out that no model has scored yet: their propensities are base rates; --with-untrained takes them in
 2 ids without a propensity of yes left out
 1 score without an id left out`
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	if r := a.Report(nil); r.ExpectedProfit != nil || r.N != 2 || r.By != "yes" {
+	if r := a.Report(nil); r.ExpectedProfit != nil || r.N != 1 || r.Untrained != 1 || r.By != "yes" {
 		t.Errorf("%+v", r)
 	}
 }

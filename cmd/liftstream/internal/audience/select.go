@@ -127,6 +127,9 @@ type Cut struct {
 	Value *Value   // members are expected to bring at least their cost
 }
 
+// With says who is a candidate too.
+type With struct{ Control, Untrained bool }
+
 // Value is the worth of a hit and the cost of a contact.
 type Value struct {
 	Hit     float64 `json:"hit"`
@@ -164,16 +167,18 @@ type Member struct {
 }
 
 // Choose orders the candidates by propensity, the highest first and equal ones by their keys, and returns those before
-// the cut. Members of the control share are candidates only where control says so. The selection is empty afterwards.
-// Scores in another order give the same audience, but for scores that stand for themselves.
-func (s *Selection) Choose(c Cut, control bool) ([]Member, Summary) {
+// the cut. Members of the control share, and those of an untrained score, are candidates only where with says so. The
+// selection is empty afterwards. Scores in another order give the same audience, but for scores that stand for themselves.
+func (s *Selection) Choose(c Cut, with With) ([]Member, Summary) {
 	sum := Summary{Scores: s.scores, IDs: len(s.entries)}
 	choice := slices.DeleteFunc(s.entries, func(e entry) bool {
 		switch {
-		case e.control && !control:
+		case e.control && !with.Control:
 			sum.Control++
 		case !e.propensity:
 			sum.Unknown++
+		case e.untrained && !with.Untrained:
+			sum.Untrained++
 		default:
 			return false
 		}
@@ -212,9 +217,6 @@ func (s *Selection) Choose(c Cut, control bool) ([]Member, Summary) {
 		if i < n {
 			members[i] = Member{e.at, e.p}
 			sum.Hits += e.p
-			if e.untrained {
-				sum.Untrained++
-			}
 		} else if n > 0 && e.p == choice[n-1].p {
 			sum.Tied++
 		}

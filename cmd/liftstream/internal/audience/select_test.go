@@ -42,7 +42,7 @@ func slow(scores []Score, share float64, control bool) (ids []string) {
 	}
 	var texts []string
 	for id, x := range newest {
-		if (!x.Control || control) && !math.IsNaN(x.Propensity) {
+		if (!x.Control || control) && !math.IsNaN(x.Propensity) && !x.Untrained {
 			texts = append(texts, fmt.Sprintf("%.6f %x %s", 1-x.Propensity, sha256.Sum256([]byte(id)), id))
 		}
 	}
@@ -63,7 +63,7 @@ func chosen(t *testing.T, scores []Score, c Cut, control bool) (ids []string, s 
 			t.Fatal(err)
 		}
 	}
-	members, s := x.Choose(c, control)
+	members, s := x.Choose(c, With{Control: control})
 	for _, m := range members {
 		ids = append(ids, of[m.At])
 	}
@@ -81,7 +81,7 @@ func TestChoiceAgainstASlowProgram(t *testing.T) {
 					t.Fatalf("seed %d, share %v, control %v: got %d ids, want %d, or in another order", seed, share, control,
 						len(got), len(want))
 				}
-				if s.N != len(want) || s.IDs != s.Choice+s.Control+s.Unknown || s.Scores != 3000 ||
+				if s.N != len(want) || s.IDs != s.Choice+s.Control+s.Unknown+s.Untrained || s.Scores != 3000 ||
 					control == (s.Control > 0) {
 					t.Errorf("seed %d: %+v", seed, s)
 				}
@@ -146,7 +146,7 @@ func TestScoresThatStandForThemselves(t *testing.T) {
 	if err := s.Add(&Score{ID: "one"}); !errors.As(err, &many) || many.Most != 3 {
 		t.Errorf("got %v", err)
 	}
-	if members, _ := s.Choose(Cut{}, false); len(members) != 3 || members[0].At.Offset != 0 || members[2].At.Offset != 2 {
+	if members, _ := s.Choose(Cut{}, With{}); len(members) != 3 || members[0].At.Offset != 0 || members[2].At.Offset != 2 {
 		t.Errorf("members %v", members)
 	}
 }
@@ -166,7 +166,7 @@ func TestTheBoundCountsIDs(t *testing.T) {
 }
 
 func TestNobody(t *testing.T) {
-	members, s := (&Selection{Most: 1}).Choose(Cut{Share: .1}, false)
+	members, s := (&Selection{Most: 1}).Choose(Cut{Share: .1}, With{})
 	if len(members) != 0 || s.N != 0 || !math.IsNaN(s.Last) || !math.IsNaN(s.Lift) {
 		t.Errorf("%v %+v", members, s)
 	}

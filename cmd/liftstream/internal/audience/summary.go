@@ -75,7 +75,7 @@ func (a *Audience) Lines(v *Value) (lines []string) {
 		say("%s in the control share left out; --with-control takes them in", text.Count(s.Control, noun))
 	}
 	if s.Untrained > 0 {
-		say("%s of the audience: no model has scored them yet, their propensities are base rates",
+		say("%s left out that no model has scored yet: their propensities are base rates; --with-untrained takes them in",
 			text.Count(s.Untrained, noun))
 	}
 	if s.Unknown > 0 {
