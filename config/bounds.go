@@ -120,6 +120,9 @@ var bounds = []bound{
 	{path: "control.share", low: 0.0001, high: 0.9, why: "it must hold records, and leave some to be targeted"},
 	{path: "control.seed", low: 0, high: exact, why: "it must be the same in every reader of YAML"},
 
+	{path: "value.hit", low: 0, openLow: true, high: dearest, why: "a hit that is worth nothing is not sought"},
+	{path: "value.contact", low: 0, high: dearest, why: "a contact that earns by itself needs no score"},
+
 	{path: "topics.partitions", low: 1, high: 100000, why: "a topic has at least one, and brokers bear only so many"},
 	{path: "topics.replication", low: 1, high: 128,
 		why: "a topic has at least one replica, and no more than there are brokers"},

@@ -104,6 +104,7 @@ func TestFullFile(t *testing.T) {
 	want.Dedup = &Dedup{By: DedupByID, Window: Duration(time.Hour), MaxBytes: 16 << 20}
 	want.Control = &Control{Share: 0.05, By: ControlByID, Seed: 1, Treated: "called", Learn: ControlLearnAll,
 		Uplift: ControlUpliftOff}
+	want.Value = &Value{Hit: 40, Contact: 1.5}
 	want.Topics.Labels = "bank-labels"
 	want.Kafka.TLS = &TLS{CA: "...", Cert: "...", Key: "..."}
 	want.Kafka.SASL = &SASL{Mechanism: MechanismScramSHA512, Username: "...", Password: "hunter2"}
@@ -268,7 +269,7 @@ func fillPointers(c *Config) *Config {
 	c.Labels, c.Kafka.Embedded, c.Kafka.TLS, c.Kafka.SASL = new(Labels), new(Embedded), new(TLS), new(SASL)
 	c.Labels.setDefaults()
 	c.Dedup = new(Dedup)
-	c.Control = new(Control)
+	c.Control, c.Value = new(Control), new(Value)
 	c.Dedup.setDefaults()
 	return c
 }
@@ -384,6 +385,8 @@ func TestBoundsAtTheirEnds(t *testing.T) {
 				with = "in_flight: 4GiB, "
 			case "memory.decoded", "memory.in_flight", "memory.batch":
 				with = "message: 1KiB, "
+			case "value.contact":
+				with = "hit: 1e12, "
 			}
 			text += open + ": {" + with + keys[len(keys)-1] + ": " + value + strings.Repeat("}", len(keys)-1) + "\n"
 			_, _, err := Parse("t.yaml", []byte(text), environment)

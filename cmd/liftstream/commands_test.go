@@ -24,7 +24,8 @@ import (
 
 // TestFlagsHaveTheirDefaults: each flag of each command, where its default is not empty.
 func TestFlagsHaveTheirDefaults(t *testing.T) {
-	want := map[string]string{"broker --listen": "127.0.0.1:9092", "dead list --format": "table",
+	want := map[string]string{"audience --max-ids": "10000000", "audience --min-propensity": "0", "audience --out": "-",
+		"audience --top": "0", "broker --listen": "127.0.0.1:9092", "dead list --format": "table",
 		"dead list --rows": "100", "dead replay --format": "table",
 		"dead replay --max-replays": "3",
 		"dead show --format":        "table",

@@ -137,6 +137,7 @@ func commands(a *cli.App) []*cobra.Command {
 		produceCommand(a),
 		runCommand(a),
 		tailCommand(a),
+		audienceCommand(a),
 		deadCommand(a),
 		resumeCommand(a),
 		verifyCommand(a),

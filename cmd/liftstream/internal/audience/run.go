@@ -1,0 +1,240 @@
+package audience
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"liftstream/codec"
+	"liftstream/model"
+)
+
+// Choice says who is chosen.
+type Choice struct {
+	Class string
+	// Classes are those of the scores; nil where no configuration tells, then the first table does.
+	Classes []string
+	Cut     Cut
+	With    With
+	// Control finds members of the control share where the scores do not tell.
+	Control model.Control
+	Unit    time.Duration // of times that are numbers, 0 = none is stated
+	// Timed has scores without a time of their own take that of their message.
+	Timed bool
+	Most  int // ids that may be held
+	// Records has several scores of one record, without an id, count as one.
+	Records bool
+}
+
+// Audience is a chosen audience, whose rows are still to be read.
+type Audience struct {
+	Choice
+	Summary Summary
+	IDs     bool // members have ids
+	NoID    int  // scores that have none among others that have one, and were left out
+	Untimed int  // scores whose time cannot be read
+	// Flat counts the rows, of those written so far, whose reasons are text that no program reads.
+	Flat int
+
+	scan    Scan
+	members []Member
+	known   bool // whether IDs and Classes are
+}
+
+// Choose reads all scores and chooses.
+func Choose(ctx context.Context, scan Scan, c Choice) (*Audience, error) {
+	a := &Audience{Choice: c, scan: scan}
+	s := &Selection{Most: c.Most}
+	err := scan(ctx, func(t *codec.Table, at Place, stamp int64) error {
+		r, err := a.reader(t)
+		if err != nil {
+			return err
+		}
+		s.Together = a.IDs || c.Records
+		for i := range t.Rows() {
+			x := Score{At: at, Time: noTime, Propensity: math.NaN()}
+			x.At.Row += int32(i)
+			if a.IDs {
+				if x.ID, _ = r.Text(codec.ScoreID, i); x.ID == "" {
+					a.NoID++
+					continue
+				}
+			}
+			a.fill(&x, r, i, stamp)
+			if err := s.Add(&x); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	a.members, a.Summary = s.Choose(c.Cut, c.With)
+	return a, nil
+}
+
+// fill reads the columns for the selection of row i.
+func (a *Audience) fill(x *Score, r *codec.ScoreReader, i int, stamp int64) {
+	x.Record.Partition, x.Record.Offset, x.Record.Row = r.Place(i)
+	if p, ok := r.Known(0, i); ok {
+		x.Propensity = p
+	}
+	if t, ok := r.Time(i, a.Unit); ok {
+		x.Time = t
+	} else if _, has := r.Text(codec.ScoreTime, i); has {
+		a.Untimed++
+	} else if a.Timed {
+		x.Time = stamp
+	}
+	status, _ := r.Text(codec.ScoreStatus, i)
+	x.Untrained = status == model.StatusUntrained.String()
+	if flag, ok := r.Text(codec.ScoreControl, i); ok {
+		x.Control = flag == "true"
+	} else {
+		x.Control = a.Control.Holds(x.ID, x.Record.Partition, x.Record.Offset, x.Record.Row)
+	}
+}
+
+// reader finds the columns of a table. All tables of the input have ids or none has.
+func (a *Audience) reader(t *codec.Table) (*codec.ScoreReader, error) {
+	classes := propensities(t)
+	r, err := codec.NewPropensityReader(t, a.Class)
+	if err != nil {
+		if len(classes) > 0 {
+			err = fmt.Errorf("%w; its classes are %s", err, strings.Join(classes, ", "))
+		}
+		return nil, &foreignError{err}
+	}
+	ids := r.Has(codec.ScoreID)
+	if !a.known {
+		a.known, a.IDs = true, ids
+		if a.Classes == nil {
+			a.Classes = classes
+		}
+	}
+	if ids != a.IDs {
+		return nil, errors.New("some scores have the column id and others have not: an audience is of one kind")
+	}
+	return r, nil
+}
+
+// propensities lists the classes that a table has propensities of.
+func propensities(t *codec.Table) (classes []string) {
+	for _, c := range t.Columns() {
+		if class, ok := strings.CutPrefix(c.Name, codec.PropensityColumn("")); ok {
+			classes = append(classes, class)
+		}
+	}
+	return classes
+}
+
+const (
+	// chunk is the number of members whose rows are held at a time.
+	chunk = 1 << 17
+	// tableRows is the number of rows of a written table.
+	tableRows = 4096
+)
+
+// Write reads the rows of the members and gives them to write as tables, by rank; one without rows where there are no
+// members. It reads the input once for each chunk of members.
+func (a *Audience) Write(ctx context.Context, write func(t *codec.Table) error) error {
+	if len(a.members) == 0 {
+		return write(codec.NewAudienceTable(nil, a.Class, a.IDs))
+	}
+	for from := 0; from < len(a.members); from += chunk {
+		rows, err := a.rows(ctx, from, min(from+chunk, len(a.members)))
+		if err != nil {
+			return err
+		}
+		for len(rows) > 0 {
+			n := min(tableRows, len(rows))
+			if err := write(codec.NewAudienceTable(rows[:n], a.Class, a.IDs)); err != nil {
+				return err
+			}
+			rows = rows[n:]
+		}
+	}
+	return nil
+}
+
+// ErrGone is returned when scores that were chosen are there no longer.
+var ErrGone = errors.New("scores of the audience were deleted while it was read; run the command again")
+
+// rows reads the members from rank from+1 to to.
+func (a *Audience) rows(ctx context.Context, from, to int) ([]codec.AudienceRow, error) {
+	at := make(map[Place]int, to-from)
+	for k := from; k < to; k++ {
+		at[a.members[k].At] = k - from
+	}
+	rows := make([]codec.AudienceRow, to-from)
+	found := 0
+	err := a.scan(ctx, func(t *codec.Table, place Place, _ int64) error {
+		r, err := a.reader(t)
+		if err != nil {
+			return err
+		}
+		for i := range t.Rows() {
+			p := place
+			p.Row += int32(i)
+			if k, ok := at[p]; ok {
+				a.row(&rows[k], r, i)
+				rows[k].Rank = int64(from+k) + 1
+				found++
+			}
+		}
+		return nil
+	})
+	if err == nil && found != to-from {
+		err = ErrGone
+	}
+	return rows, err
+}
+
+// row copies the columns of an audience from row i. Base rate, lift, percentile and reasons speak of the target of the
+// score. Where that is another class they are null, but for the base rate of the other one of two classes and the lift
+// by it.
+func (a *Audience) row(x *codec.AudienceRow, r *codec.ScoreReader, i int) {
+	x.ID, x.Segment = r.Kept(codec.ScoreID, i), r.Kept(codec.ScoreSegment, i)
+	x.Partition, x.Offset, x.Row = r.Place(i)
+	x.Propensity, _ = r.Known(0, i)
+	figure := func(c codec.Score) float64 {
+		if v, ok := r.Float(c, i); ok {
+			return v
+		}
+		return math.NaN()
+	}
+	x.BaseRate, x.Lift, x.Percentile = figure(codec.ScoreBaseRate), figure(codec.ScoreLift), percentile(r, i)
+	if target, _ := r.Text(codec.ScoreTarget, i); target == a.Class || !r.Has(codec.ScoreTarget) {
+		x.Why = r.Why(i)
+		if text, ok := r.Text(codec.ScoreWhy, i); ok && x.Why == nil && text != "[]" {
+			a.Flat++
+		}
+		return
+	}
+	x.Percentile = math.NaN()
+	if len(a.Classes) != 2 || math.IsNaN(x.Lift) {
+		x.Lift = math.NaN()
+	}
+	if len(a.Classes) != 2 {
+		x.BaseRate = math.NaN()
+		return
+	}
+	x.BaseRate = 1 - x.BaseRate
+	if !math.IsNaN(x.Lift) {
+		x.Lift = x.Propensity / x.BaseRate
+	}
+}
+
+// percentile is that of a score, by its shortest text: a float32 that was widened has digits that nobody wrote.
+func percentile(r *codec.ScoreReader, i int) float64 {
+	text, _ := r.Text(codec.ScorePercentile, i)
+	if v, err := strconv.ParseFloat(text, 64); err == nil {
+		return v
+	}
+	return math.NaN()
+}

@@ -1,0 +1,214 @@
+package audience
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"liftstream/cmd/liftstream/internal/cli"
+	"liftstream/codec"
+	"liftstream/model"
+)
+
+func fileOf(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// linesOf chooses from files and returns the rows as JSON lines.
+func linesOf(t *testing.T, c Choice, paths ...string) (string, *Audience, error) {
+	t.Helper()
+	if c.Most == 0 {
+		c.Most = 1 << 20
+	}
+	a, err := Choose(context.Background(), Files(cli.New(nil, io.Discard, io.Discard), paths), c)
+	if err != nil {
+		return "", nil, err
+	}
+	var b []byte
+	err = a.Write(context.Background(), func(t *codec.Table) error {
+		for i := range t.Rows() {
+			b = append(t.AppendJSON(b, i), '\n')
+		}
+		return nil
+	})
+	return string(b), a, err
+}
+
+const plain = `{"id":"a","source_partition":0,"source_offset":0,"source_row":0,"segment":"no","target":"yes",` +
+	`"propensity_no":0.75,"propensity_yes":0.25,"base_rate":0.125,"lift":2,"percentile":0.5,` +
+	`"why":[{"feature":"age","value":null,"effect":1.5,"lift":null,"n":3}]}
+{"id":"b","source_partition":0,"source_offset":0,"source_row":1,"segment":"no","target":"no",` +
+	`"propensity_no":0.5,"propensity_yes":0.5,"base_rate":0.875,"lift":0.5,"percentile":0.25,` +
+	`"why":[{"feature":"age","value":"7","effect":1.5,"lift":2,"n":3}]}
+{"id":"","source_partition":0,"source_offset":0,"source_row":2,"propensity_no":0.1,"propensity_yes":0.9}
+{"id":"a","source_partition":0,"source_offset":0,"source_row":3,"status":"untrained","segment":"yes","target":"yes",` +
+	`"propensity_no":0.625,"propensity_yes":0.375,"base_rate":0.375,"lift":null,"percentile":null,"why":null}
+{"id":"c","source_partition":0,"source_offset":0,"source_row":4,"propensity_no":null,"propensity_yes":null}
+{"id":"d","source_partition":0,"source_offset":0,"source_row":5,"propensity_no":-1,"propensity_yes":2}
+`
+
+// TestRows: the newest score counts; columns of another target are null, but for the base rate of two classes.
+func TestRows(t *testing.T) {
+	got, a, err := linesOf(t, Choice{Class: "yes", With: With{Untrained: true}}, fileOf(t, "s.jsonl", plain))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"id":"b","rank":1,"segment":"no","target":"yes","propensity":0.5,"base_rate":0.125,"lift":4,` +
+		`"percentile":null,"why":null}
+{"id":"a","rank":2,"segment":"yes","target":"yes","propensity":0.375,"base_rate":0.375,"lift":null,"percentile":null,` +
+		`"why":null}
+`
+	if got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+	if s := a.Summary; a.NoID != 1 || s.Unknown != 2 || s.Untrained != 0 || s.IDs != 4 || s.N != 2 {
+		t.Errorf("%d without an id, %+v", a.NoID, s)
+	}
+	got, _, err = linesOf(t, Choice{Class: "yes", Cut: Cut{Top: 1}}, fileOf(t, "s.jsonl", strings.SplitAfter(plain,
+		"\n")[0]))
+	want = `{"id":"a","rank":1,"segment":"no","target":"yes","propensity":0.25,"base_rate":0.125,"lift":2,` +
+		`"percentile":0.5,"why":[{"feature":"age","value":null,"effect":1.5,"lift":null,"n":3}]}` + "\n"
+	if err != nil || got != want {
+		t.Errorf("got %v\n%swant\n%s", err, got, want)
+	}
+}
+
+func TestTimesDecideWhatIsNew(t *testing.T) {
+	row := func(at, p string) string {
+		return fmt.Sprintf(`{"id":"a","time":%s,"source_offset":0,"source_row":0,"propensity_yes":%s}`+"\n", at, p)
+	}
+	late, early := row(`"2024-05-02T00:00:00Z"`, "0.75"), row(`"2024-05-01T00:00:00Z"`, "0.25")
+	for name, c := range map[string]struct {
+		files []string
+		want  float64
+	}{
+		"the later time comes first":      {[]string{late + early}, .75},
+		"the later time is in one before": {[]string{late, early}, .75},
+		"the later time comes last":       {[]string{early, late}, .75},
+		"no time is older than any":       {[]string{late, row("null", "0.5")}, .75},
+		"the last file without times":     {[]string{row("null", "0.5"), row("null", "0.625")}, .625},
+		"the last row without times":      {[]string{row("null", "0.5") + row("null", "0.625")}, .625},
+	} {
+		var paths []string
+		for i, f := range c.files {
+			paths = append(paths, fileOf(t, fmt.Sprintf("s%d.jsonl", i), f))
+		}
+		a, err := Choose(t.Context(), Files(cli.New(nil, io.Discard, io.Discard), paths), Choice{Class: "yes", Most: 9})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := a.members[0].Propensity; got != c.want || len(a.members) != 1 {
+			t.Errorf("%s: got %v, want %v", name, got, c.want)
+		}
+	}
+	// Seconds of no stated unit are refused by the contract, and told.
+	_, a, err := linesOf(t, Choice{Class: "yes"}, fileOf(t, "s.jsonl", row("1700000000", "0.5")))
+	if err != nil || a.Untimed != 1 {
+		t.Errorf("%d untimed, %v", a.Untimed, err)
+	}
+}
+
+// TestControlIsFoundByTheConfigurationToo, where the scores are older than the section.
+func TestControlIsFoundByTheConfigurationToo(t *testing.T) {
+	control := model.Control{Share: .5, Seed: 1}
+	var with, without strings.Builder
+	in := 0
+	for i := range 200 {
+		id := fmt.Sprint(i)
+		held := control.Holds(id, 0, 0, 0)
+		if held {
+			in++
+		}
+		fmt.Fprintf(&without, `{"id":"%s","propensity_yes":0.5}`+"\n", id)
+		fmt.Fprintf(&with, `{"id":"%s","propensity_yes":0.5,"control":%v}`+"\n", id, held)
+	}
+	for name, c := range map[string]struct {
+		text    string
+		control model.Control
+		with    bool
+		want    int
+	}{
+		"by the column":        {with.String(), model.Control{}, false, in},
+		"by the configuration": {without.String(), control, false, in},
+		"neither":              {without.String(), model.Control{}, false, 0},
+		"taken in":             {with.String(), control, true, 0},
+	} {
+		got, a, err := linesOf(t, Choice{Class: "yes", Control: c.control, With: With{Control: c.with}}, fileOf(t, "s.jsonl", c.text))
+		if err != nil || a.Summary.Control != c.want || a.Summary.N != 200-c.want || strings.Count(got, "\n") != 200-c.want {
+			t.Errorf("%s: %v, %+v", name, err, a.Summary)
+		}
+	}
+}
+
+// TestNoAudienceOfOtherFiles: errors name the file and the column, and hostile texts make no panic.
+func TestNoAudienceOfOtherFiles(t *testing.T) {
+	for name, c := range map[string]struct{ file, text, want string }{
+		"another class":  {"s.jsonl", `{"id":"a","propensity_no":1}`, "no column propensity_yes; its classes are no"},
+		"no scores":      {"s.csv", "x,y\n1,2\n", "s.csv: there is no column propensity_yes; files of scores come from"},
+		"an empty file":  {"s.jsonl", "", "the file is empty"},
+		"a heading only": {"s.csv", "id,propensity_yes\n", "no records"},
+		"broken":         {"s.jsonl", `{"id":"a","propensity_yes":`, "s.jsonl"},
+		"another kind":   {"s.xlsx", "PK", "s.xlsx"},
+	} {
+		_, _, err := linesOf(t, Choice{Class: "yes"}, fileOf(t, c.file, c.text))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %q", name, err, c.want)
+		}
+	}
+	_, _, err := linesOf(t, Choice{Class: "yes"}, fileOf(t, "a.jsonl", `{"id":"a","propensity_yes":0.5}`),
+		fileOf(t, "b.jsonl", `{"propensity_yes":0.5}`))
+	if err == nil || !strings.Contains(err.Error(), "of one kind") {
+		t.Errorf("got %v", err)
+	}
+	got, a, err := linesOf(t, Choice{Class: "yes"}, fileOf(t, "s.csv", "id,propensity_yes,why\n007,NaN,\n008,.5,age:3\n"))
+	if err != nil || a.Summary.Unknown != 1 || a.Flat != 1 || !strings.Contains(got, `"id":"008"`) {
+		t.Errorf("%v, %+v\n%s", err, a, got)
+	}
+}
+
+// TestScoresThatAreGone: a topic that forgot some of them meanwhile gives an error and no shorter audience.
+func TestScoresThatAreGone(t *testing.T) {
+	path := fileOf(t, "s.jsonl", plain)
+	files := Files(cli.New(nil, io.Discard, io.Discard), []string{path})
+	a, err := Choose(t.Context(), files, Choice{Class: "yes", Most: 9})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(strings.SplitAfter(plain, "\n")[0]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Write(t.Context(), func(*codec.Table) error { return nil }); !errors.Is(err, ErrGone) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestSummaryForPeople has each line once.
+func TestSummaryForPeople(t *testing.T) {
+	_, a, err := linesOf(t, Choice{Class: "yes"}, fileOf(t, "s.jsonl", plain))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := strings.Join(a.Lines(&Value{40, 1.5}), "\n")
+	want := `audience of yes: 1 of 1 id (100.0 %), from 5 scores
+expected: 0.5 hits, 50.0 % of them, 1.00 times the average of 50.0 %; profit 18.50 at 40 a hit and 1.5 a contact
+lowest propensity: 0.5000
+1 id left out that no model has scored yet: their propensities are base rates; --with-untrained takes them in
+2 ids without a propensity of yes left out
+1 score without an id left out`
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if r := a.Report(nil); r.ExpectedProfit != nil || r.N != 1 || r.Untrained != 1 || r.By != "yes" {
+		t.Errorf("%+v", r)
+	}
+}
