@@ -92,6 +92,7 @@ func TestFullFile(t *testing.T) {
 			{Name: "job", Kind: KindNominal, Use: UseScore, Nullable: NullableValues},
 			{Name: "education", Kind: KindOrdinal, Levels: []string{"primary", "secondary", "tertiary"}, Use: UseScore,
 				Nullable: NullableValues},
+			{Name: "balance", Kind: KindContinuous, Special: []float64{-999, -888}, Use: UseScore, Nullable: NullableValues},
 			{Name: "duration", Kind: KindContinuous, Use: UseNever, Nullable: NullableValues},
 		},
 	}

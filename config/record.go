@@ -76,6 +76,9 @@ const MaxClasses = 1000
 // MaxLevels bounds the fixed levels of one feature.
 const MaxLevels = 4096
 
+// MaxSpecial bounds the special codes of one feature.
+const MaxSpecial = 64
+
 // MaxText bounds a name, a class or a level, in bytes.
 const MaxText = 256
 
@@ -101,6 +104,11 @@ type Feature struct {
 	// at least two. Default none: the levels of a nominal feature are learnt, and beyond the first MaxLevels those
 	// that come often or lately are told apart. A level that is not listed counts as "(other)".
 	Levels []string `yaml:"levels,omitempty"`
+	// Special lists the numbers of a continuous feature that are codes and no quantities, such as -999 for "no account",
+	// at most MaxSpecial. Each is a cell of its own in the scorecard and the report, outside the order of the numbers,
+	// curves, distances and monotone; to the searches, the kernel and the neighbours it is a missing value, and trees may
+	// split on it. Default none.
+	Special []float64 `yaml:"special,omitempty"`
 	// Use says where the feature may appear. Default score.
 	Use Use `yaml:"use"`
 	// Nullable says which parts messages may lack. Default values: a null is a missing value, and a message without the

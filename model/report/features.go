@@ -19,8 +19,9 @@ const (
 )
 
 // Features measures every feature alone on the evidence, in schema order. Continuous features have at most ten cells at
-// their weighted quantiles, right-closed, equal ones merged; others a cell for each of their fifty most frequent
-// levels, most frequent first (ordinal ones in the order of their levels), and "(other)"; missing is a cell.
+// their weighted quantiles, right-closed, equal ones merged, and one for each special code that occurs; others a cell
+// for each of their fifty most frequent levels, most frequent first (ordinal ones in the order of their levels), and
+// "(other)"; missing is a cell.
 //
 // With n_x1 the weight of the positive class (the second of two where none is configured) in cell x, n_x0 that of the
 // others, and K cells,
@@ -80,11 +81,12 @@ func cut(ev *model.Evidence, f int, cells []int32) (labels []string, missing boo
 	column := ev.Columns[f]
 	if ev.Schema.Features[f].Kind == model.Continuous {
 		labels = cutNumbers(column, ev.Weight, cells)
+		labels = append(labels, cutSpecial(ev.Schema.Features[f].Special, column, cells, len(labels))...)
 	} else {
 		labels = cutLevels(ev, f, cells)
 	}
 	for i, v := range column {
-		if math.IsNaN(v) {
+		if math.IsNaN(v) && model.SpecialOf(v) < 0 {
 			cells[i] = int32(len(labels))
 			missing = true
 		}
@@ -131,6 +133,23 @@ func cutNumbers(column, weight []float64, cells []int32) []string {
 		low = "(" + short(v) + ", "
 	}
 	labels[len(cuts)] = low + "inf)"
+	return labels
+}
+
+// cutSpecial gives each special code that a record has a cell, from cell number first on, in the order of the codes.
+func cutSpecial(codes, column []float64, cells []int32, first int) (labels []string) {
+	for k, code := range codes {
+		seen := false
+		for i, v := range column {
+			if model.SpecialOf(v) == k {
+				cells[i] = int32(first + len(labels))
+				seen = true
+			}
+		}
+		if seen {
+			labels = append(labels, short(code)+" (special)")
+		}
+	}
 	return labels
 }
 
