@@ -263,7 +263,7 @@ func (d checker) checkFeatures(c *Config, columns map[string]string) {
 			}
 		}
 		d.checkLevels(p+".levels", f)
-		checkSpecial(d, p+".special", f, r.Missing)
+		checkCells(d, p, f, r.Missing)
 	}
 	if len(r.Features) > 0 && !scored {
 		d.report(path, "", "%s has none with use: score: there is nothing to predict from", path)

@@ -112,7 +112,7 @@ func (c *Config) Fingerprint() uint64 { return c.fingerprint(nil) }
 
 // later are the lists of a feature that are younger than fingerprintVersion: an empty one leaves a Fingerprint as it
 // is.
-var later = []string{".special"}
+var later = []string{".special", ".cuts"}
 
 func isLater(path string) bool {
 	return slices.ContainsFunc(later, func(key string) bool { return strings.HasSuffix(path, key) })

@@ -55,6 +55,12 @@ type Feature struct {
 	// Special lists the numbers of a continuous feature that are codes, such as -999, ascending, at most MaxSpecial. Each
 	// is a level of its own beside the numbers and the missing values: see SpecialCell.
 	Special []float64
+	// Cuts are the cells of a continuous feature in the scorecard and in reports, ascending, at most MaxCuts: each holds
+	// the values above the cut before and up to its own. nil = they are chosen by a fit.
+	Cuts []float64
+	// Least is the least share of the numbers in a cell of a continuous feature that a fit chooses, for the scorecard and
+	// for reports; 0 = none is asked for.
+	Least float64
 }
 
 // Schema describes the records to the models. It is immutable after construction and may be shared.

@@ -10,11 +10,12 @@ import (
 // maxNames bounds the features and the classes of a decoded Schema.
 const maxNames = 1 << 16
 
-// shaped is added to the kind of a feature that has special codes, which follow its levels then. Builds before them
-// refuse such a kind.
+// shaped is added to the kind of a feature that has special codes, cuts or a least share, which follow its levels then.
+// Builds before them refuse such a kind.
 const shaped = int(Nominal) + 1
 
-// AppendBinary appends the schema: the features (name, kind, use, monotone, fixed levels, special codes if any), the
+// AppendBinary appends the schema: the features (name, kind, use, monotone, fixed levels, special codes, cuts and least
+// share of a cell if any), the
 // classes, and the index of the positive one.
 func (s *Schema) AppendBinary(b []byte) []byte {
 	b = wire.AppendUvarint(b, uint64(len(s.Features)))
@@ -22,13 +23,13 @@ func (s *Schema) AppendBinary(b []byte) []byte {
 		f := &s.Features[i]
 		b = wire.AppendString(b, f.Name)
 		kind := int(f.Kind)
-		if len(f.Special) > 0 {
+		if len(f.Special) > 0 || len(f.Cuts) > 0 || f.Least != 0 {
 			kind += shaped
 		}
 		b = append(b, byte(kind), byte(f.Use), byte(f.Monotone))
 		b = wire.AppendStrings(b, f.Levels)
 		if kind >= shaped {
-			b = wire.AppendFloats(b, f.Special)
+			b = wire.AppendFloat(wire.AppendFloats(wire.AppendFloats(b, f.Special), f.Cuts), f.Least)
 		}
 	}
 	b = wire.AppendStrings(b, s.Classes)
@@ -44,8 +45,8 @@ func DecodeSchema(r *wire.Reader) (*Schema, error) {
 		f.Kind, f.Use, f.Monotone = Kind(kind%shaped), Use(r.Int(int(UseReport))), Direction(r.Int(int(Auto)))
 		f.Levels = r.Strings(MaxLevels)
 		if kind >= shaped {
-			f.Special = r.Floats()
-			if err := f.checkSpecial(); r.Err() == nil && err != nil {
+			f.Special, f.Cuts, f.Least = r.Floats(), r.Floats(), r.Float()
+			if err := f.checkShape(); r.Err() == nil && err != nil {
 				return nil, r.Fail(err)
 			}
 		}

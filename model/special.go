@@ -49,14 +49,18 @@ func (f *Feature) Number(v float64) float64 {
 	return v
 }
 
-// checkSpecial says why the special codes of a feature that was read are impossible, nil where they are not.
-func (f *Feature) checkSpecial() error {
-	if n := len(f.Special); f.Kind != Continuous || n == 0 || n > MaxSpecial {
-		return fmt.Errorf("a %s feature of %d special codes", f.Kind, n)
+// checkShape says why the special codes, cuts and least share of a feature that was read are impossible, nil where they
+// are not.
+func (f *Feature) checkShape() error {
+	if f.Kind != Continuous || len(f.Special) > MaxSpecial || len(f.Cuts) > MaxCuts || !(f.Least >= 0 && f.Least < 1) {
+		return fmt.Errorf("a %s feature of %d special codes, %d cuts and a least share of %v", f.Kind, len(f.Special),
+			len(f.Cuts), f.Least)
 	}
-	for k, v := range f.Special {
-		if math.IsNaN(v) || math.IsInf(v, 0) || k > 0 && !(f.Special[k-1] < v) {
-			return fmt.Errorf("special codes %v are not ascending", f.Special)
+	for _, list := range [][]float64{f.Special, f.Cuts} {
+		for k, v := range list {
+			if math.IsNaN(v) || math.IsInf(v, 0) || k > 0 && !(list[k-1] < v) {
+				return fmt.Errorf("special codes or cuts %v are not ascending", list)
+			}
 		}
 	}
 	return nil

@@ -64,9 +64,11 @@ func TestSpecialCodesAreApartWithoutAnOrder(t *testing.T) {
 
 func TestSchemaOfSpecialCodes(t *testing.T) {
 	s := specialSchema(-999, -888)
+	s.Features[0].Cuts, s.Features[0].Least = []float64{18, 25}, .05
 	b := s.AppendBinary(nil)
 	got, err := DecodeSchema(wire.NewReader(b))
 	if err != nil || !slices.Equal(got.Features[0].Special, []float64{-999, -888}) || got.Features[0].Kind != Continuous ||
+		!slices.Equal(got.Features[0].Cuts, []float64{18, 25}) || got.Features[0].Least != .05 ||
 		got.Features[1].Special != nil || got.Features[1].Kind != Nominal {
 		t.Fatalf("%+v, %v", got, err)
 	}
@@ -79,6 +81,9 @@ func TestSchemaOfSpecialCodes(t *testing.T) {
 		"the same code twice":        {Name: "x", Special: []float64{1, 1}},
 		"a code that is no number":   {Name: "x", Special: []float64{math.NaN()}},
 		"too many codes":             {Name: "x", Special: make([]float64, MaxSpecial+1)},
+		"cuts out of order":          {Name: "x", Cuts: []float64{2, 2}},
+		"a share of 1":               {Name: "x", Least: 1},
+		"a share of levels":          {Name: "x", Kind: Nominal, Least: .1},
 	}
 	for name, f := range hostile {
 		x := *s

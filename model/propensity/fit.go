@@ -281,7 +281,7 @@ func (p fitter) build(ctx context.Context, ev *evidence, before []axis) []axis {
 			axes[i] = p.shape(f, v, ev.Weight)
 			if before != nil {
 				old := &before[i]
-				if 4*axes[i].cells < 5*old.cells && p.adequate(old, v, ev.Weight) {
+				if p.kept(f, &axes[i], old, v, ev.Weight) {
 					axes[i] = *old
 				}
 				axes[i].center, axes[i].scale = old.center, old.scale // moments stay the same

@@ -25,3 +25,27 @@ func TestSpecialCodesHaveCells(t *testing.T) {
 		t.Errorf("cells %+v", f.WOE)
 	}
 }
+
+// TestOwnCutsAreCells: cells between own cuts stay, though no number lies in them, and cells of less than a least share
+// join.
+func TestOwnCutsAreCells(t *testing.T) {
+	ev := evidence(1) // numbers up to 99, one in five missing
+	ev.Schema.Features[0].Cuts = []float64{18, 50, 500}
+	f := Features(ev)[0]
+	want := []WOE{{Cell: "(-inf, 18]", N: 15}, {Cell: "(18, 50]", N: 25}, {Cell: "(50, 500]", N: 40}, {Cell: "(500, inf)"},
+		{Cell: "(missing)", N: 20}}
+	if len(f.WOE) != len(want) {
+		t.Fatalf("cells %+v", f.WOE)
+	}
+	for i, w := range want {
+		if f.WOE[i].Cell != w.Cell || f.WOE[i].N != w.N {
+			t.Errorf("cell %+v, want %+v", f.WOE[i], w)
+		}
+	}
+	ev.Schema.Features[0].Cuts, ev.Schema.Features[0].Least = nil, .2
+	for _, w := range Features(ev)[0].WOE {
+		if w.N < 16 {
+			t.Errorf("cell %+v has less than a fifth of 80", w)
+		}
+	}
+}

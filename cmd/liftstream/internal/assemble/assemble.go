@@ -206,7 +206,10 @@ func Schema(c *config.Config) *model.Schema {
 		switch f.Kind {
 		case config.KindContinuous:
 			x.Kind = model.Continuous
-			x.Special = special(f.Special)
+			x.Special, x.Cuts = special(f.Special), special(f.Cuts)
+			if f.Bins != nil {
+				x.Least = f.Bins.Min
+			}
 		case config.KindOrdinal:
 			x.Kind = model.Ordinal
 		case config.KindNominal:
@@ -228,7 +231,7 @@ func Schema(c *config.Config) *model.Schema {
 	return s
 }
 
-// special is the codes in ascending order, nil where there are none; negative zero is 0.
+// special is codes or cuts in ascending order, nil where there are none; negative zero is 0.
 func special(codes []float64) []float64 {
 	var out []float64
 	for _, v := range codes {
