@@ -92,6 +92,9 @@ func TestFullFile(t *testing.T) {
 			{Name: "job", Kind: KindNominal, Use: UseScore, Nullable: NullableValues},
 			{Name: "education", Kind: KindOrdinal, Levels: []string{"primary", "secondary", "tertiary"}, Use: UseScore,
 				Nullable: NullableValues},
+			{Name: "balance", Kind: KindContinuous, Special: []float64{-999, -888}, Use: UseScore, Nullable: NullableValues},
+			{Name: "limit", Kind: KindContinuous, Cuts: []float64{0, 500, 2000}, Use: UseScore, Nullable: NullableValues},
+			{Name: "income", Kind: KindContinuous, Bins: &Bins{Min: .05}, Use: UseScore, Nullable: NullableValues},
 			{Name: "duration", Kind: KindContinuous, Use: UseNever, Nullable: NullableValues},
 		},
 	}

@@ -110,6 +110,14 @@ var shapers = []string{"record", "lift", "propensity", "local", "kernel", "trees
 // every key that differs from its default, so that a new key leaves it as it is.
 func (c *Config) Fingerprint() uint64 { return c.fingerprint(nil) }
 
+// later are the lists of a feature that are younger than fingerprintVersion: an empty one leaves a Fingerprint as it
+// is.
+var later = []string{".special", ".cuts"}
+
+func isLater(path string) bool {
+	return slices.ContainsFunc(later, func(key string) bool { return strings.HasSuffix(path, key) })
+}
+
 // unframed are the keys of features, levels and classes, and the sections that can be switched off: one that is off is
 // a path by itself.
 var unframed = []string{"record.features", "record.label.classes", "propensity.monotone",
@@ -147,6 +155,9 @@ func (c *Config) fingerprint(skip func(path string) bool) uint64 {
 				continue
 			}
 			ts := texts(v)
+			if len(ts) == 0 && isLater(path) {
+				continue
+			}
 			if was, ok := standard[path]; ok && slices.Equal(ts, was) {
 				continue
 			}

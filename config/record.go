@@ -76,6 +76,21 @@ const MaxClasses = 1000
 // MaxLevels bounds the fixed levels of one feature.
 const MaxLevels = 4096
 
+// MaxSpecial bounds the special codes of one feature.
+const MaxSpecial = 64
+
+// MaxCuts bounds the cuts of one feature.
+const MaxCuts = 254
+
+// Bins shapes the cells that a fit chooses for a continuous feature.
+type Bins struct {
+	// Min is the least share of the numbers in a cell: cells with less join a neighbour. Values inside a cell are alike
+	// then, as between cuts. Default .05; a share above a half leaves one cell.
+	Min float64 `yaml:"min"`
+}
+
+func (b *Bins) setDefaults() { b.Min = 0.05 }
+
 // MaxText bounds a name, a class or a level, in bytes.
 const MaxText = 256
 
@@ -101,6 +116,18 @@ type Feature struct {
 	// at least two. Default none: the levels of a nominal feature are learnt, and beyond the first MaxLevels those
 	// that come often or lately are told apart. A level that is not listed counts as "(other)".
 	Levels []string `yaml:"levels,omitempty"`
+	// Special lists the numbers of a continuous feature that are codes and no quantities, such as -999 for "no account",
+	// at most MaxSpecial. Each is a cell of its own in the scorecard and the report, outside the order of the numbers,
+	// curves, distances and monotone; to the searches, the kernel and the neighbours it is a missing value, and trees may
+	// split on it. Default none.
+	Special []float64 `yaml:"special,omitempty"`
+	// Cuts are the cells of a continuous feature in the scorecard and the report, such as those of a policy: [18, 25, 65]
+	// makes the cells up to 18, above 18 up to 25, above 25 up to 65, and above 65. They ascend; at most MaxCuts. Values
+	// inside a cell are alike to its counts and weights; propensity.linear goes on along them. Default none: a fit chooses
+	// the cells.
+	Cuts []float64 `yaml:"cuts,omitempty"`
+	// Bins shapes the cells of a continuous feature that a fit chooses. Default none.
+	Bins *Bins `yaml:"bins"`
 	// Use says where the feature may appear. Default score.
 	Use Use `yaml:"use"`
 	// Nullable says which parts messages may lack. Default values: a null is a missing value, and a message without the

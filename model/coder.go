@@ -4,13 +4,14 @@ import "math"
 
 // coder turns the records of batches into Rows: codes of the batch's own levels become codes of Levels.
 type coder struct {
-	row   Row
-	codes [][]uint32 // by feature and level of the batch: the code in Levels + 1, 0 = not looked up yet
+	schema *Schema
+	row    Row
+	codes  [][]uint32 // by feature and level of the batch: the code in Levels + 1, 0 = not looked up yet
 }
 
 func newCoder(s *Schema) coder {
 	n := len(s.Features)
-	return coder{row: make(Row, n), codes: make([][]uint32, n)}
+	return coder{schema: s, row: make(Row, n), codes: make([][]uint32, n)}
 }
 
 // start forgets the codes of the batch before.
@@ -25,11 +26,7 @@ func (c *coder) code(levels *Levels, b *Batch, i int) {
 	for f := range c.row {
 		column := &b.Columns[f]
 		if column.Float != nil {
-			v := column.Float[i]
-			if math.IsInf(v, 0) {
-				v = math.NaN()
-			}
-			c.row[f] = v
+			c.row[f] = c.schema.Features[f].number(column.Float[i])
 			continue
 		}
 		l := column.Code[i]

@@ -16,7 +16,7 @@ import (
 //     time is 0.
 //
 // A feature of more than MaxLevels levels is the exception: its first MaxLevels levels keep codes of their own. NaN of
-// any bits is one value.
+// any bits is one value, special codes apart.
 func (e *Evidence) exchangeable() *Evidence {
 	n := e.Len()
 	levels, rc := e.Levels.sorted()
@@ -77,9 +77,9 @@ func (e *Evidence) exchangeable() *Evidence {
 	return out
 }
 
-// bitsOf returns the bits of v, those of one NaN for all.
+// bitsOf returns the bits of v, those of one NaN for all but special codes.
 func bitsOf(v float64) uint64 {
-	if v != v {
+	if v != v && SpecialOf(v) < 0 {
 		v = math.NaN()
 	}
 	return math.Float64bits(v)

@@ -52,6 +52,15 @@ type Feature struct {
 	Use      Use
 	Levels   []string // the fixed levels, in order for Ordinal; nil means learnt from the stream (Nominal only)
 	Monotone Direction
+	// Special lists the numbers of a continuous feature that are codes, such as -999, ascending, at most MaxSpecial. Each
+	// is a level of its own beside the numbers and the missing values: see SpecialCell.
+	Special []float64
+	// Cuts are the cells of a continuous feature in the scorecard and in reports, ascending, at most MaxCuts: each holds
+	// the values above the cut before and up to its own. nil = they are chosen by a fit.
+	Cuts []float64
+	// Least is the least share of the numbers in a cell of a continuous feature that a fit chooses, for the scorecard and
+	// for reports; 0 = none is asked for.
+	Least float64
 }
 
 // Schema describes the records to the models. It is immutable after construction and may be shared.
@@ -115,7 +124,7 @@ func (x *ClassIndex) Class(text []byte) int32 {
 }
 
 // Row is one coded record: for each feature of the Schema its number, or the Cell of its level's code in Levels;
-// NaN means missing. Codes are exact: they stay far below 2^53.
+// NaN means missing, or is the SpecialCell of a special code. Codes are exact: they stay far below 2^53.
 type Row []float64
 
 // Missing reports whether the value of a Row cell is missing.

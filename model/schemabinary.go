@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"slices"
 
 	"liftstream/model/wire"
 )
@@ -9,15 +10,27 @@ import (
 // maxNames bounds the features and the classes of a decoded Schema.
 const maxNames = 1 << 16
 
-// AppendBinary appends the schema: the features (name, kind, use, monotone, fixed levels), the classes, and the index
-// of the positive one.
+// shaped is added to the kind of a feature that has special codes, cuts or a least share, which follow its levels then.
+// Builds before them refuse such a kind.
+const shaped = int(Nominal) + 1
+
+// AppendBinary appends the schema: the features (name, kind, use, monotone, fixed levels, special codes, cuts and least
+// share of a cell if any), the
+// classes, and the index of the positive one.
 func (s *Schema) AppendBinary(b []byte) []byte {
 	b = wire.AppendUvarint(b, uint64(len(s.Features)))
 	for i := range s.Features {
 		f := &s.Features[i]
 		b = wire.AppendString(b, f.Name)
-		b = append(b, byte(f.Kind), byte(f.Use), byte(f.Monotone))
+		kind := int(f.Kind)
+		if len(f.Special) > 0 || len(f.Cuts) > 0 || f.Least != 0 {
+			kind += shaped
+		}
+		b = append(b, byte(kind), byte(f.Use), byte(f.Monotone))
 		b = wire.AppendStrings(b, f.Levels)
+		if kind >= shaped {
+			b = wire.AppendFloat(wire.AppendFloats(wire.AppendFloats(b, f.Special), f.Cuts), f.Least)
+		}
 	}
 	b = wire.AppendStrings(b, s.Classes)
 	return wire.AppendVarint(b, int64(s.Positive))
@@ -27,9 +40,16 @@ func (s *Schema) AppendBinary(b []byte) []byte {
 func DecodeSchema(r *wire.Reader) (*Schema, error) {
 	s := &Schema{}
 	for n := r.Int(maxNames); n > 0 && r.Err() == nil; n-- {
-		f := Feature{Name: r.String(), Kind: Kind(r.Int(int(Nominal))), Use: Use(r.Int(int(UseReport))),
-			Monotone: Direction(r.Int(int(Auto)))}
+		f := Feature{Name: r.String()}
+		kind := r.Int(shaped + int(Nominal))
+		f.Kind, f.Use, f.Monotone = Kind(kind%shaped), Use(r.Int(int(UseReport))), Direction(r.Int(int(Auto)))
 		f.Levels = r.Strings(MaxLevels)
+		if kind >= shaped {
+			f.Special, f.Cuts, f.Least = r.Floats(), r.Floats(), r.Float()
+			if err := f.checkShape(); r.Err() == nil && err != nil {
+				return nil, r.Fail(err)
+			}
+		}
 		s.Features = append(s.Features, f)
 	}
 	s.Classes = r.Strings(maxNames)
@@ -49,6 +69,10 @@ func (s *Schema) foreign(o *Schema) error {
 		if s.Features[i].Name != o.Features[i].Name || s.Features[i].Kind != o.Features[i].Kind {
 			return fmt.Errorf("feature %d is %q (%s), the configuration has %q (%s): %w", i+1, o.Features[i].Name,
 				o.Features[i].Kind, s.Features[i].Name, s.Features[i].Kind, ErrModelForeign)
+		}
+		if !slices.Equal(s.Features[i].Special, o.Features[i].Special) {
+			return fmt.Errorf("feature %q has the special codes %v, the configuration has %v: %w", s.Features[i].Name,
+				o.Features[i].Special, s.Features[i].Special, ErrModelForeign)
 		}
 	}
 	if len(s.Classes) != len(o.Classes) {

@@ -115,7 +115,7 @@ const ReasonAllMissing = "all_missing"
 
 func allMissing(schema *Schema, row Row) bool {
 	for f, v := range row {
-		if schema.Features[f].Use == UseScore && !math.IsNaN(v) {
+		if schema.Features[f].Use == UseScore && (!math.IsNaN(v) || SpecialOf(v) >= 0) {
 			return false
 		}
 	}
@@ -162,6 +162,7 @@ func (s *scorer) explain(row Row, out *Scores, target int32) {
 	}
 	for _, x := range s.order[:why] {
 		reason := features[x.at]
+		reason.Value = s.spec.Schema.Features[reason.Feature].Number(reason.Value)
 		reason.Lift = s.scorecard.Lift(s.pending, target, int(x.at))
 		out.Why = append(out.Why, reason)
 	}

@@ -30,7 +30,7 @@ func (s *Scores) TermName(schema *Schema, f int32) string {
 // Reason is one contribution to the log-odds of the target class.
 type Reason struct {
 	Feature int32   // index in Schema.Features, or a Term
-	Value   float64 // the record's cell of the Row; NaN for a Term or a missing value
+	Value   float64 // the record's cell of the Row, a special code as its number; NaN for a Term or a missing value
 	Effect  float64 // contribution in nats
 	// Lift is the lift of the target in the record's cell as the score used it: the rate of the target there over its
 	// base rate, over the scorecard's horizons as they weigh in the score now, shrunken towards 1 by the prior. NaN

@@ -8,7 +8,8 @@ import (
 )
 
 // Generate returns n labelled records of the schema with their levels: every feature carries a different amount of
-// evidence about the class, numbers have ties, one value in twelve is missing, features with learnt levels meet new
+// evidence about the class, numbers have ties, one value in twelve is missing and, of a
+// feature with special codes, one in six such a code, features with learnt levels meet new
 // ones late, weights are 1 to 3. The same seed gives the same records.
 func Generate(s *model.Schema, n int, seed uint64) (*model.Levels, []model.Example) {
 	l := model.NewLevels(s)
@@ -29,6 +30,9 @@ func Generate(s *model.Schema, n int, seed uint64) (*model.Levels, []model.Examp
 			switch feature := &s.Features[f]; {
 			case u(at+2) < 1.0/12:
 				ex.Row[f] = math.NaN()
+			case len(feature.Special) > 0 && u(at+2) < 1.0/4:
+				k := int(math.Abs(pull + noise))
+				ex.Row[f] = model.SpecialCell(k % len(feature.Special))
 			case feature.Kind == model.Continuous:
 				v := pull + noise
 				if f%2 == 1 {
@@ -68,6 +72,14 @@ func Schema() *model.Schema {
 		Classes:  []string{"no", "maybe", "yes"},
 		Positive: 2,
 	}
+}
+
+// Special returns Schema with special codes of two features, and two classes.
+func Special() *model.Schema {
+	s := Schema()
+	s.Classes, s.Positive = []string{"no", "yes"}, 1
+	s.Features[0].Special, s.Features[3].Special = []float64{-999}, []float64{-999, -888, 1e6}
+	return s
 }
 
 // Evidence lays examples out as a Fit sees them: one partition, everything recent, no states.

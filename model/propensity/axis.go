@@ -26,6 +26,8 @@ type axis struct {
 	gap   []int32
 	at    []int32
 	cells int // including that of missing values; 0 for features with levels
+	// special is the number of special codes, whose cells are the last ones. The schema tells it.
+	special int
 	// center and scale bring the values near 0 and 1 before their moments are summed.
 	center, scale float64
 	// smooth says that log-lifts and cell weights run linearly between the middles of neighbouring stretches.
@@ -43,6 +45,9 @@ func (a *axis) find(v float64) int {
 // place returns the cell of a number and the index of the stretch in which it lies, -1 when it lies in none.
 func (a *axis) place(v float64) (cell, stretch int) {
 	if !(math.Abs(v) <= math.MaxFloat64) {
+		if k := model.SpecialOf(v); k >= 0 && k < a.special {
+			return a.cells - a.special + k, -1
+		}
 		return cellMissing, -1
 	}
 	n := 0
@@ -155,7 +160,7 @@ func (f *feature) open() bool { return f.kind == model.Nominal && f.fixed == 0 }
 
 // same reports whether counts under one axis are counts under the other.
 func (a *axis) same(b *axis) bool {
-	return a.cells == b.cells && a.smooth == b.smooth && slices.Equal(a.edges, b.edges) &&
+	return a.cells == b.cells && a.special == b.special && a.smooth == b.smooth && slices.Equal(a.edges, b.edges) &&
 		slices.Equal(a.gap, b.gap) && slices.Equal(a.at, b.at)
 }
 
@@ -407,8 +412,9 @@ func readAxis(r *wire.Reader, f *feature) (a axis) {
 			return bad("edges not ascending")
 		}
 	}
+	a.special = f.special
 	for _, c := range slices.Concat(a.gap, a.at) {
-		if c < cellFirst || int(c) >= a.cells {
+		if c < cellFirst || int(c) >= a.cells-a.special {
 			return bad("cell out of range")
 		}
 	}

@@ -141,7 +141,7 @@ func (m *move) axes(old []axis) []axis {
 		case o >= 0:
 			out[i] = old[o]
 		default: // missing, and everything else
-			out[i] = axis{gap: []int32{cellFirst}, cells: cellFirst + 1, scale: 1}
+			out[i] = axis{gap: []int32{cellFirst}, cells: cellFirst + 1 + f.special, special: f.special, scale: 1}
 		}
 	}
 	return out

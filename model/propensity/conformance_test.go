@@ -24,7 +24,8 @@ func schemas() map[string]*model.Schema {
 		return &c
 	}
 	return map[string]*model.Schema{"many": many, "two": two, "turned": turned, "many monotone": bound(many),
-		"two monotone": bound(two), "turned monotone": bound(turned)}
+		"two monotone": bound(two), "turned monotone": bound(turned), "special": modeltest.Special(),
+		"special monotone": bound(modeltest.Special())}
 }
 
 // TestConformanceOfOptions runs the suite with effects that follow lifts, and without recent residuals.
@@ -59,6 +60,9 @@ func TestConformance(t *testing.T) {
 			golden := ""
 			if name == "two" {
 				golden = "testdata/format-5.gz"
+			}
+			if name == "special" {
+				golden = "testdata/special-5.gz"
 			}
 			if name == "two" || name == "many" {
 				records = 1800 // enough for a batch

@@ -278,10 +278,10 @@ func (p fitter) build(ctx context.Context, ev *evidence, before []axis) []axis {
 		f := &p.features[i]
 		v := ev.Columns[f.index]
 		if f.kind == model.Continuous {
-			axes[i] = p.cut(v, ev.Weight, f.want != model.Free)
+			axes[i] = p.shape(f, v, ev.Weight)
 			if before != nil {
 				old := &before[i]
-				if 4*axes[i].cells < 5*old.cells && p.adequate(old, v, ev.Weight) {
+				if p.kept(f, &axes[i], old, v, ev.Weight) {
 					axes[i] = *old
 				}
 				axes[i].center, axes[i].scale = old.center, old.scale // moments stay the same
@@ -305,7 +305,7 @@ func (p fitter) adequate(a *axis, values, weights []float64) bool {
 	mass := make([]float64, a.cells)
 	var total float64
 	for i, v := range values {
-		if c := a.find(v); c != cellMissing {
+		if c := a.find(v); c != cellMissing && c < a.cells-a.special {
 			mass[c] += weights[i]
 			total += weights[i]
 		}

@@ -197,6 +197,10 @@ func (p *layout) inherit(dst, src []pair, from, to *axis) {
 		}
 	}
 	copy(dst[:K], src[:K]) // missing
+	if to.special == from.special {
+		at, was := (to.cells-to.special)*K, (from.cells-from.special)*K
+		copy(dst[at:at+to.special*K], src[was:])
+	}
 	for i, e := range to.edges {
 		if to.at[i] != to.gap[i] {
 			take(to.at[i], e)

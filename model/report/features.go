@@ -19,8 +19,10 @@ const (
 )
 
 // Features measures every feature alone on the evidence, in schema order. Continuous features have at most ten cells at
-// their weighted quantiles, right-closed, equal ones merged; others a cell for each of their fifty most frequent
-// levels, most frequent first (ordinal ones in the order of their levels), and "(other)"; missing is a cell.
+// their weighted quantiles, right-closed, equal ones merged, and joined up to a least share where one is asked for, or
+// the cells between their own cuts; and one for each special code that occurs. Others have a cell for each of their
+// fifty most frequent levels, most frequent first (ordinal ones in the order of their levels), and "(other)"; missing
+// is a cell.
 //
 // With n_x1 the weight of the positive class (the second of two where none is configured) in cell x, n_x0 that of the
 // others, and K cells,
@@ -79,12 +81,13 @@ func Features(ev *model.Evidence) []Feature {
 func cut(ev *model.Evidence, f int, cells []int32) (labels []string, missing bool) {
 	column := ev.Columns[f]
 	if ev.Schema.Features[f].Kind == model.Continuous {
-		labels = cutNumbers(column, ev.Weight, cells)
+		labels = cutNumbers(&ev.Schema.Features[f], column, ev.Weight, cells)
+		labels = append(labels, cutSpecial(ev.Schema.Features[f].Special, column, cells, len(labels))...)
 	} else {
 		labels = cutLevels(ev, f, cells)
 	}
 	for i, v := range column {
-		if math.IsNaN(v) {
+		if math.IsNaN(v) && model.SpecialOf(v) < 0 {
 			cells[i] = int32(len(labels))
 			missing = true
 		}
@@ -95,7 +98,7 @@ func cut(ev *model.Evidence, f int, cells []int32) (labels []string, missing boo
 	return labels, missing
 }
 
-func cutNumbers(column, weight []float64, cells []int32) []string {
+func cutNumbers(f *model.Feature, column, weight []float64, cells []int32) []string {
 	order := make([]int32, 0, len(column))
 	total := 0.0
 	for i, v := range column {
@@ -120,9 +123,14 @@ func cutNumbers(column, weight []float64, cells []int32) []string {
 			}
 		}
 	}
+	switch {
+	case len(f.Cuts) > 0:
+		cuts = f.Cuts
+	case f.Least > 0:
+		cuts = model.JoinCells(cuts, column, weight, f.Least)
+	}
 	for _, i := range order {
-		c, _ := slices.BinarySearch(cuts, column[i])
-		cells[i] = int32(c)
+		cells[i] = int32(model.CellOf(cuts, column[i]))
 	}
 	labels := make([]string, len(cuts)+1)
 	low := "(-inf, "
@@ -131,6 +139,23 @@ func cutNumbers(column, weight []float64, cells []int32) []string {
 		low = "(" + short(v) + ", "
 	}
 	labels[len(cuts)] = low + "inf)"
+	return labels
+}
+
+// cutSpecial gives each special code that a record has a cell, from cell number first on, in the order of the codes.
+func cutSpecial(codes, column []float64, cells []int32, first int) (labels []string) {
+	for k, code := range codes {
+		seen := false
+		for i, v := range column {
+			if model.SpecialOf(v) == k {
+				cells[i] = int32(first + len(labels))
+				seen = true
+			}
+		}
+		if seen {
+			labels = append(labels, short(code)+" (special)")
+		}
+	}
 	return labels
 }
 

@@ -18,10 +18,12 @@ const (
 const weightUnit = 1 << 20
 
 // column is one feature of the coded records: bin 0 holds the missing values, and bin b a level b-1, or the numbers up
-// to cuts[b-1] and above the cut before.
+// to cuts[b-1] and above the cut before. A feature with special codes has two columns: its numbers, where the codes are
+// missing, and its codes as levels, where all else is missing.
 type column struct {
 	feature int32
 	nominal bool
+	special bool // levels are the numbers of special codes
 	cuts    []float64
 	bin     []uint8
 	bins    int
@@ -98,12 +100,22 @@ func code(ev *model.Evidence, features []int32, rows []int32) *records {
 		} else {
 			c.numbers(ev.Columns[f], rows, r.weight)
 		}
-		if c.bins > 1 {
-			c.coarsen(r.weight)
-			r.columns = append(r.columns, c)
+		r.add(c)
+		if len(ev.Schema.Features[f].Special) > 0 {
+			c = column{feature: f, nominal: true, special: true, bin: make([]uint8, len(rows))}
+			c.codes(ev.Columns[f], rows)
+			r.add(c)
 		}
 	}
 	return r
+}
+
+// add takes a column that has more than one bin.
+func (r *records) add(c column) {
+	if c.bins > 1 {
+		c.coarsen(r.weight)
+		r.columns = append(r.columns, c)
+	}
 }
 
 // contents returns the content of each record where folds are by it, else nil. The records of a file have no order, and
@@ -131,7 +143,7 @@ func contentOf(features []int32, row model.Row) uint64 {
 	h := uint64(0)
 	for _, f := range features {
 		v := row[f] + 0 // -0 is 0
-		if v != v {
+		if v != v && model.SpecialOf(v) < 0 {
 			v = math.NaN()
 		}
 		h = model.Hash(h, math.Float64bits(v))
@@ -164,6 +176,18 @@ func (c *column) levels(values []float64, rows []int32) {
 		}
 		c.bin[k] = b
 		c.bins = max(c.bins, int(b)+1)
+	}
+}
+
+// codes is levels of the special codes.
+func (c *column) codes(values []float64, rows []int32) {
+	for k, i := range rows {
+		b := 0
+		if v := model.SpecialOf(values[i]); v < maxLevels {
+			b = v + 1
+		}
+		c.bin[k] = uint8(b)
+		c.bins = max(c.bins, b+1)
 	}
 }
 

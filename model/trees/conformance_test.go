@@ -27,6 +27,17 @@ func TestConformance(t *testing.T) {
 	}
 }
 
+// TestConformanceOfSpecialCodes: trees that split on special codes.
+func TestConformanceOfSpecialCodes(t *testing.T) {
+	modeltest.Suite{
+		Golden: "testdata/special-1.gz",
+		Schema: modeltest.Special(),
+		New: func(s *model.Schema) model.Factory {
+			return trees.New(trees.Options{Rounds: 12, Leaves: 6, Rate: .3, Gate: -1e9}, s)
+		},
+	}.Run(t)
+}
+
 // TestConformanceWithoutTrees: a part without trees, whose component learns nothing.
 func TestConformanceWithoutTrees(t *testing.T) {
 	modeltest.Suite{

@@ -82,6 +82,8 @@ const (
 	kindNumberMissing // missing values go left
 	kindLevels
 	kindLevelsMissing
+	kindSpecial // the special codes of a continuous feature
+	kindSpecialMissing
 )
 
 func appendTrees(b []byte, trees []tree) []byte {
@@ -98,7 +100,10 @@ func appendTrees(b []byte, trees []tree) []byte {
 				continue
 			}
 			kind := byte(kindNumber)
-			if n.nominal {
+			switch {
+			case n.special:
+				kind = kindSpecial
+			case n.nominal:
 				kind = kindLevels
 			}
 			if n.missing {
@@ -199,14 +204,18 @@ func (r *reader) trees() []tree {
 }
 
 func (r *reader) node() node {
-	kind := r.Int(kindLevelsMissing)
+	kind := r.Int(kindSpecialMissing)
 	if kind == kindLeaf {
 		return node{feature: -1, value: r.within(-maxValue, maxValue)}
 	}
 	n := node{feature: int32(r.Int(len(r.schema.Features) - 1)), nominal: kind >= kindLevels}
-	n.missing = kind == kindNumberMissing || kind == kindLevelsMissing
-	if r.Err() == nil && n.nominal != (r.schema.Features[n.feature].Kind == model.Nominal) {
-		r.Fail(fmt.Errorf("a split of feature %d of another kind", n.feature))
+	n.special = kind >= kindSpecial
+	n.missing = kind == kindNumberMissing || kind == kindLevelsMissing || kind == kindSpecialMissing
+	if r.Err() == nil {
+		f := &r.schema.Features[n.feature]
+		if n.special && len(f.Special) == 0 || !n.special && n.nominal != (f.Kind == model.Nominal) {
+			r.Fail(fmt.Errorf("a split of feature %d of another kind", n.feature))
+		}
 	}
 	if n.nominal {
 		n.mask = r.Uvarint()

@@ -8,7 +8,8 @@ type node struct {
 	right   int32
 	slot    int32 // of a leaf: where its records are counted
 	nominal bool
-	missing bool    // missing values, and levels from maxLevels on, go left
+	special bool    // of a nominal one: its levels are the numbers of the feature's special codes
+	missing bool    // missing values, and levels from maxLevels on, go left; of special codes also all numbers
 	cut     float64 // numbers up to it go left
 	mask    uint64  // levels that go left
 	value   float64 // of an inner node: the mean of its leaves
@@ -60,7 +61,7 @@ func (t *grown) serving(r *records, s *model.Schema) tree {
 		from = append(from, i)
 		if g.left > 0 {
 			c := &r.columns[g.column]
-			n.feature, n.nominal, n.missing = c.feature, c.nominal, g.missingLeft
+			n.feature, n.nominal, n.special, n.missing = c.feature, c.nominal, c.special, g.missingLeft
 			if c.nominal {
 				n.mask = g.mask
 			} else {

@@ -11,9 +11,18 @@ type step struct {
 	cut     float64 // of levels the bits of the mask
 	feature int32   // -1 of a leaf
 	right   int16
-	nominal bool
+	kind    kind
 	missing bool
 }
+
+// kind says which values a node asks for.
+type kind uint8
+
+const (
+	numbers kind = iota
+	levels
+	specials // the numbers of special codes
+)
 
 // piece of the way to a leaf is the change of the tree's value by one feature.
 type piece struct {
@@ -38,7 +47,7 @@ func newWalker(trees []tree, features int) *walker {
 		steps := make([]step, len(t.nodes))
 		for k := range t.nodes {
 			n := &t.nodes[k]
-			steps[k] = step{n.cut, n.feature, int16(n.right), n.nominal, n.missing}
+			steps[k] = step{n.cut, n.feature, int16(n.right), n.kind(), n.missing}
 			if n.nominal {
 				steps[k].cut = math.Float64frombits(n.mask)
 			}
@@ -64,7 +73,7 @@ func (w *walker) to(row model.Row) []int32 {
 			}
 			v := row[s.feature]
 			left := v <= s.cut
-			if s.nominal || v != v {
+			if s.kind != numbers || v != v {
 				left = s.side(v)
 			}
 			j := int32(s.right)
@@ -78,9 +87,22 @@ func (w *walker) to(row model.Row) []int32 {
 	return w.leaf
 }
 
-// side says whether a level, or a missing value, goes left.
+func (n *node) kind() kind {
+	switch {
+	case n.special:
+		return specials
+	case n.nominal:
+		return levels
+	}
+	return numbers
+}
+
+// side says whether a level, a special code or a missing value, goes left.
 func (s *step) side(v float64) bool {
-	if s.nominal && v >= 0 && v < maxLevels {
+	if s.kind == specials {
+		v = float64(model.SpecialOf(v))
+	}
+	if s.kind != numbers && v >= 0 && v < maxLevels {
 		return math.Float64bits(s.cut)>>uint(v)&1 == 1
 	}
 	return s.missing

@@ -206,6 +206,10 @@ func Schema(c *config.Config) *model.Schema {
 		switch f.Kind {
 		case config.KindContinuous:
 			x.Kind = model.Continuous
+			x.Special, x.Cuts = special(f.Special), special(f.Cuts)
+			if f.Bins != nil {
+				x.Least = f.Bins.Min
+			}
 		case config.KindOrdinal:
 			x.Kind = model.Ordinal
 		case config.KindNominal:
@@ -225,6 +229,16 @@ func Schema(c *config.Config) *model.Schema {
 		s.Features = append(s.Features, x)
 	}
 	return s
+}
+
+// special is codes or cuts in ascending order, nil where there are none; negative zero is 0.
+func special(codes []float64) []float64 {
+	var out []float64
+	for _, v := range codes {
+		out = append(out, v+0)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 func options(c *config.Config, s *model.Schema) model.Options {

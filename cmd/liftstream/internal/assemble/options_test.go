@@ -35,7 +35,8 @@ record:
   missing: ["-"]
   label: {column: outcome, classes: [no, later, yes], positive: later}
   features:
-    - {name: age, kind: continuous, nullable: never}
+    - {name: age, kind: continuous, nullable: never, special: [-1, -3], cuts: [18, 25]}
+    - {name: income, kind: continuous, bins: {min: 0.125}}
     - {name: plan, kind: ordinal, levels: [basic, plus], nullable: column}
     - {name: region, kind: nominal}
 format: {decimal: ",", thousands: ".", percent: true, currency: [EUR]}
@@ -107,7 +108,9 @@ func TestEveryKeyReachesItsOption(t *testing.T) {
 			Pool: local.Pool{Bytes: 2 << 20, HalfLife: model.HalfLife{Duration: 5 * time.Hour}}}},
 		{s.Kernel(), kernel.Options{Mode: lp.Literal, Widths: []float64{.3, 3}, Gamma1: .125, Gamma2: .375, Triples: 1501}},
 		{schema, &model.Schema{Classes: []string{"no", "later", "yes"}, Positive: 1, Features: []model.Feature{
-			{Name: "age", Monotone: model.Down}, {Name: "plan", Kind: model.Ordinal, Levels: []string{"basic", "plus"}},
+			{Name: "age", Monotone: model.Down, Special: []float64{-3, -1}, Cuts: []float64{18, 25}},
+			{Name: "income", Least: .125},
+			{Name: "plan", Kind: model.Ordinal, Levels: []string{"basic", "plus"}},
 			{Name: "region", Kind: model.Nominal}}}},
 	} {
 		if !reflect.DeepEqual(x.got, x.want) {

@@ -32,10 +32,10 @@ func Record(w io.Writer, schema *model.Schema, p *model.Partition, scores *model
 	for _, e := range explanations {
 		f := schema.Features[e.Feature]
 		value := "(missing)"
-		switch {
-		case math.IsNaN(e.Value):
+		switch v := f.Number(e.Value); {
+		case math.IsNaN(v):
 		case f.Kind == model.Continuous:
-			value = text.Number(e.Value)
+			value = text.Number(v)
 		default:
 			value = p.Levels().Text(int(e.Feature), e.Value)
 		}
