@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
@@ -135,37 +134,6 @@ nothing.`,
 		},
 	})
 	cli.ConfigFlag(c, &file)
-	return c
-}
-
-func modelExportCommand(a *cli.App) *cobra.Command {
-	var file, out string
-	c := a.Command(cli.Command{
-		Use: "export -c FILE VERSION [--out OUT]",
-		About: `Write a model to a file
-Writes the bytes of a version to a file, as 'fit --model' does: 'score --model' and 'run --model' read it, 'inspect'
-looks into it. Without --out the file is NAME-VERSION.model, NAME being the stage's.`,
-		Example: `liftstream model export -c cmd/liftstream/examples/live.yaml newest --out live.model`,
-		Args:    cli.Needs(1, 1, "a version, as 'model list' lists it"),
-		Run: func(ctx context.Context, args []string) error {
-			if err := cli.Apart([]cli.Place{{Flag: "config", Path: file}}, cli.Place{Flag: "out", Path: out}); err != nil {
-				return err
-			}
-			return withVersions(ctx, a, file, args, func(c *config.Config, v []*state.ModelVersion) error {
-				if out == "" {
-					out = fmt.Sprintf("%s-%d.model", c.Name, v[0].Version)
-				}
-				b := v[0].Model.AppendBinary(nil)
-				if err := a.WriteFile(out, func(w io.Writer) error { _, err := w.Write(b); return err }); err != nil {
-					return err
-				}
-				a.Notef("model %d to %s (%s)", v[0].Version, out, text.Bytes(int64(len(b))))
-				return nil
-			})
-		},
-	})
-	cli.ConfigFlag(c, &file)
-	c.Flags().StringVar(&out, "out", "", "model file `OUT`; - is standard output")
 	return c
 }
 

@@ -13,6 +13,8 @@ import (
 	"liftstream/cmd/liftstream/internal/show"
 	"liftstream/codec/file"
 	"liftstream/model"
+	"liftstream/model/evaluate"
+	"liftstream/model/lift"
 	"liftstream/model/local"
 	"liftstream/model/report/text"
 )
@@ -21,7 +23,7 @@ func scoreCommand(a *cli.App) *cobra.Command {
 	var s scoring
 	c := a.Command(cli.Command{
 		Group: cli.GroupFiles,
-		Use:   "score -c FILE --model MODEL DATA... [--out OUT] [--explain | --record N]",
+		Use:   "score -c FILE --model MODEL DATA... [--out OUT] [--method all|lift] [--explain | --record N]",
 		About: `Score files with a fitted model
 Scores records with the model that 'fit' wrote. Nothing is learnt on the way: the labels of the files, if there are
 any, are not looked at, and every record gets the score that the model alone gives it (only percentile looks at the
@@ -32,6 +34,9 @@ see how good a model is that learns as it goes, use 'eval'.
 
 Each record's scores are one line of JSON on standard output, or a row of the file --out, whose extension says the
 format: .jsonl .csv .arrow .arrows .feather .parquet. source_row is the number of the record, over all files from 0.
+--method lift gives the scores of the scorecard alone, features and entered sets of features, the inputs of the other
+parts being 0: 'model export' writes that score.
+
 With --explain, 'why' holds every contribution to the log-odds of 'target', the named terms in parentheses among
 them; they sum to the log-odds of its propensity.
 
@@ -50,14 +55,19 @@ liftstream score -c cmd/liftstream/examples/bank.yaml --model bank.model cmd/lif
 	cli.ConfigFlag(c, &s.config)
 	c.Flags().StringVarP(&s.model, "model", "m", "", "model `FILE` that fit wrote (required)")
 	c.Flags().StringVarP(&s.out, "out", "o", "-", "write to `OUT`; - is JSON lines on standard output")
+	c.Flags().StringVar(&s.method, "method", methodAll, "`METHOD`: all, or lift for the scorecard without other parts")
 	c.Flags().BoolVar(&s.explain, "explain", false, "give every contribution, not only the largest")
 	c.Flags().Int64Var(&s.record, "record", 0, "explain the record with source_row `N`, feature by feature")
 	s.one = func() bool { return c.Flags().Changed("record") }
 	return c
 }
 
+// methodAll are the scores of all parts.
+const methodAll = evaluate.MethodAll
+
 type scoring struct {
 	config, model, out string
+	method             string
 	explain            bool
 	record             int64
 	one                func() bool // whether one record is asked for
@@ -72,6 +82,9 @@ func (s *scoring) run(ctx context.Context, a *cli.App, data []string) error {
 	if err := cli.Apart(cli.Places(data, cli.Place{Flag: "config", Path: s.config},
 		cli.Place{Flag: "model", Path: s.model}), cli.Place{Flag: "out", Path: s.out}); err != nil {
 		return err
+	}
+	if s.method != "" && s.method != methodAll && s.method != lift.Name {
+		return cli.Usagef("--method %q: it is all or lift", s.method)
 	}
 	if s.out != "-" {
 		if _, _, err := file.KindOf(s.out); err != nil {
@@ -89,6 +102,12 @@ func (s *scoring) run(ctx context.Context, a *cli.App, data []string) error {
 		if err := stage.Has(local.Name); err != nil {
 			return fmt.Errorf("%s: --record %d: %w", s.config, s.record, err)
 		}
+	}
+	if s.method == lift.Name {
+		if one {
+			return cli.Usagef("--record looks at the neighbours of a record: it goes with --method all only")
+		}
+		stage.Spec = stage.Base()
 	}
 	if s.explain {
 		stage.Spec.Options.Why = -1

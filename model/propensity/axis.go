@@ -169,10 +169,13 @@ func (f *feature) number(v float64) bool {
 	return finite(v) && (f.kind == model.Continuous || v < float64(f.fixed))
 }
 
+// mostUnit is the largest number of scales from its centre at which a value is held.
+const mostUnit = 1e6
+
 // unit brings a value near 0 and 1 for the moments. Values absurdly far out are held at a million scales, so that one
 // of them cannot drown all others for ever.
 func (a *axis) unit(v float64) float64 {
-	return clip((v-a.center)/a.scale, 1e6)
+	return clip((v-a.center)/a.scale, mostUnit)
 }
 
 // order appends the cells along the feature, for features whose cells must be ordered.

@@ -1,0 +1,315 @@
+package main
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"liftstream/cmd/liftstream/internal/cli"
+	"liftstream/cmd/liftstream/internal/portable"
+	"liftstream/model/modeltest"
+)
+
+// formats are the exported files that Python programs check: each by its extension.
+var pythonFormats = []string{"sql"}
+
+// sources is the folder of this file: tests change the working directory.
+var sources, _ = os.Getwd()
+
+// oddCells replaces cells of records by missing values, unknown levels, the ends of the card's pieces and numbers next
+// to them: one cell in five, by its place alone.
+func oddCells(c *portable.Card, rows [][]string) {
+	head := rows[0]
+	for i, row := range rows[1:] {
+		for j := range row {
+			f := slices.IndexFunc(c.Features, func(f portable.Feature) bool { return f.Name == head[j] })
+			n := i*31 + j*17
+			if f < 0 || n%5 != 0 {
+				continue
+			}
+			n /= 5
+			switch x := &c.Features[f]; {
+			case n%4 == 0:
+				row[j] = ""
+			case x.Pieces == nil && n%4 == 1:
+				row[j] = "never 'seen' \"before\""
+			case x.Pieces == nil:
+				row[j] = x.Levels[n%len(x.Levels)].Level
+			default:
+				v := math.MaxFloat64
+				if end := x.Pieces[n%len(x.Pieces)].End; end != nil {
+					v = *end
+				}
+				switch n % 4 {
+				case 1:
+					v = math.Nextafter(v, math.Inf(-1))
+				case 2:
+					v = math.Nextafter(v, math.Inf(1))
+				}
+				if n%29 == 0 {
+					v *= -1e9
+				}
+				if !(math.Abs(v) <= 1e300) {
+					v = 1e300
+				}
+				row[j] = strconv.FormatFloat(v, 'g', -1, 64)
+			}
+		}
+	}
+}
+
+// portableScore computes the log-odds of a record from the JSON alone, by the formula of
+// cmd/liftstream/internal/portable/PORTABLE.md 1.
+func portableScore(c *portable.Card, row map[string]string) (sum float64) {
+	missing := func(s string) bool { return s == "" || slices.Contains(c.Missing, s) }
+	number := func(s string) float64 {
+		v, err := strconv.ParseFloat(s, 64)
+		if err != nil {
+			return math.NaN()
+		}
+		return v
+	}
+	values := make([]float64, len(c.Sets))
+	for i, s := range c.Sets {
+		cell := 0
+		for _, a := range s.Axes {
+			text, at := row[a.Feature], -1
+			switch {
+			case missing(text):
+			case a.Levels == nil:
+				for at = 0; at < len(a.Cuts) && a.Cuts[at] < number(text); at++ {
+					continue
+				}
+			default:
+				if at = slices.Index(a.Levels, text); at < 0 && a.Unknown != nil {
+					at = *a.Unknown
+				}
+			}
+			if at < 0 {
+				cell = math.MinInt32
+			}
+			cell += at * a.Stride
+		}
+		for _, x := range s.Cells {
+			if x.Cell == cell {
+				values[i] = x.Value
+			}
+		}
+	}
+	for k, m := range c.Margins {
+		z := m.Intercept
+		for i, s := range c.Sets {
+			z += s.Weight[k] * values[i]
+		}
+		for _, f := range c.Features {
+			text := row[f.Name]
+			switch {
+			case missing(text):
+				z += f.Missing[k]
+			case f.Pieces == nil:
+				if at := slices.IndexFunc(f.Levels, func(l portable.Level) bool { return l.Level == text }); at >= 0 {
+					z += f.Levels[at].Effect[k]
+				} else {
+					z += f.Unknown[k]
+				}
+			default:
+				v := number(text)
+				p := f.Pieces[slices.IndexFunc(f.Pieces, func(p portable.Piece) bool {
+					return p.End == nil || v < *p.End || p.Closed && v == *p.End
+				})]
+				z += p.Constant[k] + p.Slope[k]*(v-p.Origin)
+				for _, t := range p.Logs {
+					z += t.Weight[k] * math.Log((t.A+t.B*(v-p.Origin))/(1+t.C*(v-p.Origin)))
+				}
+			}
+		}
+		last := len(m.Z) - 1
+		switch j := slices.IndexFunc(m.Z, func(v float64) bool { return z <= v }); {
+		case j == 0:
+			sum += m.Value[0] + m.Share*(z-m.Z[0])
+		case j < 0:
+			sum += m.Value[last] + m.Share*(z-m.Z[last])
+		default:
+			sum += m.Value[j-1] + (m.Value[j]-m.Value[j-1])*(z-m.Z[j-1])/(m.Z[j]-m.Z[j-1])
+		}
+	}
+	return max(-c.Clip, min(sum, c.Clip))
+}
+
+// TestExportIsTheScore compares the exports of models with the scores of 'score --method lift', on 10,000 records (as
+// many as there are), a fifth of whose cells are odd.
+func TestExportIsTheScore(t *testing.T) {
+	workbench(t)
+	if r := command(t, "fit", "-c", "bank.yaml", "bank.csv", "--as-of", "end", "--model", "end.model"); r.status != 0 {
+		t.Fatal(r.err)
+	}
+	for _, m := range []string{"bank.model", "end.model"} {
+		t.Run(m, func(t *testing.T) { exported(t, "bank.yaml", m, "bank.csv") })
+	}
+	write(t, "turned.yaml", "bank.yaml", swap(`positive: "yes"`, `positive: "no"`))
+	if r := command(t, "fit", "-c", "turned.yaml", "bank.csv", "--model", "turned.model"); r.status != 0 {
+		t.Fatal(r.err)
+	}
+	t.Run("the first class is positive", func(t *testing.T) { exported(t, "turned.yaml", "turned.model", "bank.csv") })
+}
+
+// TestExportsOfTheDataSets is TestExportIsTheScore on data that is not shipped, models of the first 4,000 records.
+func TestExportsOfTheDataSets(t *testing.T) {
+	long(t)
+	for name, path := range map[string]string{"bank": "bank_full.csv.gz", "telco": "telco_churn.csv",
+		"adult": "adult_train.csv.gz"} {
+		t.Run(name, func(t *testing.T) {
+			rows := modeltest.CSV(t, modeltest.Shared(t, "data/"+path))
+			t.Chdir(t.TempDir())
+			rows = rows[:min(len(rows), 10001)]
+			label := rows[0][len(rows[0])-1]
+			save(t, "all.csv", rows)
+			save(t, "first.csv", rows[:4001])
+			r := command(t, "init", "first.csv", "--label", label)
+			if r.status != 0 {
+				t.Fatal(r.err)
+			}
+			y := strings.ReplaceAll(r.out, "{name: duration, kind: continuous}",
+				"{name: duration, kind: continuous, use: never}")
+			if err := os.WriteFile("set.yaml", []byte(y+"\nlocal: off\nkernel: off\ntrees: off\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if r := command(t, "fit", "-c", "set.yaml", "first.csv", "--model", "set.model"); r.status != 0 {
+				t.Fatal(r.err)
+			}
+			exported(t, "set.yaml", "set.model", "all.csv")
+		})
+	}
+}
+
+func save(t *testing.T, name string, rows [][]string) {
+	t.Helper()
+	f, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := csv.NewWriter(f)
+	if err := w.WriteAll(rows); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// exported compares all formats of a model with the scores of a data file.
+func exported(t *testing.T, config, model, data string) {
+	t.Helper()
+	for _, format := range append(slices.Clone(pythonFormats), "json", "csv") {
+		r := command(t, "model", "export", "-c", config, "--model", model, "--format", format, "--out", "card."+format)
+		if r.status != cli.StatusDone || r.out != "" || !strings.Contains(r.err, "left out: ") ||
+			!strings.Contains(r.err, "eval -c "+config) {
+			t.Fatalf("%s: status %d, stdout %q, stderr %q", format, r.status, r.out, r.err)
+		}
+	}
+	b, err := os.ReadFile("card.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c portable.Card
+	if err := json.Unmarshal(b, &c); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	reader := csv.NewReader(f)
+	rows, err := reader.ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	oddCells(&c, rows)
+	save(t, "odd.csv", rows)
+	r := command(t, "score", "-c", config, "--model", model, "--method", "lift", "odd.csv", "--out", "odd.jsonl")
+	if r.status != cli.StatusDone {
+		t.Fatal(r.err)
+	}
+	if b, err = os.ReadFile("odd.jsonl"); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(b)), "\n")
+	if len(lines) != len(rows)-1 {
+		t.Fatalf("%d scores of %d records", len(lines), len(rows)-1)
+	}
+	want, worst := make([]float64, len(lines)), 0.
+	for i, line := range lines {
+		var x map[string]any
+		if err := json.Unmarshal([]byte(line), &x); err != nil {
+			t.Fatal(err)
+		}
+		want[i] = x["propensity_"+c.Target].(float64)
+		row := map[string]string{}
+		for j, name := range rows[0] {
+			row[name] = rows[1+i][j]
+		}
+		got := 1 / (1 + math.Exp(-portableScore(&c, row)))
+		worst = max(worst, math.Abs(got-want[i]))
+		if !(math.Abs(got-want[i]) <= 1e-9) {
+			t.Fatalf("record %d: %v by the formula, score says %v: %v", i, got, want[i], row)
+		}
+	}
+	t.Logf("%d records, %d margins, %d sets: at most %.1e apart", len(lines), len(c.Margins), len(c.Sets), worst)
+	t.Run("Python", func(t *testing.T) { byPython(t, &c, rows, want) })
+}
+
+// byPython lets Python programs score the records with the exported files, and compares.
+func byPython(t *testing.T, c *portable.Card, rows [][]string, want []float64) {
+	name := os.Getenv("LIFTSTREAM_PYTHON")
+	if name == "" {
+		name = "python3"
+	}
+	python, err := exec.LookPath(name)
+	if err != nil {
+		t.Skipf("SKIPPED, NOT CHECKED: the exports in other programs; %s is missing", name)
+	}
+	for _, format := range pythonFormats {
+		needs := map[string]string{"sql": "duckdb", "onnx": "onnxruntime"}[format]
+		if out, err := exec.Command(python, "-c", "import numpy, "+needs).CombinedOutput(); err != nil {
+			t.Skipf("SKIPPED, NOT CHECKED: the export %s; pip install -r deploy/clients/python/requirements.txt\n%s",
+				format, out)
+		}
+	}
+	kinds := map[string]string{}
+	for _, f := range c.Features {
+		kinds[f.Name] = f.Kind
+	}
+	b, err := json.Marshal(map[string]any{"kinds": kinds, "records": "odd.csv", "target": c.Target})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("records.json", b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, format := range pythonFormats {
+		out, err := exec.Command(python, filepath.Join(sources, "testdata", "portable.py"), "records.json",
+			"card."+format).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v: %s", format, err, out)
+		}
+		var got []float64
+		if err := json.Unmarshal(out, &got); err != nil || len(got) != len(want) {
+			t.Fatalf("%s: %d scores, %v", format, len(got), err)
+		}
+		worst := 0.
+		for i := range got {
+			if worst = max(worst, math.Abs(got[i]-want[i])); !(worst <= 1e-9) {
+				t.Fatalf("%s: record %d scores %v, score says %v: %v", format, i, got[i], want[i], rows[1+i])
+			}
+		}
+		t.Logf("%s: %d records at most %.1e apart", format, len(got), worst)
+	}
+}
