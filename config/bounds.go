@@ -120,6 +120,7 @@ var bounds = []bound{
 	{path: "control.share", low: 0.0001, high: 0.9, why: "it must hold records, and leave some to be targeted"},
 	{path: "control.seed", low: 0, high: exact, why: "it must be the same in every reader of YAML"},
 
+	{path: "min_count", low: 1, high: 1e6, why: "figures of no record are none, and larger groups show all"},
 	{path: "topics.partitions", low: 1, high: 100000, why: "a topic has at least one, and brokers bear only so many"},
 	{path: "topics.replication", low: 1, high: 128,
 		why: "a topic has at least one replica, and no more than there are brokers"},

@@ -104,6 +104,7 @@ func TestFullFile(t *testing.T) {
 	want.Dedup = &Dedup{By: DedupByID, Window: Duration(time.Hour), MaxBytes: 16 << 20}
 	want.Control = &Control{Share: 0.05, By: ControlByID, Seed: 1, Treated: "called", Learn: ControlLearnAll,
 		Uplift: ControlUpliftOff}
+	want.Segments = map[string]string{"grown": "age >= 30 & (job = admin | education > primary)"}
 	want.Topics.Labels = "bank-labels"
 	want.Kafka.TLS = &TLS{CA: "...", Cert: "...", Key: "..."}
 	want.Kafka.SASL = &SASL{Mechanism: MechanismScramSHA512, Username: "...", Password: "hunter2"}
@@ -385,7 +386,10 @@ func TestBoundsAtTheirEnds(t *testing.T) {
 			case "memory.decoded", "memory.in_flight", "memory.batch":
 				with = "message: 1KiB, "
 			}
-			text += open + ": {" + with + keys[len(keys)-1] + ": " + value + strings.Repeat("}", len(keys)-1) + "\n"
+			if len(keys) > 1 {
+				open += ": {"
+			}
+			text += open + with + keys[len(keys)-1] + ": " + value + strings.Repeat("}", len(keys)-1) + "\n"
 			_, _, err := Parse("t.yaml", []byte(text), environment)
 			return err
 		}
