@@ -123,6 +123,7 @@ var bounds = []bound{
 	{path: "value.hit", low: 0, openLow: true, high: dearest, why: "a hit that is worth nothing is not sought"},
 	{path: "value.contact", low: 0, high: dearest, why: "a contact that earns by itself needs no score"},
 
+	{path: "min_count", low: 1, high: 1e6, why: "figures of no record are none, and larger groups show all"},
 	{path: "topics.partitions", low: 1, high: 100000, why: "a topic has at least one, and brokers bear only so many"},
 	{path: "topics.replication", low: 1, high: 128,
 		why: "a topic has at least one replica, and no more than there are brokers"},

@@ -65,6 +65,7 @@ func (d checker) check(c *Config) {
 	}
 	checkControl(d, c)
 	checkValue(d, c)
+	checkSegments(d, c)
 	d.checkTopics(&c.Topics)
 	d.checkKafka(&c.Kafka)
 	d.checkHTTP(&c.HTTP)

@@ -46,6 +46,13 @@ type Config struct {
 	// Value says what a hit is worth and what a contact costs. Nil when the section is not given: then no profit is
 	// computed.
 	Value *Value `yaml:"value"`
+	// Segments names conditions on the features, such as gold: plan=plus & visits>10; records that meet one are counted
+	// and measured together, and no score changes. A condition has =, !=, <, <=, > or >= between a feature and a value,
+	// and &, | and parentheses between those. Values are numbers or levels; names and values with other signs stand in
+	// quotes. A missing value meets no comparison but one with a text of record.missing. Default none.
+	Segments map[string]string `yaml:"segments,omitempty"`
+	// MinCount is the least number of records of which a group or segment shows figures. Default 20.
+	MinCount int `yaml:"min_count"`
 	// Topics names the topics and sizes the ones to create.
 	Topics Topics `yaml:"topics"`
 	// Kafka says how to reach the brokers.
@@ -137,6 +144,7 @@ func Default(name string) *Config {
 		Trees:    Trees{Rounds: 120, Leaves: 16, Rate: 0.15, Gate: 3},
 		Drift:    Drift{FalseAlarms: 0.01},
 		Learning: LearningOn,
+		MinCount: 20,
 		Fit: Fit{
 			Every:     Duration(60 * time.Second),
 			Records:   5000,

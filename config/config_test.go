@@ -108,6 +108,7 @@ func TestFullFile(t *testing.T) {
 	want.Control = &Control{Share: 0.05, By: ControlByID, Seed: 1, Treated: "called", Learn: ControlLearnAll,
 		Uplift: ControlUpliftOff}
 	want.Value = &Value{Hit: 40, Contact: 1.5}
+	want.Segments = map[string]string{"grown": "age >= 30 & (job = admin | education > primary)"}
 	want.Topics.Labels = "bank-labels"
 	want.Kafka.TLS = &TLS{CA: "...", Cert: "...", Key: "..."}
 	want.Kafka.SASL = &SASL{Mechanism: MechanismScramSHA512, Username: "...", Password: "hunter2"}
@@ -391,7 +392,10 @@ func TestBoundsAtTheirEnds(t *testing.T) {
 			case "value.contact":
 				with = "hit: 1e12, "
 			}
-			text += open + ": {" + with + keys[len(keys)-1] + ": " + value + strings.Repeat("}", len(keys)-1) + "\n"
+			if len(keys) > 1 {
+				open += ": {"
+			}
+			text += open + with + keys[len(keys)-1] + ": " + value + strings.Repeat("}", len(keys)-1) + "\n"
 			_, _, err := Parse("t.yaml", []byte(text), environment)
 			return err
 		}

@@ -12,6 +12,8 @@ import (
 //   - Learnt levels have their codes in the order of their texts, behind the fixed ones.
 //   - Records stand in the order of Hash(seed, values, class, k), k records of the same values and class, those of
 //     smaller weight, being before it: a random order of the multiset, which the scale of the weights does not move.
+//     Features of UseReport are not among these values, so that they have no say in a score; they only tell alike
+//     records apart.
 //   - The clock of a record is its place in this order, which tells it from others and says nothing of its age; its
 //     time is 0.
 //
@@ -25,6 +27,9 @@ func (e *Evidence) exchangeable() *Evidence {
 	content := make([]uint64, n)
 	for f, column := range e.Columns {
 		out.Columns[f] = make([]float64, n)
+		if e.Schema.Features[f].Use == UseReport {
+			continue
+		}
 		for i, v := range column {
 			content[i] = Hash(content[i], bitsOf(rc.Value(f, v)))
 		}
@@ -32,23 +37,29 @@ func (e *Evidence) exchangeable() *Evidence {
 	for i := range content {
 		content[i] = Hash(content[i], uint64(uint32(e.Class[i])), e.Seed)
 	}
-	same := func(a, b int32) int {
-		if c := cmp.Compare(content[a], content[b]); c != 0 {
-			return c
-		}
+	values := func(use Use, a, b int32) int {
 		for f, column := range e.Columns {
+			if e.Schema.Features[f].Use != use {
+				continue
+			}
 			if c := cmp.Compare(bitsOf(rc.Value(f, column[a])), bitsOf(rc.Value(f, column[b]))); c != 0 {
 				return c
 			}
 		}
-		return cmp.Compare(e.Class[a], e.Class[b])
+		return 0
+	}
+	same := func(a, b int32) int {
+		if c := cmp.Compare(content[a], content[b]); c != 0 {
+			return c
+		}
+		return cmp.Or(values(UseScore, a, b), cmp.Compare(e.Class[a], e.Class[b]))
 	}
 	order := make([]int32, n)
 	for i := range order {
 		order[i] = int32(i)
 	}
 	slices.SortStableFunc(order, func(a, b int32) int {
-		return cmp.Or(same(a, b), cmp.Compare(e.Weight[a], e.Weight[b]))
+		return cmp.Or(same(a, b), cmp.Compare(e.Weight[a], e.Weight[b]), values(UseReport, a, b))
 	})
 	type place struct {
 		key    uint64

@@ -57,6 +57,11 @@ Where the stage estimates the effect of a treatment (control.uplift), Qini tells
 records: 0 is a ranking at random, 1 one by the outcomes themselves. Treated and untreated records of like propensity
 are compared, and records without any of the other kind left out.
 
+Groups are the records with one value of a feature of use: report, which is in no score, or those that meet a condition
+of the section segments. Of each stand number, rate, mean propensity, its error, AUC or lift, the share in the tenth of
+the highest propensity, and the most frequent strongest reasons; of segments also where share or rate changed. Fewer
+than min_count records show no figures.
+
 --scores OUT writes the scores that are measured, those of the method all or else of the first one, in the columns and
 formats of 'score': each as it was before its record was learnt. source_row is the number of the record, over all files
 from 0; under prequential the rows stand in stream order, those of the first --skip records among them, under folds

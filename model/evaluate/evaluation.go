@@ -22,6 +22,7 @@ type Evaluation struct {
 	skipped []knownLabel
 	watch   *watch
 	uplift  upliftMeter
+	groups  *groupMeter // nil where there are none
 }
 
 // NewEvaluation evaluates methods, in the order in which they are driven. The first skip records of the stream are not
@@ -35,6 +36,14 @@ func NewEvaluation(s *model.Schema, methods []Method, skip int64, seed uint64) *
 		e.sets = append(e.sets, NewSet(len(s.Classes)))
 	}
 	return e
+}
+
+// Group has the figures taken by group too: of the values of the features of use: report, and of the segments. It comes
+// before the first record.
+func (e *Evaluation) Group(o GroupOptions) {
+	if len(e.sets) > 0 {
+		e.groups = newGroupMeter(e.schema, e.sets[e.lead].target(e.schema.Positive), o)
+	}
 }
 
 // Set returns the scored records of a method, nil when there is none of that name.
@@ -73,6 +82,7 @@ func (e *Evaluation) Add(r *Record) error {
 		return nil
 	}
 	e.uplift.add(r, r.Scores[e.lead])
+	e.groups.add(r, r.Scores[e.lead])
 	for m, s := range e.sets {
 		out := r.Scores[m]
 		if err := s.Add(r.Index, out.P[r.Row*k:(r.Row+1)*k], r.Class, r.Weight); err != nil {
@@ -121,7 +131,7 @@ func (e *Evaluation) Result(run Run) (*Result, error) {
 	if e.schema.Positive >= 0 {
 		r.Positive = e.schema.Classes[e.schema.Positive]
 	}
-	r.Uplift = e.uplift.result()
+	r.Uplift, r.Groups = e.uplift.result(), e.groups.result(e.seed)
 	for _, s := range e.sets {
 		s.Sort()
 	}

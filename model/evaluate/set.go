@@ -258,17 +258,7 @@ func (s *Set) Gains(positive int) []Gain {
 // last window counts from half its length.
 func (s *Set) Curve() []CurvePoint {
 	curve, windows := []CurvePoint{}, []*Set{}
-	window := 100
-	for lead := 1; (s.Len()+window-1)/window > 20; {
-		switch lead {
-		case 1:
-			window, lead = window*2, 2
-		case 2:
-			window, lead = window/2*5, 5
-		default:
-			window, lead = window*2, 1
-		}
-	}
+	window := curveWindow(s.Len())
 	r := &Ranking{}
 	for a := 0; a < s.Len(); a += window {
 		b := min(a+window, s.Len())
@@ -285,6 +275,22 @@ func (s *Set) Curve() []CurvePoint {
 		curve[k].Parted = parted(w, partedTail/float64(len(windows)))
 	}
 	return curve
+}
+
+// curveWindow is the length of the windows of Curve for n records.
+func curveWindow(n int) int {
+	window := 100
+	for lead := 1; (n+window-1)/window > 20; {
+		switch lead {
+		case 1:
+			window, lead = window*2, 2
+		case 2:
+			window, lead = window/2*5, 5
+		default:
+			window, lead = window*2, 1
+		}
+	}
+	return window
 }
 
 // mean averages numbers and leaves NaN out.

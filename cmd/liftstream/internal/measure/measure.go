@@ -210,6 +210,11 @@ func (m *measurement) measure(ctx context.Context) error {
 // protocol runs the protocol and calls sink with each record after it is counted.
 func (m *measurement) protocol(ctx context.Context, sink evaluate.Sink) error {
 	schema, seed := m.stage.Spec.Schema, m.seed
+	segments, err := assemble.Segments(m.stage.Config, schema)
+	if err != nil {
+		return err
+	}
+	grouped := evaluate.GroupOptions{Segments: segments, Least: m.stage.Config.MinCount}
 	both := func(r *evaluate.Record) error {
 		if m.On == onControl && !m.control.Of(r.Batch, r.Row) {
 			return nil
@@ -225,14 +230,15 @@ func (m *measurement) protocol(ctx context.Context, sink evaluate.Sink) error {
 			return err
 		}
 		m.figures = evaluate.NewEvaluation(schema, m.methods, 0, seed)
+		m.figures.Group(grouped)
 		m.files.Passes = 2 * k
 		m.run, err = evaluate.Folds(ctx, schema, m.files.Batches, m.methods, k, fold, both)
 		return records.Plain(err)
 	}
 	m.figures = evaluate.NewEvaluation(schema, m.methods, int64(m.Skip), seed)
+	m.figures.Group(grouped)
 	m.files.Passes = 1
 	o := evaluate.Options{Delay: m.Delay, Partitions: m.Partitions, Refit: m.stage.Config.Fit.Records}
-	var err error
 	m.run, err = evaluate.Prequential(ctx, schema, m.files.Batches, m.methods, o, both)
 	return records.Plain(err)
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // Evaluation prints the result of eval on the files data: the methods side by side, in the given order, then the
-// baselines, the gains, the learning curve, the drift, the alarms and the gate, as far as there are any.
+// baselines, the gains, the groups, the learning curve, the drift, the alarms and the gate, as far as there are any.
 func Evaluation(w io.Writer, data, methods []string, run evaluate.Run, r *evaluate.Result) error {
 	fmt.Fprintf(w, "%s of %s: %s, %d scored and counted", r.Protocol, text.Joined(data),
 		text.Count(int(r.Records), "record"), r.Scored)
@@ -30,8 +30,8 @@ func Evaluation(w io.Writer, data, methods []string, run evaluate.Run, r *evalua
 		return err
 	}
 	for _, section := range []func(io.Writer, *evaluate.Result) error{
-		evaluationBaselines, evaluationGains, evaluationUplift, evaluationCurve, evaluationPoints, evaluationDrift,
-		evaluationAlarms, evaluationGate,
+		evaluationBaselines, evaluationGains, evaluationUplift, evaluationGroups, evaluationCurve, evaluationPoints,
+		evaluationDrift, evaluationAlarms, evaluationGate,
 	} {
 		if err := section(w, r); err != nil {
 			return err
