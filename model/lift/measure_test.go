@@ -104,6 +104,24 @@ func TestEtaCorrectedTakesTheBiasAway(t *testing.T) {
 	}
 }
 
+// TestTheBiasCountsOccupiedCellsAndSeenClasses alone: cells and classes that no record has change nothing.
+func TestTheBiasCountsOccupiedCellsAndSeenClasses(t *testing.T) {
+	want := Summarise([]float64{30, 10, 12, 28}, 2, 0)
+	if want.EtaCorrected() >= want.Eta() {
+		t.Fatalf("corrected %v, of %v", want.EtaCorrected(), want.Eta())
+	}
+	for name, s := range map[string]*Summary{
+		"a class": Summarise([]float64{30, 10, 0, 12, 28, 0}, 3, 0),
+		"a cell":  Summarise([]float64{30, 10, 0, 0, 12, 28}, 2, 0),
+		"both":    Summarise([]float64{0, 30, 10, 0, 0, 0, 0, 12, 28}, 3, 0),
+	} {
+		near(t, name+": eta", s.Eta(), want.Eta(), 1e-13)
+		near(t, name+": corrected eta", s.EtaCorrected(), want.EtaCorrected(), 1e-13)
+	}
+	window := Summarise([]float64{30, 10, 0, 12, 28, 0}, 3, 0).WindowEtaCorrected([]int{1})
+	near(t, "corrected eta of a window", window, want.WindowEtaCorrected([]int{1}), 1e-13)
+}
+
 func TestUndefinedUntilTwoClasses(t *testing.T) {
 	for _, n := range [][]float64{nil, {0, 0}, {5, 0, 7, 0}} {
 		s := Summarise(n, 2, 0)

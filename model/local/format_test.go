@@ -7,6 +7,7 @@ import (
 
 	"liftstream/model"
 	"liftstream/model/modeltest"
+	"liftstream/model/wire"
 )
 
 // TestFirstFormat: a state and a part of the first format still serve, with empty subspaces until the next fit, which
@@ -105,5 +106,33 @@ func TestSecondFormat(t *testing.T) {
 	}
 	if selected < 600 {
 		t.Errorf("%d features are selected", selected)
+	}
+}
+
+// TestCorrelationsNameEachFeatureOnce: in ascending order, each of the schema, with one number for each pair.
+func TestCorrelationsNameEachFeatureOnce(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		features []int32
+		pairs    int
+		good     bool
+	}{
+		{"none", nil, 0, true}, {"one", []int32{4}, 0, true}, {"three", []int32{0, 2, 4}, 3, true},
+		{"one twice", []int32{0, 2, 2}, 3, false}, {"another order", []int32{0, 4, 2}, 3, false},
+		{"below the first", []int32{-1, 2, 4}, 3, false}, {"beyond the last", []int32{0, 2, 5}, 3, false},
+		{"too few pairs", []int32{0, 2, 4}, 2, false}, {"too many pairs", []int32{0, 2, 4}, 4, false},
+	} {
+		half := make([]float64, c.pairs)
+		for i := range half {
+			half[i] = float64(i+1) / 8
+		}
+		r := wire.NewReader(appendSingles(wire.AppendInts(nil, c.features), half))
+		rho := decodeCorrelation(r, 5, partFormat)
+		if (r.Err() == nil) != c.good {
+			t.Errorf("%s: %v", c.name, r.Err())
+		}
+		if c.good && c.pairs == 3 && (rho.of(0, 2) != .125 || rho.of(4, 0) != .25 || rho.of(2, 4) != .375) {
+			t.Errorf("%s: %v %v %v", c.name, rho.of(0, 2), rho.of(4, 0), rho.of(2, 4))
+		}
 	}
 }
