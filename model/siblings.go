@@ -14,18 +14,21 @@ const (
 // their id, with MatchFirst the newest.
 const maxSiblings = 64
 
-// Where each record that waits leaves the store with a class, or where a label means several records, the store knows
-// all records of an id, its siblings: byID has the one that came last, older of each the one that came before it.
-// Elsewhere one record bears the id, and the others lose it as they meet.
+// linkBytes is the number of bytes that an entry of older is reckoned to take.
+const linkBytes = 40
 
-// meet decides which records bear the id of w, which is about to come.
-func meet(s *pendingStore, w *waiting) {
-	last, ok := s.byID[w.id]
+// Where each record that waits leaves the store with a class, or where a label means several records, the store knows
+// all records of an id, its siblings: the index of ids has the one that came last, older of each the one that came
+// before it. Elsewhere one record bears the id, and the others lose it as they meet.
+
+// meet decides which records bear the id of w, which is about to come, and takes it from the others.
+func meet(s *entryQueue, w *waiting) {
+	last, ok := s.number(w.id, place{}, true)
 	if !ok {
 		return
 	}
 	if s.older == nil {
-		o := s.entries[last-s.first]
+		o := s.at(last)
 		if s.match == MatchFirst && cameAt(o) <= cameAt(w) || s.match == MatchNewest && cameAt(o) > cameAt(w) {
 			w.id = ""
 			return
@@ -45,8 +48,10 @@ func meet(s *pendingStore, w *waiting) {
 		w.id = ""
 		return
 	}
-	o := s.entries[oldest-s.first]
-	passOver(s, o)
+	o := s.at(oldest)
+	if passOver(s, o) {
+		s.update(o)
+	}
 	unname(s, o)
 }
 
@@ -60,38 +65,57 @@ func cameAt(w *waiting) int64 {
 }
 
 // unname takes the id from an entry of the store.
-func unname(s *pendingStore, w *waiting) {
-	part(s, w)
-	s.bytes -= w.size()
+func unname(s *entryQueue, w *waiting) {
+	unlink(s, w)
+	s.unname(w.number)
 	w.id = ""
-	s.bytes += w.size()
-	s.version[w.number/pendingChunk]++
 }
 
-// bear notes that w, the last of the queue, has its id.
-func bear(s *pendingStore, w *waiting) {
-	if last, ok := s.byID[w.id]; ok && s.older != nil {
-		s.older[w.number] = last
+// bear notes that w, the last of the queue, has its id. Another record has it already only where the store knows all of
+// an id.
+func bear(s *entryQueue, w *waiting) {
+	last, ok := s.number(w.id, place{}, true)
+	if !ok {
+		s.ids.add(w.id, w.number)
+		return
 	}
-	s.byID[w.id] = w.number
+	s.older[w.number] = last
+	s.ids.move(w.id, w.number, s.first, s.is(w.id))
 }
 
-// part takes w out of the records of its id.
-func part(s *pendingStore, w *waiting) {
-	last, ok := s.byID[w.id]
+// takeID is meet and bear for a record of a sealed part p that was read and stands in the queue already.
+func takeID(s *entryQueue, p *pendingPart, w *waiting) {
+	class := w.Class
+	if meet(s, w); w.id != "" {
+		bear(s, w)
+		p.named++
+		return
+	}
+	p.nameless.set(int(w.number % pendingChunk))
+	if w.Class != class {
+		s.update(w)
+	} else {
+		s.changed(p, w.number)
+	}
+}
+
+// unlink takes w out of the records of its id.
+func unlink(s *entryQueue, w *waiting) {
+	last, ok := s.number(w.id, place{}, true)
 	if !ok {
 		return
 	}
 	before, more := s.older[w.number]
 	delete(s.older, w.number)
 	if last == w.number {
-		if delete(s.byID, w.id); more {
-			s.byID[w.id] = before
+		if more {
+			s.ids.move(w.id, before, s.first, s.is(w.id))
+		} else {
+			s.ids.remove(w.id, s.first, s.is(w.id))
 		}
 		return
 	}
-	for s.older != nil {
-		n := s.older[last]
+	for n, ok := s.older[last]; ok; n, ok = s.older[last] {
 		if n != w.number {
 			last = n
 			continue
@@ -104,24 +128,25 @@ func part(s *pendingStore, w *waiting) {
 }
 
 // separate forgets all ids: bear follows for each entry.
-func separate(s *pendingStore) {
-	clear(s.byID)
-	clear(s.older)
+func separate(s *entryQueue) {
+	s.ids = newIDIndex()
+	if s.older != nil {
+		s.older = map[uint64]uint64{}
+	}
 }
 
-// siblings appends the records of an id to dst, the one that came last first. The caller changes them.
-func siblings(s *pendingStore, dst []*waiting, id string) []*waiting {
-	n, ok := s.byID[id]
+// siblings appends the records of an id to dst, the one that came last first.
+func siblings(s *entryQueue, dst []*waiting, id string) []*waiting {
+	n, ok := s.number(id, place{}, true)
 	for ; ok; n, ok = s.older[n] {
-		dst = append(dst, s.entries[n-s.first])
-		s.version[n/pendingChunk]++
+		dst = append(dst, s.at(n))
 	}
 	return dst
 }
 
 // meant returns the records that a label by an id means. The slice is valid until the next call.
 func meant(s *pendingStore, id string) []*waiting {
-	s.found = siblings(s, s.found[:0], id)
+	s.found = siblings(&s.entryQueue, s.found[:0], id)
 	if s.match == MatchAll || len(s.found) == 0 {
 		return s.found
 	}
