@@ -27,11 +27,8 @@ func answered(s *entryQueue, w *waiting) {
 	}
 	n, ok := s.number(w.id, place{}, true)
 	for ; ok; n, ok = s.older[n] {
-		if n == w.number {
-			continue
-		}
-		if o := s.at(n); passOver(s, o) {
-			s.update(o)
+		if n != w.number {
+			passOverAt(s, n)
 		}
 	}
 }
@@ -40,7 +37,8 @@ func answered(s *entryQueue, w *waiting) {
 // mean that one.
 func comeLate(s *entryQueue, w *waiting) {
 	for n, ok := s.older[w.number]; ok; n, ok = s.older[n] {
-		if o := s.at(n); (o.learnt || o.Class >= 0) && cameAt(o) <= cameAt(w) {
+		x, o := w.brief(), s.brief(n)
+		if (o.learnt || o.class >= 0) && o.came() <= x.came() {
 			if passOver(s, w) {
 				s.update(w)
 			}
@@ -56,6 +54,16 @@ func passOver(s *entryQueue, w *waiting) bool {
 		w.Class = passedOver
 	}
 	return over
+}
+
+// passOverAt is passOver for the entry of a number.
+func passOverAt(s *entryQueue, n uint64) {
+	if x := s.brief(n); x.learnt || x.class != Unlabelled {
+		return
+	}
+	if w := s.at(n); passOver(s, w) {
+		s.update(w)
+	}
 }
 
 // shut learns a record whose window has closed, by its label or as Options.ExpireAs.

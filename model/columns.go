@@ -35,6 +35,9 @@ const (
 // mostListed is the largest number of values in a list.
 const mostListed = 512
 
+// tableBits is the binary logarithm of the slots for the values of a column.
+const tableBits = 11
+
 // column is one packed column.
 type column struct {
 	kind    byte
@@ -151,6 +154,7 @@ type columnPacker struct {
 	floats  []float64
 	numbers []uint64
 	sorted  []uint64
+	table   [1 << tableBits]uint16 // places in sorted by a hash, from 1 on
 	texts   []string
 	out     []byte
 }
@@ -242,13 +246,9 @@ func (k *columnPacker) appendFloats(b []byte, v []float64) []byte {
 			best = int(width) * len(v)
 		}
 	}
-	k.sorted = k.sorted[:0]
-	for _, x := range v {
-		k.sorted = append(k.sorted, math.Float64bits(x))
-	}
-	slices.Sort(k.sorted)
-	k.sorted = slices.Compact(k.sorted)
-	if n := len(k.sorted); n <= mostListed && 8*listEntry*n+bits.Len(uint(n-1))*len(v) < best {
+	most := min(mostListed, best/(8*listEntry))
+	few := k.distinct(len(v), func(i int) uint64 { return math.Float64bits(v[i]) }, most)
+	if n := len(k.sorted); few && 8*listEntry*n+bits.Len(uint(max(n, 1)-1))*len(v) < best {
 		b = wire.AppendUvarint(append(b, columnList), uint64(n))
 		for _, x := range k.sorted {
 			b = binary.LittleEndian.AppendUint64(b, x)
@@ -279,15 +279,33 @@ func (k *columnPacker) appendFloats(b []byte, v []float64) []byte {
 	return appendBits(append(b, byte(width)), k.numbers, width)
 }
 
+// distinct writes the values that differ into k.sorted, in order. Where there are more than most, which is at most
+// pendingChunk, it writes some of them and reports false.
+func (k *columnPacker) distinct(n int, value func(i int) uint64, most int) bool {
+	clear(k.table[:])
+	k.sorted = k.sorted[:0]
+	for i := range n {
+		x := value(i)
+		at := x * 0x9e3779b97f4a7c15 >> (64 - tableBits)
+		for ; k.table[at] != 0 && k.sorted[k.table[at]-1] != x; at = (at + 1) % (1 << tableBits) {
+		}
+		if k.table[at] != 0 {
+			continue
+		}
+		if len(k.sorted) == most {
+			return false
+		}
+		k.sorted = append(k.sorted, x)
+		k.table[at] = uint16(len(k.sorted))
+	}
+	slices.Sort(k.sorted)
+	return true
+}
+
 // appendCodes appends a column of cells of a feature with levels. The codes stand in its list alone, so that another
 // table of levels changes no more than that.
 func (k *columnPacker) appendCodes(b []byte, v []float64) []byte {
-	k.sorted = k.sorted[:0]
-	for _, x := range v {
-		k.sorted = append(k.sorted, uint64(codeOf(x)))
-	}
-	slices.Sort(k.sorted)
-	k.sorted = slices.Compact(k.sorted)
+	k.distinct(len(v), func(i int) uint64 { return uint64(codeOf(v[i])) }, len(v))
 	b = wire.AppendUvarint(append(b, columnCodes), uint64(len(k.sorted)))
 	for _, x := range k.sorted {
 		b = binary.LittleEndian.AppendUint32(b, uint32(x))

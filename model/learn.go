@@ -186,9 +186,9 @@ func takeLabel(p *Partition, l *Labels, i int, c *LabelCounts) {
 			c.Unmatched++
 		}
 		p.store.pinned = true
-		for _, w := range found {
+		for _, n := range found {
 			// The records before it may have changed it, or let the partition make a model of its own.
-			answer(p, p.store.at(w.number), class, l.treatment(i), c)
+			answer(p, p.store.at(n), class, l.treatment(i), c)
 			c = &LabelCounts{}
 		}
 		p.store.pinned = false

@@ -149,8 +149,13 @@ func TestTextsComeBack(t *testing.T) {
 				t.Fatalf("%s, %d texts: %v, %d bytes behind", c.name, n, err, len(rest))
 			}
 			for i := range v {
-				if got.text(i) != v[i] {
+				if got.text(i) != v[i] || !got.is(i, v[i]) {
 					t.Fatalf("%s, %d texts: text %d is %q, want %q", c.name, n, i, got.text(i), v[i])
+				}
+				for _, other := range []string{"", v[i] + "0", v[i][:max(len(v[i])-1, 0)], v[0], v[n-1]} {
+					if got.is(i, other) != (other == v[i]) {
+						t.Fatalf("%s, %d texts: text %d is %q and not %q", c.name, n, i, v[i], other)
+					}
 				}
 			}
 			if each := float64(len(b)) / float64(n); n == 1024 && (got.kind != c.kind || each > c.each) {
@@ -279,7 +284,10 @@ func driveStore(t *testing.T, seed uint64) {
 					k = i
 				}
 			}
-			same := func(w *waiting, e *keptEntry) bool { return w.offset == e.offset && w.row == e.row }
+			same := func(n uint64, e *keptEntry) bool {
+				w := s.at(n)
+				return w.offset == e.offset && w.row == e.row && s.brief(n) == w.brief()
+			}
 			if found := meant(s, id); !slices.EqualFunc(found, bear, same) {
 				t.Fatalf("seed %d, step %d: %d records bear %s, want %d", seed, step, len(found), id, len(bear))
 			}

@@ -44,7 +44,7 @@ func (m *marks) next(i int) int {
 
 // pendingPart is pendingChunk places of the pending store. The newest part is open: its entries stand by themselves.
 // All others are sealed: their records are packed in columns, and later changes stand beside them, until there are so
-// many that the part is packed anew.
+// many that columns are packed anew.
 type pendingPart struct {
 	open   *[pendingChunk]*waiting // nil = sealed
 	packed []byte                  // the columns of the records in kept
@@ -60,15 +60,16 @@ type pendingPart struct {
 	size              int64         // bytes of all but scores, of a sealed part
 	version           uint64        // of the entries
 	scoresVersion     uint64
+	columns           *partColumns // as they were read last; nil = not, or too long ago
 }
 
 // revision is a change of a packed record.
 type revision struct {
-	at     int
-	class  int32
 	weight float64
 	clock  float64
 	time   int64
+	class  int32
+	at     int16
 	learnt bool
 }
 
@@ -82,19 +83,23 @@ type scoreMemory struct {
 // Bytes that are reckoned for a part, a revision, and the memory of a score beside its numbers.
 const (
 	partBytes     = 900
-	revisionBytes = 56
+	revisionBytes = 40
 	scoreBytes    = 48
 )
 
-// mostChanges is the number of changes after which a part is packed anew.
-const mostChanges = 128
+// mostChanges is the number of revisions after which those columns of a part are packed anew that they change.
+const mostChanges = 192
 
-// changes is the number of changes since the part was packed.
-func (p *pendingPart) changes() (n int) {
+// sparse reports whether so much of a packed part belongs to records that have left, or to ids that are not used, that
+// the part is packed anew: a quarter of its records. An id counts half of a record.
+func (p *pendingPart) sparse() bool {
+	kept, gone, nameless := 0, 0, 0
 	for i := range p.kept {
-		n += bits.OnesCount64(p.kept[i]&^p.alive[i]) + bits.OnesCount64(p.nameless[i])
+		kept += bits.OnesCount64(p.kept[i])
+		gone += bits.OnesCount64(p.kept[i] &^ p.alive[i])
+		nameless += bits.OnesCount64(p.nameless[i])
 	}
-	return n + len(p.revised)
+	return gone+nameless/2 >= max(mostChanges, kept/4)
 }
 
 // reckon returns the bytes that a sealed part is reckoned to take.
@@ -103,164 +108,30 @@ func (p *pendingPart) reckon() int64 {
 }
 
 func (p *pendingPart) revision(i int) (int, bool) {
-	return slices.BinarySearchFunc(p.revised, i, func(r revision, i int) int { return cmp.Compare(r.at, i) })
+	if n := len(p.revised); n == 0 || int(p.revised[n-1].at) < i { // records change most often in order
+		return n, false
+	}
+	return slices.BinarySearchFunc(p.revised, i, func(r revision, i int) int { return cmp.Compare(int(r.at), i) })
 }
 
 func (p *pendingPart) score(i int) (int, bool) {
+	if len(p.scores) == 0 || p.scores[0].at >= i { // and leave so
+		return 0, len(p.scores) > 0 && p.scores[0].at == i
+	}
 	return slices.BinarySearchFunc(p.scores, i, func(m scoreMemory, i int) int { return cmp.Compare(m.at, i) })
 }
 
 // cutScore takes a memory out; the list keeps little more room than it needs.
 func (p *pendingPart) cutScore(k int) {
-	p.scores = slices.Delete(p.scores, k, k+1)
+	if k == 0 { // where records leave in the order of their arrival
+		p.scores[0] = scoreMemory{}
+		p.scores = p.scores[1:]
+	} else {
+		p.scores = slices.Delete(p.scores, k, k+1)
+	}
 	if cap(p.scores) > 2*len(p.scores)+16 {
 		p.scores = slices.Clip(slices.Clone(p.scores))
 	}
-}
-
-// columns of a packed part before those of the features.
-const (
-	colOffset = iota
-	colRow
-	colClass
-	colLearnt
-	colClock
-	colWeight
-	colTime
-	colSince
-	ownColumns
-)
-
-// partColumns are the columns of a sealed part.
-type partColumns struct {
-	ids textColumn
-	own [ownColumns]column
-	row []column
-}
-
-// pack writes the entries, none of which is nil, as columns: the places, the ids, the other values of their own, the
-// rows. coded[f] says that feature f has levels.
-func (k *columnPacker) pack(b []byte, entries []*waiting, coded []bool) []byte {
-	ints := func(of func(w *waiting) int64) {
-		v := k.ints[:0]
-		for _, w := range entries {
-			v = append(v, of(w))
-		}
-		k.ints = v
-		b = k.appendInts(b, v)
-	}
-	floats := func(of func(w *waiting) float64, pack func([]byte, []float64) []byte) {
-		v := k.floats[:0]
-		for _, w := range entries {
-			v = append(v, of(w))
-		}
-		k.floats = v
-		b = pack(b, v)
-	}
-	ints(func(w *waiting) int64 { return w.offset })
-	ints(func(w *waiting) int64 { return int64(w.row) })
-	k.texts = k.texts[:0]
-	for _, w := range entries {
-		k.texts = append(k.texts, w.id)
-	}
-	b = k.appendTexts(b, k.texts)
-	clear(k.texts)
-	ints(func(w *waiting) int64 { return int64(w.Class) })
-	ints(func(w *waiting) int64 {
-		if w.learnt {
-			return 1
-		}
-		return 0
-	})
-	floats(func(w *waiting) float64 { return w.Clock }, k.appendFloats)
-	floats(func(w *waiting) float64 { return w.Weight }, k.appendFloats)
-	ints(func(w *waiting) int64 { return w.Time })
-	ints(func(w *waiting) int64 { return w.since - w.Time })
-	for f := range entries[0].Row {
-		pack := k.appendFloats
-		if f < len(coded) && coded[f] {
-			pack = k.appendCodes
-		}
-		floats(func(w *waiting) float64 { return w.Row[f] }, pack)
-	}
-	return append(b, make([]byte, columnEnd)...)
-}
-
-// read returns the columns of a part up to the last of its own, or all of them. Those of a part of this process are
-// sound; check is for bytes from outside.
-func (p *pendingPart) read(features int, check bool) (c partColumns, err error) {
-	b, n := p.packed, p.kept.count(pendingChunk)
-	for k := range c.own {
-		if k == colClass {
-			if c.ids, b, err = readTexts(b, n, check); err != nil {
-				return c, fmt.Errorf("ids: %w", err)
-			}
-		}
-		if c.own[k], b, err = readColumn(b, n, check); err != nil {
-			return c, fmt.Errorf("column %d: %w", k, err)
-		}
-		if whole := c.own[k].kind == columnInts; check && whole != (k != colClock && k != colWeight) {
-			return c, fmt.Errorf("column %d is of kind %d", k, c.own[k].kind)
-		}
-	}
-	c.row = make([]column, features)
-	for f := range c.row {
-		if c.row[f], b, err = readColumn(b, n, check); err != nil {
-			return c, fmt.Errorf("feature %d: %w", f, err)
-		}
-	}
-	if check && len(b) != columnEnd {
-		return c, fmt.Errorf("%d bytes behind the columns", len(b))
-	}
-	return c, nil
-}
-
-// entry returns the entry at place i of a sealed part, a copy that is valid as long as the caller wants it.
-func (p *pendingPart) entry(c *partColumns, number uint64, i int) *waiting {
-	k := p.kept.count(i)
-	w := &waiting{number: number}
-	w.offset, w.row = c.own[colOffset].int(k), int32(c.own[colRow].int(k))
-	if !p.nameless.has(i) {
-		w.id = c.ids.text(k)
-	}
-	w.Class, w.learnt = int32(c.own[colClass].int(k)), c.own[colLearnt].int(k) != 0
-	w.Clock, w.Weight = c.own[colClock].float(k), c.own[colWeight].float(k)
-	w.Time = c.own[colTime].int(k)
-	w.since = c.own[colSince].int(k) + w.Time
-	w.Row = make(Row, len(c.row))
-	for f := range c.row {
-		w.Row[f] = c.row[f].float(k)
-	}
-	if at, ok := p.revision(i); ok {
-		r := &p.revised[at]
-		w.Class, w.Weight, w.Clock, w.Time, w.learnt = r.class, r.weight, r.clock, r.time, r.learnt
-	}
-	if at, ok := p.score(i); ok {
-		w.pending, w.numbers = p.scores[at].packed, p.scores[at].numbers
-	}
-	w.thinned = p.thinned.has(i)
-	return w
-}
-
-// unlearnt is the place of the first entry from place i on that is not learnt, and since when it waits; pendingChunk
-// where there is none.
-func (p *pendingPart) unlearnt(i int) (at int, since int64) {
-	var c partColumns
-	if p.open == nil {
-		c, _ = p.read(0, false)
-	}
-	for i = p.alive.next(i); i < pendingChunk; i = p.alive.next(i + 1) {
-		var w *waiting
-		if p.open != nil {
-			w = p.open[i]
-		} else {
-			w = p.entry(&c, 0, i)
-		}
-		if !w.learnt {
-			return i, w.since
-		}
-	}
-	return pendingChunk, 0
 }
 
 // placed returns the newest entry at a place, by its number in the part, -1 where there is none. ordered says that the
@@ -328,23 +199,6 @@ func (a place) compare(b place) int {
 	return cmp.Compare(a.row, b.row)
 }
 
-// id returns the id of the entry at place i, without the rest of it.
-func (p *pendingPart) id(i int) string {
-	if p.open != nil {
-		return p.open[i].id
-	}
-	if p.nameless.has(i) {
-		return ""
-	}
-	n := p.kept.count(pendingChunk)
-	b := p.packed
-	for range colClass {
-		_, b, _ = readColumn(b, n, false)
-	}
-	ids, _, _ := readTexts(b, n, false)
-	return ids.text(p.kept.count(i))
-}
-
 // append appends the part without the memories of scores, in the form of format pendingFormat.
 func (p *pendingPart) append(b []byte, k *columnPacker, coded []bool) []byte {
 	b = wire.AppendUvarint(b, pendingFormat)
@@ -409,9 +263,9 @@ func loadPart(b []byte, schema *Schema, coded []bool) (*pendingPart, error) {
 		}
 	}
 	for n := r.Int(pendingChunk); n > 0 && r.Err() == nil; n-- {
-		v := revision{at: r.Int(pendingChunk - 1), learnt: r.Bool()}
+		v := revision{at: int16(r.Int(pendingChunk - 1)), learnt: r.Bool()}
 		v.class, v.weight, v.clock, v.time = int32(r.Varint()), r.Float(), r.Float(), r.Varint()
-		if n := len(p.revised); n > 0 && p.revised[n-1].at >= v.at || !p.alive.has(v.at) {
+		if n := len(p.revised); n > 0 && p.revised[n-1].at >= v.at || !p.alive.has(int(v.at)) {
 			r.Fail(fmt.Errorf("revision of record %d", v.at))
 		}
 		p.revised = append(p.revised, v)
@@ -428,8 +282,8 @@ func loadPart(b []byte, schema *Schema, coded []bool) (*pendingPart, error) {
 	if p.kept == (marks{}) {
 		return nil, fmt.Errorf("a part without records")
 	}
-	c, err := p.read(len(schema.Features), true)
-	if err != nil {
+	var c partColumns
+	if err := p.read(&c, len(schema.Features), true); err != nil {
 		return nil, err
 	}
 	for f := range c.row {

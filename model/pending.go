@@ -24,7 +24,7 @@ type pendingStore struct {
 	head   waiting // since and number of the oldest entry, as overdue has seen it last
 	closed uint64  // no entry before this number waits for the end of its window; found anew where it is behind
 	front  front   // as closing has seen it last
-	found  []*waiting
+	found  []uint64
 	pinned bool // entries keep their numbers: gaps are closed later
 }
 
@@ -145,7 +145,7 @@ func (s *pendingStore) thin() {
 		})
 		for _, i := range gone {
 			s.lost++
-			s.dropScore(p, i)
+			dropScore(&s.entryQueue, p, i)
 			if p.open != nil {
 				p.open[i].thinned = true
 			} else {
@@ -164,7 +164,7 @@ func (s *pendingStore) oldest() *waiting {
 		return p.open[s.first%pendingChunk]
 	}
 	if s.head.number != s.first || s.head.numbers == 0 {
-		s.head = *s.at(s.first)
+		s.head = waiting{number: s.first, since: s.brief(s.first).since}
 		s.head.numbers = 1 // it is known
 	}
 	return &s.head
@@ -172,7 +172,7 @@ func (s *pendingStore) oldest() *waiting {
 
 // pop removes and returns the oldest entry.
 func (s *pendingStore) pop() *waiting {
-	w := s.at(s.first)
+	w := lend(&s.entryQueue, s.first)
 	s.remove(w)
 	return w
 }
@@ -184,7 +184,7 @@ func (s *pendingStore) late(since, now, more int64) bool {
 }
 
 // closing returns the oldest entry that is not learnt if it has waited for longer than the window, nil otherwise. It
-// stays in the store, and the caller marks it as learnt or removes it.
+// stays in the store, and the caller marks it as learnt or removes it, before the next call.
 func (s *pendingStore) closing(now int64) *waiting {
 	s.closed = max(s.closed, s.first)
 	if f := &s.front; !f.known || f.number != s.closed {
@@ -192,7 +192,7 @@ func (s *pendingStore) closing(now int64) *waiting {
 		for s.closed < s.next && !f.known {
 			i := pendingChunk
 			if p := s.part(s.closed); p != nil {
-				i, f.since = p.unlearnt(int(s.closed % pendingChunk))
+				i, f.since = unlearntOf(&s.entryQueue, p, int(s.closed%pendingChunk))
 			}
 			f.known = i < pendingChunk
 			s.closed = min(s.closed-s.closed%pendingChunk+uint64(i), s.next)
@@ -205,13 +205,13 @@ func (s *pendingStore) closing(now int64) *waiting {
 	if !s.late(s.front.since, now, 0) {
 		return nil
 	}
-	return s.at(s.closed)
+	return lend(&s.entryQueue, s.closed)
 }
 
 // markLearnt keeps an entry that was learnt, without the memory of its score.
 func (s *pendingStore) markLearnt(w *waiting) {
 	p, i := s.part(w.number), int(w.number%pendingChunk)
-	s.dropScore(p, i)
+	dropScore(&s.entryQueue, p, i)
 	w.pending, w.numbers, w.learnt, w.thinned = nil, 0, true, false
 	s.front.known = s.front.known && s.front.number != w.number
 	p.thinned.clear(i)

@@ -81,7 +81,7 @@ func (s *pendingStore) load(
 				return err
 			}
 		default:
-			s.skip(hi)
+			skipTo(&s.entryQueue, hi)
 		}
 		n = hi
 	}
@@ -89,8 +89,8 @@ func (s *pendingStore) load(
 	return nil
 }
 
-// skip goes on to number n, over gaps.
-func (s *entryQueue) skip(n uint64) {
+// skipTo goes on to number n, over gaps.
+func skipTo(s *entryQueue, n uint64) {
 	for len(s.parts) < int((n-1)/pendingChunk-s.first/pendingChunk)+1 {
 		s.parts, s.lows = append(s.parts, nil), append(s.lows, s.last)
 	}
@@ -140,7 +140,7 @@ func (s *pendingStore) loadPart(
 func takePart(s *pendingStore, p *pendingPart, from, hi uint64) {
 	entries := make([]*waiting, 0, p.live)
 	k := int(from/pendingChunk - s.first/pendingChunk)
-	s.skip(hi)
+	skipTo(&s.entryQueue, hi)
 	s.parts[k] = p
 	s.eachOf(p, from, func(w *waiting) bool {
 		at := place{w.offset, w.row}
@@ -239,7 +239,7 @@ func (s *pendingStore) recode(rc Recode) {
 			continue
 		}
 		changed := false
-		c, _ := p.read(len(s.coded), false)
+		c := s.columnsOf(p, true)
 		for f := range c.row {
 			changed = c.row[f].recode(rc, f) || changed
 		}

@@ -24,6 +24,10 @@ type entryQueue struct {
 	packer  columnPacker
 	free    []*waiting
 	buffers []packed // free memory for waiting.pending: an entry without one holds none
+	lately  [16]lately
+	turn    int        // of these, the next to give its place to another
+	folded  []*waiting // room for fold
+	lent    waiting    // by lend
 }
 
 type place struct {
@@ -92,8 +96,17 @@ func (s *entryQueue) at(n uint64) *waiting {
 	case p.open != nil:
 		return p.open[i]
 	}
-	c, _ := p.read(len(s.coded), false)
-	return p.entry(&c, n, i)
+	return p.entry(s.columnsOf(p, true), n, i)
+}
+
+// lend is at for an entry that the caller wants no longer than until the next call; it must be there.
+func lend(s *entryQueue, n uint64) *waiting {
+	p, i := s.part(n), int(n%pendingChunk)
+	if p.open != nil {
+		return p.open[i]
+	}
+	p.entryTo(&s.lent, s.columnsOf(p, true), n, i)
+	return &s.lent
 }
 
 // each calls do with the entries, oldest first, until it returns false.
@@ -109,7 +122,7 @@ func (s *entryQueue) each(do func(w *waiting) bool) {
 func (s *entryQueue) eachOf(p *pendingPart, from uint64, do func(w *waiting) bool) bool {
 	var c partColumns
 	if p.open == nil {
-		c, _ = p.read(len(s.coded), false)
+		_ = p.read(&c, len(s.coded), false)
 	}
 	alive := p.alive
 	for i := alive.next(0); i < pendingChunk; i = alive.next(i + 1) {
@@ -134,14 +147,6 @@ func (w *waiting) memory(dst []float64) []float64 {
 	dst = grow(dst, int(w.numbers))
 	w.pending.unpack(dst)
 	return dst
-}
-
-// is compares an id with that of the entry of a number.
-func (s *entryQueue) is(id string) func(n uint64) bool {
-	return func(n uint64) bool {
-		p := s.part(n)
-		return p != nil && p.alive.has(int(n%pendingChunk)) && p.id(int(n%pendingChunk)) == id
-	}
 }
 
 // append puts an entry at the end of the queue.
@@ -242,7 +247,7 @@ func (s *entryQueue) pack(p *pendingPart, entries []*waiting) {
 	if s.coded == nil {
 		s.coded = make([]bool, len(entries[0].Row))
 	}
-	p.kept, p.nameless, p.revised = p.alive, marks{}, nil
+	p.kept, p.nameless, p.revised, p.columns = p.alive, marks{}, nil, nil
 	s.packer.out = s.packer.pack(s.packer.out[:0], entries, s.coded)
 	p.packed = slices.Clone(s.packer.out)
 	s.resize(p)
@@ -256,10 +261,14 @@ func (s *entryQueue) resize(p *pendingPart) {
 	p.size = size
 }
 
-// changed takes note of a change of a sealed part, and packs it anew after many.
+// changed takes note of a change of a sealed part, and packs it anew, or some of its columns, after many. The oldest
+// part is left as it is: it is about to go.
 func (s *entryQueue) changed(p *pendingPart, n uint64) {
 	s.touch(p)
-	if p.changes() < mostChanges {
+	if len(p.revised) >= mostChanges {
+		foldState(s, p)
+	}
+	if n/pendingChunk == s.first/pendingChunk || !p.sparse() {
 		s.resize(p)
 		return
 	}
@@ -322,7 +331,7 @@ func (s *entryQueue) number(id string, at place, byID bool) (n uint64, ok bool) 
 }
 
 // dropScore drops the memory of the score of entry i of a part.
-func (s *entryQueue) dropScore(p *pendingPart, i int) {
+func dropScore(s *entryQueue, p *pendingPart, i int) {
 	var memory packed
 	if p.open != nil {
 		memory, p.open[i].pending, p.open[i].numbers = p.open[i].pending, nil, 0
@@ -380,7 +389,7 @@ func (s *entryQueue) update(w *waiting) {
 		s.touch(p)
 		return
 	}
-	r := revision{i, w.Class, w.Weight, w.Clock, w.Time, w.learnt}
+	r := revision{w.Weight, w.Clock, w.Time, w.Class, int16(i), w.learnt}
 	if k, ok := p.revision(i); ok {
 		p.revised[k] = r
 	} else {
@@ -393,7 +402,7 @@ func (s *entryQueue) update(w *waiting) {
 func (s *entryQueue) forget(w *waiting) {
 	p, i := s.part(w.number), int(w.number%pendingChunk)
 	if w.id != "" {
-		unlink(s, w)
+		unlink(s, w.number, w.id)
 		p.named--
 	}
 	s.scores -= w.scoreSize()

@@ -28,12 +28,12 @@ func meet(s *entryQueue, w *waiting) {
 		return
 	}
 	if s.older == nil {
-		o := s.at(last)
-		if s.match == MatchFirst && cameAt(o) <= cameAt(w) || s.match == MatchNewest && cameAt(o) > cameAt(w) {
+		x, o := w.brief(), s.brief(last)
+		if s.match == MatchFirst && o.came() <= x.came() || s.match == MatchNewest && o.came() > x.came() {
 			w.id = ""
 			return
 		}
-		unname(s, o)
+		unname(s, last, w.id)
 		return
 	}
 	n, oldest := 1, last
@@ -48,27 +48,23 @@ func meet(s *entryQueue, w *waiting) {
 		w.id = ""
 		return
 	}
-	o := s.at(oldest)
-	if passOver(s, o) {
-		s.update(o)
-	}
-	unname(s, o)
+	passOverAt(s, oldest)
+	unname(s, oldest, w.id)
 }
 
-// cameAt is the time by which a record is first or newest among those of its id: a time that is ahead, of a wild clock,
+// came is the time by which a record is first or newest among those of its id: a time that is ahead, of a wild clock,
 // must not draw all labels of the id.
-func cameAt(w *waiting) int64 {
-	if w.since != 0 && (w.Time == 0 || w.Time > w.since) {
-		return w.since
+func (x *brief) came() int64 {
+	if x.since != 0 && (x.time == 0 || x.time > x.since) {
+		return x.since
 	}
-	return w.Time
+	return x.time
 }
 
-// unname takes the id from an entry of the store.
-func unname(s *entryQueue, w *waiting) {
-	unlink(s, w)
-	s.unname(w.number)
-	w.id = ""
+// unname takes its id from the entry of number n.
+func unname(s *entryQueue, n uint64, id string) {
+	unlink(s, n, id)
+	s.unname(n)
 }
 
 // bear notes that w, the last of the queue, has its id. Another record has it already only where the store knows all of
@@ -99,24 +95,24 @@ func takeID(s *entryQueue, p *pendingPart, w *waiting) {
 	}
 }
 
-// unlink takes w out of the records of its id.
-func unlink(s *entryQueue, w *waiting) {
-	last, ok := s.number(w.id, place{}, true)
+// unlink takes the entry of number gone out of the records of its id.
+func unlink(s *entryQueue, gone uint64, id string) {
+	last, ok := s.number(id, place{}, true)
 	if !ok {
 		return
 	}
-	before, more := s.older[w.number]
-	delete(s.older, w.number)
-	if last == w.number {
+	before, more := s.older[gone]
+	delete(s.older, gone)
+	if last == gone {
 		if more {
-			s.ids.move(w.id, before, s.first, s.is(w.id))
+			s.ids.move(id, before, s.first, s.is(id))
 		} else {
-			s.ids.remove(w.id, s.first, s.is(w.id))
+			s.ids.remove(id, s.first, s.is(id))
 		}
 		return
 	}
 	for n, ok := s.older[last]; ok; n, ok = s.older[last] {
-		if n != w.number {
+		if n != gone {
 			last = n
 			continue
 		}
@@ -135,29 +131,28 @@ func separate(s *entryQueue) {
 	}
 }
 
-// siblings appends the records of an id to dst, the one that came last first.
-func siblings(s *entryQueue, dst []*waiting, id string) []*waiting {
+// meant returns the numbers of the records that a label by an id means, that of the record that came last first. The
+// slice is valid until the next call.
+func meant(s *pendingStore, id string) []uint64 {
+	s.found = s.found[:0]
 	n, ok := s.number(id, place{}, true)
-	for ; ok; n, ok = s.older[n] {
-		dst = append(dst, s.at(n))
-	}
-	return dst
-}
-
-// meant returns the records that a label by an id means. The slice is valid until the next call.
-func meant(s *pendingStore, id string) []*waiting {
-	s.found = siblings(&s.entryQueue, s.found[:0], id)
-	if s.match == MatchAll || len(s.found) == 0 {
+	if !ok {
 		return s.found
 	}
-	best := s.found[0]
-	for _, w := range s.found[1:] {
-		if s.match == MatchNewest && cameAt(w) > cameAt(best) || s.match == MatchFirst && cameAt(w) <= cameAt(best) {
-			best = w
+	best, of := n, brief{}
+	for first := true; ok; n, ok = s.older[n] {
+		if s.match == MatchAll {
+			s.found = append(s.found, n)
+			continue
 		}
+		x := s.brief(n)
+		if came, was := x.came(), of.came(); first || s.match == MatchNewest && came > was ||
+			s.match == MatchFirst && came <= was {
+			best, of = n, x
+		}
+		first = false
 	}
-	s.found = s.found[:0]
-	if best.learnt || best.Class != passedOver {
+	if s.match != MatchAll && (of.learnt || of.class != passedOver) {
 		s.found = append(s.found, best)
 	}
 	return s.found

@@ -38,8 +38,8 @@ func TestSiblingsOutliveGaps(t *testing.T) {
 		links := 0
 		for id, want := range left {
 			var got []int64
-			for _, w := range meant(s, id) {
-				got = append(got, w.offset)
+			for _, n := range meant(s, id) {
+				got = append(got, s.at(n).offset)
 			}
 			if !slices.Equal(got, want) {
 				t.Fatalf("%s: records %d bear %s, want %d", name, got, id, want)

@@ -233,3 +233,45 @@ func (c *textColumn) text(i int) string {
 	}
 	return ""
 }
+
+// is reports whether text i is that one.
+func (c *textColumn) is(i int, text string) bool {
+	switch c.kind {
+	case textsNumbered:
+		n := c.int(i)
+		if n <= 0 || len(text) < len(c.prefix) {
+			return n <= 0 && text == ""
+		}
+		var room [20]byte
+		digits := strconv.AppendInt(room[:0], n-1, 10)
+		return text[:len(c.prefix)] == string(c.prefix) && text[len(c.prefix):] == string(digits)
+	case textsEven:
+		if 2*len(text) != len(c.prefix) {
+			return false
+		}
+		at := uint(i) * c.width
+		for k := range len(text) {
+			same := c.prefix[2*k+1]
+			switch c.prefix[2*k] {
+			case evenSame:
+			case evenHex:
+				same = hexDigits[bitsAt(c.body, at, 4)]
+				at += 4
+			default:
+				same = byte(bitsAt(c.body, at, 8))
+				at += 8
+			}
+			if text[k] != same {
+				return false
+			}
+		}
+		return true
+	case textsOf:
+		from := int64(0)
+		if i > 0 {
+			from = c.int(i - 1)
+		}
+		return string(c.body[from:c.int(i)]) == text
+	}
+	return text == ""
+}
