@@ -20,7 +20,7 @@ type Labels struct {
 	// all. Default newest. A record never becomes on_expiry where another one of its id has got the label.
 	Match Match `yaml:"match"`
 	// MaxBytes bounds the records that wait in one partition. Default 256MiB; at the bound the oldest leave unlearnt,
-	// under any OnExpiry, and are counted.
+	// under any OnExpiry, and are counted. 'liftstream lint' says how many records fit.
 	MaxBytes ByteSize `yaml:"max_bytes"`
 }
 

@@ -79,6 +79,9 @@ func (x *books) bytes() (n int64) {
 		if x.byID[e.id] == e || x.closes() {
 			n += 2 * int64(len(e.id))
 		}
+		if x.closes() && e.id != "" && x.byID[e.id] != e {
+			n += 40
+		}
 	}
 	return n
 }

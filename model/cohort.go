@@ -21,33 +21,48 @@ func (o *Options) newStore() *pendingStore {
 }
 
 // answered notes that w has a label: no other record of its id that waits takes Options.ExpireAs.
-func answered(s *pendingStore, w *waiting) {
+func answered(s *entryQueue, w *waiting) {
 	if !s.cohorts || w.id == "" {
 		return
 	}
-	n, ok := s.byID[w.id]
+	n, ok := s.number(w.id, place{}, true)
 	for ; ok; n, ok = s.older[n] {
-		if o := s.entries[n-s.first]; o != w {
-			passOver(s, o)
-			s.version[n/pendingChunk]++
+		if n != w.number {
+			passOverAt(s, n)
 		}
 	}
 }
 
-// comeLate passes over w where a record of its id before it has its label: with MatchFirst labels mean that one.
-func comeLate(s *pendingStore, w *waiting) {
+// comeLate passes over w, which has just come, where a record of its id before it has its label: with MatchFirst labels
+// mean that one.
+func comeLate(s *entryQueue, w *waiting) {
 	for n, ok := s.older[w.number]; ok; n, ok = s.older[n] {
-		if o := s.entries[n-s.first]; (o.learnt || o.Class >= 0) && cameAt(o) <= cameAt(w) {
-			passOver(s, w)
+		x, o := w.brief(), s.brief(n)
+		if (o.learnt || o.class >= 0) && o.came() <= x.came() {
+			if passOver(s, w) {
+				s.update(w)
+			}
 			return
 		}
 	}
 }
 
-// passOver lets a record that waits without a label leave without a class.
-func passOver(s *pendingStore, w *waiting) {
-	if s.cohorts && !w.learnt && w.Class == Unlabelled {
+// passOver lets a record that waits without a label leave without a class, and reports whether it does from now on.
+func passOver(s *entryQueue, w *waiting) bool {
+	over := s.cohorts && !w.learnt && w.Class == Unlabelled
+	if over {
 		w.Class = passedOver
+	}
+	return over
+}
+
+// passOverAt is passOver for the entry of a number.
+func passOverAt(s *entryQueue, n uint64) {
+	if x := s.brief(n); x.learnt || x.class != Unlabelled {
+		return
+	}
+	if w := s.at(n); passOver(s, w) {
+		s.update(w)
 	}
 }
 

@@ -13,9 +13,10 @@ func LearntClass(p *Partition, offset int64, row int32) (int32, bool) {
 
 // Rewait takes the labels from the records that wait for the end of their windows.
 func Rewait(p *Partition) {
-	for _, w := range p.store.entries {
-		if w != nil && !w.learnt {
+	editAll(p.store, func(w *waiting) bool {
+		if !w.learnt {
 			w.Class = Unlabelled
 		}
-	}
+		return true
+	})
 }

@@ -7,6 +7,7 @@ type Losses struct {
 	UnknownClass uint64 // records whose label the configuration does not list: scored, not learnt
 	Expired      uint64 // waiting records whose label did not come within the window
 	Evicted      uint64 // waiting records that left the pending store before that, because it was full
+	Thinned      uint64 // memories of scores that left it for that: their records teach counts and no weights
 }
 
 // LabelCounts counts labels by their fate.
@@ -120,13 +121,17 @@ func (p *Partition) learn(rec *record, pending []float64) {
 		return
 	}
 	if p.trained {
-		if !p.scorer.scorecard.Remembers(pending) {
+		if !rec.thinned && !p.scorer.scorecard.Remembers(pending) {
 			p.scorer.fill(rec.Row)
 		}
 		for _, c := range p.scorer.components {
 			c.Learn(&rec.Example)
 		}
-		p.scorer.scorecard.LearnScored(&rec.Example, p.scorer.inputs, pending)
+		if rec.thinned && pending == nil {
+			p.scorer.scorecard.Learn(&rec.Example) // its weights would learn from inputs that know later records
+		} else {
+			p.scorer.scorecard.LearnScored(&rec.Example, p.scorer.inputs, pending)
+		}
 	}
 	first := p.counts.add(rec.Class, rec.Weight)
 	p.clock++
@@ -180,10 +185,14 @@ func takeLabel(p *Partition, l *Labels, i int, c *LabelCounts) {
 		if len(found) == 0 {
 			c.Unmatched++
 		}
-		for _, w := range found {
-			answer(p, w, class, l.treatment(i), c)
+		p.store.pinned = true
+		for _, n := range found {
+			// The records before it may have changed it, or let the partition make a model of its own.
+			answer(p, p.store.at(n), class, l.treatment(i), c)
 			c = &LabelCounts{}
 		}
+		p.store.pinned = false
+		p.store.settle()
 		return
 	}
 	if l.Partition[i] != p.self {
@@ -199,7 +208,7 @@ func takeLabel(p *Partition, l *Labels, i int, c *LabelCounts) {
 
 // answer gives a record of the pending store its label, and counts it.
 func answer(p *Partition, w *waiting, class int32, t Treatment, c *LabelCounts) {
-	answered(p.store, w)
+	answered(&p.store.entryQueue, w)
 	correct := p.spec.Options.Correct
 	switch {
 	case !w.learnt && p.store.cohorts:
@@ -207,9 +216,11 @@ func answer(p *Partition, w *waiting, class int32, t Treatment, c *LabelCounts) 
 		case was < 0:
 			w.Class = class
 			weigh(p, &w.record, w.id, t, nil)
+			p.store.update(w)
 			c.Waiting++
 		case was != class && correct:
 			w.Class = class
+			p.store.update(w)
 			c.Corrected++
 		default:
 			c.Repeated++
@@ -244,9 +255,9 @@ func Awaits(p *Partition, l *Labels) bool {
 	for i := range l.N {
 		found := true
 		if l.ID != nil {
-			_, found = p.store.byID[l.ID[i]]
+			_, found = p.store.number(l.ID[i], place{}, true)
 		} else if l.Partition[i] == p.self {
-			_, found = p.store.byPlace[place{l.Offset[i], l.Row[i]}]
+			_, found = p.store.number("", place{l.Offset[i], l.Row[i]}, false)
 		}
 		if !found {
 			return false
@@ -280,4 +291,5 @@ func (p *Partition) correct(w *waiting, class int32) {
 		p.sample.relabel(&w.record, class)
 	}
 	w.Class = class
+	p.store.update(w)
 }

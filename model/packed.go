@@ -51,3 +51,18 @@ func (p packed) unpack(numbers []float64) {
 		}
 	}
 }
+
+// holds reports whether p is the form of so many numbers.
+func (p packed) holds(numbers int) bool {
+	for at := 0; at < numbers; at += 64 {
+		if len(p) == 0 || numbers-at < 64 && p[0]>>(numbers-at) != 0 {
+			return false
+		}
+		n := 1 + bits.OnesCount64(p[0])
+		if n > len(p) {
+			return false
+		}
+		p = p[n:]
+	}
+	return len(p) == 0
+}

@@ -62,7 +62,7 @@ func newPartition(spec *Spec, partition int32) (*Partition, error) {
 		spec: spec, self: partition, levels: NewLevels(spec.Schema), next: -1,
 		counts: newClassCounts(len(spec.Schema.Classes)),
 		sample: newSample(spec, partition),
-		store:  spec.Options.newStore(),
+		store:  spec.Options.newStore().of(spec.Schema, spec.Options.Seed, partition),
 		Sieve:  newSieve(&spec.Options),
 		watch:  newWatch(spec),
 		coder:  newCoder(spec.Schema), percent: newPercentile(), terms: spec.terms(),
@@ -114,10 +114,14 @@ func (p *Partition) Labelled() float64 { return p.clock }
 func (p *Partition) Seen() uint64 { return p.seen }
 
 // Waiting is the number of bytes in the pending store, which Options.WaitBytes bounds.
-func (p *Partition) Waiting() int64 { return p.store.bytes }
+func (p *Partition) Waiting() int64 { return p.store.held() }
 
 // Losses counts records that could not be learnt.
-func (p *Partition) Losses() Losses { return p.lost }
+func (p *Partition) Losses() Losses {
+	lost := p.lost
+	lost.Thinned = p.store.lost
+	return lost
+}
 
 // Component returns the live component of that factory name, nil when there is none.
 func (p *Partition) Component(name string) Component {

@@ -1,67 +1,58 @@
 package model
 
 import (
-	"fmt"
-	"math"
-	"strconv"
+	"math/bits"
 	"strings"
-
-	"liftstream/model/wire"
 )
-
-// pendingChunk is the number of records in one stored part of the pending store.
-const pendingChunk = 1024
 
 // pendingStore holds the records that wait for their labels, and learnt ones as long as a label may still correct them.
 // It is a queue in order of arrival, bounded in bytes and by the window of stream time. A record that leaves it out of
-// turn leaves a gap, and when more than half of the queue is gaps, the rest gets new numbers, behind all numbers
-// so far: one record that never gets its label does not keep the places of all later ones.
+// turn leaves a gap, and when more than three quarters of the queue are gaps, the rest gets new numbers, behind all
+// numbers so far: one record that never gets its label does not keep the places of all later ones.
+//
+// The memories of scores stand apart from the rows, in the rest of the bound, and have an eighth of it for themselves.
+// When that is full, every second memory goes, chosen by a hash of the place of its record: the records with a memory
+// are then as quick and as slow to get their labels as all others.
 type pendingStore struct {
-	limit   int64
-	window  int64
-	keep    int64 // how long a record that was learnt as its window closed stays on, for corrections
-	cohorts bool  // Options.closes
-	match   Match
-	bytes   int64
-	first   uint64     // number of the oldest entry
-	closed  uint64     // no entry before this number waits for the end of its window; found anew where it is behind
-	entries []*waiting // nil = a gap
-	gaps    int
-	byID    map[string]uint64
-	older   map[uint64]uint64 // see siblings.go; nil = only one record bears an id
-	found   []*waiting        // room to work
-	byPlace map[place]uint64
-	version map[uint64]uint64
-	free    []*waiting
-	buffers []packed // free memory for waiting.pending: an entry without one holds none
+	entryQueue
+	limit  int64
+	window int64
+	keep   int64   // how long a record that was learnt as its window closed stays on, for corrections
+	seed   uint64  // of the choice of memories
+	level  int     // one in 2^level records keeps the memory of its score
+	lost   uint64  // memories of waiting records that were dropped
+	head   waiting // since and number of the oldest entry, as overdue has seen it last
+	closed uint64  // no entry before this number waits for the end of its window; found anew where it is behind
+	front  front   // as closing has seen it last
+	found  []uint64
+	pinned bool // entries keep their numbers: gaps are closed later
 }
 
-type place struct {
-	offset int64
-	row    int32
-}
-
-// waiting is one record in the pending store.
-type waiting struct {
-	record
-	number  uint64
-	id      string // "" = none, or labels of that id do not mean this record
-	pending packed // the memory of its score; empty once learnt
-	numbers int32  // in pending
-	// learnt says that Class, Clock and Time are those it was learnt with. Of a record that is not, Class is that of the
-	// label that waits for the end of its window, Unlabelled, or passedOver.
-	learnt bool
-	since  int64 // stream time of its arrival, 0 = it had not begun
+// front is the oldest entry that is not learnt.
+type front struct {
+	known  bool
+	number uint64
+	since  int64 // stream time of its arrival
 }
 
 func newPendingStore(limit, window int64) *pendingStore {
-	return &pendingStore{limit: limit, window: window, byID: map[string]uint64{}, byPlace: map[place]uint64{},
-		version: map[uint64]uint64{}}
+	return &pendingStore{entryQueue: entryQueue{ids: newIDIndex()}, limit: limit, window: window}
 }
 
-func (w *waiting) size() int64 { return int64(8*(len(w.Row)+len(w.pending))+2*len(w.id)) + 200 }
+// of tells the store the features of its rows and the seed of its choices.
+func (s *pendingStore) of(schema *Schema, seed uint64, partition int32) *pendingStore {
+	s.seed = Hash(seed, uint64(partition))
+	for f := range schema.Features {
+		s.coded = append(s.coded, schema.Features[f].Kind != Continuous)
+	}
+	return s
+}
 
-func (s *pendingStore) next() uint64 { return s.first + uint64(len(s.entries)) }
+// held is the number of bytes that the store is reckoned to take.
+func (s *pendingStore) held() int64 { return rowBytes(s) + s.scores }
+
+// rowBytes is that without the memories of scores.
+func rowBytes(s *pendingStore) int64 { return s.bytes + linkBytes*int64(len(s.older)) }
 
 // admit copies a record into the store. The id may be a part of a longer text, which must not be kept for its sake.
 // now is stream time.
@@ -74,344 +65,185 @@ func (s *pendingStore) admit(rec *record, id string, pending []float64, learnt b
 	*w = waiting{record: *rec, id: strings.Clone(id), learnt: learnt, since: now}
 	w.Row = row
 	if len(pending) > 0 {
-		if n := len(s.buffers); n > 0 {
-			w.pending, s.buffers = s.buffers[n-1], s.buffers[:n-1]
+		if w.thinned = !s.remembers(w); w.thinned {
+			s.lost++
+		} else {
+			if n := len(s.buffers); n > 0 {
+				w.pending, s.buffers = s.buffers[n-1], s.buffers[:n-1]
+			}
+			w.pending, w.numbers = pack(w.pending, pending), int32(len(pending))
 		}
-		w.pending, w.numbers = pack(w.pending, pending), int32(len(pending))
 	}
 	s.append(w)
 	if w.Class >= 0 && !learnt {
-		answered(s, w)
+		answered(&s.entryQueue, w)
 	}
 	if s.match == MatchFirst && w.id != "" {
-		comeLate(s, w)
+		comeLate(&s.entryQueue, w)
 	}
 }
 
-// memory returns the memory of the score of a record, nil where it has none, in the memory of dst where that suffices.
-func (w *waiting) memory(dst []float64) []float64 {
-	if len(w.pending) == 0 {
-		return nil
-	}
-	dst = grow(dst, int(w.numbers))
-	w.pending.unpack(dst)
-	return dst
+// remembers reports whether the record keeps the memory of its score.
+func (s *pendingStore) remembers(w *waiting) bool {
+	return bits.LeadingZeros64(Hash(s.seed, uint64(w.offset), uint64(w.row))) >= s.level
 }
 
-// append puts an entry at the end of the queue.
-func (s *pendingStore) append(w *waiting) {
-	w.number = s.next()
-	if w.id != "" {
-		meet(s, w)
-	}
-	s.entries = append(s.entries, w)
-	s.bytes += w.size()
-	if w.id != "" {
-		bear(s, w)
-	}
-	s.byPlace[place{w.offset, w.row}] = w.number
-	s.version[w.number/pendingChunk]++
-}
-
-// gap puts a gap at the end of the queue.
-func (s *pendingStore) gap() {
-	s.version[s.next()/pendingChunk]++
-	s.entries = append(s.entries, nil)
-	s.gaps++
-}
-
+// find returns the newest entry of that id, or at that place; nil where there is none.
 func (s *pendingStore) find(id string, at place, byID bool) *waiting {
-	n, ok := s.byPlace[at]
-	if byID {
-		n, ok = s.byID[id]
-	}
+	n, ok := s.number(id, at, byID)
 	if !ok {
 		return nil
 	}
-	s.version[n/pendingChunk]++
-	return s.entries[n-s.first]
+	return s.at(n)
 }
 
 // overdue removes and returns the oldest entry if it has waited for longer than the window at stream time now; nil when
 // it has not, or there is none. The entry is valid until the next admit.
 func (s *pendingStore) overdue(now int64) *waiting {
-	return s.pop(func(w *waiting) bool { return s.late(w, now, s.keep) })
+	if s.live == 0 || s.window <= 0 || !s.late(s.oldest().since, now, s.keep) {
+		return nil
+	}
+	return s.pop()
 }
 
-// evict removes and returns the oldest entry if the store holds more bytes than its limit, nil when it does not. The
-// entry is valid until the next admit.
+// evict drops memories of scores, and then removes and returns the oldest entry, if the store holds more bytes than its
+// limit; nil when it does not any more. The entry is valid until the next admit.
 func (s *pendingStore) evict() *waiting {
-	return s.pop(func(*waiting) bool { return s.bytes > s.limit })
-}
-
-// pop removes and returns the oldest entry if it is to leave, and the gaps before it in any case.
-func (s *pendingStore) pop(leaves func(w *waiting) bool) *waiting {
-	for len(s.entries) > 0 {
-		w := s.entries[0]
-		if w != nil && !leaves(w) {
-			return nil
-		}
-		n := s.first
-		s.entries[0] = nil
-		s.entries = s.entries[1:]
-		s.first++
-		if s.first%pendingChunk == 0 {
-			delete(s.version, n/pendingChunk)
-		} else {
-			s.version[n/pendingChunk]++
-		}
-		if w == nil {
-			s.gaps--
+	for s.held() > s.limit {
+		if s.scores > s.limit/scoreShare {
+			s.thin()
 			continue
 		}
-		s.forget(w)
-		s.recycle(w)
-		return w
+		if s.live == 0 {
+			break
+		}
+		return s.pop()
+	}
+	if s.level > 0 && s.scores < s.limit/16 && rowBytes(s)+4*s.scores < s.limit {
+		s.level-- // for records to come
 	}
 	return nil
 }
 
-// late reports whether an entry has waited for longer than the window and more. It waits from its arrival, and not from
-// its own time: a time that is far off holds back no entry behind it, and expires none.
-func (s *pendingStore) late(w *waiting, now, more int64) bool {
-	return s.window > 0 && w.since < now && distance(w.since, now) > uint64(s.window)+uint64(more)
+// scoreShare is the share of the bound that the memories of scores have for themselves, 1 in so many.
+const scoreShare = 8
+
+// thin drops every second memory of a score.
+func (s *pendingStore) thin() {
+	s.level++
+	for k, p := range s.parts {
+		if p == nil || p.open == nil && len(p.scores) == 0 {
+			continue
+		}
+		from := (s.first/pendingChunk + uint64(k)) * pendingChunk
+		var gone []int
+		s.eachOf(p, from, func(w *waiting) bool {
+			if len(w.pending) > 0 && !s.remembers(w) {
+				gone = append(gone, int(w.number%pendingChunk))
+			}
+			return true
+		})
+		for _, i := range gone {
+			s.lost++
+			dropScore(&s.entryQueue, p, i)
+			if p.open != nil {
+				p.open[i].thinned = true
+			} else {
+				p.thinned.set(i)
+			}
+		}
+		if len(gone) > 0 {
+			s.touch(p)
+		}
+	}
+}
+
+// oldest returns the oldest entry, of which only number and since are sure; there must be one.
+func (s *pendingStore) oldest() *waiting {
+	if p := s.part(s.first); p.open != nil {
+		return p.open[s.first%pendingChunk]
+	}
+	if s.head.number != s.first || s.head.numbers == 0 {
+		s.head = waiting{number: s.first, since: s.brief(s.first).since}
+		s.head.numbers = 1 // it is known
+	}
+	return &s.head
+}
+
+// pop removes and returns the oldest entry.
+func (s *pendingStore) pop() *waiting {
+	w := lend(&s.entryQueue, s.first)
+	s.remove(w)
+	return w
+}
+
+// late reports whether an entry that has waited since then has done so for longer than the window and more. It waits
+// from its arrival, and not from its own time: a time that is far off holds back no entry behind it, and expires none.
+func (s *pendingStore) late(since, now, more int64) bool {
+	return s.window > 0 && since < now && distance(since, now) > uint64(s.window)+uint64(more)
 }
 
 // closing returns the oldest entry that is not learnt if it has waited for longer than the window, nil otherwise. It
-// stays in the store, and the caller marks it as learnt or removes it.
+// stays in the store, and the caller marks it as learnt or removes it, before the next call.
 func (s *pendingStore) closing(now int64) *waiting {
-	for s.closed = max(s.closed, s.first); s.closed < s.next(); s.closed++ {
-		w := s.entries[s.closed-s.first]
-		if w == nil || w.learnt {
-			continue
+	s.closed = max(s.closed, s.first)
+	if f := &s.front; !f.known || f.number != s.closed {
+		f.known = false
+		for s.closed < s.next && !f.known {
+			i := pendingChunk
+			if p := s.part(s.closed); p != nil {
+				i, f.since = unlearntOf(&s.entryQueue, p, int(s.closed%pendingChunk))
+			}
+			f.known = i < pendingChunk
+			s.closed = min(s.closed-s.closed%pendingChunk+uint64(i), s.next)
+			f.number = s.closed
 		}
-		if !s.late(w, now, 0) {
+		if !f.known {
 			return nil
 		}
-		s.version[s.closed/pendingChunk]++
-		return w
 	}
-	return nil
-}
-
-// passGap is told that stream time went from before over a gap to now: the entries that came since waited on its other
-// side.
-func (s *pendingStore) passGap(before, now int64) {
-	for i := len(s.entries) - 1; i >= 0; i-- {
-		w := s.entries[i]
-		if w == nil {
-			continue
-		}
-		if w.since != before {
-			return
-		}
-		w.since = now
-		s.version[w.number/pendingChunk]++
+	if !s.late(s.front.since, now, 0) {
+		return nil
 	}
-}
-
-// stamp says of all entries that they have waited from their own times, or from now where these are not known or ahead.
-func (s *pendingStore) stamp(now int64) {
-	for _, w := range s.entries {
-		if w == nil {
-			continue
-		}
-		if w.since = now; w.Time != 0 && now != 0 {
-			w.since = min(w.Time, now)
-		}
-	}
-}
-
-// recycle keeps the memory of an entry for others; its values stay as they are until the next admit.
-func (s *pendingStore) recycle(w *waiting) {
-	s.spare(w.pending)
-	if len(s.free) < pendingChunk {
-		s.free = append(s.free, w)
-	}
-}
-
-func (s *pendingStore) spare(pending packed) {
-	if cap(pending) > 0 && len(s.buffers) < pendingChunk {
-		s.buffers = append(s.buffers, pending)
-	}
+	return lend(&s.entryQueue, s.closed)
 }
 
 // markLearnt keeps an entry that was learnt, without the memory of its score.
 func (s *pendingStore) markLearnt(w *waiting) {
-	s.bytes -= w.size()
-	s.spare(w.pending)
-	w.pending, w.numbers, w.learnt = nil, 0, true
-	s.bytes += w.size()
+	p, i := s.part(w.number), int(w.number%pendingChunk)
+	dropScore(&s.entryQueue, p, i)
+	w.pending, w.numbers, w.learnt, w.thinned = nil, 0, true, false
+	s.front.known = s.front.known && s.front.number != w.number
+	p.thinned.clear(i)
+	s.update(w)
 }
 
-func (s *pendingStore) forget(w *waiting) {
-	s.bytes -= w.size()
-	part(s, w)
-	if at := (place{w.offset, w.row}); s.byPlace[at] == w.number {
-		delete(s.byPlace, at)
-	}
-}
-
-// remove takes an entry out of the middle of the queue; it must not be used afterwards.
+// remove takes an entry out; its values stay as they are until the next admit.
 func (s *pendingStore) remove(w *waiting) {
+	s.front.known = s.front.known && s.front.number != w.number
 	s.forget(w)
-	s.version[w.number/pendingChunk]++
-	s.entries[w.number-s.first] = nil
-	s.gaps++
-	s.recycle(w)
-	if s.gaps >= pendingChunk && s.gaps > len(s.entries)/2 {
+	s.advance()
+	s.settle()
+}
+
+// settle closes the gaps where they are most of the queue.
+func (s *pendingStore) settle() {
+	if s.pinned {
+		return
+	}
+	if gaps := s.next - s.first - uint64(s.live); gaps >= pendingChunk && gaps > 3*uint64(s.live) {
 		s.compact()
 	}
 }
 
 // compact closes the gaps.
 func (s *pendingStore) compact() {
-	old := *s
-	s.first, s.entries, s.gaps = old.next(), make([]*waiting, 0, len(old.entries)-old.gaps), 0
-	s.version = map[uint64]uint64{s.first / pendingChunk: old.version[s.first/pendingChunk]} // other parts are new
-	separate(s)
-	for _, w := range old.entries {
-		if w == nil {
-			continue
-		}
-		at, was := place{w.offset, w.row}, w.number
-		w.number = s.next()
-		s.entries = append(s.entries, w)
-		s.version[w.number/pendingChunk]++
-		if w.id != "" {
-			bear(s, w)
-		}
-		if s.byPlace[at] == was {
-			s.byPlace[at] = w.number
-		}
-	}
-}
-
-func (s *pendingStore) recode(rc Recode) {
-	if rc.Identity() {
-		return
-	}
-	for _, w := range s.entries {
-		if w == nil {
-			continue
-		}
-		for f := range w.Row {
-			w.Row[f] = rc.Value(f, w.Row[f])
-		}
-	}
-	for c := range s.version {
-		s.version[c]++
-	}
-}
-
-// pendingName is the name of a stored part: "room/" was the word of the first states, and names are stable for ever.
-func pendingName(chunk uint64) string { return "room/" + strconv.FormatUint(chunk, 10) }
-
-// chunks returns the numbers of the stored parts that hold entries.
-func (s *pendingStore) chunks() (lo, hi uint64) {
-	if len(s.entries) == 0 {
-		return 0, 0
-	}
-	return s.first / pendingChunk, (s.next()-1)/pendingChunk + 1
-}
-
-func (s *pendingStore) appendChunk(b []byte, chunk uint64) []byte {
-	lo, hi := max(s.first, chunk*pendingChunk), min(s.next(), (chunk+1)*pendingChunk)
-	var memory []float64
-	for n := lo; n < hi; n++ {
-		w := s.entries[n-s.first]
-		b = wire.AppendBool(b, w == nil)
-		if w == nil {
-			continue
-		}
-		b = wire.AppendFloats(b, w.Row)
-		b = wire.AppendVarint(b, int64(w.Class))
-		b = wire.AppendFloat(b, w.Weight)
-		b = wire.AppendFloat(b, w.Clock)
-		b = wire.AppendVarint(b, w.Time)
-		b = wire.AppendVarint(b, w.offset)
-		b = wire.AppendVarint(b, int64(w.row))
-		b = wire.AppendString(b, w.id)
-		held := w.memory(memory)
-		if b = wire.AppendFloats(b, held); held != nil {
-			memory = held
-		}
-		b = wire.AppendBool(b, w.learnt)
-		b = wire.AppendVarint(b, w.since)
-	}
-	return b
-}
-
-// noPending is the length of pending that load refuses to no record and keeps of none: the state was made by other
-// components, whose inputs these are.
-const noPending = -1
-
-func (s *pendingStore) load(
-	format, first, next uint64, features, classes, pending int, read reader,
-) error {
-	if next < first || next-first > 1<<32 || next > math.MaxInt64 {
-		return fmt.Errorf("pending store from %d to %d", first, next)
-	}
-	s.first = first
-	for n := first; n < next; {
-		chunk := n / pendingChunk
-		hi := min(next, (chunk+1)*pendingChunk)
-		err := read(pendingName(chunk), func(b []byte) error {
-			return s.loadChunk(b, format, n, hi, features, classes, pending)
-		})
-		if err != nil {
-			return fmt.Errorf("decoding %s: %w", pendingName(chunk), err)
-		}
-		n = hi
-	}
-	for chunk := range s.version {
-		s.version[chunk] = 1
-	}
-	return nil
-}
-
-// loadChunk reads the records from n to hi.
-func (s *pendingStore) loadChunk(b []byte, format, n, hi uint64, features, classes, pending int) error {
-	w := wire.NewReader(b)
-	for ; n < hi && w.Err() == nil; n++ {
-		if w.Bool() {
-			s.gap()
-			continue
-		}
-		e := &waiting{}
-		e.Row, e.Class, e.Weight, e.Clock = w.Floats(), int32(w.Varint()), w.Float(), w.Float()
-		e.Time, e.offset, e.row, e.id = w.Varint(), w.Varint(), int32(w.Varint()), w.String()
-		memory := w.Floats()
-		e.learnt = w.Bool()
-		if format > beforeStreamTime {
-			e.since = w.Varint()
-		}
-		if pending == noPending {
-			memory = nil
-		}
-		for 0 < len(memory) && len(memory) < pending { // of a former build: memories grow at their end
-			memory = append(memory, math.NaN())
-		}
-		if len(e.Row) != features || e.Class < UnknownClass || int(e.Class) >= classes ||
-			e.learnt && e.Class < 0 || len(memory) != 0 && len(memory) != pending {
-			w.Fail(fmt.Errorf("record %d does not fit the schema", n))
-		}
-		e.pending, e.numbers = pack(nil, memory), int32(len(memory))
-		s.append(e)
-	}
-	return w.Done()
-}
-
-// carry takes over the waiting records of another schema, without the memory of their scores.
-func (s *pendingStore) carry(old *pendingStore, c *Change) {
-	s.first = old.first
-	for _, w := range old.entries {
-		if w == nil {
-			s.gap()
-			continue
-		}
-		e := &waiting{record: w.record, id: w.id, learnt: w.learnt, since: w.since}
-		e.Row = c.Row(w.Row, nil)
-		s.append(e)
-	}
+	old := s.entryQueue
+	s.first, s.parts, s.lows, s.live, s.bytes, s.scores = s.next, nil, nil, 0, 0, 0
+	separate(&s.entryQueue)
+	old.each(func(w *waiting) bool {
+		moved := *w
+		s.append(&moved)
+		return true
+	})
 }

@@ -1,9 +1,12 @@
 package model
 
 import (
+	"bytes"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -18,17 +21,40 @@ func waits(r *pendingStore, offset int64, id string) {
 		false, 0)
 }
 
-// restored writes the store with appendChunk and reads the bytes with load.
+// oneNumber is the schema of the records of waits, and memories the length of those of their scores.
+var oneNumber = &Schema{Features: []Feature{{Name: "x", Kind: Continuous}}, Classes: []string{"a", "b"}, Positive: 1}
+
+const memories = 3
+
+// restored writes the sections of the store and reads the bytes with load.
 func restored(t *testing.T, r *pendingStore) *pendingStore {
 	t.Helper()
+	return restoredOf(t, r, oneNumber)
+}
+
+func restoredOf(t *testing.T, r *pendingStore, schema *Schema) *pendingStore {
+	t.Helper()
 	parts := map[string][]byte{}
-	for lo, hi := r.chunks(); lo < hi; lo++ {
-		parts[pendingName(lo)] = r.appendChunk(nil, lo)
+	for _, s := range r.sections() {
+		parts[s.Name] = s.Append(nil)
 	}
 	n := newPendingStore(r.limit, r.window)
+	n.match, n.cohorts, n.keep = r.match, r.cohorts, r.keep
+	if r.older != nil {
+		n.older = map[uint64]uint64{}
+	}
+	n.lost, n.level, n.seed, n.coded = r.lost, r.level, r.seed, slices.Clone(r.coded)
 	read := func(name string, use func([]byte) error) error { return use(parts[name]) }
-	if err := n.load(StateFormat, r.first, r.next(), 1, 2, 0, read); err != nil {
+	err := n.load(StateFormat, r.first, r.next, schema, memories, slices.Collect(maps.Keys(parts)), read)
+	if err != nil {
 		t.Fatal(err)
+	}
+	again := map[string][]byte{}
+	for _, s := range n.sections() {
+		again[s.Name] = s.Append(nil)
+	}
+	if !maps.EqualFunc(parts, again, bytes.Equal) {
+		t.Error("a restored store is written otherwise")
 	}
 	return n
 }
@@ -53,8 +79,8 @@ func TestRestoredRoomFindsWhatTheLiveOneDoes(t *testing.T) {
 		if w := store.find("", place{0, 0}, false); w == nil || w.offset != 0 {
 			t.Errorf("%s: by its place the older record is %+v", name, w)
 		}
-		if store.bytes != r.bytes || store.find("y", place{}, true) == nil {
-			t.Errorf("%s: %d bytes, want %d", name, store.bytes, r.bytes)
+		if store.held() != r.held() || store.find("y", place{}, true) == nil {
+			t.Errorf("%s: %d bytes, want %d", name, store.held(), r.held())
 		}
 	}
 }
@@ -76,23 +102,26 @@ func TestStoreIsBounded(t *testing.T) {
 		for r.overdue(0) != nil {
 			t.Fatal("a record expires")
 		}
-		_, hi := r.chunks()
-		h := fnv.New64()
-		h.Write(r.appendChunk(nil, hi-1))
-		key := fmt.Sprint(pendingName(hi-1), "/", r.version[hi-1])
-		if was, ok := versions[key]; ok && was != h.Sum64() {
-			t.Fatalf("after %d records: %s are other bytes", i, key)
+		if i%7 != 0 {
+			continue
 		}
-		versions[key] = h.Sum64()
+		for _, s := range r.sections() {
+			h := fnv.New64()
+			h.Write(s.Append(nil))
+			key := fmt.Sprint(s.Name, "/", s.Version)
+			if was, ok := versions[key]; ok && was != h.Sum64() {
+				t.Fatalf("after %d records: %s are other bytes", i, key)
+			}
+			versions[key] = h.Sum64()
+		}
 	}
-	if len(r.entries) > 3*pendingChunk || cap(r.entries) > 8*pendingChunk || len(r.version) > 8 {
-		t.Errorf("%d places and %d parts for %d records", len(r.entries), len(r.version), len(r.byPlace))
+	if places := r.next - r.first; places > 5*pendingChunk || len(r.parts) > 7 || cap(r.parts) > 32 || r.bytes > 200_000 {
+		t.Errorf("%d places in %d parts, %d bytes, for %d records", places, len(r.parts), r.bytes, r.live)
 	}
 	two := restored(t, r)
 	for name, store := range map[string]*pendingStore{"live": r, "restored": two} {
-		if store.gaps != r.gaps || store.bytes != r.bytes || len(store.byID) != len(r.byID) {
-			t.Errorf("%s: %d gaps, %d bytes, %d ids; want %d, %d and %d", name, store.gaps, store.bytes, len(store.byID), r.gaps,
-				r.bytes, len(r.byID))
+		if store.live != r.live || store.held() != r.held() {
+			t.Errorf("%s: %d records, %d bytes; want %d and %d", name, store.live, store.held(), r.live, r.held())
 		}
 		for _, i := range []int64{0, n - 2} {
 			if i%9 == 0 || i == 0 {
@@ -113,7 +142,7 @@ func TestRoomKeepsIdsAlone(t *testing.T) {
 	all := strings.Repeat("0123456789", 1000)
 	r := newPendingStore(1<<20, 0)
 	waits(r, 0, all[50:60])
-	if kept := r.entries[0].id; kept != all[50:60] || unsafe.StringData(kept) == unsafe.StringData(all[50:60]) {
+	if kept := r.at(0).id; kept != all[50:60] || unsafe.StringData(kept) == unsafe.StringData(all[50:60]) {
 		t.Errorf("the id %q is kept inside the text of its batch", kept)
 	}
 }
@@ -126,10 +155,10 @@ func TestLearntRecordsKeepNoMemoryOfScores(t *testing.T) {
 	r.admit(&one, "a", pending, false, 0)
 	w := r.find("a", place{}, true)
 	buffer := &w.pending[0]
-	was := r.bytes
+	was := r.held()
 	r.markLearnt(w)
-	if cap(w.pending) != 0 || r.bytes != was-8*4 { // three numbers, and their word
-		t.Errorf("the learnt record keeps %d numbers, %d bytes of %d", cap(w.pending), r.bytes, was)
+	if cap(w.pending) != 0 || r.scores != 0 || r.held() != was-9*4-scoreBytes { // three numbers, and their word
+		t.Errorf("the learnt record keeps %d numbers, %d bytes of %d", cap(w.pending), r.held(), was)
 	}
 	one.offset = 1
 	r.admit(&one, "b", pending, false, 0)
@@ -147,7 +176,7 @@ func TestLearntRecordsKeepNoMemoryOfScores(t *testing.T) {
 
 func TestHostileRingsNoPanic(t *testing.T) {
 	looked := 0
-	err := newPendingStore(1, 0).load(StateFormat, math.MaxUint64-10, math.MaxUint64-1, 1, 2, 0,
+	err := newPendingStore(1, 0).load(StateFormat, math.MaxUint64-10, math.MaxUint64-1, oneNumber, 0, nil,
 		func(_ string, use func([]byte) error) error {
 			if looked++; looked > 3 {
 				t.Fatal("the end of the store is never reached")

@@ -14,23 +14,26 @@ const (
 // their id, with MatchFirst the newest.
 const maxSiblings = 64
 
-// Where each record that waits leaves the store with a class, or where a label means several records, the store knows
-// all records of an id, its siblings: byID has the one that came last, older of each the one that came before it.
-// Elsewhere one record bears the id, and the others lose it as they meet.
+// linkBytes is the number of bytes that an entry of older is reckoned to take.
+const linkBytes = 40
 
-// meet decides which records bear the id of w, which is about to come.
-func meet(s *pendingStore, w *waiting) {
-	last, ok := s.byID[w.id]
+// Where each record that waits leaves the store with a class, or where a label means several records, the store knows
+// all records of an id, its siblings: the index of ids has the one that came last, older of each the one that came
+// before it. Elsewhere one record bears the id, and the others lose it as they meet.
+
+// meet decides which records bear the id of w, which is about to come, and takes it from the others.
+func meet(s *entryQueue, w *waiting) {
+	last, ok := s.number(w.id, place{}, true)
 	if !ok {
 		return
 	}
 	if s.older == nil {
-		o := s.entries[last-s.first]
-		if s.match == MatchFirst && cameAt(o) <= cameAt(w) || s.match == MatchNewest && cameAt(o) > cameAt(w) {
+		x, o := w.brief(), s.brief(last)
+		if s.match == MatchFirst && o.came() <= x.came() || s.match == MatchNewest && o.came() > x.came() {
 			w.id = ""
 			return
 		}
-		unname(s, o)
+		unname(s, last, w.id)
 		return
 	}
 	n, oldest := 1, last
@@ -45,54 +48,71 @@ func meet(s *pendingStore, w *waiting) {
 		w.id = ""
 		return
 	}
-	o := s.entries[oldest-s.first]
-	passOver(s, o)
-	unname(s, o)
+	passOverAt(s, oldest)
+	unname(s, oldest, w.id)
 }
 
-// cameAt is the time by which a record is first or newest among those of its id: a time that is ahead, of a wild clock,
+// came is the time by which a record is first or newest among those of its id: a time that is ahead, of a wild clock,
 // must not draw all labels of the id.
-func cameAt(w *waiting) int64 {
-	if w.since != 0 && (w.Time == 0 || w.Time > w.since) {
-		return w.since
+func (x *brief) came() int64 {
+	if x.since != 0 && (x.time == 0 || x.time > x.since) {
+		return x.since
 	}
-	return w.Time
+	return x.time
 }
 
-// unname takes the id from an entry of the store.
-func unname(s *pendingStore, w *waiting) {
-	part(s, w)
-	s.bytes -= w.size()
-	w.id = ""
-	s.bytes += w.size()
-	s.version[w.number/pendingChunk]++
+// unname takes its id from the entry of number n.
+func unname(s *entryQueue, n uint64, id string) {
+	unlink(s, n, id)
+	s.unname(n)
 }
 
-// bear notes that w, the last of the queue, has its id.
-func bear(s *pendingStore, w *waiting) {
-	if last, ok := s.byID[w.id]; ok && s.older != nil {
-		s.older[w.number] = last
+// bear notes that w, the last of the queue, has its id. Another record has it already only where the store knows all of
+// an id.
+func bear(s *entryQueue, w *waiting) {
+	last, ok := s.number(w.id, place{}, true)
+	if !ok {
+		s.ids.add(w.id, w.number)
+		return
 	}
-	s.byID[w.id] = w.number
+	s.older[w.number] = last
+	s.ids.move(w.id, w.number, s.first, s.is(w.id))
 }
 
-// part takes w out of the records of its id.
-func part(s *pendingStore, w *waiting) {
-	last, ok := s.byID[w.id]
+// takeID is meet and bear for a record of a sealed part p that was read and stands in the queue already.
+func takeID(s *entryQueue, p *pendingPart, w *waiting) {
+	class := w.Class
+	if meet(s, w); w.id != "" {
+		bear(s, w)
+		p.named++
+		return
+	}
+	p.nameless.set(int(w.number % pendingChunk))
+	if w.Class != class {
+		s.update(w)
+	} else {
+		s.changed(p, w.number)
+	}
+}
+
+// unlink takes the entry of number gone out of the records of its id.
+func unlink(s *entryQueue, gone uint64, id string) {
+	last, ok := s.number(id, place{}, true)
 	if !ok {
 		return
 	}
-	before, more := s.older[w.number]
-	delete(s.older, w.number)
-	if last == w.number {
-		if delete(s.byID, w.id); more {
-			s.byID[w.id] = before
+	before, more := s.older[gone]
+	delete(s.older, gone)
+	if last == gone {
+		if more {
+			s.ids.move(id, before, s.first, s.is(id))
+		} else {
+			s.ids.remove(id, s.first, s.is(id))
 		}
 		return
 	}
-	for s.older != nil {
-		n := s.older[last]
-		if n != w.number {
+	for n, ok := s.older[last]; ok; n, ok = s.older[last] {
+		if n != gone {
 			last = n
 			continue
 		}
@@ -104,35 +124,35 @@ func part(s *pendingStore, w *waiting) {
 }
 
 // separate forgets all ids: bear follows for each entry.
-func separate(s *pendingStore) {
-	clear(s.byID)
-	clear(s.older)
-}
-
-// siblings appends the records of an id to dst, the one that came last first. The caller changes them.
-func siblings(s *pendingStore, dst []*waiting, id string) []*waiting {
-	n, ok := s.byID[id]
-	for ; ok; n, ok = s.older[n] {
-		dst = append(dst, s.entries[n-s.first])
-		s.version[n/pendingChunk]++
+func separate(s *entryQueue) {
+	s.ids = newIDIndex()
+	if s.older != nil {
+		s.older = map[uint64]uint64{}
 	}
-	return dst
 }
 
-// meant returns the records that a label by an id means. The slice is valid until the next call.
-func meant(s *pendingStore, id string) []*waiting {
-	s.found = siblings(s, s.found[:0], id)
-	if s.match == MatchAll || len(s.found) == 0 {
+// meant returns the numbers of the records that a label by an id means, that of the record that came last first. The
+// slice is valid until the next call.
+func meant(s *pendingStore, id string) []uint64 {
+	s.found = s.found[:0]
+	n, ok := s.number(id, place{}, true)
+	if !ok {
 		return s.found
 	}
-	best := s.found[0]
-	for _, w := range s.found[1:] {
-		if s.match == MatchNewest && cameAt(w) > cameAt(best) || s.match == MatchFirst && cameAt(w) <= cameAt(best) {
-			best = w
+	best, of := n, brief{}
+	for first := true; ok; n, ok = s.older[n] {
+		if s.match == MatchAll {
+			s.found = append(s.found, n)
+			continue
 		}
+		x := s.brief(n)
+		if came, was := x.came(), of.came(); first || s.match == MatchNewest && came > was ||
+			s.match == MatchFirst && came <= was {
+			best, of = n, x
+		}
+		first = false
 	}
-	s.found = s.found[:0]
-	if best.learnt || best.Class != passedOver {
+	if s.match != MatchAll && (of.learnt || of.class != passedOver) {
 		s.found = append(s.found, best)
 	}
 	return s.found

@@ -16,7 +16,7 @@ func TestSiblingsOutliveGaps(t *testing.T) {
 		id := fmt.Sprint("c", i%97)
 		waits(s, i, id)
 		left[id] = slices.Insert(left[id], 0, i)
-		if j := i - 200; i%8 != 0 && j >= 0 && j%5 != 0 {
+		if j := i - 200; i%16 != 0 && j >= 0 && j%11 != 0 {
 			first := s.first
 			s.remove(s.find("", place{j, 0}, false))
 			id := fmt.Sprint("c", j%97)
@@ -30,21 +30,16 @@ func TestSiblingsOutliveGaps(t *testing.T) {
 	if !compacted {
 		t.Fatal("no gap was closed: the test would say nothing")
 	}
-	again := (&Options{WaitBytes: 1 << 24, Match: MatchAll}).newStore()
-	parts := map[string][]byte{}
-	for lo, hi := s.chunks(); lo < hi; lo++ {
-		parts[pendingName(lo)] = s.appendChunk(nil, lo)
-	}
-	read := func(name string, use func([]byte) error) error { return use(parts[name]) }
-	if err := again.load(StateFormat, s.first, s.next(), 1, 2, 0, read); err != nil {
-		t.Fatal(err)
+	again := restored(t, s)
+	if again.held() != s.held() {
+		t.Errorf("the restored store holds %d bytes, want %d", again.held(), s.held())
 	}
 	for name, s := range map[string]*pendingStore{"live": s, "restored": again} {
 		links := 0
 		for id, want := range left {
 			var got []int64
-			for _, w := range meant(s, id) {
-				got = append(got, w.offset)
+			for _, n := range meant(s, id) {
+				got = append(got, s.at(n).offset)
 			}
 			if !slices.Equal(got, want) {
 				t.Fatalf("%s: records %d bear %s, want %d", name, got, id, want)
@@ -61,9 +56,11 @@ func TestSiblingsOutliveGaps(t *testing.T) {
 func TestALearntRecordWithoutAClassIsRefused(t *testing.T) {
 	s := newPendingStore(1<<20, 0)
 	waits(s, 1, "x")
-	s.entries[0].learnt = true
-	read := func(_ string, use func([]byte) error) error { return use(s.appendChunk(nil, 0)) }
-	if err := newPendingStore(1<<20, 0).load(StateFormat, s.first, s.next(), 1, 2, 0, read); err == nil {
+	s.at(0).learnt = true
+	read := func(_ string, use func([]byte) error) error { return use(s.parts[0].append(nil, &s.packer, s.coded)) }
+	n := newPendingStore(1<<20, 0)
+	names := []string{pendingName(0)}
+	if err := n.load(StateFormat, s.first, s.next, oneNumber, noPending, names, read); err == nil {
 		t.Error("a correction of it would have no class to take back")
 	}
 }

@@ -44,15 +44,12 @@ func (p *Partition) Sections() []Section {
 	for c, version := range p.sample.tail.version {
 		s = append(s, Section{tailName(c), version, func(b []byte) []byte { return p.sample.tail.appendChunk(b, c) }})
 	}
-	lo, hi := p.store.chunks()
-	for c := lo; c < hi; c++ {
-		s = append(s, Section{pendingName(c), p.store.version[c], func(b []byte) []byte { return p.store.appendChunk(b, c) }})
-	}
+	s = append(s, p.store.sections()...)
 	if p.still {
 		s = append(s, Section{sectionStill, p.edits, func(b []byte) []byte { return wire.AppendUvarint(b, stillFormat) }})
 	}
-	if p.lost.Evicted > 0 {
-		s = append(s, Section{sectionWaiting, p.edits, p.lost.appendWaiting})
+	if h := waitingHeadOf(p); h != (waitingHead{}) {
+		s = append(s, Section{sectionWaiting, p.edits, h.append})
 	}
 	if p.spec.Options.Control.tells() {
 		s = append(s, Section{sectionUntreated, p.edits, p.untreated.append})
@@ -97,7 +94,7 @@ func (p *Partition) appendCore(b []byte) []byte {
 	b = wire.AppendUvarint(b, uint64(len(p.sample.tail.class)))
 	b = wire.AppendUvarint(b, p.sample.reservoir.seen)
 	b = wire.AppendUvarint(b, p.store.first)
-	b = wire.AppendUvarint(b, p.store.next())
+	b = wire.AppendUvarint(b, p.store.next)
 	return p.time.append(b)
 }
 
@@ -271,9 +268,6 @@ func restorePartition(spec *Spec, names []string, read reader) (*Partition, erro
 	if p.Sieve, err = loadSieve(names, read); err != nil {
 		return nil, fmt.Errorf("restoring state: %w", err)
 	}
-	if err := p.lost.loadWaiting(names, read); err != nil {
-		return nil, fmt.Errorf("restoring state: %w", err)
-	}
 	if p.still, err = loadStill(names, read); err != nil {
 		return nil, fmt.Errorf("restoring state: %w", err)
 	}
@@ -299,17 +293,8 @@ func restorePartition(spec *Spec, names []string, read reader) (*Partition, erro
 	if err != nil {
 		return nil, err
 	}
-	pending := len(p.scorer.pending)
-	if !spec.made(names) {
-		pending = noPending
-	}
-	n, classes := len(spec.Schema.Features), len(spec.Schema.Classes)
-	err = p.store.load(c.format, c.pendingFirst, c.pendingNext, n, classes, pending, read)
-	if err == nil {
-		err = p.store.check(spec.Schema)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("restoring state: %w", err)
+	if err := c.restoreStore(p, names, read); err != nil {
+		return nil, err
 	}
 	if c.format <= beforeStreamTime {
 		heal(p, c.newest)
@@ -333,16 +318,6 @@ func loadScorer(spec *Spec, levels *Levels, names []string, read reader) (s scor
 		}
 	}
 	return newScorer(spec, components, scorecard), nil
-}
-
-// check returns an error for a waiting record that no partition of the schema can hold.
-func (s *pendingStore) check(schema *Schema) error {
-	for i, w := range s.entries {
-		if w != nil && !schema.possible(w.Row, w.Clock) {
-			return fmt.Errorf("the pending store holds an impossible record %d", i)
-		}
-	}
-	return nil
 }
 
 // possible reports whether a record can have this row and clock: no infinity, codes of levels, and a clock of at most

@@ -136,12 +136,7 @@ func heal(p *Partition, was int64) {
 			times = append(times, t)
 		}
 	}
-	entries := p.store.entries
-	for _, w := range entries[max(0, len(entries)-most):] {
-		if w != nil {
-			note(w.Time)
-		}
-	}
+	newestTimes(p.store, most, note)
 	t := p.sample.tail
 	for k := t.next; k > t.first && t.next-k < most; k-- {
 		note(t.time[(k-1)%t.capacity])
@@ -178,12 +173,13 @@ func notAhead(p *Partition) {
 			r.version++
 		}
 	}
-	for _, w := range p.store.entries {
-		if w != nil && w.learnt && w.Time > limit {
+	editAll(p.store, func(w *waiting) bool {
+		ahead := w.learnt && w.Time > limit
+		if ahead {
 			w.Time = limit
-			p.store.version[w.number/pendingChunk]++
 		}
-	}
+		return ahead
+	})
 	for _, c := range p.scorer.all() {
 		if x, ok := c.(Timed); ok {
 			x.NotAfter(limit)

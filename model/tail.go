@@ -15,7 +15,10 @@ type record struct {
 	Example
 	offset int64
 	row    int32
-	lag    int32 // labelled records that were learnt between its score and its label; not kept by the reservoir
+	// thinned says that the memory of its score was dropped: counts learn it, weights do not. Only the pending store
+	// keeps it.
+	thinned bool
+	lag     int32 // labelled records that were learnt between its score and its label; not kept by the reservoir
 }
 
 // tail is a byte-bounded ring of the last learnt examples, in the order of their clocks, which are consecutive.

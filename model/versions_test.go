@@ -87,7 +87,7 @@ func TestASectionThatChangesGetsAnotherVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	look("a swap")
-	for _, name := range []string{"core", "levels", "reservoir", "tail/0", "room/4", "model/propensity", "percentile"} {
+	for _, name := range []string{"core", "levels", "reservoir", "tail/0", "pending/4", "model/propensity", "percentile"} {
 		if !changed[name] {
 			t.Errorf("a swap that recodes all records leaves %s as it was: the test would say nothing", name)
 		}

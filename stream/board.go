@@ -138,6 +138,7 @@ func (b *board) report(t *task) {
 	m.Losses.WithLabelValues("unknown_class").Add(float64(lost.UnknownClass - b.told.UnknownClass))
 	m.Losses.WithLabelValues("expired").Add(float64(lost.Expired - b.told.Expired))
 	m.Losses.WithLabelValues("evicted").Add(float64(lost.Evicted - b.told.Evicted))
+	m.Thinned.Add(float64(lost.Thinned - b.told.Thinned))
 	if lost.Evicted > b.told.Evicted && !b.full {
 		b.full = true
 		b.log.Warn("records leave unlearnt before labels.window is over, because labels.max_bytes is full "+

@@ -101,7 +101,7 @@ func (p *pipeline) ripe(x *transaction) bool {
 	if o.WaitWindow <= 0 {
 		patience = 24 * time.Hour
 	}
-	return now.Sub(at) >= patience || t.m.Part.Waiting() > o.WaitBytes/2
+	return now.Sub(at) >= patience || model.Crowded(t.m.Part)
 }
 
 // awaited reports whether all records of a labels message wait for their labels, or it can be learnt for other reasons.

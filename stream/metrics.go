@@ -23,6 +23,7 @@ type Metrics struct {
 	Waiting      *prometheus.GaugeVec   // bytes of records that wait for their labels, by partition
 	WaitRecords  *prometheus.GaugeVec   // their number
 	WaitOldest   *prometheus.GaugeVec   // time for which the oldest of them has waited
+	Thinned      prometheus.Counter     // memories of scores that went before the labels came
 	LateWaiting  *prometheus.GaugeVec   // bytes of late labels that wait for their records, by partition
 	Tombstones   *prometheus.CounterVec // by stage
 	HeldSeconds  *prometheus.GaugeVec   // see Held, by partition
@@ -98,6 +99,9 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			"Records that wait for their labels, or whose class a label may still correct.", "partition"),
 		WaitOldest: gauge("waiting_oldest_seconds",
 			"Stream time for which the oldest of the waiting records has waited, which labels.window bounds.", "partition"),
+		Thinned: counter("waiting_thinned_total", "Waiting records that lost the inputs of their scores because "+
+			"labels.max_bytes was full: when their label comes it is counted, and teaches the scorecard no weights.").
+			WithLabelValues(),
 		Commits:    counter("commits_total", "Transactions, by outcome.", "outcome"),
 		CommitTime: seconds("commit_seconds", "Time from the start of a transaction's first request to its end."),
 		LateWaiting: gauge("late_labels_bytes", "Bytes of late labels that wait until the events are processed that were in "+

@@ -20,8 +20,9 @@ func lintCommand(a *cli.App) *cobra.Command {
 		About: `Check configurations
 Checks configurations and prints the problems, one a line: the file, the line, the fault, and the name that was probably
 meant. Warnings tell of keys that have another effect than their name suggests, and of classes and levels that are one
-value in two texts, such as 1 and 1.0. Nothing is contacted, and names of environment variables need not be set. The
-exit status is 1 if anything is wrong, warnings apart.`,
+value in two texts, such as 1 and 1.0. With late labels it says how many records can wait for them. Nothing is
+contacted, and names of environment variables need not be set. The exit status is 1 if anything is wrong, warnings
+apart.`,
 		Example: `liftstream lint cmd/liftstream/examples/bank.yaml`,
 		Args:    cli.Needs(1, -1, "configurations"),
 		Run: func(_ context.Context, files []string) error {
@@ -34,7 +35,12 @@ exit status is 1 if anything is wrong, warnings apart.`,
 				var problems config.Problems
 				if err == nil {
 					// A feature that this build lacks concerns the whole file: the message names the key.
-					if _, err = assemble.New(c); err != nil {
+					var st *assemble.Stage
+					if st, err = assemble.New(c); err == nil {
+						if room := waitRoom(c, st.Spec); room != "" {
+							a.Notef("%s: %s", f, room)
+						}
+					} else {
 						err = config.Problems{{File: f, Line: 1, Message: err.Error()}}
 					}
 				}

@@ -129,6 +129,9 @@ func (r *running) run(ctx context.Context, a *cli.App) error {
 	if k.Own() {
 		log.Info("the embedded broker runs", zap.String("address", k.Address), zap.String("dir", c.Kafka.Embedded.Dir))
 	}
+	if room := waitRoom(c, st.Spec); room != "" {
+		log.Info(room)
+	}
 	l := live.New(c, st, k, live.Options{Log: log, Initial: m, Format: r.format})
 	s, err := l.Serve(r.shadowOf != "")
 	if err != nil {

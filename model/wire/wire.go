@@ -211,6 +211,17 @@ func (r *Reader) Bytes() []byte {
 	return v
 }
 
+// Take returns the next n bytes, which alias the input; nil where there are fewer.
+func (r *Reader) Take(n int) []byte {
+	if n < 0 || n > len(r.b) {
+		r.Fail(ErrTruncated)
+		return nil
+	}
+	v := r.b[:n:n]
+	r.b = r.b[n:]
+	return v
+}
+
 // String reads the bytes of AppendString.
 func (r *Reader) String() string { return string(r.Bytes()) }
 

@@ -64,7 +64,22 @@ func applied(t *testing.T, raw []byte) (*Log, *Models) {
 	return log, models
 }
 
-func readTopics(t *testing.T, spec *model.Spec, name string, same, gated bool) {
+// TestTopicsOfRoomsAreRead: the sections room/N held the waiting records one after the other, each with the memory of
+// its score. They are read as this build writes the same records.
+func TestTopicsOfRoomsAreRead(t *testing.T) {
+	old := readTopics(t, sample.Spec(), filepath.Join("testdata", "format-1", "topics-room.bin"), false, true)
+	now := readTopics(t, sample.Spec(), filepath.Join("testdata", "format-1", "topics.bin"), true, true)
+	for name := range now {
+		if !bytes.Equal(old[name], now[name]) {
+			t.Errorf("section %s is another one", name)
+		}
+	}
+	if len(old) != len(now) || now["pending/0"] == nil || old["room/0"] != nil {
+		t.Errorf("sections %v, want %v", slices.Sorted(maps.Keys(old)), slices.Sorted(maps.Keys(now)))
+	}
+}
+
+func readTopics(t *testing.T, spec *model.Spec, name string, same, gated bool) map[string][]byte {
 	t.Helper()
 	raw, err := os.ReadFile(name)
 	if err != nil {
@@ -83,7 +98,8 @@ func readTopics(t *testing.T, spec *model.Spec, name string, same, gated bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, now := range p.Snapshot() {
+	written := p.Snapshot()
+	for name, now := range written {
 		if same && !bytes.Equal(now, sections[name]) {
 			t.Errorf("section %s is written otherwise: that is another format", name)
 		}
@@ -104,6 +120,7 @@ func readTopics(t *testing.T, spec *model.Spec, name string, same, gated bool) {
 	if back, err := model.RestorePartition(spec, p.Snapshot()); err != nil || back.Labelled() != p.Labelled() {
 		t.Errorf("written again: %v", err)
 	}
+	return written
 }
 
 func writeTopics(t *testing.T, name string) {
