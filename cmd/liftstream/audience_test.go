@@ -35,7 +35,8 @@ func TestAudienceOfATopic(t *testing.T) {
 			if err := os.WriteFile(scores, []byte(tail.out), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if files := w.must("audience", scores, "--by", "democrat", "--share", ".1", "--with-untrained"); files.out != share.out {
+			files := w.must("audience", scores, "--by", "democrat", "--share", ".1", "--with-untrained")
+			if files.out != share.out {
 				t.Errorf("the file has another audience:\n%s\n%s", files.out, share.out)
 			}
 			for _, kind := range []string{"arrow", "parquet", "csv", "jsonl"} {

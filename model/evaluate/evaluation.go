@@ -11,6 +11,9 @@ import (
 // Evaluation gathers the scored records of a run and computes its Result. It keeps 8 bytes a class and 20 more of every
 // scored record and method, and 24 of each skipped one.
 type Evaluation struct {
+	// Value has the gains tell the profit; the zero value = none is computed.
+	Value Value
+
 	schema  *model.Schema
 	methods []string
 	skip    int64
@@ -139,6 +142,9 @@ func (e *Evaluation) Result(run Run) (*Result, error) {
 		main := e.sets[e.lead]
 		r.Scored = int64(main.Len())
 		r.Gains, r.Curve = main.Gains(e.schema.Positive), main.Curve()
+		if len(r.Gains) > 0 {
+			r.Profit = gainsIntervals(main, r.Gains, main.target(e.schema.Positive), e.Value, e.seed)
+		}
 		if run.Protocol == "prequential" {
 			r.Drift, r.DriftRecords = e.drift.Report(), DriftRecords
 			if len(r.Drift) == 0 && e.short != nil {

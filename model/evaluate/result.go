@@ -20,9 +20,11 @@ type Result struct {
 	Methods    map[string]*Metrics    `json:"methods"`
 	Against    map[string]*Difference `json:"against"`
 	Gains      []Gain                 `json:"gains"`
-	Curve      []CurvePoint           `json:"curve"`
-	Baselines  *Baselines             `json:"baselines,omitempty"` // prequential
-	Drift      []Drift                `json:"drift"`
+	// Profit is there where a value is given, of the method of Gains.
+	Profit    *Profit      `json:"profit,omitempty"`
+	Curve     []CurvePoint `json:"curve"`
+	Baselines *Baselines   `json:"baselines,omitempty"` // prequential
+	Drift     []Drift      `json:"drift"`
 	// DriftRecords is the length of the windows of Drift: DriftRecords, or ShortDriftRecords in a stream that has less
 	// than two of those.
 	DriftRecords int          `json:"drift_records,omitempty"`
@@ -67,6 +69,9 @@ type Metrics struct {
 	Reasons   int64 `json:"reasons"`
 	Conflicts int64 `json:"reason_conflicts"`
 	Untold    int64 `json:"reasons_without_lift"`
+	// Gini is 2 AUC - 1: 0 is a ranking at random, 1 the best one.
+	Gini         Number   `json:"gini"`
+	GiniInterval Interval `json:"gini_interval"`
 }
 
 // Difference is the log-loss of the method all less that of another on the same records: negative where all is better.
@@ -113,6 +118,12 @@ type Gain struct {
 	Capture        Number  `json:"capture"` // share of all positives
 	Lift           Number  `json:"lift"`
 	MeanPropensity Number  `json:"mean_propensity"`
+	// 95 % intervals by a block bootstrap.
+	LiftInterval    Interval `json:"lift_interval"`
+	CaptureInterval Interval `json:"capture_interval"`
+	// Profit and its interval are there where a value is given.
+	Profit         *Number   `json:"profit,omitempty"`
+	ProfitInterval *Interval `json:"profit_interval,omitempty"`
 }
 
 // CurvePoint is a point of the learning curve: the figures of the records since the point before.

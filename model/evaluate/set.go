@@ -216,6 +216,7 @@ func (s *Set) Metrics(positive int, seed uint64) *Metrics {
 			lift[k].add(r.Lift(share))
 		}
 	}
+	m.Gini, m.GiniInterval = 2*auc.number()-1, giniInterval(s, positive, seed)
 	m.AUC, m.AveragePrecision, m.KS, m.CalibrationError = auc.number(), ap.number(), ks.number(), ece.number()
 	m.CalibrationSlope, m.CalibrationIntercept = slope.number(), intercept.number()
 	for k, share := range liftShares {

@@ -143,7 +143,8 @@ func TestControlIsFoundByTheConfigurationToo(t *testing.T) {
 		"neither":              {without.String(), model.Control{}, false, 0},
 		"taken in":             {with.String(), control, true, 0},
 	} {
-		got, a, err := linesOf(t, Choice{Class: "yes", Control: c.control, With: With{Control: c.with}}, fileOf(t, "s.jsonl", c.text))
+		choice := Choice{Class: "yes", Control: c.control, With: With{Control: c.with}}
+		got, a, err := linesOf(t, choice, fileOf(t, "s.jsonl", c.text))
 		if err != nil || a.Summary.Control != c.want || a.Summary.N != 200-c.want || strings.Count(got, "\n") != 200-c.want {
 			t.Errorf("%s: %v, %+v", name, err, a.Summary)
 		}

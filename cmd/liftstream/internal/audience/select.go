@@ -168,7 +168,8 @@ type Member struct {
 
 // Choose orders the candidates by propensity, the highest first and equal ones by their keys, and returns those before
 // the cut. Members of the control share, and those of an untrained score, are candidates only where with says so. The
-// selection is empty afterwards. Scores in another order give the same audience, but for scores that stand for themselves.
+// selection is empty afterwards. Scores in another order give the same audience, but for scores that stand for
+// themselves.
 func (s *Selection) Choose(c Cut, with With) ([]Member, Summary) {
 	sum := Summary{Scores: s.scores, IDs: len(s.entries)}
 	choice := slices.DeleteFunc(s.entries, func(e entry) bool {

@@ -64,6 +64,8 @@ var figures = []struct {
 	{"log-loss", figure(func(m *evaluate.Metrics) evaluate.Number { return m.LogLoss })},
 	{"  95 % interval", func(m *evaluate.Metrics) string { return interval(m.LogLossInterval) }},
 	{"AUC", figure(func(m *evaluate.Metrics) evaluate.Number { return m.AUC })},
+	{"Gini", figure(func(m *evaluate.Metrics) evaluate.Number { return m.Gini })},
+	{"  95 % interval", func(m *evaluate.Metrics) string { return interval(m.GiniInterval) }},
 	{"AUC inside blocks", figure(func(m *evaluate.Metrics) evaluate.Number { return m.AUCBlocks })},
 	{"average precision", figure(func(m *evaluate.Metrics) evaluate.Number { return m.AveragePrecision })},
 	{"Brier", figure(func(m *evaluate.Metrics) evaluate.Number { return m.Brier })},
@@ -168,11 +170,35 @@ func evaluationGains(w io.Writer, r *evaluate.Result) error {
 		if g.Share > 0.505 {
 			break
 		}
-		rows = append(rows, []string{fmt.Sprintf("%.0f %%", g.Share*100), text.Number(g.N), text.Number(g.Positives),
-			text.Percent(g.Capture), text.Decimals(g.Lift, 2), text.Decimals(g.MeanPropensity, 3)})
+		row := []string{fmt.Sprintf("%.0f %%", g.Share*100), text.Number(g.N), text.Number(g.Positives),
+			text.Percent(g.Capture), text.Decimals(g.Lift, 2), between(g.LiftInterval, 2), text.Decimals(g.MeanPropensity, 3)}
+		if g.Profit != nil {
+			row = append(row, text.Decimals(*g.Profit, 0), between(*g.ProfitInterval, 0))
+		}
+		rows = append(rows, row)
+	}
+	heading := []string{" top", " records", " positives", " of all", " lift", "95 % interval", " propensity"}
+	if r.Profit != nil {
+		heading = append(heading, " profit", "95 % interval")
 	}
 	fmt.Fprintf(w, "\nGains: the records of the highest propensity\n")
-	return text.Table(w, "", []string{" top", " records", " positives", " of all", " lift", " propensity"}, rows)
+	if err := text.Table(w, "", heading, rows); err != nil || r.Profit == nil {
+		return err
+	}
+	p := r.Profit
+	_, err := fmt.Fprintf(w, "profit at %s a hit and %s a contact: %s %s of the top %s, whose propensities pay; %s of "+
+		"everybody\nat best, by these labels: %s of the top %s\n", text.Number(p.Hit), text.Number(p.Contact),
+		text.Decimals(p.PayingProfit, 0), between(p.PayingInterval, 0), text.Percent(p.Paying), text.Decimals(p.All, 0),
+		text.Decimals(p.BestProfit, 0), text.Percent(p.Best))
+	return err
+}
+
+// between writes an interval with so many decimals.
+func between(i evaluate.Interval, n int) string {
+	if math.IsNaN(float64(i[0])) || math.IsNaN(float64(i[1])) {
+		return "-"
+	}
+	return fmt.Sprintf("[%.*f, %.*f]", n, float64(i[0]), n, float64(i[1]))
 }
 
 func evaluationUplift(w io.Writer, r *evaluate.Result) error {

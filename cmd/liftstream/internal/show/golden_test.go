@@ -63,13 +63,19 @@ func evaluation() (*evaluate.Result, evaluate.Run) {
 	numbered(reflect.ValueOf(lift), .01, &next)
 	all.LiftAt = map[string]evaluate.Number{"0.1": 3.5, "0.05": 4.25}
 	lift.LiftAt = map[string]evaluate.Number{"0.1": 2.75}
+	profit, profits := evaluate.Number(1234.5), evaluate.Interval{-10, 2000}
 	r := &evaluate.Result{Protocol: "prequential", Delay: 1, Partitions: 3, Records: 1234, Scored: 987,
 		Classes: []string{"no", "yes"}, Positive: "yes",
 		Methods: map[string]*evaluate.Metrics{"all": all, "lift": lift},
 		Against: map[string]*evaluate.Difference{"lift": {LogLoss: -.0123, Interval: evaluate.Interval{-.02, -.003}}},
-		Gains: []evaluate.Gain{{Share: .1, N: 100, Positives: 40, Capture: .25, Lift: 2.5, MeanPropensity: .375},
-			{Share: .5, N: 500, Positives: 120, Capture: .75, Lift: 1.5, MeanPropensity: .25},
+		Gains: []evaluate.Gain{{Share: .1, N: 100, Positives: 40, Capture: .25, Lift: 2.5, MeanPropensity: .375,
+			LiftInterval: evaluate.Interval{2.25, 2.75}, CaptureInterval: evaluate.Interval{.2, .3}, Profit: &profit,
+			ProfitInterval: &profits},
+			{Share: .5, N: 500, Positives: 120, Capture: .75, Lift: 1.5, MeanPropensity: .25,
+				LiftInterval: evaluate.Interval{none, none}, Profit: &profit, ProfitInterval: &profits},
 			{Share: .55, N: 550, Positives: 130, Capture: .8125, Lift: 1.4, MeanPropensity: .2}},
+		Profit: &evaluate.Profit{Value: evaluate.Value{Hit: 40, Contact: 1.5}, Best: .375, BestProfit: 2500, Paying: .25,
+			PayingProfit: 2400, PayingInterval: evaluate.Interval{1900, 2900}, All: -300},
 		Curve: []evaluate.CurvePoint{{Records: 600, AUC: .7, LogLoss: .4, ExpectedAUC: .75, ExpectedLogLoss: .35},
 			{Records: 1234, AUC: .8, LogLoss: .3, ExpectedAUC: .85, ExpectedLogLoss: .2, Parted: true}},
 		Drift: []evaluate.Drift{{Feature: "age", PSI: .35, At: 900, Last: .15, Expected: .01, Threshold: .05},

@@ -118,16 +118,16 @@ func signedShort(f evaluate.Number) string {
 }
 
 func bounds(i evaluate.Interval) string {
-	return between(i, func(f evaluate.Number) string { return text.Decimals(f, 3) })
+	return inBrackets(i, func(f evaluate.Number) string { return text.Decimals(f, 3) })
 }
 
-func signedBounds(i evaluate.Interval) string { return between(i, signedShort) }
+func signedBounds(i evaluate.Interval) string { return inBrackets(i, signedShort) }
 
 func percents(i evaluate.Interval) string {
-	return between(i, func(f evaluate.Number) string { return text.Decimals(100*f, 1) })
+	return inBrackets(i, func(f evaluate.Number) string { return text.Decimals(100*f, 1) })
 }
 
-func between(i evaluate.Interval, written func(evaluate.Number) string) string {
+func inBrackets(i evaluate.Interval, written func(evaluate.Number) string) string {
 	if math.IsNaN(float64(i[0])) || math.IsNaN(float64(i[1])) {
 		return "-"
 	}

@@ -1,0 +1,264 @@
+package evaluate
+
+import (
+	"cmp"
+	"math"
+	"math/bits"
+	"slices"
+)
+
+// Value is the worth of a hit and the cost of a contact; Hit of 0 = none is given.
+type Value struct {
+	Hit     float64 `json:"hit"`
+	Contact float64 `json:"contact"`
+}
+
+// given reports whether profit is computed.
+func (v Value) given() bool { return v.Hit > 0 }
+
+// Profit is that of talking to the records of the highest propensities: hits * hit - records * contact, by the labels.
+type Profit struct {
+	Value
+	// Best is the share of the highest profit, of the distinct propensities. It is found among the same labels, so its
+	// profit is too good: that of Paying is not.
+	Best       Number `json:"best_share"`
+	BestProfit Number `json:"best_profit"`
+	// Paying is the share whose propensity times hit is at least the contact, the cut of 'liftstream audience'.
+	Paying         Number   `json:"paying_share"`
+	PayingProfit   Number   `json:"paying_profit"`
+	PayingInterval Interval `json:"paying_interval"`
+	All            Number   `json:"all_profit"` // of talking to everybody
+}
+
+// gainsWork bounds the visits of records, over all resamples, for the intervals of one method.
+const gainsWork = 50_000_000
+
+// resamples is the number of resamples of an interval over n records: Replicates, fewer where they would take more than
+// gainsWork, but at least 200.
+func resamples(n int) int { return max(200, min(Replicates, gainsWork/max(1, n))) }
+
+// descending is a one-against-the-rest problem in descending order of the scores, for resamples by block.
+type descending struct {
+	score  []float64
+	weight []float64
+	hit    []bool
+	block  []int32
+	blocks int
+}
+
+// descend sorts the records of weight by the propensity of class c. Ties are in stream order, and no figure depends on
+// it.
+func descend(s *Set, c int) *descending {
+	r := &descending{}
+	order := make([]int32, 0, s.Len())
+	block := make([]int32, s.Len())
+	n := blockLength(s.Len())
+	for i := range s.Class {
+		if i%n == 0 && (r.blocks == 0 || s.Len()-i >= (n+1)/2) { // as Set.blocks
+			r.blocks++
+		}
+		block[i] = int32(r.blocks - 1)
+		if s.Weight[i] > 0 {
+			order = append(order, int32(i))
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int32) int {
+		return cmp.Compare(s.P[int(b)*s.Classes+c], s.P[int(a)*s.Classes+c])
+	})
+	for _, i := range order {
+		r.score = append(r.score, s.P[int(i)*s.Classes+c])
+		r.weight = append(r.weight, s.Weight[i])
+		r.hit = append(r.hit, int(s.Class[i]) == c)
+		r.block = append(r.block, block[i])
+	}
+	return r
+}
+
+// draw counts how often each block is in a resample; the draws are those of interval.
+func (r *descending) draw(times []float64, seed, replicate uint64) {
+	clear(times)
+	base := mix(seed + mix(replicate))
+	for k := range uint64(r.blocks) {
+		j, _ := bits.Mul64(mix(base+k), uint64(r.blocks))
+		times[j]++
+	}
+}
+
+// curve is the gains curve of a resample: after each run of one score the weights of records and of positives.
+type curve struct {
+	score, n, pos []float64
+	auc           float64 // NaN where one side is empty
+}
+
+// at fills the curve for a resample; times is the number of times that each block counts.
+func (c *curve) at(r *descending, times []float64) {
+	c.score, c.n, c.pos = c.score[:0], c.n[:0], c.pos[:0]
+	var n, pos, pairs, stepN, stepPos float64
+	end := func(score float64) {
+		if stepN == 0 {
+			return
+		}
+		// negatives of this run score below all positives before, and tie with those of the run
+		pairs += (stepN - stepPos) * (pos + stepPos/2)
+		n, pos = n+stepN, pos+stepPos
+		c.score, c.n, c.pos = append(c.score, score), append(c.n, n), append(c.pos, pos)
+		stepN, stepPos = 0, 0
+	}
+	for i, score := range r.score {
+		w := r.weight[i] * times[r.block[i]]
+		stepN += w
+		if r.hit[i] {
+			stepPos += w
+		}
+		if i+1 == len(r.score) || r.score[i+1] != score {
+			end(score)
+		}
+	}
+	c.auc = pairs / (pos * (n - pos))
+}
+
+// total is the weight of all records, and of the positives.
+func (c *curve) total() (n, pos float64) {
+	if len(c.n) == 0 {
+		return 0, 0
+	}
+	return c.n[len(c.n)-1], c.pos[len(c.pos)-1]
+}
+
+// top is the weight of the positives among the records of the highest scores, of the weight want. Of a run at the edge
+// a share is taken, as Ranking.Top does it. from is the place of the last run of a call with a smaller weight, 0 for the
+// first.
+func (c *curve) top(want float64, from int) (pos float64, at int) {
+	for at = from; at < len(c.n) && c.n[at] < want; at++ {
+	}
+	var n float64
+	if at > 0 {
+		n, pos = c.n[at-1], c.pos[at-1]
+	}
+	if at == len(c.n) {
+		return pos, at
+	}
+	return pos + (c.pos[at]-pos)*(want-n)/(c.n[at]-n), at
+}
+
+// profit is that of the records of the highest scores as a share of the weight of all.
+func (v Value) profit(n, pos, total float64) float64 { return (v.Hit*pos - v.Contact*n) / total }
+
+// paying is the weight of the records and positives before the cut by propensity.
+func (c *curve) paying(v Value) (n, pos float64) {
+	for i, score := range c.score {
+		if score*v.Hit < v.Contact {
+			break
+		}
+		n, pos = c.n[i], c.pos[i]
+	}
+	return n, pos
+}
+
+// spread gathers the resamples of one figure.
+type spread []float64
+
+func (s *spread) add(v float64) {
+	if !math.IsNaN(v) {
+		*s = append(*s, v)
+	}
+}
+
+// interval is the 95 % percentile interval, times scale; NaN without resamples.
+func (s spread) interval(scale float64) Interval {
+	slices.Sort(s)
+	return Interval{Number(scale * quantile(s, 0.025)), Number(scale * quantile(s, 0.975))}
+}
+
+// giniInterval is the block bootstrap interval of 2 AUC - 1, the mean over classes as in Set.AUC. NaN for fewer than
+// two blocks.
+func giniInterval(s *Set, positive int, seed uint64) Interval {
+	classes := []int{s.target(positive)}
+	if s.Classes > 2 {
+		classes = classes[:0]
+		for c := range s.Classes {
+			classes = append(classes, c)
+		}
+	}
+	var means []mean
+	for _, c := range classes {
+		r := descend(s, c)
+		if r.blocks < 2 {
+			break
+		}
+		if means == nil {
+			means = make([]mean, resamples(s.Len()*len(classes)))
+		}
+		times, k := make([]float64, r.blocks), &curve{}
+		for rep := range means {
+			r.draw(times, seed, uint64(rep))
+			k.at(r, times)
+			means[rep].add(2*k.auc - 1)
+		}
+	}
+	var all spread
+	for i := range means {
+		all.add(means[i].value())
+	}
+	return all.interval(1)
+}
+
+// gainsIntervals adds the block bootstrap intervals to a gains table of class c, and returns the profits with v, nil
+// where none is given. Profits are scaled to the weight of all records.
+func gainsIntervals(s *Set, gains []Gain, c int, v Value, seed uint64) *Profit {
+	r := descend(s, c)
+	once := make([]float64, r.blocks)
+	for i := range once {
+		once[i] = 1
+	}
+	k := &curve{}
+	k.at(r, once)
+	total, positives := k.total()
+	unit := !slices.ContainsFunc(r.weight, func(w float64) bool { return w != 1 })
+	lifts, captures, profits := make([]spread, len(gains)), make([]spread, len(gains)), make([]spread, len(gains))
+	var paying spread
+	times := make([]float64, r.blocks)
+	for rep := range resamples(s.Len()) {
+		if r.blocks < 2 {
+			break
+		}
+		r.draw(times, seed, uint64(rep))
+		k.at(r, times)
+		n, pos := k.total()
+		at := 0
+		for g := range gains {
+			want := gains[g].Share * n
+			if unit {
+				want = max(1, math.Floor(want+1e-9))
+			}
+			var hits float64
+			hits, at = k.top(want, at)
+			lifts[g].add(hits / want * n / pos)
+			captures[g].add(hits / pos)
+			profits[g].add(v.profit(want, hits, n))
+		}
+		paid, hits := k.paying(v)
+		paying.add(v.profit(paid, hits, n))
+	}
+	for g := range gains {
+		x := &gains[g]
+		x.LiftInterval, x.CaptureInterval = lifts[g].interval(1), captures[g].interval(1)
+		if v.given() {
+			profit, interval := Number(v.Hit*float64(x.Positives)-v.Contact*float64(x.N)), profits[g].interval(total)
+			x.Profit, x.ProfitInterval = &profit, &interval
+		}
+	}
+	if !v.given() {
+		return nil
+	}
+	k.at(r, once)
+	p := &Profit{Value: v, PayingInterval: paying.interval(total), All: Number(total * v.profit(total, positives, total))}
+	for i := range k.n { // nobody is a choice too, of profit 0
+		if profit := Number(total * v.profit(k.n[i], k.pos[i], total)); profit > p.BestProfit {
+			p.BestProfit, p.Best = profit, Number(k.n[i]/total)
+		}
+	}
+	n, pos := k.paying(v)
+	p.Paying, p.PayingProfit = Number(n/total), Number(total*v.profit(n, pos, total))
+	return p
+}
