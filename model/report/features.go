@@ -28,7 +28,10 @@ const (
 // others, and K cells,
 //
 //	woe_x = ln[ (n_x1 + 1/2)/(n_1 + K/2) / ((n_x0 + 1/2)/(n_0 + K/2)) ],
-//	information value = sum_x (n_x1/n_1 - n_x0/n_0) woe_x.
+//	information value = sum_x (n_x1/n_1 - n_x0/n_0) woe_x,
+//
+// and both without the halves. A cell without a record of one side has no weight of evidence then, and the information
+// value leaves it out: its term would be infinite.
 //
 // Several classes without a positive one have neither (WOE empty, information value NaN). AUC is that of the records
 // ranked by the rate of the class in their cells, on the records that the rates are from; of several classes the mean
@@ -42,20 +45,26 @@ func Features(ev *model.Evidence) []Feature {
 	out := make([]Feature, 0, len(s.Features))
 	cells := make([]int32, ev.Len())
 	for f := range s.Features {
-		x := Feature{Name: s.Features[f].Name, WOE: []WOE{}, Warnings: []string{}, InformationValue: Number(math.NaN())}
-		labels, missing := cut(ev, f, cells)
+		x := Feature{Name: s.Features[f].Name, WOE: []WOE{}, Warnings: []string{}, InformationValue: Number(math.NaN()),
+			InformationValueRaw: Number(math.NaN())}
+		labels, ordered, missing := cut(ev, f, cells)
 		t := newTally(len(labels), len(s.Classes))
 		for i, c := range cells {
 			t.add(int(c), int(ev.Class[i]), ev.Weight[i])
 		}
 		if positive >= 0 {
-			x.InformationValue, x.WOE = t.evidence(labels, positive)
+			t.evidence(labels, positive, &x)
 		}
 		x.AUC = Number(t.auc(positive, t))
 		if blocks := t.blocks(ev, cells, positive); blocks > leakAUC {
 			x.Warnings = append(x.Warnings,
 				fmt.Sprintf("alone it ranks the outcome with an AUC of %.2f inside blocks of %d records: "+
 					"is it known before the outcome?", blocks, leakBlock))
+		}
+		if s.Directed(f) {
+			if against := t.against(&s.Features[f], ordered, positive); against != "" {
+				x.Warnings = append(x.Warnings, against)
+			}
 		}
 		if t.n > 0 {
 			share := 0.0
@@ -76,15 +85,20 @@ func Features(ev *model.Evidence) []Feature {
 	return out
 }
 
-// cut writes the cell of feature f of every record and returns the names of the cells; missing says that the last one
-// is that of missing values.
-func cut(ev *model.Evidence, f int, cells []int32) (labels []string, missing bool) {
-	column := ev.Columns[f]
-	if ev.Schema.Features[f].Kind == model.Continuous {
-		labels = cutNumbers(&ev.Schema.Features[f], column, ev.Weight, cells)
-		labels = append(labels, cutSpecial(ev.Schema.Features[f].Special, column, cells, len(labels))...)
+// cut writes the cell of feature f of every record and returns the names of the cells; the first ones, as many as
+// ordered, are in the order of a number or an ordinal feature, and missing says that the last one is that of missing
+// values.
+func cut(ev *model.Evidence, f int, cells []int32) (labels []string, ordered int, missing bool) {
+	column, feature := ev.Columns[f], &ev.Schema.Features[f]
+	if feature.Kind == model.Continuous {
+		labels = cutNumbers(feature, column, ev.Weight, cells)
+		ordered = len(labels)
+		labels = append(labels, cutSpecial(feature.Special, column, cells, len(labels))...)
 	} else {
 		labels = cutLevels(ev, f, cells)
+		if ordered = len(labels); ordered > 0 && labels[ordered-1] == "(other)" {
+			ordered--
+		}
 	}
 	for i, v := range column {
 		if math.IsNaN(v) && model.SpecialOf(v) < 0 {
@@ -95,7 +109,7 @@ func cut(ev *model.Evidence, f int, cells []int32) (labels []string, missing boo
 	if missing {
 		labels = append(labels, "(missing)")
 	}
-	return labels, missing
+	return labels, ordered, missing
 }
 
 func cutNumbers(f *model.Feature, column, weight []float64, cells []int32) []string {
@@ -241,23 +255,29 @@ func (t *tally) of(cell int) (n float64) {
 	return n
 }
 
-func (t *tally) evidence(labels []string, positive int) (Number, []WOE) {
+// evidence fills in the weights of evidence of the cells and the information values, where both sides were seen.
+func (t *tally) evidence(labels []string, positive int, f *Feature) {
 	n1 := t.class[positive]
 	n0 := t.n - n1
 	if n1 == 0 || n0 == 0 {
-		return Number(math.NaN()), []WOE{}
+		return
 	}
 	one := .5 * model.Unit(t.n, t.square)
 	all := float64(t.cells) * one
-	sum, out := 0.0, make([]WOE, t.cells)
+	sum, raw, out := 0.0, 0.0, make([]WOE, t.cells)
 	for x := range out {
 		n := t.of(x)
 		x1 := t.counts[x*t.classes+positive]
 		w := math.Log((x1 + one) / (n1 + all) / ((n - x1 + one) / (n0 + all)))
 		sum += (x1/n1 - (n-x1)/n0) * w
-		out[x] = WOE{Cell: labels[x], N: Number(n), WOE: Number(w)}
+		out[x] = WOE{Cell: labels[x], N: Number(n), WOE: Number(w), Raw: Number(math.NaN())}
+		if x1 > 0 && n-x1 > 0 {
+			w = math.Log(x1 / n1 / ((n - x1) / n0))
+			raw += (x1/n1 - (n-x1)/n0) * w
+			out[x].Raw = Number(w)
+		}
 	}
-	return Number(sum), out
+	f.InformationValue, f.InformationValueRaw, f.WOE = Number(sum), Number(raw), out
 }
 
 // auc is the chance that a record of the class lies in a cell of higher rate than one of another class, ties counted by

@@ -306,7 +306,7 @@ func TestBlocksAreMeasuredEachByItself(t *testing.T) {
 		return float64((model.Hash(7, uint64(i))%5 + uint64(class(i))*uint64(i/1000)) % 6), class(i), float64(1 + i%2)
 	})
 	cells := make([]int32, ev.Len())
-	labels, _ := cut(ev, 0, cells)
+	labels, _, _ := cut(ev, 0, cells)
 	whole := newTally(len(labels), 2)
 	for i, c := range cells {
 		whole.add(int(c), int(ev.Class[i]), ev.Weight[i])

@@ -118,11 +118,13 @@ func (t Tests) MarshalJSON() ([]byte, error) {
 
 // Feature has the figures of one feature: credit scoring's weight of evidence, and warnings.
 type Feature struct {
-	Name             string   `json:"name"`
-	InformationValue Number   `json:"information_value"`
-	WOE              []WOE    `json:"woe"`
-	AUC              Number   `json:"auc"`
-	Warnings         []string `json:"warnings"`
+	Name             string `json:"name"`
+	InformationValue Number `json:"information_value"`
+	// InformationValueRaw is the sum over the cells with both sides, without smoothing: see WOE.Raw.
+	InformationValueRaw Number   `json:"information_value_raw"`
+	WOE                 []WOE    `json:"woe"`
+	AUC                 Number   `json:"auc"`
+	Warnings            []string `json:"warnings"`
 }
 
 // WOE is the weight of evidence of one cell, ln of the share of the positive class there over that of the others.
@@ -130,6 +132,9 @@ type WOE struct {
 	Cell string `json:"cell"`
 	N    Number `json:"n"`
 	WOE  Number `json:"woe"`
+	// Raw is the same without smoothing, as scorecard tools have it (optbinning with the opposite sign); null in a cell
+	// without a record of one side.
+	Raw Number `json:"woe_raw"`
 }
 
 // Local is the report of the local subspaces.
