@@ -64,6 +64,7 @@ func (d checker) check(c *Config) {
 		d.report("dedup", "", "dedup needs record.id, the column by which an event is known again")
 	}
 	checkControl(d, c)
+	checkInterval(d, c)
 	d.checkTopics(&c.Topics)
 	d.checkKafka(&c.Kafka)
 	d.checkHTTP(&c.HTTP)

@@ -32,6 +32,8 @@ type Result struct {
 	Fits         []Fit        `json:"fits"` // in the order of their verdicts
 	// Uplift is there where the stage estimates the effect of a treatment, of the method of Gains.
 	Uplift *Uplift `json:"uplift,omitempty"`
+	// Sure is there where scores have intervals (output.interval), of the method of Gains.
+	Sure *Sure `json:"sure,omitempty"`
 	// Challengers are other configurations on the same records, for the caller to fill in.
 	Challengers []Challenger `json:"challengers,omitempty"`
 	// RecordsPerSecond is for the caller to fill in: nothing here reads a clock.
