@@ -15,6 +15,8 @@ const (
 	doubtFirst    = 256   // records of which the cells of continuous features are cut
 	doubtHalf     = 5000. // labelled records after which a residual weighs half
 	doubtBlock    = 64    // labelled records between two looks
+	doubtEffect   = .0625 // mean square of the contributions of a feature before any record
+	doubtMet      = 20.   // records for which that stands
 )
 
 // doubt tells how far propensities are off, beyond the number of their records (MODEL.md 9). It belongs to the
@@ -49,7 +51,10 @@ func newDoubt(s *Schema) *doubt {
 	d.used = min(len(d.scored), doubtFeatures)
 	d.effect = make([]float64, len(d.scored))
 	n := d.used
-	d.alone = make([]float64, d.used)
+	for i := range d.effect {
+		d.effect[i] = doubtEffect
+	}
+	d.met, d.alone = doubtMet, make([]float64, d.used)
 	d.sums = make([]doubtSum, 1+n*doubtCells+n*(n-1)/2*doubtCells*doubtCells)
 	return d
 }

@@ -158,7 +158,7 @@ func TestGoldenDoubt(t *testing.T) {
 	if !bytes.Equal(old.append(nil), golden) {
 		t.Error("the golden bytes are not written as they were read")
 	}
-	if math.Abs(old.misfit-d.misfit) > 1e-9 || math.Abs(old.effect[1]-.0625) > 1e-12 {
+	if math.Abs(old.misfit-d.misfit) > 1e-9 || math.Abs(old.effect[0]-(20*.0625+1000*.25)/1020) > 1e-12 {
 		t.Errorf("misfit %v and effects %v, were %v and %v", d.misfit, d.effect, old.misfit, old.effect)
 	}
 	early := doubtOf(100, .4, func(Row) float64 { return 0 }).append(nil)

@@ -180,9 +180,9 @@ func TestIntervalsHoldTheTruth(t *testing.T) {
 		{kind: "additive", rate: .12, turn: true, more: alone, low: .90, high: .97, long: true},
 		{kind: "crossed", rate: .4, turn: true, more: alone, low: .90, high: .97, long: true},
 		{kind: "additive", rate: .12, more: alone + "propensity: {half_lives: [500]}\n",
-			low: .93, high: .98, long: true},
+			low: .90, high: .98, long: true},
 		{kind: "product", rate: .4, more: alone, low: .93, high: .97, long: true},
-		{kind: "product", rate: .12, more: alone, low: .93, high: .97, long: true},
+		{kind: "product", rate: .12, more: alone, low: .90, high: .97, long: true},
 		{kind: "noise", rate: .12, more: alone, low: .93, high: 1, long: true},
 		{kind: "noise", rate: .02, more: alone, low: .93, high: 1, long: true},
 	} {
