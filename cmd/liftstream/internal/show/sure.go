@@ -15,13 +15,14 @@ func evaluationSure(w io.Writer, r *evaluate.Result) error {
 	if u == nil {
 		return nil
 	}
-	fmt.Fprintf(w, "\nHow sure: the mean interval of the propensities (%s for one record), and the rate of %s\n",
-		text.Percent(evaluate.Number(u.Level)), r.Positive)
+	fmt.Fprintf(w, "\nHow sure: the mean interval of the propensities (%s %% for one record), and the rate of %s\n",
+		text.Number(100*u.Level), r.Positive)
 	var rows [][]string
+	marked := false
 	for _, g := range u.Groups {
 		mark := ""
 		if by := 2 * g.RateError; g.Rate < g.Low-by || g.Rate > g.High+by {
-			mark = "!"
+			mark, marked = "!", true
 		}
 		rows = append(rows, []string{strconv.Itoa(g.N), text.Decimals(g.Low, 3), text.Decimals(g.Propensity, 3),
 			text.Decimals(g.High, 3), text.Decimals(g.Rate, 3), mark})
@@ -29,7 +30,10 @@ func evaluationSure(w io.Writer, r *evaluate.Result) error {
 	if err := text.Table(w, "", []string{" records", " low", " propensity", " high", " rate", ""}, rows); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "The rate lies within the mean interval, up to the chance of the labels, in %d of %s of "+
-		"1,000 records (! a tenth whose rate does not)\n", u.Inside, text.Count(u.Blocks, "block"))
+	_, err := fmt.Fprintf(w, "The rate lies within the mean interval, but for the chance of the labels, in %d of %s of "+
+		"1,000 records\n", u.Inside, text.Count(u.Blocks, "block"))
+	if marked && err == nil {
+		_, err = fmt.Fprintln(w, "! the rate of these records does not")
+	}
 	return err
 }
