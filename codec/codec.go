@@ -73,6 +73,8 @@ type Options struct {
 	Control bool
 	// Uplift says that scores tell the effect of the treatment.
 	Uplift bool
+	// Interval says that scores tell how sure the propensity of the target is.
+	Interval bool
 	// Features and Format shape the messages of a ScoreEncoder.
 	Features Features
 	Format   Format

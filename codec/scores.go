@@ -40,6 +40,8 @@ const (
 	ScoreUplift  // this and the next two only where Options.Uplift says so
 	ScoreUpliftLow
 	ScoreUpliftHigh
+	ScoreLow // this and the next only where Options.Interval says so
+	ScoreHigh
 )
 
 // Names of the columns that name a record by its position, in scores and in labels.
@@ -157,6 +159,8 @@ var scoreColumns = [...]scoreColumn{
 	ScoreUplift:     uplift("uplift", func(u *model.Uplift) float64 { return u.Value }),
 	ScoreUpliftLow:  uplift("uplift_low", func(u *model.Uplift) float64 { return u.Low }),
 	ScoreUpliftHigh: uplift("uplift_high", func(u *model.Uplift) float64 { return u.High }),
+	ScoreLow:        bound("propensity_low", func(x *model.Interval) float64 { return x.Low }),
+	ScoreHigh:       bound("propensity_high", func(x *model.Interval) float64 { return x.High }),
 }
 
 // uplift is a column of the effect of the treatment, null where it is not known.

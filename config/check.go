@@ -66,6 +66,7 @@ func (d checker) check(c *Config) {
 	checkControl(d, c)
 	checkValue(d, c)
 	checkSegments(d, c)
+	checkInterval(d, c)
 	d.checkTopics(&c.Topics)
 	d.checkKafka(&c.Kafka)
 	d.checkHTTP(&c.HTTP)

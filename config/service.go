@@ -206,6 +206,9 @@ type Output struct {
 	Format Format `yaml:"format"`
 	// Why is the number of contributions in a score. Default 5; 0 gives none.
 	Why int `yaml:"why"`
+	// Interval adds how sure the propensity of the target is: the columns propensity_low and propensity_high, between
+	// which its true value lies in that share of the records. From 50% to 99%. Default off.
+	Interval Percent `yaml:"interval"`
 }
 
 // HTTP is the operator's endpoint: probes, metrics, the live page, control.

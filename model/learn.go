@@ -36,6 +36,9 @@ func (p *Partition) event(b *Batch, i int, out *Scores) {
 		p.uplift.meet(p.row)
 		out.Uplift = append(out.Uplift, p.uplift.score(p.row, p.levels))
 	}
+	if p.doubt != nil {
+		out.Sure, out.SureLevel = append(out.Sure, intervalOf(p, out, i)), p.spec.Options.Interval
+	}
 	out.SubspaceEnd[i], out.WhyEnd[i] = int32(len(out.Subspace)), int32(len(out.Why))
 
 	rec := &p.rec
@@ -121,6 +124,9 @@ func (p *Partition) learn(rec *record, pending []float64) {
 		return
 	}
 	if p.trained {
+		if p.doubt != nil {
+			doubted(p, rec)
+		}
 		if !rec.thinned && !p.scorer.scorecard.Remembers(pending) {
 			p.scorer.fill(rec.Row)
 		}

@@ -74,17 +74,7 @@ func (s *scorer) score(row Row, percent *percentile, out *Scores, i int) {
 	classes := len(s.spec.Schema.Classes)
 	prob := out.P[i*classes : (i+1)*classes]
 	s.propensities(row, prob)
-	segment, target, top := int32(0), int32(s.spec.Schema.Positive), math.Inf(-1)
-	for c := range prob {
-		if prob[c] > prob[segment] {
-			segment = int32(c)
-		}
-		if s.spec.Schema.Positive < 0 {
-			if l := prob[c] / s.scorecard.BaseRate(int32(c)); l > top {
-				target, top = int32(c), l
-			}
-		}
-	}
+	segment, target := s.best(prob)
 	out.Segment[i], out.Target[i] = segment, target
 	out.BaseRate[i] = s.scorecard.BaseRate(target)
 	out.Lift[i] = prob[target] / out.BaseRate[i]
@@ -103,6 +93,22 @@ func (s *scorer) score(row Row, percent *percentile, out *Scores, i int) {
 			out.Status[i], out.Reason[i] = StatusDegraded, reason
 		}
 	}
+}
+
+// best returns the class of the highest propensity, and the target: the positive class, else that of the highest lift.
+func (s *scorer) best(prob []float64) (segment, target int32) {
+	target, top := int32(s.spec.Schema.Positive), math.Inf(-1)
+	for c := range prob {
+		if prob[c] > prob[segment] {
+			segment = int32(c)
+		}
+		if s.spec.Schema.Positive < 0 {
+			if l := prob[c] / s.scorecard.BaseRate(int32(c)); l > top {
+				target, top = int32(c), l
+			}
+		}
+	}
+	return segment, target
 }
 
 // minRelevance is the share of the largest contribution below which a feature is not part of the record's subspace

@@ -38,6 +38,10 @@ type Scores struct {
 	Control []bool
 	// Uplift is the effect of the treatment; empty where it is not estimated.
 	Uplift []Uplift
+	// Sure is the interval of the propensity of the target; empty where none is asked for.
+	Sure []Interval
+	// SureLevel is the share of the records whose intervals are to hold their true propensities.
+	SureLevel float64
 }
 
 func grow[T any](s []T, n int) []T {
@@ -65,7 +69,7 @@ func (s *Scores) Reset(n, classes int) {
 	s.ProfileLift = grow(s.ProfileLift, n)
 	s.WhyEnd = grow(s.WhyEnd, n)
 	s.Subspace, s.Relevance, s.Why = s.Subspace[:0], s.Relevance[:0], s.Why[:0]
-	s.Control, s.Uplift = s.Control[:0], s.Uplift[:0]
+	s.Control, s.Uplift, s.Sure = s.Control[:0], s.Uplift[:0], s.Sure[:0]
 }
 
 // Append adds a copy of entry i of other scores, of the same classes and terms, after the last one. Model stays.
@@ -88,6 +92,9 @@ func (s *Scores) Append(o *Scores, i int) {
 	}
 	if len(o.Uplift) > 0 {
 		s.Uplift = append(s.Uplift, o.Uplift[i])
+	}
+	if len(o.Sure) > 0 {
+		s.Sure = append(s.Sure, o.Sure[i])
 	}
 }
 

@@ -40,7 +40,8 @@ type Options struct {
 	// FalseAlarms is the expected number of false alarms of drift in 100,000 records of a partition that are drawn alike,
 	// of all alarms together, below 1; 0 = nothing is watched. See drift.Watch.
 	FalseAlarms float64
-	Why         int // reasons a score; negative = all, with the named terms
+	Interval    float64 // level of the intervals of propensities, above 0 and below 1; 0 = there are none
+	Why         int     // reasons a score; negative = all, with the named terms
 	Gate        float64
 	Seed        uint64
 	Work        int64 // budget of Fit in steps for each component; 0 = StageWork. See FitWork

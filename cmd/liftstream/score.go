@@ -44,7 +44,8 @@ them; they sum to the log-odds of its propensity.
 about the class beyond chance, in nats: alone (the class shares around the value against the base rates) and beside the
 others (the class shares of the nearest records that agree in it against those of all the nearest), - where chance
 explains it; the place in the record's subspace, whose relevance is the larger of the two; and the mean and standard
-deviation of the curve by which the neighbours' distance selects features.`,
+deviation of the curve by which the neighbours' distance selects features. Sentences follow: the values that raise the
+odds of 'target', and those that lower it, by what factor.`,
 		Example: `
 liftstream fit -c cmd/liftstream/examples/bank.yaml cmd/liftstream/examples/bank.csv --model bank.model
 liftstream score -c cmd/liftstream/examples/bank.yaml --model bank.model cmd/liftstream/examples/bank.csv --out s.csv
@@ -109,7 +110,7 @@ func (s *scoring) run(ctx context.Context, a *cli.App, data []string) error {
 		}
 		stage.Spec = stage.Base()
 	}
-	if s.explain {
+	if s.explain || one {
 		stage.Spec.Options.Why = -1
 	}
 	// Nothing waits for a label here.
@@ -129,7 +130,10 @@ func (s *scoring) run(ctx context.Context, a *cli.App, data []string) error {
 		if err != nil {
 			return err
 		}
-		return show.Record(a.Out, stage.Spec.Schema, p, scores, s.record)
+		if err := show.Record(a.Out, stage.Spec.Schema, p, scores, s.record); err != nil {
+			return err
+		}
+		return show.Sides(a.Out, stage.Spec.Schema, p.Levels(), scores)
 	}
 	start := time.Now()
 	o := records.Scoring{In: file.Options{Codec: columns, Rows: s.batch}, Out: stage.Codec, Path: s.out}

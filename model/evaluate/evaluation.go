@@ -26,6 +26,7 @@ type Evaluation struct {
 	watch   *watch
 	uplift  upliftMeter
 	groups  *groupMeter // nil where there are none
+	sure    sureMeter
 }
 
 // NewEvaluation evaluates methods, in the order in which they are driven. The first skip records of the stream are not
@@ -33,7 +34,7 @@ type Evaluation struct {
 func NewEvaluation(s *model.Schema, methods []Method, skip int64, seed uint64) *Evaluation {
 	e := &Evaluation{schema: s, skip: skip, seed: seed, lead: Lead(methods), drift: NewDriftMeter(s, skip, DriftRecords),
 		short: NewDriftMeter(s, skip, ShortDriftRecords), watch: newWatch(s),
-		uplift: upliftMeter{positive: s.Positive}}
+		uplift: upliftMeter{positive: s.Positive}, sure: sureMeter{positive: s.Positive}}
 	for _, m := range methods {
 		e.methods = append(e.methods, m.Name)
 		e.sets = append(e.sets, NewSet(len(s.Classes)))
@@ -86,6 +87,7 @@ func (e *Evaluation) Add(r *Record) error {
 	}
 	e.uplift.add(r, r.Scores[e.lead])
 	e.groups.add(r, r.Scores[e.lead])
+	e.sure.add(r, r.Scores[e.lead])
 	for m, s := range e.sets {
 		out := r.Scores[m]
 		if err := s.Add(r.Index, out.P[r.Row*k:(r.Row+1)*k], r.Class, r.Weight); err != nil {
@@ -134,7 +136,7 @@ func (e *Evaluation) Result(run Run) (*Result, error) {
 	if e.schema.Positive >= 0 {
 		r.Positive = e.schema.Classes[e.schema.Positive]
 	}
-	r.Uplift, r.Groups = e.uplift.result(), e.groups.result(e.seed)
+	r.Uplift, r.Groups, r.Sure = e.uplift.result(), e.groups.result(e.seed), e.sure.result()
 	for _, s := range e.sets {
 		s.Sort()
 	}

@@ -130,13 +130,13 @@ func TestGroupsAreFewAndLarge(t *testing.T) {
 		level func(i int) string
 		want  []string
 	}{
-		"many":     {func(i int) string { return fmt.Sprint("l", i%3000) }, []string{otherGroup}},
-		"thirty":   {func(i int) string { return fmt.Sprintf("l%02d", i%30) }, nil},
-		"two":      {func(i int) string { return []string{"x", "y"}[i%2] }, []string{"x", "y"}},
-		"a few":    {func(i int) string { return []string{"x", "few"}[b01(i < 5)] }, []string{otherGroup}},
+		"many":   {func(i int) string { return fmt.Sprint("l", i%3000) }, []string{otherGroup}},
+		"thirty": {func(i int) string { return fmt.Sprintf("l%02d", i%30) }, nil},
+		"two":    {func(i int) string { return []string{"x", "y"}[i%2] }, []string{"x", "y"}},
+		"a few":  {func(i int) string { return []string{"x", "few"}[b01(i < 5)] }, []string{otherGroup}},
 		"few, big": {func(i int) string { return []string{"x", "few", "y"}[b01(i < 5)+2*b01(i > 4000)] },
 			[]string{"x", otherGroup}},
-		"missing":  {func(i int) string { return []string{"x", ""}[i%2] }, []string{"x", missingGroup}},
+		"missing": {func(i int) string { return []string{"x", ""}[i%2] }, []string{"x", missingGroup}},
 	} {
 		g.level = c.level
 		var names []string

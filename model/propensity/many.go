@@ -172,7 +172,7 @@ func (s *weights) marginsN(x, own, z []float64) {
 		}
 	}
 	for j, u := range own {
-		s.addOwn(s.cur.own[j*K:j*K+K], u, z)
+		addOwn(s.cur.own[j*K:j*K+K], u, z)
 	}
 	for i, c := range s.cells {
 		if c == noCell {
@@ -180,9 +180,9 @@ func (s *weights) marginsN(x, own, z []float64) {
 		}
 		p := s.cur.feat[i].pair
 		t := s.parts[i]
-		s.addOwn(p[c*K:c*K+K], 1-t, z)
+		addOwn(p[c*K:c*K+K], 1-t, z)
 		if t > 0 {
-			s.addOwn(p[s.sides[i]*K:s.sides[i]*K+K], t, z)
+			addOwn(p[s.sides[i]*K:s.sides[i]*K+K], t, z)
 		}
 	}
 }

@@ -83,14 +83,14 @@ func (s *weights) moves(i int, x, own []float64) {
 	}
 	if c := s.cells[i]; c != noCell {
 		p, t := s.cur.feat[i].pair, s.parts[i]
-		s.addOwn(p[c*K:c*K+K], 1-t, m)
+		addOwn(p[c*K:c*K+K], 1-t, m)
 		if t > 0 {
-			s.addOwn(p[s.sides[i]*K:s.sides[i]*K+K], t, m)
+			addOwn(p[s.sides[i]*K:s.sides[i]*K+K], t, m)
 		}
 	}
 	if f := &s.features[i]; f.linear >= 0 {
 		j := 1 + f.linear
-		s.addOwn(s.cur.own[j*K:j*K+K], own[j], m)
+		addOwn(s.cur.own[j*K:j*K+K], own[j], m)
 	}
 }
 
@@ -144,7 +144,7 @@ func (s *weights) follow(x, own, z []float64) {
 			}
 		}
 	}
-	s.addOwn(s.cur.own[:K], own[0], z)
+	addOwn(s.cur.own[:K], own[0], z)
 }
 
 // pulls writes the gradients by the part of each feature in the margins, features x cards x margins, into s.pull, r

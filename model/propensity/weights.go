@@ -134,7 +134,7 @@ func descend(p *pair, use int, x float64, sq, step *[cards]float64) {
 	}
 }
 
-func (s *weights) addOwn(w []pair, u float64, z []float64) {
+func addOwn(w []pair, u float64, z []float64) {
 	K := len(w)
 	for c := range w {
 		z[c] += w[c].w[0] * u

@@ -252,6 +252,7 @@ func options(c *config.Config, s *model.Schema) model.Options {
 		ReservoirBytes:   int64(c.Fit.Reservoir.Bytes),
 		ExpireAs:         model.Unlabelled,
 		Why:              c.Output.Why,
+		Interval:         float64(c.Output.Interval),
 		Gate:             c.Fit.Gate,
 		Seed:             uint64(c.Fit.Seed),
 	}
@@ -402,7 +403,7 @@ func columns(c *config.Config, s *model.Schema) codec.Options {
 			o.Nullable[f.Name] = false
 		}
 	}
-	o.Dedup, o.Control = c.Dedup != nil, c.Control != nil
+	o.Dedup, o.Control, o.Interval = c.Dedup != nil, c.Control != nil, c.Output.Interval > 0
 	if c.Control != nil {
 		o.Treated, o.Uplift = c.Control.Treated, c.Control.Uplift == config.ControlUpliftOn
 	}

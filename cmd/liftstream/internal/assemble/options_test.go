@@ -68,7 +68,7 @@ dedup: {window: 2h, max_bytes: 5MiB}
 control: {share: 0.125, by: record, seed: 9, treated: called, learn: control}
 memory: {tail: 33MiB, fit: 513MiB, message: 17MiB, decoded: 300MiB}
 policy: {future: 6m, past: 90d}
-output: {features: all, format: jsonl, why: 4}
+output: {features: all, format: jsonl, why: 4, interval: 90%}
 `
 
 // TestEveryKeyReachesItsOption and no other one.
@@ -86,14 +86,14 @@ func TestEveryKeyReachesItsOption(t *testing.T) {
 		{s.Spec.Options, model.Options{Fingerprint: c.Fingerprint(), Frame: c.Frame(), Warmup: 501, TailBytes: 33 << 20,
 			FitBytes: 513 << 20, ReservoirRecords: 65537, ReservoirBytes: 65 << 20, WaitBytes: 3 << 20,
 			WaitWindow: int64(3 * time.Hour), ExpireAs: 2, CorrectFor: int64(5 * time.Hour), Match: model.MatchFirst,
-			Why: 4, Gate: .0625, Seed: 8, DedupWindow: int64(2 * time.Hour), DedupBytes: 5 << 20,
+			Why: 4, Interval: .9, Gate: .0625, Seed: 8, DedupWindow: int64(2 * time.Hour), DedupBytes: 5 << 20,
 			BaseRates: []float64{3, 1.5, 1.5}, FalseAlarms: .5,
 			Control: model.Control{Share: .125, ByRecord: true, Seed: 9, Learn: model.LearnControl}}},
 		{columns, codec.Options{ID: "customer", Time: "seen_at", TimeUnit: time.Microsecond, Weight: "w", Label: "outcome",
 			Missing: []string{"-"}, MaxMessage: 17 << 20, Nullable: map[string]bool{"age": false, "plan": true},
 			Numbers: number.Format{Decimal: ",", Thousands: ".", Percent: true, Currency: []string{"EUR"}},
 			Future:  6 * time.Minute, Past: 90 * 24 * time.Hour, Dedup: true, Control: true, Treated: "called",
-			Features: codec.FeaturesAll, Format: codec.FormatJSONL}},
+			Features: codec.FeaturesAll, Format: codec.FormatJSONL, Interval: true}},
 		{liftOptions(c, schema), lift.Options{Quantiles: 6, Joint: lift.Product, Enter: true,
 			Sets:    lift.SetOptions{Min: 2, Max: 4, Search: lift.Exhaustive, Rank: lift.ByEta, Top: 21},
 			Windows: lift.WindowOptions{Top: 11, MinMass: .16, Contiguous: true},

@@ -80,11 +80,15 @@ func (p *rowPrinter) score(b []byte, r scoreRow) []byte {
 	if because == "" {
 		because = "(" + text(codec.ScoreStatus) + ")"
 	}
+	propensity := share(number(r.text(codec.PropensityColumn(text(codec.ScoreTarget)))))
+	if low, high := text(codec.ScoreLow), text(codec.ScoreHigh); low != "" && high != "" {
+		because = fmt.Sprintf("(%s to %s) %s", share(number(low)), share(number(high)), because)
+	}
 	if text(codec.ScoreControl) == "true" {
 		because = "(control) " + because
 	}
 	return fmt.Appendf(b, layout, clip(who, 16), clip(text(codec.ScoreSegment), 14),
-		share(number(r.text(codec.PropensityColumn(text(codec.ScoreTarget))))), times,
+		propensity, times,
 		share(1-number(text(codec.ScorePercentile))), text(codec.ScoreModel), clip(because, 1000))
 }
 

@@ -1,0 +1,73 @@
+package show
+
+import (
+	"fmt"
+	"io"
+	"math"
+
+	"liftstream/model"
+	"liftstream/model/report/text"
+)
+
+// Sentence says of a reason of a feature, in plain words, what its value does to the odds of a class:
+//
+//	contact = cellular raises the odds of yes by a factor of 1.52
+//
+// The factor is e to the effect. value is the text of the value, "" = it is missing.
+func Sentence(feature, value string, effect float64, class string) string {
+	has := feature + " = " + value
+	if value == "" {
+		has = feature + " is missing: it"
+	}
+	verb := "raises"
+	if effect < 0 {
+		verb = "lowers"
+	}
+	return fmt.Sprintf("%s %s the odds of %s by a factor of %s", has, verb, class,
+		text.Decimals(math.Exp(effect), 2))
+}
+
+// Sides prints the interval of the score of the first record, where there is one, and a sentence for each of its reasons
+// of more than .1 nats: those that raise the propensity of the target and those that lower it, the largest first. It
+// prints nothing where there are neither.
+func Sides(w io.Writer, schema *model.Schema, levels *model.Levels, scores *model.Scores) error {
+	class := schema.Classes[scores.Target[0]]
+	if len(scores.Sure) > 0 && !math.IsNaN(scores.Sure[0].Low) {
+		x := scores.Sure[0]
+		fmt.Fprintf(w, "\nthe propensity of %s lies between %s and %s in %s %% of such records\n", class,
+			text.Decimals(x.Low, 3), text.Decimals(x.High, 3), text.Number(100*scores.SureLevel))
+	}
+	for _, side := range []struct {
+		sign float64
+		what string
+	}{{1, "for"}, {-1, "against"}} {
+		headed := false
+		why := scores.WhyOf(0)
+		for i := range why {
+			r := &why[i]
+			if !r.Matters() || !(r.Effect*side.sign > 0) {
+				continue
+			}
+			if !headed {
+				fmt.Fprintf(w, "\n%s %s:\n", side.what, class)
+				headed = true
+			}
+			if _, err := fmt.Fprintf(w, "  %s\n", Sentence(schema.Features[r.Feature].Name, valueOf(schema, levels, r),
+				r.Effect, class)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// valueOf is the text of the value of a feature's reason, "" where it is missing.
+func valueOf(schema *model.Schema, levels *model.Levels, r *model.Reason) string {
+	switch {
+	case math.IsNaN(r.Value):
+		return ""
+	case schema.Features[r.Feature].Kind == model.Continuous:
+		return text.Number(r.Value)
+	}
+	return levels.Text(int(r.Feature), r.Value)
+}

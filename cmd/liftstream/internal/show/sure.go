@@ -1,0 +1,39 @@
+package show
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+
+	"liftstream/model/evaluate"
+	"liftstream/model/report/text"
+)
+
+// evaluationSure prints the intervals of the propensities beside the rates.
+func evaluationSure(w io.Writer, r *evaluate.Result) error {
+	u := r.Sure
+	if u == nil {
+		return nil
+	}
+	fmt.Fprintf(w, "\nHow sure: the mean interval of the propensities (%s %% for one record), and the rate of %s\n",
+		text.Number(100*u.Level), r.Positive)
+	var rows [][]string
+	marked := false
+	for _, g := range u.Groups {
+		mark := ""
+		if by := 2 * g.RateError; g.Rate < g.Low-by || g.Rate > g.High+by {
+			mark, marked = "!", true
+		}
+		rows = append(rows, []string{strconv.Itoa(g.N), text.Decimals(g.Low, 3), text.Decimals(g.Propensity, 3),
+			text.Decimals(g.High, 3), text.Decimals(g.Rate, 3), mark})
+	}
+	if err := text.Table(w, "", []string{" records", " low", " propensity", " high", " rate", ""}, rows); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "The rate lies within the mean interval, but for the chance of the labels, in %d of %s of "+
+		"1,000 records\n", u.Inside, text.Count(u.Blocks, "block"))
+	if marked && err == nil {
+		_, err = fmt.Fprintln(w, "! the rate of these records does not")
+	}
+	return err
+}

@@ -1,0 +1,42 @@
+package model
+
+import "math"
+
+// Interval holds the bounds between which the true propensity of the target lies, in Options.Interval of the records.
+// Both are NaN where nothing is known.
+type Interval struct{ Low, High float64 }
+
+// misfitWeight multiplies the misfit in the variance of an interval: the cells of the doubt see a part of it. It was
+// chosen on planted truths, see MODEL.md 9.
+const misfitWeight = 2
+
+// intervalOf is that of the propensity of the target of the score in entry i, see the doubt:
+//
+//	1/(1 + exp(-ln(p/(1-p)) -+ z sqrt(variance + misfitWeight misfit)))
+//
+// with the two-sided normal quantile z of Options.Interval. It takes note of the score.
+func intervalOf(p *Partition, out *Scores, i int) Interval {
+	doubter, able := p.scorer.scorecard.(Doubter)
+	if !p.trained || !able {
+		p.doubt.meet(p.row, nil)
+		return Interval{math.NaN(), math.NaN()}
+	}
+	p.doubt.meet(p.row, p.scorer.reasons)
+	q := out.P[i*out.Classes+int(out.Target[i])]
+	variance := doubter.Doubt(q, p.doubt.effect) + misfitWeight*max(p.doubt.misfit, 0)
+	by := math.Exp(math.Sqrt2 * math.Erfinv(p.spec.Options.Interval) * math.Sqrt(variance))
+	odds := q / (1 - q)
+	return Interval{odds / (odds + by), 1 - 1/(1+odds*by)}
+}
+
+// doubted tells the doubt of a labelled record that is about to be learnt. Its propensity is that of now, without the
+// record. It overwrites the memory of the last score, with the same numbers where the record is the last one.
+func doubted(p *Partition, rec *record) {
+	prob := rescore(p, rec.Row)
+	_, target := p.scorer.best(prob)
+	y := 0.
+	if rec.Class == target {
+		y = 1
+	}
+	p.doubt.learn(rec.Row, p.levels, y, prob[target], min(rec.Weight, MaxWeight))
+}
