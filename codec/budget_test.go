@@ -89,7 +89,7 @@ func TestAMessageThatStopsLetsThoseBehindItGoOn(t *testing.T) {
 			a.done = stop
 		}
 		go func() { admitted[i] <- b.claim(a, n) }()
-		for waiting := 0; waiting <= i; {
+		for waiting := 0; waiting <= i && len(admitted[i]) == 0; {
 			b.mu.Lock()
 			waiting = len(b.waiting)
 			b.mu.Unlock()

@@ -231,3 +231,37 @@ func TestWeightsAreDuplicates(t *testing.T) {
 		t.Errorf("weights %+v, duplicates %+v", a.nodes, b.nodes)
 	}
 }
+
+// TestBothSidesOfASplitHaveTheLeastRecords: few records at either end have a class of their own. They get a leaf where
+// its least number allows it, and share one with others where not.
+func TestBothSidesOfASplitHaveTheLeastRecords(t *testing.T) {
+	const n, few = 640, 20
+	for _, end := range []string{"low", "high"} {
+		var rows [][]float64
+		var class []int32
+		for i := range n {
+			rows = append(rows, []float64{float64(i)})
+			y := int32(0)
+			if end == "low" && i < few || end == "high" && i >= n-few {
+				y = 1
+			}
+			class = append(class, y)
+		}
+		for _, least := range []int{few, 60, 200} {
+			x := newGrower(newEnsemble(coded(numbered(rows, class)), -1),
+				shape{leaves: 8, least: least, curvature: 1e-3, ridge: .01, rate: .1})
+			if _, err := x.round(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			smallest := float64(n)
+			for _, node := range x.trees[0].nodes {
+				if node.left == 0 {
+					smallest = min(smallest, node.weight)
+				}
+			}
+			if smallest < float64(least) || smallest > float64(least)+n/maxBins {
+				t.Errorf("%s: the smallest leaf has %v records, at least %d", end, smallest, least)
+			}
+		}
+	}
+}
