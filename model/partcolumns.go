@@ -176,8 +176,8 @@ func (p *pendingPart) brief(c *partColumns, i int) brief {
 	k := p.kept.count(i)
 	x := brief{class: int32(c.own[colClass].int(k)), learnt: c.own[colLearnt].int(k) != 0, time: c.own[colTime].int(k)}
 	x.since = c.own[colSince].int(k) + x.time
-	if at, ok := p.revision(i); ok {
-		r := &p.revised[at]
+	if p.edited.has(i) {
+		r := &p.revised[p.edited.count(i)]
 		x.class, x.learnt, x.time = r.class, r.learnt, r.time
 	}
 	return x
@@ -265,7 +265,7 @@ func foldState(s *entryQueue, p *pendingPart) {
 	out := append(s.packer.out[:0], p.packed[:c.state[0]]...)
 	out = append(s.packer.packState(out, entries), p.packed[c.state[1]:]...)
 	s.packer.out = out
-	p.packed, p.revised, p.columns = slices.Clone(out), nil, nil
+	p.packed, p.revised, p.edited, p.columns = slices.Clone(out), nil, marks{}, nil
 }
 
 // change makes the values of a revision those of an entry.

@@ -53,6 +53,7 @@ type pendingPart struct {
 	// nameless entries of a sealed part have lost their id to a newer one, and thinned ones the memory of their score.
 	nameless, thinned marks
 	revised           []revision    // by place
+	edited            marks         // the places of these
 	scores            []scoreMemory // of a sealed part, by place
 	named             int           // entries in the index of ids
 	live              int           // entries
@@ -107,12 +108,7 @@ func (p *pendingPart) reckon() int64 {
 	return partBytes + int64(len(p.packed)+len(p.packed)/16+revisionBytes*len(p.revised)+idBytes*p.named)
 }
 
-func (p *pendingPart) revision(i int) (int, bool) {
-	if n := len(p.revised); n == 0 || int(p.revised[n-1].at) < i { // records change most often in order
-		return n, false
-	}
-	return slices.BinarySearchFunc(p.revised, i, func(r revision, i int) int { return cmp.Compare(int(r.at), i) })
-}
+func (p *pendingPart) revision(i int) (int, bool) { return p.edited.count(i), p.edited.has(i) }
 
 func (p *pendingPart) score(i int) (int, bool) {
 	if len(p.scores) == 0 || p.scores[0].at >= i { // and leave so
@@ -269,6 +265,7 @@ func loadPart(b []byte, schema *Schema, coded []bool) (*pendingPart, error) {
 			r.Fail(fmt.Errorf("revision of record %d", v.at))
 		}
 		p.revised = append(p.revised, v)
+		p.edited.set(int(v.at))
 	}
 	p.packed = slices.Clone(r.Bytes())
 	if err := r.Done(); err != nil {

@@ -247,7 +247,7 @@ func (s *entryQueue) pack(p *pendingPart, entries []*waiting) {
 	if s.coded == nil {
 		s.coded = make([]bool, len(entries[0].Row))
 	}
-	p.kept, p.nameless, p.revised, p.columns = p.alive, marks{}, nil, nil
+	p.kept, p.nameless, p.revised, p.edited, p.columns = p.alive, marks{}, nil, marks{}, nil
 	s.packer.out = s.packer.pack(s.packer.out[:0], entries, s.coded)
 	p.packed = slices.Clone(s.packer.out)
 	s.resize(p)
@@ -394,6 +394,7 @@ func (s *entryQueue) update(w *waiting) {
 		p.revised[k] = r
 	} else {
 		p.revised = slices.Insert(p.revised, k, r)
+		p.edited.set(i)
 	}
 	s.changed(p, w.number)
 }
@@ -425,6 +426,7 @@ func (s *entryQueue) forget(w *waiting) {
 	}
 	if k, ok := p.revision(i); ok {
 		p.revised = slices.Delete(p.revised, k, k+1)
+		p.edited.clear(i)
 	}
 	if p.live > 0 {
 		s.changed(p, w.number)
