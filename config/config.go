@@ -43,7 +43,7 @@ type Config struct {
 	Dedup *Dedup `yaml:"dedup"`
 	// Control flags the records that users leave untargeted. Nil when the section is not given: no record is flagged.
 	Control *Control `yaml:"control"`
-	// Value says what a hit is worth and what a contact costs. Nil when the section is not given: then no profit is
+	// Value holds the worth of a hit and the cost of a contact. Nil when the section is not given: then no profit is
 	// computed.
 	Value *Value `yaml:"value"`
 	// Segments names conditions on the features, such as gold: plan=plus & visits>10; records that meet one are counted

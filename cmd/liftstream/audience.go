@@ -60,11 +60,13 @@ percentile and why; without ids the position of the record stands in place of id
 scores have no reasons that can be read back.
 
 A summary tells the hits, the lift and, with the section value, the profit that the propensities promise: on standard
-error, or as JSON on standard output with --json. Memory: about 150 bytes an id, of at most --max-ids, and the rows of
+error, or as JSON on standard output with --json. Memory: about 300 bytes an id, of at most --max-ids, and the rows of
 131,072 members at a time; the scores are read once to choose and once more for each 131,072 members.`,
 		Example: `
 liftstream audience -c cmd/liftstream/examples/live.yaml --share 10% --out call.csv
-liftstream audience scores.jsonl --by yes --top 100`,
+liftstream fit -c cmd/liftstream/examples/bank.yaml cmd/liftstream/examples/bank.csv --model bank.model
+liftstream score -c cmd/liftstream/examples/bank.yaml --model bank.model cmd/liftstream/examples/bank.csv --out s.jsonl
+liftstream audience s.jsonl --by yes --top 100`,
 		Args: cli.Needs(0, -1, ""),
 		Run:  func(ctx context.Context, files []string) error { return x.run(ctx, a, files) },
 	})

@@ -126,8 +126,8 @@ func (c *curve) total() (n, pos float64) {
 }
 
 // top is the weight of the positives among the records of the highest scores, of the weight want. Of a run at the edge
-// a share is taken, as Ranking.Top does it. from is the place of the last run of a call with a smaller weight, 0 for the
-// first.
+// a share is taken, as Ranking.Top does it. from is the place of the last run of a call with a smaller weight, 0 for
+// the first.
 func (c *curve) top(want float64, from int) (pos float64, at int) {
 	for at = from; at < len(c.n) && c.n[at] < want; at++ {
 	}

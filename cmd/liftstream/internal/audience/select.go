@@ -70,14 +70,17 @@ func (e *entry) newer(f *entry) bool {
 		cmp.Compare(e.offset, f.offset), cmp.Compare(e.row, f.row), e.at.compare(f.at)) > 0
 }
 
-// EntryBytes is about the memory that a selection takes for each id.
-const EntryBytes = 150
+// EntryBytes is about the memory that a selection takes for each id, garbage included: an entry has 64 bytes, and its
+// place in the map half as many.
+const EntryBytes = 300
 
 // TooManyError is returned when there are more ids than a selection may hold.
 type TooManyError struct{ Most int }
 
 // Error is the message.
-func (e *TooManyError) Error() string { return fmt.Sprintf("there are more than %d of them", e.Most) }
+func (e *TooManyError) Error() string {
+	return fmt.Sprintf("there are more than %d ids to choose from", e.Most)
+}
 
 // Selection holds the newest score of each id. It takes EntryBytes for each; the length of the ids and the number of
 // their scores do not count.

@@ -186,10 +186,15 @@ func evaluationGains(w io.Writer, r *evaluate.Result) error {
 		return err
 	}
 	p := r.Profit
+	best := "talking to nobody is best, by these labels"
+	if p.BestProfit > 0 {
+		best = fmt.Sprintf("at best, by these labels: %s of the top %s", text.Decimals(p.BestProfit, 0),
+			text.Percent(p.Best))
+	}
 	_, err := fmt.Fprintf(w, "profit at %s a hit and %s a contact: %s %s of the top %s, whose propensities pay; %s of "+
-		"everybody\nat best, by these labels: %s of the top %s\n", text.Number(p.Hit), text.Number(p.Contact),
+		"everybody\n%s\n", text.Number(p.Hit), text.Number(p.Contact),
 		text.Decimals(p.PayingProfit, 0), between(p.PayingInterval, 0), text.Percent(p.Paying), text.Decimals(p.All, 0),
-		text.Decimals(p.BestProfit, 0), text.Percent(p.Best))
+		best)
 	return err
 }
 
