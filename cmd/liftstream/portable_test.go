@@ -148,6 +148,7 @@ func portableScore(c *portable.Card, row map[string]string) (sum float64) {
 // TestExportIsTheScore compares the exports of models with the scores of 'score --method lift', on 10,000 records (as
 // many as there are), a fifth of whose cells are odd.
 func TestExportIsTheScore(t *testing.T) {
+	long(t)
 	workbench(t)
 	if r := command(t, "fit", "-c", "bank.yaml", "bank.csv", "--as-of", "end", "--model", "end.model"); r.status != 0 {
 		t.Fatal(r.err)
@@ -160,6 +161,26 @@ func TestExportIsTheScore(t *testing.T) {
 		t.Fatal(r.err)
 	}
 	t.Run("the first class is positive", func(t *testing.T) { exported(t, "turned.yaml", "turned.model", "bank.csv") })
+}
+
+// TestWrongExports lists wrong uses and their remedies.
+func TestWrongExports(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"-c x.yaml", "export needs a version"},
+		{"-c x.yaml 3 --model m", "a version or --model FILE, not both"},
+		{"-c x.yaml --model m", "m is a model file already: say --format csv|"},
+		{"-c x.yaml --model m --format xml", `--format "xml": it is one of model, csv`},
+		{"-c x.yaml --model m --format sql --out m", "would overwrite"},
+	} {
+		r := command(t, append([]string{"model", "export"}, strings.Fields(c.args)...)...)
+		if r.status != cli.StatusUsage || r.out != "" || !strings.Contains(r.err, c.want) {
+			t.Errorf("%s: status %d, stdout %q, stderr %q; want %q", c.args, r.status, r.out, r.err, c.want)
+		}
+	}
+	r := command(t, "score", "-c", "x", "--model", "m", "--method", "trees", "x.csv")
+	if r.status != cli.StatusUsage || !strings.Contains(r.err, `--method "trees": it is all or lift`) {
+		t.Errorf("status %d, %q", r.status, r.err)
+	}
 }
 
 // TestExportsOfTheDataSets is TestExportIsTheScore on data that is not shipped, models of the first 4,000 records.

@@ -111,8 +111,14 @@ type Points struct {
 	PDO  float64 `json:"pdo"`
 }
 
-// of returns the points of an effect.
-func (p *Points) of(effect float64) float64 { return effect * p.PDO / math.Ln2 }
+// of returns the points of an effect of a part; those of the intercept hold the base, so that all parts add up.
+func (p *Points) of(part string, effect float64) float64 {
+	by := p.PDO / math.Ln2
+	if part == "intercept" {
+		return p.Base + by*(effect-math.Log(p.Odds))
+	}
+	return by * effect
+}
 
 const (
 	mostOdds = 12. // log-odds beyond it are held there

@@ -155,7 +155,7 @@ func tree(v string, steps []step) string {
 // set writes the fields of set i: its indices, its cell and its value.
 func (p *document) set(i int) {
 	s := &p.c.Sets[i]
-	none := "-1000000" // below every cell, whatever the other axes add
+	none := "-1000000" // far below 0: with it no sum over the axes is a cell
 	var axes []string
 	for j := range s.Axes {
 		a := &s.Axes[j]
