@@ -28,7 +28,8 @@ looks into it. Without --out the file is NAME-VERSION.model, NAME being the stag
 
 With --format it writes the scorecard instead, of a version or of the model file --model: the effects of the features
 and of the sets of features that entered it, and its calibration. csv is a table for people, json has every number of
-the formula, sql is one SELECT for a database. The score is that of 'score --method lift', to 1e-9; of two classes
+the formula, sql is one SELECT for a database, onnx a graph for an ONNX
+runtime, pmml a document of PMML 4.4. The score is that of 'score --method lift', to 1e-9; of two classes
 only. Standard error and the file say what it leaves out; 'eval --method lift --method all' measures the cost of it.
 Where that matters, switch the other parts off (local: off, kernel: off, trees: off) and fit again: then the export is
 the whole score. The page PORTABLE.md has the formula.`,

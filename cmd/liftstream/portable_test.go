@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/csv"
 	"encoding/json"
+	"maps"
 	"math"
 	"os"
 	"os/exec"
@@ -17,8 +18,9 @@ import (
 	"liftstream/model/modeltest"
 )
 
-// formats are the exported files that Python programs check: each by its extension.
-var pythonFormats = []string{"sql"}
+// pythonFormats are the exported files that Python programs check, with the packages that they need.
+var pythonFormats = map[string]string{"sql": "duckdb", "onnx": "onnxruntime, numpy",
+	"pmml": "jpmml_evaluator, jpype, pandas"}
 
 // sources is the folder of this file: tests change the working directory.
 var sources, _ = os.Getwd()
@@ -146,6 +148,7 @@ func portableScore(c *portable.Card, row map[string]string) (sum float64) {
 // TestExportIsTheScore compares the exports of models with the scores of 'score --method lift', on 10,000 records (as
 // many as there are), a fifth of whose cells are odd.
 func TestExportIsTheScore(t *testing.T) {
+	long(t)
 	workbench(t)
 	if r := command(t, "fit", "-c", "bank.yaml", "bank.csv", "--as-of", "end", "--model", "end.model"); r.status != 0 {
 		t.Fatal(r.err)
@@ -158,6 +161,26 @@ func TestExportIsTheScore(t *testing.T) {
 		t.Fatal(r.err)
 	}
 	t.Run("the first class is positive", func(t *testing.T) { exported(t, "turned.yaml", "turned.model", "bank.csv") })
+}
+
+// TestWrongExports lists wrong uses and their remedies.
+func TestWrongExports(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"-c x.yaml", "export needs a version"},
+		{"-c x.yaml 3 --model m", "a version or --model FILE, not both"},
+		{"-c x.yaml --model m", "m is a model file already: say --format csv|"},
+		{"-c x.yaml --model m --format xml", `--format "xml": it is one of model, csv`},
+		{"-c x.yaml --model m --format sql --out m", "would overwrite"},
+	} {
+		r := command(t, append([]string{"model", "export"}, strings.Fields(c.args)...)...)
+		if r.status != cli.StatusUsage || r.out != "" || !strings.Contains(r.err, c.want) {
+			t.Errorf("%s: status %d, stdout %q, stderr %q; want %q", c.args, r.status, r.out, r.err, c.want)
+		}
+	}
+	r := command(t, "score", "-c", "x", "--model", "m", "--method", "trees", "x.csv")
+	if r.status != cli.StatusUsage || !strings.Contains(r.err, `--method "trees": it is all or lift`) {
+		t.Errorf("status %d, %q", r.status, r.err)
+	}
 }
 
 // TestExportsOfTheDataSets is TestExportIsTheScore on data that is not shipped, models of the first 4,000 records.
@@ -207,7 +230,7 @@ func save(t *testing.T, name string, rows [][]string) {
 // exported compares all formats of a model with the scores of a data file.
 func exported(t *testing.T, config, model, data string) {
 	t.Helper()
-	for _, format := range append(slices.Clone(pythonFormats), "json", "csv") {
+	for _, format := range portable.Formats() {
 		r := command(t, "model", "export", "-c", config, "--model", model, "--format", format, "--out", "card."+format)
 		if r.status != cli.StatusDone || r.out != "" || !strings.Contains(r.err, "left out: ") ||
 			!strings.Contains(r.err, "eval -c "+config) {
@@ -263,11 +286,13 @@ func exported(t *testing.T, config, model, data string) {
 		}
 	}
 	t.Logf("%d records, %d margins, %d sets: at most %.1e apart", len(lines), len(c.Margins), len(c.Sets), worst)
-	t.Run("Python", func(t *testing.T) { byPython(t, &c, rows, want) })
+	for _, format := range slices.Sorted(maps.Keys(pythonFormats)) {
+		t.Run(format, func(t *testing.T) { byPython(t, format, &c, rows, want) })
+	}
 }
 
-// byPython lets Python programs score the records with the exported files, and compares.
-func byPython(t *testing.T, c *portable.Card, rows [][]string, want []float64) {
+// byPython lets a Python program score the records with an exported file, and compares.
+func byPython(t *testing.T, format string, c *portable.Card, rows [][]string, want []float64) {
 	name := os.Getenv("LIFTSTREAM_PYTHON")
 	if name == "" {
 		name = "python3"
@@ -276,40 +301,42 @@ func byPython(t *testing.T, c *portable.Card, rows [][]string, want []float64) {
 	if err != nil {
 		t.Skipf("SKIPPED, NOT CHECKED: the exports in other programs; %s is missing", name)
 	}
-	for _, format := range pythonFormats {
-		needs := map[string]string{"sql": "duckdb", "onnx": "onnxruntime"}[format]
-		if out, err := exec.Command(python, "-c", "import numpy, "+needs).CombinedOutput(); err != nil {
-			t.Skipf("SKIPPED, NOT CHECKED: the export %s; pip install -r deploy/clients/python/requirements.txt\n%s",
-				format, out)
-		}
+	if out, err := exec.Command(python, "-c", "import "+pythonFormats[format]).CombinedOutput(); err != nil {
+		t.Skipf("SKIPPED, NOT CHECKED: the export %s; pip install -r deploy/clients/python/requirements.txt\n%s", format, out)
+	}
+	if _, err := exec.LookPath("java"); err != nil && format == "pmml" {
+		t.Skip("SKIPPED, NOT CHECKED: the export pmml; java is missing")
+	}
+	if format == "pmml" { // its evaluator takes milliseconds a record
+		want = want[:min(len(want), 1000)]
 	}
 	kinds := map[string]string{}
 	for _, f := range c.Features {
 		kinds[f.Name] = f.Kind
 	}
-	b, err := json.Marshal(map[string]any{"kinds": kinds, "records": "odd.csv", "target": c.Target})
+	b, err := json.Marshal(map[string]any{"kinds": kinds, "records": "odd.csv", "target": c.Target, "n": len(want)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile("records.json", b, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, format := range pythonFormats {
-		out, err := exec.Command(python, filepath.Join(sources, "testdata", "portable.py"), "records.json",
-			"card."+format).CombinedOutput()
-		if err != nil {
-			t.Fatalf("%s: %v: %s", format, err, out)
-		}
-		var got []float64
-		if err := json.Unmarshal(out, &got); err != nil || len(got) != len(want) {
-			t.Fatalf("%s: %d scores, %v", format, len(got), err)
-		}
-		worst := 0.
-		for i := range got {
-			if worst = max(worst, math.Abs(got[i]-want[i])); !(worst <= 1e-9) {
-				t.Fatalf("%s: record %d scores %v, score says %v: %v", format, i, got[i], want[i], rows[1+i])
-			}
-		}
-		t.Logf("%s: %d records at most %.1e apart", format, len(got), worst)
+	run := exec.Command(python, filepath.Join(sources, "testdata", "portable.py"), "records.json", "card."+format)
+	var errs strings.Builder
+	run.Stderr = &errs
+	out, err := run.Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, errs.String())
 	}
+	var got []float64
+	if err := json.Unmarshal(out, &got); err != nil || len(got) != len(want) {
+		t.Fatalf("%d scores, %v", len(got), err)
+	}
+	worst := 0.
+	for i := range got {
+		if worst = max(worst, math.Abs(got[i]-want[i])); !(worst <= 1e-9) {
+			t.Fatalf("record %d scores %v, score says %v: %v", i, got[i], want[i], rows[1+i])
+		}
+	}
+	t.Logf("%d records at most %.1e apart", len(got), worst)
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"liftstream/cmd/liftstream/internal/assemble"
 	"liftstream/model"
@@ -21,6 +22,7 @@ type Card struct {
 	Name    string  `json:"name"`
 	Model   int64   `json:"model"`
 	Records int     `json:"records"`
+	Label   string  `json:"label"` // the column of the classes
 	Target  string  `json:"target"`
 	Other   string  `json:"other"`
 	Base    float64 `json:"base_rate"`
@@ -109,8 +111,14 @@ type Points struct {
 	PDO  float64 `json:"pdo"`
 }
 
-// of returns the points of an effect.
-func (p *Points) of(effect float64) float64 { return effect * p.PDO / math.Ln2 }
+// of returns the points of an effect of a part; those of the intercept hold the base, so that all parts add up.
+func (p *Points) of(part string, effect float64) float64 {
+	by := p.PDO / math.Ln2
+	if part == "intercept" {
+		return p.Base + by*(effect-math.Log(p.Odds))
+	}
+	return by * effect
+}
 
 const (
 	mostOdds = 12. // log-odds beyond it are held there
@@ -129,11 +137,15 @@ func New(stage *assemble.Stage, m *model.Model) (*Card, error) {
 		return nil, fmt.Errorf("exporting the scorecard: %w", err)
 	}
 	s, levels := stage.Spec.Schema, p.Levels()
-	c := &Card{Name: stage.Config.Name, Model: m.Version, Records: m.Info.Records, Target: s.Classes[1],
-		Other: s.Classes[0], Base: a.Class[1], ID: stage.Config.Record.ID, Missing: stage.Codec.Missing, Clip: mostOdds,
-		LeftOut: leftOut(stage, m, a), Sets: []Set{}}
+	record := &stage.Config.Record
+	c := &Card{Name: stage.Config.Name, Model: m.Version, Records: m.Info.Records, Label: record.Label.Column,
+		Target: s.Classes[1], Other: s.Classes[0], Base: a.Class[1], ID: record.ID, Missing: stage.Codec.Missing,
+		Clip: mostOdds, LeftOut: leftOut(stage, m, a), Sets: []Set{}}
 	for _, x := range a.Margins {
 		c.Margins = append(c.Margins, Margin(x))
+	}
+	if len(a.Features) == 0 {
+		return nil, fmt.Errorf("exporting the scorecard: no feature is scored")
 	}
 	for i := range a.Features {
 		c.Features = append(c.Features, feature(s, levels, &a.Features[i]))
@@ -245,6 +257,13 @@ func (c *Card) turn() {
 	for i := range c.Sets {
 		negate(c.Sets[i].Weight)
 	}
+}
+
+// about describes the card and the parts that it leaves out, for a file that holds it.
+func (c *Card) about() string {
+	return fmt.Sprintf("The scorecard of %s, model %d: log-odds and propensity of %q against %q. Left out: %s. The cost "+
+		"of it: liftstream eval -c FILE DATA --method lift --method all", c.Name, c.Model, c.Target, c.Other,
+		strings.Join(c.LeftOut, "; "))
 }
 
 // leftOut tells which parts of the score are not in the card.

@@ -6,7 +6,7 @@ import "io"
 var writers = []struct {
 	name  string
 	write func(*Card, io.Writer) error
-}{{"csv", (*Card).CSV}, {"json", (*Card).JSON}, {"sql", (*Card).SQL}}
+}{{"csv", (*Card).CSV}, {"json", (*Card).JSON}, {"sql", (*Card).SQL}, {"onnx", (*Card).ONNX}, {"pmml", (*Card).PMML}}
 
 // Formats returns the names of the formats.
 func Formats() []string {

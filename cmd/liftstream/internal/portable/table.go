@@ -27,7 +27,7 @@ func (c *Card) CSV(w io.Writer) error {
 	row := func(part, feature, level, low, high, belongs, records string, from, to float64) {
 		r := []string{part, feature, level, low, high, belongs, records, number(from), number(to)}
 		if c.Points != nil {
-			r = append(r, number(c.Points.of(from)), number(c.Points.of(to)))
+			r = append(r, number(c.Points.of(part, from)), number(c.Points.of(part, to)))
 		}
 		_ = out.Write(r)
 	}
