@@ -130,13 +130,13 @@ func TestGroupsAreFewAndLarge(t *testing.T) {
 		level func(i int) string
 		want  []string
 	}{
-		"many":     {func(i int) string { return fmt.Sprint("l", i%3000) }, []string{otherGroup}},
-		"thirty":   {func(i int) string { return fmt.Sprintf("l%02d", i%30) }, nil},
-		"two":      {func(i int) string { return []string{"x", "y"}[i%2] }, []string{"x", "y"}},
-		"a few":    {func(i int) string { return []string{"x", "few"}[b01(i < 5)] }, []string{otherGroup}},
+		"many":   {func(i int) string { return fmt.Sprint("l", i%3000) }, []string{otherGroup}},
+		"thirty": {func(i int) string { return fmt.Sprintf("l%02d", i%30) }, nil},
+		"two":    {func(i int) string { return []string{"x", "y"}[i%2] }, []string{"x", "y"}},
+		"a few":  {func(i int) string { return []string{"x", "few"}[b01(i < 5)] }, []string{otherGroup}},
 		"few, big": {func(i int) string { return []string{"x", "few", "y"}[b01(i < 5)+2*b01(i > 4000)] },
 			[]string{"x", otherGroup}},
-		"missing":  {func(i int) string { return []string{"x", ""}[i%2] }, []string{"x", missingGroup}},
+		"missing": {func(i int) string { return []string{"x", ""}[i%2] }, []string{"x", missingGroup}},
 	} {
 		g.level = c.level
 		var names []string
@@ -286,19 +286,5 @@ func TestChangesOfSegments(t *testing.T) {
 		if c := stream(seed, false).Changes; len(c) > 0 {
 			t.Errorf("stream %d: %+v without any change", seed, c)
 		}
-	}
-}
-
-// TestWilson has the interval of 15 of 50 by Wilson's equation, computed by hand, and its ends.
-func TestWilson(t *testing.T) {
-	low, high := Wilson(.3, 50)
-	if math.Abs(low-.19103) > 1e-4 || math.Abs(high-.43751) > 1e-4 {
-		t.Errorf("15 of 50: %v to %v", low, high)
-	}
-	if low, high = Wilson(0, 25); low != 0 || math.Abs(high-.13319) > 1e-4 {
-		t.Errorf("0 of 25: %v to %v", low, high)
-	}
-	if low, high = Wilson(.5, 0); !math.IsNaN(low) || !math.IsNaN(high) {
-		t.Errorf("of none: %v to %v", low, high)
 	}
 }
