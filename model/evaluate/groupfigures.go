@@ -188,7 +188,8 @@ func (m *groupMeter) figures(g, all *members, r *Ranking) Group {
 		Error: Number(q[ofError]), ErrorInterval: hull(g.draws[ofError], q[ofMean]-high, q[ofMean]-low),
 		Top: Number(q[ofTop]), TopInterval: wilson(ofTop), Reasons: []GroupReason{}}
 	if g == all { // whose share, lift and part of the top are given
-		x.ShareInterval, x.LiftInterval, x.TopInterval = Interval{1, 1}, Interval{1, 1}, Interval{topShare, topShare}
+		x.ShareInterval, x.TopInterval = Interval{1, 1}, Interval{topShare, topShare}
+		x.LiftInterval = Interval{x.Lift, x.Lift}
 	}
 	if len(g.draws[ofMean]) == 0 {
 		x.MeanInterval = Interval{Number(math.NaN()), Number(math.NaN())}

@@ -27,8 +27,8 @@ const (
 )
 
 // Tally counts scored records by group as they come, in bounded memory: of each feature of UseReport the first twenty
-// levels, or fifths of its first 500 numbers; of each segment its records. Each record counts once, of any weight. Labels
-// count that come with their records. Its methods may be called from several goroutines.
+// levels, or fifths of its first 500 numbers; of each segment its records. Each record counts once, of any weight. A
+// label counts if it comes with its record. Its methods may be called from several goroutines.
 type Tally struct {
 	schema *model.Schema
 	target int

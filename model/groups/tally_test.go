@@ -101,7 +101,7 @@ func b01(b bool) int {
 	return 0
 }
 
-// TestTallyIsBounded: twenty levels and names of their own, whatever comes; no group below the least, nor a rest.
+// TestTallyIsBounded: twenty levels and names of their own, for any input; no group is too small, nor is the rest.
 func TestTallyIsBounded(t *testing.T) {
 	for name, plan := range map[string]func(i int) string{
 		"many":    func(i int) string { return fmt.Sprint("l", i) },
