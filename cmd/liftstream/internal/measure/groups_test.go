@@ -31,7 +31,7 @@ func TestAReportColumnIsInNoScore(t *testing.T) {
 			path, scores := filepath.Join(dir, name+".csv"), filepath.Join(dir, name+".jsonl")
 			var b strings.Builder
 			b.WriteString("id,a,b,c,y,fold\n")
-			for i := range 400 {
+			for i := range 250 {
 				c, fold := turn(i)
 				fmt.Fprintf(&b, "r%d,%d,%d,%s,%s,%s\n", i, i*7%10, i*13%17, c, []string{"no", "yes"}[i*7%10/6], fold)
 			}
@@ -39,7 +39,7 @@ func TestAReportColumnIsInNoScore(t *testing.T) {
 				t.Fatal(err)
 			}
 			e := flags()
-			e.Protocol, e.Configs, e.Skip, e.Folds, e.Scores = protocol, []string{conf}, 50, 3, scores
+			e.Protocol, e.Configs, e.Skip, e.Folds, e.Scores = protocol, []string{conf}, 50, 2, scores
 			e.Methods, e.Delay = []string{"all"}, delay
 			var r evaluate.Result
 			if _, err := run(t, e, path, &r); err != nil {
