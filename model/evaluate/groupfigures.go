@@ -5,10 +5,9 @@ import (
 	"math"
 	"math/bits"
 	"slices"
-)
 
-// normal975 is the quantile of the normal distribution at .975.
-const normal975 = 1.959963984540054
+	"liftstream/model/groups"
+)
 
 // Places of the figures of a group that are quotients of sums over records.
 const (
@@ -149,18 +148,6 @@ func (m *groupMeter) resample(all []*members, seed uint64) {
 	}
 }
 
-// Wilson is the 95 % interval of a rate of n records of which the share p is positive (Wilson 1927), NaN where there is
-// none.
-func Wilson(p, n float64) (low, high float64) {
-	if !(n > 0) || math.IsNaN(p) {
-		return math.NaN(), math.NaN()
-	}
-	const z2 = normal975 * normal975
-	p = min(1, max(0, p))
-	middle, half := p+z2/(2*n), normal975*math.Sqrt(p*(1-p)/n+z2/(4*n*n))
-	return max(0, (middle-half)/(1+z2/n)), min(1, (middle+half)/(1+z2/n))
-}
-
 // hull is the interval of the draws and the bounds together.
 func hull(draws []float64, low, high float64) Interval {
 	if len(draws) > 0 {
@@ -187,12 +174,12 @@ func (m *groupMeter) figures(g, all *members, r *Ranking) Group {
 	q := g.sums.quotients(&all.sums)
 	n := g.sums.weight * g.sums.weight / g.square
 	wilson := func(f int) Interval {
-		low, high := Wilson(q[f], n)
+		low, high := groups.Wilson(q[f], n)
 		return hull(g.draws[f], low, high)
 	}
-	low, high := Wilson(q[ofRate], n)
+	low, high := groups.Wilson(q[ofRate], n)
 	rate := all.sums.positive / all.sums.weight
-	shareLow, shareHigh := Wilson(q[ofShare], all.sums.weight*all.sums.weight/all.square)
+	shareLow, shareHigh := groups.Wilson(q[ofShare], all.sums.weight*all.sums.weight/all.square)
 	x := Group{Group: g.name, Records: Number(len(g.records)),
 		Share: Number(q[ofShare]), ShareInterval: hull(g.draws[ofShare], shareLow, shareHigh),
 		Rate: Number(q[ofRate]), RateInterval: hull(g.draws[ofRate], low, high),
@@ -201,7 +188,8 @@ func (m *groupMeter) figures(g, all *members, r *Ranking) Group {
 		Error: Number(q[ofError]), ErrorInterval: hull(g.draws[ofError], q[ofMean]-high, q[ofMean]-low),
 		Top: Number(q[ofTop]), TopInterval: wilson(ofTop), Reasons: []GroupReason{}}
 	if g == all { // whose share, lift and part of the top are given
-		x.ShareInterval, x.LiftInterval, x.TopInterval = Interval{1, 1}, Interval{1, 1}, Interval{topShare, topShare}
+		x.ShareInterval, x.TopInterval = Interval{1, 1}, Interval{topShare, topShare}
+		x.LiftInterval = Interval{x.Lift, x.Lift}
 	}
 	if len(g.draws[ofMean]) == 0 {
 		x.MeanInterval = Interval{Number(math.NaN()), Number(math.NaN())}
@@ -264,7 +252,7 @@ func (m *groupMeter) aucInterval(g *members, r *Ranking, a float64) Interval {
 	for _, v := range u {
 		square += v * v
 	}
-	half := normal975 * math.Sqrt(square*float64(total)/float64(total-1)) / (a * (1 - a))
+	half := groups.Normal975 * math.Sqrt(square*float64(total)/float64(total-1)) / (a * (1 - a))
 	if math.IsNaN(half) || math.IsInf(half, 0) {
 		return none
 	}

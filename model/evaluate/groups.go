@@ -14,8 +14,8 @@ const (
 	groupCells   = 5       // quantile cells of a column of numbers
 	groupLevels  = 1 << 12 // texts of a column that are told apart
 	groupReasons = 3       // most frequent reasons of a group
-	otherGroup   = "(other)"
-	missingGroup = "(missing)"
+	otherGroup   = groups.Other
+	missingGroup = groups.Missing
 )
 
 // topShare is the share of the records of the highest propensity, of which Group.Top speaks.
@@ -316,27 +316,8 @@ func fifths(numbers []float64) split {
 			present = append(present, v)
 		}
 	}
-	slices.Sort(present)
-	var cuts []float64
-	for k := 1; k < groupCells && len(present) > 0; k++ {
-		if c := present[(len(present)-1)*k/groupCells]; c < present[len(present)-1] {
-			cuts = append(cuts, c)
-		}
-	}
-	cuts = slices.Compact(cuts)
-	number := func(v float64) string { return string(model.AppendNumber(nil, v, 64)) }
-	for k := range len(cuts) + 1 {
-		switch {
-		case len(cuts) == 0:
-			s.names = append(s.names, "(a value)")
-		case k == 0:
-			s.names = append(s.names, "up to "+number(cuts[0]))
-		case k == len(cuts):
-			s.names = append(s.names, "above "+number(cuts[k-1]))
-		default:
-			s.names = append(s.names, "("+number(cuts[k-1])+", "+number(cuts[k])+"]")
-		}
-	}
+	cuts := groups.Cuts(present, groupCells)
+	s.names = append(s.names, groups.CellNames(cuts)...)
 	for i, v := range numbers {
 		s.of[i] = -1
 		if !math.IsNaN(v) && !math.IsInf(v, 0) {

@@ -233,6 +233,27 @@ func TestFiguresOfOneGroup(t *testing.T) {
 	near("high end of the AUC", a.AUCInterval[1], high, .2*(high-low))
 }
 
+// TestIntervalsOfFewRecords: 40 records without a positive do not make sure that there is none: the intervals of rate,
+// error and lift reach as far as Wilson's. Of one class alone there is no lift.
+func TestIntervalsOfFewRecords(t *testing.T) {
+	g := grouped{n: 1000, least: 20, number: func(int) float64 { return 0 },
+		level:  func(i int) string { return []string{"b", "a"}[b01(i%25 == 0)] },
+		record: func(i int) (float64, bool, float64) { return .02, i%25 == 1, 1 }}
+	a := g.meter(t).result(1).Segments[0].Group
+	_, high := groups.Wilson(0, 40)
+	for what, d := range map[string]float64{"rate": float64(a.RateInterval[1]) - high,
+		"error": float64(a.ErrorInterval[0]) - (.02 - high), "lift": float64(a.LiftInterval[1]) - high/.04} {
+		if math.Abs(d) > 1e-9 {
+			t.Errorf("the interval of the %s ends %v off", what, d)
+		}
+	}
+	g.record = func(int) (float64, bool, float64) { return .02, false, 1 }
+	r := g.meter(t).result(1)
+	if !math.IsNaN(float64(r.All.Lift)) || !math.IsNaN(float64(r.All.LiftInterval[0])) || r.All.RateInterval[0] != 0 {
+		t.Errorf("without positives: %+v", r.All)
+	}
+}
+
 // TestIntervalsOfGroupsHold: of a group of few records, independent or in runs, nineteen of twenty intervals of the
 // rate, the error and the AUC hold the truth; 100 streams tell a share of .95 to .04. Runs of ten are half a block.
 func TestIntervalsOfGroupsHold(t *testing.T) {
@@ -286,19 +307,5 @@ func TestChangesOfSegments(t *testing.T) {
 		if c := stream(seed, false).Changes; len(c) > 0 {
 			t.Errorf("stream %d: %+v without any change", seed, c)
 		}
-	}
-}
-
-// TestWilson has the interval of 15 of 50 by Wilson's equation, computed by hand, and its ends.
-func TestWilson(t *testing.T) {
-	low, high := Wilson(.3, 50)
-	if math.Abs(low-.19103) > 1e-4 || math.Abs(high-.43751) > 1e-4 {
-		t.Errorf("15 of 50: %v to %v", low, high)
-	}
-	if low, high = Wilson(0, 25); low != 0 || math.Abs(high-.13319) > 1e-4 {
-		t.Errorf("0 of 25: %v to %v", low, high)
-	}
-	if low, high = Wilson(.5, 0); !math.IsNaN(low) || !math.IsNaN(high) {
-		t.Errorf("of none: %v to %v", low, high)
 	}
 }

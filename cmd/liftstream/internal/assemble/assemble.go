@@ -14,6 +14,7 @@ import (
 	"liftstream/config"
 	"liftstream/model"
 	"liftstream/model/evaluate"
+	"liftstream/model/groups"
 	"liftstream/model/kernel"
 	"liftstream/model/kernel/lp"
 	"liftstream/model/lift"
@@ -27,6 +28,8 @@ type Stage struct {
 	Config *config.Config
 	Spec   *model.Spec
 	Codec  codec.Options
+	// Segments are the named segments of the configuration, by name.
+	Segments []groups.Segment
 
 	parts     []part
 	scorecard propensity.Options // without the blocks
@@ -42,6 +45,9 @@ func New(c *config.Config) (*Stage, error) {
 	}
 	scorecard.Founding = founding(c, schema)
 	s := &Stage{Config: c, Codec: columns(c, schema), parts: parts(c, schema), scorecard: scorecard}
+	if s.Segments, err = segments(c, schema); err != nil {
+		return nil, err
+	}
 	s.Spec = s.spec(schema, s.parts)
 	if err := s.Spec.Check(); err != nil {
 		return nil, err

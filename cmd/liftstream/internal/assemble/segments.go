@@ -10,8 +10,8 @@ import (
 	"liftstream/model/groups"
 )
 
-// Segments returns the named segments of a configuration, by name, as conditions on the records of the schema.
-func Segments(c *config.Config, s *model.Schema) ([]groups.Segment, error) {
+// segments returns the named segments of a configuration, by name, as conditions on the records of the schema.
+func segments(c *config.Config, s *model.Schema) ([]groups.Segment, error) {
 	var out []groups.Segment
 	for name := range c.Segments {
 		parsed, err := c.Condition(name)

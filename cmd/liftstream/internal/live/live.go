@@ -14,6 +14,7 @@ import (
 	"liftstream/cmd/liftstream/internal/page"
 	"liftstream/config"
 	"liftstream/model"
+	"liftstream/model/groups"
 	"liftstream/stream"
 	"liftstream/stream/committed"
 	"liftstream/stream/operator"
@@ -53,6 +54,9 @@ func policies(p *config.Policy) committed.Policies {
 // New prepares a stage; nothing runs yet.
 func New(c *config.Config, st *assemble.Stage, k *cluster.Cluster, o Options) *Live {
 	l := &Live{config: c, log: o.Log, Board: page.NewBoard(st.Spec.Schema, o.Skip), metrics: prometheus.NewRegistry()}
+	if l.Board.Groups = groups.NewTally(st.Spec.Schema, st.Segments, c.MinCount); l.Board.Groups != nil {
+		l.metrics.MustRegister(newGroupMetrics(l.Board.Groups))
+	}
 	l.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	l.Stage = stream.New(l.options(st, k, o))
 	t := &c.Topics

@@ -210,11 +210,7 @@ func (m *measurement) measure(ctx context.Context) error {
 // protocol runs the protocol and calls sink with each record after it is counted.
 func (m *measurement) protocol(ctx context.Context, sink evaluate.Sink) error {
 	schema, seed := m.stage.Spec.Schema, m.seed
-	segments, err := assemble.Segments(m.stage.Config, schema)
-	if err != nil {
-		return err
-	}
-	grouped := evaluate.GroupOptions{Segments: segments, Least: m.stage.Config.MinCount}
+	grouped := evaluate.GroupOptions{Segments: m.stage.Segments, Least: m.stage.Config.MinCount}
 	both := func(r *evaluate.Record) error {
 		if m.On == onControl && !m.control.Of(r.Batch, r.Row) {
 			return nil
@@ -241,6 +237,7 @@ func (m *measurement) protocol(ctx context.Context, sink evaluate.Sink) error {
 	m.figures.Value = m.stage.Value()
 	m.files.Passes = 1
 	o := evaluate.Options{Delay: m.Delay, Partitions: m.Partitions, Refit: m.stage.Config.Fit.Records}
+	var err error
 	m.run, err = evaluate.Prequential(ctx, schema, m.files.Batches, m.methods, o, both)
 	return records.Plain(err)
 }

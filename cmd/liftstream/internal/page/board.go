@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"liftstream/model"
+	"liftstream/model/groups"
 )
 
 // Kept is the number of newest records that are shown, and kept of each partition.
@@ -70,6 +71,8 @@ func (r Reason) String() string {
 type Board struct {
 	schema *model.Schema
 	skip   uint64
+	// Groups counts the scores by group too; nil counts none. It is set before the first score.
+	Groups *groups.Tally
 
 	mu    sync.RWMutex // guards parts; each part guards itself
 	parts map[int32]*part
@@ -127,6 +130,7 @@ func (b *Board) Scores(partition int32, batch *model.Batch, s *model.Scores, l *
 		p.row = batch.Row[batch.N-1]
 	}
 	p.next, p.model = batch.Offset+1, s.Model
+	b.Groups.Add(batch, s)
 	for i := range s.N {
 		p.seen++
 		switch s.Status[i] {

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"liftstream/model/evaluate"
+	"liftstream/model/groups"
 	"liftstream/model/report"
 	"liftstream/model/report/text"
 	"liftstream/stream"
@@ -145,6 +146,8 @@ type Live struct {
 	// Drift is nil where nothing is watched.
 	Drift    *Drift   `json:"drift,omitempty"`
 	Profiles Profiles `json:"profiles"`
+	// Groups is nil where there are none: no feature of use: report, and no segment.
+	Groups *groups.View `json:"groups,omitempty"`
 	View
 }
 
@@ -153,7 +156,7 @@ func (s *Source) Live() Live {
 	st := s.Status()
 	l := Live{Name: s.Name, Positive: s.Positive, Ready: st.Ready, Waiting: st.Waiting, Fits: st.Fits, Refused: st.Refused,
 		Unusual: st.Unusual, Gate: gateOf(st.Verdict), Drift: driftOf(st.Partitions),
-		Profiles: s.Profiles(), View: s.Board.View()}
+		Profiles: s.Profiles(), Groups: s.Board.Groups.View(), View: s.Board.View()}
 	if l.Waiting == nil {
 		l.Waiting = []string{}
 	}
@@ -192,6 +195,7 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"odds":   func(effect float64) string { return strconv.FormatFloat(math.Exp(effect), 'f', 2, 64) },
 	"whole":  func(v float64) int64 { return int64(math.Round(v)) },
 	"lift":   Lift,
+	"signed": signed,
 	"bar":    func(p float64) string { return strconv.FormatFloat(100*min(max(p, 0), 1), 'f', 1, 64) },
 	"style":  func() template.CSS { return template.CSS(style) },
 	"script": func() template.JS { return template.JS(script) },
@@ -287,6 +291,15 @@ func Lift(v evaluate.Number) string {
 		return "–"
 	}
 	return text.Lift(v, 1)
+}
+
+// signed writes a difference of shares in percent with its sign.
+func signed(v evaluate.Number) string {
+	f := 100 * float64(v)
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return "–"
+	}
+	return fmt.Sprintf("%+.1f", f)
 }
 
 func figure(v evaluate.Number) string {

@@ -1,0 +1,165 @@
+package groups
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"liftstream/model"
+)
+
+func draw(words ...uint64) float64 { return float64(model.Hash(4, words...)>>11) / (1 << 53) }
+
+// fed returns a tally of n records in batches of 100, whose plan, x, propensity and class come from the functions.
+func fed(t *testing.T, n, least int, plan func(i int) string, x func(i int) float64,
+	record func(i int) (p float64, class int32)) *Tally {
+	t.Helper()
+	s := schema()
+	s.Features[0].Use, s.Features[1].Use = model.UseReport, model.UseReport
+	in, err := NewComparison(s, "plan", Equal, false, "plus", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tally := NewTally(s, []Segment{{Name: "of plus", Condition: in}}, least)
+	out := &model.Scores{}
+	for from := 0; from < n; from += 100 {
+		size := min(100, n-from)
+		b := &model.Batch{N: size, Columns: make([]model.Column, 4)}
+		b.Columns[0].Float = make([]float64, size)
+		for k := 1; k < 4; k++ {
+			b.Columns[k].Code = slices.Repeat([]uint32{model.MissingCode}, size)
+		}
+		out.Reset(size, 2)
+		for i := range size {
+			b.Columns[0].Float[i] = x(from + i)
+			if text := plan(from + i); text != "" {
+				b.Columns[1].Code[i] = uint32(len(b.Columns[1].Levels))
+				b.Columns[1].Levels = append(b.Columns[1].Levels, text)
+			}
+			p, class := record(from + i)
+			out.P[2*i], out.P[2*i+1] = 1-p, p
+			b.Label = append(b.Label, class)
+		}
+		tally.Add(b, out)
+	}
+	return tally
+}
+
+func plain(i int) (float64, int32) {
+	p := .1 + .4*draw(uint64(i), 1)
+	if i%7 == 0 {
+		return p, model.Unlabelled
+	}
+	if draw(uint64(i), 2) < p {
+		return p, 1
+	}
+	return p, 0
+}
+
+// TestTallyMakesTheWhole: the groups of a column are all records and labels, and each has the sums of its records.
+func TestTallyMakesTheWhole(t *testing.T) {
+	plans := func(i int) string { return []string{"plus", "plus", "base", ""}[i%4] }
+	v := fed(t, 2000, 20, plans, func(i int) float64 { return []float64{float64(i % 97), math.NaN()}[b01(i%10 == 3)] },
+		plain).View()
+	for _, c := range v.Columns {
+		var records, labelled int64
+		var mean, rate float64
+		for _, g := range c.Groups {
+			records += g.Records
+			labelled += g.Labelled
+			mean += float64(g.Mean) * float64(g.Records)
+			rate += float64(g.Rate) * float64(g.Labelled)
+		}
+		if records != 2000 || labelled != v.All.Labelled || math.Abs(mean/2000-float64(v.All.Mean)) > 1e-12 ||
+			math.Abs(rate/float64(labelled)-float64(v.All.Rate)) > 1e-12 {
+			t.Errorf("%s: %d records, %d labelled, mean %v, rate %v of %+v", c.Column, records, labelled, mean, rate, v.All)
+		}
+	}
+	var n, positives, promise float64
+	for i := range 2000 {
+		if p, class := plain(i); plans(i) == "plus" && class >= 0 {
+			n, positives, promise = n+1, positives+float64(class), promise+p
+		}
+	}
+	s := v.Segments[0]
+	if s.Labelled != int64(n) || math.Abs(float64(s.Rate)-positives/n) > 1e-12 ||
+		math.Abs(float64(s.Error)-(promise-positives)/n) > 1e-12 || s.RateLow >= s.Rate || s.RateHigh <= s.Rate ||
+		s.Share != .5 {
+		t.Errorf("segment %+v, of %v records with %v positives", s, n, positives)
+	}
+	if names := len(v.Columns[0].Groups); names != 6 { // fifths and missing
+		t.Errorf("numbers have %d groups: %+v", names, v.Columns[0])
+	}
+}
+
+func b01(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// TestTallyIsBounded: twenty levels and names of their own, for any input; no group is too small, nor is the rest.
+func TestTallyIsBounded(t *testing.T) {
+	for name, plan := range map[string]func(i int) string{
+		"many":    func(i int) string { return fmt.Sprint("l", i) },
+		"thirty":  func(i int) string { return fmt.Sprint("l", i%30) },
+		"odd":     func(i int) string { return []string{Other, Missing, "", "a\xff", "a\xfe", "plus"}[i%6] },
+		"long":    func(i int) string { return strings.Repeat("x", 1000) + fmt.Sprint(i%5) },
+		"one few": func(i int) string { return []string{"plus", "few"}[b01(i < 3)] },
+		"missing": func(int) string { return "" },
+	} {
+		for _, n := range []int{0, 10, 300, 1000} {
+			v := fed(t, n, 20, plan, func(i int) float64 { return float64(i % 2) }, plain).View()
+			for _, c := range v.Columns {
+				names := map[string]bool{}
+				var sum int64
+				for _, g := range c.Groups {
+					if names[g.Group] || g.Records < 20 || len(g.Group) > 3*longest {
+						t.Errorf("%s, %d records: group %q of %d twice, or too few", name, n, g.Group, g.Records)
+					}
+					names[g.Group] = true
+					sum += g.Records
+				}
+				if len(names) > most+2 || sum != int64(n) && n >= 20 {
+					t.Errorf("%s, %d records: %d groups of %d", name, n, len(names), sum)
+				}
+			}
+		}
+	}
+	if NewTally(schema(), nil, 20) != nil {
+		t.Error("a tally of no groups")
+	}
+	var none *Tally
+	if none.Add(nil, nil); none.View() != nil {
+		t.Error("a nil tally tells something")
+	}
+}
+
+// TestTallyFindsChanges: one change of share and one of rate where they are, and none in 40 streams without any.
+func TestTallyFindsChanges(t *testing.T) {
+	stream := func(seed uint64, changed int) []Change {
+		return fed(t, 3000, 20, func(i int) string {
+			return []string{"base", "plus"}[b01(draw(seed, uint64(i), 3) < .2+.3*float64(b01(i >= changed)))]
+		}, func(int) float64 { return 0 }, func(i int) (float64, int32) {
+			return .3, int32(b01(draw(seed, uint64(i), 4) < .2+.5*float64(b01(i >= changed))))
+		}).View().Changes
+	}
+	found := map[string]int{}
+	for _, c := range stream(1, 1500) {
+		found[c.What]++
+		if c.Record < 1500 || c.Record > 2200 || c.After < c.Before+.1 {
+			t.Errorf("%+v of a change at 1500", c)
+		}
+	}
+	if found["share"] != 1 || found["rate"] != 1 {
+		t.Errorf("found %v", found)
+	}
+	for seed := range uint64(40) {
+		if c := stream(seed, 1<<40); len(c) > 0 {
+			t.Errorf("stream %d: %+v without any change", seed, c)
+		}
+	}
+}
