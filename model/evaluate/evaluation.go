@@ -23,6 +23,7 @@ type Evaluation struct {
 	watch   *watch
 	uplift  upliftMeter
 	sure    sureMeter
+	effects *importanceMeter
 }
 
 // NewEvaluation evaluates methods, in the order in which they are driven. The first skip records of the stream are not
@@ -30,7 +31,8 @@ type Evaluation struct {
 func NewEvaluation(s *model.Schema, methods []Method, skip int64, seed uint64) *Evaluation {
 	e := &Evaluation{schema: s, skip: skip, seed: seed, lead: Lead(methods), drift: NewDriftMeter(s, skip, DriftRecords),
 		short: NewDriftMeter(s, skip, ShortDriftRecords), watch: newWatch(s),
-		uplift: upliftMeter{positive: s.Positive}, sure: sureMeter{positive: s.Positive}}
+		uplift: upliftMeter{positive: s.Positive}, sure: sureMeter{positive: s.Positive},
+		effects: newImportanceMeter(s)}
 	for _, m := range methods {
 		e.methods = append(e.methods, m.Name)
 		e.sets = append(e.sets, NewSet(len(s.Classes)))
@@ -69,6 +71,7 @@ func (e *Evaluation) Add(r *Record) error {
 			e.short = nil
 		}
 	}
+	e.effects.add(r, r.Scores[e.lead])
 	e.watch.add(r, r.Scores[e.lead].Model, p)
 	if r.Class < 0 {
 		return nil
@@ -123,7 +126,7 @@ func (e *Evaluation) Result(run Run) (*Result, error) {
 	if e.schema.Positive >= 0 {
 		r.Positive = e.schema.Classes[e.schema.Positive]
 	}
-	r.Uplift, r.Sure = e.uplift.result(), e.sure.result()
+	r.Uplift, r.Sure, r.Importance = e.uplift.result(), e.sure.result(), e.effects.result()
 	for _, s := range e.sets {
 		s.Sort()
 	}
