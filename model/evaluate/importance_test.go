@@ -46,7 +46,8 @@ func TestImportanceByHand(t *testing.T) {
 	}
 	// The first tenth of 9,900 ends within value 2: 400 records of 0, 500 of 1, 500 of 2.
 	if len(x) != 11 || x[0].Cell != "0 to 2" || x[0].N != 1400 || math.Abs(float64(x[0].Effect)-150./1400) > 1e-9 ||
-		math.Abs(float64(x[0].SD)-math.Sqrt(25./1400-150.*150/1400/1400)) > 1e-9 || x[10].Cell != "(missing)" || x[10].N != 100 {
+		math.Abs(float64(x[0].SD)-math.Sqrt(25./1400-150.*150/1400/1400)) > 1e-9 ||
+		x[10].Cell != "(missing)" || x[10].N != 100 {
 		t.Errorf("%+v", x)
 	}
 }
