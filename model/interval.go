@@ -40,3 +40,19 @@ func doubted(p *Partition, rec *record) {
 	}
 	p.doubt.learn(rec.Row, p.levels, y, prob[target], min(rec.Weight, MaxWeight))
 }
+
+// appendEffects appends the contributions of all features of the last score, 0 where a model is missing.
+func appendEffects(p *Partition, out *Scores) {
+	from := len(out.Effects)
+	for range p.spec.Schema.Features {
+		out.Effects = append(out.Effects, 0)
+	}
+	if !p.trained {
+		return
+	}
+	for i := range p.scorer.reasons {
+		if r := &p.scorer.reasons[i]; r.Feature >= 0 {
+			out.Effects[from+int(r.Feature)] = r.Effect
+		}
+	}
+}

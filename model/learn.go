@@ -36,6 +36,9 @@ func (p *Partition) event(b *Batch, i int, out *Scores) {
 		p.uplift.meet(p.row)
 		out.Uplift = append(out.Uplift, p.uplift.score(p.row, p.levels))
 	}
+	if p.spec.Options.Effects {
+		appendEffects(p, out)
+	}
 	if p.doubt != nil {
 		out.Sure, out.SureLevel = append(out.Sure, intervalOf(p, out, i)), p.spec.Options.Interval
 	}

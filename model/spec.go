@@ -41,6 +41,7 @@ type Options struct {
 	// of all alarms together, below 1; 0 = nothing is watched. See drift.Watch.
 	FalseAlarms float64
 	Interval    float64 // level of the intervals of propensities, above 0 and below 1; 0 = there are none
+	Effects     bool    // scores carry the contribution of every feature
 	Why         int     // reasons a score; negative = all, with the named terms
 	Gate        float64
 	Seed        uint64

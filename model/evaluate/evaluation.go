@@ -27,6 +27,7 @@ type Evaluation struct {
 	uplift  upliftMeter
 	groups  *groupMeter // nil where there are none
 	sure    sureMeter
+	effects *importanceMeter
 }
 
 // NewEvaluation evaluates methods, in the order in which they are driven. The first skip records of the stream are not
@@ -34,7 +35,8 @@ type Evaluation struct {
 func NewEvaluation(s *model.Schema, methods []Method, skip int64, seed uint64) *Evaluation {
 	e := &Evaluation{schema: s, skip: skip, seed: seed, lead: Lead(methods), drift: NewDriftMeter(s, skip, DriftRecords),
 		short: NewDriftMeter(s, skip, ShortDriftRecords), watch: newWatch(s),
-		uplift: upliftMeter{positive: s.Positive}, sure: sureMeter{positive: s.Positive}}
+		uplift: upliftMeter{positive: s.Positive}, sure: sureMeter{positive: s.Positive},
+		effects: newImportanceMeter(s)}
 	for _, m := range methods {
 		e.methods = append(e.methods, m.Name)
 		e.sets = append(e.sets, NewSet(len(s.Classes)))
@@ -81,6 +83,7 @@ func (e *Evaluation) Add(r *Record) error {
 			e.short = nil
 		}
 	}
+	e.effects.add(r, r.Scores[e.lead])
 	e.watch.add(r, r.Scores[e.lead].Model, p)
 	if r.Class < 0 {
 		return nil
@@ -136,7 +139,8 @@ func (e *Evaluation) Result(run Run) (*Result, error) {
 	if e.schema.Positive >= 0 {
 		r.Positive = e.schema.Classes[e.schema.Positive]
 	}
-	r.Uplift, r.Groups, r.Sure = e.uplift.result(), e.groups.result(e.seed), e.sure.result()
+	r.Uplift, r.Groups = e.uplift.result(), e.groups.result(e.seed)
+	r.Sure, r.Importance = e.sure.result(), e.effects.result()
 	for _, s := range e.sets {
 		s.Sort()
 	}

@@ -38,6 +38,8 @@ type Result struct {
 	Groups *Groups `json:"groups,omitempty"`
 	// Sure is there where scores have intervals (output.interval), of the method of Gains.
 	Sure *Sure `json:"sure,omitempty"`
+	// Importance is of the features of the method of Gains, the most important first, where that method has them.
+	Importance []Importance `json:"importance,omitempty"`
 	// Challengers are other configurations on the same records, for the caller to fill in.
 	Challengers []Challenger `json:"challengers,omitempty"`
 	// RecordsPerSecond is for the caller to fill in: nothing here reads a clock.

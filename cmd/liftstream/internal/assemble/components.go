@@ -212,6 +212,7 @@ func (s *Stage) Method(m Method, frozen func(*model.Spec)) (evaluate.Method, err
 		spec = s.Alone(m.alone)
 	case m.components != nil:
 		spec = s.Scoring(m.components...)
+		spec.Options.Effects = true
 	default:
 		return evaluate.Prior(s.Spec.Schema), nil
 	}

@@ -30,8 +30,8 @@ func Evaluation(w io.Writer, data, methods []string, run evaluate.Run, r *evalua
 		return err
 	}
 	for _, section := range []func(io.Writer, *evaluate.Result) error{
-		evaluationBaselines, evaluationGains, evaluationUplift, evaluationSure, evaluationGroups, evaluationCurve,
-		evaluationPoints, evaluationDrift, evaluationAlarms, evaluationGate,
+		evaluationBaselines, evaluationGains, evaluationUplift, evaluationSure, evaluationImportance, evaluationGroups,
+		evaluationCurve, evaluationPoints, evaluationDrift, evaluationAlarms, evaluationGate,
 	} {
 		if err := section(w, r); err != nil {
 			return err

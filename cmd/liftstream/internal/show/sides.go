@@ -9,7 +9,7 @@ import (
 	"liftstream/model/report/text"
 )
 
-// Sentence says of a reason of a feature, in plain words, what its value does to the odds of a class:
+// Sentence says of a reason of a feature, in plain words, how its value changes the odds of a class:
 //
 //	contact = cellular raises the odds of yes by a factor of 1.52
 //
@@ -27,9 +27,9 @@ func Sentence(feature, value string, effect float64, class string) string {
 		text.Decimals(math.Exp(effect), 2))
 }
 
-// Sides prints the interval of the score of the first record, where there is one, and a sentence for each of its reasons
-// of more than .1 nats: those that raise the propensity of the target and those that lower it, the largest first. It
-// prints nothing where there are neither.
+// Sides prints the interval of the score of the first record, if it has one, and a sentence for each reason
+// of more than .1 nats: the raising ones first, then the lowering ones, each as they come, the largest first. It
+// prints nothing if there are neither.
 func Sides(w io.Writer, schema *model.Schema, levels *model.Levels, scores *model.Scores) error {
 	class := schema.Classes[scores.Target[0]]
 	if len(scores.Sure) > 0 && !math.IsNaN(scores.Sure[0].Low) {

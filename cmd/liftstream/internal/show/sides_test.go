@@ -21,7 +21,8 @@ func TestSidesOfAScore(t *testing.T) {
 		t.Errorf("without reasons: %v %q", err, b.String())
 	}
 	s.Why = []model.Reason{{Feature: 1, Value: 1, Effect: .405}, {Feature: 0, Value: 41.5, Effect: -.2},
-		{Feature: 2, Value: nan, Effect: -.15}, {Feature: 0, Value: 1, Effect: .05}, {Feature: model.TermIntercept, Effect: -2}}
+		{Feature: 2, Value: nan, Effect: -.15}, {Feature: 0, Value: 1, Effect: .05},
+		{Feature: model.TermIntercept, Effect: -2}}
 	s.WhyEnd[0] = int32(len(s.Why))
 	s.Sure, s.SureLevel = []model.Interval{{Low: .1, High: .25}}, .9
 	want := `

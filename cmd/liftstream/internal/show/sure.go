@@ -37,3 +37,33 @@ func evaluationSure(w io.Writer, r *evaluate.Result) error {
 	}
 	return err
 }
+
+// evaluationImportance prints the most important features, with the values that raise and lower scores most.
+func evaluationImportance(w io.Writer, r *evaluate.Result) error {
+	if len(r.Importance) == 0 {
+		return nil
+	}
+	var rows [][]string
+	for _, x := range r.Importance[:min(len(r.Importance), 15)] {
+		top, low := 0, 0
+		for i := range x.Curve {
+			if x.Curve[i].Effect > x.Curve[top].Effect {
+				top = i
+			}
+			if x.Curve[i].Effect < x.Curve[low].Effect {
+				low = i
+			}
+		}
+		at := func(i int) string {
+			return fmt.Sprintf("%s (%+.2f)", clip(x.Curve[i].Cell, 24), float64(x.Curve[i].Effect))
+		}
+		rows = append(rows, []string{x.Feature, text.Decimals(x.Effect, 3), at(top), at(low)})
+	}
+	what := "the log-odds of the target"
+	if r.Positive != "" {
+		what = "the log-odds of " + r.Positive
+	}
+	fmt.Fprintf(w, "\nImportance: the mean size of a feature's contribution to %s, and the values of the highest and the "+
+		"lowest mean contribution, in the last scores\n", what)
+	return text.Table(w, "", []string{"feature", " size", "highest", "lowest"}, rows)
+}

@@ -1,0 +1,53 @@
+package evaluate
+
+import (
+	"math"
+	"testing"
+
+	"liftstream/model"
+)
+
+// TestImportanceByHand: means, cells and order are those of the contributions, of the newest records alone.
+func TestImportanceByHand(t *testing.T) {
+	s := &model.Schema{Features: []model.Feature{{Name: "x"}, {Name: "job", Kind: model.Nominal},
+		{Name: "unused", Use: model.UseReport}}, Classes: []string{"no", "yes"}, Positive: 1}
+	m := newImportanceMeter(s)
+	if m.result() != nil {
+		t.Error("importances of nothing")
+	}
+	const n = importanceRecords + 500
+	for i := range n {
+		x, code := float64(i%20), uint32(i%4)
+		effect := []float64{x / 10, float64(i%2) - 3, math.NaN()}
+		if i < 500 {
+			effect = []float64{1e6, 1e6, 0}
+		}
+		if i%100 == 0 {
+			x = math.NaN()
+		}
+		if code == 3 {
+			code = model.MissingCode
+		}
+		b := &model.Batch{N: 1, Columns: []model.Column{{Float: []float64{x}}, {Code: []uint32{code},
+			Levels: []string{"a", "b", "c"}}, {Float: []float64{1}}}}
+		m.add(&Record{Batch: b}, &model.Scores{N: 1, Status: []model.Status{model.StatusOK}, Effects: effect})
+		m.add(&Record{Batch: b}, &model.Scores{N: 1, Status: []model.Status{model.StatusUntrained}, Effects: effect})
+		m.add(&Record{Batch: b}, &model.Scores{N: 1, Status: []model.Status{model.StatusOK}})
+	}
+	got := m.result()
+	if len(got) != 2 || got[0].Feature != "job" || got[1].Feature != "x" ||
+		math.Abs(float64(got[0].Effect)-2.5) > 1e-9 || math.Abs(float64(got[1].Effect)-.95) > 1e-9 {
+		t.Fatalf("%+v", got)
+	}
+	job, x := got[0].Curve, got[1].Curve
+	if len(job) != 4 || job[0].Cell != "a" || job[0].N != 2500 || math.Abs(float64(job[0].Effect)+3) > 1e-9 ||
+		job[3].Cell != "(missing)" || math.Abs(float64(job[3].Effect)+2) > 1e-9 || job[3].SD > 1e-9 {
+		t.Errorf("%+v", job)
+	}
+	// The first tenth of 9,900 ends within value 2: 400 records of 0, 500 of 1, 500 of 2.
+	if len(x) != 11 || x[0].Cell != "0 to 2" || x[0].N != 1400 || math.Abs(float64(x[0].Effect)-150./1400) > 1e-9 ||
+		math.Abs(float64(x[0].SD)-math.Sqrt(25./1400-150.*150/1400/1400)) > 1e-9 ||
+		x[10].Cell != "(missing)" || x[10].N != 100 {
+		t.Errorf("%+v", x)
+	}
+}
