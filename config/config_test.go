@@ -313,6 +313,28 @@ func TestEveryNumberHasItsBounds(t *testing.T) {
 	}
 }
 
+// alone is the least file with one setting. Other rules ask that one of a pair is not larger than the other, which is
+// set as well then.
+func alone(path, value string) string {
+	message := "message: 1KiB, "
+	with := map[string]string{"lift.sets.min": "max: 16, ", "lift.sets.max": "min: 1, ",
+		"local.neighbours": "prototypes: 65536, ", "local.prototypes": "neighbours: 1, ",
+		"memory.message": "in_flight: 4GiB, ", "memory.decoded": message, "memory.in_flight": message,
+		"memory.batch": message, "value.contact": "hit: 1e12, "}[path]
+	path, list := strings.CutSuffix(path, "[]")
+	if list {
+		value = "[" + value + "]"
+	}
+	keys := strings.Split(path, ".")
+	last := len(keys) - 1
+	open := strings.Join(keys[:last], ": {")
+	if last > 0 {
+		open += ": {"
+	}
+	return strings.Replace(minimal, "record:\n", "record:\n  id: who\n", 1) + open + with + keys[last] + ": " + value +
+		strings.Repeat("}", last) + "\n"
+}
+
 // Each bound holds at its ends and not beyond them, in a file.
 func TestBoundsAtTheirEnds(t *testing.T) {
 	kinds := map[string]reflect.Value{}
@@ -367,36 +389,7 @@ func TestBoundsAtTheirEnds(t *testing.T) {
 			beyond = append(beyond, b.low/2)
 		}
 		try := func(x float64) error {
-			// Other rules ask that one of a pair is not larger than the other.
-			text := strings.Replace(minimal, "record:\n", "record:\n  id: who\n", 1)
-			keys := strings.Split(strings.TrimSuffix(b.path, "[]"), ".")
-			value := show(x)
-			if strings.HasSuffix(b.path, "[]") {
-				value = "[" + value + "]"
-			}
-			open := strings.Join(keys[:len(keys)-1], ": {")
-			var with string
-			switch b.path {
-			case "lift.sets.min":
-				with = "max: 16, "
-			case "lift.sets.max":
-				with = "min: 1, "
-			case "local.neighbours":
-				with = "prototypes: 65536, "
-			case "local.prototypes":
-				with = "neighbours: 1, "
-			case "memory.message":
-				with = "in_flight: 4GiB, "
-			case "memory.decoded", "memory.in_flight", "memory.batch":
-				with = "message: 1KiB, "
-			case "value.contact":
-				with = "hit: 1e12, "
-			}
-			if len(keys) > 1 {
-				open += ": {"
-			}
-			text += open + with + keys[len(keys)-1] + ": " + value + strings.Repeat("}", len(keys)-1) + "\n"
-			_, _, err := Parse("t.yaml", []byte(text), environment)
+			_, _, err := Parse("t.yaml", []byte(alone(b.path, show(x))), environment)
 			return err
 		}
 		for _, x := range within {

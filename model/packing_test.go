@@ -223,135 +223,187 @@ func TestStoreIsAListOfRecords(t *testing.T) {
 	}
 }
 
+// storeDrive is a store and the plain list beside it.
+type storeDrive struct {
+	*testing.T
+	schema *Schema
+	s      *pendingStore
+	list   []*keptEntry
+	seed   uint64
+	all    bool   // all records of an id bear it
+	stay   uint64 // one record in so many stays for long
+	step   uint64
+}
+
 func driveStore(t *testing.T, seed uint64) {
 	schema := &Schema{Features: []Feature{{Name: "x", Kind: Continuous}, {Name: "job", Kind: Nominal},
 		{Name: "y", Kind: Continuous}}, Classes: []string{"a", "b"}, Positive: 1}
-	s := newPendingStore(1<<40, 1000).of(schema, 7, 0)
-	all := seed == 3
-	if all {
-		s.match, s.older = MatchAll, map[uint64]uint64{}
+	d := &storeDrive{T: t, schema: schema, s: newPendingStore(1<<40, 1000).of(schema, 7, 0), seed: seed, all: seed == 3,
+		stay: []uint64{30, 200, 3, 200}[seed]}
+	if d.all {
+		d.s.match, d.s.older = MatchAll, map[uint64]uint64{}
 	}
-	var list []*keptEntry
-	leave := func(k int) { list = slices.Delete(list, k, k+1) }
-	index := func(w *waiting) int {
-		return slices.IndexFunc(list, func(e *keptEntry) bool { return e.offset == w.offset && e.row == w.row })
-	}
-	compare := func(step uint64, w *waiting, e *keptEntry) {
-		memory := w.memory(nil)
-		if w.offset != e.offset || w.row != e.row || w.id != e.id || w.since != e.since || w.learnt != e.learnt ||
-			w.Class != e.Class || w.Weight != e.Weight || w.Clock != e.Clock || w.Time != e.Time || w.thinned ||
-			!slices.Equal(memory, e.memory) || len(w.Row) != 3 || w.Row[0] != e.Row[0] || w.Row[1] != e.Row[1] ||
-			math.Float64bits(w.Row[2]) != math.Float64bits(e.Row[2]) {
-			t.Fatalf("seed %d, step %d: the store has %+v, want %+v", seed, step, w, e)
-		}
-	}
-	stay := []uint64{30, 200, 3, 200}[seed] // one record in so many stays for long
-	for step := range uint64(9000) {
-		now := int64(step)
-		switch u := draw(20, seed, step); {
+	for ; d.step < 9000; d.step++ {
+		switch u := draw(20, seed, d.step); {
 		case u < 12:
-			e := &keptEntry{since: now}
-			e.record = record{Example: Example{Class: Unlabelled, Weight: float64(1 + draw(2, seed, step, 1)),
-				Clock: float64(step / 3), Time: int64(draw(1e9, seed, step, 2))}, offset: int64(step / 10), row: int32(step % 10)}
-			e.Row = Row{float64(draw(1000, seed, step, 3)) / 8, float64(draw(40, seed, step, 4)), math.NaN()}
-			if step%3 == 0 {
-				e.Row[2] = float64(Hash(2, step)) / 7
-			}
-			if k := draw(10, seed, step, 5); k > 0 {
-				e.id = fmt.Sprint("c", draw(uint64(600*k), seed, step, 6))
-				for _, o := range list {
-					if o.id == e.id && !all {
-						o.id = ""
-					}
-				}
-			}
-			if draw(3, seed, step, 7) > 0 {
-				e.memory = []float64{float64(step), 0, -1}
-			}
-			list = append(list, e)
-			s.admit(&e.record, e.id, e.memory, false, now)
+			d.admit()
 		case u < 18:
-			id := fmt.Sprint("c", draw(2000, seed, step, 8))
-			at := place{int64(step/10) - int64(draw(stay*10, seed, step, 9)), int32(draw(10, seed, step, 10))}
-			byID := u < 14
-			k := -1
-			var bear []*keptEntry // the last first
-			for i, e := range list {
-				if e.id == id {
-					bear = slices.Insert(bear, 0, e)
-				}
-				if byID && e.id == id || !byID && e.offset == at.offset && e.row == at.row {
-					k = i
-				}
-			}
-			same := func(n uint64, e *keptEntry) bool {
-				w := s.at(n)
-				return w.offset == e.offset && w.row == e.row && s.brief(n) == w.brief()
-			}
-			if found := meant(s, id); !slices.EqualFunc(found, bear, same) {
-				t.Fatalf("seed %d, step %d: %d records bear %s, want %d", seed, step, len(found), id, len(bear))
-			}
-			w := s.find(id, at, byID)
-			if (w == nil) != (k < 0) {
-				t.Fatalf("seed %d, step %d: %q, %v: found %+v, want entry %d", seed, step, id, at, w, k)
-			}
-			if w == nil {
-				break
-			}
-			compare(step, w, list[k])
-			switch e := list[k]; {
-			case e.learnt:
-				e.Class, e.Weight = 1-e.Class, e.Weight+.5
-				w.Class, w.Weight = e.Class, e.Weight
-				s.update(w)
-			case draw(stay, seed, step, 11) == 0:
-				e.Class, e.learnt, e.memory, e.Time, e.Clock = 1, true, nil, now, float64(step)
-				w.Class, w.Time, w.Clock = 1, now, float64(step)
-				s.markLearnt(w)
-			default:
-				s.remove(w)
-				leave(k)
-			}
-		case step%40 == 0:
-			rc := Recode{nil, make([]uint32, 40), nil}
-			for i := range rc[1] {
-				rc[1][i] = uint32((i + 7) % 40)
-			}
-			s.recode(rc)
-			for _, e := range list {
-				e.Row[1] = rc.Value(1, e.Row[1])
-			}
+			d.label(u < 14)
+		case d.step%40 == 0:
+			d.recode()
 		}
-		for w := s.overdue(now); w != nil; w = s.overdue(now) {
-			if now-list[0].since <= 1000 || index(w) != 0 {
-				t.Fatalf("seed %d, step %d: record %d leaves", seed, step, index(w))
-			}
-			compare(step, w, list[0])
-			leave(0)
-		}
-		if len(list) > 0 && now-list[0].since > 1000 || s.evict() != nil || s.live != len(list) {
-			t.Fatalf("seed %d, step %d: %d records, want %d", seed, step, s.live, len(list))
-		}
-		if step%500 == 499 {
-			k := 0
-			s.each(func(w *waiting) bool {
-				compare(step, w, list[k])
-				k++
-				return true
-			})
-			if k != len(list) {
-				t.Fatalf("seed %d, step %d: %d of %d records", seed, step, k, len(list))
-			}
-			r := restoredOf(t, s, schema)
-			if r.held() != s.held() || r.live != s.live || r.first != s.first {
-				t.Fatalf("seed %d, step %d: restored %d bytes, want %d", seed, step, r.held(), s.held())
-			}
-			s = r // and on with the restored one
+		d.expire()
+		if d.step%500 == 499 {
+			d.restore()
 		}
 	}
-	if s.first < pendingChunk {
+	if d.s.first < pendingChunk {
 		t.Fatal("no part has come and gone: the test would say nothing")
 	}
+}
+
+// wrong ends the test.
+func (d *storeDrive) wrong(format string, values ...any) {
+	d.Helper()
+	d.Fatalf("seed %d, step %d: "+format, append([]any{d.seed, d.step}, values...)...)
+}
+
+func (d *storeDrive) draw(n, salt uint64) int { return draw(n, d.seed, d.step, salt) }
+
+func (d *storeDrive) leave(k int) { d.list = slices.Delete(d.list, k, k+1) }
+
+func (d *storeDrive) index(w *waiting) int {
+	return slices.IndexFunc(d.list, func(e *keptEntry) bool { return e.offset == w.offset && e.row == w.row })
+}
+
+func (d *storeDrive) compare(w *waiting, e *keptEntry) {
+	d.Helper()
+	memory := w.memory(nil)
+	if w.offset != e.offset || w.row != e.row || w.id != e.id || w.since != e.since || w.learnt != e.learnt ||
+		w.Class != e.Class || w.Weight != e.Weight || w.Clock != e.Clock || w.Time != e.Time || w.thinned ||
+		!slices.Equal(memory, e.memory) || len(w.Row) != 3 || w.Row[0] != e.Row[0] || w.Row[1] != e.Row[1] ||
+		math.Float64bits(w.Row[2]) != math.Float64bits(e.Row[2]) {
+		d.wrong("the store has %+v, want %+v", w, e)
+	}
+}
+
+func (d *storeDrive) admit() {
+	step := d.step
+	e := &keptEntry{since: int64(step)}
+	e.record = record{Example: Example{Class: Unlabelled, Weight: float64(1 + d.draw(2, 1)), Clock: float64(step / 3),
+		Time: int64(d.draw(1e9, 2))}, offset: int64(step / 10), row: int32(step % 10)}
+	e.Row = Row{float64(d.draw(1000, 3)) / 8, float64(d.draw(40, 4)), math.NaN()}
+	if step%3 == 0 {
+		e.Row[2] = float64(Hash(2, step)) / 7
+	}
+	if k := d.draw(10, 5); k > 0 {
+		e.id = fmt.Sprint("c", d.draw(uint64(600*k), 6))
+		for _, o := range d.list {
+			if o.id == e.id && !d.all {
+				o.id = ""
+			}
+		}
+	}
+	if d.draw(3, 7) > 0 {
+		e.memory = []float64{float64(step), 0, -1}
+	}
+	d.list = append(d.list, e)
+	d.s.admit(&e.record, e.id, e.memory, false, int64(step))
+}
+
+// label finds a record by id or place and answers it: it is corrected, learnt or removed.
+func (d *storeDrive) label(byID bool) {
+	id := fmt.Sprint("c", d.draw(2000, 8))
+	at := place{int64(d.step/10) - int64(d.draw(d.stay*10, 9)), int32(d.draw(10, 10))}
+	k := d.sought(id, at, byID)
+	w := d.s.find(id, at, byID)
+	if (w == nil) != (k < 0) {
+		d.wrong("%q, %v: found %+v, want entry %d", id, at, w, k)
+	}
+	if w == nil {
+		return
+	}
+	d.compare(w, d.list[k])
+	now, clock := int64(d.step), float64(d.step)
+	switch e := d.list[k]; {
+	case e.learnt:
+		e.Class, e.Weight = 1-e.Class, e.Weight+.5
+		w.Class, w.Weight = e.Class, e.Weight
+		d.s.update(w)
+	case d.draw(d.stay, 11) == 0:
+		e.Class, e.learnt, e.memory, e.Time, e.Clock = 1, true, nil, now, clock
+		w.Class, w.Time, w.Clock = 1, now, clock
+		d.s.markLearnt(w)
+	default:
+		d.s.remove(w)
+		d.leave(k)
+	}
+}
+
+// sought is the place in the list of the record that a label means, -1 where there is none. It compares the records
+// that bear the id.
+func (d *storeDrive) sought(id string, at place, byID bool) int {
+	k := -1
+	var bear []*keptEntry // the last first
+	for i, e := range d.list {
+		if e.id == id {
+			bear = slices.Insert(bear, 0, e)
+		}
+		if byID && e.id == id || !byID && e.offset == at.offset && e.row == at.row {
+			k = i
+		}
+	}
+	same := func(n uint64, e *keptEntry) bool {
+		w := d.s.at(n)
+		return w.offset == e.offset && w.row == e.row && d.s.brief(n) == w.brief()
+	}
+	if found := meant(d.s, id); !slices.EqualFunc(found, bear, same) {
+		d.wrong("%d records bear %s, want %d", len(found), id, len(bear))
+	}
+	return k
+}
+
+func (d *storeDrive) recode() {
+	rc := Recode{nil, make([]uint32, 40), nil}
+	for i := range rc[1] {
+		rc[1][i] = uint32((i + 7) % 40)
+	}
+	d.s.recode(rc)
+	for _, e := range d.list {
+		e.Row[1] = rc.Value(1, e.Row[1])
+	}
+}
+
+func (d *storeDrive) expire() {
+	now := int64(d.step)
+	for w := d.s.overdue(now); w != nil; w = d.s.overdue(now) {
+		if now-d.list[0].since <= 1000 || d.index(w) != 0 {
+			d.wrong("record %d leaves", d.index(w))
+		}
+		d.compare(w, d.list[0])
+		d.leave(0)
+	}
+	if len(d.list) > 0 && now-d.list[0].since > 1000 || d.s.evict() != nil || d.s.live != len(d.list) {
+		d.wrong("%d records, want %d", d.s.live, len(d.list))
+	}
+}
+
+// restore compares all entries and goes on with a restored store.
+func (d *storeDrive) restore() {
+	k := 0
+	d.s.each(func(w *waiting) bool {
+		d.compare(w, d.list[k])
+		k++
+		return true
+	})
+	if k != len(d.list) {
+		d.wrong("%d of %d records", k, len(d.list))
+	}
+	r := restoredOf(d.T, d.s, d.schema)
+	if r.held() != d.s.held() || r.live != d.s.live || r.first != d.s.first {
+		d.wrong("restored %d bytes, want %d", r.held(), d.s.held())
+	}
+	d.s = r
 }
 
 // TestMemoriesGoBeforeRows: a store that is too small drops memories of scores, chosen by the place of their records

@@ -84,7 +84,11 @@ func TestPagesHoldNoMoreValuesThanTheFooterLeaves(t *testing.T) {
 	var out bytes.Buffer
 	w := pqfile.NewParquetWriter(&out, root, pqfile.WithWriterProps(parquet.NewWriterProperties(
 		parquet.WithDictionaryDefault(false), parquet.WithDataPageSize(64), parquet.WithBatchSize(8))))
-	c, err := w.AppendRowGroup().NextColumn()
+	rows, err := w.AppendRowGroupChecked()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := rows.NextColumn()
 	if err == nil {
 		_, err = c.(*pqfile.Float64ColumnChunkWriter).WriteBatch(make([]float64, 24), nil, nil)
 	}
