@@ -302,7 +302,8 @@ func byPython(t *testing.T, format string, c *portable.Card, rows [][]string, wa
 		t.Skipf("SKIPPED, NOT CHECKED: the exports in other programs; %s is missing", name)
 	}
 	if out, err := exec.Command(python, "-c", "import "+pythonFormats[format]).CombinedOutput(); err != nil {
-		t.Skipf("SKIPPED, NOT CHECKED: the export %s; pip install -r deploy/clients/python/requirements.txt\n%s", format, out)
+		t.Skipf("SKIPPED, NOT CHECKED: the export %s; pip install -r deploy/clients/python/requirements.txt "+
+			"-r .ci/requirements.txt\n%s", format, out)
 	}
 	if _, err := exec.LookPath("java"); err != nil && format == "pmml" {
 		t.Skip("SKIPPED, NOT CHECKED: the export pmml; java is missing")
