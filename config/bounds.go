@@ -123,6 +123,10 @@ var bounds = []bound{
 	{path: "value.hit", low: 0, openLow: true, high: dearest, why: "a hit that is worth nothing is not sought"},
 	{path: "value.contact", low: 0, high: dearest, why: "a contact that earns by itself needs no score"},
 
+	{path: "points.base", low: -1e6, high: 1e6, why: "points are read by people"},
+	{path: "points.odds", low: 0, openLow: true, high: 1e6, why: "odds of none or of all have no logarithm"},
+	{path: "points.pdo", low: 0, openLow: true, high: 1e6, why: "no number of points would double the odds"},
+
 	{path: "min_count", low: 1, high: 1e6, why: "figures of no record are none, and larger groups show all"},
 	{path: "topics.partitions", low: 1, high: 100000, why: "a topic has at least one, and brokers bear only so many"},
 	{path: "topics.replication", low: 1, high: 128,

@@ -46,6 +46,8 @@ type Config struct {
 	// Value holds the worth of a hit and the cost of a contact. Nil when the section is not given: then no profit is
 	// computed.
 	Value *Value `yaml:"value"`
+	// Points says how an exported scorecard counts its effects. Nil when the section is not given: in log-odds alone.
+	Points *Points `yaml:"points"`
 	// Segments names conditions on the features, such as gold: plan=plus & visits>10; records that meet one are counted
 	// and measured together, and no score changes. A condition has =, !=, <, <=, > or >= between a feature and a value,
 	// and &, | and parentheses between those. Values are numbers or levels; names and values with other signs stand in

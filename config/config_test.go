@@ -108,6 +108,7 @@ func TestFullFile(t *testing.T) {
 	want.Control = &Control{Share: 0.05, By: ControlByID, Seed: 1, Treated: "called", Learn: ControlLearnAll,
 		Uplift: ControlUpliftOff}
 	want.Value = &Value{Hit: 40, Contact: 1.5}
+	want.Points = &Points{Base: 600, Odds: 50, PDO: 20}
 	want.Segments = map[string]string{"grown": "age >= 30 & (job = admin | education > primary)"}
 	want.Topics.Labels = "bank-labels"
 	want.Kafka.TLS = &TLS{CA: "...", Cert: "...", Key: "..."}
@@ -273,7 +274,7 @@ func fillPointers(c *Config) *Config {
 	c.Labels, c.Kafka.Embedded, c.Kafka.TLS, c.Kafka.SASL = new(Labels), new(Embedded), new(TLS), new(SASL)
 	c.Labels.setDefaults()
 	c.Dedup = new(Dedup)
-	c.Control, c.Value = new(Control), new(Value)
+	c.Control, c.Value, c.Points = new(Control), new(Value), new(Points)
 	c.Dedup.setDefaults()
 	return c
 }

@@ -141,6 +141,9 @@ func New(stage *assemble.Stage, m *model.Model) (*Card, error) {
 	c := &Card{Name: stage.Config.Name, Model: m.Version, Records: m.Info.Records, Label: record.Label.Column,
 		Target: s.Classes[1], Other: s.Classes[0], Base: a.Class[1], ID: record.ID, Missing: stage.Codec.Missing,
 		Clip: mostOdds, LeftOut: leftOut(stage, m, a), Sets: []Set{}}
+	if p := stage.Config.Points; p != nil {
+		c.Points = &Points{Base: p.Base, Odds: p.Odds, PDO: p.PDO}
+	}
 	for _, x := range a.Margins {
 		c.Margins = append(c.Margins, Margin(x))
 	}
