@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -104,6 +105,9 @@ func (a *Audience) fill(x *Score, r *codec.ScoreReader, i int, stamp int64) {
 func (a *Audience) reader(t *codec.Table) (*codec.ScoreReader, error) {
 	classes := propensities(t)
 	r, err := codec.NewPropensityReader(t, a.Class)
+	if err == nil && !slices.Contains(classes, a.Class) && !slices.Contains(a.Classes, a.Class) {
+		err = fmt.Errorf("%s is a bound of an interval, and %s no class", codec.PropensityColumn(a.Class), a.Class)
+	}
 	if err != nil {
 		if len(classes) > 0 {
 			err = fmt.Errorf("%w; its classes are %s", err, strings.Join(classes, ", "))
@@ -123,12 +127,17 @@ func (a *Audience) reader(t *codec.Table) (*codec.ScoreReader, error) {
 	return r, nil
 }
 
-// propensities lists the classes that a table has propensities of.
+// propensities lists the classes that a table has propensities of. The bounds of an interval (output.interval) are named
+// like those of classes, which stand together, and come behind other columns.
 func propensities(t *codec.Table) (classes []string) {
+	apart := false // columns of another kind have come behind the first class
 	for _, c := range t.Columns() {
-		if class, ok := strings.CutPrefix(c.Name, codec.PropensityColumn("")); ok {
+		class, ok := strings.CutPrefix(c.Name, codec.PropensityColumn(""))
+		bound := c.Name == codec.ScoreLow.String() || c.Name == codec.ScoreHigh.String()
+		if ok && !(bound && apart) {
 			classes = append(classes, class)
 		}
+		apart = apart || !ok && len(classes) > 0
 	}
 	return classes
 }

@@ -83,6 +83,25 @@ func TestRows(t *testing.T) {
 	}
 }
 
+// TestBoundsOfIntervalsAreNoClasses: two classes stay two where scores have intervals, and classes may have their names.
+func TestBoundsOfIntervalsAreNoClasses(t *testing.T) {
+	sure := `{"id":"a","target":"yes","propensity_no":0.75,"propensity_yes":0.25,"base_rate":0.125,"lift":2,` +
+		`"propensity_low":0.125,"propensity_high":0.5}` + "\n"
+	got, a, err := linesOf(t, Choice{Class: "no"}, fileOf(t, "s.jsonl", sure))
+	if err != nil || !strings.Contains(got, `"base_rate":0.875,"lift":0.857`) {
+		t.Errorf("%v, classes %v, %s", err, a, got)
+	}
+	_, _, err = linesOf(t, Choice{Class: "low"}, fileOf(t, "s.jsonl", sure))
+	if err == nil || !strings.Contains(err.Error(), "low no class; its classes are no, yes") {
+		t.Errorf("a bound is taken for a class: %v", err)
+	}
+	named := `{"id":"a","target":"low","propensity_low":0.75,"propensity_high":0.25,"base_rate":0.875,"lift":2}`
+	if got, _, err = linesOf(t, Choice{Class: "high"}, fileOf(t, "s.jsonl", named)); err != nil ||
+		!strings.Contains(got, `"propensity":0.25,"base_rate":0.125,"lift":2`) {
+		t.Errorf("classes named like bounds: %v, %s", err, got)
+	}
+}
+
 func TestTimesDecideWhatIsNew(t *testing.T) {
 	row := func(at, p string) string {
 		return fmt.Sprintf(`{"id":"a","time":%s,"source_offset":0,"source_row":0,"propensity_yes":%s}`+"\n", at, p)
