@@ -134,7 +134,7 @@ func (x *choosing) run(ctx context.Context, a *cli.App, files []string) error {
 		defer k.Close()
 	}
 	if len(files) == 0 {
-		choice.Records = true
+		choice.Records, choice.ByID = true, c.Record.ID != ""
 		scan = x.scan(a, k, c)
 	}
 	err = x.write(ctx, a, k, c, value, scan, choice)

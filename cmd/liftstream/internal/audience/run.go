@@ -27,8 +27,10 @@ type Choice struct {
 	// Timed has scores without a time of their own take that of their message.
 	Timed bool
 	Most  int // ids that may be held
-	// Records has several scores of one record, without an id, count as one.
+	// Records says that the scores are those of a stage: several of one record, without an id, count as one.
 	Records bool
+	// ByID says, with Records, that its records have ids now. Its former scores may be without; else the first table tells.
+	ByID bool
 }
 
 // Audience is a chosen audience, whose rows are still to be read.
@@ -101,7 +103,8 @@ func (a *Audience) fill(x *Score, r *codec.ScoreReader, i int, stamp int64) {
 	}
 }
 
-// reader finds the columns of a table. All tables of the input have ids or none has.
+// reader finds the columns of a table. All tables of files have ids or none has; those of a stage are read as Choice.ByID
+// says.
 func (a *Audience) reader(t *codec.Table) (*codec.ScoreReader, error) {
 	classes := propensities(t)
 	r, err := codec.NewPropensityReader(t, a.Class)
@@ -116,12 +119,14 @@ func (a *Audience) reader(t *codec.Table) (*codec.ScoreReader, error) {
 	}
 	ids := r.Has(codec.ScoreID)
 	if !a.known {
-		a.known, a.IDs = true, ids
+		if a.known, a.IDs = true, ids; a.Records {
+			a.IDs = a.ByID
+		}
 		if a.Classes == nil {
 			a.Classes = classes
 		}
 	}
-	if ids != a.IDs {
+	if ids != a.IDs && !a.Records {
 		return nil, errors.New("some scores have the column id and others have not: an audience is of one kind")
 	}
 	return r, nil

@@ -102,6 +102,21 @@ func TestBoundsOfIntervalsAreNoClasses(t *testing.T) {
 	}
 }
 
+// TestAStageThatWasGivenIDs has former scores without: they are counted, and are no end of its audiences. So it is the
+// other way round.
+func TestAStageThatWasGivenIDs(t *testing.T) {
+	before := fileOf(t, "before.jsonl", `{"source_offset":1,"source_row":0,"propensity_yes":0.75}`+"\n")
+	after := fileOf(t, "after.jsonl", `{"id":"a","source_offset":2,"source_row":0,"propensity_yes":0.5}`+"\n")
+	got, a, err := linesOf(t, Choice{Class: "yes", Records: true, ByID: true}, before, after)
+	if err != nil || a.NoID != 1 || strings.Count(got, "\n") != 1 || !strings.HasPrefix(got, `{"id":"a","rank":1`) {
+		t.Errorf("%v, %s", err, got)
+	}
+	got, a, err = linesOf(t, Choice{Class: "yes", Records: true}, after, before)
+	if err != nil || a.NoID != 0 || strings.Count(got, "\n") != 2 || !strings.HasPrefix(got, `{"source_partition":0`) {
+		t.Errorf("%v, %s", err, got)
+	}
+}
+
 func TestTimesDecideWhatIsNew(t *testing.T) {
 	row := func(at, p string) string {
 		return fmt.Sprintf(`{"id":"a","time":%s,"source_offset":0,"source_row":0,"propensity_yes":%s}`+"\n", at, p)
