@@ -30,7 +30,11 @@ type choosing struct {
 	with                          audience.With
 	json                          bool
 	changed                       func(flag string) bool
+	unread                        int // messages of the topic
 }
+
+// mostTold is the number of messages that are told one by one where they cannot be read.
+const mostTold = 20
 
 func audienceCommand(a *cli.App) *cobra.Command {
 	var x choosing
@@ -160,8 +164,16 @@ func (x *choosing) write(ctx context.Context, a *cli.App, k *cluster.Cluster, c 
 	if err != nil {
 		return err
 	}
+	chosen.Unread = x.unread
 	if chosen.Summary.Scores == 0 {
-		return errors.New("there are no scores to choose from")
+		why := ""
+		if chosen.NoID > 0 {
+			why += fmt.Sprintf("; %s without an id", text.Count(chosen.NoID, "score"))
+		}
+		if x.unread > 0 {
+			why += fmt.Sprintf("; %s cannot be read", text.Count(x.unread, "message"))
+		}
+		return fmt.Errorf("there are no scores to choose from%s", why)
 	}
 	if send != nil {
 		err = send.Send(ctx, chosen)
@@ -188,12 +200,10 @@ func (x *choosing) write(ctx context.Context, a *cli.App, k *cluster.Cluster, c 
 
 // scan reads the scores topic.
 func (x *choosing) scan(a *cli.App, k *cluster.Cluster, c *config.Config) audience.Scan {
-	told := map[string]bool{} // the topic is read more than once
 	return audience.Topic{Name: c.Topics.Scores, Stage: c.Name, Most: 4 * int64(c.Memory.Message),
 		Unread: func(err error) {
-			if line := show.Visible(err.Error()); !told[line] && len(told) < 20 {
-				told[line] = true
-				a.Notef("%s", line)
+			if x.unread++; x.unread <= mostTold {
+				a.Notef("%s", show.Visible(err.Error()))
 			}
 		}}.Scan(k)
 }

@@ -29,7 +29,8 @@ type Choice struct {
 	Most  int // ids that may be held
 	// Records says that the scores are those of a stage: several of one record, without an id, count as one.
 	Records bool
-	// ByID says, with Records, that its records have ids now. Its former scores may be without; else the first table tells.
+	// ByID says, with Records, that its records have ids now; its former scores may be without. Of files the first table
+	// tells.
 	ByID bool
 }
 
@@ -40,6 +41,7 @@ type Audience struct {
 	IDs     bool // members have ids
 	NoID    int  // scores that have none among others that have one, and were left out
 	Untimed int  // scores whose time cannot be read
+	Unread  int  // messages that cannot be read, for the caller to fill in
 	// Flat counts the rows, of those written so far, whose reasons are text that no program reads.
 	Flat int
 
@@ -103,8 +105,8 @@ func (a *Audience) fill(x *Score, r *codec.ScoreReader, i int, stamp int64) {
 	}
 }
 
-// reader finds the columns of a table. All tables of files have ids or none has; those of a stage are read as Choice.ByID
-// says.
+// reader finds the columns of a table. All tables of files have ids or none has; those of a stage are read as
+// Choice.ByID says.
 func (a *Audience) reader(t *codec.Table) (*codec.ScoreReader, error) {
 	classes := propensities(t)
 	r, err := codec.NewPropensityReader(t, a.Class)
@@ -132,8 +134,8 @@ func (a *Audience) reader(t *codec.Table) (*codec.ScoreReader, error) {
 	return r, nil
 }
 
-// propensities lists the classes that a table has propensities of. The bounds of an interval (output.interval) are named
-// like those of classes, which stand together, and come behind other columns.
+// propensities lists the classes that a table has propensities of. The bounds of an interval (output.interval) are
+// named like those of classes, which stand together, and come behind other columns.
 func propensities(t *codec.Table) (classes []string) {
 	apart := false // columns of another kind have come behind the first class
 	for _, c := range t.Columns() {

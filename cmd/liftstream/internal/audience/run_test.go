@@ -83,7 +83,8 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestBoundsOfIntervalsAreNoClasses: two classes stay two where scores have intervals, and classes may have their names.
+// TestBoundsOfIntervalsAreNoClasses: two classes stay two where scores have intervals, and classes may be named like
+// the bounds.
 func TestBoundsOfIntervalsAreNoClasses(t *testing.T) {
 	sure := `{"id":"a","target":"yes","propensity_no":0.75,"propensity_yes":0.25,"base_rate":0.125,"lift":2,` +
 		`"propensity_low":0.125,"propensity_high":0.5}` + "\n"
