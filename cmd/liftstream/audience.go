@@ -51,11 +51,12 @@ Scores are those of the scores topic, read committed up to its present end, or o
 propensity on. Without them the section value: {hit: 40, contact: 1.5} decides: it takes all whose propensity times hit
 is at least contact, so that the next one would cost more than it is expected to bring.
 
-The newest score is that of the latest record time, or else of the last event; of files without times that of the last
-file and row. Without record.id each record stands for itself. Equal propensities are ordered by a hash of the id
-(SHA-256), so the order in which scores came does not matter. Members of the control share (section control) are to stay
-untargeted: they are left out and counted, unless --with-control takes them in. So are untrained scores
-(--with-untrained), which no model made: their propensities are base rates, .5 of two classes before the first label.
+The newest score is that of the latest record time, without record.time that of the message, and of equal ones that of
+the last event; of files without times that of the last file and row. Without record.id each record stands for itself.
+Equal propensities are ordered by a hash of the id (SHA-256), so the order in which scores came does not matter.
+Members of the control share (section control) are to stay untargeted: they are left out and counted, unless
+--with-control takes them in. So are untrained scores (--with-untrained), which no model made: their propensities are
+base rates, .5 of two classes before the first label.
 
 Each member is one line of JSON on standard output, a row of the file --out, whose extension says the format: .jsonl
 .csv .arrow .arrows .feather .parquet, or a row of messages to the topic --topic, as 'produce' sends them, keyed and
@@ -114,7 +115,7 @@ func (x *choosing) run(ctx context.Context, a *cli.App, files []string) error {
 		}
 		c = stage.Config
 		choice.Classes, choice.Control = stage.Spec.Schema.Classes, stage.Spec.Options.Control
-		choice.Unit, choice.Timed = stage.Codec.TimeUnit, stage.Codec.Time != ""
+		choice.Unit = stage.Codec.TimeUnit
 		if c.Value != nil {
 			value = &audience.Value{Hit: c.Value.Hit, Contact: c.Value.Contact}
 		}

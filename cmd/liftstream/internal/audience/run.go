@@ -24,9 +24,7 @@ type Choice struct {
 	// Control finds members of the control share where the scores do not tell.
 	Control model.Control
 	Unit    time.Duration // of times that are numbers, 0 = none is stated
-	// Timed has scores without a time of their own take that of their message.
-	Timed bool
-	Most  int // ids that may be held
+	Most    int           // ids that may be held
 	// Records says that the scores are those of a stage: several of one record, without an id, count as one.
 	Records bool
 	// ByID says, with Records, that its records have ids now; its former scores may be without. Of files the first table
@@ -93,8 +91,8 @@ func (a *Audience) fill(x *Score, r *codec.ScoreReader, i int, stamp int64) {
 		x.Time = t
 	} else if _, has := r.Text(codec.ScoreTime, i); has {
 		a.Untimed++
-	} else if a.Timed {
-		x.Time = stamp
+	} else {
+		x.Time = stamp // the time of a record without one of its own is that of its message
 	}
 	status, _ := r.Text(codec.ScoreStatus, i)
 	x.Untrained = status == model.StatusUntrained.String()

@@ -153,6 +153,28 @@ func TestTimesDecideWhatIsNew(t *testing.T) {
 	}
 }
 
+// TestTheTimeOfTheMessageCounts where records have none: an id may come in several partitions, and their numbers and
+// offsets do not tell the newest score.
+func TestTheTimeOfTheMessageCounts(t *testing.T) {
+	row := func(at, p string) string {
+		return fileOf(t, "s.jsonl", `{"id":"a",`+at+`,"source_row":0,"propensity_yes":`+p+"}\n")
+	}
+	files := Files(cli.New(nil, io.Discard, io.Discard), []string{row(`"source_partition":2,"source_offset":9`, "0.25"),
+		row(`"source_partition":0,"source_offset":1`, "0.75")})
+	scan := func(ctx context.Context, f func(t *codec.Table, at Place, time int64) error) error {
+		return files(ctx, func(t *codec.Table, at Place, _ int64) error {
+			if at.Partition == 0 {
+				return f(t, Place{Partition: 2, Offset: 9}, 1000)
+			}
+			return f(t, Place{Offset: 1}, 2000)
+		})
+	}
+	a, err := Choose(t.Context(), scan, Choice{Class: "yes", Records: true, ByID: true, Most: 9})
+	if err != nil || len(a.members) != 1 || a.members[0].Propensity != .75 {
+		t.Errorf("%v, %+v", err, a)
+	}
+}
+
 // TestControlIsFoundByTheConfigurationToo, where the scores are older than the section.
 func TestControlIsFoundByTheConfigurationToo(t *testing.T) {
 	control := model.Control{Share: .5, Seed: 1}
