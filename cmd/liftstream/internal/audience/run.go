@@ -21,7 +21,8 @@ type Choice struct {
 	Classes []string
 	Cut     Cut
 	With    With
-	// Control finds members of the control share where the scores do not tell.
+	// Control finds members of the control share that the scores do not tell: they may be older than the section, or than
+	// its larger share.
 	Control model.Control
 	Unit    time.Duration // of times that are numbers, 0 = none is stated
 	Most    int           // ids that may be held
@@ -96,11 +97,8 @@ func (a *Audience) fill(x *Score, r *codec.ScoreReader, i int, stamp int64) {
 	}
 	status, _ := r.Text(codec.ScoreStatus, i)
 	x.Untrained = status == model.StatusUntrained.String()
-	if flag, ok := r.Text(codec.ScoreControl, i); ok {
-		x.Control = flag == "true"
-	} else {
-		x.Control = a.Control.Holds(x.ID, x.Record.Partition, x.Record.Offset, x.Record.Row)
-	}
+	flag, _ := r.Text(codec.ScoreControl, i)
+	x.Control = flag == "true" || a.Control.Holds(x.ID, x.Record.Partition, x.Record.Offset, x.Record.Row)
 }
 
 // reader finds the columns of a table. All tables of files have ids or none has; those of a stage are read as

@@ -178,7 +178,7 @@ func TestTheTimeOfTheMessageCounts(t *testing.T) {
 // TestControlIsFoundByTheConfigurationToo, where the scores are older than the section.
 func TestControlIsFoundByTheConfigurationToo(t *testing.T) {
 	control := model.Control{Share: .5, Seed: 1}
-	var with, without strings.Builder
+	var with, without, smaller strings.Builder
 	in := 0
 	for i := range 200 {
 		id := fmt.Sprint(i)
@@ -187,6 +187,8 @@ func TestControlIsFoundByTheConfigurationToo(t *testing.T) {
 			in++
 		}
 		fmt.Fprintf(&without, `{"id":"%s","propensity_yes":0.5}`+"\n", id)
+		fmt.Fprintf(&smaller, `{"id":"%s","propensity_yes":0.5,"control":%v}`+"\n", id,
+			(&model.Control{Share: .1, Seed: 1}).Holds(id, 0, 0, 0))
 		fmt.Fprintf(&with, `{"id":"%s","propensity_yes":0.5,"control":%v}`+"\n", id, held)
 	}
 	for name, c := range map[string]struct {
@@ -197,6 +199,7 @@ func TestControlIsFoundByTheConfigurationToo(t *testing.T) {
 	}{
 		"by the column":        {with.String(), model.Control{}, false, in},
 		"by the configuration": {without.String(), control, false, in},
+		"by a larger share":    {smaller.String(), control, false, in},
 		"neither":              {without.String(), model.Control{}, false, 0},
 		"taken in":             {with.String(), control, true, 0},
 	} {
