@@ -37,6 +37,17 @@ func (d checker) warn(c *Config) []Warning {
 	if p := &c.Local.Pool; !c.Local.Off && p.Bytes == 0 && !p.HalfLife.Forever() {
 		add("local.pool.half_life", "local.pool.half_life has no effect without local.pool.bytes: no observation is kept")
 	}
+	if l := &c.Record.Label; len(l.Classes) > 2 && l.Positive == "" {
+		const tail = " without record.label.positive, of more than two classes: groups have figures of the positive class"
+		if len(c.Segments) > 0 {
+			add("segments", "segments has no effect"+tail)
+		}
+		for i := range c.Record.Features {
+			if p := elementPath("record.features", i) + ".use"; c.Record.Features[i].Use == UseReport {
+				add(p, p+": report shows nothing"+tail)
+			}
+		}
+	}
 	for _, text := range wide(c) {
 		add("record.features", text)
 	}

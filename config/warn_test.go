@@ -57,3 +57,16 @@ func TestManyFeatures(t *testing.T) {
 		}
 	}
 }
+
+// TestGroupsWithoutAPositiveClass: lint says that there will be none.
+func TestGroupsWithoutAPositiveClass(t *testing.T) {
+	const features = "  features: [{name: x, kind: nominal, use: report}, {name: y, kind: continuous}]\n" +
+		"segments: {s: y>1}\n"
+	for classes, want := range map[string]int{"[a, b, c]": 2, "[a, b, c], positive: c": 0, "[a, b]": 0} {
+		_, ws, err := Parse("t.yaml", []byte("name: n\nrecord:\n  label: {column: c, classes: "+classes+"}\n"+features),
+			func(string) (string, bool) { return "", false })
+		if err != nil || len(ws) != want {
+			t.Errorf("%s: %v, warnings %v", classes, err, ws)
+		}
+	}
+}

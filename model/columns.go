@@ -11,7 +11,7 @@ import (
 )
 
 // Columns of numbers, packed: each value of a column takes the same number of bits, so any one is read without the
-// others. FORMAT.md of stream/state has the bytes. The size of a column depends on its values alone, and so does the
+// others. stream/state/FORMAT.md has the bytes. The size of a column depends on its values alone, and so does the
 // choice of the records that leave a full pending store; a general compressor would change it from version to version.
 
 // kinds of a column.

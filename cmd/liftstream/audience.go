@@ -30,7 +30,11 @@ type choosing struct {
 	with                          audience.With
 	json                          bool
 	changed                       func(flag string) bool
+	unread                        int // messages of the topic
 }
+
+// mostTold is the number of messages that are told one by one where they cannot be read.
+const mostTold = 20
 
 func audienceCommand(a *cli.App) *cobra.Command {
 	var x choosing
@@ -47,11 +51,12 @@ Scores are those of the scores topic, read committed up to its present end, or o
 propensity on. Without them the section value: {hit: 40, contact: 1.5} decides: it takes all whose propensity times hit
 is at least contact, so that the next one would cost more than it is expected to bring.
 
-The newest score is that of the latest record time, or else of the last event; of files without times that of the last
-file and row. Without record.id each record stands for itself. Equal propensities are ordered by a hash of the id
-(SHA-256), so the order in which scores came does not matter. Members of the control share (section control) are to stay
-untargeted: they are left out and counted, unless --with-control takes them in. So are untrained scores
-(--with-untrained), which no model made: their propensities are base rates, .5 of two classes before the first label.
+The newest score is that of the latest record time, without record.time that of the message, and of equal ones that of
+the last event; of files without times that of the last file and row. Without record.id each record stands for itself.
+Equal propensities are ordered by a hash of the id (SHA-256), so the order in which scores came does not matter.
+Members of the control share (section control) are to stay untargeted: they are left out and counted, unless
+--with-control takes them in. So are untrained scores (--with-untrained), which no model made: their propensities are
+base rates, .5 of two classes before the first label.
 
 Each member is one line of JSON on standard output, a row of the file --out, whose extension says the format: .jsonl
 .csv .arrow .arrows .feather .parquet, or a row of messages to the topic --topic, as 'produce' sends them, keyed and
@@ -110,7 +115,7 @@ func (x *choosing) run(ctx context.Context, a *cli.App, files []string) error {
 		}
 		c = stage.Config
 		choice.Classes, choice.Control = stage.Spec.Schema.Classes, stage.Spec.Options.Control
-		choice.Unit, choice.Timed = stage.Codec.TimeUnit, stage.Codec.Time != ""
+		choice.Unit = stage.Codec.TimeUnit
 		if c.Value != nil {
 			value = &audience.Value{Hit: c.Value.Hit, Contact: c.Value.Contact}
 		}
@@ -134,7 +139,7 @@ func (x *choosing) run(ctx context.Context, a *cli.App, files []string) error {
 		defer k.Close()
 	}
 	if len(files) == 0 {
-		choice.Records = true
+		choice.Records, choice.ByID = true, c.Record.ID != ""
 		scan = x.scan(a, k, c)
 	}
 	err = x.write(ctx, a, k, c, value, scan, choice)
@@ -160,8 +165,16 @@ func (x *choosing) write(ctx context.Context, a *cli.App, k *cluster.Cluster, c 
 	if err != nil {
 		return err
 	}
+	chosen.Unread = x.unread
 	if chosen.Summary.Scores == 0 {
-		return errors.New("there are no scores to choose from")
+		why := ""
+		if chosen.NoID > 0 {
+			why += fmt.Sprintf("; %s without an id", text.Count(chosen.NoID, "score"))
+		}
+		if x.unread > 0 {
+			why += fmt.Sprintf("; %s cannot be read", text.Count(x.unread, "message"))
+		}
+		return fmt.Errorf("there are no scores to choose from%s", why)
 	}
 	if send != nil {
 		err = send.Send(ctx, chosen)
@@ -188,12 +201,10 @@ func (x *choosing) write(ctx context.Context, a *cli.App, k *cluster.Cluster, c 
 
 // scan reads the scores topic.
 func (x *choosing) scan(a *cli.App, k *cluster.Cluster, c *config.Config) audience.Scan {
-	told := map[string]bool{} // the topic is read more than once
 	return audience.Topic{Name: c.Topics.Scores, Stage: c.Name, Most: 4 * int64(c.Memory.Message),
 		Unread: func(err error) {
-			if line := show.Visible(err.Error()); !told[line] && len(told) < 20 {
-				told[line] = true
-				a.Notef("%s", line)
+			if x.unread++; x.unread <= mostTold {
+				a.Notef("%s", show.Visible(err.Error()))
 			}
 		}}.Scan(k)
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -141,6 +142,15 @@ func TestAudienceOfWrongInput(t *testing.T) {
 	r := w.must("audience", "-c", w.file, "--by", "democrat", "--top", "1")
 	if strings.Count(r.out, "\n") != 1 || strings.Count(r.err, "offset") != 2 {
 		t.Errorf("%s%s", r.out, r.err)
+	}
+	// Of many, the first are named, and all are counted.
+	others := slices.Repeat([]txn.Record{{Topic: w.config.Topics.Scores, Value: []byte("x")}}, 30)
+	if err := w.client.Produce(t.Context(), others, txn.None); err != nil {
+		t.Fatal(err)
+	}
+	r = w.must("audience", "-c", w.file, "--by", "democrat", "--top", "1")
+	if strings.Count(r.err, "offset") != 20 || !strings.Contains(r.err, "\n32 messages left out that cannot be read") {
+		t.Errorf("of many: %s", r.err)
 	}
 	out := filepath.Join(dir, "nobody.csv")
 	w.must("audience", "-c", w.file, "--by", "democrat", "--min-propensity", ".99", "--out", out)

@@ -159,7 +159,8 @@ func (v *groupValues) add(c *model.Column, i int) {
 	if c.Code[i] != model.MissingCode {
 		text := c.Levels[c.Code[i]]
 		known, ok := v.known[text]
-		if !ok && len(v.names) < groupLevels {
+		named := text == otherGroup || text == missingGroup // each name stands for one group
+		if !ok && !named && len(v.names) < groupLevels {
 			known = int32(len(v.names))
 			v.names, v.known[text] = append(v.names, text), known
 		}

@@ -102,6 +102,19 @@ func TestGroupsMakeTheWhole(t *testing.T) {
 	}
 }
 
+// TestGroupsHaveNamesOfTheirOwn: levels that are called like the groups of the program are in "(other)".
+func TestGroupsHaveNamesOfTheirOwn(t *testing.T) {
+	g := mixed(700)
+	g.level = func(i int) string { return []string{"a", "(missing)", "(other)", "", "b", "b", "a"}[i%7] }
+	var got []string
+	for _, x := range g.meter(t).result(1).Columns[0].Groups {
+		got = append(got, fmt.Sprint(x.Group, x.Records))
+	}
+	if want := []string{"a200", "b200", "(missing)100", "(other)200"}; !slices.Equal(got, want) {
+		t.Errorf("groups %v, want %v", got, want)
+	}
+}
+
 // TestGroupsHaveAnOrder: that in which the records are added has no effect, and a permuted column none on the rest.
 func TestGroupsHaveAnOrder(t *testing.T) {
 	g := mixed(1500)

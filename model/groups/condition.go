@@ -73,8 +73,8 @@ func NewComparison(s *model.Schema, feature string, op Operator, missing bool, l
 	return c, nil
 }
 
-// Holds reports whether record i of the batch meets the condition. A missing value meets none but that of Missing, nor
-// does a level that an ordinal feature does not list.
+// Holds reports whether record i of the batch meets the condition. A missing value meets none but that of Missing, and
+// a level beyond those of an ordinal feature none of an order.
 func (c *Condition) Holds(b *model.Batch, i int) bool {
 	switch {
 	case len(c.Any) > 0:

@@ -288,7 +288,8 @@ func (c *column) cut() {
 }
 
 // View returns the figures up to now. Groups of fewer than the least number of records are in Other, which the smallest
-// of the rest join until it has as many, so that none follows from the others; of a segment so small nothing is told.
+// of the rest join until it has as many, so that none follows from the others. So it is with figures of labels, which
+// are left out (labelsTold). Of a segment so small nothing is told.
 func (t *Tally) View() *View {
 	if t == nil {
 		return nil
@@ -301,8 +302,12 @@ func (t *Tally) View() *View {
 	v.All.Group = "(all)"
 	for _, c := range t.columns {
 		x := Column{Column: t.schema.Features[c.feature].Name, Groups: []Figures{}}
-		for _, g := range c.shown(t.least) {
-			x.Groups = append(x.Groups, t.figures(&g))
+		shown := c.shown(t.least)
+		told := labelsTold(shown, t.least)
+		for k := range shown {
+			if x.Groups = append(x.Groups, t.figures(&shown[k])); !told[k] {
+				x.Groups[k].withhold()
+			}
 		}
 		v.Columns = append(v.Columns, x)
 	}
@@ -354,9 +359,35 @@ func (t *Tally) figures(c *count) Figures {
 		Error: report.Number(promise - rate), ErrorLow: report.Number(promise - high),
 		ErrorHigh: report.Number(promise - low)}
 	if c.labelled < t.least {
-		nan := report.Number(math.NaN())
-		x.Labelled, x.Rate, x.RateLow, x.RateHigh, x.Lift = 0, nan, nan, nan, nan
-		x.Error, x.ErrorLow, x.ErrorHigh = nan, nan, nan
+		x.withhold()
 	}
 	return x
+}
+
+// withhold leaves out the figures of labels.
+func (x *Figures) withhold() {
+	nan := report.Number(math.NaN())
+	x.Labelled, x.Rate, x.RateLow, x.RateHigh, x.Lift = 0, nan, nan, nan, nan
+	x.Error, x.ErrorLow, x.ErrorHigh = nan, nan, nan
+}
+
+// labelsTold reports of each group of a column whether it tells figures of labels: not where it has fewer than the
+// least number of them. Where such groups have fewer in all, the difference of the others to the figures of all records
+// would tell theirs, so the smallest of the others join them.
+func labelsTold(shown []count, least int64) []bool {
+	told := make([]bool, len(shown))
+	bySize := make([]int, len(shown))
+	for k := range bySize {
+		bySize[k] = k
+	}
+	slices.SortStableFunc(bySize, func(a, b int) int { return cmp.Compare(shown[a].labelled, shown[b].labelled) })
+	var others int64
+	for _, k := range bySize {
+		if n := shown[k].labelled; n < least || others > 0 && others < least {
+			others += n
+		} else {
+			told[k] = true
+		}
+	}
+	return told
 }

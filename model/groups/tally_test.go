@@ -138,6 +138,25 @@ func TestTallyIsBounded(t *testing.T) {
 	}
 }
 
+// TestFewLabelsDoNotFollowFromTheOthers: a group of few labels tells none, nor does the difference of the others to
+// all.
+func TestFewLabelsDoNotFollowFromTheOthers(t *testing.T) {
+	for few, want := range map[int]string{0: "plus base", 5: "base", 40: "few plus base"} {
+		plan := func(i int) string { return []string{"few", "plus", "base", "base"}[i%4] }
+		c := fed(t, 400, 20, plan, func(int) float64 { return 0 }, func(i int) (float64, int32) {
+			if i%4 == 0 && i >= 4*few {
+				return .5, model.Unlabelled
+			}
+			return .5, int32(i / 4 % 2)
+		}).View().Columns[1]
+		for _, g := range c.Groups {
+			if told := strings.Contains(want, g.Group); told != (g.Labelled > 0) || told == math.IsNaN(float64(g.Rate)) {
+				t.Errorf("%d labels: %+v, want those of %s", few, g, want)
+			}
+		}
+	}
+}
+
 // TestTallyFindsChanges: one change of share and one of rate where they are, and none in 40 streams without any.
 func TestTallyFindsChanges(t *testing.T) {
 	stream := func(seed uint64, changed int) []Change {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,14 +21,16 @@ type Choice struct {
 	Classes []string
 	Cut     Cut
 	With    With
-	// Control finds members of the control share where the scores do not tell.
+	// Control finds members of the control share that the scores do not tell: they may be older than the section, or than
+	// its larger share.
 	Control model.Control
 	Unit    time.Duration // of times that are numbers, 0 = none is stated
-	// Timed has scores without a time of their own take that of their message.
-	Timed bool
-	Most  int // ids that may be held
-	// Records has several scores of one record, without an id, count as one.
+	Most    int           // ids that may be held
+	// Records says that the scores are those of a stage: several of one record, without an id, count as one.
 	Records bool
+	// ByID says, with Records, that its records have ids now; its former scores may be without. Of files the first table
+	// tells.
+	ByID bool
 }
 
 // Audience is a chosen audience, whose rows are still to be read.
@@ -37,6 +40,7 @@ type Audience struct {
 	IDs     bool // members have ids
 	NoID    int  // scores that have none among others that have one, and were left out
 	Untimed int  // scores whose time cannot be read
+	Unread  int  // messages that cannot be read, for the caller to fill in
 	// Flat counts the rows, of those written so far, whose reasons are text that no program reads.
 	Flat int
 
@@ -88,22 +92,23 @@ func (a *Audience) fill(x *Score, r *codec.ScoreReader, i int, stamp int64) {
 		x.Time = t
 	} else if _, has := r.Text(codec.ScoreTime, i); has {
 		a.Untimed++
-	} else if a.Timed {
-		x.Time = stamp
+	} else {
+		x.Time = stamp // the time of a record without one of its own is that of its message
 	}
 	status, _ := r.Text(codec.ScoreStatus, i)
 	x.Untrained = status == model.StatusUntrained.String()
-	if flag, ok := r.Text(codec.ScoreControl, i); ok {
-		x.Control = flag == "true"
-	} else {
-		x.Control = a.Control.Holds(x.ID, x.Record.Partition, x.Record.Offset, x.Record.Row)
-	}
+	flag, _ := r.Text(codec.ScoreControl, i)
+	x.Control = flag == "true" || a.Control.Holds(x.ID, x.Record.Partition, x.Record.Offset, x.Record.Row)
 }
 
-// reader finds the columns of a table. All tables of the input have ids or none has.
+// reader finds the columns of a table. All tables of files have ids or none has; those of a stage are read as
+// Choice.ByID says.
 func (a *Audience) reader(t *codec.Table) (*codec.ScoreReader, error) {
 	classes := propensities(t)
 	r, err := codec.NewPropensityReader(t, a.Class)
+	if err == nil && !slices.Contains(classes, a.Class) && !slices.Contains(a.Classes, a.Class) {
+		err = fmt.Errorf("%s is a bound of an interval, and %s no class", codec.PropensityColumn(a.Class), a.Class)
+	}
 	if err != nil {
 		if len(classes) > 0 {
 			err = fmt.Errorf("%w; its classes are %s", err, strings.Join(classes, ", "))
@@ -112,23 +117,30 @@ func (a *Audience) reader(t *codec.Table) (*codec.ScoreReader, error) {
 	}
 	ids := r.Has(codec.ScoreID)
 	if !a.known {
-		a.known, a.IDs = true, ids
+		if a.known, a.IDs = true, ids; a.Records {
+			a.IDs = a.ByID
+		}
 		if a.Classes == nil {
 			a.Classes = classes
 		}
 	}
-	if ids != a.IDs {
+	if ids != a.IDs && !a.Records {
 		return nil, errors.New("some scores have the column id and others have not: an audience is of one kind")
 	}
 	return r, nil
 }
 
-// propensities lists the classes that a table has propensities of.
+// propensities lists the classes that a table has propensities of. The bounds of an interval (output.interval) are
+// named like those of classes, which stand together, and come behind other columns.
 func propensities(t *codec.Table) (classes []string) {
+	apart := false // columns of another kind have come behind the first class
 	for _, c := range t.Columns() {
-		if class, ok := strings.CutPrefix(c.Name, codec.PropensityColumn("")); ok {
+		class, ok := strings.CutPrefix(c.Name, codec.PropensityColumn(""))
+		bound := c.Name == codec.ScoreLow.String() || c.Name == codec.ScoreHigh.String()
+		if ok && !(bound && apart) {
 			classes = append(classes, class)
 		}
+		apart = apart || !ok && len(classes) > 0
 	}
 	return classes
 }

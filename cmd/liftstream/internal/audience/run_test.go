@@ -83,6 +83,41 @@ func TestRows(t *testing.T) {
 	}
 }
 
+// TestBoundsOfIntervalsAreNoClasses: two classes stay two where scores have intervals, and classes may be named like
+// the bounds.
+func TestBoundsOfIntervalsAreNoClasses(t *testing.T) {
+	sure := `{"id":"a","target":"yes","propensity_no":0.75,"propensity_yes":0.25,"base_rate":0.125,"lift":2,` +
+		`"propensity_low":0.125,"propensity_high":0.5}` + "\n"
+	got, a, err := linesOf(t, Choice{Class: "no"}, fileOf(t, "s.jsonl", sure))
+	if err != nil || !strings.Contains(got, `"base_rate":0.875,"lift":0.857`) {
+		t.Errorf("%v, classes %v, %s", err, a, got)
+	}
+	_, _, err = linesOf(t, Choice{Class: "low"}, fileOf(t, "s.jsonl", sure))
+	if err == nil || !strings.Contains(err.Error(), "low no class; its classes are no, yes") {
+		t.Errorf("a bound is taken for a class: %v", err)
+	}
+	named := `{"id":"a","target":"low","propensity_low":0.75,"propensity_high":0.25,"base_rate":0.875,"lift":2}`
+	if got, _, err = linesOf(t, Choice{Class: "high"}, fileOf(t, "s.jsonl", named)); err != nil ||
+		!strings.Contains(got, `"propensity":0.25,"base_rate":0.125,"lift":2`) {
+		t.Errorf("classes named like bounds: %v, %s", err, got)
+	}
+}
+
+// TestAStageThatWasGivenIDs has former scores without: they are counted, and are no end of its audiences. So it is the
+// other way round.
+func TestAStageThatWasGivenIDs(t *testing.T) {
+	before := fileOf(t, "before.jsonl", `{"source_offset":1,"source_row":0,"propensity_yes":0.75}`+"\n")
+	after := fileOf(t, "after.jsonl", `{"id":"a","source_offset":2,"source_row":0,"propensity_yes":0.5}`+"\n")
+	got, a, err := linesOf(t, Choice{Class: "yes", Records: true, ByID: true}, before, after)
+	if err != nil || a.NoID != 1 || strings.Count(got, "\n") != 1 || !strings.HasPrefix(got, `{"id":"a","rank":1`) {
+		t.Errorf("%v, %s", err, got)
+	}
+	got, a, err = linesOf(t, Choice{Class: "yes", Records: true}, after, before)
+	if err != nil || a.NoID != 0 || strings.Count(got, "\n") != 2 || !strings.HasPrefix(got, `{"source_partition":0`) {
+		t.Errorf("%v, %s", err, got)
+	}
+}
+
 func TestTimesDecideWhatIsNew(t *testing.T) {
 	row := func(at, p string) string {
 		return fmt.Sprintf(`{"id":"a","time":%s,"source_offset":0,"source_row":0,"propensity_yes":%s}`+"\n", at, p)
@@ -118,10 +153,32 @@ func TestTimesDecideWhatIsNew(t *testing.T) {
 	}
 }
 
+// TestTheTimeOfTheMessageCounts where records have none: an id may come in several partitions, and their numbers and
+// offsets do not tell the newest score.
+func TestTheTimeOfTheMessageCounts(t *testing.T) {
+	row := func(at, p string) string {
+		return fileOf(t, "s.jsonl", `{"id":"a",`+at+`,"source_row":0,"propensity_yes":`+p+"}\n")
+	}
+	files := Files(cli.New(nil, io.Discard, io.Discard), []string{row(`"source_partition":2,"source_offset":9`, "0.25"),
+		row(`"source_partition":0,"source_offset":1`, "0.75")})
+	scan := func(ctx context.Context, f func(t *codec.Table, at Place, time int64) error) error {
+		return files(ctx, func(t *codec.Table, at Place, _ int64) error {
+			if at.Partition == 0 {
+				return f(t, Place{Partition: 2, Offset: 9}, 1000)
+			}
+			return f(t, Place{Offset: 1}, 2000)
+		})
+	}
+	a, err := Choose(t.Context(), scan, Choice{Class: "yes", Records: true, ByID: true, Most: 9})
+	if err != nil || len(a.members) != 1 || a.members[0].Propensity != .75 {
+		t.Errorf("%v, %+v", err, a)
+	}
+}
+
 // TestControlIsFoundByTheConfigurationToo, where the scores are older than the section.
 func TestControlIsFoundByTheConfigurationToo(t *testing.T) {
 	control := model.Control{Share: .5, Seed: 1}
-	var with, without strings.Builder
+	var with, without, smaller strings.Builder
 	in := 0
 	for i := range 200 {
 		id := fmt.Sprint(i)
@@ -130,6 +187,8 @@ func TestControlIsFoundByTheConfigurationToo(t *testing.T) {
 			in++
 		}
 		fmt.Fprintf(&without, `{"id":"%s","propensity_yes":0.5}`+"\n", id)
+		fmt.Fprintf(&smaller, `{"id":"%s","propensity_yes":0.5,"control":%v}`+"\n", id,
+			(&model.Control{Share: .1, Seed: 1}).Holds(id, 0, 0, 0))
 		fmt.Fprintf(&with, `{"id":"%s","propensity_yes":0.5,"control":%v}`+"\n", id, held)
 	}
 	for name, c := range map[string]struct {
@@ -140,6 +199,7 @@ func TestControlIsFoundByTheConfigurationToo(t *testing.T) {
 	}{
 		"by the column":        {with.String(), model.Control{}, false, in},
 		"by the configuration": {without.String(), control, false, in},
+		"by a larger share":    {smaller.String(), control, false, in},
 		"neither":              {without.String(), model.Control{}, false, 0},
 		"taken in":             {with.String(), control, true, 0},
 	} {

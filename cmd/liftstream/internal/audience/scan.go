@@ -88,13 +88,18 @@ type Topic struct {
 	Name  string // of the topic
 	Stage string // messages of other stages are passed over
 	Most  int64  // bytes of a message
-	// Unread is told of each message that is passed over because it cannot be read.
+	// Unread is told of each message that is passed over because it cannot be read, once.
 	Unread func(error)
 }
 
 // Scan scans the committed messages of all partitions, up to the end of the topic at the call.
 func (o Topic) Scan(k *cluster.Cluster) Scan {
+	again := false
 	return func(ctx context.Context, f func(t *codec.Table, at Place, time int64) error) error {
+		if again {
+			o.Unread = func(error) {}
+		}
+		again = true
 		return k.Follow(ctx, cluster.Following{Topic: o.Name, From: txn.Start}, func(records []txn.Record) (bool, error) {
 			for i := range records {
 				if err := o.message(&records[i], f); err != nil {

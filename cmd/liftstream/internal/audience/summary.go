@@ -15,6 +15,7 @@ type Report struct {
 	Scores       int64         `json:"scores"`
 	IDs          int           `json:"ids"`
 	WithoutID    int           `json:"without_id"`
+	Unread       int           `json:"unread"` // messages
 	Control      int           `json:"control"`
 	Unknown      int           `json:"unknown"`
 	Choice       int           `json:"choice"`
@@ -34,8 +35,8 @@ type Report struct {
 // Report gathers the summary.
 func (a *Audience) Report(v *Value) *Report {
 	s := &a.Summary
-	r := &Report{By: a.Class, Scores: s.Scores, IDs: s.IDs, WithoutID: a.NoID, Control: s.Control, Unknown: s.Unknown,
-		Choice: s.Choice, N: s.N, Untrained: s.Untrained, Tied: s.Tied, Last: report.Number(s.Last),
+	r := &Report{By: a.Class, Scores: s.Scores, IDs: s.IDs, WithoutID: a.NoID, Unread: a.Unread, Control: s.Control,
+		Unknown: s.Unknown, Choice: s.Choice, N: s.N, Untrained: s.Untrained, Tied: s.Tied, Last: report.Number(s.Last),
 		Hits: report.Number(s.Hits), Rate: report.Number(s.Rate), Average: report.Number(s.Average),
 		ExpectedLift: report.Number(s.Lift), Value: v}
 	if v != nil {
@@ -83,6 +84,9 @@ func (a *Audience) Lines(v *Value) (lines []string) {
 	}
 	if a.NoID > 0 {
 		say("%s without an id left out", text.Count(a.NoID, "score"))
+	}
+	if a.Unread > 0 {
+		say("%s left out that cannot be read", text.Count(a.Unread, "message"))
 	}
 	if a.Untimed > 0 {
 		say("%s: the time cannot be read, so they count as the oldest of their id; record.time.unit of a configuration "+
