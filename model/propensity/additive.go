@@ -196,7 +196,7 @@ func featureOf(s *Scorecard, i int) (AdditiveFeature, error) {
 		}
 		out.Pieces = piecesOf(s, i)
 		for _, p := range out.Pieces {
-			v := p.End
+			v := min(p.End, math.MaxFloat64)
 			if !p.Closed {
 				v = math.Nextafter(v, math.Inf(-1))
 			}

@@ -92,6 +92,14 @@ func additive(t *testing.T, name string, schema *model.Schema, o Options, n int)
 			if err != nil {
 				t.Fatal(err)
 			}
+			for i := range a.Features {
+				if f := &a.Features[i]; f.Pieces != nil {
+					last := len(f.Pieces) - 1
+					if got, want := f.Records[last], s.records(i, s.axes[i].find(math.MaxFloat64)); got != want {
+						t.Fatalf("feature %d: %v records in the last piece, its cell has %v", i, got, want)
+					}
+				}
+			}
 			rows := oddRows(schema, a)
 			for i := range ex {
 				rows = append(rows, ex[i].Row)
