@@ -69,8 +69,8 @@ func (m *importanceMeter) add(r *Record, s *model.Scores) {
 	m.n++
 }
 
-// number is the value of a continuous feature in a Row, or the number of a level; NaN = missing. Levels beyond the first
-// 4,096 share a number.
+// number is the value of a continuous feature in a Row, or the number of a level; NaN = missing. Levels beyond the
+// first 4,096 share a number.
 func (m *importanceMeter) number(f int, c *model.Column, row int) float64 {
 	if m.schema.Features[f].Kind == model.Continuous {
 		return m.schema.Features[f].Value(c.Float[row])
