@@ -49,6 +49,11 @@ func (f *Feature) Number(v float64) float64 {
 	return v
 }
 
+// SpecialName is the name of the cell of a special code, with all digits of the code.
+func (f *Feature) SpecialName(k int) string {
+	return string(AppendNumber(nil, f.Special[k], 64)) + " (special)"
+}
+
 // checkShape says why the special codes, cuts and least share of a feature that was read are impossible, nil where they
 // are not.
 func (f *Feature) checkShape() error {

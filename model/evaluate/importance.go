@@ -132,8 +132,8 @@ func (m *importanceMeter) curve(f int) []EffectCell {
 			out = append(out, effectCell(name, effect, at))
 		}
 	}
-	for k, code := range m.schema.Features[f].Special {
-		none(k, strconv.FormatFloat(code, 'g', 6, 64)+" (special)")
+	for k := range m.schema.Features[f].Special {
+		none(k, m.schema.Features[f].SpecialName(k))
 	}
 	none(-1, "(missing)")
 	order = order[missing:]

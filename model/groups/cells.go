@@ -40,8 +40,8 @@ func CellNames(cuts []float64) (names []string) {
 
 // CodeNames are the names of the special codes of a feature, which are cells of their own.
 func CodeNames(f *model.Feature) (names []string) {
-	for _, code := range f.Special {
-		names = append(names, string(model.AppendNumber(nil, code, 64))+" (special)")
+	for k := range f.Special {
+		names = append(names, f.SpecialName(k))
 	}
 	return names
 }
