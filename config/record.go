@@ -118,8 +118,8 @@ type Feature struct {
 	Levels []string `yaml:"levels,omitempty"`
 	// Special lists the numbers of a continuous feature that are codes and no quantities, such as -999 for "no account",
 	// at most MaxSpecial. Each is a cell of its own in the scorecard and the report, outside the order of the numbers,
-	// curves, distances and monotone; to the searches, the kernel and the neighbours it is a missing value, and trees may
-	// split on it. Default none.
+	// curves, distances and monotone; to the searches, the kernel, the neighbours and the watch of drift it is a missing
+	// value, and trees may split on it. Default none.
 	Special []float64 `yaml:"special,omitempty"`
 	// Cuts are the cells of a continuous feature in the scorecard and the report, such as those of a policy: [18, 25, 65]
 	// makes the cells up to 18, above 18 up to 25, above 25 up to 65, and above 65. They ascend; at most MaxCuts. Values

@@ -26,7 +26,7 @@ func (c *coder) code(levels *Levels, b *Batch, i int) {
 	for f := range c.row {
 		column := &b.Columns[f]
 		if column.Float != nil {
-			c.row[f] = c.schema.Features[f].number(column.Float[i])
+			c.row[f] = c.schema.Features[f].Value(column.Float[i])
 			continue
 		}
 		l := column.Code[i]

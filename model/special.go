@@ -26,9 +26,9 @@ func SpecialOf(v float64) int {
 	return -1
 }
 
-// number returns the value of a Row for a number of the feature: that of its special code, or the number itself; NaN
+// Value returns the value of a Row for a number of the feature: that of its special code, or the number itself; NaN
 // and infinities are missing. NaN of an input never is a special code.
-func (f *Feature) number(v float64) float64 {
+func (f *Feature) Value(v float64) float64 {
 	switch {
 	case math.IsInf(v, 0) || SpecialOf(v) >= 0:
 		return math.NaN()
@@ -47,6 +47,11 @@ func (f *Feature) Number(v float64) float64 {
 		return f.Special[k]
 	}
 	return v
+}
+
+// SpecialName is the name of the cell of a special code, with all digits of the code.
+func (f *Feature) SpecialName(k int) string {
+	return string(AppendNumber(nil, f.Special[k], 64)) + " (special)"
 }
 
 // checkShape says why the special codes, cuts and least share of a feature that was read are impossible, nil where they

@@ -43,13 +43,13 @@ func NewWatch(s *Schema, falseAlarms float64, late bool) *drift.Watch {
 // the next command.
 func Watch(p *Partition) *drift.Watch { return p.watch }
 
-// WatchRecord gives a watch record i of the batch with its propensities, empty where the score is a base rate; labelled
-// says that its label came with it.
-func WatchRecord(w *drift.Watch, b *Batch, i int, row int32, p []float64, labelled bool) {
+// WatchRecord gives a watch of the schema record i of the batch with its propensities, empty where the score is a base
+// rate; labelled says that its label came with it. Special codes count as missing.
+func WatchRecord(w *drift.Watch, s *Schema, b *Batch, i int, row int32, p []float64, labelled bool) {
 	for f := range b.Columns {
 		v := &b.Columns[f]
 		if v.Code == nil {
-			w.Number(f, v.Float[i])
+			w.Number(f, s.Features[f].Value(v.Float[i]))
 		} else if code := v.Code[i]; code == MissingCode {
 			w.Level(f, "", false)
 		} else {
@@ -68,7 +68,7 @@ func watched(p *Partition, b *Batch, i int, out *Scores) {
 	if p.trained {
 		prob = out.P[i*out.Classes : (i+1)*out.Classes]
 	}
-	WatchRecord(p.watch, b, i, p.rec.row, prob, p.rec.Class >= 0 && !p.store.cohorts)
+	WatchRecord(p.watch, p.spec.Schema, b, i, p.rec.row, prob, p.rec.Class >= 0 && !p.store.cohorts)
 }
 
 // told gives the watch the class of a record that was scored, or as which it is learnt because it has expired. A record

@@ -3,9 +3,11 @@ package model_test
 import (
 	"bytes"
 	"maps"
+	"math"
 	"testing"
 
 	"liftstream/model"
+	"liftstream/model/modeltest"
 )
 
 // moved adds to the numbers of the records.
@@ -112,5 +114,32 @@ func TestAWatchHearsLabels(t *testing.T) {
 	p.Labels(&model.Labels{N: 500, Class: late.Label, ID: late.ID})
 	if f := model.Watch(p).Figures(); f.Labels <= before.Labels && f.LogLoss <= before.LogLoss {
 		t.Errorf("figures %+v after late labels, were %+v", f, before)
+	}
+}
+
+// TestAWatchTakesCodesAsMissing: a special code is no number, whose share would move the bins of the others.
+func TestAWatchTakesCodesAsMissing(t *testing.T) {
+	s := modeltest.Special()
+	watched := func(code float64) []byte {
+		w := model.NewWatch(s, .01, false)
+		b := &model.Batch{N: 1}
+		for i := range s.Features {
+			c := model.Column{Float: []float64{0}}
+			if s.Features[i].Kind != model.Continuous {
+				c = model.Column{Code: []uint32{model.MissingCode}}
+			}
+			b.Columns = append(b.Columns, c)
+		}
+		for i := range 3000 {
+			if b.Columns[0].Float[0] = float64(i % 100); i%3 == 0 {
+				b.Columns[0].Float[0] = code
+			}
+			b.Offset = int64(i)
+			model.WatchRecord(w, s, b, 0, 0, nil, false)
+		}
+		return w.AppendBinary(nil)
+	}
+	if !bytes.Equal(watched(s.Features[0].Special[0]), watched(math.NaN())) {
+		t.Error("a special code is watched as a number")
 	}
 }

@@ -25,8 +25,8 @@ var pythonFormats = map[string]string{"sql": "duckdb", "onnx": "onnxruntime, num
 // sources is the folder of this file: tests change the working directory.
 var sources, _ = os.Getwd()
 
-// oddCells replaces cells of records by missing values, unknown levels, the ends of the card's pieces and numbers next
-// to them: one cell in five, by its place alone.
+// oddCells replaces cells of records by missing values, unknown levels, special codes, the ends of the card's pieces
+// and numbers next to them: one cell in five, by its place alone.
 func oddCells(c *portable.Card, rows [][]string) {
 	head := rows[0]
 	for i, row := range rows[1:] {
@@ -44,6 +44,8 @@ func oddCells(c *portable.Card, rows [][]string) {
 				row[j] = "never 'seen' \"before\""
 			case x.Pieces == nil:
 				row[j] = x.Levels[n%len(x.Levels)].Level
+			case len(x.Special) > 0 && n%4 == 1:
+				row[j] = strconv.FormatFloat(x.Special[n%len(x.Special)].Code, 'f', 1, 64)
 			default:
 				v := math.MaxFloat64
 				if end := x.Pieces[n%len(x.Pieces)].End; end != nil {
@@ -78,13 +80,20 @@ func portableScore(c *portable.Card, row map[string]string) (sum float64) {
 		}
 		return v
 	}
+	special := func(feature, s string) *portable.Code {
+		f := &c.Features[slices.IndexFunc(c.Features, func(f portable.Feature) bool { return f.Name == feature })]
+		if k := slices.IndexFunc(f.Special, func(x portable.Code) bool { return number(s) == x.Code }); k >= 0 {
+			return &f.Special[k]
+		}
+		return nil
+	}
 	values := make([]float64, len(c.Sets))
 	for i, s := range c.Sets {
 		cell := 0
 		for _, a := range s.Axes {
 			text, at := row[a.Feature], -1
 			switch {
-			case missing(text):
+			case missing(text) || special(a.Feature, text) != nil:
 			case a.Levels == nil:
 				for at = 0; at < len(a.Cuts) && a.Cuts[at] < number(text); at++ {
 					continue
@@ -115,6 +124,8 @@ func portableScore(c *portable.Card, row map[string]string) (sum float64) {
 			switch {
 			case missing(text):
 				z += f.Missing[k]
+			case special(f.Name, text) != nil:
+				z += special(f.Name, text).Effect[k]
 			case f.Pieces == nil:
 				if at := slices.IndexFunc(f.Levels, func(l portable.Level) bool { return l.Level == text }); at >= 0 {
 					z += f.Levels[at].Effect[k]
@@ -156,11 +167,15 @@ func TestExportIsTheScore(t *testing.T) {
 	for _, m := range []string{"bank.model", "end.model"} {
 		t.Run(m, func(t *testing.T) { exported(t, "bank.yaml", m, "bank.csv") })
 	}
-	write(t, "turned.yaml", "bank.yaml", swap(`positive: "yes"`, `positive: "no"`))
+	write(t, "turned.yaml", "bank.yaml", strings.NewReplacer(`positive: "yes"`, `positive: "no"`,
+		"{name: pdays, kind: continuous", "{name: pdays, kind: continuous, special: [-1]",
+		"{name: balance, kind: continuous", "{name: balance, kind: continuous, special: [5000, 0]").Replace)
 	if r := command(t, "fit", "-c", "turned.yaml", "bank.csv", "--model", "turned.model"); r.status != 0 {
 		t.Fatal(r.err)
 	}
-	t.Run("the first class is positive", func(t *testing.T) { exported(t, "turned.yaml", "turned.model", "bank.csv") })
+	t.Run("the first class is positive and numbers are codes", func(t *testing.T) {
+		exported(t, "turned.yaml", "turned.model", "bank.csv")
+	})
 }
 
 // TestWrongExports lists wrong uses and their remedies.

@@ -30,9 +30,9 @@ const (
 //	PSI = sum_k (q_k - p_k) ln(q_k / p_k),  p_k = (n_k + 1/2) / (n + K/2),
 //
 // over K bins: of a number the deciles of the reference, of levels those with at least 1 % and ten records of it and
-// the rest, and one for missing. By custom .1 is a shift and .25 a large one. Beside the features stand "(class)" and
-// "(propensity)", the latter of the class that the figures speak of, or of the record's likeliest one where they are
-// means over classes.
+// the rest, and one for missing values and special codes. By custom .1 is a shift and .25 a large one. Beside the
+// features stand "(class)" and "(propensity)", the latter of the class that the figures speak of, or of the record's
+// likeliest one where they are means over classes.
 type Drift struct {
 	Feature string `json:"feature"`
 	PSI     Number `json:"psi"` // of the window where it is largest
@@ -49,6 +49,7 @@ type Drift struct {
 
 // DriftMeter accumulates Drift over a stream in bounded memory. It counts records, not their weights.
 type DriftMeter struct {
+	schema  *model.Schema
 	columns []driftColumn
 	from    int64
 	seen    int64
@@ -72,7 +73,7 @@ type driftColumn struct {
 // NewDriftMeter watches the features of the schema, the class, and a propensity, of the stream after its first from
 // records, in windows of the given number of records.
 func NewDriftMeter(s *model.Schema, from int64, records int) *DriftMeter {
-	d := &DriftMeter{from: from, records: int64(records)}
+	d := &DriftMeter{schema: s, from: from, records: int64(records)}
 	for _, f := range s.Features {
 		c := driftColumn{name: f.Name}
 		if f.Kind != model.Continuous {
@@ -94,7 +95,7 @@ func (d *DriftMeter) Add(b *model.Batch, i int, class string, propensity float64
 	for f := range n - 2 {
 		c, v := &d.columns[f], &b.Columns[f]
 		if c.levels == nil {
-			c.number(v.Float[i])
+			c.number(d.schema.Features[f].Value(v.Float[i]))
 		} else if code := v.Code[i]; code == model.MissingCode {
 			c.level("", false)
 		} else {

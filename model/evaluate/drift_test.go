@@ -2,6 +2,7 @@ package evaluate
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"liftstream/model"
@@ -164,5 +165,24 @@ func TestDriftOfNothing(t *testing.T) {
 			}
 		}
 		t.Logf("%+v: %d of %d streams exceed; %v", c, exceeded, streams, ratio)
+	}
+}
+
+// TestDriftTakesCodesAsMissing: a special code is no number; its share is that of missing values.
+func TestDriftTakesCodesAsMissing(t *testing.T) {
+	s := &model.Schema{Features: []model.Feature{{Name: "a", Special: []float64{-999}}}, Classes: []string{"no", "yes"}}
+	psi := func(code float64) []Drift {
+		d := NewDriftMeter(s, 0, DriftRecords)
+		b := &model.Batch{N: 1, Columns: []model.Column{{Float: make([]float64, 1)}}}
+		for i := range 2 * DriftRecords {
+			if b.Columns[0].Float[0] = uniform(1, i, 0); i%9 < 1+i/DriftRecords {
+				b.Columns[0].Float[0] = code
+			}
+			d.Add(b, 0, s.Classes[i%2], .5)
+		}
+		return d.Report()
+	}
+	if got, want := psi(-999), psi(math.NaN()); !slices.Equal(got, want) {
+		t.Errorf("%+v, with missing values %+v", got, want)
 	}
 }

@@ -143,16 +143,17 @@ func (m *groupMeter) add(r *Record, s *model.Scores) {
 	}
 	m.records = append(m.records, x)
 	for k := range m.columns {
-		m.columns[k].add(&r.Batch.Columns[m.columns[k].feature], r.Row)
+		f := m.columns[k].feature
+		m.columns[k].add(&m.schema.Features[f], &r.Batch.Columns[f], r.Row)
 	}
 	for k := range m.segments {
 		m.segments[k] = append(m.segments[k], m.o.Segments[k].Holds(r.Batch, r.Row))
 	}
 }
 
-func (v *groupValues) add(c *model.Column, i int) {
+func (v *groupValues) add(f *model.Feature, c *model.Column, i int) {
 	if c.Float != nil {
-		v.numbers = append(v.numbers, c.Float[i])
+		v.numbers = append(v.numbers, f.Value(c.Float[i]))
 		return
 	}
 	code := int32(-1)
@@ -233,7 +234,7 @@ type split struct {
 func (v *groupValues) split(f *model.Feature, least int) split {
 	s := split{names: v.names, of: slices.Clone(v.codes)}
 	if f.Kind == model.Continuous {
-		s = fifths(v.numbers)
+		s = fifths(f, v.numbers)
 	}
 	counts := make([]int, len(s.names)+1) // the last of records without a value
 	missing := int32(len(s.names))
@@ -308,8 +309,8 @@ func (v *groupValues) order(f *model.Feature, names []string, counts []int) []in
 	return append(order, int32(len(counts)-1))
 }
 
-// fifths cuts numbers at their quantiles; equal numbers stay together.
-func fifths(numbers []float64) split {
+// fifths cuts numbers at their quantiles; equal numbers stay together, and each special code is a group.
+func fifths(f *model.Feature, numbers []float64) split {
 	s := split{names: []string{otherGroup}, of: make([]int32, len(numbers))}
 	present := make([]float64, 0, len(numbers))
 	for _, v := range numbers {
@@ -319,9 +320,13 @@ func fifths(numbers []float64) split {
 	}
 	cuts := groups.Cuts(present, groupCells)
 	s.names = append(s.names, groups.CellNames(cuts)...)
+	codes := len(s.names)
+	s.names = append(s.names, groups.CodeNames(f)...)
 	for i, v := range numbers {
 		s.of[i] = -1
-		if !math.IsNaN(v) && !math.IsInf(v, 0) {
+		if k := model.SpecialOf(v); k >= 0 {
+			s.of[i] = int32(codes + k)
+		} else if !math.IsNaN(v) && !math.IsInf(v, 0) {
 			k, _ := slices.BinarySearch(cuts, v)
 			s.of[i] = int32(k + 1)
 		}

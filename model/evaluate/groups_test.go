@@ -322,3 +322,25 @@ func TestChangesOfSegments(t *testing.T) {
 		}
 	}
 }
+
+// TestGroupsOfCodes: a special code is a group of its own, and no number of the fifths.
+func TestGroupsOfCodes(t *testing.T) {
+	f := &model.Feature{Name: "x", Use: model.UseReport, Special: []float64{-999, -888}}
+	v := groupValues{names: []string{otherGroup}}
+	for i := range 1000 {
+		x := float64(i)
+		if i%4 == 0 {
+			x = -999
+		}
+		v.add(f, &model.Column{Float: []float64{x}}, 0)
+	}
+	s := v.split(f, 20)
+	counts := make([]int, len(s.names))
+	for _, g := range s.of {
+		counts[g]++
+	}
+	if last := len(counts) - 1; s.names[last] != "-999 (special)" || counts[last] != 250 || len(counts) != groupCells+1 ||
+		counts[0] != 750/groupCells {
+		t.Errorf("%v: %v", s.names, counts)
+	}
+}

@@ -21,12 +21,13 @@ type Importance struct {
 	Effect Number `json:"mean_absolute_effect"`
 	// Curve is the contribution by the feature's values: tenths of a continuous one in ascending order, the ten most
 	// frequent levels of another one, the most frequent first.
+	// Special codes have cells of their own behind these.
 	Curve []EffectCell `json:"curve"`
 }
 
 // EffectCell is a cell of the values of a feature: mean and standard deviation of its contribution over N records.
 type EffectCell struct {
-	Cell   string `json:"cell"` // such as "20 to 31.5", a level, or "(missing)"
+	Cell   string `json:"cell"` // such as "20 to 31.5", a level, "-999 (special)" or "(missing)"
 	N      int    `json:"n"`
 	Effect Number `json:"effect"`
 	SD     Number `json:"sd"`
@@ -68,14 +69,11 @@ func (m *importanceMeter) add(r *Record, s *model.Scores) {
 	m.n++
 }
 
-// number is the value of a continuous feature, or the number of a level; NaN = missing. Levels beyond the first 4,096
-// share a number.
+// number is the value of a continuous feature in a Row, or the number of a level; NaN = missing. Levels beyond the
+// first 4,096 share a number.
 func (m *importanceMeter) number(f int, c *model.Column, row int) float64 {
 	if m.schema.Features[f].Kind == model.Continuous {
-		if v := c.Float[row]; !math.IsInf(v, 0) {
-			return v
-		}
-		return math.NaN()
+		return m.schema.Features[f].Value(c.Float[row])
 	}
 	code := c.Code[row]
 	if code == model.MissingCode {
@@ -123,9 +121,21 @@ func (m *importanceMeter) curve(f int) []EffectCell {
 		missing++
 	}
 	out := []EffectCell{}
-	if missing > 0 {
-		out = append(out, effectCell("(missing)", effect, order[:missing]))
+	none := func(code int, name string) {
+		var at []int
+		for _, i := range order[:missing] {
+			if model.SpecialOf(value[i]) == code {
+				at = append(at, i)
+			}
+		}
+		if len(at) > 0 {
+			out = append(out, effectCell(name, effect, at))
+		}
 	}
+	for k := range m.schema.Features[f].Special {
+		none(k, m.schema.Features[f].SpecialName(k))
+	}
+	none(-1, "(missing)")
 	order = order[missing:]
 	continuous := m.schema.Features[f].Kind == model.Continuous
 	var cells []EffectCell

@@ -51,3 +51,34 @@ func TestImportanceByHand(t *testing.T) {
 		t.Errorf("%+v", x)
 	}
 }
+
+// TestImportanceOfCodes: a special code is a cell of its own, not one of the numbers beside it.
+func TestImportanceOfCodes(t *testing.T) {
+	s := &model.Schema{Features: []model.Feature{{Name: "x", Special: []float64{-999, -888}}},
+		Classes: []string{"no", "yes"}, Positive: 1}
+	m := newImportanceMeter(s)
+	for i := range 300 {
+		x, effect := float64(i), 1.
+		switch {
+		case i%30 == 0:
+			x, effect = -999, -2
+		case i%30 == 1:
+			x, effect = -888, 3
+		case i%30 == 2:
+			x, effect = math.NaN(), 5
+		}
+		b := &model.Batch{N: 1, Columns: []model.Column{{Float: []float64{x}}}}
+		m.add(&Record{Batch: b}, &model.Scores{N: 1, Status: []model.Status{model.StatusOK}, Effects: []float64{effect}})
+	}
+	curve := m.result()[0].Curve
+	for i, want := range []EffectCell{{"-999 (special)", 10, -2, 0}, {"-888 (special)", 10, 3, 0},
+		{"(missing)", 10, 5, 0}} {
+		got := curve[len(curve)-3+i]
+		if got.Cell != want.Cell || got.N != want.N || math.Abs(float64(got.Effect-want.Effect)) > 1e-9 {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+	}
+	if first := curve[0]; first.Cell != "3 to 29" || math.Abs(float64(first.Effect)-1) > 1e-9 {
+		t.Errorf("%+v", first)
+	}
+}

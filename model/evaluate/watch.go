@@ -28,6 +28,7 @@ type Alarm struct {
 // watch feeds a drift.Watch with the records of a stream.
 type watch struct {
 	of      *drift.Watch
+	schema  *model.Schema
 	version int64
 	first   int64 // index of the first record
 	begun   bool
@@ -35,7 +36,8 @@ type watch struct {
 }
 
 func newWatch(s *model.Schema) *watch {
-	return &watch{of: model.NewWatch(s, drift.DefaultMonitor().FalseAlarms, false), alarms: []Alarm{}}
+	of := model.NewWatch(s, drift.DefaultMonitor().FalseAlarms, false)
+	return &watch{of: of, schema: s, alarms: []Alarm{}}
 }
 
 // lossOf is -ln p of the class, NaN without one.
@@ -56,7 +58,7 @@ func (w *watch) add(r *Record, version int64, p []float64) {
 	}
 	w.begun, w.version = true, version
 	before, row := w.of.Total(), int32(r.Row)
-	model.WatchRecord(w.of, r.Batch, r.Row, row, p, r.Class >= 0)
+	model.WatchRecord(w.of, w.schema, r.Batch, r.Row, row, p, r.Class >= 0)
 	w.of.Learned(r.Batch.Offset, row, r.Class)
 	for _, f := range w.of.Found(before) {
 		if len(w.alarms) == mostAlarms {

@@ -38,6 +38,14 @@ func CellNames(cuts []float64) (names []string) {
 	return names
 }
 
+// CodeNames are the names of the special codes of a feature, which are cells of their own.
+func CodeNames(f *model.Feature) (names []string) {
+	for k := range f.Special {
+		names = append(names, f.SpecialName(k))
+	}
+	return names
+}
+
 // Normal975 is the quantile of the normal distribution at .975.
 const Normal975 = 1.959963984540054
 

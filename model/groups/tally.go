@@ -79,6 +79,7 @@ type column struct {
 	feature int
 	groups  []count
 	place   map[string]int
+	codes   []count // of special codes
 	missing count
 	other   count
 	// Numbers wait for the cuts.
@@ -152,8 +153,11 @@ func NewTally(s *model.Schema, segments []Segment, least int) *Tally {
 	}
 	for f := range s.Features {
 		if s.Features[f].Use == model.UseReport {
-			t.columns = append(t.columns, &column{feature: f, place: map[string]int{}, missing: count{name: Missing},
-				other: count{name: Other}})
+			c := &column{feature: f, place: map[string]int{}, missing: count{name: Missing}, other: count{name: Other}}
+			for _, name := range CodeNames(&s.Features[f]) {
+				c.codes = append(c.codes, count{name: name})
+			}
+			t.columns = append(t.columns, c)
 		}
 	}
 	o := drift.DefaultADWIN()
@@ -184,7 +188,7 @@ func (t *Tally) Add(b *model.Batch, s *model.Scores) {
 		x := one{s.P[i*s.Classes+t.target], class >= 0, int(class) == t.target}
 		t.all.add(x)
 		for _, c := range t.columns {
-			c.add(&b.Columns[c.feature], i, x)
+			c.add(&t.schema.Features[c.feature], &b.Columns[c.feature], i, x)
 		}
 		for _, g := range t.segments {
 			t.watch(g, x, g.Holds(b, i))
@@ -228,7 +232,7 @@ func (t *Tally) found(segment, what string, a *detector, yes bool) {
 	t.changes = t.changes[max(0, len(t.changes)-shown):]
 }
 
-func (c *column) add(v *model.Column, i int, x one) {
+func (c *column) add(f *model.Feature, v *model.Column, i int, x one) {
 	if v.Float == nil {
 		if v.Code[i] == model.MissingCode {
 			c.missing.add(x)
@@ -237,9 +241,12 @@ func (c *column) add(v *model.Column, i int, x one) {
 		c.level(v.Levels[v.Code[i]], x)
 		return
 	}
-	n := v.Float[i]
+	n := f.Value(v.Float[i])
+	code := model.SpecialOf(n)
 	switch {
-	case math.IsNaN(n) || math.IsInf(n, 0):
+	case code >= 0:
+		c.codes[code].add(x)
+	case math.IsNaN(n):
 		c.missing.add(x)
 	case c.ranged:
 		c.number(n, x)
@@ -327,7 +334,7 @@ func (c *column) shown(least int64) []count {
 	for _, x := range c.waits { // no cells yet
 		other.add(x)
 	}
-	all := append(slices.Clone(c.groups), c.missing)
+	all := append(slices.Concat(c.groups, c.codes), c.missing)
 	bySize := slices.Clone(all)
 	slices.SortStableFunc(bySize, func(a, b count) int { return cmp.Compare(a.records, b.records) })
 	joins := map[string]bool{}

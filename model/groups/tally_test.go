@@ -182,3 +182,31 @@ func TestTallyFindsChanges(t *testing.T) {
 		}
 	}
 }
+
+// TestTallyOfCodes: a special code is a group of its own, before and behind the choice of the cells.
+func TestTallyOfCodes(t *testing.T) {
+	s := &model.Schema{Classes: []string{"no", "yes"}, Positive: 1, Features: []model.Feature{
+		{Name: "x", Use: model.UseReport, Special: []float64{-999, -888}}}}
+	tally := NewTally(s, nil, 20)
+	const n = 4 * firstValues
+	for i := range n {
+		x := draw(uint64(i))
+		if i%8 == 0 {
+			x = -999
+		}
+		b := &model.Batch{N: 1, Columns: []model.Column{{Float: []float64{x}}}, Label: []int32{int32(i % 2)}}
+		out := &model.Scores{}
+		out.Reset(1, 2)
+		tally.Add(b, out)
+	}
+	groups := tally.View().Columns[0].Groups
+	at := slices.IndexFunc(groups, func(g Figures) bool { return g.Group == "-999 (special)" })
+	if at < 0 || groups[at].Records != n/8 || groups[at].Rate != 0 || len(groups) != cells+1 {
+		t.Fatalf("%+v", groups)
+	}
+	for _, g := range groups[:at] {
+		if share := float64(g.Records) / (7. / 8 * n); math.Abs(share-1./cells) > .1 {
+			t.Errorf("a cell of %.2f of the numbers: %+v", share, g)
+		}
+	}
+}

@@ -35,14 +35,16 @@ type Margin struct {
 
 // AdditiveFeature is the effect of one feature on each margin. A feature with levels has Levels, by code, and Other,
 // the effect of every code beyond, which is 0 while new levels get cells of their own. A continuous one has Pieces,
-// ascending; the last one has no end.
+// ascending; the last one has no end. Its special codes, which are no numbers, have effects of their own.
 type AdditiveFeature struct {
 	Feature int // in Schema.Features
 	Missing []float64
 	Levels  [][]float64
 	Other   []float64
 	Pieces  []Piece
-	Records []float64 // labelled records of the cell, by code or by piece
+	Records []float64   // labelled records of the cell, by code or by piece
+	Special [][]float64 // in the order of model.Feature.Special, and their labelled records
+	Coded   []float64
 }
 
 // Piece is the effect on values v up to End, which belongs to it if Closed, u being v - Origin:
@@ -159,6 +161,9 @@ func (a *Additive) each(yield func(v *[]float64, slope bool)) {
 		for j := range f.Levels {
 			yield(&f.Levels[j], false)
 		}
+		for j := range f.Special {
+			yield(&f.Special[j], false)
+		}
 		for j := range f.Pieces {
 			p := &f.Pieces[j]
 			yield(&p.Constant, false)
@@ -191,11 +196,17 @@ func featureOf(s *Scorecard, i int) (AdditiveFeature, error) {
 		}
 		out.Pieces = piecesOf(s, i)
 		for _, p := range out.Pieces {
-			v := p.End
+			v := min(p.End, math.MaxFloat64)
 			if !p.Closed {
 				v = math.Nextafter(v, math.Inf(-1))
 			}
 			out.Records = append(out.Records, s.records(i, s.axes[i].find(v)))
+		}
+		for k := range s.axes[i].special {
+			v := model.SpecialCell(k)
+			c := s.axes[i].find(v)
+			out.Special = append(out.Special, effectOf(s, i, c, v))
+			out.Coded = append(out.Coded, s.records(i, c))
 		}
 		return out, nil
 	}

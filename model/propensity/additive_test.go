@@ -16,6 +16,8 @@ func evaluated(a *Additive, row model.Row, values []float64) (sum float64) {
 			f := &a.Features[i]
 			v := row[f.Feature]
 			switch {
+			case model.SpecialOf(v) >= 0:
+				z += f.Special[model.SpecialOf(v)][k]
 			case math.IsNaN(v) || f.Pieces != nil && math.IsInf(v, 0) || f.Pieces == nil && v < 0:
 				z += f.Missing[k]
 			case f.Pieces == nil && int(v) < len(f.Levels):
@@ -90,6 +92,14 @@ func additive(t *testing.T, name string, schema *model.Schema, o Options, n int)
 			if err != nil {
 				t.Fatal(err)
 			}
+			for i := range a.Features {
+				if f := &a.Features[i]; f.Pieces != nil {
+					last := len(f.Pieces) - 1
+					if got, want := f.Records[last], s.records(i, s.axes[i].find(math.MaxFloat64)); got != want {
+						t.Fatalf("feature %d: %v records in the last piece, its cell has %v", i, got, want)
+					}
+				}
+			}
 			rows := oddRows(schema, a)
 			for i := range ex {
 				rows = append(rows, ex[i].Row)
@@ -118,7 +128,11 @@ func additive(t *testing.T, name string, schema *model.Schema, o Options, n int)
 func oddRows(schema *model.Schema, a *Additive) (rows []model.Row) {
 	for i := range a.Features {
 		f := &a.Features[i]
-		values := []float64{math.NaN(), 0, 1, 2, 77, 3000, model.MaxLevels, math.MaxFloat64}
+		values := []float64{}
+		for k := range f.Special {
+			values = append(values, model.SpecialCell(k))
+		}
+		values = append(values, math.NaN(), 0, 1, 2, 77, 3000, model.MaxLevels, math.MaxFloat64)
 		for _, p := range f.Pieces {
 			values = append(values, p.End, math.Nextafter(p.End, math.Inf(-1)), math.Nextafter(p.End, math.Inf(1)),
 				p.Origin, p.End/2+p.Origin/2, -p.End, p.End*1e7)

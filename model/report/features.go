@@ -93,7 +93,7 @@ func cut(ev *model.Evidence, f int, cells []int32) (labels []string, ordered int
 	if feature.Kind == model.Continuous {
 		labels = cutNumbers(feature, column, ev.Weight, cells)
 		ordered = len(labels)
-		labels = append(labels, cutSpecial(feature.Special, column, cells, len(labels))...)
+		labels = append(labels, cutSpecial(feature, column, cells, len(labels))...)
 	} else {
 		labels = cutLevels(ev, f, cells)
 		if ordered = len(labels); ordered > 0 && labels[ordered-1] == "(other)" {
@@ -137,9 +137,11 @@ func cutNumbers(f *model.Feature, column, weight []float64, cells []int32) []str
 			}
 		}
 	}
+	name := short
 	switch {
 	case len(f.Cuts) > 0:
 		cuts = f.Cuts
+		name = func(v float64) string { return string(model.AppendNumber(nil, v, 64)) }
 	case f.Least > 0:
 		cuts = model.JoinCells(cuts, column, weight, f.Least)
 	}
@@ -149,16 +151,16 @@ func cutNumbers(f *model.Feature, column, weight []float64, cells []int32) []str
 	labels := make([]string, len(cuts)+1)
 	low := "(-inf, "
 	for c, v := range cuts {
-		labels[c] = low + short(v) + "]"
-		low = "(" + short(v) + ", "
+		labels[c] = low + name(v) + "]"
+		low = "(" + name(v) + ", "
 	}
 	labels[len(cuts)] = low + "inf)"
 	return labels
 }
 
 // cutSpecial gives each special code that a record has a cell, from cell number first on, in the order of the codes.
-func cutSpecial(codes, column []float64, cells []int32, first int) (labels []string) {
-	for k, code := range codes {
+func cutSpecial(f *model.Feature, column []float64, cells []int32, first int) (labels []string) {
+	for k := range f.Special {
 		seen := false
 		for i, v := range column {
 			if model.SpecialOf(v) == k {
@@ -167,7 +169,7 @@ func cutSpecial(codes, column []float64, cells []int32, first int) (labels []str
 			}
 		}
 		if seen {
-			labels = append(labels, short(code)+" (special)")
+			labels = append(labels, f.SpecialName(k))
 		}
 	}
 	return labels

@@ -12,7 +12,7 @@ import (
 func TestSpecialCodesHaveCells(t *testing.T) {
 	ev := evidence(1)
 	plain := Features(ev)[0]
-	ev.Schema.Features[0].Special = []float64{-999, -888, -1}
+	ev.Schema.Features[0].Special = []float64{-9999999999, -888, -1}
 	for _, code := range []int{2, 0, 2} {
 		ev.Columns[0] = append(ev.Columns[0], model.SpecialCell(code))
 		ev.Columns[1], ev.Columns[2] = append(ev.Columns[1], 0), append(ev.Columns[2], 0)
@@ -20,7 +20,8 @@ func TestSpecialCodesHaveCells(t *testing.T) {
 		ev.Class, ev.Weight = append(ev.Class, 1), append(ev.Weight, 1)
 	}
 	f := Features(ev)[0]
-	if len(f.WOE) != 13 || f.WOE[9].Cell != plain.WOE[9].Cell || f.WOE[10].Cell != "-999 (special)" || f.WOE[10].N != 1 ||
+	if len(f.WOE) != 13 || f.WOE[9].Cell != plain.WOE[9].Cell ||
+		f.WOE[10].Cell != "-9999999999 (special)" || f.WOE[10].N != 1 ||
 		f.WOE[11].Cell != "-1 (special)" || f.WOE[11].N != 2 || f.WOE[12].Cell != "(missing)" || f.WOE[12].N != 20 {
 		t.Errorf("cells %+v", f.WOE)
 	}
@@ -30,9 +31,10 @@ func TestSpecialCodesHaveCells(t *testing.T) {
 // join.
 func TestOwnCutsAreCells(t *testing.T) {
 	ev := evidence(1) // numbers up to 99, one in five missing
-	ev.Schema.Features[0].Cuts = []float64{18, 50, 500}
+	ev.Schema.Features[0].Cuts = []float64{18, 50, 500.0000001}
 	f := Features(ev)[0]
-	want := []WOE{{Cell: "(-inf, 18]", N: 15}, {Cell: "(18, 50]", N: 25}, {Cell: "(50, 500]", N: 40}, {Cell: "(500, inf)"},
+	want := []WOE{{Cell: "(-inf, 18]", N: 15}, {Cell: "(18, 50]", N: 25}, {Cell: "(50, 500.0000001]", N: 40},
+		{Cell: "(500.0000001, inf)"},
 		{Cell: "(missing)", N: 20}}
 	if len(f.WOE) != len(want) {
 		t.Fatalf("cells %+v", f.WOE)

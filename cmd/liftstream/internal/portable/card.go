@@ -52,7 +52,16 @@ type Feature struct {
 	Missing []float64 `json:"missing"`
 	Unknown []float64 `json:"unknown,omitempty"` // of levels that are not listed
 	Levels  []Level   `json:"levels,omitempty"`
-	Pieces  []Piece   `json:"pieces,omitempty"`
+	// Special are the numbers that are codes: no piece has them, and sets take them as missing.
+	Special []Code  `json:"special,omitempty"`
+	Pieces  []Piece `json:"pieces,omitempty"`
+}
+
+// Code is the effect of a number that is a code.
+type Code struct {
+	Code    float64   `json:"code"`
+	Records float64   `json:"records"`
+	Effect  []float64 `json:"effect"`
 }
 
 // Level is the effect of a level.
@@ -177,6 +186,9 @@ func feature(s *model.Schema, levels *model.Levels, x *propensity.AdditiveFeatur
 		}
 		return f
 	}
+	for k, effect := range x.Special {
+		f.Special = append(f.Special, Code{s.Features[x.Feature].Special[k], x.Coded[k], effect})
+	}
 	for i, p := range x.Pieces {
 		y := Piece{Closed: p.Closed, Records: x.Records[i], Origin: p.Origin, Constant: p.Constant, Slope: p.Slope}
 		if !math.IsInf(p.End, 1) {
@@ -248,6 +260,9 @@ func (c *Card) turn() {
 				continue
 			}
 			negate(f.Levels[j].Effect)
+		}
+		for j := range f.Special {
+			negate(f.Special[j].Effect)
 		}
 		for j := range f.Pieces {
 			negate(f.Pieces[j].Constant)

@@ -46,7 +46,8 @@ func (c *Card) ONNX(w io.Writer) error {
 	return err
 }
 
-// column is the value of a continuous feature in the graph: held within the numbers, and whether it is one.
+// column is the value of a continuous feature in the graph: held within the numbers, and whether it is one and no
+// special code.
 type column struct{ number, ok string }
 
 // feature adds the effects of feature i and returns them by margin.
@@ -67,6 +68,12 @@ func (g *graph) feature(c *Card, i int) []string {
 		return out
 	}
 	g.value[i].ok = g.node("LessOrEqual", g.node("Abs", f.Name), g.floats([]float64{math.MaxFloat64}, 1, 1))
+	var coded []string
+	for _, s := range f.Special {
+		is := g.node("Equal", f.Name, g.floats([]float64{s.Code}, 1, 1))
+		coded = append(coded, is)
+		g.value[i].ok = g.node("And", g.value[i].ok, g.node("Not", is))
+	}
 	far := g.node("Where", g.value[i].ok, f.Name, g.floats([]float64{0}, 1, 1))
 	g.value[i].number = g.node("Clip", far, g.floats([]float64{-farthest}), g.floats([]float64{farthest}))
 	var ends []float64
@@ -83,6 +90,10 @@ func (g *graph) feature(c *Card, i int) []string {
 	}
 	piece := g.node("Add", g.above(g.value[i].number, ends), g.ints([]int64{1}, 1, 1))
 	at := g.node("Where", g.value[i].ok, piece, g.ints([]int64{0}, 1, 1))
+	for j, s := range f.Special {
+		at = g.node("Where", coded[j], g.ints([]int64{int64(len(pieces))}, 1, 1), at)
+		pieces = append(pieces, Piece{Constant: s.Effect, Slope: make([]float64, len(c.Margins))})
+	}
 	u := g.node("Sub", g.value[i].number, lookUpOf(g, at, pieces, func(p Piece) []float64 { return []float64{p.Origin} }))
 	logs := ""
 	if terms > 0 {

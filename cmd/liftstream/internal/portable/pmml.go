@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -121,11 +122,15 @@ func (p *document) effect(f *Feature, k int) string {
 			steps[j].end = *x.End
 		}
 	}
-	return finiteOr(v, missing, tree(v, steps))
+	return f.finiteOr(missing, func(c Code) string { return constant(c.Effect[k]) }, tree(v, steps))
 }
 
-// finiteOr is the expression of a number v, and missing where v is none.
-func finiteOr(v, missing, expression string) string {
+// finiteOr is the expression of a number that the feature has, code that of a special code, and missing else.
+func (f *Feature) finiteOr(missing string, code func(Code) string, expression string) string {
+	v := ref(f.Name)
+	for _, c := range f.Special {
+		expression = apply("if", apply("equal", v, constant(c.Code)), code(c), expression)
+	}
 	high, low := constant(math.MaxFloat64), constant(-math.MaxFloat64)
 	return apply("if", apply("isMissing", v), missing, apply("if", apply("lessOrEqual", v, high),
 		apply("if", apply("greaterOrEqual", v, low), expression, missing), missing))
@@ -169,7 +174,9 @@ func (p *document) set(i int) {
 					steps[x].end = a.Cuts[x]
 				}
 			}
-			p.field(name, "integer", finiteOr(ref(a.Feature), whole(none), tree(ref(a.Feature), steps)))
+			f := &p.c.Features[slices.IndexFunc(p.c.Features, func(f Feature) bool { return f.Name == a.Feature })]
+			p.field(name, "integer", f.finiteOr(whole(none), func(Code) string { return whole(none) },
+				tree(ref(a.Feature), steps)))
 			continue
 		}
 		var rows [][2]string

@@ -74,7 +74,7 @@ func (c *Card) keep() string {
 	return strings.TrimSpace(names)
 }
 
-// value writes the value of feature i: NULL where it is missing.
+// value writes the value of feature i: NULL where it is missing or a special code, which it writes by its number.
 func (q *query) value(i int) {
 	f, end := &q.c.Features[i], ","
 	if i == len(q.c.Features)-1 {
@@ -83,8 +83,17 @@ func (q *query) value(i int) {
 	name := identifier(f.Name)
 	if f.Levels == nil && f.Pieces != nil {
 		number := "CAST(" + name + " AS DOUBLE PRECISION)"
-		q.line("  CASE WHEN %s BETWEEN %s AND %s THEN %[1]s END AS ls_v%[4]d%[5]s", number, float(-math.MaxFloat64),
-			float(math.MaxFloat64), i, end)
+		codes, when, but := []string{}, "", ""
+		for k, s := range f.Special {
+			codes = append(codes, float(s.Code))
+			when += fmt.Sprintf(" WHEN %s THEN %d", codes[k], k)
+		}
+		if len(codes) > 0 {
+			q.line("  CASE %s%s END AS ls_c%d,", number, when, i)
+			but = " AND " + number + " NOT IN (" + strings.Join(codes, ", ") + ")"
+		}
+		q.line("  CASE WHEN %s BETWEEN %s AND %s%s THEN %[1]s END AS ls_v%[5]d%[6]s", number, float(-math.MaxFloat64),
+			float(math.MaxFloat64), but, i, end)
 		return
 	}
 	var missing []string
@@ -102,7 +111,11 @@ func (q *query) feature(i int) {
 	f := &q.c.Features[i]
 	for k := range q.c.Margins {
 		q.line("  -- %s", comment(f.Name))
-		q.line("  CASE WHEN ls_v%d IS NULL THEN %s", i, float(f.Missing[k]))
+		q.line("  CASE")
+		for j, s := range f.Special {
+			q.line("    WHEN ls_c%d = %d THEN %s", i, j, float(s.Effect[k]))
+		}
+		q.line("    WHEN ls_v%d IS NULL THEN %s", i, float(f.Missing[k]))
 		last := float(0)
 		if f.Pieces == nil {
 			last = float(f.Unknown[k])

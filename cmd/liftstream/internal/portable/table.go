@@ -14,9 +14,10 @@ import (
 // JSON writes every number of the card.
 func (c *Card) JSON(w io.Writer) error { return cli.WriteJSON(w, c) }
 
-// CSV writes one row for each value of a feature, each piece of a number and each cell of a set, then the intercept and
-// the points of the calibration. effect_low and effect_high are the effects at both ends of a piece, nats of the
-// mixture; where they differ the effect runs between them along a smooth curve, of which JSON has the formula.
+// CSV writes the intercept, then one row for each value of a feature, each special code and piece of a number and each
+// cell of a set, and the points of the calibration. effect_low and effect_high are the effects at both ends of a piece,
+// nats of the mixture; where they differ the effect runs between them along a smooth curve, of which JSON has the
+// formula.
 func (c *Card) CSV(w io.Writer) error {
 	out := csv.NewWriter(w)
 	head := []string{"part", "feature", "level", "low", "high", "high_belongs", "records", "effect_low", "effect_high"}
@@ -48,6 +49,9 @@ func (c *Card) CSV(w io.Writer) error {
 		}
 		if f.Kind != "continuous" {
 			flat("unknown", f.Name, "", "", f.Unknown)
+		}
+		for _, s := range f.Special {
+			flat("special", f.Name, number(s.Code), count(s.Records), s.Effect)
 		}
 		from := math.Inf(-1)
 		for j := range f.Pieces {
