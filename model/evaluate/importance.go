@@ -20,7 +20,7 @@ type Importance struct {
 	// Effect is the mean absolute contribution to the log-odds of the target, in nats.
 	Effect Number `json:"mean_absolute_effect"`
 	// Curve is the contribution by the feature's values: tenths of a continuous one in ascending order, the ten most
-	// frequent levels of another one, the most frequent first.
+	// frequent levels of another one, the most frequent first; then missing values and special codes.
 	Curve []EffectCell `json:"curve"`
 }
 
@@ -128,11 +128,17 @@ func (m *importanceMeter) curve(f int) []EffectCell {
 	}
 	order = order[missing:]
 	continuous := m.schema.Features[f].Kind == model.Continuous
+	if continuous {
+		order, out = m.codes(f, order, out)
+	}
 	var cells []EffectCell
-	for from, k := 0, 1; from < len(order); k++ {
+	for from, k := 0, 1; from < len(order); {
 		to := from + 1
 		if continuous {
-			to = max(to, k*len(order)/importanceCells)
+			for k*len(order)/importanceCells <= from { // a frequent value has taken many tenths
+				k++
+			}
+			to = k * len(order) / importanceCells
 		}
 		for to < len(order) && value[order[to]] == value[order[to-1]] {
 			to++
@@ -152,6 +158,24 @@ func (m *importanceMeter) curve(f int) []EffectCell {
 		cells = cells[:min(len(cells), importanceCells)]
 	}
 	return append(cells, out...)
+}
+
+// codes takes the special codes out of the records of a continuous feature, and appends a cell for each to out.
+func (m *importanceMeter) codes(f int, order []int, out []EffectCell) ([]int, []EffectCell) {
+	value := m.value[f]
+	for _, code := range m.schema.Features[f].Special {
+		var at []int
+		order = slices.DeleteFunc(order, func(i int) bool {
+			if value[i] == code {
+				at = append(at, i)
+			}
+			return value[i] == code
+		})
+		if len(at) > 0 {
+			out = append(out, effectCell(strconv.FormatFloat(code, 'g', 6, 64), m.effect[f], at))
+		}
+	}
+	return order, out
 }
 
 // effectCell returns the moments of the contributions of the records at these places.
