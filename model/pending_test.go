@@ -219,3 +219,23 @@ func TestLongLevelsStayText(t *testing.T) {
 		}
 	}
 }
+
+// TestPlacesOutOfOrderAreFoundAfterARestore: places that begin anew, as those of a topic that was made anew do, stand
+// in a packed part in no order, also where the record that broke it has left.
+func TestPlacesOutOfOrderAreFoundAfterARestore(t *testing.T) {
+	r := newPendingStore(1<<30, 0)
+	for i := range int64(2 * pendingChunk) {
+		waits(r, pendingChunk+i, "")
+		if i == pendingChunk/2-12 {
+			waits(r, 5, "")
+		}
+	}
+	r.remove(r.find("", place{5, 0}, false))
+	for name, store := range map[string]*pendingStore{"live": r, "restored": restored(t, r)} {
+		for i := range int64(2 * pendingChunk) {
+			if w := store.find("", place{pendingChunk + i, 0}, false); w == nil || w.offset != pendingChunk+i {
+				t.Fatalf("%s: record %d is %+v", name, i, w)
+			}
+		}
+	}
+}

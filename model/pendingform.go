@@ -153,6 +153,7 @@ func takePart(s *pendingStore, p *pendingPart, from, hi uint64) {
 		entries = append(entries, w)
 		return true
 	})
+	s.mixed = s.mixed || !p.ascends(s.columnsOf(p, false))
 	for _, m := range p.scores {
 		s.scores += scoreSize(m.packed)
 	}
