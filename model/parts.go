@@ -276,7 +276,7 @@ func loadPart(b []byte, schema *Schema, coded []bool) (*pendingPart, error) {
 			return nil, fmt.Errorf("records that are not there")
 		}
 	}
-	if p.kept == (marks{}) {
+	if p.alive == (marks{}) {
 		return nil, fmt.Errorf("a part without records")
 	}
 	var c partColumns

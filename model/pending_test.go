@@ -239,3 +239,19 @@ func TestPlacesOutOfOrderAreFoundAfterARestore(t *testing.T) {
 		}
 	}
 }
+
+// TestAPartWhoseRecordsAllLeftIsRefused: no store writes one, and its bytes would be held for ever.
+func TestAPartWhoseRecordsAllLeftIsRefused(t *testing.T) {
+	r := newPendingStore(1<<30, 0)
+	for i := range int64(pendingChunk) {
+		waits(r, i, "")
+	}
+	b := r.sections()[0].Append(nil)
+	if _, err := loadPart(b, oneNumber, r.coded); err != nil {
+		t.Fatal(err)
+	}
+	clear(b[1+pendingChunk/8:][:pendingChunk/8]) // those that still wait
+	if _, err := loadPart(b, oneNumber, r.coded); err == nil {
+		t.Error("a part without a record that waits is read")
+	}
+}
