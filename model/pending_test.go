@@ -6,6 +6,7 @@ import (
 	"hash/fnv"
 	"maps"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -254,4 +255,31 @@ func TestAPartWhoseRecordsAllLeftIsRefused(t *testing.T) {
 	if _, err := loadPart(b, oneNumber, r.coded); err == nil {
 		t.Error("a part without a record that waits is read")
 	}
+}
+
+// TestMemoriesThatWentLeaveNoRoomBehind: learnt records that stay for corrections take what the store says, however
+// their labels came.
+func TestMemoriesThatWentLeaveNoRoomBehind(t *testing.T) {
+	heap := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before := heap()
+	const parts = 100
+	r := newPendingStore(1<<40, 0).of(oneNumber, 7, 0)
+	for i := range int64(parts * pendingChunk) {
+		rec := record{Example: Example{Row: Row{float64(i % 9)}, Class: Unlabelled, Weight: 1}, offset: i}
+		r.admit(&rec, "", []float64{1, 2, 3}, false, 0)
+		if i -= pendingChunk; i >= 0 {
+			w := r.find("", place{i, 0}, false)
+			w.Class = 1
+			r.markLearnt(w)
+		}
+	}
+	if took := heap() - before; r.memories() != pendingChunk || took > 4*r.held() {
+		t.Errorf("%d memories are left, and %d bytes taken, of which the store knows %d", r.memories(), took, r.held())
+	}
+	runtime.KeepAlive(r)
 }
