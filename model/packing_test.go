@@ -126,6 +126,9 @@ func TestTextsComeBack(t *testing.T) {
 		{"numbers, some without", textsNumbered, 1.5, func(i int) string {
 			return []string{"", fmt.Sprint(1 + i)}[min(draw(5, uint64(i)), 1)]
 		}},
+		{"numbers, the first without", textsNumbered, 2.6, func(i int) string {
+			return []string{"", fmt.Sprint("customer-", 700000+i)}[min(i, 1)]
+		}},
 		{"no number", textsEven, 1.6, func(i int) string { return fmt.Sprintf("a%03d", i%1000) }},
 		{"the longest numbers", textsNumbered, 8.1, func(i int) string {
 			return fmt.Sprint(999999999999999999 - uint64(i)*1e14)

@@ -229,6 +229,17 @@ func (p *pendingPart) entryTo(w *waiting, c *partColumns, number uint64, i int) 
 	w.thinned = p.thinned.has(i)
 }
 
+// ascends reports whether the places of the records in the columns ascend, those of gone ones among them.
+func (p *pendingPart) ascends(c *partColumns) bool {
+	at := func(k int) place { return place{c.own[colOffset].int(k), int32(c.own[colRow].int(k))} }
+	for k := p.kept.count(pendingChunk) - 1; k > 0; k-- {
+		if at(k).compare(at(k-1)) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // unlearntOf is the place of the first entry of a part from place i on that is not learnt, and since when it waits;
 // pendingChunk where there is none.
 func unlearntOf(s *entryQueue, p *pendingPart, i int) (at int, since int64) {

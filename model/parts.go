@@ -55,6 +55,7 @@ type pendingPart struct {
 	revised           []revision    // by place
 	edited            marks         // the places of these
 	scores            []scoreMemory // of a sealed part, by place
+	room              int           // memories that the array of scores has room for, its cut front among it
 	named             int           // entries in the index of ids
 	live              int           // entries
 	high              place         // the last of its entries, gone ones included
@@ -119,14 +120,16 @@ func (p *pendingPart) score(i int) (int, bool) {
 
 // cutScore takes a memory out; the list keeps little more room than it needs.
 func (p *pendingPart) cutScore(k int) {
+	p.room = max(p.room, cap(p.scores))
 	if k == 0 { // where records leave in the order of their arrival
 		p.scores[0] = scoreMemory{}
 		p.scores = p.scores[1:]
 	} else {
 		p.scores = slices.Delete(p.scores, k, k+1)
 	}
-	if cap(p.scores) > 2*len(p.scores)+16 {
+	if p.room > 2*len(p.scores)+16 {
 		p.scores = slices.Clip(slices.Clone(p.scores))
+		p.room = len(p.scores)
 	}
 }
 
@@ -276,7 +279,7 @@ func loadPart(b []byte, schema *Schema, coded []bool) (*pendingPart, error) {
 			return nil, fmt.Errorf("records that are not there")
 		}
 	}
-	if p.kept == (marks{}) {
+	if p.alive == (marks{}) {
 		return nil, fmt.Errorf("a part without records")
 	}
 	var c partColumns

@@ -6,6 +6,7 @@ import (
 	"hash/fnv"
 	"maps"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -218,4 +219,67 @@ func TestLongLevelsStayText(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// TestPlacesOutOfOrderAreFoundAfterARestore: places that begin anew, as those of a topic that was made anew do, stand
+// in a packed part in no order, also where the record that broke it has left.
+func TestPlacesOutOfOrderAreFoundAfterARestore(t *testing.T) {
+	r := newPendingStore(1<<30, 0)
+	for i := range int64(2 * pendingChunk) {
+		waits(r, pendingChunk+i, "")
+		if i == pendingChunk/2-12 {
+			waits(r, 5, "")
+		}
+	}
+	r.remove(r.find("", place{5, 0}, false))
+	for name, store := range map[string]*pendingStore{"live": r, "restored": restored(t, r)} {
+		for i := range int64(2 * pendingChunk) {
+			if w := store.find("", place{pendingChunk + i, 0}, false); w == nil || w.offset != pendingChunk+i {
+				t.Fatalf("%s: record %d is %+v", name, i, w)
+			}
+		}
+	}
+}
+
+// TestAPartWhoseRecordsAllLeftIsRefused: no store writes one, and its bytes would be held for ever.
+func TestAPartWhoseRecordsAllLeftIsRefused(t *testing.T) {
+	r := newPendingStore(1<<30, 0)
+	for i := range int64(pendingChunk) {
+		waits(r, i, "")
+	}
+	b := r.sections()[0].Append(nil)
+	if _, err := loadPart(b, oneNumber, r.coded); err != nil {
+		t.Fatal(err)
+	}
+	clear(b[1+pendingChunk/8:][:pendingChunk/8]) // those that still wait
+	if _, err := loadPart(b, oneNumber, r.coded); err == nil {
+		t.Error("a part without a record that waits is read")
+	}
+}
+
+// TestMemoriesThatWentLeaveNoRoomBehind: learnt records that stay for corrections take what the store says, however
+// their labels came.
+func TestMemoriesThatWentLeaveNoRoomBehind(t *testing.T) {
+	heap := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before := heap()
+	const parts = 100
+	r := newPendingStore(1<<40, 0).of(oneNumber, 7, 0)
+	for i := range int64(parts * pendingChunk) {
+		rec := record{Example: Example{Row: Row{float64(i % 9)}, Class: Unlabelled, Weight: 1}, offset: i}
+		r.admit(&rec, "", []float64{1, 2, 3}, false, 0)
+		if i -= pendingChunk; i >= 0 {
+			w := r.find("", place{i, 0}, false)
+			w.Class = 1
+			r.markLearnt(w)
+		}
+	}
+	if took := heap() - before; r.memories() != pendingChunk || took > 4*r.held() {
+		t.Errorf("%d memories are left, and %d bytes taken, of which the store knows %d", r.memories(), took, r.held())
+	}
+	runtime.KeepAlive(r)
 }

@@ -153,6 +153,7 @@ func takePart(s *pendingStore, p *pendingPart, from, hi uint64) {
 		entries = append(entries, w)
 		return true
 	})
+	s.mixed = s.mixed || !p.ascends(s.columnsOf(p, false))
 	for _, m := range p.scores {
 		s.scores += scoreSize(m.packed)
 	}
@@ -286,11 +287,15 @@ func editWhile(s *pendingStore, do func(w *waiting) (changed, more bool)) {
 }
 
 // passGap is told that stream time went from before over a gap to now: the entries that came since waited on its other
-// side.
+// side. Those of an earlier time did not, or have followed stream time to it over the gap before: in a stream in which
+// each record comes after a gap they would never have waited for long.
 func (s *pendingStore) passGap(before, now int64) {
 	editWhile(s, func(w *waiting) (changed, more bool) {
 		if w.since != before {
 			return false, false
+		}
+		if before != 0 && w.Time != 0 && w.Time < before {
+			return false, true
 		}
 		w.since = now
 		return true, true

@@ -115,6 +115,23 @@ func TestRecordsBehindAGapWait(t *testing.T) {
 	}
 }
 
+// TestWindowsCloseWhereEachRecordComesAfterAGap: records that are farther apart than stream time follows at once wait
+// for their window and no longer. Stream time is seven records behind.
+func TestWindowsCloseWhereEachRecordComesAfterAGap(t *testing.T) {
+	const window, apart = 24 * time.Hour, 10 * time.Minute
+	for name, cohorts := range map[string]bool{"closed": true, "expired": false} {
+		p := model.NewPartition(newSpec(func(o *model.Options) {
+			if o.WaitWindow = int64(window); cohorts {
+				o.ExpireAs = 0
+			}
+		}), 0)
+		feed(p, 0, 500, 1, func(b *model.Batch) { b.Time[0] = epoch + int64(b.Row[0])*int64(apart); withhold(b, 1) })
+		if got, want := p.Losses().Expired, uint64(500-window/apart-1-7); got < want-1 || got > want+1 {
+			t.Errorf("%s: %d records, want %d", name, got, want)
+		}
+	}
+}
+
 // TestAWildTimeLeavesHalfLivesOfDurations: the log-loss of the records behind one of a wild time stays as it is without
 // it. The rate of the class drifts, so that the half-lives matter.
 func TestAWildTimeLeavesHalfLivesOfDurations(t *testing.T) {

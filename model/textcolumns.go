@@ -37,19 +37,19 @@ const hexDigits = "0123456789abcdef"
 // appendTexts appends a column of texts.
 func (k *columnPacker) appendTexts(b []byte, v []string) []byte {
 	prefix, even, any := "", true, false
-	for i, t := range v {
-		any = any || t != ""
+	for _, t := range v {
 		even = even && len(t) == len(v[0])
-		if i == 0 {
-			prefix = t
+		if t == "" {
+			continue
 		}
-		if t != "" || i == 0 {
-			n := 0
-			for n < min(len(prefix), len(t)) && prefix[n] == t[n] {
-				n++
-			}
-			prefix = prefix[:n]
+		if !any {
+			any, prefix = true, t
 		}
+		n := 0
+		for n < min(len(prefix), len(t)) && prefix[n] == t[n] {
+			n++
+		}
+		prefix = prefix[:n]
 	}
 	if !any {
 		return append(b, textsNone)

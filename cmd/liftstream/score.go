@@ -26,11 +26,11 @@ func scoreCommand(a *cli.App) *cobra.Command {
 		Use:   "score -c FILE --model MODEL DATA... [--out OUT] [--method all|lift] [--explain | --record N]",
 		About: `Score files with a fitted model
 Scores records with the model that 'fit' wrote. Nothing is learnt on the way: the labels of the files, if there are
-any, are not looked at, and every record gets the score that the model alone gives it (only percentile looks at the
-records before). A model that 'fit' wrote speaks of all its records alike: the mean of its propensities over them is
-their rate. One of 'fit --as-of end' speaks as of the last of them: with short half-lives (propensity.half_lives) it
-follows the latest base rates, so it suits the next records better than old ones. 'inspect' tells which one it is. To
-see how good a model is that learns as it goes, use 'eval'.
+any, are not looked at, and every record gets the score that the model alone gives it (only percentile and the width
+of output.interval look at the records before). A model that 'fit' wrote speaks of all its records alike: the mean of
+its propensities over them is their rate. One of 'fit --as-of end' speaks as of the last of them: with short half-lives
+(propensity.half_lives) it follows the latest base rates, so it suits the next records better than old ones. 'inspect'
+tells which one it is. To see how good a model is that learns as it goes, use 'eval'.
 
 Each record's scores are one line of JSON on standard output, or a row of the file --out, whose extension says the
 format: .jsonl .csv .arrow .arrows .feather .parquet. source_row is the number of the record, over all files from 0.
@@ -45,7 +45,7 @@ about the class beyond chance, in nats: alone (the class shares around the value
 others (the class shares of the nearest records that agree in it against those of all the nearest), - where chance
 explains it; the place in the record's subspace, whose relevance is the larger of the two; and the mean and standard
 deviation of the curve by which the neighbours' distance selects features. Sentences follow: the values that raise the
-odds of 'target', and those that lower it, by what factor.`,
+odds of 'target', and those that lower it, by what factor; percentile and interval are those of a first record.`,
 		Example: `
 liftstream fit -c cmd/liftstream/examples/bank.yaml cmd/liftstream/examples/bank.csv --model bank.model
 liftstream score -c cmd/liftstream/examples/bank.yaml --model bank.model cmd/liftstream/examples/bank.csv --out s.csv

@@ -20,8 +20,7 @@ type Importance struct {
 	// Effect is the mean absolute contribution to the log-odds of the target, in nats.
 	Effect Number `json:"mean_absolute_effect"`
 	// Curve is the contribution by the feature's values: tenths of a continuous one in ascending order, the ten most
-	// frequent levels of another one, the most frequent first.
-	// Special codes have cells of their own behind these.
+	// frequent levels of another one, the most frequent first; then special codes and missing values.
 	Curve []EffectCell `json:"curve"`
 }
 
@@ -139,10 +138,13 @@ func (m *importanceMeter) curve(f int) []EffectCell {
 	order = order[missing:]
 	continuous := m.schema.Features[f].Kind == model.Continuous
 	var cells []EffectCell
-	for from, k := 0, 1; from < len(order); k++ {
+	for from, k := 0, 1; from < len(order); {
 		to := from + 1
 		if continuous {
-			to = max(to, k*len(order)/importanceCells)
+			for k*len(order)/importanceCells <= from { // a frequent value has taken many tenths
+				k++
+			}
+			to = k * len(order) / importanceCells
 		}
 		for to < len(order) && value[order[to]] == value[order[to-1]] {
 			to++

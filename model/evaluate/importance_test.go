@@ -2,6 +2,7 @@ package evaluate
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"liftstream/model"
@@ -80,5 +81,32 @@ func TestImportanceOfCodes(t *testing.T) {
 	}
 	if first := curve[0]; first.Cell != "3 to 29" || math.Abs(float64(first.Effect)-1) > 1e-9 {
 		t.Errorf("%+v", first)
+	}
+}
+
+// TestCellsBesideAFrequentValue: the values beside one that most records have share cells of a tenth, and a special
+// code is a cell of its own however rare it is.
+func TestCellsBesideAFrequentValue(t *testing.T) {
+	s := &model.Schema{Features: []model.Feature{{Name: "x", Special: []float64{-999}}}, Classes: []string{"no", "yes"}}
+	m := newImportanceMeter(s)
+	for i := range 1010 {
+		x := 0. // of 800 records of 1,000
+		switch {
+		case i >= 1000:
+			x = -999
+		case i%5 == 0:
+			x = float64(1 + i/5)
+		}
+		m.add(&Record{Batch: &model.Batch{N: 1, Columns: []model.Column{{Float: []float64{x}}}}},
+			&model.Scores{N: 1, Status: []model.Status{model.StatusOK}, Effects: []float64{x}})
+	}
+	want := []EffectCell{{Cell: "0", N: 800}, {Cell: "1 to 100", N: 100}, {Cell: "101 to 200", N: 100},
+		{Cell: "-999 (special)", N: 10}}
+	got := m.result()[0].Curve
+	for i := range got {
+		got[i].Effect, got[i].SD = 0, 0
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 }
