@@ -185,3 +185,16 @@ func TestGoldenDoubt(t *testing.T) {
 		t.Error("another format is read")
 	}
 }
+
+// TestBytesOfADoubt: the section is as large as FORMAT.md of stream/state says, just before the cuts are made.
+func TestBytesOfADoubt(t *testing.T) {
+	const features = doubtFeatures + 100
+	s := &Schema{Features: make([]Feature, features), Classes: []string{"no", "yes"}, Positive: 1}
+	d := newDoubt(s)
+	for range doubtFirst - 1 {
+		d.meet(make(Row, features), nil)
+	}
+	if n := len(d.append(nil)); len(d.cuts) > 0 || n > 160<<10+8*(features-doubtFeatures) || n < 150<<10 {
+		t.Errorf("%d bytes, with %d cuts", n, len(d.cuts))
+	}
+}

@@ -251,14 +251,14 @@ func TestAPartWhoseRecordsAllLeftIsRefused(t *testing.T) {
 	if _, err := loadPart(b, oneNumber, r.coded); err != nil {
 		t.Fatal(err)
 	}
-	clear(b[1+pendingChunk/8:][:pendingChunk/8]) // those that still wait
+	clear(b[1+pendingChunk/8:][:pendingChunk/8]) // none waits any more
 	if _, err := loadPart(b, oneNumber, r.coded); err == nil {
 		t.Error("a part without a record that waits is read")
 	}
 }
 
-// TestMemoriesThatWentLeaveNoRoomBehind: learnt records that stay for corrections take what the store says, however
-// their labels came.
+// TestMemoriesThatWentLeaveNoRoomBehind: learnt records are kept for corrections within the bytes of the store's own
+// reckoning, also where all of them had a memory of their score.
 func TestMemoriesThatWentLeaveNoRoomBehind(t *testing.T) {
 	heap := func() int64 {
 		var m runtime.MemStats
