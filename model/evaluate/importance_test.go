@@ -60,12 +60,12 @@ func TestImportanceOfCodes(t *testing.T) {
 	m := newImportanceMeter(s)
 	for i := range 300 {
 		x, effect := float64(i), 1.
-		switch {
-		case i%30 == 0:
+		switch i % 30 {
+		case 0:
 			x, effect = -999, -2
-		case i%30 == 1:
+		case 1:
 			x, effect = -888, 3
-		case i%30 == 2:
+		case 2:
 			x, effect = math.NaN(), 5
 		}
 		b := &model.Batch{N: 1, Columns: []model.Column{{Float: []float64{x}}}}
