@@ -71,8 +71,8 @@ func newWorldAt(t *testing.T, address, name, extra string) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// with this gate a model is published on a slow machine too
-	text = bytes.Replace(text, []byte("budget: 5s}"), []byte("budget: 5s, gate: 1}"), 1)
+	// with these a model is published on a slow machine too
+	text = bytes.Replace(text, []byte("budget: 5s}"), []byte("budget: 60s, gate: 1}"), 1)
 	text = bytes.Replace(text, []byte("name: votes\n"), []byte("name: "+name+"\n"), 1)
 	text = fmt.Appendf(text, "kafka: {brokers: [%q]}\nhttp: {listen: \"127.0.0.1:0\"}\n%s\n", w.address, extra)
 	if err := os.WriteFile(w.file, text, 0o644); err != nil {
