@@ -186,7 +186,7 @@ func TestGoldenDoubt(t *testing.T) {
 	}
 }
 
-// TestBytesOfADoubt: the section is as large as FORMAT.md of stream/state says, just before the cuts are made.
+// TestBytesOfADoubt: the section is as large as stream/state/FORMAT.md says, just before the cuts are made.
 func TestBytesOfADoubt(t *testing.T) {
 	const features = doubtFeatures + 100
 	s := &Schema{Features: make([]Feature, features), Classes: []string{"no", "yes"}, Positive: 1}
