@@ -2,7 +2,6 @@ package model
 
 import (
 	"fmt"
-	"hash/fnv"
 	"math"
 	"slices"
 
@@ -12,7 +11,6 @@ import (
 const (
 	doubtFeatures = 20    // most features of which pairs are looked at, the first that are scored
 	doubtCells    = 5     // of a feature, the last for missing values
-	doubtFirst    = 256   // records of which the cells of continuous features are cut
 	doubtHalf     = 5000. // labelled records after which a residual weighs half
 	doubtBlock    = 64    // labelled records between two looks
 	doubtEffect   = .0625 // mean square of the contributions of a feature before any record
@@ -22,16 +20,12 @@ const (
 // doubt tells how far propensities are off, beyond the number of their records (MODEL.md 9). It belongs to the
 // partition alone and is no part of a Model.
 type doubt struct {
-	schema *Schema
-	scored []int     // features that are scored
-	used   int       // the first of these, whose pairs are looked at
-	first  []float64 // their values in the first records, until cuts are made of them
-	cuts   []float64 // doubtCells - 2 to each used feature; empty until they are made
-	effect []float64 // of each scored feature: the mean square of its contributions
-	met    float64   // records in effect
-	sums   []doubtSum
-	n      float64 // labelled records
-	misfit float64 // mean square of the error of the log-odds that the cells see, as of the last look; may be below 0
+	fewCells           // of the first scored features, whose pairs are looked at
+	effect   []float64 // of each scored feature: the mean square of its contributions
+	met      float64   // records in effect
+	sums     []doubtSum
+	n        float64 // labelled records
+	misfit   float64 // mean square of the error of the log-odds that the cells see, as of the last look; may be below 0
 
 	at    []int     // cells of the row in hand
 	alone []float64 // misfit of each feature: room to work
@@ -42,19 +36,18 @@ type doubt struct {
 type doubtSum struct{ residual, square, information float64 }
 
 func newDoubt(s *Schema) *doubt {
-	d := &doubt{schema: s}
+	d := &doubt{fewCells: fewCells{schema: s, cells: doubtCells}, met: doubtMet}
 	for f := range s.Features {
-		if s.Features[f].Use == UseScore {
-			d.scored = append(d.scored, f)
+		if s.Features[f].Use != UseScore {
+			continue
+		}
+		d.effect = append(d.effect, doubtEffect)
+		if len(d.of) < doubtFeatures {
+			d.of = append(d.of, f)
 		}
 	}
-	d.used = min(len(d.scored), doubtFeatures)
-	d.effect = make([]float64, len(d.scored))
-	n := d.used
-	for i := range d.effect {
-		d.effect[i] = doubtEffect
-	}
-	d.met, d.alone = doubtMet, make([]float64, d.used)
+	n := len(d.of)
+	d.alone = make([]float64, n)
 	d.sums = make([]doubtSum, 1+n*doubtCells+n*(n-1)/2*doubtCells*doubtCells)
 	return d
 }
@@ -62,15 +55,8 @@ func newDoubt(s *Schema) *doubt {
 // meet takes note of a record that was scored: its values for the cuts, and the contributions of its features, the
 // first of the reasons; nil where a model is missing.
 func (d *doubt) meet(row Row, reasons []Reason) {
-	if len(d.cuts) == 0 && d.used > 0 {
-		for _, f := range d.scored[:d.used] {
-			d.first = append(d.first, row[f])
-		}
-		if len(d.first) >= doubtFirst*d.used {
-			d.cut()
-		}
-	}
-	if len(reasons) < len(d.scored) {
+	d.fewCells.meet(row)
+	if len(reasons) < len(d.effect) {
 		return
 	}
 	d.met++
@@ -79,65 +65,19 @@ func (d *doubt) meet(row Row, reasons []Reason) {
 	}
 }
 
-// cut makes the cells of the first records: a quarter of each feature's values in each.
-func (d *doubt) cut() {
-	const inner = doubtCells - 2
-	var values []float64
-	for f := range d.used {
-		values = values[:0]
-		for i := f; i < len(d.first); i += d.used {
-			if !math.IsNaN(d.first[i]) {
-				values = append(values, d.first[i])
-			}
-		}
-		slices.Sort(values)
-		for k := range inner {
-			cut := 0.
-			if len(values) > 0 {
-				cut = values[(k+1)*len(values)/(inner+1)]
-			}
-			d.cuts = append(d.cuts, cut)
-		}
-	}
-	d.first = nil
-}
-
-// place finds the cells of a row. The last cell of a feature is that of missing values. A nominal value has one by the
-// hash of its text, so that another numbering of levels changes nothing.
-func (d *doubt) place(row Row, levels *Levels) {
-	d.at = d.at[:0]
-	for i, f := range d.scored[:d.used] {
-		cell, v := doubtCells-1, row[f]
-		switch x := &d.schema.Features[f]; {
-		case math.IsNaN(v):
-		case x.Kind == Continuous:
-			cell = 0
-			for _, cut := range d.cuts[i*(doubtCells-2) : (i+1)*(doubtCells-2)] {
-				if v >= cut {
-					cell++
-				}
-			}
-		case x.Kind == Ordinal:
-			cell = min(int(v)*(doubtCells-1)/max(len(x.Levels), 1), doubtCells-2)
-		default:
-			h := fnv.New32a()
-			h.Write([]byte(levels.Text(f, v)))
-			cell = int(Hash(uint64(f), uint64(h.Sum32())) % (doubtCells - 1))
-		}
-		d.at = append(d.at, cell)
-	}
-}
-
 // learn takes in a labelled record, whose outcome y is 1 for the target, else 0, and for which p was foretold. A record
 // of weight 0, and one before there are cells, changes nothing.
 func (d *doubt) learn(row Row, levels *Levels, y, p, weight float64) {
-	if len(d.cuts) == 0 || !(weight > 0) {
+	if !d.ready() || !(weight > 0) {
 		return
 	}
-	d.place(row, levels)
+	d.at = d.at[:0]
+	for i := range d.of {
+		d.at = append(d.at, d.cell(i, row, levels))
+	}
 	r, v := weight*(y-p), weight*p*(1-p)
 	d.sums[0].add(r, v)
-	next := 1 + d.used*doubtCells
+	next := 1 + len(d.of)*doubtCells
 	for i, a := range d.at {
 		d.sums[1+i*doubtCells+a].add(r, v)
 		for _, b := range d.at[:i] {
@@ -171,7 +111,7 @@ func (s *doubtSum) add(residual, information float64) {
 func (d *doubt) look() {
 	mean := misfitOf(d.sums[:1])
 	d.misfit = mean
-	next := 1 + d.used*doubtCells
+	next := 1 + len(d.of)*doubtCells
 	for i := range d.alone {
 		d.alone[i] = misfitOf(d.sums[1+i*doubtCells:][:doubtCells]) - mean
 		d.misfit += d.alone[i]
@@ -216,8 +156,7 @@ const doubtFormat = 1
 
 func (d *doubt) append(b []byte) []byte {
 	b = wire.AppendUvarint(b, doubtFormat)
-	b = wire.AppendFloats(b, d.first)
-	b = wire.AppendFloats(b, d.cuts)
+	b = d.fewCells.append(b)
 	b = wire.AppendFloats(b, d.effect)
 	for i := range d.sums {
 		s := &d.sums[i]
@@ -244,11 +183,7 @@ func (d *doubt) read(b []byte) error {
 	if err := r.Done(); err != nil {
 		return err
 	}
-	if len(cuts) != 0 && len(cuts) != d.used*(doubtCells-2) || len(first) >= max(doubtFirst*d.used, 1) ||
-		d.used > 0 && len(first)%d.used != 0 || len(cuts) > 0 && len(first) > 0 {
-		return fmt.Errorf("%d cuts and %d first values", len(cuts), len(first))
-	}
-	for _, v := range slices.Concat(cuts, d.effect, []float64{d.misfit}) {
+	for _, v := range slices.Concat(d.effect, []float64{d.misfit}) {
 		ok = ok && math.Abs(v) <= math.MaxFloat64
 	}
 	for _, v := range slices.Concat(d.effect, []float64{d.met, d.n}) {
@@ -257,8 +192,7 @@ func (d *doubt) read(b []byte) error {
 	if !ok || d.n != math.Trunc(d.n) || d.n >= 1<<53 {
 		return fmt.Errorf("a number that no state can hold")
 	}
-	d.first, d.cuts = first, cuts
-	return nil
+	return d.take(first, cuts)
 }
 
 // load reads the section of a state, where both the state and the options have it; else nothing is known.

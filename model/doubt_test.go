@@ -69,7 +69,7 @@ func TestDoubtFindsPlantedErrors(t *testing.T) {
 func TestDoubtBySlowSums(t *testing.T) {
 	const n = 5 * doubtBlock
 	const p = .3
-	first := doubtFirst - 1 // records before the cells are not learnt
+	first := firstRecords - 1 // records before the cells are not learnt
 	d := doubtOf(first+n, p, func(row Row) float64 { return row[0] })
 	type key [4]int // features and cells, -1 = none
 	sums := map[key]*doubtSum{}
@@ -191,7 +191,7 @@ func TestBytesOfADoubt(t *testing.T) {
 	const features = doubtFeatures + 100
 	s := &Schema{Features: make([]Feature, features), Classes: []string{"no", "yes"}, Positive: 1}
 	d := newDoubt(s)
-	for range doubtFirst - 1 {
+	for range firstRecords - 1 {
 		d.meet(make(Row, features), nil)
 	}
 	if n := len(d.append(nil)); len(d.cuts) > 0 || n > 160<<10+8*(features-doubtFeatures) || n < 150<<10 {

@@ -2,7 +2,6 @@ package model
 
 import (
 	"fmt"
-	"hash/fnv"
 	"math"
 	"slices"
 
@@ -18,8 +17,6 @@ const (
 	upliftSize = 128
 	// upliftCells bounds the cells of one feature.
 	upliftCells = 8
-	// upliftFirst is the number of records of which the cells of continuous features are cut.
-	upliftFirst = 256
 	// upliftMean is the standard deviation that the mean effect has before any record, upliftSpread that of the sum of
 	// all deviations from it.
 	upliftMean   = .5
@@ -28,98 +25,43 @@ const (
 
 // uplift is a linear regression of the outcome on the treatment in the cells of the features (MODEL.md 8).
 type uplift struct {
-	schema *Schema
-	cells  int       // of a feature
-	used   int       // features, the first of the schema
-	first  []float64 // values of the first records, until cuts are made of them; used to a record
-	cuts   []float64 // cells-2 to each used feature; empty until they are made
-	size   int       // 1 + used * cells
-	mean   []float64 // of the effects
-	cov    []float64 // of them, size x size, the lower triangle
-	square float64   // sum of squared residuals
-	n      float64   // records learnt
+	fewCells           // of the first features of the schema
+	size     int       // 1 + features * cells
+	mean     []float64 // of the effects
+	cov      []float64 // of them, size x size, the lower triangle
+	square   float64   // sum of squared residuals
+	n        float64   // records learnt
 
 	at   []int // cells of the row in hand
 	gain []float64
 }
 
 func newUplift(s *Schema) *uplift {
-	u := &uplift{schema: s, used: min(len(s.Features), (upliftSize-1)/2)}
-	u.cells = min(max((upliftSize-1)/max(u.used, 1), 2), upliftCells)
-	u.size = 1 + u.used*u.cells
+	used := min(len(s.Features), (upliftSize-1)/2)
+	cells := min(max((upliftSize-1)/max(used, 1), 2), upliftCells)
+	u := &uplift{fewCells: fewCells{schema: s, cells: cells}, size: 1 + used*cells}
+	for f := range used {
+		u.of = append(u.of, f)
+	}
 	u.mean, u.gain = make([]float64, u.size), make([]float64, u.size)
 	u.cov = make([]float64, u.size*u.size)
 	u.cov[0] = upliftMean * upliftMean
 	for i := 1; i < u.size; i++ {
-		u.cov[i*u.size+i] = upliftSpread * upliftSpread / float64(u.used)
+		u.cov[i*u.size+i] = upliftSpread * upliftSpread / float64(used)
 	}
 	return u
-}
-
-// meet takes note of the values of a record for the cuts.
-func (u *uplift) meet(row Row) {
-	if len(u.cuts) > 0 || u.used == 0 {
-		return
-	}
-	u.first = append(u.first, row[:u.used]...)
-	if len(u.first) < upliftFirst*u.used {
-		return
-	}
-	inner := u.cells - 2 // cuts: one cell is for missing values, and n cuts make n+1 cells
-	var values []float64
-	for f := range u.used {
-		values = values[:0]
-		for i := f; i < len(u.first); i += u.used {
-			if !math.IsNaN(u.first[i]) {
-				values = append(values, u.first[i])
-			}
-		}
-		slices.Sort(values)
-		for k := range inner {
-			cut := 0.
-			if len(values) > 0 {
-				cut = values[(k+1)*len(values)/(inner+1)]
-			}
-			u.cuts = append(u.cuts, cut)
-		}
-	}
-	if inner == 0 {
-		u.cuts = []float64{0} // none are needed
-	}
-	u.first = nil
 }
 
 // leastNoise bounds the weight of one record: rounding would make a variance negative beyond it.
 const leastNoise = 1e-10
 
-// ready reports whether there are cells.
-func (u *uplift) ready() bool { return len(u.cuts) > 0 }
-
-// place finds the cells of a row. The last cell of a feature is that of missing values. A nominal value has one by the
-// hash of its text, so that another numbering of levels changes nothing.
+// place finds the effects of a row.
 func (u *uplift) place(row Row, levels *Levels) {
 	u.at = append(u.at[:0], 0)
-	for f := range u.used {
-		cell, v := u.cells-1, row[f]
-		switch x := &u.schema.Features[f]; {
-		case x.Use != UseScore:
-			continue
-		case math.IsNaN(v):
-		case x.Kind == Continuous:
-			cell = 0
-			for k := range u.cells - 2 {
-				if v >= u.cuts[f*(u.cells-2)+k] {
-					cell = k + 1
-				}
-			}
-		case x.Kind == Ordinal:
-			cell = min(int(v)*(u.cells-1)/max(len(x.Levels), 1), u.cells-2)
-		default:
-			h := fnv.New32a()
-			h.Write([]byte(levels.Text(f, v)))
-			cell = int(Hash(uint64(f), uint64(h.Sum32())) % uint64(u.cells-1))
+	for f := range u.of {
+		if u.schema.Features[f].Use == UseScore {
+			u.at = append(u.at, 1+f*u.cells+u.cell(f, row, levels))
 		}
-		u.at = append(u.at, 1+f*u.cells+cell)
 	}
 }
 
@@ -202,8 +144,7 @@ const upliftFormat = 1
 
 func (u *uplift) append(b []byte) []byte {
 	b = wire.AppendUvarint(b, upliftFormat)
-	b = wire.AppendFloats(b, u.first)
-	b = wire.AppendFloats(b, u.cuts)
+	b = u.fewCells.append(b)
 	b = wire.AppendFloats(b, u.mean)
 	var lower []float64
 	for i := range u.size {
@@ -226,14 +167,7 @@ func (u *uplift) read(b []byte) error {
 	if err := r.Done(); err != nil {
 		return err
 	}
-	want := 0
-	if len(cuts) > 0 {
-		want = max(u.used*(u.cells-2), 1)
-	}
-	if len(cuts) != want || len(first) > upliftFirst*u.used || u.used > 0 && len(first)%u.used != 0 {
-		return fmt.Errorf("%d cuts and %d first values", len(cuts), len(first))
-	}
-	for _, values := range [][]float64{cuts, u.mean, lower, {u.square, u.n}} {
+	for _, values := range [][]float64{u.mean, lower, {u.square, u.n}} {
 		for _, v := range values {
 			if math.IsNaN(v) || math.IsInf(v, 0) {
 				return fmt.Errorf("a number is %v", v)
@@ -243,7 +177,9 @@ func (u *uplift) read(b []byte) error {
 	if u.square < 0 || u.n < 0 {
 		return fmt.Errorf("%v records of squares %v", u.n, u.square)
 	}
-	u.first, u.cuts = first, cuts
+	if err := u.take(first, cuts); err != nil {
+		return err
+	}
 	for i, at := 0, 0; i < u.size; i++ {
 		at += copy(u.cov[i*u.size:], lower[at:at+i+1])
 		if u.cov[i*u.size+i] < 0 {

@@ -54,7 +54,7 @@ func TestUpliftIsARidgeRegression(t *testing.T) {
 			y = 1
 		}
 		u.learn(row, levels, y == 1, p, treatment, chance, weight)
-		if i < upliftFirst-1 {
+		if i < firstRecords-1 {
 			continue // nothing is learnt before there are cells
 		}
 		u.place(row, levels)
@@ -169,7 +169,7 @@ func TestUpliftFindsWhatIsPlanted(t *testing.T) {
 func TestUpliftKnowsNothingAtFirst(t *testing.T) {
 	levels := NewLevels(upliftSchema)
 	u := newUplift(upliftSchema)
-	for i := range upliftFirst {
+	for i := range firstRecords {
 		if s := u.score(upliftRow(levels, i), levels); !math.IsNaN(s.Value) || !math.IsNaN(s.Low) || !math.IsNaN(s.High) {
 			t.Fatalf("record %d: %+v", i, s)
 		}
@@ -183,10 +183,10 @@ func TestUpliftKnowsNothingAtFirst(t *testing.T) {
 	for range 200 {
 		wide.Features = append(wide.Features, Feature{})
 	}
-	if u := newUplift(wide); u.size > upliftSize || u.cells != 2 || u.used != 63 {
+	if u := newUplift(wide); u.size > upliftSize || u.cells != 2 || len(u.of) != 63 {
 		t.Errorf("200 features take %d effects", u.size)
 	}
-	for range upliftFirst {
+	for range firstRecords {
 		u.meet(make(Row, 4))
 	}
 }
@@ -249,10 +249,10 @@ func TestUpliftStates(t *testing.T) {
 		}
 		return b
 	}
-	inner := u.used * (u.cells - 2)
+	inner := len(u.of) * (u.cells - 2)
 	for name, b := range map[string][]byte{"a cut too many": form(0, inner+2, u.size, 1, 1),
 		"an effect too few": form(0, inner, u.size-1, 1, 1), "a part of a record": form(3, 0, u.size, 1, 1),
-		"too many records": form(4*upliftFirst+4, 0, u.size, 1, 1), "a negative variance": form(0, inner, u.size, -1, 1),
+		"too many records": form(4*firstRecords+4, 0, u.size, 1, 1), "a negative variance": form(0, inner, u.size, -1, 1),
 		"not a number": form(0, inner, u.size, math.NaN(), 1), "infinite": form(0, inner, u.size, 1, math.Inf(1)),
 		"negative squares": form(0, inner, u.size, 1, -1), "format": {2}} {
 		if err := newUplift(upliftSchema).read(b); err == nil {
