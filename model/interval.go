@@ -6,39 +6,40 @@ import "math"
 // Both are NaN where nothing is known.
 type Interval struct{ Low, High float64 }
 
-// misfitWeight multiplies the misfit in the variance of an interval: the cells of the doubt see a part of it. It was
+// misfitWeight multiplies the misfit in the variance of an interval: its cells see a part of it. It was
 // chosen on planted truths, see MODEL.md 9.
 const misfitWeight = 2
 
-// intervalOf is that of the propensity of the target of the score in entry i, see the doubt:
+// intervalOf is that of the propensity of the target of the score in entry i, see misfit:
 //
 //	1/(1 + exp(-ln(p/(1-p)) -+ z sqrt(variance + misfitWeight misfit)))
 //
 // with the two-sided normal quantile z of Options.Interval. It takes note of the score.
 func intervalOf(p *Partition, out *Scores, i int) Interval {
-	doubter, able := p.scorer.scorecard.(Doubter)
+	varied, able := p.scorer.scorecard.(Varied)
 	if !p.trained || !able {
-		p.doubt.meet(p.row, nil)
+		p.misfit.meet(p.row, nil)
 		return Interval{math.NaN(), math.NaN()}
 	}
-	p.doubt.meet(p.row, p.scorer.reasons)
+	p.misfit.meet(p.row, p.scorer.reasons)
 	q := out.P[i*out.Classes+int(out.Target[i])]
-	variance := doubter.Doubt(q, p.doubt.effect) + misfitWeight*max(p.doubt.misfit, 0)
+	variance := varied.Variance(q, p.misfit.effect) + misfitWeight*max(p.misfit.square, 0)
 	by := math.Exp(math.Sqrt2 * math.Erfinv(p.spec.Options.Interval) * math.Sqrt(variance))
 	odds := q / (1 - q)
 	return Interval{odds / (odds + by), 1 - 1/(1+odds*by)}
 }
 
-// doubted tells the doubt of a labelled record that is about to be learnt. Its propensity is that of now, without the
-// record. It overwrites the memory of the last score, with the same numbers where the record is the last one.
-func doubted(p *Partition, rec *record) {
+// learnMisfit takes a labelled record that is about to be learnt into the misfit. Its propensity is that of now,
+// without the record. It overwrites the memory of the last score, with the same numbers where the record is the last
+// one.
+func learnMisfit(p *Partition, rec *record) {
 	prob := rescore(p, rec.Row)
 	_, target := p.scorer.best(prob)
 	y := 0.
 	if rec.Class == target {
 		y = 1
 	}
-	p.doubt.learn(rec.Row, p.levels, y, prob[target], min(rec.Weight, MaxWeight))
+	p.misfit.learn(rec.Row, p.levels, y, prob[target], min(rec.Weight, MaxWeight))
 }
 
 // appendEffects appends the contributions of all features of the last score, 0 where a model is missing.

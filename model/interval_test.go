@@ -22,9 +22,9 @@ func TestIntervalsChangeNoScore(t *testing.T) {
 	var a, b, c model.Scores
 	draw := func(i, what int) float64 { return float64(model.Hash(6, uint64(i), uint64(what))>>11) / (1 << 53) }
 	fresh := model.NewPartition(spec(.8), 0)
-	if fresh.Events(run.batch(0, 50, draw), &a); len(a.Sure) != 50 || !math.IsNaN(a.Sure[0].Low) ||
-		!math.IsNaN(a.Sure[49].High) {
-		t.Errorf("intervals before there is a model: %+v", a.Sure)
+	if fresh.Events(run.batch(0, 50, draw), &a); len(a.Intervals) != 50 || !math.IsNaN(a.Intervals[0].Low) ||
+		!math.IsNaN(a.Intervals[49].High) {
+		t.Errorf("intervals before there is a model: %+v", a.Intervals)
 	}
 	want := run.run(t, plain)
 	for _, p := range []*model.Partition{sure, surer} {
@@ -33,7 +33,7 @@ func TestIntervalsChangeNoScore(t *testing.T) {
 		}
 	}
 	sections, without := sure.Snapshot(), plain.Snapshot()
-	if sections["doubt"] == nil || without["doubt"] != nil || len(sections) != len(without)+1 {
+	if sections["misfit"] == nil || without["misfit"] != nil || len(sections) != len(without)+1 {
 		t.Errorf("%d sections, %d without intervals", len(sections), len(without))
 	}
 	for name, bytes0 := range without {
@@ -47,17 +47,17 @@ func TestIntervalsChangeNoScore(t *testing.T) {
 	}
 	rows := run.batch(5000, 50, draw)
 	plain.Events(rows, &c)
-	if len(c.Sure) != 0 {
+	if len(c.Intervals) != 0 {
 		t.Error("intervals that nobody asked for")
 	}
 	sure.Events(rows, &a)
 	again.Events(rows, &b)
-	if !slices.Equal(a.Sure, b.Sure) || a.SureLevel != .8 {
-		t.Errorf("restored: %+v, want %+v", b.Sure[:2], a.Sure[:2])
+	if !slices.Equal(a.Intervals, b.Intervals) || a.IntervalLevel != .8 {
+		t.Errorf("restored: %+v, want %+v", b.Intervals[:2], a.Intervals[:2])
 	}
 	surer.Events(rows, &c)
 	for i := range a.N {
-		p, x, y := a.P[2*i+1], a.Sure[i], c.Sure[i]
+		p, x, y := a.P[2*i+1], a.Intervals[i], c.Intervals[i]
 		if !(0 < y.Low && y.Low < x.Low && x.Low < p && p < x.High && x.High < y.High && y.High < 1) {
 			t.Errorf("record %d: propensity %v in %+v, and at .95 in %+v", i, p, x, y)
 		}
@@ -65,11 +65,11 @@ func TestIntervalsChangeNoScore(t *testing.T) {
 	if _, err := model.RestorePartition(spec(0), sections); err != nil {
 		t.Errorf("a state with a section that is not asked for: %v", err)
 	}
-	delete(sections, "doubt")
+	delete(sections, "misfit")
 	if _, err := model.RestorePartition(spec(.8), sections); err != nil {
 		t.Errorf("a state without the section: %v", err)
 	}
-	sections["doubt"] = []byte{1, 2, 3}
+	sections["misfit"] = []byte{1, 2, 3}
 	if _, err := model.RestorePartition(spec(.8), sections); err == nil {
 		t.Error("a broken section is read")
 	}

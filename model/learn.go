@@ -39,8 +39,8 @@ func (p *Partition) event(b *Batch, i int, out *Scores) {
 	if p.spec.Options.Effects {
 		appendEffects(p, out)
 	}
-	if p.doubt != nil {
-		out.Sure, out.SureLevel = append(out.Sure, intervalOf(p, out, i)), p.spec.Options.Interval
+	if p.misfit != nil {
+		out.Intervals, out.IntervalLevel = append(out.Intervals, intervalOf(p, out, i)), p.spec.Options.Interval
 	}
 	out.SubspaceEnd[i], out.WhyEnd[i] = int32(len(out.Subspace)), int32(len(out.Why))
 
@@ -127,8 +127,8 @@ func (p *Partition) learn(rec *record, pending []float64) {
 		return
 	}
 	if p.trained {
-		if p.doubt != nil {
-			doubted(p, rec)
+		if p.misfit != nil {
+			learnMisfit(p, rec)
 		}
 		if !rec.thinned && !p.scorer.scorecard.Remembers(pending) {
 			p.scorer.fill(rec.Row)

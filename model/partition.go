@@ -40,7 +40,7 @@ type Partition struct {
 
 	untreated untreatedShare
 	uplift    *uplift   // nil = it is not estimated
-	doubt     *doubt    // nil = no interval is asked for
+	misfit    *misfit   // nil = no interval is asked for
 	again     []float64 // result of rescore
 
 	coder coder
@@ -74,7 +74,7 @@ func newPartition(spec *Spec, partition int32) (*Partition, error) {
 		p.uplift = newUplift(spec.Schema)
 	}
 	if spec.Options.Interval > 0 {
-		p.doubt = newDoubt(spec.Schema)
+		p.misfit = newMisfit(spec.Schema)
 	}
 	components, scorecard, err := newComponents(spec, p.levels)
 	if err != nil {

@@ -80,12 +80,12 @@ type Apportioner interface {
 	Apportion(j int, values []float64) float64
 }
 
-// Doubter is a Scorecard that can say how sure a propensity is.
-type Doubter interface {
-	// Doubt returns the variance of the log-odds of the class of the last Effects, of propensity p, that comes of the
+// Varied is a Scorecard that can say how sure a propensity is.
+type Varied interface {
+	// Variance returns the variance of the log-odds of the class of the last Effects, of propensity p, that comes of the
 	// number of the records: NaN where nothing is known. spread has the mean square of the contributions of each feature,
 	// in the order of Effects.
-	Doubt(p float64, spread []float64) float64
+	Variance(p float64, spread []float64) float64
 }
 
 // Keyed is a Component whose inputs have keys of their meaning. The inputs of others are known by their numbers.

@@ -38,10 +38,10 @@ type Scores struct {
 	Control []bool
 	// Uplift is the effect of the treatment; empty where it is not estimated.
 	Uplift []Uplift
-	// Sure is the interval of the propensity of the target; empty where none is asked for.
-	Sure []Interval
-	// SureLevel is the share of the records whose intervals are to hold their true propensities.
-	SureLevel float64
+	// Intervals has the interval of the propensity of the target; empty where none is asked for.
+	Intervals []Interval
+	// IntervalLevel is the share of the records whose intervals are to hold their true propensities.
+	IntervalLevel float64
 	// Effects are the contributions to the log-odds of the target, records x features of the schema, 0 for features that
 	// are not scored; empty where they are not asked for.
 	Effects []float64
@@ -72,7 +72,7 @@ func (s *Scores) Reset(n, classes int) {
 	s.ProfileLift = grow(s.ProfileLift, n)
 	s.WhyEnd = grow(s.WhyEnd, n)
 	s.Subspace, s.Relevance, s.Why = s.Subspace[:0], s.Relevance[:0], s.Why[:0]
-	s.Control, s.Uplift, s.Sure, s.Effects = s.Control[:0], s.Uplift[:0], s.Sure[:0], s.Effects[:0]
+	s.Control, s.Uplift, s.Intervals, s.Effects = s.Control[:0], s.Uplift[:0], s.Intervals[:0], s.Effects[:0]
 }
 
 // Append adds a copy of entry i of other scores, of the same classes and terms, after the last one. Model stays.
@@ -99,8 +99,8 @@ func (s *Scores) Append(o *Scores, i int) {
 	if n := len(o.Effects) / max(o.N, 1); n > 0 {
 		s.Effects = append(s.Effects, o.Effects[i*n:(i+1)*n]...)
 	}
-	if len(o.Sure) > 0 {
-		s.Sure = append(s.Sure, o.Sure[i])
+	if len(o.Intervals) > 0 {
+		s.Intervals = append(s.Intervals, o.Intervals[i])
 	}
 }
 

@@ -57,8 +57,8 @@ func (p *Partition) Sections() []Section {
 	if p.uplift != nil {
 		s = append(s, Section{sectionUplift, p.edits, p.uplift.append})
 	}
-	if p.doubt != nil {
-		s = append(s, Section{sectionDoubt, p.edits, p.doubt.append})
+	if p.misfit != nil {
+		s = append(s, Section{sectionMisfit, p.edits, p.misfit.append})
 	}
 	if p.watch != nil {
 		s = append(s, Section{sectionWatch, p.edits, p.watch.AppendBinary})
@@ -280,7 +280,7 @@ func restorePartition(spec *Spec, names []string, read reader) (*Partition, erro
 	if err := p.uplift.load(names, read); err != nil {
 		return nil, fmt.Errorf("restoring state: %w", err)
 	}
-	if err := p.doubt.load(names, read); err != nil {
+	if err := p.misfit.load(names, read); err != nil {
 		return nil, fmt.Errorf("restoring state: %w", err)
 	}
 	if p.watch, err = loadWatch(spec, names, read); err != nil {

@@ -14,20 +14,20 @@ type Evaluation struct {
 	// Value has the gains tell the profit; the zero value = none is computed.
 	Value Value
 
-	schema  *model.Schema
-	methods []string
-	skip    int64
-	seed    uint64
-	sets    []*Set
-	lead    int
-	drift   *DriftMeter
-	short   *DriftMeter // nil once the stream is long enough for drift
-	skipped []knownLabel
-	watch   *watch
-	uplift  upliftMeter
-	groups  *groupMeter // nil where there are none
-	sure    sureMeter
-	effects *importanceMeter
+	schema    *model.Schema
+	methods   []string
+	skip      int64
+	seed      uint64
+	sets      []*Set
+	lead      int
+	drift     *DriftMeter
+	short     *DriftMeter // nil once the stream is long enough for drift
+	skipped   []knownLabel
+	watch     *watch
+	uplift    upliftMeter
+	groups    *groupMeter // nil where there are none
+	intervals intervalMeter
+	effects   *importanceMeter
 }
 
 // NewEvaluation evaluates methods, in the order in which they are driven. The first skip records of the stream are not
@@ -35,7 +35,7 @@ type Evaluation struct {
 func NewEvaluation(s *model.Schema, methods []Method, skip int64, seed uint64) *Evaluation {
 	e := &Evaluation{schema: s, skip: skip, seed: seed, lead: Lead(methods), drift: NewDriftMeter(s, skip, DriftRecords),
 		short: NewDriftMeter(s, skip, ShortDriftRecords), watch: newWatch(s),
-		uplift: upliftMeter{positive: s.Positive}, sure: sureMeter{positive: s.Positive},
+		uplift: upliftMeter{positive: s.Positive}, intervals: intervalMeter{positive: s.Positive},
 		effects: newImportanceMeter(s)}
 	for _, m := range methods {
 		e.methods = append(e.methods, m.Name)
@@ -90,7 +90,7 @@ func (e *Evaluation) Add(r *Record) error {
 	}
 	e.uplift.add(r, r.Scores[e.lead])
 	e.groups.add(r, r.Scores[e.lead])
-	e.sure.add(r, r.Scores[e.lead])
+	e.intervals.add(r, r.Scores[e.lead])
 	for m, s := range e.sets {
 		out := r.Scores[m]
 		if err := s.Add(r.Index, out.P[r.Row*k:(r.Row+1)*k], r.Class, r.Weight); err != nil {
@@ -140,7 +140,7 @@ func (e *Evaluation) Result(run Run) (*Result, error) {
 		r.Positive = e.schema.Classes[e.schema.Positive]
 	}
 	r.Uplift, r.Groups = e.uplift.result(), e.groups.result(e.seed)
-	r.Sure, r.Importance = e.sure.result(), e.effects.result()
+	r.Intervals, r.Importance = e.intervals.result(), e.effects.result()
 	for _, s := range e.sets {
 		s.Sort()
 	}

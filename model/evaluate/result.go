@@ -36,8 +36,8 @@ type Result struct {
 	Uplift *Uplift `json:"uplift,omitempty"`
 	// Groups is there where the stage has features of use: report or segments, and a class that Gains speak of.
 	Groups *Groups `json:"groups,omitempty"`
-	// Sure is there where scores have intervals (output.interval), of the method of Gains.
-	Sure *Sure `json:"sure,omitempty"`
+	// Intervals is there where scores have intervals (output.interval), of the method of Gains.
+	Intervals *Intervals `json:"intervals,omitempty"`
 	// Importance is of the features of the method of Gains, the most important first, where that method has them.
 	Importance []Importance `json:"importance,omitempty"`
 	// Challengers are other configurations on the same records, for the caller to fill in.

@@ -32,10 +32,10 @@ func Sentence(feature, value string, effect float64, class string) string {
 // prints nothing if there are neither.
 func Sides(w io.Writer, schema *model.Schema, levels *model.Levels, scores *model.Scores) error {
 	class := schema.Classes[scores.Target[0]]
-	if len(scores.Sure) > 0 && !math.IsNaN(scores.Sure[0].Low) {
-		x := scores.Sure[0]
+	if len(scores.Intervals) > 0 && !math.IsNaN(scores.Intervals[0].Low) {
+		x := scores.Intervals[0]
 		fmt.Fprintf(w, "\nthe propensity of %s lies between %s and %s in %s %% of such records\n", class,
-			text.Decimals(x.Low, 3), text.Decimals(x.High, 3), text.Number(100*scores.SureLevel))
+			text.Decimals(x.Low, 3), text.Decimals(x.High, 3), text.Number(100*scores.IntervalLevel))
 	}
 	for _, side := range []struct {
 		sign float64

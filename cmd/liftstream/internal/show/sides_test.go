@@ -24,7 +24,7 @@ func TestSidesOfAScore(t *testing.T) {
 		{Feature: 2, Value: nan, Effect: -.15}, {Feature: 0, Value: 1, Effect: .05},
 		{Feature: model.TermIntercept, Effect: -2}}
 	s.WhyEnd[0] = int32(len(s.Why))
-	s.Sure, s.SureLevel = []model.Interval{{Low: .1, High: .25}}, .9
+	s.Intervals, s.IntervalLevel = []model.Interval{{Low: .1, High: .25}}, .9
 	want := `
 the propensity of yes lies between 0.100 and 0.250 in 90 % of such records
 

@@ -16,8 +16,8 @@ func bound(name string, of func(x *model.Interval) float64) scoreColumn {
 			return c, func(x *scored) {
 				for i := range x.b.N {
 					v := math.NaN()
-					if i < len(x.s.Sure) {
-						v = of(&x.s.Sure[i])
+					if i < len(x.s.Intervals) {
+						v = of(&x.s.Intervals[i])
 					}
 					c.Add(v, known(v))
 				}

@@ -9,9 +9,9 @@ import (
 	"liftstream/model/report/text"
 )
 
-// evaluationSure prints the intervals of the propensities beside the rates.
-func evaluationSure(w io.Writer, r *evaluate.Result) error {
-	u := r.Sure
+// evaluationIntervals prints the intervals of the propensities beside the rates.
+func evaluationIntervals(w io.Writer, r *evaluate.Result) error {
+	u := r.Intervals
 	if u == nil {
 		return nil
 	}

@@ -19,7 +19,7 @@ func TestIntervalColumns(t *testing.T) {
 	b := &model.Batch{N: 2, ID: []string{"a", "b"}, Time: make([]int64, 2), Row: []int32{0, 1}}
 	s := &model.Scores{}
 	s.Reset(2, 2)
-	s.Sure = []model.Interval{{Low: .25, High: .5}, {Low: math.NaN(), High: math.NaN()}}
+	s.Intervals = []model.Interval{{Low: .25, High: .5}, {Low: math.NaN(), High: math.NaN()}}
 	table, err := enc.Table(b, s, model.NewLevels(o.Schema), nil)
 	if err != nil {
 		t.Fatal(err)

@@ -9,65 +9,65 @@ import (
 )
 
 const (
-	doubtFeatures = 20    // most features of which pairs are looked at, the first that are scored
-	doubtCells    = 5     // of a feature, the last for missing values
-	doubtHalf     = 5000. // labelled records after which a residual weighs half
-	doubtBlock    = 64    // labelled records between two looks
-	doubtEffect   = .0625 // mean square of the contributions of a feature before any record
-	doubtMet      = 20.   // records for which that stands
+	misfitFeatures = 20    // most features of which pairs are looked at, the first that are scored
+	misfitCells    = 5     // of a feature, the last for missing values
+	misfitHalf     = 5000. // labelled records after which a residual weighs half
+	misfitBlock    = 64    // labelled records between two looks
+	misfitEffect   = .0625 // mean square of the contributions of a feature before any record
+	misfitMet      = 20.   // records for which that stands
 )
 
-// doubt tells how far propensities are off, beyond the number of their records (MODEL.md 9). It belongs to the
+// misfit tells how far propensities are off, beyond the number of their records (MODEL.md 9). It belongs to the
 // partition alone and is no part of a Model.
-type doubt struct {
+type misfit struct {
 	fewCells           // of the first scored features, whose pairs are looked at
 	effect   []float64 // of each scored feature: the mean square of its contributions
 	met      float64   // records in effect
-	sums     []doubtSum
+	sums     []misfitSum
 	n        float64 // labelled records
-	misfit   float64 // mean square of the error of the log-odds that the cells see, as of the last look; may be below 0
+	square   float64 // mean square of the error of the log-odds that the cells see, as of the last look; may be below 0
 
 	at    []int     // cells of the row in hand
 	alone []float64 // misfit of each feature: room to work
 }
 
-// doubtSum holds of the labelled records in a cell the sums of the residuals w (y - p), of their squares and of the
+// misfitSum holds of the labelled records in a cell the sums of the residuals w (y - p), of their squares and of the
 // information w p (1 - p), all fading.
-type doubtSum struct{ residual, square, information float64 }
+type misfitSum struct{ residual, square, information float64 }
 
-func newDoubt(s *Schema) *doubt {
-	d := &doubt{fewCells: fewCells{schema: s, cells: doubtCells}, met: doubtMet}
+func newMisfit(s *Schema) *misfit {
+	d := &misfit{fewCells: fewCells{schema: s, cells: misfitCells}, met: misfitMet}
 	for f := range s.Features {
 		if s.Features[f].Use != UseScore {
 			continue
 		}
-		d.effect = append(d.effect, doubtEffect)
-		if len(d.of) < doubtFeatures {
+		d.effect = append(d.effect, misfitEffect)
+		if len(d.of) < misfitFeatures {
 			d.of = append(d.of, f)
 		}
 	}
 	n := len(d.of)
 	d.alone = make([]float64, n)
-	d.sums = make([]doubtSum, 1+n*doubtCells+n*(n-1)/2*doubtCells*doubtCells)
+	d.sums = make([]misfitSum, 1+n*misfitCells+n*(n-1)/2*misfitCells*misfitCells)
 	return d
 }
 
 // meet takes note of a record that was scored: its values for the cuts, and the contributions of its features, the
 // first of the reasons; nil where a model is missing.
-func (d *doubt) meet(row Row, reasons []Reason) {
+func (d *misfit) meet(row Row, reasons []Reason) {
 	d.fewCells.meet(row)
 	if len(reasons) < len(d.effect) {
 		return
 	}
 	d.met++
 	for i := range d.effect {
-		d.effect[i] += (reasons[i].Effect*reasons[i].Effect - d.effect[i]) / min(d.met, doubtHalf)
+		d.effect[i] += (reasons[i].Effect*reasons[i].Effect - d.effect[i]) / min(d.met, misfitHalf)
 	}
 }
 
 // learn takes in a labelled record, whose outcome y is 1 for the target, else 0, and for which p was foretold. A record
 // of weight 0, and one before there are cells, changes nothing.
-func (d *doubt) learn(row Row, levels *Levels, y, p, weight float64) {
+func (d *misfit) learn(row Row, levels *Levels, y, p, weight float64) {
 	if !d.ready() || !(weight > 0) {
 		return
 	}
@@ -77,20 +77,20 @@ func (d *doubt) learn(row Row, levels *Levels, y, p, weight float64) {
 	}
 	r, v := weight*(y-p), weight*p*(1-p)
 	d.sums[0].add(r, v)
-	next := 1 + len(d.of)*doubtCells
+	next := 1 + len(d.of)*misfitCells
 	for i, a := range d.at {
-		d.sums[1+i*doubtCells+a].add(r, v)
+		d.sums[1+i*misfitCells+a].add(r, v)
 		for _, b := range d.at[:i] {
-			d.sums[next+a*doubtCells+b].add(r, v)
-			next += doubtCells * doubtCells
+			d.sums[next+a*misfitCells+b].add(r, v)
+			next += misfitCells * misfitCells
 		}
 	}
-	if d.n++; int64(d.n)%doubtBlock == 0 {
+	if d.n++; int64(d.n)%misfitBlock == 0 {
 		d.look()
 	}
 }
 
-func (s *doubtSum) add(residual, information float64) {
+func (s *misfitSum) add(residual, information float64) {
 	s.residual += residual
 	s.square += residual * residual
 	s.information += information
@@ -108,19 +108,19 @@ func (s *doubtSum) add(residual, information float64) {
 //	T_0 + sum_f (T_f - T_0) + sum_fg (T_fg - T_f - T_g + T_0)
 //
 // with T_0 over all records and T_f, T_fg over the cells of one and of two features (the analysis of variance).
-func (d *doubt) look() {
+func (d *misfit) look() {
 	mean := misfitOf(d.sums[:1])
-	d.misfit = mean
-	next := 1 + len(d.of)*doubtCells
+	d.square = mean
+	next := 1 + len(d.of)*misfitCells
 	for i := range d.alone {
-		d.alone[i] = misfitOf(d.sums[1+i*doubtCells:][:doubtCells]) - mean
-		d.misfit += d.alone[i]
+		d.alone[i] = misfitOf(d.sums[1+i*misfitCells:][:misfitCells]) - mean
+		d.square += d.alone[i]
 		for j := range i {
-			d.misfit += misfitOf(d.sums[next:][:doubtCells*doubtCells]) - d.alone[i] - d.alone[j] - mean
-			next += doubtCells * doubtCells
+			d.square += misfitOf(d.sums[next:][:misfitCells*misfitCells]) - d.alone[i] - d.alone[j] - mean
+			next += misfitCells * misfitCells
 		}
 	}
-	fade := math.Exp2(-doubtBlock / doubtHalf)
+	fade := math.Exp2(-misfitBlock / misfitHalf)
 	for i := range d.sums {
 		s := &d.sums[i]
 		s.residual *= fade
@@ -133,7 +133,7 @@ func (d *doubt) look() {
 const leastInformation = 1
 
 // misfitOf is T of look, 0 without information.
-func misfitOf(cells []doubtSum) float64 {
+func misfitOf(cells []misfitSum) float64 {
 	var sum, all float64
 	for i := range cells {
 		s := &cells[i]
@@ -148,27 +148,27 @@ func misfitOf(cells []doubtSum) float64 {
 	return sum / all
 }
 
-// sectionDoubt is the name of the section of the doubt; states of stages without intervals have none.
-const sectionDoubt = "doubt"
+// sectionMisfit is the name of the section of the misfit; states of stages without intervals have none.
+const sectionMisfit = "misfit"
 
-// doubtFormat is the version of the binary form of that section.
-const doubtFormat = 1
+// misfitFormat is the version of the binary form of that section.
+const misfitFormat = 1
 
-func (d *doubt) append(b []byte) []byte {
-	b = wire.AppendUvarint(b, doubtFormat)
+func (d *misfit) append(b []byte) []byte {
+	b = wire.AppendUvarint(b, misfitFormat)
 	b = d.fewCells.append(b)
 	b = wire.AppendFloats(b, d.effect)
 	for i := range d.sums {
 		s := &d.sums[i]
 		b = wire.AppendFloat(wire.AppendFloat(wire.AppendFloat(b, s.residual), s.square), s.information)
 	}
-	return wire.AppendFloat(wire.AppendFloat(wire.AppendFloat(b, d.met), d.n), d.misfit)
+	return wire.AppendFloat(wire.AppendFloat(wire.AppendFloat(b, d.met), d.n), d.square)
 }
 
-func (d *doubt) read(b []byte) error {
+func (d *misfit) read(b []byte) error {
 	r := wire.NewReader(b)
-	if f := r.Uvarint(); r.Err() == nil && f != doubtFormat {
-		return fmt.Errorf("format %d, this build reads %d", f, doubtFormat)
+	if f := r.Uvarint(); r.Err() == nil && f != misfitFormat {
+		return fmt.Errorf("format %d, this build reads %d", f, misfitFormat)
 	}
 	first, cuts := r.Floats(), r.Floats()
 	r.FloatsInto(d.effect)
@@ -179,11 +179,11 @@ func (d *doubt) read(b []byte) error {
 		ok = ok && math.Abs(s.residual) < 1e60 && s.square >= 0 && s.square < 1e60 && s.information >= 0 &&
 			s.information < 1e60
 	}
-	d.met, d.n, d.misfit = r.Float(), r.Float(), r.Float()
+	d.met, d.n, d.square = r.Float(), r.Float(), r.Float()
 	if err := r.Done(); err != nil {
 		return err
 	}
-	for _, v := range slices.Concat(d.effect, []float64{d.misfit}) {
+	for _, v := range slices.Concat(d.effect, []float64{d.square}) {
 		ok = ok && math.Abs(v) <= math.MaxFloat64
 	}
 	for _, v := range slices.Concat(d.effect, []float64{d.met, d.n}) {
@@ -196,12 +196,12 @@ func (d *doubt) read(b []byte) error {
 }
 
 // load reads the section of a state, where both the state and the options have it; else nothing is known.
-func (d *doubt) load(names []string, read reader) error {
-	if d == nil || !slices.Contains(names, sectionDoubt) {
+func (d *misfit) load(names []string, read reader) error {
+	if d == nil || !slices.Contains(names, sectionMisfit) {
 		return nil
 	}
-	if err := read(sectionDoubt, d.read); err != nil {
-		return fmt.Errorf("decoding %s: %w", sectionDoubt, err)
+	if err := read(sectionMisfit, d.read); err != nil {
+		return fmt.Errorf("decoding %s: %w", sectionMisfit, err)
 	}
 	return nil
 }

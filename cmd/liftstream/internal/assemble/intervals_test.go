@@ -136,7 +136,7 @@ func covered(t *testing.T, g *planted, more string, from int) float64 {
 	n, in := 0., 0.
 	_, err := evaluate.Prequential(t.Context(), s.Spec.Schema, src, []evaluate.Method{evaluate.Stage("all", s.Scoring())},
 		evaluate.Options{Refit: 5000}, func(r *evaluate.Record) error {
-			x, p, q := r.Scores[0].Sure[r.Row], r.Scores[0].P[2*r.Row+1], truth[r.Index]
+			x, p, q := r.Scores[0].Intervals[r.Row], r.Scores[0].P[2*r.Row+1], truth[r.Index]
 			if r.Index < int64(from) {
 				return nil
 			}

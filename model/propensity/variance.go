@@ -6,15 +6,15 @@ import "math"
 // its cells: chosen on planted truths, see METHOD.md 11.
 const shrunk = .25
 
-// Doubt returns the variance of the log-odds of the class of the last Effects that comes of the number of the records
-// (METHOD.md 11): with p the propensity of that class, v = p(1-p), N the records ever learnt, n_f those of the record's
-// cell of feature f, both effective (model.Unit), and c_f = shrunk / spread_f,
+// Variance returns the variance of the log-odds of the class of the last Effects that comes of the number of the
+// records (METHOD.md 11): with p the propensity of that class, v = p(1-p), N the records ever learnt, n_f those of the
+// record's cell of feature f, both effective (model.Unit), and c_f = shrunk / spread_f,
 //
 //	1/((N + 1) v) + sum_f [1/(n_f v + c_f) - 1/(N v + c_f)]
 //
 // spread has the mean square of the contributions of each feature, in the order of Effects. A scorecard without a
 // structure knows nothing: NaN.
-func (s *weights) Doubt(p float64, spread []float64) float64 {
+func (s *weights) Variance(p float64, spread []float64) float64 {
 	if s.axes == nil || len(spread) < len(s.features) {
 		return math.NaN()
 	}

@@ -7,13 +7,13 @@ import (
 	"liftstream/model"
 )
 
-// TestSureByHand: groups and blocks have the weighted means of their records; records without an interval, a label or a
-// weight count nowhere.
-func TestSureByHand(t *testing.T) {
-	m := sureMeter{positive: 1}
+// TestIntervalsByHand: groups and blocks have the weighted means of their records; records without an interval, a label
+// or a weight count nowhere.
+func TestIntervalsByHand(t *testing.T) {
+	m := intervalMeter{positive: 1}
 	add := func(index int64, p, low, high float64, class int32, weight float64) {
 		m.add(&Record{Index: index, Class: class, Weight: weight}, &model.Scores{Classes: 2, P: []float64{1 - p, p},
-			Sure: []model.Interval{{Low: low, High: high}}, SureLevel: .9})
+			Intervals: []model.Interval{{Low: low, High: high}}, IntervalLevel: .9})
 	}
 	for i := range int64(2000) {
 		p, class := .1, int32(0)
@@ -39,13 +39,13 @@ func TestSureByHand(t *testing.T) {
 		math.Abs(float64(g.Low)-.25) > 1e-9 || math.Abs(float64(g.RateError)-math.Sqrt(.21/200)) > 1e-9 {
 		t.Errorf("last group %+v", g)
 	}
-	none := sureMeter{positive: 1}
+	none := intervalMeter{positive: 1}
 	if none.result() != nil {
 		t.Error("figures of nothing")
 	}
-	blind := sureMeter{positive: -1}
+	blind := intervalMeter{positive: -1}
 	blind.add(&Record{Weight: 1}, &model.Scores{Classes: 2, P: []float64{.5, .5},
-		Sure: []model.Interval{{Low: .1, High: .9}}})
+		Intervals: []model.Interval{{Low: .1, High: .9}}})
 	if blind.result() != nil {
 		t.Error("figures without a positive class")
 	}

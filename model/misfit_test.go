@@ -25,9 +25,9 @@ func doubtSchema() *Schema {
 		{Name: "b"}}, Classes: []string{"no", "yes"}, Positive: 1}
 }
 
-// doubtOf feeds n records, foretold as p, whose log-odds are off by off.
-func doubtOf(n int, p float64, off func(row Row) float64) *doubt {
-	d := newDoubt(doubtSchema())
+// misfitAfter feeds n records, foretold as p, whose log-odds are off by off.
+func misfitAfter(n int, p float64, off func(row Row) float64) *misfit {
+	d := newMisfit(doubtSchema())
 	for i := range n {
 		row := doubtRow(i)
 		d.meet(row, []Reason{{Effect: .5}, {Effect: -.25}, {Effect: 0}})
@@ -41,9 +41,9 @@ func doubtOf(n int, p float64, off func(row Row) float64) *doubt {
 	return d
 }
 
-// TestDoubtFindsPlantedErrors: the misfit is the mean square of the planted error of the log-odds, of one feature, of a
-// constant, and of two features together, and about 0 where there is none.
-func TestDoubtFindsPlantedErrors(t *testing.T) {
+// TestMisfitFindsPlantedErrors: the misfit is the mean square of the planted error of the log-odds, of one feature, of
+// a constant, and of two features together, and about 0 where there is none.
+func TestMisfitFindsPlantedErrors(t *testing.T) {
 	for _, c := range []struct {
 		name            string
 		off             func(row Row) float64
@@ -59,27 +59,27 @@ func TestDoubtFindsPlantedErrors(t *testing.T) {
 			return -.6
 		}, .36, .06},
 	} {
-		if got := doubtOf(20000, .4, c.off).misfit; !(math.Abs(got-c.want) < c.tolerance) {
+		if got := misfitAfter(20000, .4, c.off).square; !(math.Abs(got-c.want) < c.tolerance) {
 			t.Errorf("%s: misfit %v, want %v", c.name, got, c.want)
 		}
 	}
 }
 
-// TestDoubtBySlowSums: the misfit is that of sums over all records and pairs of features, each kept apart.
-func TestDoubtBySlowSums(t *testing.T) {
-	const n = 5 * doubtBlock
+// TestMisfitBySlowSums: the misfit is that of sums over all records and pairs of features, each kept apart.
+func TestMisfitBySlowSums(t *testing.T) {
+	const n = 5 * misfitBlock
 	const p = .3
 	first := firstRecords - 1 // records before the cells are not learnt
-	d := doubtOf(first+n, p, func(row Row) float64 { return row[0] })
+	d := misfitAfter(first+n, p, func(row Row) float64 { return row[0] })
 	type key [4]int // features and cells, -1 = none
-	sums := map[key]*doubtSum{}
+	sums := map[key]*misfitSum{}
 	for i := first; i < first+n; i++ {
 		row := doubtRow(i)
 		true, y := 1/(1+math.Exp(-math.Log(p/(1-p))-row[0])), 0.
 		if float64(Hash(6, uint64(i))>>11)/(1<<53) < true {
 			y = 1
 		}
-		age := math.Exp2(-float64((first+n-1-i)/doubtBlock) * doubtBlock / doubtHalf)
+		age := math.Exp2(-float64((first+n-1-i)/misfitBlock) * misfitBlock / misfitHalf)
 		cell := func(f int) int {
 			switch {
 			case math.IsNaN(row[f]):
@@ -98,7 +98,7 @@ func TestDoubtBySlowSums(t *testing.T) {
 		}
 		add := func(k key) {
 			if sums[k] == nil {
-				sums[k] = &doubtSum{}
+				sums[k] = &misfitSum{}
 			}
 			s := sums[k]
 			s.residual += age * (y - p)
@@ -132,15 +132,15 @@ func TestDoubtBySlowSums(t *testing.T) {
 			want += of(f, g) - of(f, -1) - of(g, -1) + of(-1, -1)
 		}
 	}
-	if !(math.Abs(d.misfit-want) < 1e-9) {
-		t.Errorf("misfit %v, slow sums say %v", d.misfit, want)
+	if !(math.Abs(d.square-want) < 1e-9) {
+		t.Errorf("misfit %v, slow sums say %v", d.square, want)
 	}
 }
 
-// TestGoldenDoubt: the bytes stay as they are, and no others give a panic or a number that no state can hold.
-func TestGoldenDoubt(t *testing.T) {
-	const file = "testdata/doubt-1"
-	d := doubtOf(1000, .4, func(row Row) float64 { return row[0] })
+// TestGoldenMisfit: the bytes stay as they are, and no others give a panic or a number that no state can hold.
+func TestGoldenMisfit(t *testing.T) {
+	const file = "testdata/misfit-1"
+	d := misfitAfter(1000, .4, func(row Row) float64 { return row[0] })
 	b := d.append(nil)
 	if os.Getenv("LIFTSTREAM_GOLDEN") == "write" {
 		if err := os.WriteFile(file, b, 0o644); err != nil {
@@ -151,50 +151,50 @@ func TestGoldenDoubt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	old := newDoubt(doubtSchema())
+	old := newMisfit(doubtSchema())
 	if err := old.read(golden); err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(old.append(nil), golden) {
 		t.Error("the golden bytes are not written as they were read")
 	}
-	if math.Abs(old.misfit-d.misfit) > 1e-9 || math.Abs(old.effect[0]-(20*.0625+1000*.25)/1020) > 1e-12 {
-		t.Errorf("misfit %v and effects %v, were %v and %v", d.misfit, d.effect, old.misfit, old.effect)
+	if math.Abs(old.square-d.square) > 1e-9 || math.Abs(old.effect[0]-(20*.0625+1000*.25)/1020) > 1e-12 {
+		t.Errorf("misfit %v and effects %v, were %v and %v", d.square, d.effect, old.square, old.effect)
 	}
-	early := doubtOf(100, .4, func(Row) float64 { return 0 }).append(nil)
+	early := misfitAfter(100, .4, func(Row) float64 { return 0 }).append(nil)
 	for _, good := range [][]byte{golden, early} {
-		if err := newDoubt(doubtSchema()).read(good); err != nil {
+		if err := newMisfit(doubtSchema()).read(good); err != nil {
 			t.Error(err)
 		}
 		for i := range good {
-			x := newDoubt(doubtSchema())
+			x := newMisfit(doubtSchema())
 			if x.read(good[:i]) == nil {
 				t.Errorf("the first %d bytes are read", i)
 			}
 			bad := slices.Clone(good)
 			bad[i] ^= 0xff
-			if x = newDoubt(doubtSchema()); x.read(bad) == nil {
+			if x = newMisfit(doubtSchema()); x.read(bad) == nil {
 				x.learn(doubtRow(1), nil, 1, .4, 1)
-				if x.look(); len(x.cuts) > 0 && math.IsNaN(x.misfit) {
+				if x.look(); len(x.cuts) > 0 && math.IsNaN(x.square) {
 					t.Fatalf("byte %d: no misfit", i)
 				}
 			}
 		}
 	}
-	if err := newDoubt(doubtSchema()).read(wire.AppendUvarint(nil, 2)); err == nil {
+	if err := newMisfit(doubtSchema()).read(wire.AppendUvarint(nil, 2)); err == nil {
 		t.Error("another format is read")
 	}
 }
 
-// TestBytesOfADoubt: the section is as large as stream/state/FORMAT.md says, just before the cuts are made.
-func TestBytesOfADoubt(t *testing.T) {
-	const features = doubtFeatures + 100
+// TestBytesOfAMisfit: the section is as large as stream/state/FORMAT.md says, just before the cuts are made.
+func TestBytesOfAMisfit(t *testing.T) {
+	const features = misfitFeatures + 100
 	s := &Schema{Features: make([]Feature, features), Classes: []string{"no", "yes"}, Positive: 1}
-	d := newDoubt(s)
+	d := newMisfit(s)
 	for range firstRecords - 1 {
 		d.meet(make(Row, features), nil)
 	}
-	if n := len(d.append(nil)); len(d.cuts) > 0 || n > 160<<10+8*(features-doubtFeatures) || n < 150<<10 {
+	if n := len(d.append(nil)); len(d.cuts) > 0 || n > 160<<10+8*(features-misfitFeatures) || n < 150<<10 {
 		t.Errorf("%d bytes, with %d cuts", n, len(d.cuts))
 	}
 }
