@@ -20,6 +20,7 @@ import (
 	"liftstream/codec"
 	"liftstream/codec/file"
 	"liftstream/config"
+	"liftstream/model/evaluate"
 	"liftstream/model/report/text"
 )
 
@@ -103,7 +104,7 @@ func (x *choosing) run(ctx context.Context, a *cli.App, files []string) error {
 	}
 	var c *config.Config
 	choice := audience.Choice{Cut: cut, With: x.with, Most: x.most, Class: x.by}
-	var value *audience.Value
+	var value *evaluate.Value
 	if x.config != "" || len(files) == 0 {
 		load := a.Load
 		if len(files) > 0 && x.topic == "" {
@@ -116,8 +117,8 @@ func (x *choosing) run(ctx context.Context, a *cli.App, files []string) error {
 		c = stage.Config
 		choice.Classes, choice.Control = stage.Spec.Schema.Classes, stage.Spec.Options.Control
 		choice.Unit = stage.Codec.TimeUnit
-		if c.Value != nil {
-			value = &audience.Value{Hit: c.Value.Hit, Contact: c.Value.Contact}
+		if v := stage.Value(); v.Given() {
+			value = &v
 		}
 	}
 	if choice.Class, err = x.class(c); err != nil {
@@ -147,7 +148,7 @@ func (x *choosing) run(ctx context.Context, a *cli.App, files []string) error {
 }
 
 // write chooses the audience and writes it with its summary.
-func (x *choosing) write(ctx context.Context, a *cli.App, k *cluster.Cluster, c *config.Config, value *audience.Value,
+func (x *choosing) write(ctx context.Context, a *cli.App, k *cluster.Cluster, c *config.Config, value *evaluate.Value,
 	scan audience.Scan, choice audience.Choice) error {
 	var send *audience.Sender
 	if x.topic != "" {

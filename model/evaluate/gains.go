@@ -13,8 +13,11 @@ type Value struct {
 	Contact float64 `json:"contact"`
 }
 
-// given reports whether profit is computed.
-func (v Value) given() bool { return v.Hit > 0 }
+// Given reports whether there is one: profit is computed.
+func (v Value) Given() bool { return v.Hit > 0 }
+
+// Pays reports whether a contact is expected to bring its cost at a propensity p.
+func (v Value) Pays(p float64) bool { return p*v.Hit >= v.Contact }
 
 // Profit is that of talking to the records of the highest propensities: hits * hit - records * contact, by the labels.
 type Profit struct {
@@ -147,7 +150,7 @@ func (v Value) profit(n, pos, total float64) float64 { return (v.Hit*pos - v.Con
 // paying is the weight of the records and positives before the cut by propensity.
 func (c *curve) paying(v Value) (n, pos float64) {
 	for i, score := range c.score {
-		if score*v.Hit < v.Contact {
+		if !v.Pays(score) {
 			break
 		}
 		n, pos = c.n[i], c.pos[i]
@@ -243,12 +246,12 @@ func gainsIntervals(s *Set, gains []Gain, c int, v Value, seed uint64) *Profit {
 	for g := range gains {
 		x := &gains[g]
 		x.LiftInterval, x.CaptureInterval = lifts[g].interval(1), captures[g].interval(1)
-		if v.given() {
+		if v.Given() {
 			profit, interval := Number(v.Hit*float64(x.Positives)-v.Contact*float64(x.N)), profits[g].interval(total)
 			x.Profit, x.ProfitInterval = &profit, &interval
 		}
 	}
-	if !v.given() {
+	if !v.Given() {
 		return nil
 	}
 	k.at(r, once)

@@ -102,40 +102,15 @@ func (m *groupMeter) changes() []GroupChange {
 	return out
 }
 
-// found lists the changes of a number over records, as driftPoints does. Changes between which fewer than Least
-// records lie have no mean there.
+// found lists the changes of a number over records. Changes between which fewer than Least records lie have no mean
+// there.
 func (m *groupMeter) found(x GroupChange, records []int, o drift.ADWINOptions, number func(i int) float64,
 ) (out []GroupChange) {
-	a := drift.NewADWIN(o)
-	var begins []int
-	for k, i := range records {
-		if !a.Add(number(i)) {
-			continue
-		}
-		begin := k + 1 - int(a.Width())
-		if last := len(out) - 1; last >= 0 && m.records[records[begin]].index < out[last].At {
-			begins[last] = begin
-			continue
-		}
-		x.At = m.records[i].index + 1
-		out, begins = append(out, x), append(begins, begin)
-	}
-	begins = append(begins, len(records))
-	from := 0
-	mean := func(a, b int) Number {
-		if b-a < m.o.Least {
-			return Number(math.NaN())
-		}
-		sum := 0.
-		for _, i := range records[a:b] {
-			sum += number(i)
-		}
-		return Number(sum / float64(b-a))
-	}
-	for k := range out {
-		out[k].Since = m.records[records[begins[k]]].index
-		out[k].Before, out[k].After = mean(from, begins[k]), mean(begins[k], begins[k+1])
-		from = begins[k]
+	index := func(k int) int64 { return m.records[records[k]].index }
+	of := func(k int) float64 { return number(records[k]) }
+	for _, c := range changesOf(len(records), o, of, index, m.o.Least) {
+		x.At, x.Since, x.Before, x.After = c.at, c.since, c.before, c.after
+		out = append(out, x)
 	}
 	return out
 }

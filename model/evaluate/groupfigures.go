@@ -6,7 +6,7 @@ import (
 	"math/bits"
 	"slices"
 
-	"liftstream/model/groups"
+	"liftstream/model/report"
 )
 
 // Places of the figures of a group that are quotients of sums over records.
@@ -174,12 +174,12 @@ func (m *groupMeter) figures(g, all *members, r *Ranking) Group {
 	q := g.sums.quotients(&all.sums)
 	n := g.sums.weight * g.sums.weight / g.square
 	wilson := func(f int) Interval {
-		low, high := groups.Wilson(q[f], n)
+		low, high := report.Wilson(q[f], n)
 		return hull(g.draws[f], low, high)
 	}
-	low, high := groups.Wilson(q[ofRate], n)
+	low, high := report.Wilson(q[ofRate], n)
 	rate := all.sums.positive / all.sums.weight
-	shareLow, shareHigh := groups.Wilson(q[ofShare], all.sums.weight*all.sums.weight/all.square)
+	shareLow, shareHigh := report.Wilson(q[ofShare], all.sums.weight*all.sums.weight/all.square)
 	x := Group{Group: g.name, Records: Number(len(g.records)),
 		Share: Number(q[ofShare]), ShareInterval: hull(g.draws[ofShare], shareLow, shareHigh),
 		Rate: Number(q[ofRate]), RateInterval: hull(g.draws[ofRate], low, high),
@@ -252,7 +252,7 @@ func (m *groupMeter) aucInterval(g *members, r *Ranking, a float64) Interval {
 	for _, v := range u {
 		square += v * v
 	}
-	half := groups.Normal975 * math.Sqrt(square*float64(total)/float64(total-1)) / (a * (1 - a))
+	half := report.Normal975 * math.Sqrt(square*float64(total)/float64(total-1)) / (a * (1 - a))
 	if math.IsNaN(half) || math.IsInf(half, 0) {
 		return none
 	}

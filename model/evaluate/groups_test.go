@@ -9,6 +9,7 @@ import (
 
 	"liftstream/model"
 	"liftstream/model/groups"
+	"liftstream/model/report"
 )
 
 // grouped makes a meter of n records: level and number of record i, its propensity and class and weight come from the
@@ -253,7 +254,7 @@ func TestIntervalsOfFewRecords(t *testing.T) {
 		level:  func(i int) string { return []string{"b", "a"}[b01(i%25 == 0)] },
 		record: func(i int) (float64, bool, float64) { return .02, i%25 == 1, 1 }}
 	a := g.meter(t).result(1).Segments[0].Group
-	_, high := groups.Wilson(0, 40)
+	_, high := report.Wilson(0, 40)
 	for what, d := range map[string]float64{"rate": float64(a.RateInterval[1]) - high,
 		"error": float64(a.ErrorInterval[0]) - (.02 - high), "lift": float64(a.LiftInterval[1]) - high/.04} {
 		if math.Abs(d) > 1e-9 {

@@ -1,6 +1,10 @@
 package evaluate
 
-import "liftstream/model/drift"
+import (
+	"math"
+
+	"liftstream/model/drift"
+)
 
 // DriftPoint is a place of the stream where the log-loss of the scores changed, found by ADWIN (model/drift), also in
 // short streams. Each counted record counts once, of any weight.
@@ -11,38 +15,58 @@ type DriftPoint struct {
 	After  Number `json:"log_loss_after"`  // of the records up to the next change
 }
 
-// driftPoints gives the losses of s, which is in stream order, to an ADWIN. A change is found by several alarms, one
-// after the other, while the window still holds records of before it: those whose window begins before the first alarm
-// are one point, and the last of them tells where the change began. Losses are not bounded by 1, as the paper has it:
-// rare large ones make alarms by chance likelier than it says.
+// driftPoints are the changes of the losses of s, which is in stream order. Losses are not bounded by 1, as the paper
+// has it: rare large ones make alarms by chance likelier than it says.
 func driftPoints(s *Set) []DriftPoint {
 	points := []DriftPoint{}
-	var begins []int // of the records after each point
-	a := drift.NewADWIN(drift.DefaultADWIN())
-	for i := range s.Class {
-		if !a.Add(s.loss(i)) {
+	index := func(i int) int64 { return s.Index[i] }
+	for _, c := range changesOf(s.Len(), drift.DefaultADWIN(), s.loss, index, 1) {
+		points = append(points, DriftPoint{At: c.at, Since: c.since, Before: c.before, After: c.after})
+	}
+	return points
+}
+
+// meanChange is a change of the mean of a number, see DriftPoint.
+type meanChange struct {
+	at, since     int64
+	before, after Number // NaN over fewer than the least numbers
+}
+
+// changesOf gives n numbers to an ADWIN, those of the records of these indices, in stream order. A change is found by
+// several alarms, one after the other, while the window still holds numbers of before it: those whose window begins
+// before the first alarm are one change, and the last of them tells where it began.
+func changesOf(n int, o drift.ADWINOptions, number func(i int) float64, index func(i int) int64, least int,
+) []meanChange {
+	var out []meanChange
+	var begins []int // of the numbers after each change
+	a := drift.NewADWIN(o)
+	for i := range n {
+		if !a.Add(number(i)) {
 			continue
 		}
-		at, begin := s.Index[i]+1, i+1-int(a.Width())
-		if last := len(points) - 1; last >= 0 && s.Index[begin] < points[last].At {
+		begin := i + 1 - int(a.Width())
+		if last := len(out) - 1; last >= 0 && index(begin) < out[last].at {
 			begins[last] = begin
 			continue
 		}
-		points, begins = append(points, DriftPoint{At: at}), append(begins, begin)
+		out, begins = append(out, meanChange{at: index(i) + 1}), append(begins, begin)
 	}
 	mean := func(from, to int) Number {
+		if to-from < least {
+			return Number(math.NaN())
+		}
 		sum := 0.0
 		for i := from; i < to; i++ {
-			sum += s.loss(i)
+			sum += number(i)
 		}
 		return Number(sum / float64(to-from))
 	}
-	begins = append(begins, s.Len())
+	begins = append(begins, n)
 	from := 0
-	for k := range points {
-		points[k].Since = s.Index[begins[k]]
-		points[k].Before, points[k].After = mean(from, begins[k]), mean(begins[k], begins[k+1])
+	for k := range out {
+		out[k].since = index(begins[k])
+		out[k].before, out[k].after = mean(from, begins[k]), mean(begins[k], begins[k+1])
 		from = begins[k]
 	}
-	return points
+	return out
 }

@@ -357,8 +357,8 @@ func (c *column) shown(least int64) []count {
 func (t *Tally) figures(c *count) Figures {
 	n, labelled := float64(c.records), float64(c.labelled)
 	share, rate, promise := n/float64(t.all.records), float64(c.positives)/labelled, c.promise/labelled
-	shareLow, shareHigh := Wilson(share, float64(t.all.records))
-	low, high := Wilson(rate, labelled)
+	shareLow, shareHigh := report.Wilson(share, float64(t.all.records))
+	low, high := report.Wilson(rate, labelled)
 	x := Figures{Group: c.name, Records: c.records, Share: report.Number(share), ShareLow: report.Number(shareLow),
 		ShareHigh: report.Number(shareHigh), Mean: report.Number(c.propensity / n), Labelled: c.labelled,
 		Rate: report.Number(rate), RateLow: report.Number(low), RateHigh: report.Number(high),

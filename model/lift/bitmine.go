@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"liftstream/model/report"
 )
 
 // Bounds of the memory of a bitMiner.
@@ -147,7 +149,8 @@ func (b *bitMiner) alive(c *caseSet, nx float64, members []int32, deeper bool) b
 		case v == 0:
 			bound = 0
 		case b.by == ByLower:
-			bound *= wilsonLower(min(v/s, 1), max(v, s)) // of v of the class under as few records as there can be
+			low, _ := report.Wilson(min(v/s, 1), max(v, s)) // of v of the class under as few records as there can be
+			bound *= low
 		case v < s:
 			bound *= v / s
 		}

@@ -7,15 +7,6 @@ import (
 	"liftstream/model/report"
 )
 
-// TestWilsonLower compares with statsmodels' proportion_confint(method="wilson").
-func TestWilsonLower(t *testing.T) {
-	for _, c := range []struct{ rate, n, want float64 }{
-		{.8, 10, 0.4901624715366556}, {1, 10, 0.7224672001371107}, {0, 10, 0}, {.5, 1000, 0.4690696003681042},
-	} {
-		near(t, "the lower end", wilsonLower(c.rate, c.n), c.want, 1e-6)
-	}
-}
-
 // TestTheReportHasTheValidatedInterval: its ends stand in their order around the lift.
 func TestTheReportHasTheValidatedInterval(t *testing.T) {
 	ev := generated(900, 4)

@@ -1,6 +1,10 @@
 package lift
 
-import "math"
+import (
+	"math"
+
+	"liftstream/model/report"
+)
 
 // liftInterval is the 95 % interval of the lift (n_xy/n_x)/(n_y/n) of a class under a condition, on counts times scale
 // as effective numbers of records (METHOD.md 1.3).
@@ -14,7 +18,7 @@ func liftInterval(nxy, nx, ny, n, scale float64) (low, high float64) {
 }
 
 // z95 is the two-sided 95 % point of the normal distribution.
-const z95 = 1.959963984540054
+const z95 = report.Normal975
 
 // scoreLiftInterval is liftInterval with another two-sided point of the normal distribution than z95.
 func scoreLiftInterval(nxy, nx, ny, n, scale, z float64) (low, high float64) {
@@ -174,10 +178,4 @@ func hypergeometricTail(nx, ny, n, odds float64, tail func(k float64) bool) floa
 		}
 	}
 	return part / all
-}
-
-// wilsonLower is the lower end of the 95 % interval of a rate that was seen on n records (Wilson, JASA 22, 1927).
-func wilsonLower(rate, n float64) float64 {
-	const z = z95 * z95
-	return (rate + z/(2*n) - z95*math.Sqrt(rate*(1-rate)/n+z/(4*n*n))) / (1 + z/n)
 }

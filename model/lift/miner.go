@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"liftstream/model"
+	"liftstream/model/report"
 )
 
 // miner finds, for each wanted class, the profiles of highest lift whose support exceeds a share of their complete
@@ -130,7 +131,8 @@ func (m *miner) rankOf(lift, rate float64, cover int) float64 {
 	if m.by != ByLower || !(rate > 0) {
 		return lift
 	}
-	return lift * wilsonLower(rate, float64(cover)) / rate
+	low, _ := report.Wilson(rate, float64(cover))
+	return lift * low / rate
 }
 
 // wants reports whether a profile of class y of that rank, or at most that, may be among the best.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"liftstream/model"
+	"liftstream/model/report"
 )
 
 // TestProfilesAgainstEnumeration searches profiles of up to three features beside a plain enumeration, weights,
@@ -84,7 +85,8 @@ func compareWithEnumeration(t *testing.T, ev *model.Evidence, equal, keep bool, 
 				for y := range all {
 					x := &mined{class: int32(y), position: at, item: items, lift: nxy[y] / nx * n / ny[y], nx: nx, cover: cover}
 					if x.rank = x.lift; by == ByLower && nxy[y] > 0 {
-						x.rank *= wilsonLower(nxy[y]/nx, float64(cover)) / (nxy[y] / nx)
+						low, _ := report.Wilson(nxy[y]/nx, float64(cover))
+						x.rank *= low / (nxy[y] / nx)
 					}
 					if keep || !redundant(x, m.coverWithout) {
 						all[y] = append(all[y], x)

@@ -13,6 +13,7 @@ import (
 	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/codec"
 	"liftstream/model"
+	"liftstream/model/evaluate"
 )
 
 func fileOf(t *testing.T, name, text string) string {
@@ -259,7 +260,7 @@ func TestSummaryForPeople(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := strings.Join(a.Lines(&Value{40, 1.5}), "\n")
+	got := strings.Join(a.Lines(&evaluate.Value{Hit: 40, Contact: 1.5}), "\n")
 	want := `audience of yes: 1 of 1 id (100.0 %), from 5 scores
 expected: 0.5 hits, 50.0 % of them, 1.00 times the average of 50.0 %; profit 18.50 at 40 a hit and 1.5 a contact
 lowest propensity: 0.5000

@@ -10,6 +10,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
+
+	"liftstream/model/evaluate"
 )
 
 // Place is a position: of a record, or of a score in its input. Partition is the number of the file where files are
@@ -124,23 +126,14 @@ func (s *Selection) Add(x *Score) error {
 
 // Cut says where an audience ends. One of its fields is set; of none, it has everybody.
 type Cut struct {
-	Top   int      // that many members
-	Share float64  // of the candidates, rounded down, but at least one
-	Least *float64 // members have at least this propensity
-	Value *Value   // members are expected to bring at least their cost
+	Top   int             // that many members
+	Share float64         // of the candidates, rounded down, but at least one
+	Least *float64        // members have at least this propensity
+	Value *evaluate.Value // members are expected to bring at least their cost
 }
 
 // With says who is a candidate too.
 type With struct{ Control, Untrained bool }
-
-// Value is the worth of a hit and the cost of a contact.
-type Value struct {
-	Hit     float64 `json:"hit"`
-	Contact float64 `json:"contact"`
-}
-
-// pays reports whether a member is expected to bring its cost.
-func (v *Value) pays(p float64) bool { return p*v.Hit >= v.Contact }
 
 // Summary counts an audience and its expected hits. Shares and rates are of 0 to 1; figures of nobody are NaN.
 type Summary struct {
@@ -161,7 +154,7 @@ type Summary struct {
 }
 
 // Profit is the expected profit of an audience: hits * hit - n * contact.
-func (s *Summary) Profit(v Value) float64 { return s.Hits*v.Hit - float64(s.N)*v.Contact }
+func (s *Summary) Profit(v evaluate.Value) float64 { return s.Hits*v.Hit - float64(s.N)*v.Contact }
 
 // Member is a member of an audience: where its score lies, and its propensity.
 type Member struct {
@@ -211,7 +204,7 @@ func (s *Selection) Choose(c Cut, with With) ([]Member, Summary) {
 	case c.Least != nil:
 		n = before(func(p float64) bool { return p >= *c.Least })
 	case c.Value != nil:
-		n = before(c.Value.pays)
+		n = before(c.Value.Pays)
 	}
 	members := make([]Member, n)
 	total := 0.0

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"liftstream/model"
+	"liftstream/model/evaluate"
 )
 
 // someScores are scores of few ids, with ties of time and of propensity, some of them unknown or of the control share.
@@ -117,10 +118,10 @@ func TestCuts(t *testing.T) {
 		{"from the very propensity on", Cut{Least: least(.5)}, 4, 0, 2.4},
 		{"nobody", Cut{Least: least(.95)}, 0, 0, 0},
 		{"least of 0", Cut{Least: least(0)}, 6, 0, 2.5},
-		{"a contact that just pays", Cut{Value: &Value{Hit: 40, Contact: 20}}, 4, 0, 2.4},
-		{"a contact that does not", Cut{Value: &Value{Hit: 40, Contact: 20.5}}, 1, 0, .9},
-		{"contacts for nothing", Cut{Value: &Value{Hit: 40}}, 6, 0, 2.5},
-		{"a contact that costs a hit", Cut{Value: &Value{Hit: 1, Contact: 1}}, 0, 0, 0},
+		{"a contact that just pays", Cut{Value: &evaluate.Value{Hit: 40, Contact: 20}}, 4, 0, 2.4},
+		{"a contact that does not", Cut{Value: &evaluate.Value{Hit: 40, Contact: 20.5}}, 1, 0, .9},
+		{"contacts for nothing", Cut{Value: &evaluate.Value{Hit: 40}}, 6, 0, 2.5},
+		{"a contact that costs a hit", Cut{Value: &evaluate.Value{Hit: 1, Contact: 1}}, 0, 0, 0},
 	} {
 		_, s := chosen(t, scores, c.cut, false)
 		if s.N != c.n || s.Tied != c.tied || math.Abs(s.Hits-c.hits) > 1e-12 {
@@ -129,7 +130,8 @@ func TestCuts(t *testing.T) {
 		if s.N > 0 && math.Abs(s.Lift-c.hits/float64(c.n)/(2.5/6)) > 1e-12 {
 			t.Errorf("%s: lift %v", c.name, s.Lift)
 		}
-		if got, want := s.Profit(Value{40, 1.5}), 40*c.hits-1.5*float64(c.n); math.Abs(got-want) > 1e-9 {
+		got, want := s.Profit(evaluate.Value{Hit: 40, Contact: 1.5}), 40*c.hits-1.5*float64(c.n)
+		if math.Abs(got-want) > 1e-9 {
 			t.Errorf("%s: profit %v, want %v", c.name, got, want)
 		}
 	}

@@ -5,35 +5,36 @@ import (
 	"math"
 	"strings"
 
+	"liftstream/model/evaluate"
 	"liftstream/model/report"
 	"liftstream/model/report/text"
 )
 
 // Report is the summary of an audience for programs; figures of nobody are null.
 type Report struct {
-	By           string        `json:"by"`
-	Scores       int64         `json:"scores"`
-	IDs          int           `json:"ids"`
-	WithoutID    int           `json:"without_id"`
-	Unread       int           `json:"unread"` // messages
-	Control      int           `json:"control"`
-	Unknown      int           `json:"unknown"`
-	Choice       int           `json:"choice"`
-	N            int           `json:"n"`
-	Untrained    int           `json:"untrained"`
-	Tied         int           `json:"tied"`
-	Last         report.Number `json:"last_propensity"`
-	Hits         report.Number `json:"expected_hits"`
-	Rate         report.Number `json:"expected_rate"`
-	Average      report.Number `json:"average_rate"`
-	ExpectedLift report.Number `json:"expected_lift"`
-	Value        *Value        `json:"value,omitempty"`
+	By           string          `json:"by"`
+	Scores       int64           `json:"scores"`
+	IDs          int             `json:"ids"`
+	WithoutID    int             `json:"without_id"`
+	Unread       int             `json:"unread"` // messages
+	Control      int             `json:"control"`
+	Unknown      int             `json:"unknown"`
+	Choice       int             `json:"choice"`
+	N            int             `json:"n"`
+	Untrained    int             `json:"untrained"`
+	Tied         int             `json:"tied"`
+	Last         report.Number   `json:"last_propensity"`
+	Hits         report.Number   `json:"expected_hits"`
+	Rate         report.Number   `json:"expected_rate"`
+	Average      report.Number   `json:"average_rate"`
+	ExpectedLift report.Number   `json:"expected_lift"`
+	Value        *evaluate.Value `json:"value,omitempty"`
 	// ExpectedProfit is there with Value.
 	ExpectedProfit *report.Number `json:"expected_profit,omitempty"`
 }
 
 // Report gathers the summary.
-func (a *Audience) Report(v *Value) *Report {
+func (a *Audience) Report(v *evaluate.Value) *Report {
 	s := &a.Summary
 	r := &Report{By: a.Class, Scores: s.Scores, IDs: s.IDs, WithoutID: a.NoID, Unread: a.Unread, Control: s.Control,
 		Unknown: s.Unknown, Choice: s.Choice, N: s.N, Untrained: s.Untrained, Tied: s.Tied, Last: report.Number(s.Last),
@@ -47,7 +48,7 @@ func (a *Audience) Report(v *Value) *Report {
 }
 
 // Lines are the summary for people.
-func (a *Audience) Lines(v *Value) (lines []string) {
+func (a *Audience) Lines(v *evaluate.Value) (lines []string) {
 	s := &a.Summary
 	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	noun := "score"

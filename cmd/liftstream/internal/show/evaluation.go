@@ -200,10 +200,7 @@ func evaluationGains(w io.Writer, r *evaluate.Result) error {
 
 // between writes an interval with so many decimals.
 func between(i evaluate.Interval, n int) string {
-	if math.IsNaN(float64(i[0])) || math.IsNaN(float64(i[1])) {
-		return "-"
-	}
-	return fmt.Sprintf("[%.*f, %.*f]", n, float64(i[0]), n, float64(i[1]))
+	return inBrackets(i, func(f evaluate.Number) string { return text.Decimals(f, n) })
 }
 
 func evaluationUplift(w io.Writer, r *evaluate.Result) error {

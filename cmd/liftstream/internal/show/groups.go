@@ -118,7 +118,7 @@ func signedShort(f evaluate.Number) string {
 }
 
 func bounds(i evaluate.Interval) string {
-	return inBrackets(i, func(f evaluate.Number) string { return text.Decimals(f, 3) })
+	return between(i, 3)
 }
 
 func signedBounds(i evaluate.Interval) string { return inBrackets(i, signedShort) }
