@@ -78,7 +78,7 @@ func (c *degenerate) write(t *testing.T) {
 		text += c.row(i) + "," + c.class(i) + "\n"
 	}
 	config := "name: x\nrecord:\n  label: {column: class, classes: [\"no\", \"yes\"], positive: \"yes\"}\n  features: " +
-		c.features + "\nfit: {warmup: 200, records: 300}\n"
+		c.features + "\nfit: {warmup: 200, records: 600}\n"
 	for name, text := range map[string]string{"d.csv": text, "d.yaml": config} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

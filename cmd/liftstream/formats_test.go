@@ -224,7 +224,7 @@ func compareFormats(t *testing.T, data, alike []string) {
 		same("model", name, fmt.Sprintf("%x", read(t, "own.model")), &fitted)
 		must("score", "-c", "frame.yaml", "-m", "own.model", name, "--out", "s.csv")
 		same("scores", name, read(t, "s.csv"), &scores)
-		must("eval", "-c", "frame.yaml", name, "--method", "all", "--skip", "100", "--scores", "e.csv")
+		must("eval", "-c", "frame.yaml", name, "--method", "lift", "--skip", "100", "--scores", "e.csv")
 		same("evaluated scores", name, read(t, "e.csv"), &own)
 	}
 	if ids := len(distinct(scores)); ids != frameRows {

@@ -222,8 +222,8 @@ func TestOutputThatFailsIsTheEnvironments(t *testing.T) {
 		{"fit", "-c", "bank.yaml", "bank.csv"},
 		{"fit", "-c", "bank.yaml", "bank.csv", "--report", "-"},
 		{"score", "-c", "bank.yaml", "--model", "bank.model", "bank.csv"},
-		{"eval", "-c", "bank.yaml", "bank.csv"},
-		{"eval", "-c", "bank.yaml", "bank.csv", "--json", "-"},
+		{"eval", "-c", "bank.yaml", "bank.csv", "--method", "prior"},
+		{"eval", "-c", "bank.yaml", "bank.csv", "--method", "prior", "--json", "-"},
 		{"inspect", "bank.model"},
 	} {
 		var errs bytes.Buffer

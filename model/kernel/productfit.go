@@ -67,6 +67,10 @@ func (f *Factory) multiply(ctx context.Context, ev *model.Evidence, axes []axis,
 			s.features = append(s.features, b.A)
 		}
 	}
+	// A product over one feature is a function of it alone, as the sum is.
+	if len(s.features) < 2 && f.options.Input != Product {
+		return nil
+	}
 	most := affordable(ev, len(s.features))
 	if !s.lay(f.schema, ev, axes, min(most, searched)) {
 		return nil
