@@ -136,6 +136,7 @@ func commands(a *cli.App) []*cobra.Command {
 		bootstrapCommand(a),
 		produceCommand(a),
 		runCommand(a),
+		probeCommand(a),
 		tailCommand(a),
 		audienceCommand(a),
 		deadCommand(a),
