@@ -75,6 +75,8 @@ type Options struct {
 	Uplift bool
 	// Interval says that scores tell how sure the propensity of the target is.
 	Interval bool
+	// Unusual says that scores name the feature whose value lies outside the learnt ones.
+	Unusual bool
 	// Features and Format shape the messages of a ScoreEncoder.
 	Features Features
 	Format   Format

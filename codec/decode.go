@@ -248,7 +248,7 @@ func (d *Decoder) fillFeature(c *model.Column, f int, recs []arrow.Record, col, 
 		if lc == nil && written(a.DataType()) {
 			d.fillWritten(c.Float[at:at+n], a, name, first+int32(at))
 		} else if lc == nil {
-			err = d.fillContinuous(c.Float[at:at+n], a)
+			err = d.fillContinuous(c.Float[at:at+n], d.o.Schema.Features[f].Special, a)
 		} else {
 			err = d.fillLevels(lc, c.Code[at:at+n], a)
 		}

@@ -13,7 +13,7 @@ import (
 	"liftstream/model"
 )
 
-func (d *Decoder) fillContinuous(dst []float64, a arrow.Array) error {
+func (d *Decoder) fillContinuous(dst, special []float64, a arrow.Array) error {
 	if dict, ok := a.(*array.Dictionary); ok && !d.in.account.take(8*int64(dict.Dictionary().Len())) {
 		return nil
 	}
@@ -21,13 +21,7 @@ func (d *Decoder) fillContinuous(dst []float64, a arrow.Array) error {
 		return err
 	}
 	d.changes.numbers(dst, a)
-	for _, miss := range d.numbers {
-		for i, v := range dst {
-			if v == miss {
-				dst[i] = math.NaN()
-			}
-		}
-	}
+	settle(dst, d.numbers, special, a.DataType())
 	return nil
 }
 

@@ -42,6 +42,7 @@ const (
 	ScoreUpliftHigh
 	ScoreLow // this and the next only where Options.Interval says so
 	ScoreHigh
+	ScoreUnusual // only where Options.Unusual says so
 )
 
 // Names of the columns that name a record by its position, in scores and in labels.
@@ -161,6 +162,8 @@ var scoreColumns = [...]scoreColumn{
 	ScoreUpliftHigh: uplift("uplift_high", func(u *model.Uplift) float64 { return u.High }),
 	ScoreLow:        bound("propensity_low", func(x *model.Interval) float64 { return x.Low }),
 	ScoreHigh:       bound("propensity_high", func(x *model.Interval) float64 { return x.High }),
+	ScoreUnusual: {name: "unusual", typ: typeText, nullable: true, asked: true,
+		role: func(o *Options) string { return when(o.Unusual, "unusual") }, fill: text((*scored).unusual)},
 }
 
 // uplift is a column of the effect of the treatment, null where it is not known.

@@ -51,7 +51,8 @@ type Config struct {
 	// Segments names conditions on the features, such as gold: plan=plus & visits>10; records that meet one are counted
 	// and measured together, and no score changes. A condition has =, !=, <, <=, > or >= between a feature and a value,
 	// and &, | and parentheses between those. Values are numbers or levels; names and values with other signs stand in
-	// quotes. A missing value meets no comparison but one with a text of record.missing. Default none.
+	// quotes. A missing value meets no comparison but one with a text of record.missing; a special code (see
+	// Feature.Special) lies neither below nor above a number. Default none.
 	Segments map[string]string `yaml:"segments,omitempty"`
 	// MinCount is the least number of records of which a group or segment shows figures. Default 20.
 	MinCount int `yaml:"min_count"`

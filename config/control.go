@@ -71,7 +71,8 @@ func (c *Config) treated() string {
 // reserved reports whether a name is that of a column of the scores.
 func (c *Config) reserved(name string) bool {
 	return slices.Contains(outputColumns, name) || c.Control != nil && slices.Contains(controlColumns, name) ||
-		c.Output.Interval > 0 && slices.Contains(intervalColumns, name)
+		c.Output.Interval > 0 && slices.Contains(intervalColumns, name) ||
+		c.Output.Unusual > 0 && slices.Contains(unusualColumns, name)
 }
 
 // checkControl holds the section against the record.

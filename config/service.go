@@ -209,6 +209,10 @@ type Output struct {
 	// Interval adds how sure the propensity of the target is: the columns propensity_low and propensity_high, between
 	// which its true value lies in that share of the records. From 50% to 99%. Default off.
 	Interval Percent `yaml:"interval"`
+	// Unusual adds the column unusual: the feature whose value lies outside the learnt ones, null where none does. At most
+	// that share of ordinary records is called so. From 0.01% to 10%, from the next fit on; 1% is a good choice. Default
+	// off.
+	Unusual FewPercent `yaml:"unusual"`
 }
 
 // HTTP is the operator's endpoint: probes, metrics, the live page, control.

@@ -42,6 +42,9 @@ func (p *Partition) event(b *Batch, i int, out *Scores) {
 	if p.misfit != nil {
 		out.Intervals, out.IntervalLevel = append(out.Intervals, intervalOf(p, out, i)), p.spec.Options.Interval
 	}
+	if x := p.scorer.powers.observer; x != nil {
+		out.Unusual = append(out.Unusual, x.Unusual(p.row))
+	}
 	out.SubspaceEnd[i], out.WhyEnd[i] = int32(len(out.Subspace)), int32(len(out.Why))
 
 	rec := &p.rec

@@ -3,14 +3,15 @@ package model
 import "fmt"
 
 // The optional powers of a Component, and of a Factory, stand together here; each is found by a type assertion. At most
-// one component of a Spec may be a Profiler, a Selector or a Reasoner: a score has one profile, one subspace and one
-// reason. Spec.Check refuses two.
+// one component of a Spec may be a Profiler, a Selector, a Reasoner or an Observer: a score has one profile, one
+// subspace, one reason and one unusual feature. Spec.Check refuses two.
 
 // powers are the components that have a power of which a score has one.
 type powers struct {
 	profiler Profiler
 	selector Selector
 	reasoner Reasoner
+	observer Observer
 	// attributors are the components that take their inputs apart: any number of them.
 	attributors []attributor
 }
@@ -22,7 +23,7 @@ type attributor struct {
 }
 
 func powersOf(spec *Spec, components []Component) (p powers, err error) {
-	var of [3]int
+	var of [4]int
 	take := func(power, i int, what string) {
 		if of[power] > 0 && err == nil {
 			err = fmt.Errorf("components %q and %q both %s; a score has one", spec.name(of[power]-1), spec.name(i),
@@ -43,6 +44,10 @@ func powersOf(spec *Spec, components []Component) (p powers, err error) {
 		if x, ok := c.(Reasoner); ok {
 			take(2, i, "give reasons")
 			p.reasoner = x
+		}
+		if x, ok := c.(Observer); ok {
+			take(3, i, "find unusual records")
+			p.observer = x
 		}
 		if x, ok := c.(Attributor); ok && c.InputCount() > 0 {
 			p.attributors = append(p.attributors, attributor{x, i, inputs, c.InputCount()})
@@ -134,6 +139,12 @@ type Reasoner interface {
 	// Reason says why the component has nothing to say of the row, in a word of a closed set that begins with the
 	// component's name; "" when it has.
 	Reason(row Row) string
+}
+
+// Observer is a Component that knows which values are usual.
+type Observer interface {
+	// Unusual returns the feature whose value lies farthest outside the learnt ones, -1 where none does.
+	Unusual(row Row) int32
 }
 
 // Contributor is a Factory whose components offer inputs to the scorecard. A factory that is none offers none.

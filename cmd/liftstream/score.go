@@ -45,7 +45,8 @@ about the class beyond chance, in nats: alone (the class shares around the value
 others (the class shares of the nearest records that agree in it against those of all the nearest), - where chance
 explains it; the place in the record's subspace, whose relevance is the larger of the two; and the mean and standard
 deviation of the curve by which the neighbours' distance selects features. Sentences follow: the values that raise the
-odds of 'target', and those that lower it, by what factor; percentile and interval are those of a first record.`,
+odds of 'target', and those that lower it, by what factor, and before them the feature that lies outside the learnt
+values (output.unusual); percentile and interval are those of a first record.`,
 		Example: `
 liftstream fit -c cmd/liftstream/examples/bank.yaml cmd/liftstream/examples/bank.csv --model bank.model
 liftstream score -c cmd/liftstream/examples/bank.yaml --model bank.model cmd/liftstream/examples/bank.csv --out s.csv
@@ -131,6 +132,9 @@ func (s *scoring) run(ctx context.Context, a *cli.App, data []string) error {
 			return err
 		}
 		if err := show.Record(a.Out, stage.Spec.Schema, p, scores, s.record); err != nil {
+			return err
+		}
+		if err := show.Unusual(a.Out, stage.Spec.Schema, p, scores); err != nil {
 			return err
 		}
 		return show.Sides(a.Out, stage.Spec.Schema, p.Levels(), scores)

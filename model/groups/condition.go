@@ -34,7 +34,9 @@ type Condition struct {
 	// Missing compares with a missing value, by Equal or NotEqual.
 	Missing bool
 	Number  float64 // of a continuous feature
-	Level   string  // canonical text of another one
+	// Codes are the special codes of a continuous feature: they have no place in its order.
+	Codes []float64
+	Level string // canonical text of another one
 	// Order lists the levels of an ordinal feature, for which Rank is the place of Level.
 	Order []string
 	Rank  int
@@ -56,6 +58,7 @@ func NewComparison(s *model.Schema, feature string, op Operator, missing bool, l
 	}
 	f := &s.Features[c.Feature]
 	if c.Missing || f.Kind == model.Continuous {
+		c.Codes = f.Special
 		return c, nil
 	}
 	canonical := func(text string) string { return string(model.CanonicalText(nil, []byte(text))) }
@@ -74,7 +77,7 @@ func NewComparison(s *model.Schema, feature string, op Operator, missing bool, l
 }
 
 // Holds reports whether record i of the batch meets the condition. A missing value meets none but that of Missing, and
-// a level beyond those of an ordinal feature none of an order.
+// neither a level beyond those of an ordinal feature nor a special code meets one of an order.
 func (c *Condition) Holds(b *model.Batch, i int) bool {
 	switch {
 	case len(c.Any) > 0:
@@ -107,7 +110,7 @@ func (c *Condition) number(v float64) bool {
 	if absent := math.IsNaN(v) || math.IsInf(v, 0); absent || c.Missing {
 		return c.Missing && absent == (c.Operator == Equal)
 	}
-	return c.Operator.holds(v, c.Number)
+	return (c.Operator <= NotEqual || !slices.Contains(c.Codes, v)) && c.Operator.holds(v, c.Number)
 }
 
 // level compares a text as the records have it: a canonical one, for levels are told apart by it.

@@ -74,3 +74,38 @@ func TestComparisonsThatCannotBe(t *testing.T) {
 		}
 	}
 }
+
+// TestCodesHaveNoOrder: a special code is none of the numbers below or above one, and is met by its own number.
+func TestCodesHaveNoOrder(t *testing.T) {
+	s := &model.Schema{Classes: []string{"no", "yes"},
+		Features: []model.Feature{{Name: "x", Special: []float64{-999, 7}}}}
+	b := &model.Batch{N: 4, Columns: []model.Column{{Float: []float64{-999, 3, 7, 9}}}}
+	for op, want := range map[Operator][4]bool{Less: {false, true, false, false}, AtMost: {false, true, false, true},
+		More: {}, AtLeast: {false, false, false, true}, 
+		NotEqual: {true, true, true, false}, Equal: {false, false, false, true}} {
+		c, err := NewComparison(s, "x", op, false, "", 9)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range b.N {
+			if c.Holds(b, i) != want[i] {
+				t.Errorf("operator %d, number %v: %v", op, b.Columns[0].Float[i], !want[i])
+			}
+		}
+	}
+	for _, code := range []float64{-999, 7} {
+		c, err := NewComparison(s, "x", Equal, false, "", code)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range b.Columns[0].Float {
+			if c.Holds(b, i) != (v == code) {
+				t.Errorf("x = %v, number %v", code, v)
+			}
+		}
+	}
+	c, err := NewComparison(s, "x", More, false, "", 5)
+	if err != nil || c.Holds(b, 2) || !c.Holds(b, 3) {
+		t.Errorf("x > 5: the code 7 %v, 9 %v, %v", c.Holds(b, 2), c.Holds(b, 3), err)
+	}
+}

@@ -22,14 +22,25 @@ const (
 	maxInputs = 1 << 12
 )
 
-// BlocksOf returns the blocks of the components of a Spec.
+// BlocksOf returns the blocks of the components of a Spec, without those at its end that contribute nothing: their
+// forms and terms are then the same as without these components.
 func BlocksOf(spec *model.Spec) []Block {
 	var blocks []Block
-	for i, f := range spec.Components {
+	n := len(spec.Components)
+	for n > 0 && silent(spec.Components[n-1]) {
+		n--
+	}
+	for i, f := range spec.Components[:n] {
 		c := spec.Contribution(i)
 		blocks = append(blocks, Block{Name: f.Name(), Inputs: c.Inputs, Fitted: c.Fitted})
 	}
 	return blocks
+}
+
+// silent reports whether a component offers no inputs to a scorecard.
+func silent(f model.Factory) bool {
+	_, contributes := f.(model.Contributor)
+	return !contributes
 }
 
 // founded reports whether the forms of the plan name no blocks.

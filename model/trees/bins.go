@@ -9,9 +9,10 @@ import (
 )
 
 const (
-	maxBins   = 64 // of one feature, that of missing values apart
-	maxLevels = 63 // levels of a feature that are told apart; records of further ones count as missing
-	baseBins  = 16 // of one feature in the additive model
+	maxBins   = 64               // of one feature, that of missing values apart
+	maxLevels = 63               // levels of a feature that are told apart; records of further ones count as missing
+	maxCodes  = model.MaxSpecial // special codes of a feature, all of which are told apart: the bits of a mask
+	baseBins  = 16               // of one feature in the additive model
 )
 
 // weightUnit is the grid of weights, of which 1 is the mean.
@@ -179,13 +180,10 @@ func (c *column) levels(values []float64, rows []int32) {
 	}
 }
 
-// codes is levels of the special codes.
+// codes is levels of the special codes, of which a mask has a bit for each.
 func (c *column) codes(values []float64, rows []int32) {
 	for k, i := range rows {
-		b := 0
-		if v := model.SpecialOf(values[i]); v < maxLevels {
-			b = v + 1
-		}
+		b := model.SpecialOf(values[i]) + 1
 		c.bin[k] = uint8(b)
 		c.bins = max(c.bins, b+1)
 	}

@@ -70,7 +70,7 @@ func (t *tree) carry(c *model.Change) (out tree, ok bool) {
 		}
 		was := n.mask
 		n.feature = int32(f)
-		if !n.nominal {
+		if !n.nominal || n.special { // the special codes of a feature that is carried over are the same
 			continue
 		}
 		n.mask = 0

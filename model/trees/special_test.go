@@ -70,3 +70,39 @@ func TestSpecialCodesAreSplitOn(t *testing.T) {
 		t.Error("no split on a code")
 	}
 }
+
+// TestTheLastCodeIsSplitOn: of as many codes as a feature may have, each is told apart from missing values.
+func TestTheLastCodeIsSplitOn(t *testing.T) {
+	ev := codesTogether(6000)
+	f := &ev.Schema.Features[0]
+	f.Special = nil
+	for k := range model.MaxSpecial {
+		f.Special = append(f.Special, float64(k-1000))
+	}
+	for i, v := range ev.Columns[0] {
+		switch model.SpecialOf(v) {
+		case 0:
+			ev.Columns[0][i] = model.SpecialCell(model.MaxSpecial - 1)
+		case 1:
+			ev.Columns[0][i] = math.NaN()
+		}
+	}
+	o := Default()
+	p, b := fitted(t, o, ev)
+	if len(p.trees) == 0 {
+		t.Fatal("no trees")
+	}
+	c := New(o, ev.Schema).New(ev.Levels)
+	if err := c.Rebase(&model.Rebase{Part: b}); err != nil {
+		t.Fatal(err)
+	}
+	ask := func(a, b float64) float64 {
+		dst := make([]float64, 2*c.InputCount())
+		c.Inputs(model.Row{a, b, .5}, dst)
+		return dst[1] - dst[0]
+	}
+	last := model.SpecialCell(model.MaxSpecial - 1)
+	if code, missing := ask(last, .8), ask(math.NaN(), .8); code-missing < 1 {
+		t.Errorf("the last code %v, missing %v", code, missing)
+	}
+}

@@ -99,10 +99,11 @@ func (n *node) kind() kind {
 
 // side says whether a level, a special code or a missing value, goes left.
 func (s *step) side(v float64) bool {
+	most := float64(maxLevels)
 	if s.kind == specials {
-		v = float64(model.SpecialOf(v))
+		v, most = float64(model.SpecialOf(v)), maxCodes
 	}
-	if s.kind != numbers && v >= 0 && v < maxLevels {
+	if s.kind != numbers && v >= 0 && v < most {
 		return math.Float64bits(s.cut)>>uint(v)&1 == 1
 	}
 	return s.missing

@@ -410,6 +410,7 @@ func columns(c *config.Config, s *model.Schema) codec.Options {
 		}
 	}
 	o.Dedup, o.Control, o.Interval = c.Dedup != nil, c.Control != nil, c.Output.Interval > 0
+	o.Unusual = c.Output.Unusual > 0
 	if c.Control != nil {
 		o.Treated, o.Uplift = c.Control.Treated, c.Control.Uplift == config.ControlUpliftOn
 	}

@@ -14,6 +14,7 @@ import (
 	"liftstream/model/propensity"
 	"liftstream/model/report"
 	"liftstream/model/trees"
+	"liftstream/model/unusual"
 )
 
 // component is a row of the table of components: the one place that names them.
@@ -35,6 +36,8 @@ type component struct {
 	founded func(c *config.Config, s *model.Schema) model.Factory
 	// base says that the methods of eval build on it: each has it under the scorecard.
 	base bool
+	// silent says that no score depends on it: no method of eval is about it.
+	silent bool
 }
 
 // components stand in the order in which their inputs arrive at the scorecard.
@@ -69,6 +72,12 @@ var components = []component{{
 	name:    trees.Name,
 	factory: func(c *config.Config, s *model.Schema) model.Factory { return trees.New(treesOptions(c), s) },
 	off:     func(c *config.Config) bool { return c.Trees.Off },
+}, {
+	name: unusual.Name, silent: true, print: unusual.PrintPart,
+	factory: func(c *config.Config, s *model.Schema) model.Factory {
+		return unusual.New(float64(c.Output.Unusual), s)
+	},
+	off: func(c *config.Config) bool { return c.Output.Unusual == 0 },
 }}
 
 // part is a component of a stage.
@@ -184,6 +193,9 @@ func Methods() []Method {
 	var with, alone []Method
 	var base string
 	for _, x := range components {
+		if x.silent {
+			continue
+		}
 		all.components = append(all.components, x.name)
 		if x.base {
 			base = x.name

@@ -23,6 +23,7 @@ import (
 	"liftstream/model/local"
 	"liftstream/model/propensity"
 	"liftstream/model/report"
+	"liftstream/model/unusual"
 )
 
 // other has another value than the default for every key that reaches a model or the contract of columns, no two alike.
@@ -68,7 +69,7 @@ dedup: {window: 2h, max_bytes: 5MiB}
 control: {share: 0.125, by: record, seed: 9, treated: called, learn: control}
 memory: {tail: 33MiB, fit: 513MiB, message: 17MiB, decoded: 300MiB}
 policy: {future: 6m, past: 90d}
-output: {features: all, format: jsonl, why: 4, interval: 90%}
+output: {features: all, format: jsonl, why: 4, interval: 90%, unusual: 2%}
 `
 
 // TestEveryKeyReachesItsOption and no other one.
@@ -93,7 +94,7 @@ func TestEveryKeyReachesItsOption(t *testing.T) {
 			Missing: []string{"-"}, MaxMessage: 17 << 20, Nullable: map[string]bool{"age": false, "plan": true},
 			Numbers: number.Format{Decimal: ",", Thousands: ".", Percent: true, Currency: []string{"EUR"}},
 			Future:  6 * time.Minute, Past: 90 * 24 * time.Hour, Dedup: true, Control: true, Treated: "called",
-			Features: codec.FeaturesAll, Format: codec.FormatJSONL, Interval: true}},
+			Features: codec.FeaturesAll, Format: codec.FormatJSONL, Interval: true, Unusual: true}},
 		{liftOptions(c, schema), lift.Options{Quantiles: 6, Joint: lift.Product, Enter: true,
 			Sets:    lift.SetOptions{Min: 2, Max: 4, Search: lift.Exhaustive, Rank: lift.ByEta, Top: 21},
 			Windows: lift.WindowOptions{Top: 11, MinMass: .16, Contiguous: true},
@@ -195,7 +196,9 @@ func TestMethodsHaveTheirComponents(t *testing.T) {
 		case evaluate.MethodAll:
 			want = nil
 			for _, f := range s.Spec.Components {
-				want = append(want, f.Name())
+				if f.Name() != unusual.Name {
+					want = append(want, f.Name())
+				}
 			}
 		case Neighbours:
 			want = []string{local.Name}

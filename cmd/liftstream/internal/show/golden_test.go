@@ -232,6 +232,8 @@ func TestPageOfAModel(t *testing.T) {
 	m.Info = model.Info{Records: 33, Weight: 32.5, Exchangeable: true, Verdict: model.Verdict{New: nan, Old: nan, Low: nan,
 		High: nan}}
 	m.Marks, m.Schema().Positive = nil, -1
+	age := &m.Schema().Features[0]
+	age.Special, age.Cuts, age.Least = []float64{-999, -99.9}, []float64{18, 25.5}, .05
 	b.WriteString("----\n")
 	if err := Model(&b, "bank.model", m); err != nil {
 		t.Fatal(err)

@@ -61,7 +61,7 @@ func Model(w io.Writer, name string, m *model.Model) error {
 	return assemble.PrintParts(w, m)
 }
 
-// modelFeatures prints the features with their levels.
+// modelFeatures prints the features with their levels, special codes and cuts.
 func modelFeatures(w io.Writer, m *model.Model) error {
 	s := m.Schema()
 	var rows [][]string
@@ -75,10 +75,33 @@ func modelFeatures(w io.Writer, m *model.Model) error {
 		if x.Kind != model.Continuous {
 			n = strconv.Itoa(m.Levels.Count(f))
 			levels = text.Some(m.Levels.Names(f), 6)
+		} else {
+			levels = cellsOf(x)
 		}
 		rows = append(rows, []string{x.Name, x.Kind.String(), use, n, levels})
 	}
 	return text.Table(w, "", []string{"feature", "kind", "use", " levels", ""}, rows)
+}
+
+// cellsOf tells the cells of a continuous feature that the configuration asks for, "" where it asks for none.
+func cellsOf(f *model.Feature) string {
+	var parts []string
+	list := func(name string, numbers []float64) {
+		if len(numbers) == 0 {
+			return
+		}
+		var texts []string
+		for _, v := range numbers {
+			texts = append(texts, string(model.AppendNumber(nil, v, 64)))
+		}
+		parts = append(parts, name+" "+text.Some(texts, 12))
+	}
+	list("special", f.Special)
+	list("cuts", f.Cuts)
+	if f.Least > 0 {
+		parts = append(parts, "bins of at least "+text.Percent(f.Least))
+	}
+	return strings.Join(parts, "; ")
 }
 
 // verdictText writes the verdict of the gate on a model.

@@ -3,7 +3,6 @@ package show
 import (
 	"fmt"
 	"io"
-	"math"
 	"strconv"
 
 	"liftstream/model"
@@ -31,14 +30,7 @@ func Record(w io.Writer, schema *model.Schema, p *model.Partition, scores *model
 	var rows [][]string
 	for _, e := range explanations {
 		f := schema.Features[e.Feature]
-		value := "(missing)"
-		switch v := f.Number(e.Value); {
-		case math.IsNaN(v):
-		case f.Kind == model.Continuous:
-			value = text.Number(v)
-		default:
-			value = p.Levels().Text(int(e.Feature), e.Value)
-		}
+		value := valueText(&f, p.Levels(), e.Feature, e.Value)
 		place := ""
 		if e.Rank > 0 {
 			place = strconv.Itoa(e.Rank)
