@@ -26,12 +26,14 @@ type board struct {
 	warned bool         // of a label that is no class
 	full   bool         // warned of records that were evicted
 	watch  watched
+	ages   ages // under mu
 }
 
 // begin shows a partition that nobody has taken over yet.
 func (b *board) begin(o *Options, partition int, log *zap.Logger) {
 	b.o, b.id, b.log = o, strconv.Itoa(partition), log
 	b.status = PartitionStatus{Partition: int32(partition), Offset: -1}
+	b.ages.labelled = -1
 	b.phase(TakingOver, "")
 }
 
@@ -165,4 +167,5 @@ func (b *board) report(t *task) {
 	b.status.Offset, b.status.Model = t.committed.Events, t.committed.Model
 	b.status.UnknownClass, b.status.Expired = lost.UnknownClass, lost.Expired
 	b.status.Labelled, b.status.Trained = part.Labelled(), part.Trained()
+	b.ageing(t)
 }

@@ -23,6 +23,7 @@ type horizon struct {
 	next   int64     // event to be processed next
 	since  time.Time // since when stable stands where it is, below high; zero = it is not below
 	loud   bool      // the log has told
+	heard  bool      // there was an answer
 }
 
 // Held says that an open transaction of another program keeps events from being read.
@@ -43,7 +44,7 @@ func (h *horizon) see(high, stable int64, now time.Time) {
 	case h.since.IsZero() || stable != h.stable:
 		h.since = now
 	}
-	h.high, h.stable = high, stable
+	h.high, h.stable, h.heard = high, stable, true
 }
 
 // reach says which event is to be processed next.
@@ -56,7 +57,7 @@ func (h *horizon) reach(next int64) {
 // forget begins anew with the position of a task that has taken its partition over.
 func (h *horizon) forget(next int64) {
 	h.mu.Lock()
-	h.high, h.stable, h.next, h.since = next, next, next, time.Time{}
+	h.high, h.stable, h.next, h.since, h.heard = next, next, next, time.Time{}, false
 	h.mu.Unlock()
 }
 
@@ -81,9 +82,11 @@ func (h *horizon) over(now time.Time, longest time.Duration) bool {
 }
 
 // String is the sentence about held events.
-func (h *Held) String() string {
-	return fmt.Sprintf("an open transaction of another program has held back the events from offset %d to %d for %v",
-		h.LastStable, h.HighWatermark-1, time.Duration(h.Seconds*float64(time.Second)).Round(time.Second))
+func (h *Held) String() string { return h.of("events") }
+
+func (h *Held) of(stage string) string {
+	return fmt.Sprintf("an open transaction of another program has held back the %s from offset %d to %d for %v",
+		stage, h.LastStable, h.HighWatermark-1, time.Duration(h.Seconds*float64(time.Second)).Round(time.Second))
 }
 
 // seeEvents takes note of an answer about events, and of an open transaction that holds some back.
@@ -97,6 +100,7 @@ func (t *task) seeEvents(_ context.Context, f *fetched) {
 // lie below. While its leader is away, the labels wait.
 func (t *task) seeLabels(ctx context.Context, f *fetched) {
 	t.heard.labels.Store(true)
+	t.labelsHorizon.see(f.HighWatermark, f.LastStable, t.s.o.Now())
 	if len(f.Records) == 0 {
 		return
 	}

@@ -31,6 +31,12 @@ func (c holdingEnd) Write(b []byte) (int, error) {
 // upstream sends records in a transaction of another program, which commit ends.
 func (f feeder) upstream(records ...txn.Record) (commit func()) {
 	f.T.Helper()
+	return f.upstreamOf(f.Topics.Events, records...)
+}
+
+// upstreamOf is upstream of another topic.
+func (f feeder) upstreamOf(topic string, records ...txn.Record) (commit func()) {
+	f.T.Helper()
 	release, ended := make(chan struct{}), make(chan error, 1)
 	c := txn.NewClient(txn.Config{Brokers: f.Brokers, Dial: func(ctx context.Context, network, addr string) (net.Conn,
 		error) {
@@ -38,12 +44,12 @@ func (f feeder) upstream(records ...txn.Record) (commit func()) {
 		return holdingEnd{c, release}, err
 	}})
 	f.T.Cleanup(c.Close)
-	p, err := c.NewProducer(context.Background(), f.Name+"-upstream", time.Minute)
+	p, err := c.NewProducer(context.Background(), topic+"-upstream", time.Minute)
 	if err != nil {
 		f.T.Fatal(err)
 	}
 	high := func() int64 {
-		h, err := f.Client.ListOffsets(context.Background(), f.Topics.Events, []int{0}, txn.HighWatermark)
+		h, err := f.Client.ListOffsets(context.Background(), topic, []int{0}, txn.HighWatermark)
 		if err != nil {
 			f.T.Fatal(err)
 		}

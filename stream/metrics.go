@@ -30,6 +30,7 @@ type Metrics struct {
 	HeldMessages *prometheus.GaugeVec   // see Held, by partition
 	Commits      *prometheus.CounterVec // by outcome
 	CommitTime   prometheus.Histogram
+	Latency      prometheus.Histogram // from the timestamp of an event to the end of the commit of its score
 	Lag          *prometheus.GaugeVec // records not yet read, by partition
 	StateBytes   prometheus.Counter   // written to the state topic
 	Restores     *prometheus.CounterVec
@@ -39,6 +40,7 @@ type Metrics struct {
 	Parts        *prometheus.CounterVec // of fits, by component and how they came about
 	FitTime      prometheus.Histogram
 	Candidate    *prometheus.GaugeVec   // labelled records of the waiting model; empty where none waits
+	Unfitted     *prometheus.GaugeVec   // labelled records since the last verdict; empty where the trainer runs elsewhere
 	Verdicts     *prometheus.CounterVec // of the gate, by reason
 	Gate         *prometheus.GaugeVec   // figures of the last verdict
 	ModelVersion prometheus.Gauge
@@ -70,7 +72,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		r.MustRegister(h)
 		return h
 	}
-	return &Metrics{
+	m := &Metrics{
 		Records: counter("records_total", "Records scored, by status.", "status"),
 		Changed: counter("changed_values_total", "Values of scored records that were read otherwise than they were sent: "+
 			"nan and infinite (missing), rounded (to the nearest double), utf8 (U+FFFD for bad bytes), shortened (a text "+
@@ -104,6 +106,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			WithLabelValues(),
 		Commits:    counter("commits_total", "Transactions, by outcome.", "outcome"),
 		CommitTime: seconds("commit_seconds", "Time from the start of a transaction's first request to its end."),
+		Latency:    latency(r, space),
 		LateWaiting: gauge("late_labels_bytes", "Bytes of late labels that wait until the events are processed that were in "+
 			"the topic when they were read.", "partition"),
 		Tombstones: counter("tombstones_total", "Messages of events and labels without a value, which say nothing.",
@@ -125,6 +128,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		FitTime: seconds("fit_seconds", "Time of a fit."),
 		Candidate: gauge("candidate_records", "Labelled records that a fitted model waits for before it is compared with "+
 			"the serving one, and how many of them have come; absent where no model waits in this process.", "records"),
+		Unfitted: gauge("unfitted_records", "Labelled records of all snapshots since the last verdict, of which fit.records "+
+			"lie between two verdicts; absent where the trainer runs in another process."),
 		Verdicts: counter("gate_verdicts_total",
 			"Comparisons of a new model with the serving one, by reason of the verdict.", "reason"),
 		Gate: gauge("gate", "The last comparison of a new model with the serving one: their log-losses, the difference "+
@@ -140,6 +145,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			"what"),
 		InFlight: gauge("in_flight_bytes", "Bytes of input fetched and not yet committed.").WithLabelValues(),
 	}
+	begin(m)
+	return m
 }
 
 // quality sets the figures of the newest scores of a partition.

@@ -137,6 +137,7 @@ func (p *pipeline) next(ctx context.Context) error {
 		return errors.Join(err, p.await())
 	}
 	p.current.Records = p.current.Records[1:]
+	p.t.board.waits(p.oldest())
 	if len(p.current.Records) == 0 {
 		p.t.passed(p.filling, &p.current)
 	}
@@ -159,6 +160,7 @@ func (p *pipeline) giveUp(offset int64, topic string) {
 
 func (p *pipeline) takeEvents(f fetched) error {
 	p.current = f
+	p.t.board.waits(p.oldest())
 	if f.err != nil {
 		return errors.Join(f.err, p.await())
 	}
@@ -221,6 +223,7 @@ func (p *pipeline) await() error {
 		t.snapshotFirst = false
 	}
 	t.sent(x)
+	t.board.waits(p.oldest())
 	t.board.report(t)
 	return nil
 }

@@ -51,6 +51,7 @@ func (t *task) process(ctx context.Context, x *transaction, r *txn.Record, patie
 	t.dead.write(t, x, r, codec.StageEvents, bad, nil)
 	t.scoring.write(t, x, r, parts, len(lost) > 0)
 	if len(parts) > 0 {
+		x.answers = append(x.answers, r.Time)
 		t.answered = r.Next()
 	}
 	t.board.scored(&t.scoring.tally)
@@ -156,7 +157,8 @@ func (t *task) send(x *transaction, outcome chan<- error) {
 		Records: x.records, Compression: txn.Lz4, Group: o.Name, Member: t.gen.Member, Generation: t.gen.ID,
 		Offsets: offsets, Note: x.done.Note(),
 	})
-	x.took = o.Now().Sub(began)
+	x.ended = o.Now()
+	x.took = x.ended.Sub(began)
 	o.Metrics.CommitTime.Observe(x.took.Seconds())
 	outcome <- err
 }
@@ -164,6 +166,8 @@ func (t *task) send(x *transaction, outcome chan<- error) {
 // sent takes note of a committed transaction.
 func (t *task) sent(x *transaction) {
 	t.committed, t.last = x.to, x.done
+	t.s.o.Metrics.observe(x.answers, x.ended)
+	t.labelsHorizon.reach(x.to.Labels)
 	t.dead.forget(&t.s.o.Topics, x.to)
 	// While letters lie before their transaction, the next owner must find them.
 	if next, ok := t.producer.Written(t.s.o.Topics.Dead, t.s.deadPartition(t.id)); ok && len(t.dead.IDs) == 0 {

@@ -30,6 +30,8 @@ type Stage struct {
 	deadPartitions int
 	unusual        []topics.Fault // settings of topics, since the start; under mu
 
+	shownPartitions int // partitions, for readers beside Run; under mu
+
 	fits, refusals atomic.Uint64
 	stop, hurry    atomic.Bool
 	share          atomic.Int64 // bytes of one fetch
@@ -170,6 +172,9 @@ func (s *Stage) Status() Status {
 				st.Waiting = append(st.Waiting, text)
 			}
 		}
+		if h := t.labelsHorizon.held(s.o.Now()); h != nil {
+			st.Held = append(st.Held, fmt.Sprintf("partition %d: %s", p.Partition, h.of(codec.StageLabels)))
+		}
 		st.Partitions = append(st.Partitions, p)
 	}
 	st.Waiting = append(st.Waiting, shared...)
@@ -195,7 +200,7 @@ func (s *Stage) Run(ctx context.Context) error {
 		}
 		unusual, err := topics.Settings(ctx, s.o.Client, s.o.Topics, needs)
 		s.mu.Lock()
-		s.unusual = unusual
+		s.unusual, s.shownPartitions = unusual, s.partitions
 		s.mu.Unlock()
 		return err
 	}); err != nil {

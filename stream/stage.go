@@ -135,7 +135,7 @@ type Status struct {
 	Live    bool
 	Ready   bool
 	Waiting []string // the things for which it waits, in words; empty when ready
-	Held    []string // open transactions of other programs that hold events back, in words
+	Held    []string // open transactions of other programs that hold events or labels back, in words
 	Unusual []string // settings of topics that it has warned of, in words
 	// Lacking says in words why there is no model yet, or names the features and records that the newest one leaves out.
 	// The trainer of this process tells it; it is empty where the trainer runs elsewhere.

@@ -146,6 +146,7 @@ func (o *takeover) restore(ctx context.Context) error {
 		Spec: t.s.o.Spec, Codec: t.s.o.Codec, Models: t.s.models, Budget: t.s.budgetOf, Skips: o.skips(),
 		Progress: func(topic string, at, to int64) {
 			t.board.phase(Restoring, fmt.Sprintf("offset %d of %d of %s", at, to, topic))
+			t.board.restores(topic, to-at)
 		},
 	}); err != nil {
 		return err

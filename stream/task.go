@@ -90,6 +90,8 @@ type task struct {
 	advanced bool                                 // a transaction was committed
 	heard    struct{ events, labels atomic.Bool } // there was an answer
 	horizon  horizon
+
+	labelsHorizon horizon // of the labels topic, for metrics and status alone
 }
 
 func newTask(s *Stage, gen *txn.Generation, id int) *task {
@@ -200,6 +202,8 @@ func (t *task) attempt(ctx context.Context) (err error) {
 	defer readers.Wait()
 	defer stop()
 	t.horizon.forget(t.m.At.Events)
+	t.labelsHorizon.forget(t.m.At.Labels)
+	t.board.restored()
 	p := newPipeline(t)
 	p.events = t.s.read(inner, &readers, t.s.budget.events, t.seeEvents, o.Topics.Events, t.id, t.m.At.Events)
 	if o.Topics.Labels != "" {

@@ -56,6 +56,7 @@ type candidate struct {
 // train fits and publishes until ctx ends. Errors of the environment are waited for.
 func (s *Stage) train(ctx context.Context) error {
 	defer s.o.Metrics.Candidate.Reset()
+	defer s.o.Metrics.Unfitted.Reset()
 	defer s.trouble("")
 	t := &trainer{s: s, packer: state.NewPacker(), began: s.o.Now(), cold: newColdStart(&s.o),
 		looked: map[int32]uint64{}}
@@ -167,6 +168,7 @@ func (t *trainer) step(ctx context.Context) error {
 			t.cold.warmup))
 	}
 	fresh := t.fresh(snaps, previous)
+	o.Metrics.Unfitted.WithLabelValues().Set(fresh)
 	if !due || fresh == 0 || fresh < enough(t) {
 		return errNotYet
 	}

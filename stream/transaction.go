@@ -19,6 +19,8 @@ type transaction struct {
 	since    time.Time // when its first message was processed; zero = it is empty
 	snapshot bool      // it holds the manifest of the snapshot being written
 	to       state.Position
+	answers  []time.Time            // times of the messages of events that it scores
+	ended    time.Time              // when the commit had ended
 	took     time.Duration          // of the commit
 	done     state.Done             // number 0 = there is nothing to commit
 	dead     map[deadletter.ID]bool // dead letters of its messages, known ones included

@@ -375,6 +375,14 @@ func (l *Models) Readable() *model.Model {
 	return nil
 }
 
+// PublishedAt returns when a version was published, by the timestamp of its record, zero where the topic does not hold
+// it.
+func PublishedAt(l *Models, version int64) time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.times[version]
+}
+
 // Head returns the newest version, 0 where there is none, and a channel that is closed when records have arrived.
 func (l *Models) Head() (int64, <-chan struct{}) {
 	l.mu.Lock()

@@ -57,8 +57,10 @@ func New(c *config.Config, st *assemble.Stage, k *cluster.Cluster, o Options) *L
 	if l.Board.Groups = groups.NewTally(st.Spec.Schema, st.Segments, c.MinCount); l.Board.Groups != nil {
 		l.metrics.MustRegister(newGroupMetrics(l.Board.Groups))
 	}
-	l.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	l.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		collectors.NewBuildInfoCollector())
 	l.Stage = stream.New(l.options(st, k, o))
+	l.metrics.MustRegister(stream.Collector(l.Stage))
 	t := &c.Topics
 	l.Source = &page.Source{Name: c.Name, Positive: c.Record.Label.Positive, Board: l.Board, Places: []page.Place{
 		{What: "brokers", Name: k.Address}, {What: "events", Name: t.Events}, {What: "scores", Name: t.Scores},
