@@ -75,6 +75,8 @@ type Options struct {
 	Uplift bool
 	// Interval says that scores tell how sure the propensity of the target is.
 	Interval bool
+	// Input is the encoding of the messages that a Decoder reads.
+	Input Input
 	// Features and Format shape the messages of a ScoreEncoder.
 	Features Features
 	Format   Format
