@@ -69,6 +69,8 @@ type Config struct {
 	Policy Policy `yaml:"policy"`
 	// Input says how events and labels are encoded.
 	Input Input `yaml:"input"`
+	// Dead shapes the dead letters.
+	Dead Dead `yaml:"dead"`
 	// Output shapes the scores.
 	Output Output `yaml:"output"`
 	// HTTP is the operator's endpoint.
@@ -177,6 +179,7 @@ func Default(name string) *Config {
 			Held:           Duration(15 * time.Minute),
 		},
 		Input:    Input{Format: InputArrow},
+		Dead:     Dead{Headers: DeadHeadersOwn},
 		Output:   Output{Features: FeaturesNone, Format: FormatArrow, Why: 5},
 		HTTP:     HTTP{Listen: "127.0.0.1:8080"},
 		Shutdown: Shutdown{Grace: Duration(20 * time.Second)},
