@@ -77,6 +77,8 @@ type Options struct {
 	Interval bool
 	// Unusual says that scores name the feature whose value lies outside the learnt ones.
 	Unusual bool
+	// Input is the encoding of the messages that a Decoder reads.
+	Input Input
 	// Features and Format shape the messages of a ScoreEncoder.
 	Features Features
 	Format   Format

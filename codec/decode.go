@@ -37,6 +37,7 @@ type Decoder struct {
 	ends        []int32
 	ids         idTexts
 	bad         []RowError
+	intake      intake
 	deadLetters streamEncoder
 }
 
@@ -78,6 +79,7 @@ func NewDecoder(o Options) (*Decoder, error) {
 	d := &Decoder{o: o, clocks: clocks{int64(o.Future), int64(o.Past)}, missing: map[string]bool{},
 		events: map[*arrow.Schema]*plan{}}
 	d.in.init(o.MaxMessage, o.Budget)
+	d.intake.d = d
 	for _, t := range o.Missing {
 		t = string(trim([]byte(t)))
 		d.missing[t] = true
@@ -109,14 +111,11 @@ func NewDecoder(o Options) (*Decoder, error) {
 func (d *Decoder) Decode(m *Message, b *model.Batch, c *Carry) (bad []RowError, err error) {
 	b.N, d.changes = 0, Changes{}
 	merr := d.in.guarded(func() *MessageError {
-		s, recs, e := d.in.read(m)
+		p, recs, e := d.intake.read(m, StageEvents)
 		if e != nil {
 			return e
 		}
-		if s.events == nil {
-			s.events = d.planEvents(s.schema)
-		}
-		bad, e = d.contract(s.events, recs, 0, m, b, c)
+		bad, e = d.contract(p, recs, 0, m, b, c)
 		return e
 	})
 	if merr != nil {
@@ -141,6 +140,7 @@ func (d *Decoder) DecodeTable(t *Table, first int32, m *Message, b *model.Batch,
 			p = d.planEvents(s)
 			d.events[s] = p
 		}
+		d.intake.reset()
 		d.in.account.begin(nil)
 		limit, shared := d.in.account.limit, d.in.account.shared
 		d.in.account.limit, d.in.account.shared = math.MaxInt64, nil
@@ -173,7 +173,7 @@ func (d *Decoder) contract(p *plan, recs []arrow.Record, first int32, m *Message
 	if !d.in.account.take(int64(rows) * int64(8*len(features)+64)) {
 		return nil, d.in.account.refusal()
 	}
-	d.bad = d.bad[:0]
+	d.bad = append(d.bad[:0], d.intake.early...)
 	b.Partition, b.Offset = m.Partition, m.Offset
 	b.Columns = resize(b.Columns, len(features))
 	for f := range features {
@@ -294,8 +294,10 @@ func (d *Decoder) Release() (large bool) {
 	d.in.account.begin(nil)
 	clear(d.in.last)
 	d.in.last = d.in.last[:0]
+	d.intake.reset()
 	if large {
 		d.text, d.scratch, d.ends, d.bad, d.ids = nil, nil, nil, nil, idTexts{}
+		d.intake = intake{d: d}
 		d.in.buffers, d.in.frames = nil, nil
 		for f := range d.levels {
 			d.levels[f].forget()
@@ -319,13 +321,16 @@ func (d *Decoder) DeadRow(message []byte, row int32) []byte {
 }
 
 // AppendRow appends to dst the given row of the last message decoded, as an Arrow stream of that message's schema: the
-// value of a dead letter. It serves bad rows of Decode and DecodeLabels until the next call of either.
+// value of a dead letter, or as the bytes that it had in a message of JSON. It serves bad rows of Decode and DecodeLabels until the next call of either.
 func (d *Decoder) AppendRow(dst []byte, row int32) (out []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			out, err = dst, fmt.Errorf("encoding row %d: %v", row, p)
 		}
 	}()
+	if line := d.intake.line(row); line != nil {
+		return append(dst, line...), nil
+	}
 	at := int64(row)
 	for _, r := range d.in.last {
 		if at >= r.NumRows() {

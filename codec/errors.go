@@ -13,6 +13,7 @@ type Reason string
 const (
 	ReasonEmpty     Reason = "empty"          // no bytes
 	ReasonNotArrow  Reason = "not_arrow"      // does not begin as an Arrow IPC stream
+	ReasonNotJSON   Reason = "not_json"       // does not begin as a JSON object
 	ReasonTruncated Reason = "truncated"      // ends before its end mark
 	ReasonTrailing  Reason = "trailing_bytes" // goes on after its end mark
 	ReasonDamaged   Reason = "damaged"        // sizes or offsets inside it contradict each other

@@ -67,14 +67,20 @@ func (in *input) guarded(f func() *MessageError) (err error) {
 	return nil
 }
 
-// read returns the record batches of a message. They stay valid: nothing of them is reused.
-func (in *input) read(m *Message) (*stream, []arrow.Record, *MessageError) {
+// open begins with a message: it checks the size and the headers, and returns the announced number of rows, -1 when
+// none was.
+func (in *input) open(m *Message) (rows int64, err *MessageError) {
 	in.last = in.last[:0]
 	in.account.begin(m.Done)
 	if int64(len(m.Value)) > in.max {
-		return nil, nil, dead(ReasonTooLarge, "%d bytes, at most %d are taken (memory.message)", len(m.Value), in.max)
+		return 0, dead(ReasonTooLarge, "%d bytes, at most %d are taken (memory.message)", len(m.Value), in.max)
 	}
-	announced, err := checkHeaders(m.Headers, m.Value)
+	return checkHeaders(m.Headers, m.Value)
+}
+
+// read returns the record batches of a message. They stay valid: nothing of them is reused.
+func (in *input) read(m *Message) (*stream, []arrow.Record, *MessageError) {
+	announced, err := in.open(m)
 	if err != nil {
 		return nil, nil, err
 	}

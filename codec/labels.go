@@ -14,17 +14,14 @@ import (
 func (d *Decoder) DecodeLabels(m *Message, l *model.Labels) (bad []RowError, err error) {
 	l.N, d.changes = 0, Changes{}
 	merr := d.in.guarded(func() *MessageError {
-		s, recs, e := d.in.read(m)
-		if e != nil {
+		p, recs, e := d.intake.read(m, StageLabels)
+		switch {
+		case e != nil:
 			return e
+		case p.err != nil:
+			return p.err
 		}
-		if s.labels == nil {
-			s.labels = d.planLabels(s.schema)
-		}
-		if s.labels.err != nil {
-			return s.labels.err
-		}
-		bad, e = d.labels(s.labels, recs, m, l)
+		bad, e = d.labels(p, recs, m, l)
 		return e
 	})
 	if merr != nil {
@@ -45,7 +42,7 @@ func (d *Decoder) labels(p *plan, recs []arrow.Record, m *Message, l *model.Labe
 	if !d.in.account.take(int64(rows) * 64) {
 		return nil, d.in.account.refusal()
 	}
-	d.bad = d.bad[:0]
+	d.bad = append(d.bad[:0], d.intake.early...)
 	l.Class = resize(l.Class, rows)
 	d.fillLabels(l.Class, recs, p.label)
 	at := int32(0)

@@ -129,7 +129,7 @@ func (d *Decoder) planLabels(s *arrow.Schema) *plan {
 		name string
 		at   *int
 	}{{ColumnPartition, &p.partition}, {ColumnOffset, &p.offset}, {ColumnRow, &p.row}} {
-		if *c.at, p.err = find(s, c.name, "an integer is needed", whole); p.err != nil {
+		if *c.at, p.err = find(s, c.name, wantWhole, whole); p.err != nil {
 			if d.o.ID != "" && len(s.FieldIndices(c.name)) == 0 {
 				p.err.Err = fmt.Errorf("missing, and so is the id column %q", d.o.ID)
 			}
@@ -179,6 +179,7 @@ func find(s *arrow.Schema, name, want string, fits func(arrow.DataType) bool) (i
 
 const (
 	wantNumber = "a number is needed"
+	wantWhole  = "an integer is needed"
 	wantText   = "text, a number or a boolean is needed"
 	wantLevel  = "text, a number, a boolean, a timestamp or a date is needed"
 	wantTime   = "a timestamp, a date, a number since 1970 or RFC 3339 text is needed"

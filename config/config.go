@@ -68,6 +68,10 @@ type Config struct {
 	Memory Memory `yaml:"memory"`
 	// Policy has the answers to topics, settings and data that do not fit the state.
 	Policy Policy `yaml:"policy"`
+	// Input says how events and labels are encoded.
+	Input Input `yaml:"input"`
+	// Dead shapes the dead letters.
+	Dead Dead `yaml:"dead"`
 	// Output shapes the scores.
 	Output Output `yaml:"output"`
 	// HTTP is the operator's endpoint.
@@ -175,6 +179,8 @@ func Default(name string) *Config {
 			Past:           Duration(40 * 365 * day),
 			Held:           Duration(15 * time.Minute),
 		},
+		Input:    Input{Format: InputArrow},
+		Dead:     Dead{Headers: DeadHeadersOwn},
 		Output:   Output{Features: FeaturesNone, Format: FormatArrow, Why: 5},
 		HTTP:     HTTP{Listen: "127.0.0.1:8080"},
 		Shutdown: Shutdown{Grace: Duration(20 * time.Second)},

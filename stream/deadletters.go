@@ -57,7 +57,8 @@ func originOf(t *task, stage string) deadletter.Origin {
 	if stage == codec.StageLabels {
 		topic = t.s.o.Topics.Labels
 	}
-	return deadletter.Origin{Name: t.s.o.Name, Topic: topic, Stage: stage, Partition: t.id}
+	return deadletter.Origin{Name: t.s.o.Name, Topic: topic, Stage: stage, Partition: t.id,
+		Headers: t.s.o.DeadHeaders}
 }
 
 // write adds the dead letters of the last message that the task has read to a transaction, except the known ones.

@@ -22,6 +22,7 @@ import (
 	"liftstream/model"
 	"liftstream/model/drift"
 	"liftstream/stream/committed"
+	"liftstream/stream/deadletter"
 	"liftstream/stream/state"
 	"liftstream/stream/topics"
 	"liftstream/stream/txn"
@@ -71,6 +72,8 @@ type Options struct {
 	// and hold at least 1,000 rows; a message that cannot be read stands for as many rows as the others have on average
 	// (deadWindow). Events and labels are counted apart. A restart counts the same messages again, except accepted ones.
 	DeadShare float64
+	// DeadHeaders are further names of the headers of dead letters.
+	DeadHeaders deadletter.Headers
 
 	// Held is how long late labels wait for events that an open transaction of another program holds back; after that they
 	// are learnt without them, and the stage is not ready. 0 = 15 minutes.

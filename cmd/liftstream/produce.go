@@ -28,8 +28,9 @@ func produceCommand(a *cli.App) *cobra.Command {
 		Group: cli.GroupLive,
 		Use:   "produce -c FILE DATA... [--rate R] [--batch N] [--repeat K] [--key COL] [--topic events|labels]",
 		About: `Send data files as events, or as late labels
-Sends the records of data files to the events topic, as Arrow messages of --batch records with the headers rows and
-crc32c, each exactly once as long as the command runs.
+Sends the records of data files to the events topic, as messages of --batch records with the headers rows and crc32c,
+each exactly once as long as the command runs. Messages are Arrow streams, or as input.format says; with json each
+record is a message.
 
 Where the configuration has record.id, or --key names a column, a record goes to the partition that Java's clients
 choose for that text (murmur2), so that all records of one id stay in order. A message holds records of one partition;
@@ -108,7 +109,8 @@ func (p *producing) run(ctx context.Context, a *cli.App, data []string) error {
 		defer bar.Finish()
 	}
 	s := cluster.NewSender(k.Client, cluster.Sending{Topic: topic, Labels: p.topic == "labels", Partitions: partitions,
-		Key: cmp.Or(p.key, c.Record.ID), Batch: batch, Rate: p.rate, Progress: sent.Add})
+		Key: cmp.Or(p.key, c.Record.ID), Batch: batch, Rate: p.rate, Encoding: cluster.EncodingOf(c),
+		Progress: sent.Add})
 	began := time.Now()
 	for range p.repeat {
 		err := s.Files(ctx, data, file.TableOptions{Codec: stage.Codec, Rows: min(batch*partitions, cluster.MaxRows),

@@ -1,7 +1,6 @@
 package file
 
 import (
-	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -11,24 +10,6 @@ import (
 	"liftstream/codec"
 	"liftstream/model"
 )
-
-// TestEscapesAreReadAsJSONHasThem compares with encoding/json: half of a surrogate pair is a replacement character, and
-// an escape that follows it is read for itself.
-func TestEscapesAreReadAsJSONHasThem(t *testing.T) {
-	for _, text := range []string{
-		`"a\"\\\/\b\f\n\r\tz"`, `"\u0041\u20ac"`, `"\ud83d\ude00"`, `"\ud83d"`, `"\ude00"`, `"\ud83dx"`, `"\ud83d\n"`,
-		`"\ud83d\u0041"`, `"\ud83d\ud83d\ude00"`, `"\ud83d\u0041\ude00"`, `"\ude00\ud83d"`,
-	} {
-		var want string
-		if err := json.Unmarshal([]byte(text), &want); err != nil {
-			t.Fatal(err)
-		}
-		p, scratch := parser{b: []byte(text)}, []byte(nil)
-		if got, err := p.text(&scratch); err != nil || string(got) != want || p.i != len(text) {
-			t.Errorf("%s is read as %q up to byte %d of %d (%v), want %q", text, got, p.i, len(text), err, want)
-		}
-	}
-}
 
 var errFull = errors.New("no space left")
 

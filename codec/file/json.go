@@ -2,14 +2,13 @@ package file
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"unicode/utf16"
 	"unicode/utf8"
 
 	"liftstream/codec"
+	"liftstream/codec/internal/jsontext"
 )
 
 const maxColumns = 1 << 14
@@ -135,20 +134,18 @@ func (j *jsonl) column(key []byte, n int) (*cells, error) {
 	return c, nil
 }
 
-var errJSON = errors.New("not a JSON object")
-
 // object adds the values of one line as row n of the table.
 func (j *jsonl) object(b []byte, n int) error {
 	if b[0] != '{' {
-		return errJSON
+		return jsontext.ErrSyntax
 	}
-	p := parser{b: b, i: 1}
-	p.space()
-	if p.is('}') {
-		return p.end()
+	p := jsontext.Parser{B: b, I: 1}
+	p.Space()
+	if p.Is('}') {
+		return p.End()
 	}
 	for {
-		key, err := p.text(&j.scratch)
+		key, err := p.Text(&j.scratch)
 		if err != nil {
 			return err
 		}
@@ -156,35 +153,35 @@ func (j *jsonl) object(b []byte, n int) error {
 		if err != nil {
 			return err
 		}
-		p.space()
-		if !p.is(':') {
-			return errJSON
+		p.Space()
+		if !p.Is(':') {
+			return jsontext.ErrSyntax
 		}
-		p.space()
+		p.Space()
 		if c.as != wantNothing && c.len() > n {
 			return &Error{Column: c.name, Err: errors.New("the key occurs twice"), Remedy: "keep one"}
 		}
 		if err := j.value(&p, c); err != nil {
 			return err
 		}
-		p.space()
-		if p.is('}') {
-			return p.end()
+		p.Space()
+		if p.Is('}') {
+			return p.End()
 		}
-		if !p.is(',') {
-			return errJSON
+		if !p.Is(',') {
+			return jsontext.ErrSyntax
 		}
-		p.space()
+		p.Space()
 	}
 }
 
-func (j *jsonl) value(p *parser, c *cells) error {
-	if p.i >= len(p.b) {
-		return errJSON
+func (j *jsonl) value(p *jsontext.Parser, c *cells) error {
+	if p.I >= len(p.B) {
+		return jsontext.ErrSyntax
 	}
-	switch x := p.b[p.i]; {
+	switch x := p.B[p.I]; {
 	case x == '"':
-		t, err := p.text(&j.scratch)
+		t, err := p.Text(&j.scratch)
 		if err != nil || c.as == wantNothing {
 			return err
 		}
@@ -195,7 +192,7 @@ func (j *jsonl) value(p *parser, c *cells) error {
 		c.note(true)
 		return nil
 	case x == '{' || x == '[':
-		raw, err := p.nested()
+		raw, err := p.Nested()
 		if err != nil || c.as == wantNothing {
 			return err
 		}
@@ -204,198 +201,25 @@ func (j *jsonl) value(p *parser, c *cells) error {
 		}
 		return nil
 	case x == '-' || x >= '0' && x <= '9':
-		token, err := p.number()
+		token, err := p.Number()
 		if err != nil || c.as == wantNothing {
 			return err
 		}
 		return c.token(token)
-	case p.word("null"):
+	case p.Word("null"):
 		if c.as != wantNothing {
 			c.null()
 		}
-	case p.word("true"):
+	case p.Word("true"):
 		if c.as != wantNothing {
 			c.bool(true)
 		}
-	case p.word("false"):
+	case p.Word("false"):
 		if c.as != wantNothing {
 			c.bool(false)
 		}
 	default:
-		return errJSON
+		return jsontext.ErrSyntax
 	}
 	return nil
-}
-
-// parser walks one line of JSON.
-type parser struct {
-	b []byte
-	i int
-}
-
-func (p *parser) space() {
-	for p.i < len(p.b) && (p.b[p.i] == ' ' || p.b[p.i] == '\t' || p.b[p.i] == '\r') {
-		p.i++
-	}
-}
-
-func (p *parser) is(c byte) bool {
-	if p.i < len(p.b) && p.b[p.i] == c {
-		p.i++
-		return true
-	}
-	return false
-}
-
-func (p *parser) end() error {
-	p.space()
-	if p.i != len(p.b) {
-		return errors.New("text after the object")
-	}
-	return nil
-}
-
-func (p *parser) word(w string) bool {
-	if len(p.b)-p.i >= len(w) && string(p.b[p.i:p.i+len(w)]) == w {
-		p.i += len(w)
-		return true
-	}
-	return false
-}
-
-func (p *parser) number() ([]byte, error) {
-	from := p.i
-	digits := func() bool {
-		at := p.i
-		for p.i < len(p.b) && p.b[p.i]-'0' <= 9 {
-			p.i++
-		}
-		return p.i > at
-	}
-	p.is('-')
-	if !p.is('0') && !digits() {
-		return nil, errJSON
-	}
-	if p.is('.') && !digits() {
-		return nil, errJSON
-	}
-	if p.is('e') || p.is('E') {
-		if !p.is('+') {
-			p.is('-')
-		}
-		if !digits() {
-			return nil, errJSON
-		}
-	}
-	return p.b[from:p.i], nil
-}
-
-// text reads a string; without escapes it aliases the line, else scratch.
-func (p *parser) text(scratch *[]byte) ([]byte, error) {
-	if !p.is('"') {
-		return nil, errJSON
-	}
-	from := p.i
-	for p.i < len(p.b) {
-		switch c := p.b[p.i]; {
-		case c == '"':
-			p.i++
-			return p.b[from : p.i-1], nil
-		case c == '\\':
-			return p.escaped(from, scratch)
-		case c < 0x20:
-			return nil, errJSON
-		}
-		p.i++
-	}
-	return nil, errors.New("a string is never closed")
-}
-
-func (p *parser) escaped(from int, scratch *[]byte) ([]byte, error) {
-	out := append((*scratch)[:0], p.b[from:p.i]...)
-	defer func() { *scratch = out }()
-	for p.i < len(p.b) {
-		c := p.b[p.i]
-		p.i++
-		switch {
-		case c == '"':
-			return out, nil
-		case c < 0x20:
-			return nil, errJSON
-		case c != '\\':
-			out = append(out, c)
-			continue
-		}
-		if p.i >= len(p.b) {
-			break
-		}
-		c = p.b[p.i]
-		p.i++
-		switch c {
-		case '"', '\\', '/':
-			out = append(out, c)
-		case 'b':
-			out = append(out, '\b')
-		case 'f':
-			out = append(out, '\f')
-		case 'n':
-			out = append(out, '\n')
-		case 'r':
-			out = append(out, '\r')
-		case 't':
-			out = append(out, '\t')
-		case 'u':
-			r, ok := p.hex()
-			if !ok {
-				return nil, errJSON
-			}
-			if utf16.IsSurrogate(r) {
-				low := rune(utf8.RuneError)
-				if at := p.i; p.word(`\u`) {
-					if low, ok = p.hex(); !ok {
-						return nil, errJSON
-					}
-					if utf16.DecodeRune(r, low) == utf8.RuneError {
-						p.i = at
-					}
-				}
-				r = utf16.DecodeRune(r, low)
-			}
-			out = utf8.AppendRune(out, r)
-		default:
-			return nil, errJSON
-		}
-	}
-	return nil, errors.New("a string is never closed")
-}
-
-func (p *parser) hex() (rune, bool) {
-	if len(p.b)-p.i < 4 {
-		return 0, false
-	}
-	r := rune(0)
-	for range 4 {
-		c := p.b[p.i]
-		p.i++
-		switch {
-		case c-'0' <= 9:
-			r = r<<4 | rune(c-'0')
-		case c|0x20 >= 'a' && c|0x20 <= 'f':
-			r = r<<4 | rune(c|0x20-'a'+10)
-		default:
-			return 0, false
-		}
-	}
-	return r, true
-}
-
-// nested returns the bytes of an object or array as they stand.
-func (p *parser) nested() ([]byte, error) {
-	var raw json.RawMessage
-	d := json.NewDecoder(bytes.NewReader(p.b[p.i:]))
-	if err := d.Decode(&raw); err != nil {
-		return nil, errJSON
-	}
-	p.i += int(d.InputOffset())
-	return raw, nil
 }

@@ -38,6 +38,7 @@ type ID struct {
 type Origin struct {
 	Name, Topic, Stage string
 	Partition          int
+	Headers            Headers // of its letters, beside their own
 }
 
 // Letter is a dead letter. Its Record lacks the topic and partition to which it goes.
@@ -81,6 +82,7 @@ func Make(
 		put := func(k, v string) { h = append(h, txn.Header{Key: k, Value: []byte(v)}) }
 		put(codec.HeaderName, from.Name) // first, so that builds of before take it for one of the message
 		put(codec.DeadReason, string(reason))
+		from.Headers.put(from, r.Offset, reason, text, put) // after the reason, so that readers know them for its own
 		put(codec.DeadStage, from.Stage)
 		put(codec.DeadError, text)
 		put(codec.DeadTopic, from.Topic)

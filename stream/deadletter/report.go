@@ -85,7 +85,9 @@ func ReadReport(r *txn.Record) (x Report, ok bool) {
 				x.Time, x.Timed = t, true
 			}
 		default:
-			return x, false
+			if !further(name) {
+				return x, false
+			}
 		}
 		if err != nil {
 			return x, false

@@ -420,6 +420,12 @@ func columns(c *config.Config, s *model.Schema) codec.Options {
 	case config.FeaturesAll:
 		o.Features = codec.FeaturesAll
 	}
+	switch c.Input.Format {
+	case config.InputJSONL:
+		o.Input = codec.InputJSONL
+	case config.InputJSON:
+		o.Input = codec.InputJSON
+	}
 	if c.Output.Format == config.FormatJSONL {
 		o.Format = codec.FormatJSONL
 	}

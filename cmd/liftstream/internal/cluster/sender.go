@@ -30,6 +30,7 @@ type Sending struct {
 	Key        string              // column that splits the rows between the partitions; "" = in turn
 	Batch      int                 // most records of a message
 	Rate       float64             // records a second; 0 = as fast as it goes
+	Encoding   Encoding            // of the messages; the zero value is Arrow
 	Progress   func(records int64) // called with the number of records of each sending; may be nil
 }
 
@@ -41,19 +42,24 @@ type Sender struct {
 	// Records and Messages are the numbers of sent records and messages.
 	Records, Messages int
 
-	client  *txn.Client
-	encoder *codec.EventEncoder
-	began   time.Time
-	turn    int
-	queue   []txn.Record
-	queued  int // records in the queue
-	bytes   int
-	rows    [][]int // by partition
+	client *txn.Client
+	began  time.Time
+	turn   int
+	queue  []txn.Record
+	queued int // records in the queue
+	bytes  int
+	rows   [][]int // by partition
 }
 
 // NewSender returns a Sender to the brokers of a client.
 func NewSender(c *txn.Client, o Sending) *Sender {
-	return &Sender{Sending: o, client: c, encoder: codec.NewEventEncoder()}
+	if o.Encoding.Append == nil {
+		o.Encoding = arrowEncoding()
+	}
+	if o.Encoding.Single {
+		o.Batch = 1
+	}
+	return &Sender{Sending: o, client: c}
 }
 
 // Files sends the records of data files; o.Rows bounds the rows that are looked at together. A record of the file that
@@ -170,9 +176,9 @@ func (s *Sender) table(ctx context.Context, t *codec.Table) error {
 // Message sends the given rows of a table to a partition, at once or with a later message; Flush sends the rest. column
 // is that of the key, -1 = none.
 func (s *Sender) Message(ctx context.Context, t *codec.Table, column, partition int, rows []int) error {
-	value, err := s.encoder.Encode(nil, t, rows)
+	value, err := s.Encoding.Append(nil, t, rows)
 	if err != nil {
-		return fmt.Errorf("encoding events: %w", err)
+		return err
 	}
 	headers := eventHeaders(value, len(rows))
 	if s.Mark.Key != "" {

@@ -17,6 +17,7 @@ import (
 	"liftstream/model/groups"
 	"liftstream/stream"
 	"liftstream/stream/committed"
+	"liftstream/stream/deadletter"
 	"liftstream/stream/operator"
 	"liftstream/stream/state"
 )
@@ -42,6 +43,9 @@ type Options struct {
 
 var moved = map[config.OffsetReaction]committed.OffsetReaction{config.OffsetFail: committed.OffsetFail,
 	config.OffsetSkip: committed.OffsetSkip, config.OffsetRescore: committed.OffsetRescore}
+
+var letterHeaders = map[config.DeadHeaders]deadletter.Headers{config.DeadHeadersConnect: deadletter.HeadersConnect,
+	config.DeadHeadersStreams: deadletter.HeadersStreams}
 
 // policies are the reactions of a configuration.
 func policies(p *config.Policy) committed.Policies {
@@ -88,7 +92,8 @@ func (l *Live) options(st *assemble.Stage, k *cluster.Cluster, o Options) stream
 		FitEvery: c.Fit.Every.Std(), FitRecords: c.Fit.Records, EarlyFits: c.Fit.Early, FitBudget: c.Fit.Budget.Std(),
 		Keep:      state.Keep{Versions: c.Fit.Keep.Versions, Bytes: int64(c.Fit.Keep.Bytes)},
 		Policies:  policies(&c.Policy),
-		DeadShare: c.Policy.DeadShare, Held: c.Policy.Held.Std(), Under: st.Under, Format: o.Format,
+		DeadShare: c.Policy.DeadShare, DeadHeaders: letterHeaders[c.Dead.Headers],
+		Held: c.Policy.Held.Std(), Under: st.Under, Format: o.Format,
 		Replication: c.Topics.Replication, LearningOff: c.Learning == config.LearningOff,
 		Instance: k.Instance, Initial: o.Initial,
 		Log: o.Log, Metrics: stream.NewMetrics(l.metrics), Now: time.Now,

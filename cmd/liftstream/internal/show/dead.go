@@ -64,6 +64,9 @@ func contents(r *txn.Record, headers []txn.Header, row bool, largest int64) []ce
 	}
 	cells := []cell{{"key", key, 0}, {"headers", named, 0}}
 	if row {
+		if line := jsonLines(r.Value); line != nil && json.Valid(line) {
+			return append(cells, cell{"record", json.RawMessage(line), 0}, cell{"value_base64", nil, 0})
+		}
 		for t, err := range codec.Tables(r.Value, largest) {
 			if err == nil && t.Rows() == 1 {
 				return append(cells, cell{"record", json.RawMessage(t.AppendJSON(nil, 0)), 0}, cell{"value_base64", nil, 0})
@@ -304,6 +307,9 @@ func payload(value []byte, largest int64) string {
 	}
 	cut := value[:min(len(value), shownBytes)]
 	head := fmt.Sprintf("%d bytes that are no whole Arrow stream", len(value))
+	if jsonLines(value) != nil {
+		head = fmt.Sprintf("%d bytes of JSON", len(value))
+	}
 	if len(cut) < len(value) {
 		head += fmt.Sprintf(", of which the first %d:", len(cut))
 	}

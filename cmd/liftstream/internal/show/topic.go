@@ -88,8 +88,8 @@ func (p *rowPrinter) Close() error {
 
 // Print prints the rows of a message.
 func (p *rowPrinter) Print(r *txn.Record, limit int) (int, error) {
-	if len(r.Value) > 0 && r.Value[0] == '{' {
-		return p.lines(r, limit)
+	if lines := jsonLines(r.Value); lines != nil {
+		return p.lines(lines, limit)
 	}
 	printed := 0
 	for t, err := range codec.Tables(r.Value, p.MaxMessage) {
@@ -111,10 +111,10 @@ func (p *rowPrinter) Print(r *txn.Record, limit int) (int, error) {
 	return printed, nil
 }
 
-// lines prints a message of JSON lines, as output.format: jsonl makes them.
-func (p *rowPrinter) lines(r *txn.Record, limit int) (int, error) {
+// lines prints JSON lines, of a message that input.format or output.format describes.
+func (p *rowPrinter) lines(value []byte, limit int) (int, error) {
 	printed := 0
-	for line := range strings.SplitSeq(strings.TrimRight(string(r.Value), "\n"), "\n") {
+	for line := range strings.SplitSeq(strings.TrimRight(string(value), "\n"), "\n") {
 		if printed == limit {
 			break
 		}
@@ -127,7 +127,7 @@ func (p *rowPrinter) lines(r *txn.Record, limit int) (int, error) {
 				b = p.score(b[:0], row)
 			}
 		default:
-			return printed, fmt.Errorf("the topic holds JSON lines (output.format: jsonl), which --format jsonl and table print")
+			return printed, fmt.Errorf("the topic holds JSON, which --format jsonl and table print")
 		}
 		p.buffer = b
 		if _, err := p.w.Write(b); err != nil {
