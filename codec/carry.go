@@ -13,17 +13,18 @@ import (
 // Carry holds the columns of an input that the scores hand on, in the Arrow types of the input: id, time, features. It
 // belongs to the caller; Decode replaces its content, which stays valid until then.
 type Carry struct {
-	recs []arrow.Record
-	rows int
-	bad  []int32 // rows left out, ascending, counted over recs from 0
-	plan *plan
-	text map[int][]arrow.Array // columns whose texts were not all UTF-8, made so: an array for each of recs
+	recs    []arrow.Record
+	rows    int
+	bad     []int32 // rows left out, ascending, counted over recs from 0
+	plan    *plan
+	derived []arrow.Array         // by feature, of all rows: those of derived features, nil else
+	text    map[int][]arrow.Array // columns whose texts were not all UTF-8, made so: an array for each of recs
 }
 
 // Release lets go of the columns.
 func (c *Carry) Release() {
 	clear(c.recs)
-	c.recs, c.text, c.rows = c.recs[:0], nil, 0
+	c.recs, c.text, c.derived, c.rows = c.recs[:0], nil, nil, 0
 }
 
 // part returns column i of record r.

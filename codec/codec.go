@@ -53,6 +53,9 @@ type Options struct {
 	// all its values are missing then; where it says false, a row without a value is refused. A feature that it does not
 	// name may be null, and its column must be there.
 	Nullable map[string]bool
+	// Derived has, by name, the derivations of the features of Schema that are derived (model.Feature.Derived): they are
+	// no columns of the input. Their sources are, and Nullable says of those too whether they may be absent.
+	Derived map[string]Derivation
 	// MaxMessage bounds the bytes of one message; 0 means DefaultMaxMessage. The memory of a decoded message is bounded by
 	// sixteen times that, and by its share of Budget.
 	MaxMessage int64

@@ -30,6 +30,7 @@ type Decoder struct {
 	changes Changes
 	events  map[*arrow.Schema]*plan // of tables; those of messages hang at their stream
 
+	derive      *deriver // nil where no feature is derived
 	levels      []levelColumn
 	classes     classColumn
 	scratch     []byte
@@ -80,6 +81,10 @@ func NewDecoder(o Options) (*Decoder, error) {
 		events: map[*arrow.Schema]*plan{}}
 	d.in.init(o.MaxMessage, o.Budget)
 	d.intake.d = d
+	var err error
+	if d.derive, err = newDeriver(&d.o); err != nil {
+		return nil, err
+	}
 	for _, t := range o.Missing {
 		t = string(trim([]byte(t)))
 		d.missing[t] = true
@@ -177,6 +182,9 @@ func (d *Decoder) contract(p *plan, recs []arrow.Record, first int32, m *Message
 	b.Partition, b.Offset = m.Partition, m.Offset
 	b.Columns = resize(b.Columns, len(features))
 	for f := range features {
+		if features[f].Derived != "" {
+			continue
+		}
 		if err := d.fillFeature(&b.Columns[f], f, recs, p.features[f], rows, first); err != nil {
 			return nil, &MessageError{Reason: ReasonDamaged, Column: features[f].Name, Err: err}
 		}
@@ -197,6 +205,9 @@ func (d *Decoder) contract(p *plan, recs []arrow.Record, first int32, m *Message
 		return nil, &MessageError{Reason: ReasonDamaged, Column: d.o.Weight, Err: err}
 	}
 	b.Treated = d.fillTreated(b.Treated, recs, p.treated, rows, first)
+	if err := d.derive.fill(d, b, recs, p, rows, first); err != nil {
+		return nil, err
+	}
 	b.N = rows
 	d.bad = inOrder(d.bad)
 	if c != nil {
@@ -206,6 +217,9 @@ func (d *Decoder) contract(p *plan, recs []arrow.Record, first int32, m *Message
 			c.bad = append(c.bad, d.bad[i].Row-first)
 		}
 		c.rows = rows - len(c.bad)
+		if err := d.derive.keep(d, c, b); err != nil {
+			return nil, err
+		}
 		if err := c.prepare(&d.o, &d.in.account); err != nil {
 			return nil, err
 		}

@@ -78,7 +78,9 @@ func (e *ScoreEncoder) makeSchema(c *Carry) {
 	if e.o.Features != FeaturesNone && in != nil {
 		for f, col := range e.plan.features {
 			typ := arrow.DataType(arrow.Null)
-			if col >= 0 {
+			if x := &e.o.Schema.Features[f]; x.Derived != "" {
+				typ = derivedType(x)
+			} else if col >= 0 {
 				typ = in.Field(col).Type
 			}
 			fields = append(fields, arrow.Field{Name: e.o.Schema.Features[f].Name, Type: typ, Nullable: true})
@@ -197,8 +199,8 @@ func (e *ScoreEncoder) inputs(c *Carry) (*inputColumns, error) {
 	if e.o.Features == FeaturesNone {
 		return in, nil
 	}
-	for f, col := range c.plan.features {
-		a, err := c.column(col)
+	for f := range c.plan.features {
+		a, err := c.feature(f)
 		if err != nil {
 			return nil, fmt.Errorf("encoding scores: feature %q: %w", e.o.Schema.Features[f].Name, err)
 		}

@@ -17,6 +17,7 @@ type plan struct {
 	id, time, weight, label int
 	treated                 int
 	features                []int
+	sources                 []int // of derived features
 	partition, offset, row  int
 }
 
@@ -47,6 +48,9 @@ func (d *Decoder) planEvents(s *arrow.Schema) *plan {
 	}
 	for i := range d.o.Schema.Features {
 		f := &d.o.Schema.Features[i]
+		if p.features[i] = -1; f.Derived != "" {
+			continue
+		}
 		want, fits := wantLevel, level
 		if f.Kind == model.Continuous {
 			want, fits = wantNumber, numeric
@@ -67,6 +71,7 @@ func (d *Decoder) planEvents(s *arrow.Schema) *plan {
 			differences = append(differences, err)
 		}
 	}
+	differences = append(differences, d.derive.plan(d, s, p)...)
 	p.err = together(differences)
 	return p
 }

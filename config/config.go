@@ -54,6 +54,13 @@ type Config struct {
 	// quotes. A missing value meets no comparison but one with a text of record.missing; a special code (see
 	// Feature.Special) lies neither below nor above a number. Default none.
 	Segments map[string]string `yaml:"segments,omitempty"`
+	// Derive names features that are computed from the columns of a record, live and in files alike, such as hour:
+	// hour(time). derive.go has the closed list of functions; their arguments are columns under record.features (with use:
+	// never where they are looked at for this alone), other derived features, or time, the time of the record. Division by
+	// zero, the logarithm of a number that is not above zero and a missing argument give a missing value. An entry of
+	// record.features of the same name gives use, cuts, bins and special; kind and levels are those of the function. A
+	// feature of another expression is another feature. Default none; at most MaxDerived.
+	Derive map[string]string `yaml:"derive,omitempty"`
 	// MinCount is the least number of records of which a group or segment shows figures. Default 20.
 	MinCount int `yaml:"min_count"`
 	// Topics names the topics and sizes the ones to create.

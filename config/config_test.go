@@ -96,8 +96,10 @@ func TestFullFile(t *testing.T) {
 			{Name: "limit", Kind: KindContinuous, Cuts: []float64{0, 500, 2000}, Use: UseScore, Nullable: NullableValues},
 			{Name: "income", Kind: KindContinuous, Bins: &Bins{Min: .05}, Use: UseScore, Nullable: NullableValues},
 			{Name: "duration", Kind: KindContinuous, Use: UseNever, Nullable: NullableValues},
+			{Name: "hour", Kind: KindContinuous, Use: UseScore, Nullable: NullableValues},
 		},
 	}
+	want.Derive = map[string]string{"hour": "hour(time, zone=Europe/Berlin)"}
 	want.Format = Numbers{Decimal: ",", Thousands: ".", Percent: true, Currency: []string{"€", "EUR"}}
 	want.Lift.Profiles.Of = []string{"yes"}
 	want.Propensity.Monotone = map[string]Direction{"age": DirectionUp}

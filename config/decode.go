@@ -63,6 +63,7 @@ func Parse(name string, data []byte, env func(string) (string, bool)) (*Config, 
 			c.Memory.Decoded = max(8*c.Memory.Message, leastDecoded)
 		}
 		c.nameTopics()
+		deriveFeatures(check, c)
 		check.check(c)
 		warnings = check.warn(c)
 	}
@@ -85,6 +86,7 @@ type decoder struct {
 	excused  map[string]bool     // required paths that a misspelt key stands for
 	places   []place             // every key there is, once one was not found
 	uses     map[string][]string // the paths that a variable went into
+	untimed  []string            // derived features that need a time where record.time names none
 	secrets  map[string]bool     // variables that hold a secret: one went into a Secret, or its name says so
 }
 

@@ -48,6 +48,7 @@ func (d checker) warn(c *Config) []Warning {
 			}
 		}
 	}
+	warnUntimed(d, add)
 	for _, text := range wide(c) {
 		add("record.features", text)
 	}

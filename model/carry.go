@@ -17,8 +17,8 @@ const SectionSchema = "schema"
 type Change struct {
 	From, To *Schema
 	// Feature[f] is the index in From of feature f of To; -1 when From has none that its counts could come from. Two are
-	// the same if name, kind, use, direction and special codes are, and the fixed levels of From begin those of To: levels
-	// that come later are new, and "(other)" stays so.
+	// the same if name, kind, use, direction, special codes and expression are, and the fixed levels of From begin those
+	// of To: levels that come later are new, and "(other)" stays so.
 	Feature []int
 	// Inputs[i][j] is the number that input j of component i had, for the scorecard, which knows inputs by their number;
 	// nil for a component whose inputs keep their numbers.
@@ -47,7 +47,7 @@ func Relate(from, to *Schema) (*Change, error) {
 // becomes reports whether counts of f are counts of g.
 func (f *Feature) becomes(g *Feature) bool {
 	if f.Kind != g.Kind || f.Use != g.Use || f.Monotone != g.Monotone || (len(f.Levels) == 0) != (len(g.Levels) == 0) ||
-		!slices.Equal(f.Special, g.Special) {
+		!slices.Equal(f.Special, g.Special) || f.Derived != g.Derived {
 		return false
 	}
 	return len(f.Levels) <= len(g.Levels) && slices.Equal(f.Levels, g.Levels[:len(f.Levels)])

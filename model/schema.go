@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"math"
+	"strings"
 	"time"
 )
 
@@ -61,6 +62,19 @@ type Feature struct {
 	// Least is the least share of the numbers in a cell of a continuous feature that a fit chooses, for the scorecard and
 	// for reports; 0 = none is asked for.
 	Least float64
+	// Derived is the expression by which a derived feature is computed from columns of the record, in its canonical form;
+	// "" for a column. Two features of different expressions are different, though all else is the same.
+	Derived string
+}
+
+// ofClock reports whether the feature is a part of the record's own date: it moves as the clock does.
+func (f *Feature) ofClock() bool {
+	for _, part := range [...]string{"hour(time", "day(time", "month(time"} { // weekday ends in day
+		if _, rest, ok := strings.Cut(f.Derived, part); ok && (strings.HasPrefix(rest, ",") || strings.HasPrefix(rest, ")")) {
+			return true
+		}
+	}
+	return false
 }
 
 // Schema describes the records to the models. It is immutable after construction and may be shared.

@@ -14,9 +14,12 @@ const maxNames = 1 << 16
 // Builds before them refuse such a kind.
 const shaped = int(Nominal) + 1
 
+// derived is added to the kind of a derived feature, whose expression follows all else. Builds before it refuse such a
+// kind.
+const derived = 2 * shaped
+
 // AppendBinary appends the schema: the features (name, kind, use, monotone, fixed levels, special codes, cuts and least
-// share of a cell if any), the
-// classes, and the index of the positive one.
+// share of a cell if any, expression if any), the classes, and the index of the positive one.
 func (s *Schema) AppendBinary(b []byte) []byte {
 	b = wire.AppendUvarint(b, uint64(len(s.Features)))
 	for i := range s.Features {
@@ -26,10 +29,16 @@ func (s *Schema) AppendBinary(b []byte) []byte {
 		if len(f.Special) > 0 || len(f.Cuts) > 0 || f.Least != 0 {
 			kind += shaped
 		}
+		if f.Derived != "" {
+			kind += derived
+		}
 		b = append(b, byte(kind), byte(f.Use), byte(f.Monotone))
 		b = wire.AppendStrings(b, f.Levels)
-		if kind >= shaped {
+		if kind%derived >= shaped {
 			b = wire.AppendFloat(wire.AppendFloats(wire.AppendFloats(b, f.Special), f.Cuts), f.Least)
+		}
+		if kind >= derived {
+			b = wire.AppendString(b, f.Derived)
 		}
 	}
 	b = wire.AppendStrings(b, s.Classes)
@@ -41,13 +50,18 @@ func DecodeSchema(r *wire.Reader) (*Schema, error) {
 	s := &Schema{}
 	for n := r.Int(maxNames); n > 0 && r.Err() == nil; n-- {
 		f := Feature{Name: r.String()}
-		kind := r.Int(shaped + int(Nominal))
+		kind := r.Int(derived + shaped + int(Nominal))
 		f.Kind, f.Use, f.Monotone = Kind(kind%shaped), Use(r.Int(int(UseReport))), Direction(r.Int(int(Auto)))
 		f.Levels = r.Strings(MaxLevels)
-		if kind >= shaped {
+		if kind%derived >= shaped {
 			f.Special, f.Cuts, f.Least = r.Floats(), r.Floats(), r.Float()
 			if err := f.checkShape(); r.Err() == nil && err != nil {
 				return nil, r.Fail(err)
+			}
+		}
+		if kind >= derived {
+			if f.Derived = r.String(); r.Err() == nil && f.Derived == "" {
+				return nil, r.Fail(fmt.Errorf("feature %q is derived by no expression", f.Name))
 			}
 		}
 		s.Features = append(s.Features, f)
@@ -70,6 +84,10 @@ func (s *Schema) foreign(o *Schema) error {
 			return fmt.Errorf("feature %d is %q (%s), the configuration has %q (%s): %w", i+1, o.Features[i].Name,
 				o.Features[i].Kind, s.Features[i].Name, s.Features[i].Kind, ErrModelForeign)
 		}
+		if s.Features[i].Derived != o.Features[i].Derived {
+			return fmt.Errorf("feature %q is %s, the configuration has %s: %w", s.Features[i].Name, o.Features[i].origin(),
+				s.Features[i].origin(), ErrModelForeign)
+		}
 		if !slices.Equal(s.Features[i].Special, o.Features[i].Special) {
 			return fmt.Errorf("feature %q has the special codes %v, the configuration has %v: %w", s.Features[i].Name,
 				o.Features[i].Special, s.Features[i].Special, ErrModelForeign)
@@ -79,4 +97,12 @@ func (s *Schema) foreign(o *Schema) error {
 		return fmt.Errorf("%d classes where the configuration has %d: %w", len(o.Classes), len(s.Classes), ErrModelForeign)
 	}
 	return nil
+}
+
+// origin says where the values of a feature come from.
+func (f *Feature) origin() string {
+	if f.Derived == "" {
+		return "a column"
+	}
+	return f.Derived
 }

@@ -3,6 +3,7 @@ package model
 import (
 	"errors"
 	"reflect"
+	"strings"
 	"testing"
 )
 
@@ -39,6 +40,49 @@ func TestModelCarriesItsSchema(t *testing.T) {
 	}
 	if again := got.AppendBinary(nil); string(again) != string(b) {
 		t.Error("decoding and encoding again gives other bytes")
+	}
+}
+
+// TestSchemasOfDerivedFeatures: an expression is kept beside all else that a feature can have, and another one is
+// another feature.
+func TestSchemasOfDerivedFeatures(t *testing.T) {
+	s, m := schemaModel()
+	plain := s.AppendBinary(nil)
+	s.Features[0].Derived, s.Features[0].Cuts = "log(x)", []float64{1, 2}
+	s.Features[2].Derived = "bucket(x, 1)"
+	m.Levels = NewLevels(s)
+	b := m.AppendBinary(nil)
+	got, err := DecodeModel(s, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got.Schema(), s) {
+		t.Errorf("schema %+v, want %+v", got.Schema(), s)
+	}
+	other := *s
+	other.Features = append([]Feature{}, s.Features...)
+	other.Features[0].Derived = "log(y)"
+	if _, err := DecodeModel(&other, b); !errors.Is(err, ErrModelForeign) || !strings.Contains(err.Error(), "log(x)") {
+		t.Errorf("of another expression: error %v, want ErrModelForeign", err)
+	}
+	c, err := Relate(s, &other)
+	if err != nil || !reflect.DeepEqual(c.Feature, []int{-1, 1, 2}) {
+		t.Errorf("of another expression: features %v, %v", c.Feature, err)
+	}
+	s.Features[0].Derived, s.Features[0].Cuts, s.Features[2].Derived = "", nil, ""
+	if string(s.AppendBinary(nil)) != string(plain) {
+		t.Error("a schema without expressions has other bytes")
+	}
+}
+
+// TestPartsOfTheOwnDateAreNotWatched: the watch for drift takes them as missing, and others as they are.
+func TestPartsOfTheOwnDateAreNotWatched(t *testing.T) {
+	for text, want := range map[string]bool{"hour(time)": true, "weekday(time, zone=Europe/Berlin)": true,
+		"bucket(hour(time), 6)": true, "log(day(time))": true, "month(time)": true, "": false, "hour(timely)": false,
+		"age(when, d)": false, "hour(\"time\")": false, "log(x)": false, "hour(time": false} {
+		if f := (Feature{Derived: text}); f.ofClock() != want {
+			t.Errorf("%s: %v", text, !want)
+		}
 	}
 }
 

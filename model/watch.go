@@ -44,10 +44,19 @@ func NewWatch(s *Schema, falseAlarms float64, late bool) *drift.Watch {
 func Watch(p *Partition) *drift.Watch { return p.watch }
 
 // WatchRecord gives a watch of the schema record i of the batch with its propensities, empty where the score is a base
-// rate; labelled says that its label came with it. Special codes count as missing.
+// rate; labelled says that its label came with it. Special codes count as missing, and so do hours, weekdays, days and
+// months of the record's own time: that they move is no drift.
 func WatchRecord(w *drift.Watch, s *Schema, b *Batch, i int, row int32, p []float64, labelled bool) {
 	for f := range b.Columns {
 		v := &b.Columns[f]
+		if x := &s.Features[f]; x.Derived != "" && x.ofClock() {
+			if v.Code == nil {
+				w.Number(f, math.NaN())
+			} else {
+				w.Level(f, "", false)
+			}
+			continue
+		}
 		if v.Code == nil {
 			w.Number(f, s.Features[f].Value(v.Float[i]))
 		} else if code := v.Code[i]; code == MissingCode {

@@ -134,7 +134,15 @@ func (r *Reader) checkColumns(file string, names []string) error {
 	}
 	for i := range c.Schema.Features {
 		name := c.Schema.Features[i].Name
+		if c.Schema.Features[i].Derived != "" {
+			continue
+		}
 		if err := check(name, "a feature", !c.Nullable[name]); err != nil {
+			return err
+		}
+	}
+	for _, s := range c.Sources() {
+		if err := check(s.Name, "the source of a derived feature", !c.Nullable[s.Name]); err != nil {
 			return err
 		}
 	}

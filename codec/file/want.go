@@ -46,9 +46,21 @@ func wantsOf(o codec.Options) wants {
 	w := wants{by: map[string]want{}, missing: missingSet(o.Missing), numbers: o.Numbers}
 	for i := range o.Schema.Features {
 		f := &o.Schema.Features[i]
+		if f.Derived != "" {
+			continue
+		}
 		w.by[f.Name] = wantText
 		if f.Kind == model.Continuous {
 			w.by[f.Name] = wantNumber
+		}
+	}
+	for _, s := range o.Sources() {
+		as := wantNumber
+		if s.Times {
+			as = wantTime
+		}
+		if old, ok := w.by[s.Name]; !ok || as == wantNumber && old == wantTime {
+			w.by[s.Name] = as
 		}
 	}
 	// A column in two roles is read as the stricter needs it: the contract takes text ids from numbers, not the reverse.

@@ -48,6 +48,9 @@ func New(c *config.Config) (*Stage, error) {
 	if s.Segments, err = segments(c, schema); err != nil {
 		return nil, err
 	}
+	if s.Codec.Derived, err = derivations(c, schema); err != nil {
+		return nil, err
+	}
 	s.Spec = s.spec(schema, s.parts)
 	if err := s.Spec.Check(); err != nil {
 		return nil, err
@@ -85,6 +88,10 @@ func (s *Stage) Under(schema *model.Schema, fingerprint uint64) (*model.Spec, co
 	spec.Options.Fingerprint = fingerprint
 	o := columns(s.Config, schema)
 	o.Budget = s.Codec.Budget
+	var err error
+	if o.Derived, err = derivations(s.Config, schema); err != nil {
+		return nil, o, err
+	}
 	return spec, o, nil
 }
 
@@ -208,7 +215,7 @@ func Schema(c *config.Config) *model.Schema {
 		if f.Use == config.UseNever {
 			continue
 		}
-		x := model.Feature{Name: f.Name, Levels: f.Levels}
+		x := model.Feature{Name: f.Name, Levels: f.Levels, Derived: c.Derive[f.Name]}
 		switch f.Kind {
 		case config.KindContinuous:
 			x.Kind = model.Continuous

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"liftstream/cmd/liftstream/internal/cli"
@@ -90,7 +91,15 @@ func (s *Sender) Files(ctx context.Context, data []string, o file.TableOptions, 
 // complete reports a column of the configuration that the data do not have: every row of theirs would be rejected.
 func (s *Sender) complete(t *codec.Table, data []string, c *config.Config) error {
 	needed := []string{c.Record.ID, c.Record.Time.Column, c.Record.Weight}
+	sources := c.Sources()
 	for _, f := range c.Record.Features {
+		if _, derived := c.Derive[f.Name]; derived {
+			continue
+		}
+		if slices.Contains(sources, f.Name) && f.Nullable != config.NullableColumn {
+			needed = append(needed, f.Name)
+			continue
+		}
 		if f.Use != config.UseNever && f.Nullable != config.NullableColumn {
 			needed = append(needed, f.Name)
 		}
