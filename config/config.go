@@ -175,7 +175,7 @@ func Default(name string) *Config {
 			Held:           Duration(15 * time.Minute),
 		},
 		Output:   Output{Features: FeaturesNone, Format: FormatArrow, Why: 5},
-		HTTP:     HTTP{Listen: "127.0.0.1:8080"},
+		HTTP:     HTTP{Listen: "127.0.0.1:8080", Score: defaultScoring()},
 		Shutdown: Shutdown{Grace: Duration(20 * time.Second)},
 	}
 	c.nameTopics()
