@@ -154,6 +154,12 @@ var bounds = []bound{
 	{path: "policy.held", low: second, high: 7 * days, why: "a transaction takes time, and labels wait for it"},
 	{path: "policy.dead_share", low: 0, high: 1, why: "it is a share; 0 never pauses"},
 	{path: "output.why", low: 0, high: 1000, why: "each is a row of a list in every score"},
+	{path: "http.score.rows", low: 1, high: 100000, why: "each waits for the others of its request"},
+	{path: "http.score.body", low: kib, high: 16 * mib, why: "a record must fit, and requests are held in memory"},
+	{path: "http.score.requests", low: 1, high: 1024, why: "each holds its records in memory"},
+	{path: "http.score.rate", low: 0, high: 1e9, why: "it is a number of records a second; 0 is no bound"},
+	{path: "http.score.wait", low: second / 1000, high: 30 * second,
+		why: "a partition has a message in hand, and callers wait"},
 	{path: "shutdown.grace", low: second, high: hour,
 		why: "work in flight needs time to end, and a stop waits for it"},
 }

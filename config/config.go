@@ -189,7 +189,7 @@ func Default(name string) *Config {
 		Input:    Input{Format: InputArrow},
 		Dead:     Dead{Headers: DeadHeadersOwn},
 		Output:   Output{Features: FeaturesNone, Format: FormatArrow, Why: 5},
-		HTTP:     HTTP{Listen: "127.0.0.1:8080"},
+		HTTP:     HTTP{Listen: "127.0.0.1:8080", Score: defaultScoring()},
 		Shutdown: Shutdown{Grace: Duration(20 * time.Second)},
 	}
 	c.nameTopics()

@@ -225,6 +225,8 @@ type HTTP struct {
 	// Hosts lists the names by which browsers and probes may call the endpoint, beside the names of the machine itself
 	// and the host of Listen. Default none.
 	Hosts []string `yaml:"hosts,omitempty"`
+	// Score bounds the requests for scores at once, or switches them off. Default on.
+	Score Scoring `yaml:"score"`
 }
 
 // Shutdown bounds the end of a run.

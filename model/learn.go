@@ -27,25 +27,7 @@ func (p *Partition) event(b *Batch, i int, out *Scores) {
 	if b.Time != nil {
 		tell(p, b.Time[i])
 	}
-	if p.trained {
-		p.scorer.score(p.row, &p.percent, out, i)
-	} else {
-		scoreUntrained(p.spec, &p.counts, out, i)
-	}
-	if p.uplift != nil {
-		p.uplift.meet(p.row)
-		out.Uplift = append(out.Uplift, p.uplift.score(p.row, p.levels))
-	}
-	if p.spec.Options.Effects {
-		appendEffects(p, out)
-	}
-	if p.misfit != nil {
-		out.Intervals, out.IntervalLevel = append(out.Intervals, intervalOf(p, out, i)), p.spec.Options.Interval
-	}
-	if x := p.scorer.powers.observer; x != nil {
-		out.Unusual = append(out.Unusual, x.Unusual(p.row))
-	}
-	out.SubspaceEnd[i], out.WhyEnd[i] = int32(len(out.Subspace)), int32(len(out.Why))
+	scoreRecord(p, out, i)
 
 	rec := &p.rec
 	*rec = record{Example: b.example(i, p.row, p.clock), offset: b.Offset, row: int32(i)}
@@ -85,6 +67,30 @@ func (p *Partition) event(b *Batch, i int, out *Scores) {
 		p.store.admit(rec, id, pending, learns, p.time.now)
 		p.expire()
 	}
+}
+
+// scoreRecord writes the score of the record in p.row into entry i. Beside out it moves the scores among which
+// percentiles rank, and the values that cut cells for uplift and interval. Peek takes these back.
+func scoreRecord(p *Partition, out *Scores, i int) {
+	if p.trained {
+		p.scorer.score(p.row, &p.percent, out, i)
+	} else {
+		scoreUntrained(p.spec, &p.counts, out, i)
+	}
+	if p.uplift != nil {
+		p.uplift.meet(p.row)
+		out.Uplift = append(out.Uplift, p.uplift.score(p.row, p.levels))
+	}
+	if p.spec.Options.Effects {
+		appendEffects(p, out)
+	}
+	if p.misfit != nil {
+		out.Intervals, out.IntervalLevel = append(out.Intervals, intervalOf(p, out, i)), p.spec.Options.Interval
+	}
+	if x := p.scorer.powers.observer; x != nil {
+		out.Unusual = append(out.Unusual, x.Unusual(p.row))
+	}
+	out.SubspaceEnd[i], out.WhyEnd[i] = int32(len(out.Subspace)), int32(len(out.Why))
 }
 
 // tell takes note of the time of a record or label.

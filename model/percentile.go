@@ -28,6 +28,7 @@ type percentile struct {
 	limit  int                // of own scores: percentileWindow minus those of the others
 	others map[int32][]bucket // by class, ascending
 	trees  map[int32]*buckets // by class
+	held   bool               // rank takes no score into the window: see Peek
 }
 
 // scored is the bucket of a propensity and its class.
@@ -81,7 +82,7 @@ func (q *percentile) of(class int32) *buckets {
 }
 
 // rank returns the share of the class's scores in the window that lie below p, those in p's own bucket counted by half;
-// 0.5 where there are none. Then it takes p into the window.
+// 0.5 where there are none. Then it takes p into the window, unless the window is held.
 func (q *percentile) rank(class int32, p float64) float32 {
 	b := percentileBucket(p)
 	t := q.of(class)
@@ -89,6 +90,9 @@ func (q *percentile) rank(class int32, p float64) float32 {
 	if t.n > 0 {
 		lo := t.below(b)
 		r = (float32(lo) + float32(t.below(b+1)-lo)/2) / float32(t.n)
+	}
+	if q.held {
+		return r
 	}
 	t.move(b, 1)
 	x := scored{b, uint16(class)}

@@ -42,6 +42,9 @@ func (t *task) during(
 	var ended time.Time
 	f(func(row int) bool {
 		t.board.row(row)
+		if t.course == working { // a state of the past answers nobody
+			answerAsked(t)
+		}
 		if ctx.Err() == nil {
 			return true
 		}

@@ -97,6 +97,8 @@ func (p *pipeline) loop(ctx context.Context) error {
 			err = p.takeLabels(f)
 		case <-p.timer.C:
 			err = p.due(ctx)
+		case q := <-p.asked():
+			q.answer(t)
 		case <-changed:
 			_, changed = t.s.models.Head()
 			err = p.commit(ctx)
@@ -207,8 +209,15 @@ func (p *pipeline) await() error {
 	if x == nil {
 		return nil
 	}
-	err := <-p.outcome
-	p.committing = nil
+	var err error
+	for p.committing != nil {
+		select {
+		case q := <-p.asked():
+			q.answer(t)
+		case err = <-p.outcome:
+			p.committing = nil
+		}
+	}
 	t.s.budget.release(x.reserved)
 	t.s.o.Metrics.InFlight.Set(float64(t.s.budget.inUse()))
 	if err != nil {

@@ -138,6 +138,8 @@ func (p *pipeline) pause(ctx context.Context, problem string) error {
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
+		case q := <-p.asked():
+			q.answer(t)
 		case <-changed:
 			_, changed = t.s.models.Head()
 			if err := p.flush(ctx); err != nil {

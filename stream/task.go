@@ -79,8 +79,9 @@ type task struct {
 	read  int64 // bytes of input taken since the last snapshot began
 	wrote int64 // bytes of state written since then
 
-	scoring scoring
-	board   board
+	scoring   scoring
+	board     board
+	questions chan *question // of Ask
 
 	timeout time.Duration // of transactions; it grows when one has needed more
 
@@ -95,7 +96,8 @@ type task struct {
 }
 
 func newTask(s *Stage, gen *txn.Generation, id int) *task {
-	t := &task{s: s, id: id, gen: gen, timeout: s.o.transactionTimeout(), log: s.o.Log.With(zap.Int("partition", id))}
+	t := &task{s: s, id: id, gen: gen, timeout: s.o.transactionTimeout(), log: s.o.Log.With(zap.Int("partition", id)),
+		questions: make(chan *question, askers)}
 	t.notices.log = t.log
 	t.board.begin(&s.o, id, t.log)
 	return t

@@ -57,4 +57,11 @@ func calls(r *http.Request, names []string, any bool) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, host) })
 }
 
-func isProbe(r *http.Request) bool { return r.URL.Path == "/healthz" || r.URL.Path == "/readyz" }
+// isProbe reports whether a request asks for health alone: such requests need no token, and may name no host.
+func isProbe(r *http.Request) bool {
+	switch r.URL.Path {
+	case "/healthz", "/readyz", "/v2/health/live", "/v2/health/ready":
+		return true
+	}
+	return false
+}

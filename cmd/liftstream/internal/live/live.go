@@ -11,6 +11,7 @@ import (
 
 	"liftstream/cmd/liftstream/internal/assemble"
 	"liftstream/cmd/liftstream/internal/cluster"
+	"liftstream/cmd/liftstream/internal/infer"
 	"liftstream/cmd/liftstream/internal/page"
 	"liftstream/config"
 	"liftstream/model"
@@ -31,6 +32,7 @@ type Live struct {
 	config  *config.Config
 	log     *zap.Logger
 	metrics *prometheus.Registry
+	infer   *infer.Service // nil = http.score is off
 }
 
 // Options of a Live.
@@ -39,6 +41,7 @@ type Options struct {
 	Initial *model.Model // serves until one is published; may be nil
 	Skip    int          // first records of each partition that the quality on the page leaves out
 	Format  int          // newest format that is written; 0 = every member's
+	Version string       // of the build, which GET /v2 tells
 }
 
 var moved = map[config.OffsetReaction]committed.OffsetReaction{config.OffsetFail: committed.OffsetFail,
@@ -65,6 +68,7 @@ func New(c *config.Config, st *assemble.Stage, k *cluster.Cluster, o Options) *L
 		collectors.NewBuildInfoCollector())
 	l.Stage = stream.New(l.options(st, k, o))
 	l.metrics.MustRegister(stream.Collector(l.Stage))
+	l.infer = l.inference(st, o.Version)
 	t := &c.Topics
 	l.Source = &page.Source{Name: c.Name, Positive: c.Record.Label.Positive, Board: l.Board, Places: []page.Place{
 		{What: "brokers", Name: k.Address}, {What: "events", Name: t.Events}, {What: "scores", Name: t.Scores},
@@ -105,6 +109,9 @@ func (l *Live) options(st *assemble.Stage, k *cluster.Cluster, o Options) stream
 func (l *Live) Serve(free bool) (*Server, error) {
 	mux := operator.Handler(l.Source.Status, l.metrics)
 	page.Register(mux, l.Source)
+	if l.infer != nil {
+		l.infer.Register(mux)
+	}
 	h := &l.config.HTTP
 	return serve(h.Listen, free, door(h.Listen, h.Hosts, guard(h.Token.Reveal(), mux)), l.log)
 }

@@ -187,6 +187,7 @@ func TestRequestsNeedTheToken(t *testing.T) {
 		{"s", "/", basic("any", "s"), true}, {"s", "/", basic("", "s"), true}, {"s", "/", basic("s", ""), false},
 		{"s", "/", basic("s", "t"), false}, {"s", "/healthz", "", true}, {"s", "/readyz", "", true},
 		{"s", "/readyz/", "", false}, {"s", "/livez", "", false}, {"s", "/readyz", "Bearer t", true},
+		{"s", "/v2/health/ready", "", true}, {"s", "/v2/models/bank/infer", "", false}, {"s", "/v1/score", "", false},
 	} {
 		r := httptest.NewRequest(http.MethodGet, c.path, nil)
 		if c.header != "" {

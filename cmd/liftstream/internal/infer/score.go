@@ -1,0 +1,200 @@
+package infer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"slices"
+
+	"liftstream/codec"
+	"liftstream/codec/file"
+	"liftstream/model"
+	"liftstream/stream"
+)
+
+// scored is a run of records with their scores, all by one partition.
+type scored struct {
+	table *codec.Table
+	rows  []int // of the request
+}
+
+// decoded is a run of records as the model sees them.
+type decoded struct {
+	batch   model.Batch
+	carry   codec.Carry
+	options codec.Options
+}
+
+// score scores the records of lines, one JSON object each, by the partitions of their ids, or by the stated one where
+// they have none; stated < 0 means the lowest that this process holds. All are scored or none.
+func (s *Service) score(ctx context.Context, lines [][]byte, stated int) ([]scored, error) {
+	if len(lines) == 0 {
+		return nil, nil
+	}
+	if err := s.pay(len(lines)); err != nil {
+		return nil, err
+	}
+	all, err := s.decode(lines)
+	if err != nil {
+		return nil, err
+	}
+	held, of := s.o.Stage.Partitions()
+	if of == 0 {
+		return nil, s.busy("the stage has not joined its group yet")
+	}
+	rows := map[int][]int{}
+	for i := range lines {
+		p := stated
+		switch {
+		case all.batch.ID != nil && stated >= 0:
+			return nil, wrong(http.StatusBadRequest, "the id of a record says its partition: leave out the stated one")
+		case all.batch.ID != nil:
+			p = stream.PartitionOf(all.batch.ID[i], of)
+		case stated >= of:
+			return nil, wrong(http.StatusBadRequest, "partition %d: there are %d, from 0 on", stated, of)
+		case stated < 0 && len(held) == 0:
+			return nil, s.busy("this process holds no partition")
+		case stated < 0:
+			p = slices.Min(held)
+		}
+		rows[p] = append(rows[p], i)
+	}
+	partitions := slices.Sorted(maps.Keys(rows))
+	for _, p := range partitions {
+		if !slices.Contains(held, p) {
+			return nil, elsewhere(&stream.NotHeldError{Partition: p, Held: held}, rows[p])
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.o.Limits.Wait.Std())
+	defer cancel()
+	var out []scored
+	for _, p := range partitions {
+		part, of := all, rows[p]
+		if len(rows) > 1 {
+			own := make([][]byte, len(of))
+			for i, row := range of {
+				own[i] = lines[row]
+			}
+			if part, err = s.decode(own); err != nil {
+				return nil, err
+			}
+		}
+		t, err := s.ask(ctx, p, part)
+		if err != nil {
+			return nil, s.unanswered(err, of)
+		}
+		out = append(out, scored{t, of})
+	}
+	s.records.Add(float64(len(lines)))
+	return out, nil
+}
+
+// decode reads records under the contract of the stage. Columns that change no score may be there or not, and so may
+// the id and the time.
+func (s *Service) decode(lines [][]byte) (*decoded, error) {
+	d := &decoded{options: s.codec}
+	text := append(bytes.Join(lines, []byte{'\n'}), '\n')
+	for t, err := range file.JSONTables(text, file.TableOptions{Codec: d.options, Rows: len(lines)}) {
+		if err != nil {
+			return nil, unreadable(err)
+		}
+		if t.Rows() != len(lines) {
+			return nil, wrong(http.StatusRequestEntityTooLarge, "the records are too large")
+		}
+		if o := &d.options; o.ID != "" && t.Column(o.ID) < 0 && o.Schema.Feature(o.ID) < 0 {
+			o.ID = ""
+		}
+		if o := &d.options; o.Time != "" && t.Column(o.Time) < 0 && o.Schema.Feature(o.Time) < 0 {
+			o.Time = ""
+		}
+		decoder, err := codec.NewDecoder(d.options)
+		if err != nil {
+			return nil, err
+		}
+		now := s.o.Now().UnixNano()
+		m := codec.Message{Offset: -1, Time: now, Now: now}
+		bad, err := decoder.DecodeTable(t, 0, &m, &d.batch, &d.carry)
+		if err != nil {
+			return nil, unreadable(err)
+		}
+		if len(bad) > 0 {
+			return nil, unreadable(bad[0])
+		}
+	}
+	return d, nil
+}
+
+// ask has the records scored by a partition.
+func (s *Service) ask(ctx context.Context, partition int, d *decoded) (t *codec.Table, err error) {
+	e, err := codec.NewScoreEncoder(d.options)
+	if err != nil {
+		return nil, err
+	}
+	d.batch.Partition = int32(partition)
+	var encoding error
+	err = s.o.Stage.Ask(ctx, partition, &d.batch, func(scores *model.Scores, l *model.Levels) {
+		t, encoding = e.Table(&d.batch, scores, l, &d.carry)
+	})
+	return t, errors.Join(err, encoding)
+}
+
+// unreadable is the refusal of records that break the contract.
+func unreadable(err error) error {
+	f := &fault{code: http.StatusBadRequest}
+	var e *file.Error
+	var m *codec.MessageError
+	var r codec.RowError
+	switch {
+	case errors.As(err, &e):
+		f.row, f.column, f.text = int(e.Row), e.Column, e.Err.Error()
+		if e.Value != "" {
+			f.text = "holds " + quoted(e.Value) + ": " + f.text
+		}
+	case errors.As(err, &r):
+		f.row, f.column, f.text = int(r.Row)+1, r.Column, "refused: "+string(r.Reason)
+		if r.Value != "" {
+			f.text = "holds " + quoted(r.Value) + ", " + f.text
+		}
+	case errors.As(err, &m):
+		f.column, f.text = m.Column, m.Err.Error()
+	default:
+		return err
+	}
+	if f.column != "" {
+		f.text = "column " + quoted(f.column) + ": " + f.text
+	}
+	if f.row > 0 {
+		f.text = "record " + number(f.row) + ": " + f.text
+	}
+	return f
+}
+
+// unanswered is the refusal of records that a partition could not answer.
+func (s *Service) unanswered(err error, rows []int) error {
+	var other *stream.NotHeldError
+	var busy *stream.BusyError
+	switch {
+	case errors.As(err, &other):
+		return elsewhere(other, rows)
+	case errors.As(err, &busy):
+		f := s.busy(busy.Error())
+		f.partition = &busy.Partition
+		return f
+	}
+	return err
+}
+
+func (s *Service) busy(text string) *fault {
+	f := wrong(http.StatusServiceUnavailable, "%s", text)
+	f.after = s.o.Limits.Wait.Std()
+	return f
+}
+
+// elsewhere is the refusal of records of a partition that another member holds.
+func elsewhere(e *stream.NotHeldError, rows []int) error {
+	f := wrong(http.StatusMisdirectedRequest, "record %d: %v: another process of the stage does", rows[0]+1, e)
+	f.row, f.partition, f.held = rows[0]+1, &e.Partition, e.Held
+	return f
+}

@@ -1,0 +1,141 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"liftstream/model"
+	"liftstream/stream/embedded"
+	"liftstream/stream/internal/sample"
+	"liftstream/stream/streamtest"
+)
+
+// asking is record i of a partition as a request has it: without a label, and with a level that nobody sends.
+func asking(partition, i int, level string) *model.Batch {
+	b := sample.Records(partition*1_000_000+i, 1)
+	b.Partition, b.Offset, b.ID, b.Label[0] = int32(partition), -1, []string{streamtest.RecordID(partition, i)},
+		model.Unlabelled
+	if level != "" {
+		b.Columns[1].Levels[b.Columns[1].Code[0]] = level
+	}
+	return b
+}
+
+// TestAskingDisturbsNoScore: a stage that is asked all the time writes the scores and the states of a replay without
+// questions. When it is idle, an answer is the score, to the last bit, of the same record a moment later.
+func TestAskingDisturbsNoScore(t *testing.T) {
+	b, err := embedded.Start(embedded.Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	w := newWorld(t, b.Addr(), 2)
+	o := w.options(w.Client)
+	o.FitEvery = time.Hour // one model at the first chance
+	w.Produce(2000, 100, true)
+	r := w.run(o)
+	ctx, stop := context.WithCancel(t.Context())
+	var askers sync.WaitGroup
+	var answered atomic.Int64
+	for k := range 3 {
+		askers.Go(func() {
+			for i := k; ctx.Err() == nil; i += 3 {
+				err := Ask(ctx, r.stage, i%2, asking(i%2, i, fmt.Sprint("asked ", i)), func(s *model.Scores, _ *model.Levels) {
+					if p := s.P[0] + s.P[1]; math.Abs(p-1) > 1e-9 {
+						t.Errorf("propensities of %v", s.P)
+					}
+				})
+				if err == nil {
+					answered.Add(1)
+				}
+			}
+		})
+	}
+	w.published(r, 1)
+	w.SendLabels(0, 40) // once more
+	w.Produce(600, 30, true)
+	w.caught(r)
+	r.await(t, "nobody was answered", func(Status) bool { return answered.Load() > 20 })
+	stop()
+	askers.Wait()
+	for i := range 10 {
+		var answer []float64
+		next := w.Next[1]
+		if err := Ask(t.Context(), r.stage, 1, asking(1, next, ""), func(s *model.Scores, _ *model.Levels) {
+			answer = slices.Clone(s.P)
+		}); err != nil {
+			t.Fatal(err)
+		}
+		w.Produce(1, 1, true)
+		w.caught(r)
+		sent, _, _ := w.propensities(1, next)
+		if len(sent) != 1 || sent[0] != answer[1] {
+			t.Errorf("record %d is answered with %v, and scored %v", i, answer, sent)
+		}
+	}
+	r.end(t)
+	w.ExactlyOnce()
+	clean(t, w.options(w.Client))
+	if held, of := Partitions(r.stage); len(held) != 0 || of != 2 {
+		t.Errorf("after the end it holds %v of %d", held, of)
+	}
+}
+
+// TestWhoCannotAnswerSaysSo: another owner, a task in each of its phases, and one at which too many wait already.
+func TestWhoCannotAnswerSaysSo(t *testing.T) {
+	s := &Stage{o: Options{Now: time.Now}, generation: 3, partitions: 4}
+	var tasks []*task
+	for _, id := range []int{1, 2} {
+		x := &task{s: s, id: id, questions: make(chan *question, 1)}
+		x.board.o = &s.o
+		x.board.phase(Running, "")
+		tasks = append(tasks, x)
+	}
+	s.tasks = tasks
+	ask := func(ctx context.Context, partition int) error {
+		return Ask(ctx, s, partition, &model.Batch{}, func(*model.Scores, *model.Levels) { t.Error("it answers") })
+	}
+	var other *NotHeldError
+	if err := ask(t.Context(), 0); !errors.As(err, &other) || other.Partition != 0 ||
+		!slices.Equal(other.Held, []int{1, 2}) {
+		t.Errorf("partition 0: %v", err)
+	}
+	if held, of := Partitions(s); !slices.Equal(held, []int{1, 2}) || of != 4 {
+		t.Errorf("it holds %v of %d", held, of)
+	}
+	var busy *BusyError
+	for p := range Ended {
+		tasks[0].board.phase(p, "")
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		err := ask(ctx, 1)
+		if waits := len(tasks[0].questions) == 1; !errors.As(err, &busy) || busy.Doing != p.String() ||
+			waits != (p == Running || p == Paused || p == Draining) {
+			t.Errorf("%v: %v", p, err)
+		}
+		if p.answers() {
+			if err := ask(ctx, 1); !errors.As(err, &busy) || !busy.Full {
+				t.Errorf("%v, full: %v", p, err)
+			}
+			answerAsked(tasks[0]) // whose askers have gone
+		}
+	}
+	tasks[0].board.phase(Ended, "")
+	if err := ask(t.Context(), 1); !errors.As(err, &other) || !slices.Equal(other.Held, []int{2}) {
+		t.Errorf("ended: %v", err)
+	}
+	// A panic is the error of its request alone.
+	done := make(chan error)
+	go func() { done <- ask(t.Context(), 2) }()
+	(<-tasks[1].questions).answer(tasks[1]) // it has no state
+	if err := <-done; !errors.Is(err, errAsked) {
+		t.Errorf("a panic is %v", err)
+	}
+}
