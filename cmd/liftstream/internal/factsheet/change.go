@@ -40,9 +40,14 @@ func (b *builder) groups() {
 		s.Blocks = append(s.Blocks, groupBlocks(b, "Segment", append(all, g.All))...)
 	}
 	changes, more := first(g.Changes, shownDrift, "changes")
-	for _, c := range changes {
-		s.Text = append(s.Text, fmt.Sprintf("The %s of %s changed from %s to %s, found at record %d.", visible(c.What),
-			visible(c.Segment), text.Percent(c.Before), text.Percent(c.After), c.At))
+	if len(changes) > 0 {
+		t := &Table{Caption: "Where the share of a segment changed, or the rate in it",
+			Head: []string{"Segment", "Figure", " Since record", " Found at", " Before", " After"}}
+		for _, c := range changes {
+			t.Rows = append(t.Rows, cells(c.Segment, c.What, strconv.FormatInt(c.Since, 10), strconv.FormatInt(c.At, 10),
+				text.Percent(c.Before), text.Percent(c.After)))
+		}
+		s.Blocks = append(s.Blocks, Block{Table: t})
 	}
 	s.Notes = noted(note, more, "Intervals are of 95 %.")
 	b.add(s)

@@ -80,7 +80,8 @@ func (b *builder) effects() {
 			s.Blocks = append(s.Blocks, cardedBlock(b, &list[i]))
 		}
 		s.Notes = noted(note, "The effects of the scorecard, in log-odds, as long as its calibration does not bend; the "+
-			"other components of the score are not in them.")
+			"other components of the score are not in them. Points are values with a cell of their own. The records of a "+
+			"number are those of the whole cell in which its piece lies.")
 	default:
 		return
 	}
@@ -114,16 +115,9 @@ func cardedBlock(b *builder, f *portable.Feature) Block {
 	}
 	name := "effect-" + fileName(f.Name)
 	if len(f.Pieces) > 1 {
-		curve := chart.Series{Name: f.Name}
-		for _, e := range all {
-			for _, p := range [][2]float64{{e.From, e.Low}, {e.To, e.High}} {
-				if !math.IsNaN(p[0]) {
-					curve.X, curve.Y = append(curve.X, p[0]), append(curve.Y, p[1])
-				}
-			}
-		}
-		x := chart.Lines{Title: "Effect of " + f.Name, X: f.Name, Y: "effect (log-odds)", Series: []chart.Series{curve},
-			Leveled: true}
+		x := chart.Lines{Title: "Effect of " + f.Name, X: f.Name, Y: "effect (log-odds)", Leveled: true}
+		low, high := seen(b.Report, f.Name)
+		x.Series = pieces(all, low, high)
 		return Block{b.figure(name, f.Name, x.Draw()), t}
 	}
 	x := chart.Bars{Title: "Effect of " + f.Name, Axis: "effect (log-odds)"}
@@ -133,6 +127,50 @@ func cardedBlock(b *builder, f *portable.Feature) Block {
 		x.Rows = append(x.Rows, chart.Plain(e.Cell, e.Low, signed(e.Low)))
 	}
 	return Block{b.figure(name, f.Name, x.Draw()), t}
+}
+
+// pieces makes a curve of the effects of a number between low and high, and points of the values with a cell of their
+// own.
+func pieces(all []portable.Effect, low, high float64) []chart.Series {
+	curve, own := chart.Series{}, chart.Series{Kind: chart.Points}
+	for _, e := range all {
+		if e.From == e.To {
+			own.X, own.Y = append(own.X, e.To), append(own.Y, e.Low)
+			continue
+		}
+		from, to := max(e.From, low), min(e.To, high)
+		if math.IsNaN(e.From) {
+			from = min(low, e.To)
+		}
+		if math.IsNaN(e.To) {
+			to = max(high, e.From)
+		}
+		if !(from < to) {
+			continue
+		}
+		at := func(v float64) float64 { // effects between the ends of a piece are drawn as straight
+			if !(e.To > e.From) {
+				return e.Low
+			}
+			return e.Low + (e.High-e.Low)*(v-e.From)/(e.To-e.From)
+		}
+		curve.X, curve.Y = append(curve.X, from, to), append(curve.Y, at(from), at(to))
+	}
+	return []chart.Series{curve, own}
+}
+
+// seen is the range of a feature among the records, where the part of the local subspaces knows it.
+func seen(r *report.Report, feature string) (low, high float64) {
+	low, high = math.Inf(-1), math.Inf(1)
+	if r.Local == nil {
+		return low, high
+	}
+	for i := range r.Local.Curves {
+		if c := &r.Local.Curves[i]; c.Feature == feature && len(c.Levels) == 0 && len(c.Grid) > 1 {
+			return float64(c.Grid[0]), float64(c.Grid[len(c.Grid)-1])
+		}
+	}
+	return low, high
 }
 
 // alone ranks the features by the weight of evidence of each alone.
@@ -199,8 +237,7 @@ func (b *builder) points() {
 				left++
 				continue
 			}
-			t.Rows = append(t.Rows, cells(f.Name, e.Cell, records(e.Records), text.Decimals(p.Of(e.Low), 0),
-				text.Decimals(p.Of(e.High), 0)))
+			t.Rows = append(t.Rows, cells(f.Name, e.Cell, records(e.Records), whole(p.Of(e.Low)), whole(p.Of(e.High))))
 		}
 	}
 	note := ""
@@ -209,8 +246,12 @@ func (b *builder) points() {
 	}
 	b.add(Section{ID: "points", Title: "Points", Text: []string{fmt.Sprintf("Odds of %s to 1 have %s points, and %s more "+
 		"points double the odds. The points of a record's values add up, beside those of the intercept.",
-		text.Number(p.Odds), text.Number(p.Base), text.Number(p.PDO))}, Blocks: []Block{{Table: t}}, Notes: noted(note)})
+		text.Number(p.Odds), text.Number(p.Base), text.Number(p.PDO))}, Blocks: []Block{{Table: t}},
+		Notes: noted(note, "The records of a number are those of the whole cell in which its piece lies.")})
 }
+
+// whole writes points without decimals.
+func whole(points float64) string { return text.Decimals(math.Round(points)+0, 0) }
 
 const shownPoints = 200 // rows of the table of points
 

@@ -51,6 +51,8 @@ func (c *Card) Effects(f *Feature) (out []Effect) {
 			x.Cell = "above " + short(from)
 		case math.IsNaN(from):
 			x.Cell = "up to " + short(to)
+		case from == to:
+			x.Cell = short(to)
 		default:
 			x.Cell = short(from) + " to " + short(to)
 		}
