@@ -52,7 +52,9 @@ func DecodeSchema(r *wire.Reader) (*Schema, error) {
 		f := Feature{Name: r.String()}
 		kind := r.Int(derived + shaped + int(Nominal))
 		f.Kind, f.Use, f.Monotone = Kind(kind%shaped), Use(r.Int(int(UseReport))), Direction(r.Int(int(Auto)))
-		f.Levels = r.Strings(MaxLevels)
+		if levels := r.Strings(MaxLevels); len(levels) > 0 { // nil = levels are learnt
+			f.Levels = levels
+		}
 		if kind%derived >= shaped {
 			f.Special, f.Cuts, f.Least = r.Floats(), r.Floats(), r.Float()
 			if err := f.checkShape(); r.Err() == nil && err != nil {

@@ -112,3 +112,15 @@ func FuzzDecodeModelWithItsOwnSchema(f *testing.F) {
 		}
 	})
 }
+
+// TestAModelKnowsItsLearntLevels: nil stands for levels that are learnt, and a component tells by it (trees).
+func TestAModelKnowsItsLearntLevels(t *testing.T) {
+	s, m := schemaModel()
+	read, err := DecodeModel(nil, m.AppendBinary(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(read.Schema(), s) {
+		t.Errorf("the schema %+v was read as %+v", s, read.Schema())
+	}
+}

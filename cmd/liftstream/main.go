@@ -126,6 +126,7 @@ func commands(a *cli.App) []*cobra.Command {
 		fitCommand(a),
 		scoreCommand(a),
 		evalCommand(a),
+		reportCommand(a),
 		lintCommand(a),
 		inspectCommand(a),
 		reproduceCommand(a),
