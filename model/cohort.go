@@ -86,7 +86,7 @@ func shut(p *Partition, w *waiting) {
 		w.Class = p.spec.Options.ExpireAs
 		weigh(p, &w.record, w.id, TreatmentUnknown, nil)
 	}
-	w.Time = p.time.of(w.Time)
+	w.Time, w.who = p.time.of(w.Time), whoOf(p, w.id)
 	p.learn(&w.record, p.scorer.usable(w))
 	if p.spec.Options.Correct {
 		p.store.markLearnt(w)

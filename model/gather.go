@@ -110,6 +110,9 @@ func (m *member) addTo(ev *Evidence, spec *Spec, read reader, s sample, scores i
 	ev.addReservoir(s.reservoir, m.self, ev.Recodes[m.self])
 	var r record
 	for n := s.tail.first; n < s.tail.next; n++ {
+		if s.tail.emptied(n) {
+			continue
+		}
 		s.tail.at(n, &r)
 		m.lag += float64(r.lag)
 		ev.add(&r, 1, m.self, ev.Recodes[m.self])

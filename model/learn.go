@@ -58,7 +58,7 @@ func (p *Partition) event(b *Batch, i int, out *Scores) {
 		weigh(p, rec, id, b.treatment(i), out.P[i*out.Classes:(i+1)*out.Classes])
 	}
 	if learns {
-		rec.Time = p.time.of(rec.Time)
+		rec.Time, rec.who = p.time.of(rec.Time), whoOf(p, id)
 		p.learn(rec, pending)
 		waits = waits && p.spec.Options.Correct
 		pending = nil
@@ -250,7 +250,7 @@ func answer(p *Partition, w *waiting, class int32, t Treatment, c *LabelCounts) 
 			p.store.remove(w)
 		}
 	case !w.learnt:
-		w.Class, w.Time = class, p.time.of(w.Time)
+		w.Class, w.Time, w.who = class, p.time.of(w.Time), whoOf(p, w.id)
 		weigh(p, &w.record, w.id, t, nil)
 		p.learn(&w.record, p.scorer.usable(w))
 		c.Learnt++

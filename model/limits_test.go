@@ -369,7 +369,7 @@ func TestOnlyTheTailsOwnRecordIsRelabelled(t *testing.T) {
 	}
 	const first, n = 10, tailChunk + 3
 	for i := range n {
-		r.push(&record{Example: Example{Row: Row{0}, Clock: float64(first + i)}}, &out)
+		r.push(&record{Example: Example{Row: Row{0}, Weight: 1, Clock: float64(first + i)}}, &out)
 	}
 	for clock, want := range map[float64]bool{first + 2: false, first + 3: true, first + n - 1: true, first + n: false} {
 		version := r.version[0]

@@ -23,8 +23,9 @@ type Partition struct {
 	scorer  scorer
 	terms   []string
 	trained bool
-	version int64 // of the serving model
-	still   bool  // nothing is learnt, see SetLearning
+	version int64  // of the serving model
+	still   bool   // nothing is learnt, see SetLearning
+	forgot  uint64 // number of the newest order to forget that was obeyed, see Forget
 	watch   *drift.Watch
 
 	clock  float64
@@ -45,6 +46,7 @@ type Partition struct {
 
 	coder coder
 	row   Row    // of coder
+	text  []byte // the id in hand
 	rec   record // the record being taken in; a field: passed through an interface, a variable would move to the heap
 	edits uint64
 }

@@ -63,6 +63,9 @@ func (r *reservoir) add(rec *record, key uint64) {
 	heap.Push(r, c)
 }
 
+// order makes a heap of the records again.
+func (r *reservoir) order() { heap.Init(r) }
+
 // relabel corrects the class of the record with that key, if it is kept: none of a key above the root's is.
 func (r *reservoir) relabel(key uint64, class int32) {
 	if len(r.items) == 0 || key > r.items[0].key {
@@ -120,14 +123,19 @@ func (r *reservoir) appendState(b []byte) []byte {
 	return b
 }
 
-// load is the inverse of appendState for a reservoir that was offered seen records. Where it held more than the limit
-// now allows, the smallest keys stay.
-func (r *reservoir) load(b []byte, seen uint64, features, classes int) error {
+// load is the inverse of appendState for a reservoir that was offered seen records; ids is the section of their ids.
+// Where it held more than the limit now allows, the smallest keys stay.
+func (r *reservoir) load(b, ids []byte, seen uint64, features, classes int) error {
 	w := wire.NewReader(b)
 	r.seen = seen
 	n := w.Int(len(b)) // a record has more than one byte
+	who, err := appendWho(nil, ids, n)
+	if err != nil {
+		return fmt.Errorf("decoding the ids of the reservoir: %w", err)
+	}
 	for i := 0; i < n && w.Err() == nil; i++ {
 		x := reserved{key: w.Uvarint()}
+		x.who = who[i]
 		x.Row = w.Floats()
 		x.Class = int32(w.Varint())
 		x.Weight, x.Clock, x.Time, x.offset, x.row = w.Float(), w.Float(), w.Varint(), w.Varint(), int32(w.Varint())

@@ -174,7 +174,7 @@ func TestReservoirsMerge(t *testing.T) {
 		same("the stream backwards", turned.items)
 		// A smaller limit keeps the smallest, as if it had been so from the start.
 		short, small := newReservoir(1, 100, 1<<40), newReservoir(1, 100, 1<<40)
-		if err := short.load(union.appendState(nil), union.seen, 1, 1); err != nil {
+		if err := short.load(union.appendState(nil), nil, union.seen, 1, 1); err != nil {
 			t.Fatal(err)
 		}
 		for i := range backwards {

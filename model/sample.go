@@ -28,7 +28,7 @@ func (s *sample) narrow(records int) {
 
 // push adds the newest record; the reservoir is offered the one that leaves the tail for it.
 func (s *sample) push(r *record) {
-	if s.tail.push(r, &s.out) {
+	if s.tail.push(r, &s.out) && s.out.Weight > 0 { // else it was emptied
 		s.reservoir.add(&s.out, s.key(&s.out))
 	}
 }
@@ -71,6 +71,9 @@ func (s *sample) evidence(spec *Spec, levels *Levels) *Evidence {
 	e.Recent = e.Len()
 	var r record
 	for n := s.tail.first; n < s.tail.next; n++ {
+		if s.tail.emptied(n) {
+			continue
+		}
 		s.tail.at(n, &r)
 		e.add(&r, 1, s.self, nil)
 	}

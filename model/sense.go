@@ -145,6 +145,9 @@ func lossesOf(
 		if at%256 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
+		if s.tail.emptied(at) {
+			continue
+		}
 		s.tail.at(at, &r)
 		for f, v := range r.Row {
 			r.Row[f] = rc.Value(f, v)

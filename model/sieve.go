@@ -1,7 +1,6 @@
 package model
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"math"
 	"slices"
@@ -41,7 +40,7 @@ type Sieve struct {
 	first  uint64 // number of the oldest entry
 
 	entries []sieved
-	index   map[[16]byte]uint64 // the newest entry of an id
+	index   map[IDSum]uint64 // the newest entry of an id
 
 	times [sieveTimes]int64
 	rows  uint64 // records looked at
@@ -57,7 +56,7 @@ type Sieve struct {
 // sieved is one record. Its id is hashed, so that an entry has a fixed size: 128 bits of SHA-256, of which nobody can
 // make two equal ones on purpose.
 type sieved struct {
-	id       [16]byte
+	id       IDSum
 	time     int64
 	labelled bool
 }
@@ -71,7 +70,7 @@ func newSieve(o *Options) *Sieve {
 }
 
 func emptySieve(window, bytes int64) *Sieve {
-	return &Sieve{window: window, bytes: bytes, most: int(max(bytes/sieveEntry, 1)), index: map[[16]byte]uint64{},
+	return &Sieve{window: window, bytes: bytes, most: int(max(bytes/sieveEntry, 1)), index: map[IDSum]uint64{},
 		version: map[uint64]uint64{}}
 }
 
@@ -107,9 +106,7 @@ func (s *Sieve) duplicate(id string, at int64, labelled bool) bool {
 	s.times[s.rows%sieveTimes] = at
 	s.rows++
 	s.text = append(s.text[:0], id...)
-	sum := sha256.Sum256(s.text)
-	e := sieved{time: at, labelled: labelled}
-	copy(e.id[:], sum[:])
+	e := sieved{id: sumOf(s.text), time: at, labelled: labelled}
 	if n, ok := s.index[e.id]; ok {
 		was := &s.entries[n-s.first]
 		if apart(at, was.time) <= uint64(s.window) && (was.labelled || !labelled) {
@@ -118,7 +115,7 @@ func (s *Sieve) duplicate(id string, at int64, labelled bool) bool {
 	}
 	s.add(e)
 	for len(s.entries) > s.most {
-		if s.index[s.entries[0].id] == s.first && !s.expired(s.entries[0].time) {
+		if n, ok := s.index[s.entries[0].id]; ok && n == s.first && !s.expired(s.entries[0].time) {
 			s.sifted.Forgotten++
 		}
 		s.pop()
@@ -137,7 +134,9 @@ func apart(a, b int64) uint64 {
 func (s *Sieve) add(e sieved) {
 	n := s.first + uint64(len(s.entries))
 	s.entries = append(s.entries, e)
-	s.index[e.id] = n
+	if e.id != (IDSum{}) { // else it was forgotten
+		s.index[e.id] = n
+	}
 	s.touch(n)
 }
 

@@ -44,9 +44,13 @@ func (p *Partition) Sections() []Section {
 	for c, version := range p.sample.tail.version {
 		s = append(s, Section{tailName(c), version, func(b []byte) []byte { return p.sample.tail.appendChunk(b, c) }})
 	}
+	s = append(s, p.sample.idSections()...)
 	s = append(s, p.store.sections()...)
 	if p.still {
 		s = append(s, Section{sectionStill, p.edits, func(b []byte) []byte { return wire.AppendUvarint(b, stillFormat) }})
+	}
+	if p.forgot > 0 {
+		s = append(s, Section{SectionForgot, p.edits, func(b []byte) []byte { return appendForgot(b, p.forgot) }})
 	}
 	if h := waitingHeadOf(p); h != (waitingHead{}) {
 		s = append(s, Section{sectionWaiting, p.edits, h.append})
@@ -216,9 +220,16 @@ type reader func(section string, use func(b []byte) error) error
 // restoreSample reads the records of a state that was made under s into an empty sample, section by section.
 func (c *core) restoreSample(s *Spec, read reader, out *sample) error {
 	n, classes := len(s.Schema.Features), len(s.Schema.Classes)
-	err := read("reservoir", func(b []byte) error { // before loadTail, which may add to it
-		return out.reservoir.load(b, c.offered, n, classes)
+	var ids []byte
+	err := read(idsName(idsReservoir), func(b []byte) error {
+		ids = slices.Clone(b)
+		return nil
 	})
+	if err == nil {
+		err = read("reservoir", func(b []byte) error { // before loadTail, which may add to it
+			return out.reservoir.load(b, ids, c.offered, n, classes)
+		})
+	}
 	if err == nil {
 		err = out.loadTail(c.format, c.capacity, c.first, c.end, c.slots, classes, read)
 	}
@@ -269,6 +280,9 @@ func restorePartition(spec *Spec, names []string, read reader) (*Partition, erro
 		return nil, err
 	}
 	if p.Sieve, err = loadSieve(names, read); err != nil {
+		return nil, fmt.Errorf("restoring state: %w", err)
+	}
+	if p.forgot, err = loadForgot(names, read); err != nil {
 		return nil, fmt.Errorf("restoring state: %w", err)
 	}
 	if p.still, err = loadStill(names, read); err != nil {

@@ -18,7 +18,8 @@ type record struct {
 	// thinned says that the memory of its score was dropped: counts learn it, weights do not. Only the pending store
 	// keeps it.
 	thinned bool
-	lag     int32 // labelled records that were learnt between its score and its label; not kept by the reservoir
+	lag     int32  // labelled records that were learnt between its score and its label; not kept by the reservoir
+	who     uint64 // of its id, see IDSum.who; 0 = it has none, or none is known
 }
 
 // tail is a byte-bounded ring of the last learnt examples, in the order of their clocks, which are consecutive.
@@ -36,6 +37,7 @@ type tail struct {
 	offset   []int64
 	row      []int32
 	lag      []int32
+	who      []uint64
 	version  []uint64 // of each stored part
 }
 
@@ -59,7 +61,7 @@ func (t *tail) push(r *record, out *record) (evicted bool) {
 	if i < len(t.class) {
 		copy(t.rows[i*t.features:], r.Row)
 		t.class[i], t.weight[i], t.clock[i], t.time[i] = r.Class, r.Weight, r.Clock, r.Time
-		t.offset[i], t.row[i], t.lag[i] = r.offset, r.row, r.lag
+		t.offset[i], t.row[i], t.lag[i], t.who[i] = r.offset, r.row, r.lag, r.who
 	} else {
 		t.rows = append(t.rows, r.Row...)
 		t.class = append(t.class, r.Class)
@@ -69,6 +71,7 @@ func (t *tail) push(r *record, out *record) (evicted bool) {
 		t.offset = append(t.offset, r.offset)
 		t.row = append(t.row, r.row)
 		t.lag = append(t.lag, r.lag)
+		t.who = append(t.who, r.who)
 	}
 	t.touch(i)
 	t.next++
@@ -88,7 +91,7 @@ func (t *tail) at(n uint64, r *record) {
 	i := int(n % t.capacity)
 	r.Row = append(r.Row[:0], t.rows[i*t.features:(i+1)*t.features]...)
 	r.Class, r.Weight, r.Clock, r.Time = t.class[i], t.weight[i], t.clock[i], t.time[i]
-	r.offset, r.row, r.lag = t.offset[i], t.row[i], t.lag[i]
+	r.offset, r.row, r.lag, r.who = t.offset[i], t.row[i], t.lag[i], t.who[i]
 }
 
 // relabel corrects the class of the record with that clock, and reports whether it is still held.
@@ -110,7 +113,7 @@ func (t *tail) relabel(clock float64, class int32) bool {
 func (t *tail) since(clock float64, recode Recode, yield func(ex *Example) bool) {
 	var r record
 	for n := t.first; n < t.next; n++ {
-		if t.clock[n%t.capacity] < clock {
+		if t.clock[n%t.capacity] < clock || t.emptied(n) {
 			continue
 		}
 		t.at(n, &r)
@@ -123,8 +126,8 @@ func (t *tail) since(clock float64, recode Recode, yield func(ex *Example) bool)
 	}
 }
 
-// learntSince returns the first n records of the tail from that clock on. before is the tail of an earlier state of the
-// same partition, which ends at the clock.
+// learntSince returns the first n records of the tail from that clock on, emptied ones left out. before is the tail of
+// an earlier state of the same partition, which ends at the clock.
 func (t *tail) learntSince(clock float64, before *tail, n int) ([]record, error) {
 	if t.len() == 0 || t.clock[t.first%t.capacity] > clock {
 		return nil, ErrModelTooOld
@@ -134,12 +137,16 @@ func (t *tail) learntSince(clock float64, before *tail, n int) ([]record, error)
 		var a, b record
 		t.at(at-1, &a)
 		before.at(before.next-1, &b)
-		if a.offset != b.offset || a.row != b.row || a.Time != b.Time {
+		known := !t.emptied(at-1) && !before.emptied(before.next-1)
+		if known && (a.offset != b.offset || a.row != b.row || a.Time != b.Time) {
 			return nil, ErrAnotherHistory
 		}
 	}
 	out := make([]record, 0, n)
 	for ; at < t.next && len(out) < n; at++ {
+		if t.emptied(at) {
+			continue
+		}
 		var r record
 		t.at(at, &r)
 		out = append(out, r)
@@ -188,6 +195,12 @@ func (t *tail) load(format, first, next uint64, slots, classes int, read reader)
 		err := read(tailName(c), func(b []byte) error {
 			return t.loadChunk(b, format, min(tailChunk, slots-c*tailChunk), classes)
 		})
+		if err == nil {
+			err = read(idsName(strconv.Itoa(c)), func(b []byte) (err error) {
+				t.who, err = appendWho(t.who, b, len(t.class)-len(t.who))
+				return err
+			})
+		}
 		if err != nil {
 			return fmt.Errorf("decoding %s: %w", tailName(c), err)
 		}

@@ -310,3 +310,19 @@ func (p *pipeline) coldSnapshotDue() bool {
 	}
 	return n >= p.mark
 }
+
+// sum is the number of labelled records of the snapshots.
+func sum(snaps map[int32]*state.Manifest) (n float64) {
+	for _, m := range snaps {
+		n += m.Labelled
+	}
+	return n
+}
+
+func clocks(snaps map[int32]*state.Manifest) map[int32]float64 {
+	out := map[int32]float64{}
+	for p, m := range snaps {
+		out[p] = m.Labelled
+	}
+	return out
+}

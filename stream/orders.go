@@ -71,7 +71,8 @@ func (t *task) switchLearning() state.Switch {
 // next record.
 func (t *task) unobeyed() bool {
 	o := t.s.models.Order()
-	return t.s.models.Serves().Order > 0 || model.Learning(t.m.Part) == (t.s.o.LearningOff || o.Still)
+	return t.s.models.Serves().Order > 0 || unobeyedErasure(t) ||
+		model.Learning(t.m.Part) == (t.s.o.LearningOff || o.Still)
 }
 
 // frozen reports whether the configuration or the newest order forbids fits.

@@ -91,7 +91,7 @@ func (x *owner) works() error {
 			}
 		}
 	}
-	x.writeJournal(tx, state.Obeyed{})
+	x.writeJournal(tx, state.Obeyed{}, nil)
 	return x.commitsAll(tx)
 }
 

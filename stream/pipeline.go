@@ -104,7 +104,7 @@ func (p *pipeline) loop(ctx context.Context) error {
 			err = p.commit(ctx)
 		case <-tick.C: // an idle partition still finishes its snapshots
 			t.notices.tick(t.s.o.Now(), false)
-			if p.filling.since.IsZero() && (t.snap.Busy() || p.snapshotDue() ||
+			if p.filling.since.IsZero() && (t.snap.Busy() || p.snapshotDue() || t.purge.due(t) ||
 				len(p.late) > 0 && t.horizon.over(t.s.o.Now(), t.s.o.Held)) {
 				err = p.commit(ctx)
 			}
@@ -245,8 +245,8 @@ func (p *pipeline) commit(ctx context.Context) error {
 	x := p.filling
 	p.filling = &transaction{}
 	p.complete(ctx, x)
-	if len(p.late) > 0 && x.bytes >= outputBytes {
-		p.fill() // the rest of the labels
+	if len(p.late) > 0 && x.bytes >= outputBytes || !p.torn && unobeyedErasure(p.t) {
+		p.fill() // the rest of the labels, the next order to forget
 	}
 	if x.done.Number == 0 {
 		p.t.s.budget.release(x.reserved)
@@ -265,23 +265,26 @@ func (p *pipeline) flush(ctx context.Context) error {
 	return p.await()
 }
 
-// complete adds to a transaction the late labels, then another model, then the orders on learning, the journal record
-// if any was there, and the next pieces of a snapshot.
+// complete adds to a transaction the late labels, then another model, then the orders on learning and to forget, the
+// journal record if any was there, and the next pieces of a snapshot.
 func (p *pipeline) complete(ctx context.Context, x *transaction) {
 	t := p.t
 	learnt := !p.torn && p.learnLate(ctx, x)
 	p.showLate()
 	var swapped bool
 	var orders state.Obeyed
+	var erased *state.Erased
 	if !p.torn {
 		swapped, orders.Returned = t.takeModel()
 		orders.Learning = t.switchLearning()
+		erased = erase(t)
 	}
-	if learnt || swapped || orders != (state.Obeyed{}) || x.judging.kept {
-		t.writeJournal(x, orders)
+	if learnt || swapped || orders != (state.Obeyed{}) || erased != nil || x.judging.kept {
+		t.writeJournal(x, orders, erased)
 	}
 	if !p.torn {
 		p.save(x)
+		tidy(t, x)
 	}
 	if t.note(x); t.m.At != t.committed || len(x.records) > 0 {
 		t.number(x, t.committed)
@@ -300,6 +303,7 @@ func (p *pipeline) save(x *transaction) {
 	// A quarter of the ring each: the snapshot before the last must be able to replay too.
 	if p.snapshotDue() || unsaved >= state.JournalRing/4 && !t.snap.Busy() {
 		t.snap.Within(t.s.o.Client.Limit(t.s.o.Topics.State))
+		t.purge.left = max(t.purge.left-1, 0)
 		t.snap.Start(t.m.Part, t.s.o.Spec.Options.Fingerprint, t.m.At, t.m.Journal, t.s.format())
 		t.read, t.wrote, t.noting = 0, 0, true
 		p.lastSnap = now
@@ -328,7 +332,7 @@ func (p *pipeline) save(x *transaction) {
 
 func (p *pipeline) snapshotDue() bool {
 	t, share := p.t, p.t.s.o.SnapshotShare
-	if !t.snap.Busy() && p.coldSnapshotDue() && p.unsaved() {
+	if !t.snap.Busy() && (t.purge.left > 0 || p.coldSnapshotDue() && p.unsaved()) {
 		return true
 	}
 	if share > 0 && share < 1 && !t.s.stopping() && !t.snapshotFirst && float64(t.read)*share < float64(t.wrote) {

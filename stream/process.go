@@ -99,13 +99,17 @@ func tombstone(t *task, stage string, err error) {
 	}
 }
 
-// writeJournal adds a journal record of the position of the state, beside it the obeyed orders, and, where a message of
+// writeJournal adds a journal record of the position of the state, beside it the obeyed orders, that to forget by
+// itself, and, where a message of
 // the transaction was refused for its time, the judgement.
-func (t *task) writeJournal(x *transaction, orders state.Obeyed) {
+func (t *task) writeJournal(x *transaction, orders state.Obeyed, erased *state.Erased) {
 	e := state.JournalEntry{Number: t.m.Journal, Position: t.m.At, Format: t.s.format()}
 	t.writeState(x, state.Change{Key: state.JournalKey(e.Number), Value: e.Encode()})
 	if orders != (state.Obeyed{}) {
 		t.writeState(x, state.Change{Key: state.ObeyedKey(e.Number), Value: orders.Encode(e.Number, e.Format)})
+	}
+	if erased != nil {
+		t.writeState(x, state.Change{Key: state.ErasedKey(e.Number), Value: erased.Encode(e.Format)})
 	}
 	if x.judging.kept {
 		from := x.judging.from

@@ -199,6 +199,7 @@ func (o *takeover) restore(ctx context.Context) error {
 			return err
 		}
 	}
+	t.purge.inherit(t, o.log)
 	t.snap.Discard(append(o.log.Orphans(t.snap.Last, t.snap.Before), o.pastSkips()...))
 	return nil
 }
@@ -324,7 +325,7 @@ func (o *takeover) passLabels(ctx context.Context) error {
 
 // writeJournal adds a journal record of messages that no known transaction has taken.
 func (o *takeover) writeJournal() {
-	o.t.writeJournal(o.x, state.Obeyed{})
+	o.t.writeJournal(o.x, state.Obeyed{}, nil)
 	o.x.judging.kept = false
 }
 

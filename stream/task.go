@@ -41,6 +41,7 @@ type owned struct {
 	noting      bool
 
 	windows deadWindows
+	purge   purging // after orders to forget
 }
 
 // course says how far an attempt to own a partition has come.

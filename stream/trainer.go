@@ -41,6 +41,7 @@ type trainer struct {
 	alarms   map[int32]uint64 // of the partitions, in the model topic; nil = not read yet
 	looked   map[int32]uint64 // 1 + number of the snapshot that was looked at for alarms
 	early    bool             // an alarm has come since the last fit
+	erased   uint64           // number of the newest order to forget that it knows, see erasing
 }
 
 // candidate is a fitted model that waits for its verdict.
@@ -128,6 +129,7 @@ func (t *trainer) step(ctx context.Context) error {
 		return rest(t, previous == nil)
 	}
 	t.resting = false
+	erasing(t)
 	due := t.waiting != nil || t.last.IsZero() || o.Now().Sub(t.last) >= o.FitEvery
 	if !due && !t.cold.running(previous) {
 		return errNotYet
@@ -153,6 +155,9 @@ func (t *trainer) step(ctx context.Context) error {
 	}
 	if err := tellAlarms(ctx, t, snaps); err != nil {
 		return err
+	}
+	if !obeyed(t, snaps) {
+		return errNotYet // snapshots without the forgotten records are about to come
 	}
 	if t.waiting != nil {
 		return t.compare(ctx, snaps)
@@ -211,22 +216,6 @@ func (t *trainer) fresh(snaps map[int32]*state.Manifest, previous *model.Model) 
 		}
 	}
 	return n
-}
-
-// sum is the number of labelled records of the snapshots.
-func sum(snaps map[int32]*state.Manifest) (n float64) {
-	for _, m := range snaps {
-		n += m.Labelled
-	}
-	return n
-}
-
-func clocks(snaps map[int32]*state.Manifest) map[int32]float64 {
-	out := map[int32]float64{}
-	for p, m := range snaps {
-		out[p] = m.Labelled
-	}
-	return out
 }
 
 // previous is the model that the partitions serve, or the newest readable one; nil when there is none of this
@@ -335,7 +324,7 @@ func (t *trainer) compare(ctx context.Context, snaps map[int32]*state.Manifest) 
 	if err != nil {
 		return t.drop(ctx, snaps, err)
 	}
-	if t.frozen() { // since the comparison began
+	if t.frozen() || erasing(t) { // since the comparison began
 		return errNotYet
 	}
 	log := t.remarks(c.model, o.Log.With(zap.Int("records", c.model.Info.Records), zap.Stringer("verdict", v.Reason),

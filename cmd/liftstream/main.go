@@ -142,6 +142,7 @@ func commands(a *cli.App) []*cobra.Command {
 		audienceCommand(a),
 		deadCommand(a),
 		resumeCommand(a),
+		forgetCommand(a),
 		verifyCommand(a),
 		compareCommand(a),
 		promoteCommand(a),

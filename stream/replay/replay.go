@@ -164,12 +164,17 @@ func Entries(log *state.Log, number uint64, from, to state.Position) ([]state.Jo
 			return nil, fmt.Errorf("journal record %d is at event %d and label %d, between %d and %d, %d and %d",
 				e.Number, e.Events, e.Labels, at.Events, to.Events, at.Labels, to.Labels)
 		}
+		if e.Erased != nil && e.Erased.Emptied {
+			return nil, fmt.Errorf("journal record %d has obeyed an order to forget that is emptied: no replay leads past it",
+				e.Number)
+		}
 		at = e.Position
 	}
 	return entries, nil
 }
 
-// Follow takes the events up to each journal record, then its labels, then its model, then obeys its orders.
+// Follow takes the events up to each journal record, then its labels, then its model, then obeys its orders, that to
+// forget last.
 func (m *Machine) Follow(ctx context.Context, entries ...state.JournalEntry) error {
 	for _, e := range entries {
 		if err := m.EventsTo(ctx, e.Events); err != nil {
@@ -189,6 +194,9 @@ func (m *Machine) Follow(ctx context.Context, entries ...state.JournalEntry) err
 		}
 		if e.Learning != state.Unchanged {
 			model.SetLearning(m.Part, e.Learning == state.On)
+		}
+		if e.Erased != nil {
+			model.Forget(m.Part, &e.Erased.Erasure)
 		}
 		m.Journal = e.Number + 1
 	}

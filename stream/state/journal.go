@@ -22,6 +22,8 @@ type JournalEntry struct {
 	Position
 	Format int
 	Obeyed // it stands in a record of its own
+	// Erased is the order to forget that was obeyed, in a record of its own too; nil = none.
+	Erased *Erased
 }
 
 // JournalKey returns the key of the journal record with that number.

@@ -107,6 +107,10 @@ func stateKeyBound(key string) int {
 		if key == OwnerKey {
 			return ownerBytes
 		}
+	case erasedKind:
+		if number(rest, JournalRing) {
+			return erasedBytes
+		}
 	case "journal", "judged", "obeyed":
 		if number(rest, JournalRing) {
 			return JournalBytes
@@ -140,12 +144,13 @@ func (l *Log) Empty() bool {
 	return true
 }
 
-// History returns the keys of the manifests, journal records, judgements, obeyed orders and the bootstrap, which tell
-// of the state so far.
+// History returns the keys of the manifests, journal records, judgements, obeyed orders, orders to forget among them,
+// and the bootstrap, which tell of the state so far.
 func (l *Log) History() (keys []string) {
 	for _, key := range slices.Sorted(maps.Keys(l.values)) {
 		if strings.HasPrefix(key, "manifest/") || strings.HasPrefix(key, "journal/") ||
-			strings.HasPrefix(key, judgedKeys) || strings.HasPrefix(key, obeyedKeys) || key == BootstrapKey {
+			strings.HasPrefix(key, judgedKeys) || strings.HasPrefix(key, obeyedKeys) ||
+			strings.HasPrefix(key, ErasedKeys) || key == BootstrapKey {
 			keys = append(keys, key)
 		}
 	}
@@ -299,7 +304,10 @@ func (l *Log) Journal(from uint64) ([]JournalEntry, error) {
 				return nil, fmt.Errorf("decoding %s: %w", JournalKey(n), err)
 			}
 			if e.Number == n {
-				if e.Obeyed, err = l.obeyed(n); err != nil {
+				if e.Obeyed, err = l.obeyed(n); err == nil {
+					e.Erased, err = l.erased(n)
+				}
+				if err != nil {
 					return nil, err
 				}
 				out = append(out, e)

@@ -70,6 +70,7 @@ type Models struct {
 	alarms   map[int32]*Alarms      // by partition
 	offer    *Blob                  // the model that waits to be published; nil = none
 	given    map[int64]bool         // versions that were offers
+	erasures map[int64]*Erasure     // by slot
 	broken   map[int64]error        // versions whose bytes are no model of this schema
 	highest  int64                  // version
 	headers  []txn.Header           // of the newest record of a version
@@ -84,7 +85,8 @@ func NewModels(c *txn.Client, topic string, s *model.Schema) *Models {
 	return &Models{client: c, topic: topic, schema: s, Newest: Format, values: map[string][]byte{},
 		blobs: map[int64]Blob{}, times: map[int64]time.Time{}, verdicts: map[int64]*GateVerdict{}, broken: map[int64]error{},
 		orders: map[int64]*Order{}, places: map[int64]int64{}, alarms: map[int32]*Alarms{}, given: map[int64]bool{},
-		cache: map[int64]*model.Model{}, changed: make(chan struct{})}
+		erasures: map[int64]*Erasure{},
+		cache:    map[int64]*model.Model{}, changed: make(chan struct{})}
 }
 
 func versionKey(v int64) string { return "version/" + strconv.FormatInt(v, 10) }
@@ -246,6 +248,8 @@ func (l *Models) apply(key string, value []byte) {
 		} else if o, err := decodeOrder(value, l.Newest); err == nil && int64(o.Number%keptOrders) == slot {
 			l.orders[slot] = o
 		}
+	case erasureKind:
+		applyErasure(l, rest, value)
 	case alarmKind:
 		applyAlarms(l, rest, value)
 	case "version":

@@ -78,7 +78,8 @@ func (h *history) take(r *txn.Record) {
 	key, value := string(r.Key), r.Value
 	h.log.Apply(r.Key, value)
 	former := value == nil && (strings.HasPrefix(key, "manifest/") || strings.HasPrefix(key, "journal/") ||
-		strings.HasPrefix(key, "judged/") || strings.HasPrefix(key, "obeyed/") || key == state.BootstrapKey)
+		strings.HasPrefix(key, "judged/") || strings.HasPrefix(key, "obeyed/") || key == state.BootstrapKey ||
+		strings.HasPrefix(key, state.ErasedKeys))
 	if former || key == state.BeginKey {
 		// The records before belong to another state, in place of which one begins with this transaction.
 		h.ended, h.beginning, h.snapshots, h.first = r.Offset, beginning{anew: true, unknown: true}, nil, true
@@ -118,6 +119,16 @@ func (h *history) take(r *txn.Record) {
 		h.between(r.Offset)
 		return
 	}
+	if e, err := state.DecodeErased(value, state.Format); err == nil && key == state.ErasedKey(e.Journal) {
+		if j, ok := h.journal[e.Journal]; ok {
+			if j.Erased == nil || !e.Emptied { // the topic may still hold the ids of an emptied one
+				j.Erased = e
+			}
+			h.journal[e.Journal] = j
+		}
+		h.between(r.Offset)
+		return
+	}
 	if m, err := state.DecodeManifest(value, state.Format); err == nil && key == m.Key() {
 		h.takeSnapshot(m)
 	}
@@ -137,6 +148,9 @@ func (h *history) takeSnapshot(m *state.Manifest) {
 		x.digests = map[string][sha256.Size]byte{}
 		h.levels[m.Fingerprint] = sections[model.SectionLevels]
 		for name, raw := range sections {
+			if !model.NamesAll(name, raw) {
+				continue // a replay may know more of them
+			}
 			x.digests[name] = sha256.Sum256(raw)
 		}
 		if h.first || len(h.snapshots) > 0 {
@@ -161,7 +175,7 @@ func (h *history) complete(from uint64, model int64, models *state.Models) bool 
 	held := models.Versions()
 	for n := from; n < end; n++ {
 		e, ok := h.journal[n]
-		if !ok {
+		if !ok || e.Erased != nil && e.Erased.Emptied {
 			return false
 		}
 		if e.Model != model {

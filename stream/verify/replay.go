@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"liftstream/model"
@@ -244,7 +245,7 @@ func (v *verifier) compare(x *snapshot) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(got)) {
-		if _, ok := x.digests[name]; !ok && name != model.SectionSchema {
+		if _, ok := x.digests[name]; !ok && name != model.SectionSchema && !strings.HasPrefix(name, model.IDSections) {
 			wrong = append(wrong, name)
 		}
 	}

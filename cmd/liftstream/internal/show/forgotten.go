@@ -1,0 +1,124 @@
+package show
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"liftstream/model"
+	"liftstream/stream/orders"
+)
+
+// Forgotten is the answer of a stage to orders to forget.
+type Forgotten struct {
+	Order      uint64 // the newest
+	IDs        int    // of this call
+	Partitions int
+	State      string // topic of the states
+	ModelTopic string
+	Topics     []string // that are not the stage's to erase
+	Models     []int64  // versions in the model topic
+	Running    bool     // the stage has members
+	found      model.Forgotten
+	obeyed     map[int]bool
+	open       map[int]bool // partitions that have not obeyed, or not written new snapshots
+}
+
+// Take adds the answers of the partitions to an order.
+func (f *Forgotten) Take(all []orders.Answer) {
+	f.open = map[int]bool{}
+	f.obeyed = map[int]bool{}
+	for _, a := range all {
+		f.found.Add(a.Found)
+		if f.obeyed[a.Partition] = a.Obeyed; !a.Clean {
+			f.open[a.Partition] = true
+		}
+	}
+}
+
+// Clean reports whether all partitions have obeyed and written.
+func (f *Forgotten) Clean() bool { return len(f.open) == 0 }
+
+// rows are the stores and their counts.
+func (f *Forgotten) rows() (names []string, counts []int) {
+	x := &f.found
+	return []string{"waiting store", "tail", "reservoir", "prototypes", "dedup", "counts"},
+		[]int{x.Waiting, x.Tail, x.Reservoir, x.Prototypes, x.Sieve, x.Counts}
+}
+
+// Write writes the answer for people.
+func (f *Forgotten) Write(w io.Writer) error {
+	var b strings.Builder
+	if f.IDs > 0 {
+		fmt.Fprintf(&b, "order %d: forget %s\n", f.Order, plural(f.IDs, "id"))
+	} else {
+		fmt.Fprintf(&b, "orders to forget up to %d\n", f.Order)
+	}
+	var waiting []string
+	for p := range f.Partitions {
+		if !f.obeyed[p] {
+			waiting = append(waiting, fmt.Sprint(p))
+		}
+	}
+	switch {
+	case !f.Running:
+		fmt.Fprintf(&b, "no process of the stage runs: each partition obeys at its start, before its next record\n")
+	case len(waiting) > 0:
+		fmt.Fprintf(&b, "not obeyed yet by partition %s\n", strings.Join(waiting, ", "))
+	}
+	if len(waiting) < f.Partitions && !f.found.Any() {
+		b.WriteString("no record of it is in the state of any partition that has answered\n")
+	} else if f.found.Any() {
+		b.WriteString("\nremoved from\n")
+		names, counts := f.rows()
+		for i, name := range names {
+			text := fmt.Sprint(counts[i])
+			if name == "counts" {
+				text += " labelled records, whose rows were still there: exactly where nothing fades, else to 1e-12"
+			}
+			fmt.Fprintf(&b, "  %-14s %s\n", name, text)
+		}
+	}
+	if len(waiting) < f.Partitions {
+		if f.Clean() {
+			fmt.Fprintf(&b, "  %-14s none is left with them; compaction of %s takes the older values\n", "snapshots", f.State)
+		} else {
+			fmt.Fprintf(&b, "  %-14s still being written\n", "snapshots")
+		}
+	}
+	b.WriteString("\nnot removed\n")
+	b.WriteString("  counts of records whose rows had left tail and reservoir before; names of levels; weights and\n" +
+		"  calibration, which all records share\n")
+	if n := len(f.Models); n > 0 {
+		fmt.Fprintf(&b, "  models %d to %d in %s: prototypes of their fits may be records of it. The next fit leaves them\n"+
+			"  out; a model stays until fit.keep newer ones are there\n", f.Models[0], f.Models[n-1], f.ModelTopic)
+	}
+	fmt.Fprintf(&b, "  the topics %s: not the stage's to erase\n", strings.Join(f.Topics, ", "))
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// JSON returns the answer for programs.
+func (f *Forgotten) JSON() any {
+	removed := map[string]int{}
+	names, counts := f.rows()
+	for i, name := range names {
+		removed[strings.ReplaceAll(name, " ", "_")] = counts[i]
+	}
+	open := []int{}
+	for p := range f.open {
+		open = append(open, p)
+	}
+	slices.Sort(open)
+	return map[string]any{"order": f.Order, "ids": f.IDs, "running": f.Running, "removed": removed,
+		"found": f.found.Any(), "clean": f.Clean(), "open_partitions": open, "models_before": f.Models,
+		"topics_not_erased": f.Topics}
+}

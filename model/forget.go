@@ -1,0 +1,364 @@
+package model
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"liftstream/model/wire"
+)
+
+// Forgotten counts the findings of Forget.
+type Forgotten struct {
+	Waiting    int // records of the pending store, learnt ones that a label may still correct among them
+	Tail       int // records of the tail
+	Reservoir  int // records of the reservoir
+	Counts     int // records of these whose counts were taken back
+	Prototypes int // records that others are compared with
+	Sieve      int // entries of the sieve
+	Remains    int // records that had left the pending store, and of which its columns still held the values
+}
+
+// Add adds the counts of another partition.
+func (f *Forgotten) Add(o Forgotten) {
+	for i, n := range o.Counted() {
+		*f.Counted()[i] += *n
+	}
+}
+
+// Counted returns the counts, in an order that never changes.
+func (f *Forgotten) Counted() []*int {
+	return []*int{&f.Waiting, &f.Tail, &f.Reservoir, &f.Counts, &f.Prototypes, &f.Sieve, &f.Remains}
+}
+
+// Any reports whether anything was found.
+func (f Forgotten) Any() bool { return f != (Forgotten{}) }
+
+// Forgetter is a Component that keeps records of a fit, to compare others with, in each partition those of all.
+type Forgetter interface {
+	// Forget takes the record of the example, which Retract has just taken back, out of them, and returns its keys, by
+	// which other partitions know it under the same Model; none where it is not among them.
+	Forget(ex *Example) (keys []uint64)
+	// ForgetKeys takes the records of these keys out, and returns their number.
+	ForgetKeys(keys []uint64) int
+}
+
+// Erasure is an order to forget.
+type Erasure struct {
+	Number uint64 // counts the orders, from 1
+	IDs    []IDSum
+	// Keys are those of the records of the ids that other partitions have found, see Forgetter.
+	Keys []uint64
+}
+
+// Forget takes all records of the ids out of the state (MODEL.md 10): out of the pending store, the tail, the
+// reservoir, the prototypes that components keep, and the sieve. A labelled record whose row is still here is also
+// taken back from all counts, as a correction takes it back: exactly where weights are whole numbers and nothing
+// fades, else to 1e-12 of the total weight. The weights and the calibration of the scorecard, and the sums of the
+// misfit, the uplift, the watch for drift and the percentiles keep its share: in them no record can be told from
+// another. Counts of a record whose row has left stay. The clock of the partition stays: an emptied record of weight
+// 0 holds its place in the tail.
+//
+// It returns the keys of the prototypes, which the other partitions are to forget by an order of their own. An order
+// whose number is not above Obeyed changes nothing.
+func Forget(p *Partition, o *Erasure) (found Forgotten, keys []uint64) {
+	if o.Number <= p.forgot {
+		return found, nil
+	}
+	p.forgot = o.Number
+	f := forgetting{p: p, sums: map[IDSum]bool{}, who: map[uint64]bool{}, places: map[place]bool{},
+		known: map[place]bool{}}
+	for _, id := range o.IDs {
+		f.sums[id], f.who[id.who()] = true, true
+	}
+	if len(o.IDs) > 0 {
+		f.look()
+		f.waiting()
+		f.tail()
+		f.reservoir()
+	}
+	for i := range f.learnt { // the tail and the reservoir have let them go
+		if w := &f.learnt[i]; !f.places[place{w.offset, w.row}] {
+			f.takeBack(w)
+		}
+	}
+	f.found.Sieve = p.Sieve.forget(f.sums)
+	for _, c := range p.scorer.all() {
+		if x, ok := c.(Forgetter); ok && len(o.Keys) > 0 {
+			f.found.Prototypes += x.ForgetKeys(o.Keys)
+		}
+	}
+	p.rec = record{}
+	return f.found, f.keys
+}
+
+// Obeyed is the number of the newest order to forget that the state has obeyed, 0 = none.
+func Obeyed(p *Partition) uint64 { return p.forgot }
+
+// ObeyedBy is Obeyed of a state by its section SectionForgot, nil where it has none.
+func ObeyedBy(section []byte) (uint64, error) {
+	if section == nil {
+		return 0, nil
+	}
+	r := wire.NewReader(section)
+	if format := r.Uvarint(); r.Err() == nil && format != forgotFormat {
+		return 0, fmt.Errorf("format %d, this build reads %d", format, forgotFormat)
+	}
+	number := r.Uvarint()
+	return number, r.Done()
+}
+
+// forgetting is a call of Forget.
+type forgetting struct {
+	p      *Partition
+	sums   map[IDSum]bool
+	who    map[uint64]bool
+	known  map[place]bool // where learnt records of the ids are from
+	learnt []record       // of the pending store
+	places map[place]bool // of the records of learnt that are not there any more
+	found  Forgotten
+	keys   []uint64
+}
+
+// look takes note of the places of the learnt records of the ids. In the pending store such a record may have lost its
+// id to a newer one.
+func (f *forgetting) look() {
+	t := f.p.sample.tail
+	for n := t.first; n < t.next; n++ {
+		if i := n % t.capacity; f.who[t.who[i]] {
+			f.known[place{t.offset[i], t.row[i]}] = true
+		}
+	}
+	for i := range f.p.sample.reservoir.items {
+		if x := &f.p.sample.reservoir.items[i]; f.who[x.who] {
+			f.known[place{x.offset, x.row}] = true
+		}
+	}
+}
+
+// waiting takes the records of the ids out of the pending store. Parts whose columns hold one are packed anew, also
+// where it has left the store before: its values would stay in them.
+func (f *forgetting) waiting() {
+	s := f.p.store
+	var gone []*waiting
+	var dirty []uint64 // a number of each part to pack
+	for k, part := range s.parts {
+		if part == nil {
+			continue
+		}
+		from := (s.first/pendingChunk + uint64(k)) * pendingChunk
+		held := false
+		entriesOf(&s.entryQueue, part, from, func(w *waiting, alive bool) {
+			if (w.id == "" || !f.sums[SumID(w.id)]) && !f.known[place{w.offset, w.row}] {
+				return
+			}
+			held = true
+			if alive {
+				moved := *w
+				moved.Row = slices.Clone(w.Row)
+				gone = append(gone, &moved)
+			} else {
+				f.found.Remains++
+			}
+		})
+		if held && part.open == nil {
+			dirty = append(dirty, from)
+		}
+	}
+	s.head, s.front = waiting{}, front{}
+	s.pinned = true
+	for _, w := range gone {
+		if f.found.Waiting++; w.learnt {
+			f.learnt = append(f.learnt, w.record)
+		}
+		s.remove(s.at(w.number))
+	}
+	for _, from := range dirty {
+		part := s.part(max(from, s.first))
+		if part == nil || part.open != nil || part.live == 0 || from < s.first-s.first%pendingChunk {
+			continue
+		}
+		var entries []*waiting
+		s.eachOf(part, from, func(w *waiting) bool {
+			entries = append(entries, w)
+			return true
+		})
+		s.pack(part, entries)
+	}
+	s.pinned = false
+	s.settle()
+	s.free, s.lent = nil, waiting{} // entries that are used again hold their rows
+}
+
+// entriesOf calls do with the records whose values a part holds, those among them that have left or lost their id.
+func entriesOf(s *entryQueue, part *pendingPart, from uint64, do func(w *waiting, alive bool)) {
+	if part.open != nil {
+		for i := part.alive.next(0); i < pendingChunk; i = part.alive.next(i + 1) {
+			do(part.open[i], true)
+		}
+		return
+	}
+	var c partColumns
+	_ = part.read(&c, len(s.coded), false)
+	for i := part.kept.next(0); i < pendingChunk; i = part.kept.next(i + 1) {
+		w := part.entry(&c, from+uint64(i), i)
+		w.id = c.ids.text(part.kept.count(i))
+		do(w, part.alive.has(i))
+	}
+}
+
+// tail empties the records of the ids in the tail.
+func (f *forgetting) tail() {
+	t := f.p.sample.tail
+	for n := t.first; n < t.next; n++ {
+		i := n % t.capacity
+		if !f.means(t.who[i], t.offset[i], t.row[i]) || t.emptied(n) {
+			continue
+		}
+		var r record
+		t.at(n, &r)
+		f.takeBack(&r)
+		t.empty(int(i))
+		f.found.Tail++
+	}
+}
+
+// reservoir takes the records of the ids out of the reservoir.
+func (f *forgetting) reservoir() {
+	r := f.p.sample.reservoir
+	for i := range r.items {
+		if x := &r.items[i]; f.means(x.who, x.offset, x.row) {
+			f.takeBack(&x.record)
+			f.found.Reservoir++
+		}
+	}
+	r.forget(func(x *record) bool { return f.means(x.who, x.offset, x.row) })
+}
+
+// means reports whether a learnt record is one of the ids: by its own, or because the pending store has its id.
+func (f *forgetting) means(who uint64, offset int64, row int32) bool {
+	if who != 0 {
+		return f.who[who]
+	}
+	return slices.ContainsFunc(f.learnt, func(r record) bool { return r.offset == offset && r.row == row })
+}
+
+// takeBack takes a learnt record out of all counts, and of the records that components keep.
+func (f *forgetting) takeBack(r *record) {
+	p := f.p
+	f.places[place{r.offset, r.row}] = true
+	if !(r.Weight > 0) || r.Class < 0 {
+		return
+	}
+	f.found.Counts++
+	if p.trained {
+		for _, c := range p.scorer.all() {
+			c.Retract(&r.Example)
+			if x, ok := c.(Forgetter); ok {
+				keys := x.Forget(&r.Example)
+				f.found.Prototypes += len(keys)
+				f.keys = append(f.keys, keys...)
+			}
+		}
+	}
+	p.counts.sum[r.Class] = max(p.counts.sum[r.Class]-r.Weight, 0)
+	p.counts.square = max(p.counts.square-r.Weight*r.Weight, 0)
+	if p.uplift != nil {
+		p.uplift.forget(r.Row)
+	}
+	if p.misfit != nil {
+		p.misfit.forget(r.Row)
+	}
+}
+
+// forget takes the values of a row out of those of the first records, of which the cuts are not made yet. Equal numbers
+// tell it; without a continuous feature no row is told from another.
+func (c *fewCells) forget(row Row) {
+	n := len(c.of)
+next:
+	for k := 0; n > 0 && k+n <= len(c.first); k += n {
+		numbers := 0
+		for i, f := range c.of {
+			if c.schema.Features[f].Kind != Continuous {
+				continue
+			}
+			if numbers++; math.Float64bits(c.first[k+i]) != math.Float64bits(row[f]) {
+				continue next
+			}
+		}
+		if numbers > 0 {
+			c.first = slices.Delete(c.first, k, k+n)
+			return
+		}
+	}
+}
+
+// emptied reports whether record n was emptied: the tail holds no record of weight 0 else.
+func (t *tail) emptied(n uint64) bool { return !(t.weight[n%t.capacity] > 0) }
+
+// empty leaves nothing of the record in a slot but its clock: clocks are consecutive.
+func (t *tail) empty(i int) {
+	for f := range t.features {
+		t.rows[i*t.features+f] = math.NaN()
+	}
+	t.class[i], t.weight[i], t.time[i], t.offset[i], t.row[i], t.lag[i], t.who[i] = 0, 0, 0, 0, 0, 0, 0
+	t.touch(i)
+}
+
+// forget takes out the records for which is holds. The others go on to stand for all that were offered: the record that
+// is offered next may take the free place with any key.
+func (r *reservoir) forget(is func(x *record) bool) {
+	before := len(r.items)
+	r.items = slices.DeleteFunc(r.items, func(x reserved) bool { return is(&x.record) })
+	gone := before - len(r.items)
+	if gone == 0 {
+		return
+	}
+	if r.seen -= uint64(gone); len(r.items) == 0 {
+		r.seen = 0
+	}
+	r.order()
+	r.version++
+}
+
+// forget takes the entries of the ids out, and returns their number.
+func (s *Sieve) forget(ids map[IDSum]bool) (found int) {
+	if s == nil {
+		return 0
+	}
+	for i := range s.entries {
+		if e := &s.entries[i]; ids[e.id] {
+			delete(s.index, e.id)
+			e.id = IDSum{} // of no id; it leaves with its time
+			s.touch(s.first + uint64(i))
+			found++
+		}
+	}
+	return found
+}
+
+// SectionForgot is the name of the section of a state that has obeyed an order to forget.
+const SectionForgot = "forgot"
+
+// forgotFormat is the version of the binary form of that section.
+const forgotFormat = 1
+
+// appendForgot appends that section.
+func appendForgot(b []byte, number uint64) []byte {
+	return wire.AppendUvarint(wire.AppendUvarint(b, forgotFormat), number)
+}
+
+// loadForgot reads the number of the newest order that a state has obeyed.
+func loadForgot(names []string, read reader) (number uint64, err error) {
+	if !slices.Contains(names, SectionForgot) {
+		return 0, nil
+	}
+	err = read(SectionForgot, func(b []byte) (err error) {
+		number, err = ObeyedBy(b)
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("decoding %s: %w", SectionForgot, err)
+	}
+	return number, nil
+}

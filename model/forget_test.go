@@ -1,0 +1,216 @@
+package model_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"liftstream/model"
+	"liftstream/model/lift"
+)
+
+// erasure is an order to forget ids.
+func erasure(number uint64, ids ...string) *model.Erasure {
+	o := &model.Erasure{Number: number}
+	for _, id := range ids {
+		o.IDs = append(o.IDs, model.SumID(id))
+	}
+	return o
+}
+
+// TestLiftsOfAForgottenRecordAreThoseWithoutIt: the counts of the lifts, and their inputs, are bit for bit those of a
+// partition that never learnt the records. The base rates of the scorecard are so to 1e-12.
+func TestLiftsOfAForgottenRecordAreThoseWithoutIt(t *testing.T) {
+	spec := carrySpec(wide)
+	const trained, n = 1700, 1800 // the structure of a cold partition changes for the last time at 1,600 records
+	knew, never := model.NewPartition(spec, 0), model.NewPartition(spec, 0)
+	var ids []string
+	for i := trained + 3; i < n; i += 7 {
+		ids = append(ids, fmt.Sprint("c", i))
+	}
+	var out model.Scores
+	for _, p := range []*model.Partition{knew, never} {
+		take(t, p, wide, 0, trained)
+		b := wideRows(wide, trained, n-trained, true)
+		if p == never {
+			b.Keep(func(i int) bool { return !slices.Contains(ids, b.ID[i]) })
+		}
+		p.Events(b, &out)
+	}
+	section := "model/" + lift.Name
+	if bytes.Equal(knew.Snapshot()[section], never.Snapshot()[section]) {
+		t.Fatal("the records have no count: the test would say nothing")
+	}
+	found, _ := model.Forget(knew, erasure(1, ids...))
+	want := model.Forgotten{Waiting: len(ids), Tail: len(ids), Counts: len(ids)}
+	if found.Prototypes = 0; found != want {
+		t.Errorf("found %+v, want %+v", found, want)
+	}
+	if !bytes.Equal(knew.Snapshot()[section], never.Snapshot()[section]) {
+		t.Error("the lifts count forgotten records")
+	}
+	rate := func(p *model.Partition) float64 {
+		return p.Component(spec.Scorecard.Name()).(model.Scorecard).BaseRate(1)
+	}
+	if d := math.Abs(rate(knew) - rate(never)); d > 1e-12 {
+		t.Errorf("the base rates are %v apart", d)
+	}
+	if again, _ := model.Forget(knew, erasure(1, "c5")); again.Any() || model.Obeyed(knew) != 1 {
+		t.Errorf("an order is obeyed twice: %+v", again)
+	}
+}
+
+// TestNothingOfAForgottenRecordIsLeft in the bytes of a state: neither its values nor the sum of its id. The state is
+// restored to the same bytes, and a replay of the order gives them too. A record of no id, and one of another, stays.
+func TestNothingOfAForgottenRecordIsLeft(t *testing.T) {
+	const odd = 33.123456789012345
+	spec := newSpec(func(o *model.Options) {
+		o.TailBytes, o.DedupWindow, o.DedupBytes = 1, 1<<50, 1<<20
+		o.Control = model.Control{}
+	})
+	mark := func(b *model.Batch) {
+		for i := range b.ID {
+			every := int32(97)
+			if b.Row[i] < 2500 {
+				every = 20
+			}
+			if b.Row[i]%every == 3 {
+				b.ID[i], b.Columns[0].Float[i] = "gone", odd
+			}
+			if b.Row[i]%(4*every) == 3 {
+				b.Label[i] = model.Unlabelled
+			}
+		}
+	}
+	p := model.NewPartition(spec, 0)
+	for from := 0; from < 2500; from += 500 {
+		feed(p, from, from+500, 500, mark)
+	}
+	for from := 2500; from < 8000; from += 500 { // the sieve leaves all but the first out
+		feed(p, from, from+500, 500, func(b *model.Batch) {
+			mark(b)
+			p.Sieve.Sift(b)
+		})
+	}
+	feed(p, 8000, 8500, 500, mark)
+	value := binary.LittleEndian.AppendUint64(nil, math.Float64bits(odd))
+	sum := model.SumID("gone")
+	holds := func(p *model.Partition) (sections []string) {
+		for name, b := range p.Snapshot() {
+			if bytes.Contains(b, value) || bytes.Contains(b, sum[:]) || bytes.Contains(b, sum[:8]) || bytes.Contains(b,
+				[]byte("gone")) {
+				sections = append(sections, name)
+			}
+		}
+		slices.Sort(sections)
+		return sections
+	}
+	before := holds(p)
+	for _, section := range []string{"tail/0", "reservoir", "ids/reservoir", "sieve/0"} {
+		if !slices.Contains(before, section) {
+			t.Fatalf("%s holds nothing of the record, but %v: the test would say nothing", section, before)
+		}
+	}
+	twin, err := model.RestorePartition(spec, p.Snapshot())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found, _ := model.Forget(p, erasure(1, "nobody")); found.Any() {
+		t.Errorf("of an id that nobody has: %+v", found)
+	}
+	found, _ := model.Forget(p, erasure(2, "gone", "nobody"))
+	if found.Tail == 0 || found.Reservoir == 0 || found.Waiting == 0 || found.Sieve != 1 || found.Counts == 0 {
+		t.Errorf("found %+v", found)
+	}
+	if left := holds(p); len(left) > 0 {
+		t.Errorf("left in %v", left)
+	}
+	model.Forget(twin, erasure(2, "gone", "nobody"))
+	if !bytes.Equal(state(twin), state(p)) {
+		t.Error("a restored state forgets to other bytes")
+	}
+	restored, err := model.RestorePartition(spec, p.Snapshot())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(state(restored), state(p)) || model.Obeyed(restored) != 2 {
+		t.Error("restored to other bytes")
+	}
+	if again, _ := model.Forget(restored, erasure(3, "gone")); again.Any() {
+		t.Errorf("found again: %+v", again)
+	}
+	model.Forget(p, erasure(3, "gone"))
+	// Both go on alike, and the fits see no emptied record.
+	feed(p, 7000, 7200, 100, nil)
+	feed(restored, 7000, 7200, 100, nil)
+	if !bytes.Equal(state(restored), state(p)) {
+		a, b := p.Snapshot(), restored.Snapshot()
+		for name := range a {
+			if !bytes.Equal(a[name], b[name]) {
+				t.Errorf("a restored state goes on otherwise: %s", name)
+			}
+		}
+	}
+	m, err := model.Fit(t.Context(), spec, model.Held{0: p.Snapshot()}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Version = 1
+	if err := p.Swap(m); err != nil {
+		t.Error(err)
+	}
+	if bytes.Contains(m.AppendBinary(nil), value) {
+		t.Error("the next model holds the record")
+	}
+}
+
+// TestPrototypesAreForgotten by the partition that has the record, and by another one by their keys.
+func TestPrototypesAreForgotten(t *testing.T) {
+	spec := carrySpec(wide)
+	own, other := model.NewPartition(spec, 0), model.NewPartition(spec, 1)
+	take(t, own, wide, 0, 1700)
+	take(t, other, wide, 5000, 5200)
+	m, err := model.Fit(t.Context(), spec, model.Held{0: own.Snapshot(), 1: other.Snapshot()}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Version = 1
+	for _, p := range []*model.Partition{own, other} {
+		if err := p.Swap(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var ids []string
+	for i := 1000; i < 1700; i++ {
+		ids = append(ids, fmt.Sprint("c", i))
+	}
+	found, keys := model.Forget(own, erasure(1, ids...))
+	if found.Prototypes == 0 || len(keys) != found.Prototypes {
+		t.Fatalf("found %+v, %d keys", found, len(keys))
+	}
+	there, _ := model.Forget(other, &model.Erasure{Number: 1, Keys: keys})
+	if there.Prototypes != found.Prototypes || there.Counts != 0 {
+		t.Errorf("%d prototypes in the other partition, want %d", there.Prototypes, found.Prototypes)
+	}
+	for _, p := range []*model.Partition{own, other} {
+		if again, _ := model.Forget(p, &model.Erasure{Number: 2, Keys: keys}); again.Any() {
+			t.Errorf("found again: %+v", again)
+		}
+	}
+	for _, p := range []*model.Partition{own, other} {
+		r, err := model.RestorePartition(spec, p.Snapshot())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var a, b model.Scores
+		batch := wideRows(wide, 9000, 50, false)
+		p.Events(batch, &a)
+		r.Events(batch, &b)
+		if !same(a.P, b.P) {
+			t.Error("a restored partition scores otherwise")
+		}
+	}
+}

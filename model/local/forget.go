@@ -1,0 +1,73 @@
+package local
+
+import (
+	"math"
+	"slices"
+
+	"liftstream/model"
+)
+
+// Forget takes the prototype that is the example out of the structure, if there is one, and returns its key. Retract
+// has taken the example out of the newest records.
+func (c *Component) Forget(ex *model.Example) (keys []uint64) {
+	s := c.structure
+	if s == nil || len(s.prototypes.clock) == 0 || uint32(ex.Class) >= uint32(len(c.schema.Classes)) {
+		return nil
+	}
+	if k := s.itself(ex, c.work); k >= 0 {
+		keys = append(keys, s.prototypes.key(k))
+		c.ForgetKeys(keys)
+	}
+	return keys
+}
+
+// ForgetKeys takes the prototypes of these keys out of the structure, and returns their number. The other fields of the
+// structure stay: curves, weights and priors of the classes, each a sum over all prototypes.
+func (c *Component) ForgetKeys(keys []uint64) (found int) {
+	if c.structure == nil || len(c.structure.prototypes.clock) == 0 {
+		return 0
+	}
+	old := &c.structure.prototypes
+	kept := make([]int, 0, len(old.class))
+	for k := range old.class {
+		if !slices.Contains(keys, old.key(k)) {
+			kept = append(kept, k)
+		}
+	}
+	if found = len(old.class) - len(kept); found == 0 {
+		return 0
+	}
+	next, m := *c.structure, len(old.columns)
+	p := prototypes{prior: old.prior, columns: make([]column, m)}
+	for _, k := range kept {
+		p.class, p.clock = append(p.class, old.class[k]), append(p.clock, old.clock[k])
+		p.beside = append(p.beside, old.beside[k*m:(k+1)*m]...)
+	}
+	for j := range p.columns {
+		was := &old.columns[j]
+		p.columns[j] = column{nominal: was.nominal, mean: was.mean, sd: was.sd}
+		all, values := was.values(), []int32(nil)
+		for _, k := range kept {
+			if len(all) > 0 {
+				values = append(values, all[k])
+			}
+		}
+		p.columns[j].set(values)
+	}
+	next.prototypes = p
+	next.prepare()
+	c.structure, c.work = &next, newScratch(&next)
+	return found
+}
+
+// key hashes class, clock and places of a prototype: in all partitions that serve a model it is the same.
+func (p *prototypes) key(k int) uint64 {
+	m := len(p.columns)
+	h := model.Hash(uint64(p.class[k]), math.Float64bits(p.clock[k]))
+	for _, v := range p.places[k*m : (k+1)*m] {
+		h = model.Hash(h, uint64(uint32(v)))
+	}
+	return h
+}
+
+var _ model.Forgetter = (*Component)(nil)

@@ -1,0 +1,126 @@
+package stream
+
+import (
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
+
+	"liftstream/model"
+	"liftstream/stream/state"
+)
+
+// purgeSnapshots is the number of snapshots after which none is left that holds a forgotten record: two are kept.
+const purgeSnapshots = 2
+
+// purging is the work that an order to forget leaves to a partition.
+type purging struct {
+	// left is the number of snapshots that begin at once, without waiting for their time.
+	left int
+	// records are those of the obeyed orders that hold ids, in the state topic.
+	records []*state.Erased
+}
+
+// inherit takes note of the obeyed orders that a log tells of. Where a former owner has not ended the work, it is begun
+// anew.
+func (p *purging) inherit(t *task, log *state.Log) {
+	for _, e := range log.Erased() {
+		if e.Journal < t.m.Journal && e.Names() {
+			p.records = append(p.records, e)
+		}
+	}
+	if len(p.records) > 0 && !p.clean(t.snap) {
+		p.left = purgeSnapshots
+	}
+}
+
+// clean reports whether both snapshots are of later states than the obeyed orders.
+func (p *purging) clean(s *state.Snapshotter) bool {
+	newest := p.records[len(p.records)-1].Journal
+	return s.Last != nil && s.Last.Journal > newest && (s.Before == nil || s.Before.Journal > newest)
+}
+
+// due reports whether an idle partition has something to commit for it.
+func (p *purging) due(t *task) bool { return len(p.records) > 0 && p.clean(t.snap) }
+
+// erase obeys the next order to forget. It returns the record for beside the journal, nil where there is no order.
+func erase(t *task) *state.Erased {
+	if t.snapshotFirst {
+		return nil
+	}
+	o := state.NextErasure(t.s.models, model.Obeyed(t.m.Part))
+	if o == nil {
+		return nil
+	}
+	e := &state.Erased{Journal: t.m.Journal, Erasure: o.Erasure}
+	e.Found, e.Keys = model.Forget(t.m.Part, &o.Erasure)
+	if e.Found.Any() {
+		t.purge.left = purgeSnapshots
+		t.purge.records = append(t.purge.records, e)
+	} else { // a replay finds nothing either, and needs no ids; the trainer waits for a snapshot
+		t.purge.left = max(t.purge.left, 1)
+		e.IDs, e.Erasure.Keys = nil, nil
+	}
+	t.log.Info("records forgotten, as ordered", zap.Uint64("order", o.Number), zap.Int("ids", len(o.IDs)),
+		zap.Int("waiting", e.Found.Waiting), zap.Int("tail", e.Found.Tail), zap.Int("reservoir", e.Found.Reservoir),
+		zap.Int("prototypes", e.Found.Prototypes), zap.Int("dedup", e.Found.Sieve), zap.Time("given", o.Time),
+		zap.String("client", o.Client), zap.String("why", o.Why))
+	return e
+}
+
+// unobeyedErasure reports whether an order to forget waits.
+func unobeyedErasure(t *task) bool {
+	return !t.snapshotFirst && state.NextErasure(t.s.models, model.Obeyed(t.m.Part)) != nil
+}
+
+// tidy empties the records of obeyed orders once no replay needs them.
+func tidy(t *task, x *transaction) {
+	if !t.purge.due(t) {
+		return
+	}
+	for _, e := range t.purge.records {
+		t.writeState(x, state.Change{Key: state.ErasedKey(e.Journal), Value: e.Empty().Encode(t.s.format())})
+	}
+	t.purge.records = nil
+}
+
+// erasing reports whether an order to forget has come since the trainer has read its snapshots, and drops the models
+// that were made of former ones.
+func erasing(t *trainer) bool {
+	last := state.LastErasure(t.s.models)
+	if last <= t.erased {
+		return false
+	}
+	t.erased, t.last = last, time.Time{} // the next fit leaves the records out: it is due
+	if t.waiting != nil || t.ready != nil {
+		t.waiting, t.ready, t.tried = nil, nil, nil
+		t.cold.tried = 0
+		t.s.o.Metrics.Candidate.Reset()
+		t.s.o.Metrics.Fits.WithLabelValues("dropped").Inc()
+		t.s.o.Log.Info("a fitted model is dropped: records that it may have learnt are forgotten, as ordered",
+			zap.Uint64("order", last))
+	}
+	return true
+}
+
+// obeyed reports whether the snapshots are of states that have obeyed all orders to forget.
+func obeyed(t *trainer, snaps map[int32]*state.Manifest) bool {
+	last := state.LastErasure(t.s.models)
+	if last == 0 {
+		return true
+	}
+	for p, m := range snaps {
+		i := slices.IndexFunc(m.Sections, func(s state.Stored) bool { return s.Name == model.SectionForgot })
+		if i < 0 {
+			return false
+		}
+		b, err := t.logs[p].Section(m, m.Sections[i])
+		if err != nil {
+			return false
+		}
+		if number, err := model.ObeyedBy(b); err != nil || number < last {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,142 @@
+package stream
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"liftstream/model"
+	"liftstream/stream/orders"
+	"liftstream/stream/state"
+	"liftstream/stream/streamtest"
+)
+
+// forgetter gives orders to forget from beside the stage.
+func (w *world) forgetter() *orders.Forgetting {
+	return &orders.Forgetting{State: w.Topics.State, Options: orders.Options{Client: w.Client, Name: w.Name,
+		Topic: w.Topics.Model, Who: "the test", Why: "a reason", Now: time.Now()}}
+}
+
+// lastValues returns the last values of a compacted topic, by key, and the decoded sections of the states in it.
+func lastValues(t *testing.T, w *world, topic string, partition int) map[string][]byte {
+	t.Helper()
+	out := map[string][]byte{}
+	log := state.NewLog()
+	for _, r := range w.Records(topic, partition) {
+		log.Apply(r.Key, r.Value)
+		if out[string(r.Key)] = r.Value; r.Value == nil {
+			delete(out, string(r.Key))
+		}
+	}
+	found, problems := log.Manifests()
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	for _, m := range found {
+		sections, err := log.Sections(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, raw := range sections {
+			out[fmt.Sprintf("snapshot %d, %s", m.Number, name)] = raw
+		}
+	}
+	return out
+}
+
+// TestAForgottenIDIsNowhere: a running stage of two partitions forgets ids that one of them knows. After compaction the
+// sum of an id is neither in the topic of states, snapshots decoded, nor in that of models. An order to a stage that
+// does not run is obeyed at its start, and the replay of all gives the same scores and states.
+func TestAForgottenIDIsNowhere(t *testing.T) {
+	streamtest.Brokers(t, func(t *testing.T, addr string) {
+		w := newWorld(t, addr, 2)
+		options := func() Options {
+			o := w.options(w.Client)
+			spec := *o.Spec
+			spec.Options.Gate = 5
+			o.Spec = &spec
+			return o
+		}
+		r := w.run(options())
+		w.Produce(600, 50, true)
+		w.caught(r)
+		gone := []model.IDSum{model.SumID(streamtest.RecordID(0, 17)), model.SumID(streamtest.RecordID(0, 599)),
+			model.SumID("nobody")}
+		holds := func() (where []string) {
+			for _, of := range []struct {
+				topic     string
+				partition int
+			}{{w.Topics.State, 0}, {w.Topics.State, 1}, {w.Topics.Model, 0}} {
+				for key, b := range lastValues(t, w, of.topic, of.partition) {
+					for _, id := range gone {
+						if bytes.Contains(b, id[:8]) || bytes.Contains(b, []byte(streamtest.RecordID(0, 599))) {
+							where = append(where, fmt.Sprint(of.topic, "/", of.partition, " ", key))
+						}
+					}
+				}
+			}
+			return where
+		}
+		streamtest.Eventually(t, time.Minute, "no snapshot knows the ids", func() bool { return len(holds()) > 0 })
+		before := r.stage.Status().Model
+
+		f := w.forgetter()
+		if all, err := f.Begin(t.Context(), 2); err != nil || len(all) > 0 {
+			t.Fatalf("%d orders, %v", len(all), err)
+		}
+		o, err := f.Forget(t.Context(), gone, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answers, err := f.Await(t.Context(), o.Number, 4*time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Records wait for a correction of their label, so each is in the pending store and in the tail.
+		want := []model.Forgotten{{Waiting: 2, Tail: 2, Counts: 2}, {}}
+		for i, a := range answers {
+			if a.Found != want[i] || !a.Obeyed || !a.Clean {
+				t.Errorf("partition %d: %+v, want %+v", i, a, want[i])
+			}
+		}
+		if err := f.Finish(t.Context(), o.Number); err != nil {
+			t.Fatal(err)
+		}
+		if where := holds(); len(where) > 0 {
+			t.Errorf("the ids are left in %v", where)
+		}
+		w.Produce(50, 50, true)
+		w.published(r, before+1)
+		w.caught(r)
+		r.end(t)
+
+		late, err := w.forgetter().Forget(t.Context(), []model.IDSum{model.SumID(streamtest.RecordID(1, 5))}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r = w.run(options())
+		f = w.forgetter()
+		if all, err := f.Begin(t.Context(), 2); err != nil || len(all) != 2 || !all[0].Emptied || all[1].Emptied {
+			t.Errorf("%d orders, %v", len(all), err)
+		}
+		answers, err = f.Await(t.Context(), late.Number, 4*time.Minute)
+		if err != nil || !answers[0].Clean || !answers[1].Clean || answers[1].Found.Tail != 1 || answers[0].Found.Any() {
+			t.Errorf("%+v, %v", answers, err)
+		}
+		w.Produce(100, 50, true)
+		w.caught(r)
+		r.end(t)
+		w.ExactlyOnce()
+		found, err := verified(context.Background(), options())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range found {
+			if len(v.Problems) > 0 || v.Start != "the beginning" {
+				t.Errorf("verify: %+v", v)
+			}
+		}
+	})
+}
