@@ -76,6 +76,9 @@ func modelFeatures(w io.Writer, m *model.Model) error {
 			n = strconv.Itoa(m.Levels.Count(f))
 			levels = text.Some(m.Levels.Names(f), 6)
 		}
+		if x.Derived != "" {
+			levels = strings.TrimPrefix(levels+"; "+x.Derived, "; ")
+		}
 		rows = append(rows, []string{x.Name, x.Kind.String(), use, n, levels})
 	}
 	return text.Table(w, "", []string{"feature", "kind", "use", " levels", ""}, rows)
