@@ -75,8 +75,8 @@ func TestSchemasOfDerivedFeatures(t *testing.T) {
 	}
 }
 
-// TestPartsOfTheOwnDateAreNotWatched: hours and weekdays of the record's own time move all the while, and give no alarm;
-// those of a column do.
+// TestPartsOfTheOwnDateAreNotWatched: hours and weekdays of the record's own time move all the while, and give no
+// alarm; those of a column do.
 func TestPartsOfTheOwnDateAreNotWatched(t *testing.T) {
 	for text, want := range map[string]bool{"hour(time)": true, "weekday(time, zone=Europe/Berlin)": true,
 		"bucket(hour(time), 6)": true, "log(day(time))": true, "month(time)": true, "": false, "hour(timely)": false,

@@ -31,7 +31,7 @@ func configured(t *testing.T, extra string) *config.Config {
 	return c
 }
 
-// TestColumnsOfDerivedFeatures: a topic needs the columns that a derived feature is computed from, and none of its name.
+// TestColumnsOfDerivedFeatures: a topic needs the sources of a derived feature, and no column of its name.
 func TestColumnsOfDerivedFeatures(t *testing.T) {
 	for _, c := range []struct{ nullable, columns, lacks string }{
 		{"values", "age,seen\n1,1\n", ""}, {"values", "age,size\n1,1\n", "seen"}, {"column", "age\n1\n", ""},

@@ -239,7 +239,7 @@ func TestPageOfAModel(t *testing.T) {
 	written(t, "model", strings.ReplaceAll(b.String(), fmt.Sprintf("format %d\n", model.ModelFormat), "format N\n"))
 }
 
-// TestPageOfDerivedFeatures shows the expressions, behind the levels of those that have some.
+// TestPageOfDerivedFeatures shows the expressions, behind the levels of an ordinal one.
 func TestPageOfDerivedFeatures(t *testing.T) {
 	m := shownModel()
 	s := m.Schema()
