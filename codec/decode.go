@@ -313,6 +313,7 @@ func (d *Decoder) Release() (large bool) {
 		d.text, d.scratch, d.ends, d.bad, d.ids = nil, nil, nil, nil, idTexts{}
 		d.intake = intake{d: d}
 		d.in.buffers, d.in.frames = nil, nil
+		d.derive.forget()
 		for f := range d.levels {
 			d.levels[f].forget()
 		}

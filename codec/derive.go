@@ -275,6 +275,29 @@ func (x *source) fillNanos(d *Decoder, recs []arrow.Record, col int, first int32
 	}
 }
 
+// forget gives back the buffers.
+func (v *deriver) forget() {
+	if v == nil {
+		return
+	}
+	for i := range v.sources {
+		v.sources[i].numbers, v.sources[i].nanos = nil, nil
+	}
+	for _, s := range v.steps {
+		s.forget()
+	}
+}
+
+func (s *deriveStep) forget() {
+	if s == nil {
+		return
+	}
+	s.out = nil
+	for _, x := range s.of {
+		x.forget()
+	}
+}
+
 // run computes a step for all rows; times are those of the records, 0 = a record has none. The result is valid until
 // the next run.
 func (v *deriver) run(s *deriveStep, times []int64) []float64 {

@@ -31,6 +31,24 @@ func derivedOptions() Options {
 		}}
 }
 
+// derivedBank has features derived from numbers and texts of a bank campaign, as numbers and as times.
+func derivedBank() Options {
+	o := bankOptions()
+	levels := []string{"low", "high"}
+	o.Schema.Features = append([]model.Feature{
+		{Name: "share", Derived: "log(ratio(balance, age))"},
+		{Name: "cell", Kind: model.Ordinal, Levels: levels, Derived: "bucket(duration, 5)"},
+		{Name: "hour", Derived: "hour(age, unit=s)"}, {Name: "since", Derived: "age(day, d)"},
+	}, o.Schema.Features[:3]...)
+	o.Derived = map[string]Derivation{
+		"share": {Function: Log, Of: []Derivation{{Function: Ratio, Of: []Derivation{{Column: "balance"}, {Column: "age"}}}}},
+		"cell":  {Function: Bucket, Of: []Derivation{{Column: "duration"}}, Cuts: []float64{5}},
+		"hour":  {Function: Hour, Of: []Derivation{{Column: "age", Unit: time.Second}}, Zone: time.UTC},
+		"since": {Function: Age, Of: []Derivation{{Column: "day"}}, Per: 24 * time.Hour},
+	}
+	return o
+}
+
 // derivedMessage is a message of the columns when and x of those types.
 func derivedMessage(t *testing.T, when arrow.DataType, whens string, x arrow.DataType, xs string) []byte {
 	t.Helper()

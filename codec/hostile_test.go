@@ -45,6 +45,7 @@ func seeds(t testing.TB) []struct {
 		{"types", types, testdata(t, "types.arrows")},
 		{"labels", Options{Schema: &model.Schema{Classes: []string{"no", "yes"}}, Label: "class"},
 			testdata(t, "labels.arrows")},
+		{"derived", derivedBank(), bank},
 	}
 }
 
@@ -201,7 +202,7 @@ func FuzzDecode(f *testing.F) {
 		c Carry
 	}
 	var readers []*reader // made once: a message must be read alike after any other
-	for _, o := range []Options{all[0].o, all[3].o, small[0].o, small[3].o} {
+	for _, o := range []Options{all[0].o, all[3].o, small[0].o, small[3].o, all[len(all)-1].o} {
 		r := &reader{}
 		r.d, r.e = survivor(f, o)
 		readers = append(readers, r)

@@ -75,7 +75,8 @@ func TestSchemasOfDerivedFeatures(t *testing.T) {
 	}
 }
 
-// TestPartsOfTheOwnDateAreNotWatched: the watch for drift takes them as missing, and others as they are.
+// TestPartsOfTheOwnDateAreNotWatched: hours and weekdays of the record's own time move all the while, and give no
+// alarm; those of a column do.
 func TestPartsOfTheOwnDateAreNotWatched(t *testing.T) {
 	for text, want := range map[string]bool{"hour(time)": true, "weekday(time, zone=Europe/Berlin)": true,
 		"bucket(hour(time), 6)": true, "log(day(time))": true, "month(time)": true, "": false, "hour(timely)": false,
@@ -83,6 +84,26 @@ func TestPartsOfTheOwnDateAreNotWatched(t *testing.T) {
 		if f := (Feature{Derived: text}); f.ofClock() != want {
 			t.Errorf("%s: %v", text, !want)
 		}
+	}
+	days := []string{"Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"}
+	alarms := func(of string) int {
+		s := &Schema{Classes: []string{"no", "yes"}, Positive: 1, Features: []Feature{
+			{Name: "hour", Derived: "hour(" + of + ")"},
+			{Name: "weekday", Kind: Ordinal, Levels: days, Derived: "weekday(" + of + ")"}}}
+		w := NewWatch(s, .01, false)
+		b := &Batch{N: 1, Columns: []Column{{Float: []float64{0}}, {Code: []uint32{0}, Levels: days}}}
+		for i := range 14_000 { // four weeks of 500 records a day
+			day := i / 500
+			b.Columns[0].Float[0], b.Columns[1].Code[0] = float64(i%500*24/500), uint32(day%7)
+			WatchRecord(w, s, b, 0, int32(i), nil, false)
+		}
+		return len(w.Found(0))
+	}
+	if n := alarms("time"); n != 0 {
+		t.Errorf("%d alarms of parts of the own time", n)
+	}
+	if n := alarms("when"); n == 0 {
+		t.Error("no alarms of parts of another time that moves")
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"liftstream/cmd/liftstream/internal/cli"
+	"liftstream/codec/file"
 	"liftstream/config"
 	"liftstream/stream"
 	"liftstream/stream/txn"
@@ -28,6 +29,29 @@ func configured(t *testing.T, extra string) *config.Config {
 		t.Fatal(err)
 	}
 	return c
+}
+
+// TestColumnsOfDerivedFeatures: a topic needs the sources of a derived feature, and no column of its name.
+func TestColumnsOfDerivedFeatures(t *testing.T) {
+	for _, c := range []struct{ nullable, columns, lacks string }{
+		{"values", "age,seen\n1,1\n", ""}, {"values", "age,size\n1,1\n", "seen"}, {"column", "age\n1\n", ""},
+	} {
+		stage := configured(t, "derive: {size: log(seen)}\n")
+		stage.Record.Features[1].Nullable = config.Nullable(c.nullable)
+		r, err := file.OpenTables([]string{csvFile(t, c.columns)}, file.TableOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		table, err := r.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = NewSender(nil, Sending{Topic: "t"}).complete(table, []string{"data.csv"}, stage)
+		if (err == nil) != (c.lacks == "") || err != nil && !strings.Contains(err.Error(), `no column "`+c.lacks+`"`) {
+			t.Errorf("%+v: %v", c, err)
+		}
+		r.Close()
+	}
 }
 
 // TestSettingsOfTheClient: the brokers, the name, the bound of memory, and the account, whose password a file holds.

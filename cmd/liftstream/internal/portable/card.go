@@ -49,6 +49,7 @@ type Margin struct {
 type Feature struct {
 	Name    string    `json:"name"`
 	Kind    string    `json:"kind"`
+	Derived string    `json:"derived,omitempty"` // the expression of a derived feature
 	Missing []float64 `json:"missing"`
 	Unknown []float64 `json:"unknown,omitempty"` // of levels that are not listed
 	Levels  []Level   `json:"levels,omitempty"`
@@ -174,7 +175,8 @@ func New(stage *assemble.Stage, m *model.Model) (*Card, error) {
 }
 
 func feature(s *model.Schema, levels *model.Levels, x *propensity.AdditiveFeature) Feature {
-	f := Feature{Name: s.Features[x.Feature].Name, Kind: s.Features[x.Feature].Kind.String(), Missing: x.Missing}
+	f := Feature{Name: s.Features[x.Feature].Name, Kind: s.Features[x.Feature].Kind.String(),
+		Derived: s.Features[x.Feature].Derived, Missing: x.Missing}
 	if s.Features[x.Feature].Kind != model.Continuous {
 		f.Unknown = x.Other
 		for code, text := range levels.Names(x.Feature) {
@@ -290,6 +292,11 @@ func leftOut(stage *assemble.Stage, m *model.Model, a *propensity.Additive) (out
 	for i, f := range stage.Spec.Components {
 		if _, has := m.Parts[f.Name()]; has && base.Components[i] != f {
 			out = append(out, f.Name()+": its inputs count as 0, while the weights of the features were fitted beside them")
+		}
+	}
+	for _, f := range stage.Spec.Schema.Features {
+		if f.Derived != "" && f.Use == model.UseScore {
+			out = append(out, fmt.Sprintf("the computation of %s, which is %s: it is an input like a column", f.Name, f.Derived))
 		}
 	}
 	if a.Further > 0 {

@@ -241,6 +241,22 @@ func TestPageOfAModel(t *testing.T) {
 	written(t, "model", strings.ReplaceAll(b.String(), fmt.Sprintf("format %d\n", model.ModelFormat), "format N\n"))
 }
 
+// TestPageOfDerivedFeatures shows the expressions, behind the levels of an ordinal one.
+func TestPageOfDerivedFeatures(t *testing.T) {
+	m := shownModel()
+	s := m.Schema()
+	s.Features[0].Derived, s.Features[2].Derived = "log(income)", "bucket(x, 1)"
+	var b strings.Builder
+	if err := Model(&b, "bank.model", m); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"  log(income)\n", "; bucket(x, 1)\n"} {
+		if strings.Count(b.String(), want) != 1 {
+			t.Errorf("there is no %q in\n%s", want, b.String())
+		}
+	}
+}
+
 // TestPageOfStates: the snapshots newest first, parts of the newest alone, labels only where there is a topic of them.
 func TestPageOfStates(t *testing.T) {
 	states := []state.StateInfo{{Partition: 0, Snapshots: []state.SnapshotInfo{

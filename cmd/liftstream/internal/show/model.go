@@ -78,6 +78,9 @@ func modelFeatures(w io.Writer, m *model.Model) error {
 		} else {
 			levels = cellsOf(x)
 		}
+		if x.Derived != "" {
+			levels = strings.TrimPrefix(levels+"; "+x.Derived, "; ")
+		}
 		rows = append(rows, []string{x.Name, x.Kind.String(), use, n, levels})
 	}
 	return text.Table(w, "", []string{"feature", "kind", "use", " levels", ""}, rows)
