@@ -13,16 +13,38 @@ import (
 // with q of now likewise. By custom .1 is a shift and .25 a large one, but see PSIThreshold.
 func PSI(ref, now []float64) float64 {
 	half := float64(len(ref)) / 2
-	var nr, nn, sum float64
+	nr, nn := total(ref), total(now)
+	sum := 0.
 	for k := range ref {
-		nr += ref[k]
-		nn += now[k]
-	}
-	for k := range ref {
-		p, q := (ref[k]+.5)/(nr+half), (now[k]+.5)/(nn+half)
-		sum += (q - p) * math.Log(q/p)
+		sum += psiCell(ref[k], now[k], nr, nn, half).Part
 	}
 	return sum
+}
+
+// PSICell is the share of a bin in the reference, that of now, and its part of the PSI, of which the bins' sum is it.
+type PSICell struct{ Expected, Actual, Part float64 }
+
+// PSICells takes the PSI of two counts of the same bins apart.
+func PSICells(ref, now []float64) []PSICell {
+	half := float64(len(ref)) / 2
+	nr, nn := total(ref), total(now)
+	out := make([]PSICell, len(ref))
+	for k := range ref {
+		out[k] = psiCell(ref[k], now[k], nr, nn, half)
+	}
+	return out
+}
+
+func total(v []float64) (sum float64) {
+	for _, x := range v {
+		sum += x
+	}
+	return sum
+}
+
+func psiCell(ref, now, nr, nn, half float64) PSICell {
+	p, q := (ref+.5)/(nr+half), (now+.5)/(nn+half)
+	return PSICell{p, q, (q - p) * math.Log(q/p)}
 }
 
 // PSIThreshold is the value that the PSI of n and m records in so many bins, drawn alike and one by one, exceeds with

@@ -45,6 +45,8 @@ type Drift struct {
 	// too much: they share one), and Threshold is 2/N F^-1(1 - .05 / (W columns)).
 	Expected  Number `json:"expected"`
 	Threshold Number `json:"threshold"`
+	// Cells are those of the window of PSI, which is the sum of their parts.
+	Cells []DriftCell `json:"cells"`
 }
 
 // DriftMeter accumulates Drift over a stream in bounded memory. It counts records, not their weights.
@@ -65,6 +67,8 @@ type driftColumn struct {
 	names   []string // of levels in order of appearance, while the reference is being gathered
 	counts  []float64
 	ref     []float64
+	labels  []string  // of the bins of levels, from the third on
+	worst   []float64 // counts of the window of psi
 	psi     float64
 	at      int64
 	last    float64
@@ -157,6 +161,7 @@ func (c *driftColumn) close(seen int64) {
 		c.last = drift.PSI(c.ref, c.counts)
 		if c.last > c.psi || c.at == 0 {
 			c.psi, c.at = c.last, seen
+			c.worst = append(c.worst[:0], c.counts...)
 		}
 	case c.levels == nil:
 		v := slices.DeleteFunc(slices.Clone(c.numbers), math.IsNaN)
@@ -172,9 +177,11 @@ func (c *driftColumn) close(seen int64) {
 		c.ref, c.numbers = slices.Clone(c.counts), nil
 	default:
 		merged := c.counts[:2:2]
+		c.labels = make([]string, 2)
 		for k, text := range c.names {
 			if n := c.counts[k+2]; n >= max(driftLeast, driftShare*c.records) {
 				c.levels[text] = len(merged)
+				c.labels = append(c.labels, text)
 				merged = append(merged, n)
 			} else {
 				delete(c.levels, text)
@@ -223,6 +230,7 @@ func (d *DriftMeter) Report() []Drift {
 			report = append(report, Drift{
 				Feature: c.name, PSI: Number(c.psi), At: c.at, Last: Number(c.last),
 				Expected: Number(expected), Threshold: Number(threshold),
+				Cells: c.cells(),
 			})
 		}
 	}

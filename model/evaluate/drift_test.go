@@ -2,7 +2,7 @@ package evaluate
 
 import (
 	"math"
-	"slices"
+	"reflect"
 	"testing"
 
 	"liftstream/model"
@@ -182,7 +182,7 @@ func TestDriftTakesCodesAsMissing(t *testing.T) {
 		}
 		return d.Report()
 	}
-	if got, want := psi(-999), psi(math.NaN()); !slices.Equal(got, want) {
+	if got, want := psi(-999), psi(math.NaN()); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, with missing values %+v", got, want)
 	}
 }

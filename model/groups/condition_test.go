@@ -81,7 +81,7 @@ func TestCodesHaveNoOrder(t *testing.T) {
 		Features: []model.Feature{{Name: "x", Special: []float64{-999, 7}}}}
 	b := &model.Batch{N: 4, Columns: []model.Column{{Float: []float64{-999, 3, 7, 9}}}}
 	for op, want := range map[Operator][4]bool{Less: {false, true, false, false}, AtMost: {false, true, false, true},
-		More: {}, AtLeast: {false, false, false, true}, 
+		More: {}, AtLeast: {false, false, false, true},
 		NotEqual: {true, true, true, false}, Equal: {false, false, false, true}} {
 		c, err := NewComparison(s, "x", op, false, "", 9)
 		if err != nil {

@@ -1,9 +1,11 @@
 package show
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -263,7 +265,7 @@ func evaluationDrift(w io.Writer, r *evaluate.Result) error {
 	for _, d := range r.Drift {
 		if d.PSI >= 0.1 && d.PSI > d.Threshold && len(rows) < 8 {
 			rows = append(rows, []string{d.Feature, text.Decimals(d.PSI, 2), strconv.FormatInt(d.At, 10),
-				text.Decimals(d.Last, 2)})
+				text.Decimals(d.Last, 2), largestPart(d.Cells)})
 		}
 	}
 	if len(rows) == 0 {
@@ -271,7 +273,16 @@ func evaluationDrift(w io.Writer, r *evaluate.Result) error {
 	}
 	fmt.Fprintf(w, "\nDrift: what moved most since the first %d records (population stability index; .1 a shift, .25 a "+
 		"large one)\n", r.DriftRecords)
-	return text.Table(w, "", []string{"", " largest", " at record", " last"}, rows)
+	return text.Table(w, "", []string{"", " largest", " at record", " last", "most of it"}, rows)
+}
+
+// largestPart tells of the cell that makes up most of an index how its share moved; "" without cells.
+func largestPart(cells []evaluate.DriftCell) string {
+	if len(cells) == 0 {
+		return ""
+	}
+	x := slices.MaxFunc(cells, func(a, b evaluate.DriftCell) int { return cmp.Compare(a.Part, b.Part) })
+	return fmt.Sprintf("%s: %s to %s", x.Cell, text.Percent(x.Expected), text.Percent(x.Actual))
 }
 
 // evaluationAlarms prints the first alarm of each column, in the order of the stream.
