@@ -30,12 +30,12 @@ def message(table):
 
 
 def home(data, partitions):
-    """The partition of a record with this id: that which Java's clients choose, murmur2 without its sign, mod partitions."""
+    """The partition of a record with this id, as Java's clients choose it: murmur2 without its sign, mod partitions."""
     m, mask = 0x5BD1E995, 0xFFFFFFFF
     h = 0x9747B28C ^ len(data)
     whole = len(data) // 4 * 4
     for i in range(0, whole, 4):
-        k = int.from_bytes(data[i:i + 4], "little") * m & mask
+        k = int.from_bytes(data[i : i + 4], "little") * m & mask
         k = (k ^ k >> 24) * m & mask
         h = h * m & mask ^ k
     if whole < len(data):
@@ -61,6 +61,7 @@ def send(args, table, partitions):
                 failed.append(str(error))
             else:
                 sent[event.partition(), event.offset()] = ids
+
         return on_delivery
 
     ids = table.column(args.id).to_pylist()
@@ -68,10 +69,15 @@ def send(args, table, partitions):
     for partition in range(partitions):
         rows = [r for r, at in enumerate(homes) if at == partition]
         for start in range(0, len(rows), args.batch):
-            part = rows[start:start + args.batch]
+            part = rows[start : start + args.batch]
             batch = table.take(pa.array(part))
-            producer.produce(args.events, message(batch), partition=partition, headers={"rows": str(len(part)).encode(), "client": b"python"},
-                             on_delivery=delivered([ids[r] for r in part]))
+            producer.produce(
+                args.events,
+                message(batch),
+                partition=partition,
+                headers={"rows": str(len(part)).encode(), "client": b"python"},
+                on_delivery=delivered([ids[r] for r in part]),
+            )
     producer.flush(60)
     if failed:
         sys.exit("sending events: " + failed[0])
@@ -80,13 +86,21 @@ def send(args, table, partitions):
 
 def receive(args, sent, partitions):
     """Reads the scores of the sent messages, each once, and returns their rows."""
-    consumer = Consumer({"bootstrap.servers": args.brokers, "group.id": args.scores + "-roundtrip", "isolation.level": "read_committed",
-                         "auto.offset.reset": "earliest", "enable.auto.commit": False})
+    consumer = Consumer(
+        {
+            "bootstrap.servers": args.brokers,
+            "group.id": args.scores + "-roundtrip",
+            "isolation.level": "read_committed",
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+        }
+    )
     consumer.assign([TopicPartition(args.scores, p, 0) for p in range(partitions)])
     rows, answered, quiet = [], set(), time.monotonic() + args.timeout
     while len(answered) < len(sent):
         if time.monotonic() > quiet:
-            sys.exit(f"reading scores: {len(sent) - len(answered)} of {len(sent)} messages have no answer after {args.timeout} s")
+            missing = len(sent) - len(answered)
+            sys.exit(f"reading scores: {missing} of {len(sent)} messages have no answer after {args.timeout} s")
         record = consumer.poll(0.5)
         if record is None:
             continue
@@ -131,8 +145,20 @@ def main():
         if abs(total - 1) > 1e-9:
             sys.exit(f"the propensities of {r['id']} sum to {total}")
     best = max(rows, key=lambda r: r["propensity_" + r["target"]])
-    print(json.dumps({"sent": table.num_rows, "scored": len(rows), "best": {"id": best["id"], "target": best["target"],
-                      "propensity": best["propensity_" + best["target"]], "why": best["why"]}}))
+    print(
+        json.dumps(
+            {
+                "sent": table.num_rows,
+                "scored": len(rows),
+                "best": {
+                    "id": best["id"],
+                    "target": best["target"],
+                    "propensity": best["propensity_" + best["target"]],
+                    "why": best["why"],
+                },
+            }
+        )
+    )
 
 
 if __name__ == "__main__":
