@@ -32,8 +32,9 @@ wrong password, or were away for five minutes, at the start or later: starting i
 /readyz and the log say for what. A partition of which more of the newest rows are bad than policy.dead_share allows
 pauses until 'liftstream resume'.
 
-http.listen serves a page for people at /, its data at /api/live, and /healthz, /readyz and /metrics. --model gives the
-model that serves from the first record on until one is published, as 'liftstream fit --model' writes it; give it to
+http.listen serves a page for people at /, its data at /api/live, and /healthz, /readyz and /metrics. With http.token
+set, /debug/log gives and sets the level of the log, and /debug/pprof/ has profiles (deploy/RUNBOOK.md). --model gives
+the model that serves from the first record on until one is published, as 'liftstream fit --model' writes it; give it to
 every process of the group. Where the model topic holds a model already, it is not needed. Of 'fit --as-of end' its
 short half-lives go on from the last records of the files. Of 'fit' alone they begin with the counts of all records, and
 turn to the stream as these fade: with n records in the files and a half-life of h, after some h log2(n/h) labelled
@@ -132,7 +133,7 @@ func (r *running) run(ctx context.Context, a *cli.App) error {
 	if room := waitRoom(c, st.Spec); room != "" {
 		log.Info(room)
 	}
-	l := live.New(c, st, k, live.Options{Log: log, Initial: m, Format: r.format})
+	l := live.New(c, st, k, live.Options{Log: log, Level: a.Level, Initial: m, Format: r.format})
 	s, err := l.Serve(r.shadowOf != "")
 	if err != nil {
 		return err

@@ -30,6 +30,7 @@ type Live struct {
 	config  *config.Config
 	log     *zap.Logger
 	metrics *prometheus.Registry
+	level   zap.AtomicLevel
 }
 
 // Options of a Live.
@@ -38,6 +39,8 @@ type Options struct {
 	Initial *model.Model // serves until one is published; may be nil
 	Skip    int          // first records of each partition that the quality on the page leaves out
 	Format  int          // newest format that is written; 0 = every member's
+	// Level is that of Log, which a request may set; the zero value = none may.
+	Level zap.AtomicLevel
 }
 
 var moved = map[config.OffsetReaction]committed.OffsetReaction{config.OffsetFail: committed.OffsetFail,
@@ -54,6 +57,7 @@ func policies(p *config.Policy) committed.Policies {
 // New prepares a stage; nothing runs yet.
 func New(c *config.Config, st *assemble.Stage, k *cluster.Cluster, o Options) *Live {
 	l := &Live{config: c, log: o.Log, Board: page.NewBoard(st.Spec.Schema, o.Skip), metrics: prometheus.NewRegistry()}
+	l.level = o.Level
 	if l.Board.Groups = groups.NewTally(st.Spec.Schema, st.Segments, c.MinCount); l.Board.Groups != nil {
 		l.metrics.MustRegister(newGroupMetrics(l.Board.Groups))
 	}
@@ -100,6 +104,7 @@ func (l *Live) options(st *assemble.Stage, k *cluster.Cluster, o Options) stream
 func (l *Live) Serve(free bool) (*Server, error) {
 	mux := operator.Handler(l.Source.Status, l.metrics)
 	page.Register(mux, l.Source)
+	debug(mux, l.config.HTTP.Token.Reveal(), l.level, l.log)
 	h := &l.config.HTTP
 	return serve(h.Listen, free, door(h.Listen, h.Hosts, guard(h.Token.Reveal(), mux)), l.log)
 }
