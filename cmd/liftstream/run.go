@@ -33,7 +33,8 @@ wrong password, or were away for five minutes, at the start or later: starting i
 pauses until 'liftstream resume'.
 
 http.listen serves a page for people at /, its data at /api/live, and /healthz, /readyz and /metrics. POST /v1/score
-and POST /v2/models/NAME/infer answer requests with the scores of their records, which are not learnt (http.score).
+and POST /v2/models/NAME/infer answer requests with the scores of their records, which are not learnt (http.score). With
+http.token set, /debug/log gives and sets the level of the log, and /debug/pprof/ has profiles (deploy/RUNBOOK.md).
 
 --model gives the model that serves from the first record on until one is published, as 'liftstream fit --model' writes
 it; give it to every process of the group. Where the model topic holds a model already, it is not needed. Of 'fit
@@ -135,7 +136,7 @@ func (r *running) run(ctx context.Context, a *cli.App) error {
 		log.Info(room)
 	}
 	v, _ := build()
-	l := live.New(c, st, k, live.Options{Log: log, Initial: m, Format: r.format, Version: v})
+	l := live.New(c, st, k, live.Options{Log: log, Level: a.Level, Initial: m, Format: r.format, Version: v})
 	s, err := l.Serve(r.shadowOf != "")
 	if err != nil {
 		return err

@@ -23,7 +23,8 @@ type App struct {
 	Quiet    bool
 	LogLevel string
 	LogForm  string
-	Started  bool // the code of a command runs: errors from here on are not errors of usage
+	Level    zap.AtomicLevel // of the log that Logger has made
+	Started  bool            // the code of a command runs: errors from here on are not errors of usage
 }
 
 // New returns an App over three streams.
@@ -76,6 +77,7 @@ func (a *App) Logger() *zap.Logger {
 	if err != nil {
 		level = zapcore.InfoLevel
 	}
+	a.Level = zap.NewAtomicLevelAt(level)
 	terminal := OnTerminal(a.Err)
 	e := zap.NewProductionEncoderConfig()
 	e.EncodeTime = zapcore.RFC3339NanoTimeEncoder
@@ -89,5 +91,5 @@ func (a *App) Logger() *zap.Logger {
 		}
 		encoder = zapcore.NewConsoleEncoder(e)
 	}
-	return zap.New(newHeldBack(zapcore.NewCore(encoder, zapcore.Lock(zapcore.AddSync(a.Err)), level)))
+	return zap.New(newHeldBack(zapcore.NewCore(encoder, zapcore.Lock(zapcore.AddSync(a.Err)), a.Level)))
 }

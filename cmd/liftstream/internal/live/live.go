@@ -33,6 +33,7 @@ type Live struct {
 	log     *zap.Logger
 	metrics *prometheus.Registry
 	infer   *infer.Service // nil = http.score is off
+	level   zap.AtomicLevel
 }
 
 // Options of a Live.
@@ -42,6 +43,8 @@ type Options struct {
 	Skip    int          // first records of each partition that the quality on the page leaves out
 	Format  int          // newest format that is written; 0 = every member's
 	Version string       // of the build, which GET /v2 tells
+	// Level is that of Log, which a request may set; the zero value = none may.
+	Level zap.AtomicLevel
 }
 
 var moved = map[config.OffsetReaction]committed.OffsetReaction{config.OffsetFail: committed.OffsetFail,
@@ -61,6 +64,7 @@ func policies(p *config.Policy) committed.Policies {
 // New prepares a stage; nothing runs yet.
 func New(c *config.Config, st *assemble.Stage, k *cluster.Cluster, o Options) *Live {
 	l := &Live{config: c, log: o.Log, Board: page.NewBoard(st.Spec.Schema, o.Skip), metrics: prometheus.NewRegistry()}
+	l.level = o.Level
 	if l.Board.Groups = groups.NewTally(st.Spec.Schema, st.Segments, c.MinCount); l.Board.Groups != nil {
 		l.metrics.MustRegister(newGroupMetrics(l.Board.Groups))
 	}
@@ -112,6 +116,7 @@ func (l *Live) Serve(free bool) (*Server, error) {
 	if l.infer != nil {
 		l.infer.Register(mux)
 	}
+	debug(mux, l.config.HTTP.Token.Reveal(), l.level, l.log)
 	h := &l.config.HTTP
 	return serve(h.Listen, free, door(h.Listen, h.Hosts, guard(h.Token.Reveal(), mux)), l.log)
 }
