@@ -72,6 +72,41 @@ func derivedMessage(t *testing.T, when arrow.DataType, whens string, x arrow.Dat
 	return value
 }
 
+// TestDerivedFeaturesOfRowsLeftOut: a duplicate that dedup leaves out is handed on in no feature, and the texts of an
+// ordinal one are its levels.
+func TestDerivedFeaturesOfRowsLeftOut(t *testing.T) {
+	d := mustDecoder(t, derivedOptions())
+	value := derivedMessage(t, arrow.PrimitiveTypes.Int64, `[1709251140, 1, 1709247600, 2]`, arrow.PrimitiveTypes.Int32,
+		`[5, 7, 6, null]`)
+	for _, c := range []struct {
+		leave []int32
+		want  []string
+	}{{nil, []string{"low", "high", "high", ""}}, {[]int32{0}, []string{"high", "high", ""}},
+		{[]int32{1, 2}, []string{"low", ""}}, {[]int32{3}, []string{"low", "high", "high"}}, {[]int32{0, 1, 2, 3}, nil}} {
+		var b model.Batch
+		var carry Carry
+		if bad, err := d.Decode(&Message{Value: value, Time: derivedAt * 1e9}, &b, &carry); err != nil || len(bad) > 0 {
+			t.Fatal(bad, err)
+		}
+		carry.Leave(c.leave)
+		a, err := carry.feature(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for i := range a.Len() {
+			got = append(got, a.(*array.String).Value(i))
+			if a.IsNull(i) != (got[i] == "") {
+				t.Errorf("without %v: value %d of %v", c.leave, i, a)
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("without %v: %q, want %q", c.leave, got, c.want)
+		}
+		d.Release()
+	}
+}
+
 // derivedAt is the time of the messages: 2024-03-01 00:00:00 UTC.
 const derivedAt = 1709251200
 
@@ -217,5 +252,22 @@ func TestAgesBeyondTheRange(t *testing.T) {
 		if got := s.ofTime(c.t, c.now, false); got != c.want && (got == got || c.want == c.want) {
 			t.Errorf("age of %d at %d is %v, want %v", c.t, c.now, got, c.want)
 		}
+	}
+}
+
+// TestRecordsWithoutATime have no hour, while a column may say the beginning of 1970; and a ratio beyond the largest
+// number is missing.
+func TestRecordsWithoutATime(t *testing.T) {
+	s := &deriveStep{Derivation: Derivation{Function: Hour, Zone: time.UTC}}
+	if got := s.ofTime(0, 0, true); got == got {
+		t.Errorf("the hour of a record without a time is %v", got)
+	}
+	if got := s.ofTime(0, 0, false); got != 0 {
+		t.Errorf("the hour of the beginning of 1970 is %v", got)
+	}
+	v := &deriver{sources: []source{{numbers: []float64{1e300, 1}}, {numbers: []float64{1e-300, 2}}}}
+	ratio := &deriveStep{Derivation: Derivation{Function: Ratio}, of: []*deriveStep{{source: 0}, {source: 1}}}
+	if got := v.run(ratio, make([]int64, 2)); got[0] == got[0] || got[1] != .5 {
+		t.Errorf("ratios %v", got)
 	}
 }

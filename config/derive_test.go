@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -140,6 +141,26 @@ func TestDerivationsAreBounded(t *testing.T) {
 			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%.60s: %v, want %s", c.text, err, c.want)
 		}
+	}
+}
+
+// TestOneFaultIsOneProblem: features that are derived from a faulty one are not reported, nor is one whose text is not
+// known away from its environment.
+func TestOneFaultIsOneProblem(t *testing.T) {
+	for text, want := range map[string]string{
+		"derive: {a: 'ratio(b, c)', b: log(c), c: log(nothing)}\n": "derive.c",
+		"derive: {a: log(b), b: log(c), c: log(a)}\n":              "derive.c",
+		"derive: {a: log(b), b: 'log(${A})'}\n":                    "derive.b",
+	} {
+		_, _, err := Parse("t.yaml", []byte(minimal+text), environment)
+		var problems Problems
+		if !errors.As(err, &problems) || len(problems) != 1 || !strings.HasPrefix(problems[0].Message, want) ||
+			strings.Contains(err.Error(), "alpha") {
+			t.Errorf("%s: %v, want one problem of %s", text, err, want)
+		}
+	}
+	if _, _, err := Parse("t.yaml", []byte(minimal+"derive: {a: log(b), b: 'log(${A})'}\n"), nil); err != nil {
+		t.Errorf("an expression that is not known: %v", err)
 	}
 }
 

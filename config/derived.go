@@ -47,6 +47,10 @@ type derivations struct {
 	open   []string // the features in whose expressions the reader is, from the outside in
 }
 
+// errDependent is the error of an expression whose only fault is that of a derived feature in it, which is reported
+// there.
+var errDependent = errors.New("a derived feature in it has a fault")
+
 // resolve returns the expression of a derived feature.
 func (x *derivations) resolve(name string) (Derivation, error) {
 	if d, ok := x.done[name]; ok {
@@ -100,7 +104,7 @@ func (x *derivations) column(p *deriver, at int, name string) (Derivation, error
 		}
 		d, err := x.resolve(name)
 		if err != nil {
-			return d, p.fail(at, "", "%s has a fault of its own", quote(name))
+			return d, errDependent
 		}
 		return d, nil
 	}
@@ -166,6 +170,9 @@ func deriveFeatures(d checker, c *Config) {
 			if column := x.numeric(&e); column != "" {
 				d.report(at, "", "%s: %s is not continuous: %s takes numbers", at, quote(column), e.Function)
 			}
+			continue
+		}
+		if errors.Is(err, errDependent) {
 			continue
 		}
 		hint := ""
