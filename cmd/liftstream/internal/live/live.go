@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/zap"
 
 	"liftstream/cmd/liftstream/internal/assemble"
@@ -41,6 +42,8 @@ type Options struct {
 	Format  int          // newest format that is written; 0 = every member's
 	// Level is that of Log, which a request may set; the zero value = none may.
 	Level zap.AtomicLevel
+	// Tracer makes spans of transactions; nil = none.
+	Tracer trace.Tracer
 }
 
 var moved = map[config.OffsetReaction]committed.OffsetReaction{config.OffsetFail: committed.OffsetFail,
@@ -94,7 +97,7 @@ func (l *Live) options(st *assemble.Stage, k *cluster.Cluster, o Options) stream
 		Policies:  policies(&c.Policy),
 		DeadShare: c.Policy.DeadShare, Held: c.Policy.Held.Std(), Under: st.Under, Format: o.Format,
 		Replication: c.Topics.Replication, LearningOff: c.Learning == config.LearningOff,
-		Instance: k.Instance, Initial: o.Initial,
+		Instance: k.Instance, Initial: o.Initial, Tracer: o.Tracer,
 		Log: o.Log, Metrics: stream.NewMetrics(l.metrics), Now: time.Now,
 		OnScores: l.Board.Scores,
 	}
