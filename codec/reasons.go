@@ -2,7 +2,7 @@ package codec
 
 // Reasons returns all reasons, those of messages first.
 func Reasons() []Reason {
-	return []Reason{ReasonEmpty, ReasonNotArrow, ReasonTruncated, ReasonTrailing, ReasonDamaged, ReasonCRC, ReasonRows,
-		ReasonSchema, ReasonTooLarge, ReasonSkipped, ReasonPanic, ReasonID, ReasonTime, ReasonFuture, ReasonPast,
+	return []Reason{ReasonEmpty, ReasonNotArrow, ReasonNotJSON, ReasonTruncated, ReasonTrailing, ReasonDamaged,
+		ReasonCRC, ReasonRows, ReasonSchema, ReasonTooLarge, ReasonSkipped, ReasonPanic, ReasonID, ReasonTime, ReasonFuture, ReasonPast,
 		ReasonWeight, ReasonTreated, ReasonNumber, ReasonNull, ReasonLabel, ReasonRecord}
 }

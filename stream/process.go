@@ -20,10 +20,13 @@ import (
 func (t *task) process(ctx context.Context, x *transaction, r *txn.Record, patience time.Duration) (err error) {
 	defer t.m.Release()
 	t.scoring.begin(t, r)
+	x.spans.begin(&t.s.o, r)
 	var bad []codec.RowError
 	var failed error
 	t.during(ctx, t.s.o.Topics.Events, r, patience, func(more func(row int) bool) {
-		if bad, err = t.m.ReadEvents(r); err == nil {
+		bad, err = t.m.ReadEvents(r)
+		x.spans.decoded(&t.s.o)
+		if err == nil {
 			t.m.Sift()
 			failed = t.scoring.score(t, r, more)
 		}
@@ -54,6 +57,7 @@ func (t *task) process(ctx context.Context, x *transaction, r *txn.Record, patie
 		x.answers = append(x.answers, r.Time)
 		t.answered = r.Next()
 	}
+	x.spans.scored(&t.s.o, t.scoring.tally.rows)
 	t.board.scored(&t.scoring.tally)
 	t.board.changed(t.m.Changes())
 	return nil
@@ -164,6 +168,7 @@ func (t *task) send(x *transaction, outcome chan<- error) {
 	x.ended = o.Now()
 	x.took = x.ended.Sub(began)
 	o.Metrics.CommitTime.Observe(x.took.Seconds())
+	x.spans.end(t, x, began, err)
 	outcome <- err
 }
 

@@ -16,6 +16,7 @@ import (
 	"cmp"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/zap"
 
 	"liftstream/codec"
@@ -97,6 +98,7 @@ type Options struct {
 
 	Log     *zap.Logger
 	Metrics *Metrics
+	Tracer  trace.Tracer // of a span for each transaction, and of spans of its messages; nil = none
 	Now     func() time.Time
 	// OnScores, when set, sees every scored batch before it is committed; of a large message parts, in turn. After a
 	// restart some may be seen again. It must return quickly, must not keep its arguments, and is called from several

@@ -19,6 +19,7 @@ type transaction struct {
 	since    time.Time // when its first message was processed; zero = it is empty
 	snapshot bool      // it holds the manifest of the snapshot being written
 	to       state.Position
+	spans    spans
 	answers  []time.Time            // times of the messages of events that it scores
 	ended    time.Time              // when the commit had ended
 	took     time.Duration          // of the commit

@@ -57,6 +57,9 @@ wrong there reaches this stage: its errors are in the log, it is started again a
 and the memory that are left over (a nice value of 10, and Linux ends it first where memory runs out). It stops with
 this process. Its page is on a free port where http.listen is taken.
 
+OTEL_EXPORTER_OTLP_ENDPOINT, a variable of the environment, names a collector that gets spans of the transactions; there
+are none unless it is set.
+
 With kafka: {embedded: {dir: DIR}} a broker runs inside the process and the topics are made. Commands on the same DIR
 share that broker; when the process that runs it ends, another one that still runs takes it over.`,
 		Example: `liftstream run -c cmd/liftstream/examples/live.yaml`,
@@ -135,8 +138,13 @@ func (r *running) run(ctx context.Context, a *cli.App) error {
 	if room := waitRoom(c, st.Spec); room != "" {
 		log.Info(room)
 	}
+	tracer, flush, err := live.Traces(ctx, c.Name, log)
+	if err != nil {
+		return err
+	}
+	defer flush()
 	v, _ := build()
-	l := live.New(c, st, k, live.Options{Log: log, Level: a.Level, Initial: m, Format: r.format, Version: v})
+	l := live.New(c, st, k, live.Options{Log: log, Level: a.Level, Initial: m, Format: r.format, Tracer: tracer, Version: v})
 	s, err := l.Serve(r.shadowOf != "")
 	if err != nil {
 		return err

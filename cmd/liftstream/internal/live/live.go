@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/zap"
 
 	"liftstream/cmd/liftstream/internal/assemble"
@@ -45,6 +46,8 @@ type Options struct {
 	Version string       // of the build, which GET /v2 tells
 	// Level is that of Log, which a request may set; the zero value = none may.
 	Level zap.AtomicLevel
+	// Tracer makes spans of transactions; nil = none.
+	Tracer trace.Tracer
 }
 
 var moved = map[config.OffsetReaction]committed.OffsetReaction{config.OffsetFail: committed.OffsetFail,
@@ -103,7 +106,7 @@ func (l *Live) options(st *assemble.Stage, k *cluster.Cluster, o Options) stream
 		DeadShare: c.Policy.DeadShare, DeadHeaders: letterHeaders[c.Dead.Headers],
 		Held: c.Policy.Held.Std(), Under: st.Under, Format: o.Format,
 		Replication: c.Topics.Replication, LearningOff: c.Learning == config.LearningOff,
-		Instance: k.Instance, Initial: o.Initial,
+		Instance: k.Instance, Initial: o.Initial, Tracer: o.Tracer,
 		Log: o.Log, Metrics: stream.NewMetrics(l.metrics), Now: time.Now,
 		OnScores: l.Board.Scores,
 	}

@@ -63,7 +63,7 @@ topics: {events: t1, scores: t2, labels: t3, state: t4, model: t5, dead: t6, par
 	k := &cluster.Cluster{Client: client, Address: "127.0.0.1:1", Instance: "pod-3"}
 	l := New(st.Config, st, k, o)
 	got := (&Live{config: st.Config, metrics: prometheus.NewRegistry(), Board: l.Board}).options(st, k, o)
-	left := map[string]bool{"Patience": true, "Session": true} // their defaults are those of the stage
+	left := map[string]bool{"Patience": true, "Session": true, "Tracer": true} // their defaults are those of the stage
 	v := reflect.ValueOf(got)
 	for i := range v.NumField() {
 		if f := v.Type().Field(i); f.IsExported() && v.Field(i).IsZero() && !left[f.Name] {
