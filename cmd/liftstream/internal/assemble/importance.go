@@ -13,7 +13,8 @@ import (
 const importanceRecords = 2000
 
 // Importance tells how much each feature contributes to the scores of the last records of the evidence by the model
-// that was fitted to them. Exchangeable evidence stands in an order without meaning, so that these are records at random.
+// that was fitted to them. Exchangeable evidence stands in an order without meaning, so that these are records drawn at
+// random.
 func (s *Stage) Importance(ev *model.Evidence, m *model.Model) ([]report.Importance, error) {
 	spec := s.spec(s.Spec.Schema, s.parts)
 	o := &spec.Options

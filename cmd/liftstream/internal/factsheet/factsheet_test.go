@@ -200,10 +200,15 @@ func TestManyFeaturesAndClassesStayBounded(t *testing.T) {
 
 // TestFiguresHaveNamesOfTheirOwn, of letters that every file system takes.
 func TestFiguresHaveNamesOfTheirOwn(t *testing.T) {
-	figures := New(input(40, 2)).Figures()
+	in := input(40, 2)
+	for i, name := range []string{"x", "x", "x-2", "x 2"} { // files of the same letters
+		in.Evaluation.Importance[i].Feature = name
+	}
+	figures := New(in).Figures()
 	seen := map[string]bool{}
 	for _, f := range figures {
-		if seen[f.Name] || !regexp.MustCompile(`^[a-z0-9][a-z0-9_-]*$`).MatchString(f.Name) || len(f.Name) > 80 {
+		if seen[f.Name] || !regexp.MustCompile(`^[a-z0-9][a-z0-9_-]*$`).MatchString(f.Name) || len(f.Name) > 80 ||
+			strings.HasSuffix(f.Name, "-") {
 			t.Errorf("a figure is named %q", f.Name)
 		}
 		seen[f.Name] = true
@@ -247,6 +252,18 @@ func TestFiguresOfThePage(t *testing.T) {
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
+		}
+	}
+}
+
+// TestQualityThatIsChanceIsCalledSo, and better quality is not.
+func TestQualityThatIsChanceIsCalledSo(t *testing.T) {
+	for low, want := range map[evaluate.Number]bool{.9: true, 1.1: false} {
+		in := input(2, 2)
+		in.Evaluation.Gains = []evaluate.Gain{{Share: .1, N: 100, Positives: 60, Capture: .12, Lift: 1.2, MeanPropensity: .5,
+			LiftInterval: evaluate.Interval{low, 1.5}}}
+		if got := strings.Contains(render(t, in), "Picking at random may do as well"); got != want {
+			t.Errorf("a lift of at least %v: %v", low, got)
 		}
 	}
 }

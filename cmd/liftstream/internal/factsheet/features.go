@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"liftstream/cmd/liftstream/internal/chart"
 	"liftstream/cmd/liftstream/internal/portable"
@@ -32,8 +33,8 @@ func (b *builder) of() string {
 func (b *builder) scored() (list []report.Importance, of string) {
 	switch {
 	case b.Evaluation != nil && len(b.Evaluation.Importance) > 0:
-		return b.Evaluation.Importance, "Means over the newest 10,000 scores of the evaluation, each made before its " +
-			"record was learnt."
+		return b.Evaluation.Importance, "Means over the newest scores of the evaluation, at most 10,000, each made " +
+			"before its record was learnt."
 	case b.Fit != nil:
 		return b.Fit.Importance, "Means over at most 2,000 scores of records that the model was fitted to: a feature that " +
 			"only fits them by chance looks more important than it is."
@@ -298,8 +299,5 @@ func fileName(s string) string {
 			out = append(out, '-')
 		}
 	}
-	if len(out) == 0 {
-		return "feature"
-	}
-	return string(out)
+	return cmp.Or(strings.TrimRight(string(out), "-"), "feature")
 }

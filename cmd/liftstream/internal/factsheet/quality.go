@@ -56,9 +56,13 @@ func gainSentence(r *evaluate.Result) string {
 		}
 	}
 	g := &r.Gains[at]
+	chance := ""
+	if g.LiftInterval[0] <= 1 && g.LiftInterval[1] >= 1 {
+		chance = " Picking at random may do as well."
+	}
 	return fmt.Sprintf("The %s of the records with the highest propensity hold %s of all “%s”: %s times as many as "+
 		"records picked at random would%s.", percent(g.Share), text.Percent(g.Capture), visible(r.Positive),
-		text.Decimals(g.Lift, 1), within(g.LiftInterval, 1))
+		text.Decimals(g.Lift, 1), within(g.LiftInterval, 1)) + chance
 }
 
 func profitSentence(p *evaluate.Profit) string {
