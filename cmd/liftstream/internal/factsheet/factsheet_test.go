@@ -256,6 +256,26 @@ func TestFiguresOfThePage(t *testing.T) {
 	}
 }
 
+// TestCellsAreTakenApart by the separator, unless a level has it in its own name.
+func TestCellsAreTakenApart(t *testing.T) {
+	for _, c := range []struct {
+		levels []string
+		across bool
+	}{{[]string{"Q1 & a", "Q2 & b"}, true}, {[]string{"Q1 & a & b", "Q1 & c"}, false}, {[]string{"& a & Q1"}, false},
+		{[]string{"& a & & b", "c & d"}, false}, {[]string{"a & b &", "c & d"}, false}} {
+		x := &report.Set{Features: []string{"f", "g"}, Levels: c.levels}
+		list, across := split(x)
+		if across != c.across || len(list) != len(c.levels) || !across && list[0].row != c.levels[0] {
+			t.Errorf("%q: %+v, %v", c.levels, list, across)
+		}
+	}
+	list, _ := split(&report.Set{Features: []string{"f", "g", "h"},
+		Levels: []string{"Q1 & a & x", "Q2 & a & y", "Q3 & a & x"}})
+	if list[1].row != "Q2 & a" || list[1].column != "y" {
+		t.Errorf("%+v", list)
+	}
+}
+
 // TestQualityThatIsChanceIsCalledSo, and better quality is not.
 func TestQualityThatIsChanceIsCalledSo(t *testing.T) {
 	for low, want := range map[evaluate.Number]bool{.9: true, 1.1: false} {
