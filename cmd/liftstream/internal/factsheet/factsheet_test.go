@@ -188,9 +188,9 @@ func TestThePageIsWhole(t *testing.T) {
 func TestManyFeaturesAndClassesStayBounded(t *testing.T) {
 	for _, c := range []struct{ features, classes int }{{1000, 2}, {1000, 100}} {
 		page := render(t, input(c.features, c.classes))
-		look(t, page)
-		if len(page) > 2_000_000 {
-			t.Errorf("%v: %d bytes", c, len(page))
+		n := look(t, page)
+		if len(page) > 2_000_000 || n["tr"] > 1200 || n["svg"] > 70 || n["rect"] > 1800 || n["th"] > 1700 {
+			t.Errorf("%v: %d bytes, %v", c, len(page), n)
 		}
 		if n := strings.Count(page, "Of 1000 "); n < 8 {
 			t.Errorf("%v: %d lists say that they are cut", c, n)
