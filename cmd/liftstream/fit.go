@@ -32,13 +32,13 @@ which has learnt the records one by one, the last of them just now, so that its 
 (propensity.half_lives), its calibration and its mixture speak of the last records. That suits a stage that goes on
 from there, 'run --model', where the files are the stream's own past, oldest first.
 
---model writes the model, with which 'score' scores. --report writes all findings as JSON; without it a short summary
-goes to standard output. 'validated' is the lift of a profile on records held back from the search (a fifth, see
-lift.profiles.validate: drawn at random, with --as-of end the last), with an interval that holds at 95 % for all
-profiles of the report at once; 'confirmed' says that its q-value is at most .05, and only then do scores show it. The
-interval asks for more than the q-value: that of a confirmed profile can begin below 1. 'lift' is the lift on all
-records, also on the records in which the profile was searched: chance is part of it. An interval of a lift in a cell of
-a set, in the report, is of that cell by itself.`,
+--model writes the model, with which 'score' scores. --report writes all findings as JSON, with the importance of the
+features; without it a short summary goes to standard output. 'validated' is the lift of a profile on records held back
+from the search (a fifth, see lift.profiles.validate: drawn at random, with --as-of end the last), with an interval
+that holds at 95 % for all profiles of the report at once; 'confirmed' says that its q-value is at most .05, and only
+then do scores show it. The interval asks for more than the q-value: that of a confirmed profile can begin below 1.
+'lift' is the lift on all records, also on the records in which the profile was searched: chance is part of it. An
+interval of a lift in a cell of a set, in the report, is of that cell by itself.`,
 		Example: `
 liftstream fit -c cmd/liftstream/examples/votes.yaml cmd/liftstream/examples/votes.csv --model votes.model`,
 		Args: cli.Needs(1, -1, "data files"),
@@ -128,6 +128,11 @@ func (f *fitting) run(ctx context.Context, a *cli.App, data []string) error {
 		return err
 	}
 	r.Seconds = timing.Seconds(read)
+	if f.report != "" {
+		if r.Importance, err = stage.Importance(evidence(), m); err != nil {
+			return err
+		}
+	}
 	switch {
 	case f.report == "" && f.model == "-": // standard output holds the model
 		return nil

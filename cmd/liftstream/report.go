@@ -33,8 +33,8 @@ kernel and the trees.
 
 A model file does not know everything. --eval adds the result of 'eval --json': how good the scores are (gains, profit,
 calibration), which features matter and what each value does, groups and segments, and what changed along the stream.
---fit adds the report of 'fit --report': each feature by itself, and warnings. -c adds the effects of the scorecard and
-its points, of two classes. All three must belong to the model.
+--fit adds the report of 'fit --report': each feature by itself, warnings, and without --eval the features that matter.
+-c adds the effects of the scorecard and its points, of two classes. All three must belong to the model.
 
 --html writes one file that asks for nothing else: it can be sent by mail, read on a telephone, in the dark, printed,
 and read aloud. --svg writes the figures, each as a file NAME.svg in the directory DIR, which is made if it is missing;

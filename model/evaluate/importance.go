@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"liftstream/model"
+	"liftstream/model/report"
 )
 
 const (
@@ -15,21 +16,19 @@ const (
 )
 
 // Importance is how much a feature contributes to the scores, over the newest 10,000 records.
-type Importance struct {
-	Feature string `json:"feature"`
-	// Effect is the mean absolute contribution to the log-odds of the target, in nats.
-	Effect Number `json:"mean_absolute_effect"`
-	// Curve is the contribution by the feature's values: tenths of a continuous one in ascending order, the ten most
-	// frequent levels of another one, the most frequent first; then special codes and missing values.
-	Curve []EffectCell `json:"curve"`
-}
+type Importance = report.Importance
 
-// EffectCell is a cell of the values of a feature: mean and standard deviation of its contribution over N records.
-type EffectCell struct {
-	Cell   string `json:"cell"` // such as "20 to 31.5", a level, "-999 (special)" or "(missing)"
-	N      int    `json:"n"`
-	Effect Number `json:"effect"`
-	SD     Number `json:"sd"`
+// EffectCell is a cell of the values of a feature.
+type EffectCell = report.EffectCell
+
+// ImportanceOf lists the scored features, the most important first, over the records of a batch. The scores have
+// effects (model.Options.Effects); records without them are passed over.
+func ImportanceOf(s *model.Schema, b *model.Batch, scores *model.Scores) []Importance {
+	m := newImportanceMeter(s)
+	for i := range b.N {
+		m.add(&Record{Batch: b, Row: i}, scores)
+	}
+	return m.result()
 }
 
 // importanceMeter keeps the values and the contributions of the newest records, in a ring.

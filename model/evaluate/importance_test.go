@@ -72,8 +72,8 @@ func TestImportanceOfCodes(t *testing.T) {
 		m.add(&Record{Batch: b}, &model.Scores{N: 1, Status: []model.Status{model.StatusOK}, Effects: []float64{effect}})
 	}
 	curve := m.result()[0].Curve
-	for i, want := range []EffectCell{{"-999 (special)", 10, -2, 0}, {"-888 (special)", 10, 3, 0},
-		{"(missing)", 10, 5, 0}} {
+	for i, want := range []EffectCell{{Cell: "-999 (special)", N: 10, Effect: -2},
+		{Cell: "-888 (special)", N: 10, Effect: 3}, {Cell: "(missing)", N: 10, Effect: 5}} {
 		got := curve[len(curve)-3+i]
 		if got.Cell != want.Cell || got.N != want.N || math.Abs(float64(got.Effect-want.Effect)) > 1e-9 {
 			t.Errorf("%+v, want %+v", got, want)

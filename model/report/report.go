@@ -13,20 +13,22 @@ import (
 
 // Report is everything that a fit has to say.
 type Report struct {
-	Name      string     `json:"name"`
-	Records   int        `json:"records"`
-	Labelled  int        `json:"labelled"`
-	Classes   []string   `json:"classes"`
-	BaseRates []Number   `json:"base_rates"`
-	Sets      []Set      `json:"sets"`
-	Windows   []Window   `json:"windows"`
-	Profiles  []Profile  `json:"profiles"`
-	Features  []Feature  `json:"features"`
-	Local     *Local     `json:"local,omitempty"`
-	Kernel    *Kernel    `json:"kernel,omitempty"`
-	Trees     *Trees     `json:"trees,omitempty"`
-	Seconds   Seconds    `json:"seconds,omitempty"`
-	Search    *SearchLog `json:"search,omitempty"`
+	Name      string    `json:"name"`
+	Records   int       `json:"records"`
+	Labelled  int       `json:"labelled"`
+	Classes   []string  `json:"classes"`
+	BaseRates []Number  `json:"base_rates"`
+	Sets      []Set     `json:"sets"`
+	Windows   []Window  `json:"windows"`
+	Profiles  []Profile `json:"profiles"`
+	Features  []Feature `json:"features"`
+	// Importance is of the scored features, the most important first; absent where nobody has scored records.
+	Importance []Importance `json:"importance,omitempty"`
+	Local      *Local       `json:"local,omitempty"`
+	Kernel     *Kernel      `json:"kernel,omitempty"`
+	Trees      *Trees       `json:"trees,omitempty"`
+	Seconds    Seconds      `json:"seconds,omitempty"`
+	Search     *SearchLog   `json:"search,omitempty"`
 	// Other holds the sections of components that have no field of their own, by the component's name.
 	Other map[string]any `json:"other,omitempty"`
 }

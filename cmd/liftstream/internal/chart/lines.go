@@ -31,7 +31,7 @@ type Lines struct {
 }
 
 const (
-	plotLeft, plotRight = 44, Width - 12
+	plotLeft, plotRight = 44, Width - 20
 	plotTop, plotBottom = 18, 176
 )
 

@@ -81,14 +81,14 @@ type builder struct {
 	Input
 	sheet   *Sheet
 	classes []string
-	target  int // class of the effects and lifts, -1 = each class by itself
-	names   map[string]int
+	target  int             // class of the effects and lifts, -1 = each class by itself
+	names   map[string]bool // of the files of figures
 }
 
 // New builds the sheet.
 func New(in Input) *Sheet {
 	s := in.Model.Schema()
-	b := &builder{Input: in, sheet: &Sheet{}, classes: s.Classes, target: s.Positive, names: map[string]int{}}
+	b := &builder{Input: in, sheet: &Sheet{}, classes: s.Classes, target: s.Positive, names: map[string]bool{}}
 	if b.target < 0 && len(s.Classes) == 2 {
 		b.target = 1
 	}
@@ -109,11 +109,12 @@ func (b *builder) add(s Section) {
 
 // figure gives a drawing the name of a file that no other figure has.
 func (b *builder) figure(name, caption string, d *chart.Drawing) *Figure {
-	b.names[name]++
-	if n := b.names[name]; n > 1 {
-		name = fmt.Sprintf("%s-%d", name, n)
+	taken := name
+	for n := 2; b.names[taken]; n++ {
+		taken = fmt.Sprintf("%s-%d", name, n)
 	}
-	return &Figure{Name: name, Caption: caption, Drawing: d}
+	b.names[taken] = true
+	return &Figure{Name: taken, Caption: caption, Drawing: d}
 }
 
 // Figures are those of all sections in their order.

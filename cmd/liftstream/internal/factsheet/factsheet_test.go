@@ -188,9 +188,9 @@ func TestThePageIsWhole(t *testing.T) {
 func TestManyFeaturesAndClassesStayBounded(t *testing.T) {
 	for _, c := range []struct{ features, classes int }{{1000, 2}, {1000, 100}} {
 		page := render(t, input(c.features, c.classes))
-		look(t, page)
-		if len(page) > 2_000_000 {
-			t.Errorf("%v: %d bytes", c, len(page))
+		n := look(t, page)
+		if len(page) > 2_000_000 || n["tr"] > 1200 || n["svg"] > 70 || n["rect"] > 1800 || n["th"] > 1700 {
+			t.Errorf("%v: %d bytes, %v", c, len(page), n)
 		}
 		if n := strings.Count(page, "Of 1000 "); n < 8 {
 			t.Errorf("%v: %d lists say that they are cut", c, n)
@@ -200,10 +200,15 @@ func TestManyFeaturesAndClassesStayBounded(t *testing.T) {
 
 // TestFiguresHaveNamesOfTheirOwn, of letters that every file system takes.
 func TestFiguresHaveNamesOfTheirOwn(t *testing.T) {
-	figures := New(input(40, 2)).Figures()
+	in := input(40, 2)
+	for i, name := range []string{"x", "x", "x-2", "x 2"} { // files of the same letters
+		in.Evaluation.Importance[i].Feature = name
+	}
+	figures := New(in).Figures()
 	seen := map[string]bool{}
 	for _, f := range figures {
-		if seen[f.Name] || !regexp.MustCompile(`^[a-z0-9][a-z0-9_-]*$`).MatchString(f.Name) || len(f.Name) > 80 {
+		if seen[f.Name] || !regexp.MustCompile(`^[a-z0-9][a-z0-9_-]*$`).MatchString(f.Name) || len(f.Name) > 80 ||
+			strings.HasSuffix(f.Name, "-") {
 			t.Errorf("a figure is named %q", f.Name)
 		}
 		seen[f.Name] = true
@@ -247,6 +252,38 @@ func TestFiguresOfThePage(t *testing.T) {
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
+		}
+	}
+}
+
+// TestCellsAreTakenApart by the separator, unless a level has it in its own name.
+func TestCellsAreTakenApart(t *testing.T) {
+	for _, c := range []struct {
+		levels []string
+		across bool
+	}{{[]string{"Q1 & a", "Q2 & b"}, true}, {[]string{"Q1 & a & b", "Q1 & c"}, false}, {[]string{"& a & Q1"}, false},
+		{[]string{"& a & & b", "c & d"}, false}, {[]string{"a & b &", "c & d"}, false}} {
+		x := &report.Set{Features: []string{"f", "g"}, Levels: c.levels}
+		list, across := split(x)
+		if across != c.across || len(list) != len(c.levels) || !across && list[0].row != c.levels[0] {
+			t.Errorf("%q: %+v, %v", c.levels, list, across)
+		}
+	}
+	list, _ := split(&report.Set{Features: []string{"f", "g", "h"},
+		Levels: []string{"Q1 & a & x", "Q2 & a & y", "Q3 & a & x"}})
+	if list[1].row != "Q2 & a" || list[1].column != "y" {
+		t.Errorf("%+v", list)
+	}
+}
+
+// TestQualityThatIsChanceIsCalledSo, and better quality is not.
+func TestQualityThatIsChanceIsCalledSo(t *testing.T) {
+	for low, want := range map[evaluate.Number]bool{.9: true, 1.1: false} {
+		in := input(2, 2)
+		in.Evaluation.Gains = []evaluate.Gain{{Share: .1, N: 100, Positives: 60, Capture: .12, Lift: 1.2, MeanPropensity: .5,
+			LiftInterval: evaluate.Interval{low, 1.5}}}
+		if got := strings.Contains(render(t, in), "Picking at random may do as well"); got != want {
+			t.Errorf("a lift of at least %v: %v", low, got)
 		}
 	}
 }

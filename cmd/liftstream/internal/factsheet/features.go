@@ -6,10 +6,10 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"liftstream/cmd/liftstream/internal/chart"
 	"liftstream/cmd/liftstream/internal/portable"
-	"liftstream/model/evaluate"
 	"liftstream/model/report"
 	"liftstream/model/report/text"
 )
@@ -28,12 +28,26 @@ func (b *builder) of() string {
 	return "“" + visible(b.classes[b.target]) + "”"
 }
 
-// importance ranks the features by the mean size of their effects, as eval measured it.
+// scored returns the effects of the whole score by feature, the most important first, and the records that they are of:
+// as eval measured them or, without that, the fit. None where nobody did.
+func (b *builder) scored() (list []report.Importance, of string) {
+	switch {
+	case b.Evaluation != nil && len(b.Evaluation.Importance) > 0:
+		return b.Evaluation.Importance, "Means over the newest scores of the evaluation, at most 10,000, each made " +
+			"before its record was learnt."
+	case b.Fit != nil:
+		return b.Fit.Importance, "Means over at most 2,000 scores of records that the model was fitted to: a feature that " +
+			"only fits them by chance looks more important than it is."
+	}
+	return nil, ""
+}
+
+// importance ranks the features by the mean size of their effects.
 func (b *builder) importance() {
-	if b.Evaluation == nil || len(b.Evaluation.Importance) == 0 {
+	all, of := b.scored()
+	if len(all) == 0 {
 		return
 	}
-	all := b.Evaluation.Importance
 	list, note := first(all, shownFeatures, "features")
 	x := chart.Bars{Title: "Importance of the features", Axis: "mean size of the effect (log-odds)"}
 	t := &Table{Caption: "Importance of the features", Head: []string{"Feature", " Mean size of the effect", " Odds"},
@@ -45,8 +59,8 @@ func (b *builder) importance() {
 	b.add(Section{ID: "importance", Title: "Which features matter", Text: []string{fmt.Sprintf("The longer the bar, the "+
 		"more a feature moves the score for %s, up or down. %s moves it most. An effect of 0.69 doubles or halves the odds.",
 		b.of(), visible(all[0].Feature))},
-		Blocks: []Block{{b.figure("importance", "Mean size of the effect in the last scores", x.Draw()), t}},
-		Notes:  noted(note, "Means over the newest 10,000 scores, each made before its record was learnt.")})
+		Blocks: []Block{{b.figure("importance", "Mean size of the effect of each feature", x.Draw()), t}},
+		Notes:  noted(note, of)})
 }
 
 // odds is the factor on the odds of an effect.
@@ -58,21 +72,22 @@ func odds[F ~float64](effect F) string {
 	return "× " + strconv.FormatFloat(v, 'f', 2, 64)
 }
 
-// effects shows the effect of each value of a feature on the score: as eval measured it or, without that, by the
+// effects shows the effect of each value of a feature on the score: the whole one or, where nobody measured that, the
 // scorecard.
 func (b *builder) effects() {
 	s := Section{ID: "effects", Title: "What each value does", Text: []string{fmt.Sprintf("To the right, or up: the "+
 		"value makes %s more likely than it is on average; to the left, or down: less likely.", b.of())}}
 	note := ""
+	all, of := b.scored()
 	switch {
-	case b.Evaluation != nil && len(b.Evaluation.Importance) > 0:
-		var list []evaluate.Importance
-		list, note = first(b.Evaluation.Importance, shownEffects, "features, the most important first,")
+	case len(all) > 0:
+		var list []report.Importance
+		list, note = first(all, shownEffects, "features, the most important first,")
 		for i := range list {
 			s.Blocks = append(s.Blocks, measuredBlock(b, &list[i]))
 		}
-		s.Notes = noted(note, "The mean contribution of the feature to the log-odds, of the whole score; the line is one "+
-			"standard deviation to both sides, since the same value may count differently beside other values.")
+		s.Notes = noted(note, of, "The mean contribution of the feature to the log-odds, of the whole score; the line is "+
+			"one standard deviation to both sides, since the same value may count differently beside other values.")
 	case b.Card != nil:
 		var list []portable.Feature
 		list, note = first(b.Card.Features, shownEffects, "features, in the order of the configuration,")
@@ -89,7 +104,7 @@ func (b *builder) effects() {
 }
 
 // measuredBlock draws the contributions of a feature by its values.
-func measuredBlock(b *builder, f *evaluate.Importance) Block {
+func measuredBlock(b *builder, f *report.Importance) Block {
 	x := chart.Bars{Title: "Effect of " + f.Feature, Axis: "effect (log-odds)"}
 	t := &Table{Caption: "Effect of " + f.Feature, Head: []string{"Value", " Records", " Effect", " Deviation", " Odds"},
 		Folded: true}
@@ -284,8 +299,5 @@ func fileName(s string) string {
 			out = append(out, '-')
 		}
 	}
-	if len(out) == 0 {
-		return "feature"
-	}
-	return string(out)
+	return cmp.Or(strings.TrimRight(string(out), "-"), "feature")
 }

@@ -216,12 +216,12 @@ func quantiles(a, b string) int {
 const and = " & " // between the parts of the name of a cell
 
 // split takes the cells' names apart. across says that they have columns: the values of the last of the features with
-// the fewest values. Where a level has the separator in its name they have none.
+// the fewest values. Where a level has the separator in its name, or ends in a part of it, they have none.
 func split(x *report.Set) (list []cell, across bool) {
 	n := len(x.Features)
 	across = n > 1
 	for _, level := range x.Levels {
-		across = across && strings.Count(level, and) == n-1
+		across = across && strings.Count(level, and) == n-1 && !strings.Contains(and+level+and, " & & ")
 	}
 	column := 0
 	if across {
@@ -325,8 +325,13 @@ func (b *builder) profiles() {
 		t.Rows = append(t.Rows, cells(p.Text, p.Class, yes, text.Lift(p.ValidatedLift, 2),
 			span(p.ValidatedLow, p.ValidatedHigh), text.Lift(p.Lift, 2), text.Number(p.NX), text.Number(p.NXY)))
 	}
-	s := Section{ID: "profiles", Title: "Profiles", Text: []string{fmt.Sprintf("%d of %s are confirmed: on records that "+
-		"took no part in finding them they are more than chance.", confirmed, text.Count(len(order), "profile"))},
+	said := fmt.Sprintf("%d of %s are confirmed: on records that took no part in finding them they are more than chance.",
+		confirmed, text.Count(len(order), "profile"))
+	if confirmed == 0 {
+		said = fmt.Sprintf("No profile of %d is confirmed: on records that took no part in finding them they could be "+
+			"chance.", len(order))
+	}
+	s := Section{ID: "profiles", Title: "Profiles", Text: []string{said},
 		Notes: noted(note, "The lift on records held back is the one to believe; on all records, among which the profile "+
 			"was searched, chance makes it higher. Intervals hold for all profiles at once.")}
 	if below {

@@ -56,9 +56,13 @@ func gainSentence(r *evaluate.Result) string {
 		}
 	}
 	g := &r.Gains[at]
+	chance := ""
+	if g.LiftInterval[0] <= 1 && g.LiftInterval[1] >= 1 {
+		chance = " Picking at random may do as well."
+	}
 	return fmt.Sprintf("The %s of the records with the highest propensity hold %s of all “%s”: %s times as many as "+
 		"records picked at random would%s.", percent(g.Share), text.Percent(g.Capture), visible(r.Positive),
-		text.Decimals(g.Lift, 1), within(g.LiftInterval, 1))
+		text.Decimals(g.Lift, 1), within(g.LiftInterval, 1)) + chance
 }
 
 func profitSentence(p *evaluate.Profit) string {
@@ -204,13 +208,15 @@ func curveBlock(b *builder) Block {
 	promised.Kind = chart.Other
 	t := &Table{Caption: "Quality as it learns: log-loss since the line before, and what the propensities promised",
 		Folded: true, Head: []string{"Up to record", " Log-loss", " Promised", " AUC"}}
-	every := max(1, (len(b.Evaluation.Curve)+shownCurve-1)/shownCurve)
+	every := func(most int) int { return max(1, (len(b.Evaluation.Curve)+most-1)/most) }
 	for i, p := range b.Evaluation.Curve {
-		got.X, got.Y = append(got.X, float64(p.Records)), append(got.Y, float64(p.LogLoss))
-		promised.X, promised.Y = append(promised.X, float64(p.Records)), append(promised.Y, float64(p.ExpectedLogLoss))
-		if i%every == 0 {
+		if i%every(shownCurve) == 0 {
 			t.Rows = append(t.Rows, cells(strconv.FormatInt(p.Records, 10), text.Decimals(p.LogLoss, 4),
 				text.Decimals(p.ExpectedLogLoss, 4), text.Decimals(p.AUC, 4)))
+		}
+		if i%every(drawnCurve) == 0 {
+			got.X, got.Y = append(got.X, float64(p.Records)), append(got.Y, float64(p.LogLoss))
+			promised.X, promised.Y = append(promised.X, float64(p.Records)), append(promised.Y, float64(p.ExpectedLogLoss))
 		}
 	}
 	x := chart.Lines{Title: "Quality as it learns", X: "records of the stream", Y: "log-loss",
@@ -218,7 +224,10 @@ func curveBlock(b *builder) Block {
 	return Block{b.figure("learning", "Log-loss along the stream; broken line: as the propensities promised", x.Draw()), t}
 }
 
-const shownCurve = 60 // rows of the table of the learning curve
+const (
+	drawnCurve = 480 // points of the learning curve
+	shownCurve = 60  // rows of its table
+)
 
 // upliftBlock draws the gain of treating the records of the highest estimated effect first.
 func upliftBlock(b *builder) Block {

@@ -32,6 +32,9 @@ func ReadFit(path string, m *model.Model) (*report.Report, error) {
 	for _, f := range r.Features {
 		names = append(names, f.Name)
 	}
+	for i := range r.Importance {
+		names = append(names, r.Importance[i].Feature)
+	}
 	if err := belongs(m, r.Classes, names); err != nil {
 		return nil, fmt.Errorf("reading the report of the fit: %s: %w; take the report of the fit that made the model",
 			path, err)
