@@ -61,6 +61,9 @@ type Feature struct {
 	// Least is the least share of the numbers in a cell of a continuous feature that a fit chooses, for the scorecard and
 	// for reports; 0 = none is asked for.
 	Least float64
+	// Trend says that the rate of the positive class (the second of two where none is configured) moves one way from cell
+	// to cell of a continuous feature that a fit chooses: see OptimalCuts. It needs a Least; Free asks for nothing.
+	Trend Direction
 }
 
 // Schema describes the records to the models. It is immutable after construction and may be shared.

@@ -14,22 +14,31 @@ const maxNames = 1 << 16
 // Builds before them refuse such a kind.
 const shaped = int(Nominal) + 1
 
-// AppendBinary appends the schema: the features (name, kind, use, monotone, fixed levels, special codes, cuts and least
-// share of a cell if any), the
-// classes, and the index of the positive one.
+// trending is added to it where the cells of a feature have a trend, which follows the least share then. Builds before
+// it refuse such a kind.
+const trending = shaped
+
+// AppendBinary appends the schema: the features (name, kind, use, monotone, fixed levels, special codes, cuts, least
+// share of a cell and trend of the cells if any), the classes, and the index of the positive one.
 func (s *Schema) AppendBinary(b []byte) []byte {
 	b = wire.AppendUvarint(b, uint64(len(s.Features)))
 	for i := range s.Features {
 		f := &s.Features[i]
 		b = wire.AppendString(b, f.Name)
 		kind := int(f.Kind)
-		if len(f.Special) > 0 || len(f.Cuts) > 0 || f.Least != 0 {
+		if len(f.Special) > 0 || len(f.Cuts) > 0 || f.Least != 0 || f.Trend != Free {
 			kind += shaped
+		}
+		if f.Trend != Free {
+			kind += trending
 		}
 		b = append(b, byte(kind), byte(f.Use), byte(f.Monotone))
 		b = wire.AppendStrings(b, f.Levels)
 		if kind >= shaped {
 			b = wire.AppendFloat(wire.AppendFloats(wire.AppendFloats(b, f.Special), f.Cuts), f.Least)
+		}
+		if kind >= shaped+trending {
+			b = append(b, byte(f.Trend-1))
 		}
 	}
 	b = wire.AppendStrings(b, s.Classes)
@@ -41,11 +50,14 @@ func DecodeSchema(r *wire.Reader) (*Schema, error) {
 	s := &Schema{}
 	for n := r.Int(maxNames); n > 0 && r.Err() == nil; n-- {
 		f := Feature{Name: r.String()}
-		kind := r.Int(shaped + int(Nominal))
+		kind := r.Int(shaped + trending + int(Nominal))
 		f.Kind, f.Use, f.Monotone = Kind(kind%shaped), Use(r.Int(int(UseReport))), Direction(r.Int(int(Auto)))
 		f.Levels = r.Strings(MaxLevels)
 		if kind >= shaped {
 			f.Special, f.Cuts, f.Least = r.Floats(), r.Floats(), r.Float()
+			if kind >= shaped+trending {
+				f.Trend = Direction(1 + r.Int(int(Auto)-1))
+			}
 			if err := f.checkShape(); r.Err() == nil && err != nil {
 				return nil, r.Fail(err)
 			}
