@@ -8,6 +8,14 @@ func checkCells(d checker, feature string, f *Feature, missing []string) {
 	checkCuts(d, feature, f)
 }
 
+// checkTrend refuses cells whose rates go one way where no class is positive.
+func checkTrend(d checker, feature string, f *Feature, label *Label) {
+	if path := feature + ".bins.monotone"; d.given(path) && label.Positive == "" && len(label.Classes) > 2 &&
+		!d.bad["record.label.classes"] && !d.bad["record.label.positive"] && !d.bad[path] {
+		d.report(path, "", "%s needs record.label.positive: it is about the rate of the positive class", path)
+	}
+}
+
 // checkSpecial holds the special codes of a feature against its kind and the texts that mean "missing".
 func checkSpecial(d checker, path string, f *Feature, missing []string) {
 	switch n := len(f.Special); {

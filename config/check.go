@@ -265,6 +265,7 @@ func (d checker) checkFeatures(c *Config, columns map[string]string) {
 		}
 		d.checkLevels(p+".levels", f)
 		checkCells(d, p, f, r.Missing)
+		checkTrend(d, p, f, &r.Label)
 	}
 	if len(r.Features) > 0 && !scored {
 		d.report(path, "", "%s has none with use: score: there is nothing to predict from", path)

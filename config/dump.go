@@ -110,9 +110,8 @@ var shapers = []string{"record", "lift", "propensity", "local", "kernel", "trees
 // value of every key that differs from its default, so that a new key leaves it as it is.
 func (c *Config) Fingerprint() uint64 { return c.fingerprint(nil) }
 
-// later are the lists of a feature that are younger than fingerprintVersion: an empty one leaves a Fingerprint as it
-// is.
-var later = []string{".special", ".cuts"}
+// later are the keys of a feature that are younger than fingerprintVersion: an empty one leaves a Fingerprint as it is.
+var later = []string{".special", ".cuts", ".bins.monotone"}
 
 func isLater(path string) bool {
 	return slices.ContainsFunc(later, func(key string) bool { return strings.HasSuffix(path, key) })
@@ -155,7 +154,7 @@ func (c *Config) fingerprint(skip func(path string) bool) uint64 {
 				continue
 			}
 			ts := texts(v)
-			if len(ts) == 0 && isLater(path) {
+			if strings.Join(ts, "") == "" && isLater(path) {
 				continue
 			}
 			if was, ok := standard[path]; ok && slices.Equal(ts, was) {

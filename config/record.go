@@ -87,6 +87,10 @@ type Bins struct {
 	// Min is the least share of the numbers in a cell: cells with less join a neighbour. Values inside a cell are alike
 	// then, as between cuts. Default .05; a share above a half leaves one cell.
 	Min float64 `yaml:"min"`
+	// Monotone chooses the cells of the largest information value whose rates of the positive class go one way: up, down,
+	// or auto for the one that tells more. The scorecard has these cells; later its counts may go another way (see
+	// propensity.monotone). It needs two classes or a positive one. Default none: cells of about equal weight.
+	Monotone Direction `yaml:"monotone,omitempty"`
 }
 
 func (b *Bins) setDefaults() { b.Min = 0.05 }

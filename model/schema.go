@@ -62,6 +62,9 @@ type Feature struct {
 	// Least is the least share of the numbers in a cell of a continuous feature that a fit chooses, for the scorecard and
 	// for reports; 0 = none is asked for.
 	Least float64
+	// Trend says that the rate of the positive class (the second of two where none is configured) moves one way from cell
+	// to cell of a continuous feature that a fit chooses: see OptimalCuts. It needs a Least; Free asks for nothing.
+	Trend Direction
 	// Derived is the expression by which a derived feature is computed from columns of the record, in its canonical form;
 	// "" for a column. Two features of different expressions are different, though all else is the same.
 	Derived string

@@ -10,34 +10,40 @@ import (
 // maxNames bounds the features and the classes of a decoded Schema.
 const maxNames = 1 << 16
 
-// shaped is added to the kind of a feature that has special codes, cuts or a least share, which follow its levels then.
-// Builds before them refuse such a kind.
-const shaped = int(Nominal) + 1
+// A feature with more than levels has its kind plus kinds times these marks. Builds before a mark refuse such a kind.
+const (
+	kinds    = int(Nominal) + 1
+	shaped   = 1 // special codes, cuts or a least share, which follow its levels
+	derived  = 2 // an expression, which follows all else
+	trending = 4 // a trend of its cells, which follows the least share; never without shaped
+)
 
-// derived is added to the kind of a derived feature, whose expression follows all else. Builds before it refuse such a
-// kind.
-const derived = 2 * shaped
-
-// AppendBinary appends the schema: the features (name, kind, use, monotone, fixed levels, special codes, cuts and least
-// share of a cell if any, expression if any), the classes, and the index of the positive one.
+// AppendBinary appends the schema: the features (name, kind, use, monotone, fixed levels, special codes, cuts, least
+// share of a cell and trend of the cells if any, expression if any), the classes, and the index of the positive one.
 func (s *Schema) AppendBinary(b []byte) []byte {
 	b = wire.AppendUvarint(b, uint64(len(s.Features)))
 	for i := range s.Features {
 		f := &s.Features[i]
 		b = wire.AppendString(b, f.Name)
-		kind := int(f.Kind)
-		if len(f.Special) > 0 || len(f.Cuts) > 0 || f.Least != 0 {
-			kind += shaped
+		marks := 0
+		if len(f.Special) > 0 || len(f.Cuts) > 0 || f.Least != 0 || f.Trend != Free {
+			marks |= shaped
 		}
 		if f.Derived != "" {
-			kind += derived
+			marks |= derived
 		}
-		b = append(b, byte(kind), byte(f.Use), byte(f.Monotone))
+		if f.Trend != Free {
+			marks |= trending
+		}
+		b = append(b, byte(int(f.Kind)+kinds*marks), byte(f.Use), byte(f.Monotone))
 		b = wire.AppendStrings(b, f.Levels)
-		if kind%derived >= shaped {
+		if marks&shaped != 0 {
 			b = wire.AppendFloat(wire.AppendFloats(wire.AppendFloats(b, f.Special), f.Cuts), f.Least)
 		}
-		if kind >= derived {
+		if f.Trend != Free {
+			b = append(b, byte(f.Trend-1))
+		}
+		if f.Derived != "" {
 			b = wire.AppendString(b, f.Derived)
 		}
 	}
@@ -50,21 +56,28 @@ func DecodeSchema(r *wire.Reader) (*Schema, error) {
 	s := &Schema{}
 	for n := r.Int(maxNames); n > 0 && r.Err() == nil; n-- {
 		f := Feature{Name: r.String()}
-		kind := r.Int(derived + shaped + int(Nominal))
-		f.Kind, f.Use, f.Monotone = Kind(kind%shaped), Use(r.Int(int(UseReport))), Direction(r.Int(int(Auto)))
+		kind := r.Int(kinds*(shaped+derived+trending) + int(Nominal))
+		marks := kind / kinds
+		f.Kind, f.Use, f.Monotone = Kind(kind%kinds), Use(r.Int(int(UseReport))), Direction(r.Int(int(Auto)))
 		if levels := r.Strings(MaxLevels); len(levels) > 0 { // nil = levels are learnt
 			f.Levels = levels
 		}
-		if kind%derived >= shaped {
+		if marks&shaped != 0 {
 			f.Special, f.Cuts, f.Least = r.Floats(), r.Floats(), r.Float()
+			if marks&trending != 0 {
+				f.Trend = Direction(1 + r.Int(int(Auto)-1))
+			}
 			if err := f.checkShape(); r.Err() == nil && err != nil {
 				return nil, r.Fail(err)
 			}
 		}
-		if kind >= derived {
+		if marks&derived != 0 {
 			if f.Derived = r.String(); r.Err() == nil && f.Derived == "" {
 				return nil, r.Fail(fmt.Errorf("feature %q is derived by no expression", f.Name))
 			}
+		}
+		if marks&(shaped|trending) == trending {
+			return nil, r.Fail(fmt.Errorf("feature %q has a trend without a least share", f.Name))
 		}
 		s.Features = append(s.Features, f)
 	}

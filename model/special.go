@@ -61,6 +61,9 @@ func (f *Feature) checkShape() error {
 		return fmt.Errorf("a %s feature of %d special codes, %d cuts and a least share of %v", f.Kind, len(f.Special),
 			len(f.Cuts), f.Least)
 	}
+	if f.Trend != Free && !(f.Least > 0) {
+		return fmt.Errorf("a trend of cells without a least share")
+	}
 	for _, list := range [][]float64{f.Special, f.Cuts} {
 		for k, v := range list {
 			if math.IsNaN(v) || math.IsInf(v, 0) || k > 0 && !(list[k-1] < v) {

@@ -10,7 +10,8 @@ import (
 // DriftCell is a bin of a column and its part of the population stability index: with its share p in the reference and
 // q in the window, as they stand in the formula of Drift, (q - p) ln(q/p). The parts of all bins sum to the index.
 type DriftCell struct {
-	Cell     string `json:"cell"` // such as "(20, 31.5]" with cuts of six digits, a level, "(other)", or "(missing)" with the special codes
+	// Cell is such as "(20, 31.5]", with cuts of six digits, a level, "(other)", or "(missing)", with the special codes.
+	Cell     string `json:"cell"`
 	Expected Number `json:"expected"`
 	Actual   Number `json:"actual"`
 	Part     Number `json:"part"`

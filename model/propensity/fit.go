@@ -279,9 +279,12 @@ func (p fitter) build(ctx context.Context, ev *evidence, before []axis) []axis {
 		v := ev.Columns[f.index]
 		if f.kind == model.Continuous {
 			axes[i] = p.shape(f, v, ev.Weight)
+			if f.trend != model.Free {
+				axes[i] = p.inTrend(f, ev)
+			}
 			if before != nil {
 				old := &before[i]
-				if p.kept(f, &axes[i], old, v, ev.Weight) {
+				if p.kept(f, &axes[i], old, v, ev.Weight) && (f.trend == model.Free || p.trends(f, old, ev)) {
 					axes[i] = *old
 				}
 				axes[i].center, axes[i].scale = old.center, old.scale // moments stay the same

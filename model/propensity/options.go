@@ -124,10 +124,11 @@ type feature struct {
 	want   model.Direction
 	fixed  int // levels of a fixed list, 0 when they are learnt
 	linear int // position among the linear inputs, -1 when it is none
-	// special is the number of special codes, cuts and least are those of model.Feature.
+	// special is the number of special codes; cuts, least and trend are those of model.Feature.
 	special int
 	cuts    []float64
 	least   float64
+	trend   model.Direction
 }
 
 // layout is the shape of every table but the cells. Schema and options fix it for ever.
@@ -248,7 +249,7 @@ func (p *plan) choose() {
 			continue
 		}
 		x := feature{index: i, kind: f.Kind, want: f.Monotone, fixed: len(f.Levels), linear: -1,
-			special: len(f.Special), cuts: f.Cuts, least: f.Least}
+			special: len(f.Special), cuts: f.Cuts, least: f.Least, trend: f.Trend}
 		if f.Kind == model.Nominal || p.schema.Positive < 0 {
 			x.want = model.Free
 		}

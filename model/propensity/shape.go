@@ -76,3 +76,28 @@ func (p fitter) kept(f *feature, a, before *axis, values, weights []float64) boo
 	}
 	return p.adequate(before, values, weights)
 }
+
+// inTrend returns the cells of a continuous feature whose rates are to go one way (model.OptimalCuts).
+func (p fitter) inTrend(f *feature, ev *evidence) axis {
+	values := ev.Columns[f.index]
+	a := stepped(model.OptimalCuts(values, ev.Weight, p.isPositive(ev), f.least, f.trend))
+	a.center, a.scale = moments(values, ev.Weight)
+	a.special = f.special
+	a.cells += a.special
+	return a
+}
+
+// trends reports whether the rates of cells of before still go one way.
+func (p fitter) trends(f *feature, before *axis, ev *evidence) bool {
+	return len(model.JoinCellsInTrend(before.edges, ev.Columns[f.index], ev.Weight, p.isPositive(ev), f.least,
+		f.trend)) == len(before.edges)
+}
+
+// isPositive tells the records of the positive class, the second of two where none is configured.
+func (p fitter) isPositive(ev *evidence) func(i int) bool {
+	positive := int32(p.schema.Positive)
+	if positive < 0 {
+		positive = 1
+	}
+	return func(i int) bool { return ev.Class[i] == positive }
+}

@@ -19,10 +19,10 @@ const (
 )
 
 // Features measures every feature alone on the evidence, in schema order. Continuous features have at most ten cells at
-// their weighted quantiles, right-closed, equal ones merged, and joined up to a least share where one is asked for, or
-// the cells between their own cuts; and one for each special code that occurs. Others have a cell for each of their
-// fifty most frequent levels, most frequent first (ordinal ones in the order of their levels), and "(other)"; missing
-// is a cell.
+// their weighted quantiles, right-closed, equal ones merged, and joined up to a least share where one is asked for; or
+// the cells of model.OptimalCuts where their rates are to go one way; or the cells between their own cuts; and one for
+// each special code that occurs. Others have a cell for each of their fifty most frequent levels, most frequent first
+// (ordinal ones in the order of their levels), and "(other)"; missing is a cell.
 //
 // With n_x1 the weight of the positive class (the second of two where none is configured) in cell x, n_x0 that of the
 // others, and K cells,
@@ -38,10 +38,7 @@ const (
 // over one against the rest. NaN where only one side was seen.
 func Features(ev *model.Evidence) []Feature {
 	s := ev.Schema
-	positive := s.Positive
-	if positive < 0 && len(s.Classes) == 2 {
-		positive = 1
-	}
+	positive := positiveOf(s)
 	out := make([]Feature, 0, len(s.Features))
 	cells := make([]int32, ev.Len())
 	for f := range s.Features {
@@ -85,13 +82,21 @@ func Features(ev *model.Evidence) []Feature {
 	return out
 }
 
+// positiveOf is the positive class, the second of two where none is configured; -1 of more.
+func positiveOf(s *model.Schema) int {
+	if s.Positive < 0 && len(s.Classes) == 2 {
+		return 1
+	}
+	return s.Positive
+}
+
 // cut writes the cell of feature f of every record and returns the names of the cells; the first ones, as many as
 // ordered, are in the order of a number or an ordinal feature, and missing says that the last one is that of missing
 // values.
 func cut(ev *model.Evidence, f int, cells []int32) (labels []string, ordered int, missing bool) {
 	column, feature := ev.Columns[f], &ev.Schema.Features[f]
 	if feature.Kind == model.Continuous {
-		labels = cutNumbers(feature, column, ev.Weight, cells)
+		labels = cutNumbers(ev, f, cells)
 		ordered = len(labels)
 		labels = append(labels, cutSpecial(feature, column, cells, len(labels))...)
 	} else {
@@ -112,7 +117,8 @@ func cut(ev *model.Evidence, f int, cells []int32) (labels []string, ordered int
 	return labels, ordered, missing
 }
 
-func cutNumbers(f *model.Feature, column, weight []float64, cells []int32) []string {
+func cutNumbers(ev *model.Evidence, feature int, cells []int32) []string {
+	f, column, weight := &ev.Schema.Features[feature], ev.Columns[feature], ev.Weight
 	order := make([]int32, 0, len(column))
 	total := 0.0
 	for i, v := range column {
@@ -141,6 +147,10 @@ func cutNumbers(f *model.Feature, column, weight []float64, cells []int32) []str
 	switch {
 	case len(f.Cuts) > 0:
 		cuts = f.Cuts
+		name = func(v float64) string { return string(model.AppendNumber(nil, v, 64)) }
+	case f.Trend != model.Free && positiveOf(ev.Schema) >= 0:
+		class := int32(positiveOf(ev.Schema))
+		cuts = model.OptimalCuts(column, weight, func(i int) bool { return ev.Class[i] == class }, f.Least, f.Trend)
 		name = func(v float64) string { return string(model.AppendNumber(nil, v, 64)) }
 	case f.Least > 0:
 		cuts = model.JoinCells(cuts, column, weight, f.Least)

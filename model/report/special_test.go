@@ -51,3 +51,27 @@ func TestOwnCutsAreCells(t *testing.T) {
 		}
 	}
 }
+
+// TestCellsOfATrendAreInTheReport: the rates of a feature go one way over its cells, which the raw information value is
+// of, and no cells of such rates have a larger one; of several classes without a positive one there are none.
+func TestCellsOfATrendAreInTheReport(t *testing.T) {
+	ev := evidence(1)
+	plain := Features(ev)[0].WOE
+	ev.Schema.Features[0].Least, ev.Schema.Features[0].Trend = .1, model.Auto
+	positive := int32(max(ev.Schema.Positive, 0))
+	positives := func(i int) bool { return ev.Class[i] == positive }
+	cuts := model.OptimalCuts(ev.Columns[0], ev.Weight, positives, .1, model.Auto)
+	f := Features(ev)[0]
+	if len(f.WOE) != len(cuts)+2 || len(f.WOE) >= len(plain) {
+		t.Errorf("cells %+v between cuts %v", f.WOE, cuts)
+	}
+	rises := 0
+	for k := 1; k <= len(cuts); k++ {
+		if f.WOE[k].Raw > f.WOE[k-1].Raw {
+			rises++
+		}
+	}
+	if rises != 0 && rises != len(cuts) {
+		t.Errorf("the evidence of %+v goes both ways", f.WOE)
+	}
+}

@@ -221,7 +221,7 @@ func Schema(c *config.Config) *model.Schema {
 			x.Kind = model.Continuous
 			x.Special, x.Cuts = special(f.Special), special(f.Cuts)
 			if f.Bins != nil {
-				x.Least = f.Bins.Min
+				x.Least, x.Trend = f.Bins.Min, direction(f.Bins.Monotone)
 			}
 		case config.KindOrdinal:
 			x.Kind = model.Ordinal
@@ -231,17 +231,22 @@ func Schema(c *config.Config) *model.Schema {
 		if f.Use == config.UseReport {
 			x.Use = model.UseReport
 		}
-		switch c.Propensity.Monotone[f.Name] {
-		case config.DirectionUp:
-			x.Monotone = model.Up
-		case config.DirectionDown:
-			x.Monotone = model.Down
-		case config.DirectionAuto:
-			x.Monotone = model.Auto
-		}
+		x.Monotone = direction(c.Propensity.Monotone[f.Name])
 		s.Features = append(s.Features, x)
 	}
 	return s
+}
+
+func direction(d config.Direction) model.Direction {
+	switch d {
+	case config.DirectionUp:
+		return model.Up
+	case config.DirectionDown:
+		return model.Down
+	case config.DirectionAuto:
+		return model.Auto
+	}
+	return model.Free
 }
 
 // special is codes or cuts in ascending order, nil where there are none; negative zero is 0.

@@ -102,7 +102,12 @@ func cellsOf(f *model.Feature) string {
 	list("special", f.Special)
 	list("cuts", f.Cuts)
 	if f.Least > 0 {
-		parts = append(parts, "bins of at least "+text.Percent(f.Least))
+		bins := "bins of at least " + text.Percent(f.Least)
+		if f.Trend != model.Free {
+			bins += " with rates that " + map[model.Direction]string{model.Up: "rise", model.Down: "fall",
+				model.Auto: "rise or fall"}[f.Trend]
+		}
+		parts = append(parts, bins)
 	}
 	return strings.Join(parts, "; ")
 }
