@@ -53,7 +53,8 @@ type Config struct {
 	// and &, | and parentheses between those. Values are numbers or levels; names and values with other signs stand in
 	// quotes. A missing value meets no comparison but one with a text of record.missing. Default none.
 	Segments map[string]string `yaml:"segments,omitempty"`
-	// MinCount is the least number of records of which a group or segment shows figures. Default 20.
+	// MinCount is the least number of records of which a group, a segment, a reason of a score or a profile in a score is
+	// published. Default 20; 1 publishes all.
 	MinCount int `yaml:"min_count"`
 	// Topics names the topics and sizes the ones to create.
 	Topics Topics `yaml:"topics"`
