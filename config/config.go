@@ -61,7 +61,8 @@ type Config struct {
 	// record.features of the same name gives use, cuts, bins and special; kind and levels are those of the function. A
 	// feature of another expression is another feature. Default none; at most MaxDerived.
 	Derive map[string]string `yaml:"derive,omitempty"`
-	// MinCount is the least number of records of which a group or segment shows figures. Default 20.
+	// MinCount is the least number of records of which a group, a segment, a reason of a score or a profile in a score is
+	// published. Default 20; 1 publishes all.
 	MinCount int `yaml:"min_count"`
 	// Topics names the topics and sizes the ones to create.
 	Topics Topics `yaml:"topics"`

@@ -305,8 +305,8 @@ func (t *tail) empty(i int) {
 	t.touch(i)
 }
 
-// forget takes out the records for which is holds. The others go on to stand for all that were offered: the record that
-// is offered next may take the free place with any key.
+// forget takes out the matching records. Each of the others stands for all offered ones still: the next offered record
+// may take the free place with any key.
 func (r *reservoir) forget(is func(x *record) bool) {
 	before := len(r.items)
 	r.items = slices.DeleteFunc(r.items, func(x reserved) bool { return is(&x.record) })

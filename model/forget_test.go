@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"os"
 	"slices"
 	"testing"
 
@@ -212,5 +213,42 @@ func TestPrototypesAreForgotten(t *testing.T) {
 		if !same(a.P, b.P) {
 			t.Error("a restored partition scores otherwise")
 		}
+	}
+}
+
+// goldenForgotten makes the partition of the golden file: 300 records with ids, ten of which are forgotten.
+func goldenForgotten() *model.Partition {
+	p := model.NewPartition(newSpec(nil), 0)
+	feed(p, 0, 300, 50, nil)
+	for n := range uint64(10) {
+		model.Forget(p, erasure(n+1, fmt.Sprint("c", 20*n)))
+	}
+	return p
+}
+
+// TestGoldenForgotten reads the ids of a state and the number of its newest order to forget as an earlier build has
+// written them. LIFTSTREAM_GOLDEN=write makes the file anew: right for a form that no build of main has written.
+func TestGoldenForgotten(t *testing.T) {
+	const file = "testdata/forgotten-1.gz"
+	p := goldenForgotten()
+	if os.Getenv("LIFTSTREAM_GOLDEN") == "write" {
+		writeSections(t, file, p.Snapshot())
+	}
+	sections := readSections(t, file)
+	for _, name := range []string{"ids/0", model.SectionForgot} {
+		if !bytes.Equal(sections[name], p.Snapshot()[name]) || sections[name] == nil {
+			t.Errorf("%s is written otherwise: that is another format", name)
+		}
+	}
+	old, err := model.RestorePartition(newSpec(nil), sections)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found, _ := model.Forget(old, erasure(10, "c30")); found.Any() || model.Obeyed(old) != 10 {
+		t.Errorf("%d orders are obeyed, found %+v", model.Obeyed(old), found)
+	}
+	found, _ := model.Forget(old, erasure(11, "c30", "c20"))
+	if want := (model.Forgotten{Waiting: 1, Tail: 1, Counts: 1}); found != want {
+		t.Errorf("found %+v, want %+v", found, want)
 	}
 }

@@ -162,12 +162,19 @@ func (s *scorer) explain(row Row, out *Scores, target int32) {
 			out.Relevance = append(out.Relevance, float32(rel))
 		}
 	}
-	why := len(features)
+	why, least := len(features), 0.0
 	if w := s.spec.Options.Why; w >= 0 {
-		why, terms = min(w, why), nil
+		why, terms, least = min(w, why), nil, float64(s.spec.Options.MinCount)
 	}
-	for _, x := range s.order[:why] {
+	for _, x := range s.order {
+		if why == 0 {
+			break
+		}
 		reason := features[x.at]
+		if reason.N < least {
+			continue
+		}
+		why--
 		reason.Value = s.spec.Schema.Features[reason.Feature].Number(reason.Value)
 		reason.Lift = s.scorecard.Lift(s.pending, target, int(x.at))
 		out.Why = append(out.Why, reason)

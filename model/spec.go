@@ -43,9 +43,12 @@ type Options struct {
 	Interval    float64 // level of the intervals of propensities, above 0 and below 1; 0 = there are none
 	Effects     bool    // scores carry the contribution of every feature
 	Why         int     // reasons a score; negative = all, with the named terms
-	Gate        float64
-	Seed        uint64
-	Work        int64 // budget of Fit in steps for each component; 0 = StageWork. See FitWork
+	// MinCount is the least number of labelled records of the value of a reason: one of fewer is left out, unless Why is
+	// negative. 0 = none is.
+	MinCount int
+	Gate     float64
+	Seed     uint64
+	Work     int64 // budget of Fit in steps for each component; 0 = StageWork. See FitWork
 	// Spelling has the texts of levels in states of an earlier build, for a replay of its work; nil = this build's.
 	Spelling *Spelling
 }

@@ -33,6 +33,7 @@ func TestFlagsHaveTheirDefaults(t *testing.T) {
 		"compare --alpha": "0.05", "compare --format": "table", "demo --data": "bank", "demo --dir": "liftstream-data",
 		"demo --listen": "127.0.0.1:8080", "demo --rate": "5000", "eval --delay": "0",
 		"eval --folds": "10", "eval --partitions": "1", "eval --protocol": "prequential", "eval --skip": "1000",
+		"forget --format": "text", "forget --wait": "2m0s",
 		"model export --format": "model", "model list --format": "table",
 		"produce --batch": "1000", "produce --rate": "0", "produce --repeat": "1", "produce --topic": "events",
 		"run --format": "0", "score --method": "all", "score --out": "-", "score --record": "0", "tail --follow": "true",

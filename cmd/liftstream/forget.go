@@ -44,7 +44,7 @@ Topics of events, labels, scores and dead letters are not the stage's to erase: 
 is in them. The order names an id by half of its SHA-256, and is emptied once all partitions have obeyed and written.
 Where the stage does not run, or the time of --wait ends before, say 'forget' again without an id: it waits for all
 orders so far.`,
-		Example: `liftstream forget -c cmd/liftstream/examples/live.yaml --id 44832 --why "request of 3 May"`,
+		Example: `liftstream forget -c shop.yaml --id 44832 --why "request of 3 May"`,
 		Args:    cli.Needs(0, 0, ""),
 		Run:     func(ctx context.Context, _ []string) error { return f.run(ctx, a) },
 	})

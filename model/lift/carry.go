@@ -18,7 +18,7 @@ func (f *Factory) CarryState(c *model.Change, state []byte) ([]byte, []int, erro
 	if err := old.LoadState(state); err != nil {
 		return nil, nil, err
 	}
-	n := &Component{schema: f.schema}
+	n := &Component{schema: f.schema, minCount: float64(f.options.Profiles.MinCount)}
 	for i := range old.sets {
 		l := &old.sets[i]
 		m := newMove(c, l.set)

@@ -54,6 +54,8 @@ type ProfileOptions struct {
 	// Validate is the share of the newest records that the search leaves alone, and on which the profiles found are
 	// validated. 0 searches all records; nothing is then validated, and no score carries a profile.
 	Validate float64
+	// MinCount is the least number of records that meet a profile in a score; 0 = any.
+	MinCount int
 }
 
 // Factory makes the lift component of a schema.
@@ -76,7 +78,9 @@ func (f *Factory) Contribution() model.Contribution {
 }
 
 // New returns an empty component, which counts nothing until its first Rebase.
-func (f *Factory) New(*model.Levels) model.Component { return &Component{schema: f.schema} }
+func (f *Factory) New(*model.Levels) model.Component {
+	return &Component{schema: f.schema, minCount: float64(f.options.Profiles.MinCount)}
+}
 
 // Fit searches the feature sets, windows and profiles (Algorithms 1, 2 and 3) and returns them as the bytes of a Part,
 // with the counts of every partition. The counts come from the partition's state where it has a set with the same
@@ -209,6 +213,7 @@ type Component struct {
 	profiles []*Profile // by class, then by rank
 	ofClass  []int      // profiles[ofClass[y]:ofClass[y+1]] are those of class y
 	entered  []*Entered
+	minCount float64 // see ProfileOptions
 
 	// The sets share the cells of distinct parts and the codes of distinct features, in this order in slots; each is
 	// computed once a row.
@@ -361,7 +366,7 @@ func (c *Component) Profile(row model.Row, class int32) (text string, lift float
 		return "", math.NaN()
 	}
 	for _, p := range c.profiles[c.ofClass[class]:c.ofClass[class+1]] {
-		if p.Confirmed() && p.meets(row) {
+		if p.Confirmed() && p.Tally.NX >= c.minCount && p.meets(row) {
 			return p.Text, p.Validation.Lift()
 		}
 	}

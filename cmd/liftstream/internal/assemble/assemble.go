@@ -270,6 +270,7 @@ func options(c *config.Config, s *model.Schema) model.Options {
 		ReservoirBytes:   int64(c.Fit.Reservoir.Bytes),
 		ExpireAs:         model.Unlabelled,
 		Why:              c.Output.Why,
+		MinCount:         c.MinCount,
 		Interval:         float64(c.Output.Interval),
 		Gate:             c.Fit.Gate,
 		Seed:             uint64(c.Fit.Seed),
@@ -341,6 +342,7 @@ func liftOptions(c *config.Config, s *model.Schema) lift.Options {
 			MaxFeatures:   l.Profiles.MaxFeatures,
 			KeepRedundant: l.Profiles.Redundant == config.RedundantKeep,
 			Validate:      l.Profiles.Validate,
+			MinCount:      c.MinCount,
 		},
 	}
 	if l.Sets.Rank == config.SetRankLeaveOneOut {

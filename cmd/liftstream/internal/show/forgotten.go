@@ -68,14 +68,14 @@ func (f *Forgotten) Write(w io.Writer) error {
 		fmt.Fprintf(&b, "not obeyed yet by partition %s\n", strings.Join(waiting, ", "))
 	}
 	if len(waiting) < f.Partitions && !f.found.Any() {
-		b.WriteString("no record of it is in the state of any partition that has answered\n")
+		b.WriteString("no partition that has answered knows a record of " + pronoun(f.IDs) + "\n")
 	} else if f.found.Any() {
 		b.WriteString("\nremoved from\n")
 		names, counts := f.rows()
 		for i, name := range names {
 			text := fmt.Sprint(counts[i])
 			if name == "counts" {
-				text += " labelled records, whose rows were still there: exactly where nothing fades, else to 1e-12"
+				text += " of labelled records whose rows were still there: exactly where nothing fades, else to 1e-12"
 			}
 			fmt.Fprintf(&b, "  %-14s %s\n", name, text)
 		}
@@ -91,12 +91,19 @@ func (f *Forgotten) Write(w io.Writer) error {
 	b.WriteString("  counts of records whose rows had left tail and reservoir before; names of levels; weights and\n" +
 		"  calibration, which all records share\n")
 	if n := len(f.Models); n > 0 {
-		fmt.Fprintf(&b, "  models %d to %d in %s: prototypes of their fits may be records of it. The next fit leaves them\n"+
-			"  out; a model stays until fit.keep newer ones are there\n", f.Models[0], f.Models[n-1], f.ModelTopic)
+		fmt.Fprintf(&b, "  models up to %d in %s: prototypes of their fits may be such records. The next fit leaves them\n"+
+			"  out; a model stays until fit.keep newer ones are there\n", f.Models[n-1], f.ModelTopic)
 	}
 	fmt.Fprintf(&b, "  the topics %s: not the stage's to erase\n", strings.Join(f.Topics, ", "))
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+func pronoun(ids int) string {
+	if ids == 1 {
+		return "the id"
+	}
+	return "the ids"
 }
 
 func plural(n int, what string) string {

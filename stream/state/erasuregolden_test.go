@@ -1,0 +1,111 @@
+package state
+
+import (
+	"bytes"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"liftstream/model"
+	"liftstream/model/wire"
+)
+
+// goldenErasures are the orders to forget of the golden file: one of ids, one of keys, an emptied one.
+func goldenErasures() []*Erasure {
+	out := []*Erasure{
+		{Erasure: model.Erasure{IDs: []model.IDSum{model.SumID("a"), model.SumID("b")}}, Client: "somebody@somewhere",
+			Why: "a reason"},
+		{Erasure: model.Erasure{Keys: []uint64{7, 1 << 63}}},
+		{Emptied: true},
+	}
+	for i, e := range out {
+		e.Number, e.Time = uint64(i+1), time.Unix(1_700_000_000, int64(i)).UTC()
+	}
+	return out
+}
+
+// goldenErased are the records of obeyed ones, beside the journal records 1, 2 and so on.
+func goldenErased() []*Erased {
+	a := goldenErasures()
+	first := &Erased{Journal: 1, Erasure: a[0].Erasure, Found: model.Forgotten{Waiting: 1, Tail: 2, Reservoir: 3,
+		Counts: 4, Prototypes: 5, Sieve: 6, Remains: 7}, Keys: []uint64{7, 1 << 63}}
+	third := first.Empty()
+	third.Journal = 3
+	return []*Erased{first, {Journal: 2, Erasure: a[1].Erasure, Found: model.Forgotten{Prototypes: 2}}, third}
+}
+
+// TestErasuresOfFormat1AreReadForEver: orders to forget and the records of obeyed ones are read as an earlier build has
+// written them, and are written as then. LIFTSTREAM_GOLDEN=write makes the file anew: right for bytes that no build of
+// main has written, and for no others.
+func TestErasuresOfFormat1AreReadForEver(t *testing.T) {
+	name := filepath.Join("testdata", "format-1", "erasures.bin")
+	values := map[string][]byte{}
+	for _, e := range goldenErasures() {
+		r := e.Record("models")
+		values[string(r.Key)] = r.Value
+	}
+	for _, e := range goldenErased() {
+		values[ErasedKey(e.Journal)] = e.Encode(1)
+		values[JournalKey(e.Journal)] = JournalEntry{Number: e.Journal, Position: Position{Events: 10}, Format: 1}.Encode()
+	}
+	b := wire.AppendUvarint(nil, uint64(len(values)))
+	for _, k := range slices.Sorted(maps.Keys(values)) {
+		b = wire.AppendBytes(wire.AppendString(b, k), values[k])
+	}
+	if os.Getenv("LIFTSTREAM_GOLDEN") == "write" {
+		if err := os.WriteFile(name, b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	raw, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(raw, b) {
+		t.Error("orders to forget, or the records of obeyed ones, are written otherwise: that is another format")
+	}
+	log, models := applied(t, raw)
+	if got := Erasures(models); !reflect.DeepEqual(got, goldenErasures()) {
+		t.Errorf("orders %+v", got)
+	}
+	if next := NextErasure(models, 1); next == nil || next.Number != 2 || NextErasure(models, 2) != nil ||
+		LastErasure(models) != 2 {
+		t.Errorf("the order after 1 is %+v, the last one %d", next, LastErasure(models))
+	}
+	entries, err := log.Journal(1)
+	if err != nil || len(entries) != 3 {
+		t.Fatalf("%d journal records, %v", len(entries), err)
+	}
+	for i, want := range goldenErased() {
+		if got := entries[i].Erased; !reflect.DeepEqual(got, want) {
+			t.Errorf("beside journal record %d: %+v, want %+v", i+1, got, want)
+		}
+	}
+	if got := log.Erased(); !reflect.DeepEqual(got, goldenErased()) || len(log.History()) != 6 {
+		t.Errorf("obeyed %+v, history %v", got, log.History())
+	}
+	for key, value := range values { // a damaged one is none, and no byte makes a reader panic
+		for n := range value {
+			if _, err := decodeErasure(value[:n], Format); err == nil {
+				t.Errorf("%s: the first %d bytes are an order", key, n)
+			}
+			if _, err := DecodeErased(value[:n], Format); err == nil {
+				t.Errorf("%s: the first %d bytes are a record", key, n)
+			}
+		}
+	}
+	payload, _, err := Unseal(goldenErased()[0].Encode(1), Format)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := range payload {
+		bad := slices.Clone(payload)
+		bad[at] ^= 0xff
+		_, _ = DecodeErased(Seal(bad, 1), Format)
+		_, _ = decodeErasure(Seal(bad, 1), Format)
+	}
+}
