@@ -77,6 +77,10 @@ type Options struct {
 	Interval bool
 	// Input is the encoding of the messages that a Decoder reads.
 	Input Input
+	// Schemas has the schemas of messages of InputAvro. Nested says that fields of records in records are columns under
+	// dotted names, such as home.city.
+	Schemas Schemas
+	Nested  bool
 	// Features and Format shape the messages of a ScoreEncoder.
 	Features Features
 	Format   Format

@@ -65,6 +65,7 @@ func (d checker) check(c *Config) {
 	checkValue(d, c)
 	checkSegments(d, c)
 	checkInterval(d, c)
+	checkRegistry(d, c)
 	d.checkTopics(&c.Topics)
 	d.checkKafka(&c.Kafka)
 	d.checkHTTP(&c.HTTP)

@@ -95,6 +95,9 @@ type Options struct {
 	// the group needs it.
 	Initial *model.Model
 
+	// Lacks says what the stage waits for beside the brokers, such as a registry, "" = nothing; nil = nothing ever.
+	Lacks func() string
+
 	Log     *zap.Logger
 	Metrics *Metrics
 	Now     func() time.Time

@@ -63,6 +63,7 @@ func New(c *config.Config, st *assemble.Stage, k *cluster.Cluster, o Options) *L
 	}
 	l.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	l.Stage = stream.New(l.options(st, k, o))
+	registerRegistry(l.metrics, st.Registry)
 	t := &c.Topics
 	l.Source = &page.Source{Name: c.Name, Positive: c.Record.Label.Positive, Board: l.Board, Places: []page.Place{
 		{What: "brokers", Name: k.Address}, {What: "events", Name: t.Events}, {What: "scores", Name: t.Scores},
@@ -95,7 +96,7 @@ func (l *Live) options(st *assemble.Stage, k *cluster.Cluster, o Options) stream
 		Replication: c.Topics.Replication, LearningOff: c.Learning == config.LearningOff,
 		Instance: k.Instance, Initial: o.Initial,
 		Log: o.Log, Metrics: stream.NewMetrics(l.metrics), Now: time.Now,
-		OnScores: l.Board.Scores,
+		OnScores: l.Board.Scores, Lacks: lacks(st.Registry),
 	}
 }
 
