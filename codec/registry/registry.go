@@ -44,7 +44,7 @@ type Registry struct {
 	known  map[uint32]string // Avro schemas by id: a registry never changes them
 	bytes  int               // of these
 	away   error             // of the last call, nil = it was answered
-	waits  int               // calls that wait now
+	asking int               // schemas that are asked for now
 	failed int               // calls that found it away
 }
 
@@ -174,6 +174,8 @@ func (r *Registry) Register(ctx context.Context, subject, schema string, avro bo
 // ask calls the registry until it gives an answer, one that says no included, or ctx ends.
 func (r *Registry) ask(ctx context.Context, call func(ctx context.Context) error) error {
 	pause := r.pause
+	r.count(1)
+	defer r.count(-1)
 	for {
 		err := call(ctx)
 		if ctx.Err() != nil {
@@ -183,22 +185,22 @@ func (r *Registry) ask(ctx context.Context, call func(ctx context.Context) error
 		if err == nil || !isAway(err) {
 			return err
 		}
-		r.mu.Lock()
-		r.waits++
-		r.mu.Unlock()
 		t := time.NewTimer(pause)
 		select {
 		case <-t.C:
 		case <-ctx.Done():
 			t.Stop()
 		}
-		r.mu.Lock()
-		r.waits--
-		r.mu.Unlock()
 		if pause = 2 * pause; pause > longest {
 			pause = longest
 		}
 	}
+}
+
+func (r *Registry) count(n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.asking += n
 }
 
 // isAway reports whether a call failed for a reason that says nothing of the schema: the network, an account that the
@@ -229,7 +231,7 @@ func (r *Registry) note(err error) {
 func (r *Registry) State() (problem string, failures int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.away != nil && r.waits > 0 {
+	if r.away != nil && r.asking > 0 {
 		problem = fmt.Sprintf("waiting for the schema registry at %s: %v", r.url, r.away)
 	}
 	return problem, r.failed
