@@ -134,7 +134,7 @@ func classify(op string, err error) (Kind, string) {
 	var renew *renewError
 	switch {
 	case errors.As(err, &renew):
-		return Environment, "the files of TLS or the password cannot be read"
+		return Environment, "the files of TLS or the password cannot be read, or there is no token"
 	case errors.Is(err, protocol.ErrNoTopic), errors.Is(err, protocol.ErrNoPartition):
 		return NoTopic, "not in the cluster's metadata"
 	case errors.Is(err, protocol.ErrNoLeader):
