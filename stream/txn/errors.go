@@ -141,6 +141,8 @@ func classify(op string, err error) (Kind, string) {
 		return Environment, "the partition has no leader at present"
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return Unknown, "given up before an answer came"
+	case errors.As(err, new(refusedToken)):
+		return Credentials, "the broker refused the token"
 	case isHandshake(err):
 		return Handshake, "TLS could not be agreed on"
 	}

@@ -31,7 +31,8 @@ const (
 
 // SASLOAuth makes the mechanism OAUTHBEARER (RFC 7628). A token is asked for at a connection; that of an endpoint is
 // kept until half a minute before its end. Brokers end a connection whose token has run out, and the next one has a new
-// token. It fails where the file holds no token now; an endpoint is not asked yet.
+// token; where it ends connections often (connections.max.reauth.ms), the group forms anew each time. SASLOAuth fails
+// where the file holds no token now; an endpoint is not asked yet.
 func SASLOAuth(o OAuth) (sasl.Mechanism, error) {
 	if o.File != "" {
 		token := func() (string, error) {
@@ -119,11 +120,16 @@ func (bearerAnswer) Next(_ context.Context, challenge []byte) (done bool, respon
 	}
 	var fault struct{ Status, Scope string }
 	if json.Unmarshal(challenge, &fault) != nil || fault.Status == "" {
-		return false, nil, errors.New("the broker refuses the token (OAUTHBEARER)")
+		return false, nil, refusedToken("the broker refuses the token (OAUTHBEARER)")
 	}
 	text := "the broker refuses the token (OAUTHBEARER): " + fault.Status
 	if fault.Scope != "" {
 		text += ", it wants the scope " + fault.Scope
 	}
-	return false, nil, errors.New(text)
+	return false, nil, refusedToken(text)
 }
+
+// refusedToken is the error of a token that the broker does not take.
+type refusedToken string
+
+func (e refusedToken) Error() string { return string(e) }

@@ -3,6 +3,7 @@ package txn
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -120,6 +121,9 @@ func TestAnswersToTokens(t *testing.T) {
 		`{"status":"invalid_token","scope":"kafka"}`: "invalid_token, it " +
 			"wants the scope kafka", "x": "refuses the token"} {
 		done, _, err := bearerAnswer{}.Next(context.Background(), []byte(challenge))
+		if err != nil && kindOf(fmt.Errorf("connecting: %w", err)) != Credentials {
+			t.Errorf("%q is of kind %v", challenge, kindOf(err))
+		}
 		if done != (want == "") || (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, %v", challenge, done, err)
 		}
