@@ -54,7 +54,8 @@ func (k *intake) readAvro(value []byte, stage string) (*plan, arrow.Record, *Mes
 	case len(value) == 0:
 		return nil, nil, dead(ReasonEmpty, "no bytes")
 	case value[0] != frameMagic || len(value) < frameBytes:
-		return nil, nil, dead(ReasonNotAvro, "the first bytes are % x; a message begins with 00 and the id of its schema",
+		return nil, nil, dead(ReasonNotAvro,
+			"the first bytes are % x; Avro (input.format) begins with 00 and the id of its schema",
 			value[:min(len(value), frameBytes)])
 	}
 	id := binary.BigEndian.Uint32(value[1:])
@@ -217,7 +218,8 @@ func avroType(t *avro.Type) arrow.DataType {
 		return avroTypes[avro.Union]
 	}
 	switch logical, is := avroLogical[value.Logical]; {
-	case is && value.Kind == avro.Long && value.Logical != "date", is && value.Kind == avro.Int && value.Logical == "date":
+	case is && value.Kind == avro.Long && value.Logical != "date",
+		is && value.Kind == avro.Int && value.Logical == "date":
 		return logical
 	case value.Logical == "decimal" && value.Precision <= 38 && value.Precision > 0:
 		return &arrow.Decimal128Type{Precision: int32(value.Precision), Scale: int32(value.Scale)}

@@ -75,7 +75,8 @@ func (k *intake) readObjects(value []byte, stage string) (*plan, arrow.Record, *
 		value = unframed(value)
 	}
 	if b := bytes.TrimLeft(value, " \t\r\n"); len(b) == 0 || b[0] != '{' {
-		return nil, nil, dead(ReasonNotJSON, "the first bytes are % x, a JSON object starts with 7b", b[:min(len(b), 4)])
+		return nil, nil, dead(ReasonNotJSON, "the first bytes are % x, a JSON object (input.format) starts with 7b",
+			b[:min(len(b), 4)])
 	}
 	if !k.d.in.account.take(2 * int64(len(value))) {
 		return nil, nil, k.d.in.account.refusal()
