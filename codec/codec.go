@@ -1,5 +1,6 @@
-// Package codec turns Arrow IPC stream messages into the model's batches and the model's scores into messages. It knows
-// the contract of the topics (column names, kinds, missing values, reasons) and nothing of Kafka.
+// Package codec turns messages, Arrow IPC streams unless Options.Input says otherwise, into the model's batches and the
+// model's scores into messages. It knows the contract of the topics (column names, kinds, missing values, reasons) and
+// nothing of Kafka.
 //
 // The package reads schemas and batches itself (fields.go, load.go) and checks every length and offset in them: no
 // bytes make it panic, end the process, or allocate more than a bound that the configuration sets (budget.go).
@@ -82,6 +83,10 @@ type Options struct {
 	Unusual bool
 	// Input is the encoding of the messages that a Decoder reads.
 	Input Input
+	// Schemas has the schemas of messages of InputAvro. Nested says that fields of records in records are columns under
+	// dotted names, such as home.city.
+	Schemas Schemas
+	Nested  bool
 	// Features and Format shape the messages of a ScoreEncoder.
 	Features Features
 	Format   Format

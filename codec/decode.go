@@ -335,8 +335,9 @@ func (d *Decoder) DeadRow(message []byte, row int32) []byte {
 	return value
 }
 
-// AppendRow appends to dst the given row of the last message decoded, as an Arrow stream of that message's schema: the
-// value of a dead letter, or as the bytes that it had in a message of JSON. It serves bad rows of Decode and DecodeLabels until the next call of either.
+// AppendRow appends to dst the given row of the last message decoded: the value of a dead letter. It is an Arrow stream
+// of that message's schema, or the bytes of the row where the message is none. It serves bad rows of Decode and
+// DecodeLabels until the next call of either.
 func (d *Decoder) AppendRow(dst []byte, row int32) (out []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {

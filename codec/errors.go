@@ -14,16 +14,18 @@ const (
 	ReasonEmpty     Reason = "empty"          // no bytes
 	ReasonNotArrow  Reason = "not_arrow"      // does not begin as an Arrow IPC stream
 	ReasonNotJSON   Reason = "not_json"       // does not begin as a JSON object
+	ReasonNotAvro   Reason = "not_avro"       // does not begin with the id of a schema of a registry
 	ReasonTruncated Reason = "truncated"      // ends before its end mark
 	ReasonTrailing  Reason = "trailing_bytes" // goes on after its end mark
 	ReasonDamaged   Reason = "damaged"        // sizes or offsets inside it contradict each other
 	ReasonCRC       Reason = "crc_mismatch"   // the crc32c header is not that of the value
 	ReasonRows      Reason = "rows_mismatch"  // the rows header is not the number of rows
 	// a column is missing, twice there, or of a type that does not fit; it is named
-	ReasonSchema   Reason = "schema"
-	ReasonTooLarge Reason = "too_large" // the message, or its decoded form, exceeds its bound
-	ReasonSkipped  Reason = "skipped"   // an operator has it passed by ('dead skip')
-	ReasonPanic    Reason = "panic"     // the decoder failed in a way that only this message explains
+	ReasonSchema        Reason = "schema"
+	ReasonUnknownSchema Reason = "unknown_schema" // the registry has no schema of the id
+	ReasonTooLarge      Reason = "too_large"      // the message, or its decoded form, exceeds its bound
+	ReasonSkipped       Reason = "skipped"        // an operator has it passed by ('dead skip')
+	ReasonPanic         Reason = "panic"          // the decoder failed in a way that only this message explains
 )
 
 // Reasons to refuse a row.

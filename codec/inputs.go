@@ -13,14 +13,17 @@ const (
 	InputArrow Input = iota // one Arrow IPC stream
 	InputJSONL              // JSON objects, one a line
 	InputJSON               // one JSON object, which the frame of a schema registry may precede
+	InputAvro               // one Avro record behind the id of its schema, which Options.Schemas has
 )
 
 // intake reads the messages of a Decoder, in any encoding.
 type intake struct {
 	d       *Decoder
 	early   []RowError          // of the message, before its columns are looked at
-	json    map[string]*objects // by stage
-	objects *objects            // nil = the last message is Arrow
+	lines   [][]byte            // of the last message, by row; none where it is Arrow
+	objects map[string]*objects // by stage
+	avro    map[uint32]*avroStream
+	names   map[string]string // of columns, by their names in Avro
 }
 
 // read returns the record batches of a message, in any encoding, and where their columns are.
@@ -33,7 +36,11 @@ func (k *intake) read(m *Message, stage string) (*plan, []arrow.Record, *Message
 	if err != nil {
 		return nil, nil, err
 	}
-	p, rec, err := k.readObjects(m.Value, stage)
+	read := k.readObjects
+	if k.d.o.Input == InputAvro {
+		read = k.readAvro
+	}
+	p, rec, err := read(m.Value, stage)
 	switch {
 	case err != nil:
 		return nil, nil, err
@@ -46,18 +53,16 @@ func (k *intake) read(m *Message, stage string) (*plan, []arrow.Record, *Message
 
 // reset forgets the last message.
 func (k *intake) reset() {
-	if k.early = k.early[:0]; k.objects != nil {
-		clear(k.objects.lines)
-		k.objects = nil
-	}
+	clear(k.lines)
+	k.early, k.lines = k.early[:0], k.lines[:0]
 }
 
 // line is the bytes of a row of the last message, nil where that is Arrow.
 func (k *intake) line(row int32) []byte {
-	if k.objects == nil || int(row) >= len(k.objects.lines) {
+	if int(row) >= len(k.lines) {
 		return nil
 	}
-	return k.objects.lines[row]
+	return k.lines[row]
 }
 
 func (k *intake) readArrow(m *Message, stage string) (*plan, []arrow.Record, *MessageError) {

@@ -22,7 +22,7 @@ type objects struct {
 	columns []objectColumn
 	index   map[string][]int // columns by key: a column may have two roles
 	schema  *arrow.Schema
-	lines   [][]byte // of the last message, by row
+	rows    int // of the last message
 	scratch []byte
 	text    []byte
 }
@@ -59,33 +59,35 @@ func newObjects(o *Options, stage string) *objects {
 
 // readObjects reads a message of JSON. A line that is no object is a bad row; a message without any object is dead.
 func (k *intake) readObjects(value []byte, stage string) (*plan, arrow.Record, *MessageError) {
-	x := k.json[stage]
+	x := k.objects[stage]
 	if x == nil {
-		if k.json == nil {
-			k.json = map[string]*objects{}
+		if k.objects == nil {
+			k.objects = map[string]*objects{}
 		}
 		x = newObjects(&k.d.o, stage)
-		k.json[stage] = x
+		k.objects[stage] = x
 	}
 	if len(value) == 0 {
 		return nil, nil, dead(ReasonEmpty, "no bytes")
 	}
+	message := value
 	if k.d.o.Input == InputJSON {
 		value = unframed(value)
 	}
 	if b := bytes.TrimLeft(value, " \t\r\n"); len(b) == 0 || b[0] != '{' {
-		return nil, nil, dead(ReasonNotJSON, "the first bytes are % x, a JSON object starts with 7b", b[:min(len(b), 4)])
+		return nil, nil, dead(ReasonNotJSON, "the first bytes are % x, a JSON object (input.format) starts with 7b",
+			b[:min(len(b), 4)])
 	}
 	if !k.d.in.account.take(2 * int64(len(value))) {
 		return nil, nil, k.d.in.account.refusal()
 	}
 	x.begin()
-	k.objects = x
 	if k.d.o.Input == InputJSON {
+		k.lines = append(k.lines, message)
 		if err := k.object(x, value, 0); err != nil {
 			return nil, nil, dead(ReasonDamaged, "%w", err)
 		}
-	} else if err := k.lines(x, value); err != nil {
+	} else if err := k.split(x, value); err != nil {
 		return nil, nil, err
 	}
 	p := &x.plan
@@ -108,16 +110,17 @@ const (
 	frameBytes = 5
 )
 
-// lines reads the objects of a message of JSON lines. Empty lines are no rows.
-func (k *intake) lines(x *objects, value []byte) *MessageError {
+// split reads the objects of a message of JSON lines. Empty lines are no rows.
+func (k *intake) split(x *objects, value []byte) *MessageError {
 	for line := range bytes.Lines(value) {
 		if line = bytes.TrimSpace(line); len(line) == 0 {
 			continue
 		}
-		n := len(x.lines)
+		n := x.rows
 		if n == maxRows {
 			return dead(ReasonTooLarge, "more than %d rows", maxRows)
 		}
+		k.lines = append(k.lines, line)
 		if err := k.object(x, line, int32(n)); err != nil {
 			k.refuse(int32(n), ReasonDamaged, err.Error())
 		}
@@ -129,8 +132,7 @@ func (k *intake) lines(x *objects, value []byte) *MessageError {
 }
 
 func (x *objects) begin() {
-	clear(x.lines)
-	x.lines = x.lines[:0]
+	x.rows = 0
 	for i := range x.columns {
 		c := &x.columns[i]
 		c.seen = -1
@@ -143,7 +145,7 @@ func (x *objects) begin() {
 // object reads one object as row n, and refuses the row where it lacks a column. An error says that the object is
 // damaged; the row has values then, too.
 func (k *intake) object(x *objects, b []byte, n int32) error {
-	x.lines = append(x.lines, b)
+	x.rows++
 	if !k.d.in.account.take(int64(24*len(x.columns) + 64)) {
 		return nil
 	}
@@ -386,13 +388,13 @@ func (x *objects) record() arrow.Record {
 			columns[i] = array.MakeFromData(c.texts.Data(arrow.BinaryTypes.String))
 		}
 	}
-	return array.NewRecord(x.schema, columns, int64(len(x.lines)))
+	return array.NewRecord(x.schema, columns, int64(x.rows))
 }
 
 // labelsPlan says whether the labels of a message name their records by id, as a row with an id does, or by position.
 func (k *intake) labelsPlan(x *objects) *plan {
 	p := x.plan
-	if p.id >= 0 && x.columns[p.id].texts.Nulls() == len(x.lines) {
+	if p.id >= 0 && x.columns[p.id].texts.Nulls() == x.rows {
 		p.id = -1
 	}
 	return &p

@@ -95,7 +95,8 @@ func together(differences []*MessageError) *MessageError {
 	return &all
 }
 
-// alike returns in words the columns whose names differ from a missing one by capitals and spaces alone.
+// alike returns in words the columns whose names differ from a missing one by capitals and spaces alone, or the record
+// that has it.
 func alike(s *arrow.Schema, name string) string {
 	if s.NumFields() > 1000 {
 		return "" // each missing column is compared with all
@@ -104,6 +105,14 @@ func alike(s *arrow.Schema, name string) string {
 	for _, f := range s.Fields() {
 		if fold(f.Name) == fold(name) {
 			return fmt.Sprintf("; there is a column %q", cut(f.Name))
+		}
+	}
+	for i := range name {
+		if name[i] != '.' {
+			continue
+		}
+		if k := s.FieldIndices(name[:i]); len(k) > 0 && s.Field(k[0]).Type.ID() == arrow.STRUCT {
+			return fmt.Sprintf("; %q is a record, whose fields input.nested: on makes columns", cut(name[:i]))
 		}
 	}
 	return ""

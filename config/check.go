@@ -65,6 +65,7 @@ func (d checker) check(c *Config) {
 	checkValue(d, c)
 	checkSegments(d, c)
 	checkInterval(d, c)
+	checkRegistry(d, c)
 	d.checkTopics(&c.Topics)
 	d.checkKafka(&c.Kafka)
 	d.checkHTTP(&c.HTTP)
@@ -452,13 +453,6 @@ func (d checker) checkKafka(k *Kafka) {
 		d.report(path, "", "kafka.tls.cert and kafka.tls.key belong together: give both or neither")
 	}
 	if k.SASL != nil {
-		d.require("kafka.sasl.mechanism", orList(Mechanism("").choices()), k.SASL.Mechanism != "")
-		d.require("kafka.sasl.username", "the name of the account", k.SASL.Username != "")
-		d.require("kafka.sasl.password", "its secret, best given as ${NAME}, or kafka.sasl.password_file",
-			k.SASL.Password != "" || k.SASL.PasswordFile != "" || d.bad["kafka.sasl.password_file"])
-		if k.SASL.Password != "" && k.SASL.PasswordFile != "" {
-			d.report("kafka.sasl.password_file", "",
-				"kafka.sasl.password and kafka.sasl.password_file exclude each other: give one")
-		}
+		checkSASL(d, k.SASL)
 	}
 }

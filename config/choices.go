@@ -329,9 +329,12 @@ const (
 	MechanismPlain       Mechanism = "PLAIN"
 	MechanismScramSHA256 Mechanism = "SCRAM-SHA-256"
 	MechanismScramSHA512 Mechanism = "SCRAM-SHA-512"
+	MechanismOAuth       Mechanism = "OAUTHBEARER" // with tokens, see OAuth
 )
 
-func (Mechanism) choices() []string { return []string{"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"} }
+func (Mechanism) choices() []string {
+	return []string{"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"}
+}
 
 // DedupBy is the property that duplicates share.
 type DedupBy string

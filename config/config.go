@@ -78,6 +78,9 @@ type Config struct {
 	Policy Policy `yaml:"policy"`
 	// Input says how events and labels are encoded.
 	Input Input `yaml:"input"`
+	// Registry is the schema registry, from which input.format: avro has the schemas of messages. Nil when the section is
+	// not given.
+	Registry *Registry `yaml:"registry"`
 	// Dead shapes the dead letters.
 	Dead Dead `yaml:"dead"`
 	// Output shapes the scores.
@@ -187,7 +190,7 @@ func Default(name string) *Config {
 			Past:           Duration(40 * 365 * day),
 			Held:           Duration(15 * time.Minute),
 		},
-		Input:    Input{Format: InputArrow},
+		Input:    Input{Format: InputArrow, Nested: NestedOff},
 		Dead:     Dead{Headers: DeadHeadersOwn},
 		Output:   Output{Features: FeaturesNone, Format: FormatArrow, Why: 5},
 		HTTP:     HTTP{Listen: "127.0.0.1:8080", Score: defaultScoring()},

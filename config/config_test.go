@@ -115,8 +115,9 @@ func TestFullFile(t *testing.T) {
 	want.Topics.Labels = "bank-labels"
 	want.Kafka.TLS = &TLS{CA: "...", Cert: "...", Key: "..."}
 	want.Kafka.SASL = &SASL{Mechanism: MechanismScramSHA512, Username: "...", Password: "hunter2"}
+	want.Registry = &Registry{URL: "https://registry:8081", Username: "...", Password: "hunter2", CA: "ca.pem"}
 	want.HTTP.Token, want.HTTP.Hosts = "t0k3n", []string{"scores.example.com"}
-	want.masked = map[string]bool{"kafka.sasl.password": true, "http.token": true}
+	want.masked = map[string]bool{"kafka.sasl.password": true, "registry.password": true, "http.token": true}
 	want.places = c.places
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("the values of the file are not the documented defaults:\n got %+v\nwant %+v", c, want)

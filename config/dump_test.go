@@ -76,6 +76,7 @@ func TestRedactedReadsBack(t *testing.T) {
 		again, _ := load(t, string(c.Redacted()))
 		if c.Kafka.SASL != nil {
 			again.Kafka.SASL.Password, again.HTTP.Token = c.Kafka.SASL.Password, c.HTTP.Token
+			again.Registry.Password = c.Registry.Password
 		}
 		again.masked, again.places = c.masked, c.places
 		if !reflect.DeepEqual(again, c) {

@@ -4,6 +4,9 @@ package config
 type Input struct {
 	// Format is that of the messages of events and labels. Default arrow.
 	Format InputFormat `yaml:"format"`
+	// Nested makes the fields of records in Avro records columns, under dotted names such as home.city. Default off: a
+	// record in a record is no column.
+	Nested Nested `yaml:"nested"`
 }
 
 // InputFormat is the encoding of events and labels.
@@ -13,6 +16,17 @@ const (
 	InputArrow InputFormat = "arrow" // one Arrow stream a message
 	InputJSONL InputFormat = "jsonl" // JSON objects, one a line
 	InputJSON  InputFormat = "json"  // one JSON object a message
+	InputAvro  InputFormat = "avro"  // one Avro record a message, whose schema the registry has
 )
 
-func (InputFormat) choices() []string { return []string{"arrow", "jsonl", "json"} }
+func (InputFormat) choices() []string { return []string{"arrow", "jsonl", "json", "avro"} }
+
+// Nested says whether records in records have columns.
+type Nested string
+
+const (
+	NestedOff Nested = "off"
+	NestedOn  Nested = "on"
+)
+
+func (Nested) choices() []string { return []string{"on", "off"} }

@@ -97,17 +97,20 @@ type TLS struct {
 	Key string `yaml:"key,omitempty"`
 }
 
-// SASL is who the stage is to the brokers. Mechanism, Username and one of the passwords are required.
+// SASL is who the stage is to the brokers. Mechanism is required, and Username with one of the passwords, or OAuth with
+// the mechanism OAUTHBEARER.
 type SASL struct {
 	// Mechanism is the way to authenticate.
 	Mechanism Mechanism `yaml:"mechanism"`
 	// Username is the name of the account.
-	Username string `yaml:"username"`
+	Username string `yaml:"username,omitempty"`
 	// Password is its secret, best given as ${NAME}.
 	Password Secret `yaml:"password,omitempty"`
 	// PasswordFile is the file that holds it instead, without line ends at its end. It is read at each connection, so a
 	// new password needs no restart. Default none.
 	PasswordFile string `yaml:"password_file,omitempty"`
+	// OAuth has the tokens of the mechanism OAUTHBEARER. Nil without it.
+	OAuth *OAuth `yaml:"oauth"`
 }
 
 // Commit paces the transactions.

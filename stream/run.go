@@ -147,6 +147,11 @@ func (s *Stage) Status() Status {
 		st.Waiting = append(st.Waiting, s.untrained)
 	}
 	st.Lacking = slices.Clone(s.lacks)
+	if s.o.Lacks != nil {
+		if lacks := s.o.Lacks(); lacks != "" {
+			st.Waiting = append(st.Waiting, lacks)
+		}
+	}
 	shared, failed := s.shared, s.failed
 	s.mu.Unlock()
 	st.Model, _ = s.models.Head()

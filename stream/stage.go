@@ -96,6 +96,9 @@ type Options struct {
 	// the group needs it.
 	Initial *model.Model
 
+	// Lacks says what the stage waits for beside the brokers, such as a registry, "" = nothing; nil = nothing ever.
+	Lacks func() string
+
 	Log     *zap.Logger
 	Metrics *Metrics
 	Tracer  trace.Tracer // of a span for each transaction, and of spans of its messages; nil = none

@@ -12,6 +12,7 @@ import (
 	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/cmd/liftstream/internal/cluster"
 	"liftstream/codec/file"
+	"liftstream/config"
 	"liftstream/model/report/text"
 )
 
@@ -71,6 +72,10 @@ func (p *producing) run(ctx context.Context, a *cli.App, data []string) error {
 		return err
 	}
 	c := stage.Config
+	if c.Input.Format == config.InputAvro {
+		return fmt.Errorf("%s: input.format is avro, which this command does not write: send the records by a program that "+
+			"registers their schema, or choose arrow, jsonl or json", p.config)
+	}
 	topic := c.Topics.Events
 	if p.topic == "labels" {
 		if topic = c.Topics.Labels; topic == "" {

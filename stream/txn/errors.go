@@ -134,13 +134,15 @@ func classify(op string, err error) (Kind, string) {
 	var renew *renewError
 	switch {
 	case errors.As(err, &renew):
-		return Environment, "the files of TLS or the password cannot be read"
+		return Environment, "the files of TLS or the password cannot be read, or there is no token"
 	case errors.Is(err, protocol.ErrNoTopic), errors.Is(err, protocol.ErrNoPartition):
 		return NoTopic, "not in the cluster's metadata"
 	case errors.Is(err, protocol.ErrNoLeader):
 		return Environment, "the partition has no leader at present"
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return Unknown, "given up before an answer came"
+	case errors.As(err, new(refusedToken)):
+		return Credentials, "the broker refused the token"
 	case isHandshake(err):
 		return Handshake, "TLS could not be agreed on"
 	}

@@ -11,6 +11,7 @@ import (
 
 	"liftstream/codec"
 	"liftstream/codec/number"
+	"liftstream/codec/registry"
 	"liftstream/config"
 	"liftstream/model"
 	"liftstream/model/evaluate"
@@ -30,6 +31,8 @@ type Stage struct {
 	Codec  codec.Options
 	// Segments are the named segments of the configuration, by name.
 	Segments []groups.Segment
+	// Registry is the schema registry of the configuration, nil = it has none.
+	Registry *registry.Registry
 
 	parts     []part
 	scorecard propensity.Options // without the blocks
@@ -50,6 +53,12 @@ func New(c *config.Config) (*Stage, error) {
 	}
 	if s.Codec.Derived, err = derivations(c, schema); err != nil {
 		return nil, err
+	}
+	if s.Registry, err = newRegistry(c.Registry); err != nil {
+		return nil, err
+	}
+	if s.Registry != nil {
+		s.Codec.Schemas = s.Registry
 	}
 	s.Spec = s.spec(schema, s.parts)
 	if err := s.Spec.Check(); err != nil {
@@ -87,11 +96,11 @@ func (s *Stage) Under(schema *model.Schema, fingerprint uint64) (*model.Spec, co
 	spec := s.spec(schema, parts(s.Config, schema))
 	spec.Options.Fingerprint = fingerprint
 	o := columns(s.Config, schema)
-	o.Budget = s.Codec.Budget
 	var err error
 	if o.Derived, err = derivations(s.Config, schema); err != nil {
 		return nil, o, err
 	}
+	o.Budget, o.Schemas = s.Codec.Budget, s.Codec.Schemas
 	return spec, o, nil
 }
 
@@ -434,12 +443,7 @@ func columns(c *config.Config, s *model.Schema) codec.Options {
 	case config.FeaturesAll:
 		o.Features = codec.FeaturesAll
 	}
-	switch c.Input.Format {
-	case config.InputJSONL:
-		o.Input = codec.InputJSONL
-	case config.InputJSON:
-		o.Input = codec.InputJSON
-	}
+	o.Input, o.Nested = inputs[c.Input.Format], c.Input.Nested == config.NestedOn
 	if c.Output.Format == config.FormatJSONL {
 		o.Format = codec.FormatJSONL
 	}

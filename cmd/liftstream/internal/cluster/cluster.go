@@ -112,7 +112,13 @@ func secure(cfg *txn.Config, k *config.Kafka) error {
 			return fmt.Errorf("kafka.tls: %w", err)
 		}
 	}
-	if s := k.SASL; s != nil {
+	if s := k.SASL; s != nil && s.OAuth != nil {
+		o := s.OAuth
+		if cfg.SASL, err = txn.SASLOAuth(txn.OAuth{File: o.TokenFile, URL: o.TokenURL, Client: o.ClientID,
+			Secret: o.ClientSecret.Reveal(), Scopes: o.Scopes, CA: o.CA}); err != nil {
+			return fmt.Errorf("kafka.sasl.oauth: %w", err)
+		}
+	} else if s != nil {
 		password := txn.Password(s.Password.Reveal())
 		if s.PasswordFile != "" {
 			password = txn.PasswordFile(s.PasswordFile)

@@ -76,6 +76,7 @@ func New(c *config.Config, st *assemble.Stage, k *cluster.Cluster, o Options) *L
 	l.Stage = stream.New(l.options(st, k, o))
 	l.metrics.MustRegister(stream.Collector(l.Stage))
 	l.infer = l.inference(st, o.Version)
+	registerRegistry(l.metrics, st.Registry)
 	t := &c.Topics
 	l.Source = &page.Source{Name: c.Name, Positive: c.Record.Label.Positive, Board: l.Board, Places: []page.Place{
 		{What: "brokers", Name: k.Address}, {What: "events", Name: t.Events}, {What: "scores", Name: t.Scores},
@@ -108,7 +109,7 @@ func (l *Live) options(st *assemble.Stage, k *cluster.Cluster, o Options) stream
 		Replication: c.Topics.Replication, LearningOff: c.Learning == config.LearningOff,
 		Instance: k.Instance, Initial: o.Initial, Tracer: o.Tracer,
 		Log: o.Log, Metrics: stream.NewMetrics(l.metrics), Now: time.Now,
-		OnScores: l.Board.Scores,
+		OnScores: l.Board.Scores, Lacks: lacks(st.Registry),
 	}
 }
 

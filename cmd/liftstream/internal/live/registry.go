@@ -1,0 +1,36 @@
+package live
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"liftstream/codec/registry"
+)
+
+// lacks says on /readyz that messages wait for the schema registry; nil where there is none.
+func lacks(r *registry.Registry) func() string {
+	if r == nil {
+		return nil
+	}
+	return func() string {
+		problem, _ := r.State()
+		return problem
+	}
+}
+
+// registerRegistry adds the metrics of the schema registry, where there is one.
+func registerRegistry(m *prometheus.Registry, r *registry.Registry) {
+	if r == nil {
+		return
+	}
+	m.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "liftstream", Name: "registry_waiting",
+		Help: "1 while messages wait for the schema registry, which does not answer."}, func() float64 {
+		if problem, _ := r.State(); problem != "" {
+			return 1
+		}
+		return 0
+	}), prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: "liftstream", Name: "registry_failures_total",
+		Help: "Calls that the schema registry did not answer."}, func() float64 {
+		_, failures := r.State()
+		return float64(failures)
+	}))
+}

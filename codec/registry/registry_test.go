@@ -1,0 +1,166 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"liftstream/codec"
+)
+
+const schema = `{"type":"record","name":"R","fields":[]}`
+
+// fake is a registry of the schemas 1, of Avro, and 2, of JSON. While sick is not 0 it answers with that status.
+func fake(t *testing.T, sick *atomic.Int64, calls *atomic.Int64) *httptest.Server {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		calls.Add(1)
+		answer := func(status int, v any) {
+			w.WriteHeader(status)
+			_ = json.NewEncoder(w).Encode(v)
+		}
+		fault := func(status, code int, text string) {
+			answer(status, map[string]any{"error_code": code, "message": text})
+		}
+		user, password, _ := r.BasicAuth()
+		switch {
+		case sick.Load() != 0:
+			fault(int(sick.Load()), int(sick.Load()), "sick")
+		case user != "u" || password != "p":
+			fault(401, 401, "who are you?")
+		case r.URL.Path == "/schemas/ids/1":
+			answer(200, map[string]any{"schema": schema})
+		case r.URL.Path == "/schemas/ids/2":
+			answer(200, map[string]any{"schema": `{}`, "schemaType": "JSON"})
+		case r.URL.Path == "/schemas/ids/3":
+			answer(200, map[string]any{"schema": schema, "references": []any{map[string]any{"name": "x", "subject": "y",
+				"version": 1}}})
+		case r.URL.Path == "/schemas/ids/4":
+			_, _ = fmt.Fprintf(w, `{"schema": "%s"}`, strings.Repeat("x", 8<<20))
+		case r.Method == http.MethodPost && r.URL.Path == "/subjects/scores-value/versions":
+			answer(200, map[string]any{"id": 77})
+		case r.Method == http.MethodPost:
+			fault(409, 409, "a field is gone")
+		default:
+			fault(404, 40403, "Schema not found")
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func TestSchemas(t *testing.T) {
+	var sick, calls atomic.Int64
+	s := fake(t, &sick, &calls)
+	r, err := New(Options{URL: s.URL, Username: "u", Password: "p", Pause: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if text, err := r.Avro(1, nil); err != nil || text != schema {
+			t.Fatalf("%q, %v", text, err)
+		}
+	}
+	if n := calls.Load(); n != 1 {
+		t.Errorf("%d calls for one schema", n)
+	}
+	for id, want := range map[uint32]string{2: "of type JSON", 3: "refers to other schemas", 9: "Schema not found"} {
+		if _, err := r.Avro(id, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("schema %d: %v, want %s", id, err, want)
+		}
+	}
+	if problem, failures := r.State(); problem != "" || failures != 0 {
+		t.Errorf("an answer counts as none: %q, %d", problem, failures)
+	}
+}
+
+// TestARegistryThatIsAwayIsWaitedFor: a sick one, one that does not know the account, a proxy in its place, an answer
+// without an end, and nobody.
+func TestARegistryThatIsAwayIsWaitedFor(t *testing.T) {
+	var sick, calls atomic.Int64
+	s := fake(t, &sick, &calls)
+	for name, c := range map[string]struct {
+		status int64
+		id     uint32
+		user   string
+		url    string
+	}{"sick": {500, 1, "u", s.URL}, "busy": {429, 1, "u", s.URL}, "a proxy": {404, 1, "u", s.URL},
+		"another account": {0, 1, "x", s.URL}, "a long answer": {0, 4, "u", s.URL},
+		"nobody": {0, 1, "u", "http://127.0.0.1:1"}} {
+		sick.Store(c.status)
+		r, err := New(Options{URL: c.url, Username: c.user, Password: "p", Pause: time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		done, end := make(chan struct{}), make(chan error, 1)
+		go func() {
+			_, err := r.Avro(c.id, done)
+			end <- err
+		}()
+		for problem, n := "", 0; problem == "" || n < 2; problem, n = r.State() {
+			select {
+			case err := <-end:
+				t.Fatalf("%s: it does not wait: %v", name, err)
+			case <-time.After(time.Millisecond):
+			}
+		}
+		if problem := waiting(r); c.url != s.URL && !strings.Contains(problem, "127.0.0.1:1") {
+			t.Errorf("%s: %s", name, problem)
+		}
+		if c.status == 500 {
+			sick.Store(0)
+			if err := <-end; err != nil {
+				t.Errorf("%s, and well again: %v", name, err)
+			}
+			if problem, _ := r.State(); problem != "" {
+				t.Errorf("%s, and well again: %s", name, problem)
+			}
+			continue
+		}
+		close(done)
+		if err := <-end; !errors.Is(err, codec.ErrStopped) {
+			t.Errorf("%s: stopped with %v", name, err)
+		}
+	}
+}
+
+// waiting is the problem of a registry that is waited for.
+func waiting(r *Registry) string {
+	for {
+		if problem, _ := r.State(); problem != "" {
+			return problem
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func TestRegister(t *testing.T) {
+	var sick, calls atomic.Int64
+	s := fake(t, &sick, &calls)
+	r, err := New(Options{URL: s.URL, Username: "u", Password: "p"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if id, err := r.Register(context.Background(), "scores-value", schema, true); err != nil || id != 77 {
+		t.Errorf("%d, %v", id, err)
+	}
+	if _, err := r.Register(context.Background(), "other-value", schema, true); err == nil ||
+		!strings.Contains(err.Error(), "not compatible with the newest one of subject other-value") {
+		t.Error(err)
+	}
+	for _, url := range []string{"", "registry:8081", "ftp://x", "http://"} {
+		if _, err := New(Options{URL: url}); err == nil {
+			t.Errorf("%q is taken", url)
+		}
+	}
+	if _, err := New(Options{URL: s.URL, CA: "no/such/file"}); err == nil || !strings.Contains(err.Error(),
+		"authorities") {
+		t.Error(err)
+	}
+}
