@@ -3,12 +3,12 @@
 #
 #   release.sh VERSION DIR
 #
-# DIR gets one archive for each of five platforms, with the program, completions for four shells, licence, README and
+# DIR gets one archive for each of four platforms, with the program, completions for four shells, licence, README and
 # changelog; an SBOM of each (CycloneDX, JSON) where cyclonedx-gomod is installed; and SHA256SUMS over all. Equal
 # sources, compiler and VERSION give equal archives. The program says its VERSION and, in a clone, its commit.
 #
 # Environment:
-#   PLATFORMS        "linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64", or fewer
+#   PLATFORMS        "linux/amd64 linux/arm64 darwin/amd64 darwin/arm64", or fewer
 #   CYCLONEDX        the program (default cyclonedx-gomod); where it is missing, the script says so and goes on
 #   SOURCE_DATE_EPOCH  time of the files in the archives (default that of the last commit)
 set -euo pipefail
@@ -18,7 +18,7 @@ version=$1
 mkdir -p "$2"
 out=$(cd "$2" && pwd)
 cd "$(dirname "$0")/.."
-platforms=${PLATFORMS:-linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64}
+platforms=${PLATFORMS:-linux/amd64 linux/arm64 darwin/amd64 darwin/arm64}
 cyclonedx=${CYCLONEDX:-cyclonedx-gomod}
 epoch=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 vcs=$(git rev-parse --git-dir >/dev/null 2>&1 && echo auto || echo false)
