@@ -3,12 +3,12 @@
 #
 #   release.sh VERSION DIR
 #
-# DIR gets one archive for each of five platforms, with the program, completions for four shells, licence, README and
+# DIR gets one archive for each of four platforms, with the program, completions for four shells, licence, README and
 # changelog; an SBOM of each (CycloneDX, JSON) where cyclonedx-gomod is installed; and SHA256SUMS over all. Equal
 # sources, compiler and VERSION give equal archives. The program says its VERSION and, in a clone, its commit.
 #
 # Environment:
-#   PLATFORMS        "linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64", or fewer
+#   PLATFORMS        "linux/amd64 linux/arm64 darwin/amd64 darwin/arm64", or fewer
 #   CYCLONEDX        the program (default cyclonedx-gomod); where it is missing, the script says so and goes on
 #   SOURCE_DATE_EPOCH  time of the files in the archives (default that of the last commit)
 set -euo pipefail
@@ -18,7 +18,7 @@ version=$1
 mkdir -p "$2"
 out=$(cd "$2" && pwd)
 cd "$(dirname "$0")/.."
-platforms=${PLATFORMS:-linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64}
+platforms=${PLATFORMS:-linux/amd64 linux/arm64 darwin/amd64 darwin/arm64}
 cyclonedx=${CYCLONEDX:-cyclonedx-gomod}
 epoch=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 vcs=$(git rev-parse --git-dir >/dev/null 2>&1 && echo auto || echo false)
@@ -46,8 +46,8 @@ for platform in $platforms; do
   if [ "$os" = linux ]; then cp 'deploy/systemd/liftstream@.service' "$work/$name/"; fi
   tar -C "$work" --sort=name --mtime="@$epoch" --owner=0 --group=0 --numeric-owner -cf - "$name" | gzip -n9 >"$out/$name.tar.gz"
   if command -v "$cyclonedx" >/dev/null; then
-    # Without a number and a time of its own, the same program has the same bill.
-    "$cyclonedx" bin -json -noserial -licenses -version "$version" -output "$out/$name.cdx.json" \
+    # The bill has the time at which it was made. Licences are left out: the tool asks the network for each.
+    "$cyclonedx" bin -json -noserial -version "$version" -output "$out/$name.cdx.json" \
       "$work/$name/liftstream$ending" 2>"$work/cyclonedx.log" || { cat "$work/cyclonedx.log" >&2; exit 1; }
   else
     echo "release.sh: no SBOM of $name: $cyclonedx is missing" >&2
