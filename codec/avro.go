@@ -154,7 +154,7 @@ func (k *intake) meant(field string) string {
 	if k.names == nil {
 		k.names = map[string]string{}
 		for _, stage := range []string{StageEvents, StageLabels} {
-			for _, r := range k.d.o.rolesOf(&plan{}, stage) {
+			for _, r := range k.d.rolesOf(&plan{}, stage) {
 				plain := AvroName(r.name)
 				if _, twice := k.names[plain]; twice && k.names[plain] != r.name {
 					k.names[plain] = plain // nobody knows which
@@ -263,6 +263,9 @@ func (k *intake) avroRoles(s *avroStream, stage string) *avroRoles {
 	}
 	for i := range p.features {
 		use(&p.features[i])
+	}
+	for i := range p.sources {
+		use(&p.sources[i])
 	}
 	if stage == StageLabels && p.id < 0 {
 		for _, at := range []*int{&p.partition, &p.offset, &p.row} {

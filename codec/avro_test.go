@@ -69,6 +69,7 @@ func TestAvroIsReadAsArrowIs(t *testing.T) {
 		rec arrow.Record
 	}{
 		"bank":     {bankOptions(), bankRecord(20)},
+		"derived":  {derivedBank(), bankRecord(20)},
 		"contract": {contractOptions(), record(t, contractFields, contractRows)},
 	} {
 		c.o.Format = FormatJSONL

@@ -90,7 +90,8 @@ func (k *intake) refuse(row int32, r Reason, fault string) {
 }
 
 // rolesOf lists the columns that the options name for a stage. Their places in p are set by the caller.
-func (o *Options) rolesOf(p *plan, stage string) []role {
+func (d *Decoder) rolesOf(p *plan, stage string) []role {
+	o := &d.o
 	var out []role
 	add := func(name string, kind valueKind, needed bool, at *int) {
 		if *at = -1; name != "" {
@@ -113,11 +114,25 @@ func (o *Options) rolesOf(p *plan, stage string) []role {
 	p.features = make([]int, len(o.Schema.Features))
 	for i := range o.Schema.Features {
 		f := &o.Schema.Features[i]
+		if p.features[i] = -1; f.Derived != "" {
+			continue
+		}
 		kind := valueText
 		if f.Kind == model.Continuous {
 			kind = valueNumber
 		}
 		add(f.Name, kind, !o.Nullable[f.Name], &p.features[i])
+	}
+	if d.derive == nil {
+		return out
+	}
+	p.sources = make([]int, len(d.derive.sources))
+	for i, x := range d.derive.sources {
+		kind := valueNumber
+		if x.times {
+			kind = valueText
+		}
+		add(x.name, kind, !o.Nullable[x.name], &p.sources[i])
 	}
 	return out
 }

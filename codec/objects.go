@@ -37,10 +37,10 @@ type objectColumn struct {
 	texts    column.Text
 }
 
-func newObjects(o *Options, stage string) *objects {
+func newObjects(d *Decoder, stage string) *objects {
 	x := &objects{index: map[string][]int{}}
 	var fields []arrow.Field
-	for i, r := range o.rolesOf(&x.plan, stage) {
+	for i, r := range d.rolesOf(&x.plan, stage) {
 		*r.at = i
 		typ := arrow.DataType(arrow.BinaryTypes.String)
 		switch r.kind {
@@ -50,7 +50,7 @@ func newObjects(o *Options, stage string) *objects {
 			typ = arrow.PrimitiveTypes.Int64
 		}
 		fields = append(fields, arrow.Field{Name: r.name, Type: typ, Nullable: true})
-		x.columns = append(x.columns, objectColumn{role: r, nullable: stage == StageEvents && o.Nullable[r.name]})
+		x.columns = append(x.columns, objectColumn{role: r, nullable: stage == StageEvents && d.o.Nullable[r.name]})
 		x.index[r.name] = append(x.index[r.name], i)
 	}
 	x.schema = arrow.NewSchema(fields, nil)
@@ -64,7 +64,7 @@ func (k *intake) readObjects(value []byte, stage string) (*plan, arrow.Record, *
 		if k.objects == nil {
 			k.objects = map[string]*objects{}
 		}
-		x = newObjects(&k.d.o, stage)
+		x = newObjects(k.d, stage)
 		k.objects[stage] = x
 	}
 	if len(value) == 0 {

@@ -77,6 +77,7 @@ func TestObjectsAreReadAsArrowIs(t *testing.T) {
 		rec arrow.Record
 	}{
 		"bank":     {bankOptions(), bankRecord(100)},
+		"derived":  {derivedBank(), bankRecord(100)},
 		"contract": {contractOptions(), record(t, contractFields, contractRows)},
 		"values": {Options{Schema: &model.Schema{Classes: []string{"no", "1"}, Features: []model.Feature{
 			{Name: "x", Kind: model.Continuous}, {Name: "v", Kind: model.Nominal}, {Name: "b", Kind: model.Nominal}}},

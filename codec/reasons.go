@@ -2,7 +2,8 @@ package codec
 
 // Reasons returns all reasons, those of messages first.
 func Reasons() []Reason {
-	return []Reason{ReasonEmpty, ReasonNotArrow, ReasonNotJSON, ReasonTruncated, ReasonTrailing, ReasonDamaged,
-		ReasonCRC, ReasonRows, ReasonSchema, ReasonTooLarge, ReasonSkipped, ReasonPanic, ReasonID, ReasonTime, ReasonFuture, ReasonPast,
-		ReasonWeight, ReasonTreated, ReasonNumber, ReasonNull, ReasonLabel, ReasonRecord}
+	return []Reason{ReasonEmpty, ReasonNotArrow, ReasonNotJSON, ReasonNotAvro, ReasonTruncated, ReasonTrailing,
+		ReasonDamaged, ReasonCRC, ReasonRows, ReasonSchema, ReasonUnknownSchema, ReasonTooLarge, ReasonSkipped, ReasonPanic,
+		ReasonID, ReasonTime, ReasonFuture, ReasonPast, ReasonWeight, ReasonTreated, ReasonNumber, ReasonNull, ReasonLabel,
+		ReasonRecord}
 }

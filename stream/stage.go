@@ -96,7 +96,7 @@ type Options struct {
 	// the group needs it.
 	Initial *model.Model
 
-	// Lacks says what the stage waits for beside the brokers, such as a registry, "" = nothing; nil = nothing ever.
+	// Lacks names a service that the stage waits for beside the brokers, such as a registry; "" = none, nil = none ever.
 	Lacks func() string
 
 	Log     *zap.Logger

@@ -144,7 +144,8 @@ func (r *running) run(ctx context.Context, a *cli.App) error {
 	}
 	defer flush()
 	v, _ := build()
-	l := live.New(c, st, k, live.Options{Log: log, Level: a.Level, Initial: m, Format: r.format, Tracer: tracer, Version: v})
+	l := live.New(c, st, k, live.Options{Log: log, Level: a.Level, Initial: m, Format: r.format, Tracer: tracer,
+		Version: v})
 	s, err := l.Serve(r.shadowOf != "")
 	if err != nil {
 		return err

@@ -184,7 +184,7 @@ func TestThePageIsWhole(t *testing.T) {
 	}
 }
 
-// TestManyFeaturesAndClassesStayBounded, and the page says what it has cut.
+// TestManyFeaturesAndClassesStayBounded, and the page tells of its cuts.
 func TestManyFeaturesAndClassesStayBounded(t *testing.T) {
 	for _, c := range []struct{ features, classes int }{{1000, 2}, {1000, 100}} {
 		page := render(t, input(c.features, c.classes))

@@ -31,6 +31,7 @@ kernel: off
 trees: off
 fit: {warmup: 50}
 control: {share: 0.3}
+min_count: 1
 `
 
 // world is a stage of partitions in this process, without topics, and its service.

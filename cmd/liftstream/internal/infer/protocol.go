@@ -390,10 +390,20 @@ func (s *Service) model(r *http.Request) (any, error) {
 	c := &s.codec
 	for i := range c.Schema.Features {
 		f, datatype := &c.Schema.Features[i], "BYTES"
+		if f.Derived != "" {
+			continue
+		}
 		if f.Kind == model.Continuous {
 			datatype = "FP64"
 		}
 		add(f.Name, datatype)
+	}
+	for _, x := range c.Sources() {
+		if x.Times {
+			add(x.Name, "BYTES")
+		} else {
+			add(x.Name, "FP64")
+		}
 	}
 	add(c.ID, "BYTES")
 	add(c.Time, "BYTES")

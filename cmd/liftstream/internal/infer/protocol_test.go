@@ -10,6 +10,11 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
+
+	"liftstream/cmd/liftstream/internal/assemble"
+	"liftstream/config"
+	"liftstream/stream"
 )
 
 // answer is a response of the protocol as a client reads it, its tensors by name.
@@ -138,6 +143,36 @@ func TestMetadataAndHealth(t *testing.T) {
 	if m.Name != "shop" || m.Platform == "" || !reflect.DeepEqual(m.Versions, []string{"7"}) ||
 		!reflect.DeepEqual(m.Inputs, want) || len(m.Outputs) < 10 {
 		t.Errorf("%+v", m)
+	}
+}
+
+// TestDerivedFeaturesAreNoInputs: their columns are.
+func TestDerivedFeaturesAreNoInputs(t *testing.T) {
+	text := strings.Replace(testConfig, "kind: nominal}]", "kind: nominal}, {name: since, kind: nominal, use: never}]", 1) +
+		"derive: {hour: hour(since)}\n"
+	c, _, err := config.Parse("test.yaml", []byte(text), func(string) (string, bool) { return "", false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, err := assemble.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	service, err := New(Options{Name: c.Name, Codec: st.Codec, Limits: c.HTTP.Score, Now: time.Now,
+		Stage: Stage{Status: func() stream.Status { return stream.Status{} }}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{mux: http.NewServeMux()}
+	service.Register(w.mux)
+	var m struct{ Inputs []metadata }
+	if err := json.Unmarshal(w.send("GET", "/v2/models/shop", "").Body.Bytes(), &m); err != nil {
+		t.Fatal(err)
+	}
+	want := []metadata{{"age", "FP64", []int{-1}}, {"plan", "BYTES", []int{-1}}, {"since", "BYTES", []int{-1}},
+		{"customer", "BYTES", []int{-1}}}
+	if !reflect.DeepEqual(m.Inputs, want) {
+		t.Errorf("the inputs are %+v", m.Inputs)
 	}
 }
 

@@ -54,6 +54,9 @@ shutdown: {grace: 23s}
 policy: {dead_share: 0.17, held: 16m, input_lost: rebuild, topic_shared: accept}
 labels: {}
 learning: off
+input: {format: avro}
+registry: {url: "http://127.0.0.1:1"}
+dead: {headers: connect}
 topics: {events: t1, scores: t2, labels: t3, state: t4, model: t5, dead: t6, partitions: 5, replication: 2}
 `)
 	initial := &model.Model{Version: 9}
