@@ -154,7 +154,7 @@ func (k *intake) meant(field string) string {
 	if k.names == nil {
 		k.names = map[string]string{}
 		for _, stage := range []string{StageEvents, StageLabels} {
-			for _, r := range k.d.rolesOf(&plan{}, stage) {
+			for _, r := range rolesOf(k.d, &plan{}, stage) {
 				plain := AvroName(r.name)
 				if _, twice := k.names[plain]; twice && k.names[plain] != r.name {
 					k.names[plain] = plain // nobody knows which

@@ -263,12 +263,14 @@ func (x *source) fillNanos(d *Decoder, recs []arrow.Record, col int, first int32
 		}
 		a := r.Column(col)
 		for i := range a.Len() {
-			if t, ok := int64(noTime), isNull(a, i); !ok {
-				if t, ok = timeIn(a, i, x.unit); ok {
-					x.nanos[at] = t
-				} else if !d.missingText(a, i) {
-					d.reject(first+int32(at), ReasonTime, x.name, a, i)
-				}
+			if isNull(a, i) {
+				at++
+				continue
+			}
+			if t, ok := timeIn(a, i, x.unit); ok {
+				x.nanos[at] = t
+			} else if !d.missingText(a, i) {
+				d.reject(first+int32(at), ReasonTime, x.name, a, i)
 			}
 			at++
 		}

@@ -90,7 +90,7 @@ func (k *intake) refuse(row int32, r Reason, fault string) {
 }
 
 // rolesOf lists the columns that the options name for a stage. Their places in p are set by the caller.
-func (d *Decoder) rolesOf(p *plan, stage string) []role {
+func rolesOf(d *Decoder, p *plan, stage string) []role {
 	o := &d.o
 	var out []role
 	add := func(name string, kind valueKind, needed bool, at *int) {

@@ -40,7 +40,7 @@ type objectColumn struct {
 func newObjects(d *Decoder, stage string) *objects {
 	x := &objects{index: map[string][]int{}}
 	var fields []arrow.Field
-	for i, r := range d.rolesOf(&x.plan, stage) {
+	for i, r := range rolesOf(d, &x.plan, stage) {
 		*r.at = i
 		typ := arrow.DataType(arrow.BinaryTypes.String)
 		switch r.kind {

@@ -97,26 +97,35 @@ func (s *Stage) train(ctx context.Context) error {
 	return nil
 }
 
+// mayPublish makes this process the only one that publishes models.
+func mayPublish(ctx context.Context, t *trainer) error {
+	o := &t.s.o
+	id := o.Name + "-trainer"
+	p, err := o.Client.NewProducer(ctx, id, transactionTimeout)
+	if err != nil {
+		return fmt.Errorf("taking over the transactional id %s: %w", id, err)
+	}
+	// A broker that died may have left its last publication open, see txn.Producer.Discard.
+	if open, err := t.s.undecided(ctx, map[string][]int{o.Topics.Model: {0}}); err != nil {
+		return err
+	} else if err := p.Discard(ctx, open); err != nil {
+		return fmt.Errorf("ending what a broker has left open: %w", err)
+	}
+	// The publications of a former trainer are decided now and nobody else can publish: only after all of them are read
+	// is the next version a new one.
+	if err := t.s.models.Reach(ctx); err != nil {
+		return err
+	}
+	t.producer = p
+	return nil
+}
+
 func (t *trainer) step(ctx context.Context) error {
 	o := &t.s.o
 	if t.producer == nil {
-		id := o.Name + "-trainer"
-		p, err := o.Client.NewProducer(ctx, id, transactionTimeout)
-		if err != nil {
-			return fmt.Errorf("taking over the transactional id %s: %w", id, err)
-		}
-		// A broker that died may have left its last publication open, see txn.Producer.Discard.
-		if open, err := t.s.undecided(ctx, map[string][]int{o.Topics.Model: {0}}); err != nil {
-			return err
-		} else if err := p.Discard(ctx, open); err != nil {
-			return fmt.Errorf("ending what a broker has left open: %w", err)
-		}
-		// The publications of a former trainer are decided now and nobody else can publish: only after all of them are read
-		// is the next version a new one.
-		if err := t.s.models.Reach(ctx); err != nil {
+		if err := mayPublish(ctx, t); err != nil {
 			return err
 		}
-		t.producer = p
 	}
 	if t.s.models.Offered() {
 		return publishOffer(ctx, t)

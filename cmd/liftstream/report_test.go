@@ -88,7 +88,7 @@ func wrongReports(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, b := range map[string][]byte{"empty.json": nil, "half.json": other[:len(other)/2],
-		"other.json": bytes.Replace(other, []byte(`"poutcome"`), []byte(`"another"`), -1), "file": []byte("x")} {
+		"other.json": bytes.ReplaceAll(other, []byte(`"poutcome"`), []byte(`"another"`)), "file": []byte("x")} {
 		if err := os.WriteFile(name, b, 0o600); err != nil {
 			t.Fatal(err)
 		}

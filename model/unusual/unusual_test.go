@@ -120,10 +120,10 @@ func TestBySlowCounts(t *testing.T) {
 		n, share := 5+int(60*uniform(seed, 0)), .05+.5*uniform(seed, 1)
 		values := make([]float64, n)
 		for i := range values {
-			switch v := math.Floor(12 * uniform(seed, 2, uint64(i)) * uniform(seed, 3)); {
-			case v == 3:
+			switch v := math.Floor(12 * uniform(seed, 2, uint64(i)) * uniform(seed, 3)); v {
+			case 3:
 				values[i] = math.NaN()
-			case v == 4:
+			case 4:
 				values[i] = model.SpecialCell(0)
 			default:
 				values[i] = v

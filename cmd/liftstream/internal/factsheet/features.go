@@ -77,7 +77,7 @@ func odds[F ~float64](effect F) string {
 func (b *builder) effects() {
 	s := Section{ID: "effects", Title: "What each value does", Text: []string{fmt.Sprintf("To the right, or up: the "+
 		"value makes %s more likely than it is on average; to the left, or down: less likely.", b.of())}}
-	note := ""
+	var note string
 	all, of := b.scored()
 	switch {
 	case len(all) > 0:

@@ -118,7 +118,7 @@ func heatBlock(b *builder, x *report.Set) Block {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(weight(x, j), weight(x, i)) })
-	note := ""
+	var note string
 	if order, note = first(order, 2*shownCells, "cells, the largest first,"); note != "" {
 		t.Caption += " " + note
 	}

@@ -207,10 +207,10 @@ func (x *tensor) values(n int) (out [][]byte, problem string) {
 		}
 		switch v := token.(type) {
 		case json.Delim:
-			switch {
-			case v == '{':
+			switch v {
+			case '{':
 				return nil, "data holds an object"
-			case v == '[':
+			case '[':
 				if depth++; depth > len(x.Shape) {
 					return nil, "data is nested deeper than its shape"
 				}

@@ -148,8 +148,8 @@ func TestMetadataAndHealth(t *testing.T) {
 
 // TestDerivedFeaturesAreNoInputs: their columns are.
 func TestDerivedFeaturesAreNoInputs(t *testing.T) {
-	text := strings.Replace(testConfig, "kind: nominal}]", "kind: nominal}, {name: since, kind: nominal, use: never}]", 1) +
-		"derive: {hour: hour(since)}\n"
+	text := strings.Replace(testConfig, "kind: nominal}]", "kind: nominal}, {name: since, kind: nominal, use: never}]",
+		1) + "derive: {hour: hour(since)}\n"
 	c, _, err := config.Parse("test.yaml", []byte(text), func(string) (string, bool) { return "", false })
 	if err != nil {
 		t.Fatal(err)

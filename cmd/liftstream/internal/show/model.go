@@ -71,7 +71,7 @@ func modelFeatures(w io.Writer, m *model.Model) error {
 		if x.Use == model.UseReport {
 			use = "report"
 		}
-		levels, n := "", ""
+		var levels, n string
 		if x.Kind != model.Continuous {
 			n = strconv.Itoa(m.Levels.Count(f))
 			levels = text.Some(m.Levels.Names(f), 6)
