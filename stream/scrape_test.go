@@ -124,7 +124,8 @@ func TestMetricsOfAStage(t *testing.T) {
 				of[""]++
 			}
 		}
-		if of["0"] != of["1"] || of["0"] == 0 || of["0"] > 40 || of[""] > 150 {
+		// Some come with the first value that they have, such as an alarm or a late label of the partition.
+		if min(of["0"], of["1"]) == 0 || max(of["0"], of["1"]) > 40 || of[""] > 150 {
 			t.Errorf("series by partition: %v; want at most 40 of each, and 150 of the process", of)
 		}
 		r.end(t)
