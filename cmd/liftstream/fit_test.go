@@ -158,7 +158,7 @@ func TestInitOfEveryDataSet(t *testing.T) {
 			must("lint", "c.yaml")
 			must("fit", "-c", "c.yaml", data, "--model", "m", "--report", "r.json")
 			must("score", "-c", "c.yaml", "--model", "m", data, "--out", "s.arrow")
-			r = must("eval", "-c", "c.yaml", data, "--skip", c.skip, "--json", "-")
+			r = must("eval", "-c", "c.yaml", data, "--skip", c.skip, "--method", "all", "--method", "prior", "--json", "-")
 			var e struct {
 				Methods map[string]struct {
 					LogLoss float64 `json:"log_loss"`
