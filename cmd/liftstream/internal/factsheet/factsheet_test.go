@@ -218,6 +218,23 @@ func TestFiguresHaveNamesOfTheirOwn(t *testing.T) {
 	}
 }
 
+// TestTwoClassesOfWhichNoneIsPositive: gains and groups are of the second class, and effects of each record's target.
+func TestTwoClassesOfWhichNoneIsPositive(t *testing.T) {
+	in := input(2, 2)
+	in.Model.Schema().Positive, in.Model.Schema().Classes[1], in.Evaluation.Positive = -1, "yes", ""
+	in.Evaluation.Classes = in.Model.Schema().Classes
+	page := render(t, in)
+	for _, want := range []string{"of all “yes”", "share of “yes” among", "score for each record&#39;s target class",
+		"value makes each record&#39;s target class more"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if in.Evaluation = nil; !strings.Contains(render(t, in), "twice as many") {
+		t.Error("no base rate")
+	}
+}
+
 // TestAnEmptyModelHasAPage that says how to fill it, and no section without content.
 func TestAnEmptyModelHasAPage(t *testing.T) {
 	s := &model.Schema{Positive: -1, Classes: []string{"a", "b", "c"}}
