@@ -235,6 +235,19 @@ func TestTwoClassesOfWhichNoneIsPositive(t *testing.T) {
 	}
 }
 
+// TestProfilesThatNobodyCouldConfirm: the page says so where no records were held back, and else speaks of chance.
+func TestProfilesThatNobodyCouldConfirm(t *testing.T) {
+	for among, want := range map[int]string{0: "no records were held back", 4: "in finding them they could be chance"} {
+		in := input(2, 2)
+		for i := range in.Report.Profiles {
+			in.Report.Profiles[i].Confirmed, in.Report.Profiles[i].ValidatedAmong = false, among
+		}
+		if !strings.Contains(render(t, in), want) {
+			t.Errorf("validated among %d: the page lacks %q", among, want)
+		}
+	}
+}
+
 // TestAnEmptyModelHasAPage that says how to fill it, and no section without content.
 func TestAnEmptyModelHasAPage(t *testing.T) {
 	s := &model.Schema{Positive: -1, Classes: []string{"a", "b", "c"}}
