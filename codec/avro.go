@@ -225,7 +225,7 @@ func avroType(t *avro.Type) arrow.DataType {
 		return &arrow.Decimal128Type{Precision: int32(value.Precision), Scale: int32(value.Scale)}
 	case value.Logical == "decimal" && value.Precision <= 76 && value.Precision > 0:
 		return &arrow.Decimal256Type{Precision: int32(value.Precision), Scale: int32(value.Scale)}
-	case value.Logical == "uuid":
+	case value.Logical == "uuid" && (value.Kind == avro.String || value.Kind == avro.Fixed): // else it is to be ignored
 		return arrow.BinaryTypes.String
 	}
 	return avroTypes[value.Kind]

@@ -213,6 +213,8 @@ func TestAvroFaults(t *testing.T) {
 			plain(`{"name": "x", "type": {"type": "bytes", "logicalType": "decimal", "precision": 9}}`),
 			framed(2, append([]byte{80}, make([]byte, 39)...)), "truncated"},
 		{"many values without bytes", 2, zero, framed(2, append(binary.AppendVarint(nil, math.MaxInt64), 0, 2)), ""},
+		{"a logical type that the type cannot have", 2,
+			plain(`{"name": "x", "type": {"type": "long", "logicalType": "uuid"}}`), framed(2, []byte{10}), ""},
 		{"a datum in itself", 2, deep, framed(2, []byte(strings.Repeat("\x02", 1000))), "too_large"},
 		{"wide types without bytes", 2, plain(`{"name": "w", "type": ` + wide + `}, {"name": "x", "type": "int"}`),
 			framed(2, []byte{2}), "too_large"},

@@ -153,6 +153,9 @@ func (a *account) running() bool {
 	return !a.over && !a.stopped
 }
 
+// ended reports whether take has reported false, so that work on the message is of no use.
+func (a *account) ended() bool { return a.over || a.stopped }
+
 // refusal is the error of a message for which take or running has reported false.
 func (a *account) refusal() *MessageError {
 	return dead(ReasonTooLarge, "decoded it takes more than %d bytes, which is %s", a.limit, a.name)

@@ -87,6 +87,9 @@ func (k *intake) readObjects(value []byte, stage string) (*plan, arrow.Record, *
 		if err := k.object(x, value, 0); err != nil {
 			return nil, nil, dead(ReasonDamaged, "%w", err)
 		}
+		if k.d.in.account.ended() { // the row may lack its values
+			return nil, nil, k.d.in.account.refusal()
+		}
 	} else if err := k.split(x, value); err != nil {
 		return nil, nil, err
 	}
@@ -124,7 +127,7 @@ func (k *intake) split(x *objects, value []byte) *MessageError {
 		if err := k.object(x, line, int32(n)); err != nil {
 			k.refuse(int32(n), ReasonDamaged, err.Error())
 		}
-		if n&1023 == 0 && !k.d.in.account.running() || k.d.in.account.over {
+		if n&1023 == 0 && !k.d.in.account.running() || k.d.in.account.ended() {
 			return k.d.in.account.refusal()
 		}
 	}

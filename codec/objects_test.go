@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/apache/arrow/go/v15/arrow"
 
@@ -260,6 +261,42 @@ func TestObjectsAreBounded(t *testing.T) {
 	done := make(chan struct{})
 	close(done)
 	if _, err = mustDecoder(t, o).Decode(&Message{Value: []byte("{}"), Done: done}, &b, nil); !errors.Is(err, ErrStopped) {
+		t.Error(err)
+	}
+}
+
+// TestObjectsThatStopAreNoDeadLetters: a message that is told to stop while its rows wait for memory is not judged, and
+// one whose only object is too large is too large.
+func TestObjectsThatStopAreNoDeadLetters(t *testing.T) {
+	object := `{"id":"` + strings.Repeat("x", 3<<16) + `"}`
+	for in, value := range map[Input]string{InputJSONL: strings.Repeat(`{"id":"x"}`+"\n", 1000), InputJSON: object} {
+		o := bankOptions()
+		o.Input, o.Budget = in, &Budget{total: 1 << 30, common: step, taken: true} // the rest is held by others
+		if in == InputJSON {
+			o.Budget.common = 2 * int64(len(value))
+		}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for waits := false; !waits; time.Sleep(time.Millisecond) {
+				o.Budget.mu.Lock()
+				waits = len(o.Budget.waiting) > 0
+				o.Budget.mu.Unlock()
+			}
+		}()
+		var b model.Batch
+		_, err := mustDecoder(t, o).Decode(&Message{Value: []byte(value), Done: done}, &b, nil)
+		if !errors.Is(err, ErrStopped) {
+			t.Errorf("input %d: %v", in, err)
+		}
+	}
+	o := bankOptions()
+	o.Input, o.MaxMessage = InputJSON, int64(len(object))
+	o.Budget = NewBudget(2 * (2*int64(len(object)) + 64))
+	var b model.Batch
+	_, err := mustDecoder(t, o).Decode(&Message{Value: []byte(object)}, &b, nil)
+	var m *MessageError
+	if !errors.As(err, &m) || m.Reason != ReasonTooLarge {
 		t.Error(err)
 	}
 }

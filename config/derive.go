@@ -65,7 +65,7 @@ type Derivation struct {
 	Of []Derivation
 	// Span is the unit of an age, "" for other functions.
 	Span string
-	// Unit is that of numbers in a column of times. Default "": as TimeColumn.Unit.
+	// Unit is that of numbers in a column of times. Default "": whole milliseconds, as where TimeColumn.Unit is not given.
 	Unit TimeUnit
 	// Zone is the time zone of a part of a date, UTC where none was given, nil for other functions.
 	Zone *time.Location

@@ -70,8 +70,8 @@ type Feature struct {
 	Derived string
 }
 
-// ofClock reports whether the feature is a part of the record's own date: it moves as the clock does.
-func (f *Feature) ofClock() bool {
+// OfClock reports whether the feature is a part of the record's own date: it moves as the clock does.
+func (f *Feature) OfClock() bool {
 	for _, part := range [...]string{"hour(time", "day(time", "month(time"} { // weekday ends in day
 		if _, rest, ok := strings.Cut(f.Derived, part); ok && (strings.HasPrefix(rest, ",") || strings.HasPrefix(rest, ")")) {
 			return true

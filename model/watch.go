@@ -49,7 +49,7 @@ func Watch(p *Partition) *drift.Watch { return p.watch }
 func WatchRecord(w *drift.Watch, s *Schema, b *Batch, i int, row int32, p []float64, labelled bool) {
 	for f := range b.Columns {
 		v := &b.Columns[f]
-		if x := &s.Features[f]; x.Derived != "" && x.ofClock() {
+		if x := &s.Features[f]; x.Derived != "" && x.OfClock() {
 			if v.Code == nil {
 				w.Number(f, math.NaN())
 			} else {

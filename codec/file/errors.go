@@ -71,7 +71,8 @@ var rowErrors = map[codec.Reason]error{
 var rowRemedies = map[codec.Reason]string{
 	codec.ReasonID: "every record needs one; without record.id in the configuration none does",
 	codec.ReasonTime: "a time is RFC 3339 such as 2024-05-01T12:00:00Z, a date, or a number since 1970 whose unit is " +
-		"stated, as in record: {time: {column: at, unit: s}}; without a unit it is whole milliseconds",
+		"stated, as in record: {time: {column: at, unit: s}}, for a column of derive as in hour(opened, unit=s); without " +
+		"a unit it is whole milliseconds",
 	codec.ReasonNull:   "complete it, or leave out nullable: never of the feature in the configuration",
 	codec.ReasonNumber: "correct it, add the text to missing, or say how numbers are written under format",
 }

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/url"
@@ -110,8 +111,11 @@ func (r *Registry) Avro(id uint32, done <-chan struct{}) (string, error) {
 	r.mu.Lock()
 	text, ok := r.known[id]
 	r.mu.Unlock()
-	if ok {
+	switch {
+	case ok:
 		return text, nil
+	case id > math.MaxInt32: // registries answer 404 as a proxy does: they do not take it for a number
+		return "", errors.New("no registry has such an id")
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

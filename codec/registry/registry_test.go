@@ -47,6 +47,8 @@ func fake(t *testing.T, sick *atomic.Int64, calls *atomic.Int64) *httptest.Serve
 			answer(200, map[string]any{"id": 77})
 		case r.Method == http.MethodPost:
 			fault(409, 409, "a field is gone")
+		case r.URL.Path == "/schemas/ids/2147483648": // the path has no number of 32 bits
+			fault(404, 404, "HTTP 404 Not Found")
 		default:
 			fault(404, 40403, "Schema not found")
 		}
@@ -70,8 +72,12 @@ func TestSchemas(t *testing.T) {
 	if n := calls.Load(); n != 1 {
 		t.Errorf("%d calls for one schema", n)
 	}
-	for id, want := range map[uint32]string{2: "of type JSON", 3: "refers to other schemas", 9: "Schema not found"} {
-		if _, err := r.Avro(id, nil); err == nil || !strings.Contains(err.Error(), want) {
+	for id, want := range map[uint32]string{2: "of type JSON", 3: "refers to other schemas", 9: "Schema not found",
+		1<<31 - 1: "Schema not found", 1 << 31: "no registry has such an id"} {
+		done := make(chan struct{})
+		stop := time.AfterFunc(time.Minute, func() { close(done) }) // a call that waits is a failure
+		_, err := r.Avro(id, done)
+		if stop.Stop(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("schema %d: %v, want %s", id, err, want)
 		}
 	}

@@ -60,6 +60,7 @@ type DriftMeter struct {
 
 type driftColumn struct {
 	name    string
+	clock   bool      // it moves as the clock does (model.Feature.OfClock) and is left out
 	records float64   // of a window
 	numbers []float64 // the reference while it is being gathered
 	cuts    []float64 // upper ends of the bins but the last
@@ -74,12 +75,12 @@ type driftColumn struct {
 	last    float64
 }
 
-// NewDriftMeter watches the features of the schema, the class, and a propensity, of the stream after its first from
-// records, in windows of the given number of records.
+// NewDriftMeter watches the features of the schema except parts of the own date of a record (model.Feature.OfClock),
+// the class, and a propensity, of the stream after its first from records, in windows of the given number of records.
 func NewDriftMeter(s *model.Schema, from int64, records int) *DriftMeter {
 	d := &DriftMeter{schema: s, from: from, records: int64(records)}
 	for _, f := range s.Features {
-		c := driftColumn{name: f.Name}
+		c := driftColumn{name: f.Name, clock: f.OfClock()}
 		if f.Kind != model.Continuous {
 			c.levels = map[string]int{}
 		}
@@ -98,6 +99,9 @@ func (d *DriftMeter) Add(b *model.Batch, i int, class string, propensity float64
 	n := len(d.columns)
 	for f := range n - 2 {
 		c, v := &d.columns[f], &b.Columns[f]
+		if c.clock {
+			continue
+		}
 		if c.levels == nil {
 			c.number(d.schema.Features[f].Value(v.Float[i]))
 		} else if code := v.Code[i]; code == model.MissingCode {
@@ -111,7 +115,9 @@ func (d *DriftMeter) Add(b *model.Batch, i int, class string, propensity float64
 	d.seen++
 	if d.seen%d.records == 0 {
 		for k := range d.columns {
-			d.columns[k].close(d.from + d.seen)
+			if !d.columns[k].clock {
+				d.columns[k].close(d.from + d.seen)
+			}
 		}
 	}
 }
@@ -224,9 +230,10 @@ func (c *driftColumn) null(w, columns int64) (expected, threshold float64) {
 // Report lists every column, the largest drift first; it is empty before two windows have passed.
 func (d *DriftMeter) Report() []Drift {
 	report := []Drift{}
-	for _, c := range d.columns {
+	watched := slices.DeleteFunc(slices.Clone(d.columns), func(c driftColumn) bool { return c.clock })
+	for _, c := range watched {
 		if c.at > 0 {
-			expected, threshold := c.null(d.seen/d.records-1, int64(len(d.columns)))
+			expected, threshold := c.null(d.seen/d.records-1, int64(len(watched)))
 			report = append(report, Drift{
 				Feature: c.name, PSI: Number(c.psi), At: c.at, Last: Number(c.last),
 				Expected: Number(expected), Threshold: Number(threshold),

@@ -2,6 +2,7 @@ package evaluate
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"liftstream/model"
@@ -83,5 +84,26 @@ func TestDriftByCell(t *testing.T) {
 				t.Errorf("cells %q", names)
 			}
 		}
+	}
+}
+
+// TestDriftLeavesTheClockOut: an hour of the record's time moves in every window and is no drift; an age of it is one.
+func TestDriftLeavesTheClockOut(t *testing.T) {
+	s := &model.Schema{Classes: []string{"no", "yes"}, Positive: 1, Features: []model.Feature{
+		{Name: "hour", Derived: "hour(time)"}, {Name: "age", Derived: "age(opened, d)"},
+		{Name: "weekday", Kind: model.Ordinal, Levels: []string{"Monday", "Tuesday"}, Derived: "weekday(time)"}}}
+	d := NewDriftMeter(s, 0, ShortDriftRecords)
+	for i := range 3 * ShortDriftRecords {
+		window := i / ShortDriftRecords
+		v := []float64{float64(window)}
+		d.Add(&model.Batch{N: 1, Columns: []model.Column{{Float: v}, {Float: v},
+			{Code: []uint32{uint32(window % 2)}, Levels: s.Features[2].Levels}}}, 0, s.Classes[i%2], math.NaN())
+	}
+	var names []string
+	for _, r := range d.Report() {
+		names = append(names, r.Feature)
+	}
+	if !slices.Equal(names, []string{"age", "(class)", "(propensity)"}) {
+		t.Error(names)
 	}
 }

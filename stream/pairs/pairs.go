@@ -7,6 +7,7 @@ package pairs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -160,7 +161,9 @@ func (j *joiner) takeEvent(ctx context.Context, r *txn.Record) error {
 		return nil
 	}
 	defer j.decoder.Release()
-	if _, err := j.decoder.Decode(message(r, j.partition), &j.batch, nil); err != nil {
+	if _, err := j.decoder.Decode(message(ctx, r, j.partition), &j.batch, nil); errors.Is(err, codec.ErrStopped) {
+		return ctx.Err()
+	} else if err != nil {
 		return nil // it is a dead letter
 	}
 	if err := j.first.to(ctx, r.Offset); err != nil {
@@ -272,15 +275,17 @@ func (j *joiner) takeLabels(ctx context.Context, to time.Time) error {
 		if r.Unread != nil || r.Value == nil {
 			continue
 		}
-		if err := j.takeLabel(r); err != nil {
+		if err := j.takeLabel(ctx, r); err != nil {
 			return err
 		}
 	}
 }
 
-func (j *joiner) takeLabel(r *txn.Record) error {
+func (j *joiner) takeLabel(ctx context.Context, r *txn.Record) error {
 	defer j.decoder.Release()
-	if _, err := j.decoder.DecodeLabels(message(r, j.partition), &j.named); err != nil {
+	if _, err := j.decoder.DecodeLabels(message(ctx, r, j.partition), &j.named); errors.Is(err, codec.ErrStopped) {
+		return ctx.Err()
+	} else if err != nil {
 		return nil // it is a dead letter
 	}
 	l := &j.named
@@ -357,8 +362,9 @@ func (j *joiner) finish() error {
 	return nil
 }
 
-func message(r *txn.Record, partition int32) *codec.Message {
-	m := &codec.Message{Value: r.Value, Partition: partition, Offset: r.Offset}
+// message is a record as a decoder takes it, which gives up with ctx: the schema registry may be away.
+func message(ctx context.Context, r *txn.Record, partition int32) *codec.Message {
+	m := &codec.Message{Value: r.Value, Partition: partition, Offset: r.Offset, Done: ctx.Done()}
 	if !r.Time.IsZero() {
 		m.Time = r.Time.UnixNano()
 	}

@@ -299,3 +299,35 @@ func TestBadTopics(t *testing.T) {
 	o.Second.Scores = "odd"
 	w.want(o, "", pairs.Counts{Records: 1, FirstOnly: 1})
 }
+
+// away is a registry that does not answer.
+type away struct{ asked chan struct{} }
+
+func (a away) Avro(_ uint32, done <-chan struct{}) (string, error) {
+	close(a.asked)
+	<-done
+	return "", codec.ErrStopped
+}
+
+// TestJoinEndsWhileTheRegistryIsAway: a join that waits for a schema gives up with its context.
+func TestJoinEndsWhileTheRegistryIsAway(t *testing.T) {
+	for _, labels := range []bool{false, true} {
+		w := newTwo(t, 1)
+		topic := w.Topics.Events
+		if labels {
+			topic = w.Topics.Labels
+		}
+		w.send(txn.Record{Topic: topic, Value: []byte{0, 0, 0, 0, 7, 2}, Time: time.Now().Add(-time.Minute)})
+		o := w.options()
+		asked := make(chan struct{})
+		o.Codec.Input, o.Codec.Schemas = codec.InputAvro, away{asked}
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			<-asked
+			cancel()
+		}()
+		if _, err := pairs.Join(ctx, o, func(*pairs.Record) error { return nil }); !errors.Is(err, context.Canceled) {
+			t.Errorf("labels %v: %v", labels, err)
+		}
+	}
+}

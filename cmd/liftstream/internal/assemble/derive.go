@@ -16,7 +16,8 @@ var deriveFunctions = map[config.Function]codec.Function{
 }
 
 // derivations returns those of the derived features of a schema, which may be one that a state tells: the expressions
-// are the schema's, the special codes of the columns the configuration's. nil where no feature is derived.
+// are the schema's, and so are the special codes of the columns that it has; those of other columns are the
+// configuration's. nil where no feature is derived.
 func derivations(c *config.Config, s *model.Schema) (map[string]codec.Derivation, error) {
 	var all map[string]codec.Derivation
 	special := map[string][]float64{}
@@ -29,6 +30,9 @@ func derivations(c *config.Config, s *model.Schema) (map[string]codec.Derivation
 			all = map[string]codec.Derivation{}
 			for i := range c.Record.Features {
 				special[c.Record.Features[i].Name] = c.Record.Features[i].Special
+			}
+			for i := range s.Features {
+				special[s.Features[i].Name] = s.Features[i].Special
 			}
 		}
 		d, err := config.ParseDerivation(f.Derived)

@@ -298,3 +298,21 @@ func TestAnotherExpressionIsAnotherFeature(t *testing.T) {
 		t.Error("a schema with half an expression was taken")
 	}
 }
+
+// TestSpecialCodesOfTheStateAreThoseOfItsDerivedFeatures: a state that was made under other special codes is replayed
+// with them; those of a column that is no feature are the configuration's.
+func TestSpecialCodesOfTheStateAreThoseOfItsDerivedFeatures(t *testing.T) {
+	s := stage(t, deriving)
+	old := *s.Spec.Schema
+	old.Features = slices.Clone(old.Features)
+	old.Features[old.Feature("spent")].Special = []float64{-7}
+	s.Config.Record.Features[3].Special = []float64{-8} // income
+	_, o, err := s.Under(&old, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	share := o.Derived["share"].Of
+	if !slices.Equal(share[0].Special, []float64{-7}) || !slices.Equal(share[1].Special, []float64{-8}) {
+		t.Errorf("%+v", share)
+	}
+}

@@ -27,7 +27,7 @@ func (b *builder) groups() {
 	g := b.Evaluation.Groups
 	s := Section{ID: "groups", Title: "By group and segment", Text: []string{fmt.Sprintf("Rate is the share of “%s” "+
 		"among the records of the group, error the mean propensity less that rate. Groups of fewer than %d records show no "+
-		"figures. It says nothing on whether the labels are fair.", visible(b.Evaluation.Positive), g.MinCount)}}
+		"figures. It says nothing on whether the labels are fair.", visible(measuredClass(b.Evaluation)), g.MinCount)}}
 	columns, note := first(g.Columns, shownDrift, "columns")
 	for i := range columns {
 		s.Blocks = append(s.Blocks, groupBlocks(b, columns[i].Column, append(slices.Clone(columns[i].Groups), g.All))...)

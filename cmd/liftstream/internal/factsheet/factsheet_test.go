@@ -218,6 +218,36 @@ func TestFiguresHaveNamesOfTheirOwn(t *testing.T) {
 	}
 }
 
+// TestTwoClassesOfWhichNoneIsPositive: gains and groups are of the second class, and effects of each record's target.
+func TestTwoClassesOfWhichNoneIsPositive(t *testing.T) {
+	in := input(2, 2)
+	in.Model.Schema().Positive, in.Model.Schema().Classes[1], in.Evaluation.Positive = -1, "yes", ""
+	in.Evaluation.Classes = in.Model.Schema().Classes
+	page := render(t, in)
+	for _, want := range []string{"of all “yes”", "share of “yes” among", "score for each record&#39;s target class",
+		"value makes each record&#39;s target class more"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if in.Evaluation = nil; !strings.Contains(render(t, in), "twice as many") {
+		t.Error("no base rate")
+	}
+}
+
+// TestProfilesThatNobodyCouldConfirm: the page says so where no records were held back, and else speaks of chance.
+func TestProfilesThatNobodyCouldConfirm(t *testing.T) {
+	for among, want := range map[int]string{0: "no records were held back", 4: "in finding them they could be chance"} {
+		in := input(2, 2)
+		for i := range in.Report.Profiles {
+			in.Report.Profiles[i].Confirmed, in.Report.Profiles[i].ValidatedAmong = false, among
+		}
+		if !strings.Contains(render(t, in), want) {
+			t.Errorf("validated among %d: the page lacks %q", among, want)
+		}
+	}
+}
+
 // TestAnEmptyModelHasAPage that says how to fill it, and no section without content.
 func TestAnEmptyModelHasAPage(t *testing.T) {
 	s := &model.Schema{Positive: -1, Classes: []string{"a", "b", "c"}}

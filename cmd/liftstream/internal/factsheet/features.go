@@ -20,9 +20,10 @@ const (
 	shownCells    = 24 // rows of a figure of one feature
 )
 
-// of is the class that effects speak of, for sentences.
-func (b *builder) of() string {
-	if b.target < 0 {
+// of is the class that effects speak of, for sentences: those of the whole score are of each record's target, which is
+// the positive class or, where none is configured, that of the highest lift.
+func (b *builder) of(measured bool) string {
+	if b.target < 0 || measured && b.Model.Schema().Positive < 0 {
 		return "each record's target class"
 	}
 	return "“" + visible(b.classes[b.target]) + "”"
@@ -58,7 +59,7 @@ func (b *builder) importance() {
 	}
 	b.add(Section{ID: "importance", Title: "Which features matter", Text: []string{fmt.Sprintf("The longer the bar, the "+
 		"more a feature moves the score for %s, up or down. %s moves it most. An effect of 0.69 doubles or halves the odds.",
-		b.of(), visible(all[0].Feature))},
+		b.of(true), visible(all[0].Feature))},
 		Blocks: []Block{{b.figure("importance", "Mean size of the effect of each feature", x.Draw()), t}},
 		Notes:  noted(note, of)})
 }
@@ -75,10 +76,10 @@ func odds[F ~float64](effect F) string {
 // effects shows the effect of each value of a feature on the score: the whole one or, where nobody measured that, the
 // scorecard.
 func (b *builder) effects() {
-	s := Section{ID: "effects", Title: "What each value does", Text: []string{fmt.Sprintf("To the right, or up: the "+
-		"value makes %s more likely than it is on average; to the left, or down: less likely.", b.of())}}
 	var note string
 	all, of := b.scored()
+	s := Section{ID: "effects", Title: "What each value does", Text: []string{fmt.Sprintf("To the right, or up: the "+
+		"value makes %s more likely than it is on average; to the left, or down: less likely.", b.of(len(all) > 0))}}
 	switch {
 	case len(all) > 0:
 		var list []report.Importance

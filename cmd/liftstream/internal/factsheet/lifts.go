@@ -331,6 +331,10 @@ func (b *builder) profiles() {
 		said = fmt.Sprintf("No profile of %d is confirmed: on records that took no part in finding them they could be "+
 			"chance.", len(order))
 	}
+	if confirmed == 0 && !slices.ContainsFunc(order, func(p report.Profile) bool { return p.ValidatedAmong > 0 }) {
+		said = fmt.Sprintf("No profile of %d is confirmed: no records were held back, so that all of them may be chance.",
+			len(order))
+	}
 	s := Section{ID: "profiles", Title: "Profiles", Text: []string{said},
 		Notes: noted(note, "The lift on records held back is the one to believe; on all records, among which the profile "+
 			"was searched, chance makes it higher. Intervals hold for all profiles at once.")}

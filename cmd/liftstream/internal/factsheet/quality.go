@@ -48,6 +48,14 @@ func (b *builder) quality() {
 	b.add(s)
 }
 
+// measuredClass is the class of gains and groups: the positive one, the second of two where none is configured.
+func measuredClass(r *evaluate.Result) string {
+	if r.Positive == "" && len(r.Classes) == 2 {
+		return r.Classes[1]
+	}
+	return r.Positive
+}
+
 func gainSentence(r *evaluate.Result) string {
 	at := 0
 	for i, g := range r.Gains {
@@ -61,7 +69,7 @@ func gainSentence(r *evaluate.Result) string {
 		chance = " Picking at random may do as well."
 	}
 	return fmt.Sprintf("The %s of the records with the highest propensity hold %s of all “%s”: %s times as many as "+
-		"records picked at random would%s.", percent(g.Share), text.Percent(g.Capture), visible(r.Positive),
+		"records picked at random would%s.", percent(g.Share), text.Percent(g.Capture), visible(measuredClass(r)),
 		text.Decimals(g.Lift, 1), within(g.LiftInterval, 1)) + chance
 }
 

@@ -290,7 +290,8 @@ func (c *Card) about() string {
 func leftOut(stage *assemble.Stage, m *model.Model, a *propensity.Additive) (out []string) {
 	base := stage.Base()
 	for i, f := range stage.Spec.Components {
-		if _, has := m.Parts[f.Name()]; has && base.Components[i] != f {
+		_, offers := f.(model.Contributor)
+		if _, has := m.Parts[f.Name()]; has && offers && base.Components[i] != f {
 			out = append(out, f.Name()+": its inputs count as 0, while the weights of the features were fitted beside them")
 		}
 	}

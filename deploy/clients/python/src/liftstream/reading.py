@@ -60,8 +60,10 @@ def _headers(given: Any) -> dict[str, bytes]:
 
 
 def _text(m: Message, name: str) -> str:
-    """A header of a dead letter. Letters of early builds have the names without the prefix."""
-    return m.headers.get("liftstream-" + name, m.headers.get(name, b"")).decode(errors="replace")
+    """A header of a dead letter. Letters of early builds have the names without the prefix; in others such a name
+    is one of the message."""
+    prefix = "liftstream-" if "liftstream-reason" in m.headers else ""
+    return m.headers.get(prefix + name, b"").decode(errors="replace")
 
 
 class Reader:
@@ -160,17 +162,19 @@ def read_dead_letters(brokers: str, topic: str, **options: Any) -> Iterator[Dead
     """The dead letters of a topic; options are those of Reader. Receipts of 'liftstream dead replay' are left out."""
     with Reader(brokers, topic, **options) as reader:
         for m in reader:
-            if "liftstream-receipt" in m.headers:
-                continue
+            if "liftstream-receipt" not in m.headers:
+                yield _letter(m)
 
-            row = _text(m, "row")
-            yield DeadLetter(
-                reason=_text(m, "reason"),
-                error=_text(m, "error"),
-                stage=_text(m, "stage"),
-                topic=_text(m, "topic"),
-                partition=int(_text(m, "partition") or -1),
-                offset=int(_text(m, "offset") or -1),
-                row=int(row) if row else None,
-                message=m,
-            )
+
+def _letter(m: Message) -> DeadLetter:
+    row = _text(m, "row")
+    return DeadLetter(
+        reason=_text(m, "reason"),
+        error=_text(m, "error"),
+        stage=_text(m, "stage"),
+        topic=_text(m, "topic"),
+        partition=int(_text(m, "partition") or -1),
+        offset=int(_text(m, "offset") or -1),
+        row=int(row) if row else None,
+        message=m,
+    )
