@@ -85,9 +85,9 @@ func tidy(t *task, x *transaction) {
 }
 
 // erasing reports whether an order to forget has come since the trainer has read its snapshots, and drops the models
-// that were made of former ones.
+// that were made of former ones. The order may be emptied by then: a fit takes longer than the partitions do.
 func erasing(t *trainer) bool {
-	last := state.LastErasure(t.s.models)
+	last, _ := state.LastErasure(t.s.models)
 	if last <= t.erased {
 		return false
 	}
@@ -105,7 +105,7 @@ func erasing(t *trainer) bool {
 
 // obeyed reports whether the snapshots are of states that have obeyed all orders to forget.
 func obeyed(t *trainer, snaps map[int32]*state.Manifest) bool {
-	last := state.LastErasure(t.s.models)
+	_, last := state.LastErasure(t.s.models)
 	if last == 0 {
 		return true
 	}

@@ -3,20 +3,65 @@ package stream
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
 	"liftstream/model"
+	"liftstream/stream/internal/sample"
 	"liftstream/stream/orders"
 	"liftstream/stream/state"
 	"liftstream/stream/streamtest"
+	"liftstream/stream/txn"
 )
 
 // forgetter gives orders to forget from beside the stage.
 func (w *world) forgetter() *orders.Forgetting {
 	return &orders.Forgetting{State: w.Topics.State, Options: orders.Options{Client: w.Client, Name: w.Name,
 		Topic: w.Topics.Model, Who: "the test", Why: "a reason", Now: time.Now()}}
+}
+
+// TestAFitThatAnOrderOvertakesIsDropped, also where the order is emptied before the fit ends: its snapshots may hold the
+// records. One after it is kept.
+func TestAFitThatAnOrderOvertakesIsDropped(t *testing.T) {
+	c := streamtest.NewTopic(t, "models")
+	s := &Stage{o: Options{Metrics: NewMetrics(prometheus.NewRegistry()), Log: zap.NewNop()},
+		models: state.NewModels(c, "models", sample.Schema)}
+	tr := &trainer{s: s}
+	say := func(e *state.Erasure) {
+		t.Helper()
+		err := c.Produce(t.Context(), []txn.Record{e.Record("models")}, txn.None)
+		for end := false; err == nil && !end; {
+			end, err = s.models.Advance(t.Context(), time.Second)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n := uint64(1); n <= 3; n++ {
+		tr.waiting, tr.ready = &candidate{}, &model.Model{}
+		if erasing(tr) || tr.waiting == nil || tr.ready == nil {
+			t.Fatalf("a fit is dropped before order %d", n)
+		}
+		o := &state.Erasure{Erasure: model.Erasure{Number: n}, Time: time.Unix(1, 0)}
+		if say(o); n == 2 {
+			say(o.Empty())
+		}
+		if n == 3 {
+			if err := tr.serve(t.Context()); !errors.Is(err, errNotYet) {
+				t.Errorf("a model of the cold start is published: %v", err)
+			}
+		} else if !erasing(tr) {
+			t.Errorf("order %d is overlooked", n)
+		}
+		if tr.waiting != nil || tr.ready != nil {
+			t.Errorf("a fit before order %d is kept", n)
+		}
+	}
 }
 
 // lastValues returns the last values of a compacted topic, by key, and the decoded sections of the states in it.

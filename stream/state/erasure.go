@@ -143,16 +143,17 @@ func NextErasure(l *Models, after uint64) (next *Erasure) {
 	return next
 }
 
-// LastErasure is the number of the newest order to forget that is not emptied, 0 = there is none.
-func LastErasure(l *Models) (last uint64) {
+// LastErasure is the number of the newest order to forget, emptied or not, and open that of the newest one that is not
+// emptied; 0 = there is none.
+func LastErasure(l *Models) (last, open uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, e := range l.erasures {
-		if !e.Emptied {
-			last = max(last, e.Number)
+		if last = max(last, e.Number); !e.Emptied {
+			open = max(open, e.Number)
 		}
 	}
-	return last
+	return last, open
 }
 
 // Erased says that a transaction has obeyed an order to forget, beside its journal record, so that a replay obeys it at
