@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"liftstream/model"
 	"liftstream/stream/internal/sample"
 	"liftstream/stream/orders"
+	"liftstream/stream/replay"
 	"liftstream/stream/state"
 	"liftstream/stream/streamtest"
 	"liftstream/stream/txn"
@@ -61,6 +63,68 @@ func TestAFitThatAnOrderOvertakesIsDropped(t *testing.T) {
 		if tr.waiting != nil || tr.ready != nil {
 			t.Errorf("a fit before order %d is kept", n)
 		}
+	}
+}
+
+// TestKeysStayUntilTheOrderIsEmptied: once no replay needs the record of an obeyed order it loses its ids, and the keys of
+// prototypes, by which the other partitions are to forget them, when the order is emptied. A restart goes on with it.
+func TestKeysStayUntilTheOrderIsEmptied(t *testing.T) {
+	c := streamtest.NewTopic(t, "models")
+	models := state.NewModels(c, "models", sample.Schema)
+	say := func(e *state.Erasure) {
+		t.Helper()
+		err := c.Produce(t.Context(), []txn.Record{e.Record("models")}, txn.None)
+		for end := false; err == nil && !end; {
+			end, err = models.Advance(t.Context(), time.Second)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	order := &state.Erasure{Erasure: model.Erasure{Number: 1, IDs: []model.IDSum{model.SumID("a")}}, Time: time.Unix(1, 0)}
+	say(order)
+	log := state.NewLog()
+	restarted := func() *task {
+		s := &Stage{models: models, o: Options{Now: time.Now, Metrics: NewMetrics(prometheus.NewRegistry())}}
+		x := &task{s: s}
+		x.m, x.snap = &replay.Machine{Journal: 10}, state.NewSnapshotter()
+		x.snap.Last, x.snap.Before = &state.Manifest{Journal: 10}, &state.Manifest{Journal: 10}
+		x.purge.inherit(x, log)
+		return x
+	}
+	tidied := func(of *task) *state.Erased {
+		t.Helper()
+		var x transaction
+		if tidy(of, &x); len(x.records) == 0 {
+			return nil
+		}
+		log.Apply(x.records[0].Key, x.records[0].Value)
+		e, err := state.DecodeErased(x.records[0].Value, state.Format)
+		if err != nil || len(x.records) != 1 || !e.Emptied || len(e.IDs) > 0 {
+			t.Fatalf("%d records, %+v, %v", len(x.records), e, err)
+		}
+		return e
+	}
+	first := &state.Erased{Journal: 9, Erasure: order.Erasure, Found: model.Forgotten{Prototypes: 1}, Keys: []uint64{7}}
+	log.Apply([]byte(state.ErasedKey(9)), first.Encode(state.OldestFormat))
+	running := restarted()
+	if e := tidied(running); e == nil || !slices.Equal(e.Keys, first.Keys) {
+		t.Fatalf("the order is open: %+v", e)
+	}
+	for _, of := range []*task{running, restarted()} {
+		if e := tidied(of); e != nil || of.purge.left > 0 {
+			t.Errorf("nothing has changed: %+v, %d snapshots", e, of.purge.left)
+		}
+	}
+	again := restarted()
+	say(order.Empty())
+	for _, of := range []*task{running, again} {
+		if e := tidied(of); e == nil || len(e.Keys) > 0 || tidied(of) != nil {
+			t.Errorf("the order is emptied: %+v", e)
+		}
+	}
+	if len(restarted().purge.records) > 0 {
+		t.Error("there is something left to do")
 	}
 }
 

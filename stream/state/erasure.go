@@ -156,12 +156,20 @@ func LastErasure(l *Models) (last, open uint64) {
 	return last, open
 }
 
+// OpenErasure reports whether the order of that number is there and not emptied.
+func OpenErasure(l *Models, number uint64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := l.erasures[int64(number%keptErasures)]
+	return e != nil && e.Number == number && !e.Emptied
+}
+
 // Erased says that a transaction has obeyed an order to forget, beside its journal record, so that a replay obeys it at
 // the same point, and counts the findings. Once no snapshot before it is left, an emptied one takes its place.
 type Erased struct {
 	Journal uint64 // number of the journal record
 	model.Erasure
-	Emptied bool // no replay can pass it: ids and keys are gone
+	Emptied bool // no replay can pass it: ids and keys are gone, but for Keys as long as the order is open
 	Found   model.Forgotten
 	Keys    []uint64 // of the prototypes that were found by the ids
 }
