@@ -116,7 +116,7 @@ type forgetting struct {
 	known  map[learning]bool // the learnt records of the ids
 	places map[place]bool    // of these
 	learnt []record          // of the pending store
-	taken  map[learning]bool // those that are taken back
+	taken  map[learning]bool // no count has these any more
 	found  Forgotten
 	keys   []uint64
 }

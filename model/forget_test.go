@@ -174,8 +174,8 @@ func TestNothingOfAForgottenRecordIsLeft(t *testing.T) {
 	}
 }
 
-// TestARecordOfAFileIsNotOneOfTheTopic: the records of files have places of their own count, as have those of the events
-// behind them. The record of an event stays whose place is that of a forgotten record of a file.
+// TestARecordOfAFileIsNotOneOfTheTopic: the places of records of files count anew, as do those of the events behind
+// them. The record of an event stays where its place is that of a forgotten record of a file.
 func TestARecordOfAFileIsNotOneOfTheTopic(t *testing.T) {
 	of := func(who string) func(b *model.Batch) {
 		return func(b *model.Batch) {

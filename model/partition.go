@@ -130,8 +130,8 @@ func (p *Partition) Losses() Losses {
 	return lost
 }
 
-// ExpiryLearnt counts the records of Losses.Expired that were taken as Options.ExpireAs, and so are not lost. A state does
-// not keep the number: a restored one begins at 0.
+// ExpiryLearnt counts the records of Losses.Expired that were taken as Options.ExpireAs, and so are not lost. A state
+// does not keep the number: a restored one begins at 0.
 func ExpiryLearnt(p *Partition) uint64 { return p.closed }
 
 // Component returns the live component of that factory name, nil when there is none.

@@ -78,8 +78,8 @@ func unobeyedErasure(t *task) bool {
 }
 
 // tidy empties the records of obeyed orders once no replay needs them. The keys of prototypes stay until the order is
-// emptied: by them the command gives the order to the other partitions, maybe long after, and compaction takes the older
-// record.
+// emptied: by them the command gives the order to the other partitions, maybe long after, and compaction takes the
+// older record.
 func tidy(t *task, x *transaction) {
 	if !t.purge.due(t) {
 		return

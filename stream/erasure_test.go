@@ -27,8 +27,8 @@ func (w *world) forgetter() *orders.Forgetting {
 		Topic: w.Topics.Model, Who: "the test", Why: "a reason", Now: time.Now()}}
 }
 
-// TestAFitThatAnOrderOvertakesIsDropped, also where the order is emptied before the fit ends: its snapshots may hold the
-// records. One after it is kept.
+// TestAFitThatAnOrderOvertakesIsDropped, also where the order is emptied before the fit ends: its snapshots may hold
+// the records. One after it is kept.
 func TestAFitThatAnOrderOvertakesIsDropped(t *testing.T) {
 	c := streamtest.NewTopic(t, "models")
 	s := &Stage{o: Options{Metrics: NewMetrics(prometheus.NewRegistry()), Log: zap.NewNop()},
@@ -66,8 +66,8 @@ func TestAFitThatAnOrderOvertakesIsDropped(t *testing.T) {
 	}
 }
 
-// TestKeysStayUntilTheOrderIsEmptied: once no replay needs the record of an obeyed order it loses its ids, and the keys of
-// prototypes, by which the other partitions are to forget them, when the order is emptied. A restart goes on with it.
+// TestKeysStayUntilTheOrderIsEmptied: once no replay needs the record of an obeyed order it loses its ids. The keys of
+// prototypes, by which the other partitions are to forget them, go when the order is emptied. A restart goes on.
 func TestKeysStayUntilTheOrderIsEmptied(t *testing.T) {
 	c := streamtest.NewTopic(t, "models")
 	models := state.NewModels(c, "models", sample.Schema)
@@ -81,7 +81,8 @@ func TestKeysStayUntilTheOrderIsEmptied(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	order := &state.Erasure{Erasure: model.Erasure{Number: 1, IDs: []model.IDSum{model.SumID("a")}}, Time: time.Unix(1, 0)}
+	order := &state.Erasure{Time: time.Unix(1, 0),
+		Erasure: model.Erasure{Number: 1, IDs: []model.IDSum{model.SumID("a")}}}
 	say(order)
 	log := state.NewLog()
 	restarted := func() *task {

@@ -29,14 +29,15 @@ func TestOrdersAreNumberedPastTheStates(t *testing.T) {
 	}
 }
 
-// TestKeysOutlastTheRecord: where compaction has left the emptied record of an obeyed order alone, its keys are those of
-// that record; where the older one is there still, they are those of either.
+// TestKeysOutlastTheRecord: where compaction has left the emptied record of an obeyed order alone, its keys are those
+// of that record; where the older one is there still, they are those of either.
 func TestKeysOutlastTheRecord(t *testing.T) {
 	first := &state.Erased{Journal: 9, Erasure: model.Erasure{Number: 5}, Found: model.Forgotten{Prototypes: 2},
 		Keys: []uint64{3, 7}}
 	open, gone := first.Empty(), first.Empty()
 	open.Keys = first.Keys
-	for name, records := range map[string][]*state.Erased{"open": {open}, "both": {first, open}, "all": {first, open, gone}} {
+	for name, records := range map[string][]*state.Erased{"open": {open}, "both": {first, open},
+		"all": {first, open, gone}} {
 		f := &Forgetting{answers: []*answers{{obeyed: map[uint64]*state.Erased{}}}}
 		for _, e := range records {
 			f.answers[0].take(record(e))
