@@ -58,11 +58,10 @@ func erase(t *task) *state.Erased {
 	}
 	e := &state.Erased{Journal: t.m.Journal, Erasure: o.Erasure}
 	e.Found, e.Keys = model.Forget(t.m.Part, &o.Erasure)
+	t.purge.left = purgeSnapshots // those before may hold a record that has left the state since
 	if e.Found.Any() {
-		t.purge.left = purgeSnapshots
 		t.purge.records = append(t.purge.records, e)
-	} else { // a replay finds nothing either, and needs no ids; the trainer waits for a snapshot
-		t.purge.left = max(t.purge.left, 1)
+	} else { // a replay finds nothing either, and needs no ids
 		e.IDs, e.Erasure.Keys = nil, nil
 	}
 	t.log.Info("records forgotten, as ordered", zap.Uint64("order", o.Number), zap.Int("ids", len(o.IDs)),

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -217,6 +218,16 @@ func TestAForgottenIDIsNowhere(t *testing.T) {
 		if where := holds(); len(where) > 0 {
 			t.Errorf("the ids are left in %v", where)
 		}
+		later := func() (snapshots int) {
+			for key := range lastValues(t, w, w.Topics.State, 1) {
+				if strings.HasSuffix(key, ", "+model.SectionForgot) {
+					snapshots++
+				}
+			}
+			return snapshots
+		}
+		streamtest.Eventually(t, time.Minute, "a partition that found nothing keeps a snapshot of before",
+			func() bool { return later() == 2 })
 		w.Produce(50, 50, true)
 		w.published(r, before+1)
 		w.caught(r)
