@@ -54,8 +54,8 @@ type ProfileOptions struct {
 	// Validate is the share of the newest records that the search leaves alone, and on which the profiles found are
 	// validated. 0 searches all records; nothing is then validated, and no score carries a profile.
 	Validate float64
-	// MinCount is the least effective number of the records that meet a profile in a score, of which there are at least as
-	// many, whatever they weigh; 0 = any.
+	// MinCount is the least effective number of the records that meet a profile in a score; there are at least as many of
+	// any weights. 0 = any.
 	MinCount int
 }
 

@@ -6,7 +6,7 @@ import (
 	"liftstream/model"
 )
 
-// TestMinCountIsOfRecordsAndNotOfWeights: what the records of a profile weigh says nothing of their number.
+// TestMinCountIsOfRecordsAndNotOfWeights: the weights of the records of a profile say nothing of their number.
 func TestMinCountIsOfRecordsAndNotOfWeights(t *testing.T) {
 	for _, weight := range []float64{.01, 1, 100} {
 		for records, want := range map[float64]bool{19: false, 20: true} {
