@@ -85,6 +85,7 @@ func shut(p *Partition, w *waiting) {
 	if w.Class < 0 {
 		w.Class = p.spec.Options.ExpireAs
 		weigh(p, &w.record, w.id, TreatmentUnknown, nil)
+		p.closed++
 	}
 	w.Time, w.who = p.time.of(w.Time), whoOf(p, w.id)
 	p.learn(&w.record, p.scorer.usable(w))

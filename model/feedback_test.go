@@ -227,6 +227,8 @@ func TestWhichRecordsAreLearnt(t *testing.T) {
 		}
 		if n := expired.Losses().Expired; n == 0 || (expired.Labelled() > 0) != c.learnt {
 			t.Errorf("expired: %+v: %v records learnt of %d", c, expired.Labelled(), n)
+		} else if taken := model.ExpiryLearnt(expired); taken != n {
+			t.Errorf("expired: %+v: %d records are taken as a class, of %d", c, taken, n)
 		}
 	}
 }

@@ -66,8 +66,8 @@ func Forget(p *Partition, o *Erasure) (found Forgotten, keys []uint64) {
 		return found, nil
 	}
 	p.forgot = o.Number
-	f := forgetting{p: p, sums: map[IDSum]bool{}, who: map[uint64]bool{}, places: map[place]bool{},
-		known: map[place]bool{}}
+	f := forgetting{p: p, sums: map[IDSum]bool{}, who: map[uint64]bool{}, taken: map[learning]bool{},
+		known: map[learning]bool{}, places: map[place]bool{}}
 	for _, id := range o.IDs {
 		f.sums[id], f.who[id.who()] = true, true
 	}
@@ -78,7 +78,7 @@ func Forget(p *Partition, o *Erasure) (found Forgotten, keys []uint64) {
 		f.reservoir()
 	}
 	for i := range f.learnt { // the tail and the reservoir have let them go
-		if w := &f.learnt[i]; !f.places[place{w.offset, w.row}] {
+		if w := &f.learnt[i]; !f.taken[learningOf(w)] {
 			f.takeBack(w)
 		}
 	}
@@ -113,28 +113,39 @@ type forgetting struct {
 	p      *Partition
 	sums   map[IDSum]bool
 	who    map[uint64]bool
-	known  map[place]bool // where learnt records of the ids are from
-	learnt []record       // of the pending store
-	places map[place]bool // of the records of learnt that are not there any more
+	known  map[learning]bool // the learnt records of the ids
+	places map[place]bool    // of these
+	learnt []record          // of the pending store
+	taken  map[learning]bool // no count has these any more
 	found  Forgotten
 	keys   []uint64
 }
 
-// look takes note of the places of the learnt records of the ids. In the pending store such a record may have lost its
-// id to a newer one.
+// learning tells a learnt record of a partition from all others. Its place alone does not: those of files count anew.
+type learning struct {
+	place
+	clock float64
+}
+
+func learningOf(r *record) learning { return learning{place{r.offset, r.row}, r.Clock} }
+
+// look takes note of the learnt records of the ids. In the pending store such a record may have lost its id to a newer
+// one.
 func (f *forgetting) look() {
 	t := f.p.sample.tail
 	for n := t.first; n < t.next; n++ {
 		if i := n % t.capacity; f.who[t.who[i]] {
-			f.known[place{t.offset[i], t.row[i]}] = true
+			f.know(learning{place{t.offset[i], t.row[i]}, t.clock[i]})
 		}
 	}
 	for i := range f.p.sample.reservoir.items {
 		if x := &f.p.sample.reservoir.items[i]; f.who[x.who] {
-			f.known[place{x.offset, x.row}] = true
+			f.know(learningOf(&x.record))
 		}
 	}
 }
+
+func (f *forgetting) know(x learning) { f.known[x], f.places[x.place] = true, true }
 
 // waiting takes the records of the ids out of the pending store. Parts whose columns hold one are packed anew, also
 // where it has left the store before: its values would stay in them.
@@ -149,7 +160,11 @@ func (f *forgetting) waiting() {
 		from := (s.first/pendingChunk + uint64(k)) * pendingChunk
 		held := false
 		entriesOf(&s.entryQueue, part, from, func(w *waiting, alive bool) {
-			if (w.id == "" || !f.sums[SumID(w.id)]) && !f.known[place{w.offset, w.row}] {
+			known := w.learnt && f.known[learningOf(&w.record)]
+			if !alive { // how it was learnt may have left the part with it; another record of its place loses nothing
+				known = f.places[place{w.offset, w.row}]
+			}
+			if (w.id == "" || !f.sums[SumID(w.id)]) && !known {
 				return
 			}
 			held = true
@@ -212,7 +227,8 @@ func (f *forgetting) tail() {
 	t := f.p.sample.tail
 	for n := t.first; n < t.next; n++ {
 		i := n % t.capacity
-		if !f.means(t.who[i], t.offset[i], t.row[i]) || t.emptied(n) {
+		at := learning{place{t.offset[i], t.row[i]}, t.clock[i]}
+		if t.emptied(n) || !f.means(t.who[i], at) {
 			continue
 		}
 		var r record
@@ -227,26 +243,26 @@ func (f *forgetting) tail() {
 func (f *forgetting) reservoir() {
 	r := f.p.sample.reservoir
 	for i := range r.items {
-		if x := &r.items[i]; f.means(x.who, x.offset, x.row) {
+		if x := &r.items[i]; f.means(x.who, learningOf(&x.record)) {
 			f.takeBack(&x.record)
 			f.found.Reservoir++
 		}
 	}
-	r.forget(func(x *record) bool { return f.means(x.who, x.offset, x.row) })
+	r.forget(func(x *record) bool { return f.means(x.who, learningOf(x)) })
 }
 
 // means reports whether a learnt record is one of the ids: by its own, or because the pending store has its id.
-func (f *forgetting) means(who uint64, offset int64, row int32) bool {
+func (f *forgetting) means(who uint64, at learning) bool {
 	if who != 0 {
 		return f.who[who]
 	}
-	return slices.ContainsFunc(f.learnt, func(r record) bool { return r.offset == offset && r.row == row })
+	return slices.ContainsFunc(f.learnt, func(r record) bool { return learningOf(&r) == at })
 }
 
 // takeBack takes a learnt record out of all counts, and of the records that components keep.
 func (f *forgetting) takeBack(r *record) {
 	p := f.p
-	f.places[place{r.offset, r.row}] = true
+	f.taken[learningOf(r)] = true
 	if !(r.Weight > 0) || r.Class < 0 {
 		return
 	}

@@ -174,6 +174,27 @@ func TestNothingOfAForgottenRecordIsLeft(t *testing.T) {
 	}
 }
 
+// TestARecordOfAFileIsNotOneOfTheTopic: the places of records of files count anew, as do those of the events behind
+// them. The record of an event stays where its place is that of a forgotten record of a file.
+func TestARecordOfAFileIsNotOneOfTheTopic(t *testing.T) {
+	of := func(who string) func(b *model.Batch) {
+		return func(b *model.Batch) {
+			for i := range b.ID {
+				b.ID[i] = who + b.ID[i]
+			}
+		}
+	}
+	p := model.NewPartition(newSpec(func(o *model.Options) { o.WaitBytes = 1 << 24 }), 0)
+	feed(p, 0, 300, 100, of("file "))
+	feed(p, 0, 300, 100, of("event "))
+	want := model.Forgotten{Waiting: 1, Tail: 1, Counts: 1}
+	for n, id := range []string{"file c7", "event c7"} {
+		if found, _ := model.Forget(p, erasure(uint64(n+1), id)); found != want {
+			t.Errorf("%s: found %+v, want %+v", id, found, want)
+		}
+	}
+}
+
 // TestPrototypesAreForgotten by the partition that has the record, and by another one by their keys.
 func TestPrototypesAreForgotten(t *testing.T) {
 	spec := carrySpec(wide)

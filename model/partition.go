@@ -33,6 +33,7 @@ type Partition struct {
 	next   int64 // event offset after the last message
 	counts classCounts
 	lost   Losses
+	closed uint64 // see ExpiryLearnt
 	time   streamTime
 
 	sample  sample
@@ -128,6 +129,10 @@ func (p *Partition) Losses() Losses {
 	lost.Thinned = p.store.lost
 	return lost
 }
+
+// ExpiryLearnt counts the records of Losses.Expired that were taken as Options.ExpireAs, and so are not lost. A state
+// does not keep the number: a restored one begins at 0.
+func ExpiryLearnt(p *Partition) uint64 { return p.closed }
 
 // Component returns the live component of that factory name, nil when there is none.
 func (p *Partition) Component(name string) Component {

@@ -22,6 +22,7 @@ type board struct {
 	message message
 
 	told   model.Losses // of the state, as far as the metric has them
+	closed uint64       // model.ExpiryLearnt, likewise
 	sifted model.Sifted // likewise
 	warned bool         // of a label that is no class
 	full   bool         // warned of records that were evicted
@@ -130,7 +131,7 @@ func (b *board) reaches(end, lag int64, held *Held) {
 
 // inherit takes the losses and alarms of a restored state for told: a former owner has counted them.
 func (b *board) inherit(p *model.Partition) {
-	b.told, b.sifted = p.Losses(), p.Sieve.Sifted()
+	b.told, b.sifted, b.closed = p.Losses(), p.Sieve.Sifted(), model.ExpiryLearnt(p)
 	b.watch.inherit(p)
 }
 
@@ -151,7 +152,9 @@ func (b *board) report(t *task) {
 		b.log.Warn("a label is no class of the configuration; such records are scored and not learnt (losses_total)",
 			zap.String("label", t.m.UnknownClass), zap.Strings("classes", b.o.Spec.Schema.Classes))
 	}
-	b.told = lost
+	closed := model.ExpiryLearnt(part)
+	m.ExpiryLearnt.Add(float64(closed - b.closed))
+	b.told, b.closed = lost, closed
 	sifted := part.Sieve.Sifted()
 	m.Duplicates.WithLabelValues("left_out").Add(float64(sifted.Duplicates - b.sifted.Duplicates))
 	m.Duplicates.WithLabelValues("forgotten").Add(float64(sifted.Forgotten - b.sifted.Forgotten))

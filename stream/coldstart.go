@@ -113,7 +113,7 @@ func (t *trainer) begin(ctx context.Context, snaps map[int32]*state.Manifest, pr
 // serve publishes the model of the cold start that is ready. Where that fails, it stays ready.
 func (t *trainer) serve(ctx context.Context) (err error) {
 	o := &t.s.o
-	if t.frozen() { // since the fit began
+	if t.frozen() || erasing(t) { // since the fit began
 		return errNotYet
 	}
 	if t.ready.Version, err = t.nextVersion(); err != nil {

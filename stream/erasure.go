@@ -29,7 +29,7 @@ func (p *purging) inherit(t *task, log *state.Log) {
 			p.records = append(p.records, e)
 		}
 	}
-	if len(p.records) > 0 && !p.clean(t.snap) {
+	if slices.ContainsFunc(p.records, func(e *state.Erased) bool { return !e.Emptied }) && !p.clean(t.snap) {
 		p.left = purgeSnapshots
 	}
 }
@@ -41,7 +41,11 @@ func (p *purging) clean(s *state.Snapshotter) bool {
 }
 
 // due reports whether an idle partition has something to commit for it.
-func (p *purging) due(t *task) bool { return len(p.records) > 0 && p.clean(t.snap) }
+func (p *purging) due(t *task) bool {
+	return len(p.records) > 0 && p.clean(t.snap) && slices.ContainsFunc(p.records, func(e *state.Erased) bool {
+		return !e.Emptied || !state.OpenErasure(t.s.models, e.Number)
+	})
+}
 
 // erase obeys the next order to forget. It returns the record for beside the journal, nil where there is no order.
 func erase(t *task) *state.Erased {
@@ -54,11 +58,10 @@ func erase(t *task) *state.Erased {
 	}
 	e := &state.Erased{Journal: t.m.Journal, Erasure: o.Erasure}
 	e.Found, e.Keys = model.Forget(t.m.Part, &o.Erasure)
+	t.purge.left = purgeSnapshots // those before may hold a record that has left the state since
 	if e.Found.Any() {
-		t.purge.left = purgeSnapshots
 		t.purge.records = append(t.purge.records, e)
-	} else { // a replay finds nothing either, and needs no ids; the trainer waits for a snapshot
-		t.purge.left = max(t.purge.left, 1)
+	} else { // a replay finds nothing either, and needs no ids
 		e.IDs, e.Erasure.Keys = nil, nil
 	}
 	t.log.Info("records forgotten, as ordered", zap.Uint64("order", o.Number), zap.Int("ids", len(o.IDs)),
@@ -73,21 +76,36 @@ func unobeyedErasure(t *task) bool {
 	return !t.snapshotFirst && state.NextErasure(t.s.models, model.Obeyed(t.m.Part)) != nil
 }
 
-// tidy empties the records of obeyed orders once no replay needs them.
+// tidy empties the records of obeyed orders once no replay needs them. The keys of prototypes stay until the order is
+// emptied: by them the command gives the order to the other partitions, maybe long after, and compaction takes the
+// older record.
 func tidy(t *task, x *transaction) {
 	if !t.purge.due(t) {
 		return
 	}
+	var kept []*state.Erased
 	for _, e := range t.purge.records {
-		t.writeState(x, state.Change{Key: state.ErasedKey(e.Journal), Value: e.Empty().Encode(t.s.format())})
+		open := state.OpenErasure(t.s.models, e.Number)
+		if e.Emptied && open {
+			kept = append(kept, e)
+			continue
+		}
+		left := e.Empty()
+		if open {
+			left.Keys = e.Keys
+		}
+		t.writeState(x, state.Change{Key: state.ErasedKey(e.Journal), Value: left.Encode(t.s.format())})
+		if left.Names() {
+			kept = append(kept, left)
+		}
 	}
-	t.purge.records = nil
+	t.purge.records = kept
 }
 
 // erasing reports whether an order to forget has come since the trainer has read its snapshots, and drops the models
-// that were made of former ones.
+// that were made of former ones. The order may be emptied by then: a fit takes longer than the partitions do.
 func erasing(t *trainer) bool {
-	last := state.LastErasure(t.s.models)
+	last, _ := state.LastErasure(t.s.models)
 	if last <= t.erased {
 		return false
 	}
@@ -105,7 +123,7 @@ func erasing(t *trainer) bool {
 
 // obeyed reports whether the snapshots are of states that have obeyed all orders to forget.
 func obeyed(t *trainer, snaps map[int32]*state.Manifest) bool {
-	last := state.LastErasure(t.s.models)
+	_, last := state.LastErasure(t.s.models)
 	if last == 0 {
 		return true
 	}

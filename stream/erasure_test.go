@@ -3,20 +3,131 @@ package stream
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
 	"liftstream/model"
+	"liftstream/stream/internal/sample"
 	"liftstream/stream/orders"
+	"liftstream/stream/replay"
 	"liftstream/stream/state"
 	"liftstream/stream/streamtest"
+	"liftstream/stream/txn"
 )
 
 // forgetter gives orders to forget from beside the stage.
 func (w *world) forgetter() *orders.Forgetting {
 	return &orders.Forgetting{State: w.Topics.State, Options: orders.Options{Client: w.Client, Name: w.Name,
 		Topic: w.Topics.Model, Who: "the test", Why: "a reason", Now: time.Now()}}
+}
+
+// TestAFitThatAnOrderOvertakesIsDropped, also where the order is emptied before the fit ends: its snapshots may hold
+// the records. One after it is kept.
+func TestAFitThatAnOrderOvertakesIsDropped(t *testing.T) {
+	c := streamtest.NewTopic(t, "models")
+	s := &Stage{o: Options{Metrics: NewMetrics(prometheus.NewRegistry()), Log: zap.NewNop()},
+		models: state.NewModels(c, "models", sample.Schema)}
+	tr := &trainer{s: s}
+	say := func(e *state.Erasure) {
+		t.Helper()
+		err := c.Produce(t.Context(), []txn.Record{e.Record("models")}, txn.None)
+		for end := false; err == nil && !end; {
+			end, err = s.models.Advance(t.Context(), time.Second)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n := uint64(1); n <= 3; n++ {
+		tr.waiting, tr.ready = &candidate{}, &model.Model{}
+		if erasing(tr) || tr.waiting == nil || tr.ready == nil {
+			t.Fatalf("a fit is dropped before order %d", n)
+		}
+		o := &state.Erasure{Erasure: model.Erasure{Number: n}, Time: time.Unix(1, 0)}
+		if say(o); n == 2 {
+			say(o.Empty())
+		}
+		if n == 3 {
+			if err := tr.serve(t.Context()); !errors.Is(err, errNotYet) {
+				t.Errorf("a model of the cold start is published: %v", err)
+			}
+		} else if !erasing(tr) {
+			t.Errorf("order %d is overlooked", n)
+		}
+		if tr.waiting != nil || tr.ready != nil {
+			t.Errorf("a fit before order %d is kept", n)
+		}
+	}
+}
+
+// TestKeysStayUntilTheOrderIsEmptied: once no replay needs the record of an obeyed order it loses its ids. The keys of
+// prototypes, by which the other partitions are to forget them, go when the order is emptied. A restart goes on.
+func TestKeysStayUntilTheOrderIsEmptied(t *testing.T) {
+	c := streamtest.NewTopic(t, "models")
+	models := state.NewModels(c, "models", sample.Schema)
+	say := func(e *state.Erasure) {
+		t.Helper()
+		err := c.Produce(t.Context(), []txn.Record{e.Record("models")}, txn.None)
+		for end := false; err == nil && !end; {
+			end, err = models.Advance(t.Context(), time.Second)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	order := &state.Erasure{Time: time.Unix(1, 0),
+		Erasure: model.Erasure{Number: 1, IDs: []model.IDSum{model.SumID("a")}}}
+	say(order)
+	log := state.NewLog()
+	restarted := func() *task {
+		s := &Stage{models: models, o: Options{Now: time.Now, Metrics: NewMetrics(prometheus.NewRegistry())}}
+		x := &task{s: s}
+		x.m, x.snap = &replay.Machine{Journal: 10}, state.NewSnapshotter()
+		x.snap.Last, x.snap.Before = &state.Manifest{Journal: 10}, &state.Manifest{Journal: 10}
+		x.purge.inherit(x, log)
+		return x
+	}
+	tidied := func(of *task) *state.Erased {
+		t.Helper()
+		var x transaction
+		if tidy(of, &x); len(x.records) == 0 {
+			return nil
+		}
+		log.Apply(x.records[0].Key, x.records[0].Value)
+		e, err := state.DecodeErased(x.records[0].Value, state.Format)
+		if err != nil || len(x.records) != 1 || !e.Emptied || len(e.IDs) > 0 {
+			t.Fatalf("%d records, %+v, %v", len(x.records), e, err)
+		}
+		return e
+	}
+	first := &state.Erased{Journal: 9, Erasure: order.Erasure, Found: model.Forgotten{Prototypes: 1}, Keys: []uint64{7}}
+	log.Apply([]byte(state.ErasedKey(9)), first.Encode(state.OldestFormat))
+	running := restarted()
+	if e := tidied(running); e == nil || !slices.Equal(e.Keys, first.Keys) {
+		t.Fatalf("the order is open: %+v", e)
+	}
+	for _, of := range []*task{running, restarted()} {
+		if e := tidied(of); e != nil || of.purge.left > 0 {
+			t.Errorf("nothing has changed: %+v, %d snapshots", e, of.purge.left)
+		}
+	}
+	again := restarted()
+	say(order.Empty())
+	for _, of := range []*task{running, again} {
+		if e := tidied(of); e == nil || len(e.Keys) > 0 || tidied(of) != nil {
+			t.Errorf("the order is emptied: %+v", e)
+		}
+	}
+	if len(restarted().purge.records) > 0 {
+		t.Error("there is something left to do")
+	}
 }
 
 // lastValues returns the last values of a compacted topic, by key, and the decoded sections of the states in it.
@@ -107,6 +218,16 @@ func TestAForgottenIDIsNowhere(t *testing.T) {
 		if where := holds(); len(where) > 0 {
 			t.Errorf("the ids are left in %v", where)
 		}
+		later := func() (snapshots int) {
+			for key := range lastValues(t, w, w.Topics.State, 1) {
+				if strings.HasSuffix(key, ", "+model.SectionForgot) {
+					snapshots++
+				}
+			}
+			return snapshots
+		}
+		streamtest.Eventually(t, time.Minute, "a partition that found nothing keeps a snapshot of before",
+			func() bool { return later() == 2 })
 		w.Produce(50, 50, true)
 		w.published(r, before+1)
 		w.caught(r)

@@ -23,6 +23,7 @@ type Metrics struct {
 	Waiting      *prometheus.GaugeVec   // bytes of records that wait for their labels, by partition
 	WaitRecords  *prometheus.GaugeVec   // their number
 	WaitOldest   *prometheus.GaugeVec   // time for which the oldest of them has waited
+	ExpiryLearnt prometheus.Counter     // expired records that were taken as the class of labels.on_expiry
 	Thinned      prometheus.Counter     // memories of scores that went before the labels came
 	LateWaiting  *prometheus.GaugeVec   // bytes of late labels that wait for their records, by partition
 	Tombstones   *prometheus.CounterVec // by stage
@@ -101,6 +102,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			"Records that wait for their labels, or whose class a label may still correct.", "partition"),
 		WaitOldest: gauge("waiting_oldest_seconds",
 			"Stream time for which the oldest of the waiting records has waited, which labels.window bounds.", "partition"),
+		ExpiryLearnt: counter("expiry_learnt_total", "Records that liftstream_losses_total counts as expired, and that are "+
+			"not lost: they were taken as the class of labels.on_expiry.").WithLabelValues(),
 		Thinned: counter("waiting_thinned_total", "Waiting records that lost the inputs of their scores because "+
 			"labels.max_bytes was full: when their label comes it is counted, and teaches the scorecard no weights.").
 			WithLabelValues(),

@@ -54,7 +54,8 @@ type ProfileOptions struct {
 	// Validate is the share of the newest records that the search leaves alone, and on which the profiles found are
 	// validated. 0 searches all records; nothing is then validated, and no score carries a profile.
 	Validate float64
-	// MinCount is the least number of records that meet a profile in a score; 0 = any.
+	// MinCount is the least effective number of the records that meet a profile in a score; there are at least as many of
+	// any weights. 0 = any.
 	MinCount int
 }
 
@@ -366,7 +367,7 @@ func (c *Component) Profile(row model.Row, class int32) (text string, lift float
 		return "", math.NaN()
 	}
 	for _, p := range c.profiles[c.ofClass[class]:c.ofClass[class+1]] {
-		if p.Confirmed() && p.Tally.NX >= c.minCount && p.meets(row) {
+		if p.Confirmed() && p.Tally.Effective >= c.minCount && p.meets(row) {
 			return p.Text, p.Validation.Lift()
 		}
 	}

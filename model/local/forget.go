@@ -11,13 +11,17 @@ import (
 // has taken the example out of the newest records.
 func (c *Component) Forget(ex *model.Example) (keys []uint64) {
 	s := c.structure
-	if s == nil || len(s.prototypes.clock) == 0 || uint32(ex.Class) >= uint32(len(c.schema.Classes)) {
+	if s == nil || len(s.prototypes.clock) == 0 {
 		return nil
 	}
-	if k := s.itself(ex, c.work); k >= 0 {
-		keys = append(keys, s.prototypes.key(k))
-		c.ForgetKeys(keys)
+	x := *ex
+	for y := range c.schema.Classes { // the class of the record may have been corrected since the fit
+		x.Class = int32(y)
+		if k := s.itself(&x, c.work); k >= 0 {
+			keys = append(keys, s.prototypes.key(k))
+		}
 	}
+	c.ForgetKeys(keys)
 	return keys
 }
 

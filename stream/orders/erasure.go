@@ -79,8 +79,8 @@ func (a *answers) take(r *txn.Record) {
 	if err != nil || string(r.Key) != state.ErasedKey(e.Journal) {
 		return
 	}
-	if was := a.obeyed[e.Journal]; was != nil && was.Number == e.Number {
-		e.Keys = append(e.Keys, was.Keys...) // an emptied one has none
+	if was := a.obeyed[e.Journal]; was != nil && was.Number == e.Number && len(e.Keys) == 0 {
+		e.Keys = was.Keys // one that was emptied after its order has none
 	}
 	a.obeyed[e.Journal] = e
 }
@@ -131,11 +131,8 @@ func (f *Forgetting) Forget(ctx context.Context, ids []model.IDSum, keys []uint6
 	}
 	var next *state.Erasure
 	err := f.write(ctx, func(all []*state.Erasure) ([]*state.Erasure, error) {
-		next = &state.Erasure{Erasure: model.Erasure{Number: 1, IDs: ids, Keys: keys}, Time: f.Now, Client: f.Who,
+		next = &state.Erasure{Erasure: model.Erasure{Number: f.next(all), IDs: ids, Keys: keys}, Time: f.Now, Client: f.Who,
 			Why: f.Why}
-		if n := len(all); n > 0 {
-			next.Number = all[n-1].Number + 1
-		}
 		for _, e := range all {
 			if !e.Emptied && state.ErasureKey(e.Number) == state.ErasureKey(next.Number) {
 				return nil, refuse("order %d has not been obeyed by all partitions yet, and so many others came since that a "+
@@ -145,6 +142,20 @@ func (f *Forgetting) Forget(ctx context.Context, ids []model.IDSum, keys []uint6
 		return []*state.Erasure{next}, nil
 	})
 	return next, err
+}
+
+// next is the number of the next order: above all others, those included that a model topic of before has held and that
+// the states have obeyed. They would pass over a number that is not.
+func (f *Forgetting) next(all []*state.Erasure) (number uint64) {
+	for _, e := range all {
+		number = max(number, e.Number)
+	}
+	for _, a := range f.answers {
+		for _, e := range a.obeyed {
+			number = max(number, e.Number)
+		}
+	}
+	return number + 1
 }
 
 // Finish empties the orders up to that number, which all partitions have obeyed.

@@ -143,16 +143,25 @@ func NextErasure(l *Models, after uint64) (next *Erasure) {
 	return next
 }
 
-// LastErasure is the number of the newest order to forget that is not emptied, 0 = there is none.
-func LastErasure(l *Models) (last uint64) {
+// LastErasure is the number of the newest order to forget, emptied or not, and open that of the newest one that is not
+// emptied; 0 = there is none.
+func LastErasure(l *Models) (last, open uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, e := range l.erasures {
-		if !e.Emptied {
-			last = max(last, e.Number)
+		if last = max(last, e.Number); !e.Emptied {
+			open = max(open, e.Number)
 		}
 	}
-	return last
+	return last, open
+}
+
+// OpenErasure reports whether the order of that number is there and not emptied.
+func OpenErasure(l *Models, number uint64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := l.erasures[int64(number%keptErasures)]
+	return e != nil && e.Number == number && !e.Emptied
 }
 
 // Erased says that a transaction has obeyed an order to forget, beside its journal record, so that a replay obeys it at
@@ -160,7 +169,7 @@ func LastErasure(l *Models) (last uint64) {
 type Erased struct {
 	Journal uint64 // number of the journal record
 	model.Erasure
-	Emptied bool // no replay can pass it: ids and keys are gone
+	Emptied bool // no replay can pass it: ids and keys are gone, but for Keys as long as the order is open
 	Found   model.Forgotten
 	Keys    []uint64 // of the prototypes that were found by the ids
 }

@@ -165,16 +165,16 @@ func (s *Service) rows(inputs []tensor) ([][]byte, error) {
 			return fail("it has " + strconv.Itoa(len(values)) + " records, the first input " + strconv.Itoa(len(lines)))
 		}
 		name := quoted(x.Name)
+		if size += len(values) * (len(name) + 2); size > largest { // before the name is repeated
+			return nil, wrong(http.StatusRequestEntityTooLarge, "the records are too large")
+		}
 		for i, v := range values {
 			mark := byte(',')
 			if k == 0 {
 				mark = '{'
 			}
 			lines[i] = append(append(append(append(lines[i], mark), name...), ':'), v...)
-			size += len(name) + len(v) + 2
-		}
-		if size > largest {
-			return nil, wrong(http.StatusRequestEntityTooLarge, "the records are too large")
+			size += len(v)
 		}
 	}
 	for i := range lines {
@@ -236,6 +236,9 @@ func (x *tensor) values(n int) (out [][]byte, problem string) {
 	}
 }
 
+// digits is the most that an integer of 64 bits has, with its sign: more are not worth reading.
+const digits = 20
+
 // valueOf is a token as JSON, and whether the datatype has it.
 func valueOf(datatype string, token any) (text []byte, ok bool) {
 	if token == nil {
@@ -251,6 +254,9 @@ func valueOf(datatype string, token any) (text []byte, ok bool) {
 		case 'f':
 			return []byte(v), true
 		case 'i':
+			if len(v) > digits {
+				return nil, false
+			}
 			n, whole := new(big.Int).SetString(string(v), 10)
 			bits, _ := strconv.Atoi(strings.TrimLeft(datatype, "UINT"))
 			if !whole {

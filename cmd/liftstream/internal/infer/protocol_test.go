@@ -8,6 +8,7 @@ import (
 	"os"
 	"reflect"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -201,6 +202,29 @@ func TestExamplesOfThePage(t *testing.T) {
 		var is, want any
 		if json.Unmarshal(got.Body.Bytes(), &is) != nil || json.Unmarshal([]byte(m[2]), &want) != nil || !alike(is, want) {
 			t.Errorf("%s\nanswers\n%s\nthe page shows\n%s", command, got.Body.String(), m[2])
+		}
+	}
+}
+
+// TestInferIsBounded: a long name is not repeated for each record, and a long integer is not worked out.
+func TestInferIsBounded(t *testing.T) {
+	w := newWorld(t, "", nil)
+	long := strings.Repeat("n", 3<<20)
+	flat := "[" + strings.Repeat("1,", 999) + "1]"
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	code := w.send("POST", "/v2/models/shop/infer", `{"inputs": [{"name": "`+long+
+		`", "shape": [1000], "datatype": "FP64", "data": `+flat+`}]}`).Code
+	runtime.ReadMemStats(&after)
+	if bytes := after.TotalAlloc - before.TotalAlloc; code != http.StatusRequestEntityTooLarge || bytes > 100<<20 {
+		t.Errorf("a name of 3 MiB: status %d, %d bytes", code, bytes)
+	}
+	for value, want := range map[string]bool{"18446744073709551615": true, "-9223372036854775808": true,
+		"-9223372036854775809": false, "18446744073709551616": false, strings.Repeat("9", 1<<20): false} {
+		_, signed := valueOf("INT64", json.Number(value))
+		_, unsigned := valueOf("UINT64", json.Number(value))
+		if got := signed || unsigned; got != want {
+			t.Errorf("%.30s: %v, want %v", value, got, want)
 		}
 	}
 }

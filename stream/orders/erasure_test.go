@@ -1,0 +1,49 @@
+package orders
+
+import (
+	"slices"
+	"testing"
+
+	"liftstream/model"
+	"liftstream/stream/state"
+	"liftstream/stream/txn"
+)
+
+// record is the record of an obeyed order as the state topic has it.
+func record(e *state.Erased) *txn.Record {
+	return &txn.Record{Key: []byte(state.ErasedKey(e.Journal)), Value: e.Encode(state.OldestFormat)}
+}
+
+// TestOrdersAreNumberedPastTheStates: a model topic that was made anew knows no order, and the states have obeyed some.
+// An order of a number that they know would be passed over, and the command would say that it was obeyed.
+func TestOrdersAreNumberedPastTheStates(t *testing.T) {
+	f := &Forgetting{answers: []*answers{{obeyed: map[uint64]*state.Erased{}}}}
+	if n := f.next(nil); n != 1 {
+		t.Errorf("the first order has number %d", n)
+	}
+	f.answers[0].take(record(&state.Erased{Journal: 9, Erasure: model.Erasure{Number: 5}, Emptied: true}))
+	for known, want := range map[uint64]uint64{0: 6, 3: 6, 7: 8} {
+		if n := f.next([]*state.Erasure{{Erasure: model.Erasure{Number: known}}}); n != want {
+			t.Errorf("after order %d, and 5 of the states: %d, want %d", known, n, want)
+		}
+	}
+}
+
+// TestKeysOutlastTheRecord: where compaction has left the emptied record of an obeyed order alone, its keys are those
+// of that record; where the older one is there still, they are those of either.
+func TestKeysOutlastTheRecord(t *testing.T) {
+	first := &state.Erased{Journal: 9, Erasure: model.Erasure{Number: 5}, Found: model.Forgotten{Prototypes: 2},
+		Keys: []uint64{3, 7}}
+	open, gone := first.Empty(), first.Empty()
+	open.Keys = first.Keys
+	for name, records := range map[string][]*state.Erased{"open": {open}, "both": {first, open},
+		"all": {first, open, gone}} {
+		f := &Forgetting{answers: []*answers{{obeyed: map[uint64]*state.Erased{}}}}
+		for _, e := range records {
+			f.answers[0].take(record(e))
+		}
+		if a := f.Answers(5); !slices.Equal(a[0].Keys, first.Keys) || !a[0].Clean {
+			t.Errorf("%s: %+v", name, a[0])
+		}
+	}
+}
