@@ -157,6 +157,24 @@ func lastValues(t *testing.T, w *world, topic string, partition int) map[string]
 	return out
 }
 
+// holding lists the newest values of the topics of states and models that hold the sum of an id, or the id of a record.
+func holding(t *testing.T, w *world, ids []model.IDSum) (where []string) {
+	t.Helper()
+	for _, of := range []struct {
+		topic     string
+		partition int
+	}{{w.Topics.State, 0}, {w.Topics.State, 1}, {w.Topics.Model, 0}} {
+		for key, b := range lastValues(t, w, of.topic, of.partition) {
+			for _, id := range ids {
+				if bytes.Contains(b, id[:8]) || bytes.Contains(b, []byte(streamtest.RecordID(0, 599))) {
+					where = append(where, fmt.Sprint(of.topic, "/", of.partition, " ", key))
+				}
+			}
+		}
+	}
+	return where
+}
+
 // TestAForgottenIDIsNowhere: a running stage of two partitions forgets ids that one of them knows. After compaction the
 // sum of an id is neither in the topic of states, snapshots decoded, nor in that of models. An order to a stage that
 // does not run is obeyed at its start, and the replay of all gives the same scores and states.
@@ -175,21 +193,7 @@ func TestAForgottenIDIsNowhere(t *testing.T) {
 		w.caught(r)
 		gone := []model.IDSum{model.SumID(streamtest.RecordID(0, 17)), model.SumID(streamtest.RecordID(0, 599)),
 			model.SumID("nobody")}
-		holds := func() (where []string) {
-			for _, of := range []struct {
-				topic     string
-				partition int
-			}{{w.Topics.State, 0}, {w.Topics.State, 1}, {w.Topics.Model, 0}} {
-				for key, b := range lastValues(t, w, of.topic, of.partition) {
-					for _, id := range gone {
-						if bytes.Contains(b, id[:8]) || bytes.Contains(b, []byte(streamtest.RecordID(0, 599))) {
-							where = append(where, fmt.Sprint(of.topic, "/", of.partition, " ", key))
-						}
-					}
-				}
-			}
-			return where
-		}
+		holds := func() []string { return holding(t, w, gone) }
 		streamtest.Eventually(t, time.Minute, "no snapshot knows the ids", func() bool { return len(holds()) > 0 })
 		before := r.stage.Status().Model
 
