@@ -73,7 +73,7 @@ type Feature struct {
 // OfClock reports whether the feature is a part of the record's own date: it moves as the clock does.
 func (f *Feature) OfClock() bool {
 	for _, part := range [...]string{"hour(time", "day(time", "month(time"} { // weekday ends in day
-		if _, rest, ok := strings.Cut(f.Derived, part); ok && (strings.HasPrefix(rest, ",") || strings.HasPrefix(rest, ")")) {
+		if strings.Contains(f.Derived, part+",") || strings.Contains(f.Derived, part+")") {
 			return true
 		}
 	}

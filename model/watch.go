@@ -21,7 +21,8 @@ func newWatch(spec *Spec) *drift.Watch {
 }
 
 // NewWatch returns an empty watch of records of the schema, of their scores and labels, with that expected number of
-// false alarms in 100,000 records. late says that labels may come after their records.
+// false alarms in 100,000 records. late says that labels may come after their records. Parts of the date of a record's
+// own time (Feature.OfClock) give no alarm.
 func NewWatch(s *Schema, falseAlarms float64, late bool) *drift.Watch {
 	o := drift.WatchOptions{MonitorOptions: drift.DefaultMonitor(), Classes: s.Classes, Target: s.Positive, Late: late}
 	o.FalseAlarms = falseAlarms
@@ -30,7 +31,7 @@ func NewWatch(s *Schema, falseAlarms float64, late bool) *drift.Watch {
 	}
 	for i := range s.Features {
 		f := &s.Features[i]
-		c := drift.Column{Name: f.Name}
+		c := drift.Column{Name: f.Name, OfClock: f.OfClock()}
 		if f.Kind != Continuous {
 			c.Kind = drift.Levels
 		}
@@ -44,19 +45,10 @@ func NewWatch(s *Schema, falseAlarms float64, late bool) *drift.Watch {
 func Watch(p *Partition) *drift.Watch { return p.watch }
 
 // WatchRecord gives a watch of the schema record i of the batch with its propensities, empty where the score is a base
-// rate; labelled says that its label came with it. Special codes count as missing, and so do hours, weekdays, days and
-// months of the record's own time: that they move is no drift.
+// rate; labelled says that its label came with it. Special codes count as missing.
 func WatchRecord(w *drift.Watch, s *Schema, b *Batch, i int, row int32, p []float64, labelled bool) {
 	for f := range b.Columns {
 		v := &b.Columns[f]
-		if x := &s.Features[f]; x.Derived != "" && x.OfClock() {
-			if v.Code == nil {
-				w.Number(f, math.NaN())
-			} else {
-				w.Level(f, "", false)
-			}
-			continue
-		}
 		if v.Code == nil {
 			w.Number(f, s.Features[f].Value(v.Float[i]))
 		} else if code := v.Code[i]; code == MissingCode {

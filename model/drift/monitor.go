@@ -23,6 +23,9 @@ type Column struct {
 	// from a PSI of LeastOfModel on: an abrupt change gives alarm, a slow one does not. The others are compared with the
 	// records before the fit.
 	OfModel bool
+	// OfClock columns, such as the hour of a record, move as the clock does, which is no drift: each value of them counts
+	// as missing.
+	OfClock bool
 }
 
 // LeastOfModel is the least PSI that gives alarm in a column of the model: twice a large shift by custom. A model that
@@ -133,7 +136,7 @@ func (m *Monitor) rows() int { return m.o.Reference + m.o.Window }
 
 // Number sets the value of column k of the next record, as the nearest float32; NaN and infinite numbers are missing.
 func (m *Monitor) Number(k int, v float64) {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
+	if m.columns[k].OfClock || math.IsNaN(v) || math.IsInf(v, 0) {
 		m.row[k] = missing
 		return
 	}
@@ -142,7 +145,7 @@ func (m *Monitor) Number(k int, v float64) {
 
 // Level sets the level of column k of the next record.
 func (m *Monitor) Level(k int, text string, present bool) {
-	if !present {
+	if m.columns[k].OfClock || !present {
 		m.row[k] = missing
 		return
 	}
