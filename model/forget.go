@@ -36,11 +36,11 @@ func (f Forgotten) Any() bool { return f != (Forgotten{}) }
 
 // Forgetter is a Component that keeps records of a fit, to compare others with, in each partition those of all.
 type Forgetter interface {
-	// Forget takes the record of the example, which Retract has just taken back, out of them, and returns its keys, by
-	// which other partitions know it under the same Model; none where it is not among them.
-	Forget(ex *Example) (keys []uint64)
-	// ForgetKeys takes the records of these keys out, and returns their number.
-	ForgetKeys(keys []uint64) int
+	// Keys returns the keys of the example among them, by which all partitions know it under the same Model; none where it
+	// is not among them.
+	Keys(ex *Example) []uint64
+	// Forget takes the records of these keys out, and returns their number.
+	Forget(keys []uint64) int
 }
 
 // Erasure is an order to forget.
@@ -83,9 +83,11 @@ func Forget(p *Partition, o *Erasure) (found Forgotten, keys []uint64) {
 		}
 	}
 	f.found.Sieve = p.Sieve.forget(f.sums)
-	for _, c := range p.scorer.all() {
-		if x, ok := c.(Forgetter); ok && len(o.Keys) > 0 {
-			f.found.Prototypes += x.ForgetKeys(o.Keys)
+	if keys := slices.Concat(o.Keys, f.keys); len(keys) > 0 {
+		for _, c := range p.scorer.all() {
+			if x, ok := c.(Forgetter); ok {
+				f.found.Prototypes += x.Forget(keys)
+			}
 		}
 	}
 	p.rec = record{}
@@ -118,7 +120,7 @@ type forgetting struct {
 	learnt []record          // of the pending store
 	taken  map[learning]bool // no count has these any more
 	found  Forgotten
-	keys   []uint64
+	keys   []uint64 // of the prototypes that these are
 }
 
 // learning tells a learnt record of a partition from all others. Its place alone does not: those of files count anew.
@@ -259,7 +261,7 @@ func (f *forgetting) means(who uint64, at learning) bool {
 	return slices.ContainsFunc(f.learnt, func(r record) bool { return learningOf(&r) == at })
 }
 
-// takeBack takes a learnt record out of all counts, and of the records that components keep.
+// takeBack takes a learnt record out of all counts, and notes its keys.
 func (f *forgetting) takeBack(r *record) {
 	p := f.p
 	f.taken[learningOf(r)] = true
@@ -271,9 +273,7 @@ func (f *forgetting) takeBack(r *record) {
 		for _, c := range p.scorer.all() {
 			c.Retract(&r.Example)
 			if x, ok := c.(Forgetter); ok {
-				keys := x.Forget(&r.Example)
-				f.found.Prototypes += len(keys)
-				f.keys = append(f.keys, keys...)
+				f.keys = append(f.keys, x.Keys(&r.Example)...)
 			}
 		}
 	}

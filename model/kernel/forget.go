@@ -6,8 +6,8 @@ import (
 	"liftstream/model"
 )
 
-// Forget takes the prototype that is the example out of the product, if there is one, and returns its key.
-func (c *Component) Forget(ex *model.Example) (keys []uint64) {
+// Keys returns the key of the prototype of the product that is the example, if there is one.
+func (c *Component) Keys(ex *model.Example) []uint64 {
 	if c.product == nil || !c.product.ordered {
 		return nil
 	}
@@ -15,13 +15,12 @@ func (c *Component) Forget(ex *model.Example) (keys []uint64) {
 	if !slices.Contains(c.product.key, key) {
 		return nil
 	}
-	c.ForgetKeys([]uint64{key})
 	return []uint64{key}
 }
 
-// ForgetKeys takes the prototypes of these keys out of the product, and returns their number. The weights of the others
+// Forget takes the prototypes of these keys out of the product, and returns their number. The weights of the others
 // stay. The last prototype of all leaves its place behind, without values and of weight 0.
-func (c *Component) ForgetKeys(keys []uint64) (found int) {
+func (c *Component) Forget(keys []uint64) (found int) {
 	if c.product == nil {
 		return 0
 	}

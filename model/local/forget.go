@@ -7,9 +7,8 @@ import (
 	"liftstream/model"
 )
 
-// Forget takes the prototype that is the example out of the structure, if there is one, and returns its key. Retract
-// has taken the example out of the newest records.
-func (c *Component) Forget(ex *model.Example) (keys []uint64) {
+// Keys returns the key of the prototype that is the example, if there is one.
+func (c *Component) Keys(ex *model.Example) (keys []uint64) {
 	s := c.structure
 	if s == nil || len(s.prototypes.clock) == 0 {
 		return nil
@@ -21,13 +20,12 @@ func (c *Component) Forget(ex *model.Example) (keys []uint64) {
 			keys = append(keys, s.prototypes.key(k))
 		}
 	}
-	c.ForgetKeys(keys)
 	return keys
 }
 
-// ForgetKeys takes the prototypes of these keys out of the structure, and returns their number. The other fields of the
+// Forget takes the prototypes of these keys out of the structure, and returns their number. The other fields of the
 // structure stay: curves, weights and priors of the classes, each a sum over all prototypes.
-func (c *Component) ForgetKeys(keys []uint64) (found int) {
+func (c *Component) Forget(keys []uint64) (found int) {
 	if c.structure == nil || len(c.structure.prototypes.clock) == 0 {
 		return 0
 	}
