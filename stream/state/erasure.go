@@ -15,9 +15,10 @@ import (
 )
 
 const (
-	// ErasureIDs bounds the ids of one order to forget, and erasureKeys the keys of prototypes.
+	// ErasureIDs bounds the ids of one order to forget, and erasureKeys the keys of prototypes: a model has at most 65,536
+	// of local.prototypes and 512 of a product of the kernel. Ids and keys together stay below the MiB of a usual topic.
 	ErasureIDs  = 10_000
-	erasureKeys = 4096
+	erasureKeys = 1<<16 + 512
 	// keptErasures is the number of newest orders to forget that stay in the model topic.
 	keptErasures = 32
 	// erasureBytes bounds the value of one, and erasedBytes that of a record of an obeyed one.

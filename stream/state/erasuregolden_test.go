@@ -3,6 +3,7 @@ package state
 import (
 	"bytes"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -108,5 +109,25 @@ func TestErasuresOfFormat1AreReadForEver(t *testing.T) {
 		bad[at] ^= 0xff
 		_, _ = DecodeErased(Seal(bad, 1), Format)
 		_, _ = decodeErasure(Seal(bad, 1), Format)
+	}
+}
+
+// TestTheKeysOfAllPrototypesFit into the record of an obeyed order, and into the order to the other partitions.
+func TestTheKeysOfAllPrototypesFit(t *testing.T) {
+	ids, keys := make([]model.IDSum, ErasureIDs), make([]uint64, 65_536+512)
+	for i := range keys {
+		keys[i] = math.MaxUint64 - uint64(i)
+	}
+	e := &Erased{Erasure: model.Erasure{Number: 1, IDs: ids}, Keys: keys}
+	value := e.Encode(1)
+	if got, err := DecodeErased(value, Format); err != nil || len(value) > min(stateKeyBound(ErasedKey(0)), 1e6) ||
+		!slices.Equal(got.Keys, keys) || len(got.IDs) != len(ids) {
+		t.Errorf("%d bytes, read %d keys, %v", len(value), len(got.Keys), err)
+	}
+	models := NewModels(nil, "models", nil)
+	r := (&Erasure{Erasure: model.Erasure{Number: 1, Keys: keys}}).Record("models")
+	models.apply(string(r.Key), r.Value)
+	if o := NextErasure(models, 0); o == nil || !slices.Equal(o.Keys, keys) {
+		t.Errorf("the order is not read with all keys, of %d bytes", len(r.Value))
 	}
 }
