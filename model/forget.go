@@ -187,6 +187,7 @@ func (f *forgetting) waiting() {
 	for _, w := range gone {
 		if f.found.Waiting++; w.learnt {
 			f.learnt = append(f.learnt, w.record)
+			f.know(learningOf(&w.record))
 		}
 		s.remove(s.at(w.number))
 	}
@@ -258,7 +259,7 @@ func (f *forgetting) means(who uint64, at learning) bool {
 	if who != 0 {
 		return f.who[who]
 	}
-	return slices.ContainsFunc(f.learnt, func(r record) bool { return learningOf(&r) == at })
+	return f.known[at]
 }
 
 // takeBack takes a learnt record out of all counts, and notes its keys.

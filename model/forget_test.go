@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"liftstream/model"
@@ -192,6 +194,23 @@ func TestARecordOfAFileIsNotOneOfTheTopic(t *testing.T) {
 		if found, _ := model.Forget(p, erasure(uint64(n+1), id)); found != want {
 			t.Errorf("%s: found %+v, want %+v", id, found, want)
 		}
+	}
+}
+
+// TestARecordOfABuildWithoutIDs is found while it waits for a correction, and taken out of the tail by its place.
+func TestARecordOfABuildWithoutIDs(t *testing.T) {
+	spec := newSpec(nil)
+	p := model.NewPartition(spec, 0)
+	feed(p, 0, 300, 50, nil)
+	old := p.Snapshot()
+	maps.DeleteFunc(old, func(name string, _ []byte) bool { return strings.HasPrefix(name, model.IDSections) })
+	p, err := model.RestorePartition(spec, old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, _ := model.Forget(p, erasure(1, "c20", "c30"))
+	if want := (model.Forgotten{Waiting: 2, Tail: 2, Counts: 2}); found != want {
+		t.Errorf("found %+v, want %+v", found, want)
 	}
 }
 
