@@ -278,9 +278,10 @@ func (p fitter) build(ctx context.Context, ev *evidence, before []axis) []axis {
 		f := &p.features[i]
 		v := ev.Columns[f.index]
 		if f.kind == model.Continuous {
-			axes[i] = p.shape(f, v, ev.Weight)
 			if f.trend != model.Free {
 				axes[i] = p.inTrend(f, ev)
+			} else {
+				axes[i] = p.shape(f, v, ev.Weight)
 			}
 			if before != nil {
 				old := &before[i]
