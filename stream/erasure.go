@@ -121,10 +121,10 @@ func erasing(t *trainer) bool {
 	return true
 }
 
-// obeyed reports whether the snapshots are of states that have obeyed all orders to forget.
+// obeyed reports whether the snapshots are of states that have obeyed all orders to forget that are not emptied.
 func obeyed(t *trainer, snaps map[int32]*state.Manifest) bool {
-	_, last := state.LastErasure(t.s.models)
-	if last == 0 {
+	_, open := state.LastErasure(t.s.models)
+	if open == 0 {
 		return true
 	}
 	for p, m := range snaps {
@@ -136,7 +136,7 @@ func obeyed(t *trainer, snaps map[int32]*state.Manifest) bool {
 		if err != nil {
 			return false
 		}
-		if number, err := model.ObeyedBy(b); err != nil || number < last {
+		if number, err := model.ObeyedBy(b); err != nil || number < open {
 			return false
 		}
 	}
