@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"strconv"
 
 	"liftstream/model"
 	"liftstream/model/report"
@@ -149,11 +148,11 @@ func (m *importanceMeter) curve(f int) []EffectCell {
 			to++
 		}
 		low, high := value[order[from]], value[order[to-1]]
-		name := strconv.FormatFloat(low, 'g', 6, 64)
+		name := digits(low)
 		if !continuous {
 			name = m.names[f][int(low)]
 		} else if high > low {
-			name += " to " + strconv.FormatFloat(high, 'g', 6, 64)
+			name += " to " + digits(high)
 		}
 		cells = append(cells, effectCell(name, effect, order[from:to]))
 		from = to
