@@ -144,17 +144,16 @@ func (l *Log) Empty() bool {
 	return true
 }
 
-// History returns the keys of the manifests, journal records, judgements, obeyed orders, orders to forget among them,
-// and the bootstrap, which tell of the state so far.
-func (l *Log) History() (keys []string) {
-	for _, key := range slices.Sorted(maps.Keys(l.values)) {
-		if strings.HasPrefix(key, "manifest/") || strings.HasPrefix(key, "journal/") ||
-			strings.HasPrefix(key, judgedKeys) || strings.HasPrefix(key, obeyedKeys) ||
-			strings.HasPrefix(key, ErasedKeys) || key == BootstrapKey {
-			keys = append(keys, key)
-		}
-	}
-	return keys
+// History returns the keys that tell of the state so far, see OfHistory.
+func (l *Log) History() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(l.values)), func(key string) bool { return !OfHistory(key) })
+}
+
+// OfHistory reports whether the record of a key tells of the state so far: it is a manifest, a journal record, a
+// judgement, an obeyed order (one to forget too), or the bootstrap.
+func OfHistory(key string) bool {
+	return key == BootstrapKey || strings.HasPrefix(key, "manifest/") || strings.HasPrefix(key, "journal/") ||
+		strings.HasPrefix(key, judgedKeys) || strings.HasPrefix(key, obeyedKeys) || strings.HasPrefix(key, ErasedKeys)
 }
 
 // Orphans returns the keys of parts that none of the manifests names: a writer that died in the middle of a snapshot

@@ -4,8 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"slices"
-	"strings"
 
 	"liftstream/model"
 	"liftstream/stream/state"
@@ -78,9 +76,7 @@ func readHistory(ctx context.Context, c *txn.Client, topic string, partition int
 func (h *history) take(r *txn.Record) {
 	key, value := string(r.Key), r.Value
 	h.log.Apply(r.Key, value)
-	former := slices.ContainsFunc([]string{"manifest/", "journal/", "judged/", "obeyed/", state.BootstrapKey,
-		state.ErasedKeys}, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
-	if value == nil && former || key == state.BeginKey {
+	if value == nil && state.OfHistory(key) || key == state.BeginKey {
 		// The records before belong to another state, in place of which one begins with this transaction.
 		h.ended, h.beginning, h.snapshots, h.first = r.Offset, beginning{anew: true, unknown: true}, nil, true
 		clear(h.journal)
