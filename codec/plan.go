@@ -119,7 +119,7 @@ func alike(s *arrow.Schema, name string) string {
 }
 
 func (d *Decoder) planLabels(s *arrow.Schema) *plan {
-	p := &plan{id: -1, time: -1, treated: -1, partition: -1, offset: -1, row: -1}
+	p := &plan{id: -1, time: -1, weight: -1, treated: -1, partition: -1, offset: -1, row: -1}
 	if p.label, p.err = find(s, d.o.Label, wantLevel, level); p.err != nil {
 		return p
 	}
