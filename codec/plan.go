@@ -71,8 +71,7 @@ func (d *Decoder) planEvents(s *arrow.Schema) *plan {
 			differences = append(differences, err)
 		}
 	}
-	differences = append(differences, d.derive.plan(d, s, p)...)
-	p.err = together(differences)
+	p.err = together(d.derive.plan(d, s, p, differences))
 	return p
 }
 
