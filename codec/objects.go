@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"math"
-	"math/big"
 	"slices"
 	"strconv"
 
@@ -353,12 +352,8 @@ func rounds(text []byte, f float64) bool {
 	if len(text) < 16 || f-f != 0 || bytes.ContainsAny(text, ".eE") {
 		return false
 	}
-	whole, ok := new(big.Int).SetString(string(text), 10)
-	if !ok || len(text) > 400 {
-		return true
-	}
-	held, _ := big.NewFloat(f).Int(nil)
-	return whole.Cmp(held) != 0
+	var digits [32]byte
+	return string(strconv.AppendFloat(digits[:0], f, 'f', 0, 64)) != string(text)
 }
 
 // appendNumber appends the canonical text of a JSON number: whole numbers keep every digit, others are those of the
