@@ -367,43 +367,35 @@ func (r *avroRoles) null(n *avroNode) {
 }
 
 // appendAvro appends a value of type t, whose column has the type avroType.
-func appendAvro(to array.Builder, c *avro.Cursor, t *avro.Type) (err error) {
+func appendAvro(to array.Builder, c *avro.Cursor, t *avro.Type) error {
 	switch to := to.(type) {
 	case *array.BooleanBuilder:
-		var v bool
-		v, err = c.Boolean()
-		to.Append(v)
+		return appendRead(to.Append, c.Boolean)
 	case *array.Int32Builder:
-		var v int32
-		v, err = c.Int()
-		to.Append(v)
+		return appendRead(to.Append, c.Int)
 	case *array.Date32Builder:
-		var v int32
-		v, err = c.Int()
-		to.Append(arrow.Date32(v))
+		return appendRead(func(v int32) { to.Append(arrow.Date32(v)) }, c.Int)
 	case *array.Int64Builder:
-		var v int64
-		v, err = c.Long()
-		to.Append(v)
+		return appendRead(to.Append, c.Long)
 	case *array.TimestampBuilder:
-		var v int64
-		v, err = c.Long()
-		to.Append(arrow.Timestamp(v))
+		return appendRead(func(v int64) { to.Append(arrow.Timestamp(v)) }, c.Long)
 	case *array.Float32Builder:
-		var v float32
-		v, err = c.Float()
-		to.Append(v)
+		return appendRead(to.Append, c.Float)
 	case *array.Float64Builder:
-		var v float64
-		v, err = c.Double()
-		to.Append(v)
+		return appendRead(to.Append, c.Double)
 	case *array.StringBuilder:
 		return appendAvroText(to, c, t)
 	case *array.Decimal128Builder, *array.Decimal256Builder:
 		return appendAvroDecimal(to, c, t)
-	default: // null
-		to.AppendNull()
-		return c.Skip(t)
+	}
+	to.AppendNull() // the type is null
+	return c.Skip(t)
+}
+
+func appendRead[T any](add func(T), read func() (T, error)) error {
+	v, err := read()
+	if err == nil {
+		add(v)
 	}
 	return err
 }

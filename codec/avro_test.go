@@ -249,6 +249,26 @@ func TestAvroFaults(t *testing.T) {
 	}
 }
 
+// TestLabelsOfAvro: the other fields are passed over, a first one of any type too.
+func TestLabelsOfAvro(t *testing.T) {
+	inner := `{"type": "record", "name": "H", "fields": [{"name": "y", "type": "string"}]}`
+	for typ, c := range map[string]struct {
+		label string
+		h     any
+	}{`["null", "int", "long"]`: {"y", nil}, inner: {"h.y", map[string]any{"y": "yes"}}, `"double"`: {"y", .5}} {
+		schema := `{"type": "record", "name": "R", "fields": [{"name": "h", "type": ` + typ +
+			`}, {"name": "who", "type": "string"}, {"name": "y", "type": "string"}]}`
+		d := mustDecoder(t, Options{ID: "who", Label: c.label, Input: InputAvro, Nested: true, Schemas: schemas{1: schema},
+			Schema: &model.Schema{Classes: []string{"no", "yes"}}})
+		value := framed(1, encoded(t, schema, map[string]any{"h": c.h, "who": "a", "y": "yes"}))
+		var l model.Labels
+		bad, err := d.DecodeLabels(&Message{Value: value}, &l)
+		if err != nil || len(bad) > 0 || l.N != 1 || l.ID[0] != "a" || l.Class[0] != 1 {
+			t.Errorf("%s: %+v, bad %v, %v", typ, l, bad, err)
+		}
+	}
+}
+
 // TestALetterOfAvroIsItsMessage: the row is bad, and its letter can be sent again.
 func TestALetterOfAvroIsItsMessage(t *testing.T) {
 	o := oddOptions()

@@ -145,14 +145,17 @@ func (v *deriver) step(o *Options, d *Derivation, times bool) *deriveStep {
 	return s
 }
 
-// plan finds the columns of the sources. A nil deriver has none.
-func (v *deriver) plan(d *Decoder, s *arrow.Schema, p *plan) (differences []*MessageError) {
+// plan finds the columns of the sources, and adds their differences; a column has one. A nil deriver has no sources.
+func (v *deriver) plan(d *Decoder, s *arrow.Schema, p *plan, differences []*MessageError) []*MessageError {
 	if v == nil {
-		return nil
+		return differences
 	}
 	p.sources = make([]int, len(v.sources))
 	for i := range v.sources {
 		x := &v.sources[i]
+		if p.sources[i] = -1; x.feature >= 0 {
+			continue
+		}
 		want, fits := wantNumber, numeric
 		switch {
 		case x.times:
@@ -221,27 +224,10 @@ func (x *source) fill(d *Decoder, b *model.Batch, recs []arrow.Record, col, rows
 		return nil
 	}
 	x.numbers = resize(x.numbers, rows)
-	switch {
-	case x.feature >= 0:
+	if x.feature >= 0 {
 		copy(x.numbers, b.Columns[x.feature].Float)
-	case col < 0:
-		for i := range x.numbers {
-			x.numbers[i] = math.NaN()
-		}
-	}
-	at := 0
-	for _, r := range recs {
-		if x.feature >= 0 || col < 0 {
-			break
-		}
-		a := r.Column(col)
-		part := x.numbers[at : at+a.Len()]
-		if written(a.DataType()) {
-			d.fillWritten(part, a, x.name, first+int32(at))
-		} else if err := d.fillContinuous(part, x.special, a); err != nil {
-			return err
-		}
-		at += a.Len()
+	} else if err := x.fillNumbers(d, recs, col, first); err != nil {
+		return err
 	}
 	for i, n := range x.numbers {
 		if slices.Contains(x.special, n) {
@@ -251,16 +237,38 @@ func (x *source) fill(d *Decoder, b *model.Batch, recs []arrow.Record, col, rows
 	return nil
 }
 
-// fillNanos reads the column as times.
+// fillNumbers reads the column as numbers; col is -1 where the message lacks it.
+func (x *source) fillNumbers(d *Decoder, recs []arrow.Record, col int, first int32) error {
+	if col < 0 {
+		for i := range x.numbers {
+			x.numbers[i] = math.NaN()
+		}
+		return nil
+	}
+	at := 0
+	for _, r := range recs {
+		a := r.Column(col)
+		part := x.numbers[at : at+a.Len()]
+		if written(a.DataType()) {
+			d.fillWritten(part, a, x.name, first+int32(at))
+		} else if err := d.fillContinuous(part, x.special, a); err != nil {
+			return err
+		}
+		at += a.Len()
+	}
+	return nil
+}
+
+// fillNanos reads the column as times; col is -1 where the message lacks it.
 func (x *source) fillNanos(d *Decoder, recs []arrow.Record, col int, first int32) {
 	for i := range x.nanos {
 		x.nanos[i] = noTime
 	}
+	if col < 0 {
+		return
+	}
 	at := 0
 	for _, r := range recs {
-		if col < 0 {
-			return
-		}
 		a := r.Column(col)
 		for i := range a.Len() {
 			if isNull(a, i) {

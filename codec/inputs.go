@@ -95,7 +95,7 @@ func rolesOf(d *Decoder, p *plan, stage string) []role {
 	var out []role
 	add := func(name string, kind valueKind, needed bool, at *int) {
 		if *at = -1; name != "" {
-			out = append(out, role{name, kind, needed, at})
+			out = append(out, role{name: name, kind: kind, needed: needed, at: at})
 		}
 	}
 	events := stage == StageEvents
@@ -122,12 +122,16 @@ func rolesOf(d *Decoder, p *plan, stage string) []role {
 			kind = valueNumber
 		}
 		add(f.Name, kind, !o.Nullable[f.Name], &p.features[i])
+		out[len(out)-1].feature = true
 	}
 	if d.derive == nil {
 		return out
 	}
 	p.sources = make([]int, len(d.derive.sources))
 	for i, x := range d.derive.sources {
+		if p.sources[i] = -1; x.feature >= 0 {
+			continue
+		}
 		kind := valueNumber
 		if x.times {
 			kind = valueText
@@ -139,10 +143,11 @@ func rolesOf(d *Decoder, p *plan, stage string) []role {
 
 // role is a column of the contract.
 type role struct {
-	name   string
-	kind   valueKind
-	needed bool // a row without it is refused
-	at     *int
+	name    string
+	kind    valueKind
+	needed  bool // a row without it is refused
+	feature bool
+	at      *int
 }
 
 type valueKind uint8

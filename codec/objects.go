@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
-	"math/big"
+	"slices"
 	"strconv"
 
 	"github.com/apache/arrow/go/v15/arrow"
@@ -30,11 +30,10 @@ type objects struct {
 // objectColumn is a column under construction.
 type objectColumn struct {
 	role
-	nullable bool // a feature whose key may be absent
-	seen     int32
-	numbers  column.Fixed[float64]
-	wholes   column.Fixed[int64]
-	texts    column.Text
+	seen    int32
+	numbers column.Fixed[float64]
+	wholes  column.Fixed[int64]
+	texts   column.Text
 }
 
 func newObjects(d *Decoder, stage string) *objects {
@@ -50,7 +49,7 @@ func newObjects(d *Decoder, stage string) *objects {
 			typ = arrow.PrimitiveTypes.Int64
 		}
 		fields = append(fields, arrow.Field{Name: r.name, Type: typ, Nullable: true})
-		x.columns = append(x.columns, objectColumn{role: r, nullable: stage == StageEvents && d.o.Nullable[r.name]})
+		x.columns = append(x.columns, objectColumn{role: r})
 		x.index[r.name] = append(x.index[r.name], i)
 	}
 	x.schema = arrow.NewSchema(fields, nil)
@@ -160,10 +159,10 @@ func (k *intake) object(x *objects, b []byte, n int32) error {
 			continue
 		}
 		c.null()
-		if c.nullable {
+		switch {
+		case !c.needed && c.feature:
 			k.d.changes.Absent++
-		}
-		if c.needed {
+		case c.needed && !slices.ContainsFunc(x.index[c.name], func(j int) bool { return j < i && x.columns[j].needed }):
 			if missing++; missing <= named {
 				faults = fmt.Appendf(faults, "column %q is missing; ", c.name)
 			}
@@ -353,12 +352,8 @@ func rounds(text []byte, f float64) bool {
 	if len(text) < 16 || f-f != 0 || bytes.ContainsAny(text, ".eE") {
 		return false
 	}
-	whole, ok := new(big.Int).SetString(string(text), 10)
-	if !ok || len(text) > 400 {
-		return true
-	}
-	held, _ := big.NewFloat(f).Int(nil)
-	return whole.Cmp(held) != 0
+	var digits [32]byte
+	return string(strconv.AppendFloat(digits[:0], f, 'f', 0, 64)) != string(text)
 }
 
 // appendNumber appends the canonical text of a JSON number: whole numbers keep every digit, others are those of the

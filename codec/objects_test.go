@@ -212,6 +212,42 @@ func TestNumbersOfObjects(t *testing.T) {
 	}
 }
 
+// TestAColumnInSeveralRolesCountsOnce: a feature that others are derived from is read once, and named once where it is
+// missing; the changes are those of the same rows in Arrow.
+func TestAColumnInSeveralRolesCountsOnce(t *testing.T) {
+	o := derivedBank()
+	o.Nullable = map[string]bool{"day": true, "duration": true}
+	rec := record(t, []arrow.Field{field("customer", int64Type), field("age", int64Type), field("balance", int64Type)},
+		`[{"customer": 1, "age": 3, "balance": "9007199254740993"}, {"customer": 2, "age": 5, "balance": 7}]`)
+	var changes []Changes
+	for in, value := range map[Input]string{InputArrow: string(encodeStream(t, []arrow.Record{rec})),
+		InputJSONL: linesOf(rec)} {
+		o.Input = in
+		d := mustDecoder(t, o)
+		var b model.Batch
+		if bad, err := d.Decode(&Message{Value: []byte(value)}, &b, nil); err != nil || len(bad) != 0 || b.N != 2 {
+			t.Fatal(bad, err)
+		}
+		changes = append(changes, d.Changes())
+	}
+	if want := (Changes{Rounded: 1, Absent: 2}); changes[0] != want || changes[1] != want {
+		t.Errorf("changes %+v, want %+v", changes, want)
+	}
+	o = derivedBank()
+	rec = record(t, []arrow.Field{field("customer", int64Type)}, `[{"customer": 1}]`)
+	for in, value := range map[Input]string{InputArrow: string(encodeStream(t, []arrow.Record{rec})),
+		InputJSONL: linesOf(rec)} {
+		o.Input = in
+		var b model.Batch
+		bad, err := mustDecoder(t, o).Decode(&Message{Value: []byte(value)}, &b, nil)
+		for _, column := range []string{"age", "balance", "duration", "day"} {
+			if got := fmt.Sprint(bad, err); strings.Count(got, `"`+column+`"`) != 1 {
+				t.Errorf("input %d: %s names %q not once", in, got, column)
+			}
+		}
+	}
+}
+
 // TestLabelsOfObjects: labels name their records by id where a row of the message has one, else by position.
 func TestLabelsOfObjects(t *testing.T) {
 	o := contractOptions()

@@ -71,8 +71,7 @@ func (d *Decoder) planEvents(s *arrow.Schema) *plan {
 			differences = append(differences, err)
 		}
 	}
-	differences = append(differences, d.derive.plan(d, s, p)...)
-	p.err = together(differences)
+	p.err = together(d.derive.plan(d, s, p, differences))
 	return p
 }
 
@@ -119,7 +118,7 @@ func alike(s *arrow.Schema, name string) string {
 }
 
 func (d *Decoder) planLabels(s *arrow.Schema) *plan {
-	p := &plan{id: -1, time: -1, treated: -1, partition: -1, offset: -1, row: -1}
+	p := &plan{id: -1, time: -1, weight: -1, treated: -1, partition: -1, offset: -1, row: -1}
 	if p.label, p.err = find(s, d.o.Label, wantLevel, level); p.err != nil {
 		return p
 	}

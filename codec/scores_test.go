@@ -107,10 +107,9 @@ func TestControlColumn(t *testing.T) {
 	}
 }
 
-// TestUpliftColumns: they stand at the end, and are null where nothing is known.
-func TestUpliftColumns(t *testing.T) {
-	o := contractOptions()
-	o.Control, o.Uplift = true, true
+// lastColumns checks the end of the lines of two scores, which set fills.
+func lastColumns(t *testing.T, o Options, set func(s *model.Scores), want ...string) {
+	t.Helper()
 	enc, err := NewScoreEncoder(o)
 	if err != nil {
 		t.Fatal(err)
@@ -118,16 +117,25 @@ func TestUpliftColumns(t *testing.T) {
 	b := &model.Batch{N: 2, ID: []string{"a", "b"}, Time: make([]int64, 2), Row: []int32{0, 1}}
 	s := &model.Scores{}
 	s.Reset(2, 2)
-	nan := math.NaN()
-	s.Uplift = []model.Uplift{{Value: .25, Low: -.5, High: .75}, {Value: nan, Low: nan, High: nan}}
+	set(s)
 	table, err := enc.Table(b, s, model.NewLevels(o.Schema), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []string{`"control":false,"uplift":0.25,"uplift_low":-0.5,"uplift_high":0.75}`,
-		`"control":false,"uplift":null,"uplift_low":null,"uplift_high":null}`} {
+	for i, want := range want {
 		if line := string(table.AppendJSON(nil, i)); !strings.HasSuffix(line, want) {
-			t.Errorf("row %d is %s", i, line)
+			t.Errorf("row %d is %s, want %s", i, line, want)
 		}
 	}
+}
+
+// TestUpliftColumns: they stand at the end, and are null where nothing is known.
+func TestUpliftColumns(t *testing.T) {
+	o := contractOptions()
+	o.Control, o.Uplift = true, true
+	nan := math.NaN()
+	lastColumns(t, o, func(s *model.Scores) {
+		s.Uplift = []model.Uplift{{Value: .25, Low: -.5, High: .75}, {Value: nan, Low: nan, High: nan}}
+	}, `"control":false,"uplift":0.25,"uplift_low":-0.5,"uplift_high":0.75}`,
+		`"control":false,"uplift":null,"uplift_low":null,"uplift_high":null}`)
 }

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 )
 
 // MaxDerived bounds the derived features: each is computed for each record.
@@ -154,7 +153,8 @@ func named(column string) string {
 // ParseDerivation reads an expression whose words are the columns of a record, as Derivation.String writes it. The
 // error is of the form "at character N: ...".
 func ParseDerivation(text string) (Derivation, error) {
-	p := deriver{text: text, column: func(_ int, name string) (Derivation, error) { return Derivation{Column: name}, nil }}
+	p := deriver{lexer: lexer{text: text, ends: ends},
+		column: func(_ int, name string) (Derivation, error) { return Derivation{Column: name}, nil }}
 	return p.parse()
 }
 
@@ -165,16 +165,11 @@ func ParseDerivation(text string) (Derivation, error) {
 //
 // Columns are words, or texts in single or double quotes.
 type deriver struct {
-	text  string
-	at    int
+	lexer
 	depth int
 	// column finds the column, or the derived feature, that a word names; at is its place. The derivation has neither
 	// Function nor Column where the word names the time of the record.
 	column func(at int, name string) (Derivation, error)
-}
-
-func (p *deriver) fail(at int, hint, format string, args ...any) error {
-	return &conditionError{utf8.RuneCountInString(p.text[:at]) + 1, fmt.Sprintf(format, args...), hint}
 }
 
 func (p *deriver) parse() (Derivation, error) {
@@ -197,43 +192,6 @@ func (p *deriver) parse() (Derivation, error) {
 		return Derivation{}, p.fail(p.at, "", "the end is expected, not %s", quote(p.text[p.at:]))
 	}
 	return d, nil
-}
-
-func (p *deriver) blank() {
-	for p.at < len(p.text) && strings.IndexByte(" \t\n", p.text[p.at]) >= 0 {
-		p.at++
-	}
-}
-
-// sign takes a character if it comes next.
-func (p *deriver) sign(c byte) bool {
-	if p.blank(); p.at < len(p.text) && p.text[p.at] == c {
-		p.at++
-		return true
-	}
-	return false
-}
-
-// word reads a word or a quoted text, and returns its place.
-func (p *deriver) word(what string) (t string, quoted bool, at int, err error) {
-	p.blank()
-	at = p.at
-	if p.at < len(p.text) && (p.text[p.at] == '"' || p.text[p.at] == '\'') {
-		end := strings.IndexByte(p.text[p.at+1:], p.text[p.at])
-		if end < 0 {
-			return "", true, at, p.fail(at, "", "the quotation mark has no second one")
-		}
-		t = p.text[p.at+1 : p.at+1+end]
-		p.at += end + 2
-		return t, true, at, nil
-	}
-	for p.at < len(p.text) && strings.IndexByte(ends, p.text[p.at]) < 0 {
-		p.at++
-	}
-	if p.at == at {
-		return "", false, at, p.fail(at, "", "%s is missing", what)
-	}
-	return p.text[at:p.at], false, at, nil
 }
 
 func functionNames() (names []string) {

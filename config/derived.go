@@ -60,7 +60,7 @@ func (x *derivations) resolve(name string) (Derivation, error) {
 		return Derivation{}, err
 	}
 	x.open = append(x.open, name)
-	p := deriver{text: x.c.Derive[name]}
+	p := deriver{lexer: lexer{text: x.c.Derive[name], ends: ends}}
 	p.column = func(at int, word string) (Derivation, error) { return x.column(&p, at, word) }
 	d, err := p.parse()
 	x.open = x.open[:len(x.open)-1]
@@ -172,19 +172,9 @@ func deriveFeatures(d checker, c *Config) {
 			}
 			continue
 		}
-		if errors.Is(err, errDependent) {
-			continue
+		if !errors.Is(err, errDependent) {
+			reportExpression(d, at, "an expression such as hour(time)", err)
 		}
-		hint := ""
-		var fault *conditionError
-		if errors.As(err, &fault) && d.raw[at] == "" {
-			hint = fault.hint
-		}
-		if d.raw[at] != "" {
-			d.report(at, hint, "%s is not an expression such as hour(time)", at)
-			continue
-		}
-		d.report(at, hint, "%s, %v", at, err)
 	}
 	for _, name := range names {
 		e, ok := x.done[name]

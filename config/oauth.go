@@ -1,10 +1,5 @@
 package config
 
-import (
-	"net/url"
-	"strings"
-)
-
 // OAuth says where the tokens of the mechanism OAUTHBEARER come from: TokenFile, or TokenURL with ClientID and
 // ClientSecret.
 type OAuth struct {
@@ -57,13 +52,7 @@ func checkSASL(d checker, s *SASL) {
 	if !d.given(path + ".oauth.token_url") {
 		return
 	}
-	u, err := url.Parse(o.TokenURL)
-	if !d.bad[path+".oauth.token_url"] && (err != nil || u.Host == "" ||
-		!strings.HasPrefix(o.TokenURL, "http://") && !strings.HasPrefix(o.TokenURL, "https://")) {
-		d.report(path+".oauth.token_url", "", "%s.oauth.token_url must be an address such as https://login/token, not %s",
-			path,
-			d.quote(path+".oauth.token_url", o.TokenURL))
-	}
+	checkAddress(d, path+".oauth.token_url", "https://login/token", o.TokenURL)
 	d.require(path+".oauth.client_id", "the name at the endpoint", o.ClientID != "")
 	d.require(path+".oauth.client_secret", "its secret, best given as ${NAME}", o.ClientSecret != "")
 }

@@ -20,6 +20,21 @@ type Registry struct {
 	CA string `yaml:"ca,omitempty"`
 }
 
+// checkAddress holds the address at a path against the form of those of HTTP. A name and a password have keys of their
+// own: an address is shown in errors and in the log, and so is this one, without its password.
+func checkAddress(d checker, path, example, text string) {
+	u, err := url.Parse(text)
+	if d.bad[path] || err == nil && u.Host != "" && u.User == nil &&
+		(strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://")) {
+		return
+	}
+	if err == nil {
+		text = u.Redacted()
+	}
+	d.report(path, "", "%s must be an address such as %s, without name and password, not %s", path, example,
+		d.quote(path, text))
+}
+
 // checkRegistry holds the registry against itself, and the formats that need it against it.
 func checkRegistry(d checker, c *Config) {
 	const path = "registry"
@@ -31,12 +46,8 @@ func checkRegistry(d checker, c *Config) {
 		return
 	}
 	d.require(path+".url", "the address of the registry", r.URL != "")
-	u, err := url.Parse(r.URL)
-	if r.URL != "" && !d.bad[path+".url"] && (err != nil || u.Host == "" || u.User != nil ||
-		!strings.HasPrefix(r.URL, "http://") && !strings.HasPrefix(r.URL, "https://")) {
-		d.report(path+".url", "",
-			"%s.url must be an address such as https://registry:8081, without name and password, not %s",
-			path, d.quote(path+".url", r.URL))
+	if r.URL != "" {
+		checkAddress(d, path+".url", "https://registry:8081", r.URL)
 	}
 	if r.Token != "" && r.Username != "" {
 		d.report(path+".token", "", "%s.token and %s.username are given: one of them is enough", path, path)

@@ -1,13 +1,11 @@
 package config
 
 import (
-	"fmt"
 	"math"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
 // MaxSegments bounds the named segments: each is looked at for each record, and has metrics of its own.
@@ -36,7 +34,7 @@ var operators = []string{"<=", ">=", "!=", "=", "<", ">"}
 
 // Condition returns the parsed condition of a segment of a configuration that was checked.
 func (c *Config) Condition(segment string) (Condition, error) {
-	p := conditionParser{text: c.Segments[segment], config: c}
+	p := conditionParser{lexer: lexer{text: c.Segments[segment], ends: " \t\n()&|=<>!\"'"}, config: c}
 	return p.parse()
 }
 
@@ -48,23 +46,9 @@ func (c *Config) Condition(segment string) (Condition, error) {
 //
 // Features and values are words, or texts in single or double quotes.
 type conditionParser struct {
-	text         string
-	at           int
+	lexer
 	depth, terms int
 	config       *Config
-}
-
-// conditionError is a fault at a place of the condition.
-type conditionError struct {
-	at      int
-	message string
-	hint    string
-}
-
-func (e *conditionError) Error() string { return fmt.Sprintf("at character %d: %s", e.at, e.message) }
-
-func (p *conditionParser) fail(at int, hint, format string, args ...any) error {
-	return &conditionError{utf8.RuneCountInString(p.text[:at]) + 1, fmt.Sprintf(format, args...), hint}
 }
 
 func (p *conditionParser) parse() (Condition, error) {
@@ -79,21 +63,6 @@ func (p *conditionParser) parse() (Condition, error) {
 		return Condition{}, p.fail(p.at, "", "& or | is expected, or the end, not %s", quote(p.text[p.at:]))
 	}
 	return c, nil
-}
-
-func (p *conditionParser) blank() {
-	for p.at < len(p.text) && (p.text[p.at] == ' ' || p.text[p.at] == '\t' || p.text[p.at] == '\n') {
-		p.at++
-	}
-}
-
-// sign takes a character if it comes next.
-func (p *conditionParser) sign(c byte) bool {
-	if p.blank(); p.at < len(p.text) && p.text[p.at] == c {
-		p.at++
-		return true
-	}
-	return false
 }
 
 func (p *conditionParser) any() (Condition, error) {
@@ -148,9 +117,8 @@ func (p *conditionParser) comparison() (Condition, error) {
 	if p.terms++; p.terms > maxTerms {
 		return c, p.fail(p.at, "", "a condition has at most %d comparisons", maxTerms)
 	}
-	p.blank()
-	at := p.at
-	if c.Feature, err = p.word("a feature"); err != nil {
+	var at int
+	if c.Feature, _, at, err = p.word("a feature"); err != nil {
 		return c, err
 	}
 	f, err := p.feature(at, c.Feature)
@@ -169,34 +137,10 @@ func (p *conditionParser) comparison() (Condition, error) {
 		return c, p.fail(p.at, "", "%s needs one of = != < <= > >= behind it", quote(c.Feature))
 	}
 	p.at += len(c.Operator)
-	p.blank()
-	at = p.at
-	if c.Value, err = p.word("a value"); err != nil {
+	if c.Value, _, at, err = p.word("a value"); err != nil {
 		return c, err
 	}
 	return c, p.fits(&c, f, sign, at)
-}
-
-// word reads a feature or a value.
-func (p *conditionParser) word(what string) (string, error) {
-	p.blank()
-	if p.at < len(p.text) && (p.text[p.at] == '"' || p.text[p.at] == '\'') {
-		end := strings.IndexByte(p.text[p.at+1:], p.text[p.at])
-		if end < 0 {
-			return "", p.fail(p.at, "", "the quotation mark has no second one")
-		}
-		t := p.text[p.at+1 : p.at+1+end]
-		p.at += end + 2
-		return t, nil
-	}
-	from := p.at
-	for p.at < len(p.text) && !strings.ContainsRune(" \t\n()&|=<>!\"'", rune(p.text[p.at])) {
-		p.at++
-	}
-	if p.at == from {
-		return "", p.fail(from, "", "%s is missing", what)
-	}
-	return p.text[from:p.at], nil
 }
 
 // feature finds a feature that records have.
@@ -263,15 +207,7 @@ func checkSegments(d checker, c *Config) {
 			continue
 		}
 		if _, err := c.Condition(name); err != nil {
-			hint := ""
-			if e, ok := err.(*conditionError); ok && d.raw[at] == "" {
-				hint = e.hint
-			}
-			if d.raw[at] != "" {
-				d.report(at, hint, "%s is not a condition such as plan=plus & visits>10", at)
-				continue
-			}
-			d.report(at, hint, "%s, %v", at, err)
+			reportExpression(d, at, "a condition such as plan=plus & visits>10", err)
 		}
 	}
 }

@@ -123,14 +123,22 @@ func founding(c *config.Config, s *model.Schema) []propensity.Block {
 // Sections writes the sections of the model's parts into a report.
 func (s *Stage) Sections(m *model.Model, r *report.Report) error {
 	for _, x := range s.parts {
-		b, ok := m.Parts[x.factory.Name()]
-		reporter, able := x.factory.(report.Reporter)
-		if !ok || !able {
-			continue
+		if err := section(x.factory, m, r); err != nil {
+			return err
 		}
-		if err := reporter.Report(b, m.Levels, r); err != nil {
-			return fmt.Errorf("reading the model's part %s: %w", x.factory.Name(), err)
-		}
+	}
+	return nil
+}
+
+// section writes the section of one part into a report, none where the model lacks the part.
+func section(f model.Factory, m *model.Model, r *report.Report) error {
+	b, ok := m.Parts[f.Name()]
+	reporter, able := f.(report.Reporter)
+	if !ok || !able {
+		return nil
+	}
+	if err := reporter.Report(b, m.Levels, r); err != nil {
+		return fmt.Errorf("reading the model's part %s: %w", f.Name(), err)
 	}
 	return nil
 }

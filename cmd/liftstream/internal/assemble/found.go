@@ -1,8 +1,6 @@
 package assemble
 
 import (
-	"fmt"
-
 	"liftstream/config"
 	"liftstream/model"
 	"liftstream/model/report"
@@ -13,16 +11,8 @@ import (
 func Found(m *model.Model, r *report.Report) error {
 	c, schema := config.Default(""), m.Schema()
 	for _, x := range components {
-		b, ok := m.Parts[x.name]
-		if !ok {
-			continue
-		}
-		reporter, able := x.factory(c, schema).(report.Reporter)
-		if !able {
-			continue
-		}
-		if err := reporter.Report(b, m.Levels, r); err != nil {
-			return fmt.Errorf("reading the model's part %s: %w", x.name, err)
+		if err := section(x.factory(c, schema), m, r); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -214,6 +214,21 @@ func csvFile(t *testing.T, text string) string {
 	return path
 }
 
+// tableOf is a table of the rows of a CSV file.
+func tableOf(t *testing.T, text string) *codec.Table {
+	t.Helper()
+	r, err := file.OpenTables([]string{csvFile(t, text)}, file.TableOptions{Missing: []string{""}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	table, err := r.Next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
 // sentMessage is an events message as its reader sees it.
 type sentMessage struct {
 	partition int
@@ -306,16 +321,7 @@ func TestMessagesOfASender(t *testing.T) {
 
 // TestKeyOfAMessage is the text that all its rows have.
 func TestKeyOfAMessage(t *testing.T) {
-	r, err := file.OpenTables([]string{csvFile(t, "k,z\na,1\na,2\nb,3\n,4\n,5\na,6\n")},
-		file.TableOptions{Missing: []string{""}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	table, err := r.Next()
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := tableOf(t, "k,z\na,1\na,2\nb,3\n,4\n,5\na,6\n")
 	for _, c := range []struct {
 		rows []int
 		want string // "" = none
@@ -386,32 +392,15 @@ func TestColumnsThatATopicNeeds(t *testing.T) {
 		{"source_partition,source_offset,source_row", "y", true}, {"y,source_offset,source_row", "source_partition", true},
 		{"y,source_partition,source_row", "source_offset", true}, {"y,source_partition,source_offset", "source_row", true},
 	} {
-		r, err := file.OpenTables([]string{csvFile(t, x.columns+"\n"+strings.Repeat("1,", strings.Count(x.columns, ","))+
-			"1\n")}, file.TableOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		table, err := r.Next()
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = NewSender(nil, Sending{Topic: "t", Labels: x.labels}).complete(table, []string{"data.csv"}, c)
+		table := tableOf(t, x.columns+"\n"+strings.Repeat("1,", strings.Count(x.columns, ","))+"1\n")
+		err := NewSender(nil, Sending{Topic: "t", Labels: x.labels}).complete(table, []string{"data.csv"}, c)
 		if (err == nil) != (x.lacks == "") || err != nil &&
 			err.Error() != fmt.Sprintf("data.csv: there is no column %q, which the topic t needs", x.lacks) {
 			t.Errorf("columns %s, labels %v: %v", x.columns, x.labels, err)
 		}
-		r.Close()
 	}
 	c.Record.Features[0].Nullable = config.NullableColumn
-	r, err := file.OpenTables([]string{csvFile(t, "who,at,w\n1,1,1\n")}, file.TableOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	table, err := r.Next()
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := tableOf(t, "who,at,w\n1,1,1\n")
 	if err := NewSender(nil, Sending{Topic: "t"}).complete(table, []string{"data.csv"}, c); err != nil {
 		t.Errorf("a column that may be absent: %v", err)
 	}

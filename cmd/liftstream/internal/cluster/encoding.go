@@ -11,7 +11,7 @@ import (
 type Encoding struct {
 	// Single says that a message holds one record.
 	Single bool
-	// Append appends the value of a message that holds the given rows of a table, all of them where rows is nil.
+	// Append appends the value of a message that holds the given rows of a table.
 	Append func(dst []byte, t *codec.Table, rows []int) ([]byte, error)
 }
 
@@ -38,11 +38,6 @@ func arrowEncoding() Encoding {
 }
 
 func appendLines(dst []byte, t *codec.Table, rows []int) ([]byte, error) {
-	if rows == nil {
-		for i := range t.Rows() {
-			dst = append(t.AppendJSON(dst, i), '\n')
-		}
-	}
 	for _, i := range rows {
 		dst = append(t.AppendJSON(dst, i), '\n')
 	}

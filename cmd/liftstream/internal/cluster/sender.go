@@ -93,14 +93,9 @@ func (s *Sender) complete(t *codec.Table, data []string, c *config.Config) error
 	needed := []string{c.Record.ID, c.Record.Time.Column, c.Record.Weight}
 	sources := c.Sources()
 	for _, f := range c.Record.Features {
-		if _, derived := c.Derive[f.Name]; derived {
-			continue
-		}
-		if slices.Contains(sources, f.Name) && f.Nullable != config.NullableColumn {
-			needed = append(needed, f.Name)
-			continue
-		}
-		if f.Use != config.UseNever && f.Nullable != config.NullableColumn {
+		_, derived := c.Derive[f.Name]
+		read := !derived && (f.Use != config.UseNever || slices.Contains(sources, f.Name))
+		if read && f.Nullable != config.NullableColumn {
 			needed = append(needed, f.Name)
 		}
 	}

@@ -1,31 +1,15 @@
 package cluster
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"liftstream/codec"
-	"liftstream/codec/file"
 )
 
 // TestLabelsGoWhereTheirRecordsAre, and one of a partition that the topic does not have is refused in words.
 func TestLabelsGoWhereTheirRecordsAre(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "labels.csv")
-	text := codec.ColumnPartition + ",y\n0,no\n2,yes\n3,no\n4,no\n-1,no\n1000000000000,no\n,no\n"
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	r, err := file.OpenTables([]string{path}, file.TableOptions{Missing: []string{""}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	table, err := r.Next()
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := tableOf(t, codec.ColumnPartition+",y\n0,no\n2,yes\n3,no\n4,no\n-1,no\n1000000000000,no\n,no\n")
 	home, key, err := NewSender(nil, Sending{Topic: "labels", Labels: true, Partitions: 3}).home(table)
 	if err != nil || key != -1 {
 		t.Fatalf("key %d, %v", key, err)

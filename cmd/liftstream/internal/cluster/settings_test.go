@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"liftstream/cmd/liftstream/internal/cli"
-	"liftstream/codec/file"
 	"liftstream/config"
 	"liftstream/stream"
 	"liftstream/stream/txn"
@@ -38,19 +37,10 @@ func TestColumnsOfDerivedFeatures(t *testing.T) {
 	} {
 		stage := configured(t, "derive: {size: log(seen)}\n")
 		stage.Record.Features[1].Nullable = config.Nullable(c.nullable)
-		r, err := file.OpenTables([]string{csvFile(t, c.columns)}, file.TableOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		table, err := r.Next()
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = NewSender(nil, Sending{Topic: "t"}).complete(table, []string{"data.csv"}, stage)
+		err := NewSender(nil, Sending{Topic: "t"}).complete(tableOf(t, c.columns), []string{"data.csv"}, stage)
 		if (err == nil) != (c.lacks == "") || err != nil && !strings.Contains(err.Error(), `no column "`+c.lacks+`"`) {
 			t.Errorf("%+v: %v", c, err)
 		}
-		r.Close()
 	}
 }
 

@@ -156,5 +156,3 @@ func quoted(s string) string {
 	b, _ := json.Marshal(s)
 	return string(b)
 }
-
-func number(n int) string { return strconv.Itoa(n) }

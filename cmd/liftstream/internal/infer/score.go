@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 
 	"liftstream/codec"
 	"liftstream/codec/file"
@@ -166,7 +167,7 @@ func unreadable(err error) error {
 		f.text = "column " + quoted(f.column) + ": " + f.text
 	}
 	if f.row > 0 {
-		f.text = "record " + number(f.row) + ": " + f.text
+		f.text = "record " + strconv.Itoa(f.row) + ": " + f.text
 	}
 	return f
 }
