@@ -318,6 +318,24 @@ func TestQualityThatIsChanceIsCalledSo(t *testing.T) {
 	}
 }
 
+// TestColumnsThatMoveByChanceAreNoDrift: the page shows those that moved far and beyond chance, and else says that none
+// did.
+func TestColumnsThatMoveByChanceAreNoDrift(t *testing.T) {
+	for _, c := range []struct {
+		drift evaluate.Drift
+		moved bool
+	}{{evaluate.Drift{Feature: "x", PSI: .3, Threshold: .4}, false}, {evaluate.Drift{Feature: "x", PSI: .05}, false},
+		{evaluate.Drift{Feature: "x", PSI: .3, Threshold: .2}, true}} {
+		in := input(2, 2)
+		in.Evaluation.Drift, in.Evaluation.DriftPoints, in.Evaluation.Alarms = []evaluate.Drift{c.drift}, nil, nil
+		page := render(t, in)
+		if strings.Contains(page, "moved beyond chance, and how far") != c.moved ||
+			strings.Contains(page, "No column moved far") == c.moved {
+			t.Errorf("%+v: moved is to be %v", c.drift, c.moved)
+		}
+	}
+}
+
 // TestWrongFilesAreRefused: files that belong to another model, or to none.
 func TestWrongFilesAreRefused(t *testing.T) {
 	in := input(3, 2)

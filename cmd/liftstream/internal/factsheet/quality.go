@@ -2,12 +2,15 @@ package factsheet
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"liftstream/cmd/liftstream/internal/chart"
 	"liftstream/model/evaluate"
+	"liftstream/model/report"
 	"liftstream/model/report/text"
 )
 
@@ -130,13 +133,12 @@ func sortedNames(m map[string]*evaluate.Metrics) (out []string) {
 	if m[evaluate.MethodAll] != nil {
 		out = append(out, evaluate.MethodAll)
 	}
-	var rest []string
-	for name := range m {
+	for _, name := range slices.Sorted(maps.Keys(m)) {
 		if name != evaluate.MethodAll {
-			rest = append(rest, name)
+			out = append(out, name)
 		}
 	}
-	return append(out, sorted(rest)...)
+	return out
 }
 
 // gainsBlock draws the share of all positives among the records of the highest propensity.
@@ -175,7 +177,7 @@ func calibrationBlock(b *builder) Block {
 			continue
 		}
 		rate := hits / records
-		low, high := wilson(rate, records)
+		low, high := report.Wilson(rate, records)
 		points.X, points.Y = append(points.X, mean), append(points.Y, rate)
 		points.Low, points.High = append(points.Low, low), append(points.High, high)
 		t.Rows = append(t.Rows, cells(text.Decimals(mean, 3), text.Number(math.Round(records)), text.Percent(rate),
