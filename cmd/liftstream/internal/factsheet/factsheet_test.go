@@ -318,6 +318,19 @@ func TestQualityThatIsChanceIsCalledSo(t *testing.T) {
 	}
 }
 
+// TestBoundsOfLiftsAreToldApartFromOne: an interval that begins just below or above 1 does not read as one from 1.
+func TestBoundsOfLiftsAreToldApartFromOne(t *testing.T) {
+	in := input(2, 2)
+	in.Report.Profiles[0].ValidatedLow = .9996
+	in.Evaluation.Gains[1].Lift, in.Evaluation.Gains[1].LiftInterval = 1.04, evaluate.Interval{1.0041, 1.2}
+	page := render(t, in)
+	for _, want := range []string{"0.9996 to 3.00", "1.04 times as many", "(95 %: 1.004 to 1.2)"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+}
+
 // TestColumnsThatMoveByChanceAreNoDrift: the page shows those that moved far and beyond chance, and else says that none
 // did.
 func TestColumnsThatMoveByChanceAreNoDrift(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"liftstream/cmd/liftstream/internal/chart"
+	"liftstream/model/evaluate"
 	"liftstream/model/report"
 	"liftstream/model/report/text"
 )
@@ -128,7 +129,7 @@ func heatBlock(b *builder, x *report.Set) Block {
 	} else {
 		for _, i := range order {
 			t.Rows = append(t.Rows, cells(x.Levels[i], text.Number(weight(x, i)), text.Lift(at(x.Lift, i, class), 2),
-				span(at(x.LiftLow, i, class), at(x.LiftHigh, i, class))))
+				liftBounds(evaluate.Interval{at(x.LiftLow, i, class), at(x.LiftHigh, i, class)}, 2)))
 		}
 		matrix(x, class, &h)
 	}
@@ -280,13 +281,6 @@ func weight(x *report.Set, i int) (n report.Number) {
 	return n
 }
 
-func span(low, high report.Number) string {
-	if math.IsNaN(float64(low)) || math.IsNaN(float64(high)) {
-		return "-"
-	}
-	return text.Decimals(low, 2) + " to " + text.Decimals(high, 2)
-}
-
 // profiles lists the profiles, confirmed ones first, those of the target before the others.
 func (b *builder) profiles() {
 	if len(b.Report.Profiles) == 0 {
@@ -323,7 +317,8 @@ func (b *builder) profiles() {
 		x.Rows = append(x.Rows, chart.Bar{Label: p.Text, Value: float64(p.ValidatedLift), Low: float64(p.ValidatedLow),
 			High: float64(p.ValidatedHigh), Text: text.Lift(p.ValidatedLift, 2), Soft: !p.Confirmed})
 		t.Rows = append(t.Rows, cells(p.Text, p.Class, yes, text.Lift(p.ValidatedLift, 2),
-			span(p.ValidatedLow, p.ValidatedHigh), text.Lift(p.Lift, 2), text.Number(p.NX), text.Number(p.NXY)))
+			liftBounds(evaluate.Interval{p.ValidatedLow, p.ValidatedHigh}, 2), text.Lift(p.Lift, 2), text.Number(p.NX),
+			text.Number(p.NXY)))
 	}
 	said := fmt.Sprintf("%d of %s are confirmed: on records that took no part in finding them they are more than chance.",
 		confirmed, text.Count(len(order), "profile"))
