@@ -56,9 +56,7 @@ func groupBlocks(b *builder, column string, all []evaluate.Group) []Block {
 	x := chart.Bars{Title: "Rate by " + column, Axis: "rate of the class"}
 	t := &Table{Caption: "Figures by " + column, Head: []string{column, " Records", " Share", " Rate", " 95 %",
 		" Mean propensity", " Error", " Lift", " AUC", " In the top tenth", "Strongest reasons"}}
-	if note != "" {
-		t.Caption += ". " + note
-	}
+	t.Caption = noting(t.Caption, note)
 	for i := range list {
 		g := &list[i]
 		if math.IsNaN(float64(g.Records)) {

@@ -175,6 +175,14 @@ func first[T any](list []T, n int, noun string) ([]T, string) {
 	return list[:n], fmt.Sprintf("Of %d %s the first %d are shown.", len(list), noun, n)
 }
 
+// noting puts a note, if there is one, behind a caption.
+func noting(caption, note string) string {
+	if note == "" {
+		return caption
+	}
+	return strings.TrimSuffix(caption, ".") + ". " + note
+}
+
 // noted drops empty notes.
 func noted(notes ...string) []string {
 	return slices.DeleteFunc(notes, func(s string) bool { return s == "" })

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/net/html"
 
+	"liftstream/cmd/liftstream/internal/chart"
 	"liftstream/model"
 	"liftstream/model/evaluate"
 	"liftstream/model/report"
@@ -303,6 +304,32 @@ func TestCellsAreTakenApart(t *testing.T) {
 		Levels: []string{"Q1 & a & x", "Q2 & a & y", "Q3 & a & x"}})
 	if list[1].row != "Q2 & a" || list[1].column != "y" {
 		t.Errorf("%+v", list)
+	}
+}
+
+// TestHeatMapsHaveTheHeavyRowsAndQuantilesInOrder, beside columns that are none.
+func TestHeatMapsHaveTheHeavyRowsAndQuantilesInOrder(t *testing.T) {
+	x := &report.Set{Features: []string{"f", "g"}, Levels: []string{"a & Q2", "b & x", "c & Q1", "d & x"}}
+	var h chart.Heat
+	matrix(x, 0, &h)
+	if !slices.Equal(h.Columns, []string{"Q1", "Q2", "x"}) {
+		t.Errorf("columns %q", h.Columns)
+	}
+	in := input(2, 3)
+	wide := report.Set{Features: []string{"f"}}
+	for k := range 60 {
+		wide.Levels = append(wide.Levels, fmt.Sprintf("level %d.", k))
+		wide.Counts = append(wide.Counts, []report.Number{report.Number(k)})
+	}
+	in.Report.Sets, in.Fit.Features[0].WOE = []report.Set{wide}, slices.Repeat(in.Fit.Features[0].WOE, 50)
+	page := render(t, in)
+	svg := page[strings.Index(page, "<title>Lift by"):]
+	svg = svg[:strings.Index(svg, "</svg>")]
+	if !strings.Contains(svg, "level 59.") || !strings.Contains(svg, "level 36.") || strings.Contains(svg, "level 35.") {
+		t.Errorf("the heat map has not the 24 cells of the most records:\n%s", svg)
+	}
+	if !strings.Contains(page, "Of 50 cells the first 24 are shown") {
+		t.Error("the evidence of a feature does not say that it is cut")
 	}
 }
 

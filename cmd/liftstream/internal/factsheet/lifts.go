@@ -119,13 +119,12 @@ func heatBlock(b *builder, x *report.Set) Block {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(weight(x, j), weight(x, i)) })
-	var note string
-	if order, note = first(order, 2*shownCells, "cells, the largest first,"); note != "" {
-		t.Caption += " " + note
-	}
+	order, note := first(order, 2*shownCells, "cells, the largest first,")
+	t.Caption = noting(t.Caption, note)
+	drawn := slices.Clone(order[:min(len(order), shownCells)])
 	slices.Sort(order)
 	if class < 0 {
-		heatByClass(b, x, order, &h, t)
+		heatByClass(b, x, order, drawn, &h, t)
 	} else {
 		for _, i := range order {
 			t.Rows = append(t.Rows, cells(x.Levels[i], text.Number(weight(x, i)), text.Lift(at(x.Lift, i, class), 2),
@@ -136,8 +135,8 @@ func heatBlock(b *builder, x *report.Set) Block {
 	return Block{b.figure("lift-"+fileName(strings.Join(x.Features, "-")), title+legend(x), h.Draw()), t}
 }
 
-// heatByClass makes a column of each class.
-func heatByClass(b *builder, x *report.Set, order []int, h *chart.Heat, t *Table) {
+// heatByClass makes a column of each class: of the cells in order for the table, of drawn ones for the heat map.
+func heatByClass(b *builder, x *report.Set, order, drawn []int, h *chart.Heat, t *Table) {
 	classes := b.classes[:min(len(b.classes), shownColumns)]
 	h.Columns = classes
 	t.Head = []string{joined(x.Features), " Records"}
@@ -145,9 +144,9 @@ func heatByClass(b *builder, x *report.Set, order []int, h *chart.Heat, t *Table
 		t.Head = append(t.Head, " "+c)
 	}
 	if len(classes) < len(b.classes) {
-		t.Caption += fmt.Sprintf(" Of %d classes the first %d are shown.", len(b.classes), len(classes))
+		t.Caption = noting(t.Caption, fmt.Sprintf("Of %d classes the first %d are shown.", len(b.classes), len(classes)))
 	}
-	for k, i := range order {
+	for _, i := range order {
 		row := chart.HeatRow{Label: x.Levels[i]}
 		cs := cells(x.Levels[i], text.Number(weight(x, i)))
 		for y := range classes {
@@ -155,7 +154,7 @@ func heatByClass(b *builder, x *report.Set, order []int, h *chart.Heat, t *Table
 			row.Cells, row.Text = append(row.Cells, float64(v)), append(row.Text, text.Decimals(v, 1))
 			cs = append(cs, Cell{text.Lift(v, 2), "heat " + chart.HeatClass(float64(v))})
 		}
-		if k < shownCells {
+		if slices.Contains(drawn, i) {
 			h.Rows = append(h.Rows, row)
 		}
 		t.Rows = append(t.Rows, cs)
@@ -182,7 +181,7 @@ func matrix(x *report.Set, class int, h *chart.Heat) {
 	if !across {
 		h.Columns = []string{"lift"}
 	}
-	slices.SortStableFunc(h.Columns, quantiles)
+	slices.SortStableFunc(h.Columns, func(a, b string) int { return cmp.Compare(quantile(a), quantile(b)) })
 	heavy := slices.Clone(order)
 	slices.SortStableFunc(heavy, func(r, s string) int { return cmp.Compare(records[s], records[r]) })
 	heavy = heavy[:min(len(heavy), shownCells)]
@@ -206,12 +205,12 @@ func matrix(x *report.Set, class int, h *chart.Heat) {
 	}
 }
 
-// quantiles puts cells of quantiles in their order and leaves others where they are.
-func quantiles(a, b string) int {
-	if len(a) == 2 && len(b) == 2 && a[0] == 'Q' && b[0] == 'Q' {
-		return cmp.Compare(a, b)
+// quantile is the place of a column: cells of quantiles in their order, then the others as they came.
+func quantile(cell string) byte {
+	if len(cell) == 2 && cell[0] == 'Q' {
+		return cell[1]
 	}
-	return 0
+	return math.MaxUint8
 }
 
 const and = " & " // between the parts of the name of a cell
