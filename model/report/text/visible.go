@@ -9,7 +9,7 @@ import (
 // Hidden reports whether a character acts on a terminal, or on the order of the text around it, instead of being shown.
 func Hidden(r rune) bool { return !unicode.IsPrint(r) }
 
-// Visible replaces the hidden characters of a text by a mark, and bytes that are no UTF-8 by U+FFFD: what is left is
+// Visible replaces the hidden characters of a text by a mark, and bytes that are no UTF-8 by U+FFFD. The result is
 // harmless on a terminal and in XML.
 func Visible(s string) string {
 	return strings.Map(func(r rune) rune {

@@ -358,8 +358,8 @@ func TestBoundsOfLiftsAreToldApartFromOne(t *testing.T) {
 	}
 }
 
-// TestColumnsThatMoveByChanceAreNoDrift: the page shows those that moved far and beyond chance, and else says that none
-// did.
+// TestColumnsThatMoveByChanceAreNoDrift: the page shows the columns that moved far and beyond chance; without such a
+// column it says so.
 func TestColumnsThatMoveByChanceAreNoDrift(t *testing.T) {
 	for _, c := range []struct {
 		drift evaluate.Drift

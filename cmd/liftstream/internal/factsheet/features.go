@@ -34,8 +34,8 @@ func (b *builder) of(measured bool) string {
 func (b *builder) scored() (list []report.Importance, of string) {
 	switch {
 	case b.Evaluation != nil && len(b.Evaluation.Importance) > 0:
-		return b.Evaluation.Importance, "Means over the newest scores of the evaluation, at most 10,000, each made " +
-			"before its record was learnt."
+		return b.Evaluation.Importance, "Means over the newest scores of the evaluation, at most 10,000, each of a record " +
+			"that the model had not seen."
 	case b.Fit != nil:
 		return b.Fit.Importance, "Means over at most 2,000 scores of records that the model was fitted to: a feature that " +
 			"only fits them by chance looks more important than it is."
@@ -214,8 +214,9 @@ func (b *builder) alone() {
 	}
 	warned, more := first(warned, shownFeatures, "warnings")
 	s := Section{ID: "alone", Title: "Each feature by itself", Text: append([]string{"How well a feature would tell " +
-		"the classes apart by itself: below .02 hardly, .1 to .3 moderately, above .5 so well that it may be known " +
-		"only after the outcome. A feature that is strong here and weak in the score says what others say already."},
+		"the classes apart by itself. By custom an information value below .02 is hardly anything, .1 to .3 is moderate, " +
+		"and above .5 the feature may be known only after the outcome; the fewer the records, the more of it is chance. A " +
+		"feature that is strong here and weak in the score may say what others say already."},
 		warned...), Notes: noted(note, more),
 		Blocks: []Block{{b.figure("information", "Information value of each feature", x.Draw()), t}}}
 	for i := range list[:min(len(list), shownEffects/2)] {
