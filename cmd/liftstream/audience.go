@@ -16,7 +16,6 @@ import (
 	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/cmd/liftstream/internal/cluster"
 	"liftstream/cmd/liftstream/internal/records"
-	"liftstream/cmd/liftstream/internal/show"
 	"liftstream/codec"
 	"liftstream/codec/file"
 	"liftstream/config"
@@ -205,7 +204,7 @@ func (x *choosing) scan(a *cli.App, k *cluster.Cluster, c *config.Config) audien
 	return audience.Topic{Name: c.Topics.Scores, Stage: c.Name, Most: 4 * int64(c.Memory.Message),
 		Unread: func(err error) {
 			if x.unread++; x.unread <= mostTold {
-				a.Notef("%s", show.Visible(err.Error()))
+				a.Notef("%s", text.Visible(err.Error()))
 			}
 		}}.Scan(k)
 }

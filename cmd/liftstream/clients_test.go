@@ -27,6 +27,7 @@ func TestPythonClient(t *testing.T) {
 		client := exec.Command(python, "../../deploy/clients/python/roundtrip.py", "--brokers", w.address, "--events",
 			w.config.Topics.Events, "--scores", w.config.Topics.Scores,
 			"--id", "member", "--batch", "40", w.data)
+		client.Env = append(os.Environ(), "PYTHONPATH=../../deploy/clients/python/src", "PYTHONDONTWRITEBYTECODE=1")
 		out, err := client.Output()
 		if err != nil {
 			t.Fatalf("%v: %s\n%s", err, err.(*exec.ExitError).Stderr, run.err.String())

@@ -14,6 +14,7 @@ import (
 	"liftstream/cmd/liftstream/internal/cluster"
 	"liftstream/cmd/liftstream/internal/show"
 	"liftstream/config"
+	"liftstream/model/report/text"
 	"liftstream/stream/txn"
 )
 
@@ -150,7 +151,7 @@ func (t *tailing) topic(a *cli.App, c *config.Config, w *bufio.Writer) (string, 
 	}
 	o := show.Topic{Format: t.format, Terminal: cli.OnTerminal(a.Out), Spreadsheet: t.spreadsheet,
 		MaxMessage: 4 * int64(c.Memory.Message), Unreadable: func(r *txn.Record, err error) {
-			a.Notef("%s, partition %d, offset %d: %s", r.Topic, r.Partition, r.Offset, show.Visible(err.Error()))
+			a.Notef("%s, partition %d, offset %d: %s", r.Topic, r.Partition, r.Offset, text.Visible(err.Error()))
 		}}
 	p, err := o.Printer(w, t.kind)
 	if errors.Is(err, show.ErrNoArrow) {

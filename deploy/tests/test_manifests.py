@@ -140,6 +140,8 @@ def test_memory_is_enough_for_all_partitions() -> None:
     goal = size(next(e["value"] for e in container()["env"] if e["name"] == "GOMEMLIMIT"))
     limit = size(container()["resources"]["limits"]["memory"])
     assert need <= goal <= 0.8 * limit, f"{need >> 20} MiB of {goal >> 20} of {limit >> 20}"
+    said = f"= {need >> 20:,} MiB <= GOMEMLIMIT {goal >> 20:,} <= .8 of the limit {limit >> 20:,}\n"
+    assert said in (DEPLOY / "README.md").read_text(), said
 
 
 def test_no_more_pods_than_partitions() -> None:

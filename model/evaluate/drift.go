@@ -49,6 +49,9 @@ type Drift struct {
 	Cells []DriftCell `json:"cells"`
 }
 
+// Moved says that a column moved far, by custom, and further than by chance.
+func (d *Drift) Moved() bool { return d.PSI >= .1 && d.PSI > d.Threshold }
+
 // DriftMeter accumulates Drift over a stream in bounded memory. It counts records, not their weights.
 type DriftMeter struct {
 	schema  *model.Schema

@@ -11,6 +11,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"liftstream/model/report/text"
 )
 
 // Style is the style sheet of drawings, for a page that holds them. A page that is dark shows them dark.
@@ -45,16 +47,16 @@ func (d *Drawing) File() string {
 func (d *Drawing) svg(attributes, style string) string {
 	return fmt.Sprintf("<svg%s class=\"chart\" role=\"img\" viewBox=\"0 0 %d %s\">\n<title>%s</title>\n%s"+
 		"<rect class=\"back\" width=\"%d\" height=\"%s\"/>\n%s</svg>", attributes, Width, number(d.height),
-		html.EscapeString(Visible(d.Title)), style, Width, number(d.height), d.body.String())
+		html.EscapeString(text.Visible(d.Title)), style, Width, number(d.height), d.body.String())
 }
 
 // text writes a text that ends at most at the given width, with the whole text as its hint where it is cut.
 func (d *Drawing) text(class string, x, y, room float64, s string) {
-	s = Visible(s)
+	s = text.Visible(s)
 	short := cut(s, room/letter)
 	hint := ""
 	if short != s {
-		hint = "<title>" + html.EscapeString(bounded(s)) + "</title>"
+		hint = "<title>" + html.EscapeString(text.Clip(s, hintRunes)) + "</title>"
 	}
 	fmt.Fprintf(&d.body, "<text class=\"%s\" x=\"%s\" y=\"%s\">%s%s</text>\n", class, number(x), number(y), hint,
 		html.EscapeString(short))
@@ -144,16 +146,6 @@ func cut(s string, room float64) string {
 
 // hintRunes bounds the hint of a text that is cut.
 const hintRunes = 300
-
-func bounded(s string) string {
-	n := 0
-	for i := range s {
-		if n++; n > hintRunes {
-			return s[:i] + "…"
-		}
-	}
-	return s
-}
 
 // scale maps values onto a range of the drawing.
 type scale struct{ low, high, from, to float64 }

@@ -1,7 +1,6 @@
 package factsheet
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -10,7 +9,6 @@ import (
 
 	"liftstream/cmd/liftstream/internal/chart"
 	"liftstream/model/evaluate"
-	"liftstream/model/report"
 	"liftstream/model/report/text"
 )
 
@@ -58,9 +56,7 @@ func groupBlocks(b *builder, column string, all []evaluate.Group) []Block {
 	x := chart.Bars{Title: "Rate by " + column, Axis: "rate of the class"}
 	t := &Table{Caption: "Figures by " + column, Head: []string{column, " Records", " Share", " Rate", " 95 %",
 		" Mean propensity", " Error", " Lift", " AUC", " In the top tenth", "Strongest reasons"}}
-	if note != "" {
-		t.Caption += ". " + note
-	}
+	t.Caption = noting(t.Caption, note)
 	for i := range list {
 		g := &list[i]
 		if math.IsNaN(float64(g.Records)) {
@@ -88,8 +84,10 @@ func (b *builder) drift() {
 		return
 	}
 	s := Section{ID: "drift", Title: "What changed along the stream"}
-	if block, ok := movedBlock(b); ok {
-		s.Blocks = append(s.Blocks, block)
+	moved := slices.DeleteFunc(slices.Clone(r.Drift), func(d evaluate.Drift) bool { return !d.Moved() })
+	columns, cut := first(moved, shownDrift, "columns")
+	if len(columns) > 0 {
+		s.Blocks = append(s.Blocks, movedBlock(b, columns))
 	}
 	points, note := first(r.DriftPoints, shownDrift, "points")
 	if len(points) > 0 {
@@ -110,35 +108,29 @@ func (b *builder) drift() {
 		}
 		s.Blocks = append(s.Blocks, Block{Table: t})
 	}
-	if len(s.Blocks) == 0 && r.Drift != nil && r.Protocol == "prequential" {
+	if len(s.Blocks) == 0 && len(r.Drift) > 0 {
 		s.Text = []string{"No column moved far, and the quality did not change beyond chance."}
 	}
 	if len(s.Blocks) > 0 {
 		s.Text = []string{"Where people or offers change, the scores of before say less. A running stage learns on."}
 	}
-	s.Notes = noted(note, more)
+	s.Notes = noted(cut, note, more)
 	b.add(s)
 }
 
-// movedBlock draws the columns that moved most.
-func movedBlock(b *builder) (Block, bool) {
-	order := slices.Clone(b.Evaluation.Drift)
-	slices.SortStableFunc(order, func(x, y evaluate.Drift) int { return cmp.Compare(y.PSI, x.PSI) })
+// movedBlock draws how far the columns moved that moved beyond chance.
+func movedBlock(b *builder, columns []evaluate.Drift) Block {
 	x := chart.Bars{Title: "Drift of the columns", Axis: "population stability index"}
 	t := &Table{Caption: "Drift: population stability index against the first records", Folded: true,
-		Head: []string{"Column", " Largest", " At record", " Last"}}
-	for _, d := range order[:min(len(order), shownDrift)] {
+		Head: []string{"Column", " Largest", " At record", " Last", " Threshold of chance"}}
+	for _, d := range columns {
 		x.Rows = append(x.Rows, chart.Plain(d.Feature, float64(d.PSI), text.Decimals(d.PSI, 2)))
 		t.Rows = append(t.Rows, cells(d.Feature, text.Decimals(d.PSI, 2), strconv.FormatInt(d.At, 10),
-			text.Decimals(d.Last, 2)))
+			text.Decimals(d.Last, 2), text.Decimals(d.Threshold, 2)))
 	}
-	if len(x.Rows) == 0 {
-		return Block{}, false
-	}
-	return Block{b.figure("drift", "How far each column moved: .1 is a shift, .25 a large one", x.Draw()), t}, true
+	return Block{b.figure("drift", "The columns that moved beyond chance, and how far: .1 is a shift, .25 a large one",
+		x.Draw()), t}
 }
-
-func wilson(rate, n float64) (low, high float64) { return report.Wilson(rate, n) }
 
 // percents writes an interval of shares.
 func percents(low, high float64) string {
@@ -146,9 +138,4 @@ func percents(low, high float64) string {
 		return "-"
 	}
 	return text.Decimals(100*low, 1) + " to " + text.Decimals(100*high, 1) + " %"
-}
-
-func sorted(names []string) []string {
-	slices.Sort(names)
-	return names
 }

@@ -18,6 +18,7 @@ import (
 	"liftstream/model"
 	"liftstream/model/evaluate"
 	"liftstream/model/report"
+	"liftstream/model/report/text"
 )
 
 // Input holds the sources of a Sheet. Model and Report are required: Report has the sections of the model's parts. Fit
@@ -155,16 +156,7 @@ func (s *Sheet) HTML(w io.Writer) error {
 const longest = 120
 
 // visible makes a text of a user harmless to the text around it, and bounds it.
-func visible(s string) string {
-	s = chart.Visible(s)
-	n := 0
-	for i := range s {
-		if n++; n > longest {
-			return s[:i] + "…"
-		}
-	}
-	return s
-}
+func visible(s string) string { return text.Clip(s, longest) }
 
 // cells makes a row of plain cells.
 func cells(texts ...string) []Cell {
@@ -181,6 +173,14 @@ func first[T any](list []T, n int, noun string) ([]T, string) {
 		return list, ""
 	}
 	return list[:n], fmt.Sprintf("Of %d %s the first %d are shown.", len(list), noun, n)
+}
+
+// noting puts a note, if there is one, behind a caption.
+func noting(caption, note string) string {
+	if note == "" {
+		return caption
+	}
+	return strings.TrimSuffix(caption, ".") + ". " + note
 }
 
 // noted drops empty notes.

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/net/html"
 
+	"liftstream/cmd/liftstream/internal/chart"
 	"liftstream/model"
 	"liftstream/model/evaluate"
 	"liftstream/model/report"
@@ -306,6 +307,32 @@ func TestCellsAreTakenApart(t *testing.T) {
 	}
 }
 
+// TestHeatMapsHaveTheHeavyRowsAndQuantilesInOrder, beside columns that are none.
+func TestHeatMapsHaveTheHeavyRowsAndQuantilesInOrder(t *testing.T) {
+	x := &report.Set{Features: []string{"f", "g"}, Levels: []string{"a & Q2", "b & x", "c & Q1", "d & x"}}
+	var h chart.Heat
+	matrix(x, 0, &h)
+	if !slices.Equal(h.Columns, []string{"Q1", "Q2", "x"}) {
+		t.Errorf("columns %q", h.Columns)
+	}
+	in := input(2, 3)
+	wide := report.Set{Features: []string{"f"}}
+	for k := range 60 {
+		wide.Levels = append(wide.Levels, fmt.Sprintf("level %d.", k))
+		wide.Counts = append(wide.Counts, []report.Number{report.Number(k)})
+	}
+	in.Report.Sets, in.Fit.Features[0].WOE = []report.Set{wide}, slices.Repeat(in.Fit.Features[0].WOE, 50)
+	page := render(t, in)
+	svg := page[strings.Index(page, "<title>Lift by"):]
+	svg = svg[:strings.Index(svg, "</svg>")]
+	if !strings.Contains(svg, "level 59.") || !strings.Contains(svg, "level 36.") || strings.Contains(svg, "level 35.") {
+		t.Errorf("the heat map has not the 24 cells of the most records:\n%s", svg)
+	}
+	if !strings.Contains(page, "Of 50 cells the first 24 are shown") {
+		t.Error("the evidence of a feature does not say that it is cut")
+	}
+}
+
 // TestQualityThatIsChanceIsCalledSo, and better quality is not.
 func TestQualityThatIsChanceIsCalledSo(t *testing.T) {
 	for low, want := range map[evaluate.Number]bool{.9: true, 1.1: false} {
@@ -314,6 +341,37 @@ func TestQualityThatIsChanceIsCalledSo(t *testing.T) {
 			LiftInterval: evaluate.Interval{low, 1.5}}}
 		if got := strings.Contains(render(t, in), "Picking at random may do as well"); got != want {
 			t.Errorf("a lift of at least %v: %v", low, got)
+		}
+	}
+}
+
+// TestBoundsOfLiftsAreToldApartFromOne: an interval that begins just below or above 1 does not read as one from 1.
+func TestBoundsOfLiftsAreToldApartFromOne(t *testing.T) {
+	in := input(2, 2)
+	in.Report.Profiles[0].ValidatedLow = .9996
+	in.Evaluation.Gains[1].Lift, in.Evaluation.Gains[1].LiftInterval = 1.04, evaluate.Interval{1.0041, 1.2}
+	page := render(t, in)
+	for _, want := range []string{"0.9996 to 3.00", "1.04 times as many", "(95 %: 1.004 to 1.2)"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+}
+
+// TestColumnsThatMoveByChanceAreNoDrift: the page shows the columns that moved far and beyond chance; without such a
+// column it says so.
+func TestColumnsThatMoveByChanceAreNoDrift(t *testing.T) {
+	for _, c := range []struct {
+		drift evaluate.Drift
+		moved bool
+	}{{evaluate.Drift{Feature: "x", PSI: .3, Threshold: .4}, false}, {evaluate.Drift{Feature: "x", PSI: .05}, false},
+		{evaluate.Drift{Feature: "x", PSI: .3, Threshold: .2}, true}} {
+		in := input(2, 2)
+		in.Evaluation.Drift, in.Evaluation.DriftPoints, in.Evaluation.Alarms = []evaluate.Drift{c.drift}, nil, nil
+		page := render(t, in)
+		if strings.Contains(page, "moved beyond chance, and how far") != c.moved ||
+			strings.Contains(page, "No column moved far") == c.moved {
+			t.Errorf("%+v: moved is to be %v", c.drift, c.moved)
 		}
 	}
 }

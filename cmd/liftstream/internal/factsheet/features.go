@@ -34,8 +34,8 @@ func (b *builder) of(measured bool) string {
 func (b *builder) scored() (list []report.Importance, of string) {
 	switch {
 	case b.Evaluation != nil && len(b.Evaluation.Importance) > 0:
-		return b.Evaluation.Importance, "Means over the newest scores of the evaluation, at most 10,000, each made " +
-			"before its record was learnt."
+		return b.Evaluation.Importance, "Means over the newest scores of the evaluation, at most 10,000, each of a record " +
+			"that the model had not seen."
 	case b.Fit != nil:
 		return b.Fit.Importance, "Means over at most 2,000 scores of records that the model was fitted to: a feature that " +
 			"only fits them by chance looks more important than it is."
@@ -88,7 +88,8 @@ func (b *builder) effects() {
 			s.Blocks = append(s.Blocks, measuredBlock(b, &list[i]))
 		}
 		s.Notes = noted(note, of, "The mean contribution of the feature to the log-odds, of the whole score; the line is "+
-			"one standard deviation to both sides, since the same value may count differently beside other values.")
+			"one standard deviation to both sides, since the same value may count differently beside other values. Of a "+
+			"feature of many levels the ten most frequent are measured.")
 	case b.Card != nil:
 		var list []portable.Feature
 		list, note = first(b.Card.Features, shownEffects, "features, in the order of the configuration,")
@@ -109,13 +110,13 @@ func measuredBlock(b *builder, f *report.Importance) Block {
 	x := chart.Bars{Title: "Effect of " + f.Feature, Axis: "effect (log-odds)"}
 	t := &Table{Caption: "Effect of " + f.Feature, Head: []string{"Value", " Records", " Effect", " Deviation", " Odds"},
 		Folded: true}
-	list, _ := first(f.Curve, shownCells, "")
+	list, note := first(f.Curve, shownCells, "cells")
 	for _, c := range list {
 		x.Rows = append(x.Rows, chart.Bar{Label: c.Cell, Value: float64(c.Effect), Low: float64(c.Effect - c.SD),
 			High: float64(c.Effect + c.SD), Text: signed(c.Effect)})
 		t.Rows = append(t.Rows, cells(c.Cell, strconv.Itoa(c.N), signed(c.Effect), text.Decimals(c.SD, 2), odds(c.Effect)))
 	}
-	return Block{b.figure("effect-"+fileName(f.Feature), f.Feature, x.Draw()), t}
+	return Block{b.figure("effect-"+fileName(f.Feature), noting(f.Feature, note), x.Draw()), t}
 }
 
 // cardedBlock draws the effects of the scorecard: a curve over numbers, bars for levels.
@@ -123,9 +124,7 @@ func cardedBlock(b *builder, f *portable.Feature) Block {
 	all := b.Card.Effects(f)
 	t := &Table{Caption: "Effect of " + f.Name, Head: []string{"Value", " Records", " Effect from", " to"}, Folded: true}
 	list, note := first(all, 2*shownCells, "rows")
-	if note != "" {
-		t.Caption += ". " + note
-	}
+	t.Caption = noting(t.Caption, note)
 	for _, e := range list {
 		t.Rows = append(t.Rows, cells(e.Cell, records(e.Records), signed(e.Low), signed(e.High)))
 	}
@@ -138,11 +137,11 @@ func cardedBlock(b *builder, f *portable.Feature) Block {
 	}
 	x := chart.Bars{Title: "Effect of " + f.Name, Axis: "effect (log-odds)"}
 	slices.SortStableFunc(all, func(a, b portable.Effect) int { return cmp.Compare(b.Records, a.Records) })
-	bars, _ := first(all, shownCells, "")
+	bars, note := first(all, shownCells, "rows, those of the most records,")
 	for _, e := range bars {
 		x.Rows = append(x.Rows, chart.Plain(e.Cell, e.Low, signed(e.Low)))
 	}
-	return Block{b.figure(name, f.Name, x.Draw()), t}
+	return Block{b.figure(name, noting(f.Name, note), x.Draw()), t}
 }
 
 // pieces makes a curve of the effects of a number between low and high, and points of the values with a cell of their
@@ -215,8 +214,9 @@ func (b *builder) alone() {
 	}
 	warned, more := first(warned, shownFeatures, "warnings")
 	s := Section{ID: "alone", Title: "Each feature by itself", Text: append([]string{"How well a feature would tell " +
-		"the classes apart by itself: below .02 hardly, .1 to .3 moderately, above .5 so well that it may be known " +
-		"only after the outcome. A feature that is strong here and weak in the score says what others say already."},
+		"the classes apart by itself. By custom an information value below .02 is hardly anything, .1 to .3 is moderate, " +
+		"and above .5 the feature may be known only after the outcome; the fewer the records, the more of it is chance. A " +
+		"feature that is strong here and weak in the score may say what others say already."},
 		warned...), Notes: noted(note, more),
 		Blocks: []Block{{b.figure("information", "Information value of each feature", x.Draw()), t}}}
 	for i := range list[:min(len(list), shownEffects/2)] {
@@ -230,12 +230,12 @@ func evidenceBlock(b *builder, f *report.Feature) Block {
 	x := chart.Bars{Title: "Weight of evidence of " + f.Name, Axis: "weight of evidence"}
 	t := &Table{Caption: "Weight of evidence of " + f.Name, Head: []string{"Value", " Records", " Weight of evidence"},
 		Folded: true}
-	list, _ := first(f.WOE, shownCells, "")
+	list, note := first(f.WOE, shownCells, "cells")
 	for _, c := range list {
 		x.Rows = append(x.Rows, chart.Plain(c.Cell, float64(c.WOE), signed(c.WOE)))
 		t.Rows = append(t.Rows, cells(c.Cell, text.Number(c.N), signed(c.WOE)))
 	}
-	return Block{b.figure("evidence-"+fileName(f.Name), f.Name+", weight of evidence", x.Draw()), t}
+	return Block{b.figure("evidence-"+fileName(f.Name), noting(f.Name+", weight of evidence", note), x.Draw()), t}
 }
 
 // points lists the points of each value of a feature.

@@ -93,6 +93,9 @@ func (b *builder) baseRates() (rates []report.Number, from string) {
 			all += number(cell, y)
 		}
 	}
+	if !(all > 0) {
+		return nil, ""
+	}
 	for y := range rates {
 		rates[y] /= all
 	}

@@ -47,14 +47,14 @@ func processBlock(b *builder, c *report.Curve) Block {
 	caption := fmt.Sprintf("%s, of %s", c.Feature, text.Count(c.Observations, "observation"))
 	if len(c.Levels) > 0 {
 		x := chart.Bars{Title: "Curve of " + c.Feature, Axis: "mean", Base: float64(c.Neutral)}
-		levels, _ := first(c.Levels, shownCells, "")
+		levels, note := first(c.Levels, shownCells, "levels")
 		for k, level := range levels {
 			mean, sd := number(c.Mean, k), number(c.SD, k)
 			x.Rows = append(x.Rows, chart.Bar{Label: level, Value: float64(mean), Low: float64(mean - 2*sd),
 				High: float64(mean + 2*sd), Text: text.Decimals(mean, 3)})
 			t.Rows = append(t.Rows, cells(level, text.Decimals(mean, 3), text.Decimals(sd, 3)))
 		}
-		return Block{b.figure(name, caption, x.Draw()), t}
+		return Block{b.figure(name, noting(caption, note), x.Draw()), t}
 	}
 	y := chart.Series{X: floats(c.Grid), Y: floats(c.Mean)}
 	for k := range c.Mean {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"liftstream/cmd/liftstream/internal/chart"
+	"liftstream/model/evaluate"
 	"liftstream/model/report"
 	"liftstream/model/report/text"
 )
@@ -118,25 +119,24 @@ func heatBlock(b *builder, x *report.Set) Block {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(weight(x, j), weight(x, i)) })
-	var note string
-	if order, note = first(order, 2*shownCells, "cells, the largest first,"); note != "" {
-		t.Caption += " " + note
-	}
+	order, note := first(order, 2*shownCells, "cells, the largest first,")
+	t.Caption = noting(t.Caption, note)
+	drawn := slices.Clone(order[:min(len(order), shownCells)])
 	slices.Sort(order)
 	if class < 0 {
-		heatByClass(b, x, order, &h, t)
+		heatByClass(b, x, order, drawn, &h, t)
 	} else {
 		for _, i := range order {
 			t.Rows = append(t.Rows, cells(x.Levels[i], text.Number(weight(x, i)), text.Lift(at(x.Lift, i, class), 2),
-				span(at(x.LiftLow, i, class), at(x.LiftHigh, i, class))))
+				liftBounds(evaluate.Interval{at(x.LiftLow, i, class), at(x.LiftHigh, i, class)}, 2)))
 		}
 		matrix(x, class, &h)
 	}
 	return Block{b.figure("lift-"+fileName(strings.Join(x.Features, "-")), title+legend(x), h.Draw()), t}
 }
 
-// heatByClass makes a column of each class.
-func heatByClass(b *builder, x *report.Set, order []int, h *chart.Heat, t *Table) {
+// heatByClass makes a column of each class: of the cells in order for the table, of drawn ones for the heat map.
+func heatByClass(b *builder, x *report.Set, order, drawn []int, h *chart.Heat, t *Table) {
 	classes := b.classes[:min(len(b.classes), shownColumns)]
 	h.Columns = classes
 	t.Head = []string{joined(x.Features), " Records"}
@@ -144,9 +144,9 @@ func heatByClass(b *builder, x *report.Set, order []int, h *chart.Heat, t *Table
 		t.Head = append(t.Head, " "+c)
 	}
 	if len(classes) < len(b.classes) {
-		t.Caption += fmt.Sprintf(" Of %d classes the first %d are shown.", len(b.classes), len(classes))
+		t.Caption = noting(t.Caption, fmt.Sprintf("Of %d classes the first %d are shown.", len(b.classes), len(classes)))
 	}
-	for k, i := range order {
+	for _, i := range order {
 		row := chart.HeatRow{Label: x.Levels[i]}
 		cs := cells(x.Levels[i], text.Number(weight(x, i)))
 		for y := range classes {
@@ -154,7 +154,7 @@ func heatByClass(b *builder, x *report.Set, order []int, h *chart.Heat, t *Table
 			row.Cells, row.Text = append(row.Cells, float64(v)), append(row.Text, text.Decimals(v, 1))
 			cs = append(cs, Cell{text.Lift(v, 2), "heat " + chart.HeatClass(float64(v))})
 		}
-		if k < shownCells {
+		if slices.Contains(drawn, i) {
 			h.Rows = append(h.Rows, row)
 		}
 		t.Rows = append(t.Rows, cs)
@@ -181,7 +181,7 @@ func matrix(x *report.Set, class int, h *chart.Heat) {
 	if !across {
 		h.Columns = []string{"lift"}
 	}
-	slices.SortStableFunc(h.Columns, quantiles)
+	slices.SortStableFunc(h.Columns, func(a, b string) int { return cmp.Compare(quantile(a), quantile(b)) })
 	heavy := slices.Clone(order)
 	slices.SortStableFunc(heavy, func(r, s string) int { return cmp.Compare(records[s], records[r]) })
 	heavy = heavy[:min(len(heavy), shownCells)]
@@ -205,12 +205,12 @@ func matrix(x *report.Set, class int, h *chart.Heat) {
 	}
 }
 
-// quantiles puts cells of quantiles in their order and leaves others where they are.
-func quantiles(a, b string) int {
-	if len(a) == 2 && len(b) == 2 && a[0] == 'Q' && b[0] == 'Q' {
-		return cmp.Compare(a, b)
+// quantile is the place of a column: cells of quantiles in their order, then the others as they came.
+func quantile(cell string) byte {
+	if len(cell) == 2 && cell[0] == 'Q' {
+		return cell[1]
 	}
-	return 0
+	return math.MaxUint8
 }
 
 const and = " & " // between the parts of the name of a cell
@@ -280,13 +280,6 @@ func weight(x *report.Set, i int) (n report.Number) {
 	return n
 }
 
-func span(low, high report.Number) string {
-	if math.IsNaN(float64(low)) || math.IsNaN(float64(high)) {
-		return "-"
-	}
-	return text.Decimals(low, 2) + " to " + text.Decimals(high, 2)
-}
-
 // profiles lists the profiles, confirmed ones first, those of the target before the others.
 func (b *builder) profiles() {
 	if len(b.Report.Profiles) == 0 {
@@ -323,7 +316,8 @@ func (b *builder) profiles() {
 		x.Rows = append(x.Rows, chart.Bar{Label: p.Text, Value: float64(p.ValidatedLift), Low: float64(p.ValidatedLow),
 			High: float64(p.ValidatedHigh), Text: text.Lift(p.ValidatedLift, 2), Soft: !p.Confirmed})
 		t.Rows = append(t.Rows, cells(p.Text, p.Class, yes, text.Lift(p.ValidatedLift, 2),
-			span(p.ValidatedLow, p.ValidatedHigh), text.Lift(p.Lift, 2), text.Number(p.NX), text.Number(p.NXY)))
+			liftBounds(evaluate.Interval{p.ValidatedLow, p.ValidatedHigh}, 2), text.Lift(p.Lift, 2), text.Number(p.NX),
+			text.Number(p.NXY)))
 	}
 	said := fmt.Sprintf("%d of %s are confirmed: on records that took no part in finding them they are more than chance.",
 		confirmed, text.Count(len(order), "profile"))

@@ -2,12 +2,14 @@ package factsheet
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
-	"strings"
 
 	"liftstream/cmd/liftstream/internal/chart"
 	"liftstream/model/evaluate"
+	"liftstream/model/report"
 	"liftstream/model/report/text"
 )
 
@@ -70,28 +72,38 @@ func gainSentence(r *evaluate.Result) string {
 	}
 	return fmt.Sprintf("The %s of the records with the highest propensity hold %s of all “%s”: %s times as many as "+
 		"records picked at random would%s.", percent(g.Share), text.Percent(g.Capture), visible(measuredClass(r)),
-		text.Decimals(g.Lift, 1), within(g.LiftInterval, 1)) + chance
+		text.Lift(g.Lift, 1), within(liftBounds(g.LiftInterval, 1))) + chance
 }
 
 func profitSentence(p *evaluate.Profit) string {
 	return fmt.Sprintf("At %s a hit and %s a contact, talking to the top %s, whose propensities pay, brings %s%s; "+
 		"talking to everybody %s.", text.Number(p.Hit), text.Number(p.Contact), text.Percent(p.Paying),
-		text.Decimals(p.PayingProfit, 0), within(p.PayingInterval, 0), text.Decimals(p.All, 0))
+		text.Decimals(p.PayingProfit, 0), within(bounds(p.PayingInterval, 0)), text.Decimals(p.All, 0))
 }
 
-// within writes an interval in brackets, nothing where there is none.
-func within(i evaluate.Interval, n int) string {
+// bounds writes an interval, - where there is none.
+func bounds(i evaluate.Interval, n int) string {
+	return ends(i, func(v evaluate.Number) string { return text.Decimals(v, n) })
+}
+
+// liftBounds writes the interval of a lift: an end above or below 1 does not read as 1.
+func liftBounds(i evaluate.Interval, n int) string {
+	return ends(i, func(v evaluate.Number) string { return text.Lift(v, n) })
+}
+
+func ends(i evaluate.Interval, write func(evaluate.Number) string) string {
 	if math.IsNaN(float64(i[0])) || math.IsNaN(float64(i[1])) || i == (evaluate.Interval{}) {
+		return "-"
+	}
+	return write(i[0]) + " to " + write(i[1])
+}
+
+// within puts an interval into a sentence, nothing where there is none.
+func within(interval string) string {
+	if interval == "-" {
 		return ""
 	}
-	return " (95 %: " + text.Decimals(i[0], n) + " to " + text.Decimals(i[1], n) + ")"
-}
-
-func bounds(i evaluate.Interval, n int) string {
-	if s := within(i, n); s != "" {
-		return strings.TrimSuffix(strings.TrimPrefix(s, " (95 %: "), ")")
-	}
-	return "-"
+	return " (95 %: " + interval + ")"
 }
 
 func percent(share float64) string { return strconv.FormatFloat(100*share, 'g', 3, 64) + " %" }
@@ -130,13 +142,12 @@ func sortedNames(m map[string]*evaluate.Metrics) (out []string) {
 	if m[evaluate.MethodAll] != nil {
 		out = append(out, evaluate.MethodAll)
 	}
-	var rest []string
-	for name := range m {
+	for _, name := range slices.Sorted(maps.Keys(m)) {
 		if name != evaluate.MethodAll {
-			rest = append(rest, name)
+			out = append(out, name)
 		}
 	}
-	return append(out, sorted(rest)...)
+	return out
 }
 
 // gainsBlock draws the share of all positives among the records of the highest propensity.
@@ -151,8 +162,8 @@ func gainsBlock(b *builder) Block {
 		curve.Low = append(curve.Low, 100*float64(g.CaptureInterval[0]))
 		curve.High = append(curve.High, 100*float64(g.CaptureInterval[1]))
 		t.Rows = append(t.Rows, cells(percent(g.Share), text.Number(g.N), text.Number(g.Positives), text.Percent(g.Capture),
-			bounds(evaluate.Interval{100 * g.CaptureInterval[0], 100 * g.CaptureInterval[1]}, 1), text.Decimals(g.Lift, 2),
-			bounds(g.LiftInterval, 2), text.Decimals(g.MeanPropensity, 3)))
+			bounds(evaluate.Interval{100 * g.CaptureInterval[0], 100 * g.CaptureInterval[1]}, 1), text.Lift(g.Lift, 2),
+			liftBounds(g.LiftInterval, 2), text.Decimals(g.MeanPropensity, 3)))
 	}
 	x := chart.Lines{Title: "Gains", X: "% of the records, highest propensity first", Y: "% of all positives", Zero: true,
 		Series: []chart.Series{curve, {Kind: chart.Other, X: []float64{0, 100}, Y: []float64{0, 100}}}}
@@ -175,7 +186,7 @@ func calibrationBlock(b *builder) Block {
 			continue
 		}
 		rate := hits / records
-		low, high := wilson(rate, records)
+		low, high := report.Wilson(rate, records)
 		points.X, points.Y = append(points.X, mean), append(points.Y, rate)
 		points.Low, points.High = append(points.Low, low), append(points.High, high)
 		t.Rows = append(t.Rows, cells(text.Decimals(mean, 3), text.Number(math.Round(records)), text.Percent(rate),

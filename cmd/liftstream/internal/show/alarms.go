@@ -18,7 +18,7 @@ func alarmTable(w io.Writer, alarms []*state.Alarms) error {
 	for _, a := range alarms {
 		for _, f := range a.Found {
 			rows = append(rows, []string{strconv.Itoa(int(a.Partition)), strconv.FormatUint(f.Number, 10),
-				strconv.FormatInt(f.Records, 10), Visible(f.Column), strings.ReplaceAll(f.Kind.String(), "_", " "),
+				strconv.FormatInt(f.Records, 10), text.Visible(f.Column), strings.ReplaceAll(f.Kind.String(), "_", " "),
 				fmt.Sprintf("%.4f", f.Value), fmt.Sprintf("%.4f", f.Threshold), Time(a.Time)})
 		}
 	}

@@ -167,7 +167,7 @@ func (l *Letters) Close() error {
 		}
 		var rows [][]string
 		for _, k := range keys {
-			rows = append(rows, []string{clip(k[0], 24), clip(k[1], 24), strconv.Itoa(l.counts[k])})
+			rows = append(rows, []string{text.Clip(k[0], 24), text.Clip(k[1], 24), strconv.Itoa(l.counts[k])})
 		}
 		return text.Table(l.w, "", []string{"reason", "state", " letters"}, rows)
 	case "json":
@@ -221,8 +221,8 @@ func WholeLetter(w io.Writer, x *Letter, format string, largest int64) error {
 	if x.Row >= 0 {
 		source += fmt.Sprintf(", row %d", x.Row)
 	}
-	rows := [][]string{{"letter", placeOf(x)}, {"state", x.State}, {"reason", Visible(string(x.Reason))},
-		{"stage", Visible(x.Stage)}, {"error", Visible(x.Error)}, {"message", Visible(source)},
+	rows := [][]string{{"letter", placeOf(x)}, {"state", x.State}, {"reason", text.Visible(string(x.Reason))},
+		{"stage", text.Visible(x.Stage)}, {"error", text.Visible(x.Error)}, {"message", text.Visible(source)},
 		{"first seen", cmp.Or(plain(seenOf(x, time.RFC3339Nano)), "not known")},
 		{"sent again", strconv.Itoa(x.Replays) + " times before"}, {"key", shown(r.Key)}}
 	switch at := x.Time.UTC().Format(time.RFC3339Nano); {
@@ -232,7 +232,7 @@ func WholeLetter(w io.Writer, x *Letter, format string, largest int64) error {
 		rows = append(rows, []string{"time", at})
 	}
 	for _, h := range x.Headers {
-		rows = append(rows, []string{"header " + clip(h.Key, 100), shown(h.Value)})
+		rows = append(rows, []string{"header " + text.Clip(h.Key, 100), shown(h.Value)})
 	}
 	for _, r := range rows {
 		if _, err := fmt.Fprintf(w, "%-12s %s\n", r[0], r[1]); err != nil {
@@ -249,9 +249,9 @@ func shown(b []byte) string {
 	case b == nil:
 		return "(null)"
 	case isText(b):
-		return clip(string(b), shownBytes)
+		return text.Clip(string(b), shownBytes)
 	}
-	return clip(hex.EncodeToString(b), shownBytes)
+	return text.Clip(hex.EncodeToString(b), shownBytes)
 }
 
 // isText reports whether bytes are a text with hardly anything that a terminal would not print.
@@ -278,7 +278,7 @@ func payload(value []byte, largest int64) string {
 				rows = -1
 				break
 			}
-			fmt.Fprintf(&b, "(the rest cannot be read: %s)\n", Visible(err.Error()))
+			fmt.Fprintf(&b, "(the rest cannot be read: %s)\n", text.Visible(err.Error()))
 			break
 		}
 		rows += t.Rows()
@@ -291,7 +291,7 @@ func payload(value []byte, largest int64) string {
 				if !ok {
 					value = "(null)"
 				}
-				fmt.Fprintf(&b, "%-24s %s\n", clip(info.Name, 24), clip(value, 200))
+				fmt.Fprintf(&b, "%-24s %s\n", text.Clip(info.Name, 24), text.Clip(value, 200))
 			}
 			done++
 		}
@@ -316,7 +316,7 @@ func payload(value []byte, largest int64) string {
 	if isText(cut) {
 		var lines []string
 		for line := range strings.SplitSeq(string(cut), "\n") {
-			lines = append(lines, Visible(line))
+			lines = append(lines, text.Visible(line))
 		}
 		return head + "\n" + strings.Join(lines, "\n") + "\n"
 	}

@@ -263,7 +263,7 @@ func evaluationPoints(w io.Writer, r *evaluate.Result) error {
 func evaluationDrift(w io.Writer, r *evaluate.Result) error {
 	var rows [][]string
 	for _, d := range r.Drift {
-		if d.PSI >= 0.1 && d.PSI > d.Threshold && len(rows) < 8 {
+		if d.Moved() && len(rows) < 8 {
 			rows = append(rows, []string{d.Feature, text.Decimals(d.PSI, 2), strconv.FormatInt(d.At, 10),
 				text.Decimals(d.Last, 2), largestPart(d.Cells)})
 		}

@@ -55,7 +55,7 @@ func evaluationImportance(w io.Writer, r *evaluate.Result) error {
 			}
 		}
 		at := func(i int) string {
-			return fmt.Sprintf("%s (%+.2f)", clip(x.Curve[i].Cell, 24), float64(x.Curve[i].Effect))
+			return fmt.Sprintf("%s (%+.2f)", text.Clip(x.Curve[i].Cell, 24), float64(x.Curve[i].Effect))
 		}
 		rows = append(rows, []string{x.Feature, text.Decimals(x.Effect, 3), at(top), at(low)})
 	}

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+
+	"liftstream/model/report/text"
 )
 
 // linePrinter prints lines of named texts; a table shows some of them.
@@ -72,7 +74,7 @@ func (p *linePrinter) line(cells []cell) error {
 	p.started = true
 	for _, c := range cells {
 		if c.width > 0 {
-			b = fmt.Appendf(b, "%-*s ", c.width, clip(plain(c.value), max(c.width, 200)))
+			b = fmt.Appendf(b, "%-*s ", c.width, text.Clip(plain(c.value), max(c.width, 200)))
 		}
 	}
 	_, err := p.w.Write(append(b, '\n'))

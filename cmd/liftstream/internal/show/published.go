@@ -60,7 +60,7 @@ func candidates(p *state.Published, own uint64) (all []candidate) {
 		}
 		c := candidate{time: v.Time, name: verdictName(v), verdict: &v.Verdict, labelled: v.Labelled()}
 		if v.Note != "" {
-			c.is = append(c.is, Visible(v.Note))
+			c.is = append(c.is, text.Visible(v.Note))
 		}
 		all = append(all, c)
 	}
@@ -126,8 +126,8 @@ func orderTable(w io.Writer, orders []*state.Order) error {
 	}
 	var rows [][]string
 	for _, o := range orders {
-		rows = append(rows, []string{strconv.FormatUint(o.Number, 10), Time(o.Time), Visible(orderText(o)),
-			Visible(o.Client), Visible(o.Why)})
+		rows = append(rows, []string{strconv.FormatUint(o.Number, 10), Time(o.Time), text.Visible(orderText(o)),
+			text.Visible(o.Client), text.Visible(o.Why)})
 	}
 	return text.Table(w, "", []string{" order", "time (UTC)", "order", "client", "why"}, rows)
 }
@@ -240,7 +240,7 @@ func Refused(w io.Writer, v *state.GateVerdict) error {
 	property(kind, "%d, %s", v.Number, Time(v.Time))
 	property("gate", "%s", verdictText(&v.Verdict))
 	if v.Note != "" {
-		property("because", "%s", Visible(v.Note))
+		property("because", "%s", text.Visible(v.Note))
 	}
 	property("serving", "%d", v.Previous)
 	property("fingerprint", "%016x", v.Fingerprint)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"liftstream/codec"
+	"liftstream/model/report/text"
 )
 
 // people appends scores as people read them.
@@ -50,14 +51,14 @@ func (r jsonRow) text(column string) string {
 
 // score appends one line, and the heading before the first.
 func (p *rowPrinter) score(b []byte, r scoreRow) []byte {
-	text := func(c codec.Score) string { return r.text(c.String()) }
+	of := func(c codec.Score) string { return r.text(c.String()) }
 	const layout = "%-16s %-14s %11s %8s %7s %6s  %s\n"
 	if !p.headed {
 		b = fmt.Appendf(b, layout, "who", "most likely", "propensity", "average", "top", "model", "because")
 		p.headed = true
 	}
-	number := func(text string) float64 {
-		if v, err := strconv.ParseFloat(text, 64); err == nil {
+	number := func(digits string) float64 {
+		if v, err := strconv.ParseFloat(digits, 64); err == nil {
 			return v
 		}
 		return math.NaN()
@@ -68,28 +69,27 @@ func (p *rowPrinter) score(b []byte, r scoreRow) []byte {
 		}
 		return strconv.FormatFloat(100*v, 'f', 1, 64) + "%"
 	}
-	who := text(codec.ScoreID)
+	who := of(codec.ScoreID)
 	if who == "" {
-		who = text(codec.ScorePartition) + "/" + text(codec.ScoreOffset) + "/" + text(codec.ScoreRow)
+		who = of(codec.ScorePartition) + "/" + of(codec.ScoreOffset) + "/" + of(codec.ScoreRow)
 	}
 	times := "-"
-	if v := number(text(codec.ScoreLift)); !math.IsNaN(v) {
+	if v := number(of(codec.ScoreLift)); !math.IsNaN(v) {
 		times = strconv.FormatFloat(v, 'f', 1, 64) + "x"
 	}
-	because := reasons(text(codec.ScoreWhy))
+	because := reasons(of(codec.ScoreWhy))
 	if because == "" {
-		because = "(" + text(codec.ScoreStatus) + ")"
+		because = "(" + of(codec.ScoreStatus) + ")"
 	}
-	propensity := share(number(r.text(codec.PropensityColumn(text(codec.ScoreTarget)))))
-	if low, high := text(codec.ScoreLow), text(codec.ScoreHigh); low != "" && high != "" {
+	propensity := share(number(r.text(codec.PropensityColumn(of(codec.ScoreTarget)))))
+	if low, high := of(codec.ScoreLow), of(codec.ScoreHigh); low != "" && high != "" {
 		because = fmt.Sprintf("(%s to %s) %s", share(number(low)), share(number(high)), because)
 	}
-	if text(codec.ScoreControl) == "true" {
+	if of(codec.ScoreControl) == "true" {
 		because = "(control) " + because
 	}
-	return fmt.Appendf(b, layout, clip(who, 16), clip(text(codec.ScoreSegment), 14),
-		propensity, times,
-		share(1-number(text(codec.ScorePercentile))), text(codec.ScoreModel), clip(because, 1000))
+	return fmt.Appendf(b, layout, text.Clip(who, 16), text.Clip(of(codec.ScoreSegment), 14), propensity, times,
+		share(1-number(of(codec.ScorePercentile))), of(codec.ScoreModel), text.Clip(because, 1000))
 }
 
 // reasons writes the first reasons of a why list, given as JSON.

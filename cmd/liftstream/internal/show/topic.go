@@ -11,6 +11,7 @@ import (
 
 	"liftstream/codec"
 	"liftstream/codec/file"
+	"liftstream/model/report/text"
 	"liftstream/stream/txn"
 )
 
@@ -191,28 +192,19 @@ func (p *rowPrinter) generic(b []byte, t *codec.Table, n int) []byte {
 	width := func(c codec.ColumnInfo) int { return min(max(utf8.RuneCountInString(c.Name), 9), 24) }
 	if p.changed(t) {
 		for _, c := range p.columns {
-			b = fmt.Appendf(b, "%-*s ", width(c), clip(c.Name, 24))
+			b = fmt.Appendf(b, "%-*s ", width(c), text.Clip(c.Name, 24))
 		}
 		b = append(b, '\n')
 	}
 	for i := range n {
 		for c, info := range p.columns {
-			text, ok := t.Text(c, i)
+			value, ok := t.Text(c, i)
 			if !ok {
-				text = "-"
+				value = "-"
 			}
-			b = fmt.Appendf(b, "%-*s ", width(info), clip(text, 24))
+			b = fmt.Appendf(b, "%-*s ", width(info), text.Clip(value, 24))
 		}
 		b = append(b, '\n')
 	}
 	return b
-}
-
-// clip shortens a text for a table and makes hidden characters visible.
-func clip(s string, width int) string {
-	s = Visible(s)
-	if utf8.RuneCountInString(s) <= width {
-		return s
-	}
-	return string([]rune(s)[:width-1]) + "…"
 }

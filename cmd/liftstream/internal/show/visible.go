@@ -6,30 +6,18 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"liftstream/model/report/text"
 )
-
-// hidden reports whether a character acts on a terminal, or on the order of the text around it, instead of being shown.
-func hidden(r rune) bool { return !unicode.IsPrint(r) }
-
-// Visible replaces the characters of a text that would act on a terminal or turn its order round.
-func Visible(s string) string {
-	return strings.Map(func(r rune) rune {
-		if hidden(r) {
-			return '·'
-		}
-		return r
-	}, s)
-}
 
 // visibleJSON appends a line of JSON with these characters escaped: it stands for the same values.
 func visibleJSON(dst, line []byte) []byte {
 	for len(line) > 0 {
 		r, n := utf8.DecodeRune(line)
 		switch {
-		case r == '\t' || !hidden(r):
+		case r == '\t' || !text.Hidden(r):
 			dst = append(dst, line[:n]...)
 		case r == '\r':
 		case r > 0xffff:
@@ -73,7 +61,7 @@ func visibleCell(c string, formulas bool) string {
 	}
 	parts := strings.Split(c, "\n")
 	for j := range parts {
-		parts[j] = Visible(parts[j])
+		parts[j] = text.Visible(parts[j])
 	}
 	return strings.Join(parts, "\n")
 }

@@ -5,17 +5,6 @@ import (
 	"testing"
 )
 
-func TestVisible(t *testing.T) {
-	for in, want := range map[string]string{
-		"plain é 漢": "plain é 漢", "a\x1b[31mb": "a·[31mb", "a\u202eb": "a·b", "a\u2066b\u2069": "a·b·", "a\u200fb": "a·b",
-		"\u009b31m": "·31m", "a\r\nb\t": "a··b·", "": "",
-	} {
-		if got := Visible(in); got != want {
-			t.Errorf("%q: %q, want %q", in, got, want)
-		}
-	}
-}
-
 func TestVisibleJSONMeansTheSame(t *testing.T) {
 	const line = "{\"a\": \"x\u202ey\u009bz\U000e0001\", \"b\": 1}\r"
 	got := visibleJSON(nil, []byte(line))

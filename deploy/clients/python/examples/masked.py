@@ -45,6 +45,9 @@ def trees(x: Any, y: Any, texts: list[bool], skip: int, block: int) -> Any:
     for start in range(skip, len(y), block):
         # A column without two values says nothing, and the trees refuse it.
         use = [j for j in range(x.shape[1]) if len(np.unique(x[:start, j][~np.isnan(x[:start, j])])) > 1]
+        if not use:  # liftstream has selected nothing yet
+            p[start : start + block] = y[:start].mean()
+            continue
         model = HistGradientBoostingClassifier(categorical_features=[texts[j] for j in use], random_state=1)
         model.fit(x[:start, use], y[:start])
         p[start : start + block] = model.predict_proba(x[start : start + block, use])[:, 1]
