@@ -143,7 +143,7 @@ func (p *Partition) Carry(spec *Spec) (*Partition, *Change, error) {
 		return nil, nil, err
 	}
 	n.trained, n.version, n.clock, n.seen, n.next, n.lost = p.trained, p.version, p.clock, p.seen, p.next, p.lost
-	n.still, n.untreated, n.forgot, n.closed = p.still, p.untreated, p.forgot, p.closed
+	n.still, n.untreated, n.given, n.forgot, n.closed = p.still, p.untreated, p.given, p.forgot, p.closed
 	copy(n.counts.sum, p.counts.sum)
 	n.counts.square = p.counts.square
 	n.percent, n.time = p.percent, p.time

@@ -25,6 +25,7 @@ type Partition struct {
 	trained bool
 	version int64  // of the serving model
 	still   bool   // nothing is learnt, see SetLearning
+	given   uint64 // number of the newest order to return that was obeyed, see Return
 	forgot  uint64 // number of the newest order to forget that was obeyed, see Forget
 	watch   *drift.Watch
 

@@ -131,7 +131,7 @@ func lossesOf(
 	if err != nil {
 		return nil, err
 	}
-	if err := Return(p, m); err != nil {
+	if err := Return(p, m, 0); err != nil {
 		return nil, err
 	}
 	levels, s, err := state.sample(spec)

@@ -49,6 +49,9 @@ func (p *Partition) Sections() []Section {
 	if p.still {
 		s = append(s, Section{sectionStill, p.edits, func(b []byte) []byte { return wire.AppendUvarint(b, stillFormat) }})
 	}
+	if p.given > 0 {
+		s = append(s, Section{sectionReturned, p.edits, func(b []byte) []byte { return appendReturned(b, p.given) }})
+	}
 	if p.forgot > 0 {
 		s = append(s, Section{SectionForgot, p.edits, func(b []byte) []byte { return appendForgot(b, p.forgot) }})
 	}
@@ -281,6 +284,9 @@ func restorePartition(spec *Spec, names []string, read reader) (*Partition, erro
 	}
 	if p.Sieve, err = loadSieve(names, read); err != nil {
 		return nil, fmt.Errorf("restoring state: %w", err)
+	}
+	if p.given, err = loadReturned(names, read); err != nil {
+		return nil, err
 	}
 	if p.forgot, err = loadForgot(names, read); err != nil {
 		return nil, fmt.Errorf("restoring state: %w", err)

@@ -92,7 +92,7 @@ func TestAReturnGivesTheModelAsItWasPublished(t *testing.T) {
 	p := model.NewPartition(spec, 0)
 	feed(p, 0, 3000, 100, nil)
 	m, _ := fit(t, spec, p)
-	if err := model.Return(p, m); err != nil {
+	if err := model.Return(p, m, 0); err != nil {
 		t.Fatal(err)
 	}
 	// p, but without its labels, scores these records by the counts of the model alone.
@@ -114,8 +114,11 @@ func TestAReturnGivesTheModelAsItWasPublished(t *testing.T) {
 		t.Fatalf("Swap: %v", err)
 	}
 	labelled := p.Labelled()
-	if err := model.Return(p, m); err != nil {
-		t.Fatal(err)
+	if err := model.Return(p, m, 7); err != nil || model.Returned(p) != 7 {
+		t.Fatalf("%v, order %d", err, model.Returned(p))
+	}
+	if q, err := model.RestorePartition(spec, p.Snapshot()); err != nil || model.Returned(q) != 7 {
+		t.Errorf("restored: %v", err)
 	}
 	if got := silent(p); !same(got, want) {
 		t.Errorf("after the return the scores differ: %v, were %v", got[:4], want[:4])
@@ -133,10 +136,10 @@ func TestAReturnGivesTheModelAsItWasPublished(t *testing.T) {
 	foreign, broken := *m, *m
 	foreign.Fingerprint++
 	broken.Parts = map[string][]byte{"propensity": m.Parts["propensity"][:20]}
-	if err := model.Return(p, &foreign); !errors.Is(err, model.ErrModelForeign) {
+	if err := model.Return(p, &foreign, 0); !errors.Is(err, model.ErrModelForeign) {
 		t.Errorf("a foreign model: %v", err)
 	}
-	if err := model.Return(p, &broken); err == nil || !bytes.Equal(held, state(p)) {
+	if err := model.Return(p, &broken, 0); err == nil || !bytes.Equal(held, state(p)) {
 		t.Errorf("a damaged model: %v, or the state changed", err)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"liftstream/model/wire"
 )
 
 // ErrModelTooOld is returned by Swap when the model ends before the tail begins, so that records in between would be
@@ -30,17 +32,50 @@ func (p *Partition) Swap(m *Model) error {
 // Return makes m serve as it was published: structure, counts and weights are the model's alone, and the counts of this
 // partition since the model's mark are forgotten. So m may be of any age, as a former version or a model of files. The
 // records of the tail and the reservoir, the class counts and the records that wait for their labels stay. A model that
-// is refused (ErrModelForeign, or damaged) changes nothing.
-func Return(p *Partition, m *Model) error {
+// is refused (ErrModelForeign, or damaged) changes nothing. by is the number of the order to return, which the state then
+// holds (Returned), 0 where none says so.
+func Return(p *Partition, m *Model, by uint64) error {
 	if m.Fingerprint != p.spec.Options.Fingerprint {
 		return fmt.Errorf("returning to model %d: %w", m.Version, ErrModelForeign)
 	}
 	if err := p.rebase(m, true); err != nil {
 		return fmt.Errorf("returning to model %d: %w", m.Version, err)
 	}
-	p.version, p.trained = m.Version, true
+	p.version, p.trained, p.given = m.Version, true, max(p.given, by)
 	refitted(p, nil)
 	return nil
+}
+
+// Returned is the number of the newest order to return that the partition has obeyed, 0 where it knows none: a version
+// that serves when an order names it serves as it was published only after that.
+func Returned(p *Partition) uint64 { return p.given }
+
+// sectionReturned is the section of a state that has obeyed an order to return, returnedFormat the version of its form.
+const (
+	sectionReturned = "returned"
+	returnedFormat  = 1
+)
+
+func appendReturned(b []byte, number uint64) []byte {
+	return wire.AppendUvarint(wire.AppendUvarint(b, returnedFormat), number)
+}
+
+func loadReturned(names []string, read reader) (number uint64, err error) {
+	if !slices.Contains(names, sectionReturned) {
+		return 0, nil
+	}
+	err = read(sectionReturned, func(b []byte) error {
+		r := wire.NewReader(b)
+		if format := r.Uvarint(); r.Err() == nil && format != returnedFormat {
+			return fmt.Errorf("format %d, this build reads %d", format, returnedFormat)
+		}
+		number = r.Uvarint()
+		return r.Done()
+	})
+	if err != nil {
+		return 0, fmt.Errorf("decoding %s: %w", sectionReturned, err)
+	}
+	return number, nil
 }
 
 // marked is the clock up to which marks have seen this partition. A mark that lies ahead is of another history, as that

@@ -39,8 +39,15 @@ func TestAnAlarmIsShownAndTold(t *testing.T) {
 		r.await(t, "no alarm is shown", func(s Status) bool {
 			return len(s.Partitions) == 1 && stopped(s.Partitions[0].Alarms) && s.Partitions[0].Watch.Labels > 0
 		})
-		if n := counted(o.Metrics.Drift.WithLabelValues("missing")); n != 1 {
-			t.Errorf("%v alarms are counted", n)
+		// Where the last labels come behind many records, their share falls in two steps, with an alarm each.
+		shown := 0
+		for _, f := range r.stage.Status().Partitions[0].Alarms {
+			if f.Kind == drift.Gaps {
+				shown++
+			}
+		}
+		if n := counted(o.Metrics.Drift.WithLabelValues("missing")); n != float64(shown) {
+			t.Errorf("%v alarms are counted, %d shown", n, shown)
 		}
 		r.await(t, "the model topic does not have the alarm", func(Status) bool {
 			for _, a := range r.stage.models.Alarms() {

@@ -12,38 +12,38 @@ import (
 )
 
 // takeModel swaps in the version that is to serve, unless it serves already or was refused before: the newest one, or
-// the one of a person's order (state.Order), which may be older. It reports whether it did, and whether that was a
-// return.
-func (t *task) takeModel() (swapped, returned bool) {
+// the one of a person's order (state.Order), which may be older. A version that serves already returns too, where the
+// order came before this partition took a later one: it has learnt what the order means to undo. takeModel reports
+// whether it did, and the return that was obeyed.
+func (t *task) takeModel() (swapped bool, orders state.Obeyed) {
 	s := t.s.models.Serves()
 	serving := t.m.Part.ModelVersion()
 	switch {
-	case s.Version == serving, s.Version < serving && s.Order == 0, s == t.refused, t.snapshotFirst:
-		return false, false
+	case s.Version == serving && s.By <= model.Returned(t.m.Part), s.Version < serving && s.Order == 0,
+		s == t.refused, t.snapshotFirst:
+		return false, orders
 	}
-	swap := t.m.Swap
-	if s.Return {
-		swap = t.m.Return
+	var err error
+	if !s.Return {
+		err = t.m.Swap(s.Version)
 	}
-	returned = s.Return
-	err := swap(s.Version)
-	if s.Order > 0 && !s.Return && errors.Is(err, model.ErrModelTooOld) {
-		returned = true
-		err = t.m.Return(s.Version)
+	if s.Return || s.Order > 0 && errors.Is(err, model.ErrModelTooOld) {
+		orders = state.Obeyed{Returned: true, By: s.By}
+		err = t.m.Return(s.Version, s.By)
 	}
 	if err != nil {
 		t.refused = s
 		t.s.o.Metrics.Restores.WithLabelValues("model_refused").Inc()
 		t.log.Warn("model not taken over", zap.Int64("model", s.Version), zap.Error(err))
-		return false, false
+		return false, state.Obeyed{}
 	}
 	if s.Order > 0 {
 		o := t.s.models.Order()
 		t.log.Info("another model serves, as ordered", zap.Int64("model", s.Version), zap.Int64("before", serving),
-			zap.Bool("as_published", returned), zap.String("order", o.Verb), zap.Time("given", o.Time),
+			zap.Bool("as_published", orders.Returned), zap.String("order", o.Verb), zap.Time("given", o.Time),
 			zap.String("client", o.Client), zap.String("why", o.Why))
 	}
-	return true, returned
+	return true, orders
 }
 
 // switchLearning has the state learn or not, as the configuration and the newest order say. It returns the change.

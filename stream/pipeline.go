@@ -275,7 +275,7 @@ func (p *pipeline) complete(ctx context.Context, x *transaction) {
 	var orders state.Obeyed
 	var erased *state.Erased
 	if !p.torn {
-		swapped, orders.Returned = t.takeModel()
+		swapped, orders = t.takeModel()
 		orders.Learning = t.switchLearning()
 		erased = erase(t)
 	}

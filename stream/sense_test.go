@@ -13,6 +13,7 @@ import (
 	"liftstream/stream/scores"
 	"liftstream/stream/state"
 	"liftstream/stream/streamtest"
+	"liftstream/stream/txn"
 )
 
 func inverted(y int32) int32 { return 1 - y }
@@ -283,7 +284,7 @@ func TestARollbackScoresByTheModelAsPublished(t *testing.T) {
 				t.Fatal(err)
 			}
 			p := model.NewPartition(o.Spec, 0)
-			if err := model.Return(p, m); err != nil {
+			if err := model.Return(p, m, 0); err != nil {
 				t.Fatal(err)
 			}
 			want := expected(t, w, o, p)
@@ -303,6 +304,67 @@ func TestARollbackScoresByTheModelAsPublished(t *testing.T) {
 		r = w.run(w.options(w.Client))
 		check()
 		r.end(t)
+	})
+}
+
+// TestARollbackReachesAPartitionThatTookNoLaterModel: it has learnt inverted labels on top of the version to which the
+// rollback goes, and returns to it all the same, once. It learns on from there, also over a restart.
+func TestARollbackReachesAPartitionThatTookNoLaterModel(t *testing.T) {
+	streamtest.Brokers(t, func(t *testing.T, addr string) {
+		w := newWorld(t, addr, 1)
+		options := func() Options {
+			o := w.options(w.Client)
+			o.FitEvery = time.Hour
+			return o
+		}
+		first := options()
+		first.Initial = fromFiles(t, first.Spec)
+		r := w.run(first)
+		r.serve(t, 1)
+		w.Invert = true
+		w.Produce(2000, 50, true)
+		w.caught(r)
+		r.end(t)
+		m, err := r.stage.models.Get(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		later := *m
+		later.Version = 2
+		records, err := r.stage.models.Publication(state.NewPacker(), &later, nil, time.Now(), state.Format)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Client.Produce(t.Context(), records, txn.None); err != nil {
+			t.Fatal(err)
+		}
+		w.order(t, orders.Rollback, 1, false)
+		w.order(t, orders.Freeze, 0, false)
+		scored := func() (got, want string) {
+			t.Helper()
+			w.Produce(100, 100, false)
+			w.caught(r)
+			p := model.NewPartition(first.Spec, 0)
+			if err := model.Return(p, m, 0); err != nil {
+				t.Fatal(err)
+			}
+			want = strings.Join(expected(t, w, first, p), " ")
+			all := w.Records(w.Topics.Scores, 0)
+			return strings.Join(propensities(t, all[len(all)-1].Value), " "), want
+		}
+		r = w.run(options())
+		if got, want := scored(); got != want {
+			t.Errorf("propensities\n%.60s, want\n%.60s", got, want)
+		}
+		w.Produce(2000, 50, true)
+		w.caught(r)
+		r.end(t)
+		r = w.run(options())
+		if got, want := scored(); got == want {
+			t.Error("the state has returned a second time, after a restart")
+		}
+		r.end(t)
+		clean(t, options())
 	})
 }
 

@@ -183,14 +183,14 @@ func (m *Machine) Follow(ctx context.Context, entries ...state.JournalEntry) err
 		if err := m.LabelsTo(ctx, e.Labels); err != nil {
 			return err
 		}
-		swap := m.Swap
+		var err error
 		if e.Returned {
-			swap = m.Return
+			err = m.Return(e.Model, e.By)
+		} else if e.Model != m.At.Model {
+			err = m.Swap(e.Model)
 		}
-		if e.Model != m.At.Model || e.Returned {
-			if err := swap(e.Model); err != nil {
-				return fmt.Errorf("replaying journal record %d: %w", e.Number, err)
-			}
+		if err != nil {
+			return fmt.Errorf("replaying journal record %d: %w", e.Number, err)
 		}
 		if e.Learning != state.Unchanged {
 			model.SetLearning(m.Part, e.Learning == state.On)
@@ -261,7 +261,9 @@ func (m *Machine) LabelsTo(ctx context.Context, to int64) error {
 func (m *Machine) Swap(version int64) error { return m.serve(version, (*model.Partition).Swap) }
 
 // Return makes a published version serve as it was published, see model.Return.
-func (m *Machine) Return(version int64) error { return m.serve(version, model.Return) }
+func (m *Machine) Return(version int64, by uint64) error {
+	return m.serve(version, func(p *model.Partition, to *model.Model) error { return model.Return(p, to, by) })
+}
 
 func (m *Machine) serve(version int64, take func(p *model.Partition, m *model.Model) error) error {
 	get := m.o.Models.Get

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"errors"
 	"strconv"
 
 	"liftstream/model/wire"
@@ -21,6 +22,7 @@ const (
 type Obeyed struct {
 	Returned bool   // the model of the journal record serves as it was published (model.Return)
 	Learning Switch // after that
+	By       uint64 // number of the order to return, 0 = none or not known
 }
 
 // ObeyedKey returns the key of the record beside the journal record with that number.
@@ -32,7 +34,11 @@ const obeyedKeys = "obeyed/"
 func (o Obeyed) Encode(number uint64, format int) []byte {
 	b := wire.AppendUvarint(nil, number)
 	b = wire.AppendBool(b, o.Returned)
-	return Seal(wire.AppendUvarint(b, uint64(o.Learning)), format)
+	b = wire.AppendUvarint(b, uint64(o.Learning))
+	if o.By > 0 {
+		b = wire.AppendUvarint(b, o.By)
+	}
+	return Seal(b, format)
 }
 
 // DecodeObeyed is the inverse of Encode, for a reader of formats up to newest.
@@ -43,5 +49,10 @@ func DecodeObeyed(value []byte, newest int) (number uint64, o Obeyed, err error)
 	}
 	r := wire.NewReader(payload)
 	number, o.Returned, o.Learning = r.Uvarint(), r.Bool(), Switch(r.Int(int(On)))
+	if r.Err() == nil && r.Rest() > 0 {
+		if o.By = r.Uvarint(); o.By == 0 || !o.Returned {
+			r.Fail(errors.New("the number of an order that is none"))
+		}
+	}
 	return number, o, r.Done()
 }

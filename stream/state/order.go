@@ -43,6 +43,9 @@ type Order struct {
 // VerbTrust is the verb of an order that has an effect by itself, see Models.Trusted.
 const VerbTrust = "trust"
 
+// verbRollback is that of an order to return to a version.
+const verbRollback = "rollback"
+
 // Trusted reports whether a person has said, since the newest version was published, that the labels are right. It goes
 // by the order of the records in the topic, and by no clock.
 func (l *Models) Trusted() bool {
@@ -131,6 +134,7 @@ type Serving struct {
 	Version int64  // 0 = none is published
 	Order   uint64 // number of the order that names it, 0 = it is the newest by itself
 	Return  bool   // see Order.Return
+	By      uint64 // number of the order to return, 0 = it is not known any more, or the version is served only so
 }
 
 // Serves returns the version that is to serve: that of the newest order, else the newest one. An order for a version
@@ -140,10 +144,16 @@ func (l *Models) Serves() Serving {
 	defer l.mu.Unlock()
 	o := newestOrder(l)
 	if o.Serve > 0 && (o.Until == 0 || l.highest <= o.Until) && usable(l, o.Serve) {
-		return Serving{o.Serve, o.Number, o.Return}
+		s := Serving{Version: o.Serve, Order: o.Number, Return: o.Return}
+		for _, past := range l.orders {
+			if o.Return && past.Verb == verbRollback {
+				s.By = max(s.By, past.Number)
+			}
+		}
+		return s
 	}
 	if l.given[l.highest] {
-		return Serving{l.highest, max(o.Number, 1), true}
+		return Serving{Version: l.highest, Order: max(o.Number, 1), Return: true}
 	}
 	return Serving{Version: l.highest}
 }

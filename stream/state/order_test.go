@@ -45,13 +45,23 @@ func TestOrdersAndObeyedRecordsAreRead(t *testing.T) {
 	if l.orders[1] != nil || len(l.orders) != keptOrders-1 {
 		t.Errorf("%d orders", len(l.orders))
 	}
-	for _, want := range []Obeyed{{}, {Returned: true}, {Learning: Off}, {Returned: true, Learning: On}} {
+	for _, want := range []Obeyed{{}, {Returned: true}, {Learning: Off}, {Returned: true, Learning: On},
+		{Returned: true, By: 300}, {Returned: true, Learning: Off, By: 1}} {
 		if n, got, err := DecodeObeyed(want.Encode(5, 1), 1); n != 5 || got != want || err != nil {
 			t.Errorf("%+v: %d, %+v, %v", want, n, got, err)
 		}
 	}
 	if _, _, err := DecodeObeyed(Obeyed{Learning: 3}.Encode(5, 1), 1); err == nil {
 		t.Error("an unknown change is read")
+	}
+	got, want := (Obeyed{Returned: true, By: 300}).Encode(5, 1)[1:6], []byte{5, 1, 0, 300&127 | 128, 2}
+	if !bytes.Equal(got, want) {
+		t.Errorf("the number of an order is written as %v, want %v", got, want)
+	}
+	for _, payload := range [][]byte{{5, 1, 0, 0}, {5, 0, 0, 7}, {5, 1, 0, 7, 7}} {
+		if _, o, err := DecodeObeyed(Seal(payload, 1), 1); err == nil {
+			t.Errorf("%v is read as %+v", payload, o)
+		}
 	}
 	log := NewLog()
 	log.Apply([]byte(JournalKey(4096)), JournalEntry{Number: 4096, Format: 1}.Encode())
@@ -104,6 +114,38 @@ func TestAnOrderSaysWhichVersionServes(t *testing.T) {
 		got := l.Serves()
 		if got.Version != c.want || (got.Order == 3) != c.ordered || got.Return != c.ordered {
 			t.Errorf("%s: %+v, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+// TestARollbackKeepsItsNumber in the orders behind it, for a partition returns once for it. A version that is pinned
+// when it does not serve does not return.
+func TestARollbackKeepsItsNumber(t *testing.T) {
+	l := NewModels(nil, "models", sample.Schema)
+	for v := int64(1); v <= 3; v++ {
+		m := &model.Model{Version: v, Levels: model.NewLevels(sample.Schema)}
+		records, err := l.Publication(NewPacker(), m, nil, time.Unix(v, 0), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range records {
+			l.apply(string(r.Key), r.Value)
+		}
+	}
+	for _, c := range []struct {
+		verb  string
+		serve int64
+		back  bool
+		by    uint64
+	}{
+		{"pin", 2, false, 0}, {"rollback", 1, true, 2}, {"freeze", 1, true, 2}, {"pin", 1, true, 2},
+		{"rollback", 2, true, 5}, {"pin", 3, false, 0},
+	} {
+		o := Order{Number: newestOrder(l).Number + 1, Verb: c.verb, Serve: c.serve, Return: c.back}
+		r := o.Record("models")
+		l.apply(string(r.Key), r.Value)
+		if got, want := l.Serves(), (Serving{c.serve, o.Number, c.back, c.by}); got != want {
+			t.Errorf("%+v: %+v, want %+v", c, got, want)
 		}
 	}
 }

@@ -42,7 +42,7 @@ kernel: {triples: 500}
 		model.SetLearning(q, false)
 		return feed(q, 9000, 9200, 0)
 	}
-	if err := model.Return(p, m); err != nil {
+	if err := model.Return(p, m, 0); err != nil {
 		t.Fatal(err)
 	}
 	want := silent()
@@ -51,7 +51,7 @@ kernel: {triples: 500}
 	if slices.Equal(turned, want) {
 		t.Fatal("4,000 records of other classes change nothing")
 	}
-	if err := model.Return(p, m); err != nil {
+	if err := model.Return(p, m, 0); err != nil {
 		t.Fatal(err)
 	}
 	if got := silent(); !slices.Equal(got, want) {
