@@ -32,8 +32,8 @@ func (p *Partition) Swap(m *Model) error {
 // Return makes m serve as it was published: structure, counts and weights are the model's alone, and the counts of this
 // partition since the model's mark are forgotten. So m may be of any age, as a former version or a model of files. The
 // records of the tail and the reservoir, the class counts and the records that wait for their labels stay. A model that
-// is refused (ErrModelForeign, or damaged) changes nothing. by is the number of the order to return, which the state then
-// holds (Returned), 0 where none says so.
+// is refused (ErrModelForeign, or damaged) changes nothing. by is the number of the order to return, 0 where none says
+// so; the state then holds it (Returned).
 func Return(p *Partition, m *Model, by uint64) error {
 	if m.Fingerprint != p.spec.Options.Fingerprint {
 		return fmt.Errorf("returning to model %d: %w", m.Version, ErrModelForeign)

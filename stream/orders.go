@@ -13,7 +13,7 @@ import (
 
 // takeModel swaps in the version that is to serve, unless it serves already or was refused before: the newest one, or
 // the one of a person's order (state.Order), which may be older. A version that serves already returns too, where the
-// order came before this partition took a later one: it has learnt what the order means to undo. takeModel reports
+// order came before this partition took a later one, for the order means to undo the labels since. takeModel reports
 // whether it did, and the return that was obeyed.
 func (t *task) takeModel() (swapped bool, orders state.Obeyed) {
 	s := t.s.models.Serves()

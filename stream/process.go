@@ -103,8 +103,8 @@ func tombstone(t *task, stage string, err error) {
 	}
 }
 
-// writeJournal adds a journal record of the position of the state. Beside it stand the obeyed orders, an order to forget
-// in a record of its own, and the judgement where a message of the transaction was refused for its time.
+// writeJournal adds a journal record of the position of the state. Beside it stand the obeyed orders, an order to
+// forget in a record of its own, and the judgement where a message of the transaction was refused for its time.
 func (t *task) writeJournal(x *transaction, orders state.Obeyed, erased *state.Erased) {
 	e := state.JournalEntry{Number: t.m.Journal, Position: t.m.At, Format: t.s.format()}
 	t.writeState(x, state.Change{Key: state.JournalKey(e.Number), Value: e.Encode()})
