@@ -96,7 +96,7 @@ func TestOneWildClockDisturbsNobody(t *testing.T) {
 					}
 					n := 2000
 					if !first && !testing.Short() && i%3 != 2 {
-						n = 10_000
+						n = 4000
 					}
 					w := newWorld(t, addr, 1)
 					testWildClock(t, w, n, labels, first, first && i%3 == 1, c.name, c.at, c.reason)
