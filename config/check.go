@@ -148,10 +148,10 @@ func (d checker) checkRecord(c *Config) {
 
 func (d checker) checkFormat(n *Numbers) {
 	decimal := "."
-	if n.Decimal != "" {
-		decimal = n.Decimal
+	if n.Decimal != "" || d.bad["format.decimal"] {
+		decimal = n.Decimal // "" where it is not seen
 	}
-	if decimal != "." && decimal != "," {
+	if decimal != "." && decimal != "," && decimal != "" {
 		d.report("format.decimal", "", "format.decimal must be \".\" or \",\", not %q", decimal)
 	}
 	switch {
@@ -345,7 +345,7 @@ func (d checker) horizons(path string, ts []string) {
 
 func (d checker) checkMonotone(c *Config) {
 	const path = "propensity.monotone"
-	if len(c.Propensity.Monotone) == 0 {
+	if len(c.Propensity.Monotone) == 0 || d.unseen("record.") {
 		return
 	}
 	var candidates []string
@@ -377,7 +377,7 @@ func (d checker) checkMonotone(c *Config) {
 func checkBaseRates(d checker, c *Config) {
 	const path, near = "propensity.base_rates", .01
 	rates := c.Propensity.BaseRates
-	if len(rates) == 0 || d.bad["record.label.classes"] {
+	if len(rates) == 0 || d.bad["record.label.classes"] || d.unseen("record.label") {
 		return
 	}
 	var sum float64

@@ -5,7 +5,10 @@
 // Begin at Load. Config has every key with its effect, bounds.go the table of bounds.
 package config
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Config is a whole configuration. The value that Load and Parse return is complete: every default is filled in and
 // every rule holds. It must not be changed afterwards.
@@ -103,6 +106,12 @@ func (c *Config) Warning(path, message string) Warning {
 		return Warning{Line: 1, Message: path + ": " + message}
 	}
 	return Warning{c.places.file, c.places.line(path), path + ": " + message}
+}
+
+// Unseen reports whether the configuration was read without the environment (Parse) and a value is not seen that says
+// what a record is, or what is asked of one: no stage can be assembled of it.
+func (c *Config) Unseen() bool {
+	return c.places != nil && slices.ContainsFunc([]string{"record.", "segments.", "derive."}, c.places.unseen)
 }
 
 // Quote quotes the text at a path for a message, as the file has it: a value of the environment is not shown.

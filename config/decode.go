@@ -71,7 +71,7 @@ func Parse(name string, data []byte, env func(string) (string, bool)) (*Config, 
 		d.problems.sort()
 		return nil, warnings, d.problems
 	}
-	c.masked, c.places = d.masked(), &decoder{file: d.file, lines: d.lines, raw: d.raw}
+	c.masked, c.places = d.masked(), &decoder{file: d.file, env: d.env, lines: d.lines, raw: d.raw, bad: d.bad}
 	return c, warnings, nil
 }
 

@@ -158,6 +158,9 @@ func deriveFeatures(d checker, c *Config) {
 		d.report(path, "", "%s has %d features; at most %d are possible", path, n, MaxDerived)
 		return
 	}
+	if d.unseen("record.") {
+		return
+	}
 	x := &derivations{c: c, done: map[string]Derivation{}, failed: map[string]error{}}
 	names := sortedKeys(reflect.ValueOf(c.Derive))
 	for _, name := range names {

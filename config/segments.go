@@ -194,7 +194,7 @@ func checkSegments(d checker, c *Config) {
 		d.report(path, "", "%s has %d of them; at most %d are possible", path, n, MaxSegments)
 		return
 	}
-	if d.bad["record.features"] {
+	if d.bad["record.features"] || d.unseen("record.") || d.unseen("derive.") {
 		return
 	}
 	for _, name := range sortedKeys(reflect.ValueOf(c.Segments)) {

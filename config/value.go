@@ -19,7 +19,7 @@ const dearest = 1e12
 // checkValue holds the two against each other.
 func checkValue(d checker, c *Config) {
 	v := c.Value
-	if v != nil && v.Hit > 0 && v.Contact > v.Hit && v.Contact <= dearest {
+	if v != nil && v.Hit > 0 && !d.bad["value.hit"] && v.Contact > v.Hit && v.Contact <= dearest {
 		d.report("value.contact", "", "value.contact must be at most value.hit: nobody is worth a contact that costs more "+
 			"than a hit brings")
 	}

@@ -62,6 +62,17 @@ func (d *decoder) expand(n *yaml.Node, path string, secret bool) (string, bool) 
 	return out.String(), true
 }
 
+// unseen reports whether a value at a path of that beginning is not seen, since the environment is not known: what
+// refers to it is not held against it.
+func (d *decoder) unseen(beginning string) bool {
+	for path := range d.bad {
+		if d.env == nil && d.raw[path] != "" && strings.HasPrefix(path, beginning) {
+			return true
+		}
+	}
+	return false
+}
+
 // masked returns the paths that hold text from a variable that holds a secret.
 func (d *decoder) masked() map[string]bool {
 	paths := map[string]bool{}

@@ -33,7 +33,7 @@ apart.`,
 					fmt.Fprintln(a.Out, w)
 				}
 				var problems config.Problems
-				if err == nil {
+				if err == nil && !c.Unseen() {
 					// A feature that this build lacks concerns the whole file: the message names the key.
 					var st *assemble.Stage
 					if st, err = assemble.New(c); err == nil {
