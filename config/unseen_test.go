@@ -9,8 +9,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// TestEachValueMayBeUnseen: a file is checked away from the environment in which it runs. What refers to a value that is
-// not seen is not held against it.
+// TestEachValueMayBeUnseen: a file is checked away from the environment in which it runs. A reference to a value that
+// is not seen is no problem.
 func TestEachValueMayBeUnseen(t *testing.T) {
 	text, err := os.ReadFile("testdata/full.yaml")
 	if err != nil {

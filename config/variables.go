@@ -62,8 +62,8 @@ func (d *decoder) expand(n *yaml.Node, path string, secret bool) (string, bool) 
 	return out.String(), true
 }
 
-// unseen reports whether a value at a path of that beginning is not seen, since the environment is not known: what
-// refers to it is not held against it.
+// unseen reports whether a value at a path of that beginning is not seen, since the environment is not known: a
+// reference to it is no problem then.
 func (d *decoder) unseen(beginning string) bool {
 	for path := range d.bad {
 		if d.env == nil && d.raw[path] != "" && strings.HasPrefix(path, beginning) {
