@@ -108,8 +108,8 @@ func (c *Config) Warning(path, message string) Warning {
 	return Warning{c.places.file, c.places.line(path), path + ": " + message}
 }
 
-// Unseen reports whether the configuration was read without the environment (Parse) and a value of the record, a segment
-// or a derived feature is not seen: no stage can be assembled of it.
+// Unseen reports whether the configuration was read without the environment (Parse) and a value of the record, of a
+// segment or of a derived feature is not seen: no stage can be assembled of it.
 func (c *Config) Unseen() bool {
 	return c.places != nil && slices.ContainsFunc([]string{"record.", "segments.", "derive."}, c.places.unseen)
 }
