@@ -89,7 +89,7 @@ func damageOf(err error) Reason {
 	switch {
 	case errors.Is(err, avro.ErrShort):
 		return ReasonTruncated
-	case errors.Is(err, avro.ErrWork):
+	case errors.Is(err, avro.ErrWork), errors.Is(err, errLong):
 		return ReasonTooLarge
 	case errors.Is(err, errTrailing):
 		return ReasonTrailing

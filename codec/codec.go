@@ -31,6 +31,8 @@ type Format uint8
 const (
 	FormatArrow Format = iota // one Arrow IPC stream
 	FormatJSONL               // one JSON object a line
+	FormatJSON                // one JSON object a message, in the frame of a registry where Options has one
+	FormatAvro                // one record of Avro a message, in the frame of a registry
 )
 
 // DefaultMaxMessage is the bound on a message when Options sets none.
@@ -90,6 +92,8 @@ type Options struct {
 	// Features and Format shape the messages of a ScoreEncoder.
 	Features Features
 	Format   Format
+	// Frame stands before the values of FormatAvro, which needs it, and of FormatJSON; nil = none.
+	Frame *Frame
 }
 
 // Headers are the optional headers of a message that say something about its value; nil means absent.

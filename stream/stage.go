@@ -14,6 +14,7 @@ package stream
 
 import (
 	"cmp"
+	"context"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -98,6 +99,10 @@ type Options struct {
 
 	// Lacks names a service that the stage waits for beside the brokers, such as a registry; "" = none, nil = none ever.
 	Lacks func() string
+
+	// Before is called before the stage joins its group. It may wait for such a service until ctx ends, and its error ends
+	// the run; nil = there is nothing to do before.
+	Before func(ctx context.Context) error
 
 	Log     *zap.Logger
 	Metrics *Metrics

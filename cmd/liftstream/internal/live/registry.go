@@ -1,8 +1,11 @@
 package live
 
 import (
+	"context"
+
 	"github.com/prometheus/client_golang/prometheus"
 
+	"liftstream/cmd/liftstream/internal/assemble"
 	"liftstream/codec/registry"
 )
 
@@ -15,6 +18,14 @@ func lacks(r *registry.Registry) func() string {
 		problem, _ := r.State()
 		return problem
 	}
+}
+
+// before registers the schema of the scores; nil where they have none.
+func before(st *assemble.Stage) func(ctx context.Context) error {
+	if st.Codec.Frame == nil {
+		return nil
+	}
+	return st.Announce
 }
 
 // registerRegistry adds the metrics of the schema registry, where there is one.
