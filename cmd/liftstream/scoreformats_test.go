@@ -66,9 +66,9 @@ func TestScoresOfARegistry(t *testing.T) {
 				!strings.Contains(lines, `"handicapped-infants":"`) {
 				t.Errorf("%d lines, the first of them %.400s", n, lines)
 			}
-			if out := w.must("tail", "-c", w.file, "--from", "start", "--follow=false", "--format", "csv").out; strings.Count(out,
-				"\n") != 436 {
-				t.Errorf("csv has %d lines: %.300s", strings.Count(out, "\n"), out)
+			table := w.must("tail", "-c", w.file, "--from", "start", "--follow=false", "--format", "csv").out
+			if n := strings.Count(table, "\n"); n != 436 {
+				t.Errorf("csv has %d lines: %.300s", n, table)
 			}
 			r := w.must("audience", "-c", w.file, "--top", "7", "--by", "democrat",
 				"--with-untrained")
