@@ -19,6 +19,10 @@ func (c *Config) Framed() bool {
 
 // checkOutput holds the format of the scores against the registry.
 func checkOutput(d checker, c *Config) {
+	if c.Input.CloudEvents == SwitchedOn && c.Input.Format == InputArrow {
+		d.report("input.cloudevents", "", "input.cloudevents is for input.format json, jsonl and avro: the rows of an Arrow "+
+			"message have their own columns")
+	}
 	if c.Output.Format == FormatAvro && c.Registry == nil {
 		d.report("output.format", "", "output.format: avro needs registry.url, where the schema of the scores is registered")
 	} else if c.Output.Subject != "" && !c.Framed() {

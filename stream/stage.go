@@ -74,6 +74,8 @@ type Options struct {
 	// and hold at least 1,000 rows; a message that cannot be read stands for as many rows as the others have on average
 	// (deadWindow). Events and labels are counted apart. A restart counts the same messages again, except accepted ones.
 	DeadShare float64
+	// CloudEvents gives scores the headers of CloudEvents, of data of this content type; "" = it does not.
+	CloudEvents string
 	// DeadHeaders are further names of the headers of dead letters.
 	DeadHeaders deadletter.Headers
 

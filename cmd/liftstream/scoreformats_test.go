@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/sr/srfake"
 
 	"liftstream/cmd/liftstream/internal/cli"
+	"liftstream/stream/txn"
 )
 
 // TestScoresOfARegistry: while the registry is away the stage joins no group and says so; then it registers one schema,
@@ -85,4 +86,32 @@ func TestScoresOfARegistry(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestScoresAsCloudEvents: a score has the attributes of its own, and keeps the subject of its event; verify agrees.
+func TestScoresAsCloudEvents(t *testing.T) {
+	w := newWorld(t, "input: {format: json, cloudevents: on}\noutput: {format: json, cloudevents: on}\nlearning: off")
+	w.must("topics", "create", "-c", w.file)
+	row := `{"member": "anna"`
+	for _, name := range names(w) {
+		row += `, "` + name + `": "y"`
+	}
+	w.produce([]byte(row+"}"), 0, txn.Header{Key: "ce_id", Value: []byte("41")},
+		txn.Header{Key: "ce_subject", Value: []byte("anna")})
+	run := start(t, "run", "-c", w.file)
+	w.await(1)
+	if code := run.stop(t); code != cli.StatusDone {
+		t.Errorf("run ends with status %d\n%s", code, run.err.String())
+	}
+	for _, r := range w.records("votes-scores") {
+		got := map[string]string{}
+		for _, h := range r.Headers {
+			got[h.Key] = string(h.Value)
+		}
+		if got["ce_id"] != "votes-events/0/0" || got["ce_subject"] != "anna" || got["ce_source"] != "liftstream/votes" ||
+			got["content-type"] != "application/json" || !bytes.HasPrefix(r.Value, []byte(`{"id":"anna"`)) {
+			t.Errorf("headers %v, value %.100s", got, r.Value)
+		}
+	}
+	w.must("verify", "-c", w.file)
 }

@@ -447,6 +447,7 @@ func columns(c *config.Config, s *model.Schema) codec.Options {
 		o.Features = codec.FeaturesAll
 	}
 	o.Input, o.Nested = inputs[c.Input.Format], c.Input.Nested == config.NestedOn
+	o.Attributes = c.Input.CloudEvents == config.SwitchedOn
 	o.Format = outputs[c.Output.Format]
 	return o
 }
