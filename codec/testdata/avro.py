@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Writes scores.avro: the rows of scores.jsonl as fastavro encodes them under scores.avsc, each in the frame of a schema
 registry with the id of the test. Run it in this folder: python3 avro.py (fastavro 1.13)."""
+
 import datetime
 import io
 import json
