@@ -28,6 +28,7 @@ type avroStream struct {
 	record *avro.Type
 	err    *MessageError
 	schema *arrow.Schema // a column for each field, and with Options.Nested for each field of records in it
+	own    int           // of these; the others are attributes
 	roles  map[string]*avroRoles
 }
 
@@ -37,6 +38,8 @@ type avroRoles struct {
 	schema *arrow.Schema
 	values []array.Builder
 	root   avroNode
+	// attributes names the columns of values that are attributes.
+	attributes map[int]string
 }
 
 // avroNode is a place in a datum.
@@ -74,7 +77,7 @@ func (k *intake) readAvro(value []byte, stage string) (*plan, arrow.Record, *Mes
 	if !k.d.in.account.take(2*int64(len(value)) + int64(avroCost*len(r.values))) {
 		return nil, nil, k.d.in.account.refusal()
 	}
-	rec, e := r.read(value[frameBytes:])
+	rec, e := r.read(value[frameBytes:], k.headers)
 	if e != nil {
 		return nil, nil, dead(damageOf(e), "schema %d: %w", id, e)
 	}
@@ -89,7 +92,7 @@ func damageOf(err error) Reason {
 	switch {
 	case errors.Is(err, avro.ErrShort):
 		return ReasonTruncated
-	case errors.Is(err, avro.ErrWork):
+	case errors.Is(err, avro.ErrWork), errors.Is(err, errLong):
 		return ReasonTooLarge
 	case errors.Is(err, errTrailing):
 		return ReasonTrailing
@@ -118,7 +121,9 @@ func (k *intake) avroSchema(id uint32) (*avroStream, *MessageError) {
 		if s.record, err = avro.Parse(text); err != nil {
 			s.err = dead(ReasonSchema, "schema %d: %w", id, err)
 		} else {
-			s.schema = arrow.NewSchema(k.avroFields(nil, "", s.record, 0), nil)
+			fields := k.avroFields(nil, "", s.record, 0)
+			s.own = len(fields)
+			s.schema = arrow.NewSchema(k.attributeFields(fields), nil)
 		}
 		if len(k.avro) >= maxStreams || k.avro == nil {
 			k.avro = map[uint32]*avroStream{}
@@ -233,7 +238,7 @@ func avroType(t *avro.Type) arrow.DataType {
 
 // avroRoles chooses the columns of a stage.
 func (k *intake) avroRoles(s *avroStream, stage string) *avroRoles {
-	r := &avroRoles{}
+	r := &avroRoles{attributes: map[int]string{}}
 	if stage == StageLabels {
 		r.plan = k.d.planLabels(s.schema)
 	} else {
@@ -254,6 +259,9 @@ func (k *intake) avroRoles(s *avroStream, stage string) *avroRoles {
 			columns[*at] = c
 			fields = append(fields, s.schema.Field(*at))
 			r.values = append(r.values, array.NewBuilder(memory.DefaultAllocator, s.schema.Field(*at).Type))
+			if *at >= s.own {
+				r.attributes[c] = s.schema.Field(*at).Name
+			}
 		}
 		*at = c
 	}
@@ -309,9 +317,10 @@ func (k *intake) avroNodes(record *avro.Type, columns map[int]int, next *int, de
 }
 
 // read reads one datum. The columns are new, the builders empty again.
-func (r *avroRoles) read(b []byte) (arrow.Record, error) {
+func (r *avroRoles) read(b []byte, h *Headers) (arrow.Record, error) {
 	c := avro.NewCursor(b)
 	err := r.node(c, &r.root)
+	r.appendAttributes(h)
 	if err == nil && c.Left() > 0 {
 		err = fmt.Errorf("%w: %d", errTrailing, c.Left())
 	}

@@ -10,6 +10,7 @@
 package codec
 
 import (
+	"strings"
 	"time"
 
 	"liftstream/codec/number"
@@ -31,6 +32,8 @@ type Format uint8
 const (
 	FormatArrow Format = iota // one Arrow IPC stream
 	FormatJSONL               // one JSON object a line
+	FormatJSON                // one JSON object a message, in the frame of a registry where Options has one
+	FormatAvro                // one record of Avro a message, in the frame of a registry
 )
 
 // DefaultMaxMessage is the bound on a message when Options sets none.
@@ -87,15 +90,22 @@ type Options struct {
 	// dotted names, such as home.city.
 	Schemas Schemas
 	Nested  bool
+	// Attributes says that the headers of a message that begin with AttributePrefix are columns of each of its rows, texts
+	// under the name of the header. Messages of Arrow have none.
+	Attributes bool
 	// Features and Format shape the messages of a ScoreEncoder.
 	Features Features
 	Format   Format
+	// Frame stands before the values of FormatAvro, which needs it, and of FormatJSON; nil = none.
+	Frame *Frame
 }
 
 // Headers are the optional headers of a message that say something about its value; nil means absent.
 type Headers struct {
 	Rows   []byte // HeaderRows: number of rows over all batches, in decimal
 	CRC32C []byte // HeaderCRC32C: CRC-32C (Castagnoli) of the value, eight hexadecimal digits
+	// Attributes are the headers that begin with AttributePrefix, in their order.
+	Attributes []Attribute
 }
 
 // Set takes a header that Headers has a field for, and ignores any other. It keeps value.
@@ -105,6 +115,10 @@ func (h *Headers) Set(name string, value []byte) {
 		h.Rows = value
 	case HeaderCRC32C:
 		h.CRC32C = value
+	default:
+		if strings.HasPrefix(name, AttributePrefix) {
+			h.Attributes = append(h.Attributes, Attribute{name, value})
+		}
 	}
 }
 

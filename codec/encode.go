@@ -25,6 +25,7 @@ type ScoreEncoder struct {
 	masks   [][]byte
 	in      *inputColumns // of the message in hand, where its rows are encoded in several calls; else nil
 	parts   Parts
+	avro    []avroField // of FormatAvro
 }
 
 // scoreField is a column of the scores that the contract has.
@@ -54,6 +55,12 @@ func NewScoreEncoder(o Options) (*ScoreEncoder, error) {
 			}
 		case c.configured(&o):
 			add(c, c.name, 0)
+		}
+	}
+	if o.Format == FormatAvro {
+		var err error
+		if e.avro, err = avroScores(&e.o, e.columns); err != nil {
+			return nil, fmt.Errorf("making score encoder: %w", err)
 		}
 	}
 	return e, nil
@@ -92,20 +99,18 @@ func (e *ScoreEncoder) makeSchema(c *Carry) {
 // Encode appends one scores message to dst: row i holds b's record i and s's entry i, in the columns and the order of
 // scoreColumns. levels renders the values of reasons. c is the Carry that Decode filled for b; nil: ids are text, times
 // are timestamps in UTC nanoseconds, and no features are handed on. A Segment or Target below 0 is null, and so is NaN
-// in a number that may be unknown; when the status is untrained, every column that needs a model is null.
+// in a number that may be unknown; when the status is untrained, every column that needs a model is null. A message of
+// FormatJSON or FormatAvro has one record; that of several is an error, see Begin.
 func (e *ScoreEncoder) Encode(dst []byte, b *model.Batch, s *model.Scores, levels *model.Levels, c *Carry) ([]byte,
 	error) {
 	t, err := e.Table(b, s, levels, c)
 	if err != nil {
 		return dst, err
 	}
-	if e.o.Format == FormatJSONL {
-		for i := range t.Rows() {
-			dst = append(t.AppendJSON(dst, i), '\n')
-		}
-		return dst, nil
+	if e.o.Format.Single() && t.Rows() != 1 {
+		return dst, fmt.Errorf("encoding scores: a message of this format holds one record, not %d", t.Rows())
 	}
-	return e.stream.encode(dst, t.rec)
+	return e.rows(dst, t, 0, t.Rows())
 }
 
 // Table returns the same rows for a writer of files. It is valid until the next call.

@@ -24,11 +24,14 @@ type intake struct {
 	objects map[string]*objects // by stage
 	avro    map[uint32]*avroStream
 	names   map[string]string // of columns, by their names in Avro
+	headers *Headers          // of the message in hand
 }
 
 // read returns the record batches of a message, in any encoding, and where their columns are.
 func (k *intake) read(m *Message, stage string) (*plan, []arrow.Record, *MessageError) {
 	k.reset()
+	k.headers = &m.Headers
+	defer func() { k.headers = nil }()
 	if k.d.o.Input == InputArrow {
 		return k.readArrow(m, stage)
 	}

@@ -152,6 +152,9 @@ func (k *intake) object(x *objects, b []byte, n int32) error {
 		return nil
 	}
 	err := k.values(x, b, n)
+	if k.d.o.Attributes {
+		k.addAttributes(x, n)
+	}
 	missing, faults := 0, []byte(nil)
 	for i := range x.columns {
 		c := &x.columns[i]

@@ -7,7 +7,8 @@ import (
 )
 
 // Parts are the scores messages that answer one events message: one, or several where one would exceed the limit of its
-// topic. The values lie one after the other in one buffer.
+// topic; of FormatJSON and FormatAvro one for each row, and none for a message without rows. The values lie one after
+// the other in one buffer.
 type Parts struct {
 	limit int
 	carry *Carry
@@ -94,15 +95,12 @@ func (e *ScoreEncoder) grow(dst []byte, t *Table, from int) (out []byte, fits bo
 // split appends rows [lo, hi) of a table as one part, or as several where they exceed the limit. A record that exceeds
 // it alone is left out.
 func (e *ScoreEncoder) split(dst []byte, t *Table, from, lo, hi int) (out []byte, err error) {
-	p := &e.parts
-	rec := t.rec
-	if lo > 0 || hi < t.Rows() {
-		rec = rec.NewSlice(int64(lo), int64(hi))
+	if e.o.Format.Single() {
+		return e.singles(dst, t, from)
 	}
+	p := &e.parts
 	start := len(dst)
-	if e.o.Format == FormatJSONL {
-		out = appendLines(dst, t, lo, hi)
-	} else if out, err = e.stream.encode(dst, rec); err != nil {
+	if out, err = e.rows(dst, t, lo, hi); err != nil {
 		return dst, err
 	}
 	size := len(out) - start
@@ -125,6 +123,41 @@ func (e *ScoreEncoder) split(dst []byte, t *Table, from, lo, hi int) (out []byte
 		}
 	}
 	return out, nil
+}
+
+// singles appends each row of a table as a part of its own. One that exceeds the limit is left out.
+func (e *ScoreEncoder) singles(dst []byte, t *Table, from int) (out []byte, err error) {
+	p := &e.parts
+	for i := range t.Rows() {
+		start := len(dst)
+		if dst, err = e.rows(dst, t, i, i+1); err != nil {
+			return dst, err
+		}
+		if p.limit > 0 && len(dst)-start > p.limit {
+			dst = dst[:start]
+			p.lost = append(p.lost, from+i)
+			continue
+		}
+		p.list = append(p.list, Part{start, len(dst), from + i, 1})
+	}
+	return dst, nil
+}
+
+// rows appends rows [lo, hi) of a table as one message. Those of FormatJSON and FormatAvro are one row.
+func (e *ScoreEncoder) rows(dst []byte, t *Table, lo, hi int) ([]byte, error) {
+	switch e.o.Format {
+	case FormatJSONL:
+		return appendLines(dst, t, lo, hi), nil
+	case FormatJSON:
+		return t.AppendJSON(e.o.Frame.append(dst), lo), nil
+	case FormatAvro:
+		return e.appendAvro(e.o.Frame.append(dst), t, lo), nil
+	}
+	rec := t.rec
+	if lo > 0 || hi < t.Rows() {
+		rec = rec.NewSlice(int64(lo), int64(hi))
+	}
+	return e.stream.encode(dst, rec)
 }
 
 func appendLines(dst []byte, t *Table, lo, hi int) []byte {

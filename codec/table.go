@@ -120,7 +120,10 @@ func heldText(a arrow.Array, row int) (text string, ok bool) {
 // Float returns a value as a number; ok is false for null, for numbers that are not finite, and for values that are no
 // numbers. Booleans are 0 and 1, times Unix nanoseconds.
 func (t *Table) Float(column, row int) (v float64, ok bool) {
-	a := t.rec.Column(column)
+	return floatAt(t.rec.Column(column), row)
+}
+
+func floatAt(a arrow.Array, row int) (v float64, ok bool) {
 	if isNull(a, row) {
 		return 0, false
 	}

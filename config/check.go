@@ -66,6 +66,7 @@ func (d checker) check(c *Config) {
 	checkSegments(d, c)
 	checkInterval(d, c)
 	checkRegistry(d, c)
+	checkOutput(d, c)
 	d.checkTopics(&c.Topics)
 	d.checkKafka(&c.Kafka)
 	d.checkHTTP(&c.HTTP)

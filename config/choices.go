@@ -312,16 +312,6 @@ const (
 
 func (OutputFeatures) choices() []string { return []string{"none", "selected", "all"} }
 
-// Format is that of the scores' messages.
-type Format string
-
-const (
-	FormatArrow Format = "arrow" // one Arrow stream a message
-	FormatJSONL Format = "jsonl" // one JSON object a line
-)
-
-func (Format) choices() []string { return []string{"arrow", "jsonl"} }
-
 // Mechanism is a way to authenticate with a broker.
 type Mechanism string
 

@@ -7,7 +7,20 @@ type Input struct {
 	// Nested makes the fields of records in Avro records columns, under dotted names such as home.city. Default off: a
 	// record in a record is no column.
 	Nested Nested `yaml:"nested"`
+	// CloudEvents makes the headers ce_id, ce_time, ce_type, ce_subject and so on of a message columns of its rows, which
+	// record may name. It is for JSON and Avro. Default off.
+	CloudEvents Switched `yaml:"cloudevents"`
 }
+
+// Switched is on or off.
+type Switched string
+
+const (
+	SwitchedOff Switched = "off"
+	SwitchedOn  Switched = "on"
+)
+
+func (Switched) choices() []string { return []string{"on", "off"} }
 
 // InputFormat is the encoding of events and labels.
 type InputFormat string

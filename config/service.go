@@ -207,6 +207,11 @@ type Output struct {
 	Features OutputFeatures `yaml:"features"`
 	// Format is that of the scores' messages. Default arrow.
 	Format Format `yaml:"format"`
+	// Subject is the subject of the registry under which the stage registers the schema of its scores, of avro and json.
+	// Default: the scores topic and -value, as clients of Confluent's name it.
+	Subject string `yaml:"subject,omitempty"`
+	// CloudEvents gives each message of scores the headers of a CloudEvent in binary mode. Default off.
+	CloudEvents Switched `yaml:"cloudevents"`
 	// Why is the number of contributions in a score. Default 5; 0 gives none.
 	Why int `yaml:"why"`
 	// Interval adds how sure the propensity of the target is: the columns propensity_low and propensity_high, between

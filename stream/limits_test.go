@@ -56,18 +56,23 @@ func agrees(t *testing.T, o Options) {
 	}
 }
 
-// TestScoresThatDoNotFitTheirTopicComeInParts: in Arrow and in JSON lines, whether the client knows the limit at first
-// or not; a replay gives the same.
+// TestScoresThatDoNotFitTheirTopicComeInParts: in every format, whether the client knows the limit at first or not; a
+// replay gives the same, which does not know the id of the schema.
 func TestScoresThatDoNotFitTheirTopicComeInParts(t *testing.T) {
 	streamtest.Brokers(t, func(t *testing.T, addr string) {
-		for _, format := range []codec.Format{codec.FormatArrow, codec.FormatJSONL} {
+		for _, format := range []codec.Format{codec.FormatArrow, codec.FormatJSONL, codec.FormatJSON, codec.FormatAvro} {
 			w := newWorld(t, addr, 1)
 			small(t, w, &w.Topics.Scores, 20_000)
 			w.Produce(20, 10, true)
 			w.Produce(500, 500, true)
 			w.Produce(20, 10, true)
 			o := w.options(w.Client)
-			o.Codec.Format = format
+			o.Codec.Format, o.Codec.Frame = format, &codec.Frame{}
+			first := ""
+			if format.Single() {
+				o.Codec.Frame.Set(9)
+				first = "1/10"
+			}
 			r := w.run(o)
 			w.caught(r)
 			r.end(t)
@@ -89,12 +94,13 @@ func TestScoresThatDoNotFitTheirTopicComeInParts(t *testing.T) {
 			}
 			large := parts[2]
 			if rows != 540 || len(parts) != 5 || len(large) < 2 || large[0] != fmt.Sprintf("1/%d", len(large)) ||
-				parts[0][0] != "" {
+				parts[0][0] != first {
 				t.Errorf("%d rows; parts %v", rows, parts)
 			}
 			if format == codec.FormatArrow {
 				w.ExactlyOnce()
 			}
+			o.Codec.Frame = &codec.Frame{}
 			agrees(t, o)
 		}
 	})

@@ -237,6 +237,12 @@ func (s *Stage) Run(ctx context.Context) error {
 	}
 	children.Go(func() { s.followModels(life) })
 
+	if s.o.Before != nil {
+		s.wait("looking at the schema registry")
+		if err := s.o.Before(ctx); err != nil {
+			return err
+		}
+	}
 	read := []string{s.o.Topics.Events}
 	if s.o.Topics.Labels != "" {
 		read = append(read, s.o.Topics.Labels)

@@ -2,6 +2,7 @@ package stream
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"liftstream/codec"
@@ -26,8 +27,19 @@ func (s *scoring) begin(t *task, r *txn.Record) {
 	if cap(s.values)-len(s.values) < 64<<10 {
 		s.values = make([]byte, 0, 1<<20) // growing would copy the bytes
 	}
-	fixed := txn.RecordBytes(&txn.Record{Key: r.Key, Headers: scores.LargestHeaders(r, t.s.o.Name)})
+	fixed := txn.RecordBytes(&txn.Record{Key: r.Key,
+		Headers: scores.LargestHeaders(answered(t, r, math.MaxInt32), t.s.o.Name)})
 	s.start, s.limit, s.tally = len(s.values), max(t.s.o.Client.Limit(t.s.o.Topics.Scores)-fixed, 1), tally{}
+}
+
+// answered is the event of a scores message, with the headers that its scores repeat.
+func answered(t *task, r *txn.Record, part int) *txn.Record {
+	if t.s.o.CloudEvents == "" {
+		return r
+	}
+	event := *r
+	event.Topic, event.Partition = t.s.o.Topics.Events, t.id
+	return scores.AsCloudEvent(&event, t.s.o.Name, t.s.o.CloudEvents, part)
 }
 
 // score takes the message, which the task's machine has read, into the state.
@@ -56,11 +68,15 @@ func (s *scoring) write(t *task, x *transaction, r *txn.Record, parts []codec.Pa
 		judged = x.judging.now.UnixNano()
 	}
 	for i, p := range parts {
-		h := scores.Headers(r, o.Name, p.Rows, t.m.Part.ModelVersion())
+		part := 0
+		if len(parts) > 1 || partial {
+			part = i + 1
+		}
+		h := scores.Headers(answered(t, r, part), o.Name, p.Rows, t.m.Part.ModelVersion())
 		if judged != 0 {
 			h = scores.JudgedHeader(h, judged)
 		}
-		if len(parts) > 1 || partial {
+		if part > 0 {
 			h = scores.PartHeaders(h, i, len(parts), s.limit)
 		}
 		x.add(stamped(o.Client, txn.Record{Topic: o.Topics.Scores, Partition: t.id, Key: r.Key, Time: r.Time, Headers: h,

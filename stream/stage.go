@@ -14,6 +14,7 @@ package stream
 
 import (
 	"cmp"
+	"context"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -73,6 +74,8 @@ type Options struct {
 	// and hold at least 1,000 rows; a message that cannot be read stands for as many rows as the others have on average
 	// (deadWindow). Events and labels are counted apart. A restart counts the same messages again, except accepted ones.
 	DeadShare float64
+	// CloudEvents gives scores the headers of CloudEvents, of data of this content type; "" = it does not.
+	CloudEvents string
 	// DeadHeaders are further names of the headers of dead letters.
 	DeadHeaders deadletter.Headers
 
@@ -98,6 +101,10 @@ type Options struct {
 
 	// Lacks names a service that the stage waits for beside the brokers, such as a registry; "" = none, nil = none ever.
 	Lacks func() string
+
+	// Before is called before the stage joins its group. It may wait for such a service until ctx ends, and its error ends
+	// the run; nil = there is nothing to do before.
+	Before func(ctx context.Context) error
 
 	Log     *zap.Logger
 	Metrics *Metrics

@@ -140,7 +140,9 @@ func (x *choosing) run(ctx context.Context, a *cli.App, files []string) error {
 	}
 	if len(files) == 0 {
 		choice.Records, choice.ByID = true, c.Record.ID != ""
-		scan = x.scan(a, k, c)
+		if scan, err = x.scan(a, k, c); err != nil {
+			return err
+		}
 	}
 	err = x.write(ctx, a, k, c, value, scan, choice)
 	return cluster.Explain(err, x.config)
@@ -200,13 +202,18 @@ func (x *choosing) write(ctx context.Context, a *cli.App, k *cluster.Cluster, c 
 }
 
 // scan reads the scores topic.
-func (x *choosing) scan(a *cli.App, k *cluster.Cluster, c *config.Config) audience.Scan {
-	return audience.Topic{Name: c.Topics.Scores, Stage: c.Name, Most: 4 * int64(c.Memory.Message),
+func (x *choosing) scan(a *cli.App, k *cluster.Cluster, c *config.Config) (audience.Scan, error) {
+	most := 4 * int64(c.Memory.Message)
+	plain, err := assemble.Plain(c, most, a.Notef)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", x.config, err)
+	}
+	return audience.Topic{Name: c.Topics.Scores, Stage: c.Name, Most: most, Plain: plain,
 		Unread: func(err error) {
 			if x.unread++; x.unread <= mostTold {
 				a.Notef("%s", text.Visible(err.Error()))
 			}
-		}}.Scan(k)
+		}}.Scan(k), nil
 }
 
 // cut reads the flags that say how many.

@@ -10,9 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"liftstream/cmd/liftstream/internal/assemble"
 	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/cmd/liftstream/internal/cluster"
 	"liftstream/cmd/liftstream/internal/show"
+	"liftstream/codec"
 	"liftstream/config"
 	"liftstream/model/report/text"
 	"liftstream/stream/txn"
@@ -43,16 +45,17 @@ cannot tell it from 1: of values that tell nothing, some feature shows a lift in
 where records are repeated or classes come in runs. An effect can go against its lift where the feature stands for
 others; propensity.sign: follow forbids it. eval counts them.
 
-jsonl and csv have every column of a score; csv flattens lists into one cell. Of these, subspace lists the features
-whose values tell about the class there beyond chance, the most telling first; it may be empty. relevance says how much,
-in nats: the Kullback-Leibler divergence of the class shares around the value from the base rates, or, where that is
-more, of those of the nearest records that agree in the feature from those of all the nearest; so it can be compared
-between records. Characters that act on a terminal, or turn the order of the text around, are dots in tables, in csv on
-a terminal, and in csv for a spreadsheet; jsonl escapes them. csv that goes elsewhere has each value as it is, also a
-text such as =1+1 that a spreadsheet would compute; --spreadsheet puts an apostrophe before it. arrow is an Arrow
-stream, for events, labels and scores. dead shows why rows were rejected, and in jsonl their headers and
-the row itself; model lists the published versions, the verdicts on models, of refused ones and failed fits too, and the
-orders of people. A message that cannot be read is named on standard error and passed over.`,
+jsonl and csv have every column of a score; csv flattens lists into one cell, and those of messages of JSON or Avro are
+JSON there. Of these, subspace lists the features whose values tell about the class there beyond chance, the most
+telling first; it may be empty. relevance says how much, in nats: the Kullback-Leibler divergence of the class shares
+around the value from the base rates, or, where that is more, of those of the nearest records that agree in the feature
+from those of all the nearest; so it can be compared between records. Characters that act on a terminal, or turn the
+order of the text around, are dots in tables, in csv on a terminal, and in csv for a spreadsheet; jsonl escapes them.
+csv that goes elsewhere has each value as it is, also a text such as =1+1 that a spreadsheet would compute;
+--spreadsheet puts an apostrophe before it. arrow is an Arrow stream, for events, labels and scores that are Arrow. dead
+shows why rows were rejected, and in jsonl their headers and the row itself; model lists the published versions, the
+verdicts on models, of refused ones and failed fits too, and the orders of people. A message that cannot be read is
+named on standard error and passed over.`,
 		Example: `liftstream tail -c cmd/liftstream/examples/live.yaml --from start -n 5`,
 		Args:    cli.Needs(0, 0, ""),
 		Run:     func(ctx context.Context, _ []string) error { return t.run(ctx, a) },
@@ -87,7 +90,7 @@ func (t *tailing) run(ctx context.Context, a *cli.App) error {
 		return err
 	}
 	w := bufio.NewWriterSize(a.Out, 1<<16)
-	topic, p, err := t.topic(a, c, w)
+	topic, p, err := t.topic(ctx, a, c, w)
 	if err != nil {
 		return err
 	}
@@ -119,6 +122,9 @@ func (t *tailing) run(ctx context.Context, a *cli.App) error {
 					continue
 				}
 				n, err := p.Print(&records[i], left)
+				if errors.Is(err, codec.ErrStopped) {
+					return false, ctx.Err()
+				}
 				if err != nil {
 					return false, err
 				}
@@ -138,7 +144,9 @@ func (t *tailing) run(ctx context.Context, a *cli.App) error {
 }
 
 // topic returns the name of the topic and its printer.
-func (t *tailing) topic(a *cli.App, c *config.Config, w *bufio.Writer) (string, show.Printer, error) {
+func (t *tailing) topic(ctx context.Context, a *cli.App, c *config.Config, w *bufio.Writer) (
+	string, show.Printer, error,
+) {
 	topics := map[string]string{"scores": c.Topics.Scores, "events": c.Topics.Events, "labels": c.Topics.Labels,
 		"model": c.Topics.Model, "dead": c.Topics.Dead}
 	name, ok := topics[t.kind]
@@ -153,6 +161,11 @@ func (t *tailing) topic(a *cli.App, c *config.Config, w *bufio.Writer) (string, 
 		MaxMessage: 4 * int64(c.Memory.Message), Unreadable: func(r *txn.Record, err error) {
 			a.Notef("%s, partition %d, offset %d: %s", r.Topic, r.Partition, r.Offset, text.Visible(err.Error()))
 		}}
+	var err error
+	if o.Plain, err = assemble.Plain(c, o.MaxMessage, a.Notef); err != nil {
+		return "", nil, fmt.Errorf("%s: %w", t.config, err)
+	}
+	o.Plain.Avro, o.Done = t.kind != "scores" && c.Input.Format == config.InputAvro, ctx.Done()
 	p, err := o.Printer(w, t.kind)
 	if errors.Is(err, show.ErrNoArrow) {
 		err = cli.Usagef("--format arrow is for events, labels and scores, not for %s", t.kind)

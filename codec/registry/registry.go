@@ -134,7 +134,7 @@ func (r *Registry) Avro(id uint32, done <-chan struct{}) (string, error) {
 	err := r.ask(ctx, func(ctx context.Context) (err error) {
 		s, err = r.c.SchemaByID(ctx, int(id))
 		return err
-	})
+	}, isUnknown)
 	switch {
 	case ctx.Err() != nil:
 		return "", codec.ErrStopped
@@ -156,27 +156,52 @@ func (r *Registry) Avro(id uint32, done <-chan struct{}) (string, error) {
 	return s.Schema, nil
 }
 
-// Register registers a schema under a subject, and returns its id. It does not wait for a registry that is away.
+// Register registers a schema under a subject, one of Avro or else of JSON Schema, and returns its id; the registry
+// gives an equal schema the id that it has. It waits while the registry does not answer, until ctx ends: then it
+// returns the error of ctx. Any other error says that the registry refuses the schema for good.
 func (r *Registry) Register(ctx context.Context, subject, schema string, avro bool) (uint32, error) {
 	s := sr.Schema{Schema: schema, Type: sr.TypeJSON}
 	if avro {
 		s.Type = sr.TypeAvro
 	}
-	id, err := r.c.RegisterSchema(ctx, subject, s, -1, -1)
-	r.note(err)
-	var answer *sr.ResponseError
+	var id int
+	err := r.ask(ctx, func(ctx context.Context) (err error) {
+		id, err = r.c.RegisterSchema(ctx, subject, s, -1, -1)
+		if err == nil && (id < 0 || id > math.MaxInt32) {
+			return fmt.Errorf("it answered with the id %d, which is none", id)
+		}
+		return err
+	}, isRefused)
 	switch {
-	case errors.As(err, &answer) && answer.StatusCode == http.StatusConflict:
+	case ctx.Err() != nil:
+		return 0, ctx.Err()
+	case err != nil && statusOf(err) == http.StatusConflict:
 		return 0, fmt.Errorf("registering the schema of the scores: the registry says that it is not compatible with the "+
-			"newest one of subject %s: %w", subject, err)
+			"newest one of subject %s (output.subject names another one): %w", subject, err)
 	case err != nil:
 		return 0, fmt.Errorf("registering the schema of the scores under subject %s at %s: %w", subject, r.url, err)
 	}
 	return uint32(id), nil
 }
 
-// ask calls the registry until it gives an answer, one that says no included, or ctx ends.
-func (r *Registry) ask(ctx context.Context, call func(ctx context.Context) error) error {
+// statusOf is the status of an answer that is an error, 0 where there was none.
+func statusOf(err error) int {
+	var answer *sr.ResponseError
+	if !errors.As(err, &answer) {
+		return 0
+	}
+	return answer.StatusCode
+}
+
+// isRefused reports whether a registry answered that it does not take a schema.
+func isRefused(err error) bool {
+	status := statusOf(err)
+	return status == http.StatusConflict || status == http.StatusUnprocessableEntity
+}
+
+// ask calls the registry until it gives an answer, one that says no included, or ctx ends. no tells the errors that say
+// no from those of a registry that is away.
+func (r *Registry) ask(ctx context.Context, call func(ctx context.Context) error, no func(err error) bool) error {
 	pause := r.pause
 	r.count(1)
 	defer r.count(-1)
@@ -185,8 +210,8 @@ func (r *Registry) ask(ctx context.Context, call func(ctx context.Context) error
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		r.note(err)
-		if err == nil || !isAway(err) {
+		r.note(err, no)
+		if err == nil || no(err) {
 			return err
 		}
 		t := time.NewTimer(pause)
@@ -207,11 +232,11 @@ func (r *Registry) count(n int) {
 	r.asking += n
 }
 
-// isAway reports whether a call failed for a reason that says nothing of the schema: the network, an account that the
-// registry does not take, or a sick registry.
-func isAway(err error) bool {
+// isUnknown reports whether a registry answered that it has no such schema. Any other error says nothing of the schema:
+// the network, an account that the registry does not take, or a sick registry.
+func isUnknown(err error) bool {
 	var answer *sr.ResponseError
-	return !errors.As(err, &answer) || answer.StatusCode != http.StatusNotFound || answer.ErrorCode != codeNoSchema
+	return errors.As(err, &answer) && answer.StatusCode == http.StatusNotFound && answer.ErrorCode == codeNoSchema
 }
 
 // codeNoSchema is the code by which a registry says that it has no schema of an id. A proxy that does not find the
@@ -219,10 +244,10 @@ func isAway(err error) bool {
 const codeNoSchema = 40403
 
 // note takes note of the outcome of a call.
-func (r *Registry) note(err error) {
+func (r *Registry) note(err error, no func(err error) bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err == nil || !isAway(err) {
+	if err == nil || no(err) {
 		r.away = nil
 		return
 	}

@@ -45,6 +45,10 @@ func fake(t *testing.T, sick *atomic.Int64, calls *atomic.Int64) *httptest.Serve
 			_, _ = fmt.Fprintf(w, `{"schema": "%s"}`, strings.Repeat("x", 8<<20))
 		case r.Method == http.MethodPost && r.URL.Path == "/subjects/scores-value/versions":
 			answer(200, map[string]any{"id": 77})
+		case r.Method == http.MethodPost && r.URL.Path == "/subjects/odd-value/versions":
+			answer(200, map[string]any{"id": 1 << 31})
+		case r.Method == http.MethodPost && r.URL.Path == "/subjects/wrong-value/versions":
+			fault(422, 42201, "no such type")
 		case r.Method == http.MethodPost:
 			fault(409, 409, "a field is gone")
 		case r.URL.Path == "/schemas/ids/2147483648": // the path has no number of 32 bits
@@ -160,6 +164,10 @@ func TestRegister(t *testing.T) {
 		!strings.Contains(err.Error(), "not compatible with the newest one of subject other-value") {
 		t.Error(err)
 	}
+	if _, err := r.Register(context.Background(), "wrong-value", schema, false); err == nil ||
+		!strings.Contains(err.Error(), "subject wrong-value at "+s.URL) {
+		t.Error(err)
+	}
 	for _, url := range []string{"", "registry:8081", "ftp://x", "http://"} {
 		if _, err := New(Options{URL: url}); err == nil {
 			t.Errorf("%q is taken", url)
@@ -168,5 +176,47 @@ func TestRegister(t *testing.T) {
 	if _, err := New(Options{URL: s.URL, CA: "no/such/file"}); err == nil || !strings.Contains(err.Error(),
 		"authorities") {
 		t.Error(err)
+	}
+}
+
+// TestRegisterWaits: a registry that is sick, does not know the account, or answers with no id is waited for, until the
+// context ends or it answers.
+func TestRegisterWaits(t *testing.T) {
+	var sick, calls atomic.Int64
+	s := fake(t, &sick, &calls)
+	for name, c := range map[string]struct {
+		status        int64
+		user, subject string
+	}{"sick": {503, "u", "scores-value"}, "not found": {404, "u", "scores-value"},
+		"another account": {0, "x", "scores-value"}, "no id": {0, "u", "odd-value"}} {
+		sick.Store(c.status)
+		r, err := New(Options{URL: s.URL, Username: c.user, Password: "p", Pause: time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		end := make(chan error, 1)
+		go func() {
+			_, err := r.Register(ctx, c.subject, schema, true)
+			end <- err
+		}()
+		if problem := waiting(r); !strings.Contains(problem, s.URL) {
+			t.Errorf("%s: %s", name, problem)
+		}
+		if c.status == 503 {
+			sick.Store(0)
+			if err := <-end; err != nil {
+				t.Errorf("%s, and well again: %v", name, err)
+			}
+			if problem, _ := r.State(); problem != "" {
+				t.Errorf("%s, and well again: %s", name, problem)
+			}
+		} else {
+			cancel()
+			if err := <-end; !errors.Is(err, context.Canceled) {
+				t.Errorf("%s: stopped with %v", name, err)
+			}
+		}
+		cancel()
 	}
 }

@@ -66,13 +66,16 @@ type answers struct {
 	name    string
 	classes []string
 	most    int64 // bytes of a message
+	plain   codec.Plain
+	done    <-chan struct{}
 	rows    []int32
 	p       []float64 // of rows, by class
 }
 
 func newAnswers(ctx context.Context, o *Options, s Stage, partition int) (*answers, error) {
 	c, err := newCursor(ctx, o.Client, s.Scores, partition)
-	return &answers{cursor: c, name: s.Name, classes: o.Codec.Schema.Classes, most: 4 * o.Codec.MaxMessage}, err
+	return &answers{cursor: c, name: s.Name, classes: o.Codec.Schema.Classes, most: 4 * o.Codec.MaxMessage,
+		plain: codec.Plain{Schemas: o.Codec.Schemas, Most: 4 * o.Codec.MaxMessage}, done: ctx.Done()}, err
 }
 
 // to gathers the scores of the event at an offset, none where it has none. The offsets must rise from call to call.
@@ -109,11 +112,19 @@ func (a *answers) row(row int32) []float64 {
 }
 
 func (a *answers) read(r *txn.Record) error {
-	if bytes.HasPrefix(r.Value, []byte("{")) {
-		return a.readLines(r.Value)
+	value := r.Value
+	line, err := a.plain.Line(value, a.done)
+	if err != nil {
+		return err
+	}
+	if line != nil {
+		value = line
+	}
+	if bytes.HasPrefix(value, []byte("{")) {
+		return a.readLines(value)
 	}
 	p := make([]float64, len(a.classes))
-	for t, err := range codec.Tables(r.Value, a.most) {
+	for t, err := range codec.Tables(value, a.most) {
 		if err != nil {
 			return err
 		}

@@ -116,9 +116,29 @@ func (c *Cursor) Bytes(t *Type) ([]byte, error) {
 // Skip passes over a value of type t.
 func (c *Cursor) Skip(t *Type) error { return c.skip(t, 0) }
 
-func (c *Cursor) skip(t *Type, depth int) error {
+// Step counts a value that lies so deep in others. It returns ErrWork where there were too many, or it is too deep.
+func (c *Cursor) Step(depth int) error {
 	if c.work--; c.work < 0 || depth > levels {
 		return ErrWork
+	}
+	return nil
+}
+
+// Block reads the beginning of a block of an array or a map: the number of its items, 0 at the end of them.
+func (c *Cursor) Block() (n int64, err error) {
+	if n, err = c.Long(); err != nil || n >= 0 {
+		return n, err
+	}
+	if n == math.MinInt64 {
+		return 0, ErrDamaged
+	}
+	_, err = c.Long() // its bytes, for readers who pass over it
+	return -n, err
+}
+
+func (c *Cursor) skip(t *Type, depth int) error {
+	if err := c.Step(depth); err != nil {
+		return err
 	}
 	var err error
 	switch t.Kind {

@@ -54,6 +54,9 @@ type Type struct {
 type Field struct {
 	Name string
 	Type *Type
+	// Column is the text of the attribute "column", by which a schema of this program keeps a name that Avro has not; else
+	// Name.
+	Column string
 }
 
 const (
@@ -132,7 +135,12 @@ func (c *compiler) compile(n *lib.SchemaNode, within string) (*Type, error) {
 		}
 	case Record:
 		for i := range n.Fields {
-			t.Fields = append(t.Fields, Field{n.Fields[i].Name, part(&n.Fields[i].Type)})
+			f := &n.Fields[i]
+			column, ok := f.Props["column"].(string)
+			if !ok {
+				column = f.Name
+			}
+			t.Fields = append(t.Fields, Field{f.Name, part(&f.Type), column})
 		}
 	}
 	return t, err

@@ -60,6 +60,9 @@ func New(c *config.Config) (*Stage, error) {
 	if s.Registry != nil {
 		s.Codec.Schemas = s.Registry
 	}
+	if err := s.frame(); err != nil {
+		return nil, err
+	}
 	s.Spec = s.spec(schema, s.parts)
 	if err := s.Spec.Check(); err != nil {
 		return nil, err
@@ -100,7 +103,7 @@ func (s *Stage) Under(schema *model.Schema, fingerprint uint64) (*model.Spec, co
 	if o.Derived, err = derivations(s.Config, schema); err != nil {
 		return nil, o, err
 	}
-	o.Budget, o.Schemas = s.Codec.Budget, s.Codec.Schemas
+	o.Budget, o.Schemas, o.Frame = s.Codec.Budget, s.Codec.Schemas, s.Codec.Frame
 	return spec, o, nil
 }
 
@@ -444,8 +447,7 @@ func columns(c *config.Config, s *model.Schema) codec.Options {
 		o.Features = codec.FeaturesAll
 	}
 	o.Input, o.Nested = inputs[c.Input.Format], c.Input.Nested == config.NestedOn
-	if c.Output.Format == config.FormatJSONL {
-		o.Format = codec.FormatJSONL
-	}
+	o.Attributes = c.Input.CloudEvents == config.SwitchedOn
+	o.Format = outputs[c.Output.Format]
 	return o
 }

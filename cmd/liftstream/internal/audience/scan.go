@@ -88,6 +88,8 @@ type Topic struct {
 	Name  string // of the topic
 	Stage string // messages of other stages are passed over
 	Most  int64  // bytes of a message
+	// Plain reads messages in the frame of a schema registry.
+	Plain *codec.Plain
 	// Unread is told of each message that is passed over because it cannot be read, once.
 	Unread func(error)
 }
@@ -102,7 +104,7 @@ func (o Topic) Scan(k *cluster.Cluster) Scan {
 		again = true
 		return k.Follow(ctx, cluster.Following{Topic: o.Name, From: txn.Start}, func(records []txn.Record) (bool, error) {
 			for i := range records {
-				if err := o.message(&records[i], f); err != nil {
+				if err := o.message(ctx, &records[i], f); err != nil {
 					return false, err
 				}
 			}
@@ -111,7 +113,7 @@ func (o Topic) Scan(k *cluster.Cluster) Scan {
 	}
 }
 
-func (o Topic) message(r *txn.Record, f func(t *codec.Table, at Place, time int64) error) error {
+func (o Topic) message(ctx context.Context, r *txn.Record, f func(t *codec.Table, at Place, time int64) error) error {
 	if r.Unread != nil {
 		o.Unread(r.Unread)
 		return nil
@@ -119,9 +121,20 @@ func (o Topic) message(r *txn.Record, f func(t *codec.Table, at Place, time int6
 	if len(r.Value) == 0 || scores.Other(r, o.Stage) != "" {
 		return nil
 	}
-	tables := codec.Tables(r.Value, o.Most)
-	if bytes.HasPrefix(r.Value, []byte("{")) {
-		tables = file.JSONTables(r.Value, file.TableOptions{Codec: codec.ScoreFileOptions()})
+	value := r.Value
+	line, err := o.Plain.Line(value, ctx.Done())
+	switch {
+	case errors.Is(err, codec.ErrStopped):
+		return ctx.Err()
+	case err != nil:
+		o.Unread(fmt.Errorf("%s, partition %d, offset %d: %w", r.Topic, r.Partition, r.Offset, err))
+		return nil
+	case line != nil:
+		value = line
+	}
+	tables := codec.Tables(value, o.Most)
+	if bytes.HasPrefix(value, []byte("{")) {
+		tables = file.JSONTables(value, file.TableOptions{Codec: codec.ScoreFileOptions()})
 	}
 	at := Place{Partition: int32(r.Partition), Offset: r.Offset}
 	stamp := int64(noTime)

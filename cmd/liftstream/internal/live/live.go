@@ -109,7 +109,7 @@ func (l *Live) options(st *assemble.Stage, k *cluster.Cluster, o Options) stream
 		Replication: c.Topics.Replication, LearningOff: c.Learning == config.LearningOff,
 		Instance: k.Instance, Initial: o.Initial, Tracer: o.Tracer,
 		Log: o.Log, Metrics: stream.NewMetrics(l.metrics), Now: time.Now,
-		OnScores: l.Board.Scores, Lacks: lacks(st.Registry),
+		OnScores: l.Board.Scores, Lacks: lacks(st.Registry), Before: before(st), CloudEvents: contentType(&c.Output),
 	}
 }
 

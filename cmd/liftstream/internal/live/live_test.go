@@ -56,6 +56,7 @@ labels: {}
 learning: off
 input: {format: avro}
 registry: {url: "http://127.0.0.1:1"}
+output: {format: json, cloudevents: on}
 dead: {headers: connect}
 topics: {events: t1, scores: t2, labels: t3, state: t4, model: t5, dead: t6, partitions: 5, replication: 2}
 `)

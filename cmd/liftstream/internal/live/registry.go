@@ -1,9 +1,13 @@
 package live
 
 import (
+	"context"
+
 	"github.com/prometheus/client_golang/prometheus"
 
+	"liftstream/cmd/liftstream/internal/assemble"
 	"liftstream/codec/registry"
+	"liftstream/config"
 )
 
 // lacks says on /readyz that messages wait for the schema registry; nil where there is none.
@@ -15,6 +19,14 @@ func lacks(r *registry.Registry) func() string {
 		problem, _ := r.State()
 		return problem
 	}
+}
+
+// before registers the schema of the scores; nil where they have none.
+func before(st *assemble.Stage) func(ctx context.Context) error {
+	if st.Codec.Frame == nil {
+		return nil
+	}
+	return st.Announce
 }
 
 // registerRegistry adds the metrics of the schema registry, where there is one.
@@ -33,4 +45,17 @@ func registerRegistry(m *prometheus.Registry, r *registry.Registry) {
 		_, failures := r.State()
 		return float64(failures)
 	}))
+}
+
+// contentTypes are the media types of the formats of scores.
+var contentTypes = map[config.Format]string{config.FormatArrow: "application/vnd.apache.arrow.stream",
+	config.FormatJSONL: "application/x-ndjson", config.FormatJSON: "application/json",
+	config.FormatAvro: "application/avro"}
+
+// contentType is that of the scores, "" where they are no CloudEvents.
+func contentType(o *config.Output) string {
+	if o.CloudEvents != config.SwitchedOn {
+		return ""
+	}
+	return contentTypes[o.Format]
 }

@@ -48,6 +48,71 @@ func scored(t *testing.T, format codec.Format, id string) []byte {
 	return value
 }
 
+// registered are the schemas of a registry.
+type registered map[uint32]string
+
+func (s registered) Avro(id uint32, done <-chan struct{}) (string, error) {
+	if text, ok := s[id]; ok {
+		return text, nil
+	}
+	<-done
+	return "", codec.ErrStopped
+}
+
+// TestTailOfFramedMessages: scores of Avro and framed JSON are printed as the row that they are, in every format that
+// takes them; a message of another schema is named, and a registry that is away ends the wait with done.
+func TestTailOfFramedMessages(t *testing.T) {
+	s := &model.Schema{Classes: []string{"no", "yes"}, Positive: 1, Features: []model.Feature{{Name: "age"}}}
+	for _, format := range []codec.Format{codec.FormatJSON, codec.FormatAvro} {
+		o := codec.Options{Schema: s, ID: "id", Format: format, Frame: &codec.Frame{}}
+		o.Frame.Set(5)
+		enc, err := codec.NewScoreEncoder(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		schema, err := codec.ScoreSchema(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := &model.Scores{}
+		x.Reset(1, 2)
+		x.P[0], x.P[1], x.Target[0], x.Lift[0], x.Percentile[0] = .25, .75, 1, 2.25, .875
+		x.Why, x.WhyEnd[0] = []model.Reason{{Feature: 0, Value: 58, Effect: .5, Lift: 2, N: 10}}, 1
+		b := &model.Batch{N: 1, ID: []string{"a\x1b"}, Time: make([]int64, 1), Row: make([]int32, 1)}
+		value, err := enc.Encode(nil, b, x, model.NewLevels(s), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		topic := Topic{Plain: &codec.Plain{Schemas: registered{5: schema, 6: "{"}}}
+		for kind, want := range map[string]string{
+			"table": "a·               no                   75.0%     2.2x   12.5%      0  age=58 (+0.50)\n",
+			"jsonl": `"lift":2.25,"percentile":0.875,`, "csv": ",2.25,0.875,"} {
+			topic.Format = kind
+			if got := printed(t, topic, "scores", txn.Record{Value: value}); !strings.Contains(got, want) {
+				t.Errorf("format %d, %s: %s", format, kind, got)
+			}
+		}
+		var told error
+		topic.Unreadable = func(_ *txn.Record, err error) { told = err }
+		done := make(chan struct{})
+		close(done)
+		topic.Done = done
+		p, err := topic.Printer(bufio.NewWriter(io.Discard), "scores")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for id, want := range map[byte]error{6: nil, 7: codec.ErrStopped} {
+			other := append([]byte{0, 0, 0, 0, id}, "\x02"...)
+			if n, err := p.Print(&txn.Record{Value: other}, 1); n != 0 || !errors.Is(err, want) {
+				t.Errorf("format %d, schema %d: %d rows, %v", format, id, n, err)
+			}
+		}
+		if told == nil || !strings.Contains(told.Error(), "schema 6") {
+			t.Errorf("format %d: told of %v", format, told)
+		}
+	}
+}
+
 // TestTailOfScores: people see the share of the target, the part of the records above it, and the first three reasons;
 // the same from Arrow and from JSON lines.
 func TestTailOfScores(t *testing.T) {
@@ -159,7 +224,7 @@ func TestTailPassesOverWhatItCannotRead(t *testing.T) {
 	if got != "id\na\na\n" || len(told) != 2 || told[0] != 1 || told[1] != 3 {
 		t.Errorf("got %q, unreadable are %v", got, told)
 	}
-	if _, err := (&rowPrinter{Topic: Topic{Format: "csv"}}).Print(&txn.Record{Value: []byte("{}")}, 1); err == nil {
-		t.Error("JSON lines were printed as CSV")
+	if _, err := (&rowPrinter{Topic: Topic{Format: "arrow"}}).Print(&txn.Record{Value: []byte("{}")}, 1); err == nil {
+		t.Error("JSON lines were printed as Arrow")
 	}
 }

@@ -31,6 +31,10 @@ type Topic struct {
 	Terminal, Spreadsheet bool
 	// MaxMessage bounds the bytes of a message; 0 = codec.DefaultMaxMessage.
 	MaxMessage int64
+	// Plain reads messages in the frame of a schema registry, and waits for that until Done is closed; nil = no message is
+	// in a frame, but JSON may be.
+	Plain *codec.Plain
+	Done  <-chan struct{}
 	// Unreadable is told of a message that cannot be read, which is passed over.
 	Unreadable func(r *txn.Record, err error)
 }
@@ -89,8 +93,21 @@ func (p *rowPrinter) Close() error {
 
 // Print prints the rows of a message.
 func (p *rowPrinter) Print(r *txn.Record, limit int) (int, error) {
-	if lines := jsonLines(r.Value); lines != nil {
-		return p.lines(lines, limit)
+	value := r.Value
+	if p.Plain != nil {
+		line, err := p.Plain.Line(value, p.Done)
+		switch {
+		case errors.Is(err, codec.ErrStopped):
+			return 0, err
+		case err != nil:
+			p.Unreadable(r, err)
+			return 0, nil
+		case line != nil:
+			value = line
+		}
+	}
+	if lines := jsonLines(value); lines != nil {
+		return p.lines(r, lines, limit)
 	}
 	printed := 0
 	for t, err := range codec.Tables(r.Value, p.MaxMessage) {
@@ -113,8 +130,24 @@ func (p *rowPrinter) Print(r *txn.Record, limit int) (int, error) {
 }
 
 // lines prints JSON lines, of a message that input.format or output.format describes.
-func (p *rowPrinter) lines(value []byte, limit int) (int, error) {
+func (p *rowPrinter) lines(r *txn.Record, value []byte, limit int) (int, error) {
 	printed := 0
+	if p.Format == "csv" {
+		for t, err := range file.JSONTables(value, file.TableOptions{Codec: codec.ScoreFileOptions()}) {
+			if err != nil {
+				p.Unreadable(r, err)
+				break
+			}
+			n := min(t.Rows(), limit-printed)
+			if err := p.table(t, n); err != nil {
+				return printed, err
+			}
+			if printed += n; printed == limit {
+				break
+			}
+		}
+		return printed, nil
+	}
 	for line := range strings.SplitSeq(strings.TrimRight(string(value), "\n"), "\n") {
 		if printed == limit {
 			break
@@ -128,7 +161,7 @@ func (p *rowPrinter) lines(value []byte, limit int) (int, error) {
 				b = p.score(b[:0], row)
 			}
 		default:
-			return printed, fmt.Errorf("the topic holds JSON, which --format jsonl and table print")
+			return printed, fmt.Errorf("the topic holds JSON or Avro, which --format jsonl, csv and table print")
 		}
 		p.buffer = b
 		if _, err := p.w.Write(b); err != nil {
@@ -177,10 +210,10 @@ func (p *rowPrinter) table(t *codec.Table, n int) error {
 	return err
 }
 
-// changed reports whether the columns differ from the columns of the table before.
+// changed reports whether the columns have other names than those of the table before.
 func (p *rowPrinter) changed(t *codec.Table) bool {
 	c := t.Columns()
-	if slices.Equal(c, p.columns) {
+	if slices.EqualFunc(c, p.columns, func(a, b codec.ColumnInfo) bool { return a.Name == b.Name }) {
 		return false
 	}
 	p.columns = c

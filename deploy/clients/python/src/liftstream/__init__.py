@@ -15,6 +15,7 @@ from liftstream.frames import Frame, from_message, to_message, to_table
 from liftstream.local import LocalScorer, ScoringError
 from liftstream.partitions import partition_of
 from liftstream.reading import DeadLetter, Message, Reader, read_dead_letters, read_scores
+from liftstream.registry import Registry
 from liftstream.sending import DeliveryError, Sender, Sent
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "LocalScorer",
     "Message",
     "Reader",
+    "Registry",
     "ScoringError",
     "Sender",
     "Sent",

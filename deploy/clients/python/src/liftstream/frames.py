@@ -7,6 +7,8 @@ from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
 
+from liftstream.registry import Registry, rows
+
 
 class ArrowStream(Protocol):
     """Data of the Arrow PyCapsule interface: pyarrow, pandas from 2.2, polars from 1.3, DuckDB and others."""
@@ -44,6 +46,16 @@ def to_message(frame: Frame) -> bytes:
     return value
 
 
-def from_message(value: bytes) -> Any:
-    """The pyarrow table of a message. Raises pyarrow.ArrowInvalid where the bytes are none."""
-    return pa.ipc.open_stream(value).read_all()
+def from_message(value: bytes, registry: Registry | None = None) -> Any:
+    """The pyarrow table of a message of Arrow, JSON or, by its registry, Avro.
+
+    Raises pyarrow.ArrowInvalid, a ValueError, where the bytes are none.
+    """
+    found = rows(value, registry)
+    return pa.ipc.open_stream(value).read_all() if found is None else from_rows(found)
+
+
+def from_rows(found: Sequence[Mapping[str, Any]]) -> Any:
+    """A pyarrow table of rows, each with some of the columns."""
+    names = dict.fromkeys(name for row in found for name in row)
+    return pa.table({name: [row.get(name) for row in found] for name in names})

@@ -11,7 +11,8 @@ from typing import Any, Literal
 import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
-from liftstream.frames import from_message
+from liftstream.frames import from_message, from_rows
+from liftstream.registry import Registry, rows
 
 
 @dataclass(frozen=True)
@@ -24,9 +25,9 @@ class Message:
     value: bytes
     headers: Mapping[str, bytes]
 
-    def table(self) -> Any:
-        """Its rows. Raises pyarrow.ArrowInvalid where it holds none."""
-        return from_message(self.value)
+    def table(self, registry: Registry | None = None) -> Any:
+        """Its rows. Raises ValueError, as pyarrow.ArrowInvalid is one, where it holds none. Avro needs its registry."""
+        return from_message(self.value, registry)
 
 
 @dataclass(frozen=True)
@@ -43,10 +44,10 @@ class DeadLetter:
     message: Message
 
     def table(self) -> Any | None:
-        """The row in the schema of its message; None where the letter holds no Arrow."""
+        """The row in the schema of its message, of Arrow or JSON; None where the letter holds none."""
         try:
             return self.message.table()
-        except pa.ArrowInvalid:
+        except ValueError:  # pyarrow.ArrowInvalid is one
             return None
 
 
@@ -147,15 +148,31 @@ class Reader:
         self.close()
 
 
-def read_scores(brokers: str, topic: str, **options: Any) -> Any:
+def read_scores(brokers: str, topic: str, *, registry: Registry | str | None = None, **options: Any) -> Any:
     """All committed scores of a topic as one pyarrow table; options are those of Reader.
 
     Each event's scores are there once. A table without columns means that there are none. Several messages whose
-    schemas differ, as after a change of output, give the union of their columns.
+    schemas differ, as after a change of output, give the union of their columns. Scores in Avro need the registry of
+    their schema, or its address.
     """
+    known = Registry(registry) if isinstance(registry, str) else registry
+    tables: list[Any] = []
+    single: list[dict[str, Any]] = []  # of messages with a row or a few, which make one table together
+
+    def flush() -> None:
+        if single:
+            tables.append(from_rows(single))
+            single.clear()
+
     with Reader(brokers, topic, **options) as reader:
-        tables = [m.table() for m in reader]
-    return pa.concat_tables(tables, promote_options="default") if tables else pa.table({})
+        for m in reader:
+            if (found := rows(m.value, known)) is not None:
+                single.extend(found)
+                continue
+            flush()
+            tables.append(m.table())
+    flush()
+    return pa.concat_tables(tables, promote_options="permissive") if tables else pa.table({})
 
 
 def read_dead_letters(brokers: str, topic: str, **options: Any) -> Iterator[DeadLetter]:
