@@ -70,6 +70,9 @@ func (p *Partition) Sections() []Section {
 	if p.Sieve != nil {
 		s = append(s, p.Sieve.sections(p.edits)...)
 	}
+	if p.Recency != nil {
+		s = append(s, p.Recency.sections(p.edits)...)
+	}
 	return s
 }
 
@@ -280,6 +283,9 @@ func restorePartition(spec *Spec, names []string, read reader) (*Partition, erro
 		return nil, err
 	}
 	if p.Sieve, err = loadSieve(names, read); err != nil {
+		return nil, fmt.Errorf("restoring state: %w", err)
+	}
+	if p.Recency, err = loadRecency(spec, names, read); err != nil {
 		return nil, fmt.Errorf("restoring state: %w", err)
 	}
 	if p.forgot, err = loadForgot(names, read); err != nil {

@@ -61,6 +61,7 @@ func New(c *config.Config) (*Stage, error) {
 		s.Codec.Schemas = s.Registry
 	}
 	s.Spec = s.spec(schema, s.parts)
+	s.Codec.Recency = s.Spec.Options.Recency
 	if err := s.Spec.Check(); err != nil {
 		return nil, err
 	}
@@ -100,6 +101,7 @@ func (s *Stage) Under(schema *model.Schema, fingerprint uint64) (*model.Spec, co
 	if o.Derived, err = derivations(s.Config, schema); err != nil {
 		return nil, o, err
 	}
+	o.Recency = spec.Options.Recency
 	o.Budget, o.Schemas = s.Codec.Budget, s.Codec.Schemas
 	return spec, o, nil
 }
@@ -284,7 +286,7 @@ func options(c *config.Config, s *model.Schema) model.Options {
 		Gate:             c.Fit.Gate,
 		Seed:             uint64(c.Fit.Seed),
 	}
-	o.BaseRates = baseRates(&c.Propensity, s)
+	o.BaseRates, o.Recency = baseRates(&c.Propensity, s), recent(c, s)
 	if !c.Drift.Off {
 		o.FalseAlarms = c.Drift.FalseAlarms
 	}
