@@ -60,6 +60,9 @@ type Options struct {
 	// Derived has, by name, the derivations of the features of Schema that are derived (model.Feature.Derived): they are
 	// no columns of the input. Their sources are, and Nullable says of those too whether they may be absent.
 	Derived map[string]Derivation
+	// Recency says which features of Schema tell of the former records of an id, nil = none does. A Decoder leaves them
+	// missing: model.Recency fills them where the records are known in their order.
+	Recency *model.RecencyOptions
 	// MaxMessage bounds the bytes of one message; 0 means DefaultMaxMessage. The memory of a decoded message is bounded by
 	// sixteen times that, and by its share of Budget.
 	MaxMessage int64

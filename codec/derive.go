@@ -98,16 +98,26 @@ type deriveStep struct {
 type deriver struct {
 	sources []source
 	steps   []*deriveStep // by feature, nil for columns
+	recent  []bool        // by feature: it tells of former records, and is filled by others
 	cells   int64         // numbers that a row takes
 }
 
 // newDeriver fails where a derived feature of the schema has no derivation that fits.
 func newDeriver(o *Options) (*deriver, error) {
-	v := &deriver{steps: make([]*deriveStep, len(o.Schema.Features))}
+	v := &deriver{steps: make([]*deriveStep, len(o.Schema.Features)), recent: make([]bool, len(o.Schema.Features))}
 	any := false
+	if o.Recency != nil {
+		for i := range o.Recency.Features {
+			v.recent[o.Recency.Features[i].Feature] = true
+		}
+	}
 	for f := range o.Schema.Features {
 		x := &o.Schema.Features[f]
 		if x.Derived == "" {
+			continue
+		}
+		if v.recent[f] && x.Kind == model.Continuous {
+			v.cells, any = v.cells+1, true
 			continue
 		}
 		d, ok := o.Derived[x.Name]
@@ -196,10 +206,16 @@ func (v *deriver) fill(d *Decoder, b *model.Batch, recs []arrow.Record, p *plan,
 		}
 	}
 	for f, s := range v.steps {
+		c := &b.Columns[f]
+		if v.recent[f] {
+			c.Float, c.Code, c.Levels = resize(c.Float, rows), nil, nil
+			for i := range c.Float {
+				c.Float[i] = math.NaN()
+			}
+		}
 		if s == nil {
 			continue
 		}
-		c := &b.Columns[f]
 		values := v.run(s, b.Time[:rows])
 		if levels := d.o.Schema.Features[f].Levels; len(levels) > 0 {
 			c.Float, c.Code, c.Levels = nil, resize(c.Code, rows), append(c.Levels[:0], levels...)
@@ -399,15 +415,7 @@ func (v *deriver) keep(d *Decoder, c *Carry, b *model.Batch) *MessageError {
 			return d.in.account.refusal()
 		}
 		if x.Kind == model.Continuous {
-			out := array.NewFloat64Builder(memory.DefaultAllocator)
-			for _, y := range b.Columns[f].Float[:b.N] {
-				if y == y {
-					out.Append(y)
-				} else {
-					out.AppendNull()
-				}
-			}
-			c.derived[f] = out.NewArray()
+			c.derived[f] = numbersOf(b, f)
 			continue
 		}
 		out := array.NewStringBuilder(memory.DefaultAllocator)
@@ -421,6 +429,19 @@ func (v *deriver) keep(d *Decoder, c *Carry, b *model.Batch) *MessageError {
 		c.derived[f] = out.NewArray()
 	}
 	return nil
+}
+
+// numbersOf returns the numbers of a feature of all rows of b.
+func numbersOf(b *model.Batch, f int) arrow.Array {
+	out := array.NewFloat64Builder(memory.DefaultAllocator)
+	for _, y := range b.Columns[f].Float[:b.N] {
+		if y == y {
+			out.Append(y)
+		} else {
+			out.AppendNull()
+		}
+	}
+	return out.NewArray()
 }
 
 // feature returns the column of a feature for the rows that are in the batch.

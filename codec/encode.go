@@ -15,6 +15,7 @@ import (
 
 // ScoreEncoder writes scores messages. It reuses its buffers and is not safe for concurrent use.
 type ScoreEncoder struct {
+	recent  []bool // by feature: it tells of former records, and is handed on from the batch
 	o       Options
 	stream  streamEncoder
 	columns []scoreField
@@ -41,7 +42,12 @@ func NewScoreEncoder(o Options) (*ScoreEncoder, error) {
 	if o.Schema == nil {
 		return nil, errors.New("making score encoder: no schema")
 	}
-	e := &ScoreEncoder{o: o}
+	e := &ScoreEncoder{o: o, recent: make([]bool, len(o.Schema.Features))}
+	if o.Recency != nil {
+		for i := range o.Recency.Features {
+			e.recent[o.Recency.Features[i].Feature] = true
+		}
+	}
 	add := func(c *scoreColumn, name string, class int) {
 		values, fill := c.fill(class)
 		e.columns = append(e.columns, scoreField{c, name, values, fill})
@@ -159,6 +165,9 @@ func (e *ScoreEncoder) table(
 	if e.o.Features != FeaturesNone && c != nil {
 		for f := range c.plan.features {
 			a := part(in.features[f], from, b.N)
+			if e.recent[f] {
+				a = numbersOf(b, f) // filled after the message was decoded
+			}
 			if e.o.Features == FeaturesSelected {
 				a = e.mask(a, f, s)
 			}

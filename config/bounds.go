@@ -148,6 +148,8 @@ var bounds = []bound{
 		why: "a message must fit, and Kafka carries no larger batches"},
 	{path: "memory.decoded", low: mib, high: tib, why: "a message must fit when it is decoded"},
 
+	{path: "memory.recency", low: 64 * kib, high: 4 * gib, why: "ids are held in memory and in every snapshot"},
+
 	{path: "policy.future", low: 0, high: century, why: "clocks differ, but not by that"},
 	{path: "policy.past", low: second, high: century, orZero: true,
 		why: "messages take their time to arrive; 0 takes any time"},

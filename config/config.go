@@ -186,7 +186,7 @@ func Default(name string) *Config {
 		Kafka:    Kafka{Brokers: []string{"localhost:9092"}},
 		Commit:   Commit{Interval: Duration(100 * time.Millisecond)},
 		Snapshot: Snapshot{Interval: Duration(60 * time.Second), BytesPerSecond: 8 << 20, Share: 0.1},
-		Memory: Memory{InFlight: 64 << 20, Tail: 32 << 20, Fit: 512 << 20, Message: 16 << 20,
+		Memory: Memory{InFlight: 64 << 20, Tail: 32 << 20, Fit: 512 << 20, Message: 16 << 20, Recency: 32 << 20,
 			Batch: 32 << 20, Decoded: leastDecoded},
 		Policy: Policy{
 			InputLost:      ReactionFail,

@@ -29,6 +29,9 @@ const (
 	FunctionRatio   Function = "ratio"   // a / b
 	FunctionLog     Function = "log"     // natural logarithm
 	FunctionBucket  Function = "bucket"  // the cell between cuts
+
+	FunctionSinceLast Function = "since_last" // seconds since the last record of the id
+	FunctionCount     Function = "count"      // records of the id in a window before the record
 )
 
 // form is the form of the arguments of a function.
@@ -36,6 +39,7 @@ type form struct {
 	times, numbers int // arguments: times come before numbers
 	unit           bool
 	cuts           bool
+	ids, window    bool // of the former records of the id, of those in a window
 	options        []string
 	usage          string
 }
@@ -49,6 +53,9 @@ var functions = map[Function]form{
 	FunctionRatio:   {numbers: 2, usage: "ratio(balance, income)"},
 	FunctionLog:     {numbers: 1, usage: "log(income)"},
 	FunctionBucket:  {numbers: 1, cuts: true, usage: "bucket(age, 18, 25, 65)"},
+
+	FunctionSinceLast: {ids: true, usage: "since_last() or since_last(kind=visit)"},
+	FunctionCount:     {ids: true, window: true, usage: "count(30d) or count(30d, kind=visit)"},
 }
 
 // spans are the units of an age.
@@ -70,6 +77,10 @@ type Derivation struct {
 	Zone *time.Location
 	// Cuts are those of a bucket, ascending.
 	Cuts []float64
+	// Window is that of a count, 0 for other functions.
+	Window time.Duration
+	// Where is the column in which the former records that count have Level; "" = all count.
+	Where, Level string
 }
 
 // Per is the length of the unit of an age, 0 for other functions.
@@ -130,6 +141,7 @@ func (d *Derivation) String() string {
 	if d.Unit != "" {
 		parts = append(parts, "unit="+string(d.Unit))
 	}
+	parts = append(parts, d.recentParts()...)
 	return string(d.Function) + "(" + strings.Join(parts, ", ") + ")"
 }
 
@@ -215,6 +227,10 @@ func (p *deriver) call(at int, name string) (Derivation, error) {
 	if p.depth++; p.depth > maxNested {
 		return d, p.fail(at, "", "functions lie at most %d inside of each other", maxNested)
 	}
+	if f.ids {
+		p.depth--
+		return d, p.recent(&d, f, at)
+	}
 	spanAt := p.at
 	for n := 0; ; n++ {
 		var err error
@@ -268,6 +284,9 @@ func (p *deriver) source(d *Derivation, isTime bool) error {
 		return err
 	}
 	switch {
+	case x.Recent():
+		return p.fail(at, "", "%s takes no %s, which is known behind all other functions: give the feature cuts under "+
+			"record.features instead", d.Function, x.Function)
 	case x.Function != "" && isTime:
 		return p.fail(at, "", "%s takes a time and no other function: time, or a column of times", d.Function)
 	case x.Function != "" && x.Kind() != KindContinuous:

@@ -170,6 +170,9 @@ func deriveFeatures(d checker, c *Config) {
 		}
 		e, err := x.resolve(name)
 		if err == nil {
+			if e.Recent() {
+				checkRecent(d, c, at, &e)
+			}
 			if column := x.numeric(&e); column != "" {
 				d.report(at, "", "%s: %s is not continuous: %s takes numbers", at, quote(column), e.Function)
 			}
@@ -233,7 +236,7 @@ func deriveFeature(d checker, c *Config, name string, e Derivation, known bool) 
 
 // ofTime reports whether the time of the record is asked for.
 func (d *Derivation) ofTime() bool {
-	if d.Function == FunctionAge || d.Function == "" && d.Column == "" {
+	if d.Function == FunctionAge || d.Recent() || d.Function == "" && d.Column == "" {
 		return true
 	}
 	return slices.ContainsFunc(d.Of, func(x Derivation) bool { return x.ofTime() })

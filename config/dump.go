@@ -102,12 +102,12 @@ const fingerprintVersion = 1
 
 // shapers are the sections and keys that shape a state.
 var shapers = []string{"record", "lift", "propensity", "local", "kernel", "trees", "fit.seed", "dedup",
-	"drift", "derive"}
+	"drift", "derive", "memory.recency"}
 
 // Fingerprint identifies the settings that shape a state and a model: record, lift, propensity, local, kernel, trees,
-// fit.seed, dedup, drift and derive, by their meaning. Order of keys, comments, the spelling of numbers and defaults
-// that are written out do not count; the order of features, classes and levels does. It is FNV-1a over the path and the
-// value of every key that differs from its default, so that a new key leaves it as it is.
+// fit.seed, dedup, drift, derive and memory.recency, by their meaning. Order of keys, comments, the spelling of
+// numbers and defaults that are written out do not count; the order of features, classes and levels does. It is FNV-1a
+// over the path and the value of every key that differs from its default, so that a new key leaves it as it is.
 func (c *Config) Fingerprint() uint64 { return c.fingerprint(nil) }
 
 // later are the keys of a feature that are younger than fingerprintVersion: an empty one leaves a Fingerprint as it is.
@@ -121,11 +121,11 @@ func isLater(path string) bool {
 // a path by itself.
 var unframed = []string{"record.features", "record.label.classes", "propensity.monotone",
 	"propensity.base_rates", "local", "kernel", "trees", "dedup.by", "dedup.window", "dedup.max_bytes",
-	"drift", "drift.false_alarms", "derive"}
+	"drift", "drift.false_alarms", "derive", "memory.recency"}
 
 // Frame is a Fingerprint without record.features, record.label.classes, propensity.monotone, propensity.base_rates,
-// `local: off`, `kernel: off`, `trees: off`, dedup, drift and derive: two configurations of the same Frame differ, as
-// far as states go, in these alone.
+// `local: off`, `kernel: off`, `trees: off`, dedup, drift, derive and memory.recency: two configurations of the same
+// Frame differ, as far as states go, in these alone.
 func (c *Config) Frame() uint64 {
 	return c.fingerprint(func(path string) bool {
 		return slices.ContainsFunc(unframed, func(key string) bool { return path == key || strings.HasPrefix(path, key+"[") })

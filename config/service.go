@@ -154,6 +154,10 @@ type Memory struct {
 	// Message where that is more. One message may take half of it; a larger one goes to the dead letters. At the bound
 	// decoding waits. At least four times Message.
 	Decoded ByteSize `yaml:"decoded"`
+	// Recency bounds the times that a partition remembers of its ids, for derived features such as count(30d). Default
+	// 32MiB, some 150,000 ids of few records; at the bound the ids of the oldest last records leave. It shapes a state:
+	// another value carries the state over.
+	Recency ByteSize `yaml:"recency"`
 }
 
 // Policy has the answers to topics, settings and data that do not fit the state.

@@ -157,6 +157,7 @@ func (p *Partition) Carry(spec *Spec) (*Partition, *Change, error) {
 	n.sample.carry(&p.sample, c)
 	n.store.carry(p.store, c)
 	n.Sieve.carry(p.Sieve)
+	n.Recency.carry(p.Recency)
 	components, scorecard, err := newComponents(spec, n.levels)
 	if err != nil {
 		return nil, nil, err

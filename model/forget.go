@@ -15,7 +15,7 @@ type Forgotten struct {
 	Reservoir  int // records of the reservoir
 	Counts     int // records of these whose counts were taken back
 	Prototypes int // records that others are compared with
-	Sieve      int // entries of the sieve
+	Sieve      int // entries of the sieve, and ids of the recency
 	Remains    int // records that had left the pending store, and of which its columns still held the values
 }
 
@@ -52,12 +52,12 @@ type Erasure struct {
 }
 
 // Forget takes all records of the ids out of the state (MODEL.md 10): out of the pending store, the tail, the
-// reservoir, the prototypes that components keep, and the sieve. A labelled record whose row is still here is also
-// taken back from all counts, as a correction takes it back: exactly where weights are whole numbers and nothing
-// fades, else to 1e-12 of the total weight. The weights and the calibration of the scorecard, and the sums of the
-// misfit, the uplift, the watch for drift and the percentiles keep its share: in them no record can be told from
-// another. Counts of a record whose row has left stay. The clock of the partition stays: an emptied record of weight
-// 0 holds its place in the tail.
+// reservoir, the prototypes that components keep, the sieve and the recency. A labelled record whose row is still here
+// is also taken back from all counts, as a correction takes it back: exactly where weights are whole numbers and
+// nothing fades, else to 1e-12 of the total weight. The weights and the calibration of the scorecard, and the sums of
+// the misfit, the uplift, the watch for drift and the percentiles keep its share: in them no record can be told from
+// another. Counts of a record whose row has left stay. The clock of the partition stays: an emptied record of weight 0
+// holds its place in the tail.
 //
 // It returns the keys of the prototypes, which the other partitions are to forget by an order of their own. An order
 // whose number is not above Obeyed changes nothing.
@@ -82,7 +82,7 @@ func Forget(p *Partition, o *Erasure) (found Forgotten, keys []uint64) {
 			f.takeBack(w)
 		}
 	}
-	f.found.Sieve = p.Sieve.forget(f.sums)
+	f.found.Sieve = p.Sieve.forget(f.sums) + p.Recency.forget(o.IDs)
 	if keys := slices.Concat(o.Keys, f.keys); len(keys) > 0 {
 		for _, c := range p.scorer.all() {
 			if x, ok := c.(Forgetter); ok {

@@ -15,6 +15,8 @@ var ErrModelForeign = errors.New("made under another configuration")
 type Partition struct {
 	// Sieve leaves duplicates out of the batches before Events; nil = nothing does.
 	Sieve *Sieve
+	// Recency fills the features of former records before Events; nil = there are none.
+	Recency *Recency
 
 	spec *Spec
 	self int32
@@ -68,9 +70,9 @@ func newPartition(spec *Spec, partition int32) (*Partition, error) {
 		counts: newClassCounts(len(spec.Schema.Classes)),
 		sample: newSample(spec, partition),
 		store:  spec.Options.newStore().of(spec.Schema, spec.Options.Seed, partition),
-		Sieve:  newSieve(&spec.Options),
-		watch:  newWatch(spec),
-		coder:  newCoder(spec.Schema), percent: newPercentile(), terms: spec.terms(),
+		Sieve:  newSieve(&spec.Options), Recency: NewRecency(spec.Schema, spec.Options.Recency),
+		watch: newWatch(spec),
+		coder: newCoder(spec.Schema), percent: newPercentile(), terms: spec.terms(),
 	}
 	p.levels.spell(spec.Options.Spelling)
 	p.row = p.coder.row

@@ -5,7 +5,8 @@ import "slices"
 // Peek scores the batch into out as Events would do now, and moves nothing: each record gets the score, to the bit,
 // that it would get if it were the next one. Records of the batch neither teach nor rank each other; only levels that
 // are new are numbered in their order, as in a message. Labels, weights and times of the batch have no effect, and a
-// record that Sieve would leave out has a score too.
+// record that Sieve would leave out has a score too. Recency fills its features, and takes no note; while Events is at
+// work it already knows all records of that batch.
 //
 // use, where it is set, is called with the levels with which out is rendered. They hold the new ones until it returns,
 // so it must render out, or copy the texts.
@@ -25,6 +26,7 @@ func Peek(p *Partition, b *Batch, out *Scores, use func(l *Levels)) {
 	out.Reset(b.N, len(p.spec.Schema.Classes))
 	out.Model, out.Terms = p.version, p.terms
 	p.spec.Options.Control.flag(b, out)
+	p.Recency.peek(b)
 	p.coder.start(b)
 	for i := range b.N {
 		p.coder.code(p.levels, b, i)

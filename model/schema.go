@@ -70,8 +70,12 @@ type Feature struct {
 	Derived string
 }
 
-// OfClock reports whether the feature is a part of the record's own date: it moves as the clock does.
+// OfClock reports whether the feature moves as the clock does: it is a part of the record's own date, or tells of the
+// former records of the id, of which a stream knows more the longer it lasts.
 func (f *Feature) OfClock() bool {
+	if strings.HasPrefix(f.Derived, "since_last(") || strings.HasPrefix(f.Derived, "count(") {
+		return true
+	}
 	for _, part := range [...]string{"hour(time", "day(time", "month(time"} { // weekday ends in day
 		if strings.Contains(f.Derived, part+",") || strings.Contains(f.Derived, part+")") {
 			return true

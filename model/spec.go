@@ -33,6 +33,8 @@ type Options struct {
 	FitBytes    int64 // bound of the records that a fit holds of all partitions; 0 = none
 	DedupWindow int64 // nanoseconds of record time within which a record of the same id is a duplicate; 0 = never
 	DedupBytes  int64 // bound of the ids that are remembered for it
+	// Recency says which features tell of the former records of an id; nil = none does, and nothing is remembered for it.
+	Recency *RecencyOptions
 	// BaseRates are the pseudo-records of each class in the scores of a partition without a structure, all above 0; nil =
 	// one of each.
 	BaseRates []float64

@@ -73,6 +73,9 @@ func (p *Partition) Sections() []Section {
 	if p.Sieve != nil {
 		s = append(s, p.Sieve.sections(p.edits)...)
 	}
+	if p.Recency != nil {
+		s = append(s, p.Recency.sections(p.edits)...)
+	}
 	return s
 }
 
@@ -286,7 +289,10 @@ func restorePartition(spec *Spec, names []string, read reader) (*Partition, erro
 		return nil, fmt.Errorf("restoring state: %w", err)
 	}
 	if p.given, err = loadReturned(names, read); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("restoring state: %w", err)
+	}
+	if p.Recency, err = loadRecency(spec, names, read); err != nil {
+		return nil, fmt.Errorf("restoring state: %w", err)
 	}
 	if p.forgot, err = loadForgot(names, read); err != nil {
 		return nil, fmt.Errorf("restoring state: %w", err)

@@ -24,6 +24,7 @@ type board struct {
 	told   model.Losses // of the state, as far as the metric has them
 	closed uint64       // model.ExpiryLearnt, likewise
 	sifted model.Sifted // likewise
+	gone   uint64       // model.Kept.Evicted, likewise
 	warned bool         // of a label that is no class
 	full   bool         // warned of records that were evicted
 	watch  watched
@@ -132,6 +133,7 @@ func (b *board) reaches(end, lag int64, held *Held) {
 // inherit takes the losses and alarms of a restored state for told: a former owner has counted them.
 func (b *board) inherit(p *model.Partition) {
 	b.told, b.sifted, b.closed = p.Losses(), p.Sieve.Sifted(), model.ExpiryLearnt(p)
+	b.gone = p.Recency.Kept().Evicted
 	b.watch.inherit(p)
 }
 
@@ -159,6 +161,7 @@ func (b *board) report(t *task) {
 	m.Duplicates.WithLabelValues("left_out").Add(float64(sifted.Duplicates - b.sifted.Duplicates))
 	m.Duplicates.WithLabelValues("forgotten").Add(float64(sifted.Forgotten - b.sifted.Forgotten))
 	b.sifted = sifted
+	kept := b.remembers(part)
 	waits := model.WaitsOf(part)
 	m.Waiting.WithLabelValues(b.id).Set(float64(waits.Bytes))
 	m.WaitRecords.WithLabelValues(b.id).Set(float64(waits.Records))
@@ -169,6 +172,23 @@ func (b *board) report(t *task) {
 	defer b.mu.Unlock()
 	b.status.Offset, b.status.Model = t.committed.Events, t.committed.Model
 	b.status.UnknownClass, b.status.Expired = lost.UnknownClass, lost.Expired
+	b.status.Recency = kept
 	b.status.Labelled, b.status.Trained = part.Labelled(), part.Trained()
 	b.ageing(t)
+}
+
+// remembers shows the ids that are remembered for former records, nil where none are.
+func (b *board) remembers(p *model.Partition) *model.Kept {
+	if p.Recency == nil {
+		return nil
+	}
+	kept := p.Recency.Kept()
+	b.o.Metrics.RecencyBytes.WithLabelValues(b.id).Set(float64(kept.Bytes))
+	b.o.Metrics.Evicted.Add(float64(kept.Evicted - b.gone))
+	if b.gone == 0 && kept.Evicted > 0 {
+		b.log.Warn("ids are forgotten because memory.recency is full: they are new when they come again "+
+			"(recency_evicted_total)", zap.Uint64("evicted", kept.Evicted), zap.Int("ids", kept.IDs))
+	}
+	b.gone = kept.Evicted
+	return &kept
 }

@@ -25,6 +25,8 @@ type Metrics struct {
 	WaitOldest   *prometheus.GaugeVec   // time for which the oldest of them has waited
 	ExpiryLearnt prometheus.Counter     // expired records that were taken as the class of labels.on_expiry
 	Thinned      prometheus.Counter     // memories of scores that went before the labels came
+	RecencyBytes *prometheus.GaugeVec   // of the ids that are remembered for former records, by partition
+	Evicted      prometheus.Counter     // ids that were evicted of these
 	LateWaiting  *prometheus.GaugeVec   // bytes of late labels that wait for their records, by partition
 	Tombstones   *prometheus.CounterVec // by stage
 	HeldSeconds  *prometheus.GaugeVec   // see Held, by partition
@@ -110,6 +112,10 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		Commits:    counter("commits_total", "Transactions, by outcome.", "outcome"),
 		CommitTime: seconds("commit_seconds", "Time from the start of a transaction's first request to its end."),
 		Latency:    latency(r, space),
+		RecencyBytes: gauge("recency_bytes", "Bytes that the ids take that are remembered for since_last and count, which "+
+			"memory.recency bounds; none where no such feature is derived.", "partition"),
+		Evicted: counter("recency_evicted_total", "Ids that were forgotten because memory.recency was full: they are new "+
+			"when they come again.").WithLabelValues(),
 		LateWaiting: gauge("late_labels_bytes", "Bytes of late labels that wait until the events are processed that were in "+
 			"the topic when they were read.", "partition"),
 		Tombstones: counter("tombstones_total", "Messages of events and labels without a value, which say nothing.",

@@ -142,6 +142,7 @@ type PartitionStatus struct {
 	// watched.
 	Watch   *drift.Figures `json:",omitempty"`
 	Alarms  []drift.Found  `json:",omitempty"`
+	Recency *model.Kept    `json:",omitempty"` // ids that are remembered for former records; nil = none are
 	Message string         // in words, the message on which the work takes long; "" = none
 }
 

@@ -51,6 +51,7 @@ type Reader struct {
 	beside [][]string
 	err    error
 	notes  Notes
+	recent *model.Recency
 }
 
 // Notes counts the values that a Reader has read otherwise than they stood in the files.
@@ -91,7 +92,8 @@ func Open(paths []string, o Options) (*Reader, error) {
 		}
 	}
 	wants.rest, wants.floats = wantNothing, true
-	r := &Reader{o: o, d: d, beside: make([][]string, len(o.Beside))}
+	r := &Reader{o: o, d: d, beside: make([][]string, len(o.Beside)),
+		recent: model.NewRecency(o.Codec.Schema, o.Codec.Recency)}
 	r.raw = &TableReader{paths: paths, rows: o.Rows, wants: wants, progress: o.Progress, columns: r.checkColumns}
 	if err := r.raw.start(); err != nil {
 		r.raw.Close()
@@ -169,9 +171,10 @@ func list(names []string) string {
 }
 
 // Next reads the next batch into b, whose buffers it reuses, and returns io.EOF after the last. Row counts within the
-// batch, Offset is the number of the batch over all files, Partition is 0; records without a time have time 0. Bad rows
-// are errors here (*Error), and so are classes that the configuration does not list where a label is required. c as in
-// codec.Decoder.Decode.
+// batch, Offset is the number of the batch over all files, Partition is 0; records without a time have time 0. Bad
+// rows are errors here (*Error), and so are classes that the configuration does not list where a label is required. c
+// as in codec.Decoder.Decode. Features of former records (codec.Options.Recency) tell of the records that this Reader
+// has read before.
 func (r *Reader) Next(b *model.Batch, c *codec.Carry) error {
 	b.N = 0
 	if r.err != nil {
@@ -215,6 +218,7 @@ func (r *Reader) next(b *model.Batch, c *codec.Carry) error {
 			}
 		}
 	}
+	r.recent.Fill(b)
 	for i, name := range r.o.Beside {
 		k := t.Column(name)
 		r.beside[i] = r.beside[i][:0]

@@ -67,11 +67,13 @@ func (d *driver) number(m *model.Model, method int) {
 	}
 }
 
-// sifted leaves the duplicates out of the messages of a partition, as a stage does.
+// sifted leaves the duplicates out of the messages of a partition and fills the features of former records, as a stage
+// does.
 type sifted struct{ *model.Partition }
 
 // Events is that of the partition, without the duplicates.
 func (s sifted) Events(b *model.Batch, out *model.Scores) {
 	s.Sieve.Sift(b)
+	s.Recency.Fill(b)
 	s.Partition.Events(b, out)
 }

@@ -305,11 +305,13 @@ func (m *Machine) TakeEvents(r *txn.Record, more func(row int) bool) (bad []code
 	return bad, err
 }
 
-// Sift takes duplicates out of the last events message that was read. It comes before BeginScores and Score.
+// Sift takes duplicates out of the last events message that was read, and fills the features of former records of the
+// others. It comes before BeginScores and Score.
 func (m *Machine) Sift() {
 	if again := m.Part.Sieve.Sift(&m.Batch); len(again) > 0 {
 		m.columns.Leave(again)
 	}
+	m.Part.Recency.Fill(&m.Batch)
 }
 
 // Score takes the records of Batch, the last events message, into the state, as TakeEvents does. It goes by

@@ -64,6 +64,7 @@ func New(c *config.Config) (*Stage, error) {
 		return nil, err
 	}
 	s.Spec = s.spec(schema, s.parts)
+	s.Codec.Recency = s.Spec.Options.Recency
 	if err := s.Spec.Check(); err != nil {
 		return nil, err
 	}
@@ -103,6 +104,7 @@ func (s *Stage) Under(schema *model.Schema, fingerprint uint64) (*model.Spec, co
 	if o.Derived, err = derivations(s.Config, schema); err != nil {
 		return nil, o, err
 	}
+	o.Recency = spec.Options.Recency
 	o.Budget, o.Schemas, o.Frame = s.Codec.Budget, s.Codec.Schemas, s.Codec.Frame
 	return spec, o, nil
 }
@@ -287,7 +289,7 @@ func options(c *config.Config, s *model.Schema) model.Options {
 		Gate:             c.Fit.Gate,
 		Seed:             uint64(c.Fit.Seed),
 	}
-	o.BaseRates = baseRates(&c.Propensity, s)
+	o.BaseRates, o.Recency = baseRates(&c.Propensity, s), recent(c, s)
 	if !c.Drift.Off {
 		o.FalseAlarms = c.Drift.FalseAlarms
 	}

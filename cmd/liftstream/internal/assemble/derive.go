@@ -17,7 +17,7 @@ var deriveFunctions = map[config.Function]codec.Function{
 
 // derivations returns those of the derived features of a schema, which may be one that a state tells: the expressions
 // are the schema's, and so are the special codes of the columns that it has; those of other columns are the
-// configuration's. nil where no feature is derived.
+// configuration's. nil where no feature is derived; those of former records have none, see recent.
 func derivations(c *config.Config, s *model.Schema) (map[string]codec.Derivation, error) {
 	var all map[string]codec.Derivation
 	special := map[string][]float64{}
@@ -38,6 +38,9 @@ func derivations(c *config.Config, s *model.Schema) (map[string]codec.Derivation
 		d, err := config.ParseDerivation(f.Derived)
 		if err != nil {
 			return nil, fmt.Errorf("deriving feature %q: %w", f.Name, err)
+		}
+		if d.Recent() {
+			continue
 		}
 		all[f.Name] = derivation(&d, special)
 	}

@@ -133,6 +133,7 @@ func messages(t *testing.T, s *Stage, text string) (rows, handed [][]string) {
 		if err != nil || len(bad) > 0 {
 			t.Fatal(bad, err)
 		}
+		p.Recency.Fill(&b)
 		rows = append(rows, values(&b)...)
 		var scores model.Scores
 		p.Events(&b, &scores)

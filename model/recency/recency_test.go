@@ -1,0 +1,333 @@
+package recency
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"liftstream/model/wire"
+)
+
+// slow is the exact program: it keeps all records.
+type slow struct{ records map[key][]int64 }
+
+func (s *slow) add(id ID, group int, at int64) {
+	if s.records == nil {
+		s.records = map[key][]int64{}
+	}
+	k := key{id, uint8(group)}
+	s.records[k] = append(s.records[k], at)
+}
+
+func (s *slow) since(id ID, group int, at int64) (nanos uint64, ok bool) {
+	nanos = math.MaxUint64
+	for _, t := range s.records[key{id, uint8(group)}] {
+		if t <= at {
+			nanos, ok = min(nanos, uint64(at)-uint64(t)), true
+		}
+	}
+	return nanos, ok
+}
+
+func (s *slow) count(id ID, group int, at, window int64) (n float64) {
+	for _, t := range s.records[key{id, uint8(group)}] {
+		if t <= at && uint64(at)-uint64(t) < uint64(window) {
+			n++
+		}
+	}
+	return n
+}
+
+func idOf(i int) (id ID) {
+	for k := range id {
+		id[k] = byte(i >> (8 * (k % 4)) * (k + 1) * 37)
+	}
+	return id
+}
+
+func whole(s *Store) []byte {
+	b := s.AppendHead(nil)
+	for c := range Chunks {
+		b = wire.AppendBytes(b, s.AppendChunk(nil, c))
+	}
+	return b
+}
+
+func restored(t testing.TB, b []byte) (*Store, error) {
+	t.Helper()
+	r := wire.NewReader(b)
+	s, keys, err := ReadHead(r)
+	if err != nil {
+		return nil, err
+	}
+	for c, n := range keys {
+		if err := s.LoadChunk(r.Bytes(), c, n); err != nil {
+			return nil, err
+		}
+	}
+	return s, r.Done()
+}
+
+const hour = int64(3600e9)
+
+// TestAgainstTheSlowProgram: ids of few and of many records, in order and late, of equal times, with times of wild
+// clocks; restored again and again. Counts of at most 16 records are exact, others within 1/32.
+func TestAgainstTheSlowProgram(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		ids     int
+		step    int64 // mean time between records
+		late    int64 // most by which a record comes late
+		wild    float64
+		records int
+	}{
+		{"few records of an id", 3000, hour / 60, 0, 0, 20000},
+		{"many records of an id", 12, hour / 60, 0, 0, 20000},
+		{"late ones", 3000, hour / 60, 3 * hour, 0, 20000},
+		{"wild clocks", 3000, hour / 60, 0, .05, 20000},
+		{"at one time", 100, 0, 0, 0, 2000},
+	} {
+		rng := rand.New(rand.NewPCG(7, uint64(len(c.name))))
+		s, exact := New(Options{Bytes: 1 << 30, Window: 48 * hour, Groups: []string{"", "visit"}}), &slow{}
+		now, worst := 1700000000*int64(1e9), 0.0
+		for i := range c.records {
+			now += int64(rng.ExpFloat64() * float64(c.step))
+			id, at := idOf(rng.IntN(c.ids)), now-int64(rng.Float64()*float64(c.late))
+			groups := 2
+			if rng.Float64() < c.wild {
+				at, groups = rng.Int64N(4e18)-2e18, 0 // its own values are nothing to hold on to
+			}
+			for g := range groups {
+				since, ok := s.Since(id, g, at)
+				if want, wantOK := exact.since(id, g, at); ok != wantOK || ok && since != want {
+					t.Fatalf("%s: record %d: %d, %v since the last one, want %d, %v", c.name, i, since, ok, want, wantOK)
+				}
+				for _, w := range []int64{hour, 10 * hour, 48 * hour} {
+					got, want := s.Count(id, g, at, w), exact.count(id, g, at, w)
+					if want <= 16 && got != want {
+						t.Fatalf("%s: record %d: count %v in %d hours, want %v", c.name, i, got, w/hour, want)
+					}
+					worst = max(worst, math.Abs(got-want)/max(want, 1))
+				}
+			}
+			s.Add(id, 0, at, now)
+			exact.add(id, 0, at)
+			if i%3 == 0 {
+				s.Add(id, 1, at, now)
+				exact.add(id, 1, at)
+			}
+			if i%4999 == 0 {
+				was := whole(s)
+				back, err := restored(t, was)
+				if err != nil || !bytes.Equal(whole(back), was) || back.Bytes() != s.Bytes() || back.Len() != s.Len() {
+					t.Fatalf("%s: restored: %v", c.name, err)
+				}
+				s = back
+			}
+		}
+		if worst > 1./32 {
+			t.Errorf("%s: the largest error of a count is %v of it", c.name, worst)
+		}
+		if c.ids < 100 && worst == 0 {
+			t.Errorf("%s: no count was ever inexact: the test tests nothing", c.name)
+		}
+	}
+}
+
+// TestAHistoryIsSmall: 300,000 records of an id take few spans, in order and of one time, and those of a wild clock
+// do not stay in its way.
+func TestAHistoryIsSmall(t *testing.T) {
+	for _, step := range []int64{0, 1, hour} {
+		s := New(Options{Bytes: 1 << 30, Window: 1 << 60, Groups: []string{""}})
+		for i := range int64(300_000) {
+			s.Add(idOf(1), 0, 1+i*step, 1+i*step)
+		}
+		if n := (s.Bytes() - KeyBytes) / SpanBytes; n > 400 {
+			t.Errorf("steps of %d: %d spans", step, n)
+		}
+		want := 3e5
+		if step > 0 {
+			want = min(want, float64((int64(1)<<60)/step))
+		}
+		if n := s.Count(idOf(1), 0, 299_999*step+1, 1<<60); math.Abs(n-want) > want/32 {
+			t.Errorf("steps of %d: %v records", step, n)
+		}
+	}
+	s := New(Options{Bytes: 1 << 30, Groups: []string{""}})
+	for i := range int64(100) {
+		s.Add(idOf(1), 0, i*hour+1, i*hour+1)
+	}
+	if n := (s.Bytes() - KeyBytes) / SpanBytes; n != newest {
+		t.Errorf("without a window %d spans stay", n)
+	}
+	s.Add(idOf(1), 0, 1<<62, 99*hour+1)
+	if since, ok := s.Since(idOf(1), 0, 100*hour+1); !ok || since != uint64(hour) {
+		t.Errorf("after a record of the far future: %d, %v", since, ok)
+	}
+}
+
+// TestEviction: the store keeps its bound, and lets the ids of the oldest last records by stream time go, of any times
+// of their own, and of equal ones the smallest hashes.
+func TestEviction(t *testing.T) {
+	const room = 256
+	o := Options{Bytes: room * (KeyBytes + SpanBytes), Groups: []string{""}}
+	s := New(o)
+	for i := range 3 * room {
+		at := int64(i+1) * hour
+		if i%5 == 0 {
+			at = 1 << 62 // a wild clock does not keep its id
+		}
+		s.Add(idOf(i), 0, at, int64(i+1)*hour)
+		if s.Bytes() > o.Bytes {
+			t.Fatalf("%d bytes of %d", s.Bytes(), o.Bytes)
+		}
+	}
+	if s.Len() < room*15/16 || s.Evicted() != uint64(3*room-s.Len()) {
+		t.Errorf("%d ids stay, %d were evicted", s.Len(), s.Evicted())
+	}
+	for i := range 3 * room {
+		if there := s.find(idOf(i), 0) != nil; there != (i >= 3*room-s.Len()) {
+			t.Errorf("id %d of %d is there: %v", i, 3*room, there)
+		}
+	}
+	// Before stream time begins all are equal, and any order of them leaves the same ids.
+	var first []byte
+	for seed := range uint64(3) {
+		s := New(o)
+		for _, i := range rand.New(rand.NewPCG(seed, 1)).Perm(room + 1) {
+			s.Add(idOf(i), 0, 5, 0)
+		}
+		if b := whole(s); first == nil {
+			first = b
+		} else if !bytes.Equal(first, b) {
+			t.Errorf("seed %d: another order leaves other bytes", seed)
+		}
+	}
+}
+
+// TestOrderOfOtherIds: records of one time in another order leave the same bytes.
+func TestOrderOfOtherIds(t *testing.T) {
+	var first []byte
+	for seed := range uint64(4) {
+		s := New(Options{Bytes: 1 << 20, Window: hour, Groups: []string{""}})
+		rng := rand.New(rand.NewPCG(seed, 1))
+		for k := range int64(20) {
+			for _, i := range rng.Perm(50) {
+				if i%7 != int(k%7) {
+					s.Add(idOf(i), 0, k*hour/8+1, k*hour/8+1)
+				}
+			}
+		}
+		if b := whole(s); first == nil {
+			first = b
+		} else if !bytes.Equal(first, b) {
+			t.Errorf("seed %d: other bytes", seed)
+		}
+	}
+}
+
+// TestForgottenIds are in no group, as if they had never come.
+func TestForgottenIds(t *testing.T) {
+	o := Options{Bytes: 1 << 20, Groups: []string{"", "x"}}
+	a, b := New(o), New(o)
+	for i := range 40 {
+		for g := range 2 {
+			a.Add(idOf(i), g, int64(i)+1, int64(i)+1)
+			if i != 7 && i != 8 {
+				b.Add(idOf(i), g, int64(i)+1, int64(i)+1)
+			}
+		}
+	}
+	if n := a.Forget([]ID{idOf(7), idOf(8), idOf(99)}); n != 2 || !bytes.Equal(whole(a), whole(b)) {
+		t.Errorf("%d forgotten", n)
+	}
+}
+
+// TestCarriedOver: groups keep their ids by name, and the ids without room leave.
+func TestCarriedOver(t *testing.T) {
+	old := New(Options{Bytes: 1 << 20, Window: hour, Groups: []string{"", "x", "y"}})
+	for i := range 40 {
+		for g := range 3 {
+			old.Add(idOf(i), g, int64(i*(g+1))+1, int64(i)+1)
+		}
+	}
+	s := New(Options{Bytes: 100 * (KeyBytes + SpanBytes), Window: 2 * hour, Groups: []string{"z", "y", ""}})
+	s.Carry(old)
+	if s.Len() != 80 || s.Bytes() != 80*(KeyBytes+SpanBytes) {
+		t.Errorf("%d ids of %d bytes", s.Len(), s.Bytes())
+	}
+	if since, _ := s.Since(idOf(9), 1, 100); since != 100-28 {
+		t.Errorf("%d since the last y", since)
+	}
+	small := New(Options{Bytes: 16 * (KeyBytes + SpanBytes), Groups: []string{""}})
+	if small.Carry(old); small.Len() != 15 || small.Evicted() != 25 || small.find(idOf(39), 0) == nil {
+		t.Errorf("%d ids, %d evicted", small.Len(), small.Evicted())
+	}
+}
+
+// TestHostileBytesNoPanic: each byte changed, and each length, gives an error or a store that goes on.
+func TestHostileBytesNoPanic(t *testing.T) {
+	s := New(Options{Bytes: 1 << 16, Window: hour, Groups: []string{"", "x"}})
+	for i := range 100 {
+		s.Add(idOf(i%9), i%2, int64(i)*hour/20+1, int64(i)*hour/20+1)
+	}
+	good := whole(s)
+	for i := range good {
+		for _, flip := range []byte{1, 0x80, 0xff} {
+			bad := slices.Clone(good)
+			bad[i] ^= flip
+			goOn(t, bad)
+		}
+		goOn(t, good[:i])
+	}
+}
+
+func goOn(t testing.TB, b []byte) {
+	s, err := restored(t, b)
+	if err != nil {
+		return
+	}
+	again, err := restored(t, whole(s))
+	if err != nil || !bytes.Equal(whole(again), whole(s)) {
+		t.Fatalf("its own bytes are refused: %v", err)
+	}
+	for i := range 20 {
+		at := int64(i) * hour
+		if n := s.Count(idOf(i), 0, at, hour); n != n || n < 0 {
+			t.Fatalf("count %v", n)
+		}
+		s.Since(idOf(i), 0, at)
+		s.Add(idOf(i), 0, at, at)
+	}
+}
+
+func FuzzStore(f *testing.F) {
+	s := New(Options{Bytes: 1 << 16, Window: hour, Groups: []string{"", "x"}})
+	f.Add(whole(s))
+	for i := range 100 {
+		s.Add(idOf(i%9), i%2, int64(i)*hour/20+1, int64(i)*hour/20+1)
+	}
+	f.Add(whole(s))
+	f.Fuzz(func(t *testing.T, b []byte) { goOn(t, b) })
+}
+
+// TestExtremeTimes do not overflow.
+func TestExtremeTimes(t *testing.T) {
+	s, exact := New(Options{Bytes: 1 << 20, Window: 1 << 60, Groups: []string{""}}), &slow{}
+	times := []int64{math.MinInt64, math.MaxInt64, -1, 1, 0, math.MaxInt64, math.MinInt64, 5}
+	for i, at := range times {
+		a, okA := s.Since(idOf(1), 0, at)
+		b, okB := exact.since(idOf(1), 0, at)
+		if n, m := s.Count(idOf(1), 0, at, 1<<60), exact.count(idOf(1), 0, at, 1<<60); a != b && okB || okA != okB || n != m {
+			t.Error(fmt.Sprint(i, at, a, okA, b, okB, n, m))
+		}
+		s.Add(idOf(1), 0, at, 0)
+		exact.add(idOf(1), 0, at)
+	}
+	if back, err := restored(t, whole(s)); err != nil || !bytes.Equal(whole(back), whole(s)) {
+		t.Errorf("restored: %v", err)
+	}
+}
