@@ -59,7 +59,7 @@ func (q *massSearch) run() []*Window {
 }
 
 // seed offers the fewest cells of highest eta that together have the mass, then the same with one more cell at a time,
-// while the window may be among the best: each cell lowers the eta.
+// while the window may be among the best and above the floor: each cell lowers the eta.
 func (q *massSearch) seed() {
 	var a, b, n float64
 	for i, x := range q.cells {
@@ -67,7 +67,9 @@ func (q *massSearch) seed() {
 		if !exceeds(n, q.limit) {
 			continue
 		}
-		if len(q.best) == q.k && compareValues(q.summary.ratio(a, b), q.best[q.k-1].rank) > 0 {
+		rank := q.summary.ratio(a, b)
+		if len(q.best) == q.k && compareValues(rank, q.best[q.k-1].rank) > 0 ||
+			q.floor != nil && compareValues(rank, q.floor.rank) > 0 {
 			return
 		}
 		q.offer(slices.Clone(q.cells[:i+1]))
@@ -99,7 +101,7 @@ func (q *massSearch) prepare() {
 	}
 	n := len(q.cells)
 	total := 0.0
-	v := make(map[int]float64, n)
+	v := make([]float64, len(q.summary.NX))
 	for _, x := range q.cells {
 		v[x] = q.summary.gain[x] - q.lambda*q.summary.B[x]
 		total += q.summary.B[x]
