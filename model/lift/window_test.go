@@ -297,3 +297,20 @@ func TestASearchEndsBelowItsFloor(t *testing.T) {
 		t.Errorf("%d windows, %v allocations", len(best), allocated)
 	}
 }
+
+// TestTiesOfManyCells: where thousands of cells tie, the best window holds all of them, and not one window for each is
+// made on the way.
+func TestTiesOfManyCells(t *testing.T) {
+	const cells = 2000
+	n := make([]float64, cells*3)
+	for x := range cells {
+		n[3*x+x%2] = 1
+	}
+	s := Summarise(n, 3, 0)
+	set := newSet(oneFeature(cells), []int32{0}, Mahalanobis, nil)
+	var best []*Window
+	allocated := testing.AllocsPerRun(3, func() { best, _ = findWindows(set, s, 1, .1, nil, true) })
+	if len(best) != 1 || len(best[0].Cells) != cells || allocated > cells/10 {
+		t.Errorf("%d windows, %v allocations", len(best), allocated)
+	}
+}
