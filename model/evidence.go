@@ -56,6 +56,7 @@ type Evidence struct {
 	component string      // whose Fit reads it
 	narrowed  *narrowings // of the fit
 	told      *tellings   // of the fit; nil = every component asks for itself
+	workers   *workers    // of the fit; nil = each Share has as many as processors
 }
 
 func newEvidence(s *Schema, l *Levels, seed uint64) *Evidence {

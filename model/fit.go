@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-
-	"golang.org/x/sync/errgroup"
 )
 
 // fitParts fits every component on the evidence, side by side, and then the scorecard over their inputs. states
@@ -16,16 +14,18 @@ func fitParts(
 	ctx context.Context, spec *Spec, ev *Evidence, states States, previous *Model,
 ) (map[string][]byte, error) {
 	out, left := make([][]byte, len(spec.Components)), make([]bool, len(spec.Components))
-	g, within := errgroup.WithContext(ctx)
-	for i, f := range spec.Components {
-		g.Go(func() (err error) {
-			if out[i], err = fitPart(within, f, *ev, states, previous); errors.Is(err, ErrTooMuchWork) {
+	own := *ev
+	own.workers = newWorkers(spec.Options.Workers)
+	ev = &own
+	err := share(ctx, own.workers, len(out), true, func(ctx context.Context) func(i int) error {
+		return func(i int) (err error) {
+			if out[i], err = fitPart(ctx, spec.Components[i], *ev, states, previous); errors.Is(err, ErrTooMuchWork) {
 				left[i], err = true, nil
 			}
 			return err
-		})
-	}
-	if err := g.Wait(); err != nil {
+		}
+	})
+	if err != nil {
 		return nil, err
 	}
 	parts := make(map[string][]byte, len(out)+1)
@@ -34,7 +34,7 @@ func fitParts(
 			parts[f.Name()] = out[i]
 		}
 	}
-	var err error
+	own.workers = newWorkers(spec.Options.Workers)
 	if parts[spec.Scorecard.Name()], err = fitScorecard(ctx, spec, *ev, states, previous, parts); err != nil {
 		return nil, err
 	}

@@ -8,8 +8,6 @@ import (
 	"math"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
-
 	"liftstream/model/wire"
 )
 
@@ -261,14 +259,16 @@ func comparePartition(
 		return nil, err
 	}
 	out := make([]comparison, len(records))
-	g, within := errgroup.WithContext(ctx)
-	run := func(p *Partition, loss func(i int, l float64)) {
-		rc := p.levels.Merge(levels)
-		g.Go(func() error { return replay(within, p, records, rc, loss) })
+	sides := []*Partition{serving, candidate}
+	recodes := []Recode{serving.levels.Merge(levels), candidate.levels.Merge(levels)}
+	losses := []func(i int, l float64){
+		func(i int, l float64) { out[i].old = l },
+		func(i int, l float64) { out[i].new = l },
 	}
-	run(serving, func(i int, l float64) { out[i].old = l })
-	run(candidate, func(i int, l float64) { out[i].new = l })
-	if err := g.Wait(); err != nil {
+	err = share(ctx, newWorkers(spec.Options.Workers), len(sides), true, func(ctx context.Context) func(k int) error {
+		return func(k int) error { return replay(ctx, sides[k], records, recodes[k], losses[k]) }
+	})
+	if err != nil {
 		return nil, err
 	}
 	for i := range records {

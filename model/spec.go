@@ -51,6 +51,7 @@ type Options struct {
 	Gate     float64
 	Seed     uint64
 	Work     int64 // budget of Fit in steps for each component; 0 = StageWork. See FitWork
+	Workers  int   // goroutines that a fit or a comparison computes in at a time; 0 = as many as processors
 	// Spelling has the texts of levels in states of an earlier build, for a replay of its work; nil = this build's.
 	Spelling *Spelling
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"time"
 
 	"go.uber.org/zap"
@@ -206,10 +207,10 @@ func (t *trainer) bounded(
 	}
 	budget, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	spec := *o.Spec
+	spec := besideRecords(o)
 	spec.Options.Work = t.work
 	err = state.Contain(func() (err error) {
-		m, err = fit(budget, &spec)
+		m, err = fit(budget, spec)
 		return err
 	})
 	switch {
@@ -246,6 +247,14 @@ func (t *trainer) bounded(
 		log.Warn("fit failed; the serving model stays")
 	}
 	return nil, nil
+}
+
+// besideRecords is the Spec of a stage for a fit or a comparison that leaves a processor to the records. Where fits
+// take all of them, each step of a transaction waits until a fit has had its 10 ms.
+func besideRecords(o *Options) *model.Spec {
+	spec := *o.Spec
+	spec.Options.Workers = max(runtime.GOMAXPROCS(0)-1, 1)
+	return &spec
 }
 
 // firstLimit is the time of the first fit: that of fit.budget, doubled each time that one has passed it.

@@ -318,9 +318,10 @@ func (t *trainer) compare(ctx context.Context, snaps map[int32]*state.Manifest) 
 	var m *model.Model
 	v := newVerdict(t, clocks(snaps))
 	v.Previous = c.model.Info.Previous
+	spec := besideRecords(o)
 	err := state.Contain(func() (err error) {
-		if v.Verdict, err = model.Compare(budget, o.Spec, c.model, from, to, limit); err == nil && v.Accepted() {
-			m, err = model.Renew(budget, o.Spec, c.model, to)
+		if v.Verdict, err = model.Compare(budget, spec, c.model, from, to, limit); err == nil && v.Accepted() {
+			m, err = model.Renew(budget, spec, c.model, to)
 		}
 		return err
 	})

@@ -3,6 +3,7 @@ package stream
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -113,6 +114,9 @@ func TestTheWorkOfTheNextFit(t *testing.T) {
 				var work int64
 				_, err := tr.bounded(t.Context(), f.first, func(ctx context.Context, spec *model.Spec) (*model.Model, error) {
 					work = spec.Options.FitWork(f.first)
+					if n := spec.Options.Workers; n != max(runtime.GOMAXPROCS(0)-1, 1) {
+						t.Errorf("%s: fit %d takes %d of %d processors", name, i, n, runtime.GOMAXPROCS(0))
+					}
 					if end, _ := ctx.Deadline(); time.Until(end) != f.limit {
 						t.Errorf("%s: fit %d has %v, want %v", name, i, time.Until(end), f.limit)
 					}

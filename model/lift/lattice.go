@@ -3,11 +3,9 @@ package lift
 import (
 	"context"
 	"math"
-	"runtime"
 	"slices"
-	"sync/atomic"
 
-	"golang.org/x/sync/errgroup"
+	"liftstream/model"
 )
 
 // lattice evaluates all sets of 2 to most of some continuous features that no record lacks, on records of equal weight:
@@ -82,34 +80,27 @@ func (s *setSearch) latticeOf(ctx context.Context, most int) (map[string]*lattic
 	for i, y := range s.class {
 		l.class[i] = uint16(y)
 	}
-	return l.run(ctx)
+	return l.run(ctx, s.ev)
 }
 
-func (l *lattice) run(ctx context.Context) (map[string]*latticeSet, error) {
+func (l *lattice) run(ctx context.Context, ev *model.Evidence) (map[string]*latticeSet, error) {
 	prefix := max(len(l.features)-latticeFamily, 0)
 	heads := l.heads(prefix)
 	families := make([][]*latticeSet, len(heads))
-	g, ctx := errgroup.WithContext(ctx)
-	var next atomic.Int64
-	for range runtime.GOMAXPROCS(0) {
-		g.Go(func() error {
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= len(families) {
-					return nil
-				}
-				f := newFamily(l, heads[i], prefix)
-				if f == nil {
-					continue
-				}
-				if err := f.run(ctx); err != nil {
-					return err
-				}
-				families[i] = f.sets
+	search := func(ctx context.Context) func(i int) error {
+		return func(i int) error {
+			f := newFamily(l, heads[i], prefix)
+			if f == nil {
+				return nil
 			}
-		})
+			if err := f.run(ctx); err != nil {
+				return err
+			}
+			families[i] = f.sets
+			return nil
+		}
 	}
-	if err := g.Wait(); err != nil {
+	if err := ev.Share(ctx, len(families), search); err != nil {
 		return nil, err
 	}
 	out := map[string]*latticeSet{}

@@ -58,19 +58,36 @@ func (q *massSearch) run() []*Window {
 	}
 }
 
-// seed offers the fewest cells of highest eta that together have the mass, then the same with one more cell at a time,
-// while the window may be among the best: each cell lowers the eta.
+// prefix is the window of the first cells, by falling eta.
+type prefix struct {
+	cells   int
+	rank, n float64
+}
+
+func comparePrefixes(a, b prefix) int {
+	return cmp.Or(compareValues(a.rank, b.rank), compareValues(a.n, b.n))
+}
+
+// seed takes the fewest cells of highest eta that together have the mass, then the same with one more cell at a time,
+// while the window may be among the best and above the floor: each cell lowers the eta, or leaves it as it is where
+// cells tie, as those of one record do. It offers the k best of these windows.
 func (q *massSearch) seed() {
 	var a, b, n float64
+	var best []prefix
 	for i, x := range q.cells {
 		a, b, n = a+q.summary.gain[x], b+q.summary.B[x], n+q.summary.NX[x]
 		if !exceeds(n, q.limit) {
 			continue
 		}
-		if len(q.best) == q.k && compareValues(q.summary.ratio(a, b), q.best[q.k-1].rank) > 0 {
-			return
+		rank := q.summary.ratio(a, b)
+		if len(best) == q.k && compareValues(rank, best[q.k-1].rank) > 0 ||
+			q.floor != nil && compareValues(rank, q.floor.rank) > 0 {
+			break
 		}
-		q.offer(slices.Clone(q.cells[:i+1]))
+		best = insertTop(best, prefix{i + 1, rank, n}, q.k, comparePrefixes)
+	}
+	for _, p := range best {
+		q.offer(slices.Clone(q.cells[:p.cells]))
 	}
 }
 
@@ -99,7 +116,7 @@ func (q *massSearch) prepare() {
 	}
 	n := len(q.cells)
 	total := 0.0
-	v := make(map[int]float64, n)
+	v := make([]float64, len(q.summary.NX))
 	for _, x := range q.cells {
 		v[x] = q.summary.gain[x] - q.lambda*q.summary.B[x]
 		total += q.summary.B[x]

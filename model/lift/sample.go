@@ -14,11 +14,12 @@ type sample struct {
 	class   []int32
 	weight  []float64
 	total   float64
+	ev      *model.Evidence
 	visits  float64 // affordable record visits of one size of set, and of the profiles of one fit
 }
 
 func newSample(ev *model.Evidence) *sample {
-	s := &sample{schema: ev.Schema, n: ev.Len(), classes: len(ev.Schema.Classes),
+	s := &sample{ev: ev, schema: ev.Schema, n: ev.Len(), classes: len(ev.Schema.Classes),
 		column: ev.Columns, class: ev.Class, weight: ev.Weight, visits: affordable}
 	if ev.Work > 0 {
 		s.visits = min(s.visits, float64(ev.Work)/(4*profileSteps))

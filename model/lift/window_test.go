@@ -278,3 +278,39 @@ func TestContiguousOnlyWhereThereIsAnOrder(t *testing.T) {
 		t.Error("no window of an ordered set")
 	}
 }
+
+// TestASearchEndsBelowItsFloor: of the windows of the fewest best cells none is made once they rank below the floor,
+// however many cells a set has.
+func TestASearchEndsBelowItsFloor(t *testing.T) {
+	const cells = 2000
+	n := make([]float64, cells*3)
+	for x := range cells {
+		n[3*x], n[3*x+1] = 20, float64(x%20)
+	}
+	n[0], n[2] = 0, 2000
+	s := Summarise(n, 3, 0)
+	set := newSet(oneFeature(cells), []int32{0}, Mahalanobis, nil)
+	floor := &Window{Set: set, rank: .9999, N: math.Inf(1)}
+	var best []*Window
+	allocated := testing.AllocsPerRun(3, func() { best, _ = findWindows(set, s, 5, .1, floor, false) })
+	if len(best) > 0 || allocated > cells/10 {
+		t.Errorf("%d windows, %v allocations", len(best), allocated)
+	}
+}
+
+// TestTiesOfManyCells: where thousands of cells tie, the best window holds all of them, and not one window for each is
+// made on the way.
+func TestTiesOfManyCells(t *testing.T) {
+	const cells = 2000
+	n := make([]float64, cells*3)
+	for x := range cells {
+		n[3*x+x%2] = 1
+	}
+	s := Summarise(n, 3, 0)
+	set := newSet(oneFeature(cells), []int32{0}, Mahalanobis, nil)
+	var best []*Window
+	allocated := testing.AllocsPerRun(3, func() { best, _ = findWindows(set, s, 1, .1, nil, true) })
+	if len(best) != 1 || len(best[0].Cells) != cells || allocated > cells/10 {
+		t.Errorf("%d windows, %v allocations", len(best), allocated)
+	}
+}

@@ -4,9 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"runtime"
-
-	"golang.org/x/sync/errgroup"
 
 	"liftstream/model"
 )
@@ -67,19 +64,14 @@ func (x *fitter) choose(ctx context.Context, s *structure) error {
 	}
 	trials := make([]Trial, 2*len(all))
 	weights := x.leftOut(s, queries)
-	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(runtime.GOMAXPROCS(0))
-	for i, m := range all {
-		g.Go(func() error {
-			if err := gctx.Err(); err != nil {
-				return fmt.Errorf("choosing the distance: %w", err)
-			}
-			trials[2*i], trials[2*i+1] = x.trial(gctx, s, m, queries, weights)
-			return gctx.Err()
-		})
+	try := func(ctx context.Context) func(i int) error {
+		return func(i int) error {
+			trials[2*i], trials[2*i+1] = x.trial(ctx, s, all[i], queries, weights)
+			return ctx.Err()
+		}
 	}
-	if err := g.Wait(); err != nil {
-		return err
+	if err := x.ev.Share(ctx, len(all), try); err != nil {
+		return fmt.Errorf("choosing the distance: %w", err)
 	}
 	s.trials = trials
 	if x.options.Theta < 0 {

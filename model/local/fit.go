@@ -4,10 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
-
-	"golang.org/x/sync/errgroup"
 
 	"liftstream/model"
 	"liftstream/model/gp"
@@ -138,25 +135,22 @@ func (x *fitter) build(ctx context.Context, axes []axis, counts []*histogram) (*
 	if s.critical = critical(x.classes, s.told()); o.Plain {
 		s.critical = math.Inf(1)
 	}
-	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(runtime.GOMAXPROCS(0))
-	for f := range axes {
-		if o.Plain {
-			continue
-		}
-		var old *feature
-		if f < len(x.before) {
-			old = &x.before[f]
-		}
-		g.Go(func() error {
-			if err := x.feature(gctx, f, &s.features[f], s.critical, old, &x.around[f], x.ev.Columns[f], counts[f]); err != nil {
+	learn := func(ctx context.Context) func(f int) error {
+		return func(f int) error {
+			var old *feature
+			if f < len(x.before) {
+				old = &x.before[f]
+			}
+			if err := x.feature(ctx, f, &s.features[f], s.critical, old, &x.around[f], x.ev.Columns[f], counts[f]); err != nil {
 				return fmt.Errorf("feature %q: %w", x.schema.Features[f].Name, err)
 			}
 			return nil
-		})
+		}
 	}
-	if err := g.Wait(); err != nil {
-		return nil, err
+	if !o.Plain {
+		if err := x.ev.Share(ctx, len(axes), learn); err != nil {
+			return nil, err
+		}
 	}
 	s.rho = x.correlate(s)
 	x.sample(s)

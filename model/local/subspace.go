@@ -4,10 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/mathext"
 
 	"liftstream/model"
@@ -169,23 +167,20 @@ func (x *fitter) beside(ctx context.Context, s *structure) error {
 		factorial[k] = factorial[k-1] + math.Log(float64(k))
 	}
 	alpha := level / float64(s.told()*len(regions))
-	workers := runtime.GOMAXPROCS(0)
-	g, gctx := errgroup.WithContext(ctx)
-	for k := range workers {
-		g.Go(func() error {
-			t := newTrier(s, factorial, alpha)
-			row := make(model.Row, m)
-			for i := k * step; i < n; i += workers * step {
-				if err := gctx.Err(); err != nil {
-					return fmt.Errorf("trying features beside others: %w", err)
-				}
-				x.ev.Row(x.rows[i], row)
-				t.try(row, i, s.prototypes.beside[i*m:(i+1)*m])
-			}
+	begin := func(context.Context) func(k int) error {
+		t := newTrier(s, factorial, alpha)
+		row := make(model.Row, m)
+		return func(k int) error {
+			i := k * step
+			x.ev.Row(x.rows[i], row)
+			t.try(row, i, s.prototypes.beside[i*m:(i+1)*m])
 			return nil
-		})
+		}
 	}
-	return g.Wait()
+	if err := x.ev.Share(ctx, (n+step-1)/step, begin); err != nil {
+		return fmt.Errorf("trying features beside others: %w", err)
+	}
+	return nil
 }
 
 // trier is the working memory of one goroutine that tries features beside others.
