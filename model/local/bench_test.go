@@ -75,7 +75,8 @@ func BenchmarkNewest(b *testing.B) {
 		i++
 		s.placed(ex.Row, w.at)
 		terms, _ := s.axisTerms(w.at, w.axes[:0])
-		n := x.newest.nearest(s.newest, terms, w.newest)
+		s.bound(terms, &w.bounds)
+		n := x.newest.nearest(s.newest, terms, &w.bounds, w.newest)
 		opinion(w.newest[:n], x.newest.class, s.base, in)
 	}
 }

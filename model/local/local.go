@@ -272,7 +272,8 @@ func (c *Component) Inputs(row model.Row, dst []float64) {
 	s.placed(row, w.at)
 	terms, ok := s.axisTerms(w.at, w.axes[:0])
 	if ok {
-		n = c.newest.nearest(s.newest, terms, w.newest)
+		s.bound(terms, &w.bounds)
+		n = c.newest.nearest(s.newest, terms, &w.bounds, w.newest)
 	}
 	opinion(w.newest[:n], c.newest.class, s.base, dst[classes:])
 }

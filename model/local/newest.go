@@ -23,6 +23,7 @@ type newest struct {
 	// places are those of the rows in the columns of structure.heaviest; gap tells where one is absent.
 	places []int32
 	gap    []bool
+	codes  []coarse // of the places
 }
 
 // learn takes in the example at the place of its clock. One that is older than all of a full ring has left it already.
@@ -47,6 +48,7 @@ func (r *newest) learn(s *structure, ex *model.Example) {
 	r.places = slices.Grow(r.places, wide)[:end+wide]
 	copy(r.places[(at+1)*wide:], r.places[at*wide:end])
 	r.gap = slices.Insert(r.gap, at, s.placed(ex.Row, r.places[at*wide:(at+1)*wide]))
+	r.codes = slices.Insert(r.codes, at, s.coarsely(r.places[at*wide:(at+1)*wide]))
 	if full {
 		r.first++
 	}
@@ -63,6 +65,7 @@ func (r *newest) cut(first, end int) {
 	r.class = slices.Delete(r.class, first, end)
 	r.clock = slices.Delete(r.clock, first, end)
 	r.gap = slices.Delete(r.gap, first, end)
+	r.codes = slices.Delete(r.codes, first, end)
 }
 
 // retract removes the last record of the example's values, class and clock, if there is one.
@@ -82,12 +85,14 @@ func (r *newest) rebase(s *structure, rc model.Recode) {
 	first := max(r.first, len(r.class)-s.newest-spare)
 	r.rows, r.class, r.clock = r.rows[first*m:], r.class[first:], r.clock[first:]
 	r.first, r.places, r.gap = 0, make([]int32, len(r.class)*wide), make([]bool, len(r.class))
+	r.codes = make([]coarse, len(r.class))
 	for k := range r.class {
 		row := r.rows[k*m : k*m+m]
 		for j := range row {
 			row[j] = rc.Value(j, row[j])
 		}
 		r.gap[k] = s.placed(row, r.places[k*wide:k*wide+wide])
+		r.codes[k] = s.coarsely(r.places[k*wide : k*wide+wide])
 	}
 }
 
@@ -156,22 +161,30 @@ func across(terms []axisTerm, at []int32, limit int64) (d int64) {
 }
 
 // nearest fills near with the records of the least distances among that many of the last, nearest first, of equal ones
-// the newest first, and returns their number.
-func (r *newest) nearest(serve int, terms []axisTerm, near []neighbour) int {
+// the newest first, and returns their number. It measures those alone whose bound by t is below the farthest of near.
+func (r *newest) nearest(serve int, terms []axisTerm, t *coarseTables, near []neighbour) int {
 	n, worst, wide := 0, beyond, len(terms)
-	for k := len(r.class) - 1; k >= max(r.first, len(r.class)-serve); k-- {
-		at := r.places[k*wide : k*wide+wide]
-		var d int64
-		if r.gap[k] {
-			d = across(terms, at, worst)
-		} else {
-			d = to(terms, at, worst)
-		}
-		if d < worst {
-			if n = place(near, n, d, int32(k)); n == len(near) {
-				worst = near[n-1].distance
+	first := max(r.first, len(r.class)-serve)
+	var left [coarseStretch]int32
+	stretch := min(max(len(near), 1), coarseStretch) // the first are measured anyway
+	for end := len(r.class); end > first; {
+		begin := max(first, end-stretch)
+		for _, k := range left[:t.below(r.codes[begin:end], worst, &left)] {
+			i := begin + int(k)
+			at := r.places[i*wide : i*wide+wide]
+			var d int64
+			if r.gap[i] {
+				d = across(terms, at, worst)
+			} else {
+				d = to(terms, at, worst)
+			}
+			if d < worst {
+				if n = place(near, n, d, int32(i)); n == len(near) {
+					worst = near[n-1].distance
+				}
 			}
 		}
+		end, stretch = begin, min(2*stretch, coarseStretch)
 	}
 	return n
 }

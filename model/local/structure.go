@@ -143,6 +143,8 @@ type structure struct {
 	limits   limits    // under the measure
 	plain    limits    // under the Euclidean one
 	heaviest []int32   // features of positive weights, by falling weight
+	grids    []grid    // of these
+	packOf   []int     // the code in which each of these has a part, -1 = none
 	agree    []float64 // agreement of every feature
 }
 
@@ -177,8 +179,9 @@ type scratch struct {
 	near                []neighbour
 	axes                []axisTerm
 	newest              []neighbour // among the newest records
-	ties                []int32     // the prototypes outside of near at the distance of its last
-	asked               model.Row   // the row of the neighbours in near, valid while nearby
+	bounds              coarseTables
+	ties                []int32   // the prototypes outside of near at the distance of its last
+	asked               model.Row // the row of the neighbours in near, valid while nearby
 	found               int
 	nearby              bool
 	votes, far          []float64

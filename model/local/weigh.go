@@ -234,6 +234,7 @@ func (s *structure) prepareNewest() {
 		}
 	}
 	slices.SortStableFunc(s.heaviest, func(a, b int32) int { return int(s.weights[b] - s.weights[a]) })
+	s.prepareCoarse()
 }
 
 func (s *structure) appendWeights(b []byte) []byte {
