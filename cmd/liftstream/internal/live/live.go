@@ -116,11 +116,16 @@ func (l *Live) options(st *assemble.Stage, k *cluster.Cluster, o Options) stream
 // Serve starts the endpoint; free lets it take another port when its own is taken.
 func (l *Live) Serve(free bool) (*Server, error) {
 	mux := operator.Handler(l.Source.Status, l.metrics)
-	page.Register(mux, l.Source)
+	end := page.Register(mux, l.Source)
 	if l.infer != nil {
 		l.infer.Register(mux)
 	}
 	debug(mux, l.config.HTTP.Token.Reveal(), l.level, l.log)
 	h := &l.config.HTTP
-	return serve(h.Listen, free, door(h.Listen, h.Hosts, guard(h.Token.Reveal(), mux)), l.log)
+	s, err := serve(h.Listen, free, door(h.Listen, h.Hosts, guard(h.Token.Reveal(), mux)), l.log)
+	if err != nil {
+		return nil, err
+	}
+	s.http.RegisterOnShutdown(end) // a stream of the page is a request under way that never ends by itself
+	return s, nil
 }

@@ -1,7 +1,6 @@
 package page
 
 import (
-	"bytes"
 	"encoding/json"
 	"math"
 	"regexp"
@@ -17,17 +16,17 @@ func pointer(s string) *string { return &s }
 // shown is the text of the page without its tags; the width of a bar and the points of the curve stay.
 func shown(t *testing.T, l Live) string {
 	t.Helper()
-	var b bytes.Buffer
-	if err := pageTemplate.ExecuteTemplate(&b, "body", struct {
-		Live
-		Notes  []string
-		Places []Place
-	}{l, []string{"a note"}, []Place{{"events", "e"}, {"scores", "s"}}}); err != nil {
+	all, err := render(&moment{Live: l, Pace: "5 a second"})
+	if err != nil {
 		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, p := range all {
+		b.WriteString(string(p.HTML))
 	}
 	s := regexp.MustCompile(`<i style="width: ([0-9.]+)%"></i>`).ReplaceAllString(b.String(), "[$1]")
 	s = regexp.MustCompile(`<polyline points="([^"]*)"/>`).ReplaceAllString(s, "{$1}")
-	s = regexp.MustCompile(`</(td|th|b|h1|h2|span|p|div)>`).ReplaceAllString(s, "|")
+	s = regexp.MustCompile(`</(td|th|b|h1|h2|span|p|div|caption)>`).ReplaceAllString(s, "|")
 	s = regexp.MustCompile(`<[^>]*>`).ReplaceAllString(s, "")
 	s = strings.NewReplacer("&times;", "×", "&hairsp;", " ").Replace(strings.Join(strings.Fields(s), " "))
 	return regexp.MustCompile(`[\s|]*\|[\s|]*`).ReplaceAllString(s, "|")
@@ -50,22 +49,23 @@ func TestEachFigureStandsInItsPlace(t *testing.T) {
 			Quality: Quality{Records: 44211, LogLoss: .25, BaseLoss: .375, AUC: .811, AUCBlocks: .722, Capture: .433, Lift: 4.33,
 				BaseRate: .117, Course: []evaluate.Number{.5, .75, evaluate.Number(math.NaN()), 1, .4}}}}
 	const reasons = "job is nurse × 3.00|age is not known × 0.50|(base) × 1.50|"
-	want := "bank|live|model 17, fitted 14 times, 3 not good enough to publish|a note|unusual topic setting|" +
-		"Scored|45,211|1,234 messages to go|Pairs ranked right (AUC)|81.1 %|72.2 % within 1,000 records|" +
+	want := "bank|live|model 17, fitted 14 times, 3 not good enough to publish|unusual topic setting|" +
+		"The main figures|Scored|45,211|5 a second|1,234 messages to go|" +
+		"Pairs ranked right (AUC)|81.1 %|72.2 % within 1,000 records|" +
 		"The best tenth holds|43.3 %|of all “yes”: 4.3 times chance|" +
 		"Log-loss|0.2500|0.3750 without features; 44,211 counted|" +
 		"Rejected|11|15 scored before training 12 with a label that is no class 13 whose label did not come|" +
 		"Quality as it learns|{0.0,80.0 150.0,40.0 450.0,0.0 600.0,80.0} " +
 		"AUC of each 1,000 records before they were learnt; lines at 1, 0.75 and 0.5 (chance)|" +
-		"Whom to call first|Who|“yes”|Average ×|Because|c1|[25.0]|25.0 %|2.6|" + reasons +
-		"highest of about the last 5,000 records; “×” is what a value does to the odds|" +
-		"Strongest profiles|Profile|Held back|95 %|All records|Records|" +
+		"Whom to call first|The records of the highest propensity|Who|“yes”|Average ×|Because|c1|[25.0]|25.0 %|2.6|" +
+		reasons + "highest of about the last 5,000 records; “×” is what a value does to the odds|" +
+		"Strongest profiles|Combinations of values, and how many times as often as on average the class is among their " +
+		"records|Profile|Held back|95 %|All records|Records|" +
 		"job=student|3.5|2.5 to 5.5|4.5|1,500|how many times as often as on average; “held back” is on newer records that " +
 		"took no part in finding the profile, and the intervals hold for all profiles at once; on “all records” chance " +
 		"makes it higher|Records of a class are most alike in|f1, f2|" +
-		"Last scored|Who|Most likely|Propensity|Because|Known profile|It was|" +
-		"c2|no|[100.0]|150.0 % yes|job=nurse|maybe|c1|no (degraded)|[25.0]|25.0 % yes|" + reasons + "job=nurse|maybe|" +
-		"events: e|scores: s|these figures as JSON · metrics · readiness|"
+		"Last scored|The newest records, the last one first|Who|Most likely|Propensity|Because|Known profile|It was|" +
+		"c2|no|[100.0]|150.0 % yes|job=nurse|maybe|c1|no (degraded)|[25.0]|25.0 % yes|" + reasons + "job=nurse|maybe|"
 	if got := shown(t, l); got != want {
 		at := 0
 		for at < min(len(got), len(want)) && got[at] == want[at] {

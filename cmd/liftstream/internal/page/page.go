@@ -1,23 +1,18 @@
 package page
 
 import (
-	"bytes"
 	"crypto/sha256"
-	_ "embed"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"html/template"
 	"math"
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 
 	"liftstream/model/evaluate"
 	"liftstream/model/groups"
 	"liftstream/model/report"
-	"liftstream/model/report/text"
 	"liftstream/stream"
 	"liftstream/stream/state"
 )
@@ -178,58 +173,30 @@ func (s *Source) Live() Live {
 	return l
 }
 
-//go:embed page.html
-var source string
-
-//go:embed page.css
-var style string
-
-//go:embed page.js
-var script string
-
-var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"count": func(n any) string { return grouped(fmt.Sprint(n)) }, "percent": Percent, "times": Times, "figure": figure,
-	"spark": spark, "join": strings.Join,
-	"first":  func(n int, r []Reason) []Reason { return r[:min(n, len(r))] },
-	"number": func(v float64) evaluate.Number { return evaluate.Number(v) },
-	"odds":   func(effect float64) string { return strconv.FormatFloat(math.Exp(effect), 'f', 2, 64) },
-	"whole":  func(v float64) int64 { return int64(math.Round(v)) },
-	"lift":   Lift,
-	"signed": signed,
-	"bar":    func(p float64) string { return strconv.FormatFloat(100*min(max(p, 0), 1), 'f', 1, 64) },
-	"style":  func() template.CSS { return template.CSS(style) },
-	"script": func() template.JS { return template.JS(script) },
-}).Parse(source))
-
 // policy lets the page use its own content and ask this server, nothing else.
 var policy = fmt.Sprintf("default-src 'none'; style-src 'unsafe-inline'; script-src '%s'; connect-src 'self'; "+
 	"img-src data:; "+
-	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'", digest(script))
+	"base-uri 'none'; form-action 'self'; frame-ancestors 'none'", digest(script))
 
 func digest(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// Register adds the page at "/" and its data at "/api/live" to a mux.
-func Register(mux *http.ServeMux, s *Source) {
+// Register adds the page at "/", its data at "/api/live" and the stream of its changes at "/api/events" to a mux. The
+// returned function ends the streams, for a server that stops.
+func Register(mux *http.ServeMux, s *Source) (end func()) {
+	f := newFeed(s)
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
-		name := "page"
-		if r.URL.Query().Has("body") {
-			name = "body"
-		}
-		var b bytes.Buffer
-		if err := pageTemplate.ExecuteTemplate(&b, name, struct {
-			Live
-			Notes  []string
-			Places []Place
-		}{s.Live(), s.Notes, s.Places}); err != nil {
+		b, err := f.page(r.URL.Query())
+		if err != nil {
 			http.Error(w, "the page cannot be shown", http.StatusInternalServerError)
 			return
 		}
 		secure(w, "text/html; charset=utf-8")
-		_, _ = w.Write(b.Bytes())
+		_, _ = w.Write(b)
 	})
+	mux.HandleFunc("GET /api/events", f.events)
 	mux.HandleFunc("GET /api/live", func(w http.ResponseWriter, _ *http.Request) {
 		b, err := json.Marshal(s.Live())
 		if err != nil {
@@ -239,6 +206,7 @@ func Register(mux *http.ServeMux, s *Source) {
 		secure(w, "application/json")
 		_, _ = w.Write(append(b, '\n'))
 	})
+	return f.end
 }
 
 func secure(w http.ResponseWriter, content string) {
@@ -248,85 +216,4 @@ func secure(w http.ResponseWriter, content string) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cache-Control", "no-store")
-}
-
-// Count writes a whole number with its thousands apart, such as 45,211.
-func Count(n int64) string { return grouped(strconv.FormatInt(n, 10)) }
-
-func grouped(s string) string {
-	sign := ""
-	if strings.HasPrefix(s, "-") {
-		sign, s = "-", s[1:]
-	}
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return sign + s
-}
-
-// Percent writes a share, such as 11.7 %; a dash where it is not defined.
-func Percent(v evaluate.Number) string {
-	switch f := 100 * float64(v); {
-	case math.IsNaN(f) || math.IsInf(f, 0):
-		return "–"
-	case f > 0 && f < 0.1:
-		return "under 0.1 %"
-	default:
-		return strconv.FormatFloat(f, 'f', 1, 64) + " %"
-	}
-}
-
-// Times writes a lift, such as 5.2 times; a dash where it is not defined.
-func Times(v evaluate.Number) string {
-	if f := Lift(v); f != "–" {
-		return f + " times"
-	}
-	return "–"
-}
-
-// Lift writes a lift, or a bound of one, such as 5.2 or 1.003; a dash where it is not defined.
-func Lift(v evaluate.Number) string {
-	f := float64(v)
-	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return "–"
-	}
-	return text.Lift(v, 1)
-}
-
-// signed writes a difference of shares in percent with its sign.
-func signed(v evaluate.Number) string {
-	f := 100 * float64(v)
-	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return "–"
-	}
-	return fmt.Sprintf("%+.1f", f)
-}
-
-func figure(v evaluate.Number) string {
-	f := float64(v)
-	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return "–"
-	}
-	return strconv.FormatFloat(f, 'f', 4, 64)
-}
-
-// Width and height of the course of AUC, in its own units.
-const sparkWidth, sparkHeight = 600, 80
-
-// spark returns the points of the course of AUC between 0.5 and 1 for a polyline, "" for fewer than two.
-func spark(course []evaluate.Number) string {
-	var b strings.Builder
-	if len(course) < 2 {
-		return ""
-	}
-	for i, a := range course {
-		v := float64(a)
-		if math.IsNaN(v) {
-			continue
-		}
-		x := float64(i) / float64(len(course)-1) * sparkWidth
-		y := (1 - (min(max(v, 0.5), 1)-0.5)/0.5) * sparkHeight
-		fmt.Fprintf(&b, "%.1f,%.1f ", x, y)
-	}
-	return strings.TrimSpace(b.String())
 }
