@@ -73,7 +73,8 @@ func New(c *config.Config, st *assemble.Stage, k *cluster.Cluster, o Options) *L
 	}
 	l.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		collectors.NewBuildInfoCollector())
-	l.Stage = stream.New(l.options(st, k, o))
+	so := l.options(st, k, o)
+	l.Stage = stream.New(so)
 	l.metrics.MustRegister(stream.Collector(l.Stage))
 	l.infer = l.inference(st, o.Version)
 	registerRegistry(l.metrics, st.Registry)
@@ -82,6 +83,8 @@ func New(c *config.Config, st *assemble.Stage, k *cluster.Cluster, o Options) *L
 		{What: "brokers", Name: k.Address}, {What: "events", Name: t.Events}, {What: "scores", Name: t.Scores},
 		{What: "rejected", Name: t.Dead}}}
 	l.Source.Status, l.Source.Profiles = l.Stage.Status, profiles(st, l.Stage.Serving)
+	l.Source.Flow = flow(so.Metrics, time.Now)
+	l.Source.Verdicts = func() []*state.GateVerdict { return stream.Verdicts(l.Stage) }
 	l.metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "liftstream", Name: "ready",
 		Help: "1 while /readyz says so, 0 while it names what is waited for, such as brokers that are away; the other " +
 			"figures then stand still."}, func() float64 {

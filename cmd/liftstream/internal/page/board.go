@@ -92,6 +92,7 @@ type part struct {
 	lastAt    int
 	calls     [callsBlocks][]Record // the best of each block; the block being filled first
 	inBlock   int
+	moved     moved
 }
 
 // NewBoard returns an empty board. The first skip records of each partition do not count in Quality.
@@ -146,6 +147,9 @@ func (b *Board) Scores(partition int32, batch *model.Batch, s *model.Scores, l *
 				w = batch.Weight[i]
 			}
 			p.running.add(prob, class, w)
+		}
+		if s.Status[i] != model.StatusUntrained {
+			p.moved.add(b.schema, s, i)
 		}
 		if s.Status[i] == model.StatusOK {
 			if r := b.rank(prob[s.Target[i]], s.Lift[i]); b.wants(p, r) {
@@ -313,6 +317,7 @@ type View struct {
 	Degraded  uint64   `json:"degraded"`
 	Model     int64    `json:"model"` // newest version that scored
 	Quality   Quality  `json:"quality"`
+	Moved     []Mover  `json:"reasons"`    // of the newest records, the strongest first
 	Calls     []Record `json:"call_first"` // highest first, among about the last 5,000 records of each partition
 	Last      []Record `json:"last"`       // newest first
 }
@@ -333,6 +338,7 @@ func (b *Board) View() View {
 
 	v := View{Calls: []Record{}, Last: []Record{}}
 	measures := make([]*running, len(parts))
+	var all moved
 	for i, p := range parts {
 		p.mu.Lock()
 		v.Scored += p.seen
@@ -340,6 +346,7 @@ func (b *Board) View() View {
 		v.Degraded += p.degraded
 		v.Model = max(v.Model, p.model)
 		measures[i] = p.running.snapshot()
+		all.merge(&p.moved)
 		for _, best := range p.calls {
 			v.Calls = append(v.Calls, best...)
 		}
@@ -349,6 +356,7 @@ func (b *Board) View() View {
 		p.mu.Unlock()
 	}
 	v.Quality = quality(measures)
+	v.Moved = all.movers()
 	slices.SortStableFunc(v.Last, func(x, y Record) int { return y.Time.Compare(x.Time) })
 	v.Last = v.Last[:min(len(v.Last), Kept)]
 	v.Calls = b.callFirst(v.Calls)

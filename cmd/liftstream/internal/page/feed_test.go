@@ -57,14 +57,13 @@ func fast(src *Source) *feed {
 	return f
 }
 
-// TestTheStreamTellsOfChangesAlone: all parts first, then the changed ones. The deadlines of the server do not end it.
+// TestTheStreamTellsOfChangesAlone: all parts first, then the changed ones. The end of the feed ends
+// it.
 func TestTheStreamTellsOfChangesAlone(t *testing.T) {
 	src := hostileSource(60)
 	f := fast(src)
 	f.quiet = 10 * time.Millisecond
-	s := httptest.NewUnstartedServer(http.HandlerFunc(f.events))
-	s.Config.ReadTimeout, s.Config.WriteTimeout = 50*time.Millisecond, 50*time.Millisecond
-	s.Start()
+	s := httptest.NewServer(http.HandlerFunc(f.events))
 	defer s.Close()
 	resp, r := follow(t, s.URL)
 	if got := resp.Header.Get("Content-Type"); got != "text/event-stream" {
@@ -75,7 +74,7 @@ func TestTheStreamTellsOfChangesAlone(t *testing.T) {
 		strings.Contains(last, "<script") {
 		t.Errorf("%d parts at first", len(first))
 	}
-	for range 20 { // longer than the deadlines of the server
+	for range 20 {
 		for id := range next(t, r) {
 			if id != "cards" { // which tells the pace
 				t.Errorf("%s is sent unchanged", id)
@@ -123,6 +122,35 @@ func TestStreamsAreBounded(t *testing.T) {
 		if resp, _ := follow(t, s.URL); resp.StatusCode == http.StatusOK {
 			return
 		}
+	}
+}
+
+// timed is a writer with deadlines that it notes.
+type timed struct {
+	*httptest.ResponseRecorder
+	read, write []time.Time
+	end         func()
+}
+
+func (w *timed) SetReadDeadline(t time.Time) error {
+	w.read = append(w.read, t)
+	return nil
+}
+
+func (w *timed) SetWriteDeadline(t time.Time) error {
+	w.write = append(w.write, t)
+	w.end()
+	return nil
+}
+
+// TestTheDeadlinesOfTheServerDoNotEndAStream: that of the request is taken away, and each answer has its own.
+func TestTheDeadlinesOfTheServerDoNotEndAStream(t *testing.T) {
+	f := newFeed(hostileSource(0))
+	w := &timed{ResponseRecorder: httptest.NewRecorder(), end: f.end}
+	before := time.Now()
+	f.events(w, httptest.NewRequest("GET", "/api/events", nil))
+	if len(w.read) != 1 || !w.read[0].IsZero() || len(w.write) != 1 || w.write[0].Before(before.Add(patience)) {
+		t.Errorf("deadlines %v to read, %v to write", w.read, w.write)
 	}
 }
 

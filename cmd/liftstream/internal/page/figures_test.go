@@ -6,9 +6,12 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
+	"liftstream/model"
 	"liftstream/model/evaluate"
 	"liftstream/stream"
+	"liftstream/stream/state"
 )
 
 func pointer(s string) *string { return &s }
@@ -90,23 +93,45 @@ func TestLiveHandsEveryFigureOn(t *testing.T) {
 	src := &Source{Name: "bank", Positive: "yes", Board: NewBoard(schema(1, "no", "yes"), 0)}
 	src.Status = func() stream.Status {
 		return stream.Status{Ready: true, Fits: 14, Refused: 3, Unusual: []string{"setting"}, Waiting: []string{"broker"},
-			Model: 9, Partitions: []stream.PartitionStatus{{Offset: 3, End: 10, Dead: 2, UnknownClass: 5, Expired: 4},
-				{Offset: 30, End: 10, Dead: 20, UnknownClass: 50, Expired: 40}, {Offset: 1, End: 101, Scored: 1000}}}
+			Model: 9, Partitions: []stream.PartitionStatus{{Partition: 1, Offset: 3, End: 10, Dead: 2,
+				UnknownClass: 5, Expired: 4}, {Partition: 3, Offset: 30, End: 10, Dead: 20, UnknownClass: 50, Expired: 40},
+				{Partition: 2, Offset: 1, End: 101, Scored: 1000, Labelled: 1001, Model: 9, Doing: "running: at work"}}}
 	}
 	src.Profiles = func() Profiles {
 		return Profiles{Model: 8, Features: []string{"f"}, Best: []Profile{{Class: "yes", Text: "x", Confirmed: true,
 			Lift: 4.5, Validated: 3.5, ValidatedLow: 2.5, ValidatedHigh: 5.5, Records: 100, Positives: 77}}}
+	}
+	src.Flow = func() Flow {
+		return Flow{Delay: &Delay{Half: .5, Most: 2.5, Over: 11, Messages: 12}, Dead: []Counted{{"schema", 6}},
+			Waiting: map[int32]Waiting{2: {Records: 61, Bytes: 62, Oldest: 63}}}
+	}
+	nan := math.NaN()
+	src.Verdicts = func() []*state.GateVerdict {
+		return []*state.GateVerdict{{Version: 1, Verdict: model.Verdict{Old: nan, New: nan, Low: nan, High: nan, Gate: nan}},
+			{Version: 2, Note: "a note", Time: time.Unix(1e9, 0), Verdict: model.Verdict{Reason: model.Better, New: .25,
+				Old: .5, Low: -.375, High: -.125, Records: 400, Gate: .0625}}}
 	}
 	got, err := json.Marshal(src.Live())
 	if err != nil {
 		t.Fatal(err)
 	}
 	const want = `{"name":"bank","positive":"yes","ready":true,"waiting":["broker"],"unusual":["setting"],"behind":107,` +
-		`"dead":22,"unknown_class":55,"expired":44,"fits":14,"fits_refused":3,"gate":null,"profiles":{"model":8,"best":` +
+		`"dead":22,"unknown_class":55,"expired":44,"fits":14,"fits_refused":3,"gate":null,` +
+		`"verdicts":[{"model":2,"reason":"better","records":400,"log_loss":0.25,"log_loss_serving":0.5,` +
+		`"log_loss_difference":-0.25,"log_loss_difference_low":-0.375,"log_loss_difference_high":-0.125,"gate":0.0625,` +
+		`"note":"a note","time":"2001-09-09T01:46:40Z"},{"model":1,"reason":"nothing_to_compare","records":0,"log_loss":null,` +
+		`"log_loss_serving":null,"log_loss_difference":null,"log_loss_difference_low":null,"log_loss_difference_high":null,` +
+		`"gate":null}],"partitions":[{"partition":1,"doing":"taking over","offset":3,"behind":7,"scored":0,` +
+		`"labels_learnt":0,"model":0},{"partition":2,"doing":"running: at work","offset":1,"behind":100,"scored":1000,` +
+		`"labels_learnt":1001,"model":9,"waiting":{"records":61,"bytes":62,"oldest_seconds":63}},{"partition":3,` +
+		`"doing":"taking over","offset":30,"behind":0,"scored":0,"labels_learnt":0,"model":0}],"flow":{"delay":{"half":0.5,` +
+		`"most":2.5,"seconds":11,"messages":12},"dead":[{"name":"schema","n":6}],"waiting":{"2":{"records":61,"bytes":62,` +
+		`"oldest_seconds":63}}},"profiles":{"model":8,"best":` +
 		`[{"class":"yes","profile":"x","confirmed":true,"lift":4.5,"validated_lift":3.5,"validated_low":2.5,` +
 		`"validated_high":5.5,"n_x":100,"n_xy":77}],"features":["f"]},"scored":0,"untrained":0,"degraded":0,"model":0,` +
 		`"quality":{"records":0,"log_loss":null,"base_log_loss":null,"auc":null,"auc_blocks":null,"base_rate":null,` +
-		`"capture_at_0.1":null,"lift_at_0.1":null,"course":[]},"call_first":[],"last":[]}`
+		`"capture_at_0.1":null,"lift_at_0.1":null,"course":[],"gains":[],"calibration":[]},"reasons":[],` +
+		`"call_first":[],"last":[]}`
 	if string(got) != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"time"
 
 	"liftstream/model/evaluate"
 	"liftstream/model/groups"
@@ -75,6 +76,8 @@ type Source struct {
 	Board    *Board
 	Status   func() stream.Status
 	Profiles func() Profiles
+	Flow     func() Flow                 // nil = unknown
+	Verdicts func() []*state.GateVerdict // oldest first; nil = unknown
 }
 
 // Gate is a comparison of a new model with the serving one, on labelled records that neither had learnt.
@@ -89,6 +92,7 @@ type Gate struct {
 	DifferenceHigh evaluate.Number `json:"log_loss_difference_high"`
 	Allowed        evaluate.Number `json:"gate"`
 	Note           string          `json:"note,omitempty"` // why labels look inverted, or a fit failed
+	Time           time.Time       `json:"time,omitzero"`
 }
 
 // Text says it for people.
@@ -117,7 +121,7 @@ func gateOf(v *state.GateVerdict) *Gate {
 	}
 	n := func(x float64) evaluate.Number { return evaluate.Number(x) }
 	return &Gate{Model: v.Version, Reason: v.Reason.String(), Records: v.Records, LogLoss: n(v.New), Serving: n(v.Old),
-		Note:          v.Note,
+		Note: v.Note, Time: v.Time.UTC(),
 		Difference:    n(v.Difference()),
 		DifferenceLow: n(v.Low), DifferenceHigh: n(v.High), Allowed: n(v.Gate)}
 }
@@ -138,6 +142,12 @@ type Live struct {
 	Refused      uint64 `json:"fits_refused"`
 	// Gate is the last verdict on a new model, by any process of the group; nil = none yet.
 	Gate *Gate `json:"gate"`
+	// Verdicts are the last ones, newest first.
+	Verdicts []Gate `json:"verdicts"`
+	// Partitions are those of this process, PartitionsOf their number where not all are listed, else 0.
+	Partitions   []Partition `json:"partitions"`
+	PartitionsOf int         `json:"partitions_of,omitempty"`
+	Flow         Flow        `json:"flow"`
 	// Drift is nil where nothing is watched.
 	Drift    *Drift   `json:"drift,omitempty"`
 	Profiles Profiles `json:"profiles"`
@@ -150,8 +160,20 @@ type Live struct {
 func (s *Source) Live() Live {
 	st := s.Status()
 	l := Live{Name: s.Name, Positive: s.Positive, Ready: st.Ready, Waiting: st.Waiting, Fits: st.Fits, Refused: st.Refused,
-		Unusual: st.Unusual, Gate: gateOf(st.Verdict), Drift: driftOf(st.Partitions),
+		Unusual: st.Unusual, Gate: gateOf(st.Verdict), Verdicts: []Gate{}, Drift: driftOf(st.Partitions),
 		Profiles: s.Profiles(), Groups: s.Board.Groups.View(), View: s.Board.View()}
+	if s.Flow != nil {
+		l.Flow = s.Flow()
+	}
+	if l.Flow.Dead == nil {
+		l.Flow.Dead = []Counted{}
+	}
+	if s.Verdicts != nil {
+		l.Verdicts = verdictsOf(s.Verdicts())
+	}
+	if l.Partitions, l.PartitionsOf = partitionsOf(st.Partitions, l.Flow.Waiting); l.PartitionsOf == len(l.Partitions) {
+		l.PartitionsOf = 0
+	}
 	if l.Waiting == nil {
 		l.Waiting = []string{}
 	}

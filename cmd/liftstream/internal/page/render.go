@@ -8,7 +8,9 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 
+	"liftstream/cmd/liftstream/internal/chart"
 	"liftstream/model/evaluate"
 )
 
@@ -27,9 +29,13 @@ var parts = []Part{
 	{ID: "drift", Title: "Labels and drift"},
 	{ID: "groups", Title: "Groups"},
 	{ID: "course", Title: "Quality"},
+	{ID: "gains", Title: "Gains"},
 	{ID: "calls", Title: "Call first", Half: true},
 	{ID: "profiles", Title: "Profiles", Half: true},
+	{ID: "moved", Title: "What moves the scores", Half: true},
+	{ID: "verdicts", Title: "Models", Half: true},
 	{ID: "last", Title: "Last scored"},
+	{ID: "flow", Title: "Partitions"},
 }
 
 // moment is the content of the parts at one moment.
@@ -78,12 +84,17 @@ var script string
 var pages = template.Must(template.Must(template.New("page").Funcs(template.FuncMap{
 	"count": func(n any) string { return grouped(fmt.Sprint(n)) }, "percent": Percent, "times": Times, "figure": figure,
 	"spark": spark, "join": strings.Join,
-	"first":  func(n int, r []Reason) []Reason { return r[:min(n, len(r))] },
-	"number": func(v float64) evaluate.Number { return evaluate.Number(v) },
-	"odds":   func(effect float64) string { return strconv.FormatFloat(math.Exp(effect), 'f', 2, 64) },
-	"whole":  func(v float64) int64 { return int64(math.Round(v)) },
-	"lift":   Lift,
+	"first":      func(n int, r []Reason) []Reason { return r[:min(n, len(r))] },
+	"number":     func(v float64) evaluate.Number { return evaluate.Number(v) },
+	"odds":       func(effect float64) string { return strconv.FormatFloat(math.Exp(effect), 'f', 2, 64) },
+	"whole":      func(v float64) int64 { return int64(math.Round(v)) },
+	"lift":       Lift,
+	"gainscurve": gainsCurve, "calibrationcurve": calibrationCurve, "top": top, "duration": duration[evaluate.Number],
+	"seconds": duration[float64], "size": size,
+	"moment": func(t time.Time) string { return t.Format("2006-01-02 15:04 MST") },
 	"signed": signed,
+	"float":  func(v evaluate.Number) float64 { return float64(v) },
+	"inc":    func(i int) int { return i + 1 },
 	"bar":    func(p float64) string { return strconv.FormatFloat(100*min(max(p, 0), 1), 'f', 1, 64) },
 	"part": func(all []Part, id string) *Part {
 		for i := range all {
@@ -93,6 +104,6 @@ var pages = template.Must(template.Must(template.New("page").Funcs(template.Func
 		}
 		return nil
 	},
-	"style":  func() template.CSS { return template.CSS(style) },
+	"style":  func() template.CSS { return template.CSS(style + chart.Style) },
 	"script": func() template.JS { return template.JS(script) },
 }).Parse(layout)).Parse(source))
