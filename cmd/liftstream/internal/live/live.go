@@ -83,6 +83,8 @@ func New(c *config.Config, st *assemble.Stage, k *cluster.Cluster, o Options) *L
 		{What: "brokers", Name: k.Address}, {What: "events", Name: t.Events}, {What: "scores", Name: t.Scores},
 		{What: "rejected", Name: t.Dead}}}
 	l.Source.Status, l.Source.Profiles = l.Stage.Status, profiles(st, l.Stage.Serving)
+	b := &book{stage: st, serving: l.Stage.Serving}
+	l.Source.Curves, l.Source.Model = b.curves, b.page
 	l.Source.Flow = flow(so.Metrics, time.Now)
 	l.Source.Verdicts = func() []*state.GateVerdict { return stream.Verdicts(l.Stage) }
 	l.metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "liftstream", Name: "ready",

@@ -5,10 +5,8 @@ package page
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -74,6 +72,8 @@ type Board struct {
 	// Groups counts the scores by group too; nil counts none. It is set before the first score.
 	Groups *groups.Tally
 
+	archive *archive
+
 	mu    sync.RWMutex // guards parts; each part guards itself
 	parts map[int32]*part
 }
@@ -97,7 +97,7 @@ type part struct {
 
 // NewBoard returns an empty board. The first skip records of each partition do not count in Quality.
 func NewBoard(s *model.Schema, skip int) *Board {
-	return &Board{schema: s, skip: uint64(max(skip, 0)), parts: map[int32]*part{}}
+	return &Board{schema: s, skip: uint64(max(skip, 0)), parts: map[int32]*part{}, archive: newArchive(s)}
 }
 
 func (b *Board) part(n int32) *part {
@@ -132,6 +132,7 @@ func (b *Board) Scores(partition int32, batch *model.Batch, s *model.Scores, l *
 	}
 	p.next, p.model = batch.Offset+1, s.Model
 	b.Groups.Add(batch, s)
+	b.archive.add(partition, batch, s, l)
 	for i := range s.N {
 		p.seen++
 		switch s.Status[i] {
@@ -256,43 +257,9 @@ func (p *part) push(r Record) {
 
 // record renders record i; nothing of it belongs to the batch.
 func (b *Board) record(partition int32, batch *model.Batch, s *model.Scores, l *model.Levels, i int) Record {
-	target := s.Target[i]
-	r := Record{
-		Partition: partition, Offset: batch.Offset, Row: int32(i), Model: s.Model, Status: s.Status[i].String(),
-		Segment: b.schema.Classes[s.Segment[i]], Target: b.schema.Classes[target],
-		Propensity: s.P[i*s.Classes+int(target)], BaseRate: finite(s.BaseRate[i]), Lift: finite(s.Lift[i]),
-		Percentile: float64(s.Percentile[i]),
-		Profile:    strings.Clone(s.Profile[i]), Control: i < len(s.Control) && s.Control[i],
-	}
-	if batch.Row != nil {
-		r.Row = batch.Row[i]
-	}
-	if batch.Time != nil {
-		r.Time = time.Unix(0, batch.Time[i]).UTC()
-	}
-	if batch.ID != nil {
-		r.Who = strings.Clone(batch.ID[i])
-	} else {
-		r.Who = fmt.Sprintf("%d/%d/%d", partition, r.Offset, r.Row)
-	}
-	if c := batch.Label[i]; c >= 0 {
-		r.Label = b.schema.Classes[c]
-	}
-	why := s.WhyOf(i)
-	r.Why = make([]Reason, len(why))
-	for k, w := range why {
-		x := Reason{Feature: s.TermName(b.schema, w.Feature), Effect: finite(w.Effect), N: finite(w.N)}
-		if !math.IsNaN(w.Lift) && !math.IsInf(w.Lift, 0) {
-			lift := w.Lift
-			x.Lift = &lift
-		}
-		if w.Feature >= 0 && !model.Missing(w.Value) {
-			text := valueText(b.schema, l, w)
-			x.Value = &text
-		}
-		r.Why[k] = x
-	}
-	return r
+	var e entry
+	e.fill(b.schema, partition, batch, s, l, i)
+	return e.record(b.schema)
 }
 
 // finite keeps numbers out of JSON that it has no form for.
@@ -301,13 +268,6 @@ func finite(v float64) float64 {
 		return 0
 	}
 	return v
-}
-
-func valueText(s *model.Schema, l *model.Levels, w model.Reason) string {
-	if s.Features[w.Feature].Kind == model.Continuous {
-		return strconv.FormatFloat(w.Value, 'g', 6, 64)
-	}
-	return strings.Clone(l.Text(int(w.Feature), w.Value))
 }
 
 // View is the content of a Board at one moment. It owns its memory.

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -20,9 +21,13 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
+	"liftstream/cmd/liftstream/internal/factsheet"
 	"liftstream/model"
 	"liftstream/model/groups"
+	"liftstream/model/report"
+	"liftstream/stream/state"
 )
 
 // tab is a page in a real browser, with the things that it said and asked for.
@@ -226,6 +231,17 @@ func TestPageInABrowser(t *testing.T) {
 	}
 	js[bool](b, `document.getElementById("hold").click(), true`)
 	b.until(`document.getElementById("scored").textContent === "180"`)
+
+	// A record is looked up by the keyboard.
+	js[bool](b, `document.getElementById("find").focus(), true`)
+	b.do(chromedp.KeyEvent("p0-3-17"))
+	if _, err := chromedp.RunResponse(b.ctx, chromedp.KeyEvent(kb.Enter)); err != nil {
+		t.Fatal(err)
+	}
+	if got := js[string](b, `document.querySelector("#record h2").textContent`); got != "Record p0-3-17" {
+		t.Errorf("the page shows %q", got)
+	}
+	b.until(`document.getElementById("scored").textContent === "180"`) // and goes on
 	b.quiet(s.URL)
 
 	s.CloseClientConnections()
@@ -250,13 +266,43 @@ func full(t *testing.T) (*Source, *httptest.Server) {
 	src.Board.Groups = groups.NewTally(s, []groups.Segment{{Name: "of no job", Condition: groups.Condition{Feature: 1,
 		Operator: groups.NotEqual}}}, 20)
 	for offset := range int64(8) {
-		b, out, l := scored(s, 0, offset, 500)
-		b.Columns = columns(b.N)
+		b, out, l := subspaced(s, offset, 500)
 		for i := range b.ID {
-			b.ID[i] = strings.Repeat("a long id ", 1+i%3) + b.ID[i]
+			if b.ID[i] != "p0-7-499" {
+				b.ID[i] = strings.Repeat("a long id ", 1+i%3) + b.ID[i]
+			}
 			out.Profile[i] = "balance in (1261, inf) & poutcome=success & contact=cellular"
 		}
 		src.Board.Scores(0, b, out, l)
+	}
+	numbers := func(v ...report.Number) []report.Number { return v }
+	curves := []report.Curve{{Feature: "age", Neutral: .5, Grid: numbers(20, 40, 60), Mean: numbers(.5, .7, .3),
+		SD: numbers(.1, .2, .1)}}
+	src.Curves = func() []report.Curve { return curves }
+	src.Model = func() ([]byte, error) {
+		m := &model.Model{Version: 7, Levels: model.NewLevels(s)}
+		r := &report.Report{Local: &report.Local{Curves: curves}, Kernel: &report.Kernel{Features: []string{"age"},
+			Weights: []report.KernelWeight{{Feature: "age", Width: 1, Alpha: .3}}}}
+		set := report.Set{Features: []string{"age", "job"}, Eta: .1, N: 100}
+		for k := range 6 {
+			set.Levels = append(set.Levels, fmt.Sprintf("Q%d & a long level %d", k/3+1, k%3))
+			set.Counts, set.Lift = append(set.Counts, numbers(3, 4)), append(set.Lift, numbers(1, report.Number(k)/2))
+			set.LiftLow, set.LiftHigh = append(set.LiftLow, numbers(0, 0)), append(set.LiftHigh, numbers(9, 9))
+			r.Profiles = append(r.Profiles, report.Profile{Class: "yes", Text: fmt.Sprint("age in (20, 30] & job=", k),
+				ValidatedLift: 2, ValidatedLow: 1.5, ValidatedHigh: 3})
+		}
+		r.Sets = []report.Set{set}
+		var b bytes.Buffer
+		err := factsheet.New(factsheet.Input{Name: "x", Model: m, Report: r, Home: "./"}).HTML(&b)
+		return b.Bytes(), err
+	}
+	src.Flow = func() Flow {
+		return Flow{Delay: &Delay{Half: .5, Most: 2.5, Over: 11, Messages: 12}, Dead: []Counted{{"schema", 6}},
+			Waiting: map[int32]Waiting{0: {Records: 61, Bytes: 62, Oldest: 63}}}
+	}
+	src.Verdicts = func() []*state.GateVerdict {
+		return []*state.GateVerdict{{Version: 2, Time: time.Unix(1e9, 0), Verdict: model.Verdict{Reason: model.Better,
+			New: .25, Old: .5, Low: -.375, High: -.125, Records: 400, Gate: .0625}}}
 	}
 	return src, server(t, src)
 }
@@ -266,17 +312,23 @@ func full(t *testing.T) (*Source, *httptest.Server) {
 func TestPageForEverybody(t *testing.T) {
 	_, s := full(t)
 	b := browse(t, s.URL+"/")
-	for _, path := range []string{"/"} {
-		b.do(chromedp.Navigate(s.URL + path))
-		inspect(t, b, strings.Trim(strings.ReplaceAll(path, "/", "-"), "-")+"page")
+	for _, x := range []struct{ name, path string }{{"page", "/"}, {"record", "/?id=p0-7-499"}, {"model", "/model"}} {
+		b.do(chromedp.Navigate(s.URL + x.path))
+		if x.name == "page" { // open, for the numbers in them
+			js[bool](b, `document.querySelectorAll("details").forEach(function (d) { d.open = true; }), true`)
+		}
+		inspect(t, b, x.name)
 	}
 	b.quiet(s.URL)
 }
 
-// inspect looks at the open page in both themes and widths.
+// inspect looks at the open page in both themes and three widths, axe-core in each theme and two of them.
 func inspect(t *testing.T, b *tab, name string) {
 	t.Helper()
 	axe, err := os.ReadFile(os.Getenv("LIFTSTREAM_AXE"))
+	if err == nil {
+		js[bool](b, string(axe)+"\n;true")
+	}
 	for _, scheme := range []string{"light", "dark"} {
 		for _, width := range []int64{1280, 800, 360} {
 			b.scheme(scheme)
@@ -286,10 +338,9 @@ func inspect(t *testing.T, b *tab, name string) {
 				t.Errorf("%s: cut are %q", at, cut[:min(5, len(cut))])
 			}
 			b.shot(fmt.Sprintf("%s-%s-%d", name, scheme, width))
-			if err != nil {
+			if err != nil || (scheme == "light") != (width == 1280) || width == 800 {
 				continue
 			}
-			js[bool](b, string(axe)+"\n;true")
 			for _, v := range serious(t, js[string](b, `axe.run(document).then(function (r) {
 				return JSON.stringify(r.violations); })`)) {
 				t.Errorf("%s: %s", at, v)

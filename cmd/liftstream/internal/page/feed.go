@@ -98,7 +98,10 @@ func (f *feed) page(q url.Values) ([]byte, error) {
 		Parts, Contents []Part
 		Notes           []string
 		Places          []Place
-	}{f.source.Name, p, contents(p), f.source.Notes, f.source.Places})
+		Asked           question
+		HasModel        bool
+	}{f.source.Name, p, contents(p), f.source.Notes, f.source.Places, f.source.ask(q.Get("id")),
+		f.source.Model != nil})
 	if err != nil {
 		return nil, fmt.Errorf("showing the page: %w", err)
 	}

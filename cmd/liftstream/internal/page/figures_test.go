@@ -119,9 +119,10 @@ func TestLiveHandsEveryFigureOn(t *testing.T) {
 		`"dead":22,"unknown_class":55,"expired":44,"fits":14,"fits_refused":3,"gate":null,` +
 		`"verdicts":[{"model":2,"reason":"better","records":400,"log_loss":0.25,"log_loss_serving":0.5,` +
 		`"log_loss_difference":-0.25,"log_loss_difference_low":-0.375,"log_loss_difference_high":-0.125,"gate":0.0625,` +
-		`"note":"a note","time":"2001-09-09T01:46:40Z"},{"model":1,"reason":"nothing_to_compare","records":0,"log_loss":null,` +
-		`"log_loss_serving":null,"log_loss_difference":null,"log_loss_difference_low":null,"log_loss_difference_high":null,` +
-		`"gate":null}],"partitions":[{"partition":1,"doing":"taking over","offset":3,"behind":7,"scored":0,` +
+		`"note":"a note","time":"2001-09-09T01:46:40Z"},{"model":1,"reason":"nothing_to_compare","records":0,` +
+		`"log_loss":null,"log_loss_serving":null,"log_loss_difference":null,"log_loss_difference_low":null,` +
+		`"log_loss_difference_high":null,"gate":null}],` +
+		`"partitions":[{"partition":1,"doing":"taking over","offset":3,"behind":7,"scored":0,` +
 		`"labels_learnt":0,"model":0},{"partition":2,"doing":"running: at work","offset":1,"behind":100,"scored":1000,` +
 		`"labels_learnt":1001,"model":9,"waiting":{"records":61,"bytes":62,"oldest_seconds":63}},{"partition":3,` +
 		`"doing":"taking over","offset":30,"behind":0,"scored":0,"labels_learnt":0,"model":0}],"flow":{"delay":{"half":0.5,` +

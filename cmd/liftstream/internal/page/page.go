@@ -76,6 +76,8 @@ type Source struct {
 	Board    *Board
 	Status   func() stream.Status
 	Profiles func() Profiles
+	Model    func() ([]byte, error)      // a page on the serving model; nil = there is none
+	Curves   func() []report.Curve       // of the serving model; nil = it has none
 	Flow     func() Flow                 // nil = unknown
 	Verdicts func() []*state.GateVerdict // oldest first; nil = unknown
 }
@@ -205,7 +207,8 @@ func digest(s string) string {
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// Register adds the page at "/", its data at "/api/live" and the stream of its changes at "/api/events" to a mux. The
+// Register adds the page at "/", its data at "/api/live", a record at "/api/record?id=ID",
+// the stream of its changes at "/api/events", and a page on the serving model at "/model" to a mux. The
 // returned function ends the streams, for a server that stops.
 func Register(mux *http.ServeMux, s *Source) (end func()) {
 	f := newFeed(s)
@@ -219,6 +222,8 @@ func Register(mux *http.ServeMux, s *Source) (end func()) {
 		_, _ = w.Write(b)
 	})
 	mux.HandleFunc("GET /api/events", f.events)
+	mux.HandleFunc("GET /api/record", s.answer)
+	mux.HandleFunc("GET /model", s.model)
 	mux.HandleFunc("GET /api/live", func(w http.ResponseWriter, _ *http.Request) {
 		b, err := json.Marshal(s.Live())
 		if err != nil {

@@ -75,13 +75,16 @@ var layout string
 //go:embed parts.html
 var source string
 
+//go:embed find.html
+var lookup string
+
 //go:embed page.css
 var style string
 
 //go:embed page.js
 var script string
 
-var pages = template.Must(template.Must(template.New("page").Funcs(template.FuncMap{
+var pages = template.Must(template.Must(template.Must(template.New("page").Funcs(template.FuncMap{
 	"count": func(n any) string { return grouped(fmt.Sprint(n)) }, "percent": Percent, "times": Times, "figure": figure,
 	"spark": spark, "join": strings.Join,
 	"first":      func(n int, r []Reason) []Reason { return r[:min(n, len(r))] },
@@ -94,6 +97,8 @@ var pages = template.Must(template.Must(template.New("page").Funcs(template.Func
 	"moment": func(t time.Time) string { return t.Format("2006-01-02 15:04 MST") },
 	"signed": signed,
 	"float":  func(v evaluate.Number) float64 { return float64(v) },
+	"deref":  func(v *float64) float64 { return *v },
+	"term":   func(feature string) bool { return strings.HasPrefix(feature, "(") },
 	"inc":    func(i int) int { return i + 1 },
 	"bar":    func(p float64) string { return strconv.FormatFloat(100*min(max(p, 0), 1), 'f', 1, 64) },
 	"part": func(all []Part, id string) *Part {
@@ -106,4 +111,4 @@ var pages = template.Must(template.Must(template.New("page").Funcs(template.Func
 	},
 	"style":  func() template.CSS { return template.CSS(style + chart.Style) },
 	"script": func() template.JS { return template.JS(script) },
-}).Parse(layout)).Parse(source))
+}).Parse(layout)).Parse(source)).Parse(lookup))
