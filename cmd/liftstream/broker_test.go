@@ -226,8 +226,10 @@ func TestTokenGuardsAllButTheProbes(t *testing.T) {
 		path string
 		set  func(*http.Request)
 		want int
-	}{{"", none, 401}, {"api/live", none, 401}, {"metrics", none, 401}, {"metrics", wrong, 401}, {"healthz", none, 200},
-		{"", bearer, 200}, {"", basic, 200}, {"metrics", bearer, 200}, {"api/live", basic, 200}, {"nowhere", bearer, 404}} {
+	}{{"", none, 401}, {"api/live", none, 401}, {"api/events", none, 401}, {"api/record?id=x", none, 401},
+		{"model", none, 401}, {"model", bearer, 404}, {"metrics", none, 401}, {"metrics", wrong, 401},
+		{"healthz", none, 200}, {"", bearer, 200}, {"", basic, 200}, {"metrics", bearer, 200}, {"api/live", basic, 200},
+		{"nowhere", bearer, 404}} {
 		if got := status(c.path, c.set); got != c.want {
 			t.Errorf("/%s: status %d, want %d", c.path, got, c.want)
 		}

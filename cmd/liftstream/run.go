@@ -32,9 +32,10 @@ wrong password, or were away for five minutes, at the start or later: starting i
 /readyz and the log say for what. A partition of which more of the newest rows are bad than policy.dead_share allows
 pauses until 'liftstream resume'.
 
-http.listen serves a page for people at /, its data at /api/live, and /healthz, /readyz and /metrics. POST /v1/score
-and POST /v2/models/NAME/infer answer requests with the scores of their records, which are not learnt (http.score). With
-http.token set, /debug/log gives and sets the level of the log, and /debug/pprof/ has profiles (deploy/RUNBOOK.md).
+http.listen serves a page for people at / and what the model has learnt at /model, their data at /api/live and
+/api/record?id=ID, and /healthz, /readyz and /metrics. POST /v1/score and POST /v2/models/NAME/infer answer requests
+with the scores of their records, which are not learnt (http.score). With http.token set, /debug/log gives and sets the
+level of the log, and /debug/pprof/ has profiles (deploy/RUNBOOK.md).
 
 --model gives the model that serves from the first record on until one is published, as 'liftstream fit --model' writes
 it; give it to every process of the group. Where the model topic holds a model already, it is not needed. Of 'fit

@@ -32,11 +32,14 @@ type Input struct {
 	Card       *portable.Card
 	// NoCard tells why a configuration has given no Card; "" where none was asked for one.
 	NoCard string
+	// Home is the address of a page to go back to; "" = none.
+	Home string
 }
 
 // Sheet is the content in its order.
 type Sheet struct {
 	Title    string
+	Home     string
 	Lead     []string // the first sentences
 	Facts    []Fact
 	Sections []Section
@@ -89,7 +92,8 @@ type builder struct {
 // New builds the sheet.
 func New(in Input) *Sheet {
 	s := in.Model.Schema()
-	b := &builder{Input: in, sheet: &Sheet{}, classes: s.Classes, target: s.Positive, names: map[string]bool{}}
+	b := &builder{Input: in, sheet: &Sheet{Home: in.Home}, classes: s.Classes, target: s.Positive,
+		names: map[string]bool{}}
 	if b.target < 0 && len(s.Classes) == 2 {
 		b.target = 1
 	}
@@ -141,6 +145,12 @@ var pages = template.Must(template.New("page").Funcs(template.FuncMap{
 	"svg":     func(d *chart.Drawing) template.HTML { return template.HTML(d.Inline()) },
 	"visible": visible,
 	"head":    func(s string) string { return strings.TrimPrefix(s, " ") },
+	"label": func(t *Table, i int) string {
+		if i >= len(t.Head) {
+			return ""
+		}
+		return visible(strings.TrimPrefix(t.Head[i], " "))
+	},
 	"numeric": func(t *Table, i int) bool { return i < len(t.Head) && strings.HasPrefix(t.Head[i], " ") },
 }).Parse(page))
 

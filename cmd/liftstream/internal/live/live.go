@@ -73,7 +73,8 @@ func New(c *config.Config, st *assemble.Stage, k *cluster.Cluster, o Options) *L
 	}
 	l.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		collectors.NewBuildInfoCollector())
-	l.Stage = stream.New(l.options(st, k, o))
+	so := l.options(st, k, o)
+	l.Stage = stream.New(so)
 	l.metrics.MustRegister(stream.Collector(l.Stage))
 	l.infer = l.inference(st, o.Version)
 	registerRegistry(l.metrics, st.Registry)
@@ -82,6 +83,10 @@ func New(c *config.Config, st *assemble.Stage, k *cluster.Cluster, o Options) *L
 		{What: "brokers", Name: k.Address}, {What: "events", Name: t.Events}, {What: "scores", Name: t.Scores},
 		{What: "rejected", Name: t.Dead}}}
 	l.Source.Status, l.Source.Profiles = l.Stage.Status, profiles(st, l.Stage.Serving)
+	b := &book{stage: st, serving: l.Stage.Serving}
+	l.Source.Curves, l.Source.Model = b.curves, b.page
+	l.Source.Flow = flow(so.Metrics, time.Now)
+	l.Source.Verdicts = func() []*state.GateVerdict { return stream.Verdicts(l.Stage) }
 	l.metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "liftstream", Name: "ready",
 		Help: "1 while /readyz says so, 0 while it names what is waited for, such as brokers that are away; the other " +
 			"figures then stand still."}, func() float64 {
@@ -116,11 +121,16 @@ func (l *Live) options(st *assemble.Stage, k *cluster.Cluster, o Options) stream
 // Serve starts the endpoint; free lets it take another port when its own is taken.
 func (l *Live) Serve(free bool) (*Server, error) {
 	mux := operator.Handler(l.Source.Status, l.metrics)
-	page.Register(mux, l.Source)
+	end := page.Register(mux, l.Source)
 	if l.infer != nil {
 		l.infer.Register(mux)
 	}
 	debug(mux, l.config.HTTP.Token.Reveal(), l.level, l.log)
 	h := &l.config.HTTP
-	return serve(h.Listen, free, door(h.Listen, h.Hosts, guard(h.Token.Reveal(), mux)), l.log)
+	s, err := serve(h.Listen, free, door(h.Listen, h.Hosts, guard(h.Token.Reveal(), mux)), l.log)
+	if err != nil {
+		return nil, err
+	}
+	s.http.RegisterOnShutdown(end) // a stream of the page is a request under way that never ends by itself
+	return s, nil
 }

@@ -5,10 +5,8 @@ package page
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -74,6 +72,8 @@ type Board struct {
 	// Groups counts the scores by group too; nil counts none. It is set before the first score.
 	Groups *groups.Tally
 
+	archive *archive
+
 	mu    sync.RWMutex // guards parts; each part guards itself
 	parts map[int32]*part
 }
@@ -92,11 +92,12 @@ type part struct {
 	lastAt    int
 	calls     [callsBlocks][]Record // the best of each block; the block being filled first
 	inBlock   int
+	moved     moved
 }
 
 // NewBoard returns an empty board. The first skip records of each partition do not count in Quality.
 func NewBoard(s *model.Schema, skip int) *Board {
-	return &Board{schema: s, skip: uint64(max(skip, 0)), parts: map[int32]*part{}}
+	return &Board{schema: s, skip: uint64(max(skip, 0)), parts: map[int32]*part{}, archive: newArchive(s)}
 }
 
 func (b *Board) part(n int32) *part {
@@ -131,6 +132,7 @@ func (b *Board) Scores(partition int32, batch *model.Batch, s *model.Scores, l *
 	}
 	p.next, p.model = batch.Offset+1, s.Model
 	b.Groups.Add(batch, s)
+	b.archive.add(partition, batch, s, l)
 	for i := range s.N {
 		p.seen++
 		switch s.Status[i] {
@@ -146,6 +148,9 @@ func (b *Board) Scores(partition int32, batch *model.Batch, s *model.Scores, l *
 				w = batch.Weight[i]
 			}
 			p.running.add(prob, class, w)
+		}
+		if s.Status[i] != model.StatusUntrained {
+			p.moved.add(b.schema, s, i)
 		}
 		if s.Status[i] == model.StatusOK {
 			if r := b.rank(prob[s.Target[i]], s.Lift[i]); b.wants(p, r) {
@@ -252,43 +257,9 @@ func (p *part) push(r Record) {
 
 // record renders record i; nothing of it belongs to the batch.
 func (b *Board) record(partition int32, batch *model.Batch, s *model.Scores, l *model.Levels, i int) Record {
-	target := s.Target[i]
-	r := Record{
-		Partition: partition, Offset: batch.Offset, Row: int32(i), Model: s.Model, Status: s.Status[i].String(),
-		Segment: b.schema.Classes[s.Segment[i]], Target: b.schema.Classes[target],
-		Propensity: s.P[i*s.Classes+int(target)], BaseRate: finite(s.BaseRate[i]), Lift: finite(s.Lift[i]),
-		Percentile: float64(s.Percentile[i]),
-		Profile:    strings.Clone(s.Profile[i]), Control: i < len(s.Control) && s.Control[i],
-	}
-	if batch.Row != nil {
-		r.Row = batch.Row[i]
-	}
-	if batch.Time != nil {
-		r.Time = time.Unix(0, batch.Time[i]).UTC()
-	}
-	if batch.ID != nil {
-		r.Who = strings.Clone(batch.ID[i])
-	} else {
-		r.Who = fmt.Sprintf("%d/%d/%d", partition, r.Offset, r.Row)
-	}
-	if c := batch.Label[i]; c >= 0 {
-		r.Label = b.schema.Classes[c]
-	}
-	why := s.WhyOf(i)
-	r.Why = make([]Reason, len(why))
-	for k, w := range why {
-		x := Reason{Feature: s.TermName(b.schema, w.Feature), Effect: finite(w.Effect), N: finite(w.N)}
-		if !math.IsNaN(w.Lift) && !math.IsInf(w.Lift, 0) {
-			lift := w.Lift
-			x.Lift = &lift
-		}
-		if w.Feature >= 0 && !model.Missing(w.Value) {
-			text := valueText(b.schema, l, w)
-			x.Value = &text
-		}
-		r.Why[k] = x
-	}
-	return r
+	var e entry
+	e.fill(b.schema, partition, batch, s, l, i)
+	return e.record(b.schema)
 }
 
 // finite keeps numbers out of JSON that it has no form for.
@@ -299,13 +270,6 @@ func finite(v float64) float64 {
 	return v
 }
 
-func valueText(s *model.Schema, l *model.Levels, w model.Reason) string {
-	if s.Features[w.Feature].Kind == model.Continuous {
-		return strconv.FormatFloat(w.Value, 'g', 6, 64)
-	}
-	return strings.Clone(l.Text(int(w.Feature), w.Value))
-}
-
 // View is the content of a Board at one moment. It owns its memory.
 type View struct {
 	Scored    uint64   `json:"scored"` // by this process, and those restored
@@ -313,6 +277,7 @@ type View struct {
 	Degraded  uint64   `json:"degraded"`
 	Model     int64    `json:"model"` // newest version that scored
 	Quality   Quality  `json:"quality"`
+	Moved     []Mover  `json:"reasons"`    // of the newest records, the strongest first
 	Calls     []Record `json:"call_first"` // highest first, among about the last 5,000 records of each partition
 	Last      []Record `json:"last"`       // newest first
 }
@@ -333,6 +298,7 @@ func (b *Board) View() View {
 
 	v := View{Calls: []Record{}, Last: []Record{}}
 	measures := make([]*running, len(parts))
+	var all moved
 	for i, p := range parts {
 		p.mu.Lock()
 		v.Scored += p.seen
@@ -340,6 +306,7 @@ func (b *Board) View() View {
 		v.Degraded += p.degraded
 		v.Model = max(v.Model, p.model)
 		measures[i] = p.running.snapshot()
+		all.merge(&p.moved)
 		for _, best := range p.calls {
 			v.Calls = append(v.Calls, best...)
 		}
@@ -349,6 +316,7 @@ func (b *Board) View() View {
 		p.mu.Unlock()
 	}
 	v.Quality = quality(measures)
+	v.Moved = all.movers()
 	slices.SortStableFunc(v.Last, func(x, y Record) int { return y.Time.Compare(x.Time) })
 	v.Last = v.Last[:min(len(v.Last), Kept)]
 	v.Calls = b.callFirst(v.Calls)

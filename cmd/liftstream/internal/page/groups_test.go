@@ -32,6 +32,7 @@ func TestPageShowsGroups(t *testing.T) {
 		{Code: make([]uint32, 60), Levels: []string{"<b>student</b>"}}}
 	src.Board.Scores(0, b, out, l)
 	src.Board.Scores(0, b, out, l)
+	s = server(t, src) // a page is at most a second old
 	html, _ := get(t, s.URL)
 	for _, want := range []string{"By group", "&lt;u&gt;all", schema.Features[level].Name + "</th>", "(all)"} {
 		if !strings.Contains(html, want) {

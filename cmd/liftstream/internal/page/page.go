@@ -1,23 +1,19 @@
 package page
 
 import (
-	"bytes"
 	"crypto/sha256"
-	_ "embed"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"html/template"
 	"math"
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
+	"time"
 
 	"liftstream/model/evaluate"
 	"liftstream/model/groups"
 	"liftstream/model/report"
-	"liftstream/model/report/text"
 	"liftstream/stream"
 	"liftstream/stream/state"
 )
@@ -80,6 +76,10 @@ type Source struct {
 	Board    *Board
 	Status   func() stream.Status
 	Profiles func() Profiles
+	Model    func() ([]byte, error)      // a page on the serving model; nil = there is none
+	Curves   func() []report.Curve       // of the serving model; nil = it has none
+	Flow     func() Flow                 // nil = unknown
+	Verdicts func() []*state.GateVerdict // oldest first; nil = unknown
 }
 
 // Gate is a comparison of a new model with the serving one, on labelled records that neither had learnt.
@@ -94,6 +94,7 @@ type Gate struct {
 	DifferenceHigh evaluate.Number `json:"log_loss_difference_high"`
 	Allowed        evaluate.Number `json:"gate"`
 	Note           string          `json:"note,omitempty"` // why labels look inverted, or a fit failed
+	Time           time.Time       `json:"time,omitzero"`
 }
 
 // Text says it for people.
@@ -122,7 +123,7 @@ func gateOf(v *state.GateVerdict) *Gate {
 	}
 	n := func(x float64) evaluate.Number { return evaluate.Number(x) }
 	return &Gate{Model: v.Version, Reason: v.Reason.String(), Records: v.Records, LogLoss: n(v.New), Serving: n(v.Old),
-		Note:          v.Note,
+		Note: v.Note, Time: v.Time.UTC(),
 		Difference:    n(v.Difference()),
 		DifferenceLow: n(v.Low), DifferenceHigh: n(v.High), Allowed: n(v.Gate)}
 }
@@ -143,6 +144,12 @@ type Live struct {
 	Refused      uint64 `json:"fits_refused"`
 	// Gate is the last verdict on a new model, by any process of the group; nil = none yet.
 	Gate *Gate `json:"gate"`
+	// Verdicts are the last ones, newest first.
+	Verdicts []Gate `json:"verdicts"`
+	// Partitions are those of this process, PartitionsOf their number where not all are listed, else 0.
+	Partitions   []Partition `json:"partitions"`
+	PartitionsOf int         `json:"partitions_of,omitempty"`
+	Flow         Flow        `json:"flow"`
 	// Drift is nil where nothing is watched.
 	Drift    *Drift   `json:"drift,omitempty"`
 	Profiles Profiles `json:"profiles"`
@@ -155,8 +162,20 @@ type Live struct {
 func (s *Source) Live() Live {
 	st := s.Status()
 	l := Live{Name: s.Name, Positive: s.Positive, Ready: st.Ready, Waiting: st.Waiting, Fits: st.Fits, Refused: st.Refused,
-		Unusual: st.Unusual, Gate: gateOf(st.Verdict), Drift: driftOf(st.Partitions),
+		Unusual: st.Unusual, Gate: gateOf(st.Verdict), Verdicts: []Gate{}, Drift: driftOf(st.Partitions),
 		Profiles: s.Profiles(), Groups: s.Board.Groups.View(), View: s.Board.View()}
+	if s.Flow != nil {
+		l.Flow = s.Flow()
+	}
+	if l.Flow.Dead == nil {
+		l.Flow.Dead = []Counted{}
+	}
+	if s.Verdicts != nil {
+		l.Verdicts = verdictsOf(s.Verdicts())
+	}
+	if l.Partitions, l.PartitionsOf = partitionsOf(st.Partitions, l.Flow.Waiting); l.PartitionsOf == len(l.Partitions) {
+		l.PartitionsOf = 0
+	}
 	if l.Waiting == nil {
 		l.Waiting = []string{}
 	}
@@ -178,58 +197,33 @@ func (s *Source) Live() Live {
 	return l
 }
 
-//go:embed page.html
-var source string
-
-//go:embed page.css
-var style string
-
-//go:embed page.js
-var script string
-
-var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"count": func(n any) string { return grouped(fmt.Sprint(n)) }, "percent": Percent, "times": Times, "figure": figure,
-	"spark": spark, "join": strings.Join,
-	"first":  func(n int, r []Reason) []Reason { return r[:min(n, len(r))] },
-	"number": func(v float64) evaluate.Number { return evaluate.Number(v) },
-	"odds":   func(effect float64) string { return strconv.FormatFloat(math.Exp(effect), 'f', 2, 64) },
-	"whole":  func(v float64) int64 { return int64(math.Round(v)) },
-	"lift":   Lift,
-	"signed": signed,
-	"bar":    func(p float64) string { return strconv.FormatFloat(100*min(max(p, 0), 1), 'f', 1, 64) },
-	"style":  func() template.CSS { return template.CSS(style) },
-	"script": func() template.JS { return template.JS(script) },
-}).Parse(source))
-
 // policy lets the page use its own content and ask this server, nothing else.
 var policy = fmt.Sprintf("default-src 'none'; style-src 'unsafe-inline'; script-src '%s'; connect-src 'self'; "+
 	"img-src data:; "+
-	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'", digest(script))
+	"base-uri 'none'; form-action 'self'; frame-ancestors 'none'", digest(script))
 
 func digest(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// Register adds the page at "/" and its data at "/api/live" to a mux.
-func Register(mux *http.ServeMux, s *Source) {
+// Register adds the page at "/", its data at "/api/live", a record at "/api/record?id=ID",
+// the stream of its changes at "/api/events", and a page on the serving model at "/model" to a mux. The
+// returned function ends the streams, for a server that stops.
+func Register(mux *http.ServeMux, s *Source) (end func()) {
+	f := newFeed(s)
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
-		name := "page"
-		if r.URL.Query().Has("body") {
-			name = "body"
-		}
-		var b bytes.Buffer
-		if err := pageTemplate.ExecuteTemplate(&b, name, struct {
-			Live
-			Notes  []string
-			Places []Place
-		}{s.Live(), s.Notes, s.Places}); err != nil {
+		b, err := f.page(r.URL.Query())
+		if err != nil {
 			http.Error(w, "the page cannot be shown", http.StatusInternalServerError)
 			return
 		}
 		secure(w, "text/html; charset=utf-8")
-		_, _ = w.Write(b.Bytes())
+		_, _ = w.Write(b)
 	})
+	mux.HandleFunc("GET /api/events", f.events)
+	mux.HandleFunc("GET /api/record", s.answer)
+	mux.HandleFunc("GET /model", s.model)
 	mux.HandleFunc("GET /api/live", func(w http.ResponseWriter, _ *http.Request) {
 		b, err := json.Marshal(s.Live())
 		if err != nil {
@@ -239,6 +233,7 @@ func Register(mux *http.ServeMux, s *Source) {
 		secure(w, "application/json")
 		_, _ = w.Write(append(b, '\n'))
 	})
+	return f.end
 }
 
 func secure(w http.ResponseWriter, content string) {
@@ -248,85 +243,4 @@ func secure(w http.ResponseWriter, content string) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cache-Control", "no-store")
-}
-
-// Count writes a whole number with its thousands apart, such as 45,211.
-func Count(n int64) string { return grouped(strconv.FormatInt(n, 10)) }
-
-func grouped(s string) string {
-	sign := ""
-	if strings.HasPrefix(s, "-") {
-		sign, s = "-", s[1:]
-	}
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return sign + s
-}
-
-// Percent writes a share, such as 11.7 %; a dash where it is not defined.
-func Percent(v evaluate.Number) string {
-	switch f := 100 * float64(v); {
-	case math.IsNaN(f) || math.IsInf(f, 0):
-		return "–"
-	case f > 0 && f < 0.1:
-		return "under 0.1 %"
-	default:
-		return strconv.FormatFloat(f, 'f', 1, 64) + " %"
-	}
-}
-
-// Times writes a lift, such as 5.2 times; a dash where it is not defined.
-func Times(v evaluate.Number) string {
-	if f := Lift(v); f != "–" {
-		return f + " times"
-	}
-	return "–"
-}
-
-// Lift writes a lift, or a bound of one, such as 5.2 or 1.003; a dash where it is not defined.
-func Lift(v evaluate.Number) string {
-	f := float64(v)
-	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return "–"
-	}
-	return text.Lift(v, 1)
-}
-
-// signed writes a difference of shares in percent with its sign.
-func signed(v evaluate.Number) string {
-	f := 100 * float64(v)
-	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return "–"
-	}
-	return fmt.Sprintf("%+.1f", f)
-}
-
-func figure(v evaluate.Number) string {
-	f := float64(v)
-	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return "–"
-	}
-	return strconv.FormatFloat(f, 'f', 4, 64)
-}
-
-// Width and height of the course of AUC, in its own units.
-const sparkWidth, sparkHeight = 600, 80
-
-// spark returns the points of the course of AUC between 0.5 and 1 for a polyline, "" for fewer than two.
-func spark(course []evaluate.Number) string {
-	var b strings.Builder
-	if len(course) < 2 {
-		return ""
-	}
-	for i, a := range course {
-		v := float64(a)
-		if math.IsNaN(v) {
-			continue
-		}
-		x := float64(i) / float64(len(course)-1) * sparkWidth
-		y := (1 - (min(max(v, 0.5), 1)-0.5)/0.5) * sparkHeight
-		fmt.Fprintf(&b, "%.1f,%.1f ", x, y)
-	}
-	return strings.TrimSpace(b.String())
 }

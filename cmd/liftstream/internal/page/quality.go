@@ -168,6 +168,9 @@ type Quality struct {
 	Capture evaluate.Number   `json:"capture_at_0.1"`
 	Lift    evaluate.Number   `json:"lift_at_0.1"`
 	Course  []evaluate.Number `json:"course"` // AUC of the last blocks of 1,000 records, oldest first
+	// Gains and Calibration are of the positive class; empty where there is none.
+	Gains       []Gain `json:"gains"`
+	Calibration []Bin  `json:"calibration"`
 }
 
 // quality joins the partitions' measures. Blocks are those of each partition.
@@ -175,7 +178,7 @@ func quality(parts []*running) Quality {
 	var q Quality
 	nan := evaluate.Number(math.NaN())
 	q.LogLoss, q.BaseLoss, q.AUC, q.AUCBlocks, q.BaseRate, q.Capture, q.Lift = nan, nan, nan, nan, nan, nan, nan
-	q.Course = []evaluate.Number{}
+	q.Course, q.Gains, q.Calibration = []evaluate.Number{}, []Gain{}, []Bin{}
 	if len(parts) == 0 {
 		return q
 	}
@@ -221,6 +224,9 @@ func quality(parts []*running) Quality {
 		q.BaseRate = evaluate.Number(classes[c] / weight)
 		best := slices.Index(parts[0].ranks, c)
 		q.Capture = evaluate.Number(ranked[best].capture(0.1))
+		if g := ranked[best].gains(); g != nil {
+			q.Gains, q.Calibration = g, bins(g)
+		}
 		q.Lift = q.Capture / 0.1
 	}
 	// Partitions of different pace are laid side by side from the newest block back.
