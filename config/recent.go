@@ -113,13 +113,3 @@ func checkRecent(d checker, c *Config, at string, e *Derivation) {
 			quote(e.Where), strings.Join(f.Levels, ", "))
 	}
 }
-
-// UsesRecency reports whether a derived feature tells of former records.
-func (c *Config) UsesRecency() bool {
-	for name := range c.Derive {
-		if d, ok := c.Derived(name); ok && d.Recent() {
-			return true
-		}
-	}
-	return false
-}

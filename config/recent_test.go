@@ -39,7 +39,7 @@ func TestFormerRecords(t *testing.T) {
 			t.Errorf("%s: %s read again is %s, %v", text, d.String(), again.String(), err)
 		}
 		f := c.Record.Features[len(c.Record.Features)-1]
-		if f.Name != "x" || f.Kind != KindContinuous || !c.UsesRecency() || len(c.Sources()) != 0 {
+		if f.Name != "x" || f.Kind != KindContinuous || !d.Recent() || len(c.Sources()) != 0 {
 			t.Errorf("%s: feature %+v, sources %v", text, f, c.Sources())
 		}
 	}

@@ -26,11 +26,12 @@ func scoreCommand(a *cli.App) *cobra.Command {
 		Use:   "score -c FILE --model MODEL DATA... [--out OUT] [--method all|lift] [--explain | --record N]",
 		About: `Score files with a fitted model
 Scores records with the model that 'fit' wrote. Nothing is learnt on the way: the labels of the files, if there are
-any, are not looked at, and every record gets the score that the model alone gives it (only percentile and the width
-of output.interval look at the records before). A model that 'fit' wrote speaks of all its records alike: the mean of
-its propensities over them is their rate. One of 'fit --as-of end' speaks as of the last of them: with short half-lives
-(propensity.half_lives) it follows the latest base rates, so it suits the next records better than old ones. 'inspect'
-tells which one it is. To see how good a model is that learns as it goes, use 'eval'.
+any, are not looked at, and every record gets the score that the model alone gives it (only percentile, the width of
+output.interval, and features of since_last and count look at the records before; a model knows none of the records of
+its fit, so give the files of the time before as well). A model that 'fit' wrote speaks of all its records alike: the
+mean of its propensities over them is their rate. One of 'fit --as-of end' speaks as of the last of them: with short
+half-lives (propensity.half_lives) it follows the latest base rates, so it suits the next records better than old ones.
+'inspect' tells which one it is. To see how good a model is that learns as it goes, use 'eval'.
 
 Each record's scores are one line of JSON on standard output, or a row of the file --out, whose extension says the
 format: .jsonl .csv .arrow .arrows .feather .parquet. source_row is the number of the record, over all files from 0.

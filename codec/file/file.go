@@ -61,13 +61,14 @@ type Notes struct {
 	UnknownClass int
 	First        error
 	Merged       []string // sentences about texts that are one number and so one level
+	Evicted      uint64   // ids whose former records were forgotten for lack of room, see model.Kept
 }
 
 // Notes returns those of all batches so far.
 func (r *Reader) Notes() Notes {
 	n := r.notes
 	n.Changes = n.Add(r.raw.changes)
-	n.Merged = nil
+	n.Merged, n.Evicted = nil, r.recent.Kept().Evicted
 	for _, m := range r.d.Findings.Merged {
 		n.Merged = append(n.Merged, fmt.Sprintf("%q: the texts %q and %q are one number and so one level; name both under "+
 			"levels if they are names", m.Feature, m.First, m.Second))

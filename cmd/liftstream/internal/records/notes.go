@@ -28,6 +28,10 @@ func note(a *cli.App, n file.Notes) {
 		parts = append(parts, "the first one: "+n.First.Error())
 	}
 	parts = append(parts, n.Merged...)
+	if n.Evicted > 0 {
+		parts = append(parts, "the former records of "+text.Count(int(n.Evicted), "id")+" were forgotten, because "+
+			"memory.recency is full: since_last and count take them for new when they come again")
+	}
 	if len(parts) > 0 {
 		a.Notef("note: %s", strings.Join(parts, "; "))
 	}

@@ -74,6 +74,9 @@ func (f *Forgotten) Write(w io.Writer) error {
 		names, counts := f.rows()
 		for i, name := range names {
 			text := fmt.Sprint(counts[i])
+			if name == "dedup" {
+				text += " with the ids of since_last and count"
+			}
 			if name == "counts" {
 				text += " of labelled records whose rows were still there: exactly where nothing fades, else to 1e-12"
 			}
