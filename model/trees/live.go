@@ -50,7 +50,7 @@ type Component struct {
 	structure *structure // nil before the first Rebase
 	counts    *counts    // nil without trees
 	part      []byte     // of the model; nil after LoadState
-	folds     []*fold    // of part, once they are asked for
+	folds     []*walker  // of the trees of part without one fold each, once they are asked for
 	features  []int32    // that trees may split on, from then on
 	out       []float64  // a number a margin
 	walk      *walker
@@ -90,15 +90,12 @@ func (c *Component) count(ex *model.Example, sign float64) {
 			n.class[m] += w
 		}
 	}
-	at := 0
-	for i, leaf := range c.walk.to(ex.Row) {
-		t := &s.trees[i]
-		k := at + 2*int(t.nodes[leaf].slot)
-		n.slot[k] += w
-		if is(ex.Class, t.margin, margins) {
-			n.slot[k+1] += w
+	for _, leaf := range c.walk.to(ex.Row) {
+		e := &c.walk.ends[leaf]
+		n.slot[e.slot] += w
+		if is(ex.Class, int(e.margin), margins) {
+			n.slot[e.slot+1] += w
 		}
-		at += 2 * len(t.share)
 	}
 }
 
@@ -144,9 +141,9 @@ func (c *Component) margins(row model.Row, out []float64) {
 	s, n := c.structure, c.counts
 	clear(out)
 	if !(n.total > 0) {
-		for i, leaf := range c.walk.to(row) {
-			t := &s.trees[i]
-			out[t.margin] += t.nodes[leaf].value
+		for _, leaf := range c.walk.to(row) {
+			e := &c.walk.ends[leaf]
+			out[e.margin] += e.value
 		}
 		clamp(out)
 		return
@@ -157,18 +154,15 @@ func (c *Component) margins(row model.Row, out []float64) {
 	for m := range out {
 		product[m] = 1
 	}
-	at := 0
-	for i, leaf := range c.walk.to(row) {
-		t := &s.trees[i]
-		l := &t.nodes[leaf]
-		out[t.margin] += l.value
-		k := at + 2*int(l.slot)
-		product[t.margin] *= ratio(n.slot[k+1], n.slot[k], t.share[l.slot], prior)
-		if trees[t.margin]++; trees[t.margin]%together == 0 { // a logarithm takes as long as a way
-			moved[t.margin] += math.Log(product[t.margin])
-			product[t.margin] = 1
+	for _, leaf := range c.walk.to(row) {
+		e := &c.walk.ends[leaf]
+		m := e.margin
+		out[m] += e.value
+		product[m] *= ratio(n.slot[e.slot+1], n.slot[e.slot], e.share, prior)
+		if trees[m]++; trees[m]%together == 0 { // a logarithm takes as long as a way
+			moved[m] += math.Log(product[m])
+			product[m] = 1
 		}
-		at += 2 * len(t.share)
 	}
 	for m := range out {
 		if trees[m] > 0 {
@@ -211,12 +205,6 @@ func spread(margins, dst []float64) {
 	}
 }
 
-// fold is the trees that were fitted without one fold.
-type fold struct {
-	trees []tree
-	walk  *walker
-}
-
 // InputsWithout writes the sum of the trees that were fitted without the record's fold, and 0 where they are not at
 // hand: a state does not hold them.
 func (c *Component) InputsWithout(ex *model.Example, dst []float64) {
@@ -228,7 +216,7 @@ func (c *Component) InputsWithout(ex *model.Example, dst []float64) {
 	if c.folds == nil && c.part != nil {
 		if p, err := DecodePart(c.schema, c.part); err == nil {
 			for _, trees := range p.folds {
-				c.folds = append(c.folds, &fold{trees, newWalker(trees, len(c.schema.Features))})
+				c.folds = append(c.folds, newWalker(trees, len(c.schema.Features)))
 			}
 			c.features = use(c.schema)
 		}
@@ -242,8 +230,9 @@ func (c *Component) InputsWithout(ex *model.Example, dst []float64) {
 		of = uint8(contentOf(c.features, ex.Row) % folds)
 	}
 	own := c.folds[of]
-	for i, leaf := range own.walk.to(ex.Row) {
-		c.out[own.trees[i].margin] += own.trees[i].nodes[leaf].value
+	for _, leaf := range own.to(ex.Row) {
+		e := &own.ends[leaf]
+		c.out[e.margin] += e.value
 	}
 	clamp(c.out)
 	spread(c.out, dst)

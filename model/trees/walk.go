@@ -6,11 +6,11 @@ import (
 	"liftstream/model"
 )
 
-// step is a node as the way of a row needs it, in 16 bytes: a tree of 16 leaves takes four cache lines.
+// step is a node as the way of a row needs it, in 16 bytes: a tree of 16 leaves takes eight cache lines.
 type step struct {
 	cut     float64 // of levels the bits of the mask
-	feature int32   // -1 of a leaf
-	right   int16
+	feature int32   // of a leaf ^k, k being its number among the ends
+	right   int16   // steps from here to the right child; the left one is the next
 	kind    kind
 	missing bool
 }
@@ -30,30 +30,50 @@ type piece struct {
 	by      float64
 }
 
+// end is a leaf as scoring and learning need it.
+type end struct {
+	value, share float64
+	slot         int32 // its first number in counts.slot
+	margin       int32
+}
+
 // walker finds the leaves of rows. It keeps those of the last row, since a record is scored, explained and learnt in
 // one go.
 type walker struct {
-	steps [][]step    // by tree
-	way   [][][]piece // by tree and leaf node, on demand
-	row   model.Row   // the last row
+	steps []step
+	root  []int32   // by tree: its first step
+	ends  []end     // the leaves of all trees
+	way   [][]piece // by leaf, on demand
+	row   model.Row // the last row
 	known bool
-	leaf  []int32 // of the last row, by tree: the node
+	leaf  []int32 // of the last row, by tree: the number among the ends
 }
 
 func newWalker(trees []tree, features int) *walker {
-	w := &walker{row: make(model.Row, features), leaf: make([]int32, len(trees)), way: make([][][]piece, len(trees))}
+	w := &walker{row: make(model.Row, features), leaf: make([]int32, len(trees))}
+	at := int32(0)
 	for i := range trees {
 		t := &trees[i]
-		steps := make([]step, len(t.nodes))
+		w.root = append(w.root, int32(len(w.steps)))
 		for k := range t.nodes {
 			n := &t.nodes[k]
-			steps[k] = step{n.cut, n.feature, int16(n.right), n.kind(), n.missing}
+			s := step{n.cut, n.feature, int16(int(n.right) - k), n.kind(), n.missing}
 			if n.nominal {
-				steps[k].cut = math.Float64frombits(n.mask)
+				s.cut = math.Float64frombits(n.mask)
 			}
+			if n.feature < 0 {
+				s = step{feature: ^int32(len(w.ends))}
+				e := end{value: n.value, margin: int32(t.margin)}
+				if int(n.slot) < len(t.share) {
+					e.share, e.slot = t.share[n.slot], at+2*n.slot
+				}
+				w.ends = append(w.ends, e)
+			}
+			w.steps = append(w.steps, s)
 		}
-		w.steps = append(w.steps, steps)
+		at += 2 * int32(len(t.share))
 	}
+	w.way = make([][]piece, len(w.ends))
 	return w
 }
 
@@ -64,11 +84,12 @@ func (w *walker) to(row model.Row) []int32 {
 	}
 	w.known = true
 	copy(w.row, row)
-	for k, steps := range w.steps {
-		i := int32(0)
+	steps := w.steps
+	for k, i := range w.root {
 		for {
 			s := &steps[i]
 			if s.feature < 0 {
+				w.leaf[k] = ^s.feature
 				break
 			}
 			v := row[s.feature]
@@ -78,11 +99,10 @@ func (w *walker) to(row model.Row) []int32 {
 			}
 			j := int32(s.right)
 			if left {
-				j = i + 1
+				j = 1
 			}
-			i = j
+			i += j
 		}
-		w.leaf[k] = i
 	}
 	return w.leaf
 }
@@ -122,15 +142,15 @@ func same(a, b model.Row) bool {
 	return true
 }
 
-// parts returns the way from the root of tree k to a leaf, a part for each feature on it.
+// parts returns the way from the root of a tree to a leaf, a part for each feature on it. k is the number of the tree,
+// to which t belongs.
 func (w *walker) parts(t *tree, k int, leaf int32) []piece {
-	if w.way[k] == nil {
-		w.way[k] = make([][]piece, len(t.nodes))
+	if w.way[leaf] == nil {
 		var walk func(i int32, way []piece)
 		walk = func(i int32, way []piece) {
 			n := &t.nodes[i]
 			if n.feature < 0 {
-				w.way[k][i] = way
+				w.way[^w.steps[w.root[k]+i].feature] = way
 				return
 			}
 			for _, j := range [2]int32{i + 1, n.right} {
@@ -139,7 +159,7 @@ func (w *walker) parts(t *tree, k int, leaf int32) []piece {
 		}
 		walk(0, []piece{})
 	}
-	return w.way[k][leaf]
+	return w.way[leaf]
 }
 
 // extend returns a way that goes on by x.
