@@ -2,6 +2,7 @@ package live
 
 import (
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -240,5 +241,26 @@ func TestAnotherPortIsOneOfTheSameAddress(t *testing.T) {
 		t.Errorf("the port is still taken: %v", err)
 	} else {
 		again.Close()
+	}
+}
+
+// TestAnOpenPageDoesNotHoldTheStopUp: its stream ends as answers end, and is not cut.
+func TestAnOpenPageDoesNotHoldTheStopUp(t *testing.T) {
+	st := small(t, `http: {listen: "127.0.0.1:0"}`)
+	client := txn.NewClient(txn.Config{Brokers: []string{"127.0.0.1:1"}})
+	defer client.Close()
+	l := New(st.Config, st, &cluster.Cluster{Client: client, Address: "127.0.0.1:1"}, Options{Log: zap.NewNop()})
+	s, err := l.Serve(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := http.Get("http://" + s.Addr() + "/api/events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	s.Close()
+	if b, err := io.ReadAll(r.Body); err != nil || !strings.Contains(string(b), "event: part\n") {
+		t.Errorf("%d bytes, %v", len(b), err)
 	}
 }

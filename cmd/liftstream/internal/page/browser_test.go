@@ -61,7 +61,12 @@ func browse(t *testing.T, url string) *tab {
 	ctx, cancel = chromedp.NewContext(ctx)
 	t.Cleanup(cancel)
 	b := &tab{t: t, ctx: ctx}
-	b.do(chromedp.Navigate("about:blank"))
+	// The window has the focus, as that of a person.
+	b.do(chromedp.Navigate("about:blank"), chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, emulation.SetFocusEmulationEnabled,
+			emulation.SetFocusEmulationEnabledParams{Enabled: true})
+		return err
+	}))
 	if err := chromedp.Listen(ctx, b.hear); err != nil {
 		t.Fatal(err)
 	}
@@ -173,6 +178,8 @@ func TestPageInABrowser(t *testing.T) {
 	}
 	before := js[bool](b, `(function () {
 		window.was = document.getElementById("scored");
+		window.numbers = document.querySelector("#part-gains details");
+		window.numbers.open = true;
 		document.getElementById("hold").focus();
 		var s = document.querySelector("footer code"); // the footer never changes
 		window.getSelection().selectAllChildren(s);
@@ -192,11 +199,15 @@ func TestPageInABrowser(t *testing.T) {
 		"the element": `window.was === document.getElementById("scored")`,
 		"the focus":   `document.activeElement.id === "hold"`,
 		"the scroll":  `window.scrollY === 120`,
+		"the numbers": `window.numbers.isConnected && window.numbers.open`,
 		"selection":   `window.getSelection().toString() === "<s>there</s>"`,
 	} {
 		if !js[bool](b, x) {
 			t.Errorf("%s did not stay", what)
 		}
+	}
+	if got := js[string](b, `window.numbers.querySelector("tbody tr:last-child td").textContent`); got != "100" {
+		t.Errorf("the open numbers have %s records", got)
 	}
 	// The source is 7 messages behind.
 	b.until(`/^[\d,]+ a second$/.test(document.getElementById("rate").textContent)`)
@@ -204,33 +215,35 @@ func TestPageInABrowser(t *testing.T) {
 		t.Errorf("the page says %q", got)
 	}
 
-	// A part in which somebody selects waits, and others go on; then it catches up.
-	js[bool](b, `(function () {
-		window.row = document.querySelector("#part-last tbody th");
-		window.text = window.row.textContent;
-		window.getSelection().selectAllChildren(window.row);
-		return true;
-	})()`)
-	more(2)
-	b.until(`document.getElementById("scored").textContent === "140"`)
-	b.until(`document.getElementById("part-last").classList.contains("held")`)
-	if !js[bool](b, `window.row.isConnected && window.row.textContent === window.text &&
-		window.getSelection().toString() === window.text`) {
-		t.Error("a selected text has changed")
+	// A part in which somebody selects, or has the focus in a row, waits, and others go on; then it catches up.
+	for k, c := range []struct{ begin, stays, end string }{
+		{`window.getSelection().selectAllChildren(window.row)`, `window.getSelection().toString() === window.text`,
+			`window.getSelection().removeAllRanges()`},
+		{`window.row.querySelector("a").focus()`, `window.row.contains(document.activeElement)`,
+			`document.activeElement.blur()`},
+	} {
+		js[bool](b, `window.row = document.querySelector("#part-last tbody th"), window.text = window.row.textContent, `+
+			c.begin+`, true`)
+		more(int64(2 + k))
+		b.until(fmt.Sprintf(`document.getElementById("scored").textContent === "%d"`, 140+40*k))
+		b.until(`document.getElementById("part-last").classList.contains("held")`)
+		if !js[bool](b, `window.row.isConnected && window.row.textContent === window.text && `+c.stays) {
+			t.Errorf("after %s the row has changed", c.begin)
+		}
+		js[bool](b, c.end+`, true`)
+		b.until(`document.querySelector("#part-last tbody th").textContent !== window.text`)
 	}
-	js[bool](b, `window.getSelection().removeAllRanges(), true`)
-	b.until(`document.querySelector("#part-last tbody th").textContent !== window.text`)
 
 	// Held still, all waits.
 	js[bool](b, `document.getElementById("hold").click(), true`)
-	more(3)
+	more(4)
 	b.until(`document.getElementById("hold").getAttribute("aria-pressed") === "true"`)
 	if got := js[string](b, `new Promise(function (r) { setTimeout(function () {
-		r(document.getElementById("scored").textContent); }, 2500); })`); got != "140" {
+		r(document.getElementById("scored").textContent); }, 2500); })`); got != "180" {
 		t.Errorf("a page that is held still shows %s", got)
 	}
 	js[bool](b, `document.getElementById("hold").click(), true`)
-	b.until(`document.getElementById("scored").textContent === "180"`)
+	b.until(`document.getElementById("scored").textContent === "220"`)
 
 	// A record is looked up by the keyboard.
 	js[bool](b, `document.getElementById("find").focus(), true`)
@@ -241,7 +254,7 @@ func TestPageInABrowser(t *testing.T) {
 	if got := js[string](b, `document.querySelector("#record h2").textContent`); got != "Record p0-3-17" {
 		t.Errorf("the page shows %q", got)
 	}
-	b.until(`document.getElementById("scored").textContent === "180"`) // and goes on
+	b.until(`document.getElementById("scored").textContent === "220"`) // and goes on
 	b.quiet(s.URL)
 
 	s.CloseClientConnections()

@@ -72,7 +72,7 @@
     source.addEventListener("part", function (e) {
       var x = JSON.parse(e.data);
       kept[x.id] = x.html;
-      put(x.id);
+      all();
     });
     source.onopen = function () { link.textContent = ""; };
     source.onerror = function () {
