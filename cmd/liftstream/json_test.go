@@ -99,6 +99,10 @@ func TestEventsOfAvro(t *testing.T) {
 	if !strings.Contains(letters, "unknown_schema") || !strings.Contains(letters, "Schema not found") {
 		t.Errorf("letters\n%s", letters)
 	}
+	tail := w.must("tail", "-c", w.file, "--topic", "events", "--from", "start", "--follow=false", "--format", "jsonl")
+	if strings.Count(tail.out, `"handicapped_infants":"y"`) != 3 || !strings.Contains(tail.err, "schema 8") {
+		t.Errorf("tail prints\n%s%s", tail.out, tail.err)
+	}
 	if v := w.must("verify", "-c", w.file); !strings.Contains(v.out, "3") {
 		t.Errorf("verify: %s%s", v.out, v.err)
 	}

@@ -39,7 +39,7 @@ type span struct {
 }
 
 func openCSV(f *stored, rows int, w *wants) (*csv, error) {
-	c := &csv{f: f, l: newLines(f), rows: rows}
+	c := &csv{f: f, l: newLines(f, lineRoom), rows: rows}
 	for len(c.l.buf[c.l.lo:c.l.hi]) < sampleBytes && !c.l.eof {
 		if err := c.l.fill(); err != nil {
 			return nil, err

@@ -30,7 +30,12 @@ type jsonl struct {
 }
 
 func openJSON(f *stored, rows int, w *wants) (*jsonl, error) {
-	j := &jsonl{f: f, l: newLines(f), rows: rows, w: w, index: map[string]int{}}
+	return openLines(f, lineRoom, rows, w)
+}
+
+// openLines is openJSON with a buffer of so many bytes at first.
+func openLines(f *stored, room, rows int, w *wants) (*jsonl, error) {
+	j := &jsonl{f: f, l: newLines(f, room), rows: rows, w: w, index: map[string]int{}}
 	j.first, j.err = j.read()
 	if errors.Is(j.err, io.EOF) {
 		return nil, &Error{Err: errors.New("the file is empty"), Remedy: "a JSON lines file holds one object a line"}

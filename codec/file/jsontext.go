@@ -27,7 +27,8 @@ func JSONTables(value []byte, o TableOptions) iter.Seq2[*codec.Table, error] {
 		if o.Rows <= 0 {
 			o.Rows = DefaultRows
 		}
-		j, err := openJSON(&stored{r: bytes.NewReader(value)}, o.Rows, &w)
+		room := min(len(value)+64, lineRoom) // a message may be one short row
+		j, err := openLines(&stored{r: bytes.NewReader(value)}, room, o.Rows, &w)
 		if err != nil {
 			yield(nil, err)
 			return

@@ -23,7 +23,9 @@ type lines struct {
 	read   int64 // bytes returned
 }
 
-func newLines(r io.Reader) *lines { return &lines{r: utf8Of(r), buf: make([]byte, 1<<18)} }
+const lineRoom = 1 << 18 // bytes of the buffer for lines at first
+
+func newLines(r io.Reader, room int) *lines { return &lines{r: utf8Of(r), buf: make([]byte, room)} }
 
 // next returns the next line with its end; io.EOF after the last. It aliases the buffer until the next call.
 func (l *lines) next() ([]byte, error) {
