@@ -48,6 +48,7 @@ func (s Suite) Run(t *testing.T) {
 		{"FitObeysContext", testFitContext},
 		{"FitOnPoorEvidence", testFitPoor},
 		{"InputsArePure", testPure},
+		{"RecordsAllocateNothing", testAllocations},
 		{"SnapshotRestoresExactly", testSnapshot},
 		{"RetractTakesBack", testRetract},
 		{"RebaseKeepsUnchanged", testRebaseKeeps},

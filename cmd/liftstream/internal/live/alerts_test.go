@@ -10,13 +10,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
-	"go.uber.org/zap"
 	"go.yaml.in/yaml/v3"
 
-	"liftstream/cmd/liftstream/internal/cluster"
 	"liftstream/model/groups"
 	"liftstream/stream"
-	"liftstream/stream/txn"
 )
 
 // deployed reads a file of the folder deploy.
@@ -40,15 +37,7 @@ func (r *recorder) MustRegister(cs ...prometheus.Collector) { r.all = append(r.a
 // exported are the names of all metrics of a process, with the names of their labels.
 func exported(t *testing.T) map[string]string {
 	t.Helper()
-	st := small(t, "")
-	client := txn.NewClient(txn.Config{Brokers: []string{"127.0.0.1:1"}})
-	t.Cleanup(client.Close)
-	l := New(st.Config, st, &cluster.Cluster{Client: client, Address: "127.0.0.1:1"}, Options{Log: zap.NewNop()})
-	l.NewShadow(nil)
-	families, err := l.metrics.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	l, families := begun(t)
 	problems, err := promlint.NewWithMetricFamilies(families).Lint()
 	if err != nil || len(problems) > 0 {
 		t.Errorf("promlint: %v %v", problems, err)
