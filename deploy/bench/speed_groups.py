@@ -201,8 +201,8 @@ def record(w):
         Program("Vowpal Wabbit with pairs (-q ::)", lambda: wabbit("-q", "::"), goal="1.5 of kernel, 1 of all"),
     ]
     for name, count, most, goal in (
-        ("logistic regression", 10000, 99, "15"),
-        ("ARF", 2500, 99, "450"),
+        ("logistic regression", 6000, 99, "15"),
+        ("ARF", 2000, 99, "450"),
         ("leveraging bagging", 1500, 1, ""),
     ):
         programs.append(
@@ -212,9 +212,9 @@ def record(w):
         )  # fmt: skip
     for name, learner, most in (
         ("adaptive random forest", "(meta.AdaptiveRandomForest -s 10)", 99),
-        ("leveraging bagging", "(meta.LeveragingBag -s 10)", 2),
+        ("leveraging bagging", "(meta.LeveragingBag -s 10)", 1),
     ):
-        programs.append(Program(f"MOA, {name}, first 5,000", lambda learner=learner: moa(w, file, learner), most=most))
+        programs.append(Program(f"MOA, {name}, first 4,000", lambda learner=learner: moa(w, file, learner), most=most))
     def fits(method):
         f = losses[method][1]
         each = f["fits-cpu-ns/record"]
@@ -231,7 +231,7 @@ def record(w):
     )  # fmt: skip
 
 
-def moa(w, file, learner, records=5000):
+def moa(w, file, learner, records=4000):
     """MOA's own clock over its prequential evaluation, which reads the file."""
     if not file.with_suffix(".arff").exists():
         w.peer(file, "arff")
@@ -342,10 +342,10 @@ MAKE = {
     "sets": sets,
 }
 STAGES = {  # of speed_stage.py: broker, rows of a message, repetitions of the records, records, those of river
-    "stage-embedded-1000": ("embedded", 1000, 4, None, 10_000),
-    "stage-embedded-1": ("embedded", 1, 1, 10_000, 5_000),
-    "stage-real-1000": ("real", 1000, 4, None, 10_000),
-    "stage-real-1": ("real", 1, 1, 10_000, 5_000),
+    "stage-embedded-1000": ("embedded", 1000, 2, None, 5_000),
+    "stage-embedded-1": ("embedded", 1, 1, 10_000, 3_000),
+    "stage-real-1000": ("real", 1000, 2, None, 5_000),
+    "stage-real-1": ("real", 1, 1, 10_000, 3_000),
 }
 NAMES = [*MAKE, *STAGES]
 
