@@ -23,6 +23,15 @@ POM = """<project><modelVersion>4.0.0</modelVersion>
 ONE = {f"{n}_NUM_THREADS": "1" for n in ("OPENBLAS", "OMP", "MKL", "NUMBA")}
 
 
+def sha256(file):
+    """In blocks: the peak memory of a child is at least that of this process as it begins."""
+    h = hashlib.sha256()
+    with open(file, "rb") as f:
+        while block := f.read(1 << 20):
+            h.update(block)
+    return h.hexdigest()
+
+
 class Program:
     """One line of a group. run does it once and returns its figures: cpu and wall in seconds, records where they are
     not those of the other programs, memory in bytes."""
@@ -138,7 +147,7 @@ class Work:
     def losses(self, method):
         """The losses of all bank records in a stream with fits, and its figures; kept by the bytes of the program."""
         file, config = self.bank()
-        digest = hashlib.sha256(self.benchmarks("./cmd/liftstream").read_bytes()).hexdigest()[:12]
+        digest = sha256(self.benchmarks("./cmd/liftstream"))[:12]
         kept, figures = (self.folder / f"stream-{method}-{digest}.{e}" for e in ("txt", "json"))
         if not figures.exists():
             f = self.bench("./cmd/liftstream", f"SpeedStream/{method}$", LIFTSTREAM_SPEED_CONFIG=config,

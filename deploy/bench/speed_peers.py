@@ -32,7 +32,7 @@ def processor():
 
 
 def say(figures, *packages):
-    figures["memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    figures["memory"] = 1024 * next(int(x.split()[1]) for x in open("/proc/self/status") if x.startswith("VmHWM"))
     figures["versions"] = {p: importlib.metadata.version(p) for p in packages}
     print(json.dumps(figures))
 
