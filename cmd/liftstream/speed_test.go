@@ -264,6 +264,7 @@ func BenchmarkSpeedPartitions(b *testing.B) {
 				}
 			}
 			b.ResetTimer()
+			start := modeltest.Processor()
 			for b.Loop() {
 				var wait sync.WaitGroup
 				for p := range parts {
@@ -278,6 +279,7 @@ func BenchmarkSpeedPartitions(b *testing.B) {
 				}
 				wait.Wait()
 			}
+			b.ReportMetric((modeltest.Processor()-start).Seconds()/float64(b.N), "cpu-s")
 			b.ReportMetric(float64(records*b.N)/b.Elapsed().Seconds(), "records/s")
 		})
 	}

@@ -77,6 +77,7 @@ def measure(group, runs):
         "per": group.per,
         "note": group.note,
         "against": group.against,
+        "by": group.by,
         "machine": machine(),
         "load": [round(before, 1), round(os.getloadavg()[0], 1)],
         "commit": text("git", "describe", "--always", "--dirty", "--abbrev=8", "--exclude", "*"),
@@ -97,7 +98,7 @@ def main():
     p.add_argument("--check", action="store_true", help="fail where the table of the page is not that of the results")
     a = p.parse_args()
     if a.check:
-        sys.exit(speed_table.differs(a.results, a.page))
+        sys.exit(speed_table.differs(a.results, a.page, speed_groups.NAMES))
     if not a.table:
         if a.shared is None or not (a.shared / "data").is_dir():
             p.error("SHARED is a folder that has data/ in it")
@@ -110,7 +111,7 @@ def main():
             kept[name] = figures
             a.results.parent.mkdir(exist_ok=True)
             a.results.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n")
-    speed_table.draw(a.results, a.page)
+    speed_table.draw(a.results, a.page, speed_groups.NAMES)
 
 
 if __name__ == "__main__":

@@ -56,9 +56,9 @@ class Program:
 
 
 class Group:
-    def __init__(self, name, title, shape, per, against, programs, note=""):
+    def __init__(self, name, title, shape, per, against, programs, note="", by="cpu"):
         self.name, self.title, self.shape, self.per = name, title, shape, per
-        self.against, self.programs, self.note = against, programs, note
+        self.against, self.programs, self.note, self.by = against, programs, note, by
 
 
 class Work:
@@ -338,6 +338,41 @@ def programme(w, name, count, mode):
     )  # fmt: skip
 
 
+def partitions(w):
+    """The same records by one partition, and shared out over two on two processors, by the clock."""
+    file, config = w.bank()
+
+    def run(count):
+        f = w.bench("./cmd/liftstream", f"SpeedPartitions/{count}$", LIFTSTREAM_SPEED_CONFIG=config,
+                    LIFTSTREAM_SPEED_DATA=file)  # fmt: skip
+        return {"cpu": f["cpu-s"], "wall": BANK / f["records/s"], "records": BANK, "memory": f["memory"]}
+
+    return Group(
+        "partitions", "Two partitions on two cores", "45,211 bank records, all components, in one process", "record",
+        ["two partitions"],
+        [
+            Program("two partitions", lambda: run(2), ours=True),
+            Program("one partition", lambda: run(1), goal="1.8"),
+        ],
+        "The ratio is that of the clock, and means little where the load is above the number of cores less two.",
+        by="wall",
+    )  # fmt: skip
+
+
+def restore(w):
+    """A state of a million records, of 64 monitored sets, from its sections."""
+
+    def run():
+        f = w.bench("./stream/state", "Restore$", "5x")
+        return {"cpu": f["cpu-s/op"], "wall": f["ns/op"] * 1e-9, "memory": f["memory"]}
+
+    return Group(
+        "restore", "A state of a million records restored", "16 features, 64 monitored sets, 32 MiB of tail", "run",
+        ["liftstream"], [Program("liftstream", run, ours=True)],
+        "The peak memory is that of the process that learnt the records as well.",
+    )  # fmt: skip
+
+
 MAKE = {
     "record": record,
     "profiles-bank_full": lambda w: profiles(w, "bank_full", "45,211 records"),
@@ -349,6 +384,8 @@ MAKE = {
     "lp-wdbc-10000-nonneg": lambda w: programme(w, "wdbc", 10000, "nonneg"),
     "lp-wdbc-1000-ridge": lambda w: programme(w, "wdbc", 1000, "ridge"),
     "sets": sets,
+    "partitions": partitions,
+    "restore": restore,
 }
 STAGES = {  # of speed_stage.py: broker, rows of a message, repetitions of the records, records, those of river
     "stage-embedded-1000": ("embedded", 1000, 2, None, 5_000),

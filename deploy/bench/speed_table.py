@@ -37,7 +37,8 @@ def ratios(group, program):
         ours = next(p for p in group["programs"] if p["name"] == name)
         if program["ours"] or not program["runs"] or not ours["runs"]:
             continue
-        yield spread([each(group, p, "cpu") / each(group, o, "cpu") for p, o in zip(program["runs"], ours["runs"])])
+        by = group.get("by", "cpu")
+        yield spread([each(group, p, by) / each(group, o, by) for p, o in zip(program["runs"], ours["runs"])])
 
 
 def each(group, run, key):
@@ -67,11 +68,12 @@ def row(group, p, first):
     return "| " + " | ".join([title, f"{p['name']} {versions}".strip(), *cells, p["goal"]]) + " |"
 
 
-def table(results):
+def table(results, names=()):
+    """The lines of all groups in the order of names, a remark on each, and the groups without results."""
     head = ["work", "program", "runs", "processor time", "wall", "times ours", "log-loss", "peak MiB", "goal"]
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     notes = []
-    for name in results:
+    for name in [n for n in names if n in results] + [n for n in results if n not in names]:
         g = results[name]
         lines += [row(g, p, i == 0) for i, p in enumerate(g["programs"])]
         m = g["machine"]
@@ -80,6 +82,8 @@ def table(results):
             f"load {g['load'][0]} before and {g['load'][1]} behind it, commit {g['commit']}."
             + (f" {g['note']}" if g["note"] else "")
         )
+    if absent := [n for n in names if n not in results]:
+        notes.append(f"* Groups that were not measured yet: {', '.join(absent)}.")
     return "\n".join(lines) + "\n\n" + "\n".join(wrapped(n) for n in notes) + "\n"
 
 
@@ -94,20 +98,20 @@ def wrapped(note, width=118):
     return "\n".join([*lines, line])
 
 
-def drawn(results, page):
+def drawn(results, page, names):
     """The page with the table of the results between the marks."""
     before, rest = page.split(START, 1)
-    return before + START + "\n" + table(results) + "\n" + END + rest.split(END, 1)[1]
+    return before + START + "\n" + table(results, names) + "\n" + END + rest.split(END, 1)[1]
 
 
-def draw(results, page):
-    page.write_text(drawn(json.loads(results.read_text()), page.read_text()))
+def draw(results, page, names):
+    page.write_text(drawn(json.loads(results.read_text()), page.read_text(), names))
 
 
-def differs(results, page):
+def differs(results, page, names):
     """0 where the page has the table of the results, else a message for sys.exit."""
     text = page.read_text()
     if START not in text or END not in text:
         return f"{page.name} has no place for the table"
-    same = drawn(json.loads(results.read_text()), text) == text
+    same = drawn(json.loads(results.read_text()), text, names) == text
     return 0 if same else f"the table of {page.name} is not that of {results.name}: deploy/bench/speed.py --table"
