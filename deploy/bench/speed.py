@@ -43,6 +43,22 @@ def text(*command):
     return subprocess.run(command, check=True, capture_output=True, text=True, cwd=HERE).stdout.strip()
 
 
+def commit():
+    """The commit of the program, with a remark where its code was changed since."""
+    code = [HERE.parents[1] / d for d in ("cmd", "stream", "model", "codec", "config", "go.mod")]
+    changed = subprocess.run(["git", "diff", "--quiet", "HEAD", "--", *code], cwd=HERE).returncode
+    return text("git", "rev-parse", "--short=8", "HEAD") + (" with changes" if changed else "")
+
+
+FAILURES = (subprocess.SubprocessError, OSError, LookupError, ValueError, RuntimeError)
+
+
+def reason(error):
+    """The last line that a failed program said, else the error."""
+    said = (getattr(error, "stderr", None) or "").strip() or str(error).strip()
+    return (said.splitlines() or [repr(error)])[-1][:200]
+
+
 def turns(group, runs):
     """One uncounted turn, then the counted ones; the programs of a turn run one after another."""
     programs = [p for p in group.programs if p.missing is None]
@@ -52,11 +68,8 @@ def turns(group, runs):
                 continue
             try:
                 figures = p.run()
-            except (subprocess.CalledProcessError, OSError, KeyError, ValueError, RuntimeError) as e:
-                said = getattr(e, "stderr", None) or str(e)
-                if turn >= 0:
-                    raise SystemExit(f"{group.name}: {p.name}: {said[-2000:]}") from e
-                p.missing = f"did not run: {said.strip().splitlines()[-1][:200] if said.strip() else e}"
+            except FAILURES as e:
+                p.missing, p.runs = f"did not run: {reason(e)}", []
                 print(f"  {p.name}: {p.missing}", file=sys.stderr, flush=True)
                 continue
             p.versions.update(figures.pop("versions", {}))
@@ -80,7 +93,7 @@ def measure(group, runs):
         "by": group.by,
         "machine": machine(),
         "load": [round(before, 1), round(os.getloadavg()[0], 1)],
-        "commit": text("git", "describe", "--always", "--dirty", "--abbrev=8", "--exclude", "*"),
+        "commit": commit(),
         "go": text("go", "env", "GOVERSION"),
         "programs": [p.record() for p in group.programs],
     }
@@ -91,7 +104,8 @@ def main():
     p.add_argument("shared", metavar="SHARED", nargs="?", type=pathlib.Path)
     p.add_argument("--work", type=pathlib.Path, default=pathlib.Path("/tmp/liftstream-speed"))
     p.add_argument("--runs", type=int, default=6)
-    p.add_argument("--only", action="append", choices=speed_groups.NAMES, help="measure this group; may be repeated")
+    p.add_argument("--only", action="append", metavar="GROUP", choices=speed_groups.NAMES,
+                   help="measure this group; may be repeated: " + ", ".join(speed_groups.NAMES))
     p.add_argument("--results", type=pathlib.Path, default=RESULTS)
     p.add_argument("--page", type=pathlib.Path, default=PAGE)
     p.add_argument("--table", action="store_true", help="draw the table of the page anew")
@@ -105,12 +119,22 @@ def main():
         if a.runs < 1:
             p.error("--runs is 1 or more")
         work = speed_groups.Work(a.work.resolve(), a.shared.resolve())
+        failed = []
         for name in a.only or speed_groups.NAMES:
-            figures = measure(speed_groups.make(name, work), a.runs)
+            try:
+                group = speed_groups.make(name, work)
+            except FAILURES as e:
+                print(f"{name}: NOT MEASURED: {reason(e)}", file=sys.stderr)
+                failed.append(name)
+                continue
+            figures = measure(group, a.runs)
             kept = json.loads(a.results.read_text()) if a.results.exists() else {}
             kept[name] = figures
             a.results.parent.mkdir(exist_ok=True)
             a.results.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n")
+        if failed:
+            speed_table.draw(a.results, a.page, speed_groups.NAMES)
+            sys.exit(f"not measured: {', '.join(failed)}; their former figures stay")
     speed_table.draw(a.results, a.page, speed_groups.NAMES)
 
 

@@ -105,11 +105,15 @@ def drawn(results, page, names):
 
 
 def draw(results, page, names):
-    page.write_text(drawn(json.loads(results.read_text()), page.read_text(), names))
+    if results.exists():
+        page.write_text(drawn(json.loads(results.read_text()), page.read_text(), names))
 
 
 def differs(results, page, names):
     """0 where the page has the table of the results, else a message for sys.exit."""
+    for file in (results, page):
+        if not file.exists():
+            return f"{file} does not exist"
     text = page.read_text()
     if START not in text or END not in text:
         return f"{page.name} has no place for the table"
