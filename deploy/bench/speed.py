@@ -90,7 +90,6 @@ def measure(group, runs):
         "per": group.per,
         "note": group.note,
         "against": group.against,
-        "by": group.by,
         "machine": machine(),
         "load": [round(before, 1), round(os.getloadavg()[0], 1)],
         "commit": commit(),

@@ -56,9 +56,9 @@ class Program:
 
 
 class Group:
-    def __init__(self, name, title, shape, per, against, programs, note="", by="cpu"):
+    def __init__(self, name, title, shape, per, against, programs, note=""):
         self.name, self.title, self.shape, self.per = name, title, shape, per
-        self.against, self.programs, self.note, self.by = against, programs, note, by
+        self.against, self.programs, self.note = against, programs, note
 
 
 class Work:
@@ -354,8 +354,7 @@ def partitions(w):
             Program("two partitions", lambda: run(2), ours=True),
             Program("one partition", lambda: run(1), goal="1.8"),
         ],
-        "The ratio is that of the clock, and means little where the load is above the number of cores less two.",
-        by="wall",
+        "The goal is of the ratio by the clock, which means little where other work has the processors.",
     )  # fmt: skip
 
 

@@ -31,14 +31,19 @@ def loss(v):
     return f"{v:.4f}".replace("0.", ".", 1) if v is not None else ""
 
 
-def ratios(group, program):
-    """The program's processor time over that of ours, turn by turn; above 1 ours is the faster one."""
+def ratios(group, program, key):
+    """The program's time over that of ours, turn by turn, of each of ours; above 1 ours is the faster one."""
+    if program["name"] in group["against"]:
+        return "1"
+    found = []
     for name in group["against"]:
         ours = next(p for p in group["programs"] if p["name"] == name)
         if program["ours"] or not program["runs"] or not ours["runs"]:
             continue
-        by = group.get("by", "cpu")
-        yield spread([each(group, p, by) / each(group, o, by) for p, o in zip(program["runs"], ours["runs"])])
+        found.append(
+            spread([each(group, p, key) / each(group, o, key) for p, o in zip(program["runs"], ours["runs"])])
+        )
+    return "; ".join(found)
 
 
 def each(group, run, key):
@@ -54,14 +59,13 @@ def unit(group):
 def row(group, p, first):
     scale, name = unit(group)
     if p["missing"]:
-        cells = ["", "", "", f"not measured: {p['missing']}", "", ""]
+        cells = ["", "", "", f"not measured: {p['missing']}", "", "", ""]
     else:
         figures = [spread([scale * each(group, r, k) for r in p["runs"]]) for k in ("cpu", "wall")]
         memory = [r["memory"] / 2**20 for r in p["runs"] if r.get("memory")]
-        given = [*ratios(group, p)]
-        ratio = "; ".join(given) if given else "1" if p["name"] in group["against"] else ""
+        ratio = [ratios(group, p, k) for k in ("cpu", "wall")]
         beside = loss(p["log_loss"]) + (f" (ours {loss(p['ours_on_these'])})" if p.get("ours_on_these") else "")
-        cells = [str(len(p["runs"])), *(f"{f} {name}" for f in figures), ratio, beside]
+        cells = [str(len(p["runs"])), *(f"{f} {name}" for f in figures), *ratio, beside]
         cells.append(number(statistics.median(memory)) if memory else "")
     title = f"**{group['title']}** ({group['shape']})" if first else ""
     versions = " ".join(p["versions"].values())
@@ -70,7 +74,8 @@ def row(group, p, first):
 
 def table(results, names=()):
     """The lines of all groups in the order of names, a remark on each, and the groups without results."""
-    head = ["work", "program", "runs", "processor time", "wall", "times ours", "log-loss", "peak MiB", "goal"]
+    head = ["work", "program", "runs", "processor time", "wall", "times ours", "by the clock"]
+    head += ["log-loss", "peak MiB", "goal"]
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     notes = []
     for name in [n for n in names if n in results] + [n for n in results if n not in names]:
