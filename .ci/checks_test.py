@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Plants faults in an empty tree and holds prose.py and shape.py to finding them, and in a copy of the pages for
-architecture.py."""
-import pathlib, subprocess, sys, tempfile, unittest
+"""Plants faults in an empty tree and holds prose.py and shape.py to finding them, in a copy of the pages for
+architecture.py, and in copies of the table of speeds and its results for deploy/bench/speed.py --check."""
+import json, pathlib, subprocess, sys, tempfile, unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -78,6 +78,28 @@ class Planted(unittest.TestCase):
                 (pathlib.Path(folder) / "ARCHITECTURE.md").write_text(page.replace(was, planted or ""))
                 got = subprocess.run([sys.executable, HERE / "architecture.py"], cwd=folder, capture_output=True)
                 self.assertEqual(got.returncode, int(planted is not None), got.stdout + got.stderr)
+
+    def test_speed(self):
+        bench = ROOT / "deploy/bench"
+        page, results = (bench / "SPEED.md").read_text(), json.loads((bench / "results/speed.json").read_text())
+        first = next(iter(results))
+        slower = json.loads(json.dumps(results))
+        for r in slower[first]["programs"][0]["runs"]:
+            r["cpu"] *= 2
+        row = next(line for line in page.splitlines() if results[first]["title"] in line)
+        for name, text, figures, status in [
+            ("nothing", page, results, 0),
+            ("another result", page, slower, 1),
+            ("a line that is gone", page.replace(row + "\n", ""), results, 1),
+            ("no place for the table", page.replace("<!-- end -->", ""), results, 1),
+        ]:
+            with self.subTest(name), tempfile.TemporaryDirectory() as folder:
+                files = pathlib.Path(folder) / "SPEED.md", pathlib.Path(folder) / "speed.json"
+                files[0].write_text(text)
+                files[1].write_text(json.dumps(figures))
+                got = subprocess.run([sys.executable, bench / "speed.py", "--check", "--page", files[0], "--results",
+                                      files[1]], capture_output=True, text=True)
+                self.assertEqual(got.returncode, status, got.stderr)
 
 
 unittest.main()

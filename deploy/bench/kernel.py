@@ -231,4 +231,5 @@ def main():
         print(f"{name + ' ' + str(count) + ' ' + mode:<22}{show[0]:>10}{show[1]:>10}{rows:>10.3f}{mine:>10.4f}{ratio:>12}{rows / mine:>11.1f}", flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()

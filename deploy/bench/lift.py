@@ -142,5 +142,6 @@ def profiles():
                           "times numpy": round(cpu / ours, 1), "times pysubgroup": round(pcpu / ours, 1)}), flush=True)
 
 
-for part in PARTS:
-    {"sets": sets, "profiles": profiles}[part]()
+if __name__ == "__main__":
+    for part in PARTS:
+        {"sets": sets, "profiles": profiles}[part]()

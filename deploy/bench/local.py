@@ -145,5 +145,6 @@ def curves():
         print(f"  exact log marginal likelihood: liftstream {got:.6f}, scikit-learn {want:.6f}, difference {got - want:+.2e}")
 
 
-for part in PARTS:
-    {"scores": scores, "curves": curves}[part]()
+if __name__ == "__main__":
+    for part in PARTS:
+        {"scores": scores, "curves": curves}[part]()

@@ -8,6 +8,7 @@ import (
 
 	"liftstream/model"
 	"liftstream/model/lift"
+	"liftstream/model/modeltest"
 	"liftstream/model/propensity"
 )
 
@@ -107,6 +108,7 @@ func BenchmarkRestore(b *testing.B) {
 	}
 	found, _ := log.Manifests()
 	bytes := 0
+	start := modeltest.Processor()
 	for b.Loop() {
 		sections, err := log.Sections(found[0])
 		if err != nil {
@@ -120,5 +122,6 @@ func BenchmarkRestore(b *testing.B) {
 			bytes += len(raw)
 		}
 	}
+	b.ReportMetric((modeltest.Processor()-start).Seconds()/float64(b.N), "cpu-s/op")
 	b.ReportMetric(float64(bytes)/1e6, "MB")
 }
