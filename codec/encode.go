@@ -56,6 +56,9 @@ func NewScoreEncoder(o Options) (*ScoreEncoder, error) {
 			add(c, c.name, 0)
 		}
 	}
+	for k := range o.Goals {
+		add(&goalColumn, PropensityColumn(o.Goals[k].Column), k)
+	}
 	return e, nil
 }
 

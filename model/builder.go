@@ -41,15 +41,19 @@ func (x *Builder) Add(b *Batch) {
 		if !x.Takes(b, i) {
 			continue
 		}
-		x.seen[rec.Class] = true
+		if rec.Outcomes, _ = rec.Outcomes.Listed(); rec.Class >= 0 {
+			x.seen[rec.Class] = true
+		} else {
+			rec.Class = Unlabelled
+		}
 		x.rows.add(&rec, 1, 0, nil)
 	}
 }
 
-// Takes reports whether Add takes row i of a batch: it has a class and a weight, and Options.Control.Learn
-// names it. No score tells the chance of an untreated one, so that its weight is its own.
+// Takes reports whether Add takes row i of a batch: it has a class, or a goal that has one, and a weight, and
+// Options.Control.Learn names it. No score tells the chance of an untreated one, so that its weight is its own.
 func (x *Builder) Takes(b *Batch, i int) bool {
-	if b.Label[i] < 0 || b.Weight != nil && b.Weight[i] <= 0 {
+	if b.Label[i] < 0 && !(b.Outcomes != nil && listed(b.Outcomes[i])) || b.Weight != nil && b.Weight[i] <= 0 {
 		return false
 	}
 	c, t := &x.spec.Options.Control, b.treatment(i)
