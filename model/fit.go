@@ -24,7 +24,7 @@ func fitParts(
 	for i, f := range spec.Components {
 		g.Go(func() (err error) {
 			of := ev
-			if _, ok := f.(*goalsFactory); ok {
+			if goalsOf(f) != nil {
 				of = all
 			}
 			if out[i], err = fitPart(within, f, *of, states, previous); errors.Is(err, ErrTooMuchWork) {

@@ -33,11 +33,27 @@ func NewGoals(specs []*Spec) Factory { return &goalsFactory{specs} }
 // goals is the number of goals of the stage.
 func (s *Spec) goals() int {
 	for _, f := range s.Components {
-		if g, ok := f.(*goalsFactory); ok {
+		if g := goalsOf(f); g != nil {
 			return len(g.specs)
 		}
 	}
 	return 0
+}
+
+// goalsOf is the factory of NewGoals in f, nil where there is none. A factory that stands around another says so by a
+// method Unwrap.
+func goalsOf(f Factory) *goalsFactory {
+	for f != nil {
+		if g, ok := f.(*goalsFactory); ok {
+			return g
+		}
+		around, ok := f.(interface{ Unwrap() Factory })
+		if !ok {
+			break
+		}
+		f = around.Unwrap()
+	}
+	return nil
 }
 
 type goalsFactory struct{ specs []*Spec }
@@ -108,9 +124,8 @@ func renewGoals(
 	ctx context.Context, spec *Spec, ev *Evidence, states States, m *Model, parts map[string][]byte,
 ) (map[string][]byte, error) {
 	for _, x := range spec.Components {
-		f, ok := x.(*goalsFactory)
-		part := m.part(GoalsName)
-		if !ok || part == nil {
+		f, part := goalsOf(x), m.part(GoalsName)
+		if f == nil || part == nil {
 			continue
 		}
 		renewed, err := f.renew(ctx, (*ev).of(GoalsName, states), part)

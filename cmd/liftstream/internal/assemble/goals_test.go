@@ -281,6 +281,7 @@ func TestARecordOfGoalsAlone(t *testing.T) {
 // alone, and a file in which a goal has one class gives a model without that goal.
 func TestFilesOfGoals(t *testing.T) {
 	s := goalsStage(t, "["+bought+", "+clicked+", "+left+"]", "correct")
+	s.Time() // as fit does
 	fit := func(backwards bool) *model.Model {
 		x := model.NewBuilder(s.Spec)
 		for k := range 6 {
@@ -292,6 +293,9 @@ func TestFilesOfGoals(t *testing.T) {
 			b.Label, b.Outcomes = y, make([]model.Outcomes, b.N)
 			for i := range b.N {
 				b.Outcomes[i] = goalOutcomes(c[i], 0)
+				if i%7 == 0 {
+					b.Label[i] = model.Unlabelled
+				}
 				b.Columns[0].Float[i], b.Columns[1].Float[i] = 1, math.Round(4*b.Columns[1].Float[i])
 			}
 			x.Add(b)
@@ -299,6 +303,9 @@ func TestFilesOfGoals(t *testing.T) {
 		m, err := x.Fit(context.Background())
 		if err != nil {
 			t.Fatal(err)
+		}
+		if n := x.Evidence().Len(); n != 510 || x.Len() != n || x.Exchangeable().Len() != n || m.Info.Records != 600 {
+			t.Errorf("%d and %d records with a class, %d of the model; want 510 and 600", n, x.Len(), m.Info.Records)
 		}
 		return m
 	}
