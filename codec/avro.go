@@ -269,6 +269,9 @@ func (k *intake) avroRoles(s *avroStream, stage string) *avroRoles {
 	for _, at := range []*int{&p.id, &p.time, &p.weight, &p.label, &p.treated} {
 		use(at)
 	}
+	for i := range p.goals {
+		use(&p.goals[i])
+	}
 	for i := range p.features {
 		use(&p.features[i])
 	}

@@ -48,6 +48,8 @@ type Options struct {
 	// Treated is the column that says, beside a label, whether its record was treated; "" means that none is configured.
 	// It may be absent.
 	Treated string
+	// Goals are further labels, each with a column of its own in events, labels and scores.
+	Goals []Goal
 	// Missing lists the texts that mean a missing value, after spaces around them are cut.
 	Missing []string
 	// Numbers is how the texts of continuous features are written. Where it is not plain, columns of text are taken for

@@ -33,6 +33,8 @@ type Decoder struct {
 	derive      *deriver // nil where no feature is derived
 	levels      []levelColumn
 	classes     classColumn
+	goals       []classColumn
+	outcomes    []int32 // of a goal
 	scratch     []byte
 	text        []byte
 	ends        []int32
@@ -61,6 +63,11 @@ func NewDecoder(o Options) (*Decoder, error) {
 			continue
 		}
 		if err := take(r.name, r.role); err != nil {
+			return nil, err
+		}
+	}
+	for _, g := range o.Goals {
+		if err := take(g.Column, "label"); err != nil {
 			return nil, err
 		}
 	}
@@ -104,6 +111,7 @@ func NewDecoder(o Options) (*Decoder, error) {
 			d.levels[f].fixed[t] = true
 		}
 	}
+	goalColumns(d)
 	d.classes = classColumn{known: model.NewClassIndex(o.Schema.Classes), missing: d.missing, account: &d.in.account,
 		found: &d.Findings}
 	return d, nil
@@ -198,6 +206,7 @@ func (d *Decoder) contract(p *plan, recs []arrow.Record, first int32, m *Message
 		b.Row[i] = first + int32(i)
 	}
 	d.fillLabels(b.Label, recs, p.label)
+	b.Outcomes = fillGoals(d, b.Outcomes, recs, p, rows)
 	b.ID = d.fillIDs(b.ID, recs, p.id, rows, first)
 	b.Time = d.fillTimes(b.Time, recs, p.time, rows, first, m)
 	var err error

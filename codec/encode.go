@@ -63,6 +63,9 @@ func NewScoreEncoder(o Options) (*ScoreEncoder, error) {
 			add(c, c.name, 0)
 		}
 	}
+	for k := range o.Goals {
+		add(&goalColumn, PropensityColumn(o.Goals[k].Column), k)
+	}
 	if o.Format == FormatAvro {
 		var err error
 		if e.avro, err = avroScores(&e.o, e.columns); err != nil {

@@ -104,7 +104,11 @@ func rolesOf(d *Decoder, p *plan, stage string) []role {
 	events := stage == StageEvents
 	add(o.ID, valueText, events, &p.id)
 	add(o.Time, valueText, events, &p.time)
-	add(o.Label, valueText, !events, &p.label)
+	add(o.Label, valueText, !events && len(o.Goals) == 0, &p.label)
+	p.goals = make([]int, len(o.Goals))
+	for k := range o.Goals {
+		add(o.Goals[k].Column, valueText, false, &p.goals[k])
+	}
 	add(o.Treated, valueText, false, &p.treated)
 	p.weight = -1
 	if !events {

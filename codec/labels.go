@@ -10,7 +10,8 @@ import (
 
 // DecodeLabels reads a labels message into l, whose buffers it reuses. A row names its record by the id column when the
 // options have one and the message carries it, else by source_partition, source_offset and source_row. Rows without a
-// known class are bad. Time is that of the configured column when the message has it, else the message's.
+// known class, of the label or of a goal, are bad. Time is that of the configured column when the message has it, else
+// the message's.
 func (d *Decoder) DecodeLabels(m *Message, l *model.Labels) (bad []RowError, err error) {
 	l.N, d.changes = 0, Changes{}
 	merr := d.in.guarded(func() *MessageError {
@@ -45,12 +46,19 @@ func (d *Decoder) labels(p *plan, recs []arrow.Record, m *Message, l *model.Labe
 	d.bad = append(d.bad[:0], d.intake.early...)
 	l.Class = resize(l.Class, rows)
 	d.fillLabels(l.Class, recs, p.label)
+	l.Outcomes = fillGoals(d, l.Outcomes, recs, p, rows)
+	shown, column := p.label, d.o.Label
+	for k, col := range p.goals {
+		if shown < 0 {
+			shown, column = col, d.o.Goals[k].Column
+		}
+	}
 	at := int32(0)
 	for _, r := range recs {
-		a := r.Column(p.label)
+		a := r.Column(shown)
 		for i := range a.Len() {
-			if l.Class[at] < 0 {
-				d.reject(at, ReasonLabel, d.o.Label, a, i)
+			if !told(l, int(at)) {
+				d.reject(at, ReasonLabel, column, a, i)
 			}
 			at++
 		}
@@ -102,6 +110,9 @@ func dropLabels(l *model.Labels, bad []RowError) {
 			continue
 		}
 		l.Class[k], l.Time[k] = l.Class[i], l.Time[i]
+		if l.Outcomes != nil {
+			l.Outcomes[k] = l.Outcomes[i]
+		}
 		if l.Treated != nil {
 			l.Treated[k] = l.Treated[i]
 		}
@@ -114,6 +125,9 @@ func dropLabels(l *model.Labels, bad []RowError) {
 	}
 	l.N = k
 	l.Class, l.Time = l.Class[:k], l.Time[:k]
+	if l.Outcomes != nil {
+		l.Outcomes = l.Outcomes[:k]
+	}
 	if l.Treated != nil {
 		l.Treated = l.Treated[:k]
 	}

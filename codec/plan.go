@@ -16,6 +16,7 @@ type plan struct {
 	err                     *MessageError
 	id, time, weight, label int
 	treated                 int
+	goals                   []int // nil without goals
 	features                []int
 	sources                 []int // of derived features
 	partition, offset, row  int
@@ -39,6 +40,9 @@ func (d *Decoder) planEvents(s *arrow.Schema) *plan {
 		}
 	}
 	if p.label, err = findAny(s, d.o.Label, wantLevel, level); err != nil {
+		differences = append(differences, err)
+	}
+	if err = planGoals(d, s, p); err != nil {
 		differences = append(differences, err)
 	}
 	if d.o.Treated != "" {
@@ -119,7 +123,7 @@ func alike(s *arrow.Schema, name string) string {
 
 func (d *Decoder) planLabels(s *arrow.Schema) *plan {
 	p := &plan{id: -1, time: -1, weight: -1, treated: -1, partition: -1, offset: -1, row: -1}
-	if p.label, p.err = find(s, d.o.Label, wantLevel, level); p.err != nil {
+	if p.err = planClasses(d, s, p); p.err != nil {
 		return p
 	}
 	if d.o.Time != "" {

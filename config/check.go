@@ -143,6 +143,7 @@ func (d checker) checkRecord(c *Config) {
 		}
 		columns[x.column] = x.role
 	}
+	checkGoals(d, c, columns)
 	d.unique("record.missing", r.Missing)
 	d.checkFeatures(c, columns)
 }
@@ -258,7 +259,7 @@ func (d checker) checkFeatures(c *Config, columns map[string]string) {
 				d.report(p+".name", "", "feature %s has the name of a column of the scores: rename it",
 					d.quote(p+".name", f.Name))
 			}
-			d.checkFeatureName(p+".name", f.Name, columns, propensities)
+			d.checkFeatureName(p+".name", f.Name, c.goalColumn(f.Name), columns, propensities)
 			if line, ok := first[f.Name]; ok {
 				d.report(p+".name", "", "feature %s is listed twice, first on line %d", d.quote(p+".name", f.Name), line)
 			} else {
@@ -274,10 +275,12 @@ func (d checker) checkFeatures(c *Config, columns map[string]string) {
 	}
 }
 
-func (d checker) checkFeatureName(path, name string, columns, propensities map[string]string) {
+func (d checker) checkFeatureName(path, name, goal string, columns, propensities map[string]string) {
 	d.plainText(path, name, "a feature's name")
 	shown := d.quote(path, name)
 	switch {
+	case goal != "":
+		d.report(path, "", "feature %s has the name of the scores' column for %s: rename it", shown, goal)
 	case propensities[name] != "":
 		d.report(path, "", "feature %s has the name of the scores' column for class %s: rename it", shown,
 			quote(propensities[name]))

@@ -86,6 +86,7 @@ func TestFullFile(t *testing.T) {
 	want.Record = Record{
 		ID: "customer", Time: TimeColumn{Column: "seen_at"}, Weight: "w",
 		Label:   Label{Column: "class", Classes: []string{"no", "yes"}, Positive: "yes"},
+		Goals:   []Goal{{Column: "clicked", Classes: []string{"no", "yes"}, Positive: "yes"}},
 		Missing: []string{"", "NA", "?"},
 		Features: []Feature{
 			{Name: "age", Kind: KindContinuous, Use: UseScore, Nullable: NullableValues},

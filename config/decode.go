@@ -49,6 +49,7 @@ func Parse(name string, data []byte, env func(string) (string, bool)) (*Config, 
 	c.Topics = Topics{Partitions: c.Topics.Partitions, Replication: c.Topics.Replication}
 	var warnings []Warning
 	if root := d.parse(data); root != nil {
+		splitLabels(root)
 		d.forbid(root)
 		d.section(root, "", reflect.ValueOf(c).Elem())
 		check := checker{d}

@@ -113,6 +113,8 @@ func (x *derivations) column(p *deriver, at int, name string) (Derivation, error
 		return Derivation{}, nil
 	case r.Label.Column:
 		return Derivation{}, p.fail(at, "", "%s is the label: a feature of it would tell the outcome", quote(name))
+	case x.c.goal(name):
+		return Derivation{}, p.fail(at, "", "%s is a goal: a feature of it would tell the outcome", quote(name))
 	case x.c.treated():
 		return Derivation{}, p.fail(at, "", "%s is the treatment: a score comes before it", quote(name))
 	}

@@ -12,8 +12,11 @@ type Record struct {
 	// Weight is the column of the record's weight, for example the inverse of its chance to be observed. Default none:
 	// every record weighs 1. A weight below 0 or not finite makes the row a bad one.
 	Weight string `yaml:"weight,omitempty"`
-	// Label is the outcome to be predicted. Required.
+	// Label is the outcome to be predicted. Required. A list of labels is the first, with the others as Goals.
 	Label Label `yaml:"label"`
+	// Goals are further labels of two classes, which a record can have beside Label and beside each other; at most
+	// MaxGoals. Default none. Local, kernel and trees, the gate and all columns of the scores but theirs speak of Label.
+	Goals []Goal `yaml:"goals,omitempty"`
 	// Missing lists the texts that mean "missing" in CSV files. Default "", NA and ?. Arrow, Parquet and JSON have
 	// nulls of their own. An empty list means that no text does.
 	Missing []string `yaml:"missing"`

@@ -18,6 +18,8 @@ type Batch struct {
 	Columns []Column // one for each feature of the Schema, in its order, each of N values
 	// Label holds the class of each record, Unlabelled or UnknownClass.
 	Label []int32
+	// Outcomes holds the classes of the goals, nil where none is known.
+	Outcomes []Outcomes
 	// Weight is nil when every record weighs 1. Values are finite and at least 0.
 	Weight []float64
 	// Treated is nil when nothing says which records were treated.
@@ -48,6 +50,9 @@ func (b *Batch) Slice(from, n int) Batch {
 		out.Columns[k] = c
 	}
 	out.Label = b.Label[from : from+n]
+	if b.Outcomes != nil {
+		out.Outcomes = b.Outcomes[from : from+n]
+	}
 	if b.Weight != nil {
 		out.Weight = b.Weight[from : from+n]
 	}
@@ -90,6 +95,9 @@ func (b *Batch) Keep(keep func(i int) bool) {
 		}
 	}
 	b.Label, b.Time, b.Row = b.Label[:k], b.Time[:k], b.Row[:k]
+	if b.Outcomes != nil {
+		b.Outcomes = b.Outcomes[:k]
+	}
 	if b.ID != nil {
 		b.ID = b.ID[:k]
 	}
@@ -111,6 +119,9 @@ func (b *Batch) move(i, k int) {
 		}
 	}
 	b.Label[k], b.Time[k], b.Row[k] = b.Label[i], b.Time[i], b.Row[i]
+	if b.Outcomes != nil {
+		b.Outcomes[k] = b.Outcomes[i]
+	}
 	if b.ID != nil {
 		b.ID[k] = b.ID[i]
 	}
@@ -134,13 +145,23 @@ func (b *Batch) treatment(i int) Treatment {
 type Labels struct {
 	N     int
 	Class []int32
-	ID    []string // nil when the labels name positions
+	// Outcomes holds the classes of the goals, nil where none is known.
+	Outcomes []Outcomes
+	ID       []string // nil when the labels name positions
 	// Partition, Offset and Row are nil when the labels name ids.
 	Partition []int32
 	Offset    []int64
 	Row       []int32
 	Time      []int64
 	Treated   []Treatment // nil when nothing says which records were treated
+}
+
+// outcomes returns the outcomes of label i.
+func (l *Labels) outcomes(i int) Outcomes {
+	if l.Outcomes == nil {
+		return 0
+	}
+	return l.Outcomes[i]
 }
 
 // treatment is that of the record of label i.

@@ -10,6 +10,7 @@ type Builder struct {
 	spec  *Spec
 	coder coder
 	seen  []bool // by class
+	n     int    // rows with a class
 	time  streamTime
 	rows  *Evidence // in their order
 	mixed *Evidence // without an order; nil when it must be made anew
@@ -30,7 +31,7 @@ func (x *Builder) Add(b *Batch) {
 	x.coder.start(b)
 	for i := range b.N {
 		x.coder.code(x.rows.Levels, b, i)
-		rec := record{Example: b.example(i, x.coder.row, float64(x.Len()))}
+		rec := record{Example: b.example(i, x.coder.row, float64(x.rows.Len()))}
 		began := x.time.now != 0
 		if x.time.observe(rec.Time) && !began {
 			for k, t := range x.rows.Time {
@@ -38,16 +39,22 @@ func (x *Builder) Add(b *Batch) {
 			}
 		}
 		rec.Time = x.time.of(rec.Time)
-		if !x.Takes(b, i) {
+		if goals := b.Outcomes != nil && listed(b.Outcomes[i]) && rec.Weight > 0; !x.Takes(b, i) && !goals {
 			continue
 		}
-		x.seen[rec.Class] = true
+		if rec.Outcomes, _ = rec.Outcomes.Listed(); rec.Class >= 0 {
+			x.seen[rec.Class] = true
+			x.n++
+		} else {
+			rec.Class = Unlabelled
+		}
 		x.rows.add(&rec, 1, 0, nil)
 	}
 }
 
-// Takes reports whether Add takes row i of a batch: it has a class and a weight, and Options.Control.Learn
-// names it. No score tells the chance of an untreated one, so that its weight is its own.
+// Takes reports whether Add takes row i of a batch for the label: it has a class and a weight, and
+// Options.Control.Learn names it. A row without a class is taken for its goals alone, and is not in Evidence. No score
+// tells the chance of an untreated one, so that its weight is its own.
 func (x *Builder) Takes(b *Batch, i int) bool {
 	if b.Label[i] < 0 || b.Weight != nil && b.Weight[i] <= 0 {
 		return false
@@ -62,8 +69,8 @@ func (x *Builder) Takes(b *Batch, i int) bool {
 	return c.Learn == LearnUntreated && t == Untreated || c.Of(b, i)
 }
 
-// Len is the number of labelled rows taken.
-func (x *Builder) Len() int { return x.rows.Len() }
+// Len is the number of labelled rows taken, those of goals alone left out.
+func (x *Builder) Len() int { return x.n }
 
 // Classes is the number of different classes among the rows taken.
 func (x *Builder) Classes() (n int) {
@@ -76,11 +83,16 @@ func (x *Builder) Classes() (n int) {
 }
 
 // Evidence is all rows taken so far, in their order. It must not be changed, and is valid until the next Add.
-func (x *Builder) Evidence() *Evidence { return x.rows }
+func (x *Builder) Evidence() *Evidence { return x.rows.labelled(x.rows.Class) }
 
 // Exchangeable is the evidence of Fit: the rows taken so far, in an order without meaning; see Evidence.Exchangeable.
 // It must not be changed, and is valid until the next Add.
 func (x *Builder) Exchangeable() *Evidence {
+	mixed := x.exchangeable()
+	return mixed.labelled(mixed.Class)
+}
+
+func (x *Builder) exchangeable() *Evidence {
 	if x.mixed == nil {
 		x.mixed = x.rows.exchangeable()
 	}
@@ -89,11 +101,13 @@ func (x *Builder) Exchangeable() *Evidence {
 
 // Fit makes model 1 of all rows, which are exchangeable: their order has no influence, and the counts of every
 // half-life are those of all rows. It has seen nothing of any input partition, and so marks none.
-func (x *Builder) Fit(ctx context.Context) (*Model, error) { return x.fit(ctx, x.Exchangeable) }
+func (x *Builder) Fit(ctx context.Context) (*Model, error) { return x.fit(ctx, x.exchangeable) }
 
 // FitAsOfEnd makes model 1 of all rows as a stage would have it that has learnt them in their order: short half-lives,
 // calibration and mixture speak of the last rows.
-func (x *Builder) FitAsOfEnd(ctx context.Context) (*Model, error) { return x.fit(ctx, x.Evidence) }
+func (x *Builder) FitAsOfEnd(ctx context.Context) (*Model, error) {
+	return x.fit(ctx, func() *Evidence { return x.rows })
+}
 
 func (x *Builder) fit(ctx context.Context, evidence func() *Evidence) (*Model, error) {
 	if err := x.spec.Check(); err != nil {

@@ -50,5 +50,8 @@ func (b *Batch) example(i int, row Row, clock float64) Example {
 	if b.Time != nil {
 		ex.Time = b.Time[i]
 	}
+	if b.Outcomes != nil {
+		ex.Outcomes = b.Outcomes[i]
+	}
 	return ex
 }

@@ -46,6 +46,10 @@ type Rebase struct {
 	// for it: a table of new structure must learn them on top of the Model's share for Self. A table whose structure did
 	// not change keeps its own counts and must not learn them again.
 	Since func(yield func(ex *Example) bool)
+	// shares and aheadOfShares are Since and Ahead of the scorecards of goals, whose counts are those of Model.Shares;
+	// nil = as Since.
+	shares        func(yield func(ex *Example) bool)
+	aheadOfShares float64
 }
 
 // Factory makes one kind of component, and is the one place where its structure is searched.

@@ -13,10 +13,12 @@ type Evidence struct {
 	Levels *Levels // canonical codes of Columns
 	// Columns[f][i] is the Row cell of feature f in record i.
 	Columns [][]float64
-	Class   []int32   // at least 0
-	Weight  []float64 // record weight times the number of records that it stands for
-	Clock   []float64 // Example.Clock of the record in its partition
-	Time    []int64   // Example.Time
+	Class   []int32 // at least 0; Unlabelled of a record of which goals alone are known, which no other Fit sees
+	// Outcomes has the classes of the goals, nil where none is known.
+	Outcomes []Outcomes
+	Weight   []float64 // record weight times the number of records that it stands for
+	Clock    []float64 // Example.Clock of the record in its partition
+	Time     []int64   // Example.Time
 	// Partition is the input partition of each record.
 	Partition []int32
 	// Recent is the index from which the records are the tails, a contiguous run; before it they are the reservoirs.
@@ -173,6 +175,12 @@ func (e *Evidence) add(r *record, standsFor float64, partition int32, rc Recode)
 		e.Columns[f] = append(e.Columns[f], rc.Value(f, r.Row[f]))
 	}
 	e.Class = append(e.Class, r.Class)
+	if r.Outcomes != 0 || e.Outcomes != nil {
+		for len(e.Outcomes) < len(e.Class)-1 {
+			e.Outcomes = append(e.Outcomes, 0)
+		}
+		e.Outcomes = append(e.Outcomes, r.Outcomes)
+	}
 	e.Weight = append(e.Weight, r.Weight*standsFor)
 	e.Clock = append(e.Clock, r.Clock)
 	e.Time = append(e.Time, r.Time)

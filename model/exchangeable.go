@@ -10,9 +10,9 @@ import (
 // the multiset of the records and of the seed alone, byte for byte.
 //
 //   - Learnt levels have their codes in the order of their texts, behind the fixed ones.
-//   - Records stand in the order of Hash(seed, values, class, k), k records of the same values and class, those of
-//     smaller weight, being before it: a random order of the multiset, which the scale of the weights does not move.
-//     Features of UseReport are not among these values, so that they have no say in a score; they only tell alike
+//   - Records stand in the order of Hash(seed, values, class and outcomes, k), k records of the same values and class,
+//     those of smaller weight, being before it: a random order of the multiset, which the scale of the weights does not
+//     move. Features of UseReport are not among these values, so that they have no say in a score; they only tell alike
 //     records apart.
 //   - The clock of a record is its place in this order, which tells it from others and says nothing of its age; its
 //     time is 0.
@@ -36,6 +36,9 @@ func (e *Evidence) exchangeable() *Evidence {
 	}
 	for i := range content {
 		content[i] = Hash(content[i], uint64(uint32(e.Class[i])), e.Seed)
+		if o := e.outcomes(int32(i)); o != 0 {
+			content[i] = Hash(content[i], uint64(o))
+		}
 	}
 	values := func(use Use, a, b int32) int {
 		for f, column := range e.Columns {
@@ -52,7 +55,8 @@ func (e *Evidence) exchangeable() *Evidence {
 		if c := cmp.Compare(content[a], content[b]); c != 0 {
 			return c
 		}
-		return cmp.Or(values(UseScore, a, b), cmp.Compare(e.Class[a], e.Class[b]))
+		return cmp.Or(values(UseScore, a, b), cmp.Compare(e.Class[a], e.Class[b]),
+			cmp.Compare(e.outcomes(a), e.outcomes(b)))
 	}
 	order := make([]int32, n)
 	for i := range order {
@@ -76,16 +80,30 @@ func (e *Evidence) exchangeable() *Evidence {
 	slices.SortStableFunc(places, func(a, b place) int { return cmp.Compare(a.key, b.key) })
 	out.Source = make([]int32, n)
 	out.Class, out.Weight = make([]int32, n), make([]float64, n)
+	if e.Outcomes != nil {
+		out.Outcomes = make([]Outcomes, n)
+	}
 	out.Clock, out.Time, out.Partition = make([]float64, n), make([]int64, n), make([]int32, n)
 	for i, p := range places {
 		out.Source[i] = p.record
 		out.Clock[i] = float64(i)
 		out.Class[i], out.Weight[i] = e.Class[p.record], e.Weight[p.record]
+		if e.Outcomes != nil {
+			out.Outcomes[i] = e.Outcomes[p.record]
+		}
 		for f := range out.Columns {
 			out.Columns[f][i] = rc.Value(f, e.Columns[f][p.record])
 		}
 	}
 	return out
+}
+
+// outcomes are those of record i.
+func (e *Evidence) outcomes(i int32) Outcomes {
+	if e.Outcomes == nil {
+		return 0
+	}
+	return e.Outcomes[i]
 }
 
 // bitsOf returns the bits of v, those of one NaN for all but special codes.

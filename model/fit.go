@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 )
 
 // fitParts fits every component on the evidence, side by side, and then the scorecard over their inputs. states
@@ -13,13 +12,23 @@ import (
 func fitParts(
 	ctx context.Context, spec *Spec, ev *Evidence, states States, previous *Model,
 ) (map[string][]byte, error) {
+	all := ev
+	ev = ev.labelled(ev.Class)
+	if ev.Len() == 0 {
+		return nil, ErrOneClass
+	}
 	out, left := make([][]byte, len(spec.Components)), make([]bool, len(spec.Components))
-	own := *ev
+	own, whole := *ev, *all
 	own.workers = newWorkers(spec.Options.Workers)
+	whole.workers = own.workers
 	ev = &own
 	err := share(ctx, own.workers, len(out), true, func(ctx context.Context) func(i int) error {
 		return func(i int) (err error) {
-			if out[i], err = fitPart(ctx, spec.Components[i], *ev, states, previous); errors.Is(err, ErrTooMuchWork) {
+			of := ev
+			if goalsOf(spec.Components[i]) != nil {
+				of = &whole
+			}
+			if out[i], err = fitPart(ctx, spec.Components[i], *of, states, previous); errors.Is(err, ErrTooMuchWork) {
 				left[i], err = true, nil
 			}
 			return err
@@ -177,7 +186,7 @@ func fit(
 	ev.Work, ev.told = spec.Options.FitWork(anew && previous == nil), &tellings{by: map[int32]float64{}}
 	ev.narrowed = &narrowings{texts: map[string]bool{}}
 	if anew {
-		if slices.Max(ev.Class) == slices.Min(ev.Class) {
+		if ev.oneClass() {
 			return nil, ErrOneClass
 		}
 		ev.Models, previous = nil, nil
@@ -201,7 +210,11 @@ func Renew(ctx context.Context, spec *Spec, m *Model, states States) (*Model, er
 	}
 	ev.Keep, ev.Work = true, spec.Options.FitWork(false)
 	out.Shares, out.Parts = marksOf(members), maps.Clone(m.Parts)
-	if out.Parts[spec.Scorecard.Name()], err = fitScorecard(ctx, spec, *ev, states, m, m.Parts); err != nil {
+	if out.Parts, err = renewGoals(ctx, spec, ev, states, m, out.Parts); err != nil {
+		return nil, err
+	}
+	own := *ev.labelled(ev.Class)
+	if out.Parts[spec.Scorecard.Name()], err = fitScorecard(ctx, spec, own, states, m, m.Parts); err != nil {
 		return nil, err
 	}
 	out.Parts[PartPercentile] = percentilePart(members)

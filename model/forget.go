@@ -266,20 +266,25 @@ func (f *forgetting) means(who uint64, at learning) bool {
 func (f *forgetting) takeBack(r *record) {
 	p := f.p
 	f.taken[learningOf(r)] = true
-	if !(r.Weight > 0) || r.Class < 0 {
+	if !(r.Weight > 0) || r.Class < 0 && r.Outcomes == 0 {
 		return
 	}
 	f.found.Counts++
+	if g := p.scorer.powers.goals; g != nil && !p.trained {
+		g.Retract(&r.Example)
+	}
 	if p.trained {
-		for _, c := range p.scorer.all() {
+		for _, c := range p.scorer.knowing(&r.Example) {
 			c.Retract(&r.Example)
 			if x, ok := c.(Forgetter); ok {
 				f.keys = append(f.keys, x.Keys(&r.Example)...)
 			}
 		}
 	}
-	p.counts.sum[r.Class] = max(p.counts.sum[r.Class]-r.Weight, 0)
-	p.counts.square = max(p.counts.square-r.Weight*r.Weight, 0)
+	if r.Class >= 0 {
+		p.counts.sum[r.Class] = max(p.counts.sum[r.Class]-r.Weight, 0)
+		p.counts.square = max(p.counts.square-r.Weight*r.Weight, 0)
+	}
 	if p.uplift != nil {
 		p.uplift.forget(r.Row)
 	}
@@ -318,7 +323,8 @@ func (t *tail) empty(i int) {
 	for f := range t.features {
 		t.rows[i*t.features+f] = math.NaN()
 	}
-	t.class[i], t.weight[i], t.time[i], t.offset[i], t.row[i], t.lag[i], t.who[i] = 0, 0, 0, 0, 0, 0, 0
+	t.class[i], t.outcomes[i] = 0, 0
+	t.weight[i], t.time[i], t.offset[i], t.row[i], t.lag[i], t.who[i] = 0, 0, 0, 0, 0, 0
 	t.touch(i)
 }
 

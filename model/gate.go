@@ -316,7 +316,7 @@ func replay(ctx context.Context, p *Partition, records []record, rc Recode, loss
 					}
 				}
 			}
-			pending[k] = slices.Clone(p.scorer.pending)
+			pending[k] = slices.Clone(p.scorer.memory)
 		}
 		r := records[i]
 		r.Row = recode(i)

@@ -157,6 +157,9 @@ func (e *Evidence) arrange(reservoirs, tails []run) {
 	e.Weight, spare = arranged(e.Weight, order, spare)
 	e.Clock, _ = arranged(e.Clock, order, spare)
 	e.Class, _ = arranged(e.Class, order, nil)
+	if e.Outcomes != nil {
+		e.Outcomes, _ = arranged(e.Outcomes, order, nil)
+	}
 	e.Time, _ = arranged(e.Time, order, nil)
 	e.Partition, _ = arranged(e.Partition, order, nil)
 }

@@ -1,6 +1,9 @@
 package model
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Losses counts records that the state could not learn.
 type Losses struct {
@@ -34,8 +37,13 @@ func (p *Partition) event(b *Batch, i int, out *Scores) {
 	if b.Row != nil {
 		rec.row = b.Row[i]
 	}
-	if rec.Class == UnknownClass {
+	known, unlisted := rec.Outcomes.Listed()
+	rec.Outcomes = known
+	if rec.Class == UnknownClass || unlisted {
 		p.lost.UnknownClass++
+	}
+	if p.scorer.powers.goals != nil {
+		rec.Class = max(rec.Class, Unlabelled) // labels of the goals may come
 	}
 	id := ""
 	if b.ID != nil {
@@ -43,25 +51,29 @@ func (p *Partition) event(b *Batch, i int, out *Scores) {
 	}
 	arrive(p, rec, id)
 	watched(p, b, i, out)
-	pending := p.scorer.pending
+	pending := p.scorer.memory
 	if !p.trained {
 		pending = nil
 	}
-	learns := rec.Class >= 0 && !p.store.cohorts
+	learns := rec.known() && !p.store.cohorts
 	if p.still && learns {
-		told(p, rec, rec.Class)
+		if rec.Class >= 0 {
+			told(p, rec, rec.Class)
+		}
 		p.expire()
 		return
 	}
 	waits := p.spec.Options.WaitBytes > 0 && rec.Class != UnknownClass
-	if rec.Class >= 0 {
+	if rec.known() {
 		weigh(p, rec, id, b.treatment(i), out.P[i*out.Classes:(i+1)*out.Classes])
 	}
 	if learns {
 		rec.Time, rec.who = p.time.of(rec.Time), whoOf(p, id)
 		p.learn(rec, pending)
-		waits = waits && p.spec.Options.Correct
-		pending = nil
+		more := awaits(p, &rec.Example)
+		if waits = waits && (p.spec.Options.Correct || more); !more {
+			pending = nil
+		}
 	}
 	if waits {
 		p.store.admit(rec, id, pending, learns, p.time.now)
@@ -89,6 +101,11 @@ func scoreRecord(p *Partition, out *Scores, i int) {
 	}
 	if x := p.scorer.powers.observer; x != nil {
 		out.Unusual = append(out.Unusual, x.Unusual(p.row))
+	}
+	if g := p.scorer.powers.goals; g != nil {
+		n := len(out.Goals)
+		out.Goals = slices.Grow(out.Goals, g.Goals())[:n+g.Goals()]
+		g.ScoreGoals(p.row, p.scorer.aims, out.Goals[n:])
 	}
 	out.SubspaceEnd[i], out.WhyEnd[i] = int32(len(out.Subspace)), int32(len(out.Why))
 }
@@ -131,27 +148,26 @@ func (p *Partition) expire() {
 func (p *Partition) learn(rec *record, pending []float64) {
 	rec.lag = int32(min(max(p.clock-rec.Clock, 0), math.MaxInt32))
 	rec.Clock = p.clock
-	told(p, rec, rec.Class)
+	if rec.Class >= 0 {
+		told(p, rec, rec.Class)
+	}
 	if rec.Weight <= 0 {
 		return
 	}
+	counts := rec.thinned && pending == nil
 	if p.trained {
-		if p.misfit != nil {
+		if p.misfit != nil && rec.Class >= 0 {
 			learnMisfit(p, rec)
 		}
-		if !rec.thinned && !p.scorer.scorecard.Remembers(pending) {
-			p.scorer.fill(rec.Row)
-		}
-		for _, c := range p.scorer.components {
-			c.Learn(&rec.Example)
-		}
-		if rec.thinned && pending == nil {
-			p.scorer.scorecard.Learn(&rec.Example) // its weights would learn from inputs that know later records
-		} else {
-			p.scorer.scorecard.LearnScored(&rec.Example, p.scorer.inputs, pending)
+		if own, _ := p.scorer.split(pending); rec.Class >= 0 {
+			p.scorer.learn(&rec.Example, own, counts)
 		}
 	}
-	first := p.counts.add(rec.Class, rec.Weight)
+	if g := p.scorer.powers.goals; g != nil {
+		_, aims := p.scorer.split(pending)
+		g.LearnGoals(&rec.Example, aims, counts)
+	}
+	first := rec.Class >= 0 && p.counts.add(rec.Class, rec.Weight)
 	p.clock++
 	p.sample.push(rec)
 	if p.version != 0 || p.counts.seen() < 2 {
@@ -192,8 +208,9 @@ func LabelsWhile(p *Partition, l *Labels, more func(row int) bool) (c LabelCount
 // takeLabel takes label i, and counts it.
 func takeLabel(p *Partition, l *Labels, i int, c *LabelCounts) {
 	class := l.Class[i]
-	if class < 0 {
-		if class == UnknownClass {
+	outcomes, unlisted := l.outcomes(i).Listed()
+	if class < 0 && outcomes == 0 {
+		if class == UnknownClass || unlisted {
 			c.Unknown++
 		}
 		return
@@ -206,7 +223,7 @@ func takeLabel(p *Partition, l *Labels, i int, c *LabelCounts) {
 		p.store.pinned = true
 		for _, n := range found {
 			// The records before it may have changed it, or let the partition make a model of its own.
-			answer(p, p.store.at(n), class, l.treatment(i), c)
+			answer(p, p.store.at(n), class, outcomes, l.treatment(i), c)
 			c = &LabelCounts{}
 		}
 		p.store.pinned = false
@@ -218,15 +235,19 @@ func takeLabel(p *Partition, l *Labels, i int, c *LabelCounts) {
 		return
 	}
 	if w := p.store.find("", place{l.Offset[i], l.Row[i]}, false); w != nil {
-		answer(p, w, class, l.treatment(i), c)
+		answer(p, w, class, outcomes, l.treatment(i), c)
 	} else {
 		c.Unmatched++
 	}
 }
 
 // answer gives a record of the pending store its label, and counts it.
-func answer(p *Partition, w *waiting, class int32, t Treatment, c *LabelCounts) {
+func answer(p *Partition, w *waiting, class int32, o Outcomes, t Treatment, c *LabelCounts) {
 	answered(&p.store.entryQueue, w)
+	if p.scorer.powers.goals != nil && !p.still {
+		answerGoals(p, w, class, o, t, c)
+		return
+	}
 	correct := p.spec.Options.Correct
 	switch {
 	case !w.learnt && p.store.cohorts:
@@ -246,7 +267,9 @@ func answer(p *Partition, w *waiting, class int32, t Treatment, c *LabelCounts) 
 	case p.still:
 		c.Still++
 		if !w.learnt {
-			told(p, &w.record, class)
+			if class >= 0 {
+				told(p, &w.record, class)
+			}
 			p.store.remove(w)
 		}
 	case !w.learnt:
@@ -289,7 +312,7 @@ func Awaits(p *Partition, l *Labels) bool {
 func (p *Partition) correct(w *waiting, class int32) {
 	if w.Weight > 0 {
 		if p.trained {
-			for _, c := range p.scorer.all() {
+			for _, c := range p.scorer.ofClass() {
 				c.Retract(&w.Example)
 			}
 		}
@@ -301,12 +324,12 @@ func (p *Partition) correct(w *waiting, class int32) {
 				p.scorer.fill(w.Row)
 				c.Correct(&w.Example, was, p.scorer.inputs)
 			}
-			for _, c := range p.scorer.all() {
+			for _, c := range p.scorer.ofClass() {
 				c.Learn(&w.Example)
 			}
 		}
 		p.counts.sum[class] += w.Weight
-		p.sample.relabel(&w.record, class)
+		p.sample.relabel(&w.record, class, w.Outcomes)
 	}
 	w.Class = class
 	p.store.update(w)

@@ -364,7 +364,7 @@ func TestTheStructureBefore(t *testing.T) {
 func TestOnlyTheTailsOwnRecordIsRelabelled(t *testing.T) {
 	r := newTail(1, 0)
 	var out record
-	if r.relabel(0, 1) {
+	if r.relabel(0, 1, 0) {
 		t.Error("an empty tail holds a record")
 	}
 	const first, n = 10, tailChunk + 3
@@ -373,7 +373,7 @@ func TestOnlyTheTailsOwnRecordIsRelabelled(t *testing.T) {
 	}
 	for clock, want := range map[float64]bool{first + 2: false, first + 3: true, first + n - 1: true, first + n: false} {
 		version := r.version[0]
-		if got := r.relabel(clock, 1); got != want || (r.version[0] != version) != want {
+		if got := r.relabel(clock, 1, 0); got != want || (r.version[0] != version) != want {
 			t.Errorf("clock %v: held %v, want %v", clock, got, want)
 		}
 	}

@@ -63,7 +63,7 @@ func (k *columnPacker) pack(b []byte, entries []*waiting, coded []bool) []byte {
 
 // packState writes the columns that a label or the end of a window changes.
 func (k *columnPacker) packState(b []byte, entries []*waiting) []byte {
-	b = k.packInts(b, entries, func(w *waiting) int64 { return int64(w.Class) })
+	b = k.packInts(b, entries, func(w *waiting) int64 { return w.stored() })
 	b = k.packInts(b, entries, func(w *waiting) int64 {
 		if w.learnt {
 			return 1
@@ -174,7 +174,8 @@ func (s *entryQueue) brief(n uint64) brief {
 // brief is that of the entry at place i of a sealed part.
 func (p *pendingPart) brief(c *partColumns, i int) brief {
 	k := p.kept.count(i)
-	x := brief{class: int32(c.own[colClass].int(k)), learnt: c.own[colLearnt].int(k) != 0, time: c.own[colTime].int(k)}
+	class, _ := unstored(c.own[colClass].int(k))
+	x := brief{class: class, learnt: c.own[colLearnt].int(k) != 0, time: c.own[colTime].int(k)}
 	x.since = c.own[colSince].int(k) + x.time
 	if p.edited.has(i) {
 		r := &p.revised[p.edited.count(i)]
@@ -212,7 +213,8 @@ func (p *pendingPart) entryTo(w *waiting, c *partColumns, number uint64, i int) 
 	if !p.nameless.has(i) {
 		w.id = c.ids.text(k)
 	}
-	w.Class, w.learnt = int32(c.own[colClass].int(k)), c.own[colLearnt].int(k) != 0
+	w.Class, w.Outcomes = unstored(c.own[colClass].int(k))
+	w.learnt = c.own[colLearnt].int(k) != 0
 	w.Clock, w.Weight = c.own[colClock].float(k), c.own[colWeight].float(k)
 	w.Time = c.own[colTime].int(k)
 	w.since = c.own[colSince].int(k) + w.Time
@@ -265,7 +267,8 @@ func foldState(s *entryQueue, p *pendingPart) {
 	}
 	entries := s.folded[:n]
 	for k, w := range entries {
-		w.Class, w.learnt = int32(c.own[colClass].int(k)), c.own[colLearnt].int(k) != 0
+		w.Class, w.Outcomes = unstored(c.own[colClass].int(k))
+		w.learnt = c.own[colLearnt].int(k) != 0
 		w.Clock, w.Weight = c.own[colClock].float(k), c.own[colWeight].float(k)
 		w.Time = c.own[colTime].int(k)
 		w.since = c.own[colSince].int(k) + w.Time
@@ -281,5 +284,6 @@ func foldState(s *entryQueue, p *pendingPart) {
 
 // change makes the values of a revision those of an entry.
 func (r *revision) change(w *waiting) {
-	w.Class, w.Weight, w.Clock, w.Time, w.learnt = r.class, r.weight, r.clock, r.time, r.learnt
+	w.Class, w.Outcomes, w.learnt = r.class, r.outcomes, r.learnt
+	w.Weight, w.Clock, w.Time = r.weight, r.clock, r.time
 }

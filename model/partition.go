@@ -75,6 +75,7 @@ func newPartition(spec *Spec, partition int32) (*Partition, error) {
 		coder: newCoder(spec.Schema), percent: newPercentile(), terms: spec.terms(),
 	}
 	p.levels.spell(spec.Options.Spelling)
+	p.store.goals = spec.goals()
 	p.row = p.coder.row
 	if spec.Options.Control.Uplift {
 		p.uplift = newUplift(spec.Schema)

@@ -67,12 +67,13 @@ type pendingPart struct {
 
 // revision is a change of a packed record.
 type revision struct {
-	weight float64
-	clock  float64
-	time   int64
-	class  int32
-	at     int16
-	learnt bool
+	weight   float64
+	clock    float64
+	time     int64
+	class    int32
+	outcomes Outcomes
+	at       int16
+	learnt   bool
 }
 
 // scoreMemory is the memory of the score of a waiting record.
@@ -220,7 +221,8 @@ func (p *pendingPart) append(b []byte, k *columnPacker, coded []bool) []byte {
 	b = wire.AppendUvarint(b, uint64(len(sealed.revised)))
 	for _, r := range sealed.revised {
 		b = wire.AppendBool(wire.AppendUvarint(b, uint64(r.at)), r.learnt)
-		b = wire.AppendFloat(wire.AppendFloat(wire.AppendVarint(b, int64(r.class)), r.weight), r.clock)
+		ex := Example{Class: r.class, Outcomes: r.outcomes}
+		b = wire.AppendFloat(wire.AppendFloat(wire.AppendVarint(b, ex.stored()), r.weight), r.clock)
 		b = wire.AppendVarint(b, r.time)
 	}
 	return wire.AppendBytes(b, sealed.packed)
@@ -249,8 +251,9 @@ func (p *pendingPart) appendScores(b []byte) []byte {
 	return b
 }
 
-// loadPart reads the bytes of pendingPart.append, and checks every record. coded says which features have levels.
-func loadPart(b []byte, schema *Schema, coded []bool) (*pendingPart, error) {
+// loadPart reads the bytes of pendingPart.append, and checks every record. coded says which features have levels, goals
+// how many goals there are.
+func loadPart(b []byte, schema *Schema, coded []bool, goals int) (*pendingPart, error) {
 	r := wire.NewReader(b)
 	if f := r.Uvarint(); r.Err() == nil && f != pendingFormat {
 		return nil, fmt.Errorf("format %d, this build reads %d", f, pendingFormat)
@@ -263,7 +266,8 @@ func loadPart(b []byte, schema *Schema, coded []bool) (*pendingPart, error) {
 	}
 	for n := r.Int(pendingChunk); n > 0 && r.Err() == nil; n-- {
 		v := revision{at: int16(r.Int(pendingChunk - 1)), learnt: r.Bool()}
-		v.class, v.weight, v.clock, v.time = int32(r.Varint()), r.Float(), r.Float(), r.Varint()
+		v.class, v.outcomes = unstored(r.Varint())
+		v.weight, v.clock, v.time = r.Float(), r.Float(), r.Varint()
 		if n := len(p.revised); n > 0 && p.revised[n-1].at >= v.at || !p.alive.has(int(v.at)) {
 			r.Fail(fmt.Errorf("revision of record %d", v.at))
 		}
@@ -293,7 +297,8 @@ func loadPart(b []byte, schema *Schema, coded []bool) (*pendingPart, error) {
 	}
 	for i := p.alive.next(0); i < pendingChunk; i = p.alive.next(i + 1) {
 		w := p.entry(&c, 0, i)
-		if w.Class < UnknownClass || int(w.Class) >= len(schema.Classes) || w.learnt && w.Class < 0 ||
+		if w.Class < UnknownClass || int(w.Class) >= len(schema.Classes) || w.learnt && !w.known() ||
+			!w.Outcomes.valid(goals) ||
 			!schema.possible(w.Row, w.Clock) {
 			return nil, fmt.Errorf("record %d does not fit the schema", i)
 		}

@@ -19,6 +19,7 @@ type pendingStore struct {
 	window int64
 	keep   int64   // how long a record that was learnt as its window closed stays on, for corrections
 	seed   uint64  // of the choice of memories
+	goals  int     // of the stage
 	level  int     // one in 2^level records keeps the memory of its score
 	lost   uint64  // memories of waiting records that were dropped
 	head   waiting // since and number of the oldest entry, as overdue has seen it last
@@ -212,9 +213,15 @@ func (s *pendingStore) closing(now int64) *waiting {
 func (s *pendingStore) markLearnt(w *waiting) {
 	p, i := s.part(w.number), int(w.number%pendingChunk)
 	dropScore(&s.entryQueue, p, i)
-	w.pending, w.numbers, w.learnt, w.thinned = nil, 0, true, false
-	s.front.known = s.front.known && s.front.number != w.number
+	w.pending, w.numbers, w.thinned = nil, 0, false
 	p.thinned.clear(i)
+	s.markKnown(w)
+}
+
+// markKnown is markLearnt of an entry that keeps the memory of its score, for a label that is still to come.
+func (s *pendingStore) markKnown(w *waiting) {
+	w.learnt = true
+	s.front.known = s.front.known && s.front.number != w.number
 	s.update(w)
 }
 

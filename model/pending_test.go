@@ -248,11 +248,11 @@ func TestAPartWhoseRecordsAllLeftIsRefused(t *testing.T) {
 		waits(r, i, "")
 	}
 	b := r.sections()[0].Append(nil)
-	if _, err := loadPart(b, oneNumber, r.coded); err != nil {
+	if _, err := loadPart(b, oneNumber, r.coded, 0); err != nil {
 		t.Fatal(err)
 	}
 	clear(b[1+pendingChunk/8:][:pendingChunk/8]) // none waits any more
-	if _, err := loadPart(b, oneNumber, r.coded); err == nil {
+	if _, err := loadPart(b, oneNumber, r.coded, 0); err == nil {
 		t.Error("a part without a record that waits is read")
 	}
 }

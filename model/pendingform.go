@@ -103,7 +103,7 @@ func (s *pendingStore) loadPart(
 ) error {
 	var p *pendingPart
 	err := read(pendingName(chunk), func(b []byte) (err error) {
-		p, err = loadPart(b, schema, s.coded)
+		p, err = loadPart(b, schema, s.coded, s.goals)
 		return err
 	})
 	from := chunk * pendingChunk

@@ -3,8 +3,8 @@ package model
 import "fmt"
 
 // The optional powers of a Component, and of a Factory, stand together here; each is found by a type assertion. At most
-// one component of a Spec may be a Profiler, a Selector, a Reasoner or an Observer: a score has one profile, one
-// subspace, one reason and one unusual feature. Spec.Check refuses two.
+// one component of a Spec may be a Profiler, a Selector, a Reasoner, an Observer or a GoalScorer: a score has one
+// profile, one subspace, one reason, one unusual feature and one list of goals. Spec.Check refuses two.
 
 // powers are the components that have a power of which a score has one.
 type powers struct {
@@ -12,6 +12,7 @@ type powers struct {
 	selector Selector
 	reasoner Reasoner
 	observer Observer
+	goals    GoalScorer
 	// attributors are the components that take their inputs apart: any number of them.
 	attributors []attributor
 }
@@ -23,7 +24,7 @@ type attributor struct {
 }
 
 func powersOf(spec *Spec, components []Component) (p powers, err error) {
-	var of [4]int
+	var of [5]int
 	take := func(power, i int, what string) {
 		if of[power] > 0 && err == nil {
 			err = fmt.Errorf("components %q and %q both %s; a score has one", spec.name(of[power]-1), spec.name(i),
@@ -48,6 +49,10 @@ func powersOf(spec *Spec, components []Component) (p powers, err error) {
 		if x, ok := c.(Observer); ok {
 			take(3, i, "find unusual records")
 			p.observer = x
+		}
+		if x, ok := c.(GoalScorer); ok {
+			take(4, i, "score goals")
+			p.goals = x
 		}
 		if x, ok := c.(Attributor); ok && c.InputCount() > 0 {
 			p.attributors = append(p.attributors, attributor{x, i, inputs, c.InputCount()})

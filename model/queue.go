@@ -382,14 +382,14 @@ func (s *entryQueue) spare(pending packed) {
 	}
 }
 
-// update makes Class, Weight, Clock, Time and learnt of an entry those of w, which was got from the store.
+// update makes Class, Outcomes, Weight, Clock, Time and learnt of an entry those of w, which was got from the store.
 func (s *entryQueue) update(w *waiting) {
 	p, i := s.part(w.number), int(w.number%pendingChunk)
 	if p.open != nil {
 		s.touch(p)
 		return
 	}
-	r := revision{w.Weight, w.Clock, w.Time, w.Class, int16(i), w.learnt}
+	r := revision{w.Weight, w.Clock, w.Time, w.Class, w.Outcomes, int16(i), w.learnt}
 	if k, ok := p.revision(i); ok {
 		p.revised[k] = r
 	} else {

@@ -16,6 +16,7 @@ import (
 // all of the newest records, so that the sample as a whole is weighted for recency.
 type reservoir struct {
 	limit   int
+	goals   int
 	items   []reserved // max-heap by key
 	seen    uint64     // examples offered
 	version uint64
@@ -66,14 +67,15 @@ func (r *reservoir) add(rec *record, key uint64) {
 // order makes a heap of the records again.
 func (r *reservoir) order() { heap.Init(r) }
 
-// relabel corrects the class of the record with that key, if it is kept: none of a key above the root's is.
-func (r *reservoir) relabel(key uint64, class int32) {
+// relabel corrects the class and the outcomes of the record with that key, if it is kept: none of a key above the
+// root's is.
+func (r *reservoir) relabel(key uint64, class int32, o Outcomes) {
 	if len(r.items) == 0 || key > r.items[0].key {
 		return
 	}
 	for i := range r.items {
 		if r.items[i].key == key {
-			r.items[i].Class = class
+			r.items[i].Class, r.items[i].Outcomes = class, o
 			r.version++
 			return
 		}
@@ -113,7 +115,7 @@ func (r *reservoir) appendState(b []byte) []byte {
 		x := &r.items[i]
 		b = wire.AppendUvarint(b, x.key)
 		b = wire.AppendFloats(b, x.Row)
-		b = wire.AppendVarint(b, int64(x.Class))
+		b = wire.AppendVarint(b, x.stored())
 		b = wire.AppendFloat(b, x.Weight)
 		b = wire.AppendFloat(b, x.Clock)
 		b = wire.AppendVarint(b, x.Time)
@@ -137,9 +139,10 @@ func (r *reservoir) load(b, ids []byte, seen uint64, features, classes int) erro
 		x := reserved{key: w.Uvarint()}
 		x.who = who[i]
 		x.Row = w.Floats()
-		x.Class = int32(w.Varint())
+		stored := w.Varint()
+		x.Class, x.Outcomes = unstored(stored)
 		x.Weight, x.Clock, x.Time, x.offset, x.row = w.Float(), w.Float(), w.Varint(), w.Varint(), int32(w.Varint())
-		if len(x.Row) != features || x.Class < 0 || int(x.Class) >= classes {
+		if len(x.Row) != features || !isStored(stored, classes, r.goals) {
 			w.Fail(fmt.Errorf("record %d does not fit the schema", i))
 		}
 		if i > 0 && x.key > r.items[(i-1)/2].key {

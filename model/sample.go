@@ -14,10 +14,12 @@ type sample struct {
 
 func newSample(spec *Spec, partition int32) sample {
 	n, o := len(spec.Schema.Features), &spec.Options
-	return sample{
+	s := sample{
 		seed: o.Seed, self: partition, tail: newTail(n, o.TailBytes),
 		reservoir: newReservoir(n, o.ReservoirRecords, o.ReservoirBytes),
 	}
+	s.tail.goals, s.reservoir.goals = spec.goals(), spec.goals()
+	return s
 }
 
 // narrow bounds an empty sample to so many records: half of them for the tail.
@@ -38,10 +40,10 @@ func (s *sample) key(r *record) uint64 {
 	return Hash(s.seed, uint64(s.self), uint64(r.offset), uint64(r.row))
 }
 
-// relabel corrects the class of a record, if it is still here.
-func (s *sample) relabel(r *record, class int32) {
-	if !s.tail.relabel(r.Clock, class) {
-		s.reservoir.relabel(s.key(r), class)
+// relabel corrects the class and the outcomes of a record, if it is still here.
+func (s *sample) relabel(r *record, class int32, o Outcomes) {
+	if !s.tail.relabel(r.Clock, class, o) {
+		s.reservoir.relabel(s.key(r), class, o)
 	}
 }
 
@@ -91,7 +93,7 @@ func (s *sample) loadTail(
 	if capacity == 0 || capacity > 1<<40 {
 		return fmt.Errorf("tail of %d records", capacity)
 	}
-	old := &tail{features: s.tail.features, capacity: capacity}
+	old := &tail{features: s.tail.features, capacity: capacity, goals: s.tail.goals}
 	if err := old.load(format, first, next, slots, classes, read); err != nil {
 		return err
 	}

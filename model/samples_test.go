@@ -10,7 +10,7 @@ func TestARelabelledRecordMayBeTheLastOfTheReservoir(t *testing.T) {
 	}
 	version := r.version
 	for key := range uint64(5) {
-		r.relabel(key, 1)
+		r.relabel(key, 1, 0)
 	}
 	for _, x := range r.items {
 		if x.Class != 1 {

@@ -170,6 +170,8 @@ type Example struct {
 	Clock float64
 	// Time is the record's time in Unix nanoseconds, for half-lives that are durations: 2^(Time/half-life).
 	Time int64
+	// Outcomes are the classes of the goals. A record of which a goal alone is known has Class Unlabelled.
+	Outcomes Outcomes
 }
 
 // Directed reports whether the propensity of the positive class must move one way with feature f.

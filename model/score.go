@@ -12,7 +12,9 @@ type scorer struct {
 	scorecard  Scorecard
 	powers     powers
 	inputs     []float64 // of the components, for the last row
-	pending    []float64 // the memory of the last score
+	pending    []float64 // the memory of the last score, of the scorecard
+	aims       []float64 // likewise, of the goals: it lies behind pending in memory
+	memory     []float64 // both
 	earlier    []float64 // that of an earlier one
 	reasons    []Reason
 	order      []ranked
@@ -29,12 +31,64 @@ func newScorer(spec *Spec, components []Component, scorecard Scorecard) scorer {
 	}
 	scorecard.SetInputs(inputKeys(components))
 	s.inputs = make([]float64, inputs*len(spec.Schema.Classes))
-	s.pending = make([]float64, scorecard.PendingLen())
+	own := scorecard.PendingLen()
+	goals := 0
+	if g := s.powers.goals; g != nil {
+		goals = g.MemoryLen()
+	}
+	s.memory = make([]float64, own+goals)
+	s.pending, s.aims = s.memory[:own:own], s.memory[own:]
 	return s
 }
 
 // all returns the components, and the scorecard at the end.
 func (s *scorer) all() []Component { return append(slices.Clone(s.components), s.scorecard) }
+
+// split returns the parts of a memory, both nil of none: that of the scorecard and that of the goals.
+func (s *scorer) split(memory []float64) (own, goals []float64) {
+	if len(memory) != len(s.memory) {
+		return memory, nil
+	}
+	return memory[:len(s.pending)], memory[len(s.pending):]
+}
+
+// ofClass returns the components that learn the class of a record, all but the goals, and the scorecard at the end.
+func (s *scorer) ofClass() []Component {
+	return slices.DeleteFunc(s.all(), func(c Component) bool {
+		_, goals := c.(GoalScorer)
+		return goals
+	})
+}
+
+// knowing returns the components that learn the record, the scorecard last: the goals alone where no class is known.
+func (s *scorer) knowing(ex *Example) []Component {
+	switch {
+	case ex.Class >= 0:
+		return s.all()
+	case s.powers.goals == nil:
+		return nil
+	}
+	return []Component{s.powers.goals}
+}
+
+// learn lets the components but the goals, and then the scorecard, learn a record with the memory of its score, nil =
+// it is computed now. counts says that they learn its counts alone: weights would learn from inputs that know later
+// records.
+func (s *scorer) learn(ex *Example, pending []float64, counts bool) {
+	if !counts && !s.scorecard.Remembers(pending) {
+		s.fill(ex.Row)
+	}
+	for _, c := range s.components {
+		if c != Component(s.powers.goals) {
+			c.Learn(ex)
+		}
+	}
+	if counts {
+		s.scorecard.Learn(ex)
+		return
+	}
+	s.scorecard.LearnScored(ex, s.inputs, pending)
+}
 
 // fill computes the components' inputs of a row.
 func (s *scorer) fill(row Row) { inputsOf(s.components, len(s.spec.Schema.Classes), row, s.inputs) }
@@ -43,7 +97,7 @@ func (s *scorer) fill(row Row) { inputsOf(s.components, len(s.spec.Schema.Classe
 // outlives a change of cells: inputs are log-lifts by feature and horizon, and not by cell.
 // It is valid until the next call.
 func (s *scorer) usable(w *waiting) []float64 {
-	if int(w.numbers) != len(s.pending) {
+	if int(w.numbers) != len(s.memory) {
 		return nil
 	}
 	s.earlier = w.memory(s.earlier)

@@ -145,7 +145,7 @@ func lossesOf(
 		if at%256 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if s.tail.emptied(at) {
+		if s.tail.emptied(at) || s.tail.class[at%s.tail.capacity] < 0 {
 			continue
 		}
 		s.tail.at(at, &r)

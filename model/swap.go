@@ -115,14 +115,25 @@ func (p *Partition) rebase(m *Model, anew bool) error {
 		if i == len(components) && m.Shares != nil {
 			mark = p.marked(m.Shares)
 		}
-		since := func(yield func(ex *Example) bool) {
-			if !anew {
-				p.sample.tail.since(mark, rc, yield)
+		_, goals := c.(GoalScorer)
+		since := func(mark float64) func(yield func(ex *Example) bool) {
+			return func(yield func(ex *Example) bool) {
+				if anew {
+					return
+				}
+				p.sample.tail.since(mark, rc, func(ex *Example) bool { return ex.Class < 0 && !goals || yield(ex) })
 			}
 		}
-		rb := &Rebase{Part: part, Self: p.self, Recode: rc, Clock: p.clock, Time: p.time.now, Since: since}
+		rb := &Rebase{Part: part, Self: p.self, Recode: rc, Clock: p.clock, Time: p.time.now, Since: since(mark)}
 		if anew && mark > 0 {
 			rb.Ahead = p.clock - mark
+		}
+		if goals && m.Shares != nil {
+			mark = p.marked(m.Shares)
+			rb.shares = since(mark)
+			if anew && mark > 0 {
+				rb.aheadOfShares = p.clock - mark
+			}
 		}
 		if err := moved[i].Rebase(rb); err != nil {
 			return fmt.Errorf("rebasing %s: %w", name, err)

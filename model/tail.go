@@ -31,6 +31,7 @@ type tail struct {
 	next     uint64 // number of the next record
 	rows     []float64
 	class    []int32
+	outcomes []Outcomes
 	weight   []float64
 	clock    []float64
 	time     []int64
@@ -39,6 +40,8 @@ type tail struct {
 	lag      []int32
 	who      []uint64
 	version  []uint64 // of each stored part
+	goals    int
+	stored   []int64 // room for the classes of a part
 }
 
 func newTail(features int, bytes int64) *tail {
@@ -60,11 +63,13 @@ func (t *tail) push(r *record, out *record) (evicted bool) {
 	}
 	if i < len(t.class) {
 		copy(t.rows[i*t.features:], r.Row)
-		t.class[i], t.weight[i], t.clock[i], t.time[i] = r.Class, r.Weight, r.Clock, r.Time
+		t.class[i], t.outcomes[i] = r.Class, r.Outcomes
+		t.weight[i], t.clock[i], t.time[i] = r.Weight, r.Clock, r.Time
 		t.offset[i], t.row[i], t.lag[i], t.who[i] = r.offset, r.row, r.lag, r.who
 	} else {
 		t.rows = append(t.rows, r.Row...)
 		t.class = append(t.class, r.Class)
+		t.outcomes = append(t.outcomes, r.Outcomes)
 		t.weight = append(t.weight, r.Weight)
 		t.clock = append(t.clock, r.Clock)
 		t.time = append(t.time, r.Time)
@@ -90,12 +95,13 @@ func (t *tail) touch(slot int) {
 func (t *tail) at(n uint64, r *record) {
 	i := int(n % t.capacity)
 	r.Row = append(r.Row[:0], t.rows[i*t.features:(i+1)*t.features]...)
-	r.Class, r.Weight, r.Clock, r.Time = t.class[i], t.weight[i], t.clock[i], t.time[i]
+	r.Class, r.Outcomes = t.class[i], t.outcomes[i]
+	r.Weight, r.Clock, r.Time = t.weight[i], t.clock[i], t.time[i]
 	r.offset, r.row, r.lag, r.who = t.offset[i], t.row[i], t.lag[i], t.who[i]
 }
 
-// relabel corrects the class of the record with that clock, and reports whether it is still held.
-func (t *tail) relabel(clock float64, class int32) bool {
+// relabel corrects the class and the outcomes of the record with that clock, and reports whether it is still held.
+func (t *tail) relabel(clock float64, class int32, o Outcomes) bool {
 	if t.len() == 0 {
 		return false
 	}
@@ -104,7 +110,7 @@ func (t *tail) relabel(clock float64, class int32) bool {
 		return false
 	}
 	i := int((t.first + uint64(clock-oldest)) % t.capacity)
-	t.class[i] = class
+	t.class[i], t.outcomes[i] = class, o
 	t.touch(i)
 	return true
 }
@@ -126,8 +132,8 @@ func (t *tail) since(clock float64, recode Recode, yield func(ex *Example) bool)
 	}
 }
 
-// learntSince returns the first n records of the tail from that clock on, emptied ones left out. before is the tail of
-// an earlier state of the same partition, which ends at the clock.
+// learntSince returns the first n records with a class of the tail from that clock on, emptied ones left out. before is
+// the tail of an earlier state of the same partition, which ends at the clock.
 func (t *tail) learntSince(clock float64, before *tail, n int) ([]record, error) {
 	if t.len() == 0 || t.clock[t.first%t.capacity] > clock {
 		return nil, ErrModelTooOld
@@ -144,7 +150,7 @@ func (t *tail) learntSince(clock float64, before *tail, n int) ([]record, error)
 	}
 	out := make([]record, 0, n)
 	for ; at < t.next && len(out) < n; at++ {
-		if t.emptied(at) {
+		if t.emptied(at) || t.class[at%t.capacity] < 0 {
 			continue
 		}
 		var r record
@@ -175,7 +181,14 @@ func tailName(c int) string { return "tail/" + strconv.Itoa(c) }
 func (t *tail) appendChunk(b []byte, c int) []byte {
 	lo, hi := c*tailChunk, min((c+1)*tailChunk, len(t.class))
 	b = wire.AppendFloats(b, t.rows[lo*t.features:hi*t.features])
-	b = wire.AppendInts(b, t.class[lo:hi])
+	if len(t.stored) < hi-lo {
+		t.stored = make([]int64, tailChunk)
+	}
+	for i := range hi - lo {
+		ex := Example{Class: t.class[lo+i], Outcomes: t.outcomes[lo+i]}
+		t.stored[i] = ex.stored()
+	}
+	b = wire.AppendInts(b, t.stored[:hi-lo])
 	b = wire.AppendFloats(b, t.weight[lo:hi])
 	b = wire.AppendFloats(b, t.clock[lo:hi])
 	b = wire.AppendInts(b, t.time[lo:hi])
@@ -212,7 +225,7 @@ func (t *tail) load(format, first, next uint64, slots, classes int, read reader)
 // loadChunk reads the next n slots.
 func (t *tail) loadChunk(b []byte, format uint64, n, classes int) error {
 	r := wire.NewReader(b)
-	rows, class, weight, clock := r.Floats(), wire.Ints[int32](r), r.Floats(), r.Floats()
+	rows, class, weight, clock := r.Floats(), wire.Ints[int64](r), r.Floats(), r.Floats()
 	time, offset, row := wire.Ints[int64](r), wire.Ints[int64](r), wire.Ints[int32](r)
 	lag := make([]int32, len(row))
 	if format >= 3 {
@@ -226,16 +239,18 @@ func (t *tail) loadChunk(b []byte, format uint64, n, classes int) error {
 		return fmt.Errorf("%d records where %d should be", len(class), n)
 	}
 	for _, y := range class {
-		if y < 0 || int(y) >= classes {
+		if !isStored(y, classes, t.goals) {
 			return fmt.Errorf("class %d", y)
 		}
+		c, o := unstored(y)
+		t.class, t.outcomes = append(t.class, c), append(t.outcomes, o)
 	}
 	for _, n := range lag {
 		if n < 0 {
 			return fmt.Errorf("a label %d records before its score", -n)
 		}
 	}
-	t.rows, t.class = append(t.rows, rows...), append(t.class, class...)
+	t.rows = append(t.rows, rows...)
 	t.weight, t.clock = append(t.weight, weight...), append(t.clock, clock...)
 	t.time, t.offset, t.row = append(t.time, time...), append(t.offset, offset...), append(t.row, row...)
 	t.lag = append(t.lag, lag...)

@@ -115,7 +115,7 @@ func (c *core) restoreStore(p *Partition, names []string, read reader) error {
 	if err != nil {
 		return fmt.Errorf("restoring state: %w", err)
 	}
-	s, pending := p.store, len(p.scorer.pending)
+	s, pending := p.store, len(p.scorer.memory)
 	if !p.spec.made(names) {
 		pending = noPending
 	}

@@ -127,6 +127,11 @@ func (r *Reader) checkColumns(file string, names []string) error {
 	if err := check(c.Label, "the label", r.o.RequireLabel); err != nil {
 		return err
 	}
+	for _, g := range c.Goals {
+		if err := check(g.Column, "a goal", r.o.RequireLabel); err != nil {
+			return err
+		}
+	}
 	if err := check(c.Treated, "the treatment", r.o.RequireLabel); err != nil {
 		return err
 	}
@@ -208,16 +213,8 @@ func (r *Reader) next(b *model.Batch, c *codec.Carry) error {
 			Remedy: rowRemedies[e.Reason]})
 	}
 	r.notes.Changes = r.notes.Add(r.d.Changes())
-	for i, k := range b.Label {
-		if k == model.UnknownClass {
-			err := r.noClass(t, i)
-			if r.o.RequireLabel {
-				return err
-			}
-			if r.notes.UnknownClass++; r.notes.First == nil {
-				r.notes.First = err
-			}
-		}
+	if err := r.unknownClasses(t, b); err != nil {
+		return err
 	}
 	r.recent.Fill(b)
 	for i, name := range r.o.Beside {
@@ -232,16 +229,42 @@ func (r *Reader) next(b *model.Batch, c *codec.Carry) error {
 	return nil
 }
 
+// unknownClasses notes the labels that are no class, of the label and of the goals, or refuses the first.
+func (r *Reader) unknownClasses(t *codec.Table, b *model.Batch) error {
+	for i, k := range b.Label {
+		for g := -1; g < len(r.o.Codec.Goals); g++ {
+			name, classes := r.o.Codec.Label, r.o.Codec.Schema.Classes
+			if g >= 0 {
+				if b.Outcomes == nil {
+					break
+				}
+				k, name, classes = b.Outcomes[i].Of(g), r.o.Codec.Goals[g].Column, r.o.Codec.Goals[g].Classes
+			}
+			if k != model.UnknownClass {
+				continue
+			}
+			err := r.noClass(t, i, name, classes)
+			if r.o.RequireLabel {
+				return err
+			}
+			if r.notes.UnknownClass++; r.notes.First == nil {
+				r.notes.First = err
+			}
+		}
+	}
+	return nil
+}
+
 // noClass is the error of a label that is no class.
-func (r *Reader) noClass(t *codec.Table, row int) *Error {
-	column := t.Column(r.o.Codec.Label)
+func (r *Reader) noClass(t *codec.Table, row int, name string, classes []string) *Error {
+	column := t.Column(name)
 	text, _ := t.Text(column, row)
 	what := "no class of the configuration"
 	if t.Columns()[column].Kind == codec.KindBool {
 		what += ", the column holds booleans"
 	}
-	return r.raw.at(row, &Error{Column: r.o.Codec.Label, Value: text[:min(len(text), 100)], Err: errors.New(what),
-		Remedy: "the classes are " + list(r.o.Codec.Schema.Classes) + "; add it, or name it under missing"})
+	return r.raw.at(row, &Error{Column: name, Value: text[:min(len(text), 100)], Err: errors.New(what),
+		Remedy: "the classes are " + list(classes) + "; add it, or name it under missing"})
 }
 
 // Beside returns the texts of column Options.Beside[i] for the records of the last batch; "" where null. It is valid

@@ -63,6 +63,11 @@ func wantsOf(o codec.Options) wants {
 			w.by[s.Name] = as
 		}
 	}
+	for _, g := range o.Goals {
+		if _, ok := w.by[g.Column]; !ok {
+			w.by[g.Column] = wantText
+		}
+	}
 	// A column in two roles is read as the stricter needs it: the contract takes text ids from numbers, not the reverse.
 	for _, x := range []struct {
 		name string

@@ -28,6 +28,7 @@ type Evaluation struct {
 	groups    *groupMeter // nil where there are none
 	intervals intervalMeter
 	effects   *importanceMeter
+	goals     []goalSet
 }
 
 // NewEvaluation evaluates methods, in the order in which they are driven. The first skip records of the stream are not
@@ -62,6 +63,9 @@ func (e *Evaluation) Set(method string) *Set {
 
 // Add is the Sink of a run.
 func (e *Evaluation) Add(r *Record) error {
+	if err := e.addGoals(r); err != nil {
+		return err
+	}
 	if r.Index < e.skip {
 		if r.Class >= 0 {
 			e.skipped = append(e.skipped, knownLabel{r.Index, r.Class, r.Weight})
@@ -141,6 +145,7 @@ func (e *Evaluation) Result(run Run) (*Result, error) {
 	}
 	r.Uplift, r.Groups = e.uplift.result(), e.groups.result(e.seed)
 	r.Intervals, r.Importance = e.intervals.result(), e.effects.result()
+	r.Goals = e.goalFigures()
 	for _, s := range e.sets {
 		s.Sort()
 	}

@@ -127,8 +127,13 @@ func (d *driver) take(
 	ctx context.Context, index int64, b *model.Batch, i int, shown int32, builders []*model.Builder,
 ) error {
 	m := d.messages[0]
-	d.order = append(d.order, place{index: index, class: b.Label[i], row: int32(m.batch.N), treated: treatmentOf(b, i)})
-	m.add(index, i, shown)
+	d.order = append(d.order, place{index: index, class: b.Label[i], row: int32(m.batch.N), treated: treatmentOf(b, i),
+		outcomes: outcomesOf(b, i)})
+	told := outcomesOf(b, i)
+	if shown != b.Label[i] {
+		told = 0
+	}
+	m.addWith(index, i, shown, told)
 	if len(d.order) < messageRows {
 		return nil
 	}

@@ -52,7 +52,10 @@ func unset(codes []uint32, n int) []uint32 {
 
 // add copies row i of the source, record index of the stream, under the given label. A source without times is given
 // the index as its time, so that partitions can be merged in stream order.
-func (m *message) add(index int64, i int, label int32) {
+func (m *message) add(index int64, i int, label int32) { m.addWith(index, i, label, 0) }
+
+// addWith is add with outcomes of the goals.
+func (m *message) addWith(index int64, i int, label int32, o model.Outcomes) {
 	b, s := &m.batch, m.source
 	for f := range b.Columns {
 		c, v := &b.Columns[f], &s.Columns[f]
@@ -71,7 +74,7 @@ func (m *message) add(index int64, i int, label int32) {
 		}
 		c.Code = append(c.Code, code)
 	}
-	b.Label = append(b.Label, label)
+	b.Label, b.Outcomes = append(b.Label, label), append(b.Outcomes, o)
 	b.Weight = append(b.Weight, weightOf(s, i))
 	b.Treated = append(b.Treated, treatmentOf(s, i))
 	if m.ids {
@@ -111,7 +114,7 @@ func (m *message) reset() {
 		}
 	}
 	b.N, b.Label, b.Weight, b.ID, b.Time, b.Row = 0, b.Label[:0], b.Weight[:0], b.ID[:0], b.Time[:0], b.Row[:0]
-	b.Treated = b.Treated[:0]
+	b.Treated, b.Outcomes = b.Treated[:0], b.Outcomes[:0]
 }
 
 func weightOf(b *model.Batch, i int) float64 {
@@ -130,6 +133,7 @@ func (d *driver) hand() error {
 		m := d.messages[at.partition]
 		r := &d.record
 		r.Index, r.Partition, r.Class, r.Row, r.Batch = at.index, at.partition, at.class, int(at.row), &m.batch
+		r.outcomes = at.outcomes
 		r.Weight, r.treatment = m.batch.Weight[at.row], at.treated
 		for k := range d.methods {
 			r.Scores[k] = &d.out[k][at.partition]

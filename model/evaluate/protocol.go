@@ -47,6 +47,7 @@ type Record struct {
 	Levels    []*model.Levels // by method, to render Scores with; nil where a method has none
 	Row       int             // in Batch and Scores
 	treatment model.Treatment // of the source, as Class is
+	outcomes  model.Outcomes  // likewise
 }
 
 // Sink takes the records; an error ends the run.
@@ -80,6 +81,7 @@ type place struct {
 	partition int32
 	row       int32
 	treated   model.Treatment
+	outcomes  model.Outcomes
 }
 
 // due is a label on its way.
@@ -87,6 +89,7 @@ type due struct {
 	position
 	partition, class int32
 	treated          model.Treatment
+	outcomes         model.Outcomes
 }
 
 type driver struct {
@@ -166,6 +169,7 @@ func newDriver(s *model.Schema, methods []Method, opt Options, sink Sink) *drive
 		Row:       make([]int32, 1),
 		Time:      make([]int64, 1),
 		Treated:   make([]model.Treatment, 1),
+		Outcomes:  make([]model.Outcomes, 1),
 	}
 	d.run = Run{Delay: opt.Delay, Partitions: opt.Partitions}
 	return d
@@ -212,20 +216,21 @@ func (d *driver) drive(ctx context.Context, src Source) error {
 func (d *driver) prequential(ctx context.Context, b *model.Batch, i int, wait []due) error {
 	index, y := d.run.Records, b.Label[i]
 	p := d.partition(b, i, index)
-	shown := y
+	goals := outcomesOf(b, i)
+	shown, told := y, goals
 	if wait != nil {
-		shown = model.Unlabelled
+		shown, told = model.Unlabelled, 0
 	}
 	m := d.messages[p]
 	d.order = append(d.order, place{index: index, class: y, partition: p, row: int32(m.batch.N),
-		treated: treatmentOf(b, i)})
-	m.add(d.began+index, i, shown)
+		treated: treatmentOf(b, i), outcomes: goals})
+	m.addWith(d.began+index, i, shown, told)
 	if d.next-d.run.Learnt <= stabilityRecords && d.recent[p].batch.N < 2*stabilityRecords {
 		d.recent[p].add(d.began+index, i, model.Unlabelled)
 	}
 	d.run.Records++
 	if wait == nil {
-		if y >= 0 {
+		if known(y, goals) {
 			d.run.Learnt++
 		}
 		if len(d.order) < messageRows*d.opt.Partitions && d.run.Learnt < min(d.fitAt, d.next, d.coldAt) {
@@ -242,12 +247,13 @@ func (d *driver) prequential(ctx context.Context, b *model.Batch, i int, wait []
 	}
 	slot := &wait[index%int64(len(wait))]
 	arrived := *slot
-	*slot = due{at, p, y, treatmentOf(b, i)}
-	if index < int64(len(wait)) || arrived.class < 0 {
+	*slot = due{at, p, y, treatmentOf(b, i), goals}
+	if index < int64(len(wait)) || !known(arrived.class, arrived.outcomes) {
 		return nil
 	}
 	l := &d.label
 	l.Class[0], l.Time[0], l.Treated[0] = arrived.class, now, arrived.treated
+	l.Outcomes[0] = arrived.outcomes
 	l.Partition[0], l.Offset[0], l.Row[0] = arrived.partition, arrived.offset, arrived.row
 	for m := range d.methods {
 		c := d.learners[m][arrived.partition].Labels(l)
@@ -487,9 +493,4 @@ func (c *change) add(before, after *model.Scores) {
 	for i, p := range before.P {
 		c.sum += math.Abs(p-after.P[i]) / float64(before.Classes)
 	}
-}
-
-func (c *change) stability() Stability {
-	n := float64(c.records)
-	return Stability{MeanChange: Number(c.sum / n), SegmentChanged: Number(float64(c.segments) / n)}
 }

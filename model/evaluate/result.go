@@ -38,6 +38,8 @@ type Result struct {
 	Groups *Groups `json:"groups,omitempty"`
 	// Intervals is there where scores have intervals (output.interval), of the method of Gains.
 	Intervals *Intervals `json:"intervals,omitempty"`
+	// Goals are the goals beside the label, of the method of Gains.
+	Goals []Goal `json:"goals,omitempty"`
 	// Importance is of the features of the method of Gains, the most important first, where that method has them.
 	Importance []Importance `json:"importance,omitempty"`
 	// Challengers are other configurations on the same records, for the caller to fill in.
@@ -149,4 +151,9 @@ type CurvePoint struct {
 type Stability struct {
 	MeanChange     Number `json:"mean_change"`
 	SegmentChanged Number `json:"segment_changed"`
+}
+
+func (c *change) stability() Stability {
+	n := float64(c.records)
+	return Stability{MeanChange: Number(c.sum / n), SegmentChanged: Number(float64(c.segments) / n)}
 }

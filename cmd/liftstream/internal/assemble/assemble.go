@@ -116,7 +116,7 @@ func (s *Stage) Scoring(names ...string) *model.Spec {
 	spec, o := *s.Spec, s.scorecard
 	spec.Components, spec.Options.FalseAlarms, o.Founding = nil, 0, nil
 	for _, x := range s.parts {
-		if len(names) == 0 || slices.Contains(names, x.factory.Name()) {
+		if len(names) == 0 || x.beside || slices.Contains(names, x.factory.Name()) {
 			spec.Components = append(spec.Components, x.scoring)
 		}
 	}
@@ -420,6 +420,7 @@ func columns(c *config.Config, s *model.Schema) codec.Options {
 		TimeUnit: c.Record.Time.Unit.Std(),
 		Weight:   c.Record.Weight,
 		Label:    c.Record.Label.Column,
+		Goals:    goalColumns(c),
 		Missing:  c.Record.Missing,
 		Numbers: number.Format{Decimal: c.Format.Decimal, Thousands: c.Format.Thousands, Percent: c.Format.Percent,
 			Currency: c.Format.Currency},

@@ -38,6 +38,8 @@ type component struct {
 	base bool
 	// silent says that no score depends on it: no method of eval is about it.
 	silent bool
+	// beside says that it has scores of its own: each method of eval that has a stage has it too.
+	beside bool
 }
 
 // components stand in the order in which their inputs arrive at the scorecard.
@@ -80,18 +82,25 @@ var components = []component{{
 	off: func(c *config.Config) bool { return c.Output.Unusual == 0 },
 }}
 
+// goalsComponent is the row of the table for the goals. It stands by itself: it is made of the others.
+var goalsComponent = component{
+	name: model.GoalsName, silent: true, beside: true, factory: newGoals,
+	off: func(c *config.Config) bool { return len(c.Record.Goals) == 0 },
+}
+
 // part is a component of a stage.
 type part struct {
 	factory, scoring, alone model.Factory
+	beside                  bool
 }
 
 func parts(c *config.Config, s *model.Schema) []part {
 	var out []part
-	for _, x := range components {
+	for _, x := range append(slices.Clone(components), goalsComponent) {
 		if x.off != nil && x.off(c) {
 			continue
 		}
-		p := part{factory: x.factory(c, s)}
+		p := part{factory: x.factory(c, s), beside: x.beside}
 		p.scoring = p.factory
 		if x.scoring != nil {
 			p.scoring = x.scoring(c, s)

@@ -62,6 +62,9 @@ type timed struct {
 	took time.Duration
 }
 
+// Unwrap returns the factory that is measured.
+func (t *timed) Unwrap() model.Factory { return t.Factory }
+
 // Fit calls the factory's own.
 func (t *timed) Fit(ctx context.Context, ev *model.Evidence, previous []byte) ([]byte, error) {
 	t.turn.Lock()

@@ -100,9 +100,15 @@ func (s *Sender) complete(t *codec.Table, data []string, c *config.Config) error
 		}
 	}
 	if s.Labels {
-		needed = []string{c.Record.Label.Column, c.Record.ID}
+		label := c.Record.Label.Column
+		for i := range c.Record.Goals { // one of the labels is enough
+			if goal := c.Record.Goals[i].Column; t.Column(label) < 0 && t.Column(goal) >= 0 {
+				label = goal
+			}
+		}
+		needed = []string{label, c.Record.ID}
 		if c.Record.ID == "" || t.Column(c.Record.ID) < 0 {
-			needed = []string{c.Record.Label.Column, codec.ColumnPartition, codec.ColumnOffset, codec.ColumnRow}
+			needed = []string{label, codec.ColumnPartition, codec.ColumnOffset, codec.ColumnRow}
 		}
 	}
 	for _, name := range needed {

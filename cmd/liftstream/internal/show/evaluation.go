@@ -32,8 +32,8 @@ func Evaluation(w io.Writer, data, methods []string, run evaluate.Run, r *evalua
 		return err
 	}
 	for _, section := range []func(io.Writer, *evaluate.Result) error{
-		evaluationBaselines, evaluationGains, evaluationUplift, evaluationIntervals, evaluationImportance, evaluationGroups,
-		evaluationCurve, evaluationPoints, evaluationDrift, evaluationAlarms, evaluationGate,
+		evaluationGoals, evaluationBaselines, evaluationGains, evaluationUplift, evaluationIntervals, evaluationImportance,
+		evaluationGroups, evaluationCurve, evaluationPoints, evaluationDrift, evaluationAlarms, evaluationGate,
 	} {
 		if err := section(w, r); err != nil {
 			return err

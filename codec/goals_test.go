@@ -1,0 +1,131 @@
+package codec
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"liftstream/model"
+)
+
+func goalOptions(in Input) Options {
+	return Options{Schema: &model.Schema{Classes: []string{"no", "yes"}, Positive: 1,
+		Features: []model.Feature{{Name: "x", Kind: model.Continuous}}}, ID: "who", Label: "y", Missing: []string{"", "NA"},
+		Goals: []Goal{{"clicked", []string{"no", "yes"}}, {"left", []string{"0", "1"}}}, Input: in}
+}
+
+// shown writes class and goals of a row: - for unknown, ? for a text that is no class.
+func shown(class int32, o []model.Outcomes, i int) (out string) {
+	classes := []int32{class, -1, -1}
+	if o != nil {
+		classes[1], classes[2] = o[i].Of(0), o[i].Of(1)
+	}
+	for _, c := range classes {
+		out += map[int32]string{-2: "?", -1: "-", 0: "0", 1: "1"}[c]
+	}
+	return out
+}
+
+// TestGoalsOfEvents: the columns of goals are read as the label's is, and each may be absent or null.
+func TestGoalsOfEvents(t *testing.T) {
+	o := goalOptions(InputJSONL)
+	for _, c := range []struct{ lines, want string }{
+		{`{"who":"a","x":1,"y":"yes","clicked":"no","left":1}`, "101"},
+		{`{"who":"a","x":1}`, "---"},
+		{`{"who":"a","x":1,"left":true}`, "--1"},
+		{`{"who":"a","x":1,"y":null,"clicked":"yes","left":null}`, "-1-"},
+		{`{"who":"a","x":1,"clicked":"NA","left":"maybe"}`, "--?"},
+		{"{\"who\":\"a\",\"x\":1,\"left\":0}\n{\"who\":\"b\",\"x\":\"bad\",\"left\":1}\n{\"who\":\"c\",\"x\":1,\"clicked\":\"yes\"}",
+			"--0 -1-"},
+	} {
+		var b model.Batch
+		if _, err := mustDecoder(t, o).Decode(&Message{Value: []byte(c.lines)}, &b, nil); err != nil {
+			t.Errorf("%s: %v", c.lines, err)
+			continue
+		}
+		var got []string
+		for i := range b.N {
+			got = append(got, shown(b.Label[i], b.Outcomes, i))
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s: %s, want %s", c.lines, got, c.want)
+		}
+	}
+}
+
+// TestGoalsOfLabels: a row that tells one label is a label, a row that tells none is bad, and a message without the
+// column of any is dead.
+func TestGoalsOfLabels(t *testing.T) {
+	for _, c := range []struct {
+		lines, want string
+		bad         int
+	}{
+		{`{"who":"a","y":"yes"}`, "1--", 0},
+		{`{"who":"a","clicked":"no"}`, "-0-", 0},
+		{"{\"who\":\"a\",\"clicked\":null,\"left\":null}\n{\"who\":\"b\",\"left\":\"1\"}", "--1", 1},
+		{"{\"who\":\"a\",\"clicked\":\"maybe\"}\n{\"who\":\"b\",\"y\":\"no\",\"clicked\":\"maybe\"}", "0?-", 1},
+	} {
+		var l model.Labels
+		bad, err := mustDecoder(t, goalOptions(InputJSONL)).DecodeLabels(&Message{Value: []byte(c.lines)}, &l)
+		if err != nil {
+			t.Errorf("%s: %v", c.lines, err)
+			continue
+		}
+		var got []string
+		for i := range l.N {
+			got = append(got, shown(l.Class[i], l.Outcomes, i))
+		}
+		if strings.Join(got, " ") != c.want || len(bad) != c.bad || c.bad > 0 && bad[0].Reason != ReasonLabel {
+			t.Errorf("%s: %s with bad rows %v, want %s and %d", c.lines, got, bad, c.want, c.bad)
+		}
+	}
+}
+
+// TestGoalsOfScores: the column of a goal follows those that every stage has, null where nothing is known, and a stage
+// without goals has none.
+func TestGoalsOfScores(t *testing.T) {
+	o := goalOptions(InputJSONL)
+	o.Format = FormatJSONL
+	encode := func(goals []float64) string {
+		e, err := NewScoreEncoder(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &model.Scores{}
+		s.Reset(2, 2)
+		s.Goals = goals
+		b := &model.Batch{N: 2, Columns: []model.Column{{Float: []float64{1, 2}}}, Label: []int32{-1, -1},
+			Row: []int32{0, 1}, ID: []string{"a", "b"}}
+		out, err := e.Encode(nil, b, s, model.NewLevels(o.Schema), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(out)
+	}
+	lines := strings.Split(encode([]float64{.25, .5, .75, 1}), "\n")
+	for i, want := range []string{`"propensity_clicked":0.25,"propensity_left":0.5}`,
+		`"propensity_clicked":0.75,"propensity_left":1}`} {
+		if !strings.HasSuffix(lines[i], want) {
+			t.Errorf("row %d is %s, want %s at its end", i, lines[i], want)
+		}
+	}
+	if got := encode(nil); strings.Count(got, `"propensity_left":null`) != 2 {
+		t.Errorf("without propensities of goals: %s", got)
+	}
+	o.Goals = nil
+	if got := encode(nil); strings.Contains(got, "clicked") {
+		t.Errorf("without goals: %s", got)
+	}
+}
+
+// TestGoalsHaveColumnsOfTheirOwn: a goal in the column of a feature or of the label is refused.
+func TestGoalsHaveColumnsOfTheirOwn(t *testing.T) {
+	for _, name := range []string{"x", "y", "who"} {
+		o := goalOptions(InputArrow)
+		o.Goals = slices.Concat(o.Goals, []Goal{{name, []string{"no", "yes"}}})
+		if _, err := NewDecoder(o); err == nil || !strings.Contains(fmt.Sprint(err), name) {
+			t.Errorf("goal %s: %v", name, err)
+		}
+	}
+}
