@@ -82,7 +82,7 @@ func TestGoalsOfLabels(t *testing.T) {
 	}
 }
 
-// TestGoalsOfScores: the column of a goal follows those that every stage has, null where nothing is known, and a stage
+// TestGoalsOfScores: the column of a goal follows the columns of every stage, null where nothing is known, and a stage
 // without goals has none.
 func TestGoalsOfScores(t *testing.T) {
 	o := goalOptions(InputJSONL)

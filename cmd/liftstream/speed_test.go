@@ -179,7 +179,7 @@ func served(b *testing.B, stage *assemble.Stage, spec *model.Spec, batches []*mo
 }
 
 // BenchmarkSpeedRecord is a record under a model with all its parts, no fit among the records: scored, explained and
-// learnt, and scored and explained alone. The records are those that the model has learnt, once more.
+// learnt, and scored and explained alone. The model has learnt these records before.
 func BenchmarkSpeedRecord(b *testing.B) {
 	for _, method := range speedMethods {
 		b.Run(method.name, func(b *testing.B) {
