@@ -41,6 +41,15 @@ func (s *slow) count(id ID, group int, at, window int64) (n float64) {
 	return n
 }
 
+func (s *slow) later(id ID, group int, at int64) (n float64) {
+	for _, t := range s.records[key{id, uint8(group)}] {
+		if t > at {
+			n++
+		}
+	}
+	return n
+}
+
 func idOf(i int) (id ID) {
 	for k := range id {
 		id[k] = byte(i >> (8 * (k % 4)) * (k + 1) * 37)
@@ -74,7 +83,8 @@ func restored(t testing.TB, b []byte) (*Store, error) {
 const hour = int64(3600e9)
 
 // TestAgainstTheSlowProgram: ids of few and of many records, in order and late, of equal times, with times of wild
-// clocks; restored again and again. Counts of at most 16 records are exact, others within 1/32.
+// clocks; restored again and again. Counts of at most 16 records are exact, others within 1/32, both with the later ones
+// of a record that comes late among the counted.
 func TestAgainstTheSlowProgram(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -84,10 +94,10 @@ func TestAgainstTheSlowProgram(t *testing.T) {
 		wild    float64
 		records int
 	}{
-		{"few records of an id", 3000, hour / 60, 0, 0, 20000},
-		{"many records of an id", 12, hour / 60, 0, 0, 20000},
-		{"late ones", 3000, hour / 60, 3 * hour, 0, 20000},
-		{"wild clocks", 3000, hour / 60, 0, .05, 20000},
+		{"few records of an id", 3000, hour / 60, 0, 0, 5000},
+		{"many records of an id", 12, hour / 60, 0, 0, 5000},
+		{"late ones", 300, hour / 60, 3 * hour, 0, 5000},
+		{"wild clocks", 300, hour / 60, 0, .05, 5000},
 		{"at one time", 100, 0, 0, 0, 2000},
 	} {
 		rng := rand.New(rand.NewPCG(7, uint64(len(c.name))))
@@ -107,10 +117,11 @@ func TestAgainstTheSlowProgram(t *testing.T) {
 				}
 				for _, w := range []int64{hour, 10 * hour, 48 * hour} {
 					got, want := s.Count(id, g, at, w), exact.count(id, g, at, w)
-					if want <= 16 && got != want {
+					known := want + exact.later(id, g, at)
+					if known <= 16 && got != want {
 						t.Fatalf("%s: record %d: count %v in %d hours, want %v", c.name, i, got, w/hour, want)
 					}
-					worst = max(worst, math.Abs(got-want)/max(want, 1))
+					worst = max(worst, math.Abs(got-want)/max(known, 1))
 				}
 			}
 			s.Add(id, 0, at, now)
@@ -119,7 +130,7 @@ func TestAgainstTheSlowProgram(t *testing.T) {
 				s.Add(id, 1, at, now)
 				exact.add(id, 1, at)
 			}
-			if i%4999 == 0 {
+			if i%1249 == 0 {
 				was := whole(s)
 				back, err := restored(t, was)
 				if err != nil || !bytes.Equal(whole(back), was) || back.Bytes() != s.Bytes() || back.Len() != s.Len() {
@@ -137,22 +148,22 @@ func TestAgainstTheSlowProgram(t *testing.T) {
 	}
 }
 
-// TestAHistoryIsSmall: 300,000 records of an id take few spans, in order and of one time, and those of a wild clock
+// TestAHistoryIsSmall: 60,000 records of an id take few spans, in order and of one time, and those of a wild clock
 // do not stay in its way.
 func TestAHistoryIsSmall(t *testing.T) {
 	for _, step := range []int64{0, 1, hour} {
 		s := New(Options{Bytes: 1 << 30, Window: 1 << 60, Groups: []string{""}})
-		for i := range int64(300_000) {
+		for i := range int64(60_000) {
 			s.Add(idOf(1), 0, 1+i*step, 1+i*step)
 		}
 		if n := (s.Bytes() - KeyBytes) / SpanBytes; n > 400 {
 			t.Errorf("steps of %d: %d spans", step, n)
 		}
-		want := 3e5
+		want := 6e4
 		if step > 0 {
 			want = min(want, float64((int64(1)<<60)/step))
 		}
-		if n := s.Count(idOf(1), 0, 299_999*step+1, 1<<60); math.Abs(n-want) > want/32 {
+		if n := s.Count(idOf(1), 0, 59_999*step+1, 1<<60); math.Abs(n-want) > want/32 {
 			t.Errorf("steps of %d: %v records", step, n)
 		}
 	}
