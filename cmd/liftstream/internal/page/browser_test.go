@@ -323,6 +323,9 @@ func full(t *testing.T) (*Source, *httptest.Server) {
 // TestPageForEverybody: axe-core finds nothing serious in both themes, at the width of a desktop and of a telephone,
 // and no column is cut.
 func TestPageForEverybody(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED under -short: that axe-core finds nothing serious and no column is cut")
+	}
 	_, s := full(t)
 	b := browse(t, s.URL+"/")
 	for _, x := range []struct{ name, path string }{{"page", "/"}, {"record", "/?id=p0-7-499"}, {"model", "/model"}} {

@@ -49,6 +49,11 @@ func TestDriftOnThePage(t *testing.T) {
 		return w.Body.String()
 	}
 	page := get("/")
+	for _, want := range []string{"<b>70.0 %</b>", "<b>0.5000</b>", "of the newest 2,000 late labels"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("no label came with its event, and the page lacks %q", want)
+		}
+	}
 	for _, want := range []string{"0.3400", "0.5000", "0.4200", "&lt;b&gt; has other values (index 0.50)",
 		"age is missing more or less often", "contradicts the promised 0.2500", "6 alarms"} {
 		if !strings.Contains(page, want) {

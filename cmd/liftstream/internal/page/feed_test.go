@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
+	"html/template"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -216,5 +217,27 @@ func TestThePaceIsThatOfTheNewestRecords(t *testing.T) {
 		"7 a second"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// BenchmarkOpenPage is the work of a second for the first open page: the figures, their rendering and the comparison of
+// its parts. A stage has 1,000 ms of each processor in that time.
+func BenchmarkOpenPage(b *testing.B) {
+	src := hostileSource(0)
+	for offset := range int64(20) {
+		batch, out, l := subspaced(src.Board.schema, offset, 1000)
+		src.Board.Scores(0, batch, out, l)
+	}
+	f := newFeed(src)
+	now := time.Unix(0, 0)
+	f.now = func() time.Time { return now }
+	sent := map[string]template.HTML{}
+	for b.Loop() {
+		now = now.Add(pace)
+		p, err := f.current()
+		if err != nil {
+			b.Fatal(err)
+		}
+		changes(p, sent)
 	}
 }

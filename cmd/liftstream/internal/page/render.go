@@ -44,6 +44,9 @@ type moment struct {
 	Pace string // records a second, in words; "" = not known yet
 }
 
+// Late says that all labels come after their events: the figures of the newest ones stand for those of the others.
+func (m *moment) Late() bool { return m.Quality.Records == 0 && m.Drift != nil && m.Drift.Labels > 0 }
+
 // render makes the parts. A part without content is empty.
 func render(m *moment) ([]Part, error) {
 	out := make([]Part, len(parts))
