@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"liftstream/cmd/liftstream/internal/assemble"
 	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/cmd/liftstream/internal/cluster"
 	"liftstream/cmd/liftstream/internal/show"
@@ -46,6 +47,12 @@ the value in base64 where it is no row. --value writes the value alone to a file
 						return err
 					})
 				}
+				plain, err := assemble.Plain(c, 4*int64(c.Memory.Message), a.Notef)
+				if err != nil {
+					return fmt.Errorf("%s: %w", file, err)
+				}
+				plain.Avro = c.Input.Format == config.InputAvro
+				x.Record = show.Readable(x.Record, x.Row, plain, ctx.Done())
 				return show.WholeLetter(a.Out, x, format, 4*int64(c.Memory.Message))
 			})
 		},

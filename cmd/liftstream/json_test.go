@@ -78,6 +78,7 @@ func TestEventsOfAvro(t *testing.T) {
 		w.produce(datum, 0)
 	}
 	w.produce([]byte{0, 0, 0, 0, 8, 2}, 0)
+	w.produce(append([]byte{0, 0, 0, 0, 7, 0}, datum[7:]...), 0) // its id is empty
 	run := start(t, "run", "-c", w.file)
 	eventually(t, "the wait for the registry on /readyz", func() bool {
 		status, text := run.get(t, "readyz")
@@ -91,16 +92,24 @@ func TestEventsOfAvro(t *testing.T) {
 	}
 	well.Store(true)
 	w.await(3)
-	eventually(t, "a dead letter", func() bool { return len(w.records("votes-dead")) == 1 })
+	eventually(t, "the dead letters", func() bool { return len(w.records("votes-dead")) == 2 })
 	if status := run.stop(t); status != cli.StatusDone {
 		t.Errorf("run ends with status %d\n%s", status, run.err.String())
+	}
+	const row = `"member":"","handicapped_infants":"y"`
+	for _, args := range [][]string{{"tail", "-c", w.file, "--topic", "dead", "--from", "start", "--follow=false",
+		"--format", "jsonl"}, {"dead", "show", "-c", w.file, "0/1"},
+		{"dead", "show", "-c", w.file, "0/1", "--format", "json"}} {
+		if out := w.must(args...).out; !strings.Contains(out, row) {
+			t.Errorf("%q shows the row as\n%s", args, out)
+		}
 	}
 	letters := w.must("dead", "list", "-c", w.file, "--format", "jsonl").out
 	if !strings.Contains(letters, "unknown_schema") || !strings.Contains(letters, "Schema not found") {
 		t.Errorf("letters\n%s", letters)
 	}
 	tail := w.must("tail", "-c", w.file, "--topic", "events", "--from", "start", "--follow=false", "--format", "jsonl")
-	if strings.Count(tail.out, `"handicapped_infants":"y"`) != 3 || !strings.Contains(tail.err, "schema 8") {
+	if strings.Count(tail.out, `"handicapped_infants":"y"`) != 4 || !strings.Contains(tail.err, "schema 8") {
 		t.Errorf("tail prints\n%s%s", tail.out, tail.err)
 	}
 	if v := w.must("verify", "-c", w.file); !strings.Contains(v.out, "3") {

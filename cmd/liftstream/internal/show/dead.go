@@ -26,6 +26,8 @@ import (
 type deadPrinter struct {
 	linePrinter
 	maxMessage int64
+	plain      *codec.Plain
+	done       <-chan struct{}
 }
 
 // Print prints a dead letter, which is one row; receipts are no letters.
@@ -48,7 +50,23 @@ func (p *deadPrinter) Print(r *txn.Record, _ int) (int, error) {
 	if ok {
 		own = x.Headers
 	}
+	r = Readable(r, x.Row, p.plain, p.done)
 	return 1, p.line(append(cells, contents(r, own, x.Row >= 0, p.maxMessage)...))
+}
+
+// Readable returns a dead letter of a row of Avro with that row as JSON; any other, and one that cannot be read, as it
+// is. It waits for the registry until done is closed. plain may be nil.
+func Readable(r *txn.Record, row int, plain *codec.Plain, done <-chan struct{}) *txn.Record {
+	if plain == nil || !plain.Avro || row < 0 {
+		return r
+	}
+	line, err := plain.Line(r.Value, done)
+	if err != nil || line == nil {
+		return r
+	}
+	out := *r
+	out.Value = line
+	return &out
 }
 
 // contents are the cells of a letter's message: key, headers, the record where the letter is of one row, else the

@@ -54,7 +54,7 @@ func (t Topic) Printer(w *bufio.Writer, kind string) (Printer, error) {
 	case kind == "model":
 		return &modelPrinter{lines, map[string]int{}}, nil
 	}
-	return &deadPrinter{lines, t.MaxMessage}, nil
+	return &deadPrinter{lines, t.MaxMessage, t.Plain, t.Done}, nil
 }
 
 // rows returns the printer of Arrow messages, or of messages of JSON lines. A table of scores has the columns that
