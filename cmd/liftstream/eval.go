@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"strings"
 
 	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/cmd/liftstream/internal/measure"
@@ -29,8 +30,8 @@ from the classes, kernel.triples of them to fit and 1,000 to ask, or read from a
 a record of the fold; to ask, those with one. Methods are kernel, as the stage has it; directions, which adds kernels
 along sums of features; euclidean, the plain distance.
 
-Methods: all is the whole stage; lift, lift+local, lift+kernel and lift+trees the stage with these components alone;
-local, kernel and trees each component by itself, without the scorecard; knn the plain nearest neighbours on all
+Methods: all is the whole stage; lift and those with a + the stage with these components alone; the name of another
+component, such as trees, that one by itself, without the scorecard; knn the plain nearest neighbours on all
 standardised features, among the same prototypes; prior the base rates. The log-losses of the others are compared with
 that of all on the same records.
 
@@ -86,8 +87,10 @@ fold by fold. The subspaces and propensities in it have not seen their own label
 	f.StringVar(&e.FoldColumn, "fold-column", "", "`COLUMN` that holds the fold of a record (folds, triples)")
 	f.IntVar(&e.Folds, "folds", 10, "draw `K` folds (folds, triples)")
 	f.StringVar(&e.Triples, "triples", "", "compare the records of `FILE`, lines of three ids i,j,k (triples)")
-	f.StringSliceVar(&e.Methods, "method", nil, "`METHOD`: all, lift, lift+local, lift+kernel, lift+trees, local, "+
-		"kernel, trees, knn or prior; may be repeated (default: all, lift, prior)")
+	names := measure.MethodNames()
+	last := len(names) - 1
+	f.StringSliceVar(&e.Methods, "method", nil, "`METHOD`: "+strings.Join(names[:last], ", ")+" or "+names[last]+
+		"; may be repeated (default: all, lift, prior)")
 	f.StringVar(&e.On, "on", "", "measure on `RECORDS`: control, those of the control share (prequential, folds; default "+
 		"all)")
 	f.StringVar(&e.JSON, "json", "", "write the result as JSON to `OUT`; - is standard output, in place of the table")

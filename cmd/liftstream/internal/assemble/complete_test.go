@@ -182,3 +182,25 @@ func TestIncompleteComponentsAreFound(t *testing.T) {
 		t.Error("a section without a Switch is not found")
 	}
 }
+
+// TestEveryPowerIsNamed: the optional powers of components and factories stand in the step of CONTRIBUTING.md that has
+// a component take them.
+func TestEveryPowerIsNamed(t *testing.T) {
+	_, steps, ok := strings.Cut(page(t, "CONTRIBUTING.md"), "\n## 2 Add a component\n")
+	if !ok {
+		t.Fatal("CONTRIBUTING.md has no section 2 of that title")
+	}
+	steps, _, _ = strings.Cut(steps, "\n## ")
+	for _, file := range []string{"model/powers.go", "model/report/powers.go"} {
+		powers := regexp.MustCompile(`(?m)^// (\w+) is a (?:C|c)omponent|^// (\w+) is a Factory`)
+		found := powers.FindAllStringSubmatch(page(t, file), -1)
+		if len(found) < 3 {
+			t.Errorf("%s: powers %q", file, found)
+		}
+		for _, m := range found {
+			if name := m[1] + m[2]; !strings.Contains(steps, "`"+name+"`") {
+				t.Errorf("CONTRIBUTING.md 2 does not name %s of %s", name, file)
+			}
+		}
+	}
+}

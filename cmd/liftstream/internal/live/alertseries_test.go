@@ -52,13 +52,13 @@ func begun(t *testing.T) (*Live, []*dto.MetricFamily) {
 // named is a matcher that names its values.
 var named = regexp.MustCompile(`([a-z]+)=~?"([^"]*)"`)
 
-// counted is a counter in an expression, with the rest of its matchers.
-var counted = regexp.MustCompile(`(liftstream_[a-z_]+_total)(?:\{([^}]*)\})?`)
+// counterIn is a counter in an expression, with the rest of its matchers.
+var counterIn = regexp.MustCompile(`(liftstream_[a-z_]+_total)(?:\{([^}]*)\})?`)
 
 // lateSeries names the series of the counters of an expression that the families, by their names, lack. Of a matcher
 // with = or =~ each value must be there, else any series of the counter.
 func lateSeries(expr string, families map[string]*dto.MetricFamily) (faults []string) {
-	for _, m := range counted.FindAllStringSubmatch(expr, -1) {
+	for _, m := range counterIn.FindAllStringSubmatch(expr, -1) {
 		family, values := families[m[1]], [][2]string{}
 		for _, x := range named.FindAllStringSubmatch(m[2], -1) {
 			for v := range strings.SplitSeq(x[2], "|") {

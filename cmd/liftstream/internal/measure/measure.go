@@ -123,10 +123,10 @@ func (e *Evaluation) Run(ctx context.Context, a *cli.App, data []string) error {
 			return err
 		}
 	}
-	if err := show.Evaluation(a.Out, data, methodNames(), all[0].run, result); err != nil {
+	if err := show.Evaluation(a.Out, data, MethodNames(), all[0].run, result); err != nil {
 		return err
 	}
-	return show.Challengers(a.Out, e.first(), methodNames(), result)
+	return show.Challengers(a.Out, e.first(), MethodNames(), result)
 }
 
 // first is the configuration that the others are compared with, "" where none is given.
@@ -279,7 +279,7 @@ func (m *measurement) result(start time.Time) (*evaluate.Result, error) {
 func (e *Evaluation) check() error {
 	names := tripleMethods
 	if e.Protocol != triples {
-		names = methodNames()
+		names = MethodNames()
 	}
 	for _, m := range e.Methods {
 		if !slices.Contains(names, m) {

@@ -28,7 +28,8 @@ func (e *Evaluation) drive(stage *assemble.Stage, frozen func(*model.Spec)) ([]e
 	return out, nil
 }
 
-func methodNames() (names []string) {
+// MethodNames names the methods of eval, in the order of its table.
+func MethodNames() (names []string) {
 	for _, m := range assemble.Methods() {
 		names = append(names, m.Name)
 	}
