@@ -82,7 +82,7 @@ def turns(group, runs):
 
 def measure(group, runs):
     print(group.name, file=sys.stderr, flush=True)
-    before = os.getloadavg()[0]
+    before, code = os.getloadavg()[0], commit()
     turns(group, runs)
     return {
         "title": group.title,
@@ -92,7 +92,7 @@ def measure(group, runs):
         "against": group.against,
         "machine": machine(),
         "load": [round(before, 1), round(os.getloadavg()[0], 1)],
-        "commit": commit(),
+        "commit": code,
         "go": text("go", "env", "GOVERSION"),
         "programs": [p.record() for p in group.programs],
     }

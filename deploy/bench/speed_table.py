@@ -38,7 +38,7 @@ def ratios(group, program, key):
     found = []
     for name in group["against"]:
         ours = next(p for p in group["programs"] if p["name"] == name)
-        if program["ours"] or not program["runs"] or not ours["runs"]:
+        if program["ours"] or not all(key in r for r in program["runs"]) or not program["runs"] or not ours["runs"]:
             continue
         found.append(
             spread([each(group, p, key) / each(group, o, key) for p, o in zip(program["runs"], ours["runs"])])
@@ -61,11 +61,14 @@ def row(group, p, first):
     if p["missing"]:
         cells = ["", "", "", f"not measured: {p['missing']}", "", "", ""]
     else:
-        figures = [spread([scale * each(group, r, k) for r in p["runs"]]) for k in ("cpu", "wall")]
+        figures = [
+            f"{spread([scale * each(group, r, k) for r in p['runs']])} {name}" if k in p["runs"][0] else ""
+            for k in ("cpu", "wall")
+        ]
         memory = [r["memory"] / 2**20 for r in p["runs"] if r.get("memory")]
         ratio = [ratios(group, p, k) for k in ("cpu", "wall")]
         beside = loss(p["log_loss"]) + (f" (ours {loss(p['ours_on_these'])})" if p.get("ours_on_these") else "")
-        cells = [str(len(p["runs"])), *(f"{f} {name}" for f in figures), *ratio, beside]
+        cells = [str(len(p["runs"])), *figures, *ratio, beside]
         cells.append(number(statistics.median(memory)) if memory else "")
     title = f"**{group['title']}** ({group['shape']})" if first else ""
     versions = " ".join(p["versions"].values())
