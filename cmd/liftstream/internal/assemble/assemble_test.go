@@ -35,7 +35,7 @@ memory: {tail: 1MiB}
 output: {features: selected, format: jsonl, why: 3}
 `
 
-func stage(t *testing.T, text string) *Stage {
+func stage(t testing.TB, text string) *Stage {
 	t.Helper()
 	c, _, err := config.Parse("test.yaml", []byte(text), func(string) (string, bool) { return "", false })
 	if err != nil {
