@@ -36,8 +36,8 @@ func TestGoalsOfEvents(t *testing.T) {
 		{`{"who":"a","x":1,"left":true}`, "--1"},
 		{`{"who":"a","x":1,"y":null,"clicked":"yes","left":null}`, "-1-"},
 		{`{"who":"a","x":1,"clicked":"NA","left":"maybe"}`, "--?"},
-		{"{\"who\":\"a\",\"x\":1,\"left\":0}\n{\"who\":\"b\",\"x\":\"bad\",\"left\":1}\n{\"who\":\"c\",\"x\":1,\"clicked\":\"yes\"}",
-			"--0 -1-"},
+		{"{\"who\":\"a\",\"x\":1,\"left\":0}\n{\"who\":\"b\",\"x\":\"bad\",\"left\":1}\n" +
+			"{\"who\":\"c\",\"x\":1,\"clicked\":\"yes\"}", "--0 -1-"},
 	} {
 		var b model.Batch
 		if _, err := mustDecoder(t, o).Decode(&Message{Value: []byte(c.lines)}, &b, nil); err != nil {
@@ -82,7 +82,7 @@ func TestGoalsOfLabels(t *testing.T) {
 	}
 }
 
-// TestGoalsOfScores: the column of a goal follows those that every stage has, null where nothing is known, and a stage
+// TestGoalsOfScores: the column of a goal follows the columns of every stage, null where nothing is known, and a stage
 // without goals has none.
 func TestGoalsOfScores(t *testing.T) {
 	o := goalOptions(InputJSONL)

@@ -136,7 +136,7 @@ func (s goalStates) Sections(int32) (names []string) {
 	return names
 }
 
-// Read calls use with the state of a component of the goal, nil where the goal has no structure.
+// Read calls use with the state of a component of the goal, nil where the partition has none.
 func (s goalStates) Read(partition int32, section string, use func(b []byte) error) error {
 	return s.of.Read(partition, func(b []byte) error {
 		if len(b) == 0 {
@@ -149,10 +149,9 @@ func (s goalStates) Read(partition int32, section string, use func(b []byte) err
 		_ = r.Float()
 		names := s.Sections(partition)
 		for k := range s.goal + 1 {
-			structured := r.Bool()
-			_, _ = r.Float(), r.Float()
+			_, _, _ = r.Bool(), r.Float(), r.Float()
 			for _, name := range names {
-				if state := r.Bytes(); r.Err() == nil && k == s.goal && name == section && structured {
+				if state := r.Bytes(); r.Err() == nil && k == s.goal && name == section {
 					return use(state)
 				}
 			}

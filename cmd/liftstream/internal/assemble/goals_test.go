@@ -236,7 +236,8 @@ func TestGoalsOneByOne(t *testing.T) {
 // TestTheFirstModelWaitsForClasses: a partition that has learnt many records by their goals makes model 0 when so many
 // have a class as the warm-up asks for, and not when the first ones do.
 func TestTheFirstModelWaitsForClasses(t *testing.T) {
-	p := model.NewPartition(goalsStage(t, "["+bought+", "+clicked+", "+left+"]", "correct").Spec, 0)
+	s := goalsStage(t, "["+bought+", "+clicked+", "+left+"]", "correct")
+	p := model.NewPartition(s.Spec, 0)
 	var out model.Scores
 	b, y, c, _ := goalRecords(0, 200)
 	b.Outcomes = make([]model.Outcomes, b.N)
@@ -247,6 +248,11 @@ func TestTheFirstModelWaitsForClasses(t *testing.T) {
 	for i := range 60 {
 		if p.Trained() {
 			t.Fatalf("a model of %d classes", i)
+		}
+		if i == 40 { // the trainer may come first
+			if _, err := model.FitAnew(context.Background(), s.Spec, model.Held{0: p.Snapshot()}, nil); err != nil {
+				t.Fatal(err)
+			}
 		}
 		p.Labels(&model.Labels{N: 1, Class: y[i : i+1], Partition: []int32{0}, Offset: []int64{0}, Row: []int32{int32(i)}})
 	}
