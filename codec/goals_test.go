@@ -36,8 +36,8 @@ func TestGoalsOfEvents(t *testing.T) {
 		{`{"who":"a","x":1,"left":true}`, "--1"},
 		{`{"who":"a","x":1,"y":null,"clicked":"yes","left":null}`, "-1-"},
 		{`{"who":"a","x":1,"clicked":"NA","left":"maybe"}`, "--?"},
-		{"{\"who\":\"a\",\"x\":1,\"left\":0}\n{\"who\":\"b\",\"x\":\"bad\",\"left\":1}\n{\"who\":\"c\",\"x\":1,\"clicked\":\"yes\"}",
-			"--0 -1-"},
+		{"{\"who\":\"a\",\"x\":1,\"left\":0}\n{\"who\":\"b\",\"x\":\"bad\",\"left\":1}\n" +
+			"{\"who\":\"c\",\"x\":1,\"clicked\":\"yes\"}", "--0 -1-"},
 	} {
 		var b model.Batch
 		if _, err := mustDecoder(t, o).Decode(&Message{Value: []byte(c.lines)}, &b, nil); err != nil {

@@ -30,6 +30,21 @@ func (s coldStart) refines(clock float64) bool {
 	return false
 }
 
+// begin makes model 0, or refines it, where it is time to: first says that the record just learnt is the first of its
+// class. The clock of a stage with goals also counts records without a class, so that it tells nothing of the label.
+func begin(p *Partition, first bool) {
+	if p.version != 0 || p.counts.seen() < 2 {
+		return
+	}
+	clock, cold := p.clock, coldStart{p.spec.Options.Warmup}
+	if g := p.scorer.powers.goals; g != nil {
+		clock = g.Classed()
+	}
+	if !p.trained && cold.makes(clock, first) || p.trained && cold.refines(clock) {
+		p.ownModel()
+	}
+}
+
 // ownModel builds model 0, or refines it, from the tail. It runs between two records, so that its work is bounded by
 // LoopWork: a component that needs more has no part until the trainer's first model, and where the scorecard does,
 // nothing changes. Nor does a fit that fails change anything.

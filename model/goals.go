@@ -12,6 +12,8 @@ type GoalScorer interface {
 	Component
 	// Goals is the number of goals.
 	Goals() int
+	// Classed is the number of learnt records whose class is known.
+	Classed() float64
 	// MemoryLen is the length of the memory of a score, in float64s.
 	MemoryLen() int
 	// ScoreGoals writes the propensity of class 1 of every goal into p and the memory for LearnGoals into memory.
@@ -142,6 +144,8 @@ type goals struct {
 	specs []*Spec
 	all   []goal
 	ex    Example // of one goal
+	// classed is the number of learnt records with a class.
+	classed float64
 }
 
 // goal is the live state of one goal.
@@ -154,6 +158,9 @@ type goal struct {
 }
 
 var _ GoalScorer = (*goals)(nil)
+
+// Classed is the number of learnt records with a class.
+func (g *goals) Classed() float64 { return g.classed }
 
 // Goals is the number of goals.
 func (g *goals) Goals() int { return len(g.all) }
@@ -204,6 +211,9 @@ func (g *goals) each(ex *Example, do func(k int, x *goal, ex *Example)) {
 
 // LearnGoals learns the goals that are known of the record.
 func (g *goals) LearnGoals(ex *Example, memory []float64, counts bool) {
+	if ex.Class >= 0 {
+		g.classed++
+	}
 	at, done := 0, 0
 	g.each(ex, func(k int, x *goal, ex *Example) {
 		if !x.structured {

@@ -15,7 +15,7 @@ const (
 // AppendState appends the state of every goal.
 func (g *goals) AppendState(b []byte) []byte {
 	b = wire.AppendUvarint(b, goalsState)
-	b = wire.AppendUvarint(b, uint64(len(g.all)))
+	b = wire.AppendFloat(wire.AppendUvarint(b, uint64(len(g.all))), g.classed)
 	for k := range g.all {
 		x := &g.all[k]
 		b = wire.AppendBool(b, x.structured)
@@ -32,6 +32,9 @@ func (g *goals) LoadState(b []byte) error {
 	r := wire.NewReader(b)
 	if err := readGoals(r, goalsState, len(g.all)); err != nil {
 		return err
+	}
+	if g.classed = r.Float(); r.Err() == nil && !(g.classed >= 0 && g.classed <= 1<<53) {
+		return fmt.Errorf("%v records with a class", g.classed)
 	}
 	for k := range g.all {
 		x := &g.all[k]
@@ -133,7 +136,7 @@ func (s goalStates) Sections(int32) (names []string) {
 	return names
 }
 
-// Read calls use with the state of a component of the goal, nil where the goal has no structure.
+// Read calls use with the state of a component of the goal, nil where the partition has none.
 func (s goalStates) Read(partition int32, section string, use func(b []byte) error) error {
 	return s.of.Read(partition, func(b []byte) error {
 		if len(b) == 0 {
@@ -143,12 +146,12 @@ func (s goalStates) Read(partition int32, section string, use func(b []byte) err
 		if err := readGoals(r, goalsState, s.n); err != nil {
 			return err
 		}
+		_ = r.Float()
 		names := s.Sections(partition)
 		for k := range s.goal + 1 {
-			structured := r.Bool()
-			_, _ = r.Float(), r.Float()
+			_, _, _ = r.Bool(), r.Float(), r.Float()
 			for _, name := range names {
-				if state := r.Bytes(); r.Err() == nil && k == s.goal && name == section && structured {
+				if state := r.Bytes(); r.Err() == nil && k == s.goal && name == section {
 					return use(state)
 				}
 			}
@@ -167,6 +170,7 @@ func (f *goalsFactory) CarryState(c *Change, state []byte) (out []byte, inputs [
 		return nil, nil, err
 	}
 	out = wire.AppendUvarint(wire.AppendUvarint(out, goalsState), uint64(len(f.specs)))
+	out = wire.AppendFloat(out, r.Float())
 	for k, spec := range f.specs {
 		from := *c.From
 		from.Classes, from.Positive = spec.Schema.Classes, spec.Schema.Positive

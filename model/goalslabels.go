@@ -79,7 +79,7 @@ func tellMore(p *Partition, w *waiting, class int32, fresh Outcomes) {
 	}
 	p.scorer.powers.goals.LearnGoals(&ex, aims, counts)
 	if class >= 0 {
-		p.counts.add(class, ex.Weight)
+		begin(p, p.counts.add(class, ex.Weight))
 	}
 }
 

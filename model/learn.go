@@ -170,12 +170,8 @@ func (p *Partition) learn(rec *record, pending []float64) {
 	first := rec.Class >= 0 && p.counts.add(rec.Class, rec.Weight)
 	p.clock++
 	p.sample.push(rec)
-	if p.version != 0 || p.counts.seen() < 2 {
-		return
-	}
-	cold := coldStart{p.spec.Options.Warmup}
-	if !p.trained && cold.makes(p.clock, first) || p.trained && cold.refines(p.clock) {
-		p.ownModel()
+	if rec.Class >= 0 {
+		begin(p, first)
 	}
 }
 

@@ -197,6 +197,9 @@ func TestGoalsOneByOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if !first.Trained() {
+		t.Error("no model 0 of 300 records")
+	}
 	next, y, c, l := goalRecords(300, 500)
 	next.Label, next.Outcomes = y, make([]model.Outcomes, next.N)
 	for i := range next.N {
@@ -227,6 +230,34 @@ func TestGoalsOneByOne(t *testing.T) {
 	}
 	if d := leaves[2][0]/leaves[2][1] - leaves[0][0]/leaves[0][1]; math.Abs(d) > .15 {
 		t.Errorf("plans that tell nothing of leaving are %.3f apart", d)
+	}
+}
+
+// TestTheFirstModelWaitsForClasses: a partition that has learnt many records by their goals makes model 0 when so many
+// have a class as the warm-up asks for, and not when the first ones do.
+func TestTheFirstModelWaitsForClasses(t *testing.T) {
+	s := goalsStage(t, "["+bought+", "+clicked+", "+left+"]", "correct")
+	p := model.NewPartition(s.Spec, 0)
+	var out model.Scores
+	b, y, c, _ := goalRecords(0, 200)
+	b.Outcomes = make([]model.Outcomes, b.N)
+	for i := range b.N {
+		b.Label[i], b.Outcomes[i] = model.Unlabelled, goalOutcomes(c[i], -1)
+	}
+	p.Events(b, &out)
+	for i := range 60 {
+		if p.Trained() {
+			t.Fatalf("a model of %d classes", i)
+		}
+		if i == 40 { // the trainer may come first
+			if _, err := model.FitAnew(context.Background(), s.Spec, model.Held{0: p.Snapshot()}, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p.Labels(&model.Labels{N: 1, Class: y[i : i+1], Partition: []int32{0}, Offset: []int64{0}, Row: []int32{int32(i)}})
+	}
+	if !p.Trained() || p.Labelled() != 200 {
+		t.Errorf("trained %v by 60 classes of %v records", p.Trained(), p.Labelled())
 	}
 }
 

@@ -300,6 +300,9 @@ func leftOut(stage *assemble.Stage, m *model.Model, a *propensity.Additive) (out
 			out = append(out, fmt.Sprintf("the computation of %s, which is %s: it is an input like a column", f.Name, f.Derived))
 		}
 	}
+	if goals := stage.GoalNames(); len(goals) > 0 {
+		out = append(out, "the scorecards of the goals "+strings.Join(goals, ", ")+": this is that of the label")
+	}
 	if a.Further > 0 {
 		out = append(out, fmt.Sprintf("%d levels that are known by a hash alone: they count as unknown", a.Further))
 	}
