@@ -188,7 +188,7 @@ func (m *Metrics) verdict(v *model.Verdict) {
 // forget takes the gauges of a partition away, which another process has now.
 func forget(m *Metrics, partition string) {
 	for _, g := range []*prometheus.GaugeVec{m.Lag, m.Waiting, m.WaitRecords, m.WaitOldest, m.LateWaiting, m.HeldSeconds,
-		m.HeldMessages, m.Paused, m.DeadShare, m.Quality} {
+		m.HeldMessages, m.Paused, m.DeadShare, m.Quality, m.RecencyBytes} {
 		g.DeletePartialMatch(prometheus.Labels{"partition": partition})
 	}
 }
