@@ -47,7 +47,7 @@ func batchOfMet(records ...met) *model.Batch {
 	b := &model.Batch{N: len(records), Columns: make([]model.Column, len(recentSchema.Features))}
 	b.Columns[1].Levels = []string{"visit", "buy"}
 	for i, r := range records {
-		code := uint32(model.MissingCode)
+		var code uint32 = model.MissingCode
 		if k := slices.Index(b.Columns[1].Levels, r.kind); k >= 0 {
 			code = uint32(k)
 		}

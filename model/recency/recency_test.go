@@ -83,8 +83,8 @@ func restored(t testing.TB, b []byte) (*Store, error) {
 const hour = int64(3600e9)
 
 // TestAgainstTheSlowProgram: ids of few and of many records, in order and late, of equal times, with times of wild
-// clocks; restored again and again. Counts of at most 16 records are exact, others within 1/32, both with the later ones
-// of a record that comes late among the counted.
+// clocks; restored again and again. Counts of at most 16 records are exact, others within 1/32, both with the later
+// ones of a record that comes late among the counted.
 func TestAgainstTheSlowProgram(t *testing.T) {
 	for _, c := range []struct {
 		name    string

@@ -130,10 +130,10 @@ func at(c *report.Curve, x *Known) {
 		return
 	}
 	k, _ := slices.BinarySearch(c.Grid[:n], v)
-	switch {
-	case k == 0:
+	switch k {
+	case 0:
 		x.Mean, x.SD = evaluate.Number(c.Mean[0]), evaluate.Number(c.SD[0])
-	case k == n:
+	case n:
 		x.Mean, x.SD = evaluate.Number(c.Mean[n-1]), evaluate.Number(c.SD[n-1])
 	default:
 		t := (v - c.Grid[k-1]) / (c.Grid[k] - c.Grid[k-1])

@@ -24,8 +24,8 @@ func subspaced(s *model.Schema, offset int64, n int) (*model.Batch, *model.Score
 	return b, out, l
 }
 
-// TestARecordIsFound with its reasons, its subspace and the curves at its values: the newest of its id.
-func TestARecordIsFound(t *testing.T) {
+// lookedUp is a source of 30 records, three with the id twice, and of the curves of their features.
+func lookedUp() *Source {
 	src := hostileSource(0)
 	s := src.Board.schema
 	for offset := range int64(3) {
@@ -46,6 +46,12 @@ func TestARecordIsFound(t *testing.T) {
 			SD: numbers(.1, .2, .1)}, {Feature: "job", Neutral: .5, Levels: []string{"nurse", "<b>student</b>"},
 			Grid: numbers(0, 1), Mean: numbers(.2, .6), SD: numbers(.01, .02)}}
 	}
+	return src
+}
+
+// TestARecordIsFound with its reasons, its subspace and the curves at its values: the newest of its id.
+func TestARecordIsFound(t *testing.T) {
+	src := lookedUp()
 	f, of := src.Find("twice")
 	if f == nil || of != 30 || f.Offset != 2 || f.Row != 4 || len(f.Classes) != 2 || len(f.Known) != 2 {
 		t.Fatalf("found %+v of %d", f, of)
@@ -74,7 +80,11 @@ func TestARecordIsFound(t *testing.T) {
 		}
 	}
 
-	url := server(t, src).URL
+}
+
+// TestThePageOfARecord and its JSON tell the same. An unknown id is shown as text.
+func TestThePageOfARecord(t *testing.T) {
+	url := server(t, lookedUp()).URL
 	html, _ := get(t, url+"/?id=twice")
 	for _, want := range []string{"Record twice", "&lt;b&gt;student", "0.6000", "Curve of age, with the record at 45"} {
 		if !strings.Contains(html, want) {
