@@ -34,8 +34,8 @@ func TestAListOfLabels(t *testing.T) {
 		t.Error("a list of labels and a list of goals are taken together")
 	}
 	for goal, want := range map[*Goal][]string{
-		{Classes: []string{"0", "1"}}:                []string{"0", "1"},
-		{Classes: []string{"0", "1"}, Positive: "0"}: []string{"1", "0"},
+		{Classes: []string{"0", "1"}}:                {"0", "1"},
+		{Classes: []string{"0", "1"}, Positive: "0"}: {"1", "0"},
 	} {
 		if got := goal.Ordered(); !reflect.DeepEqual(got, want) {
 			t.Errorf("the classes of %+v are %v, want %v", *goal, got, want)
