@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -106,7 +107,8 @@ func checkGoal(d checker, c *Config, path string, g *Goal, columns map[string]st
 		d.plainText(elementPath(path+".classes", k), class, "a class")
 	}
 	d.unique(path+".classes", g.Classes)
-	if g.Positive != "" && len(g.Classes) == 2 && g.Positive != g.Classes[0] && g.Positive != g.Classes[1] {
+	if g.Positive != "" && len(g.Classes) == 2 && !slices.Contains(g.Classes, g.Positive) &&
+		!d.unseen(path+".classes") {
 		d.report(path+".positive", Nearest(g.Positive, g.Classes), "%s.positive: %s is not one of its classes", path,
 			d.quote(path+".positive", g.Positive))
 	}
