@@ -71,7 +71,7 @@ func (b *board) row(n int) {
 	b.mu.Unlock()
 }
 
-// scored counts the scores of a message.
+// scored counts scores.
 func (b *board) scored(c *tally) {
 	m := b.o.Metrics
 	for s, n := range c.by {
@@ -86,7 +86,7 @@ func (b *board) scored(c *tally) {
 	b.mu.Unlock()
 }
 
-// changed counts the changed values of a message.
+// changed counts changed values.
 func (b *board) changed(c codec.Changes) {
 	c.Each(func(kind string, n int) {
 		if n > 0 {

@@ -85,7 +85,7 @@ func (d *deadLetters) write(
 		fit := deadletter.Fit(l.Record, len(r.Headers), t.s.o.Client.Limit(t.s.o.Topics.Dead))
 		fit.Time = t.s.o.Client.Stamp(fit.Topic, fit.Time, t.s.o.Now()) // a header has that of the message
 		x.add(fit)
-		t.board.died(l.Reason)
+		x.counts.dead = append(x.counts.dead, l.Reason)
 		t.notices.add(now, stage, l.Reason, l.ID)
 	})
 	if err != nil {

@@ -76,7 +76,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		return h
 	}
 	m := &Metrics{
-		Records: counter("records_total", "Records scored, by status.", "status"),
+		Records: counter("records_total", "Records scored in committed transactions, by status.", "status"),
 		Changed: counter("changed_values_total", "Values of scored records that were read otherwise than they were sent: "+
 			"nan and infinite (missing), rounded (to the nearest double), utf8 (U+FFFD for bad bytes), shortened (a text "+
 			"longer than 1 KiB), absent (a nullable column was not there).", "change"),

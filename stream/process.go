@@ -42,7 +42,7 @@ func (t *task) process(ctx context.Context, x *transaction, r *txn.Record, patie
 	t.m.At.Events = r.Next()
 	t.eventTimes.add(r.Time)
 	t.seen.Events = state.MessageOf(r)
-	tombstone(t, codec.StageEvents, err)
+	x.counts.tombstone(codec.StageEvents, err)
 	if err != nil {
 		t.windows.events.see(r.Offset, weighed(t.m.Rows, bad, err))
 		t.dead.write(t, x, r, codec.StageEvents, bad, err)
@@ -58,8 +58,8 @@ func (t *task) process(ctx context.Context, x *transaction, r *txn.Record, patie
 		t.answered = r.Next()
 	}
 	x.spans.scored(&t.s.o, t.scoring.tally.rows)
-	t.board.scored(&t.scoring.tally)
-	t.board.changed(t.m.Changes())
+	x.counts.scored.join(&t.scoring.tally)
+	x.counts.changed = x.counts.changed.Add(t.m.Changes())
 	return nil
 }
 
@@ -88,19 +88,12 @@ func (t *task) learnLabels(ctx context.Context, x *transaction, r *txn.Record) b
 	t.seen.Labels = state.MessageOf(r)
 	t.windows.labels.see(r.Offset, weighed(t.m.Labels.N, bad, err))
 	t.dead.write(t, x, r, codec.StageLabels, bad, err)
-	tombstone(t, codec.StageLabels, err)
+	x.counts.tombstone(codec.StageLabels, err)
 	if err != nil {
 		return true
 	}
-	t.board.learnt(c)
+	x.counts.learnt = append(x.counts.learnt, c)
 	return true
-}
-
-// tombstone counts a message that is one.
-func tombstone(t *task, stage string, err error) {
-	if errors.Is(err, replay.ErrTombstone) {
-		t.s.o.Metrics.Tombstones.WithLabelValues(stage).Inc()
-	}
 }
 
 // writeJournal adds a journal record of the position of the state. Beside it stand the obeyed orders, an order to
@@ -175,6 +168,7 @@ func (t *task) send(x *transaction, outcome chan<- error) {
 func (t *task) sent(x *transaction) {
 	t.committed, t.last = x.to, x.done
 	t.s.o.Metrics.observe(x.answers, x.ended)
+	t.board.counted(&x.counts)
 	t.labelsHorizon.reach(x.to.Labels)
 	t.dead.forget(&t.s.o.Topics, x.to)
 	// While letters lie before their transaction, the next owner must find them.

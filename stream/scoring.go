@@ -97,7 +97,7 @@ func stamped(c *txn.Client, r txn.Record, now time.Time) txn.Record {
 	return r
 }
 
-// tally counts the scores of a message, by status, and their reasons.
+// tally counts scores, by status, and their reasons.
 type tally struct {
 	rows         int
 	by           [3]int

@@ -20,6 +20,7 @@ type transaction struct {
 	snapshot bool      // it holds the manifest of the snapshot being written
 	to       state.Position
 	spans    spans
+	counts   tallies
 	answers  []time.Time            // times of the messages of events that it scores
 	ended    time.Time              // when the commit had ended
 	took     time.Duration          // of the commit
